@@ -1,0 +1,36 @@
+// Package exec declares what runs a plan: the simulator and real hardware are
+// both Executors and promise the same track names, event names and op ids.
+package exec
+
+import (
+	"context"
+
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// Executor runs a plan and reports events to a sink (never nil; use
+// trace.Discard).
+type Executor interface {
+	Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (Result, error)
+}
+
+// LinkLoad is what one directed link carried.
+type LinkLoad struct {
+	Name     string
+	Capacity units.GBps
+	Bytes    units.Bytes
+	Busy     units.Time // time with at least one flow
+}
+
+// Result is the outcome of one run.
+type Result struct {
+	Finish  []units.Time // per rank
+	Elapsed units.Time   // time of one operation as nccl-tests reports it
+	AlgBW   float64      // GB/s
+	BusBW   float64      // GB/s
+	Links   []LinkLoad
+	Events  int64 // engine events handled
+	Wrong   int64 // wrong elements, -1 where data was not checked
+}

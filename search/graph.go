@@ -1,0 +1,74 @@
+// Package search finds rings, trees and NVLS heads in one System as NCCL
+// 2.28.9 does (graph/search.cc). It knows no ranks beyond its host and no
+// message sizes.
+package search
+
+import (
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
+)
+
+// Pattern is the shape searched for, with NCCL's numbers (graph.h,
+// NCCL_TOPO_PATTERN_*).
+type Pattern uint8
+
+// Patterns.
+const (
+	BalancedTree  Pattern = 1
+	SplitTree     Pattern = 2
+	TreePattern   Pattern = 3
+	RingPattern   Pattern = 4
+	NVLSPattern   Pattern = 5
+	CollNetDirect Pattern = 6
+)
+
+// Graph ids as NCCL's graph XML has them.
+const (
+	RingID = iota
+	TreeID
+	CollNetChainID
+	NVLSID
+	CollNetDirectID
+	NumGraphs
+)
+
+// Graph is the result of one search: per channel the order of the GPUs and
+// the two nets it enters and leaves by.
+type Graph struct {
+	ID           int
+	Name         string
+	Pattern      Pattern
+	CollNet      bool
+	NChannels    int
+	MinChannels  int
+	MaxChannels  int
+	BWIntra      units.GBps // per channel
+	BWInter      units.GBps // per channel
+	LatencyInter float32    // microseconds
+	TypeIntra    topo.PathKind
+	TypeInter    topo.PathKind
+	SameChannels int
+	CrossNIC     int
+	NHops        int
+	// Intra[c] lists the System's local ranks in the channel's order.
+	Intra [][]int
+	// Inter[c] is {net in, net out} as NCCL ids (Node.Ident of NET nodes),
+	// zero where no net is used.
+	Inter [][2]uint64
+	// Attempts records what was tried, at what speed, and why it stopped.
+	Attempts []Attempt
+	// Steps counts calls of the recursive GPU search, the budget NCCL counts.
+	Steps int64
+}
+
+// Attempt is one search at one setting.
+type Attempt struct {
+	BWIntra, BWInter     units.GBps
+	TypeIntra, TypeInter topo.PathKind
+	Pattern              Pattern
+	SameChannels         bool
+	CrossNIC             int
+	Channels             int    // found
+	Steps                int64  // spent
+	Stop                 string // "perfect", "exhausted", "budget", "none"
+}

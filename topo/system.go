@@ -1,0 +1,170 @@
+// Package topo holds what NCCL knows of one host (or one multi-node NVLink
+// domain): nodes, links and the paths between them. Pure: no XML, no OS.
+package topo
+
+import "github.com/simccl/simccl/units"
+
+// NodeKind is a vertex kind, numbered as NCCL (topo.h, GPU..NET).
+type NodeKind uint8
+
+// Node kinds.
+const (
+	GPU NodeKind = iota
+	PCI
+	NVS
+	CPU
+	NIC
+	NET
+	NumNodeKinds
+)
+
+// LinkKind is an edge type with NCCL's numbers (topo.h, LINK_*).
+type LinkKind uint8
+
+// Link kinds; 2, 5..8 are path kinds in NCCL and unused here.
+const (
+	LinkLOC LinkKind = 0
+	LinkNVL LinkKind = 1
+	LinkC2C LinkKind = 3
+	LinkPCI LinkKind = 4
+	LinkSYS LinkKind = 9
+	LinkNET LinkKind = 10
+)
+
+// PathKind is the quality of a route, ordered best to worst (topo.h, PATH_*).
+type PathKind uint8
+
+// Path kinds.
+const (
+	PathLOC PathKind = iota
+	PathNVL
+	PathNVB
+	PathC2C
+	PathPIX
+	PathPXB
+	PathP2C
+	PathPXN
+	PathPHB
+	PathSYS
+	PathNET
+	PathDIS
+)
+
+// NodeID is a dense index into System.Nodes; None where there is no node.
+type NodeID int32
+
+// None is the absent node.
+const None NodeID = -1
+
+// LinkID is a dense index into System.Links. Links are directed.
+type LinkID int32
+
+// Link is one directed edge. Its reverse, where one exists, is another Link.
+type Link struct {
+	From, To NodeID
+	Kind     LinkKind
+	BW       units.GBps
+}
+
+// Node is one vertex; exactly one of the kind-specific parts is set for GPU,
+// PCI, CPU and NET nodes.
+type Node struct {
+	Kind  NodeKind
+	Ident uint64 // NCCL's id: systemId<<56 | busId or dev (topo.h NCCL_TOPO_ID)
+	// Links leave this node, in NCCL's own order (bandwidth descending, PCI
+	// up-link last): the search's breadth-first walk depends on it.
+	Links []LinkID
+	GPU   *GPUInfo
+	PCI   *PCIInfo
+	CPU   *CPUInfo
+	Net   *NetInfo
+}
+
+// GPUInfo describes a GPU node.
+type GPUInfo struct {
+	Dev  int  // CUDA device index on its host (attribute dev)
+	Rank int  // rank within the System's host or domain, 0-based; comm adds the host's first rank
+	SM   int  // compute capability, 90 for sm_90
+	GDR  bool // GPUDirect RDMA supported
+	Host int  // index of the host in a multi-host NVLink domain, else 0
+	// BusID is the PCI address as in the file ("0000:1b:00.0").
+	BusID string
+	Name  string // marketing name where the source has one
+}
+
+// PCIInfo describes a PCI switch or bridge.
+type PCIInfo struct {
+	Device uint64 // vendor, device, subsystem vendor and device, 16 bits each
+}
+
+// CPU architectures, vendors and models with NCCL's numbers (graph.h).
+type (
+	CPUArch   int
+	CPUVendor int
+	CPUModel  int
+)
+
+// CPUInfo describes a NUMA domain.
+type CPUInfo struct {
+	NUMA     int
+	Arch     CPUArch
+	Vendor   CPUVendor
+	Model    CPUModel
+	Affinity string
+}
+
+// NetInfo describes one port that NCCL's net plugin reports, possibly virtual
+// (several ports fused).
+type NetInfo struct {
+	Dev         int
+	Name        string
+	ASIC        uint64 // guid, or the net's own Ident without one
+	Port        int
+	BW          units.GBps
+	LatencyUs   float32
+	GDR         bool
+	Coll        bool
+	MaxChannels int
+	LocalGPU    int      // index among System.Of(GPU), -1 without one
+	Fused       []string // names of the physical ports, in order; nil for a physical port
+	Host        int
+}
+
+// Path is the best route from a node to a base node (GPU, NET, CPU or NVS).
+// The zero Path has no links; Kind is PathDIS where no route exists.
+type Path struct {
+	Kind  PathKind
+	BW    units.GBps
+	Links []LinkID
+}
+
+// System is an immutable topology with its paths, after NCCL's trimming.
+type System struct {
+	Nodes []Node
+	Links []Link
+	// Inter is set when the communicator has more ranks than this System has
+	// GPUs (search.cc ncclTopoSearchInit).
+	Inter          bool
+	MaxBW, TotalBW units.GBps
+	NHosts         int
+
+	of    [NumNodeKinds][]NodeID // NCCL's per-kind order
+	index []int32                // position of a node within its kind
+	paths [NumNodeKinds][][]Path // [base kind][base index][node]
+}
+
+// Of lists the nodes of a kind in NCCL's order; the slice is not to be changed.
+func (s *System) Of(k NodeKind) []NodeID { return s.of[k] }
+
+// Index returns the position of n among the nodes of its kind.
+func (s *System) Index(n NodeID) int { return int(s.index[n]) }
+
+// Path returns the route from a node to a base node of kind GPU, NET, CPU or
+// NVS. The Path is shared and not to be changed.
+func (s *System) Path(from, to NodeID) Path {
+	k := s.Nodes[to].Kind
+	if s.paths[k] == nil {
+		return Path{Kind: PathDIS}
+	}
+	return s.paths[k][s.index[to]][from]
+}

@@ -1,0 +1,83 @@
+// Package trace is the vocabulary of timelines: tracks, events and the sinks
+// they go to. It knows nothing of collectives: names and args are strings and
+// numbers.
+package trace
+
+import "github.com/simccl/simccl/units"
+
+// TrackID is a registered track.
+type TrackID int32
+
+// Track is one lane of a viewer: a thread of a process.
+type Track struct {
+	Process     int64 // pid
+	ProcessName string
+	ProcessSort int64
+	Labels      string
+	Thread      int64 // tid
+	ThreadName  string
+	ThreadSort  int64
+}
+
+// Phase is the kind of an event.
+type Phase uint8
+
+// Phases.
+const (
+	Slice Phase = iota // a span with a duration
+	Instant
+	FlowStart
+	FlowEnd
+	Counter
+)
+
+// Arg is one ordered argument of an event.
+type Arg struct {
+	Key  string
+	Kind ArgKind
+	Str  string
+	Int  int64
+	Num  float64
+}
+
+// ArgKind tells which field of an Arg holds its value.
+type ArgKind uint8
+
+// Argument kinds.
+const (
+	StringArg ArgKind = iota
+	IntArg
+	FloatArg
+)
+
+// Event is one thing that happened on a track.
+type Event struct {
+	Phase Phase
+	Track TrackID
+	Start units.Time
+	Dur   units.Time // Slice only
+	Cat   string
+	Name  string
+	ID    int64 // flow id
+	Args  []Arg // the sink does not keep it
+}
+
+// Sink takes events. Emit may be called in any time order across tracks;
+// within one track events of equal start come parent first.
+type Sink interface {
+	// Track registers a lane before its first event and returns its id; equal
+	// (Process, Thread) give the same id.
+	Track(Track) TrackID
+	Emit(*Event)
+	// Close writes what is buffered and returns the first error met.
+	Close() error
+}
+
+// Discard is a Sink that drops everything.
+var Discard Sink = discard{}
+
+type discard struct{}
+
+func (discard) Track(Track) TrackID { return 0 }
+func (discard) Emit(*Event)         {}
+func (discard) Close() error        { return nil }
