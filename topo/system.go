@@ -104,6 +104,19 @@ type (
 	CPUModel  int
 )
 
+// CPU architectures and vendors with NCCL's numbers (graph.h:58-66).
+const (
+	ArchX86   CPUArch = 1
+	ArchPower CPUArch = 2
+	ArchARM   CPUArch = 3
+	ArchMixed CPUArch = 4
+
+	VendorIntel   CPUVendor = 1
+	VendorAMD     CPUVendor = 2
+	VendorZhaoxin CPUVendor = 3
+	VendorMixed   CPUVendor = 4
+)
+
 // CPUInfo describes a NUMA domain.
 type CPUInfo struct {
 	NUMA     int
@@ -127,7 +140,10 @@ type NetInfo struct {
 	MaxChannels int
 	LocalGPU    int      // index among System.Of(GPU), -1 without one
 	Fused       []string // names of the physical ports, in order; nil for a physical port
-	Host        int
+	// PCIBusID is the bus id of the nearest <pci> around the net, "" without
+	// one: rails of a multi-host domain go by it (NCCL_MNNVL_RAIL_PER_HOST).
+	PCIBusID string
+	Host     int
 }
 
 // Path is the best route from a node to a base node (GPU, NET, CPU or NVS).
@@ -147,6 +163,8 @@ type System struct {
 	Inter          bool
 	MaxBW, TotalBW units.GBps
 	NHosts         int
+	// NetDevs is NCCL_NETDEVS_POLICY, which LocalNet and the search follow.
+	NetDevs NetDevsPolicy
 
 	of    [NumNodeKinds][]NodeID // NCCL's per-kind order
 	index []int32                // position of a node within its kind
@@ -167,4 +185,28 @@ func (s *System) Path(from, to NodeID) Path {
 		return Path{Kind: PathDIS}
 	}
 	return s.paths[k][s.index[to]][from]
+}
+
+// Assemble makes a System from parts that are already in NCCL's order: every
+// node's Links, the nodes of each kind in the order in which they appear in
+// nodes, and path(from, base) for base kinds GPU, NET, CPU and NVS. It does
+// not set Inter, MaxBW, TotalBW and NHosts. It is for Systems that do not come
+// from a topology file: tests and generators.
+func Assemble(nodes []Node, links []Link, path func(from, base NodeID) Path) *System {
+	s := &System{Nodes: nodes, Links: links, NHosts: 1, index: make([]int32, len(nodes))}
+	for i := range nodes {
+		k := nodes[i].Kind
+		s.index[i] = int32(len(s.of[k]))
+		s.of[k] = append(s.of[k], NodeID(i))
+	}
+	for _, k := range []NodeKind{GPU, NET, CPU, NVS} {
+		s.paths[k] = make([][]Path, len(s.of[k]))
+		for i, base := range s.of[k] {
+			s.paths[k][i] = make([]Path, len(nodes))
+			for n := range nodes {
+				s.paths[k][i][n] = path(NodeID(n), base)
+			}
+		}
+	}
+	return s
 }

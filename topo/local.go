@@ -1,0 +1,96 @@
+package topo
+
+import "math/bits"
+
+// MaxChannels is NCCL's bound on channels, and on how many different nets one
+// GPU rotates through (device.h MAXCHANNELS).
+const MaxChannels = 64
+
+// NetDevsMode says how many of its nearest nets a GPU uses
+// (NCCL_NETDEVS_POLICY).
+type NetDevsMode uint8
+
+// Modes of NCCL_NETDEVS_POLICY; Auto shares the nets among the GPUs that are
+// equally near to them.
+const (
+	NetDevsAuto NetDevsMode = iota
+	NetDevsAll
+	NetDevsMax
+)
+
+// NetDevsPolicy is NCCL_NETDEVS_POLICY (topo.cc:1602); the zero value is AUTO.
+type NetDevsPolicy struct {
+	Mode NetDevsMode
+	Max  int // nets per GPU with NetDevsMax, at least 1
+}
+
+// Nearest lists the indices, within kind k, of the nodes that from reaches with
+// most bandwidth and, among those, by the best path kind (topo.cc:1548). It
+// also returns that path kind. Where no node of k can be reached all of them
+// are listed with PathDIS, as NCCL does.
+func (s *System) Nearest(from NodeID, k NodeKind) ([]int, PathKind) {
+	best := PathDIS
+	bw := float32(0)
+	var list []int
+	for i, to := range s.of[k] {
+		p := s.Path(from, to)
+		if float32(p.BW) > bw || (float32(p.BW) == bw && p.Kind < best) {
+			bw, best, list = float32(p.BW), p.Kind, list[:0]
+		}
+		if float32(p.BW) == bw && p.Kind == best {
+			list = append(list, i)
+		}
+	}
+	return list, best
+}
+
+// LocalNet returns the index among NET nodes of the net that GPU g (an index
+// among GPU nodes) prefers on the given channel (topo.cc:1635), or -1 where the
+// System has none. It depends on the GPU's device number, not on its rank.
+func (s *System) LocalNet(g, channel int) int {
+	gpu := s.of[GPU][g]
+	nets, _ := s.Nearest(gpu, NET)
+	if len(nets) == 0 {
+		return -1
+	}
+	perGPU := len(nets)
+	switch s.NetDevs.Mode {
+	case NetDevsAuto:
+		if gpus, _ := s.Nearest(s.of[NET][nets[0]], GPU); len(gpus) > 0 {
+			perGPU = (len(nets) + len(gpus) - 1) / len(gpus)
+		}
+	case NetDevsMax:
+		perGPU = max(1, min(s.NetDevs.Max, len(nets)))
+	}
+	first := s.Nodes[gpu].GPU.Dev
+	if n := len(nets); n&(n-1) == 0 {
+		first = mirrorBits(first, n)
+	}
+	return nets[(first+channel%perGPU)%len(nets)]
+}
+
+// LocalGPU returns the index among GPU nodes of the GPU that owns net n (an
+// index among NET nodes): the first, by channel and then by nearness, whose
+// LocalNet is n; -1 without one (topo.cc:1688). It reads paths as they are, so
+// before PXN paths are laid it gives what PXN decides with.
+func (s *System) LocalGPU(n int) int {
+	gpus, _ := s.Nearest(s.of[NET][n], GPU)
+	for c := 0; c < MaxChannels; c++ {
+		for _, g := range gpus {
+			if s.LocalNet(g, c) == n {
+				return g
+			}
+		}
+	}
+	return -1
+}
+
+// mirrorBits reverses the log2(n) low bits of v; n is a power of two. It
+// spreads neighbouring GPUs over different nets (topo.h:289).
+func mirrorBits(v, n int) int {
+	if n <= 1 {
+		return 0
+	}
+	width := bits.TrailingZeros(uint(n))
+	return int(bits.Reverse64(uint64(v)&uint64(n-1)) >> (64 - width))
+}
