@@ -1,5 +1,3 @@
-// Package coll names collectives, algorithms, protocols, data types and
-// reductions with NCCL's numbering and words.
 package coll
 
 // Func is a collective or point-to-point operation. The first five keep
