@@ -1,0 +1,188 @@
+package nccltrace
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// Dir is the side of a connection.
+type Dir uint8
+
+// Sides.
+const (
+	Send Dir = iota
+	Recv
+)
+
+var dirName = [2]string{"send", "recv"}
+
+// Wait is what a step spends its time on, in NCCL's words.
+type Wait uint8
+
+// Waits of a step. Transfers inside a node have no proxy and use SendWait and
+// RecvWait alone.
+const (
+	SendGPUWait   Wait = iota // the kernel has not filled the slot yet
+	SendPeerWait              // the receiver has not posted a buffer
+	SendWait                  // on the wire until completion
+	RecvWait                  // the receive is posted, data has not come
+	RecvFlushWait             // GPU memory is being flushed
+	RecvGPUWait               // the kernel has not consumed the slot yet
+)
+
+var waitName = [...]string{"SendGpuWait", "SendPeerWait", "SendWait", "RecvWait", "RecvFlushWait", "RecvGpuWait"}
+
+// String returns NCCL's name of the wait.
+func (w Wait) String() string { return waitName[w] }
+
+// Step is one step (or slice) of a connection: its slices follow each other on
+// one lane.
+type Step struct {
+	Rank, Channel int
+	Dir           Dir
+	Step          int64
+	Slot          int
+	Peer          int
+	Bytes         units.Bytes
+	Transport     string // NET/IB, P2P/CUMEM, SHM, NVLS
+	GDR           bool
+	Link          string // limiting link, may be empty
+	Chunk         int64  // -1: not known
+}
+
+// network reports whether the step crosses the network; others are written
+// with category P2P_XFER so that filters on NET keep meaning network.
+func (s *Step) network() bool { return len(s.Transport) >= 3 && s.Transport[:3] == "NET" }
+
+// Phase is one wait of a step.
+type Phase struct {
+	Wait       Wait
+	Start, End units.Time
+}
+
+// Flow returns a new arrow number. Draw one per transfer when both ends are
+// written: pass it to the send's and the receive's Steps call.
+func (r *Recorder) Flow() int64 {
+	r.nextFlow++
+	return r.nextFlow
+}
+
+// Steps writes a step whose phases are all known, at its end. Phases follow
+// each other without overlap; empty ones are left out. flow joins the send's
+// SendWait with the receive's RecvWait; 0: no arrow. Calls come in the order
+// of the steps' starts or of their ends.
+func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
+	if len(phases) == 0 || !r.on(DetailStep, MaskProxyStep, s.Rank) {
+		return
+	}
+	t := r.rank(s.Rank)
+	lane := t.channel(s.Channel).step[s.Dir].Place(phases[0].Start, phases[len(phases)-1].End)
+	track := r.stepTrack(t, s.Channel, s.Dir, lane)
+	cat := "P2P_XFER"
+	if s.network() {
+		cat = "NET"
+	}
+	a := r.stepArgs(s)
+	for _, p := range phases {
+		if p.End <= p.Start {
+			continue
+		}
+		r.slice(track, p.Start, p.End, cat, waitName[p.Wait], a)
+		if flow != 0 {
+			r.arrow(track, p, flow)
+		}
+	}
+}
+
+func (r *Recorder) arrow(track trace.TrackID, p Phase, flow int64) {
+	from, to := trace.Span(p.Start, p.End)
+	ev := trace.Event{Track: track, Cat: "flow", Name: "xfer", ID: flow}
+	switch p.Wait {
+	case SendWait:
+		if to-from > 1 {
+			from++ // just inside, so that viewers bind it to this slice
+		}
+		ev.Phase, ev.Start = trace.FlowStart, units.Time(from)*trace.Tick
+	case RecvWait:
+		ev.Phase, ev.Start = trace.FlowEnd, units.Time(to)*trace.Tick-trace.Tick
+	default:
+		return
+	}
+	r.event = ev
+	r.sink.Emit(&r.event)
+}
+
+func (r *Recorder) stepArgs(s *Step) []trace.Arg {
+	gdr := int64(0)
+	if s.GDR {
+		gdr = 1
+	}
+	a := append(r.args[:0], trace.Int("Step", s.Step), trace.Int("Peer", int64(s.Peer)),
+		trace.Int("bytes", int64(s.Bytes)), trace.Int("slot", int64(s.Slot)), trace.Str("transport", s.Transport))
+	if s.network() {
+		a = append(a, trace.Int("gdr", gdr))
+	}
+	if s.Chunk >= 0 {
+		a = append(a, trace.Int("chunk", s.Chunk))
+	}
+	if s.Link != "" {
+		a = append(a, trace.Str("link", s.Link))
+	}
+	return a
+}
+
+func (r *Recorder) stepTrack(t *rankTracks, ch int, dir Dir, lane int) trace.TrackID {
+	c := t.channel(ch)
+	ids := &c.stepID[dir]
+	for lane >= len(*ids) {
+		*ids = append(*ids, 0)
+	}
+	if id := (*ids)[lane]; id != 0 {
+		return id - 1
+	}
+	tid := int64(channelTID + perChannel*ch + recvOffset*int(dir) + lane)
+	if lane >= stepLanes {
+		// 4096 overflow lanes for each side of a channel.
+		tid = int64(overflowTID + (2*ch+int(dir))*4096 + lane - stepLanes)
+		r.overflow++
+	}
+	id := r.thread(t, tid, func() string { return fmt.Sprintf("ch %02d %s · step %d", ch, dirName[dir], lane) })
+	(*ids)[lane] = id + 1
+	return id
+}
+
+// ProxyOp describes the work of one proxy operation, which spans many steps.
+type ProxyOp struct {
+	Rank, Channel, Peer int
+	Dir                 Dir
+	Progress            bool // ProgressSend/Recv, else ScheduleSend/Recv
+	Steps               int64
+	ChunkSize           units.Bytes
+	TransSize           units.Bytes
+}
+
+// ProxyOperation writes a proxy operation on its channel's op lanes.
+func (r *Recorder) ProxyOperation(start, end units.Time, p ProxyOp) {
+	if !r.on(DetailChannel, MaskProxyOp, p.Rank) {
+		return
+	}
+	t := r.rank(p.Rank)
+	c := t.channel(p.Channel)
+	lane := c.op[p.Dir].Place(start, end)
+	tid := int64(channelTID + perChannel*p.Channel + recvOffset*int(p.Dir) + stepLanes + lane)
+	if lane >= opLanes {
+		tid = int64(overflowTID + (2*64+2*p.Channel+int(p.Dir))*4096 + lane - opLanes)
+		r.overflow++
+	}
+	id := r.thread(t, tid, func() string { return fmt.Sprintf("ch %02d %s · op %d", p.Channel, dirName[p.Dir], lane) })
+	name := [2][2]string{{"ScheduleSend", "ScheduleRecv"}, {"ProgressSend", "ProgressRecv"}}
+	which := 0
+	if p.Progress {
+		which = 1
+	}
+	r.slice(id, start, end, "PROXY", name[which][p.Dir], append(r.args[:0],
+		trace.Int("Channel", int64(p.Channel)), trace.Int("Peer", int64(p.Peer)), trace.Int("Steps", p.Steps),
+		trace.Int("ChunkSize", int64(p.ChunkSize)), trace.Int("transSize", int64(p.TransSize))))
+}

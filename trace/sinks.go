@@ -1,0 +1,126 @@
+package trace
+
+import (
+	"errors"
+	"sync"
+)
+
+// Tee sends everything to each of its sinks.
+func Tee(sinks ...Sink) Sink {
+	switch len(sinks) {
+	case 0:
+		return Discard
+	case 1:
+		return sinks[0]
+	}
+	return &tee{sinks: sinks}
+}
+
+type tee struct {
+	sinks []Sink
+	ids   [][]TrackID // our id → each sink's id
+	known map[[2]int64]TrackID
+}
+
+func (t *tee) Track(tr Track) TrackID {
+	key := [2]int64{tr.Process, tr.Thread}
+	if id, ok := t.known[key]; ok {
+		return id
+	}
+	row := make([]TrackID, len(t.sinks))
+	for i, s := range t.sinks {
+		row[i] = s.Track(tr)
+	}
+	if t.known == nil {
+		t.known = make(map[[2]int64]TrackID)
+	}
+	id := TrackID(len(t.ids))
+	t.ids = append(t.ids, row)
+	t.known[key] = id
+	return id
+}
+
+func (t *tee) Emit(e *Event) {
+	own := e.Track
+	for i, s := range t.sinks {
+		e.Track = t.ids[own][i]
+		s.Emit(e)
+	}
+	e.Track = own
+}
+
+func (t *tee) Close() error {
+	var errs []error
+	for _, s := range t.sinks {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Synced makes a sink safe for use by several goroutines, as real runs need.
+func Synced(s Sink) Sink { return &synced{sink: s} }
+
+type synced struct {
+	mu   sync.Mutex
+	sink Sink
+}
+
+func (s *synced) Track(t Track) TrackID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sink.Track(t)
+}
+
+func (s *synced) Emit(e *Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sink.Emit(e)
+}
+
+func (s *synced) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sink.Close()
+}
+
+// Memory is a Sink that keeps everything: for tests, merging and reports of
+// bounded size.
+type Memory struct {
+	Tracks []Track
+	Events []Event
+	known  map[[2]int64]TrackID
+}
+
+// Track registers a lane.
+func (m *Memory) Track(t Track) TrackID {
+	key := [2]int64{t.Process, t.Thread}
+	if id, ok := m.known[key]; ok {
+		return id
+	}
+	if m.known == nil {
+		m.known = make(map[[2]int64]TrackID)
+	}
+	id := TrackID(len(m.Tracks))
+	m.Tracks = append(m.Tracks, t)
+	m.known[key] = id
+	return id
+}
+
+// Emit keeps a copy of the event and its arguments.
+func (m *Memory) Emit(e *Event) {
+	c := *e
+	c.Args = append([]Arg(nil), e.Args...)
+	m.Events = append(m.Events, c)
+}
+
+// Close does nothing.
+func (m *Memory) Close() error { return nil }
+
+// Str, Int and Num make arguments.
+func Str(key, value string) Arg { return Arg{Key: key, Kind: StringArg, Str: value} }
+
+// Int makes an integer argument.
+func Int(key string, value int64) Arg { return Arg{Key: key, Kind: IntArg, Int: value} }
+
+// Num makes a floating-point argument; it must be finite.
+func Num(key string, value float64) Arg { return Arg{Key: key, Kind: FloatArg, Num: value} }
