@@ -1,0 +1,77 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Alloc takes device memory.
+func (dev *Device) Alloc(n units.Bytes) (Ptr, error) {
+	var p Ptr
+	err := dev.call("cuMemAlloc", dev.d.fn.memAlloc, addr(&p), uintptr(max(n, 1)))
+	return p, err
+}
+
+// Free gives device memory back.
+func (dev *Device) Free(p Ptr) error { return dev.call("cuMemFree", dev.d.fn.memFree, uintptr(p)) }
+
+// MemInfo returns free and total device memory.
+func (dev *Device) MemInfo() (free, total units.Bytes, err error) {
+	var f, t uint64
+	err = dev.call("cuMemGetInfo", dev.d.fn.memGetInfo, addr(&f), addr(&t))
+	return units.Bytes(f), units.Bytes(t), err
+}
+
+// HostAlloc takes page-locked host memory that all devices can reach, as a
+// slice outside the Go heap.
+func (dev *Device) HostAlloc(n units.Bytes) ([]byte, error) {
+	const portable, deviceMap = 1, 2
+	var p unsafe.Pointer
+	if err := dev.call("cuMemHostAlloc", dev.d.fn.memHostAlloc, addr(&p), uintptr(max(n, 1)), portable|deviceMap); err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*byte)(p), int(max(n, 1)))[:n], nil
+}
+
+// HostFree gives page-locked memory back.
+func (dev *Device) HostFree(b []byte) error {
+	return dev.call("cuMemFreeHost", dev.d.fn.memFreeHost, uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+}
+
+// Upload copies host memory to the device and waits.
+func (dev *Device) Upload(dst Ptr, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
+	return dev.call("cuMemcpyHtoD", dev.d.fn.memcpyHtoD, uintptr(dst), uintptr(unsafe.Pointer(&src[0])), uintptr(len(src)))
+}
+
+// Download copies device memory to the host and waits.
+func (dev *Device) Download(dst []byte, src Ptr) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	return dev.call("cuMemcpyDtoH", dev.d.fn.memcpyDtoH, uintptr(unsafe.Pointer(&dst[0])), uintptr(src), uintptr(len(dst)))
+}
+
+// CopyAsync queues a copy between any two addresses.
+func (dev *Device) CopyAsync(dst, src Ptr, n units.Bytes, s Stream) error {
+	return dev.call("cuMemcpyAsync", dev.d.fn.memcpyAsync, uintptr(dst), uintptr(src), uintptr(n), uintptr(s))
+}
+
+// Set queues filling n bytes with a value.
+func (dev *Device) Set(p Ptr, value byte, n units.Bytes, s Stream) error {
+	return dev.call("cuMemsetD8Async", dev.d.fn.memsetD8, uintptr(p), uintptr(value), uintptr(n), uintptr(s))
+}
+
+// IPCHandle names device memory to another process.
+type IPCHandle [64]byte
+
+// Export returns the handle by which another process can open p, the start of
+// an allocation.
+func (dev *Device) Export(p Ptr) (IPCHandle, error) {
+	var h IPCHandle
+	err := dev.call("cuIpcGetMemHandle", dev.d.fn.ipcGetMemHandle, addr(&h), uintptr(p))
+	return h, err
+}
