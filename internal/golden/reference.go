@@ -1,0 +1,140 @@
+package golden
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"testing"
+)
+
+// Reference is one decision of NCCL 2.28.9: a topology, a number of nodes and
+// settings in, the whole decision out.
+type Reference struct {
+	Name      string // file name without .json.gz, "dgx-h100+nvls@PXN_DISABLE-1.n2"
+	Machine   string // "dgx-h100"
+	Topo      string // path of the topology file
+	File      string // path of the reference
+	Nodes     int
+	Multicast bool              // NVLink multicast was on
+	Env       map[string]string // NCCL_* variables of the run
+	Doc       map[string]json.RawMessage
+}
+
+var referenceName = regexp.MustCompile(`^([^+@]+?)(\+nvls)?(@.+)?\.n(\d+)\.json\.gz$`)
+
+// Own returns the references of the project's machines (testdata/topos), in
+// the order of their names.
+func Own(t testing.TB) []Reference {
+	t.Helper()
+	return load(t, Root(t, "testdata", "topos", "golden"), []string{Root(t, "testdata", "topos")})
+}
+
+// All returns every reference at hand: those of ../shared where that is
+// present, which include the project's own, else Own's.
+func All(t testing.TB) []Reference {
+	t.Helper()
+	shared := filepath.Join(Root(t), "..", "shared")
+	dir := filepath.Join(shared, "golden")
+	if _, err := os.Stat(dir); err != nil {
+		return Own(t)
+	}
+	return load(t, dir, []string{filepath.Join(shared, "topos", "own"), filepath.Join(shared, "topos", "nvidia")})
+}
+
+// Section decodes one key of the document into v; it reports false where the
+// reference has no such key.
+func (r *Reference) Section(t testing.TB, key string, v any) bool {
+	t.Helper()
+	raw, ok := r.Doc[key]
+	if !ok {
+		return false
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		t.Fatalf("%s: section %s: %v", r.Name, key, err)
+	}
+	return true
+}
+
+// Load reads the document, which Own and All leave on disk, because all of
+// them together are large. It is idempotent.
+func (r *Reference) Load(t testing.TB) {
+	t.Helper()
+	if r.Doc != nil {
+		return
+	}
+	if err := r.read(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *Reference) read() error {
+	f, err := os.Open(r.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &r.Doc)
+}
+
+// load lists the references of a directory; settings come from the documents,
+// so each is read once here and dropped again.
+func load(t testing.TB, dir string, topos []string) []Reference {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no reference in %s (%v)", dir, err)
+	}
+	sort.Strings(files)
+	var refs []Reference
+	for _, file := range files {
+		m := referenceName.FindStringSubmatch(filepath.Base(file))
+		if m == nil {
+			t.Fatalf("%s: not NAME[+nvls][@ENV].nN.json.gz", file)
+		}
+		r := Reference{Machine: m[1], File: file, Multicast: m[2] != ""}
+		r.Name = filepath.Base(file)[:len(filepath.Base(file))-len(".json.gz")]
+		r.Nodes, _ = strconv.Atoi(m[4])
+		r.settle(t, topos)
+		refs = append(refs, r)
+	}
+	return refs
+}
+
+// settle fills what only the document knows and finds the topology file.
+func (r *Reference) settle(t testing.TB, topos []string) {
+	t.Helper()
+	if err := r.read(); err != nil {
+		t.Fatalf("%s: %v", r.Name, err)
+	}
+	var topology string
+	var args []string
+	r.Section(t, "topology", &topology)
+	r.Section(t, "env", &r.Env)
+	r.Section(t, "args", &args)
+	r.Multicast = slices.Contains(args, "--nvls")
+	r.Doc = nil
+	for _, dir := range topos {
+		if path := filepath.Join(dir, topology); topology != "" {
+			if _, err := os.Stat(path); err == nil {
+				r.Topo = path
+			}
+		}
+	}
+	if r.Topo == "" {
+		t.Fatalf("%s: its topology %q is in none of %v", r.Name, topology, topos)
+	}
+}
