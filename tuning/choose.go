@@ -1,0 +1,332 @@
+package tuning
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+)
+
+// Limits of NVLS and CollNet (include/device.h NCCL_MAX_NVLS_ARITY,
+// NCCL_MAX_DIRECT_ARITY).
+const (
+	maxNVLSArity   = 32
+	maxDirectArity = 7
+)
+
+// Op is one operation to choose for. Count is NCCL's: elements that a rank
+// sends for AllGather, receives for ReduceScatter, elements of the buffer
+// otherwise.
+type Op struct {
+	Func  coll.Func
+	Count int64
+	Type  coll.DataType
+	RedOp coll.RedOp
+	// Pipe is the number of operations per channel that one group holds; 0
+	// counts as 1.
+	Pipe int
+}
+
+// PipeAfter is the Pipe of a single operation that follows failed ones: NCCL
+// 2.28.9 goes on counting the operations that it refused (NoChoiceError) as
+// members of the group until one succeeds (enqueue.cc:388; planner.nTasksColl
+// is cleared with a finished plan only), and divides by the channels.
+func PipeAfter(refused, channels int) int { return refused/channels + 1 }
+
+// NBytes is the size that the model computes with (enqueue.h:36): for
+// AllGather and ReduceScatter that of the gathered buffer.
+func (o Op) NBytes(nRanks int) units.Bytes {
+	n := units.Bytes(o.Count) * o.Type.Size()
+	if gathers(o.Func) {
+		n *= units.Bytes(nRanks)
+	}
+	return n
+}
+
+// Off marks a cell of Choice.Times that cannot be taken.
+const Off float32 = -1
+
+// Times is the predicted time in microseconds per algorithm and protocol, Off
+// where it is not available.
+type Times [nAlgos][nProtos]float32
+
+// Choice is what NCCL takes for an operation.
+type Choice struct {
+	Op     Op
+	NBytes units.Bytes
+	Algo   coll.Algorithm
+	Proto  coll.Protocol
+	TimeUs float32 // of the winner, the model's
+	Times  Times
+	// MaxChannels is the upper bound that the launch gets; how many run is
+	// decided where the work is split.
+	MaxChannels int
+	Warps       int
+	Threads     int
+}
+
+// ErrOneRank is the answer for a communicator of one rank: NCCL chooses
+// nothing there, it copies.
+var ErrOneRank = errors.New("tuning: one rank: NCCL copies and chooses nothing")
+
+// NoChoiceError says that no algorithm and protocol is left, NCCL's
+// ncclInvalidUsage where a list did it, else ncclInternalError.
+type NoChoiceError struct {
+	Op          Op
+	Algo, Proto units.Opt[string] // the lists in force
+}
+
+// Code is NCCL's result: 5 (invalid usage) or 3 (internal error).
+func (e *NoChoiceError) Code() int {
+	if e.Algo.Set || e.Proto.Set {
+		return 5
+	}
+	return 3
+}
+
+// Error names operation and lists.
+func (e *NoChoiceError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no algorithm and protocol left for %s of %s", e.Op.Func, e.Op.Type)
+	if e.Algo.Set {
+		fmt.Fprintf(&b, "; NCCL_ALGO=%s", e.Algo.Value)
+	}
+	if e.Proto.Set {
+		fmt.Fprintf(&b, "; NCCL_PROTO=%s", e.Proto.Value)
+	}
+	return b.String()
+}
+
+// Choose returns what NCCL takes. Errors: ErrOneRank, *NoChoiceError, or an
+// operation that the model does not cover.
+func (m *Model) Choose(o Op) (Choice, error) {
+	c := Choice{Op: o}
+	if int(o.Func) >= nFuncs {
+		return c, fmt.Errorf("tuning: %s is no collective of the cost model", o.Func)
+	}
+	if m.In.NRanks == 1 {
+		return c, ErrOneRank
+	}
+	c.NBytes = o.NBytes(m.In.NRanks)
+	c.Times = m.times(o, uint64(c.NBytes))
+	best, found := float32(3600000000), false // an hour (enqueue.cc:1828)
+	for a := range c.Times {
+		for p, t := range c.Times[a] {
+			if t >= 0 && t < best {
+				c.Algo, c.Proto, best, found = coll.Algorithm(a), coll.Protocol(p), t, true
+			}
+		}
+	}
+	if !found {
+		return c, &NoChoiceError{Op: o, Algo: m.Params.Algo, Proto: m.Params.Proto}
+	}
+	c.TimeUs = best
+	m.launch(&c)
+	return c, nil
+}
+
+// Force returns the launch for an algorithm and protocol that a user names,
+// whether or not the model would take it.
+func (m *Model) Force(o Op, a coll.Algorithm, p coll.Protocol) Choice {
+	c := Choice{Op: o, NBytes: o.NBytes(m.In.NRanks), Algo: a, Proto: p}
+	c.Times = m.times(o, uint64(c.NBytes))
+	c.TimeUs = c.Times[a][p]
+	m.launch(&c)
+	return c
+}
+
+func (m *Model) times(o Op, nBytes uint64) Times {
+	var t Times
+	for a := coll.Algorithm(0); a < coll.NumAlgorithms; a++ {
+		avail := m.barred(o, a).Rule == ""
+		for p := coll.Protocol(0); p < coll.NumProtocols; p++ {
+			t[a][p] = Off
+			if !avail || m.Bandwidth[o.Func][a][p] == 0 {
+				continue
+			}
+			t[a][p] = m.time(m.Bandwidth[o.Func][a][p], o, a, p, nBytes)
+		}
+	}
+	return t
+}
+
+// time is the model's time in microseconds of a cell with bandwidth bw
+// (tuning.cc:585-601).
+func (m *Model) time(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes uint64) float32 {
+	lat := m.Latency[o.Func][a][p]
+	if o.Func == coll.AllReduce {
+		lg := log2(nBytes >> 6)
+		if a == coll.Tree && lg >= 0 && lg < len(m.tab.treeCorrection[p]) {
+			bw *= m.tab.treeCorrection[p][lg]
+		}
+		if a == coll.Ring && p == coll.Simple && m.In.NNodes > 1 && nBytes/m.plateau() >= 64 {
+			lat = float32(float64(lat) * m.plateauFactor())
+		}
+	}
+	count := max(o.Pipe, 1)
+	if a != coll.Ring { // a tree pipelines a batch (tuning.cc:598)
+		count = 1 + (count-1)/maxBatchColls
+	}
+	t := float32(lat*float32(count)) + float32(float32(nBytes)/float32(1000*bw))
+	// Rings of more than 8 ranks lose fp8 precision: last resort
+	// (enqueue.cc:1811).
+	if (o.Type == coll.Float8e4m3 || o.Type == coll.Float8e5m2) && a == coll.Ring && m.In.NRanks > 8 && o.Func != coll.AllGather && o.Func != coll.Broadcast {
+		t *= 1024
+	}
+	return t
+}
+
+// maxBatchColls is NCCL_MAX_DEV_WORK_BATCH_COLLS: 1024 bytes of 96-byte works
+// (include/device.h:363).
+const maxBatchColls = 10
+
+// plateau is the number of bytes that gives every channel of every rank one.
+func (m *Model) plateau() uint64 { return uint64(m.In.Channels * m.In.NRanks) }
+
+// plateauFactor stretches ring latency between nodes for large operations.
+func (m *Model) plateauFactor() float64 {
+	if m.In.MinSM < 80 {
+		return 1.9
+	}
+	return 1.4
+}
+
+// barred tells why an operation cannot take an algorithm whatever its
+// bandwidth (enqueue.cc:1797-1806).
+func (m *Model) barred(o Op, a coll.Algorithm) Reason {
+	in := &m.In
+	collNet := in.CollNet.Enabled && (!o.Func.Reduces() || in.CollNet.Reduces == nil || in.CollNet.Reduces(netOp(o.RedOp), o.Type))
+	switch a {
+	case coll.CollNetDirect, coll.CollNetChain:
+		if !collNet {
+			if in.CollNet.Enabled {
+				return Reason{Rule: fmt.Sprintf("the CollNet plugin cannot %s %s", o.RedOp, o.Type), Source: "enqueue.cc:1767"}
+			}
+			return m.collNetOff("it needs CollNet")
+		}
+		if in.MaxLocalRanks > maxDirectArity+1 {
+			return Reason{Rule: fmt.Sprintf("CollNet is for 8 ranks a node and there are %d", in.MaxLocalRanks), Source: "enqueue.cc:1799"}
+		}
+	case coll.NVLS, coll.NVLSTree:
+		return m.nvlsBarred(o, a, collNet)
+	case coll.PAT:
+		if o.Func == coll.ReduceScatter && o.RedOp == coll.Avg {
+			return Reason{Rule: "PAT ReduceScatter cannot average", Source: "enqueue.cc:1805"}
+		}
+	}
+	return Reason{}
+}
+
+func (m *Model) nvlsBarred(o Op, a coll.Algorithm, collNet bool) Reason {
+	in := &m.In
+	switch {
+	case !in.NVLS:
+		if in.NVLSOff.Rule != "" {
+			return in.NVLSOff
+		}
+		return Reason{Rule: "NVLink multicast is not available", Source: "enqueue.cc:384"}
+	case o.Func != coll.AllGather && !NVLSReduces(o.RedOp, o.Type):
+		return Reason{Rule: fmt.Sprintf("the NVSwitch cannot %s %s", o.RedOp, o.Type), Source: "enqueue.cc:384"}
+	case o.Func != coll.AllReduce && in.LocalRanks > maxNVLSArity:
+		return Reason{Rule: fmt.Sprintf("NVLS %s is for %d ranks a node and there are %d", o.Func, maxNVLSArity, in.LocalRanks), Source: "enqueue.cc:1802"}
+	case a == coll.NVLS && !collNet && in.NNodes > 1:
+		return m.collNetOff("NVLS between nodes needs CollNet")
+	}
+	return Reason{}
+}
+
+// netOp is the operation that a network gets for an average: a sum of scaled
+// inputs (enqueue.cc:1757).
+func netOp(r coll.RedOp) coll.RedOp {
+	if r == coll.Avg {
+		return coll.Sum
+	}
+	return r
+}
+
+// NVLSReduces tells whether an NVSwitch reduces that type with that operation
+// (device.h ncclNvlsSupported).
+func NVLSReduces(r coll.RedOp, t coll.DataType) bool {
+	switch t {
+	case coll.Int32, coll.Uint32, coll.Int64, coll.Uint64, coll.Float16, coll.BFloat16:
+		return r == coll.Sum || r == coll.Min || r == coll.Max
+	case coll.Float32, coll.Float64:
+		return r == coll.Sum
+	}
+	return false
+}
+
+// launch finds channels and threads for the algorithm of c
+// (enqueue.cc:1860-1911).
+func (m *Model) launch(c *Choice) {
+	n := uint64(c.NBytes)
+	nc, nt := int32(m.In.Channels), int32(m.MaxThreads[c.Algo][c.Proto])
+	per := int32(m.ThreadThreshold[c.Algo][c.Proto])
+	// NCCL multiplies ints and compares with a size_t.
+	short := func() bool { return n < uint64(int64(nc*nt*per)) }
+	switch c.Algo {
+	case coll.CollNetDirect:
+		nc = m.collNetChannels(n, nc, nt, per)
+	case coll.NVLS, coll.NVLSTree:
+		nc = int32(m.In.NVLSChannels)
+		if m.In.NNodes > 1 && c.Algo == coll.NVLS {
+			nc = min(nc, int32(m.In.Channels))
+		}
+	default:
+		for short() && nc >= 2 {
+			nc--
+		}
+		for short() && nt%128 == 0 && nt > 0 {
+			nt /= 2
+		}
+	}
+	if c.Proto == coll.Simple && c.Algo == coll.Ring {
+		nt += warp // one more to synchronise
+	}
+	nt = max(nt, 3*warp)
+	if c.Algo == coll.Tree || c.Algo == coll.PAT {
+		nt = maxThreads
+	}
+	c.MaxChannels, c.Warps = int(nc), int(nt/warp)
+	c.Threads = c.Warps * warp
+}
+
+// collNetChannels drops channels down to 16, 8, 4, 2, 1, relaxing the
+// threshold on the way (enqueue.cc:1863-1875).
+func (m *Model) collNetChannels(n uint64, nc, nt, per int32) int32 {
+	heads := int32(m.In.CollNet.Heads)
+	for stop, short := int32(16), true; stop >= 1 && short; stop /= 2 {
+		for {
+			short = n < uint64(int64(nc*nt*heads*per))
+			if !short || nc <= stop {
+				break
+			}
+			if nc == stop+stop/2 {
+				per /= 2
+			}
+			nc--
+		}
+	}
+	return nc
+}
+
+// WhyOff lists why a cell is off for an operation, the first reason first; nil
+// where it is on.
+func (m *Model) WhyOff(o Op, a coll.Algorithm, p coll.Protocol) []Reason {
+	rs := append([]Reason(nil), m.off[o.Func][a][p]...)
+	if r := m.barred(o, a); r.Rule != "" && !contains(rs, r) {
+		rs = append(rs, r)
+	}
+	return rs
+}
+
+func contains(rs []Reason, r Reason) bool {
+	for _, x := range rs {
+		if x == r {
+			return true
+		}
+	}
+	return false
+}

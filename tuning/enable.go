@@ -1,0 +1,239 @@
+package tuning
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/topo"
+)
+
+// missing tells why NCCL's table has no such cell at all (tuning.cc:271-281).
+func (m *Model) missing(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
+	switch {
+	case (f == coll.Broadcast || f == coll.Reduce) && a != coll.Ring:
+		return Reason{Rule: f.String() + " runs as Ring only", Source: "tuning.cc:271"}
+	case gathers(f) && a != coll.PAT && a != coll.Ring && a != coll.NVLS && a != coll.CollNetDirect:
+		return Reason{Rule: fmt.Sprintf("NCCL has no %s %s", a, f), Source: "tuning.cc:272"}
+	case f == coll.AllReduce && a == coll.PAT:
+		return Reason{Rule: "NCCL has no PAT AllReduce", Source: "tuning.cc:275"}
+	case (a == coll.NVLS || a == coll.NVLSTree || a == coll.PAT) && p != coll.Simple:
+		return Reason{Rule: a.String() + " runs with Simple only", Source: "tuning.cc:278"}
+	case a == coll.PAT:
+		return m.patOff()
+	case a == coll.NVLS || a == coll.NVLSTree:
+		return m.nvlsGraphOff(a)
+	}
+	return Reason{}
+}
+
+// patOff: tuning.cc:202-208.
+func (m *Model) patOff() Reason {
+	in, set := &m.In, m.Params.PATEnable
+	switch {
+	case in.MinSM < 60:
+		return Reason{Rule: fmt.Sprintf("PAT needs sm_60 and a GPU is sm_%d", in.MinSM), Source: "tuning.cc:204"}
+	case set.Set && set.Value == 0:
+		return Reason{Rule: "NCCL_PAT_ENABLE=0", Setting: "NCCL_PAT_ENABLE=1 switches PAT on", Source: "tuning.cc:205"}
+	case set.Set && set.Value != 2:
+		return Reason{}
+	case in.NNodes != in.NRanks:
+		return Reason{
+			Rule:    fmt.Sprintf("PAT is for one rank a node and there are %d ranks on %d nodes", in.NRanks, in.NNodes),
+			Setting: "NCCL_PAT_ENABLE=1 forces it", Source: "tuning.cc:206",
+		}
+	case in.NetOffload:
+		return Reason{Rule: "PAT cannot use a net plugin's device offload", Setting: "NCCL_PAT_ENABLE=1 forces it", Source: "tuning.cc:207"}
+	}
+	return Reason{}
+}
+
+// nvlsGraphOff: NVLS needs a graph of at least two channels (tuning.cc:289).
+func (m *Model) nvlsGraphOff(a coll.Algorithm) Reason {
+	g := m.In.graph(a)
+	if g.NChannels >= 2 {
+		return Reason{}
+	}
+	if r := m.In.NVLSOff; g.NChannels == 0 && r.Rule != "" {
+		return r
+	}
+	return Reason{
+		Rule:   fmt.Sprintf("%s needs 2 channels and the search found %d", a, g.NChannels),
+		Source: "tuning.cc:289",
+	}
+}
+
+// noNetGather tells why NVLS or CollNetDirect cannot gather or scatter between
+// nodes (tuning.cc:322-341).
+func (m *Model) noNetGather(f coll.Func, a coll.Algorithm) Reason {
+	c := &m.In.CollNet
+	if !c.Enabled {
+		return m.collNetOff(fmt.Sprintf("%s %s between nodes needs CollNet", a, f))
+	}
+	if f == coll.AllGather && !c.AllGather || f == coll.ReduceScatter && !c.ReduceScatter {
+		return Reason{Rule: "the CollNet plugin has no " + f.String(), Source: "tuning.cc:324"}
+	}
+	if m.In.MaxLocalRanks > c.Heads {
+		return Reason{
+			Rule:   fmt.Sprintf("needs a NIC for every GPU: %d ranks on a node, %d network heads", m.In.MaxLocalRanks, c.Heads),
+			Source: "tuning.cc:333",
+		}
+	}
+	return Reason{}
+}
+
+// collNetOff words why CollNet is off.
+func (m *Model) collNetOff(what string) Reason {
+	if r := m.In.CollNet.Off; r.Rule != "" {
+		return Reason{Rule: what + ", which is off: " + r.Rule, Setting: r.Setting, Source: r.Source}
+	}
+	return Reason{
+		Rule:    what + ", which is off",
+		Setting: "NCCL_COLLNET_ENABLE=1 asks for it, and a net plugin with collective support is needed",
+		Source:  "init.cc:1004",
+	}
+}
+
+// readLists applies NCCL_PROTO and NCCL_ALGO (tuning.cc:411-428).
+func (m *Model) readLists() error {
+	for f := range m.EnabledAlgos {
+		for a := range m.EnabledAlgos[f] {
+			m.EnabledAlgos[f][a] = 1
+		}
+		m.EnabledProtos[f] = [nProtos]int{coll.LL: 1, coll.LL128: 2, coll.Simple: 1}
+	}
+	if s := m.Params.Proto; s.Set {
+		err := applyMask(s.Value, coll.ParseProtocolMask, nProtos, func(f, p, on int) { m.EnabledProtos[f][p] = on })
+		if err != nil {
+			return fmt.Errorf("NCCL_PROTO=%w", err)
+		}
+	}
+	if s := m.Params.Algo; s.Set {
+		err := applyMask(s.Value, coll.ParseAlgorithmMask, nAlgos, func(f, a, on int) { m.EnabledAlgos[f][a] = on })
+		if err != nil {
+			return fmt.Errorf("NCCL_ALGO=%w", err)
+		}
+	}
+	return nil
+}
+
+// applyMask sets the cells that a list speaks of to 0 or 1. Those it does not
+// mention follow whatever default the mask is read over, which tells them
+// apart.
+func applyMask(list string, parse func(string, coll.Mask) (coll.Mask, error), n int, set func(f, i, on int)) error {
+	var yes coll.Mask
+	for f := range yes {
+		yes[f] = make([]bool, n)
+		for i := range yes[f] {
+			yes[f][i] = true
+		}
+	}
+	overOff, err := parse(list, coll.Mask{})
+	if err != nil {
+		return err
+	}
+	overOn, err := parse(list, yes)
+	if err != nil {
+		return err
+	}
+	for f := range overOn {
+		for i, on := range overOn[f] {
+			switch {
+			case on != overOff[f][i]:
+			case on:
+				set(f, i, 1)
+			default:
+				set(f, i, 0)
+			}
+		}
+	}
+	return nil
+}
+
+// enable switches a cell off where user or rules say so and notes every reason
+// (tuning.cc:456-499).
+func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
+	var why []Reason
+	add := func(r Reason) {
+		if r.Rule != "" {
+			why = append(why, r)
+		}
+	}
+	if m.EnabledAlgos[f][a] == 0 {
+		add(Reason{Rule: "NCCL_ALGO=" + m.Params.Algo.Value + " leaves it out",
+			Setting: "NCCL_ALGO without that entry", Source: "tuning.cc:424"})
+	}
+	if m.In.NNodes == 1 && a == coll.NVLSTree {
+		add(Reason{Rule: "NVLSTree joins nodes and there is one", Source: "tuning.cc:462"})
+	}
+	if !m.In.CollNet.Enabled {
+		switch {
+		case a == coll.CollNetDirect || a == coll.CollNetChain:
+			add(m.collNetOff("it needs CollNet"))
+		case a == coll.NVLS && m.In.NNodes > 1:
+			add(m.collNetOff("NVLS between nodes needs CollNet"))
+		}
+	}
+	if a == coll.CollNetDirect && !m.In.NVSwitch {
+		add(Reason{Rule: "CollNetDirect needs an NVSwitch", Source: "tuning.cc:469"})
+	}
+	switch m.EnabledProtos[f][p] {
+	case 0:
+		add(Reason{Rule: "NCCL_PROTO=" + m.Params.Proto.Value + " leaves it out",
+			Setting: "NCCL_PROTO without that entry", Source: "tuning.cc:419"})
+	case 2:
+		for _, r := range m.ll128Unsafe(a) {
+			add(r)
+		}
+	}
+	if len(why) > 0 {
+		m.Bandwidth[f][a][p] = 0
+		m.off[f][a][p] = append(m.off[f][a][p], why...)
+	}
+}
+
+// ll128Unsafe lists what keeps LL128 off by default: its 128-byte stores must
+// stay whole on every link of the way (tuning.cc:478-497).
+func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
+	const force = "NCCL_PROTO=LL128 forces it at the risk of corrupt data"
+	in, g := &m.In, m.In.graph(a)
+	limit, set := topo.PathPXB, "LL128 goes as far as PXB between nodes below sm_90"
+	if in.MinSM >= 90 {
+		if m.Params.LL128C2C.Or(1) != 0 {
+			limit, set = topo.PathPXN, "LL128 goes as far as PXN between nodes"
+		} else {
+			set = "NCCL_LL128_C2C=0 keeps LL128 to PXB between nodes"
+		}
+	}
+	var rs []Reason
+	if g.TypeInter > limit {
+		rs = append(rs, Reason{Rule: fmt.Sprintf("%s and the %s graph has %s", set, graphName(g), pathName(g.TypeInter)), Setting: force, Source: "tuning.cc:483"})
+	}
+	if g.TypeIntra > topo.PathNVB {
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs NVLink inside the node and the %s graph has %s", graphName(g), pathName(g.TypeIntra)), Setting: force, Source: "tuning.cc:492"})
+	}
+	if in.MinSM != in.MaxSM {
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs equal GPUs and there are sm_%d and sm_%d", in.MinSM, in.MaxSM), Setting: force, Source: "tuning.cc:493"})
+	}
+	if in.MinSM < 70 {
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs sm_70 and a GPU is sm_%d", in.MinSM), Setting: force, Source: "tuning.cc:494"})
+	}
+	return rs
+}
+
+func graphName(g *search.Graph) string {
+	if g.Name != "" {
+		return g.Name
+	}
+	return "final"
+}
+
+// pathNames are NCCL's words (graph/topo.cc topoPathTypeStr).
+var pathNames = [...]string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"}
+
+func pathName(k topo.PathKind) string {
+	if int(k) < len(pathNames) {
+		return pathNames[k]
+	}
+	return fmt.Sprintf("path(%d)", k)
+}

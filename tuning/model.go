@@ -1,0 +1,350 @@
+package tuning
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/topo"
+)
+
+// Cells is one figure per collective, algorithm and protocol.
+type Cells [nFuncs][nAlgos][nProtos]float32
+
+// Model is the cost model of one communicator.
+type Model struct {
+	In     Input
+	Params Params
+
+	// Latency in microseconds and Bandwidth in GB/s (of the algorithm, not of
+	// the bus); a Bandwidth of 0 means off.
+	Latency, Bandwidth Cells
+	// Raw is the bandwidth before user lists and safety rules switched cells
+	// off: what a forced cell would have.
+	Raw Cells
+
+	// MaxThreads and ThreadThreshold (bytes per thread) by algorithm and
+	// protocol; zero where NCCL has none.
+	MaxThreads      [nAlgos][nProtos]int
+	ThreadThreshold [nAlgos][nProtos]int64
+
+	// Enabled are the lists after NCCL_ALGO and NCCL_PROTO: 0 off, 1 on, 2 on
+	// where safe (LL128 without a list).
+	EnabledAlgos  [nFuncs][nAlgos]int
+	EnabledProtos [nFuncs][nProtos]int
+
+	off [nFuncs][nAlgos][nProtos][]Reason
+	tab *table
+}
+
+// New computes the model (ncclTopoTuneModel). Errors: a
+// *coll.MaskError for a malformed list (NCCL fails its init with it), or an
+// unknown version.
+func New(in Input, p Params) (*Model, error) {
+	v := p.Version
+	if v == "" {
+		v = Version
+	}
+	tab := tables[v]
+	if tab == nil {
+		return nil, fmt.Errorf("tuning: no constants for NCCL %s; known: %v", v, Versions())
+	}
+	if in.NRanks < 1 || in.NNodes < 1 || in.NNodes > in.NRanks {
+		return nil, fmt.Errorf("tuning: %d ranks on %d nodes: not a communicator", in.NRanks, in.NNodes)
+	}
+	m := &Model{In: in, Params: p, tab: tab}
+	m.setMaxThreads()
+	if err := m.readLists(); err != nil {
+		return nil, err
+	}
+	if in.NRanks == 1 {
+		return m, nil
+	}
+	s := newShape(&m.In, tab)
+	for f := coll.Func(0); f < nFuncs; f++ {
+		for a := coll.Algorithm(0); a < coll.NumAlgorithms; a++ {
+			for pr := coll.Protocol(0); pr < coll.NumProtocols; pr++ {
+				m.fill(s, f, a, pr)
+				m.enable(f, a, pr)
+			}
+		}
+	}
+	m.setThresholds()
+	return m, nil
+}
+
+// shape holds what all cells share.
+type shape struct {
+	tab         *table
+	nRanks      int
+	nNodes      int
+	ppn         float32 // ranks per node
+	sm, scale   int     // row and column of the caps
+	llMax       float64
+	ringLL128   float64
+	treeLL128   float64
+	treeMax     float64
+	nvlsTreeMax float64
+	power       bool
+	intraHW, hw [nAlgos]int
+}
+
+func newShape(in *Input, tab *table) *shape {
+	s := &shape{tab: tab, nRanks: in.NRanks, nNodes: in.NNodes, sm: smClass(in.MinSM), scale: min(in.NNodes, 3) - 1}
+	s.ppn = float32(in.NRanks) / float32(in.NNodes)
+	row := s.sm
+	if in.NNodes > 1 { // LL goes by the CPU between nodes (tuning.cc:248)
+		row = 0
+		if in.CPUVendor == vendorAMD || in.CPUVendor == vendorMixed {
+			row = 1
+		}
+	}
+	s.llMax = tab.llMax[row][s.scale]
+	s.ringLL128 = tab.ringLL128Max[s.sm][s.scale]
+	s.treeLL128 = tab.treeLL128Max[s.sm][s.scale]
+	s.treeMax = tab.treeMax[s.sm][s.scale]
+	s.nvlsTreeMax = tab.nvlsTreeMax[s.sm][s.scale]
+	s.power = in.CPUArch == archPower
+	for a := range s.hw {
+		// Exactly NVL: LOC and NVB count as PCI (tuning.cc:261).
+		s.intraHW[a] = hwPCI
+		if in.graph(coll.Algorithm(a)).TypeIntra == topo.PathNVL {
+			s.intraHW[a] = hwNVLink
+		}
+		s.hw[a] = s.intraHW[a]
+		if in.NNodes > 1 {
+			s.hw[a] = hwNet
+		}
+	}
+	return s
+}
+
+// hwLat looks a hop latency up; on POWER the Tree's over PCI is the Ring's
+// (tuning.cc:256).
+func (s *shape) hwLat(hw int, a coll.Algorithm, p coll.Protocol) float32 {
+	if s.power && hw == hwPCI && a == coll.Tree && p == coll.Simple {
+		a = coll.Ring
+	}
+	return float32(s.tab.hwLat[hw][a][p])
+}
+
+// steps is the number of hops of a ring (tuning.cc:265).
+func (s *shape) steps(f coll.Func) int {
+	switch f {
+	case coll.AllReduce:
+		return 2 * (s.nRanks - 1)
+	case coll.ReduceScatter, coll.AllGather:
+		return s.nRanks - 1
+	}
+	return s.nRanks
+}
+
+// gathers tells AllGather and ReduceScatter from the rest.
+func gathers(f coll.Func) bool { return f == coll.AllGather || f == coll.ReduceScatter }
+
+// fill computes one cell's latency and raw bandwidth, or notes why NCCL has no
+// such cell (tuning.cc:270-406).
+func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
+	if r := m.missing(f, a, p); r.Rule != "" {
+		m.off[f][a][p] = append(m.off[f][a][p], r)
+		return
+	}
+	g := m.In.graph(a)
+	bus, r := m.busBW(s, g, f, a, p)
+	if r.Rule != "" {
+		m.off[f][a][p] = append(m.off[f][a][p], r)
+	}
+	if a == coll.Ring || !gathers(f) { // bus to algorithm bandwidth
+		ratio := float32(.5)
+		if a == coll.Ring || a == coll.NVLS || a == coll.NVLSTree {
+			ratio = float32(float64(s.nRanks) / float64(s.steps(f)))
+		}
+		bus *= ratio
+	}
+	m.Raw[f][a][p], m.Bandwidth[f][a][p] = bus, bus
+	m.Latency[f][a][p] = m.latency(s, g, f, a, p)
+}
+
+// busBW is the bus bandwidth of a cell; a Reason comes with a zero.
+func (m *Model) busBW(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, p coll.Protocol) (float32, Reason) {
+	collnet := a == coll.CollNetDirect || a == coll.CollNetChain
+	n := float32(g.NChannels)
+	bw := float32(g.BWInter)
+	if s.nNodes <= 2 || collnet {
+		bw = float32(g.BWIntra)
+	}
+	if a == coll.NVLS || a == coll.NVLSTree {
+		bw = s.nvlsBW(g, f, a)
+	}
+	bus := n * bw
+	switch a {
+	case coll.Ring:
+		bus = s.ringBW(bus, g.NChannels, p)
+	case coll.Tree:
+		bus = s.treeBW(bus, g.NChannels, f, p, m.In.TreePattern)
+	case coll.PAT:
+		bus = float32(float64(bus) * .75)
+	}
+	if collnet && p != coll.Simple {
+		return 0, Reason{Rule: a.String() + " runs with Simple only", Source: "tuning.cc:307"}
+	}
+	if a == coll.CollNetDirect {
+		bus = s.collNetDirectBW(bus, g, f, m.In.MinSM)
+	}
+	if (a == coll.NVLS || a == coll.CollNetDirect) && gathers(f) && s.nNodes > 1 {
+		if r := m.noNetGather(f, a); r.Rule != "" {
+			return 0, r
+		}
+	}
+	if g.NChannels == 0 || bus != bus {
+		return 0, Reason{Rule: "the search found no " + a.String() + " graph", Source: "search.cc:991"}
+	}
+	return bus, Reason{}
+}
+
+func (s *shape) ringBW(bus float32, nChannels int, p coll.Protocol) float32 {
+	switch p {
+	case coll.LL:
+		return float32(math.Min(s.llMax, float64(bus)*.5))
+	case coll.LL128:
+		return float32(math.Min(float64(bus)*.92, float64(nChannels)*s.ringLL128))
+	}
+	return bus
+}
+
+func (s *shape) treeBW(bus float32, nChannels int, f coll.Func, p coll.Protocol, pattern search.Pattern) float32 {
+	if f == coll.AllReduce {
+		bus = float32(math.Min(float64(bus)*.92, float64(nChannels)*s.treeMax))
+	}
+	switch p {
+	case coll.LL:
+		bus = float32(math.Min(float64(bus)*1.0/3.8, s.llMax))
+	case coll.LL128:
+		eff := 120.0 / 128.0
+		if s.nNodes == 1 {
+			eff = 7.0 / 9.0
+		}
+		bus = float32(math.Min(float64(bus)*eff, float64(nChannels)*s.treeLL128))
+	}
+	if pattern == search.TreePattern {
+		bus = float32(float64(bus) * .85)
+	}
+	return bus
+}
+
+// nvlsBW is NVLS bus bandwidth per channel (tuning.cc:286-300).
+func (s *shape) nvlsBW(g *search.Graph, f coll.Func, a coll.Algorithm) float32 {
+	n := float32(g.NChannels)
+	intra := float32(g.BWIntra) * s.tab.nvlsEff[s.sm] * (n - 1) / n
+	if f == coll.AllReduce {
+		intra *= 2
+	} else {
+		intra *= (s.ppn - 1) / s.ppn
+	}
+	inter := float32(g.BWInter)
+	if a == coll.NVLS {
+		return min(intra, inter)
+	}
+	if s.nNodes <= 2 {
+		inter *= 2
+	}
+	return min(intra, inter, float32(s.nvlsTreeMax))
+}
+
+// collNetDirectBW: tuning.cc:309-319.
+func (s *shape) collNetDirectBW(bus float32, g *search.Graph, f coll.Func, minSM int) float32 {
+	if gathers(f) {
+		return s.ppn * min(float32(g.BWIntra), float32(g.BWInter)*0.9)
+	}
+	factor := float32(float64(s.ppn) / float64(g.NChannels)) // GPUs per NIC
+	factor -= (factor - 1) / 2
+	bus /= factor
+	if minSM >= 90 {
+		bus = float32(float64(bus) * .85)
+	}
+	return bus
+}
+
+// latency is the fixed time of a cell in microseconds (tuning.cc:349-405).
+func (m *Model) latency(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, p coll.Protocol) float32 {
+	base := float32(s.tab.baseLat[a][p])
+	intra := s.hwLat(s.intraHW[a], a, p)
+	inter := s.hwLat(hwNet, a, p)
+	if s.ppn == 1 { // nothing hides the network: the Tree's latency holds for all
+		inter = s.hwLat(hwNet, coll.Tree, p)
+	}
+	inter += g.LatencyInter
+	if p == coll.Simple { // the flush
+		inter += g.LatencyInter
+	}
+	local := s.nRanks/s.nNodes - 1
+	log := float32(log2(uint64(s.nNodes)))
+	switch a {
+	case coll.Ring:
+		return m.ringLatency(s, g, f, p, base, intra, inter)
+	case coll.Tree:
+		if f == coll.AllReduce {
+			base += 2 * (float32(float32(local)*intra) + float32(log*inter))
+		}
+	case coll.CollNetDirect: // 0.4 us for every further local rank
+		t := float64(float32(min(1, local))*intra) + float64(float64(local)*0.4)
+		base = float32(float64(base) + (float64(2*t) + float64(inter)))
+	case coll.CollNetChain:
+		base += float32(float32(2*local)*intra) + inter
+	case coll.NVLS:
+		base = intra
+		if s.nNodes > 1 {
+			base += inter
+		}
+	case coll.NVLSTree:
+		base += intra + float32(float32(2*log2(uint64(s.nNodes)))*inter)
+	case coll.PAT:
+		t := float64(float64(log)*(float64(inter)/3.5)) + float64(float64(s.nRanks)*2.8)
+		base = float32(float64(base) + t)
+	}
+	return base
+}
+
+func (m *Model) ringLatency(s *shape, g *search.Graph, f coll.Func, p coll.Protocol, base, intra, inter float32) float32 {
+	n := s.steps(f)
+	if f == coll.Reduce || f == coll.Broadcast {
+		lat := s.hwLat(s.hw[coll.Ring], coll.Ring, p)
+		if g.SameChannels != 0 {
+			return base + lat
+		}
+		if p == coll.Simple {
+			lat = s.hwLat(s.hw[coll.Ring], coll.Tree, p)
+		}
+		return base + float32(float32(n)*lat)
+	}
+	overhead, nInter := float32(0), 0
+	if s.nNodes > 1 {
+		overhead = m.netOverhead()
+		if p == coll.Simple {
+			overhead *= 3
+		}
+		nInter = s.nNodes - 1
+		if f == coll.AllReduce {
+			nInter *= 2
+		}
+	}
+	intra = max(intra, overhead)
+	return base + (float32(float32(n-nInter)*intra) + float32(float32(nInter)*inter))
+}
+
+// netOverhead is the host's cost of one network step in microseconds
+// (tuning.cc:212).
+func (m *Model) netOverhead() float32 {
+	if o := m.Params.NetOverheadNs; o.Set {
+		return float32(float64(o.Value) * .001)
+	}
+	if m.In.CPUArch == archX86 && m.In.CPUVendor == vendorAMD {
+		return 2
+	}
+	return 1
+}
+
+// log2 rounds down; -1 for 0, as NCCL's log2i gives.
+func log2(x uint64) int { return 63 - bits.LeadingZeros64(x) }
