@@ -85,6 +85,9 @@ func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 		cat = "NET"
 	}
 	a := r.stepArgs(s)
+	if !r.On(DetailStep, s.Peer) {
+		flow = 0 // its other end is not in the trace
+	}
 	for _, p := range phases {
 		if p.End <= p.Start {
 			continue

@@ -1,0 +1,139 @@
+package chrome
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// Schema names the layout of our files; readers may rely on it.
+const Schema = "simccl/1"
+
+// separator goes before every event but the first, which is metadata.
+const separator = ",\n"
+
+const copyBuffer = 1 << 18
+
+func (w *Writer) write() error {
+	buf := bufio.NewWriterSize(w.out, copyBuffer)
+	_, _ = buf.Write(w.head()) // errors stay in buf
+	_, _ = buf.Write(w.metadata())
+	if err := w.body(buf); err != nil {
+		return err
+	}
+	_, _ = buf.WriteString("\n]}\n")
+	return buf.Flush()
+}
+
+func (w *Writer) body(buf *bufio.Writer) error {
+	if w.spool == nil {
+		w.cur.order()
+		for i := range w.cur.recs {
+			r := &w.cur.recs[i]
+			if _, err := buf.Write(w.cur.text[r.off : r.off+r.len]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var runs []*run
+	off := int64(0)
+	for _, size := range w.sizes {
+		runs = append(runs, &run{in: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), copyBuffer)})
+		off += size
+	}
+	return merge(buf, runs)
+}
+
+func (w *Writer) head() []byte {
+	m := &w.opt.Meta
+	b := []byte(`{"displayTimeUnit":"ns",` + "\n" + `"otherData":{"schema":"` + Schema + `"`)
+	text := func(k, v string) {
+		if v != "" {
+			b = appendString(append(appendString(append(b, ','), k), ':'), v)
+		}
+	}
+	text("source", m.Source)
+	text("simccl", m.Version)
+	text("nccl_rules", m.NCCLRules)
+	text("topo", m.Topo)
+	text("fabric", m.Fabric)
+	b = strconv.AppendInt(append(b, `,"seed":`...), m.Seed, 10)
+	b = append(b, `,"env":{`...)
+	for i, a := range m.Env {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(append(appendString(b, a.Key), ':'), a.Str)
+	}
+	b = append(b, `},"epoch_unix_ns":"0"`...)
+	text("clock", m.Clock)
+	if len(m.ClockSync) > 0 {
+		b = append(b, `,"clock_sync":[`...)
+		for i, c := range m.ClockSync {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(append(b, `{"rank":`...), int64(c.Rank), 10)
+			b = strconv.AppendInt(append(b, `,"offset_ns":`...), c.OffsetNs, 10)
+			b = strconv.AppendInt(append(b, `,"uncertainty_ns":`...), c.UncertaintyNs, 10)
+			b = append(b, '}')
+		}
+		b = append(b, ']')
+	}
+	b = strconv.AppendInt(append(b, `,"events":`...), w.events, 10)
+	b = w.leftOut(b)
+	return append(b, "},\n\"traceEvents\":[\n"...)
+}
+
+func (w *Writer) leftOut(b []byte) []byte {
+	b = append(b, `,"left_out":{`...)
+	cats := make([]string, 0, len(w.left))
+	for c := range w.left {
+		cats = append(cats, c)
+	}
+	slices.Sort(cats)
+	for i, c := range cats {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(append(appendString(b, c), ':'), w.left[c], 10)
+	}
+	return append(b, '}')
+}
+
+// metadata names and orders processes and threads, by number.
+func (w *Writer) metadata() []byte {
+	order := make([]*track, len(w.tracks))
+	for i := range w.tracks {
+		order[i] = &w.tracks[i]
+	}
+	slices.SortFunc(order, func(a, b *track) int {
+		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread))
+	})
+	var b []byte
+	line := func(pid, tid int64, name, key, str string, num int64) {
+		if len(b) > 0 {
+			b = append(b, separator...)
+		}
+		b = appendMeta(b, pid, tid, name, key, str, num)
+	}
+	for i, t := range order {
+		if i == 0 || order[i-1].Process != t.Process {
+			if t.ProcessName != "" {
+				line(t.Process, -1, "process_name", "name", t.ProcessName, 0)
+			}
+			if t.Labels != "" {
+				line(t.Process, -1, "process_labels", "labels", t.Labels, 0)
+			}
+			line(t.Process, -1, "process_sort_index", "sort_index", "", t.ProcessSort)
+		}
+		if t.ThreadName != "" {
+			line(t.Process, t.Thread, "thread_name", "name", t.ThreadName, 0)
+		}
+		line(t.Process, t.Thread, "thread_sort_index", "sort_index", "", t.ThreadSort)
+	}
+	return b
+}

@@ -1,0 +1,292 @@
+package chrome
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/trace"
+)
+
+// ClockSync is one rank's clock against the reference clock of the trace.
+type ClockSync struct {
+	Rank          int
+	OffsetNs      int64
+	UncertaintyNs int64
+}
+
+// Meta is what a trace says about itself, under "otherData".
+type Meta struct {
+	Source    string // sim, real or merged
+	Version   string // of simccl
+	NCCLRules string // 2.28.9
+	Topo      string // sha256:… of the topology file
+	Fabric    string // sha256:… of the fabric file; empty: ideal network
+	Seed      int64
+	Env       []trace.Arg // NCCL_* settings in force, in order
+	Clock     string      // sim, CLOCK_MONOTONIC_RAW
+	ClockSync []ClockSync
+}
+
+// Options configure a Writer.
+type Options struct {
+	Meta Meta
+	// MaxEvents bounds the file; 0: no bound. Slices of operations and kernels
+	// are kept beyond it; what is left out is counted by category in
+	// otherData.left_out.
+	MaxEvents int64
+	// BatchBytes is the memory for sorting; 0: 16 MiB, twice.
+	BatchBytes int
+	// SpoolDir holds the spool file of traces beyond one batch; empty: the
+	// system's directory for temporary files.
+	SpoolDir string
+}
+
+const defaultBatch = 16 << 20
+
+// Writer is a trace.Sink that writes a Chrome trace. It is not safe for
+// concurrent use (trace.Synced makes it so).
+type Writer struct {
+	out      io.Writer
+	opt      Options
+	tracks   []track
+	known    map[[2]int64]trace.TrackID
+	cur      *batch
+	spare    chan *batch // batches ready for use
+	full     chan *batch // batches to spill
+	spilled  chan error
+	spool    *os.File
+	sizes    []int64
+	events   int64
+	left     map[string]int64
+	counters map[counterKey]*counter
+	end      int64
+	err      error
+	closed   bool
+	finish   func(error) error
+}
+
+type track struct {
+	trace.Track
+	place, process []byte
+}
+
+type counterKey struct {
+	track trace.TrackID
+	name  string
+}
+
+type counter struct {
+	key  string
+	zero bool
+}
+
+// kept categories survive the event budget: they are few and give the rest
+// its frame.
+var kept = []string{"COLL", "COLL_API", "GROUP", "GROUP_API", "P2P", "P2P_API", "KERNEL_LAUNCH", "GPU", "critical"}
+
+// New returns a Writer that prints the whole file to out when it is closed.
+func New(out io.Writer, opt Options) *Writer {
+	if opt.BatchBytes <= 0 {
+		opt.BatchBytes = defaultBatch
+	}
+	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), cur: &batch{},
+		left: make(map[string]int64), counters: make(map[counterKey]*counter)}
+}
+
+// Create returns a Writer to a file, compressed if its name ends in .gz. The
+// file appears under its name only when Close succeeds.
+func Create(path string, opt Options) (*Writer, error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("create trace: %w", err)
+	}
+	var out io.Writer = tmp
+	var zip *gzip.Writer
+	if strings.HasSuffix(path, ".gz") {
+		zip, _ = gzip.NewWriterLevel(tmp, gzip.BestSpeed)
+		out = zip
+	}
+	if opt.SpoolDir == "" {
+		opt.SpoolDir = filepath.Dir(path)
+	}
+	w := New(out, opt)
+	w.finish = func(err error) error {
+		if zip != nil {
+			err = errors.Join(err, zip.Close())
+		}
+		err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+		if err == nil {
+			err = os.Rename(tmp.Name(), path)
+		}
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+			return fmt.Errorf("write trace %s: %w", path, err)
+		}
+		return nil
+	}
+	return w, nil
+}
+
+// Track registers a lane.
+func (w *Writer) Track(t trace.Track) trace.TrackID {
+	k := [2]int64{t.Process, t.Thread}
+	if id, ok := w.known[k]; ok {
+		return id
+	}
+	process := strconv.AppendInt([]byte(`"pid":`), t.Process, 10)
+	place := strconv.AppendInt(append(slices.Clone(process), `,"tid":`...), t.Thread, 10)
+	id := trace.TrackID(len(w.tracks))
+	w.tracks = append(w.tracks, track{t, place, process})
+	w.known[k] = id
+	return id
+}
+
+// Emit prints one event into the current batch.
+func (w *Writer) Emit(e *trace.Event) {
+	if w.err != nil || w.closed {
+		return
+	}
+	from, to := trace.Span(e.Start, e.Start+e.Dur)
+	if e.Phase != trace.Slice {
+		to = from
+	}
+	if from < 0 {
+		w.err = fmt.Errorf("event %q starts %d ns before the trace", e.Name, -from)
+		return
+	}
+	if w.opt.MaxEvents > 0 && w.events >= w.opt.MaxEvents && !slices.Contains(kept, e.Cat) {
+		w.drop(e)
+		return
+	}
+	if e.Phase == trace.Counter && len(e.Args) > 0 {
+		w.count(e)
+	}
+	w.end = max(w.end, to)
+	w.put(e, from, to)
+}
+
+func (w *Writer) drop(e *trace.Event) {
+	cat := e.Cat
+	if e.Phase == trace.Counter {
+		cat = "counter"
+	}
+	w.left[cat]++
+}
+
+// count remembers whether a counter stands at zero, so that Close can end it
+// there even if its last events were left out.
+func (w *Writer) count(e *trace.Event) {
+	k := counterKey{e.Track, e.Name}
+	c := w.counters[k]
+	if c == nil {
+		c = &counter{key: e.Args[0].Key}
+		w.counters[k] = c
+	}
+	a := &e.Args[0]
+	c.zero = a.Kind == trace.FloatArg && a.Num == 0 || a.Kind == trace.IntArg && a.Int == 0
+}
+
+func (w *Writer) put(e *trace.Event, from, to int64) {
+	t := &w.tracks[e.Track]
+	off := len(w.cur.text)
+	w.cur.text = appendEvent(append(w.cur.text, separator...), e, t.place, t.process, from, to)
+	w.cur.add(key{from, to - from, t.Process, t.Thread}, off)
+	w.events++
+	if len(w.cur.text) >= w.opt.BatchBytes {
+		w.swap()
+	}
+}
+
+// swap hands the full batch to the goroutine that sorts and spills it.
+func (w *Writer) swap() {
+	if w.spool == nil {
+		if w.startSpool(); w.err != nil {
+			return
+		}
+	}
+	w.full <- w.cur
+	w.cur = <-w.spare
+}
+
+func (w *Writer) startSpool() {
+	f, err := os.CreateTemp(w.opt.SpoolDir, "simccl-trace-*")
+	if err != nil {
+		w.err = fmt.Errorf("spool: %w", err)
+		return
+	}
+	w.spool = f
+	_ = os.Remove(f.Name()) // gone when closed, whatever happens
+	w.full, w.spare, w.spilled = make(chan *batch), make(chan *batch, 2), make(chan error, 1)
+	w.spare <- &batch{}
+	go func() {
+		var first error
+		buf := bufio.NewWriterSize(f, 1<<20)
+		for b := range w.full {
+			if first == nil {
+				b.order()
+				var size int64
+				size, first = b.spill(buf)
+				w.sizes = append(w.sizes, size)
+			}
+			b.reset()
+			w.spare <- b
+		}
+		w.spilled <- first
+	}()
+}
+
+// Close writes the file: envelope, metadata, events.
+func (w *Writer) Close() error {
+	if w.closed {
+		return nil
+	}
+	w.zeroCounters()
+	w.closed = true
+	err := w.err
+	if w.spool != nil {
+		if len(w.cur.recs) > 0 {
+			w.full <- w.cur
+			w.cur = <-w.spare
+		}
+		close(w.full)
+		err = errors.Join(err, <-w.spilled)
+		defer w.spool.Close()
+	}
+	if err == nil {
+		err = w.write()
+	}
+	if w.finish != nil {
+		return w.finish(err)
+	}
+	return err
+}
+
+func (w *Writer) zeroCounters() {
+	if w.err != nil {
+		return
+	}
+	var open []counterKey
+	for k, c := range w.counters {
+		if !c.zero {
+			open = append(open, k)
+		}
+	}
+	slices.SortFunc(open, func(a, b counterKey) int {
+		if a.track != b.track {
+			return int(a.track) - int(b.track)
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	for _, k := range open {
+		args := []trace.Arg{trace.Int(w.counters[k].key, 0)}
+		w.put(&trace.Event{Phase: trace.Counter, Track: k.track, Name: k.name, Args: args}, w.end, w.end)
+	}
+}

@@ -1,0 +1,196 @@
+package chrome
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+)
+
+// story is the example of the schema: two ranks, one transfer, one link.
+func story(sink trace.Sink) {
+	rec := nccltrace.New(sink, nccltrace.Options{Detail: nccltrace.DetailStep})
+	for r := range 2 {
+		rec.AddRank(nccltrace.Rank{Rank: r, Node: 0, GPU: r, BusID: fmt.Sprintf("0000:%02x:00.0", 0x1b+r), Host: "node0"})
+	}
+	us := func(v float64) units.Time { return units.FromMicros(v) }
+	c := nccltrace.Coll{Func: "AllReduce", SeqNum: 1, CommHash: "0x5f1a09c2", Count: 1 << 20, Datatype: "ncclFloat32",
+		Algorithm: "RING", Protocol: "SIMPLE", NChannels: 1, Bytes: 4 << 20, AlgBW: 94.4, BusBW: 94.4, Predicted: us(44.4), Tuner: "model"}
+	link := rec.Link("GPU0→NVS")
+	flow := rec.Flow()
+	rec.Rate(link, us(6.5), 48.5)
+	rec.Steps(&nccltrace.Step{Rank: 0, Dir: nccltrace.Send, Peer: 1, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1}, flow,
+		nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: us(5), End: us(6.5)},
+		nccltrace.Phase{Wait: nccltrace.SendWait, Start: us(6.5), End: us(17.333)})
+	rec.Steps(&nccltrace.Step{Rank: 1, Dir: nccltrace.Recv, Peer: 0, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1}, flow,
+		nccltrace.Phase{Wait: nccltrace.RecvWait, Start: us(6.9), End: us(18.1)})
+	for r := range 2 {
+		rec.Call(r, 0, us(2), nccltrace.API{Cat: "COLL_API", Name: "AllReduce", Count: 1 << 20, Datatype: "ncclFloat32", Stream: "0x0"})
+		rec.Kernel(r, 0, 0, us(4), us(44), 0, 0)
+		rec.Collective(r, us(1), us(44.412), c)
+	}
+	rec.Decision(0, us(1), "RING/SIMPLE", "TREE/SIMPLE", 1.25)
+	rec.Critical(us(5), us(17.333), "SendWait", 0, 0)
+	rec.Finish(us(44.412))
+}
+
+func render(t *testing.T, opt Options, fill func(trace.Sink)) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := New(&out, opt)
+	fill(w)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(out.Bytes()) {
+		t.Fatalf("not valid JSON:\n%s", out.String())
+	}
+	return out.String()
+}
+
+func TestStoryGolden(t *testing.T) {
+	opt := Options{Meta: Meta{Source: "sim", Version: "v0.0.0", NCCLRules: "2.28.9", Topo: "sha256:00", Seed: 1, Clock: "sim",
+		Env: []trace.Arg{trace.Str("NCCL_ALGO", "Ring")}}}
+	got := render(t, opt, story)
+	path := filepath.Join("testdata", "story.json")
+	if os.Getenv("SIMCCL_UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("trace differs from %s:\n%s", path, got)
+	}
+}
+
+// noise emits n slices in a scrambled order on a few tracks.
+func noise(n int) func(trace.Sink) {
+	return func(s trace.Sink) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		var ids []trace.TrackID
+		for i := range 8 {
+			ids = append(ids, s.Track(trace.Track{Process: 1000000, ProcessName: "p", Thread: int64(i + 1), ThreadName: "t"}))
+		}
+		for i := range n {
+			start := units.Time(i)*units.Microsecond + units.Time(rng.Int64N(int64(100*units.Microsecond)))
+			s.Emit(&trace.Event{Track: ids[rng.IntN(8)], Start: start, Dur: units.Time(rng.Int64N(int64(units.Microsecond))),
+				Cat: "NET", Name: "SendWait", Args: []trace.Arg{trace.Int("Step", int64(i))}})
+		}
+	}
+}
+
+// However small the sorting memory, the file is the same: the spool and the
+// merge change nothing.
+func TestSpoolChangesNothing(t *testing.T) {
+	whole := render(t, Options{}, noise(20000))
+	for _, size := range []int{100, 4096, 100000} {
+		if got := render(t, Options{BatchBytes: size, SpoolDir: t.TempDir()}, noise(2000*min(size/100, 10))); size >= 1000 && got != whole {
+			t.Errorf("batches of %d bytes give another file", size)
+		}
+	}
+}
+
+func TestEventsAreInTimeOrder(t *testing.T) {
+	got := render(t, Options{BatchBytes: 5000, SpoolDir: t.TempDir()}, noise(3000))
+	last, seen := -1.0, 0
+	for line := range strings.Lines(got) {
+		i := strings.Index(line, `"ts":`)
+		if i < 0 {
+			continue
+		}
+		var ts float64
+		if _, err := fmt.Sscanf(line[i+5:], "%f", &ts); err != nil {
+			t.Fatal(err)
+		}
+		if ts < last {
+			t.Fatalf("%s comes after ts %v", line, last)
+		}
+		last = ts
+		seen++
+	}
+	if seen != 3000 {
+		t.Fatalf("%d events, want 3000", seen)
+	}
+}
+
+// What exceeds the budget is counted, operations stay, counters end at zero.
+func TestBudgetIsRecorded(t *testing.T) {
+	got := render(t, Options{MaxEvents: 3}, story)
+	if !strings.Contains(got, `"left_out":{"P2P_XFER":1,"counter":1,"flow":2,"sim":1}`) || strings.Count(got, `"cat":"COLL"`) != 2 {
+		t.Errorf("budget of 3:\n%s", got)
+	}
+	if !strings.Contains(got, `"args":{"GB/s":0}`) {
+		t.Errorf("counter does not end at zero:\n%s", got)
+	}
+}
+
+func TestCreateLeavesNothingHalfWritten(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(filepath.Join(dir, "t.json.gz"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := w.Track(trace.Track{Process: 1, Thread: 2})
+	w.Emit(&trace.Event{Track: id, Start: -units.Microsecond, Dur: 1, Name: "early"})
+	if err := w.Close(); err == nil {
+		t.Error("an event before the trace was accepted")
+	}
+	left, _ := os.ReadDir(dir)
+	if len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, err := Create(filepath.Join(dir, "none", "t.json"), Options{}); err == nil {
+		t.Error("a missing directory was accepted")
+	}
+}
+
+func TestStringsAreJSON(t *testing.T) {
+	for _, s := range []string{"", "plain", "a\"b\\c\n\x00", "leaf0→spine1", "bad \xff utf8", "\u2028"} {
+		var back string
+		if err := json.Unmarshal(appendString(nil, s), &back); err != nil {
+			t.Errorf("%q: %v", s, err)
+		}
+		if want := strings.ToValidUTF8(s, "\ufffd"); back != want {
+			t.Errorf("%q came back as %q", s, back)
+		}
+	}
+}
+
+func BenchmarkWriter(b *testing.B) {
+	var out countingWriter
+	w := New(&out, Options{SpoolDir: b.TempDir()})
+	id := w.Track(trace.Track{Process: 1000000, Thread: 10000})
+	args := []trace.Arg{trace.Int("Step", 3), trace.Int("Peer", 1), trace.Int("bytes", 131072), trace.Int("slot", 3), trace.Str("transport", "P2P/CUMEM")}
+	ev := trace.Event{Track: id, Cat: "NET", Name: "SendWait", Args: args}
+	n := 0
+	for b.Loop() {
+		// ends come in order, starts do not: as a simulator emits
+		ev.Start = units.Time(n)*units.Microsecond + units.Time(n%7)*20*units.Microsecond
+		ev.Dur = 10 * units.Microsecond
+		w.Emit(&ev)
+		n++
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(out) / int64(n))
+}
+
+type countingWriter int64
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	*c += countingWriter(len(p))
+	return len(p), nil
+}
