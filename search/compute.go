@@ -15,7 +15,9 @@ type Params struct {
 	ScatterNets units.Opt[bool] // NCCL_MNNVL_SCATTER_NETS_ENABLE: nets by GPU first in a multi-host domain (default on)
 	CollNet     bool            // search the two CollNet graphs (NCCL_COLLNET_ENABLE and a plugin that can)
 	NVLS        bool            // search the NVLS graph (NVLink multicast is there and not switched off)
-	Given       []*Graph        // NCCL_GRAPH_FILE: graphs that replace the search of their ID when they have channels
+	// Given holds the graphs of NCCL_GRAPH_FILE: each replaces the search of
+	// its ID if it has channels.
+	Given []*Graph
 }
 
 // Want names one search: what NCCL's init asks for one pattern
@@ -27,9 +29,6 @@ type Want struct {
 	MinChannels, MaxChannels int
 }
 
-// ErrNotYet marks what this package does not do yet.
-var ErrNotYet = errors.New("search: not available yet")
-
 // Set holds the five graphs of one System by graph id (RingID …); those that
 // were not asked for have no channels.
 type Set [NumGraphs]*Graph
@@ -38,14 +37,129 @@ type Set [NumGraphs]*Graph
 // (init.cc:1066): ring, tree, collnet direct, collnet chain, NVLS.
 var Order = [NumGraphs]int{RingID, TreeID, CollNetDirectID, CollNetChainID, NVLSID}
 
-// Compute searches one graph as ncclTopoCompute does (search.cc:991).
+// names are the graphs' names by id, as decision documents spell them.
+var names = [NumGraphs]string{RingID: "ring", TreeID: "tree", CollNetChainID: "collnetChain", NVLSID: "nvls", CollNetDirectID: "collnetDirect"}
+
+// ErrNoGPU is returned for a System without GPUs.
+var ErrNoGPU = errors.New("search: the system has no GPU")
+
+// Compute searches one graph as ncclTopoCompute does (search.cc:991). The
+// graphs of one System influence each other slightly (see All), so a full
+// decision comes from All.
 func Compute(sys *topo.System, want Want, p Params) (*Graph, error) {
-	return nil, fmt.Errorf("pattern %d: %w", want.Pattern, ErrNotYet)
+	e, err := prepareEngine(sys, p)
+	if err != nil {
+		return nil, err
+	}
+	return e.compute(want, p)
 }
 
 // All searches the five graphs with the channel limits by which NCCL's init
 // ties them together (init.cc:1015-1058): the tree gets exactly the ring's
 // channels, and so does the CollNet chain.
 func All(sys *topo.System, p Params) (Set, error) {
-	return Set{}, ErrNotYet
+	var set Set
+	e, err := prepareEngine(sys, p)
+	if err != nil {
+		return set, err
+	}
+	return e.all(p)
+}
+
+func prepareEngine(sys *topo.System, p Params) (*engine, error) {
+	if len(sys.Of(topo.GPU)) == 0 {
+		return nil, ErrNoGPU
+	}
+	if len(sys.Of(topo.CPU)) == 0 {
+		return nil, errors.New("search: the system has no CPU")
+	}
+	return newEngine(sys, p)
+}
+
+func (e *engine) all(p Params) (set Set, err error) {
+	ring, err := e.compute(Want{ID: RingID, Pattern: RingPattern, MinChannels: 1, MaxChannels: topo.MaxChannels / 2}, p)
+	if err != nil {
+		return set, err
+	}
+	n := ring.NChannels
+	set[RingID] = ring
+	for _, w := range []struct {
+		Want
+		on bool
+	}{
+		{Want{ID: TreeID, Pattern: BalancedTree, MinChannels: n, MaxChannels: n}, true},
+		{Want{ID: CollNetChainID, Pattern: TreePattern, CollNet: true, MinChannels: n, MaxChannels: n}, p.CollNet},
+		{Want{ID: CollNetDirectID, Pattern: CollNetDirect, CollNet: true, MinChannels: 1, MaxChannels: topo.MaxChannels}, p.CollNet},
+		{Want{ID: NVLSID, Pattern: NVLSPattern, MinChannels: 1, MaxChannels: topo.MaxChannels}, p.NVLS},
+	} {
+		if !w.on {
+			set[w.ID] = w.empty()
+			continue
+		}
+		if set[w.ID], err = e.compute(w.Want, p); err != nil {
+			return set, err
+		}
+	}
+	return set, nil
+}
+
+// empty is the graph of a search that has found nothing yet.
+func (w Want) empty() *Graph {
+	return &Graph{
+		ID: w.ID, Name: names[w.ID], Pattern: w.Pattern, CollNet: w.CollNet,
+		MinChannels: w.MinChannels, MaxChannels: w.MaxChannels,
+	}
+}
+
+// compute runs one search on the engine.
+func (e *engine) compute(w Want, p Params) (*Graph, error) {
+	if w.ID < 0 || w.ID >= NumGraphs {
+		return nil, fmt.Errorf("search: graph id %d: want 0 to %d", w.ID, NumGraphs-1)
+	}
+	if w.MaxChannels > topo.MaxChannels || w.MinChannels < 0 {
+		return nil, fmt.Errorf("search: %d to %d channels: want 0 to %d", w.MinChannels, w.MaxChannels, topo.MaxChannels)
+	}
+	s := newSchedule(e, w, p)
+	g, err := s.given(p)
+	if g != nil || err != nil {
+		return g, err
+	}
+	s.run()
+	return s.graph(), nil
+}
+
+// graph writes the best trial down with ranks and net ids.
+func (s *schedule) graph() *Graph {
+	e, t := s.e, &s.e.best
+	g := s.want.empty()
+	g.Pattern, g.NChannels = t.pattern, t.nChannels
+	g.MinChannels, g.MaxChannels = t.minChannels, t.maxChannels
+	g.BWIntra, g.BWInter = units.GBps(t.bwIntra), units.GBps(t.bwInter)
+	g.LatencyInter = t.latency
+	g.TypeIntra, g.TypeInter = t.typeIntra, t.typeInter
+	if t.sameChannels {
+		g.SameChannels = 1
+	}
+	g.CrossNIC, g.NHops = t.crossNIC, t.nHops
+	g.Attempts, g.Steps = s.attempts, e.steps
+	gpus := e.sys.Of(topo.GPU)
+	nets := e.sys.Of(topo.NET)
+	for c := 0; c < t.nChannels; c++ {
+		n := e.gpus
+		if g.ID == NVLSID {
+			n = 1 // the head only
+		}
+		ranks := make([]int, n)
+		for i := range ranks {
+			ranks[i] = e.sys.Nodes[gpus[t.order[c*e.gpus+i]]].GPU.Rank
+		}
+		g.Intra = append(g.Intra, ranks)
+		var inter [2]uint64
+		if e.inter && !s.fallback {
+			inter[0] = e.sys.Nodes[nets[t.in[c]]].Ident
+			inter[1] = e.sys.Nodes[nets[t.out[c]]].Ident
+		}
+		g.Inter = append(g.Inter, inter)
+	}
+	return g
 }

@@ -44,29 +44,43 @@ func (s *System) Nearest(from NodeID, k NodeKind) ([]int, PathKind) {
 	return list, best
 }
 
-// LocalNet returns the index among NET nodes of the net that GPU g (an index
-// among GPU nodes) prefers on the given channel (topo.cc:1635), or -1 where the
-// System has none. It depends on the GPU's device number, not on its rank.
-func (s *System) LocalNet(g, channel int) int {
+// LocalNets lists the nets (indices among NET nodes) that GPU g (an index among
+// GPU nodes) takes in turn, channel after channel (topo.cc:1635). It depends on
+// the GPU's device number, not on its rank. It is empty without any net.
+func (s *System) LocalNets(g int) []int {
 	gpu := s.of[GPU][g]
 	nets, _ := s.Nearest(gpu, NET)
 	if len(nets) == 0 {
-		return -1
+		return nil
 	}
-	perGPU := len(nets)
+	turns := len(nets)
 	switch s.NetDevs.Mode {
 	case NetDevsAuto:
 		if gpus, _ := s.Nearest(s.of[NET][nets[0]], GPU); len(gpus) > 0 {
-			perGPU = (len(nets) + len(gpus) - 1) / len(gpus)
+			turns = (len(nets) + len(gpus) - 1) / len(gpus)
 		}
 	case NetDevsMax:
-		perGPU = max(1, min(s.NetDevs.Max, len(nets)))
+		turns = max(1, min(s.NetDevs.Max, len(nets)))
 	}
 	first := s.Nodes[gpu].GPU.Dev
 	if n := len(nets); n&(n-1) == 0 {
 		first = mirrorBits(first, n)
 	}
-	return nets[(first+channel%perGPU)%len(nets)]
+	list := make([]int, turns)
+	for c := range list {
+		list[c] = nets[(first+c)%len(nets)]
+	}
+	return list
+}
+
+// LocalNet returns the net (an index among NET nodes) that GPU g (an index
+// among GPU nodes) prefers on the given channel, or -1 without any net.
+func (s *System) LocalNet(g, channel int) int {
+	list := s.LocalNets(g)
+	if len(list) == 0 {
+		return -1
+	}
+	return list[channel%len(list)]
 }
 
 // LocalGPU returns the index among GPU nodes of the GPU that owns net n (an
@@ -75,9 +89,15 @@ func (s *System) LocalNet(g, channel int) int {
 // before PXN paths are laid it gives what PXN decides with.
 func (s *System) LocalGPU(n int) int {
 	gpus, _ := s.Nearest(s.of[NET][n], GPU)
+	turns := make([][]int, len(gpus))
+	for i, g := range gpus {
+		turns[i] = s.LocalNets(g)
+	}
+	id := s.Nodes[s.of[NET][n]].Ident
 	for c := 0; c < MaxChannels; c++ {
-		for _, g := range gpus {
-			if s.LocalNet(g, c) == n {
+		for i, g := range gpus {
+			list := turns[i]
+			if len(list) > 0 && s.Nodes[s.of[NET][list[c%len(list)]]].Ident == id {
 				return g
 			}
 		}

@@ -1,0 +1,132 @@
+package search
+
+import "slices"
+
+// candidate is a GPU to try next with what speaks for it (search.cc:183);
+// bandwidths are whole GB/s there.
+type candidate struct {
+	gpu                int32
+	away               int32 // places after the present GPU
+	netBW, netHops     int32
+	intraBW, intraHops int32
+	uplink             int32
+	_                  int32
+}
+
+// candidates lists the GPUs that g reaches, in the order NCCL would try them
+// if all uplinks were equal. With net >= 0 nearness to that net counts first.
+func (e *engine) candidates(g, net int) []candidate {
+	at := &e.preference[g*(e.nets.count+1)+net+1]
+	if *at != nil {
+		return *at
+	}
+	list := make([]candidate, 0, e.gpus-1)
+	for i := 1; i < e.gpus; i++ {
+		to := (g + i) % e.gpus
+		r := e.gpuGPU.at(g, to)
+		if len(r.hops) == 0 {
+			continue
+		}
+		c := candidate{gpu: int32(to), away: int32(i), intraBW: int32(r.bw), intraHops: int32(len(r.hops))}
+		if net >= 0 {
+			n := e.netGPU.at(net, to)
+			c.netBW, c.netHops = int32(n.bw), int32(len(n.hops))
+		}
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b candidate) int {
+		switch {
+		case a.netBW != b.netBW:
+			return int(b.netBW - a.netBW)
+		case a.netHops != b.netHops:
+			return int(a.netHops - b.netHops)
+		case a.intraBW != b.intraBW:
+			return int(b.intraBW - a.intraBW)
+		case a.intraHops != b.intraHops:
+			return int(a.intraHops - b.intraHops)
+		}
+		return int(a.away - b.away)
+	})
+	*at = list
+	return list
+}
+
+// netWeight says how the way back to the net weighs in the choice of a GPU.
+type netWeight int8
+
+const (
+	netIgnored netWeight = iota
+	netNext              // the next GPU goes back to the net
+	netLater             // one of the next GPUs does
+)
+
+// pushNext puts the GPUs to try after g on the stack, best first, and returns
+// how many (search.cc:230).
+func (e *engine) pushNext(g int, w netWeight) int {
+	if e.hasNVS {
+		return e.pushNeighbours(g)
+	}
+	flag := uint64(1) << e.cur.nChannels
+	net := -1
+	if w != netIgnored {
+		net = int(e.cur.in[e.cur.nChannels])
+	}
+	ranked := e.ranked[:0]
+	sameIntra := true
+	for _, c := range e.candidates(g, net) {
+		if e.used[c.gpu]&flag != 0 {
+			continue
+		}
+		if net >= 0 {
+			c.uplink = e.uplinkGBps(c.gpu)
+		}
+		if len(ranked) > 0 && (c.intraBW != ranked[0].intraBW || c.intraHops != ranked[0].intraHops) {
+			sameIntra = false
+		}
+		at := len(ranked)
+		ranked = append(ranked, c)
+		// Free uplinks come right after nearness to the net.
+		for ; at > 0 && ranked[at-1].netBW == c.netBW && ranked[at-1].uplink < c.uplink; at-- {
+			ranked[at] = ranked[at-1]
+		}
+		ranked[at] = c
+	}
+	for i := range ranked {
+		if w == netLater && sameIntra {
+			i = len(ranked) - 1 - i
+		}
+		e.stack = append(e.stack, ranked[i].gpu)
+	}
+	return len(ranked)
+}
+
+// pushNeighbours is pushNext on machines with NVSwitch, where NCCL keeps to the
+// neighbours by index: the last one found comes first (search.cc:272).
+func (e *engine) pushNeighbours(g int) int {
+	next, prev := g+1, g-1
+	if next == e.gpus {
+		next = 0
+	}
+	if prev < 0 {
+		prev = e.gpus - 1
+	}
+	first, second := next, -1
+	switch e.cur.pattern {
+	case RingPattern:
+		second = prev
+	case BalancedTree, SplitTree:
+		first, second = prev, next
+	}
+	if next == prev {
+		second = -1
+	}
+	flag := uint64(1) << e.cur.nChannels
+	n := 0
+	for _, to := range [2]int{second, first} {
+		if to >= 0 && to != g && e.used[to]&flag == 0 && len(e.gpuGPU.at(g, to).hops) > 0 {
+			e.stack = append(e.stack, int32(to))
+			n++
+		}
+	}
+	return n
+}

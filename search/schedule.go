@@ -1,0 +1,313 @@
+package search
+
+import (
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
+)
+
+// schedule runs the attempts of one search: which speed, path kinds, crossing
+// of nets and equality of channels to try, and when to stop (search.cc:991).
+type schedule struct {
+	e     *engine
+	want  Want
+	cross int // NCCL_CROSS_NIC where the pattern and the nets let it matter
+	minSM int
+
+	minIntra, minInter topo.PathKind // best kinds in the system: where to begin
+	maxIntra, maxInter topo.PathKind // worst kinds in the system: where to end
+	speeds             []float32
+	at                 int // index of the present speed
+	trySame            bool
+	amd                bool  // AMD CPUs carry different channels badly across sockets
+	left               int64 // of the global budget
+	attempts           []Attempt
+	fallback           bool // no channel was found
+}
+
+func newSchedule(e *engine, w Want, p Params) *schedule {
+	s := &schedule{e: e, want: w, trySame: w.Pattern != NVLSPattern, left: budgetGlobal}
+	sys := e.sys
+	switch w.Pattern {
+	case RingPattern, BalancedTree, SplitTree:
+		if len(sys.Of(topo.NET)) > 1 {
+			s.cross = p.CrossNIC.Or(2)
+		}
+	}
+	s.limitKinds()
+	s.minSM = 1 << 30
+	for _, g := range sys.Of(topo.GPU) {
+		s.minSM = min(s.minSM, sys.Nodes[g].GPU.SM)
+	}
+	cpu := sys.Nodes[sys.Of(topo.CPU)[0]].CPU
+	s.amd = cpu.Arch == topo.ArchX86 && cpu.Vendor == topo.VendorAMD
+	s.speeds = speedsFor(s.minSM, e.inter)
+	e.collNet = w.CollNet
+	e.steps = 0
+
+	b := &e.best
+	*b = trial{order: b.order, in: b.in, out: b.out,
+		pattern: w.Pattern, minChannels: w.MinChannels, maxChannels: w.MaxChannels,
+		crossNIC: s.firstCross(), sameChannels: s.trySame, typeIntra: s.minIntra, typeInter: s.minInter,
+	}
+	return s
+}
+
+// limitKinds finds the best and the worst paths between GPUs and to nets
+// (paths.cc:911, search.cc:1000).
+func (s *schedule) limitKinds() {
+	e := s.e
+	s.minIntra, s.maxIntra = topo.PathLOC, topo.PathSYS
+	s.minInter, s.maxInter = topo.PathPIX, topo.PathSYS
+	if e.gpus > 1 {
+		s.minIntra, s.maxIntra = topo.PathSYS, topo.PathLOC
+		for a := 0; a < e.gpus; a++ {
+			for b := 0; b < e.gpus; b++ {
+				if k := e.gpuGPU.at(a, b).kind; a != b {
+					s.minIntra, s.maxIntra = min(s.minIntra, k), max(s.maxIntra, k)
+				}
+			}
+		}
+	}
+	if !e.inter {
+		return
+	}
+	s.minInter, s.maxInter = topo.PathSYS, topo.PathLOC
+	for i := range e.gpuNet.routes {
+		k := e.gpuNet.routes[i].kind
+		s.minInter, s.maxInter = min(s.minInter, k), max(s.maxInter, k)
+	}
+}
+
+// firstCross is the crossing to begin with: NCCL_CROSS_NIC=2 tries none first.
+func (s *schedule) firstCross() int {
+	if s.cross == 1 {
+		return 1
+	}
+	return 0
+}
+
+// run searches until the result cannot get better or the budgets end.
+func (s *schedule) run() {
+	e := s.e
+	if !s.limitChannels() {
+		return
+	}
+	e.cur.copyFrom(&e.best, e.gpus)
+	s.firstSpeed()
+
+	done := false
+	for !done {
+		s.attempt()
+		done = e.budget == -1 || float32(e.best.nChannels)*e.best.bwInter >= float32(e.sys.TotalBW) || !s.relax()
+	}
+	s.duplicate()
+	s.raise()
+	if e.best.nChannels == 0 && !s.want.CollNet && e.best.pattern != NVLSPattern {
+		s.giveUp()
+	}
+}
+
+// limitChannels adapts the bounds of channels to the pattern; false where the
+// pattern is impossible here (search.cc:1034-1054).
+func (s *schedule) limitChannels() bool {
+	e, b := s.e, &s.e.best
+	switch b.pattern {
+	case NVLSPattern:
+		if !e.hasNVS || s.minSM < 90 {
+			return false
+		}
+		b.maxChannels = min(maxNVLSHeads, e.gpus)
+	case CollNetDirect:
+		b.maxChannels = min(maxCollNetHeads, e.gpus)
+	}
+	if e.gpus == 1 && b.pattern != RingPattern {
+		b.pattern = TreePattern
+	}
+	if b.pattern == NVLSPattern && !e.inter {
+		b.minChannels = b.maxChannels // all GPUs serve evenly
+	}
+	if b.pattern == RingPattern && b.maxChannels >= 2 && b.minChannels == 1 && e.splitNVLink() {
+		b.minChannels = 2 // the tree will need two, and gets as many as the ring
+	}
+	return true
+}
+
+// splitNVLink tells whether NVLink joins the GPUs into exactly two groups
+// (paths.cc:948).
+func (e *engine) splitNVLink() bool {
+	group := make([]int, e.gpus)
+	for g := range group {
+		group[g] = g
+	}
+	for g := range group {
+		for o := g + 1; o < e.gpus; o++ {
+			if e.gpuGPU.at(g, o).kind == topo.PathNVL {
+				group[o] = group[g]
+			}
+		}
+	}
+	size := make([]int, e.gpus)
+	groups := 0
+	for _, g := range group {
+		if size[g]++; size[g] == 2 {
+			groups++
+		}
+	}
+	return groups == 2
+}
+
+// firstSpeed goes to the fastest speed that the machine can have.
+func (s *schedule) firstSpeed() {
+	e := s.e
+	total := float32(e.sys.TotalBW)
+	if e.gpus > 1 && e.cur.pattern != RingPattern {
+		total = float32(float64(total) * (float64(e.gpus) / float64(e.gpus-1)))
+	}
+	for s.at < len(s.speeds)-1 &&
+		(s.speeds[s.at] > float32(e.sys.MaxBW) || s.speeds[s.at]*float32(e.cur.minChannels) > total) {
+		s.at++
+	}
+	e.cur.bwIntra, e.cur.bwInter = s.speeds[s.at], s.speeds[s.at]
+}
+
+// attempt searches once at the present settings.
+func (s *schedule) attempt() {
+	e := s.e
+	e.budget = budgetFree
+	if e.cur.sameChannels {
+		e.budget = budgetSame
+	}
+	whole, before := e.budget, e.steps
+	s.left -= int64(whole)
+	e.cur.nChannels, e.found = 0, 0
+	e.prepare()
+	e.nextChannel()
+	a := Attempt{
+		BWIntra: units.GBps(e.cur.bwIntra), BWInter: units.GBps(e.cur.bwInter),
+		TypeIntra: e.cur.typeIntra, TypeInter: e.cur.typeInter,
+		Pattern: e.cur.pattern, SameChannels: e.cur.sameChannels, CrossNIC: e.cur.crossNIC,
+		Channels: e.found, Steps: e.steps - before,
+	}
+	switch {
+	case e.budget == -1:
+		a.Stop = "perfect"
+	case e.budget == 0:
+		a.Stop = "budget"
+	case e.found == 0:
+		a.Stop = "none"
+	default:
+		a.Stop = "exhausted"
+	}
+	s.attempts = append(s.attempts, a)
+}
+
+// relax moves on to the next settings of the first pass; false at their end.
+// The order is NCCL's: different channels, a plain tree, worse paths between
+// GPUs, worse paths to nets, crossing nets, less speed; each starts those
+// before it anew (search.cc:1103-1151).
+func (s *schedule) relax() bool {
+	e, t, b := s.e, &s.e.cur, &s.e.best
+	if t.sameChannels && !(s.amd && t.typeIntra == topo.PathSYS) {
+		t.sameChannels = false
+		return true
+	}
+	t.sameChannels = s.trySame
+	s.left += int64(e.budget)
+	if s.left < 0 && b.nChannels > 0 {
+		return false
+	}
+	if s.minSM >= 90 && t.pattern == BalancedTree {
+		t.pattern = TreePattern
+		return true
+	}
+	t.pattern = b.pattern
+
+	worst := s.maxIntra
+	if e.inter {
+		worst = t.typeInter
+	}
+	if t.typeIntra < worst && (b.nChannels == 0 || t.typeIntra < b.typeIntra) {
+		if t.typeIntra++; t.typeIntra < topo.PathDIS {
+			return true
+		}
+	}
+	t.typeIntra = s.minIntra
+	if e.inter && t.typeInter < s.maxInter &&
+		(b.nChannels == 0 || t.typeInter < b.typeInter || t.typeInter < topo.PathPXN) {
+		if t.typeInter++; t.typeInter < topo.PathDIS {
+			return true
+		}
+	}
+	t.typeInter = s.minInter
+	if s.cross == 2 && t.crossNIC == 0 && (b.pattern == RingPattern || b.pattern == BalancedTree) {
+		t.crossNIC = 2
+		return true
+	}
+	t.crossNIC = s.firstCross()
+	if s.at < len(s.speeds)-1 && (b.nChannels == 0 || float64(s.speeds[s.at+1]/b.bwInter) > .49) {
+		s.at++
+		t.bwIntra, t.bwInter = s.speeds[s.at], s.speeds[s.at]
+		return true
+	}
+	return false
+}
+
+// duplicate uses every channel twice where that helps to fill fast links
+// (search.cc:961).
+func (s *schedule) duplicate() {
+	b, gpus := &s.e.best, s.e.gpus
+	if b.nChannels == 0 || b.pattern == NVLSPattern || b.bwIntra < 25 ||
+		s.minSM > 80 && b.bwIntra < 50 && b.nChannels > 4 {
+		return
+	}
+	n := min(b.nChannels*2, b.maxChannels)
+	more := n - b.nChannels
+	copy(b.order[b.nChannels*gpus:], b.order[:more*gpus])
+	copy(b.in[b.nChannels:], b.in[:more])
+	copy(b.out[b.nChannels:], b.out[:more])
+	parts := float32((n + b.nChannels - 1) / b.nChannels)
+	b.bwIntra /= parts
+	b.bwInter /= parts
+	b.nChannels = n
+}
+
+// raise is the second pass: it starts from the result and tries higher speeds
+// while they succeed (search.cc:1163-1185).
+func (s *schedule) raise() {
+	e, t, b := s.e, &s.e.cur, &s.e.best
+	t.copyFrom(b, e.gpus)
+	s.at = 0
+	for s.at < len(s.speeds)-1 && s.speeds[s.at] > b.bwInter {
+		s.at++
+	}
+	t.bwIntra, t.bwInter = s.speeds[s.at], s.speeds[s.at]
+	t.minChannels = b.nChannels
+	for e.budget = -1; e.budget != 0 && s.at > 0; s.attempt() {
+		faster := s.speeds[s.at-1]
+		switch {
+		case b.pattern == RingPattern:
+			t.bwIntra, t.bwInter = faster, faster
+		case b.pattern == NVLSPattern && t.bwInter == b.bwInter && t.bwInter < t.bwIntra*2:
+			t.minChannels, t.maxChannels = b.nChannels, b.nChannels
+			t.bwInter = faster
+		case t.bwIntra == b.bwIntra && t.bwIntra < t.bwInter*2:
+			t.bwIntra = faster
+		default:
+			return
+		}
+		s.at--
+	}
+}
+
+// giveUp is the graph where nothing was found: the GPUs in order on one channel
+// (search.cc:1189).
+func (s *schedule) giveUp() {
+	b := &s.e.best
+	for g := 0; g < s.e.gpus; g++ {
+		b.order[g] = int32(g)
+	}
+	b.bwIntra, b.bwInter = 0.1, 0.1
+	b.typeIntra, b.typeInter = topo.PathSYS, topo.PathSYS
+	b.nChannels = 1
+	s.fallback = true
+}
