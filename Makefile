@@ -1,0 +1,88 @@
+# Targets by what one wants; `make` alone lists them.
+GO       ?= go
+TOOL      = $(GO) tool -modfile=tools/go.mod
+FUZZTIME ?= 60s
+BENCH    ?= .
+PKG      ?= ./...
+# Directories whose tests compare with NCCL's decisions, run again where the
+# compiler may fuse x*y+z (HOUSE: determinism).
+PARITY   ?= Parity|Golden|Reference
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## bin/simccl
+	$(GO) build -trimpath -o bin/simccl ./cmd/simccl
+
+.PHONY: test
+test: ## every test that needs no special hardware
+	$(GO) test $(PKG)
+
+.PHONY: race
+race: ## the short tests under the race detector
+	CGO_ENABLED=1 $(GO) test -race -short $(PKG)
+
+.PHONY: lint
+lint: fmt-check ## gofmt, vet, staticcheck, and the rules of the house
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	$(GO) run ./internal/cmd/houselint .
+
+.PHONY: fmt-check
+fmt-check:
+	@bad=$$(git ls-files '*.go' | xargs gofmt -l); test -z "$$bad" || { echo "gofmt would change: $$bad"; exit 1; }
+
+.PHONY: vuln
+vuln: ## known vulnerabilities in what is called (asks the Go vulnerability database)
+	$(TOOL) govulncheck ./...
+
+.PHONY: golden
+golden: ## rewrite our own golden files; read the diff before committing it
+	SIMCCL_UPDATE=1 $(GO) test -count=1 $(PKG)
+	git status --short
+
+.PHONY: generate
+generate: ## run the generators; a clean tree must stay clean
+	$(GO) generate ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (60s) each
+	.ci/fuzz $(FUZZTIME) $(PKG)
+
+.PHONY: parity-v3
+parity-v3: ## parity tests as compiled for CPUs with fused multiply-add
+	GOAMD64=v3 $(GO) test -count=1 -run '$(PARITY)' $(PKG)
+
+.PHONY: bench
+bench: ## BENCH (all) ten times, compared with bench/baseline.txt
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count=10 -timeout 60m $(PKG) | tee bench/new.txt
+	$(TOOL) benchstat bench/baseline.txt bench/new.txt
+
+.PHONY: bench-once
+bench-once: ## each benchmark one time, to see that it runs
+	$(GO) test -short -run '^$$' -bench . -benchtime 1x $(PKG)
+
+.PHONY: bench-table
+bench-table: ## docs/BENCHMARKS.md from a run on this machine
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(PKG) > bench/table.txt
+	$(GO) run ./internal/cmd/benchtable bench/table.txt > docs/BENCHMARKS.md
+
+.PHONY: device
+device: ## tests that need a GPU or an RDMA NIC; what is absent is skipped with its name
+	$(GO) test -count=1 -run Device $(PKG)
+
+.PHONY: accuracy
+accuracy: ## docs/ACCURACY.md: simulated against measured times
+	SIMCCL_ACCURACY=1 SIMCCL_UPDATE=1 $(GO) test -count=1 -v -run Accuracy ./sim/...
+
+.PHONY: scale
+scale: ## docs/SCALE.md: time and memory of large communicators
+	SIMCCL_SCALE=1 SIMCCL_UPDATE=1 $(GO) test -count=1 -v -run Scale ./sim/...
+
+.PHONY: ci
+ci: ## everything that has to pass before a merge
+	.ci/run
