@@ -39,12 +39,17 @@ func (dev *Device) HostFree(b []byte) error {
 	return dev.call("cuMemFreeHost", dev.d.fn.memFreeHost, uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 }
 
-// Upload copies host memory to the device and waits.
+// Upload copies host memory to the device and waits. The driver returns once
+// pageable memory is staged, not when it has arrived, and our streams do not
+// wait for the default stream: hence the explicit wait.
 func (dev *Device) Upload(dst Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
-	return dev.call("cuMemcpyHtoD", dev.d.fn.memcpyHtoD, uintptr(dst), uintptr(unsafe.Pointer(&src[0])), uintptr(len(src)))
+	if err := dev.call("cuMemcpyHtoD", dev.d.fn.memcpyHtoD, uintptr(dst), uintptr(unsafe.Pointer(&src[0])), uintptr(len(src))); err != nil {
+		return err
+	}
+	return dev.Sync(0)
 }
 
 // Download copies device memory to the host and waits.

@@ -1,6 +1,9 @@
 package cuda
 
-import "unsafe"
+import (
+	"runtime"
+	"unsafe"
+)
 
 // NewStream creates a stream that does not wait for the default stream.
 func (dev *Device) NewStream() (Stream, error) {
@@ -120,8 +123,10 @@ func (dev *Device) Kernel(m Module, name string) (Kernel, error) {
 func (dev *Device) Launch(k Kernel, blocks, threads, shared int, s Stream, params []unsafe.Pointer) error {
 	var p uintptr
 	if len(params) > 0 {
-		p = uintptr(unsafe.Pointer(&params[0]))
+		p = addr(&params[0])
 	}
-	return dev.call("cuLaunchKernel", dev.d.fn.launchKernel, uintptr(k), uintptr(blocks), 1, 1,
+	err := dev.call("cuLaunchKernel", dev.d.fn.launchKernel, uintptr(k), uintptr(blocks), 1, 1,
 		uintptr(threads), 1, 1, uintptr(shared), uintptr(s), p, 0)
+	runtime.KeepAlive(params)
+	return err
 }

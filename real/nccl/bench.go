@@ -102,7 +102,11 @@ func (m *Member) wait(ctx context.Context) error {
 // the clock starts.
 func (m *Member) Time(ctx context.Context, o *Op, t Timing, meet func() error) (units.Time, error) {
 	if t.Launch == GraphRun {
-		return m.timeGraph(ctx, o, t, meet)
+		// NCCL connects on first use, which a capture does not allow.
+		if err := m.Once(ctx, o); err != nil {
+			return 0, err
+		}
+		return m.TimeGraph(ctx, func() error { return m.lib.Queue(m.comm, o, m.stream) }, t.Iters, meet)
 	}
 	for range t.Warmup {
 		if err := m.lib.Queue(m.comm, o, m.stream); err != nil {
@@ -127,10 +131,12 @@ func (m *Member) Time(ctx context.Context, o *Op, t Timing, meet func() error) (
 	return units.FromMicros(float64(time.Since(began).Nanoseconds()) / 1e3 / float64(t.Iters)), nil
 }
 
-func (m *Member) timeGraph(ctx context.Context, o *Op, t Timing, meet func() error) (units.Time, error) {
+// TimeGraph measures the mean device time of whatever queue puts on the
+// member's stream, replayed iters times as one CUDA graph.
+func (m *Member) TimeGraph(ctx context.Context, queue func() error, iters int, meet func() error) (units.Time, error) {
 	g, err := m.dev.Capture(m.stream, func() error {
-		for range t.Iters {
-			if err := m.lib.Queue(m.comm, o, m.stream); err != nil {
+		for range iters {
+			if err := queue(); err != nil {
 				return err
 			}
 		}
@@ -163,8 +169,11 @@ func (m *Member) timeGraph(ctx context.Context, o *Op, t Timing, meet func() err
 		return 0, err
 	}
 	us, err := m.dev.Between(m.begin, m.end)
-	return units.FromMicros(us / float64(t.Iters)), err
+	return units.FromMicros(us / float64(iters)), err
 }
+
+// Stream returns the member's stream.
+func (m *Member) Stream() cuda.Stream { return m.stream }
 
 // Team is the ranks of this process, each on its own goroutine and OS thread.
 type Team struct {
