@@ -1,10 +1,10 @@
-// Package connect joins the graphs of all hosts into channels over all ranks:
-// rings, double binary trees, NVLS heads, point-to-point channels, and the
-// transport and NIC of every connection (NCCL 2.28.9 graph/connect.cc,
-// graph/trees.cc, transport/*). It knows no bandwidth tables.
 package connect
 
-import "github.com/simccl/simccl/units"
+import (
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
+)
 
 // Transport is how two ranks reach each other.
 type Transport uint8
@@ -39,19 +39,24 @@ type TreeLinks struct {
 }
 
 // Channel is one parallel ring and tree.
+//
+// Channels that NCCL makes by copying share their slices: compare the address
+// of Ring[0] to see it.
 type Channel struct {
 	Ring []RingLinks // by rank
 	Tree []TreeLinks // by rank
-	// RingIndex[rank] is the position of the rank in ring order seen from the
-	// rank itself; Order lists the ring starting at rank 0.
+	// Order lists the ring starting at rank 0; Pos[rank] is the rank's place
+	// in it.
 	Order []int32
+	Pos   []int32
 }
 
-// NVLSChannel is one NVLS channel of a node, and its tree between nodes.
+// NVLSChannel is one NVLS channel: who reduces through the switch for which
+// part of the data, and the tree between nodes. Channels of equal parity share
+// these slices.
 type NVLSChannel struct {
-	Heads    []int32 // head ranks of the node, by head index
-	TreeUp   []int32 // by rank
-	TreeDown [][3]int32
+	TreeUp   []int32    // by rank: the head above it in the next node, -1 where none
+	TreeDown [][2]int32 // by rank: the heads below it in other nodes, -1 where none
 }
 
 // Comm is a communicator's static structure: what every rank agreed on.
@@ -74,6 +79,33 @@ type Comm struct {
 	P2PChunkSize       units.Bytes
 	BuffSizes          [3]units.Bytes // LL, LL128, Simple
 	IsAllNVLink        bool
+
+	// Domains are the NCCL nodes, NodeOf's index.
+	Domains []Domain
+	// Final are the graphs that all ranks agreed on: rank 0's, with the
+	// minimum of channels and speeds and the maximum of types over all ranks
+	// (init.cc:1170).
+	Final search.Set
+	// TreePattern is the numerically largest tree pattern of any rank
+	// (comm->maxTreePattern).
+	TreePattern search.Pattern
+
+	MinLocalRanks, MaxLocalRanks int
+	MinSM, MaxSM                 int
+	CPUArch                      topo.CPUArch
+	CPUVendor                    topo.CPUVendor
+	TreeDepth                    int  // NCCL's estimate of every tree's depth
+	NVLSSupport                  bool // comm->nvlsSupport after all ranks agreed
+	// NVLSHeads[h][n] is the rank of node n that is head h.
+	NVLSHeads [][]int32
+	CollNet   CollNet
+
+	// P2PGroupSize is how many neighbouring ranks of a node NCCL schedules
+	// together in send/recv rounds.
+	P2PGroupSize int
+	p2pDeltas    []int32 // distance of groups, by round of groups
+	p2pGroups    []group
+	firstGroup   []int32 // node → its first group
 
 	// RouteOf gives the connection from src to dst on a channel; graph routes
 	// (ring, tree) may use other NICs than send/recv. Set by comm.

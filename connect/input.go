@@ -1,0 +1,78 @@
+package connect
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/topo"
+)
+
+// Domain is what NCCL calls a node: the GPUs that see each other in one
+// System, with the graphs that were searched there. Equal domains share System
+// and Graphs.
+type Domain struct {
+	System *topo.System
+	Graphs search.Set
+	// First is added to a local rank (GPUInfo.Rank, Graph.Intra) to get the
+	// rank in the communicator.
+	First int32
+	// Host is the first host of the domain in the cluster; System.NHosts tells
+	// how many there are, GPUInfo.Host which of them a GPU is in.
+	Host int32
+}
+
+// Input is what Join needs of a communicator.
+type Input struct {
+	// Domains partition the ranks 0..n-1.
+	Domains []Domain
+	// Multicast is set where NVLink multicast is there and can be allocated.
+	Multicast bool
+}
+
+// Error says that the input does not form a communicator.
+type Error struct{ Problem string }
+
+func (e *Error) Error() string { return "connect: " + e.Problem }
+
+func fail(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+
+// NVLSSupported tells whether the ranks of a System search NVLS graphs
+// (transport/nvls.cc:155). multicast is Input.Multicast.
+func NVLSSupported(sys *topo.System, multicast bool, p Params) bool {
+	enable := p.NVLSEnable.Or(2)
+	if enable == 0 || len(sys.Of(topo.GPU)) < 2 {
+		return false
+	}
+	return enable != 2 || multicast
+}
+
+// NVLSChannels is the number of NVLS channels that rank 0 starts with
+// (transport/nvls.cc:178): fewer on Blackwell where all ranks share one NVLink
+// domain.
+func nvlsChannels(in *Input, c *Comm, p *Params) int {
+	const sm90, sm100, sm100OneDomain = 16, 32, 24 // transport/nvls.cc:148
+	n := int64(sm90)
+	sys := c.Domains[0].System
+	if sys.Nodes[sys.Of(topo.GPU)[0]].GPU.SM >= 100 {
+		n = sm100OneDomain
+		if manyHosts(c.Domains) {
+			n = sm100
+		}
+	}
+	if v := p.NVLSNChannels.Or(0); v > 0 {
+		n = v
+	}
+	lo, hi := p.ctas()
+	return int(max(lo, min(hi, n)))
+}
+
+// manyHosts tells whether ranks exist beyond rank 0's NVLink domain (or host,
+// where the domain is no larger).
+func manyHosts(ds []Domain) bool {
+	for i := range ds {
+		if ds[i].Host != ds[0].Host {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package connect
+
+import (
+	"math/bits"
+
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
+)
+
+// pow2Up rounds up to a power of two.
+func pow2Up(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }
+
+// nvlinkBW is the rate of one NVLink by compute capability (topo.h:274).
+func nvlinkBW(sm int) units.GBps {
+	switch {
+	case sm >= 100:
+		return 40.1
+	case sm >= 90:
+		return 20.6
+	case sm == 86:
+		return 12
+	case sm >= 60 && sm < 70:
+		return 18
+	}
+	return 20
+}
+
+// p2pChannels computes the channels of send/recv, all and per peer, as rank 0
+// sees them (paths.cc:860). Both are powers of two.
+func (c *Comm) p2pChannels(p *Params) {
+	n := min(int64(c.NChannels), p.MaxP2PNChannels.Or(maxChannels))
+	all := int(max(n, p.MinP2PNChannels.Or(1)))
+	c.P2PChannels = all
+	perPeer := all
+	sys := c.Domains[0].System
+	gpus := sys.Of(topo.GPU)
+	for i, g := range gpus {
+		for k, peer := range gpus {
+			if i != k {
+				perPeer = min(perPeer, localChannels(sys, g, peer))
+			}
+		}
+		if len(gpus) < c.NRanks {
+			perPeer = min(perPeer, c.netChannels(sys, i, p))
+		}
+	}
+	c.P2PChannels = min(pow2Up(all), pow2Down(int(p.argsChannels())))
+	c.P2PChannelsPerPeer = min(pow2Up(perPeer), c.P2PChannels)
+}
+
+func pow2Down(n int) int { return 1 << (bits.Len(uint(max(n, 1))) - 1) }
+
+// localChannels is how many channels send/recv to a GPU of the same node uses
+// (paths.cc:825): two per NVLink of the path's width, else two.
+func localChannels(sys *topo.System, g, peer topo.NodeID) int {
+	path := sys.Path(peer, g)
+	if path.Kind != topo.PathNVL {
+		return 2
+	}
+	return 2 * max(1, int(path.BW/nvlinkBW(sys.Nodes[g].GPU.SM)))
+}
+
+// netChannels is the same over the network (paths.cc:837): enough for the NICs
+// that one GPU can fill, and fewer the more peers there are.
+func (c *Comm) netChannels(sys *topo.System, g int, p *Params) int {
+	if v := p.NChannelsPerNetPeer.Or(0); v > 0 {
+		return int(v)
+	}
+	n := 2
+	for n > 1 && n*c.NRanks > c.P2PChannels*4 {
+		n /= 2
+	}
+	return max(n, netsToFill(sys, g))
+}
+
+// netsToFill counts the nearest nets that a GPU needs to use its link to the
+// CPU fully (topo.cc:1576); 0 where no such link is.
+func netsToFill(sys *topo.System, g int) int {
+	id := sys.Of(topo.GPU)[g]
+	var want, sum units.GBps
+	for _, l := range sys.Nodes[id].Links {
+		if link := sys.Links[l]; sys.Nodes[link.To].Kind == topo.CPU {
+			want = link.BW
+		}
+	}
+	nets, _ := sys.Nearest(id, topo.NET)
+	n := 0
+	for _, net := range nets {
+		if sum >= want {
+			break
+		}
+		sum += sys.Path(id, sys.Of(topo.NET)[net]).BW
+		n++
+	}
+	return n
+}
+
+// group is one run of neighbouring ranks of a node in the send/recv schedule.
+type group struct{ node, local int32 }
+
+// p2pSchedule lays out the rounds of send/recv (init.cc:768): groups meet
+// groups at distances 0, 1, 3, 6, 10 … modulo the next power of two, and within
+// a meeting the members rotate.
+func (c *Comm) p2pSchedule(p *Params) {
+	size := c.MaxLocalRanks
+	if c.NNodes > 1 {
+		size = int(p.P2PGroupSize.Or(8)) // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
+	}
+	size = max(size, 1)
+	for _, ranks := range c.NodeRanks {
+		if n := len(ranks); n%size != 0 {
+			size = gcd(size, n)
+		}
+	}
+	c.P2PGroupSize = size
+	c.firstGroup = make([]int32, c.NNodes)
+	for node, ranks := range c.NodeRanks {
+		c.firstGroup[node] = int32(len(c.p2pGroups))
+		for local := 0; local < len(ranks); local += size {
+			c.p2pGroups = append(c.p2pGroups, group{int32(node), int32(local)})
+		}
+	}
+	n := len(c.p2pGroups)
+	pow2 := pow2Up(n)
+	delta := 0
+	for round := range pow2 {
+		if delta < n {
+			c.p2pDeltas = append(c.p2pDeltas, int32(delta))
+		}
+		delta = (delta + round + 1) & (pow2 - 1)
+	}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// P2PRound returns the ranks that a rank sends to and receives from in one of
+// the NRanks rounds of the send/recv schedule.
+func (c *Comm) P2PRound(rank int32, round int) (sendTo, recvFrom int32) {
+	size, n := int32(c.P2PGroupSize), int32(len(c.p2pGroups))
+	node, local := c.NodeOf[rank], c.LocalRank[rank]
+	at, member := c.firstGroup[node]+local/size, local%size
+	delta, turn := c.p2pDeltas[int32(round)/size], int32(round)%size
+	pick := func(g, m int32) int32 {
+		grp := c.p2pGroups[g]
+		return c.NodeRanks[grp.node][grp.local+m]
+	}
+	return pick((at+delta)%n, (member+turn)%size), pick((at-delta+n)%n, (member-turn+size)%size)
+}
