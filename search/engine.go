@@ -88,6 +88,7 @@ type rate struct {
 	bw, pci      float32
 	milli, pciM  int32
 	mult         float32 // hops count that many times
+	hops         int     // mult where it is whole
 	whole, round bool    // all charges are whole thousandths; whole GB/s
 }
 
@@ -144,7 +145,7 @@ func milliOf(v float32) (int32, bool) {
 
 // newRate makes the charge for a bandwidth; hops count mult times.
 func (e *engine) newRate(bw, mult float32) rate {
-	r := rate{bw: bw, pci: bw * 6 / 5, mult: mult}
+	r := rate{bw: bw, pci: bw * 6 / 5, mult: mult, hops: int(mult)}
 	var ok, okPCI bool
 	r.milli, ok = milliOf(r.bw)
 	r.pciM, okPCI = milliOf(r.pci)
@@ -193,9 +194,29 @@ func (e *engine) prepare() {
 		e.left[i] = k
 	}
 	for n := range e.netBW {
-		if e.nets.cut[n] { // its bandwidth is never given back
+		if !e.netExact(n) {
 			e.quick = false
 			return
 		}
 	}
+}
+
+// netExact tells whether a net always gets back what it gave. It does not where
+// no GPU reaches it, because NCCL then forgets to (search.cc:737). Taking whole
+// GB/s from a float32 that has them is exact; one that a faster net of the same
+// rail drives below zero is exact only with few binary places.
+func (e *engine) netExact(n int) bool {
+	if e.nets.cut[n] {
+		return false
+	}
+	bw := e.netBW[n]
+	if bw < 1<<13 && bw*512 == float32(int32(bw*512)) {
+		return true
+	}
+	for _, o := range e.nets.peers[n] {
+		if e.netBW[o] != bw {
+			return false
+		}
+	}
+	return true
 }

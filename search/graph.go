@@ -71,4 +71,7 @@ type Attempt struct {
 	Channels             int    // found
 	Steps                int64  // spent
 	Stop                 string // "perfect", "exhausted", "budget", "none"
+	// Repeated: the settings permit no route that an earlier attempt did not,
+	// so the outcome was taken over instead of searched again.
+	Repeated bool
 }

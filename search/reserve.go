@@ -49,7 +49,11 @@ func (e *engine) take(r *route, q *rate) bool {
 		e.release(r, q, n)
 		return false
 	}
-	e.countHops(r, q.mult)
+	if e.quick {
+		e.cur.nHops += q.hops * len(r.hops)
+	} else {
+		e.countHops(r, q.mult)
+	}
 	return true
 }
 
@@ -59,7 +63,11 @@ func (e *engine) give(r *route, q *rate) {
 		return
 	}
 	e.release(r, q, len(r.hops))
-	e.countHops(r, -q.mult)
+	if e.quick {
+		e.cur.nHops -= q.hops * len(r.hops)
+	} else {
+		e.countHops(r, -q.mult)
+	}
 }
 
 // countHops adds to the hop count; NCCL adds in float32 and truncates, which
@@ -72,6 +80,12 @@ func (e *engine) countHops(r *route, mult float32) {
 func (e *engine) release(r *route, q *rate, n int) {
 	if !e.quick {
 		e.takeExact(r, q, n, -1)
+		return
+	}
+	if r.plain {
+		for i := range r.hops[:n] {
+			e.left[r.hops[i].link] += q.milli
+		}
 		return
 	}
 	for i := range r.hops[:n] {

@@ -22,10 +22,30 @@ type schedule struct {
 	left               int64 // of the global budget
 	attempts           []Attempt
 	fallback           bool // no channel was found
+	firstPass          bool
+	// kinds of routes that exist, by kind: raising a limit to one that does not
+	// exist permits nothing new.
+	hasIntra, hasInter [topo.PathDIS + 1]bool
+	seen               map[settings]outcome // attempts of the first pass at this speed
+}
+
+// settings are what tells an attempt of the first pass from another at the same
+// speed.
+type settings struct {
+	pattern      Pattern
+	same         bool
+	cross        int
+	intra, inter topo.PathKind // the worst kinds that exist and are permitted
+}
+
+// outcome is what an attempt leaves behind, apart from a better result.
+type outcome struct {
+	budget, found int
+	steps         int64
 }
 
 func newSchedule(e *engine, w Want, p Params) *schedule {
-	s := &schedule{e: e, want: w, trySame: w.Pattern != NVLSPattern, left: budgetGlobal}
+	s := &schedule{e: e, want: w, trySame: w.Pattern != NVLSPattern, left: budgetGlobal, seen: map[settings]outcome{}}
 	sys := e.sys
 	switch w.Pattern {
 	case RingPattern, BalancedTree, SplitTree:
@@ -63,6 +83,7 @@ func (s *schedule) limitKinds() {
 		for a := 0; a < e.gpus; a++ {
 			for b := 0; b < e.gpus; b++ {
 				if k := e.gpuGPU.at(a, b).kind; a != b {
+					s.hasIntra[k] = true
 					s.minIntra, s.maxIntra = min(s.minIntra, k), max(s.maxIntra, k)
 				}
 			}
@@ -72,8 +93,12 @@ func (s *schedule) limitKinds() {
 		return
 	}
 	s.minInter, s.maxInter = topo.PathSYS, topo.PathLOC
+	for i := range e.netGPU.routes {
+		s.hasInter[e.netGPU.routes[i].kind] = true
+	}
 	for i := range e.gpuNet.routes {
 		k := e.gpuNet.routes[i].kind
+		s.hasInter[k] = true
 		s.minInter, s.maxInter = min(s.minInter, k), max(s.maxInter, k)
 	}
 }
@@ -95,11 +120,12 @@ func (s *schedule) run() {
 	e.cur.copyFrom(&e.best, e.gpus)
 	s.firstSpeed()
 
-	done := false
-	for !done {
+	s.firstPass = true
+	for done := false; !done; {
 		s.attempt()
 		done = e.budget == -1 || float32(e.best.nChannels)*e.best.bwInter >= float32(e.sys.TotalBW) || !s.relax()
 	}
+	s.firstPass = false
 	s.duplicate()
 	s.raise()
 	if e.best.nChannels == 0 && !s.want.CollNet && e.best.pattern != NVLSPattern {
@@ -177,16 +203,21 @@ func (s *schedule) attempt() {
 	if e.cur.sameChannels {
 		e.budget = budgetSame
 	}
-	whole, before := e.budget, e.steps
-	s.left -= int64(whole)
+	before := e.steps
+	s.left -= int64(e.budget)
 	e.cur.nChannels, e.found = 0, 0
 	e.prepare()
-	e.nextChannel()
+	repeated := false
+	if s.firstPass && e.quick && e.cur.pattern != NVLSPattern {
+		repeated = s.once()
+	} else {
+		e.nextChannel()
+	}
 	a := Attempt{
 		BWIntra: units.GBps(e.cur.bwIntra), BWInter: units.GBps(e.cur.bwInter),
 		TypeIntra: e.cur.typeIntra, TypeInter: e.cur.typeInter,
 		Pattern: e.cur.pattern, SameChannels: e.cur.sameChannels, CrossNIC: e.cur.crossNIC,
-		Channels: e.found, Steps: e.steps - before,
+		Channels: e.found, Steps: e.steps - before, Repeated: repeated,
 	}
 	switch {
 	case e.budget == -1:
@@ -199,6 +230,31 @@ func (s *schedule) attempt() {
 		a.Stop = "exhausted"
 	}
 	s.attempts = append(s.attempts, a)
+}
+
+// once searches unless an earlier attempt of the first pass at this speed was
+// the same: NCCL searches again, visits the same channels in the same order and
+// finds none that is better than what it already has, because results only get
+// better (search.cc:420; not so for NVLS). It tells whether it did not search.
+func (s *schedule) once() bool {
+	e, t := s.e, &s.e.cur
+	key := settings{t.pattern, t.sameChannels, t.crossNIC, worst(&s.hasIntra, t.typeIntra), worst(&s.hasInter, t.typeInter)}
+	if o, ok := s.seen[key]; ok {
+		e.budget, e.found = o.budget, o.found
+		e.steps += o.steps
+		return true
+	}
+	before := e.steps
+	e.nextChannel()
+	s.seen[key] = outcome{e.budget, e.found, e.steps - before}
+	return false
+}
+
+// worst returns the worst kind that exists up to a limit.
+func worst(has *[topo.PathDIS + 1]bool, limit topo.PathKind) topo.PathKind {
+	for ; limit > 0 && !has[limit]; limit-- {
+	}
+	return limit
 }
 
 // relax moves on to the next settings of the first pass; false at their end.
@@ -222,11 +278,11 @@ func (s *schedule) relax() bool {
 	}
 	t.pattern = b.pattern
 
-	worst := s.maxIntra
+	limit := s.maxIntra
 	if e.inter {
-		worst = t.typeInter
+		limit = t.typeInter
 	}
-	if t.typeIntra < worst && (b.nChannels == 0 || t.typeIntra < b.typeIntra) {
+	if t.typeIntra < limit && (b.nChannels == 0 || t.typeIntra < b.typeIntra) {
 		if t.typeIntra++; t.typeIntra < topo.PathDIS {
 			return true
 		}
@@ -247,6 +303,7 @@ func (s *schedule) relax() bool {
 	if s.at < len(s.speeds)-1 && (b.nChannels == 0 || float64(s.speeds[s.at+1]/b.bwInter) > .49) {
 		s.at++
 		t.bwIntra, t.bwInter = s.speeds[s.at], s.speeds[s.at]
+		clear(s.seen)
 		return true
 	}
 	return false
