@@ -55,8 +55,12 @@ type Channel struct {
 // part of the data, and the tree between nodes. Channels of equal parity share
 // these slices.
 type NVLSChannel struct {
-	TreeUp   []int32    // by rank: the head above it in the next node, -1 where none
-	TreeDown [][2]int32 // by rank: the heads below it in other nodes, -1 where none
+	Heads     []int32 // head ranks of node 0 by head index; see Comm.NVLSHeads for all nodes
+	HeadIndex []int32 // by rank: the head that it is, -1 where none
+	TreeUp    []int32 // by rank: the head above it in another node, -1 where none
+	// TreeDown is by rank, NCCL's way: with several nodes first the rank's own
+	// switch group (NRanks+1+HeadIndex), then the heads below it; -1 where none.
+	TreeDown [][3]int32
 }
 
 // Comm is a communicator's static structure: what every rank agreed on.

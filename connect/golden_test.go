@@ -25,6 +25,10 @@ type refChannels struct {
 	Ranks                                                []struct {
 		Rank, Node, NChannels int
 		Ch                    [][6]int32
+		NVLS                  []struct {
+			HeadRank, NHeads, TreeUp int32
+			TreeDown                 [3]int32
+		}
 	}
 }
 
@@ -135,6 +139,15 @@ func diffChannels(c *connect.Comm, w *refChannels) string {
 			got := [6]int32{ring.Prev, ring.Next, tree.Up, tree.Down[0], tree.Down[1], tree.Down[2]}
 			if got != want.Ch[i] {
 				return fmt.Sprintf("rank %d channel %d: %v, NCCL has %v", r, i, got, want.Ch[i])
+			}
+		}
+		if len(want.NVLS) != len(c.NVLS) {
+			return fmt.Sprintf("%d NVLS channels, NCCL has %d", len(c.NVLS), len(want.NVLS))
+		}
+		for i, w := range want.NVLS {
+			v := &c.NVLS[i]
+			if v.HeadIndex[r] != w.HeadRank || len(v.Heads) != int(w.NHeads) || v.TreeUp[r] != w.TreeUp || v.TreeDown[r] != w.TreeDown {
+				return fmt.Sprintf("rank %d NVLS channel %d: head %d of %d, tree %d %v, NCCL has %+v", r, i, v.HeadIndex[r], len(v.Heads), v.TreeUp[r], v.TreeDown[r], w)
 			}
 		}
 	}

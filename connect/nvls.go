@@ -48,7 +48,11 @@ func (c *Comm) joinNVLS(in *Input, p *Params) {
 			c.NVLSHeads[h][i] = perNode[i][h]
 		}
 	}
-	both := [2]NVLSChannel{c.nvlsTree(0), c.nvlsTree(1)}
+	index := make([]int32, c.NRanks)
+	for r := range index {
+		index[r] = int32(c.headIndex(int32(r)))
+	}
+	both := [2]NVLSChannel{c.nvlsTree(0, index), c.nvlsTree(1, index)}
 	c.NVLS = make([]NVLSChannel, c.NVLSChannels)
 	for i := range c.NVLS {
 		c.NVLS[i] = both[i%2]
@@ -56,16 +60,19 @@ func (c *Comm) joinNVLS(in *Input, p *Params) {
 }
 
 // nvlsTree joins the heads of the nodes in the first or second tree.
-func (c *Comm) nvlsTree(second int) NVLSChannel {
-	t := NVLSChannel{TreeUp: make([]int32, c.NRanks), TreeDown: make([][2]int32, c.NRanks)}
-	for r := range t.TreeUp {
-		t.TreeUp[r], t.TreeDown[r] = none, [2]int32{none, none}
+func (c *Comm) nvlsTree(second int, index []int32) NVLSChannel {
+	t := NVLSChannel{HeadIndex: index, TreeUp: make([]int32, c.NRanks), TreeDown: make([][3]int32, c.NRanks)}
+	for _, heads := range c.NVLSHeads {
+		t.Heads = append(t.Heads, heads[0])
 	}
-	at := func(heads []int32, node int) int32 {
-		if node == none {
-			return none
+	for r := range t.TreeUp {
+		t.TreeUp[r], t.TreeDown[r] = none, [3]int32{none, none, none}
+		if c.NNodes > 1 {
+			t.TreeDown[r][0] = int32(c.NRanks) + 1 + index[r]
 		}
-		return heads[node]
+	}
+	if c.NNodes == 1 {
+		return t
 	}
 	for node := range c.NNodes {
 		place, other := doubleTree(c.NNodes, node)
@@ -73,20 +80,26 @@ func (c *Comm) nvlsTree(second int) NVLSChannel {
 			place = other
 		}
 		for _, heads := range c.NVLSHeads {
-			r := heads[node]
-			t.TreeUp[r] = at(heads, place.up)
-			t.TreeDown[r] = [2]int32{at(heads, place.down[0]), at(heads, place.down[1])}
+			r, down := heads[node], 1
+			if place.up != none {
+				t.TreeUp[r] = heads[place.up]
+			}
+			for _, d := range place.down {
+				if d != none {
+					t.TreeDown[r][down] = heads[d]
+					down++
+				}
+			}
 		}
 	}
 	return t
 }
 
-// HeadOf returns the index of the NVLS head that a rank is, -1 where it is
-// none. Where NCCL names a rank twice the last counts.
-func (c *Comm) HeadOf(rank int32) int {
+// headIndex finds the head that a rank is.
+func (c *Comm) headIndex(rank int32) int {
 	node := c.NodeOf[rank]
-	for h := len(c.NVLSHeads) - 1; h >= 0; h-- {
-		if c.NVLSHeads[h][node] == rank {
+	for h, heads := range c.NVLSHeads {
+		if heads[node] == rank {
 			return h
 		}
 	}
