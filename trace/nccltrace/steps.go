@@ -70,7 +70,8 @@ func (r *Recorder) Flow() int64 {
 }
 
 // Steps writes a step whose phases are all known, at its end. Phases follow
-// each other without overlap; empty ones are left out. flow joins the send's
+// each other without overlap; those below a
+// tick are left out. flow joins the send's
 // SendWait with the receive's RecvWait; 0: no arrow. Calls come in the order
 // of the steps' starts or of their ends.
 func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
@@ -89,7 +90,7 @@ func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 		flow = 0 // its other end is not in the trace
 	}
 	for _, p := range phases {
-		if p.End <= p.Start {
+		if p.End-p.Start < trace.Tick {
 			continue
 		}
 		r.slice(track, p.Start, p.End, cat, waitName[p.Wait], a)

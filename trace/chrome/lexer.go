@@ -1,0 +1,215 @@
+package chrome
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+)
+
+// SyntaxError is a place where a file is not JSON and cannot be mended.
+type SyntaxError struct {
+	Line, Column int
+	Problem      string
+}
+
+// Error prints line, column and problem.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Problem)
+}
+
+// tokenKind is a kind of JSON token.
+type tokenKind uint8
+
+const (
+	tokEOF tokenKind = iota
+	tokOpen
+	tokClose
+	tokList
+	tokEndList
+	tokColon
+	tokComma
+	tokString
+	tokNumber
+	tokWord // true, false, null, or a bare value that only NCCL's profiler writes
+)
+
+// token is one JSON token; text is valid until the next one.
+type token struct {
+	kind tokenKind
+	text []byte
+	line int
+	col  int
+}
+
+// lexer splits JSON into tokens with their places, in constant memory.
+type lexer struct {
+	in   *bufio.Reader
+	line int
+	col  int
+	buf  []byte
+}
+
+const maxToken = 16 << 20
+
+func newLexer(r io.Reader) *lexer { return &lexer{in: bufio.NewReaderSize(r, 1<<16), line: 1} }
+
+func (l *lexer) fail(format string, args ...any) error {
+	return &SyntaxError{l.line, l.col, fmt.Sprintf(format, args...)}
+}
+
+func (l *lexer) byte() (byte, error) {
+	c, err := l.in.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	if c == '\n' {
+		l.line, l.col = l.line+1, 0
+	} else {
+		l.col++
+	}
+	return c, nil
+}
+
+func (l *lexer) back() {
+	_ = l.in.UnreadByte() // only after a successful read, and never of a newline
+	l.col--
+}
+
+var punctuation = [256]tokenKind{'{': tokOpen, '}': tokClose, '[': tokList, ']': tokEndList, ':': tokColon, ',': tokComma}
+
+func (l *lexer) next() (token, error) {
+	var c byte
+	var err error
+	for {
+		if c, err = l.byte(); err == io.EOF {
+			return token{kind: tokEOF, line: l.line, col: l.col}, nil
+		} else if err != nil {
+			return token{}, err
+		}
+		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			break
+		}
+	}
+	t := token{line: l.line, col: l.col}
+	if k := punctuation[c]; k != 0 {
+		t.kind = k
+		return t, nil
+	}
+	if c == '"' {
+		t.kind = tokString
+		t.text, err = l.str()
+		return t, err
+	}
+	l.buf = append(l.buf[:0], c)
+	for {
+		if c, err = l.byte(); err == io.EOF {
+			break
+		} else if err != nil {
+			return token{}, err
+		}
+		if punctuation[c] != 0 || c <= ' ' || c == '"' {
+			if c == '\n' { // cannot be pushed back with its place: it is white space
+				break
+			}
+			l.back()
+			break
+		}
+		if l.buf = append(l.buf, c); len(l.buf) > maxToken {
+			return token{}, l.fail("a value of more than %d bytes", maxToken)
+		}
+	}
+	t.text, t.kind = l.buf, tokWord
+	if isNumber(l.buf) {
+		t.kind = tokNumber
+	}
+	return t, nil
+}
+
+// isNumber tells JSON numbers from words; NCCL's bare 0x… is a word.
+func isNumber(b []byte) bool {
+	i := 0
+	if b[0] == '-' {
+		i = 1
+	}
+	digits := func() bool {
+		from := i
+		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if !digits() {
+		return false
+	}
+	if i < len(b) && b[i] == '.' {
+		if i++; !digits() {
+			return false
+		}
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return i == len(b)
+}
+
+func (l *lexer) str() ([]byte, error) {
+	l.buf = l.buf[:0]
+	for {
+		c, err := l.byte()
+		if err == io.EOF {
+			return nil, l.fail("the file ends inside a string")
+		} else if err != nil {
+			return nil, err
+		}
+		switch {
+		case c == '"':
+			return l.buf, nil
+		case c == '\\':
+			if err := l.escape(); err != nil {
+				return nil, err
+			}
+		case c < ' ':
+			return nil, l.fail("control character %#x inside a string", c)
+		default:
+			l.buf = append(l.buf, c)
+		}
+		if len(l.buf) > maxToken {
+			return nil, l.fail("a string of more than %d bytes", maxToken)
+		}
+	}
+}
+
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+func (l *lexer) escape() error {
+	c, err := l.byte()
+	if err != nil {
+		return l.fail("the file ends inside a string")
+	}
+	if e := escapes[c]; e != 0 {
+		l.buf = append(l.buf, e)
+		return nil
+	}
+	if c != 'u' {
+		return l.fail("unknown escape \\%c", c)
+	}
+	var hex [4]byte
+	for i := range hex {
+		if hex[i], err = l.byte(); err != nil {
+			return l.fail("the file ends inside a string")
+		}
+	}
+	v, err := strconv.ParseUint(string(hex[:]), 16, 16)
+	if err != nil {
+		return l.fail("\\u%s is no character", hex[:])
+	}
+	l.buf = utf8.AppendRune(l.buf, rune(v)) // halves of surrogate pairs become U+FFFD
+	return nil
+}
