@@ -1,0 +1,88 @@
+package gpu
+
+import "github.com/simccl/simccl/coll"
+
+// Class holds the physical quantities of one class of machine. Times are
+// microseconds, rates GB/s (10⁹ bytes per second), sizes bytes.
+type Class struct {
+	Name string
+	// Source tells where the numbers are from and how sure they are.
+	Source string
+	// Sure is the relative uncertainty of a predicted time, 0.05 for 5 %.
+	Sure float64
+
+	// KernelGap, by protocol, is what a kernel costs beside its transfers when
+	// launches follow each other without a pause: gap, prologue, epilogue.
+	KernelGap [coll.NumProtocols]float64
+	// HostLaunch is the host's cost of one asynchronous launch; it is the floor
+	// of an eager operation, one process driving one GPU.
+	HostLaunch float64
+	// Flag is the time from a store to a peer's memory until a poll sees it.
+	Flag float64
+	// LinkEff is the payload share of the bandwidth that NCCL ascribes to a
+	// GPU link (20.6 GB/s an NVLink of sm_90).
+	LinkEff float64
+	// LinkShare, by protocol, is the share of a link's payload that is data
+	// (LL sends a flag with every 4 bytes, LL128 8 bytes in 128).
+	LinkShare [coll.NumProtocols]float64
+
+	Simple SimpleCost
+	LL     LLCost
+	LL128  LL128Cost
+	Memory MemoryCost
+	Jitter JitterCost
+}
+
+// SimpleCost is the Simple protocol's copy loop.
+type SimpleCost struct {
+	// PerByte is the time of one thread for one byte and one unit of operand
+	// weight; a pass weighs 1 + loads + stores, with LocalStore for each store
+	// to the GPU's own memory.
+	PerByte    float64
+	LocalStore float64
+	// Pack8, Pack4, Pack2, Pack1 multiply PerByte where the buffers are
+	// aligned to 8, 4, 2 or 1 bytes and not to 16.
+	Pack8, Pack4, Pack2, Pack1 float64
+	// Burst is what a lone thread group reaches over its share of the SM by
+	// thread count.
+	Burst float64
+	// Slice is a slice's own overhead (barriers, pointers, drain) at 512
+	// threads; PerThreads of it vanishes in proportion as threads get fewer.
+	Slice, PerThreads float64
+	// Post is what fence, flag store and poll add to Flag.
+	Post float64
+	// Fence is the share of the next slice of the same chunk for which this
+	// slice's fence has to wait.
+	Fence float64
+}
+
+// LLCost is the LL protocol: 8 bytes of data a thread and trip.
+type LLCost struct {
+	Trip  float64 // one trip of the loop
+	Store float64 // more per trip that also stores locally
+	HBM   float64 // more per trip that reads user data not in L2
+	First float64 // share of the first trip that the hop does not hide
+	Hop   float64 // from a store until the peer's poll has it
+	Op    float64 // per operation
+}
+
+// LL128Cost is the LL128 protocol: 1,920 bytes a warp and trip.
+type LL128Cost struct {
+	Trip float64 // one trip of all warps
+	Hop  float64
+	Op   float64 // after an operation, before the next
+}
+
+// MemoryCost describes the caches.
+type MemoryCost struct {
+	// L2 is the cache's size; a working set starts to miss from L2Knee of it
+	// and misses wholly at L2.
+	L2     float64
+	L2Knee float64
+}
+
+// JitterCost lets equal channels drift apart.
+type JitterCost struct {
+	Slice   float64 // relative standard deviation of a slice's time
+	Channel float64 // relative standard deviation of a channel's static share
+}

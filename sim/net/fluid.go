@@ -1,0 +1,388 @@
+package simnet
+
+import (
+	"math"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Load is what a link carried.
+type Load struct {
+	Name     string
+	Capacity Rate
+	Bytes    units.Bytes
+	Busy     units.Time
+}
+
+type link struct {
+	name    string
+	cap     Rate
+	bytes   units.Bytes
+	busy    units.Time
+	since   units.Time // start of the present busy span
+	flows   int64      // active, weighted by multiplicity and count
+	bundles []bundleUse
+	dirty   bool
+	// progressive filling
+	stamp int64
+	rest  Rate
+	open  int64
+}
+
+type bundleUse struct{ bundle, count int32 }
+
+type route struct {
+	uses    []Use
+	bundles []int32
+}
+
+// bundle holds the flows that share a route and a bound, hence a rate: each
+// has received the same work since it was there.
+type bundle struct {
+	route int32
+	bound Rate
+	rate  Rate
+	n     int64 // flows, weighted by multiplicity
+	done  Work  // work per flow so far
+	last  units.Time
+	next  units.Time
+	pos   int32 // place in the completion heap, -1 when absent
+	heap  []entry
+	stamp int64
+	fixed bool
+}
+
+type entry struct {
+	target Work
+	seq    int64
+	flow   FlowID
+}
+
+type flow struct {
+	bundle, pos int32
+	mult        int32
+	token       int32
+}
+
+// Fluid is the max-min model. Links and routes are declared first, then flows
+// run. It is not safe for concurrent use.
+type Fluid struct {
+	links   []link
+	routes  []route
+	bundles []bundle
+	flows   []flow
+	free    []FlowID
+	order   []int32 // heap of bundles by next completion
+	dirtyL  []int32
+	dirtyB  []int32
+	compL   []int32
+	compB   []int32
+	stamp   int64
+	seq     int64
+	now     units.Time
+}
+
+var _ Model = (*Fluid)(nil)
+
+// AddLink declares a link.
+func (f *Fluid) AddLink(name string, c Rate) LinkID {
+	f.links = append(f.links, link{name: name, cap: max(1, c)})
+	return LinkID(len(f.links) - 1)
+}
+
+// AddRoute declares a route; one without links is bound by its flows' own
+// rates alone. uses is kept.
+func (f *Fluid) AddRoute(uses []Use) RouteID {
+	f.routes = append(f.routes, route{uses: uses})
+	return RouteID(len(f.routes) - 1)
+}
+
+// Loads reports what each link carried up to now.
+func (f *Fluid) Loads() []Load {
+	out := make([]Load, len(f.links))
+	for i := range f.links {
+		l := &f.links[i]
+		busy := l.busy
+		if l.flows > 0 {
+			busy += f.now - l.since
+		}
+		out[i] = Load{l.name, l.cap, l.bytes, busy}
+	}
+	return out
+}
+
+// Active returns the rate in use on a link at this moment.
+func (f *Fluid) Active(id LinkID) Rate {
+	f.refill()
+	var sum Rate
+	for _, u := range f.links[id].bundles {
+		b := &f.bundles[u.bundle]
+		sum += Rate(b.n) * Rate(u.count) * b.rate
+	}
+	return sum
+}
+
+func (f *Fluid) bundleFor(r RouteID, bound Rate) int32 {
+	rt := &f.routes[r]
+	for _, b := range rt.bundles {
+		if f.bundles[b].bound == bound {
+			return b
+		}
+	}
+	id := int32(len(f.bundles))
+	f.bundles = append(f.bundles, bundle{route: int32(r), bound: bound, rate: bound, pos: -1})
+	rt.bundles = append(rt.bundles, id)
+	for _, u := range rt.uses {
+		l := &f.links[u.Link]
+		l.bundles = append(l.bundles, bundleUse{id, u.Count})
+	}
+	return id
+}
+
+// Start implements Model.
+func (f *Fluid) Start(now units.Time, r RouteID, bound Rate, w Work, mult, token int32) FlowID {
+	f.now = now
+	var id FlowID
+	if n := len(f.free); n > 0 {
+		id = f.free[n-1]
+		f.free = f.free[:n-1]
+	} else {
+		id = FlowID(len(f.flows))
+		f.flows = append(f.flows, flow{})
+	}
+	f.flows[id] = flow{token: token, mult: mult}
+	for _, u := range f.routes[r].uses {
+		l := &f.links[u.Link]
+		l.bytes += units.Bytes(w/NanoBytes) * units.Bytes(u.Count)
+	}
+	f.join(id, f.bundleFor(r, max(1, bound)), max(1, w))
+	return id
+}
+
+// join adds a flow with work w left to a bundle.
+func (f *Fluid) join(id FlowID, bi int32, w Work) {
+	b := &f.bundles[bi]
+	f.settle(b)
+	f.seq++
+	fl := &f.flows[id]
+	fl.bundle = bi
+	b.n += int64(fl.mult)
+	b.heap = append(b.heap, entry{b.done + w, f.seq, id})
+	f.up(b, len(b.heap)-1)
+	f.touch(bi, int64(fl.mult))
+}
+
+// touch notes that a bundle gained (or lost) n flows.
+func (f *Fluid) touch(bi int32, n int64) {
+	b := &f.bundles[bi]
+	for _, u := range f.routes[b.route].uses {
+		l := &f.links[u.Link]
+		before := l.flows
+		l.flows += n * int64(u.Count)
+		if before == 0 && l.flows > 0 {
+			l.since = f.now
+		} else if l.flows == 0 {
+			l.busy += f.now - l.since
+		}
+		if !l.dirty {
+			l.dirty = true
+			f.dirtyL = append(f.dirtyL, int32(u.Link))
+		}
+	}
+	f.dirtyB = append(f.dirtyB, bi)
+}
+
+// settle credits a bundle's flows with the work done since its last change.
+func (f *Fluid) settle(b *bundle) {
+	if len(b.heap) == 0 {
+		b.done, b.last = 0, f.now
+		return
+	}
+	b.done += Work(b.rate) * Work(f.now-b.last)
+	b.last = f.now
+	if b.done > 1<<61 {
+		for i := range b.heap {
+			b.heap[i].target -= b.done
+		}
+		b.done = 0
+	}
+}
+
+// SetRate implements Model.
+func (f *Fluid) SetRate(now units.Time, id FlowID, bound Rate) {
+	f.now = now
+	fl := &f.flows[id]
+	b := &f.bundles[fl.bundle]
+	if b.bound == bound {
+		return
+	}
+	f.settle(b)
+	left := max(1, b.heap[fl.pos].target-b.done)
+	r := RouteID(b.route)
+	f.drop(id)
+	f.join(id, f.bundleFor(r, max(1, bound)), left)
+}
+
+// drop takes a flow out of its bundle.
+func (f *Fluid) drop(id FlowID) {
+	fl := &f.flows[id]
+	b := &f.bundles[fl.bundle]
+	i, n := int(fl.pos), len(b.heap)-1
+	b.n -= int64(fl.mult)
+	last := b.heap[n]
+	b.heap = b.heap[:n]
+	if i < n {
+		b.heap[i] = last
+		f.flows[last.flow].pos = int32(i)
+		f.down(b, i)
+		f.up(b, i)
+	}
+	f.touch(fl.bundle, -int64(fl.mult))
+}
+
+// Next implements Model.
+func (f *Fluid) Next() (units.Time, bool) {
+	f.refill()
+	if len(f.order) == 0 {
+		return 0, false
+	}
+	return f.bundles[f.order[0]].next, true
+}
+
+// Advance implements Model: completed flows come by bundle, oldest target
+// first.
+func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
+	f.refill()
+	f.now = now
+	for len(f.order) > 0 {
+		bi := f.order[0]
+		b := &f.bundles[bi]
+		if b.next > now {
+			break
+		}
+		f.settle(b)
+		for len(b.heap) > 0 && b.heap[0].target <= b.done {
+			id := b.heap[0].flow
+			done = append(done, f.flows[id].token)
+			f.drop(id)
+			f.free = append(f.free, id)
+		}
+		f.schedule(bi)
+	}
+	return done
+}
+
+// schedule sets when the bundle's first flow ends at the present rate.
+func (f *Fluid) schedule(bi int32) {
+	b := &f.bundles[bi]
+	if len(b.heap) == 0 {
+		f.orderRemove(bi)
+		return
+	}
+	left := max(0, b.heap[0].target-b.done)
+	dt := (left + Work(b.rate) - 1) / Work(b.rate)
+	if dt > math.MaxInt64/4 {
+		dt = math.MaxInt64 / 4
+	}
+	b.next = b.last + units.Time(dt)
+	f.orderFix(bi)
+}
+
+// refill redoes the shares of everything that the changes since the last call
+// can reach.
+func (f *Fluid) refill() {
+	if len(f.dirtyB) == 0 {
+		return
+	}
+	for _, bi := range f.dirtyB {
+		b := &f.bundles[bi]
+		if len(f.routes[b.route].uses) == 0 {
+			f.settle(b)
+			b.rate = b.bound
+			f.schedule(bi)
+		} else if len(b.heap) == 0 {
+			f.orderRemove(bi)
+		}
+	}
+	f.dirtyB = f.dirtyB[:0]
+	for _, li := range f.dirtyL {
+		if f.links[li].dirty {
+			f.component(li)
+			f.fill()
+		}
+	}
+	f.dirtyL = f.dirtyL[:0]
+}
+
+// component gathers the links and flows that share with link li, directly or
+// through others.
+func (f *Fluid) component(li int32) {
+	f.stamp++
+	f.compL, f.compB = append(f.compL[:0], li), f.compB[:0]
+	f.links[li].stamp = f.stamp
+	for i := 0; i < len(f.compL); i++ {
+		l := &f.links[f.compL[i]]
+		l.dirty = false
+		l.rest, l.open = l.cap, l.flows
+		for _, u := range l.bundles {
+			b := &f.bundles[u.bundle]
+			if b.stamp == f.stamp || b.n == 0 {
+				continue
+			}
+			b.stamp = f.stamp
+			b.fixed = false
+			f.compB = append(f.compB, u.bundle)
+			for _, o := range f.routes[b.route].uses {
+				if ol := &f.links[o.Link]; ol.stamp != f.stamp {
+					ol.stamp = f.stamp
+					f.compL = append(f.compL, int32(o.Link))
+				}
+			}
+		}
+	}
+}
+
+// fill is progressive filling of one component.
+func (f *Fluid) fill() {
+	for left := len(f.compB); left > 0; {
+		share, tight := Rate(math.MaxInt64), int32(-1)
+		for _, li := range f.compL {
+			if l := &f.links[li]; l.open > 0 {
+				if s := max(1, l.rest/Rate(l.open)); s < share {
+					share, tight = s, li
+				}
+			}
+		}
+		fixed := 0
+		for _, bi := range f.compB {
+			if b := &f.bundles[bi]; !b.fixed && b.bound <= share {
+				f.fix(bi, b.bound)
+				fixed++
+			}
+		}
+		if fixed == 0 {
+			for _, u := range f.links[tight].bundles {
+				if b := &f.bundles[u.bundle]; b.n > 0 && !b.fixed {
+					f.fix(u.bundle, share)
+					fixed++
+				}
+			}
+		}
+		left -= fixed
+	}
+}
+
+// fix settles a bundle's rate within a filling.
+func (f *Fluid) fix(bi int32, r Rate) {
+	b := &f.bundles[bi]
+	b.fixed = true
+	for _, u := range f.routes[b.route].uses {
+		l := &f.links[u.Link]
+		n := b.n * int64(u.Count)
+		l.rest = max(0, l.rest-Rate(n)*r)
+		l.open -= n
+	}
+	f.settle(b)
+	b.rate = r
+	f.schedule(bi)
+}

@@ -1,0 +1,189 @@
+package simnet
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/units"
+	"pgregory.net/rapid"
+)
+
+// Two flows on one link: they share it until the shorter ends, then the other
+// has it alone, up to its own rate.
+func TestTwoFlowsShareALink(t *testing.T) {
+	f := new(Fluid)
+	l := f.AddLink("a", RateOf(10))
+	r := f.AddRoute([]Use{{l, 1}})
+	f.Start(0, r, RateOf(100), 10_000*NanoBytes, 1, 1)
+	f.Start(0, r, RateOf(8), 30_000*NanoBytes, 1, 2)
+	// 5 GB/s each: 10,000 B last 2 us. Then 20,000 B at 8 GB/s last 2.5 us.
+	for _, want := range []struct {
+		at    units.Time
+		token int32
+	}{{2 * units.Microsecond, 1}, {4500 * units.Nanosecond, 2}} {
+		at, ok := f.Next()
+		if !ok || at != want.at {
+			t.Fatalf("next completion at %v (%v), want %v", at, ok, want.at)
+		}
+		if done := f.Advance(at, nil); len(done) != 1 || done[0] != want.token {
+			t.Fatalf("at %v tokens %v, want [%d]", at, done, want.token)
+		}
+	}
+	if got := f.Loads()[0]; got.Bytes != 40_000 || got.Busy != 4500*units.Nanosecond {
+		t.Fatalf("link carried %d B in %v", got.Bytes, got.Busy)
+	}
+}
+
+// A flow that is slowed down on its way keeps what it has done.
+func TestSetRateKeepsProgress(t *testing.T) {
+	f := new(Fluid)
+	r := f.AddRoute(nil)
+	id := f.Start(0, r, RateOf(2), 4_000*NanoBytes, 1, 7)
+	f.SetRate(units.Microsecond, id, RateOf(1))
+	if at, _ := f.Next(); at != 3*units.Microsecond {
+		t.Fatalf("ends at %v, want 3 us", at)
+	}
+}
+
+type scene struct {
+	links  []int64
+	routes [][]Use
+	flows  []struct {
+		route int
+		rate  Rate
+		work  Work
+		at    units.Time
+	}
+}
+
+func drawScene(t *rapid.T) scene {
+	var s scene
+	for range rapid.IntRange(1, 5).Draw(t, "links") {
+		s.links = append(s.links, rapid.Int64Range(1, 1000).Draw(t, "cap"))
+	}
+	for range rapid.IntRange(1, 5).Draw(t, "routes") {
+		seen := map[int]bool{}
+		var uses []Use
+		for range rapid.IntRange(1, 3).Draw(t, "len") {
+			l := rapid.IntRange(0, len(s.links)-1).Draw(t, "link")
+			if !seen[l] {
+				uses = append(uses, Use{LinkID(l), 1})
+			}
+			seen[l] = true
+		}
+		s.routes = append(s.routes, uses)
+	}
+	for range rapid.IntRange(1, 20).Draw(t, "flows") {
+		s.flows = append(s.flows, struct {
+			route int
+			rate  Rate
+			work  Work
+			at    units.Time
+		}{rapid.IntRange(0, len(s.routes)-1).Draw(t, "route"), Rate(rapid.Int64Range(1, 400).Draw(t, "rate")),
+			Work(rapid.Int64Range(1, 1_000_000).Draw(t, "work")), units.Time(rapid.IntRange(0, 500).Draw(t, "at"))})
+	}
+	return s
+}
+
+func (s scene) model() *Fluid {
+	f := new(Fluid)
+	for _, c := range s.links {
+		f.AddLink("l", Rate(c))
+	}
+	for _, r := range s.routes {
+		f.AddRoute(r)
+	}
+	return f
+}
+
+// Max-min: no link above capacity, and every flow is either at its own rate or
+// crosses a full link on which nobody is faster.
+func TestSharesAreMaxMin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		f := s.model()
+		for i, fl := range s.flows {
+			f.Start(0, RouteID(fl.route), fl.rate, fl.work, 1, int32(i))
+		}
+		f.refill()
+		used := make([]Rate, len(s.links))
+		flows := make([]Rate, len(s.links))
+		fastest := make([]Rate, len(s.links))
+		for _, b := range f.bundles {
+			for _, u := range f.routes[b.route].uses {
+				used[u.Link] += b.rate * Rate(b.n)
+				flows[u.Link] += Rate(b.n)
+				fastest[u.Link] = max(fastest[u.Link], b.rate)
+			}
+		}
+		for l, c := range s.links {
+			// Where more flows than kB/s meet, each still gets 1 kB/s.
+			if used[l] > max(Rate(c), flows[l]) {
+				t.Fatalf("link %d carries %d of %d", l, used[l], c)
+			}
+		}
+		for _, b := range f.bundles {
+			if b.rate == b.bound || b.rate == 1 {
+				continue
+			}
+			ok := false
+			for _, u := range f.routes[b.route].uses {
+				// Whole rates leave at most one kB/s a flow unused.
+				full := Rate(s.links[u.Link])-used[u.Link] < flows[u.Link]+1
+				ok = ok || full && b.rate >= fastest[u.Link]-1
+			}
+			if !ok {
+				t.Fatalf("flow of rate %d (bound %d) has no bottleneck", b.rate, b.bound)
+			}
+		}
+	})
+}
+
+// A flow of multiplicity k ends exactly when each of k equal flows does.
+func TestMultiplicityEqualsCopies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		k := rapid.IntRange(1, 7).Draw(t, "copies")
+		ends := func(copies, mult int) []units.Time {
+			f := s.model()
+			out := make([]units.Time, len(s.flows))
+			for i, fl := range s.flows {
+				for range copies {
+					f.Start(0, RouteID(fl.route), fl.rate, fl.work, int32(mult), int32(i))
+				}
+			}
+			for {
+				at, ok := f.Next()
+				if !ok {
+					return out
+				}
+				for _, tok := range f.Advance(at, nil) {
+					out[tok] = at
+				}
+			}
+		}
+		a, b := ends(k, 1), ends(1, k)
+		for i := range a {
+			if a[i] != b[i] {
+				t.Fatalf("flow %d: %d copies end at %d, one of multiplicity %d at %d", i, k, a[i], k, b[i])
+			}
+		}
+	})
+}
+
+func BenchmarkFluid(b *testing.B) {
+	f := new(Fluid)
+	l := f.AddLink("a", RateOf(367))
+	r := f.AddRoute([]Use{{l, 1}})
+	for i := range int32(24) {
+		f.Start(0, r, RateOf(46), Work(1+i)*10_000*NanoBytes, 1, i)
+	}
+	b.ReportAllocs()
+	var done []int32
+	for b.Loop() {
+		at, _ := f.Next()
+		done = f.Advance(at, done[:0])
+		for _, tok := range done {
+			f.Start(at, r, RateOf(46), 100_000*NanoBytes, 1, tok)
+		}
+	}
+}
