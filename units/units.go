@@ -56,25 +56,40 @@ func (b Bytes) Over(r GBps) Time {
 	return Time(math.RoundToEven(float64(b) * 1000 / float64(r)))
 }
 
-// ParseBytes reads a size as nccl-tests does ("8", "32M", "1.5G"; K, M, G
-// binary, either case).
+// ParseBytes reads a size as nccl-tests does (common.cu:227): a decimal number,
+// then optionally K, M or G (binary, either case), and a fraction of a byte is
+// cut off: "8", "32M", "1.5G", "32 MB". Where nccl-tests ignores all that
+// follows the letter, only "B" and "iB" may follow here. The error says what to
+// write instead.
 func ParseBytes(s string) (Bytes, error) {
-	mult := 1.0
-	num := strings.TrimSpace(s)
-	if num == "" {
-		return 0, fmt.Errorf("size %q: empty; write for example 32M", s)
+	bad := func(why string) (Bytes, error) {
+		return 0, fmt.Errorf("size %q: %s; write a number with K, M or G, for example 32M", s, why)
 	}
-	switch num[len(num)-1] {
-	case 'k', 'K':
-		mult, num = 1<<10, num[:len(num)-1]
-	case 'm', 'M':
-		mult, num = 1<<20, num[:len(num)-1]
-	case 'g', 'G':
-		mult, num = 1<<30, num[:len(num)-1]
+	text := strings.TrimSpace(s)
+	if text == "" {
+		return bad("empty")
+	}
+	num := strings.TrimRight(text, "KMGBkmgbi ")
+	mult := 1.0
+	switch strings.ToLower(strings.TrimSpace(text[len(num):])) {
+	case "":
+	case "k", "kb", "kib":
+		mult = 1 << 10
+	case "m", "mb", "mib":
+		mult = 1 << 20
+	case "g", "gb", "gib":
+		mult = 1 << 30
+	default:
+		return bad("not a unit of size")
 	}
 	v, err := strconv.ParseFloat(num, 64)
-	if err != nil || v < 0 || math.IsNaN(v) || v*mult > float64(math.MaxInt64/2) {
-		return 0, fmt.Errorf("size %q: not a size; write a number with K, M or G, for example 32M", s)
+	switch {
+	case err != nil || math.IsNaN(v):
+		return bad("not a number")
+	case v < 0:
+		return bad("negative")
+	case v*mult > math.MaxInt64/2:
+		return bad("too large")
 	}
 	return Bytes(v * mult), nil
 }
