@@ -1,0 +1,297 @@
+package config
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/units"
+)
+
+// Config is all settings, and the Params of every room made from them.
+type Config struct {
+	values map[string]Value
+
+	Search search.Params
+	Tuning tuning.Params
+}
+
+// Load merges the sources (flag before environment before file before
+// default), fills every room's Params and lists what a user should know. The
+// error is an *Error: a setting with which NCCL refuses to start.
+func Load(s Sources) (*Config, []Warning, error) {
+	vals, warns, err := gather(s)
+	if err != nil {
+		return nil, warns, err
+	}
+	c := &Config{values: vals}
+	for _, name := range sortedNames(vals) {
+		v := byName[name]
+		if v == nil {
+			if w, is := unknown(name, vals[name]); is {
+				warns = append(warns, w)
+			}
+			continue
+		}
+		w, err := c.check(v)
+		if err != nil {
+			return nil, warns, &Error{Var: name, Text: vals[name].Text, Origin: vals[name].Origin, Err: err}
+		}
+		warns = append(warns, w...)
+	}
+	for _, b := range c.bindings() {
+		c.fill(b)
+	}
+	return c, warns, nil
+}
+
+// byName finds a variable.
+var byName = func() map[string]*Var {
+	m := make(map[string]*Var, len(Vars))
+	for i := range Vars {
+		m[Vars[i].Name] = &Vars[i]
+	}
+	return m
+}()
+
+// Lookup returns the variable of a name, nil where NCCL 2.28.9 reads none.
+func Lookup(name string) *Var { return byName[name] }
+
+// Value returns what the sources said of a variable; its Origin is Default
+// where they said nothing.
+func (c *Config) Value(name string) Value { return c.values[name] }
+
+// Text returns a variable's text; set but empty counts as set.
+func (c *Config) Text(name string) units.Opt[string] {
+	if v, ok := c.values[name]; ok {
+		return units.Some(v.Text)
+	}
+	return units.Opt[string]{}
+}
+
+// Number returns a variable's number as NCCL reads it: unset where it is
+// empty, does not fit, or says -2 for a variable whose default is computed.
+func (c *Config) Number(name string) units.Opt[int64] {
+	v, ok := c.values[name]
+	if !ok || v.Text == "" {
+		return units.Opt[int64]{}
+	}
+	n, _, fits := ParseNumber(v.Text)
+	if !fits || n == -2 && computed[name] {
+		return units.Opt[int64]{}
+	}
+	return units.Some(n)
+}
+
+// computed are the variables whose -2 means "NCCL computes it".
+var computed = map[string]bool{
+	"NCCL_MIN_NRINGS": true, "NCCL_MAX_NRINGS": true, "NCCL_MIN_NCHANNELS": true, "NCCL_MAX_NCHANNELS": true,
+	"NCCL_BUFFSIZE": true, "NCCL_LL_BUFFSIZE": true, "NCCL_LL128_BUFFSIZE": true, "NCCL_NTHREADS": true,
+	"NCCL_LL128_NTHREADS": true, "NCCL_NET_OVERHEAD": true, "NCCL_NET_GDR_READ": true, "NCCL_P2P_READ_ENABLE": true,
+	"NCCL_NVLSTREE_MAX_CHUNKSIZE": true, "NCCL_CUMEM_ENABLE": true, "NCCL_IB_ADAPTIVE_ROUTING": true,
+	"NCCL_NET_SHARED_BUFFERS": true, "NCCL_NSOCKS_PERTHREAD": true, "NCCL_SOCKET_NTHREADS": true,
+}
+
+// binding ties a variable to the field that it fills.
+type binding struct {
+	name string
+	to   any // pointer to a field, of a type that fill knows
+}
+
+// bindings lists what fills which field.
+func (c *Config) bindings() []binding {
+	s, t := &c.Search, &c.Tuning
+	return []binding{
+		{"NCCL_CROSS_NIC", &s.CrossNIC},
+		{"NCCL_MNNVL_RAIL_PER_HOST", &s.RailPerHost},
+		{"NCCL_MNNVL_SCATTER_NETS_ENABLE", &s.ScatterNets},
+
+		{"NCCL_ALGO", &t.Algo},
+		{"NCCL_PROTO", &t.Proto},
+		{"NCCL_NTHREADS", &t.NThreads},
+		{"NCCL_LL128_NTHREADS", &t.LL128NThreads},
+		{"NCCL_PAT_ENABLE", &t.PATEnable},
+		{"NCCL_NET_OVERHEAD", &t.NetOverheadNs},
+		{"NCCL_LL128_C2C", &t.LL128C2C},
+		{"NCCL_THREAD_THRESHOLDS", &t.ThreadThresholds},
+	}
+}
+
+func (c *Config) fill(b binding) {
+	n := c.Number(b.name)
+	switch p := b.to.(type) {
+	case *units.Opt[int64]:
+		*p = n
+	case *units.Opt[int]: // NCCL keeps these in an int
+		*p = units.Opt[int]{Value: int(int32(n.Value)), Set: n.Set}
+	case *units.Opt[bool]:
+		*p = units.Opt[bool]{Value: n.Value != 0, Set: n.Set}
+	case *bool:
+		*p = n.Value != 0
+	case *units.Opt[string]:
+		*p = c.Text(b.name)
+	default:
+		panic(fmt.Sprintf("config: %s is bound to a %T", b.name, b.to))
+	}
+}
+
+// check looks at one value: the error is what NCCL fails with.
+func (c *Config) check(v *Var) ([]Warning, error) {
+	val := c.values[v.Name]
+	var problem, hint string
+	switch v.Name {
+	case "NCCL_ALGO":
+		if _, err := coll.ParseAlgorithmMask(val.Text, coll.Mask{}); err != nil {
+			return nil, err
+		}
+	case "NCCL_PROTO":
+		if _, err := coll.ParseProtocolMask(val.Text, coll.Mask{}); err != nil {
+			return nil, err
+		}
+	case "NCCL_NET_MERGE_LEVEL":
+		if _, ok := ParseMergeLevel(val.Text); !ok {
+			problem, hint = "no such level; NCCL takes it for LOC, which fuses nothing", "write LOC, PORT, PIX, PXB, P2C, PXN, PHB or SYS"
+		}
+	case "NCCL_NETDEVS_POLICY":
+		if _, _, ok := ParseNetDevs(val.Text); !ok {
+			problem, hint = "not recognised; NCCL takes AUTO", "write AUTO, ALL or MAX:n with n above 0"
+		}
+	case "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL":
+		if _, ok := ParseLevel(val.Text); !ok {
+			problem, hint = "no such level; NCCL ignores it", "write one of "+strings.Join(levels, " ")
+			if n := nearest(strings.ToUpper(val.Text), levels); n != "" {
+				hint = "write " + n
+			}
+		}
+	default:
+		if val.Text != "" && (v.Kind == Number || v.Kind == Flag) {
+			problem, hint = numberTrouble(val.Text)
+		}
+	}
+	var warns []Warning
+	warn := func(problem, hint string) {
+		warns = append(warns, Warning{Var: v.Name, Text: val.Text, Origin: val.Origin, Problem: problem, Hint: hint})
+	}
+	if problem != "" {
+		warn(problem, hint)
+	}
+	if m := v.missing(); m != "" {
+		warn("is not taken into account: "+m, "")
+	}
+	return warns, nil
+}
+
+// ParseNetDevs reads NCCL_NETDEVS_POLICY (graph/topo.cc:1602): "auto", "all"
+// or "max" with a number, in any case; ok is false where NCCL takes AUTO
+// instead.
+func ParseNetDevs(s string) (policy string, n int, ok bool) {
+	u := strings.ToUpper(s)
+	switch {
+	case u == "AUTO" || u == "ALL":
+		return strings.ToLower(u), 0, true
+	case strings.HasPrefix(u, "MAX:"):
+		v := atoi(s[len("MAX:"):])
+		if v > 0 {
+			return "max", v, true
+		}
+	}
+	return "auto", 0, false
+}
+
+// atoi is C's: decimal, blanks before, anything after.
+func atoi(s string) int {
+	s = strings.TrimLeft(s, " \t\n\v\f\r")
+	neg := strings.HasPrefix(s, "-")
+	if neg || strings.HasPrefix(s, "+") {
+		s = s[1:]
+	}
+	v := 0
+	for i := 0; i < len(s) && s[i] >= '0' && s[i] <= '9' && v < 1<<30; i++ {
+		v = v*10 + int(s[i]-'0')
+	}
+	if neg {
+		return -v
+	}
+	return v
+}
+
+func sortedNames(m map[string]Value) []string {
+	names := make([]string, 0, len(m))
+	for n := range m { //lint:sorted
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// newer are variables of NCCL 2.30 that 2.28.9 does not read.
+var newer = map[string]bool{
+	"NCCL_NET_MERGE_POLICY": true, "NCCL_IB_SUBNET_AWARE_ROUTING": true, "NCCL_IB_DEVICE_PCI_ORDER": true,
+	"NCCL_TOPO_SPLIT_MLOPART": true, "NCCL_P2P_PER_CHANNEL_NET_BW": true, "NCCL_P2P_MAX_PEERS": true,
+	"NCCL_P2P_EPOCH_ENABLE": true, "NCCL_MNNVL_CROSS_CLIQUE": true, "NCCL_LSA_TEAM_SIZE": true,
+	"NCCL_MULTI_RANK_GPU_ENABLE": true, "NCCL_ALLGATHERV_ENABLE": true, "NCCL_PARAM_DUMP_ALL": true,
+}
+
+// unknown warns of a variable that looks like NCCL's and is not. Plugins have
+// names of their own below these prefixes.
+func unknown(name string, v Value) (Warning, bool) {
+	if !strings.HasPrefix(name, "NCCL_") {
+		return Warning{}, false
+	}
+	for _, own := range []string{"NCCL_PROFILE_", "NCCL_INSPECTOR_", "NCCL_TESTS_"} {
+		if strings.HasPrefix(name, own) {
+			return Warning{}, false
+		}
+	}
+	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + tuning.Version + " reads no such variable"}
+	if newer[name] {
+		w.Problem += "; NCCL 2.30 does"
+		return w, true
+	}
+	all := make([]string, 0, len(Vars))
+	for i := range Vars {
+		all = append(all, Vars[i].Name)
+	}
+	if n := nearest(name, all); n != "" {
+		w.Hint = "write " + n
+	}
+	return w, true
+}
+
+// nearest returns the likeliest meant of a list, or "".
+func nearest(word string, list []string) string {
+	best, at := max(1, len(word)/4)+1, ""
+	for _, l := range list {
+		if d := distance(word, l); d < best {
+			best, at = d, l
+		}
+	}
+	return at
+}
+
+// distance counts edits: a letter changed, added or dropped, or two
+// neighbours swapped.
+func distance(a, b string) int {
+	prev, cur, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range cur {
+		cur[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(cur[j]+1, next[j-1]+1, cur[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], prev[j-2]+1)
+			}
+		}
+		prev, cur, next = cur, next, prev
+	}
+	return cur[len(b)]
+}

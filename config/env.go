@@ -1,0 +1,210 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Facts are what the effect of a variable can depend on; the zero Facts are a
+// machine of which nothing is known.
+type Facts struct {
+	Known    bool
+	Nodes    int // NCCL nodes
+	Ranks    int
+	MinSM    int
+	NVSwitch bool // a rank's topology has an NVSwitch
+	Hosts    int  // most hosts of one NVLink domain
+	Nets     int  // fewest NICs of a node
+	// AllNVLink is set where all GPUs of a node reach each other by NVLink.
+	AllNVLink bool
+}
+
+// EnvRow is a line of `simccl env`.
+type EnvRow struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"` // as written; empty where unset
+	Set     bool   `json:"set"`
+	Origin  string `json:"origin"`
+	Default string `json:"default"`
+	Status  string `json:"status"` // "honoured", "no effect" or "unsupported"
+	Room    string `json:"room"`
+	Effect  string `json:"effect"` // what it does here, or why nothing
+}
+
+// EnvRows lists the variables in the table's order, then those that NCCL does
+// not read; with all unset only those that a source set.
+func EnvRows(c *Config, f Facts, all bool) []EnvRow {
+	var rows []EnvRow
+	for i := range Vars {
+		v := &Vars[i]
+		val, set := c.values[v.Name]
+		if !set && !all {
+			continue
+		}
+		r := EnvRow{Name: v.Name, Value: val.Text, Set: set, Origin: val.Origin.String(), Default: v.Default, Room: v.Room}
+		r.Status, r.Effect = c.effect(v, f, set)
+		rows = append(rows, r)
+	}
+	for _, n := range sortedNames(c.values) {
+		if w, is := unknown(n, c.values[n]); is && byName[n] == nil {
+			rows = append(rows, EnvRow{
+				Name: n, Value: w.Text, Set: true, Origin: w.Origin.String(),
+				Status: "no effect", Effect: "no effect because " + strings.TrimSuffix(w.Problem+"; "+w.Hint, "; "),
+			})
+		}
+	}
+	return rows
+}
+
+// effect says what a variable does for this configuration and machine.
+func (c *Config) effect(v *Var, f Facts, set bool) (status, text string) {
+	switch {
+	case v.NoEffect != "":
+		return "no effect", "no effect because " + v.NoEffect
+	case v.missing() != "":
+		return "unsupported", "not supported: " + v.missing()
+	}
+	if why := c.moot(v.Name, f); why != "" {
+		return "no effect", "no effect because " + why
+	}
+	if set && (v.Kind == Number || v.Kind == Flag) {
+		if n := c.Number(v.Name); !n.Set {
+			return "no effect", "no effect because the value leaves it to NCCL"
+		}
+	}
+	return "honoured", v.Meaning
+}
+
+// moot tells why an honoured variable changes nothing for these settings or on
+// this machine, or "".
+func (c *Config) moot(name string, f Facts) string {
+	if by := overruled[name]; by != "" && c.Number(by).Set {
+		return by + " is set and goes before"
+	}
+	if (name == "NCCL_P2P_LEVEL") && c.Number("NCCL_P2P_DISABLE").Value == 1 {
+		return "NCCL_P2P_DISABLE=1 goes before"
+	}
+	if !f.Known {
+		return ""
+	}
+	if f.Ranks == 1 {
+		return "there is one rank, which sends nothing"
+	}
+	switch {
+	case f.Nodes == 1 && betweenNodes[name]:
+		return "there is one node and no network between nodes"
+	case f.Nodes > 1 && (name == "NCCL_P2P_NVL_CHUNKSIZE" || name == "NCCL_P2P_PCI_CHUNKSIZE"):
+		return "NCCL_P2P_NET_CHUNKSIZE holds for all with several nodes"
+	case f.Nodes == 1 && f.AllNVLink && name == "NCCL_P2P_PCI_CHUNKSIZE":
+		return "all GPUs share NVLink, for which NCCL_P2P_NVL_CHUNKSIZE holds"
+	case f.Nodes == 1 && !f.AllNVLink && name == "NCCL_P2P_NVL_CHUNKSIZE":
+		return "not all GPUs share NVLink, so NCCL_P2P_PCI_CHUNKSIZE holds"
+	case strings.HasPrefix(name, "NCCL_NVLS") && !f.NVSwitch:
+		return "there is no NVSwitch"
+	case strings.HasPrefix(name, "NCCL_NVLS") && f.MinSM < 90:
+		return fmt.Sprintf("NVLink multicast needs sm_90 and a GPU is sm_%d", f.MinSM)
+	case name == "NCCL_LL128_C2C" && f.MinSM < 90:
+		return fmt.Sprintf("it is for sm_90 and a GPU is sm_%d", f.MinSM)
+	case name == "NCCL_PAT_ENABLE" && f.MinSM < 60:
+		return fmt.Sprintf("PAT needs sm_60 and a GPU is sm_%d", f.MinSM)
+	case strings.HasPrefix(name, "NCCL_MNNVL") && f.Hosts <= 1:
+		return "no NVLink domain has more than one host"
+	case name == "NCCL_CROSS_NIC" && f.Nets == 1:
+		return "a node has one NIC"
+	}
+	return ""
+}
+
+// overruled names what goes before a variable (graph/connect.cc:330-347).
+var overruled = map[string]string{
+	"NCCL_MIN_NRINGS": "NCCL_MIN_NCHANNELS",
+	"NCCL_MAX_NRINGS": "NCCL_MAX_NCHANNELS",
+}
+
+// betweenNodes are the variables of the network between nodes.
+var betweenNodes = map[string]bool{
+	"NCCL_CROSS_NIC": true, "NCCL_PXN_DISABLE": true, "NCCL_PXN_C2C": true, "NCCL_P2P_PXN_LEVEL": true,
+	"NCCL_NET_OVERHEAD": true, "NCCL_NCHANNELS_PER_NET_PEER": true, "NCCL_P2P_NET_CHUNKSIZE": true,
+	"NCCL_ALLOC_P2P_NET_LL_BUFFERS": true, "NCCL_COLLNET_ENABLE": true, "NCCL_COLLNET_NODE_THRESHOLD": true,
+	"NCCL_NVLSTREE_MAX_CHUNKSIZE": true, "NCCL_NET_FORCE_FLUSH": true, "NCCL_LL128_C2C": true,
+}
+
+// EnvText aligns rows for people.
+func EnvText(rows []EnvRow) string {
+	head := EnvRow{Name: "variable", Value: "value", Origin: "origin", Default: "default", Effect: "effect here"}
+	cells := func(r EnvRow) [5]string {
+		val, def := r.Value, r.Default
+		switch {
+		case r.Name == head.Name:
+		case !r.Set:
+			val = "-"
+		case val == "":
+			val = `""`
+		}
+		if def == "" {
+			def = "-"
+		}
+		return [5]string{r.Name, val, r.Origin, def, r.Effect}
+	}
+	var width [5]int
+	table := make([][5]string, 0, len(rows)+1)
+	for _, r := range append([]EnvRow{head}, rows...) {
+		row := cells(r)
+		for i, s := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(s))
+		}
+		table = append(table, row)
+	}
+	var b strings.Builder
+	for _, row := range table {
+		for i, s := range row {
+			if i == len(row)-1 {
+				b.WriteString(s)
+				break
+			}
+			b.WriteString(s + strings.Repeat(" ", width[i]-utf8.RuneCountInString(s)+2))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Markdown is docs/ENV.md.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString(`<!-- Code generated by internal/cmd/genenv from config/table.go. DO NOT EDIT. -->
+# The variables of NCCL 2.28.9
+
+What simccl does with each. Precedence: ` + "`--env K=V`" + `, then the environment, then NCCL_CONF_FILE (else ~/.nccl.conf), then
+/etc/nccl.conf, then the default; ` + "`--no-env`" + ` leaves environment and default files out. Values are read as NCCL reads them:
+numbers by strtoll with base 0 (0x10 and 010 are 16 and 8, text is 0), and a file fills only what is not set yet.
+` + "`simccl env`" + ` shows the values in force, where each comes from and what it changes here.
+
+`)
+	section := func(title string, keep func(*Var) bool, note func(*Var) string) {
+		n := 0
+		var rows strings.Builder
+		for i := range Vars {
+			v := &Vars[i]
+			if !keep(v) {
+				continue
+			}
+			n++
+			def := v.Default
+			if def == "" {
+				def = "–"
+			}
+			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` |\n", v.Name, v.Kind, mdEscape(def), mdEscape(v.Meaning), mdEscape(note(v)), v.Source)
+		}
+		fmt.Fprintf(&b, "## %s (%d)\n\n", title, n)
+		b.WriteString("| variable | form | default | meaning | here | NCCL |\n|---|---|---|---|---|---|\n")
+		b.WriteString(rows.String() + "\n")
+	}
+	section("Honoured", (*Var).Honoured, func(v *Var) string { return "by " + v.Room })
+	section("Not supported", func(v *Var) bool { return v.missing() != "" }, (*Var).missing)
+	section("Without effect", func(v *Var) bool { return v.NoEffect != "" }, func(v *Var) string { return v.NoEffect })
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func mdEscape(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

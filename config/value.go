@@ -1,0 +1,139 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// ParseNumber reads a number as NCCL does, by strtoll with base 0: blanks, a
+// sign, then 0x… hexadecimal, 0… octal or decimal digits; what follows is
+// dropped, and no digits give 0. ok is false where it does not fit into 64
+// bits; NCCL then keeps the default. rest is what was dropped.
+func ParseNumber(s string) (v int64, rest string, ok bool) {
+	i := 0
+	for i < len(s) && (s[i] == ' ' || s[i] >= '\t' && s[i] <= '\r') {
+		i++
+	}
+	neg := false
+	if i < len(s) && (s[i] == '+' || s[i] == '-') {
+		neg = s[i] == '-'
+		i++
+	}
+	base := uint64(10)
+	if i < len(s) && s[i] == '0' {
+		base = 8
+		if i+2 < len(s) && (s[i+1] == 'x' || s[i+1] == 'X') && digit(s[i+2]) < 16 {
+			base = 16
+			i += 2
+		}
+	}
+	limit := uint64(math.MaxInt64)
+	if neg {
+		limit++
+	}
+	var u uint64
+	start, over := i, false
+	for ; i < len(s) && digit(s[i]) < base; i++ {
+		d := digit(s[i])
+		if u > (limit-d)/base {
+			over = true
+			continue
+		}
+		u = u*base + d
+	}
+	switch {
+	case i == start:
+		return 0, s, true
+	case over:
+		return 0, s[i:], false
+	case neg:
+		return int64(-u), s[i:], true
+	}
+	return int64(u), s[i:], true
+}
+
+func digit(c byte) uint64 {
+	switch {
+	case c >= '0' && c <= '9':
+		return uint64(c - '0')
+	case c >= 'a' && c <= 'f':
+		return uint64(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return uint64(c-'A') + 10
+	}
+	return math.MaxUint64
+}
+
+// numberTrouble words what is odd about a number that NCCL takes in silence.
+func numberTrouble(text string) (problem, hint string) {
+	v, rest, ok := ParseNumber(text)
+	switch {
+	case !ok:
+		return "does not fit into 64 bits; NCCL keeps the default", "write a smaller number"
+	case rest == "":
+		if t := strings.TrimLeft(text, " +-\t"); len(t) > 1 && t[0] == '0' && t[1] != 'x' && t[1] != 'X' {
+			return fmt.Sprintf("the leading 0 makes it octal: %d", v), "write it without the 0"
+		}
+		return "", ""
+	case rest == text:
+		return "is no number; NCCL takes it for 0", "write a number" + wordHint(text)
+	}
+	return fmt.Sprintf("NCCL reads %d and drops %q", v, rest), "write a number alone"
+}
+
+// wordHint translates the words that people write for switches.
+func wordHint(text string) string {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true", "yes", "on", "enable", "enabled":
+		return ", here 1"
+	case "false", "no", "off", "disable", "disabled":
+		return ", here 0"
+	}
+	return ""
+}
+
+// levels are the path kinds that NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL know,
+// best first; their index is topo.PathKind's number (graph/paths.cc:234).
+var levels = []string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"}
+
+// oldLevels are the meanings of the digits of older versions
+// (graph/paths.cc:221).
+var oldLevels = []int{0, 4, 5, 8, 9, 9}
+
+// ParseLevel reads a path level: a name in capitals, or what begins with a
+// digit as an older number. ok is false where NCCL would ignore it.
+func ParseLevel(s string) (level int, ok bool) {
+	for i, n := range levels {
+		if s == n {
+			return i, true
+		}
+	}
+	if s == "" || s[0] < '0' || s[0] > '9' {
+		return 0, false
+	}
+	v, _, fits := ParseNumber(s)
+	if !fits || v >= int64(len(oldLevels)) {
+		v = int64(len(oldLevels) - 1)
+	}
+	return oldLevels[v], true
+}
+
+// mergeLevels are the levels of NCCL_NET_MERGE_LEVEL with NCCL's numbers,
+// where PORT is NVL's; a value is matched by its beginning
+// (graph/topo.cc:1164, xml.h:407).
+var mergeLevels = []struct {
+	name  string
+	level int
+}{{"LOC", 0}, {"PORT", 1}, {"PIX", 4}, {"PXB", 5}, {"P2C", 6}, {"PXN", 7}, {"PHB", 8}, {"SYS", 9}}
+
+// ParseMergeLevel reads NCCL_NET_MERGE_LEVEL; ok is false where NCCL falls
+// back to LOC because it knows no such level.
+func ParseMergeLevel(s string) (level int, ok bool) {
+	for _, m := range mergeLevels {
+		if strings.HasPrefix(s, m.name) {
+			return m.level, true
+		}
+	}
+	return 0, false
+}
