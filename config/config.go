@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -15,8 +16,9 @@ import (
 type Config struct {
 	values map[string]Value
 
-	Search search.Params
-	Tuning tuning.Params
+	Search  search.Params
+	Connect connect.Params
+	Tuning  tuning.Params
 }
 
 // Load merges the sources (flag before environment before file before
@@ -95,49 +97,6 @@ var computed = map[string]bool{
 	"NCCL_NET_SHARED_BUFFERS": true, "NCCL_NSOCKS_PERTHREAD": true, "NCCL_SOCKET_NTHREADS": true,
 }
 
-// binding ties a variable to the field that it fills.
-type binding struct {
-	name string
-	to   any // pointer to a field, of a type that fill knows
-}
-
-// bindings lists what fills which field.
-func (c *Config) bindings() []binding {
-	s, t := &c.Search, &c.Tuning
-	return []binding{
-		{"NCCL_CROSS_NIC", &s.CrossNIC},
-		{"NCCL_MNNVL_RAIL_PER_HOST", &s.RailPerHost},
-		{"NCCL_MNNVL_SCATTER_NETS_ENABLE", &s.ScatterNets},
-
-		{"NCCL_ALGO", &t.Algo},
-		{"NCCL_PROTO", &t.Proto},
-		{"NCCL_NTHREADS", &t.NThreads},
-		{"NCCL_LL128_NTHREADS", &t.LL128NThreads},
-		{"NCCL_PAT_ENABLE", &t.PATEnable},
-		{"NCCL_NET_OVERHEAD", &t.NetOverheadNs},
-		{"NCCL_LL128_C2C", &t.LL128C2C},
-		{"NCCL_THREAD_THRESHOLDS", &t.ThreadThresholds},
-	}
-}
-
-func (c *Config) fill(b binding) {
-	n := c.Number(b.name)
-	switch p := b.to.(type) {
-	case *units.Opt[int64]:
-		*p = n
-	case *units.Opt[int]: // NCCL keeps these in an int
-		*p = units.Opt[int]{Value: int(int32(n.Value)), Set: n.Set}
-	case *units.Opt[bool]:
-		*p = units.Opt[bool]{Value: n.Value != 0, Set: n.Set}
-	case *bool:
-		*p = n.Value != 0
-	case *units.Opt[string]:
-		*p = c.Text(b.name)
-	default:
-		panic(fmt.Sprintf("config: %s is bound to a %T", b.name, b.to))
-	}
-}
-
 // check looks at one value: the error is what NCCL fails with.
 func (c *Config) check(v *Var) ([]Warning, error) {
 	val := c.values[v.Name]
@@ -179,7 +138,7 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 		warn(problem, hint)
 	}
 	if m := v.missing(); m != "" {
-		warn("is not taken into account: "+m, "")
+		warn("is not supported: "+m, "")
 	}
 	return warns, nil
 }

@@ -1,0 +1,90 @@
+package config_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/golden"
+)
+
+var ncclName = regexp.MustCompile(`NCCL_[A-Z0-9_]+`)
+
+// otherwise are fields whose comment names a variable that the field itself is
+// not filled from, and who fills them.
+var otherwise = map[string]string{
+	"search.CollNet":  "comm decides from several settings",
+	"search.NVLS":     "comm decides from several settings",
+	"search.Given":    "the command reads the file",
+	"connect.CollNet": "comm decides from several settings",
+}
+
+// TestEveryParamIsFilled reads the Params of the rooms: a field whose comment
+// names an NCCL variable must be set by a Config that sets that variable.
+func TestEveryParamIsFilled(t *testing.T) {
+	cfg := reflect.TypeOf(config.Config{})
+	for i := 0; i < cfg.NumField(); i++ {
+		f := cfg.Field(i)
+		if !f.IsExported() || f.Type.Name() != "Params" {
+			continue
+		}
+		room := f.Type.PkgPath()[strings.LastIndexByte(f.Type.PkgPath(), '/')+1:]
+		for field, name := range paramFields(t, room) {
+			if otherwise[room+"."+field] != "" {
+				continue
+			}
+			value := "1"
+			if v := config.Lookup(name); v == nil {
+				t.Errorf("%s.Params.%s: the table has no %s", room, field, name)
+				continue
+			} else if !v.Honoured() {
+				t.Errorf("%s.Params.%s: the table says that %s is not honoured: %s%s", room, field, name, v.NoEffect, v.Unsupported)
+			} else if v.Kind == config.Level {
+				value = "PHB"
+			} else if name == "NCCL_ALGO" || name == "NCCL_PROTO" {
+				value = ""
+			}
+			c, _ := load(t, config.Sources{Flags: []string{name + "=" + value}})
+			if reflect.ValueOf(c).Elem().Field(i).FieldByName(field).IsZero() {
+				t.Errorf("%s=%s leaves %s.Params.%s unset", name, value, room, field)
+			}
+		}
+	}
+}
+
+// paramFields maps the fields of a room's Params to the first variable that
+// their comment names.
+func paramFields(t *testing.T, room string) map[string]string {
+	t.Helper()
+	noTests := func(i fs.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") }
+	pkgs, err := parser.ParseDir(token.NewFileSet(), golden.Root(t, room), noTests, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	ast.Inspect(pkgs[room], func(n ast.Node) bool {
+		ts, ok := n.(*ast.TypeSpec)
+		if !ok || ts.Name.Name != "Params" {
+			return true
+		}
+		for _, f := range ts.Type.(*ast.StructType).Fields.List {
+			name := ncclName.FindString(f.Doc.Text() + f.Comment.Text())
+			for _, id := range f.Names {
+				if name != "" {
+					out[id.Name] = name
+				}
+			}
+		}
+		return false
+	})
+	if len(out) == 0 {
+		t.Errorf("no Params with variables in %s", room)
+	}
+	return out
+}
