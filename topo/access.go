@@ -1,0 +1,294 @@
+package topo
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Access is the part of Params that decides who may use a path.
+type Access struct {
+	P2PLevel        units.Opt[PathKind] // NCCL_P2P_LEVEL; NCCL_P2P_DISABLE=1 is LOC
+	P2PMemcpy       bool                // NCCL_P2P_USE_CUDA_MEMCPY=1
+	SHMDisable      bool                // NCCL_SHM_DISABLE=1
+	NetDisableIntra bool                // NCCL_NET_DISABLE_INTRA=1
+	NVBDisable      bool                // NCCL_NVB_DISABLE=1
+	PXNDisable      bool                // NCCL_PXN_DISABLE=1
+	PXNC2C          bool                // NCCL_PXN_C2C, on by default
+	GDRLevel        units.Opt[PathKind] // NCCL_NET_GDR_LEVEL
+	GDRRead         units.Opt[int]      // NCCL_NET_GDR_READ; unset where negative
+	GDRC2C          bool                // NCCL_NET_GDR_C2C, on by default
+}
+
+// Verdict is one refusal with its rule and what would change it.
+type Verdict struct {
+	What     string // "P2P", "SHM", "GDR", "PXN"
+	From, To NodeID
+	Reason   string // "path SYS is worse than the limit PXB"
+	Setting  string // "NCCL_P2P_LEVEL=SYS", empty where no setting helps
+	Source   string // NCCL 2.28.9 file:line
+}
+
+func (s *System) refuse(v Verdict) { s.Verdicts = append(s.Verdicts, v) }
+
+// relay returns the GPU between two GPUs whose route is one NVLink hop through
+// a third, None where it is not (paths.cc:311).
+func (s *System) relay(src, dst NodeID) NodeID {
+	p := s.Path(src, dst)
+	if len(p.Links) != 2 {
+		return None
+	}
+	mid := s.Links[p.Links[0]].To
+	if s.Nodes[mid].Kind != GPU {
+		return None
+	}
+	return mid
+}
+
+// p2pLimit is the worst path that P2P may use (paths.cc:319-327).
+func (s *System) p2pLimit(a *Access) PathKind {
+	limit := PathPXB
+	if len(s.of[CPU]) > 0 && len(s.of[GPU]) <= 2 {
+		if c := s.Nodes[s.of[CPU][0]].CPU; c.Arch == ArchX86 && c.Vendor == VendorAMD {
+			limit = PathSYS
+		}
+	}
+	return a.P2PLevel.Or(limit)
+}
+
+// PeerToPeer tells whether src may address dst's memory.
+func (s *System) PeerToPeer(src, dst NodeID, a *Access) bool {
+	return s.Path(src, dst).Kind <= s.p2pLimit(a)
+}
+
+// netIsFaster tells whether both GPUs reach a NIC, without crossing a CPU,
+// with more bandwidth than each other (paths.cc:536).
+func (s *System) netIsFaster(src, dst NodeID, a *Access) bool {
+	if a.NetDisableIntra {
+		return false
+	}
+	direct := s.Path(src, dst).BW
+	return s.netSpeed(src) > direct && s.netSpeed(dst) > direct
+}
+
+func (s *System) netSpeed(gpu NodeID) units.GBps {
+	var best units.GBps
+	for _, n := range s.of[NET] {
+		if p := s.Path(gpu, n); p.Kind <= PathPXB {
+			best = max(best, p.BW)
+		}
+	}
+	return best
+}
+
+// connects tells by which transport src reaches dst inside the host, "" for
+// none (transport/p2p.cc:123, transport/shm.cc:75).
+func (s *System) connects(src, dst NodeID, a *Access) string {
+	sameHost := s.Nodes[src].GPU.Host == s.Nodes[dst].GPU.Host
+	if s.PeerToPeer(src, dst, a) {
+		switch {
+		case s.relay(src, dst) != None:
+			if !a.P2PMemcpy {
+				return "P2P"
+			}
+		case !s.netIsFaster(src, dst, a):
+			return "P2P"
+		}
+	}
+	if a.SHMDisable || s.netIsFaster(src, dst, a) || !sameHost {
+		return ""
+	}
+	return "SHM"
+}
+
+// applyAccess turns the bare routes into those that NCCL may use: it diverts
+// what P2P and GDR may not take through the CPU, marks what no transport of
+// the host connects, and lays PXN routes (paths.cc:664-745).
+func (s *System) applyAccess(a *Access) error {
+	s.Verdicts = s.Verdicts[:0]
+	for _, dst := range s.of[GPU] {
+		if err := s.divertPeers(dst, a); err != nil {
+			return err
+		}
+		for _, src := range s.of[GPU] {
+			if src != dst && s.connects(src, dst, a) == "" {
+				s.setKind(src, dst, PathNET)
+				s.refuse(s.noTransport(src, dst, a))
+			}
+		}
+	}
+	if err := s.markP2C(); err != nil {
+		return err
+	}
+	for i, net := range s.of[NET] {
+		for g, gpu := range s.of[GPU] {
+			s.layPXN(i, g, a)
+			if s.Path(gpu, net).Kind >= PathPHB {
+				continue
+			}
+			if _, why := s.gdr(gpu, net, false, a); why != nil {
+				cpu, err := s.localCPU(gpu)
+				if err != nil {
+					return err
+				}
+				s.refuse(*why)
+				s.detour(net, cpu, gpu)
+				s.detour(gpu, cpu, net)
+			}
+		}
+	}
+	for i, net := range s.of[NET] {
+		s.Nodes[net].Net.LocalGPU = s.LocalGPU(i)
+	}
+	return nil
+}
+
+func (s *System) divertPeers(dst NodeID, a *Access) error {
+	for _, src := range s.of[GPU] {
+		if s.PeerToPeer(src, dst, a) {
+			continue
+		}
+		cpu, err := s.localCPU(dst)
+		if err != nil {
+			return err
+		}
+		was := s.Path(src, dst).Kind
+		s.refuse(Verdict{What: "P2P", From: src, To: dst,
+			Reason:  fmt.Sprintf("path %v is worse than the limit %v", was, s.p2pLimit(a)),
+			Setting: "NCCL_P2P_LEVEL=" + was.String(), Source: "graph/paths.cc:330"})
+		s.detour(src, cpu, dst)
+	}
+	return nil
+}
+
+func (s *System) noTransport(src, dst NodeID, a *Access) Verdict {
+	v := Verdict{What: "SHM", From: src, To: dst, Source: "transport/shm.cc:79"}
+	switch {
+	case s.netIsFaster(src, dst, a):
+		v.Reason = fmt.Sprintf("a NIC is faster than the path between them (%g GB/s)", s.Path(src, dst).BW)
+		v.Setting, v.Source = "NCCL_NET_DISABLE_INTRA=1", "graph/paths.cc:536"
+	case a.SHMDisable:
+		v.Reason, v.Setting = "shared memory is disabled", "NCCL_SHM_DISABLE=0"
+	default:
+		v.Reason = "they are on different hosts"
+	}
+	return v
+}
+
+// markP2C gives GPU–NIC routes that are C2C on one side and a host bridge on
+// the other their own kind (paths.cc:696).
+func (s *System) markP2C() error {
+	for _, net := range s.of[NET] {
+		for _, gpu := range s.of[GPU] {
+			cpu, err := s.localCPU(gpu)
+			if err != nil {
+				return err
+			}
+			if joinKinds(s.Path(gpu, cpu).Kind, s.Path(net, cpu).Kind) == PathP2C {
+				s.setKind(gpu, net, min(PathP2C, s.Path(gpu, net).Kind))
+				s.setKind(net, gpu, min(PathP2C, s.Path(net, gpu).Kind))
+			}
+		}
+	}
+	return nil
+}
+
+// layPXN lets GPU g (index) send to net i (index) by way of the GPU that owns
+// the net, where that is better (paths.cc:716-736).
+func (s *System) layPXN(i, g int, a *Access) {
+	owner := s.LocalGPU(i)
+	if owner == g || owner == -1 {
+		return
+	}
+	gpu, peer, net := s.of[GPU][g], s.of[GPU][owner], s.of[NET][i]
+	own, rel := s.Path(gpu, net), s.Path(peer, net)
+	v := Verdict{What: "PXN", From: gpu, To: net, Source: "graph/paths.cc:723"}
+	limit := PathPXB
+	if a.PXNC2C {
+		limit = PathP2C
+	}
+	switch {
+	case a.PXNDisable:
+		v.Reason, v.Setting = "PXN is disabled", "NCCL_PXN_DISABLE=0"
+	case rel.Kind > limit:
+		v.Reason = fmt.Sprintf("%s, which owns the NIC, reaches it by %v, worse than %v", s.Name(peer), rel.Kind, limit)
+		if rel.Kind == PathP2C {
+			v.Setting = "NCCL_PXN_C2C=1"
+		}
+	case s.Path(peer, gpu).Kind > PathNVL:
+		v.Reason = fmt.Sprintf("%s, which owns the NIC, is not connected by NVLink", s.Name(peer))
+	case s.Nodes[peer].GPU.Host != s.Nodes[gpu].GPU.Host:
+		v.Reason = fmt.Sprintf("%s, which owns the NIC, is on another host", s.Name(peer))
+	case rel.BW <= own.BW && own.Kind <= PathPXN:
+		v.Reason = fmt.Sprintf("its own path (%v, %g GB/s) is as good", own.Kind, own.BW)
+	default:
+		s.detour(gpu, peer, net)
+		return
+	}
+	s.refuse(v)
+}
+
+// Proxy returns the GPU whose proxy serves gpu's sends to net: gpu itself, or
+// with PXN the relay (paths.cc:567).
+func (s *System) Proxy(gpu, net NodeID) NodeID {
+	p := s.Path(gpu, net)
+	if p.Kind != PathPXN {
+		return gpu
+	}
+	for _, l := range p.Links {
+		if to := s.Links[l].To; s.Nodes[to].Kind != NVS {
+			return to
+		}
+	}
+	return gpu
+}
+
+// GDR tells whether the NIC moves gpu's data without a host copy, reading
+// (sends) or writing (receives); else the verdict says why not.
+func (s *System) GDR(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
+	return s.gdr(gpu, net, read, a)
+}
+
+// gdr follows paths.cc:418-480.
+func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
+	v := &Verdict{What: "GDR", From: gpu, To: net, Source: "graph/paths.cc:418"}
+	switch {
+	case !s.Nodes[net].Net.GDR:
+		v.Reason = "the NIC does not support it (gdr=\"0\")"
+		return false, v
+	case !s.Nodes[gpu].GPU.GDR:
+		v.Reason = "the GPU does not support it (gdr=\"0\")"
+		return false, v
+	}
+	if read {
+		if r, set := a.GDRRead.Value, a.GDRRead.Set && a.GDRRead.Value >= 0; set && r == 0 {
+			v.Reason, v.Setting = "GDR reads are disabled", "NCCL_NET_GDR_READ=1"
+			return false, v
+		} else if !set && s.Nodes[gpu].GPU.SM < 80 && !s.hasNVLinkPeer(gpu) {
+			v.Reason, v.Setting = "before sm_80, GDR reads need NVLink", "NCCL_NET_GDR_READ=1"
+			return false, v
+		}
+	}
+	distance := s.Path(s.Proxy(gpu, net), net).Kind
+	if a.GDRC2C && distance == PathP2C {
+		distance = PathC2C
+	}
+	if limit := a.GDRLevel.Or(PathPXB); distance > limit {
+		v.Reason = fmt.Sprintf("path %v is worse than the limit %v", distance, limit)
+		v.Setting = "NCCL_NET_GDR_LEVEL=" + distance.String()
+		return false, v
+	}
+	return true, nil
+}
+
+func (s *System) hasNVLinkPeer(gpu NodeID) bool {
+	if len(s.of[GPU]) == 1 {
+		return true
+	}
+	for _, p := range s.of[GPU] {
+		if p != gpu && s.Path(gpu, p).Kind == PathNVL {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,157 @@
+package topo
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Name is NCCL's name of a node, "GPU/0-1b000": kind, host, id in hex.
+func (s *System) Name(n NodeID) string {
+	id := s.Nodes[n].Ident
+	return fmt.Sprintf("%v/%x-%x", s.Nodes[n].Kind, id>>56, id&(1<<56-1))
+}
+
+// complete lays the paths of a raw System, splits it into the domains that P2P
+// and shared memory connect, and lays the paths of each anew, as NCCL does in
+// every rank of it (init.cc: compute, trim, compute, search init). Domains come
+// in the order of their first GPUs. nRanks is the size of the communicator.
+func complete(s *System, a *Access, nRanks int) ([]*System, error) {
+	if err := s.compute(a); err != nil {
+		return nil, err
+	}
+	domain := s.domains()
+	var out []*System
+	for d := range domain {
+		if domain[d] != d {
+			continue
+		}
+		t := s
+		if multiple(domain) {
+			t = s.without(func(g int) bool { return domain[g] != d })
+			if err := t.compute(a); err != nil {
+				return nil, err
+			}
+		}
+		// The whole host's System is computed twice by NCCL too; without a
+		// split the second time gives what the first did.
+		t.Inter = len(t.of[GPU]) != nRanks
+		t.measure()
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+func (s *System) compute(a *Access) error {
+	s.noRelay = a.NVBDisable
+	if err := s.layPaths(); err != nil {
+		return err
+	}
+	return s.applyAccess(a)
+}
+
+func multiple(domain []int) bool {
+	for _, d := range domain {
+		if d != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// domains gives, per GPU, the first GPU of its domain (paths.cc:762).
+func (s *System) domains() []int {
+	gpus := s.of[GPU]
+	d := make([]int, len(gpus))
+	for g := range gpus {
+		d[g] = g
+		for p := 0; p < g; p++ {
+			if s.Path(gpus[g], gpus[p]).Kind < PathNET {
+				d[g] = min(d[g], d[p])
+			}
+		}
+	}
+	return d
+}
+
+// without copies the System, leaving out GPUs and their links; everything else
+// keeps its order.
+func (s *System) without(drop func(g int) bool) *System {
+	t := &System{NHosts: s.NHosts, NetDevs: s.NetDevs}
+	id := make([]NodeID, len(s.Nodes))
+	for i := range s.Nodes {
+		if s.Nodes[i].Kind == GPU && drop(int(s.index[i])) {
+			id[i] = None
+			continue
+		}
+		n := s.Nodes[i]
+		n.Links = nil
+		if n.Net != nil {
+			net := *n.Net
+			n.Net = &net
+		}
+		id[i] = NodeID(len(t.Nodes))
+		t.Nodes = append(t.Nodes, n)
+	}
+	for i := range s.Nodes {
+		if id[i] == None {
+			continue
+		}
+		for _, l := range s.Nodes[i].Links {
+			link := s.Links[l]
+			if id[link.To] == None {
+				continue
+			}
+			link.From, link.To = id[i], id[link.To]
+			t.Nodes[id[i]].Links = append(t.Nodes[id[i]].Links, LinkID(len(t.Links)))
+			t.Links = append(t.Links, link)
+		}
+	}
+	t.number(s, id)
+	return t
+}
+
+// number keeps s's order within each kind, which need not be the order of
+// Nodes.
+func (t *System) number(s *System, id []NodeID) {
+	t.index = make([]int32, len(t.Nodes))
+	for k := range s.of {
+		for _, n := range s.of[k] {
+			if id[n] != None {
+				t.index[id[n]] = int32(len(t.of[k]))
+				t.of[k] = append(t.of[k], id[n])
+			}
+		}
+	}
+}
+
+// measure sets MaxBW and TotalBW, the bounds that a search starts from
+// (search.cc:51).
+func (s *System) measure() {
+	s.MaxBW, s.TotalBW = 0, 0
+	if !s.Inter && len(s.of[GPU]) == 1 {
+		s.MaxBW, s.TotalBW = selfBW, selfBW
+		return
+	}
+	far := GPU
+	if s.Inter {
+		far = NET
+	}
+	for _, g := range s.of[GPU] {
+		for _, to := range s.of[far] {
+			if p := s.Path(g, to); len(p.Links) > 0 {
+				s.MaxBW = max(s.MaxBW, p.BW)
+			}
+		}
+		var nvl, pci units.GBps
+		for _, l := range s.Nodes[g].Links {
+			switch link := &s.Links[l]; link.Kind {
+			case LinkNVL:
+				nvl += link.BW
+			case LinkPCI:
+				pci = link.BW
+			}
+		}
+		s.TotalBW = max(s.TotalBW, nvl, pci)
+	}
+}
