@@ -62,6 +62,8 @@ var rooms = []room{
 	{dir: "trace/chrome", idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, leaves[0]}},
 	{dir: "trace/profile", idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, leaves[0]},
 		guests: []edge{{"github.com/google/pprof", "the profile's own types and checks"}}},
+	{dir: "trace/validate", idea: "a check of traces knows traces only, ours or others'",
+		may: []edge{{"trace", "what it checks"}, {"trace/chrome", "the format and its reader"}, leaves[0]}},
 	{dir: "exec", idea: "the seam between plan and whoever runs it",
 		may: with(edge{"plan", "what is run"}, edge{"connect", "connections of the plan"}, edge{"trace", "what is told"})},
 	{dir: "exec/exectest", idea: "one suite for every executor",
