@@ -1,0 +1,168 @@
+package comm
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/tuning"
+)
+
+// Multicast says whether GPUs can use NVLink multicast (NVLS).
+type Multicast uint8
+
+// Multicast settings. Auto is on where every GPU is sm_90 or later behind an
+// NVSwitch.
+const (
+	MulticastAuto Multicast = iota
+	MulticastOn
+	MulticastOff
+)
+
+// Params are the settings of all stages. Search.NVLS and Search.CollNet are
+// set by New from Multicast and Connect.CollNet.
+type Params struct {
+	Search    search.Params
+	Connect   connect.Params
+	Tuning    tuning.Params
+	Multicast Multicast
+}
+
+// Comm is a communicator.
+type Comm struct {
+	*connect.Comm
+	Model  *tuning.Model
+	Params Params
+	// Multicast is what Params.Multicast came to.
+	Multicast bool
+}
+
+// Part is one System of a communicator: a host, or a part of one that cannot
+// reach the rest without the network, or a multi-host NVLink domain. Equal
+// parts share their System: it is searched once.
+type Part struct {
+	System *topo.System
+	First  int32 // rank of the System's local rank 0
+	Host   int32 // its (first) host
+}
+
+// FromSystems makes a communicator of parts that together hold every rank.
+// Errors are those of the stages, wrapped with what was attempted.
+func FromSystems(parts []Part, p Params) (*Comm, error) {
+	c := &Comm{Params: p, Multicast: multicast(parts, p.Multicast)}
+	in := connect.Input{Multicast: c.Multicast, Domains: make([]connect.Domain, len(parts))}
+	sets := map[*topo.System]search.Set{}
+	for i, part := range parts {
+		set, ok := sets[part.System]
+		if !ok {
+			sp := p.Search
+			sp.NVLS = connect.NVLSSupported(part.System, c.Multicast, p.Connect)
+			sp.CollNet = p.Connect.CollNet
+			var err error
+			if set, err = search.All(part.System, sp); err != nil {
+				return nil, fmt.Errorf("search graphs of host %d: %w", part.Host, err)
+			}
+			sets[part.System] = set
+		}
+		in.Domains[i] = connect.Domain{System: part.System, Graphs: set, First: part.First, Host: part.Host}
+	}
+	var err error
+	if c.Comm, err = connect.Join(in, p.Connect); err != nil {
+		return nil, err
+	}
+	if c.Model, err = tuning.New(c.tuningInput(), p.Tuning); err != nil {
+		return nil, fmt.Errorf("compute the cost model: %w", err)
+	}
+	return c, nil
+}
+
+// multicast resolves MulticastAuto.
+func multicast(parts []Part, m Multicast) bool {
+	if m != MulticastAuto {
+		return m == MulticastOn
+	}
+	var last *topo.System
+	for _, p := range parts {
+		if p.System == last {
+			continue
+		}
+		last = p.System
+		if len(p.System.Of(topo.NVS)) == 0 {
+			return false
+		}
+		for _, id := range p.System.Of(topo.GPU) {
+			if p.System.Nodes[id].GPU.SM < 90 {
+				return false
+			}
+		}
+	}
+	return len(parts) > 0
+}
+
+// tuningInput is what the cost model must know.
+func (c *Comm) tuningInput() tuning.Input {
+	in := tuning.Input{
+		NRanks: c.NRanks, NNodes: c.NNodes, MaxLocalRanks: c.MaxLocalRanks, LocalRanks: len(c.NodeRanks[0]),
+		Graphs: c.Final, TreePattern: c.TreePattern, Channels: c.NChannels, NVLSChannels: c.NVLSChannels,
+		MinSM: c.MinSM, MaxSM: c.MaxSM, CPUArch: c.CPUArch, CPUVendor: c.CPUVendor,
+		NVSwitch: len(c.Domains[0].System.Of(topo.NVS)) > 0, NVLS: c.NVLSSupport,
+	}
+	switch {
+	case c.NVLSSupport:
+	case !c.Multicast:
+		in.NVLSOff = tuning.Reason{Rule: "NVLink multicast is off", Setting: "--multicast on", Source: "transport/nvls.cc:171"}
+	case c.Params.Connect.NVLSEnable.Or(2) == 0:
+		in.NVLSOff = tuning.Reason{Rule: "NVLS is switched off", Setting: "NCCL_NVLS_ENABLE=2", Source: "transport/nvls.cc:161"}
+	default:
+		in.NVLSOff = tuning.Reason{Rule: "no NVLS graph was found: it needs two sm_90 GPUs behind an NVSwitch", Source: "search.cc:1009"}
+	}
+	in.CollNet.Enabled = c.CollNet.Enabled
+	if c.CollNet.Enabled {
+		in.CollNet.Heads = len(c.CollNet.Heads[0])
+	} else {
+		in.CollNet.Off = tuning.Reason{Rule: "no network plugin reduces", Setting: "NCCL_COLLNET_ENABLE=1 with such a plugin", Source: "init.cc:1003"}
+	}
+	return in
+}
+
+// Choose returns what NCCL takes for one operation that is a group of its own.
+func (c *Comm) Choose(op tuning.Op) (tuning.Choice, error) { return c.Model.Choose(op) }
+
+// op is the model's view of an operation.
+func (o Op) op() tuning.Op {
+	return tuning.Op{Func: o.Func, Count: o.Count, Type: o.Type, RedOp: o.RedOp}
+}
+
+// Op is one operation of a user.
+type Op struct {
+	Func    coll.Func
+	Count   int64 // NCCL's count, see tuning.Op
+	Type    coll.DataType
+	RedOp   coll.RedOp
+	Root    int32
+	InPlace bool
+}
+
+// Request chooses for an operation and says how to plan it. For one rank,
+// where NCCL only copies, and for send/recv operations nothing is chosen and
+// the Choice is zero.
+func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
+	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, InPlace: o.InPlace}
+	if c.NRanks == 1 || o.Func >= coll.NumCollFuncs || o.Count == 0 {
+		return r, tuning.Choice{}, nil
+	}
+	choice, err := c.Choose(o.op())
+	if err != nil {
+		return r, tuning.Choice{}, err
+	}
+	return withChoice(r, choice), choice, nil
+}
+
+// withChoice fills what the tuner decided into a request.
+func withChoice(r plan.Request, c tuning.Choice) plan.Request {
+	r.Algo, r.Proto, r.Channels, r.Warps = c.Algo, c.Proto, c.MaxChannels, c.Warps
+	return r
+}
