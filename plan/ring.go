@@ -31,12 +31,17 @@ func (p *Plan) buildRing() error {
 			p.rings[i] = p.rings[i-1]
 			continue
 		}
-		pos := make([]int32, n)
-		for k := range pos {
-			pos[k] = -1
+		pos := ch.Pos
+		if len(pos) != n {
+			pos = make([]int32, n)
+			for k, r := range ch.Order {
+				if r >= 0 && int(r) < n {
+					pos[r] = int32(k)
+				}
+			}
 		}
 		for k, r := range ch.Order {
-			if r < 0 || int(r) >= n || pos[r] >= 0 || ch.Ring[r].Next != ch.Order[(k+1)%n] || ch.Ring[r].Prev != ch.Order[(k+n-1)%n] {
+			if r < 0 || int(r) >= n || int(pos[r]) != k || ch.Ring[r].Next != ch.Order[(k+1)%n] || ch.Ring[r].Prev != ch.Order[(k+n-1)%n] {
 				return &RequestError{"Comm", fmt.Sprintf("channel %d: neighbours of rank %d disagree with the ring order", p.Split.ChannelLo+i, r)}
 			}
 			pos[r] = int32(k)
