@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/trace/chrome"
+)
+
+// Exit statuses: 0 to 7 mean what they mean in nccl-tests.
+const (
+	exitOK             = 0
+	exitInternal       = 1
+	exitCUDA           = 2
+	exitNCCL           = 3
+	exitTimeout        = 4
+	exitNotImplemented = 5
+	exitUsage          = 6
+	exitCheck          = 7
+	exitInput          = 8
+	exitAbsent         = 9
+)
+
+// statusError gives an error its exit status; quiet ones were told already.
+type statusError struct {
+	code  int
+	quiet bool
+	err   error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &statusError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+func input(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &statusError{code: exitInput, err: err}
+}
+
+// failed is a check that was answered with no; what is wrong was printed.
+func failed(format string, args ...any) error {
+	return &statusError{code: exitCheck, err: fmt.Errorf(format, args...)}
+}
+
+func notYet(feature, missing string) error {
+	return &exec.NotImplementedError{Feature: feature, Missing: missing}
+}
+
+// status maps an error to its exit status. Errors that nobody typed are ours.
+func status(err error) int {
+	var s *statusError
+	var name *coll.UnknownNameError
+	var mask *coll.MaskError
+	var syntax *chrome.SyntaxError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &s):
+		return s.code
+	case errors.Is(err, exec.ErrNotImplemented):
+		return exitNotImplemented
+	case errors.Is(err, exec.ErrUnsupported):
+		return exitAbsent
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return exitTimeout
+	case errors.As(err, &name), errors.As(err, &mask):
+		return exitUsage
+	case errors.As(err, &syntax), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return exitInput
+	}
+	return exitInternal
+}
+
+// report prints an error, one line for each problem of a joined one, and
+// returns the exit status.
+func (a *app) report(err error) int {
+	code := status(err)
+	var s *statusError
+	if err == nil || errors.As(err, &s) && s.quiet {
+		return code
+	}
+	for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {
+		fmt.Fprintf(a.err, "simccl: %s\n", strings.TrimRight(line, "\n"))
+	}
+	if code == exitInternal {
+		fmt.Fprintf(a.err, "simccl: this is a defect of simccl; please report it with the command line and the input\n")
+	}
+	return code
+}

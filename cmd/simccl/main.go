@@ -1,0 +1,42 @@
+// Command simccl reads NCCL's topo.xml and says what NCCL decides there, why,
+// and how fast it runs. This package parses flags, calls the rooms and prints;
+// it decides nothing.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+)
+
+// version is set by the linker for releases.
+var version = "v0.1.0-dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()})
+	stop()
+	os.Exit(code)
+}
+
+// app is what a command may touch of the process.
+type app struct {
+	out, err io.Writer
+	environ  []string
+	args     []string
+
+	env   []string // --env
+	noEnv bool     // --no-env
+	json  bool     // --json
+}
+
+// run executes a command line and returns the exit status.
+func run(ctx context.Context, args []string, a *app) int {
+	a.args = args
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	return a.report(root.ExecuteContext(ctx))
+}

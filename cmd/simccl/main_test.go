@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"simccl": func() {
+			os.Exit(run(context.Background(), os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()}))
+		},
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status": expectStatus,
+		},
+	})
+}
+
+// expectStatus runs simccl and wants an exit status: status 6 run --bad
+func expectStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 || neg {
+		ts.Fatalf("usage: status CODE args…")
+	}
+	want := args[0]
+	err := ts.Exec("simccl", args[1:]...)
+	got := "0"
+	if e, ok := err.(interface{ ExitCode() int }); ok {
+		got = string(rune('0' + e.ExitCode()))
+	} else if err != nil {
+		ts.Fatalf("simccl: %v", err)
+	}
+	if got != want {
+		ts.Fatalf("simccl %v: exit status %s, want %s", args[1:], got, want)
+	}
+}
