@@ -2,31 +2,27 @@
 // of primitives exactly as NCCL 2.28.9 splits the work (enqueue.cc,
 // device/*.h). It is the waist of the house: simulator and hardware run the
 // same Plan. It knows no topology and no time.
+//
+// In: a connect.Comm and a Request. Out: Schedule gives the split over
+// channels alone; Build gives a Plan, whose programs are made op by op by a
+// Cursor and never held in memory. Check proves a plan right.
 package plan
 
 import (
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/units"
 )
 
-// Request is the operation and what the tuner (or a user) chose for it.
-type Request struct {
-	Func     coll.Func
-	Count    int64 // elements, with NCCL's meaning of count per operation
-	Type     coll.DataType
-	Op       coll.RedOp
-	Root     int32
-	InPlace  bool
-	Algo     coll.Algorithm // ignored for send/recv operations
-	Proto    coll.Protocol  // likewise, unless ForceProto
-	Channels int            // nMaxChannels of the cost model
-	Warps    int            // nWarps of the cost model
-}
+// FIFOSteps is the depth of every connection's FIFO in steps (NCCL_STEPS,
+// include/device.h:25). A sender may be that many steps ahead of its receiver.
+const FIFOSteps = 8
+
+// WarpSize is the number of threads in a warp.
+const WarpSize = 32
 
 // Do is what one primitive does: a set of the bits below. The value it makes
 // is the received data, the local Src, or (Reduce) their reduction.
-type Do uint8
+type Do uint16
 
 // Primitive bits. NCCL's recvReduceCopySend is Recv|Reduce|Copy|Send.
 const (
@@ -35,17 +31,21 @@ const (
 	Copy                  // store the value at Dst
 	Send                  // write the value to every Op.To connection
 	PostOp                // apply the reduction's final scaling (avg)
+	// The next three appear only in PAT, which packs several pieces into one
+	// FIFO step (device/prims_simple.h, patReduce and patCopy).
+	HoldRecv // do not release the received step yet: more pieces will be read
+	HoldSend // do not post the sent step yet: more pieces will be written
+	Accum    // the local operand is what the written place already holds, not Src
 )
 
 // Buffer names a rank's memory.
 type Buffer uint8
 
-// Buffers. Scratch is the algorithm's own (PAT accumulators, NVLS).
+// Buffers.
 const (
 	NoBuffer Buffer = iota
 	Input
 	Output
-	Scratch
 )
 
 // Ref is a place in a rank's memory.
@@ -55,22 +55,30 @@ type Ref struct {
 }
 
 // Conn is one direction of one connection between two ranks on a channel:
-// a FIFO of connect/NCCL_STEPS slots. The n-th transfer sent on a Conn meets
-// the n-th received.
+// a FIFO of FIFOSteps slots. The n-th step sent on a Conn meets the n-th
+// received.
+//
+// A Conn of kind NVLSRoute stands for a rank's part of a head's multicast
+// buffer. Data sent into it by the rank (Src is the rank, Dst the head) stays
+// in the rank's memory until the head's Reduce pulls it: the switch reduces on
+// the way, so however many such Conns an op reads, its head takes in the bytes
+// once, and each Src gives them once. Data sent by the head on several of
+// them (Src is the head) leaves the head once and the switch copies it.
 type Conn struct {
-	ID       int32 // dense within the Plan
-	Src, Dst int32 // ranks; -1 is the NVLink switch (NVLS)
+	ID       int32
+	Src, Dst int32 // ranks
 	Channel  int32
 	Kind     connect.RouteKind
 	Route    connect.Route
 }
 
 // Op is one fused primitive of a program. Slices From and To point into the
-// Program and are not to be changed or kept.
+// Cursor that made it; they are valid until its next call and not to be
+// changed.
 type Op struct {
 	Rank    int32
 	Channel int32
-	Group   int32 // thread group within the channel (tree: reduce, broadcast)
+	Group   int32 // Program.Group
 	Seq     int32 // index within the program
 	Do      Do
 	From    []int32 // Conn ids
@@ -78,14 +86,14 @@ type Op struct {
 	Src     Ref
 	Dst     Ref
 	Bytes   units.Bytes // payload of the primitive (a chunk or its rest)
-	Chunk   int32       // chunk index within the collective, for names
-	Step    int32       // FIFO step at which it starts on its connections
-}
-
-// Plan is one operation of a communicator, ready to run. Programs are
-// generated on demand: a 1,024-rank ring has tens of millions of ops.
-type Plan struct {
-	Req   Request
-	Comm  *connect.Comm
-	Conns []Conn
+	Chunk   int32       // chunk index within the channel's part, for names
+	// Step is the FIFO step at which the op starts on its To connections (From
+	// where it does not send), counted from the start of the program. An op
+	// takes Program.OpSteps steps of each of its connections.
+	Step int32
+	// PAT only: byte offsets of the piece inside the received and the sent
+	// step, and how many steps beyond the next unposted (Send) or unread
+	// (Recv) one they lie.
+	RecvOff, SendOff     units.Bytes
+	RecvAhead, SendAhead int32
 }

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+)
+
+// Layout is the memory of one rank. Where Shared, both buffers lie in one, as
+// nccl-tests places them in place; elsewhere each is its own, and the offsets
+// are zero. Buffers that an operation does not use on the rank have size 0.
+type Layout struct {
+	Input, Output     units.Bytes
+	InputAt, OutputAt units.Bytes
+	Shared            bool
+}
+
+// Size returns the bytes of the shared buffer.
+func (l Layout) Size() units.Bytes { return max(l.InputAt+l.Input, l.OutputAt+l.Output) }
+
+// Layout returns the memory of a rank.
+func (p *Plan) Layout(rank int32) Layout {
+	r := &p.Req
+	count := units.Bytes(r.Count) * r.Type.Size()
+	all := count * units.Bytes(p.Comm.NRanks)
+	mine := count * units.Bytes(rank)
+	root := rank == r.Root
+	l := Layout{Input: count, Output: count, Shared: r.InPlace}
+	switch r.Func {
+	case coll.AllGather:
+		l.Output, l.InputAt = all, mine
+	case coll.ReduceScatter:
+		l.Input, l.OutputAt = all, mine
+	case coll.AllToAll:
+		l.Input, l.Output = all, all
+	case coll.Gather:
+		l.Output, l.InputAt = all, mine
+		if !root {
+			l.Output, l.InputAt = 0, 0
+		}
+	case coll.Scatter:
+		l.Input, l.OutputAt = all, mine
+		if !root {
+			l.Input, l.OutputAt = 0, 0
+		}
+	case coll.Broadcast:
+		if !root {
+			l.Input = 0
+		}
+	case coll.Reduce:
+		if !root {
+			l.Output = 0
+		}
+	}
+	if !l.Shared {
+		l.InputAt, l.OutputAt = 0, 0
+	}
+	return l
+}
+
+// Places is a source of bytes: input Off of each of a set of ranks.
+type Places struct {
+	Rank int32 // the one rank, or AllRanks
+	Off  units.Bytes
+}
+
+// AllRanks in Places means one contribution of every rank, reduced.
+const AllRanks = -1
+
+// Want tells what the output of a rank must hold: for each block of bytes,
+// in order and without gaps, where its data comes from.
+func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
+	r := &p.Req
+	count := units.Bytes(r.Count) * r.Type.Size()
+	n := int32(p.Comm.NRanks)
+	if count == 0 {
+		return
+	}
+	switch r.Func {
+	case coll.AllReduce:
+		yield(0, count, Places{AllRanks, 0})
+	case coll.ReduceScatter:
+		yield(0, count, Places{AllRanks, count * units.Bytes(rank)})
+	case coll.Reduce:
+		if rank == r.Root {
+			yield(0, count, Places{AllRanks, 0})
+		}
+	case coll.Broadcast:
+		yield(0, count, Places{r.Root, 0})
+	case coll.SendRecv:
+		yield(0, count, Places{(rank - 1 + n) % n, 0})
+	case coll.Scatter:
+		yield(0, count, Places{r.Root, count * units.Bytes(rank)})
+	case coll.AllGather, coll.Gather, coll.AllToAll:
+		off := units.Bytes(0)
+		if r.Func == coll.AllToAll {
+			off = count * units.Bytes(rank)
+		}
+		if r.Func == coll.Gather && rank != r.Root {
+			return
+		}
+		for q := range n {
+			yield(count*units.Bytes(q), count, Places{q, off})
+		}
+	}
+}
+
+// DataDefined reports whether the output is determined: in place, sendrecv and
+// alltoall read what they overwrite, and nccl-tests does not verify them.
+func (p *Plan) DataDefined() bool {
+	return !p.Req.InPlace || (p.Req.Func != coll.SendRecv && p.Req.Func != coll.AllToAll) || p.Comm.NRanks == 1
+}
