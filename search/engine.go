@@ -109,7 +109,7 @@ func newEngine(sys *topo.System, p Params) (*engine, error) {
 	m := routeMaker{sys: sys}
 	e.gpuGPU = m.table(gpus, gpus)
 	e.gpuNet, e.netGPU = m.table(gpus, nets), m.table(nets, gpus)
-	if e.hasNVS {
+	if e.hasNVS && lowestSM(sys) >= 90 { // else no NVLS
 		e.gpuNVS, e.nvsGPU = m.table(gpus, nvs), m.table(nvs, gpus)
 	}
 	if m.err != nil {

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"math"
+
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
@@ -54,10 +56,7 @@ func newSchedule(e *engine, w Want, p Params) *schedule {
 		}
 	}
 	s.limitKinds()
-	s.minSM = 1 << 30
-	for _, g := range sys.Of(topo.GPU) {
-		s.minSM = min(s.minSM, sys.Nodes[g].GPU.SM)
-	}
+	s.minSM = lowestSM(sys)
 	cpu := sys.Nodes[sys.Of(topo.CPU)[0]].CPU
 	s.amd = cpu.Arch == topo.ArchX86 && cpu.Vendor == topo.VendorAMD
 	s.speeds = speedsFor(s.minSM, e.inter)
@@ -70,6 +69,15 @@ func newSchedule(e *engine, w Want, p Params) *schedule {
 		crossNIC: s.firstCross(), sameChannels: s.trySame, typeIntra: s.minIntra, typeInter: s.minInter,
 	}
 	return s
+}
+
+// lowestSM is the lowest compute capability of a System's GPUs.
+func lowestSM(sys *topo.System) int {
+	sm := math.MaxInt
+	for _, g := range sys.Of(topo.GPU) {
+		sm = min(sm, sys.Nodes[g].GPU.SM)
+	}
+	return sm
 }
 
 // limitKinds finds the best and the worst paths between GPUs and to nets
