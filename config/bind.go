@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/units"
 )
@@ -14,7 +15,7 @@ type binding struct {
 
 // bindings lists what fills which field.
 func (c *Config) bindings() []binding {
-	return append(c.searchBindings(), append(c.connectBindings(), c.tuningBindings()...)...)
+	return slices.Concat(c.searchBindings(), c.connectBindings(), c.tuningBindings(), c.planBindings())
 }
 
 func (c *Config) searchBindings() []binding {
@@ -71,6 +72,17 @@ func (c *Config) tuningBindings() []binding {
 		{"NCCL_NET_OVERHEAD", &p.NetOverheadNs},
 		{"NCCL_LL128_C2C", &p.LL128C2C},
 		{"NCCL_THREAD_THRESHOLDS", &p.ThreadThresholds},
+	}
+}
+
+func (c *Config) planBindings() []binding {
+	p := &c.Plan
+	return []binding{
+		{"NCCL_P2P_LL_THRESHOLD", &p.P2PLLThreshold},
+		{"NCCL_CHUNK_SIZE", &p.ChunkSize},
+		{"NCCL_P2P_SCHEDULE_GROUP_SIZE", &p.P2PGroupSize},
+		{"NCCL_NVLSTREE_MAX_CHUNKSIZE", &p.NVLSTreeMaxChunk},
+		{"NCCL_NET_SHARED_BUFFERS", &p.NetSharedBuffers},
 	}
 }
 

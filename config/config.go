@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -18,6 +19,7 @@ type Config struct {
 	Search  search.Params
 	Connect connect.Params
 	Tuning  tuning.Params
+	Plan    plan.Params
 }
 
 // Load merges the sources (flag before environment before file before
@@ -46,6 +48,7 @@ func Load(s Sources) (*Config, []Warning, error) {
 	for _, b := range c.bindings() {
 		c.fill(b)
 	}
+	c.Connect.CollNet = c.Number("NCCL_COLLNET_ENABLE").Value == 1 && c.Number("SIMCCL_COLLNET").Value != 0
 	return c, warns, nil
 }
 
@@ -196,15 +199,18 @@ var newer = map[string]bool{
 // unknown warns of a variable that looks like NCCL's and is not. Plugins have
 // names of their own below these prefixes.
 func unknown(name string, v Value) (Warning, bool) {
-	if !strings.HasPrefix(name, "NCCL_") {
+	if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "SIMCCL_") {
 		return Warning{}, false
 	}
-	for _, own := range []string{"NCCL_PROFILE_", "NCCL_INSPECTOR_", "NCCL_TESTS_"} {
+	for _, own := range []string{"NCCL_PROFILE_", "NCCL_INSPECTOR_", "NCCL_TESTS_", "SIMCCL_UPDATE", "SIMCCL_REQUIRE", "SIMCCL_SHARED"} {
 		if strings.HasPrefix(name, own) {
 			return Warning{}, false
 		}
 	}
 	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + tuning.Version + " reads no such variable"}
+	if strings.HasPrefix(name, "SIMCCL_") {
+		w.Problem = "simccl reads no such variable"
+	}
 	if newer[name] {
 		w.Problem += "; NCCL 2.30 does"
 		return w, true

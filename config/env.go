@@ -85,6 +85,12 @@ func (c *Config) moot(name string, f Facts) string {
 	if (name == "NCCL_P2P_LEVEL") && c.Number("NCCL_P2P_DISABLE").Value == 1 {
 		return "NCCL_P2P_DISABLE=1 goes before"
 	}
+	switch asked, there := c.Number("NCCL_COLLNET_ENABLE").Value == 1, c.Number("SIMCCL_COLLNET").Value != 0; {
+	case strings.HasPrefix(name, "NCCL_COLLNET") && !there:
+		return "no net plugin that reduces in the network is supposed; SIMCCL_COLLNET=1 supposes one"
+	case (name == "SIMCCL_COLLNET" || name == "NCCL_COLLNET_NODE_THRESHOLD") && !asked:
+		return "NCCL_COLLNET_ENABLE=1 does not ask for it"
+	}
 	if !f.Known {
 		return ""
 	}

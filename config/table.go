@@ -49,7 +49,7 @@ func (v *Var) missing() string {
 var bound = func() map[string]bool {
 	m := map[string]bool{
 		"NCCL_TOPO_FILE": true, "NCCL_TOPO_DUMP_FILE": true, "NCCL_GRAPH_FILE": true, "NCCL_GRAPH_DUMP_FILE": true,
-		"NCCL_CONF_FILE": true,
+		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true,
 	}
 	for _, b := range new(Config).bindings() {
 		m[b.name] = true
@@ -212,7 +212,7 @@ var Vars = []Var{
 	{"NCCL_IB_MQP_RETRY_SLEEP_MSEC", Number, "100", "real", "ms in between", "misc/ibvwrap.cc:98", tryLimit, ""},
 	{"NCCL_IB_RETURN_ASYNC_EVENTS", Flag, "1", "real", "report a NIC's asynchronous events", "transport/net_ib.cc:134", tryLimit, ""},
 	{"NCCL_IB_WARN_RAIL_LOCAL", Flag, "0", "real", "warn where peers are on different rails", "transport/net_ib.cc:1615", logging, ""},
-	{"NCCL_NET_SHARED_BUFFERS", Number, "auto", "sim", "send/recv of a NIC share buffers", "transport/net.cc:163", "", notInTime},
+	{"NCCL_NET_SHARED_BUFFERS", Number, "auto", "plan", "send/recv of a NIC share buffers, which leaves no LL between nodes", "transport/net.cc:163", "", ""},
 	{"NCCL_NET_SHARED_COMMS", Flag, "1", "sim", "GPUs that use another's NIC share its connections", "transport/net.cc:164", "", notInTime},
 	{"NCCL_NET_OPTIONAL_RECV_COMPLETION", Flag, "1", "sim", "LL and LL128 receives need no completion", "transport/net.cc:178", "", notInTime},
 	{"NCCL_NSOCKS_PERTHREAD", Number, "auto", "sim", "sockets of a helper thread", "transport/net_socket.cc:140", "", notInTime},
@@ -276,5 +276,7 @@ var Vars = []Var{
 	{"NCCL_DEBUG_TIMESTAMP_FORMAT", Text, "", "debug", "form of the time before a line", "debug.cc:171", logging, ""},
 	{"NCCL_DEBUG_TIMESTAMP_LEVELS", Text, "WARN", "debug", "lines that have it", "debug.cc:135", logging, ""},
 	{"NCCL_WARN_ENABLE_DEBUG_INFO", Flag, "0", "debug", "print INFO after the first WARN", "debug.cc:125", logging, ""},
+	// Ours.
+	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose a net plugin that reduces in the network (NCCL_COLLNET_ENABLE=1 then uses it)", "-", "", ""},
 	{"CUDA_LAUNCH_BLOCKING", Flag, "0", "enqueue", "launches wait for the kernel", "misc/cudawrap.cc:263", "launches are asynchronous in the model", ""},
 }
