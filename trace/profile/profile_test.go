@@ -1,0 +1,148 @@
+package profile
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+	"pgregory.net/rapid"
+)
+
+// play records operations with random overlapping steps and returns the sum
+// over ranks of their times.
+func play(sink trace.Sink, seed uint64, ranks, steps int, slow units.Time) (total units.Time) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	rec := nccltrace.New(sink, nccltrace.Options{Detail: nccltrace.DetailStep})
+	for r := range ranks {
+		rec.AddRank(nccltrace.Rank{Rank: r, GPU: r, Host: "node0"})
+		start := units.Time(rng.Int64N(1000))
+		end := start + units.Time(1e6+rng.Int64N(1e6)) + slow
+		for c := range 2 {
+			rec.Kernel(r, 0, c, start+1000, end-1000, 0, 0)
+		}
+		for s := range steps {
+			from := start + units.Time(rng.Int64N(int64(end-start)))
+			to := min(from+units.Time(rng.Int64N(400000)), end)
+			rec.Steps(&nccltrace.Step{Rank: r, Channel: s % 2, Dir: nccltrace.Send, Peer: (r + 1) % ranks, Step: int64(s), Bytes: 100,
+				Transport: "P2P/CUMEM", Link: "GPU→NVS", Chunk: -1}, 0, nccltrace.Phase{Wait: nccltrace.SendWait, Start: from, End: to})
+		}
+		rec.Collective(r, start, end, nccltrace.Coll{Func: "AllReduce", Algorithm: "RING", Protocol: "LL", Bytes: 4096})
+		total += end - start
+	}
+	rec.Finish(0)
+	return total
+}
+
+func parse(t interface{ Fatal(...any) }, b []byte) *profile.Profile {
+	p, err := profile.ParseData(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The samples' times add up to the ranks' operation times, to the nanosecond.
+func TestTotalIsTheTimeOfTheOperations(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var out bytes.Buffer
+		w := New(&out)
+		want := play(w, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 4).Draw(t, "ranks"), rapid.IntRange(0, 30).Draw(t, "steps"), 0)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		p := parse(t, out.Bytes())
+		got := int64(0)
+		for _, s := range p.Sample {
+			if s.Value[0] < 0 {
+				t.Fatalf("negative time: %v", s)
+			}
+			got += s.Value[0]
+		}
+		if got != int64(want/units.Nanosecond) {
+			t.Fatalf("samples add up to %d ns, operations last %d ns", got, want/units.Nanosecond)
+		}
+	})
+}
+
+func TestBytesAndSteps(t *testing.T) {
+	var out bytes.Buffer
+	w := New(&out)
+	play(w, 7, 2, 50, 0)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var b, n int64
+	for _, s := range parse(t, out.Bytes()).Sample {
+		b, n = b+s.Value[1], n+s.Value[2]
+	}
+	if n == 0 || b != 100*n {
+		t.Errorf("%d bytes in %d steps of 100", b, n)
+	}
+}
+
+// go tool pprof reads it: by rank, by link, and as a difference of two runs.
+func TestPprofReadsIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts go tool pprof")
+	}
+	dir := t.TempDir()
+	file := func(name string, slow units.Time) string {
+		w, err := Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		play(w, 3, 2, 20, slow)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, name)
+	}
+	sim, real := file("sim.pb.gz", 0), file("real.pb.gz", 500*units.Microsecond)
+	pprof := func(args ...string) string {
+		cmd := exec.Command("go", append([]string{"tool", "pprof"}, args...)...)
+		cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("pprof %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	for _, c := range []struct {
+		want []string
+		args []string
+	}{
+		{[]string{"SendWait", "AllReduce (RING/LL)"}, []string{"-top", "-cum", sim}},
+		{[]string{"rank 0", "rank 1", "Total samples = 2820ns"}, []string{"-top", "-cum", "-tagroot=rank", sim}},
+		{[]string{"GPU→NVS"}, []string{"-top", "-files", sim}},
+		{[]string{"500us 17730.50%  rank 0", "500us 17730.50%  rank 1", "accounting for 1000us"}, []string{"-top", "-diff_base", sim, real}},
+	} {
+		out := pprof(c.args...)
+		for _, w := range c.want {
+			if !strings.Contains(out, w) {
+				t.Errorf("pprof %v lacks %q:\n%s", c.args[:len(c.args)-1], w, out)
+			}
+		}
+	}
+}
+
+func TestSameInputSameBytes(t *testing.T) {
+	var a, b bytes.Buffer
+	for _, out := range []*bytes.Buffer{&a, &b} {
+		w := New(out)
+		play(w, 11, 3, 40, 0)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) {
+		t.Error("two runs give two profiles")
+	}
+}
