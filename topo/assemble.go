@@ -1,0 +1,575 @@
+package topo
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Bandwidths in GB/s that NCCL assumes where the file states none (topo.h:15-32).
+const (
+	locBW     = 5000.0
+	powerBW   = 32.0
+	armBW     = 6.0
+	amdBW     = 16.0
+	intelERP  = 40.0
+	intelSRP  = 22.0
+	intelSKL  = 10.0
+	intelBDW  = 6.0
+	zhaoxinBW = 6.0
+	yongfeng  = 9.0
+)
+
+// CPU models (graph.h:66-70).
+const (
+	ModelBDW      CPUModel = 1
+	ModelSKL      CPUModel = 2
+	ModelSRP      CPUModel = 3
+	ModelERP      CPUModel = 4
+	ModelYongfeng CPUModel = 1
+)
+
+// localMask keeps the part of an id below the host number (topo.h:127).
+const localMask = 0x00ffffffffffffff
+
+func ident(host int, local int64) uint64 {
+	return uint64(host)<<56 | uint64(local)&localMask
+}
+
+// vertex and edge are a System under construction, where nodes come and go.
+type vertex struct {
+	Node
+	id    uint64
+	edges []edge
+	from  *Element // the declaration
+	numa  int64
+}
+
+type edge struct {
+	to   *vertex
+	kind LinkKind
+	bw   float32
+}
+
+// draft is a System under construction.
+type draft struct {
+	of     [NumNodeKinds][]*vertex
+	hashes []uint64 // host_hash by host number
+	errs   Errors
+	root   *Element
+}
+
+// complain records a problem of an element.
+func (d *draft) complain(e *Element, attr, problem, hint string) {
+	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: PathOf(e, aboveOf(e)), Attr: attrText(e, attr), Problem: problem, Hint: hint})
+}
+
+func attrText(e *Element, attr string) string {
+	if attr == "" {
+		return ""
+	}
+	if v, ok := e.Get(attr); ok {
+		return fmt.Sprintf("%s=%q", attr, v)
+	}
+	return attr
+}
+
+func aboveOf(e *Element) []*Element {
+	if e.up == nil {
+		return nil
+	}
+	return chainFrom(e.up)
+}
+
+// number reads a required integer attribute.
+func (d *draft) number(e *Element, attr string) int {
+	if _, ok := e.Get(attr); !ok {
+		d.complain(e, attr, "is missing", "write "+attr+"=\"N\"")
+	}
+	return e.Int(attr, 0)
+}
+
+func (d *draft) get(k NodeKind, id uint64) *vertex {
+	for _, v := range d.of[k] {
+		if v.id == id {
+			return v
+		}
+	}
+	return nil
+}
+
+func (d *draft) add(k NodeKind, id uint64, from *Element) *vertex {
+	v := &vertex{id: id, from: from}
+	v.Kind, v.Ident = k, id
+	d.of[k] = append(d.of[k], v)
+	return v
+}
+
+// connect adds bandwidth from one node to another; links of the same kind to
+// the same node add up, and a node's links stay sorted by bandwidth,
+// descending, equal ones in order of arrival (topo.cc:163).
+func connect(from, to *vertex, kind LinkKind, bw float32) {
+	at := -1
+	for i := range from.edges {
+		if from.edges[i].to == to && from.edges[i].kind == kind {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		at = len(from.edges)
+		from.edges = append(from.edges, edge{to: to, kind: kind})
+	}
+	from.edges[at].bw += bw
+	e := from.edges[at]
+	for at > 0 && from.edges[at-1].bw < e.bw {
+		from.edges[at] = from.edges[at-1]
+		at--
+	}
+	from.edges[at] = e
+}
+
+// assemble turns a fused tree into nodes and links in NCCL's order
+// (topo.cc:672).
+func assemble(root *Element) *draft {
+	d := &draft{root: root}
+	for _, c := range root.Children {
+		if c.Name == "cpu" {
+			d.addCPU(c)
+		}
+	}
+	d.addSideLinks(root, 0, "nvlink", d.addNVLink)
+	d.addSideLinks(root, 0, "c2c", d.addC2C)
+	d.addSideLinks(root, 0, "pcilink", d.addPCILink)
+	d.flattenSwitches()
+	d.connectCPUs()
+	for _, c := range d.of[CPU] {
+		sortUplinks(c, nil, map[*vertex]bool{})
+	}
+	return d
+}
+
+// host numbers hosts by first appearance of their hash (topo.cc:555).
+func (d *draft) host(cpu *Element) int {
+	h, _ := cpu.Hex("host_hash")
+	for i, x := range d.hashes {
+		if x == h {
+			return i
+		}
+	}
+	d.hashes = append(d.hashes, h)
+	return len(d.hashes) - 1
+}
+
+func (d *draft) addCPU(e *Element) {
+	numa := int64(d.number(e, "numaid"))
+	host := d.host(e)
+	v := d.add(CPU, ident(host, numa), e)
+	v.CPU = readCPU(e, numa)
+	v.numa = numa
+	for _, c := range e.Children {
+		switch c.Name {
+		case "pci":
+			d.addPCI(c, v, host, numa)
+		case "nic":
+			// NCCL shifts the NUMA number above its id mask, so that all NICs
+			// outside PCI share one node per host (topo.h:129, topo.cc:551).
+			id := ident(host, numa<<56)
+			nic := d.get(NIC, id)
+			if nic == nil {
+				nic = d.add(NIC, id, c)
+				connect(v, nic, LinkPCI, locBW)
+				connect(nic, v, LinkPCI, locBW)
+			}
+			d.addNets(c, nic, host)
+		}
+	}
+}
+
+// readCPU classifies a CPU by its attributes (topo.cc:520-545).
+func readCPU(e *Element, numa int64) *CPUInfo {
+	c := &CPUInfo{NUMA: int(numa), Arch: 0, Vendor: -1, Model: -1}
+	c.Affinity, _ = e.Get("affinity")
+	arch, _ := e.Get("arch")
+	switch {
+	case strings.HasPrefix(arch, "x86_64"):
+		c.Arch = ArchX86
+	case strings.HasPrefix(arch, "arm64"):
+		c.Arch = ArchARM
+	case strings.HasPrefix(arch, "ppc64"):
+		c.Arch = ArchPower
+	}
+	if c.Arch != ArchX86 {
+		return c
+	}
+	vendor, _ := e.Get("vendor")
+	family, model := e.Int("familyid", 0), e.Int("modelid", 0)
+	switch {
+	case strings.HasPrefix(vendor, "GenuineIntel"):
+		c.Vendor = VendorIntel
+		switch {
+		case family == 6 && model >= 0xCF:
+			c.Model = ModelERP
+		case family == 6 && model >= 0x8F:
+			c.Model = ModelSRP
+		case family == 6 && model >= 0x55:
+			c.Model = ModelSKL
+		default:
+			c.Model = ModelBDW
+		}
+	case strings.HasPrefix(vendor, "AuthenticAMD"):
+		c.Vendor = VendorAMD
+	case strings.HasPrefix(vendor, "CentaurHauls"), strings.HasPrefix(vendor, "  Shanghai  "):
+		c.Vendor = VendorZhaoxin
+		if family == 7 && model == 0x5B {
+			c.Model = ModelYongfeng
+		}
+	default:
+		c.Vendor = 0
+	}
+	return c
+}
+
+// interCPU is the bandwidth from one socket to the others (topo.cc:70).
+func interCPU(c *CPUInfo) float32 {
+	switch {
+	case c.Arch == ArchPower:
+		return powerBW
+	case c.Arch == ArchARM:
+		return armBW
+	case c.Arch != ArchX86:
+		return locBW
+	case c.Vendor == VendorAMD:
+		return amdBW
+	case c.Vendor == VendorIntel:
+		switch c.Model {
+		case ModelERP:
+			return intelERP
+		case ModelSRP:
+			return intelSRP
+		case ModelSKL:
+			return intelSKL
+		}
+		return intelBDW
+	case c.Vendor == VendorZhaoxin:
+		if c.Model == ModelYongfeng {
+			return yongfeng
+		}
+		return zhaoxinBW
+	}
+	return locBW
+}
+
+// pciClasses maps class prefixes to what stands there, tried in this order
+// (topo.cc:431).
+var pciClasses = []struct {
+	prefix string
+	kind   NodeKind
+}{{bridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU}, {"0x02", NIC}}
+
+func classKind(class string) NodeKind {
+	for _, c := range pciClasses {
+		if strings.HasPrefix(class, c.prefix) {
+			return c.kind
+		}
+	}
+	return PCI
+}
+
+// pciSpeeds maps link_speed prefixes to 100 Mb/s per lane, tried in this order
+// (topo.cc:432); anything else is taken as Gen3.
+var pciSpeeds = []struct {
+	prefix string
+	speed  int
+}{{"2.5 GT/s", 15}, {"5 GT/s", 30}, {"8 GT/s", 60}, {"16 GT/s", 120}, {"32 GT/s", 240},
+	{"2.5 GT/s PCIe", 15}, {"5.0 GT/s PCIe", 30}, {"8.0 GT/s PCIe", 60}, {"16.0 GT/s PCIe", 120}, {"32.0 GT/s PCIe", 240}, {"64.0 GT/s PCIe", 480}}
+
+// PCIBandwidth is the rate of a PCIe link by NCCL's reckoning, and whether its
+// speed text is one that NCCL knows (topo.cc:487).
+func PCIBandwidth(width int, speed string) (units.GBps, bool) {
+	lane, known := 60, false
+	for _, s := range pciSpeeds {
+		if strings.HasPrefix(speed, s.prefix) {
+			lane, known = s.speed, true
+			break
+		}
+	}
+	if width == 0 {
+		width = 16
+	}
+	return units.GBps(float32(float64(width*lane) / 80.0)), known
+}
+
+func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
+	class, _ := e.Get("class")
+	kind := classKind(class)
+	busText, ok := e.Get("busid")
+	if !ok {
+		d.complain(e, "busid", "is missing", `write busid="0000:1b:00.0"`)
+	}
+	bus := BusID(busText)
+	var v *vertex
+	if g := e.Child("gpu"); g != nil {
+		if _, ok := g.Get("rank"); !ok {
+			return // nobody's GPU
+		}
+		kind = GPU
+		v = d.addGPU(g, host, bus, busText)
+	}
+	if nic := e.Child("nic"); nic != nil {
+		id := ident(host, numa<<56+bus)
+		n := d.get(NIC, id)
+		if n == nil {
+			n = d.add(NIC, id, e)
+			v = n
+		}
+		d.addNets(nic, n, host)
+	} else if kind == PCI {
+		v = d.add(PCI, ident(host, bus), e)
+		v.PCI = &PCIInfo{Device: deviceID(e)}
+		for _, c := range e.Children {
+			if c.Name == "pci" {
+				d.addPCI(c, v, host, numa)
+			}
+		}
+	}
+	if v == nil {
+		return
+	}
+	speed, _ := e.Get("link_speed")
+	bw, _ := PCIBandwidth(e.Int("link_width", 0), speed)
+	connect(v, parent, LinkPCI, float32(bw))
+	connect(parent, v, LinkPCI, float32(bw))
+}
+
+// deviceID packs vendor, device and their subsystem twins (topo.cc:467).
+func deviceID(e *Element) uint64 {
+	var id uint64
+	for i, a := range []string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
+		if s, ok := e.Get(a); ok {
+			n, _ := CInt(s)
+			id += uint64(n) << (48 - 16*i)
+		}
+	}
+	return id
+}
+
+func (d *draft) addGPU(g *Element, host int, bus int64, busText string) *vertex {
+	v := d.add(GPU, ident(host, bus), g)
+	v.GPU = &GPUInfo{
+		SM: d.number(g, "sm"), Rank: d.number(g, "rank"), Dev: d.number(g, "dev"), GDR: d.number(g, "gdr") != 0,
+		Host: host, BusID: busText,
+	}
+	v.GPU.Name, _ = g.Get("name")
+	return v
+}
+
+func (d *draft) addNets(nic *Element, at *vertex, host int) {
+	for _, n := range nic.Children {
+		if _, ok := n.Get("dev"); n.Name == "net" && ok {
+			d.addNet(n, at, host)
+		}
+	}
+}
+
+func (d *draft) addNet(e *Element, nic *vertex, host int) {
+	dev := e.Int("dev", 0)
+	v := d.add(NET, ident(host, int64(dev)), e)
+	n := &NetInfo{
+		Dev: dev, ASIC: v.id, BW: netSpeed(e), Port: e.Int("port", 0), GDR: e.Int("gdr", 0) != 0,
+		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", MaxChannels), LocalGPU: -1, Host: host,
+	}
+	v.Net = n
+	n.Name, _ = e.Get("name")
+	if strings.Contains(n.Name, "+") {
+		n.Fused = strings.Split(n.Name, "+")
+	}
+	if g, ok := e.Hex("guid"); ok {
+		n.ASIC = g
+	}
+	if s, ok := e.Get("latency"); ok {
+		n.LatencyUs = cFloat(s)
+	}
+	for up := e.up; up != nil; up = up.up {
+		if up.Name == "pci" {
+			n.PCIBusID, _ = up.Get("busid")
+			break
+		}
+	}
+	connect(nic, v, LinkNET, float32(n.BW))
+	connect(v, nic, LinkNET, float32(n.BW))
+}
+
+// addSideLinks walks the tree for links of a name and adds each with its host
+// and the bus id of the nearest element above it that has one (topo.cc:609).
+func (d *draft) addSideLinks(e *Element, host int, name string, add func(e *Element, host int)) {
+	if e.Name == name {
+		add(e, host)
+		return
+	}
+	if e.Name == "cpu" {
+		host = d.host(e)
+	}
+	for _, c := range e.Children {
+		d.addSideLinks(c, host, name, add)
+	}
+}
+
+// nvlinkBW is the rate of one NVLink by compute capability (topo.h:265).
+func nvlinkBW(sm int) float32 {
+	switch {
+	case sm >= 100:
+		return 40.1
+	case sm >= 90:
+		return 20.6
+	case sm == 86:
+		return 12
+	case sm >= 80:
+		return 20
+	case sm >= 70:
+		return 20
+	case sm >= 60:
+		return 18
+	}
+	return 20
+}
+
+// NVLinkBW is the rate of one NVLink of a GPU by its compute capability.
+func NVLinkBW(sm int) units.GBps { return units.GBps(nvlinkBW(sm)) }
+
+func (d *draft) addNVLink(e *Element, host int) {
+	gpu := d.get(GPU, ident(host, busIDOf(e.up)))
+	if gpu == nil {
+		return // an element below a GPU that is nobody's
+	}
+	count := d.number(e, "count")
+	class, _ := e.Get("tclass")
+	var to *vertex
+	switch classKind(class) {
+	case GPU:
+		target, ok := e.Get("target")
+		if !ok {
+			d.complain(e, "target", "is missing", `write the peer's bus id, target="0000:1b:00.0"`)
+		}
+		to = d.get(GPU, ident(host, BusID(target)))
+	case CPU:
+		to = localCPU(gpu, nil)
+	default:
+		if len(d.of[NVS]) == 0 {
+			d.add(NVS, 0, e)
+		}
+		to = d.of[NVS][0]
+	}
+	if to == nil {
+		return
+	}
+	bw := float32(count) * nvlinkBW(gpu.GPU.SM)
+	connect(gpu, to, LinkNVL, bw)
+	if to.Kind != GPU {
+		connect(to, gpu, LinkNVL, bw)
+	}
+}
+
+func (d *draft) addC2C(e *Element, host int) {
+	gpu := d.get(GPU, ident(host, busIDOf(e.up)))
+	if gpu == nil {
+		return
+	}
+	bw := float32(float64(d.number(e, "bw")*d.number(e, "count")) / 1000.0)
+	cpu := localCPU(gpu, nil)
+	if cpu == nil {
+		return
+	}
+	connect(gpu, cpu, LinkC2C, bw)
+	connect(cpu, gpu, LinkC2C, bw)
+}
+
+func (d *draft) addPCILink(e *Element, host int) {
+	from := d.get(PCI, ident(host, busIDOf(e.up)))
+	if from == nil {
+		return
+	}
+	target, ok := e.Get("target")
+	if !ok {
+		d.complain(e, "target", "is missing", `write the other switch's bus id`)
+		return
+	}
+	if to := d.get(PCI, ident(host, BusID(target))); to != nil {
+		connect(from, to, LinkLOC, locBW)
+	}
+}
+
+// localCPU climbs PCI links to the CPU (topo.cc:44).
+func localCPU(v, from *vertex) *vertex {
+	if v.Kind == CPU {
+		return v
+	}
+	for _, e := range v.edges {
+		if e.kind == LinkPCI && e.to != from && (e.to.Kind == PCI || e.to.Kind == CPU) {
+			if c := localCPU(e.to, v); c != nil {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// connectCPUs joins all sockets of a host to each other (topo.cc:262).
+func (d *draft) connectCPUs() {
+	for _, a := range d.of[CPU] {
+		for _, b := range d.of[CPU] {
+			if a != b && a.id>>56 == b.id>>56 {
+				connect(a, b, LinkSYS, interCPU(a.CPU))
+			}
+		}
+	}
+}
+
+// sortUplinks moves the link towards the CPU to the end of every list, so that
+// a walk looks down the PCI tree before it goes up (topo.cc:328). The link
+// moved is the first to the upper node, of whatever kind.
+func sortUplinks(v, up *vertex, seen map[*vertex]bool) {
+	if seen[v] {
+		return // a loop of PCI links: NCCL would never come back from it
+	}
+	seen[v] = true
+	if up != nil {
+		l := 0
+		for v.edges[l].to != up {
+			l++
+		}
+		e := v.edges[l]
+		copy(v.edges[l:], v.edges[l+1:])
+		v.edges[len(v.edges)-1] = e
+	}
+	for _, e := range append([]edge(nil), v.edges...) {
+		if e.kind == LinkPCI && e.to != up {
+			sortUplinks(e.to, v, seen)
+		}
+	}
+}
+
+// freeze numbers the nodes and links of a draft.
+func (d *draft) freeze(p *Params) *System {
+	s := &System{NHosts: len(d.hashes), NetDevs: p.NetDevs}
+	at := map[*vertex]NodeID{}
+	for k := range d.of {
+		for _, v := range d.of[k] {
+			at[v] = NodeID(len(s.Nodes))
+			s.of[k] = append(s.of[k], at[v])
+			s.index = append(s.index, int32(len(s.of[k])-1))
+			s.Nodes = append(s.Nodes, v.Node)
+		}
+	}
+	for k := range d.of {
+		for _, v := range d.of[k] {
+			n := &s.Nodes[at[v]]
+			for _, e := range v.edges {
+				n.Links = append(n.Links, LinkID(len(s.Links)))
+				s.Links = append(s.Links, Link{From: at[v], To: at[e.to], Kind: e.kind, BW: units.GBps(e.bw)})
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,149 @@
+package topo
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+)
+
+// Host is one machine, or one multi-node NVLink domain, as NCCL sees it: one
+// System for every group of GPUs that P2P or SHM joins (usually one).
+type Host struct {
+	Spec    *Spec
+	Systems []*System
+	// SystemOf gives, by local rank, the index into Systems.
+	SystemOf []int
+	// GPUs lists, by local rank, where the GPU is and what it is.
+	GPUs []GPUInfo
+	// Nets lists the names of the nets by plugin index; MadeNets those of them
+	// that NIC fusion made.
+	Nets, MadeNets []string
+	// Fused is the tree the ranks agree on; Dump the one that
+	// NCCL_TOPO_DUMP_FILE would hold, with physical NICs (topo.cc:1343).
+	Fused, Dump *Element
+	// Whole is the machine before it was split, with the verdicts that split it;
+	// nil where there is only one System.
+	Whole *System
+}
+
+// NRanks counts the local ranks.
+func (h *Host) NRanks() int { return len(h.GPUs) }
+
+// System returns the System of a local rank.
+func (h *Host) System(local int) *System { return h.Systems[h.SystemOf[local]] }
+
+// ErrNoGPU tells that a topology has no GPU to run on.
+var ErrNoGPU = errors.New("the topology has no <gpu>; a file that names only PCI places must be filled in on the machine (NCCL_TOPO_DUMP_FILE)")
+
+// SplitHostsError tells that a Spec of several hosts was asked to be taken as
+// separate machines.
+type SplitHostsError struct{ Hosts int }
+
+// Error says what to do instead.
+func (e *SplitHostsError) Error() string {
+	return fmt.Sprintf("the topology holds %d hosts of one NVLink domain and NCCL_MNNVL_ENABLE=0 takes them apart; give each host's file by itself", e.Hosts)
+}
+
+// Build applies NCCL's rules to a Spec: what each local rank keeps of it, how
+// those trees are fused, NIC fusion, nodes, links and paths, and the split into
+// groups that can talk without the network (topo.cc:1416, paths.cc:641,
+// paths.cc:778). Errors are Errors with positions where the Spec is at fault.
+func Build(spec *Spec, p Params) (*Host, error) {
+	if spec == nil || spec.Root == nil {
+		return nil, ErrNoGPU
+	}
+	gpus := len(collect(spec.Root, "gpu", nil))
+	if gpus == 0 {
+		return nil, ErrNoGPU
+	}
+	views, err := hostViews(spec, &p, true)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{Spec: spec}
+	for i, v := range views {
+		h.MadeNets = append(h.MadeNets, v.made...)
+		if i == 0 {
+			h.Nets = v.nets
+		}
+	}
+	physical, err := hostViews(spec, &p, false)
+	if err != nil {
+		return nil, err
+	}
+	h.Dump = fuseHosts(physical)
+	h.Fused = adopt(fuseHosts(views))
+	d := assemble(h.Fused)
+	if len(d.errs) > 0 {
+		return nil, d.errs
+	}
+	if len(d.of[CPU]) == 0 || len(d.of[GPU]) == 0 {
+		return nil, ErrNoGPU
+	}
+	return h, h.split(d, &p)
+}
+
+// hostViews prepares every host of a Spec.
+func hostViews(spec *Spec, p *Params, fuse bool) ([]*hostView, error) {
+	roots := splitHosts(spec.Root)
+	if p.SplitHosts && len(roots) > 1 {
+		return nil, &SplitHostsError{len(roots)}
+	}
+	local := 0
+	for _, r := range roots {
+		n := len(collect(r, "gpu", nil))
+		if k := p.GPUs; k.Set {
+			n = min(n, k.Value)
+		}
+		local += n
+	}
+	needNet := p.NRanks > local
+	views := make([]*hostView, len(roots))
+	for i, r := range roots {
+		v, err := newHostView(r, p, needNet, fuse)
+		if err != nil {
+			return nil, err
+		}
+		views[i] = v
+	}
+	return views, nil
+}
+
+// split lays the paths, and makes a System of each group of GPUs that P2P or
+// SHM joins (paths.cc:778).
+func (h *Host) split(d *draft, p *Params) error {
+	whole := d.freeze(p)
+	h.GPUs = make([]GPUInfo, len(whole.of[GPU]))
+	h.SystemOf = make([]int, len(h.GPUs))
+	for _, n := range whole.of[GPU] {
+		g := whole.Nodes[n].GPU
+		h.GPUs[g.Rank] = *g
+	}
+	nRanks := p.NRanks
+	if nRanks == 0 {
+		nRanks = len(h.GPUs)
+	}
+	systems, err := complete(whole, &p.Access, nRanks)
+	if err != nil {
+		return err
+	}
+	h.Systems = systems
+	sort.SliceStable(h.Systems, func(i, j int) bool { return h.Systems[i].lowestRank() < h.Systems[j].lowestRank() })
+	for i, s := range h.Systems {
+		for _, n := range s.of[GPU] {
+			h.SystemOf[s.Nodes[n].GPU.Rank] = i
+		}
+	}
+	if len(systems) > 1 {
+		h.Whole = whole
+	}
+	return nil
+}
+
+func (s *System) lowestRank() int {
+	low := s.Nodes[s.of[GPU][0]].GPU.Rank
+	for _, n := range s.of[GPU] {
+		low = min(low, s.Nodes[n].GPU.Rank)
+	}
+	return low
+}

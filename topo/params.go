@@ -1,0 +1,85 @@
+package topo
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Params are the settings that change what NCCL believes a host to be and who
+// may talk to whom; unset means NCCL's default.
+type Params struct {
+	// NRanks counts the ranks of the whole communicator; 0 means those of this
+	// Spec alone.
+	NRanks int
+	GPUs   units.Opt[int] // use only this many lowest local ranks of each host
+
+	Access                                // who may use a path
+	NetDevs           NetDevsPolicy       // NCCL_NETDEVS_POLICY
+	MergeLevel        units.Opt[PathKind] // NCCL_NET_MERGE_LEVEL, see ParseMergeLevel
+	ForceMerge        string              // NCCL_NET_FORCE_MERGE: "mlx5_0,mlx5_1;mlx5_2,mlx5_3"
+	MergeNICsDisabled bool                // NCCL_IB_MERGE_NICS=0
+	IBHCA             string              // NCCL_IB_HCA: "mlx5_0", "^mlx5_1", "=mlx5_2:1"
+	// SplitHosts takes the hosts of a multi-host Spec as separate machines
+	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.
+	SplitHosts bool
+}
+
+// DefaultParams are NCCL's defaults.
+func DefaultParams() Params { return Params{Access: Access{PXNC2C: true, GDRC2C: true}} }
+
+// oldLevels are the levels by their numbers of NCCL 2.4 (paths.cc:221).
+var oldLevels = [...]PathKind{PathLOC, PathPIX, PathPXB, PathPHB, PathSYS, PathSYS}
+
+// ParseLevel reads NCCL_P2P_LEVEL or NCCL_NET_GDR_LEVEL: a path kind from LOC
+// to SYS, or an old number 0 to 5. Like NCCL it takes anything else as unset
+// (paths.cc:222).
+func ParseLevel(s string) units.Opt[PathKind] {
+	for k := PathLOC; k <= PathSYS; k++ {
+		if s == k.String() {
+			return units.Some(k)
+		}
+	}
+	if s == "" || s[0] < '0' || s[0] > '9' {
+		return units.Opt[PathKind]{}
+	}
+	n, _ := CInt(s)
+	return units.Some(oldLevels[min(max(n, 0), int64(len(oldLevels)-1))])
+}
+
+// PathPORT is the merge level of NICs that are ports of one card; NCCL gives it
+// NVL's number (topo.h:100).
+const PathPORT = PathNVL
+
+// ParseMergeLevel reads NCCL_NET_MERGE_LEVEL by prefix, and takes what it does
+// not know as LOC, which switches fusion off (topo.cc:1147).
+func ParseMergeLevel(s string) PathKind {
+	for _, l := range []struct {
+		name string
+		kind PathKind
+	}{{"LOC", PathLOC}, {"PORT", PathPORT}, {"PIX", PathPIX}, {"PXB", PathPXB}, {"P2C", PathP2C}, {"PXN", PathPXN}, {"PHB", PathPHB}, {"SYS", PathSYS}} {
+		if strings.HasPrefix(s, l.name) {
+			return l.kind
+		}
+	}
+	return PathLOC
+}
+
+// ParseNetDevsPolicy reads NCCL_NETDEVS_POLICY; like NCCL it takes what it does
+// not know as AUTO, and says so in ok (topo.cc:1602).
+func ParseNetDevsPolicy(s string) (p NetDevsPolicy, ok bool) {
+	u := strings.ToUpper(s)
+	switch {
+	case u == "AUTO":
+		return NetDevsPolicy{}, true
+	case u == "ALL":
+		return NetDevsPolicy{Mode: NetDevsAll}, true
+	case strings.HasPrefix(u, "MAX:"):
+		var n int
+		if _, err := fmt.Sscanf(u[4:], "%d", &n); err == nil && n > 0 {
+			return NetDevsPolicy{Mode: NetDevsMax, Max: n}, true
+		}
+	}
+	return NetDevsPolicy{}, false
+}

@@ -1,0 +1,74 @@
+package topo
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error is one thing wrong with a declared topology, with its place and what
+// to write instead.
+type Error struct {
+	Pos     Origin
+	Path    string // "system/cpu[0]/pci[1]"
+	Attr    string // attribute with its value, or empty
+	Problem string // what is wrong
+	Hint    string // what to write instead
+}
+
+// Error prints "file:line:col: path: attr: problem; hint".
+func (e *Error) Error() string {
+	var b strings.Builder
+	if s := e.Pos.String(); s != "" {
+		b.WriteString(s + ": ")
+	}
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
+	}
+	if e.Attr != "" {
+		b.WriteString(e.Attr + ": ")
+	}
+	b.WriteString(e.Problem)
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+// maxShown is how many problems of one file are printed.
+const maxShown = 10
+
+// Errors is every problem of one topology.
+type Errors []*Error
+
+// Error prints one problem per line, the first ten.
+func (es Errors) Error() string {
+	var b strings.Builder
+	for i, e := range es {
+		if i == maxShown {
+			fmt.Fprintf(&b, "\nand %d more", len(es)-maxShown)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(e.Error())
+	}
+	return b.String()
+}
+
+// Unwrap gives the single problems to errors.As.
+func (es Errors) Unwrap() []error {
+	out := make([]error, len(es))
+	for i, e := range es {
+		out[i] = e
+	}
+	return out
+}
+
+// Or returns es as an error, nil when it is empty.
+func (es Errors) Or() error {
+	if len(es) == 0 {
+		return nil
+	}
+	return es
+}

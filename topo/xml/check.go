@@ -1,0 +1,205 @@
+package topoxml
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/topo"
+)
+
+// NCCL's parser limits (xml.h:17-19, topo.h:226).
+const (
+	ncclElements = 256
+	ncclAttrs    = 16
+	ncclChildren = 128
+	ncclChars    = 255
+)
+
+// valueKind is the type of an attribute's value.
+type valueKind uint8
+
+const (
+	text valueKind = iota
+	integer
+	integerOrEmpty // NCCL itself writes "" where sysfs is silent
+	hexadecimal
+	decimal
+	busID
+)
+
+// known lists what NCCL reads of every element (topo.cc:356-690), and what it
+// writes in dumps.
+var known = map[string]map[string]valueKind{
+	"system": {"version": integer, "name": text},
+	"cpu": {"numaid": integer, "host_hash": hexadecimal, "affinity": text, "arch": text, "vendor": text,
+		"familyid": integer, "modelid": integer},
+	"pci": {"busid": busID, "class": text, "vendor": integer, "device": integer, "subsystem_vendor": integer,
+		"subsystem_device": integer, "link_speed": text, "link_width": integerOrEmpty},
+	"gpu":     {"dev": integer, "sm": integer, "rank": integer, "gdr": integer, "mlopart": integer, "name": text},
+	"nvlink":  {"target": busID, "count": integer, "tclass": text},
+	"c2c":     {"bw": integer, "count": integer},
+	"pcilink": {"target": busID},
+	"nic":     {},
+	"net": {"name": text, "dev": integer, "latency": decimal, "speed": integer, "port": integer, "guid": hexadecimal,
+		"maxconn": integer, "gdr": integer, "coll": integer, "keep": integer},
+}
+
+// inside lists where an element has a meaning; NCCL skips it, with all below
+// it, anywhere else (xml.cc:326-377).
+var inside = map[string][]string{
+	"cpu": {"system"}, "pci": {"cpu", "pci"}, "gpu": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"},
+	"nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"},
+}
+
+// required lists what NCCL cannot go on without and this program has no source
+// for either.
+var required = map[string][]string{"system": {"version"}, "cpu": {"numaid"}, "pci": {"busid"}}
+
+type checker struct {
+	spec *topo.Spec
+	errs Errors
+}
+
+func (c *checker) fail(e *topo.Element, above []*topo.Element, attr, problem, hint string) {
+	c.errs = append(c.errs, complaint(e, above, attr, problem, hint))
+}
+
+func (c *checker) warn(e *topo.Element, above []*topo.Element, attr, problem, hint string) {
+	c.spec.Warnings = append(c.spec.Warnings, complaint(e, above, attr, problem, hint))
+}
+
+func complaint(e *topo.Element, above []*topo.Element, attr, problem, hint string) *Error {
+	out := &Error{Pos: e.AttrOrigin(attr), Path: topo.PathOf(e, above), Problem: problem, Hint: hint}
+	if v, ok := e.Get(attr); ok {
+		out.Attr = fmt.Sprintf("%s=%q", attr, v)
+	} else {
+		out.Attr = attr
+	}
+	return out
+}
+
+func (c *checker) run(marks []mark, data []byte, name string) {
+	count := 0
+	c.visit(c.spec.Root, nil, &count)
+	if count > ncclElements {
+		c.warn(c.spec.Root, nil, "", fmt.Sprintf("%d elements, NCCL 2.28.9 reads at most %d and fails", count, ncclElements), "remove what the ranks do not use")
+	}
+	for _, m := range marks {
+		if at := strings.IndexAny(m.raw, "\n\t\r"); at >= 0 {
+			c.spec.Warnings = append(c.spec.Warnings, &Error{Pos: advance(m.pos, m.raw[:at]), Path: m.name,
+				Problem: "a line end or tab inside a tag: NCCL's parser fails on it", Hint: "put one blank between attributes"})
+		} else if strings.Contains(m.raw, "  ") {
+			c.spec.Warnings = append(c.spec.Warnings, &Error{Pos: advance(m.pos, m.raw[:strings.Index(m.raw, "  ")]), Path: m.name,
+				Problem: "two blanks inside a tag: NCCL's parser fails on it", Hint: "put one blank between attributes"})
+		}
+	}
+	if strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), 64)]), " \n\r\ufeff"), "<?") {
+		c.spec.Warnings = append(c.spec.Warnings, &Error{Pos: topo.Origin{File: name, Line: 1, Col: 1}, Problem: "an XML declaration: NCCL's parser fails on it", Hint: "start with <system>"})
+	}
+}
+
+// visit checks e and what is below it; an element that NCCL skips is not
+// looked into.
+func (c *checker) visit(e *topo.Element, above []*topo.Element, count *int) {
+	attrs, ok := known[e.Name]
+	if !ok || !rightPlace(e, above) {
+		c.warn(e, above, "", "NCCL skips this element and all inside it", "see NCCL_TOPO_DUMP_FILE for what may stand here")
+		return
+	}
+	*count++
+	if len(e.Attrs) > ncclAttrs {
+		c.warn(e, above, "", fmt.Sprintf("%d attributes, NCCL reads %d", len(e.Attrs), ncclAttrs), "remove those that NCCL does not know")
+	}
+	if len(e.Children) > ncclChildren {
+		c.warn(e, above, "", fmt.Sprintf("%d children, NCCL fails with more than %d", len(e.Children), ncclChildren), "put some below another <pci>")
+	}
+	for _, name := range required[e.Name] {
+		if _, ok := e.Get(name); !ok {
+			c.fail(e, above, name, "is missing", fmt.Sprintf("write <%s %s=\"...\"", e.Name, name))
+		}
+	}
+	for _, a := range e.Attrs {
+		c.value(e, above, a, attrs)
+	}
+	if e.Name == "system" {
+		if v, ok := e.Get("version"); ok && e.Int("version", 0) != 1 {
+			if _, whole := topo.CInt(v); whole {
+				c.fail(e, above, "version", "only version 1 is known, to NCCL as well", `write version="1" if the file is NCCL's`)
+			}
+		}
+	}
+	above = append(above[:len(above):len(above)], e)
+	for _, s := range e.Children {
+		c.visit(s, above, count)
+	}
+}
+
+func rightPlace(e *topo.Element, above []*topo.Element) bool {
+	if e.Name == "system" {
+		return len(above) == 0
+	}
+	if len(above) == 0 {
+		return false
+	}
+	for _, p := range inside[e.Name] {
+		if above[len(above)-1].Name == p {
+			return true
+		}
+	}
+	return false
+}
+
+// value checks one attribute.
+func (c *checker) value(e *topo.Element, above []*topo.Element, a topo.Attr, attrs map[string]valueKind) {
+	kind, ok := attrs[a.Name]
+	if !ok {
+		if a.Name != "keep" {
+			c.warn(e, above, a.Name, "NCCL does not know this attribute", "it is kept and has no effect")
+		}
+		return
+	}
+	if len(a.Value) > ncclChars {
+		c.warn(e, above, a.Name, fmt.Sprintf("longer than the %d characters NCCL reads", ncclChars), "shorten it")
+	}
+	if strings.ContainsAny(a.Value, "&<>\"\n") {
+		c.warn(e, above, a.Name, "NCCL does not decode XML entities", "use plain characters")
+	}
+	switch kind {
+	case integerOrEmpty:
+		if a.Value == "" {
+			return
+		}
+		fallthrough
+	case integer:
+		if _, whole := topo.CInt(a.Value); !whole {
+			c.fail(e, above, a.Name, "not an integer", "write "+suggestInt(a.Value))
+		}
+	case hexadecimal:
+		h := strings.TrimPrefix(strings.TrimPrefix(a.Value, "0x"), "0X")
+		if _, err := strconv.ParseUint(h, 16, 64); err != nil {
+			c.fail(e, above, a.Name, "not a hexadecimal number of 64 bits", "write for example 0x1a2b3c4d")
+		}
+	case decimal:
+		if _, err := strconv.ParseFloat(a.Value, 32); err != nil {
+			c.fail(e, above, a.Name, "not a number", "write for example 0")
+		}
+	case busID:
+		if a.Value == "" || strings.Trim(a.Value, "0123456789abcdefABCDEF:.") != "" {
+			c.fail(e, above, a.Name, "not a PCI address", "write for example 0000:1b:00.0")
+		}
+	}
+}
+
+// suggestInt finds the number that was perhaps meant.
+func suggestInt(s string) string {
+	i := strings.IndexFunc(s, func(r rune) bool { return r >= '0' && r <= '9' })
+	if i < 0 {
+		return "a number"
+	}
+	j := i
+	for j < len(s) && s[j] >= '0' && s[j] <= '9' {
+		j++
+	}
+	return s[i:j]
+}
