@@ -78,7 +78,7 @@ type engine struct {
 	double     rate // of intra, for the head of an NVLS channel
 	used       []uint64
 	stack      []int32 // GPUs to try next, of all depths
-	ranked     []candidate
+	ranked     []rankedGPU
 	preference [][]candidate // by gpu*(nets+1)+net+1
 }
 
@@ -104,7 +104,7 @@ func newEngine(sys *topo.System, p Params) (*engine, error) {
 		perHost: p.RailPerHost.Or(false),
 		cur:     newTrial(len(gpus)),
 		best:    newTrial(len(gpus)),
-		ranked:  make([]candidate, 0, len(gpus)),
+		ranked:  make([]rankedGPU, 0, len(gpus)),
 	}
 	m := routeMaker{sys: sys}
 	e.gpuGPU = m.table(gpus, gpus)

@@ -2,15 +2,37 @@ package search
 
 import "slices"
 
-// candidate is a GPU to try next with what speaks for it (search.cc:183);
-// bandwidths are whole GB/s there.
+// candidate is a GPU to try next. The list it stands in is sorted by nearness
+// to the net, then to the present GPU; intra numbers the classes of the latter.
 type candidate struct {
-	gpu                int32
-	away               int32 // places after the present GPU
+	gpu, netBW, intra int32
+}
+
+// rankedGPU is a candidate with what is left of its uplink, in whole GB/s.
+type rankedGPU struct {
+	gpu, netBW, uplink int32
+}
+
+// nearness is what speaks for a candidate and does not change during a search
+// (search.cc:183); bandwidths are whole GB/s there.
+type nearness struct {
+	gpu, away          int32 // away: places after the present GPU
 	netBW, netHops     int32
 	intraBW, intraHops int32
-	uplink             int32
-	_                  int32
+}
+
+func (a nearness) compare(b nearness) int {
+	switch {
+	case a.netBW != b.netBW:
+		return int(b.netBW - a.netBW)
+	case a.netHops != b.netHops:
+		return int(a.netHops - b.netHops)
+	case a.intraBW != b.intraBW:
+		return int(b.intraBW - a.intraBW)
+	case a.intraHops != b.intraHops:
+		return int(a.intraHops - b.intraHops)
+	}
+	return int(a.away - b.away)
 }
 
 // candidates lists the GPUs that g reaches, in the order NCCL would try them
@@ -20,35 +42,32 @@ func (e *engine) candidates(g, net int) []candidate {
 	if *at != nil {
 		return *at
 	}
-	list := make([]candidate, 0, e.gpus-1)
+	list := make([]nearness, 0, e.gpus-1)
 	for i := 1; i < e.gpus; i++ {
 		to := (g + i) % e.gpus
 		r := e.gpuGPU.at(g, to)
 		if len(r.hops) == 0 {
 			continue
 		}
-		c := candidate{gpu: int32(to), away: int32(i), intraBW: int32(r.bw), intraHops: int32(len(r.hops))}
+		c := nearness{gpu: int32(to), away: int32(i), intraBW: int32(r.bw), intraHops: int32(len(r.hops))}
 		if net >= 0 {
 			n := e.netGPU.at(net, to)
 			c.netBW, c.netHops = int32(n.bw), int32(len(n.hops))
 		}
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b candidate) int {
-		switch {
-		case a.netBW != b.netBW:
-			return int(b.netBW - a.netBW)
-		case a.netHops != b.netHops:
-			return int(a.netHops - b.netHops)
-		case a.intraBW != b.intraBW:
-			return int(b.intraBW - a.intraBW)
-		case a.intraHops != b.intraHops:
-			return int(a.intraHops - b.intraHops)
+	slices.SortFunc(list, nearness.compare)
+	out := make([]candidate, len(list))
+	classes := map[[2]int32]int32{}
+	for i, c := range list {
+		class := [2]int32{c.intraBW, c.intraHops}
+		if _, ok := classes[class]; !ok {
+			classes[class] = int32(len(classes))
 		}
-		return int(a.away - b.away)
-	})
-	*at = list
-	return list
+		out[i] = candidate{c.gpu, c.netBW, classes[class]}
+	}
+	*at = out
+	return out
 }
 
 // netWeight says how the way back to the net weighs in the choice of a GPU.
@@ -67,29 +86,31 @@ func (e *engine) pushNext(g int, w netWeight) int {
 		return e.pushNeighbours(g)
 	}
 	flag := uint64(1) << e.cur.nChannels
-	net := -1
-	if w != netIgnored {
-		net = int(e.cur.in[e.cur.nChannels])
+	if w == netIgnored {
+		base := len(e.stack)
+		for _, c := range e.candidates(g, -1) {
+			if e.used[c.gpu]&flag == 0 {
+				e.stack = append(e.stack, c.gpu)
+			}
+		}
+		return len(e.stack) - base
 	}
 	ranked := e.ranked[:0]
-	sameIntra := true
-	for _, c := range e.candidates(g, net) {
+	class, sameIntra := int32(-1), true
+	for _, c := range e.candidates(g, int(e.cur.in[e.cur.nChannels])) {
 		if e.used[c.gpu]&flag != 0 {
 			continue
 		}
-		if net >= 0 {
-			c.uplink = e.uplinkGBps(c.gpu)
-		}
-		if len(ranked) > 0 && (c.intraBW != ranked[0].intraBW || c.intraHops != ranked[0].intraHops) {
-			sameIntra = false
-		}
-		at := len(ranked)
-		ranked = append(ranked, c)
+		sameIntra = sameIntra && (class < 0 || class == c.intra)
+		class = c.intra
 		// Free uplinks come right after nearness to the net.
-		for ; at > 0 && ranked[at-1].netBW == c.netBW && ranked[at-1].uplink < c.uplink; at-- {
+		free := e.uplinkGBps(c.gpu)
+		at := len(ranked)
+		ranked = ranked[:at+1]
+		for ; at > 0 && ranked[at-1].uplink < free && ranked[at-1].netBW == c.netBW; at-- {
 			ranked[at] = ranked[at-1]
 		}
-		ranked[at] = c
+		ranked[at] = rankedGPU{c.gpu, c.netBW, free}
 	}
 	for i := range ranked {
 		if w == netLater && sameIntra {
