@@ -5,7 +5,7 @@ import "github.com/simccl/simccl/topo"
 // round3 rounds to thousandths as NCCL does after every change of a link
 // (search.cc:74): half away from zero, in float32.
 func round3(v float32) float32 {
-	v *= 1000
+	v = float32(v * 1000) // converted: not to be fused with the difference below
 	if v < 1<<23 && v > -(1<<23) {
 		whole := float32(int32(v))
 		switch d := v - whole; {
@@ -146,9 +146,9 @@ func (e *engine) takeMilli(r *route, q *rate) int {
 // takeExact is takeMilli in NCCL's own arithmetic (search.cc:76); sign -1 gives
 // back.
 func (e *engine) takeExact(r *route, q *rate, n int, sign float32) int {
-	bw, pci := sign*q.bw, sign*q.bw
+	bw, pci := float32(sign*q.bw), float32(sign*q.bw)
 	if r.surcharge {
-		pci = sign * q.pci
+		pci = float32(sign * q.pci)
 	}
 	for i := range r.hops[:n] {
 		h := &r.hops[i]
