@@ -96,3 +96,72 @@ func TestSegmentsExhaustive(t *testing.T) {
 		}
 	}
 }
+
+// TestDeriveEndsAtTheModel: what Derive tells is what the model computed, for
+// every cell of every golden.
+func TestDeriveEndsAtTheModel(t *testing.T) {
+	for _, path := range goldenFiles(t) {
+		d := loadDoc(t, path)
+		m, err := tuning.New(d.input(), d.params(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f := coll.Func(0); f < coll.NumCollFuncs; f++ {
+			for _, a := range coll.Algorithms() {
+				for _, p := range coll.Protocols() {
+					steps := m.Derive(f, a, p)
+					raw := m.Raw[f][a][p]
+					if (len(steps) == 0) != (raw == 0) || len(steps) > 0 && steps[len(steps)-1].GBps != raw {
+						t.Fatalf("%s: %s %s %s: %v, the model has %g", filepath.Base(path), f, a, p, steps, raw)
+					}
+					n := len(steps)
+					if n > 1 && strings.HasPrefix(steps[n-1].What, "bytes of") && !near32(steps[n-2].GBps*ratio(f, a, d.NRanks), raw) {
+						t.Fatalf("%s: %s %s %s: the last step hides a difference: %v", filepath.Base(path), f, a, p, steps)
+					}
+				}
+			}
+		}
+	}
+}
+
+// ratio is the bytes of an operation per byte on the bus (tuning.cc:345).
+func ratio(f coll.Func, a coll.Algorithm, ranks int) float32 {
+	switch {
+	case a != coll.Ring && a != coll.NVLS && a != coll.NVLSTree:
+		return .5
+	case f == coll.AllReduce:
+		return float32(ranks) / float32(2*(ranks-1))
+	case f == coll.AllGather || f == coll.ReduceScatter:
+		return float32(ranks) / float32(ranks-1)
+	}
+	return 1
+}
+
+func near32(a, b float32) bool { return a-b <= 1e-6*b && b-a <= 1e-6*b }
+
+// TestEveryOffCellHasAReason: a cell that cannot be taken says why, and one
+// that can does not.
+func TestEveryOffCellHasAReason(t *testing.T) {
+	for _, path := range goldenFiles(t) {
+		d := loadDoc(t, path)
+		if d.NRanks == 1 {
+			continue
+		}
+		m, err := tuning.New(d.input(), d.params(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f := coll.Func(0); f < coll.NumCollFuncs; f++ {
+			o := tuning.Op{Func: f, Count: 1, Type: coll.Float32}
+			c, _ := m.Choose(o)
+			for a := range c.Times {
+				for p, v := range c.Times[a] {
+					why := m.WhyOff(o, coll.Algorithm(a), coll.Protocol(p))
+					if (v < 0) != (len(why) > 0) {
+						t.Fatalf("%s: %s %v %v: time %g, reasons %v", filepath.Base(path), f, coll.Algorithm(a), coll.Protocol(p), v, why)
+					}
+				}
+			}
+		}
+	}
+}

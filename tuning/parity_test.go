@@ -73,8 +73,14 @@ type doc struct {
 	} `json:"selection"`
 }
 
+// docs keeps what was read: several tests walk all goldens.
+var docs = map[string]*doc{}
+
 func loadDoc(t testing.TB, path string) *doc {
 	t.Helper()
+	if d := docs[path]; d != nil {
+		return d
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +94,7 @@ func loadDoc(t testing.TB, path string) *doc {
 	if err := json.NewDecoder(z).Decode(d); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	docs[path] = d
 	return d
 }
 
