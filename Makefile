@@ -28,9 +28,8 @@ race: ## the short tests under the race detector
 
 .PHONY: lint
 lint: fmt-check ## gofmt, vet, staticcheck, and the rules of the house
-	$(GO) vet ./...
-	$(TOOL) staticcheck ./...
-	$(GO) run ./internal/cmd/houselint .
+	@bad=0; for check in "$(GO) vet ./..." "$(TOOL) staticcheck ./..." "$(GO) run ./internal/cmd/houselint ."; do \
+		echo "$$check"; $$check || bad=1; done; exit $$bad
 
 .PHONY: fmt-check
 fmt-check:
