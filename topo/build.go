@@ -147,3 +147,25 @@ func (s *System) lowestRank() int {
 	}
 	return low
 }
+
+// CountGPUs counts the ranks that Build would give a Spec.
+func CountGPUs(spec *Spec, p *Params) (int, error) {
+	if spec == nil || spec.Root == nil {
+		return 0, ErrNoGPU
+	}
+	total := 0
+	for _, r := range splitHosts(spec.Root) {
+		n := len(collect(r, "gpu", nil))
+		if k := p.GPUs; k.Set {
+			if k.Value < 1 || k.Value > n {
+				return 0, &TooManyGPUsError{Asked: k.Value, Found: n}
+			}
+			n = k.Value
+		}
+		total += n
+	}
+	if total == 0 {
+		return 0, ErrNoGPU
+	}
+	return total, nil
+}

@@ -1,0 +1,167 @@
+// Package fabric joins hosts into a cluster: which rank is which GPU of which
+// host, which ports the hosts have, and the network between the ports. It is
+// pure. Hosts that come from the same topology share one built topo.Host, so a
+// cluster of thousands costs no more than one of a few.
+//
+// Its NCCL counterpart is what bootstrap and the all-gathers of init.cc find
+// out: ranks in order of hosts, local ranks by device number.
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
+)
+
+// Member is a kind of host and how many of it stand in a row.
+type Member struct {
+	Spec  *topo.Spec
+	Count int
+}
+
+// Class is a kind of host, built once.
+type Class struct {
+	Spec  *topo.Spec
+	Host  *topo.Host
+	Count int
+	gpus  []topo.NodeID // by local rank, in the rank's own System
+}
+
+// Cluster is all hosts of a communicator. It is immutable.
+type Cluster struct {
+	Classes []Class
+	class   []int32 // host → class
+	first   []int32 // host → its first rank; one more at the end
+	ports   []int32 // host → its first port; one more at the end
+}
+
+// Place is where a rank is.
+type Place struct {
+	Host   int // index of the host in the cluster
+	Local  int // local rank on it
+	Class  *Class
+	System *topo.System // the part of the host that the rank's GPU is in
+	GPU    topo.NodeID  // in System
+}
+
+// PortID names a net of a host, dense over the cluster: the network ends there.
+type PortID int32
+
+// Port is one end of the network.
+type Port struct {
+	Host int
+	Net  int // index among System.Of(topo.NET) of every System of the host
+	BW   units.GBps
+}
+
+// ErrNoHosts tells that a cluster has no member.
+var ErrNoHosts = errors.New("a cluster needs at least one host")
+
+// NewUniform is a cluster of n equal hosts.
+func NewUniform(spec *topo.Spec, n int, p topo.Params) (*Cluster, error) {
+	return New([]Member{{Spec: spec, Count: n}}, p)
+}
+
+// New builds every member once, for a communicator over all GPUs of all hosts
+// (or the p.GPUs lowest of each), ranks numbered host by host. p.NRanks is
+// replaced by their number.
+func New(members []Member, p topo.Params) (*Cluster, error) {
+	total := 0
+	for _, m := range members {
+		if m.Count < 0 {
+			return nil, fmt.Errorf("%d hosts of %s: a number of hosts is at least 0", m.Count, m.Spec.Name)
+		}
+		n, err := topo.CountGPUs(m.Spec, &p)
+		if err != nil {
+			return nil, err
+		}
+		total += n * m.Count
+	}
+	if total == 0 {
+		return nil, ErrNoHosts
+	}
+	p.NRanks = total
+	c := &Cluster{first: []int32{0}, ports: []int32{0}}
+	for _, m := range members {
+		if m.Count == 0 {
+			continue
+		}
+		k, err := c.addClass(m, p)
+		if err != nil {
+			return nil, err
+		}
+		for range m.Count {
+			h := c.Classes[k].Host
+			c.class = append(c.class, int32(k))
+			c.first = append(c.first, c.first[len(c.first)-1]+int32(h.NRanks()))
+			c.ports = append(c.ports, c.ports[len(c.ports)-1]+int32(len(h.Systems[0].Of(topo.NET))))
+		}
+	}
+	return c, nil
+}
+
+// addClass builds a member, or finds the class of the same Spec.
+func (c *Cluster) addClass(m Member, p topo.Params) (int, error) {
+	for k := range c.Classes {
+		if c.Classes[k].Spec == m.Spec {
+			c.Classes[k].Count += m.Count
+			return k, nil
+		}
+	}
+	h, err := topo.Build(m.Spec, p)
+	if err != nil {
+		return 0, err
+	}
+	k := Class{Spec: m.Spec, Host: h, Count: m.Count, gpus: make([]topo.NodeID, h.NRanks())}
+	for _, s := range h.Systems {
+		for _, n := range s.Of(topo.GPU) {
+			k.gpus[s.Nodes[n].GPU.Rank] = n
+		}
+	}
+	c.Classes = append(c.Classes, k)
+	return len(c.Classes) - 1, nil
+}
+
+// NHosts counts hosts; a multi-node NVLink domain from one file is one host.
+func (c *Cluster) NHosts() int { return len(c.class) }
+
+// NRanks counts ranks.
+func (c *Cluster) NRanks() int { return int(c.first[len(c.first)-1]) }
+
+// Host returns a host of the cluster; equal hosts are the same value.
+func (c *Cluster) Host(i int) *topo.Host { return c.Classes[c.class[i]].Host }
+
+// ClassOf returns the index of a host's class.
+func (c *Cluster) ClassOf(host int) int { return int(c.class[host]) }
+
+// HostName is how a simulated host is called: node0, node1, …
+func (c *Cluster) HostName(host int) string { return fmt.Sprintf("node%d", host) }
+
+// Rank numbers a local rank of a host.
+func (c *Cluster) Rank(host, local int) int { return int(c.first[host]) + local }
+
+// Locate finds a rank.
+func (c *Cluster) Locate(rank int) Place {
+	host := sort.Search(len(c.class), func(h int) bool { return int(c.first[h+1]) > rank })
+	k := &c.Classes[c.class[host]]
+	local := rank - int(c.first[host])
+	return Place{Host: host, Local: local, Class: k, System: k.Host.System(local), GPU: k.gpus[local]}
+}
+
+// NPorts counts the ports of all hosts.
+func (c *Cluster) NPorts() int { return int(c.ports[len(c.ports)-1]) }
+
+// PortOf names the port of a host's net, by the net's index among its
+// Systems' NET nodes.
+func (c *Cluster) PortOf(host, net int) PortID { return PortID(int(c.ports[host]) + net) }
+
+// Port describes a port.
+func (c *Cluster) Port(id PortID) Port {
+	host := sort.Search(len(c.class), func(h int) bool { return c.ports[h+1] > int32(id) })
+	net := int(id) - int(c.ports[host])
+	s := c.Host(host).Systems[0]
+	return Port{Host: host, Net: net, BW: s.Nodes[s.Of(topo.NET)[net]].Net.BW}
+}
