@@ -27,8 +27,5 @@ func newPlan(a *app) *cobra.Command {
 func newCheck(a *app) *cobra.Command {
 	return stub(a, "check DIR", "Compare decisions with stored ones", "the communicator")
 }
-func newEnv(a *app) *cobra.Command {
-	return stub(a, "env", "Print settings and origins", "the configuration")
-}
 func newBench(a *app) *cobra.Command  { return stub(a, "bench", "Run on hardware", "the hardware runs") }
 func newReport(a *app) *cobra.Command { return stub(a, "report", "Write an HTML report", "the report") }

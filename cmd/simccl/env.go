@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/simccl/simccl/config"
+	"github.com/spf13/cobra"
+)
+
+// config reads the settings and tells what a user should know of them.
+func (a *app) config() (*config.Config, error) {
+	s := config.Sources{Flags: a.env, Environ: a.environ, NoEnv: a.noEnv, ReadFile: os.ReadFile}
+	if home, err := os.UserHomeDir(); err == nil {
+		s.Home = home
+	}
+	c, warnings, err := config.Load(s)
+	for _, w := range warnings {
+		fmt.Fprintf(a.err, "simccl: warning: %s\n", w)
+	}
+	var bad *config.Error
+	if errors.As(err, &bad) {
+		return nil, &statusError{code: exitUsage, err: err}
+	}
+	return c, err
+}
+
+func newEnv(a *app) *cobra.Command {
+	all := false
+	c := &cobra.Command{Use: "env", Short: "Print settings, where they come from, and what they do here",
+		Long: `env lists the NCCL_* variables that are set, by --env, the environment or NCCL's
+configuration files, with their effect here or the reason why they have none;
+--all lists every variable that NCCL 2.28.9 reads.`,
+		Example: `  simccl env --env NCCL_ALGO=Ring
+  simccl env --all --no-env`,
+		Args: exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			c, err := a.config()
+			if err != nil {
+				return err
+			}
+			rows := config.EnvRows(c, config.Facts{}, all)
+			if a.json {
+				if rows == nil {
+					rows = []config.EnvRow{}
+				}
+				return a.printJSON(rows)
+			}
+			_, err = fmt.Fprint(a.out, config.EnvText(rows))
+			return err
+		}}
+	c.Flags().BoolVar(&all, "all", false, "list every variable that NCCL reads")
+	return c
+}
+
+// printJSON prints one document, indented.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	return enc.Encode(v)
+}
