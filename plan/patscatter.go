@@ -59,7 +59,7 @@ func (c *Cursor) emitScatter(op *Op, t *patStep) {
 		dst = output(t.out * c.es)
 		if s.local >= t.out+s.nelem {
 			do |= Accum
-			src = dst
+			src = Ref{}
 		}
 		s.local = max(s.local, t.out+s.nelem)
 		if t.recvDim >= 0 {

@@ -97,3 +97,32 @@ type Op struct {
 	RecvOff, SendOff     units.Bytes
 	RecvAhead, SendAhead int32
 }
+
+var doNames = [...]string{"recv", "reduce", "copy", "send", "post", "holdrecv", "holdsend", "accum"}
+
+// String lists the bits in NCCL's order of words, as recv+reduce+send.
+func (d Do) String() string {
+	s := ""
+	for i, name := range doNames {
+		if d&(1<<i) != 0 {
+			if s != "" {
+				s += "+"
+			}
+			s += name
+		}
+	}
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+var bufferNames = [...]string{"-", "in", "out"}
+
+// String is the word of plan text.
+func (b Buffer) String() string {
+	if int(b) < len(bufferNames) {
+		return bufferNames[b]
+	}
+	return "?"
+}

@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"math/bits"
+
+	"pgregory.net/rapid"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/units"
+)
+
+// shape is what a random communicator is made from.
+type shape struct {
+	perNode, nodes, channels int
+}
+
+// randomComm builds a communicator whose rings and trees are arbitrary: plans
+// must be right on any that connect could hand them.
+func randomComm(t *rapid.T, s shape) *connect.Comm {
+	n := s.perNode * s.nodes
+	pow2 := 1 << bits.Len(uint(s.channels-1))
+	c := &connect.Comm{
+		NRanks: n, NNodes: s.nodes, NChannels: s.channels, CollChannels: s.channels,
+		NVLSChannels: s.channels, NVLSChunkSize: 131072,
+		P2PChannels: pow2, P2PChannelsPerPeer: 1 << rapid.IntRange(0, bits.Len(uint(pow2))-1).Draw(t, "perPeerLog"),
+		P2PChunkSize: units.Bytes(128 << 10 << rapid.IntRange(0, 2).Draw(t, "p2pChunkLog")),
+		BuffSizes:    [3]units.Bytes{524288, 4915200, 4194304},
+	}
+	if rapid.IntRange(0, 3).Draw(t, "smallBuffers") == 0 {
+		c.BuffSizes = [3]units.Bytes{65536, 614400, 65536}
+	}
+	c.NodeRanks = make([][]int32, s.nodes)
+	for r := range n {
+		c.NodeOf = append(c.NodeOf, int32(r/s.perNode))
+		c.LocalRank = append(c.LocalRank, int32(r%s.perNode))
+		c.NodeRanks[r/s.perNode] = append(c.NodeRanks[r/s.perNode], int32(r))
+	}
+	c.RouteOf = func(src, dst int32, _ int, _ connect.RouteKind) connect.Route {
+		if c.NodeOf[src] != c.NodeOf[dst] {
+			return connect.Route{Transport: connect.NET}
+		}
+		return connect.Route{Transport: connect.P2P}
+	}
+	for range s.channels {
+		c.Channels = append(c.Channels, randomChannel(t, n))
+		c.NVLS = append(c.NVLS, randomNVLS(t, c, s))
+	}
+	return c
+}
+
+func randomChannel(t *rapid.T, n int) connect.Channel {
+	order := rapid.Permutation(upTo(n)).Draw(t, "ring")
+	zero := 0
+	for i, r := range order {
+		if r == 0 {
+			zero = i
+		}
+	}
+	ch := connect.Channel{Ring: make([]connect.RingLinks, n), Tree: make([]connect.TreeLinks, n)}
+	for i := range n {
+		ch.Order = append(ch.Order, order[(zero+i)%n])
+	}
+	for i, r := range ch.Order {
+		ch.Ring[r] = connect.RingLinks{Prev: ch.Order[(i+n-1)%n], Next: ch.Order[(i+1)%n]}
+	}
+	joined := rapid.Permutation(upTo(n)).Draw(t, "tree")
+	kids := make([]int, n)
+	for i, r := range joined {
+		ch.Tree[r] = connect.TreeLinks{Up: -1, Down: [3]int32{-1, -1, -1}}
+		if i == 0 {
+			continue
+		}
+		up := joined[rapid.IntRange(0, i-1).Draw(t, "parent")]
+		for full(up, joined[0], kids[up]) {
+			up = joined[(position(joined, up)+1)%i]
+		}
+		ch.Tree[r].Up = up
+		ch.Tree[up].Down[kids[up]] = r
+		kids[up]++
+	}
+	return ch
+}
+
+func full(r, root int32, kids int) bool {
+	return kids == treeArity || (r == root && kids == treeArityTop)
+}
+
+func position(list []int32, x int32) int {
+	for i, v := range list {
+		if v == x {
+			return i
+		}
+	}
+	return -1
+}
+
+func upTo(n int) []int32 {
+	s := make([]int32, n)
+	for i := range s {
+		s[i] = int32(i)
+	}
+	return s
+}
+
+// randomNVLS makes some or all ranks of a node heads, and a tree of nodes.
+func randomNVLS(t *rapid.T, c *connect.Comm, s shape) connect.NVLSChannel {
+	n, heads := c.NRanks, s.perNode
+	if s.nodes > 1 {
+		heads = 1 + (c.NChannels+s.perNode)%s.perNode // equal on all channels
+	}
+	v := connect.NVLSChannel{TreeUp: make([]int32, n), TreeDown: make([][3]int32, n), HeadIndex: make([]int32, n)}
+	for r := range n {
+		local := r % s.perNode
+		v.HeadIndex[r] = -1
+		v.TreeUp[r], v.TreeDown[r] = -1, [3]int32{-1, -1, -1}
+		if local >= heads {
+			continue
+		}
+		v.HeadIndex[r] = int32(local)
+		v.TreeDown[r][0] = int32(n + 1 + local)
+		if r < s.perNode {
+			v.Heads = append(v.Heads, int32(r))
+		}
+	}
+	kids := make([]int, s.nodes)
+	for node := 1; node < s.nodes; node++ {
+		up := rapid.IntRange(0, node-1).Draw(t, "nodeParent")
+		for kids[up] == 2 {
+			up = (up + 1) % node
+		}
+		kids[up]++
+		for h := range heads {
+			me, parent := node*s.perNode+h, up*s.perNode+h
+			v.TreeUp[me] = int32(parent)
+			v.TreeDown[parent][kids[up]] = int32(me)
+		}
+	}
+	return v
+}
+
+// randomRequest draws any operation that NCCL has a kernel for.
+func randomRequest(t *rapid.T, c *connect.Comm) Request {
+	r := Request{
+		Func:     coll.Func(rapid.IntRange(0, int(coll.NumFuncs)-1).Draw(t, "func")),
+		Type:     coll.DataType(rapid.IntRange(0, int(coll.NumDataTypes)-1).Draw(t, "type")),
+		Op:       coll.RedOp(rapid.IntRange(0, int(coll.NumRedOps)-1).Draw(t, "op")),
+		Root:     int32(rapid.IntRange(0, c.NRanks-1).Draw(t, "root")),
+		InPlace:  rapid.Bool().Draw(t, "inPlace"),
+		Channels: rapid.IntRange(1, c.NChannels).Draw(t, "nMaxChannels"),
+		Warps:    rapid.IntRange(4, 20).Draw(t, "warps"),
+	}
+	mag := rapid.IntRange(0, 20).Draw(t, "magnitude")
+	r.Count = int64(rapid.IntRange(0, 1<<mag).Draw(t, "count"))
+	algos := map[coll.Func][]coll.Algorithm{
+		coll.AllReduce:     {coll.Ring, coll.Tree, coll.NVLS, coll.NVLSTree},
+		coll.AllGather:     {coll.Ring, coll.PAT, coll.NVLS},
+		coll.ReduceScatter: {coll.Ring, coll.PAT, coll.NVLS},
+	}[r.Func]
+	if algos == nil {
+		algos = []coll.Algorithm{coll.Ring}
+	}
+	r.Algo = rapid.SampledFrom(algos).Draw(t, "algo")
+	if r.Algo == coll.NVLS && c.NNodes > 1 {
+		r.Algo = coll.Ring
+	}
+	r.Proto = coll.Simple
+	if r.Algo == coll.Ring || r.Algo == coll.Tree {
+		r.Proto = coll.Protocol(rapid.IntRange(0, 2).Draw(t, "proto"))
+	} else if r.Op == coll.Avg {
+		r.Op = coll.Sum
+	}
+	return r
+}
