@@ -4,18 +4,47 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
 
 // binding ties a variable to the field that it fills.
 type binding struct {
 	name string
-	to   any // pointer to a field, of a type that fill knows
+	to   any // pointer to a field, or a function of the number, of a type that fill knows
 }
 
 // bindings lists what fills which field.
 func (c *Config) bindings() []binding {
-	return slices.Concat(c.searchBindings(), c.connectBindings(), c.tuningBindings(), c.planBindings())
+	return slices.Concat(c.topoBindings(), c.searchBindings(), c.connectBindings(), c.tuningBindings(), c.planBindings())
+}
+
+// topoBindings: several of these count only as exactly 1 or 0.
+func (c *Config) topoBindings() []binding {
+	p := &c.Topo
+	return []binding{
+		{"NCCL_P2P_LEVEL", &p.P2PLevel},
+		{"NCCL_P2P_DISABLE", func(n int64) { // graph/paths.cc:230
+			if n == 1 {
+				p.P2PLevel = units.Some(topo.PathLOC)
+			}
+		}},
+		{"NCCL_P2P_USE_CUDA_MEMCPY", &p.P2PMemcpy},
+		{"NCCL_SHM_DISABLE", func(n int64) { p.SHMDisable = n == 1 }},            // transport/shm.cc:79
+		{"NCCL_NET_DISABLE_INTRA", func(n int64) { p.NetDisableIntra = n == 1 }}, // graph/paths.cc:537
+		{"NCCL_NVB_DISABLE", &p.NVBDisable},
+		{"NCCL_PXN_DISABLE", &p.PXNDisable},
+		{"NCCL_PXN_C2C", &p.PXNC2C},
+		{"NCCL_NET_GDR_LEVEL", &p.GDRLevel},
+		{"NCCL_NET_GDR_READ", func(n int64) { p.GDRRead = units.Opt[int]{Value: int(int32(n)), Set: int32(n) >= 0} }},
+		{"NCCL_NET_GDR_C2C", &p.GDRC2C},
+		{"NCCL_NETDEVS_POLICY", &p.NetDevs},
+		{"NCCL_NET_MERGE_LEVEL", &p.MergeLevel},
+		{"NCCL_NET_FORCE_MERGE", &p.ForceMerge},
+		{"NCCL_IB_MERGE_NICS", func(n int64) { p.MergeNICsDisabled = n == 0 }}, // transport/net_ib.cc:599
+		{"NCCL_IB_HCA", &p.IBHCA},
+		{"NCCL_MNNVL_ENABLE", func(n int64) { p.SplitHosts = n == 0 }}, // init.cc:914
+	}
 }
 
 func (c *Config) searchBindings() []binding {
@@ -86,8 +115,9 @@ func (c *Config) planBindings() []binding {
 	}
 }
 
+// fill leaves a field as it is where its variable is unset.
 func (c *Config) fill(b binding) {
-	n := c.Number(b.name)
+	n, text := c.Number(b.name), c.Text(b.name)
 	switch p := b.to.(type) {
 	case *units.Opt[int64]:
 		*p = n
@@ -96,9 +126,28 @@ func (c *Config) fill(b binding) {
 	case *units.Opt[bool]:
 		*p = units.Opt[bool]{Value: n.Value != 0, Set: n.Set}
 	case *bool:
-		*p = n.Value != 0
+		if n.Set {
+			*p = n.Value != 0
+		}
+	case func(int64):
+		if n.Set {
+			p(n.Value)
+		}
 	case *units.Opt[string]:
-		*p = c.Text(b.name)
+		*p = text
+	case *string:
+		*p = text.Value
+	case *units.Opt[topo.PathKind]:
+		switch {
+		case text.Set && b.name == "NCCL_NET_MERGE_LEVEL":
+			*p = units.Some(topo.ParseMergeLevel(text.Value))
+		case text.Set:
+			*p = topo.ParseLevel(text.Value)
+		}
+	case *topo.NetDevsPolicy:
+		if text.Set {
+			*p, _ = topo.ParseNetDevsPolicy(text.Value)
+		}
 	default:
 		panic(fmt.Sprintf("config: %s is bound to a %T", b.name, b.to))
 	}

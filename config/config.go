@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
@@ -16,6 +17,7 @@ import (
 type Config struct {
 	values map[string]Value
 
+	Topo    topo.Params
 	Search  search.Params
 	Connect connect.Params
 	Tuning  tuning.Params
@@ -30,7 +32,7 @@ func Load(s Sources) (*Config, []Warning, error) {
 	if err != nil {
 		return nil, warns, err
 	}
-	c := &Config{values: vals}
+	c := &Config{values: vals, Topo: topo.DefaultParams()}
 	for _, name := range sortedNames(vals) {
 		v := byName[name]
 		if v == nil {
@@ -113,15 +115,16 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 			return nil, err
 		}
 	case "NCCL_NET_MERGE_LEVEL":
-		if _, ok := ParseMergeLevel(val.Text); !ok {
+		if topo.ParseMergeLevel(val.Text) == topo.PathLOC && !strings.HasPrefix(val.Text, "LOC") {
 			problem, hint = "no such level; NCCL takes it for LOC, which fuses nothing", "write LOC, PORT, PIX, PXB, P2C, PXN, PHB or SYS"
 		}
 	case "NCCL_NETDEVS_POLICY":
-		if _, _, ok := ParseNetDevs(val.Text); !ok {
+		if _, ok := topo.ParseNetDevsPolicy(val.Text); !ok {
 			problem, hint = "not recognised; NCCL takes AUTO", "write AUTO, ALL or MAX:n with n above 0"
 		}
 	case "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL":
-		if _, ok := ParseLevel(val.Text); !ok {
+		if !topo.ParseLevel(val.Text).Set {
+			levels := levelNames()
 			problem, hint = "no such level; NCCL ignores it", "write one of "+strings.Join(levels, " ")
 			if n := nearest(strings.ToUpper(val.Text), levels); n != "" {
 				hint = "write " + n
@@ -145,38 +148,13 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 	return warns, nil
 }
 
-// ParseNetDevs reads NCCL_NETDEVS_POLICY (graph/topo.cc:1602): "auto", "all"
-// or "max" with a number, in any case; ok is false where NCCL takes AUTO
-// instead.
-func ParseNetDevs(s string) (policy string, n int, ok bool) {
-	u := strings.ToUpper(s)
-	switch {
-	case u == "AUTO" || u == "ALL":
-		return strings.ToLower(u), 0, true
-	case strings.HasPrefix(u, "MAX:"):
-		v := atoi(s[len("MAX:"):])
-		if v > 0 {
-			return "max", v, true
-		}
+// levelNames are the levels that NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL know.
+func levelNames() []string {
+	var names []string
+	for k := topo.PathLOC; k <= topo.PathSYS; k++ {
+		names = append(names, k.String())
 	}
-	return "auto", 0, false
-}
-
-// atoi is C's: decimal, blanks before, anything after.
-func atoi(s string) int {
-	s = strings.TrimLeft(s, " \t\n\v\f\r")
-	neg := strings.HasPrefix(s, "-")
-	if neg || strings.HasPrefix(s, "+") {
-		s = s[1:]
-	}
-	v := 0
-	for i := 0; i < len(s) && s[i] >= '0' && s[i] <= '9' && v < 1<<30; i++ {
-		v = v*10 + int(s[i]-'0')
-	}
-	if neg {
-		return -v
-	}
-	return v
+	return names
 }
 
 func sortedNames(m map[string]Value) []string {

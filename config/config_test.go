@@ -88,28 +88,6 @@ func TestParseNumber(t *testing.T) {
 	}
 }
 
-// TestLevels follows graph/paths.cc:221-253 and graph/topo.cc:1164.
-func TestLevels(t *testing.T) {
-	for in, want := range map[string]int{"LOC": 0, "NVL": 1, "PHB": 8, "SYS": 9, "0": 0, "1": 4, "2": 5, "3": 8, "4": 9, "5": 9, "77": 9, "0x2": 5, "3rd": 8} {
-		if got, ok := config.ParseLevel(in); got != want || !ok {
-			t.Errorf("ParseLevel(%q) = %d, %v, want %d", in, got, ok, want)
-		}
-	}
-	for _, in := range []string{"", "sys", "NET", "-1", "PIXY"} {
-		if _, ok := config.ParseLevel(in); ok {
-			t.Errorf("ParseLevel(%q): NCCL ignores it", in)
-		}
-	}
-	for in, want := range map[string]int{"LOC": 0, "PORT": 1, "PIXY": 4, "SYS": 9} {
-		if got, ok := config.ParseMergeLevel(in); got != want || !ok {
-			t.Errorf("ParseMergeLevel(%q) = %d, %v, want %d", in, got, ok, want)
-		}
-	}
-	if l, ok := config.ParseMergeLevel("NVL"); ok || l != 0 {
-		t.Error("ParseMergeLevel(NVL): NCCL falls back to LOC")
-	}
-}
-
 // TestWarnings is what a user gets told, one case a line.
 func TestWarnings(t *testing.T) {
 	s := config.Sources{

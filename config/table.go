@@ -108,7 +108,7 @@ var Vars = []Var{
 	{"NCCL_IGNORE_DISABLED_P2P", Number, "0", "topo", "use P2P although NVML says that it is disabled", "graph/paths.cc:255", "NVML is taken to report every pair as accessible", ""},
 	{"NCCL_P2P_DIRECT_DISABLE", Flag, "0", "p2p", "no direct pointers within a process", "transport/p2p.cc:309", "every rank is a process of its own", ""},
 	{"NCCL_P2P_READ_ENABLE", Number, "auto", "p2p", "receivers read instead of senders writing", "transport/p2p.cc:308", "", notInTime},
-	{"NCCL_P2P_USE_CUDA_MEMCPY", Flag, "0", "p2p", "copy between GPUs by copy engine", "transport/p2p.cc:115", "", notInTime},
+	{"NCCL_P2P_USE_CUDA_MEMCPY", Flag, "0", "topo", "copy between GPUs by copy engine, which takes away relays over NVLink", "transport/p2p.cc:115", "", ""},
 	{"NCCL_SHM_DISABLE", Flag, "0", "topo", "no host shared memory between GPUs", "transport/shm.cc:65", "", ""},
 	{"NCCL_SHM_LOCALITY", Number, "2", "shm", "buffer beside 1 the sender, 2 the receiver", "transport/shm.cc:70", "", notInTime},
 	{"NCCL_SHM_USE_CUDA_MEMCPY", Flag, "0", "shm", "copy through shared memory by copy engine", "transport/shm.cc:66", "", notInTime},

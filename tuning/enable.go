@@ -207,10 +207,10 @@ func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
 	}
 	var rs []Reason
 	if g.TypeInter > limit {
-		rs = append(rs, Reason{Rule: fmt.Sprintf("%s and the %s graph has %s", set, graphName(g), pathName(g.TypeInter)), Setting: force, Source: "tuning.cc:483"})
+		rs = append(rs, Reason{Rule: fmt.Sprintf("%s and the %s graph has %s", set, graphName(g), g.TypeInter), Setting: force, Source: "tuning.cc:483"})
 	}
 	if g.TypeIntra > topo.PathNVB {
-		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs NVLink inside the node and the %s graph has %s", graphName(g), pathName(g.TypeIntra)), Setting: force, Source: "tuning.cc:492"})
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs NVLink inside the node and the %s graph has %s", graphName(g), g.TypeIntra), Setting: force, Source: "tuning.cc:492"})
 	}
 	if in.MinSM != in.MaxSM {
 		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs equal GPUs and there are sm_%d and sm_%d", in.MinSM, in.MaxSM), Setting: force, Source: "tuning.cc:493"})
@@ -226,14 +226,4 @@ func graphName(g *search.Graph) string {
 		return g.Name
 	}
 	return "final"
-}
-
-// pathNames are NCCL's words (graph/topo.cc topoPathTypeStr).
-var pathNames = [...]string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"}
-
-func pathName(k topo.PathKind) string {
-	if int(k) < len(pathNames) {
-		return pathNames[k]
-	}
-	return fmt.Sprintf("path(%d)", k)
 }
