@@ -8,7 +8,9 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/compare"
 	"github.com/simccl/simccl/trace/validate"
+	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 )
 
@@ -29,7 +31,7 @@ is no trace.`,
 			}
 			return worst(errs)
 		}}
-	return group("trace", "Check, compare and join traces", check)
+	return group("trace", "Check, compare and join traces", check, newTraceStats(a), newTraceDiff(a), newTraceMerge(a))
 }
 
 // worst returns all errors, with the exit status of the first.
@@ -71,11 +73,8 @@ func (a *app) validate(name string) error {
 	}
 	defer f.Close()
 	rep, err := validate.Check(f)
-	var syntax *chrome.SyntaxError
-	if errors.As(err, &syntax) {
-		return input(fmt.Errorf("%s:%w", name, err))
-	} else if err != nil {
-		return input(fmt.Errorf("%s: %w", name, err))
+	if err != nil {
+		return traceError(name, err)
 	}
 	doc := validateDoc{name, rep.Info.Schema, rep.Info.Events, rep.Tracks, rep.Slices, rep.Flows, rep.Counters, rep.Errors, rep.Warnings, []string{}}
 	for _, p := range rep.Problems {
@@ -98,4 +97,106 @@ func (a *app) validate(name string) error {
 		return &statusError{code: exitCheck, quiet: true, err: fmt.Errorf("%s: %d errors", name, rep.Errors)}
 	}
 	return nil
+}
+
+// traceError puts the file before the place that a reader names.
+func traceError(name string, err error) error {
+	var syntax *chrome.SyntaxError
+	if errors.As(err, &syntax) {
+		return input(fmt.Errorf("%s:%w", name, syntax))
+	}
+	return input(fmt.Errorf("%s: %w", name, err))
+}
+
+func newTraceStats(a *app) *cobra.Command {
+	return &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters", Args: exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := a.open(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			s, err := compare.Count(f)
+			if err != nil {
+				return traceError(args[0], err)
+			}
+			if a.json {
+				return a.printJSON(s)
+			}
+			return s.Text(a.out)
+		}}
+}
+
+func newTraceDiff(a *app) *cobra.Command {
+	tolerance := 0.0
+	c := &cobra.Command{Use: "diff A B", Short: "Say where two traces part",
+		Long: `diff matches the slices of two traces by rank, channel, name and peer, in the
+order of their starts, and names the first that departs, the ones that differ
+most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
+		Args: exactly("A", "B"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if tolerance < 0 {
+				return usage("--tolerance %v: cannot be below 0", tolerance)
+			}
+			one, err := a.open(args[0])
+			if err != nil {
+				return err
+			}
+			defer one.Close()
+			two, err := a.open(args[1])
+			if err != nil {
+				return err
+			}
+			defer two.Close()
+			d, err := compare.Diff(one, two, units.FromMicros(tolerance))
+			if err != nil {
+				return input(err)
+			}
+			if a.json {
+				err = a.printJSON(d)
+			} else {
+				err = d.Text(a.out, [2]string{args[0], args[1]})
+			}
+			if err == nil && !d.Equal() {
+				err = &statusError{code: exitCheck, quiet: true, err: errors.New("the traces differ")}
+			}
+			return err
+		}}
+	c.Flags().Float64Var(&tolerance, "tolerance", 0, "`us` that starts and lengths may differ")
+	return c
+}
+
+func newTraceMerge(a *app) *cobra.Command {
+	out := ""
+	c := &cobra.Command{Use: "merge -o OUT FILE FILE…", Short: "Lay traces side by side in one file",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			if out == "" || len(args) < 2 {
+				return usage("simccl trace merge: write -o OUT.json and at least two files")
+			}
+			var readers []io.Reader
+			for _, name := range args {
+				f, err := a.open(name)
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				readers = append(readers, f)
+			}
+			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules}})
+			if err != nil {
+				return input(err)
+			}
+			left, err := compare.Merge(w, args, readers)
+			if err != nil {
+				w.Abort()
+				return input(err)
+			}
+			if left > 0 {
+				fmt.Fprintf(a.err, "simccl: %d asynchronous and unknown events left out\n", left)
+			}
+			return w.Close()
+		}}
+	c.Flags().StringVarP(&out, "output", "o", "", "`file` to write, .json or .json.gz")
+	return c
 }

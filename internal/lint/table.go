@@ -60,6 +60,7 @@ var rooms = []room{
 	{dir: "trace/nccltrace", idea: "the events of NCCL's profiler, named once for simulator and hardware",
 		may: with(edge{"trace", "what it builds"}, edge{"plan", "ops are what it names"}, edge{"connect", "routes are what it names"})},
 	{dir: "trace/chrome", idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, leaves[0]}},
+	{dir: "trace/compare", idea: "a comparison reads any program's traces", may: []edge{{"trace", "what a merge writes"}, {"trace/chrome", "the reader"}, leaves[0]}},
 	{dir: "trace/profile", idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, leaves[0]},
 		guests: []edge{{"github.com/google/pprof", "the profile's own types and checks"}}},
 	{dir: "trace/validate", idea: "a check of traces knows traces only, ours or others'",

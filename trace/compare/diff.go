@@ -1,0 +1,258 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/units"
+)
+
+// Change is how one kind of slice differs between two traces. Counts and times
+// are of the first and the second.
+type Change struct {
+	Cat     string     `json:"cat"`
+	Name    string     `json:"name"`
+	Count   [2]int     `json:"count"`
+	TotalUs [2]float64 `json:"total_us"`
+}
+
+// Step is a slice that both traces have: the same process, category, name and
+// running number on it.
+type Step struct {
+	PID     int64      `json:"pid"`
+	Process string     `json:"process"`
+	Thread  string     `json:"thread"`
+	Cat     string     `json:"cat"`
+	Name    string     `json:"name"`
+	Number  int        `json:"number"`
+	StartUs [2]float64 `json:"start_us"`
+	DurUs   [2]float64 `json:"dur_us"`
+	Lines   [2]int     `json:"lines"`
+}
+
+// Differences is the comparison of two traces.
+type Differences struct {
+	EndUs [2]float64 `json:"end_us"`
+	// OnlyIn counts slices without a partner.
+	OnlyIn  [2]int   `json:"only_in"`
+	Matched int      `json:"matched"`
+	Kinds   []Change `json:"kinds"`
+	// First is the earliest matched slice whose start or length departs by
+	// more than the tolerance; nil where none does.
+	First *Step `json:"first_departure"`
+	// Largest are the matched slices whose lengths differ most.
+	Largest []Step `json:"largest"`
+	// StartErr and DurErr are the mean absolute differences of starts and
+	// lengths in microseconds.
+	StartErr float64 `json:"mean_start_difference_us"`
+	DurErr   float64 `json:"mean_length_difference_us"`
+}
+
+// Equal reports whether no slice departs and none is alone.
+func (d *Differences) Equal() bool { return d.First == nil && d.OnlyIn == [2]int{} }
+
+type series struct {
+	pid             int64
+	thread          string
+	cat, name, peer string
+}
+
+type side struct {
+	slices    map[series][]slice
+	processes map[int64]string
+	threads   map[[2]int64]string
+	end       units.Time
+}
+
+// channelOf names the threads that belong together: lanes are chosen by time,
+// so a slice may lie on another lane in another run.
+func channelOf(thread string) string {
+	for _, cut := range []string{" · step ", " · op "} {
+		if i := strings.Index(thread, cut); i >= 0 {
+			return thread[:i]
+		}
+	}
+	return strings.TrimRight(thread, "0123456789 ")
+}
+
+func load(r io.Reader) (*side, error) {
+	s := &side{slices: map[series][]slice{}, processes: map[int64]string{}, threads: map[[2]int64]string{}}
+	p := newPairs()
+	type late struct {
+		slice
+		peer string
+	}
+	var all []late
+	_, err := chrome.Read(r, func(e *chrome.Event) error {
+		if e.Phase == 'M' {
+			a, _ := e.Arg("name")
+			switch e.Name {
+			case "process_name":
+				s.processes[e.PID] = a.Str
+			case "thread_name":
+				s.threads[[2]int64{e.PID, e.TID}] = a.Str
+			}
+			return nil
+		}
+		if x, ok := p.slice(e); ok && e.BadTS == "" {
+			peer, _ := e.Arg("Peer")
+			all = append(all, late{x, fmt.Sprint(peer.Int)})
+			s.end = max(s.end, x.end)
+		}
+		return nil
+	})
+	for _, x := range all {
+		k := series{x.pid, channelOf(s.threads[[2]int64{x.pid, x.tid}]), x.cat, x.name, x.peer}
+		s.slices[k] = append(s.slices[k], x.slice)
+	}
+	for _, list := range s.slices {
+		slices.SortStableFunc(list, func(a, b slice) int { return cmp.Compare(a.start, b.start) })
+	}
+	return s, err
+}
+
+const largest = 10
+
+// Diff compares two traces. Slices of one process, channel, category, name and
+// peer meet in the order of their starts; tolerance is how far two may lie
+// apart without being told.
+func Diff(a, b io.Reader, tolerance units.Time) (*Differences, error) {
+	one, err := load(a)
+	if err != nil {
+		return nil, fmt.Errorf("first trace: %w", err)
+	}
+	two, err := load(b)
+	if err != nil {
+		return nil, fmt.Errorf("second trace: %w", err)
+	}
+	d := &Differences{EndUs: [2]float64{one.end.Micros(), two.end.Micros()}, Largest: []Step{}}
+	kinds := map[kindKey]*Change{}
+	var startErr, durErr float64
+	for _, k := range bothKeys(one.slices, two.slices) {
+		x, y := one.slices[k], two.slices[k]
+		tally(kinds, k, 0, x)
+		tally(kinds, k, 1, y)
+		n := min(len(x), len(y))
+		d.OnlyIn[0] += len(x) - n
+		d.OnlyIn[1] += len(y) - n
+		d.Matched += n
+		for i := range n {
+			s := Step{PID: k.pid, Process: one.processes[k.pid], Thread: k.thread, Cat: k.cat, Name: k.name, Number: i,
+				StartUs: [2]float64{x[i].start.Micros(), y[i].start.Micros()}, Lines: [2]int{x[i].line, y[i].line},
+				DurUs: [2]float64{(x[i].end - x[i].start).Micros(), (y[i].end - y[i].start).Micros()}}
+			startErr += math.Abs(s.StartUs[1] - s.StartUs[0])
+			durErr += math.Abs(s.DurUs[1] - s.DurUs[0])
+			d.consider(s, tolerance.Micros())
+		}
+	}
+	if d.Matched > 0 {
+		d.StartErr, d.DurErr = startErr/float64(d.Matched), durErr/float64(d.Matched)
+	}
+	for _, c := range kinds {
+		d.Kinds = append(d.Kinds, *c)
+	}
+	slices.SortFunc(d.Kinds, func(a, b Change) int {
+		da, db := math.Abs(a.TotalUs[1]-a.TotalUs[0]), math.Abs(b.TotalUs[1]-b.TotalUs[0])
+		return cmp.Or(cmp.Compare(db, da), strings.Compare(a.Cat, b.Cat), strings.Compare(a.Name, b.Name))
+	})
+	return d, nil
+}
+
+func tally(kinds map[kindKey]*Change, k series, which int, list []slice) {
+	id := kindKey{k.cat, k.name}
+	if kinds[id] == nil {
+		kinds[id] = &Change{Cat: k.cat, Name: k.name}
+	}
+	kinds[id].Count[which] += len(list)
+	for _, s := range list {
+		kinds[id].TotalUs[which] += (s.end - s.start).Micros()
+	}
+}
+
+func (d *Differences) consider(s Step, tolerance float64) {
+	gap := math.Abs(s.DurUs[1] - s.DurUs[0])
+	if gap <= tolerance && math.Abs(s.StartUs[1]-s.StartUs[0]) <= tolerance {
+		return
+	}
+	if d.First == nil || s.StartUs[0] < d.First.StartUs[0] {
+		c := s
+		d.First = &c
+	}
+	at, _ := slices.BinarySearchFunc(d.Largest, gap, func(o Step, gap float64) int {
+		if math.Abs(o.DurUs[1]-o.DurUs[0]) >= gap {
+			return -1
+		}
+		return 1
+	})
+	if at < largest {
+		d.Largest = slices.Insert(d.Largest, at, s)
+		d.Largest = d.Largest[:min(len(d.Largest), largest)]
+	}
+}
+
+func bothKeys(a, b map[series][]slice) []series {
+	var keys []series
+	for k := range a {
+		keys = append(keys, k)
+	}
+	for k := range b {
+		if _, ok := a[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(x, y series) int {
+		return cmp.Or(cmp.Compare(x.pid, y.pid), strings.Compare(x.thread, y.thread), strings.Compare(x.cat, y.cat),
+			strings.Compare(x.name, y.name), strings.Compare(x.peer, y.peer))
+	})
+	return keys
+}
+
+// Text prints the comparison for people; names are those of the two traces.
+func (d *Differences) Text(w io.Writer, names [2]string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "A %s: ends at %.3f us\nB %s: ends at %.3f us (%+.2f %%)\n", names[0], d.EndUs[0], names[1], d.EndUs[1], percent(d.EndUs))
+	fmt.Fprintf(&b, "%d slices meet, %d only in A, %d only in B; mean difference of starts %.3f us, of lengths %.3f us\n",
+		d.Matched, d.OnlyIn[0], d.OnlyIn[1], d.StartErr, d.DurErr)
+	if d.First != nil {
+		fmt.Fprintf(&b, "first departure: %s\n", d.First)
+	} else {
+		fmt.Fprintf(&b, "no slice departs\n")
+	}
+	fmt.Fprintf(&b, "\n%-14s %-16s %10s %10s %14s %14s %9s\n", "category", "name", "count A", "count B", "total A us", "total B us", "change %")
+	for _, k := range d.Kinds {
+		fmt.Fprintf(&b, "%-14s %-16s %10d %10d %14.3f %14.3f %+9.2f\n", k.Cat, k.Name, k.Count[0], k.Count[1], k.TotalUs[0], k.TotalUs[1], percent(k.TotalUs))
+	}
+	if len(d.Largest) > 0 {
+		fmt.Fprintf(&b, "\nlargest differences of length:\n")
+		for _, s := range d.Largest {
+			fmt.Fprintf(&b, "  %s\n", &s)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func percent(v [2]float64) float64 {
+	if v[0] == 0 {
+		return 0
+	}
+	return 100 * (v[1] - v[0]) / v[0]
+}
+
+// String says where the slice is, and when in both traces.
+func (s *Step) String() string {
+	where := s.Process
+	if where == "" {
+		where = fmt.Sprintf("pid %d", s.PID)
+	}
+	if s.Thread != "" {
+		where += " · " + s.Thread
+	}
+	return fmt.Sprintf("%s: %s %s #%d: A %.3f +%.3f us (line %d), B %.3f +%.3f us (line %d)", where, s.Cat, s.Name, s.Number,
+		s.StartUs[0], s.DurUs[0], s.Lines[0], s.StartUs[1], s.DurUs[1], s.Lines[1])
+}

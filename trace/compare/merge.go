@@ -1,0 +1,149 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome"
+)
+
+// mergedPID is what a merged trace adds to the processes of each further
+// trace, so that both lie in one file apart.
+const mergedPID = 10000000
+
+// Merge writes traces into one sink: the first as it is, each further one with
+// other process numbers and its name before those of its processes. Pairs of
+// begin and end become slices; arrows keep to their own trace. It returns how
+// many events had no place in the sink's schema. The caller closes the sink.
+func Merge(to trace.Sink, names []string, traces []io.Reader) (left int, err error) {
+	arrows := int64(0)
+	for i, r := range traces {
+		m := &merger{to: to, offset: int64(i) * mergedPID, prefix: "", base: arrows, pairs: newPairs(),
+			tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{}, threads: map[[2]int64]string{}, sorts: map[[2]int64]int64{}}
+		if i > 0 {
+			m.prefix = "[" + names[i] + "] "
+		}
+		if _, err := chrome.Read(r, m.event); err != nil {
+			return left, fmt.Errorf("%s: %w", names[i], err)
+		}
+		left += m.left
+		arrows = m.base + int64(len(m.arrows))
+	}
+	return left, nil
+}
+
+type merger struct {
+	to      trace.Sink
+	offset  int64
+	prefix  string
+	base    int64
+	left    int
+	pairs   *pairs
+	tracks  map[[2]int64]trace.TrackID
+	meta    map[int64]*trace.Track
+	threads map[[2]int64]string
+	sorts   map[[2]int64]int64
+	arrows  map[string]int64
+}
+
+func (m *merger) event(e *chrome.Event) error {
+	if e.BadTS != "" {
+		m.left++
+		return nil
+	}
+	ev := trace.Event{Start: e.TS, Dur: e.Dur, Cat: e.Cat, Name: e.Name, Args: e.Args}
+	switch e.Phase {
+	case 'M':
+		m.metadata(e)
+		return nil
+	case 'X', 'B', 'E':
+		s, ok := m.pairs.slice(e)
+		if !ok {
+			if e.Phase == 'E' {
+				m.left++
+			}
+			return nil
+		}
+		ev.Start, ev.Dur, ev.Cat, ev.Name = s.start, s.end-s.start, s.cat, s.name
+	case 'i', 'I':
+		ev.Phase = trace.Instant
+	case 'C':
+		ev.Phase = trace.Counter
+	case 's', 'f':
+		ev.Phase = trace.FlowStart
+		if e.Phase == 'f' {
+			ev.Phase = trace.FlowEnd
+		}
+		ev.ID = m.arrow(e)
+	default:
+		m.left++
+		return nil
+	}
+	if ev.Start < 0 {
+		m.left++
+		return nil
+	}
+	ev.Track = m.track(e.PID, e.TID)
+	m.to.Emit(&ev)
+	return nil
+}
+
+func (m *merger) arrow(e *chrome.Event) int64 {
+	k := e.Cat + "\x00" + e.Name + "\x00" + e.ID
+	if id, ok := m.arrows[k]; ok {
+		return id
+	}
+	if m.arrows == nil {
+		m.arrows = map[string]int64{}
+	}
+	id := m.base + int64(len(m.arrows)) + 1
+	m.arrows[k] = id
+	return id
+}
+
+func (m *merger) metadata(e *chrome.Event) {
+	p := m.meta[e.PID]
+	if p == nil {
+		p = &trace.Track{}
+		m.meta[e.PID] = p
+	}
+	name, _ := e.Arg("name")
+	sort, _ := e.Arg("sort_index")
+	labels, _ := e.Arg("labels")
+	switch e.Name {
+	case "process_name":
+		p.ProcessName = name.Str
+	case "process_labels":
+		p.Labels = labels.Str
+	case "process_sort_index":
+		p.ProcessSort = sort.Int
+	case "thread_name":
+		m.threads[[2]int64{e.PID, e.TID}] = name.Str
+	case "thread_sort_index":
+		m.sorts[[2]int64{e.PID, e.TID}] = sort.Int
+	}
+}
+
+func (m *merger) track(pid, tid int64) trace.TrackID {
+	k := [2]int64{pid, tid}
+	if id, ok := m.tracks[k]; ok {
+		return id
+	}
+	t := trace.Track{Process: pid + m.offset, Thread: tid, ThreadName: m.threads[k], ThreadSort: tid}
+	if s, ok := m.sorts[k]; ok {
+		t.ThreadSort = s
+	}
+	name := fmt.Sprintf("process %d", pid)
+	if p := m.meta[pid]; p != nil {
+		t.Labels, t.ProcessSort = p.Labels, p.ProcessSort
+		if p.ProcessName != "" {
+			name = p.ProcessName
+		}
+	}
+	t.ProcessName = strings.TrimSpace(m.prefix + name)
+	id := m.to.Track(t)
+	m.tracks[k] = id
+	return id
+}

@@ -1,0 +1,166 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/units"
+)
+
+// Kind sums the slices of one category and name.
+type Kind struct {
+	Cat   string  `json:"cat"`
+	Name  string  `json:"name"`
+	Count int     `json:"count"`
+	Total float64 `json:"total_us"`
+	Mean  float64 `json:"mean_us"`
+	P50   float64 `json:"p50_us"`
+	P99   float64 `json:"p99_us"`
+	Max   float64 `json:"max_us"`
+	Bytes int64   `json:"bytes"`
+
+	durs []units.Time
+}
+
+// LinkLoad sums a link's counter.
+type LinkLoad struct {
+	Name    string  `json:"name"`
+	Mean    float64 `json:"mean"` // over the trace's length
+	Peak    float64 `json:"peak"`
+	Busy    float64 `json:"busy_percent"`
+	area    float64
+	busy    units.Time
+	last    float64
+	at      units.Time
+	started bool
+}
+
+// Stats is what a trace holds.
+type Stats struct {
+	Schema string     `json:"schema,omitempty"`
+	Source string     `json:"source,omitempty"`
+	Events int        `json:"events"`
+	LastUs float64    `json:"end_us"`
+	Kinds  []Kind     `json:"kinds"`
+	Links  []LinkLoad `json:"counters"`
+}
+
+type kindKey struct{ cat, name string }
+
+// Count reads a trace and adds it up. Asynchronous and begin/end pairs count
+// as slices.
+func Count(r io.Reader) (*Stats, error) {
+	kinds := map[kindKey]*Kind{}
+	links := map[string]*LinkLoad{}
+	var end units.Time
+	pairs := newPairs()
+	info, err := chrome.Read(r, func(e *chrome.Event) error {
+		if e.BadTS != "" || e.Phase == 'M' {
+			return nil
+		}
+		end = max(end, e.TS+e.Dur)
+		if e.Phase == 'C' {
+			for _, a := range e.Args {
+				countLink(links, e, a)
+			}
+			return nil
+		}
+		if s, ok := pairs.slice(e); ok {
+			k := kindKey{s.cat, s.name}
+			if kinds[k] == nil {
+				kinds[k] = &Kind{Cat: s.cat, Name: s.name}
+			}
+			kinds[k].durs = append(kinds[k].durs, s.end-s.start)
+			kinds[k].Bytes += s.bytes
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	st := &Stats{Schema: info.Schema, Source: info.Source, Events: info.Events, LastUs: end.Micros(), Kinds: []Kind{}, Links: []LinkLoad{}}
+	for _, k := range kinds {
+		k.finish()
+		st.Kinds = append(st.Kinds, *k)
+	}
+	slices.SortFunc(st.Kinds, func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Cat, b.Cat), strings.Compare(a.Name, b.Name))
+	})
+	for _, l := range links {
+		l.until(end)
+		if end > 0 {
+			l.Mean, l.Busy = l.area/float64(end), 100*float64(l.busy)/float64(end)
+		}
+		st.Links = append(st.Links, *l)
+	}
+	slices.SortFunc(st.Links, func(a, b LinkLoad) int {
+		return cmp.Or(cmp.Compare(b.Mean, a.Mean), strings.Compare(a.Name, b.Name))
+	})
+	return st, nil
+}
+
+func countLink(links map[string]*LinkLoad, e *chrome.Event, a trace.Arg) {
+	name := e.Name
+	if !strings.HasSuffix(name, a.Key) {
+		name += " " + a.Key
+	}
+	l := links[name]
+	if l == nil {
+		l = &LinkLoad{Name: name}
+		links[name] = l
+	}
+	l.until(e.TS)
+	l.last = a.Num
+	if a.Kind == trace.IntArg {
+		l.last = float64(a.Int)
+	}
+	l.Peak = max(l.Peak, l.last)
+}
+
+func (l *LinkLoad) until(t units.Time) {
+	if l.started && t > l.at {
+		l.area += float64(l.last * float64(t-l.at))
+		if l.last != 0 {
+			l.busy += t - l.at
+		}
+	}
+	l.at, l.started = max(l.at, t), true
+}
+
+func (k *Kind) finish() {
+	slices.Sort(k.durs)
+	n := len(k.durs)
+	var sum units.Time
+	for _, d := range k.durs {
+		sum += d
+	}
+	k.Count, k.Total, k.Mean = n, sum.Micros(), sum.Micros()/float64(n)
+	k.P50, k.P99, k.Max = k.durs[n/2].Micros(), k.durs[min(n-1, (n*99+99)/100-1)].Micros(), k.durs[n-1].Micros()
+	k.durs = nil
+}
+
+// Text prints the numbers for people.
+func (s *Stats) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d events, %.3f us", s.Events, s.LastUs)
+	if s.Source != "" {
+		fmt.Fprintf(&b, ", source %s", s.Source)
+	}
+	fmt.Fprintf(&b, "\n\n%-14s %-16s %10s %14s %10s %10s %10s %10s %16s\n", "category", "name", "count", "total us", "mean us", "p50 us", "p99 us", "max us", "bytes")
+	for _, k := range s.Kinds {
+		fmt.Fprintf(&b, "%-14s %-16s %10d %14.3f %10.3f %10.3f %10.3f %10.3f %16d\n", k.Cat, k.Name, k.Count, k.Total, k.Mean, k.P50, k.P99, k.Max, k.Bytes)
+	}
+	if len(s.Links) > 0 {
+		fmt.Fprintf(&b, "\n%-40s %10s %10s %8s\n", "counter", "mean", "peak", "busy %")
+		for _, l := range s.Links {
+			fmt.Fprintf(&b, "%-40s %10.3f %10.3f %8.2f\n", l.Name, l.Mean, l.Peak, l.Busy)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
