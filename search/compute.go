@@ -58,12 +58,44 @@ func Compute(sys *topo.System, want Want, p Params) (*Graph, error) {
 // ties them together (init.cc:1015-1058): the tree gets exactly the ring's
 // channels, and so does the CollNet chain.
 func All(sys *topo.System, p Params) (Set, error) {
-	var set Set
+	set, _, err := AllAndAfter(sys, p)
+	return set, err
+}
+
+// AllAndAfter is All that also returns the System as NCCL's searches leave it:
+// NCCL reserves bandwidth on the links themselves and rounds at every change
+// (search.cc:74), so a link of 5000 GB/s ends up to some GB/s away from that,
+// and a net that no GPU reaches loses what it lent. What NCCL prints later shows
+// these speeds; nothing is decided by them.
+func AllAndAfter(sys *topo.System, p Params) (Set, *topo.System, error) {
 	e, err := prepareEngine(sys, p)
 	if err != nil {
-		return set, err
+		return Set{}, nil, err
 	}
-	return e.all(p)
+	set, err := e.all(p)
+	if err != nil {
+		return set, nil, err
+	}
+	return set, e.after(), nil
+}
+
+// after is the System with the speeds that the searches left; the System itself
+// where they changed nothing.
+func (e *engine) after() *topo.System {
+	links, nets := make([]units.GBps, len(e.linkBW)), make([]units.GBps, len(e.netBW))
+	same := true
+	for i, bw := range e.linkBW {
+		links[i] = units.GBps(bw)
+		same = same && links[i] == e.sys.Links[i].BW
+	}
+	for i, bw := range e.netBW {
+		nets[i] = units.GBps(bw)
+		same = same && nets[i] == e.nets.info[i].BW
+	}
+	if same {
+		return e.sys
+	}
+	return e.sys.WithSpeeds(links, nets)
 }
 
 func prepareEngine(sys *topo.System, p Params) (*engine, error) {

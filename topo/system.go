@@ -214,3 +214,21 @@ func Assemble(nodes []Node, links []Link, path func(from, base NodeID) Path) *Sy
 	}
 	return s
 }
+
+// WithSpeeds returns the System with other bandwidths of its links (by LinkID)
+// and nets (in the order of Of(NET)). All else, the paths with their bandwidths
+// too, is shared with s.
+func (s *System) WithSpeeds(links, nets []units.GBps) *System {
+	out := *s
+	out.Links = append([]Link(nil), s.Links...)
+	for i := range out.Links {
+		out.Links[i].BW = links[i]
+	}
+	out.Nodes = append([]Node(nil), s.Nodes...)
+	for i, n := range s.of[NET] {
+		info := *s.Nodes[n].Net
+		info.BW = nets[i]
+		out.Nodes[n].Net = &info
+	}
+	return &out
+}
