@@ -28,6 +28,8 @@ type Params struct {
 	Search    search.Params
 	Connect   connect.Params
 	Tuning    tuning.Params
+	Plan      plan.Params
+	Access    topo.Access // what the Systems' paths were laid with
 	Multicast Multicast
 }
 
@@ -36,6 +38,9 @@ type Comm struct {
 	*connect.Comm
 	Model  *tuning.Model
 	Params Params
+	// Searched is rank 0's System with the link speeds that NCCL's searches
+	// leave, see search.AllAndAfter.
+	Searched *topo.System
 	// Multicast is what Params.Multicast came to.
 	Multicast bool
 }
@@ -49,11 +54,28 @@ type Part struct {
 	Host   int32 // its (first) host
 }
 
+// FromHosts makes a communicator of hosts in rank order; equal hosts are the
+// same pointer. Errors as FromSystems.
+func FromHosts(hosts []*topo.Host, p Params) (*Comm, error) {
+	parts := make([]Part, 0, len(hosts))
+	first, host := int32(0), int32(0)
+	for _, h := range hosts {
+		machines := 1
+		for _, s := range h.Systems {
+			parts = append(parts, Part{System: s, First: first, Host: host})
+			machines = max(machines, s.NHosts)
+		}
+		first += int32(h.NRanks())
+		host += int32(machines)
+	}
+	return FromSystems(parts, p)
+}
+
 // FromSystems makes a communicator of parts that together hold every rank.
 // Errors are those of the stages, wrapped with what was attempted.
 func FromSystems(parts []Part, p Params) (*Comm, error) {
 	c := &Comm{Params: p, Multicast: multicast(parts, p.Multicast)}
-	in := connect.Input{Multicast: c.Multicast, Domains: make([]connect.Domain, len(parts))}
+	in := connect.Input{Multicast: c.Multicast, Access: p.Access, Domains: make([]connect.Domain, len(parts))}
 	sets := map[*topo.System]search.Set{}
 	for i, part := range parts {
 		set, ok := sets[part.System]
@@ -62,8 +84,12 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 			sp.NVLS = connect.NVLSSupported(part.System, c.Multicast, p.Connect)
 			sp.CollNet = p.Connect.CollNet
 			var err error
-			if set, err = search.All(part.System, sp); err != nil {
+			var after *topo.System
+			if set, after, err = search.AllAndAfter(part.System, sp); err != nil {
 				return nil, fmt.Errorf("search graphs of host %d: %w", part.Host, err)
+			}
+			if c.Searched == nil {
+				c.Searched = after
 			}
 			sets[part.System] = set
 		}
@@ -150,7 +176,8 @@ type Op struct {
 // where NCCL only copies, and for send/recv operations nothing is chosen and
 // the Choice is zero.
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
-	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, InPlace: o.InPlace}
+	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, InPlace: o.InPlace,
+		Params: c.Params.Plan}
 	if c.NRanks == 1 || o.Func >= coll.NumCollFuncs || o.Count == 0 {
 		return r, tuning.Choice{}, nil
 	}

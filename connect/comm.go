@@ -27,6 +27,9 @@ type Route struct {
 	SrcProxy, DstProxy int32
 	// SrcGDR, DstGDR: the NIC reads from / writes to GPU memory directly.
 	SrcGDR, DstGDR bool
+	// Flush: every received step is followed by a read through the NIC that
+	// makes the data visible to the GPU.
+	Flush bool
 }
 
 // RingLinks are a rank's neighbours in a channel's ring.
@@ -112,7 +115,8 @@ type Comm struct {
 	firstGroup   []int32 // node → its first group
 
 	// RouteOf gives the connection from src to dst on a channel; graph routes
-	// (ring, tree) may use other NICs than send/recv. Set by comm.
+	// (ring, tree; PAT uses the tree's) may use other NICs than send/recv. It
+	// may be called from several goroutines.
 	RouteOf func(src, dst int32, channel int, kind RouteKind) Route
 }
 

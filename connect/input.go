@@ -27,6 +27,8 @@ type Input struct {
 	Domains []Domain
 	// Multicast is set where NVLink multicast is there and can be allocated.
 	Multicast bool
+	// Access is what the Systems' paths were laid with.
+	Access topo.Access
 }
 
 // Error says that the input does not form a communicator.

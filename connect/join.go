@@ -31,6 +31,7 @@ func Join(in Input, p Params) (*Comm, error) {
 	c.buffers(&p)
 	c.p2pChannels(&p)
 	c.p2pSchedule(&p)
+	c.RouteOf = newRouter(c, &in.Access, &p).route
 	return c, nil
 }
 

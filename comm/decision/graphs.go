@@ -39,9 +39,6 @@ type Domain struct {
 	Graphs []Graph `json:"graphs"`
 }
 
-// pathNames are NCCL's (topo.cc:24).
-var pathNames = [...]string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"}
-
 // Nets and GPUs have NCCL's names host-id, in hexadecimal.
 const localBits = 56
 
@@ -51,7 +48,7 @@ func netName(id uint64) string {
 
 func finalOf(g *search.Graph) Graph {
 	return Graph{Name: g.Name, ID: g.ID, Pattern: int(g.Pattern), NChannels: g.NChannels, BWIntra: Num(g.BWIntra), BWInter: Num(g.BWInter),
-		TypeIntra: pathNames[g.TypeIntra], TypeInter: pathNames[g.TypeInter], SameChannels: g.SameChannels, CrossNIC: g.CrossNIC,
+		TypeIntra: g.TypeIntra.String(), TypeInter: g.TypeInter.String(), SameChannels: g.SameChannels, CrossNIC: g.CrossNIC,
 		LatencyInter: Num(g.LatencyInter), NHops: g.NHops, MinChannels: g.MinChannels, MaxChannels: g.MaxChannels}
 }
 

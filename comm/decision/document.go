@@ -1,0 +1,111 @@
+package decision
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/tuning"
+)
+
+// Document is everything NCCL decides. System and Paths describe rank 0's
+// System; Domains is there where the host falls apart; Selection is absent for
+// one rank, where NCCL chooses nothing.
+type Document struct {
+	NNodes      int                `json:"nNodes"`
+	GPUsPerNode int                `json:"gpusPerNode"`
+	NRanks      int                `json:"nRanks"`
+	Env         map[string]string  `json:"env"`
+	Notes       []string           `json:"notes"`
+	TopoXML     string             `json:"topoXml"`
+	System      topo.SystemSection `json:"system"`
+	Paths       topo.PathsSection  `json:"paths"`
+	Graphs      []Graph            `json:"graphs"`
+	Domains     []Domain           `json:"domains,omitempty"`
+	GraphXML    string             `json:"graphXml"`
+	GraphsFinal []Graph            `json:"graphsFinal"`
+	Channels    Channels           `json:"channels"`
+	Tuning      Tuning             `json:"tuning"`
+	Selection   []Choice           `json:"selection,omitempty"`
+	Reference   string             `json:"reference"`
+}
+
+// Given is what a communicator does not know of itself.
+type Given struct {
+	Nodes       int // hosts (or NVLink domains) as the user counted them
+	GPUsPerNode int
+	Env         map[string]string // settings in force, for the record
+	Notes       []string
+	TopoXML     string // rank 0's fused topology
+	GraphXML    string // rank 0's graphs as NCCL_GRAPH_DUMP_FILE holds them
+}
+
+// New describes a communicator. Its error is that of a choice or a split that
+// cannot be made.
+func New(c *comm.Comm, g Given) (*Document, error) {
+	d0 := &c.Domains[0]
+	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: g.TopoXML,
+		System: topo.SystemDoc(c.Searched), Paths: topo.PathsDoc(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Comm),
+		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + version(c)}
+	if d.Env == nil {
+		d.Env = map[string]string{}
+	}
+	if d.Notes == nil {
+		d.Notes = []string{}
+	}
+	for i := range d.Graphs {
+		d.GraphsFinal = append(d.GraphsFinal, finalOf(c.Final[d.Graphs[i].ID]))
+	}
+	if c.NRanks > 1 {
+		var err error
+		if d.Selection, err = selectionOf(c); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// version is the NCCL release whose rules were followed.
+func version(c *comm.Comm) string {
+	if v := c.Params.Tuning.Version; v != "" {
+		return v
+	}
+	return tuning.Version
+}
+
+// domainsOf lists the parts of the first host, where there are several.
+func domainsOf(c *connect.Comm) []Domain {
+	var out []Domain
+	for i := range c.Domains {
+		d := &c.Domains[i]
+		if d.Host != c.Domains[0].Host {
+			continue
+		}
+		var ranks []int
+		for _, id := range d.System.Of(topo.GPU) {
+			ranks = append(ranks, d.System.Nodes[id].GPU.Rank)
+		}
+		part := Domain{Ranks: ranks}
+		for _, g := range d.Graphs[:2] { // ring and tree
+			part.Graphs = append(part.Graphs, graphOf(g, d.System.Inter))
+		}
+		out = append(out, part)
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}
+
+// Encode prints the document as one line of JSON.
+func (d *Document) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(d); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

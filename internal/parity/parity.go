@@ -1,0 +1,191 @@
+// Package parity compares whole decisions with NCCL's: its test walks every
+// reference at hand and counts the equal sections. It also turns a reference's
+// run into a communicator, for other tests and benchmarks.
+package parity
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"sort"
+	"testing"
+
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/comm/decision"
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/topo"
+	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/units"
+)
+
+// Sections are the keys of a decision that are compared; graphXml joins them
+// with the graph codec.
+var Sections = []string{"system", "paths", "graphs", "graphsFinal", "domains", "channels", "tuning", "selection"}
+
+// Comm builds the communicator of a reference's run.
+func Comm(t testing.TB, r *golden.Reference) (*comm.Comm, decision.Given) {
+	t.Helper()
+	env := make([]string, 0, len(r.Env))
+	for k, v := range r.Env {
+		env = append(env, k+"="+v)
+	}
+	sort.Strings(env)
+	c, given, err := Build(r.Topo, r.Nodes, r.Multicast, env)
+	if err != nil {
+		t.Fatalf("%s: %v", r.Name, err)
+	}
+	given.Env = r.Env
+	return c, given
+}
+
+// Build reads a topology and makes the communicator of n such nodes under the
+// settings env (K=V).
+func Build(path string, n int, multicast bool, env []string) (*comm.Comm, decision.Given, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, decision.Given{}, err
+	}
+	spec, err := topoxml.Parse(data, path)
+	if err != nil {
+		return nil, decision.Given{}, err
+	}
+	cfg, _, err := config.Load(config.Sources{Flags: env})
+	if err != nil {
+		return nil, decision.Given{}, err
+	}
+	tp := topoParams(cfg)
+	probe, err := topo.Build(spec, tp)
+	if err != nil {
+		return nil, decision.Given{}, err
+	}
+	tp.NRanks = n * probe.NRanks()
+	host, err := topo.Build(spec, tp)
+	if err != nil {
+		return nil, decision.Given{}, err
+	}
+	hosts := make([]*topo.Host, n)
+	for i := range hosts {
+		hosts[i] = host
+	}
+	p := comm.Params{Search: cfg.Search, Connect: cfg.Connect, Tuning: cfg.Tuning, Plan: cfg.Plan, Access: tp.Access, Multicast: comm.MulticastOff}
+	if multicast {
+		p.Multicast = comm.MulticastOn
+	}
+	c, err := comm.FromHosts(hosts, p)
+	return c, decision.Given{Nodes: n, GPUsPerNode: host.NRanks()}, err
+}
+
+// topoParams reads the settings of the topology.
+func topoParams(c *config.Config) topo.Params {
+	p := topo.DefaultParams()
+	num := func(name string) int64 { return c.Number(name).Value }
+	level := func(name string) units.Opt[topo.PathKind] { return topo.ParseLevel(c.Text(name).Value) }
+	flag := func(to *bool, name string) {
+		if n := c.Number(name); n.Set {
+			*to = n.Value != 0
+		}
+	}
+	p.P2PLevel, p.GDRLevel = level("NCCL_P2P_LEVEL"), level("NCCL_NET_GDR_LEVEL")
+	if num("NCCL_P2P_DISABLE") == 1 {
+		p.P2PLevel = units.Some(topo.PathLOC)
+	}
+	p.SHMDisable, p.NetDisableIntra = num("NCCL_SHM_DISABLE") == 1, num("NCCL_NET_DISABLE_INTRA") == 1
+	flag(&p.NVBDisable, "NCCL_NVB_DISABLE")
+	flag(&p.PXNDisable, "NCCL_PXN_DISABLE")
+	flag(&p.PXNC2C, "NCCL_PXN_C2C")
+	flag(&p.GDRC2C, "NCCL_NET_GDR_C2C")
+	if n := c.Number("NCCL_NET_GDR_READ"); n.Set && n.Value >= 0 {
+		p.GDRRead = units.Some(int(n.Value))
+	}
+	if v := c.Text("NCCL_NETDEVS_POLICY"); v.Set {
+		p.NetDevs, _ = topo.ParseNetDevsPolicy(v.Value)
+	}
+	if v := c.Text("NCCL_NET_MERGE_LEVEL"); v.Set {
+		p.MergeLevel = units.Some(topo.ParseMergeLevel(v.Value))
+	}
+	p.ForceMerge = c.Text("NCCL_NET_FORCE_MERGE").Value
+	if n := c.Number("NCCL_IB_MERGE_NICS"); n.Set {
+		p.MergeNICsDisabled = n.Value == 0
+	}
+	return p
+}
+
+// Differ names the first difference between two decoded documents: all that
+// want has must be in got; numbers may differ by 1e-5 of themselves.
+func Differ(at string, want, got any) string {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			return fmt.Sprintf("%s: want an object, got %.60v", at, got)
+		}
+		return differKeys(at, w, g)
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			return fmt.Sprintf("%s: want %d elements, got %d", at, len(w), len(g))
+		}
+		for i := range w {
+			if d := Differ(fmt.Sprintf("%s[%d]", at, i), w[i], g[i]); d != "" {
+				return d
+			}
+		}
+		return ""
+	case float64:
+		g, ok := got.(float64)
+		if !ok || math.Abs(w-g) > 1e-5*max(math.Abs(w), math.Abs(g), 1e-9) {
+			return fmt.Sprintf("%s: want %v, got %v", at, want, got)
+		}
+		return ""
+	}
+	if want != got {
+		return fmt.Sprintf("%s: want %.80v, got %.80v", at, want, got)
+	}
+	return ""
+}
+
+func differKeys(at string, want, got map[string]any) string {
+	keys := make([]string, 0, len(want))
+	for k := range want {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		g, ok := got[k]
+		if !ok {
+			return fmt.Sprintf("%s.%s: missing", at, k)
+		}
+		if d := Differ(at+"."+k, want[k], g); d != "" {
+			return d
+		}
+	}
+	return ""
+}
+
+// Compare gives, for every section of a reference, "" or the first difference.
+func Compare(t testing.TB, r *golden.Reference) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	c, given := Comm(t, r)
+	doc, err := decision.New(c, given)
+	if err != nil {
+		t.Fatalf("%s: %v", r.Name, err)
+	}
+	text, err := doc.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatalf("%s: the document is no JSON: %v", r.Name, err)
+	}
+	for _, key := range Sections {
+		var want any
+		if r.Section(t, key, &want) {
+			out[key] = Differ(key, want, got[key])
+		}
+	}
+	return out
+}
