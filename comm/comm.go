@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/tuning"
 )
 
@@ -36,8 +37,9 @@ type Params struct {
 // Comm is a communicator.
 type Comm struct {
 	*connect.Comm
-	Model  *tuning.Model
-	Params Params
+	Model   *tuning.Model
+	Params  Params
+	Cluster *fabric.Cluster // nil without one
 	// Searched is rank 0's System with the link speeds that NCCL's searches
 	// leave, see search.AllAndAfter.
 	Searched *topo.System
@@ -51,24 +53,24 @@ type Comm struct {
 type Part struct {
 	System *topo.System
 	First  int32 // rank of the System's local rank 0
-	Host   int32 // its (first) host
+	Host   int32 // its host in the cluster
 }
 
-// FromHosts makes a communicator of hosts in rank order; equal hosts are the
-// same pointer. Errors as FromSystems.
-func FromHosts(hosts []*topo.Host, p Params) (*Comm, error) {
-	parts := make([]Part, 0, len(hosts))
-	first, host := int32(0), int32(0)
-	for _, h := range hosts {
-		machines := 1
-		for _, s := range h.Systems {
-			parts = append(parts, Part{System: s, First: first, Host: host})
-			machines = max(machines, s.NHosts)
+// New makes the communicator of all ranks of a cluster. p.Access must be what
+// the cluster was built with. Errors as FromSystems.
+func New(cl *fabric.Cluster, p Params) (*Comm, error) {
+	parts := make([]Part, 0, cl.NHosts())
+	for host := range cl.NHosts() {
+		for _, s := range cl.Host(host).Systems {
+			parts = append(parts, Part{System: s, First: int32(cl.Rank(host, 0)), Host: int32(host)})
 		}
-		first += int32(h.NRanks())
-		host += int32(machines)
 	}
-	return FromSystems(parts, p)
+	c, err := FromSystems(parts, p)
+	if err != nil {
+		return nil, err
+	}
+	c.Cluster = cl
+	return c, nil
 }
 
 // FromSystems makes a communicator of parts that together hold every rank.
@@ -186,6 +188,17 @@ func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 		return r, tuning.Choice{}, err
 	}
 	return withChoice(r, choice), choice, nil
+}
+
+// Plan chooses for an operation and plans it. Errors are those of the choice,
+// or of plan.Build.
+func (c *Comm) Plan(o Op) (*plan.Plan, tuning.Choice, error) {
+	r, choice, err := c.Request(o)
+	if err != nil {
+		return nil, choice, err
+	}
+	p, err := plan.Build(c.Comm, r)
+	return p, choice, err
 }
 
 // withChoice fills what the tuner decided into a request.

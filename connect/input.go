@@ -16,8 +16,8 @@ type Domain struct {
 	// First is added to a local rank (GPUInfo.Rank, Graph.Intra) to get the
 	// rank in the communicator.
 	First int32
-	// Host is the first host of the domain in the cluster; System.NHosts tells
-	// how many there are, GPUInfo.Host which of them a GPU is in.
+	// Host is the domain's host in the cluster; a multi-host NVLink domain counts
+	// as one, and GPUInfo.Host tells which machine of it a GPU is in.
 	Host int32
 }
 

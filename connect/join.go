@@ -71,7 +71,7 @@ func (c *Comm) place(domains []Domain) error {
 			if int(r) >= c.NRanks || r < 0 || c.NodeOf[r] != none {
 				return fail("rank %d of node %d is outside 0..%d or taken twice", r, n, c.NRanks-1)
 			}
-			c.NodeOf[r], c.HostOf[r] = int32(n), d.Host+int32(gpu.Host)
+			c.NodeOf[r], c.HostOf[r] = int32(n), d.Host
 			all = append(all, r)
 		}
 		c.NodeRanks[n] = all[from:len(all):len(all)]

@@ -15,9 +15,8 @@ import (
 	"github.com/simccl/simccl/comm/decision"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
-	"github.com/simccl/simccl/units"
 )
 
 // Sections are the keys of a decision that are compared; graphXml joins them
@@ -55,61 +54,16 @@ func Build(path string, n int, multicast bool, env []string) (*comm.Comm, decisi
 	if err != nil {
 		return nil, decision.Given{}, err
 	}
-	tp := topoParams(cfg)
-	probe, err := topo.Build(spec, tp)
+	cluster, err := fabric.NewUniform(spec, n, cfg.Topo)
 	if err != nil {
 		return nil, decision.Given{}, err
 	}
-	tp.NRanks = n * probe.NRanks()
-	host, err := topo.Build(spec, tp)
-	if err != nil {
-		return nil, decision.Given{}, err
-	}
-	hosts := make([]*topo.Host, n)
-	for i := range hosts {
-		hosts[i] = host
-	}
-	p := comm.Params{Search: cfg.Search, Connect: cfg.Connect, Tuning: cfg.Tuning, Plan: cfg.Plan, Access: tp.Access, Multicast: comm.MulticastOff}
+	p := comm.Params{Search: cfg.Search, Connect: cfg.Connect, Tuning: cfg.Tuning, Plan: cfg.Plan, Access: cfg.Topo.Access, Multicast: comm.MulticastOff}
 	if multicast {
 		p.Multicast = comm.MulticastOn
 	}
-	c, err := comm.FromHosts(hosts, p)
-	return c, decision.Given{Nodes: n, GPUsPerNode: host.NRanks()}, err
-}
-
-// topoParams reads the settings of the topology.
-func topoParams(c *config.Config) topo.Params {
-	p := topo.DefaultParams()
-	num := func(name string) int64 { return c.Number(name).Value }
-	level := func(name string) units.Opt[topo.PathKind] { return topo.ParseLevel(c.Text(name).Value) }
-	flag := func(to *bool, name string) {
-		if n := c.Number(name); n.Set {
-			*to = n.Value != 0
-		}
-	}
-	p.P2PLevel, p.GDRLevel = level("NCCL_P2P_LEVEL"), level("NCCL_NET_GDR_LEVEL")
-	if num("NCCL_P2P_DISABLE") == 1 {
-		p.P2PLevel = units.Some(topo.PathLOC)
-	}
-	p.SHMDisable, p.NetDisableIntra = num("NCCL_SHM_DISABLE") == 1, num("NCCL_NET_DISABLE_INTRA") == 1
-	flag(&p.NVBDisable, "NCCL_NVB_DISABLE")
-	flag(&p.PXNDisable, "NCCL_PXN_DISABLE")
-	flag(&p.PXNC2C, "NCCL_PXN_C2C")
-	flag(&p.GDRC2C, "NCCL_NET_GDR_C2C")
-	if n := c.Number("NCCL_NET_GDR_READ"); n.Set && n.Value >= 0 {
-		p.GDRRead = units.Some(int(n.Value))
-	}
-	if v := c.Text("NCCL_NETDEVS_POLICY"); v.Set {
-		p.NetDevs, _ = topo.ParseNetDevsPolicy(v.Value)
-	}
-	if v := c.Text("NCCL_NET_MERGE_LEVEL"); v.Set {
-		p.MergeLevel = units.Some(topo.ParseMergeLevel(v.Value))
-	}
-	p.ForceMerge = c.Text("NCCL_NET_FORCE_MERGE").Value
-	if n := c.Number("NCCL_IB_MERGE_NICS"); n.Set {
-		p.MergeNICsDisabled = n.Value == 0
-	}
-	return p
+	c, err := comm.New(cluster, p)
+	return c, decision.Given{Nodes: n, GPUsPerNode: cluster.Host(0).NRanks()}, err
 }
 
 // Differ names the first difference between two decoded documents: all that
