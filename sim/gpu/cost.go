@@ -15,12 +15,12 @@ type Pass struct {
 	User   bool // reads user data
 }
 
-// Trips returns how many passes of its loop a group of warps makes over n
-// bytes; at least one.
-func Trips(p coll.Protocol, warps int, n int64) int64 {
-	per := int64(warps) * 256
+// Trips returns how many passes of its loop a group of threads makes over
+// n bytes; at least one.
+func Trips(p coll.Protocol, threads int, n int64) int64 {
+	per := int64(threads) * 8
 	if p == coll.LL128 {
-		per = int64(warps) * 1920
+		per = int64(threads) / 32 * 1920
 	}
 	return max(1, (n+per-1)/per)
 }
@@ -31,42 +31,42 @@ func (c *Class) Miss(workingSet int64) float64 {
 	return math.Min(1, math.Max(0, (float64(workingSet)-knee)/(c.Memory.L2-knee)))
 }
 
-// SimpleRate returns a group's rate in GB/s with the SM to itself, and with
-// active threads on the SM in all.
-func (c *Class) SimpleRate(p Pass, warps, active int, align int64) (alone, shared float64) {
+// SimpleRate returns a group's rate in GB/s where active threads work on the
+// SM in all, itself included. pack is the width of its accesses in bytes: 16,
+// or the element size where its buffers are not aligned to 16
+// (common_kernel.h, reduceCopy).
+func (c *Class) SimpleRate(p Pass, threads, active int, pack int64) float64 {
 	weight := float64(1 + p.Loads + p.Stores)
 	if p.Local {
 		weight += c.Simple.LocalStore
 	}
-	full := 512 / (c.Simple.PerByte * c.pack(align) * weight) * 1e-3
-	threads := float64(warps * 32)
-	alone = full * math.Min(1, threads/512*c.Simple.Burst)
-	shared = math.Min(alone, full*threads/math.Max(threads, float64(active)))
-	return alone, shared
+	full := 512 / (c.Simple.PerByte * c.pack(pack) * weight) * 1e-3
+	alone := full * float64(threads) / 512 * c.Simple.Burst
+	return math.Min(alone, full*float64(threads)/float64(max(threads, active)))
 }
 
-func (c *Class) pack(align int64) float64 {
-	switch {
-	case align%16 == 0:
+func (c *Class) pack(bytes int64) float64 {
+	switch bytes {
+	case 16:
 		return 1
-	case align%8 == 0:
+	case 8:
 		return c.Simple.Pack8
-	case align%4 == 0:
+	case 4:
 		return c.Simple.Pack4
-	case align%2 == 0:
+	case 2:
 		return c.Simple.Pack2
 	}
 	return c.Simple.Pack1
 }
 
 // SliceOverhead is what a slice costs beside its bytes, in microseconds.
-func (c *Class) SliceOverhead(warps int) float64 {
+func (c *Class) SliceOverhead(threads int) float64 {
 	s := &c.Simple
-	return s.Slice - s.PerThreads*(1-math.Min(1, float64(warps*32)/512))
+	return s.Slice - s.PerThreads*(1-math.Min(1, float64(threads)/512))
 }
 
 // LLTime is the time of one LL operation over n bytes, in microseconds.
-func (c *Class) LLTime(p Pass, warps int, n int64, miss float64) float64 {
+func (c *Class) LLTime(p Pass, threads int, n int64, miss float64) float64 {
 	trip := c.LL.Trip
 	if p.Local {
 		trip += c.LL.Store
@@ -74,10 +74,10 @@ func (c *Class) LLTime(p Pass, warps int, n int64, miss float64) float64 {
 	if p.User {
 		trip += float64(c.LL.HBM * miss)
 	}
-	return (float64(Trips(coll.LL, warps, n)-1) + c.LL.First) * trip
+	return (float64(Trips(coll.LL, threads, n)-1) + c.LL.First) * trip
 }
 
 // LL128Rate is a group's LL128 rate in GB/s.
-func (c *Class) LL128Rate(warps int) float64 {
-	return float64(warps*1920) / c.LL128.Trip * 1e-3
+func (c *Class) LL128Rate(threads int) float64 {
+	return float64(threads/32*1920) / c.LL128.Trip * 1e-3
 }

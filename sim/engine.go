@@ -1,0 +1,292 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/event"
+	"github.com/simccl/simccl/sim/gpu"
+	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/units"
+)
+
+// Kinds of events.
+const (
+	evTry   uint8 = iota // ID: a group may be able to start
+	evJoin               // ID: a group's overhead is over, its bytes begin to move
+	evDone               // ID: a piece without bytes is over
+	evEnd                // ID: a cut-through op ends, its last data having come
+	evProxy              // ID: network connection, see network.go
+)
+
+// Classes of events at one instant: completions go before attempts.
+const (
+	classDone uint8 = iota
+	classTry
+)
+
+// conn is a FIFO under simulation. Its unit is the piece: a slice of Simple,
+// a step of LL and LL128.
+type conn struct {
+	snd, rcv int32 // groups, -1 while unknown
+	route    simnet.RouteID
+	net      int32 // index of the network side, -1 for memory
+	depth    int64 // pieces that fit
+	posted   int64 // pieces whose data (or whose first data) is under way
+	taken    int64 // pieces read
+	sent     int64 // pieces begun by the sender
+	credited int64 // pieces whose room came back
+	tails    int64 // pieces whose last data is under way
+	head     [plan.FIFOSteps]units.Time
+	tail     [plan.FIFOSteps]units.Time
+	credit   [plan.FIFOSteps]units.Time
+}
+
+// group is a thread group walking its program.
+type group struct {
+	pr     plan.Program
+	cur    plan.Cursor
+	op     plan.Op
+	rank   int32
+	sm     int32
+	state  state
+	slice  int32 // within the op
+	slices int32
+	size   units.Bytes // of a full slice
+	pass   gpu.Pass
+	pack   int64
+	free   units.Time // when the group can start its next piece
+	start  units.Time // of the piece under way
+	flow   simnet.FlowID
+	route  simnet.RouteID
+	bytes  units.Bytes // of the piece under way
+	count  uint32      // pieces so far, for the jitter's stream
+	drift  float64     // static share of this channel
+	held   bool        // the last piece waits for its fence
+	heldAt units.Time
+	from   [4]int32 // copies of the op's connections
+	to     [4]int32
+	nFrom  uint8
+	nTo    uint8
+	wake   units.Time // time of the pending evTry, -1 without one
+}
+
+type state uint8
+
+const (
+	idle    state = iota // between ops, or before a later phase
+	waiting              // for data or room
+	opening              // its overhead runs
+	moving               // its bytes move
+	closing              // cut-through: waits for the last data
+	ended
+)
+
+// multiprocessor is what the groups of one rank's channel share.
+type multiprocessor struct {
+	first, n int32 // its groups
+	active   int32 // threads that move bytes
+	phase    int32
+	left     int32 // groups of the phase that run
+}
+
+// device is a rank's kernel.
+type device struct {
+	first, n int32 // its multiprocessors
+	left     int32
+	done     int32 // kernels finished
+	begin    units.Time
+	ends     []units.Time
+}
+
+// engine is one run.
+type engine struct {
+	class   *gpu.Class
+	cost    costs
+	plan    *plan.Plan
+	queue   event.Queue
+	net     *simnet.Fluid
+	conns   []conn
+	groups  []group
+	sms     []multiprocessor
+	devs    []device
+	now     units.Time
+	kernels int32 // to run back to back
+	running int32 // devices that have kernels left
+	jitter  gpu.JitterCost
+	seed    uint64
+	miss    float64
+	gap     units.Time
+	done    []int32
+	err     error
+	nw      *network
+	tr      *tracer
+}
+
+// costs are the class's times in picoseconds.
+type costs struct {
+	hop, credit, first [coll.NumProtocols]units.Time
+	ll128Op, llOp      units.Time
+	llTrip             units.Time
+}
+
+func costsOf(c *gpu.Class) costs {
+	us := units.FromMicros
+	var k costs
+	k.hop = [3]units.Time{us(c.LL.Hop), us(c.LL128.Hop), us(c.Flag + c.Simple.Post)}
+	k.credit = [3]units.Time{us(c.Flag), us(c.Flag), us(c.Flag + c.Simple.Post/2)}
+	k.llOp, k.ll128Op = us(c.LL.Op), us(c.LL128.Op)
+	k.llTrip = us(c.LL.Trip)
+	return k
+}
+
+// cancelEvery is how many events pass between looks at the context.
+const cancelEvery = 1 << 14
+
+// run handles events until all kernels are done.
+func (e *engine) run(ctx context.Context) error {
+	var ev event.Event
+	for i := 0; e.running > 0 && e.err == nil; i++ {
+		if i%cancelEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		at, ok := e.queue.Next()
+		if end, flows := e.net.Next(); flows && (!ok || end <= at) {
+			e.now = end
+			e.done = e.net.Advance(end, e.done[:0])
+			for _, tok := range e.done {
+				e.flowDone(tok)
+			}
+			continue
+		}
+		if !e.queue.Pop(&ev) {
+			return e.deadlock()
+		}
+		e.now = ev.At
+		e.handle(&ev)
+	}
+	return e.err
+}
+
+func (e *engine) handle(ev *event.Event) {
+	switch ev.Kind {
+	case evTry:
+		g := &e.groups[ev.ID]
+		if g.wake == ev.At {
+			g.wake = -1
+		}
+		e.try(ev.ID)
+	case evJoin:
+		e.join(ev.ID)
+	case evDone:
+		e.finish(ev.ID)
+	case evEnd:
+		e.complete(ev.ID)
+	case evProxy:
+		e.nw.event(ev.ID, ev.Arg)
+	}
+}
+
+// flowDone routes a completed flow: groups have tokens from 0, network
+// messages below.
+func (e *engine) flowDone(tok int32) {
+	if tok < 0 {
+		e.nw.flowDone(^tok)
+		return
+	}
+	e.finish(tok)
+}
+
+// wakeAt lets a group try at time t.
+func (e *engine) wakeAt(gi int32, t units.Time) {
+	g := &e.groups[gi]
+	t = max(t, e.now)
+	if g.wake >= 0 && g.wake <= t {
+		return
+	}
+	g.wake = t
+	e.queue.Push(t, classTry, evTry, gi, 0)
+}
+
+func (e *engine) deadlock() error {
+	d := &DeadlockError{}
+	for i := range e.groups {
+		if g := &e.groups[i]; g.state == waiting {
+			if d.Waiting == 0 {
+				d.Rank, d.Channel, d.Seq = g.rank, g.pr.Channel, g.op.Seq
+			}
+			d.Waiting++
+		}
+	}
+	return d
+}
+
+// startKernel begins the next kernel of a device.
+func (e *engine) startKernel(di int32, at units.Time) {
+	d := &e.devs[di]
+	d.begin = at
+	d.left = d.n
+	for s := d.first; s < d.first+d.n; s++ {
+		e.sms[s].phase = -1
+		e.nextPhase(s, at)
+	}
+	if d.n == 0 {
+		e.kernelDone(di, at)
+	}
+}
+
+// nextPhase starts the groups of a multiprocessor's next phase, or ends its
+// part of the kernel.
+func (e *engine) nextPhase(si int32, at units.Time) {
+	sm := &e.sms[si]
+	next := int32(-1)
+	for i := sm.first; i < sm.first+sm.n; i++ {
+		if p := e.groups[i].pr.Phase; p > sm.phase && (next < 0 || p < next) {
+			next = p
+		}
+	}
+	if next < 0 {
+		d := &e.devs[e.groups[sm.first].rank]
+		if d.left--; d.left == 0 {
+			e.kernelDone(e.groups[sm.first].rank, at)
+		}
+		return
+	}
+	sm.phase, sm.left = next, 0
+	for i := sm.first; i < sm.first+sm.n; i++ {
+		if e.groups[i].pr.Phase == next {
+			sm.left++
+		}
+	}
+	for i := sm.first; i < sm.first+sm.n; i++ {
+		if g := &e.groups[i]; g.pr.Phase == next {
+			e.plan.OpenInto(&g.cur, &g.pr)
+			g.free = at
+			g.state = idle
+			e.wakeAt(i, at)
+		}
+	}
+}
+
+// programEnd notes that a group's program is over.
+func (e *engine) programEnd(gi int32) {
+	g := &e.groups[gi]
+	g.state = ended
+	sm := &e.sms[g.sm]
+	if sm.left--; sm.left == 0 {
+		e.nextPhase(g.sm, e.now)
+	}
+}
+
+func (e *engine) kernelDone(di int32, at units.Time) {
+	d := &e.devs[di]
+	d.ends = append(d.ends, at)
+	d.done++
+	e.tr.kernel(e, di)
+	if d.done < e.kernels {
+		e.startKernel(di, at+e.gap)
+		return
+	}
+	e.running--
+}

@@ -1,0 +1,271 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/gpu"
+	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// Launch is how operations reach the GPU.
+type Launch uint8
+
+// Launch modes.
+const (
+	Eager Launch = iota // asynchronous launches, one process a GPU
+	Graph               // CUDA-graph replay: no host cost
+)
+
+// timed is how many operations nccl-tests times together.
+const timed = 20
+
+// Config is what a simulation needs beside the plan.
+type Config struct {
+	Comm *connect.Comm
+	// Systems are the topologies by node (Comm.NodeOf); equal nodes share one.
+	Systems []*topo.System
+	// Class is the machine's parameters; nil takes the class that fits the
+	// first System (ClassOf).
+	Class  *gpu.Class
+	Launch Launch
+	// Kernels is how many operations are simulated back to back, of which the
+	// period is taken; 0 means 3, and fewer for plans of many steps.
+	Kernels int
+	// Seed starts the jitter's streams. NoJitter switches it off; beyond
+	// JitterRanks ranks it is always off.
+	Seed     uint64
+	NoJitter bool
+}
+
+// JitterRanks is the largest communicator that is simulated with jitter: in a
+// longer pipeline its effect on the whole falls as 1/ranks.
+const JitterRanks = 72
+
+// Executor simulates plans of one communicator. It may run several plans, one
+// after the other.
+type Executor struct {
+	cfg   Config
+	class gpu.Class
+}
+
+var _ exec.Executor = (*Executor)(nil)
+
+// New checks a Config and makes an Executor of it.
+func New(cfg Config) (*Executor, error) {
+	if cfg.Comm == nil || cfg.Comm.NRanks < 1 {
+		return nil, &ConfigError{"Comm", "has no ranks; give a joined communicator"}
+	}
+	if len(cfg.Systems) != cfg.Comm.NNodes {
+		return nil, &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(cfg.Systems), cfg.Comm.NNodes)}
+	}
+	x := &Executor{cfg: cfg}
+	if cfg.Class != nil {
+		x.class = *cfg.Class
+	} else {
+		x.class = ClassOf(cfg.Systems[0])
+	}
+	return x, nil
+}
+
+// Class returns the machine class that the executor uses.
+func (x *Executor) Class() gpu.Class { return x.class }
+
+// ClassOf returns the class of machine that a topology belongs to.
+func ClassOf(s *topo.System) gpu.Class {
+	sm := 0
+	for _, id := range s.Of(topo.GPU) {
+		sm = max(sm, s.Nodes[id].GPU.SM)
+	}
+	nvlink := false
+	for i := range s.Links {
+		nvlink = nvlink || s.Links[i].Kind == topo.LinkNVL
+	}
+	return gpu.ClassFor(sm, nvlink, len(s.Of(topo.NVS)) > 0)
+}
+
+// Run implements exec.Executor. Times in the trace are those of the last
+// simulated operation, shifted to begin at zero.
+func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
+	if p.Comm != x.cfg.Comm {
+		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
+	}
+	e, err := x.build(p, sink)
+	if err != nil {
+		return exec.Result{}, err
+	}
+	if err := e.run(ctx); err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	return x.result(e), nil
+}
+
+// result sums up a finished run.
+func (x *Executor) result(e *engine) exec.Result {
+	k := int(e.kernels)
+	r := exec.Result{Finish: make([]units.Time, len(e.devs)), Events: e.queue.Handled(), Wrong: -1}
+	var first, last units.Time
+	for i := range e.devs {
+		ends := e.devs[i].ends
+		r.Finish[i] = ends[0]
+		first, last = max(first, ends[0]), max(last, ends[k-1])
+	}
+	r.Elapsed = first
+	if k > 1 {
+		period := (last - first) / units.Time(k-1)
+		r.Elapsed = (first + (timed-1)*period) / timed
+	}
+	if x.cfg.Launch == Eager {
+		// The host runs ahead of the device or holds it up; the other of the two
+		// shows once in all timed operations.
+		host := units.FromMicros(x.class.HostLaunch)
+		r.Elapsed = max(r.Elapsed, host) + min(r.Elapsed, host)/timed
+	}
+	req := &e.plan.Req
+	bytes := float64(req.Count) * float64(req.Type.Size())
+	switch req.Func {
+	case coll.AllGather, coll.ReduceScatter, coll.AllToAll, coll.Gather, coll.Scatter:
+		bytes *= float64(e.plan.Comm.NRanks)
+	}
+	if r.Elapsed > 0 {
+		r.AlgBW = bytes / (float64(r.Elapsed) * 1e-3)
+	}
+	r.BusBW = r.AlgBW * req.Func.BusFactor(e.plan.Comm.NRanks)
+	for _, l := range e.net.Loads() {
+		r.Links = append(r.Links, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6), Bytes: l.Bytes, Busy: l.Busy})
+	}
+	return r
+}
+
+// build lays out one run.
+func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
+	e := &engine{class: &x.class, cost: costsOf(&x.class), plan: p, net: new(simnet.Fluid), seed: x.cfg.Seed}
+	w, err := newWiring(p.Comm, x.cfg.Systems, e.class, e.net)
+	if err != nil {
+		return nil, err
+	}
+	e.nw = newNetwork(e, w)
+	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
+		e.jitter = x.class.Jitter
+	}
+	e.layGroups()
+	if err := e.layConns(w); err != nil {
+		return nil, err
+	}
+	l := p.Layout(0)
+	e.miss = x.class.Miss(int64(l.Input + l.Output))
+	e.kernels = e.kernelsFor(x.cfg.Kernels)
+	if e.tr, err = newTracer(e, sink); err != nil {
+		return nil, err
+	}
+	e.running = int32(len(e.devs))
+	for i := range e.devs {
+		e.startKernel(int32(i), e.gap)
+	}
+	return e, nil
+}
+
+// layGroups lists the programs of every rank as groups, multiprocessors and
+// devices.
+func (e *engine) layGroups() {
+	n := int32(e.plan.Comm.NRanks)
+	e.devs = make([]device, n)
+	var progs []plan.Program
+	for r := range n {
+		progs = e.plan.AppendPrograms(progs[:0], r)
+		d := &e.devs[r]
+		d.first = int32(len(e.sms))
+		channel := int32(-1)
+		for i := range progs {
+			pr := &progs[i]
+			if i == 0 || pr.Channel != channel {
+				channel = pr.Channel
+				e.sms = append(e.sms, multiprocessor{first: int32(len(e.groups))})
+				d.n++
+			}
+			sm := &e.sms[len(e.sms)-1]
+			sm.n++
+			e.gap = max(e.gap, units.FromMicros(e.class.KernelGap[pr.Proto]))
+			g := group{pr: *pr, rank: r, sm: int32(len(e.sms) - 1), wake: -1}
+			if e.jitter.Channel > 0 {
+				g.drift = e.jitter.Channel * normal(e.seed, uint64(r), uint64(pr.Channel), 1<<40)
+			}
+			e.groups = append(e.groups, g)
+		}
+	}
+	if e.gap == 0 {
+		e.gap = units.FromMicros(e.class.KernelGap[coll.LL])
+	}
+}
+
+// layConns finds both ends of every connection and its route.
+func (e *engine) layConns(w *wiring) error {
+	e.conns = make([]conn, e.plan.NumConns())
+	for i := range e.conns {
+		e.conns[i] = conn{snd: -1, rcv: -1, net: -1}
+	}
+	var op plan.Op
+	var cur plan.Cursor
+	for gi := range e.groups {
+		g := &e.groups[gi]
+		e.plan.OpenInto(&cur, &g.pr)
+		// A program uses the same connections throughout, save that the first and
+		// last ops may lack some; PAT and NVLS vary.
+		for cur.Next(&op) {
+			if err := e.joinConns(w, int32(gi), &op); err != nil {
+				return err
+			}
+			if op.Seq > 64 && e.plan.Req.Algo != coll.PAT {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
+	pr := &e.groups[gi].pr
+	for _, id := range op.To {
+		c := &e.conns[id]
+		if c.snd >= 0 {
+			continue
+		}
+		pc := e.plan.Conn(id)
+		r, err := w.between(&pc)
+		if err != nil {
+			return err
+		}
+		c.snd, c.route, c.depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
+		c.net, err = e.nw.connect(&pc, id, pr)
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range op.From {
+		e.conns[id].rcv = gi
+	}
+	return nil
+}
+
+// kernelsFor decides how many operations to simulate: the period of long ones
+// is their own time.
+func (e *engine) kernelsFor(asked int) int32 {
+	if asked > 0 {
+		return int32(asked)
+	}
+	l := e.plan.Layout(0)
+	switch n := max(l.Input, l.Output); {
+	case n >= 512<<20:
+		return 1
+	case n >= 64<<20:
+		return 2
+	}
+	return 3
+}

@@ -1,0 +1,345 @@
+package sim
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/gpu"
+	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/units"
+)
+
+// try starts the group's next piece if all it needs is there; else it leaves
+// the group to whoever brings what is missing.
+func (e *engine) try(gi int32) {
+	g := &e.groups[gi]
+	if g.state != idle && g.state != waiting {
+		return
+	}
+	if e.now < g.free {
+		e.wakeAt(gi, g.free)
+		return
+	}
+	if g.state == idle {
+		if !e.fetch(g) {
+			e.programEnd(gi)
+			return
+		}
+		g.state = waiting
+	}
+	at, ok := e.ready(g)
+	if !ok {
+		return
+	}
+	if at > e.now {
+		e.wakeAt(gi, at)
+		return
+	}
+	e.begin(gi)
+}
+
+// fetch takes the next op of the program.
+func (e *engine) fetch(g *group) bool {
+	if !g.cur.Next(&g.op) {
+		return false
+	}
+	op := &g.op
+	g.nFrom = uint8(copy(g.from[:], op.From))
+	g.nTo = uint8(copy(g.to[:], op.To))
+	n, size := e.plan.Slices(&g.pr, op.Bytes)
+	g.slice, g.slices, g.size = 0, int32(n), size
+	g.pass = gpu.Pass{Loads: int(g.nFrom), Stores: int(g.nTo), Local: op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer}
+	align := int64(0)
+	if op.Src.Buf != plan.NoBuffer || op.Do&plan.Accum != 0 {
+		g.pass.Loads++
+		g.pass.User = true
+		align = int64(op.Src.Off)
+	}
+	if g.pass.Local {
+		align |= int64(op.Dst.Off)
+	}
+	g.pack = 16
+	if align%16 != 0 {
+		g.pack = int64(e.plan.ElemSize())
+	}
+	g.route = e.net0(g)
+	return true
+}
+
+// net0 is the route that the op's stores take: the first connection's. An op
+// that sends to several peers is bound by the slowest, see begin.
+func (e *engine) net0(g *group) simnet.RouteID {
+	if g.nTo == 0 {
+		return e.nw.local
+	}
+	return e.conns[g.to[0]].route
+}
+
+// ready tells when data and room for the next piece are there; ok is false
+// while that is not known.
+func (e *engine) ready(g *group) (at units.Time, ok bool) {
+	for _, id := range g.from[:g.nFrom] {
+		c := &e.conns[id]
+		k := c.taken
+		if k >= c.posted {
+			return 0, false
+		}
+		at = max(at, c.head[k%plan.FIFOSteps])
+	}
+	for _, id := range g.to[:g.nTo] {
+		c := &e.conns[id]
+		if c.sent >= c.depth {
+			k := c.sent - c.depth
+			if k >= c.credited {
+				return 0, false
+			}
+			at = max(at, c.credit[k%plan.FIFOSteps])
+		}
+	}
+	return at, true
+}
+
+// pieceBytes is the payload of the piece under way.
+func (g *group) pieceBytes(slice int32) units.Bytes {
+	left := g.op.Bytes - g.size*units.Bytes(slice)
+	return max(0, min(left, g.size))
+}
+
+// begin starts a piece: its overhead first, then its bytes.
+func (e *engine) begin(gi int32) {
+	g := &e.groups[gi]
+	g.start = e.now
+	g.bytes = g.pieceBytes(g.slice)
+	g.state = opening
+	g.count++
+	for _, id := range g.to[:g.nTo] {
+		e.conns[id].sent++
+	}
+	var over units.Time
+	switch g.pr.Proto {
+	case coll.Simple:
+		over = units.FromMicros(e.class.SliceOverhead(int(g.pr.Workers)))
+	case coll.LL:
+		over = e.cost.llOp
+	}
+	if g.pr.Proto != coll.Simple {
+		// Cut-through: the peer sees the first data a hop after the first trip.
+		for _, id := range g.to[:g.nTo] {
+			e.postHead(id, e.now+over+e.cost.hop[g.pr.Proto])
+		}
+	}
+	if g.bytes == 0 {
+		e.queue.Push(e.now+over, classDone, evDone, gi, 0)
+		return
+	}
+	e.queue.Push(e.now+over, classDone, evJoin, gi, 0)
+}
+
+// join puts the piece on its links.
+func (e *engine) join(gi int32) {
+	g := &e.groups[gi]
+	g.state = moving
+	work := e.work(g)
+	sm := &e.sms[g.sm]
+	if g.pr.Proto == coll.Simple {
+		sm.active += g.pr.Workers
+		if sm.n > 1 {
+			e.reshare(g.sm, gi)
+		}
+	}
+	g.flow = e.net.Start(e.now, g.route, e.rate(g, sm.active), work, 1, gi)
+}
+
+// work is what the link carries for the piece, jitter and flags included.
+func (e *engine) work(g *group) simnet.Work {
+	w := float64(g.bytes) * simnet.NanoBytes / e.class.LinkShare[g.pr.Proto]
+	if e.jitter.Slice > 0 && g.pr.Proto == coll.Simple {
+		f := 1 + e.jitter.Slice*normal(e.seed, uint64(g.rank), uint64(g.pr.Channel)<<32|uint64(g.pr.Group), uint64(g.count))
+		w *= max(0.2, f+g.drift)
+	}
+	return simnet.Work(w)
+}
+
+// rate is the group's own bound on the link.
+func (e *engine) rate(g *group, active int32) simnet.Rate {
+	var r float64
+	switch g.pr.Proto {
+	case coll.Simple:
+		r = e.class.SimpleRate(g.pass, int(g.pr.Workers), int(active), g.pack)
+	case coll.LL:
+		r = float64(g.bytes) * 1e-3 / e.class.LLTime(g.pass, int(g.pr.Workers), int64(g.bytes), e.miss)
+	default:
+		r = e.class.LL128Rate(int(g.pr.Workers))
+	}
+	return simnet.RateOf(r / e.class.LinkShare[g.pr.Proto])
+}
+
+// reshare gives the other moving groups of an SM their new rate.
+func (e *engine) reshare(si, except int32) {
+	sm := &e.sms[si]
+	for i := sm.first; i < sm.first+sm.n; i++ {
+		if g := &e.groups[i]; i != except && g.state == moving && g.pr.Proto == coll.Simple {
+			e.net.SetRate(e.now, g.flow, e.rate(g, sm.active))
+		}
+	}
+}
+
+// finish ends a piece whose bytes have moved.
+func (e *engine) finish(gi int32) {
+	g := &e.groups[gi]
+	if g.state == moving && g.pr.Proto == coll.Simple {
+		sm := &e.sms[g.sm]
+		sm.active -= g.pr.Workers
+		g.state = closing
+		if sm.n > 1 {
+			e.reshare(g.sm, gi)
+		}
+	}
+	g.state = closing
+	if g.pr.Proto == coll.Simple {
+		e.finishSlice(gi)
+		return
+	}
+	e.complete(gi)
+}
+
+// finishSlice posts a Simple slice and frees what it read.
+func (e *engine) finishSlice(gi int32) {
+	g := &e.groups[gi]
+	hop := e.cost.hop[coll.Simple]
+	if g.held {
+		g.held = false
+		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.heldAt))
+		e.post(g, g.heldAt+wait+hop)
+	}
+	if g.nTo > 0 && g.slice+1 < g.slices && g.pieceBytes(g.slice+1) > 0 {
+		// The flag of this slice waits for a fence, and the fence for the stores
+		// of the next slice, which the workers begin meanwhile.
+		g.held, g.heldAt = true, e.now
+	} else {
+		e.post(g, e.now+hop)
+	}
+	e.release(g, e.now+e.cost.credit[coll.Simple])
+	e.tr.piece(e, g)
+	g.slice++
+	g.free = e.now
+	g.state = waiting
+	if g.slice == g.slices {
+		g.state = idle
+	}
+	e.try(gi)
+}
+
+// complete ends a cut-through op, once the last data it reads has come.
+func (e *engine) complete(gi int32) {
+	g := &e.groups[gi]
+	if g.state != closing {
+		return // an earlier look has ended it
+	}
+	for _, id := range g.from[:g.nFrom] {
+		c := &e.conns[id]
+		if c.tails <= c.taken {
+			return // postTail brings us back
+		}
+		last := c.tail[c.taken%plan.FIFOSteps]
+		if g.bytes > 0 && g.pr.Proto == coll.LL {
+			last += e.cost.llTrip
+		}
+		if last > e.now {
+			e.queue.Push(last, classDone, evEnd, gi, 0)
+			return
+		}
+	}
+	p := g.pr.Proto
+	for _, id := range g.to[:g.nTo] {
+		e.postTail(id, e.now+e.cost.hop[p])
+	}
+	e.release(g, e.now+e.cost.credit[p])
+	e.tr.piece(e, g)
+	g.free = e.now
+	if p == coll.LL128 && g.bytes > 0 {
+		g.free += e.cost.ll128Op
+	}
+	g.state = idle
+	e.try(gi)
+}
+
+// post makes a slice visible to the receivers at time t.
+func (e *engine) post(g *group, t units.Time) {
+	for _, id := range g.to[:g.nTo] {
+		c := &e.conns[id]
+		if c.net >= 0 {
+			e.nw.post(c.net, t, g)
+			continue
+		}
+		e.deliver(id, t)
+	}
+}
+
+// deliver makes the next piece of a connection readable at time t, never
+// before the piece ahead of it.
+func (e *engine) deliver(id int32, t units.Time) {
+	c := &e.conns[id]
+	if c.posted > 0 {
+		t = max(t, c.head[(c.posted-1)%plan.FIFOSteps])
+	}
+	c.head[c.posted%plan.FIFOSteps] = t
+	c.tail[c.posted%plan.FIFOSteps] = t
+	c.posted++
+	c.tails = c.posted
+	e.nudge(c.rcv, t)
+}
+
+// postHead tells the receiver when the first data of a piece arrives.
+func (e *engine) postHead(id int32, t units.Time) {
+	c := &e.conns[id]
+	if c.net >= 0 {
+		return
+	}
+	c.head[c.posted%plan.FIFOSteps] = t
+	c.posted++
+	e.nudge(c.rcv, t)
+}
+
+// postTail tells the receiver when the last data of a piece arrives.
+func (e *engine) postTail(id int32, t units.Time) {
+	c := &e.conns[id]
+	if c.net >= 0 {
+		e.nw.post(c.net, t-e.cost.hop[coll.LL], nil)
+		return
+	}
+	c.tail[c.tails%plan.FIFOSteps] = t
+	c.tails++
+	if c.rcv >= 0 {
+		if g := &e.groups[c.rcv]; g.state == closing {
+			e.queue.Push(max(t, e.now), classDone, evEnd, c.rcv, 0)
+		}
+	}
+}
+
+// release returns the room of the piece just read.
+func (e *engine) release(g *group, t units.Time) {
+	for _, id := range g.from[:g.nFrom] {
+		c := &e.conns[id]
+		c.taken++
+		if c.net >= 0 {
+			e.nw.release(c.net, t)
+			continue
+		}
+		e.giveCredit(id, t)
+	}
+}
+
+// giveCredit lets the sender use one more piece of room from time t.
+func (e *engine) giveCredit(id int32, t units.Time) {
+	c := &e.conns[id]
+	c.credit[c.credited%plan.FIFOSteps] = t
+	c.credited++
+	e.nudge(c.snd, t)
+}
+
+// nudge lets a waiting group look again.
+func (e *engine) nudge(gi int32, t units.Time) {
+	if gi >= 0 && e.groups[gi].state == waiting {
+		e.wakeAt(gi, t)
+	}
+}
