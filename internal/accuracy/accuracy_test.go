@@ -185,7 +185,6 @@ func show(name string, by map[string]*[2]sum) {
 	}
 }
 
-
 // TestDefaultAllReduce is the first line drawn: NCCL's own choices on four
 // H200, all sizes, within 10 % in the mean.
 func TestDefaultAllReduce(t *testing.T) {
