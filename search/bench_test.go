@@ -1,10 +1,12 @@
 package search_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/topo"
 )
 
 // BenchmarkSearch measures all graphs of one host, system and paths given.
@@ -35,6 +37,55 @@ func BenchmarkSearch(b *testing.B) {
 				}
 				b.ReportMetric(float64(steps), "steps/op")
 			})
+		}
+	}
+}
+
+// domain72 is a made-up NVLink domain of 18 hosts with four GPUs, two CPUs and
+// four nets each.
+func domain72() *topo.System {
+	m := &machine{}
+	var gpus, cpus []topo.NodeID
+	for g := range 72 {
+		host := uint64(g / 4)
+		gpus = append(gpus, m.add(topo.GPU, host<<56|uint64(0x1000*(g%4+1)), topo.Node{GPU: &topo.GPUInfo{Dev: g % 4, Rank: g, SM: 100, Host: int(host)}}))
+	}
+	nvs := m.add(topo.NVS, 0, topo.Node{})
+	for c := range 36 {
+		cpus = append(cpus, m.add(topo.CPU, uint64(c/2)<<56|uint64(c%2), topo.Node{CPU: &topo.CPUInfo{NUMA: c % 2, Arch: topo.ArchARM}}))
+	}
+	for g := range gpus {
+		m.join(gpus[g], nvs, topo.LinkNVL, 721.8)
+		m.join(gpus[g], cpus[g/2], topo.LinkC2C, 345)
+	}
+	for c := 0; c < len(cpus); c += 2 {
+		m.join(cpus[c], cpus[c+1], topo.LinkSYS, 100)
+	}
+	for n := range 72 {
+		host := uint64(n / 4)
+		nic := m.add(topo.NIC, host<<56|uint64(0x7000*(n%4+1)), topo.Node{})
+		m.join(nic, cpus[n/2], topo.LinkPCI, 48)
+		net := m.add(topo.NET, host<<56|uint64(n%4), topo.Node{Net: &topo.NetInfo{
+			Dev: n % 4, ASIC: uint64(100 + n), Port: 1, BW: 50, Host: int(host), PCIBusID: fmt.Sprint(n % 4),
+		}})
+		m.join(net, nic, topo.LinkNET, 50)
+	}
+	s := topo.Assemble(m.nodes, m.links, m.paths())
+	s.Inter, s.NHosts = true, 18
+	for i, id := range s.Of(topo.NET) {
+		s.Nodes[id].Net.LocalGPU = s.LocalGPU(i)
+	}
+	limits(s)
+	return s
+}
+
+// BenchmarkSearchDomain measures a domain of 72 GPUs.
+func BenchmarkSearchDomain(b *testing.B) {
+	sys := domain72()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := search.All(sys, search.Params{NVLS: true}); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
