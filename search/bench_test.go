@@ -10,6 +10,12 @@ import (
 )
 
 // BenchmarkSearch measures all graphs of one host, system and paths given.
+//
+// NCCL 2.28.9's own search.cc (g++ -O2) took on the core of one EPYC on which
+// this package took the time in brackets: modal-b200-vm n2 817 ms (22.5),
+// oci-h100-bm n2 96 ms (8.3), azure-ndv4 n4 115 ms (9.6), gb200-nvl72-2tray n4
+// 89 ms (11.8), l20x16-pcie n2 85 ms (12.9), pcie-l40s-8 n2 36 ms (7.4), dgx-1v
+// n1 5.3 ms (1.5), the domain of 72 GPUs below 1062 ms (12).
 func BenchmarkSearch(b *testing.B) {
 	refs := golden.All(b)
 	for _, name := range []string{

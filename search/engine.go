@@ -145,7 +145,7 @@ func milliOf(v float32) (int32, bool) {
 
 // newRate makes the charge for a bandwidth; hops count mult times.
 func (e *engine) newRate(bw, mult float32) rate {
-	r := rate{bw: bw, pci: bw * 6 / 5, mult: mult, hops: int(mult)}
+	r := rate{bw: bw, pci: float32(bw*6) / 5, mult: mult, hops: int(mult)}
 	var ok, okPCI bool
 	r.milli, ok = milliOf(r.bw)
 	r.pciM, okPCI = milliOf(r.pci)

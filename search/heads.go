@@ -121,7 +121,7 @@ func (e *engine) headNVLS(g int) {
 // every GPU directly (search.cc:357).
 func (e *engine) headCollNet(g int) {
 	share := float32(1) / float32(e.gpus-1)
-	q := e.newRate(e.cur.bwIntra*share, share)
+	q := e.newRate(float32(e.cur.bwIntra*share), share)
 	permit := func(r *route) bool { return share != 1 || e.allowed(r, e.cur.typeIntra) }
 	out, in := 0, 0
 	for ; out < e.gpus; out++ {
