@@ -32,8 +32,18 @@ func (h *Host) NRanks() int { return len(h.GPUs) }
 // System returns the System of a local rank.
 func (h *Host) System(local int) *System { return h.Systems[h.SystemOf[local]] }
 
-// ErrNoGPU tells that a topology has no GPU to run on.
-var ErrNoGPU = errors.New("the topology has no <gpu>; a file that names only PCI places must be filled in on the machine (NCCL_TOPO_DUMP_FILE)")
+// ErrNoGPU marks a topology that has no GPU to run on.
+var ErrNoGPU = errors.New("no GPU")
+
+// noGPU says so with the place of the topology.
+func noGPU(spec *Spec) error {
+	e := &Error{Problem: "no <gpu>: the file names PCI places only, or nothing", Err: ErrNoGPU,
+		Hint: `run NCCL with NCCL_TOPO_DUMP_FILE on the machine, or write <gpu dev="0" sm="90" gdr="1"/> into the <pci> of each GPU`}
+	if spec != nil && spec.Root != nil {
+		e.Pos, e.Path = spec.Root.Origin, spec.Root.Name
+	}
+	return Errors{e}
+}
 
 // SplitHostsError tells that a Spec of several hosts was asked to be taken as
 // separate machines.
@@ -50,11 +60,11 @@ func (e *SplitHostsError) Error() string {
 // paths.cc:778). Errors are Errors with positions where the Spec is at fault.
 func Build(spec *Spec, p Params) (*Host, error) {
 	if spec == nil || spec.Root == nil {
-		return nil, ErrNoGPU
+		return nil, noGPU(spec)
 	}
 	gpus := len(collect(spec.Root, "gpu", nil))
 	if gpus == 0 {
-		return nil, ErrNoGPU
+		return nil, noGPU(spec)
 	}
 	views, err := hostViews(spec, &p, true)
 	if err != nil {
@@ -78,7 +88,7 @@ func Build(spec *Spec, p Params) (*Host, error) {
 		return nil, d.errs
 	}
 	if len(d.of[CPU]) == 0 || len(d.of[GPU]) == 0 {
-		return nil, ErrNoGPU
+		return nil, noGPU(spec)
 	}
 	return h, h.split(d, &p)
 }
@@ -125,7 +135,7 @@ func (h *Host) split(d *draft, p *Params) error {
 	}
 	systems, err := complete(whole, &p.Access, nRanks)
 	if err != nil {
-		return err
+		return d.locate(err)
 	}
 	h.Systems = systems
 	sort.SliceStable(h.Systems, func(i, j int) bool { return h.Systems[i].lowestRank() < h.Systems[j].lowestRank() })
@@ -140,6 +150,23 @@ func (h *Host) split(d *draft, p *Params) error {
 	return nil
 }
 
+// locate gives an error about a node the place of its declaration.
+func (d *draft) locate(err error) error {
+	var p *PathError
+	if !errors.As(err, &p) {
+		return err
+	}
+	n := p.At
+	for k := range d.of {
+		if int(n) < len(d.of[k]) {
+			e := d.of[k][n].from
+			return Errors{{Pos: e.Origin, Path: PathOf(e, aboveOf(e)), Problem: p.Node + ": " + p.Problem, Hint: p.Hint, Err: err}}
+		}
+		n -= NodeID(len(d.of[k]))
+	}
+	return err
+}
+
 func (s *System) lowestRank() int {
 	low := s.Nodes[s.of[GPU][0]].GPU.Rank
 	for _, n := range s.of[GPU] {
@@ -151,7 +178,7 @@ func (s *System) lowestRank() int {
 // CountGPUs counts the ranks that Build would give a Spec.
 func CountGPUs(spec *Spec, p *Params) (int, error) {
 	if spec == nil || spec.Root == nil {
-		return 0, ErrNoGPU
+		return 0, noGPU(spec)
 	}
 	total := 0
 	for _, r := range splitHosts(spec.Root) {
@@ -165,7 +192,7 @@ func CountGPUs(spec *Spec, p *Params) (int, error) {
 		total += n
 	}
 	if total == 0 {
-		return 0, ErrNoGPU
+		return 0, noGPU(spec)
 	}
 	return total, nil
 }

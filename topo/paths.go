@@ -9,23 +9,59 @@ import (
 // selfBW is NCCL's bandwidth of a node to itself, GB/s (topo.h:15 LOC_BW).
 const selfBW units.GBps = 5000
 
-// layPaths computes the best route from every node to every CPU, GPU, NET and
-// NVS as NCCL does before it considers who may use them (paths.cc:36,
+// PathError tells why NCCL cannot lay the paths of a System, and where.
+type PathError struct {
+	Node    string // NCCL's name of it
+	At      NodeID
+	Problem string
+	Hint    string
+}
+
+// Error names the node, the problem and the remedy.
+func (e *PathError) Error() string { return e.Node + ": " + e.Problem + "; " + e.Hint }
+
+// endKinds are the kinds of nodes between which paths are kept.
+var endKinds = [...]NodeKind{CPU, GPU, NET, NVS}
+
+// layPaths computes the best route from every CPU, GPU, NET and NVS to every
+// other as NCCL does before it considers who may use them (paths.cc:36,
 // paths.cc:641): one breadth-first walk per base node.
 func (s *System) layPaths() error {
+	w := newWalker(s)
+	var ends []NodeID
+	for _, k := range endKinds {
+		ends = append(ends, s.of[k]...)
+	}
 	s.paths = [NumNodeKinds][][]Path{}
-	for _, k := range []NodeKind{CPU, GPU, NET, NVS} {
+	for _, k := range endKinds {
 		s.paths[k] = make([][]Path, len(s.of[k]))
-		for i := range s.paths[k] {
-			s.paths[k][i] = unreached(len(s.Nodes))
-		}
-		for _, base := range s.of[k] {
-			if err := s.walkFrom(base); err != nil {
+		for i, base := range s.of[k] {
+			first := s.sameIdent(base)
+			if first == i {
+				w.clear()
+			} else {
+				// NCCL finds a base's table by its id, so a node that shares
+				// its id with an earlier one adds to that one's paths.
+				w.load(s.paths[k][first])
+				s.paths[k][i] = unreached(len(s.Nodes))
+			}
+			if err := w.walk(base); err != nil {
 				return err
 			}
+			s.paths[k][first] = w.take(ends)
 		}
 	}
 	return nil
+}
+
+// sameIdent is the index of the first node of a kind with a node's id.
+func (s *System) sameIdent(base NodeID) int {
+	for i, n := range s.of[s.Nodes[base].Kind] {
+		if s.Nodes[n].Ident == s.Nodes[base].Ident {
+			return i
+		}
+	}
+	return int(s.index[base])
 }
 
 func unreached(n int) []Path {
@@ -36,67 +72,125 @@ func unreached(n int) []Path {
 	return p
 }
 
-// table returns the paths to a base node. NCCL finds it by its id, so a node
-// that shares its id with an earlier one of its kind writes into the earlier
-// one's table.
-func (s *System) table(base NodeID) []Path {
-	k := s.Nodes[base].Kind
-	for i, n := range s.of[k] {
-		if s.Nodes[n].Ident == s.Nodes[base].Ident {
-			return s.paths[k][i]
-		}
-	}
-	return s.paths[k][s.index[base]]
+// walker finds paths to one base at a time; its slices are by node and reused.
+// A path is kept as its first link, the rest being the path of the node there:
+// once a level of the walk is done, its paths stay.
+type walker struct {
+	s         *System
+	back      []LinkID // by link: the first of its kind that leads the other way
+	at        []step
+	now, next []NodeID
 }
 
-// walkFrom fills the table of one base node, level by level. A node is entered
-// again as long as that brings more bandwidth at no more hops than its level;
-// the order of links decides between equals, which is why it must be NCCL's.
-func (s *System) walkFrom(base NodeID) error {
-	to := s.table(base)
-	to[base] = Path{Kind: PathLOC, BW: selfBW, Links: to[base].Links[:0]}
-	level, next := []NodeID{base}, []NodeID(nil)
-	for len(level) > 0 {
-		next = next[:0]
-		for _, node := range level {
-			for _, l := range s.Nodes[node].Links {
-				link := &s.Links[l]
-				if !s.mayPass(to, node, base, link) {
-					continue
-				}
-				bw := min(to[node].BW, link.BW)
-				rem := &to[link.To]
-				if (rem.BW != 0 && len(rem.Links) <= len(to[node].Links)) || rem.BW >= bw {
-					continue
-				}
-				back, ok := s.reverse(link)
-				if !ok {
-					return fmt.Errorf("%s has a %v link to %s, which has none back: NCCL fails on it (paths.cc:81); declare the link on both sides",
-						s.Name(node), link.Kind, s.Name(link.To))
-				}
-				kind := s.stepKind(to[node], node, link, len(to[node].Links)+1)
-				links := make([]LinkID, 0, len(to[node].Links)+1)
-				*rem = Path{Kind: max(to[node].Kind, kind), BW: bw, Links: append(append(links, back), to[node].Links...)}
-				next = appendOnce(next, link.To)
+// step is a node's path to the base so far.
+type step struct {
+	bw   units.GBps // 0 where there is none
+	hops int32
+	via  LinkID // first link, -1 at the base
+	kind PathKind
+	in   bool // on the next level's list
+}
+
+func newWalker(s *System) *walker {
+	w := &walker{s: s, at: make([]step, len(s.Nodes)), back: make([]LinkID, len(s.Links))}
+	type pair struct {
+		from, to NodeID
+		kind     LinkKind
+	}
+	first := make(map[pair]LinkID, len(s.Links))
+	for n := range s.Nodes {
+		for _, l := range s.Nodes[n].Links {
+			k := pair{s.Links[l].From, s.Links[l].To, s.Links[l].Kind}
+			if _, ok := first[k]; !ok {
+				first[k] = l
 			}
 		}
-		level, next = next, level
+	}
+	for i := range s.Links {
+		w.back[i] = -1
+		if l, ok := first[pair{s.Links[i].To, s.Links[i].From, s.Links[i].Kind}]; ok {
+			w.back[i] = l
+		}
+	}
+	return w
+}
+
+func (w *walker) clear() {
+	for i := range w.at {
+		w.at[i] = step{via: -1, kind: PathDIS}
+	}
+}
+
+// load continues from paths that were laid before.
+func (w *walker) load(paths []Path) {
+	w.clear()
+	for n, p := range paths {
+		w.at[n] = step{bw: p.BW, hops: int32(len(p.Links)), via: -1, kind: p.Kind}
+		if len(p.Links) > 0 {
+			w.at[n].via = p.Links[0]
+		}
+	}
+}
+
+// walk goes through the levels. A node is entered again as long as that brings
+// more bandwidth at no more hops than its level; the order of links decides
+// between equals, which is why it must be NCCL's.
+func (w *walker) walk(base NodeID) error {
+	w.at[base] = step{bw: selfBW, via: -1, kind: PathLOC}
+	w.now = append(w.now[:0], base)
+	for len(w.now) > 0 {
+		w.next = w.next[:0]
+		for _, n := range w.now {
+			if err := w.spread(n, base); err != nil {
+				return err
+			}
+		}
+		for _, n := range w.next {
+			w.at[n].in = false
+		}
+		w.now, w.next = w.next, w.now
 	}
 	return nil
 }
 
-// mayPass refuses routes through a GPU, except one NVLink hop from GPU to GPU
-// (NVB).
-func (s *System) mayPass(to []Path, node, base NodeID, link *Link) bool {
-	if node == base || s.Nodes[node].Kind != GPU {
-		return true
+// spread offers a node's path to its neighbours.
+func (w *walker) spread(n, base NodeID) error {
+	s, here := w.s, w.at[n]
+	through := n != base && s.Nodes[n].Kind == GPU
+	for _, l := range s.Nodes[n].Links {
+		link := &s.Links[l]
+		if through && !w.mayRelay(here, link) {
+			continue
+		}
+		bw := min(here.bw, link.BW)
+		to := &w.at[link.To]
+		if (to.bw != 0 && to.hops <= here.hops) || to.bw >= bw {
+			continue
+		}
+		if w.back[l] < 0 {
+			return &PathError{Node: s.Name(n), At: n,
+				Problem: fmt.Sprintf("a %v link to %s, which has none back: NCCL fails on it (paths.cc:81)", link.Kind, s.Name(link.To)),
+				Hint:    "declare the link on both sides or on neither"}
+		}
+		kind := max(here.kind, s.stepKind(here.kind, n, link, here.hops+1))
+		*to = step{bw: bw, hops: here.hops + 1, via: w.back[l], kind: kind, in: to.in}
+		if !to.in {
+			to.in = true
+			w.next = append(w.next, link.To)
+		}
 	}
-	return !s.noRelay && link.Kind == LinkNVL && s.Nodes[link.To].Kind == GPU && len(to[node].Links) <= 1
+	return nil
+}
+
+// mayRelay allows a route through a GPU only as one NVLink hop from GPU to GPU
+// (NVB).
+func (w *walker) mayRelay(here step, link *Link) bool {
+	return !w.s.noRelay && link.Kind == LinkNVL && w.s.Nodes[link.To].Kind == GPU && here.hops <= 1
 }
 
 // stepKind is what one more link makes of a route: its own kind, with PCI
 // bridges and CPUs told apart (paths.cc:92-100).
-func (s *System) stepKind(sofar Path, node NodeID, link *Link, hops int) PathKind {
+func (s *System) stepKind(sofar PathKind, node NodeID, link *Link, hops int32) PathKind {
 	kind := PathKind(link.Kind)
 	if link.Kind == LinkNET {
 		kind = PathLOC // the cable behind the port does not count
@@ -108,29 +202,33 @@ func (s *System) stepKind(sofar Path, node NodeID, link *Link, hops int) PathKin
 	if link.Kind == LinkPCI && (here == CPU || there == CPU) {
 		kind = PathPHB
 	}
-	if here == GPU && sofar.Kind == PathNVL && kind == PathNVL && hops > 1 {
+	if here == GPU && sofar == PathNVL && kind == PathNVL && hops > 1 {
 		kind = PathNVB
 	}
 	return kind
 }
 
-// reverse finds the first link back of the same kind.
-func (s *System) reverse(l *Link) (LinkID, bool) {
-	for _, r := range s.Nodes[l.To].Links {
-		if s.Links[r].To == l.From && s.Links[r].Kind == l.Kind {
-			return r, true
-		}
+// take copies the paths of the given nodes; their links share one array.
+func (w *walker) take(ends []NodeID) []Path {
+	out := unreached(len(w.at))
+	total := 0
+	for _, n := range ends {
+		total += int(w.at[n].hops)
 	}
-	return 0, false
-}
-
-func appendOnce(list []NodeID, n NodeID) []NodeID {
-	for _, m := range list {
-		if m == n {
-			return list
+	all := make([]LinkID, 0, total)
+	for _, n := range ends {
+		start := len(all)
+		for at, left := n, w.at[n].hops; left > 0; left-- {
+			l := w.at[at].via
+			if l < 0 {
+				break // through a base that shares its id: NCCL keeps a stale tail there
+			}
+			all = append(all, l)
+			at = w.s.Links[l].To
 		}
+		out[n] = Path{Kind: w.at[n].kind, BW: w.at[n].bw, Links: all[start:len(all):len(all)]}
 	}
-	return append(list, n)
+	return out
 }
 
 // localCPU is the CPU that a GPU reaches in fewest hops (paths.cc:158).
@@ -142,7 +240,7 @@ func (s *System) localCPU(gpu NodeID) (NodeID, error) {
 		}
 	}
 	if best == None {
-		return None, fmt.Errorf("%s reaches no CPU: NCCL fails on it (paths.cc:172); put its <pci> under a <cpu>", s.Name(gpu))
+		return None, &PathError{Node: s.Name(gpu), At: gpu, Problem: "reaches no CPU: NCCL fails on it (paths.cc:172)", Hint: "put its <pci> under a <cpu>"}
 	}
 	return best, nil
 }

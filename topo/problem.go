@@ -13,7 +13,11 @@ type Error struct {
 	Attr    string // attribute with its value, or empty
 	Problem string // what is wrong
 	Hint    string // what to write instead
+	Err     error  // the kind of problem, for errors.Is; often nil
 }
+
+// Unwrap gives the kind of problem.
+func (e *Error) Unwrap() error { return e.Err }
 
 // Error prints "file:line:col: path: attr: problem; hint".
 func (e *Error) Error() string {

@@ -68,7 +68,13 @@ func NewUniform(spec *topo.Spec, n int, p topo.Params) (*Cluster, error) {
 // New builds every member once, for a communicator over all GPUs of all hosts
 // (or the p.GPUs lowest of each), ranks numbered host by host. p.NRanks is
 // replaced by their number.
+//
+// With p.SplitHosts the hosts of a multi-host NVLink domain stand by themselves
+// (NCCL_MNNVL_ENABLE=0), domain after domain.
 func New(members []Member, p topo.Params) (*Cluster, error) {
+	if p.SplitHosts {
+		members, p.SplitHosts = apart(members), false
+	}
 	total := 0
 	for _, m := range members {
 		if m.Count < 0 {
@@ -101,6 +107,24 @@ func New(members []Member, p topo.Params) (*Cluster, error) {
 		}
 	}
 	return c, nil
+}
+
+// apart replaces every domain by its hosts.
+func apart(members []Member) []Member {
+	var out []Member
+	for _, m := range members {
+		hosts := topo.Hosts(m.Spec)
+		if len(hosts) == 1 {
+			out = append(out, m)
+			continue
+		}
+		for range m.Count {
+			for _, h := range hosts {
+				out = append(out, Member{Spec: h, Count: 1})
+			}
+		}
+	}
+	return out
 }
 
 // addClass builds a member, or finds the class of the same Spec.

@@ -79,3 +79,32 @@ func TestFewerGPUsAreTheLowestRanks(t *testing.T) {
 		t.Error("nine of eight GPUs were given")
 	}
 }
+
+func TestDomainsAreTakenApartAndJoined(t *testing.T) {
+	p := topo.DefaultParams()
+	two := specOf(t, "gb200-nvl72-2tray")
+	whole, err := fabric.NewUniform(two, 2, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.SplitHosts = true
+	single, err := fabric.NewUniform(two, 2, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.NHosts() != 2 || whole.Host(0).Systems[0].NHosts != 2 || single.NHosts() != 4 || single.NRanks() != whole.NRanks() || len(single.Classes) != 2 {
+		t.Errorf("whole %d hosts of %d, single %d of %d classes", whole.NHosts(), whole.Host(0).Systems[0].NHosts, single.NHosts(), len(single.Classes))
+	}
+	joined, err := topo.Join(specOf(t, "gb200-nvl72-tray"), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := fabric.NewUniform(joined, 2, topo.DefaultParams())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Host(0).Systems[0]
+	if c.NRanks() != 24 || s.NHosts != 3 || s.Path(s.Of(topo.GPU)[0], s.Of(topo.GPU)[11]).Kind != topo.PathNVL {
+		t.Errorf("%d ranks on %d hosts", c.NRanks(), s.NHosts)
+	}
+}
