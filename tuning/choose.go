@@ -152,24 +152,47 @@ func (m *Model) times(o Op, nBytes uint64) Times {
 	return t
 }
 
-// time is the model's time in microseconds of a cell with bandwidth bw
-// (tuning.cc:585-601).
-func (m *Model) time(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes uint64) float32 {
-	lat := m.Latency[o.Func][a][p]
-	if o.Func == coll.AllReduce {
-		lg := log2(nBytes >> 6)
-		if a == coll.Tree && lg >= 0 && lg < len(m.tab.treeCorrection[p]) {
-			bw *= m.tab.treeCorrection[p][lg]
-		}
-		if a == coll.Ring && p == coll.Simple && m.In.NNodes > 1 && nBytes/m.plateau() >= 64 {
-			lat = float32(float64(lat) * m.plateauFactor())
-		}
+// Terms are what a cell's time is made of at one size.
+type Terms struct {
+	LatencyUs float32 // with Plateau in it
+	GBps      float32 // with Correction in it
+	// Correction is the share of its bandwidth that a tree all-reduce reaches
+	// at this size, 1 for all else; Plateau stretches the latency of large
+	// Simple ring all-reduces between nodes, 1 for all else.
+	Correction float32
+	Plateau    float64
+}
+
+// Terms returns the terms of a cell, whether or not it is on (tuning.cc:585).
+func (m *Model) Terms(o Op, a coll.Algorithm, p coll.Protocol) Terms {
+	return m.terms(m.Raw[o.Func][a][p], o, a, p, uint64(o.NBytes(m.In.NRanks)))
+}
+
+func (m *Model) terms(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes uint64) Terms {
+	t := Terms{LatencyUs: m.Latency[o.Func][a][p], GBps: bw, Correction: 1, Plateau: 1}
+	if o.Func != coll.AllReduce {
+		return t
 	}
+	if lg := log2(nBytes >> 6); a == coll.Tree && lg >= 0 && lg < len(m.tab.treeCorrection[p]) {
+		t.Correction = m.tab.treeCorrection[p][lg]
+		t.GBps *= t.Correction
+	}
+	if a == coll.Ring && p == coll.Simple && m.In.NNodes > 1 && nBytes/m.plateau() >= 64 {
+		t.Plateau = m.plateauFactor()
+		t.LatencyUs = float32(float64(t.LatencyUs) * t.Plateau)
+	}
+	return t
+}
+
+// time is the model's time in microseconds of a cell with bandwidth bw
+// (tuning.cc:597-601).
+func (m *Model) time(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes uint64) float32 {
+	terms := m.terms(bw, o, a, p, nBytes)
 	count := max(o.Pipe, 1)
 	if a != coll.Ring { // a tree pipelines a batch (tuning.cc:598)
 		count = 1 + (count-1)/maxBatchColls
 	}
-	t := float32(lat*float32(count)) + float32(float32(nBytes)/float32(1000*bw))
+	t := float32(terms.LatencyUs*float32(count)) + float32(float32(nBytes)/float32(1000*terms.GBps))
 	// Rings of more than 8 ranks lose fp8 precision: last resort
 	// (enqueue.cc:1811).
 	if (o.Type == coll.Float8e4m3 || o.Type == coll.Float8e5m2) && a == coll.Ring && m.In.NRanks > 8 && o.Func != coll.AllGather && o.Func != coll.Broadcast {
@@ -313,9 +336,12 @@ func (m *Model) collNetChannels(n uint64, nc, nt, per int32) int32 {
 }
 
 // WhyOff lists why a cell is off for an operation, the first reason first; nil
-// where it is on.
+// where it is on. A cell that NCCL does not have at all has that reason alone.
 func (m *Model) WhyOff(o Op, a coll.Algorithm, p coll.Protocol) []Reason {
 	rs := append([]Reason(nil), m.off[o.Func][a][p]...)
+	if absent(o.Func, a, p).Rule != "" {
+		return rs
+	}
 	if r := m.barred(o, a); r.Rule != "" && !contains(rs, r) {
 		rs = append(rs, r)
 	}

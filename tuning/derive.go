@@ -34,7 +34,7 @@ func (m *Model) Derive(f coll.Func, a coll.Algorithm, p coll.Protocol) []Step {
 		if s.nNodes <= 2 || a == coll.CollNetDirect || a == coll.CollNetChain {
 			bw, which = float32(g.BWIntra), "within a node"
 		}
-		d.add(fmt.Sprintf("%s graph: %d channels of %g GB/s %s", graphName(g), g.NChannels, bw, which), float32(g.NChannels)*bw)
+		d.add(fmt.Sprintf("%s graph: %s of %g GB/s %s", graphName(g), plural(g.NChannels, "channel"), bw, which), float32(g.NChannels)*bw)
 	}
 	switch a {
 	case coll.Ring:

@@ -8,8 +8,17 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// missing tells why NCCL's table has no such cell at all (tuning.cc:271-281).
-func (m *Model) missing(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
+// absent tells why NCCL has no such cell, whatever the machine and the
+// settings.
+func absent(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
+	if r := skipped(f, a, p); r.Rule != "" {
+		return r
+	}
+	return unused(a, p)
+}
+
+// skipped are the cells that NCCL leaves at zero (tuning.cc:271-281).
+func skipped(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
 	switch {
 	case (f == coll.Broadcast || f == coll.Reduce) && a != coll.Ring:
 		return Reason{Rule: f.String() + " runs as Ring only", Source: "tuning.cc:271"}
@@ -19,9 +28,24 @@ func (m *Model) missing(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
 		return Reason{Rule: "NCCL has no PAT AllReduce", Source: "tuning.cc:275"}
 	case (a == coll.NVLS || a == coll.NVLSTree || a == coll.PAT) && p != coll.Simple:
 		return Reason{Rule: a.String() + " runs with Simple only", Source: "tuning.cc:278"}
-	case a == coll.PAT:
+	}
+	return Reason{}
+}
+
+// unused are the cells that have a latency and no bandwidth (tuning.cc:307).
+func unused(a coll.Algorithm, p coll.Protocol) Reason {
+	if (a == coll.CollNetDirect || a == coll.CollNetChain) && p != coll.Simple {
+		return Reason{Rule: a.String() + " runs with Simple only", Source: "tuning.cc:307"}
+	}
+	return Reason{}
+}
+
+// missing tells why this communicator has no such cell.
+func (m *Model) missing(a coll.Algorithm) Reason {
+	switch a {
+	case coll.PAT:
 		return m.patOff()
-	case a == coll.NVLS || a == coll.NVLSTree:
+	case coll.NVLS, coll.NVLSTree:
 		return m.nvlsGraphOff(a)
 	}
 	return Reason{}
@@ -39,7 +63,7 @@ func (m *Model) patOff() Reason {
 		return Reason{}
 	case in.NNodes != in.NRanks:
 		return Reason{
-			Rule:    fmt.Sprintf("PAT is for one rank a node and there are %d ranks on %d nodes", in.NRanks, in.NNodes),
+			Rule:    fmt.Sprintf("PAT is for one rank a node and there are %d ranks on %s", in.NRanks, plural(in.NNodes, "node")),
 			Setting: "NCCL_PAT_ENABLE=1 forces it", Source: "tuning.cc:206",
 		}
 	case in.NetOffload:
@@ -153,6 +177,10 @@ func applyMask(list string, parse func(string, coll.Mask) (coll.Mask, error), n 
 // enable switches a cell off where user or rules say so and notes every reason
 // (tuning.cc:456-499).
 func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
+	if absent(f, a, p).Rule != "" {
+		m.Bandwidth[f][a][p] = 0
+		return
+	}
 	var why []Reason
 	add := func(r Reason) {
 		if r.Rule != "" {
@@ -219,6 +247,13 @@ func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
 		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs sm_70 and a GPU is sm_%d", in.MinSM), Setting: force, Source: "tuning.cc:494"})
 	}
 	return rs
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func graphName(g *search.Graph) string {

@@ -147,14 +147,18 @@ func gathers(f coll.Func) bool { return f == coll.AllGather || f == coll.ReduceS
 // fill computes one cell's latency and raw bandwidth, or notes why NCCL has no
 // such cell (tuning.cc:270-406).
 func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
-	if r := m.missing(f, a, p); r.Rule != "" {
-		m.off[f][a][p] = append(m.off[f][a][p], r)
+	gone := skipped(f, a, p)
+	if gone.Rule == "" {
+		gone = m.missing(a)
+	}
+	if gone.Rule != "" {
+		m.off[f][a][p] = []Reason{gone}
 		return
 	}
 	g := m.In.graph(a)
 	bus, r := m.busBW(s, g, f, a, p)
 	if r.Rule != "" {
-		m.off[f][a][p] = append(m.off[f][a][p], r)
+		m.off[f][a][p] = []Reason{r}
 	}
 	if a == coll.Ring || !gathers(f) { // bus to algorithm bandwidth
 		ratio := float32(.5)
@@ -187,8 +191,8 @@ func (m *Model) busBW(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, 
 	case coll.PAT:
 		bus = float32(float64(bus) * .75)
 	}
-	if collnet && p != coll.Simple {
-		return 0, Reason{Rule: a.String() + " runs with Simple only", Source: "tuning.cc:307"}
+	if r := unused(a, p); r.Rule != "" {
+		return 0, r
 	}
 	if a == coll.CollNetDirect {
 		bus = s.collNetDirectBW(bus, g, f, m.In.MinSM)

@@ -1,0 +1,11 @@
+// Package explain says why NCCL chooses what it chooses for one operation: the
+// winner, every rival with its time or the reason it is off, the exact sizes
+// at which the choice changes, what is launched, how the bandwidth comes about
+// and which link bounds it, and who was refused a path, by which rule, and
+// which setting would change that.
+//
+// Input: a communicator and an operation. Output: Report, as text for people
+// or JSON for tools. Pure: it reads decisions and makes none, and knows no
+// flags. It has no counterpart in NCCL, whose log gives the winner alone
+// (enqueue.cc:741).
+package explain

@@ -1,0 +1,248 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/units"
+)
+
+// Input is the question.
+type Input struct {
+	Comm *comm.Comm
+	Op   comm.Op
+	// Access is what the topology was built with: who may use a path.
+	Access topo.Access
+	// Limit is the largest size for which crossovers are looked for; 16 GiB
+	// where it is 0.
+	Limit units.Bytes
+}
+
+// Report is the answer.
+type Report struct {
+	NCCL  string      `json:"nccl"`
+	Op    string      `json:"op"`
+	Type  string      `json:"type"`
+	RedOp string      `json:"redop,omitempty"`
+	Size  units.Bytes `json:"size"`  // as nccl-tests prints it and the model has it
+	Count int64       `json:"count"` // NCCL's
+	Ranks int         `json:"ranks"`
+	Nodes int         `json:"nodes"`
+
+	// Choice is the winner, nil where NCCL chooses nothing; Note then says why.
+	Choice *Cell   `json:"choice,omitempty"`
+	Note   string  `json:"note,omitempty"`
+	Launch *Launch `json:"launch,omitempty"`
+	// Derivation is how the winner's bandwidth comes about.
+	Derivation []tuning.Step `json:"derivation,omitempty"`
+	// Rivals are the other cells: those that are available by time, then those
+	// that are off in NCCL's order.
+	Rivals     []Cell    `json:"rivals,omitempty"`
+	Crossovers []Range   `json:"crossovers,omitempty"`
+	Graph      *GraphUse `json:"graph,omitempty"`
+	Refused    []Refusal `json:"refused,omitempty"`
+}
+
+// Cell is one algorithm with one protocol.
+type Cell struct {
+	Algo          string  `json:"algo"`
+	Proto         string  `json:"proto"`
+	Available     bool    `json:"available"`
+	TimeUs        float32 `json:"timeUs,omitempty"` // the cost model's
+	AlgBW         float64 `json:"algbw,omitempty"`  // GB/s at that time
+	BusBW         float64 `json:"busbw,omitempty"`
+	LatencyUs     float32 `json:"latencyUs,omitempty"`     // at this size
+	BandwidthGBps float32 `json:"bandwidthGBps,omitempty"` // at this size; of a cell that is off, what it would have
+	// Slower is the time over the winner's.
+	Slower float64         `json:"slower,omitempty"`
+	Off    []tuning.Reason `json:"off,omitempty"`
+}
+
+// Launch is what runs.
+type Launch struct {
+	MaxChannels int         `json:"maxChannels"` // the cost model's bound
+	Channels    int         `json:"channels"`    // that the work is split over
+	Threads     int         `json:"threads"`     // of a block
+	Buffer      units.Bytes `json:"buffer"`      // of a connection with that protocol
+	Parts       []Part      `json:"parts,omitempty"`
+}
+
+// Part is a run of channels whose shares are cut alike.
+type Part struct {
+	First int         `json:"first"` // channel
+	Last  int         `json:"last"`
+	Bytes units.Bytes `json:"bytes"` // of one channel
+	Chunk units.Bytes `json:"chunk"`
+	Slice units.Bytes `json:"slice"`
+	Steps int         `json:"steps"` // of the FIFO, per chunk
+}
+
+// Range is a run of sizes with one winner.
+type Range struct {
+	From  units.Bytes `json:"from"`
+	To    units.Bytes `json:"to"`
+	Algo  string      `json:"algo"`
+	Proto string      `json:"proto"`
+	// Mixed: two rivals are equal but for rounding and alternate.
+	Mixed bool `json:"mixed,omitempty"`
+	Here  bool `json:"here,omitempty"` // holds the size asked for
+}
+
+const defaultLimit = 16 << 30
+
+// New explains. A *tuning.NoChoiceError comes together with a Report that says
+// why every cell is off.
+func New(in Input) (*Report, error) {
+	c, o := in.Comm, in.Op
+	top := tuning.Op{Func: o.Func, Count: o.Count, Type: o.Type, RedOp: o.RedOp}
+	r := &Report{
+		NCCL: tuning.Version, Op: o.Func.TestName(), Type: o.Type.TestName(), Count: o.Count,
+		Size: coll.CountSizes(o.Func, o.Count, c.NRanks).Bytes(o.Type), Ranks: c.NRanks, Nodes: c.NNodes,
+	}
+	if o.Func.Reduces() {
+		r.RedOp = o.RedOp.TestName()
+	}
+	r.Refused = refusals(c, in.Access)
+	switch {
+	case c.NRanks == 1:
+		r.Note = "one rank sends nothing; NCCL copies where source and destination differ"
+		return r, nil
+	case o.Func >= coll.NumCollFuncs:
+		return r, r.sendRecv(c)
+	case o.Count == 0:
+		r.Note = "nothing to do: the size is less than one element a rank"
+		return r, nil
+	}
+	choice, err := c.Choose(top)
+	var none *tuning.NoChoiceError
+	if err != nil && !errors.As(err, &none) {
+		return nil, err
+	}
+	r.cells(c, top, choice, err == nil)
+	if err != nil {
+		r.Note = err.Error()
+		return r, err
+	}
+	r.Derivation = derivation(c, top, choice)
+	if err := r.crossovers(c, top, in.Limit); err != nil {
+		return nil, err
+	}
+	r.Graph = graphUse(c, choice.Algo)
+	return r, r.launch(c, o, choice)
+}
+
+// cells fills Choice and Rivals.
+func (r *Report) cells(c *comm.Comm, o tuning.Op, choice tuning.Choice, chosen bool) {
+	for _, a := range coll.Algorithms() {
+		for _, p := range coll.Protocols() {
+			t := choice.Times[a][p]
+			terms := c.Model.Terms(o, a, p)
+			cell := Cell{Algo: a.String(), Proto: p.String(), LatencyUs: terms.LatencyUs, BandwidthGBps: terms.GBps}
+			if t < 0 {
+				cell.Off = c.Model.WhyOff(o, a, p)
+				r.Rivals = append(r.Rivals, cell)
+				continue
+			}
+			cell.Available, cell.TimeUs = true, t
+			cell.AlgBW, cell.BusBW = coll.Bandwidth(o.Func, o.Count, o.Type, c.NRanks, units.FromMicros(float64(t)))
+			if chosen {
+				cell.Slower = float64(t) / float64(choice.TimeUs)
+			}
+			if chosen && a == choice.Algo && p == choice.Proto {
+				r.Choice = &cell
+				continue
+			}
+			r.Rivals = append(r.Rivals, cell)
+		}
+	}
+	sort.SliceStable(r.Rivals, func(i, j int) bool {
+		x, y := &r.Rivals[i], &r.Rivals[j]
+		if x.Available != y.Available {
+			return x.Available
+		}
+		return x.Available && x.TimeUs < y.TimeUs
+	})
+}
+
+// derivation adds what depends on the size to the model's.
+func derivation(c *comm.Comm, o tuning.Op, ch tuning.Choice) []tuning.Step {
+	steps := c.Model.Derive(o.Func, ch.Algo, ch.Proto)
+	terms := c.Model.Terms(o, ch.Algo, ch.Proto)
+	if terms.Correction != 1 {
+		steps = append(steps, tuning.Step{What: fmt.Sprintf("trees of this size reach %g of it", terms.Correction), GBps: terms.GBps})
+	}
+	if terms.Plateau != 1 {
+		steps = append(steps, tuning.Step{What: fmt.Sprintf("a ring of this size between nodes has its latency x %g", terms.Plateau), GBps: terms.GBps})
+	}
+	return steps
+}
+
+func (r *Report) crossovers(c *comm.Comm, o tuning.Op, limit units.Bytes) error {
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	segs, err := c.Model.Segments(o, max(limit, r.Size))
+	if err != nil {
+		return err
+	}
+	for _, s := range segs {
+		r.Crossovers = append(r.Crossovers, Range{
+			From: s.From, To: s.To, Algo: s.Algo.String(), Proto: s.Proto.String(), Mixed: s.Mixed,
+			Here: s.From <= r.Size && r.Size <= s.To,
+		})
+	}
+	return nil
+}
+
+// launch tells how the work is split.
+func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
+	l := &Launch{MaxChannels: ch.MaxChannels, Threads: ch.Threads, Buffer: c.BuffSizes[ch.Proto]}
+	r.Launch = l
+	req, _, err := c.Request(o)
+	if err != nil {
+		return err
+	}
+	s, err := plan.Schedule(c.Comm, req)
+	if err != nil {
+		if errors.Is(err, plan.ErrUnsupported) {
+			r.Note = "how the work is split is not known: " + err.Error()
+			return nil
+		}
+		return err
+	}
+	l.Channels = s.NChannels
+	add := func(from, to int, p plan.Part) {
+		if from > to || p.Count == 0 {
+			return
+		}
+		next := Part{First: from, Last: to, Bytes: units.Bytes(p.Count) * s.ElemSize, Chunk: p.ChunkSize, Slice: p.SliceSize, Steps: p.ChunkSteps}
+		if n := len(l.Parts); n > 0 {
+			joined := l.Parts[n-1]
+			joined.First, joined.Last = from, to
+			if joined == next {
+				l.Parts[n-1].Last = to
+				return
+			}
+		}
+		l.Parts = append(l.Parts, next)
+	}
+	add(s.ChannelLo, s.ChannelLo, s.Lo)
+	if s.NChannels > 1 {
+		add(s.ChannelLo+1, s.ChannelHi-1, s.Mid)
+		add(s.ChannelHi, s.ChannelHi, s.Hi)
+	}
+	return nil
+}
+
+// sendRecv tells of the operations that the cost model does not cover.
+func (r *Report) sendRecv(c *comm.Comm) error {
+	r.Note = fmt.Sprintf("NCCL makes it of sends and receives, for which it compares nothing: each peer gets %d of %d channels, in chunks of %d bytes",
+		c.P2PChannelsPerPeer, c.P2PChannels, c.P2PChunkSize)
+	return nil
+}

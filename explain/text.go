@@ -1,0 +1,213 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Text is the report for people.
+func (r *Report) Text() string {
+	var b strings.Builder
+	red := ""
+	if r.RedOp != "" {
+		red = " " + r.RedOp
+	}
+	fmt.Fprintf(&b, "%s of %s B (%s%s, count %d), %s on %s, rules of NCCL %s\n\n",
+		r.Op, group(r.Size), r.Type, red, r.Count, plural(r.Ranks, "rank"), plural(r.Nodes, "node"), r.NCCL)
+	if c := r.Choice; c != nil {
+		fmt.Fprintf(&b, "NCCL takes %s with %s: %.2f us, algbw %.2f GB/s, busbw %.2f GB/s by its cost model\n", c.Algo, c.Proto, c.TimeUs, c.AlgBW, c.BusBW)
+		fmt.Fprintf(&b, "  %.2f us of it are latency, %.2f us are bytes at %.4g GB/s\n", c.LatencyUs, max(0, c.TimeUs-c.LatencyUs), c.BandwidthGBps)
+	}
+	if r.Note != "" {
+		fmt.Fprintf(&b, "%s\n", r.Note)
+	}
+	r.launchText(&b)
+	r.rivalText(&b)
+	r.crossoverText(&b)
+	r.boundText(&b)
+	r.refusedText(&b)
+	return b.String()
+}
+
+func (r *Report) launchText(b *strings.Builder) {
+	l := r.Launch
+	if l == nil {
+		return
+	}
+	fmt.Fprintf(b, "\nLaunch: %d of at most %s, %d threads each, buffers of %s B\n", l.Channels, plural(l.MaxChannels, "channel"), l.Threads, group(l.Buffer))
+	if len(l.Parts) == 0 {
+		return
+	}
+	rows := [][]string{{"channels", "bytes", "chunk", "slice", "steps"}}
+	for _, p := range l.Parts {
+		name := strconv.Itoa(p.First)
+		if p.Last > p.First {
+			name += ".." + strconv.Itoa(p.Last)
+		}
+		rows = append(rows, []string{name, group(p.Bytes), group(p.Chunk), group(p.Slice), strconv.Itoa(p.Steps)})
+	}
+	table(b, rows, "lrrrr")
+}
+
+func (r *Report) rivalText(b *strings.Builder) {
+	if len(r.Rivals) == 0 {
+		return
+	}
+	b.WriteString("\nRivals:\n")
+	rows := [][]string{{"algorithm", "protocol", "time us", "x", "latency us", "GB/s", "why not"}}
+	for i := 0; i < len(r.Rivals); i++ {
+		c := r.Rivals[i]
+		if c.Available {
+			rows = append(rows, []string{c.Algo, c.Proto, fmt.Sprintf("%.2f", c.TimeUs), slower(c.Slower), fmt.Sprintf("%.2f", c.LatencyUs),
+				fmt.Sprintf("%.4g", c.BandwidthGBps), lost(c.Slower)})
+			continue
+		}
+		for i+1 < len(r.Rivals) && r.Rivals[i+1].Algo == c.Algo && slices.Equal(r.Rivals[i+1].Off, c.Off) {
+			i++
+			c.Proto += " " + r.Rivals[i].Proto
+			c.BandwidthGBps = 0
+		}
+		row := []string{c.Algo, c.Proto, "off", "", "", "", ""}
+		if c.BandwidthGBps > 0 {
+			row[4], row[5] = fmt.Sprintf("%.2f", c.LatencyUs), fmt.Sprintf("%.4g", c.BandwidthGBps)
+		}
+		for j, o := range c.Off {
+			if j > 0 {
+				rows, row = append(rows, row), []string{"", "", "", "", "", "", "and "}
+			}
+			row[6] += o.String() + " (" + o.Source + ")"
+		}
+		rows = append(rows, row)
+	}
+	table(b, rows, "llrrrrl")
+}
+
+func slower(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+func lost(x float64) string {
+	switch x {
+	case 0:
+		return ""
+	case 1:
+		return "equal, and later in NCCL's order"
+	}
+	return "slower"
+}
+
+func (r *Report) crossoverText(b *strings.Builder) {
+	if len(r.Crossovers) == 0 {
+		return
+	}
+	b.WriteString("\nChoice by size, in bytes:\n")
+	rows := [][]string{{"from", "to", "algorithm", "protocol", ""}}
+	for _, c := range r.Crossovers {
+		mark := ""
+		if c.Here {
+			mark = "<- this size"
+		}
+		if c.Mixed {
+			mark = strings.TrimSpace(mark + " (alternates with an equal one)")
+		}
+		rows = append(rows, []string{group(c.From), group(c.To), c.Algo, c.Proto, mark})
+	}
+	table(b, rows, "rrlll")
+}
+
+func (r *Report) boundText(b *strings.Builder) {
+	if len(r.Derivation) > 0 {
+		b.WriteString("\nBandwidth:\n")
+		rows := [][]string{}
+		for _, s := range r.Derivation {
+			rows = append(rows, []string{fmt.Sprintf("%.4g GB/s", s.GBps), s.What})
+		}
+		table(b, rows, "rl")
+	}
+	g := r.Graph
+	if g == nil || len(g.Links) == 0 {
+		return
+	}
+	l := g.Links[0]
+	fmt.Fprintf(b, "\nLimiting link of the %s graph: %s", g.Name, l.Name)
+	if l.Alike > 1 {
+		fmt.Fprintf(b, " (and %d like it)", l.Alike-1)
+	}
+	fmt.Fprintf(b, ", %s, %.4g of %.4g GB/s\n", l.Kind, l.LoadGBps, l.CapacityGBps)
+	rows := [][]string{}
+	for _, l := range g.Links[1:] {
+		rows = append(rows, []string{"then", fmt.Sprintf("%s (%d)", l.Name, l.Alike), l.Kind, fmt.Sprintf("%.4g of %.4g GB/s", l.LoadGBps, l.CapacityGBps)})
+	}
+	table(b, rows, "llll")
+	if g.Faster != "" {
+		fmt.Fprintf(b, "  %s\n", g.Faster)
+	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// shownPairs bounds the pairs of a refusal in the text; JSON has them all.
+const shownPairs = 4
+
+func (r *Report) refusedText(b *strings.Builder) {
+	if len(r.Refused) == 0 {
+		return
+	}
+	b.WriteString("\nRefused paths:\n")
+	rows := [][]string{{"what", "who", "rule", "setting"}}
+	for _, f := range r.Refused {
+		who := strings.Join(f.Pairs[:min(len(f.Pairs), shownPairs)], ", ")
+		if n := len(f.Pairs) - shownPairs; n > 0 {
+			who += fmt.Sprintf(" and %d more", n)
+		}
+		set := f.Setting
+		if set == "" {
+			set = "none changes it"
+		}
+		rows = append(rows, []string{f.What, who, f.Rule + " (" + f.Source + ")", set})
+	}
+	table(b, rows, "llll")
+}
+
+// table writes rows in aligned columns, 'l' or 'r' each, indented by two.
+func table(b *strings.Builder, rows [][]string, align string) {
+	width := make([]int, len(align))
+	for _, r := range rows {
+		for i, s := range r {
+			width[i] = max(width[i], len(s))
+		}
+	}
+	for _, r := range rows {
+		line := " "
+		for i, s := range r {
+			pad := strings.Repeat(" ", width[i]-len(s))
+			if align[i] == 'r' {
+				line += " " + pad + s + " "
+			} else {
+				line += " " + s + pad + " "
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+// group writes a number with separators: 1,048,576.
+func group(n units.Bytes) string {
+	s := strconv.FormatInt(int64(n), 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
