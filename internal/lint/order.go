@@ -2,7 +2,6 @@ package lint
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"strings"
 )
@@ -12,8 +11,7 @@ import (
 var ordered = []string{"trace", "exec", "report", "config", "cmd"}
 
 // checkMapOrder reports a range over a map whose order could reach a result.
-// It knows the harmless forms, collecting what is sorted right after and
-// storing under the key itself; all else needs "//lint:sorted reason".
+// It knows harmless forms (see turn); all else needs "//lint:sorted reason".
 func checkMapOrder(r *reporter) {
 	home := roomOf(r.p.Path)
 	if home == nil || !home.pure && !isUnderAny(r.p.Path, ordered) {
@@ -35,7 +33,7 @@ func checkMapOrder(r *reporter) {
 					if !ok || !rangesOverMap(r.p.Info, loop) || excused[r.p.Fset.Position(loop.Pos()).Line] {
 						continue
 					}
-					if !collectsThenSorts(r.p.Info, loop, list[i+1:]) && !touchesOnlyItsKey(r.p.Info, loop) {
+					if !orderless(r.p.Info, loop, list[i+1:]) {
 						r.report(f, loop.Pos(), "map-order", "range over a map in its random order; range over sorted keys or say //lint:sorted and why the order cannot show")
 					}
 				}
@@ -87,104 +85,6 @@ func rangesOverMap(info *types.Info, loop *ast.RangeStmt) bool {
 	}
 	_, isMap := t.Underlying().(*types.Map)
 	return isMap
-}
-
-// collectsThenSorts knows `for k := range m { ks = append(ks, …) }`, with or
-// without an if around the append, followed in the same list by a sort of ks
-// before any other use of it.
-func collectsThenSorts(info *types.Info, loop *ast.RangeStmt, rest []ast.Stmt) bool {
-	into := appended(loop.Body)
-	if into == nil {
-		return false
-	}
-	for _, s := range rest {
-		if sortsVariable(info, s, info.ObjectOf(into)) {
-			return true
-		}
-		if mentions(info, s, info.ObjectOf(into)) {
-			return false
-		}
-	}
-	return false
-}
-
-// appended returns the variable that a block does nothing but append to.
-func appended(body *ast.BlockStmt) *ast.Ident {
-	if len(body.List) != 1 {
-		return nil
-	}
-	switch s := body.List[0].(type) {
-	case *ast.IfStmt:
-		if s.Else == nil {
-			return appended(s.Body)
-		}
-	case *ast.AssignStmt:
-		if len(s.Lhs) != 1 || s.Tok != token.ASSIGN {
-			return nil
-		}
-		call, isCall := s.Rhs[0].(*ast.CallExpr)
-		if !isCall {
-			return nil
-		}
-		if fun, ok := call.Fun.(*ast.Ident); ok && fun.Name == "append" {
-			into, _ := s.Lhs[0].(*ast.Ident)
-			return into
-		}
-	}
-	return nil
-}
-
-// touchesOnlyItsKey knows bodies that store under, or delete, just the key of
-// each turn: whatever the order, the same is left.
-func touchesOnlyItsKey(info *types.Info, loop *ast.RangeStmt) bool {
-	key, ok := loop.Key.(*ast.Ident)
-	if !ok || len(loop.Body.List) != 1 {
-		return false
-	}
-	isKey := func(e ast.Expr) bool {
-		id, ok := e.(*ast.Ident)
-		return ok && info.ObjectOf(id) == info.ObjectOf(key)
-	}
-	switch s := loop.Body.List[0].(type) {
-	case *ast.AssignStmt:
-		ix, ok := s.Lhs[0].(*ast.IndexExpr)
-		return ok && len(s.Lhs) == 1 && isKey(ix.Index)
-	case *ast.ExprStmt:
-		call, ok := s.X.(*ast.CallExpr)
-		if !ok || len(call.Args) != 2 {
-			return false
-		}
-		fun, ok := call.Fun.(*ast.Ident)
-		return ok && fun.Name == "delete" && isKey(call.Args[1])
-	}
-	return false
-}
-
-func sortsVariable(info *types.Info, s ast.Stmt, v types.Object) bool {
-	e, ok := s.(*ast.ExprStmt)
-	if !ok {
-		return false
-	}
-	call, ok := e.X.(*ast.CallExpr)
-	if !ok || len(call.Args) == 0 {
-		return false
-	}
-	name := callee(info, call)
-	if !strings.HasPrefix(name, "slices.Sort") && !strings.HasPrefix(name, "sort.") {
-		return false
-	}
-	return mentions(info, call.Args[0], v)
-}
-
-func mentions(info *types.Info, n ast.Node, v types.Object) bool {
-	found := false
-	ast.Inspect(n, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && info.ObjectOf(id) == v {
-			found = true
-		}
-		return !found
-	})
-	return found
 }
 
 // sortsArgument knows slices.Sorted, SortedFunc and SortedStableFunc.
