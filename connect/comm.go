@@ -79,7 +79,10 @@ type Comm struct {
 	NVLSChannels  int
 	NVLSChunkSize units.Bytes
 	Channels      []Channel
-	NVLS          []NVLSChannel
+	// Joined are the channels before any was copied or cut: those of the search
+	// with the first tree, then the same with the second.
+	Joined []Channel
+	NVLS   []NVLSChannel
 
 	P2PChannels        int // p2pnChannels
 	P2PChannelsPerPeer int

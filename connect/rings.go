@@ -1,6 +1,10 @@
 package connect
 
-import "github.com/simccl/simccl/search"
+import (
+	"slices"
+
+	"github.com/simccl/simccl/search"
+)
 
 // joiner carries what the steps of Join share: n channels are found by search,
 // before any is copied.
@@ -137,7 +141,18 @@ func (j *joiner) trees() error {
 		}
 		c.Channels[ch].Tree, c.Channels[ch+j.n].Tree = chain, second
 	}
+	c.Joined = slices.Clone(c.Channels)
 	return nil
+}
+
+// TreeEnds returns the ranks of a node that, in the trees of a searched
+// channel, have the parent, the first child and the second child in other
+// nodes.
+func (c *Comm) TreeEnds(node, channel int) [3]int32 {
+	d := &c.Domains[node]
+	g := d.Graphs[search.TreeID]
+	e := endsOf(g.Intra[channel], d.First, g.Pattern)
+	return [3]int32{e.parent, e.child0, e.child1}
 }
 
 // link joins a node to its parent and children in one tree.

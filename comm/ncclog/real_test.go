@@ -1,0 +1,175 @@
+package ncclog_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/comm/ncclog"
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/parity"
+	"github.com/simccl/simccl/plan"
+)
+
+var (
+	infoLine = regexp.MustCompile(`^(\S+:\d+:\d+) \[\d+\] NCCL INFO (.*)$`)
+	rankLine = regexp.MustCompile(`rank (\d+) nranks \d+ cudaDev`)
+	opLine   = regexp.MustCompile(`^(\w+): (\d+) Bytes -> Algo`)
+	// rendered are the lines that ncclog prints.
+	rendered = regexp.MustCompile(`^(=== System|={42}$|(CPU|GPU|PCI|NIC|NET)/[0-9a-f]+-| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees)|` +
+		`Channel \d\d/\d\d :( +\d+)+$|Ring \d\d :|Trees \[|P2P Chunksize|ncclP2pSchedule|  Algorithm   \||  Protocol    \|| Max NThreads \||` +
+		` *\w+ \| *\d+\.\d/|threadThresholds|\d+ coll channels)`)
+)
+
+// realLog is a log of NCCL, read.
+type realLog struct {
+	ranks map[int][]string // rank → lines that ncclog prints, in order
+	ops   []string
+}
+
+func readLog(t *testing.T, path string) *realLog {
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &realLog{ranks: map[int][]string{}}
+	rankOf := map[string]int{}
+	sc := bufio.NewScanner(z)
+	for sc.Scan() {
+		m := infoLine.FindStringSubmatch(sc.Text())
+		if m == nil {
+			continue
+		}
+		who, text := m[1], m[2]
+		if r := rankLine.FindStringSubmatch(text); r != nil {
+			rankOf[who], _ = strconv.Atoi(r[1])
+		}
+		switch {
+		case opLine.MatchString(text):
+			l.ops = append(l.ops, text)
+		case rendered.MatchString(text):
+			rank, ok := rankOf[who]
+			if !ok {
+				t.Fatalf("%s: no rank for %q", path, sc.Text())
+			}
+			l.ranks[rank] = append(l.ranks[rank], text)
+		}
+	}
+	if err := sc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// opText is what we log for the operation of a line of NCCL's.
+func opText(c *comm.Comm, line string) (string, error) {
+	m := opLine.FindStringSubmatch(line)
+	f, err := coll.ParseFunc(m[1])
+	if err != nil {
+		return "", err
+	}
+	bytes, err := strconv.ParseInt(m[2], 10, 64)
+	if err != nil {
+		return "", err
+	}
+	req, _, err := c.Request(comm.Op{Func: f, Count: bytes / 4, Type: coll.Float32, RedOp: coll.Sum})
+	if err != nil {
+		return "", err
+	}
+	s, err := plan.Schedule(c.Comm, req)
+	if err != nil {
+		return "", err
+	}
+	return ncclog.OfOp(req, s).Text, nil
+}
+
+// TestRealLogs renders the runs of NCCL 2.28.9 on 4 x H200 whose logs we have
+// and compares every line that ncclog knows, of every rank, and every choice.
+func TestRealLogs(t *testing.T) {
+	root := golden.Root(t)
+	for _, run := range []struct {
+		log, topo string
+		nodes     int
+		env       []string
+	}{
+		{"info_2", "h200x4-2", 1, []string{"NCCL_NVLS_ENABLE=0"}},
+		{"info_4", "h200x4-4", 1, []string{"NCCL_NVLS_ENABLE=0"}},
+		{"shm_4", "h200x4-4", 1, []string{"NCCL_P2P_DISABLE=1"}},
+		{"host_2x2", "h200x4-h2x2", 2, nil},
+		{"host_4x1", "h200x4-h4x1", 4, nil},
+	} {
+		t.Run(run.log, func(t *testing.T) {
+			real := readLog(t, filepath.Join(root, "testdata", "measured", "h200x4", "logs", run.log+".log.gz"))
+			c, _, err := parity.Build(filepath.Join(root, "testdata", "topos", run.topo+".xml"), run.nodes, false, run.env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, equal := 0, 0
+			for r := range c.NRanks {
+				want, ok := real.ranks[r]
+				if !ok {
+					continue // the log holds one process of several
+				}
+				var got []string
+				for _, l := range ncclog.OfRank(c, int32(r)) {
+					got = append(got, l.Text)
+				}
+				lines += len(want)
+				equal += compareLines(t, fmt.Sprintf("rank %d", r), got, want)
+			}
+			right := 0
+			known := map[string]string{}
+			for _, want := range real.ops {
+				got, ok := known[want]
+				if !ok {
+					if got, err = opText(c, want); err != nil {
+						t.Fatal(err)
+					}
+					known[want] = got
+					if got != want {
+						t.Errorf("chose %q, NCCL %q", got, want)
+					}
+				}
+				if got == want {
+					right++
+				}
+			}
+			if lines == 0 || len(real.ops) == 0 {
+				t.Error("nothing was compared")
+			}
+			t.Logf("%d ranks logged, lines equal %d/%d, choices %d/%d (%d distinct)", len(real.ranks), equal, lines, right, len(real.ops), len(known))
+		})
+	}
+}
+
+// compareLines counts equal lines and reports the first that differ.
+func compareLines(t *testing.T, who string, got, want []string) int {
+	equal, told := 0, 0
+	for i := range max(len(got), len(want)) {
+		g, w := "(nothing)", "(nothing)"
+		if i < len(got) {
+			g = got[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		if g == w {
+			equal++
+		} else if told++; told <= 3 {
+			t.Errorf("%s line %d:\n got %q\nwant %q", who, i, g, w)
+		}
+	}
+	return equal
+}
