@@ -2,6 +2,7 @@ package topo
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/units"
 )
@@ -68,6 +69,9 @@ func (s *System) netIsFaster(src, dst NodeID, a *Access) bool {
 		return false
 	}
 	direct := s.Path(src, dst).BW
+	if direct >= s.fastestNet {
+		return false
+	}
 	return s.netSpeed(src) > direct && s.netSpeed(dst) > direct
 }
 
@@ -120,12 +124,27 @@ func (s *System) applyAccess(a *Access) error {
 	if err := s.markP2C(); err != nil {
 		return err
 	}
+	for i := range s.of[NET] {
+		if err := s.correctNet(i, a); err != nil {
+			return err
+		}
+	}
 	for i, net := range s.of[NET] {
-		for g, gpu := range s.of[GPU] {
-			s.layPXN(i, g, a)
-			if s.Path(gpu, net).Kind >= PathPHB {
-				continue
-			}
+		s.Nodes[net].Net.LocalGPU = s.LocalGPU(i)
+	}
+	return nil
+}
+
+// correctNet lays PXN routes to one net and diverts what may not use GDR. Who
+// owns the net is asked for every GPU, because the corrections themselves may
+// change it; it is worked out anew only where they can have.
+func (s *System) correctNet(i int, a *Access) error {
+	net := s.of[NET][i]
+	near, _ := s.Nearest(net, GPU)
+	owner := s.LocalGPU(i)
+	for g, gpu := range s.of[GPU] {
+		changed := s.layPXN(i, g, owner, a) && slices.Contains(near, g)
+		if s.Path(gpu, net).Kind < PathPHB {
 			if _, why := s.gdr(gpu, net, false, a); why != nil {
 				cpu, err := s.localCPU(gpu)
 				if err != nil {
@@ -134,11 +153,13 @@ func (s *System) applyAccess(a *Access) error {
 				s.refuse(*why)
 				s.detour(net, cpu, gpu)
 				s.detour(gpu, cpu, net)
+				near, _ = s.Nearest(net, GPU)
+				changed = true
 			}
 		}
-	}
-	for i, net := range s.of[NET] {
-		s.Nodes[net].Net.LocalGPU = s.LocalGPU(i)
+		if changed {
+			owner = s.LocalGPU(i)
+		}
 	}
 	return nil
 }
@@ -194,11 +215,10 @@ func (s *System) markP2C() error {
 }
 
 // layPXN lets GPU g (index) send to net i (index) by way of the GPU that owns
-// the net, where that is better (paths.cc:716-736).
-func (s *System) layPXN(i, g int, a *Access) {
-	owner := s.LocalGPU(i)
+// the net, where that is better (paths.cc:716-736), and tells whether it did.
+func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	if owner == g || owner == -1 {
-		return
+		return false
 	}
 	gpu, peer, net := s.of[GPU][g], s.of[GPU][owner], s.of[NET][i]
 	own, rel := s.Path(gpu, net), s.Path(peer, net)
@@ -223,9 +243,10 @@ func (s *System) layPXN(i, g int, a *Access) {
 		v.Reason = fmt.Sprintf("its own path (%v, %g GB/s) is as good", own.Kind, own.BW)
 	default:
 		s.detour(gpu, peer, net)
-		return
+		return true
 	}
 	s.refuse(v)
+	return false
 }
 
 // Proxy returns the GPU whose proxy serves gpu's sends to net: gpu itself, or

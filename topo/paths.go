@@ -27,6 +27,10 @@ var endKinds = [...]NodeKind{CPU, GPU, NET, NVS}
 // other as NCCL does before it considers who may use them (paths.cc:36,
 // paths.cc:641): one breadth-first walk per base node.
 func (s *System) layPaths() error {
+	s.fastestNet = 0
+	for _, n := range s.of[NET] {
+		s.fastestNet = max(s.fastestNet, s.Nodes[n].Net.BW)
+	}
 	w := newWalker(s)
 	var ends []NodeID
 	for _, k := range endKinds {

@@ -169,10 +169,11 @@ type System struct {
 	// Verdicts lists what the paths were refused, and why.
 	Verdicts []Verdict
 
-	noRelay bool                   // NCCL_NVB_DISABLE
-	of      [NumNodeKinds][]NodeID // NCCL's per-kind order
-	index   []int32                // position of a node within its kind
-	paths   [NumNodeKinds][][]Path // [base kind][base index][node]
+	fastestNet units.GBps             // the fastest port
+	noRelay    bool                   // NCCL_NVB_DISABLE
+	of         [NumNodeKinds][]NodeID // NCCL's per-kind order
+	index      []int32                // position of a node within its kind
+	paths      [NumNodeKinds][][]Path // [base kind][base index][node]
 }
 
 // Of lists the nodes of a kind in NCCL's order; the slice is not to be changed.
