@@ -45,31 +45,30 @@ type conn struct {
 
 // group is a thread group walking its program.
 type group struct {
-	pr     plan.Program
-	cur    plan.Cursor
-	op     plan.Op
-	rank   int32
-	sm     int32
-	state  state
-	slice  int32 // within the op
-	slices int32
-	size   units.Bytes // of a full slice
-	pass   gpu.Pass
-	pack   int64
-	free   units.Time // when the group can start its next piece
-	start  units.Time // of the piece under way
-	flow   simnet.FlowID
-	route  simnet.RouteID
-	bytes  units.Bytes // of the piece under way
-	count  uint32      // pieces so far, for the jitter's stream
-	drift  float64     // static share of this channel
-	held   bool        // the last piece waits for its fence
-	heldAt units.Time
-	from   [4]int32 // copies of the op's connections
-	to     [4]int32
-	nFrom  uint8
-	nTo    uint8
-	wake   units.Time // time of the pending evTry, -1 without one
+	pr        plan.Program
+	cur       plan.Cursor
+	op        plan.Op
+	rank      int32
+	sm        int32
+	state     state
+	slice     int32 // within the op
+	slices    int32
+	size      units.Bytes // of a full slice
+	pass      gpu.Pass
+	pack      int64
+	free      units.Time // when the group can start its next piece
+	start     units.Time // of the piece under way
+	flow      simnet.FlowID
+	route     simnet.RouteID
+	joint     simnet.RouteID // of ops with several peers, -1 where there are none
+	spread    int32          // ops that one primitive of NCCL was cut into
+	bytes     units.Bytes    // of the piece under way
+	count     uint32         // pieces so far, for the jitter's stream
+	drift     float64        // static share of this channel
+	held      bool           // the last piece waits for its fence
+	heldAt    units.Time
+	heldBytes units.Bytes
+	wake      units.Time // time of the pending evTry, -1 without one
 }
 
 type state uint8

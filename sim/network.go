@@ -1,30 +1,218 @@
 package sim
 
 import (
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/rdma"
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
 
-// network is the part of a run that goes through proxy threads and NICs.
+// network is the part of a run that goes through proxy threads and NICs. A
+// step walks: kernel posts → sender's proxy sees it, holds a clear-to-send,
+// posts the write → bytes on the wire → receiver's proxy polls the completion,
+// flushes if it must, raises the tail → kernel reads. Back: the kernel frees a
+// slot → receiver's proxy posts the receive and sends the clear-to-send; and
+// the sender's proxy polls its own completion and returns the credit.
 type network struct {
-	e     *engine
-	local simnet.RouteID
+	e       *engine
+	w       *wiring
+	local   simnet.RouteID
+	cost    netCosts
+	threads []rdma.Thread // by rank
+	conns   []netConn
+	routes  map[wire]simnet.RouteID
 }
 
-func newNetwork(e *engine, w *wiring) *network { return &network{e: e, local: w.local} }
+type netCosts struct{ post, poll, wire, flush, flag units.Time }
+
+// wire keys the routes that connections share.
+type wire struct {
+	src, dst       int32 // ranks whose memory is read and written, -1: host memory
+	srcNode        int32
+	dstNode        int32
+	srcNet, dstNet int32
+}
+
+// netConn is the network side of a connection. Steps pass every stage in
+// order, so a count a stage says where each of them is.
+type netConn struct {
+	conn     int32
+	srcProxy int32
+	dstProxy int32
+	route    simnet.RouteID
+	bound    simnet.Rate
+	flush    bool
+	share    float64 // data's share of the bytes sent
+	posted   int64   // by the kernel
+	sent     int64   // written by the proxy
+	allowed  int64   // clear-to-sends that came
+	ready    [plan.FIFOSteps]units.Time
+	allow    [plan.FIFOSteps]units.Time
+	bytes    [plan.FIFOSteps]units.Bytes
+	part     units.Bytes // put into a step that is not posted yet
+	pending  bool
+}
+
+// Stages of a step, the Arg of an evProxy.
+const (
+	stagePost   int32 = iota // sender's proxy may post
+	stageWire                // the write begins
+	stageArrive              // the receiver's NIC has it
+	stageSent                // the sender's completion is there
+	stageFree                // the kernel freed a slot: receive and clear-to-send
+)
+
+func newNetwork(e *engine, w *wiring) *network {
+	us := units.FromMicros
+	p := &e.class.Net
+	return &network{e: e, w: w, local: w.local, routes: make(map[wire]simnet.RouteID),
+		threads: make([]rdma.Thread, e.plan.Comm.NRanks),
+		cost:    netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag)}}
+}
 
 // connect declares the network side of a connection; -1 where it has none.
 func (n *network) connect(c *plan.Conn, id int32, pr *plan.Program) (int32, error) {
 	if c.Route.Transport != connect.NET {
 		return -1, nil
 	}
-	return -1, &exec.NotImplementedError{Feature: "simulated network", Missing: "the proxy model"}
+	r := &c.Route
+	nc := netConn{conn: id, srcProxy: r.SrcProxy, dstProxy: r.DstProxy, share: n.e.class.LinkShare[pr.Proto],
+		flush: r.DstGDR && pr.Proto == coll.Simple}
+	key := wire{-1, -1, n.w.comm.NodeOf[c.Src], n.w.comm.NodeOf[c.Dst], r.SrcNet, r.DstNet}
+	if r.SrcGDR {
+		key.src = r.SrcProxy
+	}
+	if r.DstGDR {
+		key.dst = c.Dst
+	}
+	var err error
+	if nc.route, err = n.route(key, c); err != nil {
+		return 0, err
+	}
+	nc.bound, err = n.portRate(key.srcNode, r.SrcNet)
+	if err != nil {
+		return 0, err
+	}
+	nc.allowed = plan.FIFOSteps / int64(max(1, pr.SliceSteps))
+	n.conns = append(n.conns, nc)
+	return int32(len(n.conns) - 1), nil
 }
 
-func (n *network) event(id, arg int32)                    {}
-func (n *network) flowDone(id int32)                      {}
-func (n *network) post(net int32, t units.Time, g *group) {}
-func (n *network) release(net int32, t units.Time)        {}
+func (n *network) portRate(node, net int32) (simnet.Rate, error) {
+	s := n.w.systems[node]
+	nets := s.Of(topo.NET)
+	if int(net) >= len(nets) || net < 0 {
+		return 0, &RouteError{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
+	}
+	return simnet.RateOf(float64(s.Nodes[nets[net]].Net.BW) * n.e.class.Net.Eff), nil
+}
+
+// route declares the way from memory through both NICs to memory.
+func (n *network) route(k wire, c *plan.Conn) (simnet.RouteID, error) {
+	if r, ok := n.routes[k]; ok {
+		return r, nil
+	}
+	w := n.w
+	w.uses = w.uses[:0]
+	end := func(node, gpuRank, net int32, rank int32, out bool) error {
+		nets := w.systems[node].Of(topo.NET)
+		if net < 0 || int(net) >= len(nets) {
+			return &RouteError{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
+		}
+		walk, mem := w.walk, topo.None
+		if gpuRank >= 0 {
+			_, mem = w.gpu(gpuRank)
+		} else {
+			_, g := w.gpu(rank)
+			walk, mem = w.walkHost, w.cpuOf(node, g)
+		}
+		if mem == topo.None {
+			return &RouteError{Node: int(node), From: "host memory", To: "NIC"}
+		}
+		if out {
+			return walk(node, mem, nets[net])
+		}
+		return walk(node, nets[net], mem)
+	}
+	if err := end(k.srcNode, k.src, k.srcNet, c.Src, true); err != nil {
+		return 0, err
+	}
+	if err := end(k.dstNode, k.dst, k.dstNet, c.Dst, false); err != nil {
+		return 0, err
+	}
+	r := w.intern()
+	n.routes[k] = r
+	return r, nil
+}
+
+func (n *network) push(at units.Time, id, stage int32) {
+	n.e.queue.Push(max(at, n.e.now), classDone, evProxy, id, stage)
+}
+
+// post takes a step from the kernel; the proxy can see it at time t.
+func (n *network) post(id int32, t units.Time, bytes units.Bytes) {
+	c := &n.conns[id]
+	k := c.posted % plan.FIFOSteps
+	c.ready[k], c.bytes[k] = t+n.cost.flag, bytes+c.part
+	c.part = 0
+	c.posted++
+	n.tryPost(id)
+}
+
+// tryPost lets the sender's proxy look at the next step when both the step and
+// its clear-to-send are there.
+func (n *network) tryPost(id int32) {
+	c := &n.conns[id]
+	if c.pending || c.sent >= c.posted || c.sent >= c.allowed {
+		return
+	}
+	c.pending = true
+	k := c.sent % plan.FIFOSteps
+	n.push(max(c.ready[k], c.allow[k]), id, stagePost)
+}
+
+func (n *network) event(id, stage int32) {
+	e, c := n.e, &n.conns[id]
+	switch stage {
+	case stagePost:
+		n.push(n.threads[c.srcProxy].Serve(e.now, n.cost.post), id, stageWire)
+	case stageWire:
+		b := c.bytes[c.sent%plan.FIFOSteps]
+		c.sent++
+		c.pending = false
+		if b > 0 {
+			work := simnet.Work(float64(b) * simnet.NanoBytes / c.share)
+			e.net.Start(e.now, c.route, c.bound, work, 1, ^id)
+		} else {
+			n.flowDone(id)
+		}
+		n.tryPost(id)
+	case stageArrive:
+		t := n.threads[c.dstProxy].Serve(e.now, n.cost.poll)
+		if c.flush {
+			t += n.cost.flush
+		}
+		e.deliver(c.conn, t+n.cost.flag)
+	case stageSent:
+		e.giveCredit(c.conn, n.threads[c.srcProxy].Serve(e.now, n.cost.poll)+n.cost.flag)
+	case stageFree:
+		t := n.threads[c.dstProxy].Serve(e.now, n.cost.post)
+		c.allow[c.allowed%plan.FIFOSteps] = t + n.cost.wire
+		c.allowed++
+		n.tryPost(id)
+	}
+}
+
+// flowDone moves the oldest write of a connection to its completions.
+func (n *network) flowDone(id int32) {
+	n.push(n.e.now+n.cost.wire, id, stageArrive)
+	n.push(n.e.now+2*n.cost.wire, id, stageSent)
+}
+
+// release tells the receiver's proxy that the kernel has read a step.
+func (n *network) release(id int32, t units.Time) { n.push(t+n.cost.flag, id, stageFree) }

@@ -159,6 +159,9 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	if err := e.layConns(w); err != nil {
 		return nil, err
 	}
+	if err := e.layJoint(w); err != nil {
+		return nil, err
+	}
 	l := p.Layout(0)
 	e.miss = x.class.Miss(int64(l.Input + l.Output))
 	e.kernels = e.kernelsFor(x.cfg.Kernels)
@@ -193,7 +196,10 @@ func (e *engine) layGroups() {
 			sm := &e.sms[len(e.sms)-1]
 			sm.n++
 			e.gap = max(e.gap, units.FromMicros(e.class.KernelGap[pr.Proto]))
-			g := group{pr: *pr, rank: r, sm: int32(len(e.sms) - 1), wake: -1}
+			g := group{pr: *pr, rank: r, sm: int32(len(e.sms) - 1), wake: -1, joint: -1, spread: 1}
+			if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
+				g.spread = int32(max(1, len(e.plan.Comm.NVLS[pr.Channel].Heads)))
+			}
 			if e.jitter.Channel > 0 {
 				g.drift = e.jitter.Channel * normal(e.seed, uint64(r), uint64(pr.Channel), 1<<40)
 			}
@@ -222,7 +228,7 @@ func (e *engine) layConns(w *wiring) error {
 			if err := e.joinConns(w, int32(gi), &op); err != nil {
 				return err
 			}
-			if op.Seq > 64 && e.plan.Req.Algo != coll.PAT {
+			if g.pr.Role <= plan.RoleTreeRoot && op.Seq > 1 {
 				break
 			}
 		}
@@ -250,6 +256,31 @@ func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
 	}
 	for _, id := range op.From {
 		e.conns[id].rcv = gi
+	}
+	return nil
+}
+
+// layJoint gives ops that reach several peers, or work through the switch,
+// their route, once all connections have theirs.
+func (e *engine) layJoint(w *wiring) error {
+	var op plan.Op
+	var cur plan.Cursor
+	for gi := range e.groups {
+		g := &e.groups[gi]
+		switch g.pr.Role {
+		case plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
+		default:
+			continue
+		}
+		e.plan.OpenInto(&cur, &g.pr)
+		if !cur.Next(&op) || (len(op.To) < 2 && e.plan.Req.Algo < coll.NVLS) {
+			continue
+		}
+		r, err := w.joint(&op, e.conns, e.plan.Conn)
+		if err != nil {
+			return err
+		}
+		g.joint = r
 	}
 	return nil
 }

@@ -43,11 +43,13 @@ func (e *engine) fetch(g *group) bool {
 		return false
 	}
 	op := &g.op
-	g.nFrom = uint8(copy(g.from[:], op.From))
-	g.nTo = uint8(copy(g.to[:], op.To))
 	n, size := e.plan.Slices(&g.pr, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
-	g.pass = gpu.Pass{Loads: int(g.nFrom), Stores: int(g.nTo), Local: op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer}
+	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Local: op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer}
+	if g.joint >= 0 && e.plan.Req.Algo >= coll.NVLS {
+		// The switch reduces what it pulls and copies what it spreads.
+		g.pass.Loads, g.pass.Stores = min(1, len(op.From)), min(1, len(op.To))
+	}
 	align := int64(0)
 	if op.Src.Buf != plan.NoBuffer || op.Do&plan.Accum != 0 {
 		g.pass.Loads++
@@ -61,34 +63,35 @@ func (e *engine) fetch(g *group) bool {
 	if align%16 != 0 {
 		g.pack = int64(e.plan.ElemSize())
 	}
-	g.route = e.net0(g)
+	g.route = e.routeOf(g)
 	return true
 }
 
-// net0 is the route that the op's stores take: the first connection's. An op
-// that sends to several peers is bound by the slowest, see begin.
-func (e *engine) net0(g *group) simnet.RouteID {
-	if g.nTo == 0 {
+// routeOf is the route that the op's loads and stores take.
+func (e *engine) routeOf(g *group) simnet.RouteID {
+	if g.joint >= 0 {
+		return g.joint
+	}
+	if len(g.op.To) == 0 {
 		return e.nw.local
 	}
-	return e.conns[g.to[0]].route
+	return e.conns[g.op.To[0]].route
 }
 
 // ready tells when data and room for the next piece are there; ok is false
 // while that is not known.
 func (e *engine) ready(g *group) (at units.Time, ok bool) {
-	for _, id := range g.from[:g.nFrom] {
+	for _, id := range g.op.From {
 		c := &e.conns[id]
-		k := c.taken
+		k := c.taken + int64(g.op.RecvAhead)
 		if k >= c.posted {
 			return 0, false
 		}
 		at = max(at, c.head[k%plan.FIFOSteps])
 	}
-	for _, id := range g.to[:g.nTo] {
+	for _, id := range g.op.To {
 		c := &e.conns[id]
-		if c.sent >= c.depth {
-			k := c.sent - c.depth
+		if k := c.sent + int64(g.op.SendAhead) - c.depth; k >= 0 {
 			if k >= c.credited {
 				return 0, false
 			}
@@ -111,19 +114,21 @@ func (e *engine) begin(gi int32) {
 	g.bytes = g.pieceBytes(g.slice)
 	g.state = opening
 	g.count++
-	for _, id := range g.to[:g.nTo] {
-		e.conns[id].sent++
+	if g.op.Do&plan.HoldSend == 0 {
+		for _, id := range g.op.To {
+			e.conns[id].sent++
+		}
 	}
 	var over units.Time
 	switch g.pr.Proto {
 	case coll.Simple:
-		over = units.FromMicros(e.class.SliceOverhead(int(g.pr.Workers)))
+		over = units.FromMicros(e.class.SliceOverhead(int(g.pr.Workers))) / units.Time(g.spread)
 	case coll.LL:
 		over = e.cost.llOp
 	}
 	if g.pr.Proto != coll.Simple {
 		// Cut-through: the peer sees the first data a hop after the first trip.
-		for _, id := range g.to[:g.nTo] {
+		for _, id := range g.op.To {
 			e.postHead(id, e.now+over+e.cost.hop[g.pr.Proto])
 		}
 	}
@@ -209,14 +214,14 @@ func (e *engine) finishSlice(gi int32) {
 	if g.held {
 		g.held = false
 		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.heldAt))
-		e.post(g, g.heldAt+wait+hop)
+		e.postBytes(g, g.heldAt+wait+hop, g.heldBytes)
 	}
-	if g.nTo > 0 && g.slice+1 < g.slices && g.pieceBytes(g.slice+1) > 0 {
+	if len(g.op.To) > 0 && g.slice+1 < g.slices && g.pieceBytes(g.slice+1) > 0 {
 		// The flag of this slice waits for a fence, and the fence for the stores
 		// of the next slice, which the workers begin meanwhile.
-		g.held, g.heldAt = true, e.now
+		g.held, g.heldAt, g.heldBytes = true, e.now, g.bytes
 	} else {
-		e.post(g, e.now+hop)
+		e.postBytes(g, e.now+hop, g.bytes)
 	}
 	e.release(g, e.now+e.cost.credit[coll.Simple])
 	e.tr.piece(e, g)
@@ -235,7 +240,7 @@ func (e *engine) complete(gi int32) {
 	if g.state != closing {
 		return // an earlier look has ended it
 	}
-	for _, id := range g.from[:g.nFrom] {
+	for _, id := range g.op.From {
 		c := &e.conns[id]
 		if c.tails <= c.taken {
 			return // postTail brings us back
@@ -250,7 +255,11 @@ func (e *engine) complete(gi int32) {
 		}
 	}
 	p := g.pr.Proto
-	for _, id := range g.to[:g.nTo] {
+	for _, id := range g.op.To {
+		if c := &e.conns[id]; c.net >= 0 {
+			e.nw.post(c.net, e.now, g.bytes) // the proxy sends whole steps only
+			continue
+		}
 		e.postTail(id, e.now+e.cost.hop[p])
 	}
 	e.release(g, e.now+e.cost.credit[p])
@@ -263,12 +272,18 @@ func (e *engine) complete(gi int32) {
 	e.try(gi)
 }
 
-// post makes a slice visible to the receivers at time t.
-func (e *engine) post(g *group, t units.Time) {
-	for _, id := range g.to[:g.nTo] {
+// postBytes makes a slice visible to the receivers at time t.
+func (e *engine) postBytes(g *group, t units.Time, n units.Bytes) {
+	for _, id := range g.op.To {
 		c := &e.conns[id]
+		if g.op.Do&plan.HoldSend != 0 {
+			if c.net >= 0 {
+				e.nw.conns[c.net].part += n
+			}
+			continue
+		}
 		if c.net >= 0 {
-			e.nw.post(c.net, t, g)
+			e.nw.post(c.net, t, n)
 			continue
 		}
 		e.deliver(id, t)
@@ -303,10 +318,6 @@ func (e *engine) postHead(id int32, t units.Time) {
 // postTail tells the receiver when the last data of a piece arrives.
 func (e *engine) postTail(id int32, t units.Time) {
 	c := &e.conns[id]
-	if c.net >= 0 {
-		e.nw.post(c.net, t-e.cost.hop[coll.LL], nil)
-		return
-	}
 	c.tail[c.tails%plan.FIFOSteps] = t
 	c.tails++
 	if c.rcv >= 0 {
@@ -318,7 +329,10 @@ func (e *engine) postTail(id int32, t units.Time) {
 
 // release returns the room of the piece just read.
 func (e *engine) release(g *group, t units.Time) {
-	for _, id := range g.from[:g.nFrom] {
+	if g.op.Do&plan.HoldRecv != 0 {
+		return
+	}
+	for _, id := range g.op.From {
 		c := &e.conns[id]
 		c.taken++
 		if c.net >= 0 {

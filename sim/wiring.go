@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
@@ -21,6 +23,8 @@ type wiring struct {
 	gpus    [][]topo.NodeID // node → local rank → GPU
 	shape   map[*topo.System][]topo.NodeID
 	pairs   map[pair]simnet.RouteID
+	known   map[string]simnet.RouteID // routes by their links
+	key     []byte
 	local   simnet.RouteID
 	uses    []simnet.Use
 }
@@ -38,6 +42,8 @@ func linkEff(c *gpu.Class, k topo.LinkKind) float64 {
 		return c.LinkEff
 	case topo.LinkPCI:
 		return c.PCIEff
+	case topo.LinkNET:
+		return c.Net.Eff
 	}
 	return 1
 }
@@ -45,7 +51,8 @@ func linkEff(c *gpu.Class, k topo.LinkKind) float64 {
 func newWiring(c *connect.Comm, systems []*topo.System, class *gpu.Class, net *simnet.Fluid) (*wiring, error) {
 	w := &wiring{comm: c, systems: systems, class: class, net: net,
 		links: make([][]int32, len(systems)), gpus: make([][]topo.NodeID, len(systems)),
-		shape: make(map[*topo.System][]topo.NodeID), pairs: make(map[pair]simnet.RouteID)}
+		shape: make(map[*topo.System][]topo.NodeID), pairs: make(map[pair]simnet.RouteID),
+		known: make(map[string]simnet.RouteID)}
 	if len(systems) != c.NNodes {
 		return nil, &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(systems), c.NNodes)}
 	}
@@ -113,71 +120,210 @@ func (w *wiring) name(node int32, id topo.NodeID) string {
 	return fmt.Sprintf("PCI%d", s.Index(id))
 }
 
-// walk adds the links of the best path between two nodes of a host.
+// walk adds the links of the best path between a GPU and a GPU or net, in
+// either direction.
 func (w *wiring) walk(node int32, from, to topo.NodeID) error {
 	p := w.systems[node].Path(from, to)
 	if p.Kind == topo.PathDIS {
 		return &RouteError{Node: int(node), From: w.name(node, from), To: w.name(node, to)}
 	}
 	for _, l := range p.Links {
-		w.add(w.link(node, l))
+		w.add(w.link(node, l), 1)
 	}
 	return nil
 }
 
-func (w *wiring) add(l simnet.LinkID) {
+// walkHost adds the links of the shortest way between host memory and a GPU or
+// net: over PCIe and between CPUs, through no other GPU.
+func (w *wiring) walkHost(node int32, from, to topo.NodeID) error {
+	s := w.systems[node]
+	via := make([]topo.LinkID, len(s.Nodes))
+	for i := range via {
+		via[i] = -1
+	}
+	queue := []topo.NodeID{from}
+	for i := 0; i < len(queue) && via[to] < 0; i++ {
+		for _, l := range s.Nodes[queue[i]].Links {
+			t := s.Links[l].To
+			if s.Links[l].Kind == topo.LinkNVL || t == from || via[t] >= 0 || (t != to && s.Nodes[t].Kind == topo.GPU) {
+				continue
+			}
+			via[t] = l
+			queue = append(queue, t)
+		}
+	}
+	if via[to] < 0 {
+		return &RouteError{Node: int(node), From: w.name(node, from), To: w.name(node, to)}
+	}
+	for at := to; at != from; at = s.Links[via[at]].From {
+		w.add(w.link(node, via[at]), 1)
+	}
+	return nil
+}
+
+func (w *wiring) add(l simnet.LinkID, n int32) {
 	for i := range w.uses {
 		if w.uses[i].Link == l {
+			w.uses[i].Count += n
 			return
 		}
 	}
-	w.uses = append(w.uses, simnet.Use{Link: l, Count: 1})
+	w.uses = append(w.uses, simnet.Use{Link: l, Count: n})
+}
+
+// intern declares the route of the links gathered, or finds the one that has
+// the same.
+func (w *wiring) intern() simnet.RouteID {
+	if len(w.uses) == 0 {
+		return w.local
+	}
+	slices.SortFunc(w.uses, func(a, b simnet.Use) int { return int(a.Link) - int(b.Link) })
+	w.key = w.key[:0]
+	for _, u := range w.uses {
+		w.key = binary.LittleEndian.AppendUint64(w.key, uint64(u.Link)<<32|uint64(u.Count))
+	}
+	if r, ok := w.known[string(w.key)]; ok {
+		return r
+	}
+	r := w.net.AddRoute(slices.Clone(w.uses))
+	w.known[string(w.key)] = r
+	return r
+}
+
+// joint declares the route of an op that stores to several peers, or whose
+// loads and stores cross an NVLink switch that reduces and copies.
+func (w *wiring) joint(op *plan.Op, conns []conn, connOf func(int32) plan.Conn) (simnet.RouteID, error) {
+	w.uses = w.uses[:0]
+	pulled, spread := int32(-1), int32(-1)
+	for _, id := range op.From {
+		if c := connOf(id); c.Kind == connect.NVLSRoute {
+			pulled = c.Dst
+			if err := w.toSwitch(c.Src, true); err != nil {
+				return 0, err
+			}
+		}
+	}
+	for _, id := range op.To {
+		c := connOf(id)
+		if c.Kind != connect.NVLSRoute {
+			for _, u := range w.net.Uses(conns[id].route) {
+				w.add(u.Link, u.Count)
+			}
+			continue
+		}
+		spread = c.Src
+		if err := w.toSwitch(c.Dst, false); err != nil {
+			return 0, err
+		}
+	}
+	for _, end := range []struct {
+		rank int32
+		out  bool
+	}{{pulled, false}, {spread, true}} {
+		if end.rank >= 0 {
+			if err := w.toSwitch(end.rank, end.out); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return w.intern(), nil
+}
+
+// toSwitch adds the link between a rank's GPU and its NVLink switch.
+func (w *wiring) toSwitch(rank int32, out bool) error {
+	node, g := w.gpu(rank)
+	s := w.systems[node]
+	for _, l := range s.Nodes[g].Links {
+		t := s.Links[l].To
+		if s.Nodes[t].Kind != topo.NVS {
+			continue
+		}
+		if out {
+			w.add(w.link(node, l), 1)
+			return nil
+		}
+		for _, back := range s.Nodes[t].Links {
+			if s.Links[back].To == g {
+				w.add(w.link(node, back), 1)
+				return nil
+			}
+		}
+	}
+	return &RouteError{Node: int(node), From: w.name(node, g), To: "NVSwitch"}
 }
 
 // cpuOf returns the CPU nearest to a node.
 func (w *wiring) cpuOf(node int32, id topo.NodeID) topo.NodeID {
 	s := w.systems[node]
-	best, kind := topo.None, topo.PathDIS
-	for _, c := range s.Of(topo.CPU) {
-		if p := s.Path(id, c); p.Kind < kind {
-			best, kind = c, p.Kind
+	seen := make([]bool, len(s.Nodes))
+	seen[id] = true
+	queue := []topo.NodeID{id}
+	for i := 0; i < len(queue); i++ {
+		if s.Nodes[queue[i]].Kind == topo.CPU {
+			return queue[i]
+		}
+		for _, l := range s.Nodes[queue[i]].Links {
+			if t := s.Links[l].To; !seen[t] && s.Links[l].Kind != topo.LinkNVL && s.Nodes[t].Kind != topo.GPU {
+				seen[t] = true
+				queue = append(queue, t)
+			}
 		}
 	}
-	return best
+	return topo.None
 }
 
 // between declares the route of the bytes that a kernel moves itself.
 func (w *wiring) between(c *plan.Conn) (simnet.RouteID, error) {
-	if c.Route.Transport == connect.NET {
-		return w.local, nil // the kernel writes into its own FIFO; the proxy does the rest
+	if c.Kind == connect.NVLSRoute {
+		return w.local, nil // into the rank's own memory; the head pulls
 	}
 	key := pair{c.Src, c.Dst, c.Route.Transport}
+	if c.Route.Transport == connect.NET {
+		// The kernel writes into memory that the NIC reads: its own, with PXN
+		// that of the GPU beside the NIC, without GDR the host's.
+		key.dst = c.Route.SrcProxy
+		if c.Route.SrcGDR && key.dst == c.Src {
+			return w.local, nil
+		}
+		if !c.Route.SrcGDR {
+			key.dst = -1
+		}
+	}
 	if r, ok := w.pairs[key]; ok {
 		return r, nil
 	}
-	w.uses = nil
+	w.uses = w.uses[:0]
+	if err := w.memoryPath(c, key); err != nil {
+		return 0, err
+	}
+	r := w.intern()
+	w.pairs[key] = r
+	return r, nil
+}
+
+// memoryPath gathers the links that the kernel's stores cross.
+func (w *wiring) memoryPath(c *plan.Conn, key pair) error {
 	sn, sg := w.gpu(c.Src)
-	dn, dg := w.gpu(c.Dst)
+	if key.dst < 0 {
+		cpu := w.cpuOf(sn, sg)
+		if cpu == topo.None {
+			return &RouteError{Node: int(sn), From: w.name(sn, sg), To: "host memory"}
+		}
+		return w.walkHost(sn, sg, cpu)
+	}
+	dn, dg := w.gpu(key.dst)
 	switch {
 	case sn != dn:
-		return 0, &RouteError{Node: int(sn), From: w.name(sn, sg), To: fmt.Sprintf("node%d %s", dn, w.name(dn, dg))}
+		return &RouteError{Node: int(sn), From: w.name(sn, sg), To: fmt.Sprintf("node%d %s", dn, w.name(dn, dg))}
 	case c.Route.Transport == connect.SHM:
 		cpu := w.cpuOf(dn, dg)
 		if cpu == topo.None {
-			return 0, &RouteError{Node: int(sn), From: w.name(sn, sg), To: "host memory"}
+			return &RouteError{Node: int(sn), From: w.name(sn, sg), To: "host memory"}
 		}
-		if err := w.walk(sn, sg, cpu); err != nil {
-			return 0, err
+		if err := w.walkHost(sn, sg, cpu); err != nil {
+			return err
 		}
-		if err := w.walk(sn, cpu, dg); err != nil {
-			return 0, err
-		}
-	default:
-		if err := w.walk(sn, sg, dg); err != nil {
-			return 0, err
-		}
+		return w.walkHost(sn, cpu, dg)
 	}
-	r := w.net.AddRoute(w.uses)
-	w.pairs[key] = r
-	return r, nil
+	return w.walk(sn, sg, dg)
 }

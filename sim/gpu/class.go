@@ -1,6 +1,9 @@
 package gpu
 
-import "github.com/simccl/simccl/coll"
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/sim/rdma"
+)
 
 // Class holds the physical quantities of one class of machine. Times are
 // microseconds, rates GB/s (10⁹ bytes per second), sizes bytes.
@@ -33,6 +36,7 @@ type Class struct {
 	LL128  LL128Cost
 	Memory MemoryCost
 	Jitter JitterCost
+	Net    rdma.Params
 }
 
 // SimpleCost is the Simple protocol's copy loop.

@@ -1,5 +1,7 @@
 package gpu
 
+import "github.com/simccl/simccl/sim/rdma"
+
 // NVSwitch90 is a machine of sm_90 GPUs behind NVSwitch, measured on 4 x H200
 // (driver 580, CUDA 13, NCCL 2.28.9), CUDA-graph replay, one process a GPU.
 func NVSwitch90() Class {
@@ -22,11 +24,115 @@ func NVSwitch90() Class {
 		LL128:  LL128Cost{Trip: 1.66, Hop: 0.74, Op: 1.82},
 		Memory: MemoryCost{L2: 50e6, L2Knee: 0.4},
 		Jitter: JitterCost{Slice: 0.14, Channel: 0.028},
+		Net:    rdma.IB400(),
 	}
 }
 
+// scaled returns a class estimated from the measured one: slow stretches what
+// an SM does (clock and issue rate), far what crosses the fabric.
+func scaled(name, source string, sure, slow, far float64) Class {
+	c := NVSwitch90()
+	c.Name, c.Source, c.Sure = name, source, sure
+	for i := range c.KernelGap {
+		c.KernelGap[i] *= slow
+	}
+	c.Flag *= far
+	c.Simple.PerByte *= slow
+	c.Simple.Slice *= slow
+	c.Simple.PerThreads *= slow
+	c.Simple.Post *= (slow + far) / 2
+	c.LL.Trip *= (slow + far) / 2
+	c.LL.Store *= slow
+	c.LL.HBM *= slow
+	c.LL.Hop *= far
+	c.LL128.Trip *= slow
+	c.LL128.Hop *= far
+	c.LL128.Op *= slow
+	return c
+}
+
+// NVSwitch80 is sm_80 behind NVSwitch: A100 at 1.41 GHz against 1.98 GHz.
+func NVSwitch80() Class {
+	c := scaled("nvswitch-sm80", "estimated from nvswitch-sm90 by SM clock, L2 from the spec sheet", 0.2, 1.3, 1.15)
+	c.Memory.L2 = 40e6
+	c.Net = rdma.IB200()
+	return c
+}
+
+// Mesh80 is sm_80 with direct NVLinks between GPUs: no switch to cross.
+func Mesh80() Class {
+	c := NVSwitch80()
+	c.Name, c.Source, c.Sure = "mesh-sm80", "estimated from nvswitch-sm80 without the switch's latency", 0.25
+	c.Flag -= 0.1
+	c.LL.Hop -= 0.1
+	c.LL128.Hop -= 0.1
+	return c
+}
+
+// Mesh70 is sm_70 with direct NVLinks: V100 at 1.53 GHz, 6 MB of L2.
+func Mesh70() Class {
+	c := scaled("mesh-sm70", "estimated from nvswitch-sm90 by SM clock and width, L2 from the spec sheet", 0.3, 1.7, 1.2)
+	c.Memory.L2 = 6e6
+	c.Net = rdma.IB200()
+	return c
+}
+
+// NVSwitch70 is sm_70 behind NVSwitch (DGX-2).
+func NVSwitch70() Class {
+	c := Mesh70()
+	c.Name = "nvswitch-sm70"
+	c.Flag += 0.1
+	return c
+}
+
+// Mesh90 is sm_90 with direct NVLinks (GH200 and four-GPU boards).
+func Mesh90() Class {
+	c := NVSwitch90()
+	c.Name, c.Source, c.Sure = "mesh-sm90", "estimated from nvswitch-sm90 without the switch's latency", 0.15
+	c.Flag -= 0.1
+	c.LL.Hop -= 0.1
+	c.LL128.Hop -= 0.1
+	return c
+}
+
+// NVSwitch100 is sm_100 behind NVSwitch: wider links, more L2.
+func NVSwitch100() Class {
+	c := scaled("nvswitch-sm100", "estimated from nvswitch-sm90, links and L2 from the spec sheet", 0.2, 0.95, 1)
+	c.Memory.L2 = 126e6
+	return c
+}
+
+// PCIe is GPUs that reach each other over PCIe only; slow is against sm_90.
+func PCIe(sm int) Class {
+	slow, l2 := 1.2, 40e6
+	if sm >= 89 {
+		slow, l2 = 1.0, 72e6
+	}
+	c := scaled("pcie", "estimated: kernels as sm_90 by clock, stores and flags over PCIe", 0.3, slow, 1.6)
+	c.Memory.L2 = l2
+	c.PCIEff = 0.9
+	c.Net = rdma.IB200()
+	return c
+}
+
 // ClassFor returns the class of a machine by compute capability (90 for
-// sm_90) and how its GPUs are joined.
+// sm_90) and by how its GPUs are joined.
 func ClassFor(sm int, nvlink, nvswitch bool) Class {
-	return NVSwitch90()
+	switch {
+	case !nvlink:
+		return PCIe(sm)
+	case sm >= 100:
+		return NVSwitch100()
+	case sm >= 90 && nvswitch:
+		return NVSwitch90()
+	case sm >= 90:
+		return Mesh90()
+	case sm >= 80 && nvswitch:
+		return NVSwitch80()
+	case sm >= 80:
+		return Mesh80()
+	case nvswitch:
+		return NVSwitch70()
+	}
+	return Mesh70()
 }

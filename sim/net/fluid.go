@@ -97,6 +97,9 @@ func (f *Fluid) AddRoute(uses []Use) RouteID {
 	return RouteID(len(f.routes) - 1)
 }
 
+// Uses returns the links of a route; not to be changed.
+func (f *Fluid) Uses(r RouteID) []Use { return f.routes[r].uses }
+
 // Loads reports what each link carried up to now.
 func (f *Fluid) Loads() []Load {
 	out := make([]Load, len(f.links))

@@ -1,0 +1,54 @@
+// Package rdma holds what one network step costs beside its bytes: the proxy
+// thread that posts and polls, the write on the wire, the flush and the flags
+// between host and GPU. The walk of a step through these stages is the
+// engine's (sim/network.go); the network itself is ideal: ports share
+// max-min, switches do not block.
+package rdma
+
+import "github.com/simccl/simccl/units"
+
+// Params are the physical quantities of a NIC and its proxy, in microseconds
+// and GB/s. NCCL counterparts: transport/net.cc, transport/net_ib.cc.
+type Params struct {
+	// Post is the proxy thread's time to post one message (isend, or irecv
+	// with its clear-to-send); one thread serves all channels of a rank.
+	Post float64
+	// Poll is its time to notice and retire one completion.
+	Poll float64
+	// Wire is the one-way latency of a small RDMA write with immediate, port
+	// to port through one switch, both PCIe crossings included.
+	Wire float64
+	// Flush is the read that makes received data visible to the GPU (Simple
+	// into GPU memory, where NCCL flushes).
+	Flush float64
+	// Flag is a flag's way between proxy and GPU memory over PCIe.
+	Flag float64
+	// Eff is the payload share of a port's speed.
+	Eff float64
+}
+
+// IB400 is a ConnectX-7 class NIC. Estimated from the spec sheet and published
+// latencies, ±30 %: no such NIC was at hand.
+func IB400() Params {
+	return Params{Post: 0.4, Poll: 0.3, Wire: 2.0, Flush: 1.5, Flag: 0.9, Eff: 0.97}
+}
+
+// IB200 is a ConnectX-6 class NIC; estimated as IB400, ±30 %.
+func IB200() Params {
+	return Params{Post: 0.45, Poll: 0.35, Wire: 2.2, Flush: 1.7, Flag: 1.0, Eff: 0.96}
+}
+
+// Socket stands for TCP through the kernel; estimated, ±50 %.
+func Socket() Params {
+	return Params{Post: 2, Poll: 1, Wire: 12, Flush: 0, Flag: 1.0, Eff: 0.9}
+}
+
+// Thread is a proxy thread: one server, first come, first served.
+type Thread struct{ busy units.Time }
+
+// Serve takes the thread for cost from now on, or from when it is free, and
+// returns when it is done.
+func (t *Thread) Serve(now, cost units.Time) units.Time {
+	t.busy = max(t.busy, now) + cost
+	return t.busy
+}
