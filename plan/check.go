@@ -280,6 +280,9 @@ func (c *checker) exec(i int32) error {
 	g := &c.progs[i]
 	op := &g.op
 	steps := int64(g.pr.OpSteps())
+	if at := c.step(op); at != int64(op.Step) {
+		return c.fault(i, "says it is at step %d, but is at %d", op.Step, at)
+	}
 	val, first := value(nil), true
 	take := func(v value) error {
 		if first {
@@ -335,6 +338,17 @@ func (c *checker) exec(i int32) error {
 		c.send(op, id, val, steps)
 	}
 	return nil
+}
+
+// step returns the step at which an op is on its connections.
+func (c *checker) step(op *Op) int64 {
+	switch {
+	case len(op.To) > 0:
+		return c.conns[op.To[0]].posted
+	case len(op.From) > 0:
+		return c.conns[op.From[0]].released
+	}
+	return int64(op.Step)
 }
 
 // local returns the operand of the op's own rank, if it has one.

@@ -7,11 +7,12 @@ import (
 // Cursor makes the ops of one program, one by one, without allocating. The
 // zero Cursor has no ops. A Cursor is not to be copied while in use.
 type Cursor struct {
-	p    *Plan
-	next func(*Cursor, *Op) bool
-	pr   Program
-	seq  int32
-	step int32 // FIFO steps of the sending side (of the receiving one where nothing is sent)
+	p          *Plan
+	next       func(*Cursor, *Op) bool
+	pr         Program
+	seq        int32
+	opSteps    int32
+	sent, took int32 // FIFO steps so far on the sending and the receiving side
 
 	geom
 	order []int32 // ring order seen from rank 0
@@ -40,7 +41,7 @@ type geom struct {
 // OpenInto makes c the cursor of a program that Programs listed, at its first
 // op. It allocates only for NVLS and PAT.
 func (p *Plan) OpenInto(c *Cursor, pr *Program) {
-	*c = Cursor{p: p, pr: *pr, from: c.from[:0], to: c.to[:0], pat: c.pat}
+	*c = Cursor{p: p, pr: *pr, opSteps: pr.OpSteps(), from: c.from[:0], to: c.to[:0], pat: c.pat}
 	switch p.kind {
 	case selfCopy:
 		c.next = (*Cursor).nextSelfCopy
@@ -103,20 +104,21 @@ func (c *Cursor) emit(op *Op, do Do, bytes int64) {
 	op.Rank, op.Channel, op.Group, op.Seq = c.pr.Rank, c.pr.Channel, c.pr.Group, c.seq
 	op.Do = do
 	op.Bytes = units.Bytes(max(bytes, 0))
-	op.Step = c.step
 	op.From, op.To = nil, nil
+	op.Step = c.took
 	if do&Recv != 0 {
 		op.From = c.from
+		c.took += c.opSteps
 	}
 	if do&Send != 0 {
 		op.To = c.to
+		op.Step = c.sent
+		c.sent += c.opSteps
 	}
 	op.Src, op.Dst = Ref{}, Ref{}
 	op.RecvOff, op.SendOff, op.RecvAhead, op.SendAhead = 0, 0, 0, 0
 	c.seq++
 }
-
-func (c *Cursor) advance() { c.step += c.pr.Slices * c.pr.SliceSteps }
 
 func input(off int64) Ref  { return Ref{Input, units.Bytes(off)} }
 func output(off int64) Ref { return Ref{Output, units.Bytes(off)} }

@@ -264,6 +264,7 @@ func (c *Cursor) nextNVLSSpread(op *Op) bool {
 		c.emit(op, Recv|Copy, bytes)
 		op.Dst = output(place)
 	}
+	op.Step = c.turn
 	if c.head++; c.head == c.n {
 		c.head = 0
 		c.nvlsTurn()
@@ -272,7 +273,6 @@ func (c *Cursor) nextNVLSSpread(op *Op) bool {
 }
 
 func (c *Cursor) nvlsTurn() {
-	c.advance()
 	c.off += c.loop
 	c.turn++
 	if c.p.Req.Func == coll.AllReduce {

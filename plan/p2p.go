@@ -474,7 +474,6 @@ func (c *Cursor) nextP2P(op *Op) bool {
 		c.emit(op, Copy, bytes)
 		op.Src, op.Dst = input(c.grid+c.off), output(c.pr.p2p.dst+c.off)
 	}
-	c.advance()
 	c.off += max(bytes, 1)
 	c.turn++
 	return true

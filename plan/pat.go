@@ -170,8 +170,8 @@ func (c *Cursor) emitPAT(op *Op, t *patStep, do Do, step int64) {
 			do |= HoldSend
 		}
 	}
-	c.step = int32(step)
 	c.emit(op, do, s.nelem*c.es)
+	op.Step = int32(step)
 	op.Chunk = int32((s.offset*c.es - c.grid) / max(c.chunk, 1))
 	op.RecvOff, op.SendOff = units.Bytes(t.recvOff*c.es), units.Bytes(t.sendOff*c.es)
 	if t.recvDim >= 0 && t.postRecv {

@@ -126,7 +126,6 @@ func (c *Cursor) nextAllReduce(op *Op) bool {
 	}
 	c.j++
 	c.at = c.back(c.at)
-	c.advance()
 	return true
 }
 
@@ -167,7 +166,6 @@ func (c *Cursor) nextAllGather(op *Op) bool {
 	}
 	c.j++
 	c.at = c.back(c.at)
-	c.advance()
 	return true
 }
 
@@ -193,7 +191,6 @@ func (c *Cursor) nextReduceScatter(op *Op) bool {
 	op.Src = from
 	c.j++
 	c.at = c.back(c.at)
-	c.advance()
 	return true
 }
 
@@ -219,7 +216,6 @@ func (c *Cursor) nextBroadcast(op *Op) bool {
 		c.emit(op, Recv|Copy|Send, bytes)
 		op.Dst = output(place)
 	}
-	c.advance()
 	c.off += c.chunk
 	c.turn++
 	return true
@@ -244,7 +240,6 @@ func (c *Cursor) nextReduce(op *Op) bool {
 		c.emit(op, Recv|Reduce|Send, bytes)
 		op.Src = input(place)
 	}
-	c.advance()
 	c.off += c.chunk
 	c.turn++
 	return true

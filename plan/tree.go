@@ -154,7 +154,6 @@ func (c *Cursor) nextTree(op *Op) bool {
 		c.emit(op, Recv|Copy|Send, bytes)
 		op.Dst = output(place)
 	}
-	c.advance()
 	c.off += c.chunk
 	c.turn++
 	return true

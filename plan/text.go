@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"github.com/simccl/simccl/connect"
+)
+
+// Plan text is a plan written out, one thing a line, words separated by single
+// spaces:
+//
+//	simccl-plan 1
+//	ranks 2 nodes 1 buffers 524288 4915200 4194304
+//	op all_reduce count 1024 type float redop sum root 0 in-place 0 algo Ring proto Simple channels 1 warps 17
+//	conn 0 0 > 1 channel 0 ring P2P
+//	program 0 channel 0 group 0 phase 0 ring Simple threads 544 workers 512 slices 2 steps 2
+//	send 2048 in+2048 > 0 chunk 1 step 0
+//	recv+reduce+copy+send+post 2048 in+0 out+0 < 1 > 0 chunk 0 step 4
+//
+// Connections are numbered from 0 in order; programs stand in order of rank,
+// channel and group, each followed by its ops. A network connection has its
+// route behind it: NET src-net dst-net src-proxy dst-proxy src-gdr dst-gdr.
+// PAT ops may end in recv-at OFFSET AHEAD and send-at OFFSET AHEAD.
+
+const textMagic = "simccl-plan 1"
+
+var routeNames = [...]string{connect.RingRoute: "ring", connect.TreeRoute: "tree", connect.P2PRoute: "p2p", connect.NVLSRoute: "nvls"}
+
+var transportNames = [...]string{connect.P2P: "P2P", connect.SHM: "SHM", connect.NET: "NET"}
+
+// WriteText writes the plan as text, with every op of every rank.
+func WriteText(w io.Writer, p *Plan) error {
+	l := List(p)
+	b := bufio.NewWriterSize(w, 1<<16)
+	r := &p.Req
+	fmt.Fprintln(b, textMagic)
+	fmt.Fprintf(b, "ranks %d nodes %d buffers %d %d %d\n", p.Comm.NRanks, p.Comm.NNodes,
+		p.Comm.BuffSizes[0], p.Comm.BuffSizes[1], p.Comm.BuffSizes[2])
+	fmt.Fprintf(b, "op %s count %d type %s redop %s root %d in-place %d algo %v proto %v channels %d warps %d\n",
+		r.Func.TestName(), r.Count, r.Type.TestName(), r.Op.TestName(), r.Root, bit(r.InPlace), r.Algo, r.Proto, r.Channels, r.Warps)
+	for i := range l.Conns {
+		c := &l.Conns[i]
+		fmt.Fprintf(b, "conn %d %d > %d channel %d %s %s", c.ID, c.Src, c.Dst, c.Channel, routeNames[c.Kind], transportNames[c.Route.Transport])
+		if t := &c.Route; t.Transport == connect.NET {
+			fmt.Fprintf(b, " %d %d %d %d %d %d", t.SrcNet, t.DstNet, t.SrcProxy, t.DstProxy, bit(t.SrcGDR), bit(t.DstGDR))
+		}
+		fmt.Fprintln(b)
+	}
+	for i := range l.Programs {
+		pr := &l.Programs[i]
+		fmt.Fprintf(b, "program %d channel %d group %d phase %d %v %v threads %d workers %d slices %d steps %d\n",
+			pr.Rank, pr.Channel, pr.Group, pr.Phase, pr.Role, pr.Proto, pr.Threads, pr.Workers, pr.Slices, pr.SliceSteps)
+		for k := range pr.Ops {
+			writeOp(b, &pr.Ops[k])
+		}
+	}
+	return b.Flush()
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func writeOp(b *bufio.Writer, op *Op) {
+	fmt.Fprintf(b, "%v %d", op.Do, op.Bytes)
+	for _, r := range []Ref{op.Src, op.Dst} {
+		if r.Buf != NoBuffer {
+			fmt.Fprintf(b, " %v", r)
+		}
+	}
+	writeIDs(b, "<", op.From)
+	writeIDs(b, ">", op.To)
+	fmt.Fprintf(b, " chunk %d step %d", op.Chunk, op.Step)
+	if op.RecvOff != 0 || op.RecvAhead != 0 {
+		fmt.Fprintf(b, " recv-at %d %d", op.RecvOff, op.RecvAhead)
+	}
+	if op.SendOff != 0 || op.SendAhead != 0 {
+		fmt.Fprintf(b, " send-at %d %d", op.SendOff, op.SendAhead)
+	}
+	fmt.Fprintln(b)
+}
+
+func writeIDs(b *bufio.Writer, mark string, ids []int32) {
+	for i, id := range ids {
+		if i == 0 {
+			fmt.Fprintf(b, " %s %d", mark, id)
+		} else {
+			fmt.Fprintf(b, ",%d", id)
+		}
+	}
+}
+
+// String prints a place as in+4096.
+func (r Ref) String() string { return fmt.Sprintf("%v+%d", r.Buf, r.Off) }
