@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/topo"
+	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/tuning"
 )
 
@@ -38,17 +39,19 @@ type Given struct {
 	GPUsPerNode int
 	Env         map[string]string // settings in force, for the record
 	Notes       []string
-	TopoXML     string // rank 0's fused topology
-	GraphXML    string // rank 0's graphs as NCCL_GRAPH_DUMP_FILE holds them
 }
 
 // New describes a communicator. Its error is that of a choice or a split that
 // cannot be made.
 func New(c *comm.Comm, g Given) (*Document, error) {
 	d0 := &c.Domains[0]
-	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: g.TopoXML,
+	graphs, err := topoxml.WriteGraphs(d0.System, d0.Graphs)
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: topoText(c),
 		System: topo.SystemDoc(c.Searched), Paths: topo.PathsDoc(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Comm),
-		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + version(c)}
+		GraphXML: string(graphs), Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + version(c)}
 	if d.Env == nil {
 		d.Env = map[string]string{}
 	}
@@ -59,12 +62,20 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		d.GraphsFinal = append(d.GraphsFinal, finalOf(c.Final[d.Graphs[i].ID]))
 	}
 	if c.NRanks > 1 {
-		var err error
 		if d.Selection, err = selectionOf(c); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
+}
+
+// topoText is the first host's topology as NCCL_TOPO_DUMP_FILE holds it; empty
+// where the communicator was made of bare Systems.
+func topoText(c *comm.Comm) string {
+	if c.Cluster == nil {
+		return ""
+	}
+	return string(topoxml.Write(c.Cluster.Host(0).Dump))
 }
 
 // version is the NCCL release whose rules were followed.

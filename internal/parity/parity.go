@@ -19,9 +19,8 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// Sections are the keys of a decision that are compared; graphXml joins them
-// with the graph codec.
-var Sections = []string{"system", "paths", "graphs", "graphsFinal", "domains", "channels", "tuning", "selection"}
+// Sections are the keys of a decision that are compared.
+var Sections = []string{"system", "paths", "graphs", "graphXml", "graphsFinal", "domains", "channels", "tuning", "selection"}
 
 // Comm builds the communicator of a reference's run.
 func Comm(t testing.TB, r *golden.Reference) (*comm.Comm, decision.Given) {
