@@ -1,0 +1,214 @@
+package ibv
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/simccl/simccl/real/dl"
+)
+
+// CQ is a completion queue; poll it from one goroutine at a time.
+type CQ struct {
+	dev    *Device
+	handle uintptr
+	poll   dl.Proc
+	wc     []workCompletion // outside the Go heap
+}
+
+// pollBatch is how many completions one poll fetches at most.
+const pollBatch = 16
+
+// NewCQ makes a queue of depth entries whose completions land in the arena.
+func (d *Device) NewCQ(a *Arena, depth int) (*CQ, error) {
+	wc, err := place[workCompletion](a, pollBatch)
+	if err != nil {
+		return nil, err
+	}
+	h, err := object("ibv_create_cq", d.Name, d.lib.fn.createCQ.Call(d.ctx, uintptr(depth), 0, 0, 0))
+	if err != nil {
+		return nil, err
+	}
+	return &CQ{dev: d, handle: h, poll: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPollCQ)), wc: wc}, nil
+}
+
+// Poll returns the completions that are there; the slice is valid until the
+// next Poll.
+func (q *CQ) Poll() ([]workCompletion, error) {
+	n := int32(q.poll.Call(q.handle, pollBatch, pointer(&q.wc[0])))
+	if n < 0 {
+		return nil, &Error{Verb: "ibv_poll_cq", Device: q.dev.Name}
+	}
+	return q.wc[:n], nil
+}
+
+// Close destroys the queue.
+func (q *CQ) Close() error {
+	return errnoOf("ibv_destroy_cq", q.dev.Name, q.dev.lib.fn.destroyCQ.Call(q.handle))
+}
+
+// QP is a reliable connection.
+type QP struct {
+	dev      *Device
+	handle   uintptr
+	postSend dl.Proc
+	postRecv dl.Proc
+	Num      uint32
+	peer     string // for errors
+	wr       []sendWR
+	sg       []sge
+	rwr      []recvWR
+	bad      []uintptr
+}
+
+// maxChain is the longest chain of work requests of one post: one write per
+// receive of a multi-receive, and the final write with immediate.
+const maxChain = 9
+
+// NewQP creates a QP for depth sends and receives; its requests are built in
+// the arena.
+func (d *Device) NewQP(a *Arena, cq *CQ, depth int) (*QP, error) {
+	q := &QP{dev: d, postSend: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostSend)), postRecv: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostRecv))}
+	var err error
+	if q.wr, err = place[sendWR](a, maxChain); err != nil {
+		return nil, err
+	}
+	if q.sg, err = place[sge](a, maxChain); err != nil {
+		return nil, err
+	}
+	if q.rwr, err = place[recvWR](a, 1); err != nil {
+		return nil, err
+	}
+	if q.bad, err = place[uintptr](a, 1); err != nil {
+		return nil, err
+	}
+	attr := &qpInitAttr{sendCQ: cq.handle, recvCQ: cq.handle, qpType: qptRC,
+		cap: qpCap{maxSendWR: uint32(depth), maxRecvWR: uint32(depth), maxSendSGE: 1, maxRecvSGE: 1, maxInlineData: ctsSize}}
+	if q.handle, err = object("ibv_create_qp", d.Name, d.lib.fn.createQP.Call(d.pd, pointer(attr))); err != nil {
+		return nil, err
+	}
+	runtime.KeepAlive(attr)
+	q.Num = peek[uint32](q.handle, offQPNum)
+	return q, nil
+}
+
+// Address is what the other side must know of a QP and its port.
+type Address struct {
+	QPN   uint32
+	LID   uint16
+	GID   GID
+	MTU   int // bytes
+	Layer LinkLayer
+}
+
+// Service are the settings of a connection: NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT,
+// NCCL_IB_SL, NCCL_IB_TC, NCCL_IB_PKEY.
+type Service struct {
+	Timeout, Retry, SL, TC uint8
+	PkeyIndex              uint16
+}
+
+// DefaultService is NCCL's (net_ib.cc:124-129).
+var DefaultService = Service{Timeout: 20, Retry: 7}
+
+func (q *QP) modify(what string, a *qpAttr, mask uintptr) error {
+	r := q.dev.lib.fn.modifyQP.Call(q.handle, pointer(a), mask)
+	runtime.KeepAlive(a)
+	if err := errnoOf("ibv_modify_qp", q.dev.Name, r); err != nil {
+		err.(*Error).Detail = fmt.Sprintf("QP %d to %s", q.Num, what)
+		return err
+	}
+	return nil
+}
+
+// Init brings a new QP to INIT on a port.
+func (q *QP) Init(port uint8, s Service) error {
+	return q.modify("INIT", &qpAttr{state: stInit, portNum: port, pkeyIndex: s.PkeyIndex,
+		accessFlags: accessRemoteWrite | accessRemoteRead}, maskState|maskPkey|maskPort|maskAccess)
+}
+
+// Connect brings a QP of a port from INIT to RTS against the peer's address,
+// with NCCL's attributes (net_ib.cc, ncclIbRtrQp, ncclIbRtsQp).
+func (q *QP) Connect(port Port, gidIndex int, to Address, s Service, peer string) error {
+	q.peer = peer
+	a := &qpAttr{state: stRTR, pathMTU: mtuCode(min(port.MTU, to.MTU)), destQPNum: to.QPN, maxDestRDAtomic: 1, minRNRTimer: 12}
+	a.ah.portNum, a.ah.sl = port.Num, s.SL
+	if port.Layer == Ethernet {
+		a.ah.isGlobal = 1
+		a.ah.grh = globalRoute{dgid: to.GID, sgidIndex: uint8(gidIndex), hopLimit: 255, trafficClass: s.TC}
+	} else {
+		a.ah.dlid = to.LID
+	}
+	if err := q.modify("RTR", a, maskState|maskAV|maskPathMTU|maskDestQPN|maskRQPSN|maskMaxDestRD|maskMinRNR); err != nil {
+		return err
+	}
+	b := &qpAttr{state: stRTS, timeout: s.Timeout, retryCnt: s.Retry, rnrRetry: 7, maxRDAtomic: 1}
+	return q.modify("RTS", b, maskState|maskTimeout|maskRetryCnt|maskRNRRetry|maskSQPSN|maskMaxRD)
+}
+
+// Break forces the QP into the error state: everything posted is flushed.
+func (q *QP) Break() error { return q.modify("ERR", &qpAttr{state: stErr}, maskState) }
+
+// mtuCode is enum ibv_mtu of a size in bytes.
+func mtuCode(bytes int) uint32 {
+	c := uint32(1)
+	for c < 5 && 128<<(c+1) <= bytes {
+		c++
+	}
+	return c
+}
+
+// Work is one request of a chain.
+type Work struct {
+	ID       uint64
+	Op       uint32 // opWrite, opWriteImm, opRead, opSend
+	Signaled bool
+	Inline   bool
+	Local    uintptr
+	Len      int
+	Lkey     uint32
+	Remote   uint64
+	Rkey     uint32
+	Imm      uint32
+}
+
+// Post puts a chain of requests on the send queue with one doorbell.
+func (q *QP) Post(chain ...Work) error {
+	if len(chain) > len(q.wr) {
+		return fmt.Errorf("a chain of %d requests is longer than %d", len(chain), len(q.wr))
+	}
+	for i, w := range chain {
+		r := &q.wr[i]
+		*r = sendWR{wrID: w.ID, opcode: w.Op, imm: swap32(w.Imm), remoteAddr: w.Remote, rkey: w.Rkey}
+		if w.Len > 0 {
+			q.sg[i] = sge{addr: uint64(w.Local), length: uint32(w.Len), lkey: w.Lkey}
+			r.sgList, r.numSGE = pointer(&q.sg[i]), 1
+		}
+		if w.Signaled {
+			r.flags |= sendSignaled
+		}
+		if w.Inline {
+			r.flags |= sendInline
+		}
+		if i+1 < len(chain) {
+			r.next = pointer(&q.wr[i+1])
+		}
+	}
+	return errnoOf("ibv_post_send", q.dev.Name, q.postSend.Call(q.handle, pointer(&q.wr[0]), pointer(&q.bad[0])))
+}
+
+// PostRecv puts an empty receive on the queue, for the immediate of a write.
+func (q *QP) PostRecv(id uint64) error {
+	q.rwr[0] = recvWR{wrID: id}
+	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, pointer(&q.rwr[0]), pointer(&q.bad[0])))
+}
+
+// failure turns a bad completion into an error; verb says what was posted.
+func (q *QP) failure(verb string, wc *workCompletion) error {
+	return &CompletionError{Verb: verb, Status: wc.status, Text: cString(q.dev.lib.fn.wcStatusStr.Call(uintptr(wc.status))),
+		Device: q.dev.Name, QP: wc.qpNum, Peer: q.peer, Vendor: wc.vendorErr}
+}
+
+// Close destroys the QP.
+func (q *QP) Close() error {
+	return errnoOf("ibv_destroy_qp", q.dev.Name, q.dev.lib.fn.destroyQP.Call(q.handle))
+}
