@@ -39,19 +39,21 @@ type Given struct {
 	GPUsPerNode int
 	Env         map[string]string // settings in force, for the record
 	Notes       []string
+	// TopoXML and GraphXML are rank 0's topology and graphs as NCCL dumps them;
+	// where they are empty they are rendered from the communicator.
+	TopoXML, GraphXML string
 }
 
 // New describes a communicator. Its error is that of a choice or a split that
 // cannot be made.
 func New(c *comm.Comm, g Given) (*Document, error) {
 	d0 := &c.Domains[0]
-	graphs, err := topoxml.WriteGraphs(d0.System, d0.Graphs)
-	if err != nil {
+	if err := g.render(c); err != nil {
 		return nil, err
 	}
-	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: topoText(c),
+	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: g.TopoXML,
 		System: topo.SystemDoc(c.Searched), Paths: topo.PathsDoc(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Comm),
-		GraphXML: string(graphs), Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + version(c)}
+		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + version(c)}
 	if d.Env == nil {
 		d.Env = map[string]string{}
 	}
@@ -62,6 +64,7 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		d.GraphsFinal = append(d.GraphsFinal, finalOf(c.Final[d.Graphs[i].ID]))
 	}
 	if c.NRanks > 1 {
+		var err error
 		if d.Selection, err = selectionOf(c); err != nil {
 			return nil, err
 		}
@@ -69,13 +72,21 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 	return d, nil
 }
 
-// topoText is the first host's topology as NCCL_TOPO_DUMP_FILE holds it; empty
-// where the communicator was made of bare Systems.
-func topoText(c *comm.Comm) string {
-	if c.Cluster == nil {
-		return ""
+// render fills the texts that the caller left empty. Bare Systems have no
+// topology text.
+func (g *Given) render(c *comm.Comm) error {
+	if g.GraphXML == "" {
+		d0 := &c.Domains[0]
+		text, err := topoxml.WriteGraphs(d0.System, d0.Graphs)
+		if err != nil {
+			return err
+		}
+		g.GraphXML = string(text)
 	}
-	return string(topoxml.Write(c.Cluster.Host(0).Dump))
+	if g.TopoXML == "" && c.Cluster != nil {
+		g.TopoXML = string(topoxml.Write(c.Cluster.Host(0).Dump))
+	}
+	return nil
 }
 
 // version is the NCCL release whose rules were followed.
