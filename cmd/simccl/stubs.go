@@ -9,18 +9,11 @@ func stub(a *app, use, short, missing string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return notYet(cmd.CommandPath(), missing) }}
 }
 
-func newRun(a *app) *cobra.Command {
-	return stub(a, "run OP", "Simulate a sweep of sizes", "the simulator")
-}
-func newInspect(a *app) *cobra.Command {
-	return stub(a, "inspect", "Print the whole decision", "the communicator")
-}
 func newExplain(a *app) *cobra.Command {
 	return stub(a, "explain OP SIZE", "Say why NCCL chooses what it chooses", "the communicator")
 }
-func newTopo(a *app) *cobra.Command  { return stub(a, "topo", "Look at topology files", "the topology") }
-func newGraph(a *app) *cobra.Command { return stub(a, "graph", "Print NCCL's graphs", "the search") }
-func newTune(a *app) *cobra.Command  { return stub(a, "tune", "Print the cost table", "the tuner") }
+func newTopo(a *app) *cobra.Command { return stub(a, "topo", "Look at topology files", "the topology") }
+func newTune(a *app) *cobra.Command { return stub(a, "tune", "Print the cost table", "the tuner") }
 func newPlan(a *app) *cobra.Command {
 	return stub(a, "plan OP SIZE", "Print the plan of an operation", "the planner")
 }

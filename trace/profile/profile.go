@@ -39,6 +39,7 @@ type Writer struct {
 	stacks map[stackKey]int32
 	keys   []stackKey
 	closed bool
+	giveUp bool
 	finish func(error) error
 }
 
@@ -179,6 +180,9 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	w.closed = true
+	if w.giveUp {
+		return w.end(errors.New("given up"))
+	}
 	p := w.build()
 	err := p.CheckValid()
 	if err == nil {
@@ -187,10 +191,20 @@ func (w *Writer) Close() error {
 			err = errors.Join(p.WriteUncompressed(z), z.Close())
 		}
 	}
+	return w.end(err)
+}
+
+func (w *Writer) end(err error) error {
 	if w.finish != nil {
 		return w.finish(err)
 	}
 	return err
+}
+
+// Abort gives up: nothing appears under the file's name.
+func (w *Writer) Abort() {
+	w.giveUp = true
+	_ = w.Close()
 }
 
 // share is the wall time of one stack within one operation.

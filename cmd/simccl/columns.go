@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/units"
+)
+
+// facts are what the opt-in columns and the JSON's own key tell of a row.
+type facts struct {
+	Algo     string   `json:"algo"`
+	Proto    string   `json:"proto"`
+	Channels int      `json:"nchannels"`
+	ModelUs  float64  `json:"model_us"` // NCCL's own prediction; 0 where it makes none
+	SimUs    float64  `json:"sim_us"`
+	Expect   float64  `json:"expect_busbw_GBs"` // were the limiting link never idle
+	Limit    string   `json:"limiting_link"`
+	Regret   *float64 `json:"regret"` // against the best rival; null: not simulated
+}
+
+// column is an opt-in column.
+type column struct {
+	head  nccltests.Column
+	value func(*facts) string
+}
+
+var allColumns = map[string]column{
+	"algo":   {nccltests.Column{Name: "algo", Width: 8}, func(f *facts) string { return f.Algo }},
+	"proto":  {nccltests.Column{Name: "proto", Width: 6}, func(f *facts) string { return f.Proto }},
+	"nch":    {nccltests.Column{Name: "nch", Width: 3}, func(f *facts) string { return fmt.Sprint(f.Channels) }},
+	"model":  {nccltests.Column{Name: "model", Unit: "(us)", Width: 8}, func(f *facts) string { return nccltests.Float(f.ModelUs, 8) }},
+	"expect": {nccltests.Column{Name: "expect", Unit: "(GB/s)", Width: 7}, func(f *facts) string { return nccltests.Float(f.Expect, 7) }},
+	"limit":  {nccltests.Column{Name: "limit", Width: 24}, func(f *facts) string { return strings.ReplaceAll(f.Limit, " ", "_") }},
+}
+
+var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit"}
+
+func parseColumns(s string) ([]column, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var out []column
+	for name := range strings.SplitSeq(strings.TrimPrefix(s, "+"), ",") {
+		name = strings.TrimPrefix(name, "+")
+		if name == "regret" {
+			return nil, notYet("--columns +regret", "rivals are not simulated in a sweep")
+		}
+		c, ok := allColumns[name]
+		if !ok {
+			return nil, usage("--columns %s: no column %q; write some of +%s", s, name, strings.Join(columnOrder, ","))
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func columnHeads(cols []column) []nccltests.Column {
+	var out []nccltests.Column
+	for _, c := range cols {
+		out = append(out, c.head)
+	}
+	return out
+}
+
+// facts sums up a row.
+func (s *sweep) facts(r *nccltests.Row, o *outcome) *facts {
+	f := &facts{Algo: "-", Proto: "-", ModelUs: float64(o.choice.TimeUs), SimUs: r.Out.TimeUs, Limit: "-"}
+	switch {
+	case o.choice.Warps > 0:
+		f.Algo, f.Proto, f.Channels = o.choice.Algo.LogName(), o.choice.Proto.LogName(), o.plan.Split.NChannels
+	case s.fn >= coll.NumCollFuncs:
+		f.Algo, f.Channels = "P2P", s.m.comm.P2PChannels
+	}
+	if l, ok := limiting(o.result.Links); ok && o.result.Elapsed > 0 {
+		f.Limit = l.Name
+		if ideal := l.Bytes.Over(l.Capacity); ideal > 0 {
+			f.Expect = r.Out.BusBW * float64(o.result.Elapsed) / float64(ideal)
+		}
+	}
+	return f
+}
+
+// limiting is the link that would need the longest for what it carried.
+func limiting(links []exec.LinkLoad) (exec.LinkLoad, bool) {
+	best, longest := -1, units.Time(-1)
+	for i, l := range links {
+		if l.Capacity <= 0 || l.Bytes == 0 {
+			continue
+		}
+		if t := l.Bytes.Over(l.Capacity); t > longest {
+			best, longest = i, t
+		}
+	}
+	if best < 0 {
+		return exec.LinkLoad{}, false
+	}
+	return links[best], true
+}
+
+func (f *facts) json() string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(f); err != nil {
+		return "null" // only numbers that JSON has no word for
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/testdata/topos"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
+	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/units"
+	"github.com/spf13/cobra"
+)
+
+// machineFlags say which machine is meant.
+type machineFlags struct {
+	topo      string
+	nodes     int
+	gpus      int
+	multicast string
+	fabric    string
+}
+
+const defaultNodes = 2 // of the built-in machine
+
+func (m *machineFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&m.topo, "topo", "", "topology `FILE` as NCCL_TOPO_DUMP_FILE writes it; A.xml:4,B.xml:2 for unequal nodes; default: the built-in DGX H100")
+	f.IntVar(&m.nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
+	f.IntVarP(&m.gpus, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
+	f.StringVar(&m.multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
+	f.StringVar(&m.fabric, "fabric", "", "network between the nodes (default an ideal one)")
+}
+
+// machine is everything up to the communicator.
+type machine struct {
+	cfg     *config.Config
+	cluster *fabric.Cluster
+	comm    *comm.Comm
+	name    string // of the topology, as it was given
+	digest  string // sha256 of its bytes, hexadecimal
+}
+
+func parseMulticast(s string) (comm.Multicast, error) {
+	switch s {
+	case "auto":
+		return comm.MulticastAuto, nil
+	case "on":
+		return comm.MulticastOn, nil
+	case "off":
+		return comm.MulticastOff, nil
+	}
+	return 0, usage("--multicast %s: write on, off or auto", s)
+}
+
+// cluster reads the topology files and lays out the nodes.
+func (m *machineFlags) cluster(a *app) (*machine, error) {
+	cfg, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	if m.fabric != "" {
+		return nil, notYet("--fabric", "networks between nodes other than the ideal one")
+	}
+	out := &machine{cfg: cfg}
+	members, err := m.members(a, out)
+	if err != nil {
+		return nil, err
+	}
+	p := cfg.Topo
+	if m.gpus < 0 {
+		return nil, usage("-g %d: a number of GPUs from 1 on", m.gpus)
+	}
+	if m.gpus > 0 {
+		for _, x := range members {
+			n, err := topo.CountGPUs(x.Spec, &p)
+			if err != nil {
+				return nil, input(err)
+			}
+			if m.gpus > n {
+				return nil, usage("-g %d: %s has only %d GPUs", m.gpus, x.Spec.Name, n)
+			}
+		}
+		p.GPUs = units.Some(m.gpus)
+	}
+	if out.cluster, err = fabric.New(members, p); err != nil {
+		return nil, topologyError(err)
+	}
+	return out, nil
+}
+
+// topologyError is a topology of which no machine can be made.
+func topologyError(err error) error {
+	var merge *topo.MergeError
+	if errors.As(err, &merge) {
+		return &statusError{code: exitUsage, err: err}
+	}
+	return input(err)
+}
+
+// members parses --topo: FILE, or FILE:COUNT,FILE:COUNT.
+func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
+	if m.nodes < 0 {
+		return nil, usage("--nodes %d: a number from 1 on", m.nodes)
+	}
+	name := m.topo
+	if v := out.cfg.Text("NCCL_TOPO_FILE"); name == "" && v.Set && v.Value != "" {
+		name = v.Value
+	}
+	sum := sha256.New()
+	if name == "" {
+		out.name = topos.DGXH100Name
+		sum.Write(topos.DGXH100)
+		out.digest = hex.EncodeToString(sum.Sum(nil))
+		spec, err := a.parseTopo(topos.DGXH100, topos.DGXH100Name)
+		nodes := m.nodes
+		if nodes == 0 {
+			nodes = defaultNodes
+		}
+		return []fabric.Member{{Spec: spec, Count: nodes}}, err
+	}
+	var members []fabric.Member
+	var names []string
+	entries := strings.Split(name, ",")
+	for _, entry := range entries {
+		file, count, counted, err := splitCount(entry)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case counted && m.nodes > 0:
+			return nil, usage("--topo %s: the counts after the colons already say how many nodes; leave --nodes out", name)
+		case !counted && len(entries) > 1:
+			count = 1
+		case !counted:
+			count = max(m.nodes, 1)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, input(err)
+		}
+		sum.Write(data)
+		spec, err := a.parseTopo(data, file)
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, fabric.Member{Spec: spec, Count: count})
+		names = append(names, filepath.Base(file))
+	}
+	out.name, out.digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
+	return members, nil
+}
+
+// splitCount cuts FILE:COUNT; a file that exists under the whole name wins.
+func splitCount(entry string) (file string, count int, counted bool, err error) {
+	if entry == "" {
+		return "", 0, false, usage("--topo: a file name is missing")
+	}
+	if _, e := os.Stat(entry); e == nil {
+		return entry, 0, false, nil
+	}
+	i := strings.LastIndexByte(entry, ':')
+	if i < 1 {
+		return entry, 0, false, nil
+	}
+	n, e := strconv.Atoi(entry[i+1:])
+	if e != nil || n < 1 {
+		return "", 0, false, usage("--topo %s: after the colon stands the number of nodes, from 1 on", entry)
+	}
+	return entry[:i], n, true, nil
+}
+
+func (a *app) parseTopo(data []byte, name string) (*topo.Spec, error) {
+	spec, err := topoxml.Parse(data, name)
+	if err != nil {
+		return nil, input(err)
+	}
+	for _, w := range spec.Warnings {
+		fmt.Fprintf(a.err, "simccl: warning: %s\n", w)
+	}
+	return spec, nil
+}
+
+// load makes the communicator.
+func (m *machineFlags) load(a *app) (*machine, error) {
+	cast, err := parseMulticast(m.multicast)
+	if err != nil {
+		return nil, err
+	}
+	out, err := m.cluster(a)
+	if err != nil {
+		return nil, err
+	}
+	sp := out.cfg.Search
+	if err := a.graphFile(out, &sp); err != nil {
+		return nil, err
+	}
+	out.comm, err = comm.New(out.cluster, comm.Params{Search: sp, Connect: out.cfg.Connect, Tuning: out.cfg.Tuning,
+		Plan: out.cfg.Plan, Access: out.cfg.Topo.Access, Multicast: cast})
+	if err != nil {
+		return nil, decisionError(err)
+	}
+	return out, nil
+}
+
+// graphFile reads the graphs that a user wants in place of searched ones. They
+// go by the GPUs of the first node.
+func (a *app) graphFile(m *machine, p *search.Params) error {
+	v := m.cfg.Text("NCCL_GRAPH_FILE")
+	if !v.Set || v.Value == "" {
+		return nil
+	}
+	data, err := os.ReadFile(v.Value)
+	if err != nil {
+		return input(err)
+	}
+	p.Given, err = topoxml.ParseGraphs(data, v.Value, m.cluster.Host(0).Systems[0])
+	return input(err)
+}
+
+// systems lists the System of each NCCL node.
+func (m *machine) systems() []*topo.System {
+	out := make([]*topo.System, m.comm.NNodes)
+	for n, ranks := range m.comm.NodeRanks {
+		out[n] = m.cluster.Locate(int(ranks[0])).System
+	}
+	return out
+}
+
+// settings lists the NCCL variables that a source set, by name.
+func (m *machine) settings() [][2]string {
+	var out [][2]string
+	for _, row := range config.EnvRows(m.cfg, config.Facts{}, false) {
+		if row.Set && strings.HasPrefix(row.Name, "NCCL_") {
+			out = append(out, [2]string{row.Name, row.Value})
+		}
+	}
+	return out
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/trace/profile"
+	"github.com/spf13/pflag"
+)
+
+// outputFlags are the files that a run writes of one timed operation.
+type outputFlags struct {
+	trace, profile, ops string
+	detail, ranks       string
+	events              int64
+	mask                uint32
+}
+
+func (o *outputFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&o.trace, "trace", "", "write a Chrome trace of one operation of the last size to `FILE` (.json, .json.gz)")
+	f.StringVar(&o.profile, "profile", "", "write a pprof profile of it to `FILE` (.pb.gz)")
+	f.StringVar(&o.ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
+	f.StringVar(&o.detail, "trace-detail", "step", "how deep the trace goes: "+strings.Join(nccltrace.Details[:], ", "))
+	f.StringVar(&o.ranks, "trace-ranks", "", "only these ranks: `0-7,16`")
+	f.Int64Var(&o.events, "trace-events", 20e6, "most events of a trace; what is left out is counted in it")
+	f.Uint32Var(&o.mask, "event-mask", 0, "NCCL_PROFILE_EVENT_MASK: which kinds of events (default all)")
+}
+
+// check refuses what cannot be written before hours are spent on it.
+func (o *outputFlags) check(s *sweep) error {
+	if !slices.Contains(nccltrace.Details[:], o.detail) {
+		return usage("--trace-detail %s: write %s", o.detail, strings.Join(nccltrace.Details[:], ", "))
+	}
+	if _, err := parseRanks(o.ranks, s.m.comm.NRanks); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		flag, name string
+		ends       []string
+	}{{"--trace", o.trace, []string{".json", ".json.gz"}}, {"--profile", o.profile, []string{".pb.gz"}}, {"--ops", o.ops, []string{".csv", ".goal"}}} {
+		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool { return strings.HasSuffix(f.name, e) }) {
+			return usage("%s %s: the name must end in %s", f.flag, f.name, strings.Join(f.ends, " or "))
+		}
+	}
+	return nil
+}
+
+// parseRanks reads 0-7,16; nil means every rank.
+func parseRanks(s string, n int) (func(int) bool, error) {
+	if s == "" {
+		return nil, nil
+	}
+	want := make([]bool, n)
+	for part := range strings.SplitSeq(s, ",") {
+		a, b, ranged := strings.Cut(part, "-")
+		if !ranged {
+			b = a
+		}
+		lo, err1 := strconv.Atoi(a)
+		hi, err2 := strconv.Atoi(b)
+		if err1 != nil || err2 != nil || lo < 0 || hi < lo || hi >= n {
+			return nil, usage("--trace-ranks %s: write ranks from 0 to %d, for example 0-7", part, n-1)
+		}
+		for i := lo; i <= hi; i++ {
+			want[i] = true
+		}
+	}
+	return func(r int) bool { return want[r] }, nil
+}
+
+// outputs writes the files that were asked for.
+func (s *sweep) outputs(ctx context.Context, p point) error {
+	o := &s.flags.out
+	if o.trace != "" || o.profile != "" {
+		if err := s.writeTrace(ctx, p); err != nil {
+			return err
+		}
+	}
+	if o.ops != "" {
+		if err := s.writeOps(p); err != nil {
+			return err
+		}
+	}
+	doc := s.report()
+	if s.app.json {
+		if err := nccltests.WriteJSON(s.app.out, doc); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.app.out)
+	}
+	if name := s.flags.test.output; name != "" {
+		f, used, err := createNew(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.app.err, "# Writing JSON output to %s\n", used)
+		return errors.Join(nccltests.WriteJSON(f, doc), f.Close())
+	}
+	return nil
+}
+
+// report is the whole run. A simulation has no clock: its start is the epoch.
+func (s *sweep) report() *nccltests.Report {
+	r := &nccltests.Report{Start: "1970-01-01 00:00:00", End: "1970-01-01 00:00:00", Args: append([]string{"simccl"}, s.app.args...),
+		Config: s.config, Devices: s.devices(), Rows: s.rows, Own: s.own, Summary: s.summary}
+	for _, v := range s.m.settings() {
+		r.Env = append(r.Env, v[0]+"="+v[1])
+	}
+	return r
+}
+
+// writeTrace simulates one operation again, with everything told.
+func (s *sweep) writeTrace(ctx context.Context, p point) error {
+	o := &s.flags.out
+	var sinks []trace.Sink
+	var abort []func()
+	if o.trace != "" {
+		meta := chrome.Meta{Source: "sim", Version: version, NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest, Seed: int64(s.flags.seed), Clock: "sim"}
+		for _, v := range s.m.settings() {
+			meta.Env = append(meta.Env, trace.Str(v[0], v[1]))
+		}
+		w, err := chrome.Create(o.trace, chrome.Options{Meta: meta, MaxEvents: o.events})
+		if err != nil {
+			return input(err)
+		}
+		sinks, abort = append(sinks, w), append(abort, w.Abort)
+	}
+	if o.profile != "" {
+		w, err := profile.Create(o.profile)
+		if err != nil {
+			return input(err)
+		}
+		sinks, abort = append(sinks, w), append(abort, w.Abort)
+	}
+	sink := trace.Tee(sinks...)
+	if _, err := s.simulate(ctx, p, sink); err != nil {
+		for _, f := range abort {
+			f()
+		}
+		return err
+	}
+	return sink.Close()
+}
+
+// writeOps writes the list of point-to-point operations.
+func (s *sweep) writeOps(point) error {
+	return notYet("--ops", "the writers of SimCCL's CSV and GOAL")
+}

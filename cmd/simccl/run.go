@@ -1,0 +1,361 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/tuning"
+	"github.com/spf13/cobra"
+)
+
+// runFlags are the options of run beside machine and sizes.
+type runFlags struct {
+	machine  machineFlags
+	test     testFlags
+	launch   string
+	fidelity string
+	procs    int
+	seed     uint64
+	out      outputFlags
+}
+
+func newRun(a *app) *cobra.Command {
+	var r runFlags
+	c := &cobra.Command{Use: "run OP", Short: "Simulate a sweep of sizes and print nccl-tests' table",
+		Long: `run simulates an operation over a sweep of sizes, by NCCL's own schedule, and
+prints nccl-tests' table. OP is all_reduce, all_gather, reduce_scatter,
+broadcast, reduce, sendrecv, alltoall, gather or scatter, with or without _perf.
+Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2.`,
+		Example: `  simccl run all_reduce
+  simccl run all_reduce_perf -b 8 -e 128M -f 2 -g 8 --topo topo.xml --nodes 4
+  simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv`,
+		Args: exactly("OP"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := r.prepare(a, cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return s.run(cmd.Context())
+		}}
+	r.machine.register(c)
+	r.test.register(c)
+	f := c.Flags()
+	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
+	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, step or flow (default step)")
+	f.IntVar(&r.procs, "procs", 0, "processes of a node (default one a GPU)")
+	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
+	r.out.register(f)
+	return c
+}
+
+// sweep is a prepared run.
+type sweep struct {
+	app     *app
+	m       *machine
+	flags   *runFlags
+	fn      coll.Func
+	exec    exec.Executor
+	sizes   []size
+	config  nccltests.Config
+	types   []coll.DataType
+	ops     []coll.RedOp
+	roots   []int
+	columns []column
+	minBW   float64
+
+	rows    []nccltests.Row
+	own     []string
+	summary nccltests.Summary
+	cache   map[point]outcome
+}
+
+func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error) {
+	s := &sweep{app: a, flags: r, cache: map[point]outcome{}}
+	var err error
+	if s.fn, err = coll.ParseFunc(op); err != nil {
+		return nil, err
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	var bounds nccltests.Sweep
+	if s.sizes, bounds, err = r.test.list(cmd); err != nil {
+		return nil, err
+	}
+	if s.types, err = r.test.types(); err != nil {
+		return nil, err
+	}
+	if s.ops, err = r.test.ops(s.fn); err != nil {
+		return nil, err
+	}
+	if s.columns, err = parseColumns(r.test.columns); err != nil {
+		return nil, err
+	}
+	if s.minBW, err = a.minBW(); err != nil {
+		return nil, err
+	}
+	if s.m, err = r.machine.load(a); err != nil {
+		return nil, err
+	}
+	if s.roots, err = r.test.roots(s.fn, s.m.comm.NRanks); err != nil {
+		return nil, err
+	}
+	if s.exec, err = r.executor(s.m); err != nil {
+		return nil, err
+	}
+	t := &r.test
+	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
+		Threads: 1, GPUs: s.m.cluster.Host(0).NRanks(), MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
+		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: r.graphs()}
+	return s, r.out.check(s)
+}
+
+func (r *runFlags) graphs() int {
+	if r.launch == "graph" {
+		return max(r.test.graph, 1)
+	}
+	return r.test.graph
+}
+
+// check refuses values that mean nothing before anything is computed.
+func (r *runFlags) check() error {
+	switch {
+	case r.launch != "eager" && r.launch != "graph":
+		return usage("--launch %s: write eager or graph", r.launch)
+	case r.test.iters < 1:
+		return usage("-n %d: at least one operation is timed", r.test.iters)
+	case r.test.cycles < 1:
+		return usage("-N %d: run_cycles from 1 on; the number of nodes is --nodes", r.test.cycles)
+	case r.test.warmup < 0:
+		return usage("-w %d: cannot be below 0", r.test.warmup)
+	}
+	switch r.fidelity {
+	case "", "step":
+	case "alpha", "flow":
+		return notYet("--fidelity "+r.fidelity, "only step is simulated")
+	default:
+		return usage("--fidelity %s: write alpha, step or flow", r.fidelity)
+	}
+	if r.procs != 0 {
+		return notYet(fmt.Sprintf("--procs %d", r.procs), "only one process a GPU is simulated")
+	}
+	return r.test.unsimulated()
+}
+
+// minBW reads NCCL_TESTS_MIN_BW as nccl-tests does; -1 where it is unset.
+func (a *app) minBW() (float64, error) {
+	v := -1.0
+	if text, ok := a.getenv("NCCL_TESTS_MIN_BW"); ok {
+		if _, err := fmt.Sscanf(text, "%g", &v); err != nil {
+			return 0, usage("NCCL_TESTS_MIN_BW=%s: not a number of GB/s", text)
+		}
+	}
+	return v, nil
+}
+
+// getenv looks at --env, then at the environment.
+func (a *app) getenv(name string) (string, bool) {
+	for i := len(a.env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(a.env[i], name+"="); ok {
+			return v, true
+		}
+	}
+	if !a.noEnv {
+		for _, e := range a.environ {
+			if v, ok := strings.CutPrefix(e, name+"="); ok {
+				return v, true
+			}
+		}
+	}
+	return "", false
+}
+
+// point is one operation to simulate; equal ones are simulated once.
+type point struct {
+	typ     coll.DataType
+	op      coll.RedOp
+	root    int
+	count   int64
+	inPlace bool
+}
+
+// outcome is what became of a point.
+type outcome struct {
+	choice  tuning.Choice
+	plan    *plan.Plan
+	result  exec.Result
+	checked bool
+}
+
+// run goes through all sizes and prints.
+func (s *sweep) run(ctx context.Context) error {
+	table := nccltests.NewTable(s.app.out, columnHeads(s.columns)...)
+	if !s.app.json {
+		table.Preface(fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", version, s.m.name, s.m.digest[:12], ncclRules, s.flags.seed))
+		table.Start(&s.config, s.devices())
+	}
+	bus, n := 0.0, 0
+	var last point
+	for _, typ := range s.types {
+		for _, op := range s.ops {
+			for _, root := range s.roots {
+				for range s.flags.test.cycles {
+					for _, sz := range s.sizes {
+						row, p, err := s.row(ctx, sz, typ, op, root)
+						if err != nil {
+							return err
+						}
+						last = p
+						bus += row.Out.BusBW + row.In.BusBW
+						n += 2
+						if !s.app.json {
+							table.Row(row)
+						}
+					}
+				}
+			}
+		}
+	}
+	s.summary = nccltests.Summary{AvgBusBW: bus / float64(n), MinBW: s.minBW}
+	if !s.app.json {
+		if err := table.Finish(&s.config, &s.summary); err != nil {
+			return err
+		}
+	}
+	if err := s.outputs(ctx, last); err != nil {
+		return err
+	}
+	if s.summary.Failed() {
+		return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", s.summary.AvgBusBW, s.minBW)
+	}
+	return nil
+}
+
+// row simulates one size, out of place and in place.
+func (s *sweep) row(ctx context.Context, sz size, typ coll.DataType, op coll.RedOp, root int) (*nccltests.Row, point, error) {
+	ranks := s.m.comm.NRanks
+	counts := coll.TestSizes(s.fn, sz.asked, typ, ranks)
+	shown := counts.Bytes(typ)
+	if sz.exact {
+		counts = coll.ExactSizes(s.fn, sz.asked, typ, ranks)
+		shown = sz.asked
+	}
+	row := nccltests.Row{Size: int64(shown), Count: counts.Count, Type: typ.TestName(), RedOp: "none", Root: root}
+	if s.fn.PrintsRedOp() {
+		row.RedOp = op.TestName()
+	}
+	p := point{typ, op, max(root, 0), counts.Count, false}
+	var out outcome
+	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
+		p.inPlace = i == 1
+		o, err := s.simulate(ctx, p, trace.Discard)
+		if err != nil {
+			return nil, p, err
+		}
+		if i == 0 {
+			out = o
+		}
+		alg, bus := coll.Bandwidth(s.fn, p.count, typ, ranks, o.result.Elapsed)
+		*m = nccltests.Measure{TimeUs: o.result.Elapsed.Micros(), AlgBW: alg, BusBW: bus, Checked: o.checked}
+	}
+	facts := s.facts(&row, &out)
+	for _, c := range s.columns {
+		row.Extra = append(row.Extra, c.value(facts))
+	}
+	s.rows = append(s.rows, row)
+	s.own = append(s.own, facts.json())
+	p.inPlace = false
+	return &row, p, nil
+}
+
+// maxChecked bounds the ops of a plan that is proved with -c 1: beyond it the
+// proof would take longer than the simulation, and the column says N/A.
+const maxChecked = 2e5
+
+// simulate plans and runs one operation.
+func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink) (outcome, error) {
+	if o, ok := s.cache[p]; ok && sink == trace.Discard {
+		return o, nil
+	}
+	pl, choice, err := s.m.comm.Plan(comm.Op{Func: s.fn, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace})
+	if err != nil {
+		return outcome{}, decisionError(fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err))
+	}
+	o := outcome{choice: choice, plan: pl}
+	if s.flags.test.check != 0 && p.count > 0 && sink == trace.Discard && opsUpTo(pl, maxChecked) {
+		if err := plan.Check(pl); err != nil {
+			return outcome{}, fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err)
+		}
+		o.checked = true
+	} else if s.flags.test.check != 0 && p.count == 0 {
+		o.checked = true
+	}
+	if p.count > 0 {
+		if o.result, err = s.exec.Run(ctx, pl, sink); err != nil {
+			return outcome{}, runError(err)
+		}
+	}
+	s.cache[p] = o
+	return o, nil
+}
+
+// opsUpTo reports whether a plan has at most limit ops, from rank 0's.
+func opsUpTo(p *plan.Plan, limit float64) bool {
+	n := int64(0)
+	for _, pr := range p.Programs(0) {
+		n += p.NumOps(&pr)
+	}
+	return float64(n)*float64(p.Comm.NRanks) <= limit
+}
+
+func runError(err error) error {
+	if errors.Is(err, plan.ErrUnsupported) {
+		return &statusError{code: exitNotImplemented, err: err}
+	}
+	return err
+}
+
+// devices lists the ranks as nccl-tests lists GPUs.
+func (s *sweep) devices() []nccltests.Device {
+	out := make([]nccltests.Device, s.m.comm.NRanks)
+	for r := range out {
+		p := s.m.cluster.Locate(r)
+		g := p.System.Nodes[p.GPU].GPU
+		id := topo.BusID(g.BusID)
+		name := g.Name
+		if name == "" {
+			name = fmt.Sprintf("sm_%d", g.SM)
+		}
+		out[r] = nccltests.Device{Rank: r, Host: s.m.cluster.HostName(p.Host), Device: g.Dev, Name: name,
+			BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff, id>>4&0xff)}
+	}
+	return out
+}
+
+// createNew opens a file that must not exist, as nccl-tests does for -J: NAME,
+// then NAME.0, NAME.1, ….
+func createNew(path string) (*os.File, string, error) {
+	for try := path; ; {
+		f, err := os.OpenFile(try, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err == nil || !errors.Is(err, os.ErrExist) {
+			return f, try, input(err)
+		}
+		n := 0
+		if ext := filepath.Ext(try); try != path {
+			_, _ = fmt.Sscanf(ext, ".%d", &n)
+			n++
+		}
+		try = fmt.Sprintf("%s.%d", path, n)
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/units"
+	"github.com/spf13/cobra"
+)
+
+// testFlags are nccl-tests' options, with its letters.
+type testFlags struct {
+	min, max, step string
+	factor         int64
+	sizes          string
+
+	iters, warmup, agg, cycles int
+	check                      int
+	op, datatype               string
+	root                       int
+	graph                      int
+	output                     string
+	columns                    string
+
+	threads, parallelInit, blocking, streamNull, timeout, cpuTime, timestamps int
+	average, localRegister, ctaPolicy, memory, unalign                        int
+}
+
+// Sizes of a run that asks for none.
+const (
+	defaultMin = 8
+	defaultMax = 1 << 30
+)
+
+func (t *testFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVarP(&t.min, "min-bytes", "b", "", "smallest `SIZE` (K, M, G are binary)")
+	f.StringVarP(&t.max, "max-bytes", "e", "", "largest `SIZE`")
+	f.StringVarP(&t.step, "step-bytes", "i", "", "difference of sizes (default 1M)")
+	f.Int64VarP(&t.factor, "step-factor", "f", 0, "`FACTOR` of sizes in place of a difference")
+	f.StringVar(&t.sizes, "sizes", "", "exactly these sizes instead: `96,240,1G`")
+	f.IntVarP(&t.iters, "iters", "n", 20, "timed operations of a size")
+	f.IntVarP(&t.warmup, "warmup-iters", "w", 1, "operations before them")
+	f.IntVarP(&t.agg, "agg-iters", "m", 1, "operations of a group")
+	f.IntVarP(&t.cycles, "run-cycles", "N", 1, "how often to go through all sizes (never nodes)")
+	f.IntVarP(&t.check, "check", "c", 1, "check that results are right: prove the plan")
+	f.StringVarP(&t.op, "op", "o", "sum", "reduction: sum, prod, min, max, avg or all")
+	f.StringVarP(&t.datatype, "datatype", "d", "float", "element type, or all")
+	f.IntVarP(&t.root, "root", "r", 0, "root rank, -1 for each in turn")
+	f.IntVarP(&t.graph, "cudagraph", "G", 0, "1: as --launch graph")
+	f.StringVarP(&t.output, "output-file", "J", "", "write nccl-tests' JSON to `FILE`")
+	f.StringVar(&t.columns, "columns", "", "columns to add: `+algo,proto,nch,model,expect,limit`")
+	for _, o := range []struct {
+		to          *int
+		name, short string
+		def         int
+		help        string
+	}{
+		{&t.threads, "nthreads", "t", 1, "threads of a process (1)"},
+		{&t.parallelInit, "parallel-init", "p", 0, "accepted; no effect on a simulation"},
+		{&t.blocking, "blocking", "z", 0, "accepted; only 0 is simulated"},
+		{&t.streamNull, "stream-null", "y", 0, "accepted; no effect on a simulation"},
+		{&t.timeout, "timeout", "T", 0, "accepted; no effect on a simulation"},
+		{&t.cpuTime, "report-cputime", "C", 0, "accepted; only 0 is simulated"},
+		{&t.timestamps, "report-timestamps", "S", 0, "accepted; a simulation has no clock"},
+		{&t.average, "average", "a", 1, "times of 0 rank 0, 1 average, 2 minimum, 3 maximum"},
+		{&t.localRegister, "local-register", "R", 0, "accepted; only 0 is simulated"},
+		{&t.ctaPolicy, "cta-policy", "x", 0, "accepted; only 0 is simulated"},
+		{&t.memory, "memory", "M", 0, "accepted; no effect on a simulation"},
+		{&t.unalign, "unalign", "u", 0, "accepted; only 0 is simulated"},
+	} {
+		f.IntVarP(o.to, o.name, o.short, o.def, o.help)
+		_ = f.MarkHidden(o.name)
+	}
+}
+
+// unsimulated names options whose values would change the times, but are not
+// simulated.
+func (t *testFlags) unsimulated() error {
+	for _, o := range []struct {
+		flag string
+		v    int
+		is   int
+	}{{"-t", t.threads, 1}, {"-z", t.blocking, 0}, {"-C", t.cpuTime, 0}, {"-R", t.localRegister, 0}, {"-x", t.ctaPolicy, 0},
+		{"-u", t.unalign, 0}, {"-m", t.agg, 1}} {
+		if o.v != o.is {
+			return notYet(fmt.Sprintf("%s %d", o.flag, o.v), fmt.Sprintf("only %s %d is simulated", o.flag, o.is))
+		}
+	}
+	return nil
+}
+
+// size is one line to print.
+type size struct {
+	asked units.Bytes
+	exact bool // of --sizes: printed as asked, not rounded
+}
+
+// list returns the sizes to run and the bounds for the header.
+func (t *testFlags) list(c *cobra.Command) (sizes []size, sweep nccltests.Sweep, err error) {
+	f := c.Flags()
+	given := f.Changed("min-bytes") || f.Changed("max-bytes") || f.Changed("step-bytes") || f.Changed("step-factor")
+	if t.sizes != "" {
+		if given {
+			return nil, sweep, usage("--sizes stands in place of -b, -e, -i and -f; leave one of them out")
+		}
+		for i, s := range strings.Split(t.sizes, ",") {
+			n, err := parseSize("--sizes", s)
+			if err != nil {
+				return nil, sweep, err
+			}
+			if i == 0 {
+				sweep.Min = int64(n)
+			}
+			sweep.Min, sweep.Max = min(sweep.Min, int64(n)), max(sweep.Max, int64(n))
+			sizes = append(sizes, size{n, true})
+		}
+		return sizes, sweep, nil
+	}
+	sweep = nccltests.Sweep{Min: 32 << 20, Max: 32 << 20, StepBytes: 1 << 20, Factor: t.factor}
+	if !given {
+		sweep = nccltests.Sweep{Min: defaultMin, Max: defaultMax, Factor: 2, StepBytes: 1 << 20}
+	}
+	for _, o := range []struct {
+		flag, text string
+		to         *int64
+	}{{"-b", t.min, &sweep.Min}, {"-e", t.max, &sweep.Max}, {"-i", t.step, &sweep.StepBytes}} {
+		if o.text == "" {
+			continue
+		}
+		n, err := parseSize(o.flag, o.text)
+		if err != nil {
+			return nil, sweep, err
+		}
+		*o.to = int64(n)
+	}
+	if t.factor < 0 {
+		return nil, sweep, usage("-f %d: a factor from 2 on", t.factor)
+	}
+	list, err := sweep.Sizes()
+	if err != nil {
+		return nil, sweep, usage("%v", err)
+	}
+	for _, n := range list {
+		sizes = append(sizes, size{units.Bytes(n), false})
+	}
+	return sizes, sweep, nil
+}
+
+func parseSize(flag, s string) (units.Bytes, error) {
+	n, err := units.ParseBytes(s)
+	if err != nil {
+		return 0, usage("%s: %v", flag, err)
+	}
+	return n, nil
+}
+
+// types, ops and roots are what nccl-tests goes through for an operation.
+func (t *testFlags) types() ([]coll.DataType, error) {
+	if t.datatype == "all" {
+		return coll.DataTypes(), nil
+	}
+	d, err := coll.ParseDataType(t.datatype)
+	return []coll.DataType{d}, err
+}
+
+func (t *testFlags) ops(f coll.Func) ([]coll.RedOp, error) {
+	if t.op == "all" {
+		if !f.Reduces() {
+			return []coll.RedOp{coll.Sum}, nil
+		}
+		return coll.RedOps(), nil
+	}
+	o, err := coll.ParseRedOp(t.op)
+	return []coll.RedOp{o}, err
+}
+
+func (t *testFlags) roots(f coll.Func, ranks int) ([]int, error) {
+	switch {
+	case t.root < -1 || t.root >= ranks:
+		return nil, usage("-r %d: ranks go from 0 to %d", t.root, ranks-1)
+	case !f.Rooted():
+		return []int{-1}, nil
+	case t.root == -1:
+		all := make([]int, ranks)
+		for i := range all {
+			all[i] = i
+		}
+		return all, nil
+	}
+	return []int{t.root}, nil
+}
