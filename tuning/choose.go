@@ -140,7 +140,7 @@ func (m *Model) Force(o Op, a coll.Algorithm, p coll.Protocol) Choice {
 func (m *Model) times(o Op, nBytes uint64) Times {
 	var t Times
 	for a := coll.Algorithm(0); a < coll.NumAlgorithms; a++ {
-		avail := m.barred(o, a).Rule == ""
+		avail := m.allows(o, a)
 		for p := coll.Protocol(0); p < coll.NumProtocols; p++ {
 			t[a][p] = Off
 			if !avail || m.Bandwidth[o.Func][a][p] == 0 {
@@ -216,48 +216,60 @@ func (m *Model) plateauFactor() float64 {
 	return 1.4
 }
 
-// barred tells why an operation cannot take an algorithm whatever its
-// bandwidth (enqueue.cc:1797-1806).
-func (m *Model) barred(o Op, a coll.Algorithm) Reason {
-	in := &m.In
-	collNet := in.CollNet.Enabled && (!o.Func.Reduces() || in.CollNet.Reduces == nil || in.CollNet.Reduces(netOp(o.RedOp), o.Type))
-	switch a {
-	case coll.CollNetDirect, coll.CollNetChain:
-		if !collNet {
-			if in.CollNet.Enabled {
-				return Reason{Rule: fmt.Sprintf("the CollNet plugin cannot %s %s", o.RedOp, o.Type), Source: "enqueue.cc:1767"}
-			}
-			return m.collNetOff("it needs CollNet")
-		}
-		if in.MaxLocalRanks > maxDirectArity+1 {
-			return Reason{Rule: fmt.Sprintf("CollNet is for 8 ranks a node and there are %d", in.MaxLocalRanks), Source: "enqueue.cc:1799"}
-		}
-	case coll.NVLS, coll.NVLSTree:
-		return m.nvlsBarred(o, a, collNet)
-	case coll.PAT:
-		if o.Func == coll.ReduceScatter && o.RedOp == coll.Avg {
-			return Reason{Rule: "PAT ReduceScatter cannot average", Source: "enqueue.cc:1805"}
-		}
-	}
-	return Reason{}
+// collNetFor tells whether the network can reduce o (enqueue.cc:1754).
+func (m *Model) collNetFor(o Op) bool {
+	c := &m.In.CollNet
+	return c.Enabled && (!o.Func.Reduces() || c.Reduces == nil || c.Reduces(netOp(o.RedOp), o.Type))
 }
 
-func (m *Model) nvlsBarred(o Op, a coll.Algorithm, collNet bool) Reason {
+// allows tells whether an operation may take an algorithm, whatever its
+// bandwidth (enqueue.cc:1797-1806).
+func (m *Model) allows(o Op, a coll.Algorithm) bool {
+	in := &m.In
+	switch a {
+	case coll.CollNetDirect, coll.CollNetChain:
+		return m.collNetFor(o) && in.MaxLocalRanks <= maxDirectArity+1
+	case coll.NVLS, coll.NVLSTree:
+		return in.NVLS && (o.Func == coll.AllGather || NVLSReduces(o.RedOp, o.Type)) &&
+			(o.Func == coll.AllReduce || in.LocalRanks <= maxNVLSArity) &&
+			(a == coll.NVLSTree || in.NNodes == 1 || m.collNetFor(o))
+	case coll.PAT:
+		return o.Func != coll.ReduceScatter || o.RedOp != coll.Avg
+	}
+	return true
+}
+
+// barred words why allows says no.
+func (m *Model) barred(o Op, a coll.Algorithm) Reason {
 	in := &m.In
 	switch {
+	case m.allows(o, a):
+		return Reason{}
+	case a == coll.PAT:
+		return Reason{Rule: "PAT ReduceScatter cannot average", Source: "enqueue.cc:1805"}
+	case a == coll.NVLS || a == coll.NVLSTree:
+		return m.nvlsBarred(o)
+	case !in.CollNet.Enabled:
+		return m.collNetOff("it needs CollNet")
+	case !m.collNetFor(o):
+		return Reason{Rule: fmt.Sprintf("the CollNet plugin cannot %s %s", o.RedOp, o.Type), Source: "enqueue.cc:1767"}
+	}
+	return Reason{Rule: fmt.Sprintf("CollNet is for 8 ranks a node and there are %d", in.MaxLocalRanks), Source: "enqueue.cc:1799"}
+}
+
+func (m *Model) nvlsBarred(o Op) Reason {
+	in := &m.In
+	switch {
+	case !in.NVLS && in.NVLSOff.Rule != "":
+		return in.NVLSOff
 	case !in.NVLS:
-		if in.NVLSOff.Rule != "" {
-			return in.NVLSOff
-		}
 		return Reason{Rule: "NVLink multicast is not available", Source: "enqueue.cc:384"}
 	case o.Func != coll.AllGather && !NVLSReduces(o.RedOp, o.Type):
 		return Reason{Rule: fmt.Sprintf("the NVSwitch cannot %s %s", o.RedOp, o.Type), Source: "enqueue.cc:384"}
 	case o.Func != coll.AllReduce && in.LocalRanks > maxNVLSArity:
 		return Reason{Rule: fmt.Sprintf("NVLS %s is for %d ranks a node and there are %d", o.Func, maxNVLSArity, in.LocalRanks), Source: "enqueue.cc:1802"}
-	case a == coll.NVLS && !collNet && in.NNodes > 1:
-		return m.collNetOff("NVLS between nodes needs CollNet")
 	}
-	return Reason{}
+	return m.collNetOff("NVLS between nodes needs CollNet")
 }
 
 // netOp is the operation that a network gets for an average: a sum of scaled
