@@ -42,7 +42,8 @@ var known = map[string]map[string]valueKind{
 	"pcilink": {"target": busID},
 	"nic":     {},
 	"net": {"name": text, "dev": integer, "latency": decimal, "speed": integer, "port": integer, "guid": hexadecimal,
-		"maxconn": integer, "gdr": integer, "coll": integer, "keep": integer},
+		"maxconn": integer, "gdr": integer, "coll": integer, "keep": integer,
+		"net": integer, "gin": integer}, // the last two since NCCL 2.29; 2.28 passes over them
 }
 
 // inside lists where an element has a meaning; NCCL skips it, with all below

@@ -1,0 +1,198 @@
+// Package lint looks at a declared topology for what makes NCCL decide badly:
+// wrong NUMA domains, links that are narrower than the hardware, NVLinks of one
+// side only, NICs that nobody reaches. Every finding has a place and a remedy.
+// It is pure; input is a topo.Spec and, for what only shows in the result, the
+// System that topo.Build makes of it.
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/simccl/simccl/topo"
+)
+
+// Severity orders findings.
+type Severity uint8
+
+// Severities: an Error makes NCCL fail, a Warning makes it decide badly, a Note
+// may be meant.
+const (
+	Note Severity = iota
+	Warning
+	Error
+)
+
+// String names a severity in lower case.
+func (s Severity) String() string { return [...]string{"note", "warning", "error"}[s] }
+
+// Finding is one thing that is or may be wrong.
+type Finding struct {
+	Severity Severity
+	Rule     string // short name: "numaid", "width", "nvlink-asymmetric", …
+	Pos      topo.Origin
+	Path     string // "system/cpu[0]/pci[1]"
+	Problem  string
+	Remedy   string
+}
+
+// String prints a finding on one line.
+func (f Finding) String() string {
+	var b strings.Builder
+	if p := f.Pos.String(); p != "" {
+		b.WriteString(p + ": ")
+	}
+	fmt.Fprintf(&b, "%s: ", f.Severity)
+	if f.Path != "" {
+		b.WriteString(f.Path + ": ")
+	}
+	fmt.Fprintf(&b, "%s; %s [%s]", f.Problem, f.Remedy, f.Rule)
+	return b.String()
+}
+
+// Check looks at a Spec and at what topo.Build makes of it. The findings are
+// ordered by place.
+func Check(spec *topo.Spec, p topo.Params) []Finding {
+	c := &checker{spec: spec}
+	for _, w := range spec.Warnings {
+		c.found = append(c.found, Finding{Warning, "parser", w.Pos, w.Path, join(w.Attr, w.Problem), w.Hint})
+	}
+	if spec.Root != nil {
+		c.gather()
+		c.cpus()
+		c.busIDs()
+		c.links()
+		c.gpuAttributes()
+		c.nvlinks()
+		c.nets()
+		c.places()
+		c.built(p)
+	}
+	sort.SliceStable(c.found, func(i, j int) bool {
+		a, b := c.found[i].Pos, c.found[j].Pos
+		if a.Line != b.Line {
+			return a.Line < b.Line
+		}
+		return a.Col < b.Col
+	})
+	return c.found
+}
+
+func join(attr, problem string) string {
+	if attr == "" {
+		return problem
+	}
+	return attr + ": " + problem
+}
+
+// item is an element with where it stands.
+type item struct {
+	e    *topo.Element
+	path string
+	host string // host_hash of its CPU
+	bus  string // bus id of the nearest pci
+	pci  *topo.Element
+}
+
+type checker struct {
+	spec  *topo.Spec
+	found []Finding
+	all   map[string][]item // by element name
+}
+
+func (c *checker) say(s Severity, rule string, it item, attr, problem, remedy string) {
+	c.found = append(c.found, Finding{s, rule, it.e.AttrOrigin(attr), it.path, problem, remedy})
+}
+
+// gather lists elements by name with their places.
+func (c *checker) gather() {
+	c.all = map[string][]item{}
+	c.spec.Root.Walk(func(e *topo.Element, above []*topo.Element) {
+		it := item{e: e, path: topo.PathOf(e, above)}
+		for _, a := range append(above[:len(above):len(above)], e) {
+			switch a.Name {
+			case "cpu":
+				it.host, _ = a.Get("host_hash")
+			case "pci":
+				it.bus, _ = a.Get("busid")
+				it.pci = a
+			}
+		}
+		c.all[e.Name] = append(c.all[e.Name], it)
+	})
+}
+
+// built looks at what comes out: nets that no GPU reaches or owns, GPUs that
+// NCCL separates, and what makes Build fail.
+func (c *checker) built(p topo.Params) {
+	if len(c.all["gpu"]) == 0 {
+		return
+	}
+	h, err := topo.Build(c.spec, p)
+	if err != nil {
+		var e *topo.Error
+		f := Finding{Severity: Error, Rule: "build", Pos: c.spec.Root.Origin, Problem: err.Error(), Remedy: "NCCL fails on this topology"}
+		if errors.As(err, &e) {
+			f.Pos, f.Path, f.Problem, f.Remedy = e.Pos, e.Path, join(e.Attr, e.Problem), e.Hint
+		}
+		c.found = append(c.found, f)
+		return
+	}
+	if n := count(h.Dump); n > ncclElements {
+		c.found = append(c.found, Finding{Warning, "size", c.spec.Root.Origin, "system",
+			fmt.Sprintf("%d elements once the local ranks' trees are fused, NCCL 2.28.9 fails above %d", n, ncclElements), "leave out what no rank uses"})
+	}
+	if len(h.Systems) > 1 {
+		c.found = append(c.found, Finding{Note, "split", c.spec.Root.Origin, "system",
+			fmt.Sprintf("NCCL takes the GPUs for %d nodes, because neither P2P nor SHM joins them", len(h.Systems)), "see explain; NCCL_NET_DISABLE_INTRA=1 keeps them together"})
+	}
+	for _, s := range h.Systems {
+		c.reach(s)
+	}
+}
+
+// ncclElements is what NCCL's XML tree holds (topo.h:226).
+const ncclElements = 256
+
+func count(e *topo.Element) int {
+	if e == nil {
+		return 0
+	}
+	n := 1
+	for _, s := range e.Children {
+		n += count(s)
+	}
+	return n
+}
+
+// reach names nets that are no GPU's and GPUs without a close net.
+func (c *checker) reach(s *topo.System) {
+	for _, n := range s.Of(topo.NET) {
+		net := s.Nodes[n].Net
+		best := topo.PathDIS
+		for _, g := range s.Of(topo.GPU) {
+			best = min(best, s.Path(g, n).Kind)
+		}
+		it := c.netItem(net.Name)
+		switch {
+		case best == topo.PathDIS:
+			c.say(Error, "net-unreached", it, "", fmt.Sprintf("no GPU reaches net %s", net.Name), "put its <nic> below the <cpu> or <pci> it hangs on")
+		case best >= topo.PathSYS:
+			c.say(Warning, "net-far", it, "", fmt.Sprintf("net %s is nearest to a GPU by %s", net.Name, best), "check numaid and the switch it stands under")
+		case net.LocalGPU < 0:
+			c.say(Note, "net-idle", it, "", fmt.Sprintf("no GPU prefers net %s: others are as near and faster, or come first", net.Name), "NCCL_NETDEVS_POLICY=ALL uses all near nets")
+		}
+	}
+}
+
+func (c *checker) netItem(name string) item {
+	first := strings.Split(name, "+")[0]
+	for _, it := range c.all["net"] {
+		if n, _ := it.e.Get("name"); n == name || n == first {
+			return it
+		}
+	}
+	return item{e: c.spec.Root, path: "system"}
+}

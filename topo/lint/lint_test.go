@@ -1,0 +1,146 @@
+package lint_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/lint"
+	topoxml "github.com/simccl/simccl/topo/xml"
+)
+
+func check(t *testing.T, data []byte, name string) []lint.Finding {
+	t.Helper()
+	spec, err := topoxml.Parse(data, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := topo.DefaultParams()
+	p.NRanks = 64
+	return lint.Check(spec, p)
+}
+
+func text(fs []lint.Finding) string {
+	var b strings.Builder
+	for _, f := range fs {
+		b.WriteString(f.String() + "\n")
+	}
+	return b.String()
+}
+
+// TestOddFiles holds each reported oddity against what lint says of the file.
+func TestOddFiles(t *testing.T) {
+	dir := golden.Shared(t, "topos", "odd")
+	for _, c := range []struct{ file, want string }{
+		{"a100-pcie-x2-asymmetric-nvlink.xml", "[nvlink-asymmetric]"},
+		{"azure-ndv4-2023-numa-swapped.xml", "share cores"},
+		{"azure-ndv5-2023-wrong-affinity.xml", "perhaps swapped"},
+		{"azure-ndv2-2023-wrong-affinity.xml", "share cores"},
+		{"modal-b200-vm-1-rootport-width0.xml", "NCCL takes 16 lanes"},
+		{"modal-b200-vm-3-nvlink-peers-as-switch.xml", "[nvlink-count]"},
+		{"h100-gpu7-invisible-nvswitch.xml", "[nvlink-uneven]"},
+		{"gb300-nvl72-2tray-rank5-no-nvlink.xml", "0 NVLinks while 7 GPUs have 18"},
+		{"h200-vm-flat-numa-minus1.xml", "numaid is -1"},
+		{"aws-p4d-24xl-2020-no-arch.xml", "places of GPUs without <gpu>"},
+		{"aws-g5-48xl-2023-no-arch.xml", "no arch"},
+		{"missing-cpu-arch-attributes.xml", "no arch"},
+		{"gb10-midtag-newline.xml", "NCCL's parser fails"},
+		{"aws-p5-48xl-2026-xml-node-overflow.xml", ""},
+		{"rubin-vr200-mlopart-two-ranks-one-gpu.xml", ""},
+		{"modal-b200-vm-4-synthetic-pix.xml", ""},
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := text(check(t, data, c.file))
+		t.Logf("%s\n%s", c.file, got)
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s: want %q, got\n%s", c.file, c.want, got)
+		}
+		for _, line := range strings.Split(strings.TrimSuffix(got, "\n"), "\n") {
+			if line != "" && !strings.HasPrefix(line, c.file+":") {
+				t.Errorf("a finding without a place: %s", line)
+			}
+		}
+	}
+}
+
+// TestOwnFilesHaveNoErrors keeps lint from crying wolf.
+func TestOwnFilesHaveNoErrors(t *testing.T) {
+	files, err := filepath.Glob(golden.Root(t, "testdata", "topos", "*.xml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fs := check(t, data, filepath.Base(f))
+		t.Logf("%s\n%s", filepath.Base(f), text(fs))
+		for _, x := range fs {
+			if x.Severity == lint.Error {
+				t.Errorf("%v", x)
+			}
+		}
+	}
+}
+
+// TestRules plants one fault at a time.
+func TestRules(t *testing.T) {
+	const good = `<system version="1">
+  <cpu numaid="0" affinity="000000ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+    <pci busid="0000:17:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">
+      <pci busid="0000:1a:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+        <gpu dev="0" sm="90" gdr="1">
+          <nvlink target="0000:1b:00.0" count="4" tclass="0x030200"/>
+        </gpu>
+      </pci>
+      <pci busid="0000:1b:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+        <gpu dev="1" sm="90" gdr="1">
+          <nvlink target="0000:1a:00.0" count="4" tclass="0x030200"/>
+        </gpu>
+      </pci>
+      <pci busid="0000:18:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16">
+        <nic>
+          <net name="mlx5_0" dev="0" speed="400000" port="1" gdr="1"/>
+        </nic>
+      </pci>
+    </pci>
+  </cpu>
+  <cpu numaid="1" affinity="0000ff00" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+    <pci busid="0000:98:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16">
+      <nic>
+        <net name="mlx5_1" dev="1" speed="400000" port="1" gdr="1"/>
+      </nic>
+    </pci>
+  </cpu>
+</system>
+`
+	for _, c := range []struct{ name, from, to, want string }{
+		{"a far net", "", "", `t.xml:24:9: warning: system/cpu[1]/pci[0]/nic[0]/net[0]: net mlx5_1 is nearest to a GPU by SYS`},
+		{"asymmetric", `<nvlink target="0000:1a:00.0" count="4"`, `<nvlink target="0000:1a:00.0" count="2"`, `4 NVLinks to 0000:1b:00.0 but 2 back`},
+		{"one way", "          <nvlink target=\"0000:1a:00.0\" count=\"4\" tclass=\"0x030200\"/>\n", "", `error: system/cpu[0]/pci[0]/pci[0]/gpu[0]: 4 NVLinks to 0000:1b:00.0 but 0 back: NCCL fails`},
+		{"duplicate bus id", `busid="0000:1b:00.0" class`, `busid="0000:1a:00.0" class`, `busid 0000:1a:00.0 is system/cpu[0]/pci[0]/pci[0] already`},
+		{"width 0", `link_speed="32.0 GT/s PCIe" link_width="16">` + "\n      <nic>", `link_speed="32.0 GT/s PCIe" link_width="0">` + "\n      <nic>", `NCCL takes 16 lanes`},
+		{"speed", `link_speed="32.0 GT/s PCIe" link_width="16">` + "\n      <nic>", `link_speed="fast" link_width="16">` + "\n      <nic>", `link_speed "fast" is unknown, NCCL takes Gen3 (12 GB/s)`},
+		{"swapped", `affinity="000000ff"`, `affinity="00ff0000"`, `numaid 1 has lower cores than numaid 0`},
+		{"numaid twice", `numaid="1"`, `numaid="0"`, `numaid 0 is system/cpu[0] already`},
+		{"narrow NIC", `link_width="16">` + "\n        <nic>", `link_width="8">` + "\n        <nic>", `a port of 50 GB/s on a PCIe link of 24 GB/s`},
+		{"same dev", `<gpu dev="1"`, `<gpu dev="0"`, `dev 0 is system/cpu[0]/pci[0]/pci[0]/gpu[0] already`},
+		{"unknown attribute", `name="mlx5_0"`, `name="mlx5_0" rail="3"`, `NCCL does not know this attribute`},
+		{"too many links", `count="4" tclass="0x030200"/>` + "\n        </gpu>\n      </pci>\n      <pci busid=\"0000:1b", `count="40" tclass="0x030200"/>` + "\n        </gpu>\n      </pci>\n      <pci busid=\"0000:1b", `40 NVLinks, an sm_90 chip has 18`},
+	} {
+		in := strings.Replace(good, c.from, c.to, 1)
+		if c.from != "" && in == good {
+			t.Fatalf("%s: nothing was changed", c.name)
+		}
+		if got := text(check(t, []byte(in), "t.xml")); !strings.Contains(got, c.want) {
+			t.Errorf("%s: want %q, got\n%s", c.name, c.want, got)
+		}
+	}
+}

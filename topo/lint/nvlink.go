@@ -1,0 +1,153 @@
+package lint
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/simccl/simccl/topo"
+)
+
+// maxNVLinks is how many NVLinks a chip has at most (xml.cc:760).
+func maxNVLinks(sm int) int {
+	switch {
+	case sm < 60:
+		return 0
+	case sm < 70:
+		return 4
+	case sm < 80:
+		return 6
+	case sm < 90:
+		return 12
+	}
+	return 18
+}
+
+// gpuLinks is what one GPU declares.
+type gpuLinks struct {
+	it      item
+	sm      int
+	total   int
+	toGPU   map[int64]int // by the peer's bus id
+	targets string        // switches by address, to compare with other GPUs
+}
+
+// nvlinks compares what GPUs say of each other.
+func (c *checker) nvlinks() {
+	byHost := map[string]map[int64]*gpuLinks{}
+	var order []*gpuLinks
+	for _, it := range c.all["gpu"] {
+		g := &gpuLinks{it: it, sm: it.e.Int("sm", 0), toGPU: map[int64]int{}}
+		order = append(order, g)
+		if byHost[it.host] == nil {
+			byHost[it.host] = map[int64]*gpuLinks{}
+		}
+		byHost[it.host][topo.BusID(it.bus)] = g
+		c.ownLinks(g)
+	}
+	for _, g := range order {
+		c.mirrored(g, byHost[g.it.host])
+	}
+	c.uniform(order)
+}
+
+// ownLinks adds up a GPU's links.
+func (c *checker) ownLinks(g *gpuLinks) {
+	var targets []string
+	for _, l := range g.it.e.Children {
+		if l.Name != "nvlink" {
+			continue
+		}
+		n := l.Int("count", 0)
+		at := item{e: l, path: g.it.path + "/nvlink"}
+		if n <= 0 {
+			c.say(Warning, "nvlink", at, "count", fmt.Sprintf("%d NVLinks", n), "write how many there are, or remove the element")
+		}
+		g.total += n
+		target, _ := l.Get("target")
+		class, _ := l.Get("tclass")
+		if strings.HasPrefix(class, "0x03") {
+			g.toGPU[topo.BusID(target)] += n
+		} else {
+			targets = append(targets, target)
+		}
+		if class == "" {
+			c.say(Note, "nvlink", at, "tclass", "no tclass: taken for an NVSwitch", `write tclass="0x068000" for a switch, "0x030200" for a GPU`)
+		}
+	}
+	sort.Strings(targets)
+	g.targets = strings.Join(targets, " ")
+	if most := maxNVLinks(g.sm); g.sm > 0 && g.total > most {
+		c.say(Warning, "nvlink-count", g.it, "", fmt.Sprintf("%d NVLinks, an sm_%d chip has %d", g.total, g.sm, most),
+			"count each link once; links to peers through a switch belong to the switch, not to each peer")
+	}
+}
+
+// mirrored finds links of one side only, or of another number than the peer's.
+func (c *checker) mirrored(g *gpuLinks, host map[int64]*gpuLinks) {
+	var peers []int64
+	for p := range g.toGPU { //lint:sorted
+		peers = append(peers, p)
+	}
+	sort.Slice(peers, func(i, j int) bool { return peers[i] < peers[j] })
+	own := topo.BusID(g.it.bus)
+	for _, p := range peers {
+		peer, ok := host[p]
+		switch back := 0; {
+		case !ok:
+			c.say(Note, "nvlink", g.it, "", fmt.Sprintf("NVLinks to %s, where no GPU is declared: NCCL ignores them", topo.BusIDText(p)), "declare that GPU, or remove the links")
+		default:
+			back = peer.toGPU[own]
+			if back == g.toGPU[p] || (back > 0 && own > p) {
+				continue
+			}
+			problem := fmt.Sprintf("%d NVLinks to %s but %d back", g.toGPU[p], peer.it.bus, back)
+			if back == 0 {
+				c.say(Error, "nvlink-asymmetric", g.it, "", problem+": NCCL fails on it", "declare the same count on both GPUs")
+				continue
+			}
+			c.say(Warning, "nvlink-asymmetric", g.it, "", problem+": each direction gets its own bandwidth and rings shrink to the slower", "declare the same count on both GPUs")
+		}
+	}
+}
+
+// uniform finds GPUs of one kind whose NVLinks differ from the others'.
+func (c *checker) uniform(order []*gpuLinks) {
+	type group struct {
+		total   int
+		targets string
+	}
+	bySM := map[int]map[group]int{}
+	for _, g := range order {
+		if bySM[g.sm] == nil {
+			bySM[g.sm] = map[group]int{}
+		}
+		bySM[g.sm][group{g.total, g.targets}]++
+	}
+	for _, g := range order {
+		groups := bySM[g.sm]
+		mine := groups[group{g.total, g.targets}]
+		most, best := 0, group{}
+		for k, n := range groups { //lint:sorted
+			if n > most || (n == most && (k.total > best.total || (k.total == best.total && k.targets > best.targets))) {
+				most, best = n, k
+			}
+		}
+		switch {
+		case mine*2 > len(order) || mine == most:
+		case g.total != best.total:
+			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("%d NVLinks while %d GPUs have %d", g.total, most, best.total),
+				"check nvidia-smi nvlink -s; a dead link or a missing <nvlink> slows every ring and switches NVLS off")
+		case g.targets != best.targets:
+			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("NVLinks to %s while %d GPUs have %s", or(g.targets, "no switch"), most, or(best.targets, "no switch")),
+				"all GPUs of a board should name the same switches")
+		}
+	}
+}
+
+func or(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}

@@ -1,0 +1,236 @@
+package lint
+
+import (
+	"fmt"
+	"math/big"
+	"sort"
+	"strings"
+
+	"github.com/simccl/simccl/topo"
+)
+
+// cpus looks at NUMA numbers, affinities and what NCCL takes the CPU for.
+func (c *checker) cpus() {
+	type key struct{ host, numa string }
+	seen := map[key]string{}
+	list := c.all["cpu"]
+	hashes := 0
+	for _, it := range list {
+		numa, _ := it.e.Get("numaid")
+		if numa == "-1" {
+			c.say(Note, "numaid", it, "numaid", "numaid is -1: the machine shows no NUMA domains, so every device is as far as any other",
+				"give the virtual machine the host's NUMA layout, or write the real domains")
+		}
+		k := key{it.host, numa}
+		if first, dup := seen[k]; dup {
+			c.say(Error, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already", numa, first), "give every <cpu> of a host its own number")
+		}
+		seen[k] = it.path
+		if _, ok := it.e.Get("host_hash"); ok {
+			hashes++
+		}
+		c.cpuKind(it)
+	}
+	if hashes > 0 && hashes < len(list) {
+		for _, it := range list {
+			if it.host == "" {
+				c.say(Warning, "host", it, "", "no host_hash while other CPUs have one: NCCL takes it for another host", "write the same host_hash on every <cpu> of a host")
+			}
+		}
+	}
+	c.affinities(list)
+}
+
+func (c *checker) cpuKind(it item) {
+	arch, ok := it.e.Get("arch")
+	if !ok {
+		c.say(Note, "cpu", it, "", "no arch: NCCL writes that of the machine it runs on, here x86_64", `write arch="x86_64" or arch="arm64"`)
+		arch = "x86_64"
+	}
+	if arch != "x86_64" {
+		return
+	}
+	vendor, ok := it.e.Get("vendor")
+	if !ok {
+		c.say(Note, "cpu", it, "", "no vendor: NCCL writes that of the machine it runs on, here AuthenticAMD", `write vendor="GenuineIntel" or vendor="AuthenticAMD"`)
+		return
+	}
+	_, f := it.e.Get("familyid")
+	_, m := it.e.Get("modelid")
+	if vendor == "GenuineIntel" && (!f || !m) {
+		c.say(Warning, "cpu", it, "", "an Intel CPU without familyid or modelid: taken for one before Skylake, with 6 GB/s between sockets", "write both, as /proc/cpuinfo has them")
+	}
+}
+
+// affinities compares the CPUs' core masks: equal, overlapping, or in another
+// order than their numbers.
+func (c *checker) affinities(list []item) {
+	type domain struct {
+		it   item
+		mask *big.Int
+		numa int
+	}
+	byHost := map[string][]domain{}
+	var hosts []string
+	for _, it := range list {
+		text, ok := it.e.Get("affinity")
+		if !ok {
+			continue
+		}
+		mask, ok := new(big.Int).SetString(strings.ReplaceAll(text, ",", ""), 16)
+		if !ok {
+			c.say(Warning, "affinity", it, "affinity", fmt.Sprintf("affinity %q is no core mask", text), "write hexadecimal groups, as /sys/devices/system/node/node0/cpumap")
+			continue
+		}
+		if byHost[it.host] == nil {
+			hosts = append(hosts, it.host)
+		}
+		byHost[it.host] = append(byHost[it.host], domain{it, mask, it.e.Int("numaid", 0)})
+	}
+	for _, h := range hosts {
+		ds := byHost[h]
+		sort.SliceStable(ds, func(i, j int) bool { return ds[i].numa < ds[j].numa })
+		for i := 1; i < len(ds); i++ {
+			a, b := ds[i-1], ds[i]
+			switch both := new(big.Int).And(a.mask, b.mask); {
+			case b.mask.Sign() == 0:
+				c.say(Warning, "affinity", b.it, "affinity", "an empty core mask", "write the domain's cores")
+			case both.Sign() != 0:
+				c.say(Warning, "affinity", b.it, "affinity", fmt.Sprintf("numaid %d and %d share cores", a.numa, b.numa), "write each domain's own cores, as /sys/devices/system/node/node*/cpumap")
+			case lowest(b.mask) < lowest(a.mask):
+				c.say(Warning, "numaid", b.it, "numaid", fmt.Sprintf("numaid %d has lower cores than numaid %d: the two are perhaps swapped", b.numa, a.numa), "compare with lscpu and swap numaid or affinity")
+			}
+		}
+	}
+}
+
+func lowest(m *big.Int) uint { return m.TrailingZeroBits() }
+
+// busIDs finds addresses that are used twice on a host, and device numbers.
+func (c *checker) busIDs() {
+	seen := map[string]string{}
+	for _, it := range c.all["pci"] {
+		id, _ := it.e.Get("busid")
+		k := fmt.Sprintf("%s %x", it.host, topo.BusID(id))
+		if first, dup := seen[k]; dup {
+			c.say(Error, "busid", it, "busid", fmt.Sprintf("busid %s is %s already: NCCL joins links to the first", id, first), "give every device its own address")
+		}
+		seen[k] = it.path
+		if id != strings.ToLower(id) {
+			c.say(Warning, "busid", it, "busid", fmt.Sprintf("busid %s has upper case letters, NCCL looks for lower case", id), "write "+strings.ToLower(id))
+		}
+	}
+	devs := map[string]string{}
+	for _, it := range c.all["gpu"] {
+		if d, ok := it.e.Get("dev"); ok {
+			k := it.host + " " + d
+			if first, dup := devs[k]; dup {
+				c.say(Warning, "dev", it, "dev", fmt.Sprintf("dev %s is %s already", d, first), "number the GPUs of a host as CUDA does")
+			}
+			devs[k] = it.path
+		}
+	}
+}
+
+// links looks at widths and speeds of PCI links.
+func (c *checker) links() {
+	for _, it := range c.all["pci"] {
+		w, hasW := it.e.Get("link_width")
+		s, hasS := it.e.Get("link_speed")
+		wide := it.e.Int("link_width", 0)
+		bw, known := topo.PCIBandwidth(wide, s)
+		switch {
+		case (hasW && w == "") || !hasW || wide == 0:
+			c.say(Warning, "width", it, "link_width", fmt.Sprintf("link_width is %q, NCCL takes 16 lanes", w), "write the lanes, as max_link_width in sysfs")
+		case wide < 0 || wide > 32:
+			c.say(Warning, "width", it, "link_width", fmt.Sprintf("%d lanes", wide), "a PCIe link has 1 to 16 lanes")
+		}
+		if !hasS || !known {
+			c.say(Warning, "speed", it, "link_speed", fmt.Sprintf("link_speed %q is unknown, NCCL takes Gen3 (%g GB/s)", s, float32(bw)), `write for example "32.0 GT/s PCIe"`)
+		}
+	}
+}
+
+// generation is the PCIe speed, GB/s at 16 lanes, that a GPU's chip has.
+func generation(sm int) float32 {
+	switch {
+	case sm >= 90:
+		return 48
+	case sm >= 80 && sm != 87:
+		return 24
+	}
+	return 12
+}
+
+// gpuAttributes looks at GPUs and the links they hang on.
+func (c *checker) gpuAttributes() {
+	sms := map[int]string{}
+	for _, it := range c.all["gpu"] {
+		sm := it.e.Int("sm", 0)
+		if _, ok := it.e.Get("sm"); !ok {
+			c.say(Error, "gpu", it, "", "no sm: the compute capability is unknown", `write for example sm="90"`)
+		}
+		if it.pci != nil {
+			speed, ok := it.pci.Get("link_speed")
+			bw, known := topo.PCIBandwidth(it.pci.Int("link_width", 0), speed)
+			if ok && known && sm > 0 && float32(bw) < generation(sm) && sm != 121 {
+				c.say(Note, "gpu-link", it, "", fmt.Sprintf("its PCIe link has %g GB/s, an sm_%d chip can %g", float32(bw), sm, generation(sm)), "check link_speed and link_width; a sleeping link shows less")
+			}
+		}
+		sms[sm] = it.path
+	}
+	if len(sms) > 1 {
+		c.found = append(c.found, Finding{Note, "gpu", c.spec.Root.Origin, "system",
+			fmt.Sprintf("%d different compute capabilities: NCCL tunes for the lowest", len(sms)), "run equal GPUs together"})
+	}
+}
+
+// nets looks at names, speeds and whether the PCIe link carries the port.
+func (c *checker) nets() {
+	seen := map[string]string{}
+	for _, it := range c.all["net"] {
+		name, ok := it.e.Get("name")
+		switch first, dup := seen[it.host+" "+name]; {
+		case !ok:
+			c.say(Warning, "net", it, "", "no name: NCCL cannot match it with a device and drops it", `write name="mlx5_0"`)
+		case dup:
+			c.say(Note, "net", it, "name", fmt.Sprintf("net %s is %s already: NCCL keeps the first", name, first), "remove it")
+		}
+		seen[it.host+" "+name] = it.path
+		mbps := it.e.Int("speed", 0)
+		if mbps <= 0 {
+			c.say(Warning, "net", it, "speed", "no speed: NCCL takes 10 Gb/s", `write Mb/s, speed="400000"`)
+			continue
+		}
+		if it.pci == nil {
+			continue
+		}
+		speed, _ := it.pci.Get("link_speed")
+		bw, _ := topo.PCIBandwidth(it.pci.Int("link_width", 0), speed)
+		if need := float32(mbps) / 8000; float32(bw)*1.06 < need {
+			c.say(Warning, "net-link", it, "speed", fmt.Sprintf("a port of %g GB/s on a PCIe link of %g GB/s", need, float32(bw)), "check link_speed and link_width of its <pci>")
+		}
+	}
+}
+
+// places finds PCI devices that a template names without what sits there.
+func (c *checker) places() {
+	var gpus, nics []item
+	for _, it := range c.all["pci"] {
+		class, _ := it.e.Get("class")
+		switch {
+		case strings.HasPrefix(class, "0x03") && it.e.Child("gpu") == nil:
+			gpus = append(gpus, it)
+		case strings.HasPrefix(class, "0x02") && it.e.Child("nic") == nil:
+			nics = append(nics, it)
+		}
+	}
+	if len(gpus) > 0 {
+		c.say(Note, "template", gpus[0], "", fmt.Sprintf("%d places of GPUs without <gpu>, this is the first: NCCL fills them in on the machine, here they count for nothing", len(gpus)),
+			`write <gpu dev="0" sm="90" gdr="1"/> into each`)
+	}
+	if len(nics) > 0 {
+		c.say(Note, "template", nics[0], "", fmt.Sprintf("%d places of NICs without <nic><net/></nic>, this is the first: here they count for nothing", len(nics)),
+			`write <nic><net name="mlx5_0" speed="400000" gdr="1"/></nic> into each`)
+	}
+}
