@@ -41,9 +41,6 @@ type Params struct {
 	P2PPXNLevel units.Opt[int64] // NCCL_P2P_PXN_LEVEL: 0 no PXN for send/recv, 1 where needed, 2 always (default 2)
 	PXNC2C      units.Opt[int64] // NCCL_PXN_C2C: 0 keeps PXN off C2C paths (default 1)
 	ForceFlush  units.Opt[int64] // NCCL_NET_FORCE_FLUSH: 1 flushes received data on every GPU (default 0)
-	SHMDisable  units.Opt[int64] // NCCL_SHM_DISABLE: 1 forbids shared memory (default 0)
-	// NetDisableIntra is NCCL_NET_DISABLE_INTRA: 1 forbids NICs inside a host (default 0).
-	NetDisableIntra units.Opt[int64]
 }
 
 // ctas returns the configuration's bounds on channels (init.cc:1661-1773).

@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/comm/ncclog"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/parity"
 	"github.com/simccl/simccl/plan"
@@ -25,6 +26,7 @@ var (
 	infoLine = regexp.MustCompile(`^(\S+:\d+:\d+) \[\d+\] NCCL INFO (.*)$`)
 	rankLine = regexp.MustCompile(`rank (\d+) nranks \d+ cudaDev`)
 	opLine   = regexp.MustCompile(`^(\w+): (\d+) Bytes -> Algo`)
+	connLine = regexp.MustCompile(`^Channel (\d+)/(\d) : (\d+)\[\d+\] -> (\d+)\[\d+\] (\[send\] |\[receive\] )?via (\w+)(?:/Socket/(\d+))?`)
 	// rendered are the lines that ncclog prints.
 	rendered = regexp.MustCompile(`^(=== System|={42}$|(CPU|GPU|PCI|NIC|NET)/[0-9a-f]+-| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees)|` +
 		`Channel \d\d/\d\d :( +\d+)+$|Ring \d\d :|Trees \[|P2P Chunksize|ncclP2pSchedule|  Algorithm   \||  Protocol    \|| Max NThreads \||` +
@@ -35,6 +37,7 @@ var (
 type realLog struct {
 	ranks map[int][]string // rank → lines that ncclog prints, in order
 	ops   []string
+	conns []string
 	stray int // lines before their process told its rank
 }
 
@@ -66,6 +69,8 @@ func readLog(t *testing.T, path string) *realLog {
 		switch {
 		case opLine.MatchString(text):
 			l.ops = append(l.ops, text)
+		case connLine.MatchString(text):
+			l.conns = append(l.conns, text)
 		case rendered.MatchString(text):
 			rank, ok := rankOf[who]
 			if !ok {
@@ -101,6 +106,35 @@ func opText(c *comm.Comm, line string) (string, error) {
 		return "", err
 	}
 	return ncclog.OfOp(req, s).Text, nil
+}
+
+// routeDiffers compares a connection that NCCL logged with ours.
+func routeDiffers(c *comm.Comm, line string) string {
+	m := connLine.FindStringSubmatch(line)
+	num := func(i int) int32 { n, _ := strconv.Atoi(m[i]); return int32(n) }
+	src, dst := num(3), num(4)
+	kind := connect.TreeRoute
+	ch := &c.Channels[num(1)]
+	switch {
+	case m[2] == "1":
+		kind = connect.P2PRoute
+	case ch.Ring[src].Next == dst:
+		kind = connect.RingRoute
+	}
+	r := c.RouteOf(src, dst, int(num(1)), kind)
+	if got := [...]string{connect.P2P: "P2P", connect.SHM: "SHM", connect.NET: "NET"}[r.Transport]; got != m[6] {
+		return "we go by " + got
+	}
+	if m[6] == "NET" {
+		net := r.SrcNet
+		if m[5] == "[receive] " {
+			net = r.DstNet
+		}
+		if net != num(7) || r.SrcProxy != src || r.DstProxy != dst || r.SrcGDR || r.DstGDR {
+			return fmt.Sprintf("we take %+v", r)
+		}
+	}
+	return ""
 }
 
 // TestRealLogs renders the runs of NCCL 2.28.9 on 4 x H200 whose logs we have
@@ -160,7 +194,15 @@ func TestRealLogs(t *testing.T) {
 			if lines == 0 || len(real.ops) == 0 {
 				t.Error("nothing was compared")
 			}
-			t.Logf("%d ranks logged, lines equal %d/%d, choices %d/%d (%d distinct)", len(real.ranks), equal, lines, right, len(real.ops), len(known))
+			routes := 0
+			for _, want := range real.conns {
+				if d := routeDiffers(c, want); d != "" {
+					t.Errorf("%s: %s", want, d)
+				} else {
+					routes++
+				}
+			}
+			t.Logf("%d ranks logged, lines equal %d/%d, choices %d/%d (%d distinct), connections %d/%d", len(real.ranks), equal, lines, right, len(real.ops), len(known), routes, len(real.conns))
 		})
 	}
 }
