@@ -85,8 +85,6 @@ func (c *Config) connectBindings() []binding {
 		{"NCCL_P2P_PXN_LEVEL", &p.P2PPXNLevel},
 		{"NCCL_PXN_C2C", &p.PXNC2C},
 		{"NCCL_NET_FORCE_FLUSH", &p.ForceFlush},
-		{"NCCL_SHM_DISABLE", &p.SHMDisable},
-		{"NCCL_NET_DISABLE_INTRA", &p.NetDisableIntra},
 	}
 }
 
