@@ -38,6 +38,7 @@ func decisionError(err error) error {
 
 func newInspect(a *app) *cobra.Command {
 	var m machineFlags
+	log := false
 	c := &cobra.Command{Use: "inspect", Short: "Print the whole decision",
 		Long: `inspect prints what NCCL decides for a machine: system and paths, graphs before
 and after all ranks agree, channels, cost model, and the choice with its
@@ -50,7 +51,10 @@ chunking for every power of two. --json prints all of it as one document.`,
 			if err != nil {
 				return err
 			}
-			if !a.json {
+			switch {
+			case log:
+				return x.ncclLog(a.out)
+			case !a.json:
 				return x.summary(a)
 			}
 			given, err := x.given(a)
@@ -69,6 +73,7 @@ chunking for every power of two. --json prints all of it as one document.`,
 			return err
 		}}
 	m.register(c)
+	c.Flags().BoolVar(&log, "nccl-log", false, "print what NCCL_DEBUG=INFO would show of it")
 	return c
 }
 

@@ -132,7 +132,7 @@ func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
 	var names []string
 	entries := strings.Split(name, ",")
 	for _, entry := range entries {
-		file, count, counted, err := splitCount(entry)
+		file, count, counted, err := a.splitCount(entry)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
 		case !counted:
 			count = max(m.nodes, 1)
 		}
-		data, err := os.ReadFile(file)
+		data, err := os.ReadFile(a.path(file))
 		if err != nil {
 			return nil, input(err)
 		}
@@ -161,11 +161,11 @@ func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
 }
 
 // splitCount cuts FILE:COUNT; a file that exists under the whole name wins.
-func splitCount(entry string) (file string, count int, counted bool, err error) {
+func (a *app) splitCount(entry string) (file string, count int, counted bool, err error) {
 	if entry == "" {
 		return "", 0, false, usage("--topo: a file name is missing")
 	}
-	if _, e := os.Stat(entry); e == nil {
+	if _, e := os.Stat(a.path(entry)); e == nil {
 		return entry, 0, false, nil
 	}
 	i := strings.LastIndexByte(entry, ':')
@@ -219,7 +219,7 @@ func (a *app) graphFile(m *machine, p *search.Params) error {
 	if !v.Set || v.Value == "" {
 		return nil
 	}
-	data, err := os.ReadFile(v.Value)
+	data, err := os.ReadFile(a.path(v.Value))
 	if err != nil {
 		return input(err)
 	}

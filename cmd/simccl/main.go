@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 )
 
 // version is set by the linker for releases.
@@ -25,6 +26,7 @@ type app struct {
 	out, err io.Writer
 	environ  []string
 	args     []string
+	dir      string // file names of options are relative to it; empty: as they are
 
 	env   []string // --env
 	noEnv bool     // --no-env
@@ -39,4 +41,12 @@ func run(ctx context.Context, args []string, a *app) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	return a.report(root.ExecuteContext(ctx))
+}
+
+// path resolves a file name of an option.
+func (a *app) path(name string) string {
+	if a.dir == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.dir, name)
 }

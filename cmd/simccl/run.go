@@ -26,6 +26,7 @@ type runFlags struct {
 	launch   string
 	fidelity string
 	procs    int
+	ncclLog  bool
 	seed     uint64
 	out      outputFlags
 }
@@ -54,6 +55,7 @@ Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
 	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, step or flow (default step)")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node (default one a GPU)")
+	f.BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
 	r.out.register(f)
 	return c
@@ -204,6 +206,11 @@ func (s *sweep) run(ctx context.Context) error {
 	if !s.app.json {
 		table.Preface(fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", version, s.m.name, s.m.digest[:12], ncclRules, s.flags.seed))
 		table.Start(&s.config, s.devices())
+	}
+	if s.flags.ncclLog {
+		if err := s.m.ncclLog(s.app.err); err != nil {
+			return err
+		}
 	}
 	bus, n := 0.0, 0
 	var last point

@@ -9,16 +9,9 @@ func stub(a *app, use, short, missing string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return notYet(cmd.CommandPath(), missing) }}
 }
 
-func newExplain(a *app) *cobra.Command {
-	return stub(a, "explain OP SIZE", "Say why NCCL chooses what it chooses", "the communicator")
-}
 func newTopo(a *app) *cobra.Command { return stub(a, "topo", "Look at topology files", "the topology") }
-func newTune(a *app) *cobra.Command { return stub(a, "tune", "Print the cost table", "the tuner") }
 func newPlan(a *app) *cobra.Command {
 	return stub(a, "plan OP SIZE", "Print the plan of an operation", "the planner")
-}
-func newCheck(a *app) *cobra.Command {
-	return stub(a, "check DIR", "Compare decisions with stored ones", "the communicator")
 }
 func newBench(a *app) *cobra.Command  { return stub(a, "bench", "Run on hardware", "the hardware runs") }
 func newReport(a *app) *cobra.Command { return stub(a, "report", "Write an HTML report", "the report") }

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/comm/decision"
+	"github.com/spf13/cobra"
+)
+
+func newCheck(a *app) *cobra.Command {
+	update := false
+	c := &cobra.Command{Use: "check DIR", Short: "Compare decisions with stored ones",
+		Long: `check is for continuous integration. For every DIR/NAME.args, which holds the
+options of an inspect command (file names relative to DIR, # begins a comment),
+it compares the decision with DIR/NAME.json: numbers to 1e-5 of themselves, all
+else exactly. Exit status 7 and the differences if there are any.
+
+--update writes the documents instead.`,
+		Example: `  echo "--topo dgx.xml --nodes 2" > ci/dgx-2.args
+  simccl check ci --update && git add ci
+  simccl check ci`,
+		Args: exactly("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cases, err := filepath.Glob(filepath.Join(args[0], "*.args"))
+			if err != nil || len(cases) == 0 {
+				return input(fmt.Errorf("%s: no NAME.args in it; write for example dgx.args with --topo dgx.xml --nodes 2", args[0]))
+			}
+			slices.Sort(cases)
+			var errs []error
+			for _, c := range cases {
+				errs = append(errs, a.checkCase(c, update))
+			}
+			return worst(errs)
+		}}
+	c.Flags().BoolVar(&update, "update", false, "write what is decided now")
+	return c
+}
+
+// checkCase compares one stored decision.
+func (a *app) checkCase(args string, update bool) error {
+	name := strings.TrimSuffix(args, ".args")
+	got, err := a.decide(args)
+	if err != nil {
+		return fmt.Errorf("%s: %w", args, err)
+	}
+	if update {
+		if err := writeFile(name+".json", got); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.out, "wrote %s.json\n", name)
+		return err
+	}
+	want, err := os.ReadFile(name + ".json")
+	if err != nil {
+		return input(fmt.Errorf("%w; make it with --update", err))
+	}
+	var w, g any
+	if err := json.Unmarshal(want, &w); err != nil {
+		return input(fmt.Errorf("%s.json: %w", name, err))
+	}
+	if err := json.Unmarshal(got, &g); err != nil {
+		return err
+	}
+	d := differences{}
+	d.compare("", w, g)
+	if d.count == 0 {
+		_, err = fmt.Fprintf(a.out, "ok   %s\n", name)
+		return err
+	}
+	fmt.Fprintf(a.out, "FAIL %s: %d differences\n", name, d.count)
+	for _, l := range d.lines {
+		fmt.Fprintf(a.out, "     %s\n", l)
+	}
+	if more := d.count - len(d.lines); more > 0 {
+		fmt.Fprintf(a.out, "     and %d more\n", more)
+	}
+	return failed("%s: decisions differ from %s.json", args, name)
+}
+
+// decide runs inspect with the options of a file, in its directory.
+func (a *app) decide(args string) ([]byte, error) {
+	text, err := os.ReadFile(args)
+	if err != nil {
+		return nil, input(err)
+	}
+	var words []string
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		words = append(words, strings.Fields(line)...)
+	}
+	var out bytes.Buffer
+	sub := &app{out: &out, err: a.err, environ: a.environ, env: a.env, noEnv: a.noEnv, dir: filepath.Dir(args)}
+	var m machineFlags
+	c := &cobra.Command{Use: "inspect", SilenceUsage: true, SilenceErrors: true, Args: exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			x, err := m.load(sub)
+			if err != nil {
+				return err
+			}
+			given, err := x.given(sub)
+			if err != nil {
+				return err
+			}
+			doc, err := decision.New(x.comm, given)
+			if err != nil {
+				return decisionError(err)
+			}
+			text, err := doc.Encode()
+			out.Write(text)
+			return err
+		}}
+	m.register(c)
+	c.Flags().StringArrayVar(&sub.env, "env", a.env, "")
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	c.SetArgs(words)
+	c.SetOut(io.Discard)
+	c.SetErr(io.Discard)
+	if err := c.Execute(); err != nil {
+		return nil, err
+	}
+	return append(bytes.TrimRight(out.Bytes(), "\n"), '\n'), nil
+}
+
+// differences lists where two documents part.
+type differences struct {
+	lines []string
+	count int
+}
+
+const (
+	shownDifferences = 20
+	tolerance        = 1e-5
+)
+
+func (d *differences) add(at, format string, args ...any) {
+	if d.count++; d.count <= shownDifferences {
+		d.lines = append(d.lines, strings.TrimPrefix(at, ".")+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+func (d *differences) compare(at string, want, got any) {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			d.add(at, "was an object, is %s", short(got))
+			return
+		}
+		d.compareKeys(at, w, g)
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			d.add(at, "had %d elements, has %d", len(w), len(g))
+			return
+		}
+		for i := range w {
+			d.compare(fmt.Sprintf("%s[%d]", at, i), w[i], g[i])
+		}
+	case float64:
+		g, ok := got.(float64)
+		if !ok || math.Abs(w-g) > tolerance*max(math.Abs(w), math.Abs(g), 1e-9) {
+			d.add(at, "was %v, is %s", w, short(got))
+		}
+	default:
+		if want != got {
+			d.add(at, "was %s, is %s", short(want), short(got))
+		}
+	}
+}
+
+func (d *differences) compareKeys(at string, w, g map[string]any) {
+	keys := map[string]bool{}
+	for k := range w {
+		keys[k] = true
+	}
+	for k := range g {
+		keys[k] = true
+	}
+	sorted := make([]string, 0, len(keys))
+	for k := range keys {
+		sorted = append(sorted, k)
+	}
+	slices.Sort(sorted)
+	for _, k := range sorted {
+		_, inW := w[k]
+		_, inG := g[k]
+		switch {
+		case !inG:
+			d.add(at+"."+k, "is gone")
+		case !inW:
+			d.add(at+"."+k, "is new: %s", short(g[k]))
+		default:
+			d.compare(at+"."+k, w[k], g[k])
+		}
+	}
+}
+
+func short(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if len(text) > 60 {
+		return string(text[:57]) + "..."
+	}
+	return string(text)
+}
