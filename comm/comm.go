@@ -32,6 +32,9 @@ type Params struct {
 	Plan      plan.Params
 	Access    topo.Access // what the Systems' paths were laid with
 	Multicast Multicast
+	// Given reads NCCL_GRAPH_FILE for one System: graphs name GPUs by device
+	// number, so every host takes its own from the same text. Nil for none.
+	Given func(*topo.System) ([]*search.Graph, error)
 }
 
 // Comm is a communicator.
@@ -82,16 +85,9 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 	for i, part := range parts {
 		set, ok := sets[part.System]
 		if !ok {
-			sp := p.Search
-			sp.NVLS = connect.NVLSSupported(part.System, c.Multicast, p.Connect)
-			sp.CollNet = p.Connect.CollNet
 			var err error
-			var after *topo.System
-			if set, after, err = search.AllAndAfter(part.System, sp); err != nil {
+			if set, err = c.search(part); err != nil {
 				return nil, fmt.Errorf("search graphs of host %d: %w", part.Host, err)
-			}
-			if c.Searched == nil {
-				c.Searched = after
 			}
 			sets[part.System] = set
 		}
@@ -105,6 +101,24 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 		return nil, fmt.Errorf("compute the cost model: %w", err)
 	}
 	return c, nil
+}
+
+// search finds the graphs of a System that was not met before.
+func (c *Comm) search(part Part) (search.Set, error) {
+	p := c.Params.Search
+	p.NVLS = connect.NVLSSupported(part.System, c.Multicast, c.Params.Connect)
+	p.CollNet = c.Params.Connect.CollNet
+	if c.Params.Given != nil {
+		var err error
+		if p.Given, err = c.Params.Given(part.System); err != nil {
+			return search.Set{}, err
+		}
+	}
+	set, after, err := search.AllAndAfter(part.System, p)
+	if c.Searched == nil {
+		c.Searched = after
+	}
+	return set, err
 }
 
 // multicast resolves MulticastAuto.

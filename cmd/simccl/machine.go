@@ -200,31 +200,33 @@ func (m *machineFlags) load(a *app) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	sp := out.cfg.Search
-	if err := a.graphFile(out, &sp); err != nil {
+	given, err := a.graphFile(out)
+	if err != nil {
 		return nil, err
 	}
-	out.comm, err = comm.New(out.cluster, comm.Params{Search: sp, Connect: out.cfg.Connect, Tuning: out.cfg.Tuning,
-		Plan: out.cfg.Plan, Access: out.cfg.Topo.Access, Multicast: cast})
+	out.comm, err = comm.New(out.cluster, comm.Params{Search: out.cfg.Search, Connect: out.cfg.Connect, Tuning: out.cfg.Tuning,
+		Plan: out.cfg.Plan, Access: out.cfg.Topo.Access, Multicast: cast, Given: given})
 	if err != nil {
 		return nil, decisionError(err)
 	}
 	return out, nil
 }
 
-// graphFile reads the graphs that a user wants in place of searched ones. They
-// go by the GPUs of the first node.
-func (a *app) graphFile(m *machine, p *search.Params) error {
+// graphFile reads the graphs that a user wants in place of searched ones; nil
+// without a file. Every node takes them for its own GPUs.
+func (a *app) graphFile(m *machine) (func(*topo.System) ([]*search.Graph, error), error) {
 	v := m.cfg.Text("NCCL_GRAPH_FILE")
 	if !v.Set || v.Value == "" {
-		return nil
+		return nil, nil
 	}
-	data, err := os.ReadFile(a.path(v.Value))
+	data, err := os.ReadFile(v.Value)
 	if err != nil {
-		return input(err)
+		return nil, input(err)
 	}
-	p.Given, err = topoxml.ParseGraphs(data, v.Value, m.cluster.Host(0).Systems[0])
-	return input(err)
+	return func(sys *topo.System) ([]*search.Graph, error) {
+		given, err := topoxml.ParseGraphs(data, v.Value, sys)
+		return given, input(err)
+	}, nil
 }
 
 // systems lists the System of each NCCL node.
