@@ -68,6 +68,8 @@ type group struct {
 	held      bool           // the last piece waits for its fence
 	heldAt    units.Time
 	heldBytes units.Bytes
+	heldStart units.Time
+	since     units.Time // when the wait for the piece began
 	wake      units.Time // time of the pending evTry, -1 without one
 }
 
@@ -225,6 +227,7 @@ func (e *engine) deadlock() error {
 func (e *engine) startKernel(di int32, at units.Time) {
 	d := &e.devs[di]
 	d.begin = at
+	e.tr.begins(e, d.done, at-e.gap)
 	d.left = d.n
 	for s := d.first; s < d.first+d.n; s++ {
 		e.sms[s].phase = -1
@@ -246,6 +249,8 @@ func (e *engine) nextPhase(si int32, at units.Time) {
 		}
 	}
 	if next < 0 {
+		g := &e.groups[sm.first]
+		e.tr.kernel(e, g.rank, g.pr.Channel, at)
 		d := &e.devs[e.groups[sm.first].rank]
 		if d.left--; d.left == 0 {
 			e.kernelDone(e.groups[sm.first].rank, at)
@@ -261,7 +266,7 @@ func (e *engine) nextPhase(si int32, at units.Time) {
 	for i := sm.first; i < sm.first+sm.n; i++ {
 		if g := &e.groups[i]; g.pr.Phase == next {
 			e.plan.OpenInto(&g.cur, &g.pr)
-			g.free = at
+			g.free, g.since = at, at
 			g.state = idle
 			e.wakeAt(i, at)
 		}
@@ -282,7 +287,6 @@ func (e *engine) kernelDone(di int32, at units.Time) {
 	d := &e.devs[di]
 	d.ends = append(d.ends, at)
 	d.done++
-	e.tr.kernel(e, di)
 	if d.done < e.kernels {
 		e.startKernel(di, at+e.gap)
 		return

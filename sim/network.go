@@ -183,6 +183,7 @@ func (n *network) event(id, stage int32) {
 		n.push(n.threads[c.srcProxy].Serve(e.now, n.cost.post), id, stageWire)
 	case stageWire:
 		b := c.bytes[c.sent%plan.FIFOSteps]
+		e.tr.wire(e, c.conn, c.sent)
 		c.sent++
 		c.pending = false
 		if b > 0 {
@@ -193,6 +194,7 @@ func (n *network) event(id, stage int32) {
 		}
 		n.tryPost(id)
 	case stageArrive:
+		e.tr.arrive(e, c.conn, e.conns[c.conn].posted)
 		t := n.threads[c.dstProxy].Serve(e.now, n.cost.poll)
 		if c.flush {
 			t += n.cost.flush

@@ -12,6 +12,7 @@ import (
 	simnet "github.com/simccl/simccl/sim/net"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -43,6 +44,9 @@ type Config struct {
 	// JitterRanks ranks it is always off.
 	Seed     uint64
 	NoJitter bool
+	// Trace chooses what is told to a sink; the zero Options are collectives
+	// only, nccltrace.DetailStep is all of a step.
+	Trace nccltrace.Options
 }
 
 // JitterRanks is the largest communicator that is simulated with jitter: in a
@@ -104,6 +108,7 @@ func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec
 	if err := e.run(ctx); err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
+	e.tr.finish(e)
 	return x.result(e), nil
 }
 
@@ -165,9 +170,7 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	l := p.Layout(0)
 	e.miss = x.class.Miss(int64(l.Input + l.Output))
 	e.kernels = e.kernelsFor(x.cfg.Kernels)
-	if e.tr, err = newTracer(e, sink); err != nil {
-		return nil, err
-	}
+	e.tr = newTracer(e, sink, x.cfg.Trace)
 	e.running = int32(len(e.devs))
 	for i := range e.devs {
 		e.startKernel(int32(i), e.gap)

@@ -24,7 +24,7 @@ func (e *engine) try(gi int32) {
 			e.programEnd(gi)
 			return
 		}
-		g.state = waiting
+		g.state, g.since = waiting, max(g.since, g.free)
 	}
 	at, ok := e.ready(g)
 	if !ok {
@@ -214,19 +214,19 @@ func (e *engine) finishSlice(gi int32) {
 	if g.held {
 		g.held = false
 		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.heldAt))
-		e.postBytes(g, g.heldAt+wait+hop, g.heldBytes)
+		e.postBytes(g, g.heldAt+wait+hop, g.heldBytes, g.heldStart, g.slice == 1)
 	}
 	if len(g.op.To) > 0 && g.slice+1 < g.slices && g.pieceBytes(g.slice+1) > 0 {
 		// The flag of this slice waits for a fence, and the fence for the stores
 		// of the next slice, which the workers begin meanwhile.
-		g.held, g.heldAt, g.heldBytes = true, e.now, g.bytes
+		g.held, g.heldAt, g.heldBytes, g.heldStart = true, e.now, g.bytes, g.start
 	} else {
-		e.postBytes(g, e.now+hop, g.bytes)
+		e.postBytes(g, e.now+hop, g.bytes, g.start, g.slice == 0)
 	}
+	e.tr.received(e, g)
 	e.release(g, e.now+e.cost.credit[coll.Simple])
-	e.tr.piece(e, g)
 	g.slice++
-	g.free = e.now
+	g.free, g.since = e.now, e.now
 	g.state = waiting
 	if g.slice == g.slices {
 		g.state = idle
@@ -257,14 +257,16 @@ func (e *engine) complete(gi int32) {
 	p := g.pr.Proto
 	for _, id := range g.op.To {
 		if c := &e.conns[id]; c.net >= 0 {
+			e.tr.sends(e, g, id, e.nw.conns[c.net].posted, g.start, 0, true, g.bytes)
 			e.nw.post(c.net, e.now, g.bytes) // the proxy sends whole steps only
 			continue
 		}
+		e.tr.sends(e, g, id, e.conns[id].tails, g.start, e.now+e.cost.hop[p], true, g.bytes)
 		e.postTail(id, e.now+e.cost.hop[p])
 	}
+	e.tr.received(e, g)
 	e.release(g, e.now+e.cost.credit[p])
-	e.tr.piece(e, g)
-	g.free = e.now
+	g.free, g.since = e.now, e.now
 	if p == coll.LL128 && g.bytes > 0 {
 		g.free += e.cost.ll128Op
 	}
@@ -273,7 +275,7 @@ func (e *engine) complete(gi int32) {
 }
 
 // postBytes makes a slice visible to the receivers at time t.
-func (e *engine) postBytes(g *group, t units.Time, n units.Bytes) {
+func (e *engine) postBytes(g *group, t units.Time, n units.Bytes, start units.Time, first bool) {
 	for _, id := range g.op.To {
 		c := &e.conns[id]
 		if g.op.Do&plan.HoldSend != 0 {
@@ -283,9 +285,11 @@ func (e *engine) postBytes(g *group, t units.Time, n units.Bytes) {
 			continue
 		}
 		if c.net >= 0 {
+			e.tr.sends(e, g, id, e.nw.conns[c.net].posted, start, 0, first, n)
 			e.nw.post(c.net, t, n)
 			continue
 		}
+		e.tr.sends(e, g, id, c.posted, start, t, first, n)
 		e.deliver(id, t)
 	}
 }

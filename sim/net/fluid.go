@@ -67,6 +67,10 @@ type flow struct {
 // Fluid is the max-min model. Links and routes are declared first, then flows
 // run. It is not safe for concurrent use.
 type Fluid struct {
+	// Watch, where set, is told the rate in use on a link whenever it may have
+	// changed.
+	Watch func(l LinkID, at units.Time, rate Rate)
+
 	links   []link
 	routes  []route
 	bundles []bundle
@@ -312,10 +316,24 @@ func (f *Fluid) refill() {
 		if f.links[li].dirty {
 			f.component(li)
 			f.fill()
+			if f.Watch != nil {
+				f.watch()
+			}
 		}
 	}
 	f.dirtyL = f.dirtyL[:0]
 }
+
+// watch reports the rates of the component just filled.
+func (f *Fluid) watch() {
+	for _, li := range f.compL {
+		l := &f.links[li]
+		f.Watch(LinkID(li), f.now, l.cap-l.rest)
+	}
+}
+
+// Name returns a link's name.
+func (f *Fluid) Name(id LinkID) string { return f.links[id].name }
 
 // component gathers the links and flows that share with link li, directly or
 // through others.
