@@ -91,3 +91,15 @@ func (s *System) reachesAny(n NodeID, k NodeKind) bool {
 	}
 	return false
 }
+
+// BackLink gives the first link of the same kind that leads the other way, -1
+// without one.
+func (s *System) BackLink(l LinkID) LinkID {
+	link := &s.Links[l]
+	for _, r := range s.Nodes[link.To].Links {
+		if s.Links[r].To == link.From && s.Links[r].Kind == link.Kind {
+			return r
+		}
+	}
+	return -1
+}
