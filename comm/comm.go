@@ -154,6 +154,10 @@ func (c *Comm) tuningInput() tuning.Input {
 	}
 	switch {
 	case c.NVLSSupport:
+	case !in.NVSwitch:
+		in.NVLSOff = tuning.Reason{Rule: "NVLS needs an NVSwitch", Source: "search.cc:1009"}
+	case c.MinSM < 90:
+		in.NVLSOff = tuning.Reason{Rule: fmt.Sprintf("NVLS needs sm_90 and a GPU is sm_%d", c.MinSM), Source: "search.cc:1009"}
 	case !c.Multicast:
 		in.NVLSOff = tuning.Reason{Rule: "NVLink multicast is off", Setting: "--multicast on", Source: "transport/nvls.cc:171"}
 	case c.Params.Connect.NVLSEnable.Or(2) == 0:
@@ -165,7 +169,7 @@ func (c *Comm) tuningInput() tuning.Input {
 	if c.CollNet.Enabled {
 		in.CollNet.Heads = len(c.CollNet.Heads[0])
 	} else {
-		in.CollNet.Off = tuning.Reason{Rule: "no network plugin reduces", Setting: "NCCL_COLLNET_ENABLE=1 with such a plugin", Source: "init.cc:1003"}
+		in.CollNet.Off = tuning.Reason{Rule: "no network plugin reduces", Setting: "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 supposes", Source: "init.cc:1003"}
 	}
 	return in
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -11,13 +12,16 @@ import (
 // binding ties a variable to the field that it fills.
 type binding struct {
 	name string
-	to   any // pointer to a field, or a function of the number, of a type that fill knows
+	to   any // pointer to a field, or a function of the number or the text, of a type that fill knows
 }
 
 // bindings lists what fills which field.
 func (c *Config) bindings() []binding {
 	return slices.Concat(c.topoBindings(), c.searchBindings(), c.connectBindings(), c.tuningBindings(), c.planBindings())
 }
+
+// noHCA is a NCCL_IB_HCA that matches no device.
+const noHCA = "=no device"
 
 // topoBindings: several of these count only as exactly 1 or 0.
 func (c *Config) topoBindings() []binding {
@@ -43,7 +47,18 @@ func (c *Config) topoBindings() []binding {
 		{"NCCL_NET_FORCE_MERGE", &p.ForceMerge},
 		{"NCCL_IB_MERGE_NICS", func(n int64) { p.MergeNICsDisabled = n == 0 }}, // transport/net_ib.cc:599
 		{"NCCL_IB_HCA", &p.IBHCA},
-		{"NCCL_MNNVL_ENABLE", func(n int64) { p.SplitHosts = n == 0 }}, // init.cc:914
+		{"NCCL_IB_DISABLE", func(n int64) { // transport/net_ib.cc:677
+			if n != 0 {
+				p.IBHCA = noHCA
+			}
+		}},
+		{"NCCL_NET", func(name string) { // plugin/net.cc:150
+			if strings.EqualFold(name, "Socket") {
+				p.IBHCA = noHCA
+			}
+		}},
+		{"NCCL_MNNVL_ENABLE", func(n int64) { p.SplitHosts = n == 0 }},                 // init.cc:914
+		{"NCCL_CUMEM_ENABLE", func(n int64) { p.SplitHosts = p.SplitHosts || n == 0 }}, // mnnvl.cc:15
 	}
 }
 
@@ -110,6 +125,7 @@ func (c *Config) planBindings() []binding {
 		{"NCCL_P2P_SCHEDULE_GROUP_SIZE", &p.P2PGroupSize},
 		{"NCCL_NVLSTREE_MAX_CHUNKSIZE", &p.NVLSTreeMaxChunk},
 		{"NCCL_NET_SHARED_BUFFERS", &p.NetSharedBuffers},
+		{"NCCL_ALLOC_P2P_NET_LL_BUFFERS", &p.AllocP2PNetLL},
 	}
 }
 
@@ -130,6 +146,10 @@ func (c *Config) fill(b binding) {
 	case func(int64):
 		if n.Set {
 			p(n.Value)
+		}
+	case func(string):
+		if text.Set {
+			p(text.Value)
 		}
 	case *units.Opt[string]:
 		*p = text

@@ -122,6 +122,10 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 		if _, ok := topo.ParseNetDevsPolicy(val.Text); !ok {
 			problem, hint = "not recognised; NCCL takes AUTO", "write AUTO, ALL or MAX:n with n above 0"
 		}
+	case "NCCL_NET":
+		if n := val.Text; !strings.EqualFold(n, "IB") && !strings.EqualFold(n, "Socket") {
+			problem, hint = "names a plugin that is not known here; the nets stay as the file has them", "write IB or Socket"
+		}
 	case "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL":
 		if !topo.ParseLevel(val.Text).Set {
 			levels := levelNames()

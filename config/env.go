@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/topo"
 )
 
 // Facts are what the effect of a variable can depend on; the zero Facts are a
@@ -18,6 +21,25 @@ type Facts struct {
 	Nets     int  // fewest NICs of a node
 	// AllNVLink is set where all GPUs of a node reach each other by NVLink.
 	AllNVLink bool
+}
+
+// FactsOf gathers the facts of a communicator.
+func FactsOf(c *comm.Comm) Facts {
+	f := Facts{Known: true, Nodes: c.NNodes, Ranks: c.NRanks, MinSM: c.MinSM, AllNVLink: c.IsAllNVLink, Nets: -1}
+	var last *topo.System
+	for i := range c.Domains {
+		s := c.Domains[i].System
+		if s == last {
+			continue
+		}
+		last = s
+		f.Hosts = max(f.Hosts, s.NHosts)
+		f.NVSwitch = f.NVSwitch || len(s.Of(topo.NVS)) > 0
+		if n := len(s.Of(topo.NET)); f.Nets < 0 || n < f.Nets {
+			f.Nets = n
+		}
+	}
+	return f
 }
 
 // EnvRow is a line of `simccl env`.
@@ -114,7 +136,7 @@ func (c *Config) moot(name string, f Facts) string {
 		return fmt.Sprintf("it is for sm_90 and a GPU is sm_%d", f.MinSM)
 	case name == "NCCL_PAT_ENABLE" && f.MinSM < 60:
 		return fmt.Sprintf("PAT needs sm_60 and a GPU is sm_%d", f.MinSM)
-	case strings.HasPrefix(name, "NCCL_MNNVL") && f.Hosts <= 1:
+	case (strings.HasPrefix(name, "NCCL_MNNVL") || name == "NCCL_CUMEM_ENABLE") && f.Hosts <= 1:
 		return "no NVLink domain has more than one host"
 	case name == "NCCL_CROSS_NIC" && f.Nets == 1:
 		return "a node has one NIC"

@@ -82,7 +82,7 @@ var Vars = []Var{
 	{"NCCL_HOSTID", Text, "hostname", "topo", "name of the host in place of its own: splits or joins hosts", "misc/utils.cc:87", "simulated hosts are told apart by --nodes and by host_hash in the file", ""},
 	{"NCCL_IGNORE_CPU_AFFINITY", Flag, "0", "init", "bind threads by the GPU's CPUs alone", "graph/topo.cc:1726", hostSide, ""},
 	{"NCCL_IB_HCA", Text, "all", "topo", "InfiniBand devices to use: [^][=]name[:port],…", "transport/net_ib.cc:701", "", ""},
-	{"NCCL_IB_DISABLE", Flag, "0", "topo", "use no InfiniBand or RoCE", "transport/net_ib.cc:507", "", ""},
+	{"NCCL_IB_DISABLE", Flag, "0", "topo", "use no InfiniBand or RoCE: nets by sockets", "transport/net_ib.cc:507", "", ""},
 	{"NCCL_IB_MERGE_NICS", Flag, "1", "topo", "fuse the ports of a card into one net", "transport/net_ib.cc:509", "", ""},
 	{"NCCL_IB_MERGE_VFS", Flag, "1", "topo", "take the functions of a card for ports of one device", "transport/net_ib.cc:508", "", ""},
 	{"NCCL_NET_FORCE_MERGE", Text, "", "topo", "nets to fuse by name: a,b;c,d", "graph/topo.cc:1400", "", ""},
@@ -99,7 +99,7 @@ var Vars = []Var{
 	{"NCCL_MNNVL_RAIL_PER_HOST", Flag, "0", "search", "tell rails of a multi-host domain by PCI address", "graph/search.cc:557", "", ""},
 	{"NCCL_MNNVL_SCATTER_NETS_ENABLE", Flag, "1", "search", "try nets by GPU first in a multi-host domain", "graph/search.cc:507", "", ""},
 	{"NCCL_WIN_ENABLE", Flag, "1", "init", "allow symmetric windows", "init.cc:58", noSym, ""},
-	{"NCCL_CUMEM_ENABLE", Number, "auto", "init", "allocate by the driver's virtual memory", "misc/cudawrap.cc:15", "", "its lack would take away NVLS and multi-host NVLink; say --multicast off instead"},
+	{"NCCL_CUMEM_ENABLE", Number, "auto", "topo", "allocate by the driver's virtual memory; 0 ends NVLink domains at the host", "misc/cudawrap.cc:15", "", ""},
 	{"NCCL_CUMEM_HOST_ENABLE", Number, "-1", "init", "the same for host memory", "misc/cudawrap.cc:16", hostSide, ""},
 
 	// Paths.
@@ -177,7 +177,7 @@ var Vars = []Var{
 	{"NCCL_P2P_LL_THRESHOLD", Number, "16384", "plan", "most bytes of a send/recv by LL", "enqueue.cc:779", "", ""},
 	{"NCCL_ALLOC_P2P_NET_LL_BUFFERS", Flag, "0", "plan", "allow LL for send/recv between nodes", "init.cc:737", "", ""},
 	{"NCCL_CGA_CLUSTER_SIZE", Number, "auto", "plan", "blocks of a cluster", "init.cc:1413", "", notInTime},
-	{"NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE", Number, "0", "plan", "spread work over channels by NVLink use", "init.cc:1420", "", "the other spreading of work over channels is missing"},
+	{"NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE", Number, "0", "enqueue", "let the GPU place blocks by NVLink use", "init.cc:1420", "", notInTime},
 	{"NCCL_LOCAL_REGISTER", Flag, "1", "register", "register user buffers on request", "register/register.cc:15", noReg, ""},
 	{"NCCL_GRAPH_REGISTER", Flag, "1", "register", "register buffers of CUDA graphs", "enqueue.cc:258", noReg, ""},
 	{"NCCL_SINGLE_PROC_MEM_REG_ENABLE", Flag, "0", "register", "register buffers within one process", "group.cc:464", noReg, ""},

@@ -218,9 +218,9 @@ func (p *Plan) sizeTransfer(t *transfer, src, dst int32, round int) {
 		}
 	}
 	// Network connections of send/recv share one buffer pool, which has no LL
-	// buffers (transport/net.cc:294).
+	// buffers unless asked for (transport/net.cc:294, 893; init.cc:1063).
 	ll := src != dst && t.bytes <= s.llMax
-	if net && p.Req.Params.NetSharedBuffers.Or(1) != 0 {
+	if params := &p.Req.Params; net && params.NetSharedBuffers.Or(1) != 0 && params.AllocP2PNetLL.Or(0) != 1 {
 		ll = false
 	}
 	step := int64(c.P2PChunkSize)

@@ -28,29 +28,43 @@ func (a *app) config() (*config.Config, error) {
 }
 
 func newEnv(a *app) *cobra.Command {
+	var m machineFlags
 	all := false
 	c := &cobra.Command{Use: "env", Short: "Print settings, where they come from, and what they do here",
 		Long: `env lists the NCCL_* variables that are set, by --env, the environment or NCCL's
 configuration files, with their effect here or the reason why they have none;
---all lists every variable that NCCL 2.28.9 reads.`,
+--all lists every variable that NCCL 2.28.9 reads. With --topo or --nodes the
+effects are those on that machine.`,
 		Example: `  simccl env --env NCCL_ALGO=Ring
-  simccl env --all --no-env`,
+  simccl env --all --no-env
+  NCCL_CROSS_NIC=0 simccl env --topo topo.xml --nodes 1`,
 		Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			c, err := a.config()
-			if err != nil {
-				return err
+			var c *config.Config
+			var facts config.Facts
+			if m.topo != "" || m.nodes != 0 {
+				x, err := m.load(a)
+				if err != nil {
+					return err
+				}
+				c, facts = x.cfg, config.FactsOf(x.comm)
+			} else {
+				var err error
+				if c, err = a.config(); err != nil {
+					return err
+				}
 			}
-			rows := config.EnvRows(c, config.Facts{}, all)
+			rows := config.EnvRows(c, facts, all)
 			if a.json {
 				if rows == nil {
 					rows = []config.EnvRow{}
 				}
 				return a.printJSON(rows)
 			}
-			_, err = fmt.Fprint(a.out, config.EnvText(rows))
+			_, err := fmt.Fprint(a.out, config.EnvText(rows))
 			return err
 		}}
+	m.register(c)
 	c.Flags().BoolVar(&all, "all", false, "list every variable that NCCL reads")
 	return c
 }
