@@ -64,10 +64,11 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		d.GraphsFinal = append(d.GraphsFinal, finalOf(c.Final[d.Graphs[i].ID]))
 	}
 	if c.NRanks > 1 {
-		var err error
-		if d.Selection, err = selectionOf(c); err != nil {
+		choices, notes, err := selectionOf(c)
+		if err != nil {
 			return nil, err
 		}
+		d.Selection, d.Notes = choices, append(d.Notes, notes...)
 	}
 	return d, nil
 }

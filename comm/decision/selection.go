@@ -3,6 +3,7 @@ package decision
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
@@ -82,8 +83,10 @@ const (
 // after another as one program would: after refused operations NCCL's planner
 // still counts them, and the next time it gives is that of a fuller group
 // (tuning.PipeAfter).
-func selectionOf(c *comm.Comm) ([]Choice, error) {
-	var out []Choice
+//
+// Where the split of a choice is not modelled (CollNet) the choice has none,
+// and a note says so.
+func selectionOf(c *comm.Comm) (out []Choice, notes []string, err error) {
 	refused := 0
 	for _, f := range funcs {
 		for size := firstSize; size <= lastSize; size *= 2 {
@@ -95,50 +98,55 @@ func selectionOf(c *comm.Comm) ([]Choice, error) {
 				continue
 			}
 			ch := Choice{Func: f.String(), Size: size, Count: count}
-			chosen, err := choose(c, f, count, refused)
+			chosen, note, err := choose(c, f, count, refused)
 			var no *tuning.NoChoiceError
 			switch {
 			case errors.As(err, &no):
 				ch.Error = no.Code()
 				refused++
 			case err != nil:
-				return nil, err
+				return nil, nil, err
 			default:
 				refused = 0
+			}
+			if note != "" && !slices.Contains(notes, note) {
+				notes = append(notes, note)
 			}
 			ch.Chosen = chosen
 			out = append(out, ch)
 		}
 	}
-	return out, nil
+	return out, notes, nil
 }
 
-func choose(c *comm.Comm, f coll.Func, count int64, refused int) (*Chosen, error) {
+// choose makes one choice; note says what is left out of it.
+func choose(c *comm.Comm, f coll.Func, count int64, refused int) (out *Chosen, note string, err error) {
 	op := comm.Op{Func: f, Count: count, Type: coll.Float32, RedOp: coll.Sum}
 	req, t, err := c.Request(op)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	times := t.Times
 	if refused > 0 {
 		o := t.Op
 		o.Pipe = tuning.PipeAfter(refused, c.NChannels)
 		if t, err = c.Choose(o); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		req.Algo, req.Proto, req.Channels, req.Warps = t.Algo, t.Proto, t.MaxChannels, t.Warps
 	}
-	s, err := plan.Schedule(c.Comm, req)
-	if err != nil {
-		return nil, err
-	}
-	out := &Chosen{NBytes: t.NBytes, Algo: t.Algo.String(), Proto: t.Proto.String(), TimeUs: Num(t.TimeUs), NMaxChannels: t.MaxChannels,
-		NWarps: t.Warps, Threads: t.Threads, ChannelLo: s.ChannelLo, ChannelHi: s.ChannelHi, NChannels: s.NChannels, ElemSize: s.ElemSize,
-		Lo: partOf(s.Lo), Mid: partOf(s.Mid), Hi: partOf(s.Hi)}
+	out = &Chosen{NBytes: t.NBytes, Algo: t.Algo.String(), Proto: t.Proto.String(), TimeUs: Num(t.TimeUs), NMaxChannels: t.MaxChannels,
+		NWarps: t.Warps, Threads: t.Threads}
 	for a := range times {
 		for p, v := range times[a] {
 			out.Times[a][p] = Num(v)
 		}
 	}
-	return out, nil
+	s, err := plan.Schedule(c.Comm, req)
+	if errors.Is(err, plan.ErrUnsupported) {
+		return out, "no chunking: " + err.Error(), nil
+	}
+	out.ChannelLo, out.ChannelHi, out.NChannels, out.ElemSize = s.ChannelLo, s.ChannelHi, s.NChannels, s.ElemSize
+	out.Lo, out.Mid, out.Hi = partOf(s.Lo), partOf(s.Mid), partOf(s.Hi)
+	return out, "", err
 }

@@ -2,7 +2,12 @@ package ncclog
 
 import (
 	"fmt"
+	"io"
+	"slices"
 	"strings"
+
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/topo"
 )
 
 // Subsystem is a part of NCCL by which its log is filtered.
@@ -28,6 +33,36 @@ type Line struct {
 // (debug.cc ncclDebugLog).
 func Prefix(host string, pid, tid, dev int) string {
 	return fmt.Sprintf("%s:%d:%d [%d] NCCL INFO ", host, pid, tid, dev)
+}
+
+// Write prints what all ranks log while the communicator is made, rank by
+// rank: simulated hosts are node0, node1, …, and every rank is a process whose
+// number is its rank. subs selects subsystems; none selects all.
+func Write(w io.Writer, c *comm.Comm, subs ...Subsystem) error {
+	for r := range int32(c.NRanks) {
+		prefix := RankPrefix(c, r)
+		for _, l := range OfRank(c, r) {
+			if len(subs) > 0 && !slices.Contains(subs, l.Sub) {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%s%s\n", prefix, l.Text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// RankPrefix is the prefix of a simulated rank's lines.
+func RankPrefix(c *comm.Comm, rank int32) string {
+	d := &c.Domains[c.NodeOf[rank]]
+	dev := 0
+	for _, id := range d.System.Of(topo.GPU) {
+		if gpu := d.System.Nodes[id].GPU; d.First+int32(gpu.Rank) == rank {
+			dev = gpu.Dev
+		}
+	}
+	return Prefix(fmt.Sprintf("node%d", c.HostOf[rank]), int(rank), int(rank), dev)
 }
 
 // log collects lines.
