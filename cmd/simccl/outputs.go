@@ -35,12 +35,9 @@ func (o *outputFlags) register(f *pflag.FlagSet) {
 }
 
 // check refuses what cannot be written before hours are spent on it.
-func (o *outputFlags) check(s *sweep) error {
+func (o *outputFlags) check() error {
 	if !slices.Contains(nccltrace.Details[:], o.detail) {
 		return usage("--trace-detail %s: write %s", o.detail, strings.Join(nccltrace.Details[:], ", "))
-	}
-	if _, err := parseRanks(o.ranks, s.m.comm.NRanks); err != nil {
-		return err
 	}
 	for _, f := range []struct {
 		flag, name string

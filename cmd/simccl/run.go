@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 )
 
@@ -67,7 +68,6 @@ type sweep struct {
 	m       *machine
 	flags   *runFlags
 	fn      coll.Func
-	exec    exec.Executor
 	sizes   []size
 	config  nccltests.Config
 	types   []coll.DataType
@@ -79,11 +79,11 @@ type sweep struct {
 	rows    []nccltests.Row
 	own     []string
 	summary nccltests.Summary
-	cache   map[point]outcome
+	pool    *pool
 }
 
 func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error) {
-	s := &sweep{app: a, flags: r, cache: map[point]outcome{}}
+	s := &sweep{app: a, flags: r}
 	var err error
 	if s.fn, err = coll.ParseFunc(op); err != nil {
 		return nil, err
@@ -113,14 +113,15 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	if s.roots, err = r.test.roots(s.fn, s.m.comm.NRanks); err != nil {
 		return nil, err
 	}
-	if s.exec, err = r.executor(s.m); err != nil {
+	if _, err = r.executor(s.m); err != nil {
 		return nil, err
 	}
 	t := &r.test
 	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
 		Threads: 1, GPUs: s.m.cluster.Host(0).NRanks(), MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
 		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: r.graphs()}
-	return s, r.out.check(s)
+	_, err = parseRanks(r.out.ranks, s.m.comm.NRanks)
+	return s, err
 }
 
 func (r *runFlags) graphs() int {
@@ -152,13 +153,16 @@ func (r *runFlags) check() error {
 	if r.procs != 0 {
 		return notYet(fmt.Sprintf("--procs %d", r.procs), "only one process a GPU is simulated")
 	}
+	if err := r.out.check(); err != nil {
+		return err
+	}
 	return r.test.unsimulated()
 }
 
 // minBW reads NCCL_TESTS_MIN_BW as nccl-tests does; -1 where it is unset.
 func (a *app) minBW() (float64, error) {
 	v := -1.0
-	if text, ok := a.getenv("NCCL_TESTS_MIN_BW"); ok {
+	if text, ok := a.getenv("NCCL_TESTS_MIN_BW"); ok && text != "" {
 		if _, err := fmt.Sscanf(text, "%g", &v); err != nil {
 			return 0, usage("NCCL_TESTS_MIN_BW=%s: not a number of GB/s", text)
 		}
@@ -212,35 +216,28 @@ func (s *sweep) run(ctx context.Context) error {
 			return err
 		}
 	}
-	bus, n := 0.0, 0
-	var last point
-	for _, typ := range s.types {
-		for _, op := range s.ops {
-			for _, root := range s.roots {
-				for range s.flags.test.cycles {
-					for _, sz := range s.sizes {
-						row, p, err := s.row(ctx, sz, typ, op, root)
-						if err != nil {
-							return err
-						}
-						last = p
-						bus += row.Out.BusBW + row.In.BusBW
-						n += 2
-						if !s.app.json {
-							table.Row(row)
-						}
-					}
-				}
-			}
+	lines := s.lines()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s.pool = s.start(ctx, lines)
+	bus := 0.0
+	for _, l := range lines {
+		row, err := s.row(l)
+		if err != nil {
+			return err
+		}
+		bus += row.Out.BusBW + row.In.BusBW
+		if !s.app.json {
+			table.Row(row)
 		}
 	}
-	s.summary = nccltests.Summary{AvgBusBW: bus / float64(n), MinBW: s.minBW}
+	s.summary = nccltests.Summary{AvgBusBW: bus / float64(2*len(lines)), MinBW: s.minBW}
 	if !s.app.json {
 		if err := table.Finish(&s.config, &s.summary); err != nil {
 			return err
 		}
 	}
-	if err := s.outputs(ctx, last); err != nil {
+	if err := s.outputs(ctx, lines[len(lines)-1].point); err != nil {
 		return err
 	}
 	if s.summary.Failed() {
@@ -249,71 +246,92 @@ func (s *sweep) run(ctx context.Context) error {
 	return nil
 }
 
-// row simulates one size, out of place and in place.
-func (s *sweep) row(ctx context.Context, sz size, typ coll.DataType, op coll.RedOp, root int) (*nccltests.Row, point, error) {
-	ranks := s.m.comm.NRanks
-	counts := coll.TestSizes(s.fn, sz.asked, typ, ranks)
-	shown := counts.Bytes(typ)
-	if sz.exact {
-		counts = coll.ExactSizes(s.fn, sz.asked, typ, ranks)
-		shown = sz.asked
+// line is one row to come.
+type line struct {
+	point  // out of place
+	shown  units.Bytes
+	column int // the root as printed
+}
+
+// lines lists the rows in the order in which nccl-tests prints them.
+func (s *sweep) lines() []line {
+	var out []line
+	for _, typ := range s.types {
+		for _, op := range s.ops {
+			for _, root := range s.roots {
+				for range s.flags.test.cycles {
+					for _, sz := range s.sizes {
+						counts := coll.TestSizes(s.fn, sz.asked, typ, s.m.comm.NRanks)
+						shown := counts.Bytes(typ)
+						if sz.exact {
+							counts = coll.ExactSizes(s.fn, sz.asked, typ, s.m.comm.NRanks)
+							shown = sz.asked
+						}
+						out = append(out, line{point{typ, op, max(root, 0), counts.Count, false}, shown, root})
+					}
+				}
+			}
+		}
 	}
-	row := nccltests.Row{Size: int64(shown), Count: counts.Count, Type: typ.TestName(), RedOp: "none", Root: root}
+	return out
+}
+
+// row makes one line of the table of its two simulations.
+func (s *sweep) row(l line) (*nccltests.Row, error) {
+	row := nccltests.Row{Size: int64(l.shown), Count: l.count, Type: l.typ.TestName(), RedOp: "none", Root: l.column}
 	if s.fn.PrintsRedOp() {
-		row.RedOp = op.TestName()
+		row.RedOp = l.op.TestName()
 	}
-	p := point{typ, op, max(root, 0), counts.Count, false}
-	var out outcome
+	p := l.point
+	var first outcome
 	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
 		p.inPlace = i == 1
-		o, err := s.simulate(ctx, p, trace.Discard)
+		o, err := s.pool.wait(p)
 		if err != nil {
-			return nil, p, err
+			return nil, err
 		}
 		if i == 0 {
-			out = o
+			first = o
 		}
-		alg, bus := coll.Bandwidth(s.fn, p.count, typ, ranks, o.result.Elapsed)
+		alg, bus := coll.Bandwidth(s.fn, p.count, p.typ, s.m.comm.NRanks, o.result.Elapsed)
 		*m = nccltests.Measure{TimeUs: o.result.Elapsed.Micros(), AlgBW: alg, BusBW: bus, Checked: o.checked}
 	}
-	facts := s.facts(&row, &out)
+	facts := s.facts(&row, &first)
 	for _, c := range s.columns {
 		row.Extra = append(row.Extra, c.value(facts))
 	}
 	s.rows = append(s.rows, row)
 	s.own = append(s.own, facts.json())
-	p.inPlace = false
-	return &row, p, nil
+	return &row, nil
 }
 
 // maxChecked bounds the ops of a plan that is proved with -c 1: beyond it the
 // proof would take longer than the simulation, and the column says N/A.
 const maxChecked = 2e5
 
-// simulate plans and runs one operation.
+// simulate plans and runs one operation. It is safe for concurrent use.
 func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink) (outcome, error) {
-	if o, ok := s.cache[p]; ok && sink == trace.Discard {
-		return o, nil
+	if p.count == 0 { // NCCL returns without a launch
+		return outcome{checked: s.flags.test.check != 0}, nil
 	}
 	pl, choice, err := s.m.comm.Plan(comm.Op{Func: s.fn, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace})
 	if err != nil {
 		return outcome{}, decisionError(fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err))
 	}
 	o := outcome{choice: choice, plan: pl}
-	if s.flags.test.check != 0 && p.count > 0 && sink == trace.Discard && opsUpTo(pl, maxChecked) {
+	if s.flags.test.check != 0 && sink == trace.Discard && pl.DataDefined() && opsUpTo(pl, maxChecked) {
 		if err := plan.Check(pl); err != nil {
 			return outcome{}, fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err)
 		}
 		o.checked = true
-	} else if s.flags.test.check != 0 && p.count == 0 {
-		o.checked = true
 	}
-	if p.count > 0 {
-		if o.result, err = s.exec.Run(ctx, pl, sink); err != nil {
-			return outcome{}, runError(err)
-		}
+	x, err := s.flags.executor(s.m)
+	if err != nil {
+		return outcome{}, err
 	}
-	s.cache[p] = o
+	if o.result, err = x.Run(ctx, pl, sink); err != nil {
+		return outcome{}, runError(err)
+	}
 	return o, nil
 }
 

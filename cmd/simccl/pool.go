@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/simccl/simccl/trace"
+)
+
+// pool simulates the points of a sweep side by side, each once. What it
+// computes does not depend on how many run at a time.
+type pool struct {
+	results map[point]*result
+}
+
+type result struct {
+	done    chan struct{}
+	outcome outcome
+	err     error
+}
+
+// start begins to simulate every point of the lines, in their order.
+func (s *sweep) start(ctx context.Context, lines []line) *pool {
+	p := &pool{results: map[point]*result{}}
+	var order []point
+	for _, l := range lines {
+		for _, inPlace := range []bool{false, true} {
+			at := l.point
+			at.inPlace = inPlace
+			if p.results[at] == nil {
+				p.results[at] = &result{done: make(chan struct{})}
+				order = append(order, at)
+			}
+		}
+	}
+	next := make(chan point)
+	go func() {
+		defer close(next)
+		for _, at := range order {
+			next <- at
+		}
+	}()
+	for range min(runtime.GOMAXPROCS(0), len(order)) {
+		go func() {
+			for at := range next {
+				r := p.results[at]
+				if r.err = ctx.Err(); r.err == nil {
+					r.outcome, r.err = s.simulate(ctx, at, trace.Discard)
+				}
+				close(r.done)
+			}
+		}()
+	}
+	return p
+}
+
+// wait returns what became of a point.
+func (p *pool) wait(at point) (outcome, error) {
+	r := p.results[at]
+	<-r.done
+	return r.outcome, r.err
+}
