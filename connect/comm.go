@@ -113,10 +113,6 @@ type Comm struct {
 	// P2PGroupSize is how many neighbouring ranks of a node NCCL schedules
 	// together in send/recv rounds.
 	P2PGroupSize int
-	p2pDeltas    []int32 // distance of groups, by round of groups
-	p2pGroups    []group
-	firstGroup   []int32 // node → its first group
-
 	// RouteOf gives the connection from src to dst on a channel; graph routes
 	// (ring, tree; PAT uses the tree's) may use other NICs than send/recv. It
 	// may be called from several goroutines.

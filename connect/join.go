@@ -30,7 +30,7 @@ func Join(in Input, p Params) (*Comm, error) {
 	c.joinNVLS(&in, &p)
 	c.buffers(&p)
 	c.p2pChannels(&p)
-	c.p2pSchedule(&p)
+	c.p2pGroup(&p)
 	c.RouteOf = newRouter(c, &in.Access, &p).route
 	return c, nil
 }

@@ -95,13 +95,9 @@ func netsToFill(sys *topo.System, g int) int {
 	return n
 }
 
-// group is one run of neighbouring ranks of a node in the send/recv schedule.
-type group struct{ node, local int32 }
-
-// p2pSchedule lays out the rounds of send/recv (init.cc:768): groups meet
-// groups at distances 0, 1, 3, 6, 10 … modulo the next power of two, and within
-// a meeting the members rotate.
-func (c *Comm) p2pSchedule(p *Params) {
+// p2pGroup sets how many neighbouring ranks of a node are scheduled together in
+// rounds of send/recv (init.cc:768).
+func (c *Comm) p2pGroup(p *Params) {
 	size := c.MaxLocalRanks
 	if c.NNodes > 1 {
 		size = int(p.P2PGroupSize.Or(8)) // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
@@ -113,22 +109,6 @@ func (c *Comm) p2pSchedule(p *Params) {
 		}
 	}
 	c.P2PGroupSize = size
-	c.firstGroup = make([]int32, c.NNodes)
-	for node, ranks := range c.NodeRanks {
-		c.firstGroup[node] = int32(len(c.p2pGroups))
-		for local := 0; local < len(ranks); local += size {
-			c.p2pGroups = append(c.p2pGroups, group{int32(node), int32(local)})
-		}
-	}
-	n := len(c.p2pGroups)
-	pow2 := pow2Up(n)
-	delta := 0
-	for round := range pow2 {
-		if delta < n {
-			c.p2pDeltas = append(c.p2pDeltas, int32(delta))
-		}
-		delta = (delta + round + 1) & (pow2 - 1)
-	}
 }
 
 func gcd(a, b int) int {
@@ -136,18 +116,4 @@ func gcd(a, b int) int {
 		a, b = b, a%b
 	}
 	return a
-}
-
-// P2PRound returns the ranks that a rank sends to and receives from in one of
-// the NRanks rounds of the send/recv schedule.
-func (c *Comm) P2PRound(rank int32, round int) (sendTo, recvFrom int32) {
-	size, n := int32(c.P2PGroupSize), int32(len(c.p2pGroups))
-	node, local := c.NodeOf[rank], c.LocalRank[rank]
-	at, member := c.firstGroup[node]+local/size, local%size
-	delta, turn := c.p2pDeltas[int32(round)/size], int32(round)%size
-	pick := func(g, m int32) int32 {
-		grp := c.p2pGroups[g]
-		return c.NodeRanks[grp.node][grp.local+m]
-	}
-	return pick((at+delta)%n, (member+turn)%size), pick((at-delta+n)%n, (member-turn+size)%size)
 }

@@ -10,9 +10,10 @@ const maxLine = 1023
 
 // Print gives the lines by which NCCL's INFO log shows a System, without the
 // log's own prefix: the tree below every CPU, then the paths of GPUs and nets
-// (topo.cc:293, paths.cc:111).
-func (s *System) Print() []string {
-	p := printer{s: s}
+// (topo.cc:293, paths.cc:111). first is the communicator's rank of the System's
+// local rank 0.
+func (s *System) Print(first int) []string {
+	p := printer{s: s, first: first}
 	p.add(fmt.Sprintf("=== System : maxBw %.1f totalBw %.1f ===", float32(s.MaxBW), float32(s.TotalBW)))
 	for _, c := range s.of[CPU] {
 		p.node(c, None, "", 0)
@@ -28,6 +29,7 @@ func (s *System) Print() []string {
 
 type printer struct {
 	s     *System
+	first int
 	lines []string
 }
 
@@ -41,13 +43,16 @@ func (p *printer) node(n, from NodeID, lead string, column int) {
 	name := s.Name(n)
 	switch node.Kind {
 	case GPU:
-		name += fmt.Sprintf(" (%d)", node.GPU.Rank)
+		name += fmt.Sprintf(" (%d)", p.first+node.GPU.Rank)
 	case CPU:
 		name += fmt.Sprintf(" (%d/%d/%d)", node.CPU.Arch, node.CPU.Vendor, node.CPU.Model)
 	case PCI:
 		name += fmt.Sprintf(" (%x)", node.PCI.Device)
 	}
 	p.add(lead + name)
+	if column > maxLine {
+		return // PCI links in a circle; NCCL would run out of its line
+	}
 	blank := strings.Repeat(" ", column)
 	for _, l := range node.Links {
 		link := &s.Links[l]

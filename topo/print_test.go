@@ -72,7 +72,7 @@ func TestLogsShowTheSameSystem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := h.Systems[0].Print()
+		got := h.Systems[0].Print(0)
 		equal := 0
 		for _, want := range logs {
 			if slices.Equal(want, got) {

@@ -10,12 +10,17 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
+// lineSize is NCCL's buffer for most lines (init.cc:1242, tuning.cc:505).
+const lineSize = 1024
+
 // OfRank lists what a rank logs while the communicator is made.
 func OfRank(c *comm.Comm, rank int32) []Line {
 	var l log
 	node := c.NodeOf[rank]
 	d := &c.Domains[node]
-	l.system(d.System, d.First)
+	for _, line := range d.System.Print(int(d.First)) {
+		l.add(Graph, "%s", line)
+	}
 	for _, id := range [...]int{search.RingID, search.TreeID, search.CollNetChainID, search.CollNetDirectID, search.NVLSID} {
 		if g := d.Graphs[id]; searched(c, d, id) {
 			l.graph(d, g)

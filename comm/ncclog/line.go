@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/topo"
@@ -79,6 +78,3 @@ func cut(text string, size int) string {
 	}
 	return text
 }
-
-// blanks is the indentation of a tree.
-func blanks(n int) string { return strings.Repeat(" ", n) }
