@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
@@ -22,6 +21,9 @@ func (e *CheckError) Error() string {
 	return fmt.Sprintf("rank %d channel %d group %d op %d: %s", e.Rank, e.Channel, e.Group, e.Seq, e.Problem)
 }
 
+// maxCheckRanks bounds the memory that sets of ranks take.
+const maxCheckRanks = 1 << 14
+
 // Check runs the plan on symbols and proves that every send meets a receive of
 // equal size, that it ends although FIFOs hold only FIFOSteps steps, that no
 // byte outside the buffers is touched, and that every output byte holds
@@ -34,477 +36,38 @@ func (e *CheckError) Error() string {
 //
 // Time and memory grow with the number of ops (NumOps).
 func Check(p *Plan) error {
-	c := newChecker(p)
-	if err := c.run(); err != nil {
+	if !p.DataDefined() {
+		return Execute[struct{}](p, blind{})
+	}
+	if p.Comm.NRanks > maxCheckRanks {
+		return &UnsupportedError{"check", fmt.Sprintf("%d ranks; sets of more than %d are too large", p.Comm.NRanks, maxCheckRanks)}
+	}
+	m := newMemory(p)
+	if err := Execute[value](p, m); err != nil {
 		return err
 	}
-	if err := c.drained(); err != nil {
-		return err
-	}
-	return c.outputs()
-}
-
-// checkedProgram is a program under way.
-type checkedProgram struct {
-	pr      Program
-	cur     Cursor
-	op      Op
-	have    bool // op is waiting to run
-	done    bool
-	waiting int32 // connection that the op waits for
-}
-
-// checkedConn is the state of one FIFO. slots is indexed by step modulo its
-// depth.
-type checkedConn struct {
-	conn             Conn
-	posted, released int64
-	slots            [FIFOSteps][]piece
-	sender, receiver int32 // programs, -1 until one has used it
-}
-
-// piece is data in a slot.
-type piece struct {
-	off, bytes units.Bytes
-	val        value
-	read       bool
-}
-
-type checker struct {
-	p     *Plan
-	progs []checkedProgram
-	conns []checkedConn
-	queue []int32
-	// laneOf[i] is the (rank, channel) of program i; left[lane][phase] counts
-	// unfinished programs.
-	laneOf []int32
-	lanes  []lane
-	mem    *memory // nil where data is not looked at
-}
-
-// lane is a rank's channel: its programs by phase.
-type lane struct {
-	phase   int32
-	left    int
-	waiting []int32 // programs of later phases
-}
-
-func newChecker(p *Plan) *checker {
-	c := &checker{p: p, conns: make([]checkedConn, p.NumConns())}
-	for id := range c.conns {
-		c.conns[id] = checkedConn{conn: p.Conn(int32(id)), sender: -1, receiver: -1}
-	}
-	if p.DataDefined() {
-		c.mem = newMemory(p)
-	}
-	var progs []Program
-	for rank := range int32(p.Comm.NRanks) {
-		progs = p.AppendPrograms(progs[:0], rank)
-		last := [2]int32{-1, -1}
-		for i := range progs {
-			if at := [2]int32{progs[i].Rank, progs[i].Channel}; at != last {
-				last = at
-				c.lanes = append(c.lanes, lane{phase: progs[i].Phase})
-			}
-			c.progs = append(c.progs, checkedProgram{pr: progs[i], waiting: -1})
-			c.laneOf = append(c.laneOf, int32(len(c.lanes)-1))
-		}
-	}
-	for i := range c.progs {
-		p.OpenInto(&c.progs[i].cur, &c.progs[i].pr)
-	}
-	return c
-}
-
-func (c *checker) fault(i int32, format string, args ...any) error {
-	g := &c.progs[i]
-	e := &CheckError{g.pr.Rank, g.pr.Channel, g.pr.Group, -1, fmt.Sprintf(format, args...)}
-	if g.have {
-		e.Seq = g.op.Seq
-	}
-	return e
-}
-
-// run lets every program go as far as it can until all have ended.
-func (c *checker) run() error {
-	for i := range c.progs {
-		l := &c.lanes[c.laneOf[i]]
-		if c.progs[i].pr.Phase == l.phase {
-			l.left++
-			c.queue = append(c.queue, int32(i))
-		} else {
-			l.waiting = append(l.waiting, int32(i))
-		}
-	}
-	ended := 0
-	for len(c.queue) > 0 {
-		i := c.queue[len(c.queue)-1]
-		c.queue = c.queue[:len(c.queue)-1]
-		if err := c.advance(i); err != nil {
-			return err
-		}
-		if g := &c.progs[i]; g.done {
-			ended++
-			c.endOf(i)
-		}
-	}
-	if ended != len(c.progs) {
-		return c.deadlock()
-	}
-	return nil
-}
-
-// endOf starts the next phase of a rank's channel when a phase has ended.
-func (c *checker) endOf(i int32) {
-	l := &c.lanes[c.laneOf[i]]
-	if l.left--; l.left > 0 || len(l.waiting) == 0 {
-		return
-	}
-	l.phase = c.progs[l.waiting[0]].pr.Phase
-	rest := l.waiting[:0]
-	for _, w := range l.waiting {
-		if c.progs[w].pr.Phase == l.phase {
-			l.left++
-			c.queue = append(c.queue, w)
-		} else {
-			rest = append(rest, w)
-		}
-	}
-	l.waiting = rest
-}
-
-// advance runs ops of program i until it ends or must wait.
-func (c *checker) advance(i int32) error {
-	g := &c.progs[i]
-	for {
-		if !g.have {
-			if !g.cur.Next(&g.op) {
-				g.done = true
-				return nil
-			}
-			g.have = true
-			if err := c.wellFormed(i); err != nil {
-				return err
-			}
-		}
-		if g.waiting = c.blockedOn(g); g.waiting >= 0 {
-			return nil
-		}
-		if err := c.exec(i); err != nil {
-			return err
-		}
-		g.have = false
-	}
-}
-
-// blockedOn returns a connection for which the op must wait, -1 for none.
-func (c *checker) blockedOn(g *checkedProgram) int32 {
-	steps := int64(g.pr.OpSteps())
-	for _, id := range g.op.From {
-		k := &c.conns[id]
-		if k.posted < k.released+int64(g.op.RecvAhead)+steps {
-			return id
-		}
-	}
-	for _, id := range g.op.To {
-		k := &c.conns[id]
-		if k.posted+int64(g.op.SendAhead)+steps > k.released+FIFOSteps {
-			return id
-		}
-	}
-	return -1
-}
-
-// wellFormed checks an op on its own.
-func (c *checker) wellFormed(i int32) error {
-	g := &c.progs[i]
-	op := &g.op
-	switch {
-	case op.Rank != g.pr.Rank || op.Channel != g.pr.Channel || op.Group != g.pr.Group:
-		return c.fault(i, "belongs to rank %d channel %d group %d", op.Rank, op.Channel, op.Group)
-	case op.Do&Recv != 0 != (len(op.From) > 0) || op.Do&Send != 0 != (len(op.To) > 0):
-		return c.fault(i, "%v, but %d connections to receive and %d to send", op.Do, len(op.From), len(op.To))
-	case op.Do&Copy != 0 != (op.Dst.Buf != NoBuffer):
-		return c.fault(i, "%v with destination %v", op.Do, op.Dst)
-	case op.Dst.Buf == Input:
-		return c.fault(i, "writes its input")
-	case op.Bytes < 0 || op.RecvAhead < 0 || op.SendAhead < 0 || op.SendAhead >= FIFOSteps || op.RecvAhead >= FIFOSteps:
-		return c.fault(i, "negative size or steps out of reach")
-	}
-	l := c.p.Layout(op.Rank)
-	for _, r := range []Ref{op.Src, op.Dst} {
-		size := l.Input
-		if r.Buf == Output {
-			size = l.Output
-		}
-		if r.Buf != NoBuffer && op.Bytes > 0 && (r.Off < 0 || op.Bytes > size || r.Off > size-op.Bytes) {
-			return c.fault(i, "touches %v+%d of a buffer of %d bytes", r, op.Bytes, size)
-		}
-	}
-	for _, id := range op.From {
-		if err := c.own(i, id, false); err != nil {
-			return err
-		}
-	}
-	for _, id := range op.To {
-		if err := c.own(i, id, true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// own checks that program i may use an end of a connection, and that no other
-// program does.
-func (c *checker) own(i, id int32, send bool) error {
-	if id < 0 || int(id) >= len(c.conns) {
-		return c.fault(i, "connection %d does not exist", id)
-	}
-	k, g := &c.conns[id], &c.progs[i]
-	end, owner, word := k.conn.Dst, &k.receiver, "receives"
-	if send {
-		end, owner, word = k.conn.Src, &k.sender, "sends"
-	}
-	if end != g.pr.Rank || k.conn.Channel != g.pr.Channel {
-		return c.fault(i, "%s on connection %d, which is from rank %d to %d on channel %d", word, id, k.conn.Src, k.conn.Dst, k.conn.Channel)
-	}
-	if *owner >= 0 && *owner != i {
-		return c.fault(i, "%s on connection %d like group %d", word, id, c.progs[*owner].pr.Group)
-	}
-	*owner = i
-	return nil
-}
-
-// exec runs the op of program i, for which everything is there.
-func (c *checker) exec(i int32) error {
-	g := &c.progs[i]
-	op := &g.op
-	steps := int64(g.pr.OpSteps())
-	if at := c.step(op); at != int64(op.Step) {
-		return c.fault(i, "says it is at step %d, but is at %d", op.Step, at)
-	}
-	val, first := value(nil), true
-	take := func(v value) error {
-		if first {
-			val, first = v, false
-			return nil
-		}
-		if op.Do&Reduce == 0 {
-			return c.fault(i, "several operands but nothing reduces them")
-		}
-		if c.mem == nil {
-			return nil
-		}
-		sum, err := c.mem.reduce(val, v)
-		if err != nil {
-			return c.fault(i, "%v", err)
-		}
-		val = sum
-		return nil
-	}
-	for _, id := range op.From {
-		pc, err := c.receive(i, id)
-		if err != nil {
-			return err
-		}
-		if err := take(pc.val); err != nil {
-			return err
-		}
-		if op.Do&HoldRecv == 0 {
-			if err := c.release(i, id, steps); err != nil {
-				return err
-			}
-		}
-	}
-	if v, ok, err := c.local(i); err != nil {
-		return err
-	} else if ok {
-		if err := take(v); err != nil {
-			return err
-		}
-	}
-	if first {
-		return c.fault(i, "%v has no operand", op.Do)
-	}
-	if c.mem != nil {
-		if err := c.mem.post(op, val); err != nil {
-			return c.fault(i, "%v", err)
-		}
-		if op.Do&Copy != 0 {
-			c.mem.write(op.Rank, op.Dst, op.Bytes, val)
-		}
-	}
-	for _, id := range op.To {
-		c.send(op, id, val, steps)
-	}
-	return nil
-}
-
-// step returns the step at which an op is on its connections.
-func (c *checker) step(op *Op) int64 {
-	switch {
-	case len(op.To) > 0:
-		return c.conns[op.To[0]].posted
-	case len(op.From) > 0:
-		return c.conns[op.From[0]].released
-	}
-	return int64(op.Step)
-}
-
-// local returns the operand of the op's own rank, if it has one.
-func (c *checker) local(i int32) (value, bool, error) {
-	op := &c.progs[i].op
-	src := op.Src
-	switch {
-	case op.Do&Accum != 0 && op.Do&Send != 0:
-		k := &c.conns[op.To[0]]
-		for _, pc := range k.slots[(k.posted+int64(op.SendAhead))%FIFOSteps] {
-			if pc.off == op.SendOff && pc.bytes == op.Bytes {
-				return pc.val, true, nil
-			}
-		}
-		return nil, false, c.fault(i, "adds to a piece that is not there")
-	case op.Do&Accum != 0:
-		src = op.Dst
-	case src.Buf == NoBuffer:
-		return nil, false, nil
-	}
-	if c.mem == nil {
-		return nil, true, nil
-	}
-	v, err := c.mem.read(op.Rank, src, op.Bytes)
-	if err != nil {
-		return nil, false, c.fault(i, "%v", err)
-	}
-	return v, true, nil
-}
-
-// receive finds the piece that the op reads from a connection.
-func (c *checker) receive(i, id int32) (*piece, error) {
-	op := &c.progs[i].op
-	k := &c.conns[id]
-	slot := k.slots[(k.released+int64(op.RecvAhead))%FIFOSteps]
-	for j := range slot {
-		if pc := &slot[j]; pc.off == op.RecvOff {
-			if pc.bytes != op.Bytes {
-				return nil, c.fault(i, "receives %d bytes from rank %d, which sent %d", op.Bytes, k.conn.Src, pc.bytes)
-			}
-			pc.read = true
-			return pc, nil
-		}
-	}
-	return nil, c.fault(i, "reads from rank %d at offset %d of a step, where nothing was put", k.conn.Src, op.RecvOff)
-}
-
-// release gives the steps of an op back to the sender.
-func (c *checker) release(i, id int32, steps int64) error {
-	k := &c.conns[id]
-	for range steps {
-		slot := &k.slots[k.released%FIFOSteps]
-		for _, pc := range *slot {
-			if !pc.read {
-				return c.fault(i, "drops %d bytes from rank %d unread", pc.bytes, k.conn.Src)
-			}
-		}
-		*slot = (*slot)[:0]
-		k.released++
-	}
-	c.wake(k.sender, id)
-	return nil
-}
-
-func (c *checker) send(op *Op, id int32, val value, steps int64) {
-	k := &c.conns[id]
-	slot := &k.slots[(k.posted+int64(op.SendAhead))%FIFOSteps]
-	pc := piece{off: op.SendOff, bytes: op.Bytes, val: val}
-	replaced := false
-	for j := range *slot {
-		if (*slot)[j].off == pc.off {
-			(*slot)[j], replaced = pc, true
-		}
-	}
-	if !replaced {
-		*slot = append(*slot, pc)
-	}
-	if op.Do&HoldSend == 0 {
-		k.posted += steps
-		c.wake(k.receiver, id)
-	}
-}
-
-// wake puts the program at the other end of a connection back to work if it
-// waits for it.
-func (c *checker) wake(i, id int32) {
-	if i >= 0 && c.progs[i].have && c.progs[i].waiting == id {
-		c.progs[i].waiting = -1
-		c.queue = append(c.queue, i)
-	}
-}
-
-// deadlock describes who waits for what.
-func (c *checker) deadlock() error {
-	var b strings.Builder
-	n := 0
-	who := int32(-1)
-	for i := range c.progs {
-		g := &c.progs[i]
-		if g.done || !g.have {
-			continue
-		}
-		if who < 0 {
-			who = int32(i)
-		}
-		if n++; n <= 4 {
-			k := &c.conns[g.waiting]
-			fmt.Fprintf(&b, "; rank %d group %d op %d (%v) waits for %d->%d, %d steps sent, %d taken",
-				g.pr.Rank, g.pr.Group, g.op.Seq, g.op.Do, k.conn.Src, k.conn.Dst, k.posted, k.released)
-		}
-	}
-	if who < 0 {
-		return &CheckError{-1, -1, -1, -1, "programs of a later phase never start"}
-	}
-	return c.fault(who, "deadlock: %d programs wait for each other%s", n, b.String())
-}
-
-// drained checks that nothing sent was left unreceived.
-func (c *checker) drained() error {
-	for id := range c.conns {
-		k := &c.conns[id]
-		left := k.posted - k.released
-		for _, s := range k.slots {
-			if len(s) > 0 {
-				left = max(left, 1)
-			}
-		}
-		if left != 0 {
-			return &CheckError{k.conn.Src, k.conn.Channel, -1, -1, fmt.Sprintf("%d steps sent to rank %d are never received", left, k.conn.Dst)}
-		}
-	}
-	return nil
+	return m.outputs()
 }
 
 // outputs compares every output with what the operation promises.
-func (c *checker) outputs() error {
-	if c.mem == nil {
-		return nil
-	}
-	for rank := range int32(c.p.Comm.NRanks) {
+func (m *memory) outputs() error {
+	for rank := range int32(m.p.Comm.NRanks) {
 		var fault error
-		c.p.Want(rank, func(off, n units.Bytes, from Places) {
+		m.p.Want(rank, func(off, n units.Bytes, from Places) {
 			if fault != nil {
 				return
 			}
-			want := seg{n: n, off: from.Off, set: c.mem.all}
+			want := seg{n: n, off: from.Off, set: m.all}
 			if from.Rank != AllRanks {
 				want.set = from.Rank
 			}
-			want.post = c.p.Req.Func.Reduces() && c.p.Req.Op == coll.Avg && c.p.Comm.NRanks > 1
-			got, err := c.mem.read(rank, Ref{Output, off}, n)
+			want.post = m.p.Req.Func.Reduces() && m.p.Req.Op == coll.Avg && m.p.Comm.NRanks > 1
+			got, err := m.Read(rank, Ref{Output, off}, n)
 			if err != nil {
 				fault = &CheckError{rank, -1, -1, -1, "output: " + err.Error()}
 				return
 			}
-			fault = c.mem.compare(rank, off, got, want)
+			fault = m.compare(rank, off, got, want)
 		})
 		if fault != nil {
 			return fault

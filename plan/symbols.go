@@ -108,8 +108,8 @@ func find(b []interval, at units.Bytes) int {
 	return i
 }
 
-// read returns the content of n bytes, an error where some are undefined.
-func (m *memory) read(rank int32, r Ref, n units.Bytes) (value, error) {
+// Read returns the content of n bytes, an error where some are undefined.
+func (m *memory) Read(rank int32, r Ref, n units.Bytes) (value, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -130,10 +130,10 @@ func (m *memory) read(rank int32, r Ref, n units.Bytes) (value, error) {
 	return v, nil
 }
 
-// write stores a value, over whatever was there.
-func (m *memory) write(rank int32, r Ref, n units.Bytes, v value) {
+// Write stores a value, over whatever was there.
+func (m *memory) Write(rank int32, r Ref, n units.Bytes, v value) error {
 	if n == 0 {
-		return
+		return nil
 	}
 	b, at := m.place(rank, r)
 	first := find(*b, at)
@@ -169,6 +169,7 @@ func (m *memory) write(rank int32, r Ref, n units.Bytes, v value) {
 		last++
 	}
 	*b = slices.Replace(*b, first, last, put...)
+	return nil
 }
 
 // joins tells whether b continues a.
@@ -184,8 +185,8 @@ func appendMerged(list []interval, v interval) []interval {
 	return append(list, v)
 }
 
-// reduce adds two values of equal size byte by byte.
-func (m *memory) reduce(a, b value) (value, error) {
+// Reduce adds two values of equal size byte by byte.
+func (m *memory) Reduce(_ *Op, a, b value) (value, error) {
 	var out value
 	a, b = slices.Clone(a), slices.Clone(b)
 	for len(a) > 0 && len(b) > 0 {
@@ -223,18 +224,16 @@ func cut(v value, n units.Bytes) value {
 	return v
 }
 
-// post applies the final scaling, which is right only on complete sums.
-func (m *memory) post(op *Op, v value) error {
-	if op.Do&PostOp == 0 {
-		return nil
-	}
+// Post applies the final scaling, which is right only on complete sums.
+func (m *memory) Post(_ *Op, v value) (value, error) {
+	v = slices.Clone(v)
 	for i := range v {
 		if v[i].set != m.all {
-			return fmt.Errorf("scales a sum that is not complete")
+			return nil, fmt.Errorf("scales a sum that is not complete")
 		}
 		v[i].post = m.p.Req.Op == coll.Avg
 	}
-	return nil
+	return v, nil
 }
 
 // compare checks an output against what it should hold.
