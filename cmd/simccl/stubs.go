@@ -9,7 +9,6 @@ func stub(a *app, use, short, missing string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return notYet(cmd.CommandPath(), missing) }}
 }
 
-func newTopo(a *app) *cobra.Command { return stub(a, "topo", "Look at topology files", "the topology") }
 func newPlan(a *app) *cobra.Command {
 	return stub(a, "plan OP SIZE", "Print the plan of an operation", "the planner")
 }

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/simccl/simccl/report/topology"
+	"github.com/simccl/simccl/testdata/topos"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/lint"
+	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/spf13/cobra"
+)
+
+func newTopo(a *app) *cobra.Command {
+	return group("topo", "Look at topology files", newTopoShow(a), newTopoLint(a), newTopoConvert(a), newTopoDetect(a))
+}
+
+func newTopoDetect(a *app) *cobra.Command {
+	return stub(a, "detect", "Write this machine's topology", "the hardware reader")
+}
+
+// oneFile takes the file as argument or as --topo.
+func (m *machineFlags) oneFile(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if len(args) > 1 {
+		return usage("one FILE, not %d; A.xml:4,B.xml:2 joins unequal nodes", len(args))
+	}
+	if m.topo != "" {
+		return usage("the topology is given twice: %s and --topo %s", args[0], m.topo)
+	}
+	m.topo = args[0]
+	return nil
+}
+
+func newTopoShow(a *app) *cobra.Command {
+	var m machineFlags
+	format, node := "text", 0
+	c := &cobra.Command{Use: "show [FILE]", Short: "Show a machine as NCCL sees it",
+		Long: `show prints the paths between GPUs and nets with their bandwidths, the nets with
+the GPUs they belong to, and the PCI tree: what NCCL decides with, after its own
+corrections (NIC fusion, P2P and GPUDirect rules, PXN). Rows are where data
+starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
+		Example: "  simccl topo show dgx.xml\n  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := m.oneFile(args); err != nil {
+				return err
+			}
+			x, err := m.cluster(a)
+			if err != nil {
+				return err
+			}
+			if node < 0 || node >= x.cluster.NHosts() {
+				return usage("--node %d: there are nodes 0 to %d", node, x.cluster.NHosts()-1)
+			}
+			if a.json {
+				format = "json"
+			}
+			return showHost(a, x.cluster.Host(node), format)
+		}}
+	m.register(c)
+	c.Flags().StringVar(&format, "format", format, "text, json, dot or nccl")
+	c.Flags().IntVar(&node, "node", 0, "which node `I` of unequal ones")
+	return c
+}
+
+func showHost(a *app, h *topo.Host, format string) error {
+	switch format {
+	case "text":
+		fmt.Fprint(a.out, topology.Text(h))
+	case "dot":
+		for _, s := range h.Systems {
+			fmt.Fprint(a.out, topology.Dot(s))
+		}
+	case "nccl":
+		for _, s := range h.Systems {
+			fmt.Fprintln(a.out, strings.Join(s.Print(0), "\n"))
+		}
+	case "json":
+		e := json.NewEncoder(a.out)
+		e.SetIndent("", "  ")
+		return e.Encode(topology.JSON(h))
+	default:
+		return usage("--format %s: write text, json, dot or nccl", format)
+	}
+	return nil
+}
+
+// lintEntry is one finding in JSON.
+type lintEntry struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Severity string `json:"severity"`
+	Rule     string `json:"rule"`
+	Path     string `json:"path"`
+	Problem  string `json:"problem"`
+	Remedy   string `json:"remedy"`
+}
+
+func newTopoLint(a *app) *cobra.Command {
+	strict := false
+	c := &cobra.Command{Use: "lint FILE...", Short: "Find what makes NCCL decide badly",
+		Long: `lint names what is wrong or odd in topology files: swapped or missing numaid,
+links without width or speed, NVLinks of one side only, bus ids used twice, nets
+that no GPU reaches, what NCCL's parser cannot read; each with its place and a
+remedy. Status 7 where NCCL would fail, with --strict also for warnings.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("topo lint: name at least one file")
+			}
+			return a.lintFiles(args, strict)
+		}}
+	c.Flags().BoolVar(&strict, "strict", false, "warnings count as failure")
+	return c
+}
+
+func (a *app) lintFiles(files []string, strict bool) error {
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	entries, bad := []lintEntry{}, 0
+	for _, file := range files {
+		data, err := os.ReadFile(a.path(file))
+		if err != nil {
+			return input(err)
+		}
+		spec, err := topoxml.Parse(data, file)
+		if err != nil {
+			return input(err)
+		}
+		p := cfg.Topo
+		p.NRanks = 1 << 16 // as one of several nodes, so that nets count
+		for _, f := range lint.Check(spec, p) {
+			if f.Severity == lint.Error || strict && f.Severity == lint.Warning {
+				bad++
+			}
+			if !a.json {
+				fmt.Fprintln(a.out, f)
+			}
+			entries = append(entries, lintEntry{f.Pos.File, f.Pos.Line, f.Pos.Col, f.Severity.String(), f.Rule, f.Path, f.Problem, f.Remedy})
+		}
+	}
+	if a.json {
+		e := json.NewEncoder(a.out)
+		e.SetIndent("", "  ")
+		if err := e.Encode(entries); err != nil {
+			return err
+		}
+	} else if len(entries) == 0 {
+		fmt.Fprintln(a.err, "nothing to complain of")
+	}
+	if bad > 0 {
+		return failed("%d findings that make NCCL fail or decide badly", bad)
+	}
+	return nil
+}
+
+func newTopoConvert(a *app) *cobra.Command {
+	var m machineFlags
+	fused, anonymous := false, false
+	c := &cobra.Command{Use: "convert [FILE]", Short: "Rewrite a topology file in NCCL's form",
+		Long: `convert writes a topology in the form of NCCL_TOPO_DUMP_FILE, which NCCL can
+read: one element a line, unknown elements and attributes kept. --fused writes
+what the local ranks agree on instead, without what no rank uses. --anonymous
+replaces guids and host hashes by numbers.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := m.oneFile(args); err != nil {
+				return err
+			}
+			root, err := m.tree(a, fused)
+			if err != nil {
+				return err
+			}
+			if anonymous {
+				root = anonymize(root)
+			}
+			_, err = a.out.Write(topoxml.Write(root))
+			return err
+		}}
+	m.register(c)
+	c.Flags().BoolVar(&fused, "fused", false, "what NCCL keeps of the file, as its own dump holds it")
+	c.Flags().BoolVar(&anonymous, "anonymous", false, "replace guids and host hashes")
+	return c
+}
+
+// tree gives a file's elements, or those NCCL keeps.
+func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
+	if fused {
+		x, err := m.cluster(a)
+		if err != nil {
+			return nil, err
+		}
+		return x.cluster.Host(0).Dump, nil
+	}
+	if m.topo == "" {
+		spec, err := a.parseTopo(topos.DGXH100, topos.DGXH100Name)
+		if err != nil {
+			return nil, err
+		}
+		return spec.Root, nil
+	}
+	data, err := os.ReadFile(a.path(m.topo))
+	if err != nil {
+		return nil, input(err)
+	}
+	spec, err := a.parseTopo(data, m.topo)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Root, nil
+}
+
+// anonymize numbers guids and host hashes in order of appearance; equal ones
+// stay equal, because NCCL compares them.
+func anonymize(root *topo.Element) *topo.Element {
+	root = root.Clone()
+	numbers := map[string]int{}
+	root.Walk(func(e *topo.Element, _ []*topo.Element) {
+		for _, attr := range []string{"guid", "host_hash"} {
+			v, ok := e.Get(attr)
+			if !ok {
+				continue
+			}
+			key := attr + v
+			if numbers[key] == 0 {
+				numbers[key] = len(numbers) + 1
+			}
+			e.Set(attr, fmt.Sprintf("0x%x", numbers[key]))
+		}
+	})
+	return root
+}
