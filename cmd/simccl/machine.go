@@ -209,7 +209,7 @@ func (m *machineFlags) load(a *app) (*machine, error) {
 	if err != nil {
 		return nil, decisionError(err)
 	}
-	return out, nil
+	return out, out.dump(a)
 }
 
 // graphFile reads the graphs that a user wants in place of searched ones; nil
@@ -219,7 +219,7 @@ func (a *app) graphFile(m *machine) (func(*topo.System) ([]*search.Graph, error)
 	if !v.Set || v.Value == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(v.Value)
+	data, err := os.ReadFile(a.path(v.Value))
 	if err != nil {
 		return nil, input(err)
 	}
