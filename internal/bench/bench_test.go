@@ -8,6 +8,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -19,10 +20,13 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/testdata/topos"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/tuning"
 )
 
@@ -219,4 +223,64 @@ func BenchmarkCheck(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkEngine simulates an all-reduce as NCCL would choose it and counts
+// the engine's events.
+func BenchmarkEngine(b *testing.B) {
+	for _, s := range []struct {
+		mib   int64
+		gpus  int
+		nodes int
+	}{{1, 8, 1}, {1, 64, 8}, {1, 1024, 128}, {64, 8, 1}, {64, 64, 8}} {
+		b.Run(fmt.Sprintf("MiB=%d/gpus=%d", s.mib, s.gpus), func(b *testing.B) {
+			b.ReportAllocs()
+			simulate(b, s.nodes, s.mib<<20, func() trace.Sink { return trace.Discard })
+		})
+	}
+}
+
+// counter counts what is written and keeps nothing.
+type counter struct{ n int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+// BenchmarkTrace is BenchmarkEngine writing a Chrome trace; MB/s are those of
+// the finished text.
+func BenchmarkTrace(b *testing.B) {
+	for _, s := range sizes[:2] {
+		b.Run(fmt.Sprintf("gpus=%d", s.gpus), func(b *testing.B) {
+			b.ReportAllocs()
+			var out counter
+			simulate(b, s.nodes, 1<<20, func() trace.Sink { return chrome.New(&out, chrome.Options{}) })
+			b.ReportMetric(float64(out.n)/1e6/b.Elapsed().Seconds(), "MB/s")
+		})
+	}
+}
+
+// simulate runs one operation again and again, each into a new sink.
+func simulate(b *testing.B, nodes int, bytes int64, sink func() trace.Sink) {
+	c := communicator(b, nodes)
+	p, _, err := c.Plan(comm.Op{Func: coll.AllReduce, Count: bytes / 4, Type: coll.Float32})
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg := sim.Config{Comm: c.Comm, Launch: sim.Graph, Kernels: 1}
+	for i := range c.Domains {
+		cfg.Systems = append(cfg.Systems, c.Domains[i].System)
+	}
+	x := made(sim.New(cfg))(b)
+	var events int64
+	for b.Loop() {
+		to := sink()
+		events += made(x.Run(context.Background(), p, to))(b).Events
+		if err := to.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(events)/float64(b.N), "events/op")
 }
