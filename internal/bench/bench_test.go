@@ -27,6 +27,7 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/tuning"
 )
 
@@ -271,7 +272,7 @@ func simulate(b *testing.B, nodes int, bytes int64, sink func() trace.Sink) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cfg := sim.Config{Comm: c.Comm, Launch: sim.Graph, Kernels: 1}
+	cfg := sim.Config{Comm: c.Comm, Launch: sim.Graph, Kernels: 1, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}
 	for i := range c.Domains {
 		cfg.Systems = append(cfg.Systems, c.Domains[i].System)
 	}
