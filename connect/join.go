@@ -210,7 +210,7 @@ const (
 // buffers sets buffer and chunk sizes (init.cc:708). NCCL keeps them in 32-bit
 // integers.
 func (c *Comm) buffers(p *Params) {
-	size := func(o units.Opt[int64], def int64) units.Bytes { return units.Bytes(int32(o.Or(def))) }
+	size := func(o units.Opt[int64], def int64) units.Bytes { return units.Bytes(whole(o, def)) }
 	c.BuffSizes = [3]units.Bytes{size(p.LLBuffSize, llBuffer), size(p.LL128BuffSize, ll128Buffer), size(p.BuffSize, simpleBuffer)}
 	switch {
 	case c.NNodes > 1:
@@ -220,7 +220,7 @@ func (c *Comm) buffers(p *Params) {
 	default:
 		c.P2PChunkSize = size(p.P2PPCIChunkSize, p2pChunk)
 	}
-	if simple := c.BuffSizes[2]; c.P2PChunkSize*steps > simple {
+	if simple := c.BuffSizes[2]; units.Bytes(int32(c.P2PChunkSize*steps)) > simple {
 		c.P2PChunkSize = simple / steps
 	}
 }

@@ -55,16 +55,19 @@ func (p *Params) ctas() (lo, hi int64) {
 	return min(lo, hi), hi
 }
 
+// whole is a setting as NCCL keeps it, in 32 bits.
+func whole(o units.Opt[int64], def int64) int64 { return int64(int32(o.Or(def))) }
+
 // minChannels is the user's lower bound on channels, 0 without one
 // (connect.cc:328).
 func (p *Params) minChannels() int64 {
-	n := p.MinNChannels.Or(p.MinNRings.Or(0))
+	n := whole(p.MinNChannels, whole(p.MinNRings, 0))
 	return max(min(n, maxChannels), 0)
 }
 
 // maxUserChannels is the user's upper bound on channels (connect.cc:343).
 func (p *Params) maxUserChannels() int64 {
-	n := p.MaxNChannels.Or(p.MaxNRings.Or(maxChannels))
+	n := whole(p.MaxNChannels, whole(p.MaxNRings, maxChannels))
 	return max(min(n, p.argsChannels(), maxChannels), 1)
 }
 
