@@ -1,0 +1,67 @@
+package host
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/simccl/simccl/plan"
+)
+
+// fifo is one end of a connection as a program sees it: plan.FIFOSteps slots,
+// a count of steps posted by the sender and of steps released by the receiver.
+// In process both ends are the same fifo; over a net each side has its own and
+// a pump moves steps between them.
+type fifo struct {
+	buf      []byte
+	slot     int // bytes of one step
+	posted   atomic.Int64
+	released atomic.Int64
+	// size[s] is the bytes that the message starting in step slot s holds.
+	size [plan.FIFOSteps]atomic.Int64
+}
+
+func newFIFO(buf []byte) *fifo { return &fifo{buf: buf, slot: len(buf) / plan.FIFOSteps} }
+
+// at is the memory of the steps from step on, up to the end of the ring.
+func (f *fifo) at(step int64) []byte { return f.buf[int(step%plan.FIFOSteps)*f.slot:] }
+
+// failure ends all programs of an executor with the first error.
+type failure struct {
+	err  atomic.Pointer[error]
+	stop context.CancelFunc
+}
+
+func (x *failure) set(err error) {
+	if x.err.CompareAndSwap(nil, &err) {
+		x.stop()
+	}
+}
+
+func (x *failure) get() error {
+	if e := x.err.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// patience is a waiting loop: spin, then yield, then sleep. It ends when ctx
+// does.
+type patience struct{ n int }
+
+func (w *patience) wait(ctx context.Context) error {
+	w.n++
+	switch {
+	case w.n%64 == 0:
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		fallthrough
+	case w.n < 256:
+		runtime.Gosched()
+	default:
+		time.Sleep(min(time.Duration(w.n/256)*time.Microsecond, 50*time.Microsecond))
+	}
+	return nil
+}

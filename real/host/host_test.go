@@ -1,0 +1,213 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
+	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// machine is a communicator of some GPUs of our own topologies, with few
+// channels and small buffers, so that loops and slices wrap often.
+func machine(t *testing.T, name string, gpus, nodes int) *comm.Comm {
+	t.Helper()
+	file := golden.Root(t, "testdata", "topos", name+".xml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := topoxml.Parse(data, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := topo.Params{GPUs: units.Some(gpus)}
+	cl, err := fabric.NewUniform(spec, nodes, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := comm.New(cl, comm.Params{Access: p.Access, Multicast: comm.MulticastOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.BuffSizes = [3]units.Bytes{32 << 10, 8 * 5760 * 8, 64 << 10}
+	c.P2PChunkSize = 8 << 10
+	return c
+}
+
+// job is one operation with everything that may vary.
+type job struct {
+	f       coll.Func
+	algo    coll.Algorithm
+	proto   coll.Protocol
+	typ     coll.DataType
+	red     coll.RedOp
+	count   int64
+	root    int32
+	inPlace bool
+}
+
+func (j job) String() string {
+	return fmt.Sprintf("%v %v %v %v %v count %d root %d in place %v", j.f, j.algo, j.proto, j.typ, j.red, j.count, j.root, j.inPlace)
+}
+
+// jobs are all operations on all algorithms that fit, over sizes, types,
+// reductions, roots, in place and not.
+func jobs(c *comm.Comm, counts []int64) []job {
+	var out []job
+	protos := []coll.Protocol{coll.LL, coll.LL128, coll.Simple}
+	for _, count := range counts {
+		for i, pr := range protos {
+			inPlace := (int(count)+i)%2 == 0
+			root := int32((int(count) + i) % c.NRanks)
+			out = append(out,
+				job{coll.AllReduce, coll.Ring, pr, coll.Float32, coll.Sum, count, 0, inPlace},
+				job{coll.AllReduce, coll.Tree, pr, coll.Float32, coll.Sum, count, 0, inPlace},
+				job{coll.AllGather, coll.Ring, pr, coll.Float32, 0, count, 0, inPlace},
+				job{coll.ReduceScatter, coll.Ring, pr, coll.Int32, coll.Max, count, 0, inPlace},
+				job{coll.Broadcast, coll.Ring, pr, coll.Int8, 0, count, root, inPlace},
+				job{coll.Reduce, coll.Ring, pr, coll.Float64, coll.Prod, count, root, inPlace})
+		}
+		for _, f := range []coll.Func{coll.SendRecv, coll.AllToAll, coll.Gather, coll.Scatter} {
+			out = append(out, job{f: f, typ: coll.Float32, count: count, root: int32(int(count) % c.NRanks)})
+		}
+		if c.NRanks == c.NNodes {
+			out = append(out, job{coll.AllGather, coll.PAT, coll.Simple, coll.Float32, 0, count, 0, false},
+				job{coll.ReduceScatter, coll.PAT, coll.Simple, coll.Float32, coll.Sum, count, 0, false})
+		}
+	}
+	return out
+}
+
+func (j job) plan(t *testing.T, c *comm.Comm, channels int) *plan.Plan {
+	t.Helper()
+	r := plan.Request{Func: j.f, Count: j.count, Type: j.typ, Op: j.red, Root: j.root, InPlace: j.inPlace,
+		Algo: j.algo, Proto: j.proto, Channels: min(channels, c.NChannels), Warps: 8}
+	p, err := plan.Build(c.Comm, r)
+	if err != nil {
+		t.Fatalf("%v: %v", j, err)
+	}
+	return p
+}
+
+func runAll(t *testing.T, e *Executor, c *comm.Comm, list []job, channels int) {
+	t.Helper()
+	for _, j := range list {
+		res, err := e.Run(context.Background(), j.plan(t, c, channels), trace.Discard)
+		if err != nil {
+			t.Fatalf("%v: %v", j, err)
+		}
+		if res.Wrong != 0 {
+			t.Errorf("%v: %d wrong elements", j, res.Wrong)
+		}
+	}
+	t.Logf("%d operations over %d ranks of %d nodes, every element right", len(list), c.NRanks, c.NNodes)
+}
+
+// TestEveryOperationInProcess runs all operations over shared FIFOs.
+func TestEveryOperationInProcess(t *testing.T) {
+	for _, m := range []struct {
+		name        string
+		gpus, nodes int
+	}{{"h200x4-4", 2, 1}, {"h200x4-4", 4, 1}, {"dgx-h100", 3, 2}, {"dgx-h100", 1, 8}, {"dgx-h100", 1, 5}, {"dgx-a100", 8, 1}} {
+		t.Run(fmt.Sprintf("%s %d GPUs %d nodes", m.name, m.gpus, m.nodes), func(t *testing.T) {
+			c := machine(t, m.name, m.gpus, m.nodes)
+			runAll(t, New(Config{Seed: 5}), c, jobs(c, []int64{1, 7, 1000, 40_001}), 3)
+		})
+	}
+}
+
+// TestEveryTypeAndReduction runs all types and reductions on a small ring and
+// tree.
+func TestEveryTypeAndReduction(t *testing.T) {
+	c := machine(t, "dgx-h100", 2, 2)
+	var list []job
+	for typ := range coll.NumDataTypes {
+		for red := range coll.NumRedOps {
+			for _, a := range []coll.Algorithm{coll.Ring, coll.Tree} {
+				list = append(list, job{coll.AllReduce, a, coll.Simple, typ, red, 777, 0, false})
+			}
+			list = append(list, job{coll.ReduceScatter, coll.Ring, coll.LL, typ, red, 333, 0, false})
+		}
+	}
+	runAll(t, New(Config{}), c, list, 2)
+}
+
+// TestVerifyCanFail damages a result and expects it to be counted.
+func TestVerifyCanFail(t *testing.T) {
+	c := machine(t, "h200x4-4", 2, 1)
+	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 100, 0, false}
+	p := j.plan(t, c, 1)
+	k, err := newKernel(coll.Float32, coll.Sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &run{p: p, k: k, mem: map[int32]*memory{0: newMemory(p, 0, k, 0)}}
+	if wrong := x.verify(0); wrong != 100 {
+		t.Errorf("an output never written has %d wrong elements, want 100", wrong)
+	}
+}
+
+func TestCancelledRunEnds(t *testing.T) {
+	c := machine(t, "h200x4-4", 4, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 1 << 20, 0, false}
+	began := time.Now()
+	_, err := New(Config{}).Run(ctx, j.plan(t, c, 2), trace.Discard)
+	if !errors.Is(err, context.Canceled) || time.Since(began) > 5*time.Second {
+		t.Errorf("got %v after %v, want context.Canceled at once", err, time.Since(began))
+	}
+}
+
+// verbs opens the RDMA devices, or skips unless SIMCCL_REQUIRE names ib.
+func verbs(t *testing.T, set ibv.Settings) *Wire {
+	t.Helper()
+	n, err := ibv.NewNet(set)
+	if errors.Is(err, exec.ErrUnsupported) && !strings.Contains(os.Getenv("SIMCCL_REQUIRE"), "ib") {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	devs, err := n.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ex := NewInProcess()
+	return &Wire{Net: n, Device: func(r int32) int { return int(r) % len(devs) }, Exchange: ex.Of,
+		Memory: func(n int) ([]byte, func(), error) {
+			a, err := ibv.NewArena(n)
+			if err != nil {
+				return nil, nil, err
+			}
+			return a.Bytes()[:n], func() { a.Close() }, nil
+		}}
+}
+
+// TestEveryOperationOverVerbs runs all operations with every connection on the
+// wire, 2 to 8 ranks over the machine's RDMA devices in turn.
+func TestEveryOperationOverVerbs(t *testing.T) {
+	for _, m := range []struct{ gpus, nodes int }{{1, 2}, {2, 2}, {1, 8}} {
+		t.Run(fmt.Sprintf("%dx%d", m.nodes, m.gpus), func(t *testing.T) {
+			w := verbs(t, ibv.Settings{QPs: 1 + m.gpus%2})
+			c := machine(t, "dgx-h100", m.gpus, m.nodes)
+			runAll(t, New(Config{Wire: w, Seed: 9}), c, jobs(c, []int64{7, 20_001}), 1)
+		})
+	}
+}
