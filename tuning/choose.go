@@ -250,7 +250,7 @@ func (m *Model) barred(o Op, a coll.Algorithm) Reason {
 	case a == coll.NVLS || a == coll.NVLSTree:
 		return m.nvlsBarred(o)
 	case !in.CollNet.Enabled:
-		return m.collNetOff("it needs CollNet")
+		return m.collNetOff(a)
 	case !m.collNetFor(o):
 		return Reason{Rule: fmt.Sprintf("the CollNet plugin cannot %s %s", o.RedOp, o.Type), Source: "enqueue.cc:1767"}
 	}
@@ -269,7 +269,7 @@ func (m *Model) nvlsBarred(o Op) Reason {
 	case o.Func != coll.AllReduce && in.LocalRanks > maxNVLSArity:
 		return Reason{Rule: fmt.Sprintf("NVLS %s is for %d ranks a node and there are %d", o.Func, maxNVLSArity, in.LocalRanks), Source: "enqueue.cc:1802"}
 	}
-	return m.collNetOff("NVLS between nodes needs CollNet")
+	return m.collNetOff(coll.NVLS)
 }
 
 // netOp is the operation that a network gets for an average: a sum of scaled

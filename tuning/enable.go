@@ -92,7 +92,7 @@ func (m *Model) nvlsGraphOff(a coll.Algorithm) Reason {
 func (m *Model) noNetGather(f coll.Func, a coll.Algorithm) Reason {
 	c := &m.In.CollNet
 	if !c.Enabled {
-		return m.collNetOff(fmt.Sprintf("%s %s between nodes needs CollNet", a, f))
+		return m.collNetOff(a)
 	}
 	if f == coll.AllGather && !c.AllGather || f == coll.ReduceScatter && !c.ReduceScatter {
 		return Reason{Rule: "the CollNet plugin has no " + f.String(), Source: "tuning.cc:324"}
@@ -106,8 +106,12 @@ func (m *Model) noNetGather(f coll.Func, a coll.Algorithm) Reason {
 	return Reason{}
 }
 
-// collNetOff words why CollNet is off.
-func (m *Model) collNetOff(what string) Reason {
+// collNetOff words that an algorithm lacks CollNet, and why that is off.
+func (m *Model) collNetOff(a coll.Algorithm) Reason {
+	what := "it needs CollNet"
+	if a == coll.NVLS {
+		what = "NVLS between nodes needs CollNet"
+	}
 	if r := m.In.CollNet.Off; r.Rule != "" {
 		return Reason{Rule: what + ", which is off: " + r.Rule, Setting: r.Setting, Source: r.Source}
 	}
@@ -183,7 +187,7 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	}
 	var why []Reason
 	add := func(r Reason) {
-		if r.Rule != "" {
+		if r.Rule != "" && !contains(m.off[f][a][p], r) {
 			why = append(why, r)
 		}
 	}
@@ -195,11 +199,8 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 		add(Reason{Rule: "NVLSTree joins nodes and there is one", Source: "tuning.cc:462"})
 	}
 	if !m.In.CollNet.Enabled {
-		switch {
-		case a == coll.CollNetDirect || a == coll.CollNetChain:
-			add(m.collNetOff("it needs CollNet"))
-		case a == coll.NVLS && m.In.NNodes > 1:
-			add(m.collNetOff("NVLS between nodes needs CollNet"))
+		if a == coll.CollNetDirect || a == coll.CollNetChain || a == coll.NVLS && m.In.NNodes > 1 {
+			add(m.collNetOff(a))
 		}
 	}
 	if a == coll.CollNetDirect && !m.In.NVSwitch {
@@ -214,7 +215,7 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 			add(r)
 		}
 	}
-	if len(why) > 0 {
+	if len(why) > 0 || len(m.off[f][a][p]) > 0 {
 		m.Bandwidth[f][a][p] = 0
 		m.off[f][a][p] = append(m.off[f][a][p], why...)
 	}

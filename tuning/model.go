@@ -202,6 +202,9 @@ func (m *Model) busBW(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, 
 			return 0, r
 		}
 	}
+	if collnet && !m.In.CollNet.Enabled {
+		return 0, m.collNetOff(a)
+	}
 	if g.NChannels == 0 || bus != bus {
 		return 0, Reason{Rule: "the search found no " + a.String() + " graph", Source: "search.cc:991"}
 	}
