@@ -83,3 +83,39 @@ func TestCursorDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkAtScale: what a folding simulation asks of a plan of 102,400 ranks.
+func BenchmarkAtScale(b *testing.B) {
+	c := plain(8, 12800, 16)
+	for _, bm := range []struct {
+		name string
+		a    coll.Algorithm
+	}{{"ring", coll.Ring}, {"tree", coll.Tree}, {"nvlstree", coll.NVLSTree}} {
+		r := Request{Func: coll.AllReduce, Algo: bm.a, Proto: coll.Simple, Count: 1 << 28, Type: coll.Float32, Channels: 16, Warps: 17}
+		b.Run("build/"+bm.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Build(c, r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("shapes/"+bm.name, func(b *testing.B) {
+			p, err := Build(c, r)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var progs []Program
+			for b.Loop() {
+				shapes := map[Shape]int{}
+				for rank := range int32(c.NRanks) {
+					progs = p.AppendPrograms(progs[:0], rank)
+					for i := range progs {
+						shapes[p.Shape(&progs[i])]++
+					}
+				}
+				b.ReportMetric(float64(len(shapes)), "shapes")
+			}
+		})
+	}
+}
