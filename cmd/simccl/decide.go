@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm/decision"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/report/rings"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/tuning"
@@ -142,13 +144,18 @@ func newGraph(a *app) *cobra.Command {
 	var m machineFlags
 	format := ""
 	c := &cobra.Command{Use: "graph", Short: "Print NCCL's graphs",
-		Long: `graph prints the searched graphs of the first node: xml as NCCL_GRAPH_DUMP_FILE
-holds them, or text.`,
-		Args: exactly(),
+		Long: `graph prints the searched graphs of the first node (xml as NCCL_GRAPH_DUMP_FILE
+holds them, or text), or the channels that join all ranks of the cluster with the
+nets between hosts (rings, json, or dot for Graphviz).`,
+		Example: "  simccl graph --topo dgx.xml --nodes 4 --format dot | dot -Tsvg > rings.svg",
+		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			x, err := m.load(a)
 			if err != nil {
 				return err
+			}
+			if a.json {
+				format = "json"
 			}
 			switch format {
 			case "xml":
@@ -160,14 +167,29 @@ holds them, or text.`,
 				return err
 			case "text":
 				return x.printGraphs(a)
-			case "dot", "svg", "json":
-				return notYet("graph --format "+format, "its writer; inspect --json has the graphs")
 			}
-			return usage("--format %s: write xml or text", format)
+			return x.printChannels(a, format)
 		}}
 	m.register(c)
-	c.Flags().StringVar(&format, "format", "text", "xml or text")
+	c.Flags().StringVar(&format, "format", "text", "xml, text, rings, json or dot")
 	return c
+}
+
+// printChannels shows the channels over all ranks.
+func (x *machine) printChannels(a *app, format string) error {
+	switch format {
+	case "rings":
+		fmt.Fprint(a.out, rings.Text(x.comm.Comm, x.cluster))
+	case "dot":
+		fmt.Fprint(a.out, rings.Dot(x.comm.Comm, x.cluster))
+	case "json":
+		e := json.NewEncoder(a.out)
+		e.SetIndent("", "  ")
+		return e.Encode(rings.JSON(x.comm.Comm, x.cluster))
+	default:
+		return usage("--format %s: write xml, text, rings, json or dot", format)
+	}
+	return nil
 }
 
 func (x *machine) printGraphs(a *app) error {
