@@ -59,15 +59,9 @@ func newWiring(c *connect.Comm, systems []*topo.System, class *gpu.Class, net *s
 	for i, s := range systems {
 		g, ok := w.shape[s]
 		if !ok {
-			g = make([]topo.NodeID, len(s.Of(topo.GPU)))
-			for k := range g {
-				g[k] = topo.None
-			}
-			for _, id := range s.Of(topo.GPU) {
-				if r := s.Nodes[id].GPU.Rank; r >= 0 && r < len(g) {
-					g[r] = id
-				}
-			}
+			// A part of a split host holds some of its ranks, not the first ones.
+			g = slices.Clone(s.Of(topo.GPU))
+			slices.SortFunc(g, func(a, b topo.NodeID) int { return s.Nodes[a].GPU.Rank - s.Nodes[b].GPU.Rank })
 			w.shape[s] = g
 		}
 		w.gpus[i] = g

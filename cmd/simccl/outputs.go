@@ -82,7 +82,14 @@ func (s *sweep) outputs(ctx context.Context, p point) error {
 		}
 	}
 	if o.ops != "" {
-		if err := s.writeOps(p); err != nil {
+		done, err := s.pool.wait(p)
+		if err == nil && done.plan == nil {
+			err = usage("--ops: the last size is too small for %d ranks; there are no operations", s.m.comm.NRanks)
+		}
+		if err == nil {
+			err = writeOps(o.ops, done.plan)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -145,9 +152,4 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 		return err
 	}
 	return sink.Close()
-}
-
-// writeOps writes the list of point-to-point operations.
-func (s *sweep) writeOps(point) error {
-	return notYet("--ops", "the writers of SimCCL's CSV and GOAL")
 }

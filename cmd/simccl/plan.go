@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/simccl/simccl/plan"
+	"github.com/spf13/cobra"
+)
+
+func newPlan(a *app) *cobra.Command {
+	var m machineFlags
+	var o opFlags
+	format, check := "text", false
+	c := &cobra.Command{Use: "plan OP SIZE", Short: "Print the plan of an operation: every primitive of every rank",
+		Example: `  simccl plan all_reduce 64K -g 4 --nodes 1
+  simccl plan alltoall 1M --format csv > flows.csv`,
+		Args: exactly("OP", "SIZE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if format != "text" && format != "csv" && format != "goal" {
+				return usage("--format %s: write text, csv (SimCCL's) or goal", format)
+			}
+			x, err := m.load(a)
+			if err != nil {
+				return err
+			}
+			op, _, err := o.operation(args, x.comm.NRanks)
+			if err != nil {
+				return err
+			}
+			if op.Count == 0 {
+				return usage("%s of %s: no element for each of %d ranks; NCCL does nothing", args[0], args[1], x.comm.NRanks)
+			}
+			p, _, err := x.comm.Plan(op)
+			if err != nil {
+				return decisionError(err)
+			}
+			if check {
+				if err := plan.Check(p); err != nil {
+					return failed("%v", err)
+				}
+			}
+			w := bufio.NewWriterSize(a.out, 1<<16)
+			return errors.Join(writePlan(w, p, format), w.Flush())
+		}}
+	m.register(c)
+	o.register(c.Flags())
+	c.Flags().StringVar(&format, "format", "text", "text, csv (SimCCL's list of flows) or goal")
+	c.Flags().BoolVar(&check, "check", false, "prove the plan first")
+	return c
+}
+
+func writePlan(w io.Writer, p *plan.Plan, format string) error {
+	switch format {
+	case "csv":
+		return plan.WriteFlows(w, p)
+	case "goal":
+		return plan.WriteGOAL(w, p)
+	}
+	return plan.WriteText(w, p)
+}
+
+// writeOps writes the list of point-to-point operations to a file that appears
+// whole or not at all.
+func writeOps(name string, p *plan.Plan) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return input(err)
+	}
+	defer func() {
+		err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+		if err == nil {
+			err = os.Rename(tmp.Name(), name)
+		}
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+			err = fmt.Errorf("write %s: %w", name, err)
+		}
+	}()
+	format := "csv"
+	if strings.HasSuffix(name, ".goal") {
+		format = "goal"
+	}
+	w := bufio.NewWriterSize(tmp, 1<<16)
+	return errors.Join(writePlan(w, p, format), w.Flush())
+}
