@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -23,6 +24,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status": expectStatus,
+			"arrows": compareArrows,
 		},
 	})
 }
@@ -42,5 +44,18 @@ func expectStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("simccl %v: exit status %s, want %s", args[1:], got, want)
+	}
+}
+
+// compareArrows wants as many arrows in a trace as SimCCL's list has messages:
+// arrows TRACE CSV
+func compareArrows(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: arrows TRACE CSV")
+	}
+	arrows := strings.Count(ts.ReadFile(args[0]), `{"ph":"s"`)
+	messages := strings.Count(ts.ReadFile(args[1]), "\n") - 1
+	if arrows != messages || arrows == 0 {
+		ts.Fatalf("%d arrows in %s for %d messages in %s", arrows, args[0], messages, args[1])
 	}
 }
