@@ -81,7 +81,7 @@ func (r *Request) validate(c *connect.Comm) error {
 	case r.Func.Reduces() && r.Op >= coll.NumRedOps:
 		return &RequestError{"Op", fmt.Sprintf("%d is no reduction", r.Op)}
 	}
-	if c.NRanks == 1 || isP2P(r.Func) {
+	if c.NRanks == 1 || isP2P(r.Func) || r.Count == 0 { // nothing was chosen
 		return nil
 	}
 	switch {
