@@ -128,4 +128,5 @@ const (
 	TreeRoute
 	P2PRoute
 	NVLSRoute
+	NVLSTreeRoute // between heads of nodes: NCCL sets it up with the NVLS graph (transport/nvls.cc:214)
 )

@@ -149,7 +149,7 @@ func (r *router) graphNet(rank int32, channel int, kind RouteKind) int {
 	switch kind {
 	case TreeRoute:
 		id = search.TreeID
-	case NVLSRoute:
+	case NVLSRoute, NVLSTreeRoute:
 		id = search.NVLSID
 	}
 	g, n := d.Graphs[id], r.c.Final[id].NChannels
@@ -159,7 +159,7 @@ func (r *router) graphNet(rank int32, channel int, kind RouteKind) int {
 	local := int(rank - d.First)
 	ident := g.Inter[channel%n][1]
 	switch {
-	case kind == NVLSRoute:
+	case id == search.NVLSID:
 		ident = headNet(g, local, channel)
 	case g.Intra[channel%n][0] == local:
 		ident = g.Inter[channel%n][0]

@@ -117,7 +117,7 @@ func (p *Plan) nvlsConn(c *Conn) {
 	case i < 2*h:
 		c.Src, c.Dst = p.headOf(c.Channel, node, int(i-h)), rank
 	default:
-		c.Kind = connect.TreeRoute
+		c.Kind = connect.NVLSTreeRoute
 		if p.Req.Algo != coll.NVLSTree || p.Comm.NVLS[c.Channel].TreeUp[rank] < 0 {
 			return
 		}
