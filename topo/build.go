@@ -99,21 +99,21 @@ func hostViews(spec *Spec, p *Params, fuse bool) ([]*hostView, error) {
 	if p.SplitHosts && len(roots) > 1 {
 		return nil, &SplitHostsError{len(roots)}
 	}
-	local := 0
-	for _, r := range roots {
-		n := len(collect(r, "gpu", nil))
-		if k := p.GPUs; k.Set {
-			n = min(n, k.Value)
-		}
-		local += n
+	local, err := CountGPUs(spec, p)
+	if err != nil {
+		return nil, err
 	}
 	needNet := p.NRanks > local
 	views := make([]*hostView, len(roots))
+	left := p.GPUs
 	for i, r := range roots {
-		v, err := newHostView(r, p, needNet, fuse)
+		own := *p
+		own.GPUs = left
+		v, err := newHostView(r, &own, needNet, fuse)
 		if err != nil {
 			return nil, err
 		}
+		left.Value -= len(v.gpus)
 		views[i] = v
 	}
 	return views, nil
@@ -180,19 +180,15 @@ func CountGPUs(spec *Spec, p *Params) (int, error) {
 	if spec == nil || spec.Root == nil {
 		return 0, noGPU(spec)
 	}
-	total := 0
-	for _, r := range splitHosts(spec.Root) {
-		n := len(collect(r, "gpu", nil))
-		if k := p.GPUs; k.Set {
-			if k.Value < 1 || k.Value > n {
-				return 0, &TooManyGPUsError{Asked: k.Value, Found: n}
-			}
-			n = k.Value
-		}
-		total += n
-	}
+	total := len(collect(spec.Root, "gpu", nil))
 	if total == 0 {
 		return 0, noGPU(spec)
+	}
+	if k := p.GPUs; k.Set {
+		if k.Value < 1 || k.Value > total {
+			return 0, &TooManyGPUsError{Asked: k.Value, Found: total}
+		}
+		total = k.Value
 	}
 	return total, nil
 }

@@ -13,7 +13,7 @@ type Params struct {
 	// NRanks counts the ranks of the whole communicator; 0 means those of this
 	// Spec alone.
 	NRanks int
-	GPUs   units.Opt[int] // use only this many lowest local ranks of each host
+	GPUs   units.Opt[int] // use only this many lowest local ranks, through the hosts of a domain in order
 
 	Access                                // who may use a path
 	NetDevs           NetDevsPolicy       // NCCL_NETDEVS_POLICY

@@ -119,17 +119,15 @@ func busIDOf(e *Element) int64 {
 }
 
 // newHostView prepares one host's tree for the ranks on it. fuse says whether
-// virtual NICs are made, as for everything but a dump (topo.cc:1343).
+// virtual NICs are made, as for everything but a dump (topo.cc:1343). p.GPUs
+// counts this host's GPUs.
 func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error) {
 	v := &hostView{root: root, gpus: rankGPUs(root)}
-	if k := p.GPUs; k.Set {
-		if k.Value < 1 || k.Value > len(v.gpus) {
-			return nil, &TooManyGPUsError{Asked: k.Value, Found: len(v.gpus)}
-		}
-		for _, g := range v.gpus[k.Value:] {
+	if keep := p.GPUs; keep.Set {
+		for _, g := range v.gpus[min(keep.Value, len(v.gpus)):] {
 			remove(g)
 		}
-		v.gpus = v.gpus[:k.Value]
+		v.gpus = v.gpus[:min(keep.Value, len(v.gpus))]
 	}
 	for i, g := range v.gpus {
 		g.unset("rank")

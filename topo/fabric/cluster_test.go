@@ -74,6 +74,14 @@ func TestFewerGPUsAreTheLowestRanks(t *testing.T) {
 	if dev := c.Locate(5).System.Nodes[c.Locate(5).GPU].GPU.Dev; dev != 1 {
 		t.Errorf("the last rank is device %d, want 1", dev)
 	}
+	p.GPUs = units.Some(5) // through both hosts of the domain
+	d, err := fabric.NewUniform(specOf(t, "gb200-nvl72-2tray"), 2, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := d.Locate(4); d.NRanks() != 10 || last.System.Nodes[last.GPU].GPU.Host != 1 || last.System.NHosts != 2 {
+		t.Errorf("%d ranks; the fifth is on host %d", d.NRanks(), last.System.Nodes[last.GPU].GPU.Host)
+	}
 	p.GPUs = units.Some(9)
 	if _, err := fabric.NewUniform(specOf(t, "dgx-h100"), 3, p); err == nil {
 		t.Error("nine of eight GPUs were given")

@@ -128,7 +128,7 @@ func (c *checker) uniform(order []*gpuLinks) {
 		groups := bySM[g.sm]
 		mine := groups[group{g.total, g.targets}]
 		most, best := 0, group{}
-		for k, n := range groups { //lint:sorted
+		for k, n := range groups { //lint:sorted the best group is the same in any order
 			if n > most || (n == most && (k.total > best.total || (k.total == best.total && k.targets > best.targets))) {
 				most, best = n, k
 			}
