@@ -312,7 +312,9 @@ func (s *p2pSchedule) rounds(p *Plan, rank int32, do func(round int)) {
 
 // works lists what a rank does, by channel, batch and place in it, following
 // addWorkBatchToPlan (enqueue.cc:110): a channel's batch takes up to eight
-// transfers of the same eight rounds.
+// transfers of the same eight rounds. All batches are one kernel here; NCCL
+// starts another where about 250 have come together (testBudget), from about a
+// thousand ranks on.
 func (s *p2pSchedule) works(p *Plan, rank int32) []work {
 	var list []work
 	type batch struct{ phase, n, epoch int32 }
