@@ -138,7 +138,7 @@ func costsOf(c *gpu.Class) costs {
 	k.hop = [3]units.Time{us(c.LL.Hop), us(c.LL128.Hop), us(c.Flag + c.Simple.Post)}
 	k.credit = [3]units.Time{us(c.Flag), us(c.Flag), us(c.Flag + c.Simple.Post/2)}
 	k.llOp, k.ll128Op = us(c.LL.Op), us(c.LL128.Op)
-	k.llTrip = us(c.LL.Trip)
+	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
 	return k
 }
 

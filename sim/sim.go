@@ -167,7 +167,7 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	if err := e.layJoint(w); err != nil {
 		return nil, err
 	}
-	l := p.Layout(0)
+	l := p.Layout(int32(p.Comm.NRanks - 1))
 	e.miss = x.class.Miss(int64(l.Input + l.Output))
 	e.kernels = e.kernelsFor(x.cfg.Kernels)
 	e.tr = newTracer(e, sink, x.cfg.Trace)
@@ -198,7 +198,11 @@ func (e *engine) layGroups() {
 			}
 			sm := &e.sms[len(e.sms)-1]
 			sm.n++
-			e.gap = max(e.gap, units.FromMicros(e.class.KernelGap[pr.Proto]))
+			gap := e.class.KernelGap[pr.Proto]
+			if e.plan.Req.Func >= coll.NumCollFuncs {
+				gap = e.class.P2PGap
+			}
+			e.gap = max(e.gap, units.FromMicros(gap))
 			g := group{pr: *pr, rank: r, sm: int32(len(e.sms) - 1), wake: -1, joint: -1, spread: 1}
 			if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
 				g.spread = int32(max(1, len(e.plan.Comm.NVLS[pr.Channel].Heads)))

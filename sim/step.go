@@ -173,7 +173,7 @@ func (e *engine) rate(g *group, active int32) simnet.Rate {
 	case coll.LL:
 		r = float64(g.bytes) * 1e-3 / e.class.LLTime(g.pass, int(g.pr.Workers), int64(g.bytes), e.miss)
 	default:
-		r = e.class.LL128Rate(int(g.pr.Workers))
+		r = float64(g.bytes) * 1e-3 / e.class.LL128Time(g.pass, int(g.pr.Workers), int64(g.bytes), e.miss)
 	}
 	return simnet.RateOf(r / e.class.LinkShare[g.pr.Proto])
 }

@@ -79,12 +79,6 @@ func (l *lab) plan(t testing.TB, p *Point) *plan.Plan {
 	if err != nil {
 		t.Fatalf("%s %v %d: %v", p.Set.Name, p.Func, p.Bytes, err)
 	}
-	if strings.HasPrefix(p.Set.Name, "p2p_LL") {
-		req.Params.P2PLLThreshold = units.Some(int64(1 << 40))
-	}
-	if strings.HasPrefix(p.Set.Name, "p2p_Simple") {
-		req.Params.P2PLLThreshold = units.Some(int64(0))
-	}
 	q, err := plan.Build(c.Comm, req)
 	if err != nil {
 		t.Fatalf("%s %v %d: %v", p.Set.Name, p.Func, p.Bytes, err)

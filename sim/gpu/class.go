@@ -17,6 +17,8 @@ type Class struct {
 	// KernelGap, by protocol, is what a kernel costs beside its transfers when
 	// launches follow each other without a pause: gap, prologue, epilogue.
 	KernelGap [coll.NumProtocols]float64
+	// P2PGap is KernelGap of the kernel of sends and receives.
+	P2PGap float64
 	// HostLaunch is the host's cost of one asynchronous launch; it is the floor
 	// of an eager operation, one process driving one GPU.
 	HostLaunch float64
@@ -41,17 +43,16 @@ type Class struct {
 
 // SimpleCost is the Simple protocol's copy loop.
 type SimpleCost struct {
-	// PerByte is the time of one thread for one byte and one unit of operand
-	// weight; a pass weighs 1 + loads + stores, with LocalStore for each store
-	// to the GPU's own memory.
-	PerByte    float64
-	LocalStore float64
+	// PerByte is the time of one thread of 512 for one byte and one unit of
+	// operand weight; a pass weighs 1 + Load for each operand loaded + Store
+	// for each store to a peer + Local for a store to the GPU's own memory.
+	PerByte, Load, Store, Local float64
 	// Pack8, Pack4, Pack2, Pack1 multiply PerByte where the buffers are not
 	// aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1 bytes.
 	Pack8, Pack4, Pack2, Pack1 float64
-	// Burst is what a lone thread group reaches over its share of the SM by
-	// thread count.
-	Burst float64
+	// Saturation tells how an SM's rate grows with its active threads t:
+	// t·(1+Saturation)/(t+512·Saturation), 1 at 512. Groups share it by threads.
+	Saturation float64
 	// Slice is a slice's own overhead (barriers, pointers, drain) at 512
 	// threads; PerThreads of it vanishes in proportion as threads get fewer.
 	Slice, PerThreads float64
@@ -62,11 +63,18 @@ type SimpleCost struct {
 	Fence float64
 }
 
+// TripCost is the time of one trip through the loop of LL or LL128, of t
+// threads: Base + Recv where it polls a peer's data + HBM where it reads user
+// data not in L2, and for each thread's share of the issue slots t/512·(Send
+// where it stores to a peer + Load where it reads user data + Store where it
+// stores locally).
+type TripCost struct {
+	Base, Recv, HBM, Send, Load, Store float64
+}
+
 // LLCost is the LL protocol: 8 bytes of data a thread and trip.
 type LLCost struct {
-	Trip  float64 // one trip of the loop
-	Store float64 // more per trip that also stores locally
-	HBM   float64 // more per trip that reads user data not in L2
+	Trip  TripCost
 	First float64 // share of the first trip that the hop does not hide
 	Hop   float64 // from a store until the peer's poll has it
 	Op    float64 // per operation
@@ -74,9 +82,10 @@ type LLCost struct {
 
 // LL128Cost is the LL128 protocol: 1,920 bytes a warp and trip.
 type LL128Cost struct {
-	Trip float64 // one trip of all warps
-	Hop  float64
-	Op   float64 // after an operation, before the next
+	Trip  TripCost
+	First float64 // least trips of an operation
+	Hop   float64 // as LL
+	Op    float64 // after an operation, before the next
 }
 
 // MemoryCost describes the caches.

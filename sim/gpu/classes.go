@@ -9,21 +9,22 @@ func NVSwitch90() Class {
 		Name:       "nvswitch-sm90",
 		Source:     "fitted to every second size measured on 4 x H200 (2026-11)",
 		Sure:       0.07,
-		KernelGap:  [3]float64{4.0, 8.6, 9.0},
+		KernelGap:  [3]float64{4.257, 7.706, 9.17},
+		P2PGap:     5.22,
 		HostLaunch: 4.1,
-		Flag:       0.743,
+		Flag:       0.551,
 		LinkEff:    0.99,
 		PCIEff:     1,
-		LinkShare:  [3]float64{0.5, 0.9375, 1},
+		LinkShare:  [3]float64{0.527, 0.9375, 1},
 		Simple: SimpleCost{
-			PerByte: 3.74e-3, LocalStore: 2,
+			PerByte: 3.284e-3, Load: 0.545, Store: 1.74, Local: 2.338,
 			Pack8: 1.37, Pack4: 1.53, Pack2: 2.2, Pack1: 4,
-			Burst: 1.35, Slice: 1.03, PerThreads: 0.94, Post: 2.18, Fence: 0.92,
+			Saturation: 0.05, Slice: 1.132, PerThreads: 0.887, Post: 2.11, Fence: 1.118,
 		},
-		LL:     LLCost{Trip: 0.349, Store: 0.22, HBM: 0.11, First: 0.34, Hop: 0.70, Op: 0.05},
-		LL128:  LL128Cost{Trip: 1.66, Hop: 0.74, Op: 1.82},
-		Memory: MemoryCost{L2: 50e6, L2Knee: 0.4},
-		Jitter: JitterCost{Slice: 0.14, Channel: 0.028},
+		LL:     LLCost{Trip: TripCost{Base: 0.01, Recv: 0.263, HBM: 0.118, Send: 0.137, Load: 0.001, Store: 0.207}, First: 0.9, Hop: 0.6, Op: 0.077},
+		LL128:  LL128Cost{Trip: TripCost{Base: 0.248, Recv: 0.342, HBM: 0.0014, Send: 0.771, Load: 0.0036, Store: 0.378}, First: 0.285, Hop: 1.186, Op: 1.491},
+		Memory: MemoryCost{L2: 50e6, L2Knee: 0.34},
+		Jitter: JitterCost{Slice: 0.076, Channel: 0.028},
 		Net:    rdma.IB400(),
 	}
 }
@@ -36,19 +37,27 @@ func scaled(name, source string, sure, slow, far float64) Class {
 	for i := range c.KernelGap {
 		c.KernelGap[i] *= slow
 	}
+	c.P2PGap *= slow
 	c.Flag *= far
 	c.Simple.PerByte *= slow
 	c.Simple.Slice *= slow
 	c.Simple.PerThreads *= slow
 	c.Simple.Post *= (slow + far) / 2
-	c.LL.Trip *= (slow + far) / 2
-	c.LL.Store *= slow
-	c.LL.HBM *= slow
+	c.LL.Trip.scale(slow, far)
 	c.LL.Hop *= far
-	c.LL128.Trip *= slow
+	c.LL128.Trip.scale(slow, far)
 	c.LL128.Hop *= far
 	c.LL128.Op *= slow
 	return c
+}
+
+func (t *TripCost) scale(slow, far float64) {
+	t.Base *= slow
+	t.Recv *= far
+	t.HBM *= far
+	t.Send *= slow
+	t.Load *= slow
+	t.Store *= slow
 }
 
 // NVSwitch80 is sm_80 behind NVSwitch: A100 at 1.41 GHz against 1.98 GHz.

@@ -36,13 +36,14 @@ func (c *Class) Miss(workingSet int64) float64 {
 // or the element size where its buffers are not aligned to 16
 // (common_kernel.h, reduceCopy).
 func (c *Class) SimpleRate(p Pass, threads, active int, pack int64) float64 {
-	weight := float64(1 + p.Loads + p.Stores)
+	s := &c.Simple
+	weight := 1 + float64(s.Load*float64(p.Loads)) + float64(s.Store*float64(p.Stores))
 	if p.Local {
-		weight += c.Simple.LocalStore
+		weight += s.Local
 	}
-	full := 512 / (c.Simple.PerByte * c.pack(pack) * weight) * 1e-3
-	alone := full * float64(threads) / 512 * c.Simple.Burst
-	return math.Min(alone, full*float64(threads)/float64(max(threads, active)))
+	full := 512 / (s.PerByte * c.pack(pack) * weight) * 1e-3
+	t := float64(max(threads, active))
+	return full * float64(threads) * (1 + s.Saturation) / (t + float64(512*s.Saturation))
 }
 
 func (c *Class) pack(bytes int64) float64 {
@@ -67,17 +68,29 @@ func (c *Class) SliceOverhead(threads int) float64 {
 
 // LLTime is the time of one LL operation over n bytes, in microseconds.
 func (c *Class) LLTime(p Pass, threads int, n int64, miss float64) float64 {
-	trip := c.LL.Trip
-	if p.Local {
-		trip += c.LL.Store
-	}
-	if p.User {
-		trip += float64(c.LL.HBM * miss)
-	}
-	return (float64(Trips(coll.LL, threads, n)-1) + c.LL.First) * trip
+	return (float64(Trips(coll.LL, threads, n)-1) + c.LL.First) * c.LL.Trip.time(p, threads, miss)
 }
 
-// LL128Rate is a group's LL128 rate in GB/s.
-func (c *Class) LL128Rate(threads int) float64 {
-	return float64(threads/32*1920) / c.LL128.Trip * 1e-3
+// LL128Time is the same for LL128, whose warps stream on their own: parts of a
+// trip count as such.
+func (c *Class) LL128Time(p Pass, threads int, n int64, miss float64) float64 {
+	return max(c.LL128.First, float64(n)/float64(threads/32*1920)) * c.LL128.Trip.time(p, threads, miss)
+}
+
+func (t *TripCost) time(p Pass, threads int, miss float64) float64 {
+	fixed, issue := t.Base, 0.0
+	if p.Loads > 1 || !p.User {
+		fixed += t.Recv
+	}
+	if p.Stores > 0 {
+		issue += t.Send
+	}
+	if p.User {
+		issue += t.Load
+		fixed += float64(t.HBM * miss)
+	}
+	if p.Local {
+		issue += t.Store
+	}
+	return fixed + float64(issue*float64(threads)/512)
 }
