@@ -17,6 +17,7 @@ const (
 	evJoin               // ID: a group's overhead is over, its bytes begin to move
 	evDone               // ID: a piece without bytes is over
 	evEnd                // ID: a cut-through op ends, its last data having come
+	evGoOn               // ID: a group's barrier has let it go on
 	evProxy              // ID: network connection, see network.go
 )
 
@@ -45,32 +46,29 @@ type conn struct {
 
 // group is a thread group walking its program.
 type group struct {
-	pr        plan.Program
-	cur       plan.Cursor
-	op        plan.Op
-	rank      int32
-	sm        int32
-	state     state
-	slice     int32 // within the op
-	slices    int32
-	size      units.Bytes // of a full slice
-	pass      gpu.Pass
-	pack      int64
-	free      units.Time // when the group can start its next piece
-	start     units.Time // of the piece under way
-	flow      simnet.FlowID
-	route     simnet.RouteID
-	joint     simnet.RouteID // of ops with several peers, -1 where there are none
-	spread    int32          // ops that one primitive of NCCL was cut into
-	bytes     units.Bytes    // of the piece under way
-	count     uint32         // pieces so far, for the jitter's stream
-	drift     float64        // static share of this channel
-	held      bool           // the last piece waits for its fence
-	heldAt    units.Time
-	heldBytes units.Bytes
-	heldStart units.Time
-	since     units.Time // when the wait for the piece began
-	wake      units.Time // time of the pending evTry, -1 without one
+	pr     plan.Program
+	cur    plan.Cursor
+	op     plan.Op
+	rank   int32
+	sm     int32
+	state  state
+	slice  int32 // within the op
+	slices int32
+	size   units.Bytes // of a full slice
+	pass   gpu.Pass
+	pack   int64
+	free   units.Time // when the group can start its next piece
+	start  units.Time // of the piece under way
+	flow   simnet.FlowID
+	route  simnet.RouteID
+	joint  simnet.RouteID // of ops with several peers, -1 where there are none
+	spread int32          // ops that one primitive of NCCL was cut into
+	bytes  units.Bytes    // of the piece under way
+	count  uint32         // pieces so far, for the jitter's stream
+	drift  float64        // static share of this channel
+	held   heldSlice
+	since  units.Time // when the wait for the piece began
+	wake   units.Time // time of the pending evTry, -1 without one
 }
 
 type state uint8
@@ -129,7 +127,7 @@ type engine struct {
 type costs struct {
 	hop, credit, first [coll.NumProtocols]units.Time
 	ll128Op, llOp      units.Time
-	llTrip             units.Time
+	llTrip, drain      units.Time
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -138,6 +136,7 @@ func costsOf(c *gpu.Class) costs {
 	k.hop = [3]units.Time{us(c.LL.Hop), us(c.LL128.Hop), us(c.Flag + c.Simple.Post)}
 	k.credit = [3]units.Time{us(c.Flag), us(c.Flag), us(c.Flag + c.Simple.Post/2)}
 	k.llOp, k.ll128Op = us(c.LL.Op), us(c.LL128.Op)
+	k.drain = us(c.Simple.Drain)
 	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
 	return k
 }
@@ -156,6 +155,11 @@ func (e *engine) run(ctx context.Context) error {
 		if end, flows := e.net.Next(); flows && (!ok || end <= at) {
 			e.now = end
 			e.done = e.net.Advance(end, e.done[:0])
+			for _, tok := range e.done {
+				if tok >= 0 {
+					e.groups[tok].flow = -1
+				}
+			}
 			for _, tok := range e.done {
 				e.flowDone(tok)
 			}
@@ -184,6 +188,9 @@ func (e *engine) handle(ev *event.Event) {
 		e.finish(ev.ID)
 	case evEnd:
 		e.complete(ev.ID)
+	case evGoOn:
+		e.try(ev.ID)
+		e.settle(ev.ID)
 	case evProxy:
 		e.nw.event(ev.ID, ev.Arg)
 	}
@@ -277,6 +284,7 @@ func (e *engine) nextPhase(si int32, at units.Time) {
 func (e *engine) programEnd(gi int32) {
 	g := &e.groups[gi]
 	g.state = ended
+	e.settle(gi)
 	sm := &e.sms[g.sm]
 	if sm.left--; sm.left == 0 {
 		e.nextPhase(g.sm, e.now)

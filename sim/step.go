@@ -62,6 +62,7 @@ func (e *engine) fetch(g *group) bool {
 	g.pack = 16
 	if align%16 != 0 {
 		g.pack = int64(e.plan.ElemSize())
+		g.pass.Skew = true
 	}
 	g.route = e.routeOf(g)
 	return true
@@ -122,7 +123,7 @@ func (e *engine) begin(gi int32) {
 	var over units.Time
 	switch g.pr.Proto {
 	case coll.Simple:
-		over = units.FromMicros(e.class.SliceOverhead(int(g.pr.Workers))) / units.Time(g.spread)
+		over = units.FromMicros(e.class.SliceOverhead(g.pass, int(g.pr.Workers))) / units.Time(g.spread)
 	case coll.LL:
 		over = e.cost.llOp
 	}
@@ -182,7 +183,7 @@ func (e *engine) rate(g *group, active int32) simnet.Rate {
 func (e *engine) reshare(si, except int32) {
 	sm := &e.sms[si]
 	for i := sm.first; i < sm.first+sm.n; i++ {
-		if g := &e.groups[i]; i != except && g.state == moving && g.pr.Proto == coll.Simple {
+		if g := &e.groups[i]; i != except && g.state == moving && g.flow >= 0 && g.pr.Proto == coll.Simple {
 			e.net.SetRate(e.now, g.flow, e.rate(g, sm.active))
 		}
 	}
@@ -207,31 +208,92 @@ func (e *engine) finish(gi int32) {
 	e.complete(gi)
 }
 
-// finishSlice posts a Simple slice and frees what it read.
+// finishSlice ends a Simple slice: its flag goes up behind a fence, and the
+// fence waits for the stores of the next slice where the workers go on at once
+// (prims_simple.h: the last warp fences and posts, the barrier of the next
+// slice waits for that warp).
 func (e *engine) finishSlice(gi int32) {
 	g := &e.groups[gi]
-	hop := e.cost.hop[coll.Simple]
-	if g.held {
-		g.held = false
-		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.heldAt))
-		e.postBytes(g, g.heldAt+wait+hop, g.heldBytes, g.heldStart, g.slice == 1)
-	}
-	if len(g.op.To) > 0 && g.slice+1 < g.slices && g.pieceBytes(g.slice+1) > 0 {
-		// The flag of this slice waits for a fence, and the fence for the stores
-		// of the next slice, which the workers begin meanwhile.
-		g.held, g.heldAt, g.heldBytes, g.heldStart = true, e.now, g.bytes, g.start
-	} else {
-		e.postBytes(g, e.now+hop, g.bytes, g.start, g.slice == 0)
+	free := e.now
+	if g.held.on {
+		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.held.at))
+		e.post(g, &g.held, g.held.at+wait+e.cost.hop[coll.Simple])
+		free += e.cost.drain
+		g.held.on = false
 	}
 	e.tr.received(e, g)
 	e.release(g, e.now+e.cost.credit[coll.Simple])
+	if len(g.op.To) > 0 && g.op.Do&plan.HoldSend == 0 {
+		g.held.set(g, e.now)
+	} else {
+		e.holdBack(g)
+	}
 	g.slice++
-	g.free, g.since = e.now, e.now
+	g.free, g.since = free, free
 	g.state = waiting
 	if g.slice == g.slices {
 		g.state = idle
 	}
+	if free > e.now {
+		// The drain over, the group goes on: no pause between its slices.
+		e.goOn(gi, free)
+		return
+	}
 	e.try(gi)
+	e.settle(gi)
+}
+
+// goOn lets a group whose barrier waited go on at time t.
+func (e *engine) goOn(gi int32, t units.Time) {
+	e.queue.Push(t, classDone, evGoOn, gi, 0)
+}
+
+// settle posts the slice just ended unless the group has begun the next one.
+func (e *engine) settle(gi int32) {
+	g := &e.groups[gi]
+	if g.held.on && (g.state != opening || g.start != e.now || g.bytes == 0) {
+		g.held.on = false
+		e.post(g, &g.held, g.held.at+e.cost.hop[coll.Simple])
+	}
+}
+
+// heldSlice is a slice whose flag is not up yet.
+type heldSlice struct {
+	on    bool
+	first bool // of its op
+	n     uint8
+	bytes units.Bytes
+	start units.Time
+	at    units.Time // when its bytes were through
+	chunk int32
+	to    [4]int32
+	more  []int32 // of ops with more peers, which never change
+}
+
+func (h *heldSlice) set(g *group, now units.Time) {
+	*h = heldSlice{on: true, first: g.slice == 0, bytes: g.bytes, start: g.start, at: now, chunk: g.op.Chunk, more: h.more[:0]}
+	if len(g.op.To) > len(h.to) {
+		h.more = append(h.more, g.op.To...)
+		return
+	}
+	h.n = uint8(copy(h.to[:], g.op.To))
+}
+
+func (h *heldSlice) peers() []int32 {
+	if len(h.more) > 0 {
+		return h.more
+	}
+	return h.to[:h.n]
+}
+
+// holdBack keeps the bytes of a piece that shares its network step with the
+// pieces to come (PAT).
+func (e *engine) holdBack(g *group) {
+	for _, id := range g.op.To {
+		if c := &e.conns[id]; c.net >= 0 {
+			e.nw.conns[c.net].part += g.bytes
+		}
+	}
 }
 
 // complete ends a cut-through op, once the last data it reads has come.
@@ -257,11 +319,11 @@ func (e *engine) complete(gi int32) {
 	p := g.pr.Proto
 	for _, id := range g.op.To {
 		if c := &e.conns[id]; c.net >= 0 {
-			e.tr.sends(e, g, id, e.nw.conns[c.net].posted, g.start, 0, true, g.bytes)
+			e.tr.sends(e, g, id, e.nw.conns[c.net].posted, g.start, 0, true, g.bytes, g.op.Chunk)
 			e.nw.post(c.net, e.now, g.bytes) // the proxy sends whole steps only
 			continue
 		}
-		e.tr.sends(e, g, id, e.conns[id].tails, g.start, e.now+e.cost.hop[p], true, g.bytes)
+		e.tr.sends(e, g, id, e.conns[id].tails, g.start, e.now+e.cost.hop[p], true, g.bytes, g.op.Chunk)
 		e.postTail(id, e.now+e.cost.hop[p])
 	}
 	e.tr.received(e, g)
@@ -274,22 +336,16 @@ func (e *engine) complete(gi int32) {
 	e.try(gi)
 }
 
-// postBytes makes a slice visible to the receivers at time t.
-func (e *engine) postBytes(g *group, t units.Time, n units.Bytes, start units.Time, first bool) {
-	for _, id := range g.op.To {
+// post makes a slice visible to its receivers at time t.
+func (e *engine) post(g *group, h *heldSlice, t units.Time) {
+	for _, id := range h.peers() {
 		c := &e.conns[id]
-		if g.op.Do&plan.HoldSend != 0 {
-			if c.net >= 0 {
-				e.nw.conns[c.net].part += n
-			}
-			continue
-		}
 		if c.net >= 0 {
-			e.tr.sends(e, g, id, e.nw.conns[c.net].posted, start, 0, first, n)
-			e.nw.post(c.net, t, n)
+			e.tr.sends(e, g, id, e.nw.conns[c.net].posted, h.start, 0, h.first, h.bytes, h.chunk)
+			e.nw.post(c.net, t, h.bytes)
 			continue
 		}
-		e.tr.sends(e, g, id, c.posted, start, t, first, n)
+		e.tr.sends(e, g, id, c.posted, h.start, t, h.first, h.bytes, h.chunk)
 		e.deliver(id, t)
 	}
 }

@@ -112,7 +112,7 @@ func (t *tracer) conn(e *engine, id int32) *connTrace {
 
 // sends writes the send of a connection's k-th piece from its start until its
 // data is readable at time end. Network sends are written when they arrive.
-func (t *tracer) sends(e *engine, g *group, id int32, k int64, start, end units.Time, first bool, n units.Bytes) {
+func (t *tracer) sends(e *engine, g *group, id int32, k int64, start, end units.Time, first bool, n units.Bytes, chunk int32) {
 	if !t.last(e, g.rank) || !t.rec.Wanted(nccltrace.DetailStep) {
 		return
 	}
@@ -125,7 +125,7 @@ func (t *tracer) sends(e *engine, g *group, id int32, k int64, start, end units.
 	if first {
 		ct.flow[slot] = t.rec.Flow() // one arrow an op: its first slice
 	}
-	ct.begun[slot], ct.bytes[slot], ct.chunk[slot] = start, n, int64(g.op.Chunk)
+	ct.begun[slot], ct.bytes[slot], ct.chunk[slot] = start, n, int64(chunk)
 	if e.conns[id].net >= 0 {
 		return
 	}

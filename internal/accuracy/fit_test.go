@@ -18,9 +18,9 @@ func quantities(c *gpu.Class) map[string]*float64 {
 		"GapLL": &c.KernelGap[0], "GapLL128": &c.KernelGap[1], "GapSimple": &c.KernelGap[2], "P2PGap": &c.P2PGap, "Flag": &c.Flag,
 		"PerByte": &c.Simple.PerByte, "Load": &c.Simple.Load, "Store": &c.Simple.Store, "Local": &c.Simple.Local,
 		"Pack8": &c.Simple.Pack8, "Pack4": &c.Simple.Pack4, "Pack2": &c.Simple.Pack2, "Pack1": &c.Simple.Pack1,
-		"Saturation": &c.Simple.Saturation, "Slice": &c.Simple.Slice, "PerThreads": &c.Simple.PerThreads, "Post": &c.Simple.Post, "Fence": &c.Simple.Fence,
-		"LLBase": &c.LL.Trip.Base, "LLRecv": &c.LL.Trip.Recv, "LLSend": &c.LL.Trip.Send, "LLLoad": &c.LL.Trip.Load, "LLStore": &c.LL.Trip.Store, "LLHBM": &c.LL.Trip.HBM, "LLFirst": &c.LL.First, "LLHop": &c.LL.Hop, "LLOp": &c.LL.Op,
-		"L128Base": &c.LL128.Trip.Base, "L128Recv": &c.LL128.Trip.Recv, "L128Send": &c.LL128.Trip.Send, "L128Load": &c.LL128.Trip.Load, "L128Store": &c.LL128.Trip.Store, "L128HBM": &c.LL128.Trip.HBM, "L128First": &c.LL128.First, "L128Hop": &c.LL128.Hop, "L128Op": &c.LL128.Op,
+		"Saturation": &c.Simple.Saturation, "Slice": &c.Simple.Slice, "PerThreads": &c.Simple.PerThreads, "SliceLocal": &c.Simple.SliceLocal, "Drain": &c.Simple.Drain, "Post": &c.Simple.Post, "Fence": &c.Simple.Fence,
+		"LLBase": &c.LL.Trip.Base, "LLRecv": &c.LL.Trip.Recv, "LLSend": &c.LL.Trip.Send, "LLLoad": &c.LL.Trip.Load, "LLStore": &c.LL.Trip.Store, "LLSkew": &c.LL.Trip.Skew, "LLHBM": &c.LL.Trip.HBM, "LLFirst": &c.LL.First, "LLHop": &c.LL.Hop, "LLOp": &c.LL.Op,
+		"L128Base": &c.LL128.Trip.Base, "L128Recv": &c.LL128.Trip.Recv, "L128Send": &c.LL128.Trip.Send, "L128Load": &c.LL128.Trip.Load, "L128Store": &c.LL128.Trip.Store, "L128Skew": &c.LL128.Trip.Skew, "L128HBM": &c.LL128.Trip.HBM, "L128First": &c.LL128.First, "L128Hop": &c.LL128.Hop, "L128Op": &c.LL128.Op,
 		"L2": &c.Memory.L2, "L2Knee": &c.Memory.L2Knee, "JitSlice": &c.Jitter.Slice, "JitChannel": &c.Jitter.Channel,
 		"ShareLL": &c.LinkShare[0], "LinkEff": &c.LinkEff,
 	}

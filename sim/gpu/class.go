@@ -55,21 +55,23 @@ type SimpleCost struct {
 	Saturation float64
 	// Slice is a slice's own overhead (barriers, pointers, drain) at 512
 	// threads; PerThreads of it vanishes in proportion as threads get fewer.
-	Slice, PerThreads float64
+	// SliceLocal comes on top where the slice also stores locally.
+	Slice, PerThreads, SliceLocal float64
 	// Post is what fence, flag store and poll add to Flag.
 	Post float64
-	// Fence is the share of the next slice of the same chunk for which this
-	// slice's fence has to wait.
-	Fence float64
+	// Fence is the share of the next slice for which this slice's fence has to
+	// wait where the group goes on without a pause; Drain is what the barrier
+	// at that slice's end then waits for the fence.
+	Fence, Drain float64
 }
 
 // TripCost is the time of one trip through the loop of LL or LL128, of t
 // threads: Base + Recv where it polls a peer's data + HBM where it reads user
 // data not in L2, and for each thread's share of the issue slots t/512·(Send
 // where it stores to a peer + Load where it reads user data + Store where it
-// stores locally).
+// stores locally, Skew where that data is not aligned to 16 bytes).
 type TripCost struct {
-	Base, Recv, HBM, Send, Load, Store float64
+	Base, Recv, HBM, Send, Load, Store, Skew float64
 }
 
 // LLCost is the LL protocol: 8 bytes of data a thread and trip.

@@ -9,22 +9,22 @@ func NVSwitch90() Class {
 		Name:       "nvswitch-sm90",
 		Source:     "fitted to every second size measured on 4 x H200 (2026-11)",
 		Sure:       0.07,
-		KernelGap:  [3]float64{4.257, 7.706, 9.17},
-		P2PGap:     5.22,
+		KernelGap:  [3]float64{4.257, 7.828, 8.75},
+		P2PGap:     5.19,
 		HostLaunch: 4.1,
 		Flag:       0.551,
-		LinkEff:    0.99,
+		LinkEff:    0.979,
 		PCIEff:     1,
 		LinkShare:  [3]float64{0.527, 0.9375, 1},
 		Simple: SimpleCost{
-			PerByte: 3.284e-3, Load: 0.545, Store: 1.74, Local: 2.338,
-			Pack8: 1.37, Pack4: 1.53, Pack2: 2.2, Pack1: 4,
-			Saturation: 0.05, Slice: 1.132, PerThreads: 0.887, Post: 2.11, Fence: 1.118,
+			PerByte: 3.264e-3, Load: 0.576, Store: 1.795, Local: 2.516,
+			Pack8: 1.15, Pack4: 1.18, Pack2: 1.8, Pack1: 2.81,
+			Saturation: 0.055, Slice: 0.761, PerThreads: 0.76, SliceLocal: 0.642, Drain: 1.42, Post: 2.08, Fence: 0.79,
 		},
-		LL:     LLCost{Trip: TripCost{Base: 0.01, Recv: 0.263, HBM: 0.118, Send: 0.137, Load: 0.001, Store: 0.207}, First: 0.9, Hop: 0.6, Op: 0.077},
-		LL128:  LL128Cost{Trip: TripCost{Base: 0.248, Recv: 0.342, HBM: 0.0014, Send: 0.771, Load: 0.0036, Store: 0.378}, First: 0.285, Hop: 1.186, Op: 1.491},
+		LL:     LLCost{Trip: TripCost{Base: 0.01, Recv: 0.263, HBM: 0.118, Send: 0.137, Load: 0.001, Store: 0.207, Skew: 0.16}, First: 0.9, Hop: 0.6, Op: 0.077},
+		LL128:  LL128Cost{Trip: TripCost{Base: 0.325, Recv: 0.35, HBM: 0.006, Send: 0.658, Load: 0.025, Store: 0.382, Skew: 1.3}, First: 0.16, Hop: 1.16, Op: 1.625},
 		Memory: MemoryCost{L2: 50e6, L2Knee: 0.34},
-		Jitter: JitterCost{Slice: 0.076, Channel: 0.028},
+		Jitter: JitterCost{Slice: 0.05, Channel: 0.028},
 		Net:    rdma.IB400(),
 	}
 }
@@ -42,6 +42,8 @@ func scaled(name, source string, sure, slow, far float64) Class {
 	c.Simple.PerByte *= slow
 	c.Simple.Slice *= slow
 	c.Simple.PerThreads *= slow
+	c.Simple.SliceLocal *= slow
+	c.Simple.Drain *= (slow + far) / 2
 	c.Simple.Post *= (slow + far) / 2
 	c.LL.Trip.scale(slow, far)
 	c.LL.Hop *= far
@@ -58,6 +60,7 @@ func (t *TripCost) scale(slow, far float64) {
 	t.Send *= slow
 	t.Load *= slow
 	t.Store *= slow
+	t.Skew *= slow
 }
 
 // NVSwitch80 is sm_80 behind NVSwitch: A100 at 1.41 GHz against 1.98 GHz.

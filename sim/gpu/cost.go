@@ -13,6 +13,7 @@ type Pass struct {
 	Stores int  // stores to peers
 	Local  bool // also stores to the GPU's own memory
 	User   bool // reads user data
+	Skew   bool // user data not aligned to 16 bytes
 }
 
 // Trips returns how many passes of its loop a group of threads makes over
@@ -61,9 +62,13 @@ func (c *Class) pack(bytes int64) float64 {
 }
 
 // SliceOverhead is what a slice costs beside its bytes, in microseconds.
-func (c *Class) SliceOverhead(threads int) float64 {
+func (c *Class) SliceOverhead(p Pass, threads int) float64 {
 	s := &c.Simple
-	return s.Slice - s.PerThreads*(1-math.Min(1, float64(threads)/512))
+	over := s.Slice - s.PerThreads*(1-math.Min(1, float64(threads)/512))
+	if p.Local {
+		over += s.SliceLocal
+	}
+	return math.Max(0, over)
 }
 
 // LLTime is the time of one LL operation over n bytes, in microseconds.
@@ -91,6 +96,9 @@ func (t *TripCost) time(p Pass, threads int, miss float64) float64 {
 	}
 	if p.Local {
 		issue += t.Store
+	}
+	if p.Skew {
+		issue += t.Skew
 	}
 	return fixed + float64(issue*float64(threads)/512)
 }
