@@ -464,7 +464,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 	if to == nil {
 		return
 	}
-	bw := float32(count) * nvlinkBW(gpu.GPU.SM)
+	bw := float32(float32(count) * nvlinkBW(gpu.GPU.SM)) // converted: it is added to later, and must not fuse
 	connect(gpu, to, LinkNVL, bw)
 	if to.Kind != GPU {
 		connect(to, gpu, LinkNVL, bw)

@@ -15,7 +15,7 @@ import (
 )
 
 func newTopo(a *app) *cobra.Command {
-	return group("topo", "Look at topology files", newTopoShow(a), newTopoLint(a), newTopoConvert(a), newTopoDetect(a))
+	return group("topo", "Look at topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a))
 }
 
 func newTopoDetect(a *app) *cobra.Command {
@@ -235,4 +235,40 @@ func anonymize(root *topo.Element) *topo.Element {
 		}
 	})
 	return root
+}
+
+func newTopoDiff(a *app) *cobra.Command {
+	return &cobra.Command{Use: "diff OLD NEW", Short: "Compare two topology files",
+		Long: `diff says what two topologies declare differently: devices by bus id, nets by
+name, CPUs by NUMA number, wherever they stand in the file; order, ranks and host
+hashes do not count. Status 7 where there is a difference.`,
+		Args: exactly("OLD", "NEW"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var specs [2]*topo.Spec
+			for i, file := range args {
+				data, err := os.ReadFile(a.path(file))
+				if err != nil {
+					return input(err)
+				}
+				if specs[i], err = a.parseTopo(data, file); err != nil {
+					return err
+				}
+			}
+			changes := topology.Diff(specs[0], specs[1])
+			if a.json {
+				e := json.NewEncoder(a.out)
+				e.SetIndent("", "  ")
+				if err := e.Encode(append([]topology.Change{}, changes...)); err != nil {
+					return err
+				}
+			} else {
+				for _, c := range changes {
+					fmt.Fprintln(a.out, c)
+				}
+			}
+			if len(changes) > 0 {
+				return failed("%d differences", len(changes))
+			}
+			return nil
+		}}
 }
