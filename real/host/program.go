@@ -18,6 +18,7 @@ type runner struct {
 	ctx     context.Context
 	op      plan.Op
 	steps   int64 // of one slice
+	first   bool  // slice of its op
 }
 
 // go1 runs the program to its end.
@@ -39,6 +40,7 @@ func (r *runner) run() error {
 	n, size := r.x.p.Slices(&r.pr, r.op.Bytes)
 	for i := range n {
 		off := min(units.Bytes(i)*size, r.op.Bytes)
+		r.first = i == 0
 		if err := r.slice(int(off), int(min(size, r.op.Bytes-off))); err != nil {
 			return err
 		}
@@ -48,9 +50,11 @@ func (r *runner) run() error {
 
 func (r *runner) slice(off, n int) error {
 	op := &r.op
+	began := r.x.log.now()
 	if err := r.await(); err != nil {
 		return err
 	}
+	moving := r.x.log.now()
 	val, err := r.value(off, n)
 	if err != nil {
 		return err
@@ -64,9 +68,15 @@ func (r *runner) slice(off, n int) error {
 	for _, id := range op.To {
 		f := r.x.tx(id)
 		at := f.posted.Load() + int64(op.SendAhead)
+		if room := int(r.steps)*f.slot - int(op.SendOff); n > room {
+			return fmt.Errorf("a slice of %d bytes does not fit the %d bytes of its step: the buffer of %v is too small", n, room, r.pr.Proto)
+		}
 		copy(f.at(at)[op.SendOff:], val)
 		s := &f.size[at%plan.FIFOSteps]
 		s.Store(max(s.Load(), int64(op.SendOff)+int64(n)))
+	}
+	if r.x.log != nil {
+		r.note(piece{began, moving, r.x.log.now(), int64(n), op.Chunk, r.first})
 	}
 	r.advance()
 	return nil

@@ -15,6 +15,7 @@ import (
 // connections.
 type pump struct {
 	rank   int32
+	log    *log
 	sends  []*outgoing
 	recvs  []*incoming
 	finish atomic.Bool
@@ -29,6 +30,8 @@ type outgoing struct {
 	sent  int64 // steps given to the net
 	wait  []transport.Request
 	conn  plan.Conn
+	hops  []hop // of the run that is watched
+	works []transport.Work
 }
 
 // incoming offers free steps of a FIFO to the peer.
@@ -41,6 +44,9 @@ type incoming struct {
 	wait    []transport.Request
 	flush   transport.Request
 	conn    plan.Conn
+	hops    []hop // of the run that is watched
+	asked   [plan.FIFOSteps]int64
+	works   []transport.Work
 }
 
 // loop runs until the programs are done and every send has ended, or ctx ends.
@@ -52,7 +58,7 @@ func (q *pump) loop(ctx context.Context) error {
 		}
 		busy, moved := false, false
 		for _, o := range q.sends {
-			m, err := o.progress()
+			m, err := o.progress(q.log)
 			if err != nil {
 				return fmt.Errorf("rank %d: send to rank %d, channel %d: %w", q.rank, o.conn.Dst, o.conn.Channel, err)
 			}
@@ -60,7 +66,7 @@ func (q *pump) loop(ctx context.Context) error {
 			busy = busy || len(o.wait) > 0 || o.sent < o.f.posted.Load()
 		}
 		for _, i := range q.recvs {
-			m, err := i.progress()
+			m, err := i.progress(q.log)
 			if err != nil {
 				return fmt.Errorf("rank %d: receive from rank %d, channel %d: %w", q.rank, i.conn.Src, i.conn.Channel, err)
 			}
@@ -79,7 +85,7 @@ func (q *pump) loop(ctx context.Context) error {
 	}
 }
 
-func (o *outgoing) progress() (moved bool, err error) {
+func (o *outgoing) progress(l *log) (moved bool, err error) {
 	for o.sent+o.steps <= o.f.posted.Load() {
 		at := o.sent % plan.FIFOSteps
 		b := transport.Buf{Mem: o.mem, Off: int(at) * o.f.slot, Size: int(o.f.size[at].Load())}
@@ -91,6 +97,9 @@ func (o *outgoing) progress() (moved bool, err error) {
 			break
 		}
 		o.wait, o.sent, moved = append(o.wait, r), o.sent+o.steps, true
+		if l != nil {
+			o.hops = append(o.hops, hop{from: l.now()})
+		}
 	}
 	for len(o.wait) > 0 {
 		done, _, err := o.wait[0].Test()
@@ -100,6 +109,9 @@ func (o *outgoing) progress() (moved bool, err error) {
 		if !done {
 			break
 		}
+		if l != nil {
+			o.hops[len(o.hops)-len(o.wait)].to = l.now()
+		}
 		at := o.f.released.Load()
 		o.f.size[at%plan.FIFOSteps].Store(0)
 		o.f.released.Store(at + o.steps)
@@ -108,7 +120,7 @@ func (o *outgoing) progress() (moved bool, err error) {
 	return moved, nil
 }
 
-func (i *incoming) progress() (moved bool, err error) {
+func (i *incoming) progress(l *log) (moved bool, err error) {
 	for i.offered+i.steps <= i.f.released.Load()+plan.FIFOSteps {
 		at := i.offered % plan.FIFOSteps
 		b := transport.Buf{Mem: i.mem, Off: int(at) * i.f.slot, Size: int(i.steps) * i.f.slot}
@@ -119,6 +131,7 @@ func (i *incoming) progress() (moved bool, err error) {
 		if r == nil {
 			break
 		}
+		i.asked[at] = l.now()
 		i.wait, i.offered, moved = append(i.wait, r), i.offered+i.steps, true
 	}
 	for len(i.wait) > 0 {
@@ -129,6 +142,9 @@ func (i *incoming) progress() (moved bool, err error) {
 			}
 			if !done {
 				break
+			}
+			if l != nil {
+				i.land(l)
 			}
 			at := i.f.posted.Load() % plan.FIFOSteps
 			i.f.size[at].Store(int64(sizes[0]))
@@ -144,10 +160,18 @@ func (i *incoming) progress() (moved bool, err error) {
 			}
 			i.flush = nil
 		}
+		if l != nil {
+			i.hops[len(i.hops)-1].flushed = l.now()
+		}
 		i.f.posted.Add(i.steps)
 		i.wait, moved = i.wait[1:], true
 	}
 	return moved, nil
+}
+
+// land notes that the next message has come.
+func (i *incoming) land(l *log) {
+	i.hops = append(i.hops, hop{from: i.asked[i.f.posted.Load()%plan.FIFOSteps], to: l.now()})
 }
 
 // connect makes the FIFOs of all ends, and their connections where a wire

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // MaxRecvs is how many messages one receive can take (net_ib.cc,
@@ -89,6 +90,20 @@ type RecvComm interface {
 	Iflush(bufs []Buf) (Request, error)
 	Close() error
 }
+
+// Work is a request that a device has done, for timelines.
+type Work struct {
+	Device       string
+	QP           uint32
+	Opcode       string // RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ
+	ID           uint64
+	Size         int
+	Posted, Done time.Time
+}
+
+// Watched is implemented by ends of connections that can tell of their work.
+// The function is called by whoever calls Test; nil ends it.
+type Watched interface{ Watch(func(Work)) }
 
 // Listener waits for one peer.
 type Listener interface {

@@ -1,0 +1,195 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// provable bounds the ops of a plan that is proved before it runs; a plan that
+// is not right would only be seen to hang.
+const provable = 20_000
+
+// Session is a plan whose connections stand: it can run many times.
+type Session struct {
+	e     *Executor
+	x     *run
+	ranks []int32
+	lanes []lane
+	pumps []*pump
+	shut  func()
+}
+
+// Open makes the buffers and connections of a plan.
+func (e *Executor) Open(ctx context.Context, p *plan.Plan) (*Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	ranks := e.cfg.Ranks
+	if ranks == nil {
+		for r := range int32(p.Comm.NRanks) {
+			ranks = append(ranks, r)
+		}
+	}
+	if e.cfg.Wire == nil && len(ranks) != p.Comm.NRanks {
+		return nil, fmt.Errorf("run %v: %d of %d ranks are here and no wire leads to the others", p.Req.Func, len(ranks), p.Comm.NRanks)
+	}
+	if p.TotalOps() <= provable {
+		if err := plan.Check(p); err != nil {
+			return nil, err
+		}
+	}
+	k, err := newKernel(p.Req.Type, p.Req.Op)
+	if err != nil {
+		return nil, err
+	}
+	x := &run{p: p, k: k, rxs: make([]*fifo, p.NumConns()), txs: make([]*fifo, p.NumConns()), mem: map[int32]*memory{}, seed: e.cfg.Seed}
+	ctx, x.fail.stop = context.WithCancel(ctx)
+	defer x.fail.stop()
+	s := &Session{e: e, x: x, ranks: ranks}
+	var ends []end
+	s.lanes, ends = x.collect(ranks)
+	s.pumps, s.shut, err = e.connect(ctx, x, ends)
+	if err != nil {
+		s.shut()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the connections. In order, it waits for the other ranks to be
+// done with theirs.
+func (s *Session) Close(inOrder bool) error {
+	var err error
+	if w := s.e.cfg.Wire; inOrder && w != nil && len(s.ranks) < s.x.p.Comm.NRanks {
+		if b, ok := w.Exchange(s.ranks[0]).(interface{ Barrier() error }); ok {
+			err = b.Barrier()
+		}
+	}
+	s.shut()
+	return err
+}
+
+// Run executes the plan once on fresh data and verifies every output of the
+// local ranks.
+func (s *Session) Run(ctx context.Context, sink trace.Sink) (exec.Result, error) {
+	for _, r := range s.ranks {
+		s.x.mem[r] = newMemory(s.x.p, r, s.x.k, s.e.cfg.Seed)
+	}
+	s.watch(sink)
+	elapsed, err := s.drive(ctx, 1)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	res := s.result(elapsed)
+	s.tell(sink, &res)
+	return res, nil
+}
+
+// Iterate executes the plan n times in a row without a look at the data and
+// returns the time of all.
+func (s *Session) Iterate(ctx context.Context, n int) (units.Time, error) {
+	for _, r := range s.ranks {
+		if s.x.mem[r] == nil {
+			s.x.mem[r] = newMemory(s.x.p, r, s.x.k, s.e.cfg.Seed)
+		}
+	}
+	s.watch(trace.Discard)
+	d, err := s.drive(ctx, n)
+	return units.Time(d.Nanoseconds()) * units.Nanosecond, err
+}
+
+// drive starts all programs and pumps and waits for them.
+func (s *Session) drive(ctx context.Context, times int) (time.Duration, error) {
+	limit := s.e.cfg.Timeout
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end after %v: %w", limit, context.DeadlineExceeded))
+	defer cancel()
+	x := s.x
+	ctx, x.fail.stop = context.WithCancel(ctx)
+	defer x.fail.stop()
+	began := time.Now()
+	var work, moving sync.WaitGroup
+	for _, q := range s.pumps {
+		q.finish.Store(false)
+		moving.Add(1)
+		go func() {
+			defer moving.Done()
+			if err := q.loop(ctx); err != nil {
+				x.fail.set(err)
+			}
+		}()
+	}
+	for i := range s.lanes {
+		work.Add(1)
+		go func() {
+			defer work.Done()
+			for range times {
+				if err := x.runLane(ctx, &s.lanes[i]); err != nil {
+					x.fail.set(err)
+					return
+				}
+			}
+		}()
+	}
+	work.Wait()
+	elapsed := time.Since(began)
+	for _, q := range s.pumps {
+		q.finish.Store(true) // programs are done; the last sends may be on the way
+	}
+	moving.Wait()
+	if err := x.fail.get(); err != nil {
+		return 0, fmt.Errorf("%v over %d ranks: %w", x.p.Req.Func, x.p.Comm.NRanks, err)
+	}
+	return elapsed, nil
+}
+
+func (x *run) runLane(ctx context.Context, l *lane) error {
+	began := x.log.now()
+	for _, phase := range l.phases {
+		errs := make([]error, len(phase))
+		var wg sync.WaitGroup
+		for i := range phase {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				r := &runner{x: x, pr: phase[i], mem: x.mem[phase[i].Rank], ctx: ctx}
+				errs[i] = r.go1()
+			}()
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	if x.log != nil {
+		x.log.kernel(l, began)
+	}
+	return nil
+}
+
+// result verifies the outputs and sums up.
+func (s *Session) result(elapsed time.Duration) exec.Result {
+	x := s.x
+	res := exec.Result{Elapsed: max(units.Time(elapsed.Nanoseconds()), 1) * units.Nanosecond, Wrong: -1}
+	res.Finish = make([]units.Time, x.p.Comm.NRanks)
+	for _, r := range s.ranks {
+		res.Finish[r] = res.Elapsed
+	}
+	if x.p.DataDefined() {
+		res.Wrong = 0
+		for _, r := range s.ranks {
+			res.Wrong += x.verify(r)
+		}
+	}
+	req := &x.p.Req
+	res.AlgBW, res.BusBW = coll.Bandwidth(req.Func, req.Count, req.Type, x.p.Comm.NRanks, res.Elapsed)
+	return res
+}
