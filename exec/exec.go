@@ -16,7 +16,7 @@ type Executor interface {
 	Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (Result, error)
 }
 
-// LinkLoad is what one directed link carried.
+// LinkLoad is what one directed link carried for one operation.
 type LinkLoad struct {
 	Name     string
 	Capacity units.GBps

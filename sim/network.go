@@ -50,7 +50,9 @@ type netConn struct {
 	share    float64 // data's share of the bytes sent
 	posted   int64   // by the kernel
 	sent     int64   // written by the proxy
-	allowed  int64   // clear-to-sends that came
+	begun    int64   // on the wire: a queue pair sends one after the other
+	flying   bool
+	allowed  int64 // clear-to-sends that came
 	ready    [plan.FIFOSteps]units.Time
 	allow    [plan.FIFOSteps]units.Time
 	bytes    [plan.FIFOSteps]units.Bytes
@@ -182,16 +184,9 @@ func (n *network) event(id, stage int32) {
 	case stagePost:
 		n.push(n.threads[c.srcProxy].Serve(e.now, n.cost.post), id, stageWire)
 	case stageWire:
-		b := c.bytes[c.sent%plan.FIFOSteps]
-		e.tr.wire(e, c.conn, c.sent)
 		c.sent++
 		c.pending = false
-		if b > 0 {
-			work := simnet.Work(float64(b) * simnet.NanoBytes / c.share)
-			e.net.Start(e.now, c.route, c.bound, work, 1, ^id)
-		} else {
-			n.flowDone(id)
-		}
+		n.begin(id)
 		n.tryPost(id)
 	case stageArrive:
 		e.tr.arrive(e, c.conn, e.conns[c.conn].posted)
@@ -210,8 +205,32 @@ func (n *network) event(id, stage int32) {
 	}
 }
 
-// flowDone moves the oldest write of a connection to its completions.
+// begin puts the next write of a connection on the wire. Writes of one queue
+// pair keep their order and do not share the wire with each other.
+func (n *network) begin(id int32) {
+	e, c := n.e, &n.conns[id]
+	for !c.flying && c.begun < c.sent {
+		b := c.bytes[c.begun%plan.FIFOSteps]
+		e.tr.wire(e, c.conn, c.begun)
+		c.begun++
+		if b > 0 {
+			c.flying = true
+			work := simnet.Work(float64(b) * simnet.NanoBytes / c.share)
+			e.net.Start(e.now, c.route, c.bound, work, 1, ^id)
+			return
+		}
+		n.complete(id)
+	}
+}
+
+// flowDone moves the write on the wire to its completions.
 func (n *network) flowDone(id int32) {
+	n.conns[id].flying = false
+	n.complete(id)
+	n.begin(id)
+}
+
+func (n *network) complete(id int32) {
 	n.push(n.e.now+n.cost.wire, id, stageArrive)
 	n.push(n.e.now+2*n.cost.wire, id, stageSent)
 }

@@ -143,8 +143,9 @@ func (x *Executor) result(e *engine) exec.Result {
 		r.AlgBW = bytes / (float64(r.Elapsed) * 1e-3)
 	}
 	r.BusBW = r.AlgBW * req.Func.BusFactor(e.plan.Comm.NRanks)
-	for _, l := range e.net.Loads() {
-		r.Links = append(r.Links, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6), Bytes: l.Bytes, Busy: l.Busy})
+	for _, l := range e.net.Loads() { // of all simulated operations
+		r.Links = append(r.Links, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
+			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)})
 	}
 	return r
 }

@@ -20,7 +20,9 @@ type facts struct {
 	SimUs    float64  `json:"sim_us"`
 	Expect   float64  `json:"expect_busbw_GBs"` // were the limiting link never idle
 	Limit    string   `json:"limiting_link"`
-	Regret   *float64 `json:"regret"` // against the best rival; null: not simulated
+	IdealUs  float64  `json:"ideal_us"`                // what the limiting link needs for its bytes at least
+	Overfull string   `json:"overfull_link,omitempty"` // a link that carried more than it can: a defect
+	Regret   *float64 `json:"regret"`                  // against the best rival; null: not simulated
 }
 
 // column is an opt-in column.
@@ -80,6 +82,12 @@ func (s *sweep) facts(r *nccltests.Row, o *outcome) *facts {
 		f.Limit = l.Name
 		if ideal := l.Bytes.Over(l.Capacity); ideal > 0 {
 			f.Expect = r.Out.BusBW * float64(o.result.Elapsed) / float64(ideal)
+			f.IdealUs = ideal.Micros()
+		}
+	}
+	for _, l := range o.result.Links {
+		if l.Capacity > 0 && float64(l.Bytes.Over(l.Capacity)) > float64(l.Busy)*(1+1e-6)+float64(units.Nanosecond) {
+			f.Overfull = l.Name
 		}
 	}
 	return f
