@@ -1,0 +1,307 @@
+// Package detect reads the machine it runs on into a topo.Spec: the file that
+// NCCL 2.28.9 would write with NCCL_TOPO_DUMP_FILE (graph/xml.cc, graph/topo.cc
+// ncclTopoGetSystem). GPUs come from NVML, everything else from sysfs, through
+// interfaces, so that captured machines are tests.
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/topo"
+)
+
+// ErrUnsupported is matched by errors that say which hardware or library is
+// absent.
+var ErrUnsupported = errors.New("unsupported")
+
+// AbsentError names what detection needs and what was found instead.
+type AbsentError struct{ Needs, Found string }
+
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("detect: needs %s: %s", e.Needs, e.Found)
+}
+
+// Is makes errors.Is(err, ErrUnsupported) hold.
+func (e *AbsentError) Is(target error) bool { return target == ErrUnsupported }
+
+// GPU is what NVML and CUDA say of one GPU.
+type GPU struct {
+	Index int    // NVML index, the dev attribute
+	BusID string // 0000:1b:00.0, lower case
+	SM    int
+	GDR   bool
+	Name  string
+	// Links holds the remote bus id of every active NVLink with P2P, in link
+	// order, lower case.
+	Links []string
+	// C2CMBps and C2CCount describe active C2C links.
+	C2CMBps, C2CCount int
+}
+
+// Interface is a network interface with an address, in the system's order.
+type Interface struct{ Name string }
+
+// Machine is where detection looks.
+type Machine struct {
+	Tree       Tree // the root file system
+	GPUs       func() ([]GPU, error)
+	Interfaces func() ([]Interface, error)
+	Hostname   string
+	Arch       string // GOARCH of the machine, default this one's
+}
+
+// Params are the settings that choose NICs.
+type Params struct {
+	IBDisable    bool   // NCCL_IB_DISABLE=1
+	IBHCA        string // NCCL_IB_HCA
+	MergeVFs     bool   // NCCL_IB_MERGE_VFS, on by default
+	SocketIfname string // NCCL_SOCKET_IFNAME
+	MaxGPUs      int    // use only this many GPUs, 0 for all
+}
+
+// Tree is a file system whose links can be followed to the end.
+type Tree interface {
+	fs.FS
+	// RealPath resolves every link of a path ("sys/class/net/eth0/device").
+	RealPath(path string) (string, error)
+}
+
+// Source makes a Machine a topo.Source.
+type Source struct {
+	Machine Machine
+	Params  Params
+}
+
+// Load detects the machine.
+func (s *Source) Load() (*topo.Spec, error) { return Detect(&s.Machine, s.Params) }
+
+// Detect reads the machine: one XML per rank, a rank per GPU, fused in rank
+// order.
+func Detect(m *Machine, p Params) (*topo.Spec, error) {
+	gpus, err := m.GPUs()
+	if err != nil {
+		return nil, err
+	}
+	if len(gpus) == 0 {
+		return nil, &AbsentError{"an NVIDIA GPU", "NVML lists none"}
+	}
+	if p.MaxGPUs > len(gpus) {
+		return nil, fmt.Errorf("detect: %d GPUs wanted, there are %d", p.MaxGPUs, len(gpus))
+	}
+	if p.MaxGPUs > 0 {
+		gpus = gpus[:p.MaxGPUs]
+	}
+	nets, err := m.nets(p)
+	if err != nil {
+		return nil, err
+	}
+	var all *topo.Element
+	for rank := range gpus {
+		b := &builder{m: m, root: element("system", "version", "1")}
+		b.gpu(&gpus[rank], rank)
+		for i := range nets {
+			b.net(&nets[i], i)
+		}
+		settle(b.root)
+		if all == nil {
+			all = b.root
+		} else {
+			topo.Fuse(all, b.root)
+		}
+	}
+	return &topo.Spec{Name: "this machine", Root: all}, nil
+}
+
+func element(name string, attrs ...string) *topo.Element {
+	e := &topo.Element{Name: name, Origin: topo.Origin{File: "detected"}}
+	for i := 0; i+1 < len(attrs); i += 2 {
+		e.Set(attrs[i], attrs[i+1])
+	}
+	return e
+}
+
+// settle marks the elements that a file would write with an end tag.
+func settle(e *topo.Element) {
+	e.Open = len(e.Children) > 0
+	for _, c := range e.Children {
+		settle(c)
+	}
+}
+
+// builder makes the XML of one rank.
+type builder struct {
+	m    *Machine
+	root *topo.Element
+}
+
+// find returns the first element of a name with an attribute of a value.
+func (b *builder) find(name, attr, value string) *topo.Element {
+	var found *topo.Element
+	b.root.Walk(func(e *topo.Element, _ []*topo.Element) {
+		if v, _ := e.Get(attr); found == nil && e.Name == name && v == value {
+			found = e
+		}
+	})
+	return found
+}
+
+// gpu adds a GPU with its PCI branch (xml.cc:884 ncclTopoFillGpu).
+func (b *builder) gpu(g *GPU, rank int) {
+	pci := b.pci(g.BusID, "0x03")
+	e := element("gpu", "dev", strconv.Itoa(g.Index), "sm", strconv.Itoa(g.SM))
+	gdr := "0"
+	if g.GDR {
+		gdr = "1"
+	}
+	e.Set("rank", strconv.Itoa(rank))
+	e.Set("gdr", gdr)
+	count := map[string]int{}
+	var order []string
+	for _, t := range g.Links {
+		if count[t] == 0 {
+			order = append(order, t)
+		}
+		count[t]++
+	}
+	for _, t := range order {
+		e.Children = append(e.Children, element("nvlink", "target", t, "count", strconv.Itoa(count[t]), "tclass", b.targetClass(t)))
+	}
+	if g.C2CCount > 0 {
+		e.Children = append(e.Children, element("c2c", "bw", strconv.Itoa(g.C2CMBps), "count", strconv.Itoa(g.C2CCount)))
+	}
+	pci.Children = append(pci.Children, e)
+}
+
+// targetClass is the PCI class of an NVLink's other end; what the machine
+// cannot see is an NVSwitch (xml.cc:869).
+func (b *builder) targetClass(busID string) string {
+	const nvswitch = "0x068000"
+	path := b.m.pciPath(busID)
+	if path == "" {
+		return nvswitch
+	}
+	return b.m.read(path + "/class")
+}
+
+// pci returns the element of a PCI device, making it and everything above it
+// on first use (xml.cc:571 ncclTopoGetXmlFromSys).
+func (b *builder) pci(busID, class string) *topo.Element {
+	if e := b.find("pci", "busid", busID); e != nil {
+		return e
+	}
+	e := element("pci", "busid", busID)
+	path := b.m.pciPath(busID)
+	if path == "" {
+		e.Set("class", class)
+		e.Set("link_speed", "")
+		e.Set("link_width", "")
+		insert(b.cpu("-1"), e)
+		return e
+	}
+	for _, f := range []string{"class", "vendor", "device", "subsystem_vendor", "subsystem_device"} {
+		if v := b.m.read(path + "/" + f); v != "" {
+			e.Set(f, v)
+		}
+	}
+	e.Set("link_speed", b.m.linkSpeed(path))
+	e.Set("link_width", strconv.Itoa(min(b.m.number(path+"/max_link_width"), b.m.number(parent(path)+"/max_link_width"))))
+	if v, _ := e.Get("vendor"); v == "0x1000" {
+		b.broadcomLinks(e, busID)
+	}
+	insert(b.above(path), e)
+	return e
+}
+
+// above finds what a PCI device hangs on: bridges are passed two at a time,
+// since a switch is two of them, up to the root complex's CPU.
+func (b *builder) above(path string) *topo.Element {
+	dirs := strings.Split(path, "/")
+	for i, steps := len(dirs)-1, 1; i > 0; i, steps = i-1, steps+1 {
+		up := dirs[i-1]
+		if !isBusID(up) {
+			return b.cpu(b.m.read(path + "/numa_node"))
+		}
+		if steps == 2 {
+			return b.pci(up, "")
+		}
+	}
+	return b.cpu("-1")
+}
+
+// isBusID tells "0000:1b:00.0" from other directory names (xml.cc:556).
+func isBusID(s string) bool {
+	if len(s) != 12 || s[4] != ':' || s[7] != ':' || s[10] != '.' {
+		return false
+	}
+	for _, i := range []int{0, 1, 2, 3, 5, 6, 8, 9, 11} {
+		if !strings.ContainsRune("0123456789abcdefABCDEF", rune(s[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// insert keeps children in the order of their bus ids, like NCCL.
+func insert(parent, e *topo.Element) {
+	id, _ := e.Get("busid")
+	at := len(parent.Children)
+	for i, c := range parent.Children {
+		if other, ok := c.Get("busid"); ok && id < other {
+			at = i
+			break
+		}
+	}
+	parent.Children = append(parent.Children, nil)
+	copy(parent.Children[at+1:], parent.Children[at:])
+	parent.Children[at] = e
+}
+
+func (b *builder) cpu(numa string) *topo.Element {
+	for _, c := range b.root.Children {
+		if v, _ := c.Get("numaid"); c.Name == "cpu" && v == numa {
+			return c
+		}
+	}
+	h := fnv.New64a()
+	h.Write([]byte(b.m.Hostname + b.m.read("proc/sys/kernel/random/boot_id")))
+	e := element("cpu", "host_hash", fmt.Sprintf("%#x", h.Sum64()), "numaid", numa)
+	if v := b.m.read("sys/devices/system/node/node" + numa + "/cpumap"); v != "" {
+		e.Set("affinity", v)
+	}
+	b.processor(e)
+	b.root.Children = append(b.root.Children, e)
+	return e
+}
+
+// archNames are NCCL's words for processors.
+var archNames = map[string]string{"amd64": "x86_64", "arm64": "arm64", "ppc64le": "ppc64"}
+
+// processor adds what CPUID tells on x86; the kernel's numbers are turned back
+// into NCCL's, which shift the extended family (xml.cc:527).
+func (b *builder) processor(e *topo.Element) {
+	arch := b.m.Arch
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	if name, ok := archNames[arch]; ok {
+		e.Set("arch", name)
+	}
+	if arch != "amd64" {
+		return
+	}
+	info := b.m.cpuInfo()
+	family, _ := strconv.Atoi(info["cpu family"])
+	model, _ := strconv.Atoi(info["model"])
+	if family > 15 {
+		family = 15 + (family-15)<<4
+	}
+	e.Set("vendor", info["vendor_id"])
+	e.Set("familyid", strconv.Itoa(family))
+	e.Set("modelid", strconv.Itoa(model))
+}

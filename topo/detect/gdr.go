@@ -1,0 +1,45 @@
+//go:build linux && (amd64 || arm64)
+
+package detect
+
+import (
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// attrGPUDirectRDMA is CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED (cuda.h).
+const attrGPUDirectRDMA = 116
+
+// withGDR asks the CUDA driver which GPUs let NICs reach their memory, as NCCL
+// does (init.cc, ncclGpuGdrSupport). Without the driver nothing is claimed.
+func withGDR(gpus []GPU) []GPU {
+	h, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		return gpus
+	}
+	call := func(name string, args ...uintptr) int32 {
+		f, err := purego.Dlsym(h, name)
+		if err != nil {
+			return -1
+		}
+		r, _, _ := purego.SyscallN(f, args...)
+		return int32(r)
+	}
+	if call("cuInit", 0) != 0 {
+		return gpus
+	}
+	for i := range gpus {
+		id := append([]byte(gpus[i].BusID), 0)
+		dev, yes := new(int32), new(int32)
+		cudaCells = [3]unsafe.Pointer{unsafe.Pointer(&id[0]), unsafe.Pointer(dev), unsafe.Pointer(yes)}
+		if call("cuDeviceGetByPCIBusId", uintptr(unsafe.Pointer(dev)), uintptr(unsafe.Pointer(&id[0]))) == 0 &&
+			call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(yes)), attrGPUDirectRDMA, uintptr(*dev)) == 0 {
+			gpus[i].GDR = *yes == 1
+		}
+	}
+	return gpus
+}
+
+// cudaCells keeps what C writes to on the heap.
+var cudaCells [3]unsafe.Pointer

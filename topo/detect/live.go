@@ -1,0 +1,42 @@
+package detect
+
+import (
+	"net"
+	"os"
+)
+
+// Live is the machine this program runs on.
+func Live() (*Machine, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	return &Machine{Tree: Root(), GPUs: NVML, Interfaces: addressed, Hostname: host}, nil
+}
+
+// addressed lists running interfaces with an IP address; IPv6 loopback does
+// not count (misc/socket.cc:144-165).
+func addressed() ([]Interface, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var out []Interface
+	for _, i := range all {
+		if i.Flags&net.FlagRunning == 0 {
+			continue
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, a := range addrs {
+			ip, _, err := net.ParseCIDR(a.String())
+			if err == nil && (ip.To4() != nil || !ip.IsLoopback()) {
+				out = append(out, Interface{i.Name})
+				break
+			}
+		}
+	}
+	return out, nil
+}
