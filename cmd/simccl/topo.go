@@ -18,10 +18,6 @@ func newTopo(a *app) *cobra.Command {
 	return group("topo", "Look at topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a))
 }
 
-func newTopoDetect(a *app) *cobra.Command {
-	return stub(a, "detect", "Write this machine's topology", "the hardware reader")
-}
-
 // oneFile takes the file as argument or as --topo.
 func (m *machineFlags) oneFile(args []string) error {
 	if len(args) == 0 {

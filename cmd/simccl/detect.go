@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/simccl/simccl/topo/detect"
+	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/spf13/cobra"
+)
+
+func newTopoDetect(a *app) *cobra.Command {
+	gpus, out := 0, ""
+	c := &cobra.Command{Use: "detect", Short: "Write this machine's topology file",
+		Long: `detect reads GPUs from NVML and everything else from sysfs, and prints the file
+that NCCL 2.28.9 would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
+NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS and NCCL_SOCKET_IFNAME choose the NICs.`,
+		Example: "  simccl topo detect > this.xml\n  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			m, err := detect.Live()
+			if err != nil {
+				return err
+			}
+			p := detect.Params{MaxGPUs: gpus, MergeVFs: true}
+			p.IBHCA, _ = a.getenv("NCCL_IB_HCA")
+			p.SocketIfname, _ = a.getenv("NCCL_SOCKET_IFNAME")
+			if v, ok := a.getenv("NCCL_IB_DISABLE"); ok {
+				p.IBDisable = v != "" && v != "0"
+			}
+			if v, ok := a.getenv("NCCL_IB_MERGE_VFS"); ok {
+				p.MergeVFs = v != "0"
+			}
+			spec, err := detect.Detect(m, p)
+			if errors.Is(err, detect.ErrUnsupported) {
+				return &statusError{code: exitAbsent, err: err}
+			}
+			if err != nil {
+				return usage("%v", err)
+			}
+			text := topoxml.Write(spec.Root)
+			if out != "" {
+				return writeFile(out, text)
+			}
+			_, err = a.out.Write(text)
+			return err
+		}}
+	c.Flags().IntVarP(&gpus, "gpus", "g", 0, "only the first K GPUs (default all)")
+	c.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of standard output")
+	return c
+}
