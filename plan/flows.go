@@ -38,7 +38,6 @@ type message struct {
 type walk struct {
 	cur      Cursor
 	op       Op
-	opSteps  int64
 	posted   map[int32]int64 // messages so far, by connection
 	released map[int32]int64
 	pending  map[message]units.Bytes // pieces put into steps not posted yet

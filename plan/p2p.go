@@ -26,9 +26,9 @@ type p2pSchedule struct {
 	round   []int32 // distance of groups → its position in the order
 	delta   []int32 // position → distance of groups
 
-	chMin, chMax, perPeer int
-	llMax                 int64
-	peers                 int64 // destinations per source with own connection ids
+	chMin, chMax int
+	llMax        int64
+	peers        int64 // destinations per source with own connection ids
 }
 
 // buildP2P computes the schedule of rounds and the channel counts

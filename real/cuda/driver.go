@@ -130,6 +130,7 @@ func addr[T any](p *T) uintptr {
 
 // leak makes whatever passes through addr escape to the heap.
 var (
+	//lint:ignore U1000 that it is written to is its use
 	leak     unsafe.Pointer
 	neverSet bool
 )

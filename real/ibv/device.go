@@ -142,6 +142,7 @@ func (g GID) IsV4Mapped() bool {
 	return true
 }
 
+// String prints the GID as an IPv6 address.
 func (g GID) String() string { return net.IP(g[:]).String() }
 
 // GID returns entry i of the port's table.

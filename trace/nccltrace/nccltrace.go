@@ -138,7 +138,6 @@ type rankTracks struct {
 type chanTracks struct {
 	step, op [2]trace.Lanes
 	stepID   [2][]trace.TrackID // by lane, plus one
-	opID     [2][]trace.TrackID
 }
 
 // AddRank declares a rank. Ranks that were never declared are named by their
