@@ -24,6 +24,15 @@ type LinkLoad struct {
 	Busy     units.Time // time with at least one flow
 }
 
+// Ideal is the time that the link needs for its bytes at least; 0 where it has
+// no capacity of its own.
+func (l *LinkLoad) Ideal() units.Time {
+	if l.Capacity <= 0 {
+		return 0
+	}
+	return l.Bytes.Over(l.Capacity)
+}
+
 // Result is the outcome of one run.
 type Result struct {
 	Finish  []units.Time // per rank

@@ -122,9 +122,17 @@ func (x *Executor) result(e *engine) exec.Result {
 		r.Finish[i] = ends[0]
 		first, last = max(first, ends[0]), max(last, ends[k-1])
 	}
+	var need units.Time               // of the fullest link for one operation
+	for _, l := range e.net.Loads() { // of all simulated operations
+		r.Links = append(r.Links, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
+			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)})
+		need = max(need, r.Links[len(r.Links)-1].Ideal())
+	}
 	r.Elapsed = first
 	if k > 1 {
-		period := (last - first) / units.Time(k-1)
+		// Operations overlap at their edges, and few of them can seem to follow
+		// each other faster than their bytes do.
+		period := max((last-first)/units.Time(k-1), need)
 		r.Elapsed = (first + (timed-1)*period) / timed
 	}
 	if x.cfg.Launch == Eager {
@@ -143,10 +151,6 @@ func (x *Executor) result(e *engine) exec.Result {
 		r.AlgBW = bytes / (float64(r.Elapsed) * 1e-3)
 	}
 	r.BusBW = r.AlgBW * req.Func.BusFactor(e.plan.Comm.NRanks)
-	for _, l := range e.net.Loads() { // of all simulated operations
-		r.Links = append(r.Links, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
-			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)})
-	}
 	return r
 }
 

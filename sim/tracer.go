@@ -211,11 +211,11 @@ func (t *tracer) finish(e *engine) {
 		// one before it ends.
 		start := d.begin - e.gap
 		if req.Func >= coll.NumCollFuncs {
-			t.rec.PointToPoint(i, start-t.shift, at-t.shift, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: "nccl" + req.Type.String(), NChannels: e.plan.Comm.P2PChannels})
+			t.rec.PointToPoint(i, start-t.shift, at-t.shift, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: e.plan.Comm.P2PChannels})
 			continue
 		}
 		t.rec.Collective(i, start-t.shift, at-t.shift, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
-			Datatype: "nccl" + req.Type.String(), Algorithm: req.Algo.String(), Protocol: req.Proto.String(), NChannels: e.plan.Split.NChannels,
+			Datatype: req.Type.String(), Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: e.plan.Split.NChannels,
 			Bytes: max(l.Input, l.Output)})
 	}
 	t.rec.Finish(end - t.shift)

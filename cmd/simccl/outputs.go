@@ -20,6 +20,7 @@ import (
 type outputFlags struct {
 	trace, profile, ops string
 	detail, ranks       string
+	style               string
 	events              int64
 	mask                uint32
 }
@@ -29,6 +30,7 @@ func (o *outputFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.profile, "profile", "", "write a pprof profile of it to `FILE` (.pb.gz)")
 	f.StringVar(&o.ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
 	f.StringVar(&o.detail, "trace-detail", "step", "how deep the trace goes: "+strings.Join(nccltrace.Details[:], ", "))
+	f.StringVar(&o.style, "trace-style", "lanes", "lanes, or nccl: the layout of NCCL's profiler plugin")
 	f.StringVar(&o.ranks, "trace-ranks", "", "only these ranks: `0-7,16`")
 	f.Int64Var(&o.events, "trace-events", 20e6, "most events of a trace; what is left out is counted in it")
 	f.Uint32Var(&o.mask, "event-mask", 0, "NCCL_PROFILE_EVENT_MASK: which kinds of events (default all)")
@@ -38,6 +40,9 @@ func (o *outputFlags) register(f *pflag.FlagSet) {
 func (o *outputFlags) check() error {
 	if !slices.Contains(nccltrace.Details[:], o.detail) {
 		return usage("--trace-detail %s: write %s", o.detail, strings.Join(nccltrace.Details[:], ", "))
+	}
+	if o.style != "lanes" && o.style != "nccl" {
+		return usage("--trace-style %s: write lanes or nccl", o.style)
 	}
 	for _, f := range []struct {
 		flag, name string
@@ -131,7 +136,7 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 		for _, v := range s.m.settings() {
 			meta.Env = append(meta.Env, trace.Str(v[0], v[1]))
 		}
-		w, err := chrome.Create(o.trace, chrome.Options{Meta: meta, MaxEvents: o.events})
+		w, err := chrome.Create(o.trace, chrome.Options{Meta: meta, MaxEvents: o.events, NCCLStyle: o.style == "nccl"})
 		if err != nil {
 			return input(err)
 		}
@@ -145,11 +150,14 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 		sinks, abort = append(sinks, w), append(abort, w.Abort)
 	}
 	sink := trace.Tee(sinks...)
-	if _, err := s.simulate(ctx, p, sink); err != nil {
+	calls := &callSink{Sink: sink, shift: s.hostTime()}
+	done, err := s.simulate(ctx, p, calls)
+	if err != nil {
 		for _, f := range abort {
 			f()
 		}
 		return err
 	}
+	s.tellCalls(calls, p, &done)
 	return sink.Close()
 }

@@ -121,6 +121,23 @@ func appendEvent(b []byte, e *trace.Event, place, process []byte, from, to int64
 	return append(b, '}')
 }
 
+// appendPair prints one half of an asynchronous pair.
+func appendPair(b []byte, e *trace.Event, process []byte, id, at int64, begin bool) []byte {
+	b = appendString(append(b, `{"name":`...), e.Name)
+	b = appendString(append(b, `,"cat":`...), e.Cat)
+	ph := `,"ph":"e","id":`
+	if begin {
+		ph = `,"ph":"b","id":`
+	}
+	b = strconv.AppendInt(append(b, ph...), id, 10)
+	b = append(append(b, ','), process...)
+	b = appendMicros(append(b, `,"tid":1,"ts":`...), at)
+	if begin && len(e.Args) > 0 {
+		b = appendArgs(b, e.Args)
+	}
+	return append(b, '}')
+}
+
 // appendMeta prints a metadata event. A tid below 0 names the process.
 func appendMeta(b []byte, pid, tid int64, name, key, str string, num int64) []byte {
 	b = strconv.AppendInt(append(b, `{"ph":"M","pid":`...), pid, 10)

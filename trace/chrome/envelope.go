@@ -130,6 +130,9 @@ func (w *Writer) metadata() []byte {
 			}
 			line(t.Process, -1, "process_sort_index", "sort_index", "", t.ProcessSort)
 		}
+		if w.opt.NCCLStyle {
+			continue // every event is on thread 1
+		}
 		if t.ThreadName != "" {
 			line(t.Process, t.Thread, "thread_name", "name", t.ThreadName, 0)
 		}

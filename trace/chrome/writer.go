@@ -42,6 +42,9 @@ type Options struct {
 	// are kept beyond it; what is left out is counted by category in
 	// otherData.left_out.
 	MaxEvents int64
+	// NCCLStyle writes what NCCL's example profiler plugin writes: slices as
+	// asynchronous pairs on thread 1 of their process, nothing else; but valid.
+	NCCLStyle bool
 	// BatchBytes is the memory for sorting; 0: 16 MiB, twice.
 	BatchBytes int
 	// SpoolDir holds the spool file of traces beyond one batch; empty: the
@@ -65,6 +68,7 @@ type Writer struct {
 	spool    *os.File
 	sizes    []int64
 	events   int64
+	pairs    int64 // asynchronous ids given (NCCLStyle)
 	left     map[string]int64
 	counters map[counterKey]*counter
 	end      int64
@@ -170,6 +174,12 @@ func (w *Writer) Emit(e *trace.Event) {
 		w.count(e)
 	}
 	w.end = max(w.end, to)
+	if w.opt.NCCLStyle {
+		if e.Phase == trace.Slice {
+			w.putPair(e, from, to)
+		}
+		return
+	}
 	w.put(e, from, to)
 }
 
@@ -200,6 +210,26 @@ func (w *Writer) put(e *trace.Event, from, to int64) {
 	w.cur.text = appendEvent(append(w.cur.text, separator...), e, t.place, t.process, from, to)
 	w.cur.add(key{from, to - from, t.Process, t.Thread}, off)
 	w.events++
+	if len(w.cur.text) >= w.opt.BatchBytes {
+		w.swap()
+	}
+}
+
+// putPair prints a slice as a begin and an end with a number of their own.
+func (w *Writer) putPair(e *trace.Event, from, to int64) {
+	t := &w.tracks[e.Track]
+	id := w.pairs
+	w.pairs++
+	for _, begin := range []bool{true, false} {
+		at, dur := to, int64(0)
+		if begin {
+			at, dur = from, to-from
+		}
+		off := len(w.cur.text)
+		w.cur.text = appendPair(append(w.cur.text, separator...), e, t.process, id, at, begin)
+		w.cur.add(key{at, dur, t.Process, 1}, off)
+		w.events++
+	}
 	if len(w.cur.text) >= w.opt.BatchBytes {
 		w.swap()
 	}
@@ -270,7 +300,7 @@ func (w *Writer) Close() error {
 }
 
 func (w *Writer) zeroCounters() {
-	if w.err != nil {
+	if w.err != nil || w.opt.NCCLStyle {
 		return
 	}
 	var open []counterKey

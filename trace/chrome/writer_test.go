@@ -194,3 +194,20 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	*c += countingWriter(len(p))
 	return len(p), nil
 }
+
+// The layout of NCCL's profiler plugin: pairs on thread 1, with its keys in its
+// order, and valid.
+func TestNCCLStyle(t *testing.T) {
+	got := render(t, Options{NCCLStyle: true}, story)
+	for _, want := range []string{
+		`{"name":"AllReduce","cat":"COLL","ph":"b","id":8,"pid":1000001,"tid":1,"ts":1.000,"args":{"SeqNum":1,"CommHash":"0x5f1a09c2","Rank":1,`,
+		`{"name":"AllReduce","cat":"COLL","ph":"e","id":8,"pid":1000001,"tid":1,"ts":44.412}`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, `"ph":"X"`) || strings.Contains(got, `"ph":"C"`) || strings.Count(got, `"ph":"b"`) != strings.Count(got, `"ph":"e"`) {
+		t.Errorf("other events than pairs:\n%s", got)
+	}
+}

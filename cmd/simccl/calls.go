@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/units"
+)
+
+// callSink makes room before what the simulator tells for the host's calls,
+// which come first: the simulator's operation begins at zero.
+type callSink struct {
+	trace.Sink
+	shift units.Time
+	names map[int64]trace.Track // by process
+}
+
+// Track remembers how processes are called.
+func (c *callSink) Track(t trace.Track) trace.TrackID {
+	if c.names == nil {
+		c.names = map[int64]trace.Track{}
+	}
+	if _, ok := c.names[t.Process]; !ok {
+		c.names[t.Process] = t
+	}
+	return c.Sink.Track(t)
+}
+
+// Emit moves an event behind the calls.
+func (c *callSink) Emit(e *trace.Event) {
+	start := e.Start
+	e.Start += c.shift
+	c.Sink.Emit(e)
+	e.Start = start
+}
+
+// hostTime is what a launch costs the host; 0 for a replayed CUDA graph.
+func (s *sweep) hostTime() units.Time {
+	if s.flags.graphs() > 0 {
+		return 0
+	}
+	return units.FromMicros(sim.ClassOf(s.m.cluster.Locate(0).System).HostLaunch)
+}
+
+// launchShare is the part of a launch's host time that the CUDA launch itself
+// takes, at its end; the rest is NCCL's own work before it.
+const launchShare = 0.5
+
+// tellCalls writes the host's side of the operation, which the simulator does
+// not see: the API call, in it the group, in it the kernel launch; and the
+// tuner's decision.
+func (s *sweep) tellCalls(c *callSink, p point, done *outcome) {
+	o := &s.flags.out
+	ranks, _ := parseRanks(o.ranks, s.m.comm.NRanks) // checked before the run
+	rec := nccltrace.New(c.Sink, nccltrace.Options{Ranks: ranks, Mask: o.mask})
+	launch := units.Time(float64(c.shift) * launchShare)
+	second, ratio := runnerUp(&done.choice)
+	for r := range s.m.comm.NRanks {
+		if !rec.On(nccltrace.DetailOp, r) {
+			continue
+		}
+		at := s.m.cluster.Locate(r)
+		g := at.System.Nodes[at.GPU].GPU
+		rec.AddRank(nccltrace.Rank{Rank: r, Node: int(s.m.comm.NodeOf[r]), GPU: g.Dev, BusID: g.BusID, Host: fmt.Sprintf("node%d", s.m.comm.NodeOf[r])})
+		if done.choice.Warps > 0 {
+			rec.Decision(r, c.shift, done.choice.Algo.LogName()+"/"+done.choice.Proto.LogName(), second, ratio)
+		}
+		if c.shift == 0 {
+			continue
+		}
+		call := nccltrace.API{Cat: "COLL_API", Name: s.fn.String(), Count: p.count, Datatype: p.typ.String(), Root: p.root, Stream: "0x0"}
+		if s.fn >= coll.NumCollFuncs {
+			call.Cat = "P2P_API"
+		}
+		rec.Call(r, 0, c.shift, nccltrace.API{Cat: "GROUP_API", Name: "Group API", GroupID: 1, Depth: 1})
+		rec.Call(r, 0, c.shift-launch, call)
+		rec.Call(r, c.shift-launch, c.shift, nccltrace.API{Cat: "KERNEL_LAUNCH", Name: "KernelLaunch", Stream: "0x0"})
+	}
+}
+
+// runnerUp is the next best of a choice and how much slower it is.
+func runnerUp(c *tuning.Choice) (name string, ratio float64) {
+	best := float32(-1)
+	for _, a := range coll.Algorithms() {
+		for _, p := range coll.Protocols() {
+			t := c.Times[a][p]
+			if t <= 0 || a == c.Algo && p == c.Proto || best >= 0 && t >= best {
+				continue
+			}
+			best, name = t, a.LogName()+"/"+p.LogName()
+		}
+	}
+	if best < 0 || c.TimeUs <= 0 {
+		return "", 0
+	}
+	return name, float64(best) / float64(c.TimeUs)
+}
