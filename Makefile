@@ -4,6 +4,9 @@ TOOL      = $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 60s
 BENCH    ?= .
 PKG      ?= ./...
+# go-nvml binds functions that its own header calls deprecated; with cgo the C
+# compiler would fill the screen with that.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # Directories whose tests compare with NCCL's decisions, run again where the
 # compiler may fuse x*y+z (HOUSE: determinism).
 PARITY   ?= Parity|Golden|Reference
@@ -15,8 +18,8 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## bin/simccl
-	$(GO) build -trimpath -o bin/simccl ./cmd/simccl
+build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/simccl ./cmd/simccl
 
 .PHONY: test
 test: ## every test that needs no special hardware
@@ -47,6 +50,7 @@ golden: ## rewrite our own golden files; read the diff before committing it
 .PHONY: generate
 generate: ## run the generators; a clean tree must stay clean
 	$(GO) generate ./...
+	@if command -v clang-16 >/dev/null; then real/cuda/kernels/generate.sh; else echo "left out: real/cuda/kernels needs clang-16"; fi
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (60s) each
