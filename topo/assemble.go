@@ -311,7 +311,7 @@ func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	bus := BusID(busText)
 	var v *vertex
 	if g := e.Child("gpu"); g != nil {
-		if _, ok := g.Get("rank"); !ok {
+		if r, _ := g.Get("rank"); r == "" {
 			return // nobody's GPU
 		}
 		kind = GPU

@@ -130,7 +130,9 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 		v.gpus = v.gpus[:min(keep.Value, len(v.gpus))]
 	}
 	for i, g := range v.gpus {
-		g.unset("rank")
+		if _, ok := g.Get("rank"); ok {
+			g.Set("rank", "") // another run's; its place in the dump stays
+		}
 		g.setDefault("dev", strconv.Itoa(i))
 	}
 	fillMissing(root)
@@ -330,11 +332,14 @@ func (v *hostView) rankTree(local, rank int) *Element {
 	if t == nil {
 		t = &Element{Name: v.root.Name, Attrs: v.root.Attrs, Open: true, Origin: v.root.Origin}
 	}
-	if g := find(t, "gpu", func(e *Element) bool { _, ok := e.Get("rank"); return ok }); g != nil {
+	if g := find(t, "gpu", func(e *Element) bool { r, _ := e.Get("rank"); return r == ownRank }); g != nil {
 		g.Set("rank", strconv.Itoa(rank))
 	}
 	return t
 }
+
+// ownRank marks the own GPU until its rank is filled in.
+const ownRank = "own"
 
 // keepBranches copies e without the branches in which nothing is kept. The own
 // GPU gets a rank attribute to be filled in.
@@ -344,7 +349,7 @@ func keepBranches(e, own *Element) (*Element, bool) {
 		c := e.Clone()
 		c.unset("keep")
 		if e == own {
-			c.Set("rank", "")
+			c.Set("rank", ownRank)
 			c.setDefault("gdr", "1")
 		}
 		return c, true
