@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/simccl/simccl/internal/golden"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
