@@ -346,12 +346,8 @@ const ownRank = "own"
 func keepBranches(e, own *Element) (*Element, bool) {
 	keep, _ := e.Get("keep")
 	if e == own || keep == "1" {
-		c := e.Clone()
+		c := keepWhole(e, own)
 		c.unset("keep")
-		if e == own {
-			c.Set("rank", ownRank)
-			c.setDefault("gdr", "1")
-		}
 		return c, true
 	}
 	c := *e
@@ -372,6 +368,24 @@ func keepBranches(e, own *Element) (*Element, bool) {
 	}
 	c.Attrs = append([]Attr(nil), e.Attrs...)
 	return &c, kept
+}
+
+// keepWhole copies e and all below it, as NCCL leaves a branch whose top says
+// keep="1": it does not look further down, so the own GPU there keeps its mark
+// (xml.cc:922).
+func keepWhole(e, own *Element) *Element {
+	c := *e
+	c.Attrs = append([]Attr(nil), e.Attrs...)
+	if e == own {
+		c.Set("keep", "1")
+		c.Set("rank", ownRank)
+		c.setDefault("gdr", "1")
+	}
+	c.Children = make([]*Element, len(e.Children))
+	for i, s := range e.Children {
+		c.Children[i] = keepWhole(s, own)
+	}
+	return &c
 }
 
 // fuseTrees adds to dst what src has and dst has not, level by level; two
