@@ -57,11 +57,13 @@ type draft struct {
 	of     [NumNodeKinds][]*vertex
 	hashes []uint64 // host_hash by host number
 	errs   Errors
+	errAt  []Origin // of the elements that errs are about
 	root   *Element
 }
 
 // complain records a problem of an element.
 func (d *draft) complain(e *Element, attr, problem, hint string) {
+	d.errAt = append(d.errAt, e.Origin)
 	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: PathOf(e, aboveOf(e)), Attr: attrText(e, attr), Problem: problem, Hint: hint})
 }
 

@@ -84,8 +84,9 @@ func Build(spec *Spec, p Params) (*Host, error) {
 	h.Dump = fuseHosts(physical)
 	h.Fused = adopt(fuseHosts(views))
 	d := assemble(h.Fused)
+	d.missingGPUs()
 	if len(d.errs) > 0 {
-		return nil, d.errs
+		return nil, d.pathsIn(spec)
 	}
 	if len(d.of[CPU]) == 0 || len(d.of[GPU]) == 0 {
 		return nil, noGPU(spec)
@@ -172,6 +173,49 @@ func (h *Host) split(d *draft, p *Params) error {
 		h.Whole = whole
 	}
 	return nil
+}
+
+// pathsIn gives the problems with paths as in the file, not as in the fused
+// tree.
+func (d *draft) pathsIn(spec *Spec) Errors {
+	at := map[Origin]string{}
+	spec.Root.Walk(func(e *Element, above []*Element) {
+		if e.Origin.Line > 0 {
+			at[e.Origin] = PathOf(e, above)
+		}
+	})
+	for i, e := range d.errs {
+		if p, ok := at[d.errAt[i]]; ok {
+			e.Path = p
+		}
+	}
+	return d.errs
+}
+
+// missingGPUs complains of ranks whose GPU is where NCCL does not look.
+func (d *draft) missingGPUs() {
+	seen := map[*Element]bool{}
+	for _, v := range d.of[GPU] {
+		seen[v.from] = true
+	}
+	for _, g := range collect(d.root, "gpu", nil) {
+		if r, _ := g.Get("rank"); r == "" || seen[g] {
+			continue
+		}
+		problem, hint := "NCCL does not look for GPUs here", "put it into a <pci> below a <cpu>"
+		for up := g.up; up != nil; up = up.up {
+			switch {
+			case up == g.up && up.Name == "pci" && up.Child("gpu") != g:
+				problem, hint = "a second GPU in one <pci>: NCCL 2.28.9 sees the first only", "give it a <pci> of its own"
+			case up != g.up && up.Name == "pci" && up.Child("nic") != nil:
+				problem = "below a <pci> that also holds a <nic>, which NCCL takes for the NIC alone"
+				hint = "put the <nic> into a <pci> of its own beside this one"
+			case up != g.up && up.Name == "pci" && up.Child("gpu") != nil:
+				problem, hint = "below another GPU's <pci>, where NCCL does not look", "put it beside that one"
+			}
+		}
+		d.complain(g, "", problem, hint)
+	}
 }
 
 // locate gives an error about a node the place of its declaration.

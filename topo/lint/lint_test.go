@@ -49,8 +49,8 @@ func TestOddFiles(t *testing.T) {
 		{"missing-cpu-arch-attributes.xml", "no arch"},
 		{"gb10-midtag-newline.xml", "NCCL's parser fails"},
 		{"aws-p5-48xl-2026-xml-node-overflow.xml", ""},
-		{"rubin-vr200-mlopart-two-ranks-one-gpu.xml", ""},
-		{"modal-b200-vm-4-synthetic-pix.xml", ""},
+		{"rubin-vr200-mlopart-two-ranks-one-gpu.xml", "a second GPU in one <pci>"},
+		{"modal-b200-vm-4-synthetic-pix.xml", "also holds a <nic>"},
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, c.file))
 		if err != nil {
