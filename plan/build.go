@@ -328,7 +328,17 @@ func (p *Plan) Conn(id int32) Conn {
 		return p.list.Conns[id]
 	}
 	if p.Comm.RouteOf != nil && c.Src >= 0 && c.Dst >= 0 {
-		c.Route = p.Comm.RouteOf(c.Src, c.Dst, int(c.Channel), c.Kind)
+		c.Route = p.Comm.RouteOf(c.Src, c.Dst, int(c.Channel), p.graphKind(c.Kind))
 	}
 	return c
+}
+
+// graphKind names the graph whose NICs a connection uses: the tree between the
+// heads of nodes is connected by the NVLS graph (transport/nvls.cc:214;
+// search.cc:1287).
+func (p *Plan) graphKind(k connect.RouteKind) connect.RouteKind {
+	if p.kind == nvlsKind && k == connect.TreeRoute {
+		return connect.NVLSRoute
+	}
+	return k
 }

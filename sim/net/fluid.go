@@ -219,6 +219,9 @@ func (f *Fluid) settle(b *bundle) {
 func (f *Fluid) SetRate(now units.Time, id FlowID, bound Rate) {
 	f.now = now
 	fl := &f.flows[id]
+	if fl.bundle < 0 {
+		return // complete, in the same Advance whose tokens are being handled
+	}
 	b := &f.bundles[fl.bundle]
 	if b.bound == bound {
 		return
@@ -272,6 +275,7 @@ func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
 			id := b.heap[0].flow
 			done = append(done, f.flows[id].token)
 			f.drop(id)
+			f.flows[id].bundle = -1
 			f.free = append(f.free, id)
 		}
 		f.schedule(bi)

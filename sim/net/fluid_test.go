@@ -187,3 +187,24 @@ func BenchmarkFluid(b *testing.B) {
 		}
 	}
 }
+
+// A flow that is complete keeps no rate: two that end at one instant come out
+// of one Advance, and whoever handles the first may still think of the second.
+func TestSetRateOfACompleteFlow(t *testing.T) {
+	f := new(Fluid)
+	r := f.AddRoute([]Use{{f.AddLink("a", RateOf(10)), 1}})
+	var ids []FlowID
+	for i := range int32(2) {
+		ids = append(ids, f.Start(0, r, RateOf(5), 1000*NanoBytes, 1, i))
+	}
+	at, _ := f.Next()
+	if done := f.Advance(at, nil); len(done) != 2 {
+		t.Fatalf("%d flows complete, want both", len(done))
+	}
+	for _, id := range ids {
+		f.SetRate(at, id, RateOf(7))
+	}
+	if _, left := f.Next(); left {
+		t.Fatal("a complete flow came back")
+	}
+}
