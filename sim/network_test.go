@@ -30,7 +30,7 @@ func reference(t testing.TB, name string) (*comm.Comm, []*topo.System) {
 func TestHeadsSendByTheirOwnNIC(t *testing.T) {
 	c, systems := reference(t, "dgx-h100+nvls.n2")
 	p, err := plan.Build(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.NVLSTree, Proto: coll.Simple, Channels: 16,
-		Count: 64 << 20, Type: coll.Float32})
+		Warps: 20, Count: 64 << 20, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}
