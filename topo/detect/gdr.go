@@ -32,7 +32,7 @@ func withGDR(gpus []GPU) []GPU {
 	for i := range gpus {
 		id := append([]byte(gpus[i].BusID), 0)
 		dev, yes := new(int32), new(int32)
-		cudaCells = [3]unsafe.Pointer{unsafe.Pointer(&id[0]), unsafe.Pointer(dev), unsafe.Pointer(yes)}
+		escape(unsafe.Pointer(&id[0]), unsafe.Pointer(dev), unsafe.Pointer(yes))
 		if call("cuDeviceGetByPCIBusId", uintptr(unsafe.Pointer(dev)), uintptr(unsafe.Pointer(&id[0]))) == 0 &&
 			call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(yes)), attrGPUDirectRDMA, uintptr(*dev)) == 0 {
 			gpus[i].GDR = *yes == 1
@@ -41,5 +41,11 @@ func withGDR(gpus []GPU) []GPU {
 	return gpus
 }
 
-// cudaCells keeps what C writes to on the heap.
-var cudaCells [3]unsafe.Pointer
+// escape makes what C writes to live on the heap, where it does not move.
+func escape(p ...unsafe.Pointer) {
+	if len(p) == 0 {
+		escaped = p
+	}
+}
+
+var escaped []unsafe.Pointer
