@@ -3,6 +3,7 @@
 package detect
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -32,20 +33,15 @@ func withGDR(gpus []GPU) []GPU {
 	for i := range gpus {
 		id := append([]byte(gpus[i].BusID), 0)
 		dev, yes := new(int32), new(int32)
-		escape(unsafe.Pointer(&id[0]), unsafe.Pointer(dev), unsafe.Pointer(yes))
+		var hold runtime.Pinner // what C reads and writes must not move
+		hold.Pin(&id[0])
+		hold.Pin(dev)
+		hold.Pin(yes)
 		if call("cuDeviceGetByPCIBusId", uintptr(unsafe.Pointer(dev)), uintptr(unsafe.Pointer(&id[0]))) == 0 &&
 			call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(yes)), attrGPUDirectRDMA, uintptr(*dev)) == 0 {
 			gpus[i].GDR = *yes == 1
 		}
+		hold.Unpin()
 	}
 	return gpus
 }
-
-// escape makes what C writes to live on the heap, where it does not move.
-func escape(p ...unsafe.Pointer) {
-	if len(p) == 0 {
-		escaped = p
-	}
-}
-
-var escaped []unsafe.Pointer
