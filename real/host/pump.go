@@ -89,6 +89,7 @@ func (o *outgoing) progress(l *log) (moved bool, err error) {
 	for o.sent+o.steps <= o.f.posted.Load() {
 		at := o.sent % plan.FIFOSteps
 		b := transport.Buf{Mem: o.mem, Off: int(at) * o.f.slot, Size: int(o.f.size[at].Load())}
+		now := l.now()
 		r, err := o.comm.Isend(b, 0)
 		if err != nil {
 			return false, err
@@ -98,7 +99,7 @@ func (o *outgoing) progress(l *log) (moved bool, err error) {
 		}
 		o.wait, o.sent, moved = append(o.wait, r), o.sent+o.steps, true
 		if l != nil {
-			o.hops = append(o.hops, hop{from: l.now()})
+			o.hops = append(o.hops, hop{from: now})
 		}
 	}
 	for len(o.wait) > 0 {

@@ -124,29 +124,8 @@ func sysfsRoCEVersion(dev string, port uint8, i int) int {
 	return 1
 }
 
-// Chosen tells whether NCCL_IB_HCA's list allows a port: names match by
-// prefix, with '=' in front exactly, with '^' in front it excludes; ":port"
-// narrows to a port (net_ib.cc:701, misc/utils.cc, matchIfList).
-func Chosen(list, dev string, port int) bool {
-	if list == "" {
-		return true
-	}
-	exclude := strings.HasPrefix(list, "^")
-	list = strings.TrimPrefix(list, "^")
-	exact := strings.HasPrefix(list, "=")
-	list = strings.TrimPrefix(list, "=")
-	for _, item := range strings.Split(list, ",") {
-		name, p, hasPort := strings.Cut(item, ":")
-		match := strings.HasPrefix(dev, name)
-		if exact {
-			match = dev == name
-		}
-		if match && name != "" && (!hasPort || p == fmt.Sprint(port)) {
-			return !exclude
-		}
-	}
-	return exclude
-}
+// Chosen tells whether NCCL_IB_HCA's list allows a port (net_ib.cc:701).
+func Chosen(list, dev string, port int) bool { return transport.Listed(list, dev, port) }
 
 // Name is the plugin's name in NCCL's logs.
 func (n *Net) Name() string { return "IB" }

@@ -1,0 +1,135 @@
+package sock
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/real/transport"
+)
+
+// Interface is a network interface with one address.
+type Interface struct {
+	Name string
+	Addr net.IP
+	Zone string
+}
+
+// interfaces lists the machine's addresses in the kernel's order.
+func interfaces() ([]Interface, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("list network interfaces: %w", err)
+	}
+	var out []Interface
+	for _, i := range all {
+		if i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			return nil, fmt.Errorf("addresses of %s: %w", i.Name, err)
+		}
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok {
+				f := Interface{Name: i.Name, Addr: n.IP}
+				if n.IP.IsLinkLocalUnicast() && n.IP.To4() == nil {
+					f.Zone = i.Name
+				}
+				out = append(out, f)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Choose picks interfaces as NCCL does: those that NCCL_SOCKET_IFNAME lists,
+// else those called ib…, else all but docker…, lo… and virbr…, else docker…,
+// lo…, virbr… in turn (misc/socket.cc:236). One address of an interface is
+// used, of the family that NCCL_SOCKET_FAMILY asks for; loopback addresses of
+// IPv6 are left out.
+func Choose(all []Interface, ifname, family string) []Interface {
+	lists := []string{"ib", "^docker,lo,virbr", "docker", "lo", "virbr"}
+	if len(ifname) > 1 {
+		lists = []string{ifname}
+	}
+	for _, list := range lists {
+		var out []Interface
+		seen := map[string]bool{}
+		for _, i := range all {
+			v4 := i.Addr.To4() != nil
+			switch {
+			case !transport.Listed(list, i.Name, -1), seen[i.Name],
+				family == "AF_INET" && !v4, family == "AF_INET6" && v4, !v4 && i.Addr.IsLoopback():
+				continue
+			}
+			seen[i.Name] = true
+			out = append(out, i)
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+func absent(ifname, family string) error {
+	needs := "a network interface with an address"
+	if ifname != "" {
+		needs += " that NCCL_SOCKET_IFNAME=" + ifname + " allows"
+	}
+	if family != "" {
+		needs += " of family " + family
+	}
+	return &exec.UnsupportedError{Feature: "sockets", Needs: needs, Found: "none"}
+}
+
+// speed is an interface's Mbps, 10000 where the kernel does not tell
+// (net_socket.cc:88).
+func speed(name string) int {
+	b, err := os.ReadFile("/sys/class/net/" + name + "/speed")
+	if err == nil {
+		if v, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && v > 0 {
+			return v
+		}
+	}
+	return 10000
+}
+
+// Limits of a connection (net_socket.cc:134).
+const (
+	maxSockets = 64
+	maxThreads = 16
+)
+
+// split is over how many sockets, by how many helpers, a connection of an
+// interface goes: what is set, else by the cloud whose NIC it is
+// (net_socket.cc:289).
+func (s *Settings) split(name string) (socks, threads int) {
+	autoThreads, autoSocks := 0, 1
+	if b, err := os.ReadFile("/sys/class/net/" + name + "/device/vendor"); err == nil {
+		switch strings.TrimSpace(string(b)) {
+		case "0x1d0f": // AWS
+			autoThreads, autoSocks = 2, 8
+		case "0x1ae0": // Google
+			autoThreads, autoSocks = 4, 1
+		}
+	}
+	if s.Threads.Set {
+		autoThreads = max(s.Threads.Value, 0)
+	}
+	if s.SocksPerThread.Set {
+		autoSocks = max(s.SocksPerThread.Value, 0)
+	}
+	threads = min(autoThreads, maxThreads)
+	if threads*autoSocks > maxSockets {
+		autoSocks = maxSockets / threads
+	}
+	if threads*autoSocks == 0 {
+		return 0, 0
+	}
+	return threads * autoSocks, threads
+}

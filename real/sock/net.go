@@ -1,0 +1,238 @@
+package sock
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/units"
+)
+
+// Settings are the variables that change what goes over the wire; the zero
+// value is NCCL's defaults.
+type Settings struct {
+	IfName         string         // NCCL_SOCKET_IFNAME
+	Family         string         // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6 or empty
+	Threads        units.Opt[int] // NCCL_SOCKET_NTHREADS
+	SocksPerThread units.Opt[int] // NCCL_NSOCKS_PERTHREAD
+	Inline         units.Opt[int] // NCCL_SOCKET_INLINE, bytes; 128
+	MinTask        units.Opt[int] // NCCL_SOCKET_MIN_TASKSIZE, bytes; 64 KiB
+	SndBuf, RcvBuf units.Opt[int] // NCCL_SOCKET_SNDBUF, NCCL_SOCKET_RCVBUF
+}
+
+// Net is the transport over the chosen interfaces.
+type Net struct {
+	set Settings
+	ifs []Interface
+}
+
+var _ transport.Net = (*Net)(nil)
+
+// NewNet chooses the interfaces. Without any it is an *exec.UnsupportedError.
+func NewNet(set Settings) (*Net, error) {
+	all, err := interfaces()
+	if err != nil {
+		return nil, err
+	}
+	n := &Net{set: set, ifs: Choose(all, set.IfName, set.Family)}
+	if len(n.ifs) == 0 {
+		return nil, absent(set.IfName, set.Family)
+	}
+	if !set.Inline.Set {
+		n.set.Inline.Value = 128
+	}
+	if !set.MinTask.Set {
+		n.set.MinTask.Value = 1 << 16
+	}
+	if n.set.Inline.Value < 0 || n.set.MinTask.Value < 1 {
+		return nil, fmt.Errorf("sockets: NCCL_SOCKET_INLINE=%d and NCCL_SOCKET_MIN_TASKSIZE=%d: bytes from 0 and from 1 on", n.set.Inline.Value, n.set.MinTask.Value)
+	}
+	return n, nil
+}
+
+// Name is the plugin's name in NCCL's logs.
+func (n *Net) Name() string { return "Socket" }
+
+// Devices lists the interfaces in use.
+func (n *Net) Devices() ([]transport.Properties, error) {
+	var out []transport.Properties
+	for k, i := range n.ifs {
+		out = append(out, transport.Properties{Name: i.Name, PCIPath: "/sys/class/net/" + i.Name + "/device", GUID: uint64(k),
+			Mbps: speed(i.Name), MaxComms: 65536, MaxRecvs: 1})
+	}
+	return out, nil
+}
+
+// Close does nothing: connections are closed one by one.
+func (n *Net) Close() error { return nil }
+
+// invitation is what a Handle holds. The sender opens as many sockets as the
+// receiver says.
+type invitation struct {
+	Addr           string
+	Token          [16]byte
+	Socks, Threads int
+	Inline         int
+	MinTask        int
+}
+
+type listener struct {
+	net *Net
+	ln  net.Listener
+	inv invitation
+}
+
+func (n *Net) device(dev int) (Interface, error) {
+	if dev < 0 || dev >= len(n.ifs) {
+		return Interface{}, fmt.Errorf("no network interface %d, there are %d", dev, len(n.ifs))
+	}
+	return n.ifs[dev], nil
+}
+
+// Listen waits for a sender on an interface.
+func (n *Net) Listen(dev int) (transport.Listener, error) {
+	i, err := n.device(dev)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	ln, err := net.ListenTCP("tcp", &net.TCPAddr{IP: i.Addr, Zone: i.Zone})
+	if err != nil {
+		return nil, err
+	}
+	l := &listener{net: n, ln: ln, inv: invitation{Addr: ln.Addr().String(), Inline: n.set.Inline.Value, MinTask: n.set.MinTask.Value}}
+	l.inv.Socks, l.inv.Threads = n.set.split(i.Name)
+	_, err = rand.Read(l.inv.Token[:])
+	return l, err
+}
+
+func (l *listener) Handle() transport.Handle {
+	b, _ := json.Marshal(l.inv)
+	return b
+}
+
+func (l *listener) Close() error { return l.ln.Close() }
+
+// setupTime bounds what a newcomer takes to show its token.
+const setupTime = 20 * time.Second
+
+// Accept takes all sockets of the first peer that shows the handle's token.
+func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
+	stop := context.AfterFunc(ctx, func() { l.ln.Close() })
+	defer stop()
+	socks := make([]net.Conn, l.inv.Socks+1)
+	for got := 0; got < len(socks); {
+		c, err := l.ln.Accept()
+		if err != nil {
+			for _, s := range socks {
+				if s != nil {
+					s.Close()
+				}
+			}
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return nil, fmt.Errorf("accept: %w", err)
+		}
+		k, err := l.greeted(c)
+		if err != nil || k >= len(socks) || socks[k] != nil {
+			c.Close()
+			continue
+		}
+		l.net.tune(c)
+		socks[k] = c
+		got++
+	}
+	return &recvComm{newConn(socks, &l.inv, false)}, nil
+}
+
+// greeted reads a newcomer's token and which of the sockets it is.
+func (l *listener) greeted(c net.Conn) (int, error) {
+	c.SetDeadline(time.Now().Add(setupTime))
+	defer c.SetDeadline(time.Time{})
+	var b [17]byte
+	if _, err := io.ReadFull(c, b[:]); err != nil {
+		return 0, err
+	}
+	if [16]byte(b[:16]) != l.inv.Token {
+		return 0, errors.New("wrong token")
+	}
+	return int(b[16]), nil
+}
+
+// Connect reaches a listener.
+func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transport.SendComm, error) {
+	i, err := n.device(dev)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	var inv invitation
+	if err := json.Unmarshal(to, &inv); err != nil {
+		return nil, fmt.Errorf("connect: not a handle of this transport: %w", err)
+	}
+	if inv.Socks < 0 || inv.Socks > maxSockets || inv.Threads < 0 || inv.Threads > maxThreads || inv.MinTask < 1 || (inv.Socks > 0) != (inv.Threads > 0) {
+		return nil, fmt.Errorf("connect: a handle with %d sockets and %d helpers", inv.Socks, inv.Threads)
+	}
+	var socks []net.Conn
+	for k := range inv.Socks + 1 {
+		c, err := n.dial(ctx, i, &inv, k)
+		if err != nil {
+			for _, s := range socks {
+				s.Close()
+			}
+			return nil, fmt.Errorf("connect to %s: %w", inv.Addr, err)
+		}
+		socks = append(socks, c)
+	}
+	return &sendComm{newConn(socks, &inv, true)}, nil
+}
+
+func (n *Net) dial(ctx context.Context, i Interface, inv *invitation, k int) (net.Conn, error) {
+	d := net.Dialer{Timeout: setupTime}
+	host, _, err := net.SplitHostPort(inv.Addr)
+	if err != nil {
+		return nil, err
+	}
+	// The interface is the packets' source where it can reach the peer.
+	if far := net.ParseIP(host); far != nil && (far.To4() != nil) == (i.Addr.To4() != nil) && far.IsLoopback() == i.Addr.IsLoopback() {
+		d.LocalAddr = &net.TCPAddr{IP: i.Addr, Zone: i.Zone}
+	}
+	c, err := d.DialContext(ctx, "tcp", inv.Addr)
+	if err != nil {
+		return nil, err
+	}
+	n.tune(c)
+	c.SetWriteDeadline(time.Now().Add(setupTime))
+	defer c.SetWriteDeadline(time.Time{})
+	if _, err := c.Write(append(inv.Token[:], byte(k))); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// tune sets buffer sizes; Go's sockets have TCP_NODELAY already.
+func (n *Net) tune(c net.Conn) {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	if b := n.set.SndBuf; b.Set && b.Value > 0 {
+		_ = t.SetWriteBuffer(b.Value)
+	}
+	if b := n.set.RcvBuf; b.Set && b.Value > 0 {
+		_ = t.SetReadBuffer(b.Value)
+	}
+}
+
+// header is a message's size on the control socket.
+const header = 4
+
+func putSize(b []byte, n int) { binary.LittleEndian.PutUint32(b, uint32(n)) }
+func getSize(b []byte) int    { return int(binary.LittleEndian.Uint32(b)) }
