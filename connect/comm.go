@@ -76,13 +76,15 @@ type Comm struct {
 
 	NChannels     int // comm->nChannels
 	CollChannels  int // comm->collChannels
-	NVLSChannels  int
+	NVLSChannels  int // of rank 0
 	NVLSChunkSize units.Bytes
 	Channels      []Channel
 	// Joined are the channels before any was copied or cut: those of the search
 	// with the first tree, then the same with the second.
 	Joined []Channel
-	NVLS   []NVLSChannel
+	// NVLS are the NVLS channels; of them rank r sets up the first NVLSCount[r].
+	NVLS      []NVLSChannel
+	NVLSCount []int
 
 	P2PChannels        int // p2pnChannels
 	P2PChannelsPerPeer int

@@ -48,24 +48,31 @@ func NVLSSupported(sys *topo.System, multicast bool, p Params) bool {
 	return enable != 2 || multicast
 }
 
-// NVLSChannels is the number of NVLS channels that rank 0 starts with
-// (transport/nvls.cc:178): fewer on Blackwell where all ranks share one NVLink
-// domain.
-func nvlsChannels(in *Input, c *Comm, p *Params) int {
+// nvlsByRank sets the number of NVLS channels that every rank starts with,
+// which depends on its own GPU (transport/nvls.cc:178): fewer on Blackwell
+// where all ranks share one NVLink domain.
+func (c *Comm) nvlsByRank(in *Input, p *Params) {
 	const sm90, sm100, sm100OneDomain = 16, 32, 24 // transport/nvls.cc:148
-	n := int64(sm90)
-	sys := c.Domains[0].System
-	if sys.Nodes[sys.Of(topo.GPU)[0]].GPU.SM >= 100 {
-		n = sm100OneDomain
-		if manyHosts(c.Domains) {
-			n = sm100
-		}
-	}
-	if v := p.NVLSNChannels.Or(0); v > 0 {
-		n = v
+	blackwell := int64(sm100OneDomain)
+	if manyHosts(c.Domains) {
+		blackwell = sm100
 	}
 	lo, hi := p.ctas()
-	return int(max(lo, min(hi, n)))
+	c.NVLSCount = make([]int, c.NRanks)
+	for i := range c.Domains {
+		sys := c.Domains[i].System
+		for _, id := range sys.Of(topo.GPU) {
+			gpu, n := sys.Nodes[id].GPU, int64(sm90)
+			if gpu.SM >= 100 {
+				n = blackwell
+			}
+			if v := p.NVLSNChannels.Or(0); v > 0 {
+				n = v
+			}
+			c.NVLSCount[c.Domains[i].First+int32(gpu.Rank)] = int(max(lo, min(hi, n)))
+		}
+	}
+	c.NVLSChannels = c.NVLSCount[0]
 }
 
 // manyHosts tells whether ranks exist beyond rank 0's NVLink domain (or host,

@@ -29,7 +29,7 @@ func (c *Comm) joinNVLS(in *Input, p *Params) {
 	if !c.NVLSSupport {
 		return
 	}
-	c.NVLSChannels = nvlsChannels(in, c, p)
+	c.nvlsByRank(in, p)
 	perNode := make([][]int32, c.NNodes)
 	n := 1 << 30
 	for i := range c.Domains {
@@ -37,7 +37,7 @@ func (c *Comm) joinNVLS(in *Input, p *Params) {
 		n = min(n, len(perNode[i]))
 	}
 	if n == 0 {
-		c.NVLSChannels = 0
+		c.NVLSChannels, c.NVLSCount = 0, make([]int, c.NRanks)
 		return
 	}
 	c.NVLSChunkSize = units.Bytes(int32(p.NVLSChunkSize.Or(nvlsChunkSize)))
@@ -53,7 +53,7 @@ func (c *Comm) joinNVLS(in *Input, p *Params) {
 		index[r] = int32(c.headIndex(int32(r)))
 	}
 	both := [2]NVLSChannel{c.nvlsTree(0, index), c.nvlsTree(1, index)}
-	c.NVLS = make([]NVLSChannel, c.NVLSChannels)
+	c.NVLS = make([]NVLSChannel, slices.Max(c.NVLSCount))
 	for i := range c.NVLS {
 		c.NVLS[i] = both[i%2]
 	}

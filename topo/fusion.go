@@ -246,6 +246,9 @@ func (v *hostView) addVNIC(nets []*Element, group []int, dev int) error {
 		}
 	}
 	net.Set("speed", strconv.Itoa(speed))
+	if us, ok := ports[0].Get("latency"); ok {
+		net.Set("latency", strconv.Itoa(int(cFloat(us)))) // an int here, unlike in a file (topo.cc:1351)
+	}
 	v.nets, v.made = append(v.nets, name), append(v.made, name)
 	return nil
 }

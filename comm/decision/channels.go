@@ -100,7 +100,7 @@ func appendNVLS(b []byte, c *comm.Comm, r int) []byte {
 		up[h] = group + int32(h)
 	}
 	b = append(b, `,"nvls":[`...)
-	for i := range c.NVLS {
+	for i := range c.NVLSCount[r] {
 		v := &c.NVLS[i]
 		if i > 0 {
 			b = append(b, ',')

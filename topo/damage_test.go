@@ -1,0 +1,49 @@
+package topo_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/topo"
+	topoxml "github.com/simccl/simccl/topo/xml"
+)
+
+// twoGPUs is a small host; its parts in % are for tests to change.
+const twoGPUs = `<system version="1">
+  <cpu host_hash="0x1" numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">
+    <pci busid="0000:10:00.0" class="0x060400" vendor="0x10b5" device="0x8796" subsystem_vendor="0x0" subsystem_device="0x0" link_speed="16.0 GT/s PCIe" link_width="16"%switch>
+      <pci busid="0000:11:00.0" class="0x030200" vendor="0x10de" device="0x20b0" subsystem_vendor="0x10de" subsystem_device="0x0" link_speed="16.0 GT/s PCIe" link_width="16"%first>
+        <gpu dev="0" sm="80" gdr="1"/>
+      </pci>
+      <pci busid="0000:12:00.0" class="0x030200" vendor="0x10de" device="0x20b0" subsystem_vendor="0x10de" subsystem_device="0x0" link_speed="16.0 GT/s PCIe" link_width="16">
+        <gpu dev="1" sm="80" gdr="1"/>
+      </pci>
+    </pci>
+  </cpu>
+</system>
+`
+
+func buildText(t *testing.T, xml string) (*topo.Host, error) {
+	t.Helper()
+	spec, err := topoxml.Parse([]byte(xml), "two.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topo.Build(spec, topo.DefaultParams())
+}
+
+// TestKeepOnABranch: below an element that says keep="1" NCCL 2.28.9 trims
+// nothing (xml.cc:922 ncclTopoTrimXmlRec). On the <pci> of one GPU that changes
+// nothing, the first rank's own view has its GPU in front; above several GPUs
+// the first rank's view puts GPUs without a rank there, which hide the others'.
+func TestKeepOnABranch(t *testing.T) {
+	with := func(on, first string) string { return strings.NewReplacer("%switch", on, "%first", first).Replace(twoGPUs) }
+	h, err := buildText(t, with("", ` keep="1"`))
+	if err != nil || h.NRanks() != 2 {
+		t.Errorf("kept GPU: %v", err)
+	}
+	_, err = buildText(t, with(` keep="1"`, ""))
+	if err == nil || !strings.Contains(err.Error(), "two.xml:8:9") || !strings.Contains(err.Error(), "rank 1 is hidden") {
+		t.Errorf("kept switch: %v, want the place of the second GPU", err)
+	}
+}
