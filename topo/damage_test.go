@@ -37,7 +37,9 @@ func buildText(t *testing.T, xml string) (*topo.Host, error) {
 // nothing, the first rank's own view has its GPU in front; above several GPUs
 // the first rank's view puts GPUs without a rank there, which hide the others'.
 func TestKeepOnABranch(t *testing.T) {
-	with := func(on, first string) string { return strings.NewReplacer("%switch", on, "%first", first).Replace(twoGPUs) }
+	with := func(on, first string) string {
+		return strings.NewReplacer("%switch", on, "%first", first).Replace(twoGPUs)
+	}
 	h, err := buildText(t, with("", ` keep="1"`))
 	if err != nil || h.NRanks() != 2 {
 		t.Errorf("kept GPU: %v", err)
