@@ -91,31 +91,7 @@ func Build(spec *Spec, p Params) (*Host, error) {
 	if len(d.of[CPU]) == 0 || len(d.of[GPU]) == 0 {
 		return nil, noGPU(spec)
 	}
-	if err := lostGPU(views, d); err != nil {
-		return nil, err
-	}
 	return h, h.split(d, &p)
-}
-
-// lostGPU complains about the first rank whose GPU is no node: it stands where
-// NCCL does not look for GPUs, or another GPU of its <pci> hides it. NCCL's
-// init fails on it (topo.h:217).
-func lostGPU(views []*hostView, d *draft) error {
-	found := map[int]bool{}
-	for _, v := range d.of[GPU] {
-		found[v.GPU.Rank] = true
-	}
-	rank := 0
-	for _, v := range views {
-		for _, g := range v.gpus {
-			if !found[rank] {
-				return Errors{{Pos: g.Origin, Path: PathOf(g, aboveOf(g)), Problem: fmt.Sprintf("the GPU of rank %d is hidden: NCCL finds no node for it and fails", rank),
-					Hint: "write one <gpu> in a <pci> of its own below a switch or a <cpu>, and no keep attribute above it"}}
-			}
-			rank++
-		}
-	}
-	return nil
 }
 
 // hostViews prepares every host of a Spec.

@@ -34,10 +34,21 @@ func (d *draft) flattenSwitches() {
 		for _, s := range subs {
 			adoptPorts(sw, s)
 			d.drop(s)
+			sw = d.slot(i)
 		}
 		sw.PCI.Device |= 0xffff // not to be taken for one again
 		i = -1                  // the list has changed
 	}
+}
+
+// slot is the PCI node at a place of the list. NCCL goes on with whatever stands
+// in the switch's place after a node was removed (topo.cc:245), which is another
+// one where the lower half, by its id, was the upper one in the tree.
+func (d *draft) slot(i int) *vertex {
+	if i < len(d.of[PCI]) {
+		return d.of[PCI][i]
+	}
+	return &vertex{Node: Node{Kind: PCI, PCI: &PCIInfo{}}}
 }
 
 // adoptPorts hangs what is below a lower switch on the upper one.
