@@ -63,6 +63,7 @@ type group struct {
 	route  simnet.RouteID
 	joint  simnet.RouteID // of ops with several peers, -1 where there are none
 	spread int32          // ops that one primitive of NCCL was cut into
+	turn   []turnEnd      // pieces of a turn over the heads that wait for its end
 	bytes  units.Bytes    // of the piece under way
 	count  uint32         // pieces so far, for the jitter's stream
 	drift  float64        // static share of this channel

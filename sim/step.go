@@ -82,21 +82,26 @@ func (e *engine) routeOf(g *group) simnet.RouteID {
 // ready tells when data and room for the next piece are there; ok is false
 // while that is not known.
 func (e *engine) ready(g *group) (at units.Time, ok bool) {
-	for _, id := range g.op.From {
-		c := &e.conns[id]
-		k := c.taken + int64(g.op.RecvAhead)
-		if k >= c.posted {
-			return 0, false
-		}
-		at = max(at, c.head[k%plan.FIFOSteps])
-	}
-	for _, id := range g.op.To {
-		c := &e.conns[id]
-		if k := c.sent + int64(g.op.SendAhead) - c.depth; k >= 0 {
-			if k >= c.credited {
+	w := g.width()
+	for _, first := range g.op.From {
+		for id := first; id < first+w; id++ {
+			c := &e.conns[id]
+			k := c.taken + int64(g.op.RecvAhead)
+			if k >= c.posted {
 				return 0, false
 			}
-			at = max(at, c.credit[k%plan.FIFOSteps])
+			at = max(at, c.head[k%plan.FIFOSteps])
+		}
+	}
+	for _, first := range g.op.To {
+		for id := first; id < first+w; id++ {
+			c := &e.conns[id]
+			if k := c.sent + int64(g.op.SendAhead) - c.depth; k >= 0 {
+				if k >= c.credited {
+					return 0, false
+				}
+				at = max(at, c.credit[k%plan.FIFOSteps])
+			}
 		}
 	}
 	return at, true
@@ -338,6 +343,10 @@ func (e *engine) complete(gi int32) {
 
 // post makes a slice visible to its receivers at time t.
 func (e *engine) post(g *group, h *heldSlice, t units.Time) {
+	if g.spreads() {
+		e.holdTurn(g, h, t)
+		return
+	}
 	for _, id := range h.peers() {
 		c := &e.conns[id]
 		if c.net >= 0 {
@@ -390,6 +399,12 @@ func (e *engine) postTail(id int32, t units.Time) {
 // release returns the room of the piece just read.
 func (e *engine) release(g *group, t units.Time) {
 	if g.op.Do&plan.HoldRecv != 0 {
+		return
+	}
+	if g.spreads() {
+		if len(g.op.From) > 0 {
+			e.releaseTurn(g, t)
+		}
 		return
 	}
 	for _, id := range g.op.From {

@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// NCCL's scatter and gather primitives of NVLS handle the pieces of all heads
+// in one step: they wait for the room or the data of every head, and post or
+// release all of them at the end (prims_simple.h:494, ScatterGatherOp). In a
+// plan that step is one op a head; a turn puts them together again.
+
+// turnEnd is a piece of a turn that is not posted or released yet.
+type turnEnd struct {
+	conn  int32
+	chunk int32
+	bytes units.Bytes
+	start units.Time
+}
+
+// spreads reports whether the group's ops come in turns over the heads.
+func (g *group) spreads() bool {
+	return g.spread > 1 && (g.pr.Role == plan.RoleScatter || g.pr.Role == plan.RoleGather)
+}
+
+// width is how many connections, from the op's own on, the op waits for: those
+// of all heads where a turn begins.
+func (g *group) width() int32 {
+	if g.spreads() && g.op.Chunk%g.spread == 0 {
+		return g.spread
+	}
+	return 1
+}
+
+// holdTurn keeps a scattered piece back until the last of its turn is through.
+func (e *engine) holdTurn(g *group, h *heldSlice, t units.Time) {
+	for _, id := range h.peers() {
+		g.turn = append(g.turn, turnEnd{id, h.chunk, h.bytes, h.start})
+	}
+	if h.chunk%g.spread < g.spread-1 {
+		return
+	}
+	for _, x := range g.turn {
+		e.tr.sends(e, g, x.conn, e.conns[x.conn].posted, x.start, t, true, x.bytes, x.chunk)
+		e.deliver(x.conn, t)
+	}
+	g.turn = g.turn[:0]
+}
+
+// releaseTurn returns the room of a gathered turn at its end.
+func (e *engine) releaseTurn(g *group, t units.Time) {
+	for _, id := range g.op.From {
+		g.turn = append(g.turn, turnEnd{conn: id})
+	}
+	if g.op.Chunk%g.spread < g.spread-1 {
+		return
+	}
+	for _, x := range g.turn {
+		e.conns[x.conn].taken++
+		e.giveCredit(x.conn, t)
+	}
+	g.turn = g.turn[:0]
+}
