@@ -61,7 +61,7 @@ func TestUpdateWritesTheFile(t *testing.T) {
 }
 
 func TestOwnReferencesAreWhole(t *testing.T) {
-	refs := Own(t)
+	refs := own(t)
 	nvls, env := 0, 0
 	for _, r := range refs {
 		if r.Multicast {

@@ -27,7 +27,6 @@ type log struct {
 	recvs [][]piece
 	mu    sync.Mutex
 	lanes []span
-	works []*[]transport.Work // by NIC connection
 }
 
 // now is nanoseconds since the run began; 0 where nobody watches.
