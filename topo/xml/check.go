@@ -2,6 +2,7 @@ package topoxml
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,11 +33,11 @@ const (
 // writes in dumps.
 var known = map[string]map[string]valueKind{
 	"system": {"version": integer, "name": text},
-	"cpu": {"numaid": integer, "host_hash": hexadecimal, "affinity": text, "arch": text, "vendor": text,
+	"cpu": {"numaid": integerOrEmpty, "host_hash": hexadecimal, "affinity": text, "arch": text, "vendor": text,
 		"familyid": integer, "modelid": integer},
 	"pci": {"busid": busID, "class": text, "vendor": integer, "device": integer, "subsystem_vendor": integer,
 		"subsystem_device": integer, "link_speed": text, "link_width": integerOrEmpty},
-	"gpu":     {"dev": integer, "sm": integer, "rank": integer, "gdr": integer, "mlopart": integer, "name": text},
+	"gpu":     {"dev": integer, "sm": integer, "rank": text, "gdr": integer, "mlopart": integer, "name": text},
 	"nvlink":  {"target": busID, "count": integer, "tclass": text},
 	"c2c":     {"bw": integer, "count": integer},
 	"pcilink": {"target": busID},
@@ -120,7 +121,11 @@ func (c *checker) visit(e *topo.Element, above []*topo.Element, count *int) {
 			c.fail(e, above, name, "is missing", fmt.Sprintf("write <%s %s=\"...\"", e.Name, name))
 		}
 	}
-	for _, a := range e.Attrs {
+	for i, a := range e.Attrs {
+		if slices.ContainsFunc(e.Attrs[:i], func(b topo.Attr) bool { return b.Name == a.Name }) {
+			c.warn(e, above, a.Name, "given twice: NCCL reads the first, and takes such elements of several ranks for different ones", "remove one")
+			continue
+		}
 		c.value(e, above, a, attrs)
 	}
 	if e.Name == "system" {

@@ -62,6 +62,7 @@ func readTree(data []byte, name string) (*etree.Element, []mark, Errors) {
 		return nil, nil, Errors{err}
 	}
 	doc := etree.NewDocument()
+	doc.ReadSettings.PreserveDuplicateAttrs = true // NCCL reads the first
 	if e := doc.ReadFromBytes(data); e != nil {
 		return nil, nil, Errors{{Pos: topo.Origin{File: name, Line: 1, Col: 1}, Problem: "not well-formed XML: " + e.Error(), Hint: "give a file as NCCL writes it"}}
 	}
