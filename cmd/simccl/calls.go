@@ -53,10 +53,8 @@ const launchShare = 0.5
 // tellCalls writes the host's side of the operation, which the simulator does
 // not see: the API call, in it the group, in it the kernel launch; and the
 // tuner's decision.
-func (s *sweep) tellCalls(c *callSink, p point, done *outcome) {
-	o := &s.flags.out
-	ranks, _ := parseRanks(o.ranks, s.m.comm.NRanks) // checked before the run
-	rec := nccltrace.New(c.Sink, nccltrace.Options{Ranks: ranks, Mask: o.mask})
+func (s *sweep) tellCalls(c *callSink, p point, done *outcome, opt nccltrace.Options) {
+	rec := nccltrace.New(c.Sink, nccltrace.Options{Ranks: opt.Ranks, Mask: opt.Mask})
 	launch := units.Time(float64(c.shift) * launchShare)
 	second, ratio := runnerUp(&done.choice)
 	for r := range s.m.comm.NRanks {

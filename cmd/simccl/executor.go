@@ -9,16 +9,17 @@ import (
 )
 
 // executor makes the simulator for a machine.
-func (r *runFlags) executor(m *machine) (exec.Executor, error) {
+func (r *runFlags) executor(m *machine, opt nccltrace.Options) (exec.Executor, error) {
 	launch := sim.Eager
 	if r.graphs() > 0 {
 		launch = sim.Graph
 	}
-	ranks, err := parseRanks(r.out.ranks, m.comm.NRanks)
-	if err != nil {
-		return nil, err
-	}
-	detail := nccltrace.Detail(slices.Index(nccltrace.Details[:], r.out.detail))
-	return sim.New(sim.Config{Comm: m.comm.Comm, Systems: m.systems(), Launch: launch, Seed: r.seed,
-		Trace: nccltrace.Options{Detail: detail, Ranks: ranks, Mask: r.out.mask}})
+	return sim.New(sim.Config{Comm: m.comm.Comm, Systems: m.systems(), Launch: launch, Seed: r.seed, Trace: opt})
+}
+
+// options are what --trace-detail, --trace-ranks and --event-mask ask for.
+func (o *outputFlags) options(ranks int) (nccltrace.Options, error) {
+	which, err := parseRanks(o.ranks, ranks)
+	detail := nccltrace.Detail(slices.Index(nccltrace.Details[:], o.detail))
+	return nccltrace.Options{Detail: detail, Ranks: which, Mask: o.mask}, err
 }

@@ -19,6 +19,7 @@ import (
 // outputFlags are the files that a run writes of one timed operation.
 type outputFlags struct {
 	trace, profile, ops string
+	report              string
 	detail, ranks       string
 	style               string
 	events              int64
@@ -29,6 +30,7 @@ func (o *outputFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.trace, "trace", "", "write a Chrome trace of one operation of the last size to `FILE` (.json, .json.gz)")
 	f.StringVar(&o.profile, "profile", "", "write a pprof profile of it to `FILE` (.pb.gz)")
 	f.StringVar(&o.ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
+	f.StringVar(&o.report, "report", "", "write an HTML page about the run to `FILE` (.html)")
 	f.StringVar(&o.detail, "trace-detail", "step", "how deep the trace goes: "+strings.Join(nccltrace.Details[:], ", "))
 	f.StringVar(&o.style, "trace-style", "lanes", "lanes, or nccl: the layout of NCCL's profiler plugin")
 	f.StringVar(&o.ranks, "trace-ranks", "", "only these ranks: `0-7,16`")
@@ -47,7 +49,8 @@ func (o *outputFlags) check() error {
 	for _, f := range []struct {
 		flag, name string
 		ends       []string
-	}{{"--trace", o.trace, []string{".json", ".json.gz"}}, {"--profile", o.profile, []string{".pb.gz"}}, {"--ops", o.ops, []string{".csv", ".goal"}}} {
+	}{{"--trace", o.trace, []string{".json", ".json.gz"}}, {"--profile", o.profile, []string{".pb.gz"}}, {"--ops", o.ops, []string{".csv", ".goal"}},
+		{"--report", o.report, []string{".html"}}} {
 		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool { return strings.HasSuffix(f.name, e) }) {
 			return usage("%s %s: the name must end in %s", f.flag, f.name, strings.Join(f.ends, " or "))
 		}
@@ -79,8 +82,8 @@ func parseRanks(s string, n int) (func(int) bool, error) {
 }
 
 // outputs writes the files that were asked for.
-func (s *sweep) outputs(ctx context.Context, p point) error {
-	o := &s.flags.out
+func (s *sweep) outputs(ctx context.Context, last line) error {
+	o, p := &s.flags.out, last.point
 	if o.trace != "" || o.profile != "" {
 		if err := s.writeTrace(ctx, p); err != nil {
 			return err
@@ -95,6 +98,11 @@ func (s *sweep) outputs(ctx context.Context, p point) error {
 			err = writeOps(o.ops, done.plan)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if o.report != "" {
+		if err := s.writeReport(ctx, last); err != nil {
 			return err
 		}
 	}
@@ -129,6 +137,10 @@ func (s *sweep) report() *nccltests.Report {
 // writeTrace simulates one operation again, with everything told.
 func (s *sweep) writeTrace(ctx context.Context, p point) error {
 	o := &s.flags.out
+	opt, err := o.options(s.m.comm.NRanks)
+	if err != nil {
+		return err
+	}
 	var sinks []trace.Sink
 	var abort []func()
 	if o.trace != "" {
@@ -151,13 +163,13 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 	}
 	sink := trace.Tee(sinks...)
 	calls := &callSink{Sink: sink, shift: s.hostTime()}
-	done, err := s.simulate(ctx, p, calls)
+	done, err := s.simulate(ctx, p, calls, opt)
 	if err != nil {
 		for _, f := range abort {
 			f()
 		}
 		return err
 	}
-	s.tellCalls(calls, p, &done)
+	s.tellCalls(calls, p, &done, opt)
 	return sink.Close()
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // pool simulates the points of a sweep side by side, each once. What it
@@ -45,7 +46,7 @@ func (s *sweep) start(ctx context.Context, lines []line) *pool {
 			for at := range next {
 				r := p.results[at]
 				if r.err = ctx.Err(); r.err == nil {
-					r.outcome, r.err = s.simulate(ctx, at, trace.Discard)
+					r.outcome, r.err = s.simulate(ctx, at, trace.Discard, nccltrace.Options{})
 				}
 				close(r.done)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
@@ -50,6 +51,12 @@ Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2
 			}
 			return s.run(cmd.Context())
 		}}
+	r.register(c)
+	return c
+}
+
+// register adds all options of a run.
+func (r *runFlags) register(c *cobra.Command) {
 	r.machine.register(c)
 	r.test.register(c)
 	f := c.Flags()
@@ -59,7 +66,6 @@ Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2
 	f.BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
 	r.out.register(f)
-	return c
 }
 
 // sweep is a prepared run.
@@ -113,7 +119,10 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	if s.roots, err = r.test.roots(s.fn, s.m.comm.NRanks); err != nil {
 		return nil, err
 	}
-	if _, err = r.executor(s.m); err != nil {
+	if _, err = r.out.options(s.m.comm.NRanks); err != nil {
+		return nil, err
+	}
+	if _, err = r.executor(s.m, nccltrace.Options{}); err != nil {
 		return nil, err
 	}
 	t := &r.test
@@ -236,7 +245,7 @@ func (s *sweep) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.outputs(ctx, lines[len(lines)-1].point); err != nil {
+	if err := s.outputs(ctx, lines[len(lines)-1]); err != nil {
 		return err
 	}
 	if s.summary.Failed() {
@@ -309,7 +318,7 @@ func (s *sweep) row(l line) (*nccltests.Row, error) {
 const maxChecked = 2e5
 
 // simulate plans and runs one operation. It is safe for concurrent use.
-func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink) (outcome, error) {
+func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink, opt nccltrace.Options) (outcome, error) {
 	if p.count == 0 { // NCCL returns without a launch
 		return outcome{checked: s.flags.test.check != 0}, nil
 	}
@@ -324,7 +333,7 @@ func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink) (outcome
 		}
 		o.checked = true
 	}
-	x, err := s.flags.executor(s.m)
+	x, err := s.flags.executor(s.m, opt)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -9,5 +9,4 @@ func stub(a *app, use, short, missing string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return notYet(cmd.CommandPath(), missing) }}
 }
 
-func newBench(a *app) *cobra.Command  { return stub(a, "bench", "Run on hardware", "the hardware runs") }
-func newReport(a *app) *cobra.Command { return stub(a, "report", "Write an HTML report", "the report") }
+func newBench(a *app) *cobra.Command { return stub(a, "bench", "Run on hardware", "the hardware runs") }

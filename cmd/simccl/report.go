@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/report/page"
+	"github.com/simccl/simccl/report/topology"
+	"github.com/simccl/simccl/topo/lint"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+	"github.com/spf13/cobra"
+)
+
+func newReport(a *app) *cobra.Command {
+	var r runFlags
+	c := &cobra.Command{Use: "report OP", Short: "Write one HTML page about an operation on a machine",
+		Long: `report simulates a sweep as run does and writes one self-contained HTML file:
+bus bandwidth by size, who wins where, topology with its load, rings, timeline,
+paths and settings. It takes run's options.`,
+		Example: `  simccl report all_reduce
+  simccl report all_gather --topo topo.xml --nodes 4 -b 1M -e 1G -f 4 --report all_gather.html`,
+		Args: exactly("OP"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			quiet := *a
+			quiet.out, quiet.json = io.Discard, false
+			if r.out.report == "" {
+				r.out.report = "report.html"
+			}
+			s, err := r.prepare(&quiet, cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if err := s.run(cmd.Context()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(a.out, r.out.report)
+			return err
+		}}
+	r.register(c)
+	return c
+}
+
+// reportRanks are the ranks whose steps the page draws.
+const reportRanks = 2
+
+// writeReport draws the whole run.
+func (s *sweep) writeReport(ctx context.Context, last line) error {
+	p := page.Page{Title: fmt.Sprintf("%s on %d × %s", s.fn.TestName(), s.m.cluster.NHosts(), s.m.name),
+		Command: "simccl " + strings.Join(s.app.args, " ")}
+	c := s.m.comm
+	p.Facts = []page.Fact{
+		{Name: "ranks", Value: fmt.Sprintf("%d on %d nodes", c.NRanks, c.NNodes)},
+		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels, c.P2PChannels)},
+		{Name: "NVLink multicast", Value: map[bool]string{true: "on", false: "off"}[c.Multicast]},
+		{Name: "rules", Value: "NCCL " + ncclRules}, {Name: "simccl", Value: version},
+		{Name: "topology", Value: s.m.name + ", sha256 " + s.m.digest[:12]}, {Name: "seed", Value: fmt.Sprint(s.flags.seed)},
+		{Name: "launch", Value: s.flags.launch}}
+	if err := s.reportPoints(&p); err != nil {
+		return err
+	}
+	s.reportMachine(&p)
+	done, err := s.pool.wait(last.point)
+	if err != nil {
+		return err
+	}
+	p.Links, p.Elapsed = done.result.Links, done.result.Elapsed
+	if done.plan != nil {
+		p.Timeline = &trace.Memory{}
+		opt := nccltrace.Options{Detail: nccltrace.DetailStep, Ranks: func(r int) bool { return r < reportRanks }}
+		if _, err := s.simulate(ctx, last.point, p.Timeline, opt); err != nil {
+			return err
+		}
+	}
+	var out bytes.Buffer
+	if err := page.Write(&out, &p); err != nil {
+		return err
+	}
+	return writeFile(s.flags.out.report, out.Bytes())
+}
+
+// reportPoints fills the curves and the cost map with the sizes of the first
+// type, reduction and root.
+func (s *sweep) reportPoints(p *page.Page) error {
+	rivals := map[[2]uint8]*page.Rival{}
+	for i, l := range s.lines()[:len(s.sizes)] {
+		if l.count == 0 {
+			continue
+		}
+		o, err := s.pool.wait(l.point)
+		if err != nil {
+			return err
+		}
+		row := &s.rows[i]
+		f := s.facts(row, &o)
+		x := page.Point{Size: l.shown, TimeUs: row.Out.TimeUs, BusBW: row.Out.BusBW, LimitBW: f.Expect, Choice: f.Algo, Channels: f.Channels, Link: f.Limit}
+		if o.choice.Warps > 0 {
+			x.Choice = f.Algo + "/" + f.Proto
+			x.ModelUs = f.ModelUs
+			_, x.ModelBW = coll.Bandwidth(s.fn, l.count, l.typ, s.m.comm.NRanks, units.FromMicros(f.ModelUs))
+			for _, a := range coll.Algorithms() {
+				for _, pr := range coll.Protocols() {
+					k := [2]uint8{uint8(a), uint8(pr)}
+					if t := o.choice.Times[a][pr]; t > 0 {
+						if rivals[k] == nil {
+							rivals[k] = &page.Rival{Name: fmt.Sprintf("%s %s", a, pr), Times: make([]float64, len(p.Points), len(s.sizes))}
+						}
+						rivals[k].Times = append(rivals[k].Times, float64(t))
+					}
+				}
+			}
+		}
+		p.Points = append(p.Points, x)
+		for _, r := range rivals { // lint:sorted: all are filled alike
+			for len(r.Times) < len(p.Points) {
+				r.Times = append(r.Times, 0)
+			}
+		}
+	}
+	for _, a := range coll.Algorithms() {
+		for _, pr := range coll.Protocols() {
+			if r := rivals[[2]uint8{uint8(a), uint8(pr)}]; r != nil {
+				p.Rivals = append(p.Rivals, *r)
+			}
+		}
+	}
+	return nil
+}
+
+// maxMatrix bounds the GPUs of a path matrix that is shown.
+const maxMatrix = 72
+
+func (s *sweep) reportMachine(p *page.Page) {
+	host := s.m.cluster.Host(0)
+	p.System, p.Host, p.NodeOf = host.Systems[0], "node0", s.m.comm.NodeOf
+	if host.NRanks() <= maxMatrix {
+		var b strings.Builder
+		topology.Matrix(&b, host.Systems[0])
+		p.Matrix = b.String()
+	}
+	for i, c := range s.m.comm.Channels {
+		p.Rings = append(p.Rings, page.Ring{Channel: i, Order: c.Order})
+	}
+	for _, row := range config.EnvRows(s.m.cfg, config.FactsOf(s.m.comm), false) {
+		p.Settings = append(p.Settings, page.Setting{Name: row.Name, Value: row.Value, Origin: row.Origin, Effect: row.Effect})
+	}
+	for _, c := range s.m.cluster.Classes {
+		for _, f := range lint.Check(c.Spec, s.m.cfg.Topo) {
+			if f.Severity >= lint.Warning {
+				p.Warnings = append(p.Warnings, f.String())
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+)
+
+// curve draws bus bandwidth over size, both logarithmic where that helps:
+// sizes always, bandwidth never.
+func curve(points []Point) template.HTML {
+	if len(points) < 2 {
+		return ""
+	}
+	const w, h, left, right, top, bottom = 920.0, 360.0, 60.0, 16.0, 12.0, 46.0
+	most := 0.0
+	for _, p := range points {
+		most = max(most, p.BusBW, p.ModelBW)
+	}
+	for _, p := range points {
+		if p.LimitBW < 2*most {
+			most = max(most, p.LimitBW)
+		}
+	}
+	step := niceStep(most / 5)
+	top1 := math.Ceil(max(most, step)/step) * step
+	lo, hi := math.Log2(float64(max(points[0].Size, 1))), math.Log2(float64(max(points[len(points)-1].Size, 2)))
+	x := func(size float64) float64 {
+		return left + (w-left-right)*(math.Log2(max(size, 1))-lo)/max(hi-lo, 1e-9)
+	}
+	y := func(v float64) float64 { return h - bottom - (h-top-bottom)*min(v/top1, 1.02) }
+	var s svg
+	s.add(`<svg viewBox="0 0 %g %g" style="min-width:600px" role="img" aria-label="bus bandwidth by size">`, w, h)
+	for v := 0.0; v <= top1*1.001; v += step {
+		s.add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%g</text>`, left, w-right, y(v), y(v), left-6, y(v)+4, v)
+	}
+	every := max(1, len(points)/10)
+	for i, p := range points {
+		if i%every == 0 {
+			s.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x(float64(p.Size)), h-bottom+18, esc(strings.ReplaceAll(sizeName(p.Size), "iB", "")))
+		}
+	}
+	s.add(`<text x="%g" y="%g" text-anchor="middle">size (binary units)</text><text transform="translate(14 %g) rotate(-90)" text-anchor="middle">busbw GB/s</text>`, w/2, h-8, h/2)
+	for _, l := range []struct {
+		class, name string
+		of          func(Point) float64
+	}{{"limit", "limiting link never idle", func(p Point) float64 { return p.LimitBW }},
+		{"model", "NCCL's cost model", func(p Point) float64 { return p.ModelBW }},
+		{"sim", "simulated", func(p Point) float64 { return p.BusBW }}} {
+		var path strings.Builder
+		var dots svg
+		for _, p := range points {
+			v := l.of(p)
+			if v <= 0 {
+				continue
+			}
+			cmd := "L"
+			if path.Len() == 0 {
+				cmd = "M"
+			}
+			fmt.Fprintf(&path, "%s%.1f %.1f", cmd, x(float64(p.Size)), y(v))
+			dots.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="3.5"><title>%s, %s: %.2f GB/s (%s)</title></circle>`, l.class, x(float64(p.Size)), y(v), esc(sizeName(p.Size)), l.name, v, esc(p.Choice))
+		}
+		s.add(`<path class="line %s" d="%s"/>%s`, l.class, path.String(), dots.String())
+	}
+	s.WriteString(`</svg>`)
+	return s.html()
+}
+
+// niceStep rounds up to 1, 2 or 5 times a power of ten.
+func niceStep(v float64) float64 {
+	if v <= 0 {
+		return 1
+	}
+	p := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if v <= m*p {
+			return m * p
+		}
+	}
+	return 10 * p
+}
+
+// heat draws the predicted time of every rival at every size against the best:
+// blue wins, red loses, empty is off.
+func heat(points []Point, rivals []Rival) template.HTML {
+	if len(points) == 0 || len(rivals) == 0 {
+		return ""
+	}
+	const left, cell, row, top = 130.0, 28.0, 22.0, 8.0
+	w, h := left+cell*float64(len(points))+8, top+row*float64(len(rivals))+64
+	var s svg
+	s.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="predicted times of all algorithms">`, w, h, w*0.8, w*1.3)
+	for i, p := range points {
+		best := math.Inf(1)
+		for _, r := range rivals {
+			if r.Times[i] > 0 {
+				best = min(best, r.Times[i])
+			}
+		}
+		px := left + cell*float64(i)
+		for j, r := range rivals {
+			py := top + row*float64(j)
+			t := r.Times[i]
+			if t <= 0 {
+				s.add(`<rect class="off" x="%g" y="%g" width="%g" height="%g"><title>%s at %s: off</title></rect>`, px, py, cell-2, row-2, esc(r.Name), esc(sizeName(p.Size)))
+				continue
+			}
+			// A factor of 10 is as red as it gets.
+			s.add(`<rect x="%g" y="%g" width="%g" height="%g" fill="%s"><title>%s at %s: %.2f us, %.2f of the best</title></rect>`, px, py, cell-2, row-2,
+				heatColour(math.Log10(t/best)), esc(r.Name), esc(sizeName(p.Size)), t, t/best)
+			if t == best {
+				s.add(`<circle cx="%g" cy="%g" r="4" fill="#fff" pointer-events="none"/>`, px+cell/2-1, py+row/2-1)
+			}
+		}
+		s.add(`<text transform="translate(%g %g) rotate(60)">%s</text>`, px+cell/2-4, top+row*float64(len(rivals))+10, esc(sizeName(p.Size)))
+	}
+	for j, r := range rivals {
+		s.add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, left-8, top+row*float64(j)+row/2+4, esc(r.Name))
+	}
+	s.WriteString(`</svg>`)
+	return s.html()
+}

@@ -1,0 +1,213 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
+)
+
+// load is a line of the table of links.
+type load struct {
+	Name     string
+	Bytes    units.Bytes
+	Capacity float64
+	Percent  float64 // of the operation's time that the bytes need at least
+	Colour   template.CSS
+}
+
+const loadsShown = 40
+
+// share is the part of the operation's time that a link's bytes need.
+func share(l *exec.LinkLoad, elapsed units.Time) float64 {
+	if elapsed <= 0 {
+		return 0
+	}
+	return float64(l.Ideal()) / float64(elapsed)
+}
+
+// loads lists the fullest links.
+func loads(p *Page) (out []load, left int) {
+	for i := range p.Links {
+		l := &p.Links[i]
+		if l.Capacity <= 0 || l.Bytes == 0 {
+			continue
+		}
+		x := share(l, p.Elapsed)
+		out = append(out, load{l.Name, l.Bytes, float64(l.Capacity), 100 * x, template.CSS(heatColour(x))})
+	}
+	slices.SortStableFunc(out, func(a, b load) int { return cmp.Or(cmp.Compare(b.Percent, a.Percent), strings.Compare(a.Name, b.Name)) })
+	if n := len(out); n > loadsShown {
+		return out[:loadsShown], n - loadsShown
+	}
+	return out, 0
+}
+
+// place is where a node is drawn.
+type place struct {
+	x, y float64
+	set  bool
+}
+
+// drawing lays out one System: CPUs above, the PCI trees below them, NVLink
+// switches at the foot.
+type drawing struct {
+	svg
+	s      *topo.System
+	at     []place
+	next   float64
+	deep   float64
+	loads  map[string]*exec.LinkLoad
+	page   *Page
+	height float64
+}
+
+const (
+	gapX = 58.0
+	gapY = 62.0
+)
+
+func picture(p *Page) template.HTML {
+	if p.System == nil {
+		return ""
+	}
+	d := &drawing{s: p.System, at: make([]place, len(p.System.Nodes)), page: p, loads: map[string]*exec.LinkLoad{}}
+	for i := range p.Links {
+		d.loads[p.Links[i].Name] = &p.Links[i]
+	}
+	for _, c := range d.s.Of(topo.CPU) {
+		d.tree(c, 0)
+	}
+	for n := range d.s.Nodes { // what hangs on no CPU
+		if d.s.Nodes[n].Kind != topo.NVS && !d.at[n].set {
+			d.tree(topo.NodeID(n), 1)
+		}
+	}
+	width := max(d.next*gapX, 200)
+	foot := (d.deep + 1.3) * gapY
+	nvs := d.s.Of(topo.NVS)
+	for i, n := range nvs {
+		d.at[n] = place{width * (float64(i) + 0.5) / float64(len(nvs)), 30 + foot, true}
+	}
+	d.height = 60 + foot
+	if len(nvs) > 0 {
+		d.height += 30
+	}
+	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx" role="img" aria-label="topology">`, width, d.height, min(width, 700))
+	d.edges()
+	for n := range d.s.Nodes {
+		d.node(topo.NodeID(n))
+	}
+	d.WriteString(`</svg>`)
+	return d.html()
+}
+
+// tree places a node and what hangs below it on PCI.
+func (d *drawing) tree(n topo.NodeID, depth float64) {
+	d.at[n] = place{0, 30 + depth*gapY, true}
+	d.deep = max(d.deep, depth)
+	first, last, children := 0.0, 0.0, 0
+	for _, l := range d.s.Nodes[n].Links {
+		link := &d.s.Links[l]
+		k := d.s.Nodes[link.To].Kind
+		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C
+		if !down || d.at[link.To].set || k == topo.CPU || k == topo.NVS {
+			continue
+		}
+		d.tree(link.To, depth+1)
+		x := d.at[link.To].x
+		if children == 0 {
+			first = x
+		}
+		last = x
+		children++
+	}
+	if children == 0 {
+		d.at[n].x = (d.next + 0.5) * gapX
+		d.next++
+		return
+	}
+	d.at[n].x = (first + last) / 2
+}
+
+// name is the simulator's word for a node in its links.
+func (d *drawing) name(id topo.NodeID) string {
+	n := &d.s.Nodes[id]
+	switch n.Kind {
+	case topo.GPU:
+		return fmt.Sprintf("GPU%d", n.GPU.Rank)
+	case topo.NVS:
+		return "NVSwitch"
+	case topo.CPU:
+		return fmt.Sprintf("CPU%d", n.CPU.NUMA)
+	case topo.NET:
+		return n.Net.Name
+	case topo.NIC:
+		return fmt.Sprintf("NIC%d", d.s.Index(id))
+	}
+	return fmt.Sprintf("PCI%d", d.s.Index(id))
+}
+
+// edges draws each pair of links once, with the fuller direction's colour.
+func (d *drawing) edges() {
+	for i := range d.s.Links {
+		l := &d.s.Links[i]
+		back := slices.ContainsFunc(d.s.Nodes[l.To].Links, func(b topo.LinkID) bool { return d.s.Links[b].To == l.From && d.s.Links[b].Kind == l.Kind })
+		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC {
+			continue
+		}
+		a, b := d.at[l.From], d.at[l.To]
+		tip := fmt.Sprintf("%s – %s: %s %.1f GB/s", d.s.Name(l.From), d.s.Name(l.To), l.Kind, l.BW)
+		most := -1.0
+		for _, way := range [][2]topo.NodeID{{l.From, l.To}, {l.To, l.From}} {
+			if x := d.loads[fmt.Sprintf("%s %s→%s", d.page.Host, d.name(way[0]), d.name(way[1]))]; x != nil {
+				part := share(x, d.page.Elapsed)
+				most = max(most, part)
+				tip += fmt.Sprintf("; %s→%s %d B, busy %.0f %% of the time at least", d.name(way[0]), d.name(way[1]), x.Bytes, 100*part)
+			}
+		}
+		style := `class="idle"`
+		if most >= 0 {
+			style = fmt.Sprintf(`stroke="%s" stroke-width="3.5"`, heatColour(most))
+		}
+		shape := fmt.Sprintf("M%.1f %.1fL%.1f %.1f", a.x, a.y, b.x, b.y)
+		if a.y == b.y { // beside each other: an arc below GPUs, above CPUs
+			bend := 0.25 * (b.x - a.x)
+			if bend < 0 {
+				bend = -bend
+			}
+			if l.Kind == topo.LinkSYS {
+				bend = -min(bend, 24)
+			}
+			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2, a.y+min(bend, 90), b.x, b.y)
+		}
+		d.add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, shape, esc(tip))
+	}
+}
+
+var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo.NVS: "nvs", topo.CPU: "cpu", topo.NIC: "nic", topo.NET: "net"}
+
+func (d *drawing) node(id topo.NodeID) {
+	n, at := &d.s.Nodes[id], d.at[id]
+	w, label, tip := 44.0, d.name(id), d.s.Name(id)
+	switch n.Kind {
+	case topo.GPU:
+		tip += fmt.Sprintf(", rank %d, sm_%d, %s", n.GPU.Rank, n.GPU.SM, n.GPU.BusID)
+	case topo.NET:
+		tip += fmt.Sprintf(", %s, %.1f GB/s", n.Net.Name, n.Net.BW)
+		label = strings.TrimPrefix(label, "mlx5_")
+		label = "net " + label
+	case topo.NVS:
+		w = 90
+	}
+	if len(label) > 7 && w < 60 {
+		label = label[:6] + "…"
+	}
+	d.add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="22" rx="5"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
+		kindClass[n.Kind], at.x-w/2, at.y-11, w, at.x, at.y+4, esc(label), esc(tip))
+}
