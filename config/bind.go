@@ -17,7 +17,8 @@ type binding struct {
 
 // bindings lists what fills which field.
 func (c *Config) bindings() []binding {
-	return slices.Concat(c.topoBindings(), c.searchBindings(), c.connectBindings(), c.tuningBindings(), c.planBindings())
+	return slices.Concat(c.topoBindings(), c.searchBindings(), c.connectBindings(), c.tuningBindings(), c.planBindings(),
+		c.ibBindings(), c.socketBindings())
 }
 
 // noHCA is a NCCL_IB_HCA that matches no device.

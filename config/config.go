@@ -7,6 +7,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
@@ -22,6 +24,8 @@ type Config struct {
 	Connect connect.Params
 	Tuning  tuning.Params
 	Plan    plan.Params
+	IB      ibv.Settings  // of hardware runs
+	Socket  sock.Settings // of hardware runs
 }
 
 // Load merges the sources (flag before environment before file before
@@ -32,7 +36,8 @@ func Load(s Sources) (*Config, []Warning, error) {
 	if err != nil {
 		return nil, warns, err
 	}
-	c := &Config{values: vals, Topo: topo.DefaultParams()}
+	service := ibv.DefaultService
+	c := &Config{values: vals, Topo: topo.DefaultParams(), IB: ibv.Settings{Relaxed: true, Service: &service}}
 	for _, name := range sortedNames(vals) {
 		v := byName[name]
 		if v == nil {

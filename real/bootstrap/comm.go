@@ -205,6 +205,9 @@ func (c *Comm) Err() error {
 	return nil
 }
 
+// Addr is the address at which the others reach this rank.
+func (c *Comm) Addr() string { return c.ln.Addr().String() }
+
 // Rank and Size describe the communicator.
 func (c *Comm) Rank() int { return c.rank }
 

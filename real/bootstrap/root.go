@@ -214,6 +214,11 @@ func (r *Root) gone(rank int, m *member, f frame) {
 	if f.kind != frLeft && r.failed == nil {
 		r.failed = &f
 	}
+	// Whoever learns that a rank died leaves without a farewell: that is the
+	// first death's doing, and no news of its own.
+	if r.failed != nil {
+		f = *r.failed
+	}
 	for i, o := range r.member {
 		if i != rank && o != nil && !o.closed {
 			go o.send(f)

@@ -114,16 +114,10 @@ func (s *Session) watchWork(c any, to *[]transport.Work) {
 type stepEvent struct {
 	step   nccltrace.Step
 	flow   int64
-	phases [3]nccltrace.Phase
+	phases []nccltrace.Phase
 }
 
-func (e *stepEvent) end() units.Time {
-	last := units.Time(0)
-	for _, p := range e.phases {
-		last = max(last, p.End)
-	}
-	return last
-}
+func (e *stepEvent) end() units.Time { return e.phases[len(e.phases)-1].End }
 
 // tell writes what was kept of the run.
 func (s *Session) tell(sink trace.Sink, res *exec.Result) {
@@ -178,7 +172,7 @@ func (s *Session) tellSteps(rec *nccltrace.Recorder) {
 	}
 	slices.SortStableFunc(all, func(a, b stepEvent) int { return cmp.Compare(a.end(), b.end()) })
 	for i := range all {
-		rec.Steps(&all[i].step, all[i].flow, all[i].phases[:]...)
+		rec.Steps(&all[i].step, all[i].flow, all[i].phases...)
 	}
 }
 
@@ -213,28 +207,26 @@ func (s *Session) word(c *plan.Conn) string {
 // sent fills the phases of a send; without a net the copy is all.
 func (e *stepEvent) sent(p *piece, o *outgoing, k int) {
 	if o == nil || k >= len(o.hops) {
-		e.phases[0] = phase(nccltrace.SendWait, p.moving, max(p.end, p.moving+2))
+		e.phases = []nccltrace.Phase{phase(nccltrace.SendWait, p.moving, max(p.end, p.moving+2))}
 		return
 	}
 	h := o.hops[k]
 	from := max(h.from, p.end)
-	e.phases = [3]nccltrace.Phase{phase(nccltrace.SendGPUWait, p.began, p.end), phase(nccltrace.SendPeerWait, p.end, from),
+	e.phases = []nccltrace.Phase{phase(nccltrace.SendGPUWait, p.began, p.end), phase(nccltrace.SendPeerWait, p.end, from),
 		phase(nccltrace.SendWait, from, max(h.to, from+2))}
 }
 
 // received fills the phases of a receive.
 func (e *stepEvent) received(p *piece, i *incoming, k int) {
 	if i == nil || k >= len(i.hops) {
-		e.phases[0] = phase(nccltrace.RecvWait, min(p.began, p.end-2), max(p.end, 2))
-		if e.phases[0].Start < 0 {
-			e.phases[0].Start = 0
-		}
+		to := max(p.end, 2)
+		e.phases = []nccltrace.Phase{phase(nccltrace.RecvWait, min(p.began, to-2), to)}
 		return
 	}
 	h := i.hops[k]
 	came := max(h.to, 2)
 	flushed := max(h.flushed, came)
-	e.phases = [3]nccltrace.Phase{phase(nccltrace.RecvWait, min(h.from, came-2), came), phase(nccltrace.RecvFlushWait, came, flushed),
+	e.phases = []nccltrace.Phase{phase(nccltrace.RecvWait, min(h.from, came-2), came), phase(nccltrace.RecvFlushWait, came, flushed),
 		phase(nccltrace.RecvGPUWait, flushed, max(p.end, flushed))}
 }
 

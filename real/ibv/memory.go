@@ -22,6 +22,15 @@ func NewArena(n int) (*Arena, error) {
 	return &Arena{mem: mem}, nil
 }
 
+// HostMemory gives n bytes that a NIC may use, and how to free them.
+func HostMemory(n int) ([]byte, func(), error) {
+	a, err := NewArena(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.Bytes()[:n], func() { _ = a.Close() }, nil
+}
+
 // Take cuts n bytes, aligned to 64, from the arena.
 func (a *Arena) Take(n int) ([]byte, error) {
 	at := (a.used + 63) &^ 63

@@ -1,0 +1,396 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/host"
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+	"github.com/spf13/cobra"
+)
+
+// benchFlags are the options of bench beside machine and sizes.
+type benchFlags struct {
+	run     runFlags // machine, test and outputs
+	backend string
+	place   placeFlags
+	limit   time.Duration
+}
+
+func newBench(a *app) *cobra.Command {
+	var b benchFlags
+	c := &cobra.Command{Use: "bench OP", Short: "Run the plan of an operation over verbs, sockets or in memory, and verify it",
+		Long: `bench runs what NCCL would do, by its own schedule, in host memory: every rank's
+programs on the CPU, every connection over InfiniBand verbs, TCP sockets or (host)
+shared memory. It prints nccl-tests' table; #wrong counts elements that are not
+what they should be.
+
+Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or where
+--rank, --nranks and --root-address say so; else all are of this process. Without --topo,
+every rank is a node of its own.`,
+		Example: `  simccl bench all_reduce --backend sockets --nranks 4 -b 8 -e 1M -f 2
+  torchrun --no-python --nproc-per-node 8 simccl bench all_gather --backend verbs
+  simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
+		Args: exactly("OP"),
+		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
+	b.run.machine.register(c)
+	b.run.test.register(c)
+	f := c.Flags()
+	f.StringVar(&b.backend, "backend", "host", "what carries the data: host (memory of this process), sockets, verbs")
+	f.DurationVar(&b.limit, "limit", 2*time.Minute, "most `TIME` of one size")
+	f.Uint64Var(&b.run.seed, "seed", 1, "seed of the input data")
+	b.place.register(f)
+	f.StringVar(&b.run.out.trace, "trace", "", "write a Chrome trace of one verified operation of the last size to `FILE`; several processes put their rank before the ending")
+	f.StringVar(&b.run.out.detail, "trace-detail", "step", "how deep the trace goes")
+	return c
+}
+
+// bench is a prepared run.
+type bench struct {
+	sweep
+	flags *benchFlags
+	team  *team
+	exec  *host.Executor
+}
+
+func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
+	s := &bench{flags: b}
+	s.app, s.sweep.flags = a, &b.run
+	if s.fn, err = coll.ParseFunc(op); err != nil {
+		return err
+	}
+	if err := b.check(cmd); err != nil {
+		return err
+	}
+	p, err := b.place.find(a)
+	if err != nil {
+		return err
+	}
+	if b.run.machine.topo == "" && b.run.machine.nodes == 0 && b.run.machine.gpus == 0 {
+		b.run.machine.nodes, b.run.machine.gpus = cmp.Or(p.nranks, 2), 1
+	}
+	if err := s.prepare(cmd); err != nil {
+		return err
+	}
+	if p.nranks > 0 && p.nranks != s.m.comm.NRanks {
+		return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", p.nranks, s.m.comm.NRanks)
+	}
+	if s.team, err = assemble(cmd.Context(), p, s.m.comm.NRanks); err != nil {
+		return err
+	}
+	defer s.team.leave()
+	if err := s.open(); err != nil {
+		return s.team.give(err)
+	}
+	return s.team.give(s.all())
+}
+
+// check refuses values that mean nothing, and fills the sizes of a run that
+// asks for none: a CPU moves less than a GPU.
+func (b *benchFlags) check(cmd *cobra.Command) error {
+	f, t := cmd.Flags(), &b.run.test
+	if !f.Changed("min-bytes") && !f.Changed("max-bytes") && !f.Changed("step-bytes") && !f.Changed("step-factor") && t.sizes == "" {
+		for _, kv := range [][2]string{{"min-bytes", "8"}, {"max-bytes", "16M"}, {"step-factor", "8"}} {
+			if err := f.Set(kv[0], kv[1]); err != nil {
+				return err
+			}
+		}
+	}
+	switch b.backend {
+	case "host", "sockets", "verbs":
+	case "nccl", "cuda":
+		return notYet("--backend "+b.backend, "its command line; write host, sockets or verbs")
+	default:
+		return usage("--backend %s: write host, sockets or verbs", b.backend)
+	}
+	if b.run.machine.multicast == "on" {
+		return usage("--multicast on: a CPU has no NVLink multicast")
+	}
+	b.run.machine.multicast = "off"
+	b.run.launch, b.run.out.style = "eager", "lanes"
+	return b.run.check()
+}
+
+func (s *bench) prepare(cmd *cobra.Command) (err error) {
+	r := s.sweep.flags
+	var bounds nccltests.Sweep
+	if s.sizes, bounds, err = r.test.list(cmd); err != nil {
+		return err
+	}
+	if s.types, err = r.test.types(); err != nil {
+		return err
+	}
+	if s.ops, err = r.test.ops(s.fn); err != nil {
+		return err
+	}
+	if s.columns, err = parseColumns(r.test.columns); err != nil {
+		return err
+	}
+	if s.minBW, err = s.app.minBW(); err != nil {
+		return err
+	}
+	if s.m, err = r.machine.load(s.app); err != nil {
+		return err
+	}
+	if s.roots, err = r.test.roots(s.fn, s.m.comm.NRanks); err != nil {
+		return err
+	}
+	t := &r.test
+	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
+		Threads: 1, GPUs: 1, MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
+		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check}
+	return nil
+}
+
+// open makes the executor of the local ranks.
+func (s *bench) open() error {
+	wire, err := openWire(s.flags.backend, s.m.cfg, s.team)
+	if err != nil {
+		return err
+	}
+	detail := nccltrace.Detail(slices.Index(nccltrace.Details[:], s.flags.run.out.detail))
+	s.exec = host.New(host.Config{Ranks: s.team.here(), Wire: wire, Seed: s.flags.run.seed, Timeout: s.flags.limit,
+		Trace: nccltrace.Options{Detail: detail}})
+	return s.team.agree([]byte(fmt.Sprint(s.fn, s.m.digest, s.config, s.types, s.ops, s.roots, s.flags.run.seed, s.m.settings())))
+}
+
+// all goes through the sizes and prints.
+func (s *bench) all() error {
+	table := nccltests.NewTable(s.app.out, columnHeads(s.columns)...)
+	talks := s.team.rank == 0 && !s.app.json
+	devices, err := s.devices()
+	if err != nil {
+		return err
+	}
+	if talks {
+		table.Preface(fmt.Sprintf("simccl %s measured in host memory, backend %s: topo=%s sha256=%s nccl-rules=%s seed=%d",
+			version, s.flags.backend, s.m.name, s.m.digest[:12], ncclRules, s.flags.run.seed))
+		table.Start(&s.config, devices)
+	}
+	started := time.Now()
+	var bus float64
+	lines := s.lines()
+	for i, l := range lines {
+		row, err := s.measure(l, i == len(lines)-1)
+		if err != nil {
+			return err
+		}
+		bus += row.Out.BusBW + row.In.BusBW
+		if row.Out.Wrong+row.In.Wrong > 0 {
+			s.summary.OutOfBounds++
+		}
+		if talks {
+			table.Row(row)
+		}
+	}
+	s.summary.AvgBusBW, s.summary.MinBW = bus/float64(max(2*len(lines), 1)), s.minBW
+	if talks {
+		err = table.Finish(&s.config, &s.summary)
+	} else if s.team.rank == 0 {
+		doc := s.report()
+		doc.Start, doc.End, doc.Devices = started.Format(time.DateTime), time.Now().Format(time.DateTime), devices
+		err = nccltests.WriteJSON(s.app.out, doc)
+		fmt.Fprintln(s.app.out)
+	}
+	if err == nil && s.summary.Failed() {
+		err = failed("%d rows hold wrong elements; average bus bandwidth %.3f GB/s", s.summary.OutOfBounds, s.summary.AvgBusBW)
+	}
+	return err
+}
+
+// measure makes one row, out of place and in place.
+func (s *bench) measure(l line, last bool) (*nccltests.Row, error) {
+	row := nccltests.Row{Size: int64(l.shown), Count: l.count, Type: l.typ.TestName(), RedOp: "none", Root: l.column}
+	if s.fn.PrintsRedOp() {
+		row.RedOp = l.op.TestName()
+	}
+	var first outcome
+	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
+		p := l.point
+		p.inPlace = i == 1
+		pl, choice, err := s.m.comm.Plan(comm.Op{Func: s.fn, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace})
+		if err != nil {
+			return nil, decisionError(fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err))
+		}
+		if i == 0 {
+			first = outcome{choice: choice, plan: pl}
+		}
+		if *m, err = s.point(pl, i == 0 && last); err != nil {
+			return nil, fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err)
+		}
+	}
+	facts := s.facts(&row, &first)
+	for _, c := range s.columns {
+		row.Extra = append(row.Extra, c.value(facts))
+	}
+	s.rows, s.own = append(s.rows, row), append(s.own, facts.json())
+	return &row, nil
+}
+
+// share is what every rank tells the others of a point.
+type share struct {
+	Time  units.Time
+	Wrong int64
+}
+
+// point times one plan as nccl-tests does, and verifies it in a run of its own.
+func (s *bench) point(pl *plan.Plan, traced bool) (nccltests.Measure, error) {
+	var none nccltests.Measure
+	ctx, t := s.team.ctx, &s.flags.run.test
+	x, err := s.exec.Open(ctx, pl)
+	if err != nil {
+		return none, err
+	}
+	mine, err := s.timed(ctx, x, traced)
+	if e := x.Close(err == nil); err == nil {
+		err = e
+	}
+	if err != nil {
+		return none, err
+	}
+	all, err := gather(s.team, mine)
+	if err != nil {
+		return none, err
+	}
+	m := nccltests.Measure{Checked: t.check != 0 && pl.DataDefined()}
+	for _, o := range all {
+		if m.Checked {
+			m.Wrong += o.Wrong
+		}
+	}
+	d := combine(all, t.average)
+	m.TimeUs = d.Micros()
+	m.AlgBW, m.BusBW = coll.Bandwidth(pl.Req.Func, pl.Req.Count, pl.Req.Type, pl.Comm.NRanks, d)
+	return m, nil
+}
+
+// combine is -a: 0 rank 0's time, 1 the average, 2 the shortest, 3 the longest.
+func combine(all []share, how int) units.Time {
+	sum, lo, hi := units.Time(0), all[0].Time, all[0].Time
+	for _, o := range all {
+		sum, lo, hi = sum+o.Time, min(lo, o.Time), max(hi, o.Time)
+	}
+	switch how {
+	case 0:
+		return all[0].Time
+	case 2:
+		return lo
+	case 3:
+		return hi
+	}
+	return sum / units.Time(len(all))
+}
+
+func (s *bench) timed(ctx context.Context, x *host.Session, traced bool) (share, error) {
+	t := &s.flags.run.test
+	if t.warmup > 0 {
+		if _, err := x.Iterate(ctx, t.warmup); err != nil {
+			return share{}, err
+		}
+	}
+	if err := s.team.barrier(); err != nil {
+		return share{}, err
+	}
+	d, err := x.Iterate(ctx, t.iters)
+	if err != nil {
+		return share{}, err
+	}
+	mine := share{Time: d / units.Time(t.iters)}
+	if t.check == 0 && !traced {
+		return mine, nil
+	}
+	sink, finish, err := s.sink(traced)
+	if err != nil {
+		return share{}, err
+	}
+	if err := s.team.barrier(); err != nil {
+		return share{}, finish(err)
+	}
+	res, err := x.Run(ctx, sink)
+	mine.Wrong = max(res.Wrong, 0)
+	return mine, finish(err)
+}
+
+// sink opens the trace of a process.
+func (s *bench) sink(traced bool) (trace.Sink, func(error) error, error) {
+	o := &s.flags.run.out
+	if !traced || o.trace == "" {
+		return trace.Discard, func(err error) error { return err }, nil
+	}
+	w, err := chrome.Create(s.team.fileName(s.app.path(o.trace)), chrome.Options{Meta: chrome.Meta{Source: "real", Version: version,
+		NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest, Seed: int64(s.flags.run.seed), Clock: "CLOCK_MONOTONIC"}})
+	if err != nil {
+		return nil, nil, input(err)
+	}
+	return w, func(err error) error {
+		if err != nil {
+			w.Abort()
+			return err
+		}
+		return w.Close()
+	}, nil
+}
+
+// devices lists the processes of all ranks where nccl-tests lists GPUs.
+func (s *bench) devices() ([]nccltests.Device, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	out, err := gather(s.team, nccltests.Device{PID: os.Getpid(), Host: name})
+	if err != nil {
+		return nil, err
+	}
+	if s.team.boot == nil {
+		out = slices.Repeat(out, s.team.nranks)
+	}
+	for r := range out {
+		out[r].Rank, out[r].Name, out[r].BusID = r, "host memory", "0000:00:00"
+	}
+	return out, nil
+}
+
+// gather gives every process what each has to say.
+func gather[T any](t *team, mine T) ([]T, error) {
+	if t.boot == nil {
+		return []T{mine}, nil
+	}
+	out := make([]T, t.nranks)
+	b, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	all, err := t.boot.AllGather(b)
+	if err != nil {
+		return nil, err
+	}
+	for r, b := range all {
+		if err := json.Unmarshal(b, &out[r]); err != nil {
+			return nil, fmt.Errorf("what rank %d says: %w", r, err)
+		}
+	}
+	return out, nil
+}
+
+// loopbackOnly tells whether all processes meet on this host.
+func loopbackOnly(root string) bool {
+	h, _, err := net.SplitHostPort(root)
+	ip := net.ParseIP(h)
+	return err == nil && (h == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+var errDisagree = errors.New("ranks were started with different options")

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// freePort finds a port that nobody has now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// process is one rank of a run.
+type process struct {
+	*exec.Cmd
+	out, err locked
+	ended    chan error
+}
+
+type locked struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *locked) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// processes starts n ranks as torchrun would.
+func processes(t *testing.T, n int, args ...string) []*process {
+	t.Helper()
+	port := freePort(t)
+	var all []*process
+	for r := range n {
+		p := &process{Cmd: exec.Command("simccl", args...), ended: make(chan error, 1)}
+		p.Stdout, p.Stderr = &p.out, &p.err
+		p.Env = append(p.Environ(), fmt.Sprint("RANK=", r), fmt.Sprint("WORLD_SIZE=", n), "MASTER_ADDR=127.0.0.1",
+			fmt.Sprint("MASTER_PORT=", port-1), "SIMCCL_SECRET=test")
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Process.Kill() })
+		go func() { p.ended <- p.Wait() }()
+		all = append(all, p)
+	}
+	return all
+}
+
+func (p *process) wait(t *testing.T, limit time.Duration) error {
+	t.Helper()
+	select {
+	case err := <-p.ended:
+		return err
+	case <-time.After(limit):
+		t.Fatalf("no end after %v\n%s%s", limit, p.out.String(), p.err.String())
+		return nil
+	}
+}
+
+// TestBenchOverProcesses runs a sweep over four processes and sockets; rank 0
+// prints the table, and no element is wrong.
+func TestBenchOverProcesses(t *testing.T) {
+	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv"} {
+		t.Run(op, func(t *testing.T) {
+			all := processes(t, 3, "bench", op, "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32", "-n", "2")
+			for r, p := range all {
+				if err := p.wait(t, 60*time.Second); err != nil {
+					t.Fatalf("rank %d: %v\n%s", r, err, p.err.String())
+				}
+				if r > 0 && p.out.String() != "" {
+					t.Errorf("rank %d prints %q", r, p.out.String())
+				}
+			}
+			if s := all[0].out.String(); !strings.Contains(s, "# Out of bounds values : 0 OK") {
+				t.Errorf("rank 0 prints\n%s", s)
+			}
+		})
+	}
+}
+
+// TestKilledRankIsNamedByAll: SIGKILL of a process in the middle of a run ends
+// all others within seconds, each with the dead rank's number.
+func TestKilledRankIsNamedByAll(t *testing.T) {
+	for _, victim := range []int{2, 0} {
+		t.Run(fmt.Sprint("rank ", victim), func(t *testing.T) {
+			all := processes(t, 4, "bench", "all_reduce", "--backend", "sockets", "-b", "64K", "-e", "64K", "-n", "1000000")
+			time.Sleep(1500 * time.Millisecond) // the ranks have met by then; earlier is as good
+			if err := all[victim].Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			for r, p := range all {
+				err := p.wait(t, 25*time.Second)
+				if r == victim {
+					continue
+				}
+				if got := p.err.String(); err == nil || !strings.Contains(got, fmt.Sprintf("rank %d died", victim)) {
+					t.Errorf("rank %d ends with %v and says %q", r, err, got)
+				}
+			}
+		})
+	}
+}
+
+// TestRanksMustAgree: other options on one rank are refused by all.
+func TestRanksMustAgree(t *testing.T) {
+	port := fmt.Sprint("127.0.0.1:", freePort(t))
+	var all []*process
+	for r, size := range []string{"1K", "2K"} {
+		p := &process{Cmd: exec.Command("simccl", "bench", "all_reduce", "--backend", "sockets", "--rank", fmt.Sprint(r), "--nranks", "2",
+			"--root-address", port, "-b", size, "-e", size), ended: make(chan error, 1)}
+		p.Stderr = &p.err
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Process.Kill() })
+		go func() { p.ended <- p.Wait() }()
+		all = append(all, p)
+	}
+	for r, p := range all {
+		if err := p.wait(t, 30*time.Second); err == nil || !strings.Contains(p.err.String(), "differ") {
+			t.Errorf("rank %d ends with %v and says %q", r, err, p.err.String())
+		}
+	}
+}
