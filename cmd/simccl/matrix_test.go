@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/spf13/cobra"
 )
 
 // matrixDoc is what the matrix looks at in -J's document.
@@ -75,4 +78,48 @@ func matrixCase(t *testing.T, file string, nodes int, op coll.Func, sizes string
 			t.Errorf("%s, %d bytes: %.3f us, but %s needs %.3f us; overfull: %q", name, r.Size, s.SimUs, s.Limit, s.IdealU, s.Over)
 		}
 	}
+}
+
+// What run takes for granted: these operations take the same time in place and
+// not, whatever algorithm, machine and size.
+func TestSameTimeInPlace(t *testing.T) {
+	for _, args := range [][]string{{"-g", "4", "--nodes", "1"}, {"--nodes", "2"}, {"--topo", "../../testdata/topos/pcie-a100-4.xml", "--nodes", "2"},
+		{"--nodes", "2", "--env", "NCCL_ALGO=Tree;reducescatter:ring;reduce:ring"}, {"-g", "1", "--nodes", "4"}} {
+		for _, f := range []coll.Func{coll.AllReduce, coll.ReduceScatter, coll.Reduce} {
+			s := prepared(t, new(runFlags), append([]string{f.TestName(), "--no-env", "--sizes", "96,33K,5M"}, args...))
+			for _, l := range s.lines() {
+				var times [2]string
+				for i, inPlace := range []bool{false, true} {
+					p := l.point
+					p.inPlace = inPlace
+					o, err := s.simulate(context.Background(), p, trace.Discard, nccltrace.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					times[i] = o.result.Elapsed.String()
+				}
+				if times[0] != times[1] {
+					t.Errorf("%v %v, %d bytes: %s, in place %s", args, f, l.shown, times[0], times[1])
+				}
+			}
+		}
+	}
+}
+
+// prepared parses the arguments of run.
+func prepared(t *testing.T, r *runFlags, args []string) *sweep {
+	t.Helper()
+	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	c := &cobra.Command{Use: "run"}
+	r.register(c)
+	c.Flags().StringArrayVar(&a.env, "env", nil, "")
+	c.Flags().BoolVar(&a.noEnv, "no-env", false, "")
+	if err := c.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.prepare(a, c, args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

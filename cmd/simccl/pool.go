@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 )
@@ -20,6 +21,13 @@ type result struct {
 	err     error
 }
 
+// sameInPlace tells operations whose schedule is the same in place and not:
+// only the addresses differ, which no time depends on. Others copy a rank's own
+// part, or not.
+func sameInPlace(f coll.Func) bool {
+	return f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
+}
+
 // start begins to simulate every point of the lines, in their order.
 func (s *sweep) start(ctx context.Context, lines []line) *pool {
 	p := &pool{results: map[point]*result{}}
@@ -30,7 +38,9 @@ func (s *sweep) start(ctx context.Context, lines []line) *pool {
 			at.inPlace = inPlace
 			if p.results[at] == nil {
 				p.results[at] = &result{done: make(chan struct{})}
-				order = append(order, at)
+				if !inPlace || !sameInPlace(s.fn) {
+					order = append(order, at)
+				}
 			}
 		}
 	}
@@ -44,15 +54,33 @@ func (s *sweep) start(ctx context.Context, lines []line) *pool {
 	for range min(runtime.GOMAXPROCS(0), len(order)) {
 		go func() {
 			for at := range next {
-				r := p.results[at]
-				if r.err = ctx.Err(); r.err == nil {
-					r.outcome, r.err = s.simulate(ctx, at, trace.Discard, nccltrace.Options{})
-				}
-				close(r.done)
+				s.compute(ctx, p, at)
 			}
 		}()
 	}
 	return p
+}
+
+// compute simulates a point, and with it its twin in place if that takes the
+// same time.
+func (s *sweep) compute(ctx context.Context, p *pool, at point) {
+	r := p.results[at]
+	if r.err = ctx.Err(); r.err == nil {
+		r.outcome, r.err = s.simulate(ctx, at, trace.Discard, nccltrace.Options{})
+	}
+	close(r.done)
+	if !sameInPlace(s.fn) {
+		return
+	}
+	at.inPlace = true
+	twin := p.results[at]
+	if twin.err = r.err; twin.err == nil && at.count > 0 {
+		twin.outcome, twin.err = s.plan(at, true)
+		twin.outcome.result = r.outcome.result
+	} else {
+		twin.outcome = r.outcome
+	}
+	close(twin.done)
 }
 
 // wait returns what became of a point.

@@ -317,27 +317,37 @@ func (s *sweep) row(l line) (*nccltests.Row, error) {
 // proof would take longer than the simulation, and the column says N/A.
 const maxChecked = 2e5
 
-// simulate plans and runs one operation. It is safe for concurrent use.
-func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink, opt nccltrace.Options) (outcome, error) {
-	if p.count == 0 { // NCCL returns without a launch
-		return outcome{checked: s.flags.test.check != 0}, nil
-	}
+// plan chooses and plans one operation, and proves the plan if it is asked for
+// and not too large. It is safe for concurrent use.
+func (s *sweep) plan(p point, prove bool) (outcome, error) {
 	pl, choice, err := s.m.comm.Plan(comm.Op{Func: s.fn, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace})
 	if err != nil {
 		return outcome{}, decisionError(fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err))
 	}
 	o := outcome{choice: choice, plan: pl}
-	if s.flags.test.check != 0 && sink == trace.Discard && pl.DataDefined() && opsUpTo(pl, maxChecked) {
+	if prove && s.flags.test.check != 0 && pl.DataDefined() && opsUpTo(pl, maxChecked) {
 		if err := plan.Check(pl); err != nil {
 			return outcome{}, fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err)
 		}
 		o.checked = true
 	}
+	return o, nil
+}
+
+// simulate plans and runs one operation. It is safe for concurrent use.
+func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink, opt nccltrace.Options) (outcome, error) {
+	if p.count == 0 { // NCCL returns without a launch
+		return outcome{checked: s.flags.test.check != 0}, nil
+	}
+	o, err := s.plan(p, sink == trace.Discard)
+	if err != nil {
+		return outcome{}, err
+	}
 	x, err := s.flags.executor(s.m, opt)
 	if err != nil {
 		return outcome{}, err
 	}
-	if o.result, err = x.Run(ctx, pl, sink); err != nil {
+	if o.result, err = x.Run(ctx, o.plan, sink); err != nil {
 		return outcome{}, runError(err)
 	}
 	return o, nil
