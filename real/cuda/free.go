@@ -20,12 +20,14 @@ var kernelFiles embed.FS
 const MaxRanks = 8
 
 // Arena sizes (kernels/free.cu): epochs and flags, two halves of words, two
-// halves of lines.
+// halves of lines, two slots in which copy engines leave parts to reduce.
 const (
 	arenaHeader units.Bytes = 64 << 10
 	wordHalf    units.Bytes = 8 << 20
 	arenaHalf   units.Bytes = 64 << 20
-	arenaSize               = arenaHeader + 2*wordHalf + 2*arenaHalf
+	slotSize    units.Bytes = 64 << 20
+	slotStart               = arenaHeader + 2*wordHalf + 2*arenaHalf
+	arenaSize               = slotStart + 2*slotSize
 )
 
 // Shape is a free algorithm.
@@ -36,18 +38,19 @@ const (
 	OneShot Shape = iota // LL lines, every rank reduces everything
 	TwoShot              // LL128 lines, every rank reduces its share
 	Direct               // peer loads and stores between two barriers
+	Copies               // copy engines move, kernels only reduce
 )
 
 // String names a shape as tables print it.
-func (s Shape) String() string { return [...]string{"one-shot", "two-shot", "direct"}[s] }
+func (s Shape) String() string { return [...]string{"one-shot", "two-shot", "direct", "copies"}[s] }
 
 // FreeShapes lists the shapes that an operation has.
 func FreeShapes(f coll.Func) []Shape {
 	switch f {
 	case coll.AllReduce:
-		return []Shape{OneShot, TwoShot, Direct}
+		return []Shape{OneShot, TwoShot, Direct, Copies}
 	case coll.AllGather, coll.ReduceScatter, coll.AllToAll:
-		return []Shape{TwoShot, Direct}
+		return []Shape{TwoShot, Direct, Copies}
 	}
 	return nil
 }
@@ -67,6 +70,8 @@ type Free struct {
 	arena   [MaxRanks]Ptr
 	kernels map[string]Kernel
 	modules map[string]Module
+	side    Stream   // beside the user's stream: reductions, local copies
+	events  [4]Event // two of each stream, used in turn
 }
 
 // NewFree takes this rank's arena. The ranks then tell each other their
@@ -84,6 +89,14 @@ func NewFree(dev *Device, rank, n int) (*Free, error) {
 	if err := dev.Set(p, 0, arenaSize, 0); err != nil {
 		return nil, err
 	}
+	if f.side, err = dev.NewStream(); err != nil {
+		return nil, err
+	}
+	for i := range f.events {
+		if f.events[i], err = dev.NewEvent(); err != nil {
+			return nil, err
+		}
+	}
 	return f, dev.Sync(0)
 }
 
@@ -99,6 +112,14 @@ func (f *Free) Close() error {
 		if err := f.dev.call("cuModuleUnload", f.dev.d.fn.moduleUnload, uintptr(m)); err != nil {
 			return err
 		}
+	}
+	for _, e := range f.events {
+		if err := f.dev.DestroyEvent(e); err != nil {
+			return err
+		}
+	}
+	if err := f.dev.DestroyStream(f.side); err != nil {
+		return err
 	}
 	return f.dev.Free(f.arena[f.rank])
 }
@@ -117,7 +138,7 @@ func (f *Free) kernel(file, name string) (Kernel, error) {
 	}
 	m, ok := f.modules[file]
 	if !ok {
-		image, err := ptx(file)
+		image, err := ptx("free_" + file)
 		if err != nil {
 			return 0, err
 		}
@@ -134,7 +155,7 @@ func (f *Free) kernel(file, name string) (Kernel, error) {
 }
 
 func ptx(file string) ([]byte, error) {
-	raw, err := kernelFiles.ReadFile("kernels/free_" + file + ".ptx.gz")
+	raw, err := kernelFiles.ReadFile("kernels/" + file + ".ptx.gz")
 	if err != nil {
 		return nil, err
 	}
@@ -159,17 +180,31 @@ type FreeOp struct {
 
 // Prepare loads the operation's kernel, which a stream capture must not do.
 func (f *Free) Prepare(o *FreeOp) error {
+	if o.Shape == Copies {
+		if _, err := f.kernel("moves", "gather_ranks"); err != nil {
+			return err
+		}
+	}
 	_, err := f.find(o)
 	return err
 }
 
+// Known tells whether the operation has a kernel.
+func (f *Free) Known(o *FreeOp) bool {
+	if o.Func != coll.AllReduce && o.Func != coll.ReduceScatter {
+		return true
+	}
+	_, ok := typeNames[o.Type]
+	return ok && o.Red < coll.NumRedOps
+}
+
 func (f *Free) find(o *FreeOp) (Kernel, error) {
 	reduces := o.Func == coll.AllReduce || o.Func == coll.ReduceScatter
-	name := map[coll.Func][3]string{
-		coll.AllReduce:     {"one_shot", "two_shot", "direct_all_reduce"},
-		coll.ReduceScatter: {"", "scatter_reduce", "direct_reduce_scatter"},
-		coll.AllGather:     {"", "gather_lines", "direct_gather"},
-		coll.AllToAll:      {"", "exchange_lines", "direct_exchange"},
+	name := map[coll.Func][4]string{
+		coll.AllReduce:     {"one_shot", "two_shot", "direct_all_reduce", "direct_reduce_scatter"},
+		coll.ReduceScatter: {"", "scatter_reduce", "direct_reduce_scatter", "direct_reduce_scatter"},
+		coll.AllGather:     {"", "gather_lines", "direct_gather", "gather_ranks"},
+		coll.AllToAll:      {"", "exchange_lines", "direct_exchange", "gather_ranks"},
 	}[o.Func][o.Shape]
 	if name == "" {
 		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v %v", o.Shape, o.Func), Missing: "a kernel"}
@@ -190,6 +225,8 @@ func (f *Free) Fits(o *FreeOp) bool {
 	switch {
 	case o.Shape == Direct:
 		return true
+	case o.Shape == Copies: // below, queueing the copies takes longer than moving the bytes
+		return b >= minCopies
 	case o.Shape == OneShot:
 		return (b+7)/8*16 <= uint64(wordHalf)/MaxRanks
 	case o.Func == coll.AllReduce:
@@ -233,6 +270,9 @@ func (f *Free) Queue(o *FreeOp, s Stream) error {
 	}
 	if o.Bytes == 0 {
 		return nil
+	}
+	if o.Shape == Copies {
+		return f.queueCopies(o, k, s)
 	}
 	a := &freeArgs{arena: f.arena, in: o.In, out: o.Out, bytes: uint64(o.Bytes), chunk: f.chunk(o),
 		half: uint64(arenaHalf), rank: int32(f.rank), n: int32(f.n), aligned: 1}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/simccl/simccl/units"
@@ -79,4 +80,26 @@ func (dev *Device) Export(p Ptr) (IPCHandle, error) {
 	var h IPCHandle
 	err := dev.call("cuIpcGetMemHandle", dev.d.fn.ipcGetMemHandle, addr(&h), uintptr(p))
 	return h, err
+}
+
+// Import maps another process's memory; Unmap undoes it. The handle is a
+// structure of 64 bytes passed by value: on amd64 it lies on the stack behind
+// the six argument registers, on arm64 its address is passed.
+func (dev *Device) Import(h IPCHandle) (Ptr, error) {
+	const lazyPeerAccess = 1
+	var p Ptr
+	fn := dev.d.fn.ipcOpenMemHandle
+	if runtime.GOARCH != "amd64" {
+		err := dev.call("cuIpcOpenMemHandle", fn, addr(&p), addr(&h), lazyPeerAccess)
+		return p, err
+	}
+	w := (*[8]uintptr)(unsafe.Pointer(&h))
+	err := dev.call("cuIpcOpenMemHandle", fn, addr(&p), lazyPeerAccess, 0, 0, 0, 0,
+		w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7])
+	return p, err
+}
+
+// Unmap gives up memory of another process.
+func (dev *Device) Unmap(p Ptr) error {
+	return dev.call("cuIpcCloseMemHandle", dev.d.fn.ipcCloseMemHandle, uintptr(p))
 }

@@ -50,6 +50,11 @@ func (dev *Device) Record(e Event, s Stream) error {
 	return dev.call("cuEventRecord", dev.d.fn.eventRecord, uintptr(e), uintptr(s))
 }
 
+// After lets the stream wait until the event has been reached.
+func (dev *Device) After(s Stream, e Event) error {
+	return dev.call("cuStreamWaitEvent", dev.d.fn.streamWaitEvent, uintptr(s), uintptr(e), 0)
+}
+
 // WaitEvent waits until the event has been reached.
 func (dev *Device) WaitEvent(e Event) error {
 	return dev.call("cuEventSynchronize", dev.d.fn.eventSynchronize, uintptr(e))

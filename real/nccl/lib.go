@@ -145,6 +145,18 @@ func (l *Lib) AsyncError(c Comm) error {
 	return l.check("asynchronous operation", c, uintptr(*code))
 }
 
+// Group lets all operations that f queues start as one.
+func (l *Lib) Group(c Comm, f func() error) error {
+	if err := l.check("ncclGroupStart", c, l.fn.groupStart.Call()); err != nil {
+		return err
+	}
+	err := f()
+	if e := l.check("ncclGroupEnd", c, l.fn.groupEnd.Call()); err == nil {
+		err = e
+	}
+	return err
+}
+
 // Op is one operation of a rank with its buffers.
 type Op struct {
 	Func       coll.Func

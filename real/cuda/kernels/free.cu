@@ -287,6 +287,14 @@ template <typename T, int OP> DEVICE void direct(const Args& a, bool toAll) {
 #define TYPE(T, tn) REDUCTIONS(T, tn, SUM, sum) REDUCTIONS(T, tn, PROD, prod) REDUCTIONS(T, tn, MAX, max) REDUCTIONS(T, tn, MIN, min) REDUCTIONS(T, tn, AVG, avg)
 
 #ifdef MOVES
+// gather_ranks returns on every rank once all are here: copy engines do the
+// rest, in the order of the stream.
+GLOBAL void gather_ranks(Args a) {
+  const u32 epoch = beginCall(a);
+  meet(a, 0, epoch);
+  endCall(a, epoch);
+}
+
 // gather: every rank's part goes to all, in lines.
 GLOBAL void gather_lines(Args a) {
   const u32 epoch = beginCall(a);

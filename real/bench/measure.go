@@ -1,0 +1,351 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/real/nccl"
+	"github.com/simccl/simccl/units"
+)
+
+// Op is one operation of the whole communicator.
+type Op struct {
+	Func    coll.Func
+	Type    coll.DataType
+	Red     coll.RedOp
+	Root    int
+	Sizes   coll.Sizes
+	InPlace bool
+}
+
+// NCCL as a shape: the library's own choice. Other shapes are cuda.Shape.
+const NCCL = cuda.Shape(255)
+
+// Average says how the ranks' times become one, with nccl-tests' numbers.
+type Average int
+
+// Averages of -a.
+const (
+	OfRank0 Average = iota
+	OfAll
+	Fastest
+	Slowest
+)
+
+// Options of a measurement.
+type Options struct {
+	Iters, Warmup, Agg int
+	Replays            int // graph replays; 0: eager launches
+	Check              int // how often the result is checked
+	Average            Average
+	PerIter            bool // also time each iteration by events
+	Seed               uint32
+}
+
+// Measurement is what one operation took.
+type Measurement struct {
+	Time    units.Time   // of one operation, averaged as asked
+	Each    []units.Time // by iteration, the slowest local rank; with PerIter
+	Wrong   int64
+	Checked bool
+	First   string // the first wrong element, for people
+}
+
+// Measure times the operation in the given shape and checks its result. All
+// processes call it alike.
+func (s *Session) Measure(ctx context.Context, op *Op, shape cuda.Shape, o Options) (Measurement, error) {
+	stop := context.AfterFunc(ctx, func() { s.abort(fmt.Errorf("%s: %w", op.Func.TestName(), context.Cause(ctx))) })
+	defer stop()
+	m := Measurement{}
+	if op.Sizes.Count == 0 { // nothing to launch
+		m.Checked = o.Check > 0
+		return m, nil
+	}
+	each := make([][]units.Time, len(s.ranks))
+	err := s.each(func(r *rank) error { return r.measure(op, shape, o, &each[r.local]) })
+	if err != nil {
+		return m, err
+	}
+	if m.Time, err = s.combine(o.Average); err != nil {
+		return m, err
+	}
+	for i := range each[0] {
+		worst := units.Time(0)
+		for _, t := range each {
+			worst = max(worst, t[i])
+		}
+		m.Each = append(m.Each, worst)
+	}
+	if o.Check > 0 && !(op.InPlace && noInPlace(op.Func)) {
+		m.Checked = true
+		for n := 0; n < o.Check && m.Wrong == 0; n++ {
+			if m.Wrong, m.First, err = s.check(op, shape, o.Seed+uint32(n)); err != nil {
+				return m, err
+			}
+		}
+	}
+	return m, nil
+}
+
+// noInPlace names the operations whose in-place form is timed but has no
+// meaning (nccl-tests: sendrecv.cu:34, alltoall.cu:44).
+func noInPlace(f coll.Func) bool { return f == coll.SendRecv || f == coll.AllToAll }
+
+// combine makes one time of all ranks'.
+func (s *Session) combine(a Average) (units.Time, error) {
+	all := slices.Clone(s.scratch)
+	if s.cfg.Boot != nil {
+		mine := make([]byte, 0, 8*len(all))
+		for _, t := range all {
+			mine = binary.LittleEndian.AppendUint64(mine, uint64(t))
+		}
+		lists, err := s.cfg.Boot.AllGather(mine)
+		if err != nil {
+			return 0, err
+		}
+		all = all[:0]
+		for _, l := range lists {
+			for ; len(l) >= 8; l = l[8:] {
+				all = append(all, units.Time(binary.LittleEndian.Uint64(l)))
+			}
+		}
+	}
+	switch a {
+	case OfRank0:
+		return all[0], nil
+	case Fastest:
+		return slices.Min(all), nil
+	case Slowest:
+		return slices.Max(all), nil
+	}
+	var sum units.Time
+	for _, t := range all {
+		sum += t
+	}
+	return sum / units.Time(len(all)), nil
+}
+
+// place returns where the rank sends from and receives to.
+func (r *rank) place(op *Op) (send, recv cuda.Ptr) {
+	if !op.InPlace {
+		return r.send, r.recv
+	}
+	size := int64(op.Type.Size())
+	return r.recv + cuda.Ptr(int64(r.id)*op.Sizes.SendInPlace*size), r.recv + cuda.Ptr(int64(r.id)*op.Sizes.RecvInPlace*size)
+}
+
+// queuer returns what puts one operation on the rank's stream.
+func (r *rank) queuer(op *Op, shape cuda.Shape) (func() error, error) {
+	send, recv := r.place(op)
+	n, size := r.s.cfg.Ranks, int64(op.Type.Size())
+	if shape == NCCL {
+		o := &nccl.Op{Func: op.Func, Send: send, Recv: recv, Count: op.Sizes.Count, Type: op.Type, Size: size,
+			Red: op.Red, Root: op.Root, Rank: r.id, N: n}
+		lib := r.s.cfg.NCCL
+		if lib == nil {
+			return nil, &exec.UnsupportedError{Feature: "NCCL", Needs: "libnccl.so.2", Found: "a session without it"}
+		}
+		return func() error { return lib.Queue(r.comm, o, r.stream) }, nil
+	}
+	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red}
+	for p := range n {
+		if f.In[p], f.Out[p] = r.sends[p], r.recvs[p]; op.InPlace {
+			f.In[p] = r.recvs[p] + cuda.Ptr(int64(p)*op.Sizes.SendInPlace*size)
+			f.Out[p] = r.recvs[p] + cuda.Ptr(int64(p)*op.Sizes.RecvInPlace*size)
+		}
+	}
+	if !r.free.Fits(f) {
+		return nil, &exec.UnsupportedError{Feature: fmt.Sprintf("%v %v of %d bytes", shape, op.Func, f.Bytes), Needs: "a smaller operation"}
+	}
+	return func() error { return r.free.Queue(f, r.stream) }, r.free.Prepare(f)
+}
+
+// Shapes lists the free shapes that can run the operation.
+func (s *Session) Shapes(op *Op) []cuda.Shape {
+	var out []cuda.Shape
+	r := s.ranks[0]
+	if r.free == nil {
+		return nil
+	}
+	for _, sh := range cuda.FreeShapes(op.Func) {
+		f := &cuda.FreeOp{Func: op.Func, Shape: sh, Bytes: units.Bytes(op.Sizes.Count * int64(op.Type.Size())), Type: op.Type, Red: op.Red}
+		if r.free.Fits(f) && r.free.Known(f) {
+			out = append(out, sh)
+		}
+	}
+	return out
+}
+
+// wait polls the stream, so that a dead peer shows as an error and not a hang.
+func (r *rank) wait() error {
+	for spin := 0; ; spin++ {
+		done, err := r.dev.Done(r.stream)
+		if done || err != nil {
+			return err
+		}
+		if spin%1024 != 1023 {
+			continue
+		}
+		if r.comm != 0 {
+			if err := r.s.cfg.NCCL.AsyncError(r.comm); err != nil {
+				return err
+			}
+		}
+		if r.s.ctx.Err() != nil {
+			return fmt.Errorf("waiting for the GPU: %w", context.Cause(r.s.ctx))
+		}
+	}
+}
+
+func (r *rank) together() error { return r.s.meet.wait(r.s.ctx, r.s.barrier) }
+
+func (r *rank) measure(op *Op, shape cuda.Shape, o Options, each *[]units.Time) error {
+	queue, err := r.queuer(op, shape)
+	if err != nil {
+		return err
+	}
+	group := queue
+	if o.Agg > 1 {
+		group = func() error { return r.aggregate(queue, shape, o.Agg) }
+	}
+	if o.Check > 0 {
+		if err := r.fill(op, o.Seed); err != nil {
+			return err
+		}
+	}
+	warm := o.Warmup
+	if o.Replays > 0 {
+		warm = max(warm, 1) // NCCL connects on first use, which a capture does not allow
+	}
+	if err := r.together(); err != nil {
+		return err
+	}
+	for range warm {
+		if err := group(); err != nil {
+			return err
+		}
+	}
+	if err := r.wait(); err != nil {
+		return err
+	}
+	ops := units.Time(o.Iters * max(o.Agg, 1))
+	if o.Replays > 0 {
+		t, err := r.replay(group, o)
+		r.s.scratch[r.local] = t / (ops * units.Time(o.Replays))
+		return err
+	}
+	t, err := r.eager(group, o, each)
+	r.s.scratch[r.local] = t / ops
+	return err
+}
+
+// aggregate launches several operations as one group.
+func (r *rank) aggregate(queue func() error, shape cuda.Shape, n int) error {
+	run := func() error {
+		for range n {
+			if err := queue(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if shape == NCCL {
+		return r.s.cfg.NCCL.Group(r.comm, run)
+	}
+	return run()
+}
+
+// eager is the host's time around a loop of asynchronous launches.
+func (r *rank) eager(group func() error, o Options, each *[]units.Time) (units.Time, error) {
+	if o.PerIter {
+		for len(r.marks) <= o.Iters {
+			e, err := r.dev.NewEvent()
+			if err != nil {
+				return 0, err
+			}
+			r.marks = append(r.marks, e)
+		}
+	}
+	if err := r.together(); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for i := range o.Iters {
+		if o.PerIter {
+			if err := r.dev.Record(r.marks[i], r.stream); err != nil {
+				return 0, err
+			}
+		}
+		if err := group(); err != nil {
+			return 0, err
+		}
+	}
+	if o.PerIter {
+		if err := r.dev.Record(r.marks[o.Iters], r.stream); err != nil {
+			return 0, err
+		}
+	}
+	if err := r.wait(); err != nil {
+		return 0, err
+	}
+	t := units.Time(time.Since(began).Nanoseconds()) * units.Nanosecond
+	if !o.PerIter {
+		return t, nil
+	}
+	for i := range o.Iters {
+		us, err := r.dev.Between(r.marks[i], r.marks[i+1])
+		if err != nil {
+			return 0, err
+		}
+		*each = append(*each, units.FromMicros(us/float64(max(o.Agg, 1))))
+	}
+	return t, nil
+}
+
+// replay is the device's time around replays of one graph of all iterations.
+// The first replay uploads the graph and is not timed.
+func (r *rank) replay(group func() error, o Options) (units.Time, error) {
+	g, err := r.dev.Capture(r.stream, func() error {
+		for range o.Iters {
+			if err := group(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer r.dev.DestroyGraph(g)
+	run := func(n int) error {
+		if err := r.together(); err != nil {
+			return err
+		}
+		if err := r.dev.Record(r.begin, r.stream); err != nil {
+			return err
+		}
+		for range n {
+			if err := r.dev.LaunchGraph(g, r.stream); err != nil {
+				return err
+			}
+		}
+		if err := r.dev.Record(r.end, r.stream); err != nil {
+			return err
+		}
+		return r.wait()
+	}
+	if err := run(1); err != nil {
+		return 0, err
+	}
+	if err := run(o.Replays); err != nil {
+		return 0, err
+	}
+	us, err := r.dev.Between(r.begin, r.end)
+	return units.FromMicros(us), err
+}

@@ -1,0 +1,373 @@
+// Package bench measures collectives on the GPUs of this process, alone or as
+// one of several processes that met through real/bootstrap: NCCL's own, and the
+// free algorithms of real/cuda. Every GPU has a goroutine on a thread of its
+// own. Results are checked on the GPU to the last element.
+//
+// A failure on any rank ends the others' waits: nothing hangs, and no
+// communicator is left behind.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/simccl/simccl/real/bootstrap"
+	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/real/nccl"
+	"github.com/simccl/simccl/units"
+)
+
+// Config says which GPUs take part.
+type Config struct {
+	Driver *cuda.Driver
+	NCCL   *nccl.Lib // nil: only the free algorithms
+	Free   bool      // set up the free algorithms: peer access and arenas
+	GPUs   []int     // local devices in order of rank
+	First  int       // rank of the first
+	Ranks  int       // of all processes
+	Boot   *bootstrap.Comm
+	Buffer units.Bytes // of the largest operation: send and receive buffers each
+}
+
+// Session is the local ranks of one communicator.
+type Session struct {
+	cfg     Config
+	ranks   []*rank
+	meet    *meeting
+	scratch []units.Time // by local rank
+	abort   context.CancelCauseFunc
+	ctx     context.Context
+}
+
+// rank is one GPU with its thread. Its fields belong to that thread.
+type rank struct {
+	s          *Session
+	id, local  int
+	dev        *cuda.Device
+	stream     cuda.Stream
+	begin, end cuda.Event
+	marks      []cuda.Event
+	comm       nccl.Comm
+	free       *cuda.Free
+	checker    *cuda.Checker
+	send, recv cuda.Ptr
+	sends      [cuda.MaxRanks]cuda.Ptr // all ranks' buffers as mapped here
+	recvs      [cuda.MaxRanks]cuda.Ptr
+	opened     []cuda.Ptr
+	jobs       chan func(*rank) error
+	done       chan error
+	closed     bool
+}
+
+// Open joins the communicator with all local GPUs. A missing library or GPU is
+// an *exec.UnsupportedError.
+func Open(ctx context.Context, cfg Config) (*Session, error) {
+	s := &Session{cfg: cfg, meet: newMeeting(len(cfg.GPUs)), scratch: make([]units.Time, len(cfg.GPUs))}
+	s.ctx, s.abort = context.WithCancelCause(ctx)
+	if cfg.Boot != nil {
+		go func() {
+			select {
+			case <-cfg.Boot.Failed():
+				s.abort(cfg.Boot.Err())
+			case <-s.ctx.Done():
+			}
+		}()
+	}
+	for i, g := range cfg.GPUs {
+		r := &rank{s: s, id: cfg.First + i, local: i, jobs: make(chan func(*rank) error), done: make(chan error, 1)}
+		dev, err := cfg.Driver.Device(g)
+		if err != nil {
+			return nil, err
+		}
+		r.dev = dev
+		s.ranks = append(s.ranks, r)
+		go r.serve()
+	}
+	id, err := s.uniqueID()
+	if err == nil {
+		err = s.each(func(r *rank) error { return r.open(id) })
+	}
+	if err == nil && cfg.Free {
+		err = s.share()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// uniqueID draws NCCL's id on rank 0's process and tells the others.
+func (s *Session) uniqueID() (id nccl.UniqueID, err error) {
+	if s.cfg.NCCL == nil {
+		return id, nil
+	}
+	if s.cfg.First == 0 {
+		if id, err = s.cfg.NCCL.NewID(); err != nil {
+			return id, err
+		}
+	}
+	if s.cfg.Boot == nil {
+		return id, nil
+	}
+	all, err := s.cfg.Boot.AllGather(id[:])
+	if err != nil {
+		return id, err
+	}
+	copy(id[:], all[0])
+	return id, nil
+}
+
+func (r *rank) serve() {
+	unbind, err := r.dev.Bind()
+	if err != nil {
+		for range r.jobs {
+			r.done <- err
+		}
+		return
+	}
+	defer unbind()
+	for f := range r.jobs {
+		r.done <- f(r)
+	}
+}
+
+// each runs f on every local rank at the same time. The first error ends the
+// waits of the others, here and in the other processes, and is returned.
+func (s *Session) each(f func(*rank) error) error {
+	for _, r := range s.ranks {
+		r.jobs <- func(r *rank) error {
+			err := f(r)
+			if err != nil {
+				err = fmt.Errorf("rank %d: %w", r.id, err)
+				s.fail(err)
+			}
+			return err
+		}
+	}
+	var errs []error
+	for _, r := range s.ranks {
+		if err := <-r.done; err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	if cause := context.Cause(s.ctx); cause != nil {
+		return cause
+	}
+	return errs[0]
+}
+
+func (s *Session) fail(err error) {
+	if s.ctx.Err() == nil && s.cfg.Boot != nil {
+		s.cfg.Boot.Abort(err.Error())
+	}
+	s.abort(err)
+}
+
+// minAlloc keeps buffers in allocations of their own, so that a handle for
+// another process names the buffer and not its surroundings.
+const minAlloc = units.Bytes(2 << 20)
+
+func (r *rank) open(id nccl.UniqueID) (err error) {
+	if r.stream, err = r.dev.NewStream(); err != nil {
+		return err
+	}
+	if r.begin, err = r.dev.NewEvent(); err != nil {
+		return err
+	}
+	if r.end, err = r.dev.NewEvent(); err != nil {
+		return err
+	}
+	if r.checker, err = cuda.NewChecker(r.dev); err != nil {
+		return err
+	}
+	size := max(r.s.cfg.Buffer, minAlloc)
+	if r.send, err = r.dev.Alloc(size); err != nil {
+		return err
+	}
+	if r.recv, err = r.dev.Alloc(size); err != nil {
+		return err
+	}
+	if r.s.cfg.NCCL != nil {
+		r.comm, err = r.s.cfg.NCCL.Init(id, r.id, r.s.cfg.Ranks)
+	}
+	return err
+}
+
+// share gives all ranks each other's arenas and buffers: plain addresses in
+// one process, CUDA IPC between processes.
+func (s *Session) share() error {
+	if err := s.each(func(r *rank) (err error) {
+		r.free, err = cuda.NewFree(r.dev, r.id, s.cfg.Ranks)
+		return err
+	}); err != nil {
+		return err
+	}
+	if s.cfg.Boot != nil && s.cfg.Boot.Size() > 1 {
+		return s.shareProcesses()
+	}
+	return s.each(func(r *rank) error {
+		arenas := make([]cuda.Ptr, len(s.ranks))
+		for _, p := range s.ranks {
+			if p != r {
+				if err := r.dev.EnablePeer(p.dev); err != nil {
+					return err
+				}
+			}
+			arenas[p.id], r.sends[p.id], r.recvs[p.id] = p.free.Arena(), p.send, p.recv
+		}
+		r.free.SetPeers(arenas)
+		return nil
+	})
+}
+
+// handles are what one rank tells the others: arena, send, receive.
+const handleBytes = 3 * len(cuda.IPCHandle{})
+
+func (s *Session) shareProcesses() error {
+	mine := make([]byte, handleBytes*len(s.ranks))
+	if err := s.each(func(r *rank) error {
+		for i, p := range []cuda.Ptr{r.free.Arena(), r.send, r.recv} {
+			h, err := r.dev.Export(p)
+			if err != nil {
+				return err
+			}
+			copy(mine[handleBytes*r.local+i*len(h):], h[:])
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	lists, err := s.cfg.Boot.AllGather(mine)
+	if err != nil {
+		return err
+	}
+	return s.each(func(r *rank) error {
+		arenas := make([]cuda.Ptr, s.cfg.Ranks)
+		at := 0
+		for _, list := range lists {
+			for ; len(list) >= handleBytes; list = list[handleBytes:] {
+				if err := r.mapPeer(at, list, arenas); err != nil {
+					return fmt.Errorf("memory of rank %d: %w", at, err)
+				}
+				at++
+			}
+		}
+		r.free.SetPeers(arenas)
+		return nil
+	})
+}
+
+// mapPeer makes one rank's memory reachable here; ranks of this process are
+// reached directly.
+func (r *rank) mapPeer(peer int, list []byte, arenas []cuda.Ptr) error {
+	if i := peer - r.s.cfg.First; i >= 0 && i < len(r.s.ranks) {
+		p := r.s.ranks[i]
+		if p != r {
+			if err := r.dev.EnablePeer(p.dev); err != nil {
+				return err
+			}
+		}
+		arenas[peer], r.sends[peer], r.recvs[peer] = p.free.Arena(), p.send, p.recv
+		return nil
+	}
+	for i, to := range []*cuda.Ptr{&arenas[peer], &r.sends[peer], &r.recvs[peer]} {
+		var h cuda.IPCHandle
+		copy(h[:], list[i*len(h):])
+		p, err := r.dev.Import(h)
+		if err != nil {
+			return err
+		}
+		*to = p
+		r.opened = append(r.opened, p)
+	}
+	return nil
+}
+
+// closeTime bounds leaving a communicator whose peers may be gone.
+const closeTime = 10 * time.Second
+
+// Close leaves the communicator and frees everything. After a failure the
+// communicator is aborted, since its peers may never come.
+func (s *Session) Close() error {
+	failed := s.ctx.Err() != nil
+	var errs []error
+	for _, r := range s.ranks {
+		if r.closed {
+			continue
+		}
+		r.closed = true
+		r.jobs <- func(r *rank) error { return r.close(failed) }
+		close(r.jobs)
+	}
+	late := time.After(closeTime)
+	for _, r := range s.ranks {
+		select {
+		case err := <-r.done:
+			errs = append(errs, err)
+		case <-late:
+			errs = append(errs, fmt.Errorf("rank %d: did not leave within %v", r.id, closeTime))
+		}
+	}
+	s.abort(context.Canceled)
+	if failed {
+		return nil // the failure was told already
+	}
+	return errors.Join(errs...)
+}
+
+func (r *rank) close(failed bool) error {
+	var errs []error
+	if r.comm != 0 {
+		if failed {
+			errs = append(errs, r.s.cfg.NCCL.Abort(r.comm))
+		} else {
+			errs = append(errs, r.s.cfg.NCCL.Destroy(r.comm))
+		}
+	}
+	if failed {
+		return errors.Join(errs...) // kernels may still wait: the context goes with the process
+	}
+	for _, p := range r.opened {
+		errs = append(errs, r.dev.Unmap(p))
+	}
+	if err := r.s.meet.wait(r.s.ctx, r.s.barrier); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	if r.free != nil {
+		errs = append(errs, r.free.Close())
+	}
+	errs = append(errs, r.checker.Close(), r.dev.Free(r.send), r.dev.Free(r.recv),
+		r.dev.DestroyStream(r.stream), r.dev.DestroyEvent(r.begin), r.dev.DestroyEvent(r.end))
+	for _, e := range r.marks {
+		errs = append(errs, r.dev.DestroyEvent(e))
+	}
+	return errors.Join(errs...)
+}
+
+// barrier meets the other processes; one local rank calls it.
+func (s *Session) barrier() error {
+	if s.cfg.Boot == nil {
+		return nil
+	}
+	return s.cfg.Boot.Barrier()
+}
+
+// GPU describes a local rank's device.
+type GPU struct {
+	Rank, Device int
+	Name, BusID  string
+}
+
+// GPUs lists the local devices in order of rank.
+func (s *Session) GPUs() []GPU {
+	var out []GPU
+	for _, r := range s.ranks {
+		out = append(out, GPU{r.id, r.dev.Index, r.dev.Name, r.dev.BusID})
+	}
+	return out
+}
