@@ -226,7 +226,7 @@ func (f *Free) Fits(o *FreeOp) bool {
 	case o.Shape == Direct:
 		return true
 	case o.Shape == Copies: // below, queueing the copies takes longer than moving the bytes
-		return b >= minCopies
+		return o.Bytes >= minCopies
 	case o.Shape == OneShot:
 		return (b+7)/8*16 <= uint64(wordHalf)/MaxRanks
 	case o.Func == coll.AllReduce:
