@@ -29,31 +29,43 @@ type benchFlags struct {
 	backend string
 	place   placeFlags
 	limit   time.Duration
+	gpu     gpuFlags
 }
 
 func newBench(a *app) *cobra.Command {
 	var b benchFlags
-	c := &cobra.Command{Use: "bench OP", Short: "Run the plan of an operation over verbs, sockets or in memory, and verify it",
-		Long: `bench runs what NCCL would do, by its own schedule, in host memory: every rank's
-programs on the CPU, every connection over InfiniBand verbs, TCP sockets or (host)
-shared memory. It prints nccl-tests' table; #wrong counts elements that are not
-what they should be.
+	c := &cobra.Command{Use: "bench OP", Short: "Measure an operation on hardware, and verify it",
+		Long: `bench runs an operation over a sweep of sizes, checks every element of every
+result, and prints nccl-tests' table; #wrong counts elements that are not what
+they should be.
+
+--backend nccl runs NVIDIA's libnccl.so.2; cuda runs algorithms of our own over
+peer memory, chosen by --algo or, with auto, by measurement. One process drives
+-g GPUs (alone: all; beside others: one), each from a thread of its own.
+--compare adds what run predicts for this machine.
+
+verbs, sockets and host run what NCCL would do, by its own schedule, in host
+memory: every rank's programs on the CPU, every connection over InfiniBand verbs,
+TCP sockets or (host) shared memory. Without --topo, every rank is a node of its
+own there.
 
 Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or where
---rank, --nranks and --root-address say so; else all are of this process. Without --topo,
-every rank is a node of its own.`,
-		Example: `  simccl bench all_reduce --backend sockets --nranks 4 -b 8 -e 1M -f 2
-  torchrun --no-python --nproc-per-node 8 simccl bench all_gather --backend verbs
+--rank, --nranks and --root-address say so; else all are of this process.`,
+		Example: `  simccl bench all_reduce -b 1K -e 1G -f 4 --compare
+  simccl bench all_gather --backend cuda -b 1M -e 1G -f 4 --launch graph --compare
+  torchrun --no-python --nproc-per-node 4 simccl bench alltoall -b 1M -e 64M -f 2
+  simccl bench all_reduce --backend sockets --nranks 4 -b 8 -e 1M -f 2
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
 		Args: exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
 	b.run.machine.register(c)
 	b.run.test.register(c)
 	f := c.Flags()
-	f.StringVar(&b.backend, "backend", "host", "what carries the data: host (memory of this process), sockets, verbs")
+	f.StringVar(&b.backend, "backend", "nccl", "what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")
 	f.DurationVar(&b.limit, "limit", 2*time.Minute, "most `TIME` of one size")
 	f.Uint64Var(&b.run.seed, "seed", 1, "seed of the input data")
 	b.place.register(f)
+	b.gpu.register(f)
 	f.StringVar(&b.run.out.trace, "trace", "", "write a Chrome trace of one verified operation of the last size to `FILE`; several processes put their rank before the ending")
 	f.StringVar(&b.run.out.detail, "trace-detail", "step", "how deep the trace goes")
 	return c
@@ -68,6 +80,9 @@ type bench struct {
 }
 
 func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
+	if backends[b.backend] != nil {
+		return b.onGPUs(a, cmd, op)
+	}
 	s := &bench{flags: b}
 	s.app, s.sweep.flags = a, &b.run
 	if s.fn, err = coll.ParseFunc(op); err != nil {
@@ -112,10 +127,8 @@ func (b *benchFlags) check(cmd *cobra.Command) error {
 	}
 	switch b.backend {
 	case "host", "sockets", "verbs":
-	case "nccl", "cuda":
-		return notYet("--backend "+b.backend, "its command line; write host, sockets or verbs")
 	default:
-		return usage("--backend %s: write host, sockets or verbs", b.backend)
+		return usage("--backend %s: write nccl, cuda, host, sockets or verbs", b.backend)
 	}
 	if b.run.machine.multicast == "on" {
 		return usage("--multicast on: a CPU has no NVLink multicast")

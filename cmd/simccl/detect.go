@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/detect"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
@@ -17,25 +18,9 @@ NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS and NCCL_SOCKET_IFNAME choose the NICs.`,
 		Example: "  simccl topo detect > this.xml\n  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			m, err := detect.Live()
+			spec, err := detectSpec(a, gpus)
 			if err != nil {
 				return err
-			}
-			p := detect.Params{MaxGPUs: gpus, MergeVFs: true}
-			p.IBHCA, _ = a.getenv("NCCL_IB_HCA")
-			p.SocketIfname, _ = a.getenv("NCCL_SOCKET_IFNAME")
-			if v, ok := a.getenv("NCCL_IB_DISABLE"); ok {
-				p.IBDisable = v != "" && v != "0"
-			}
-			if v, ok := a.getenv("NCCL_IB_MERGE_VFS"); ok {
-				p.MergeVFs = v != "0"
-			}
-			spec, err := detect.Detect(m, p)
-			if errors.Is(err, detect.ErrUnsupported) {
-				return &statusError{code: exitAbsent, err: err}
-			}
-			if err != nil {
-				return usage("%v", err)
 			}
 			text := topoxml.Write(spec.Root)
 			if out != "" {
@@ -47,4 +32,30 @@ NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS and NCCL_SOCKET_IFNAME choose the NICs.`,
 	c.Flags().IntVarP(&gpus, "gpus", "g", 0, "only the first K GPUs (default all)")
 	c.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of standard output")
 	return c
+}
+
+// detectSpec reads this machine, with NCCL's variables choosing the NICs; gpus
+// is how many GPUs are kept at most, 0 all.
+func detectSpec(a *app, gpus int) (*topo.Spec, error) {
+	m, err := detect.Live()
+	if err != nil {
+		return nil, err
+	}
+	p := detect.Params{MaxGPUs: gpus, MergeVFs: true}
+	p.IBHCA, _ = a.getenv("NCCL_IB_HCA")
+	p.SocketIfname, _ = a.getenv("NCCL_SOCKET_IFNAME")
+	if v, ok := a.getenv("NCCL_IB_DISABLE"); ok {
+		p.IBDisable = v != "" && v != "0"
+	}
+	if v, ok := a.getenv("NCCL_IB_MERGE_VFS"); ok {
+		p.MergeVFs = v != "0"
+	}
+	spec, err := detect.Detect(m, p)
+	if errors.Is(err, detect.ErrUnsupported) {
+		return nil, &statusError{code: exitAbsent, err: err}
+	}
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	return spec, nil
 }

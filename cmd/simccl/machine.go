@@ -28,6 +28,7 @@ type machineFlags struct {
 	gpus      int
 	multicast string
 	fabric    string
+	found     []byte // the topology of this machine, where it stands in place of a file
 }
 
 const defaultNodes = 2 // of the built-in machine
@@ -117,6 +118,13 @@ func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
 		name = v.Value
 	}
 	sum := sha256.New()
+	if name == "" && m.found != nil {
+		out.name = "this machine"
+		sum.Write(m.found)
+		out.digest = hex.EncodeToString(sum.Sum(nil))
+		spec, err := a.parseTopo(m.found, out.name)
+		return []fabric.Member{{Spec: spec, Count: max(m.nodes, 1)}}, err
+	}
 	if name == "" {
 		out.name = topos.DGXH100Name
 		sum.Write(topos.DGXH100)

@@ -79,6 +79,24 @@ func Open(path string) (*Lib, error) {
 	return l, nil
 }
 
+// Setenv sets a variable for libraries of C, which do not see changes of Go's
+// environment. It must be called before the library reads the variable.
+func Setenv(name, value string) error {
+	libc, err := dl.Open("environment of C", "libc.so.6")
+	if err != nil {
+		return err
+	}
+	var setenv dl.Proc
+	if err := libc.Bind("environment of C", map[string]*dl.Proc{"setenv": &setenv}); err != nil {
+		return err
+	}
+	k, v := append([]byte(name), 0), append([]byte(value), 0)
+	if int32(setenv.Call(uintptr(unsafe.Pointer(&k[0])), uintptr(unsafe.Pointer(&v[0])), 1)) != 0 {
+		return fmt.Errorf("nccl: set %s: refused by the C library", name)
+	}
+	return nil
+}
+
 // Version returns NCCL's version code, 22809 for 2.28.9.
 func (l *Lib) Version() int { return l.version }
 

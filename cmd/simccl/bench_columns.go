@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/report/nccltests"
+	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// benchFacts are what the added columns and the JSON's own key tell of a row.
+type benchFacts struct {
+	Shape      string  `json:"shape"` // what ran: nccl, or a free algorithm
+	MeasuredUs float64 `json:"measured_us"`
+	NCCLUs     float64 `json:"nccl_us,omitempty"` // NCCL's time in the same run
+	Predicted  *facts  `json:"predicted,omitempty"`
+	Iters      *spread `json:"out_of_place_per_iter,omitempty"`
+}
+
+// spread sums up the times of single iterations, in nccl-tests' keys.
+type spread struct {
+	Skipped int     `json:"skipped_iterations"`
+	Min     float64 `json:"min_us"`
+	Max     float64 `json:"max_us"`
+	Avg     float64 `json:"avg_us"`
+	P50     float64 `json:"p50_us"`
+	P95     float64 `json:"p95_us"`
+	P99     float64 `json:"p99_us"`
+}
+
+func (f *benchFacts) perIter(each []units.Time, skip int) {
+	if len(each) == 0 {
+		return
+	}
+	s := slices.Clone(each[min(skip, len(each)-1):])
+	slices.Sort(s)
+	sum := units.Time(0)
+	for _, t := range s {
+		sum += t
+	}
+	at := func(q float64) float64 { return s[min(len(s)-1, int(q*float64(len(s))))].Micros() }
+	f.Iters = &spread{skip, s[0].Micros(), s[len(s)-1].Micros(), sum.Micros() / float64(len(s)), at(.5), at(.95), at(.99)}
+}
+
+func (f *benchFacts) json() string {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return "null"
+	}
+	return string(text)
+}
+
+// benchColumn is an added column; predicts tells that it needs a simulation.
+type benchColumn struct {
+	head     nccltests.Column
+	predicts bool
+	value    func(*benchFacts) string
+}
+
+func micros(name string, of func(*benchFacts) float64) benchColumn {
+	return benchColumn{nccltests.Column{Name: name, Unit: "(us)", Width: 8}, false, func(f *benchFacts) string {
+		if v := of(f); v > 0 {
+			return nccltests.Float(v, 8)
+		}
+		return "-"
+	}}
+}
+
+func ratio(name string, of func(*benchFacts) (float64, float64)) benchColumn {
+	return benchColumn{nccltests.Column{Name: name, Width: 8}, false, func(f *benchFacts) string {
+		if a, b := of(f); a > 0 && b > 0 {
+			return fmt.Sprintf("%.3f", a/b)
+		}
+		return "-"
+	}}
+}
+
+func simulated(c benchColumn) benchColumn { c.predicts = true; return c }
+
+func predicted(f *benchFacts) float64 {
+	if f.Predicted == nil {
+		return 0
+	}
+	return f.Predicted.SimUs
+}
+
+// benchColumns are the columns that only bench has, by name.
+func benchColumns() map[string]benchColumn {
+	iter := func(name string, of func(*spread) float64) benchColumn {
+		return micros(name, func(f *benchFacts) float64 {
+			if f.Iters == nil {
+				return 0
+			}
+			return of(f.Iters)
+		})
+	}
+	return map[string]benchColumn{
+		"shape":    {nccltests.Column{Name: "shape", Width: 8}, false, func(f *benchFacts) string { return f.Shape }},
+		"nccl":     micros("nccl", func(f *benchFacts) float64 { return f.NCCLUs }),
+		"ofnccl":   ratio("of nccl", func(f *benchFacts) (float64, float64) { return f.MeasuredUs, f.NCCLUs }),
+		"sim":      simulated(micros("sim", predicted)),
+		"simratio": simulated(ratio("sim/meas", func(f *benchFacts) (float64, float64) { return predicted(f), f.MeasuredUs })),
+		"min":      iter("min", func(s *spread) float64 { return s.Min }),
+		"p50":      iter("p50", func(s *spread) float64 { return s.P50 }),
+		"p95":      iter("p95", func(s *spread) float64 { return s.P95 }),
+		"p99":      iter("p99", func(s *spread) float64 { return s.P99 }),
+		"max":      iter("max", func(s *spread) float64 { return s.Max }),
+	}
+}
+
+// columns lists what --columns, --compare and -I add, in that order.
+func (b *benchFlags) columns() ([]benchColumn, error) {
+	own := benchColumns()
+	var names []string
+	if b.run.test.columns != "" {
+		for name := range strings.SplitSeq(strings.TrimPrefix(b.run.test.columns, "+"), ",") {
+			names = append(names, strings.TrimPrefix(name, "+"))
+		}
+	}
+	if b.backend == "cuda" {
+		names = append(names, "shape")
+	}
+	if b.gpu.compare {
+		if b.backend == "cuda" {
+			names = append(names, "nccl", "ofnccl")
+		} else {
+			names = append(names, "sim", "simratio", "model", "algo", "proto", "nch")
+		}
+	}
+	if b.gpu.perIter != 0 {
+		names = append(names, "min", "p50", "p95", "p99", "max")
+	}
+	var out []benchColumn
+	for _, n := range names {
+		if c, ok := own[n]; ok {
+			out = append(out, c)
+			continue
+		}
+		list, err := parseColumns(n)
+		if err != nil {
+			return nil, err
+		}
+		of := list[0]
+		out = append(out, benchColumn{of.head, true, func(f *benchFacts) string {
+			if f.Predicted == nil {
+				return "-"
+			}
+			return of.value(f.Predicted)
+		}})
+	}
+	return out, nil
+}
+
+func benchHeads(cols []benchColumn) []nccltests.Column {
+	var out []nccltests.Column
+	for _, c := range cols {
+		out = append(out, c.head)
+	}
+	return out
+}
+
+// oracle predicts what is measured: a sweep of run on this machine.
+type oracle struct{ sweep *sweep }
+
+// newOracle prepares predictions where a column needs them: for the file of
+// --topo, else for this machine as it is found.
+func (r *benchRun) newOracle() (*oracle, error) {
+	if r.team.rank != 0 || !slices.ContainsFunc(r.columns, func(c benchColumn) bool { return c.predicts }) {
+		return &oracle{}, nil
+	}
+	hosts := map[string]int{}
+	for _, d := range r.back.devices() {
+		hosts[d.Host]++
+	}
+	m := r.flags.run.machine
+	m.gpus = len(r.back.devices()) / max(len(hosts), 1)
+	if m.nodes == 0 {
+		m.nodes = len(hosts)
+	}
+	if m.topo == "" {
+		text, err := thisMachine(r.app)
+		if err != nil {
+			return nil, fmt.Errorf("prediction of this machine: %w", err)
+		}
+		m.found = text
+	}
+	loaded, err := m.load(r.app)
+	if err != nil {
+		return nil, err
+	}
+	flags := &runFlags{machine: m, test: r.flags.run.test, launch: r.flags.gpu.timing, seed: 1}
+	flags.test.check = 0
+	flags.out.detail = "op"
+	return &oracle{&sweep{app: r.app, m: loaded, flags: flags, fn: r.fn}}, nil
+}
+
+// ask adds to the facts of a row what is predicted, and NCCL's own time where
+// another backend was measured.
+func (o *oracle) ask(ctx context.Context, r *benchRun, op *gpubench.Op, f *benchFacts) error {
+	if g, ok := r.back.(*gpuBackend); ok && r.flags.gpu.compare && op.Sizes.Count > 0 {
+		t, err := g.yardstick(ctx, op, r.options())
+		if err != nil {
+			return err
+		}
+		f.NCCLUs = t.Micros()
+	}
+	if o.sweep == nil || op.Sizes.Count == 0 {
+		return nil
+	}
+	got, err := o.sweep.simulate(ctx, point{typ: op.Type, op: op.Red, root: op.Root, count: op.Sizes.Count}, trace.Discard)
+	if err != nil {
+		return err
+	}
+	row := nccltests.Row{Out: nccltests.Measure{TimeUs: got.result.Elapsed.Micros()}}
+	row.Out.AlgBW, row.Out.BusBW = coll.Bandwidth(op.Func, op.Sizes.Count, op.Type, r.back.ranks(), got.result.Elapsed)
+	f.Predicted = o.sweep.facts(&row, &got)
+	return nil
+}
+
+// thisMachine is the topology file of the machine that the program runs on.
+func thisMachine(a *app) ([]byte, error) {
+	spec, err := detectSpec(a, 0)
+	if err != nil {
+		return nil, err
+	}
+	return topoxml.Write(spec.Root), nil
+}
+
+// outputs writes JSON and the trace; only process 0 does.
+func (r *benchRun) outputs(ctx context.Context, s *nccltests.Summary) error {
+	if r.team.rank != 0 {
+		return nil
+	}
+	const layout = "2006-01-02 15:04:05"
+	doc := &nccltests.Report{Start: r.began.UTC().Format(layout), End: time.Now().UTC().Format(layout),
+		Args: append([]string{"simccl"}, r.app.args...), Config: r.config, Devices: r.back.devices(), Rows: r.rows, Own: r.own, Summary: *s}
+	for _, kv := range r.app.environ {
+		if strings.HasPrefix(kv, "NCCL_") {
+			doc.Env = append(doc.Env, kv)
+		}
+	}
+	slices.Sort(doc.Env)
+	if r.app.json {
+		if err := nccltests.WriteJSON(r.app.out, doc); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(r.app.out, "\n"); err != nil {
+			return err
+		}
+	}
+	if r.flags.run.test.output == "" {
+		return nil
+	}
+	f, used, err := createNew(r.flags.run.test.output)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.app.err, "# Writing JSON output to %s\n", used)
+	return errors.Join(nccltests.WriteJSON(f, doc), f.Close())
+}

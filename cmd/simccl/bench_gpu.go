@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/bootstrap"
+	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/real/nccl"
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/units"
+)
+
+// hardwareError gives a failure of hardware or its library its exit status.
+func hardwareError(err error) error {
+	var c *cuda.Error
+	var n *nccl.Error
+	switch {
+	case errors.As(err, &c):
+		return &statusError{code: exitCUDA, err: err}
+	case errors.As(err, &n):
+		return &statusError{code: exitNCCL, err: err}
+	}
+	return deadline(err)
+}
+
+// beforeHere counts the processes of lower rank on this host: they have the
+// GPUs before this one's (nccl-tests counts so too, common.cu).
+func (r *benchRun) beforeHere() (int, error) {
+	host, err := os.Hostname()
+	if err != nil || r.team.boot == nil {
+		return 0, err
+	}
+	all, err := gather(r.team, host)
+	n := 0
+	for _, h := range all[:min(r.team.rank, len(all))] {
+		if h == host {
+			n++
+		}
+	}
+	return n, err
+}
+
+// gpus counts the ranks of all processes.
+func (r *benchRun) gpus() int {
+	if r.back != nil {
+		return r.back.ranks()
+	}
+	return r.localGPUs() * r.team.nranks
+}
+
+// localGPUs is -g times -t; without -g, one beside other processes, else all.
+func (r *benchRun) localGPUs() int {
+	threads := max(r.flags.run.test.threads, 1)
+	if r.flags.run.machine.gpus > 0 {
+		return r.flags.run.machine.gpus * threads
+	}
+	if r.team.nranks > 1 {
+		return threads
+	}
+	if d, err := cuda.Open(); err == nil && threads == 1 {
+		return d.Count()
+	}
+	return threads
+}
+
+// gpuBackend runs NCCL or the free algorithms on GPUs.
+type gpuBackend struct {
+	session *gpubench.Session
+	lib     *nccl.Lib
+	driver  *cuda.Driver
+	all     []nccltests.Device
+	shape   cuda.Shape
+	auto    bool
+	picked  map[gpubench.Op]cuda.Shape
+}
+
+func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, error) {
+	g := &gpuBackend{shape: gpubench.NCCL, picked: map[gpubench.Op]cuda.Shape{}}
+	var err error
+	if g.driver, err = cuda.Open(); err != nil {
+		return nil, err
+	}
+	own := r.flags.backend == "cuda"
+	if own {
+		if g.shape, g.auto, err = parseShape(r.flags.gpu.algo); err != nil {
+			return nil, err
+		}
+	}
+	if !own || r.flags.gpu.compare {
+		if err := passEnv(r.app.env); err != nil {
+			return nil, err
+		}
+		path := r.flags.gpu.libnccl
+		if v, ok := r.app.getenv("SIMCCL_LIBNCCL"); ok && path == "" {
+			path = v
+		}
+		if g.lib, err = nccl.Open(path); err != nil {
+			return nil, err
+		}
+	}
+	local := r.localGPUs()
+	before, err := r.beforeHere()
+	if err != nil {
+		return nil, err
+	}
+	first := before * local
+	if first+local > g.driver.Count() {
+		return nil, usage("-g %d: this machine has %d GPUs, and %d processes before this one use %d", local, g.driver.Count(), before, first)
+	}
+	cfg := gpubench.Config{Driver: g.driver, NCCL: g.lib, Free: own, First: r.team.rank * local, Ranks: local * r.team.nranks,
+		Boot: r.team.boot, Buffer: buffer}
+	for i := range local {
+		cfg.GPUs = append(cfg.GPUs, first+i)
+	}
+	if g.session, err = gpubench.Open(ctx, cfg); err != nil {
+		return nil, err
+	}
+	g.all, err = g.gather(r.team.boot)
+	return g, err
+}
+
+// passEnv sets --env's NCCL variables for the library, which reads C's
+// environment and not ours.
+func passEnv(list []string) error {
+	for _, kv := range list {
+		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "NCCL_") {
+			if err := nccl.Setenv(k, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func parseShape(s string) (shape cuda.Shape, auto bool, err error) {
+	if s == "auto" {
+		return 0, true, nil
+	}
+	for _, sh := range []cuda.Shape{cuda.OneShot, cuda.TwoShot, cuda.Direct, cuda.Copies} {
+		if s == sh.String() {
+			return sh, false, nil
+		}
+	}
+	return 0, false, usage("--algo %s: write auto, one-shot, two-shot, direct or copies", s)
+}
+
+// gather tells every process all devices.
+func (g *gpuBackend) gather(boot *bootstrap.Comm) ([]nccltests.Device, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	var mine, all []nccltests.Device
+	for _, d := range g.session.GPUs() {
+		bus := strings.ToLower(d.BusID)
+		if cut := strings.LastIndexByte(bus, '.'); cut > 0 {
+			bus = bus[:cut]
+		}
+		mine = append(mine, nccltests.Device{Rank: d.Rank, PID: os.Getpid(), Host: host, Device: d.Device, Name: d.Name, BusID: bus})
+	}
+	if boot == nil {
+		return mine, nil
+	}
+	text, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := boot.AllGather(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lists {
+		var some []nccltests.Device
+		if err := json.Unmarshal(l, &some); err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func (g *gpuBackend) ranks() int                  { return len(g.all) }
+func (g *gpuBackend) devices() []nccltests.Device { return g.all }
+func (g *gpuBackend) close() error                { return g.session.Close() }
+
+func (g *gpuBackend) describe() string {
+	s := fmt.Sprintf("driver CUDA %d.%d", g.driver.Version()/1000, g.driver.Version()%1000/10)
+	if g.lib != nil {
+		s += fmt.Sprintf(", NCCL %d from %s", g.lib.Version(), g.lib.Name())
+	}
+	return s
+}
+
+func (g *gpuBackend) measure(ctx context.Context, op *gpubench.Op, o gpubench.Options) (gpubench.Measurement, string, error) {
+	shape := g.shape
+	if g.auto {
+		var err error
+		if shape, err = g.pick(ctx, op, o); err != nil {
+			return gpubench.Measurement{}, "", err
+		}
+	}
+	m, err := g.session.Measure(ctx, op, shape, o)
+	if shape == gpubench.NCCL {
+		return m, "nccl", err
+	}
+	return m, shape.String(), err
+}
+
+// pick measures every shape that can run the operation and keeps the fastest.
+// All processes see the same averaged times, so they pick alike.
+func (g *gpuBackend) pick(ctx context.Context, op *gpubench.Op, o gpubench.Options) (cuda.Shape, error) {
+	if s, ok := g.picked[*op]; ok {
+		return s, nil
+	}
+	shapes := g.session.Shapes(op)
+	if len(shapes) == 0 {
+		return 0, notYet(fmt.Sprintf("--backend cuda of %v, %v, %v", op.Func, op.Type, op.Red), "a free algorithm for it")
+	}
+	best, least := shapes[0], units.Time(0)
+	o.Check, o.PerIter, o.Average = 0, false, gpubench.Slowest
+	for i, s := range shapes {
+		if len(shapes) == 1 {
+			break
+		}
+		m, err := g.session.Measure(ctx, op, s, o)
+		if err != nil {
+			return 0, err
+		}
+		if i == 0 || m.Time < least {
+			best, least = s, m.Time
+		}
+	}
+	g.picked[*op] = best
+	return best, nil
+}
+
+// libraryVersion is NCCL's, for the table's head.
+func (r *benchRun) libraryVersion() int {
+	if g, ok := r.back.(*gpuBackend); ok && g.lib != nil {
+		return g.lib.Version()
+	}
+	return 0
+}
+
+// yardstick is NCCL's time of an operation that another backend ran; 0 where
+// NCCL is not there to ask.
+func (g *gpuBackend) yardstick(ctx context.Context, op *gpubench.Op, o gpubench.Options) (units.Time, error) {
+	if g.lib == nil || g.shape == gpubench.NCCL && !g.auto {
+		return 0, nil
+	}
+	o.Check = 0
+	m, err := g.session.Measure(ctx, op, gpubench.NCCL, o)
+	return m.Time, err
+}
