@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/report/nccltests"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -217,7 +218,7 @@ func (o *oracle) ask(ctx context.Context, r *benchRun, op *gpubench.Op, f *bench
 	if o.sweep == nil || op.Sizes.Count == 0 {
 		return nil
 	}
-	got, err := o.sweep.simulate(ctx, point{typ: op.Type, op: op.Red, root: op.Root, count: op.Sizes.Count}, trace.Discard)
+	got, err := o.sweep.simulate(ctx, point{typ: op.Type, op: op.Red, root: op.Root, count: op.Sizes.Count}, trace.Discard, nccltrace.Options{})
 	if err != nil {
 		return err
 	}
