@@ -57,6 +57,9 @@ func graphOf(g *search.Graph, inter bool) Graph {
 	list := make([]Channel, g.NChannels)
 	for c := range list {
 		list[c].Intra = g.Intra[c]
+		if g.ID == search.NVLSID { // a file may name them all, the head alone counts
+			list[c].Intra = g.Intra[c][:1]
+		}
 		if inter {
 			list[c].Inter = []string{netName(g.Inter[c][0]), netName(g.Inter[c][1])}
 		}

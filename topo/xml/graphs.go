@@ -3,6 +3,7 @@ package topoxml
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -255,6 +256,12 @@ func (p *graphParser) fill(g *search.Graph, e *topo.Element, above []*topo.Eleme
 		}
 	case len(intra) != n:
 		p.fail(e, above, "", fmt.Sprintf("%d GPUs, the topology has %d", len(intra), n), "name every GPU once")
+	}
+	for i, r := range intra {
+		if g.ID != search.NVLSID && slices.Contains(intra[:i], r) {
+			p.fail(e, above, "", "a GPU is named twice, or two GPUs of the topology have the same dev", "name every GPU once, and give each a dev of its own")
+			break
+		}
 	}
 	if p.sys.Inter && nets != 2 {
 		p.fail(e, above, "", fmt.Sprintf("%d nets", nets), "write one <net> before and one after the GPUs")
