@@ -211,8 +211,14 @@ func (r *Root) gone(rank int, m *member, f frame) {
 	}
 	m.closed = true
 	r.open--
-	if f.kind != frLeft && r.failed == nil {
+	switch {
+	case f.kind == frLeft:
+	case r.failed == nil:
 		r.failed = &f
+	default:
+		// Ranks that heard the verdict close too; that is its echo, and must
+		// not overtake it on the way to those who have not heard it yet.
+		f = *r.failed
 	}
 	// Whoever learns that a rank died leaves without a farewell: that is the
 	// first death's doing, and no news of its own.
