@@ -65,6 +65,7 @@ func (e *engine) fetch(g *group) bool {
 		g.pass.Skew = true
 	}
 	g.route = e.routeOf(g)
+	g.pass.Own = g.route == e.nw.local && len(op.To) > 0 && e.conns[op.To[0]].net >= 0
 	return true
 }
 
@@ -223,7 +224,7 @@ func (e *engine) finishSlice(gi int32) {
 	if g.held.on {
 		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.held.at))
 		e.post(g, &g.held, g.held.at+wait+e.cost.hop[coll.Simple])
-		free += e.cost.drain
+		free += e.drain(g)
 		g.held.on = false
 	}
 	e.tr.received(e, g)
@@ -246,6 +247,15 @@ func (e *engine) finishSlice(gi int32) {
 	}
 	e.try(gi)
 	e.settle(gi)
+}
+
+// drain is how long the fence holds the group up: stores into the GPU's own
+// memory, which a NIC will read, are through at once.
+func (e *engine) drain(g *group) units.Time {
+	if g.route == e.nw.local {
+		return 0
+	}
+	return e.cost.drain
 }
 
 // goOn lets a group whose barrier waited go on at time t.

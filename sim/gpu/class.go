@@ -47,6 +47,9 @@ type SimpleCost struct {
 	// operand weight; a pass weighs 1 + Load for each operand loaded + Store
 	// for each store to a peer + Local for a store to the GPU's own memory.
 	PerByte, Load, Store, Local float64
+	// Own takes Store's place where a NIC reads from the GPU's own memory: no
+	// link is crossed and the data stays in L2.
+	Own float64
 	// Pack8, Pack4, Pack2, Pack1 multiply PerByte where the buffers are not
 	// aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1 bytes.
 	Pack8, Pack4, Pack2, Pack1 float64

@@ -11,6 +11,7 @@ import (
 type Pass struct {
 	Loads  int  // received and local operands
 	Stores int  // stores to peers
+	Own    bool // those stores stay in the GPU's own memory, for a NIC to read
 	Local  bool // also stores to the GPU's own memory
 	User   bool // reads user data
 	Skew   bool // user data not aligned to 16 bytes
@@ -38,7 +39,11 @@ func (c *Class) Miss(workingSet int64) float64 {
 // (common_kernel.h, reduceCopy).
 func (c *Class) SimpleRate(p Pass, threads, active int, pack int64) float64 {
 	s := &c.Simple
-	weight := 1 + float64(s.Load*float64(p.Loads)) + float64(s.Store*float64(p.Stores))
+	store := s.Store
+	if p.Own {
+		store = s.Own
+	}
+	weight := 1 + float64(s.Load*float64(p.Loads)) + float64(store*float64(p.Stores))
 	if p.Local {
 		weight += s.Local
 	}

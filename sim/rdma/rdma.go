@@ -28,14 +28,16 @@ type Params struct {
 }
 
 // IB400 is a ConnectX-7 class NIC. Estimated from the spec sheet and published
-// latencies, ±30 %: no such NIC was at hand.
+// latencies, ±30 %: no such NIC was at hand. Eff is what 4,096-byte packets and
+// their headers leave, and what published tables reach (49.1 of 50 GB/s).
 func IB400() Params {
-	return Params{Post: 0.4, Poll: 0.3, Wire: 2.0, Flush: 1.5, Flag: 0.9, Eff: 0.97}
+	return Params{Post: 0.4, Poll: 0.3, Wire: 2.0, Flush: 1.5, Flag: 0.9, Eff: 0.983}
 }
 
-// IB200 is a ConnectX-6 class NIC; estimated as IB400, ±30 %.
+// IB200 is a ConnectX-6 class NIC; estimated as IB400, ±30 %; published tables
+// reach 23.7 of 25 GB/s.
 func IB200() Params {
-	return Params{Post: 0.45, Poll: 0.35, Wire: 2.2, Flush: 1.7, Flag: 1.0, Eff: 0.96}
+	return Params{Post: 0.45, Poll: 0.35, Wire: 2.2, Flush: 1.7, Flag: 1.0, Eff: 0.945}
 }
 
 // Socket stands for TCP through the kernel; estimated, ±50 %.
