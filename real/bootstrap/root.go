@@ -220,11 +220,6 @@ func (r *Root) gone(rank int, m *member, f frame) {
 		// not overtake it on the way to those who have not heard it yet.
 		f = *r.failed
 	}
-	// Whoever learns that a rank died leaves without a farewell: that is the
-	// first death's doing, and no news of its own.
-	if r.failed != nil {
-		f = *r.failed
-	}
 	for i, o := range r.member {
 		if i != rank && o != nil && !o.closed {
 			go o.send(f)
