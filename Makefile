@@ -7,9 +7,9 @@ PKG      ?= ./...
 # go-nvml binds functions that its own header calls deprecated; with cgo the C
 # compiler would fill the screen with that.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
-# Directories whose tests compare with NCCL's decisions, run again where the
-# compiler may fuse x*y+z (HOUSE: determinism).
-PARITY   ?= Parity|Golden|Reference
+# Packages that decide as NCCL does: their tests are run again as compiled where
+# x*y+z may be fused, and on one processor.
+PARITY   ?= ./search ./tuning ./connect ./topo/... ./plan ./comm/... ./explain ./internal/parity
 
 .DEFAULT_GOAL := help
 
@@ -57,8 +57,8 @@ fuzz: ## every fuzz target for FUZZTIME (60s) each
 	.ci/fuzz $(FUZZTIME) $(PKG)
 
 .PHONY: parity-v3
-parity-v3: ## parity tests as compiled for CPUs with fused multiply-add
-	GOAMD64=v3 $(GO) test -count=1 -run '$(PARITY)' $(PKG)
+parity-v3: ## parity as compiled for CPUs with fused multiply-add, on one processor
+	GOAMD64=v3 GOMAXPROCS=1 $(GO) test -count=1 $(PARITY)
 
 .PHONY: bench
 bench: ## BENCH (all) ten times, compared with bench/baseline.txt
