@@ -17,14 +17,16 @@ const (
 	evJoin               // ID: a group's overhead is over, its bytes begin to move
 	evDone               // ID: a piece without bytes is over
 	evEnd                // ID: a cut-through op ends, its last data having come
-	evGoOn               // ID: a group's barrier has let it go on
+	evRound              // ID: a proxy thread ends its round
 	evProxy              // ID: network connection, see network.go
 )
 
-// Classes of events at one instant: completions go before attempts.
+// Classes of events at one instant: completions go before
+// attempts, and proxy threads close the instant.
 const (
 	classDone uint8 = iota
 	classTry
+	classRound
 )
 
 // conn is a FIFO under simulation. Its unit is the piece: a slice of Simple,
@@ -46,30 +48,33 @@ type conn struct {
 
 // group is a thread group walking its program.
 type group struct {
-	pr     plan.Program
-	cur    plan.Cursor
-	op     plan.Op
-	rank   int32
-	sm     int32
-	state  state
-	slice  int32 // within the op
-	slices int32
-	size   units.Bytes // of a full slice
-	pass   gpu.Pass
-	pack   int64
-	free   units.Time // when the group can start its next piece
-	start  units.Time // of the piece under way
-	flow   simnet.FlowID
-	route  simnet.RouteID
-	joint  simnet.RouteID // of ops with several peers, -1 where there are none
-	spread int32          // ops that one primitive of NCCL was cut into
-	turn   []turnEnd      // pieces of a turn over the heads that wait for its end
-	bytes  units.Bytes    // of the piece under way
-	count  uint32         // pieces so far, for the jitter's stream
-	drift  float64        // static share of this channel
-	held   heldSlice
-	since  units.Time // when the wait for the piece began
-	wake   units.Time // time of the pending evTry, -1 without one
+	pr      plan.Program
+	cur     plan.Cursor
+	op      plan.Op
+	rank    int32
+	sm      int32
+	state   state
+	slice   int32 // within the op
+	slices  int32
+	size    units.Bytes // of a full slice
+	pass    gpu.Pass
+	pack    int64
+	free    units.Time // when the group can start its next piece
+	start   units.Time // of the piece under way
+	flow    simnet.FlowID
+	route   simnet.RouteID
+	joint   simnet.RouteID // of ops with several peers, -1 where there are none
+	spread  int32          // ops that one primitive of NCCL was cut into
+	turn    []turnEnd      // pieces of a turn over the heads that wait for its end
+	bytes   units.Bytes    // of the piece under way
+	count   uint32         // pieces so far, for the jitter's stream
+	pos     int32          // place in the folded ring
+	drift   float64        // static share of this channel
+	held    heldSlice
+	posted  bool       // the last slice's flag goes up behind a fence
+	streams bool       // the piece under way began without a pause after such a slice
+	since   units.Time // when the wait for the piece began
+	wake    units.Time // time of the pending evTry, -1 without one
 }
 
 type state uint8
@@ -122,6 +127,7 @@ type engine struct {
 	err     error
 	nw      *network
 	tr      *tracer
+	fold    *fold // equal ranks and channels taken together, nil where they are not
 }
 
 // costs are the class's times in picoseconds.
@@ -189,9 +195,8 @@ func (e *engine) handle(ev *event.Event) {
 		e.finish(ev.ID)
 	case evEnd:
 		e.complete(ev.ID)
-	case evGoOn:
-		e.try(ev.ID)
-		e.settle(ev.ID)
+	case evRound:
+		e.nw.round(ev.ID)
 	case evProxy:
 		e.nw.event(ev.ID, ev.Arg)
 	}
@@ -274,7 +279,7 @@ func (e *engine) nextPhase(si int32, at units.Time) {
 	for i := sm.first; i < sm.first+sm.n; i++ {
 		if g := &e.groups[i]; g.pr.Phase == next {
 			e.plan.OpenInto(&g.cur, &g.pr)
-			g.free, g.since = at, at
+			g.free, g.since, g.posted = at, at, false
 			g.state = idle
 			e.wakeAt(i, at)
 		}
@@ -285,7 +290,6 @@ func (e *engine) nextPhase(si int32, at units.Time) {
 func (e *engine) programEnd(gi int32) {
 	g := &e.groups[gi]
 	g.state = ended
-	e.settle(gi)
 	sm := &e.sms[g.sm]
 	if sm.left--; sm.left == 0 {
 		e.nextPhase(g.sm, e.now)

@@ -58,6 +58,7 @@ type netConn struct {
 	bytes    [plan.FIFOSteps]units.Bytes
 	part     units.Bytes // put into a step that is not posted yet
 	pending  bool
+	load     int32 // messages a proxy thread has where the connection stands for several
 }
 
 // Stages of a step, the Arg of an evProxy.
@@ -82,9 +83,36 @@ func (n *network) connect(c *plan.Conn, id int32, pr *plan.Program) (int32, erro
 	if c.Route.Transport != connect.NET {
 		return -1, nil
 	}
+	key := n.key(c)
+	route, ok := n.routes[key]
+	if !ok {
+		n.w.uses = n.w.uses[:0]
+		if err := n.gather(c); err != nil {
+			return 0, err
+		}
+		route = n.w.intern()
+		n.routes[key] = route
+	}
+	return n.join(c, id, pr, route)
+}
+
+// join adds the network side of a connection whose route is known.
+func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.RouteID) (int32, error) {
 	r := &c.Route
-	nc := netConn{conn: id, srcProxy: r.SrcProxy, dstProxy: r.DstProxy, share: n.e.class.LinkShare[pr.Proto],
-		flush: r.DstGDR && pr.Proto == coll.Simple}
+	nc := netConn{conn: id, srcProxy: r.SrcProxy, dstProxy: r.DstProxy, load: 1, share: n.e.class.LinkShare[pr.Proto],
+		flush: r.DstGDR && pr.Proto == coll.Simple, route: route}
+	var err error
+	nc.bound, err = n.portRate(n.w.comm.NodeOf[c.Src], r.SrcNet)
+	if err != nil {
+		return 0, err
+	}
+	nc.allowed = plan.FIFOSteps / int64(max(1, pr.SliceSteps))
+	n.conns = append(n.conns, nc)
+	return int32(len(n.conns) - 1), nil
+}
+
+func (n *network) key(c *plan.Conn) wire {
+	r := &c.Route
 	key := wire{-1, -1, n.w.comm.NodeOf[c.Src], n.w.comm.NodeOf[c.Dst], r.SrcNet, r.DstNet}
 	if r.SrcGDR {
 		key.src = r.SrcProxy
@@ -92,17 +120,7 @@ func (n *network) connect(c *plan.Conn, id int32, pr *plan.Program) (int32, erro
 	if r.DstGDR {
 		key.dst = c.Dst
 	}
-	var err error
-	if nc.route, err = n.route(key, c); err != nil {
-		return 0, err
-	}
-	nc.bound, err = n.portRate(key.srcNode, r.SrcNet)
-	if err != nil {
-		return 0, err
-	}
-	nc.allowed = plan.FIFOSteps / int64(max(1, pr.SliceSteps))
-	n.conns = append(n.conns, nc)
-	return int32(len(n.conns) - 1), nil
+	return key
 }
 
 func (n *network) portRate(node, net int32) (simnet.Rate, error) {
@@ -114,23 +132,19 @@ func (n *network) portRate(node, net int32) (simnet.Rate, error) {
 	return simnet.RateOf(float64(s.Nodes[nets[net]].Net.BW) * n.e.class.Net.Eff), nil
 }
 
-// route declares the way from memory through both NICs to memory.
-func (n *network) route(k wire, c *plan.Conn) (simnet.RouteID, error) {
-	if r, ok := n.routes[k]; ok {
-		return r, nil
-	}
-	w := n.w
-	w.uses = w.uses[:0]
-	end := func(node, gpuRank, net int32, rank int32, out bool) error {
+// gather adds the links from memory through both NICs to memory.
+func (n *network) gather(c *plan.Conn) error {
+	w, k := n.w, n.key(c)
+	end := func(gpuRank, net, rank int32, out bool) error {
+		node, g := w.gpu(rank)
 		nets := w.systems[node].Of(topo.NET)
 		if net < 0 || int(net) >= len(nets) {
 			return &RouteError{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
 		}
-		walk, mem := w.walk, topo.None
+		walk, mem := w.walk, g
 		if gpuRank >= 0 {
 			_, mem = w.gpu(gpuRank)
 		} else {
-			_, g := w.gpu(rank)
 			walk, mem = w.walkHost, w.cpuOf(node, g)
 		}
 		if mem == topo.None {
@@ -141,15 +155,10 @@ func (n *network) route(k wire, c *plan.Conn) (simnet.RouteID, error) {
 		}
 		return walk(node, nets[net], mem)
 	}
-	if err := end(k.srcNode, k.src, k.srcNet, c.Src, true); err != nil {
-		return 0, err
+	if err := end(k.src, k.srcNet, c.Src, true); err != nil {
+		return err
 	}
-	if err := end(k.dstNode, k.dst, k.dstNet, c.Dst, false); err != nil {
-		return 0, err
-	}
-	r := w.intern()
-	n.routes[k] = r
-	return r, nil
+	return end(k.dst, k.dstNet, c.Dst, false)
 }
 
 func (n *network) push(at units.Time, id, stage int32) {
@@ -178,27 +187,56 @@ func (n *network) tryPost(id int32) {
 	n.push(max(c.ready[k], c.allow[k]), id, stagePost)
 }
 
+// serve gives a proxy thread a job; done takes it up when it is over.
+func (n *network) serve(thread, id, stage int32, cost units.Time) {
+	if n.threads[thread].Add(rdma.Job{Conn: id, Stage: stage}, cost*units.Time(n.conns[id].load)) {
+		n.e.queue.Push(n.e.now, classRound, evRound, thread, 0)
+	}
+}
+
+// round ends an instant of a thread.
+func (n *network) round(thread int32) {
+	jobs, at := n.threads[thread].Round(n.e.now)
+	for _, j := range jobs {
+		n.done(j.Conn, j.Stage, at)
+	}
+}
+
+// event begins a stage of the oldest step that is there.
 func (n *network) event(id, stage int32) {
-	e, c := n.e, &n.conns[id]
+	c := &n.conns[id]
 	switch stage {
 	case stagePost:
-		n.push(n.threads[c.srcProxy].Serve(e.now, n.cost.post), id, stageWire)
+		n.serve(c.srcProxy, id, stage, n.cost.post)
 	case stageWire:
 		c.sent++
 		c.pending = false
 		n.begin(id)
 		n.tryPost(id)
 	case stageArrive:
+		n.serve(c.dstProxy, id, stage, n.cost.poll)
+	case stageSent:
+		n.serve(c.srcProxy, id, stage, n.cost.poll)
+	case stageFree:
+		n.serve(c.dstProxy, id, stage, n.cost.post)
+	}
+}
+
+// done ends what a proxy thread did for a step at time t.
+func (n *network) done(id, stage int32, t units.Time) {
+	e, c := n.e, &n.conns[id]
+	switch stage {
+	case stagePost:
+		n.push(t, id, stageWire)
+	case stageArrive:
 		e.tr.arrive(e, c.conn, e.conns[c.conn].posted)
-		t := n.threads[c.dstProxy].Serve(e.now, n.cost.poll)
 		if c.flush {
 			t += n.cost.flush
 		}
 		e.deliver(c.conn, t+n.cost.flag)
 	case stageSent:
-		e.giveCredit(c.conn, n.threads[c.srcProxy].Serve(e.now, n.cost.poll)+n.cost.flag)
+		e.giveCredit(c.conn, t+n.cost.flag)
 	case stageFree:
-		t := n.threads[c.dstProxy].Serve(e.now, n.cost.post)
 		c.allow[c.allowed%plan.FIFOSteps] = t + n.cost.wire
 		c.allowed++
 		n.tryPost(id)

@@ -44,10 +44,30 @@ type Config struct {
 	// JitterRanks ranks it is always off.
 	Seed     uint64
 	NoJitter bool
+	// Fold says whether equal ranks and channels are simulated once.
+	Fold Folding
 	// Trace chooses what is told to a sink; the zero Options are collectives
 	// only, nccltrace.DetailStep is all of a step.
 	Trace nccltrace.Options
 }
+
+// Folding tells when ranks and channels that behave alike are simulated once.
+type Folding uint8
+
+// Foldings. FoldExact, the default, folds where the result is the same bit for
+// bit, and beyond UnfoldedRanks also where chunks at the end of the data
+// differ by less than a grain; FoldAlways wherever the shape allows it.
+const (
+	FoldExact Folding = iota
+	Unfolded
+	FoldAlways
+)
+
+// UnfoldedRanks is the largest communicator that is simulated rank by rank
+// where folding would not be exact.
+const UnfoldedRanks = 512
+
+func (c *Config) unfolded() int { return UnfoldedRanks }
 
 // JitterRanks is the largest communicator that is simulated with jitter: in a
 // longer pipeline its effect on the whole falls as 1/ranks.
@@ -141,6 +161,9 @@ func (x *Executor) result(e *engine) exec.Result {
 		host := units.FromMicros(x.class.HostLaunch)
 		r.Elapsed = max(r.Elapsed, host) + min(r.Elapsed, host)/timed
 	}
+	if e.fold != nil {
+		r.Finish = e.fold.finish(r.Finish, e.plan.Comm.NRanks)
+	}
 	req := &e.plan.Req
 	bytes := float64(req.Count) * float64(req.Type.Size())
 	switch req.Func {
@@ -165,11 +188,7 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
 		e.jitter = x.class.Jitter
 	}
-	e.layGroups()
-	if err := e.layConns(w); err != nil {
-		return nil, err
-	}
-	if err := e.layJoint(w); err != nil {
+	if err := x.lay(e, w, sink); err != nil {
 		return nil, err
 	}
 	l := p.Layout(int32(p.Comm.NRanks - 1))
@@ -181,6 +200,21 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 		e.startKernel(int32(i), e.gap)
 	}
 	return e, nil
+}
+
+// lay fills in groups and connections: of all ranks, or of those that stand
+// for the others.
+func (x *Executor) lay(e *engine, w *wiring, sink trace.Sink) error {
+	if x.cfg.Fold != Unfolded && e.jitter == (gpu.JitterCost{}) && sink == trace.Discard {
+		if f := foldRing(e.plan, x.cfg.Systems); f != nil && (f.exact || x.cfg.Fold == FoldAlways || e.plan.Comm.NRanks > x.cfg.unfolded()) {
+			return e.layFolded(w, f)
+		}
+	}
+	e.layGroups()
+	if err := e.layConns(w); err != nil {
+		return err
+	}
+	return e.layJoint(w)
 }
 
 // layGroups lists the programs of every rank as groups, multiprocessors and

@@ -43,6 +43,9 @@ func (e *engine) fetch(g *group) bool {
 		return false
 	}
 	op := &g.op
+	if e.fold != nil {
+		op.From, op.To = e.fold.ends(g.pos, len(op.From), len(op.To))
+	}
 	n, size := e.plan.Slices(&g.pr, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
 	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Local: op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer}
@@ -117,6 +120,7 @@ func (g *group) pieceBytes(slice int32) units.Bytes {
 // begin starts a piece: its overhead first, then its bytes.
 func (e *engine) begin(gi int32) {
 	g := &e.groups[gi]
+	g.streams = g.posted && e.now == g.free
 	g.start = e.now
 	g.bytes = g.pieceBytes(g.slice)
 	g.state = opening
@@ -164,8 +168,12 @@ func (e *engine) join(gi int32) {
 // work is what the link carries for the piece, jitter and flags included.
 func (e *engine) work(g *group) simnet.Work {
 	w := float64(g.bytes) * simnet.NanoBytes / e.class.LinkShare[g.pr.Proto]
-	if e.jitter.Slice > 0 && g.pr.Proto == coll.Simple {
-		f := 1 + e.jitter.Slice*normal(e.seed, uint64(g.rank), uint64(g.pr.Channel)<<32|uint64(g.pr.Group), uint64(g.count))
+	jit := e.jitter.Slice
+	if g.pr.Proto != coll.Simple {
+		jit = e.jitter.Op
+	}
+	if jit > 0 {
+		f := 1 + jit*normal(e.seed, uint64(g.rank), uint64(g.pr.Channel)<<32|uint64(g.pr.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
 	return simnet.Work(w)
@@ -214,23 +222,32 @@ func (e *engine) finish(gi int32) {
 	e.complete(gi)
 }
 
-// finishSlice ends a Simple slice: its flag goes up behind a fence, and the
-// fence waits for the stores of the next slice where the workers go on at once
-// (prims_simple.h: the last warp fences and posts, the barrier of the next
-// slice waits for that warp).
+// finishSlice ends a Simple slice: its flag goes up behind a fence
+// (prims_simple.h: the last warp fences and posts while the workers go on).
+// Within an op that fence has to wait for the stores of the next slice too,
+// and where the group goes on without a pause the barrier after the next slice
+// waits for the fence to drain.
 func (e *engine) finishSlice(gi int32) {
 	g := &e.groups[gi]
+	hop := e.cost.hop[coll.Simple]
 	free := e.now
-	if g.held.on {
-		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.held.at))
-		e.post(g, &g.held, g.held.at+wait+e.cost.hop[coll.Simple])
+	if g.streams {
 		free += e.drain(g)
+	}
+	if g.held.on {
 		g.held.on = false
+		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.held.at))
+		e.post(g, &g.held, g.held.at+wait+hop)
 	}
 	e.tr.received(e, g)
 	e.release(g, e.now+e.cost.credit[coll.Simple])
-	if len(g.op.To) > 0 && g.op.Do&plan.HoldSend == 0 {
+	g.posted = len(g.op.To) > 0 && g.op.Do&plan.HoldSend == 0
+	if g.posted {
 		g.held.set(g, e.now)
+		if g.slice+1 >= g.slices || g.pieceBytes(g.slice+1) == 0 {
+			g.held.on = false
+			e.post(g, &g.held, e.now+hop)
+		}
 	} else {
 		e.holdBack(g)
 	}
@@ -240,13 +257,7 @@ func (e *engine) finishSlice(gi int32) {
 	if g.slice == g.slices {
 		g.state = idle
 	}
-	if free > e.now {
-		// The drain over, the group goes on: no pause between its slices.
-		e.goOn(gi, free)
-		return
-	}
 	e.try(gi)
-	e.settle(gi)
 }
 
 // drain is how long the fence holds the group up: stores into the GPU's own
@@ -256,20 +267,6 @@ func (e *engine) drain(g *group) units.Time {
 		return 0
 	}
 	return e.cost.drain
-}
-
-// goOn lets a group whose barrier waited go on at time t.
-func (e *engine) goOn(gi int32, t units.Time) {
-	e.queue.Push(t, classDone, evGoOn, gi, 0)
-}
-
-// settle posts the slice just ended unless the group has begun the next one.
-func (e *engine) settle(gi int32) {
-	g := &e.groups[gi]
-	if g.held.on && (g.state != opening || g.start != e.now || g.bytes == 0) {
-		g.held.on = false
-		e.post(g, &g.held, g.held.at+e.cost.hop[coll.Simple])
-	}
 }
 
 // heldSlice is a slice whose flag is not up yet.

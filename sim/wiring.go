@@ -22,6 +22,7 @@ type wiring struct {
 	links   [][]int32       // node → topo link → link of the model + 1
 	gpus    [][]topo.NodeID // node → local rank → GPU
 	shape   map[*topo.System][]topo.NodeID
+	period  int32 // nodes are taken for the one as far into this period; 0: each for itself
 	pairs   map[pair]simnet.RouteID
 	known   map[string]simnet.RouteID // routes by their links
 	key     []byte
@@ -75,6 +76,9 @@ func newWiring(c *connect.Comm, systems []*topo.System, class *gpu.Class, net *s
 
 func (w *wiring) gpu(rank int32) (node int32, id topo.NodeID) {
 	node = w.comm.NodeOf[rank]
+	if w.period > 0 {
+		node %= w.period
+	}
 	return node, w.gpus[node][w.comm.LocalRank[rank]]
 }
 
@@ -268,26 +272,15 @@ func (w *wiring) cpuOf(node int32, id topo.NodeID) topo.NodeID {
 
 // between declares the route of the bytes that a kernel moves itself.
 func (w *wiring) between(c *plan.Conn) (simnet.RouteID, error) {
-	if c.Kind == connect.NVLSRoute {
-		return w.local, nil // into the rank's own memory; the head pulls
+	if w.isLocal(c) {
+		return w.local, nil
 	}
-	key := pair{c.Src, c.Dst, c.Route.Transport}
-	if c.Route.Transport == connect.NET {
-		// The kernel writes into memory that the NIC reads: its own, with PXN
-		// that of the GPU beside the NIC, without GDR the host's.
-		key.dst = c.Route.SrcProxy
-		if c.Route.SrcGDR && key.dst == c.Src {
-			return w.local, nil
-		}
-		if !c.Route.SrcGDR {
-			key.dst = -1
-		}
-	}
+	key := w.storeKey(c)
 	if r, ok := w.pairs[key]; ok {
 		return r, nil
 	}
 	w.uses = w.uses[:0]
-	if err := w.memoryPath(c, key); err != nil {
+	if err := w.stores(c); err != nil {
 		return 0, err
 	}
 	r := w.intern()
@@ -295,7 +288,35 @@ func (w *wiring) between(c *plan.Conn) (simnet.RouteID, error) {
 	return r, nil
 }
 
-// memoryPath gathers the links that the kernel's stores cross.
+// isLocal tells connections whose stores stay in the rank's own memory: what
+// a head pulls through the switch, and what the NIC reads from there.
+func (w *wiring) isLocal(c *plan.Conn) bool {
+	return c.Kind == connect.NVLSRoute ||
+		(c.Route.Transport == connect.NET && c.Route.SrcGDR && c.Route.SrcProxy == c.Src)
+}
+
+// storeKey names the memory that a connection's stores go to: the peer's, with
+// PXN that of the GPU beside the NIC, without GDR the host's (-1).
+func (w *wiring) storeKey(c *plan.Conn) pair {
+	key := pair{c.Src, c.Dst, c.Route.Transport}
+	if c.Route.Transport == connect.NET {
+		key.dst = c.Route.SrcProxy
+		if !c.Route.SrcGDR {
+			key.dst = -1
+		}
+	}
+	return key
+}
+
+// stores adds the links that the kernel's stores cross.
+func (w *wiring) stores(c *plan.Conn) error {
+	if w.isLocal(c) {
+		return nil
+	}
+	return w.memoryPath(c, w.storeKey(c))
+}
+
+// memoryPath adds the links to the memory that key names.
 func (w *wiring) memoryPath(c *plan.Conn, key pair) error {
 	sn, sg := w.gpu(c.Src)
 	if key.dst < 0 {

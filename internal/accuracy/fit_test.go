@@ -21,7 +21,7 @@ func quantities(c *gpu.Class) map[string]*float64 {
 		"Saturation": &c.Simple.Saturation, "Slice": &c.Simple.Slice, "PerThreads": &c.Simple.PerThreads, "SliceLocal": &c.Simple.SliceLocal, "Drain": &c.Simple.Drain, "Post": &c.Simple.Post, "Fence": &c.Simple.Fence,
 		"LLBase": &c.LL.Trip.Base, "LLRecv": &c.LL.Trip.Recv, "LLSend": &c.LL.Trip.Send, "LLLoad": &c.LL.Trip.Load, "LLStore": &c.LL.Trip.Store, "LLSkew": &c.LL.Trip.Skew, "LLHBM": &c.LL.Trip.HBM, "LLFirst": &c.LL.First, "LLHop": &c.LL.Hop, "LLOp": &c.LL.Op,
 		"L128Base": &c.LL128.Trip.Base, "L128Recv": &c.LL128.Trip.Recv, "L128Send": &c.LL128.Trip.Send, "L128Load": &c.LL128.Trip.Load, "L128Store": &c.LL128.Trip.Store, "L128Skew": &c.LL128.Trip.Skew, "L128HBM": &c.LL128.Trip.HBM, "L128First": &c.LL128.First, "L128Hop": &c.LL128.Hop, "L128Op": &c.LL128.Op,
-		"L2": &c.Memory.L2, "L2Knee": &c.Memory.L2Knee, "JitSlice": &c.Jitter.Slice, "JitChannel": &c.Jitter.Channel,
+		"L2": &c.Memory.L2, "L2Knee": &c.Memory.L2Knee, "JitSlice": &c.Jitter.Slice, "JitOp": &c.Jitter.Op, "JitChannel": &c.Jitter.Channel,
 		"ShareLL": &c.LinkShare[0], "LinkEff": &c.LinkEff,
 	}
 }
@@ -38,23 +38,7 @@ func TestFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	every := 2
-	if v, err := strconv.Atoi(os.Getenv("STEP")); err == nil {
-		every = v
-	}
-	var pts []*Point
-	for _, s := range sets {
-		use := false
-		for _, p := range strings.Split(os.Getenv("SHOW"), ",") {
-			use = use || strings.HasPrefix(s.Name, p)
-		}
-		for i := range s.Points {
-			p := &s.Points[i]
-			if use && !s.SHM && p.Index%every == 0 && (os.Getenv("ONLY") == "" || strings.Contains(","+os.Getenv("ONLY")+",", ","+p.Func.TestName()+",")) {
-				pts = append(pts, p)
-			}
-		}
-	}
+	pts := trainingPoints(sets)
 	score := func() float64 {
 		s := 0.0
 		for _, p := range pts {
@@ -101,4 +85,28 @@ func TestFit(t *testing.T) {
 		}
 		fmt.Println()
 	}
+}
+
+// trainingPoints picks every STEP-th size of the sets named in SHOW, of the
+// operations named in ONLY.
+func trainingPoints(sets []*Set) []*Point {
+	every := 2
+	if v, err := strconv.Atoi(os.Getenv("STEP")); err == nil {
+		every = v
+	}
+	only := os.Getenv("ONLY")
+	var pts []*Point
+	for _, s := range sets {
+		use := false
+		for _, p := range strings.Split(os.Getenv("SHOW"), ",") {
+			use = use || strings.HasPrefix(s.Name, p)
+		}
+		for i := range s.Points {
+			p := &s.Points[i]
+			if use && !s.SHM && p.Index%every == 0 && (only == "" || strings.Contains(","+only+",", ","+p.Func.TestName()+",")) {
+				pts = append(pts, p)
+			}
+		}
+	}
+	return pts
 }

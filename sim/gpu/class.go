@@ -103,6 +103,7 @@ type MemoryCost struct {
 
 // JitterCost lets equal channels drift apart.
 type JitterCost struct {
-	Slice   float64 // relative standard deviation of a slice's time
+	Slice   float64 // relative standard deviation of a Simple slice's time
+	Op      float64 // the same of an LL or LL128 operation
 	Channel float64 // relative standard deviation of a channel's static share
 }

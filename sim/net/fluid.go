@@ -336,6 +336,9 @@ func (f *Fluid) watch() {
 	}
 }
 
+// Capacity returns a link's capacity.
+func (f *Fluid) Capacity(id LinkID) Rate { return f.links[id].cap }
+
 // Name returns a link's name.
 func (f *Fluid) Name(id LinkID) string { return f.links[id].name }
 

@@ -45,12 +45,32 @@ func Socket() Params {
 	return Params{Post: 2, Poll: 1, Wire: 12, Flush: 0, Flag: 1.0, Eff: 0.9}
 }
 
-// Thread is a proxy thread: one server, first come, first served.
-type Thread struct{ busy units.Time }
+// Thread is a proxy thread: one server. What arrives at one instant is served
+// as one round of its loop and is done together, so that equal connections
+// stay equal.
+type Thread struct {
+	busy  units.Time
+	total units.Time
+	batch []Job
+}
 
-// Serve takes the thread for cost from now on, or from when it is free, and
-// returns when it is done.
-func (t *Thread) Serve(now, cost units.Time) units.Time {
-	t.busy = max(t.busy, now) + cost
-	return t.busy
+// Job is something a thread has to do for a connection; the words are the
+// caller's.
+type Job struct{ Conn, Stage int32 }
+
+// Add takes a job of the given cost, and tells whether it is the first of its
+// round: the caller then calls Round at the end of the instant.
+func (t *Thread) Add(j Job, cost units.Time) bool {
+	t.total += cost
+	t.batch = append(t.batch, j)
+	return len(t.batch) == 1
+}
+
+// Round serves what has come since the last one: jobs, in order of arrival,
+// and when they are done. The slice is good until the next Add.
+func (t *Thread) Round(now units.Time) ([]Job, units.Time) {
+	t.busy = max(t.busy, now) + t.total
+	jobs := t.batch
+	t.total, t.batch = 0, t.batch[:0]
+	return jobs, t.busy
 }
