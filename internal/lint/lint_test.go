@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -139,5 +140,26 @@ func TestLoadReadsThisModule(t *testing.T) {
 		for _, f := range Check(p) {
 			t.Error(f)
 		}
+	}
+}
+
+func TestDocsLeadSomewhere(t *testing.T) {
+	tree := fstest.MapFS{
+		"README.md":       {Data: []byte("see [a](docs/A.md#part), [b](docs/B.md), [web](https://example.com/x.md)\n")},
+		"docs/A.md":       {Data: []byte("back [up](../README.md) and [aside](C.md)\n")},
+		"x/x.go":          {Data: []byte("// told in docs/A.md\n\n// and docs/D.md.\n")},
+		".hidden/y.md":    {Data: []byte("[no](where.md)")},
+		"testdata/t.json": {Data: []byte("docs/E.md")},
+	}
+	found, err := CheckDocs(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, fmt.Sprintf("%s:%d %s", f.Pos.Filename, f.Pos.Line, strings.Fields(f.Message)[0]))
+	}
+	if want := "README.md:1 docs/B.md|docs/A.md:1 docs/C.md|x/x.go:3 docs/D.md"; strings.Join(got, "|") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
 }

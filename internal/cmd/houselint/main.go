@@ -28,15 +28,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "houselint:", err)
 		os.Exit(2)
 	}
-	count := map[string]int{}
-	total := 0
+	found, err := lint.CheckDocs(os.DirFS(dir))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "houselint:", err)
+		os.Exit(2)
+	}
 	for _, p := range packages {
-		for _, f := range lint.Check(p) {
-			count[f.Rule]++
-			total++
-			if !*summary {
-				fmt.Println(f)
-			}
+		found = append(found, lint.Check(p)...)
+	}
+	count := map[string]int{}
+	for _, f := range found {
+		count[f.Rule]++
+		if !*summary {
+			fmt.Println(f)
 		}
 	}
 	var rules []string
@@ -47,7 +51,7 @@ func main() {
 	for _, rule := range rules {
 		fmt.Fprintf(os.Stderr, "houselint: %-9s %d\n", rule, count[rule])
 	}
-	if total > 0 {
+	if len(found) > 0 {
 		os.Exit(1)
 	}
 }
