@@ -3,6 +3,7 @@ package tuning_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -62,7 +63,7 @@ func TestFasterGraphsAreNeverSlower(t *testing.T) {
 		in, o := drawInput(t), drawOp(t)
 		before, err := model(t, in).Choose(o)
 		if err != nil {
-			t.Fatal(err)
+			return // nothing under an hour, see TestLaunchIsSane
 		}
 		by := units.GBps(rapid.Float32Range(1, 4).Draw(t, "by"))
 		for id, g := range in.Graphs {
@@ -98,13 +99,30 @@ func TestMoreBytesTakeLonger(t *testing.T) {
 	})
 }
 
-// TestLaunchIsSane: channels and threads stay within what NCCL can launch.
+// leastUs is the least time of any cell that is on, +Inf without one.
+func leastUs(m *tuning.Model, o tuning.Op) float32 {
+	least := float32(math.Inf(1))
+	for _, a := range coll.Algorithms() {
+		for _, p := range coll.Protocols() {
+			if c := m.Force(o, a, p); c.TimeUs >= 0 {
+				least = min(least, c.TimeUs)
+			}
+		}
+	}
+	return least
+}
+
+// TestLaunchIsSane: channels and threads stay within what NCCL can launch; it
+// finds nothing only where all would last an hour (enqueue.cc:1828).
 func TestLaunchIsSane(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, o := model(t, drawInput(t)), drawOp(t)
 		c, err := m.Choose(o)
 		if err != nil {
-			t.Fatal(err)
+			if least := leastUs(m, o); least < 3.6e9 {
+				t.Fatalf("%v, although one takes %g us", err, least)
+			}
+			return
 		}
 		if c.MaxChannels < 1 || c.MaxChannels > 64 || c.Threads < 96 || c.Threads > 640 || c.Threads != 32*c.Warps {
 			t.Fatalf("%+v", c)
