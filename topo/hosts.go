@@ -20,6 +20,16 @@ func Hosts(spec *Spec) []*Spec {
 	return out
 }
 
+// ownCard gives the NICs of a copied host numbers of their own: NCCL takes nets
+// of equal guid and port for one card, whose bandwidth their channels share.
+func ownCard(e *Element, host int) {
+	if v, ok := e.Get("guid"); ok && e.Name == "net" {
+		if n, ok := CInt(v); ok && n != 0 {
+			e.Set("guid", fmt.Sprintf("%#x", uint64(n)+uint64(host)<<16))
+		}
+	}
+}
+
 // Join makes one NVLink domain of k equal hosts: the Spec's CPUs k times over,
 // each time with another host_hash, as NCCL's dump of a multi-node domain has
 // them. The Spec must be of one host.
@@ -44,6 +54,7 @@ func Join(spec *Spec, k int) (*Spec, error) {
 			if n.Name == "cpu" {
 				n.Set("host_hash", fmt.Sprintf("0x%x", i+1))
 			}
+			n.Walk(func(e *Element, _ []*Element) { ownCard(e, i) })
 			root.Children = append(root.Children, n)
 		}
 	}

@@ -28,6 +28,7 @@ type machineFlags struct {
 	gpus      int
 	multicast string
 	fabric    string
+	mnnvl     int
 	found     []byte // the topology of this machine, where it stands in place of a file
 }
 
@@ -39,6 +40,7 @@ func (m *machineFlags) register(c *cobra.Command) {
 	f.IntVar(&m.nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
 	f.IntVarP(&m.gpus, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
 	f.StringVar(&m.multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
+	f.IntVar(&m.mnnvl, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says)")
 	f.StringVar(&m.fabric, "fabric", "", "network between the nodes (default an ideal one)")
 }
 
@@ -77,6 +79,9 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if members, err = m.joined(members); err != nil {
+		return nil, err
+	}
 	p := cfg.Topo
 	if m.gpus < 0 {
 		return nil, usage("-g %d: a number of GPUs from 1 on", m.gpus)
@@ -95,6 +100,32 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 	}
 	if out.cluster, err = fabric.New(members, p); err != nil {
 		return nil, topologyError(err)
+	}
+	return out, nil
+}
+
+// joined makes NVLink domains of K nodes each, where --mnnvl asks for them.
+func (m *machineFlags) joined(members []fabric.Member) ([]fabric.Member, error) {
+	if m.mnnvl < 0 {
+		return nil, usage("--mnnvl %d: how many nodes share an NVLink domain, from 1 on", m.mnnvl)
+	}
+	if m.mnnvl < 2 {
+		return members, nil
+	}
+	out := make([]fabric.Member, len(members))
+	for i, x := range members {
+		count := x.Count
+		if len(members) == 1 && m.nodes == 0 {
+			count = m.mnnvl // one domain where nobody says how many
+		}
+		if count%m.mnnvl != 0 {
+			return nil, usage("--mnnvl %d: %d nodes of %s do not make whole domains", m.mnnvl, count, x.Spec.Name)
+		}
+		spec, err := topo.Join(x.Spec, m.mnnvl)
+		if err != nil {
+			return nil, input(err)
+		}
+		out[i] = fabric.Member{Spec: spec, Count: count / m.mnnvl}
 	}
 	return out, nil
 }
