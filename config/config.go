@@ -55,6 +55,10 @@ func Load(s Sources) (*Config, []Warning, error) {
 	for _, b := range c.bindings() {
 		c.fill(b)
 	}
+	// P2P switched off takes NVLink domains apart, unless they are asked for (init.cc:914).
+	if l := c.Topo.P2PLevel; l.Set && l.Value == topo.PathLOC && c.Number("NCCL_MNNVL_ENABLE").Or(2) != 1 {
+		c.Topo.SplitHosts = true
+	}
 	c.Connect.CollNet = c.Number("NCCL_COLLNET_ENABLE").Value == 1 && c.Number("SIMCCL_COLLNET").Value != 0
 	return c, warns, nil
 }

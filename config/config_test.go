@@ -210,3 +210,24 @@ func TestNoInfiniBand(t *testing.T) {
 		t.Errorf("%q", c.Topo.IBHCA)
 	}
 }
+
+// TestP2POffSplitsNVLinkDomains: without P2P NCCL does not look for a
+// multi-node NVLink domain (init.cc:914), unless NCCL_MNNVL_ENABLE=1 asks for it.
+func TestP2POffSplitsNVLinkDomains(t *testing.T) {
+	for _, c := range []struct {
+		env  []string
+		want bool
+	}{
+		{nil, false},
+		{[]string{"NCCL_P2P_DISABLE=1"}, true},
+		{[]string{"NCCL_P2P_LEVEL=LOC"}, true},
+		{[]string{"NCCL_P2P_LEVEL=NVL"}, false},
+		{[]string{"NCCL_P2P_DISABLE=1", "NCCL_MNNVL_ENABLE=1"}, false},
+		{[]string{"NCCL_MNNVL_ENABLE=0"}, true},
+	} {
+		cfg, _, err := config.Load(config.Sources{Flags: c.env})
+		if err != nil || cfg.Topo.SplitHosts != c.want {
+			t.Errorf("%v: split %v (%v), want %v", c.env, cfg.Topo.SplitHosts, err, c.want)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (c *Comm) nvlsByRank(in *Input, p *Params) {
 			if gpu.SM >= 100 {
 				n = blackwell
 			}
-			if v := p.NVLSNChannels.Or(0); v > 0 {
+			if v := whole(p.NVLSNChannels, 0); v > 0 {
 				n = v
 			}
 			c.NVLSCount[c.Domains[i].First+int32(gpu.Rank)] = int(max(lo, min(hi, n)))

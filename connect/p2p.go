@@ -28,8 +28,8 @@ func nvlinkBW(sm int) units.GBps {
 // p2pChannels computes the channels of send/recv, all and per peer, as rank 0
 // sees them (paths.cc:860). Both are powers of two.
 func (c *Comm) p2pChannels(p *Params) {
-	n := min(int64(c.NChannels), p.MaxP2PNChannels.Or(maxChannels))
-	all := int(max(n, p.MinP2PNChannels.Or(1)))
+	n := min(int64(c.NChannels), whole(p.MaxP2PNChannels, maxChannels))
+	all := int(max(n, whole(p.MinP2PNChannels, 1)))
 	c.P2PChannels = all
 	perPeer := all
 	sys := c.Domains[0].System
@@ -63,7 +63,7 @@ func localChannels(sys *topo.System, g, peer topo.NodeID) int {
 // netChannels is the same over the network (paths.cc:837): enough for the NICs
 // that one GPU can fill, and fewer the more peers there are.
 func (c *Comm) netChannels(sys *topo.System, g int, p *Params) int {
-	if v := p.NChannelsPerNetPeer.Or(0); v > 0 {
+	if v := whole(p.NChannelsPerNetPeer, 0); v > 0 {
 		return int(v)
 	}
 	n := 2

@@ -46,10 +46,10 @@ type Params struct {
 // ctas returns the configuration's bounds on channels (init.cc:1661-1773).
 func (p *Params) ctas() (lo, hi int64) {
 	lo, hi = 1, maxChannels
-	if v := p.MinCTAs.Or(0); v > 0 {
+	if v := whole(p.MinCTAs, 0); v > 0 {
 		lo = min(v, maxChannels)
 	}
-	if v := p.MaxCTAs.Or(0); v > 0 {
+	if v := whole(p.MaxCTAs, 0); v > 0 {
 		hi = min(v, maxChannels)
 	}
 	return min(lo, hi), hi

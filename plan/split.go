@@ -229,7 +229,7 @@ func (r *Request) shrink(c *connect.Comm, chunk, nBytes int64) int64 {
 		if c.NNodes >= 4 {
 			limit = 65536
 		}
-		chunk = min(chunk, r.Params.NVLSTreeMaxChunk.Or(limit))
+		chunk = min(chunk, int64(int32(r.Params.NVLSTreeMaxChunk.Or(limit))))
 		return shrinkSteps(chunk, nBytes, int64(nHeads(c)), []tier{{32, 262144}, {16, 131072}, {4, 65536}, {1, 32768}})
 	case r.Algo == coll.Tree && r.Proto == coll.LL128:
 		ppn := float32(c.NRanks) / float32(c.NNodes)
