@@ -78,6 +78,10 @@ bench-table: ## docs/BENCHMARKS.md from a run on this machine
 device: ## tests that need a GPU or an RDMA NIC; what is absent is skipped with its name
 	$(GO) test -count=1 -run Device $(PKG)
 
+.PHONY: rxe
+rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; about 2 minutes)
+	internal/rxe/check.sh
+
 .PHONY: accuracy
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_ACCURACY=1 SIMCCL_UPDATE=1 $(GO) test -count=1 -v -run Accuracy ./sim/...

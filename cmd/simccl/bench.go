@@ -67,6 +67,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 	b.place.register(f)
 	b.gpu.register(f)
 	f.StringVar(&b.run.out.trace, "trace", "", "write a Chrome trace of one verified operation of the last size to `FILE`; several processes put their rank before the ending")
+	c.AddCommand(newBenchVerbs(a))
 	f.StringVar(&b.run.out.detail, "trace-detail", "step", "how deep the trace goes")
 	return c
 }

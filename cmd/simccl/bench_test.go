@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/simccl/simccl/real/ibv"
 )
 
 // freePort finds a port that nobody has now.
@@ -101,9 +103,18 @@ func TestBenchOverProcesses(t *testing.T) {
 // TestKilledRankIsNamedByAll: SIGKILL of a process in the middle of a run ends
 // all others within seconds, each with the dead rank's number.
 func TestKilledRankIsNamedByAll(t *testing.T) {
-	for _, victim := range []int{2, 0} {
-		t.Run(fmt.Sprint("rank ", victim), func(t *testing.T) {
-			all := processes(t, 4, "bench", "all_reduce", "--backend", "sockets", "-b", "64K", "-e", "64K", "-n", "1000000")
+	for _, c := range []struct {
+		backend string
+		victim  int
+	}{{"sockets", 2}, {"sockets", 0}, {"verbs", 1}} {
+		victim := c.victim
+		t.Run(fmt.Sprint(c.backend, " rank ", victim), func(t *testing.T) {
+			if n, err := ibv.NewNet(ibv.Settings{}); c.backend == "verbs" && err != nil {
+				t.Skip(err)
+			} else if err == nil {
+				n.Close()
+			}
+			all := processes(t, 4, "bench", "all_reduce", "--backend", c.backend, "-b", "64K", "-e", "64K", "-n", "1000000")
 			time.Sleep(1500 * time.Millisecond) // the ranks have met by then; earlier is as good
 			if err := all[victim].Process.Kill(); err != nil {
 				t.Fatal(err)

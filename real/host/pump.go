@@ -196,6 +196,9 @@ func (e *Executor) connect(ctx context.Context, x *run, ends []end) ([]*pump, fu
 			defer all.Done()
 			if err := c.open(ctx, d); err != nil {
 				x.fail.set(fmt.Errorf("connect rank %d to rank %d, channel %d: %w", d.conn.Src, d.conn.Dst, d.conn.Channel, err))
+				if s, can := w.Exchange(d.conn.Src).(interface{ Stop(error) }); can {
+					s.Stop(err)
+				}
 			}
 		}()
 	}
@@ -321,6 +324,7 @@ type InProcess struct {
 	mu   sync.Mutex
 	cond *sync.Cond
 	mail map[[3]int64][]byte
+	err  error
 }
 
 // NewInProcess makes the exchange; Of gives each rank its view.
@@ -346,11 +350,22 @@ func (v *inProcessView) Send(peer int, tag uint32, data []byte) error {
 	return nil
 }
 
+// Stop ends every wait, now and later, with an error.
+func (v *inProcessView) Stop(err error) {
+	v.p.mu.Lock()
+	defer v.p.mu.Unlock()
+	v.p.err = err
+	v.p.cond.Broadcast()
+}
+
 func (v *inProcessView) Recv(peer int, tag uint32) ([]byte, error) {
 	k := [3]int64{int64(peer), v.rank, int64(tag)}
 	v.p.mu.Lock()
 	defer v.p.mu.Unlock()
 	for v.p.mail[k] == nil {
+		if v.p.err != nil {
+			return nil, v.p.err
+		}
 		v.p.cond.Wait()
 	}
 	b := v.p.mail[k]

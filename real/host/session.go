@@ -1,9 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -146,9 +148,29 @@ func (s *Session) drive(ctx context.Context, times int) (time.Duration, error) {
 	}
 	moving.Wait()
 	if err := x.fail.get(); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errors.Join(err, s.stuck())
+		}
 		return 0, fmt.Errorf("%v over %d ranks: %w", x.p.Req.Func, x.p.Comm.NRanks, err)
 	}
 	return elapsed, nil
+}
+
+// stuck says what every local rank's connections wait for.
+func (s *Session) stuck() error {
+	var all []error
+	for _, q := range s.pumps {
+		for _, o := range q.sends {
+			switch {
+			case o.sent+o.steps <= o.f.posted.Load():
+				all = append(all, fmt.Errorf("rank %d, channel %d: no clear-to-send from rank %d for message %d", q.rank, o.conn.Channel, o.conn.Dst, o.sent/o.steps))
+			case len(o.wait) > 0:
+				all = append(all, fmt.Errorf("rank %d, channel %d: %d messages to rank %d are not acknowledged", q.rank, o.conn.Channel, len(o.wait), o.conn.Dst))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errors.Join(all...)
 }
 
 func (x *run) runLane(ctx context.Context, l *lane) error {

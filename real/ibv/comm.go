@@ -69,6 +69,7 @@ type comm struct {
 	peer  string
 	far   hello
 	err   error
+	watch *watcher // nil: nobody
 	// multi reads the size of message i of a slot, where the sender wrote it.
 	multi func(slot, i int) int32
 }
@@ -265,6 +266,9 @@ func (k *comm) progress() error {
 		if wc.status != statusSuccess {
 			k.err = k.qps[0].failure(verbs[r.kind], wc)
 			return k.err
+		}
+		if wc.opcode != wcRecvRDMAImm {
+			k.watch.completed(wc.qpNum, wc.wrID)
 		}
 		if wc.opcode == wcRecvRDMAImm && r.n == 1 {
 			r.sizes[0] = int(swap32(wc.imm))

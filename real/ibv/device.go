@@ -143,6 +143,7 @@ func (g GID) IsV4Mapped() bool {
 }
 
 // String prints the GID as an IPv6 address.
+// String is the GID as an IPv6 address.
 func (g GID) String() string { return net.IP(g[:]).String() }
 
 // GID returns entry i of the port's table.

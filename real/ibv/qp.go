@@ -57,6 +57,7 @@ type QP struct {
 	wr       []sendWR
 	sg       []sge
 	rwr      []recvWR
+	rsg      []sge
 	bad      []uintptr
 }
 
@@ -76,6 +77,9 @@ func (d *Device) NewQP(a *Arena, cq *CQ, depth int) (*QP, error) {
 		return nil, err
 	}
 	if q.rwr, err = place[recvWR](a, 1); err != nil {
+		return nil, err
+	}
+	if q.rsg, err = place[sge](a, 1); err != nil {
 		return nil, err
 	}
 	if q.bad, err = place[uintptr](a, 1); err != nil {
@@ -199,6 +203,13 @@ func (q *QP) Post(chain ...Work) error {
 // PostRecv puts an empty receive on the queue, for the immediate of a write.
 func (q *QP) PostRecv(id uint64) error {
 	q.rwr[0] = recvWR{wrID: id}
+	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, pointer(&q.rwr[0]), pointer(&q.bad[0])))
+}
+
+// PostRecvInto puts a receive on the queue that takes a send's data.
+func (q *QP) PostRecvInto(id uint64, addr uintptr, n int, lkey uint32) error {
+	q.rsg[0] = sge{addr: uint64(addr), length: uint32(n), lkey: lkey}
+	q.rwr[0] = recvWR{wrID: id, sgList: pointer(&q.rsg[0]), numSGE: 1}
 	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, pointer(&q.rwr[0]), pointer(&q.bad[0])))
 }
 

@@ -124,8 +124,10 @@ func (r *recvComm) Iflush(bufs []transport.Buf) (transport.Request, error) {
 		return nil, fmt.Errorf("flush: %d requests are under way", maxRequests)
 	}
 	q.events = 1
-	return q, r.flushQ.Post(Work{ID: uint64(id), Op: opRead, Signaled: true, Local: pointer(&r.landed[0]), Len: 1, Lkey: r.own.Lkey,
-		Remote: uint64(addr), Rkey: mr.Rkey})
+	w := Work{ID: uint64(id), Op: opRead, Signaled: true, Local: pointer(&r.landed[0]), Len: 1, Lkey: r.own.Lkey,
+		Remote: uint64(addr), Rkey: mr.Rkey}
+	r.watch.posted(r.flushQ, w)
+	return q, r.flushQ.Post(w)
 }
 
 // Close ends the connection.

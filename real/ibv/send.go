@@ -126,6 +126,7 @@ func (s *sendComm) post(e []cts) error {
 		c = s.finish(&chain, c, slot, n, lead)
 		qp := s.qps[s.qpAt]
 		s.qpAt = (s.qpAt + 1) % len(s.qps)
+		s.watch.posted(qp, chain[:c]...)
 		if err := qp.Post(chain[:c]...); err != nil {
 			return err
 		}

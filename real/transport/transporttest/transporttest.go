@@ -26,9 +26,9 @@ type Subject struct {
 // Contract runs all tests; open gives the net, or skips.
 func Contract(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
-	t.Run("messages", func(t *testing.T) { messages(t, open(t)) })
+	t.Run("messages", func(t *testing.T) { Messages(t, open(t)) })
 	t.Run("multi-receive", func(t *testing.T) { manyAtOnce(t, open(t)) })
-	t.Run("order", func(t *testing.T) { order(t, open(t)) })
+	t.Run("order", func(t *testing.T) { Order(t, open(t), 300, 200_000) })
 	t.Run("too long", func(t *testing.T) { tooLong(t, open(t)) })
 	t.Run("limits", func(t *testing.T) { limits(t, open(t)) })
 }
@@ -127,10 +127,11 @@ func fill(b []byte, seed int) {
 	}
 }
 
-// messages sends many sizes with eight in flight and compares every byte.
-func messages(t *testing.T, u Subject) {
+// Messages sends many sizes with eight in flight and compares every byte.
+func Messages(t *testing.T, u Subject) {
+	t.Helper()
 	s, r := Pipe(t, u.Net)
-	const most = 1 << 20
+	const most = 1 << 18
 	src, dst := u.Registered(t, s, 8*most), u.Registered(t, r, 8*most)
 	for _, size := range []int{0, 1, 13, 128, 129, 4096, 4097, 65536, 100_000, most} {
 		fill(src.Bytes(), size)
@@ -214,11 +215,12 @@ func manyAtOnce(t *testing.T, u Subject) {
 	}
 }
 
-// order sends a thousand messages of changing sizes, a few in flight: none may
-// overtake another.
-func order(t *testing.T, u Subject) {
+// Order sends messages of changing sizes up to a most, a few in flight: none
+// may overtake another.
+func Order(t *testing.T, u Subject, count, slot int) {
+	t.Helper()
 	s, r := Pipe(t, u.Net)
-	const slot, slots, count = 200_000, 4, 300
+	const slots = 4
 	src, dst := u.Registered(t, s, slots*slot), u.Registered(t, r, slots*slot)
 	var recvs, sends [slots]transport.Request
 	size := func(i int) int { return 1 + i*7919%slot }
