@@ -229,9 +229,12 @@ func (s *sweep) run(ctx context.Context) error {
 	defer stop()
 	s.pool = s.start(ctx, lines)
 	bus := 0.0
+	told := s.app.progress("sizes", len(lines))
 	for _, l := range lines {
 		row, err := s.row(l)
+		told.step()
 		if err != nil {
+			told.end()
 			return err
 		}
 		bus += row.Out.BusBW + row.In.BusBW
@@ -239,6 +242,7 @@ func (s *sweep) run(ctx context.Context) error {
 			table.Row(row)
 		}
 	}
+	told.end()
 	s.summary = nccltests.Summary{AvgBusBW: bus / float64(2*len(lines)), MinBW: s.minBW}
 	if !s.app.json {
 		if err := table.Finish(&s.config, &s.summary); err != nil {
