@@ -48,33 +48,34 @@ type conn struct {
 
 // group is a thread group walking its program.
 type group struct {
-	pr      plan.Program
-	cur     plan.Cursor
-	op      plan.Op
-	rank    int32
-	sm      int32
-	state   state
-	slice   int32 // within the op
-	slices  int32
-	size    units.Bytes // of a full slice
-	pass    gpu.Pass
-	pack    int64
-	free    units.Time // when the group can start its next piece
-	start   units.Time // of the piece under way
-	flow    simnet.FlowID
-	route   simnet.RouteID
-	joint   simnet.RouteID // of ops with several peers, -1 where there are none
-	spread  int32          // ops that one primitive of NCCL was cut into
-	turn    []turnEnd      // pieces of a turn over the heads that wait for its end
-	bytes   units.Bytes    // of the piece under way
-	count   uint32         // pieces so far, for the jitter's stream
-	pos     int32          // place in the folded ring
-	drift   float64        // static share of this channel
-	held    heldSlice
-	posted  bool       // the last slice's flag goes up behind a fence
-	streams bool       // the piece under way began without a pause after such a slice
-	since   units.Time // when the wait for the piece began
-	wake    units.Time // time of the pending evTry, -1 without one
+	pr             plan.Program
+	cur            plan.Cursor
+	op             plan.Op
+	rank           int32
+	sm             int32
+	state          state
+	slice          int32 // within the op
+	slices         int32
+	size           units.Bytes // of a full slice
+	pass           gpu.Pass
+	pack           int64
+	free           units.Time // when the group can start its next piece
+	start          units.Time // of the piece under way
+	flow           simnet.FlowID
+	route          simnet.RouteID
+	joint          simnet.RouteID // of ops with several peers, -1 where there are none
+	spread         int32          // ops that one primitive of NCCL was cut into
+	turn           []turnEnd      // pieces of a turn over the heads that wait for its end
+	bytes          units.Bytes    // of the piece under way
+	count          uint32         // pieces so far, for the jitter's stream
+	pos            int32          // place in the folded ring
+	fromBuf, toBuf []int32        // an op's connections, renumbered
+	drift          float64        // static share of this channel
+	held           heldSlice
+	posted         bool       // the last slice's flag goes up behind a fence
+	streams        bool       // the piece under way began without a pause after such a slice
+	since          units.Time // when the wait for the piece began
+	wake           units.Time // time of the pending evTry, -1 without one
 }
 
 type state uint8
@@ -127,7 +128,8 @@ type engine struct {
 	err     error
 	nw      *network
 	tr      *tracer
-	fold    *fold // equal ranks and channels taken together, nil where they are not
+	fold    *fold  // equal ranks and channels taken together, nil where they are not
+	spine   *spine // the longest path of a tree, nil where all is simulated
 }
 
 // costs are the class's times in picoseconds.

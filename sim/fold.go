@@ -37,15 +37,6 @@ func (f *fold) ends(place int32, from, to int) ([]int32, []int32) {
 	return f.to[prev : prev+int32(from)], f.to[place : place+int32(to)]
 }
 
-// finish spreads the one finish over all ranks.
-func (f *fold) finish(ends []units.Time, n int) []units.Time {
-	out := make([]units.Time, n)
-	for i := range out {
-		out[i] = ends[0]
-	}
-	return out
-}
-
 // foldRing returns the quotient of a ring plan, nil where it has none.
 func foldRing(p *plan.Plan, systems []*topo.System) *fold {
 	switch {

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
@@ -55,8 +56,9 @@ type Config struct {
 type Folding uint8
 
 // Foldings. FoldExact, the default, folds where the result is the same bit for
-// bit, and beyond UnfoldedRanks also where chunks at the end of the data
-// differ by less than a grain; FoldAlways wherever the shape allows it.
+// bit; beyond UnfoldedRanks also where it is close: rings whose chunks or
+// channels differ a little, and trees, of which the longest path is simulated.
+// FoldAlways does so for every size.
 const (
 	FoldExact Folding = iota
 	Unfolded
@@ -66,8 +68,6 @@ const (
 // UnfoldedRanks is the largest communicator that is simulated rank by rank
 // where folding would not be exact.
 const UnfoldedRanks = 512
-
-func (c *Config) unfolded() int { return UnfoldedRanks }
 
 // JitterRanks is the largest communicator that is simulated with jitter: in a
 // longer pipeline its effect on the whole falls as 1/ranks.
@@ -161,8 +161,8 @@ func (x *Executor) result(e *engine) exec.Result {
 		host := units.FromMicros(x.class.HostLaunch)
 		r.Elapsed = max(r.Elapsed, host) + min(r.Elapsed, host)/timed
 	}
-	if e.fold != nil {
-		r.Finish = e.fold.finish(r.Finish, e.plan.Comm.NRanks)
+	if e.fold != nil || e.spine != nil {
+		r.Finish = slices.Repeat([]units.Time{slices.Max(r.Finish)}, e.plan.Comm.NRanks)
 	}
 	req := &e.plan.Req
 	bytes := float64(req.Count) * float64(req.Type.Size())
@@ -206,8 +206,13 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 // for the others.
 func (x *Executor) lay(e *engine, w *wiring, sink trace.Sink) error {
 	if x.cfg.Fold != Unfolded && e.jitter == (gpu.JitterCost{}) && sink == trace.Discard {
-		if f := foldRing(e.plan, x.cfg.Systems); f != nil && (f.exact || x.cfg.Fold == FoldAlways || e.plan.Comm.NRanks > x.cfg.unfolded()) {
+		if f := foldRing(e.plan, x.cfg.Systems); f != nil && (f.exact || x.cfg.Fold == FoldAlways || e.plan.Comm.NRanks > UnfoldedRanks) {
 			return e.layFolded(w, f)
+		}
+		if x.cfg.Fold == FoldAlways || e.plan.Comm.NRanks > UnfoldedRanks {
+			if s := spineOf(e.plan); s != nil {
+				return e.layReduced(w, s)
+			}
 		}
 	}
 	e.layGroups()
@@ -242,19 +247,24 @@ func (e *engine) layGroups() {
 				gap = e.class.P2PGap
 			}
 			e.gap = max(e.gap, units.FromMicros(gap))
-			g := group{pr: *pr, rank: r, sm: int32(len(e.sms) - 1), wake: -1, joint: -1, spread: 1}
-			if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
-				g.spread = int32(max(1, len(e.plan.Comm.NVLS[pr.Channel].Heads)))
-			}
-			if e.jitter.Channel > 0 {
-				g.drift = e.jitter.Channel * normal(e.seed, uint64(r), uint64(pr.Channel), 1<<40)
-			}
-			e.groups = append(e.groups, g)
+			e.groups = append(e.groups, newGroup(e, pr, r, int32(len(e.sms)-1)))
 		}
 	}
 	if e.gap == 0 {
 		e.gap = units.FromMicros(e.class.KernelGap[coll.LL])
 	}
+}
+
+// newGroup makes the group of a program on a device and multiprocessor.
+func newGroup(e *engine, pr *plan.Program, dev, sm int32) group {
+	g := group{pr: *pr, rank: dev, sm: sm, wake: -1, joint: -1, spread: 1}
+	if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
+		g.spread = int32(max(1, len(e.plan.Comm.NVLS[pr.Channel].Heads)))
+	}
+	if e.jitter.Channel > 0 {
+		g.drift = e.jitter.Channel * normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
+	}
+	return g
 }
 
 // layConns finds both ends of every connection and its route.
@@ -306,6 +316,16 @@ func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
 	return nil
 }
 
+// index is the engine's number of a connection; ok is false where it leads to
+// ranks that are not simulated.
+func (e *engine) index(id int32) (int32, bool) {
+	if e.spine == nil {
+		return id, true
+	}
+	i, ok := e.spine.ids[id]
+	return i, ok
+}
+
 // layJoint gives ops that reach several peers, or work through the switch,
 // their route, once all connections have theirs.
 func (e *engine) layJoint(w *wiring) error {
@@ -322,7 +342,7 @@ func (e *engine) layJoint(w *wiring) error {
 		if !cur.Next(&op) || (len(op.To) < 2 && e.plan.Req.Algo < coll.NVLS) {
 			continue
 		}
-		r, err := w.joint(&op, e.conns, e.plan.Conn)
+		r, err := w.joint(&op, e.conns, e.index, e.plan.Conn)
 		if err != nil {
 			return err
 		}

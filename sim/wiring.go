@@ -22,7 +22,9 @@ type wiring struct {
 	links   [][]int32       // node → topo link → link of the model + 1
 	gpus    [][]topo.NodeID // node → local rank → GPU
 	shape   map[*topo.System][]topo.NodeID
-	period  int32 // nodes are taken for the one as far into this period; 0: each for itself
+	period  int32            // nodes are taken for the one as far into this period; 0: each for itself
+	share   map[lane]float64 // part of a link that may be used, all where absent
+	lanes   []lane           // by link of the model
 	pairs   map[pair]simnet.RouteID
 	known   map[string]simnet.RouteID // routes by their links
 	key     []byte
@@ -92,10 +94,15 @@ func (w *wiring) link(node int32, l topo.LinkID) simnet.LinkID {
 		return simnet.LinkID(id - 1)
 	}
 	tl := &s.Links[l]
+	part := 1.0
+	if f, ok := w.share[lane{node, l}]; ok {
+		part = f
+	}
 	id := w.net.AddLink(
 		fmt.Sprintf("node%d %s→%s", node, w.name(node, tl.From), w.name(node, tl.To)),
-		simnet.RateOf(float64(tl.BW)*linkEff(w.class, tl.Kind)))
+		simnet.RateOf(part*float64(tl.BW)*linkEff(w.class, tl.Kind)))
 	w.links[node][l] = int32(id) + 1
+	w.lanes = append(w.lanes, lane{node, l})
 	return id
 }
 
@@ -190,41 +197,50 @@ func (w *wiring) intern() simnet.RouteID {
 
 // joint declares the route of an op that stores to several peers, or whose
 // loads and stores cross an NVLink switch that reduces and copies.
-func (w *wiring) joint(op *plan.Op, conns []conn, connOf func(int32) plan.Conn) (simnet.RouteID, error) {
+func (w *wiring) joint(op *plan.Op, conns []conn, index func(int32) (int32, bool), connOf func(int32) plan.Conn) (simnet.RouteID, error) {
 	w.uses = w.uses[:0]
+	for _, id := range op.To {
+		if i, ok := index(id); ok && connOf(id).Kind != connect.NVLSRoute {
+			for _, u := range w.net.Uses(conns[i].route) {
+				w.add(u.Link, u.Count)
+			}
+		}
+	}
+	if err := w.throughSwitch(op, connOf); err != nil {
+		return 0, err
+	}
+	return w.intern(), nil
+}
+
+// throughSwitch adds the links of a head's op: every rank's data crosses its
+// own link once, and the head's link once in all.
+func (w *wiring) throughSwitch(op *plan.Op, connOf func(int32) plan.Conn) error {
 	pulled, spread := int32(-1), int32(-1)
 	for _, id := range op.From {
 		if c := connOf(id); c.Kind == connect.NVLSRoute {
 			pulled = c.Dst
 			if err := w.toSwitch(c.Src, true); err != nil {
-				return 0, err
+				return err
 			}
 		}
 	}
 	for _, id := range op.To {
-		c := connOf(id)
-		if c.Kind != connect.NVLSRoute {
-			for _, u := range w.net.Uses(conns[id].route) {
-				w.add(u.Link, u.Count)
-			}
-			continue
-		}
-		spread = c.Src
-		if err := w.toSwitch(c.Dst, false); err != nil {
-			return 0, err
-		}
-	}
-	for _, end := range []struct {
-		rank int32
-		out  bool
-	}{{pulled, false}, {spread, true}} {
-		if end.rank >= 0 {
-			if err := w.toSwitch(end.rank, end.out); err != nil {
-				return 0, err
+		if c := connOf(id); c.Kind == connect.NVLSRoute {
+			spread = c.Src
+			if err := w.toSwitch(c.Dst, false); err != nil {
+				return err
 			}
 		}
 	}
-	return w.intern(), nil
+	if pulled >= 0 {
+		if err := w.toSwitch(pulled, false); err != nil {
+			return err
+		}
+	}
+	if spread >= 0 {
+		return w.toSwitch(spread, true)
+	}
+	return nil
 }
 
 // toSwitch adds the link between a rank's GPU and its NVLink switch.
