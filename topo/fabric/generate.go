@@ -1,0 +1,152 @@
+package fabric
+
+import "fmt"
+
+// Layout says what network to generate.
+type Layout struct {
+	Kind    string // leaf-spine, rail, fat-tree or planes
+	Hosts   int
+	Nets    int     // ports of a host
+	Gbit    float64 // of a port
+	PerLeaf int     // hosts of a leaf (leaf-spine), or of a group of rails (rail, planes); 0 for all
+	Spines  int     // spines (of each plane), 0 for as many as leaves have hosts' ports over Oversub
+	Planes  int     // for planes: net i is in plane i mod Planes
+	// Oversub is the speed of a leaf's ports to hosts over that of its uplinks:
+	// 1 does not block, 2 is 2:1.
+	Oversub float64
+	Latency float64 // us of a cable between switches, its switch included
+	Routing Routing
+}
+
+// LayoutError is a Layout that cannot be built.
+type LayoutError struct{ Problem string }
+
+func (e *LayoutError) Error() string { return "network: " + e.Problem }
+
+// Kinds lists the networks that Generate knows, with what they are.
+var Kinds = [][2]string{
+	{"leaf-spine", "all ports of a host go to one leaf; leaves meet in spines"},
+	{"rail", "port i of every host of a group goes to leaf i of the group; leaves meet in spines"},
+	{"fat-tree", "pods of rail leaves and aggregation switches; pods meet in cores"},
+	{"planes", "separate leaf-spine networks, a port in each in turn"},
+}
+
+// Generate lays out a network.
+func Generate(p Layout) (*Network, error) {
+	if p.Oversub == 0 {
+		p.Oversub = 1
+	}
+	if p.PerLeaf == 0 {
+		p.PerLeaf = p.Hosts
+	}
+	if p.Routing == "" {
+		p.Routing = ECMP
+	}
+	switch {
+	case p.Hosts < 1 || p.Nets < 1 || p.Gbit <= 0:
+		return nil, &LayoutError{fmt.Sprintf("%d hosts of %d ports of %g Gbit/s: each from 1 on", p.Hosts, p.Nets, p.Gbit)}
+	case p.PerLeaf < 1 || p.Spines < 0 || p.Oversub < 0 || p.Latency < 0 || p.Planes < 0:
+		return nil, &LayoutError{"a number below zero"}
+	}
+	g := &generator{p: p, n: &Network{Name: p.Kind, Routing: p.Routing}}
+	switch p.Kind {
+	case "leaf-spine":
+		g.plane("", func(host, _ int) int { return host / p.PerLeaf }, func(int) bool { return true })
+	case "rail":
+		g.plane("", func(host, net int) int { return host/p.PerLeaf*p.Nets + net }, func(int) bool { return true })
+	case "planes":
+		if p.Planes < 2 || p.Planes > p.Nets {
+			return nil, &LayoutError{fmt.Sprintf("%d planes for %d ports a host: from 2 to the number of ports", p.Planes, p.Nets)}
+		}
+		for k := range p.Planes {
+			g.plane(fmt.Sprintf("plane%d-", k), func(host, _ int) int { return host / p.PerLeaf }, func(net int) bool { return net%p.Planes == k })
+		}
+	case "fat-tree":
+		g.fatTree()
+	default:
+		return nil, &LayoutError{fmt.Sprintf("kind %q; known are leaf-spine, rail, fat-tree, planes", p.Kind)}
+	}
+	return g.n, nil
+}
+
+type generator struct {
+	p Layout
+	n *Network
+}
+
+func (g *generator) add(format string, args ...any) string {
+	name := fmt.Sprintf(format, args...)
+	g.n.Switches = append(g.n.Switches, Switch{Name: name})
+	return name
+}
+
+func (g *generator) cable(a, b string, gbit, latency float64, count int) {
+	g.n.Cables = append(g.n.Cables, Cable{A: a, B: b, Gbit: gbit, Latency: latency, Count: count})
+}
+
+// leaves cables the hosts; it returns the leaves and the speed of each to hosts.
+func (g *generator) leaves(prefix string, leafOf func(host, net int) int, in func(net int) bool) (names []string, down []float64) {
+	for host := range g.p.Hosts {
+		for net := range g.p.Nets {
+			if !in(net) {
+				continue
+			}
+			l := leafOf(host, net)
+			for len(names) <= l {
+				names = append(names, g.add("%sleaf%d", prefix, len(names)))
+				down = append(down, 0)
+			}
+			g.cable(portName(host, net), names[l], g.p.Gbit, 0, 1)
+			down[l] += g.p.Gbit
+		}
+	}
+	return names, down
+}
+
+// plane is one leaf-spine network.
+func (g *generator) plane(prefix string, leafOf func(host, net int) int, in func(net int) bool) {
+	leaves, down := g.leaves(prefix, leafOf, in)
+	if len(leaves) == 1 {
+		return
+	}
+	spines := g.p.Spines
+	if spines == 0 {
+		spines = max(1, int(down[0]/g.p.Gbit/g.p.Oversub))
+	}
+	for s := range spines {
+		spine := g.add("%sspine%d", prefix, s)
+		for l, leaf := range leaves {
+			g.cable(leaf, spine, down[l]/g.p.Oversub/float64(spines), g.p.Latency, 1)
+		}
+	}
+}
+
+// fatTree is three levels: rail leaves and as many aggregation switches in a
+// pod of PerLeaf hosts, cores above; Oversub counts between pod and core.
+func (g *generator) fatTree() {
+	p := &g.p
+	leaves, down := g.leaves("", func(host, net int) int { return host/p.PerLeaf*p.Nets + net }, func(int) bool { return true })
+	pods := (p.Hosts + p.PerLeaf - 1) / p.PerLeaf
+	cores := p.Spines
+	if cores == 0 {
+		cores = p.Nets
+	}
+	var core []string
+	for c := range cores {
+		core = append(core, g.add("core%d", c))
+	}
+	for pod := range pods {
+		for a := range p.Nets {
+			agg := g.add("agg%d-%d", pod, a)
+			up := 0.0
+			for l := range p.Nets {
+				leaf := pod*p.Nets + l
+				g.cable(leaves[leaf], agg, down[leaf]/float64(p.Nets), p.Latency, 1)
+				up += down[leaf] / float64(p.Nets)
+			}
+			for _, c := range core {
+				g.cable(agg, c, up/p.Oversub/float64(cores), p.Latency, 1)
+			}
+		}
+	}
+}

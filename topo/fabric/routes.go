@@ -1,0 +1,213 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Wire is one direction of one cable.
+type Wire struct {
+	Name     string
+	From, To int32 // vertices: ports first, then switches
+	BW       units.GBps
+	Latency  units.Time
+	Cable    int // index in Network.Cables
+}
+
+// Fabric is a Network bound to the ports of a Cluster. Its wires never change;
+// under adaptive routing its choice depends on the ways already given, so that
+// a Fabric serves one simulation at a time, and Reset starts another.
+type Fabric struct {
+	Network *Network
+	Wires   []Wire
+
+	first  []int32   // host → its first port's vertex; one more at the end
+	out    [][]int32 // vertex → wires that leave it
+	dist   map[int32][]int32
+	load   []float64 // adaptive: queue pairs on each wire over its speed
+	seed   uint64
+	broken []bool // wires that are down
+}
+
+// BindError is a Network that does not fit a Cluster.
+type BindError struct{ Problem, Hint string }
+
+func (e *BindError) Error() string {
+	if e.Hint == "" {
+		return "fabric: " + e.Problem
+	}
+	return "fabric: " + e.Problem + "; " + e.Hint
+}
+
+// Bind joins a network to hosts: nets lists how many ports each has. Every port
+// must be cabled, and no cable may end at a port that does not exist.
+func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
+	f := &Fabric{Network: n, seed: seed, first: []int32{0}, dist: map[int32][]int32{}}
+	for _, k := range nets {
+		f.first = append(f.first, f.first[len(f.first)-1]+int32(k))
+	}
+	ports := f.first[len(f.first)-1]
+	vertex := make(map[string]int32, len(n.Switches))
+	for i := range n.Switches {
+		vertex[n.Switches[i].Name] = ports + int32(i)
+	}
+	f.out = make([][]int32, int(ports)+len(n.Switches))
+	for i := range n.Cables {
+		c := &n.Cables[i]
+		var ends [2]int32
+		for k, end := range []string{c.A, c.B} {
+			host, net, isPort := parsePort(end)
+			switch v, known := vertex[end]; {
+			case isPort && (host >= len(nets) || net >= nets[host]):
+				ends[k] = -1 // hosts and nets beyond those in use stay dark
+			case isPort:
+				ends[k] = f.first[host] + int32(net)
+			case known:
+				ends[k] = v
+			default:
+				return nil, &BindError{fmt.Sprintf("no switch %q", end), "declare it under switches"}
+			}
+		}
+		if ends[0] < 0 || ends[1] < 0 {
+			continue
+		}
+		for k := range max(1, c.Count) {
+			f.addWire(i, c, c.A, c.B, ends[0], ends[1], k)
+			f.addWire(i, c, c.B, c.A, ends[1], ends[0], k)
+		}
+	}
+	for h, k := range nets {
+		for net := range k {
+			if len(f.out[f.first[h]+int32(net)]) == 0 {
+				return nil, &BindError{"port " + portName(h, net) + " has no cable", "the network is for fewer hosts or nets than the run has"}
+			}
+		}
+	}
+	f.load, f.broken = make([]float64, len(f.Wires)), make([]bool, len(f.Wires))
+	return f, nil
+}
+
+func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int) {
+	name := a + "→" + b
+	if c.Count > 1 {
+		name += fmt.Sprintf("#%d", k)
+	}
+	f.out[from] = append(f.out[from], int32(len(f.Wires)))
+	f.Wires = append(f.Wires, Wire{Name: name, From: from, To: to, BW: units.GBps(c.Gbit / 8), Latency: units.FromMicros(c.Latency), Cable: cable})
+}
+
+// Reset forgets the ways given so far.
+func (f *Fabric) Reset() { clear(f.load) }
+
+// Degrade makes the cables between two ends slower by a factor, or takes them
+// down where the factor is 0; it returns how many wires it touched.
+func (f *Fabric) Degrade(a, b string, factor float64, more units.Time) int {
+	touched := 0
+	for i := range f.Wires {
+		w := &f.Wires[i]
+		if c := &f.Network.Cables[w.Cable]; (c.A != a || c.B != b) && (c.A != b || c.B != a) {
+			continue
+		}
+		touched++
+		if factor == 0 {
+			f.broken[i] = true
+		} else {
+			w.BW = units.GBps(float64(w.BW) / factor)
+		}
+		w.Latency += more
+	}
+	clear(f.dist)
+	return touched
+}
+
+// distances counts the wires from every vertex to a port.
+func (f *Fabric) distances(to int32) []int32 {
+	if d, ok := f.dist[to]; ok {
+		return d
+	}
+	in := make([][]int32, len(f.out))
+	for i := range f.Wires {
+		if !f.broken[i] {
+			in[f.Wires[i].To] = append(in[f.Wires[i].To], f.Wires[i].From)
+		}
+	}
+	d := make([]int32, len(f.out))
+	for i := range d {
+		d[i] = -1
+	}
+	d[to] = 0
+	ports := f.first[len(f.first)-1]
+	for queue := []int32{to}; len(queue) > 0; queue = queue[1:] {
+		v := queue[0]
+		if v < ports && v != to {
+			continue // hosts forward nothing
+		}
+		for _, u := range in[v] {
+			if d[u] < 0 {
+				d[u] = d[v] + 1
+				queue = append(queue, u)
+			}
+		}
+	}
+	f.dist[to] = d
+	return d
+}
+
+// mix is a hash step (splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// NoRouteError tells that two ports cannot reach each other.
+type NoRouteError struct{ From, To string }
+
+func (e *NoRouteError) Error() string { return "fabric: no way from " + e.From + " to " + e.To }
+
+// Route appends the wires from one host's net to another's for a queue pair.
+// flow stands for what makes its 5-tuple its own, beside the two ports: the
+// UDP source port that comes of the queue pairs' numbers.
+func (f *Fabric) Route(dst []int32, fromHost, fromNet, toHost, toNet int, flow uint64) ([]int32, error) {
+	from, to := f.first[fromHost]+int32(fromNet), f.first[toHost]+int32(toNet)
+	if from == to {
+		return dst, nil
+	}
+	d := f.distances(to)
+	if d[from] < 0 {
+		return dst, &NoRouteError{portName(fromHost, fromNet), portName(toHost, toNet)}
+	}
+	tuple := mix(mix(uint64(from)<<32|uint64(uint32(to))) ^ mix(flow))
+	for v := from; v != to; {
+		w := f.choose(v, to, d, tuple)
+		f.load[w] += 1 / float64(f.Wires[w].BW)
+		dst = append(dst, w)
+		v = f.Wires[w].To
+	}
+	return dst, nil
+}
+
+// choose picks the next wire among those on a shortest way.
+func (f *Fabric) choose(v, to int32, d []int32, tuple uint64) int32 {
+	var equal []int32
+	for _, w := range f.out[v] {
+		if !f.broken[w] && d[f.Wires[w].To] == d[v]-1 {
+			equal = append(equal, w)
+		}
+	}
+	switch f.Network.Routing {
+	case Static:
+		return equal[int(to)%len(equal)]
+	case Adaptive:
+		best := equal[0]
+		for _, w := range equal[1:] {
+			if f.load[w]+1/float64(f.Wires[w].BW) < f.load[best]+1/float64(f.Wires[best].BW) {
+				best = w
+			}
+		}
+		return best
+	}
+	return equal[mix(tuple^mix(f.seed^uint64(v)))%uint64(len(equal))]
+}
