@@ -122,6 +122,7 @@ type engine struct {
 	running int32 // devices that have kernels left
 	jitter  gpu.JitterCost
 	seed    uint64
+	slow    []float64 // by rank, nil where no rank is a straggler
 	miss    float64
 	gap     units.Time
 	done    []int32

@@ -9,6 +9,7 @@ import (
 	simnet "github.com/simccl/simccl/sim/net"
 	"github.com/simccl/simccl/sim/rdma"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
 )
 
@@ -26,6 +27,14 @@ type network struct {
 	threads []rdma.Thread // by rank
 	conns   []netConn
 	routes  map[wire]simnet.RouteID
+	lanes   []queuePair
+	fabric  *fabric.Fabric // nil: ports share max-min, switches do not block
+	router  *fabric.Router
+	wires   []int32 // wire of the fabric → link of the model + 1
+	qps     int
+	split   bool
+	faults  []Fault
+	slowed  map[port]simnet.LinkID
 }
 
 type netCosts struct{ post, poll, wire, flush, flag units.Time }
@@ -51,8 +60,12 @@ type netConn struct {
 	posted   int64   // by the kernel
 	sent     int64   // written by the proxy
 	begun    int64   // on the wire: a queue pair sends one after the other
-	flying   bool
-	allowed  int64 // clear-to-sends that came
+	landed   int64   // through
+	parts    [plan.FIFOSteps]int8
+	first    int32 // of its lanes
+	lanes    int32
+	later    units.Time // latency beyond the NIC's own
+	allowed  int64      // clear-to-sends that came
 	ready    [plan.FIFOSteps]units.Time
 	allow    [plan.FIFOSteps]units.Time
 	bytes    [plan.FIFOSteps]units.Bytes
@@ -107,6 +120,9 @@ func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.Ro
 		return 0, err
 	}
 	nc.allowed = plan.FIFOSteps / int64(max(1, pr.SliceSteps))
+	if err := n.layLanes(&nc, c); err != nil {
+		return 0, err
+	}
 	n.conns = append(n.conns, nc)
 	return int32(len(n.conns) - 1), nil
 }
@@ -237,40 +253,10 @@ func (n *network) done(id, stage int32, t units.Time) {
 	case stageSent:
 		e.giveCredit(c.conn, t+n.cost.flag)
 	case stageFree:
-		c.allow[c.allowed%plan.FIFOSteps] = t + n.cost.wire
+		c.allow[c.allowed%plan.FIFOSteps] = t + n.cost.wire + c.later
 		c.allowed++
 		n.tryPost(id)
 	}
-}
-
-// begin puts the next write of a connection on the wire. Writes of one queue
-// pair keep their order and do not share the wire with each other.
-func (n *network) begin(id int32) {
-	e, c := n.e, &n.conns[id]
-	for !c.flying && c.begun < c.sent {
-		b := c.bytes[c.begun%plan.FIFOSteps]
-		e.tr.wire(e, c.conn, c.begun)
-		c.begun++
-		if b > 0 {
-			c.flying = true
-			work := simnet.Work(float64(b) * simnet.NanoBytes / c.share)
-			e.net.Start(e.now, c.route, c.bound, work, 1, ^id)
-			return
-		}
-		n.complete(id)
-	}
-}
-
-// flowDone moves the write on the wire to its completions.
-func (n *network) flowDone(id int32) {
-	n.conns[id].flying = false
-	n.complete(id)
-	n.begin(id)
-}
-
-func (n *network) complete(id int32) {
-	n.push(n.e.now+n.cost.wire, id, stageArrive)
-	n.push(n.e.now+2*n.cost.wire, id, stageSent)
 }
 
 // release tells the receiver's proxy that the kernel has read a step.

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/sim/gpu"
 	simnet "github.com/simccl/simccl/sim/net"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -47,6 +48,16 @@ type Config struct {
 	NoJitter bool
 	// Fold says whether equal ranks and channels are simulated once.
 	Fold Folding
+	// Fabric is the network between the hosts; nil: ports share max-min, and
+	// switches do not block.
+	Fabric *fabric.Fabric
+	// QPs are the queue pairs of a connection (NCCL_IB_QPS_PER_CONNECTION), 0
+	// for 1. They take steps in turn, or each a part of every step with
+	// SplitData (NCCL_IB_SPLIT_DATA_ON_QPS).
+	QPs       int
+	SplitData bool
+	// Faults are stragglers and slow ports.
+	Faults []Fault
 	// Trace chooses what is told to a sink; the zero Options are collectives
 	// only, nccltrace.DetailStep is all of a step.
 	Trace nccltrace.Options
@@ -89,6 +100,9 @@ func New(cfg Config) (*Executor, error) {
 	}
 	if len(cfg.Systems) != cfg.Comm.NNodes {
 		return nil, &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(cfg.Systems), cfg.Comm.NNodes)}
+	}
+	if err := cfg.checkFaults(); err != nil {
+		return nil, err
 	}
 	x := &Executor{cfg: cfg}
 	if cfg.Class != nil {
@@ -185,6 +199,8 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 		return nil, err
 	}
 	e.nw = newNetwork(e, w)
+	e.nw.configure(&x.cfg)
+	e.slow = x.cfg.slowness()
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
 		e.jitter = x.class.Jitter
 	}
@@ -205,7 +221,8 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 // lay fills in groups and connections: of all ranks, or of those that stand
 // for the others.
 func (x *Executor) lay(e *engine, w *wiring, sink trace.Sink) error {
-	if x.cfg.Fold != Unfolded && e.jitter == (gpu.JitterCost{}) && sink == trace.Discard {
+	plain := x.cfg.Fabric == nil && x.cfg.Faults == nil && x.cfg.QPs <= 1
+	if plain && x.cfg.Fold != Unfolded && e.jitter == (gpu.JitterCost{}) && sink == trace.Discard {
 		if f := foldRing(e.plan, x.cfg.Systems); f != nil && (f.exact || x.cfg.Fold == FoldAlways || e.plan.Comm.NRanks > UnfoldedRanks) {
 			return e.layFolded(w, f)
 		}

@@ -142,6 +142,9 @@ func (e *engine) begin(gi int32) {
 	case coll.LL:
 		over = e.cost.llOp
 	}
+	if e.slow != nil {
+		over = units.Time(float64(over) * e.slow[g.rank])
+	}
 	if g.pr.Proto != coll.Simple {
 		// Cut-through: the peer sees the first data a hop after the first trip.
 		for _, id := range g.op.To {
@@ -194,6 +197,9 @@ func (e *engine) rate(g *group, active int32) simnet.Rate {
 		r = float64(g.bytes) * 1e-3 / e.class.LLTime(g.pass, int(g.pr.Workers), int64(g.bytes), e.miss)
 	default:
 		r = float64(g.bytes) * 1e-3 / e.class.LL128Time(g.pass, int(g.pr.Workers), int64(g.bytes), e.miss)
+	}
+	if e.slow != nil {
+		r /= e.slow[g.rank]
 	}
 	return simnet.RateOf(r / e.class.LinkShare[g.pr.Proto])
 }

@@ -14,7 +14,11 @@ func (r *runFlags) executor(m *machine, opt nccltrace.Options) (exec.Executor, e
 	if r.graphs() > 0 {
 		launch = sim.Graph
 	}
-	return sim.New(sim.Config{Comm: m.comm.Comm, Systems: m.systems(), Launch: launch, Seed: r.seed, Trace: opt})
+	cfg := sim.Config{Comm: m.comm.Comm, Systems: m.systems(), Launch: launch, Seed: r.seed, Trace: opt}
+	if err := r.between(m, &cfg); err != nil {
+		return nil, err
+	}
+	return sim.New(cfg)
 }
 
 // options are what --trace-detail, --trace-ranks and --event-mask ask for.

@@ -41,7 +41,7 @@ func (m *machineFlags) register(c *cobra.Command) {
 	f.IntVarP(&m.gpus, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
 	f.StringVar(&m.multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
 	f.IntVar(&m.mnnvl, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says)")
-	f.StringVar(&m.fabric, "fabric", "", "network between the nodes (default an ideal one)")
+	f.StringVar(&m.fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
 }
 
 // machine is everything up to the communicator.
@@ -49,8 +49,9 @@ type machine struct {
 	cfg     *config.Config
 	cluster *fabric.Cluster
 	comm    *comm.Comm
-	name    string // of the topology, as it was given
-	digest  string // sha256 of its bytes, hexadecimal
+	network *fabric.Network // between the nodes, nil for an ideal one
+	name    string          // of the topology, as it was given
+	digest  string          // sha256 of its bytes, hexadecimal
 }
 
 func parseMulticast(s string) (comm.Multicast, error) {
@@ -70,9 +71,6 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 	cfg, err := a.config()
 	if err != nil {
 		return nil, err
-	}
-	if m.fabric != "" {
-		return nil, notYet("--fabric", "networks between nodes other than the ideal one")
 	}
 	out := &machine{cfg: cfg}
 	members, err := m.members(a, out)
@@ -101,7 +99,8 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 	if out.cluster, err = fabric.New(members, p); err != nil {
 		return nil, topologyError(err)
 	}
-	return out, nil
+	out.network, err = m.readNetwork(a)
+	return out, err
 }
 
 // joined makes NVLink domains of K nodes each, where --mnnvl asks for them.

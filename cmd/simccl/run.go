@@ -27,6 +27,7 @@ type runFlags struct {
 	test     testFlags
 	launch   string
 	fidelity string
+	faults   []string
 	procs    int
 	ncclLog  bool
 	seed     uint64
@@ -61,7 +62,8 @@ func (r *runFlags) register(c *cobra.Command) {
 	r.test.register(c)
 	f := c.Flags()
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
-	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, step or flow (default step)")
+	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
+	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:slow=4, link=leaf0~spine1:down; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node (default one a GPU)")
 	f.BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
@@ -151,12 +153,8 @@ func (r *runFlags) check() error {
 	case r.test.warmup < 0:
 		return usage("-w %d: cannot be below 0", r.test.warmup)
 	}
-	switch r.fidelity {
-	case "", "step":
-	case "alpha", "flow":
-		return notYet("--fidelity "+r.fidelity, "only step is simulated")
-	default:
-		return usage("--fidelity %s: write alpha, step or flow", r.fidelity)
+	if err := r.checkFidelity(); err != nil {
+		return err
 	}
 	if r.procs != 0 {
 		return notYet(fmt.Sprintf("--procs %d", r.procs), "only one process a GPU is simulated")

@@ -15,7 +15,7 @@ import (
 )
 
 func newTopo(a *app) *cobra.Command {
-	return group("topo", "Look at topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a))
+	return group("topo", "Look at topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
 }
 
 // oneFile takes the file as argument or as --topo.

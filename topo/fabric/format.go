@@ -120,7 +120,10 @@ func ParseNetwork(data []byte, name string) (*Network, error) {
 	if at := r.next(); at < int64(len(data)) {
 		return nil, r.fail(at, "", "something follows the object")
 	}
-	return n, r.check(n)
+	if err := r.check(n); err != nil {
+		return nil, err
+	}
+	return n, nil
 }
 
 // field reads one member of the top object.

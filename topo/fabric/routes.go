@@ -15,19 +15,30 @@ type Wire struct {
 	Cable    int // index in Network.Cables
 }
 
-// Fabric is a Network bound to the ports of a Cluster. Its wires never change;
-// under adaptive routing its choice depends on the ways already given, so that
-// a Fabric serves one simulation at a time, and Reset starts another.
+// Fabric is a Network bound to the ports of a Cluster. Once Degrade has done
+// what it has to, it is immutable; each simulation routes by a Router of its
+// own.
 type Fabric struct {
 	Network *Network
 	Wires   []Wire
 
 	first  []int32   // host → its first port's vertex; one more at the end
 	out    [][]int32 // vertex → wires that leave it
-	dist   map[int32][]int32
-	load   []float64 // adaptive: queue pairs on each wire over its speed
 	seed   uint64
 	broken []bool // wires that are down
+}
+
+// Router gives ways through a Fabric. Under adaptive routing they depend on
+// those given before.
+type Router struct {
+	*Fabric
+	dist map[int32][]int32 // port → wires to it from every vertex
+	load []float64         // adaptive: queue pairs on each wire over its speed
+}
+
+// Router starts with nothing on the wires.
+func (f *Fabric) Router() *Router {
+	return &Router{Fabric: f, dist: map[int32][]int32{}, load: make([]float64, len(f.Wires))}
 }
 
 // BindError is a Network that does not fit a Cluster.
@@ -43,7 +54,7 @@ func (e *BindError) Error() string {
 // Bind joins a network to hosts: nets lists how many ports each has. Every port
 // must be cabled, and no cable may end at a port that does not exist.
 func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
-	f := &Fabric{Network: n, seed: seed, first: []int32{0}, dist: map[int32][]int32{}}
+	f := &Fabric{Network: n, seed: seed, first: []int32{0}}
 	for _, k := range nets {
 		f.first = append(f.first, f.first[len(f.first)-1]+int32(k))
 	}
@@ -84,7 +95,7 @@ func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
 			}
 		}
 	}
-	f.load, f.broken = make([]float64, len(f.Wires)), make([]bool, len(f.Wires))
+	f.broken = make([]bool, len(f.Wires))
 	return f, nil
 }
 
@@ -96,9 +107,6 @@ func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int
 	f.out[from] = append(f.out[from], int32(len(f.Wires)))
 	f.Wires = append(f.Wires, Wire{Name: name, From: from, To: to, BW: units.GBps(c.Gbit / 8), Latency: units.FromMicros(c.Latency), Cable: cable})
 }
-
-// Reset forgets the ways given so far.
-func (f *Fabric) Reset() { clear(f.load) }
 
 // Degrade makes the cables between two ends slower by a factor, or takes them
 // down where the factor is 0; it returns how many wires it touched.
@@ -117,12 +125,11 @@ func (f *Fabric) Degrade(a, b string, factor float64, more units.Time) int {
 		}
 		w.Latency += more
 	}
-	clear(f.dist)
 	return touched
 }
 
 // distances counts the wires from every vertex to a port.
-func (f *Fabric) distances(to int32) []int32 {
+func (f *Router) distances(to int32) []int32 {
 	if d, ok := f.dist[to]; ok {
 		return d
 	}
@@ -170,7 +177,7 @@ func (e *NoRouteError) Error() string { return "fabric: no way from " + e.From +
 // Route appends the wires from one host's net to another's for a queue pair.
 // flow stands for what makes its 5-tuple its own, beside the two ports: the
 // UDP source port that comes of the queue pairs' numbers.
-func (f *Fabric) Route(dst []int32, fromHost, fromNet, toHost, toNet int, flow uint64) ([]int32, error) {
+func (f *Router) Route(dst []int32, fromHost, fromNet, toHost, toNet int, flow uint64) ([]int32, error) {
 	from, to := f.first[fromHost]+int32(fromNet), f.first[toHost]+int32(toNet)
 	if from == to {
 		return dst, nil
@@ -190,7 +197,7 @@ func (f *Fabric) Route(dst []int32, fromHost, fromNet, toHost, toNet int, flow u
 }
 
 // choose picks the next wire among those on a shortest way.
-func (f *Fabric) choose(v, to int32, d []int32, tuple uint64) int32 {
+func (f *Router) choose(v, to int32, d []int32, tuple uint64) int32 {
 	var equal []int32
 	for _, w := range f.out[v] {
 		if !f.broken[w] && d[f.Wires[w].To] == d[v]-1 {

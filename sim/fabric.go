@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/plan"
+	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/units"
+)
+
+// queuePair is one queue pair of a connection: its way through the network and the
+// step that is on it.
+type queuePair struct {
+	conn  int32
+	step  int64
+	busy  bool
+	route simnet.RouteID
+}
+
+// Fault is something that is not as it should be.
+type Fault struct {
+	// Rank is a straggler, where it is not -1: all that its GPU does takes Slow
+	// times as long.
+	Rank int
+	// Host and Net are a port that is Slow times slower and Later by so much,
+	// where Rank is -1.
+	Host, Net int
+	Slow      float64
+	Later     units.Time
+}
+
+// slowness lists by how much each rank is slower than it should be; nil where
+// none is.
+func (c *Config) slowness() []float64 {
+	var out []float64
+	for _, t := range c.Faults {
+		if t.Rank < 0 {
+			continue
+		}
+		if out == nil {
+			out = make([]float64, c.Comm.NRanks)
+			for i := range out {
+				out[i] = 1
+			}
+		}
+		out[t.Rank] *= t.Slow
+	}
+	return out
+}
+
+// configure takes what a Config says of the network.
+func (n *network) configure(c *Config) {
+	n.qps, n.split, n.faults, n.slowed = c.QPs, c.SplitData && c.QPs > 1, c.Faults, map[port]simnet.LinkID{}
+	if n.fabric = c.Fabric; n.fabric != nil {
+		n.router = n.fabric.Router()
+	}
+}
+
+// port is one direction of a host's port.
+type port struct {
+	host, net int32
+	out       bool
+}
+
+// fault sums up the faults of a port.
+func (n *network) fault(p port) Fault {
+	sum := Fault{Rank: -1, Slow: 1}
+	for _, t := range n.faults {
+		if t.Rank < 0 && t.Host == int(p.host) && t.Net == int(p.net) {
+			sum.Slow *= t.Slow
+			sum.Later += t.Later
+		}
+	}
+	return sum
+}
+
+// slowPort returns the link that holds a slow port to its speed.
+func (n *network) slowPort(p port, slow float64, full simnet.Rate) simnet.LinkID {
+	id, ok := n.slowed[p]
+	if !ok {
+		name := fmt.Sprintf("node%d/%d slow in", p.host, p.net)
+		if p.out {
+			name = fmt.Sprintf("node%d/%d slow out", p.host, p.net)
+		}
+		id = n.w.net.AddLink(name, simnet.Rate(float64(full)/slow))
+		n.slowed[p] = id
+	}
+	return id
+}
+
+// fabricLink returns the model's link for a wire of the fabric.
+func (n *network) fabricLink(i int32) simnet.LinkID {
+	if n.wires == nil {
+		n.wires = make([]int32, len(n.fabric.Wires))
+	}
+	if n.wires[i] == 0 {
+		wire := &n.fabric.Wires[i]
+		n.wires[i] = int32(n.w.net.AddLink(wire.Name, simnet.RateOf(float64(wire.BW)*n.e.class.Net.Eff))) + 1
+	}
+	return simnet.LinkID(n.wires[i] - 1)
+}
+
+// layLanes gives a connection its queue pairs. Over a fabric each has its own
+// way; without one they share the ports' route.
+func (n *network) layLanes(nc *netConn, c *plan.Conn) error {
+	nc.first, nc.lanes = int32(len(n.lanes)), int32(max(1, n.qps))
+	r := &c.Route
+	src := port{n.w.comm.HostOf[c.Src], r.SrcNet, true}
+	dst := port{n.w.comm.HostOf[c.Dst], r.DstNet, false}
+	nc.later = n.fault(src).Later + n.fault(dst).Later
+	for q := range nc.lanes {
+		l := queuePair{conn: int32(len(n.conns)), route: nc.route}
+		if n.fabric != nil || len(n.faults) > 0 {
+			n.w.uses = n.w.uses[:0]
+			if err := n.gather(c); err != nil {
+				return err
+			}
+			if err := n.cross(nc, src, dst, uint64(uint32(c.ID))<<16|uint64(q)); err != nil {
+				return err
+			}
+			l.route = n.w.intern()
+		}
+		n.lanes = append(n.lanes, l)
+	}
+	return nil
+}
+
+// cross adds the links between two ports that a queue pair takes.
+func (n *network) cross(nc *netConn, src, dst port, flow uint64) error {
+	for _, p := range []port{src, dst} {
+		if f := n.fault(p); f.Slow > 1 {
+			n.w.add(n.slowPort(p, f.Slow, nc.bound), 1)
+		}
+	}
+	if n.fabric == nil {
+		return nil
+	}
+	wires, err := n.router.Route(nil, int(src.host), int(src.net), int(dst.host), int(dst.net), flow)
+	if err != nil {
+		return err
+	}
+	later := n.fault(src).Later + n.fault(dst).Later
+	for _, i := range wires {
+		n.w.add(n.fabricLink(i), 1)
+		later += n.fabric.Wires[i].Latency
+	}
+	nc.later = max(nc.later, later)
+	return nil
+}
+
+// begin puts the next writes of a connection on the wire. Writes of one queue
+// pair keep their order and do not share the wire with each other; several
+// queue pairs take steps in turn, or parts of each where NCCL splits them.
+func (n *network) begin(id int32) {
+	e, c := n.e, &n.conns[id]
+	for c.begun < c.sent {
+		k := c.begun % plan.FIFOSteps
+		from, to := c.first+int32(c.begun%int64(c.lanes)), int32(0)
+		if to = from + 1; n.split {
+			from, to = c.first, c.first+c.lanes
+		}
+		for l := from; l < to; l++ {
+			if n.lanes[l].busy {
+				return
+			}
+		}
+		e.tr.wire(e, c.conn, c.begun)
+		if b := c.bytes[k]; b > 0 {
+			work := simnet.Work(float64(b) * simnet.NanoBytes / c.share / float64(to-from))
+			c.parts[k] = int8(to - from)
+			for l := from; l < to; l++ {
+				n.lanes[l].busy, n.lanes[l].step = true, c.begun
+				e.net.Start(e.now, n.lanes[l].route, c.bound, work, 1, ^l)
+			}
+		}
+		c.begun++
+		n.land(id)
+	}
+}
+
+// flowDone ends a write, or its part, on a queue pair.
+func (n *network) flowDone(li int32) {
+	l := &n.lanes[li]
+	l.busy = false
+	n.conns[l.conn].parts[l.step%plan.FIFOSteps]--
+	n.land(l.conn)
+	n.begin(l.conn)
+}
+
+// land completes the steps that are through, in order.
+func (n *network) land(id int32) {
+	c := &n.conns[id]
+	for c.landed < c.begun && c.parts[c.landed%plan.FIFOSteps] == 0 {
+		c.landed++
+		n.complete(id)
+	}
+}
+
+func (n *network) complete(id int32) {
+	wire := n.cost.wire + n.conns[id].later
+	n.push(n.e.now+wire, id, stageArrive)
+	n.push(n.e.now+2*wire, id, stageSent)
+}
+
+// Ports lists how many nets each host of a communicator has, as
+// fabric.Network.Bind asks for them.
+func Ports(cl *fabric.Cluster) []int {
+	out := make([]int, cl.NHosts())
+	for h := range out {
+		out[h] = int(cl.PortOf(h, 0))
+	}
+	for h := range out {
+		end := cl.NPorts()
+		if h+1 < len(out) {
+			end = out[h+1]
+		}
+		out[h] = end - out[h]
+	}
+	return out
+}
+
+// checkFaults refuses faults of what is not there.
+func (c *Config) checkFaults() error {
+	for _, f := range c.Faults {
+		if f.Slow < 1 || f.Rank >= c.Comm.NRanks {
+			return &ConfigError{"Faults", fmt.Sprintf("rank %d slower by %g; ranks are 0 to %d, factors from 1 on", f.Rank, f.Slow, c.Comm.NRanks-1)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package sim_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/trace"
+)
+
+// over runs an all-reduce by ring on two DGX H100 over a network.
+func over(t *testing.T, l *fabric.Layout, cfg sim.Config, broken ...string) exec.Result {
+	t.Helper()
+	c, systems := reference(t, "dgx-h100.n2")
+	cfg.Systems, cfg.Kernels, cfg.NoJitter, cfg.Fold = systems, 1, true, sim.Unfolded
+	if l != nil {
+		n, err := fabric.Generate(*l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cfg.Fabric, err = n.Bind([]int{8, 8}, 1); err != nil {
+			t.Fatal(err)
+		}
+		for _, leaf := range broken {
+			cfg.Fabric.Degrade(leaf, "spine0", 4, 0)
+		}
+	}
+	r, _ := simulate(t, c, cfg, comm.Op{Func: coll.AllReduce, Count: 3 << 20, Type: coll.Float32}, trace.Discard)
+	if err := plausible(&r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func rails(oversub float64, spines int) *fabric.Layout {
+	return &fabric.Layout{Kind: "rail", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: spines, Oversub: oversub}
+}
+
+// A network that does not block is the ideal one; more uplinks are never
+// slower; what a host sends arrives.
+func TestMoreUplinksAreNeverSlower(t *testing.T) {
+	ideal := over(t, nil, sim.Config{})
+	last := ideal.Elapsed
+	for i, oversub := range []float64{1, 2, 4, 8} {
+		r := over(t, rails(oversub, 1), sim.Config{})
+		if i == 0 && math.Abs(float64(r.Elapsed)/float64(ideal.Elapsed)-1) > 1e-3 {
+			t.Errorf("without blocking %v, ideal %v", r.Elapsed, ideal.Elapsed)
+		}
+		if r.Elapsed < last {
+			t.Errorf("%g:1 takes %v, less than %v with more uplinks", oversub, r.Elapsed, last)
+		}
+		last = r.Elapsed
+		load := map[string]int64{}
+		for _, l := range r.Links {
+			load[l.Name] = int64(l.Bytes)
+		}
+		if up, down := load["leaf0→spine0"], load["spine0→leaf8"]; up == 0 || up != down {
+			t.Errorf("rail 0 sends %d up, %d come down on the other side", up, down)
+		}
+		if a, b := load["leaf0→spine0"], load["leaf8→spine0"]; a != b {
+			t.Errorf("equal hosts send %d and %d", a, b)
+		}
+	}
+	// Half the uplinks that a ring through every NIC fills halve its speed.
+	bound := over(t, rails(8, 1), sim.Config{}).Elapsed
+	if f := float64(bound) / float64(over(t, rails(4, 1), sim.Config{}).Elapsed); f < 1.8 || f > 2.1 {
+		t.Errorf("half of too few uplinks takes %.2f times as long, want 2", f)
+	}
+}
+
+// Faults slow down what they touch, and only that.
+func TestFaults(t *testing.T) {
+	well := over(t, nil, sim.Config{}).Elapsed
+	for name, f := range map[string][]sim.Fault{
+		"slow NIC":  {{Rank: -1, Host: 1, Net: 3, Slow: 4}},
+		"far NIC":   {{Rank: -1, Host: 1, Net: 3, Slow: 1, Later: 50e6}},
+		"straggler": {{Rank: 5, Slow: 4}},
+	} {
+		if got := over(t, nil, sim.Config{Faults: f}).Elapsed; got <= well {
+			t.Errorf("%s: %v, %v without", name, got, well)
+		}
+	}
+	if got := over(t, nil, sim.Config{Faults: []sim.Fault{{Rank: 5, Slow: 1}}}).Elapsed; got != well {
+		t.Errorf("a fault of factor 1 makes %v of %v", got, well)
+	}
+	net := over(t, rails(1, 1), sim.Config{}).Elapsed
+	if got := over(t, rails(1, 1), sim.Config{}, "leaf2").Elapsed; got <= net {
+		t.Errorf("slow uplink: %v, %v without", got, net)
+	}
+}
+
+// Queue pairs take steps in turn or split them; bytes stay the same.
+func TestQueuePairs(t *testing.T) {
+	bytes := func(r exec.Result) (n int64) {
+		for _, l := range r.Links {
+			n += int64(l.Bytes)
+		}
+		return n
+	}
+	one := over(t, rails(1, 4), sim.Config{})
+	for _, split := range []bool{false, true} {
+		r := over(t, rails(1, 4), sim.Config{QPs: 4, SplitData: split})
+		if a, b := bytes(one), bytes(r); math.Abs(float64(a-b)) > 1e-3*float64(a) {
+			t.Errorf("split %v: %d bytes, %d over one queue pair", split, b, a)
+		}
+		if r.Elapsed > one.Elapsed {
+			t.Errorf("split %v: %v, slower than %v over one queue pair", split, r.Elapsed, one.Elapsed)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestNetworkErrorsHavePlaces(t *testing.T) {
+	for _, tt := range []struct{ file, want string }{
+		{``, `f.json:1:1: a fabric file is one JSON object`},
+		{`{"switches": 3}`, `f.json:1:14: a list`},
+		{"{\n \"switch\": []}", `f.json:2:2: unknown member switch; known are`},
+		{"{\"routing\": \"best\"}", `f.json:1:13: routing "best"; write ecmp, adaptive or static`},
+		{"{\"switches\": [\n  {\"name\": \"a\"},\n  {\"name\": \"a\"}]}", `f.json:3:3: there are two switches a`},
+		{"{\"switches\": [{\"name\": \"a\", \"radix\": \"x\"}]}", `f.json:1:15: radix: string where int is expected`},
+		{"{\"switches\": [{\"name\": \"a\"}], \"cables\": [\n{\"a\": \"node0/0\", \"b\": \"b\", \"gbit\": 400}]}", `f.json:2:1: no switch "b"; declare it`},
+		{"{\"switches\": [{\"name\": \"a\"}], \"cables\": [{\"a\": \"node0/0\", \"b\": \"a\"}]}", `f.json:1:42: cable node0/0 to a of 0 Gbit/s`},
+		{"{\"switches\": [{\"name\": \"a\", \"radix\": 1}], \"cables\": [{\"a\": \"node0/0\", \"b\": \"a\", \"gbit\": 1},{\"a\": \"node0/1\", \"b\": \"a\", \"gbit\": 1}]}", `f.json:1:15: switch a has 1 ports and 2 cables`},
+		{"{\"cables\": [", `f.json:1:13: the file ends too early`},
+		{"{} {}", `f.json:1:4: something follows`},
+	} {
+		_, err := ParseNetwork([]byte(tt.file), "f.json")
+		var f *FormatError
+		if !errors.As(err, &f) || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s\n got %v\nwant %s", tt.file, err, tt.want)
+		}
+	}
+}
+
+func drawLayout(t *rapid.T) Layout {
+	nets := rapid.IntRange(2, 8).Draw(t, "nets")
+	return Layout{Kind: rapid.SampledFrom([]string{"leaf-spine", "rail", "fat-tree", "planes"}).Draw(t, "kind"),
+		Hosts: rapid.IntRange(1, 9).Draw(t, "hosts"), Nets: nets, Gbit: 400, PerLeaf: rapid.IntRange(1, 4).Draw(t, "per leaf"),
+		Spines: rapid.IntRange(0, 5).Draw(t, "spines"), Planes: rapid.IntRange(2, nets).Draw(t, "planes"),
+		Oversub: rapid.SampledFrom([]float64{1, 2, 3}).Draw(t, "oversub"), Latency: 0.3,
+		Routing: rapid.SampledFrom([]Routing{ECMP, Adaptive, Static}).Draw(t, "routing")}
+}
+
+func bind(t *rapid.T, l Layout, seed uint64) *Fabric {
+	n, err := Generate(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParseNetwork(n.Format(), "generated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := string(n.Format()), string(again.Format()); a != b {
+		t.Fatalf("written and read again it differs:\n%s\n%s", a, b)
+	}
+	nets := make([]int, l.Hosts)
+	for i := range nets {
+		nets[i] = l.Nets
+	}
+	f, err := again.Bind(nets, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Whatever is generated can be read again, and its ways lead from port to port
+// without passing a host.
+func TestRoutesLeadToTheirPort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLayout(t)
+		f := bind(t, l, rapid.Uint64().Draw(t, "seed"))
+		r := f.Router()
+		for a := range l.Hosts {
+			for b := range l.Hosts {
+				net := rapid.IntRange(0, l.Nets-1).Draw(t, "net")
+				ways, err := r.Route(nil, a, net, b, net, uint64(a))
+				if err != nil {
+					t.Fatal(err)
+				}
+				at := f.first[a] + int32(net)
+				for i, w := range ways {
+					if f.Wires[w].From != at {
+						t.Fatalf("%v is no way", ways)
+					}
+					if at = f.Wires[w].To; at < f.first[len(f.first)-1] && i < len(ways)-1 {
+						t.Fatalf("%v passes a host", ways)
+					}
+				}
+				if at != f.first[b]+int32(net) {
+					t.Fatalf("%v ends elsewhere", ways)
+				}
+			}
+		}
+	})
+}
+
+// A seed changes which spine a queue pair takes, and nothing else: ways stay
+// equally long, and over many queue pairs spines are used alike.
+func TestSeedsOnlyPermute(t *testing.T) {
+	for seed := range uint64(4) {
+		n, err := Generate(Layout{Kind: "rail", Hosts: 2, Nets: 2, Gbit: 400, PerLeaf: 1, Spines: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := n.Bind([]int{2, 2}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := f.Router()
+		used := map[int32]int{}
+		const flows = 4000
+		for q := range uint64(flows) {
+			w, err := r.Route(nil, 0, 0, 1, 0, q)
+			if err != nil || len(w) != 4 {
+				t.Fatalf("way %v, %v; want four wires", w, err)
+			}
+			used[w[1]]++
+		}
+		if len(used) != 4 {
+			t.Fatalf("%d uplinks used, want 4", len(used))
+		}
+		for w, k := range used {
+			if k < flows/4*9/10 || k > flows/4*11/10 {
+				t.Errorf("seed %d: %s carries %d of %d", seed, f.Wires[w].Name, k, flows)
+			}
+		}
+	}
+}
+
+// Known of ECMP: of m flows over n equal ways the fullest has more than m/n;
+// adaptive placement spreads them evenly.
+func TestCollisions(t *testing.T) {
+	worst := func(routing Routing) int {
+		n, _ := Generate(Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: 8, Routing: routing})
+		f, err := n.Bind([]int{8, 8}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, on := f.Router(), map[int32]int{}
+		for net := range 8 {
+			w, _ := r.Route(nil, 0, net, 1, net, uint64(net))
+			on[w[1]]++
+		}
+		most := 0
+		for _, k := range on {
+			most = max(most, k)
+		}
+		return most
+	}
+	if a, e := worst(Adaptive), worst(ECMP); a != 1 || e < 2 {
+		t.Fatalf("adaptive puts %d on one uplink, ECMP %d; want 1 and more", a, e)
+	}
+}
+
+// A link that is down is gone round; without another way the ports part.
+func TestDownLinks(t *testing.T) {
+	n, _ := Generate(Layout{Kind: "rail", Hosts: 2, Nets: 1, Gbit: 400, PerLeaf: 1, Spines: 2})
+	f, err := n.Bind([]int{1, 1}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 2 {
+		if got := f.Degrade("leaf0", fmt.Sprintf("spine%d", k), 0, 0); got != 2 {
+			t.Fatalf("%d wires, want both directions", got)
+		}
+		for q := range uint64(20) {
+			_, err := f.Router().Route(nil, 0, 0, 1, 0, q)
+			var none *NoRouteError
+			if lost := errors.As(err, &none); lost != (k == 1) {
+				t.Fatalf("with %d links down: %v", k+1, err)
+			}
+		}
+	}
+}
+
+func FuzzNetwork(f *testing.F) {
+	n, _ := Generate(Layout{Kind: "rail", Hosts: 2, Nets: 2, Gbit: 400, PerLeaf: 1, Spines: 2})
+	f.Add(n.Format())
+	f.Add([]byte(`{"switches": [{"name": "a"}], "cables": [{"a": "node0/0", "b": "a", "gbit": 1, "count": 2}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := ParseNetwork(data, "f")
+		if (n == nil) != (err != nil) {
+			t.Fatalf("network %v with error %v", n, err)
+		}
+		if err != nil {
+			return
+		}
+		again, err := ParseNetwork(n.Format(), "g")
+		if err != nil || string(again.Format()) != string(n.Format()) {
+			t.Fatalf("write and read differ: %v", err)
+		}
+	})
+}
