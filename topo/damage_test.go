@@ -46,3 +46,29 @@ func TestKeepOnAGPU(t *testing.T) {
 		t.Errorf("second GPU kept: %v, want the place of the second GPU", err)
 	}
 }
+
+// TestJoinedHostsHaveOtherCards: a guid is 64 bits in base 16, with or without
+// 0x; the first host keeps its own.
+func TestJoinedHostsHaveOtherCards(t *testing.T) {
+	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
+	for guid, want := range map[string][2]string{"0xa45e86000317e390": {"0xa45e86000317e390", "0xa45e86000318e390"}, "16": {"16", "0x10016"}, "0x0": {"0x0", "0x0"}} {
+		nic := `<pci busid="0000:13:00.0" class="0x020000"><nic><net name="mlx5_0" dev="0" speed="100000" port="1" guid="` + guid + `" gdr="1"/></nic></pci></pci></cpu>`
+		spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nic, 1)), "two.xml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		both, err := topo.Join(spec, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		both.Root.Walk(func(e *topo.Element, _ []*topo.Element) {
+			if v, ok := e.Get("guid"); ok {
+				got = append(got, v)
+			}
+		})
+		if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("guid %s: %v, want %v", guid, got, want)
+		}
+	}
+}

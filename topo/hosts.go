@@ -23,10 +23,8 @@ func Hosts(spec *Spec) []*Spec {
 // ownCard gives the NICs of a copied host numbers of their own: NCCL takes nets
 // of equal guid and port for one card, whose bandwidth their channels share.
 func ownCard(e *Element, host int) {
-	if v, ok := e.Get("guid"); ok && e.Name == "net" {
-		if n, ok := CInt(v); ok && n != 0 {
-			e.Set("guid", fmt.Sprintf("%#x", uint64(n)+uint64(host)<<16))
-		}
+	if n, ok := e.Hex("guid"); ok && e.Name == "net" && host > 0 && n != 0 {
+		e.Set("guid", fmt.Sprintf("%#x", n+uint64(host)<<16))
 	}
 }
 
