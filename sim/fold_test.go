@@ -151,3 +151,23 @@ func TestSpineKeepsPace(t *testing.T) {
 		}
 	}
 }
+
+// The default choice on a DGX H100 cluster with multicast.
+func BenchmarkSpine(b *testing.B) {
+	for _, name := range []string{"dgx-h100.n2", "dgx-h100+nvls.n2"} {
+		for _, n := range []int{128, 2048, 12800} {
+			b.Run(fmt.Sprintf("%s/%d", name, 8*n), func(b *testing.B) {
+				c, systems := nodes(b, name, n, comm.Params{})
+				for b.Loop() {
+					req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 28, Type: coll.Float32})
+					if err != nil {
+						b.Fatal(err)
+					}
+					r, _ := simulatePlan(b, c, sim.Config{Systems: systems}, req, trace.Discard)
+					b.ReportMetric(r.Elapsed.Micros(), "sim_us")
+					b.ReportMetric(float64(r.Events)/1e6, "Mevents")
+				}
+			})
+		}
+	}
+}

@@ -15,21 +15,23 @@ type Load struct {
 }
 
 type link struct {
-	name    string
-	cap     Rate
-	bytes   units.Bytes
-	busy    units.Time
-	since   units.Time // start of the present busy span
-	flows   int64      // active, weighted by multiplicity and count
-	bundles []bundleUse
-	dirty   bool
+	name   string
+	cap    Rate
+	bytes  units.Bytes
+	busy   units.Time
+	since  units.Time  // start of the present busy span
+	flows  int64       // active, weighted by multiplicity and count
+	active []activeUse // bundles that have flows, in no order
+	dirty  bool
 	// progressive filling
 	stamp int64
 	rest  Rate
 	open  int64
+	share Rate
 }
 
-type bundleUse struct{ bundle, count int32 }
+// activeUse is a bundle on a link; use says which of its route's uses it is.
+type activeUse struct{ bundle, count, use int32 }
 
 type route struct {
 	uses    []Use
@@ -48,6 +50,7 @@ type bundle struct {
 	next  units.Time
 	pos   int32 // place in the completion heap, -1 when absent
 	heap  []entry
+	at    []int32 // by use of the route: place among the link's active bundles
 	stamp int64
 	fixed bool
 }
@@ -122,7 +125,7 @@ func (f *Fluid) Loads() []Load {
 func (f *Fluid) Active(id LinkID) Rate {
 	f.refill()
 	var sum Rate
-	for _, u := range f.links[id].bundles {
+	for _, u := range f.links[id].active {
 		b := &f.bundles[u.bundle]
 		sum += Rate(b.n) * Rate(u.count) * b.rate
 	}
@@ -137,12 +140,8 @@ func (f *Fluid) bundleFor(r RouteID, bound Rate) int32 {
 		}
 	}
 	id := int32(len(f.bundles))
-	f.bundles = append(f.bundles, bundle{route: int32(r), bound: bound, rate: bound, pos: -1})
+	f.bundles = append(f.bundles, bundle{route: int32(r), bound: bound, rate: bound, pos: -1, at: make([]int32, len(rt.uses))})
 	rt.bundles = append(rt.bundles, id)
-	for _, u := range rt.uses {
-		l := &f.links[u.Link]
-		l.bundles = append(l.bundles, bundleUse{id, u.Count})
-	}
 	return id
 }
 
@@ -182,8 +181,14 @@ func (f *Fluid) join(id FlowID, bi int32, w Work) {
 // touch notes that a bundle gained (or lost) n flows.
 func (f *Fluid) touch(bi int32, n int64) {
 	b := &f.bundles[bi]
-	for _, u := range f.routes[b.route].uses {
+	for i, u := range f.routes[b.route].uses {
 		l := &f.links[u.Link]
+		if b.n == n {
+			b.at[i] = int32(len(l.active))
+			l.active = append(l.active, activeUse{bi, u.Count, int32(i)})
+		} else if b.n == 0 {
+			f.retire(l, b.at[i])
+		}
 		before := l.flows
 		l.flows += n * int64(u.Count)
 		if before == 0 && l.flows > 0 {
@@ -197,6 +202,16 @@ func (f *Fluid) touch(bi int32, n int64) {
 		}
 	}
 	f.dirtyB = append(f.dirtyB, bi)
+}
+
+// retire takes a bundle without flows from its place on a link.
+func (f *Fluid) retire(l *link, at int32) {
+	last := len(l.active) - 1
+	if moved := l.active[last]; int(at) < last {
+		l.active[at] = moved
+		f.bundles[moved.bundle].at[moved.use] = at
+	}
+	l.active = l.active[:last]
 }
 
 // settle credits a bundle's flows with the work done since its last change.
@@ -352,7 +367,7 @@ func (f *Fluid) component(li int32) {
 		l := &f.links[f.compL[i]]
 		l.dirty = false
 		l.rest, l.open = l.cap, l.flows
-		for _, u := range l.bundles {
+		for _, u := range l.active {
 			b := &f.bundles[u.bundle]
 			if b.stamp == f.stamp || b.n == 0 {
 				continue
@@ -370,15 +385,17 @@ func (f *Fluid) component(li int32) {
 	}
 }
 
-// fill is progressive filling of one component.
+// fill is progressive filling of one component. Links that are equally tight
+// are filled together, so that the order in which they were met cannot show.
 func (f *Fluid) fill() {
 	for left := len(f.compB); left > 0; {
-		share, tight := Rate(math.MaxInt64), int32(-1)
+		share := Rate(math.MaxInt64)
 		for _, li := range f.compL {
-			if l := &f.links[li]; l.open > 0 {
-				if s := max(1, l.rest/Rate(l.open)); s < share {
-					share, tight = s, li
-				}
+			l := &f.links[li]
+			l.share = math.MaxInt64
+			if l.open > 0 {
+				l.share = max(1, l.rest/Rate(l.open))
+				share = min(share, l.share)
 			}
 		}
 		fixed := 0
@@ -389,15 +406,29 @@ func (f *Fluid) fill() {
 			}
 		}
 		if fixed == 0 {
-			for _, u := range f.links[tight].bundles {
-				if b := &f.bundles[u.bundle]; b.n > 0 && !b.fixed {
-					f.fix(u.bundle, share)
-					fixed++
-				}
-			}
+			fixed = f.fillTight(share)
 		}
 		left -= fixed
 	}
+}
+
+// fillTight gives the flows on the tightest links their share and returns how
+// many bundles that settles.
+func (f *Fluid) fillTight(share Rate) int {
+	fixed := 0
+	for _, li := range f.compL {
+		l := &f.links[li]
+		if l.share != share {
+			continue
+		}
+		for _, u := range l.active {
+			if !f.bundles[u.bundle].fixed {
+				f.fix(u.bundle, share)
+				fixed++
+			}
+		}
+	}
+	return fixed
 }
 
 // fix settles a bundle's rate within a filling.
