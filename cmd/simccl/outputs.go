@@ -162,6 +162,9 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 		sinks, abort = append(sinks, w), append(abort, w.Abort)
 	}
 	sink := trace.Tee(sinks...)
+	if opt.Detail >= nccltrace.DetailStep && opt.Ranks == nil && opt.Mask == 0 {
+		sink = nccltrace.CriticalPath(sink) // of a part of the steps it would be another
+	}
 	calls := &callSink{Sink: sink, shift: s.hostTime()}
 	done, err := s.simulate(ctx, p, calls, opt)
 	if err != nil {

@@ -72,9 +72,7 @@ func (s *sweep) writeReport(ctx context.Context, last line) error {
 	}
 	p.Links, p.Elapsed = done.result.Links, done.result.Elapsed
 	if done.plan != nil {
-		p.Timeline = &trace.Memory{}
-		opt := nccltrace.Options{Detail: nccltrace.DetailStep, Ranks: func(r int) bool { return r < reportRanks }}
-		if _, err := s.simulate(ctx, last.point, p.Timeline, opt); err != nil {
+		if p.Timeline, err = s.reportTimeline(ctx, last.point); err != nil {
 			return err
 		}
 	}
@@ -83,6 +81,47 @@ func (s *sweep) writeReport(ctx context.Context, last line) error {
 		return err
 	}
 	return writeFile(s.flags.out.report, out.Bytes())
+}
+
+// reportTimeline tells the first ranks' steps and, of communicators that are
+// not too large for it, the critical path.
+func (s *sweep) reportTimeline(ctx context.Context, at point) (*trace.Memory, error) {
+	kept := &firstRanks{keep: map[trace.TrackID]bool{}}
+	opt := nccltrace.Options{Detail: nccltrace.DetailStep}
+	var sink trace.Sink = kept
+	if s.m.comm.NRanks <= pathRanks {
+		sink = nccltrace.CriticalPath(kept)
+	} else {
+		opt.Ranks = func(r int) bool { return r < reportRanks }
+	}
+	if _, err := s.simulate(ctx, at, sink, opt); err != nil {
+		return nil, err
+	}
+	return &kept.Memory, sink.Close()
+}
+
+// pathRanks bounds the communicators whose page has a critical path: for it the
+// steps of every rank are looked at.
+const pathRanks = 64
+
+// firstRanks keeps what the page draws.
+type firstRanks struct {
+	trace.Memory
+	keep map[trace.TrackID]bool
+}
+
+// Track notes whether a track is drawn.
+func (f *firstRanks) Track(t trace.Track) trace.TrackID {
+	id := f.Memory.Track(t)
+	f.keep[id] = t.Process < nccltrace.RankPID+reportRanks || t.Process == nccltrace.CriticalPID
+	return id
+}
+
+// Emit keeps an event of a track that is drawn.
+func (f *firstRanks) Emit(e *trace.Event) {
+	if f.keep[e.Track] {
+		f.Memory.Emit(e)
+	}
 }
 
 // reportPoints fills the curves and the cost map with the sizes of the first
@@ -117,7 +156,7 @@ func (s *sweep) reportPoints(p *page.Page) error {
 			}
 		}
 		p.Points = append(p.Points, x)
-		for _, r := range rivals { // lint:sorted: all are filled alike
+		for _, r := range rivals { //lint:sorted all are filled alike
 			for len(r.Times) < len(p.Points) {
 				r.Times = append(r.Times, 0)
 			}

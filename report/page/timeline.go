@@ -15,7 +15,7 @@ const (
 )
 
 var waitClass = map[string]string{"SendWait": "w1", "RecvWait": "w2", "SendGpuWait": "w3", "SendPeerWait": "w4",
-	"RecvFlushWait": "w5", "RecvGpuWait": "w6", "KernelCh": "w7"}
+	"RecvFlushWait": "w5", "RecvGpuWait": "w6", "KernelCh": "w7", "kernel": "w7"}
 
 // timeline draws the tracks of a trace, a row each, in the trace's order.
 func timeline(m *trace.Memory) template.HTML {
@@ -39,7 +39,7 @@ func timeline(m *trace.Memory) template.HTML {
 	}
 	slices.SortFunc(rows, func(a, b trace.TrackID) int {
 		x, y := &m.Tracks[a], &m.Tracks[b]
-		return cmp.Or(cmp.Compare(x.Process, y.Process), cmp.Compare(x.Thread, y.Thread))
+		return cmp.Or(cmp.Compare(x.ProcessSort, y.ProcessSort), cmp.Compare(x.Process, y.Process), cmp.Compare(x.Thread, y.Thread))
 	})
 	cut := len(rows) - timelineRows
 	if cut > 0 {
@@ -90,7 +90,7 @@ func drawRows(m *trace.Memory, rows []trace.TrackID, cut int, end units.Time) te
 		s.add(`<rect class="%s" x="%.2f" y="%.1f" width="%.2f" height="%g"><title>%s, %.3f us from %.3f us`, class, x(e.Start.Micros()), top[at]+1,
 			max(0.4, x((e.Start+e.Dur).Micros())-x(e.Start.Micros())), row-3, esc(e.Name), e.Dur.Micros(), e.Start.Micros())
 		for _, a := range e.Args {
-			if a.Key == "bytes" || a.Key == "Peer" {
+			if a.Key == "bytes" || a.Key == "Peer" || a.Key == "Rank" || a.Key == "Channel" {
 				s.add(`, %s %d`, esc(a.Key), a.Int)
 			}
 		}

@@ -99,7 +99,8 @@ func load(r io.Reader) (*side, error) {
 			}
 			return nil
 		}
-		if x, ok := p.slice(e); ok && e.BadTS == "" {
+		// The critical path repeats what the steps tell.
+		if x, ok := p.slice(e); ok && e.BadTS == "" && e.Cat != "critical" {
 			peer, _ := e.Arg("Peer")
 			all = append(all, late{x, fmt.Sprint(peer.Int)})
 			s.end = max(s.end, x.end)

@@ -1,0 +1,223 @@
+package nccltrace
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// maxPathSlices bounds the memory of a critical path: 48 bytes a slice. Larger
+// traces have none.
+const maxPathSlices = 4 << 20
+
+// CriticalPath returns a sink that passes everything on and, when it is closed,
+// adds the critical path: the chain of steps that the end of the run waited
+// for, found backwards from the last step along the arrows and along each
+// channel's order. Its slices follow each other without a gap.
+func CriticalPath(to trace.Sink) trace.Sink {
+	return &pathSink{Sink: to, sends: make(map[int64]int32), last: make(map[trace.TrackID]int32)}
+}
+
+// pathSink keeps what the path is found from.
+type pathSink struct {
+	trace.Sink
+	lanes []lane // by track id
+	steps []pathStep
+	sends map[int64]int32         // arrow → the SendWait it leaves
+	last  map[trace.TrackID]int32 // the newest step of a track: an arrow follows its slice
+	full  bool
+}
+
+// lane is where a track's steps belong; rank -1: no steps.
+type lane struct{ rank, channel int32 }
+
+type pathStep struct {
+	start, end    units.Time
+	flow          int64
+	rank, channel int32
+	wait          Wait
+}
+
+// Track notes whose steps a track holds.
+func (p *pathSink) Track(t trace.Track) trace.TrackID {
+	id := p.Sink.Track(t)
+	for int(id) >= len(p.lanes) {
+		p.lanes = append(p.lanes, lane{rank: -1})
+	}
+	if rank := t.Process - RankPID; rank >= 0 && t.Process < NICPID && t.Thread >= channelTID {
+		channel := (t.Thread - channelTID) / perChannel
+		if t.Thread >= overflowTID {
+			channel = (t.Thread - overflowTID) / 4096 / 2
+		}
+		p.lanes[id] = lane{int32(rank), int32(channel)}
+	}
+	return id
+}
+
+// Emit passes an event on and keeps steps and their arrows.
+func (p *pathSink) Emit(e *trace.Event) {
+	p.Sink.Emit(e)
+	l := lane{rank: -1}
+	if int(e.Track) < len(p.lanes) {
+		l = p.lanes[e.Track]
+	}
+	if l.rank < 0 || p.full {
+		return
+	}
+	switch e.Phase {
+	case trace.Slice:
+		w := slices.Index(waitName[:], e.Name)
+		if w < 0 || e.Cat != "NET" && e.Cat != "P2P_XFER" {
+			return
+		}
+		if p.full = len(p.steps) == maxPathSlices; p.full {
+			return
+		}
+		p.last[e.Track] = int32(len(p.steps))
+		p.steps = append(p.steps, pathStep{e.Start, e.Start + e.Dur, 0, l.rank, l.channel, Wait(w)})
+	case trace.FlowStart, trace.FlowEnd:
+		i, ok := p.last[e.Track]
+		if !ok {
+			return
+		}
+		p.steps[i].flow = e.ID
+		if e.Phase == trace.FlowStart {
+			p.sends[e.ID] = i
+		}
+	}
+}
+
+// Close writes the path and closes the sink.
+func (p *pathSink) Close() error {
+	if !p.full && len(p.steps) > 0 {
+		rec := New(p.Sink, Options{Detail: DetailChannel})
+		for _, s := range p.path() {
+			rec.Critical(s.start, s.end, s.name, int(s.rank), int(s.channel))
+		}
+	}
+	return p.Sink.Close()
+}
+
+// pathPiece is one slice of the path.
+type pathPiece struct {
+	start, end    units.Time
+	name          string
+	rank, channel int32
+}
+
+// cause is what a channel can have waited for: a step of its own that ended, or
+// the send of data that arrived.
+type cause struct {
+	end  units.Time
+	step int32
+}
+
+// channelPath is what a channel's steps waited for.
+type channelPath struct {
+	causes []cause // by end
+	recvs  []int32 // receives whose send is known, by start
+}
+
+// causes lists them by channel, each list in the order of their ends. A
+// receive stands for the send whose data it waited for: its own slice lasts
+// until the kernel is done with it, and by then the next send is under way.
+func (p *pathSink) causes() (by map[lane]*channelPath, final cause) {
+	by = make(map[lane]*channelPath)
+	for i := range p.steps {
+		s := &p.steps[i]
+		c := cause{s.end, int32(i)}
+		if c.end > final.end {
+			final = c
+		}
+		k := lane{s.rank, s.channel}
+		if by[k] == nil {
+			by[k] = &channelPath{}
+		}
+		if s.wait == RecvWait && s.flow != 0 {
+			if j, ok := p.sends[s.flow]; ok && p.steps[j].start < s.end {
+				c = cause{min(p.steps[j].end, s.end), j}
+				by[k].recvs = append(by[k].recvs, int32(i))
+			}
+		}
+		by[k].causes = append(by[k].causes, c)
+	}
+	for _, c := range by { //lint:sorted each is sorted on its own
+		slices.SortStableFunc(c.recvs, func(a, b int32) int { return cmp.Compare(p.steps[a].start, p.steps[b].start) })
+		slices.SortStableFunc(c.causes, func(a, b cause) int {
+			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(p.steps[a.step].start, p.steps[b.step].start))
+		})
+	}
+	return by, final
+}
+
+// path walks back from the step that ends last.
+func (p *pathSink) path() []pathPiece {
+	by, final := p.causes()
+	var out []pathPiece
+	at, i := final.end, final.step // from at on everything is explained
+	if s := &p.steps[i]; s.wait == RecvWait && s.flow != 0 {
+		if j, ok := p.sends[s.flow]; ok && p.steps[j].start < at {
+			i = j
+		}
+	}
+	for {
+		s := &p.steps[i]
+		from := max(min(s.start, at), 0)
+		if from < at {
+			out = append(out, pathPiece{from, at, waitName[s.wait], s.rank, s.channel})
+			at = from
+		}
+		before, ok := p.before(by[lane{s.rank, s.channel}], at)
+		if !ok {
+			break
+		}
+		if before.end < at { // between steps the kernel works
+			out = append(out, pathPiece{before.end, at, "kernel", s.rank, s.channel})
+			at = before.end
+		}
+		i = before.step
+	}
+	if at > 0 {
+		last := &out[len(out)-1]
+		out = append(out, pathPiece{0, at, "launch", last.rank, last.channel})
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// nearRecvs bounds how many receives before an instant are looked at for one
+// that is under way: a channel has few at a time.
+const nearRecvs = 64
+
+// before returns what a channel waited for at t: data that was coming in just
+// then and went on without a stop (LL and LL128 do not wait for a whole step),
+// or else the latest cause at t or earlier. What it returns began before t.
+func (p *pathSink) before(c *channelPath, t units.Time) (cause, bool) {
+	var found cause
+	ok := false
+	n, _ := slices.BinarySearchFunc(c.causes, t, func(c cause, t units.Time) int {
+		if c.end <= t {
+			return -1
+		}
+		return 1
+	})
+	for n--; n >= 0 && !ok; n-- {
+		if p.steps[c.causes[n].step].start < t {
+			found, ok = c.causes[n], true
+		}
+	}
+	if ok && t-found.end < trace.Tick {
+		return found, true
+	}
+	n, _ = slices.BinarySearchFunc(c.recvs, t, func(i int32, t units.Time) int { return cmp.Compare(p.steps[i].start, t) })
+	for k := n - 1; k >= max(0, n-nearRecvs); k-- {
+		r := &p.steps[c.recvs[k]]
+		j := p.sends[r.flow]
+		if r.end > t && p.steps[j].start < t && p.steps[j].end > t && (!ok || p.steps[j].start > p.steps[found.step].start) {
+			found, ok = cause{t, j}, true
+		}
+	}
+	return found, ok
+}
