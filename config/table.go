@@ -49,7 +49,7 @@ func (v *Var) missing() string {
 var bound = func() map[string]bool {
 	m := map[string]bool{
 		"NCCL_TOPO_FILE": true, "NCCL_TOPO_DUMP_FILE": true, "NCCL_GRAPH_FILE": true, "NCCL_GRAPH_DUMP_FILE": true,
-		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true,
+		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true,
 	}
 	for _, b := range new(Config).bindings() {
 		m[b.name] = true
@@ -278,6 +278,7 @@ var Vars = []Var{
 	{"NCCL_WARN_ENABLE_DEBUG_INFO", Flag, "0", "debug", "print INFO after the first WARN", "debug.cc:125", logging, ""},
 	// Ours.
 	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose a net plugin that reduces in the network (NCCL_COLLNET_ENABLE=1 then uses it)", "-", "", ""},
+	{"SIMCCL_LIBNCCL", Path, "", "real", "NCCL's library, where the loader does not find libnccl.so.2", "-", "", ""},
 	{"SIMCCL_SECRET", Text, "", "real", "word that the processes of a bench must all know", "-", "", ""},
 	{"CUDA_LAUNCH_BLOCKING", Flag, "0", "enqueue", "launches wait for the kernel", "misc/cudawrap.cc:263", "launches are asynchronous in the model", ""},
 }

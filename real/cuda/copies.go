@@ -16,11 +16,13 @@ import (
 const minCopies units.Bytes = 256 << 10
 
 // pieces says how a part of n bytes is cut: every piece but the last has size
-// bytes, a multiple of 16.
+// bytes, a multiple of 16. Each piece costs some 50 us of barriers and starts,
+// so there are few: two, or four of at least 32 MiB, or what the slots force.
 func pieces(part units.Bytes, ranks int) (size units.Bytes, count int) {
-	const least = 1 << 20 // a copy's fixed cost is about that of 512 KiB
+	const least = 32 << 20
 	most := slotSize / units.Bytes(ranks) / 16 * 16
-	size = min(max((part/4+15)/16*16, least), most)
+	size = min((part+1)/2, max(part/4, least))
+	size = min((size+15)/16*16, most)
 	return size, int((part + size - 1) / size)
 }
 

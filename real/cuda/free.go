@@ -24,8 +24,8 @@ const MaxRanks = 8
 const (
 	arenaHeader units.Bytes = 64 << 10
 	wordHalf    units.Bytes = 8 << 20
-	arenaHalf   units.Bytes = 64 << 20
-	slotSize    units.Bytes = 64 << 20
+	arenaHalf   units.Bytes = 256 << 20
+	slotSize    units.Bytes = 256 << 20
 	slotStart               = arenaHeader + 2*wordHalf + 2*arenaHalf
 	arenaSize               = slotStart + 2*slotSize
 )
@@ -255,6 +255,9 @@ func (f *Free) grid(o *FreeOp) int {
 			b = f.chunk(o)
 		}
 		need = ((b+479)/480 + freeThreads/32 - 1) / (freeThreads / 32)
+		if b > 1<<20 {
+			most = 128
+		}
 	case Direct:
 		need, most = (uint64(o.Bytes)+16*freeThreads-1)/(16*freeThreads), 128
 	}

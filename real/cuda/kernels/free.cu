@@ -122,10 +122,15 @@ DEVICE void sendLine(u64 at, u64 x, u64 y) {
   syncWarp();
   storeLine2(at, x, y);
 }
+// pollLine reads a line until its flag is there, and then once more: in the
+// round that found the flag, the lane that holds it may have read later than
+// the others, whose words were still the old ones (seen on H200: 7 of 8 lanes).
 DEVICE void pollLine(u64 at, u32 epoch, u64& x, u64& y) {
-  syncWarp();
-  do loadLine2(at, x, y);
-  while (anyLane(flagLane() && y != (u64)epoch));
+  do {
+    syncWarp();
+    loadLine2(at, x, y);
+  } while (anyLane(flagLane() && y != (u64)epoch));
+  loadLine2(at, x, y);
 }
 
 // Work is dealt to whole warps, four lines at a time, so that all lanes poll

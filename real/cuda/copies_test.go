@@ -1,0 +1,30 @@
+package cuda
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Pieces cover a part without a gap, fit a slot, and every rank's spans add up
+// to its share of the total.
+func TestPiecesCoverTheBuffer(t *testing.T) {
+	for _, ranks := range []int{2, 3, 4, 8} {
+		for _, total := range []units.Bytes{16, 1000, 1 << 20, 64<<20 + 4, 1 << 30, 3 << 30} {
+			part := (total + units.Bytes(16*ranks) - 1) / units.Bytes(16*ranks) * 16
+			size, count := pieces(part, ranks)
+			if size%16 != 0 || size*units.Bytes(ranks) > slotSize || units.Bytes(count)*size < part || units.Bytes(count-1)*size >= part {
+				t.Errorf("%d ranks, part %d: %d pieces of %d", ranks, part, count, size)
+			}
+			sum := units.Bytes(0)
+			for p := range ranks {
+				for k := range count {
+					sum += span(p, part, total, units.Bytes(k)*size, size)
+				}
+			}
+			if sum != total {
+				t.Errorf("%d ranks, %d bytes: spans add up to %d", ranks, total, sum)
+			}
+		}
+	}
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Measures this machine with 1, 2 and 4 of its GPUs in one go: topology detection
+# against NCCL's own dump, NCCL and our algorithms side by side, predictions,
+# traces. Needs bin/simccl (make build), a driver and libnccl.so.2, nothing else.
+#
+#   scripts/device.sh OUTDIR [GPUS…]        default: 1 2 4, as many as there are
+#
+# SIMCCL_LIBNCCL names NCCL where the loader does not find it. QUICK=1 takes
+# fewer sizes. Every result has its command in its first line.
+set -uo pipefail
+out=${1:?usage: device.sh OUTDIR [GPUS…]}
+shift
+here=$(cd "$(dirname "$0")/.." && pwd)
+sim=${SIMCCL:-$here/bin/simccl}
+have=$(nvidia-smi -L | wc -l)
+[ $# -gt 0 ] || set -- 1 2 4
+mkdir -p "$out"
+if [ -z "${SIMCCL_LIBNCCL:-}" ]; then
+  lib=$(python3 -c "import nvidia.nccl,os;print(os.path.join(list(nvidia.nccl.__path__)[0],'lib','libnccl.so.2'))" 2>/dev/null) && export SIMCCL_LIBNCCL=$lib
+fi
+step=4
+[ -n "${QUICK:-}" ] && step=16
+bad=0
+
+# note FILE COMMAND…: runs, keeps the output with its command and date.
+note() {
+  local file=$out/$1
+  shift
+  { echo "# $(date -u +%FT%TZ) $*"; timeout "${LIMIT:-120}" "$@"; } >"$file" 2>&1
+  local rc=$?
+  [ $rc = 0 ] || { bad=1; echo "FAILED ($rc): $*"; tail -5 "$file"; }
+}
+
+{ date -u +%FT%TZ; nvidia-smi --query-gpu=index,name,driver_version --format=csv,noheader; uname -r; "$sim" version; env | grep ^NCCL_ | sort; } >"$out/machine.txt" 2>&1
+
+for n in "$@"; do
+  [ "$n" -le "$have" ] || { echo "$n GPUs: this machine has $have"; continue; }
+  began=$SECONDS
+  # Detection: NCCL dumps what it saw while it ran; only host_hash may differ.
+  note "nccl_$n.txt" env NCCL_TOPO_DUMP_FILE="$out/dump_$n.xml" "$sim" bench all_reduce -g "$n" -b 8 -e 1G -f $step -n 20 -w 5 --launch graph --compare
+  "$sim" topo detect -g "$n" >"$out/detect_$n.xml"
+  if diff <(sed 's/host_hash="[^"]*"//' "$out/dump_$n.xml") <(sed 's/host_hash="[^"]*"//' "$out/detect_$n.xml") >"$out/detect_$n.diff"; then
+    echo "detect $n GPUs: equal to NCCL's dump"
+  else
+    echo "detect $n GPUs: DIFFERS from NCCL's dump"; bad=1
+  fi
+  for op in all_gather reduce_scatter alltoall broadcast reduce sendrecv gather scatter; do
+    [ "$n" = 1 ] && [ "$op" = sendrecv ] && continue
+    note "nccl_${op}_$n.txt" "$sim" bench "$op" -g "$n" -b 1K -e 1G -f $((step * 4)) -n 20 -w 5 --launch graph --compare
+  done
+  note "eager_$n.txt" "$sim" bench all_reduce -g "$n" -b 8 -e 1G -f 16 -n 20 -w 5 -I 1 --compare
+  if [ "$n" -gt 1 ]; then
+    for op in all_reduce all_gather reduce_scatter alltoall; do
+      note "free_${op}_$n.txt" "$sim" bench "$op" --backend cuda -g "$n" -b 1K -e 1M -f 4 -n 200 -w 5 --launch graph --compare
+      note "free_large_${op}_$n.txt" "$sim" bench "$op" --backend cuda -g "$n" -b 4M -e 1G -f 4 -n 20 -w 5 --launch graph --compare
+    done
+  fi
+  # One process a GPU, started by torchrun: CUDA IPC between them.
+  if [ "$n" -gt 1 ] && python3 -c 'import torch.distributed.run' 2>/dev/null; then
+    for b in nccl cuda; do
+      note "procs_${b}_$n.txt" python3 -m torch.distributed.run --no-python --nproc-per-node "$n" --master-port 2961$n \
+        "$sim" bench all_reduce --backend $b -b 1K -e 256M -f 16 -n 100 -w 5 --launch graph --compare
+    done
+  fi
+  echo "$n GPUs: $((SECONDS - began)) s"
+done
+exit $bad
