@@ -21,6 +21,10 @@ help: ## this list
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/simccl ./cmd/simccl
 
+.PHONY: plugin
+plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
+	$(CC) -O2 -Wall -Wextra -shared -fPIC -o bin/libnccl-profiler-simccl.so real/nccl/profiler/profiler.c -lpthread
+
 .PHONY: test
 test: ## every test that needs no special hardware
 	$(GO) test $(PKG)

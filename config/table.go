@@ -49,7 +49,7 @@ func (v *Var) missing() string {
 var bound = func() map[string]bool {
 	m := map[string]bool{
 		"NCCL_TOPO_FILE": true, "NCCL_TOPO_DUMP_FILE": true, "NCCL_GRAPH_FILE": true, "NCCL_GRAPH_DUMP_FILE": true,
-		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true,
+		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true, "SIMCCL_PROFILER_PLUGIN": true,
 	}
 	for _, b := range new(Config).bindings() {
 		m[b.name] = true
@@ -279,6 +279,7 @@ var Vars = []Var{
 	// Ours.
 	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose a net plugin that reduces in the network (NCCL_COLLNET_ENABLE=1 then uses it)", "-", "", ""},
 	{"SIMCCL_LIBNCCL", Path, "", "real", "NCCL's library, where the loader does not find libnccl.so.2", "-", "", ""},
+	{"SIMCCL_PROFILER_PLUGIN", Path, "", "real", "our profiler plugin for bench --trace, where it does not lie beside simccl", "-", "", ""},
 	{"SIMCCL_SECRET", Text, "", "real", "word that the processes of a bench must all know", "-", "", ""},
 	{"CUDA_LAUNCH_BLOCKING", Flag, "0", "enqueue", "launches wait for the kernel", "misc/cudawrap.cc:263", "launches are asynchronous in the model", ""},
 }

@@ -52,7 +52,16 @@ for n in "$@"; do
   if [ "$n" -gt 1 ]; then
     for op in all_reduce all_gather reduce_scatter alltoall; do
       note "free_${op}_$n.txt" "$sim" bench "$op" --backend cuda -g "$n" -b 1K -e 1M -f 4 -n 200 -w 5 --launch graph --compare
-      note "free_large_${op}_$n.txt" "$sim" bench "$op" --backend cuda -g "$n" -b 4M -e 1G -f 4 -n 20 -w 5 --launch graph --compare
+      note "free_large_${op}_$n.txt" "$sim" bench "$op" --backend cuda -g "$n" -b 4M -e 1G -f 4 -n 40 -w 5 --launch graph --compare
+    done
+  fi
+  # Traces: NCCL's own events beside the simulated ones.
+  if [ "$n" -gt 1 ] && [ -e "$(dirname "$sim")/libnccl-profiler-simccl.so" ]; then
+    for size in 64K 64M; do
+      note "trace_${size}_$n.txt" "$sim" bench all_reduce -g "$n" -b $size -e $size -f 2 --trace "$out/real_${size}_$n.json"
+      "$sim" run all_reduce --topo "$out/detect_$n.xml" -b $size -e $size -f 2 --trace "$out/sim_${size}_$n.json" >/dev/null
+      note "validate_${size}_$n.txt" "$sim" trace validate "$out/real_${size}_$n.json"
+      "$sim" trace diff "$out/sim_${size}_$n.json" "$out/real_${size}_$n.json" >"$out/diff_${size}_$n.txt" 2>&1
     done
   fi
   # One process a GPU, started by torchrun: CUDA IPC between them.

@@ -237,8 +237,8 @@ func thisMachine(a *app) ([]byte, error) {
 	return topoxml.Write(spec.Root), nil
 }
 
-// outputs writes JSON and the trace; only process 0 does.
-func (r *benchRun) outputs(ctx context.Context, s *nccltests.Summary) error {
+// outputs writes JSON; only process 0 does.
+func (r *benchRun) outputs(s *nccltests.Summary) error {
 	if r.team.rank != 0 {
 		return nil
 	}

@@ -78,6 +78,7 @@ type gpuBackend struct {
 	shape   cuda.Shape
 	auto    bool
 	picked  map[gpubench.Op]cuda.Shape
+	events  *nccl.Profiler // with --trace
 }
 
 func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, error) {
@@ -94,6 +95,9 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 	}
 	if !own || r.flags.gpu.compare {
 		if err := passEnv(r.app.env); err != nil {
+			return nil, err
+		}
+		if g.events, err = r.profiler(own); err != nil {
 			return nil, err
 		}
 		path := r.flags.gpu.libnccl

@@ -218,7 +218,10 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 	if err := table.Finish(&r.config, &summary); err != nil {
 		return err
 	}
-	if err := r.outputs(ctx, &summary); err != nil {
+	if err := r.trace(ctx); err != nil {
+		return err
+	}
+	if err := r.outputs(&summary); err != nil {
 		return err
 	}
 	switch {
@@ -228,6 +231,17 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 		return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", summary.AvgBusBW, r.minBW)
 	}
 	return nil
+}
+
+// trace writes one operation of the last size.
+func (r *benchRun) trace(ctx context.Context) error {
+	g, ok := r.back.(*gpuBackend)
+	if !ok || len(r.sizes) == 0 {
+		return nil
+	}
+	typ := r.types[len(r.types)-1]
+	return g.writeTrace(ctx, r, &gpubench.Op{Func: r.fn, Type: typ, Red: r.ops[len(r.ops)-1], Root: max(r.roots[len(r.roots)-1], 0),
+		Sizes: r.counts(r.sizes[len(r.sizes)-1], typ, r.back.ranks())})
 }
 
 // row measures one line of the table, out of place and in place.
