@@ -39,20 +39,24 @@ func (r *benchRun) profiler(own bool) (*nccl.Profiler, error) {
 // settle is how long NCCL's proxy thread may take to see that kernels ended.
 const settle = 200 * time.Millisecond
 
-// writeTrace runs the last operation twice more, the second time with NCCL
-// telling everything; every process writes its own file.
+// writeTrace runs the last operation twice more with NCCL telling everything,
+// and keeps what it told of the second: the first sets up what NCCL needs to
+// watch its kernels, which takes milliseconds. Every process writes its file.
 func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *gpubench.Op) error {
 	if g.events == nil {
 		return nil
 	}
 	one := gpubench.Options{Iters: 1, Warmup: 1}
+	g.events.Mask(nccl.AllEvents)
 	if _, err := g.session.Measure(ctx, op, gpubench.NCCL, one); err != nil {
 		return err
 	}
-	g.events.Mask(nccl.AllEvents)
+	time.Sleep(settle)
+	if err := g.events.Write(os.DevNull); err != nil {
+		return err
+	}
 	one.Warmup = 0
-	_, err := g.session.Measure(ctx, op, gpubench.NCCL, one)
-	if err != nil {
+	if _, err := g.session.Measure(ctx, op, gpubench.NCCL, one); err != nil {
 		return err
 	}
 	time.Sleep(settle)
