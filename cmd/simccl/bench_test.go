@@ -115,7 +115,12 @@ func TestKilledRankIsNamedByAll(t *testing.T) {
 				n.Close()
 			}
 			all := processes(t, 4, "bench", "all_reduce", "--backend", c.backend, "-b", "64K", "-e", "64K", "-n", "1000000")
-			time.Sleep(1500 * time.Millisecond) // the ranks have met by then; earlier is as good
+			for end := time.Now().Add(30 * time.Second); !strings.Contains(all[0].out.String(), "Using devices"); time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("the ranks have not met: %s", all[0].err.String())
+				}
+			}
+			time.Sleep(300 * time.Millisecond) // into the run
 			if err := all[victim].Process.Kill(); err != nil {
 				t.Fatal(err)
 			}

@@ -29,14 +29,14 @@ rc=0
 run() { echo "== \$*"; local from=\$SECONDS; "\$@" || rc=1; echo "-- \$((SECONDS - from)) s"; }
 cd $root/real/host && run $bin/host.test -test.short -test.timeout 90s ${VERBOSE:+-test.v} -test.run 'TestEveryOperationOverVerbs'
 cd $root/real/host && run $bin/host.test -test.short -test.timeout 60s ${VERBOSE:+-test.v} -test.run 'TestConformsOverVerbs/2_nodes/.*/.*/.*/1000'
-run $bin/simccl bench verbs -s 65536 -n 200
-run $bin/simccl bench all_reduce --backend verbs --nranks 4 -b 8 -e 64K -f 8192 -n 2 --trace /run/t.json
+run $bin/simccl --no-env bench verbs -s 65536 -n 100
+run $bin/simccl --no-env bench all_reduce --backend verbs --nranks 4 -b 8 -e 64K -f 8192 -n 2 --trace /run/t.json
 run $bin/simccl trace validate /run/t.json
 cd $root/cmd/simccl && run $bin/simccl.test -test.timeout 40s ${VERBOSE:+-test.v} -test.run 'Killed.*/verbs'
 cd $root/real/ibv && run $bin/ibv.test -test.short -test.timeout 80s ${VERBOSE:+-test.v} -test.run 'Contract|Fault|Lost|Perf|Loss'
 exit \$rc
 SH
-LIMIT=${LIMIT:-240} internal/rxe/run.sh bash "$bin/all.sh" || {
+LIMIT=${LIMIT:-300} internal/rxe/run.sh bash "$bin/all.sh" || {
   rc=$?
   [ $rc = 125 ] && missing "the guest did not come up"
   exit $rc

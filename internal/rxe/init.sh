@@ -29,6 +29,7 @@ $B cat >$root/run/go.sh <<X
 export PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root SIMCCL_RXE=1
 ulimit -l unlimited
 . /run/wire.sh
+echo >$out/started
 cd "\$(cat $out/cwd)"
 eval "\$(cat $out/cmd)"
 echo \$? >$out/rc

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # run.sh CMD...: run CMD as root in a small VM with two soft-RoCE devices, rxe0
 # and rxe1, on a wire. The host's / is the guest's root (read-only, changes go
-# to memory), so what is built here runs there. CMD's exit status comes back.
+# to memory), so what is built here runs there. CMD's exit status comes back; 124
+# where LIMIT seconds are over, 125 where the guest does not come up.
 # Needs Debian; installs what is missing with apt. CACHE holds kernel and
 # initramfs between runs.
 set -euo pipefail
@@ -69,4 +70,7 @@ timeout "${LIMIT:-300}" qemu-system-x86_64 -machine q35 -accel $accel -cpu $cpu 
   -fsdev local,id=h,path=/,security_model=none,readonly=on,multidevs=remap -device virtio-9p-pci,fsdev=h,mount_tag=host \
   -fsdev local,id=o,path="$out",security_model=none -device virtio-9p-pci,fsdev=o,mount_tag=out </dev/null || true
 say "guest ended ($accel)"
-exit "$(cat "$out/rc" 2>/dev/null || echo 125)"
+# 124: the guest ran out of time; 125: it did not come up.
+missing=125
+[ ! -e "$out/started" ] || missing=124
+exit "$(cat "$out/rc" 2>/dev/null || echo $missing)"
