@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,6 +75,11 @@ func (p *process) wait(t *testing.T, limit time.Duration) error {
 	case err := <-p.ended:
 		return err
 	case <-time.After(limit):
+		_ = p.Process.Signal(syscall.SIGQUIT) // where it hangs
+		select {
+		case <-p.ended:
+		case <-time.After(2 * time.Second):
+		}
 		t.Fatalf("no end after %v\n%s%s", limit, p.out.String(), p.err.String())
 		return nil
 	}
@@ -86,7 +92,7 @@ func TestBenchOverProcesses(t *testing.T) {
 		t.Run(op, func(t *testing.T) {
 			all := processes(t, 3, "bench", op, "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32", "-n", "2")
 			for r, p := range all {
-				if err := p.wait(t, 60*time.Second); err != nil {
+				if err := p.wait(t, 50*time.Second); err != nil {
 					t.Fatalf("rank %d: %v\n%s", r, err, p.err.String())
 				}
 				if r > 0 && p.out.String() != "" {

@@ -56,6 +56,9 @@ func (q *pump) loop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		// Read first: programs that are done before the look at their FIFOs have
+		// posted all.
+		finish := q.finish.Load()
 		busy, moved := false, false
 		for _, o := range q.sends {
 			m, err := o.progress(q.log)
@@ -75,7 +78,7 @@ func (q *pump) loop(ctx context.Context) error {
 		switch {
 		case moved:
 			w.n = 0
-		case q.finish.Load() && !busy:
+		case finish && !busy:
 			return nil
 		default:
 			if err := w.wait(ctx); err != nil {
