@@ -44,7 +44,6 @@ func (p *Plan) buildRing() error {
 			if r < 0 || int(r) >= n || int(pos[r]) != k || ch.Ring[r].Next != ch.Order[(k+1)%n] || ch.Ring[r].Prev != ch.Order[(k+n-1)%n] {
 				return &RequestError{"Comm", fmt.Sprintf("channel %d: neighbours of rank %d disagree with the ring order", p.Split.ChannelLo+i, r)}
 			}
-			pos[r] = int32(k)
 		}
 		p.rings[i] = pos
 	}
