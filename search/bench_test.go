@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/refsys"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -27,7 +28,7 @@ func BenchmarkSearch(b *testing.B) {
 				continue
 			}
 			refs[i].Load(b)
-			sys, p := systemOf(b, &refs[i]), paramsOf(b, &refs[i])
+			sys, p := refsys.System(b, &refs[i]), paramsOf(b, &refs[i])
 			b.Run(name, func(b *testing.B) {
 				b.ReportAllocs()
 				var steps int64

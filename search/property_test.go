@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/refsys"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -61,7 +62,7 @@ func TestShortcutsChangeNothingOnMachines(t *testing.T) {
 			continue
 		}
 		r.Load(t)
-		sys, p := systemOf(t, &r), paramsOf(t, &r)
+		sys, p := refsys.System(t, &r), paramsOf(t, &r)
 		p.CollNet = true
 		quick, err := search.All(sys, p)
 		if err != nil {
@@ -150,7 +151,7 @@ func TestFasterMachinesRingFaster(t *testing.T) {
 			continue
 		}
 		r.Load(t)
-		sys := systemOf(t, &r)
+		sys := refsys.System(t, &r)
 		last := float32(0)
 		for _, by := range []units.GBps{1, 1.25, 1.5, 2, 4} {
 			set, err := search.All(scaled(sys, by), search.Params{})
@@ -217,7 +218,7 @@ func TestRanksAreNames(t *testing.T) {
 func TestGivenGraphsReplaceTheSearch(t *testing.T) {
 	r := golden.Own(t)[0]
 	r.Load(t)
-	sys := systemOf(t, &r)
+	sys := refsys.System(t, &r)
 	set, err := search.All(sys, search.Params{})
 	if err != nil {
 		t.Fatal(err)
