@@ -88,11 +88,11 @@ rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; a
 
 .PHONY: accuracy
 accuracy: ## docs/ACCURACY.md: simulated against measured times
-	SIMCCL_ACCURACY=1 SIMCCL_UPDATE=1 $(GO) test -count=1 -v -run Accuracy ./sim/...
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -v -run Accuracy ./internal/accuracy
 
 .PHONY: scale
 scale: ## docs/SCALE.md: time and memory of large communicators
-	SIMCCL_SCALE=1 SIMCCL_UPDATE=1 $(GO) test -count=1 -v -run Scale ./sim/...
+	SIMCCL_SCALE=1 $(GO) test -count=1 -v -run Scale ./sim
 
 .PHONY: ci
 ci: ## everything that has to pass before a merge

@@ -13,19 +13,19 @@ func NVSwitch90() Class {
 		P2PGap:     4.99,
 		HostLaunch: 4.1,
 		Flag:       0.551,
-		LinkEff:    0.97,
+		LinkEff:    0.99,
 		PCIEff:     1.12, // estimated: Gen5 x16 moves 53 to 55 GB/s where NCCL reckons with 48
-		LinkShare:  [3]float64{0.507, 0.9375, 1},
+		LinkShare:  [3]float64{0.497, 0.9375, 1},
 		Simple: SimpleCost{
 			PerByte: 3.211e-3, Load: 0.542, Store: 2.035, Local: 2.369,
 			Own:   0.5, // estimated: send/recv of H100 over one channel reaches 25 GB/s (public tables)
 			Pack8: 1.1, Pack4: 1.104, Pack2: 1.8, Pack1: 2.556,
-			Saturation: 0.125, Slice: 0.562, PerThreads: 0.562, SliceLocal: 0.7, Drain: 0.87, Post: 2.19, Fence: 1.047,
+			Saturation: 0.125, Slice: 0.508, PerThreads: 0.508, SliceLocal: 0.755, Drain: 1.11, Post: 2.11, Fence: 1.09,
 		},
 		LL:     LLCost{Trip: TripCost{Base: 0.008, Recv: 0.225, HBM: 0.139, Send: 0.127, Load: 0.0004, Store: 0.213, Skew: 0.103}, First: 1.12, Hop: 0.63, Op: 0.057},
 		LL128:  LL128Cost{Trip: TripCost{Base: 0.308, Recv: 0.316, HBM: 0.023, Send: 0.619, Load: 0.025, Store: 0.384, Skew: 1.119}, First: 0.041, Hop: 1.153, Op: 1.771},
 		Memory: MemoryCost{L2: 50e6, L2Knee: 0.65},
-		Jitter: JitterCost{Slice: 0.067, Op: 0.157, Channel: 0.028},
+		Jitter: JitterCost{Slice: 0.074, Op: 0.157, Channel: 0.015},
 		Net:    rdma.IB400(),
 	}
 }
