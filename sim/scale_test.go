@@ -22,7 +22,7 @@ const scaleHead = "# Time and memory of large communicators\n\n" +
 	"Rings are folded: equal nodes and channels are simulated once, bit for bit what all ranks would do (sim/fold.go; tested to 256\n" +
 	"ranks) where chunks and channels are alike, and close where the last chunks differ (`fold`). Trees beyond 512 ranks are reduced to\n" +
 	"their longest path on one channel (`path`, sim/spine.go): within 10 % of the full run at 1 GiB where that was compared (32 and 128\n" +
-	"ranks), and up to half too slow where a pipeline of few chunks fills.\n\n" +
+	"ranks), and up to 1.6 times too slow where a pipeline of few chunks fills (NVLSTree of 64 MiB).\n\n" +
 	"| ranks | multicast | asked | algorithm | how | simulated | events | set up | run | heap |\n|---|---|---|---|---|---|---|---|---|---|\n"
 
 // TestScalePage writes docs/SCALE.md.
