@@ -29,40 +29,36 @@ type public struct {
 	gpus  int // of each node
 	cast  comm.Multicast
 	typ   coll.DataType
-	// within: the whole file is held to the line of 10 %; why says what stands
-	// against it where it is not.
-	within bool
-	why    string
 }
 
 // publics are the clean tables of NVIDIA GPUs over InfiniBand or RoCE, and one
 // hard case. No parameter belongs to one of them alone.
 var publics = []public{
-	{file: "gjaion_h100_2n_all_reduce", topo: "dgx-h100", nodes: 2, gpus: 8, cast: comm.MulticastAuto, within: true},
-	{file: "oci_h100_2n_all_reduce", topo: "dgx-h100", nodes: 2, gpus: 8, cast: comm.MulticastAuto, within: true},
-	{file: "oci_a100_2n_all_reduce", topo: "dgx-a100", nodes: 2, gpus: 8, within: true},
-	{file: "sophia_dgxa100_2n_all_reduce_env6_2115", topo: "dgx-a100", nodes: 2, gpus: 8, within: true},
-	{file: "sophia_dgxa100_2n_all_reduce_env6_2816", topo: "dgx-a100", nodes: 2, gpus: 8, within: true},
-	{file: "h100_10n2g_all_reduce", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n2g_all_gather", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n2g_reduce_scatter", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n2g_alltoall", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n4g_all_reduce", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n4g_all_gather", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n4g_reduce_scatter", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n4g_alltoall", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n1g_sendrecv", topo: "dgx-h100", nodes: 10, gpus: 1, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n2g_sendrecv", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n4g_sendrecv", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_10n8g_sendrecv", topo: "dgx-h100", nodes: 10, gpus: 8, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_2n1g_alltoall", topo: "dgx-h100", nodes: 2, gpus: 1, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_2n2g_alltoall", topo: "dgx-h100", nodes: 2, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_2n4g_alltoall", topo: "dgx-h100", nodes: 2, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_2n8g_alltoall", topo: "dgx-h100", nodes: 2, gpus: 8, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_2n1g_sendrecv", topo: "dgx-h100", nodes: 2, gpus: 1, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_2n2g_sendrecv", topo: "dgx-h100", nodes: 2, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_2n4g_sendrecv", topo: "dgx-h100", nodes: 2, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
-	{file: "h100_2n8g_sendrecv", topo: "dgx-h100", nodes: 2, gpus: 8, cast: comm.MulticastAuto, typ: coll.Float64, within: true},
+	{file: "gjaion_h100_2n_all_reduce", topo: "dgx-h100", nodes: 2, gpus: 8, cast: comm.MulticastAuto},
+	{file: "oci_h100_2n_all_reduce", topo: "dgx-h100", nodes: 2, gpus: 8, cast: comm.MulticastAuto},
+	{file: "oci_a100_2n_all_reduce", topo: "dgx-a100", nodes: 2, gpus: 8},
+	{file: "sophia_dgxa100_2n_all_reduce_env6_2115", topo: "dgx-a100", nodes: 2, gpus: 8},
+	{file: "sophia_dgxa100_2n_all_reduce_env6_2816", topo: "dgx-a100", nodes: 2, gpus: 8},
+	{file: "h100_10n2g_all_reduce", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n2g_all_gather", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n2g_reduce_scatter", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n2g_alltoall", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n4g_all_reduce", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n4g_all_gather", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n4g_reduce_scatter", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n4g_alltoall", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n1g_sendrecv", topo: "dgx-h100", nodes: 10, gpus: 1, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n2g_sendrecv", topo: "dgx-h100", nodes: 10, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n4g_sendrecv", topo: "dgx-h100", nodes: 10, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_10n8g_sendrecv", topo: "dgx-h100", nodes: 10, gpus: 8, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_2n1g_alltoall", topo: "dgx-h100", nodes: 2, gpus: 1, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_2n2g_alltoall", topo: "dgx-h100", nodes: 2, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_2n4g_alltoall", topo: "dgx-h100", nodes: 2, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_2n8g_alltoall", topo: "dgx-h100", nodes: 2, gpus: 8, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_2n1g_sendrecv", topo: "dgx-h100", nodes: 2, gpus: 1, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_2n2g_sendrecv", topo: "dgx-h100", nodes: 2, gpus: 2, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_2n4g_sendrecv", topo: "dgx-h100", nodes: 2, gpus: 4, cast: comm.MulticastAuto, typ: coll.Float64},
+	{file: "h100_2n8g_sendrecv", topo: "dgx-h100", nodes: 2, gpus: 8, cast: comm.MulticastAuto, typ: coll.Float64},
 	{file: "polaris_a100_2n_all_reduce_nccl221", topo: "hgx-a100-4", nodes: 2, gpus: 4},
 	{file: "polaris_a100_2n_all_gather_nccl221", topo: "hgx-a100-4", nodes: 2, gpus: 4},
 	{file: "polaris_a100_2n_alltoall_nccl221", topo: "hgx-a100-4", nodes: 2, gpus: 4},

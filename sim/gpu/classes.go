@@ -18,7 +18,7 @@ func NVSwitch90() Class {
 		LinkShare:  [3]float64{0.497, 0.9375, 1},
 		Simple: SimpleCost{
 			PerByte: 3.211e-3, Load: 0.542, Store: 2.035, Local: 2.369,
-			Own:   0.5, // estimated: send/recv of H100 over one channel reaches 25 GB/s (public tables)
+			Own:   0.7, // estimated: send/recv of H100 over one channel reaches 25 GB/s (public tables)
 			Pack8: 1.1, Pack4: 1.104, Pack2: 1.8, Pack1: 2.556,
 			Saturation: 0.125, Slice: 0.508, PerThreads: 0.508, SliceLocal: 0.755, Drain: 1.11, Post: 2.11, Fence: 1.09,
 		},
