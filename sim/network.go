@@ -26,7 +26,6 @@ type network struct {
 	cost    netCosts
 	threads []rdma.Thread // by rank
 	conns   []netConn
-	watched []int32 // connections of each thread
 	routes  map[wire]simnet.RouteID
 	lanes   []queuePair
 	fabric  *fabric.Fabric // nil: ports share max-min, switches do not block
@@ -38,7 +37,7 @@ type network struct {
 	slowed  map[port]simnet.LinkID
 }
 
-type netCosts struct{ post, poll, wire, flush, flag, scan units.Time }
+type netCosts struct{ post, poll, wire, flush, flag units.Time }
 
 // wire keys the routes that connections share.
 type wire struct {
@@ -89,7 +88,7 @@ func newNetwork(e *engine, w *wiring) *network {
 	p := &e.class.Net
 	return &network{e: e, w: w, local: w.local, routes: make(map[wire]simnet.RouteID),
 		threads: make([]rdma.Thread, e.plan.Comm.NRanks),
-		cost:    netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag), us(p.Scan)}}
+		cost:    netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag)}}
 }
 
 // connect declares the network side of a connection; -1 where it has none.
@@ -214,24 +213,9 @@ func (n *network) serve(thread, id, stage int32, cost units.Time) {
 // round ends an instant of a thread.
 func (n *network) round(thread int32) {
 	jobs, at := n.threads[thread].Round(n.e.now)
-	at += n.loop(thread)
 	for _, j := range jobs {
 		n.done(j.Conn, j.Stage, at)
 	}
-}
-
-// loop is how long a thread takes in the mean until it looks at a connection:
-// half a turn over all that it serves.
-func (n *network) loop(thread int32) units.Time {
-	if n.watched == nil {
-		n.watched = make([]int32, len(n.threads))
-		for i := range n.conns {
-			c := &n.conns[i]
-			n.watched[c.srcProxy] += c.load
-			n.watched[c.dstProxy] += c.load
-		}
-	}
-	return n.cost.scan * units.Time(n.watched[thread]) / 2
 }
 
 // event begins a stage of the oldest step that is there.

@@ -80,7 +80,7 @@ const networkTail = `## Where it misses, and why
 |---|---|---|
 | payload share of a port | 0.983 at 400 Gbit/s, 0.945 at 200 | 4,096-byte packets with their headers; 49.1 of 50 and 23.7 of 25 GB/s reached |
 | PCIe Gen5 x16, Gen4 x16 | 1.12 and 1.04 of NCCL's figure | 53–55 and 25 GB/s of copies |
-| proxy thread: post, poll, look | 0.4, 0.3, 0.2 us | estimated, ±30 % |
+| proxy thread: post, poll | 0.4, 0.3 us | estimated, ±30 % |
 | write with immediate, port to port | 2.0 us | estimated, ±30 % |
 | flush, flag over PCIe | 1.5, 0.9 us | estimated, ±30 % |
 | copy into own memory for the NIC | 0.7 of an operand | send/recv of H100 over one channel |

@@ -15,9 +15,6 @@ type Params struct {
 	Post float64
 	// Poll is its time to notice and retire one completion.
 	Poll float64
-	// Scan is its time to look at one connection in vain: a step waits half a
-	// turn over all connections of the thread until it is seen.
-	Scan float64
 	// Wire is the one-way latency of a small RDMA write with immediate, port
 	// to port through one switch, both PCIe crossings included.
 	Wire float64
@@ -34,18 +31,18 @@ type Params struct {
 // latencies, ±30 %: no such NIC was at hand. Eff is what 4,096-byte packets and
 // their headers leave, and what published tables reach (49.1 of 50 GB/s).
 func IB400() Params {
-	return Params{Post: 0.4, Poll: 0.3, Scan: 0.2, Wire: 2.0, Flush: 1.5, Flag: 0.9, Eff: 0.983}
+	return Params{Post: 0.4, Poll: 0.3, Wire: 2.0, Flush: 1.5, Flag: 0.9, Eff: 0.983}
 }
 
 // IB200 is a ConnectX-6 class NIC; estimated as IB400, ±30 %; published tables
 // reach 23.7 of 25 GB/s.
 func IB200() Params {
-	return Params{Post: 0.45, Poll: 0.35, Scan: 0.2, Wire: 2.2, Flush: 1.7, Flag: 1.0, Eff: 0.945}
+	return Params{Post: 0.45, Poll: 0.35, Wire: 2.2, Flush: 1.7, Flag: 1.0, Eff: 0.945}
 }
 
 // Socket stands for TCP through the kernel; estimated, ±50 %.
 func Socket() Params {
-	return Params{Post: 2, Poll: 1, Scan: 0.4, Wire: 12, Flush: 0, Flag: 1.0, Eff: 0.9}
+	return Params{Post: 2, Poll: 1, Wire: 12, Flush: 0, Flag: 1.0, Eff: 0.9}
 }
 
 // Thread is a proxy thread: one server. What arrives at one instant is served
