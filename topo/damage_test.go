@@ -1,6 +1,7 @@
 package topo_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -70,5 +71,25 @@ func TestJoinedHostsHaveOtherCards(t *testing.T) {
 		if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 			t.Errorf("guid %s: %v, want %v", guid, got, want)
 		}
+	}
+}
+
+// TestForcedGroupsEndAtFour: of a group in NCCL_NET_FORCE_MERGE NCCL 2.28.9
+// reads as many names as a virtual NIC holds (topo.cc:1045).
+func TestForcedGroupsEndAtFour(t *testing.T) {
+	nics := ""
+	for i := range 5 {
+		nics += fmt.Sprintf(`<pci busid="0000:2%d:00.0" class="0x020000"><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d" gdr="1"/></nic></pci>`, i, i, i, i+1)
+	}
+	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
+	spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nics+"</pci></cpu>", 1)), "two.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := topo.DefaultParams()
+	p.ForceMerge = "mlx5_3,mlx5_2,mlx5_1,mlx5_0,mlx5_4"
+	h, err := topo.Build(spec, p)
+	if err != nil || len(h.MadeNets) != 1 || h.MadeNets[0] != "mlx5_0+mlx5_1+mlx5_2+mlx5_3" {
+		t.Fatalf("made %v (%v), want the first four in one", h, err)
 	}
 }

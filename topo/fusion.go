@@ -57,6 +57,7 @@ func forcedGroups(nets []*Element, placed []bool, p *Params) ([][]int, error) {
 			continue
 		}
 		ifs := parseInterfaces(part)
+		ifs = ifs[:min(len(ifs), maxPerVNIC)] // NCCL reads no further (topo.cc:1045)
 		var g []int
 		for d, n := range nets {
 			name, _ := n.Get("name")
@@ -67,8 +68,6 @@ func forcedGroups(nets []*Element, placed []bool, p *Params) ([][]int, error) {
 		switch {
 		case len(g) != len(ifs):
 			return nil, &MergeError{part, fmt.Sprintf("matches %d nets, names %d", len(g), len(ifs))}
-		case len(g) > maxPerVNIC:
-			return nil, &MergeError{part, fmt.Sprintf("has more than %d nets", maxPerVNIC)}
 		case len(g) > 1 && p.MergeNICsDisabled:
 			return nil, &MergeError{part, "NCCL_IB_MERGE_NICS=0 forbids merging"}
 		}
