@@ -34,13 +34,14 @@ const (
 type conn struct {
 	snd, rcv int32 // groups, -1 while unknown
 	route    simnet.RouteID
-	net      int32 // index of the network side, -1 for memory
-	depth    int64 // pieces that fit
-	posted   int64 // pieces whose data (or whose first data) is under way
-	taken    int64 // pieces read
-	sent     int64 // pieces begun by the sender
-	credited int64 // pieces whose room came back
-	tails    int64 // pieces whose last data is under way
+	net      int32      // index of the network side, -1 for memory
+	depth    int64      // pieces that fit
+	far      units.Time // what flags take longer than between GPUs
+	posted   int64      // pieces whose data (or whose first data) is under way
+	taken    int64      // pieces read
+	sent     int64      // pieces begun by the sender
+	credited int64      // pieces whose room came back
+	tails    int64      // pieces whose last data is under way
 	head     [plan.FIFOSteps]units.Time
 	tail     [plan.FIFOSteps]units.Time
 	credit   [plan.FIFOSteps]units.Time

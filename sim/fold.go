@@ -303,7 +303,7 @@ func (e *engine) joinFolded(w *wiring, f *fold, real [][]plan.Conn, routes []sim
 		pr := &e.groups[place].pr
 		pc := &real[place][0]
 		e.conns[place] = conn{snd: place, rcv: (place + 1) % f.places, route: routes[place], net: -1,
-			depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps))}
+			depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), far: e.farOf(pc)}
 		if pc.Route.Transport != connect.NET {
 			continue
 		}

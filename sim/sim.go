@@ -322,6 +322,7 @@ func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
 			return err
 		}
 		c.snd, c.route, c.depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
+		c.far = e.farOf(&pc)
 		c.net, err = e.nw.connect(&pc, id, pr)
 		if err != nil {
 			return err
@@ -331,6 +332,14 @@ func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
 		e.conns[id].rcv = gi
 	}
 	return nil
+}
+
+// farOf is what a connection's flags take longer than between GPUs.
+func (e *engine) farOf(pc *plan.Conn) units.Time {
+	if pc.Route.Transport == connect.SHM {
+		return units.FromMicros(e.class.HostHop)
+	}
+	return 0
 }
 
 // index is the engine's number of a connection; ok is false where it leads to

@@ -304,6 +304,7 @@ func (e *engine) joinReduced(w *wiring, s *spine, gi int32, op *plan.Op) error {
 		}
 		c := &e.conns[i]
 		c.snd, c.route, c.depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
+		c.far = e.farOf(&pc)
 		if c.net, err = e.nw.connect(&pc, i, pr); err != nil {
 			return err
 		}

@@ -381,6 +381,7 @@ func (e *engine) post(g *group, h *heldSlice, t units.Time) {
 // before the piece ahead of it.
 func (e *engine) deliver(id int32, t units.Time) {
 	c := &e.conns[id]
+	t += c.far
 	if c.posted > 0 {
 		t = max(t, c.head[(c.posted-1)%plan.FIFOSteps])
 	}
@@ -397,6 +398,7 @@ func (e *engine) postHead(id int32, t units.Time) {
 	if c.net >= 0 {
 		return
 	}
+	t += c.far
 	c.head[c.posted%plan.FIFOSteps] = t
 	c.posted++
 	e.nudge(c.rcv, t)
@@ -405,6 +407,7 @@ func (e *engine) postHead(id int32, t units.Time) {
 // postTail tells the receiver when the last data of a piece arrives.
 func (e *engine) postTail(id int32, t units.Time) {
 	c := &e.conns[id]
+	t += c.far
 	c.tail[c.tails%plan.FIFOSteps] = t
 	c.tails++
 	if c.rcv >= 0 {
@@ -439,6 +442,7 @@ func (e *engine) release(g *group, t units.Time) {
 // giveCredit lets the sender use one more piece of room from time t.
 func (e *engine) giveCredit(id int32, t units.Time) {
 	c := &e.conns[id]
+	t += c.far
 	c.credit[c.credited%plan.FIFOSteps] = t
 	c.credited++
 	e.nudge(c.snd, t)

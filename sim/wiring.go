@@ -26,6 +26,7 @@ type wiring struct {
 	share   map[lane]float64 // part of a link that may be used, all where absent
 	lanes   []lane           // by link of the model
 	pairs   map[pair]simnet.RouteID
+	hosts   map[string]simnet.LinkID
 	known   map[string]simnet.RouteID // routes by their links
 	key     []byte
 	local   simnet.RouteID
@@ -55,7 +56,7 @@ func newWiring(c *connect.Comm, systems []*topo.System, class *gpu.Class, net *s
 	w := &wiring{comm: c, systems: systems, class: class, net: net,
 		links: make([][]int32, len(systems)), gpus: make([][]topo.NodeID, len(systems)),
 		shape: make(map[*topo.System][]topo.NodeID), pairs: make(map[pair]simnet.RouteID),
-		known: make(map[string]simnet.RouteID)}
+		known: make(map[string]simnet.RouteID), hosts: make(map[string]simnet.LinkID)}
 	if len(systems) != c.NNodes {
 		return nil, &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(systems), c.NNodes)}
 	}
@@ -266,6 +267,19 @@ func (w *wiring) toSwitch(rank int32, out bool) error {
 	return &RouteError{Node: int(node), From: w.name(node, g), To: "NVSwitch"}
 }
 
+// hostPort returns the link that stands for what one GPU's kernels store to
+// host memory, or load from it: less than PCIe carries.
+func (w *wiring) hostPort(node int32, g topo.NodeID, what string) simnet.LinkID {
+	name := fmt.Sprintf("node%d %s %s host memory", node, w.name(node, g), what)
+	if id, ok := w.hosts[name]; ok {
+		return id
+	}
+	id := w.net.AddLink(name, simnet.RateOf(w.class.HostRate))
+	w.lanes = append(w.lanes, lane{node, -1})
+	w.hosts[name] = id
+	return id
+}
+
 // cpuOf returns the CPU nearest to a node.
 func (w *wiring) cpuOf(node int32, id topo.NodeID) topo.NodeID {
 	s := w.systems[node]
@@ -354,7 +368,12 @@ func (w *wiring) memoryPath(c *plan.Conn, key pair) error {
 		if err := w.walkHost(sn, sg, cpu); err != nil {
 			return err
 		}
-		return w.walkHost(sn, cpu, dg)
+		if err := w.walkHost(sn, cpu, dg); err != nil {
+			return err
+		}
+		w.add(w.hostPort(sn, sg, "stores"), 1)
+		w.add(w.hostPort(sn, dg, "loads"), 1)
+		return nil
 	}
 	return w.walk(sn, sg, dg)
 }

@@ -29,6 +29,10 @@ type Class struct {
 	LinkEff float64
 	// PCIEff is the same for NCCL's figure of a PCIe link.
 	PCIEff float64
+	// HostHop is what a flag takes longer through host memory than through a
+	// peer's, and HostRate the rate at which one GPU's kernels store to host
+	// memory, and load from it (shared-memory transport).
+	HostHop, HostRate float64
 	// LinkShare, by protocol, is the share of a link's payload that is data
 	// (LL sends a flag with every 4 bytes, LL128 8 bytes in 128).
 	LinkShare [coll.NumProtocols]float64

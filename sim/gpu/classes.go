@@ -15,6 +15,8 @@ func NVSwitch90() Class {
 		Flag:       0.551,
 		LinkEff:    0.99,
 		PCIEff:     1.12, // estimated: Gen5 x16 moves 53 to 55 GB/s where NCCL reckons with 48
+		HostHop:    1.18,
+		HostRate:   25, // with HostHop from all_reduce with NCCL_P2P_DISABLE=1
 		LinkShare:  [3]float64{0.497, 0.9375, 1},
 		Simple: SimpleCost{
 			PerByte: 3.211e-3, Load: 0.542, Store: 2.035, Local: 2.369,
@@ -87,6 +89,7 @@ func Mesh80() Class {
 func Mesh70() Class {
 	c := scaled("mesh-sm70", "estimated from nvswitch-sm90 by SM clock and width, L2 from the spec sheet", 0.3, 1.7, 1.2)
 	c.Memory.L2 = 6e6
+	c.HostRate = 6 // estimated: PCIe Gen3
 	c.PCIEff = 1
 	c.Net = rdma.IB200()
 	return c
@@ -126,6 +129,7 @@ func PCIe(sm int) Class {
 	c := scaled("pcie", "estimated: kernels as sm_90 by clock, stores and flags over PCIe", 0.3, slow, 1.6)
 	c.Memory.L2 = l2
 	c.PCIEff = 0.9
+	c.HostRate = 12 // estimated: Gen4 x16, as Gen5 was measured
 	c.Net = rdma.IB200()
 	return c
 }
