@@ -189,8 +189,8 @@ var Vars = []Var{
 	{"NCCL_SET_STACK_SIZE", Flag, "0", "init", "set the kernels' stack size at the start", "init.cc:1412", initTime, ""},
 
 	// Transport.
-	{"NCCL_IB_QPS_PER_CONNECTION", Number, "1", "real", "queue pairs of a connection (bench over verbs or sockets; no part of simulated times)", "transport/net_ib.cc:1215", "", ""},
-	{"NCCL_IB_SPLIT_DATA_ON_QPS", Flag, "0", "real", "split each message over the queue pairs (bench over verbs or sockets; no part of simulated times)", "transport/net_ib.cc:2062", "", ""},
+	{"NCCL_IB_QPS_PER_CONNECTION", Number, "1", "real", "queue pairs of a connection (bench over verbs or sockets; run, from 1 to 128)", "transport/net_ib.cc:1215", "", ""},
+	{"NCCL_IB_SPLIT_DATA_ON_QPS", Flag, "0", "real", "split each message over the queue pairs (bench over verbs or sockets; run)", "transport/net_ib.cc:2062", "", ""},
 	{"NCCL_IB_AR_THRESHOLD", Number, "8192", "real", "bytes from which data and notice are two writes under adaptive routing (bench over verbs or sockets; no part of simulated times)", "transport/net_ib.cc:130", "", ""},
 	{"NCCL_IB_ADAPTIVE_ROUTING", Number, "auto", "real", "packets may overtake: on for InfiniBand, off for RoCE (bench over verbs or sockets; no part of simulated times)", "transport/net_ib.cc:132", "", ""},
 	{"NCCL_IB_TC", Number, "-1", "real", "traffic class (bench over verbs or sockets; no part of simulated times)", "transport/net_ib.cc:129", "", ""},

@@ -9,6 +9,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
+// maxQPs is NCCL_IB_MAX_QPS (transport/net_ib.cc:975).
+const maxQPs = 128
+
 // queuePair is one queue pair of a connection: its way through the network and the
 // step that is on it.
 type queuePair struct {
@@ -168,7 +171,7 @@ func (n *network) begin(id int32) {
 		e.tr.wire(e, c.conn, c.begun)
 		if b := c.bytes[k]; b > 0 {
 			work := simnet.Work(float64(b) * simnet.NanoBytes / c.share / float64(to-from))
-			c.parts[k] = int8(to - from)
+			c.parts[k] = int16(to - from)
 			for l := from; l < to; l++ {
 				n.lanes[l].busy, n.lanes[l].step = true, c.begun
 				e.net.Start(e.now, n.lanes[l].route, c.bound, work, 1, ^l)

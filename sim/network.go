@@ -61,7 +61,7 @@ type netConn struct {
 	sent     int64   // written by the proxy
 	begun    int64   // on the wire: a queue pair sends one after the other
 	landed   int64   // through
-	parts    [plan.FIFOSteps]int8
+	parts    [plan.FIFOSteps]int16
 	first    int32 // of its lanes
 	lanes    int32
 	later    units.Time // latency beyond the NIC's own

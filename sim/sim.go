@@ -101,6 +101,9 @@ func New(cfg Config) (*Executor, error) {
 	if len(cfg.Systems) != cfg.Comm.NNodes {
 		return nil, &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(cfg.Systems), cfg.Comm.NNodes)}
 	}
+	if cfg.QPs < 0 || cfg.QPs > maxQPs {
+		return nil, &ConfigError{"QPs", fmt.Sprintf("%d queue pairs of a connection; from 1 to %d", cfg.QPs, maxQPs)}
+	}
 	if err := cfg.checkFaults(); err != nil {
 		return nil, err
 	}

@@ -67,6 +67,7 @@ func (r *runFlags) between(m *machine, cfg *sim.Config) error {
 		}
 	}
 	cfg.Fabric = bound
+	cfg.QPs, cfg.SplitData = m.cfg.IB.QPs, m.cfg.IB.SplitData
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/tuning"
@@ -367,6 +368,10 @@ func opsUpTo(p *plan.Plan, limit float64) bool {
 func runError(err error) error {
 	if errors.Is(err, plan.ErrUnsupported) {
 		return &statusError{code: exitNotImplemented, err: err}
+	}
+	var parted *fabric.NoRouteError
+	if errors.As(err, &parted) {
+		return input(err)
 	}
 	return err
 }
