@@ -176,15 +176,15 @@ func (s *Session) tellSteps(rec *nccltrace.Recorder) {
 	}
 }
 
-// event describes a connection's k-th message. Its arrow's number is the same
-// on both sides, also where they are different processes.
+// event describes a connection's k-th message. It gets an arrow where both of
+// its ends are of this process: the trace of another one is another file.
 func (s *Session) event(c *plan.Conn, d nccltrace.Dir, k int, p *piece) stepEvent {
 	e := stepEvent{step: nccltrace.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Step: int64(k),
 		Slot: k % plan.FIFOSteps, Bytes: units.Bytes(p.bytes), Transport: s.word(c), Chunk: int64(p.chunk)}}
 	if d == nccltrace.Recv {
 		e.step.Rank, e.step.Peer = e.step.Peer, e.step.Rank
 	}
-	if p.first {
+	if p.first && s.x.mem[c.Src] != nil && s.x.mem[c.Dst] != nil {
 		e.flow = int64(c.ID)<<24 + int64(k) + 1
 	}
 	return e
