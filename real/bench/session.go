@@ -76,7 +76,7 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 		}()
 	}
 	for i, g := range cfg.GPUs {
-		r := &rank{s: s, id: cfg.First + i, local: i, jobs: make(chan func(*rank) error), done: make(chan error, 1)}
+		r := &rank{s: s, id: cfg.First + i, local: i, jobs: make(chan func(*rank) error, 1), done: make(chan error, 1)}
 		dev, err := cfg.Driver.Device(g)
 		if err != nil {
 			return nil, err
@@ -146,19 +146,49 @@ func (s *Session) each(f func(*rank) error) error {
 			return err
 		}
 	}
-	var errs []error
+	var first error
 	for _, r := range s.ranks {
-		if err := <-r.done; err != nil {
-			errs = append(errs, err)
+		select {
+		case err := <-r.done:
+			if err != nil && first == nil {
+				first = err
+			}
+		case <-s.ctx.Done():
+			if err := s.lastWord(r); first == nil {
+				first = err
+			}
 		}
 	}
-	if len(errs) == 0 {
+	if first == nil {
 		return nil
 	}
 	if cause := context.Cause(s.ctx); cause != nil {
 		return cause
 	}
-	return errs[0]
+	return first
+}
+
+// grace is how long a rank may take to notice that another failed. A thread
+// whose launch waits in the driver for a GPU that waits for a dead peer never
+// does: it is left behind, and the end of the process frees its GPU.
+const grace = 3 * time.Second
+
+// lastWord waits for a rank after a failure. NCCL's kernels end when their
+// communicator is aborted, which another thread must do.
+func (s *Session) lastWord(r *rank) error {
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case err := <-r.done:
+		return err
+	case <-late.C:
+	}
+	if r.comm != 0 {
+		go func(c nccl.Comm) { _ = s.cfg.NCCL.Abort(c) }(r.comm)
+		r.comm = 0
+	}
+	r.closed = true
+	return fmt.Errorf("rank %d: stuck: %w", r.id, context.Cause(s.ctx))
 }
 
 func (s *Session) fail(err error) {
@@ -296,16 +326,18 @@ const closeTime = 10 * time.Second
 func (s *Session) Close() error {
 	failed := s.ctx.Err() != nil
 	var errs []error
+	var closing []*rank
 	for _, r := range s.ranks {
 		if r.closed {
 			continue
 		}
 		r.closed = true
+		closing = append(closing, r)
 		r.jobs <- func(r *rank) error { return r.close(failed) }
 		close(r.jobs)
 	}
 	late := time.After(closeTime)
-	for _, r := range s.ranks {
+	for _, r := range closing {
 		select {
 		case err := <-r.done:
 			errs = append(errs, err)
