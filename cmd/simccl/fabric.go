@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 )
@@ -34,11 +36,29 @@ func (r *runFlags) checkFidelity() error {
 			return usage("--fidelity step has an ideal network; leave --fabric out, or write flow")
 		}
 	case "alpha":
-		return notYet("--fidelity alpha", "only step and flow are simulated; simccl tune prints the formula's times")
+		if r.machine.fabric != "" || len(r.faults) > 0 {
+			return usage("--fidelity alpha is a formula that knows no network and no faults; leave --fabric and --fault out")
+		}
 	default:
 		return usage("--fidelity %s: write alpha, step or flow", r.fidelity)
 	}
 	return nil
+}
+
+// formula gives an operation the time of NCCL's own model, latency and bytes
+// over bandwidth.
+func (s *sweep) formula(o outcome, sink trace.Sink) (outcome, error) {
+	if sink != trace.Discard {
+		return outcome{}, notYet("--fidelity alpha with a trace", "a formula has no events; write step")
+	}
+	o.result = exec.Result{Elapsed: units.FromMicros(float64(o.choice.TimeUs)), Finish: make([]units.Time, s.m.comm.NRanks), Wrong: -1}
+	if o.result.Elapsed <= 0 {
+		return outcome{}, notYet("--fidelity alpha for "+s.fn.TestName(), "NCCL has no formula for send and receive")
+	}
+	for i := range o.result.Finish {
+		o.result.Finish[i] = o.result.Elapsed
+	}
+	return o, nil
 }
 
 // between fills in the network between the nodes and what is wrong with it.

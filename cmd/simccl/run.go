@@ -346,6 +346,9 @@ func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink, opt nccl
 	if err != nil {
 		return outcome{}, err
 	}
+	if s.flags.fidelity == "alpha" {
+		return s.formula(o, sink)
+	}
 	x, err := s.flags.executor(s.m, opt)
 	if err != nil {
 		return outcome{}, err
