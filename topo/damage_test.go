@@ -93,3 +93,18 @@ func TestForcedGroupsEndAtFour(t *testing.T) {
 		t.Fatalf("made %v (%v), want the first four in one", h, err)
 	}
 }
+
+// TestMisplacedLinksAreSkipped: an <nvlink> outside a <gpu> is nothing to NCCL
+// 2.28.9 (xml.cc:326).
+func TestMisplacedLinksAreSkipped(t *testing.T) {
+	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
+	h, err := buildText(t, strings.Replace(text, "</gpu>", "", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stray := strings.Replace(text, `<gpu dev="1" sm="80" gdr="1"/>`, `<gpu dev="1" sm="80" gdr="1"/><nvlink target="0000:11:00.0" count="4" tclass="0x068000"/>`, 1)
+	g, err := buildText(t, stray)
+	if err != nil || len(g.Systems[0].Of(topo.NVS)) != 0 || g.Systems[0].TotalBW != h.Systems[0].TotalBW {
+		t.Errorf("a link beside the GPU counts: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package topo
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -81,12 +82,28 @@ func splitHosts(root *Element) []*Element {
 			top.Attrs = append([]Attr(nil), root.Attrs...)
 			hosts = append(hosts, &top)
 		}
-		hosts[i].Children = append(hosts[i].Children, c.Clone())
+		hosts[i].Children = append(hosts[i].Children, dropMisplaced(c.Clone()))
 	}
 	for _, h := range hosts {
 		adopt(h)
 	}
 	return hosts
+}
+
+// places says inside what NCCL reads these elements; anywhere else it skips
+// them (xml.cc:326-377).
+var places = map[string][]string{"nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
+
+// dropMisplaced takes out what NCCL does not read where it stands.
+func dropMisplaced(e *Element) *Element {
+	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool {
+		in, ok := places[c.Name]
+		return ok && !slices.Contains(in, e.Name)
+	})
+	for _, c := range e.Children {
+		dropMisplaced(c)
+	}
+	return e
 }
 
 // rankGPUs lists a host's GPUs in local rank order: by device number where
