@@ -12,6 +12,9 @@ here=$(dirname "$(readlink -f "$0")")
 began=$(date +%s%N)
 say() { echo "[rxe $((($(date +%s%N) - began) / 1000000)) ms] $*" >&2; }
 
+set -E
+trap 'say "set-up failed: line $LINENO"; exit 125' ERR
+
 packages="qemu-system-x86 kmod cpio busybox-static iproute2 libibverbs1 ibverbs-providers"
 # shellcheck disable=SC2086
 if ! dpkg -s $packages >/dev/null 2>&1; then
@@ -60,6 +63,7 @@ build_image() {
 # Software emulation, unless the processor itself says that it can do better.
 accel=tcg,thread=multi cpu=max
 if grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ]; then accel=kvm cpu=host; fi
+trap - ERR
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 printf '%q ' "$@" >"$out/cmd"
