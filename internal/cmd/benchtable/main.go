@@ -2,7 +2,7 @@
 // tables of docs/BENCHMARKS.md: one table a package, the median of repeated
 // runs, times in units for people.
 //
-//	go run ./internal/cmd/benchtable FILE > docs/BENCHMARKS.md
+//	go run ./internal/cmd/benchtable FILE [NOTE] > docs/BENCHMARKS.md
 package main
 
 import (
@@ -16,9 +16,13 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: benchtable FILE")
+	if len(os.Args) < 2 || len(os.Args) > 3 {
+		fmt.Fprintln(os.Stderr, "usage: benchtable FILE [NOTE]")
 		os.Exit(2)
+	}
+	note := ""
+	if len(os.Args) == 3 {
+		note = os.Args[2]
 	}
 	f, err := os.Open(os.Args[1])
 	if err != nil {
@@ -26,7 +30,7 @@ func main() {
 		os.Exit(1)
 	}
 	defer f.Close()
-	if err := convert(f, os.Stdout); err != nil {
+	if err := convert(f, os.Stdout, note); err != nil {
 		fmt.Fprintln(os.Stderr, "benchtable:", err)
 		os.Exit(1)
 	}
@@ -51,7 +55,7 @@ type report struct {
 	suites  []*suite
 }
 
-func convert(r io.Reader, w io.Writer) error {
+func convert(r io.Reader, w io.Writer, note string) error {
 	rep, err := parse(r)
 	if err != nil {
 		return err
@@ -60,6 +64,9 @@ func convert(r io.Reader, w io.Writer) error {
 		return fmt.Errorf("no benchmark in the input")
 	}
 	fmt.Fprintf(w, "# Benchmarks\n\nMedians of `make bench-table`, one process, on %s. They compare rooms and sizes with each other; for a change, run `make bench`\nbefore and after it and read benchstat.\n", strings.Join(rep.machine, ", "))
+	if note != "" {
+		fmt.Fprintf(w, "\n%s\n", note)
+	}
 	for _, s := range rep.suites {
 		fmt.Fprintf(w, "\n## %s\n\n| benchmark | time | allocated | allocations | besides |\n|---|---:|---:|---:|---|\n", s.pkg)
 		for _, res := range s.results {

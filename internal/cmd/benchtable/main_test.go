@@ -22,12 +22,12 @@ BenchmarkEngine-2   	 1000000	       212.4 ns/op	   4708098 events/s
 ?   	github.com/simccl/simccl/units	[no test files]
 `
 	var out strings.Builder
-	if err := convert(strings.NewReader(in), &out); err != nil {
+	if err := convert(strings.NewReader(in), &out, "A note."); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"on linux, amd64, A CPU @ 2.00GHz.",
-		"## search\n\n| benchmark",
+		"\nA note.\n\n## search\n\n| benchmark",
 		"| Search/8gpus | 3 ms | 2 KiB | 3 |  |\n",
 		"| Engine | 212 ns |  |  | 4.71M events/s |\n",
 	} {
@@ -36,7 +36,7 @@ BenchmarkEngine-2   	 1000000	       212.4 ns/op	   4708098 events/s
 		}
 	}
 	for _, bad := range []string{"", "goos: linux\n", "pkg: x\nBenchmarkA-2 1 2 ns/op\nFAIL\tx 1s\n"} {
-		if err := convert(strings.NewReader(bad), &out); err == nil {
+		if err := convert(strings.NewReader(bad), &out, ""); err == nil {
 			t.Errorf("%q gave a table", bad)
 		}
 	}
