@@ -43,6 +43,9 @@ struct descr {
     struct { int64_t id; void *data; } net;
   };
 };
+/* Offsets of the interface on 64-bit machines. */
+_Static_assert(sizeof(struct descr) == 112 && __builtin_offsetof(struct descr, coll.algo) == 88 &&
+               __builtin_offsetof(struct descr, proxy_op.send) == 44 && __builtin_offsetof(struct descr, kernel.timer) == 32, "descr");
 union state_args {
   struct { size_t bytes; } step;
   struct { uint64_t timer; } kernel;

@@ -1,0 +1,102 @@
+package nccl
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// harness plays NCCL: one collective of one rank on two channels, whose
+// kernels run on a GPU clock that began elsewhere.
+const harness = `
+#include "profiler.c"
+int main(int n, char **v) {
+  (void)n;
+  void *c, *api, *coll, *k[2];
+  int mask = 0;
+  ncclProfiler_v5.init(&c, 0xabc, &mask, "", 1, 4, 3, NULL);
+  if (mask != ALL) return 1;
+  struct descr d = {.type = COLL_API, .rank = 3};
+  d.coll_api.func = "AllReduce"; d.coll_api.count = 7; d.coll_api.datatype = "ncclFloat32";
+  ncclProfiler_v5.start(c, &api, &d);
+  struct descr e = {.type = COLL, .parent = api, .rank = 3};
+  e.coll.func = "AllReduce"; e.coll.datatype = "ncclFloat32"; e.coll.algo = "Ring"; e.coll.proto = "Simple"; e.coll.channels = 2;
+  ncclProfiler_v5.start(c, &coll, &e);
+  ncclProfiler_v5.stop(coll);
+  ncclProfiler_v5.stop(api);
+  for (int i = 0; i < 2; i++) {
+    struct descr f = {.type = KERNEL_CH, .parent = coll};
+    f.kernel.channel = (uint8_t)i; f.kernel.timer = 5000000;
+    ncclProfiler_v5.start(c, &k[i], &f);
+    union state_args a = {.kernel = {5002500}};
+    ncclProfiler_v5.state(k[i], STATE_KERNEL_STOP, &a);
+    ncclProfiler_v5.stop(k[i]);
+  }
+  return simccl_profiler_write(v[1]);
+}
+`
+
+// TestProfilerPlugin compiles the plugin, tells it what NCCL would, and reads
+// the trace back.
+func TestProfilerPlugin(t *testing.T) {
+	cc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("no gcc here to build the plugin with")
+	}
+	src, err := filepath.Abs("profiler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	main, bin, out := filepath.Join(dir, "main.c"), filepath.Join(dir, "main"), filepath.Join(dir, "t.json")
+	if err := os.WriteFile(main, []byte(harness), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command(cc, "-O1", "-Wall", "-Wextra", "-Werror", "-I", src, "-o", bin, main, "-lpthread").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if text, err := exec.Command(bin, out).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		TraceEvents []struct {
+			Ph, Cat, Name string
+			Pid           int64
+			Tid           int64
+			Dur           float64
+			Args          map[string]any
+		}
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	got := map[string]int{}
+	for _, e := range doc.TraceEvents {
+		if e.Ph != "X" {
+			continue
+		}
+		got[e.Cat]++
+		if e.Pid != 1000003 {
+			t.Errorf("%s of process %d, want rank 3's 1000003", e.Name, e.Pid)
+		}
+		switch e.Cat {
+		case "GPU":
+			if e.Dur != 2.5 || e.Tid != 400+int64(e.Args["Channel"].(float64)) {
+				t.Errorf("kernel of %v us on thread %d, want 2.5 us on its channel's", e.Dur, e.Tid)
+			}
+		case "COLL":
+			if e.Args["Algorithm"] != "RING" || e.Args["Protocol"] != "SIMPLE" || e.Args["nChannels"] != 2.0 {
+				t.Errorf("collective tells %v", e.Args)
+			}
+		}
+	}
+	if got["GPU"] != 2 || got["COLL"] != 1 || got["COLL_API"] != 1 {
+		t.Errorf("events %v, want 2 kernels, 1 collective and its call", got)
+	}
+}
