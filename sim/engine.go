@@ -136,9 +136,9 @@ type engine struct {
 
 // costs are the class's times in picoseconds.
 type costs struct {
-	hop, credit, first [coll.NumProtocols]units.Time
-	ll128Op, llOp      units.Time
-	llTrip, drain      units.Time
+	hop, credit   [coll.NumProtocols]units.Time
+	ll128Op, llOp units.Time
+	llTrip, drain units.Time
 }
 
 func costsOf(c *gpu.Class) costs {

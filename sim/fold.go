@@ -25,7 +25,7 @@ type fold struct {
 	order    [][]int32 // channel of the split → rank of the period by place
 	exact    bool      // bit for bit what all ranks would do
 	channels int
-	from, to []int32 // the connection of each place
+	to       []int32 // the connection of each place
 }
 
 // ends gives an op its folded connections.
