@@ -143,6 +143,7 @@ func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec
 		return exec.Result{}, err
 	}
 	if err := e.run(ctx); err != nil {
+		e.tr.cut(e)
 		return exec.Result{Wrong: -1}, err
 	}
 	e.tr.finish(e)

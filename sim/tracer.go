@@ -195,6 +195,13 @@ func (t *tracer) arrive(e *engine, id int32, k int64) {
 		nccltrace.Phase{Wait: nccltrace.SendWait, Start: ct.wired[slot] - t.shift, End: max(e.now, ct.wired[slot]+2*trace.Tick) - t.shift})
 }
 
+// cut closes the counters of a run that ends before its operation does.
+func (t *tracer) cut(e *engine) {
+	if t != nil && t.open {
+		t.rec.Finish(e.now - t.shift)
+	}
+}
+
 // finish writes the operation of every rank and closes the counters.
 func (t *tracer) finish(e *engine) {
 	if t == nil {

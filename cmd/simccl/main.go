@@ -16,6 +16,7 @@ var version = "v0.1.0-dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second interrupt kills
 	code := run(ctx, os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()})
 	stop()
 	os.Exit(code)

@@ -143,6 +143,7 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 	}
 	var sinks []trace.Sink
 	var abort []func()
+	var file *chrome.Writer
 	if o.trace != "" {
 		meta := chrome.Meta{Source: "sim", Version: version, NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest, Seed: int64(s.flags.seed), Clock: "sim"}
 		for _, v := range s.m.settings() {
@@ -152,7 +153,8 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 		if err != nil {
 			return input(err)
 		}
-		sinks, abort = append(sinks, w), append(abort, w.Abort)
+		sinks, file = append(sinks, w), w
+		abort = append(abort, func() { s.leave(ctx, file) })
 	}
 	if o.profile != "" {
 		w, err := profile.Create(o.profile)
@@ -175,4 +177,17 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 	}
 	s.tellCalls(calls, p, &done, opt)
 	return sink.Close()
+}
+
+// leave gives a trace up, or keeps what there is of it, marked as partial,
+// where the user broke off.
+func (s *sweep) leave(ctx context.Context, w *chrome.Writer) {
+	if ctx.Err() == nil {
+		w.Abort()
+		return
+	}
+	w.Partial("interrupted")
+	if err := w.Close(); err == nil {
+		fmt.Fprintf(s.app.err, "simccl: interrupted; %s ends early and says so (otherData.partial)\n", s.flags.out.trace)
+	}
 }

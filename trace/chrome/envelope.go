@@ -56,6 +56,7 @@ func (w *Writer) head() []byte {
 		}
 	}
 	text("source", m.Source)
+	text("partial", w.partial)
 	text("simccl", m.Version)
 	text("nccl_rules", m.NCCLRules)
 	text("topo", m.Topo)

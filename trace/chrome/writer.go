@@ -57,6 +57,7 @@ const defaultBatch = 16 << 20
 // Writer is a trace.Sink that writes a Chrome trace. It is not safe for
 // concurrent use (trace.Synced makes it so).
 type Writer struct {
+	partial  string // why the trace ends early; empty: it does not
 	out      io.Writer
 	opt      Options
 	tracks   []track
@@ -320,6 +321,10 @@ func (w *Writer) zeroCounters() {
 		w.put(&trace.Event{Phase: trace.Counter, Track: k.track, Name: k.name, Args: args}, w.end, w.end)
 	}
 }
+
+// Partial marks the trace, in otherData.partial, as one that ends before what
+// it tells of does, and says why. Close writes it as it is.
+func (w *Writer) Partial(why string) { w.partial = why }
 
 // Abort gives up: nothing appears under the file's name.
 func (w *Writer) Abort() {

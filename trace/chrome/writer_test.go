@@ -211,3 +211,18 @@ func TestNCCLStyle(t *testing.T) {
 		t.Errorf("other events than pairs:\n%s", got)
 	}
 }
+
+// A trace that ends early says so.
+func TestPartialTracesSaySo(t *testing.T) {
+	for _, why := range []string{"", "interrupted"} {
+		var out bytes.Buffer
+		w := New(&out, Options{})
+		w.Partial(why)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), `"partial":"interrupted"`); got != (why != "") {
+			t.Errorf("partial %q: %s", why, out.String())
+		}
+	}
+}

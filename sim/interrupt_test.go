@@ -1,0 +1,54 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+)
+
+// breaker calls off the run after so many events of its trace.
+type breaker struct {
+	trace.Memory
+	left int
+	stop func()
+}
+
+func (b *breaker) Emit(e *trace.Event) {
+	if b.left--; b.left == 0 {
+		b.stop()
+	}
+	b.Memory.Emit(e)
+}
+
+// A run that is called off ends soon, and what its sink has heard is good.
+func TestInterruptedRunEndsSoon(t *testing.T) {
+	c, systems := nodes(t, "dgx-h100.n2", 2, comm.Params{})
+	p, err := plan.Build(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
+		Count: 16 << 20, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, Kernels: 1, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole trace.Memory
+	if _, err := x.Run(context.Background(), p, &whole); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	sink := &breaker{left: 1000, stop: stop}
+	if _, err := x.Run(ctx, p, sink); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if n := len(sink.Events); n < 1000 || n > len(whole.Events)/2 {
+		t.Errorf("%d events of %d", n, len(whole.Events))
+	}
+}
