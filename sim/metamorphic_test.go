@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
@@ -211,6 +212,9 @@ func engineRun(t testing.TB, bytes int64) func() int64 {
 // The engine allocates to set up and to grow, nothing per event: sixteen times
 // the events take the same memory.
 func TestEngineAllocatesNothingPerEvent(t *testing.T) {
+	if golden.UnderRace {
+		t.Skip("the race detector allocates too")
+	}
 	small, large := engineRun(t, 32<<20), engineRun(t, 512<<20)
 	events := large() - small()
 	// The queue may grow a time more, and the runtime itself allocates now and then.

@@ -2,5 +2,5 @@
 
 package golden
 
-// underRace tells that the race detector is on.
-const underRace = false
+// UnderRace tells that the race detector is on.
+const UnderRace = false

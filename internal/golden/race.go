@@ -2,6 +2,6 @@
 
 package golden
 
-// underRace tells that the race detector is on, which makes everything about
+// UnderRace tells that the race detector is on, which makes everything about
 // ten times slower.
-const underRace = true
+const UnderRace = true

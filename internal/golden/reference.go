@@ -44,7 +44,7 @@ func own(t testing.TB) []Reference {
 
 func thinned(t testing.TB, refs []Reference) []Reference {
 	t.Helper()
-	if !underRace || !testing.Short() {
+	if !UnderRace || !testing.Short() {
 		return refs
 	}
 	var few []Reference
