@@ -80,13 +80,13 @@ func (s *sweep) facts(r *nccltests.Row, o *outcome) *facts {
 	}
 	if l, ok := limiting(o.result.Links); ok && o.result.Elapsed > 0 {
 		f.Limit = l.Name
-		if ideal := l.Bytes.Over(l.Capacity); ideal > 0 {
+		if ideal := l.Ideal(); ideal > 0 {
 			f.Expect = r.Out.BusBW * float64(o.result.Elapsed) / float64(ideal)
 			f.IdealUs = ideal.Micros()
 		}
 	}
 	for _, l := range o.result.Links {
-		if l.Capacity > 0 && float64(l.Bytes.Over(l.Capacity)) > float64(l.Busy)*(1+1e-6)+float64(units.Nanosecond) {
+		if float64(l.Ideal()) > float64(l.Busy)*(1+1e-6)+float64(units.Nanosecond) {
 			f.Overfull = l.Name
 		}
 	}
@@ -100,7 +100,7 @@ func limiting(links []exec.LinkLoad) (exec.LinkLoad, bool) {
 		if l.Capacity <= 0 || l.Bytes == 0 {
 			continue
 		}
-		if t := l.Bytes.Over(l.Capacity); t > longest {
+		if t := l.Ideal(); t > longest {
 			best, longest = i, t
 		}
 	}
