@@ -14,6 +14,9 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # x*y+z may be fused, and on one processor.
 PARITY   ?= ./search ./tuning ./connect ./topo/... ./plan ./comm/... ./explain ./internal/parity
 
+# Packages that could race (.ci/concurrent says why those); ./... for all.
+RACEPKG  ?= $(shell .ci/concurrent)
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -33,8 +36,8 @@ test: ## every test that needs no special hardware
 	$(GO) test $(PKG)
 
 .PHONY: race
-race: ## the short tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race -short $(PKG)
+race: ## the short tests under the race detector, of RACEPKG (what starts goroutines)
+	CGO_ENABLED=1 $(GO) test -race -short $(RACEPKG)
 
 .PHONY: lint
 lint: fmt-check ## gofmt, vet, staticcheck, and the rules of the house

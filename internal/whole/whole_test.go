@@ -169,6 +169,38 @@ func TestSameInputSameBytes(t *testing.T) {
 	}
 }
 
+// TestManyAtOnce: the house keeps nothing between calls, so programs that work
+// on several machines at a time, or on one shared communicator, get what they
+// would get alone. Under the race detector this is the test of every pure room.
+func TestManyAtOnce(t *testing.T) {
+	names := []string{"dgx-1v", "dgx-h100", "gb200-nvl72-2tray", "pcie-l40s-8"}
+	trace := func(m machine, f coll.Func) []byte {
+		var text bytes.Buffer
+		w := chrome.New(&text, chrome.Options{})
+		m.run(t, m.plan(t, f, 64<<10), w)
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		return text.Bytes()
+	}
+	path := func(name string) string { return golden.Root(t, "testdata", "topos", name+".xml") }
+	for _, name := range names {
+		shared := load(t, path(name), 2)
+		for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.AllToAll} {
+			t.Run(fmt.Sprintf("%s/%v", name, f), func(t *testing.T) {
+				alone := trace(load(t, path(name), 2), f)
+				t.Parallel()
+				if at := trace(load(t, path(name), 2), f); !bytes.Equal(alone, at) {
+					t.Error("beside others the trace differs")
+				}
+				if at := trace(shared, f); !bytes.Equal(alone, at) {
+					t.Error("on a communicator shared with others the trace differs")
+				}
+			})
+		}
+	}
+}
+
 // TestPhysics: nothing is faster than its busiest link allows, and no bandwidth
 // exceeds what a machine has.
 func TestPhysics(t *testing.T) {
