@@ -59,6 +59,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 		Args: exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
 	b.run.machine.register(c)
+	b.run.machine.registerClass(c)
 	b.run.test.register(c)
 	f := c.Flags()
 	f.StringVar(&b.backend, "backend", "nccl", "what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/tuning"
@@ -43,7 +42,7 @@ func (s *sweep) hostTime() units.Time {
 	if s.flags.graphs() > 0 {
 		return 0
 	}
-	return units.FromMicros(sim.ClassOf(s.m.cluster.Locate(0).System).HostLaunch)
+	return units.FromMicros(s.m.class.HostLaunch)
 }
 
 // launchShare is the part of a launch's host time that the CUDA launch itself

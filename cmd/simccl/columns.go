@@ -110,11 +110,14 @@ func limiting(links []exec.LinkLoad) (exec.LinkLoad, bool) {
 	return links[best], true
 }
 
-func (f *facts) json() string {
+func (f *facts) json() string { return toJSON(f) }
+
+// toJSON writes a value for a JSON file of nccl-tests.
+func toJSON(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(f); err != nil {
+	if err := enc.Encode(v); err != nil {
 		return "null" // only numbers that JSON has no word for
 	}
 	return strings.TrimRight(b.String(), "\n")

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/trace/nccltrace"
 )
 
@@ -14,11 +17,31 @@ func (r *runFlags) executor(m *machine, opt nccltrace.Options) (exec.Executor, e
 	if r.graphs() > 0 {
 		launch = sim.Graph
 	}
-	cfg := sim.Config{Comm: m.comm.Comm, Systems: m.systems(), Launch: launch, Seed: r.seed, Trace: opt}
+	cfg := sim.Config{Comm: m.comm.Comm, Systems: m.systems(), Class: &m.class, Launch: launch, Seed: r.seed, Trace: opt}
 	if err := r.between(m, &cfg); err != nil {
 		return nil, err
 	}
 	return sim.New(cfg)
+}
+
+// readClass finds the machine class: that of --machine-class, a file or a name,
+// or the one that fits the topology.
+func (m *machineFlags) readClass(a *app, out *machine) (err error) {
+	switch {
+	case m.class == "":
+		out.class = sim.ClassOf(out.cluster.Locate(0).System)
+		return nil
+	case !strings.ContainsAny(m.class, "./"):
+		if out.class, err = gpu.Named(m.class); err != nil {
+			return usage("--machine-class: %v; a file is written with its path, ./%s", err, m.class)
+		}
+		return nil
+	}
+	data, err := os.ReadFile(a.path(m.class))
+	if err == nil {
+		out.class, err = gpu.Parse(data, m.class)
+	}
+	return input(err)
 }
 
 // options are what --trace-detail, --trace-ranks and --event-mask ask for.

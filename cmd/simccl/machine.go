@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/testdata/topos"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -29,6 +30,7 @@ type machineFlags struct {
 	multicast string
 	fabric    string
 	mnnvl     int
+	class     string
 	found     []byte // the topology of this machine, where it stands in place of a file
 }
 
@@ -44,12 +46,18 @@ func (m *machineFlags) register(c *cobra.Command) {
 	f.StringVar(&m.fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
 }
 
+// registerClass adds the option of commands that tell times.
+func (m *machineFlags) registerClass(c *cobra.Command) {
+	c.Flags().StringVar(&m.class, "machine-class", "", "speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
+}
+
 // machine is everything up to the communicator.
 type machine struct {
 	cfg     *config.Config
 	cluster *fabric.Cluster
 	comm    *comm.Comm
 	network *fabric.Network // between the nodes, nil for an ideal one
+	class   gpu.Class       // how fast GPUs, links and NICs are
 	name    string          // of the topology, as it was given
 	digest  string          // sha256 of its bytes, hexadecimal
 }
@@ -236,6 +244,9 @@ func (m *machineFlags) load(a *app) (*machine, error) {
 	}
 	out, err := m.cluster(a)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.readClass(a, out); err != nil {
 		return nil, err
 	}
 	given, err := a.graphFile(out)

@@ -127,7 +127,9 @@ func (s *sweep) outputs(ctx context.Context, last line) error {
 // report is the whole run. A simulation has no clock: its start is the epoch.
 func (s *sweep) report() *nccltests.Report {
 	r := &nccltests.Report{Start: "1970-01-01 00:00:00", End: "1970-01-01 00:00:00", Args: append([]string{"simccl"}, s.app.args...),
-		Config: s.config, Devices: s.devices(), Rows: s.rows, Own: s.own, Summary: s.summary}
+		Config: s.config, Devices: s.devices(), Rows: s.rows, Own: s.own, Summary: s.summary,
+		Whole: toJSON(map[string]any{"machine_class": map[string]any{
+			"name": s.m.class.Name, "machine": s.m.class.Machine, "source": s.m.class.Source, "uncertainty": s.m.class.Sure}})}
 	for _, v := range s.m.settings() {
 		r.Env = append(r.Env, v[0]+"="+v[1])
 	}

@@ -60,6 +60,7 @@ Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2
 // register adds all options of a run.
 func (r *runFlags) register(c *cobra.Command) {
 	r.machine.register(c)
+	r.machine.registerClass(c)
 	r.test.register(c)
 	f := c.Flags()
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
@@ -216,6 +217,7 @@ func (s *sweep) run(ctx context.Context) error {
 	table := nccltests.NewTable(s.app.out, columnHeads(s.columns)...)
 	if !s.app.json {
 		table.Preface(fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", version, s.m.name, s.m.digest[:12], ncclRules, s.flags.seed))
+		table.Preface(s.m.class.Summary(s.m.comm.NNodes > 1))
 		table.Start(&s.config, s.devices())
 	}
 	if s.flags.ncclLog {

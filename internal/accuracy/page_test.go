@@ -111,7 +111,7 @@ func floor(sets []*Set) column {
 const pageHead = `# How far simulated times are from measured ones
 
 Written by ` + "`make accuracy`" + `; do not edit. Data: testdata/measured/h200x4 (4 x H200 behind NVSwitch, NCCL 2.28.9), CUDA-graph
-replay. Errors are |simulated/measured − 1| in percent. Parameters (sim/gpu/classes.go) were fitted to sizes of even place in each
+replay. Errors are |simulated/measured − 1| in percent. Parameters (sim/gpu/classes/nvswitch-sm90.json) were fitted to sizes of even place in each
 file; **held out** are the sizes of odd place. *NCCL* is the error of NCCL's own cost model on the same points. Between nodes nothing
 was measured: those parameters are estimates, and no figure here speaks of them:
 ACCURACY-NETWORK.md compares published tables of clusters, file by file.

@@ -20,6 +20,8 @@ type Report struct {
 	// than Rows or empty where there is nothing to add.
 	Own     []string
 	Summary Summary
+	// Whole is the value of the key "simccl" of the file, JSON as well.
+	Whole string
 }
 
 // WriteJSON writes the file of -J with nccl-tests' keys, order and formats:
@@ -47,7 +49,11 @@ func WriteJSON(w io.Writer, r *Report) error {
 		okay = boolean(!s.belowMin())
 	}
 	fmt.Fprintf(&b, `,"average_bus_bandwidth":{"bandwidth":%s,"okay":%s},"errors":`, double(s.AvgBusBW), okay)
-	fmt.Fprintf(&b, `[%s],"end_time":%s}`, quote(s.Error), quote(r.End))
+	fmt.Fprintf(&b, `[%s],"end_time":%s`, quote(s.Error), quote(r.End))
+	if r.Whole != "" {
+		fmt.Fprintf(&b, `,"simccl":%s`, r.Whole)
+	}
+	b.WriteByte('}')
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -9,10 +9,15 @@ import (
 // microseconds, rates GB/s (10⁹ bytes per second), sizes bytes.
 type Class struct {
 	Name string
-	// Source tells where the numbers are from and how sure they are.
-	Source string
+	// Machine is what the numbers were taken on, or are thought to hold for.
+	Machine string
+	// Source is the weakest of what the numbers rest on.
+	Source Source
 	// Sure is the relative uncertainty of a predicted time, 0.05 for 5 %.
 	Sure float64
+	// Origins says of every parameter, by its Quantity's name, where it is from.
+	// It is not written to.
+	Origins map[string]Origin
 
 	// KernelGap, by protocol, is what a kernel costs beside its transfers when
 	// launches follow each other without a pause: gap, prologue, epilogue.

@@ -8,7 +8,8 @@ package rdma
 import "github.com/simccl/simccl/units"
 
 // Params are the physical quantities of a NIC and its proxy, in microseconds
-// and GB/s. NCCL counterparts: transport/net.cc, transport/net_ib.cc.
+// and GB/s; machine classes hold them (sim/gpu/classes). NCCL counterparts:
+// transport/net.cc, transport/net_ib.cc.
 type Params struct {
 	// Post is the proxy thread's time to post one message (isend, or irecv
 	// with its clear-to-send); one thread serves all channels of a rank.
@@ -25,24 +26,6 @@ type Params struct {
 	Flag float64
 	// Eff is the payload share of a port's speed.
 	Eff float64
-}
-
-// IB400 is a ConnectX-7 class NIC. Estimated from the spec sheet and published
-// latencies, ±30 %: no such NIC was at hand. Eff is what 4,096-byte packets and
-// their headers leave, and what published tables reach (49.1 of 50 GB/s).
-func IB400() Params {
-	return Params{Post: 0.4, Poll: 0.3, Wire: 2.0, Flush: 1.5, Flag: 0.9, Eff: 0.983}
-}
-
-// IB200 is a ConnectX-6 class NIC; estimated as IB400, ±30 %; published tables
-// reach 23.7 of 25 GB/s.
-func IB200() Params {
-	return Params{Post: 0.45, Poll: 0.35, Wire: 2.2, Flush: 1.7, Flag: 1.0, Eff: 0.945}
-}
-
-// Socket stands for TCP through the kernel; estimated, ±50 %.
-func Socket() Params {
-	return Params{Post: 2, Poll: 1, Wire: 12, Flush: 0, Flag: 1.0, Eff: 0.9}
 }
 
 // Thread is a proxy thread: one server. What arrives at one instant is served

@@ -3,9 +3,9 @@ package fabric
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+
+	"github.com/simccl/simccl/units/jsonfile"
 )
 
 // Network is what a fabric file says: switches and the cables between them and
@@ -48,77 +48,20 @@ const (
 )
 
 // FormatError is a fault of a fabric file.
-type FormatError struct {
-	File      string
-	Line, Col int // from 1
-	Problem   string
-	Hint      string // what to write instead
-}
-
-func (e *FormatError) Error() string {
-	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
-}
-
-// reader walks the top object of a file, keeping places.
-type reader struct {
-	file string
-	data []byte
-	dec  *json.Decoder
-}
-
-func (r *reader) fail(at int64, hint, format string, args ...any) error {
-	at = min(max(at, 0), int64(len(r.data)))
-	before := r.data[:at]
-	line := 1 + bytes.Count(before, []byte("\n"))
-	return &FormatError{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'), Problem: fmt.Sprintf(format, args...), Hint: hint}
-}
-
-// next is the offset of the value to come.
-func (r *reader) next() int64 {
-	at := r.dec.InputOffset()
-	for at < int64(len(r.data)) && bytes.IndexByte([]byte(" \t\r\n,:"), r.data[at]) >= 0 {
-		at++
-	}
-	return at
-}
-
-// syntax gives an error of the decoder its place; from is where the value began.
-func (r *reader) syntax(err error, from int64) error {
-	var s *json.SyntaxError
-	var t *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &s):
-		return r.fail(s.Offset-1, "", "not JSON: %v", err)
-	case errors.As(err, &t):
-		return r.fail(from, "", "%s: %s where %v is expected", t.Field, t.Value, t.Type)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return r.fail(int64(len(r.data)), "", "the file ends too early")
-	}
-	return r.fail(from, "", "%v", err)
-}
+type FormatError = jsonfile.Error
 
 // ParseNetwork reads a fabric file; name is for errors, which are FormatErrors.
 func ParseNetwork(data []byte, name string) (*Network, error) {
-	r := &reader{file: name, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
-	r.dec.DisallowUnknownFields()
+	r := &reader{jsonfile.New(data, name)}
 	n := &Network{Routing: ECMP}
-	if t, err := r.dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, r.fail(0, `write {"switches": […], "cables": […]}`, "a fabric file is one JSON object")
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return nil, r.Fail(0, `write {"switches": […], "cables": […]}`, "a fabric file is one JSON object")
 	}
-	for r.dec.More() {
-		if err := r.field(n); err != nil {
-			return nil, err
-		}
+	if err := r.Object(func(key string, at int64) error { return r.field(n, key, at) }); err != nil {
+		return nil, err
 	}
-	if _, err := r.dec.Token(); err != nil {
-		return nil, r.syntax(err, r.next())
-	}
-	if at := r.next(); at < int64(len(data)) {
-		return nil, r.fail(at, "", "something follows the object")
+	if err := r.End(); err != nil {
+		return nil, err
 	}
 	if err := r.check(n); err != nil {
 		return nil, err
@@ -126,63 +69,40 @@ func ParseNetwork(data []byte, name string) (*Network, error) {
 	return n, nil
 }
 
+// reader reads a fabric file.
+type reader struct{ *jsonfile.Reader }
+
 // field reads one member of the top object.
-func (r *reader) field(n *Network) error {
-	at := r.next()
-	key, err := r.dec.Token()
-	if err != nil {
-		return r.syntax(err, at)
-	}
-	from := r.next()
+func (r *reader) field(n *Network, key string, at int64) error {
+	from := r.Next()
 	switch key {
 	case "name":
-		err = r.dec.Decode(&n.Name)
+		return r.Decode(&n.Name)
 	case "routing":
-		err = r.dec.Decode(&n.Routing)
+		err := r.Decode(&n.Routing)
 		if err == nil && n.Routing != ECMP && n.Routing != Adaptive && n.Routing != Static {
-			return r.fail(from, "write ecmp, adaptive or static", "routing %q", n.Routing)
+			return r.Fail(from, "write ecmp, adaptive or static", "routing %q", n.Routing)
 		}
+		return err
 	case "switches":
-		return r.list(func(at int64) error {
+		return r.List(func(at int64) error {
 			s := Switch{at: at}
-			err := r.dec.Decode(&s)
+			err := r.Decode(&s)
 			n.Switches = append(n.Switches, s)
 			return err
 		})
 	case "cables":
-		return r.list(func(at int64) error {
+		return r.List(func(at int64) error {
 			c := Cable{at: at}
-			err := r.dec.Decode(&c)
+			err := r.Decode(&c)
 			if c.Count == 0 {
 				c.Count = 1
 			}
 			n.Cables = append(n.Cables, c)
 			return err
 		})
-	default:
-		return r.fail(at, "known are name, routing, switches, cables", "unknown member %v", key)
 	}
-	if err != nil {
-		return r.syntax(err, from)
-	}
-	return nil
-}
-
-func (r *reader) list(one func(at int64) error) error {
-	at := r.next()
-	if t, err := r.dec.Token(); err != nil || t != json.Delim('[') {
-		return r.fail(at, "", "a list [ … ] is expected")
-	}
-	for r.dec.More() {
-		at := r.next()
-		if err := one(at); err != nil {
-			return r.syntax(err, at)
-		}
-	}
-	if _, err := r.dec.Token(); err != nil {
-		return r.syntax(err, r.next())
-	}
-	return nil
+	return r.Fail(at, "known are name, routing, switches, cables", "unknown member %v", key)
 }
 
 // check finds what no single value shows.
@@ -193,36 +113,36 @@ func (r *reader) check(n *Network) error {
 		s := &n.Switches[i]
 		switch _, _, host := parsePort(s.Name); {
 		case s.Name == "" || host:
-			return r.fail(s.at, "names like leaf0; node0/0 is a host's port", "switch name %q", s.Name)
+			return r.Fail(s.at, "names like leaf0; node0/0 is a host's port", "switch name %q", s.Name)
 		case known[s.Name]:
-			return r.fail(s.at, "", "there are two switches %s", s.Name)
+			return r.Fail(s.at, "", "there are two switches %s", s.Name)
 		case s.Radix < 0:
-			return r.fail(s.at, "leave it out for as many ports as needed", "radix %d", s.Radix)
+			return r.Fail(s.at, "leave it out for as many ports as needed", "radix %d", s.Radix)
 		}
 		known[s.Name] = true
 	}
 	for i := range n.Cables {
 		c := &n.Cables[i]
 		if c.Gbit <= 0 || c.Gbit > 1e6 || c.Latency < 0 || c.Latency > 1e6 || c.Count < 1 || c.Count > 1<<16 {
-			return r.fail(c.at, "gbit is the speed of one direction, like 400; count from 1; latency_us from 0", "cable %s to %s of %g Gbit/s, %g us, count %d", c.A, c.B, c.Gbit, c.Latency, c.Count)
+			return r.Fail(c.at, "gbit is the speed of one direction, like 400; count from 1; latency_us from 0", "cable %s to %s of %g Gbit/s, %g us, count %d", c.A, c.B, c.Gbit, c.Latency, c.Count)
 		}
 		if c.A == c.B {
-			return r.fail(c.at, "", "cable from %s to itself", c.A)
+			return r.Fail(c.at, "", "cable from %s to itself", c.A)
 		}
 		for _, end := range []string{c.A, c.B} {
 			ports[end] += c.Count
 			if _, _, host := parsePort(end); host {
 				if ports[end] > 1 {
-					return r.fail(c.at, "a port has one cable; count is for cables between switches", "port %s is cabled more than once", end)
+					return r.Fail(c.at, "a port has one cable; count is for cables between switches", "port %s is cabled more than once", end)
 				}
 			} else if !known[end] {
-				return r.fail(c.at, "declare it under switches, or write a port as node0/0", "no switch %q", end)
+				return r.Fail(c.at, "declare it under switches, or write a port as node0/0", "no switch %q", end)
 			}
 		}
 	}
 	for i := range n.Switches {
 		if s := &n.Switches[i]; s.Radix > 0 && ports[s.Name] > s.Radix {
-			return r.fail(s.at, "", "switch %s has %d ports and %d cables", s.Name, s.Radix, ports[s.Name])
+			return r.Fail(s.at, "", "switch %s has %d ports and %d cables", s.Name, s.Radix, ports[s.Name])
 		}
 	}
 	return nil

@@ -1,0 +1,250 @@
+package gpu
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/units/jsonfile"
+)
+
+// Source tells where a value is from.
+type Source string
+
+// Sources, from the surest on.
+const (
+	Measured  Source = "measured"   // fitted to measured times of such a machine
+	SpecSheet Source = "spec sheet" // what the vendor states
+	Estimated Source = "estimated"  // derived from another class, or from public tables
+)
+
+// Origin is a parameter's source and its relative uncertainty (one standard
+// deviation; 0.05 for 5 %).
+type Origin struct {
+	Source      Source  `json:"source"`
+	Uncertainty float64 `json:"uncertainty"`
+	Note        string  `json:"note,omitempty"`
+}
+
+// format is the first member of a class file.
+const format = "simccl machine class"
+
+//go:embed classes/*.json
+var classFiles embed.FS
+
+// Names lists the classes that are built in.
+func Names() []string {
+	entries, err := classFiles.ReadDir("classes")
+	if err != nil {
+		return nil // cannot be: the directory is part of the program
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".json"))
+	}
+	return names
+}
+
+// Named returns a class that is built in.
+func Named(name string) (Class, error) {
+	file := path.Join("classes", name+".json")
+	data, err := classFiles.ReadFile(file)
+	if err != nil {
+		return Class{}, fmt.Errorf("no machine class %q is built in; there are %s", name, strings.Join(Names(), ", "))
+	}
+	return Parse(data, file)
+}
+
+// Parse reads a class file; name is for errors, which are *jsonfile.Errors. A
+// file names every parameter of Quantities by its value, or takes those it
+// leaves out from a class that is built in ("base"), of which it may also give
+// multiples ("times").
+func Parse(data []byte, name string) (Class, error) {
+	r := &reader{Reader: jsonfile.New(data, name), all: Quantities(), seen: map[string]bool{}}
+	r.class.Origins = map[string]Origin{}
+	if err := r.Object(r.member); err != nil {
+		return Class{}, err
+	}
+	if err := r.End(); err != nil {
+		return Class{}, err
+	}
+	return r.class, r.complete()
+}
+
+// reader fills in a class from its file.
+type reader struct {
+	*jsonfile.Reader
+	class Class
+	all   []Quantity
+	base  string
+	seen  map[string]bool
+}
+
+func (r *reader) member(key string, at int64) error {
+	from := r.Next()
+	if r.seen["/"+key] {
+		return r.Fail(at, "", "%s is there twice", key)
+	}
+	r.seen["/"+key] = true
+	c := &r.class
+	switch key {
+	case "format":
+		var f string
+		if err := r.Decode(&f); err != nil || f == format {
+			return err
+		}
+		return r.Fail(from, "write "+format, "format %q", f)
+	case "name":
+		return r.Decode(&c.Name)
+	case "machine":
+		return r.Decode(&c.Machine)
+	case "source":
+		if err := r.Decode(&c.Source); err != nil {
+			return err
+		}
+		return r.source(c.Source, from)
+	case "uncertainty":
+		if err := r.Decode(&c.Sure); err != nil || c.Sure > 0 && c.Sure <= 10 {
+			return err
+		}
+		return r.Fail(from, "write 0.05 for 5 %", "uncertainty %g", c.Sure)
+	case "base":
+		return r.inherit(from)
+	case "parameters":
+		return r.Object(r.parameter)
+	}
+	return r.Fail(at, "known are format, name, machine, source, uncertainty, base, parameters", "unknown member %q", key)
+}
+
+func (r *reader) source(s Source, at int64) error {
+	if s == Measured || s == SpecSheet || s == Estimated {
+		return nil
+	}
+	return r.Fail(at, "write measured, spec sheet or estimated", "source %q", s)
+}
+
+// inherit takes all parameters of another class.
+func (r *reader) inherit(at int64) error {
+	if err := r.Decode(&r.base); err != nil {
+		return err
+	}
+	if r.seen["/parameters"] {
+		return r.Fail(at, "", "base comes after the parameters; write it before them")
+	}
+	b, err := Named(r.base)
+	if err != nil {
+		return r.Fail(at, "", "base: %v", err)
+	}
+	for _, q := range r.all {
+		*q.At(&r.class) = *q.At(&b)
+		r.class.Origins[q.Name] = b.Origins[q.Name]
+	}
+	return nil
+}
+
+// entry is a parameter in a file.
+type entry struct {
+	Value *float64 `json:"value,omitempty"`
+	Times *float64 `json:"times,omitempty"`
+	Unit  string   `json:"unit,omitempty"`
+	Origin
+}
+
+func (r *reader) parameter(key string, at int64) error {
+	i := slices.IndexFunc(r.all, func(q Quantity) bool { return q.Name == key })
+	if i < 0 {
+		return r.Fail(at, "", "no parameter is called %q", key)
+	}
+	if r.seen[key] {
+		return r.Fail(at, "", "%s is there twice", key)
+	}
+	r.seen[key] = true
+	q, from := &r.all[i], r.Next()
+	var e entry
+	if err := r.Decode(&e); err != nil {
+		return err
+	}
+	if err := r.source(e.Source, from); err != nil {
+		return err
+	}
+	v := q.At(&r.class)
+	switch {
+	case (e.Value == nil) == (e.Times == nil):
+		return r.Fail(from, "", "%s needs a value, or a multiple of the base's as times", key)
+	case e.Times != nil && r.base == "":
+		return r.Fail(from, "name the base before the parameters", "%s is a multiple of nothing", key)
+	case e.Times != nil:
+		*v *= *e.Times
+	case e.Unit != q.Unit:
+		return r.Fail(from, "", "%s is in %s, not in %q", key, q.Unit, e.Unit)
+	default:
+		*v = *e.Value
+	}
+	if err := q.check(*v); err != nil {
+		return r.Fail(from, "", "%v", err)
+	}
+	if e.Uncertainty < 0 || e.Uncertainty > 10 {
+		return r.Fail(from, "write 0.05 for 5 %", "uncertainty %g of %s", e.Uncertainty, key)
+	}
+	r.class.Origins[key] = e.Origin
+	return nil
+}
+
+// complete fails where something is missing.
+func (r *reader) complete() error {
+	for _, key := range []string{"format", "name", "source", "uncertainty"} {
+		if !r.seen["/"+key] {
+			return r.Fail(0, "", "%s is missing", key)
+		}
+	}
+	for _, q := range r.all {
+		switch o := r.class.Origins[q.Name]; {
+		case r.seen[q.Name]:
+		case r.base == "":
+			return r.Fail(0, "write it, or name a base that has it", "parameter %s is missing", q.Name)
+		case o.Source == Measured: // on another machine
+			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Sure), "as " + r.base}
+		}
+	}
+	return nil
+}
+
+// Format writes the file that Parse reads: a parameter a line, all of them by
+// value.
+func (c *Class) Format() []byte {
+	var b bytes.Buffer
+	line := func(v any) string {
+		s, _ := json.Marshal(v) // strings and numbers, which cannot fail
+		return string(s)
+	}
+	fmt.Fprintf(&b, "{\n  \"format\": %s,\n  \"name\": %s,\n  \"machine\": %s,\n  \"source\": %s,\n  \"uncertainty\": %s,\n  \"parameters\": {",
+		line(format), line(c.Name), line(c.Machine), line(c.Source), line(c.Sure))
+	for i, q := range Quantities() {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "\n    %s: %s", line(q.Name), line(entry{Value: q.At(c), Unit: q.Unit, Origin: c.Origins[q.Name]}))
+	}
+	b.WriteString("\n  }\n}\n")
+	return b.Bytes()
+}
+
+// Summary says in a line what a class is and how sure it is; network: of times
+// that a network between nodes takes part in.
+func (c *Class) Summary(network bool) string {
+	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%", c.Name, c.Source, 100*c.Sure)
+	if network {
+		s += " inside a node"
+		if o := c.Origins["nic_wire"]; o.Source != Measured {
+			s += fmt.Sprintf("; NICs %s, within about %.0f %%", o.Source, 100*o.Uncertainty)
+		}
+	}
+	if c.Machine != "" {
+		s += " (" + c.Machine + ")"
+	}
+	return s
+}

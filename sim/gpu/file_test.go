@@ -1,0 +1,117 @@
+package gpu
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/units/jsonfile"
+)
+
+// TestBuiltIn reads every class that machines get, and finds each parameter's
+// value and origin in it.
+func TestBuiltIn(t *testing.T) {
+	used := map[string]bool{}
+	for _, sm := range []int{70, 75, 80, 86, 89, 90, 100, 103, 120} {
+		for _, nvlink := range []bool{false, true} {
+			for _, nvswitch := range []bool{false, true} {
+				c := ClassFor(sm, nvlink, nvswitch)
+				used[c.Name] = true
+				for _, q := range Quantities() {
+					v, o := *q.At(&c), c.Origins[q.Name]
+					if err := q.check(v); err != nil {
+						t.Errorf("%s: %v", c.Name, err)
+					}
+					if o.Source == "" || o.Source == Measured && c.Name != "nvswitch-sm90" {
+						t.Errorf("%s: %s is %q", c.Name, q.Name, o.Source)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range Names() {
+		if c, err := Named(name); err != nil || c.Name != name || !used[name] {
+			t.Errorf("class %s: name %q, error %v, machine found %v", name, c.Name, err, used[name])
+		}
+	}
+	if _, err := Named("dgx-1"); err == nil || !strings.Contains(err.Error(), "nvswitch-sm90") {
+		t.Errorf("unknown class: %v", err)
+	}
+}
+
+// TestFormat keeps the measured class's file as Format writes it.
+func TestFormat(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("classes", "nvswitch-sm90.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse(want, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Format(); string(got) != string(want) {
+		t.Errorf("classes/nvswitch-sm90.json is not as Format writes it:\n%s", got)
+	}
+}
+
+func TestTimesBase(t *testing.T) {
+	base := NVSwitch90()
+	c, err := Parse([]byte(`{"format":"simccl machine class","name":"x","machine":"","source":"estimated","base":"nvswitch-sm90","uncertainty":0.3,
+"parameters":{"flag":{"times":2,"source":"estimated","uncertainty":0.4,"note":"far"},"l2":{"value":1e6,"unit":"B","source":"spec sheet","uncertainty":0}}}`), "x.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Flag != 2*base.Flag || c.Memory.L2 != 1e6 || c.LL.Hop != base.LL.Hop {
+		t.Errorf("flag %g, L2 %g, LL hop %g", c.Flag, c.Memory.L2, c.LL.Hop)
+	}
+	if o := c.Origins["ll_hop"]; o.Source != Estimated || o.Uncertainty != 0.3 {
+		t.Errorf("what another class measured is here %+v", o)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	head := "{\"format\": \"simccl machine class\", \"name\": \"x\", \"source\": \"estimated\", \"uncertainty\": 0.1,\n"
+	for _, x := range []struct{ text, want string }{
+		{"[]", "f.json:1:1: an object"},
+		{`{"format": "other"}`, "f.json:1:12: format \"other\"; write simccl machine class"},
+		{head + `"base": "none"}`, "f.json:2:9: base: no machine class \"none\""},
+		{head + `"base": "mesh-sm80", "parameters": {"speed": 1}}`, "f.json:2:37: no parameter is called \"speed\""},
+		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": 1, "unit": "ns", "source": "estimated", "uncertainty": 0}}}`, "flag is in us, not in \"ns\""},
+		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": -1, "unit": "us", "source": "estimated", "uncertainty": 0}}}`, "flag is -1 us"},
+		{head + `"base": "mesh-sm80", "parameters": {"flag": {"unit": "us", "source": "estimated", "uncertainty": 0}}}`, "needs a value"},
+		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": 1, "unit": "us", "source": "guess", "uncertainty": 0}}}`, "write measured, spec sheet or estimated"},
+		{head + `"parameters": {"flag": {"times": 1, "source": "estimated", "uncertainty": 0}}}`, "name the base before"},
+		{head + `"parameters": {}}`, "parameter gap_ll is missing"},
+		{head + `"parameters": {"flag": 3}}`, "f.json:2:24: number where"},
+		{head + `"parameters": {}} 7`, "something follows"},
+		{head + `"name": "y"}`, "f.json:2:1: name is there twice"},
+		{`{"format": "simccl machine class", "base": "mesh-sm80"}`, "name is missing"},
+		{`{"format": `, "ends too early"},
+	} {
+		_, err := Parse([]byte(x.text), "f.json")
+		var at *jsonfile.Error
+		if !errors.As(err, &at) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s\n got %v\nwant %s", x.text, err, x.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	c := NVSwitch90()
+	f.Add(c.Format())
+	f.Add([]byte(`{"format":"simccl machine class","name":"x","source":"estimated","base":"mesh-sm80","uncertainty":1,"parameters":{"flag":{"times":2,"source":"estimated","uncertainty":0}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse(data, "f")
+		if err != nil {
+			return
+		}
+		for _, q := range Quantities() {
+			if v := *q.At(&c); math.IsNaN(v) || v < q.Low {
+				t.Errorf("%s is %g", q.Name, v)
+			}
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package gpu
+
+import "fmt"
+
+// Quantity is one parameter of a class.
+type Quantity struct {
+	Name    string // in class files
+	Unit    string // us, GB/s, B, us*thread/B (of 512 threads), 1 for ratios
+	Meaning string
+	// Low and High bound what can be meant; High 0 means no bound.
+	Low, High float64
+	At        func(*Class) *float64
+}
+
+// Quantities lists the parameters of a class in the order of its file.
+func Quantities() []Quantity {
+	var all []Quantity
+	add := func(name, unit string, low, high float64, meaning string, at func(*Class) *float64) {
+		all = append(all, Quantity{name, unit, meaning, low, high, at})
+	}
+	kernelQuantities(add)
+	linkQuantities(add)
+	simpleQuantities(add)
+	llQuantities(add)
+	memoryQuantities(add)
+	netQuantities(add)
+	return all
+}
+
+type adder = func(name, unit string, low, high float64, meaning string, at func(*Class) *float64)
+
+// tiny keeps away from zero what is divided by.
+const tiny = 1e-6
+
+func kernelQuantities(add adder) {
+	add("gap_ll", "us", 0, 1e3, "kernel beside its transfers, launches without a pause, LL", func(c *Class) *float64 { return &c.KernelGap[0] })
+	add("gap_ll128", "us", 0, 1e3, "the same, LL128", func(c *Class) *float64 { return &c.KernelGap[1] })
+	add("gap_simple", "us", 0, 1e3, "the same, Simple", func(c *Class) *float64 { return &c.KernelGap[2] })
+	add("gap_p2p", "us", 0, 1e3, "the same, kernel of sends and receives", func(c *Class) *float64 { return &c.P2PGap })
+	add("host_launch", "us", 0, 1e4, "host's time for an asynchronous launch, one process a GPU", func(c *Class) *float64 { return &c.HostLaunch })
+}
+
+func linkQuantities(add adder) {
+	add("flag", "us", 0, 1e3, "store to a peer's memory until a poll there sees it", func(c *Class) *float64 { return &c.Flag })
+	add("link_eff", "1", tiny, 10, "payload share of the bandwidth NCCL ascribes to an NVLink or C2C link", func(c *Class) *float64 { return &c.LinkEff })
+	add("pci_eff", "1", tiny, 10, "the same of a PCIe link", func(c *Class) *float64 { return &c.PCIEff })
+	add("share_ll", "1", tiny, 1, "share of a link's payload that is data, LL", func(c *Class) *float64 { return &c.LinkShare[0] })
+	add("share_ll128", "1", tiny, 1, "the same, LL128", func(c *Class) *float64 { return &c.LinkShare[1] })
+	add("share_simple", "1", tiny, 1, "the same, Simple", func(c *Class) *float64 { return &c.LinkShare[2] })
+	add("host_hop", "us", 0, 1e3, "by how much a flag through host memory is later than one in a peer's", func(c *Class) *float64 { return &c.HostHop })
+	add("host_rate", "GB/s", tiny, 1e5, "rate of one GPU's kernels into host memory, or out of it", func(c *Class) *float64 { return &c.HostRate })
+}
+
+func simpleQuantities(add adder) {
+	const op = "1"
+	add("simple_per_byte", "us*thread/B", tiny, 1e3, "one thread of 512, one byte, weight one", func(c *Class) *float64 { return &c.Simple.PerByte })
+	add("simple_load", op, 0, 100, "weight of an operand loaded, beside 1 for the pass", func(c *Class) *float64 { return &c.Simple.Load })
+	add("simple_store", op, 0, 100, "weight of a store to a peer", func(c *Class) *float64 { return &c.Simple.Store })
+	add("simple_local", op, 0, 100, "weight of a store to the GPU's own user buffer", func(c *Class) *float64 { return &c.Simple.Local })
+	add("simple_own", op, 0, 100, "weight of a store into own memory that a NIC reads", func(c *Class) *float64 { return &c.Simple.Own })
+	add("simple_pack8", op, tiny, 100, "factor where buffers are aligned to elements of 8 bytes, not to 16", func(c *Class) *float64 { return &c.Simple.Pack8 })
+	add("simple_pack4", op, tiny, 100, "the same, 4 bytes", func(c *Class) *float64 { return &c.Simple.Pack4 })
+	add("simple_pack2", op, tiny, 100, "the same, 2 bytes", func(c *Class) *float64 { return &c.Simple.Pack2 })
+	add("simple_pack1", op, tiny, 100, "the same, 1 byte", func(c *Class) *float64 { return &c.Simple.Pack1 })
+	add("simple_saturation", op, 0, 100, "how an SM's rate saturates with its active threads", func(c *Class) *float64 { return &c.Simple.Saturation })
+	add("simple_slice", "us", 0, 1e3, "slice beside its bytes at 512 threads", func(c *Class) *float64 { return &c.Simple.Slice })
+	add("simple_per_threads", "us", 0, 1e3, "part of it that vanishes as threads get fewer", func(c *Class) *float64 { return &c.Simple.PerThreads })
+	add("simple_slice_local", "us", 0, 1e3, "on top where the slice also stores to the user's buffer", func(c *Class) *float64 { return &c.Simple.SliceLocal })
+	add("simple_post", "us", 0, 1e3, "fence, flag store and poll, beside flag", func(c *Class) *float64 { return &c.Simple.Post })
+	add("simple_fence", "1", 0, 10, "share of the next slice that a slice's fence waits for", func(c *Class) *float64 { return &c.Simple.Fence })
+	add("simple_drain", "us", 0, 1e3, "what the barrier after that slice waits for the fence", func(c *Class) *float64 { return &c.Simple.Drain })
+}
+
+func llQuantities(add adder) {
+	trip := func(p, size string, at func(*Class) *TripCost) {
+		add(p+"_base", "us", 0, 1e3, "trip of the loop, "+size, func(c *Class) *float64 { return &at(c).Base })
+		add(p+"_recv", "us", 0, 1e3, "on top where it polls a peer's data", func(c *Class) *float64 { return &at(c).Recv })
+		add(p+"_hbm", "us", 0, 1e3, "on top where user data is not in L2", func(c *Class) *float64 { return &at(c).HBM })
+		add(p+"_send", "us", 0, 1e3, "issue of 512 threads: stores to a peer", func(c *Class) *float64 { return &at(c).Send })
+		add(p+"_load", "us", 0, 1e3, "issue of 512 threads: loads of user data", func(c *Class) *float64 { return &at(c).Load })
+		add(p+"_store", "us", 0, 1e3, "issue of 512 threads: stores of user data", func(c *Class) *float64 { return &at(c).Store })
+		add(p+"_skew", "us", 0, 1e3, "issue of 512 threads: user data not aligned to 16 bytes", func(c *Class) *float64 { return &at(c).Skew })
+	}
+	trip("ll", "8 bytes a thread", func(c *Class) *TripCost { return &c.LL.Trip })
+	add("ll_first", "1", 0, 100, "share of the first trip that the hop does not hide", func(c *Class) *float64 { return &c.LL.First })
+	add("ll_hop", "us", 0, 1e3, "store of LL until the peer's poll has it", func(c *Class) *float64 { return &c.LL.Hop })
+	add("ll_op", "us", 0, 1e3, "an operation of LL beside its trips", func(c *Class) *float64 { return &c.LL.Op })
+	trip("ll128", "1,920 bytes a warp", func(c *Class) *TripCost { return &c.LL128.Trip })
+	add("ll128_first", "1", 0, 100, "least trips of an operation", func(c *Class) *float64 { return &c.LL128.First })
+	add("ll128_hop", "us", 0, 1e3, "store of LL128 until the peer's poll has it", func(c *Class) *float64 { return &c.LL128.Hop })
+	add("ll128_op", "us", 0, 1e3, "after an operation of LL128, before the next", func(c *Class) *float64 { return &c.LL128.Op })
+}
+
+func memoryQuantities(add adder) {
+	add("l2", "B", 1, 1e12, "size of the L2 cache as a working set feels it", func(c *Class) *float64 { return &c.Memory.L2 })
+	add("l2_knee", "1", 0, 0.999, "share of it from which a working set starts to miss", func(c *Class) *float64 { return &c.Memory.L2Knee })
+	add("jitter_slice", "1", 0, 1, "relative standard deviation of a Simple slice", func(c *Class) *float64 { return &c.Jitter.Slice })
+	add("jitter_op", "1", 0, 1, "the same of an LL or LL128 operation", func(c *Class) *float64 { return &c.Jitter.Op })
+	add("jitter_channel", "1", 0, 1, "the same of a channel's static share", func(c *Class) *float64 { return &c.Jitter.Channel })
+}
+
+func netQuantities(add adder) {
+	add("nic_post", "us", 0, 1e4, "proxy thread: post one message", func(c *Class) *float64 { return &c.Net.Post })
+	add("nic_poll", "us", 0, 1e4, "proxy thread: notice and retire one completion", func(c *Class) *float64 { return &c.Net.Poll })
+	add("nic_wire", "us", 0, 1e4, "one way of a small RDMA write through one switch, PCIe included", func(c *Class) *float64 { return &c.Net.Wire })
+	add("nic_flush", "us", 0, 1e4, "read that makes received data visible to the GPU", func(c *Class) *float64 { return &c.Net.Flush })
+	add("nic_flag", "us", 0, 1e4, "flag between proxy and GPU memory", func(c *Class) *float64 { return &c.Net.Flag })
+	add("nic_eff", "1", tiny, 1, "payload share of a port's speed", func(c *Class) *float64 { return &c.Net.Eff })
+}
+
+// check reports a value that cannot be meant.
+func (q *Quantity) check(v float64) error {
+	if v >= q.Low && (q.High == 0 || v <= q.High) {
+		return nil
+	}
+	return fmt.Errorf("%s is %g %s; from %g to %g", q.Name, v, q.Unit, q.Low, q.High)
+}

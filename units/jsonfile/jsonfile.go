@@ -1,0 +1,127 @@
+// Package jsonfile reads JSON files that people write: every error has its
+// place, what is wrong, and what to write instead.
+package jsonfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Error is a fault of a file.
+type Error struct {
+	File      string
+	Line, Col int // from 1
+	Problem   string
+	Hint      string // what to write instead
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+// Reader walks a file, keeping places.
+type Reader struct {
+	file string
+	data []byte
+	dec  *json.Decoder
+}
+
+// New makes a Reader; file is for errors. Unknown members of what Decode reads
+// are errors.
+func New(data []byte, file string) *Reader {
+	r := &Reader{file: file, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+	r.dec.DisallowUnknownFields()
+	return r
+}
+
+// Fail makes an Error at an offset.
+func (r *Reader) Fail(at int64, hint, format string, args ...any) error {
+	at = min(max(at, 0), int64(len(r.data)))
+	before := r.data[:at]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	return &Error{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'), Problem: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Next is the offset of the value to come.
+func (r *Reader) Next() int64 {
+	at := r.dec.InputOffset()
+	for at < int64(len(r.data)) && bytes.IndexByte([]byte(" \t\r\n,:"), r.data[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+// placed gives an error of the decoder its place; from is where the value began.
+func (r *Reader) placed(err error, from int64) error {
+	var own *Error
+	var s *json.SyntaxError
+	var t *json.UnmarshalTypeError
+	switch {
+	case err == nil, errors.As(err, &own):
+		return err
+	case errors.As(err, &s):
+		return r.Fail(s.Offset-1, "", "not JSON: %v", err)
+	case errors.As(err, &t) && t.Field != "":
+		return r.Fail(from, "", "%s: %s where %v is expected", t.Field, t.Value, t.Type)
+	case errors.As(err, &t):
+		return r.Fail(from, "", "%s where %v is expected", t.Value, t.Type)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return r.Fail(int64(len(r.data)), "", "the file ends too early")
+	}
+	return r.Fail(from, "", "%v", err)
+}
+
+// Decode reads the value to come.
+func (r *Reader) Decode(v any) error {
+	at := r.Next()
+	return r.placed(r.dec.Decode(v), at)
+}
+
+// Object reads an object: member is called at each key, with its place, and
+// reads the value.
+func (r *Reader) Object(member func(key string, at int64) error) error {
+	return r.walk('{', "an object { … }", func(at int64) error {
+		key, err := r.dec.Token()
+		if err != nil {
+			return r.placed(err, at)
+		}
+		return member(key.(string), at)
+	})
+}
+
+// List reads a list: item is called at each place and reads the value.
+func (r *Reader) List(item func(at int64) error) error {
+	return r.walk('[', "a list [ … ]", item)
+}
+
+func (r *Reader) walk(open json.Delim, what string, each func(at int64) error) error {
+	at := r.Next()
+	switch t, err := r.dec.Token(); {
+	case err != nil:
+		return r.placed(err, at)
+	case t != open:
+		return r.Fail(at, "", "%s is expected", what)
+	}
+	for r.dec.More() {
+		if err := each(r.Next()); err != nil {
+			return err
+		}
+	}
+	_, err := r.dec.Token()
+	return r.placed(err, r.Next())
+}
+
+// End fails where something follows the value.
+func (r *Reader) End() error {
+	if at := r.Next(); at < int64(len(r.data)) {
+		return r.Fail(at, "", "something follows the object")
+	}
+	return nil
+}
