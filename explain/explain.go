@@ -133,7 +133,7 @@ func New(in Input) (*Report, error) {
 	if err := r.crossovers(c, top, in.Limit); err != nil {
 		return nil, err
 	}
-	r.Graph = graphUse(c, choice.Algo)
+	r.Graph = graphUse(c, graphOf[choice.Algo])
 	return r, r.launch(c, o, choice)
 }
 

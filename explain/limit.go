@@ -37,12 +37,23 @@ type LinkUse struct {
 // maxLinks bounds GraphUse.Links.
 const maxLinks = 4
 
+// graphOf is the graph that an algorithm runs on.
+var graphOf = map[coll.Algorithm]int{
+	coll.Ring: search.RingID, coll.Tree: search.TreeID, coll.PAT: search.TreeID, coll.NVLS: search.NVLSID,
+	coll.NVLSTree: search.NVLSID, coll.CollNetChain: search.CollNetChainID, coll.CollNetDirect: search.CollNetDirectID,
+}
+
+// text words a link with its load.
+func (l *LinkUse) text() string {
+	alike := ""
+	if l.Alike > 1 {
+		alike = fmt.Sprintf(" (and %d like it)", l.Alike-1)
+	}
+	return fmt.Sprintf("%s%s, %s, %.4g of %.4g GB/s", l.Name, alike, l.Kind, l.LoadGBps, l.CapacityGBps)
+}
+
 // graphUse loads the links of the node whose links are fullest.
-func graphUse(c *comm.Comm, a coll.Algorithm) *GraphUse {
-	id := map[coll.Algorithm]int{
-		coll.Ring: search.RingID, coll.Tree: search.TreeID, coll.PAT: search.TreeID, coll.NVLS: search.NVLSID,
-		coll.NVLSTree: search.NVLSID, coll.CollNetChain: search.CollNetChainID, coll.CollNetDirect: search.CollNetDirectID,
-	}[a]
+func graphUse(c *comm.Comm, id int) *GraphUse {
 	final := c.Final[id]
 	if final == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/simccl/simccl/units"
 )
@@ -135,12 +136,7 @@ func (r *Report) boundText(b *strings.Builder) {
 	if g == nil || len(g.Links) == 0 {
 		return
 	}
-	l := g.Links[0]
-	fmt.Fprintf(b, "\nLimiting link of the %s graph: %s", g.Name, l.Name)
-	if l.Alike > 1 {
-		fmt.Fprintf(b, " (and %d like it)", l.Alike-1)
-	}
-	fmt.Fprintf(b, ", %s, %.4g of %.4g GB/s\n", l.Kind, l.LoadGBps, l.CapacityGBps)
+	fmt.Fprintf(b, "\nLimiting link of the %s graph: %s\n", g.Name, g.Links[0].text())
 	rows := [][]string{}
 	for _, l := range g.Links[1:] {
 		rows = append(rows, []string{"then", fmt.Sprintf("%s (%d)", l.Name, l.Alike), l.Kind, fmt.Sprintf("%.4g of %.4g GB/s", l.LoadGBps, l.CapacityGBps)})
@@ -168,15 +164,11 @@ func (r *Report) refusedText(b *strings.Builder) {
 	b.WriteString("\nRefused paths:\n")
 	rows := [][]string{{"what", "who", "rule", "setting"}}
 	for _, f := range r.Refused {
-		who := strings.Join(f.Pairs[:min(len(f.Pairs), shownPairs)], ", ")
-		if n := len(f.Pairs) - shownPairs; n > 0 {
-			who += fmt.Sprintf(" and %d more", n)
-		}
 		set := f.Setting
 		if set == "" {
 			set = "none changes it"
 		}
-		rows = append(rows, []string{f.What, who, f.Rule + " (" + f.Source + ")", set})
+		rows = append(rows, []string{f.What, someOf(f.Pairs), f.Rule + " (" + f.Source + ")", set})
 	}
 	table(b, rows, "llll")
 }
@@ -186,13 +178,13 @@ func table(b *strings.Builder, rows [][]string, align string) {
 	width := make([]int, len(align))
 	for _, r := range rows {
 		for i, s := range r {
-			width[i] = max(width[i], len(s))
+			width[i] = max(width[i], utf8.RuneCountInString(s))
 		}
 	}
 	for _, r := range rows {
 		line := " "
 		for i, s := range r {
-			pad := strings.Repeat(" ", width[i]-len(s))
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(s))
 			if align[i] == 'r' {
 				line += " " + pad + s + " "
 			} else {

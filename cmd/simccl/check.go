@@ -91,10 +91,9 @@ func (a *app) decide(args string) ([]byte, error) {
 	if err != nil {
 		return nil, input(err)
 	}
-	var words []string
-	for line := range strings.Lines(string(text)) {
-		line, _, _ = strings.Cut(line, "#")
-		words = append(words, strings.Fields(line)...)
+	words, err := argsFile(string(text))
+	if err != nil {
+		return nil, err
 	}
 	var out bytes.Buffer
 	sub := &app{out: &out, err: a.err, environ: a.environ, env: a.env, noEnv: a.noEnv, dir: filepath.Dir(args)}
@@ -127,6 +126,20 @@ func (a *app) decide(args string) ([]byte, error) {
 		return nil, err
 	}
 	return append(bytes.TrimRight(out.Bytes(), "\n"), '\n'), nil
+}
+
+// argsFile reads the words of an .args file; # begins a comment.
+func argsFile(text string) ([]string, error) {
+	var words []string
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		more, err := splitWords(line)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, more...)
+	}
+	return words, nil
 }
 
 // differences lists where two documents part.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,9 +34,41 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		return usage("%v; see simccl %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "simccl "))
 	})
 	root.SetGlobalNormalizationFunc(longNames)
-	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newTopo(a), newGraph(a), newTune(a), newPlan(a),
+	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), newTopo(a), newGraph(a), newTune(a), newPlan(a),
 		newCheck(a), newEnv(a), newTrace(a), newBench(a), newReport(a), newVersion(a))
 	return root
+}
+
+// splitWords cuts a line into words as a shell does: at blanks, except within
+// quotes, which it takes off.
+func splitWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	inWord, quote := false, rune(0)
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, inWord = r, true
+		case quote == 0 && unicode.IsSpace(r):
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return nil, usage("%s: a quote %c is not closed", strings.TrimSpace(line), quote)
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
 }
 
 // longNames accepts nccl-tests' long options under their own spelling and

@@ -20,6 +20,7 @@ import (
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // runFlags are the options of run beside machine and sizes.
@@ -62,14 +63,18 @@ func (r *runFlags) register(c *cobra.Command) {
 	r.machine.register(c)
 	r.machine.registerClass(c)
 	r.test.register(c)
-	f := c.Flags()
+	r.registerTimes(c.Flags())
+	c.Flags().BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
+	r.out.register(c.Flags())
+}
+
+// registerTimes adds what times depend on beside machine and operation.
+func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
 	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
 	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:slow=4, link=leaf0~spine1:down; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node (default one a GPU)")
-	f.BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
-	r.out.register(f)
 }
 
 // sweep is a prepared run.
@@ -146,8 +151,6 @@ func (r *runFlags) graphs() int {
 // check refuses values that mean nothing before anything is computed.
 func (r *runFlags) check() error {
 	switch {
-	case r.launch != "eager" && r.launch != "graph":
-		return usage("--launch %s: write eager or graph", r.launch)
 	case r.test.iters < 1:
 		return usage("-n %d: at least one operation is timed", r.test.iters)
 	case r.test.cycles < 1:
@@ -155,16 +158,24 @@ func (r *runFlags) check() error {
 	case r.test.warmup < 0:
 		return usage("-w %d: cannot be below 0", r.test.warmup)
 	}
-	if err := r.checkFidelity(); err != nil {
+	if err := r.checkTimes(); err != nil {
 		return err
-	}
-	if r.procs != 0 {
-		return notYet(fmt.Sprintf("--procs %d", r.procs), "only one process a GPU is simulated")
 	}
 	if err := r.out.check(); err != nil {
 		return err
 	}
 	return r.test.unsimulated()
+}
+
+// checkTimes refuses values of what registerTimes adds.
+func (r *runFlags) checkTimes() error {
+	if r.launch != "eager" && r.launch != "graph" {
+		return usage("--launch %s: write eager or graph", r.launch)
+	}
+	if r.procs != 0 {
+		return notYet(fmt.Sprintf("--procs %d", r.procs), "only one process a GPU is simulated")
+	}
+	return r.checkFidelity()
 }
 
 // minBW reads NCCL_TESTS_MIN_BW as nccl-tests does; -1 where it is unset.
@@ -202,6 +213,11 @@ type point struct {
 	root    int
 	count   int64
 	inPlace bool
+}
+
+// operation is the point as the communicator plans it.
+func (p point) operation(f coll.Func) comm.Op {
+	return comm.Op{Func: f, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace}
 }
 
 // outcome is what became of a point.
@@ -274,13 +290,8 @@ func (s *sweep) lines() []line {
 			for _, root := range s.roots {
 				for range s.flags.test.cycles {
 					for _, sz := range s.sizes {
-						counts := coll.TestSizes(s.fn, sz.asked, typ, s.m.comm.NRanks)
-						shown := counts.Bytes(typ)
-						if sz.exact {
-							counts = coll.ExactSizes(s.fn, sz.asked, typ, s.m.comm.NRanks)
-							shown = sz.asked
-						}
-						out = append(out, line{point{typ, op, max(root, 0), counts.Count, false}, shown, root})
+						count, shown := sz.count(s.fn, typ, s.m.comm.NRanks)
+						out = append(out, line{point{typ, op, max(root, 0), count, false}, shown, root})
 					}
 				}
 			}
@@ -325,7 +336,7 @@ const maxChecked = 2e5
 // plan chooses and plans one operation, and proves the plan if it is asked for
 // and not too large. It is safe for concurrent use.
 func (s *sweep) plan(p point, prove bool) (outcome, error) {
-	pl, choice, err := s.m.comm.Plan(comm.Op{Func: s.fn, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace})
+	pl, choice, err := s.m.comm.Plan(p.operation(s.fn))
 	if err != nil {
 		return outcome{}, decisionError(fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err))
 	}

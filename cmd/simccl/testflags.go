@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // testFlags are nccl-tests' options, with its letters.
@@ -37,11 +39,7 @@ const (
 func (t *testFlags) register(c *cobra.Command) {
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVarP(&t.min, "min-bytes", "b", "", "smallest `SIZE` (K, M, G are binary)")
-	f.StringVarP(&t.max, "max-bytes", "e", "", "largest `SIZE`")
-	f.StringVarP(&t.step, "step-bytes", "i", "", "difference of sizes (default 1M)")
-	f.Int64VarP(&t.factor, "step-factor", "f", 0, "`FACTOR` of sizes in place of a difference")
-	f.StringVar(&t.sizes, "sizes", "", "exactly these sizes instead: `96,240,1G`")
+	t.registerSizes(f)
 	f.IntVarP(&t.iters, "iters", "n", 20, "timed operations of a size")
 	f.IntVarP(&t.warmup, "warmup-iters", "w", 1, "operations before them")
 	f.IntVarP(&t.agg, "agg-iters", "m", 1, "operations of a group")
@@ -77,6 +75,23 @@ func (t *testFlags) register(c *cobra.Command) {
 	}
 }
 
+// registerSizes adds the options that say which sizes.
+func (t *testFlags) registerSizes(f *pflag.FlagSet) {
+	f.StringVarP(&t.min, "min-bytes", "b", "", "smallest `SIZE` (K, M, G are binary)")
+	f.StringVarP(&t.max, "max-bytes", "e", "", "largest `SIZE`")
+	f.StringVarP(&t.step, "step-bytes", "i", "", "difference of sizes (default 1M)")
+	f.Int64VarP(&t.factor, "step-factor", "f", 0, "`FACTOR` of sizes in place of a difference")
+	f.StringVar(&t.sizes, "sizes", "", "exactly these sizes instead: `96,240,1G`")
+}
+
+// sized reports whether any sizes were asked for.
+func (t *testFlags) sized(c *cobra.Command) bool { return t.sizes != "" || swept(c) }
+
+// swept reports whether a sweep was described.
+func swept(c *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"min-bytes", "max-bytes", "step-bytes", "step-factor"}, c.Flags().Changed)
+}
+
 // unsimulated names options whose values would change the times, but are not
 // simulated.
 func (t *testFlags) unsimulated() error {
@@ -99,10 +114,18 @@ type size struct {
 	exact bool // of --sizes: printed as asked, not rounded
 }
 
+// count is the size in NCCL's elements on so many ranks, and as it is printed.
+func (z size) count(f coll.Func, typ coll.DataType, ranks int) (int64, units.Bytes) {
+	if z.exact {
+		return coll.ExactSizes(f, z.asked, typ, ranks).Count, z.asked
+	}
+	counts := coll.TestSizes(f, z.asked, typ, ranks)
+	return counts.Count, counts.Bytes(typ)
+}
+
 // list returns the sizes to run and the bounds for the header.
 func (t *testFlags) list(c *cobra.Command) (sizes []size, sweep nccltests.Sweep, err error) {
-	f := c.Flags()
-	given := f.Changed("min-bytes") || f.Changed("max-bytes") || f.Changed("step-bytes") || f.Changed("step-factor")
+	given := swept(c)
 	if t.sizes != "" {
 		if given {
 			return nil, sweep, usage("--sizes stands in place of -b, -e, -i and -f; leave one of them out")
