@@ -163,13 +163,15 @@ func (s *side) load(both *cobra.Command, text string) error {
 	if err != nil {
 		return err
 	}
-	for i, w := range own {
-		own[i] = longhand(w)
-	}
 	s.words = own
 	var env []string
-	c := &cobra.Command{Use: "diff", SilenceUsage: true, SilenceErrors: true, Args: exactly(),
-		RunE: func(*cobra.Command, []string) error {
+	c := &cobra.Command{Use: "diff", SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, bare []string) error {
+			for _, w := range bare {
+				if err := setBare(c, w); err != nil {
+					return err
+				}
+			}
 			if err := s.flags.checkTimes(); err != nil {
 				return err
 			}
@@ -200,22 +202,23 @@ func (s *side) load(both *cobra.Command, text string) error {
 	return c.Execute()
 }
 
-// longhand writes a bare setting, file or fault as the option that it is short
-// for.
-func longhand(w string) string {
+// setBare sets the option that a bare setting, file or fault is short for.
+func setBare(c *cobra.Command, w string) error {
 	key, _, assigned := strings.Cut(w, "=")
+	option := ""
 	switch {
-	case strings.HasPrefix(w, "-"):
 	case assigned && (key == "rank" || key == "nic" || key == "link"):
-		return "--fault=" + w
+		option = "fault"
 	case assigned && key == strings.ToUpper(key):
-		return "--env=" + w
+		option = "env"
 	case strings.HasSuffix(w, ".json"):
-		return "--fabric=" + w
+		option = "fabric"
 	case strings.Contains(w, ".xml"):
-		return "--topo=" + w
+		option = "topo"
+	default:
+		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, or a fault", w)
 	}
-	return w
+	return c.Flags().Set(option, w)
 }
 
 func (s *side) shown() shownSide {
@@ -326,7 +329,7 @@ const shownChanges = 12
 func (d *comparison) text() string {
 	var b strings.Builder
 	for i, s := range []shownSide{d.A, d.B} {
-		fmt.Fprintf(&b, "%c  %s, %d nodes, %d ranks", 'A'+i, s.Topology, s.Nodes, s.Ranks)
+		fmt.Fprintf(&b, "%c  %s, nodes %d, ranks %d", 'A'+i, s.Topology, s.Nodes, s.Ranks)
 		if s.Options != "" {
 			fmt.Fprintf(&b, "   %s", s.Options)
 		}
