@@ -174,6 +174,7 @@ func (n *network) begin(id int32) {
 			c.parts[k] = int16(to - from)
 			for l := from; l < to; l++ {
 				n.lanes[l].busy, n.lanes[l].step = true, c.begun
+				e.net.Carry(n.lanes[l].route, work)
 				e.net.Start(e.now, n.lanes[l].route, c.bound, work, 1, ^l)
 			}
 		}

@@ -46,7 +46,8 @@ func TestRunsRepeat(t *testing.T) {
 }
 
 // A ring all-reduce puts 2(n-1)/n of the data on every GPU's link in each
-// direction, and no run ends before its busiest link could have carried that.
+// direction, jitter or not, and no run ends before its busiest link could have
+// carried that.
 func TestBytesOnLinksAreTheClosedForm(t *testing.T) {
 	c, systems := reference(t, "h200x4-4.n1")
 	for _, size := range []units.Bytes{1 << 20, 48 << 20} {
@@ -55,7 +56,16 @@ func TestBytesOnLinksAreTheClosedForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Algo, req.Proto = coll.Ring, coll.Simple
-		r, _ := simulatePlan(t, c, sim.Config{Systems: systems, NoJitter: true, Kernels: 1}, req, trace.Discard)
+		steady, _ := simulatePlan(t, c, sim.Config{Systems: systems, NoJitter: true, Kernels: 1}, req, trace.Discard)
+		r, _ := simulatePlan(t, c, sim.Config{Systems: systems, Kernels: 1, Seed: 3}, req, trace.Discard)
+		if r.Elapsed == steady.Elapsed {
+			t.Errorf("%d bytes: %v with jitter and without", size, r.Elapsed)
+		}
+		for i := range steady.Links {
+			if steady.Links[i].Bytes != r.Links[i].Bytes {
+				t.Errorf("%d bytes: link %s carried %d with jitter, %d without", size, r.Links[i].Name, r.Links[i].Bytes, steady.Links[i].Bytes)
+			}
+		}
 		want := size * 2 * units.Bytes(c.NRanks-1) / units.Bytes(c.NRanks)
 		links := 0
 		for _, l := range r.Links {

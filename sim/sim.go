@@ -162,9 +162,16 @@ func (x *Executor) result(e *engine) exec.Result {
 	}
 	var need units.Time               // of the fullest link for one operation
 	for _, l := range e.net.Loads() { // of all simulated operations
-		r.Links = append(r.Links, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
-			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)})
-		need = max(need, r.Links[len(r.Links)-1].Ideal())
+		load := exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
+			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)}
+		if jitters := e.jitter != (gpu.JitterCost{}); jitters {
+			// Some pieces are short and others long; what is left of that over an
+			// operation does not make a link faster than it is.
+			load.Busy = max(load.Busy, load.Ideal())
+			first = max(first, load.Ideal())
+		}
+		r.Links = append(r.Links, load)
+		need = max(need, load.Ideal())
 	}
 	r.Elapsed = first
 	if k > 1 {

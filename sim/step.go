@@ -170,12 +170,19 @@ func (e *engine) join(gi int32) {
 			e.reshare(g.sm, gi)
 		}
 	}
+	e.net.Carry(g.route, simnet.Work(e.carried(g)))
 	g.flow = e.net.Start(e.now, g.route, e.rate(g, sm.active), work, 1, gi)
 }
 
-// work is what the link carries for the piece, jitter and flags included.
+// carried is what the links carry for the piece, flags included, in nano-bytes.
+func (e *engine) carried(g *group) float64 {
+	return float64(g.bytes) * simnet.NanoBytes / e.class.LinkShare[g.pr.Proto]
+}
+
+// work is how long the piece takes, as the bytes that would take so long
+// without jitter.
 func (e *engine) work(g *group) simnet.Work {
-	w := float64(g.bytes) * simnet.NanoBytes / e.class.LinkShare[g.pr.Proto]
+	w := e.carried(g)
 	jit := e.jitter.Slice
 	if g.pr.Proto != coll.Simple {
 		jit = e.jitter.Op

@@ -17,6 +17,9 @@ type Model interface {
 	// Start puts a flow of n bytes (after jitter) on a route at time now; rate
 	// is its own upper bound. token comes back from Advance.
 	Start(now units.Time, r RouteID, rate Rate, n Work, mult, token int32) FlowID
+	// Carry counts bytes on the links of a route, for Loads: what a flow really
+	// carries, where jitter lengthens or shortens its way.
+	Carry(r RouteID, n Work)
 	// SetRate changes the upper bound of a flow that is under way.
 	SetRate(now units.Time, f FlowID, rate Rate)
 	// Next is the time of the next completion, ok false without flows.

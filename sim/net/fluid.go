@@ -17,7 +17,8 @@ type Load struct {
 type link struct {
 	name   string
 	cap    Rate
-	bytes  units.Bytes
+	bytes  units.Bytes // carried, and nano-bytes beyond whole ones
+	nano   Work
 	busy   units.Time
 	since  units.Time  // start of the present busy span
 	flows  int64       // active, weighted by multiplicity and count
@@ -157,12 +158,18 @@ func (f *Fluid) Start(now units.Time, r RouteID, bound Rate, w Work, mult, token
 		f.flows = append(f.flows, flow{})
 	}
 	f.flows[id] = flow{token: token, mult: mult}
-	for _, u := range f.routes[r].uses {
-		l := &f.links[u.Link]
-		l.bytes += units.Bytes(w/NanoBytes) * units.Bytes(u.Count)
-	}
 	f.join(id, f.bundleFor(r, max(1, bound)), max(1, w))
 	return id
+}
+
+// Carry implements Model.
+func (f *Fluid) Carry(r RouteID, w Work) {
+	for _, u := range f.routes[r].uses {
+		l := &f.links[u.Link]
+		l.nano += w % NanoBytes * Work(u.Count)
+		l.bytes += units.Bytes(w/NanoBytes)*units.Bytes(u.Count) + units.Bytes(l.nano/NanoBytes)
+		l.nano %= NanoBytes
+	}
 }
 
 // join adds a flow with work w left to a bundle.

@@ -13,6 +13,7 @@ func TestTwoFlowsShareALink(t *testing.T) {
 	f := new(Fluid)
 	l := f.AddLink("a", RateOf(10))
 	r := f.AddRoute([]Use{{l, 1}})
+	f.Carry(r, 40_000*NanoBytes)
 	f.Start(0, r, RateOf(100), 10_000*NanoBytes, 1, 1)
 	f.Start(0, r, RateOf(8), 30_000*NanoBytes, 1, 2)
 	// 5 GB/s each: 10,000 B last 2 us. Then 20,000 B at 8 GB/s last 2.5 us.
