@@ -37,7 +37,7 @@ func Load(s Sources) (*Config, []Warning, error) {
 		return nil, warns, err
 	}
 	service := ibv.DefaultService
-	c := &Config{values: vals, Topo: topo.DefaultParams(), IB: ibv.Settings{Relaxed: true, Service: &service}}
+	c := &Config{values: vals, Topo: topo.DefaultParams(), IB: ibv.Settings{Service: &service}}
 	for _, name := range sortedNames(vals) {
 		v := byName[name]
 		if v == nil {

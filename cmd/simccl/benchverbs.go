@@ -82,9 +82,9 @@ func (v *verbsFlags) main(ctx context.Context, a *app, tests []string) error {
 	}
 	set := cfg.IB
 	if v.gid >= 0 {
-		set.GIDIndex, set.GIDSet = v.gid, true
+		set.GIDIndex = units.Some(v.gid)
 	}
-	set.QPs = v.qps
+	set.QPs = units.Some(v.qps)
 	n, err := ibv.NewNet(set)
 	if err != nil {
 		return err

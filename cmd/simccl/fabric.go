@@ -87,7 +87,7 @@ func (r *runFlags) between(m *machine, cfg *sim.Config) error {
 		}
 	}
 	cfg.Fabric = bound
-	cfg.QPs, cfg.SplitData = m.cfg.IB.QPs, m.cfg.IB.SplitData
+	cfg.QPs, cfg.SplitData = m.cfg.IB.QPs.Or(0), m.cfg.IB.SplitData
 	return nil
 }
 

@@ -209,7 +209,7 @@ func TestEveryOperationOverVerbs(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%dx%d", m.nodes, m.gpus), func(t *testing.T) {
-			w := verbs(t, ibv.Settings{QPs: 1 + m.gpus%2})
+			w := verbs(t, ibv.Settings{QPs: units.Some(1 + m.gpus%2)})
 			c := machine(t, "dgx-h100", m.gpus, m.nodes)
 			counts := []int64{7, 20_001}
 			if testing.Short() {

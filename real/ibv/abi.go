@@ -147,8 +147,18 @@ type portAttr struct {
 	linkLayer    uint8
 	flags        uint8
 	capFlags2    uint16
-	// Newer libraries write active_speed_ex behind; room for it.
-	_ [14]byte
+	_            uint16
+	// Older headers end here; newer libraries write what follows
+	// (NCCL's own copy of the struct, ibvcore.h:191).
+	activeSpeedEx uint32
+	_             [8]byte // room for what may come
+}
+
+// ECE is struct ibv_ece: what two NICs of a vendor agree on beyond the
+// standard.
+type ECE struct {
+	_                           structs.HostLayout `json:"-"`
+	VendorID, Options, CompMask uint32
 }
 
 type deviceAttr struct {
@@ -179,20 +189,25 @@ type deviceAttr struct {
 // Places inside C's own structs that inline functions of verbs.h use.
 const (
 	offContextOps  = 8
-	offCmdFD       = 264
 	offAsyncFD     = 268
+	offABICompat   = 320
 	offPollCQ      = 88
-	offReqNotify   = 96
 	offPostSend    = 200
 	offPostRecv    = 208
-	offQPContext   = 0
 	offQPNum       = 52
 	offMRLkey      = 36
 	offMRRkey      = 40
-	offCQContext   = 0
-	offCompFD      = 8
 	offEventType   = 8
 	sizeAsyncEvent = 16
+)
+
+// struct verbs_context lies around the context where abi_compat has all bits
+// set; it grew at its front, so its members have places before the context.
+const (
+	offExtSize       = -8
+	offExtQueryPort  = -320
+	extSizeQueryPort = 648
+	sizePortAttr     = 56
 )
 
 // Numbers of verbs.h.
@@ -212,32 +227,30 @@ const (
 	sendSignaled = 2
 	sendInline   = 8
 
-	accessLocalWrite  = 1
-	accessRemoteWrite = 2
-	accessRemoteRead  = 4
-	accessRelaxed     = 1 << 20
+	accessLocalWrite   = 1
+	accessRemoteWrite  = 2
+	accessRemoteRead   = 4
+	accessRemoteAtomic = 8
+	accessRelaxed      = 1 << 20
 
-	maskState      = 1
-	maskAccess     = 8
-	maskPkey       = 16
-	maskPort       = 32
-	maskAV         = 128
-	maskPathMTU    = 256
-	maskTimeout    = 512
-	maskRetryCnt   = 1024
-	maskRNRRetry   = 2048
-	maskRQPSN      = 4096
-	maskMaxRD      = 8192
-	maskMinRNR     = 32768
-	maskSQPSN      = 65536
-	maskMaxDestRD  = 131072
-	maskDestQPN    = 1048576
-	portActive     = 4
-	layerIB        = 1
-	layerEthernet  = 2
-	wcRecvRDMAImm  = 129
-	wcRDMAWrite    = 1
-	wcRDMARead     = 2
-	statusSuccess  = 0
-	statusFlushErr = 5
+	maskState     = 1
+	maskAccess    = 8
+	maskPkey      = 16
+	maskPort      = 32
+	maskAV        = 128
+	maskPathMTU   = 256
+	maskTimeout   = 512
+	maskRetryCnt  = 1024
+	maskRNRRetry  = 2048
+	maskRQPSN     = 4096
+	maskMaxRD     = 8192
+	maskMinRNR    = 32768
+	maskSQPSN     = 65536
+	maskMaxDestRD = 131072
+	maskDestQPN   = 1048576
+	portActive    = 4
+	layerIB       = 1
+	layerEthernet = 2
+	wcRecvRDMAImm = 129
+	statusSuccess = 0
 )

@@ -1,77 +1,69 @@
 package ibv
 
 import (
-	"bytes"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"structs"
-	"time"
 
 	"github.com/simccl/simccl/real/transport"
 )
 
-// Requests under way per connection, and FIFO slots (net_ib.cc,
-// MAX_REQUESTS = NCCL_NET_MAX_REQUESTS).
-const maxRequests = 32
+const (
+	// maxNICs is how many ports one fused device has at most (net_ib.cc:52,
+	// NCCL_IB_MAX_DEVS_PER_NIC).
+	maxNICs = 4
+	// maxRequests are under way per connection at most; there are as many FIFO
+	// slots (net_ib.cc:1014: NCCL_NET_MAX_REQUESTS x NCCL_NET_IB_MAX_RECVS).
+	maxRequests = 32 * transport.MaxRecvs
+	// idBits are those of a request's index: a work request's id holds the
+	// indices of up to eight (net_ib.cc:2078).
+	idBits = 8
+)
 
 // cts is one entry of the clear-to-send FIFO, which the receiver writes into
-// the sender's memory (net_ib.cc, struct ncclIbSendFifo).
+// the sender's memory (net_ib.cc:1105, struct ncclIbSendFifo).
 type cts struct {
 	_     structs.HostLayout
 	addr  uint64
 	size  uint64
-	rkey  uint32
+	rkeys [maxNICs]uint32 // of the buffer, by the receiver's NIC
 	nreqs uint32
 	tag   int32
-	_     uint32
-	idx   uint64 // written last by the NIC's order; slot number + 1
-	_     [24]byte
+	idx   uint64 // slot number + 1; the NIC writes an entry in one piece
+	_     [16]byte
 }
 
-const ctsSize = 64
+const (
+	ctsSize   = 64
+	fifoBytes = maxRequests * transport.MaxRecvs * ctsSize
+	noteBytes = maxRequests * transport.MaxRecvs * 4 // sizes of messages
+)
 
-// fifoBytes holds all slots of one direction.
-const fifoBytes = maxRequests * transport.MaxRecvs * ctsSize
-
-// hello is what both sides tell each other over TCP.
-type hello struct {
-	Token [16]byte
-	QPs   []Address
-	// Fifo: the sender's CTS FIFO; the receiver's array of message sizes.
-	Addr uint64
-	Rkey uint32
-	Dev  string
-}
-
-var errStranger = errors.New("refused: the peer does not show the handle's token")
-
-func newToken() (t [16]byte, err error) {
-	_, err = rand.Read(t[:])
-	return t, err
+// nic is a connection's part of one port.
+type nic struct {
+	dev  *Device
+	near nearEnd
+	cq   *CQ
+	own  *MR // of the arena
 }
 
 // comm is what both ends have.
 type comm struct {
 	net   *Net
-	dev   *Device
-	port  Port
 	conn  net.Conn
-	arena *Arena
-	cq    *CQ
-	qps   []*QP
-	qpAt  int // next QP, in step on both sides
-	reqs  [maxRequests]request
-	own   *MR
 	peer  string
+	arena *Arena
+	notes []byte // the arena's start, to which the peer may write
+	nics  []*nic
+	qps   []*QP // NICs take turns
+	flush []*QP // of a receiver: by NIC, connected to themselves
+	qpAt  int   // next QP, in step on both sides
+	perOp int   // QPs of a message that is not split over all
+	reqs  [maxRequests]request
 	far   hello
 	err   error
+	fatal fault    // asynchronous events of its QPs and CQs
 	watch *watcher // nil: nobody
-	// multi reads the size of message i of a slot, where the sender wrote it.
-	multi func(slot, i int) int32
 }
 
 // kind of request
@@ -86,254 +78,266 @@ const (
 type request struct {
 	c      *comm
 	kind   int
-	events int
+	events int // completions that are to come
 	sizes  [transport.MaxRecvs]int
-	n      int
-	tag    int32
-	slot   int
+	n      int // messages of the slot it is of
 	buf    transport.Buf
-	// group are the requests that end with this one: all messages of a
-	// multi-receive go out as one chain.
-	group [transport.MaxRecvs]*request
+	wrote  []int32 // of a multi-receive: where the sender writes the sizes
 }
 
-// open creates the queues and tells the peer, in either order of roles.
-func (n *Net) open(dev int, c net.Conn, token [16]byte, first bool, fifo int) (*comm, []byte, error) {
-	p := n.port[dev]
-	k := &comm{net: n, dev: n.devs[p.Device], port: p, conn: c}
-	var err error
-	if k.arena, err = NewArena(fifo + 64<<10); err != nil {
-		return nil, nil, err
-	}
-	mem, err := k.arena.Take(fifo)
-	if err != nil {
-		return nil, nil, err
-	}
-	depth := 2 * maxRequests * (transport.MaxRecvs + 1)
-	if k.cq, err = k.dev.NewCQ(k.arena, depth*n.set.QPs); err != nil {
-		return nil, nil, err
-	}
-	me := hello{Token: token, Dev: p.Device}
-	gid, err := k.dev.GID(p.Num, n.gid[dev])
-	if err != nil {
-		return nil, nil, err
-	}
-	for range n.set.QPs {
-		q, err := k.dev.NewQP(k.arena, k.cq, depth)
+// opening says what to open.
+type opening struct {
+	conn   net.Conn
+	token  [16]byte
+	dials  bool
+	notes  int // bytes at the arena's start to which the peer may write
+	more   int // bytes of arena for its owner
+	access uint32
+}
+
+// open connects a virtual device's QPs with the peer's; mem is the notes.
+func (n *Net) open(dev int, o *opening) (k *comm, mem []byte, err error) {
+	k = &comm{net: n, conn: o.conn, peer: o.conn.RemoteAddr().String()}
+	defer func() {
 		if err != nil {
-			return nil, nil, err
+			_ = k.close()
 		}
-		if err := q.Init(p.Num, *n.set.Service); err != nil {
-			return nil, nil, err
-		}
-		k.qps = append(k.qps, q)
-		me.QPs = append(me.QPs, Address{QPN: q.Num, LID: p.LID, GID: gid, MTU: p.MTU, Layer: p.Layer})
-	}
-	if k.own, err = k.dev.Register(k.arena.Bytes(), false); err != nil {
-		return nil, nil, err
-	}
-	me.Addr, me.Rkey = uint64(address(mem)), k.own.Rkey
+	}()
 	for i := range k.reqs {
 		k.reqs[i].c = k
 	}
-	if err := k.introduce(&me, first); err != nil {
-		return nil, nil, err
+	for _, p := range n.virt[dev].ports {
+		k.nics = append(k.nics, &nic{dev: n.phys[p].dev, near: n.phys[p].near})
 	}
-	return k, mem, k.join(n.gid[dev])
+	if err = k.setup(o); err != nil && err != errStranger {
+		err = fmt.Errorf("set-up with %s: %w", k.peer, err)
+	}
+	return k, k.notes, err
 }
 
-// introduce exchanges hellos; the dialer speaks first.
-func (k *comm) introduce(me *hello, first bool) error {
-	k.conn.SetDeadline(time.Now().Add(setupTime))
-	defer k.conn.SetDeadline(time.Time{})
-	k.peer = k.conn.RemoteAddr().String()
-	if first {
-		if err := writeHello(k.conn, me); err != nil {
+// room makes the arena for n QPs and shows it to the NICs.
+func (k *comm) room(n int, o *opening) (err error) {
+	size := o.notes + o.more + (n+maxNICs)*qpBytes + len(k.nics)*(pollBatch+1)*64
+	if k.arena, err = NewArena(size); err != nil {
+		return err
+	}
+	if k.notes, err = k.arena.Take(o.notes); err != nil {
+		return err
+	}
+	for _, c := range k.nics {
+		all := k.arena.Bytes()
+		if c.own, err = c.dev.register(address(all), len(all), accessLocalWrite|accessRemoteWrite|accessRemoteRead, false); err != nil {
 			return err
 		}
-	}
-	far, err := readHello(k.conn)
-	if err != nil {
-		if !first {
-			return errStranger
-		}
-		return fmt.Errorf("set-up with %s: %w", k.peer, err)
-	}
-	if !bytes.Equal(far.Token[:], me.Token[:]) {
-		return errStranger
-	}
-	k.far = *far
-	if !first {
-		return writeHello(k.conn, me)
 	}
 	return nil
 }
 
-func writeHello(w io.Writer, h *hello) error {
-	b, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
-}
-
-// readHello reads one line, byte by byte: nothing behind it may be swallowed.
-func readHello(r io.Reader) (*hello, error) {
-	var line []byte
-	var b [1]byte
-	for len(line) < 64<<10 {
-		if _, err := io.ReadFull(r, b[:]); err != nil {
+// queues makes n QPs, one NIC after another, and says what to show of them
+// (net_ib.cc:1396).
+func (k *comm) queues(n int, o *opening) (*hello, error) {
+	me := &hello{Addr: uint64(address(k.arena.Bytes()))}
+	for i, c := range k.nics {
+		var err error
+		mine := (n - i + len(k.nics) - 1) / len(k.nics)
+		if c.cq, err = c.dev.NewCQ(k.arena, 2*maxRequests*mine, &k.fatal); err != nil {
 			return nil, err
 		}
-		if b[0] == '\n' {
-			h := new(hello)
-			return h, json.Unmarshal(line, h)
-		}
-		line = append(line, b[0])
+		p := c.near.port
+		me.NICs = append(me.NICs, Address{Device: p.Device, LID: p.LID, GID: c.near.gid, MTU: p.MTU, Layer: p.Layer, Rkey: c.own.Rkey})
 	}
-	return nil, errors.New("set-up message is too long")
+	// Twice as many sends: data and notice.
+	w := qpPlan{sends: 2 * maxRequests, recvs: maxRequests, access: o.access}
+	if k.net.set.Inline {
+		w.inline = ctsSize
+	}
+	for i := range n {
+		q, err := k.newQP(i%len(k.nics), w)
+		if err != nil {
+			return nil, err
+		}
+		k.qps = append(k.qps, q)
+		me.QPs = append(me.QPs, farQP{Num: q.Num, NIC: q.nic})
+	}
+	return me, nil
 }
 
-// join connects the QPs pairwise and waits until both sides have.
-func (k *comm) join(gidIndex int) error {
-	if len(k.far.QPs) != len(k.qps) {
-		return fmt.Errorf("%s has %d QPs per connection, %s has %d: set NCCL_IB_QPS_PER_CONNECTION alike", k.far.Dev, len(k.far.QPs), k.dev.Name, len(k.qps))
+// newQP makes a QP of a NIC, in INIT.
+func (k *comm) newQP(i int, w qpPlan) (*QP, error) {
+	c := k.nics[i]
+	q, err := c.dev.NewQP(k.arena, c.cq, w, &k.fatal)
+	if err != nil {
+		return nil, err
 	}
-	for i, q := range k.qps {
-		to := k.far.QPs[i]
-		if to.Layer != k.port.Layer {
-			return fmt.Errorf("%s speaks another link layer than %s", k.far.Dev, k.dev.Name)
-		}
-		if err := q.Connect(k.port, gidIndex, to, *k.net.set.Service, k.peer+"/"+k.far.Dev); err != nil {
-			return err
-		}
+	q.nic = i
+	if err := q.Init(c.near.port.Num, k.net.set.Service.PkeyIndex); err != nil {
+		_ = q.Close()
+		return nil, err
 	}
-	// Both must be ready to receive before the first CTS or write goes out.
-	k.conn.SetDeadline(time.Now().Add(setupTime))
-	defer k.conn.SetDeadline(time.Time{})
-	if _, err := k.conn.Write([]byte{'R'}); err != nil {
-		return err
-	}
-	var b [1]byte
-	if _, err := io.ReadFull(k.conn, b[:]); err != nil || b[0] != 'R' {
-		return fmt.Errorf("set-up with %s: the peer did not become ready: %w", k.peer, err)
-	}
-	return nil
+	return q, nil
 }
 
 // take finds a free request.
-func (k *comm) take(kind int) (*request, int) {
+func (k *comm) take(kind int) (*request, uint64) {
 	for i := range k.reqs {
 		if r := &k.reqs[i]; r.kind == free {
 			*r = request{c: k, kind: kind}
-			return r, i
+			return r, uint64(i)
 		}
 	}
-	return nil, -1
+	return nil, 0
 }
 
-func (k *comm) index(r *request) int {
-	for i := range k.reqs {
-		if &k.reqs[i] == r {
-			return i
-		}
-	}
-	return -1
-}
-
-// qpsPerOp is over how many QPs one operation goes.
-func (k *comm) qpsPerOp() int {
+// perMessage is over how many QPs one message goes.
+func (k *comm) perMessage() int {
 	if k.net.set.SplitData {
 		return len(k.qps)
 	}
-	return 1
+	return k.perOp
 }
 
-// progress handles the completions that are there.
-func (k *comm) progress() error {
+// nextQP is the next in turn.
+func (k *comm) nextQP() *QP {
+	q := k.qps[k.qpAt]
+	k.qpAt = (k.qpAt + 1) % len(k.qps)
+	return q
+}
+
+// alive returns why the connection cannot go on.
+func (k *comm) alive() error {
 	if k.err != nil {
 		return k.err
 	}
-	wcs, err := k.cq.Poll()
-	if err != nil {
-		k.err = err
-		return err
+	if k.net.set.IgnoreEvents {
+		return nil
 	}
-	for i := range wcs {
-		wc := &wcs[i]
-		r := &k.reqs[wc.wrID%maxRequests]
-		if wc.status != statusSuccess {
-			k.err = k.qps[0].failure(verbs[r.kind], wc)
-			return k.err
+	k.err = k.fatal.get()
+	for _, c := range k.nics {
+		if k.err == nil {
+			k.err = c.dev.Err()
 		}
-		if wc.opcode != wcRecvRDMAImm {
-			k.watch.completed(wc.qpNum, wc.wrID)
-		}
-		if wc.opcode == wcRecvRDMAImm && r.n == 1 {
-			r.sizes[0] = int(swap32(wc.imm))
-		}
-		if r.kind != sending {
-			r.events--
-			continue
-		}
-		for _, g := range r.group {
-			if g != nil {
-				g.events--
-			}
-		}
-	}
-	if len(wcs) == 0 {
-		k.dev.WatchAsync()
-		k.err = k.dev.Err()
 	}
 	return k.err
 }
 
+// progress handles the completions that are there.
+func (k *comm) progress() error {
+	if err := k.alive(); err != nil {
+		return err
+	}
+	for i, c := range k.nics {
+		wcs, err := c.cq.Poll()
+		for j := range wcs {
+			if err == nil {
+				err = k.completed(i, &wcs[j])
+			}
+		}
+		if err != nil {
+			k.err = err
+			return err
+		}
+	}
+	return nil
+}
+
+// completed books one completion of a NIC.
+func (k *comm) completed(nic int, wc *workCompletion) error {
+	r := &k.reqs[wc.wrID%maxRequests]
+	if wc.status != statusSuccess {
+		return k.qp(nic, wc.qpNum).failure(verbs[r.kind], wc)
+	}
+	switch {
+	case wc.opcode != wcRecvRDMAImm:
+		if k.watch != nil {
+			k.watch.completed(k.qp(nic, wc.qpNum))
+		}
+	case r.n == 1:
+		r.sizes[0] = int(swap32(wc.imm))
+	}
+	if r.kind != sending {
+		r.events--
+		return nil
+	}
+	for i := range r.n {
+		k.reqs[wc.wrID>>(idBits*i)%maxRequests].events--
+	}
+	return nil
+}
+
+// qp finds a QP by its NIC and number.
+func (k *comm) qp(nic int, num uint32) *QP {
+	for _, list := range [][]*QP{k.qps, k.flush} {
+		for _, q := range list {
+			if q.nic == nic && q.Num == num {
+				return q
+			}
+		}
+	}
+	return &QP{dev: k.nics[nic].dev, Num: num}
+}
+
 var verbs = [...]string{free: "completion", sending: "RDMA write", receiving: "receive or CTS write", flushing: "RDMA read (flush)"}
 
-// Register makes memory known to the connection's NIC.
+// Register makes memory known to the connection's NICs.
 func (k *comm) Register(mem []byte) (transport.Memory, error) {
-	mr, err := k.dev.Register(mem, k.net.set.Relaxed)
-	if err != nil {
-		return nil, err
+	m := &memory{mem: mem, of: k}
+	for _, c := range k.nics {
+		mr, err := c.dev.Register(mem, k.net.relaxed)
+		if err != nil {
+			_ = m.Release()
+			return nil, err
+		}
+		m.mrs = append(m.mrs, mr)
 	}
-	return &memory{mem: mem, mr: mr, dev: k.dev}, nil
+	return m, nil
 }
 
+// memory is registered with every NIC of its connection.
 type memory struct {
 	mem []byte
-	mr  *MR
-	dev *Device
+	of  *comm
+	mrs []*MR // by NIC
 }
 
-func (m *memory) Bytes() []byte  { return m.mem }
-func (m *memory) Release() error { return m.dev.Release(m.mr) }
+// Bytes is the memory.
+func (m *memory) Bytes() []byte { return m.mem }
+
+// Release ends the registrations.
+func (m *memory) Release() error {
+	var c closing
+	for i, mr := range m.mrs {
+		c.keep(m.of.nics[i].dev.Release(mr))
+	}
+	return c.first
+}
 
 // at gives the local address and keys of a part of registered memory.
-func at(b transport.Buf) (uintptr, *MR, error) {
+func at(b transport.Buf) (uintptr, *memory, error) {
 	m, ok := b.Mem.(*memory)
 	if !ok || b.Off < 0 || b.Size < 0 || b.Off+b.Size > len(m.mem) {
 		return 0, nil, fmt.Errorf("buffer of %d bytes at %d is not inside registered memory of this transport", b.Size, b.Off)
 	}
-	return address(m.mem) + uintptr(b.Off), m.mr, nil
+	return address(m.mem) + uintptr(b.Off), m, nil
 }
 
 // close frees the connection; the other side's requests fail.
 func (k *comm) close() error {
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
+	var c closing
+	k.err = transport.ErrClosed
+	for _, q := range append(k.flush, k.qps...) {
+		c.keep(q.Close())
+	}
+	for _, n := range k.nics {
+		if n.cq != nil {
+			c.keep(n.cq.Close())
+		}
+		if n.own != nil {
+			c.keep(n.dev.deregister(n.own))
 		}
 	}
-	k.err = transport.ErrClosed
-	for _, q := range k.qps {
-		keep(q.Close())
+	c.keep(k.conn.Close())
+	if k.arena != nil {
+		c.keep(k.arena.Close())
 	}
-	keep(k.cq.Close())
-	keep(k.dev.Release(k.own))
-	keep(k.conn.Close())
-	keep(k.arena.Close())
-	return first
+	return c.first
 }

@@ -3,10 +3,12 @@ package ibv
 import (
 	"encoding/binary"
 	"fmt"
-	"net"
+	"os"
 	"runtime"
 	"sync"
-	"syscall"
+	"time"
+
+	"github.com/simccl/simccl/real/dl"
 )
 
 // LinkLayer is what a port speaks.
@@ -18,6 +20,14 @@ const (
 	Ethernet   LinkLayer = layerEthernet
 )
 
+// String is NCCL's word for the layer.
+func (l LinkLayer) String() string {
+	if l == Ethernet {
+		return "RoCE"
+	}
+	return "IB"
+}
+
 // Port is one active port of a device.
 type Port struct {
 	Device string
@@ -25,9 +35,8 @@ type Port struct {
 	Layer  LinkLayer
 	LID    uint16
 	MTU    int // bytes
-	// Mbps is width x speed as NCCL computes it (net_ib.cc, ncclIbSpeed).
+	// Mbps is width x speed as NCCL computes it (net_ib.cc:558).
 	Mbps int
-	GUID uint64
 	GIDs int // entries of the GID table
 }
 
@@ -36,39 +45,50 @@ type Port struct {
 type Device struct {
 	lib  *Lib
 	Name string
-	GUID uint64
-	ctx  uintptr
-	pd   uintptr
-	mu   sync.Mutex
-	mrs  map[mrKey]*MR
-	done chan struct{}
-	// asyncErr holds the first fatal asynchronous event.
-	asyncErr error
+	// GUID is the system image's, which all functions of a card share
+	// (net_ib.cc:752); MaxQP and MaxCQE are the device's limits.
+	GUID          uint64
+	MaxQP, MaxCQE int
+	ports         uint8
+	ctx           uintptr
+	pd            uintptr
+	mu            sync.Mutex
+	mrs           mrCache
+	watch         watch
+	retry         retries
 }
 
-// laneMbps are megabits per second of one lane by active_speed's bit
-// (net_ib.cc ibvSpeeds), laneCount lanes by active_width's bit.
+// retries are those of ibv_modify_qp (ibvwrap.cc:96).
+type retries struct {
+	all   bool
+	count int
+	sleep time.Duration // before the first; n times as long before the n-th
+}
+
+// laneMbps are megabits per second of one lane by active_speed's bit,
+// laneCount lanes by active_width's bit (net_ib.cc:535).
 var (
 	laneMbps  = [...]int{2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000, 200000}
 	laneCount = [...]int{1, 4, 8, 12, 2}
 )
 
-func firstBit(v, most int) int {
-	for i := 0; i < most; i++ {
+// byBit picks the entry of the lowest bit that is set, the last without one.
+func byBit(table []int, v uint32) int {
+	for i, n := range table {
 		if v&(1<<i) != 0 {
-			return i
+			return n
 		}
 	}
-	return most
+	return table[len(table)-1]
 }
 
 // OpenDevice opens a device by name.
 func (l *Lib) OpenDevice(name string) (*Device, error) {
-	d := &Device{lib: l, Name: name, mrs: map[mrKey]*MR{}, done: make(chan struct{})}
+	d := &Device{lib: l, Name: name}
+	d.mrs = mrCache{page: uintptr(os.Getpagesize()), release: d.deregister}
 	err := l.each(func(dev uintptr, n string) (err error) {
 		if n == name {
 			d.ctx, err = object("ibv_open_device", name, l.fn.openDevice.Call(dev))
-			d.GUID = swap64(uint64(l.fn.getDeviceGUID.Call(dev)))
 		}
 		return err
 	})
@@ -79,8 +99,17 @@ func (l *Lib) OpenDevice(name string) (*Device, error) {
 		names, _ := l.DeviceNames()
 		return nil, fmt.Errorf("RDMA device %q: not here; there are %v", name, names)
 	}
-	if d.pd, err = object("ibv_alloc_pd", name, l.fn.allocPD.Call(d.ctx)); err != nil {
-		l.fn.closeDevice.Call(d.ctx)
+	a := new(deviceAttr)
+	err = errnoOf("ibv_query_device", name, l.fn.queryDevice.Call(d.ctx, pointer(a)))
+	if err == nil {
+		d.GUID, d.MaxQP, d.MaxCQE, d.ports = swap64(a.sysImageGUID), int(a.maxQP), int(a.maxCQE), a.physPortCnt
+		d.pd, err = object("ibv_alloc_pd", name, l.fn.allocPD.Call(d.ctx))
+	}
+	if err == nil {
+		err = d.startEvents()
+	}
+	if err != nil {
+		d.Close()
 		return nil, err
 	}
 	return d, nil
@@ -98,53 +127,42 @@ func swap32(v uint32) uint32 {
 
 // Ports lists the device's active ports.
 func (d *Device) Ports() ([]Port, error) {
-	dev := new(deviceAttr)
-	if err := errnoOf("ibv_query_device", d.Name, d.lib.fn.queryDevice.Call(d.ctx, pointer(dev))); err != nil {
-		return nil, err
-	}
-	runtime.KeepAlive(dev)
 	var out []Port
-	for n := uint8(1); n <= dev.physPortCnt; n++ {
-		a := new(portAttr)
-		if err := errnoOf("ibv_query_port", d.Name, d.lib.fn.queryPort.Call(d.ctx, uintptr(n), pointer(a))); err != nil {
+	for n := uint8(1); n <= d.ports; n++ {
+		a, err := d.port(n)
+		if err != nil {
 			return nil, err
 		}
-		runtime.KeepAlive(a)
-		if a.state != portActive {
+		layer := LinkLayer(a.linkLayer)
+		if a.state != portActive || layer != InfiniBand && layer != Ethernet {
 			continue
 		}
-		speed := laneMbps[min(firstBit(int(a.activeSpeed), len(laneMbps)), len(laneMbps)-1)]
-		width := laneCount[min(firstBit(int(a.activeWidth), len(laneCount)), len(laneCount)-1)]
-		layer := LinkLayer(a.linkLayer)
-		if layer != Ethernet {
-			layer = InfiniBand
+		speed := uint32(a.activeSpeed)
+		if a.activeSpeedEx != 0 {
+			speed = a.activeSpeedEx
 		}
 		out = append(out, Port{Device: d.Name, Num: n, Layer: layer, LID: a.lid, MTU: 128 << a.activeMTU,
-			Mbps: speed * width, GUID: d.GUID, GIDs: int(a.gidTblLen)})
+			Mbps: byBit(laneMbps[:], speed) * byBit(laneCount[:], uint32(a.activeWidth)), GIDs: int(a.gidTblLen)})
 	}
 	return out, nil
 }
 
-// GID is a port's address.
-type GID [16]byte
-
-// IsV4Mapped tells whether the GID stands for an IPv4 address.
-func (g GID) IsV4Mapped() bool {
-	for i, b := range g[:12] {
-		want := byte(0)
-		if i >= 10 {
-			want = 0xff
-		}
-		if b != want {
-			return false
+// port asks for a port's state: with the newer call where the library has it,
+// which also tells speeds that the old byte cannot hold (ibvwrap.cc:133).
+func (d *Device) port(n uint8) (*portAttr, error) {
+	a := new(portAttr)
+	query := d.lib.fn.queryPort
+	args := []uintptr{d.ctx, uintptr(n), pointer(a)}
+	if peek[uintptr](d.ctx, offABICompat) == ^uintptr(0) && peek[uint64](d.ctx, offExtSize) >= extSizeQueryPort {
+		if f := peek[uintptr](d.ctx, offExtQueryPort); f != 0 {
+			query = dl.Proc(f)
+			args = append(args, sizePortAttr)
 		}
 	}
-	return true
+	err := errnoOf("ibv_query_port", d.Name, query.Call(args...))
+	runtime.KeepAlive(a)
+	return a, err
 }
-
-// String prints the GID as an IPv6 address.
-// String is the GID as an IPv6 address.
-func (g GID) String() string { return net.IP(g[:]).String() }
 
 // GID returns entry i of the port's table.
 func (d *Device) GID(port uint8, i int) (GID, error) {
@@ -153,124 +171,97 @@ func (d *Device) GID(port uint8, i int) (GID, error) {
 	return *g, err
 }
 
-// FindGID picks the GID index as NCCL does without NCCL_IB_GID_INDEX: for RoCE
-// the last usable entry of the wanted family and RoCE version 2 (net_ib.cc,
-// ncclIbGetGidIndex); for InfiniBand entry 0. roceV reports a table entry's
-// RoCE version, 0 where unknown.
-func (d *Device) FindGID(p Port, ipv6 bool, roceV func(dev string, port uint8, i int) int) (int, error) {
+// FindGID picks the port's address as NCCL does (net_ib.cc:467,
+// ncclIbGetGidIndex): of InfiniBand the routable one where it is set, else
+// entry 0; of RoCE what the settings wish for.
+func (d *Device) FindGID(p Port, set *Settings) (int, error) {
 	if p.Layer == InfiniBand {
-		return 0, nil
-	}
-	best := -1
-	for i := 0; i < p.GIDs; i++ {
-		g, err := d.GID(p.Num, i)
-		if err != nil || g == (GID{}) {
-			continue
+		routable := set.RoutableGID.Or(1)
+		if routable < 0 || routable >= p.GIDs {
+			return 0, nil
 		}
-		linkLocal := g[0] == 0xfe && g[1] == 0x80
-		if g.IsV4Mapped() == ipv6 || linkLocal {
-			continue
+		g, err := d.GID(p.Num, routable)
+		if err == nil && g.flid() == 0 {
+			routable = 0
 		}
-		if v := roceV(d.Name, p.Num, i); best == -1 || v == 2 {
-			best = i
+		return routable, err
+	}
+	if i := set.GIDIndex.Or(-1); i >= 0 {
+		return i, nil
+	}
+	w := gidWish{ipv6: set.IPv6, within: addressRange(set.AddrRange, set.IPv6), version: set.RoCEVersion.Or(2)}
+	table := make([]gidEntry, p.GIDs)
+	for i := range table {
+		// An entry that cannot be read is one that is not used.
+		if g, err := d.GID(p.Num, i); err == nil && g != (GID{}) {
+			table[i] = gidEntry{g, sysfsRoCEVersion(d.Name, p.Num, i)}
 		}
 	}
-	if best == -1 {
-		return 0, fmt.Errorf("%s port %d: no GID of the wanted address family; set NCCL_IB_GID_INDEX", d.Name, p.Num)
-	}
-	return best, nil
+	return w.pick(table), nil
 }
 
-// mrKey is a registered range.
-type mrKey struct {
-	addr uintptr
-	size int
-}
-
-// MR is registered memory.
-type MR struct {
-	handle     uintptr
-	Addr       uintptr
-	Len        int
-	Lkey, Rkey uint32
-	refs       int
-}
-
-// Register makes memory known to the NIC, or returns the registration that an
-// earlier call made of the same range (NCCL's mr cache works page by page; a
-// communicator's buffers are registered whole).
+// Register makes memory known to the NIC, or counts one more user of a
+// registration that holds it. Relaxed lets PCI writes overtake each other where
+// library and kernel can.
 func (d *Device) Register(mem []byte, relaxed bool) (*MR, error) {
-	k := mrKey{address(mem), len(mem)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if m := d.mrs[k]; m != nil {
-		m.refs++
-		return m, nil
+	d.mrs.register = func(addr uintptr, size int) (*MR, error) {
+		return d.register(addr, size, accessLocalWrite|accessRemoteWrite|accessRemoteRead|accessRemoteAtomic, relaxed)
 	}
-	access := uintptr(accessLocalWrite | accessRemoteWrite | accessRemoteRead)
-	if relaxed {
-		access |= accessRelaxed
+	return d.mrs.take(address(mem), len(mem))
+}
+
+// register makes a registration of its own. Only the newer call takes flags
+// that a kernel may not know (net_ib.cc:1969).
+func (d *Device) register(addr uintptr, size int, access uint32, relaxed bool) (*MR, error) {
+	verb, args := "ibv_reg_mr", []uintptr{d.pd, addr, uintptr(size), uintptr(access)}
+	f := d.lib.fn.regMR
+	if relaxed && d.lib.fn.regMRIova2 != 0 {
+		verb, f = "ibv_reg_mr_iova2", d.lib.fn.regMRIova2
+		args = []uintptr{d.pd, addr, uintptr(size), addr, uintptr(access | accessRelaxed)}
 	}
-	h, err := object("ibv_reg_mr", d.Name, d.lib.fn.regMR.Call(d.pd, k.addr, uintptr(k.size), access))
-	if err != nil && relaxed {
-		h, err = object("ibv_reg_mr", d.Name, d.lib.fn.regMR.Call(d.pd, k.addr, uintptr(k.size), access&^accessRelaxed))
-	}
+	h, err := object(verb, d.Name, f.Call(args...))
 	if err != nil {
 		return nil, err
 	}
-	m := &MR{handle: h, Addr: k.addr, Len: k.size, Lkey: peek[uint32](h, offMRLkey), Rkey: peek[uint32](h, offMRRkey), refs: 1}
-	d.mrs[k] = m
-	return m, nil
+	return &MR{handle: h, Addr: addr, Len: size, Lkey: peek[uint32](h, offMRLkey), Rkey: peek[uint32](h, offMRRkey)}, nil
+}
+
+func (d *Device) deregister(m *MR) error {
+	return errnoOf("ibv_dereg_mr", d.Name, d.lib.fn.deregMR.Call(m.handle))
 }
 
 // Release drops one use of a registration; the last one undoes it.
 func (d *Device) Release(m *MR) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if m.refs--; m.refs > 0 {
-		return nil
-	}
-	delete(d.mrs, mrKey{m.Addr, m.Len})
-	return errnoOf("ibv_dereg_mr", d.Name, d.lib.fn.deregMR.Call(m.handle))
+	return d.mrs.drop(m)
 }
 
-// WatchAsync polls the device's asynchronous events without blocking and keeps
-// the first fatal one; Err returns it.
-func (d *Device) WatchAsync() {
-	fd := int(peek[int32](d.ctx, offAsyncFD))
-	_ = syscall.SetNonblock(fd, true)
-	ev := new([sizeAsyncEvent]byte)
-	for int32(d.lib.fn.getAsyncEvent.Call(d.ctx, pointer(ev))) == 0 {
-		kind := binary.LittleEndian.Uint32(ev[offEventType:])
-		if fatalEvent[kind] && d.asyncErr == nil {
-			d.asyncErr = &Error{Verb: "asynchronous event " + cString(d.lib.fn.eventTypeStr.Call(uintptr(kind))), Device: d.Name}
-		}
-		d.lib.fn.ackAsyncEvent.Call(pointer(ev))
-	}
-}
-
-// fatalEvent are the events after which the device or a QP is unusable
-// (net_ib.cc, ncclIbAsyncThreadMain).
-var fatalEvent = map[uint32]bool{0: true, 1: true, 2: true, 3: true, 8: true, 9: true, 15: true}
-
-// Err returns the first fatal asynchronous event, nil without one.
-func (d *Device) Err() error { return d.asyncErr }
+// Err returns the event after which the whole device is unusable, nil without
+// one.
+func (d *Device) Err() error { return d.watch.dev.get() }
 
 // Close frees what is left of the device.
 func (d *Device) Close() error {
+	d.stopEvents()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
+	errs := closing{}
+	errs.keep(d.mrs.clear())
+	if d.pd != 0 {
+		errs.keep(errnoOf("ibv_dealloc_pd", d.Name, d.lib.fn.deallocPD.Call(d.pd)))
 	}
-	for k, m := range d.mrs {
-		keep(errnoOf("ibv_dereg_mr", d.Name, d.lib.fn.deregMR.Call(m.handle)))
-		delete(d.mrs, k)
+	errs.keep(errnoOf("ibv_close_device", d.Name, d.lib.fn.closeDevice.Call(d.ctx)))
+	return errs.first
+}
+
+// closing goes on after an error and keeps the first.
+type closing struct{ first error }
+
+func (c *closing) keep(err error) {
+	if c.first == nil {
+		c.first = err
 	}
-	keep(errnoOf("ibv_dealloc_pd", d.Name, d.lib.fn.deallocPD.Call(d.pd)))
-	keep(errnoOf("ibv_close_device", d.Name, d.lib.fn.closeDevice.Call(d.ctx)))
-	return first
 }

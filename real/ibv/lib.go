@@ -47,10 +47,15 @@ type CompletionError struct {
 	QP     uint32
 	Peer   string
 	Vendor uint32
+	Notice string // the device's last event, which may explain it
 }
 
 func (e *CompletionError) Error() string {
-	return fmt.Sprintf("%s on %s QP %d to %s: %s (status %d, vendor 0x%x)", e.Verb, e.Device, e.QP, e.Peer, e.Text, e.Status, e.Vendor)
+	s := fmt.Sprintf("%s on %s QP %d to %s: %s (status %d, vendor 0x%x)", e.Verb, e.Device, e.QP, e.Peer, e.Text, e.Status, e.Vendor)
+	if e.Notice != "" {
+		s += "; the device told before: " + e.Notice
+	}
+	return s
 }
 
 // Lib is the open library.
@@ -60,23 +65,24 @@ type Lib struct {
 }
 
 type procs struct {
-	getDeviceList, freeDeviceList, getDeviceName, getDeviceGUID, openDevice, closeDevice,
+	getDeviceList, freeDeviceList, getDeviceName, openDevice, closeDevice,
 	queryDevice, queryPort, queryGID, allocPD, deallocPD, regMR, deregMR,
-	createCompChannel, destroyCompChannel, createCQ, destroyCQ, createQP, modifyQP, queryQP, destroyQP,
+	createCQ, destroyCQ, createQP, modifyQP, destroyQP,
 	getAsyncEvent, ackAsyncEvent, wcStatusStr, eventTypeStr dl.Proc
+	// Of newer libraries; 0 where there are none.
+	regMRIova2, queryECE, setECE dl.Proc
 }
 
 func (p *procs) table() map[string]*dl.Proc {
 	return map[string]*dl.Proc{
 		"ibv_get_device_list": &p.getDeviceList, "ibv_free_device_list": &p.freeDeviceList,
-		"ibv_get_device_name": &p.getDeviceName, "ibv_get_device_guid": &p.getDeviceGUID,
-		"ibv_open_device": &p.openDevice, "ibv_close_device": &p.closeDevice,
+		"ibv_get_device_name": &p.getDeviceName,
+		"ibv_open_device":     &p.openDevice, "ibv_close_device": &p.closeDevice,
 		"ibv_query_device": &p.queryDevice, "ibv_query_port": &p.queryPort, "ibv_query_gid": &p.queryGID,
 		"ibv_alloc_pd": &p.allocPD, "ibv_dealloc_pd": &p.deallocPD,
 		"ibv_reg_mr": &p.regMR, "ibv_dereg_mr": &p.deregMR,
-		"ibv_create_comp_channel": &p.createCompChannel, "ibv_destroy_comp_channel": &p.destroyCompChannel,
 		"ibv_create_cq": &p.createCQ, "ibv_destroy_cq": &p.destroyCQ,
-		"ibv_create_qp": &p.createQP, "ibv_modify_qp": &p.modifyQP, "ibv_query_qp": &p.queryQP, "ibv_destroy_qp": &p.destroyQP,
+		"ibv_create_qp": &p.createQP, "ibv_modify_qp": &p.modifyQP, "ibv_destroy_qp": &p.destroyQP,
 		"ibv_get_async_event": &p.getAsyncEvent, "ibv_ack_async_event": &p.ackAsyncEvent,
 		"ibv_wc_status_str": &p.wcStatusStr, "ibv_event_type_str": &p.eventTypeStr,
 	}
@@ -93,6 +99,10 @@ func Open() (*Lib, error) {
 	l := &Lib{lib: lib}
 	if err := lib.Bind(feature, l.fn.table()); err != nil {
 		return nil, err
+	}
+	// Each alone: a library may have one and not another.
+	for name, p := range map[string]*dl.Proc{"ibv_reg_mr_iova2": &l.fn.regMRIova2, "ibv_query_ece": &l.fn.queryECE, "ibv_set_ece": &l.fn.setECE} {
+		_ = lib.Bind(feature, map[string]*dl.Proc{name: p})
 	}
 	return l, nil
 }

@@ -3,55 +3,83 @@ package ibv
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/units"
 )
 
 // Settings are the NCCL_IB_* variables that change what goes over the wire;
 // the zero value is NCCL's defaults.
 type Settings struct {
-	HCA         string // NCCL_IB_HCA
-	GIDIndex    int    // NCCL_IB_GID_INDEX; used where GIDSet
-	GIDSet      bool
-	IPv6        bool // NCCL_IB_ADDR_FAMILY=AF_INET6
-	QPs         int  // NCCL_IB_QPS_PER_CONNECTION, default 1
-	SplitData   bool // NCCL_IB_SPLIT_DATA_ON_QPS
-	ARThreshold int  // NCCL_IB_AR_THRESHOLD, default 8192
-	// Adaptive is NCCL_IB_ADAPTIVE_ROUTING; unset it is on for InfiniBand.
-	Adaptive    bool
-	AdaptiveSet bool
-	Inline      bool     // NCCL_IB_USE_INLINE: the CTS goes inline
-	Relaxed     bool     // NCCL_IB_PCI_RELAXED_ORDERING
-	Service     *Service // timeout, retries, SL, TC, pkey
-	Host        string   // local address of the connections' set-up
+	HCA         string         // NCCL_IB_HCA
+	GIDIndex    units.Opt[int] // NCCL_IB_GID_INDEX, of RoCE; -1: by the next three
+	IPv6        bool           // NCCL_IB_ADDR_FAMILY=AF_INET6
+	AddrRange   string         // NCCL_IB_ADDR_RANGE: 10.0.0.0/8
+	RoCEVersion units.Opt[int] // NCCL_IB_ROCE_VERSION_NUM; 2
+	RoutableGID units.Opt[int] // NCCL_IB_ROUTABLE_FLID_GID_INDEX, of InfiniBand; 1
+	QPs         units.Opt[int] // NCCL_IB_QPS_PER_CONNECTION, of each port; 1
+	SplitData   bool           // NCCL_IB_SPLIT_DATA_ON_QPS
+	ARThreshold units.Opt[int] // NCCL_IB_AR_THRESHOLD, bytes; 8192
+	Adaptive    units.Opt[int] // NCCL_IB_ADAPTIVE_ROUTING; unset it is on for InfiniBand
+	Inline      bool           // NCCL_IB_USE_INLINE: the CTS goes inline
+	Relaxed     units.Opt[int] // NCCL_IB_PCI_RELAXED_ORDERING: 0 no, 1 yes, 2 where the library can; 2
+	FifoTC      units.Opt[int] // NCCL_IB_FIFO_TC: traffic class of clear-to-sends; -1: as of data
+	ECEOff      bool           // NCCL_IB_ECE_ENABLE=0
+	Service     *Service       // timeout, retries, SL, TC, pkey
+
+	IgnoreEvents bool           // NCCL_IB_RETURN_ASYNC_EVENTS=0
+	RetryAll     bool           // NCCL_IB_MQP_RETRY_ALL
+	Retries      units.Opt[int] // NCCL_IB_MQP_RETRY_CNT; 34
+	RetrySleep   units.Opt[int] // NCCL_IB_MQP_RETRY_SLEEP_MSEC; 100
+
+	NoFusion bool   // NCCL_IB_MERGE_NICS=0
+	SplitVFs bool   // NCCL_IB_MERGE_VFS=0
+	Host     string // local address of the connections' set-up
+}
+
+func (s *Settings) qps() int { return max(s.QPs.Or(1), 1) }
+
+// physical is one port in use.
+type physical struct {
+	dev  *Device
+	near nearEnd
+	card string // PCI path of the card that its functions and ports share
+	port int    // which of the card's ports, from 1
+}
+
+// virtual is a device as the net shows it: one port, or several fused.
+type virtual struct {
+	name  string
+	ports []int // of Net.phys
 }
 
 // Net is the verbs transport over the machine's chosen ports.
 type Net struct {
-	lib  *Lib
-	set  Settings
-	devs map[string]*Device
-	port []Port
-	gid  []int
+	lib     *Lib
+	set     Settings
+	relaxed bool
+	devs    []*Device
+	phys    []physical
+	virt    []virtual // every port alone, then what was fused
 }
 
 // NewNet opens the ports that NCCL_IB_HCA chooses.
 func NewNet(set Settings) (*Net, error) {
-	if set.QPs < 1 {
-		set.QPs = 1
-	}
-	if set.ARThreshold == 0 {
-		set.ARThreshold = 8192
-	}
 	if set.Service == nil {
 		s := DefaultService
 		set.Service = &s
+	}
+	if n := set.qps(); n > maxQPs {
+		return nil, fmt.Errorf("NCCL_IB_QPS_PER_CONNECTION=%d: up to %d", n, maxQPs)
 	}
 	lib, err := Open()
 	if err != nil {
@@ -61,19 +89,24 @@ func NewNet(set Settings) (*Net, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Net{lib: lib, set: set, devs: map[string]*Device{}}
+	mode := set.Relaxed.Or(2)
+	n := &Net{lib: lib, set: set, relaxed: (mode == 1 || mode == 2) && lib.fn.regMRIova2 != 0}
 	for _, name := range names {
 		if err := n.add(name); err != nil {
 			n.Close()
 			return nil, err
 		}
 	}
-	if len(n.port) == 0 {
+	if len(n.phys) == 0 {
 		n.Close()
 		return nil, &exec.UnsupportedError{Feature: feature, Needs: "an active port" + ofHCA(set.HCA), Found: "devices " + strings.Join(names, ", ") + " have none"}
 	}
 	return n, nil
 }
+
+// maxQPs is how many QPs a connection has at most (net_ib.cc:1017,
+// NCCL_IB_MAX_QPS).
+const maxQPs = 128
 
 func ofHCA(hca string) string {
 	if hca == "" {
@@ -87,6 +120,8 @@ func (n *Net) add(name string) error {
 	if err != nil {
 		return err
 	}
+	s := &n.set
+	d.retry = retries{all: s.RetryAll, count: s.Retries.Or(34), sleep: time.Duration(s.RetrySleep.Or(100)) * time.Millisecond}
 	ports, err := d.Ports()
 	if err != nil {
 		d.Close()
@@ -94,22 +129,83 @@ func (n *Net) add(name string) error {
 	}
 	used := false
 	for _, p := range ports {
-		if !Chosen(n.set.HCA, p.Device, int(p.Num)) {
+		if !Chosen(s.HCA, p.Device, int(p.Num)) {
 			continue
 		}
-		gid := n.set.GIDIndex
-		if !n.set.GIDSet {
-			if gid, err = d.FindGID(p, n.set.IPv6, sysfsRoCEVersion); err != nil {
-				continue
-			}
+		e := nearEnd{port: p}
+		if e.gidIndex, err = d.FindGID(p, s); err == nil {
+			e.gid, err = d.GID(p.Num, e.gidIndex)
 		}
-		n.port, n.gid, used = append(n.port, p), append(n.gid, gid), true
+		if err != nil {
+			d.Close()
+			return err
+		}
+		used = true
+		path, _ := filepath.EvalSymlinks("/sys/class/infiniband/" + p.Device + "/device")
+		c := physical{dev: d, near: e, card: cardPath(path, !s.SplitVFs)}
+		c.port = int(p.Num) + n.portsOf(c.card)
+		n.virt = append(n.virt, virtual{p.Device, []int{len(n.phys)}})
+		n.phys = append(n.phys, c)
 	}
 	if !used {
 		return d.Close()
 	}
-	n.devs[name] = d
+	n.devs = append(n.devs, d)
 	return nil
+}
+
+// cardPath is a function's PCI path with the function's number nought, and
+// where virtual functions count as their card, the device's too
+// (net_ib.cc:513, ncclIbGetPciPath).
+func cardPath(path string, mergeVFs bool) string {
+	b := []byte(path)
+	if len(b) < 7 || b[len(b)-2] != '.' {
+		return path // not a PCI function
+	}
+	zero := []int{1}
+	if mergeVFs {
+		zero = []int{1, 3, 4}
+	}
+	for _, i := range zero {
+		b[len(b)-i] = '0'
+	}
+	return string(b)
+}
+
+func (n *Net) portsOf(card string) (count int) {
+	for _, p := range n.phys {
+		if card != "" && p.card == card {
+			count++
+		}
+	}
+	return count
+}
+
+// Fuse makes one device of several ports, whose data goes over all of them
+// (net_ib.cc:595, ncclIbMakeVDevice). Its number is returned.
+func (n *Net) Fuse(ports ...int) (int, error) {
+	switch {
+	case len(ports) < 1 || len(ports) > maxNICs:
+		return 0, fmt.Errorf("fuse %d ports: 1 to %d", len(ports), maxNICs)
+	case len(ports) > 1 && n.set.NoFusion:
+		return 0, errors.New("fuse ports: NCCL_IB_MERGE_NICS=0 forbids it")
+	}
+	var names []string
+	for i, p := range ports {
+		if p < 0 || p >= len(n.phys) {
+			return 0, fmt.Errorf("fuse port %d: there are %d", p, len(n.phys))
+		}
+		first, here := n.phys[ports[0]].near.port, n.phys[p].near.port
+		if first.Layer != here.Layer {
+			return 0, fmt.Errorf("fuse %s (%v) with %s (%v): not of one link layer; choose by NCCL_IB_HCA", first.Device, first.Layer, here.Device, here.Layer)
+		}
+		if slices.Contains(ports[:i], p) {
+			return 0, fmt.Errorf("fuse %s with itself", here.Device)
+		}
+		names = append(names, here.Device)
+	}
+	n.virt = append(n.virt, virtual{strings.Join(names, "+"), slices.Clone(ports)})
+	return len(n.virt) - 1, nil
 }
 
 // sysfsRoCEVersion reads the RoCE version of a GID entry from sysfs.
@@ -130,25 +226,28 @@ func Chosen(list, dev string, port int) bool { return transport.Listed(list, dev
 // Name is the plugin's name in NCCL's logs.
 func (n *Net) Name() string { return "IB" }
 
-// Devices lists the ports in use.
+// Devices lists the ports in use, and what was fused of them.
 func (n *Net) Devices() ([]transport.Properties, error) {
 	var out []transport.Properties
-	for _, p := range n.port {
-		out = append(out, transport.Properties{Name: p.Device, PCIPath: "/sys/class/infiniband/" + p.Device + "/device", GUID: p.GUID,
-			Mbps: p.Mbps, Port: int(p.Num), MaxComms: 1 << 17, MaxRecvs: transport.MaxRecvs, Regs: true})
+	for _, v := range n.virt {
+		p := &n.phys[v.ports[0]]
+		q := transport.Properties{Name: v.name, PCIPath: p.card, GUID: p.dev.GUID, Port: p.port, MaxComms: p.dev.MaxQP,
+			MaxRecvs: transport.MaxRecvs, Regs: true, Ports: v.ports}
+		for _, i := range v.ports {
+			q.Mbps += n.phys[i].near.port.Mbps
+		}
+		out = append(out, q)
 	}
 	return out, nil
 }
 
 // Close closes the devices; connections must be closed before.
 func (n *Net) Close() error {
-	var first error
+	var c closing
 	for _, d := range n.devs {
-		if err := d.Close(); first == nil {
-			first = err
-		}
+		c.keep(d.Close())
 	}
-	return first
+	return c.first
 }
 
 // invitation is what a Handle holds.
@@ -166,8 +265,8 @@ type listener struct {
 
 // Listen waits for a sender on a local TCP port, by which the QPs are set up.
 func (n *Net) Listen(dev int) (transport.Listener, error) {
-	if dev < 0 || dev >= len(n.port) {
-		return nil, fmt.Errorf("listen: no RDMA device %d, there are %d", dev, len(n.port))
+	if dev < 0 || dev >= len(n.virt) {
+		return nil, fmt.Errorf("listen: no RDMA device %d, there are %d", dev, len(n.virt))
 	}
 	host := n.set.Host
 	if host == "" {
@@ -216,8 +315,8 @@ func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 
 // Connect reaches a listener.
 func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transport.SendComm, error) {
-	if dev < 0 || dev >= len(n.port) {
-		return nil, fmt.Errorf("connect: no RDMA device %d, there are %d", dev, len(n.port))
+	if dev < 0 || dev >= len(n.virt) {
+		return nil, fmt.Errorf("connect: no RDMA device %d, there are %d", dev, len(n.virt))
 	}
 	var inv invitation
 	if err := json.Unmarshal(to, &inv); err != nil {
@@ -236,5 +335,9 @@ func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transp
 	return s, nil
 }
 
-// setupTime bounds the exchange of QP addresses.
-const setupTime = 20 * time.Second
+// greetTime bounds what a newcomer takes to show its token, setupTime the
+// exchange of QP addresses.
+const (
+	greetTime = 3 * time.Second
+	setupTime = 20 * time.Second
+)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/simccl/simccl/units"
 )
 
 // PerfConfig is one measurement between two ports of this machine, as
@@ -84,9 +86,9 @@ func (n *Net) RunPerf(ctx context.Context, c PerfConfig) (*Perf, error) {
 		return nil, fmt.Errorf("verbs measurement %q of %d bytes, %d times: write, read or send, of 1 byte or more, once or more", c.Op, c.Size, c.Iters)
 	}
 	m := *n
-	m.set.QPs = max(c.QPs, 1)
+	m.set.QPs = units.Some(max(c.QPs, 1))
 	if c.Latency {
-		m.set.QPs = 1
+		m.set.QPs = units.Some(1)
 	}
 	a, b, err := m.perfPair(ctx, &c)
 	if err != nil {
@@ -104,8 +106,8 @@ func (n *Net) RunPerf(ctx context.Context, c PerfConfig) (*Perf, error) {
 
 // perfPair connects two ends with memory for the messages.
 func (n *Net) perfPair(ctx context.Context, c *PerfConfig) (a, b *side, err error) {
-	if min(c.From, c.To) < 0 || max(c.From, c.To) >= len(n.port) {
-		return nil, nil, fmt.Errorf("no RDMA device %d, there are %d", max(c.From, c.To), len(n.port))
+	if min(c.From, c.To) < 0 || max(c.From, c.To) >= len(n.virt) {
+		return nil, nil, fmt.Errorf("no RDMA device %d, there are %d", max(c.From, c.To), len(n.virt))
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -118,7 +120,7 @@ func (n *Net) perfPair(ctx context.Context, c *PerfConfig) (a, b *side, err erro
 	}
 	ends, errs := [2]*side{}, make(chan error, 1)
 	open := func(i, dev int, conn net.Conn) error {
-		k, mem, err := n.open(dev, conn, token, i == 0, 2*c.Size)
+		k, mem, err := n.open(dev, &opening{conn: conn, token: token, dials: i == 0, notes: 2 * c.Size, access: accessRemoteWrite | accessRemoteRead})
 		ends[i] = &side{comm: k, mem: mem}
 		return err
 	}
@@ -137,41 +139,41 @@ func (n *Net) perfPair(ctx context.Context, c *PerfConfig) (a, b *side, err erro
 	return ends[0], ends[1], errors.Join(err, <-errs)
 }
 
-// work is the next message of the side.
-func (s *side) work(id uint64) Work {
-	return Work{ID: id, Op: s.op, Signaled: true, Local: address(s.mem), Len: s.size, Lkey: s.own.Lkey,
-		Remote: s.far.Addr + uint64(s.size), Rkey: s.far.Rkey}
+// work is the next message of the side on one of its QPs.
+func (s *side) work(q *QP, id uint64) Work {
+	return Work{ID: id, Op: s.op, Signaled: true, Local: address(s.mem), Len: s.size, Lkey: s.nics[q.nic].own.Lkey,
+		Remote: s.far.Addr + uint64(s.size), Rkey: s.far.NICs[q.far].Rkey}
 }
 
 func (s *side) offer(q *QP) error {
-	return q.PostRecvInto(1<<32, address(s.mem)+uintptr(s.size), s.size, s.own.Lkey)
+	return q.PostRecvInto(1<<32, address(s.mem)+uintptr(s.size), s.size, s.nics[q.nic].own.Lkey)
 }
 
 // poll handles completions; sent counts own messages, by id.
-func (s *side) poll(sent func(id uint64)) (int, error) {
-	wcs, err := s.cq.Poll()
-	if err != nil {
-		return 0, err
-	}
-	for i := range wcs {
-		wc := &wcs[i]
-		if wc.status != statusSuccess {
-			return 0, s.qps[0].failure(opcodes[s.op], wc)
+func (s *side) poll(sent func(id uint64)) (n int, err error) {
+	for i, c := range s.nics {
+		wcs, err := c.cq.Poll()
+		if err != nil {
+			return 0, err
 		}
-		if wc.wrID != 1<<32 {
-			sent(wc.wrID)
-			continue
-		}
-		s.got++
-		for _, q := range s.qps {
-			if q.Num == wc.qpNum {
-				if err := s.offer(q); err != nil {
-					return 0, err
-				}
+		for j := range wcs {
+			wc := &wcs[j]
+			q := s.qp(i, wc.qpNum)
+			if wc.status != statusSuccess {
+				return 0, q.failure(opcodes[s.op], wc)
+			}
+			if wc.wrID != 1<<32 {
+				sent(wc.wrID)
+				continue
+			}
+			s.got++
+			if err := s.offer(q); err != nil {
+				return 0, err
 			}
 		}
+		n += len(wcs)
 	}
-	return len(wcs), nil
+	return n, nil
 }
 
 // bandwidth keeps every QP's window full in one direction or both.
@@ -220,7 +222,8 @@ func (s *side) stream(ctx context.Context, c *PerfConfig, began time.Time, sends
 		for more && len(s.posted)-done < window*len(s.qps) && (c.Duration > 0 || len(s.posted) < c.Iters) {
 			id := len(s.posted)
 			s.posted, s.finished = append(s.posted, now()), append(s.finished, 0)
-			if err := s.qps[id%len(s.qps)].Post(s.work(uint64(id))); err != nil {
+			q := s.qps[id%len(s.qps)]
+			if err := q.Post(s.work(q, uint64(id))); err != nil {
 				return err
 			}
 		}
@@ -242,7 +245,7 @@ func (s *side) stream(ctx context.Context, c *PerfConfig, began time.Time, sends
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case time.Since(alive) > stall && sends && !told:
-			return fmt.Errorf("%s on %s: nothing has completed for %v", opcodes[s.op], s.dev.Name, stall)
+			return fmt.Errorf("%s on %s: nothing has completed for %v", opcodes[s.op], s.nics[0].dev.Name, stall)
 		}
 	}
 }
@@ -321,7 +324,7 @@ func latency(ctx context.Context, a, b *side, c *PerfConfig) (*Perf, error) {
 // strike posts message i, which ends in the byte of its number.
 func (s *side) strike(i int64) error {
 	s.mem[s.size-1] = byte(i)
-	return s.qps[0].Post(s.work(0))
+	return s.qps[0].Post(s.work(s.qps[0], 0))
 }
 
 // await waits for the other side's message i (of a read: its completion), and
@@ -340,7 +343,7 @@ func (s *side) await(ctx context.Context, i int64, stop *atomic.Bool) error {
 		case n%1024 == 0 && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case n%1024 == 0 && time.Now().After(limit):
-			return fmt.Errorf("%s on %s: message %d has not come for %v", opcodes[s.op], s.dev.Name, i, stall)
+			return fmt.Errorf("%s on %s: message %d has not come for %v", opcodes[s.op], s.nics[0].dev.Name, i, stall)
 		}
 	}
 }

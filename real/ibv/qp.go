@@ -3,8 +3,11 @@ package ibv
 import (
 	"fmt"
 	"runtime"
+	"syscall"
+	"time"
 
 	"github.com/simccl/simccl/real/dl"
+	"github.com/simccl/simccl/real/transport"
 )
 
 // CQ is a completion queue; poll it from one goroutine at a time.
@@ -18,16 +21,18 @@ type CQ struct {
 // pollBatch is how many completions one poll fetches at most.
 const pollBatch = 16
 
-// NewCQ makes a queue of depth entries whose completions land in the arena.
-func (d *Device) NewCQ(a *Arena, depth int) (*CQ, error) {
+// NewCQ makes a queue of depth entries, or as many as the device has, whose
+// completions land in the arena. Its fatal events go to f.
+func (d *Device) NewCQ(a *Arena, depth int, f *fault) (*CQ, error) {
 	wc, err := place[workCompletion](a, pollBatch)
 	if err != nil {
 		return nil, err
 	}
-	h, err := object("ibv_create_cq", d.Name, d.lib.fn.createCQ.Call(d.ctx, uintptr(depth), 0, 0, 0))
+	h, err := object("ibv_create_cq", d.Name, d.lib.fn.createCQ.Call(d.ctx, uintptr(min(depth, d.MaxCQE)), 0, 0, 0))
 	if err != nil {
 		return nil, err
 	}
+	d.watch.follow(h, f)
 	return &CQ{dev: d, handle: h, poll: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPollCQ)), wc: wc}, nil
 }
 
@@ -43,6 +48,7 @@ func (q *CQ) Poll() ([]workCompletion, error) {
 
 // Close destroys the queue.
 func (q *CQ) Close() error {
+	q.dev.watch.follow(q.handle, nil)
 	return errnoOf("ibv_destroy_cq", q.dev.Name, q.dev.lib.fn.destroyCQ.Call(q.handle))
 }
 
@@ -53,7 +59,10 @@ type QP struct {
 	postSend dl.Proc
 	postRecv dl.Proc
 	Num      uint32
+	access   uint32
 	peer     string // for errors
+	nic      int    // of its connection, which of its NICs
+	far      int    // which of the peer's NICs
 	wr       []sendWR
 	sg       []sge
 	rwr      []recvWR
@@ -63,12 +72,19 @@ type QP struct {
 
 // maxChain is the longest chain of work requests of one post: one write per
 // receive of a multi-receive, and the final write with immediate.
-const maxChain = 9
+const maxChain = transport.MaxRecvs + 1
 
-// NewQP creates a QP for depth sends and receives; its requests are built in
-// the arena.
-func (d *Device) NewQP(a *Arena, cq *CQ, depth int) (*QP, error) {
-	q := &QP{dev: d, postSend: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostSend)), postRecv: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostRecv))}
+// qpPlan is what a QP is made for.
+type qpPlan struct {
+	sends, recvs int // depth of the queues
+	inline       int // bytes of a request that may travel in itself
+	access       uint32
+}
+
+// NewQP creates a QP; its requests are built in the arena, its fatal events go
+// to f.
+func (d *Device) NewQP(a *Arena, cq *CQ, w qpPlan, f *fault) (*QP, error) {
+	q := &QP{dev: d, access: w.access, postSend: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostSend)), postRecv: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostRecv))}
 	var err error
 	if q.wr, err = place[sendWR](a, maxChain); err != nil {
 		return nil, err
@@ -86,26 +102,32 @@ func (d *Device) NewQP(a *Arena, cq *CQ, depth int) (*QP, error) {
 		return nil, err
 	}
 	attr := &qpInitAttr{sendCQ: cq.handle, recvCQ: cq.handle, qpType: qptRC,
-		cap: qpCap{maxSendWR: uint32(depth), maxRecvWR: uint32(depth), maxSendSGE: 1, maxRecvSGE: 1, maxInlineData: ctsSize}}
+		cap: qpCap{maxSendWR: uint32(w.sends), maxRecvWR: uint32(w.recvs), maxSendSGE: 1, maxRecvSGE: 1, maxInlineData: uint32(w.inline)}}
 	if q.handle, err = object("ibv_create_qp", d.Name, d.lib.fn.createQP.Call(d.pd, pointer(attr))); err != nil {
 		return nil, err
 	}
 	runtime.KeepAlive(attr)
 	q.Num = peek[uint32](q.handle, offQPNum)
+	d.watch.follow(q.handle, f)
 	return q, nil
 }
 
-// Address is what the other side must know of a QP and its port.
+// qpBytes is the arena that a QP's requests take at most.
+const qpBytes = 2 << 10
+
+// Address is what the other side must know of a port.
 type Address struct {
-	QPN   uint32
-	LID   uint16
-	GID   GID
-	MTU   int // bytes
-	Layer LinkLayer
+	Device string
+	LID    uint16
+	GID    GID
+	MTU    int // bytes
+	Layer  LinkLayer
+	Rkey   uint32 // of the memory that the other side writes notes to
 }
 
-// Service are the settings of a connection: NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT,
-// NCCL_IB_SL, NCCL_IB_TC, NCCL_IB_PKEY.
+// Service are the settings of a connection's QPs: NCCL_IB_TIMEOUT,
+// NCCL_IB_RETRY_CNT, NCCL_IB_SL, NCCL_IB_TC, NCCL_IB_PKEY. SL and TC are the
+// sender's; its peer takes them over.
 type Service struct {
 	Timeout, Retry, SL, TC uint8
 	PkeyIndex              uint16
@@ -115,38 +137,97 @@ type Service struct {
 var DefaultService = Service{Timeout: 20, Retry: 7}
 
 func (q *QP) modify(what string, a *qpAttr, mask uintptr) error {
-	r := q.dev.lib.fn.modifyQP.Call(q.handle, pointer(a), mask)
-	runtime.KeepAlive(a)
-	if err := errnoOf("ibv_modify_qp", q.dev.Name, r); err != nil {
-		err.(*Error).Detail = fmt.Sprintf("QP %d to %s", q.Num, what)
-		return err
+	for try := 1; ; try++ {
+		r := q.dev.lib.fn.modifyQP.Call(q.handle, pointer(a), mask)
+		runtime.KeepAlive(a)
+		err := errnoOf("ibv_modify_qp", q.dev.Name, r)
+		if err == nil {
+			return nil
+		}
+		e := err.(*Error)
+		p := &q.dev.retry
+		if (e.Errno != syscall.ETIMEDOUT && !p.all) || try > p.count {
+			e.Detail = fmt.Sprintf("QP %d to %s", q.Num, what)
+			return err
+		}
+		time.Sleep(time.Duration(try) * p.sleep)
 	}
-	return nil
 }
 
 // Init brings a new QP to INIT on a port.
-func (q *QP) Init(port uint8, s Service) error {
-	return q.modify("INIT", &qpAttr{state: stInit, portNum: port, pkeyIndex: s.PkeyIndex,
-		accessFlags: accessRemoteWrite | accessRemoteRead}, maskState|maskPkey|maskPort|maskAccess)
+func (q *QP) Init(port uint8, pkey uint16) error {
+	return q.modify("INIT", &qpAttr{state: stInit, portNum: port, pkeyIndex: pkey, accessFlags: q.access},
+		maskState|maskPkey|maskPort|maskAccess)
 }
 
-// Connect brings a QP of a port from INIT to RTS against the peer's address,
-// with NCCL's attributes (net_ib.cc, ncclIbRtrQp, ncclIbRtsQp).
-func (q *QP) Connect(port Port, gidIndex int, to Address, s Service, peer string) error {
-	q.peer = peer
-	a := &qpAttr{state: stRTR, pathMTU: mtuCode(min(port.MTU, to.MTU)), destQPNum: to.QPN, maxDestRDAtomic: 1, minRNRTimer: 12}
-	a.ah.portNum, a.ah.sl = port.Num, s.SL
-	if port.Layer == Ethernet {
-		a.ah.isGlobal = 1
-		a.ah.grh = globalRoute{dgid: to.GID, sgidIndex: uint8(gidIndex), hopLimit: 255, trafficClass: s.TC}
-	} else {
-		a.ah.dlid = to.LID
+// nearEnd is the local end of a QP's path.
+type nearEnd struct {
+	port     Port
+	gid      GID
+	gidIndex int
+}
+
+// route is the address of a QP's packets (net_ib.cc:1262, ncclIbRtrQp): by GID
+// on Ethernet and to another InfiniBand subnet, else by LID.
+func (n *nearEnd) route(to *Address, sl, tc uint8) ahAttr {
+	ah := ahAttr{portNum: n.port.Num, sl: sl}
+	switch {
+	case to.Layer == Ethernet:
+		ah.isGlobal = 1
+		ah.grh = globalRoute{dgid: to.GID, sgidIndex: uint8(n.gidIndex), hopLimit: 255, trafficClass: tc}
+	case n.gid.subnet() == to.GID.subnet():
+		ah.dlid = to.LID
+	default:
+		ah.isGlobal = 1
+		ah.grh = globalRoute{dgid: to.GID, sgidIndex: uint8(n.gidIndex), hopLimit: 255}
+		if ah.dlid = to.GID.flid(); ah.dlid == 0 {
+			ah.dlid = to.LID
+		}
 	}
+	return ah
+}
+
+// Connect brings a QP from INIT to RTS against QP num of the peer's port, with
+// NCCL's attributes (net_ib.cc:1252, ncclIbRtrQp, ncclIbRtsQp).
+func (q *QP) Connect(n *nearEnd, to *Address, num uint32, s Service, peer string) error {
+	q.peer = peer
+	a := &qpAttr{state: stRTR, pathMTU: mtuCode(min(n.port.MTU, to.MTU)), destQPNum: num, maxDestRDAtomic: 1, minRNRTimer: 12,
+		ah: n.route(to, s.SL, s.TC)}
 	if err := q.modify("RTR", a, maskState|maskAV|maskPathMTU|maskDestQPN|maskRQPSN|maskMaxDestRD|maskMinRNR); err != nil {
 		return err
 	}
 	b := &qpAttr{state: stRTS, timeout: s.Timeout, retryCnt: s.Retry, rnrRetry: 7, maxRDAtomic: 1}
 	return q.modify("RTS", b, maskState|maskTimeout|maskRetryCnt|maskRNRRetry|maskSQPSN|maskMaxRD)
+}
+
+// ece asks for the extensions that a QP's NIC offers, or after RTS those that
+// both NICs have; nil without any (net_ib.cc:1413, ibvwrap.cc:313).
+func (q *QP) ece() (*ECE, error) {
+	e := new(ECE)
+	known, err := q.extend("ibv_query_ece", q.dev.lib.fn.queryECE, e)
+	if !known {
+		return nil, err
+	}
+	return e, nil
+}
+
+// setECE offers the QP what the peer's NIC has, before RTR; known: the NIC
+// takes part.
+func (q *QP) setECE(e *ECE) (known bool, err error) {
+	return q.extend("ibv_set_ece", q.dev.lib.fn.setECE, e)
+}
+
+func (q *QP) extend(verb string, f dl.Proc, e *ECE) (known bool, err error) {
+	if f == 0 {
+		return false, nil
+	}
+	r := f.Call(q.handle, pointer(e))
+	runtime.KeepAlive(e)
+	if errno := syscall.Errno(int32(r)); errno == syscall.EOPNOTSUPP {
+		return false, nil
+	}
+	err = errnoOf(verb, q.dev.Name, r)
+	return err == nil, err
 }
 
 // Break forces the QP into the error state: everything posted is flushed.
@@ -216,10 +297,11 @@ func (q *QP) PostRecvInto(id uint64, addr uintptr, n int, lkey uint32) error {
 // failure turns a bad completion into an error; verb says what was posted.
 func (q *QP) failure(verb string, wc *workCompletion) error {
 	return &CompletionError{Verb: verb, Status: wc.status, Text: cString(q.dev.lib.fn.wcStatusStr.Call(uintptr(wc.status))),
-		Device: q.dev.Name, QP: wc.qpNum, Peer: q.peer, Vendor: wc.vendorErr}
+		Device: q.dev.Name, QP: wc.qpNum, Peer: q.peer, Vendor: wc.vendorErr, Notice: q.dev.watch.notice()}
 }
 
 // Close destroys the QP.
 func (q *QP) Close() error {
+	q.dev.watch.follow(q.handle, nil)
 	return errnoOf("ibv_destroy_qp", q.dev.Name, q.dev.lib.fn.destroyQP.Call(q.handle))
 }

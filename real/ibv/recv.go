@@ -15,42 +15,50 @@ type recvComm struct {
 	sizes  []int32 // written by the sender for multi-receives, by slot
 	offer  []cts   // staging of the CTS entries, by slot
 	tail   uint64
-	flushQ *QP
+	nicAt  int      // NIC of the next CTS
 	landed []uint32 // where flush reads go
 }
 
 // newRecv takes a peer that knows the token.
 func (n *Net) newRecv(dev int, c net.Conn, token [16]byte) (*recvComm, error) {
-	k, mem, err := n.open(dev, c, token, false, fifoBytes)
+	k, mem, err := n.open(dev, &opening{conn: c, token: token, notes: noteBytes, more: fifoBytes + maxNICs*qpBytes,
+		access: accessRemoteWrite | accessRemoteAtomic})
 	if err != nil {
 		return nil, err
 	}
 	r := &recvComm{comm: k, sizes: unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(mem))), maxRequests*transport.MaxRecvs)}
-	k.multi = func(slot, i int) int32 { return r.sizes[slot*transport.MaxRecvs+i] }
-	if r.offer, err = place[cts](k.arena, maxRequests*transport.MaxRecvs); err != nil {
+	r.offer, err = place[cts](k.arena, maxRequests*transport.MaxRecvs)
+	if err == nil {
+		r.landed, err = place[uint32](k.arena, 1)
+	}
+	if err == nil {
+		err = r.openFlush()
+	}
+	if err != nil {
+		_ = k.close()
 		return nil, err
 	}
-	if r.landed, err = place[uint32](k.arena, 1); err != nil {
-		return nil, err
-	}
-	return r, r.openFlush(n.gid[dev])
+	return r, nil
 }
 
-// openFlush makes a QP connected to itself, by which the NIC reads back what
-// it wrote (net_ib.cc, gpuFlush).
-func (r *recvComm) openFlush(gid int) (err error) {
-	if r.flushQ, err = r.dev.NewQP(r.arena, r.cq, maxRequests); err != nil {
-		return err
+// openFlush makes a QP of each NIC that is connected to itself, by which the
+// NIC reads back what it wrote (net_ib.cc:1776).
+func (r *recvComm) openFlush() error {
+	s := *r.net.set.Service
+	s.SL, s.TC = r.far.SL, r.far.TC
+	for i, c := range r.nics {
+		q, err := r.newQP(i, qpPlan{sends: 2 * maxRequests, recvs: 1, access: accessLocalWrite | accessRemoteRead})
+		if err != nil {
+			return err
+		}
+		r.flush = append(r.flush, q)
+		p := c.near.port
+		self := Address{LID: p.LID, GID: c.near.gid, MTU: p.MTU, Layer: p.Layer}
+		if err := q.Connect(&c.near, &self, q.Num, s, "itself"); err != nil {
+			return err
+		}
 	}
-	if err = r.flushQ.Init(r.port.Num, *r.net.set.Service); err != nil {
-		return err
-	}
-	g, err := r.dev.GID(r.port.Num, gid)
-	if err != nil {
-		return err
-	}
-	self := Address{QPN: r.flushQ.Num, LID: r.port.LID, GID: g, MTU: r.port.MTU, Layer: r.port.Layer}
-	return r.flushQ.Connect(r.port, gid, self, *r.net.set.Service, "itself")
+	return nil
 }
 
 // Irecv offers buffers; a message of any size up to the buffer's may come.
@@ -67,15 +75,20 @@ func (r *recvComm) Irecv(bufs []transport.Buf, tags []int32) (transport.Request,
 		return nil, nil
 	}
 	slot := int(r.tail % maxRequests)
-	q.n, q.slot, q.events = n, slot, r.qpsPerOp()
+	q.n, q.events = n, r.perMessage()
+	q.wrote = r.sizes[slot*transport.MaxRecvs:][:n]
 	e := r.offer[slot*transport.MaxRecvs:][:n]
 	for i, b := range bufs {
-		addr, mr, err := at(b)
+		addr, m, err := at(b)
 		if err != nil {
 			q.kind = free
 			return nil, err
 		}
-		e[i] = cts{addr: uint64(addr), size: uint64(b.Size), rkey: mr.Rkey, nreqs: uint32(n), tag: tags[i], idx: r.tail + 1}
+		q.wrote[i] = 0
+		e[i] = cts{addr: uint64(addr), size: uint64(b.Size), nreqs: uint32(n), tag: tags[i], idx: r.tail + 1}
+		for j, mr := range m.mrs {
+			e[i].rkeys[j] = mr.Rkey
+		}
 	}
 	if err := r.announce(q, id, slot, e); err != nil {
 		r.err = err
@@ -85,26 +98,29 @@ func (r *recvComm) Irecv(bufs []transport.Buf, tags []int32) (transport.Request,
 	return q, nil
 }
 
-// announce posts the receives that take the immediates, then the CTS. A CTS is
-// signaled once a round of the FIFO, which frees the send queue.
-func (r *recvComm) announce(q *request, id, slot int, e []cts) error {
-	for range r.qpsPerOp() {
-		if err := r.qps[r.qpAt].PostRecv(uint64(id)); err != nil {
+// announce posts the receives that take the immediates, then the CTS, each by
+// the next NIC. A NIC's CTS into the slot of its number is signaled, which
+// frees its send queue once a round (net_ib.cc:2335).
+func (r *recvComm) announce(q *request, id uint64, slot int, e []cts) error {
+	for range r.perMessage() {
+		if err := r.nextQP().PostRecv(id); err != nil {
 			return err
 		}
-		r.qpAt = (r.qpAt + 1) % len(r.qps)
 	}
-	w := Work{ID: uint64(id), Op: opWrite, Local: pointer(&e[0]), Len: len(e) * ctsSize, Lkey: r.own.Lkey,
-		Remote: r.far.Addr + uint64(slot*transport.MaxRecvs*ctsSize), Rkey: r.far.Rkey,
+	qp := r.qps[r.nicAt]
+	r.nicAt = (r.nicAt + 1) % len(r.nics)
+	w := Work{ID: id, Op: opWrite, Local: pointer(&e[0]), Len: len(e) * ctsSize, Lkey: r.nics[qp.nic].own.Lkey,
+		Remote: r.far.Addr + uint64(slot*transport.MaxRecvs*ctsSize), Rkey: r.far.NICs[qp.far].Rkey,
 		Inline: r.net.set.Inline && len(e) == 1}
-	if slot == 0 {
+	if slot == qp.nic {
 		w.Signaled = true
 		q.events++
 	}
-	return r.qps[0].Post(w)
+	return qp.Post(w)
 }
 
-// Iflush reads one word back from the last buffer that holds data.
+// Iflush reads a byte back from the last buffer that holds data, by every NIC:
+// which of them wrote it is not known.
 func (r *recvComm) Iflush(bufs []transport.Buf) (transport.Request, error) {
 	last := -1
 	for i, b := range bufs {
@@ -115,7 +131,7 @@ func (r *recvComm) Iflush(bufs []transport.Buf) (transport.Request, error) {
 	if last < 0 {
 		return nil, nil
 	}
-	addr, mr, err := at(bufs[last])
+	addr, m, err := at(bufs[last])
 	if err != nil {
 		return nil, err
 	}
@@ -123,22 +139,21 @@ func (r *recvComm) Iflush(bufs []transport.Buf) (transport.Request, error) {
 	if q == nil {
 		return nil, fmt.Errorf("flush: %d requests are under way", maxRequests)
 	}
-	q.events = 1
-	w := Work{ID: uint64(id), Op: opRead, Signaled: true, Local: pointer(&r.landed[0]), Len: 1, Lkey: r.own.Lkey,
-		Remote: uint64(addr), Rkey: mr.Rkey}
-	r.watch.posted(r.flushQ, w)
-	return q, r.flushQ.Post(w)
+	q.events = len(r.flush)
+	for i, qp := range r.flush {
+		w := Work{ID: id, Op: opRead, Signaled: true, Local: pointer(&r.landed[0]), Len: 1, Lkey: r.nics[i].own.Lkey,
+			Remote: uint64(addr), Rkey: m.mrs[i].Rkey}
+		r.watch.posted(qp, w)
+		if err := qp.Post(w); err != nil {
+			r.err = err
+			return nil, err
+		}
+	}
+	return q, nil
 }
 
 // Close ends the connection.
-func (r *recvComm) Close() error {
-	if r.flushQ != nil {
-		if err := r.flushQ.Close(); err != nil {
-			return err
-		}
-	}
-	return r.close()
-}
+func (r *recvComm) Close() error { return r.close() }
 
 // Test reports whether the request has ended.
 func (q *request) Test() (bool, []int, error) {
@@ -154,9 +169,12 @@ func (q *request) Test() (bool, []int, error) {
 		return false, nil, nil
 	}
 	n := q.n
-	if q.kind == receiving && n > 1 {
+	switch {
+	case q.kind == sending:
+		n = 1
+	case q.kind == receiving && n > 1:
 		for i := range n {
-			q.sizes[i] = int(q.c.multi(q.slot, i))
+			q.sizes[i] = int(q.wrote[i])
 		}
 	}
 	q.kind = free

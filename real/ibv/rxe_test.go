@@ -13,6 +13,7 @@ import (
 	simexec "github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/real/transport/transporttest"
+	"github.com/simccl/simccl/units"
 )
 
 // wires opens the machine's RDMA devices or skips, unless SIMCCL_REQUIRE names
@@ -45,20 +46,110 @@ func arena(t *testing.T, n int) []byte {
 	return a.Bytes()[:n]
 }
 
+// subject is a net between its first device and its last, so that data crosses
+// a wire.
+func subject(t *testing.T, set Settings) transporttest.Subject {
+	t.Helper()
+	n := wires(t, set)
+	return transporttest.Subject{Net: n, Memory: arena, To: len(n.phys) - 1}
+}
+
 // TestContract runs the tests of every transport, for each way of using QPs.
 func TestContract(t *testing.T) {
-	for name, set := range map[string]Settings{
-		"one QP": {}, "four QPs in turn": {QPs: 4}, "four QPs split": {QPs: 4, SplitData: true},
-		"adaptive routing": {Adaptive: true, AdaptiveSet: true}, "inline CTS": {Inline: true},
+	for _, c := range []struct {
+		name string
+		set  Settings
+		long bool // left out of short runs
+	}{
+		{"one QP", Settings{}, false},
+		{"four QPs in turn", Settings{QPs: units.Some(4)}, true},
+		{"four QPs split", Settings{QPs: units.Some(4), SplitData: true}, true},
+		{"adaptive routing, split, inline CTS", Settings{Adaptive: units.Some(1), QPs: units.Some(3), SplitData: true, Inline: true}, false},
+		{"no threshold, strict order, no ECE", Settings{Adaptive: units.Some(1), ARThreshold: units.Some(0), Relaxed: units.Some(0), ECEOff: true}, true},
+		{"classes of service", Settings{FifoTC: units.Some(96), Service: &Service{Timeout: 18, Retry: 6, TC: 32, SL: 1}}, true},
 	} {
-		if testing.Short() && name != "one QP" && name != "four QPs split" {
+		if testing.Short() && c.long {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
+			transporttest.Contract(t, func(t *testing.T) transporttest.Subject { return subject(t, c.set) })
+		})
+	}
+}
+
+// TestFusedContract runs them over ports fused into one device: of both sides,
+// crosswise, and of one side only, whose peer has one port.
+func TestFusedContract(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		from, to []int
+		set      Settings
+	}{
+		{"two to two", []int{0, 1}, []int{1, 0}, Settings{}},
+		{"two to two, two QPs each, split", []int{0, 1}, []int{1, 0}, Settings{QPs: units.Some(2), SplitData: true}},
+		{"one to two", []int{0}, []int{1, 0}, Settings{}},
+		{"two to one", []int{0, 1}, []int{1}, Settings{QPs: units.Some(2)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			transporttest.Contract(t, func(t *testing.T) transporttest.Subject {
-				return transporttest.Subject{Net: wires(t, set), Memory: arena}
+				n := wires(t, c.set)
+				if len(n.phys) < 2 {
+					t.Skip("needs two RDMA ports")
+				}
+				from, err := n.Fuse(c.from...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				to, err := n.Fuse(c.to...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return transporttest.Subject{Net: n, Memory: arena, From: from, To: to}
 			})
 		})
+	}
+}
+
+// TestFusedDataGoesOverAllPorts watches the work of a message over two ports:
+// each carries half of it.
+func TestFusedDataGoesOverAllPorts(t *testing.T) {
+	n := wires(t, Settings{})
+	if len(n.phys) < 2 {
+		t.Skip("needs two RDMA ports")
+	}
+	v, err := n.Fuse(0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := transporttest.Subject{Net: n, Memory: arena, From: v, To: v}
+	s, r := transporttest.Pipe(t, u)
+	src, dst := u.Registered(t, s, 10_000), u.Registered(t, r, 10_000)
+	bytes := map[string]int{}
+	s.(transport.Watched).Watch(func(w transport.Work) { bytes[w.Device] += w.Size })
+	rq, err := r.Irecv([]transport.Buf{{Mem: dst, Size: 10_000}}, []int32{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sq, err := transporttest.Start(func() (transport.Request, error) { return s.Isend(transport.Buf{Mem: src, Size: 10_000}, 0) })
+	if err == nil {
+		_, err = transporttest.Until(sq)
+	}
+	if err == nil {
+		_, err = transporttest.Until(rq)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Half of it in whole 128 bytes: 5,120 and the rest.
+	if a, b := bytes[n.phys[0].near.port.Device], bytes[n.phys[1].near.port.Device]; a != 5120 || b != 4880 {
+		t.Errorf("%d bytes went by the first port and %d by the second: %v", a, b, bytes)
+	}
+	d, err := n.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := d[v]; f.Mbps != d[0].Mbps+d[1].Mbps || f.Name != d[0].Name+"+"+d[1].Name {
+		t.Errorf("the fused device is %s of %d Mb/s", f.Name, f.Mbps)
 	}
 }
 
@@ -70,17 +161,16 @@ func TestFaultsEndWithAClearError(t *testing.T) {
 	for name, damage := range map[string]func(s *sendComm, r *recvComm){
 		"wrong rkey": func(s *sendComm, r *recvComm) {
 			for i := range s.fifo {
-				s.fifo[i].rkey ^= 0x5a5a00
+				s.fifo[i].rkeys[0] ^= 0x5a5a00
 			}
 		},
 		"QP in error":  func(s *sendComm, r *recvComm) { _ = s.qps[0].Break() },
 		"peer is gone": func(s *sendComm, r *recvComm) { _ = r.qps[0].Break() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := wires(t, Settings{Service: quick})
-			ts, tr := transporttest.Pipe(t, n)
+			u := subject(t, Settings{Service: quick})
+			ts, tr := transporttest.Pipe(t, u)
 			s, r := ts.(*sendComm), tr.(*recvComm)
-			u := transporttest.Subject{Net: n, Memory: arena}
 			src, dst := u.Registered(t, s, 4096), u.Registered(t, r, 4096)
 			if _, err := transporttest.Start(func() (transport.Request, error) {
 				return r.Irecv([]transport.Buf{{Mem: dst, Size: 4096}}, []int32{0})
@@ -108,10 +198,9 @@ func TestFaultsEndWithAClearError(t *testing.T) {
 // TestLostCTSSendsNothing drops a clear-to-send on its way: the sender waits,
 // and writes nowhere.
 func TestLostCTSSendsNothing(t *testing.T) {
-	n := wires(t, Settings{})
-	ts, tr := transporttest.Pipe(t, n)
+	u := subject(t, Settings{})
+	ts, tr := transporttest.Pipe(t, u)
 	s := ts.(*sendComm)
-	u := transporttest.Subject{Net: n, Memory: arena}
 	src, dst := u.Registered(t, s, 4096), u.Registered(t, tr, 4096)
 	if _, err := transporttest.Start(func() (transport.Request, error) {
 		return tr.Irecv([]transport.Buf{{Mem: dst, Size: 4096}}, []int32{0})
@@ -145,7 +234,7 @@ func TestLossAndDelay(t *testing.T) {
 				}
 				t.Cleanup(func() { _ = exec.Command("tc", "qdisc", "del", "dev", dev, "root").Run() })
 			}
-			transporttest.Order(t, transporttest.Subject{Net: wires(t, Settings{QPs: 2, SplitData: true, Service: &Service{Timeout: 15, Retry: 7}}), Memory: arena}, 40, 30_000)
+			transporttest.Order(t, subject(t, Settings{QPs: units.Some(2), SplitData: true, Service: &Service{Timeout: 15, Retry: 7}}), 40, 30_000)
 		})
 	}
 }

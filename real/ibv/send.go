@@ -13,20 +13,33 @@ import (
 // the memory that it names.
 type sendComm struct {
 	*comm
-	fifo  []cts
-	sizes []int32 // staging of message sizes, by slot
-	head  uint64
-	slot  [transport.MaxRecvs]*request // requests matched to the slot at head
+	fifo     []cts
+	sizes    []int32 // staging of message sizes, by slot
+	head     uint64
+	slot     [transport.MaxRecvs]*request // requests matched to the slot at head
+	ids      uint64                       // their indices, for the work requests
+	adaptive bool
 }
 
 func (n *Net) newSend(dev int, c net.Conn, token [16]byte) (*sendComm, error) {
-	k, mem, err := n.open(dev, c, token, true, fifoBytes)
+	k, mem, err := n.open(dev, &opening{conn: c, token: token, dials: true, notes: fifoBytes, more: noteBytes, access: accessRemoteWrite})
 	if err != nil {
 		return nil, err
 	}
-	s := &sendComm{comm: k, fifo: unsafe.Slice((*cts)(unsafe.Pointer(unsafe.SliceData(mem))), maxRequests*transport.MaxRecvs)}
-	s.sizes, err = place[int32](k.arena, maxRequests*transport.MaxRecvs)
-	return s, err
+	s := &sendComm{comm: k, fifo: unsafe.Slice((*cts)(unsafe.Pointer(unsafe.SliceData(mem))), maxRequests*transport.MaxRecvs), adaptive: true}
+	// On where every fused port has it; unset, InfiniBand has it (net_ib.cc:776).
+	for _, c := range k.nics {
+		byLayer := 0
+		if c.near.port.Layer == InfiniBand {
+			byLayer = 1
+		}
+		s.adaptive = s.adaptive && n.set.Adaptive.Or(byLayer) != 0
+	}
+	if s.sizes, err = place[int32](k.arena, maxRequests*transport.MaxRecvs); err != nil {
+		_ = k.close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // ready returns the CTS entries of the slot at head, nil while the receiver
@@ -70,13 +83,18 @@ func (s *sendComm) Isend(b transport.Buf, tag int32) (transport.Request, error) 
 		if uint64(b.Size) > e[i].size {
 			return nil, &transport.TruncatedError{Tag: tag, Sent: b.Size, Room: int(e[i].size)}
 		}
-		r, _ := s.take(sending)
+		if e[i].addr == 0 || e[i].rkeys[0] == 0 {
+			s.err = fmt.Errorf("%s sent a CTS with address %#x and rkey %#x for tag %d", s.peer, e[i].addr, e[i].rkeys[0], tag)
+			return nil, s.err
+		}
+		r, id := s.take(sending)
 		if r == nil {
 			return nil, nil
 		}
-		r.buf, r.tag, r.n, r.events = b, tag, 1, s.qpsPerOp()
+		r.buf, r.n, r.events = b, len(e), s.perMessage()
 		r.sizes[0] = b.Size
 		s.slot[i] = r
+		s.ids |= id << (idBits * i)
 		if s.full(len(e)) {
 			if err := s.post(e); err != nil {
 				s.err = err
@@ -98,73 +116,65 @@ func (s *sendComm) full(n int) bool {
 }
 
 // post writes the slot's messages: per QP a chain of writes that ends in a
-// write with immediate (net_ib.cc, ncclIbMultiSend).
+// write with immediate (net_ib.cc:2064, ncclIbMultiSend).
 func (s *sendComm) post(e []cts) error {
-	nq, n := s.qpsPerOp(), len(e)
-	slot := int(s.head % maxRequests)
-	lead := s.slot[0]
-	lead.group = [transport.MaxRecvs]*request{}
-	copy(lead.group[:], s.slot[:n])
+	nq, n := s.perMessage(), len(e)
+	notes := s.sizes[int(s.head%maxRequests)*transport.MaxRecvs:][:n]
 	for i, r := range s.slot[:n] {
-		s.sizes[slot*transport.MaxRecvs+i] = int32(r.buf.Size)
+		notes[i] = int32(r.buf.Size)
 	}
-	for q := range nq {
+	for part := range nq {
+		qp := s.nextQP()
 		var chain [maxChain]Work
 		c := 0
 		for i, r := range s.slot[:n] {
-			off, size := share(r.buf.Size, q, nq)
+			off, size := share(r.buf.Size, part, nq)
 			if size == 0 {
 				continue
 			}
-			addr, mr, err := at(r.buf)
+			addr, m, err := at(r.buf)
 			if err != nil {
 				return err
 			}
-			chain[c] = Work{Op: opWrite, Local: addr + uintptr(off), Len: size, Lkey: mr.Lkey, Remote: e[i].addr + uint64(off), Rkey: e[i].rkey}
+			chain[c] = Work{Op: opWrite, Local: addr + uintptr(off), Len: size, Lkey: m.mrs[qp.nic].Lkey,
+				Remote: e[i].addr + uint64(off), Rkey: e[i].rkeys[qp.far]}
 			c++
 		}
-		c = s.finish(&chain, c, slot, n, lead)
-		qp := s.qps[s.qpAt]
-		s.qpAt = (s.qpAt + 1) % len(s.qps)
+		c = s.finish(&chain, c, qp, notes)
 		s.watch.posted(qp, chain[:c]...)
 		if err := qp.Post(chain[:c]...); err != nil {
 			return err
 		}
 	}
-	s.slot = [transport.MaxRecvs]*request{}
+	e[0] = cts{} // NCCL clears it too, so that a stale entry is never taken
+	s.slot, s.ids = [transport.MaxRecvs]*request{}, 0
 	s.head++
 	return nil
 }
 
 // finish ends a chain with the immediate that completes the receive: on the
 // data itself, or behind it where adaptive routing may reorder the data, or
-// carrying all sizes of a multi-receive.
-func (s *sendComm) finish(chain *[maxChain]Work, c, slot, n int, lead *request) int {
-	id := uint64(s.index(lead))
-	if n == 1 {
-		imm := uint32(lead.buf.Size)
-		if c == 1 && !(s.adaptive() && lead.buf.Size > s.net.set.ARThreshold) {
-			chain[0].Op, chain[0].Imm, chain[0].Signaled, chain[0].ID = opWriteImm, imm, true, id
+// with the sizes of a multi-receive.
+func (s *sendComm) finish(chain *[maxChain]Work, c int, qp *QP, notes []int32) int {
+	last := Work{Op: opWriteImm, Signaled: true, ID: s.ids, Remote: s.far.Addr, Rkey: s.far.NICs[qp.far].Rkey}
+	if len(notes) == 1 {
+		size := s.slot[0].buf.Size
+		last.Imm = uint32(size)
+		if c == 1 && !(s.adaptive && size > s.net.set.ARThreshold.Or(8192)) {
+			w := &chain[0]
+			w.Op, w.Imm, w.Signaled, w.ID = last.Op, last.Imm, true, last.ID
 			return 1
 		}
-		chain[c] = Work{Op: opWriteImm, Imm: imm, Signaled: true, ID: id, Remote: s.far.Addr, Rkey: s.far.Rkey}
-		return c + 1
+	} else {
+		last.Local, last.Len, last.Lkey = pointer(&notes[0]), 4*len(notes), s.nics[qp.nic].own.Lkey
+		last.Remote += uint64(4 * transport.MaxRecvs * (s.head % maxRequests))
 	}
-	at := slot * transport.MaxRecvs
-	chain[c] = Work{Op: opWriteImm, Signaled: true, ID: id, Local: pointer(&s.sizes[at]), Len: 4 * n, Lkey: s.own.Lkey,
-		Remote: s.far.Addr + uint64(4*at), Rkey: s.far.Rkey}
+	chain[c] = last
 	return c + 1
 }
 
-func (s *sendComm) adaptive() bool {
-	if s.net.set.AdaptiveSet {
-		return s.net.set.Adaptive
-	}
-	return s.port.Layer == InfiniBand
-}
-
 // share is the part of a message that QP q of nq carries: equal parts of whole
-// 128 bytes (net_ib.cc, DIVUP(DIVUP(size, nqps), align) * align).
+// 128 bytes (net_ib.cc:2119).
 func share(size, q, nq int) (off, n int) {
 	part := (size + nq - 1) / nq
 	part = (part + 127) / 128 * 128

@@ -14,7 +14,13 @@ var opcodes = map[uint32]string{opWrite: "RDMA_WRITE", opWriteImm: "RDMA_WRITE_W
 // most have no completion at all.
 type watcher struct {
 	tell func(transport.Work)
-	sent map[uint32][]transport.Work // by QP number, in the order of posting
+	sent map[*QP][]pending // in the order of posting
+}
+
+// pending is a request on its way.
+type pending struct {
+	transport.Work
+	signaled bool
 }
 
 // Watch reports every request of the connection's data from now on; nil ends
@@ -22,7 +28,7 @@ type watcher struct {
 func (k *comm) Watch(tell func(transport.Work)) {
 	k.watch = nil
 	if tell != nil {
-		k.watch = &watcher{tell: tell, sent: map[uint32][]transport.Work{}}
+		k.watch = &watcher{tell: tell, sent: map[*QP][]pending{}}
 	}
 }
 
@@ -33,33 +39,26 @@ func (w *watcher) posted(q *QP, chain ...Work) {
 	}
 	now := time.Now()
 	for _, c := range chain {
-		k := transport.Work{Device: q.dev.Name, QP: q.Num, Opcode: opcodes[c.Op], Size: c.Len, Posted: now}
-		if c.Signaled {
-			k.ID = c.ID + 1
-		}
-		w.sent[q.Num] = append(w.sent[q.Num], k)
+		w.sent[q] = append(w.sent[q], pending{transport.Work{Device: q.dev.Name, QP: q.Num, Opcode: opcodes[c.Op], Size: c.Len, Posted: now, ID: c.ID}, c.Signaled})
 	}
 }
 
-// completed tells of the request with that id, and of those before it.
-func (w *watcher) completed(qp uint32, id uint64) {
+// completed tells of the next request of a QP that has a completion, and of
+// those before it: a QP ends them in order.
+func (w *watcher) completed(q *QP) {
 	if w == nil {
 		return
 	}
-	q := w.sent[qp]
-	for i := range q {
-		if q[i].ID != id+1 {
+	all, now := w.sent[q], time.Now()
+	for i := range all {
+		if !all[i].signaled {
 			continue
 		}
-		now := time.Now()
-		for _, k := range q[:i+1] {
+		for _, k := range all[:i+1] {
 			k.Done = now
-			if k.ID > 0 {
-				k.ID--
-			}
-			w.tell(k)
+			w.tell(k.Work)
 		}
-		w.sent[qp] = append(q[:0], q[i+1:]...)
+		w.sent[q] = append(all[:0], all[i+1:]...)
 		return
 	}
 }

@@ -51,7 +51,7 @@ func TestContract(t *testing.T) {
 // TestPeerGoneIsAnError: requests under way end when the other side closes.
 func TestPeerGoneIsAnError(t *testing.T) {
 	u := transporttest.Subject{Net: loopback(t, Settings{}), Memory: transporttest.GoMemory}
-	s, r := transporttest.Pipe(t, u.Net)
+	s, r := transporttest.Pipe(t, u)
 	dst := u.Registered(t, r, 64)
 	q, err := r.Irecv([]transport.Buf{{Mem: dst, Size: 64}}, []int32{0})
 	if err != nil {

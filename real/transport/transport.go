@@ -45,6 +45,9 @@ type Properties struct {
 	MaxRecvs int
 	// Regs tells whether memory must be registered before use.
 	Regs bool
+	// Ports are the devices that a fused one is made of, itself where it is not
+	// fused; nil where the net fuses none.
+	Ports []int
 }
 
 // Handle tells a peer where to connect; it travels through the bootstrap.

@@ -17,31 +17,30 @@ type Memory func(t *testing.T, n int) []byte
 // GoMemory is memory of the Go heap.
 func GoMemory(_ *testing.T, n int) []byte { return make([]byte, n) }
 
-// Subject is a net under test.
+// Subject is a net under test; messages go from device From to device To.
 type Subject struct {
-	Net    transport.Net
-	Memory Memory
+	Net      transport.Net
+	Memory   Memory
+	From, To int
 }
 
 // Contract runs all tests; open gives the net, or skips.
 func Contract(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	t.Run("messages", func(t *testing.T) { Messages(t, open(t)) })
+	t.Run("sizes", func(t *testing.T) { sizes(t, open(t)) })
 	t.Run("multi-receive", func(t *testing.T) { manyAtOnce(t, open(t)) })
+	t.Run("as many as may be under way", func(t *testing.T) { full(t, open(t)) })
 	t.Run("order", func(t *testing.T) { Order(t, open(t), 300, 200_000) })
 	t.Run("too long", func(t *testing.T) { tooLong(t, open(t)) })
 	t.Run("limits", func(t *testing.T) { limits(t, open(t)) })
 }
 
-// Pipe connects device 0 to the last device. It closes both ends at the
-// test's end, the sender first.
-func Pipe(t *testing.T, n transport.Net) (transport.SendComm, transport.RecvComm) {
+// Pipe connects the subject's devices. It closes both ends at the test's end,
+// the sender first.
+func Pipe(t *testing.T, u Subject) (transport.SendComm, transport.RecvComm) {
 	t.Helper()
-	devs, err := n.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := n.Listen(len(devs) - 1)
+	l, err := u.Net.Listen(u.To)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +56,7 @@ func Pipe(t *testing.T, n transport.Net) (transport.SendComm, transport.RecvComm
 		r, err := l.Accept(ctx)
 		ch <- accepted{r, err}
 	}()
-	s, err := n.Connect(ctx, 0, l.Handle())
+	s, err := u.Net.Connect(ctx, u.From, l.Handle())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,22 +126,40 @@ func fill(b []byte, seed int) {
 	}
 }
 
-// Messages sends many sizes with eight in flight and compares every byte.
+// Messages sends several sizes with eight in flight and compares every byte.
 func Messages(t *testing.T, u Subject) {
 	t.Helper()
-	s, r := Pipe(t, u.Net)
 	const most = 1 << 18
-	src, dst := u.Registered(t, s, 8*most), u.Registered(t, r, 8*most)
-	for _, size := range []int{0, 1, 13, 128, 129, 4096, 4097, 65536, 100_000, most} {
+	eight(t, u, most, 0, 0, 1, 13, 4097, 100_000, most)
+}
+
+// sizes are those around where transports cut: 128 bytes, a page, 64 KiB, and
+// four times those, from and to places that are aligned to nothing.
+func sizes(t *testing.T, u Subject) {
+	var list []int
+	for _, edge := range []int{128, 512, 4096, 16384, 65536, 262144} {
+		list = append(list, edge-1, edge, edge+1)
+	}
+	eight(t, u, 262144+64, 3, list...)
+}
+
+// eight sends each size eight times at once, in slots of most bytes that begin
+// off bytes aside, and compares every byte.
+func eight(t *testing.T, u Subject, most, off int, sizes ...int) {
+	t.Helper()
+	s, r := Pipe(t, u)
+	src, dst := u.Registered(t, s, 8*most+off), u.Registered(t, r, 8*most+off)
+	for _, size := range sizes {
 		fill(src.Bytes(), size)
 		clear(dst.Bytes())
+		room := min(size+17, most-off)
 		var recvs, sends []transport.Request
 		for i := range 8 {
 			recvs = append(recvs, begin(t, func() (transport.Request, error) {
-				return r.Irecv([]transport.Buf{{Mem: dst, Off: i * most, Size: most}}, []int32{int32(i)})
+				return r.Irecv([]transport.Buf{{Mem: dst, Off: i*most + off, Size: room}}, []int32{int32(i)})
 			}))
 			sends = append(sends, begin(t, func() (transport.Request, error) {
-				return s.Isend(transport.Buf{Mem: src, Off: i * most, Size: size}, int32(i))
+				return s.Isend(transport.Buf{Mem: src, Off: i*most + off, Size: size}, int32(i))
 			}))
 		}
 		for i := range 8 {
@@ -153,12 +170,25 @@ func Messages(t *testing.T, u Subject) {
 			if err != nil || sizes[0] != size {
 				t.Fatalf("receive %d: sizes %v, want %d: %v", i, sizes, size, err)
 			}
-			flush(t, r, transport.Buf{Mem: dst, Off: i * most, Size: size})
-			if !bytes.Equal(dst.Bytes()[i*most:i*most+size], src.Bytes()[i*most:i*most+size]) {
+			flush(t, r, transport.Buf{Mem: dst, Off: i*most + off, Size: size})
+			at := i*most + off
+			if !bytes.Equal(dst.Bytes()[at:at+size], src.Bytes()[at:at+size]) {
 				t.Fatalf("message %d of %d bytes arrived changed", i, size)
+			}
+			if i < 7 && !allZero(dst.Bytes()[at+size:at+most]) {
+				t.Fatalf("message %d of %d bytes wrote past its end", i, size)
 			}
 		}
 	}
+}
+
+func allZero(b []byte) bool {
+	for _, v := range b {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func flush(t *testing.T, r transport.RecvComm, b transport.Buf) {
@@ -172,8 +202,8 @@ func flush(t *testing.T, r transport.RecvComm, b transport.Buf) {
 	}
 }
 
-// manyAtOnce is NCCL's multi-receive: eight tags, sent in another order, one
-// completion.
+// manyAtOnce is NCCL's multi-receive: 1 to 8 tags, sent in another order, from
+// odd places, some of them empty; one completion.
 func manyAtOnce(t *testing.T, u Subject) {
 	devs, err := u.Net.Devices()
 	if err != nil {
@@ -182,20 +212,24 @@ func manyAtOnce(t *testing.T, u Subject) {
 	if devs[0].MaxRecvs < 8 {
 		t.Skipf("%s takes %d message a receive", u.Net.Name(), devs[0].MaxRecvs)
 	}
-	s, r := Pipe(t, u.Net)
-	src, dst := u.Registered(t, s, 8*4096), u.Registered(t, r, 8*4096)
+	s, r := Pipe(t, u)
+	const slot = 4096
+	src, dst := u.Registered(t, s, 8*slot), u.Registered(t, r, 8*slot)
 	for round := range 40 {
+		n := 1 + round%8
+		size := func(i int) int { return (500*i + 37*(round/8)) % (slot - 8) }
 		fill(src.Bytes(), round)
-		bufs, tags := make([]transport.Buf, 8), make([]int32, 8)
+		clear(dst.Bytes())
+		bufs, tags := make([]transport.Buf, n), make([]int32, n)
 		for i := range bufs {
-			bufs[i], tags[i] = transport.Buf{Mem: dst, Off: 4096 * i, Size: 4096}, int32(100+i)
+			bufs[i], tags[i] = transport.Buf{Mem: dst, Off: slot*i + i%5, Size: slot - 8}, int32(100+i)
 		}
 		rq := begin(t, func() (transport.Request, error) { return r.Irecv(bufs, tags) })
 		var sends []transport.Request
-		for j := range 8 {
-			i := (j*3 + 5) % 8
+		for j := range n {
+			i := (j + 5 + round) % n
 			sends = append(sends, begin(t, func() (transport.Request, error) {
-				return s.Isend(transport.Buf{Mem: src, Off: 4096 * i, Size: 500 * i}, int32(100+i))
+				return s.Isend(transport.Buf{Mem: src, Off: slot*i + i%5, Size: size(i)}, int32(100+i))
 			}))
 		}
 		for _, q := range sends {
@@ -204,14 +238,48 @@ func manyAtOnce(t *testing.T, u Subject) {
 			}
 		}
 		sizes, err := Until(rq)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(sizes) != n {
+			t.Fatalf("round %d: %d sizes of %d messages: %v", round, len(sizes), n, err)
 		}
-		for i := range 8 {
-			if sizes[i] != 500*i || !bytes.Equal(dst.Bytes()[4096*i:4096*i+500*i], src.Bytes()[4096*i:4096*i+500*i]) {
+		for i := range n {
+			at := slot*i + i%5
+			if sizes[i] != size(i) || !bytes.Equal(dst.Bytes()[at:at+size(i)], src.Bytes()[at:at+size(i)]) {
 				t.Fatalf("round %d message %d: %d bytes, or changed", round, i, sizes[i])
 			}
 		}
+	}
+}
+
+// full offers receives until the net takes no more: none is lost.
+func full(t *testing.T, u Subject) {
+	s, r := Pipe(t, u)
+	src, dst := u.Registered(t, s, 1024), u.Registered(t, r, 1024)
+	var recvs, sends []transport.Request
+	for len(recvs) < 1024 {
+		q, err := r.Irecv([]transport.Buf{{Mem: dst, Off: len(recvs), Size: 1}}, []int32{0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q == nil {
+			break
+		}
+		recvs = append(recvs, q)
+	}
+	if len(recvs) < 8 {
+		t.Errorf("%d receives under way, NCCL has 8 of a connection", len(recvs))
+	}
+	fill(src.Bytes(), 3)
+	for i := range recvs {
+		sends = append(sends, begin(t, func() (transport.Request, error) { return s.Isend(transport.Buf{Mem: src, Off: i, Size: 1}, 0) }))
+	}
+	for i := range recvs {
+		_, err := Until(sends[i])
+		if _, e := Until(recvs[i]); err != nil || e != nil {
+			t.Fatalf("message %d: %v, %v", i, err, e)
+		}
+	}
+	if !bytes.Equal(src.Bytes()[:len(recvs)], dst.Bytes()[:len(recvs)]) {
+		t.Error("messages arrived changed")
 	}
 }
 
@@ -219,7 +287,7 @@ func manyAtOnce(t *testing.T, u Subject) {
 // may overtake another.
 func Order(t *testing.T, u Subject, count, slot int) {
 	t.Helper()
-	s, r := Pipe(t, u.Net)
+	s, r := Pipe(t, u)
 	const slots = 4
 	src, dst := u.Registered(t, s, slots*slot), u.Registered(t, r, slots*slot)
 	var recvs, sends [slots]transport.Request
@@ -259,7 +327,7 @@ func Order(t *testing.T, u Subject, count, slot int) {
 
 // tooLong: a message that does not fit ends in an error on one side.
 func tooLong(t *testing.T, u Subject) {
-	s, r := Pipe(t, u.Net)
+	s, r := Pipe(t, u)
 	src, dst := u.Registered(t, s, 8192), u.Registered(t, r, 8192)
 	rq := begin(t, func() (transport.Request, error) {
 		return r.Irecv([]transport.Buf{{Mem: dst, Size: 100}}, []int32{1})
@@ -284,7 +352,7 @@ func limits(t *testing.T, u Subject) {
 	if _, err := u.Net.Connect(context.Background(), 0, transport.Handle("{")); err == nil {
 		t.Error("connects to what is no handle")
 	}
-	s, r := Pipe(t, u.Net)
+	s, r := Pipe(t, u)
 	dst := u.Registered(t, r, 64)
 	if _, err := r.Irecv([]transport.Buf{{Mem: dst, Off: 1, Size: 64}}, []int32{0}); err == nil {
 		t.Error("receives beyond its memory")

@@ -1,0 +1,237 @@
+package ibv
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// A connection is set up over TCP, in NCCL's order (net_ib.cc:1320): both tell
+// how many NICs they have, so that both make as many QPs; the dialer shows its
+// QPs; the other side connects its own to them and shows those; the dialer
+// connects and says that it is ready.
+
+// greeting is what both tell first.
+type greeting struct {
+	Token [16]byte
+	NICs  int
+	QPs   int // of a NIC
+}
+
+// hello shows one side's QPs and memory.
+type hello struct {
+	NICs []Address
+	QPs  []farQP
+	// Addr is the sender's CTS FIFO, or the receiver's array of message sizes.
+	Addr   uint64
+	SL, TC uint8
+}
+
+// farQP is a QP as its owner shows it.
+type farQP struct {
+	Num uint32
+	NIC int
+	ECE *ECE `json:",omitempty"`
+}
+
+var errStranger = errors.New("refused: the peer does not show the handle's token")
+
+func newToken() (t [16]byte, err error) {
+	_, err = rand.Read(t[:])
+	return t, err
+}
+
+// say and hear exchange lines of JSON.
+func say(w io.Writer, what any) error {
+	b, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// maxLine bounds what a peer can make us read: 128 QPs of four NICs.
+const maxLine = 64 << 10
+
+// hear reads one line, byte by byte: nothing behind it may be swallowed.
+func hear(r io.Reader, what any) error {
+	var line []byte
+	var b [1]byte
+	for len(line) < maxLine {
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return err
+		}
+		if b[0] == '\n' {
+			return json.Unmarshal(line, what)
+		}
+		line = append(line, b[0])
+	}
+	return errors.New("set-up message is too long")
+}
+
+// greet exchanges greetings and returns how many QPs the connection has; the
+// dialer speaks first.
+func (k *comm) greet(token [16]byte, dials bool) (qps int, err error) {
+	me := greeting{Token: token, NICs: len(k.nics), QPs: k.net.set.qps()}
+	if dials {
+		if err := say(k.conn, &me); err != nil {
+			return 0, err
+		}
+	}
+	var far greeting
+	if err := hear(k.conn, &far); err != nil {
+		if !dials {
+			return 0, errStranger
+		}
+		return 0, err
+	}
+	if !bytes.Equal(far.Token[:], token[:]) {
+		return 0, errStranger
+	}
+	if !dials {
+		if err := say(k.conn, &me); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case far.QPs != me.QPs:
+		return 0, fmt.Errorf("the peer has %d QPs per connection, this side %d: set NCCL_IB_QPS_PER_CONNECTION alike", far.QPs, me.QPs)
+	case far.NICs < 1 || far.NICs > maxNICs:
+		return 0, fmt.Errorf("the peer has %d NICs, not 1 to %d", far.NICs, maxNICs)
+	}
+	k.perOp = max(far.NICs, me.NICs)
+	return me.QPs * k.perOp, nil
+}
+
+// meet exchanges hellos and connects the QPs.
+func (k *comm) meet(me *hello, dials bool) error {
+	set := &k.net.set
+	if dials {
+		me.SL, me.TC = set.Service.SL, set.Service.TC
+		if err := k.offerECE(me); err != nil {
+			return err
+		}
+		if err := say(k.conn, me); err != nil {
+			return err
+		}
+	}
+	if err := hear(k.conn, &k.far); err != nil {
+		return err
+	}
+	if err := k.fits(); err != nil {
+		return err
+	}
+	s := *set.Service
+	// The receiver's packets carry clear-to-sends and nothing else.
+	if s.SL, s.TC = k.far.SL, k.far.TC; !dials && set.FifoTC.Or(-1) != -1 {
+		s.TC = uint8(set.FifoTC.Value)
+	}
+	for i, q := range k.qps {
+		to := &k.far.QPs[i]
+		q.far = to.NIC
+		if err := k.connect(q, to, s, me, i, dials); err != nil {
+			return err
+		}
+	}
+	if !dials {
+		me.SL, me.TC = k.far.SL, k.far.TC
+		return say(k.conn, me)
+	}
+	return nil
+}
+
+// connect brings one QP up. Extensions are what the dialer's NIC offers, less
+// what the other one lacks (net_ib.cc:1740).
+func (k *comm) connect(q *QP, to *farQP, s Service, me *hello, i int, dials bool) error {
+	known := false
+	if to.ECE != nil {
+		var err error
+		if known, err = q.setECE(to.ECE); err != nil {
+			return err
+		}
+	}
+	if err := q.Connect(&k.nics[q.nic].near, &k.far.NICs[to.NIC], to.Num, s, k.peer+"/"+k.far.NICs[to.NIC].Device); err != nil {
+		return err
+	}
+	if dials || !known {
+		return nil
+	}
+	both, err := q.ece()
+	me.QPs[i].ECE = both
+	return err
+}
+
+func (k *comm) offerECE(me *hello) (err error) {
+	for i, q := range k.qps {
+		if k.net.set.ECEOff {
+			break
+		}
+		if me.QPs[i].ECE, err = q.ece(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fits checks what the peer shows.
+func (k *comm) fits() error {
+	far := &k.far
+	if len(far.QPs) != len(k.qps) || len(far.NICs) < 1 || len(far.NICs) > maxNICs {
+		return fmt.Errorf("the peer shows %d QPs of %d NICs, %d QPs are to be connected", len(far.QPs), len(far.NICs), len(k.qps))
+	}
+	for _, n := range far.NICs {
+		if near := k.nics[0].near.port; n.Layer != near.Layer {
+			return fmt.Errorf("%s speaks another link layer (%v) than %s (%v): choose NICs of one by NCCL_IB_HCA", n.Device, n.Layer, near.Device, near.Layer)
+		}
+	}
+	for _, q := range far.QPs {
+		if q.NIC < 0 || q.NIC >= len(far.NICs) {
+			return fmt.Errorf("the peer shows a QP of NIC %d of %d", q.NIC, len(far.NICs))
+		}
+	}
+	return nil
+}
+
+// ready ends the set-up: the dialer, whose QPs were connected last, says so.
+func (k *comm) ready(dials bool) error {
+	if dials {
+		_, err := k.conn.Write([]byte{'R'})
+		return err
+	}
+	var b [1]byte
+	if _, err := io.ReadFull(k.conn, b[:]); err != nil {
+		return fmt.Errorf("the peer did not become ready: %w", err)
+	}
+	if b[0] != 'R' {
+		return fmt.Errorf("the peer did not become ready: it says %q", b)
+	}
+	return nil
+}
+
+// setup runs the exchange, each part within its time. A stranger gets no
+// answer, nothing of ours, and not much time.
+func (k *comm) setup(o *opening) error {
+	defer func() { _ = k.conn.SetDeadline(time.Time{}) }()
+	_ = k.conn.SetDeadline(time.Now().Add(greetTime))
+	n, err := k.greet(o.token, o.dials)
+	if err != nil {
+		return err
+	}
+	_ = k.conn.SetDeadline(time.Now().Add(setupTime))
+	if err := k.room(n, o); err != nil {
+		return err
+	}
+	me, err := k.queues(n, o)
+	if err != nil {
+		return err
+	}
+	if err := k.meet(me, o.dials); err != nil {
+		return err
+	}
+	return k.ready(o.dials)
+}
