@@ -60,7 +60,19 @@ func place[T any](a *Arena, n int) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
 
-func pointer[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+// pointer is an address for C. What it points to is made to live in the heap:
+// a goroutine's stack may move before C reads the address.
+func pointer[T any](p *T) uintptr {
+	if never {
+		leak = unsafe.Pointer(p)
+	}
+	return uintptr(unsafe.Pointer(p))
+}
+
+var (
+	never bool // the compiler does not know
+	leak  unsafe.Pointer
+)
 
 // peek reads a value of C memory.
 func peek[T any](base uintptr, off int) T {
