@@ -173,7 +173,7 @@ func (s *bench) prepare(cmd *cobra.Command) (err error) {
 
 // open makes the executor of the local ranks.
 func (s *bench) open() error {
-	wire, err := openWire(s.flags.backend, s.m.cfg, s.team)
+	wire, err := openWire(s.flags.backend, s.m, s.team)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/topo"
 	"github.com/spf13/pflag"
 )
 
@@ -218,7 +219,7 @@ func (t *team) fileName(name string) string {
 }
 
 // openWire makes the transport of a backend, nil for memory.
-func openWire(backend string, cfg *config.Config, t *team) (*host.Wire, error) {
+func openWire(backend string, m *machine, t *team) (*host.Wire, error) {
 	var n transport.Net
 	var err error
 	w := &host.Wire{}
@@ -229,13 +230,13 @@ func openWire(backend string, cfg *config.Config, t *team) (*host.Wire, error) {
 		}
 		return nil, nil
 	case "sockets":
-		set := cfg.Socket
+		set := m.cfg.Socket
 		if set.IfName == "" && t.onOneHost() {
 			set.IfName = "lo"
 		}
 		n, err = sock.NewNet(set)
 	case "verbs":
-		set := cfg.IB
+		set := m.cfg.IB
 		set.Host = t.address()
 		n, err = ibv.NewNet(set)
 		w.Memory = ibv.HostMemory
@@ -243,18 +244,56 @@ func openWire(backend string, cfg *config.Config, t *team) (*host.Wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	devs, err := n.Devices()
-	if err != nil {
+	w.Net = n
+	if w.Device, err = m.assignNICs(n); err != nil {
 		return nil, err
 	}
-	w.Net = n
-	w.Device = func(r int32) int { return int(r) % len(devs) }
 	if t.boot != nil {
 		w.Exchange = func(int32) host.Exchange { return t.boot }
 	} else {
 		w.Exchange = host.NewInProcess().Of
 	}
 	return w, nil
+}
+
+// assignNICs says which of a transport's devices the ends of connections go
+// by: the machine's nets, by name where the transport has them. Where it is
+// another machine's topology, each host begins with another device, so that
+// hosts which share this machine do not share a port. Between ranks of one
+// host it is a rank's place that decides.
+func (m *machine) assignNICs(n transport.Net) (func(rank, nic int32) int, error) {
+	devs, err := n.Devices()
+	if err != nil {
+		return nil, err
+	}
+	var nics []host.NIC
+	first := make([]int, len(m.cluster.Classes)) // NIC of each class
+	for i, c := range m.cluster.Classes {
+		first[i] = len(nics)
+		s := c.Host.Systems[0]
+		for _, id := range s.Of(topo.NET) {
+			ports := s.Nodes[id].Net.Fused
+			if ports == nil {
+				ports = []string{s.Nodes[id].Net.Name}
+			}
+			nics = append(nics, host.NIC{Ports: ports})
+		}
+	}
+	assigned, ours, err := host.Assign(n, nics)
+	if err != nil {
+		return nil, err
+	}
+	return func(rank, nic int32) int {
+		at := m.cluster.Locate(int(rank))
+		if nic < 0 {
+			return at.Local % len(devs)
+		}
+		dev := assigned[first[m.cluster.ClassOf(at.Host)]+int(nic)]
+		if !ours {
+			dev = (dev + at.Host) % len(devs)
+		}
+		return dev
+	}, nil
 }
 
 func (t *team) onOneHost() bool { return t.boot == nil || loopbackOnly(t.boot.Addr()) }

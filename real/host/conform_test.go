@@ -47,6 +47,6 @@ func TestConformsOverSockets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return subject(nodes, &Wire{Net: n, Device: func(int32) int { return 0 }, Exchange: NewInProcess().Of})
+		return subject(nodes, &Wire{Net: n, Device: func(int32, int32) int { return 0 }, Exchange: NewInProcess().Of})
 	})
 }

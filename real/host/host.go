@@ -29,8 +29,11 @@ type Exchange interface {
 // Wire says over which device a rank reaches others, and how it meets them.
 // Without a Wire all ranks are of this process and share memory.
 type Wire struct {
-	Net      transport.Net
-	Device   func(rank int32) int
+	Net transport.Net
+	// Device is by which a rank's end of a connection goes; nic is the plan's
+	// NIC of that end, by index among its host's nets, -1 where the plan has
+	// none: between ranks of one host.
+	Device   func(rank, nic int32) int
 	Exchange func(rank int32) Exchange
 	// Memory gives FIFO memory that the net can register; nil takes Go memory.
 	Memory func(n int) ([]byte, func(), error)

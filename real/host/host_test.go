@@ -191,7 +191,7 @@ func verbs(t *testing.T, set ibv.Settings) *Wire {
 		t.Fatal(err)
 	}
 	ex := NewInProcess()
-	return &Wire{Net: n, Device: func(r int32) int { return int(r) % len(devs) }, Exchange: ex.Of,
+	return &Wire{Net: n, Device: func(r, nic int32) int { return int(r+max(nic, 0)) % len(devs) }, Exchange: ex.Of,
 		Memory: func(n int) ([]byte, func(), error) {
 			a, err := ibv.NewArena(n)
 			if err != nil {

@@ -277,7 +277,7 @@ func (c *connector) openSend(ctx context.Context, d end, f *fifo) error {
 	if err != nil {
 		return err
 	}
-	comm, err := c.w.Net.Connect(ctx, c.w.Device(d.conn.Src), h)
+	comm, err := c.w.Net.Connect(ctx, c.w.Device(d.conn.Src, d.conn.Route.SrcNet), h)
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (c *connector) openSend(ctx context.Context, d end, f *fifo) error {
 }
 
 func (c *connector) openRecv(ctx context.Context, d end, f *fifo) error {
-	l, err := c.w.Net.Listen(c.w.Device(d.conn.Dst))
+	l, err := c.w.Net.Listen(c.w.Device(d.conn.Dst, d.conn.Route.DstNet))
 	if err != nil {
 		return err
 	}
