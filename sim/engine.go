@@ -61,7 +61,6 @@ type group struct {
 	pass           gpu.Pass
 	pack           int64
 	free           units.Time // when the group can start its next piece
-	start          units.Time // of the piece under way
 	flow           simnet.FlowID
 	route          simnet.RouteID
 	joint          simnet.RouteID // of ops with several peers, -1 where there are none
@@ -128,6 +127,7 @@ type engine struct {
 	gap     units.Time
 	done    []int32
 	err     error
+	handled int64 // events until the last device was done
 	nw      *network
 	tr      *tracer
 	fold    *fold  // equal ranks and channels taken together, nil where they are not
@@ -158,7 +158,7 @@ const cancelEvery = 1 << 14
 // run handles events until all kernels are done.
 func (e *engine) run(ctx context.Context) error {
 	var ev event.Event
-	for i := 0; e.running > 0 && e.err == nil; i++ {
+	for i := 0; (e.running > 0 || e.tr.waits()) && e.err == nil; i++ {
 		if i%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -266,8 +266,7 @@ func (e *engine) nextPhase(si int32, at units.Time) {
 		}
 	}
 	if next < 0 {
-		g := &e.groups[sm.first]
-		e.tr.kernel(e, g.rank, g.pr.Channel, at)
+		e.tr.kernel(e, si, at)
 		d := &e.devs[e.groups[sm.first].rank]
 		if d.left--; d.left == 0 {
 			e.kernelDone(e.groups[sm.first].rank, at)
@@ -296,6 +295,7 @@ func (e *engine) programEnd(gi int32) {
 	g.state = ended
 	sm := &e.sms[g.sm]
 	if sm.left--; sm.left == 0 {
+		e.tr.ended(e, gi)
 		e.nextPhase(g.sm, e.now)
 	}
 }
@@ -308,5 +308,7 @@ func (e *engine) kernelDone(di int32, at units.Time) {
 		e.startKernel(di, at+e.gap)
 		return
 	}
-	e.running--
+	if e.running--; e.running == 0 {
+		e.handled = e.queue.Handled()
+	}
 }

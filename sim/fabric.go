@@ -54,6 +54,7 @@ func (c *Config) slowness() []float64 {
 
 // configure takes what a Config says of the network.
 func (n *network) configure(c *Config) {
+	n.twoWrites = c.TwoWrites.Or(8192)
 	n.qps, n.split, n.faults, n.slowed = c.QPs, c.SplitData && c.QPs > 1, c.Faults, map[port]simnet.LinkID{}
 	if n.fabric = c.Fabric; n.fabric != nil {
 		n.router = n.fabric.Router()
@@ -152,6 +153,32 @@ func (n *network) cross(nc *netConn, src, dst port, flow uint64) error {
 	return nil
 }
 
+// shares is over how many queue pairs a step goes.
+func (n *network) shares(c *netConn) int32 {
+	if n.split {
+		return c.lanes
+	}
+	return 1
+}
+
+// lane is the queue pair of the k-th step's part q.
+func (n *network) lane(c *netConn, k int64, q int32) int32 {
+	if n.split {
+		return c.first + q
+	}
+	return c.first + int32(k%int64(c.lanes))
+}
+
+// work is what a queue pair carries of a step of a connection.
+func (n *network) work(c *netConn, bytes units.Bytes) simnet.Work {
+	return simnet.Work(float64(bytes) * simnet.NanoBytes / c.share / float64(n.shares(c)))
+}
+
+// alone is how long the k-th step's bytes last at the port's speed.
+func (n *network) alone(c *netConn, k int64) units.Time {
+	return units.Time(n.work(c, c.bytes[k%plan.FIFOSteps])) / units.Time(max(1, c.bound))
+}
+
 // begin puts the next writes of a connection on the wire. Writes of one queue
 // pair keep their order and do not share the wire with each other; several
 // queue pairs take steps in turn, or parts of each where NCCL splits them.
@@ -159,20 +186,18 @@ func (n *network) begin(id int32) {
 	e, c := n.e, &n.conns[id]
 	for c.begun < c.sent {
 		k := c.begun % plan.FIFOSteps
-		from, to := c.first+int32(c.begun%int64(c.lanes)), int32(0)
-		if to = from + 1; n.split {
-			from, to = c.first, c.first+c.lanes
-		}
-		for l := from; l < to; l++ {
-			if n.lanes[l].busy {
+		parts := n.shares(c)
+		for q := range parts {
+			if n.lanes[n.lane(c, c.begun, q)].busy {
 				return
 			}
 		}
-		e.tr.wire(e, c.conn, c.begun)
+		e.tr.leaves(e, id, c.begun)
 		if b := c.bytes[k]; b > 0 {
-			work := simnet.Work(float64(b) * simnet.NanoBytes / c.share / float64(to-from))
-			c.parts[k] = int16(to - from)
-			for l := from; l < to; l++ {
+			work := n.work(c, b)
+			c.parts[k] = int16(parts)
+			for q := range parts {
+				l := n.lane(c, c.begun, q)
 				n.lanes[l].busy, n.lanes[l].step = true, c.begun
 				e.net.Carry(n.lanes[l].route, work)
 				e.net.Start(e.now, n.lanes[l].route, c.bound, work, 1, ^l)
@@ -187,6 +212,7 @@ func (n *network) begin(id int32) {
 func (n *network) flowDone(li int32) {
 	l := &n.lanes[li]
 	l.busy = false
+	n.e.tr.crosses(n.e, l)
 	n.conns[l.conn].parts[l.step%plan.FIFOSteps]--
 	n.land(l.conn)
 	n.begin(l.conn)
@@ -196,6 +222,7 @@ func (n *network) flowDone(li int32) {
 func (n *network) land(id int32) {
 	c := &n.conns[id]
 	for c.landed < c.begun && c.parts[c.landed%plan.FIFOSteps] == 0 {
+		n.e.tr.lands(n.e, id, c.landed)
 		c.landed++
 		n.complete(id)
 	}

@@ -33,8 +33,10 @@ type network struct {
 	wires   []int32 // wire of the fabric → link of the model + 1
 	qps     int
 	split   bool
-	faults  []Fault
-	slowed  map[port]simnet.LinkID
+	// twoWrites: messages of more bytes are a write and a notice, for the trace.
+	twoWrites units.Bytes
+	faults    []Fault
+	slowed    map[port]simnet.LinkID
 }
 
 type netCosts struct{ post, poll, wire, flush, flag units.Time }
@@ -213,6 +215,7 @@ func (n *network) serve(thread, id, stage int32, cost units.Time) {
 // round ends an instant of a thread.
 func (n *network) round(thread int32) {
 	jobs, at := n.threads[thread].Round(n.e.now)
+	n.e.tr.serves(n.e, thread, at)
 	for _, j := range jobs {
 		n.done(j.Conn, j.Stage, at)
 	}
@@ -225,6 +228,7 @@ func (n *network) event(id, stage int32) {
 	case stagePost:
 		n.serve(c.srcProxy, id, stage, n.cost.post)
 	case stageWire:
+		n.e.tr.wires(n.e, id, c.sent)
 		c.sent++
 		c.pending = false
 		n.begin(id)
@@ -245,14 +249,16 @@ func (n *network) done(id, stage int32, t units.Time) {
 	case stagePost:
 		n.push(t, id, stageWire)
 	case stageArrive:
-		e.tr.arrive(e, c.conn, e.conns[c.conn].posted)
+		e.tr.arrives(e, id, e.conns[c.conn].posted, t)
 		if c.flush {
 			t += n.cost.flush
 		}
 		e.deliver(c.conn, t+n.cost.flag)
 	case stageSent:
+		e.tr.acks(e, id, e.conns[c.conn].credited, t)
 		e.giveCredit(c.conn, t+n.cost.flag)
 	case stageFree:
+		e.tr.offers(e, id, c.allowed, t)
 		c.allow[c.allowed%plan.FIFOSteps] = t + n.cost.wire + c.later
 		c.allowed++
 		n.tryPost(id)

@@ -56,6 +56,10 @@ type Config struct {
 	// SplitData (NCCL_IB_SPLIT_DATA_ON_QPS).
 	QPs       int
 	SplitData bool
+	// TwoWrites are the bytes above which a message is a write and an empty one
+	// with the immediate, as adaptive routing needs it (NCCL_IB_AR_THRESHOLD,
+	// net_ib.cc:2100): unset for 8192, below 0 for never. Only traces show it.
+	TwoWrites units.Opt[units.Bytes]
 	// Faults are stragglers and slow ports.
 	Faults []Fault
 	// Trace chooses what is told to a sink; the zero Options are collectives
@@ -146,14 +150,15 @@ func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec
 		e.tr.cut(e)
 		return exec.Result{Wrong: -1}, err
 	}
-	e.tr.finish(e)
-	return x.result(e), nil
+	res := x.result(e)
+	e.tr.finish(e, &res)
+	return res, nil
 }
 
 // result sums up a finished run.
 func (x *Executor) result(e *engine) exec.Result {
 	k := int(e.kernels)
-	r := exec.Result{Finish: make([]units.Time, len(e.devs)), Events: e.queue.Handled(), Wrong: -1}
+	r := exec.Result{Finish: make([]units.Time, len(e.devs)), Events: e.handled, Wrong: -1}
 	var first, last units.Time
 	for i := range e.devs {
 		ends := e.devs[i].ends

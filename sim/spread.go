@@ -15,7 +15,6 @@ type turnEnd struct {
 	conn  int32
 	chunk int32
 	bytes units.Bytes
-	start units.Time
 }
 
 // spreads reports whether the group's ops come in turns over the heads.
@@ -33,16 +32,19 @@ func (g *group) width() int32 {
 }
 
 // holdTurn keeps a scattered piece back until the last of its turn is through.
-func (e *engine) holdTurn(g *group, h *heldSlice, t units.Time) {
+func (e *engine) holdTurn(gi int32, h *heldSlice, t units.Time) {
+	g := &e.groups[gi]
 	for _, id := range h.peers() {
-		g.turn = append(g.turn, turnEnd{id, h.chunk, h.bytes, h.start})
+		g.turn = append(g.turn, turnEnd{id, h.chunk, h.bytes})
+		e.tr.turns(gi)
 	}
 	if h.chunk%g.spread < g.spread-1 {
 		return
 	}
-	for _, x := range g.turn {
-		e.tr.sends(e, g, x.conn, e.conns[x.conn].posted, x.start, t, true, x.bytes, x.chunk)
-		e.deliver(x.conn, t)
+	for i, x := range g.turn {
+		k := e.conns[x.conn].posted
+		at := e.deliver(x.conn, t)
+		e.tr.sends(e, gi, x.conn, k, e.tr.turned(gi, i, len(g.turn)), true, x.bytes, x.chunk, at)
 	}
 	g.turn = g.turn[:0]
 }

@@ -126,10 +126,10 @@ func (g *group) pieceBytes(slice int32) units.Bytes {
 func (e *engine) begin(gi int32) {
 	g := &e.groups[gi]
 	g.streams = g.posted && e.now == g.free
-	g.start = e.now
 	g.bytes = g.pieceBytes(g.slice)
 	g.state = opening
 	g.count++
+	e.tr.starts(e, gi)
 	if g.op.Do&plan.HoldSend == 0 {
 		for _, id := range g.op.To {
 			e.conns[id].sent++
@@ -171,7 +171,9 @@ func (e *engine) join(gi int32) {
 		}
 	}
 	e.net.Carry(g.route, simnet.Work(e.carried(g)))
-	g.flow = e.net.Start(e.now, g.route, e.rate(g, sm.active), work, 1, gi)
+	rate := e.rate(g, sm.active)
+	e.tr.joins(e, gi, work, rate)
+	g.flow = e.net.Start(e.now, g.route, rate, work, 1, gi)
 }
 
 // carried is what the links carry for the piece, flags included, in nano-bytes.
@@ -224,6 +226,7 @@ func (e *engine) reshare(si, except int32) {
 // finish ends a piece whose bytes have moved.
 func (e *engine) finish(gi int32) {
 	g := &e.groups[gi]
+	e.tr.moves(e, gi)
 	if g.state == moving && g.pr.Proto == coll.Simple {
 		sm := &e.sms[g.sm]
 		sm.active -= g.pr.Workers
@@ -255,22 +258,24 @@ func (e *engine) finishSlice(gi int32) {
 	if g.held.on {
 		g.held.on = false
 		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.held.at))
-		e.post(g, &g.held, g.held.at+wait+hop)
+		e.post(gi, &g.held, g.held.at+wait+hop)
 	}
-	e.tr.received(e, g)
+	e.tr.received(e, gi)
 	e.release(g, e.now+e.cost.credit[coll.Simple])
 	g.posted = len(g.op.To) > 0 && g.op.Do&plan.HoldSend == 0
 	if g.posted {
 		g.held.set(g, e.now)
+		e.tr.holds(gi)
 		if g.slice+1 >= g.slices || g.pieceBytes(g.slice+1) == 0 {
 			g.held.on = false
-			e.post(g, &g.held, e.now+hop)
+			e.post(gi, &g.held, e.now+hop)
 		}
 	} else {
 		e.holdBack(g)
 	}
 	g.slice++
 	g.free, g.since = free, free
+	e.tr.done(e, gi)
 	g.state = waiting
 	if g.slice == g.slices {
 		g.state = idle
@@ -293,7 +298,6 @@ type heldSlice struct {
 	first bool // of its op
 	n     uint8
 	bytes units.Bytes
-	start units.Time
 	at    units.Time // when its bytes were through
 	chunk int32
 	to    [4]int32
@@ -301,7 +305,7 @@ type heldSlice struct {
 }
 
 func (h *heldSlice) set(g *group, now units.Time) {
-	*h = heldSlice{on: true, first: g.slice == 0, bytes: g.bytes, start: g.start, at: now, chunk: g.op.Chunk, more: h.more[:0]}
+	*h = heldSlice{on: true, first: g.slice == 0, bytes: g.bytes, at: now, chunk: g.op.Chunk, more: h.more[:0]}
 	if len(g.op.To) > len(h.to) {
 		h.more = append(h.more, g.op.To...)
 		return
@@ -348,45 +352,49 @@ func (e *engine) complete(gi int32) {
 	}
 	p := g.pr.Proto
 	for _, id := range g.op.To {
-		if c := &e.conns[id]; c.net >= 0 {
-			e.tr.sends(e, g, id, e.nw.conns[c.net].posted, g.start, 0, true, g.bytes, g.op.Chunk)
-			e.nw.post(c.net, e.now, g.bytes) // the proxy sends whole steps only
+		c := &e.conns[id]
+		if c.net >= 0 { // the proxy sends whole steps only
+			k := e.nw.conns[c.net].posted
+			e.nw.post(c.net, e.now, g.bytes)
+			e.tr.passes(e, gi, id, k, 0)
 			continue
 		}
-		e.tr.sends(e, g, id, e.conns[id].tails, g.start, e.now+e.cost.hop[p], true, g.bytes, g.op.Chunk)
-		e.postTail(id, e.now+e.cost.hop[p])
+		k := c.tails
+		e.tr.passes(e, gi, id, k, e.postTail(id, e.now+e.cost.hop[p]))
 	}
-	e.tr.received(e, g)
+	e.tr.received(e, gi)
 	e.release(g, e.now+e.cost.credit[p])
 	g.free, g.since = e.now, e.now
 	if p == coll.LL128 && g.bytes > 0 {
 		g.free += e.cost.ll128Op
 	}
+	e.tr.done(e, gi)
 	g.state = idle
 	e.try(gi)
 }
 
 // post makes a slice visible to its receivers at time t.
-func (e *engine) post(g *group, h *heldSlice, t units.Time) {
-	if g.spreads() {
-		e.holdTurn(g, h, t)
+func (e *engine) post(gi int32, h *heldSlice, t units.Time) {
+	if e.groups[gi].spreads() {
+		e.holdTurn(gi, h, t)
 		return
 	}
 	for _, id := range h.peers() {
 		c := &e.conns[id]
 		if c.net >= 0 {
-			e.tr.sends(e, g, id, e.nw.conns[c.net].posted, h.start, 0, h.first, h.bytes, h.chunk)
+			k := e.nw.conns[c.net].posted
 			e.nw.post(c.net, t, h.bytes)
+			e.tr.posts(e, gi, id, k, h, 0)
 			continue
 		}
-		e.tr.sends(e, g, id, c.posted, h.start, t, h.first, h.bytes, h.chunk)
-		e.deliver(id, t)
+		k := c.posted
+		e.tr.posts(e, gi, id, k, h, e.deliver(id, t))
 	}
 }
 
 // deliver makes the next piece of a connection readable at time t, never
-// before the piece ahead of it.
-func (e *engine) deliver(id int32, t units.Time) {
+// before the piece ahead of it, and says when that is.
+func (e *engine) deliver(id int32, t units.Time) units.Time {
 	c := &e.conns[id]
 	t += c.far
 	if c.posted > 0 {
@@ -397,6 +405,7 @@ func (e *engine) deliver(id int32, t units.Time) {
 	c.posted++
 	c.tails = c.posted
 	e.nudge(c.rcv, t)
+	return t
 }
 
 // postHead tells the receiver when the first data of a piece arrives.
@@ -411,8 +420,9 @@ func (e *engine) postHead(id int32, t units.Time) {
 	e.nudge(c.rcv, t)
 }
 
-// postTail tells the receiver when the last data of a piece arrives.
-func (e *engine) postTail(id int32, t units.Time) {
+// postTail tells the receiver when the last data of a piece arrives, and says
+// when that is.
+func (e *engine) postTail(id int32, t units.Time) units.Time {
 	c := &e.conns[id]
 	t += c.far
 	c.tail[c.tails%plan.FIFOSteps] = t
@@ -422,6 +432,7 @@ func (e *engine) postTail(id int32, t units.Time) {
 			e.queue.Push(max(t, e.now), classDone, evEnd, c.rcv, 0)
 		}
 	}
+	return t
 }
 
 // release returns the room of the piece just read.

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -20,6 +21,8 @@ type counter struct {
 	processes map[int64]bool
 	arrows    int
 	tracks    []trace.Track
+	slices    map[string]int // by category and name; of work requests, opcode
+	loose     []string       // slices whose terms are not their length
 }
 
 func (c *counter) Track(t trace.Track) trace.TrackID {
@@ -34,8 +37,28 @@ func (c *counter) Track(t trace.Track) trace.TrackID {
 }
 
 func (c *counter) Emit(e *trace.Event) {
-	if e.Phase == trace.FlowStart {
+	switch {
+	case e.Phase == trace.FlowStart:
 		c.arrows++
+		return
+	case e.Phase != trace.Slice:
+		return
+	case c.slices == nil:
+		c.slices = map[string]int{}
+	}
+	name := e.Cat + " " + e.Name
+	for _, a := range e.Args {
+		if a.Key == "opcode" {
+			name = a.Str
+		}
+	}
+	c.slices[name]++
+	terms, ok := nccltrace.ParseTerms(e.Args)
+	off := terms.Sum() - e.Dur
+	switch {
+	case e.Cat == "COLL" || e.Cat == "P2P" || e.Dur <= 2*trace.Tick:
+	case (ok || e.Cat == "GPU" || e.Cat == "NET") && max(off, -off) > 2*trace.Tick:
+		c.loose = append(c.loose, fmt.Sprintf("%s of %v consists of %v: %v", name, e.Dur, terms.Sum(), e.Args))
 	}
 }
 
@@ -77,6 +100,14 @@ func traceOne(t *testing.T, name string, c *comm.Comm, cfg sim.Config, op comm.O
 	}
 	if sink.arrows != sends || len(sink.processes) != c.NRanks {
 		t.Errorf("%s %v %v/%v: %d arrows for %d sends, %d processes for %d ranks", name, op.Func, p.Req.Algo, p.Req.Proto, sink.arrows, sends, len(sink.processes), c.NRanks)
+	}
+	if len(sink.loose) > 0 {
+		t.Errorf("%s %v %v/%v: %d slices are not the sum of their terms, the first a %s", name, op.Func, p.Req.Algo, p.Req.Proto, len(sink.loose), sink.loose[0])
+	}
+	n := sink.slices
+	if sent := n["NET SendWait"]; n[nccltrace.OpWriteImm] != sent || n["NET RecvWait"] != sent || sent > 0 && (n[nccltrace.OpCTS] == 0 || n["PROXY ProgressSend"] == 0 ||
+		n["PROXY ProgressSend"] != n["PROXY ProgressRecv"]) || n[nccltrace.OpRead] != n["NET RecvFlushWait"] {
+		t.Errorf("%s %v %v/%v: the NICs' requests are not the proxies' steps: %v", name, op.Func, p.Req.Algo, p.Req.Proto, n)
 	}
 	var buf bytes.Buffer
 	w := chrome.New(&buf, chrome.Options{})

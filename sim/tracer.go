@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	simnet "github.com/simccl/simccl/sim/net"
 	"github.com/simccl/simccl/trace"
@@ -15,33 +16,49 @@ import (
 // tracer reports the last simulated operation, shifted to begin at zero. A nil
 // tracer is silent; no time depends on it.
 type tracer struct {
-	rec   *nccltrace.Recorder
-	shift units.Time // when the first device turned to the last operation
-	open  bool       // it has
-	conns []connTrace
-	links []int // link of the model → handle + 1
+	rec    *nccltrace.Recorder
+	shift  units.Time // when the first device turned to the last operation
+	open   bool       // it has
+	depth  nccltrace.Detail
+	groups []groupTrace      // by group of the engine
+	blocks []nccltrace.Terms // by multiprocessor
+	conns  []*connTrace      // by connection, nil until it is used
+	links  []int             // link of the model → handle + 1
+	net    netTrace
 }
 
-// connTrace is what both ends of a connection tell each other: the arrows of
-// the pieces under way, and when the network let them go.
+// groupTrace is what is known of a thread group's pieces.
+type groupTrace struct {
+	piece piece           // under way
+	held  piece           // of the group's held slice
+	turn  []piece         // of the pieces of its turn
+	sum   nccltrace.Terms // of all of the operation
+}
+
+// connTrace is what both ends of a connection tell each other: the pieces
+// under way by slot, and what the network did with them.
 type connTrace struct {
-	told, open bool
-	plan       plan.Conn
-	word       string
-	base       int64 // first piece of the last operation
-	flow       [plan.FIFOSteps]int64
-	chunk      [plan.FIFOSteps]int64
-	bytes      [plan.FIFOSteps]units.Bytes
-	begun      [plan.FIFOSteps]units.Time // the piece's start in the kernel
-	wired      [plan.FIFOSteps]units.Time
-	arrived    [plan.FIFOSteps]units.Time
+	open  bool
+	plan  plan.Conn
+	word  string
+	link  string // narrowest of its route
+	base  int64  // first piece of the last operation
+	slots [plan.FIFOSteps]slot
+	wire  *wireTrace // of connections over the network
+}
+
+// slot is what is known of a piece in a FIFO.
+type slot struct {
+	flow, chunk int64
+	bytes       units.Bytes
 }
 
 func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
 	if sink == trace.Discard {
 		return nil
 	}
-	t := &tracer{rec: nccltrace.New(sink, opt), conns: make([]connTrace, len(e.conns))}
+	t := &tracer{rec: nccltrace.New(sink, opt), depth: opt.Detail, conns: make([]*connTrace, len(e.conns)), groups: make([]groupTrace, len(e.groups)),
+		blocks: make([]nccltrace.Terms, len(e.sms))}
 	c := e.plan.Comm
 	for r := range int32(c.NRanks) {
 		if !t.rec.On(nccltrace.DetailOp, int(r)) {
@@ -51,7 +68,7 @@ func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
 		info := e.nw.w.systems[node].Nodes[g].GPU
 		t.rec.AddRank(nccltrace.Rank{Rank: int(r), Node: int(node), GPU: info.Dev, BusID: info.BusID, Host: fmt.Sprintf("node%d", node)})
 	}
-	if t.rec.Wanted(nccltrace.DetailStep) {
+	if t.depth >= nccltrace.DetailStep {
 		e.net.Watch = func(l simnet.LinkID, at units.Time, rate simnet.Rate) { t.rate(e, l, at, rate) }
 	}
 	return t
@@ -64,79 +81,101 @@ func (t *tracer) begins(e *engine, k int32, at units.Time) {
 	}
 }
 
-// last tells whether a rank is in its last operation.
-func (t *tracer) last(e *engine, rank int32) bool {
-	return t != nil && t.open && e.devs[rank].done == e.kernels-1
+// follows tells whether a rank's last operation is followed at that depth.
+func (t *tracer) follows(e *engine, rank int32, d nccltrace.Detail) bool {
+	return t != nil && t.open && d <= t.depth && e.devs[rank].done == e.kernels-1
 }
 
-func (t *tracer) rate(e *engine, l simnet.LinkID, at units.Time, rate simnet.Rate) {
-	if !t.open || at < t.shift {
-		return
-	}
+func (t *tracer) link(e *engine, l simnet.LinkID) int {
 	for int(l) >= len(t.links) {
 		t.links = append(t.links, 0)
 	}
 	if t.links[l] == 0 {
 		t.links[l] = t.rec.Link(e.net.Name(l)) + 1
 	}
-	t.rec.Rate(t.links[l]-1, at-t.shift, float64(rate)*1e-6)
+	return t.links[l] - 1
 }
 
-// kernel writes the slice of one channel's thread block.
-func (t *tracer) kernel(e *engine, rank, channel int32, at units.Time) {
-	if t.last(e, rank) {
-		t.rec.Kernel(int(rank), 0, int(channel), e.devs[rank].begin-t.shift, at-t.shift, 0, 0)
+func (t *tracer) rate(e *engine, l simnet.LinkID, at units.Time, rate simnet.Rate) {
+	if t.open && at >= t.shift {
+		t.rec.Rate(t.link(e, l), at-t.shift, float64(rate)*1e-6)
+	}
+}
+
+// transfer writes what crossed the links of a route.
+func (t *tracer) transfer(e *engine, r simnet.RouteID, from units.Time, src, dst, channel int32, n units.Bytes) {
+	if t.depth < nccltrace.DetailPacket || !t.rec.On(nccltrace.DetailPacket, int(src)) {
+		return
+	}
+	for _, u := range e.net.Uses(r) {
+		t.rec.Transfer(t.link(e, u.Link), from-t.shift, e.now-t.shift, int(src), int(dst), int(channel), n)
 	}
 }
 
 // conn returns what is known of a connection.
 func (t *tracer) conn(e *engine, id int32) *connTrace {
-	ct := &t.conns[id]
-	if ct.told {
+	if ct := t.conns[id]; ct != nil {
 		return ct
 	}
-	ct.told = true
-	ct.plan = e.plan.Conn(id)
+	ct := &connTrace{plan: e.plan.Conn(id), word: "P2P/CUMEM"}
+	t.conns[id] = ct
+	route := e.conns[id].route
 	switch {
 	case ct.plan.Kind == connect.NVLSRoute:
 		ct.word = "NVLS"
-	case ct.plan.Route.Transport == connect.NET:
-		ct.word = "NET/IB"
+	case e.conns[id].net >= 0:
+		ct.word, ct.wire = "NET/IB", new(wireTrace)
+		route = e.nw.lanes[e.nw.conns[e.conns[id].net].first].route
 	case ct.plan.Route.Transport == connect.SHM:
 		ct.word = "SHM"
-	default:
-		ct.word = "P2P/CUMEM"
+	}
+	narrow := simnet.Rate(0)
+	for _, u := range e.net.Uses(route) {
+		if c := e.net.Capacity(u.Link) / simnet.Rate(max(1, u.Count)); narrow == 0 || c < narrow {
+			narrow, ct.link = c, e.net.Name(u.Link)
+		}
 	}
 	return ct
 }
 
-// sends writes the send of a connection's k-th piece from its start until its
-// data is readable at time end. Network sends are written when they arrive.
-func (t *tracer) sends(e *engine, g *group, id int32, k int64, start, end units.Time, first bool, n units.Bytes, chunk int32) {
-	if !t.last(e, g.rank) || !t.rec.Wanted(nccltrace.DetailStep) {
+// sends notes the k-th piece of a connection, which its sender is through with
+// and whose data is readable at time end. A send over the network is written
+// when it is acknowledged. first: of its op, whose arrow it carries.
+func (t *tracer) sends(e *engine, gi, id int32, k int64, p *piece, first bool, n units.Bytes, chunk int32, end units.Time) {
+	g := &e.groups[gi]
+	if !t.follows(e, g.rank, nccltrace.DetailChannel) {
 		return
 	}
 	ct := t.conn(e, id)
 	if !ct.open {
 		ct.open, ct.base = true, k
 	}
-	slot := k % plan.FIFOSteps
-	ct.flow[slot] = 0
-	if first {
-		ct.flow[slot] = t.rec.Flow() // one arrow an op: its first slice
+	s := &ct.slots[k%plan.FIFOSteps]
+	*s = slot{bytes: n, chunk: int64(chunk)}
+	if first && t.depth >= nccltrace.DetailStep {
+		s.flow = t.rec.Flow() // one arrow an op: its first slice
 	}
-	ct.begun[slot], ct.bytes[slot], ct.chunk[slot] = start, n, int64(chunk)
-	if e.conns[id].net >= 0 {
+	terms := p.terms()
+	flag := e.cost.hop[g.pr.Proto]
+	if ct.wire != nil {
+		ready := e.nw.conns[e.conns[id].net].ready[k%plan.FIFOSteps]
+		if flag += e.nw.cost.flag; g.pr.Proto != coll.Simple {
+			flag = e.nw.cost.flag // the proxy sees the data itself
+		}
+		t.fills(ct, k, p.since, ready, told(terms, g.pr.Proto, flag, ready-p.since))
 		return
 	}
-	s := t.step(ct, nccltrace.Send, k)
-	t.rec.Steps(&s, ct.flow[slot], nccltrace.Phase{Wait: nccltrace.SendWait, Start: start - t.shift, End: max(end, start+2*trace.Tick) - t.shift})
+	terms[nccltrace.Data], terms[nccltrace.Room] = 0, 0
+	end = max(end, p.start+2*trace.Tick)
+	step := ct.step(nccltrace.Send, k)
+	t.rec.Steps(&step, s.flow, nccltrace.Phase{Wait: nccltrace.SendWait, Start: p.start - t.shift, End: end - t.shift,
+		Terms: told(terms, g.pr.Proto, flag+e.conns[id].far, end-p.start)})
 }
 
-func (t *tracer) step(ct *connTrace, d nccltrace.Dir, k int64) nccltrace.Step {
-	slot := k % plan.FIFOSteps
+func (ct *connTrace) step(d nccltrace.Dir, k int64) nccltrace.Step {
+	x := &ct.slots[k%plan.FIFOSteps]
 	s := nccltrace.Step{Rank: int(ct.plan.Src), Peer: int(ct.plan.Dst), Channel: int(ct.plan.Channel), Dir: d, Step: k - ct.base,
-		Slot: int(slot), Bytes: ct.bytes[slot], Transport: ct.word, GDR: ct.plan.Route.SrcGDR, Chunk: ct.chunk[slot]}
+		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.word, GDR: ct.plan.Route.SrcGDR, Chunk: x.chunk, Link: ct.link}
 	if d == nccltrace.Recv {
 		s.Rank, s.Peer, s.GDR = s.Peer, s.Rank, ct.plan.Route.DstGDR
 	}
@@ -144,55 +183,28 @@ func (t *tracer) step(ct *connTrace, d nccltrace.Dir, k int64) nccltrace.Step {
 }
 
 // received writes the receives of the piece that ends now.
-func (t *tracer) received(e *engine, g *group) {
-	if !t.last(e, g.rank) || !t.rec.Wanted(nccltrace.DetailStep) || g.op.Do&plan.HoldRecv != 0 {
+func (t *tracer) received(e *engine, gi int32) {
+	g := &e.groups[gi]
+	if !t.follows(e, g.rank, nccltrace.DetailChannel) || g.op.Do&plan.HoldRecv != 0 {
 		return
 	}
+	p := &t.groups[gi].piece
 	for _, id := range g.op.From {
 		ct, c := t.conn(e, id), &e.conns[id]
 		if !ct.open || c.taken < ct.base {
 			continue
 		}
-		slot := c.taken % plan.FIFOSteps
-		s := t.step(ct, nccltrace.Recv, c.taken)
-		to := max(e.now-t.shift, 2*trace.Tick)
-		from := max(0, min(g.since-t.shift, to-2*trace.Tick))
-		if c.net < 0 {
-			t.rec.Steps(&s, ct.flow[slot], nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from, End: to})
+		if ct.wire != nil {
+			t.takes(e, ct, c.taken, c.head[c.taken%plan.FIFOSteps])
 			continue
 		}
-		// The network's part comes first; the kernel's wait is the step's last.
-		arrived := min(max(ct.arrived[slot]-t.shift, from+2*trace.Tick), to)
-		flushed := min(max(c.head[slot]-t.shift, arrived), to)
-		t.rec.Steps(&s, ct.flow[slot], nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from, End: arrived},
-			nccltrace.Phase{Wait: nccltrace.RecvFlushWait, Start: arrived, End: flushed},
-			nccltrace.Phase{Wait: nccltrace.RecvGPUWait, Start: flushed, End: to})
+		step := ct.step(nccltrace.Recv, c.taken)
+		to := max(e.now-t.shift, 2*trace.Tick)
+		from := max(0, min(p.since-t.shift, to-2*trace.Tick))
+		terms := p.terms()
+		terms.Rest(nccltrace.Data, e.now-p.since) // cut-through: the last data
+		t.rec.Steps(&step, ct.slots[c.taken%plan.FIFOSteps].flow, nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from, End: to, Terms: terms})
 	}
-}
-
-// wire notes that the k-th step of a connection leaves for the network.
-func (t *tracer) wire(e *engine, id int32, k int64) {
-	if t == nil || !t.open || !t.conn(e, id).open {
-		return
-	}
-	t.conns[id].wired[k%plan.FIFOSteps] = e.now
-}
-
-// arrive writes a network send, whose k-th step has arrived.
-func (t *tracer) arrive(e *engine, id int32, k int64) {
-	if t == nil || !t.open {
-		return
-	}
-	ct := t.conn(e, id)
-	if !ct.open || k < ct.base {
-		return
-	}
-	slot := k % plan.FIFOSteps
-	ct.arrived[slot] = e.now
-	s := t.step(ct, nccltrace.Send, k)
-	t.rec.Steps(&s, ct.flow[slot],
-		nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: ct.begun[slot] - t.shift, End: ct.wired[slot] - t.shift},
-		nccltrace.Phase{Wait: nccltrace.SendWait, Start: ct.wired[slot] - t.shift, End: max(e.now, ct.wired[slot]+2*trace.Tick) - t.shift})
 }
 
 // cut closes the counters of a run that ends before its operation does.
@@ -203,7 +215,7 @@ func (t *tracer) cut(e *engine) {
 }
 
 // finish writes the operation of every rank and closes the counters.
-func (t *tracer) finish(e *engine) {
+func (t *tracer) finish(e *engine, res *exec.Result) {
 	if t == nil {
 		return
 	}
@@ -216,14 +228,26 @@ func (t *tracer) finish(e *engine) {
 		end = max(end, at)
 		// Graph replay and eager launches alike: the operation is there when the
 		// one before it ends.
-		start := d.begin - e.gap
+		op := nccltrace.Operation{Rank: i, Start: d.begin - e.gap - t.shift, End: at - t.shift, Launch: e.gap}
 		if req.Func >= coll.NumCollFuncs {
-			t.rec.PointToPoint(i, start-t.shift, at-t.shift, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: e.plan.Comm.P2PChannels})
+			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: e.plan.Comm.P2PChannels})
 			continue
 		}
-		t.rec.Collective(i, start-t.shift, at-t.shift, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
+		t.rec.Collective(op, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
 			Datatype: req.Type.String(), Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: e.plan.Split.NChannels,
-			Bytes: max(l.Input, l.Output)})
+			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW, LimitingLink: limiting(res)})
 	}
+	t.proxyOps()
 	t.rec.Finish(end - t.shift)
+}
+
+// limiting names the link that needs most of the time for its bytes.
+func limiting(res *exec.Result) (name string) {
+	var most units.Time
+	for i := range res.Links {
+		if n := res.Links[i].Ideal(); n > most {
+			most, name = n, res.Links[i].Name
+		}
+	}
+	return name
 }

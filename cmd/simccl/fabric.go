@@ -88,6 +88,10 @@ func (r *runFlags) between(m *machine, cfg *sim.Config) error {
 	}
 	cfg.Fabric = bound
 	cfg.QPs, cfg.SplitData = m.cfg.IB.QPs.Or(0), m.cfg.IB.SplitData
+	cfg.TwoWrites = units.Some(units.Bytes(m.cfg.IB.ARThreshold.Or(8192)))
+	if m.cfg.IB.Adaptive.Or(1) == 0 {
+		cfg.TwoWrites = units.Some[units.Bytes](-1)
+	}
 	return nil
 }
 

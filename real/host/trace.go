@@ -133,7 +133,7 @@ func (s *Session) tell(sink trace.Sink, res *exec.Result) {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel))
 	})
 	for _, k := range l.lanes {
-		rec.Kernel(int(k.rank), 0, int(k.channel), at(k.from), at(max(k.to, k.from+1)), 0, 0)
+		rec.Kernel(int(k.rank), 0, int(k.channel), at(k.from), at(max(k.to, k.from+1)), &nccltrace.Terms{})
 	}
 	if rec.Wanted(nccltrace.DetailStep) {
 		s.tellSteps(rec)
@@ -260,18 +260,18 @@ func (s *Session) tellWork(rec *nccltrace.Recorder) {
 		dev := it.w.Device
 		nic, known := nics[dev]
 		if !known {
-			nic = rec.NIC(dev, int(s.x.p.Comm.NodeOf[it.rank]))
+			nic = rec.NIC(nccltrace.Port{Node: int(s.x.p.Comm.NodeOf[it.rank]), Net: len(nics), Name: dev})
 			nics[dev] = nic
 		}
 		key := fmt.Sprint(dev, "/", it.w.QP)
 		qp, known := qps[key]
 		if !known {
-			qp = rec.QP(nic, int(it.peer))
+			qp = rec.QP(nic, len(qps)+1, int(it.peer), 0, nccltrace.QPOut)
 			qps[key] = qp
 		}
 		from := max(it.w.Posted.Sub(s.x.log.began).Nanoseconds(), 0)
 		to := max(it.w.Done.Sub(s.x.log.began).Nanoseconds(), from+1)
-		rec.Work(at(from), at(to), nccltrace.WorkRequest{NIC: nic, QP: qp, Device: dev, QPNum: int64(it.w.QP), Opcode: it.w.Opcode, ID: int64(it.w.ID), Size: units.Bytes(it.w.Size)})
+		rec.Work(at(from), at(to), nccltrace.WorkRequest{NIC: nic, QP: qp, Rank: int(it.rank), QPNum: int64(it.w.QP), Opcode: it.w.Opcode, ID: int64(it.w.ID), Size: units.Bytes(it.w.Size)})
 	}
 }
 
@@ -280,12 +280,12 @@ func (s *Session) tellOperation(rec *nccltrace.Recorder, res *exec.Result) {
 	req := &s.x.p.Req
 	for _, r := range s.ranks {
 		if req.Func >= coll.NumCollFuncs {
-			rec.PointToPoint(int(r), 0, res.Elapsed, nccltrace.P2P{CommHash: "0x1", Peer: int(r), Count: req.Count, Datatype: "nccl" + req.Type.String(), NChannels: s.x.p.Comm.P2PChannels})
+			rec.PointToPoint(nccltrace.Operation{Rank: int(r), End: res.Elapsed}, nccltrace.P2P{CommHash: "0x1", Peer: int(r), Count: req.Count, Datatype: req.Type.String(), NChannels: s.x.p.Comm.P2PChannels})
 			continue
 		}
 		l := s.x.p.Layout(r)
-		rec.Collective(int(r), 0, res.Elapsed, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
-			Datatype: "nccl" + req.Type.String(), Algorithm: req.Algo.String(), Protocol: req.Proto.String(), NChannels: s.x.p.Split.NChannels,
+		rec.Collective(nccltrace.Operation{Rank: int(r), End: res.Elapsed}, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
+			Datatype: req.Type.String(), Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: s.x.p.Split.NChannels,
 			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW})
 	}
 }

@@ -34,8 +34,8 @@ func story(sink trace.Sink) {
 		nccltrace.Phase{Wait: nccltrace.RecvWait, Start: us(6.9), End: us(18.1)})
 	for r := range 2 {
 		rec.Call(r, 0, us(2), nccltrace.API{Cat: "COLL_API", Name: "AllReduce", Count: 1 << 20, Datatype: "ncclFloat32", Stream: "0x0"})
-		rec.Kernel(r, 0, 0, us(4), us(44), 0, 0)
-		rec.Collective(r, us(1), us(44.412), c)
+		rec.Kernel(r, 0, 0, us(4), us(44), new(nccltrace.Terms))
+		rec.Collective(nccltrace.Operation{Rank: r, Start: us(1), End: us(44.412)}, c)
 	}
 	rec.Decision(0, us(1), "RING/SIMPLE", "TREE/SIMPLE", 1.25)
 	rec.Critical(us(5), us(17.333), "SendWait", 0, 0)
@@ -200,8 +200,8 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 func TestNCCLStyle(t *testing.T) {
 	got := render(t, Options{NCCLStyle: true}, story)
 	for _, want := range []string{
-		`{"name":"AllReduce","cat":"COLL","ph":"b","id":8,"pid":1000001,"tid":1,"ts":1.000,"args":{"SeqNum":1,"CommHash":"0x5f1a09c2","Rank":1,`,
-		`{"name":"AllReduce","cat":"COLL","ph":"e","id":8,"pid":1000001,"tid":1,"ts":44.412}`,
+		`{"name":"AllReduce","cat":"COLL","ph":"b","id":10,"pid":1000001,"tid":1,"ts":1.000,"args":{"SeqNum":1,"CommHash":"0x5f1a09c2","Rank":1,`,
+		`{"name":"AllReduce","cat":"COLL","ph":"e","id":10,"pid":1000001,"tid":1,"ts":44.412}`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)

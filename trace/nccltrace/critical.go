@@ -37,7 +37,35 @@ type pathStep struct {
 	start, end    units.Time
 	flow          int64
 	rank, channel int32
+	before        int32 // the same step's wait before, -1 where there is none
 	wait          Wait
+	network       bool
+}
+
+// proxied reports whether the proxy or the NIC had the step: no kernel waits
+// for the end of that.
+func (s *pathStep) proxied() bool { return s.network && (s.wait == SendPeerWait || s.wait == SendWait) }
+
+// phaseBefore returns the wait of the same step that a proxy's wait follows.
+func (p *pathSink) phaseBefore(e *trace.Event, w Wait) int32 {
+	i, ok := p.last[e.Track]
+	if !ok || w != SendPeerWait && w != SendWait || e.Cat != "NET" {
+		return -1
+	}
+	if b := &p.steps[i]; b.wait >= w || e.Start-b.end > trace.Tick {
+		return -1
+	}
+	return i
+}
+
+// worked is when a slice's own work began: what a kernel that fills a step
+// waited for first is another's.
+func worked(e *trace.Event) units.Time {
+	if e.Name != waitName[SendGPUWait] {
+		return e.Start
+	}
+	t, _ := ParseTerms(e.Args)
+	return e.Start + min(e.Dur, t[Data]+t[Room])
 }
 
 // Track notes whose steps a track holds.
@@ -75,8 +103,8 @@ func (p *pathSink) Emit(e *trace.Event) {
 		if p.full = len(p.steps) == maxPathSlices; p.full {
 			return
 		}
-		p.last[e.Track] = int32(len(p.steps))
-		p.steps = append(p.steps, pathStep{e.Start, e.Start + e.Dur, 0, l.rank, l.channel, Wait(w)})
+		p.steps = append(p.steps, pathStep{worked(e), e.Start + e.Dur, 0, l.rank, l.channel, p.phaseBefore(e, Wait(w)), Wait(w), e.Cat == "NET"})
+		p.last[e.Track] = int32(len(p.steps) - 1)
 	case trace.FlowStart, trace.FlowEnd:
 		i, ok := p.last[e.Track]
 		if !ok {
@@ -128,12 +156,15 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause) {
 	for i := range p.steps {
 		s := &p.steps[i]
 		c := cause{s.end, int32(i)}
-		if c.end > final.end {
-			final = c
-		}
 		k := lane{s.rank, s.channel}
 		if by[k] == nil {
 			by[k] = &channelPath{}
+		}
+		if s.proxied() {
+			continue
+		}
+		if c.end > final.end {
+			final = c
 		}
 		if s.wait == RecvWait && s.flow != 0 {
 			if j, ok := p.sends[s.flow]; ok && p.steps[j].start < s.end {
@@ -155,6 +186,9 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause) {
 // path walks back from the step that ends last.
 func (p *pathSink) path() []pathPiece {
 	by, final := p.causes()
+	if final.end == 0 {
+		return nil
+	}
 	var out []pathPiece
 	at, i := final.end, final.step // from at on everything is explained
 	if s := &p.steps[i]; s.wait == RecvWait && s.flow != 0 {
@@ -168,6 +202,10 @@ func (p *pathSink) path() []pathPiece {
 		if from < at {
 			out = append(out, pathPiece{from, at, waitName[s.wait], s.rank, s.channel})
 			at = from
+		}
+		if s.before >= 0 {
+			i = s.before
+			continue
 		}
 		before, ok := p.before(by[lane{s.rank, s.channel}], at)
 		if !ok {

@@ -28,7 +28,7 @@ func TestCriticalPathFollowsTheData(t *testing.T) {
 	sink := CriticalPath(&m)
 	rec := New(sink, Options{Detail: DetailStep})
 	step := func(rank, peer int, dir Dir, flow int64, w Wait, from, to units.Time) {
-		rec.Steps(&Step{Rank: rank, Peer: peer, Dir: dir, Transport: "P2P/CUMEM", Chunk: -1}, flow, Phase{w, from, to})
+		rec.Steps(&Step{Rank: rank, Peer: peer, Dir: dir, Transport: "P2P/CUMEM", Chunk: -1}, flow, Phase{Wait: w, Start: from, End: to})
 	}
 	step(0, 1, Send, 1, SendWait, 2*us, 5*us)
 	step(1, 0, Recv, 1, RecvWait, 1*us, 5*us)
@@ -60,9 +60,9 @@ func TestCriticalPathHasNoGap(t *testing.T) {
 			wait := from - units.Time(rng.Int64N(int64(from)+1))
 			flow := rec.Flow()
 			s := Step{Rank: a, Peer: b, Channel: rng.IntN(2), Step: int64(i), Transport: "NET/IB", Chunk: -1}
-			rec.Steps(&s, flow, Phase{SendWait, from, to})
+			rec.Steps(&s, flow, Phase{Wait: SendWait, Start: from, End: to})
 			s.Rank, s.Peer, s.Dir = b, a, Recv
-			rec.Steps(&s, flow, Phase{RecvWait, wait, to + us})
+			rec.Steps(&s, flow, Phase{Wait: RecvWait, Start: wait, End: to + us})
 			end = max(end, to+us)
 		}
 		if err := sink.Close(); err != nil {

@@ -1,74 +1,9 @@
 package nccltrace
 
 import (
-	"fmt"
-
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
-
-// nicTracks are the tracks of one NIC: a block of lanes for each queue pair.
-type nicTracks struct {
-	base trace.Track
-	qps  []qpTracks
-}
-
-type qpTracks struct {
-	peer  int
-	lanes trace.Lanes
-	ids   []trace.TrackID
-}
-
-const qpLanes = 100
-
-// NIC declares a network port and returns its handle.
-func (r *Recorder) NIC(name string, node int) int {
-	n := len(r.nics)
-	r.nics = append(r.nics, nicTracks{base: trace.Track{
-		Process: NICPID + int64(n), ProcessSort: 100000 + int64(n),
-		ProcessName: fmt.Sprintf("NIC %s · node %d", name, node)}})
-	return n
-}
-
-// QP declares a queue pair of a NIC towards a rank and returns its handle.
-func (r *Recorder) QP(nic, peer int) int {
-	t := &r.nics[nic]
-	t.qps = append(t.qps, qpTracks{peer: peer})
-	return len(t.qps) - 1
-}
-
-// WorkRequest describes one work request from post to completion.
-type WorkRequest struct {
-	NIC, QP int
-	Device  string
-	QPNum   int64
-	Opcode  string // RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ, …
-	ID      int64
-	Size    units.Bytes
-}
-
-// Work writes a work request on its queue pair's lanes.
-func (r *Recorder) Work(start, end units.Time, w WorkRequest) {
-	if !r.Wanted(DetailStep) || r.opt.Mask&MaskNetPlugin == 0 {
-		return
-	}
-	t := &r.nics[w.NIC]
-	q := &t.qps[w.QP]
-	lane := q.lanes.Place(start, end)
-	if lane >= len(q.ids) {
-		tr := t.base
-		tid := int64(qpLanes*(w.QP+1) + lane)
-		if lane >= qpLanes {
-			tid = int64(1<<20+(w.QP*4096)) + int64(lane)
-			r.overflow++
-		}
-		tr.Thread, tr.ThreadSort = tid, tid
-		tr.ThreadName = fmt.Sprintf("QP %d → rank %d", w.QP, q.peer)
-		q.ids = append(q.ids, r.sink.Track(tr))
-	}
-	r.slice(q.ids[lane], start, end, "NET_IB", "Qp", append(r.args[:0], trace.Str("device", w.Device),
-		trace.Int("qp_num", w.QPNum), trace.Str("opcode", w.Opcode), trace.Int("wr_id", w.ID), trace.Int("size", int64(w.Size))))
-}
 
 // linkTrack is one directed link: a counter of its rate and, at packet detail,
 // lanes of its transfers.
@@ -155,6 +90,9 @@ func (r *Recorder) Critical(start, end units.Time, name string, rank, channel in
 func (r *Recorder) Finish(end units.Time) {
 	if r.off {
 		return
+	}
+	for i := range r.nics {
+		r.nics[i].drain(r, end)
 	}
 	for i := range r.links {
 		l := &r.links[i]

@@ -24,14 +24,21 @@ type Coll struct {
 	Tuner        string // model, env or plugin
 }
 
-// Collective writes one rank's COLL slice.
-func (r *Recorder) Collective(rank int, start, end units.Time, c Coll) {
+// Operation is when a rank's operation was there, and for how long its kernel
+// was not; 0: not known.
+type Operation struct {
+	Rank       int
+	Start, End units.Time
+	Launch     units.Time
+}
+
+// Collective writes one rank's COLL slice, in the slice of its group.
+func (r *Recorder) Collective(op Operation, c Coll) {
+	rank := op.Rank
+	id := r.group(op)
 	if !r.on(DetailOp, MaskColl, rank) {
 		return
 	}
-	t := r.rank(rank)
-	lane := t.coll.Place(start, end)
-	id := r.thread(t, collTID+int64(lane), func() string { return fmt.Sprintf("collectives %d", lane) })
 	a := append(r.args[:0],
 		trace.Int("SeqNum", c.SeqNum), trace.Str("CommHash", c.CommHash), trace.Int("Rank", int64(rank)),
 		trace.Int("Count", c.Count), trace.Str("Datatype", c.Datatype), trace.Str("Algorithm", c.Algorithm),
@@ -46,7 +53,27 @@ func (r *Recorder) Collective(rank int, start, end units.Time, c Coll) {
 	if c.Tuner != "" {
 		a = append(a, trace.Str("tuner", c.Tuner))
 	}
-	r.slice(id, start, end, "COLL", c.Func, a)
+	r.slice(id, op.Start, op.End, "COLL", c.Func, launched(a, op.Launch))
+}
+
+func launched(a []trace.Arg, launch units.Time) []trace.Arg {
+	t := Terms{Launch: launch}
+	return t.args(a)
+}
+
+// group writes the slice of an operation's group and returns its track, on
+// which the operation lies too.
+func (r *Recorder) group(op Operation) trace.TrackID {
+	if !r.On(DetailOp, op.Rank) {
+		return 0
+	}
+	t := r.rank(op.Rank)
+	lane := t.coll.Place(op.Start, op.End)
+	id := r.thread(t, collTID+int64(lane), func() string { return fmt.Sprintf("collectives %d", lane) })
+	if r.opt.Mask&MaskGroup != 0 {
+		r.slice(id, op.Start, op.End, "GROUP", "Group", append(r.args[:0], trace.Int("groupId", int64(lane))))
+	}
+	return id
 }
 
 // Decision writes the instant that tells what the tuner chose and what came
@@ -75,32 +102,23 @@ type P2P struct {
 	NChannels int
 }
 
-// PointToPoint writes one rank's P2P slice.
-func (r *Recorder) PointToPoint(rank int, start, end units.Time, p P2P) {
-	if !r.on(DetailOp, MaskP2P, rank) {
+// PointToPoint writes one rank's P2P slice, and that of its group.
+func (r *Recorder) PointToPoint(op Operation, p P2P) {
+	r.group(op)
+	if !r.on(DetailOp, MaskP2P, op.Rank) {
 		return
 	}
-	t := r.rank(rank)
-	lane := t.p2p.Place(start, end)
+	t := r.rank(op.Rank)
+	lane := t.p2p.Place(op.Start, op.End)
 	id := r.thread(t, p2pTID+int64(lane), func() string { return fmt.Sprintf("P2P %d", lane) })
 	name := "Recv"
 	if p.Send {
 		name = "Send"
 	}
-	r.slice(id, start, end, "P2P", name, append(r.args[:0], trace.Str("CommHash", p.CommHash),
-		trace.Int("Rank", int64(rank)), trace.Int("Peer", int64(p.Peer)), trace.Int("Count", p.Count),
-		trace.Str("Datatype", p.Datatype), trace.Int("nChannels", int64(p.NChannels))))
-}
-
-// Group writes the slice of an operation group, which holds its collectives.
-func (r *Recorder) Group(rank int, start, end units.Time, groupID int64) {
-	if !r.on(DetailOp, MaskGroup, rank) {
-		return
-	}
-	t := r.rank(rank)
-	lane := t.coll.Place(start, end)
-	id := r.thread(t, collTID+int64(lane), func() string { return fmt.Sprintf("collectives %d", lane) })
-	r.slice(id, start, end, "GROUP", "Group", append(r.args[:0], trace.Int("groupId", groupID)))
+	a := append(r.args[:0], trace.Str("CommHash", p.CommHash),
+		trace.Int("Rank", int64(op.Rank)), trace.Int("Peer", int64(p.Peer)), trace.Int("Count", p.Count),
+		trace.Str("Datatype", p.Datatype), trace.Int("nChannels", int64(p.NChannels)))
+	r.slice(id, op.Start, op.End, "P2P", name, launched(a, op.Launch))
 }
 
 // API is a call of the program that starts an operation.
@@ -146,20 +164,16 @@ func (r *Recorder) Call(rank int, start, end units.Time, c API) {
 	r.slice(id, start, end, c.Cat, c.Name, a)
 }
 
-// Kernel writes the slice of one channel's thread block on the GPU. Clocks are
-// GPU clock readings of hardware runs; 0 where there are none.
-func (r *Recorder) Kernel(rank, comm, channel int, start, end units.Time, startClk, stopClk uint64) {
+// Kernel writes the slice of one channel's thread block on the GPU, and what
+// its time is made of, where that is known.
+func (r *Recorder) Kernel(rank, comm, channel int, start, end units.Time, terms *Terms) {
 	if !r.on(DetailChannel, MaskKernelCh, rank) {
 		return
 	}
 	t := r.rank(rank)
 	tid := int64(kernelTID + 64*comm + channel)
 	id := r.thread(t, tid, func() string { return fmt.Sprintf("comm %d kernel ch %02d", comm, channel) })
-	a := append(r.args[:0], trace.Int("Channel", int64(channel)))
-	if startClk != 0 || stopClk != 0 {
-		a = append(a, trace.Str("StartGpuClk", fmt.Sprint(startClk)), trace.Str("StopGpuClk", fmt.Sprint(stopClk)))
-	}
-	r.slice(id, start, end, "GPU", "KernelCh", a)
+	r.slice(id, start, end, "GPU", "KernelCh", terms.args(append(r.args[:0], trace.Int("Channel", int64(channel)))))
 }
 
 // Proxy writes what the proxy progress thread does besides steps: Idle, Sleep

@@ -56,10 +56,12 @@ type Step struct {
 // with category P2P_XFER so that filters on NET keep meaning network.
 func (s *Step) network() bool { return len(s.Transport) >= 3 && s.Transport[:3] == "NET" }
 
-// Phase is one wait of a step.
+// Phase is one wait of a step, and what its time is made of, where that is
+// known.
 type Phase struct {
 	Wait       Wait
 	Start, End units.Time
+	Terms      Terms
 }
 
 // Flow returns a new arrow number. Draw one per transfer when both ends are
@@ -89,18 +91,19 @@ func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 	if !r.On(DetailStep, s.Peer) {
 		flow = 0 // its other end is not in the trace
 	}
-	for _, p := range phases {
+	for i := range phases {
+		p := &phases[i]
 		if p.End-p.Start < trace.Tick {
 			continue
 		}
-		r.slice(track, p.Start, p.End, cat, waitName[p.Wait], a)
+		r.slice(track, p.Start, p.End, cat, waitName[p.Wait], p.Terms.args(a))
 		if flow != 0 {
 			r.arrow(track, p, flow)
 		}
 	}
 }
 
-func (r *Recorder) arrow(track trace.TrackID, p Phase, flow int64) {
+func (r *Recorder) arrow(track trace.TrackID, p *Phase, flow int64) {
 	from, to := trace.Span(p.Start, p.End)
 	ev := trace.Event{Track: track, Cat: "flow", Name: "xfer", ID: flow}
 	switch p.Wait {
@@ -161,32 +164,32 @@ func (r *Recorder) stepTrack(t *rankTracks, ch int, dir Dir, lane int) trace.Tra
 type ProxyOp struct {
 	Rank, Channel, Peer int
 	Dir                 Dir
-	Progress            bool // ProgressSend/Recv, else ScheduleSend/Recv
 	Steps               int64
 	ChunkSize           units.Bytes
 	TransSize           units.Bytes
 }
 
-// ProxyOperation writes a proxy operation on its channel's op lanes.
-func (r *Recorder) ProxyOperation(start, end units.Time, p ProxyOp) {
+var proxyNames = [2][2]string{{"ScheduleSend", "ProgressSend"}, {"ScheduleRecv", "ProgressRecv"}}
+
+// ProxyOperation writes a proxy operation on its channel's op lanes: it is
+// there from asked on, and at work from start to end.
+func (r *Recorder) ProxyOperation(asked, start, end units.Time, p ProxyOp) {
 	if !r.on(DetailChannel, MaskProxyOp, p.Rank) {
 		return
 	}
 	t := r.rank(p.Rank)
 	c := t.channel(p.Channel)
-	lane := c.op[p.Dir].Place(start, end)
+	lane := c.op[p.Dir].Place(asked, end)
 	tid := int64(channelTID + perChannel*p.Channel + recvOffset*int(p.Dir) + stepLanes + lane)
 	if lane >= opLanes {
 		tid = int64(overflowTID + (2*64+2*p.Channel+int(p.Dir))*4096 + lane - opLanes)
 		r.overflow++
 	}
 	id := r.thread(t, tid, func() string { return fmt.Sprintf("ch %02d %s · op %d", p.Channel, dirName[p.Dir], lane) })
-	name := [2][2]string{{"ScheduleSend", "ScheduleRecv"}, {"ProgressSend", "ProgressRecv"}}
-	which := 0
-	if p.Progress {
-		which = 1
+	a := append(r.args[:0], trace.Int("Channel", int64(p.Channel)), trace.Int("Peer", int64(p.Peer)), trace.Int("Steps", p.Steps),
+		trace.Int("ChunkSize", int64(p.ChunkSize)), trace.Int("transSize", int64(p.TransSize)))
+	if start-asked >= trace.Tick {
+		r.slice(id, asked, start, "PROXY", proxyNames[p.Dir][0], a)
 	}
-	r.slice(id, start, end, "PROXY", name[which][p.Dir], append(r.args[:0],
-		trace.Int("Channel", int64(p.Channel)), trace.Int("Peer", int64(p.Peer)), trace.Int("Steps", p.Steps),
-		trace.Int("ChunkSize", int64(p.ChunkSize)), trace.Int("transSize", int64(p.TransSize))))
+	r.slice(id, start, end, "PROXY", proxyNames[p.Dir][1], a)
 }

@@ -26,7 +26,7 @@ func play(sink trace.Sink, seed uint64, ranks, steps int, slow units.Time) (tota
 		start := units.Time(rng.Int64N(1000))
 		end := start + units.Time(1e6+rng.Int64N(1e6)) + slow
 		for c := range 2 {
-			rec.Kernel(r, 0, c, start+1000, end-1000, 0, 0)
+			rec.Kernel(r, 0, c, start+1000, end-1000, new(nccltrace.Terms))
 		}
 		for s := range steps {
 			from := start + units.Time(rng.Int64N(int64(end-start)))
@@ -34,7 +34,7 @@ func play(sink trace.Sink, seed uint64, ranks, steps int, slow units.Time) (tota
 			rec.Steps(&nccltrace.Step{Rank: r, Channel: s % 2, Dir: nccltrace.Send, Peer: (r + 1) % ranks, Step: int64(s), Bytes: 100,
 				Transport: "P2P/CUMEM", Link: "GPU→NVS", Chunk: -1}, 0, nccltrace.Phase{Wait: nccltrace.SendWait, Start: from, End: to})
 		}
-		rec.Collective(r, start, end, nccltrace.Coll{Func: "AllReduce", Algorithm: "RING", Protocol: "LL", Bytes: 4096})
+		rec.Collective(nccltrace.Operation{Rank: r, Start: start, End: end}, nccltrace.Coll{Func: "AllReduce", Algorithm: "RING", Protocol: "LL", Bytes: 4096})
 		total += end - start
 	}
 	rec.Finish(0)

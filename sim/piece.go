@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+)
+
+// piece is when a thread group did what: it waited from since, began at start,
+// and moved its bytes from joined to moved.
+type piece struct {
+	since, start, joined, moved units.Time
+	data                        units.Time // of the wait, for data
+	alone                       units.Time // what the bytes take at the group's own rate
+}
+
+// terms says what the time from since to moved consists of.
+func (p *piece) terms() (t nccltrace.Terms) {
+	t[nccltrace.Data] = p.data
+	t[nccltrace.Room] = p.start - p.since - p.data
+	t[nccltrace.Overhead] = p.joined - p.start
+	t[nccltrace.Copy] = min(p.alone, p.moved-p.joined)
+	t[nccltrace.Link] = p.moved - p.joined - t[nccltrace.Copy]
+	return t
+}
+
+// told gives a piece's terms what passes until its flag is seen: the flag's own
+// way, and before it a fence, or of a cut-through operation the last data.
+func told(t nccltrace.Terms, proto coll.Protocol, flag, total units.Time) nccltrace.Terms {
+	t[nccltrace.Flag] += max(0, min(flag, total-t.Sum()))
+	if proto == coll.Simple {
+		t.Rest(nccltrace.Fence, total)
+	} else {
+		t.Rest(nccltrace.Data, total)
+	}
+	return t
+}
+
+// starts notes that a group begins its next piece, and what it waited for.
+func (t *tracer) starts(e *engine, gi int32) {
+	g := &e.groups[gi]
+	if !t.follows(e, g.rank, nccltrace.DetailChannel) {
+		return
+	}
+	came := g.since // when the last data did
+	for _, first := range g.op.From {
+		for id := first; id < first+g.width(); id++ {
+			c := &e.conns[id]
+			came = max(came, c.head[(c.taken+int64(g.op.RecvAhead))%plan.FIFOSteps])
+		}
+	}
+	t.groups[gi].piece = piece{since: min(g.since, e.now), start: e.now, joined: -1, data: min(came, e.now) - min(g.since, e.now)}
+}
+
+// joins notes that a piece's bytes begin to move.
+func (t *tracer) joins(e *engine, gi int32, work simnet.Work, rate simnet.Rate) {
+	if t.follows(e, e.groups[gi].rank, nccltrace.DetailChannel) {
+		p := &t.groups[gi].piece
+		p.joined, p.alone = e.now, units.Time(work)/units.Time(max(1, rate))
+	}
+}
+
+// moves notes that a piece's bytes are through.
+func (t *tracer) moves(e *engine, gi int32) {
+	g := &e.groups[gi]
+	if !t.follows(e, g.rank, nccltrace.DetailChannel) {
+		return
+	}
+	p := &t.groups[gi].piece
+	if p.moved = e.now; p.joined < 0 {
+		p.joined = e.now
+	}
+	dst := g.rank
+	if len(g.op.To) > 0 {
+		dst = e.plan.Conn(g.op.To[0]).Dst
+	}
+	t.transfer(e, g.route, p.joined, g.rank, dst, g.pr.Channel, g.bytes)
+}
+
+// posts tells of a held slice, passes of a cut-through operation: the k-th piece
+// of a connection, readable at time end.
+func (t *tracer) posts(e *engine, gi, id int32, k int64, h *heldSlice, end units.Time) {
+	if t != nil {
+		t.sends(e, gi, id, k, &t.groups[gi].held, h.first, h.bytes, h.chunk, end)
+	}
+}
+
+func (t *tracer) passes(e *engine, gi, id int32, k int64, end units.Time) {
+	if t != nil {
+		g := &e.groups[gi]
+		t.sends(e, gi, id, k, &t.groups[gi].piece, true, g.bytes, g.op.Chunk, end)
+	}
+}
+
+// holds keeps the piece that has moved until its flag goes up.
+func (t *tracer) holds(gi int32) {
+	if t != nil {
+		t.groups[gi].held = t.groups[gi].piece
+	}
+}
+
+// turns keeps a held piece until its turn over the heads is through.
+func (t *tracer) turns(gi int32) {
+	if t != nil {
+		t.groups[gi].turn = append(t.groups[gi].turn, t.groups[gi].held)
+	}
+}
+
+// turned returns the i-th piece of a turn, and forgets all after the last.
+func (t *tracer) turned(gi int32, i, n int) *piece {
+	if t == nil {
+		return nil
+	}
+	q := t.groups[gi].turn
+	if i == n-1 {
+		t.groups[gi].turn = q[:0]
+	}
+	return &q[i]
+}
+
+// done adds a piece to the group's time, which it occupies until free.
+func (t *tracer) done(e *engine, gi int32) {
+	g := &e.groups[gi]
+	if !t.follows(e, g.rank, nccltrace.DetailChannel) {
+		return
+	}
+	p := &t.groups[gi].piece
+	sum := p.terms()
+	after := nccltrace.Overhead
+	if g.pr.Proto == coll.Simple {
+		after = nccltrace.Fence
+	}
+	sum[nccltrace.Data] += e.now - p.moved
+	sum[after] += g.free - e.now
+	t.groups[gi].sum.Add(&sum)
+}
+
+// ended takes the group that was the last of its multiprocessor's phase: its
+// time is the phase's.
+func (t *tracer) ended(e *engine, gi int32) {
+	if g := &e.groups[gi]; t.follows(e, g.rank, nccltrace.DetailChannel) {
+		t.blocks[g.sm].Add(&t.groups[gi].sum)
+	}
+}
+
+// kernel writes the slice of one channel's thread block.
+func (t *tracer) kernel(e *engine, si int32, at units.Time) {
+	g := &e.groups[e.sms[si].first]
+	if t.follows(e, g.rank, nccltrace.DetailChannel) {
+		t.rec.Kernel(int(g.rank), 0, int(g.pr.Channel), e.devs[g.rank].begin-t.shift, at-t.shift, &t.blocks[si])
+	}
+}

@@ -1,0 +1,314 @@
+package sim
+
+import (
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+)
+
+// netTrace is what the tracer keeps of proxies and ports.
+type netTrace struct {
+	ends  plan.PortEnds
+	known bool         // ends are
+	open  int          // steps posted and not acknowledged
+	busy  []units.Time // by rank: when its proxy thread was done; 0: never at work
+}
+
+// wireTrace is what the network did with a connection's steps.
+type wireTrace struct {
+	steps [plan.FIFOSteps]wireStep
+	ends  [2]wireEnd // by nccltrace.Dir
+}
+
+// wireEnd is a connection's place at one of its ports.
+type wireEnd struct {
+	declared bool
+	nic      int
+	first    int32 // number of its first queue pair
+	qps      []int // handles; of a receiver the last flushes
+	op       nccltrace.ProxyOp
+	from, to units.Time
+}
+
+// wireStep is when a step was where.
+type wireStep struct {
+	since, ready    units.Time // its kernel waited from, the proxy could see it
+	filled          nccltrace.Terms
+	allowed         units.Time // the clear-to-send was there
+	wired, begun    units.Time // posted; first bytes on the wire
+	landed, acked   units.Time // last bytes through; completion polled
+	offered         units.Time // the receive was posted
+	arrived, polled units.Time // last bytes in memory; receiver's completion polled
+	flushed, shown  units.Time // read back; the kernel can see it
+}
+
+// ctsBytes is the size of an entry of the clear-to-send FIFO (net_ib.cc:1027,
+// struct ncclIbSendFifo).
+const ctsBytes = 64
+
+// waits tells whether completions are still to come that the trace shows.
+func (t *tracer) waits() bool { return t != nil && t.net.open > 0 }
+
+// wireOf returns a connection's network side and its k-th step.
+func (t *tracer) wireOf(e *engine, id int32, k int64) (*connTrace, *wireStep) {
+	ct := t.conn(e, e.nw.conns[id].conn)
+	return ct, &ct.wire.steps[k%plan.FIFOSteps]
+}
+
+// told tells whether a connection's k-th step is of the last operation.
+func (ct *connTrace) told(k int64) bool { return ct.open && k >= ct.base }
+
+// fills notes that a kernel filled a step, which the proxy sees when it is
+// ready.
+func (t *tracer) fills(ct *connTrace, k int64, since, ready units.Time, terms nccltrace.Terms) {
+	s := &ct.wire.steps[k%plan.FIFOSteps]
+	s.since, s.ready, s.filled = since, ready, terms
+}
+
+// wires notes that the proxy has posted the k-th step.
+func (t *tracer) wires(e *engine, id int32, k int64) {
+	if t == nil {
+		return
+	}
+	ct, s := t.wireOf(e, id, k)
+	s.wired, s.allowed = e.now, e.nw.conns[id].allow[k%plan.FIFOSteps]
+	t.net.open++
+	if !ct.told(k) {
+		return
+	}
+	end := t.end(e, ct, nccltrace.Send)
+	for _, w := range t.chain(e, id, ct, k) {
+		t.rec.Posted(w.NIC, w.Rank, s.wired-t.shift, w.Size)
+	}
+	t.rec.Settle(end.nic, e.now-t.shift)
+}
+
+// leaves notes that the k-th step's bytes begin to go.
+func (t *tracer) leaves(e *engine, id int32, k int64) {
+	if t != nil {
+		_, s := t.wireOf(e, id, k)
+		s.begun = e.now
+	}
+}
+
+// lands notes that the k-th step's bytes are through.
+func (t *tracer) lands(e *engine, id int32, k int64) {
+	if t != nil {
+		_, s := t.wireOf(e, id, k)
+		s.landed = e.now
+	}
+}
+
+// crosses writes the way of a queue pair's share through the network.
+func (t *tracer) crosses(e *engine, l *queuePair) {
+	if t == nil || !t.open || t.depth < nccltrace.DetailPacket {
+		return
+	}
+	ct, s := t.wireOf(e, l.conn, l.step)
+	if ct.told(l.step) {
+		n := ct.slots[l.step%plan.FIFOSteps].bytes / units.Bytes(e.nw.shares(&e.nw.conns[l.conn]))
+		t.transfer(e, l.route, s.begun, ct.plan.Src, ct.plan.Dst, ct.plan.Channel, n)
+	}
+}
+
+// arrives notes that the receiver's proxy has polled the k-th step's completion
+// at time at.
+func (t *tracer) arrives(e *engine, id int32, k int64, at units.Time) {
+	if t == nil {
+		return
+	}
+	c := &e.nw.conns[id]
+	ct, s := t.wireOf(e, id, k)
+	s.arrived, s.polled, s.flushed = s.landed+e.nw.cost.wire+c.later, at, at
+	if c.flush {
+		s.flushed += e.nw.cost.flush
+	}
+	if !ct.told(k) {
+		return
+	}
+	end := t.end(e, ct, nccltrace.Recv)
+	for q := range e.nw.shares(c) {
+		t.rec.Arrival(at-t.shift, t.work(ct, end, nccltrace.Recv, e.nw.lane(c, k, q)-c.first, k, 0))
+	}
+	if c.flush {
+		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
+		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, e.nw.cost.flush
+		t.rec.Posted(end.nic, w.Rank, at-t.shift, w.Size)
+		t.rec.Work(at-t.shift, s.flushed-t.shift, w)
+	}
+	t.rec.Settle(end.nic, e.now-t.shift)
+}
+
+// acks writes the k-th step's send, whose completion is polled at time at.
+func (t *tracer) acks(e *engine, id int32, k int64, at units.Time) {
+	if t == nil {
+		return
+	}
+	t.net.open--
+	ct, s := t.wireOf(e, id, k)
+	if !ct.told(k) {
+		return
+	}
+	s.acked = at
+	var peer, wire nccltrace.Terms
+	peer[nccltrace.CTS] = max(0, min(s.allowed, s.wired)-s.ready)
+	peer.Rest(nccltrace.Proxy, s.wired-s.ready)
+	c := &e.nw.conns[id]
+	wire[nccltrace.Queue] = s.begun - s.wired
+	wire[nccltrace.NIC] = min(s.landed-s.begun, e.nw.alone(c, k))
+	wire[nccltrace.Link] = s.landed - s.begun - wire[nccltrace.NIC]
+	wire[nccltrace.Wire] = min(at-s.landed, 2*(e.nw.cost.wire+c.later))
+	wire.Rest(nccltrace.Proxy, at-s.wired)
+	for _, w := range t.chain(e, id, ct, k) {
+		w.Terms = wire
+		t.rec.Work(s.wired-t.shift, at-t.shift, w)
+	}
+	step := ct.step(nccltrace.Send, k)
+	t.rec.Steps(&step, ct.slots[k%plan.FIFOSteps].flow,
+		nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: s.since - t.shift, End: s.ready - t.shift, Terms: s.filled},
+		nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: s.ready - t.shift, End: s.wired - t.shift, Terms: peer},
+		nccltrace.Phase{Wait: nccltrace.SendWait, Start: s.wired - t.shift, End: max(at, s.wired+2*trace.Tick) - t.shift, Terms: wire})
+	t.progress(ct, nccltrace.Send, k, s.since, at)
+}
+
+// offers notes that the receiver's proxy posted the k-th receive and its
+// clear-to-send at time at.
+func (t *tracer) offers(e *engine, id int32, k int64, at units.Time) {
+	if t == nil {
+		return
+	}
+	ct, s := t.wireOf(e, id, k)
+	s.offered = at
+	if post := e.nw.cost.post; ct.open && at-post >= t.shift {
+		w := t.work(ct, t.end(e, ct, nccltrace.Recv), nccltrace.Recv, 0, k, ctsBytes)
+		w.Opcode, w.Terms[nccltrace.Proxy] = nccltrace.OpCTS, post
+		t.rec.Work(at-post-t.shift, at-t.shift, w)
+	}
+}
+
+// takes writes the k-th step's receive, which the kernel is through with; it
+// could see the data when it was shown.
+func (t *tracer) takes(e *engine, ct *connTrace, k int64, shown units.Time) {
+	s := &ct.wire.steps[k%plan.FIFOSteps]
+	to := max(e.now, s.flushed)
+	from := min(max(s.offered, t.shift), s.polled-2*trace.Tick)
+	var come, back, gpu nccltrace.Terms
+	come[nccltrace.Proxy] = max(0, s.polled-max(s.arrived, from))
+	come.Rest(nccltrace.Data, s.polled-from)
+	back[nccltrace.Flush] = s.flushed - s.polled
+	gpu[nccltrace.Flag] = max(0, min(shown, to)-s.flushed)
+	gpu.Rest(nccltrace.GPU, to-s.flushed)
+	step := ct.step(nccltrace.Recv, k)
+	t.rec.Steps(&step, ct.slots[k%plan.FIFOSteps].flow,
+		nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from - t.shift, End: s.polled - t.shift, Terms: come},
+		nccltrace.Phase{Wait: nccltrace.RecvFlushWait, Start: s.polled - t.shift, End: s.flushed - t.shift, Terms: back},
+		nccltrace.Phase{Wait: nccltrace.RecvGPUWait, Start: s.flushed - t.shift, End: to - t.shift, Terms: gpu})
+	t.progress(ct, nccltrace.Recv, k, from, to)
+}
+
+// progress counts a step of a proxy operation.
+func (t *tracer) progress(ct *connTrace, d nccltrace.Dir, k int64, from, to units.Time) {
+	w := &ct.wire.ends[d]
+	n := ct.slots[k%plan.FIFOSteps].bytes
+	if w.op.Steps == 0 || from < w.from {
+		w.from = from
+	}
+	w.to = max(w.to, to)
+	w.op.Steps++
+	w.op.TransSize += n
+	w.op.ChunkSize = max(w.op.ChunkSize, n)
+}
+
+// proxyOps writes the proxy operations of all connections.
+func (t *tracer) proxyOps() {
+	for _, ct := range t.conns {
+		if ct == nil || ct.wire == nil {
+			continue
+		}
+		for d := range ct.wire.ends {
+			w := &ct.wire.ends[d]
+			if w.op.Steps == 0 {
+				continue
+			}
+			w.op.Dir, w.op.Channel, w.op.Rank, w.op.Peer = nccltrace.Dir(d), int(ct.plan.Channel), int(ct.plan.Src), int(ct.plan.Dst)
+			if w.op.Dir == nccltrace.Recv {
+				w.op.Rank, w.op.Peer = w.op.Peer, w.op.Rank
+			}
+			t.rec.ProxyOperation(0, w.from-t.shift, w.to-t.shift, w.op)
+		}
+	}
+}
+
+// serves notes that a proxy thread, idle until now, is busy until at.
+func (t *tracer) serves(e *engine, thread int32, at units.Time) {
+	if t == nil {
+		return
+	}
+	if t.net.busy == nil {
+		t.net.busy = make([]units.Time, len(e.nw.threads))
+	}
+	if last := t.net.busy[thread]; last > 0 && t.open && last >= t.shift && e.now-last >= trace.Tick {
+		t.rec.Proxy(int(thread), last-t.shift, e.now-t.shift, "Idle")
+	}
+	t.net.busy[thread] = at
+}
+
+// end returns a connection's place at its port.
+func (t *tracer) end(e *engine, ct *connTrace, d nccltrace.Dir) *wireEnd {
+	w := &ct.wire.ends[d]
+	if w.declared {
+		return w
+	}
+	if !t.net.known {
+		t.net.ends, t.net.known = e.plan.PortEnds(), true
+	}
+	c := &ct.plan
+	of, rank, peer, net, role := t.net.ends.Src, c.Src, c.Dst, c.Route.SrcNet, nccltrace.QPOut
+	if d == nccltrace.Recv {
+		of, rank, peer, net, role = t.net.ends.Dst, c.Dst, c.Src, c.Route.DstNet, nccltrace.QPIn
+	}
+	node := e.nw.w.comm.NodeOf[rank]
+	s := e.nw.w.systems[node]
+	w.declared = true
+	w.nic = t.rec.NIC(nccltrace.Port{Node: int(node), Net: int(net), Name: s.Nodes[s.Of(topo.NET)[net]].Net.Name})
+	n := e.nw.conns[e.conns[c.ID].net].lanes
+	w.first = nccltrace.FirstQP(of[c.ID], n)
+	for q := range n {
+		w.qps = append(w.qps, t.rec.QP(w.nic, int(w.first+q), int(peer), int(c.Channel), role))
+	}
+	if d == nccltrace.Recv {
+		w.qps = append(w.qps, t.rec.QP(w.nic, int(w.first+n), int(peer), int(c.Channel), nccltrace.QPFlush))
+	}
+	return w
+}
+
+// work describes a request on a connection's q-th queue pair.
+func (t *tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int64, n units.Bytes) nccltrace.WorkRequest {
+	rank := ct.plan.Src
+	if d == nccltrace.Recv {
+		rank = ct.plan.Dst
+	}
+	return nccltrace.WorkRequest{NIC: w.nic, QP: w.qps[q], Rank: int(rank), QPNum: int64(w.first + q), ID: k - ct.base, Size: n}
+}
+
+// chain lists the requests of the k-th step: on each of its queue pairs a write
+// with an immediate, or a write and an empty one with the immediate.
+func (t *tracer) chain(e *engine, id int32, ct *connTrace, k int64) (out []nccltrace.WorkRequest) {
+	c := &e.nw.conns[id]
+	end := t.end(e, ct, nccltrace.Send)
+	parts := e.nw.shares(c)
+	size := ct.slots[k%plan.FIFOSteps].bytes
+	for q := range parts {
+		w := t.work(ct, end, nccltrace.Send, e.nw.lane(c, k, q)-c.first, k, size/units.Bytes(parts))
+		if e.nw.twoWrites >= 0 && size > e.nw.twoWrites {
+			w.Opcode = nccltrace.OpWrite
+			out = append(out, w)
+			w.Size = 0
+		}
+		w.Opcode = nccltrace.OpWriteImm
+		out = append(out, w)
+	}
+	return out
+}
