@@ -237,20 +237,28 @@ func thisMachine(a *app) ([]byte, error) {
 	return topoxml.Write(spec.Root), nil
 }
 
+// jsonTime is how nccl-tests' JSON writes times.
+const jsonTime = "2006-01-02 15:04:05"
+
+// ncclEnv lists the NCCL variables that the library sees.
+func (r *benchRun) ncclEnv() []string {
+	var out []string
+	for _, kv := range append(slices.Clone(r.app.environ), r.app.env...) {
+		if strings.HasPrefix(kv, "NCCL_") {
+			out = append(out, kv)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // outputs writes JSON; only process 0 does.
 func (r *benchRun) outputs(s *nccltests.Summary) error {
 	if r.team.rank != 0 {
 		return nil
 	}
-	const layout = "2006-01-02 15:04:05"
-	doc := &nccltests.Report{Start: r.began.UTC().Format(layout), End: time.Now().UTC().Format(layout),
+	doc := &nccltests.Report{Start: r.began.UTC().Format(jsonTime), End: time.Now().UTC().Format(jsonTime), Env: r.ncclEnv(),
 		Args: append([]string{"simccl"}, r.app.args...), Config: r.config, Devices: r.back.devices(), Rows: r.rows, Own: r.own, Summary: *s}
-	for _, kv := range r.app.environ {
-		if strings.HasPrefix(kv, "NCCL_") {
-			doc.Env = append(doc.Env, kv)
-		}
-	}
-	slices.Sort(doc.Env)
 	if r.app.json {
 		if err := nccltests.WriteJSON(r.app.out, doc); err != nil {
 			return err

@@ -253,12 +253,19 @@ func (m *machineFlags) load(a *app) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.comm, err = comm.New(out.cluster, comm.Params{Search: out.cfg.Search, Connect: out.cfg.Connect, Tuning: out.cfg.Tuning,
-		Plan: out.cfg.Plan, Access: out.cfg.Topo.Access, Multicast: cast, Given: given})
+	p := commParams(out.cfg, cast)
+	p.Given = given
+	out.comm, err = comm.New(out.cluster, p)
 	if err != nil {
 		return nil, decisionError(err)
 	}
 	return out, out.dump(a)
+}
+
+// commParams are the settings of the pure stages.
+func commParams(cfg *config.Config, cast comm.Multicast) comm.Params {
+	return comm.Params{Search: cfg.Search, Connect: cfg.Connect, Tuning: cfg.Tuning, Plan: cfg.Plan,
+		Access: cfg.Topo.Access, Multicast: cast}
 }
 
 // graphFile reads the graphs that a user wants in place of searched ones; nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/simccl/simccl/internal/golden"
 )
 
 func TestMain(m *testing.M) {
@@ -18,7 +19,12 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
+	topos := golden.Root(t, "testdata", "topos")
 	testscript.Run(t, testscript.Params{
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TOPOS", topos)
+			return nil
+		},
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

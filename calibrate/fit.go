@@ -1,0 +1,433 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/simccl/simccl/sim/gpu"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// Options of a fit.
+type Options struct {
+	// Holdout keeps every nth size out of the fit; at least 2, 0 means 2.
+	Holdout int
+	// Quantities are the names to fit; empty takes all that the data can say
+	// something about.
+	Quantities []string
+	// Rounds bounds the steps of the search, 0 means 12.
+	Rounds int
+	// Round, if set, is told each step's cost.
+	Round func(round int, cost float64)
+}
+
+// Estimate is a fitted quantity.
+type Estimate struct {
+	gpu.Quantity
+	Before, Value float64
+	// Uncertainty is the relative standard deviation of Value.
+	Uncertainty float64
+	// Told tells whether the data determine the value; else it is about what it
+	// was before.
+	Told bool
+}
+
+// Residual is a point with what the fit makes of it.
+type Residual struct {
+	*Sample
+	Held          bool
+	Before, After float64 // simulated time, microseconds
+}
+
+// Result is a fit.
+type Result struct {
+	Class     gpu.Class
+	Estimates []Estimate
+	Residuals []Residual
+	Rounds    int
+	Cost      [2]float64 // before and after, of the points fitted
+}
+
+// Errors of a fit's data.
+var (
+	ErrNoHoldout = errors.New("nothing is held out: a fit needs two sizes of an operation at least, and --holdout 2 or more")
+	ErrTooFew    = errors.New("no points to fit")
+	ErrNoSuch    = errors.New("no such quantity")
+)
+
+// scale is where a deviation stops to count by its square and counts by its
+// size: beyond 4 % it is the model's, and not a matter of chance.
+const scale = 0.04
+
+// toldShare of what was unsure before is left where the data determine a
+// quantity.
+const toldShare = 0.8
+
+// step is the relative change by which a derivative is taken. The simulation
+// counts events: smaller ones would see their steps.
+const step = 0.04
+
+// started is how far a quantity may be from where it starts, as the standard
+// deviation of its logarithm: the class may be of another machine, and what it
+// states of its uncertainty of that one.
+const started = 0.5
+
+// Fit moves a class's quantities, in the logarithm, until simulated times meet
+// the measured ones that are not held out: least squares of the logarithm of
+// simulated over measured, linear beyond scale, with the start as a prior. The
+// search is gonum's Newton with the Hessian of Gauss and Newton.
+func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Result, error) {
+	if o.Holdout == 0 {
+		o.Holdout = 2
+	}
+	var train []Point
+	held := 0
+	for _, p := range points {
+		if o.Holdout > 1 && p.Held(o.Holdout) {
+			held++
+		} else {
+			train = append(train, p)
+		}
+	}
+	switch {
+	case held == 0:
+		return nil, ErrNoHoldout
+	case len(train) == 0:
+		return nil, ErrTooFew
+	}
+	f := &fit{ctx: ctx, train: train, start: class}
+	if err := f.choose(o.Quantities); err != nil {
+		return nil, err
+	}
+	rounds := o.Rounds
+	if rounds == 0 {
+		rounds = 12
+	}
+	x, n, err := f.search(rounds, o.Round)
+	if err != nil {
+		return nil, err
+	}
+	return f.result(x, n, points, o.Holdout)
+}
+
+// fit is a search under way.
+type fit struct {
+	ctx   context.Context
+	train []Point
+	start gpu.Class
+	free  []gpu.Quantity // what is moved
+	err   error          // of a simulation
+
+	at       []float64 // where residual was computed
+	residual []float64
+	slope    []float64 // where jacobian was computed
+	jacobian *mat.Dense
+	touches  *mat.Dense // the first jacobian: what it holds to be zero is not asked again
+}
+
+// choose takes the quantities by name, or all on which a time depends.
+func (f *fit) choose(names []string) error {
+	all := gpu.Quantities()
+	for _, n := range names {
+		found := false
+		for _, q := range all {
+			if q.Name == n {
+				f.free, found = append(f.free, q), true
+			}
+		}
+		if !found {
+			return fmt.Errorf("%w: %q", ErrNoSuch, n)
+		}
+	}
+	if len(names) == 0 {
+		for _, q := range all {
+			if o, known := f.start.Origins[q.Name]; *q.At(&f.start) > 0 && (!known || o.Uncertainty > 0) {
+				f.free = append(f.free, q)
+			}
+		}
+	}
+	if len(f.free) == 0 {
+		return errors.New("the class has no quantity that could be fitted")
+	}
+	if _, err := f.slopes(make([]float64, len(f.free))); err != nil {
+		return err
+	}
+	var told []gpu.Quantity
+	var columns []int
+	for j, q := range f.free {
+		if mat.Norm(f.jacobian.ColView(j), math.Inf(1)) > 0 {
+			told, columns = append(told, q), append(columns, j)
+		}
+	}
+	if len(told) == 0 {
+		return errors.New("no measured time depends on any quantity that is to be fitted")
+	}
+	f.touches = mat.NewDense(len(f.train), len(told), nil)
+	for i := range f.train {
+		for k, j := range columns {
+			f.touches.Set(i, k, f.jacobian.At(i, j))
+		}
+	}
+	zero := make([]float64, len(told))
+	f.free, f.at, f.slope, f.jacobian = told, zero, zero, f.touches
+	return nil
+}
+
+// class is the class at x, logarithms relative to the start.
+func (f *fit) class(x []float64) gpu.Class {
+	c := f.start
+	for j, q := range f.free {
+		v := q.At(&c)
+		*v *= math.Exp(x[j])
+		*v = max(*v, q.Low)
+		if q.High > 0 {
+			*v = min(*v, q.High)
+		}
+	}
+	return c
+}
+
+// deviations returns log(simulated/measured) of every training point.
+func (f *fit) deviations(x []float64) ([]float64, error) {
+	if f.at != nil && same(f.at, x) {
+		return f.residual, nil
+	}
+	c := f.class(x)
+	us, err := Predict(f.ctx, f.train, &c)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range us {
+		us[i] = math.Log(v / f.train[i].Us)
+	}
+	f.at, f.residual = append([]float64(nil), x...), us
+	return us, nil
+}
+
+// slopes returns the derivatives of the deviations.
+func (f *fit) slopes(x []float64) (*mat.Dense, error) {
+	if f.slope != nil && same(f.slope, x) {
+		return f.jacobian, nil
+	}
+	base, err := f.deviations(x)
+	if err != nil {
+		return nil, err
+	}
+	jac := mat.NewDense(len(f.train), len(f.free), nil)
+	classes := make([]gpu.Class, len(f.free))
+	for j := range classes {
+		y := append([]float64(nil), x...)
+		y[j] += step
+		classes[j] = f.class(y)
+	}
+	err = sideBySide(len(f.train), func(i int) error {
+		p := &f.train[i]
+		for j := range classes {
+			if f.touches != nil && f.touches.At(i, j) == 0 {
+				continue
+			}
+			us, err := p.Predict(f.ctx, &classes[j])
+			if err != nil {
+				return err
+			}
+			jac.Set(i, j, (math.Log(us/p.Us)-base[i])/step)
+		}
+		return nil
+	})
+	f.slope, f.jacobian = append([]float64(nil), x...), jac
+	return jac, err
+}
+
+func same(a, b []float64) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// prior is the standard deviation of a quantity's logarithm before the data.
+func (f *fit) prior(j int) float64 {
+	return max(started, f.start.Origins[f.free[j].Name].Uncertainty)
+}
+
+// loss is a deviation's cost, a square near zero and a line beyond scale
+// (pseudo-Huber), and its weight in a sum of squares.
+func loss(r float64) (cost, weight float64) {
+	root := math.Sqrt(1 + (r/scale)*(r/scale))
+	return scale * scale * (root - 1), 1 / root
+}
+
+// cost is what is minimised, in units of one training point's variance scale².
+func (f *fit) cost(x []float64) float64 {
+	r, err := f.deviations(x)
+	if err != nil {
+		f.err = err
+		return math.Inf(1)
+	}
+	sum := 0.0
+	for _, v := range r {
+		c, _ := loss(v)
+		sum += c
+	}
+	for j, v := range x {
+		p := v / f.prior(j) * scale
+		sum += p * p / 2
+	}
+	return sum
+}
+
+// gradient and hessian are of cost; the Hessian is that of the deviations'
+// linear part (Gauss and Newton), positive by construction.
+func (f *fit) gradient(grad, x []float64) {
+	jac, err := f.slopes(x)
+	if err != nil {
+		f.err = err
+		return
+	}
+	r, _ := f.deviations(x)
+	for j := range x {
+		s := f.prior(j) / scale
+		grad[j] = x[j] / (s * s)
+	}
+	for i, v := range r {
+		_, w := loss(v)
+		for j := range x {
+			grad[j] += jac.At(i, j) * w * v
+		}
+	}
+}
+
+func (f *fit) hessian(h *mat.SymDense, x []float64) {
+	jac, err := f.slopes(x)
+	if err != nil {
+		f.err = err
+		return
+	}
+	r, _ := f.deviations(x)
+	h.Zero()
+	row := make([]float64, len(x))
+	for i, v := range r {
+		_, w := loss(v)
+		mat.Row(row, i, jac)
+		h.SymRankOne(h, w, mat.NewVecDense(len(row), row))
+	}
+	for j := range x {
+		s := f.prior(j) / scale
+		h.SetSym(j, j, h.At(j, j)+1/(s*s))
+	}
+}
+
+// search minimises the cost from the start on.
+func (f *fit) search(rounds int, told func(int, float64)) (x []float64, n int, err error) {
+	problem := optimize.Problem{Func: f.cost, Grad: f.gradient, Hess: f.hessian,
+		Status: func() (optimize.Status, error) {
+			if f.err != nil {
+				return optimize.Failure, f.err
+			}
+			return optimize.NotTerminated, nil
+		}}
+	set := &optimize.Settings{MajorIterations: rounds, Concurrent: 0,
+		Converger: &optimize.FunctionConverge{Relative: 1e-2, Iterations: 2},
+		Recorder:  recorder(told)}
+	method := &optimize.Newton{Linesearcher: &optimize.Backtracking{}}
+	res, err := optimize.Minimize(problem, make([]float64, len(f.free)), set, method)
+	if f.err != nil {
+		return nil, 0, f.err
+	}
+	if err != nil && !lineSearchEnded(err) {
+		return nil, 0, err
+	}
+	return res.X, res.MajorIterations, nil
+}
+
+// lineSearchEnded tells the end of a search whose steps of events leave no
+// smaller cost along the last direction: as good as it gets.
+func lineSearchEnded(err error) bool {
+	return errors.Is(err, optimize.ErrLinesearcherFailure) || errors.Is(err, optimize.ErrNoProgress) || errors.Is(err, optimize.ErrNonDescentDirection)
+}
+
+type recorder func(round int, cost float64)
+
+func (recorder) Init() error { return nil }
+
+// Record implements optimize.Recorder.
+func (r recorder) Record(loc *optimize.Location, op optimize.Operation, stats *optimize.Stats) error {
+	if r != nil && op == optimize.MajorIteration {
+		r(stats.MajorIterations, loc.F)
+	}
+	return nil
+}
+
+// result sums up a search that ended at x.
+func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Result, error) {
+	out := &Result{Class: f.class(x), Rounds: rounds, Cost: [2]float64{f.cost(make([]float64, len(x))), f.cost(x)}}
+	cov, err := f.covariance(x)
+	if err != nil {
+		return nil, err
+	}
+	for j, q := range f.free {
+		sd := math.Sqrt(max(0, cov.At(j, j)))
+		out.Estimates = append(out.Estimates, Estimate{Quantity: q, Before: *q.At(&f.start), Value: *q.At(&out.Class),
+			Uncertainty: sd, Told: sd < toldShare*f.prior(j) || math.Abs(x[j]) > f.prior(j)})
+	}
+	before, err := Predict(f.ctx, points, &f.start)
+	if err != nil {
+		return nil, err
+	}
+	after, err := Predict(f.ctx, points, &out.Class)
+	if err != nil {
+		return nil, err
+	}
+	for i := range points {
+		out.Residuals = append(out.Residuals, Residual{points[i].Sample, points[i].Held(holdout), before[i], after[i]})
+	}
+	return out, nil
+}
+
+// covariance of x: the sandwich of the Hessian and the gradients' scatter by
+// series, whose points err together where the model does, beside the prior.
+func (f *fit) covariance(x []float64) (*mat.Dense, error) {
+	k := len(x)
+	h, inverse := mat.NewSymDense(k, nil), new(mat.SymDense)
+	f.hessian(h, x)
+	if f.err != nil {
+		return nil, f.err
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(h) {
+		return nil, errors.New("the fitted quantities' covariance is singular")
+	}
+	if err := chol.InverseTo(inverse); err != nil {
+		return nil, err
+	}
+	r, _ := f.deviations(x)
+	scatter := mat.NewSymDense(k, nil)
+	sum := mat.NewVecDense(k, nil)
+	close := func() {
+		scatter.SymRankOne(scatter, 1, sum)
+		sum.Zero()
+	}
+	row := make([]float64, k)
+	for i, v := range r {
+		if i > 0 && f.train[i].series() != f.train[i-1].series() {
+			close()
+		}
+		_, w := loss(v)
+		mat.Row(row, i, f.jacobian)
+		sum.AddScaledVec(sum, w*v, mat.NewVecDense(k, row))
+	}
+	close()
+	for j := range x { // the prior's own scatter
+		s := f.prior(j) / scale
+		scatter.SetSym(j, j, scatter.At(j, j)+scale*scale/(s*s))
+	}
+	var half, cov mat.Dense
+	half.Mul(inverse, scatter)
+	cov.Mul(&half, inverse)
+	return &cov, nil
+}

@@ -1,0 +1,222 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/gpu"
+	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/units"
+)
+
+func settingsOf(env []string) (Settings, error) {
+	c, _, err := config.Load(config.Sources{Flags: env, NoEnv: true})
+	if err != nil {
+		return Settings{}, err
+	}
+	return Settings{Topo: c.Topo, Comm: comm.Params{Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan}}, nil
+}
+
+// lab is four H200 behind NVSwitches.
+func lab(t testing.TB) *Lab {
+	t.Helper()
+	data, err := os.ReadFile(golden.Root(t, "testdata", "topos", "h200x4-4.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := topoxml.Parse(data, "h200x4-4.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Lab{Spec: spec, Settings: settingsOf}
+}
+
+func class(t testing.TB) gpu.Class {
+	t.Helper()
+	c, err := gpu.Named("nvswitch-sm90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// quantity returns the place of a class's quantity.
+func quantity(t testing.TB, c *gpu.Class, name string) *float64 {
+	t.Helper()
+	for _, q := range gpu.Quantities() {
+		if q.Name == name {
+			return q.At(c)
+		}
+	}
+	t.Fatalf("no quantity %s", name)
+	return nil
+}
+
+// made is runs whose times a class made: what a fit must find again.
+func made(t testing.TB, l *Lab, truth *gpu.Class) []Point {
+	t.Helper()
+	var runs []*Run
+	for _, proto := range []string{"LL", "Simple"} {
+		r := &Run{File: proto, Ranks: 4, Nodes: 1, Launch: sim.Graph, Env: []string{"NCCL_ALGO=Ring", "NCCL_NVLS_ENABLE=0", "NCCL_PROTO=" + proto}}
+		for _, f := range []coll.Func{coll.AllReduce, coll.AllGather} {
+			for size := units.Bytes(64); size <= 16<<20; size *= 4 {
+				s := coll.TestSizes(f, size, coll.Float32, 4)
+				r.Samples = append(r.Samples, Sample{Op: comm.Op{Func: f, Count: s.Count, Type: coll.Float32}, Bytes: int64(size)})
+			}
+		}
+		r.place()
+		runs = append(runs, r)
+	}
+	points, left, err := l.Prepare(runs)
+	if err != nil || len(left) > 0 {
+		t.Fatal(left, err)
+	}
+	us, err := Predict(t.Context(), points, truth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range points {
+		points[i].Us = us[i]
+	}
+	return points
+}
+
+// TestFitFindsWhatMadeTheTimes moves three quantities, lets the simulator make
+// times with them and fits from the unmoved class: the values come back, each
+// within three of its uncertainties, and held-out sizes are met too.
+func TestFitFindsWhatMadeTheTimes(t *testing.T) {
+	moved := map[string]float64{"gap_ll": 1.3, "ll_hop": 0.8, "gap_simple": 0.85, "simple_per_byte": 1.2}
+	truth := class(t)
+	for _, name := range []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte"} {
+		*quantity(t, &truth, name) *= moved[name]
+	}
+	points := made(t, lab(t), &truth)
+	res, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte", "gap_p2p"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Estimates) != 4 {
+		t.Errorf("%d quantities fitted; no point depends on gap_p2p, and four are left", len(res.Estimates))
+	}
+	for _, e := range res.Estimates {
+		want := e.Before * moved[e.Name]
+		if off := math.Abs(math.Log(e.Value / want)); off > max(3*e.Uncertainty, 0.01) || off > 0.1 || !e.Told {
+			t.Errorf("%s: %.4g ± %.1f %% (determined: %v), made with %.4g", e.Name, e.Value, 100*e.Uncertainty, e.Told, want)
+		}
+	}
+	for _, s := range Summarise(res.Residuals) {
+		if s.After.Mean > 0.01 || s.After.Mean > s.Before.Mean/5 {
+			t.Errorf("%s, held out %v: mean error %.2f %%, before %.2f %%", s.Op, s.Held, 100*s.After.Mean, 100*s.Before.Mean)
+		}
+	}
+	again, err := Fit(t.Context(), points, class(t), Options{Quantities: []string{"gap_ll", "ll_hop", "gap_simple", "simple_per_byte"}})
+	if err != nil || again.Text() != res.Text() {
+		t.Error("the same data fit to something else the second time", err)
+	}
+}
+
+// TestHoldout: nothing fits without a held-out part, and a fit is not moved by
+// what is held out.
+func TestHoldout(t *testing.T) {
+	start := class(t)
+	points := made(t, lab(t), &start)
+	if _, err := Fit(t.Context(), points, start, Options{Holdout: 1}); !errors.Is(err, ErrNoHoldout) {
+		t.Errorf("a fit of every size: %v, want ErrNoHoldout", err)
+	}
+	var single []Point
+	for _, p := range points {
+		if p.Place == 0 {
+			single = append(single, p)
+		}
+	}
+	if _, err := Fit(t.Context(), single, start, Options{}); !errors.Is(err, ErrNoHoldout) {
+		t.Errorf("a fit of one size each: %v, want ErrNoHoldout", err)
+	}
+	o := Options{Quantities: []string{"gap_ll", "gap_simple"}, Rounds: 2}
+	one, err := Fit(t.Context(), points, start, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range points {
+		if points[i].Held(2) {
+			points[i].Us *= 3
+		}
+	}
+	other, err := Fit(t.Context(), points, start, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range one.Estimates {
+		if e.Value != other.Estimates[i].Value {
+			t.Errorf("%s: %g, and %g after the held-out times were tripled", e.Name, e.Value, other.Estimates[i].Value)
+		}
+	}
+}
+
+// TestFitOfMeasuredTimes fits to a second machine's default choices for two
+// operations and sees the sizes held out come nearer.
+func TestFitOfMeasuredTimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates thousands of operations")
+	}
+	runs, _, err := Read(os.DirFS(golden.Root(t, "testdata", "measured", "h200x4", "more")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var use []*Run
+	for _, r := range runs {
+		if r.File == "rep_default_4.txt" {
+			r.Samples = slices.DeleteFunc(r.Samples, func(s Sample) bool { return s.Op.Func != coll.AllReduce && s.Op.Func != coll.AllGather })
+			use = append(use, r)
+		}
+	}
+	points, _, err := lab(t).Prepare(use)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := Fit(t.Context(), points, class(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range Summarise(res.Residuals) {
+		if s.Op == five && s.Held && (s.After.Mean > 0.04 || s.After.Mean >= s.Before.Mean) {
+			t.Errorf("held out: mean error %.1f %%, with the built-in class %.1f %%; want at most 4 %%", 100*s.After.Mean, 100*s.Before.Mean)
+		}
+	}
+	res.Describe("again", Machine(points))
+	back, err := gpu.Parse(res.Class.Format(), "again.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range gpu.Quantities() {
+		if *q.At(&back) != *q.At(&res.Class) {
+			t.Errorf("%s: %g is written, %g read", q.Name, *q.At(&res.Class), *q.At(&back))
+		}
+	}
+	if back.Origins["gap_ll"].Source != gpu.Measured || !strings.Contains(back.Machine, "4 x GPUs") {
+		t.Errorf("gap_ll is %q of machine %q", back.Origins["gap_ll"].Source, back.Machine)
+	}
+}
+
+func TestFitEnds(t *testing.T) {
+	start := class(t)
+	points := made(t, lab(t), &start)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := Fit(ctx, points, start, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled fit: %v", err)
+	}
+	if _, err := Fit(t.Context(), points, start, Options{Quantities: []string{"gravity"}}); err == nil || !strings.Contains(err.Error(), "gravity") {
+		t.Errorf("a quantity that is none: %v", err)
+	}
+}

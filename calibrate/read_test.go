@@ -1,0 +1,129 @@
+package calibrate
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/sim"
+)
+
+const table = `# 2026-11-21T08:45:30Z env NCCL_ALGO=Tree NCCL_DEBUG=INFO all_reduce_perf -g 2
+# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 2 minBytes 8 maxBytes 32 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 0 graph: 0 unalign: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   2329 on         vm device  0 [0000:00:06] NVIDIA H200
+#  Rank  1 Group  0 Pid   2329 on         vm device  1 [0000:00:07] NVIDIA H200
+#
+           8             2     float     sum      -1    11.70    0.00    0.00    N/A    12.42    0.00    0.00    N/A
+          16             4     half      max      -1    11.03    0.00    0.00    N/A    12.05    0.00    0.00    N/A
+`
+
+const document = `{"version":3,"start_time":"2026-11-20 10:00:00","args":["build/all_gather_perf","-G","2"],"env":["NCCL_PROTO=LL","NCCL_DEBUG=WARN"],"nccl_version":22809,
+"config":{"nthreads":1,"ngpus":1,"graph":2,"devices":[{"rank":0,"hostname":"a","device_info":"NVIDIA H200"},{"rank":1,"hostname":"b","device_info":"NVIDIA H200"}]},
+"results":[{"size":1024,"count":128,"type":"float","redop":"none","root":"    -1","out_of_place":{"time":7.5,"alg_bw":0.1,"bus_bw":"nan","nwrong":null},"in_place":{"time":0.0,"alg_bw":0,"bus_bw":0,"nwrong":null}}]}`
+
+func TestRead(t *testing.T) {
+	runs, left, err := Read(fstest.MapFS{
+		"a/table.txt":            {Data: []byte(table)},
+		"a/doc.json":             {Data: []byte(document)},
+		"a/ch4_LL_rs_4.txt":      {Data: []byte("PB 4 rs 4096 9.1 8.25\nPB 4 rs 64 9.1 8.125\n")},
+		"a/dt_f16_2.txt":         {Data: []byte("PB 2 ar 64 9.1 8.125\n")},
+		"a/settings.txt":         {Data: []byte("# all\n*.txt NCCL_NVLS_ENABLE=0 NCCL_ALGO=Ring # ring\ndt_* NCCL_PROTO=Simple\n")},
+		"b/own.txt":              {Data: []byte("# simccl bench all_reduce --backend cuda\n" + table)},
+		"b/notes.md":             {Data: []byte("PB 4 rs 64 1 1")},
+		"b/more.txt":             {Data: []byte("nothing\n")},
+		"b/other.json":           {Data: []byte(`{"a":1}`)},
+		"treech2_Simple_4.out":   {Data: []byte("PB 4 ar 64 9.1 8.125\n")},
+		"p2pch8_4.log":           {Data: []byte("PB 4 sr 64 9.1 8.125\n")},
+		"chan_4_4.txt":           {Data: []byte("PB 4 ar 64 9.1 8.125\n")},
+		"shm_NVLSTree_LL128.txt": {Data: []byte("PB 4 ar 64 9.1 8.125\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 4 {
+		t.Errorf("left out: %q, want own.txt, notes.md, more.txt and other.json", left)
+	}
+	env := map[string]string{}
+	by := map[string]*Run{}
+	for _, r := range runs {
+		env[r.File], by[r.File] = strings.Join(r.Env, " "), r
+	}
+	for file, want := range map[string]string{
+		"a/table.txt":            "NCCL_ALGO=Tree NCCL_NVLS_ENABLE=0",
+		"a/doc.json":             "NCCL_PROTO=LL",
+		"a/ch4_LL_rs_4.txt":      "NCCL_ALGO=Ring NCCL_MAX_NCHANNELS=4 NCCL_NVLS_ENABLE=0 NCCL_PROTO=LL",
+		"a/dt_f16_2.txt":         "NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_PROTO=Simple",
+		"treech2_Simple_4.out":   "NCCL_ALGO=Tree NCCL_MAX_NCHANNELS=2 NCCL_PROTO=Simple",
+		"p2pch8_4.log":           "NCCL_MAX_P2P_NCHANNELS=8 NCCL_MIN_P2P_NCHANNELS=8",
+		"chan_4_4.txt":           "NCCL_ALGO=Ring NCCL_MAX_NCHANNELS=4",
+		"shm_NVLSTree_LL128.txt": "NCCL_ALGO=NVLSTree NCCL_P2P_DISABLE=1 NCCL_PROTO=LL128",
+	} {
+		if env[file] != want {
+			t.Errorf("%s: settings %q, want %q", file, env[file], want)
+		}
+	}
+	r := by["a/table.txt"]
+	if r.Ranks != 2 || r.Nodes != 1 || r.PerThread != 2 || r.Launch != sim.Eager || r.Date != "2026-11-21" || r.GPU != "NVIDIA H200" || r.NCCL != 22809 || len(r.Samples) != 4 {
+		t.Errorf("table: %+v", r)
+	}
+	i := slices.IndexFunc(r.Samples, func(s Sample) bool { return s.Op.InPlace && s.Op.Type == coll.Float16 })
+	if s := r.Samples[i]; s.Us != 12.05 || s.Op.RedOp != coll.Max || s.Op.Count != 4 {
+		t.Errorf("second line in place: %+v", s)
+	}
+	if r := by["a/doc.json"]; r.Nodes != 2 || r.Launch != sim.Graph || len(r.Samples) != 1 || r.Samples[0].Op.Func != coll.AllGather || r.Date != "2026-11-20" {
+		t.Errorf("JSON: %+v", r)
+	}
+	if r := by["a/ch4_LL_rs_4.txt"]; r.Samples[0].Us != 8.125 || r.Samples[0].Place != 0 || !r.Samples[1].Held(2) || r.Samples[1].Op.Count != 256 {
+		t.Errorf("list: %+v", r.Samples)
+	}
+	if by["a/dt_f16_2.txt"].Samples[0].Op.Type != coll.Float16 {
+		t.Error("dt_f16 is not of half")
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ file, text, want string }{
+		"short line":    {"a.txt", "PB 4 ar 64 1 2\nPB 4 ar x 1 2\n", "a.txt:2: a PB line is"},
+		"operation":     {"a.txt", "PB 4 zz 64 1 2\n", `a.txt:1: no operation "zz"`},
+		"two sizes":     {"a.txt", "PB 4 ar 64 1 2\nPB 2 ar 64 1 2\n", "a.txt:2: 2 ranks after 4"},
+		"no devices":    {"a.txt", strings.ReplaceAll(table, "#  Rank", "#  rank"), "does not list its GPUs"},
+		"broken table":  {"a.txt", table + "   8 2 float\n", "a.txt:12: a row has 13 columns"},
+		"broken json":   {"a.json", "{\n\n]", "a.json: line 3"},
+		"pattern":       {"settings.txt", "[ NCCL_ALGO=Ring\n", "settings.txt:1:"},
+		"setting":       {"settings.txt", "\n* ALGO=Ring\n", "settings.txt:2:"},
+		"nothing there": {"b.md", "", "no measured times found"},
+	} {
+		files := fstest.MapFS{c.file: {Data: []byte(c.text)}}
+		if c.file == "settings.txt" {
+			files["a.txt"] = &fstest.MapFile{Data: []byte("PB 4 ar 64 1 2\n")}
+		}
+		_, _, err := Read(files)
+		var bad *FileError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want a FileError with %q", name, err, c.want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("a.txt", table)
+	f.Add("a.json", document)
+	f.Add("ch4_LL.txt", "PB 4 rs 4096 9.1 8.25\n")
+	f.Add("settings.txt", "* NCCL_ALGO=Ring\n")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		if name == "" || strings.ContainsAny(name, "/\\\x00") || name[0] == '.' {
+			t.Skip()
+		}
+		runs, _, err := Read(fstest.MapFS{name: {Data: []byte(text)}, "ch1.txt": {Data: []byte("PB 2 ar 8 1 2\n")}})
+		if err == nil && len(runs) == 0 {
+			t.Error("neither runs nor an error")
+		}
+	})
+}

@@ -1,0 +1,285 @@
+package calibrate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/gpu"
+)
+
+// Errors sums up how far simulated times are from measured ones.
+type Errors struct {
+	Points int     `json:"points"`
+	Mean   float64 `json:"mean"` // of |simulated/measured - 1|
+	Max    float64 `json:"max"`
+	Bias   float64 `json:"bias"` // mean of simulated/measured - 1
+	Large  float64 `json:"mean_from_1_MiB"`
+	large  int
+}
+
+func (e *Errors) add(r *Residual, us float64) {
+	d := us/r.Us - 1
+	e.Mean, e.Bias, e.Max = e.Mean+math.Abs(d), e.Bias+d, max(e.Max, math.Abs(d))
+	e.Points++
+	if r.Bytes >= 1<<20 {
+		e.Large += math.Abs(d)
+		e.large++
+	}
+}
+
+func (e *Errors) end() {
+	n := float64(max(e.Points, 1))
+	e.Mean, e.Bias, e.Large = e.Mean/n, e.Bias/n, e.Large/float64(max(e.large, 1))
+}
+
+// Summary is one operation's errors, or those of several.
+type Summary struct {
+	Op     string `json:"operation"`
+	Held   bool   `json:"held_out"`
+	Before Errors `json:"before"` // with the class that the fit began with
+	After  Errors `json:"after"`
+}
+
+// five is the name of the sum over the collectives that NCCL's model covers.
+const five = "five collectives"
+
+// Summarise sums residuals up by operation, what was held out apart.
+func Summarise(all []Residual) []Summary {
+	var out []Summary
+	for _, held := range []bool{false, true} {
+		total := Summary{Op: five, Held: held}
+		for f := coll.Func(0); f < coll.NumFuncs; f++ {
+			s := Summary{Op: f.TestName(), Held: held}
+			for i := range all {
+				if r := &all[i]; r.Op.Func == f && r.Held == held {
+					s.Before.add(r, r.Before)
+					s.After.add(r, r.After)
+					if f < coll.NumCollFuncs {
+						total.Before.add(r, r.Before)
+						total.After.add(r, r.After)
+					}
+				}
+			}
+			if s.After.Points > 0 {
+				out = append(out, s)
+			}
+		}
+		if total.After.Points > 0 {
+			out = append(out, total)
+		}
+	}
+	for i := range out {
+		out[i].Before.end()
+		out[i].After.end()
+	}
+	return out
+}
+
+// Check predicts points with a class; every point counts as held out, for no
+// fit saw it.
+func Check(ctx context.Context, points []Point, class *gpu.Class) ([]Residual, error) {
+	us, err := Predict(ctx, points, class)
+	out := make([]Residual, len(us))
+	for i := range us {
+		out[i] = Residual{points[i].Sample, true, us[i], us[i]}
+	}
+	return out, err
+}
+
+func launchName(l sim.Launch) string {
+	if l == sim.Graph {
+		return "graph"
+	}
+	return "eager"
+}
+
+// CSV lists residuals, a point a line.
+func CSV(all []Residual) []byte {
+	var b strings.Builder
+	b.WriteString("file,settings,launch,ranks,operation,type,in_place,bytes,held_out,measured_us,before_us,simulated_us,error_percent\n")
+	for i := range all {
+		r := &all[i]
+		fmt.Fprintf(&b, "%s,%s,%s,%d,%s,%s,%v,%d,%v,%.3f,%.3f,%.3f,%.2f\n", r.Run.File, strings.Join(r.Run.Env, " "), launchName(r.Run.Launch), r.Run.Ranks,
+			r.Op.Func.TestName(), r.Op.Type.TestName(), r.Op.InPlace, r.Bytes, r.Held, r.Us, r.Before, r.After, 100*(r.After/r.Us-1))
+	}
+	return []byte(b.String())
+}
+
+// percent prints a share with its sign.
+func percent(v float64) string { return fmt.Sprintf("%+.1f", 100*v) }
+
+// bySize is a table of mean deviations by size and operation.
+func bySize(b *strings.Builder, all []Residual) {
+	var ops []coll.Func
+	sizes := map[int]bool{} // by power of two
+	type key struct {
+		f    coll.Func
+		size int
+	}
+	cells := map[key]*Errors{}
+	for i := range all {
+		r := &all[i]
+		k := key{r.Op.Func, int(math.Log2(float64(max(r.Bytes, 1))))}
+		if !slices.Contains(ops, k.f) {
+			ops = append(ops, k.f)
+		}
+		if cells[k] == nil {
+			cells[k] = new(Errors)
+		}
+		cells[k].add(r, r.After)
+		sizes[k.size] = true
+	}
+	slices.Sort(ops)
+	fmt.Fprintf(b, "%-10s", "size")
+	for _, f := range ops {
+		fmt.Fprintf(b, " %14s", f.TestName())
+	}
+	b.WriteByte('\n')
+	for s := range 63 {
+		if !sizes[s] {
+			continue
+		}
+		fmt.Fprintf(b, "%-10d", int64(1)<<s)
+		for _, f := range ops {
+			if e := cells[key{f, s}]; e != nil {
+				e.end()
+				fmt.Fprintf(b, " %14s", percent(e.Bias))
+			} else {
+				fmt.Fprintf(b, " %14s", "-")
+			}
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// CheckText tells a check to people.
+func CheckText(all []Residual) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%-18s %7s %8s %8s %8s %8s   |simulated/measured - 1| in %%\n", "operation", "points", "mean", "max", "bias", ">= 1 MiB")
+	for _, s := range Summarise(all) {
+		e := &s.After
+		fmt.Fprintf(&b, "%-18s %7d %8.1f %8.1f %8s %8.1f\n", s.Op, e.Points, 100*e.Mean, 100*e.Max, percent(e.Bias), 100*e.Large)
+	}
+	b.WriteString("\nsimulated/measured - 1 by size, in %, mean of all settings\n")
+	bySize(&b, all)
+	return b.String()
+}
+
+// Text tells a fit to people.
+func (r *Result) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %d rounds; cost %.4g -> %.4g\n\n", r.Rounds, r.Cost[0], r.Cost[1])
+	fmt.Fprintf(&b, "%-20s %-12s %12s %12s %8s\n", "quantity", "unit", "before", "after", "+- %")
+	for _, e := range r.Estimates {
+		note := ""
+		if !e.Told {
+			note = "  not determined"
+		}
+		fmt.Fprintf(&b, "%-20s %-12s %12.5g %12.5g %8.1f%s\n", e.Name, e.Unit, e.Before, e.Value, 100*e.Uncertainty, note)
+	}
+	fmt.Fprintf(&b, "\n%-9s %-18s %7s | %8s %8s | %8s %8s %8s %8s   |simulated/measured - 1| in %%\n",
+		"", "operation", "points", "before", "max", "after", "max", "bias", ">= 1 MiB")
+	for _, s := range Summarise(r.Residuals) {
+		what := "fitted"
+		if s.Held {
+			what = "held out"
+		}
+		fmt.Fprintf(&b, "%-9s %-18s %7d | %8.1f %8.1f | %8.1f %8.1f %8s %8.1f\n", what, s.Op, s.After.Points, 100*s.Before.Mean, 100*s.Before.Max,
+			100*s.After.Mean, 100*s.After.Max, percent(s.After.Bias), 100*s.After.Large)
+	}
+	b.WriteString("\nsimulated/measured - 1 by size, in %, mean of all settings and both parts\n")
+	bySize(&b, r.Residuals)
+	return b.String()
+}
+
+// Document is a fit as JSON tells it.
+type Document struct {
+	Class      string           `json:"class"`
+	Machine    string           `json:"machine"`
+	Rounds     int              `json:"rounds"`
+	Quantities []QuantityReport `json:"quantities"`
+	Errors     []Summary        `json:"errors"`
+}
+
+// QuantityReport is an Estimate as JSON tells it.
+type QuantityReport struct {
+	Name        string  `json:"name"`
+	Unit        string  `json:"unit"`
+	Before      float64 `json:"before"`
+	Value       float64 `json:"value"`
+	Uncertainty float64 `json:"uncertainty"`
+	Determined  bool    `json:"determined"`
+}
+
+// Document sums a fit up for programs.
+func (r *Result) Document() *Document {
+	d := &Document{Class: r.Class.Name, Machine: r.Class.Machine, Rounds: r.Rounds, Errors: Summarise(r.Residuals)}
+	for _, e := range r.Estimates {
+		d.Quantities = append(d.Quantities, QuantityReport{e.Name, e.Unit, e.Before, e.Value, e.Uncertainty, e.Told})
+	}
+	return d
+}
+
+// Describe names the fitted class and writes down where its values are from:
+// those that the data determine are measured, the others stay what they were.
+func (r *Result) Describe(name, machine string) {
+	c := &r.Class
+	c.Name, c.Machine, c.Source = name, machine, gpu.Measured
+	origins := map[string]gpu.Origin{}
+	for _, q := range gpu.Quantities() {
+		origins[q.Name] = c.Origins[q.Name]
+	}
+	for _, e := range r.Estimates {
+		o := gpu.Origin{Source: gpu.Measured, Uncertainty: round(e.Uncertainty, 2)}
+		if !e.Told {
+			o.Source, o.Note = origins[e.Name].Source, "not determined by these times"
+		}
+		*e.At(c) = round(e.Value, 5)
+		origins[e.Name] = o
+	}
+	c.Origins = origins
+	held := Errors{}
+	for i := range r.Residuals {
+		if x := &r.Residuals[i]; x.Held {
+			held.add(x, x.After)
+		}
+	}
+	held.end()
+	c.Sure = max(0.001, round(held.Mean, 2))
+}
+
+// round keeps n significant digits.
+func round(v float64, n int) float64 {
+	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return v
+	}
+	p := math.Pow(10, float64(n)-math.Ceil(math.Log10(math.Abs(v))))
+	return math.Round(v*p) / p
+}
+
+// Machine describes what points were measured on, as far as their files tell:
+// "4 x NVIDIA H200, NCCL 22809, 2026-11-21".
+func Machine(points []Point) string {
+	most := slices.MaxFunc(points, func(a, b Point) int { return cmp.Compare(a.Run.Ranks, b.Run.Ranks) }).Run
+	name, date := "GPUs", ""
+	for _, p := range points {
+		if p.Run.GPU != "" {
+			name = p.Run.GPU
+		}
+		date = max(date, p.Run.Date)
+	}
+	s := fmt.Sprintf("%d x %s", most.Ranks, name)
+	if most.NCCL > 0 {
+		s += fmt.Sprintf(", NCCL %d", most.NCCL)
+	}
+	if date != "" {
+		s += ", " + date
+	}
+	return s
+}

@@ -1,0 +1,45 @@
+package calibrate
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/sim"
+)
+
+// Run is one measured file: a communicator, its settings, and times.
+type Run struct {
+	File   string
+	GPU    string // as the file names it, empty where it does not
+	NCCL   int    // 22809 for 2.28.9, 0 where the file does not say
+	Date   string // YYYY-MM-DD, empty where the file does not say
+	Ranks  int
+	Nodes  int
+	Env    []string // NCCL_NAME=VALUE, sorted: what NCCL was told
+	From   string   // where Env was found, for people
+	Launch sim.Launch
+	// PerThread counts the GPUs that one host thread launches for; it matters
+	// to eager runs only.
+	PerThread int
+	Samples   []Sample
+}
+
+// Sample is one measured time.
+type Sample struct {
+	Run   *Run
+	Op    comm.Op
+	Bytes int64   // as the table counts them
+	Us    float64 // microseconds of one operation
+	// Place counts the sizes of its series in ascending order: which are held
+	// out depends on it.
+	Place int
+}
+
+// series names the samples that differ in size only.
+func (s *Sample) series() string {
+	return fmt.Sprint(s.Run.File, s.Op.Func, s.Op.Type, s.Op.RedOp, s.Op.Root, s.Op.InPlace)
+}
+
+// Held reports whether the sample is held out where every nth size is: the
+// second of two, the third of three.
+func (s *Sample) Held(every int) bool { return s.Place%every == every-1 }

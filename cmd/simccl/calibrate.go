@@ -1,0 +1,273 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/calibrate"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/spf13/cobra"
+)
+
+// calibrateFlags are the options of calibrate's commands.
+type calibrateFlags struct {
+	machine    machineFlags // --topo, --multicast, --machine-class
+	out        string
+	name       string
+	residuals  string
+	holdout    int
+	quantities []string
+	within     float64
+	measure    measureFlags
+}
+
+func (c *calibrateFlags) registerMachine(cmd *cobra.Command, class string) {
+	f := cmd.Flags()
+	f.StringVar(&c.machine.topo, "topo", "", "topology `FILE` of one host (default DIR/topo.xml, else this machine)")
+	f.StringVar(&c.machine.multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
+	f.StringVar(&c.machine.class, "machine-class", "", class)
+	f.StringVar(&c.residuals, "residuals", "", "write every point, measured and simulated, to `FILE`.csv")
+}
+
+func (c *calibrateFlags) registerFit(cmd *cobra.Command) {
+	c.registerMachine(cmd, "where to start from: a `FILE` or a name (default by the topology)")
+	f := cmd.Flags()
+	f.StringVar(&c.out, "out", "machine-class.json", "`FILE` to write")
+	f.StringVar(&c.name, "name", "", "name of the class (default the start's, with -calibrated)")
+	f.IntVar(&c.holdout, "holdout", 2, "keep every `N`th size of an operation out of the fit, to judge it by")
+	f.StringSliceVar(&c.quantities, "quantities", nil, "fit only these, by the `NAMES` of the file (default all that the data tell of)")
+}
+
+func newCalibrate(a *app) *cobra.Command {
+	var c calibrateFlags
+	cmd := &cobra.Command{Use: "calibrate", Short: "Measure this machine and write its machine class",
+		Long: `calibrate measures this machine with NCCL, in about three minutes, and fits the
+physical quantities of the simulator (kernel gaps, flags, rates of copy loops,
+link shares, caches) to what it measured. The file it writes is what
+--machine-class of run and the other commands takes.
+
+It starts one process a GPU for each of a list of settings (NCCL's own choices
+twice, then algorithms, protocols and channels forced), by CUDA graph replay.
+fit does the second half alone, from tables that exist already; check tells how
+well a class predicts measured times.`,
+		Example: `  simccl calibrate --out h200.json
+  simccl run all_reduce --topo topo.xml --machine-class ./h200.json
+  simccl calibrate fit results/ --topo topo.xml --out h200.json
+  simccl calibrate check results/ --machine-class ./h200.json --within 0.05`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.all(a, cmd) }}
+	c.registerFit(cmd)
+	c.measure.register(cmd)
+	cmd.AddCommand(newCalibrateFit(a), newCalibrateCheck(a), newCalibrateMeasure(a), newCalibrateSet(a))
+	return cmd
+}
+
+func newCalibrateFit(a *app) *cobra.Command {
+	var c calibrateFlags
+	cmd := &cobra.Command{Use: "fit DIR", Short: "Fit a machine class to measured times",
+		Long: `fit reads the tables of nccl-tests (.txt, .log, .out), the JSON of its -J and
+those of simccl bench, simulates every measured operation under the settings it
+was measured with, and moves the class's quantities until they agree. Every
+second size is held out: the errors on those are what the class is worth.
+
+Settings (NCCL_ALGO=… and the like) are taken from the file itself (JSON holds
+the environment; comments may hold a command line), else from the file's name,
+whose parts like Ring, Tree, LL, LL128, Simple, ch4 stand for them; lines
+PATTERN NCCL_NAME=VALUE … of DIR/settings.txt add to that.`,
+		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
+  simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
+		Args: exactly("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.fit(a, cmd, a.path(args[0])) }}
+	c.registerFit(cmd)
+	return cmd
+}
+
+func newCalibrateCheck(a *app) *cobra.Command {
+	var c calibrateFlags
+	cmd := &cobra.Command{Use: "check DIR", Short: "Compare measured times with what a machine class predicts",
+		Long: `check simulates every operation that the files of DIR measured (as fit reads
+them) and prints by how much the class misses, by operation and size. With
+--within it exits 7 where an operation's mean error is above that.`,
+		Example: `  simccl calibrate check later/ --topo topo.xml --machine-class ./h200.json --within 0.05`,
+		Args:    exactly("DIR"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.path(args[0])) }}
+	c.registerMachine(cmd, "`FILE` or name of the class (default by the topology)")
+	cmd.Flags().Float64Var(&c.within, "within", 0, "largest mean `ERROR` of an operation, 0.05 for 5 % (default: none is too large)")
+	return cmd
+}
+
+// points is what fit and check begin with: the measured times, planned, and the
+// class.
+func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, class gpu.Class, err error) {
+	runs, left, err := calibrate.Read(os.DirFS(dir))
+	if err != nil {
+		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
+	}
+	for _, l := range left {
+		fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
+	}
+	lab, class, err := c.lab(a, dir)
+	if err != nil {
+		return nil, class, err
+	}
+	points, left, err = lab.Prepare(runs)
+	for _, l := range left {
+		fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
+	}
+	if err != nil {
+		return nil, class, input(err)
+	}
+	if !a.json {
+		for _, r := range runs {
+			fmt.Fprintf(a.out, "# %s: %d ranks, %d times%s\n", r.File, r.Ranks, len(r.Samples), settingsTold(r))
+		}
+	}
+	return points, class, nil
+}
+
+// settingsTold says under which settings a file is taken to be measured.
+func settingsTold(r *calibrate.Run) string {
+	if r.From == "" {
+		return "; it says nothing of settings: NCCL's defaults"
+	}
+	return fmt.Sprintf("; %s says %s", r.From, strings.Join(r.Env, " "))
+}
+
+// lab is the machine that the files of a directory were measured on.
+func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, error) {
+	m := c.machine
+	if m.topo == "" {
+		if file := filepath.Join(dir, topoFile); exists(file) {
+			m.topo = file
+		} else {
+			text, err := thisMachine(a)
+			if err != nil {
+				return nil, gpu.Class{}, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
+			}
+			m.found = text
+		}
+	}
+	cast, err := parseMulticast(m.multicast)
+	if err != nil {
+		return nil, gpu.Class{}, err
+	}
+	out, err := m.cluster(a)
+	if err != nil {
+		return nil, gpu.Class{}, err
+	}
+	if err := m.readClass(a, out); err != nil {
+		return nil, gpu.Class{}, err
+	}
+	lab := &calibrate.Lab{Spec: out.cluster.Classes[0].Spec, Settings: settingsOf, Multicast: cast}
+	return lab, out.class, nil
+}
+
+// topoFile of a directory of measured times is the machine's topology.
+const topoFile = "topo.xml"
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// settingsOf reads the settings that a file was measured with; those of this
+// process have no part in it.
+func settingsOf(env []string) (calibrate.Settings, error) {
+	cfg, _, err := config.Load(config.Sources{Flags: env, NoEnv: true})
+	if err != nil {
+		return calibrate.Settings{}, err
+	}
+	return calibrate.Settings{Topo: cfg.Topo, Comm: commParams(cfg, comm.MulticastAuto)}, nil
+}
+
+func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
+	if c.holdout < 2 {
+		return usage("--holdout %d: 2 keeps every second size out of the fit, 3 every third; a fit without any is worth nothing", c.holdout)
+	}
+	points, class, err := c.points(a, dir)
+	if err != nil {
+		return err
+	}
+	told := a.progress("rounds", fitRounds)
+	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout, Quantities: c.quantities, Rounds: fitRounds,
+		Round: func(int, float64) { told.step() }})
+	told.end()
+	if err != nil {
+		if errors.Is(err, calibrate.ErrNoHoldout) || errors.Is(err, calibrate.ErrTooFew) {
+			return input(err)
+		}
+		if errors.Is(err, calibrate.ErrNoSuch) {
+			return usage("--quantities: %v; a class file lists them", err)
+		}
+		return err
+	}
+	res.Describe(c.className(class.Name), calibrate.Machine(points))
+	if err := c.write(a, res); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(res.Document())
+	}
+	fmt.Fprint(a.out, res.Text())
+	fmt.Fprintf(a.out, "# written to %s: give it to --machine-class, with its path\n", c.out)
+	return nil
+}
+
+// fitRounds bounds the search; it ends earlier where it gains nothing.
+const fitRounds = 12
+
+func (c *calibrateFlags) className(start string) string {
+	if c.name != "" {
+		return c.name
+	}
+	return strings.TrimSuffix(start, "-calibrated") + "-calibrated"
+}
+
+// write keeps the class, and the points where that is asked for.
+func (c *calibrateFlags) write(a *app, res *calibrate.Result) error {
+	if err := os.WriteFile(a.path(c.out), res.Class.Format(), 0o644); err != nil {
+		return input(err)
+	}
+	return c.writeResiduals(a, res.Residuals)
+}
+
+func (c *calibrateFlags) writeResiduals(a *app, all []calibrate.Residual) error {
+	if c.residuals == "" {
+		return nil
+	}
+	return input(os.WriteFile(a.path(c.residuals), calibrate.CSV(all), 0o644))
+}
+
+func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
+	points, class, err := c.points(a, dir)
+	if err != nil {
+		return err
+	}
+	res, err := calibrate.Check(cmd.Context(), points, &class)
+	if err != nil {
+		return err
+	}
+	if err := c.writeResiduals(a, res); err != nil {
+		return err
+	}
+	sums := calibrate.Summarise(res)
+	if a.json {
+		if err := a.printJSON(sums); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(a.out, "# %s\n%s", class.Summary(false), calibrate.CheckText(res))
+	}
+	worst := slices.MaxFunc(sums, func(x, y calibrate.Summary) int { return int(math.Copysign(1, x.After.Mean-y.After.Mean)) })
+	if c.within > 0 && worst.After.Mean > c.within {
+		return failed("%s misses by %.1f %% in the mean, more than %.1f %%", worst.Op, 100*worst.After.Mean, 100*c.within)
+	}
+	return nil
+}

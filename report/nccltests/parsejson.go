@@ -1,0 +1,132 @@
+package nccltests
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// document is the file of -J as far as ParseJSON reads it.
+type document struct {
+	Version int      `json:"version"`
+	Start   string   `json:"start_time"`
+	End     string   `json:"end_time"`
+	Args    []string `json:"args"`
+	Env     []string `json:"env"`
+	Library int      `json:"nccl_version"`
+	Config  struct {
+		Threads  int    `json:"nthreads"`
+		GPUs     int    `json:"ngpus"`
+		Min      int64  `json:"minimum_bytes"`
+		Max      int64  `json:"maximum_bytes"`
+		Factor   int64  `json:"step_factor"`
+		Step     int64  `json:"step_bytes"`
+		Warmup   int    `json:"warmup_iters"`
+		Iters    int    `json:"iterations"`
+		Agg      int    `json:"aggregated_iterations"`
+		Check    int    `json:"validation"`
+		Graph    int    `json:"graph"`
+		Blocking string `json:"blocking_collectives"`
+		Devices  []struct {
+			Rank   int    `json:"rank"`
+			Group  int    `json:"group"`
+			PID    int    `json:"pid"`
+			Host   string `json:"hostname"`
+			Device int    `json:"device"`
+			BusID  string `json:"device_hex"`
+			Name   string `json:"device_info"`
+		} `json:"devices"`
+	} `json:"config"`
+	Results []struct {
+		Size  int64           `json:"size"`
+		Count int64           `json:"count"`
+		Type  string          `json:"type"`
+		RedOp string          `json:"redop"`
+		Root  string          `json:"root"`
+		Out   timed           `json:"out_of_place"`
+		In    timed           `json:"in_place"`
+		Own   json.RawMessage `json:"simccl"`
+	} `json:"results"`
+}
+
+type timed struct {
+	Time  number  `json:"time"`
+	Alg   number  `json:"alg_bw"`
+	Bus   number  `json:"bus_bw"`
+	Wrong *number `json:"nwrong"`
+}
+
+// number also reads the strings that stand where JSON has no number ("nan").
+type number float64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *number) UnmarshalJSON(b []byte) error {
+	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	*n = number(v)
+	return err
+}
+
+func (t *timed) measure() Measure {
+	m := Measure{TimeUs: float64(t.Time), AlgBW: float64(t.Alg), BusBW: float64(t.Bus), Checked: t.Wrong != nil}
+	if m.Checked {
+		m.Wrong = int64(*t.Wrong)
+	}
+	return m
+}
+
+// ParseJSON reads the file of -J, of nccl-tests or as WriteJSON writes it. It
+// returns nil for JSON of another kind, and the place of what is no JSON.
+func ParseJSON(text []byte) (*Report, error) {
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		var bad *json.SyntaxError
+		if errors.As(err, &bad) {
+			line := 1 + bytes.Count(text[:bad.Offset], []byte("\n"))
+			return nil, &ParseError{line, "", err.Error()}
+		}
+		return nil, err
+	}
+	if d.Version == 0 || d.Results == nil {
+		return nil, nil
+	}
+	c := &d.Config
+	r := &Report{Start: d.Start, End: d.End, Args: d.Args, Env: d.Env}
+	r.Config = Config{NCCLLibrary: d.Library, Threads: c.Threads, GPUs: c.GPUs, MinBytes: c.Min, MaxBytes: c.Max, StepFactor: c.Factor,
+		StepBytes: c.Step, Warmup: c.Warmup, Iters: c.Iters, AggIters: c.Agg, Check: c.Check, Graph: c.Graph}
+	if len(d.Args) > 0 {
+		r.Config.Program = program(d.Args)
+	}
+	for _, v := range c.Devices {
+		r.Devices = append(r.Devices, Device{v.Rank, v.Group, v.PID, v.Host, v.Device, v.BusID, v.Name})
+	}
+	for i := range d.Results {
+		v := &d.Results[i]
+		root, err := strconv.Atoi(strings.TrimSpace(v.Root))
+		if err != nil {
+			return nil, fmt.Errorf("result %d: root %q is no rank", i, v.Root)
+		}
+		r.Rows = append(r.Rows, Row{Size: v.Size, Count: v.Count, Type: v.Type, RedOp: v.RedOp, Root: root, Out: v.Out.measure(), In: v.In.measure()})
+		r.Own = append(r.Own, string(v.Own))
+	}
+	return r, nil
+}
+
+// program is the operation in a command line: nccl-tests' first word, or ours
+// after the command.
+func program(args []string) string {
+	name := path.Base(args[0])
+	for i, a := range args {
+		if (a == "bench" || a == "run") && i+1 < len(args) {
+			name = args[i+1]
+			break
+		}
+	}
+	if !strings.HasSuffix(name, "_perf") {
+		name += "_perf"
+	}
+	return name
+}
