@@ -219,6 +219,19 @@ func (c *Comm) Plan(o Op) (*plan.Plan, tuning.Choice, error) {
 	return p, choice, err
 }
 
+// PlanAs plans an operation with an algorithm and protocol of the caller's, as
+// NCCL_ALGO and NCCL_PROTO would force them. Send/recv operations and one rank
+// have none to force.
+func (c *Comm) PlanAs(o Op, a coll.Algorithm, p coll.Protocol) (*plan.Plan, tuning.Choice, error) {
+	r, _, err := c.Request(o)
+	if err != nil {
+		return nil, tuning.Choice{}, err
+	}
+	choice := c.Model.Force(o.op(), a, p)
+	pl, err := plan.Build(c.Comm, withChoice(r, choice))
+	return pl, choice, err
+}
+
 // withChoice fills what the tuner decided into a request.
 func withChoice(r plan.Request, c tuning.Choice) plan.Request {
 	r.Algo, r.Proto, r.Channels, r.Warps = c.Algo, c.Proto, c.MaxChannels, c.Warps

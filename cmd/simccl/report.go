@@ -3,12 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/report/page"
 	"github.com/simccl/simccl/report/topology"
 	"github.com/simccl/simccl/topo/lint"
@@ -56,13 +60,19 @@ func (s *sweep) writeReport(ctx context.Context, last line) error {
 		Command: "simccl " + strings.Join(s.app.args, " ")}
 	c := s.m.comm
 	p.Facts = []page.Fact{
-		{Name: "ranks", Value: fmt.Sprintf("%d on %d nodes", c.NRanks, c.NNodes)},
+		{Name: "ranks", Value: fmt.Sprintf("%d, nodes %d", c.NRanks, c.NNodes)},
 		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels, c.P2PChannels)},
 		{Name: "NVLink multicast", Value: map[bool]string{true: "on", false: "off"}[c.Multicast]},
 		{Name: "rules", Value: "NCCL " + ncclRules}, {Name: "simccl", Value: version},
 		{Name: "topology", Value: s.m.name + ", sha256 " + s.m.digest[:12]}, {Name: "seed", Value: fmt.Sprint(s.flags.seed)},
 		{Name: "launch", Value: s.flags.launch}, {Name: "times", Value: s.m.class.Summary(s.m.comm.NNodes > 1)}}
 	if err := s.reportPoints(&p); err != nil {
+		return err
+	}
+	if err := s.reportBest(ctx, &p); err != nil {
+		return err
+	}
+	if err := s.reportMeasured(&p); err != nil {
 		return err
 	}
 	s.reportMachine(&p)
@@ -102,7 +112,7 @@ func (s *sweep) reportTimeline(ctx context.Context, at point) (*trace.Memory, er
 
 // pathRanks bounds the communicators whose page has a critical path: for it the
 // steps of every rank are looked at.
-const pathRanks = 64
+const pathRanks = 72
 
 // firstRanks keeps what the page draws.
 type firstRanks struct {
@@ -172,6 +182,83 @@ func (s *sweep) reportPoints(p *page.Page) error {
 	return nil
 }
 
+// bestRanks bounds the communicators whose page has the best of all choices:
+// every rival is simulated for it.
+const bestRanks = 64
+
+// reportBest simulates the rivals of every size. Times of the formula have none:
+// there NCCL's choice is the best but for its own exceptions.
+func (s *sweep) reportBest(ctx context.Context, p *page.Page) error {
+	if s.m.comm.NRanks > bestRanks || s.fn >= coll.NumCollFuncs || s.flags.fidelity == "alpha" {
+		return nil
+	}
+	var points []point
+	for _, l := range s.lines()[:len(s.sizes)] {
+		if l.count > 0 {
+			points = append(points, l.point)
+		}
+	}
+	best, err := s.bests(ctx, points)
+	if err != nil {
+		return err
+	}
+	for i, o := range best {
+		if o.choice.Warps == 0 {
+			continue
+		}
+		x := &p.Points[i]
+		x.Best, x.BestUs = label(&o.choice), o.result.Elapsed.Micros()
+		_, x.BestBW = coll.Bandwidth(s.fn, points[i].count, points[i].typ, s.m.comm.NRanks, o.result.Elapsed)
+	}
+	return nil
+}
+
+// reportMeasured reads the results of --measured.
+func (s *sweep) reportMeasured(p *page.Page) error {
+	for _, name := range s.flags.out.measured {
+		program, rows, err := s.app.readResults(name)
+		if err != nil {
+			return input(err)
+		}
+		if program != "" && program != s.config.Program {
+			return input(fmt.Errorf("%s: has results of %s, the page is of %s; measure the same operation", name, program, s.config.Program))
+		}
+		m := page.Measured{Name: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}
+		for _, r := range rows {
+			if len(m.Points) > 0 && int64(m.Points[len(m.Points)-1].Size) >= r.Size {
+				continue // of a further root, type or cycle
+			}
+			m.Points = append(m.Points, page.Sample{Size: units.Bytes(r.Size), TimeUs: r.Out.TimeUs, BusBW: r.Out.BusBW})
+		}
+		p.Measured = append(p.Measured, m)
+	}
+	return nil
+}
+
+// readResults reads what nccl-tests, bench or run printed, or wrote with -J,
+// and the name of the program if the file says it.
+func (a *app) readResults(name string) (program string, rows []nccltests.Row, err error) {
+	data, err := os.ReadFile(a.path(name))
+	if err != nil {
+		return "", nil, err
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		t, err := nccltests.Parse(bytes.NewReader(data))
+		if err != nil {
+			return "", nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return t.Config.Program, t.Rows, nil
+	}
+	r, err := nccltests.ParseJSON(data)
+	if err == nil && r == nil {
+		err = errors.New("JSON, but not of nccl-tests' -J: no results")
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r.Config.Program, r.Rows, nil
+}
+
 // maxMatrix bounds the GPUs of a path matrix that is shown.
 const maxMatrix = 72
 
@@ -183,8 +270,14 @@ func (s *sweep) reportMachine(p *page.Page) {
 		topology.Matrix(&b, host.Systems[0])
 		p.Matrix = b.String()
 	}
+	p.Graphs = s.m.comm.Domains[0].Graphs
 	for i, c := range s.m.comm.Channels {
 		p.Rings = append(p.Rings, page.Ring{Channel: i, Order: c.Order})
+		t := page.Tree{Channel: i, Up: make([]int32, len(c.Tree))}
+		for rank, links := range c.Tree {
+			t.Up[rank] = links.Up
+		}
+		p.Trees = append(p.Trees, t)
 	}
 	for _, row := range config.EnvRows(s.m.cfg, config.FactsOf(s.m.comm), false) {
 		p.Settings = append(p.Settings, page.Setting{Name: row.Name, Value: row.Value, Origin: row.Origin, Effect: row.Effect})

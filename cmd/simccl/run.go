@@ -359,6 +359,11 @@ func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink, opt nccl
 	if err != nil {
 		return outcome{}, err
 	}
+	return s.execute(ctx, o, sink, opt)
+}
+
+// execute runs what was planned. It is safe for concurrent use.
+func (s *sweep) execute(ctx context.Context, o outcome, sink trace.Sink, opt nccltrace.Options) (outcome, error) {
 	if s.flags.fidelity == "alpha" {
 		return s.formula(o, sink)
 	}

@@ -81,7 +81,7 @@ var rooms = []room{
 	{dir: "explain", pure: true, idea: "an explanation reads decisions and makes none",
 		may: with(edge{"comm", ""}, edge{"topo", ""}, edge{"topo/fabric", ""}, edge{"search", ""}, edge{"connect", ""}, edge{"tuning", ""}, edge{"plan", ""})},
 	{dir: "report", idea: "reports read results, traces and decisions",
-		may: with(edge{"exec", ""}, edge{"trace", ""}, edge{"search", ""}, edge{"connect", ""}, edge{"tuning", ""}, edge{"topo", ""}, edge{"topo/fabric", ""})},
+		may: with(edge{"exec", ""}, edge{"trace", ""}, edge{"trace/nccltrace", "the names of processes"}, edge{"search", ""}, edge{"connect", ""}, edge{"tuning", ""}, edge{"topo", ""}, edge{"topo/fabric", ""})},
 	{dir: "report/nccltests", pure: true, idea: "nccl-tests' table and JSON are text of numbers; what they are of is others' business"},
 	{dir: "cmd", idea: "parse, call, print", may: []edge{{"*", "the only main"}},
 		guests: []edge{{"github.com/spf13/cobra", "commands"}, {"github.com/spf13/pflag", "flags"}}},

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -24,9 +26,12 @@ type Page struct {
 	Host     string          // whose links are drawn: "node0"
 	Links    []exec.LinkLoad // of one operation of the last size
 	Elapsed  units.Time      // of it
+	Graphs   search.Set      // of the System; their channels are drawn on it
 	Rings    []Ring
-	NodeOf   []int32 // rank → node, for the rings' colours
-	Matrix   string  // path matrix as text
+	Trees    []Tree
+	NodeOf   []int32    // rank → node, for the rings' colours
+	Measured []Measured // on hardware
+	Matrix   string     // path matrix as text, for Systems too large to draw it
 	Timeline *trace.Memory
 	Settings []Setting
 	Warnings []string
@@ -41,6 +46,8 @@ type Point struct {
 	TimeUs, BusBW    float64 // simulated
 	ModelUs, ModelBW float64 // by NCCL's cost model; 0: it has none
 	LimitBW          float64 // were the limiting link never idle; 0: unknown
+	Best             string  // the fastest of all choices simulated; "" where they were not
+	BestUs, BestBW   float64
 	Choice           string
 	Channels         int
 	Link             string
@@ -58,6 +65,24 @@ type Ring struct {
 	Order   []int32
 }
 
+// Tree is a channel's tree.
+type Tree struct {
+	Channel int
+	Up      []int32 // by rank: the rank above it, -1 at the root
+}
+
+// Measured is a curve from hardware.
+type Measured struct {
+	Name   string
+	Points []Sample // by size
+}
+
+// Sample is one measured size.
+type Sample struct {
+	Size          units.Bytes
+	TimeUs, BusBW float64
+}
+
 // Setting is a variable in force.
 type Setting struct{ Name, Value, Origin, Effect string }
 
@@ -72,23 +97,36 @@ var layout = template.Must(template.New("page").Funcs(template.FuncMap{
 		}
 		return fmt.Sprintf("%.2f", v)
 	},
-	"size": func(b units.Bytes) string { return sizeName(b) },
+	"size":     sizeName,
+	"measured": measuredAt,
+	"mod":      func(i int) int { return i % curveColours },
 }).Parse(skeleton))
 
 // Write writes the file.
 func Write(w io.Writer, p *Page) error {
 	d := struct {
 		*Page
-		Curve, Picture, Heat, Timing, Circles template.HTML
-		Loads                                 []load
-		LoadsLeft                             int
+		Curve, Picture, Heat, Timing, Paths template.HTML
+		Inputs, Chips                       template.HTML // which channel the picture shows
+		Chosen                              template.CSS
+		Circles                             struct{ Rings, Trees template.HTML }
+		Loads, MoreLoads                    []load
+		LoadsLeft                           int
+		Critical                            []phase
+		HasBest                             bool
 	}{Page: p}
-	d.Curve = curve(p.Points)
-	d.Picture = picture(p)
+	channels := routes(p)
+	d.Curve = curve(p.Points, p.Measured)
+	d.Picture = picture(p, channels)
+	d.Inputs, d.Chips, d.Chosen = buttons(channels)
 	d.Heat = heat(p.Points, p.Rivals)
-	d.Timing = timeline(p.Timeline)
-	d.Circles = circles(p.Rings, p.NodeOf)
+	d.Timing, d.Critical = timeline(p.Timeline), critical(p.Timeline)
+	d.Circles = circles(p.Rings, p.Trees, p.NodeOf)
+	d.Paths = matrix(p.System)
 	d.Loads, d.LoadsLeft = loads(p)
+	n := min(loadsOpen, len(d.Loads))
+	d.Loads, d.MoreLoads = d.Loads[:n], d.Loads[n:]
+	d.HasBest = slices.ContainsFunc(p.Points, func(x Point) bool { return x.Best != "" })
 	return layout.Execute(w, d)
 }
 
@@ -103,6 +141,16 @@ func sizeName(b units.Bytes) string {
 		}
 	}
 	return fmt.Sprintf("%d B", b)
+}
+
+// measuredAt is what a measured curve has at a size, for the table.
+func measuredAt(m Measured, size units.Bytes) string {
+	for _, x := range m.Points {
+		if x.Size == size {
+			return fmt.Sprintf("%.2f", x.BusBW)
+		}
+	}
+	return "–"
 }
 
 // svg collects a drawing.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/exec"
@@ -15,13 +16,16 @@ import (
 // load is a line of the table of links.
 type load struct {
 	Name     string
-	Bytes    units.Bytes
+	Bytes    string
 	Capacity float64
 	Percent  float64 // of the operation's time that the bytes need at least
 	Colour   template.CSS
 }
 
-const loadsShown = 40
+const (
+	loadsShown = 60
+	loadsOpen  = 8 // of them before the fold
+)
 
 // share is the part of the operation's time that a link's bytes need.
 func share(l *exec.LinkLoad, elapsed units.Time) float64 {
@@ -39,13 +43,22 @@ func loads(p *Page) (out []load, left int) {
 			continue
 		}
 		x := share(l, p.Elapsed)
-		out = append(out, load{l.Name, l.Bytes, float64(l.Capacity), 100 * x, template.CSS(heatColour(x))})
+		out = append(out, load{l.Name, grouped(l.Bytes), float64(l.Capacity), 100 * x, template.CSS(heatColour(x))})
 	}
 	slices.SortStableFunc(out, func(a, b load) int { return cmp.Or(cmp.Compare(b.Percent, a.Percent), strings.Compare(a.Name, b.Name)) })
 	if n := len(out); n > loadsShown {
 		return out[:loadsShown], n - loadsShown
 	}
 	return out, 0
+}
+
+// grouped writes a number with separators.
+func grouped(b units.Bytes) string {
+	s := strconv.FormatInt(int64(b), 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // place is where a node is drawn.
@@ -60,8 +73,10 @@ type drawing struct {
 	svg
 	s      *topo.System
 	at     []place
-	next   float64
-	deep   float64
+	next   float64 // columns of the row so far
+	widest float64
+	top    float64 // y of the row's first line
+	deep   float64 // of the row
 	loads  map[string]*exec.LinkLoad
 	page   *Page
 	height float64
@@ -70,9 +85,11 @@ type drawing struct {
 const (
 	gapX = 58.0
 	gapY = 62.0
+	// rowColumns is where a further CPU begins a new row.
+	rowColumns = 32
 )
 
-func picture(p *Page) template.HTML {
+func picture(p *Page, channels []route) template.HTML {
 	if p.System == nil {
 		return ""
 	}
@@ -81,6 +98,9 @@ func picture(p *Page) template.HTML {
 		d.loads[p.Links[i].Name] = &p.Links[i]
 	}
 	for _, c := range d.s.Of(topo.CPU) {
+		if d.next >= rowColumns {
+			d.top, d.next, d.deep = d.top+(d.deep+1.2)*gapY, 0, 0
+		}
 		d.tree(c, 0)
 	}
 	for n := range d.s.Nodes { // what hangs on no CPU
@@ -88,18 +108,20 @@ func picture(p *Page) template.HTML {
 			d.tree(topo.NodeID(n), 1)
 		}
 	}
-	width := max(d.next*gapX, 200)
-	foot := (d.deep + 1.3) * gapY
+	width := max(d.widest*gapX, 200)
+	foot := d.top + (d.deep+1.3)*gapY
 	nvs := d.s.Of(topo.NVS)
 	for i, n := range nvs {
 		d.at[n] = place{width * (float64(i) + 0.5) / float64(len(nvs)), 30 + foot, true}
 	}
-	d.height = 60 + foot
+	d.height = d.top + (d.deep+1)*gapY
 	if len(nvs) > 0 {
-		d.height += 30
+		d.height = 60 + foot
 	}
-	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx" role="img" aria-label="topology">`, width, d.height, min(width, 700))
+	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`, width, d.height, min(width, max(700, width*.75)), width*1.6)
+	d.add(`<defs><marker id="tip" viewBox="0 0 8 8" refX="18" refY="4" markerWidth="5" markerHeight="5" orient="auto"><path d="M0 0L8 4L0 8z" fill="var(--route)"/></marker></defs>`)
 	d.edges()
+	d.routeLayers(channels)
 	for n := range d.s.Nodes {
 		d.node(topo.NodeID(n))
 	}
@@ -109,7 +131,7 @@ func picture(p *Page) template.HTML {
 
 // tree places a node and what hangs below it on PCI.
 func (d *drawing) tree(n topo.NodeID, depth float64) {
-	d.at[n] = place{0, 30 + depth*gapY, true}
+	d.at[n] = place{0, 30 + d.top + depth*gapY, true}
 	d.deep = max(d.deep, depth)
 	first, last, children := 0.0, 0.0, 0
 	for _, l := range d.s.Nodes[n].Links {
@@ -130,6 +152,7 @@ func (d *drawing) tree(n topo.NodeID, depth float64) {
 	if children == 0 {
 		d.at[n].x = (d.next + 0.5) * gapX
 		d.next++
+		d.widest = max(d.widest, d.next)
 		return
 	}
 	d.at[n].x = (first + last) / 2
@@ -171,20 +194,13 @@ func (d *drawing) edges() {
 				tip += fmt.Sprintf("; %s→%s %d B, busy %.0f %% of the time at least", d.name(way[0]), d.name(way[1]), x.Bytes, 100*part)
 			}
 		}
-		style := `class="idle"`
+		style := `class="link idle"`
 		if most >= 0 {
-			style = fmt.Sprintf(`stroke="%s" stroke-width="3.5"`, heatColour(most))
+			style = fmt.Sprintf(`class="link" stroke="%s" stroke-width="3.5"`, heatColour(most))
 		}
 		shape := fmt.Sprintf("M%.1f %.1fL%.1f %.1f", a.x, a.y, b.x, b.y)
 		if a.y == b.y { // beside each other: an arc below GPUs, above CPUs
-			bend := 0.25 * (b.x - a.x)
-			if bend < 0 {
-				bend = -bend
-			}
-			if l.Kind == topo.LinkSYS {
-				bend = -min(bend, 24)
-			}
-			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2, a.y+min(bend, 90), b.x, b.y)
+			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2, a.y+bow(a, b, l.Kind), b.x, b.y)
 		}
 		d.add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, shape, esc(tip))
 	}
@@ -205,8 +221,8 @@ func (d *drawing) node(id topo.NodeID) {
 	case topo.NVS:
 		w = 90
 	}
-	if len(label) > 7 && w < 60 {
-		label = label[:6] + "…"
+	if w < 60 {
+		label = short(label)
 	}
 	d.add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="22" rx="5"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
 		kindClass[n.Kind], at.x-w/2, at.y-11, w, at.x, at.y+4, esc(label), esc(tip))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -83,11 +84,7 @@ func drawRows(m *trace.Memory, rows []trace.TrackID, cut int, end units.Time) te
 			left2++
 			continue
 		}
-		class := waitClass[e.Name]
-		if class == "" {
-			class = "w0"
-		}
-		s.add(`<rect class="%s" x="%.2f" y="%.1f" width="%.2f" height="%g"><title>%s, %.3f us from %.3f us`, class, x(e.Start.Micros()), top[at]+1,
+		s.add(`<rect class="%s" x="%.2f" y="%.1f" width="%.2f" height="%g"><title>%s, %.3f us from %.3f us`, classOf(e.Name), x(e.Start.Micros()), top[at]+1,
 			max(0.4, x((e.Start+e.Dur).Micros())-x(e.Start.Micros())), row-3, esc(e.Name), e.Dur.Micros(), e.Start.Micros())
 		for _, a := range e.Args {
 			if a.Key == "bytes" || a.Key == "Peer" || a.Key == "Rank" || a.Key == "Channel" {
@@ -101,4 +98,46 @@ func drawRows(m *trace.Memory, rows []trace.TrackID, cut int, end units.Time) te
 	}
 	s.WriteString(`</svg>`)
 	return s.html()
+}
+
+// phase is one kind of wait on the critical path.
+type phase struct {
+	Name, Class string
+	Steps       int
+	Us, Percent float64
+}
+
+// critical sums the critical path up by what it waits for, the longest first.
+func critical(m *trace.Memory) []phase {
+	if m == nil {
+		return nil
+	}
+	var out []phase
+	total := 0.0
+	for i := range m.Events {
+		e := &m.Events[i]
+		if e.Phase != trace.Slice || m.Tracks[e.Track].Process != nccltrace.CriticalPID {
+			continue
+		}
+		at := slices.IndexFunc(out, func(p phase) bool { return p.Name == e.Name })
+		if at < 0 {
+			at = len(out)
+			out = append(out, phase{Name: e.Name, Class: classOf(e.Name)})
+		}
+		out[at].Steps++
+		out[at].Us += e.Dur.Micros()
+		total += e.Dur.Micros()
+	}
+	for i := range out {
+		out[i].Percent = 100 * out[i].Us / max(total, 1e-9)
+	}
+	slices.SortStableFunc(out, func(a, b phase) int { return cmp.Compare(b.Us, a.Us) })
+	return out
+}
+
+func classOf(wait string) string {
+	if c := waitClass[wait]; c != "" {
+		return c
+	}
+	return "w0"
 }

@@ -1,0 +1,202 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/topo"
+)
+
+// route is a channel as it runs over the drawn System.
+type route struct {
+	Key  string // of the button that shows it
+	Name string
+	hops []hop
+}
+
+// hop is one transfer of a channel.
+type hop struct {
+	from, to topo.NodeID
+	both     bool // data goes both ways
+	bw       float64
+}
+
+// graphNames are the kinds of channels that are drawn.
+var graphNames = [search.NumGraphs]string{
+	search.RingID: "ring", search.TreeID: "tree", search.NVLSID: "NVLS", search.CollNetChainID: "CollNet chain", search.CollNetDirectID: "CollNet direct",
+}
+
+// routesShown bounds the channels of a graph that are drawn; tipHops those with
+// a hint for each hop.
+const (
+	routesShown = 12
+	tipHops     = 40
+)
+
+// routes lists the channels of every graph that has some.
+func routes(p *Page) []route {
+	if p.System == nil {
+		return nil
+	}
+	var out []route
+	for id, g := range p.Graphs {
+		if g == nil || graphNames[id] == "" {
+			continue
+		}
+		for c := range min(g.NChannels, len(g.Intra), routesShown) {
+			r := route{Key: fmt.Sprintf("r%d-%d", id, c), Name: fmt.Sprintf("%s %d", graphNames[id], c)}
+			r.hops = hopsOf(p.System, g, c)
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// hopsOf lists a channel's transfers on the host: the net it comes in by, GPU
+// to GPU, and the net it leaves by.
+func hopsOf(s *topo.System, g *search.Graph, c int) []hop {
+	var gpus []topo.NodeID
+	for _, rank := range g.Intra[c] {
+		for _, n := range s.Of(topo.GPU) {
+			if s.Nodes[n].GPU.Rank == rank {
+				gpus = append(gpus, n)
+			}
+		}
+	}
+	if len(gpus) == 0 {
+		return nil
+	}
+	nets := [2]topo.NodeID{topo.None, topo.None}
+	for _, n := range s.Of(topo.NET) {
+		for i := range nets {
+			if s.Inter && c < len(g.Inter) && s.Nodes[n].Ident == g.Inter[c][i] {
+				nets[i] = n
+			}
+		}
+	}
+	intra, inter := float64(g.BWIntra), float64(g.BWInter)
+	wired := nets[0] != topo.None && nets[1] != topo.None
+	var out []hop
+	last := len(gpus) - 1
+	switch g.Pattern {
+	case search.NVLSPattern, search.CollNetDirect:
+		for _, n := range s.Of(topo.GPU) {
+			if nvs := s.Of(topo.NVS); len(nvs) > 0 {
+				out = append(out, hop{n, nvs[0], true, intra})
+			}
+		}
+		if wired {
+			out = append(out, hop{gpus[0], nets[0], true, inter})
+		}
+		return out
+	case search.RingPattern:
+		if wired {
+			out = append(out, hop{nets[0], gpus[0], false, inter})
+		}
+		for i := range last {
+			out = append(out, hop{gpus[i], gpus[i+1], false, intra})
+		}
+		if wired {
+			return append(out, hop{gpus[last], nets[1], false, inter})
+		}
+		return append(out, hop{gpus[last], gpus[0], false, intra})
+	}
+	for i := range last {
+		out = append(out, hop{gpus[i], gpus[i+1], true, intra})
+	}
+	if wired {
+		out = append(out, hop{gpus[0], nets[0], true, inter})
+		if second := min(1, last); g.Pattern != search.TreePattern { // shared by two GPUs (graph.h:100-102)
+			out = append(out, hop{gpus[second], nets[1], true, inter})
+		}
+	}
+	return out
+}
+
+// routeLayers draws every channel over the links it takes, hidden until its
+// button is pressed.
+func (d *drawing) routeLayers(all []route) {
+	for _, r := range all {
+		d.add(`<g class="route" id="g-%s">`, r.Key)
+		var whole strings.Builder
+		for i, h := range r.hops {
+			shape := d.along(h)
+			if len(r.hops) > tipHops {
+				whole.WriteString(shape)
+				continue
+			}
+			word, arrow := "→", ` marker-end="url(#tip)"`
+			if h.both {
+				word, arrow = "↔", ""
+			}
+			path := d.s.Path(h.from, h.to)
+			d.add(`<path%s d="%s"><title>%s, hop %d: %s %s %s, %.4g GB/s over %s</title></path>`, arrow, shape, esc(r.Name), i+1,
+				esc(d.name(h.from)), word, esc(d.name(h.to)), h.bw, path.Kind)
+		}
+		if whole.Len() > 0 {
+			d.add(`<path d="%s"><title>%s, %d hops</title></path>`, whole.String(), esc(r.Name), len(r.hops))
+		}
+		d.WriteString(`</g>`)
+	}
+}
+
+// along is the way of a hop over the drawn links, a little to the right of each
+// in the direction of travel, so that both directions can be seen.
+func (d *drawing) along(h hop) string {
+	const aside = 3.0
+	var b strings.Builder
+	at := d.at[h.from]
+	for i, l := range d.s.Path(h.from, h.to).Links {
+		next := d.at[d.s.Links[l].To]
+		dx, dy := next.x-at.x, next.y-at.y
+		n := math.Hypot(dx, dy)
+		if n == 0 {
+			continue
+		}
+		ox, oy := -dy/n*aside, dx/n*aside
+		if h.both {
+			ox, oy = 0, 0
+		}
+		cmd := "L"
+		if i == 0 {
+			cmd = "M"
+		}
+		if at.y == next.y { // as edges draws what stands side by side
+			fmt.Fprintf(&b, "%s%.1f %.1fQ%.1f %.1f %.1f %.1f", cmd, at.x+ox, at.y+oy, (at.x+next.x)/2, at.y+bow(at, next, d.s.Links[l].Kind)+oy, next.x+ox, next.y+oy)
+		} else {
+			fmt.Fprintf(&b, "%s%.1f %.1fL%.1f %.1f", cmd, at.x+ox, at.y+oy, next.x+ox, next.y+oy)
+		}
+		at = next
+	}
+	return b.String()
+}
+
+// bow is how far below the straight line a link between neighbours is bent.
+func bow(a, b place, k topo.LinkKind) float64 {
+	bend := 0.25 * math.Abs(b.x-a.x)
+	if k == topo.LinkSYS {
+		return -min(bend, 24)
+	}
+	return min(bend, 90)
+}
+
+// buttons choose which channel is shown, without a script: each is a radio
+// button whose state the style sheet follows.
+func buttons(all []route) (inputs, labels template.HTML, rules template.CSS) {
+	if len(all) == 0 {
+		return "", "", ""
+	}
+	var in, lab, css svg
+	in.add(`<input type="radio" name="route" id="r-load" checked>`)
+	lab.add(`<label for="r-load">load</label>`)
+	for _, r := range all {
+		in.add(`<input type="radio" name="route" id="%s">`, r.Key)
+		lab.add(`<label for="%s">%s</label>`, r.Key, esc(r.Name))
+		css.add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips label[for=%[1]s]{background:var(--route);color:#fff}", r.Key)
+	}
+	css.add("#r-load:not(:checked)~.wide .link{opacity:.3}#r-load:checked~.chips label[for=r-load]{background:var(--route);color:#fff}")
+	return in.html(), lab.html(), template.CSS(css.String())
+}
