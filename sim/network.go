@@ -250,7 +250,7 @@ func (n *network) done(id, stage int32, t units.Time) {
 		n.push(t, id, stageWire)
 	case stageArrive:
 		e.tr.arrives(e, id, e.conns[c.conn].posted, t)
-		if c.flush {
+		if n.flushes(c, e.conns[c.conn].posted) {
 			t += n.cost.flush
 		}
 		e.deliver(c.conn, t+n.cost.flag)
@@ -264,6 +264,10 @@ func (n *network) done(id, stage int32, t units.Time) {
 		n.tryPost(id)
 	}
 }
+
+// flushes tells whether the k-th step's data is read back: an empty one's is
+// not (net.cc:1529).
+func (n *network) flushes(c *netConn, k int64) bool { return c.flush && c.bytes[k%plan.FIFOSteps] > 0 }
 
 // release tells the receiver's proxy that the kernel has read a step.
 func (n *network) release(id int32, t units.Time) { n.push(t+n.cost.flag, id, stageFree) }

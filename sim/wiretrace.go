@@ -80,7 +80,7 @@ func (t *tracer) wires(e *engine, id int32, k int64) {
 	}
 	end := t.end(e, ct, nccltrace.Send)
 	for _, w := range t.chain(e, id, ct, k) {
-		t.rec.Posted(w.NIC, w.Rank, s.wired-t.shift, w.Size)
+		t.rec.Posted(s.wired-t.shift, w)
 	}
 	t.rec.Settle(end.nic, e.now-t.shift)
 }
@@ -122,7 +122,7 @@ func (t *tracer) arrives(e *engine, id int32, k int64, at units.Time) {
 	c := &e.nw.conns[id]
 	ct, s := t.wireOf(e, id, k)
 	s.arrived, s.polled, s.flushed = s.landed+e.nw.cost.wire+c.later, at, at
-	if c.flush {
+	if e.nw.flushes(c, k) {
 		s.flushed += e.nw.cost.flush
 	}
 	if !ct.told(k) {
@@ -132,10 +132,10 @@ func (t *tracer) arrives(e *engine, id int32, k int64, at units.Time) {
 	for q := range e.nw.shares(c) {
 		t.rec.Arrival(at-t.shift, t.work(ct, end, nccltrace.Recv, e.nw.lane(c, k, q)-c.first, k, 0))
 	}
-	if c.flush {
+	if s.flushed > at {
 		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
 		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, e.nw.cost.flush
-		t.rec.Posted(end.nic, w.Rank, at-t.shift, w.Size)
+		t.rec.Posted(at-t.shift, w)
 		t.rec.Work(at-t.shift, s.flushed-t.shift, w)
 	}
 	t.rec.Settle(end.nic, e.now-t.shift)

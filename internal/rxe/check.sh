@@ -32,7 +32,7 @@ cd $root/real/host && run $bin/host.test -test.short -test.timeout 60s ${VERBOSE
 run $bin/simccl --no-env bench verbs -s 65536 -n 100
 run $bin/simccl --no-env bench all_reduce --backend verbs --nranks 4 -b 8 -e 64K -f 8192 -n 2 --trace /run/t.json
 run $bin/simccl trace validate /run/t.json
-cd $root/cmd/simccl && run $bin/simccl.test -test.timeout 40s ${VERBOSE:+-test.v} -test.run 'Killed.*/verbs'
+cd $root/cmd/simccl && run $bin/simccl.test -test.timeout 40s ${VERBOSE:+-test.v} -test.run 'Killed.*/verbs|RealLanes.*/verbs'
 cd $root/real/ibv && run $bin/ibv.test -test.short -test.timeout 80s ${VERBOSE:+-test.v} -test.run 'Contract|Fault|Lost|Perf|Loss'
 exit \$rc
 SH

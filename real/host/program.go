@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -17,8 +18,10 @@ type runner struct {
 	scratch []byte
 	ctx     context.Context
 	op      plan.Op
-	steps   int64 // of one slice
-	first   bool  // slice of its op
+	steps   int64           // of one slice
+	sum     nccltrace.Terms // of the run that is watched
+	end     int64           // of its last piece
+	first   bool            // slice of its op
 }
 
 // go1 runs the program to its end.
@@ -51,7 +54,8 @@ func (r *runner) run() error {
 func (r *runner) slice(off, n int) error {
 	op := &r.op
 	began := r.x.log.now()
-	if err := r.await(); err != nil {
+	came, err := r.await()
+	if err != nil {
 		return err
 	}
 	moving := r.x.log.now()
@@ -76,32 +80,34 @@ func (r *runner) slice(off, n int) error {
 		s.Store(max(s.Load(), int64(op.SendOff)+int64(n)))
 	}
 	if r.x.log != nil {
-		r.note(piece{began, moving, r.x.log.now(), int64(n), op.Chunk, r.first})
+		r.note(piece{began, came, moving, r.x.log.now(), int64(n), op.Chunk, r.first})
 	}
 	r.advance()
 	return nil
 }
 
-// await waits until every connection has the data or the room.
-func (r *runner) await() error {
+// await waits until every connection has the data or the room, and says when
+// the data was there.
+func (r *runner) await() (came int64, err error) {
 	var w patience
 	for _, id := range r.op.From {
 		f := r.x.rx(id)
 		for need := f.released.Load() + int64(r.op.RecvAhead) + r.steps; f.posted.Load() < need; {
 			if err := w.wait(r.ctx); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
+	came = r.x.log.now()
 	for _, id := range r.op.To {
 		f := r.x.tx(id)
 		for need := f.posted.Load() + int64(r.op.SendAhead) + r.steps - plan.FIFOSteps; f.released.Load() < need; {
 			if err := w.wait(r.ctx); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
-	return nil
+	return came, nil
 }
 
 // value makes the slice's value: a view of its only operand, or the reduction

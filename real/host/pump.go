@@ -16,6 +16,8 @@ import (
 type pump struct {
 	rank   int32
 	log    *log
+	idle   [][2]int64 // of the run that is watched: when nothing moved
+	still  int64      // since then; 0: it moves
 	sends  []*outgoing
 	recvs  []*incoming
 	finish atomic.Bool
@@ -31,6 +33,7 @@ type outgoing struct {
 	wait  []transport.Request
 	conn  plan.Conn
 	hops  []hop // of the run that is watched
+	tried int64 // first look at the next message; 0: none yet
 	works []transport.Work
 }
 
@@ -78,9 +81,11 @@ func (q *pump) loop(ctx context.Context) error {
 		switch {
 		case moved:
 			w.n = 0
+			q.moves()
 		case finish && !busy:
 			return nil
 		default:
+			q.rests()
 			if err := w.wait(ctx); err != nil {
 				return err
 			}
@@ -93,6 +98,9 @@ func (o *outgoing) progress(l *log) (moved bool, err error) {
 		at := o.sent % plan.FIFOSteps
 		b := transport.Buf{Mem: o.mem, Off: int(at) * o.f.slot, Size: int(o.f.size[at].Load())}
 		now := l.now()
+		if o.tried == 0 {
+			o.tried = now
+		}
 		r, err := o.comm.Isend(b, 0)
 		if err != nil {
 			return false, err
@@ -102,7 +110,8 @@ func (o *outgoing) progress(l *log) (moved bool, err error) {
 		}
 		o.wait, o.sent, moved = append(o.wait, r), o.sent+o.steps, true
 		if l != nil {
-			o.hops = append(o.hops, hop{from: now})
+			o.hops = append(o.hops, hop{tried: o.tried, from: now})
+			o.tried = 0
 		}
 	}
 	for len(o.wait) > 0 {
@@ -152,9 +161,11 @@ func (i *incoming) progress(l *log) (moved bool, err error) {
 			}
 			at := i.f.posted.Load() % plan.FIFOSteps
 			i.f.size[at].Store(int64(sizes[0]))
-			b := transport.Buf{Mem: i.mem, Off: int(at) * i.f.slot, Size: sizes[0]}
-			if i.flush, err = i.comm.Iflush([]transport.Buf{b}); err != nil {
-				return false, err
+			if i.conn.Route.Flush {
+				b := transport.Buf{Mem: i.mem, Off: int(at) * i.f.slot, Size: sizes[0]}
+				if i.flush, err = i.comm.Iflush([]transport.Buf{b}); err != nil {
+					return false, err
+				}
 			}
 		}
 		if i.flush != nil {
@@ -163,9 +174,9 @@ func (i *incoming) progress(l *log) (moved bool, err error) {
 				return moved, err
 			}
 			i.flush = nil
-		}
-		if l != nil {
-			i.hops[len(i.hops)-1].flushed = l.now()
+			if l != nil {
+				i.hops[len(i.hops)-1].flushed = l.now()
+			}
 		}
 		i.f.posted.Add(i.steps)
 		i.wait, moved = i.wait[1:], true

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -175,24 +176,28 @@ func (s *Session) stuck() error {
 
 func (x *run) runLane(ctx context.Context, l *lane) error {
 	began := x.log.now()
+	var terms nccltrace.Terms
 	for _, phase := range l.phases {
 		errs := make([]error, len(phase))
+		rs := make([]*runner, len(phase))
 		var wg sync.WaitGroup
 		for i := range phase {
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
-				r := &runner{x: x, pr: phase[i], mem: x.mem[phase[i].Rank], ctx: ctx}
-				errs[i] = r.go1()
+				rs[i] = &runner{x: x, pr: phase[i], mem: x.mem[phase[i].Rank], ctx: ctx}
+				errs[i] = rs[i].go1()
 			}()
 		}
 		wg.Wait()
 		if err := errors.Join(errs...); err != nil {
 			return err
 		}
+		t := last(rs)
+		terms.Add(&t)
 	}
 	if x.log != nil {
-		x.log.kernel(l, began)
+		x.log.kernel(l, began, &terms)
 	}
 	return nil
 }

@@ -37,34 +37,46 @@ func (l *log) now() int64 {
 	return time.Since(l.began).Nanoseconds()
 }
 
-// piece is one message as a program saw it: it waited from began, moved data
-// from moving on, and was done at end.
+// piece is one message as a program saw it: it waited from began, for data
+// until came and for room until moving, and was done at end.
 type piece struct {
-	began, moving, end int64
-	bytes              int64
-	chunk              int32
-	first              bool // message of its op: it carries the arrow
+	began, came, moving, end int64
+	bytes                    int64
+	chunk                    int32
+	first                    bool // message of its op: it carries the arrow
 }
 
-// hop is one message as the network saw it.
-type hop struct{ from, to, flushed int64 }
+// terms are what a program knows of where its time went.
+func (p *piece) terms() (t nccltrace.Terms) {
+	t[nccltrace.Data], t[nccltrace.Room], t[nccltrace.Copy] = at(p.came-p.began), at(p.moving-p.came), at(p.end-p.moving)
+	return t
+}
 
-// span is a rank's channel in its kernel.
+// hop is one message as the network saw it: first looked at by the proxy, given
+// to the net, done, flushed.
+type hop struct{ tried, from, to, flushed int64 }
+
+// span is a rank's channel in its kernel, and where the time went of the
+// programs that ended each phase.
 type span struct {
 	rank, channel int32
 	from, to      int64
+	terms         nccltrace.Terms
 }
 
-func (l *log) kernel(n *lane, began int64) {
+func (l *log) kernel(n *lane, began int64, terms *nccltrace.Terms) {
 	to := l.now()
 	l.mu.Lock()
-	l.lanes = append(l.lanes, span{n.rank, n.channel, began, to})
+	l.lanes = append(l.lanes, span{n.rank, n.channel, began, to, *terms})
 	l.mu.Unlock()
 }
 
 // note keeps a slice for each connection whose message it ends.
 func (r *runner) note(p piece) {
 	l, op := r.x.log, &r.op
+	t := p.terms()
+	r.sum.Add(&t)
+	r.end = p.end
 	if op.Do&plan.HoldRecv == 0 {
 		for _, id := range op.From {
 			l.recvs[id] = append(l.recvs[id], p)
@@ -77,6 +89,17 @@ func (r *runner) note(p piece) {
 	}
 }
 
+// last returns where the time went of the program that ended last.
+func last(rs []*runner) (terms nccltrace.Terms) {
+	end := int64(-1)
+	for _, r := range rs {
+		if r.end > end {
+			end, terms = r.end, r.sum
+		}
+	}
+	return terms
+}
+
 // watch prepares the run for a sink.
 func (s *Session) watch(sink trace.Sink) {
 	s.x.log = nil
@@ -85,9 +108,9 @@ func (s *Session) watch(sink trace.Sink) {
 		s.x.log = &log{began: time.Now(), sends: make([][]piece, n), recvs: make([][]piece, n)}
 	}
 	for _, q := range s.pumps {
-		q.log = s.x.log
+		q.log, q.idle, q.still = s.x.log, q.idle[:0], 0
 		for _, o := range q.sends {
-			o.hops = o.hops[:0]
+			o.hops, o.tried = o.hops[:0], 0
 			s.watchWork(o.comm, &o.works)
 		}
 		for _, i := range q.recvs {
@@ -133,8 +156,11 @@ func (s *Session) tell(sink trace.Sink, res *exec.Result) {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel))
 	})
 	for _, k := range l.lanes {
-		rec.Kernel(int(k.rank), 0, int(k.channel), at(k.from), at(max(k.to, k.from+1)), &nccltrace.Terms{})
+		to := max(k.to, k.from+1)
+		k.terms.Rest(nccltrace.Overhead, at(to-k.from))
+		rec.Kernel(int(k.rank), 0, int(k.channel), at(k.from), at(to), &k.terms)
 	}
+	s.tellProxies(rec)
 	if rec.Wanted(nccltrace.DetailStep) {
 		s.tellSteps(rec)
 		s.tellWork(rec)
@@ -176,15 +202,15 @@ func (s *Session) tellSteps(rec *nccltrace.Recorder) {
 	}
 }
 
-// event describes a connection's k-th message. It gets an arrow where both of
-// its ends are of this process: the trace of another one is another file.
+// event describes a connection's k-th message. Its arrow's number is the same
+// in every process, so that arrows between them join when traces are merged.
 func (s *Session) event(c *plan.Conn, d nccltrace.Dir, k int, p *piece) stepEvent {
 	e := stepEvent{step: nccltrace.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Step: int64(k),
 		Slot: k % plan.FIFOSteps, Bytes: units.Bytes(p.bytes), Transport: s.word(c), Chunk: int64(p.chunk)}}
 	if d == nccltrace.Recv {
 		e.step.Rank, e.step.Peer = e.step.Peer, e.step.Rank
 	}
-	if p.first && s.x.mem[c.Src] != nil && s.x.mem[c.Dst] != nil {
+	if p.first {
 		e.flow = int64(c.ID)<<24 + int64(k) + 1
 	}
 	return e
@@ -206,73 +232,43 @@ func (s *Session) word(c *plan.Conn) string {
 
 // sent fills the phases of a send; without a net the copy is all.
 func (e *stepEvent) sent(p *piece, o *outgoing, k int) {
+	terms := p.terms()
 	if o == nil || k >= len(o.hops) {
-		e.phases = []nccltrace.Phase{phase(nccltrace.SendWait, p.moving, max(p.end, p.moving+2))}
+		terms[nccltrace.Data], terms[nccltrace.Room] = 0, 0
+		e.phases = []nccltrace.Phase{phase(nccltrace.SendWait, p.moving, max(p.end, p.moving+2), terms)}
 		return
 	}
 	h := o.hops[k]
 	from := max(h.from, p.end)
-	e.phases = []nccltrace.Phase{phase(nccltrace.SendGPUWait, p.began, p.end), phase(nccltrace.SendPeerWait, p.end, from),
-		phase(nccltrace.SendWait, from, max(h.to, from+2))}
+	var peer nccltrace.Terms
+	peer[nccltrace.Proxy] = at(min(max(h.tried, p.end), from) - p.end)
+	peer.Rest(nccltrace.CTS, at(from-p.end))
+	e.phases = []nccltrace.Phase{phase(nccltrace.SendGPUWait, p.began, p.end, terms), phase(nccltrace.SendPeerWait, p.end, from, peer),
+		phase(nccltrace.SendWait, from, max(h.to, from+2), nccltrace.Terms{})}
 }
 
 // received fills the phases of a receive.
 func (e *stepEvent) received(p *piece, i *incoming, k int) {
 	if i == nil || k >= len(i.hops) {
 		to := max(p.end, 2)
-		e.phases = []nccltrace.Phase{phase(nccltrace.RecvWait, min(p.began, to-2), to)}
+		e.phases = []nccltrace.Phase{phase(nccltrace.RecvWait, min(p.began, to-2), to, p.terms())}
 		return
 	}
 	h := i.hops[k]
 	came := max(h.to, 2)
-	flushed := max(h.flushed, came)
-	e.phases = []nccltrace.Phase{phase(nccltrace.RecvWait, min(h.from, came-2), came), phase(nccltrace.RecvFlushWait, came, flushed),
-		phase(nccltrace.RecvGPUWait, flushed, max(p.end, flushed))}
+	from, flushed := min(h.from, came-2), max(h.flushed, came)
+	to := max(p.end, flushed)
+	one := func(t nccltrace.Term, d int64) (terms nccltrace.Terms) {
+		terms[t] = at(d)
+		return terms
+	}
+	e.phases = []nccltrace.Phase{phase(nccltrace.RecvWait, from, came, one(nccltrace.Data, came-from)),
+		phase(nccltrace.RecvFlushWait, came, flushed, one(nccltrace.Flush, flushed-came)),
+		phase(nccltrace.RecvGPUWait, flushed, to, one(nccltrace.GPU, to-flushed))}
 }
 
-func phase(w nccltrace.Wait, from, to int64) nccltrace.Phase {
-	return nccltrace.Phase{Wait: w, Start: at(from), End: at(to)}
-}
-
-// tellWork writes the work requests of every NIC, a queue pair a lane.
-func (s *Session) tellWork(rec *nccltrace.Recorder) {
-	type item struct {
-		rank, peer int32
-		w          transport.Work
-	}
-	var all []item
-	for _, q := range s.pumps {
-		for _, o := range q.sends {
-			for _, w := range o.works {
-				all = append(all, item{q.rank, o.conn.Dst, w})
-			}
-		}
-		for _, i := range q.recvs {
-			for _, w := range i.works {
-				all = append(all, item{q.rank, i.conn.Src, w})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b item) int { return a.w.Done.Compare(b.w.Done) })
-	nics := map[string]int{}
-	qps := map[string]int{}
-	for _, it := range all {
-		dev := it.w.Device
-		nic, known := nics[dev]
-		if !known {
-			nic = rec.NIC(nccltrace.Port{Node: int(s.x.p.Comm.NodeOf[it.rank]), Net: len(nics), Name: dev})
-			nics[dev] = nic
-		}
-		key := fmt.Sprint(dev, "/", it.w.QP)
-		qp, known := qps[key]
-		if !known {
-			qp = rec.QP(nic, len(qps)+1, int(it.peer), 0, nccltrace.QPOut)
-			qps[key] = qp
-		}
-		from := max(it.w.Posted.Sub(s.x.log.began).Nanoseconds(), 0)
-		to := max(it.w.Done.Sub(s.x.log.began).Nanoseconds(), from+1)
-		rec.Work(at(from), at(to), nccltrace.WorkRequest{NIC: nic, QP: qp, Rank: int(it.rank), QPNum: int64(it.w.QP), Opcode: it.w.Opcode, ID: int64(it.w.ID), Size: units.Bytes(it.w.Size)})
-	}
+func phase(w nccltrace.Wait, from, to int64, t nccltrace.Terms) nccltrace.Phase {
+	return nccltrace.Phase{Wait: w, Start: at(from), End: at(to), Terms: t}
 }
 
 // tellOperation writes the operation of every local rank.

@@ -246,13 +246,16 @@ func (k *comm) completed(nic int, wc *workCompletion) error {
 	if wc.status != statusSuccess {
 		return k.qp(nic, wc.qpNum).failure(verbs[r.kind], wc)
 	}
-	switch {
-	case wc.opcode != wcRecvRDMAImm:
-		if k.watch != nil {
-			k.watch.completed(k.qp(nic, wc.qpNum))
-		}
-	case r.n == 1:
+	arrival := wc.opcode == wcRecvRDMAImm
+	if arrival && r.n == 1 {
 		r.sizes[0] = int(swap32(wc.imm))
+	}
+	switch {
+	case k.watch == nil:
+	case arrival:
+		k.watch.arrived(k.qp(nic, wc.qpNum), wc, r.sizes[0])
+	default:
+		k.watch.completed(k.qp(nic, wc.qpNum))
 	}
 	if r.kind != sending {
 		r.events--

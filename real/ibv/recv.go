@@ -3,6 +3,7 @@ package ibv
 import (
 	"fmt"
 	"net"
+	"time"
 	"unsafe"
 
 	"github.com/simccl/simccl/real/transport"
@@ -116,7 +117,12 @@ func (r *recvComm) announce(q *request, id uint64, slot int, e []cts) error {
 		w.Signaled = true
 		q.events++
 	}
-	return qp.Post(w)
+	began := time.Now()
+	if err := qp.Post(w); err != nil {
+		return err
+	}
+	r.watch.offered(qp, w, began)
+	return nil
 }
 
 // Iflush reads a byte back from the last buffer that holds data, by every NIC:

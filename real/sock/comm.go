@@ -35,13 +35,15 @@ type conn struct {
 	closing chan struct{}
 	once    sync.Once
 	wg      sync.WaitGroup
+	tell    func(transport.Work) // nil: nobody watches
 }
 
 // task is a part of a message on one data socket.
 type task struct {
 	r    *request
-	sock net.Conn
+	sock int
 	part []byte
+	seen *seen
 }
 
 // States of a request.
@@ -58,6 +60,8 @@ type request struct {
 	size  int          // of the message, once known
 	left  atomic.Int32 // parts under way, and one for the control socket
 	sizes [1]int
+	seen  []*seen // what sockets did for it
+	watch bool    // that is kept
 }
 
 func newConn(socks []net.Conn, inv *invitation, send bool) *conn {
@@ -134,7 +138,9 @@ func (c *conn) inline(size int) int {
 func (c *conn) give(r *request) error {
 	putSize(c.msg, r.size)
 	n := copy(c.msg[header:], r.buf[:c.inline(r.size)])
+	seen := c.begin(r, len(c.socks)-1, header+n)
 	_, err := c.control().Write(c.msg[:header+n])
+	seen.end()
 	return err
 }
 
@@ -146,7 +152,9 @@ func (c *conn) take(r *request) error {
 	if r.size > len(r.buf) {
 		return &transport.TruncatedError{Tag: r.tag, Sent: r.size, Room: len(r.buf)}
 	}
+	seen := c.begin(r, len(c.socks)-1, header+c.inline(r.size))
 	_, err := io.ReadFull(c.control(), r.buf[:c.inline(r.size)])
+	seen.end()
 	return err
 }
 
@@ -155,9 +163,11 @@ func (c *conn) take(r *request) error {
 func (c *conn) rest(r *request) error {
 	left := r.buf[c.inline(r.size):r.size]
 	if len(left) > 0 && len(c.helper) == 0 {
+		seen := c.begin(r, len(c.socks)-1, len(left))
 		if err := c.move(c.control(), left); err != nil {
 			return err
 		}
+		seen.end()
 		left = nil
 	}
 	part := len(left)
@@ -168,7 +178,7 @@ func (c *conn) rest(r *request) error {
 		n := min(part, len(left))
 		r.left.Add(1)
 		select {
-		case c.helper[c.next%c.inv.Threads] <- task{r, c.socks[c.next], left[:n]}:
+		case c.helper[c.next%c.inv.Threads] <- task{r, c.next, left[:n], c.begin(r, c.next, n)}:
 		case <-c.closing:
 			return transport.ErrClosed
 		}
@@ -194,10 +204,11 @@ func (c *conn) help(q chan task) {
 		case <-c.closing:
 			return
 		case t := <-q:
-			if err := c.move(t.sock, t.part); err != nil {
+			if err := c.move(c.socks[t.sock], t.part); err != nil {
 				c.fail(err)
 				return
 			}
+			t.seen.end()
 			t.r.left.Add(-1)
 		}
 	}
@@ -216,6 +227,7 @@ func (c *conn) post(b transport.Buf, tag int32) (transport.Request, error) {
 		r := &c.reqs[i]
 		if r.state == idle {
 			r.state, r.tag, r.buf, r.size = busy, tag, m[b.Off:b.Off+b.Size], b.Size
+			r.seen, r.watch = r.seen[:0], c.tell != nil
 			r.left.Store(1)
 			c.queue <- r // has room for all requests
 			return r, nil
@@ -233,6 +245,7 @@ func (r *request) Test() (bool, []int, error) {
 		return false, nil, r.c.failure()
 	}
 	r.state, r.sizes[0] = idle, r.size
+	r.tell()
 	return true, r.sizes[:], nil
 }
 

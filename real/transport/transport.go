@@ -97,13 +97,24 @@ type RecvComm interface {
 
 // Work is a request that a device has done, for timelines.
 type Work struct {
-	Device       string
-	QP           uint32
-	Opcode       string // RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ
+	Device string
+	QP     uint32
+	// Lane is the queue pair's place in its connection, of Lanes that carry
+	// data; a flush has the lane behind them.
+	Lane, Lanes  int
+	Opcode       string // RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ; send, recv
 	ID           uint64
 	Size         int
 	Posted, Done time.Time
 }
+
+// Opcodes of Work that are no requests of their own: an offer of buffers, from
+// before it is posted until it is (nothing tells when it is through), and the
+// moment at which a receiver is told of its data.
+const (
+	OpCTS     = "CTS RDMA_WRITE"
+	OpArrival = "RECV_RDMA_WRITE_WITH_IMM"
+)
 
 // Watched is implemented by ends of connections that can tell of their work.
 // The function is called by whoever calls Test; nil ends it.

@@ -115,8 +115,9 @@ const (
 
 // WorkRequest describes a work request from post to completion.
 type WorkRequest struct {
-	NIC, QP int // handles
-	Rank    int // whose connection it is for
+	NIC, QP int    // handles
+	Rank    int    // whose connection it is for
+	Device  string // empty: the port's name
 	QPNum   int64
 	Opcode  string
 	ID      int64
@@ -124,12 +125,15 @@ type WorkRequest struct {
 	Terms   Terms
 }
 
+// sends reports whether the request is data, or a read, on its way from the
+// port. A clear-to-send is not: nothing tells when it is through.
+func (w *WorkRequest) sends() bool { return w.Opcode != OpCTS && w.Opcode != OpRecv }
+
 // Posted counts a work request as under way from a time on, until its Work
-// ends. A clear-to-send is not counted, because nothing tells when it is
-// through.
-func (r *Recorder) Posted(nic, rank int, at units.Time, size units.Bytes) {
-	if r.on(DetailStep, MaskNetPlugin, rank) {
-		r.nics[nic].note(change{at, size, 1})
+// ends.
+func (r *Recorder) Posted(at units.Time, w WorkRequest) {
+	if r.on(DetailStep, MaskNetPlugin, w.Rank) && w.sends() {
+		r.nics[w.NIC].note(change{at, w.Size, 1})
 	}
 }
 
@@ -142,7 +146,7 @@ func (r *Recorder) Work(start, end units.Time, w WorkRequest) {
 		return
 	}
 	t := &r.nics[w.NIC]
-	if w.Opcode != OpCTS {
+	if w.sends() {
 		t.note(change{end, -w.Size, -1})
 	}
 	q := &t.qps[w.QP]
@@ -152,8 +156,7 @@ func (r *Recorder) Work(start, end units.Time, w WorkRequest) {
 		cat, name = "NET_SOCK", "Sock"
 		a = append(a, trace.Int("sock", w.QPNum), trace.Str("op", w.Opcode), trace.Int("size", int64(w.Size)))
 	} else {
-		a = append(a, trace.Str("device", t.port.Name), trace.Int("qp_num", w.QPNum), trace.Str("opcode", w.Opcode),
-			trace.Int("wr_id", w.ID), trace.Int("size", int64(w.Size)))
+		a = t.args(a, &w, w.Opcode)
 	}
 	r.slice(track, start, end, cat, name, w.Terms.args(a))
 }
@@ -165,9 +168,18 @@ func (r *Recorder) Arrival(at units.Time, w WorkRequest) {
 	}
 	t := &r.nics[w.NIC]
 	r.event = trace.Event{Phase: trace.Instant, Track: r.qpTrack(t, &t.qps[w.QP], 0), Start: at, Cat: "NET_IB", Name: "CQE",
-		Args: append(r.args[:0], trace.Str("device", t.port.Name), trace.Int("qp_num", w.QPNum),
-			trace.Str("opcode", "RECV_"+OpWriteImm), trace.Int("wr_id", w.ID), trace.Int("size", int64(w.Size)))}
+		Args: t.args(r.args[:0], &w, "RECV_"+OpWriteImm)}
 	r.sink.Emit(&r.event)
+}
+
+// args appends a request's arguments, in NCCL's order.
+func (t *nicTracks) args(a []trace.Arg, w *WorkRequest, opcode string) []trace.Arg {
+	device := w.Device
+	if device == "" {
+		device = t.port.Name
+	}
+	return append(a, trace.Str("device", device), trace.Int("qp_num", w.QPNum), trace.Str("opcode", opcode),
+		trace.Int("wr_id", w.ID), trace.Int("size", int64(w.Size)))
 }
 
 func (r *Recorder) qpTrack(t *nicTracks, q *qpTracks, lane int) trace.TrackID {

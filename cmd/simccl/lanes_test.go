@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccltrace"
+)
+
+// lanesOf counts a trace's network slices by process, thread (without the lane
+// that time chose) and name, and its work requests by opcode.
+func lanesOf(t *testing.T, file string) map[string]int {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	names := map[[2]int64]string{}
+	out := map[string]int{}
+	_, err = chrome.Read(f, func(e *chrome.Event) error {
+		switch {
+		case e.Phase == 'M' && e.Name == "thread_name":
+			a, _ := e.Arg("name")
+			names[[2]int64{e.PID, e.TID}], _, _ = strings.Cut(a.Str, " · step ")
+		case e.Phase == 'X' && (e.Cat == "NET" || e.Cat == "NET_IB" || e.Cat == "NET_SOCK" || e.Cat == "PROXY" && e.Name != "Idle"):
+			what := e.Name
+			if a, ok := e.Arg("opcode"); ok {
+				what = a.Str
+			}
+			thread := names[[2]int64{e.PID, e.TID}]
+			if e.Cat == "PROXY" {
+				thread, _, _ = strings.Cut(thread, " · op ")
+			}
+			out[fmt.Sprintf("%d %s %s", e.PID, thread, what)]++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func runOK(t *testing.T, args ...string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(context.Background(), append(args, "--no-env"), &app{out: &out, err: &errs}); code != 0 {
+		t.Fatalf("%v: exit %d: %s", args, code, errs.String())
+	}
+}
+
+// A real run over sockets or verbs has the simulated run's processes, threads
+// and slices: as many waits of each kind on each channel of each rank, and over
+// verbs as many work requests of each kind on each queue pair of each port.
+func TestRealLanesAreTheSimulatedOnes(t *testing.T) {
+	dir := t.TempDir()
+	sim, real := filepath.Join(dir, "sim.json"), filepath.Join(dir, "real.json")
+	common := []string{"all_reduce", "--topo", "../../testdata/topos/dgx-a100.xml", "--nodes", "4", "-g", "1", "--sizes", "200K", "--env", "NCCL_IB_ADAPTIVE_ROUTING=0",
+		"--env", "NCCL_IB_QPS_PER_CONNECTION=2", "--env", "NCCL_PROTO=Simple", "--env", "NCCL_ALGO=Ring"}
+	runOK(t, append([]string{"run", "-c", "0", "--trace", sim}, common...)...)
+	want := lanesOf(t, sim)
+	for _, backend := range []string{"sockets", "verbs"} {
+		t.Run(backend, func(t *testing.T) {
+			if backend == "verbs" {
+				n, err := ibv.NewNet(ibv.Settings{})
+				if errors.Is(err, exec.ErrUnsupported) && !strings.Contains(os.Getenv("SIMCCL_REQUIRE"), "ib") {
+					t.Skip(err)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				n.Close()
+			}
+			runOK(t, append([]string{"bench", "--backend", backend, "-n", "1", "-w", "0", "--trace", real}, common...)...)
+			got := lanesOf(t, real)
+			compareLanes(t, got, want, backend == "verbs")
+		})
+	}
+}
+
+// compareLanes wants the same on both sides, but for what depends on time (how
+// long an operation was scheduled, how far ahead buffers are offered) and, of
+// sockets, what only RDMA has.
+func compareLanes(t *testing.T, got, want map[string]int, rdma bool) {
+	t.Helper()
+	offers := 0
+	all := map[string]bool{}
+	for k := range got {
+		all[k] = true
+	}
+	for k := range want {
+		all[k] = true
+	}
+	for k := range all {
+		switch {
+		case strings.Contains(k, " Schedule"):
+		case strings.Contains(k, nccltrace.OpCTS):
+			offers += got[k]
+			if rdma && (got[k] == 0) != (want[k] == 0) {
+				t.Errorf("%s: %d real, %d simulated", k, got[k], want[k])
+			}
+		case !rdma && (strings.Contains(k, "socket ") || strings.Contains(k, "QP ") || strings.HasSuffix(k, "RecvFlushWait")):
+		case got[k] != want[k]:
+			t.Errorf("%s: %d real, %d simulated", k, got[k], want[k])
+		}
+	}
+	if rdma && offers == 0 {
+		t.Error("no clear-to-send in the real run")
+	}
+}
