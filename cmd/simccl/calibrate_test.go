@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/calibrate"
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/golden"
+	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/units"
+)
+
+// recorded stands for GPUs that take the time that was measured once: a
+// backend whose times are those of a file of testdata/measured.
+type recorded struct {
+	times map[coll.Func][]calibrate.Sample // of ascending sizes
+	n     int
+	asked int
+}
+
+func (r *recorded) ranks() int { return r.n }
+func (r *recorded) devices() []nccltests.Device {
+	out := make([]nccltests.Device, r.n)
+	for i := range out {
+		out[i] = nccltests.Device{Rank: i, Host: "recorded", Device: i, Name: "NVIDIA H200"}
+	}
+	return out
+}
+func (r *recorded) describe() string { return "recorded" }
+func (r *recorded) close() error     { return nil }
+
+// measure interpolates between the recorded sizes; three passes differ by 2 %.
+func (r *recorded) measure(_ context.Context, op *gpubench.Op, _ gpubench.Options) (gpubench.Measurement, string, error) {
+	list := r.times[op.Func]
+	if len(list) == 0 {
+		return gpubench.Measurement{}, "", fmt.Errorf("%v was not recorded", op.Func)
+	}
+	size := int64(op.Sizes.Bytes(op.Type))
+	i := 1
+	for i < len(list)-1 && list[i].Bytes < size {
+		i++
+	}
+	a, b := list[i-1], list[i]
+	at := (math.Log(float64(size)) - math.Log(float64(a.Bytes))) / (math.Log(float64(b.Bytes)) - math.Log(float64(a.Bytes)))
+	us := math.Exp(math.Log(a.Us) + at*(math.Log(b.Us)-math.Log(a.Us)))
+	r.asked++
+	return gpubench.Measurement{Time: units.FromMicros(us * (1 + 0.01*float64(r.asked%3))), Checked: true}, "nccl", nil
+}
+
+// record takes the place of the nccl backend for a test.
+func record(t *testing.T, files ...string) {
+	t.Helper()
+	runs, _, err := calibrate.Read(os.DirFS(golden.Root(t, "testdata", "measured", "h200x4")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorded{times: map[coll.Func][]calibrate.Sample{}, n: 4}
+	for _, run := range runs {
+		for _, f := range files {
+			if run.File == f {
+				for _, s := range run.Samples {
+					r.times[s.Op.Func] = append(r.times[s.Op.Func], s)
+				}
+			}
+		}
+	}
+	real := backends["nccl"]
+	t.Cleanup(func() { backends["nccl"] = real })
+	backends["nccl"] = func(context.Context, *benchRun, units.Bytes) (backend, error) { return r, nil }
+}
+
+// TestCalibrateOnRecordedTimes goes the whole way of calibrate but for the GPUs:
+// sets are measured on a machine that answers with recorded times, a class is
+// fitted, and it predicts what the same machine answers later.
+func TestCalibrateOnRecordedTimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits hundreds of operations")
+	}
+	first, later := t.TempDir(), t.TempDir()
+	measureRecorded(t, first, "default", "procs/pb_default_4.txt")
+	measureRecorded(t, first, "ring-LL", "procs/pb_Ring_LL_4.txt", "procs/pb_Ringx_LL_4.txt")
+	measureRecorded(t, later, "default", "procs/pb_default_4.txt")
+
+	topo := golden.Root(t, "testdata", "topos", "h200x4-4.xml")
+	class := filepath.Join(t.TempDir(), "class.json")
+	out := simccl(t, "calibrate", "fit", first, "--topo", topo, "--out", class)
+	for _, want := range []string{"# default.all_reduce.json: 4 ranks, 28 times; the file says NCCL_NVLS_ENABLE=0",
+		"# ring-LL.all_gather.json: 4 ranks", "the file says NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_PROTO=LL", "held out"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("fit prints no %q:\n%s", want, out)
+		}
+	}
+	text, err := os.ReadFile(class)
+	if err != nil || !bytes.Contains(text, []byte(`"machine": "4 x NVIDIA H200, 20`)) {
+		t.Errorf("the class does not tell its machine: %v\n%s", err, text)
+	}
+	simccl(t, "calibrate", "check", later, "--topo", topo, "--machine-class", class, "--within", "0.06")
+}
+
+// measureRecorded measures a set as its processes do, with what files recorded
+// in place of GPUs.
+func measureRecorded(t *testing.T, dir, name string, files ...string) {
+	t.Helper()
+	record(t, files...)
+	list, err := (&measureFlags{sets: []string{name}}).pick()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := list[0]
+	s.ops = []coll.Func{coll.AllReduce, coll.AllGather}
+	a := &app{out: os.Stdout, err: os.Stderr, environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.env...)}
+	if err := measureSet(t.Context(), a, &s, place{rank: -1}, "", dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// simccl runs a command line that must succeed and returns what it prints.
+func simccl(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, &app{out: &out, err: &errs}); code != 0 {
+		t.Fatalf("simccl %s: exit status %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
+	}
+	return out.String()
+}
+
+// TestWrongValuesEndCalibration: a time of wrong results is no time.
+func TestWrongValuesEndCalibration(t *testing.T) {
+	real := backends["nccl"]
+	t.Cleanup(func() { backends["nccl"] = real })
+	backends["nccl"] = func(context.Context, *benchRun, units.Bytes) (backend, error) { return wrong{&recorded{n: 4}}, nil }
+	s := sets()[0]
+	err := measureSet(t.Context(), &app{out: os.Stdout, err: os.Stderr}, &s, place{rank: -1}, "", t.TempDir())
+	if status(err) != exitCheck || !strings.Contains(err.Error(), "element 3") {
+		t.Errorf("wrong values: %v, exit status %d", err, status(err))
+	}
+}
+
+type wrong struct{ *recorded }
+
+func (wrong) measure(context.Context, *gpubench.Op, gpubench.Options) (gpubench.Measurement, string, error) {
+	return gpubench.Measurement{Time: units.Microsecond, Wrong: 1, Checked: true, First: "rank 1: element 3"}, "nccl", nil
+}
+
+// TestSetsAreTold: every set has a name of its own, operations and sizes, and
+// the settings they name are ones that NCCL reads.
+func TestSetsAreTold(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sets() {
+		if seen[s.name] || len(s.ops) == 0 || s.max < 8 || s.factor < 2 {
+			t.Errorf("set %+v", s)
+		}
+		seen[s.name] = true
+		if _, err := settingsOf(s.env); err != nil {
+			t.Errorf("%s: %v", s.name, err)
+		}
+		for _, f := range s.ops {
+			for _, x := range s.sizes(f, 3) {
+				if s.skew == (x.op.Sizes.SendCount*4%16 == 0 && x.op.Sizes.RecvCount*4%16 == 0) && f == coll.AllGather {
+					t.Errorf("%s: %v of %d bytes", s.name, f, x.shown)
+				}
+			}
+		}
+	}
+}
