@@ -163,34 +163,39 @@ func TestHoldout(t *testing.T) {
 	}
 }
 
-// TestFitOfMeasuredTimes fits to a second machine's default choices for two
-// operations and sees the sizes held out come nearer.
-func TestFitOfMeasuredTimes(t *testing.T) {
+// read takes the runs of a calibration whose file begins so, with two
+// operations of them.
+func read(t *testing.T, dir, prefix string) []Point {
+	t.Helper()
+	runs, _, err := Read(os.DirFS(golden.Root(t, "testdata", "measured", "h200x4", "calibrate", dir)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs = slices.DeleteFunc(runs, func(r *Run) bool {
+		return !strings.HasPrefix(r.File, prefix) || r.Samples[0].Op.Func != coll.AllReduce && r.Samples[0].Op.Func != coll.ReduceScatter
+	})
+	points, left, err := lab(t).Prepare(runs)
+	if err != nil || len(left) > 0 {
+		t.Fatal(left, err)
+	}
+	return points
+}
+
+// TestLaterRunIsPredicted fits to what calibrate measured on four H200 and
+// holds the class against a later run in other processes. (Here two operations
+// and NCCL's own choices; make calibration takes all.)
+func TestLaterRunIsPredicted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates thousands of operations")
 	}
-	runs, _, err := Read(os.DirFS(golden.Root(t, "testdata", "measured", "h200x4", "more")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var use []*Run
-	for _, r := range runs {
-		if r.File == "rep_default_4.txt" {
-			r.Samples = slices.DeleteFunc(r.Samples, func(s Sample) bool { return s.Op.Func != coll.AllReduce && s.Op.Func != coll.AllGather })
-			use = append(use, r)
-		}
-	}
-	points, _, err := lab(t).Prepare(use)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := Fit(t.Context(), points, class(t), Options{})
+	points := read(t, "first", "default.")
+	res, err := Fit(t.Context(), points, class(t), Options{Rounds: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range Summarise(res.Residuals) {
-		if s.Op == five && s.Held && (s.After.Mean > 0.04 || s.After.Mean >= s.Before.Mean) {
-			t.Errorf("held out: mean error %.1f %%, with the built-in class %.1f %%; want at most 4 %%", 100*s.After.Mean, 100*s.Before.Mean)
+		if s.Op == five && s.After.Mean >= s.Before.Mean {
+			t.Errorf("held out %v: mean error %.1f %%, with the built-in class %.1f %%", s.Held, 100*s.After.Mean, 100*s.Before.Mean)
 		}
 	}
 	res.Describe("again", Machine(points))
@@ -198,13 +203,20 @@ func TestFitOfMeasuredTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range gpu.Quantities() {
-		if *q.At(&back) != *q.At(&res.Class) {
-			t.Errorf("%s: %g is written, %g read", q.Name, *q.At(&res.Class), *q.At(&back))
+	later, err := Check(t.Context(), read(t, "later", "default"), &back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range Summarise(later) {
+		if s.After.Mean > 0.05 {
+			t.Errorf("later run, %s: mean error %.1f %%, want at most 5 %%", s.Op, 100*s.After.Mean)
 		}
 	}
-	if back.Origins["gap_ll"].Source != gpu.Measured || !strings.Contains(back.Machine, "4 x GPUs") {
-		t.Errorf("gap_ll is %q of machine %q", back.Origins["gap_ll"].Source, back.Machine)
+	if o := back.Origins["gap_ll"]; o.Source != gpu.Measured || back.Machine != "4 x NVIDIA H200, NCCL 22809, 2026-11-21" {
+		t.Errorf("gap_ll is %q, of machine %q", o.Source, back.Machine)
+	}
+	if o := back.Origins["ll128_skew"]; o.Source != gpu.Estimated || !strings.Contains(o.Note, "nvswitch-sm90") {
+		t.Errorf("what no time tells is %q: %q", o.Source, o.Note)
 	}
 }
 

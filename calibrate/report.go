@@ -227,18 +227,27 @@ func (r *Result) Document() *Document {
 }
 
 // Describe names the fitted class and writes down where its values are from:
-// those that the data determine are measured, the others stay what they were.
+// those that the data determine are measured, the others stay what they were,
+// or become estimates where they were measured on another machine.
 func (r *Result) Describe(name, machine string) {
 	c := &r.Class
+	if slices.Contains(gpu.Names(), c.Name) {
+		c.Base = c.Name
+	}
+	start := c.Name
 	c.Name, c.Machine, c.Source = name, machine, gpu.Measured
 	origins := map[string]gpu.Origin{}
 	for _, q := range gpu.Quantities() {
-		origins[q.Name] = c.Origins[q.Name]
+		o := c.Origins[q.Name]
+		if o.Source == gpu.Measured {
+			o = gpu.Origin{Source: gpu.Estimated, Uncertainty: o.Uncertainty, Note: "as " + start}
+		}
+		origins[q.Name] = o
 	}
 	for _, e := range r.Estimates {
 		o := gpu.Origin{Source: gpu.Measured, Uncertainty: round(e.Uncertainty, 2)}
 		if !e.Told {
-			o.Source, o.Note = origins[e.Name].Source, "not determined by these times"
+			o.Source, o.Note = gpu.Estimated, "not determined by these times"
 		}
 		*e.At(c) = round(e.Value, 5)
 		origins[e.Name] = o

@@ -68,7 +68,7 @@ var settingInText = regexp.MustCompile(`\b(NCCL_[A-Z0-9_]+)=([^\s"']+)`)
 // does.
 func ignored(name string) bool {
 	return strings.HasPrefix(name, "NCCL_DEBUG") || strings.HasSuffix(name, "_DUMP_FILE") || strings.HasPrefix(name, "NCCL_TESTS_") ||
-		name == "NCCL_TOPO_FILE" || name == "NCCL_COMM_ID" || strings.HasPrefix(name, "NCCL_PROFILE")
+		name == "NCCL_TOPO_FILE" || name == "NCCL_VERSION" || name == "NCCL_COMM_ID" || strings.HasPrefix(name, "NCCL_PROFILE")
 }
 
 func settingsInText(lines []string) []string {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Measures this machine with 1, 2 and 4 of its GPUs in one go: topology detection
 # against NCCL's own dump, NCCL and our algorithms side by side, predictions,
-# traces. Needs bin/simccl (make build), a driver and libnccl.so.2, nothing else.
+# traces, and the calibration with what it is worth on a later run. Needs
+# bin/simccl (make build), a driver and libnccl.so.2, nothing else.
 #
 #   scripts/device.sh OUTDIR [GPUS…]        default: 1 2 4, as many as there are
 #
@@ -73,4 +74,14 @@ for n in "$@"; do
   fi
   echo "$n GPUs: $((SECONDS - began)) s"
 done
+# Calibration with all GPUs: measured, fitted, and held against a later run in
+# processes of its own.
+if [ "$have" -gt 1 ]; then
+  began=$SECONDS
+  LIMIT=300 note calibrate.txt "$sim" calibrate --data "$out/calibrate_first" --out "$out/machine-class.json"
+  note calibrate_later.txt "$sim" calibrate measure "$out/calibrate_later" --sets default
+  note calibrate_check.txt "$sim" calibrate check "$out/calibrate_later" --machine-class "$out/machine-class.json" \
+    --ops all_reduce,all_gather,reduce_scatter,broadcast,reduce --within 0.05
+  echo "calibration: $((SECONDS - began)) s"
+fi
 exit $bad

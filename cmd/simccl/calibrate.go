@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/calibrate"
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/sim/gpu"
@@ -25,6 +26,7 @@ type calibrateFlags struct {
 	holdout    int
 	quantities []string
 	within     float64
+	ops        []string
 	measure    measureFlags
 }
 
@@ -100,6 +102,7 @@ them) and prints by how much the class misses, by operation and size. With
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.path(args[0])) }}
 	c.registerMachine(cmd, "`FILE` or name of the class (default by the topology)")
 	cmd.Flags().Float64Var(&c.within, "within", 0, "largest mean `ERROR` of an operation, 0.05 for 5 % (default: none is too large)")
+	cmd.Flags().StringSliceVar(&c.ops, "ops", nil, "only these `OPERATIONS` (default all)")
 	return cmd
 }
 
@@ -245,9 +248,32 @@ func (c *calibrateFlags) writeResiduals(a *app, all []calibrate.Residual) error 
 	return input(os.WriteFile(a.path(c.residuals), calibrate.CSV(all), 0o644))
 }
 
+// only keeps the points of --ops.
+func (c *calibrateFlags) only(points []calibrate.Point) ([]calibrate.Point, error) {
+	if len(c.ops) == 0 {
+		return points, nil
+	}
+	var ops []coll.Func
+	for _, name := range c.ops {
+		f, err := coll.ParseFunc(name)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, f)
+	}
+	out := slices.DeleteFunc(points, func(p calibrate.Point) bool { return !slices.Contains(ops, p.Op.Func) })
+	if len(out) == 0 {
+		return nil, usage("--ops %s: none of them was measured", strings.Join(c.ops, ","))
+	}
+	return out, nil
+}
+
 func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	points, class, err := c.points(a, dir)
 	if err != nil {
+		return err
+	}
+	if points, err = c.only(points); err != nil {
 		return err
 	}
 	res, err := calibrate.Check(cmd.Context(), points, &class)

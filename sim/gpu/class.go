@@ -9,6 +9,9 @@ import (
 // microseconds, rates GB/s (10⁹ bytes per second), sizes bytes.
 type Class struct {
 	Name string
+	// Base is the class of Named that parameters come from where a file leaves
+	// them out; empty where it names all.
+	Base string
 	// Machine is what the numbers were taken on, or are thought to hold for.
 	Machine string
 	// Source is the weakest of what the numbers rest on.

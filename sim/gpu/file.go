@@ -80,7 +80,6 @@ type reader struct {
 	*jsonfile.Reader
 	class Class
 	all   []Quantity
-	base  string
 	seen  map[string]bool
 }
 
@@ -129,13 +128,13 @@ func (r *reader) source(s Source, at int64) error {
 
 // inherit takes all parameters of another class.
 func (r *reader) inherit(at int64) error {
-	if err := r.Decode(&r.base); err != nil {
+	if err := r.Decode(&r.class.Base); err != nil {
 		return err
 	}
 	if r.seen["/parameters"] {
 		return r.Fail(at, "", "base comes after the parameters; write it before them")
 	}
-	b, err := Named(r.base)
+	b, err := Named(r.class.Base)
 	if err != nil {
 		return r.Fail(at, "", "base: %v", err)
 	}
@@ -175,7 +174,7 @@ func (r *reader) parameter(key string, at int64) error {
 	switch {
 	case (e.Value == nil) == (e.Times == nil):
 		return r.Fail(from, "", "%s needs a value, or a multiple of the base's as times", key)
-	case e.Times != nil && r.base == "":
+	case e.Times != nil && r.class.Base == "":
 		return r.Fail(from, "name the base before the parameters", "%s is a multiple of nothing", key)
 	case e.Times != nil:
 		*v *= *e.Times
@@ -204,25 +203,29 @@ func (r *reader) complete() error {
 	for _, q := range r.all {
 		switch o := r.class.Origins[q.Name]; {
 		case r.seen[q.Name]:
-		case r.base == "":
+		case r.class.Base == "":
 			return r.Fail(0, "write it, or name a base that has it", "parameter %s is missing", q.Name)
 		case o.Source == Measured: // on another machine
-			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Sure), "as " + r.base}
+			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Sure), "as " + r.class.Base}
 		}
 	}
 	return nil
 }
 
 // Format writes the file that Parse reads: a parameter a line, all of them by
-// value.
+// value; a class with a base can also be read where there are more.
 func (c *Class) Format() []byte {
 	var b bytes.Buffer
 	line := func(v any) string {
 		s, _ := json.Marshal(v) // strings and numbers, which cannot fail
 		return string(s)
 	}
-	fmt.Fprintf(&b, "{\n  \"format\": %s,\n  \"name\": %s,\n  \"machine\": %s,\n  \"source\": %s,\n  \"uncertainty\": %s,\n  \"parameters\": {",
+	fmt.Fprintf(&b, "{\n  \"format\": %s,\n  \"name\": %s,\n  \"machine\": %s,\n  \"source\": %s,\n  \"uncertainty\": %s,",
 		line(format), line(c.Name), line(c.Machine), line(c.Source), line(c.Sure))
+	if c.Base != "" {
+		fmt.Fprintf(&b, "\n  \"base\": %s,", line(c.Base))
+	}
+	b.WriteString("\n  \"parameters\": {")
 	for i, q := range Quantities() {
 		if i > 0 {
 			b.WriteByte(',')
