@@ -186,8 +186,8 @@ func (s *side) load(both *cobra.Command, text string) error {
 	c.Flags().BoolVar(&s.app.noEnv, "no-env", s.app.noEnv, "")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
 	words := []string{} // not nil, which would mean the arguments of the process
-	both.LocalFlags().Visit(func(f *pflag.Flag) {
-		if c.Flags().Lookup(f.Name) == nil {
+	both.Flags().Visit(func(f *pflag.Flag) {
+		if c.Flags().Lookup(f.Name) == nil || both.InheritedFlags().Lookup(f.Name) != nil { // the app has those
 			return
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {

@@ -13,9 +13,13 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// best simulates an operation with every algorithm and protocol that the cost
-// model has a time for and returns the fastest; the choice itself is one of
-// them, and the answer where nothing is chosen.
+// hopeless is how many times as slow as the choice a rival may be by the cost
+// model before it is not simulated: the model errs by less.
+const hopeless = 3
+
+// best simulates an operation with every algorithm and protocol to which the
+// cost model gives a time that is not hopeless, and returns the fastest; the
+// choice itself is one of them, and the answer where nothing is chosen.
 func (s *sweep) best(ctx context.Context, p point, chosen outcome) (outcome, error) {
 	best := chosen
 	if chosen.choice.Warps == 0 {
@@ -23,7 +27,8 @@ func (s *sweep) best(ctx context.Context, p point, chosen outcome) (outcome, err
 	}
 	for _, a := range coll.Algorithms() {
 		for _, pr := range coll.Protocols() {
-			if chosen.choice.Times[a][pr] <= 0 || a == chosen.choice.Algo && pr == chosen.choice.Proto {
+			t := chosen.choice.Times[a][pr]
+			if t <= 0 || t > hopeless*chosen.choice.TimeUs || a == chosen.choice.Algo && pr == chosen.choice.Proto {
 				continue
 			}
 			o, err := s.forced(ctx, p, a, pr)
