@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -33,6 +34,9 @@ type Step struct {
 	StartUs [2]float64 `json:"start_us"`
 	DurUs   [2]float64 `json:"dur_us"`
 	Lines   [2]int     `json:"lines"`
+	// Why is what the difference of the lengths consists of; empty where neither
+	// trace says.
+	Why []Part `json:"why"`
 }
 
 // Differences is the comparison of two traces.
@@ -45,6 +49,13 @@ type Differences struct {
 	// First is the earliest matched slice whose start or length departs by
 	// more than the tolerance; nil where none does.
 	First *Step `json:"first_departure"`
+	// Cause is the departing slice that ends first of those that do not merely
+	// wait longer; nil where none is known.
+	Cause *Step `json:"first_cause"`
+	// Reasons say what the differences consist of, by kind; Terms sum up the
+	// steps' over all kinds.
+	Reasons []Reason `json:"reasons"`
+	Terms   []Part   `json:"terms"`
 	// Largest are the matched slices whose lengths differ most.
 	Largest []Step `json:"largest"`
 	// StartErr and DurErr are the mean absolute differences of starts and
@@ -77,7 +88,12 @@ func channelOf(thread string) string {
 			return thread[:i]
 		}
 	}
-	return strings.TrimRight(thread, "0123456789 ")
+	for _, counted := range []string{"collectives", "P2P"} {
+		if strings.HasPrefix(thread, counted) {
+			return counted
+		}
+	}
+	return thread
 }
 
 func load(r io.Reader) (*side, error) {
@@ -99,8 +115,9 @@ func load(r io.Reader) (*side, error) {
 			}
 			return nil
 		}
-		// The critical path repeats what the steps tell.
-		if x, ok := p.slice(e); ok && e.BadTS == "" && e.Cat != "critical" {
+		// The critical path repeats what the steps tell, and a proxy is idle
+		// between them.
+		if x, ok := p.slice(e); ok && e.BadTS == "" && e.Cat != "critical" && e.Name != "Idle" {
 			peer, _ := e.Arg("Peer")
 			all = append(all, late{x, fmt.Sprint(peer.Int)})
 			s.end = max(s.end, x.end)
@@ -108,13 +125,35 @@ func load(r io.Reader) (*side, error) {
 		return nil
 	})
 	for _, x := range all {
-		k := series{x.pid, channelOf(s.threads[[2]int64{x.pid, x.tid}]), x.cat, x.name, x.peer}
+		k := series{x.pid, channelOf(s.threads[[2]int64{x.pid, x.tid}]), x.cat, x.name + x.opcode, x.peer}
 		s.slices[k] = append(s.slices[k], x.slice)
 	}
 	for _, list := range s.slices {
 		slices.SortStableFunc(list, func(a, b slice) int { return cmp.Compare(a.start, b.start) })
 	}
+	s.launches()
 	return s, err
+}
+
+// launches fills in how long an operation's kernels were not there yet, where
+// the trace does not say.
+func (s *side) launches() {
+	first := map[int64]units.Time{}
+	for k, list := range s.slices {
+		if k.cat == "GPU" {
+			if at, ok := first[k.pid]; !ok || list[0].start < at {
+				first[k.pid] = list[0].start
+			}
+		}
+	}
+	for k, list := range s.slices {
+		for i := range list {
+			x := &list[i]
+			if at, ok := first[k.pid]; ok && (k.cat == "COLL" || k.cat == "P2P") && !x.told && at >= x.start && at < x.end {
+				x.terms[nccltrace.Launch], x.told = at-x.start, true
+			}
+		}
+	}
 }
 
 const largest = 10
@@ -133,7 +172,7 @@ func Diff(a, b io.Reader, tolerance units.Time) (*Differences, error) {
 	}
 	d := &Differences{EndUs: [2]float64{one.end.Micros(), two.end.Micros()}, Largest: []Step{}}
 	kinds := map[kindKey]*Change{}
-	var startErr, durErr float64
+	var met []pairing
 	for _, k := range bothKeys(one.slices, two.slices) {
 		x, y := one.slices[k], two.slices[k]
 		tally(kinds, k, 0, x)
@@ -141,19 +180,12 @@ func Diff(a, b io.Reader, tolerance units.Time) (*Differences, error) {
 		n := min(len(x), len(y))
 		d.OnlyIn[0] += len(x) - n
 		d.OnlyIn[1] += len(y) - n
-		d.Matched += n
 		for i := range n {
-			s := Step{PID: k.pid, Process: one.processes[k.pid], Thread: k.thread, Cat: k.cat, Name: k.name, Number: i,
-				StartUs: [2]float64{x[i].start.Micros(), y[i].start.Micros()}, Lines: [2]int{x[i].line, y[i].line},
-				DurUs: [2]float64{(x[i].end - x[i].start).Micros(), (y[i].end - y[i].start).Micros()}}
-			startErr += math.Abs(s.StartUs[1] - s.StartUs[0])
-			durErr += math.Abs(s.DurUs[1] - s.DurUs[0])
-			d.consider(s, tolerance.Micros())
+			met = append(met, pairing{k, i, &x[i], &y[i]})
 		}
 	}
-	if d.Matched > 0 {
-		d.StartErr, d.DurErr = startErr/float64(d.Matched), durErr/float64(d.Matched)
-	}
+	d.Matched = len(met)
+	d.judge([2]*side{one, two}, met, tolerance.Micros())
 	for _, c := range kinds {
 		d.Kinds = append(d.Kinds, *c)
 	}
@@ -163,6 +195,67 @@ func Diff(a, b io.Reader, tolerance units.Time) (*Differences, error) {
 	})
 	return d, nil
 }
+
+// judge goes through the slices that meet.
+func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
+	why := newExplainer(sides, met)
+	reasons := map[kindKey]*Reason{}
+	sums := map[kindKey]*parts{}
+	var all parts
+	var startErr, durErr float64
+	for i := range met {
+		p := &met[i]
+		k := p.key
+		s := Step{PID: k.pid, Process: sides[0].processes[k.pid], Thread: k.thread, Cat: k.cat, Name: k.name, Number: p.n,
+			StartUs: [2]float64{p.a.start.Micros(), p.b.start.Micros()}, Lines: [2]int{p.a.line, p.b.line},
+			DurUs: [2]float64{p.a.dur().Micros(), p.b.dur().Micros()}, Why: []Part{}}
+		startErr += math.Abs(s.StartUs[1] - s.StartUs[0])
+		durErr += math.Abs(s.DurUs[1] - s.DurUs[0])
+		told, ok := why.explain(p)
+		if ok {
+			s.Why = told.list()
+			id := kindKey{k.cat, k.name}
+			if reasons[id] == nil {
+				reasons[id], sums[id] = &Reason{Cat: k.cat, Name: k.name}, &parts{}
+			}
+			reasons[id].Slices++
+			reasons[id].DiffUs += s.DurUs[1] - s.DurUs[0]
+			sums[id].add(&told)
+			if k.cat == "NET" || k.cat == "P2P_XFER" {
+				all.add(&told)
+			}
+		}
+		d.consider(s, tolerance)
+	}
+	if len(met) > 0 {
+		d.StartErr, d.DurErr = startErr/float64(len(met)), durErr/float64(len(met))
+	}
+	d.Terms, d.Reasons = all.list(), []Reason{}
+	for id, r := range reasons {
+		r.Parts = sums[id].list()
+		d.Reasons = append(d.Reasons, *r)
+	}
+	slices.SortFunc(d.Reasons, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.DiffUs), math.Abs(a.DiffUs)), strings.Compare(a.Cat, b.Cat), strings.Compare(a.Name, b.Name))
+	})
+}
+
+// causes reports whether a slice departs for reasons of its own rather than
+// because it waits longer.
+func (s *Step) causes(tolerance float64) bool {
+	own, waits := 0.0, 0.0
+	for _, p := range s.Why {
+		switch {
+		case p.Waits:
+			waits += math.Abs(p.Us)
+		case p.Term != inKernel:
+			own += math.Abs(p.Us)
+		}
+	}
+	return own > max(tolerance, waits)
+}
+
+func (s *Step) endUs() float64 { return s.StartUs[0] + s.DurUs[0] }
 
 func tally(kinds map[kindKey]*Change, k series, which int, list []slice) {
 	id := kindKey{k.cat, k.name}
@@ -183,6 +276,10 @@ func (d *Differences) consider(s Step, tolerance float64) {
 	if d.First == nil || s.StartUs[0] < d.First.StartUs[0] {
 		c := s
 		d.First = &c
+	}
+	if s.causes(max(tolerance, 0.003)) && (d.Cause == nil || s.endUs() < d.Cause.endUs()) {
+		c := s
+		d.Cause = &c
 	}
 	at, _ := slices.BinarySearchFunc(d.Largest, gap, func(o Step, gap float64) int {
 		if math.Abs(o.DurUs[1]-o.DurUs[0]) >= gap {
@@ -221,17 +318,24 @@ func (d *Differences) Text(w io.Writer, names [2]string) error {
 		d.Matched, d.OnlyIn[0], d.OnlyIn[1], d.StartErr, d.DurErr)
 	if d.First != nil {
 		fmt.Fprintf(&b, "first departure: %s\n", d.First)
+		d.First.why(&b)
+		if c := d.Cause; c != nil {
+			fmt.Fprintf(&b, "first cause: %s\n", c)
+			c.why(&b)
+		}
 	} else {
 		fmt.Fprintf(&b, "no slice departs\n")
 	}
-	fmt.Fprintf(&b, "\n%-14s %-16s %10s %10s %14s %14s %9s\n", "category", "name", "count A", "count B", "total A us", "total B us", "change %")
+	d.textReasons(&b)
+	fmt.Fprintf(&b, "\n%-14s %-24s %10s %10s %14s %14s %9s\n", "category", "name", "count A", "count B", "total A us", "total B us", "change %")
 	for _, k := range d.Kinds {
-		fmt.Fprintf(&b, "%-14s %-16s %10d %10d %14.3f %14.3f %+9.2f\n", k.Cat, k.Name, k.Count[0], k.Count[1], k.TotalUs[0], k.TotalUs[1], percent(k.TotalUs))
+		fmt.Fprintf(&b, "%-14s %-24s %10d %10d %14.3f %14.3f %+9.2f\n", k.Cat, k.Name, k.Count[0], k.Count[1], k.TotalUs[0], k.TotalUs[1], percent(k.TotalUs))
 	}
 	if len(d.Largest) > 0 {
 		fmt.Fprintf(&b, "\nlargest differences of length:\n")
 		for _, s := range d.Largest {
 			fmt.Fprintf(&b, "  %s\n", &s)
+			s.why(&b)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -243,6 +347,46 @@ func percent(v [2]float64) float64 {
 		return 0
 	}
 	return 100 * (v[1] - v[0]) / v[0]
+}
+
+// why prints what a step's difference consists of.
+func (s *Step) why(b *strings.Builder) {
+	if len(s.Why) > 0 {
+		fmt.Fprintf(b, "    its %+.3f us: %s\n", s.DurUs[1]-s.DurUs[0], partsText(s.Why, " us"))
+	}
+}
+
+// textReasons prints what the differences consist of.
+func (d *Differences) textReasons(b *strings.Builder) {
+	if len(d.Reasons) == 0 || d.Equal() {
+		return
+	}
+	fmt.Fprintf(b, "\nwhat the differences consist of, B - A in us (~ inferred; in brackets: waits, which follow from the rest)\n")
+	if len(d.Terms) > 0 {
+		fmt.Fprintf(b, "%-14s %-24s %10s %14s  %s\n", "all steps", "", "", "", partsText(d.Terms, ""))
+	}
+	for _, r := range d.Reasons {
+		fmt.Fprintf(b, "%-14s %-24s %10d %+14.3f  %s\n", r.Cat, r.Name, r.Slices, r.DiffUs, partsText(r.Parts, ""))
+	}
+}
+
+func partsText(list []Part, unit string) string {
+	var out []string
+	for _, p := range list {
+		sure := "~"
+		if p.Told {
+			sure = ""
+		}
+		text := fmt.Sprintf("%s %s%+.3f%s", p.Term, sure, p.Us, unit)
+		if p.Waits {
+			text = "[" + text + "]"
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		return "nothing"
+	}
+	return strings.Join(out, ", ")
 }
 
 // String says where the slice is, and when in both traces.

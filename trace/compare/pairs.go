@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -11,10 +12,15 @@ import (
 type slice struct {
 	pid, tid   int64
 	cat, name  string
+	opcode     string // of work requests, behind a blank
 	start, end units.Time
 	bytes      int64
 	line       int
+	terms      nccltrace.Terms // what it consists of, where that is told
+	told       bool
 }
+
+func (s *slice) dur() units.Time { return s.end - s.start }
 
 // pairs joins begins with their ends.
 type pairs struct {
@@ -28,6 +34,10 @@ func newPairs() *pairs {
 
 func begin(e *chrome.Event) slice {
 	s := slice{pid: e.PID, tid: e.TID, cat: e.Cat, name: e.Name, start: e.TS, end: e.TS + e.Dur, line: e.Line}
+	s.terms, s.told = nccltrace.ParseTerms(e.Args)
+	if op, ok := e.Arg("opcode"); ok {
+		s.opcode = " " + op.Str
+	}
 	for _, key := range [...]string{"bytes", "size", "transSize"} {
 		if a, ok := e.Arg(key); ok {
 			s.bytes = a.Int

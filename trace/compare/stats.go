@@ -71,9 +71,9 @@ func Count(r io.Reader) (*Stats, error) {
 			return nil
 		}
 		if s, ok := pairs.slice(e); ok {
-			k := kindKey{s.cat, s.name}
+			k := kindKey{s.cat, s.name + s.opcode}
 			if kinds[k] == nil {
-				kinds[k] = &Kind{Cat: s.cat, Name: s.name}
+				kinds[k] = &Kind{Cat: k.cat, Name: k.name}
 			}
 			kinds[k].durs = append(kinds[k].durs, s.end-s.start)
 			kinds[k].Bytes += s.bytes
@@ -151,9 +151,9 @@ func (s *Stats) Text(w io.Writer) error {
 	if s.Source != "" {
 		fmt.Fprintf(&b, ", source %s", s.Source)
 	}
-	fmt.Fprintf(&b, "\n\n%-14s %-16s %10s %14s %10s %10s %10s %10s %16s\n", "category", "name", "count", "total us", "mean us", "p50 us", "p99 us", "max us", "bytes")
+	fmt.Fprintf(&b, "\n\n%-14s %-24s %10s %14s %10s %10s %10s %10s %16s\n", "category", "name", "count", "total us", "mean us", "p50 us", "p99 us", "max us", "bytes")
 	for _, k := range s.Kinds {
-		fmt.Fprintf(&b, "%-14s %-16s %10d %14.3f %10.3f %10.3f %10.3f %10.3f %16d\n", k.Cat, k.Name, k.Count, k.Total, k.Mean, k.P50, k.P99, k.Max, k.Bytes)
+		fmt.Fprintf(&b, "%-14s %-24s %10d %14.3f %10.3f %10.3f %10.3f %10.3f %16d\n", k.Cat, k.Name, k.Count, k.Total, k.Mean, k.P50, k.P99, k.Max, k.Bytes)
 	}
 	if len(s.Links) > 0 {
 		fmt.Fprintf(&b, "\n%-40s %10s %10s %8s\n", "counter", "mean", "peak", "busy %")
