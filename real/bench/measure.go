@@ -1,14 +1,17 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/real/nccl"
 	"github.com/simccl/simccl/units"
@@ -22,6 +25,7 @@ type Op struct {
 	Root    int
 	Sizes   coll.Sizes
 	InPlace bool
+	Plan    *plan.Plan // of the operation, for the shape Planned
 }
 
 // NCCL as a shape: the library's own choice. Other shapes are cuda.Shape.
@@ -66,6 +70,11 @@ func (s *Session) Measure(ctx context.Context, op *Op, shape cuda.Shape, o Optio
 	if op.Sizes.Count == 0 { // nothing to launch
 		m.Checked = o.Check > 0
 		return m, nil
+	}
+	if shape == Planned {
+		if err := s.load(op.Plan, false); err != nil {
+			return m, err
+		}
 	}
 	each := make([][]units.Time, len(s.ranks))
 	err := s.each(func(r *rank) error { return r.measure(op, shape, o, &each[r.local]) })
@@ -153,6 +162,12 @@ func (r *rank) queuer(op *Op, shape cuda.Shape) (func() error, error) {
 		}
 		return func() error { return lib.Queue(r.comm, o, r.stream) }, nil
 	}
+	if shape == Planned {
+		return func() error { return r.planned.Queue(send, recv, r.stream) }, nil
+	}
+	if r.free == nil {
+		return nil, cmp.Or(r.s.apart, error(&exec.UnsupportedError{Feature: shape.String(), Needs: "peer access", Found: "a session without it"}))
+	}
 	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red}
 	for p := range n {
 		if f.In[p], f.Out[p] = r.sends[p], r.recvs[p]; op.InPlace {
@@ -189,9 +204,10 @@ func (r *rank) wait() error {
 		if done || err != nil {
 			return err
 		}
-		if spin%1024 != 1023 {
+		if spin%256 != 255 {
 			continue
 		}
+		runtime.Gosched() // where GPUs are made up, they need the CPU
 		if r.comm != 0 {
 			if err := r.s.cfg.NCCL.AsyncError(r.comm); err != nil {
 				return err

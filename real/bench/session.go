@@ -23,12 +23,14 @@ import (
 type Config struct {
 	Driver *cuda.Driver
 	NCCL   *nccl.Lib // nil: only the free algorithms
-	Free   bool      // set up the free algorithms: peer access and arenas
+	Free   bool      // set up the free algorithms: arenas in peer memory
+	Plans  bool      // let kernels run plans: peer access where there is any
 	GPUs   []int     // local devices in order of rank
 	First  int       // rank of the first
 	Ranks  int       // of all processes
 	Boot   *bootstrap.Comm
 	Buffer units.Bytes // of the largest operation: send and receive buffers each
+	Warps  int         // of a block that move a plan's data; 0: 16
 }
 
 // Session is the local ranks of one communicator.
@@ -39,6 +41,10 @@ type Session struct {
 	scratch []units.Time // by local rank
 	abort   context.CancelCauseFunc
 	ctx     context.Context
+	stop    *cuda.Stop // ends the waits of our kernels
+	disarm  func() bool
+	apart   error // why GPUs do not reach each other's memory, nil: they do
+	loaded  loading
 }
 
 // rank is one GPU with its thread. Its fields belong to that thread.
@@ -50,12 +56,15 @@ type rank struct {
 	begin, end cuda.Event
 	marks      []cuda.Event
 	comm       nccl.Comm
+	kernels    *cuda.Kernels
 	free       *cuda.Free
+	planned    *cuda.Planned
 	checker    *cuda.Checker
 	send, recv cuda.Ptr
 	sends      [cuda.MaxRanks]cuda.Ptr // all ranks' buffers as mapped here
 	recvs      [cuda.MaxRanks]cuda.Ptr
-	opened     []cuda.Ptr
+	opened     []cuda.Ptr // memory of other processes
+	borrowed   []cuda.Ptr // that which belongs to the loaded plan
 	jobs       chan func(*rank) error
 	done       chan error
 	closed     bool
@@ -87,15 +96,35 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 	}
 	id, err := s.uniqueID()
 	if err == nil {
+		err = s.armStop()
+	}
+	if err == nil {
 		err = s.each(func(r *rank) error { return r.open(id) })
 	}
-	if err == nil && cfg.Free {
+	if err == nil && (cfg.Free || cfg.Plans) {
+		err = s.meetPeers()
+	}
+	if err == nil && cfg.Free && s.apart == nil {
 		err = s.share()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// armStop makes the flag that ends the waits of kernels when the session fails.
+func (s *Session) armStop() error {
+	err := s.each(func(r *rank) (err error) {
+		if r.local == 0 {
+			s.stop, err = cuda.NewStop(r.dev)
+		}
+		return err
+	})
+	if err == nil {
+		s.disarm = context.AfterFunc(s.ctx, s.stop.Set)
+	}
+	return err
 }
 
 // uniqueID draws NCCL's id on rank 0's process and tells the others.
@@ -212,7 +241,8 @@ func (r *rank) open(id nccl.UniqueID) (err error) {
 	if r.end, err = r.dev.NewEvent(); err != nil {
 		return err
 	}
-	if r.checker, err = cuda.NewChecker(r.dev); err != nil {
+	r.kernels = cuda.NewKernels(r.dev)
+	if r.checker, err = cuda.NewChecker(r.kernels); err != nil {
 		return err
 	}
 	size := max(r.s.cfg.Buffer, minAlloc)
@@ -226,159 +256,6 @@ func (r *rank) open(id nccl.UniqueID) (err error) {
 		r.comm, err = r.s.cfg.NCCL.Init(id, r.id, r.s.cfg.Ranks)
 	}
 	return err
-}
-
-// share gives all ranks each other's arenas and buffers: plain addresses in
-// one process, CUDA IPC between processes.
-func (s *Session) share() error {
-	if err := s.each(func(r *rank) (err error) {
-		r.free, err = cuda.NewFree(r.dev, r.id, s.cfg.Ranks)
-		return err
-	}); err != nil {
-		return err
-	}
-	if s.cfg.Boot != nil && s.cfg.Boot.Size() > 1 {
-		return s.shareProcesses()
-	}
-	return s.each(func(r *rank) error {
-		arenas := make([]cuda.Ptr, len(s.ranks))
-		for _, p := range s.ranks {
-			if p != r {
-				if err := r.dev.EnablePeer(p.dev); err != nil {
-					return err
-				}
-			}
-			arenas[p.id], r.sends[p.id], r.recvs[p.id] = p.free.Arena(), p.send, p.recv
-		}
-		r.free.SetPeers(arenas)
-		return nil
-	})
-}
-
-// handles are what one rank tells the others: arena, send, receive.
-const handleBytes = 3 * len(cuda.IPCHandle{})
-
-func (s *Session) shareProcesses() error {
-	mine := make([]byte, handleBytes*len(s.ranks))
-	if err := s.each(func(r *rank) error {
-		for i, p := range []cuda.Ptr{r.free.Arena(), r.send, r.recv} {
-			h, err := r.dev.Export(p)
-			if err != nil {
-				return err
-			}
-			copy(mine[handleBytes*r.local+i*len(h):], h[:])
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	lists, err := s.cfg.Boot.AllGather(mine)
-	if err != nil {
-		return err
-	}
-	return s.each(func(r *rank) error {
-		arenas := make([]cuda.Ptr, s.cfg.Ranks)
-		at := 0
-		for _, list := range lists {
-			for ; len(list) >= handleBytes; list = list[handleBytes:] {
-				if err := r.mapPeer(at, list, arenas); err != nil {
-					return fmt.Errorf("memory of rank %d: %w", at, err)
-				}
-				at++
-			}
-		}
-		r.free.SetPeers(arenas)
-		return nil
-	})
-}
-
-// mapPeer makes one rank's memory reachable here; ranks of this process are
-// reached directly.
-func (r *rank) mapPeer(peer int, list []byte, arenas []cuda.Ptr) error {
-	if i := peer - r.s.cfg.First; i >= 0 && i < len(r.s.ranks) {
-		p := r.s.ranks[i]
-		if p != r {
-			if err := r.dev.EnablePeer(p.dev); err != nil {
-				return err
-			}
-		}
-		arenas[peer], r.sends[peer], r.recvs[peer] = p.free.Arena(), p.send, p.recv
-		return nil
-	}
-	for i, to := range []*cuda.Ptr{&arenas[peer], &r.sends[peer], &r.recvs[peer]} {
-		var h cuda.IPCHandle
-		copy(h[:], list[i*len(h):])
-		p, err := r.dev.Import(h)
-		if err != nil {
-			return err
-		}
-		*to = p
-		r.opened = append(r.opened, p)
-	}
-	return nil
-}
-
-// closeTime bounds leaving a communicator whose peers may be gone.
-const closeTime = 10 * time.Second
-
-// Close leaves the communicator and frees everything. After a failure the
-// communicator is aborted, since its peers may never come.
-func (s *Session) Close() error {
-	failed := s.ctx.Err() != nil
-	var errs []error
-	var closing []*rank
-	for _, r := range s.ranks {
-		if r.closed {
-			continue
-		}
-		r.closed = true
-		closing = append(closing, r)
-		r.jobs <- func(r *rank) error { return r.close(failed) }
-		close(r.jobs)
-	}
-	late := time.After(closeTime)
-	for _, r := range closing {
-		select {
-		case err := <-r.done:
-			errs = append(errs, err)
-		case <-late:
-			errs = append(errs, fmt.Errorf("rank %d: did not leave within %v", r.id, closeTime))
-		}
-	}
-	s.abort(context.Canceled)
-	if failed {
-		return nil // the failure was told already
-	}
-	return errors.Join(errs...)
-}
-
-func (r *rank) close(failed bool) error {
-	var errs []error
-	if r.comm != 0 {
-		if failed {
-			errs = append(errs, r.s.cfg.NCCL.Abort(r.comm))
-		} else {
-			errs = append(errs, r.s.cfg.NCCL.Destroy(r.comm))
-		}
-	}
-	if failed {
-		return errors.Join(errs...) // kernels may still wait: the context goes with the process
-	}
-	for _, p := range r.opened {
-		errs = append(errs, r.dev.Unmap(p))
-	}
-	if err := r.s.meet.wait(r.s.ctx, r.s.barrier); err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	if r.free != nil {
-		errs = append(errs, r.free.Close())
-	}
-	errs = append(errs, r.checker.Close(), r.dev.Free(r.send), r.dev.Free(r.recv),
-		r.dev.DestroyStream(r.stream), r.dev.DestroyEvent(r.begin), r.dev.DestroyEvent(r.end))
-	for _, e := range r.marks {
-		errs = append(errs, r.dev.DestroyEvent(e))
-	}
-	return errors.Join(errs...)
 }
 
 // barrier meets the other processes; one local rank calls it.

@@ -51,38 +51,25 @@ type Test struct {
 // Checker fills buffers and checks results on one device.
 type Checker struct {
 	dev         *Device
-	module      Module
 	fill, check Kernel
 	wrong       Ptr
 }
 
 // NewChecker loads the kernels.
-func NewChecker(dev *Device) (*Checker, error) {
-	image, err := ptx("check")
-	if err != nil {
+func NewChecker(k *Kernels) (c *Checker, err error) {
+	c = &Checker{dev: k.dev}
+	if c.fill, err = k.get("check", "fill"); err != nil {
 		return nil, err
 	}
-	c := &Checker{dev: dev}
-	if c.module, err = dev.Load(image); err != nil {
+	if c.check, err = k.get("check", "check"); err != nil {
 		return nil, err
 	}
-	if c.fill, err = dev.Kernel(c.module, "fill"); err != nil {
-		return nil, err
-	}
-	if c.check, err = dev.Kernel(c.module, "check"); err != nil {
-		return nil, err
-	}
-	c.wrong, err = dev.Alloc(16)
+	c.wrong, err = c.dev.Alloc(16)
 	return c, err
 }
 
-// Close frees the kernels.
-func (c *Checker) Close() error {
-	if err := c.dev.Free(c.wrong); err != nil {
-		return err
-	}
-	return c.dev.call("cuModuleUnload", c.dev.d.fn.moduleUnload, uintptr(c.module))
-}
+// Close frees the checker's memory.
+func (c *Checker) Close() error { return c.dev.Free(c.wrong) }
 
 // args prepares what fill and check have in common. Inputs stay so small that
 // no order of reduction can round; a check of more ranks than the type can

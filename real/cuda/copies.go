@@ -52,8 +52,7 @@ func (f *Free) gatherRanks(s Stream) error {
 	if err != nil {
 		return err
 	}
-	a := &freeArgs{arena: f.arena, rank: int32(f.rank), n: int32(f.n)}
-	return f.dev.Launch(k, 1, 32, 0, s, []unsafe.Pointer{unsafe.Pointer(a)})
+	return f.dev.Launch(k, 1, 32, 0, s, []unsafe.Pointer{unsafe.Pointer(f.args())})
 }
 
 // fork lets to go on from where from is; which picks the event.
@@ -168,7 +167,8 @@ func (f *Free) reducePiece(o *FreeOp, k Kernel, part, total units.Bytes, piece i
 	from := units.Bytes(piece) * size
 	n := span(f.rank, part, total, from, size)
 	shift := Ptr(units.Bytes(f.rank) * n)
-	a := &freeArgs{arena: f.arena, bytes: uint64(n), rank: int32(f.rank), n: int32(f.n), aligned: 1}
+	a := f.args()
+	a.bytes, a.aligned = uint64(n), 1
 	own := o.In[f.rank] + Ptr(units.Bytes(f.rank)*part+from)
 	for r := range f.n {
 		a.in[r] = f.slot(f.rank, piece, r, size) - shift

@@ -92,9 +92,12 @@ func (p *procs) table() map[string]*dl.Proc {
 
 // Open loads the driver and initialises it. Without a driver or a GPU it
 // returns an *exec.UnsupportedError.
-func Open() (*Driver, error) {
+func Open() (*Driver, error) { return OpenFrom("libcuda.so.1") }
+
+// OpenFrom is Open with a library of the caller's choice.
+func OpenFrom(library string) (*Driver, error) {
 	const feature = "CUDA"
-	lib, err := dl.Open(feature, "libcuda.so.1")
+	lib, err := dl.Open(feature, library)
 	if err != nil {
 		return nil, err
 	}

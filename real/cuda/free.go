@@ -1,20 +1,13 @@
 package cuda
 
 import (
-	"bytes"
-	"compress/gzip"
-	"embed"
 	"fmt"
-	"io"
 	"unsafe"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/units"
 )
-
-//go:embed kernels/*.ptx.gz
-var kernelFiles embed.FS
 
 // MaxRanks is the largest team of the free algorithms: one NVLink island.
 const MaxRanks = 8
@@ -37,19 +30,24 @@ type Shape uint8
 const (
 	OneShot Shape = iota // LL lines, every rank reduces everything
 	TwoShot              // LL128 lines, every rank reduces its share
+	Push                 // the same in plain stores, piece by piece
 	Direct               // peer loads and stores between two barriers
 	Copies               // copy engines move, kernels only reduce
 )
 
 // String names a shape as tables print it.
-func (s Shape) String() string { return [...]string{"one-shot", "two-shot", "direct", "copies"}[s] }
+func (s Shape) String() string {
+	return [...]string{"one-shot", "two-shot", "push", "direct", "copies"}[s]
+}
 
 // FreeShapes lists the shapes that an operation has.
 func FreeShapes(f coll.Func) []Shape {
 	switch f {
 	case coll.AllReduce:
-		return []Shape{OneShot, TwoShot, Direct, Copies}
-	case coll.AllGather, coll.ReduceScatter, coll.AllToAll:
+		return []Shape{OneShot, TwoShot, Push, Direct, Copies}
+	case coll.ReduceScatter:
+		return []Shape{TwoShot, Push, Direct, Copies}
+	case coll.AllGather, coll.AllToAll:
 		return []Shape{TwoShot, Direct, Copies}
 	}
 	return nil
@@ -59,6 +57,7 @@ func FreeShapes(f coll.Func) []Shape {
 type freeArgs struct {
 	arena, in, out     [MaxRanks]Ptr
 	bytes, chunk, half uint64
+	slots, piece, stop uint64
 	rank, n            int32
 	aligned, _         int32
 }
@@ -68,25 +67,27 @@ type Free struct {
 	dev     *Device
 	rank, n int
 	arena   [MaxRanks]Ptr
-	kernels map[string]Kernel
-	modules map[string]Module
+	kernels *Kernels
+	stop    *Stop
 	side    Stream   // beside the user's stream: reductions, local copies
 	events  [4]Event // two of each stream, used in turn
 }
 
 // NewFree takes this rank's arena. The ranks then tell each other their
-// arenas' addresses (as mapped on each device) with SetPeers.
-func NewFree(dev *Device, rank, n int) (*Free, error) {
+// arenas' addresses (as mapped on each device) with SetPeers. The kernels are
+// left to the caller.
+func NewFree(k *Kernels, rank, n int, stop *Stop) (*Free, error) {
 	if n < 1 || n > MaxRanks {
 		return nil, &exec.UnsupportedError{Feature: "free algorithms", Needs: fmt.Sprintf("1 to %d ranks of one NVLink island", MaxRanks), Found: fmt.Sprintf("%d ranks", n)}
 	}
-	f := &Free{dev: dev, rank: rank, n: n, kernels: map[string]Kernel{}, modules: map[string]Module{}}
+	dev := k.dev
+	f := &Free{dev: dev, rank: rank, n: n, kernels: k, stop: stop}
 	p, err := dev.Alloc(arenaSize)
 	if err != nil {
 		return nil, err
 	}
 	f.arena[rank] = p
-	if err := dev.Set(p, 0, arenaSize, 0); err != nil {
+	if err := dev.Set(p, 0, slotStart, 0); err != nil { // slots hold data only
 		return nil, err
 	}
 	if f.side, err = dev.NewStream(); err != nil {
@@ -106,13 +107,8 @@ func (f *Free) Arena() Ptr { return f.arena[f.rank] }
 // SetPeers gives the peers' arenas by rank.
 func (f *Free) SetPeers(arenas []Ptr) { copy(f.arena[:], arenas) }
 
-// Close frees the arena and the kernels.
+// Close frees the arena.
 func (f *Free) Close() error {
-	for _, m := range f.modules {
-		if err := f.dev.call("cuModuleUnload", f.dev.d.fn.moduleUnload, uintptr(m)); err != nil {
-			return err
-		}
-	}
 	for _, e := range f.events {
 		if err := f.dev.DestroyEvent(e); err != nil {
 			return err
@@ -131,40 +127,8 @@ var typeNames = map[coll.DataType]string{
 
 var opNames = [coll.NumRedOps]string{coll.Sum: "sum", coll.Prod: "prod", coll.Max: "max", coll.Min: "min", coll.Avg: "avg"}
 
-// kernel finds a kernel, loading its file on first use.
-func (f *Free) kernel(file, name string) (Kernel, error) {
-	if k, ok := f.kernels[name]; ok {
-		return k, nil
-	}
-	m, ok := f.modules[file]
-	if !ok {
-		image, err := ptx("free_" + file)
-		if err != nil {
-			return 0, err
-		}
-		if m, err = f.dev.Load(image); err != nil {
-			return 0, err
-		}
-		f.modules[file] = m
-	}
-	k, err := f.dev.Kernel(m, name)
-	if err == nil {
-		f.kernels[name] = k
-	}
-	return k, err
-}
-
-func ptx(file string) ([]byte, error) {
-	raw, err := kernelFiles.ReadFile("kernels/" + file + ".ptx.gz")
-	if err != nil {
-		return nil, err
-	}
-	z, err := gzip.NewReader(bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
-}
+// kernel finds a kernel of the free algorithms.
+func (f *Free) kernel(file, name string) (Kernel, error) { return f.kernels.get("free_"+file, name) }
 
 // FreeOp is one operation. In and Out are by rank; only the own entries are
 // used unless Shape is Direct.
@@ -176,6 +140,10 @@ type FreeOp struct {
 	Bytes units.Bytes
 	Type  coll.DataType
 	Red   coll.RedOp
+	// Blocks is the size of the grid and Piece what a block of Push sends at
+	// once, a multiple of 16; 0: chosen by size.
+	Blocks int
+	Piece  units.Bytes
 }
 
 // Prepare loads the operation's kernel, which a stream capture must not do.
@@ -200,11 +168,11 @@ func (f *Free) Known(o *FreeOp) bool {
 
 func (f *Free) find(o *FreeOp) (Kernel, error) {
 	reduces := o.Func == coll.AllReduce || o.Func == coll.ReduceScatter
-	name := map[coll.Func][4]string{
-		coll.AllReduce:     {"one_shot", "two_shot", "direct_all_reduce", "direct_reduce_scatter"},
-		coll.ReduceScatter: {"", "scatter_reduce", "direct_reduce_scatter", "direct_reduce_scatter"},
-		coll.AllGather:     {"", "gather_lines", "direct_gather", "gather_ranks"},
-		coll.AllToAll:      {"", "exchange_lines", "direct_exchange", "gather_ranks"},
+	name := map[coll.Func][5]string{
+		coll.AllReduce:     {"one_shot", "two_shot", "push_all_reduce", "direct_all_reduce", "direct_reduce_scatter"},
+		coll.ReduceScatter: {"", "scatter_reduce", "push_reduce_scatter", "direct_reduce_scatter", "direct_reduce_scatter"},
+		coll.AllGather:     {"", "gather_lines", "", "direct_gather", "gather_ranks"},
+		coll.AllToAll:      {"", "exchange_lines", "", "direct_exchange", "gather_ranks"},
 	}[o.Func][o.Shape]
 	if name == "" {
 		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v %v", o.Shape, o.Func), Missing: "a kernel"}
@@ -223,7 +191,7 @@ func (f *Free) find(o *FreeOp) (Kernel, error) {
 func (f *Free) Fits(o *FreeOp) bool {
 	b := uint64(o.Bytes)
 	switch {
-	case o.Shape == Direct:
+	case o.Shape == Direct || o.Shape == Push:
 		return true
 	case o.Shape == Copies: // below, queueing the copies takes longer than moving the bytes
 		return o.Bytes >= minCopies
@@ -242,26 +210,57 @@ func (f *Free) chunk(o *FreeOp) uint64 {
 }
 
 // Launch geometry: measured on H200, see docs/HARDWARE.md.
-const freeThreads = 512
+const (
+	freeThreads = 512
+	pushDepth   = 4   // pieces that a block may be ahead (kernels/free.cu, DEPTH)
+	pushBlocks  = 128 // most, so that all run at once
+)
+
+// share is the part of the buffer that one rank reduces or moves.
+func (f *Free) share(o *FreeOp) uint64 {
+	if o.Func == coll.AllReduce {
+		return f.chunk(o)
+	}
+	return uint64(o.Bytes)
+}
 
 func (f *Free) grid(o *FreeOp) int {
-	need, most := uint64(0), 64
+	if o.Blocks > 0 {
+		return o.Blocks
+	}
+	need, most := uint64(0), uint64(64)
 	switch o.Shape {
 	case OneShot:
 		need = ((uint64(o.Bytes)+7)/8 + freeThreads - 1) / freeThreads
 	case TwoShot:
-		b := uint64(o.Bytes)
-		if o.Func == coll.AllReduce {
-			b = f.chunk(o)
-		}
+		b := f.share(o)
 		need = ((b+479)/480 + freeThreads/32 - 1) / (freeThreads / 32)
 		if b > 1<<20 {
 			most = 128
 		}
+	case Push:
+		p := uint64(f.piece(o))
+		need, most = (f.share(o)+p-1)/p, pushBlocks
 	case Direct:
 		need, most = (uint64(o.Bytes)+16*freeThreads-1)/(16*freeThreads), 128
 	}
-	return int(min(max(need, 1), uint64(most)))
+	return int(min(max(need, 1), most))
+}
+
+// piece is what a block of Push sends to a peer at once.
+func (f *Free) piece(o *FreeOp) units.Bytes {
+	switch {
+	case o.Piece > 0:
+		return o.Piece
+	case f.share(o) <= pushBlocks*8<<10:
+		return 8 << 10
+	}
+	return 16 << 10
+}
+
+// args is what all kernels are told.
+func (f *Free) args() *freeArgs {
+	return &freeArgs{arena: f.arena, half: uint64(arenaHalf), slots: uint64(slotStart), stop: f.stop.at(), rank: int32(f.rank), n: int32(f.n)}
 }
 
 // Queue puts the operation on the stream. All ranks queue the same operations
@@ -277,8 +276,9 @@ func (f *Free) Queue(o *FreeOp, s Stream) error {
 	if o.Shape == Copies {
 		return f.queueCopies(o, k, s)
 	}
-	a := &freeArgs{arena: f.arena, in: o.In, out: o.Out, bytes: uint64(o.Bytes), chunk: f.chunk(o),
-		half: uint64(arenaHalf), rank: int32(f.rank), n: int32(f.n), aligned: 1}
+	a := f.args()
+	a.in, a.out, a.bytes, a.chunk, a.piece = o.In, o.Out, uint64(o.Bytes), f.chunk(o), uint64(f.piece(o))
+	a.aligned = 1
 	for i := range f.n {
 		if (o.In[i]|o.Out[i])%16 != 0 {
 			a.aligned = 0

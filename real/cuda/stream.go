@@ -115,6 +115,11 @@ func (dev *Device) Load(image []byte) (Module, error) {
 	return m, err
 }
 
+// Unload frees a module.
+func (dev *Device) Unload(m Module) error {
+	return dev.call("cuModuleUnload", dev.d.fn.moduleUnload, uintptr(m))
+}
+
 // Kernel finds a function of a module.
 func (dev *Device) Kernel(m Module, name string) (Kernel, error) {
 	text := append([]byte(name), 0)

@@ -49,7 +49,11 @@ func newIsland(t *testing.T, n int) *island {
 	err = team.Each(func(m *Member) (err error) {
 		r := m.Rank
 		devs[r] = m.dev
-		if is.free[r], err = cuda.NewFree(m.dev, r, n); err != nil {
+		stop, err := cuda.NewStop(m.dev)
+		if err != nil {
+			return err
+		}
+		if is.free[r], err = cuda.NewFree(cuda.NewKernels(m.dev), r, n, stop); err != nil {
 			return err
 		}
 		if is.in[r], err = m.dev.Alloc(islandBuffer); err != nil {

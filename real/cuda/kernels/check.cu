@@ -4,8 +4,8 @@
 // the host says how an integer is written in the type.
 #include "device.h"
 
-// CheckArgs is mirrored by checkArgs in check.go.
-struct CheckArgs {
+// Args is mirrored by checkArgs in check.go.
+struct Args {
   u64 at, n;       // buffer and its elements
   u64 off;         // the input element of element 0
   u64 block;       // elements of one rank's part, where source is -1
@@ -21,8 +21,10 @@ struct CheckArgs {
   u32 slack;       // units in the last place that an average may be off
 };
 
+ARGS(check);
+
 // input is element i of rank r.
-DEVICE u64 input(const CheckArgs& a, int r, u64 i) {
+DEVICE u64 input(const Args& a, int r, u64 i) {
   u32 x = (u32)(i ^ (i >> 32)) + a.seed;
   if (a.red == 1) return 1 + ((x + (u32)r) & 1);
   if (a.red == 4) return (u64)a.ranks * ((x + (u32)r) % a.mod);
@@ -30,7 +32,7 @@ DEVICE u64 input(const CheckArgs& a, int r, u64 i) {
 }
 
 // written is the integer v as bits of the type.
-DEVICE u64 written(const CheckArgs& a, u64 v) {
+DEVICE u64 written(const Args& a, u64 v) {
   if (a.mantissa == 0 || v == 0) return a.size == 8 ? v : v & ((1ull << (8 * a.size)) - 1);
   u32 e = 0;
   while (v >> (e + 1)) e++;
@@ -51,7 +53,7 @@ DEVICE u64 get(u64 p, u32 size) {
   return *(u64*)p;
 }
 
-DEVICE u64 reduced(const CheckArgs& a, u64 i) {
+DEVICE u64 reduced(const Args& a, u64 i) {
   u64 acc = input(a, 0, i);
   for (int r = 1; r < a.ranks; r++) {
     u64 v = input(a, r, i);
@@ -66,11 +68,11 @@ DEVICE u64 reduced(const CheckArgs& a, u64 i) {
 DEVICE u64 first(void) { return (u64)block() * ntid() + tid(); }
 DEVICE u64 stride(void) { return (u64)blocks() * ntid(); }
 
-GLOBAL void fill(CheckArgs a) {
+GLOBAL void fill(Args a) {
   for (u64 i = first(); i < a.n; i += stride()) put(a.at + i * a.size, a.size, written(a, input(a, a.source, a.off + i)));
 }
 
-GLOBAL void check(CheckArgs a) {
+GLOBAL void check(Args a) {
   u64 bad = 0, at = ~0ull;
   for (u64 i = first(); i < a.n; i += stride()) {
     u64 v;
@@ -85,7 +87,7 @@ GLOBAL void check(CheckArgs a) {
     }
   }
   if (bad) {
-    asm volatile("red.relaxed.sys.global.add.u64 [%0], %1;" ::"l"(a.wrong), "l"(bad) : "memory");
-    asm volatile("red.relaxed.sys.global.min.u64 [%0], %1;" ::"l"(a.wrong + 8), "l"(at) : "memory");
+    addNow(a.wrong, bad);
+    minNow(a.wrong + 8, at);
   }
 }

@@ -1,10 +1,13 @@
 // Free algorithms: collectives that use every link of an NVLink domain at once
-// instead of NCCL's rings. Three shapes:
+// instead of NCCL's rings. Shapes:
 //
 //   one-shot  every rank writes its whole input, word and flag together (LL),
 //             into every peer's arena; everyone reduces everything. One hop.
 //   two-shot  chunk j goes to rank j in 128-byte lines that carry their own
 //             flag (LL128); rank j reduces it and sends it to all. Two hops.
+//   push      the same in plain stores, piece by piece: a piece is announced by
+//             a count behind a fence, and its place is used again once its
+//             owner has announced the result. Blocks go their own ways.
 //   direct    behind a barrier, rank j reads chunk j of every peer's input,
 //             reduces it and writes it into every peer's output. No copies.
 //
@@ -13,26 +16,35 @@
 // halves of the arena alternate: a rank can be at most one call ahead of a
 // peer, because it cannot finish a call without data of that call from every
 // peer. All ranks use the same grid for the same call.
+#include "lines.h"
 #include "reduce.h"
 
-enum { MAXR = 8, MAXB = 256, WORD_HALF = 8 << 20 };
+// What comes from GROUP ranks is held in registers at once.
+enum { MAXR = 8, MAXB = 256, WORD_HALF = 8 << 20, DEPTH = 4, GROUP = 4 };
 
 // Args is mirrored by freeArgs in free.go.
 struct Args {
   u64 arena[MAXR];  // by rank: this rank's own, and the peers' as mapped here
   u64 in[MAXR];     // inputs by rank; only the own one unless direct
-  u64 out[MAXR];    // outputs by rank; only the own one unless direct
+  u64 out[MAXR];    // outputs by rank; only the own one unless direct or push
   u64 bytes;        // of one rank's part: all_reduce: the whole buffer
   u64 chunk;        // bytes of one rank's share of an all_reduce, a multiple of 16
   u64 half;         // bytes of one half of the line area
+  u64 slots;        // offset of the pieces in the arena
+  u64 piece;        // bytes of a piece, a multiple of 16
+  u64 stop;         // flag that ends all waits
   int rank, n;
   int aligned;      // all user pointers are 16-byte aligned
   int pad;
 };
+ARGS(free);
 
-// Arena layout: epochs, start flags, end flags, word areas, line areas.
+// Arena layout: epochs, flags (start and end of direct; pieces sent and done),
+// counts of pieces, word areas, line areas, pieces.
+enum { START, END, SENT, DONE };
 DEVICE u64 epochOf(u64 arena, u32 b) { return arena + 4 * b; }
 DEVICE u64 flagOf(u64 arena, int which, u32 b, int src) { return arena + 4096 + 4 * ((u64)(which * MAXB + b) * MAXR + src); }
+DEVICE u64 countOf(u64 arena, u32 b) { return arena + 40960 + 4 * b; }
 // Words with flags (LL) and lines with flags (LL128) have areas of their own:
 // a flag's place must never have held data, or old data could pass for a flag.
 DEVICE u64 wordsOf(u64 arena, u32 epoch) { return arena + 65536 + (epoch & 1) * (u64)WORD_HALF; }
@@ -49,44 +61,36 @@ DEVICE void endCall(const Args& a, u32 epoch) {
     for (u32 b = blocks() + tid(); b < MAXB; b += ntid()) *(volatile u32*)epochOf(a.arena[a.rank], b) = epoch;
 }
 
-// meet lets every rank's block b pass once all ranks' blocks b are here.
-DEVICE void meet(const Args& a, int which, u32 epoch) {
+// tell sets a flag at every peer, for what all threads of the block did.
+DEVICE void tell(const Args& a, int which, u32 value) {
   syncBlock();
-  if (tid() < (u32)a.n) {
-    storeRelease(flagOf(a.arena[tid()], which, block(), a.rank), epoch);
-    while (loadAcquire(flagOf(a.arena[a.rank], which, block(), tid())) != epoch) {
-    }
-  }
+  for (int r = tid(); r < a.n; r += ntid())
+    if (r != a.rank) storeRelease(flagOf(a.arena[r], which, block(), a.rank), value);
+}
+
+// hear waits until every peer's flag is at least value, on a circle of numbers.
+DEVICE void hear(const Args& a, int which, u32 value, Patience& w) {
+  for (int r = tid(); r < a.n; r += ntid())
+    while (r != a.rank && (int)(loadAcquire(flagOf(a.arena[a.rank], which, block(), r)) - value) < 0)
+      if (w.over()) break;
   syncBlock();
 }
 
-// Words at the end of a buffer, or of a buffer that is not 8-byte aligned, are
-// moved byte by byte.
-SLOW u64 getBytes(u64 base, u64 off, u64 end) {
-  u64 v = 0;
-  for (int i = 0; i < 8; i++)
-    if (off + i < end) v |= (u64)((const u8*)base)[off + i] << (8 * i);
-  return v;
+// meet lets every rank's block b pass once all ranks' blocks b are here.
+DEVICE void meet(const Args& a, int which, u32 epoch, Patience& w) {
+  tell(a, which, epoch);
+  hear(a, which, epoch, w);
 }
-SLOW void putBytes(u64 base, u64 off, u64 end, u64 v) {
-  for (int i = 0; i < 8; i++)
-    if (off + i < end) ((u8*)base)[off + i] = (u8)(v >> (8 * i));
-}
-DEVICE u64 getWord(u64 base, u64 off, u64 end) {
-  if (off + 8 <= end && ((base + off) & 7) == 0) return load8(base + off);
-  return getBytes(base, off, end);
-}
-DEVICE void putWord(u64 base, u64 off, u64 end, u64 v) {
-  if (off + 8 <= end && ((base + off) & 7) == 0) store8(base + off, v);
-  else putBytes(base, off, end, v);
-}
+
+DEVICE u64 minU(u64 a, u64 b) { return a < b ? a : b; }
 
 template <typename T, int OP> DEVICE void oneShot(const Args& a) {
   const u32 epoch = beginCall(a);
   const u64 words = (a.bytes + 7) / 8;
   const u64 step = (u64)blocks() * ntid();
   const u64 first = (u64)block() * ntid() + tid();
-  const u64 span = WORD_HALF / MAXR;
+  const u64 span = WORD_HALF / MAXR, home = wordsOf(a.arena[a.rank], epoch);
+  Patience wait = patience(a.stop);
   for (u64 w = first; w < words; w += step) {
     u64 v = getWord(a.in[a.rank], 8 * w, a.bytes);
     for (int i = 1; i < a.n; i++) {
@@ -96,42 +100,32 @@ template <typename T, int OP> DEVICE void oneShot(const Args& a) {
   }
   for (u64 w = first; w < words; w += step) {
     u64 acc = 0;
-    for (int r = 0; r < a.n; r++) {  // in rank order on every rank: equal bits everywhere
-      u64 v;
-      if (r == a.rank) {
-        v = getWord(a.in[a.rank], 8 * w, a.bytes);
-      } else {
-        u32 x, fx, y, fy;
-        do loadLine(wordsOf(a.arena[a.rank], epoch) + r * span + 16 * w, x, fx, y, fy);
-        while (fx != epoch || fy != epoch);
-        v = (u64)y << 32 | x;
+    for (int r0 = 0; r0 < a.n; r0 += GROUP) {
+      u64 v[GROUP];
+      bool missing;
+      do {
+        missing = false;
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) {
+          if (r0 + i >= a.n || r0 + i == a.rank) continue;
+          u32 x, fx, y, fy;
+          loadLine(home + (r0 + i) * span + 16 * w, x, fx, y, fy);
+          v[i] = (u64)y << 32 | x;
+          missing |= fx != epoch || fy != epoch;
+        }
+      } while (missing && !wait.over());
+#pragma unroll
+      for (int i = 0; i < GROUP; i++) {  // in rank order on every rank: equal bits everywhere
+        if (r0 + i == a.rank) v[i] = getWord(a.in[a.rank], 8 * w, a.bytes);
+        if (r0 + i < a.n) acc = r0 + i == 0 ? v[i] : red8<T, OP>(acc, v[i]);
       }
-      acc = r == 0 ? v : red8<T, OP>(acc, v);
     }
     putWord(a.out[a.rank], 8 * w, a.bytes, fin8<T, OP>(acc, a.n));
   }
   endCall(a, epoch);
 }
 
-// A line of 128 bytes is 15 words and the epoch; lane 7 of its eight lanes
-// holds the epoch. lineOff is the place of this lane's words in the payload.
-DEVICE u64 lineOff(u64 line) { return line * 120 + 16 * (tid() & 7); }
-DEVICE bool flagLane() { return (tid() & 7) == 7; }
-
-DEVICE void sendLine(u64 at, u64 x, u64 y) {
-  syncWarp();
-  storeLine2(at, x, y);
-}
-// In every round the lanes meet before they read, so that the words are no
-// older than the flag.
-DEVICE void pollLine(u64 at, u32 epoch, u64& x, u64& y) {
-  do {
-    syncWarp();
-    loadLine2(at, x, y);
-  } while (anyLane(flagLane() && y != (u64)epoch));
-}
-
-// Work is dealt to whole warps, four lines at a time, so that all lanes poll
+// Lines are dealt to whole warps, LINES at a time, so that all lanes poll
 // together; a warp's last lines may lie past the end and carry nothing.
 struct Deal {
   u64 line, step, lines;
@@ -139,154 +133,244 @@ struct Deal {
 DEVICE Deal deal(u64 bytes) {
   Deal d;
   d.lines = (bytes + 119) / 120;
-  d.step = (u64)blocks() * (ntid() / 32) * 4;
-  d.line = ((u64)block() * (ntid() / 32) + tid() / 32) * 4;
+  d.step = (u64)blocks() * (ntid() / WARP) * LINES;
+  d.line = ((u64)block() * (ntid() / WARP) + tid() / WARP) * LINES;
   return d;
 }
-DEVICE u64 lane8() { return (tid() & 31) / 8; }
 
-DEVICE void readLane(u64 base, u64 off, u64 lo, u64 end, u64& x, u64& y, u32 epoch) {
-  x = getWord(base, lo + off, end);
-  y = flagLane() ? (u64)epoch : getWord(base, lo + off + 8, end);
+// Each line area has a place for what comes to be reduced, and one for results,
+// of every rank.
+DEVICE u64 areaOf(const Args& a, u64 arena, u32 epoch, int which, int src) {
+  return linesOf(a, arena, epoch) + (which * MAXR + src) * (a.half / (2 * MAXR));
 }
-DEVICE void writeLane(u64 base, u64 off, u64 lo, u64 end, u64 x, u64 y) {
-  putWord(base, lo + off, end, x);
-  if (!flagLane()) putWord(base, lo + off + 8, end, y);
-}
-
-DEVICE u64 minU(u64 a, u64 b) { return a < b ? a : b; }
 
 // scatterLines sends part p of the input to rank p.
 DEVICE void scatterLines(const Args& a, u32 epoch, u64 part, u64 total) {
-  const u64 span = a.half / (2 * MAXR);
-  for (Deal d = deal(part); d.line < d.lines; d.line += d.step) {
-    u64 l = d.line + lane8(), off = lineOff(l);
+  for (Deal d = deal(part); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
+    u64 l = d.line + lineInWarp(), off = lineOff(l, lane);
     for (int i = 1; i < a.n; i++) {
       int p = (a.rank + i) % a.n;
-      u64 lo = p * part, end = minU(lo + part, total), x, y;
-      readLane(a.in[a.rank], off, lo, end, x, y, epoch);
-      sendLine(linesOf(a, a.arena[p], epoch) + a.rank * span + l * 128 + 16 * (tid() & 7), x, y);
+      u64 lo = p * part, x, y;
+      readLane(a.in[a.rank], lo + off, minU(lo + part, total), lane, epoch, x, y);
+      sendLane(areaOf(a, a.arena[p], epoch, 0, a.rank) + l * 128, lane, x, y);
     }
   }
+}
+
+// pollLanes reads the lanes of one line from the peers of a group.
+DEVICE void pollLanes(const Args& a, u32 epoch, int which, int r0, u64 line, u32 lane, u64* x, u64* y, Patience& w) {
+  bool missing;
+  do {
+    missing = false;
+    syncWarp();
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+      if (r0 + i >= a.n || r0 + i == a.rank) continue;
+      const u64 at = areaOf(a, a.arena[a.rank], epoch, which, r0 + i) + line * 128;
+      missing |= !tryLane(at, lane, epoch, x[i], y[i]);
+    }
+  } while (anyLane(missing) && !anyLane(w.over()));
 }
 
 // reduceLines receives this rank's part from all and reduces it; with gather
 // it sends the result on, else it only stores it at outLo.
-template <typename T, int OP> DEVICE void reduceLines(const Args& a, u32 epoch, u64 part, u64 total, bool gather, u64 outLo) {
-  const u64 span = a.half / (2 * MAXR);
+template <typename T, int OP> DEVICE void reduceLines(const Args& a, u32 epoch, u64 part, u64 total, bool gather, u64 outLo, Patience& w) {
   const u64 lo = a.rank * part, end = minU(lo + part, total);
   // Lines beyond the part hold nothing: they must not reach the next part.
   const u64 outEnd = gather ? minU(outLo + part, total) : part;
-  for (Deal d = deal(part); d.line < d.lines; d.line += d.step) {
-    u64 l = d.line + lane8(), off = lineOff(l), accX = 0, accY = 0;
-    for (int r = 0; r < a.n; r++) {
-      u64 x, y;
-      if (r == a.rank) readLane(a.in[a.rank], off, lo, end, x, y, epoch);
-      else pollLine(linesOf(a, a.arena[a.rank], epoch) + r * span + l * 128 + 16 * (tid() & 7), epoch, x, y);
-      accX = r == 0 ? x : red8<T, OP>(accX, x);
-      accY = r == 0 ? y : red8<T, OP>(accY, y);
+  for (Deal d = deal(part); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
+    u64 l = d.line + lineInWarp(), off = lineOff(l, lane), accX = 0, accY = 0, ownX, ownY;
+    readLane(a.in[a.rank], lo + off, end, lane, epoch, ownX, ownY);
+    for (int r0 = 0; r0 < a.n; r0 += GROUP) {
+      u64 x[GROUP], y[GROUP];
+      pollLanes(a, epoch, 0, r0, l, lane, x, y, w);
+#pragma unroll
+      for (int i = 0; i < GROUP; i++) {
+        if (r0 + i == a.rank) x[i] = ownX, y[i] = ownY;
+        if (r0 + i < a.n) accX = r0 + i == 0 ? x[i] : red8<T, OP>(accX, x[i]);
+        if (r0 + i < a.n) accY = r0 + i == 0 ? y[i] : red8<T, OP>(accY, y[i]);
+      }
     }
     accX = fin8<T, OP>(accX, a.n);
-    accY = flagLane() ? (u64)epoch : fin8<T, OP>(accY, a.n);
+    accY = flagLane(lane) ? (u64)epoch : fin8<T, OP>(accY, a.n);
     if (gather)
       for (int i = 1; i < a.n; i++) {
         int p = (a.rank + i) % a.n;
-        sendLine(linesOf(a, a.arena[p], epoch) + (MAXR + a.rank) * span + l * 128 + 16 * (tid() & 7), accX, accY);
+        sendLane(areaOf(a, a.arena[p], epoch, 1, a.rank) + l * 128, lane, accX, accY);
       }
-    writeLane(a.out[a.rank], off, outLo, outEnd, accX, accY);
+    writeLane(a.out[a.rank], outLo + off, outEnd, lane, accX, accY);
   }
 }
 
-// gatherLines receives every other rank's part from area and stores it.
-DEVICE void gatherLines(const Args& a, u32 epoch, u64 part, u64 total, int area) {
-  const u64 span = a.half / (2 * MAXR);
-  for (Deal d = deal(part); d.line < d.lines; d.line += d.step) {
-    u64 l = d.line + lane8(), off = lineOff(l);
-    for (int i = 1; i < a.n; i++) {
-      int p = (a.rank + i) % a.n;
-      u64 lo = p * part, end = minU(lo + part, total), x, y;
-      pollLine(linesOf(a, a.arena[a.rank], epoch) + (area * MAXR + p) * span + l * 128 + 16 * (tid() & 7), epoch, x, y);
-      writeLane(a.out[a.rank], off, lo, end, x, y);
+// gatherLines receives every other rank's part from an area and stores it.
+DEVICE void gatherLines(const Args& a, u32 epoch, u64 part, u64 total, int area, Patience& w) {
+  for (Deal d = deal(part); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
+    u64 l = d.line + lineInWarp(), off = lineOff(l, lane);
+    for (int r0 = 0; r0 < a.n; r0 += GROUP) {
+      u64 x[GROUP], y[GROUP];
+      pollLanes(a, epoch, area, r0, l, lane, x, y, w);
+#pragma unroll
+      for (int i = 0; i < GROUP; i++) {
+        const u64 lo = (r0 + i) * part;
+        if (r0 + i < a.n && r0 + i != a.rank) writeLane(a.out[a.rank], lo + off, minU(lo + part, total), lane, x[i], y[i]);
+      }
     }
   }
 }
 
 template <typename T, int OP> DEVICE void twoShot(const Args& a) {
   const u32 epoch = beginCall(a);
+  Patience w = patience(a.stop);
   scatterLines(a, epoch, a.chunk, a.bytes);
-  reduceLines<T, OP>(a, epoch, a.chunk, a.bytes, true, a.rank * a.chunk);
-  gatherLines(a, epoch, a.chunk, a.bytes, 1);
+  reduceLines<T, OP>(a, epoch, a.chunk, a.bytes, true, a.rank * a.chunk, w);
+  gatherLines(a, epoch, a.chunk, a.bytes, 1, w);
   endCall(a, epoch);
 }
 
 template <typename T, int OP> DEVICE void scatterReduce(const Args& a) {
   const u32 epoch = beginCall(a);
+  Patience w = patience(a.stop);
   scatterLines(a, epoch, a.bytes, a.bytes * a.n);
-  reduceLines<T, OP>(a, epoch, a.bytes, a.bytes * a.n, false, 0);
+  reduceLines<T, OP>(a, epoch, a.bytes, a.bytes * a.n, false, 0, w);
   endCall(a, epoch);
 }
 
-// direct: rank r's share [lo, hi) of the buffer, read from all, written to all
-// (reduce_scatter: written to its own output at 0).
-// NR is the number of ranks, 0 where it is not known to the compiler.
-template <typename T, int OP, int NR> DEVICE void directPacks(const Args& a, u64 lo, u64 hi, bool toAll, u64 shift) {
-  const int U = 4, N = NR ? NR : a.n;
-  const u64 step = (u64)blocks() * ntid() * 16;
-  u64 at = lo + 16 * ((u64)block() * ntid() + tid());
-  for (; a.aligned && at + (U - 1) * step + 16 <= hi; at += U * step) {
-    Pack v[U];
-    for (int r = 0; r < N; r++) {
-      Pack x[U];
+// pieceAt is where rank src leaves a piece for the owner of the arena.
+DEVICE u64 pieceAt(const Args& a, u64 arena, u32 count, int src) {
+  return arena + a.slots + (((u64)block() * DEPTH + count % DEPTH) * MAXR + src) * a.piece;
+}
+
+// copyPiece moves n bytes with all threads of the block.
+DEVICE void copyPiece(u64 dst, u64 src, u64 n, bool aligned) {
+  const int U = 4;
+  const u64 step = 16 * (u64)ntid();
+  u64 at = 16 * (u64)tid();
+  if (aligned) {
+    for (; at + (U - 1) * step + 16 <= n; at += U * step) {
+      Pack v[U];
 #pragma unroll
-      for (int k = 0; k < U; k++) x[k] = load16(a.in[r] + at + k * step);
+      for (int k = 0; k < U; k++) v[k] = load16(src + at + k * step);
 #pragma unroll
-      for (int k = 0; k < U; k++) {
-        v[k].a = r == 0 ? x[k].a : red8<T, OP>(v[k].a, x[k].a);
-        v[k].b = r == 0 ? x[k].b : red8<T, OP>(v[k].b, x[k].b);
-      }
+      for (int k = 0; k < U; k++) store16(dst + at + k * step, v[k]);
     }
-#pragma unroll
-    for (int k = 0; k < U; k++) v[k] = Pack{fin8<T, OP>(v[k].a, N), fin8<T, OP>(v[k].b, N)};
-    for (int i = 0; i < (toAll ? N : 1); i++) {
-      int p = toAll ? (a.rank + i) % N : a.rank;
-#pragma unroll
-      for (int k = 0; k < U; k++) store16(a.out[p] + at + k * step - shift, v[k]);
-    }
+    for (; at + 16 <= n; at += step) store16(dst + at, load16(src + at));
   }
-  for (; at < hi; at += step)
-    for (int h = 0; h < 2; h++) {
-      u64 acc = 0, off = at + 8 * h;
-      if (off >= hi) break;
-      for (int r = 0; r < N; r++) {
-        u64 x = getWord(a.in[r], off, hi);
+  for (; at < n; at += step) {
+    putWord(dst, at, n, getWord(src, at, n));
+    if (at + 8 < n) putWord(dst, at + 8, n, getWord(src, at + 8, n));
+  }
+}
+
+// reduceFrom reduces what lies at off of each rank's source, U packs a step
+// apart, in rank order.
+template <typename T, int OP, int U, typename Source> DEVICE void reduceFrom(int n, u64 off, u64 step, Source source, Pack* v) {
+  for (int r0 = 0; r0 < n; r0 += GROUP) {
+    Pack x[GROUP][U];
+#pragma unroll
+    for (int i = 0; i < GROUP; i++)
+      if (r0 + i < n)
+#pragma unroll
+        for (int k = 0; k < U; k++) loadLine2(source(r0 + i) + off + k * step, x[i][k].a, x[i][k].b);
+#pragma unroll
+    for (int i = 0; i < GROUP; i++)
+      if (r0 + i < n)
+#pragma unroll
+        for (int k = 0; k < U; k++) v[k] = r0 + i == 0 ? x[i][k] : red16<T, OP>(v[k], x[i][k]);
+  }
+#pragma unroll
+  for (int k = 0; k < U; k++) v[k] = fin16<T, OP>(v[k], n);
+}
+
+// reduceWords does the same for single words, up to n bytes, and stores them.
+template <typename T, int OP, typename Source, typename Place> DEVICE void reduceWords(const Args& a, u64 at, u64 step, u64 n, Source source, int places, Place place) {
+  for (; at < n; at += step)
+    for (u64 w = at; w < minU(at + 16, n); w += 8) {
+      u64 acc = 0;
+      for (int r = 0; r < a.n; r++) {
+        u64 x = getWord(source(r), w, n);
         acc = r == 0 ? x : red8<T, OP>(acc, x);
       }
-      acc = fin8<T, OP>(acc, N);
-      for (int i = 0; i < (toAll ? N : 1); i++) {
-        int p = toAll ? (a.rank + i) % N : a.rank;
-        putWord(a.out[p], off - shift, hi - shift, acc);
-      }
+      acc = fin8<T, OP>(acc, a.n);
+      for (int i = 0; i < places; i++) putWord(place(i), w, n, acc);
     }
 }
 
+// reduceInto reduces n bytes of all ranks' sources into some places; thread
+// first of stride threads.
+template <typename T, int OP, typename Source, typename Place> DEVICE void reduceInto(const Args& a, u64 first, u64 stride, u64 n, Source source, int places, Place place) {
+  const int U = 2;
+  const u64 step = 16 * stride;
+  u64 at = 16 * first;
+  if (a.aligned) {
+    for (; at + (U - 1) * step + 16 <= n; at += U * step) {
+      Pack v[U];
+      reduceFrom<T, OP, U>(a.n, at, step, source, v);
+      for (int i = 0; i < places; i++)
+#pragma unroll
+        for (int k = 0; k < U; k++) store16(place(i) + at + k * step, v[k]);
+    }
+  }
+  reduceWords<T, OP>(a, at, step, n, source, places, place);
+}
+
+// push: each block sends its k-th piece to every owner, then reduces the piece
+// before. DONE also gives the place of a piece back, so that a block may be
+// DEPTH pieces ahead of its peers, over the end of a call too. A peer's output
+// is written only after a piece of this call has come from it, so it has begun.
+template <typename T, int OP> DEVICE void push(const Args& a, bool gather) {
+  const u64 part = gather ? a.chunk : a.bytes, total = gather ? a.bytes : a.bytes * a.n;
+  const u64 turn = (u64)blocks() * a.piece, pieces = (part + turn - 1) / turn;
+  const u32 base = *(volatile u32*)countOf(a.arena[a.rank], block());
+  Patience w = patience(a.stop);
+  for (u64 k = 0; k <= pieces; k++) {
+    const u64 from = k * turn + block() * a.piece;
+    if (k < pieces) {
+      hear(a, DONE, base + k + 1 - DEPTH, w);
+      for (int i = 1; i < a.n; i++) {
+        const int p = (a.rank + i) % a.n;
+        const u64 lo = minU(p * part, total), size = minU(part, total - lo);
+        if (from < size) copyPiece(pieceAt(a, a.arena[p], base + k, a.rank), a.in[a.rank] + lo + from, minU(a.piece, size - from), a.aligned);
+      }
+      tell(a, SENT, base + k + 1);
+    }
+    if (k > 0) {
+      const u64 lo = minU(a.rank * part, total), size = minU(part, total - lo), at = from - turn;
+      hear(a, SENT, base + k, w);
+      const u64 own = a.in[a.rank] + lo + at, to = (gather ? lo : 0) + at;
+      if (at < size)
+        reduceInto<T, OP>(
+            a, tid(), ntid(), minU(a.piece, size - at), [&](int r) { return r == a.rank ? own : pieceAt(a, a.arena[a.rank], base + k - 1, r); },
+            gather ? a.n : 1, [&](int i) { return a.out[(a.rank + i) % a.n] + to; });
+      tell(a, DONE, base + k);
+    }
+  }
+  if (gather) hear(a, DONE, base + pieces, w);
+  syncBlock();
+  if (tid() == 0) *(volatile u32*)countOf(a.arena[a.rank], block()) = base + pieces;
+}
+
+// direct: rank r's share of the buffer, read from all, written to all
+// (reduce_scatter: written to its own output).
 template <typename T, int OP> DEVICE void direct(const Args& a, bool toAll) {
   const u32 epoch = beginCall(a);
-  meet(a, 0, epoch);
+  Patience w = patience(a.stop);
+  meet(a, START, epoch, w);
   const u64 part = toAll ? a.chunk : a.bytes, total = toAll ? a.bytes : a.bytes * a.n;
-  const u64 lo = minU(a.rank * part, total), hi = minU(lo + part, total), shift = toAll ? 0 : lo;
-  if (a.n == 2) directPacks<T, OP, 2>(a, lo, hi, toAll, shift);
-  else if (a.n == 4) directPacks<T, OP, 4>(a, lo, hi, toAll, shift);
-  else if (a.n == 8) directPacks<T, OP, 8>(a, lo, hi, toAll, shift);
-  else directPacks<T, OP, 0>(a, lo, hi, toAll, shift);
-  meet(a, 1, epoch);
+  const u64 lo = minU(a.rank * part, total), size = minU(part, total - lo), to = toAll ? lo : 0;
+  reduceInto<T, OP>(
+      a, (u64)block() * ntid() + tid(), (u64)blocks() * ntid(), size, [&](int r) { return a.in[r] + lo; }, toAll ? a.n : 1,
+      [&](int i) { return a.out[(a.rank + i) % a.n] + to; });
+  meet(a, END, epoch, w);
   endCall(a, epoch);
 }
 
 #define REDUCTIONS(T, tn, OP, on)                                                    \
   GLOBAL void one_shot_##tn##_##on(Args a) { oneShot<T, OP>(a); }                     \
   GLOBAL void two_shot_##tn##_##on(Args a) { twoShot<T, OP>(a); }                     \
-  GLOBAL void direct_all_reduce_##tn##_##on(Args a) { direct<T, OP>(a, true); }       \
   GLOBAL void scatter_reduce_##tn##_##on(Args a) { scatterReduce<T, OP>(a); }         \
+  GLOBAL void push_all_reduce_##tn##_##on(Args a) { push<T, OP>(a, true); }           \
+  GLOBAL void push_reduce_scatter_##tn##_##on(Args a) { push<T, OP>(a, false); }      \
+  GLOBAL void direct_all_reduce_##tn##_##on(Args a) { direct<T, OP>(a, true); }       \
   GLOBAL void direct_reduce_scatter_##tn##_##on(Args a) { direct<T, OP>(a, false); }
 #define TYPE(T, tn) REDUCTIONS(T, tn, SUM, sum) REDUCTIONS(T, tn, PROD, prod) REDUCTIONS(T, tn, MAX, max) REDUCTIONS(T, tn, MIN, min) REDUCTIONS(T, tn, AVG, avg)
 
@@ -295,35 +379,37 @@ template <typename T, int OP> DEVICE void direct(const Args& a, bool toAll) {
 // rest, in the order of the stream.
 GLOBAL void gather_ranks(Args a) {
   const u32 epoch = beginCall(a);
-  meet(a, 0, epoch);
+  Patience w = patience(a.stop);
+  meet(a, START, epoch, w);
   endCall(a, epoch);
 }
 
 // gather: every rank's part goes to all, in lines.
 GLOBAL void gather_lines(Args a) {
   const u32 epoch = beginCall(a);
-  const u64 span = a.half / (2 * MAXR);
-  for (Deal d = deal(a.bytes); d.line < d.lines; d.line += d.step) {
-    u64 l = d.line + lane8(), off = lineOff(l), x, y;
-    readLane(a.in[a.rank], off, 0, a.bytes, x, y, epoch);
+  Patience w = patience(a.stop);
+  for (Deal d = deal(a.bytes); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
+    u64 l = d.line + lineInWarp(), off = lineOff(l, lane), x, y;
+    readLane(a.in[a.rank], off, a.bytes, lane, epoch, x, y);
     for (int i = 1; i < a.n; i++) {
       int p = (a.rank + i) % a.n;
-      sendLine(linesOf(a, a.arena[p], epoch) + (MAXR + a.rank) * span + l * 128 + 16 * (tid() & 7), x, y);
+      sendLane(areaOf(a, a.arena[p], epoch, 1, a.rank) + l * 128, lane, x, y);
     }
-    writeLane(a.out[a.rank], off, a.rank * a.bytes, (a.rank + 1) * a.bytes, x, y);
+    writeLane(a.out[a.rank], a.rank * a.bytes + off, (a.rank + 1) * a.bytes, lane, x, y);
   }
-  gatherLines(a, epoch, a.bytes, a.bytes * a.n, 1);
+  gatherLines(a, epoch, a.bytes, a.bytes * a.n, 1, w);
   endCall(a, epoch);
 }
 
 // alltoall: part p goes to rank p, in lines.
 GLOBAL void exchange_lines(Args a) {
   const u32 epoch = beginCall(a);
+  Patience w = patience(a.stop);
   scatterLines(a, epoch, a.bytes, a.bytes * a.n);
   u64 lo = a.rank * a.bytes;
   for (u64 w = (u64)block() * ntid() + tid(); 8 * w < a.bytes; w += (u64)blocks() * ntid())
     putWord(a.out[a.rank] + lo, 8 * w, a.bytes, getWord(a.in[a.rank] + lo, 8 * w, a.bytes));
-  gatherLines(a, epoch, a.bytes, a.bytes * a.n, 0);
+  gatherLines(a, epoch, a.bytes, a.bytes * a.n, 0, w);
   endCall(a, epoch);
 }
 
@@ -350,7 +436,8 @@ DEVICE void copyPart(u64 dst, u64 src, u64 bytes, bool aligned) {
 // all peers.
 GLOBAL void direct_gather(Args a) {
   const u32 epoch = beginCall(a);
-  meet(a, 0, epoch);
+  Patience w = patience(a.stop);
+  meet(a, START, epoch, w);
   const int U = 4;
   const u64 step = (u64)blocks() * ntid() * 16, base = a.rank * a.bytes;
   u64 at = 16 * ((u64)block() * ntid() + tid());
@@ -371,19 +458,20 @@ GLOBAL void direct_gather(Args a) {
       putWord(a.out[p] + base, at, a.bytes, getWord(a.in[a.rank], at, a.bytes));
       if (at + 8 < a.bytes) putWord(a.out[p] + base, at + 8, a.bytes, getWord(a.in[a.rank], at + 8, a.bytes));
     }
-  meet(a, 1, epoch);
+  meet(a, END, epoch, w);
   endCall(a, epoch);
 }
 
 // direct_exchange pushes part p of the input into rank p's output.
 GLOBAL void direct_exchange(Args a) {
   const u32 epoch = beginCall(a);
-  meet(a, 0, epoch);
+  Patience w = patience(a.stop);
+  meet(a, START, epoch, w);
   for (int i = 0; i < a.n; i++) {
     int p = (a.rank + i) % a.n;
     copyPart(a.out[p] + a.rank * a.bytes, a.in[a.rank] + p * a.bytes, a.bytes, a.aligned);
   }
-  meet(a, 1, epoch);
+  meet(a, END, epoch, w);
   endCall(a, epoch);
 }
 #else

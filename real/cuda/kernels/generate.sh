@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compiles the kernels to PTX with Debian's clang-16: free.cu once per element
-# type and once for the pure moves, check.cu once. Byte-identical on every run;
-# `make generate` calls it.
+# Compiles the kernels to PTX with Debian's clang-16: free.cu and plan.cu once
+# per element type and once for the pure moves, check.cu and clock.cu once. Byte-identical on
+# every run; `make generate` calls it.
 set -euo pipefail
 cd "$(dirname "$0")"
 command -v clang-16 >/dev/null || { echo "generate: clang-16 is missing: apt-get install clang-16" >&2; exit 9; }
@@ -19,10 +19,9 @@ compile() { # SOURCE NAME FLAGS...
 tmp=$(mktemp)
 trap 'rm -f "$tmp"' EXIT
 compile check check
-compile free free_moves -DMOVES
-compile free free_f32 -DELEM=F32 -DNAME=f32
-compile free free_f16 -DELEM=F16 -DNAME=f16
-compile free free_bf16 -DELEM=BF16 -DNAME=bf16
-compile free free_i8 -DELEM=I8 -DNAME=i8
-compile free free_i32 -DELEM=I32 -DNAME=i32
-compile free free_i64 -DELEM=I64 -DNAME=i64
+compile clock clock
+for file in free plan; do
+  compile $file ${file}_moves -DMOVES
+  for type in F32 F16 BF16 I8 I32 I64; do compile $file ${file}_${type,,} -DELEM=$type -DNAME=${type,,}; done
+done
+for type in F64 U8 U32 U64; do compile plan plan_${type,,} -DELEM=$type -DNAME=${type,,}; done

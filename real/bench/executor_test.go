@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec/exectest"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/real/cuda/fake"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+)
+
+// driver opens the driver of tests.
+func driver(t *testing.T) (*cuda.Driver, *fake.Control) {
+	t.Helper()
+	path, control := fake.Open(t)
+	d, err := cuda.OpenFrom(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, control
+}
+
+// TestExecutorConforms runs the suite that every executor must pass: the
+// kernels that GPUs run, compiled for the CPU, with a warp to a thread.
+func TestExecutorConforms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute of two CPUs")
+	}
+	d, _ := driver(t)
+	exectest.Conform(t, []int{1, 2}, func(t *testing.T, nodes int) exectest.Subject {
+		return subject(nodes, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+	})
+}
+
+// subject is an executor on a small communicator; FIFOs are small so that they
+// wrap.
+func subject(nodes int, e *Executor) exectest.Subject {
+	c := exectest.Comm(4/nodes, nodes, 2)
+	c.BuffSizes = [3]units.Bytes{32 << 10, 8 * 5760 * 8, 64 << 10}
+	c.P2PChunkSize, c.NVLSChunkSize = 8<<10, 8<<10
+	return exectest.Subject{Comm: c, Executor: e, Arrows: true, Skip: func(r plan.Request) string {
+		if (r.Algo == coll.NVLS || r.Algo == coll.NVLSTree) && r.Func < coll.NumCollFuncs {
+			return "these kernels have no NVLink multicast"
+		}
+		return ""
+	}}
+}

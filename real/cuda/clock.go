@@ -1,0 +1,62 @@
+package cuda
+
+import (
+	"fmt"
+	"structs"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// clockArgs mirrors Args of kernels/clock.cu.
+type clockArgs struct {
+	_                   structs.HostLayout
+	board, stop, rounds uint64
+}
+
+// Clock ties a GPU's clock to the host's: host = GPU + Offset, at most Error
+// off, in nanoseconds. The host's clock is the time since epoch.
+type Clock struct{ Offset, Error int64 }
+
+// ReadClock asks the GPU for its time again and again and keeps the answer
+// that came the quickest. It takes less than a millisecond.
+func ReadClock(k *Kernels, s Stream, stop *Stop, epoch time.Time) (Clock, error) {
+	const rounds, limit = 64, 2 * time.Second
+	best := Clock{Error: 1 << 62}
+	f, err := k.get("clock", "tell_clock")
+	if err != nil {
+		return best, err
+	}
+	raw, err := k.dev.HostAlloc(64)
+	if err != nil {
+		return best, err
+	}
+	clear(raw)
+	board := (*[3]uint64)(unsafe.Pointer(&raw[0]))
+	a := &clockArgs{board: uint64(uintptr(unsafe.Pointer(board))), stop: stop.at(), rounds: rounds}
+	if err := k.dev.Launch(f, 1, warpSize, 0, s, []unsafe.Pointer{unsafe.Pointer(a)}); err != nil {
+		return best, err
+	}
+	began := time.Now()
+	for n := uint64(1); n <= rounds; n++ {
+		asked := time.Since(epoch).Nanoseconds()
+		atomic.StoreUint64(&board[0], n)
+		for spin := 0; atomic.LoadUint64(&board[1]) != n; spin++ {
+			if spin < 4096 {
+				continue
+			}
+			if time.Since(began) > limit {
+				return best, fmt.Errorf("clock of GPU %d: no answer within %v", k.dev.Index, limit)
+			}
+			time.Sleep(20 * time.Microsecond)
+		}
+		heard := time.Since(epoch).Nanoseconds()
+		if half := (heard - asked + 1) / 2; half < best.Error {
+			best = Clock{Offset: asked + half - int64(board[2]), Error: half}
+		}
+	}
+	if err := k.dev.Sync(s); err != nil {
+		return best, err
+	}
+	return best, k.dev.HostFree(raw)
+}

@@ -1,0 +1,217 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/units"
+)
+
+// Planned runs one rank's programs of a plan: one block a channel interprets
+// the rank's Table (kernels/plan.cu). Connections are FIFOs in peer memory, or
+// on the host where GPUs do not reach each other.
+type Planned struct {
+	dev    *Device
+	t      *Table
+	kernel Kernel
+	arena  Ptr
+	host   []byte // own part of the connections through the host
+	tables Ptr
+	times  Ptr // three for each slice, 0: not watched
+	args   planArgs
+}
+
+// Stop is a flag that ends the waits of kernels: a peer is gone. It lies on the
+// host, so that it can be set while the GPU is busy.
+type Stop struct{ word []byte }
+
+// NewStop takes the flag's memory.
+func NewStop(dev *Device) (*Stop, error) {
+	b, err := dev.HostAlloc(64)
+	if err != nil {
+		return nil, err
+	}
+	clear(b)
+	return &Stop{b}, nil
+}
+
+// Set ends all waits, for good.
+func (s *Stop) Set() { s.word[0] = 1 }
+
+func (s *Stop) at() uint64 { return uint64(uintptr(unsafe.Pointer(&s.word[0]))) }
+
+// Close gives the memory back; no kernel may run.
+func (s *Stop) Close(dev *Device) error { return dev.HostFree(s.word) }
+
+// NewPlanned takes the rank's memory. The ranks then tell each other their
+// arenas (as mapped on each device) with SetPeers. kernels may be shared by
+// what runs on the device.
+func NewPlanned(k *Kernels, t *Table, stop *Stop) (_ *Planned, err error) {
+	p := &Planned{dev: k.dev, t: t, args: planArgs{stop: stop.at(), n: int32(t.n)}}
+	defer func() {
+		if err != nil {
+			_ = p.Close()
+		}
+	}()
+	if p.kernel, err = k.get(t.kernel[0], t.kernel[1]); err != nil {
+		return nil, err
+	}
+	size := max(t.wiring.arena[t.Rank], 1)
+	if p.arena, err = p.dev.Alloc(size); err != nil {
+		return nil, err
+	}
+	if err = p.dev.Set(p.arena, 0, size, 0); err != nil {
+		return nil, err
+	}
+	if n := t.wiring.host[t.Rank]; n > 0 {
+		if p.host, err = p.dev.HostAlloc(n); err != nil {
+			return nil, err
+		}
+		clear(p.host)
+	}
+	return p, p.dev.Sync(0)
+}
+
+// Arena is the address that peers need.
+func (p *Planned) Arena() Ptr { return p.arena }
+
+// HostArena is the address of the part on the host, 0 if there is none. Other
+// processes cannot reach it.
+func (p *Planned) HostArena() Ptr {
+	if len(p.host) == 0 {
+		return 0
+	}
+	return Ptr(unsafe.Pointer(&p.host[0]))
+}
+
+// NeedsPeers tells whether the plan has connections over peer memory.
+func (p *Planned) NeedsPeers() bool {
+	for _, e := range p.t.ends {
+		if !p.t.wiring.conns[e.conn].slots.host {
+			return true
+		}
+	}
+	return false
+}
+
+// SetPeers gives the arenas by rank as mapped here, and writes the tables. With
+// watch every slice leaves its times.
+func (p *Planned) SetPeers(arenas, hosts []Ptr, watch bool) error {
+	var broken error
+	at := func(pl place) uint64 {
+		base := arenas[pl.rank]
+		if pl.host {
+			base = hosts[pl.rank]
+		}
+		if base == 0 && broken == nil {
+			broken = &exec.UnsupportedError{Feature: "plan over several processes", Needs: fmt.Sprintf("memory of rank %d that GPU %d reaches", pl.rank, p.dev.Index), Found: "a connection through the host"}
+		}
+		return uint64(base) + uint64(pl.off)
+	}
+	ends := make([]endRow, len(p.t.ends))
+	for i, e := range p.t.ends {
+		w := &p.t.wiring.conns[e.conn]
+		ends[i] = endRow{slots: at(w.slots), theirs: at(w.tail), ours: at(w.head), slot: uint64(p.t.plan.Comm.BuffSizes[w.proto] / slots)}
+		if e.send {
+			ends[i].theirs, ends[i].ours = ends[i].ours, ends[i].theirs
+		}
+	}
+	if broken != nil {
+		return broken
+	}
+	if watch {
+		var err error
+		if p.times, err = p.dev.Alloc(units.Bytes(timeBytes * p.t.slices)); err != nil {
+			return err
+		}
+	}
+	return p.upload(ends)
+}
+
+// slots is plan.FIFOSteps as sizes are divided by it.
+const slots = 8
+
+// timeBytes is what a slice leaves: when it began to wait, to move, and ended.
+const timeBytes = 24
+
+// upload writes the tables one behind another: ends, lanes, programs, ops.
+func (p *Planned) upload(ends []endRow) error {
+	progs := slices.Clone(p.t.programs)
+	lanes, programs := sizeOf(ends), sizeOf(ends)+sizeOf(p.t.lanes)
+	ops := programs + sizeOf(progs)
+	var err error
+	if p.tables, err = p.dev.Alloc(units.Bytes(ops + sizeOf(p.t.ops))); err != nil {
+		return err
+	}
+	at := uint64(p.tables)
+	watched := uint64(p.times)
+	for i := range progs {
+		progs[i].ops = at + ops + uint64(p.t.firstOp[i])*uint64(unsafe.Sizeof(opRow{}))
+		progs[i].times = watched
+		if watched == 0 {
+			continue
+		}
+		for _, o := range p.t.ops[p.t.firstOp[i]:][:progs[i].count] {
+			watched += timeBytes * uint64(o.slices)
+		}
+	}
+	image := slices.Concat(bytesOf(ends), bytesOf(p.t.lanes), bytesOf(progs), bytesOf(p.t.ops))
+	p.args.ends, p.args.lanes, p.args.programs = at, at+lanes, at+programs
+	return p.dev.Upload(p.tables, image)
+}
+
+func bytesOf[T any](s []T) []byte {
+	if len(s) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), sizeOf(s))
+}
+
+func sizeOf[T any](s []T) uint64 { var z T; return uint64(len(s)) * uint64(unsafe.Sizeof(z)) }
+
+// Queue puts the rank's part on the stream. All ranks queue the same number of
+// times.
+func (p *Planned) Queue(in, out Ptr, s Stream) error {
+	if len(p.t.lanes) == 0 {
+		return nil
+	}
+	a := p.args
+	a.in, a.out = uint64(in), uint64(out)
+	return p.dev.Launch(p.kernel, len(p.t.lanes), warpSize*p.t.warps, 0, s, []unsafe.Pointer{unsafe.Pointer(&a)})
+}
+
+const warpSize = 32
+
+// Times returns what the last run left: nanoseconds of the GPU's clock, three
+// for each slice of each op of each program in order. Nothing if it was not
+// watched.
+func (p *Planned) Times() ([]uint64, error) {
+	if p.times == 0 {
+		return nil, nil
+	}
+	t := make([]uint64, 3*p.t.slices)
+	return t, p.dev.Download(bytesOf(t), p.times)
+}
+
+// Close frees the rank's memory, when no peer uses it any more.
+func (p *Planned) Close() error {
+	var first error
+	for _, m := range []*Ptr{&p.arena, &p.tables, &p.times} {
+		if *m == 0 {
+			continue
+		}
+		if err := p.dev.Free(*m); err != nil && first == nil {
+			first = err
+		}
+		*m = 0
+	}
+	if p.host != nil {
+		if err := p.dev.HostFree(p.host); err != nil && first == nil {
+			first = err
+		}
+		p.host = nil
+	}
+	return first
+}

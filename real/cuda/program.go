@@ -1,0 +1,324 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"structs"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// Limits of kernels/plan.cu.
+const (
+	maxEnds   = 8
+	maxFrom   = 3
+	maxTo     = 4
+	maxGroups = 16 // programs of a block at once
+	maxWarps  = 20
+)
+
+// The tables of kernels/plan.cu.
+type (
+	endRow struct {
+		_                   structs.HostLayout
+		slots, theirs, ours uint64
+		step, slot, seen    uint64
+	}
+	opRow struct {
+		_                    structs.HostLayout
+		src, dst, bytes      uint64
+		slice                uint32
+		do                   uint16
+		srcBuf, dstBuf       uint8
+		from                 [maxFrom]uint8
+		to                   [maxTo]uint8
+		froms, tos, slices   uint8
+		recvAhead, sendAhead uint8
+		recvOff, sendOff     uint32
+		_                    [2]uint32
+	}
+	programRow struct {
+		_                            structs.HostLayout
+		ops, times                   uint64
+		count, phase, warp, warps    uint32
+		proto, steps, barrier, split uint32
+		ends                         uint32
+		end                          [maxEnds]uint32
+		_                            uint32
+	}
+	laneRow struct {
+		_            structs.HostLayout
+		first, count uint32
+	}
+	planArgs struct {
+		_                     structs.HostLayout
+		lanes, programs, ends uint64
+		in, out, stop         uint64
+		n, _                  int32
+	}
+)
+
+// place is memory of a rank: in its arena on the GPU, or on the host.
+type place struct {
+	rank int32
+	host bool
+	off  units.Bytes
+}
+
+// wiring is where the connections of a plan lie: the FIFO and the receiver's
+// view of the sender's count with the receiver, the other count with the
+// sender; all on the host where GPUs do not reach each other.
+type wiring struct {
+	conns []wire // by connection id
+	arena []units.Bytes
+	host  []units.Bytes
+}
+
+type wire struct {
+	used              bool
+	proto             coll.Protocol
+	slots, tail, head place
+}
+
+// counterPitch keeps counters in lines of their own.
+const counterPitch = 128
+
+func newWiring(p *plan.Plan) (*wiring, error) {
+	n := p.Comm.NRanks
+	w := &wiring{conns: make([]wire, p.NumConns()), arena: make([]units.Bytes, n), host: make([]units.Bytes, n)}
+	take := func(rank int32, host bool, size units.Bytes) place {
+		at := &w.arena[rank]
+		if host {
+			at = &w.host[rank]
+		}
+		pl := place{rank, host, *at}
+		*at += (size + counterPitch - 1) / counterPitch * counterPitch
+		return pl
+	}
+	var cur plan.Cursor
+	var op plan.Op
+	for rank := range int32(n) {
+		for _, pr := range p.Programs(rank) {
+			for p.OpenInto(&cur, &pr); cur.Next(&op); {
+				for _, id := range slices.Concat(op.From, op.To) {
+					c := &w.conns[id]
+					if c.used && c.proto != pr.Proto {
+						return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("connection %d with %v and %v", id, c.proto, pr.Proto), Missing: "a FIFO of each protocol"}
+					}
+					c.used, c.proto = true, pr.Proto
+				}
+			}
+		}
+	}
+	for id := range w.conns {
+		c := &w.conns[id]
+		if !c.used {
+			continue
+		}
+		conn := p.Conn(int32(id))
+		if conn.Kind == connect.NVLSRoute {
+			return nil, &exec.UnsupportedError{Feature: "plan of NVLS", Needs: "kernels that use NVLink multicast", Found: "peer memory only; NCCL_ALGO=Ring,Tree leaves NVLS out"}
+		}
+		host := conn.Route.Transport != connect.P2P
+		c.slots = take(conn.Dst, host, p.Comm.BuffSizes[c.proto])
+		c.tail = take(conn.Dst, host, counterPitch)
+		c.head = take(map[bool]int32{true: conn.Dst, false: conn.Src}[host], host, counterPitch)
+	}
+	return w, nil
+}
+
+// Table is one rank's part of a plan as the kernel reads it, but for addresses.
+type Table struct {
+	Rank     int
+	Func     coll.Func
+	kernel   [2]string // file and name
+	n        int
+	wiring   *wiring
+	lanes    []laneRow
+	programs []programRow
+	firstOp  []int // by program
+	ops      []opRow
+	ends     []tableEnd
+	warps    int
+	slices   int // of all programs
+	plan     *plan.Plan
+}
+
+// tableEnd is an end of a connection that the rank uses.
+type tableEnd struct {
+	conn int32
+	send bool
+}
+
+// Compiler writes the tables of a plan's ranks.
+type Compiler struct {
+	p     *plan.Plan
+	w     *wiring
+	warps int
+}
+
+// NewCompiler lays out the memory of the plan's connections. warps is how many
+// warps of a block move data, 16 by default.
+func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
+	if p.Comm.NRanks > MaxRanks {
+		return nil, &exec.UnsupportedError{Feature: "plan on GPUs", Needs: fmt.Sprintf("at most %d ranks of one host", MaxRanks), Found: fmt.Sprintf("%d ranks", p.Comm.NRanks)}
+	}
+	w, err := newWiring(p)
+	if err != nil {
+		return nil, err
+	}
+	if warps == 0 {
+		warps = 16
+	}
+	return &Compiler{p, w, min(warps, 16)}, nil
+}
+
+// Table writes the table of a rank.
+func (c *Compiler) Table(rank int) (*Table, error) {
+	t := &Table{Rank: rank, Func: c.p.Req.Func, n: c.p.Comm.NRanks, wiring: c.w, plan: c.p}
+	progs := c.p.Programs(int32(rank))
+	known := map[tableEnd]uint32{}
+	grain := uint64(0)
+	for i := range progs {
+		if i == 0 || progs[i].Channel != progs[i-1].Channel {
+			t.lanes = append(t.lanes, laneRow{first: uint32(i)})
+		}
+		t.lanes[len(t.lanes)-1].count++
+		row := programRow{phase: uint32(progs[i].Phase), proto: uint32(progs[i].Proto), steps: uint32(max(progs[i].SliceSteps, 1))}
+		t.firstOp = append(t.firstOp, len(t.ops))
+		if err := t.addOps(&progs[i], &row, known, &grain); err != nil {
+			return nil, err
+		}
+		t.programs = append(t.programs, row)
+	}
+	for _, l := range t.lanes {
+		if err := t.deal(t.programs[l.first:][:l.count], c.warps); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.choose(grain)
+}
+
+// addOps appends a program's ops and the ends they use.
+func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uint32, grain *uint64) error {
+	var cur plan.Cursor
+	var op plan.Op
+	room := t.capacity(pr)
+	index := func(id int32, send bool) (uint8, error) {
+		e := tableEnd{id, send}
+		at, ok := known[e]
+		if !ok {
+			at = uint32(len(t.ends))
+			known[e] = at
+			t.ends = append(t.ends, e)
+		}
+		i := slices.Index(row.end[:row.ends], at)
+		if i < 0 {
+			if i = int(row.ends); i == maxEnds {
+				return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("a program of more than %d connections", maxEnds), Missing: "a larger table"}
+			}
+			row.end[i] = at
+			row.ends++
+		}
+		return uint8(i), nil
+	}
+	for t.plan.OpenInto(&cur, pr); cur.Next(&op); row.count++ {
+		n, slice := t.plan.Slices(pr, op.Bytes)
+		if len(op.From) > maxFrom || len(op.To) > maxTo || n > 255 || op.Bytes < 0 || slice >= 1<<32 {
+			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d and to %d connections in %d slices", op.Do, len(op.From), len(op.To), n), Missing: "a larger table"}
+		}
+		if pr.Proto != coll.Simple && (pr.OpSteps() != 1 || op.RecvAhead|op.SendAhead != 0 || op.RecvOff|op.SendOff != 0) {
+			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d steps", pr.Proto, pr.OpSteps()), Missing: "a kernel for it"}
+		}
+		if first := min(slice, op.Bytes); (op.Do&plan.Send != 0 && first+op.SendOff > room) || (op.Do&plan.Recv != 0 && first+op.RecvOff > room) {
+			return fmt.Errorf("rank %d channel %d op %d: a slice of %d bytes does not fit the %d bytes of its step: the buffer of %v is too small", t.Rank, pr.Channel, op.Seq, first, room, pr.Proto)
+		}
+		r := opRow{src: uint64(op.Src.Off), dst: uint64(op.Dst.Off), bytes: uint64(op.Bytes), slice: uint32(slice), do: uint16(op.Do),
+			srcBuf: uint8(op.Src.Buf), dstBuf: uint8(op.Dst.Buf), froms: uint8(len(op.From)), tos: uint8(len(op.To)), slices: uint8(n),
+			recvAhead: uint8(op.RecvAhead), sendAhead: uint8(op.SendAhead), recvOff: uint32(op.RecvOff), sendOff: uint32(op.SendOff)}
+		var err error
+		for i, id := range op.From {
+			if r.from[i], err = index(id, false); err != nil {
+				return err
+			}
+		}
+		for i, id := range op.To {
+			if r.to[i], err = index(id, true); err != nil {
+				return err
+			}
+		}
+		*grain |= r.src | r.dst | r.bytes | uint64(r.recvOff|r.sendOff)
+		if n > 1 {
+			*grain |= uint64(slice)
+		}
+		t.ops = append(t.ops, r)
+		t.slices += n
+	}
+	return nil
+}
+
+// capacity is the payload of a slice of a program.
+func (t *Table) capacity(pr *plan.Program) units.Bytes {
+	slot := t.plan.Comm.BuffSizes[pr.Proto] / plan.FIFOSteps
+	switch pr.Proto {
+	case coll.LL:
+		return slot / 2
+	case coll.LL128:
+		return slot / 128 * 120
+	}
+	return slot * units.Bytes(max(pr.SliceSteps, 1))
+}
+
+// deal gives the programs of one block their warps, phase by phase.
+func (t *Table) deal(progs []programRow, warps int) error {
+	for i := 0; i < len(progs); {
+		j := i
+		for j < len(progs) && progs[j].phase == progs[i].phase {
+			j++
+		}
+		k := j - i
+		if k > maxGroups {
+			return &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a channel at once", k), Missing: "a larger block"}
+		}
+		each, at := max(warps/k, 1), 0
+		for g := range progs[i:j] {
+			pr := &progs[i+g]
+			pr.warp, pr.warps, pr.barrier, pr.split = uint32(at), uint32(each), uint32(1+g), 0
+			if coll.Protocol(pr.proto) == coll.Simple && k <= 2 {
+				pr.warps, pr.barrier, pr.split = uint32(each+2), uint32(1+2*g), 1
+			}
+			at += int(pr.warps)
+		}
+		t.warps = max(t.warps, at)
+		i = j
+	}
+	return nil
+}
+
+// planTypes are the types that plan kernels reduce.
+var planTypes = map[coll.DataType]string{
+	coll.Float64: "f64", coll.Float32: "f32", coll.Float16: "f16", coll.BFloat16: "bf16",
+	coll.Int8: "i8", coll.Uint8: "u8", coll.Int32: "i32", coll.Uint32: "u32", coll.Int64: "i64", coll.Uint64: "u64",
+}
+
+// choose finds the kernel. grain holds all bits of the places and sizes.
+func (t *Table) choose(grain uint64) error {
+	r := &t.plan.Req
+	if !r.Func.Reduces() || t.n == 1 {
+		t.kernel = [2]string{"plan_moves", "plan_1_move"}
+		if grain%4 == 0 {
+			t.kernel[1] = "plan_4_move"
+		}
+		return nil
+	}
+	typ, ok := planTypes[r.Type]
+	if !ok || r.Op >= coll.NumRedOps {
+		return &exec.NotImplementedError{Feature: fmt.Sprintf("plan of %v of %v, %v", r.Func, r.Type, r.Op), Missing: "a kernel for that type"}
+	}
+	t.kernel = [2]string{"plan_" + typ, "plan_" + typ + "_" + opNames[r.Op]}
+	return nil
+}
