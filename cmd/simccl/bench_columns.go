@@ -21,7 +21,8 @@ import (
 
 // benchFacts are what the added columns and the JSON's own key tell of a row.
 type benchFacts struct {
-	Shape      string  `json:"shape"` // what ran: nccl, or a free algorithm
+	Shape      string  `json:"shape"`            // what ran: nccl, plan, or a free algorithm
+	Rivals     []rival `json:"rivals,omitempty"` // what it was picked from
 	MeasuredUs float64 `json:"measured_us"`
 	NCCLUs     float64 `json:"nccl_us,omitempty"` // NCCL's time in the same run
 	Predicted  *facts  `json:"predicted,omitempty"`
@@ -179,6 +180,18 @@ func (r *benchRun) newOracle() (*oracle, error) {
 	if r.team.rank != 0 || !slices.ContainsFunc(r.columns, func(c benchColumn) bool { return c.predicts }) {
 		return &oracle{}, nil
 	}
+	loaded, err := r.machine()
+	if err != nil {
+		return nil, err
+	}
+	flags := &runFlags{machine: r.flags.run.machine, test: r.flags.run.test, launch: r.flags.gpu.timing, seed: 1}
+	flags.test.check = 0
+	flags.out.detail = "op"
+	return &oracle{&sweep{app: r.app, m: loaded, flags: flags, fn: r.fn}}, nil
+}
+
+// machine is that of --topo, else this one as it is found.
+func (r *benchRun) machine() (*machine, error) {
 	hosts := map[string]int{}
 	for _, d := range r.back.devices() {
 		hosts[d.Host]++
@@ -195,14 +208,7 @@ func (r *benchRun) newOracle() (*oracle, error) {
 		}
 		m.found = text
 	}
-	loaded, err := m.load(r.app)
-	if err != nil {
-		return nil, err
-	}
-	flags := &runFlags{machine: m, test: r.flags.run.test, launch: r.flags.gpu.timing, seed: 1}
-	flags.test.check = 0
-	flags.out.detail = "op"
-	return &oracle{&sweep{app: r.app, m: loaded, flags: flags, fn: r.fn}}, nil
+	return m.load(r.app)
 }
 
 // ask adds to the facts of a row what is predicted, and NCCL's own time where

@@ -77,12 +77,14 @@ type gpuBackend struct {
 	all     []nccltests.Device
 	shape   cuda.Shape
 	auto    bool
-	picked  map[gpubench.Op]cuda.Shape
+	plans   planner
+	picked  map[gpubench.Op]choice
+	last    cuda.Shape     // picked before
 	events  *nccl.Profiler // with --trace
 }
 
 func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, error) {
-	g := &gpuBackend{shape: gpubench.NCCL, picked: map[gpubench.Op]cuda.Shape{}}
+	g := &gpuBackend{shape: gpubench.NCCL, picked: map[gpubench.Op]choice{}, last: gpubench.NCCL}
 	var err error
 	if g.driver, err = cuda.Open(); err != nil {
 		return nil, err
@@ -117,7 +119,7 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 	if first+local > g.driver.Count() {
 		return nil, usage("-g %d: this machine has %d GPUs, and %d processes before this one use %d", local, g.driver.Count(), before, first)
 	}
-	cfg := gpubench.Config{Driver: g.driver, NCCL: g.lib, Free: own, First: r.team.rank * local, Ranks: local * r.team.nranks,
+	cfg := gpubench.Config{Driver: g.driver, NCCL: g.lib, Free: own && g.shape != gpubench.Planned, Plans: own, First: r.team.rank * local, Ranks: local * r.team.nranks,
 		Boot: r.team.boot, Buffer: buffer}
 	for i := range local {
 		cfg.GPUs = append(cfg.GPUs, first+i)
@@ -125,6 +127,7 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 	if g.session, err = gpubench.Open(ctx, cfg); err != nil {
 		return nil, err
 	}
+	g.plans.run = r
 	g.all, err = g.gather(r.team.boot)
 	return g, err
 }
@@ -142,16 +145,30 @@ func passEnv(list []string) error {
 	return nil
 }
 
+// parseShape reads --algo.
 func parseShape(s string) (shape cuda.Shape, auto bool, err error) {
 	if s == "auto" {
 		return 0, true, nil
 	}
-	for _, sh := range []cuda.Shape{cuda.OneShot, cuda.TwoShot, cuda.Direct, cuda.Copies} {
-		if s == sh.String() {
+	for _, sh := range ownShapes {
+		if s == shapeName(sh) {
 			return sh, false, nil
 		}
 	}
-	return 0, false, usage("--algo %s: write auto, one-shot, two-shot, direct or copies", s)
+	return 0, false, usage("--algo %s: write auto, plan, one-shot, two-shot, push, direct or copies", s)
+}
+
+// ownShapes are what --algo may name.
+var ownShapes = []cuda.Shape{gpubench.Planned, cuda.OneShot, cuda.TwoShot, cuda.Push, cuda.Direct, cuda.Copies}
+
+func shapeName(s cuda.Shape) string {
+	switch s {
+	case gpubench.NCCL:
+		return "nccl"
+	case gpubench.Planned:
+		return "plan"
+	}
+	return s.String()
 }
 
 // gather tells every process all devices.
@@ -204,44 +221,26 @@ func (g *gpuBackend) describe() string {
 func (g *gpuBackend) measure(ctx context.Context, op *gpubench.Op, o gpubench.Options) (gpubench.Measurement, string, error) {
 	shape := g.shape
 	if g.auto {
-		var err error
-		if shape, err = g.pick(ctx, op, o); err != nil {
+		c, err := g.pick(ctx, op, o)
+		if err != nil {
 			return gpubench.Measurement{}, "", err
 		}
+		shape = c.shape
 	}
-	m, err := g.session.Measure(ctx, op, shape, o)
-	if shape == gpubench.NCCL {
-		return m, "nccl", err
-	}
-	return m, shape.String(), err
+	m, err := g.run(ctx, op, shape, o)
+	return m, shapeName(shape), err
 }
 
-// pick measures every shape that can run the operation and keeps the fastest.
-// All processes see the same averaged times, so they pick alike.
-func (g *gpuBackend) pick(ctx context.Context, op *gpubench.Op, o gpubench.Options) (cuda.Shape, error) {
-	if s, ok := g.picked[*op]; ok {
-		return s, nil
-	}
-	shapes := g.session.Shapes(op)
-	if len(shapes) == 0 {
-		return 0, notYet(fmt.Sprintf("--backend cuda of %v, %v, %v", op.Func, op.Type, op.Red), "a free algorithm for it")
-	}
-	best, least := shapes[0], units.Time(0)
-	o.Check, o.PerIter, o.Average = 0, false, gpubench.Slowest
-	for i, s := range shapes {
-		if len(shapes) == 1 {
-			break
-		}
-		m, err := g.session.Measure(ctx, op, s, o)
-		if err != nil {
-			return 0, err
-		}
-		if i == 0 || m.Time < least {
-			best, least = s, m.Time
+// run measures one shape; the plan's schedule needs the plan.
+func (g *gpuBackend) run(ctx context.Context, op *gpubench.Op, shape cuda.Shape, o gpubench.Options) (gpubench.Measurement, error) {
+	one := *op
+	if shape == gpubench.Planned {
+		var err error
+		if one.Plan, err = g.plans.plan(op); err != nil {
+			return gpubench.Measurement{}, err
 		}
 	}
-	g.picked[*op] = best
-	return best, nil
+	return g.session.Measure(ctx, &one, shape, o)
 }
 
 // libraryVersion is NCCL's, for the table's head.

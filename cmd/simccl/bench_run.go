@@ -26,7 +26,7 @@ type gpuFlags struct {
 }
 
 func (g *gpuFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&g.algo, "algo", "auto", "algorithm of the cuda backend: auto, one-shot, two-shot, direct or copies")
+	f.StringVar(&g.algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-shot, push, direct or copies")
 	f.StringVar(&g.timing, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
 	f.BoolVar(&g.compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
 	f.IntVarP(&g.perIter, "per-iter-timing", "I", 0, "1: on GPUs, time each iteration too, and print minimum and percentiles")
@@ -271,6 +271,9 @@ func (r *benchRun) row(ctx context.Context, typ coll.DataType, red coll.RedOp, r
 		*m = nccltests.Measure{TimeUs: got.Time.Micros(), AlgBW: alg, BusBW: bus, Wrong: got.Wrong, Checked: got.Checked}
 		if i == 0 {
 			facts.Shape, facts.MeasuredUs = how, got.Time.Micros()
+			if g, ok := r.back.(*gpuBackend); ok {
+				facts.Rivals = g.picked[*op].rivals
+			}
 			facts.perIter(got.Each, r.flags.gpu.skip)
 		}
 	}

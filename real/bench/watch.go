@@ -185,19 +185,20 @@ func (w *Watched) Tell(sink trace.Sink, o nccltrace.Options, res *exec.Result) {
 		rec.AddRank(nccltrace.Rank{Rank: r.id, Node: int(p.Comm.NodeOf[r.id]), GPU: r.dev.Index, BusID: r.dev.BusID, Host: "node0"})
 	}
 	for _, l := range w.lanes {
-		rec.Kernel(int(l.rank), 0, int(l.channel), since(l.from), since(max(l.to, l.from+1)), 0, 0)
+		rec.Kernel(int(l.rank), 0, int(l.channel), since(l.from), since(max(l.to, l.from+1)), nil)
 	}
 	if rec.Wanted(nccltrace.DetailStep) {
 		w.tellSteps(rec)
 	}
 	req := &p.Req
 	for _, r := range w.s.ranks {
+		op := nccltrace.Operation{Rank: r.id, End: res.Elapsed}
 		if req.Func >= coll.NumCollFuncs {
-			rec.PointToPoint(r.id, 0, res.Elapsed, nccltrace.P2P{CommHash: "0x1", Peer: r.id, Count: req.Count, Datatype: "nccl" + req.Type.String(), NChannels: p.Comm.P2PChannels})
+			rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: r.id, Count: req.Count, Datatype: req.Type.String(), NChannels: p.Comm.P2PChannels})
 			continue
 		}
-		rec.Collective(r.id, 0, res.Elapsed, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count, Datatype: "nccl" + req.Type.String(),
-			Algorithm: req.Algo.String(), Protocol: req.Proto.String(), NChannels: p.Split.NChannels, Bytes: w.op.Sizes.Bytes(req.Type), AlgBW: res.AlgBW, BusBW: res.BusBW})
+		rec.Collective(op, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count, Datatype: req.Type.String(),
+			Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: p.Split.NChannels, Bytes: w.op.Sizes.Bytes(req.Type), AlgBW: res.AlgBW, BusBW: res.BusBW})
 	}
 	rec.Finish(res.Elapsed)
 }
