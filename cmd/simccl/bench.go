@@ -155,6 +155,9 @@ func (s *bench) prepare(cmd *cobra.Command) (err error) {
 	if s.columns, err = parseColumns(r.test.columns); err != nil {
 		return err
 	}
+	if slices.ContainsFunc(s.columns, func(c column) bool { return c.rivals }) {
+		return usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", regretColumn, s.flags.backend)
+	}
 	if s.minBW, err = s.app.minBW(); err != nil {
 		return err
 	}

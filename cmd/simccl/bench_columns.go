@@ -26,7 +26,10 @@ type benchFacts struct {
 	MeasuredUs float64 `json:"measured_us"`
 	NCCLUs     float64 `json:"nccl_us,omitempty"` // NCCL's time in the same run
 	Predicted  *facts  `json:"predicted,omitempty"`
-	Iters      *spread `json:"out_of_place_per_iter,omitempty"`
+	// Regret is the time of NCCL's choice over the best's, all measured.
+	Regret *float64 `json:"regret,omitempty"`
+	Best   string   `json:"best,omitempty"`
+	Iters  *spread  `json:"out_of_place_per_iter,omitempty"`
 }
 
 // spread sums up the times of single iterations, in nccl-tests' keys.
@@ -107,16 +110,17 @@ func benchColumns() map[string]benchColumn {
 		})
 	}
 	return map[string]benchColumn{
-		"shape":    {nccltests.Column{Name: "shape", Width: 8}, false, func(f *benchFacts) string { return f.Shape }},
-		"nccl":     micros("nccl", func(f *benchFacts) float64 { return f.NCCLUs }),
-		"ofnccl":   ratio("of nccl", func(f *benchFacts) (float64, float64) { return f.MeasuredUs, f.NCCLUs }),
-		"sim":      simulated(micros("sim", predicted)),
-		"simratio": simulated(ratio("sim/meas", func(f *benchFacts) (float64, float64) { return predicted(f), f.MeasuredUs })),
-		"min":      iter("min", func(s *spread) float64 { return s.Min }),
-		"p50":      iter("p50", func(s *spread) float64 { return s.P50 }),
-		"p95":      iter("p95", func(s *spread) float64 { return s.P95 }),
-		"p99":      iter("p99", func(s *spread) float64 { return s.P99 }),
-		"max":      iter("max", func(s *spread) float64 { return s.Max }),
+		"shape":      {nccltests.Column{Name: "shape", Width: 8}, false, func(f *benchFacts) string { return f.Shape }},
+		"nccl":       micros("nccl", func(f *benchFacts) float64 { return f.NCCLUs }),
+		"ofnccl":     ratio("of nccl", func(f *benchFacts) (float64, float64) { return f.MeasuredUs, f.NCCLUs }),
+		"sim":        simulated(micros("sim", predicted)),
+		"simratio":   simulated(ratio("sim/meas", func(f *benchFacts) (float64, float64) { return predicted(f), f.MeasuredUs })),
+		regretColumn: simulated(benchColumn{nccltests.Column{Name: regretColumn, Width: 6}, false, func(f *benchFacts) string { return regretText(f.Regret) }}),
+		"min":        iter("min", func(s *spread) float64 { return s.Min }),
+		"p50":        iter("p50", func(s *spread) float64 { return s.P50 }),
+		"p95":        iter("p95", func(s *spread) float64 { return s.P95 }),
+		"p99":        iter("p99", func(s *spread) float64 { return s.P99 }),
+		"max":        iter("max", func(s *spread) float64 { return s.Max }),
 	}
 }
 

@@ -72,6 +72,7 @@ func (r *benchRun) localGPUs() int {
 // gpuBackend runs NCCL or the free algorithms on GPUs.
 type gpuBackend struct {
 	session *gpubench.Session
+	cfg     gpubench.Config
 	lib     *nccl.Lib
 	driver  *cuda.Driver
 	all     []nccltests.Device
@@ -124,6 +125,7 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 	for i := range local {
 		cfg.GPUs = append(cfg.GPUs, first+i)
 	}
+	g.cfg = cfg
 	if g.session, err = gpubench.Open(ctx, cfg); err != nil {
 		return nil, err
 	}

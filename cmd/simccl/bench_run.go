@@ -70,6 +70,7 @@ type benchRun struct {
 	minBW   float64
 	back    backend
 	oracle  *oracle
+	rivals  regrets // with the column regret
 	rows    []nccltests.Row
 	own     []string
 	wrong   int
@@ -187,6 +188,9 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 	if r.oracle, err = r.newOracle(); err != nil {
 		return err
 	}
+	if err := r.measureRivals(ctx); err != nil {
+		return err
+	}
 	out := r.app.out
 	if r.team.rank != 0 || r.app.json {
 		out = io.Discard
@@ -275,6 +279,7 @@ func (r *benchRun) row(ctx context.Context, typ coll.DataType, red coll.RedOp, r
 				facts.Rivals = g.picked[*op].rivals
 			}
 			facts.perIter(got.Each, r.flags.gpu.skip)
+			r.regret(op, got.Time, &facts)
 		}
 	}
 	op.InPlace = false

@@ -13,34 +13,46 @@ import (
 
 // facts are what the opt-in columns and the JSON's own key tell of a row.
 type facts struct {
-	Algo     string   `json:"algo"`
-	Proto    string   `json:"proto"`
-	Channels int      `json:"nchannels"`
-	ModelUs  float64  `json:"model_us"` // NCCL's own prediction; 0 where it makes none
-	SimUs    float64  `json:"sim_us"`
-	Expect   float64  `json:"expect_busbw_GBs"` // were the limiting link never idle
-	Limit    string   `json:"limiting_link"`
-	IdealUs  float64  `json:"ideal_us"`                // what the limiting link needs for its bytes at least
-	Overfull string   `json:"overfull_link,omitempty"` // a link that carried more than it can: a defect
-	Regret   *float64 `json:"regret"`                  // against the best rival; null: not simulated
+	Algo     string  `json:"algo"`
+	Proto    string  `json:"proto"`
+	Channels int     `json:"nchannels"`
+	ModelUs  float64 `json:"model_us"` // NCCL's own prediction; 0 where it makes none
+	SimUs    float64 `json:"sim_us"`
+	Expect   float64 `json:"expect_busbw_GBs"` // were the limiting link never idle
+	Limit    string  `json:"limiting_link"`
+	IdealUs  float64 `json:"ideal_us"`                // what the limiting link needs for its bytes at least
+	Overfull string  `json:"overfull_link,omitempty"` // a link that carried more than it can: a defect
+	// Regret is the choice's time over the best's, null where rivals were not
+	// asked about; Best names the fastest choice.
+	Regret *float64 `json:"regret"`
+	Best   string   `json:"best,omitempty"`
 }
 
 // column is an opt-in column.
 type column struct {
-	head  nccltests.Column
-	value func(*facts) string
+	head   nccltests.Column
+	value  func(*facts) string
+	rivals bool // needs every choice's time
 }
 
 var allColumns = map[string]column{
-	"algo":   {nccltests.Column{Name: "algo", Width: 8}, func(f *facts) string { return f.Algo }},
-	"proto":  {nccltests.Column{Name: "proto", Width: 6}, func(f *facts) string { return f.Proto }},
-	"nch":    {nccltests.Column{Name: "nch", Width: 3}, func(f *facts) string { return fmt.Sprint(f.Channels) }},
-	"model":  {nccltests.Column{Name: "model", Unit: "(us)", Width: 8}, func(f *facts) string { return nccltests.Float(f.ModelUs, 8) }},
-	"expect": {nccltests.Column{Name: "expect", Unit: "(GB/s)", Width: 7}, func(f *facts) string { return nccltests.Float(f.Expect, 7) }},
-	"limit":  {nccltests.Column{Name: "limit", Width: 24}, func(f *facts) string { return strings.ReplaceAll(f.Limit, " ", "_") }},
+	"algo":   textColumn("algo", 8, func(f *facts) string { return f.Algo }),
+	"proto":  textColumn("proto", 6, func(f *facts) string { return f.Proto }),
+	"nch":    textColumn("nch", 3, func(f *facts) string { return fmt.Sprint(f.Channels) }),
+	"model":  {head: nccltests.Column{Name: "model", Unit: "(us)", Width: 8}, value: func(f *facts) string { return nccltests.Float(f.ModelUs, 8) }},
+	"expect": {head: nccltests.Column{Name: "expect", Unit: "(GB/s)", Width: 7}, value: func(f *facts) string { return nccltests.Float(f.Expect, 7) }},
+	"limit":  textColumn("limit", 24, func(f *facts) string { return strings.ReplaceAll(f.Limit, " ", "_") }),
+	"regret": {head: nccltests.Column{Name: regretColumn, Width: 6}, value: func(f *facts) string { return regretText(f.Regret) }, rivals: true},
 }
 
-var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit"}
+// regretColumn is the choice's time over that of the best of all choices.
+const regretColumn = "regret"
+
+func textColumn(name string, width int, value func(*facts) string) column {
+	return column{head: nccltests.Column{Name: name, Width: width}, value: value}
+}
+
+var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "regret"}
 
 func parseColumns(s string) ([]column, error) {
 	if s == "" {
@@ -49,9 +61,6 @@ func parseColumns(s string) ([]column, error) {
 	var out []column
 	for name := range strings.SplitSeq(strings.TrimPrefix(s, "+"), ",") {
 		name = strings.TrimPrefix(name, "+")
-		if name == "regret" {
-			return nil, notYet("--columns +regret", "rivals are not simulated in a sweep")
-		}
 		c, ok := allColumns[name]
 		if !ok {
 			return nil, usage("--columns %s: no column %q; write some of +%s", s, name, strings.Join(columnOrder, ","))
@@ -69,6 +78,13 @@ func columnHeads(cols []column) []nccltests.Column {
 	return out
 }
 
+func regretText(r *float64) string {
+	if r == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", *r)
+}
+
 // facts sums up a row.
 func (s *sweep) facts(r *nccltests.Row, o *outcome) *facts {
 	f := &facts{Algo: "-", Proto: "-", ModelUs: float64(o.choice.TimeUs), SimUs: r.Out.TimeUs, Limit: "-"}
@@ -77,6 +93,10 @@ func (s *sweep) facts(r *nccltests.Row, o *outcome) *facts {
 		f.Algo, f.Proto, f.Channels = o.choice.Algo.LogName(), o.choice.Proto.LogName(), o.plan.Split.NChannels
 	case s.fn >= coll.NumCollFuncs:
 		f.Algo, f.Channels = "P2P", s.m.comm.P2PChannels
+	}
+	if o.best != nil && o.best.result.Elapsed > 0 {
+		regret := float64(o.result.Elapsed) / float64(o.best.result.Elapsed)
+		f.Regret, f.Best = &regret, label(&o.best.choice)
 	}
 	if l, ok := limiting(o.result.Links); ok && o.result.Elapsed > 0 {
 		f.Limit = l.Name

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"runtime"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/trace"
@@ -67,6 +68,11 @@ func (s *sweep) compute(ctx context.Context, p *pool, at point) {
 	r := p.results[at]
 	if r.err = ctx.Err(); r.err == nil {
 		r.outcome, r.err = s.simulate(ctx, at, trace.Discard, nccltrace.Options{})
+	}
+	if r.err == nil && !at.inPlace && r.outcome.choice.Warps > 0 && slices.ContainsFunc(s.columns, func(c column) bool { return c.rivals }) {
+		var best outcome
+		best, r.err = s.best(ctx, at, r.outcome)
+		r.outcome.best = &best
 	}
 	close(r.done)
 	if !sameInPlace(s.fn) {

@@ -226,6 +226,7 @@ type outcome struct {
 	plan    *plan.Plan
 	result  exec.Result
 	checked bool
+	best    *outcome // the fastest of all choices, where that is asked for
 }
 
 // run goes through all sizes and prints.

@@ -82,19 +82,39 @@ func Open(path string) (*Lib, error) {
 // Setenv sets a variable for libraries of C, which do not see changes of Go's
 // environment. It must be called before the library reads the variable.
 func Setenv(name, value string) error {
-	libc, err := dl.Open("environment of C", "libc.so.6")
+	setenv, err := libc("setenv")
 	if err != nil {
 		return err
 	}
-	var setenv dl.Proc
-	if err := libc.Bind("environment of C", map[string]*dl.Proc{"setenv": &setenv}); err != nil {
+	k, v := append([]byte(name), 0), append([]byte(value), 0)
+	return refused("set", name, setenv.Call(uintptr(unsafe.Pointer(&k[0])), uintptr(unsafe.Pointer(&v[0])), 1))
+}
+
+// Unsetenv takes a variable away from libraries of C.
+func Unsetenv(name string) error {
+	unsetenv, err := libc("unsetenv")
+	if err != nil {
 		return err
 	}
-	k, v := append([]byte(name), 0), append([]byte(value), 0)
-	if int32(setenv.Call(uintptr(unsafe.Pointer(&k[0])), uintptr(unsafe.Pointer(&v[0])), 1)) != 0 {
-		return fmt.Errorf("nccl: set %s: refused by the C library", name)
+	k := append([]byte(name), 0)
+	return refused("unset", name, unsetenv.Call(uintptr(unsafe.Pointer(&k[0]))))
+}
+
+func refused(what, name string, code uintptr) error {
+	if int32(code) != 0 {
+		return fmt.Errorf("nccl: %s %s: refused by the C library", what, name)
 	}
 	return nil
+}
+
+// libc finds a function of C's environment.
+func libc(name string) (f dl.Proc, err error) {
+	const feature = "environment of C"
+	lib, err := dl.Open(feature, "libc.so.6")
+	if err == nil {
+		err = lib.Bind(feature, map[string]*dl.Proc{name: &f})
+	}
+	return f, err
 }
 
 // Version returns NCCL's version code, 22809 for 2.28.9.
