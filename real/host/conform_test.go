@@ -7,7 +7,6 @@ import (
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/ibv"
-	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
@@ -43,10 +42,6 @@ func TestConformsOverVerbs(t *testing.T) {
 // message split over two sockets.
 func TestConformsOverSockets(t *testing.T) {
 	exectest.Conform(t, []int{2}, func(t *testing.T, nodes int) exectest.Subject {
-		n, err := sock.NewNet(sock.Settings{IfName: "lo", Threads: units.Some(1), SocksPerThread: units.Some(2), MinTask: units.Some(1000)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return subject(nodes, &Wire{Net: n, Device: func(int32, int32) int { return 0 }, Exchange: NewInProcess().Of})
+		return subject(nodes, loopback(t))
 	})
 }

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/real/sock"
+	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/real/transport/transporttest"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -43,16 +44,73 @@ func (d *deafSender) Isend(b transport.Buf, tag int32) (transport.Request, error
 // TestLostClearToSendIsNamed: a run that waits for ever ends at its limit and
 // says who waits for whom.
 func TestLostClearToSendIsNamed(t *testing.T) {
-	n, err := sock.NewNet(sock.Settings{IfName: "lo"})
-	if err != nil {
-		t.Skip(err)
-	}
 	c := machine(t, "dgx-h100", 1, 2)
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 40_000, 0, false}
-	e := New(Config{Timeout: 300 * time.Millisecond, Wire: &Wire{Net: deaf{n, 3}, Device: func(int32, int32) int { return 0 }, Exchange: NewInProcess().Of}})
-	_, err = e.Run(context.Background(), j.plan(t, c, 1), trace.Discard)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no clear-to-send from rank 1 for message 3") {
-		t.Errorf("got %v, want a time-out that names the message", err)
+	for name, open := range map[string]func(*testing.T) *Wire{
+		"sockets": loopback, "verbs": func(t *testing.T) *Wire { return verbs(t, ibv.Settings{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			w.Net = deaf{w.Net, 3}
+			e := New(Config{Timeout: time.Second, Wire: w})
+			_, err := e.Run(context.Background(), j.plan(t, c, 1), trace.Discard)
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no clear-to-send from rank 1 for message 3") {
+				t.Errorf("got %v, want a time-out that names the message", err)
+			}
+		})
+	}
+}
+
+// impatient gives up on a peer after some tens of milliseconds. Soft-RoCE takes
+// 7 retries, NCCL's default, for retries without end.
+var impatient = ibv.Settings{Service: &ibv.Service{Timeout: 12, Retry: 6}}
+
+// TestOperationsOnADisturbedWire: packets are lost, late, doubled and damaged,
+// and every element is right.
+func TestOperationsOnADisturbedWire(t *testing.T) {
+	c := machine(t, "dgx-h100", 1, 4)
+	list := []job{
+		{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 4001, 0, false},
+		{coll.AllReduce, coll.Tree, coll.LL, coll.Int64, coll.Max, 1001, 0, true},
+		{f: coll.AllToAll, typ: coll.Uint8, count: 3001},
+	}
+	for _, what := range []string{"loss 1%", "delay 2ms 1ms", "duplicate 2%", "corrupt 1%"} {
+		t.Run(what, func(t *testing.T) {
+			w := verbs(t, impatient)
+			transporttest.Disturb(t, what)
+			runAll(t, New(Config{Wire: w, Seed: 9}), c, list, 1)
+		})
+	}
+}
+
+// TestCutWireEndsAnOperation in its midst: an error that names rank, peer and
+// verb, and soon.
+func TestCutWireEndsAnOperation(t *testing.T) {
+	c := machine(t, "dgx-h100", 1, 4)
+	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 4001, 0, false}
+	s, err := New(Config{Wire: verbs(t, impatient)}).Open(context.Background(), j.plan(t, c, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(false)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Iterate(context.Background(), 1_000_000)
+		ended <- err
+	}()
+	time.Sleep(200 * time.Millisecond)
+	began := time.Now()
+	mend := transporttest.Disturb(t, "loss 100%")
+	select {
+	case err = <-ended:
+	case <-time.After(30 * time.Second):
+		t.Fatal("no end after 30 s")
+	}
+	mend()
+	t.Logf("after %v: %v", time.Since(began).Round(time.Millisecond), err)
+	var ce *ibv.CompletionError
+	if !errors.As(err, &ce) || !strings.Contains(err.Error(), "rank") {
+		t.Errorf("got %v, want a failed completion and its rank", err)
 	}
 }
 

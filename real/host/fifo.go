@@ -46,22 +46,29 @@ func (x *failure) get() error {
 	return nil
 }
 
-// patience is a waiting loop: spin, then yield, then sleep. It ends when ctx
-// does.
-type patience struct{ n int }
+// patience is a waiting loop: yield, then sleep, longer and longer. It ends when
+// ctx does. Where more wait than there are processors, yields only keep others
+// from their work.
+type patience struct {
+	n       int
+	crowded bool
+}
 
 func (w *patience) wait(ctx context.Context) error {
+	yields, most := 256, 50*time.Microsecond
+	if w.crowded {
+		yields, most = 16, 500*time.Microsecond
+	}
 	w.n++
-	switch {
-	case w.n%64 == 0:
+	if w.n%64 == 0 || w.n > yields {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		fallthrough
-	case w.n < 256:
-		runtime.Gosched()
-	default:
-		time.Sleep(min(time.Duration(w.n/256)*time.Microsecond, 50*time.Microsecond))
 	}
+	if w.n < yields {
+		runtime.Gosched()
+		return nil
+	}
+	time.Sleep(min(time.Duration(w.n/yields)*time.Microsecond, most))
 	return nil
 }

@@ -71,6 +71,8 @@ type run struct {
 	seed uint64
 	fail failure
 	log  *log // nil: nobody watches
+	// crowded: more goroutines wait than there are processors.
+	crowded bool
 }
 
 func (x *run) rx(id int32) *fifo { return x.rxs[id] }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,8 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real/sock"
+	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -47,6 +48,7 @@ func machine(t *testing.T, name string, gpus, nodes int) *comm.Comm {
 	}
 	c.BuffSizes = [3]units.Bytes{32 << 10, 8 * 5760 * 8, 64 << 10}
 	c.P2PChunkSize = 8 << 10
+	c.P2PChannels, c.P2PChannelsPerPeer = 1, 1
 	return c
 }
 
@@ -175,6 +177,19 @@ func TestCancelledRunEnds(t *testing.T) {
 	}
 }
 
+// loopback is sockets on the loopback interface, each message split over two.
+func loopback(t *testing.T) *Wire {
+	t.Helper()
+	n, err := sock.NewNet(sock.Settings{IfName: "lo", Threads: units.Some(1), SocksPerThread: units.Some(2), MinTask: units.Some(1000)})
+	if errors.Is(err, exec.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Wire{Net: n, Device: func(int32, int32) int { return 0 }, Exchange: NewInProcess().Of}
+}
+
 // verbs opens the RDMA devices, or skips unless SIMCCL_REQUIRE names ib.
 func verbs(t *testing.T, set ibv.Settings) *Wire {
 	t.Helper()
@@ -201,25 +216,114 @@ func verbs(t *testing.T, set ibv.Settings) *Wire {
 		}}
 }
 
-// TestEveryOperationOverVerbs runs all operations with every connection on the
-// wire, 2 to 8 ranks over the machine's RDMA devices in turn.
-func TestEveryOperationOverVerbs(t *testing.T) {
-	for _, m := range []struct{ gpus, nodes int }{{1, 2}, {2, 2}, {1, 8}} {
-		if testing.Short() && m.gpus > 1 {
-			continue
+// matrix is every operation once on every algorithm that connections carry,
+// for any number of ranks; protocol, type, reduction, root and place go on from
+// number to number, so that 2 to 8 ranks see them all.
+func matrix(c *comm.Comm, count int64) []job {
+	protos := []coll.Protocol{coll.LL, coll.LL128, coll.Simple}
+	types := coll.DataTypes()
+	var out []job
+	add := func(f coll.Func, a coll.Algorithm) {
+		i := len(out) + c.NRanks
+		j := job{f: f, algo: a, proto: protos[i%3], typ: types[(5*i)%len(types)], count: count + int64(i), root: int32(i % c.NRanks), inPlace: i%2 == 0}
+		if f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce {
+			j.red = coll.RedOp((i + len(out)) % int(coll.NumRedOps))
 		}
-		t.Run(fmt.Sprintf("%dx%d", m.nodes, m.gpus), func(t *testing.T) {
-			w := verbs(t, ibv.Settings{QPs: units.Some(1 + m.gpus%2)})
-			c := machine(t, "dgx-h100", m.gpus, m.nodes)
-			counts := []int64{7, 20_001}
-			if testing.Short() {
-				counts = counts[1:]
+		if a == coll.PAT || f >= coll.NumCollFuncs {
+			j.proto, j.inPlace = coll.Simple, false
+		}
+		if a == coll.PAT && j.red == coll.Avg {
+			j.red = coll.Sum // PAT does not scale
+		}
+		out = append(out, j)
+	}
+	for f := range coll.Func(coll.NumCollFuncs) {
+		add(f, coll.Ring)
+	}
+	add(coll.AllReduce, coll.Tree)
+	add(coll.AllGather, coll.PAT)
+	add(coll.ReduceScatter, coll.PAT)
+	for f := coll.SendRecv; f < coll.NumFuncs; f++ {
+		add(f, coll.Ring)
+	}
+	return out
+}
+
+// crowd is n hosts of one GPU: of GPUs whose received data has to be flushed,
+// and of others.
+func crowd(t *testing.T, n int) *comm.Comm {
+	t.Helper()
+	return machine(t, []string{"dgx-h100", "dgx-a100"}[n%2], 1, n)
+}
+
+// TestMatrixSeesAll: over 2 to 8 ranks every operation meets every protocol
+// that it has, and every type and reduction takes part; some data is flushed.
+func TestMatrixSeesAll(t *testing.T) {
+	type pair struct {
+		f coll.Func
+		a coll.Algorithm
+		p coll.Protocol
+	}
+	seen, types, reds := map[pair]bool{}, map[coll.DataType]bool{}, map[coll.RedOp]bool{}
+	for n := 2; n <= 8; n++ {
+		c := crowd(t, n)
+		if p := matrix(c, 100)[0].plan(t, c, 1); p.Conn(0).Route.Flush != (n%2 == 1) {
+			t.Errorf("data of %d ranks is flushed: %t", n, n%2 == 0)
+		}
+		for _, j := range matrix(c, 100) {
+			seen[pair{j.f, j.algo, j.proto}], types[j.typ] = true, true
+			if j.f == coll.AllReduce {
+				reds[j.red] = true
 			}
-			list := jobs(c, counts)
-			if testing.Short() && m.nodes > 2 {
-				list = slices.DeleteFunc(list, func(j job) bool { return j.f != coll.AllReduce || j.proto == coll.LL128 })
+		}
+	}
+	// Five collectives by rings and all_reduce by trees on three protocols; two
+	// of PAT; four without an algorithm.
+	if want := 3*6 + 2 + 4; len(seen) != want || len(types) != len(coll.DataTypes()) || len(reds) != int(coll.NumRedOps) {
+		t.Errorf("%d combinations of %d, %d types of %d, %d reductions of %d", len(seen), want, len(types), len(coll.DataTypes()), len(reds), coll.NumRedOps)
+	}
+}
+
+// TestEveryOperationOverVerbs runs all operations over 2 to 8 ranks with every
+// connection on the wire. Hosts take the RDMA devices in turn; with an even
+// number of ranks each has both, fused into one, or several QPs.
+func TestEveryOperationOverVerbs(t *testing.T) {
+	for n := 2; n <= 8; n++ {
+		set := ibv.Settings{}
+		if n%3 == 0 {
+			set = ibv.Settings{QPs: units.Some(2), SplitData: true}
+		}
+		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
+			w := verbs(t, set)
+			if n%4 == 0 {
+				w.Device = fused(t, w.Net)
 			}
-			runAll(t, New(Config{Wire: w, Seed: 9}), c, list, 1)
+			c := crowd(t, n)
+			runAll(t, New(Config{Wire: w, Seed: 9}), c, matrix(c, 4001), 1)
+		})
+	}
+}
+
+// fused makes one device of the first two ports, once in each order: hosts
+// take them in turn, so that their data crosses the wire.
+func fused(t *testing.T, n transport.Net) func(rank, nic int32) int {
+	t.Helper()
+	var v [2]int
+	for i := range v {
+		var err error
+		if v[i], err = n.(*ibv.Net).Fuse(i, 1-i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func(rank, _ int32) int { return v[rank%2] }
+}
+
+// TestEveryOperationOverSockets is the same over the loopback interface.
+func TestEveryOperationOverSockets(t *testing.T) {
+	for n := 2; n <= 8; n += 3 {
+		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
+			c := crowd(t, n)
+			runAll(t, New(Config{Wire: loopback(t), Seed: 9}), c, matrix(c, 4001), 1)
 		})
 	}
 }

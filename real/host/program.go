@@ -89,7 +89,7 @@ func (r *runner) slice(off, n int) error {
 // await waits until every connection has the data or the room, and says when
 // the data was there.
 func (r *runner) await() (came int64, err error) {
-	var w patience
+	w := patience{crowded: r.x.crowded}
 	for _, id := range r.op.From {
 		f := r.x.rx(id)
 		for need := f.released.Load() + int64(r.op.RecvAhead) + r.steps; f.posted.Load() < need; {

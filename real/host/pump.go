@@ -14,13 +14,14 @@ import (
 // pump is a rank's proxy: one loop that moves the steps of all its network
 // connections.
 type pump struct {
-	rank   int32
-	log    *log
-	idle   [][2]int64 // of the run that is watched: when nothing moved
-	still  int64      // since then; 0: it moves
-	sends  []*outgoing
-	recvs  []*incoming
-	finish atomic.Bool
+	rank    int32
+	crowded bool
+	log     *log
+	idle    [][2]int64 // of the run that is watched: when nothing moved
+	still   int64      // since then; 0: it moves
+	sends   []*outgoing
+	recvs   []*incoming
+	finish  atomic.Bool
 }
 
 // outgoing moves posted steps of a FIFO to the peer.
@@ -54,7 +55,7 @@ type incoming struct {
 
 // loop runs until the programs are done and every send has ended, or ctx ends.
 func (q *pump) loop(ctx context.Context) error {
-	var w patience
+	w := patience{crowded: q.crowded}
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -64,6 +65,10 @@ func (e *Executor) Open(ctx context.Context, p *plan.Plan) (*Session, error) {
 	if err != nil {
 		s.shut()
 		return nil, err
+	}
+	x.crowded = len(s.lanes)+len(s.pumps) > runtime.GOMAXPROCS(0)
+	for _, q := range s.pumps {
+		q.crowded = x.crowded
 	}
 	return s, nil
 }

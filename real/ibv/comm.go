@@ -88,10 +88,10 @@ type request struct {
 // opening says what to open.
 type opening struct {
 	conn   net.Conn
-	token  [16]byte
-	dials  bool
-	notes  int // bytes at the arena's start to which the peer may write
-	more   int // bytes of arena for its owner
+	token  [16]byte  // of the dialer
+	far    *greeting // of whom it reached: what the dialer said
+	notes  int       // bytes at the arena's start to which the peer may write
+	more   int       // bytes of arena for its owner
 	access uint32
 }
 
@@ -109,7 +109,7 @@ func (n *Net) open(dev int, o *opening) (k *comm, mem []byte, err error) {
 	for _, p := range n.virt[dev].ports {
 		k.nics = append(k.nics, &nic{dev: n.phys[p].dev, near: n.phys[p].near})
 	}
-	if err = k.setup(o); err != nil && err != errStranger {
+	if err = k.setup(o); err != nil {
 		err = fmt.Errorf("set-up with %s: %w", k.peer, err)
 	}
 	return k, k.notes, err

@@ -1,7 +1,6 @@
 package ibv
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -74,28 +73,24 @@ func hear(r io.Reader, what any) error {
 	return errors.New("set-up message is too long")
 }
 
-// greet exchanges greetings and returns how many QPs the connection has; the
-// dialer speaks first.
-func (k *comm) greet(token [16]byte, dials bool) (qps int, err error) {
+// greet exchanges greetings and returns how many QPs the connection has. The
+// dialer speaks first; far is what the other side has heard of it.
+func (k *comm) greet(token [16]byte, far *greeting) (qps int, err error) {
 	me := greeting{Token: token, NICs: len(k.nics), QPs: k.net.set.qps()}
-	if dials {
-		if err := say(k.conn, &me); err != nil {
-			return 0, err
-		}
+	dials := far == nil
+	if !dials {
+		me.Token = far.Token
 	}
-	var far greeting
-	if err := hear(k.conn, &far); err != nil {
-		if !dials {
-			return 0, errStranger
-		}
+	if err := say(k.conn, &me); err != nil {
 		return 0, err
 	}
-	if !bytes.Equal(far.Token[:], token[:]) {
-		return 0, errStranger
-	}
-	if !dials {
-		if err := say(k.conn, &me); err != nil {
+	if dials {
+		far = new(greeting)
+		if err := hear(k.conn, far); err != nil {
 			return 0, err
+		}
+		if far.Token != token {
+			return 0, errStranger
 		}
 	}
 	switch {
@@ -213,16 +208,14 @@ func (k *comm) ready(dials bool) error {
 	return nil
 }
 
-// setup runs the exchange, each part within its time. A stranger gets no
-// answer, nothing of ours, and not much time.
+// setup runs the exchange within its time.
 func (k *comm) setup(o *opening) error {
+	_ = k.conn.SetDeadline(time.Now().Add(setupTime))
 	defer func() { _ = k.conn.SetDeadline(time.Time{}) }()
-	_ = k.conn.SetDeadline(time.Now().Add(greetTime))
-	n, err := k.greet(o.token, o.dials)
+	n, err := k.greet(o.token, o.far)
 	if err != nil {
 		return err
 	}
-	_ = k.conn.SetDeadline(time.Now().Add(setupTime))
 	if err := k.room(n, o); err != nil {
 		return err
 	}
@@ -230,8 +223,9 @@ func (k *comm) setup(o *opening) error {
 	if err != nil {
 		return err
 	}
-	if err := k.meet(me, o.dials); err != nil {
+	dials := o.far == nil
+	if err := k.meet(me, dials); err != nil {
 		return err
 	}
-	return k.ready(o.dials)
+	return k.ready(dials)
 }

@@ -259,7 +259,7 @@ type invitation struct {
 type listener struct {
 	net *Net
 	dev int
-	ln  net.Listener
+	ln  *net.TCPListener
 	inv invitation
 }
 
@@ -276,7 +276,7 @@ func (n *Net) Listen(dev int) (transport.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{net: n, dev: dev, ln: ln, inv: invitation{Addr: ln.Addr().String()}}
+	l := &listener{net: n, dev: dev, ln: ln.(*net.TCPListener), inv: invitation{Addr: ln.Addr().String()}}
 	l.inv.Token, err = newToken()
 	return l, err
 }
@@ -290,27 +290,24 @@ func (l *listener) Close() error { return l.ln.Close() }
 
 // Accept takes the first peer that shows the handle's token.
 func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
-	stop := context.AfterFunc(ctx, func() { l.ln.Close() })
-	defer stop()
-	for {
-		c, err := l.ln.Accept()
-		if err != nil {
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			}
-			return nil, fmt.Errorf("accept: %w", err)
-		}
-		r, err := l.net.newRecv(l.dev, c, l.inv.Token)
-		if err == errStranger {
-			c.Close()
-			continue
-		}
-		if err != nil {
-			c.Close()
-			return nil, err
-		}
-		return r, nil
+	var conn net.Conn
+	var far greeting
+	err := transport.Admit(ctx, l.ln, setupTime, l.inv.greeted, func(c net.Conn, g greeting) bool {
+		conn, far = c, g
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
+	return l.net.newRecv(l.dev, conn, &far)
+}
+
+// greeted reads a newcomer's greeting.
+func (v *invitation) greeted(c net.Conn) (g greeting, err error) {
+	if err = hear(c, &g); err == nil && g.Token != v.Token {
+		err = errStranger
+	}
+	return g, err
 }
 
 // Connect reaches a listener.
@@ -327,17 +324,8 @@ func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transp
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	s, err := n.newSend(dev, c, inv.Token)
-	if err != nil {
-		c.Close()
-		return nil, err
-	}
-	return s, nil
+	return n.newSend(dev, c, inv.Token)
 }
 
-// greetTime bounds what a newcomer takes to show its token, setupTime the
-// exchange of QP addresses.
-const (
-	greetTime = 3 * time.Second
-	setupTime = 20 * time.Second
-)
+// setupTime bounds the exchange of QP addresses.
+const setupTime = 20 * time.Second

@@ -120,7 +120,14 @@ func (n *Net) perfPair(ctx context.Context, c *PerfConfig) (a, b *side, err erro
 	}
 	ends, errs := [2]*side{}, make(chan error, 1)
 	open := func(i, dev int, conn net.Conn) error {
-		k, mem, err := n.open(dev, &opening{conn: conn, token: token, dials: i == 0, notes: 2 * c.Size, access: accessRemoteWrite | accessRemoteRead})
+		o := &opening{conn: conn, token: token, notes: 2 * c.Size, access: accessRemoteWrite | accessRemoteRead}
+		if i == 1 {
+			o.far = new(greeting)
+			if err := hear(conn, o.far); err != nil {
+				return err
+			}
+		}
+		k, mem, err := n.open(dev, o)
 		ends[i] = &side{comm: k, mem: mem}
 		return err
 	}

@@ -20,9 +20,9 @@ type recvComm struct {
 	landed []uint32 // where flush reads go
 }
 
-// newRecv takes a peer that knows the token.
-func (n *Net) newRecv(dev int, c net.Conn, token [16]byte) (*recvComm, error) {
-	k, mem, err := n.open(dev, &opening{conn: c, token: token, notes: noteBytes, more: fifoBytes + maxNICs*qpBytes,
+// newRecv takes a peer that has shown the token.
+func (n *Net) newRecv(dev int, c net.Conn, far *greeting) (*recvComm, error) {
+	k, mem, err := n.open(dev, &opening{conn: c, far: far, notes: noteBytes, more: fifoBytes + maxNICs*qpBytes,
 		access: accessRemoteWrite | accessRemoteAtomic})
 	if err != nil {
 		return nil, err
@@ -32,9 +32,6 @@ func (n *Net) newRecv(dev int, c net.Conn, token [16]byte) (*recvComm, error) {
 	if err == nil {
 		r.landed, err = place[uint32](k.arena, 1)
 	}
-	if err == nil {
-		err = r.openFlush()
-	}
 	if err != nil {
 		_ = k.close()
 		return nil, err
@@ -43,7 +40,8 @@ func (n *Net) newRecv(dev int, c net.Conn, token [16]byte) (*recvComm, error) {
 }
 
 // openFlush makes a QP of each NIC that is connected to itself, by which the
-// NIC reads back what it wrote (net_ib.cc:1776).
+// NIC reads back what it wrote (net_ib.cc:1776). NCCL makes them where GPU
+// memory is reached directly, here the first flush does.
 func (r *recvComm) openFlush() error {
 	s := *r.net.set.Service
 	s.SL, s.TC = r.far.SL, r.far.TC
@@ -140,6 +138,12 @@ func (r *recvComm) Iflush(bufs []transport.Buf) (transport.Request, error) {
 	addr, m, err := at(bufs[last])
 	if err != nil {
 		return nil, err
+	}
+	if r.flush == nil {
+		if err := r.openFlush(); err != nil {
+			r.err = err
+			return nil, err
+		}
 	}
 	q, id := r.take(flushing)
 	if q == nil {

@@ -22,7 +22,7 @@ type sendComm struct {
 }
 
 func (n *Net) newSend(dev int, c net.Conn, token [16]byte) (*sendComm, error) {
-	k, mem, err := n.open(dev, &opening{conn: c, token: token, dials: true, notes: fifoBytes, more: noteBytes, access: accessRemoteWrite})
+	k, mem, err := n.open(dev, &opening{conn: c, token: token, notes: fifoBytes, more: noteBytes, access: accessRemoteWrite})
 	if err != nil {
 		return nil, err
 	}

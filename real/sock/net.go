@@ -85,7 +85,7 @@ type invitation struct {
 
 type listener struct {
 	net *Net
-	ln  net.Listener
+	ln  *net.TCPListener
 	inv invitation
 }
 
@@ -124,38 +124,30 @@ const setupTime = 20 * time.Second
 
 // Accept takes all sockets of the first peer that shows the handle's token.
 func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
-	stop := context.AfterFunc(ctx, func() { l.ln.Close() })
-	defer stop()
-	socks := make([]net.Conn, l.inv.Socks+1)
-	for got := 0; got < len(socks); {
-		c, err := l.ln.Accept()
-		if err != nil {
-			for _, s := range socks {
-				if s != nil {
-					s.Close()
-				}
-			}
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			return nil, fmt.Errorf("accept: %w", err)
-		}
-		k, err := l.greeted(c)
-		if err != nil || k >= len(socks) || socks[k] != nil {
+	socks, got := make([]net.Conn, l.inv.Socks+1), 0
+	err := transport.Admit(ctx, l.ln, setupTime, l.greeted, func(c net.Conn, k int) bool {
+		if k >= len(socks) || socks[k] != nil {
 			c.Close()
-			continue
+			return false
 		}
 		l.net.tune(c)
 		socks[k] = c
 		got++
+		return got == len(socks)
+	})
+	if err != nil {
+		for _, s := range socks {
+			if s != nil {
+				s.Close()
+			}
+		}
+		return nil, err
 	}
 	return &recvComm{newConn(socks, &l.inv, false)}, nil
 }
 
 // greeted reads a newcomer's token and which of the sockets it is.
 func (l *listener) greeted(c net.Conn) (int, error) {
-	c.SetDeadline(time.Now().Add(setupTime))
-	defer c.SetDeadline(time.Time{})
 	var b [17]byte
 	if _, err := io.ReadFull(c, b[:]); err != nil {
 		return 0, err

@@ -1,0 +1,67 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Admit takes connections until take says that there are enough. A newcomer
+// has to show by its first words, which check reads within patience, that it is
+// expected; strangers are dropped, and one that keeps silent holds up nobody.
+// Connections that take does not keep are its to close.
+func Admit[T any](ctx context.Context, ln *net.TCPListener, patience time.Duration, check func(net.Conn) (T, error), take func(net.Conn, T) (enough bool)) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	// A deadline that is over ends the wait and leaves the listener whole.
+	stop := context.AfterFunc(ctx, func() { _ = ln.SetDeadline(time.Unix(1, 0)) })
+	type guest struct {
+		conn net.Conn
+		word T
+	}
+	known := make(chan guest)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				end(err)
+				return
+			}
+			all.Go(func() {
+				_ = c.SetDeadline(time.Now().Add(patience))
+				// The end of all waiting ends this wait too.
+				unwatch := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+				word, err := check(c)
+				if unwatch() && err == nil {
+					select {
+					case known <- guest{c, word}:
+						return
+					case <-ctx.Done():
+					}
+				}
+				c.Close()
+			})
+		}
+	})
+	defer func() {
+		end(nil)
+		all.Wait()
+		if !stop() {
+			_ = ln.SetDeadline(time.Time{})
+		}
+	}()
+	for {
+		select {
+		case g := <-known:
+			_ = g.conn.SetDeadline(time.Time{})
+			if take(g.conn, g.word) {
+				return nil
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("accept: %w", context.Cause(ctx))
+		}
+	}
+}
