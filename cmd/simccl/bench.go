@@ -54,7 +54,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 		Example: `  simccl bench all_reduce -b 1K -e 1G -f 4 --compare
   simccl bench all_gather --backend cuda -b 1M -e 1G -f 4 --launch graph --compare
   torchrun --no-python --nproc-per-node 4 simccl bench alltoall -b 1M -e 64M -f 2
-  simccl bench all_reduce --backend sockets --nranks 4 -b 8 -e 1M -f 2
+  simccl bench all_reduce --backend sockets --nranks 4 -b 8 -e 64K -f 8
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
 		Args: exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}

@@ -38,10 +38,10 @@ in a shell. A side that is left out, or empty, has nothing of its own.
 Without OP, seven operations are compared; sizes are ` + diffSizes + ` unless
 --sizes, -b, -e, -f or -i say otherwise. Exit status 0, with --exit-code 7 where
 anything differs.`,
-		Example: `  simccl diff --b NCCL_NVLS_ENABLE=0
+		Example: `  simccl diff all_reduce --b NCCL_NVLS_ENABLE=0
   simccl diff all_reduce --nodes 4 --a NCCL_ALGO=Ring --b NCCL_ALGO=Tree --sizes 64K,16M
-  simccl diff --a "--topo dgx-a100.xml --nodes 2" --b "--topo dgx-h100.xml --nodes 2"
-  simccl diff all_reduce --fabric net.json --b link=leaf0~spine1:down --exit-code`,
+  simccl diff --a "--topo old.xml --nodes 2" --b "--topo new.xml --nodes 2" --sizes 1M
+  simccl diff alltoall --sizes 4M --fabric net.json --b link=leaf0~spine1:down`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.compareSides(cmd, &both, args, texts)
 			if err != nil {

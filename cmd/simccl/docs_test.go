@@ -1,85 +1,166 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// Every command of the documentation runs with the result that stands below
-// it. Blocks are ```console; a line that begins with "$ simccl" is run, "|| true"
-// allows any exit status; the lines below it must come in this order in what it
-// prints, … stands for anything, and a line of … alone for any lines.
-func TestDocumentedCommands(t *testing.T) {
-	pages, _ := filepath.Glob("../../docs/*.md")
-	repo, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
+// documents are the pages whose commands are held to.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, _ := filepath.Glob(golden.Root(t, "docs", "*.md"))
+	pages = append(pages, golden.Root(t, "README.md"))
+	if len(pages) < 10 {
+		t.Fatalf("only %d pages", len(pages))
 	}
-	commands := 0
-	for _, page := range append(pages, "../../README.md") {
+	return pages
+}
+
+// Every command of the documentation runs with the result that stands below
+// it. Blocks are ```console; what follows "$ " goes to a shell in a directory of
+// the page's own. The lines below it must come in this order in what it prints,
+// … stands for anything, and a line of … alone for any lines. "|| true" allows
+// any exit status. A block ```console hardware needs devices: without them its
+// commands end with status 9.
+func TestDocumentedCommands(t *testing.T) {
+	for _, page := range documents(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
-			dir := t.TempDir()
-			if err := os.Symlink(filepath.Join(repo, "testdata"), filepath.Join(dir, "testdata")); err != nil {
-				t.Skip("no symbolic links here: ", err)
+			blocks := regexp.MustCompile("(?ms)^```console( hardware)?\n(.*?)^```").FindAllStringSubmatch(string(text), -1)
+			if len(blocks) == 0 {
+				return
 			}
-			t.Chdir(dir)
-			for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-				commands += runBlock(t, block[1])
+			t.Parallel()
+			s := newShell(t)
+			for _, b := range blocks {
+				s.block(t, b[2], b[1] != "")
 			}
 		})
 	}
-	if commands == 0 {
-		t.Error("no page has a command: the marks must have changed")
+}
+
+// block runs the commands of one block.
+func (s *shell) block(t *testing.T, block string, hardware bool) {
+	t.Helper()
+	for part := range strings.SplitSeq("\n"+block, "\n$ ") {
+		line, want, _ := strings.Cut(part, "\n")
+		switch {
+		case strings.TrimSpace(line) == "":
+			continue
+		case hardware:
+			s.checkAbsent(t, line)
+			continue
+		}
+		out, errs, status := s.run(t, line)
+		if status != 0 {
+			t.Errorf("%s: exit status %d: %s", line, status, errs)
+			continue
+		}
+		if missing := firstMissing(out, want); missing != "" {
+			t.Errorf("%s: no line %q in\n%.1500s", line, missing, out)
+		}
 	}
 }
 
-// runBlock runs the commands of one block and returns their number.
-func runBlock(t *testing.T, block string) int {
-	t.Helper()
-	n := 0
-	for part := range strings.SplitSeq("\n"+block, "\n$ ") {
-		line, want, _ := strings.Cut(part, "\n")
-		args, ok := strings.CutPrefix(line, "simccl ")
-		if !ok {
-			if strings.TrimSpace(line) != "" {
-				t.Errorf("not a simccl command: %s", line)
-			}
+// firstMissing is the first of the wanted lines that does not come in its
+// place, "" where all do.
+func firstMissing(out, want string) string {
+	for w := range strings.Lines(want) {
+		w = strings.TrimRight(w, "\n")
+		if strings.TrimSpace(strings.ReplaceAll(w, "…", "")) == "" {
 			continue
 		}
-		n++
-		args, anyStatus := strings.CutSuffix(args, " || true")
-		var out, errs bytes.Buffer
-		code := run(context.Background(), strings.Fields(args), &app{out: &out, err: &errs})
-		if code != 0 && !anyStatus {
-			t.Errorf("simccl %s: exit status %d: %s", args, code, errs.String())
-			continue
+		parts := strings.Split(w, "…")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(strings.TrimSpace(parts[i]))
 		}
-		rest := out.String()
-		for w := range strings.Lines(want) {
-			w = strings.TrimRight(w, "\n")
-			if strings.TrimSpace(strings.ReplaceAll(w, "…", "")) == "" {
-				continue
+		at := regexp.MustCompile("(?m)^ *" + strings.Join(parts, `.*`)).FindStringIndex(out)
+		if at == nil {
+			return w
+		}
+		out = out[at[1]:]
+	}
+	return ""
+}
+
+// No page has a block of commands that is not run, and what is named in the
+// running text is a command with options that there are.
+func TestNoCommandIsOnlyText(t *testing.T) {
+	root := newRoot(&app{})
+	for _, page := range documents(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(page)
+		rest := regexp.MustCompile("(?ms)^```console.*?^```").ReplaceAllString(string(text), "")
+		for _, l := range regexp.MustCompile(`(?m)^\s*(\$ )?(bin/)?simccl .*$`).FindAllString(rest, -1) {
+			t.Errorf("%s: not run: %q; put it into a block marked console", name, strings.TrimSpace(l))
+		}
+		for _, m := range regexp.MustCompile("`simccl ([^`]*)`").FindAllStringSubmatch(rest, -1) {
+			if problem := unknownTo(root, strings.Fields(m[1])); problem != "" {
+				t.Errorf("%s: `simccl %s`: %s", name, m[1], problem)
 			}
-			parts := strings.Split(w, "…")
-			for i := range parts {
-				parts[i] = regexp.QuoteMeta(strings.TrimSpace(parts[i]))
-			}
-			at := regexp.MustCompile("(?m)^ *" + strings.Join(parts, `.*`)).FindStringIndex(rest)
-			if at == nil {
-				t.Errorf("simccl %s: no line %q in\n%.1500s", args, w, rest)
-				break
-			}
-			rest = rest[at[1]:]
 		}
 	}
-	return n
+}
+
+// unknownTo says which word of a command line names no command or option.
+func unknownTo(root *cobra.Command, words []string) string {
+	at := slices.IndexFunc(words, func(w string) bool { return w != strings.ToLower(w) || strings.HasPrefix(w, "-") || w == "…" })
+	if at < 0 {
+		at = len(words)
+	}
+	c, _, err := root.Find(words[:at])
+	if err != nil {
+		return err.Error()
+	}
+	for _, w := range words {
+		name, _, _ := strings.Cut(strings.TrimLeft(w, "-"), "=")
+		var f *pflag.Flag
+		switch {
+		case strings.HasPrefix(w, "--"):
+			if f = c.Flags().Lookup(name); f == nil {
+				f = c.InheritedFlags().Lookup(name)
+			}
+		case strings.HasPrefix(w, "-") && len(w) == 2:
+			f = c.Flags().ShorthandLookup(w[1:])
+		default:
+			continue
+		}
+		if f == nil {
+			return c.CommandPath() + " has no option " + w
+		}
+	}
+	return ""
+}
+
+// Every target of make that a page names is there.
+func TestDocumentedTargets(t *testing.T) {
+	makefile, err := os.ReadFile(golden.Root(t, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range documents(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?m)(?:^|`|&& )make ([a-z0-9-]+)").FindAllStringSubmatch(string(text), -1) {
+			if !regexp.MustCompile(`(?m)^` + m[1] + `:`).Match(makefile) {
+				t.Errorf("%s: make %s: no such target", filepath.Base(page), m[1])
+			}
+		}
+	}
 }

@@ -110,7 +110,8 @@ func newTune(a *app) *cobra.Command {
 		Long: `tune prints latency (us) and bandwidth (GB/s) of every collective, algorithm and
 protocol as NCCL's cost model has them; bandwidth 0 is off, and explain says
 why.`,
-		Args: exactly(),
+		Example: "  simccl tune\n  simccl tune --topo topo.xml --nodes 4 --json",
+		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			x, err := m.load(a)
 			if err != nil {

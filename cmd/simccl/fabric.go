@@ -167,7 +167,7 @@ func newTopoFabric(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "fabric KIND", Short: "Lay out a network between nodes, for --fabric",
 		Long: "fabric writes a network between nodes as a file for --fabric (docs/FABRIC.md). KIND is\n" + strings.Join(kinds, "\n"),
 		Example: "  simccl topo fabric rail --hosts 16 --nets 8 > rail.json\n" +
-			"  simccl topo fabric leaf-spine --hosts 4 --nets 8 --per-leaf 1 --oversub 2 > thin.json\n  simccl run all_reduce --nodes 16 --fabric rail.json",
+			"  simccl topo fabric leaf-spine --hosts 4 --nets 8 --per-leaf 1 --oversub 2 > thin.json\n  simccl run all_reduce --nodes 4 --fabric thin.json --sizes 1M --columns +limit",
 		Args: exactly("KIND"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p.Kind, p.Routing = args[0], fabric.Routing(routing)

@@ -17,7 +17,7 @@ func newRoot(a *app) *cobra.Command {
 (paths, rings and trees, channels, algorithm and protocol), why, and how long
 it takes, by simulating the very schedule. It needs no GPU.`,
 		Example: `  simccl run all_reduce                                  # 2 x DGX H100, built in
-  simccl run all_reduce --topo topo.xml --nodes 4 -b 8 -e 1G -f 2 --trace out.json.gz
+  simccl run all_reduce --topo topo.xml --nodes 4 -b 1K -e 1M -f 4 --trace out.json.gz
   simccl explain all_reduce 2M --topo topo.xml --nodes 4
   simccl inspect --topo topo.xml --json
   simccl trace validate out.json.gz`,
@@ -125,7 +125,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 }
 
 func newVersion(a *app) *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Args: exactly(),
+	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Example: "  simccl version --json", Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				_, err := fmt.Fprintf(a.out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, ncclRules, ncclTestsVersion)

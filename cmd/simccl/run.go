@@ -44,7 +44,7 @@ prints nccl-tests' table. OP is all_reduce, all_gather, reduce_scatter,
 broadcast, reduce, sendrecv, alltoall, gather or scatter, with or without _perf.
 Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2.`,
 		Example: `  simccl run all_reduce
-  simccl run all_reduce_perf -b 8 -e 128M -f 2 -g 8 --topo topo.xml --nodes 4
+  simccl run all_reduce_perf -b 8 -e 16M -f 8 -g 4 --topo topo.xml --nodes 4
   simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv`,
 		Args: exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -105,6 +105,7 @@ func newTopoLint(a *app) *cobra.Command {
 links without width or speed, NVLinks of one side only, bus ids used twice, nets
 that no GPU reaches, what NCCL's parser cannot read; each with its place and a
 remedy. Status 7 where NCCL would fail, with --strict also for warnings.`,
+		Example: "  simccl topo lint dgx.xml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("topo lint: name at least one file")
@@ -165,6 +166,7 @@ func newTopoConvert(a *app) *cobra.Command {
 read: one element a line, unknown elements and attributes kept. --fused writes
 what the local ranks agree on instead, without what no rank uses. --anonymous
 replaces guids and host hashes by numbers.`,
+		Example: "  simccl topo convert dgx.xml --anonymous > public.xml\n  simccl topo convert dgx.xml --fused -g 4 > four.xml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := m.oneFile(args); err != nil {
 				return err
@@ -238,7 +240,8 @@ func newTopoDiff(a *app) *cobra.Command {
 		Long: `diff says what two topologies declare differently: devices by bus id, nets by
 name, CPUs by NUMA number, wherever they stand in the file; order, ranks and host
 hashes do not count. Status 7 where there is a difference.`,
-		Args: exactly("OLD", "NEW"),
+		Example: "  simccl topo diff old.xml new.xml",
+		Args:    exactly("OLD", "NEW"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var specs [2]*topo.Spec
 			for i, file := range args {

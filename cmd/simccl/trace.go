@@ -20,7 +20,8 @@ func newTrace(a *app) *cobra.Command {
 and go forward in time, counters end at 0. On traces of other programs, what
 only ours promise is a warning. Exit status 7 if there is an error, 8 if a file
 is no trace.`,
-		Args: cobra.ArbitraryArgs,
+		Example: "  simccl run all_reduce --sizes 64K --trace sim.json.gz && simccl trace validate sim.json.gz",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("simccl trace validate: FILE missing")
@@ -110,6 +111,7 @@ func traceError(name string, err error) error {
 
 func newTraceStats(a *app) *cobra.Command {
 	return &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters", Args: exactly("FILE"),
+		Example: "  simccl trace stats sim.json.gz",
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := a.open(args[0])
 			if err != nil {
@@ -133,7 +135,8 @@ func newTraceDiff(a *app) *cobra.Command {
 		Long: `diff matches the slices of two traces by rank, channel, name and peer, in the
 order of their starts, and names the first that departs, the ones that differ
 most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
-		Args: exactly("A", "B"),
+		Example: "  simccl trace diff sim.json.gz real.json --tolerance 5",
+		Args:    exactly("A", "B"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if tolerance < 0 {
 				return usage("--tolerance %v: cannot be below 0", tolerance)
@@ -169,7 +172,8 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 func newTraceMerge(a *app) *cobra.Command {
 	out := ""
 	c := &cobra.Command{Use: "merge -o OUT FILE FILE…", Short: "Lay traces side by side in one file",
-		Args: cobra.ArbitraryArgs,
+		Example: "  simccl trace merge -o both.json.gz sim.json.gz real.json",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
 			if out == "" || len(args) < 2 {
 				return usage("simccl trace merge: write -o OUT.json and at least two files")

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// commands lists a command and all below it, but what cobra adds.
+func commands(c *cobra.Command) []*cobra.Command {
+	out := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "completion" && sub.Name() != "help" {
+			out = append(out, commands(sub)...)
+		}
+	}
+	return out
+}
+
+// Every command has a sentence, and examples unless it only holds others.
+func TestEveryCommandHasHelp(t *testing.T) {
+	for _, c := range commands(newRoot(&app{})) {
+		if c.Short == "" {
+			t.Errorf("%s: no sentence of what it does", c.CommandPath())
+		}
+		if c.Example == "" && !c.HasSubCommands() {
+			t.Errorf("%s: no example", c.CommandPath())
+		}
+		for line := range strings.Lines(c.Long + "\n" + c.Example) {
+			if len([]rune(strings.TrimRight(line, "\n"))) > 120 {
+				t.Errorf("%s: wider than 120 columns: %s", c.CommandPath(), line)
+			}
+		}
+	}
+}
+
+// Every example of a --help runs, in order, in a directory with the files that
+// examples name.
+func TestExamplesOfHelpRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs every example; without -short")
+	}
+	s := newShell(t)
+	dgx, err := os.ReadFile(filepath.Join(s.dir, "testdata", "topos", "dgx-h100.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"topo.xml", "dgx.xml", "old.xml", "new.xml"} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), dgx, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, set := range []string{
+		"mkdir ci && cp dgx.xml ci && git init -q .",
+		"simccl topo fabric leaf-spine --hosts 2 --nets 8 --per-leaf 1 > net.json",
+		"simccl run all_reduce --sizes 64K --trace real.json > measured.txt && cp real.json sim.json && gzip sim.json",
+		"printf 'exit 0\\n' > dot && chmod +x dot && mkdir bin && mv dot bin",
+	} {
+		if _, errs, status := s.run(t, set); status != 0 {
+			t.Fatalf("%s: %s", set, errs)
+		}
+	}
+	for i, v := range s.env {
+		if path, ok := strings.CutPrefix(v, "PATH="); ok {
+			s.env[i] = "PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + path // Graphviz, or what stands for it
+		}
+	}
+	n, ran := 0, map[string]bool{}
+	for _, c := range commands(newRoot(&app{})) {
+		for line := range strings.Lines(c.Example) {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			n++
+			bare, _, _ := strings.Cut(line, " #")
+			bare = strings.TrimSpace(bare)
+			if ran[bare] {
+				continue
+			}
+			ran[bare] = true
+			if strings.Contains(line, "simccl calibrate") || strings.Contains(line, "h200.json") {
+				continue // of measured times: testdata/script/calibrate.txtar
+			}
+			begun := time.Now()
+			if needsDevice(line) {
+				s.checkAbsent(t, line)
+				continue
+			}
+			if _, errs, status := s.run(t, line); status != 0 {
+				t.Errorf("%s --help: %s: exit status %d: %s", c.CommandPath(), line, status, errs)
+			}
+			t.Logf("%5.1fs %s", time.Since(begun).Seconds(), line)
+		}
+	}
+	if n < 30 {
+		t.Errorf("only %d examples: how they are marked must have changed", n)
+	}
+}
