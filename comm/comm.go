@@ -232,6 +232,16 @@ func (c *Comm) PlanAs(o Op, a coll.Algorithm, p coll.Protocol) (*plan.Plan, tuni
 	return pl, choice, err
 }
 
+// Systems lists the topology of each NCCL node, as a simulator takes them; equal
+// nodes share one.
+func (c *Comm) Systems() []*topo.System {
+	out := make([]*topo.System, len(c.Domains))
+	for n := range c.Domains {
+		out[n] = c.Domains[n].System
+	}
+	return out
+}
+
 // withChoice fills what the tuner decided into a request.
 func withChoice(r plan.Request, c tuning.Choice) plan.Request {
 	r.Algo, r.Proto, r.Channels, r.Warps = c.Algo, c.Proto, c.MaxChannels, c.Warps

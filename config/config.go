@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/ibv"
@@ -26,6 +27,12 @@ type Config struct {
 	Plan    plan.Params
 	IB      ibv.Settings  // of hardware runs
 	Socket  sock.Settings // of hardware runs
+}
+
+// Comm gathers the settings of a communicator. Multicast and graphs from files
+// are the caller's to add.
+func (c *Config) Comm() comm.Params {
+	return comm.Params{Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan, Access: c.Topo.Access}
 }
 
 // Load merges the sources (flag before environment before file before

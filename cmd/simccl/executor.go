@@ -17,7 +17,7 @@ func (r *runFlags) executor(m *machine, opt nccltrace.Options) (exec.Executor, e
 	if r.graphs() > 0 {
 		launch = sim.Graph
 	}
-	cfg := sim.Config{Comm: m.comm.Comm, Systems: m.systems(), Class: &m.class, Launch: launch, Seed: r.seed, Trace: opt}
+	cfg := sim.Config{Comm: m.comm.Comm, Systems: m.comm.Systems(), Class: &m.class, Launch: launch, Seed: r.seed, Trace: opt}
 	if err := r.between(m, &cfg); err != nil {
 		return nil, err
 	}

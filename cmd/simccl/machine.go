@@ -264,8 +264,9 @@ func (m *machineFlags) load(a *app) (*machine, error) {
 
 // commParams are the settings of the pure stages.
 func commParams(cfg *config.Config, cast comm.Multicast) comm.Params {
-	return comm.Params{Search: cfg.Search, Connect: cfg.Connect, Tuning: cfg.Tuning, Plan: cfg.Plan,
-		Access: cfg.Topo.Access, Multicast: cast}
+	p := cfg.Comm()
+	p.Multicast = cast
+	return p
 }
 
 // graphFile reads the graphs that a user wants in place of searched ones; nil
@@ -283,15 +284,6 @@ func (a *app) graphFile(m *machine) (func(*topo.System) ([]*search.Graph, error)
 		given, err := topoxml.ParseGraphs(data, v.Value, sys)
 		return given, input(err)
 	}, nil
-}
-
-// systems lists the System of each NCCL node.
-func (m *machine) systems() []*topo.System {
-	out := make([]*topo.System, m.comm.NNodes)
-	for n, ranks := range m.comm.NodeRanks {
-		out[n] = m.cluster.Locate(int(ranks[0])).System
-	}
-	return out
 }
 
 // settings lists the NCCL variables that a source set, by name.

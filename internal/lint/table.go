@@ -26,6 +26,7 @@ var leaves = []edge{
 // rooms is HOUSE's table: which way the doors open. A package belongs to the
 // room with the longest matching directory.
 var rooms = []room{
+	{dir: "", pure: true, idea: "the root explains the library; code is in the rooms"},
 	{dir: "units", pure: true, idea: "it is a leaf"},
 	{dir: "coll", pure: true, idea: "it is a leaf above units", may: leaves[:1]},
 	{dir: "topo", pure: true, idea: "a topology knows no XML and no operating system",

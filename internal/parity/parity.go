@@ -57,7 +57,8 @@ func Build(path string, n int, multicast bool, env []string) (*comm.Comm, decisi
 	if err != nil {
 		return nil, decision.Given{}, err
 	}
-	p := comm.Params{Search: cfg.Search, Connect: cfg.Connect, Tuning: cfg.Tuning, Plan: cfg.Plan, Access: cfg.Topo.Access, Multicast: comm.MulticastOff}
+	p := cfg.Comm()
+	p.Multicast = comm.MulticastOff
 	if multicast {
 		p.Multicast = comm.MulticastOn
 	}

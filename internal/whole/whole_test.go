@@ -54,11 +54,7 @@ func load(t testing.TB, path string, nodes int) machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := machine{comm: c, systems: make([]*topo.System, c.NNodes)}
-	for n, ranks := range c.NodeRanks {
-		m.systems[n] = cluster.Locate(int(ranks[0])).System
-	}
-	return m
+	return machine{comm: c, systems: c.Systems()}
 }
 
 func (m machine) plan(t testing.TB, f coll.Func, size units.Bytes) *plan.Plan {
