@@ -55,9 +55,9 @@ type patience struct {
 }
 
 func (w *patience) wait(ctx context.Context) error {
-	yields, most := 256, 50*time.Microsecond
+	yields, step, most := 256, 4*time.Nanosecond, 50*time.Microsecond
 	if w.crowded {
-		yields, most = 16, 500*time.Microsecond
+		yields, step, most = 16, 10*time.Microsecond, 500*time.Microsecond
 	}
 	w.n++
 	if w.n%64 == 0 || w.n > yields {
@@ -69,6 +69,6 @@ func (w *patience) wait(ctx context.Context) error {
 		runtime.Gosched()
 		return nil
 	}
-	time.Sleep(min(time.Duration(w.n/yields)*time.Microsecond, most))
+	time.Sleep(min(time.Duration(w.n)*step, most))
 	return nil
 }

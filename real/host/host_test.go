@@ -299,7 +299,7 @@ func TestEveryOperationOverVerbs(t *testing.T) {
 				w.Device = fused(t, w.Net)
 			}
 			c := crowd(t, n)
-			runAll(t, New(Config{Wire: w, Seed: 9}), c, matrix(c, 4001), 1)
+			runAll(t, New(Config{Wire: w, Seed: 9}), c, matrix(c, 12_001/int64(n)), 1)
 		})
 	}
 }
