@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -82,6 +83,38 @@ func TestRanksGatherMessageAndMeet(t *testing.T) {
 				return exchange(c)
 			}))
 		})
+	}
+}
+
+// TestManyRanksMeetFast: 128 ranks of one process join, gather and meet. The
+// time is told; the limit is for machines that do much else.
+func TestManyRanksMeetFast(t *testing.T) {
+	const n = 128
+	began := time.Now()
+	var joined atomic.Int64
+	noErrors(t, world(t, n, quick, func(c *Comm) error {
+		joined.Store(int64(time.Since(began)))
+		all, err := c.AllGather([]byte{byte(c.Rank())})
+		if err != nil {
+			return err
+		}
+		for i, b := range all {
+			if len(b) != 1 || b[0] != byte(i) {
+				return fmt.Errorf("blob of rank %d is %v", i, b)
+			}
+		}
+		if err := c.Send((c.Rank()+n/2)%n, 1, []byte{1}); err != nil {
+			return err
+		}
+		if _, err := c.Recv((c.Rank()+n/2)%n, 1); err != nil {
+			return err
+		}
+		return c.Barrier()
+	}))
+	d := time.Since(began)
+	t.Logf("%d ranks joined after %v and were done after %v", n, time.Duration(joined.Load()).Round(time.Millisecond), d.Round(time.Millisecond))
+	if d > 8*time.Second {
+		t.Errorf("it took %v", d)
 	}
 }
 
@@ -400,12 +433,28 @@ func TestIDText(t *testing.T) {
 	}
 }
 
+// caller is a connection on which somebody says what he likes.
+type caller struct {
+	net.Conn
+	says *bytes.Reader
+}
+
+func (c caller) Read(b []byte) (int, error)  { return c.says.Read(b) }
+func (c caller) Write(b []byte) (int, error) { return len(b), nil }
+func (c caller) SetDeadline(time.Time) error { return nil }
+
+// FuzzFrame: what anybody writes is a frame that survives, or an error; and
+// nobody gets in without the secret.
 func FuzzFrame(f *testing.F) {
 	var b bytes.Buffer
 	_ = writeFrame(&b, frame{frData, 3, []byte("abc")})
 	f.Add(b.Bytes())
 	f.Add([]byte{1, 0, 0, 0, 0, 255, 255, 255, 63})
+	f.Add(append([]byte(magic), make([]byte, greetingSize+32)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if g, err := welcome(caller{says: bytes.NewReader(data)}, [secretSize]byte{1}); err == nil {
+			t.Fatalf("a stranger is welcome as %+v", g)
+		}
 		fr, err := readFrame(bytes.NewReader(data))
 		if err != nil {
 			return
