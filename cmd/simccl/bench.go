@@ -331,36 +331,55 @@ func (s *bench) timed(ctx context.Context, x *host.Session, traced bool) (share,
 	if t.check == 0 && !traced {
 		return mine, nil
 	}
-	sink, finish, err := s.sink(traced)
+	var sync []chrome.ClockSync
+	if traced = traced && s.flags.run.out.trace != ""; traced {
+		if sync, err = s.clocks(); err != nil {
+			return share{}, err
+		}
+	}
+	if err := s.team.barrier(); err != nil {
+		return share{}, err
+	}
+	if !traced {
+		res, err := x.Run(ctx, trace.Discard)
+		mine.Wrong = max(res.Wrong, 0)
+		return mine, err
+	}
+	w, err := s.traceFile()
 	if err != nil {
 		return share{}, err
 	}
-	if err := s.team.barrier(); err != nil {
-		return share{}, finish(err)
-	}
-	res, err := x.Run(ctx, sink)
+	res, err := x.Run(ctx, w)
 	mine.Wrong = max(res.Wrong, 0)
-	return mine, finish(err)
+	if err != nil {
+		w.Abort()
+		return mine, err
+	}
+	w.Clock(x.Epoch(), sync)
+	return mine, w.Close()
 }
 
-// sink opens the trace of a process.
-func (s *bench) sink(traced bool) (trace.Sink, func(error) error, error) {
-	o := &s.flags.run.out
-	if !traced || o.trace == "" {
-		return trace.Discard, func(err error) error { return err }, nil
+// clocks compares this process's clock with rank 0's.
+func (s *bench) clocks() ([]chrome.ClockSync, error) {
+	if s.team.boot == nil {
+		return nil, nil
 	}
-	w, err := chrome.Create(s.team.fileName(s.app.path(o.trace)), chrome.Options{Meta: chrome.Meta{Source: "real", Version: version,
-		NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest, Seed: int64(s.flags.run.seed), Clock: "CLOCK_MONOTONIC"}})
-	if err != nil {
-		return nil, nil, input(err)
+	ahead, doubt, err := host.CompareClocks(s.team.boot, s.team.rank, s.team.nranks)
+	return []chrome.ClockSync{{Rank: s.team.rank, OffsetNs: ahead, UncertaintyNs: doubt}}, err
+}
+
+// traceFile opens the trace of a process.
+func (s *bench) traceFile() (*chrome.Writer, error) {
+	meta := chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest,
+		Seed: int64(s.flags.run.seed), Clock: "CLOCK_MONOTONIC"}
+	for _, v := range s.m.settings() {
+		meta.Env = append(meta.Env, trace.Str(v[0], v[1]))
 	}
-	return w, func(err error) error {
-		if err != nil {
-			w.Abort()
-			return err
-		}
-		return w.Close()
-	}, nil
+	if s.team.boot != nil && s.team.nranks > 1 {
+		meta.Part = &chrome.Part{Rank: s.team.rank, Of: s.team.nranks}
+	}
+	w, err := chrome.Create(s.team.fileName(s.app.path(s.flags.run.out.trace)), chrome.Options{Meta: meta})
+	return w, input(err)
 }
 
 // devices lists the processes of all ranks where nccl-tests lists GPUs.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -86,11 +88,13 @@ func (p *process) wait(t *testing.T, limit time.Duration) error {
 }
 
 // TestBenchOverProcesses runs a sweep over four processes and sockets; rank 0
-// prints the table, and no element is wrong.
+// prints the table, and no element is wrong. The ranks' traces become one, with
+// arrows between them.
 func TestBenchOverProcesses(t *testing.T) {
 	for _, op := range []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv"} {
 		t.Run(op, func(t *testing.T) {
-			all := processes(t, 3, "bench", op, "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32", "-n", "2")
+			dir := t.TempDir()
+			all := processes(t, 3, "bench", op, "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32", "-n", "2", "--trace", filepath.Join(dir, "t.json"))
 			for r, p := range all {
 				if err := p.wait(t, 50*time.Second); err != nil {
 					t.Fatalf("rank %d: %v\n%s", r, err, p.err.String())
@@ -102,7 +106,32 @@ func TestBenchOverProcesses(t *testing.T) {
 			if s := all[0].out.String(); !strings.Contains(s, "# Out of bounds values : 0 OK") {
 				t.Errorf("rank 0 prints\n%s", s)
 			}
+			joinTraces(t, dir)
 		})
+	}
+}
+
+// joinTraces wants every arrow of three ranks' files to be whole when they are
+// one, or to be left out because the clocks are not sure enough.
+func joinTraces(t *testing.T, dir string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	file := func(name string) string { return filepath.Join(dir, name) }
+	a := &app{out: &out, err: &errs}
+	if code := run(context.Background(), []string{"trace", "merge", "-o", file("all.json"), file("t.rank0.json"), file("t.rank1.json"), file("t.rank2.json")}, a); code != 0 {
+		t.Fatal(code, errs.String())
+	}
+	got := count(t, file("all.json"))
+	var between, early int
+	fmt.Sscanf(errs.String(), "simccl: 3 of 3 ranks, %d arrows between them", &between)
+	if _, rest, ok := strings.Cut(errs.String(), "to ranks that are not here, "); ok {
+		fmt.Sscanf(rest, "%d shorter", &early)
+	}
+	if len(got.processes) <= 3 || between+early == 0 || got.arrows != between {
+		t.Errorf("%d processes, %d arrows, between ranks %d: %s", len(got.processes), got.arrows, between, errs.String())
+	}
+	if code := run(context.Background(), []string{"trace", "validate", file("all.json")}, a); code != 0 {
+		t.Error(code, out.String())
 	}
 }
 

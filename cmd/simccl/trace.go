@@ -171,12 +171,23 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 
 func newTraceMerge(a *app) *cobra.Command {
 	out := ""
-	c := &cobra.Command{Use: "merge -o OUT FILE FILE…", Short: "Lay traces side by side in one file",
+	c := &cobra.Command{Use: "merge -o OUT FILE FILE…", Short: "Lay traces side by side, or the ranks of a run over each other",
+		Long: `merge lays traces side by side in one file: the processes of the second and
+further ones get other numbers and their file's name.
+
+Files that the ranks of one run wrote (bench with several processes: t.rank0.json,
+t.rank1.json, …) become one trace instead: times by rank 0's clock, arrows between the ranks, the sum of
+what they have under way at a port they share. How far the clocks differ, and
+how sure that is, stands in the file.`,
 		Example: "  simccl trace merge -o both.json.gz sim.json.gz real.json",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
 			if out == "" || len(args) < 2 {
 				return usage("simccl trace merge: write -o OUT.json and at least two files")
+			}
+			heads, err := a.heads(args)
+			if err != nil {
+				return err
 			}
 			var readers []io.Reader
 			for _, name := range args {
@@ -186,6 +197,12 @@ func newTraceMerge(a *app) *cobra.Command {
 				}
 				defer f.Close()
 				readers = append(readers, f)
+			}
+			if one, err := compare.Parts(heads); one {
+				if err != nil {
+					return input(err)
+				}
+				return a.join(out, heads, readers)
 			}
 			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules}})
 			if err != nil {
@@ -203,4 +220,59 @@ func newTraceMerge(a *app) *cobra.Command {
 		}}
 	c.Flags().StringVarP(&out, "output", "o", "", "`file` to write, .json or .json.gz")
 	return c
+}
+
+// heads reads what files say of themselves. Standard input cannot be read
+// twice: it says nothing.
+func (a *app) heads(names []string) (out []*chrome.Info, err error) {
+	for _, name := range names {
+		head := &chrome.Info{}
+		if name != "-" {
+			f, err := a.open(name)
+			if err != nil {
+				return nil, err
+			}
+			head, err = chrome.Head(f)
+			f.Close()
+			if err != nil {
+				return nil, traceError(name, err)
+			}
+		}
+		out = append(out, head)
+	}
+	return out, nil
+}
+
+// join writes the ranks of one run as one trace.
+func (a *app) join(out string, heads []*chrome.Info, traces []io.Reader) error {
+	h := heads[0]
+	meta := chrome.Meta{Source: h.Source, Version: version, NCCLRules: ncclRules, Clock: "rank 0"}
+	for _, o := range h.Other {
+		switch o.Key {
+		case "topo":
+			meta.Topo = o.Str
+		case "seed":
+			meta.Seed = o.Int
+		}
+	}
+	w, err := chrome.Create(out, chrome.Options{Meta: meta})
+	if err != nil {
+		return input(err)
+	}
+	j, err := compare.Join(w, heads, traces)
+	if err != nil {
+		w.Abort()
+		return input(err)
+	}
+	w.Clock(0, j.Clocks)
+	w.LeaveOut("flow", int64(j.Loose+j.Early))
+	worst := int64(0)
+	for _, c := range j.Clocks {
+		worst = max(worst, c.UncertaintyNs)
+	}
+	fmt.Fprintf(a.err, "simccl: %d of %d ranks, %d arrows between them; clocks agree to %.3f us\n", len(heads), h.Part.Of, j.Arrows, float64(worst)/1000)
+	if j.Loose+j.Early > 0 {
+		fmt.Fprintf(a.err, "simccl: left out %d arrows to ranks that are not here, %d shorter than the clocks are sure\n", j.Loose, j.Early)
+	}
+	return w.Close()
 }

@@ -89,10 +89,13 @@ func (s *Session) Close(inOrder bool) error {
 // Run executes the plan once on fresh data and verifies every output of the
 // local ranks.
 func (s *Session) Run(ctx context.Context, sink trace.Sink) (exec.Result, error) {
+	s.watch(sink) // first: other processes may send before this one is ready
 	for _, r := range s.ranks {
 		s.x.mem[r] = newMemory(s.x.p, r, s.x.k, s.e.cfg.Seed)
 	}
-	s.watch(sink)
+	if s.x.log != nil {
+		s.x.log.began = time.Now()
+	}
 	elapsed, err := s.drive(ctx, 1)
 	if err != nil {
 		return exec.Result{Wrong: -1}, err

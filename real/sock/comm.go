@@ -35,7 +35,8 @@ type conn struct {
 	closing chan struct{}
 	once    sync.Once
 	wg      sync.WaitGroup
-	tell    func(transport.Work) // nil: nobody watches
+	tell    func(transport.Work) // of whoever posts and tests; nil: nobody watches
+	watched atomic.Bool          // the same, for who serves the sockets
 }
 
 // task is a part of a message on one data socket.
@@ -60,8 +61,7 @@ type request struct {
 	size  int          // of the message, once known
 	left  atomic.Int32 // parts under way, and one for the control socket
 	sizes [1]int
-	seen  []*seen // what sockets did for it
-	watch bool    // that is kept
+	seen  []*seen // what sockets did for it, where somebody watches
 }
 
 func newConn(socks []net.Conn, inv *invitation, send bool) *conn {
@@ -227,7 +227,7 @@ func (c *conn) post(b transport.Buf, tag int32) (transport.Request, error) {
 		r := &c.reqs[i]
 		if r.state == idle {
 			r.state, r.tag, r.buf, r.size = busy, tag, m[b.Off:b.Off+b.Size], b.Size
-			r.seen, r.watch = r.seen[:0], c.tell != nil
+			r.seen = r.seen[:0]
 			r.left.Store(1)
 			c.queue <- r // has room for all requests
 			return r, nil

@@ -12,11 +12,14 @@ type seen struct{ transport.Work }
 
 // Watch reports every message of the connection from now on, socket by socket;
 // nil ends it.
-func (c *conn) Watch(tell func(transport.Work)) { c.tell = tell }
+func (c *conn) Watch(tell func(transport.Work)) {
+	c.tell = tell
+	c.watched.Store(tell != nil)
+}
 
 // begin notes that a socket turns to a part of a message.
 func (c *conn) begin(r *request, sock, size int) *seen {
-	if !r.watch {
+	if !c.watched.Load() {
 		return nil
 	}
 	s := &seen{transport.Work{QP: uint32(sock), Lane: sock, Lanes: len(c.socks), Opcode: "recv", Size: size, Posted: time.Now()}}

@@ -69,7 +69,7 @@ func (w *Writer) head() []byte {
 		}
 		b = appendString(append(appendString(b, a.Key), ':'), a.Str)
 	}
-	b = append(b, `},"epoch_unix_ns":"0"`...)
+	b = append(strconv.AppendInt(append(b, `},"epoch_unix_ns":"`...), m.EpochNs, 10), '"')
 	text("clock", m.Clock)
 	if len(m.ClockSync) > 0 {
 		b = append(b, `,"clock_sync":[`...)
@@ -83,6 +83,10 @@ func (w *Writer) head() []byte {
 			b = append(b, '}')
 		}
 		b = append(b, ']')
+	}
+	if m.Part != nil {
+		b = strconv.AppendInt(append(b, `,"part":{"rank":`...), int64(m.Part.Rank), 10)
+		b = append(strconv.AppendInt(append(b, `,"of":`...), int64(m.Part.Of), 10), '}')
 	}
 	b = strconv.AppendInt(append(b, `,"events":`...), w.events, 10)
 	b = w.leftOut(b)

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -45,6 +47,10 @@ type Info struct {
 	Source  string
 	LeftOut []trace.Arg
 	Other   []trace.Arg // otherData, nested values as JSON text
+	// Part, EpochNs and ClockSync place one rank's file in a run of several.
+	Part      *Part
+	EpochNs   int64
+	ClockSync []ClockSync
 	// Base is the whole number of microseconds that was taken off every time:
 	// traces that count from the epoch do not fit picoseconds.
 	Base int64
@@ -59,7 +65,21 @@ type Info struct {
 // with traceEvents or a bare list. The Event and its Args are reused between
 // calls. Values without quotes, a missing comma before `]` and `{}` events,
 // as NCCL's example profiler writes them, are mended and counted.
-func Read(r io.Reader, each func(*Event) error) (*Info, error) {
+func Read(r io.Reader, each func(*Event) error) (*Info, error) { return read(r, each, false) }
+
+// errHead ends the reading of a head.
+var errHead = errors.New("the events begin")
+
+// Head reads what a trace says of itself before its events.
+func Head(r io.Reader) (*Info, error) {
+	info, err := read(r, nil, true)
+	if errors.Is(err, errHead) {
+		err = nil
+	}
+	return info, err
+}
+
+func read(r io.Reader, each func(*Event) error, head bool) (*Info, error) {
 	info := &Info{}
 	br := bufio.NewReaderSize(r, 1<<16)
 	if magic, _ := br.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -70,7 +90,7 @@ func Read(r io.Reader, each func(*Event) error) (*Info, error) {
 		info.Compressed = true
 		br = bufio.NewReaderSize(z, 1<<16)
 	}
-	p := &parser{lex: newLexer(br), info: info, each: each, base: math.MinInt64}
+	p := &parser{lex: newLexer(br), info: info, each: each, base: math.MinInt64, head: head}
 	if err := p.file(); err != nil {
 		return info, err
 	}
@@ -89,6 +109,7 @@ type parser struct {
 	each  func(*Event) error
 	event Event
 	base  int64
+	head  bool // no events are wanted
 	words map[string]int64
 	names map[string]string
 	whole int64 // ts of the event being read: whole microseconds
@@ -116,13 +137,18 @@ func (p *parser) file() error {
 	}
 	switch t.kind {
 	case tokList:
+		if p.head {
+			return errHead
+		}
 		return p.events()
 	case tokOpen:
 		seen := false
 		err := p.object(func(key string) error {
 			switch key {
 			case "traceEvents":
-				seen = true
+				if seen = true; p.head {
+					return errHead
+				}
 				if t, err := p.lex.next(); err != nil || t.kind != tokList {
 					return first(err, p.unexpected(t, "[ of traceEvents"))
 				}
@@ -456,10 +482,29 @@ func (p *parser) otherData() error {
 			p.info.Schema = a.Str
 		case "source":
 			p.info.Source = a.Str
+		default:
+			p.place(key, a.Str)
 		}
 		p.info.Other = append(p.info.Other, a)
 		return err
 	})
+}
+
+// place takes what otherData says of the file's place in a run. What is not as
+// we write it is of no use.
+func (p *parser) place(key, text string) {
+	switch key {
+	case "epoch_unix_ns":
+		p.info.EpochNs, _ = strconv.ParseInt(text, 10, 64)
+	case "part":
+		if err := json.Unmarshal([]byte(text), &p.info.Part); err != nil {
+			p.info.Part = nil
+		}
+	case "clock_sync":
+		if err := json.Unmarshal([]byte(text), &p.info.ClockSync); err != nil {
+			p.info.ClockSync = nil
+		}
+	}
 }
 
 // stamp keeps a ts until the whole event is read: only then is it known

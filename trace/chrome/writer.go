@@ -15,11 +15,12 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// ClockSync is one rank's clock against the reference clock of the trace.
+// ClockSync is by how much one rank's clock is ahead of the reference clock of
+// the trace, and how wrong that can be.
 type ClockSync struct {
-	Rank          int
-	OffsetNs      int64
-	UncertaintyNs int64
+	Rank          int   `json:"rank"`
+	OffsetNs      int64 `json:"offset_ns"`
+	UncertaintyNs int64 `json:"uncertainty_ns"`
 }
 
 // Meta is what a trace says about itself, under "otherData".
@@ -33,6 +34,16 @@ type Meta struct {
 	Env       []trace.Arg // NCCL_* settings in force, in order
 	Clock     string      // sim, CLOCK_MONOTONIC_RAW
 	ClockSync []ClockSync
+	// EpochNs is the trace's zero by the clock of who wrote it; 0: not known.
+	EpochNs int64
+	// Part says that other processes write the rest of the run's trace.
+	Part *Part
+}
+
+// Part is which of how many ranks' files a trace is.
+type Part struct {
+	Rank int `json:"rank"`
+	Of   int `json:"of"`
 }
 
 // Options configure a Writer.
@@ -319,6 +330,19 @@ func (w *Writer) zeroCounters() {
 	for _, k := range open {
 		args := []trace.Arg{trace.Int(w.counters[k].key, 0)}
 		w.put(&trace.Event{Phase: trace.Counter, Track: k.track, Name: k.name, Args: args}, w.end, w.end)
+	}
+}
+
+// Clock says, of a run whose clock is known only when it is over, when it began
+// and how the ranks' clocks differ.
+func (w *Writer) Clock(epochNs int64, sync []ClockSync) {
+	w.opt.Meta.EpochNs, w.opt.Meta.ClockSync = epochNs, sync
+}
+
+// LeaveOut counts events that could not be written.
+func (w *Writer) LeaveOut(category string, n int64) {
+	if n > 0 {
+		w.left[category] += n
 	}
 }
 

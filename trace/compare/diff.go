@@ -139,14 +139,14 @@ func load(r io.Reader) (*side, error) {
 // the trace does not say.
 func (s *side) launches() {
 	first := map[int64]units.Time{}
-	for k, list := range s.slices {
+	for k, list := range s.slices { //lint:sorted a minimum
 		if k.cat == "GPU" {
 			if at, ok := first[k.pid]; !ok || list[0].start < at {
 				first[k.pid] = list[0].start
 			}
 		}
 	}
-	for k, list := range s.slices {
+	for k, list := range s.slices { //lint:sorted each on its own
 		for i := range list {
 			x := &list[i]
 			if at, ok := first[k.pid]; ok && (k.cat == "COLL" || k.cat == "P2P") && !x.told && at >= x.start && at < x.end {

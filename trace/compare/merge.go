@@ -20,8 +20,8 @@ const mergedPID = 10000000
 func Merge(to trace.Sink, names []string, traces []io.Reader) (left int, err error) {
 	arrows := int64(0)
 	for i, r := range traces {
-		m := &merger{to: to, offset: int64(i) * mergedPID, prefix: "", base: arrows, pairs: newPairs(),
-			tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{}, threads: map[[2]int64]string{}, sorts: map[[2]int64]int64{}}
+		m := newMerger(to)
+		m.offset, m.base = int64(i)*mergedPID, arrows
 		if i > 0 {
 			m.prefix = "[" + names[i] + "] "
 		}
@@ -46,6 +46,11 @@ type merger struct {
 	threads map[[2]int64]string
 	sorts   map[[2]int64]int64
 	arrows  map[string]int64
+}
+
+func newMerger(to trace.Sink) *merger {
+	return &merger{to: to, pairs: newPairs(), tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{},
+		threads: map[[2]int64]string{}, sorts: map[[2]int64]int64{}}
 }
 
 func (m *merger) event(e *chrome.Event) error {

@@ -38,6 +38,7 @@ type LinkLoad struct {
 	last    float64
 	at      units.Time
 	started bool
+	pid     int64
 }
 
 // Stats is what a trace holds.
@@ -56,10 +57,15 @@ type kindKey struct{ cat, name string }
 // as slices.
 func Count(r io.Reader) (*Stats, error) {
 	kinds := map[kindKey]*Kind{}
-	links := map[string]*LinkLoad{}
+	links := map[counterKey]*LinkLoad{}
+	processes := map[int64]string{}
 	var end units.Time
 	pairs := newPairs()
 	info, err := chrome.Read(r, func(e *chrome.Event) error {
+		if e.Phase == 'M' && e.Name == "process_name" {
+			a, _ := e.Arg("name")
+			processes[e.PID] = a.Str
+		}
 		if e.BadTS != "" || e.Phase == 'M' {
 			return nil
 		}
@@ -91,28 +97,54 @@ func Count(r io.Reader) (*Stats, error) {
 	slices.SortFunc(st.Kinds, func(a, b Kind) int {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Cat, b.Cat), strings.Compare(a.Name, b.Name))
 	})
-	for _, l := range links {
+	for _, l := range links { //lint:sorted below
 		l.until(end)
 		if end > 0 {
 			l.Mean, l.Busy = l.area/float64(end), 100*float64(l.busy)/float64(end)
 		}
 		st.Links = append(st.Links, *l)
 	}
+	named(st.Links, processes)
 	slices.SortFunc(st.Links, func(a, b LinkLoad) int {
 		return cmp.Or(cmp.Compare(b.Mean, a.Mean), strings.Compare(a.Name, b.Name))
 	})
 	return st, nil
 }
 
-func countLink(links map[string]*LinkLoad, e *chrome.Event, a trace.Arg) {
+// counterKey is a counter: each process has its own.
+type counterKey struct {
+	pid  int64
+	name string
+}
+
+// named tells counters of one name apart by their processes.
+func named(links []LinkLoad, processes map[int64]string) {
+	times := map[string]int{}
+	for i := range links {
+		times[links[i].Name]++
+	}
+	for i := range links {
+		l := &links[i]
+		if times[l.Name] > 1 {
+			if p := processes[l.pid]; p != "" {
+				l.Name = p + ": " + l.Name
+			} else {
+				l.Name = fmt.Sprintf("process %d: %s", l.pid, l.Name)
+			}
+		}
+	}
+}
+
+func countLink(links map[counterKey]*LinkLoad, e *chrome.Event, a trace.Arg) {
 	name := e.Name
 	if !strings.HasSuffix(name, a.Key) {
 		name += " " + a.Key
 	}
-	l := links[name]
+	k := counterKey{e.PID, name}
+	l := links[k]
 	if l == nil {
-		l = &LinkLoad{Name: name}
-		links[name] = l
+		l = &LinkLoad{Name: name, pid: e.PID}
+		links[k] = l
 	}
 	l.until(e.TS)
 	l.last = a.Num

@@ -127,7 +127,7 @@ type explainer struct {
 func newExplainer(sides [2]*side, pairs []pairing) *explainer {
 	x := &explainer{kinds: map[kindKey]*kind{}, start: [2]map[string]units.Time{{}, {}}}
 	for s, d := range sides {
-		for k, list := range d.slices {
+		for k, list := range d.slices { //lint:sorted flags and a maximum
 			id := kindKey{k.cat, k.name}
 			if x.kinds[id] == nil {
 				x.kinds[id] = &kind{}

@@ -258,6 +258,9 @@ func (c *checker) checkFlow(k string, f *flow) {
 	byTime := func(a, b mark) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.line, b.line)) }
 	slices.SortFunc(f.starts, byTime)
 	slices.SortFunc(f.ends, byTime)
+	if c.rep.Info.Part != nil && (len(f.starts) == 0 || len(f.ends) == 0) {
+		return // its other end is in another rank's file
+	}
 	for i, end := range f.ends {
 		switch {
 		case len(f.starts) == 0:

@@ -1,0 +1,66 @@
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// started anchors this process's monotonic clock to the calendar, once.
+var started = time.Now()
+
+// clock is a moment in nanoseconds since 1970 by this process's clock, which
+// runs evenly whatever happens to the calendar.
+func clock(t time.Time) int64 { return started.UnixNano() + t.Sub(started).Nanoseconds() }
+
+// Epoch is the zero of the last watched run's trace, by this process's clock.
+func (s *Session) Epoch() int64 {
+	if s.x.log == nil {
+		return 0
+	}
+	return clock(s.x.log.began)
+}
+
+const (
+	clockTag    = 1<<31 + 1 // no connection has it
+	clockRounds = 32
+)
+
+// CompareClocks tells by how many nanoseconds this rank's clock is ahead of
+// rank 0's, and how wrong that can be: half of the fastest of some round trips,
+// in the middle of which rank 0's answer lies. All ranks call it.
+func CompareClocks(x Exchange, rank, ranks int) (ahead, doubt int64, err error) {
+	if rank == 0 {
+		for r := 1; r < ranks; r++ {
+			for range clockRounds {
+				if _, err := x.Recv(r, clockTag); err != nil {
+					return 0, 0, err
+				}
+				if err := x.Send(r, clockTag, binary.LittleEndian.AppendUint64(nil, uint64(clock(time.Now())))); err != nil {
+					return 0, 0, err
+				}
+			}
+		}
+		return 0, 0, nil
+	}
+	best := int64(-1)
+	for range clockRounds {
+		asked := clock(time.Now())
+		if err := x.Send(0, clockTag, []byte{1}); err != nil {
+			return 0, 0, err
+		}
+		b, err := x.Recv(0, clockTag)
+		if err != nil {
+			return 0, 0, err
+		}
+		came := clock(time.Now())
+		if len(b) != 8 {
+			return 0, 0, fmt.Errorf("rank 0 tells the time in %d bytes, not 8", len(b))
+		}
+		if trip := came - asked; best < 0 || trip < best {
+			best = trip
+			ahead, doubt = asked+trip/2-int64(binary.LittleEndian.Uint64(b)), (trip+1)/2
+		}
+	}
+	return ahead, doubt, nil
+}
