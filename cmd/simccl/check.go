@@ -72,10 +72,10 @@ func (a *app) checkCase(args string, update bool) error {
 	d := differences{}
 	d.compare("", w, g)
 	if d.count == 0 {
-		_, err = fmt.Fprintf(a.out, "ok   %s\n", name)
+		_, err = fmt.Fprintf(a.out, "%s   %s\n", a.paint(a.out).green("ok"), name)
 		return err
 	}
-	fmt.Fprintf(a.out, "FAIL %s: %d differences\n", name, d.count)
+	fmt.Fprintf(a.out, "%s %s: %d differences\n", a.paint(a.out).red("FAIL"), name, d.count)
 	for _, l := range d.lines {
 		fmt.Fprintf(a.out, "     %s\n", l)
 	}

@@ -91,7 +91,7 @@ func (x *machine) given(a *app) (decision.Given, error) {
 	}
 	graphs, err := topoxml.WriteGraphs(host.Systems[0], x.comm.Domains[0].Graphs)
 	if err != nil {
-		fmt.Fprintf(a.err, "simccl: warning: no graph file: %v\n", err)
+		a.warn("no graph file: %v", err)
 	}
 	g.GraphXML = string(graphs)
 	return g, nil

@@ -50,7 +50,7 @@ anything differs.`,
 			if a.json {
 				err = a.printJSON(d)
 			} else {
-				_, err = fmt.Fprint(a.out, d.text())
+				err = a.printText(d.text())
 			}
 			if err == nil && status && !d.Same() {
 				err = failed("A and B differ")

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
@@ -23,7 +21,7 @@ func (m *machine) dump(a *app) error {
 	graphs := m.comm.Domains[0].Graphs
 	for _, g := range graphs {
 		if g != nil && g.NChannels > 0 && (g.TypeIntra == topo.PathC2C || g.TypeInter == topo.PathC2C) {
-			fmt.Fprintf(a.err, "simccl: warning: NCCL_GRAPH_DUMP_FILE=%s: NCCL 2.28.9 would fail to start, for it has no word for the C2C paths of the %s graph (search.cc:818); they are written as C2C here\n",
+			a.warn("NCCL_GRAPH_DUMP_FILE=%s: NCCL 2.28.9 would fail to start, for it has no word for the C2C paths of the %s graph (search.cc:818); they are written as C2C here",
 				v.Value, g.Name)
 			break
 		}

@@ -18,7 +18,7 @@ func (a *app) config() (*config.Config, error) {
 	}
 	c, warnings, err := config.Load(s)
 	for _, w := range warnings {
-		fmt.Fprintf(a.err, "simccl: warning: %s\n", w)
+		a.warn("%v", w)
 	}
 	var bad *config.Error
 	if errors.As(err, &bad) {

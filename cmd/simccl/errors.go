@@ -90,7 +90,7 @@ func (a *app) report(err error) int {
 		return code
 	}
 	for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {
-		fmt.Fprintf(a.err, "simccl: %s\n", strings.TrimRight(line, "\n"))
+		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).red("simccl:"), strings.TrimRight(line, "\n"))
 	}
 	if code == exitInternal {
 		fmt.Fprintf(a.err, "simccl: this is a defect of simccl; please report it with the command line and the input\n")

@@ -85,7 +85,7 @@ is split, the limiting link, and every path that a rule refuses.`,
 				if e := a.printJSON(rep); e != nil {
 					return e
 				}
-			} else if _, e := fmt.Fprint(a.out, rep.Text()); e != nil {
+			} else if e := a.printText(rep.Text()); e != nil {
 				return e
 			}
 			return decisionError(err)

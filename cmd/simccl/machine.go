@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -231,7 +230,7 @@ func (a *app) parseTopo(data []byte, name string) (*topo.Spec, error) {
 		return nil, input(err)
 	}
 	for _, w := range spec.Warnings {
-		fmt.Fprintf(a.err, "simccl: warning: %s\n", w)
+		a.warn("%v", w)
 	}
 	return spec, nil
 }

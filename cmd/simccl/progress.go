@@ -3,20 +3,24 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
 // progress tells on a terminal how far a long command is: nothing within the
-// first two seconds, then one line that is rewritten, and at the end removed.
+// first two seconds, then one line that is rewritten, taken away for what the
+// command prints, and at the end removed.
 type progress struct {
 	w     io.Writer // nil: not a terminal
 	now   func() time.Time
 	what  string
 	total int
-	done  int
 	begun time.Time
+	over  chan struct{}
+
+	mu    sync.Mutex
+	done  int
 	shown time.Time
 	width int
 }
@@ -26,29 +30,43 @@ const (
 	refresh  = 200 * time.Millisecond
 )
 
-// progress starts to count. It shows itself if standard error is a terminal
-// that the table does not go to as well: there the rows tell enough.
+// progress starts to count. It shows itself if standard error is a terminal.
 func (a *app) progress(what string, total int) *progress {
-	p := &progress{now: time.Now, what: what, total: total}
-	if isTerminal(a.err) && !isTerminal(a.out) {
-		p.w = a.err
-	}
+	p := &progress{now: time.Now, what: what, total: total, over: make(chan struct{})}
 	p.begun = p.now()
+	if isTerminal(a.err) {
+		p.w = a.err
+		go p.watch()
+	}
 	return p
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
+// watch rewrites the line while one thing takes long.
+func (p *progress) watch() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.over:
+			return
+		case <-tick.C:
+			p.mu.Lock()
+			p.show()
+			p.mu.Unlock()
+		}
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // step notes that one more is done.
 func (p *progress) step() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.done++
+	p.show()
+}
+
+// show writes the line, unless it is too early, or was just written.
+func (p *progress) show() {
 	if p.w == nil {
 		return
 	}
@@ -58,16 +76,30 @@ func (p *progress) step() {
 		return
 	}
 	p.shown = now
-	rate := float64(p.done) / spent.Seconds()
-	left := time.Duration(float64(p.total-p.done) / rate * float64(time.Second))
-	line := fmt.Sprintf("%d of %d %s, %.1f/s, %s left", p.done, p.total, p.what, rate, left.Round(time.Second))
+	line := fmt.Sprintf("%d of %d %s, %s so far", p.done, p.total, p.what, spent.Round(time.Second))
+	if p.done > 0 {
+		rate := float64(p.done) / spent.Seconds()
+		left := time.Duration(float64(p.total-p.done) / rate * float64(time.Second))
+		line = fmt.Sprintf("%d of %d %s, %.1f/s, %s left", p.done, p.total, p.what, rate, left.Round(time.Second))
+	}
 	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
 	p.width = len(line)
 }
 
-// end removes the line.
-func (p *progress) end() {
+// clear takes the line away, for something else to be printed.
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.w != nil && p.width > 0 {
 		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", p.width))
+		p.width, p.shown = 0, time.Time{}
 	}
+}
+
+// end removes the line for good.
+func (p *progress) end() {
+	if p.w != nil {
+		close(p.over)
+	}
+	p.clear()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,7 @@ import (
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 10, begun: clock}
+	p := &progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 10, begun: clock, over: make(chan struct{})}
 	for range 3 { // within two seconds: silent
 		clock = clock.Add(500 * time.Millisecond)
 		p.step()
@@ -40,5 +41,48 @@ func TestProgressIsForTerminals(t *testing.T) {
 	p.end()
 	if errs.Len() != 0 {
 		t.Errorf("wrote %q", errs.String())
+	}
+}
+
+// What a command prints comes on a line of its own, and one thing that takes
+// long is told as well.
+func TestProgressMakesWay(t *testing.T) {
+	var out bytes.Buffer
+	clock := time.Unix(0, 0)
+	p := &progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 2, begun: clock, over: make(chan struct{})}
+	clock = clock.Add(3 * time.Second)
+	p.show()
+	if got := out.String(); got != "\r0 of 2 sizes, 3s so far" {
+		t.Errorf("got %q", got)
+	}
+	p.clear()
+	out.WriteString("a row\n")
+	p.step()
+	p.end()
+	if lines := strings.Split(out.String(), "\n"); !strings.HasSuffix(lines[0], "\ra row") || !strings.Contains(lines[1], "1 of 2 sizes, 0.3/s, 3s left") {
+		t.Errorf("got %q", out.String())
+	}
+}
+
+// Colours are for terminals; NO_COLOR and a terminal without any say no.
+func TestColoursAreForTerminals(t *testing.T) {
+	if p := (&app{}).paint(&bytes.Buffer{}); p.on || p.red("x") != "x" {
+		t.Error("a buffer is no terminal")
+	}
+	if got := (palette{true}).red("x"); got != "\x1b[31mx\x1b[0m" {
+		t.Errorf("red is %q", got)
+	}
+	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no pseudo terminal: ", err)
+	}
+	defer tty.Close()
+	for _, c := range []struct {
+		environ []string
+		on      bool
+	}{{nil, true}, {[]string{"NO_COLOR="}, true}, {[]string{"NO_COLOR=1"}, false}, {[]string{"TERM=dumb"}, false}} {
+		if p := (&app{environ: c.environ}).paint(tty); p.on != c.on {
+			t.Errorf("with %v colours are %v", c.environ, p.on)
+		}
 	}
 }

@@ -250,15 +250,16 @@ func (s *sweep) run(ctx context.Context) error {
 	told := s.app.progress("sizes", len(lines))
 	for _, l := range lines {
 		row, err := s.row(l)
-		told.step()
 		if err != nil {
 			told.end()
 			return err
 		}
 		bus += row.Out.BusBW + row.In.BusBW
 		if !s.app.json {
+			told.clear()
 			table.Row(row)
 		}
+		told.step()
 	}
 	told.end()
 	s.summary = nccltests.Summary{AvgBusBW: bus / float64(2*len(lines)), MinBW: s.minBW}

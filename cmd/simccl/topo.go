@@ -138,7 +138,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 				bad++
 			}
 			if !a.json {
-				fmt.Fprintln(a.out, f)
+				fmt.Fprintln(a.out, a.paint(a.out).severities(f.String()))
 			}
 			entries = append(entries, lintEntry{f.Pos.File, f.Pos.Line, f.Pos.Col, f.Severity.String(), f.Rule, f.Path, f.Problem, f.Remedy})
 		}
