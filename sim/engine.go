@@ -68,8 +68,8 @@ type group struct {
 	turn           []turnEnd      // pieces of a turn over the heads that wait for its end
 	bytes          units.Bytes    // of the piece under way
 	count          uint32         // pieces so far, for the jitter's stream
-	pos            int32          // place in the folded ring
-	fromBuf, toBuf []int32        // an op's connections, renumbered
+	ins, outs      []int32        // of a quotient: all connections that it reads and writes
+	fromBuf, toBuf []int32        // and those of one op, where they vary
 	drift          float64        // static share of this channel
 	held           heldSlice
 	posted         bool       // the last slice's flag goes up behind a fence
@@ -130,8 +130,8 @@ type engine struct {
 	handled int64 // events until the last device was done
 	nw      *network
 	tr      *tracer
-	fold    *fold  // equal ranks and channels taken together, nil where they are not
-	spine   *spine // the longest path of a tree, nil where all is simulated
+	// quotient is what is alike taken together, nil where all is simulated.
+	quotient *quotient
 }
 
 // costs are the class's times in picoseconds.
@@ -163,18 +163,13 @@ func (e *engine) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		at, ok := e.queue.Next()
-		if end, flows := e.net.Next(); flows && (!ok || end <= at) {
-			e.now = end
-			e.done = e.net.Advance(end, e.done[:0])
-			for _, tok := range e.done {
-				if tok >= 0 {
-					e.groups[tok].flow = -1
-				}
+		// Rates are found when an instant is over: no flow ends within the instant
+		// that changes its rate.
+		if !ok || at > e.now {
+			if end, flows := e.net.Next(); flows && (!ok || end <= at) {
+				e.advance(end)
+				continue
 			}
-			for _, tok := range e.done {
-				e.flowDone(tok)
-			}
-			continue
 		}
 		if !e.queue.Pop(&ev) {
 			return e.deadlock()
@@ -183,6 +178,20 @@ func (e *engine) run(ctx context.Context) error {
 		e.handle(&ev)
 	}
 	return e.err
+}
+
+// advance ends the flows that are through at a time.
+func (e *engine) advance(end units.Time) {
+	e.now = end
+	e.done = e.net.Advance(end, e.done[:0])
+	for _, tok := range e.done {
+		if tok >= 0 {
+			e.groups[tok].flow = -1
+		}
+	}
+	for _, tok := range e.done {
+		e.flowDone(tok)
+	}
 }
 
 func (e *engine) handle(ev *event.Event) {

@@ -17,6 +17,8 @@ type Load struct {
 type link struct {
 	name   string
 	cap    Rate
+	lead   LinkID      // the link that shares for it (Prune), mostly itself
+	mates  []LinkID    // that it shares for, itself not among them
 	bytes  units.Bytes // carried, and nano-bytes beyond whole ones
 	nano   Work
 	busy   units.Time
@@ -26,6 +28,7 @@ type link struct {
 	dirty  bool
 	// progressive filling
 	stamp int64
+	tight bool // it holds flows below their own rates
 	rest  Rate
 	open  int64
 	share Rate
@@ -35,7 +38,8 @@ type link struct {
 type activeUse struct{ bundle, count, use int32 }
 
 type route struct {
-	uses    []Use
+	all     []Use
+	uses    []Use // those whose links may bind
 	bundles []int32
 }
 
@@ -88,34 +92,37 @@ type Fluid struct {
 	stamp   int64
 	seq     int64
 	now     units.Time
+	full    bool // find all rates anew at every change, as a test does
 }
 
 var _ Model = (*Fluid)(nil)
 
 // AddLink declares a link.
 func (f *Fluid) AddLink(name string, c Rate) LinkID {
-	f.links = append(f.links, link{name: name, cap: max(1, c)})
-	return LinkID(len(f.links) - 1)
+	id := LinkID(len(f.links))
+	f.links = append(f.links, link{name: name, cap: max(1, c), lead: id, rest: max(1, c)})
+	return id
 }
 
 // AddRoute declares a route; one without links is bound by its flows' own
 // rates alone. uses is kept.
 func (f *Fluid) AddRoute(uses []Use) RouteID {
-	f.routes = append(f.routes, route{uses: uses})
+	f.routes = append(f.routes, route{all: uses, uses: uses})
 	return RouteID(len(f.routes) - 1)
 }
 
 // Uses returns the links of a route; not to be changed.
-func (f *Fluid) Uses(r RouteID) []Use { return f.routes[r].uses }
+func (f *Fluid) Uses(r RouteID) []Use { return f.routes[r].all }
 
 // Loads reports what each link carried up to now.
 func (f *Fluid) Loads() []Load {
 	out := make([]Load, len(f.links))
 	for i := range f.links {
 		l := &f.links[i]
-		busy := l.busy
-		if l.flows > 0 {
-			busy += f.now - l.since
+		lead := &f.links[l.lead]
+		busy := lead.busy
+		if lead.flows > 0 {
+			busy += f.now - lead.since
 		}
 		out[i] = Load{l.name, l.cap, l.bytes, busy}
 	}
@@ -126,7 +133,7 @@ func (f *Fluid) Loads() []Load {
 func (f *Fluid) Active(id LinkID) Rate {
 	f.refill()
 	var sum Rate
-	for _, u := range f.links[id].active {
+	for _, u := range f.links[f.links[id].lead].active {
 		b := &f.bundles[u.bundle]
 		sum += Rate(b.n) * Rate(u.count) * b.rate
 	}
@@ -164,7 +171,7 @@ func (f *Fluid) Start(now units.Time, r RouteID, bound Rate, w Work, mult, token
 
 // Carry implements Model.
 func (f *Fluid) Carry(r RouteID, w Work) {
-	for _, u := range f.routes[r].uses {
+	for _, u := range f.routes[r].all {
 		l := &f.links[u.Link]
 		l.nano += w % NanoBytes * Work(u.Count)
 		l.bytes += units.Bytes(w/NanoBytes)*units.Bytes(u.Count) + units.Bytes(l.nano/NanoBytes)
@@ -185,10 +192,18 @@ func (f *Fluid) join(id FlowID, bi int32, w Work) {
 	f.touch(bi, int64(fl.mult))
 }
 
-// touch notes that a bundle gained (or lost) n flows.
+// touch notes that a bundle gained (or lost) n flows. Where that leaves every
+// link of its route with room to spare, for one unit of rate a flow and more,
+// none of them was or becomes tight, also by rounding: then all other rates
+// stay as they are, and this bundle has its own.
 func (f *Fluid) touch(bi int32, n int64) {
 	b := &f.bundles[bi]
-	for i, u := range f.routes[b.route].uses {
+	if b.n == n {
+		b.rate = b.bound
+	}
+	alone := b.rate == b.bound && !f.full && f.Watch == nil
+	uses := f.routes[b.route].uses
+	for i, u := range uses {
 		l := &f.links[u.Link]
 		if b.n == n {
 			b.at[i] = int32(len(l.active))
@@ -203,7 +218,22 @@ func (f *Fluid) touch(bi int32, n int64) {
 		} else if l.flows == 0 {
 			l.busy += f.now - l.since
 		}
-		if !l.dirty {
+		alone = alone && !l.dirty && !l.tight && l.rest-Rate(n*int64(u.Count))*b.bound >= Rate(l.flows)
+	}
+	if !alone {
+		f.soil(bi)
+		return
+	}
+	for _, u := range uses {
+		f.links[u.Link].rest -= Rate(n*int64(u.Count)) * b.bound
+	}
+	f.schedule(bi)
+}
+
+// soil asks for new rates of all that share with a bundle.
+func (f *Fluid) soil(bi int32) {
+	for _, u := range f.routes[f.bundles[bi].route].uses {
+		if l := &f.links[u.Link]; !l.dirty {
 			l.dirty = true
 			f.dirtyL = append(f.dirtyL, int32(u.Link))
 		}
@@ -355,6 +385,9 @@ func (f *Fluid) watch() {
 	for _, li := range f.compL {
 		l := &f.links[li]
 		f.Watch(LinkID(li), f.now, l.cap-l.rest)
+		for _, mate := range l.mates {
+			f.Watch(mate, f.now, l.cap-l.rest)
+		}
 	}
 }
 
@@ -372,7 +405,7 @@ func (f *Fluid) component(li int32) {
 	f.links[li].stamp = f.stamp
 	for i := 0; i < len(f.compL); i++ {
 		l := &f.links[f.compL[i]]
-		l.dirty = false
+		l.dirty, l.tight = false, false
 		l.rest, l.open = l.cap, l.flows
 		for _, u := range l.active {
 			b := &f.bundles[u.bundle]
@@ -428,6 +461,7 @@ func (f *Fluid) fillTight(share Rate) int {
 		if l.share != share {
 			continue
 		}
+		l.tight = true
 		for _, u := range l.active {
 			if !f.bundles[u.bundle].fixed {
 				f.fix(u.bundle, share)

@@ -1,6 +1,7 @@
 package simnet
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/units"
@@ -208,4 +209,72 @@ func TestSetRateOfACompleteFlow(t *testing.T) {
 	if _, left := f.Next(); left {
 		t.Fatal("a complete flow came back")
 	}
+}
+
+// What cannot bind is left out of the sharing, and what cannot be felt by
+// others is not shared out anew: all rates and ends stay the same.
+func TestShortcutsChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		build := func(full bool) *Fluid {
+			f := new(Fluid)
+			f.full = full
+			return f
+		}
+		short, full := build(false), build(true)
+		links := rapid.IntRange(1, 6).Draw(t, "links")
+		for range links {
+			c := RateOf(float64(rapid.IntRange(1, 12).Draw(t, "capacity")))
+			short.AddLink("", c)
+			full.AddLink("", c)
+		}
+		routes := rapid.IntRange(1, 6).Draw(t, "routes")
+		for range routes {
+			var uses []Use
+			for l := range links {
+				if n := rapid.IntRange(-1, 2).Draw(t, "count"); n > 0 {
+					uses = append(uses, Use{LinkID(l), int32(n)})
+				}
+			}
+			short.AddRoute(uses)
+			full.AddRoute(append([]Use(nil), uses...))
+		}
+		short.Prune()
+		type start struct {
+			at    units.Time
+			route RouteID
+			bound Rate
+			work  Work
+		}
+		var starts []start
+		at := units.Time(0)
+		for range rapid.IntRange(1, 30).Draw(t, "flows") {
+			at += units.Time(rapid.IntRange(0, 300).Draw(t, "gap")) * units.Nanosecond
+			starts = append(starts, start{at, RouteID(rapid.IntRange(0, routes-1).Draw(t, "route")),
+				RateOf(float64(rapid.IntRange(1, 9).Draw(t, "bound"))), Work(rapid.IntRange(1, 2000).Draw(t, "bytes")) * NanoBytes})
+		}
+		play := func(f *Fluid) (ends []units.Time) {
+			ends = make([]units.Time, len(starts))
+			for i, left := 0, len(starts); left > 0; {
+				end, ok := f.Next()
+				if i < len(starts) && (!ok || starts[i].at < end) {
+					s := &starts[i]
+					f.Carry(s.route, s.work)
+					f.Start(s.at, s.route, s.bound, s.work, 1, int32(i))
+					i++
+					continue
+				}
+				for _, tok := range f.Advance(end, nil) {
+					ends[tok] = end
+					left--
+				}
+			}
+			return ends
+		}
+		if a, b := play(short), play(full); !slices.Equal(a, b) {
+			t.Fatalf("flows end at %v, in full at %v", a, b)
+		}
+		if a, b := short.Loads(), full.Loads(); !slices.Equal(a, b) {
+			t.Fatalf("links carry %v, in full %v", a, b)
+		}
+	})
 }
