@@ -33,6 +33,38 @@ func (l *LinkLoad) Ideal() units.Time {
 	return l.Bytes.Over(l.Capacity)
 }
 
+// Method is how the times of a Result came about.
+type Method uint8
+
+// Methods. Each is what every rank did, or was simulated to do, by itself.
+// Folded took ranks and channels together that are alike in all that bears on
+// time, which gives the same, bit for bit. Near took together what is almost
+// alike.
+const (
+	Each Method = iota
+	Folded
+	Near
+)
+
+// String is the method's word in tables and files.
+func (m Method) String() string {
+	switch m {
+	case Folded:
+		return "folded"
+	case Near:
+		return "near"
+	}
+	return "each"
+}
+
+// Account tells how a Result was found.
+type Account struct {
+	Method   Method
+	Programs int     // thread groups that were run or simulated, 0 where nobody counted
+	Margin   float64 // of Near: by how much of itself Elapsed may be off
+	Note     string  // of Near: what was left out
+}
+
 // Result is the outcome of one run.
 type Result struct {
 	Finish  []units.Time // per rank
@@ -42,4 +74,5 @@ type Result struct {
 	Links   []LinkLoad
 	Events  int64 // engine events handled
 	Wrong   int64 // wrong elements, -1 where data was not checked
+	Account Account
 }

@@ -303,6 +303,15 @@ func (p *Plan) numConns() int64 {
 	return 0
 }
 
+// ConnsPerRank is how many connection ids each rank has on a channel; 0 for
+// plans that do not number them so (send/recv, and plans from text).
+func (p *Plan) ConnsPerRank() int32 {
+	if p.kind == p2pKind || p.kind == listed || p.Split.NChannels == 0 {
+		return 0
+	}
+	return int32(p.numConns() / int64(p.Split.NChannels) / int64(p.Comm.NRanks))
+}
+
 // Conn describes a connection by its id. An id that no op uses gives a Conn
 // whose Src or Dst is -1.
 func (p *Plan) Conn(id int32) Conn {

@@ -73,7 +73,8 @@ type netConn struct {
 	bytes    [plan.FIFOSteps]units.Bytes
 	part     units.Bytes // put into a step that is not posted yet
 	pending  bool
-	load     int32 // messages a proxy thread has where the connection stands for several
+	// Messages that the proxy threads have where the connection stands for several.
+	srcLoad, dstLoad int32
 }
 
 // Stages of a step, the Arg of an evProxy.
@@ -114,7 +115,7 @@ func (n *network) connect(c *plan.Conn, id int32, pr *plan.Program) (int32, erro
 // join adds the network side of a connection whose route is known.
 func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.RouteID) (int32, error) {
 	r := &c.Route
-	nc := netConn{conn: id, srcProxy: r.SrcProxy, dstProxy: r.DstProxy, load: 1, share: n.e.class.LinkShare[pr.Proto],
+	nc := netConn{conn: id, srcProxy: r.SrcProxy, dstProxy: r.DstProxy, srcLoad: 1, dstLoad: 1, share: n.e.class.LinkShare[pr.Proto],
 		flush: r.DstGDR && pr.Proto == coll.Simple, route: route}
 	var err error
 	nc.bound, err = n.portRate(n.w.comm.NodeOf[c.Src], r.SrcNet)
@@ -155,6 +156,9 @@ func (n *network) gather(c *plan.Conn) error {
 	w, k := n.w, n.key(c)
 	end := func(gpuRank, net, rank int32, out bool) error {
 		node, g := w.gpu(rank)
+		if node < 0 {
+			return nil // links that are left out
+		}
 		nets := w.systems[node].Of(topo.NET)
 		if net < 0 || int(net) >= len(nets) {
 			return &RouteError{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
@@ -207,7 +211,7 @@ func (n *network) tryPost(id int32) {
 
 // serve gives a proxy thread a job; done takes it up when it is over.
 func (n *network) serve(thread, id, stage int32, cost units.Time) {
-	if n.threads[thread].Add(rdma.Job{Conn: id, Stage: stage}, cost*units.Time(n.conns[id].load)) {
+	if n.threads[thread].Add(rdma.Job{Conn: id, Stage: stage}, cost) {
 		n.e.queue.Push(n.e.now, classRound, evRound, thread, 0)
 	}
 }
@@ -226,7 +230,7 @@ func (n *network) event(id, stage int32) {
 	c := &n.conns[id]
 	switch stage {
 	case stagePost:
-		n.serve(c.srcProxy, id, stage, n.cost.post)
+		n.serve(c.srcProxy, id, stage, n.cost.post*units.Time(c.srcLoad))
 	case stageWire:
 		n.e.tr.wires(n.e, id, c.sent)
 		c.sent++
@@ -234,11 +238,11 @@ func (n *network) event(id, stage int32) {
 		n.begin(id)
 		n.tryPost(id)
 	case stageArrive:
-		n.serve(c.dstProxy, id, stage, n.cost.poll)
+		n.serve(c.dstProxy, id, stage, n.cost.poll*units.Time(c.dstLoad))
 	case stageSent:
-		n.serve(c.srcProxy, id, stage, n.cost.poll)
+		n.serve(c.srcProxy, id, stage, n.cost.poll*units.Time(c.srcLoad))
 	case stageFree:
-		n.serve(c.dstProxy, id, stage, n.cost.post)
+		n.serve(c.dstProxy, id, stage, n.cost.post*units.Time(c.dstLoad))
 	}
 }
 

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
@@ -66,23 +65,6 @@ type Config struct {
 	// only, nccltrace.DetailStep is all of a step.
 	Trace nccltrace.Options
 }
-
-// Folding tells when ranks and channels that behave alike are simulated once.
-type Folding uint8
-
-// Foldings. FoldExact, the default, folds where the result is the same bit for
-// bit; beyond UnfoldedRanks also where it is close: rings whose chunks or
-// channels differ a little, and trees, of which the longest path is simulated.
-// FoldAlways does so for every size.
-const (
-	FoldExact Folding = iota
-	Unfolded
-	FoldAlways
-)
-
-// UnfoldedRanks is the largest communicator that is simulated rank by rank
-// where folding would not be exact.
-const UnfoldedRanks = 512
 
 // JitterRanks is the largest communicator that is simulated with jitter: in a
 // longer pipeline its effect on the whole falls as 1/ranks.
@@ -158,7 +140,7 @@ func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec
 // result sums up a finished run.
 func (x *Executor) result(e *engine) exec.Result {
 	k := int(e.kernels)
-	r := exec.Result{Finish: make([]units.Time, len(e.devs)), Events: e.handled, Wrong: -1}
+	r := exec.Result{Finish: make([]units.Time, len(e.devs)), Events: e.handled, Wrong: -1, Account: e.account()}
 	var first, last units.Time
 	for i := range e.devs {
 		ends := e.devs[i].ends
@@ -191,8 +173,8 @@ func (x *Executor) result(e *engine) exec.Result {
 		host := units.FromMicros(x.class.HostLaunch)
 		r.Elapsed = max(r.Elapsed, host) + min(r.Elapsed, host)/timed
 	}
-	if e.fold != nil || e.spine != nil {
-		r.Finish = slices.Repeat([]units.Time{slices.Max(r.Finish)}, e.plan.Comm.NRanks)
+	if e.quotient != nil {
+		r.Finish = e.quotient.finish(r.Finish)
 	}
 	req := &e.plan.Req
 	bytes := float64(req.Count) * float64(req.Type.Size())
@@ -223,6 +205,7 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	if err := x.lay(e, w, sink); err != nil {
 		return nil, err
 	}
+	e.net.Prune()
 	l := p.Layout(int32(p.Comm.NRanks - 1))
 	e.miss = x.class.Miss(int64(l.Input + l.Output))
 	e.kernels = e.kernelsFor(x.cfg.Kernels)
@@ -232,27 +215,6 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 		e.startKernel(int32(i), e.gap)
 	}
 	return e, nil
-}
-
-// lay fills in groups and connections: of all ranks, or of those that stand
-// for the others.
-func (x *Executor) lay(e *engine, w *wiring, sink trace.Sink) error {
-	plain := x.cfg.Fabric == nil && x.cfg.Faults == nil && x.cfg.QPs <= 1
-	if plain && x.cfg.Fold != Unfolded && e.jitter == (gpu.JitterCost{}) && sink == trace.Discard {
-		if f := foldRing(e.plan, x.cfg.Systems); f != nil && (f.exact || x.cfg.Fold == FoldAlways || e.plan.Comm.NRanks > UnfoldedRanks) {
-			return e.layFolded(w, f)
-		}
-		if x.cfg.Fold == FoldAlways || e.plan.Comm.NRanks > UnfoldedRanks {
-			if s := spineOf(e.plan); s != nil {
-				return e.layReduced(w, s)
-			}
-		}
-	}
-	e.layGroups()
-	if err := e.layConns(w); err != nil {
-		return err
-	}
-	return e.layJoint(w)
 }
 
 // layGroups lists the programs of every rank as groups, multiprocessors and
@@ -358,16 +320,6 @@ func (e *engine) farOf(pc *plan.Conn) units.Time {
 	return 0
 }
 
-// index is the engine's number of a connection; ok is false where it leads to
-// ranks that are not simulated.
-func (e *engine) index(id int32) (int32, bool) {
-	if e.spine == nil {
-		return id, true
-	}
-	i, ok := e.spine.ids[id]
-	return i, ok
-}
-
 // layJoint gives ops that reach several peers, or work through the switch,
 // their route, once all connections have theirs.
 func (e *engine) layJoint(w *wiring) error {
@@ -375,20 +327,15 @@ func (e *engine) layJoint(w *wiring) error {
 	var cur plan.Cursor
 	for gi := range e.groups {
 		g := &e.groups[gi]
-		switch g.pr.Role {
-		case plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
-		default:
-			continue
-		}
 		e.plan.OpenInto(&cur, &g.pr)
-		if !cur.Next(&op) || (len(op.To) < 2 && e.plan.Req.Algo < coll.NVLS) {
+		if !cur.Next(&op) || !e.hasJoint(&g.pr, &op) {
 			continue
 		}
-		r, err := w.joint(&op, e.conns, e.index, e.plan.Conn)
-		if err != nil {
+		w.uses = w.uses[:0]
+		if err := w.joint(&op, e.plan.Conn); err != nil {
 			return err
 		}
-		g.joint = r
+		g.joint = w.intern()
 	}
 	return nil
 }

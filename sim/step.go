@@ -43,20 +43,16 @@ func (e *engine) fetch(g *group) bool {
 		return false
 	}
 	op := &g.op
-	if e.fold != nil {
-		op.From, op.To = e.fold.ends(g.pos, len(op.From), len(op.To))
-	}
 	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To)}
-	if e.spine != nil {
-		g.fromBuf, g.toBuf = e.spine.ends(g.fromBuf, op.From), e.spine.ends(g.toBuf, op.To)
-		op.From, op.To = g.fromBuf, g.toBuf
+	if e.quotient != nil {
+		e.quotient.ends(g, op)
 	}
 	n, size := e.plan.Slices(&g.pr, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
 	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
 	if g.joint >= 0 && e.plan.Req.Algo >= coll.NVLS {
 		// The switch reduces what it pulls and copies what it spreads.
-		g.pass.Loads, g.pass.Stores = min(1, len(op.From)), min(1, len(op.To))
+		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}
 	align := int64(0)
 	if op.Src.Buf != plan.NoBuffer || op.Do&plan.Accum != 0 {

@@ -22,9 +22,7 @@ type wiring struct {
 	links   [][]int32       // node → topo link → link of the model + 1
 	gpus    [][]topo.NodeID // node → local rank → GPU
 	shape   map[*topo.System][]topo.NodeID
-	period  int32            // nodes are taken for the one as far into this period; 0: each for itself
-	share   map[lane]float64 // part of a link that may be used, all where absent
-	lanes   []lane           // by link of the model
+	home    []int32 // node → node whose links stand for its own, -1: they are left out; nil: each its own
 	pairs   map[pair]simnet.RouteID
 	hosts   map[string]simnet.LinkID
 	known   map[string]simnet.RouteID // routes by their links
@@ -77,10 +75,13 @@ func newWiring(c *connect.Comm, systems []*topo.System, class *gpu.Class, net *s
 	return w, nil
 }
 
+// gpu returns where a rank's links are; node is -1 where they are left out.
 func (w *wiring) gpu(rank int32) (node int32, id topo.NodeID) {
 	node = w.comm.NodeOf[rank]
-	if w.period > 0 {
-		node %= w.period
+	if w.home != nil {
+		if node = w.home[node]; node < 0 {
+			return node, topo.None
+		}
 	}
 	return node, w.gpus[node][w.comm.LocalRank[rank]]
 }
@@ -95,15 +96,10 @@ func (w *wiring) link(node int32, l topo.LinkID) simnet.LinkID {
 		return simnet.LinkID(id - 1)
 	}
 	tl := &s.Links[l]
-	part := 1.0
-	if f, ok := w.share[lane{node, l}]; ok {
-		part = f
-	}
 	id := w.net.AddLink(
 		fmt.Sprintf("node%d %s→%s", node, w.name(node, tl.From), w.name(node, tl.To)),
-		simnet.RateOf(part*float64(tl.BW)*linkEff(w.class, tl.Kind)))
+		simnet.RateOf(float64(tl.BW)*linkEff(w.class, tl.Kind)))
 	w.links[node][l] = int32(id) + 1
-	w.lanes = append(w.lanes, lane{node, l})
 	return id
 }
 
@@ -196,21 +192,17 @@ func (w *wiring) intern() simnet.RouteID {
 	return r
 }
 
-// joint declares the route of an op that stores to several peers, or whose
-// loads and stores cross an NVLink switch that reduces and copies.
-func (w *wiring) joint(op *plan.Op, conns []conn, index func(int32) (int32, bool), connOf func(int32) plan.Conn) (simnet.RouteID, error) {
-	w.uses = w.uses[:0]
+// joint adds the links of an op that stores to several peers, or whose loads
+// and stores cross an NVLink switch that reduces and copies.
+func (w *wiring) joint(op *plan.Op, connOf func(int32) plan.Conn) error {
 	for _, id := range op.To {
-		if i, ok := index(id); ok && connOf(id).Kind != connect.NVLSRoute {
-			for _, u := range w.net.Uses(conns[i].route) {
-				w.add(u.Link, u.Count)
+		if c := connOf(id); c.Kind != connect.NVLSRoute {
+			if err := w.stores(&c); err != nil {
+				return err
 			}
 		}
 	}
-	if err := w.throughSwitch(op, connOf); err != nil {
-		return 0, err
-	}
-	return w.intern(), nil
+	return w.throughSwitch(op, connOf)
 }
 
 // throughSwitch adds the links of a head's op: every rank's data crosses its
@@ -275,7 +267,6 @@ func (w *wiring) hostPort(node int32, g topo.NodeID, what string) simnet.LinkID 
 		return id
 	}
 	id := w.net.AddLink(name, simnet.RateOf(w.class.HostRate))
-	w.lanes = append(w.lanes, lane{node, -1})
 	w.hosts[name] = id
 	return id
 }

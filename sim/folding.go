@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/trace"
+)
+
+// Folding tells when ranks and channels that behave alike are simulated once.
+type Folding uint8
+
+// Foldings. FoldAuto, the default, folds where that gives the same result bit
+// for bit; beyond UnfoldedRanks, where that is not possible or costs more than
+// exactWork, it folds what is nearly alike. FoldExact never does the latter, at
+// any cost, and FoldNear does it wherever it can be done. What became of it
+// stands in exec.Result.Account.
+const (
+	FoldAuto Folding = iota
+	Unfolded
+	FoldExact
+	FoldNear
+)
+
+// UnfoldedRanks is the largest communicator that is simulated rank by rank
+// where folding would not be exact.
+const UnfoldedRanks = 512
+
+// exactWork is the largest exact quotient, in slices, that FoldAuto runs beyond
+// UnfoldedRanks where a near one is there: some tenths of a second.
+const exactWork = 1 << 16
+
+// folds tells whether ranks may be taken together at all: a trace tells of each,
+// jitter and faults make them different, and over a fabric every connection has
+// a way of its own.
+func (x *Executor) folds(e *engine, sink trace.Sink) bool {
+	return x.cfg.Fold != Unfolded && sink == trace.Discard && e.jitter == (gpu.JitterCost{}) &&
+		x.cfg.Fabric == nil && len(x.cfg.Faults) == 0 && x.cfg.QPs <= 1
+}
+
+// lay fills in groups and connections: of all ranks, or of those that stand
+// for the others.
+func (x *Executor) lay(e *engine, w *wiring, sink trace.Sink) error {
+	if x.folds(e, sink) {
+		near := x.cfg.Fold == FoldNear || x.cfg.Fold == FoldAuto && e.plan.Comm.NRanks > UnfoldedRanks
+		symmetries := symmetriesOf(e.plan, x.cfg.Systems)
+		for i, s := range symmetries {
+			if near && x.skips(e.plan, s, symmetries[i+1:]) {
+				continue
+			}
+			if done, err := e.layQuotient(w, s, near); done || err != nil {
+				return err
+			}
+		}
+	}
+	e.layGroups()
+	if err := e.layConns(w); err != nil {
+		return err
+	}
+	return e.layJoint(w)
+}
+
+// skips tells whether a symmetry is left alone for one that gives near results.
+func (x *Executor) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
+	if s.margin > 0 || x.cfg.Fold != FoldNear && s.work(p) <= exactWork {
+		return false
+	}
+	return slices.ContainsFunc(others, func(o *symmetry) bool { return o.margin > 0 })
+}
+
+// work is about how many slices the quotient by a symmetry runs.
+func (s *symmetry) work(p *plan.Plan) int64 {
+	n := int64(0)
+	for _, pr := range p.Programs(s.reps[0].rank) {
+		if pr.Channel == s.reps[0].channel {
+			n += p.NumOps(&pr) * int64(max(1, pr.Slices))
+		}
+	}
+	return n * int64(len(s.reps))
+}
+
+// layQuotient lays out the quotient by a symmetry; done is false where that is
+// neither exact nor, where that is allowed, known to be near.
+func (e *engine) layQuotient(w *wiring, s *symmetry, near bool) (done bool, err error) {
+	if near = near && s.margin > 0; !s.alike && !near {
+		return false, nil
+	}
+	q := newQuotient(e, s)
+	seen, err := q.survey(w)
+	if err != nil {
+		return false, err
+	}
+	q.exact = q.exact && seen.same
+	if !q.exact && !near {
+		e.devs, e.sms, e.groups, e.conns = nil, nil, nil, nil
+		return false, nil
+	}
+	e.quotient = q
+	return true, seen.declare(w)
+}
+
+// account tells how a run's times came about.
+func (e *engine) account() exec.Account {
+	a := exec.Account{Programs: len(e.groups)}
+	switch q := e.quotient; {
+	case q == nil:
+	case q.exact:
+		a.Method = exec.Folded
+	default:
+		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups stand for all", q.leaves, len(e.groups))
+	}
+	return a
+}

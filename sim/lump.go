@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+)
+
+// stand is how a node stands in a tree over nodes.
+type stand struct{ height, depth, kids int32 }
+
+// standing is how a node stands in the tree of a channel, and in the other one.
+type standing struct{ own, other stand }
+
+// stands finds every node's stand, and its children in order.
+func stands(parent []int32) ([]stand, [][]int32) {
+	out := make([]stand, len(parent))
+	kids := make([][]int32, len(parent))
+	var order []int32
+	for n, up := range parent {
+		if up < 0 {
+			order = append(order, int32(n))
+			continue
+		}
+		kids[up] = append(kids[up], int32(n))
+	}
+	for i := 0; i < len(order); i++ {
+		for _, k := range kids[order[i]] {
+			out[k].depth = out[order[i]].depth + 1
+			order = append(order, k)
+		}
+	}
+	for _, n := range slices.Backward(order) {
+		out[n].kids = int32(len(kids[n]))
+		for _, k := range kids[n] {
+			out[n].height = max(out[n].height, out[k].height+1)
+		}
+	}
+	return out, kids
+}
+
+// lump takes nodes together that stand alike in both trees: by height, depth
+// and number of children, of which there are O(log² n). It is near, not exact:
+// nodes of one kind have children and parents of several, of which only the
+// representative's count, and only links of representatives' nodes carry
+// anything.
+func (t *forest) lump() *symmetry {
+	p, c := t.p, t.p.Comm
+	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.05,
+		leaves: "nodes of equal height and depth in both trees are taken for alike"}
+	if !t.mirrored() {
+		s.margin = 0.1
+	}
+	places := int32(c.MaxLocalRanks)
+	if p.Req.Algo != coll.Tree {
+		if !t.turns() {
+			return nil
+		}
+		places, s.heads = 1, int32(len(c.NVLS[p.Split.ChannelLo].Heads))
+	}
+	kind, reps := t.kinds()
+	for n := range s.home {
+		s.home[n] = -1
+	}
+	s.reps = make([]seat, int32(len(reps))*places)
+	for i := range s.reps {
+		s.reps[i].rank = -1
+	}
+	for k, tree := range t.tree {
+		of := make([]int32, c.NRanks)
+		ch := int32(p.Split.ChannelLo + k)
+		first := t.first(tree) == int32(k)
+		for r := range of {
+			node := c.NodeOf[r]
+			id := kind[tree][node]
+			of[r] = id*places + t.place[k][r]%places
+			if first && reps[id] == (seat{tree, node}) && (s.heads == 0 || c.NVLS[ch].HeadIndex[r] == 0) {
+				s.reps[of[r]] = seat{ch, int32(r)}
+				s.home[node] = node
+			}
+		}
+		s.of = append(s.of, of)
+	}
+	return s.compact()
+}
+
+// kinds numbers the pairs of stands: kind by tree and node, and for each kind a
+// tree and node that represents it. Representatives are found from the root of
+// the first tree on, so that as far as possible they are each other's parents.
+func (t *forest) kinds() (kind [][]int32, reps []seat) {
+	all := make([][]stand, len(t.parent))
+	kids := make([][][]int32, len(t.parent))
+	for tree, parent := range t.parent {
+		all[tree], kids[tree] = stands(parent)
+	}
+	known := map[standing]int32{}
+	look := func(tree, node int32) (id int32, fresh bool) {
+		key := standing{own: all[tree][node]}
+		if len(all) == 2 {
+			key.other = all[1-tree][node]
+		}
+		id, ok := known[key]
+		if !ok {
+			id = int32(len(reps))
+			known[key] = id
+			reps = append(reps, seat{tree, node})
+		}
+		return id, !ok
+	}
+	root := int32(slices.Index(t.parent[0], -1))
+	look(0, root)
+	for queue := []int32{root}; len(queue) > 0; queue = queue[1:] {
+		for _, k := range kids[0][queue[0]] {
+			if _, fresh := look(0, k); fresh {
+				queue = append(queue, k)
+			}
+		}
+	}
+	for tree := range t.parent {
+		of := make([]int32, len(t.parent[tree]))
+		for n := range of {
+			of[n], _ = look(int32(tree), int32(n))
+		}
+		kind = append(kind, of)
+	}
+	return kind, reps
+}

@@ -1,0 +1,278 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// quotient is a plan's engine with programs that are alike taken together by a
+// symmetry: one of each kind runs, on links of which each stands for all that
+// are crossed alike, and before proxy threads that have all the messages of a
+// real one.
+//
+// It is exact, bit for bit, where the symmetry is: where every program of a
+// kind has the same ops, meets programs of the same kinds over equal
+// connections, crosses equally many links of each kind, where every link of a
+// kind is crossed equally often by each kind of traffic, and equally so for
+// proxy threads and kernels. Then what is alike at one instant is alike at the
+// next: the engine knows no order but that of time (rounds of proxy threads,
+// progressive filling of links). survey proves all of this for the plan at
+// hand, and lets go of a symmetry that does not hold.
+type quotient struct {
+	*symmetry
+	e       *engine
+	exact   bool
+	per     int32   // connection ids of a rank on a channel
+	index   []int32 // place in reps · per + kind of connection → connection of the engine, -1
+	first   []int32 // place in reps → first group
+	device  []int32 // place in reps → device
+	model   []plan.Conn
+	readers map[seat][]int32 // connection ids by rank's part of a channel, see users
+	writers map[seat][]int32
+}
+
+// newQuotient lays out groups and connections; links come with the survey.
+func newQuotient(e *engine, s *symmetry) *quotient {
+	q := &quotient{symmetry: s, e: e, exact: s.alike, per: e.plan.ConnsPerRank(),
+		first: make([]int32, len(s.reps)), readers: map[seat][]int32{}, writers: map[seat][]int32{}}
+	q.layDevices()
+	q.layGroups()
+	q.layConns()
+	return q
+}
+
+// layDevices puts kinds that meet on one GPU on one device: a kernel ends with
+// the last of its channels.
+func (q *quotient) layDevices() {
+	root := make([]int32, len(q.reps))
+	for i := range root {
+		root[i] = int32(i)
+	}
+	find := func(i int32) int32 {
+		for root[i] != i {
+			root[i] = root[root[i]]
+			i = root[i]
+		}
+		return i
+	}
+	for r := range q.of[0] {
+		if node := q.e.plan.Comm.NodeOf[r]; q.home[node] != node {
+			continue
+		}
+		for _, of := range q.of[1:] {
+			if a, b := find(q.of[0][r]), find(of[r]); a != b {
+				root[max(a, b)] = min(a, b)
+			}
+		}
+	}
+	q.device = make([]int32, len(q.reps))
+	size := []int32{}
+	for i := range q.device {
+		top := find(int32(i))
+		if int(top) == i {
+			q.device[i] = int32(len(size))
+			size = append(size, 0)
+		}
+		q.device[i] = q.device[top]
+		size[q.device[i]]++
+	}
+	q.e.devs = make([]device, len(size))
+	q.fullDevices(size)
+}
+
+// fullDevices checks that every GPU has all kinds of its device.
+func (q *quotient) fullDevices(size []int32) {
+	seen := make([]int32, len(q.reps))
+	for i := range seen {
+		seen[i] = -1
+	}
+	for r := range q.of[0] {
+		kinds, dev := int32(0), q.device[q.of[0][r]]
+		for _, of := range q.of {
+			if seen[of[r]] != int32(r) && q.device[of[r]] == dev {
+				seen[of[r]] = int32(r)
+				kinds++
+			}
+		}
+		q.exact = q.exact && kinds == size[dev]
+	}
+}
+
+// layGroups lists the programs of the representatives, device by device.
+func (q *quotient) layGroups() {
+	e := q.e
+	byDevice := make([][]int32, len(e.devs))
+	for i, d := range q.device {
+		byDevice[d] = append(byDevice[d], int32(i))
+	}
+	var progs []plan.Program
+	for d, reps := range byDevice {
+		e.devs[d].first, e.devs[d].n = int32(len(e.sms)), int32(len(reps))
+		for _, i := range reps {
+			q.first[i] = int32(len(e.groups))
+			progs = q.programs(progs[:0], q.reps[i])
+			e.sms = append(e.sms, multiprocessor{first: q.first[i], n: int32(len(progs))})
+			for k := range progs {
+				e.gap = max(e.gap, units.FromMicros(e.class.KernelGap[progs[k].Proto]))
+				e.groups = append(e.groups, newGroup(e, &progs[k], int32(d), int32(len(e.sms)-1)))
+			}
+		}
+	}
+}
+
+// programs appends the programs of a rank's part of a channel.
+func (q *quotient) programs(dst []plan.Program, s seat) []plan.Program {
+	all := q.e.plan.AppendPrograms(dst, s.rank)
+	kept := dst
+	for i := range all[len(dst):] {
+		if pr := all[len(dst)+i]; pr.Channel == s.channel {
+			kept = append(kept, pr)
+		}
+	}
+	return kept
+}
+
+// place returns where a rank's part of a channel stands in reps.
+func (q *quotient) place(channel, rank int32) int32 {
+	return q.of[int(channel)-q.e.plan.Split.ChannelLo][rank]
+}
+
+// key names the kind of a connection: the place of the rank that it belongs
+// to, and which of its connections it is. Where heads are taken for one, what
+// counts is how far the head is from the rank.
+func (q *quotient) key(id int32) int32 {
+	c := q.e.plan.Comm
+	n := int32(c.NRanks)
+	ch, rank, k := id/q.per/n, id/q.per%n, id%q.per
+	if h := q.heads; h > 0 && k < 2*h {
+		mine := c.NVLS[int(ch)+q.e.plan.Split.ChannelLo].HeadIndex[rank]
+		k = k/h*h + (k%h-mine+h)%h
+	}
+	return q.of[ch][rank]*q.per + k
+}
+
+// conn returns the engine's connection of a plan's, -1 where it is left out.
+func (q *quotient) conn(id int32) int32 { return q.index[q.key(id)] }
+
+// users lists which connections each program of a rank's part of a channel
+// reads and writes, as id and group in turn.
+func (q *quotient) users(s seat) (readers, writers []int32) {
+	if _, ok := q.readers[s]; !ok {
+		var r, w []int32
+		for _, pr := range q.programs(nil, s) {
+			q.e.each(&pr, func(op *plan.Op) error {
+				for _, id := range op.From {
+					r = append(r, id, pr.Group)
+				}
+				for _, id := range op.To {
+					w = append(w, id, pr.Group)
+				}
+				return nil
+			})
+		}
+		q.readers[s], q.writers[s] = r, w
+	}
+	return q.readers[s], q.writers[s]
+}
+
+// userOf returns the engine's group at one end of a connection, -1 without.
+func (q *quotient) userOf(s seat, id int32, reads bool) int32 {
+	list, writers := q.users(s)
+	if !reads {
+		list = writers
+	}
+	for i := 0; i < len(list); i += 2 {
+		if list[i] == id {
+			return q.first[q.place(s.channel, s.rank)] + list[i+1]
+		}
+	}
+	return -1
+}
+
+// layConns numbers the connections of the representatives and finds the groups
+// at their ends.
+func (q *quotient) layConns() {
+	e := q.e
+	n := int32(e.plan.Comm.NRanks)
+	q.index = make([]int32, len(q.reps)*int(q.per))
+	for at := range q.index {
+		q.index[at] = -1
+		rep := q.reps[at/int(q.per)]
+		id := ((rep.channel-int32(e.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(at)%q.per
+		pc := e.plan.Conn(id)
+		if pc.Src < 0 || pc.Dst < 0 {
+			continue
+		}
+		snd := q.userOf(seat{pc.Channel, pc.Src}, id, false)
+		rcv := q.userOf(seat{pc.Channel, pc.Dst}, id, true)
+		if snd < 0 || rcv < 0 {
+			continue
+		}
+		c := int32(len(e.conns))
+		q.index[at] = c
+		pr := &e.groups[snd].pr
+		e.conns = append(e.conns, conn{snd: snd, rcv: rcv, net: -1, depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), far: e.farOf(&pc)})
+		q.model = append(q.model, pc)
+		e.groups[snd].outs = append(e.groups[snd].outs, c)
+		e.groups[rcv].ins = append(e.groups[rcv].ins, c)
+	}
+}
+
+// each gives every connection that a program's ops use, once an op of its kind.
+func (e *engine) each(pr *plan.Program, do func(op *plan.Op) error) error {
+	var cur plan.Cursor
+	var op plan.Op
+	e.plan.OpenInto(&cur, pr)
+	n := int32(math.MaxInt32)
+	switch pr.Role {
+	case plan.RoleRing:
+		n = 2 // the first and the last op lack one end
+	case plan.RoleTreeReduce, plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
+		n = 1
+	case plan.RoleScatter, plan.RoleGather:
+		n = int32(len(e.plan.Comm.NVLS[pr.Channel].Heads)) // a turn over the heads
+	}
+	for cur.Next(&op) && op.Seq < n {
+		if err := do(&op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends gives an op the engine's connections for the plan's.
+func (q *quotient) ends(g *group, op *plan.Op) {
+	switch g.pr.Role {
+	case plan.RoleScatter, plan.RoleGather, plan.RolePAT:
+		g.fromBuf, g.toBuf = q.some(g.fromBuf[:0], op.From), q.some(g.toBuf[:0], op.To)
+		op.From, op.To = g.fromBuf, g.toBuf
+		return
+	}
+	// All ops that read, read from the same connections, and so for writing.
+	if len(op.From) > 0 {
+		op.From = g.ins
+	}
+	if len(op.To) > 0 {
+		op.To = g.outs
+	}
+}
+
+func (q *quotient) some(buf, ids []int32) []int32 {
+	for _, id := range ids {
+		if i := q.conn(id); i >= 0 {
+			buf = append(buf, i)
+		}
+	}
+	return buf
+}
+
+// finish returns when each rank ends.
+func (q *quotient) finish(ends []units.Time) []units.Time {
+	out := make([]units.Time, len(q.of[0]))
+	for r := range out {
+		out[r] = ends[q.device[q.of[0][r]]]
+	}
+	return out
+}

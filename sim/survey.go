@@ -1,0 +1,370 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
+	simnet "github.com/simccl/simccl/sim/net"
+)
+
+// survey walks over all real traffic of the nodes that a quotient looks at. It
+// finds out which links and proxy threads are crossed alike, and whether
+// everything of a kind is alike.
+//
+// Kinds of traffic are numbered: what kernels store into each connection of
+// the engine, then its network messages, then what each group's ops with
+// several peers do.
+type survey struct {
+	q       *quotient
+	e       *engine
+	w       *wiring
+	nw      *network
+	flows   []flow
+	uses    []simnet.Use
+	links   []print // of each real link: by which kinds it is crossed
+	threads []print // of each rank's proxy thread
+	jobs    []job
+	joints  []bool  // by group: its ops have a route of their own
+	same    bool    // everything of a kind is alike so far
+	ins     []int32 // of the program at hand
+	outs    []int32
+
+	class []int32         // of each real link
+	first []simnet.LinkID // class → its first link
+	kinds [][]simnet.Use  // kind → how many of its flows cross the first link of each class
+	proxy []int32         // rank → class of its proxy thread
+	load  map[job]int32   // kind, role, class of thread → messages
+}
+
+// flow is one real connection's or op's traffic.
+type flow struct {
+	kind, from, to int32 // its uses
+	rep            bool  // of a representative
+}
+
+// job is a proxy thread's part in the messages of a kind: as sender (role 0)
+// or receiver (1).
+type job struct{ kind, role, thread int32 }
+
+// print identifies a sum of things, whatever their order: two sums of 64 bits.
+type print struct{ a, b uint64 }
+
+// add puts n times a thing into the sum.
+func (p *print) add(thing uint64, n int32) {
+	p.a += mix(thing+0x9e3779b97f4a7c15) * uint64(n)
+	p.b += mix(thing^0xd1b54a32d192ed03) * uint64(n)
+}
+
+// survey walks over the traffic and sorts it.
+func (q *quotient) survey(w *wiring) (*survey, error) {
+	e := q.e
+	sw, err := newWiring(e.plan.Comm, w.systems, e.class, new(simnet.Fluid))
+	if err != nil {
+		return nil, err
+	}
+	sw.home = q.home
+	s := &survey{q: q, e: e, w: sw, same: true, threads: make([]print, e.plan.Comm.NRanks)}
+	s.nw, s.joints = newNetwork(e, sw), make([]bool, len(e.groups))
+	var progs []plan.Program
+	for node, home := range q.home {
+		if int(home) != node {
+			continue
+		}
+		for _, rank := range e.plan.Comm.NodeRanks[node] {
+			progs = e.plan.AppendPrograms(progs[:0], rank)
+			for i := range progs {
+				if err := s.program(&progs[i]); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	s.sortLinks()
+	s.sortFlows()
+	s.sortProxies()
+	return s, nil
+}
+
+// program walks over one program's traffic and compares it with its kind.
+func (s *survey) program(pr *plan.Program) error {
+	place := s.q.place(pr.Channel, pr.Rank)
+	gi := s.q.first[place] + pr.Group
+	g := &s.e.groups[gi]
+	rep := s.q.reps[place] == seat{pr.Channel, pr.Rank}
+	s.same = s.same && g.pr.Role == pr.Role && g.pr.Group == pr.Group && g.pr.Threads == pr.Threads
+	s.ins, s.outs = s.ins[:0], s.outs[:0]
+	err := s.e.each(pr, func(op *plan.Op) error {
+		for _, id := range op.To {
+			if slices.Contains(s.outs, id) {
+				continue
+			}
+			s.outs = append(s.outs, id)
+			if err := s.sends(gi, id, rep); err != nil {
+				return err
+			}
+		}
+		for _, id := range op.From {
+			if slices.Contains(s.ins, id) {
+				continue
+			}
+			s.ins = append(s.ins, id)
+			if err := s.receives(gi, id, rep); err != nil {
+				return err
+			}
+		}
+		if op.Seq == 0 {
+			return s.joint(gi, op, rep)
+		}
+		return nil
+	})
+	s.same = s.same && len(s.ins) == len(g.ins) && len(s.outs) == len(g.outs)
+	return err
+}
+
+// sends notes what a program puts into a connection.
+func (s *survey) sends(gi, id int32, rep bool) error {
+	c := s.q.conn(id)
+	s.same = s.same && c >= 0 && s.e.conns[c].snd == gi
+	if c < 0 {
+		return nil
+	}
+	pc := s.e.plan.Conn(id)
+	m := &s.q.model[c]
+	s.same = s.same && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
+		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush
+	s.w.uses = s.w.uses[:0]
+	if err := s.w.stores(&pc); err != nil {
+		return err
+	}
+	s.note(c, rep)
+	return s.message(c, &pc, rep)
+}
+
+// receives notes what comes into a program from nodes whose links are not
+// looked at.
+func (s *survey) receives(gi, id int32, rep bool) error {
+	c := s.q.conn(id)
+	s.same = s.same && c >= 0 && s.e.conns[c].rcv == gi
+	if c < 0 {
+		return nil
+	}
+	pc := s.e.plan.Conn(id)
+	if s.q.home[s.e.plan.Comm.NodeOf[pc.Src]] >= 0 {
+		return nil // noted with its sender
+	}
+	return s.message(c, &pc, rep)
+}
+
+// message notes the network's part of a connection.
+func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
+	if pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
+		return nil
+	}
+	s.w.uses = s.w.uses[:0]
+	if err := s.nw.gather(pc); err != nil {
+		return err
+	}
+	kind := c + int32(len(s.e.conns))
+	s.note(kind, rep)
+	for role, thread := range [2]int32{pc.Route.SrcProxy, pc.Route.DstProxy} {
+		s.threads[s.thread(thread)].add(uint64(kind)<<1|uint64(role), 1)
+		s.jobs = append(s.jobs, job{kind, int32(role), thread})
+	}
+	want, err := s.nw.portRate(s.e.plan.Comm.NodeOf[s.q.model[c].Src], s.q.model[c].Route.SrcNet)
+	if err != nil {
+		return err
+	}
+	got, err := s.nw.portRate(s.e.plan.Comm.NodeOf[pc.Src], pc.Route.SrcNet)
+	s.same = s.same && got == want
+	return err
+}
+
+// thread is the rank whose proxy thread stands for a rank's: the same one of
+// the node that stands for its own.
+func (s *survey) thread(rank int32) int32 {
+	c := s.e.plan.Comm
+	if home := s.q.home[c.NodeOf[rank]]; home >= 0 {
+		return c.NodeRanks[home][c.LocalRank[rank]]
+	}
+	return rank
+}
+
+// joint notes an op that has several peers, or works through the switch.
+func (s *survey) joint(gi int32, op *plan.Op, rep bool) error {
+	if !s.e.hasJoint(&s.e.groups[gi].pr, op) {
+		return nil
+	}
+	s.w.uses = s.w.uses[:0]
+	if err := s.w.joint(op, s.e.plan.Conn); err != nil {
+		return err
+	}
+	s.joints[gi] = true
+	s.note(2*int32(len(s.e.conns))+gi, rep)
+	return nil
+}
+
+// hasJoint tells groups whose ops take a route of their own from those that
+// take their connection's.
+func (e *engine) hasJoint(pr *plan.Program, op *plan.Op) bool {
+	switch pr.Role {
+	case plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
+		return len(op.To) >= 2 || e.plan.Req.Algo >= coll.NVLS
+	}
+	return false
+}
+
+// note takes the gathered uses for one flow of a kind.
+func (s *survey) note(kind int32, rep bool) {
+	f := flow{kind: kind, from: int32(len(s.uses)), rep: rep}
+	s.uses = append(s.uses, s.w.uses...)
+	f.to = int32(len(s.uses))
+	s.flows = append(s.flows, f)
+	for _, u := range s.w.uses {
+		for int(u.Link) >= len(s.links) {
+			s.links = append(s.links, print{})
+		}
+		s.links[u.Link].add(uint64(kind), u.Count)
+	}
+}
+
+// kindOfLink is what links must have in common to be one.
+type kindOfLink struct {
+	capacity simnet.Rate
+	crossed  print
+}
+
+// sortLinks finds the links that are crossed alike.
+func (s *survey) sortLinks() {
+	s.class = make([]int32, len(s.links))
+	known := map[kindOfLink]int32{}
+	for l := range s.class {
+		key := kindOfLink{s.w.net.Capacity(simnet.LinkID(l)), s.links[l]}
+		c, ok := known[key]
+		if !ok {
+			c = int32(len(s.first))
+			known[key] = c
+			s.first = append(s.first, simnet.LinkID(l))
+		}
+		s.class[l] = c
+	}
+}
+
+// sortFlows counts, by kind of traffic, how many of its flows cross the first
+// link of each class, and checks that all flows of a kind cross the same
+// classes.
+func (s *survey) sortFlows() {
+	s.kinds = make([][]simnet.Use, 2*len(s.e.conns)+len(s.e.groups))
+	prints := make([]print, len(s.kinds))
+	met := make([]bool, len(s.kinds))
+	own := make([]int32, len(s.kinds)) // the representative's flow + 1, or any
+	for i := range s.flows {
+		f := &s.flows[i]
+		var p print
+		for _, u := range s.uses[f.from:f.to] {
+			c := s.class[u.Link]
+			p.add(uint64(c), u.Count)
+			if s.first[c] == u.Link {
+				s.kinds[f.kind] = count(s.kinds[f.kind], simnet.LinkID(c), u.Count)
+			}
+		}
+		s.same = s.same && (!met[f.kind] || prints[f.kind] == p)
+		met[f.kind], prints[f.kind] = true, p
+		if own[f.kind] == 0 || f.rep {
+			own[f.kind] = int32(i) + 1
+		}
+	}
+	for k := range s.kinds {
+		if own[k] > 0 && !s.same {
+			s.keep(k, &s.flows[own[k]-1])
+		}
+	}
+}
+
+// keep leaves a kind only the classes of links that one of its flows crosses.
+func (s *survey) keep(kind int, f *flow) {
+	s.kinds[kind] = slices.DeleteFunc(s.kinds[kind], func(u simnet.Use) bool {
+		return !slices.ContainsFunc(s.uses[f.from:f.to], func(x simnet.Use) bool { return s.class[x.Link] == int32(u.Link) })
+	})
+}
+
+func count(uses []simnet.Use, l simnet.LinkID, n int32) []simnet.Use {
+	for i := range uses {
+		if uses[i].Link == l {
+			uses[i].Count += n
+			return uses
+		}
+	}
+	return append(uses, simnet.Use{Link: l, Count: n})
+}
+
+// sortProxies finds the proxy threads that have the same messages, and how
+// many of each kind they have.
+func (s *survey) sortProxies() {
+	s.proxy = make([]int32, len(s.threads))
+	known := map[print]int32{}
+	first := []int32{}
+	for r := range s.proxy {
+		p := s.threads[s.thread(int32(r))]
+		c, ok := known[p]
+		if !ok {
+			c = int32(len(first))
+			known[p] = c
+			first = append(first, s.thread(int32(r)))
+		}
+		s.proxy[r] = c
+	}
+	s.load = map[job]int32{}
+	of := map[job]int32{} // kind and role → class
+	for _, j := range s.jobs {
+		c := s.proxy[j.thread]
+		key := job{j.kind, j.role, -1}
+		was, met := of[key]
+		s.same = s.same && (!met || was == c)
+		of[key] = c
+		if s.thread(j.thread) == first[c] {
+			s.load[job{j.kind, j.role, c}]++
+		}
+	}
+}
+
+// declare gives the quotient its links, routes and proxy threads.
+func (s *survey) declare(w *wiring) error {
+	e := s.e
+	link := make([]simnet.LinkID, len(s.first))
+	for c, l := range s.first {
+		link[c] = w.net.AddLink(s.w.net.Name(l), s.w.net.Capacity(l))
+	}
+	route := func(kind int) simnet.RouteID {
+		w.uses = w.uses[:0]
+		for _, u := range s.kinds[kind] {
+			w.uses = append(w.uses, simnet.Use{Link: link[u.Link], Count: u.Count})
+		}
+		return w.intern()
+	}
+	n := len(e.conns)
+	for c := range e.conns {
+		e.conns[c].route = route(c)
+		pc := s.q.model[c]
+		if pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
+			continue
+		}
+		kind := int32(c + n)
+		net, err := e.nw.join(&pc, int32(c), &e.groups[e.conns[c].snd].pr, route(c+n))
+		if err != nil {
+			return err
+		}
+		nc := &e.nw.conns[net]
+		nc.srcProxy, nc.dstProxy = s.proxy[pc.Route.SrcProxy], s.proxy[pc.Route.DstProxy]
+		nc.srcLoad = max(1, s.load[job{kind, 0, nc.srcProxy}])
+		nc.dstLoad = max(1, s.load[job{kind, 1, nc.dstProxy}])
+		e.conns[c].net = net
+	}
+	for gi := range e.groups {
+		if s.joints[gi] {
+			e.groups[gi].joint = route(2*n + gi)
+		}
+	}
+	return nil
+}
