@@ -35,7 +35,8 @@ func (g lookup) text(name string) string { v, _ := g(name); return v }
 var launchers = []launcher{
 	{"torchrun", "RANK", "WORLD_SIZE", torchRoot},
 	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", openMPIRoot},
-	{"PMI", "PMI_RANK", "PMI_SIZE", func(lookup) (string, string) { return "", "" }},
+	{"PMI", "PMI_RANK", "PMI_SIZE", pmiRoot},
+	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", slurmRoot},
 	{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", slurmRoot},
 }
 
@@ -83,6 +84,18 @@ func torchRoot(get lookup) (root, job string) {
 func openMPIRoot(get lookup) (root, job string) {
 	job = "Open MPI " + get.text("PMIX_NAMESPACE") + get.text("OMPI_MCA_ess_base_jobid")
 	if get.text("OMPI_COMM_WORLD_LOCAL_SIZE") == get.text("OMPI_COMM_WORLD_SIZE") {
+		root = net.JoinHostPort("127.0.0.1", strconv.Itoa(portOf(job)))
+	}
+	return root, job
+}
+
+// pmiRoot serves MPICH, Intel MPI, Flux, and srun --mpi=pmi2, which says more.
+func pmiRoot(get lookup) (root, job string) {
+	if get.text("SLURM_STEP_ID") != "" {
+		return slurmRoot(get)
+	}
+	job = "PMI " + get.text("PMI_JOBID") + get.text("FLUX_JOB_ID")
+	if n := get.text("MPI_LOCALNRANKS"); n != "" && n == get.text("PMI_SIZE") {
 		root = net.JoinHostPort("127.0.0.1", strconv.Itoa(portOf(job)))
 	}
 	return root, job

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -38,6 +40,43 @@ func TestFindLaunch(t *testing.T) {
 		}
 		if err != nil || !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q %v, want %q", c.env, got, err, c.want)
+		}
+	}
+}
+
+// TestLaunchersAsTheyAre reads whole environments of launchers, which set more
+// than one needs and often another's variables too.
+func TestLaunchersAsTheyAre(t *testing.T) {
+	for file, want := range map[string]Launch{
+		"torchrun-2x4":        {By: "torchrun", Rank: 6, Ranks: 8, Root: "gpu0.cluster:41308", Job: "torchrun 1f0c6a9e-7b0c-4f3e-9d52-2f6d3d8f8a11 41307"},
+		"kubeflow-pytorchjob": {By: "torchrun", Rank: 3, Ranks: 4, Root: "train-master-0:23457", Job: "torchrun  23456"},
+		"openmpi4-1x4":        {By: "Open MPI", Rank: 1, Ranks: 4, Root: "127.0.0.1:*", Job: "Open MPI 22152478732215247873"},
+		"openmpi5-2x4":        {By: "Open MPI", Rank: 5, Ranks: 8, Job: "Open MPI prterun-gpu0-31337@1"},
+		"mpich-1x2":           {By: "PMI", Rank: 1, Ranks: 2, Root: "127.0.0.1:*", Job: "PMI "},
+		"intelmpi-2x2":        {By: "PMI", Rank: 3, Ranks: 4, Job: "PMI "},
+		"slurm-2x8":           {By: "Slurm", Rank: 9, Ranks: 16, Root: "dgx-h100-014:*", Job: "Slurm 918273.3"},
+		"slurm-batch":         {},
+		"slurm-pmi2":          {By: "PMI", Rank: 2, Ranks: 4, Root: "n1:*", Job: "Slurm 42.0"},
+		"slurm-torchrun":      {By: "torchrun", Rank: 7, Ranks: 8, Root: "a01:29501", Job: "torchrun 77 29500"},
+		"slurm-openmpi":       {By: "Open MPI", Rank: 6, Ranks: 8, Root: "b1:29600", Job: "Open MPI 4059955201"},
+		"flux":                {By: "PMI", Rank: 3, Ranks: 4, Job: "PMI f23S4Xq9"},
+	} {
+		text, err := os.ReadFile(filepath.Join("testdata", "launch", file+".env"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := map[string]string{}
+		for line := range strings.Lines(string(text)) {
+			if k, v, ok := strings.Cut(strings.TrimSpace(line), "="); ok && line[0] != '#' {
+				env[k] = v
+			}
+		}
+		got, err := FindLaunch(func(n string) (string, bool) { v, ok := env[n]; return v, ok })
+		if host, open := strings.CutSuffix(want.Root, ":*"); open && strings.HasPrefix(got.Root, host+":") {
+			want.Root = got.Root // of a port made from the job
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %+v %v, want %+v", file, got, err, want)
 		}
 	}
 }
