@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/ebitengine/purego"
 
@@ -73,4 +74,15 @@ func (p Proc) Call(args ...uintptr) uintptr {
 	}
 	r, _, _ := purego.SyscallN(uintptr(p), args...)
 	return r
+}
+
+// CallErrno is Call for functions that say in errno why they failed.
+//
+//go:uintptrescapes
+func (p Proc) CallErrno(args ...uintptr) (uintptr, syscall.Errno) {
+	if p == 0 {
+		panic(fmt.Sprintf("dl: call of an unbound function with %d arguments", len(args)))
+	}
+	r, _, errno := purego.SyscallN(uintptr(p), args...)
+	return r, syscall.Errno(errno)
 }

@@ -6,6 +6,7 @@ package dl
 
 import (
 	"runtime"
+	"syscall"
 
 	"github.com/simccl/simccl/exec"
 )
@@ -32,3 +33,8 @@ func (l *Lib) Bind(feature string, table map[string]*Proc) error {
 
 // Call cannot be reached: nothing can be bound.
 func (p Proc) Call(args ...uintptr) uintptr { panic("dl: no libraries on this platform") }
+
+// CallErrno cannot be reached either.
+func (p Proc) CallErrno(args ...uintptr) (uintptr, syscall.Errno) {
+	panic("dl: no libraries on this platform")
+}

@@ -70,7 +70,7 @@ type procs struct {
 	createCQ, destroyCQ, createQP, modifyQP, destroyQP,
 	getAsyncEvent, ackAsyncEvent, wcStatusStr, eventTypeStr dl.Proc
 	// Of newer libraries; 0 where there are none.
-	regMRIova2, queryECE, setECE dl.Proc
+	regMRIova2, regDMABuf, queryECE, setECE dl.Proc
 }
 
 func (p *procs) table() map[string]*dl.Proc {
@@ -101,7 +101,8 @@ func Open() (*Lib, error) {
 		return nil, err
 	}
 	// Each alone: a library may have one and not another.
-	for name, p := range map[string]*dl.Proc{"ibv_reg_mr_iova2": &l.fn.regMRIova2, "ibv_query_ece": &l.fn.queryECE, "ibv_set_ece": &l.fn.setECE} {
+	for name, p := range map[string]*dl.Proc{"ibv_reg_mr_iova2": &l.fn.regMRIova2, "ibv_reg_dmabuf_mr": &l.fn.regDMABuf,
+		"ibv_query_ece": &l.fn.queryECE, "ibv_set_ece": &l.fn.setECE} {
 		_ = lib.Bind(feature, map[string]*dl.Proc{name: p})
 	}
 	return l, nil

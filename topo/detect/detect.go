@@ -36,7 +36,9 @@ type GPU struct {
 	BusID string // 0000:1b:00.0, lower case
 	SM    int
 	GDR   bool
-	Name  string
+	// DMABuf tells that the driver exports GPU memory as DMA-BUF.
+	DMABuf bool
+	Name   string
 	// Links holds the remote bus id of every active NVLink with P2P, in link
 	// order, lower case.
 	Links []string
@@ -44,16 +46,30 @@ type GPU struct {
 	C2CMBps, C2CCount int
 }
 
-// Interface is a network interface with an address, in the system's order.
-type Interface struct{ Name string }
+// Interface is a running network interface, in the system's order, and which
+// addresses it has.
+type Interface struct {
+	Name   string
+	V4, V6 bool
+}
+
+// HCA is what verbs say of an RDMA device beyond sysfs.
+type HCA struct {
+	Name   string
+	MaxQP  int
+	DMABuf bool // registers DMA-BUF memory
+}
 
 // Machine is where detection looks.
 type Machine struct {
 	Tree       Tree // the root file system
 	GPUs       func() ([]GPU, error)
 	Interfaces func() ([]Interface, error)
-	Hostname   string
-	Arch       string // GOARCH of the machine, default this one's
+	// Verbs lists the RDMA devices in the order of libibverbs; an error means
+	// that NCCL cannot use it either. Nil: sysfs alone is asked.
+	Verbs    func() ([]HCA, error)
+	Hostname string
+	Arch     string // GOARCH of the machine, default this one's
 }
 
 // Params are the settings that choose NICs.
@@ -62,6 +78,8 @@ type Params struct {
 	IBHCA        string // NCCL_IB_HCA
 	MergeVFs     bool   // NCCL_IB_MERGE_VFS, on by default
 	SocketIfname string // NCCL_SOCKET_IFNAME
+	SocketFamily string // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6, or any
+	NoDMABuf     bool   // NCCL_DMABUF_ENABLE=0
 	MaxGPUs      int    // use only this many GPUs, 0 for all
 }
 
@@ -101,12 +119,15 @@ func Detect(m *Machine, p Params) (*topo.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range nets {
+		nets[i].dmaBuf = nets[i].dmaBuf && !p.NoDMABuf
+	}
 	var all *topo.Element
 	for rank := range gpus {
 		b := &builder{m: m, root: element("system", "version", "1")}
 		b.gpu(&gpus[rank], rank)
 		for i := range nets {
-			b.net(&nets[i], i)
+			b.net(&nets[i], i, &gpus[rank])
 		}
 		settle(b.root)
 		if all == nil {

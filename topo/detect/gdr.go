@@ -9,11 +9,16 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// attrGPUDirectRDMA is CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED (cuda.h).
-const attrGPUDirectRDMA = 116
+// Attributes of cuda.h: CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED and
+// CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED.
+const (
+	attrGPUDirectRDMA = 116
+	attrDMABuf        = 124
+)
 
-// withGDR asks the CUDA driver which GPUs let NICs reach their memory, as NCCL
-// does (init.cc, ncclGpuGdrSupport). Without the driver nothing is claimed.
+// withGDR asks the CUDA driver which GPUs let NICs reach their memory, and
+// which export it as DMA-BUF, as NCCL does (init.cc, ncclGpuGdrSupport and
+// dmaBufSupported). Without the driver nothing is claimed.
 func withGDR(gpus []GPU) []GPU {
 	h, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
@@ -37,9 +42,13 @@ func withGDR(gpus []GPU) []GPU {
 		hold.Pin(&id[0])
 		hold.Pin(dev)
 		hold.Pin(yes)
-		if call("cuDeviceGetByPCIBusId", uintptr(unsafe.Pointer(dev)), uintptr(unsafe.Pointer(&id[0]))) == 0 &&
-			call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(yes)), attrGPUDirectRDMA, uintptr(*dev)) == 0 {
-			gpus[i].GDR = *yes == 1
+		if call("cuDeviceGetByPCIBusId", uintptr(unsafe.Pointer(dev)), uintptr(unsafe.Pointer(&id[0]))) == 0 {
+			if call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(yes)), attrGPUDirectRDMA, uintptr(*dev)) == 0 {
+				gpus[i].GDR = *yes == 1
+			}
+			if call("cuDeviceGetAttribute", uintptr(unsafe.Pointer(yes)), attrDMABuf, uintptr(*dev)) == 0 {
+				gpus[i].DMABuf = *yes == 1
+			}
 		}
 		hold.Unpin()
 	}

@@ -30,12 +30,15 @@ func addressed() ([]Interface, error) {
 		if err != nil {
 			continue
 		}
+		at := Interface{Name: i.Name}
 		for _, a := range addrs {
-			ip, _, err := net.ParseCIDR(a.String())
-			if err == nil && (ip.To4() != nil || !ip.IsLoopback()) {
-				out = append(out, Interface{i.Name})
-				break
+			if ip, _, err := net.ParseCIDR(a.String()); err == nil {
+				at.V4 = at.V4 || ip.To4() != nil
+				at.V6 = at.V6 || ip.To4() == nil && !ip.IsLoopback()
 			}
+		}
+		if at.V4 || at.V6 {
+			out = append(out, at)
 		}
 	}
 	return out, nil

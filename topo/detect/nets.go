@@ -1,9 +1,11 @@
 package detect
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +20,8 @@ type netPort struct {
 	port    int
 	guid    uint64
 	maxConn int
-	gdr     bool
+	gdr     bool // NICs reach GPU memory through nvidia_peermem
+	dmaBuf  bool // through DMA-BUF, where the GPU's driver has it too
 }
 
 // nets lists the ports in the plugin's order: InfiniBand and RoCE where there
@@ -32,36 +35,92 @@ func (m *Machine) nets(p Params) ([]netPort, error) {
 	return m.socketPorts(p)
 }
 
-// ibPorts lists active ports of RDMA devices (transport/net_ib.cc:690-860).
-func (m *Machine) ibPorts(p Params) []netPort {
-	devs, err := fs.ReadDir(m.Tree, "sys/class/infiniband")
+// maxHCAs is how many ports the InfiniBand plugin takes (net_ib.cc:102).
+const maxHCAs = 32
+
+// hcas lists RDMA devices in the order of libibverbs, which is the kernel's:
+// that of their numbers, unless they were renamed. Without libibverbs NCCL has
+// no InfiniBand.
+func (m *Machine) hcas() []HCA {
+	if m.Verbs != nil {
+		list, err := m.Verbs()
+		if err != nil {
+			return nil
+		}
+		return list
+	}
+	entries, err := fs.ReadDir(m.Tree, "sys/class/infiniband")
 	if err != nil {
 		return nil
 	}
+	var out []HCA
+	for _, e := range entries {
+		out = append(out, HCA{Name: e.Name(), MaxQP: usualMaxQP})
+	}
+	slices.SortStableFunc(out, func(a, b HCA) int { return byNumber(a.Name, b.Name) })
+	return out
+}
+
+// usualMaxQP stands for a device's limit where nobody can be asked: that of
+// ConnectX-6 and -7.
+const usualMaxQP = 131072
+
+// byNumber compares names with numbers in them as people count: mlx5_2 comes
+// before mlx5_10.
+func byNumber(a, b string) int {
+	stem := func(s string) (string, int) {
+		t := strings.TrimRight(s, "0123456789")
+		return t, atoi(s[len(t):])
+	}
+	as, an := stem(a)
+	bs, bn := stem(b)
+	return cmp.Or(strings.Compare(as, bs), cmp.Compare(an, bn))
+}
+
+// ibPorts lists active ports of RDMA devices (transport/net_ib.cc:711-800).
+func (m *Machine) ibPorts(p Params) []netPort {
 	gdr := m.peerMemory()
 	var out []netPort
-	seen := map[string]int{}
-	for _, d := range devs {
-		dir := "sys/class/infiniband/" + d.Name()
+	for _, d := range m.hcas() {
+		dir := "sys/class/infiniband/" + d.Name
 		ports, err := fs.ReadDir(m.Tree, dir+"/ports")
 		if err != nil {
 			continue
 		}
+		slices.SortStableFunc(ports, func(a, b fs.DirEntry) int { return byNumber(a.Name(), b.Name()) })
 		pci := ""
 		if r, err := m.Tree.RealPath(dir + "/device"); err == nil {
 			pci = mergedFunction(r, p.MergeVFs)
 		}
 		for _, q := range ports {
-			num := atoi(q.Name())
-			if !strings.Contains(m.read(dir+"/ports/"+q.Name()+"/state"), "ACTIVE") || !Listed(p.IBHCA, d.Name(), num) {
+			num, at := atoi(q.Name()), dir+"/ports/"+q.Name()
+			if !m.usable(at) || !Listed(p.IBHCA, d.Name, num) || len(out) == maxHCAs {
 				continue
 			}
-			out = append(out, netPort{name: d.Name(), path: pci, speed: gbps(m.read(dir + "/ports/" + q.Name() + "/rate")),
-				port: num + seen[pci], guid: guid(m.read(dir + "/sys_image_guid")), maxConn: 131072, gdr: gdr})
-			seen[pci]++
+			// The port of a card: functions before this one count too
+			// (net_ib.cc:533).
+			n := netPort{name: d.Name, path: pci, speed: gbps(m.read(at + "/rate")), port: num,
+				guid: guid(m.read(dir + "/sys_image_guid")), maxConn: d.MaxQP, gdr: gdr, dmaBuf: d.DMABuf}
+			for _, o := range out {
+				if pci != "" && o.path == pci {
+					n.port++
+				}
+			}
+			out = append(out, n)
 		}
 	}
 	return out
+}
+
+// usable tells whether a port is active and speaks InfiniBand or Ethernet
+// (net_ib.cc:738).
+func (m *Machine) usable(port string) bool {
+	state, _, _ := strings.Cut(m.read(port+"/state"), ":")
+	if strings.TrimSpace(state) != "4" { // ACTIVE
+		return false
+	}
+	layer := m.read(port + "/link_layer")
+	return layer == "" || layer == "InfiniBand" || layer == "Ethernet"
 }
 
 // mergedFunction makes the functions of a multi-port card one device, and
@@ -114,30 +173,37 @@ func (m *Machine) peerMemory() bool {
 }
 
 // Listed applies a list of NCCL_IB_HCA or NCCL_SOCKET_IFNAME: prefixes, after
-// '=' whole names, after '^' exclusions; ":port" narrows (misc/utils.cc).
+// '=' whole names, after '^' exclusions; ":port" narrows (misc/utils.cc:136).
+// A list that names nothing matches all.
 func Listed(list, name string, port int) bool {
-	if list == "" {
-		return true
-	}
-	not := strings.HasPrefix(list, "^")
-	list = strings.TrimPrefix(list, "^")
-	exact := strings.HasPrefix(list, "=")
-	list = strings.TrimPrefix(list, "=")
-	for _, item := range strings.Split(list, ",") {
+	list, not := strings.CutPrefix(list, "^")
+	list, exact := strings.CutPrefix(list, "=")
+	items, match := 0, false
+	for item := range strings.SplitSeq(list, ",") {
 		want, p, narrowed := strings.Cut(item, ":")
-		match := want != "" && strings.HasPrefix(name, want)
+		if want == "" {
+			continue
+		}
+		items++
+		here := strings.HasPrefix(name, want)
 		if exact {
-			match = name == want
+			here = name == want
 		}
-		if match && (!narrowed || port < 0 || atoi(p) == port) {
-			return !not
-		}
+		match = match || here && (!narrowed || port < 0 || atoi(digits(p)) == port)
 	}
-	return not
+	return (match || items == 0) != not
 }
 
+// digits is the number that a text begins with, as C's atoi sees it.
+func digits(s string) string {
+	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
+}
+
+// maxInterfaces is how many interfaces the socket plugin takes (socket.h:18).
+const maxInterfaces = 16
+
 // socketPorts lists the interfaces that NCCL would talk over
-// (misc/socket.cc:355).
+// (misc/socket.cc:136 and 355): addresses of IPv4 come before those of IPv6.
 func (m *Machine) socketPorts(p Params) ([]netPort, error) {
 	all, err := m.Interfaces()
 	if err != nil {
@@ -147,10 +213,18 @@ func (m *Machine) socketPorts(p Params) ([]netPort, error) {
 	if len(p.SocketIfname) > 1 {
 		lists = []string{p.SocketIfname}
 	}
+	var ordered []Interface
+	for _, v6 := range []bool{false, true} {
+		for _, i := range all {
+			if v6 && i.V6 && (!i.V4 || p.SocketFamily == "AF_INET6") && p.SocketFamily != "AF_INET" || !v6 && i.V4 && p.SocketFamily != "AF_INET6" {
+				ordered = append(ordered, i)
+			}
+		}
+	}
 	for _, list := range lists {
 		var out []netPort
-		for _, i := range all {
-			if Listed(list, i.Name, -1) {
+		for _, i := range ordered {
+			if Listed(list, i.Name, -1) && len(out) < maxInterfaces {
 				out = append(out, m.socketPort(i.Name, len(out)))
 			}
 		}
@@ -167,7 +241,7 @@ func (m *Machine) socketPorts(p Params) ([]netPort, error) {
 // socketPort is the socket plugin's view: 10 Gb/s where the driver gives no
 // speed (net_socket.cc:80).
 func (m *Machine) socketPort(name string, dev int) netPort {
-	n := netPort{name: name, speed: atoi(m.read("sys/class/net/" + name + "/speed")), guid: uint64(dev), maxConn: 65536}
+	n := netPort{name: name, speed: m.number("sys/class/net/" + name + "/speed"), guid: uint64(dev), maxConn: 65536}
 	if n.speed <= 0 {
 		n.speed = 10000
 	}
@@ -178,8 +252,13 @@ func (m *Machine) socketPort(name string, dev int) netPort {
 }
 
 // net adds a port under its NIC: on its PCI device, or on the first CPU where
-// it has none (xml.cc:911 ncclTopoFillNet).
-func (b *builder) net(n *netPort, dev int) {
+// it has none (xml.cc:911 ncclTopoFillNet). A second port of the same name only
+// takes over the first one's number (topo.cc:1341).
+func (b *builder) net(n *netPort, dev int, g *GPU) {
+	if e := b.find("net", "name", n.name); e != nil {
+		e.Set("dev", strconv.Itoa(dev))
+		return
+	}
 	var above *topo.Element
 	if id := path.Base(n.path); isBusID(id) && b.m.pciPath(id) != "" {
 		above = b.pci(id, "0x02")
@@ -195,7 +274,7 @@ func (b *builder) net(n *netPort, dev int) {
 		above.Children = append(above.Children, nic)
 	}
 	gdr := "0"
-	if n.gdr {
+	if n.gdr || n.dmaBuf && g.DMABuf {
 		gdr = "1"
 	}
 	nic.Children = append(nic.Children, element("net", "name", n.name, "dev", strconv.Itoa(dev), "latency", "0",
