@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
 )
 
 // over runs an all-reduce by ring on two DGX H100 over a network.
@@ -66,8 +67,8 @@ func TestMoreUplinksAreNeverSlower(t *testing.T) {
 		}
 	}
 	// Half the uplinks that a ring through every NIC fills halve its speed.
-	bound := over(t, rails(8, 1), sim.Config{}).Elapsed
-	if f := float64(bound) / float64(over(t, rails(4, 1), sim.Config{}).Elapsed); f < 1.8 || f > 2.1 {
+	bound := over(t, rails(16, 1), sim.Config{}).Elapsed
+	if f := float64(bound) / float64(over(t, rails(8, 1), sim.Config{}).Elapsed); f < 1.8 || f > 2.1 {
 		t.Errorf("half of too few uplinks takes %.2f times as long, want 2", f)
 	}
 }
@@ -107,7 +108,9 @@ func TestQueuePairs(t *testing.T) {
 		if a, b := bytes(one), bytes(r); math.Abs(float64(a-b)) > 1e-3*float64(a) {
 			t.Errorf("split %v: %d bytes, %d over one queue pair", split, b, a)
 		}
-		if r.Elapsed > one.Elapsed {
+		// Steps on several queue pairs share the port and are late together: by
+		// as long as one of them lasts.
+		if step := units.FromMicros(float64(512<<10) / 49e3); r.Elapsed > one.Elapsed+step {
 			t.Errorf("split %v: %v, slower than %v over one queue pair", split, r.Elapsed, one.Elapsed)
 		}
 	}

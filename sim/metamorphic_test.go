@@ -82,14 +82,16 @@ func TestMoreBandwidthIsNeverSlower(t *testing.T) {
 			cfg := sim.Config{Systems: systems, NoJitter: true, Kernels: 1}
 			class := sim.ClassOf(systems[0])
 			cfg.Class = &class
+			turn := units.FromMicros(class.Net.Turn)
 			base, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 			for _, k := range kinds {
 				last := base.Elapsed
 				for _, factor := range []float64{1.5, 4} {
 					cfg.Systems = faster(systems, factor, k.chosen, k.ports)
 					r, _ := simulatePlan(t, c, cfg, req, trace.Discard)
-					// Steps reorder by a fraction of a slice, never by more.
-					if r.Elapsed > last+last/500 {
+					// Steps reorder by a fraction of a slice, and a proxy thread may
+					// come a turn later; never by more.
+					if r.Elapsed > last+last/500+turn {
 						t.Errorf("%s %v %v: %s %g times as fast: %v, was %v", name, req.Func, req.Algo, k.name, factor, r.Elapsed, last)
 					}
 					last = r.Elapsed

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
@@ -26,6 +28,7 @@ type network struct {
 	cost    netCosts
 	threads []rdma.Thread // by rank
 	conns   []netConn
+	watched []int32 // connection ends that each thread looks at
 	routes  map[wire]simnet.RouteID
 	lanes   []queuePair
 	fabric  *fabric.Fabric // nil: ports share max-min, switches do not block
@@ -39,7 +42,7 @@ type network struct {
 	slowed    map[port]simnet.LinkID
 }
 
-type netCosts struct{ post, poll, wire, flush, flag units.Time }
+type netCosts struct{ post, poll, wire, flush, flag, turn, look units.Time }
 
 // wire keys the routes that connections share.
 type wire struct {
@@ -55,35 +58,53 @@ type netConn struct {
 	conn     int32
 	srcProxy int32
 	dstProxy int32
-	route    simnet.RouteID
-	bound    simnet.Rate
-	flush    bool
-	share    float64 // data's share of the bytes sent
-	posted   int64   // by the kernel
-	sent     int64   // written by the proxy
-	begun    int64   // on the wire: a queue pair sends one after the other
-	landed   int64   // through
-	parts    [plan.FIFOSteps]int16
-	first    int32 // of its lanes
-	lanes    int32
-	later    units.Time // latency beyond the NIC's own
-	allowed  int64      // clear-to-sends that came
-	ready    [plan.FIFOSteps]units.Time
-	allow    [plan.FIFOSteps]units.Time
-	bytes    [plan.FIFOSteps]units.Bytes
-	part     units.Bytes // put into a step that is not posted yet
-	pending  bool
+	src, dst int32 // ranks
+	channel  int32
+	phase    int32 // batch of the kernel
+	// When a look at its ends can have an effect again.
+	srcFree, dstFree units.Time
+	route            simnet.RouteID
+	bound            simnet.Rate
+	flush            bool
+	polled           bool    // the receiving kernel polls the data itself (LL, LL128)
+	share            float64 // data's share of the bytes sent
+	posted           int64   // by the kernel
+	sent             int64   // written by the proxy
+	begun            int64   // on the wire: a queue pair sends one after the other
+	landed           int64   // through
+	parts            [plan.FIFOSteps]int16
+	first            int32 // of its lanes
+	lanes            int32
+	later            units.Time // latency beyond the NIC's own
+	allowed          int64      // clear-to-sends that came
+	ready            [plan.FIFOSteps]units.Time
+	allow            [plan.FIFOSteps]units.Time
+	bytes            [plan.FIFOSteps]units.Bytes
+	part             units.Bytes // put into a step that is not posted yet
+	pending          bool
 	// Messages that the proxy threads have where the connection stands for several.
 	srcLoad, dstLoad int32
 }
 
-// Stages of a step, the Arg of an evProxy.
+// Stages of a step, the Arg of an evProxy; seen is added once a proxy thread
+// has come to look.
 const (
 	stagePost   int32 = iota // sender's proxy may post
 	stageWire                // the write begins
 	stageArrive              // the receiver's NIC has it
 	stageSent                // the sender's completion is there
 	stageFree                // the kernel freed a slot: receive and clear-to-send
+
+	seen int32 = 8
+)
+
+// Looks that a step costs at a connection's end. A look goes no further than
+// one of these (transport/net.cc:1237 and 1418: a change of state ends it).
+const (
+	looksPost   = 2 // offer the slot to the kernel; post the write
+	looksSent   = 1 // retire the completion
+	looksArrive = 2 // take the completion, begin the flush; raise the tail
+	looksFree   = 1 // post the receive: what the kernel has read is seen on the way
 )
 
 func newNetwork(e *engine, w *wiring) *network {
@@ -91,7 +112,7 @@ func newNetwork(e *engine, w *wiring) *network {
 	p := &e.class.Net
 	return &network{e: e, w: w, local: w.local, routes: make(map[wire]simnet.RouteID),
 		threads: make([]rdma.Thread, e.plan.Comm.NRanks),
-		cost:    netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag)}}
+		cost:    netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag), us(p.Turn), us(p.Look)}}
 }
 
 // connect declares the network side of a connection; -1 where it has none.
@@ -115,8 +136,8 @@ func (n *network) connect(c *plan.Conn, id int32, pr *plan.Program) (int32, erro
 // join adds the network side of a connection whose route is known.
 func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.RouteID) (int32, error) {
 	r := &c.Route
-	nc := netConn{conn: id, srcProxy: r.SrcProxy, dstProxy: r.DstProxy, srcLoad: 1, dstLoad: 1, share: n.e.class.LinkShare[pr.Proto],
-		flush: r.DstGDR && pr.Proto == coll.Simple, route: route}
+	nc := netConn{conn: id, src: c.Src, dst: c.Dst, channel: c.Channel, phase: pr.Phase, srcProxy: r.SrcProxy, dstProxy: r.DstProxy, srcLoad: 1, dstLoad: 1,
+		share: n.e.class.LinkShare[pr.Proto], flush: r.Flush && pr.Proto == coll.Simple, polled: r.DstGDR && pr.Proto != coll.Simple, route: route}
 	var err error
 	nc.bound, err = n.portRate(n.w.comm.NodeOf[c.Src], r.SrcNet)
 	if err != nil {
@@ -229,21 +250,82 @@ func (n *network) round(thread int32) {
 func (n *network) event(id, stage int32) {
 	c := &n.conns[id]
 	switch stage {
-	case stagePost:
-		n.serve(c.srcProxy, id, stage, n.cost.post*units.Time(c.srcLoad))
 	case stageWire:
 		n.e.tr.wires(n.e, id, c.sent)
 		c.sent++
 		c.pending = false
 		n.begin(id)
 		n.tryPost(id)
-	case stageArrive:
-		n.serve(c.dstProxy, id, stage, n.cost.poll*units.Time(c.dstLoad))
+	case stagePost:
+		n.look(id, stage, &c.srcFree, c.srcProxy, looksPost)
 	case stageSent:
-		n.serve(c.srcProxy, id, stage, n.cost.poll*units.Time(c.srcLoad))
+		n.look(id, stage, &c.srcFree, c.srcProxy, looksSent)
+	case stageArrive:
+		if c.polled {
+			n.done(id, stage, n.e.now)
+			return
+		}
+		n.look(id, stage, &c.dstFree, c.dstProxy, looksArrive)
 	case stageFree:
-		n.serve(c.dstProxy, id, stage, n.cost.post*units.Time(c.dstLoad))
+		n.look(id, stage, &c.dstFree, c.dstProxy, looksFree)
+	case stagePost + seen:
+		n.serve(c.srcProxy, id, stagePost, n.cost.post*units.Time(c.srcLoad))
+	case stageSent + seen:
+		n.serve(c.srcProxy, id, stageSent, n.cost.poll*units.Time(c.srcLoad))
+	case stageArrive + seen:
+		n.serve(c.dstProxy, id, stageArrive, n.cost.poll*units.Time(c.dstLoad))
+	case stageFree + seen:
+		n.serve(c.dstProxy, id, stageFree, n.cost.post*units.Time(c.dstLoad))
 	}
+}
+
+// turn is how long a thread takes to come round to a connection's end again.
+func (n *network) turn(thread int32) units.Time {
+	if n.watched == nil {
+		n.watch()
+	}
+	return n.cost.turn + n.cost.look*units.Time(n.watched[thread])
+}
+
+// watch counts the ends that each thread looks at in a turn. Those of one
+// channel and rank that belong to different batches of a kernel are queued
+// behind each other (proxy.cc:344), and the longest batch counts.
+func (n *network) watch() {
+	type queue struct{ thread, rank, channel, dir, phase, ends int32 }
+	all := make([]queue, 0, 2*len(n.conns))
+	for i := range n.conns {
+		c := &n.conns[i]
+		all = append(all, queue{c.srcProxy, c.src, c.channel, 0, c.phase, c.srcLoad}, queue{c.dstProxy, c.dst, c.channel, 1, c.phase, c.dstLoad})
+	}
+	slices.SortFunc(all, func(a, b queue) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel),
+			cmp.Compare(a.dir, b.dir), cmp.Compare(a.phase, b.phase))
+	})
+	n.watched = make([]int32, len(n.threads))
+	most, ends := int32(0), int32(0)
+	for i, q := range all {
+		ends += q.ends
+		last := i+1 == len(all)
+		queued := !last && all[i+1].thread == q.thread && all[i+1].rank == q.rank && all[i+1].channel == q.channel && all[i+1].dir == q.dir
+		if queued && all[i+1].phase == q.phase {
+			continue
+		}
+		most, ends = max(most, ends), 0
+		if !queued {
+			n.watched[q.thread] += most
+			most = 0
+		}
+	}
+}
+
+// look lets a proxy thread come to what is there for a connection's end: half a
+// turn later in the mean, and not before the looks that it takes for what was
+// there before.
+func (n *network) look(id, stage int32, free *units.Time, thread, looks int32) {
+	turn := n.turn(thread)
+	at := max(n.e.now+turn/2, *free)
+	*free = at + turn*units.Time(looks)
+	n.push(at, id, stage+seen)
 }
 
 // done ends what a proxy thread did for a step at time t.
@@ -253,11 +335,18 @@ func (n *network) done(id, stage int32, t units.Time) {
 	case stagePost:
 		n.push(t, id, stageWire)
 	case stageArrive:
-		e.tr.arrives(e, id, e.conns[c.conn].posted, t)
-		if n.flushes(c, e.conns[c.conn].posted) {
-			t += n.cost.flush
+		raised := t
+		if !c.polled {
+			raised += n.turn(c.dstProxy)
 		}
-		e.deliver(c.conn, t+n.cost.flag)
+		if n.flushes(c, e.conns[c.conn].posted) {
+			raised = max(raised, t+n.cost.flush)
+		}
+		e.tr.arrives(e, id, e.conns[c.conn].posted, t, raised)
+		if !c.polled {
+			raised += n.cost.flag
+		}
+		e.deliver(c.conn, raised)
 	case stageSent:
 		e.tr.acks(e, id, e.conns[c.conn].credited, t)
 		e.giveCredit(c.conn, t+n.cost.flag)

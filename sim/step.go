@@ -189,6 +189,9 @@ func (e *engine) work(g *group) simnet.Work {
 		f := 1 + jit*normal(e.seed, uint64(g.rank), uint64(g.pr.Channel)<<32|uint64(g.pr.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
+	if g.joint >= 0 && e.plan.Req.Algo >= coll.NVLS {
+		w /= e.class.CastEff
+	}
 	return simnet.Work(w)
 }
 

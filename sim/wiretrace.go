@@ -114,17 +114,14 @@ func (t *tracer) crosses(e *engine, l *queuePair) {
 }
 
 // arrives notes that the receiver's proxy has polled the k-th step's completion
-// at time at.
-func (t *tracer) arrives(e *engine, id int32, k int64, at units.Time) {
+// at time at, and the tail was raised at time raised.
+func (t *tracer) arrives(e *engine, id int32, k int64, at, raised units.Time) {
 	if t == nil {
 		return
 	}
 	c := &e.nw.conns[id]
 	ct, s := t.wireOf(e, id, k)
-	s.arrived, s.polled, s.flushed = s.landed+e.nw.cost.wire+c.later, at, at
-	if e.nw.flushes(c, k) {
-		s.flushed += e.nw.cost.flush
-	}
+	s.arrived, s.polled, s.flushed = s.landed+e.nw.cost.wire+c.later, at, raised
 	if !ct.told(k) {
 		return
 	}
@@ -132,11 +129,11 @@ func (t *tracer) arrives(e *engine, id int32, k int64, at units.Time) {
 	for q := range e.nw.shares(c) {
 		t.rec.Arrival(at-t.shift, t.work(ct, end, nccltrace.Recv, e.nw.lane(c, k, q)-c.first, k, 0))
 	}
-	if s.flushed > at {
+	if e.nw.flushes(c, k) {
 		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
 		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, e.nw.cost.flush
 		t.rec.Posted(at-t.shift, w)
-		t.rec.Work(at-t.shift, s.flushed-t.shift, w)
+		t.rec.Work(at-t.shift, at+e.nw.cost.flush-t.shift, w)
 	}
 	t.rec.Settle(end.nic, e.now-t.shift)
 }
@@ -197,7 +194,10 @@ func (t *tracer) takes(e *engine, ct *connTrace, k int64, shown units.Time) {
 	var come, back, gpu nccltrace.Terms
 	come[nccltrace.Proxy] = max(0, s.polled-max(s.arrived, from))
 	come.Rest(nccltrace.Data, s.polled-from)
-	back[nccltrace.Flush] = s.flushed - s.polled
+	if c := &e.nw.conns[e.conns[ct.plan.ID].net]; e.nw.flushes(c, k) {
+		back[nccltrace.Flush] = e.nw.cost.flush
+	}
+	back.Rest(nccltrace.Proxy, s.flushed-s.polled)
 	gpu[nccltrace.Flag] = max(0, min(shown, to)-s.flushed)
 	gpu.Rest(nccltrace.GPU, to-s.flushed)
 	step := ct.step(nccltrace.Recv, k)

@@ -35,6 +35,9 @@ type Class struct {
 	// LinkEff is the payload share of the bandwidth that NCCL ascribes to a
 	// GPU link (20.6 GB/s an NVLink of sm_90).
 	LinkEff float64
+	// CastEff is what is left of that where the switch reduces what is loaded and
+	// copies what is stored: requests and answers cross the same links.
+	CastEff float64
 	// PCIEff is the same for NCCL's figure of a PCIe link.
 	PCIEff float64
 	// HostHop is what a flag takes longer through host memory than through a

@@ -43,6 +43,7 @@ func kernelQuantities(add adder) {
 func linkQuantities(add adder) {
 	add("flag", "us", 0, 1e3, "store to a peer's memory until a poll there sees it", func(c *Class) *float64 { return &c.Flag })
 	add("link_eff", "1", tiny, 10, "payload share of the bandwidth NCCL ascribes to an NVLink or C2C link", func(c *Class) *float64 { return &c.LinkEff })
+	add("multicast_eff", "1", tiny, 1, "what is left of it for loads and stores that the switch reduces and copies", func(c *Class) *float64 { return &c.CastEff })
 	add("pci_eff", "1", tiny, 10, "the same of a PCIe link", func(c *Class) *float64 { return &c.PCIEff })
 	add("share_ll", "1", tiny, 1, "share of a link's payload that is data, LL", func(c *Class) *float64 { return &c.LinkShare[0] })
 	add("share_ll128", "1", tiny, 1, "the same, LL128", func(c *Class) *float64 { return &c.LinkShare[1] })
@@ -102,6 +103,8 @@ func memoryQuantities(add adder) {
 func netQuantities(add adder) {
 	add("nic_post", "us", 0, 1e4, "proxy thread: post one message", func(c *Class) *float64 { return &c.Net.Post })
 	add("nic_poll", "us", 0, 1e4, "proxy thread: notice and retire one completion", func(c *Class) *float64 { return &c.Net.Poll })
+	add("nic_turn", "us", 0, 1e4, "proxy thread: turn of its loop beside the looks", func(c *Class) *float64 { return &c.Net.Turn })
+	add("nic_look", "us", 0, 1e4, "proxy thread: look at one end of a connection", func(c *Class) *float64 { return &c.Net.Look })
 	add("nic_wire", "us", 0, 1e4, "one way of a small RDMA write through one switch, PCIe included", func(c *Class) *float64 { return &c.Net.Wire })
 	add("nic_flush", "us", 0, 1e4, "read that makes received data visible to the GPU", func(c *Class) *float64 { return &c.Net.Flush })
 	add("nic_flag", "us", 0, 1e4, "flag between proxy and GPU memory", func(c *Class) *float64 { return &c.Net.Flag })

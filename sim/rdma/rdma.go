@@ -16,6 +16,9 @@ type Params struct {
 	Post float64
 	// Poll is its time to notice and retire one completion.
 	Poll float64
+	// Turn and Look are what a turn of its loop takes: so much, and Look for each
+	// connection end that has an operation.
+	Turn, Look float64
 	// Wire is the one-way latency of a small RDMA write with immediate, port
 	// to port through one switch, both PCIe crossings included.
 	Wire float64
