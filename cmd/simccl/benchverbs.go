@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,76 +19,72 @@ import (
 
 // verbsFlags are perftest's letters.
 type verbsFlags struct {
-	device       string
-	port, gid    int
-	size         string
-	iters, qps   int
-	all, cpuFreq bool
-	gbits, both  bool
-	seconds      int
+	device          string
+	port, gid       int
+	size            string
+	iters, qps      int
+	depth           int
+	sl, timeout     int
+	tcp             int
+	all, cpuFreq    bool
+	gbits, both     bool
+	noPeak, serve   bool
+	seconds, tclass int
 }
-
-// patternName is the row of what NCCL does with verbs.
-const patternName = "nccl"
 
 func newBenchVerbs(a *app) *cobra.Command {
 	var v verbsFlags
-	c := &cobra.Command{Use: "verbs [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, beside what NCCL makes of it",
-		Long: `verbs measures bandwidth and latency between two RDMA ports of this machine, with
-the letters of ib_write_bw and its siblings, and in the same table what NCCL's
-pattern reaches: nccl waits for a clear-to-send, keeps 8 messages under way and
-tells the receiver by a write with immediate. Where write is fast and nccl is not,
-the cause is neither NIC nor wire.
+	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, beside what NCCL makes of it",
+		Long: `verbs measures bandwidth and latency with the letters and columns of ib_write_bw and
+its siblings, and in the same table what NCCL's pattern reaches: nccl waits for a
+clear-to-send, keeps 8 messages under way and tells the receiver by a write with
+immediate. Where write is fast and nccl is not, the cause is neither NIC nor wire.
 
-MiB/s are 2^20 bytes (perftest calls them MB/sec), GB/s are 10^9 bytes as in NCCL's
-tables, Gb/s are 10^9 bits. Times of write and send are half a round trip, of read a
-whole one, of nccl from the offer of a receive to its end.`,
+Between two hosts, run it with --serve on one, and with that one's name or address
+on the other, which prints the table; SIMCCL_SECRET, where it is set, must be the
+same on both. Without either it measures between two ports of this machine.
+
+MiB/sec are 2^20 bytes and GB/sec 10^9 bytes a second, as in NCCL's tables. Times of write
+and send are half a round trip, of read a whole one, of nccl from the offer of a
+receive to its end. The peak is looked for up to 20000 messages and not of nccl.`,
 		Example: `  simccl bench verbs -d mlx5_0 -s 65536
-  simccl bench verbs write nccl -d mlx5_0,mlx5_1 -a -q 4 --report_gbits`,
+  simccl bench verbs write nccl -d mlx5_0,mlx5_1 -a -q 4 --report_gbits
+  simccl bench verbs --serve -d mlx5_0      # on node1
+  simccl bench verbs node1 -d mlx5_0 -a -b  # on node0`,
 		RunE: func(cmd *cobra.Command, args []string) error { return v.main(cmd.Context(), a, args) }}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVarP(&v.device, "ib-dev", "d", "", "`DEVICE` that sends, or DEVICE,DEVICE with the one that receives (default the first and the last)")
+	f.StringVarP(&v.device, "ib-dev", "d", "", "`DEVICE` of this side; without a HOST also DEVICE,DEVICE: sender, receiver (default the first and the last)")
 	f.IntVarP(&v.port, "ib-port", "i", 0, "`PORT` of the devices (default the first that is up)")
 	f.IntVarP(&v.gid, "gid-index", "x", -1, "`INDEX` of the RoCE address (default as NCCL chooses)")
 	f.StringVarP(&v.size, "size", "s", "65536", "`SIZE` of a message")
 	f.IntVarP(&v.iters, "iters", "n", 1000, "messages of a measurement")
-	f.IntVarP(&v.qps, "qp", "q", 1, "queue pairs")
+	f.IntVarP(&v.qps, "qp", "q", 1, "queue pairs; of bandwidth")
+	f.IntVarP(&v.depth, "tx-depth", "t", 128, "messages of a queue pair under way; of bandwidth, not of nccl")
 	f.BoolVarP(&v.all, "all", "a", false, "all sizes from 2 bytes to 8 MiB by powers of 2")
-	f.BoolVarP(&v.cpuFreq, "cpu-freq", "F", false, "accepted; times come from a clock that does not change its speed")
-	f.BoolVar(&v.gbits, "report_gbits", false, "peak in Gb/s")
+	f.BoolVarP(&v.both, "bidirectional", "b", false, "both directions at once; of bandwidth")
 	f.IntVarP(&v.seconds, "duration", "D", 0, "measure for `SECONDS` in place of -n")
-	f.BoolVarP(&v.both, "bidirectional", "b", false, "both directions at once")
+	f.BoolVarP(&v.noPeak, "noPeak", "N", false, "do not look for the peak")
+	f.IntVarP(&v.sl, "sl", "S", -1, "service `LEVEL` (default as NCCL_IB_SL)")
+	f.IntVar(&v.tclass, "tclass", -1, "traffic `CLASS` (default as NCCL_IB_TC)")
+	f.IntVarP(&v.timeout, "qp-timeout", "u", -1, "4.096 us times two to this `EXPONENT`, before a retry (default as NCCL_IB_TIMEOUT)")
+	f.BoolVar(&v.gbits, "report_gbits", false, "bandwidths in Gb/sec")
+	f.BoolVarP(&v.cpuFreq, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")
+	f.BoolVar(&v.serve, "serve", false, "wait for the other side, until it has measured all")
+	f.IntVarP(&v.tcp, "port", "p", 18515, "TCP `PORT` by which both sides meet")
 	return c
 }
 
-func (v *verbsFlags) main(ctx context.Context, a *app, tests []string) error {
-	known := []string{"write", "read", "send", patternName}
-	if len(tests) == 0 {
-		tests = known
-	}
-	for _, t := range tests {
-		if !slices.Contains(known, t) {
-			return usage("bench verbs %s: write some of %s", t, strings.Join(known, ", "))
-		}
-	}
-	if v.iters < 5 || v.qps < 1 || v.qps > 128 || v.seconds < 0 {
-		return usage("-n %d -q %d -D %d: 5 messages or more, 1 to 128 queue pairs, no time below 0", v.iters, v.qps, v.seconds)
+func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
+	host, tests, err := v.words(args)
+	if err != nil {
+		return err
 	}
 	sizes, err := v.sizes()
 	if err != nil {
 		return err
 	}
-	cfg, err := a.config()
-	if err != nil {
-		return err
-	}
-	set := cfg.IB
-	if v.gid >= 0 {
-		set.GIDIndex = units.Some(v.gid)
-	}
-	set.QPs = units.Some(v.qps)
-	n, err := ibv.NewNet(set)
+	n, err := v.open(a)
 	if err != nil {
 		return err
 	}
@@ -98,17 +97,97 @@ func (v *verbsFlags) main(ctx context.Context, a *app, tests []string) error {
 	if err != nil {
 		return err
 	}
-	v.head(a.out, devs[from], devs[to])
+	secret, _ := a.getenv("SIMCCL_SECRET")
+	sum := sha256.Sum256([]byte("simccl bench verbs\n" + secret))
+	token := [16]byte(sum[:16])
+	if v.serve {
+		return v.wait(ctx, a, n, devs, from, token)
+	}
+	other, measure := devs[to].Name, func(c ibv.PerfConfig) (*ibv.Perf, error) { return n.RunPerf(ctx, from, to, c) }
+	if host != "" {
+		other, measure = host, func(c ibv.PerfConfig) (*ibv.Perf, error) { return n.Perf(ctx, host, from, token, c) }
+	}
+	v.head(a.out, devs[from].Name, other)
 	for _, size := range sizes {
 		for _, t := range tests {
-			c := ibv.PerfConfig{Op: t, From: from, To: to, Size: size, Iters: v.iters, Duration: time.Duration(v.seconds) * time.Second,
-				QPs: v.qps, Bidirectional: v.both}
-			if err := v.row(ctx, a.out, n, c); err != nil {
+			c := ibv.PerfConfig{Op: t, Size: size, Iters: v.iters, Duration: time.Duration(v.seconds) * time.Second,
+				QPs: v.qps, TxDepth: v.depth, Bidirectional: v.both, NoPeak: v.noPeak}
+			if err := v.row(a.out, c, measure); err != nil {
 				return fmt.Errorf("%s of %d bytes: %w", t, size, err)
 			}
 		}
 	}
+	if host != "" {
+		return ibv.EndPerf(ctx, host, token)
+	}
 	return nil
+}
+
+// words reads the arguments: tests, and what is none is the other side's
+// address.
+func (v *verbsFlags) words(args []string) (host string, tests []string, err error) {
+	known := []string{"write", "read", "send", ibv.OpNCCL}
+	for _, w := range args {
+		switch {
+		case slices.Contains(known, w):
+			tests = append(tests, w)
+		case host != "" || v.serve:
+			return "", nil, usage("bench verbs %s: write some of %s, and one HOST where the other side has --serve", w, strings.Join(known, ", "))
+		default:
+			host = w
+		}
+	}
+	if len(tests) == 0 {
+		tests = known
+	}
+	switch {
+	case v.iters < 5 || v.qps < 1 || v.qps > 128 || v.seconds < 0 || v.depth < 1 || v.depth > 512:
+		return "", nil, usage("-n %d -q %d -D %d -t %d: 5 messages or more, 1 to 128 queue pairs, no time below 0, 1 to 512 under way", v.iters, v.qps, v.seconds, v.depth)
+	case v.sl > 15 || v.tclass > 255 || v.timeout > 31 || v.tcp < 1 || v.tcp > 65535:
+		return "", nil, usage("-S %d --tclass %d -u %d -p %d: levels go to 15, classes to 255, exponents to 31, ports from 1 to 65535", v.sl, v.tclass, v.timeout, v.tcp)
+	}
+	if host != "" {
+		if _, _, e := net.SplitHostPort(host); e != nil {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(v.tcp))
+		}
+	}
+	return host, tests, nil
+}
+
+// open chooses the ports.
+func (v *verbsFlags) open(a *app) (*ibv.Net, error) {
+	cfg, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	set := cfg.IB
+	if v.gid >= 0 {
+		set.GIDIndex = units.Some(v.gid)
+	}
+	for _, s := range []struct {
+		given int
+		to    *uint8
+	}{{v.sl, &set.Service.SL}, {v.tclass, &set.Service.TC}, {v.timeout, &set.Service.Timeout}} {
+		if s.given >= 0 {
+			*s.to = uint8(s.given)
+		}
+	}
+	return ibv.NewNet(set)
+}
+
+// wait serves the other side.
+func (v *verbsFlags) wait(ctx context.Context, a *app, n *ibv.Net, devs []transport.Properties, dev int, token [16]byte) error {
+	ln, err := net.ListenTCP("tcp", &net.TCPAddr{Port: v.tcp})
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	fmt.Fprintf(a.err, "simccl: %s port %d waits at %s\n", devs[dev].Name, devs[dev].Port, ln.Addr())
+	return n.ServePerf(ctx, ln, dev, token, func(c ibv.PerfConfig, err error) {
+		if err != nil {
+			fmt.Fprintf(a.err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
+		}
+	})
 }
 
 func (v *verbsFlags) sizes() ([]int, error) {
@@ -152,45 +231,42 @@ func (v *verbsFlags) pick(devs []transport.Properties) (from, to int, err error)
 	return from, to, err
 }
 
-func (v *verbsFlags) head(w io.Writer, from, to transport.Properties) {
-	dir := "one way"
+// head prints perftest's preface and columns, those of bandwidth before those of
+// latency.
+func (v *verbsFlags) head(w io.Writer, from, to string) {
+	dir, unit := "one way", "MiB/sec"
 	if v.both {
 		dir = "both ways"
 	}
-	line := strings.Repeat("-", 150)
-	fmt.Fprintf(w, "%s\n                    RDMA and NCCL's pattern, %s\n Device         : %s -> %s\n Number of qps  : %d\n TX depth       : 128 (nccl: 8)\n%s\n",
-		line, dir, from.Name, to.Name, v.qps, line)
-	peak := "BW peak[MiB/s]"
 	if v.gbits {
-		peak = "BW peak[Gb/s]"
+		unit = "Gb/sec"
 	}
-	fmt.Fprintf(w, " %-6s %9s %12s %15s %18s %13s %13s %13s %11s %11s %15s %11s %13s %9s %10s\n", "test", "#bytes", "#iterations", peak, "BW average[MiB/s]",
-		"average[GB/s]", "average[Gb/s]", "MsgRate[Mpps]", "t_min[us]", "t_max[us]", "t_typical[us]", "t_avg[us]", "t_stdev[us]", "99%[us]", "99.9%[us]")
+	line := strings.Repeat("-", 150)
+	fmt.Fprintf(w, "%s\n                    RDMA and NCCL's pattern, %s\n Device         : %s -> %s\n Number of qps  : %d\n TX depth       : %d (nccl: 8)\n%s\n",
+		line, dir, from, to, v.qps, v.depth, line)
+	fmt.Fprintf(w, " %-5s  #bytes     #iterations    BW peak[%s]    BW average[%s]   MsgRate[Mpps]   BW average[GB/sec]", "test", unit, unit)
+	fmt.Fprintln(w, "    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]")
 }
 
 // row measures bandwidth, then latency.
-func (v *verbsFlags) row(ctx context.Context, w io.Writer, n *ibv.Net, c ibv.PerfConfig) error {
-	measure := n.RunPerf
-	if c.Op == patternName {
-		measure = n.RunPattern
-	}
-	bw, err := measure(ctx, c)
+func (v *verbsFlags) row(w io.Writer, c ibv.PerfConfig, measure func(ibv.PerfConfig) (*ibv.Perf, error)) error {
+	bw, err := measure(c)
 	if err != nil {
 		return err
 	}
 	c.Latency = true
-	lat, err := measure(ctx, c)
+	lat, err := measure(c)
 	if err != nil {
 		return err
 	}
-	peak := bw.Peak / (1 << 20)
+	unit := 1.0 / (1 << 20)
 	if v.gbits {
-		peak = bw.Peak * 8e-9
+		unit = 8e-9
 	}
 	mean, stdev := lat.Mean()
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
-	fmt.Fprintf(w, " %-6s %9d %12d %15.2f %18.2f %13.4f %13.4f %13.6f %11.2f %11.2f %15.2f %11.2f %13.2f %9.2f %10.2f\n", c.Op, c.Size, bw.Iters,
-		peak, bw.Average/(1<<20), bw.Average/1e9, bw.Average*8e-9, bw.Rate/1e6, us(lat.Times[0]), us(lat.Times[len(lat.Times)-1]),
+	fmt.Fprintf(w, " %-5s  %-9d  %-13d  %-16.2f  %-18.2f %-15.6f %-18.4f", c.Op, c.Size, bw.Iters, bw.Peak*unit, bw.Average*unit, bw.Rate/1e6, bw.Average/1e9)
+	fmt.Fprintf(w, "    %-13.2f  %-11.2f  %-15.2f    %-11.2f    %-13.2f   %-20.2f   %.2f\n", us(lat.Times[0]), us(lat.Times[len(lat.Times)-1]),
 		us(lat.Typical()), us(mean), us(stdev), us(lat.Percentile(99)), us(lat.Percentile(99.9)))
 	return nil
 }

@@ -34,6 +34,16 @@ test host 'OverVerbs/[0-9] ranks'
 test host 'ConformsOverVerbs/2_nodes/.*/.*/.*/1000'
 test host 'Disturbed|CutWire|LostClearToSend/verbs'
 run $bin/simccl --no-env bench verbs -s 65536 -n 50
+pair() { # server and client, as on two hosts
+  $bin/simccl --no-env bench verbs --serve -d rxe1 &
+  for i in 1 2 3 4 5 6 7 8 9; do
+    $bin/simccl --no-env bench verbs 127.0.0.1 read nccl -d rxe0 -b -q 2 -n 20 && wait \$! && return
+    sleep 1
+  done
+  kill \$!
+  return 1
+}
+run pair
 # The ports of this machine as one card's: the plan's only NIC is both, fused.
 sed 's/"mlx5_0"/"rxe0"/; s/"mlx5_3"/"rxe1"/' $root/testdata/topos/dgx-h100.xml >/run/fused.xml
 run env NCCL_NET_FORCE_MERGE=rxe0,rxe1 $bin/simccl bench all_reduce --topo /run/fused.xml --nodes 4 --gpus 1 --backend verbs -b 8 -e 64K -f 8192 -n 2 --trace /run/t.json

@@ -326,6 +326,14 @@ func at(b transport.Buf) (uintptr, *memory, error) {
 // close frees the connection; the other side's requests fail.
 func (k *comm) close() error {
 	var c closing
+	c.keep(k.free())
+	c.keep(k.conn.Close())
+	return c.first
+}
+
+// free ends the QPs and leaves the socket by which they were set up.
+func (k *comm) free() error {
+	var c closing
 	k.err = transport.ErrClosed
 	for _, q := range append(k.flush, k.qps...) {
 		c.keep(q.Close())
@@ -338,7 +346,6 @@ func (k *comm) close() error {
 			c.keep(n.dev.deregister(n.own))
 		}
 	}
-	c.keep(k.conn.Close())
 	if k.arena != nil {
 		c.keep(k.arena.Close())
 	}

@@ -13,124 +13,175 @@ import (
 // inFlight is how many steps of a connection NCCL has under way (NCCL_STEPS).
 const inFlight = 8
 
-// RunPattern measures what NCCL does with verbs in place of one bare
-// operation: every message waits for the receiver's clear-to-send, eight are
-// under way, and a write with immediate tells the receiver. A time is from the
-// offer of a receive to its end, of one message at a time.
-func (n *Net) RunPattern(ctx context.Context, c PerfConfig) (*Perf, error) {
-	s, r, err := n.loop(ctx, &c)
+// pattern measures what NCCL does with verbs in place of one bare operation:
+// every message waits for the receiver's clear-to-send, eight are under way,
+// and a write with immediate tells the receiver. A time is from the offer of a
+// receive to its end, of one message at a time. The receiver of a direction
+// knows its result.
+func (n *Net) pattern(ctx context.Context, t *talk, dev int, c *PerfConfig, client bool) (*Perf, error) {
+	sends, receives := client || c.Bidirectional, !client || c.Bidirectional
+	f := &flow{c: c, t: t}
+	err := f.connect(ctx, n, dev, sends, receives)
+	defer f.close()
+	if err == nil {
+		err = t.meet()
+	}
 	if err != nil {
 		return nil, err
 	}
-	p, err := pattern(ctx, s, r, &c)
-	return p, errors.Join(err, s.Close(), r.Close())
+	return f.run(ctx)
 }
 
-// loop connects two devices of this machine.
-func (n *Net) loop(ctx context.Context, c *PerfConfig) (transport.SendComm, transport.RecvComm, error) {
-	l, err := n.Listen(c.To)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer l.Close()
-	var r transport.RecvComm
-	far := make(chan error, 1)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		var err error
-		r, err = l.Accept(ctx)
-		far <- err
-	}()
-	s, err := n.Connect(ctx, c.From, l.Handle())
-	if err != nil {
-		cancel()
-	}
-	return s, r, errors.Join(err, <-far)
-}
-
-// flow is a measurement under way.
+// flow is one side's part: a receiver, a sender, or both. All of it is served
+// by one loop, as a proxy thread does.
 type flow struct {
-	s          transport.SendComm
-	r          transport.RecvComm
-	src, dst   transport.Memory
-	size       int
+	c        *PerfConfig
+	t        *talk
+	s        transport.SendComm
+	r        transport.RecvComm
+	src, dst transport.Memory
+	undo     []func()
+
 	recv, send []transport.Request
 	offered    int
 	sent       int
+	limit      int // messages to send; -1: not yet known
+	from       time.Time
+	p          Perf
 }
 
-func pattern(ctx context.Context, s transport.SendComm, r transport.RecvComm, c *PerfConfig) (p *Perf, err error) {
-	f := &flow{s: s, r: r, size: c.Size}
-	for _, e := range []struct {
-		to   *transport.Memory
-		with func([]byte) (transport.Memory, error)
-	}{{&f.src, s.Register}, {&f.dst, r.Register}} {
-		mem, free, err := HostMemory(inFlight * c.Size)
-		if err != nil {
-			return nil, err
-		}
-		defer free()
-		if *e.to, err = e.with(mem); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, (*e.to).Release()) }()
+// connect tells the peer where this side listens, and reaches it where that
+// does.
+func (f *flow) connect(ctx context.Context, n *Net, dev int, sends, receives bool) error {
+	l, err := n.Listen(dev)
+	if err != nil {
+		return err
 	}
+	defer l.Close()
+	if err := say(f.t.conn, &note{Handle: l.Handle()}); err != nil {
+		return err
+	}
+	w, err := f.t.next()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	accepted := make(chan error, 1)
+	go func() {
+		var err error
+		if receives {
+			f.r, err = l.Accept(ctx)
+		}
+		accepted <- err
+	}()
+	if sends {
+		if f.s, err = n.Connect(ctx, dev, w.Handle); err != nil {
+			cancel()
+		}
+	}
+	if err = errors.Join(err, <-accepted); err != nil {
+		return err
+	}
+	if sends {
+		if f.src, err = f.memory(f.s.Register); err != nil {
+			return err
+		}
+	}
+	if receives {
+		f.dst, err = f.memory(f.r.Register)
+	}
+	return err
+}
+
+func (f *flow) memory(register func([]byte) (transport.Memory, error)) (transport.Memory, error) {
+	mem, free, err := HostMemory(inFlight * f.c.Size)
+	if err != nil {
+		return nil, err
+	}
+	f.undo = append(f.undo, free)
+	m, err := register(mem)
+	if err == nil {
+		f.undo = append(f.undo, func() { _ = m.Release() })
+	}
+	return m, err
+}
+
+func (f *flow) close() {
+	for _, undo := range slices.Backward(f.undo) {
+		undo()
+	}
+	if f.s != nil {
+		_ = f.s.Close()
+	}
+	if f.r != nil {
+		_ = f.r.Close()
+	}
+}
+
+// run serves until all messages of both directions have ended.
+func (f *flow) run(ctx context.Context) (*Perf, error) {
 	depth := inFlight
-	if c.Latency {
+	if f.c.Latency {
 		depth = 1
 	}
-	p = &Perf{}
-	began, alive := time.Now(), time.Now()
-	var from time.Time
-	more := func() bool {
-		if c.Duration > 0 {
-			return time.Since(began) < c.Duration
-		}
-		return f.offered < c.Iters
+	f.limit = -1
+	if f.s == nil {
+		f.limit = 0
 	}
-	for more() || len(f.recv)+len(f.send) > 0 {
-		if len(f.recv) == 0 {
-			from = time.Now()
+	began, alive, told := time.Now(), time.Now(), f.r == nil
+	for {
+		more := f.r != nil && f.c.more(f.offered, time.Since(began))
+		if !told && !more {
+			told = true
+			if err := say(f.t.conn, &note{Ended: true, Count: f.offered}); err != nil {
+				return nil, err
+			}
 		}
-		ended, err := f.turn(depth, more)
+		moved, err := f.turn(depth, more)
 		if err != nil {
 			return nil, err
 		}
-		if ended {
-			p.Iters++
+		if moved {
 			alive = time.Now()
-			p.Times = append(p.Times, time.Since(from))
+		} else if w, err := f.t.look(); err != nil {
+			return nil, err
+		} else if w.Ended {
+			f.limit = w.Count
 		}
-		if time.Since(alive) > stall {
-			return nil, fmt.Errorf("messages of %d bytes: nothing has ended for %v", c.Size, stall)
-		}
-		if ctx.Err() != nil {
+		switch {
+		case told && f.limit == f.sent && len(f.recv)+len(f.send) == 0:
+			return f.result(time.Since(began)), nil
+		case time.Since(alive) > stall:
+			return nil, fmt.Errorf("messages of %d bytes: nothing has ended for %v", f.c.Size, stall)
+		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		}
 	}
-	d := time.Since(began).Seconds()
-	p.Rate = float64(p.Iters) / d
-	p.Average = p.Rate * float64(c.Size)
-	p.Peak = p.Average
-	slices.Sort(p.Times)
-	return p, nil
 }
 
-// turn offers, sends and tests once; ended: a receive did.
-func (f *flow) turn(depth int, more func() bool) (ended bool, err error) {
-	if len(f.recv) < depth && len(f.send) < depth && more() {
-		b := transport.Buf{Mem: f.dst, Off: f.offered % inFlight * f.size, Size: f.size}
-		q, err := f.r.Irecv([]transport.Buf{b}, []int32{0})
-		if err != nil {
+// result is of what was received.
+func (f *flow) result(d time.Duration) *Perf {
+	if f.p.Iters > 0 {
+		f.p.Rate = float64(f.p.Iters) / d.Seconds()
+		f.p.Average = f.p.Rate * float64(f.c.Size)
+	}
+	slices.Sort(f.p.Times)
+	return &f.p
+}
+
+// turn offers, sends and tests once; moved: a message ended.
+func (f *flow) turn(depth int, more bool) (moved bool, err error) {
+	if f.r != nil {
+		if moved, err = f.receive(depth, more); err != nil {
 			return false, err
 		}
-		if q != nil {
-			f.recv, f.offered = append(f.recv, q), f.offered+1
-		}
 	}
-	if f.sent < f.offered {
-		q, err := f.s.Isend(transport.Buf{Mem: f.src, Off: f.sent % inFlight * f.size, Size: f.size}, 0)
+	if f.s == nil {
+		return moved, nil
+	}
+	if len(f.send) < inFlight && f.sent != f.limit {
+		q, err := f.s.Isend(transport.Buf{Mem: f.src, Off: f.sent % inFlight * f.c.Size, Size: f.c.Size}, 0)
 		if err != nil {
 			return false, err
 		}
@@ -144,12 +195,34 @@ func (f *flow) turn(depth int, more func() bool) (ended bool, err error) {
 			return false, err
 		}
 		if done {
-			f.send = f.send[1:]
+			f.send, moved = f.send[1:], true
 		}
 	}
-	if len(f.recv) > 0 {
-		if ended, _, err = f.recv[0].Test(); ended {
-			f.recv = f.recv[1:]
+	return moved, nil
+}
+
+func (f *flow) receive(depth int, more bool) (ended bool, err error) {
+	if len(f.recv) < depth && more {
+		if len(f.recv) == 0 {
+			f.from = time.Now()
+		}
+		b := transport.Buf{Mem: f.dst, Off: f.offered % inFlight * f.c.Size, Size: f.c.Size}
+		q, err := f.r.Irecv([]transport.Buf{b}, []int32{0})
+		if err != nil {
+			return false, err
+		}
+		if q != nil {
+			f.recv, f.offered = append(f.recv, q), f.offered+1
+		}
+	}
+	if len(f.recv) == 0 {
+		return false, nil
+	}
+	if ended, _, err = f.recv[0].Test(); ended {
+		f.recv = f.recv[1:]
+		f.p.Iters++
+		if f.c.Latency {
+			f.p.Times = append(f.p.Times, time.Since(f.from))
 		}
 	}
 	return ended, err

@@ -2,40 +2,72 @@ package ibv
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net"
 	"slices"
-	"sync/atomic"
 	"time"
 
+	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/units"
 )
 
-// PerfConfig is one measurement between two ports of this machine, as
-// perftest's ib_write_bw, ib_read_bw, ib_send_bw and their _lat siblings make
-// it.
+// PerfConfig is one measurement between two ports, as perftest's ib_write_bw,
+// ib_read_bw, ib_send_bw and their _lat siblings make it, or NCCL's pattern.
 type PerfConfig struct {
-	Op            string // write, read or send
-	From, To      int    // devices
+	Op            string // write, read, send or nccl
 	Size          int    // bytes of a message
 	Iters         int
 	Duration      time.Duration // in place of Iters where set
 	QPs           int           // bandwidth only
+	TxDepth       int           // messages of a QP under way, 1 to 512; bandwidth only, not of nccl
 	Bidirectional bool          // bandwidth only
 	Latency       bool
+	NoPeak        bool
+}
+
+// OpNCCL is what NCCL does with verbs in place of one bare operation.
+const OpNCCL = "nccl"
+
+var perfOps = map[string]uint32{"write": opWrite, "read": opRead, "send": opSend, OpNCCL: opWriteImm}
+
+func (c *PerfConfig) check() error {
+	if _, known := perfOps[c.Op]; !known || c.Size < 1 || c.Iters < 1 && c.Duration <= 0 {
+		return fmt.Errorf("verbs measurement %q of %d bytes, %d times: write, read, send or nccl, of 1 byte or more, once or more", c.Op, c.Size, c.Iters)
+	}
+	if c.QPs < 1 || c.QPs > maxQPs || c.TxDepth < 1 || c.TxDepth > 2*maxRequests {
+		return fmt.Errorf("verbs measurement over %d queue pairs with %d messages under way: 1 to %d, and 1 to %d", c.QPs, c.TxDepth, maxQPs, 2*maxRequests)
+	}
+	return nil
+}
+
+// more tells whether message i is still to be sent, so long after the start.
+func (c *PerfConfig) more(i int, since time.Duration) bool {
+	if c.Duration > 0 {
+		return since < c.Duration
+	}
+	return i < c.Iters
 }
 
 // Perf is what a measurement found.
 type Perf struct {
 	Iters int
 	// Bandwidths in bytes per second, messages per second; of both directions
-	// together where bidirectional.
+	// together where bidirectional. Peak is 0 where it was not looked for.
 	Peak, Average, Rate float64
 	// Times of single messages, sorted: half a round trip of write and send, a
 	// whole one of read.
 	Times []time.Duration
+}
+
+// add counts the other direction in.
+func (p *Perf) add(q *Perf) {
+	p.Iters = max(p.Iters, q.Iters)
+	p.Peak, p.Average, p.Rate = p.Peak+q.Peak, p.Average+q.Average, p.Rate+q.Rate
+	p.Times = append(p.Times, q.Times...)
+	slices.Sort(p.Times)
 }
 
 // Typical is the middle of the sorted times; Mean and Stdev are of all.
@@ -59,304 +91,241 @@ func (p *Perf) Mean() (mean, stdev time.Duration) {
 	return time.Duration(m), time.Duration(math.Sqrt(square / float64(len(p.Times))))
 }
 
-// window is how many messages of a QP are under way (perftest's --tx-depth).
-const window = 128
-
-var perfOps = map[string]uint32{"write": opWrite, "read": opRead, "send": opSend}
-
 // stall is how long nothing may complete.
 const stall = 30 * time.Second
 
-// side is one end of a measurement. Its memory is two messages: what goes out,
-// and what comes in.
-type side struct {
-	*comm
-	mem      []byte
-	op       uint32
-	size     int
-	posted   []int64 // nanoseconds, by message
-	finished []int64
-	got      int64 // messages received
+// call opens a measurement: what the client says first. Without an operation
+// it is a farewell.
+type call struct {
+	Token [16]byte
+	PerfConfig
 }
 
-// RunPerf makes a measurement.
-func (n *Net) RunPerf(ctx context.Context, c PerfConfig) (*Perf, error) {
-	op, known := perfOps[c.Op]
-	if !known || c.Size < 1 || c.Iters < 1 && c.Duration <= 0 {
-		return nil, fmt.Errorf("verbs measurement %q of %d bytes, %d times: write, read or send, of 1 byte or more, once or more", c.Op, c.Size, c.Iters)
+// ServePerf takes part in clients' measurements by a device, one after another,
+// until a client says farewell or ctx ends. Who does not know the token is sent
+// away. told hears of each measurement; nil tells nobody.
+func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, token [16]byte, told func(PerfConfig, error)) error {
+	check := func(c net.Conn) (w call, err error) {
+		if err = hear(c, &w); err == nil && w.Token != token {
+			err = errStranger
+		}
+		return w, err
 	}
-	m := *n
-	m.set.QPs = units.Some(max(c.QPs, 1))
-	if c.Latency {
-		m.set.QPs = units.Some(1)
+	for {
+		var conn net.Conn
+		var w call
+		if err := transport.Admit(ctx, ln, setupTime, check, func(c net.Conn, x call) bool { conn, w = c, x; return true }); err != nil {
+			return err
+		}
+		if w.Op == "" {
+			return conn.Close()
+		}
+		_, err := n.perform(ctx, conn, dev, token, w.PerfConfig, false)
+		if told != nil {
+			told(w.PerfConfig, err)
+		}
 	}
-	a, b, err := m.perfPair(ctx, &c)
+}
+
+// Perf makes a measurement with the server at an address.
+func (n *Net) Perf(ctx context.Context, addr string, dev int, token [16]byte, c PerfConfig) (*Perf, error) {
+	conn, err := dialPerf(ctx, addr, call{token, c})
 	if err != nil {
 		return nil, err
 	}
-	a.op, b.op, a.size, b.size = op, op, c.Size, c.Size
-	var p *Perf
-	if c.Latency {
-		p, err = latency(ctx, a, b, &c)
-	} else {
-		p, err = bandwidth(ctx, a, b, &c)
-	}
-	return p, errors.Join(err, a.close(), b.close())
+	return n.perform(ctx, conn, dev, token, c, true)
 }
 
-// perfPair connects two ends with memory for the messages.
-func (n *Net) perfPair(ctx context.Context, c *PerfConfig) (a, b *side, err error) {
-	if min(c.From, c.To) < 0 || max(c.From, c.To) >= len(n.virt) {
-		return nil, nil, fmt.Errorf("no RDMA device %d, there are %d", max(c.From, c.To), len(n.virt))
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+// EndPerf tells the server that no more is to be measured.
+func EndPerf(ctx context.Context, addr string, token [16]byte) error {
+	conn, err := dialPerf(ctx, addr, call{Token: token})
 	if err != nil {
-		return nil, nil, err
+		return err
+	}
+	return conn.Close()
+}
+
+func dialPerf(ctx context.Context, addr string, w call) (net.Conn, error) {
+	if w.Op != "" {
+		if err := w.check(); err != nil {
+			return nil, err
+		}
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if err := say(conn, &w); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// RunPerf makes a measurement between two devices of this machine.
+func (n *Net) RunPerf(ctx context.Context, from, to int, c PerfConfig) (*Perf, error) {
+	ln, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, err
 	}
 	defer ln.Close()
 	token, err := newToken()
 	if err != nil {
-		return nil, nil, err
-	}
-	ends, errs := [2]*side{}, make(chan error, 1)
-	open := func(i, dev int, conn net.Conn) error {
-		o := &opening{conn: conn, token: token, notes: 2 * c.Size, access: accessRemoteWrite | accessRemoteRead}
-		if i == 1 {
-			o.far = new(greeting)
-			if err := hear(conn, o.far); err != nil {
-				return err
-			}
-		}
-		k, mem, err := n.open(dev, o)
-		ends[i] = &side{comm: k, mem: mem}
-		return err
-	}
-	go func() {
-		conn, err := ln.Accept()
-		if err == nil {
-			err = open(1, c.To, conn)
-		}
-		errs <- err
-	}()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", ln.Addr().String())
-	if err == nil {
-		err = open(0, c.From, conn)
-	}
-	return ends[0], ends[1], errors.Join(err, <-errs)
-}
-
-// work is the next message of the side on one of its QPs.
-func (s *side) work(q *QP, id uint64) Work {
-	return Work{ID: id, Op: s.op, Signaled: true, Local: address(s.mem), Len: s.size, Lkey: s.nics[q.nic].own.Lkey,
-		Remote: s.far.Addr + uint64(s.size), Rkey: s.far.NICs[q.far].Rkey}
-}
-
-func (s *side) offer(q *QP) error {
-	return q.PostRecvInto(1<<32, address(s.mem)+uintptr(s.size), s.size, s.nics[q.nic].own.Lkey)
-}
-
-// poll handles completions; sent counts own messages, by id.
-func (s *side) poll(sent func(id uint64)) (n int, err error) {
-	for i, c := range s.nics {
-		wcs, err := c.cq.Poll()
-		if err != nil {
-			return 0, err
-		}
-		for j := range wcs {
-			wc := &wcs[j]
-			q := s.qp(i, wc.qpNum)
-			if wc.status != statusSuccess {
-				return 0, q.failure(opcodes[s.op], wc)
-			}
-			if wc.wrID != 1<<32 {
-				sent(wc.wrID)
-				continue
-			}
-			s.got++
-			if err := s.offer(q); err != nil {
-				return 0, err
-			}
-		}
-		n += len(wcs)
-	}
-	return n, nil
-}
-
-// bandwidth keeps every QP's window full in one direction or both.
-func bandwidth(ctx context.Context, a, b *side, c *PerfConfig) (*Perf, error) {
-	var ended atomic.Int32
-	senders := int32(1)
-	if c.Bidirectional {
-		senders = 2
-	}
-	if a.op == opSend {
-		for _, s := range []*side{a, b} {
-			for _, q := range s.qps {
-				for range window {
-					if err := s.offer(q); err != nil {
-						return nil, err
-					}
-				}
-			}
-		}
-	}
-	began := time.Now()
-	far := make(chan error, 1)
-	go func() { far <- b.stream(ctx, c, began, c.Bidirectional, &ended, senders) }()
-	err := a.stream(ctx, c, began, true, &ended, senders)
-	if err := errors.Join(err, <-far); err != nil {
 		return nil, err
 	}
-	p := &Perf{Iters: len(a.finished)}
-	for _, s := range []*side{a, b}[:senders] {
-		last := slices.Max(s.finished)
-		p.Average += float64(len(s.finished)*s.size) / float64(last) * 1e9
-		p.Rate += float64(len(s.finished)) / float64(last) * 1e9
-		p.Peak += s.peak()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		err := n.ServePerf(ctx, ln, to, token, func(_ PerfConfig, err error) {
+			if err != nil {
+				served <- err
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			served <- err
+		}
+	}()
+	p, err := n.Perf(ctx, ln.Addr().String(), from, token, c)
+	if err == nil {
+		return p, EndPerf(ctx, ln.Addr().String(), token)
 	}
+	select {
+	case e := <-served:
+		err = errors.Join(err, e)
+	case <-time.After(time.Second):
+	}
+	return nil, err
+}
+
+// perform is one side's part in a measurement. The client gets the result.
+func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, token [16]byte, c PerfConfig, client bool) (p *Perf, err error) {
+	defer conn.Close()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if dev < 0 || dev >= len(n.virt) {
+		return nil, fmt.Errorf("no RDMA device %d, there are %d", dev, len(n.virt))
+	}
+	// A broken wait must not outlive the measurement's end.
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	m := *n
+	// Where the peer reached this side, it reaches its listeners too.
+	if m.set.Host, _, err = net.SplitHostPort(conn.LocalAddr().String()); err != nil {
+		return nil, err
+	}
+	m.set.QPs = units.Some(c.QPs)
+	if c.Latency {
+		m.set.QPs, c.Bidirectional = units.Some(1), false
+	}
+	var t *talk
+	if c.Op == OpNCCL {
+		t = newTalk(conn)
+		p, err = m.pattern(ctx, t, dev, &c, client)
+	} else {
+		p, t, err = m.bare(ctx, conn, dev, token, &c, client)
+	}
+	if t == nil {
+		return nil, err
+	}
+	return t.settle(p, err, client)
+}
+
+// note is what the sides tell each other by the way.
+type note struct {
+	Ready  bool
+	Ended  bool   // no more messages will come; of nccl, no more will be taken
+	Count  int    // with Ended: how many were offered
+	Handle []byte // of nccl: where the receiver listens
+	Perf   *Perf
+	Err    string
+}
+
+// talk is the connection by which two sides agree.
+type talk struct {
+	conn net.Conn
+	far  chan note // closed when the peer is gone
+}
+
+func newTalk(conn net.Conn) *talk {
+	t := &talk{conn: conn, far: make(chan note, 16)}
+	go func() {
+		defer close(t.far)
+		for in := json.NewDecoder(conn); ; {
+			var w note
+			if in.Decode(&w) != nil {
+				return
+			}
+			t.far <- w
+		}
+	}()
+	return t
+}
+
+var errPeerGone = errors.New("the peer ended the measurement")
+
+// next waits for the peer's next note.
+func (t *talk) next() (note, error) {
+	w, ok := <-t.far
+	return w, w.fault(ok)
+}
+
+func (w *note) fault(ok bool) error {
+	switch {
+	case !ok:
+		return errPeerGone
+	case w.Err != "":
+		return fmt.Errorf("the peer says: %s", w.Err)
+	}
+	return nil
+}
+
+// look takes a note if there is one.
+func (t *talk) look() (w note, err error) {
+	select {
+	case w, ok := <-t.far:
+		return w, w.fault(ok)
+	default:
+		return note{}, nil
+	}
+}
+
+// meet waits until both are ready.
+func (t *talk) meet() error {
+	if err := say(t.conn, &note{Ready: true}); err != nil {
+		return err
+	}
+	w, err := t.next()
+	if err == nil && !w.Ready {
+		err = errors.New("the peer is not ready")
+	}
+	return err
+}
+
+// settle gives the client both sides' results, and the server nothing.
+func (t *talk) settle(p *Perf, err error, client bool) (*Perf, error) {
+	if err != nil {
+		_ = say(t.conn, &note{Err: err.Error()})
+		return nil, err
+	}
+	if !client {
+		if err := say(t.conn, &note{Perf: p}); err != nil {
+			return nil, err
+		}
+		// The client goes when it has it.
+		if w, err := t.next(); err != errPeerGone {
+			return nil, errors.Join(err, w.fault(true))
+		}
+		return nil, nil
+	}
+	w, err := t.next()
+	if err == nil && w.Perf == nil {
+		err = errors.New("the peer tells no result")
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.add(w.Perf)
 	return p, nil
 }
-
-// stream sends until the count or the time is reached, and serves receives
-// until both sides have sent all.
-func (s *side) stream(ctx context.Context, c *PerfConfig, began time.Time, sends bool, ended *atomic.Int32, senders int32) error {
-	now := func() int64 { return time.Since(began).Nanoseconds() }
-	done, alive := 0, time.Now()
-	told := !sends
-	for {
-		more := sends && (c.Duration <= 0 && len(s.posted) < c.Iters || c.Duration > 0 && now() < c.Duration.Nanoseconds())
-		for more && len(s.posted)-done < window*len(s.qps) && (c.Duration > 0 || len(s.posted) < c.Iters) {
-			id := len(s.posted)
-			s.posted, s.finished = append(s.posted, now()), append(s.finished, 0)
-			q := s.qps[id%len(s.qps)]
-			if err := q.Post(s.work(q, uint64(id))); err != nil {
-				return err
-			}
-		}
-		n, err := s.poll(func(id uint64) { s.finished[id] = now(); done++ })
-		if err != nil {
-			ended.Store(senders) // the other side need not wait
-			return err
-		}
-		if n > 0 {
-			alive = time.Now()
-		}
-		if !told && !more && done == len(s.posted) {
-			told = true
-			ended.Add(1)
-		}
-		switch {
-		case ended.Load() >= senders && n == 0:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case time.Since(alive) > stall && sends && !told:
-			return fmt.Errorf("%s on %s: nothing has completed for %v", opcodes[s.op], s.nics[0].dev.Name, stall)
-		}
-	}
-}
-
-// peak is the best rate from the posting of one message to the completion of
-// a later one, as perftest has it; of the average where there are too many.
-func (s *side) peak() float64 {
-	n := len(s.finished)
-	if n > 5000 {
-		return float64(n*s.size) / float64(slices.Max(s.finished)) * 1e9
-	}
-	best := 0.0
-	for i := range n {
-		for j := i; j < n; j++ {
-			if d := s.finished[j] - s.posted[i]; d > 0 {
-				best = max(best, float64((j-i+1)*s.size)/float64(d)*1e9)
-			}
-		}
-	}
-	return best
-}
-
-// latency goes back and forth (write, send), or reads one by one.
-func latency(ctx context.Context, a, b *side, c *PerfConfig) (*Perf, error) {
-	p := &Perf{}
-	began := time.Now()
-	more := func(i int) bool {
-		if c.Duration > 0 {
-			return time.Since(began) < c.Duration
-		}
-		return i < c.Iters
-	}
-	if a.op == opSend {
-		for _, s := range []*side{a, b} {
-			for range 4 {
-				if err := s.offer(s.qps[0]); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	var stop atomic.Bool
-	far := make(chan error, 1)
-	go func() {
-		var err error
-		for i := int64(1); a.op != opRead && err == nil; i++ {
-			if err = b.await(ctx, i, &stop); err == nil && !stop.Load() {
-				err = b.strike(i)
-			}
-			if stop.Load() {
-				break
-			}
-		}
-		far <- err
-	}()
-	var err error
-	for i := int64(1); err == nil && more(int(i)-1); i++ {
-		from := time.Now()
-		err = a.strike(i)
-		if err == nil {
-			err = a.await(ctx, i, nil)
-		}
-		d := time.Since(from)
-		if a.op != opRead {
-			d /= 2
-		}
-		p.Times = append(p.Times, d)
-	}
-	stop.Store(true)
-	err = errors.Join(err, <-far)
-	p.Iters = len(p.Times)
-	slices.Sort(p.Times)
-	return p, err
-}
-
-// strike posts message i, which ends in the byte of its number.
-func (s *side) strike(i int64) error {
-	s.mem[s.size-1] = byte(i)
-	return s.qps[0].Post(s.work(s.qps[0], 0))
-}
-
-// await waits for the other side's message i (of a read: its completion), and
-// takes the completions that come.
-func (s *side) await(ctx context.Context, i int64, stop *atomic.Bool) error {
-	limit := time.Now().Add(stall)
-	read := false
-	for n := 0; ; n++ {
-		if _, err := s.poll(func(uint64) { read = true }); err != nil {
-			return err
-		}
-		switch {
-		case s.op == opRead && read, s.op == opSend && s.got >= i, s.op == opWrite && loadByte(&s.mem[2*s.size-1]) == byte(i),
-			stop != nil && stop.Load():
-			return nil
-		case n%1024 == 0 && ctx.Err() != nil:
-			return context.Cause(ctx)
-		case n%1024 == 0 && time.Now().After(limit):
-			return fmt.Errorf("%s on %s: message %d has not come for %v", opcodes[s.op], s.nics[0].dev.Name, i, stall)
-		}
-	}
-}
-
-// loadByte reads memory that a NIC writes; the call keeps the read in the
-// caller's loop.
-//
-//go:noinline
-func loadByte(p *byte) byte { return *p }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -285,26 +286,62 @@ func TestDisturbedWire(t *testing.T) {
 // TestPerf measures a little: what is sent arrives, and numbers are numbers.
 func TestPerf(t *testing.T) {
 	n := wires(t, Settings{})
-	devs, err := n.Devices()
+	for _, op := range []string{"write", "read", "send", OpNCCL} {
+		for i, c := range []PerfConfig{
+			{Iters: 40, QPs: 2, TxDepth: 16}, {Iters: 40, QPs: 1, TxDepth: 128, Bidirectional: true}, {Iters: 30, QPs: 2, TxDepth: 1, Latency: true, Bidirectional: true},
+			{Duration: 30 * time.Millisecond, QPs: 1, TxDepth: 8, Bidirectional: true}, {Duration: 30 * time.Millisecond, QPs: 1, TxDepth: 8, Latency: true},
+		} {
+			c.Op, c.Size = op, 3000
+			p, err := n.RunPerf(context.Background(), 0, len(n.phys)-1, c)
+			if err != nil {
+				t.Fatalf("%s %d: %v", op, i, err)
+			}
+			least := max(c.Iters, 1)
+			looked := op != OpNCCL && c.Duration == 0 // for the peak
+			switch {
+			case p.Iters < least || c.Iters > 0 && p.Iters != c.Iters:
+				t.Errorf("%s %d: %d messages", op, i, p.Iters)
+			case c.Latency && (len(p.Times) != p.Iters || p.Times[0] <= 0):
+				t.Errorf("%s %d: %d times of %d messages", op, i, len(p.Times), p.Iters)
+			case !c.Latency && (p.Average <= 0 || p.Rate <= 0 || looked && p.Peak < p.Average*0.999 || !looked && p.Peak != 0):
+				t.Errorf("%s %d: %g of %g B/s, %g a second", op, i, p.Average, p.Peak, p.Rate)
+			}
+		}
+	}
+}
+
+// TestPerfServer: a client that does not know the token is sent away, one that
+// dies leaves the server ready for the next, and a farewell ends it.
+func TestPerfServer(t *testing.T) {
+	n := wires(t, Settings{})
+	ln, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, op := range []string{"write", "read", "send", "nccl"} {
-		for _, latency := range []bool{false, true} {
-			for _, both := range []bool{false, true} {
-				run := n.RunPerf
-				if op == "nccl" {
-					run = n.RunPattern
-				}
-				p, err := run(context.Background(), PerfConfig{Op: op, To: len(devs) - 1, Size: 3000, Iters: 40, QPs: 2, Latency: latency, Bidirectional: both})
-				switch {
-				case err != nil:
-					t.Fatalf("%s latency %t: %v", op, latency, err)
-				case p.Iters != 40, latency && (len(p.Times) != 40 || p.Times[0] <= 0), !latency && (p.Average <= 0 || p.Peak < p.Average*0.999 || p.Rate <= 0):
-					t.Errorf("%s latency %t both %t: %d messages, %d times, %g of %g B/s", op, latency, both, p.Iters, len(p.Times), p.Average, p.Peak)
-				}
-			}
-		}
+	defer ln.Close()
+	token, addr, ctx := [16]byte{1}, ln.Addr().String(), context.Background()
+	var told []error
+	served := make(chan error, 1)
+	go func() {
+		served <- n.ServePerf(ctx, ln, len(n.phys)-1, token, func(_ PerfConfig, err error) { told = append(told, err) })
+	}()
+	c := PerfConfig{Op: "write", Size: 100, Iters: 10, QPs: 1, TxDepth: 4}
+	if _, err := n.Perf(ctx, addr, 0, [16]byte{2}, c); err == nil {
+		t.Error("a stranger measures")
+	}
+	conn, err := dialPerf(ctx, addr, call{token, c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close() // dies
+	if _, err := n.Perf(ctx, addr, 0, token, c); err != nil {
+		t.Errorf("the next client: %v", err)
+	}
+	if err := EndPerf(ctx, addr, token); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil || len(told) != 2 || told[0] == nil || told[1] != nil {
+		t.Errorf("the server ends with %v, having told %v", err, told)
 	}
 }
 

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/simccl/simccl/real/ibv"
+)
+
+// TestVerbsColumns: head and rows are perftest's, so that its readers' eyes and
+// scripts find their numbers.
+func TestVerbsColumns(t *testing.T) {
+	var b strings.Builder
+	v := verbsFlags{qps: 2, depth: 128}
+	v.head(&b, "mlx5_0", "node1:18515")
+	measure := func(c ibv.PerfConfig) (*ibv.Perf, error) {
+		if c.Latency {
+			return &ibv.Perf{Iters: 4, Times: []time.Duration{1000, 2000, 3000, 4000}}, nil
+		}
+		return &ibv.Perf{Iters: c.Iters, Peak: 3 << 20, Average: 2 << 20, Rate: 2e6}, nil
+	}
+	if err := v.row(&b, ibv.PerfConfig{Op: "write", Size: 65536, Iters: 1000}, measure); err != nil {
+		t.Fatal(err)
+	}
+	v.gbits = true
+	if err := v.row(&b, ibv.PerfConfig{Op: "read", Size: 2, Iters: 5}, measure); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	head := lines[len(lines)-3]
+	// As ib_write_bw and ib_write_lat of perftest 24 print them.
+	for _, want := range []string{
+		" #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]   MsgRate[Mpps]",
+		"    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]",
+	} {
+		if !strings.Contains(head, want) {
+			t.Errorf("the head %q lacks %q", head, want)
+		}
+	}
+	for i, want := range [][]string{
+		{"write", "65536", "1000", "3.00", "2.00", "2.000000", "0.0021", "1.00", "4.00", "3.00", "2.50", "1.12", "4.00", "4.00"},
+		{"read", "2", "5", "0.03", "0.02", "2.000000", "0.0021", "1.00", "4.00", "3.00", "2.50", "1.12", "4.00", "4.00"},
+	} {
+		if got := strings.Fields(lines[len(lines)-2+i]); strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("row %d is %q, want %q", i, got, want)
+		}
+	}
+}
+
+// TestVerbsWords: what is no test is the other side.
+func TestVerbsWords(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		serve bool
+		host  string
+		tests string
+		wrong bool
+	}{
+		{"", false, "", "write read send nccl", false}, {"nccl write", false, "", "nccl write", false},
+		{"node1", false, "node1:18515", "write read send nccl", false}, {"read 10.0.0.1:99 nccl", false, "10.0.0.1:99", "read nccl", false},
+		{"fe80::1", false, "[fe80::1]:18515", "write read send nccl", false}, {"", true, "", "write read send nccl", false},
+		{"node1 node2", false, "", "", true}, {"node1", true, "", "", true},
+	} {
+		v := verbsFlags{iters: 5, qps: 1, depth: 1, tcp: 18515, serve: c.serve}
+		host, tests, err := v.words(strings.Fields(c.args))
+		if (err != nil) != c.wrong || host != c.host || strings.Join(tests, " ") != c.tests {
+			t.Errorf("%q: host %q, tests %q, %v", c.args, host, tests, err)
+		}
+	}
+}
