@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"html"
 	"math"
 	"net/http"
@@ -88,7 +89,7 @@ func count(t *testing.T, file string) counted {
 		case 's':
 			c.arrows++
 		case 'C':
-			c.processes[e.PID], c.counters[e.Name] = true, true
+			c.processes[e.PID], c.counters[fmt.Sprint(e.PID, e.Name)] = true, true
 		}
 		c.endUs = max(c.endUs, (e.TS + e.Dur).Micros())
 		return nil

@@ -8,16 +8,16 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// maxPathSlices bounds the memory of a critical path: 48 bytes a slice. Larger
+// maxPathSlices bounds the memory of a critical path: 56 bytes a slice. Larger
 // traces have none.
 const maxPathSlices = 4 << 20
 
 // CriticalPath returns a sink that passes everything on and, when it is closed,
 // adds the critical path: the chain of steps that the end of the run waited
-// for, found backwards from the last step along the arrows and along each
-// channel's order. Its slices follow each other without a gap.
+// for, found backwards from the last step from each receive to its send and along
+// each channel's order. Its slices follow each other without a gap.
 func CriticalPath(to trace.Sink) trace.Sink {
-	return &pathSink{Sink: to, sends: make(map[int64]int32), last: make(map[trace.TrackID]int32)}
+	return &pathSink{Sink: to, sends: make(map[sendKey]int32), last: make(map[trace.TrackID]int32)}
 }
 
 // pathSink keeps what the path is found from.
@@ -25,18 +25,25 @@ type pathSink struct {
 	trace.Sink
 	lanes []lane // by track id
 	steps []pathStep
-	sends map[int64]int32         // arrow → the SendWait it leaves
-	last  map[trace.TrackID]int32 // the newest step of a track: an arrow follows its slice
+	sends map[sendKey]int32       // the SendWait of each step
+	last  map[trace.TrackID]int32 // the newest step of a track
 	full  bool
 }
 
 // lane is where a track's steps belong; rank -1: no steps.
 type lane struct{ rank, channel int32 }
 
+// sendKey names a step of a connection at both of its ends.
+type sendKey struct {
+	src, dst, channel int32
+	step              int64
+}
+
 type pathStep struct {
 	start, end    units.Time
-	flow          int64
+	step          int64
 	rank, channel int32
+	peer          int32
 	before        int32 // the same step's wait before, -1 where there is none
 	wait          Wait
 	network       bool
@@ -45,6 +52,12 @@ type pathStep struct {
 // proxied reports whether the proxy or the NIC had the step: no kernel waits
 // for the end of that.
 func (s *pathStep) proxied() bool { return s.network && (s.wait == SendPeerWait || s.wait == SendWait) }
+
+// sendOf returns the send that a receive waits for.
+func (p *pathSink) sendOf(s *pathStep) (int32, bool) {
+	i, ok := p.sends[sendKey{s.peer, s.rank, s.channel, s.step}]
+	return i, ok
+}
 
 // phaseBefore returns the wait of the same step that a proxy's wait follows.
 func (p *pathSink) phaseBefore(e *trace.Event, w Wait) int32 {
@@ -94,8 +107,7 @@ func (p *pathSink) Emit(e *trace.Event) {
 	if l.rank < 0 || p.full {
 		return
 	}
-	switch e.Phase {
-	case trace.Slice:
+	if e.Phase == trace.Slice {
 		w := slices.Index(waitName[:], e.Name)
 		if w < 0 || e.Cat != "NET" && e.Cat != "P2P_XFER" {
 			return
@@ -103,16 +115,21 @@ func (p *pathSink) Emit(e *trace.Event) {
 		if p.full = len(p.steps) == maxPathSlices; p.full {
 			return
 		}
-		p.steps = append(p.steps, pathStep{worked(e), e.Start + e.Dur, 0, l.rank, l.channel, p.phaseBefore(e, Wait(w)), Wait(w), e.Cat == "NET"})
-		p.last[e.Track] = int32(len(p.steps) - 1)
-	case trace.FlowStart, trace.FlowEnd:
-		i, ok := p.last[e.Track]
-		if !ok {
-			return
+		s := pathStep{start: worked(e), end: e.Start + e.Dur, rank: l.rank, channel: l.channel,
+			before: p.phaseBefore(e, Wait(w)), wait: Wait(w), network: e.Cat == "NET"}
+		for _, a := range e.Args {
+			switch a.Key {
+			case "Step":
+				s.step = a.Int
+			case "Peer":
+				s.peer = int32(a.Int)
+			}
 		}
-		p.steps[i].flow = e.ID
-		if e.Phase == trace.FlowStart {
-			p.sends[e.ID] = i
+		i := int32(len(p.steps))
+		p.steps = append(p.steps, s)
+		p.last[e.Track] = i
+		if s.wait == SendWait {
+			p.sends[sendKey{s.rank, s.peer, s.channel, s.step}] = i
 		}
 	}
 }
@@ -166,8 +183,8 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause) {
 		if c.end > final.end {
 			final = c
 		}
-		if s.wait == RecvWait && s.flow != 0 {
-			if j, ok := p.sends[s.flow]; ok && p.steps[j].start < s.end {
+		if s.wait == RecvWait {
+			if j, ok := p.sendOf(s); ok && p.steps[j].start < s.end {
 				c = cause{min(p.steps[j].end, s.end), j}
 				by[k].recvs = append(by[k].recvs, int32(i))
 			}
@@ -191,8 +208,8 @@ func (p *pathSink) path() []pathPiece {
 	}
 	var out []pathPiece
 	at, i := final.end, final.step // from at on everything is explained
-	if s := &p.steps[i]; s.wait == RecvWait && s.flow != 0 {
-		if j, ok := p.sends[s.flow]; ok && p.steps[j].start < at {
+	if s := &p.steps[i]; s.wait == RecvWait {
+		if j, ok := p.sendOf(s); ok && p.steps[j].start < at {
 			i = j
 		}
 	}
@@ -252,7 +269,7 @@ func (p *pathSink) before(c *channelPath, t units.Time) (cause, bool) {
 	n, _ = slices.BinarySearchFunc(c.recvs, t, func(i int32, t units.Time) int { return cmp.Compare(p.steps[i].start, t) })
 	for k := n - 1; k >= max(0, n-nearRecvs); k-- {
 		r := &p.steps[c.recvs[k]]
-		j := p.sends[r.flow]
+		j, _ := p.sendOf(r)
 		if r.end > t && p.steps[j].start < t && p.steps[j].end > t && (!ok || p.steps[j].start > p.steps[found.step].start) {
 			found, ok = cause{t, j}, true
 		}

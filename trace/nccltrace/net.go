@@ -26,7 +26,7 @@ func (r *Recorder) Link(name string) int {
 func (r *Recorder) linkTrack(link, lane int) trace.TrackID {
 	tid := int64(link + 1)
 	if lane > 0 {
-		tid = int64(1000+len(r.links)) + int64(lane)*100000 + int64(link)
+		tid = int64(highTID + 4096*link + lane)
 	}
 	return r.sink.Track(trace.Track{Process: LinksPID, ProcessName: "links", ProcessSort: 200000,
 		Thread: tid, ThreadSort: int64(link+1)*1000 + int64(lane), ThreadName: r.links[link].name})

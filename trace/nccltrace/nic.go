@@ -14,9 +14,10 @@ const (
 	// Process numbers of ports beyond those reserved start here.
 	overflowNIC int64 = 5000000
 	qpLanes           = 100
-	// Thread numbers below the processes' hold this many queue pairs.
+	// Thread numbers below the processes' hold this many queue pairs; others, and
+	// further lanes of links, start high.
 	lowQPs     = 9999
-	highQP     = 1 << 28
+	highTID    = 1 << 28
 	counterTID = 1
 )
 
@@ -186,7 +187,7 @@ func (r *Recorder) qpTrack(t *nicTracks, q *qpTracks, lane int) trace.TrackID {
 	for n := len(q.ids); n <= lane; n++ {
 		tid := int64(qpLanes*q.number + n)
 		if n >= qpLanes || q.number >= lowQPs {
-			tid = int64(highQP + q.number*4096 + n)
+			tid = int64(highTID + 4096*q.number + n)
 		}
 		if n >= qpLanes {
 			r.overflow++
