@@ -91,7 +91,7 @@ bench-table: ## docs/BENCHMARKS.md from a run on this machine
 	$(GO) run ./internal/cmd/benchtable bench/table.txt "$(NOTE)" > docs/BENCHMARKS.md
 
 .PHONY: device
-device: ## tests that need a GPU or an RDMA NIC; what is absent is skipped with its name
+device: ## tests that need a GPU or an RDMA NIC; what is absent is skipped with its name, or fails with SIMCCL_REQUIRE=cuda,nccl,ib
 	$(GO) test -count=1 -run Device $(PKG)
 
 .PHONY: rxe

@@ -34,6 +34,11 @@ note() {
 
 { date -u +%FT%TZ; nvidia-smi --query-gpu=index,name,driver_version --format=csv,noheader; uname -r; "$sim" version; env | grep ^NCCL_ | sort; } >"$out/machine.txt" 2>&1
 
+# Tests that were compiled elsewhere (go test -c -o bin/nccl.test ./real/nccl): here nothing may be skipped.
+for t in nccl cuda; do
+  [ ! -x "$(dirname "$sim")/$t.test" ] || SIMCCL_TEST_LIBNCCL=${SIMCCL_LIBNCCL:-} SIMCCL_REQUIRE=cuda,nccl note "test_$t.txt" "$(dirname "$sim")/$t.test" -test.v
+done
+
 for n in "$@"; do
   [ "$n" -le "$have" ] || { echo "$n GPUs: this machine has $have"; continue; }
   began=$SECONDS

@@ -120,13 +120,9 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 	if err != nil {
 		return err
 	}
-	d, err := cuda.Open()
+	n, err := m.count()
 	if err != nil {
-		return hardwareError(err)
-	}
-	n := cmp.Or(m.gpus, d.Count())
-	if n < 2 || n > d.Count() {
-		return usage("-g %d: from 2 GPUs on, and this machine has %d", n, d.Count())
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return input(err)
@@ -158,6 +154,19 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 		fmt.Fprintf(a.err, "simccl: measured %s: %.1f s\n", s.name, time.Since(at).Seconds())
 	}
 	return nil
+}
+
+// count is how many GPUs take part.
+func (m *measureFlags) count() (int, error) {
+	d, err := cuda.Open()
+	if err != nil {
+		return 0, hardwareError(err)
+	}
+	n := cmp.Or(m.gpus, d.Count())
+	if n < 2 || n > d.Count() {
+		return 0, usage("-g %d: from 2 GPUs on, and this machine has %d", n, d.Count())
+	}
+	return n, nil
 }
 
 func (m *measureFlags) pick() ([]set, error) {
@@ -394,6 +403,9 @@ func (s *set) keep(r *benchRun, file string, all []timing, began time.Time) erro
 
 // all measures, then fits.
 func (c *calibrateFlags) all(a *app, cmd *cobra.Command) error {
+	if _, err := c.measure.count(); err != nil { // before anything is written
+		return err
+	}
 	dir := c.measure.data
 	if dir == "" {
 		var err error

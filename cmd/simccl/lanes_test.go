@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -73,12 +73,7 @@ func TestRealLanesAreTheSimulatedOnes(t *testing.T) {
 		t.Run(backend, func(t *testing.T) {
 			if backend == "verbs" {
 				n, err := ibv.NewNet(ibv.Settings{})
-				if errors.Is(err, exec.ErrUnsupported) && !strings.Contains(os.Getenv("SIMCCL_REQUIRE"), "ib") {
-					t.Skip(err)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.Hardware(t, "ib", err, exec.ErrUnsupported)
 				n.Close()
 			}
 			runOK(t, append([]string{"bench", "--backend", backend, "-n", "1", "-w", "0", "--trace", real}, common...)...)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,6 +30,13 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name != "rdma" {
+				return false, fmt.Errorf("no condition %q", name)
+			}
+			there, err := filepath.Glob("/sys/class/infiniband/*")
+			return len(there) > 0, err
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status": expectStatus,
 			"arrows": compareArrows,

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/trace/chrome"
 )
 
@@ -35,10 +36,7 @@ func browser(t *testing.T, extra ...string) string {
 		}
 	}
 	if name == "" {
-		if strings.Contains(os.Getenv("SIMCCL_REQUIRE"), "chromium") {
-			t.Fatal("no chromium, which SIMCCL_REQUIRE asks for")
-		}
-		t.Skip("no chromium")
+		require.Skip(t, "chromium", "no chromium, chromium-browser or google-chrome")
 	}
 	ctx, stop := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer stop()

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/simccl/simccl/internal/require"
 )
 
 var update = flag.Bool("update", false, "rewrite this package's golden files with what the tests made")
@@ -99,10 +101,7 @@ func Shared(t testing.TB, elem ...string) string {
 	t.Helper()
 	path := filepath.Join(append([]string{Root(t), "..", "shared"}, elem...)...)
 	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("SIMCCL_REQUIRE") == "shared" {
-			t.Fatalf("background material is required and absent: %v", err)
-		}
-		t.Skipf("needs the background material beside the checkout: %s is absent", filepath.Join(append([]string{"../shared"}, elem...)...))
+		require.Skip(t, "shared", filepath.Join(append([]string{"../shared"}, elem...)...)+", background material beside the checkout, is absent")
 	}
 	return path
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/sock"
@@ -194,12 +194,7 @@ func loopback(t *testing.T) *Wire {
 func verbs(t *testing.T, set ibv.Settings) *Wire {
 	t.Helper()
 	n, err := ibv.NewNet(set)
-	if errors.Is(err, exec.ErrUnsupported) && !strings.Contains(os.Getenv("SIMCCL_REQUIRE"), "ib") {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Hardware(t, "ib", err, exec.ErrUnsupported)
 	t.Cleanup(func() { n.Close() })
 	devs, err := n.Devices()
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	simexec "github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/real/transport/transporttest"
 	"github.com/simccl/simccl/units"
@@ -22,12 +22,7 @@ import (
 func wires(t *testing.T, set Settings) *Net {
 	t.Helper()
 	n, err := NewNet(set)
-	if errors.Is(err, simexec.ErrUnsupported) && !strings.Contains(os.Getenv("SIMCCL_REQUIRE"), "ib") {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Hardware(t, "ib", err, simexec.ErrUnsupported)
 	t.Cleanup(func() {
 		if err := n.Close(); err != nil {
 			t.Errorf("close: %v", err)

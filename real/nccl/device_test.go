@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 	"testing"
 	"time"
 	"unsafe"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/units"
 )
@@ -25,12 +25,7 @@ func hardware(t *testing.T) (*cuda.Driver, *Lib) {
 	if err == nil {
 		l, err = Open(os.Getenv("SIMCCL_TEST_LIBNCCL"))
 	}
-	if errors.Is(err, exec.ErrUnsupported) && !strings.Contains(os.Getenv("SIMCCL_REQUIRE"), "nccl") {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Hardware(t, "nccl", err, exec.ErrUnsupported)
 	return d, l
 }
 
