@@ -39,11 +39,12 @@ type Method uint8
 // Methods. Each is what every rank did, or was simulated to do, by itself.
 // Folded took ranks and channels together that are alike in all that bears on
 // time, which gives the same, bit for bit. Near took together what is almost
-// alike.
+// alike. Formula ran nothing.
 const (
 	Each Method = iota
 	Folded
 	Near
+	Formula
 )
 
 // String is the method's word in tables and files.
@@ -53,6 +54,8 @@ func (m Method) String() string {
 		return "folded"
 	case Near:
 		return "near"
+	case Formula:
+		return "formula"
 	}
 	return "each"
 }

@@ -130,6 +130,9 @@ type engine struct {
 	handled int64 // events until the last device was done
 	nw      *network
 	tr      *tracer
+	tell    func(part float64) // nil where nobody asks
+	fetched int64              // ops taken up
+	ops     int64              // in all, where tell is set
 	// quotient is what is alike taken together, nil where all is simulated.
 	quotient *quotient
 }
@@ -159,8 +162,13 @@ const cancelEvery = 1 << 14
 func (e *engine) run(ctx context.Context) error {
 	var ev event.Event
 	for i := 0; (e.running > 0 || e.tr.waits()) && e.err == nil; i++ {
-		if i%cancelEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if i%cancelEvery == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if e.tell != nil {
+				e.tell(float64(e.fetched) / float64(e.ops))
+			}
 		}
 		at, ok := e.queue.Next()
 		// Rates are found when an instant is over: no flow ends within the instant
@@ -178,6 +186,15 @@ func (e *engine) run(ctx context.Context) error {
 		e.handle(&ev)
 	}
 	return e.err
+}
+
+// countOps returns how many ops the run takes up, at least 1.
+func (e *engine) countOps() int64 {
+	n := int64(0)
+	for i := range e.groups {
+		n += e.plan.NumOps(&e.groups[i].pr)
+	}
+	return max(1, n*int64(e.kernels))
 }
 
 // advance ends the flows that are through at a time.

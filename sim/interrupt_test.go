@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -50,5 +51,19 @@ func TestInterruptedRunEndsSoon(t *testing.T) {
 	}
 	if n := len(sink.Events); n < 1000 || n > len(whole.Events)/2 {
 		t.Errorf("%d events of %d", n, len(whole.Events))
+	}
+}
+
+// A run tells how far it is, from nothing to nearly all.
+func TestProgressIsTold(t *testing.T) {
+	c, systems := nodes(t, "dgx-h100.n2", 2, comm.Params{})
+	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 16 << 20, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []float64
+	simulatePlan(t, c, sim.Config{Systems: systems, Fold: sim.Unfolded, Progress: func(part float64) { parts = append(parts, part) }}, req, trace.Discard)
+	if len(parts) < 3 || !slices.IsSorted(parts) || parts[0] > 0.1 || parts[len(parts)-1] < 0.5 || parts[len(parts)-1] > 1 {
+		t.Errorf("told %v", parts)
 	}
 }

@@ -61,6 +61,8 @@ type Config struct {
 	TwoWrites units.Opt[units.Bytes]
 	// Faults are stragglers and slow ports.
 	Faults []Fault
+	// Progress, where set, hears now and then which part of a run is done.
+	Progress func(part float64)
 	// Trace chooses what is told to a sink; the zero Options are collectives
 	// only, nccltrace.DetailStep is all of a step.
 	Trace nccltrace.Options
@@ -127,6 +129,9 @@ func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec
 	e, err := x.build(p, sink)
 	if err != nil {
 		return exec.Result{}, err
+	}
+	if x.cfg.Progress != nil {
+		e.tell, e.ops = x.cfg.Progress, e.countOps()
 	}
 	if err := e.run(ctx); err != nil {
 		e.tr.cut(e)

@@ -42,6 +42,7 @@ func (e *engine) fetch(g *group) bool {
 	if !g.cur.Next(&g.op) {
 		return false
 	}
+	e.fetched++
 	op := &g.op
 	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To)}
 	if e.quotient != nil {

@@ -22,6 +22,11 @@ type facts struct {
 	Limit    string  `json:"limiting_link"`
 	IdealUs  float64 `json:"ideal_us"`                // what the limiting link needs for its bytes at least
 	Overfull string  `json:"overfull_link,omitempty"` // a link that carried more than it can: a defect
+	// Simulated is how the time was found (exec.Method), Margin by what part of
+	// it a near one may be off, and Near what was left out then.
+	Simulated string  `json:"simulated"`
+	Margin    float64 `json:"margin,omitempty"`
+	Near      string  `json:"near,omitempty"`
 	// Regret is the choice's time over the best's, null where rivals were not
 	// asked about; Best names the fastest choice.
 	Regret *float64 `json:"regret"`
@@ -87,7 +92,8 @@ func regretText(r *float64) string {
 
 // facts sums up a row.
 func (s *sweep) facts(r *nccltests.Row, o *outcome) *facts {
-	f := &facts{Algo: "-", Proto: "-", ModelUs: float64(o.choice.TimeUs), SimUs: r.Out.TimeUs, Limit: "-"}
+	f := &facts{Algo: "-", Proto: "-", ModelUs: float64(o.choice.TimeUs), SimUs: r.Out.TimeUs, Limit: "-",
+		Simulated: o.result.Account.Method.String(), Margin: o.result.Account.Margin, Near: o.result.Account.Note}
 	switch {
 	case o.choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.choice.Algo.LogName(), o.choice.Proto.LogName(), o.plan.Split.NChannels

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -12,16 +13,32 @@ import (
 )
 
 // executor makes the simulator for a machine.
-func (r *runFlags) executor(m *machine, opt nccltrace.Options) (exec.Executor, error) {
+// tell, where it is not nil, hears how far each run is.
+func (r *runFlags) executor(m *machine, opt nccltrace.Options, tell func(float64)) (exec.Executor, error) {
 	launch := sim.Eager
 	if r.graphs() > 0 {
 		launch = sim.Graph
 	}
-	cfg := sim.Config{Comm: m.comm.Comm, Systems: m.comm.Systems(), Class: &m.class, Launch: launch, Seed: r.seed, Trace: opt}
+	cfg := sim.Config{Comm: m.comm.Comm, Systems: m.comm.Systems(), Class: &m.class, Launch: launch, Seed: r.seed, Trace: opt,
+		Fold: foldings[r.fold], Progress: tell}
 	if err := r.between(m, &cfg); err != nil {
 		return nil, err
 	}
 	return sim.New(cfg)
+}
+
+// foldings are the words of --fold.
+var foldings = map[string]sim.Folding{"": sim.FoldAuto, "auto": sim.FoldAuto, "exact": sim.FoldExact, "near": sim.FoldNear, "off": sim.Unfolded}
+
+const foldWords = "auto (those alike are one; beyond 512 ranks where need be also those nearly alike), exact, near, off"
+
+// nearNotes tells of the rows that are near and not exact.
+func (s *sweep) nearNotes() []string {
+	var out []string
+	for _, what := range slices.Compact(slices.Clone(s.near)) {
+		out = append(out, fmt.Sprintf("Near, not exact, %s; --fold exact leaves nothing out", what))
+	}
+	return out
 }
 
 // readClass finds the machine class: that of --machine-class, a file or a name,

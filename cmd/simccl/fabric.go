@@ -51,7 +51,8 @@ func (s *sweep) formula(o outcome, sink trace.Sink) (outcome, error) {
 	if sink != trace.Discard {
 		return outcome{}, notYet("--fidelity alpha with a trace", "a formula has no events; write step")
 	}
-	o.result = exec.Result{Elapsed: units.FromMicros(float64(o.choice.TimeUs)), Finish: make([]units.Time, s.m.comm.NRanks), Wrong: -1}
+	o.result = exec.Result{Elapsed: units.FromMicros(float64(o.choice.TimeUs)), Finish: make([]units.Time, s.m.comm.NRanks), Wrong: -1,
+		Account: exec.Account{Method: exec.Formula}}
 	if o.result.Elapsed <= 0 {
 		return outcome{}, notYet("--fidelity alpha for "+s.fn.TestName(), "NCCL has no formula for send and receive")
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/trace"
@@ -14,9 +16,11 @@ import (
 // computes does not depend on how many run at a time.
 type pool struct {
 	results map[point]*result
+	order   []*result // of the points that are simulated
 }
 
 type result struct {
+	share   atomic.Uint64 // how far its simulation is, as the bits of a float64
 	done    chan struct{}
 	outcome outcome
 	err     error
@@ -41,6 +45,7 @@ func (s *sweep) start(ctx context.Context, lines []line) *pool {
 				p.results[at] = &result{done: make(chan struct{})}
 				if !inPlace || !sameInPlace(s.fn) {
 					order = append(order, at)
+					p.order = append(p.order, p.results[at])
 				}
 			}
 		}
@@ -60,6 +65,15 @@ func (s *sweep) start(ctx context.Context, lines []line) *pool {
 		}()
 	}
 	return p
+}
+
+// reached is the part of all points that is done.
+func (p *pool) reached() float64 {
+	sum := 0.0
+	for _, r := range p.order {
+		sum += math.Float64frombits(r.share.Load())
+	}
+	return sum / float64(max(1, len(p.order)))
 }
 
 // compute simulates a point, and with it its twin in place if that takes the

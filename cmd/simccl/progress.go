@@ -18,6 +18,8 @@ type progress struct {
 	total int
 	begun time.Time
 	over  chan struct{}
+	// reached, where set, counts what is done with the parts of what is under way.
+	reached func() float64
 
 	mu    sync.Mutex
 	done  int
@@ -39,6 +41,13 @@ func (a *app) progress(what string, total int) *progress {
 		go p.watch()
 	}
 	return p
+}
+
+// follow counts the parts of what is under way.
+func (p *progress) follow(reached func() float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached = reached
 }
 
 // watch rewrites the line while one thing takes long.
@@ -77,10 +86,14 @@ func (p *progress) show() {
 	}
 	p.shown = now
 	line := fmt.Sprintf("%d of %d %s, %s so far", p.done, p.total, p.what, spent.Round(time.Second))
-	if p.done > 0 {
-		rate := float64(p.done) / spent.Seconds()
-		left := time.Duration(float64(p.total-p.done) / rate * float64(time.Second))
-		line = fmt.Sprintf("%d of %d %s, %.1f/s, %s left", p.done, p.total, p.what, rate, left.Round(time.Second))
+	done := float64(p.done)
+	if p.reached != nil {
+		done = max(done, p.reached())
+	}
+	if done > 0 {
+		rate := done / spent.Seconds()
+		left := time.Duration((float64(p.total) - done) / rate * float64(time.Second))
+		line = fmt.Sprintf("%d of %d %s, %.0f %%, %.2g/s, %s left", p.done, p.total, p.what, 100*done/float64(p.total), rate, left.Round(time.Second))
 	}
 	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
 	p.width = len(line)

@@ -21,7 +21,7 @@ func TestProgress(t *testing.T) {
 	}
 	clock = clock.Add(2500 * time.Millisecond)
 	p.step()
-	if got := out.String(); got != "\r4 of 10 sizes, 1.0/s, 6s left" {
+	if got := out.String(); got != "\r4 of 10 sizes, 40 %, 1/s, 6s left" {
 		t.Errorf("got %q", got)
 	}
 	p.step() // at once: too soon to rewrite
@@ -59,8 +59,21 @@ func TestProgressMakesWay(t *testing.T) {
 	out.WriteString("a row\n")
 	p.step()
 	p.end()
-	if lines := strings.Split(out.String(), "\n"); !strings.HasSuffix(lines[0], "\ra row") || !strings.Contains(lines[1], "1 of 2 sizes, 0.3/s, 3s left") {
+	if lines := strings.Split(out.String(), "\n"); !strings.HasSuffix(lines[0], "\ra row") || !strings.Contains(lines[1], "1 of 2 sizes, 50 %, 0.33/s, 3s left") {
 		t.Errorf("got %q", out.String())
+	}
+}
+
+// One size that takes long is told by its parts.
+func TestProgressWithinOneSize(t *testing.T) {
+	var out bytes.Buffer
+	clock := time.Unix(0, 0)
+	p := &progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 1, begun: clock, over: make(chan struct{}),
+		reached: func() float64 { return 0.25 }}
+	clock = clock.Add(5 * time.Second)
+	p.show()
+	if got := out.String(); got != "\r0 of 1 sizes, 25 %, 0.05/s, 15s left" {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *sweep) forced(ctx context.Context, p point, a coll.Algorithm, pr coll.P
 	if err != nil {
 		return outcome{}, err
 	}
-	return s.execute(ctx, outcome{choice: choice, plan: pl}, trace.Discard, nccltrace.Options{})
+	return s.execute(ctx, outcome{choice: choice, plan: pl}, trace.Discard, nccltrace.Options{}, nil)
 }
 
 // bests finds the best of every point, several at a time.

@@ -29,6 +29,7 @@ type runFlags struct {
 	test     testFlags
 	launch   string
 	fidelity string
+	fold     string
 	faults   []string
 	procs    int
 	ncclLog  bool
@@ -72,6 +73,7 @@ func (r *runFlags) register(c *cobra.Command) {
 func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
 	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
+	f.StringVar(&r.fold, "fold", "auto", "what ranks simulate that behave alike: "+foldWords)
 	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:slow=4, link=leaf0~spine1:down; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node (default one a GPU)")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
@@ -94,6 +96,7 @@ type sweep struct {
 	rows    []nccltests.Row
 	own     []string
 	summary nccltests.Summary
+	near    []string // of each row that is near and not exact, what was left out
 	pool    *pool
 }
 
@@ -131,7 +134,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	if _, err = r.out.options(s.m.comm.NRanks); err != nil {
 		return nil, err
 	}
-	if _, err = r.executor(s.m, nccltrace.Options{}); err != nil {
+	if _, err = r.executor(s.m, nccltrace.Options{}, nil); err != nil {
 		return nil, err
 	}
 	t := &r.test
@@ -174,6 +177,9 @@ func (r *runFlags) checkTimes() error {
 	}
 	if r.procs != 0 {
 		return notYet(fmt.Sprintf("--procs %d", r.procs), "only one process a GPU is simulated")
+	}
+	if _, ok := foldings[r.fold]; !ok {
+		return usage("--fold %s: write %s", r.fold, foldWords)
 	}
 	return r.checkFidelity()
 }
@@ -248,6 +254,7 @@ func (s *sweep) run(ctx context.Context) error {
 	s.pool = s.start(ctx, lines)
 	bus := 0.0
 	told := s.app.progress("sizes", len(lines))
+	told.follow(func() float64 { return s.pool.reached() * float64(len(lines)) })
 	for _, l := range lines {
 		row, err := s.row(l)
 		if err != nil {
@@ -266,6 +273,9 @@ func (s *sweep) run(ctx context.Context) error {
 	if !s.app.json {
 		if err := table.Finish(&s.config, &s.summary); err != nil {
 			return err
+		}
+		for _, note := range s.nearNotes() {
+			fmt.Fprintln(s.app.out, "# "+note)
 		}
 	}
 	if err := s.outputs(ctx, lines[len(lines)-1]); err != nil {
@@ -323,6 +333,9 @@ func (s *sweep) row(l line) (*nccltests.Row, error) {
 		*m = nccltests.Measure{TimeUs: o.result.Elapsed.Micros(), AlgBW: alg, BusBW: bus, Checked: o.checked}
 	}
 	facts := s.facts(&row, &first)
+	if facts.Near != "" {
+		s.near = append(s.near, fmt.Sprintf("within about %.0f %%: %s", 100*facts.Margin, facts.Near))
+	}
 	for _, c := range s.columns {
 		row.Extra = append(row.Extra, c.value(facts))
 	}
@@ -354,6 +367,11 @@ func (s *sweep) plan(p point, prove bool) (outcome, error) {
 
 // simulate plans and runs one operation. It is safe for concurrent use.
 func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink, opt nccltrace.Options) (outcome, error) {
+	return s.simulateTold(ctx, p, sink, opt, nil)
+}
+
+// simulateTold is simulate that tells how far it is, where tell is not nil.
+func (s *sweep) simulateTold(ctx context.Context, p point, sink trace.Sink, opt nccltrace.Options, tell func(float64)) (outcome, error) {
 	if p.count == 0 { // NCCL returns without a launch
 		return outcome{checked: s.flags.test.check != 0}, nil
 	}
@@ -361,15 +379,15 @@ func (s *sweep) simulate(ctx context.Context, p point, sink trace.Sink, opt nccl
 	if err != nil {
 		return outcome{}, err
 	}
-	return s.execute(ctx, o, sink, opt)
+	return s.execute(ctx, o, sink, opt, tell)
 }
 
 // execute runs what was planned. It is safe for concurrent use.
-func (s *sweep) execute(ctx context.Context, o outcome, sink trace.Sink, opt nccltrace.Options) (outcome, error) {
+func (s *sweep) execute(ctx context.Context, o outcome, sink trace.Sink, opt nccltrace.Options, tell func(float64)) (outcome, error) {
 	if s.flags.fidelity == "alpha" {
 		return s.formula(o, sink)
 	}
-	x, err := s.flags.executor(s.m, opt)
+	x, err := s.flags.executor(s.m, opt, tell)
 	if err != nil {
 		return outcome{}, err
 	}
