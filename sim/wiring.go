@@ -104,23 +104,7 @@ func (w *wiring) link(node int32, l topo.LinkID) simnet.LinkID {
 }
 
 // name is a node's short name in link counters.
-func (w *wiring) name(node int32, id topo.NodeID) string {
-	s := w.systems[node]
-	n := &s.Nodes[id]
-	switch n.Kind {
-	case topo.GPU:
-		return fmt.Sprintf("GPU%d", n.GPU.Rank)
-	case topo.NVS:
-		return "NVSwitch"
-	case topo.CPU:
-		return fmt.Sprintf("CPU%d", n.CPU.NUMA)
-	case topo.NET:
-		return n.Net.Name
-	case topo.NIC:
-		return fmt.Sprintf("NIC%d", s.Index(id))
-	}
-	return fmt.Sprintf("PCI%d", s.Index(id))
-}
+func (w *wiring) name(node int32, id topo.NodeID) string { return w.systems[node].Short(id) }
 
 // walk adds the links of the best path between a GPU and a GPU or net, in
 // either direction.

@@ -12,6 +12,25 @@ func (s *System) Name(n NodeID) string {
 	return fmt.Sprintf("%v/%x-%x", s.Nodes[n].Kind, id>>56, id&(1<<56-1))
 }
 
+// Short is a node's short name, as link counters and pictures have it: GPUs by
+// local rank, CPUs by NUMA number, nets by name, the rest by place in its kind.
+func (s *System) Short(id NodeID) string {
+	n := &s.Nodes[id]
+	switch n.Kind {
+	case GPU:
+		return fmt.Sprintf("GPU%d", n.GPU.Rank)
+	case NVS:
+		return "NVSwitch"
+	case CPU:
+		return fmt.Sprintf("CPU%d", n.CPU.NUMA)
+	case NET:
+		return n.Net.Name
+	case NIC:
+		return fmt.Sprintf("NIC%d", s.Index(id))
+	}
+	return fmt.Sprintf("PCI%d", s.Index(id))
+}
+
 // complete lays the paths of a raw System, splits it into the domains that P2P
 // and shared memory connect, and lays the paths of each anew, as NCCL does in
 // every rank of it (init.cc: compute, trim, compute, search init). Domains come

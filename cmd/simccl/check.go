@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/comm/decision"
 	"github.com/spf13/cobra"
 )
 
@@ -95,8 +93,7 @@ func (a *app) decide(args string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	sub := &app{out: &out, err: a.err, environ: a.environ, env: a.env, noEnv: a.noEnv, dir: filepath.Dir(args)}
+	sub := &app{out: io.Discard, err: a.err, environ: a.environ, env: a.env, noEnv: a.noEnv, dir: filepath.Dir(args)}
 	var m machineFlags
 	c := &cobra.Command{Use: "inspect", SilenceUsage: true, SilenceErrors: true, Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
@@ -104,16 +101,7 @@ func (a *app) decide(args string) ([]byte, error) {
 			if err != nil {
 				return err
 			}
-			given, err := x.given(sub)
-			if err != nil {
-				return err
-			}
-			doc, err := decision.New(x.comm, given)
-			if err != nil {
-				return decisionError(err)
-			}
-			text, err := doc.Encode()
-			out.Write(text)
+			text, err = x.document(sub)
 			return err
 		}}
 	m.register(c)
@@ -125,12 +113,13 @@ func (a *app) decide(args string) ([]byte, error) {
 	if err := c.Execute(); err != nil {
 		return nil, err
 	}
-	return append(bytes.TrimRight(out.Bytes(), "\n"), '\n'), nil
+	return text, nil
 }
 
-// argsFile reads the words of an .args file; # begins a comment.
+// argsFile reads the words of an .args file; # begins a comment. A file without
+// any has an empty list, not nil: cobra would take that for the process's own.
 func argsFile(text string) ([]string, error) {
-	var words []string
+	words := []string{}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
 		more, err := splitWords(line)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,24 +60,30 @@ chunking for every power of two. --json prints all of it as one document.`,
 			case !a.json:
 				return x.summary(a)
 			}
-			given, err := x.given(a)
+			text, err := x.document(a)
 			if err != nil {
 				return err
 			}
-			doc, err := decision.New(x.comm, given)
-			if err != nil {
-				return decisionError(err)
-			}
-			text, err := doc.Encode()
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.out, "%s\n", strings.TrimRight(string(text), "\n"))
+			_, err = a.out.Write(text)
 			return err
 		}}
 	m.register(c)
 	c.Flags().BoolVar(&log, "nccl-log", false, "print what NCCL_DEBUG=INFO would show of it")
 	return c
+}
+
+// document is the whole decision as JSON, ending with a line feed.
+func (x *machine) document(a *app) ([]byte, error) {
+	given, err := x.given(a)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := decision.New(x.comm, given)
+	if err != nil {
+		return nil, decisionError(err)
+	}
+	text, err := doc.Encode()
+	return append(bytes.TrimRight(text, "\n"), '\n'), err
 }
 
 // given is what the decision document holds of files and flags.

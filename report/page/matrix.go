@@ -33,17 +33,17 @@ func matrix(s *topo.System) template.HTML {
 	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="paths">`, w, h, min(w, 900), w*1.25)
 	for i, from := range ends {
 		y := top + row*float64(i)
-		d.add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, left-6, y+17, esc(d.name(from)))
-		d.add(`<text x="%g" y="%g" text-anchor="middle" style="font-size:9.5px">%s</text>`, left+cell*(float64(i)+.5), top-8, esc(short(d.name(from))))
+		d.add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, left-6, y+17, esc(d.s.Short(from)))
+		d.add(`<text x="%g" y="%g" text-anchor="middle" style="font-size:9.5px">%s</text>`, left+cell*(float64(i)+.5), top-8, esc(short(d.s.Short(from))))
 		for j, to := range ends {
 			x := left + cell*float64(j)
 			if s.Nodes[from].Kind == topo.NET && s.Nodes[to].Kind == topo.NET {
 				continue
 			}
 			p := s.Path(from, to)
-			what := fmt.Sprintf("%s → %s: %s, %.4g GB/s", d.name(from), d.name(to), p.Kind, float64(p.BW))
+			what := fmt.Sprintf("%s → %s: %s, %.4g GB/s", d.s.Short(from), d.s.Short(to), p.Kind, float64(p.BW))
 			if i == j {
-				what = d.name(from)
+				what = d.s.Short(from)
 			}
 			hue, ok := pathHue[p.Kind]
 			if !ok {

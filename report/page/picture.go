@@ -158,24 +158,6 @@ func (d *drawing) tree(n topo.NodeID, depth float64) {
 	d.at[n].x = (first + last) / 2
 }
 
-// name is the simulator's word for a node in its links.
-func (d *drawing) name(id topo.NodeID) string {
-	n := &d.s.Nodes[id]
-	switch n.Kind {
-	case topo.GPU:
-		return fmt.Sprintf("GPU%d", n.GPU.Rank)
-	case topo.NVS:
-		return "NVSwitch"
-	case topo.CPU:
-		return fmt.Sprintf("CPU%d", n.CPU.NUMA)
-	case topo.NET:
-		return n.Net.Name
-	case topo.NIC:
-		return fmt.Sprintf("NIC%d", d.s.Index(id))
-	}
-	return fmt.Sprintf("PCI%d", d.s.Index(id))
-}
-
 // edges draws each pair of links once, with the fuller direction's colour.
 func (d *drawing) edges() {
 	for i := range d.s.Links {
@@ -188,10 +170,10 @@ func (d *drawing) edges() {
 		tip := fmt.Sprintf("%s – %s: %s %.1f GB/s", d.s.Name(l.From), d.s.Name(l.To), l.Kind, l.BW)
 		most := -1.0
 		for _, way := range [][2]topo.NodeID{{l.From, l.To}, {l.To, l.From}} {
-			if x := d.loads[fmt.Sprintf("%s %s→%s", d.page.Host, d.name(way[0]), d.name(way[1]))]; x != nil {
+			if x := d.loads[fmt.Sprintf("%s %s→%s", d.page.Host, d.s.Short(way[0]), d.s.Short(way[1]))]; x != nil {
 				part := share(x, d.page.Elapsed)
 				most = max(most, part)
-				tip += fmt.Sprintf("; %s→%s %d B, busy %.0f %% of the time at least", d.name(way[0]), d.name(way[1]), x.Bytes, 100*part)
+				tip += fmt.Sprintf("; %s→%s %d B, busy %.0f %% of the time at least", d.s.Short(way[0]), d.s.Short(way[1]), x.Bytes, 100*part)
 			}
 		}
 		style := `class="link idle"`
@@ -210,7 +192,7 @@ var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo
 
 func (d *drawing) node(id topo.NodeID) {
 	n, at := &d.s.Nodes[id], d.at[id]
-	w, label, tip := 44.0, d.name(id), d.s.Name(id)
+	w, label, tip := 44.0, d.s.Short(id), d.s.Name(id)
 	switch n.Kind {
 	case topo.GPU:
 		tip += fmt.Sprintf(", rank %d, sm_%d, %s", n.GPU.Rank, n.GPU.SM, n.GPU.BusID)

@@ -134,7 +134,7 @@ func (d *drawing) routeLayers(all []route) {
 			}
 			path := d.s.Path(h.from, h.to)
 			d.add(`<path%s d="%s"><title>%s, hop %d: %s %s %s, %.4g GB/s over %s</title></path>`, arrow, shape, esc(r.Name), i+1,
-				esc(d.name(h.from)), word, esc(d.name(h.to)), h.bw, path.Kind)
+				esc(d.s.Short(h.from)), word, esc(d.s.Short(h.to)), h.bw, path.Kind)
 		}
 		if whole.Len() > 0 {
 			d.add(`<path d="%s"><title>%s, %d hops</title></path>`, whole.String(), esc(r.Name), len(r.hops))
