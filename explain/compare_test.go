@@ -36,6 +36,11 @@ func TestCompareStories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			o := comm.Op{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 22}
+			ring := explain.Timing{Choice: "Ring LL128", Channels: 16, Us: 100, BusBW: 150, Link: "node0 NIC0→mlx5_0", LinkUs: 80}
+			tree := explain.Timing{Choice: "Tree LL128", Channels: 8, Us: 125.5, BusBW: 119.52, Link: "node1 GPU3→NVSwitch", LinkUs: 110}
+			d.AddTime(a, b, o, o, 1<<20, ring, ring)
+			d.AddTime(a, b, o, o, 1<<24, ring, tree)
 			golden.Text(t, "testdata/compare-"+s.name+".txt", d.Text())
 		})
 	}

@@ -25,25 +25,38 @@ func figureText(b *strings.Builder, head string, figures []Figure) {
 	if len(figures) == 0 {
 		return
 	}
-	rows := [][]string{{"", "A", "B", ""}}
+	t := reasoned{rows: [][]string{{"", "A", "B"}}, why: [][]string{nil}}
 	for _, f := range figures {
-		rows = append(rows, withReasons([]string{f.What, f.A, f.B}, f.Why)...)
+		t.add([]string{f.What, f.A, f.B}, f.Why)
 	}
 	fmt.Fprintf(b, "\n%s\n", head)
-	table(b, rows, "llll")
+	t.write(b, "lll")
 }
 
-// withReasons puts the first reason behind a row and each other on a row of its
-// own.
-func withReasons(row []string, why []string) [][]string {
-	if len(why) == 0 {
-		return [][]string{append(row, "")}
+// reasoned is a table whose rows have reasons, which stand below them; rows
+// that follow each other with the same reasons have them once.
+type reasoned struct {
+	rows [][]string
+	why  [][]string
+}
+
+func (t *reasoned) add(row, why []string) {
+	t.rows, t.why = append(t.rows, row), append(t.why, why)
+}
+
+func (t *reasoned) write(b *strings.Builder, align string) {
+	var plain strings.Builder
+	table(&plain, t.rows, align)
+	i := 0
+	for line := range strings.Lines(plain.String()) {
+		b.WriteString(line)
+		if i+1 == len(t.why) || !slices.Equal(t.why[i], t.why[i+1]) {
+			for _, w := range t.why[i] {
+				fmt.Fprintf(b, "      %s\n", w)
+			}
+		}
+		i++
 	}
-	out := [][]string{append(row, why[0])}
-	for _, w := range why[1:] {
-		out = append(out, append(make([]string, len(row)), w))
-	}
-	return out
 }
 
 // someOf lists the first pairs and counts the rest; JSON has them all.
@@ -83,25 +96,21 @@ func (d *Difference) choiceText(b *strings.Builder) {
 	if len(d.Choices) == 0 {
 		return
 	}
-	rows := [][]string{{"operation", "from B", "to B", "A", "B", "why"}}
+	t := reasoned{rows: [][]string{{"operation", "from B", "to B", "A", "B"}}, why: [][]string{nil}}
 	for i, c := range d.Choices {
 		name := c.Op
 		if i > 0 && d.Choices[i-1].Op == c.Op {
 			name = ""
 		}
-		why := c.Why
-		if i > 0 && slices.Equal(why, d.Choices[i-1].Why) {
-			why = []string{"as above"}
-		}
-		rows = append(rows, withReasons([]string{name, group(c.From), group(c.To), c.A, c.B}, why)...)
+		t.add([]string{name, group(c.From), group(c.To), c.A, c.B}, c.Why)
 	}
 	b.WriteString("\nChoices that differ, by size:\n")
-	table(b, rows, "lrrlll")
+	t.write(b, "lrrll")
 }
 
 // timeText shows every size with another time, and names the others.
 func (d *Difference) timeText(b *strings.Builder) {
-	rows := [][]string{{"operation", "size B", "A us", "B us", "B/A", "A GB/s", "B GB/s", "A", "B", "why"}}
+	out := reasoned{rows: [][]string{{"operation", "size B", "A us", "B us", "B/A", "A GB/s", "B GB/s", "A", "B"}}, why: [][]string{nil}}
 	name := ""
 	var same []sameTimes
 	for i := range d.Times {
@@ -121,13 +130,13 @@ func (d *Difference) timeText(b *strings.Builder) {
 			row[0] = ""
 		}
 		name = t.Op
-		rows = append(rows, withReasons(row, t.Why)...)
+		out.add(row, t.Why)
 	}
-	if len(rows) == 1 {
+	if len(out.rows) == 1 {
 		return
 	}
 	b.WriteString("\nTimes that differ (busbw in GB/s):\n")
-	table(b, rows, "lrrrrrrlll")
+	out.write(b, "lrrrrrrll")
 	for _, s := range same {
 		switch len(s.sizes) {
 		case 0:
