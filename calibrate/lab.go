@@ -125,7 +125,7 @@ func (l *Lab) machine(r *Run) (*machine, error) {
 
 // Predict simulates a point with a class's quantities, in microseconds.
 func (p *Point) Predict(ctx context.Context, class *gpu.Class) (float64, error) {
-	x, err := sim.New(sim.Config{Comm: p.plan.Comm, Systems: p.systems, Class: class, Launch: p.Run.Launch})
+	x, err := sim.New(sim.Config{Comm: p.plan.Comm, Systems: p.systems, Class: class, Launch: p.Run.Launch, PerThread: p.Run.PerThread})
 	if err != nil {
 		return 0, err
 	}

@@ -38,6 +38,9 @@ type Config struct {
 	// first System (ClassOf).
 	Class  *gpu.Class
 	Launch Launch
+	// PerThread counts the GPUs that one host thread launches for, 0 for 1; it
+	// matters to eager launches.
+	PerThread int
 	// Kernels is how many operations are simulated back to back, of which the
 	// period is taken; 0 means 3, and fewer for plans of many steps.
 	Kernels int
@@ -175,7 +178,7 @@ func (x *Executor) result(e *engine) exec.Result {
 	if x.cfg.Launch == Eager {
 		// The host runs ahead of the device or holds it up; the other of the two
 		// shows once in all timed operations.
-		host := units.FromMicros(x.class.HostLaunch)
+		host := units.FromMicros(x.class.Launch(x.cfg.PerThread))
 		r.Elapsed = max(r.Elapsed, host) + min(r.Elapsed, host)/timed
 	}
 	if e.quotient != nil {

@@ -189,7 +189,7 @@ func (r *benchRun) newOracle() (*oracle, error) {
 		return nil, err
 	}
 	flags := &runFlags{machine: r.flags.run.machine, test: r.flags.run.test, launch: r.flags.gpu.timing, seed: 1}
-	flags.test.check = 0
+	flags.test.check, flags.test.threads = 0, 1 // every GPU has a thread of its own
 	flags.out.detail = "op"
 	return &oracle{&sweep{app: r.app, m: loaded, flags: flags, fn: r.fn}}, nil
 }

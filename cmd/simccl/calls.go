@@ -42,7 +42,7 @@ func (s *sweep) hostTime() units.Time {
 	if s.flags.graphs() > 0 {
 		return 0
 	}
-	return units.FromMicros(s.m.class.HostLaunch)
+	return units.FromMicros(s.m.class.Launch(s.perThread))
 }
 
 // launchShare is the part of a launch's host time that the CUDA launch itself

@@ -19,7 +19,11 @@ func (r *runFlags) executor(m *machine, opt nccltrace.Options, tell func(float64
 	if r.graphs() > 0 {
 		launch = sim.Graph
 	}
-	cfg := sim.Config{Comm: m.comm.Comm, Systems: m.comm.Systems(), Class: &m.class, Launch: launch, Seed: r.seed, Trace: opt,
+	share, err := r.gpusOfThread(m)
+	if err != nil {
+		return nil, err
+	}
+	cfg := sim.Config{Comm: m.comm.Comm, Systems: m.comm.Systems(), Class: &m.class, Launch: launch, PerThread: share, Seed: r.seed, Trace: opt,
 		Fold: foldings[r.fold], Progress: tell}
 	if err := r.between(m, &cfg); err != nil {
 		return nil, err

@@ -75,7 +75,7 @@ func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
 	f.StringVar(&r.fold, "fold", "auto", "what ranks simulate that behave alike: "+foldWords)
 	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:slow=4, link=leaf0~spine1:down; also latency=US; repeatable")
-	f.IntVar(&r.procs, "procs", 0, "processes of a node (default one a GPU)")
+	f.IntVar(&r.procs, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
 }
 
@@ -92,6 +92,8 @@ type sweep struct {
 	roots   []int
 	columns []column
 	minBW   float64
+	// perThread counts the GPUs that a host thread launches for.
+	perThread int
 
 	rows    []nccltests.Row
 	own     []string
@@ -134,14 +136,39 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	if _, err = r.out.options(s.m.comm.NRanks); err != nil {
 		return nil, err
 	}
+	if s.perThread, err = r.gpusOfThread(s.m); err != nil {
+		return nil, err
+	}
 	if _, err = r.executor(s.m, nccltrace.Options{}, nil); err != nil {
 		return nil, err
 	}
 	t := &r.test
 	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
-		Threads: 1, GPUs: s.m.cluster.Host(0).NRanks(), MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
+		Threads: t.threads, GPUs: s.m.cluster.Host(0).NRanks(), MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
 		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: r.graphs()}
+	if s.perThread > 1 || t.threads > 1 {
+		s.config.GPUs = s.perThread
+	}
 	return s, nil
+}
+
+// gpusOfThread is how many GPUs one host thread launches for: of --procs
+// processes with -t threads each.
+func (r *runFlags) gpusOfThread(m *machine) (int, error) {
+	threads, procs := max(r.test.threads, 1), r.procs
+	if procs == 0 && threads == 1 {
+		return 1, nil // a process a GPU
+	}
+	procs = max(procs, 1)
+	most := 0
+	for h := range m.cluster.NHosts() {
+		n := m.cluster.Host(h).NRanks()
+		if n%(procs*threads) != 0 {
+			return 0, usage("--procs %d -t %d: %d GPUs of a node cannot be shared out evenly to so many threads", procs, threads, n)
+		}
+		most = max(most, n/(procs*threads))
+	}
+	return most, nil
 }
 
 func (r *runFlags) graphs() int {
@@ -175,8 +202,8 @@ func (r *runFlags) checkTimes() error {
 	if r.launch != "eager" && r.launch != "graph" {
 		return usage("--launch %s: write eager or graph", r.launch)
 	}
-	if r.procs != 0 {
-		return notYet(fmt.Sprintf("--procs %d", r.procs), "only one process a GPU is simulated")
+	if r.procs < 0 || r.test.threads < 0 {
+		return usage("--procs %d -t %d: neither can be below 0", r.procs, r.test.threads)
 	}
 	if _, ok := foldings[r.fold]; !ok {
 		return usage("--fold %s: write %s", r.fold, foldWords)

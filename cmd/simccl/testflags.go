@@ -99,7 +99,7 @@ func (t *testFlags) unsimulated() error {
 		flag string
 		v    int
 		is   int
-	}{{"-t", t.threads, 1}, {"-z", t.blocking, 0}, {"-C", t.cpuTime, 0}, {"-R", t.localRegister, 0}, {"-x", t.ctaPolicy, 0},
+	}{{"-z", t.blocking, 0}, {"-C", t.cpuTime, 0}, {"-R", t.localRegister, 0}, {"-x", t.ctaPolicy, 0},
 		{"-u", t.unalign, 0}, {"-m", t.agg, 1}} {
 		if o.v != o.is {
 			return notYet(fmt.Sprintf("%s %d", o.flag, o.v), fmt.Sprintf("only %s %d is simulated", o.flag, o.is))

@@ -30,6 +30,8 @@ type Class struct {
 	// HostLaunch is the host's cost of one asynchronous launch; it is the floor
 	// of an eager operation, one process driving one GPU.
 	HostLaunch float64
+	// HostShared is its cost for each GPU where one thread launches for several.
+	HostShared float64
 	// Flag is the time from a store to a peer's memory until a poll sees it.
 	Flag float64
 	// LinkEff is the payload share of the bandwidth that NCCL ascribes to a

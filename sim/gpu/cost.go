@@ -33,6 +33,15 @@ func (c *Class) Miss(workingSet int64) float64 {
 	return math.Min(1, math.Max(0, (float64(workingSet)-knee)/(c.Memory.L2-knee)))
 }
 
+// Launch is the host's time in microseconds to launch an operation on all GPUs
+// of a thread.
+func (c *Class) Launch(gpus int) float64 {
+	if gpus > 1 {
+		return float64(gpus) * c.HostShared
+	}
+	return c.HostLaunch
+}
+
 // SimpleRate returns a group's rate in GB/s where active threads work on the
 // SM in all, itself included. pack is the width of its accesses in bytes: 16,
 // or the element size where its buffers are not aligned to 16

@@ -38,6 +38,7 @@ func kernelQuantities(add adder) {
 	add("gap_simple", "us", 0, 1e3, "the same, Simple", func(c *Class) *float64 { return &c.KernelGap[2] })
 	add("gap_p2p", "us", 0, 1e3, "the same, kernel of sends and receives", func(c *Class) *float64 { return &c.P2PGap })
 	add("host_launch", "us", 0, 1e4, "host's time for an asynchronous launch, one process a GPU", func(c *Class) *float64 { return &c.HostLaunch })
+	add("host_shared", "us", 0, 1e4, "the same for each GPU of a thread that launches for several", func(c *Class) *float64 { return &c.HostShared })
 }
 
 func linkQuantities(add adder) {
