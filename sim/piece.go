@@ -14,6 +14,39 @@ type piece struct {
 	since, start, joined, moved units.Time
 	data                        units.Time // of the wait, for data
 	alone                       units.Time // what the bytes take at the group's own rate
+	deps                        deps
+}
+
+// deps are the arrows from each receive of a piece to each of its sends: the
+// numbers from first on, sends of the first receive first.
+type deps struct {
+	first, recvs, sends int64
+	told                int // sends that have theirs
+}
+
+// of lists the arrows of the i-th connection on one side.
+func (d *deps) of(side nccltrace.Dir, i int) (out []int64) {
+	if side == nccltrace.Recv {
+		for j := range d.sends {
+			out = append(out, d.first+int64(i)*d.sends+j)
+		}
+		return out
+	}
+	for j := range d.recvs {
+		out = append(out, d.first+j*d.sends+int64(i))
+	}
+	return out
+}
+
+// depend numbers a piece's arrows, where it has any and they are wanted.
+func (t *tracer) depend(g *group) (d deps) {
+	if n := int64(len(g.op.From) * len(g.op.To)); t.deps && n > 0 && g.op.Do&(plan.HoldRecv|plan.HoldSend) == 0 {
+		d = deps{first: t.rec.Flow(), recvs: int64(len(g.op.From)), sends: int64(len(g.op.To))}
+		for range n - 1 {
+			t.rec.Flow()
+		}
+	}
+	return d
 }
 
 // terms says what the time from since to moved consists of.
@@ -51,7 +84,7 @@ func (t *tracer) starts(e *engine, gi int32) {
 			came = max(came, c.head[(c.taken+int64(g.op.RecvAhead))%plan.FIFOSteps])
 		}
 	}
-	t.groups[gi].piece = piece{since: min(g.since, e.now), start: e.now, joined: -1, data: min(came, e.now) - min(g.since, e.now)}
+	t.groups[gi].piece = piece{since: min(g.since, e.now), start: e.now, joined: -1, data: min(came, e.now) - min(g.since, e.now), deps: t.depend(g)}
 }
 
 // joins notes that a piece's bytes begin to move.

@@ -20,6 +20,7 @@ type tracer struct {
 	shift  units.Time // when the first device turned to the last operation
 	open   bool       // it has
 	depth  nccltrace.Detail
+	deps   bool              // wanted: arrows inside a rank
 	groups []groupTrace      // by group of the engine
 	blocks []nccltrace.Terms // by multiprocessor
 	conns  []*connTrace      // by connection, nil until it is used
@@ -50,6 +51,7 @@ type connTrace struct {
 // slot is what is known of a piece in a FIFO.
 type slot struct {
 	flow, chunk int64
+	deps        []int64 // arrows from what its op received
 	bytes       units.Bytes
 }
 
@@ -57,7 +59,7 @@ func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
 	if sink == trace.Discard {
 		return nil
 	}
-	t := &tracer{rec: nccltrace.New(sink, opt), depth: opt.Detail, conns: make([]*connTrace, len(e.conns)), groups: make([]groupTrace, len(e.groups)),
+	t := &tracer{rec: nccltrace.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccltrace.DetailStep, conns: make([]*connTrace, len(e.conns)), groups: make([]groupTrace, len(e.groups)),
 		blocks: make([]nccltrace.Terms, len(e.sms))}
 	c := e.plan.Comm
 	for r := range int32(c.NRanks) {
@@ -155,6 +157,10 @@ func (t *tracer) sends(e *engine, gi, id int32, k int64, p *piece, first bool, n
 	if first && t.depth >= nccltrace.DetailStep {
 		s.flow = t.rec.Flow() // one arrow an op: its first slice
 	}
+	if p.deps.recvs > 0 {
+		s.deps = p.deps.of(nccltrace.Send, p.deps.told)
+		p.deps.told++
+	}
 	terms := p.terms()
 	flag := e.cost.hop[g.pr.Proto]
 	if ct.wire != nil {
@@ -175,9 +181,9 @@ func (t *tracer) sends(e *engine, gi, id int32, k int64, p *piece, first bool, n
 func (ct *connTrace) step(d nccltrace.Dir, k int64) nccltrace.Step {
 	x := &ct.slots[k%plan.FIFOSteps]
 	s := nccltrace.Step{Rank: int(ct.plan.Src), Peer: int(ct.plan.Dst), Channel: int(ct.plan.Channel), Dir: d, Step: k - ct.base,
-		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.word, GDR: ct.plan.Route.SrcGDR, Chunk: x.chunk, Link: ct.link}
+		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.word, GDR: ct.plan.Route.SrcGDR, Chunk: x.chunk, Link: ct.link, Deps: x.deps}
 	if d == nccltrace.Recv {
-		s.Rank, s.Peer, s.GDR = s.Peer, s.Rank, ct.plan.Route.DstGDR
+		s.Rank, s.Peer, s.GDR, s.Deps = s.Peer, s.Rank, ct.plan.Route.DstGDR, nil
 	}
 	return s
 }
@@ -189,16 +195,17 @@ func (t *tracer) received(e *engine, gi int32) {
 		return
 	}
 	p := &t.groups[gi].piece
-	for _, id := range g.op.From {
+	for i, id := range g.op.From {
 		ct, c := t.conn(e, id), &e.conns[id]
 		if !ct.open || c.taken < ct.base {
 			continue
 		}
 		if ct.wire != nil {
-			t.takes(e, ct, c.taken, c.head[c.taken%plan.FIFOSteps])
+			t.takes(e, ct, c.taken, c.head[c.taken%plan.FIFOSteps], p.deps.of(nccltrace.Recv, i))
 			continue
 		}
 		step := ct.step(nccltrace.Recv, c.taken)
+		step.Deps = p.deps.of(nccltrace.Recv, i)
 		to := max(e.now-t.shift, 2*trace.Tick)
 		from := max(0, min(p.since-t.shift, to-2*trace.Tick))
 		terms := p.terms()

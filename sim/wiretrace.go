@@ -187,7 +187,7 @@ func (t *tracer) offers(e *engine, id int32, k int64, at units.Time) {
 
 // takes writes the k-th step's receive, which the kernel is through with; it
 // could see the data when it was shown.
-func (t *tracer) takes(e *engine, ct *connTrace, k int64, shown units.Time) {
+func (t *tracer) takes(e *engine, ct *connTrace, k int64, shown units.Time, deps []int64) {
 	s := &ct.wire.steps[k%plan.FIFOSteps]
 	to := max(e.now, s.flushed)
 	from := min(max(s.offered, t.shift), s.polled-2*trace.Tick)
@@ -201,6 +201,7 @@ func (t *tracer) takes(e *engine, ct *connTrace, k int64, shown units.Time) {
 	gpu[nccltrace.Flag] = max(0, min(shown, to)-s.flushed)
 	gpu.Rest(nccltrace.GPU, to-s.flushed)
 	step := ct.step(nccltrace.Recv, k)
+	step.Deps = deps
 	t.rec.Steps(&step, ct.slots[k%plan.FIFOSteps].flow,
 		nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from - t.shift, End: s.polled - t.shift, Terms: come},
 		nccltrace.Phase{Wait: nccltrace.RecvFlushWait, Start: s.polled - t.shift, End: s.flushed - t.shift, Terms: back},

@@ -65,9 +65,9 @@ func (m *machineFlags) readClass(a *app, out *machine) (err error) {
 	return input(err)
 }
 
-// options are what --trace-detail, --trace-ranks and --event-mask ask for.
+// options are what --trace-detail, --trace-ranks, --trace-deps and --event-mask ask for.
 func (o *outputFlags) options(ranks int) (nccltrace.Options, error) {
 	which, err := parseRanks(o.ranks, ranks)
 	detail := nccltrace.Detail(slices.Index(nccltrace.Details[:], o.detail))
-	return nccltrace.Options{Detail: detail, Ranks: which, Mask: o.mask}, err
+	return nccltrace.Options{Detail: detail, Ranks: which, Mask: o.mask, Deps: o.deps}, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/trace/profile"
+	"github.com/simccl/simccl/units"
 	"github.com/spf13/pflag"
 )
 
@@ -23,6 +24,7 @@ type outputFlags struct {
 	measured            []string
 	detail, ranks       string
 	style               string
+	deps                bool
 	events              int64
 	mask                uint32
 }
@@ -36,6 +38,7 @@ func (o *outputFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.detail, "trace-detail", "step", "how deep the trace goes: "+strings.Join(nccltrace.Details[:], ", "))
 	f.StringVar(&o.style, "trace-style", "lanes", "lanes, or nccl: the layout of NCCL's profiler plugin")
 	f.StringVar(&o.ranks, "trace-ranks", "", "only these ranks: `0-7,16`")
+	f.BoolVar(&o.deps, "trace-deps", false, "also arrows inside a rank: from what was received to the send that waited for it")
 	f.Int64Var(&o.events, "trace-events", 20e6, "most events of a trace; what is left out is counted in it")
 	f.Uint32Var(&o.mask, "event-mask", 0, "NCCL_PROFILE_EVENT_MASK: which kinds of events (default all)")
 }
@@ -171,6 +174,13 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 	if opt.Detail >= nccltrace.DetailStep && opt.Ranks == nil && opt.Mask == 0 {
 		sink = nccltrace.CriticalPath(sink) // of a part of the steps it would be another
 	}
+	if p.count > 0 {
+		o, err := s.plan(p, false)
+		if err != nil {
+			return err
+		}
+		opt.Predicted, opt.Tuner = units.FromMicros(float64(o.choice.TimeUs)), s.m.tuner()
+	}
 	calls := &callSink{Sink: sink, shift: s.hostTime()}
 	done, err := s.simulate(ctx, p, calls, opt)
 	if err != nil {
@@ -181,6 +191,17 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 	}
 	s.tellCalls(calls, p, &done, opt)
 	return sink.Close()
+}
+
+// tuner says who chooses: NCCL's model, or settings that leave it less to choose
+// from.
+func (m *machine) tuner() string {
+	for _, v := range m.settings() {
+		if v[0] == "NCCL_ALGO" || v[0] == "NCCL_PROTO" {
+			return "env"
+		}
+	}
+	return "model"
 }
 
 // leave gives a trace up, or keeps what there is of it, marked as partial,

@@ -17,13 +17,13 @@ import (
 
 // story is the example of the schema: two ranks, one transfer, one link.
 func story(sink trace.Sink) {
-	rec := nccltrace.New(sink, nccltrace.Options{Detail: nccltrace.DetailStep})
+	us := func(v float64) units.Time { return units.FromMicros(v) }
+	rec := nccltrace.New(sink, nccltrace.Options{Detail: nccltrace.DetailStep, Predicted: us(44.4), Tuner: "model"})
 	for r := range 2 {
 		rec.AddRank(nccltrace.Rank{Rank: r, Node: 0, GPU: r, BusID: fmt.Sprintf("0000:%02x:00.0", 0x1b+r), Host: "node0"})
 	}
-	us := func(v float64) units.Time { return units.FromMicros(v) }
 	c := nccltrace.Coll{Func: "AllReduce", SeqNum: 1, CommHash: "0x5f1a09c2", Count: 1 << 20, Datatype: "ncclFloat32",
-		Algorithm: "RING", Protocol: "SIMPLE", NChannels: 1, Bytes: 4 << 20, AlgBW: 94.4, BusBW: 94.4, Predicted: us(44.4), Tuner: "model"}
+		Algorithm: "RING", Protocol: "SIMPLE", NChannels: 1, Bytes: 4 << 20, AlgBW: 94.4, BusBW: 94.4}
 	link := rec.Link("GPU0→NVS")
 	flow := rec.Flow()
 	rec.Rate(link, us(6.5), 48.5)

@@ -49,8 +49,9 @@ type Differences struct {
 	// First is the earliest matched slice whose start or length departs by
 	// more than the tolerance; nil where none does.
 	First *Step `json:"first_departure"`
-	// Cause is the departing slice that ends first of those that do not merely
-	// wait longer; nil where none is known.
+	// Cause is the slice that begins first of those that depart for reasons of
+	// their own, not by waiting, and by a hundredth of the whole difference at
+	// least; nil where none is known.
 	Cause *Step `json:"first_cause"`
 	// Reasons say what the differences consist of, by kind; Terms sum up the
 	// steps' over all kinds.
@@ -203,6 +204,8 @@ func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
 	sums := map[kindKey]*parts{}
 	var all parts
 	var startErr, durErr float64
+	steps := 0
+	least := max(tolerance, 0.003, 0.01*math.Abs(d.EndUs[1]-d.EndUs[0]))
 	for i := range met {
 		p := &met[i]
 		k := p.key
@@ -213,7 +216,7 @@ func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
 		durErr += math.Abs(s.DurUs[1] - s.DurUs[0])
 		told, ok := why.explain(p)
 		if ok {
-			s.Why = told.list()
+			s.Why = told.list(1)
 			id := kindKey{k.cat, k.name}
 			if reasons[id] == nil {
 				reasons[id], sums[id] = &Reason{Cat: k.cat, Name: k.name}, &parts{}
@@ -223,16 +226,20 @@ func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
 			sums[id].add(&told)
 			if k.cat == "NET" || k.cat == "P2P_XFER" {
 				all.add(&told)
+				steps++
 			}
 		}
 		d.consider(s, tolerance)
+		if s.causes(least) && (d.Cause == nil || s.StartUs[0] < d.Cause.StartUs[0]) {
+			d.Cause = &s
+		}
 	}
 	if len(met) > 0 {
 		d.StartErr, d.DurErr = startErr/float64(len(met)), durErr/float64(len(met))
 	}
-	d.Terms, d.Reasons = all.list(), []Reason{}
+	d.Terms, d.Reasons = all.list(steps), []Reason{}
 	for id, r := range reasons {
-		r.Parts = sums[id].list()
+		r.Parts = sums[id].list(r.Slices)
 		d.Reasons = append(d.Reasons, *r)
 	}
 	slices.SortFunc(d.Reasons, func(a, b Reason) int {
@@ -255,8 +262,6 @@ func (s *Step) causes(tolerance float64) bool {
 	return own > max(tolerance, waits)
 }
 
-func (s *Step) endUs() float64 { return s.StartUs[0] + s.DurUs[0] }
-
 func tally(kinds map[kindKey]*Change, k series, which int, list []slice) {
 	id := kindKey{k.cat, k.name}
 	if kinds[id] == nil {
@@ -276,10 +281,6 @@ func (d *Differences) consider(s Step, tolerance float64) {
 	if d.First == nil || s.StartUs[0] < d.First.StartUs[0] {
 		c := s
 		d.First = &c
-	}
-	if s.causes(max(tolerance, 0.003)) && (d.Cause == nil || s.endUs() < d.Cause.endUs()) {
-		c := s
-		d.Cause = &c
 	}
 	at, _ := slices.BinarySearchFunc(d.Largest, gap, func(o Step, gap float64) int {
 		if math.Abs(o.DurUs[1]-o.DurUs[0]) >= gap {

@@ -63,16 +63,18 @@ func (p *parts) add(o *parts) {
 	}
 }
 
-// list gives the parts that matter, causes before waits, the largest first.
-func (p *parts) list() []Part {
+// list gives the parts of n slices beyond what rounding to nanoseconds makes,
+// causes before waits, the largest first.
+func (p *parts) list(n int) []Part {
 	out := []Part{}
+	noise := 0.0025 * math.Sqrt(float64(max(1, n)))
 	for i := range numParts {
 		waits := i < restPart && nccltrace.Term(i).Waits()
 		for _, t := range []struct {
 			us   float64
 			told bool
 		}{{p.told[i], i < restPart || i == kernelPart}, {p.guess[i], false}} {
-			if math.Abs(t.us) >= 0.0005 {
+			if math.Abs(t.us) >= noise {
 				out = append(out, Part{partName(i), t.us, t.told, waits})
 			}
 		}

@@ -58,7 +58,11 @@ type Options struct {
 	Detail Detail
 	Ranks  func(rank int) bool // nil: every rank
 	Mask   uint32              // NCCL_PROFILE_EVENT_MASK; 0: everything
-	Deps   bool                // arrows from a received step to the send that follows
+	Deps   bool                // arrows from a received piece to the send that waited for it
+	// Predicted is the time of NCCL's cost model for the operation, Tuner who
+	// chose (model, env or plugin), where that is known.
+	Predicted units.Time
+	Tuner     string
 }
 
 // Rank describes one rank for its process name.

@@ -18,10 +18,8 @@ type Coll struct {
 	Protocol     string // LL, LL128, SIMPLE
 	NChannels    int
 	Bytes        units.Bytes
-	AlgBW, BusBW float64    // GB/s
-	Predicted    units.Time // by NCCL's cost model; 0: none
+	AlgBW, BusBW float64 // GB/s
 	LimitingLink string
-	Tuner        string // model, env or plugin
 }
 
 // Operation is when a rank's operation was there, and for how long its kernel
@@ -44,14 +42,14 @@ func (r *Recorder) Collective(op Operation, c Coll) {
 		trace.Int("Count", c.Count), trace.Str("Datatype", c.Datatype), trace.Str("Algorithm", c.Algorithm),
 		trace.Str("Protocol", c.Protocol), trace.Int("nChannels", int64(c.NChannels)),
 		trace.Int("bytes", int64(c.Bytes)), trace.Num("algbw_GBs", c.AlgBW), trace.Num("busbw_GBs", c.BusBW))
-	if c.Predicted > 0 {
-		a = append(a, trace.Num("predicted_us", c.Predicted.Micros()))
+	if r.opt.Predicted > 0 {
+		a = append(a, trace.Num("predicted_us", r.opt.Predicted.Micros()))
 	}
 	if c.LimitingLink != "" {
 		a = append(a, trace.Str("limiting_link", c.LimitingLink))
 	}
-	if c.Tuner != "" {
-		a = append(a, trace.Str("tuner", c.Tuner))
+	if r.opt.Tuner != "" {
+		a = append(a, trace.Str("tuner", r.opt.Tuner))
 	}
 	r.slice(id, op.Start, op.End, "COLL", c.Func, launched(a, op.Launch))
 }

@@ -50,6 +50,9 @@ type Step struct {
 	GDR           bool
 	Link          string // limiting link, may be empty
 	Chunk         int64  // -1: not known
+	// Deps are the arrows from what was received to what could be sent then:
+	// they leave a receive and end at a send.
+	Deps []int64
 }
 
 // network reports whether the step crosses the network; others are written
@@ -91,15 +94,35 @@ func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 	if !r.On(DetailStep, s.Peer) {
 		flow = 0 // its other end is not in the trace
 	}
+	var first, last *Phase
 	for i := range phases {
 		p := &phases[i]
 		if p.End-p.Start < trace.Tick {
 			continue
 		}
+		if last = p; first == nil {
+			first = p
+		}
 		r.slice(track, p.Start, p.End, cat, waitName[p.Wait], p.Terms.args(a))
 		if flow != 0 {
 			r.arrow(track, p, flow)
 		}
+	}
+	if first != nil {
+		r.deps(track, s, first, last)
+	}
+}
+
+// deps writes a step's ends of the arrows inside its rank.
+func (r *Recorder) deps(track trace.TrackID, s *Step, first, last *Phase) {
+	phase, p := trace.FlowStart, last
+	if s.Dir == Send {
+		phase, p = trace.FlowEnd, first
+	}
+	_, to := trace.Span(p.Start, p.End)
+	for _, id := range s.Deps {
+		r.event = trace.Event{Phase: phase, Track: track, Start: units.Time(to)*trace.Tick - trace.Tick, Cat: "flow", Name: "dep", ID: id}
+		r.sink.Emit(&r.event)
 	}
 }
 
