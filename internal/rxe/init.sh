@@ -26,7 +26,7 @@ $B mkdir -p "$root$out"
 $B mount $nine out "$root$out"
 $B cp /wire.sh $root/run/wire.sh
 $B cat >$root/run/go.sh <<X
-export PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root SIMCCL_RXE=1
+export PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 ulimit -l unlimited
 . /run/wire.sh
 echo >$out/started

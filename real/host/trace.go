@@ -256,7 +256,8 @@ func (e *stepEvent) received(p *piece, i *incoming, k int) {
 	}
 	h := i.hops[k]
 	came := max(h.to, 2)
-	from, flushed := min(h.from, came-2), max(h.flushed, came)
+	// NCCL tells of this wait where nothing is flushed, too (net.cc:1522).
+	from, flushed := min(h.from, came-2), max(h.flushed, came+1)
 	to := max(p.end, flushed)
 	one := func(t nccltrace.Term, d int64) (terms nccltrace.Terms) {
 		terms[t] = at(d)

@@ -64,7 +64,7 @@ func place[T any](a *Arena, n int) ([]T, error) {
 // a goroutine's stack may move before C reads the address.
 func pointer[T any](p *T) uintptr {
 	if never {
-		leak = unsafe.Pointer(p)
+		leak, _ = unsafe.Pointer(p), leak
 	}
 	return uintptr(unsafe.Pointer(p))
 }

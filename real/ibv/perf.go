@@ -111,20 +111,17 @@ func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, token
 		}
 		return w, err
 	}
-	for {
-		var conn net.Conn
-		var w call
-		if err := transport.Admit(ctx, ln, setupTime, check, func(c net.Conn, x call) bool { conn, w = c, x; return true }); err != nil {
-			return err
-		}
+	return transport.Admit(ctx, ln, setupTime, check, func(conn net.Conn, w call) (farewell bool) {
 		if w.Op == "" {
-			return conn.Close()
+			conn.Close()
+			return true
 		}
 		_, err := n.perform(ctx, conn, dev, token, w.PerfConfig, false)
 		if told != nil {
 			told(w.PerfConfig, err)
 		}
-	}
+		return false
+	})
 }
 
 // Perf makes a measurement with the server at an address.
