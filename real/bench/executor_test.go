@@ -35,6 +35,12 @@ func TestExecutorConforms(t *testing.T) {
 	})
 }
 
+// TestPlanOfEveryReduction runs all reductions and protocols, aligned and not.
+func TestPlanOfEveryReduction(t *testing.T) {
+	d, _ := driver(t)
+	everyType(t, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2}, []coll.DataType{coll.Float16})
+}
+
 // subject is an executor on a small communicator; FIFOs are small so that they
 // wrap.
 func subject(nodes int, e *Executor) exectest.Subject {

@@ -25,7 +25,9 @@ type Op struct {
 	Root    int
 	Sizes   coll.Sizes
 	InPlace bool
-	Plan    *plan.Plan // of the operation, for the shape Planned
+	Plan    *plan.Plan  // of the operation, for the shape Planned
+	Blocks  int         // grid of a free algorithm, 0: chosen by size
+	Piece   units.Bytes // of the shape Push, 0: chosen by size
 }
 
 // NCCL as a shape: the library's own choice. Other shapes are cuda.Shape.
@@ -168,7 +170,7 @@ func (r *rank) queuer(op *Op, shape cuda.Shape) (func() error, error) {
 	if r.free == nil {
 		return nil, cmp.Or(r.s.apart, error(&exec.UnsupportedError{Feature: shape.String(), Needs: "peer access", Found: "a session without it"}))
 	}
-	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red}
+	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Blocks: op.Blocks, Piece: op.Piece}
 	for p := range n {
 		if f.In[p], f.Out[p] = r.sends[p], r.recvs[p]; op.InPlace {
 			f.In[p] = r.recvs[p] + cuda.Ptr(int64(p)*op.Sizes.SendInPlace*size)

@@ -44,7 +44,7 @@ func (s *Session) meetPeers() error {
 	refused := make([]error, len(s.ranks))
 	err := s.each(func(r *rank) error {
 		for _, p := range s.ranks {
-			if p == r {
+			if p.dev.Index == r.dev.Index {
 				continue
 			}
 			err := r.dev.EnablePeer(p.dev)

@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/exec/exectest"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+)
+
+// hardware opens CUDA or skips, unless SIMCCL_REQUIRE names cuda. It returns
+// four GPUs, the same again where there are fewer.
+func hardware(t *testing.T) (*cuda.Driver, []int) {
+	t.Helper()
+	d, err := cuda.Open()
+	if errors.Is(err, exec.ErrUnsupported) && !strings.Contains(os.Getenv("SIMCCL_REQUIRE"), "cuda") {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gpus []int
+	for i := range 4 {
+		gpus = append(gpus, i%d.Count())
+	}
+	return d, gpus
+}
+
+// TestExecutorConformsOnGPUs is TestExecutorConforms on real ones.
+func TestExecutorConformsOnGPUs(t *testing.T) {
+	d, gpus := hardware(t)
+	exectest.Conform(t, []int{1, 2, 4}, func(t *testing.T, nodes int) exectest.Subject {
+		return subject(nodes, &Executor{Driver: d, GPUs: gpus, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+	})
+}
+
+// everyType runs each protocol with each type and reduction that has a kernel.
+func everyType(t *testing.T, e *Executor, types []coll.DataType) {
+	t.Helper()
+	c := exectest.Comm(4, 1, 2)
+	for _, typ := range types {
+		for _, red := range coll.RedOps() {
+			for _, pr := range []coll.Protocol{coll.LL, coll.LL128, coll.Simple} {
+				p, err := plan.Build(c, plan.Request{Func: coll.AllReduce, Type: typ, Op: red, Count: 50_021, Algo: coll.Ring, Proto: pr, Channels: 2, Warps: 16})
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := e.Run(context.Background(), p, trace.Discard)
+				if err != nil || res.Wrong != 0 {
+					t.Errorf("%v %v %v: %d wrong, %v", typ, red, pr, res.Wrong, err)
+				}
+			}
+		}
+	}
+}
+
+func TestPlanOfEveryTypeOnGPUs(t *testing.T) {
+	d, gpus := hardware(t)
+	everyType(t, &Executor{Driver: d, GPUs: gpus}, []coll.DataType{coll.Float64, coll.Float32, coll.Float16, coll.BFloat16, coll.Int8, coll.Uint8,
+		coll.Int32, coll.Uint32, coll.Int64, coll.Uint64})
+}
+
+// TestGeometryOnGPUs measures grids and pieces of the free algorithms, for
+// whoever chooses them; SIMCCL_SWEEP=1 runs it.
+func TestGeometryOnGPUs(t *testing.T) {
+	if os.Getenv("SIMCCL_SWEEP") == "" {
+		t.Skip("SIMCCL_SWEEP is not set")
+	}
+	d, gpus := hardware(t)
+	s, err := Open(context.Background(), Config{Driver: d, Free: true, GPUs: gpus, Ranks: 4, Buffer: 256 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, f := range []coll.Func{coll.AllReduce, coll.ReduceScatter} {
+		for size := units.Bytes(64 << 10); size <= 256<<20; size *= 4 {
+			for _, shape := range cuda.FreeShapes(f) {
+				if shape == cuda.Copies || shape == cuda.OneShot && size > 512<<10 || shape == cuda.TwoShot && size > 16<<20 {
+					continue
+				}
+				sweep(t, s, f, size, shape)
+			}
+		}
+	}
+}
+
+func sweep(t *testing.T, s *Session, f coll.Func, size units.Bytes, shape cuda.Shape) {
+	pieces := []units.Bytes{0}
+	if shape == cuda.Push {
+		pieces = []units.Bytes{4 << 10, 8 << 10, 16 << 10, 32 << 10}
+	}
+	for _, piece := range pieces {
+		line := ""
+		for _, blocks := range []int{0, 16, 32, 48, 64, 96, 128} {
+			op := &Op{Func: f, Type: coll.Float32, Sizes: coll.TestSizes(f, size, coll.Float32, 4), Blocks: blocks, Piece: piece}
+			m, err := s.Measure(context.Background(), op, shape, Options{Iters: 20, Warmup: 1, Replays: 3, Check: 1, Average: Slowest, Seed: 1})
+			if err != nil || m.Wrong > 0 {
+				t.Fatalf("%v %v %d bytes, %d blocks, piece %d: %d wrong, %v", f, shape, size, blocks, piece, m.Wrong, err)
+			}
+			line += fmt.Sprintf(" %d:%.2f", blocks, m.Time.Micros())
+		}
+		fmt.Printf("%v %9d %v piece %d%s\n", f, size, shape, piece, line)
+	}
+}
