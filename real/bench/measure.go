@@ -151,6 +151,19 @@ func (r *rank) place(op *Op) (send, recv cuda.Ptr) {
 	return r.recv + cuda.Ptr(int64(r.id)*op.Sizes.SendInPlace*size), r.recv + cuda.Ptr(int64(r.id)*op.Sizes.RecvInPlace*size)
 }
 
+// places returns where all ranks send from and receive to, as mapped here.
+func (r *rank) places(op *Op) (in, out [cuda.MaxRanks]cuda.Ptr) {
+	if !op.InPlace {
+		return r.sends, r.recvs
+	}
+	size := int64(op.Type.Size())
+	for p := range r.s.cfg.Ranks {
+		in[p] = r.recvs[p] + cuda.Ptr(int64(p)*op.Sizes.SendInPlace*size)
+		out[p] = r.recvs[p] + cuda.Ptr(int64(p)*op.Sizes.RecvInPlace*size)
+	}
+	return in, out
+}
+
 // queuer returns what puts one operation on the rank's stream.
 func (r *rank) queuer(op *Op, shape cuda.Shape) (func() error, error) {
 	send, recv := r.place(op)
@@ -164,19 +177,18 @@ func (r *rank) queuer(op *Op, shape cuda.Shape) (func() error, error) {
 		}
 		return func() error { return lib.Queue(r.comm, o, r.stream) }, nil
 	}
+	ins, outs := r.places(op)
 	if shape == Planned {
-		return func() error { return r.planned.Queue(send, recv, r.stream) }, nil
+		all := &outs
+		if r.s.apart != nil {
+			all = nil
+		}
+		return func() error { return r.planned.Queue(send, recv, all, r.stream) }, nil
 	}
 	if r.free == nil {
 		return nil, cmp.Or(r.s.apart, error(&exec.UnsupportedError{Feature: shape.String(), Needs: "peer access", Found: "a session without it"}))
 	}
-	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Blocks: op.Blocks, Piece: op.Piece}
-	for p := range n {
-		if f.In[p], f.Out[p] = r.sends[p], r.recvs[p]; op.InPlace {
-			f.In[p] = r.recvs[p] + cuda.Ptr(int64(p)*op.Sizes.SendInPlace*size)
-			f.Out[p] = r.recvs[p] + cuda.Ptr(int64(p)*op.Sizes.RecvInPlace*size)
-		}
-	}
+	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Blocks: op.Blocks, Piece: op.Piece, In: ins, Out: outs}
 	if !r.free.Fits(f) {
 		return nil, &exec.UnsupportedError{Feature: fmt.Sprintf("%v %v of %d bytes", shape, op.Func, f.Bytes), Needs: "a smaller operation"}
 	}

@@ -104,7 +104,7 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 	if err == nil && (cfg.Free || cfg.Plans) {
 		err = s.meetPeers()
 	}
-	if err == nil && cfg.Free && s.apart == nil {
+	if err == nil && (cfg.Free || cfg.Plans) && s.apart == nil {
 		err = s.share()
 	}
 	if err != nil {

@@ -8,11 +8,18 @@ import (
 	"github.com/simccl/simccl/real/cuda"
 )
 
-// share gives all ranks each other's buffers and the arenas of the free
-// algorithms: plain addresses in one process, CUDA IPC between processes.
+// share gives all ranks each other's buffers, and the arenas of the free
+// algorithms if there are to be any: plain addresses in one process, CUDA IPC
+// between processes.
 func (s *Session) share() error {
 	if s.cfg.Ranks > cuda.MaxRanks {
 		return &exec.UnsupportedError{Feature: "algorithms over peer memory", Needs: fmt.Sprintf("1 to %d ranks of one NVLink island", cuda.MaxRanks), Found: fmt.Sprintf("%d ranks", s.cfg.Ranks)}
+	}
+	err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.send, r.recv} },
+		func(r *rank, peer int, p []cuda.Ptr) { r.sends[peer], r.recvs[peer] = p[0], p[1] },
+		func(r *rank) *[]cuda.Ptr { return &r.opened })
+	if err != nil || !s.cfg.Free {
+		return err
 	}
 	if err := s.each(func(r *rank) (err error) {
 		r.free, err = cuda.NewFree(r.kernels, r.id, s.cfg.Ranks, s.stop)
@@ -24,12 +31,9 @@ func (s *Session) share() error {
 	for i := range arenas {
 		arenas[i] = make([]cuda.Ptr, s.cfg.Ranks)
 	}
-	err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.free.Arena(), r.send, r.recv} },
-		func(r *rank, peer int, p []cuda.Ptr) {
-			arenas[r.local][peer], r.sends[peer], r.recvs[peer] = p[0], p[1], p[2]
-		},
-		func(r *rank) *[]cuda.Ptr { return &r.opened })
-	if err != nil {
+	if err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.free.Arena()} },
+		func(r *rank, peer int, p []cuda.Ptr) { arenas[r.local][peer] = p[0] },
+		func(r *rank) *[]cuda.Ptr { return &r.opened }); err != nil {
 		return err
 	}
 	return s.each(func(r *rank) error {

@@ -41,6 +41,7 @@ type slice struct {
 type lane struct {
 	rank, channel int32
 	from, to      int64
+	terms         nccltrace.Terms // of its programs, one beside another
 }
 
 // Watch runs an operation once by its plan with clocks read and data checked.
@@ -92,12 +93,24 @@ func (w *Watched) read(times [][]uint64) {
 						bytes: min(size, op.Bytes-min(units.Bytes(k)*size, op.Bytes))}
 					t = t[3:]
 					l.from, l.to = min(l.from, e.began), max(l.to, e.end)
+					l.count(&op, &e)
 					w.add(&op, e)
 				}
 			}
 		}
 	}
 	w.agree()
+}
+
+// count adds a slice to what its channel spent its time on: waits for data
+// where it receives any, else for room, and copying.
+func (l *lane) count(op *plan.Op, e *slice) {
+	wait := nccltrace.Room
+	if len(op.From) > 0 {
+		wait = nccltrace.Data
+	}
+	l.terms[wait] += since(max(e.moving-e.began, 0))
+	l.terms[nccltrace.Copy] += since(max(e.end-e.moving, 0))
 }
 
 func (w *Watched) add(op *plan.Op, e slice) {
@@ -184,8 +197,11 @@ func (w *Watched) Tell(sink trace.Sink, o nccltrace.Options, res *exec.Result) {
 	for _, r := range w.s.ranks {
 		rec.AddRank(nccltrace.Rank{Rank: r.id, Node: int(p.Comm.NodeOf[r.id]), GPU: r.dev.Index, BusID: r.dev.BusID, Host: "node0"})
 	}
-	for _, l := range w.lanes {
-		rec.Kernel(int(l.rank), 0, int(l.channel), since(l.from), since(max(l.to, l.from+1)), nil)
+	for i := range w.lanes {
+		l := &w.lanes[i]
+		to := max(l.to, l.from+1)
+		l.terms.Rest(nccltrace.Overhead, since(to-l.from))
+		rec.Kernel(int(l.rank), 0, int(l.channel), since(l.from), since(to), &l.terms)
 	}
 	if rec.Wanted(nccltrace.DetailStep) {
 		w.tellSteps(rec)

@@ -114,8 +114,10 @@ func (p *Planned) SetPeers(arenas, hosts []Ptr, watch bool) error {
 	for i, e := range p.t.ends {
 		w := &p.t.wiring.conns[e.conn]
 		ends[i] = endRow{slots: at(w.slots), theirs: at(w.tail), ours: at(w.head), slot: uint64(p.t.plan.Comm.BuffSizes[w.proto] / slots)}
+		ends[i].ready = at(w.ready)
 		if e.send {
 			ends[i].theirs, ends[i].ours = ends[i].ours, ends[i].theirs
+			ends[i].sends, ends[i].peer = 1, uint32(p.t.plan.Conn(e.conn).Dst)
 		}
 	}
 	if broken != nil {
@@ -172,13 +174,17 @@ func bytesOf[T any](s []T) []byte {
 func sizeOf[T any](s []T) uint64 { var z T; return uint64(len(s)) * uint64(unsafe.Sizeof(z)) }
 
 // Queue puts the rank's part on the stream. All ranks queue the same number of
-// times.
-func (p *Planned) Queue(in, out Ptr, s Stream) error {
+// times. outs are all ranks' outputs as mapped here, to which what is only
+// stored can go at once; nil: everything goes through the FIFOs.
+func (p *Planned) Queue(in, out Ptr, outs *[MaxRanks]Ptr, s Stream) error {
 	if len(p.t.lanes) == 0 {
 		return nil
 	}
 	a := p.args
 	a.in, a.out = uint64(in), uint64(out)
+	if outs != nil {
+		a.outs, a.direct = *outs, 1
+	}
 	return p.dev.Launch(p.kernel, len(p.t.lanes), warpSize*p.t.warps, 0, s, []unsafe.Pointer{unsafe.Pointer(&a)})
 }
 

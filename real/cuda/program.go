@@ -26,7 +26,10 @@ type (
 	endRow struct {
 		_                   structs.HostLayout
 		slots, theirs, ours uint64
-		step, slot, seen    uint64
+		step, slot          uint64
+		ready, launch       uint64
+		peer, sends         uint32
+		seen                uint64
 	}
 	opRow struct {
 		_                    structs.HostLayout
@@ -39,7 +42,7 @@ type (
 		froms, tos, slices   uint8
 		recvAhead, sendAhead uint8
 		recvOff, sendOff     uint32
-		_                    [2]uint32
+		there                uint64
 	}
 	programRow struct {
 		_                            structs.HostLayout
@@ -57,8 +60,11 @@ type (
 	planArgs struct {
 		_                     structs.HostLayout
 		lanes, programs, ends uint64
-		in, out, stop         uint64
-		n, _                  int32
+		in, out               uint64
+		outs                  [MaxRanks]Ptr
+		stop                  uint64
+		n                     int32
+		direct                uint32
 	}
 )
 
@@ -79,9 +85,94 @@ type wiring struct {
 }
 
 type wire struct {
-	used              bool
-	proto             coll.Protocol
-	slots, tail, head place
+	used                     bool
+	proto                    coll.Protocol
+	slots, tail, head, ready place
+	messages                 []message // by number
+}
+
+// message is what one end of a connection posts at once and the other takes:
+// where its receiver stores it, and whether it goes straight there.
+type message struct {
+	at, bytes units.Bytes
+	slices    int32
+	direct    bool
+}
+
+// Bits of a row's do beside plan.Do's (kernels/plan.cu).
+const (
+	inPlace = 256
+	toPlace = 512
+)
+
+// stores tells whether all that op does with what it receives begins with
+// storing it in the output.
+func stores(p *plan.Plan, pr *plan.Program, op *plan.Op) bool {
+	const never = plan.Reduce | plan.HoldRecv | plan.Accum
+	return pr.Proto == coll.Simple && len(op.From) == 1 && op.Do&plan.Copy != 0 && op.Do&never == 0 && op.Dst.Buf == plan.Output &&
+		op.Src.Buf == plan.NoBuffer && op.RecvOff == 0 && op.RecvAhead == 0 && p.Conn(op.From[0]).Route.Transport == connect.P2P &&
+		(op.Do&plan.PostOp == 0 || p.Req.Op != coll.Avg)
+}
+
+// eachOp calls do for every op of all ranks.
+func eachOp(p *plan.Plan, do func(*plan.Program, *plan.Op) error) error {
+	var cur plan.Cursor
+	var op plan.Op
+	for rank := range int32(p.Comm.NRanks) {
+		for _, pr := range p.Programs(rank) {
+			for p.OpenInto(&cur, &pr); cur.Next(&op); {
+				if err := do(&pr, &op); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// listen notes what receivers do with each message.
+func (w *wiring) listen(p *plan.Plan) error {
+	return eachOp(p, func(pr *plan.Program, op *plan.Op) error {
+		for _, id := range slices.Concat(op.From, op.To) {
+			c := &w.conns[id]
+			if c.used && c.proto != pr.Proto {
+				return &exec.NotImplementedError{Feature: fmt.Sprintf("connection %d with %v and %v", id, c.proto, pr.Proto), Missing: "a FIFO of each protocol"}
+			}
+			c.used, c.proto = true, pr.Proto
+		}
+		if op.Do&plan.HoldRecv == 0 {
+			for _, id := range op.From {
+				w.conns[id].messages = append(w.conns[id].messages, message{op.Dst.Off, op.Bytes, pr.Slices, stores(p, pr, op)})
+			}
+		}
+		return nil
+	})
+}
+
+// aim lets those messages go straight to their places that the sender has
+// whole, and for the same place in all receivers.
+func (w *wiring) aim(p *plan.Plan) error {
+	sent := make([]int, len(w.conns))
+	return eachOp(p, func(pr *plan.Program, op *plan.Op) error {
+		if op.Do&plan.HoldSend != 0 {
+			return nil
+		}
+		direct := op.Do&plan.Accum == 0 && op.SendOff == 0 && op.SendAhead == 0
+		var all []*message
+		for _, id := range op.To {
+			if sent[id] >= len(w.conns[id].messages) {
+				return fmt.Errorf("connection %d: message %d is sent, but nobody receives it", id, sent[id])
+			}
+			m := &w.conns[id].messages[sent[id]]
+			sent[id]++
+			all = append(all, m)
+			direct = direct && m.direct && m.at == all[0].at && m.bytes == op.Bytes && m.slices == pr.Slices
+		}
+		for _, m := range all {
+			m.direct = direct
+		}
+		return nil
+	})
 }
 
 // counterPitch keeps counters in lines of their own.
@@ -99,20 +190,11 @@ func newWiring(p *plan.Plan) (*wiring, error) {
 		*at += (size + counterPitch - 1) / counterPitch * counterPitch
 		return pl
 	}
-	var cur plan.Cursor
-	var op plan.Op
-	for rank := range int32(n) {
-		for _, pr := range p.Programs(rank) {
-			for p.OpenInto(&cur, &pr); cur.Next(&op); {
-				for _, id := range slices.Concat(op.From, op.To) {
-					c := &w.conns[id]
-					if c.used && c.proto != pr.Proto {
-						return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("connection %d with %v and %v", id, c.proto, pr.Proto), Missing: "a FIFO of each protocol"}
-					}
-					c.used, c.proto = true, pr.Proto
-				}
-			}
-		}
+	if err := w.listen(p); err != nil {
+		return nil, err
+	}
+	if err := w.aim(p); err != nil {
+		return nil, err
 	}
 	for id := range w.conns {
 		c := &w.conns[id]
@@ -126,7 +208,11 @@ func newWiring(p *plan.Plan) (*wiring, error) {
 		host := conn.Route.Transport != connect.P2P
 		c.slots = take(conn.Dst, host, p.Comm.BuffSizes[c.proto])
 		c.tail = take(conn.Dst, host, counterPitch)
-		c.head = take(map[bool]int32{true: conn.Dst, false: conn.Src}[host], host, counterPitch)
+		sender := conn.Src
+		if host {
+			sender = conn.Dst
+		}
+		c.head, c.ready = take(sender, host, counterPitch), take(sender, host, counterPitch)
 	}
 	return w, nil
 }
@@ -146,6 +232,7 @@ type Table struct {
 	warps    int
 	slices   int // of all programs
 	plan     *plan.Plan
+	gone     map[tableEnd]int // messages that the rows so far post or take
 }
 
 // tableEnd is an end of a connection that the rank uses.
@@ -179,7 +266,7 @@ func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
 
 // Table writes the table of a rank.
 func (c *Compiler) Table(rank int) (*Table, error) {
-	t := &Table{Rank: rank, Func: c.p.Req.Func, n: c.p.Comm.NRanks, wiring: c.w, plan: c.p}
+	t := &Table{Rank: rank, Func: c.p.Req.Func, n: c.p.Comm.NRanks, wiring: c.w, plan: c.p, gone: map[tableEnd]int{}}
 	progs := c.p.Programs(int32(rank))
 	known := map[tableEnd]uint32{}
 	grain := uint64(0)
@@ -251,6 +338,7 @@ func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uin
 				return err
 			}
 		}
+		t.place(&op, &r)
 		*grain |= r.src | r.dst | r.bytes | uint64(r.recvOff|r.sendOff)
 		if n > 1 {
 			*grain |= uint64(slice)
@@ -259,6 +347,30 @@ func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uin
 		t.slices += n
 	}
 	return nil
+}
+
+// place marks an op whose messages go straight to their places.
+func (t *Table) place(op *plan.Op, r *opRow) {
+	take := func(id int32, send bool) message {
+		e := tableEnd{id, send}
+		t.gone[e]++
+		return t.wiring.conns[id].messages[t.gone[e]-1]
+	}
+	if op.Do&plan.HoldRecv == 0 {
+		for _, id := range op.From {
+			if take(id, false).direct {
+				r.do |= inPlace
+			}
+		}
+	}
+	if op.Do&plan.HoldSend == 0 {
+		for _, id := range op.To {
+			if m := take(id, true); m.direct {
+				r.do |= toPlace
+				r.there = uint64(m.at)
+			}
+		}
+	}
 }
 
 // capacity is the payload of a slice of a program.

@@ -20,7 +20,7 @@
 #include "reduce.h"
 
 // What comes from GROUP ranks is held in registers at once.
-enum { MAXR = 8, MAXB = 256, WORD_HALF = 8 << 20, DEPTH = 4, GROUP = 4 };
+enum { MAXR = 8, MAXB = 256, WORD_HALF = 8 << 20, DEPTH = 4, GROUP = 4, THREADS = 512 };
 
 // Args is mirrored by freeArgs in free.go.
 struct Args {
@@ -148,11 +148,16 @@ DEVICE u64 areaOf(const Args& a, u64 arena, u32 epoch, int which, int src) {
 DEVICE void scatterLines(const Args& a, u32 epoch, u64 part, u64 total) {
   for (Deal d = deal(part); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
     u64 l = d.line + lineInWarp(), off = lineOff(l, lane);
-    for (int i = 1; i < a.n; i++) {
-      int p = (a.rank + i) % a.n;
-      u64 lo = p * part, x, y;
-      readLane(a.in[a.rank], lo + off, minU(lo + part, total), lane, epoch, x, y);
-      sendLane(areaOf(a, a.arena[p], epoch, 0, a.rank) + l * 128, lane, x, y);
+    for (int i0 = 1; i0 < a.n; i0 += GROUP) {  // loads before stores, which they may not pass
+      u64 x[GROUP], y[GROUP];
+#pragma unroll
+      for (int i = 0; i < GROUP; i++) {
+        const u64 lo = (a.rank + i0 + i) % a.n * part;
+        if (i0 + i < a.n) readLane(a.in[a.rank], lo + off, minU(lo + part, total), lane, epoch, x[i], y[i]);
+      }
+#pragma unroll
+      for (int i = 0; i < GROUP; i++)
+        if (i0 + i < a.n) sendLane(areaOf(a, a.arena[(a.rank + i0 + i) % a.n], epoch, 0, a.rank) + l * 128, lane, x[i], y[i]);
     }
   }
 }
@@ -365,19 +370,19 @@ template <typename T, int OP> DEVICE void direct(const Args& a, bool toAll) {
 }
 
 #define REDUCTIONS(T, tn, OP, on)                                                    \
-  GLOBAL void one_shot_##tn##_##on(Args a) { oneShot<T, OP>(a); }                     \
-  GLOBAL void two_shot_##tn##_##on(Args a) { twoShot<T, OP>(a); }                     \
-  GLOBAL void scatter_reduce_##tn##_##on(Args a) { scatterReduce<T, OP>(a); }         \
-  GLOBAL void push_all_reduce_##tn##_##on(Args a) { push<T, OP>(a, true); }           \
-  GLOBAL void push_reduce_scatter_##tn##_##on(Args a) { push<T, OP>(a, false); }      \
-  GLOBAL void direct_all_reduce_##tn##_##on(Args a) { direct<T, OP>(a, true); }       \
-  GLOBAL void direct_reduce_scatter_##tn##_##on(Args a) { direct<T, OP>(a, false); }
+  GLOBAL BOUNDS(THREADS) void one_shot_##tn##_##on(Args a) { oneShot<T, OP>(a); }                     \
+  GLOBAL BOUNDS(THREADS) void two_shot_##tn##_##on(Args a) { twoShot<T, OP>(a); }                     \
+  GLOBAL BOUNDS(THREADS) void scatter_reduce_##tn##_##on(Args a) { scatterReduce<T, OP>(a); }         \
+  GLOBAL BOUNDS(THREADS) void push_all_reduce_##tn##_##on(Args a) { push<T, OP>(a, true); }           \
+  GLOBAL BOUNDS(THREADS) void push_reduce_scatter_##tn##_##on(Args a) { push<T, OP>(a, false); }      \
+  GLOBAL BOUNDS(THREADS) void direct_all_reduce_##tn##_##on(Args a) { direct<T, OP>(a, true); }       \
+  GLOBAL BOUNDS(THREADS) void direct_reduce_scatter_##tn##_##on(Args a) { direct<T, OP>(a, false); }
 #define TYPE(T, tn) REDUCTIONS(T, tn, SUM, sum) REDUCTIONS(T, tn, PROD, prod) REDUCTIONS(T, tn, MAX, max) REDUCTIONS(T, tn, MIN, min) REDUCTIONS(T, tn, AVG, avg)
 
 #ifdef MOVES
 // gather_ranks returns on every rank once all are here: copy engines do the
 // rest, in the order of the stream.
-GLOBAL void gather_ranks(Args a) {
+GLOBAL BOUNDS(THREADS) void gather_ranks(Args a) {
   const u32 epoch = beginCall(a);
   Patience w = patience(a.stop);
   meet(a, START, epoch, w);
@@ -385,7 +390,7 @@ GLOBAL void gather_ranks(Args a) {
 }
 
 // gather: every rank's part goes to all, in lines.
-GLOBAL void gather_lines(Args a) {
+GLOBAL BOUNDS(THREADS) void gather_lines(Args a) {
   const u32 epoch = beginCall(a);
   Patience w = patience(a.stop);
   for (Deal d = deal(a.bytes); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
@@ -402,7 +407,7 @@ GLOBAL void gather_lines(Args a) {
 }
 
 // alltoall: part p goes to rank p, in lines.
-GLOBAL void exchange_lines(Args a) {
+GLOBAL BOUNDS(THREADS) void exchange_lines(Args a) {
   const u32 epoch = beginCall(a);
   Patience w = patience(a.stop);
   scatterLines(a, epoch, a.bytes, a.bytes * a.n);
@@ -434,7 +439,7 @@ DEVICE void copyPart(u64 dst, u64 src, u64 bytes, bool aligned) {
 
 // direct_gather pushes this rank's input into every output; with one load for
 // all peers.
-GLOBAL void direct_gather(Args a) {
+GLOBAL BOUNDS(THREADS) void direct_gather(Args a) {
   const u32 epoch = beginCall(a);
   Patience w = patience(a.stop);
   meet(a, START, epoch, w);
@@ -463,7 +468,7 @@ GLOBAL void direct_gather(Args a) {
 }
 
 // direct_exchange pushes part p of the input into rank p's output.
-GLOBAL void direct_exchange(Args a) {
+GLOBAL BOUNDS(THREADS) void direct_exchange(Args a) {
   const u32 epoch = beginCall(a);
   Patience w = patience(a.stop);
   meet(a, START, epoch, w);

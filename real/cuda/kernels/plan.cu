@@ -11,15 +11,21 @@
 //   LL      words that carry a flag each, 8 of 16 bytes are data.
 //   LL128   lines of 128 bytes that carry one flag.
 //
+// A Simple slice whose receiver only stores it goes straight to its place in
+// the receiver's output instead: the sender knows by a third count (ready) that
+// the receiver's part of the operation has begun, so that the place is free.
+//
 // Counts go on from launch to launch, so that a replayed graph needs no new
 // arguments.
 #include "lines.h"
 #include "reduce.h"
 
-enum { SLOTS = 8, MAX_ENDS = 8, MAX_OPERANDS = 5, MAX_GROUPS = 16, MAX_WARPS = 20 };
+enum { SLOTS = 8, MAX_ENDS = 8, MAX_OPERANDS = 5, MAX_GROUPS = 16, MAX_WARPS = 20, MAX_RANKS = 8 };
 
 // Bits of a primitive; plan.Do has the same.
 enum { RECV = 1, REDUCE = 2, COPY = 4, SEND = 8, POST = 16, HOLD_RECV = 32, HOLD_SEND = 64, ACCUM = 128 };
+// What is received lies in its place already; what is sent goes to its place.
+enum { IN_PLACE = 256, TO_PLACE = 512 };
 
 enum { IN = 1, OUT = 2 };
 enum { LL = 0, LL128 = 1, SIMPLE = 2 };
@@ -31,6 +37,9 @@ struct End {     // one end of a connection
   u64 ours;      // our count, where the other end waits for it
   u64 step;      // steps done; kept here between launches
   u64 slotBytes;
+  u64 ready;     // sender: count of the receiver's launches; receiver: where that is
+  u64 launch;    // launches so far; kept here
+  u32 peer, sends;
   u64 seen;      // their count as last read
 };
 struct Op {
@@ -43,7 +52,7 @@ struct Op {
   u8 froms, tos, slices;
   u8 recvAhead, sendAhead;
   u32 recvOff, sendOff;
-  u32 pad[2];
+  u64 there;     // offset in the receivers' outputs, with TO_PLACE
 };
 struct Program {
   u64 ops, times;     // times: three of each slice, 0: nobody watches
@@ -63,9 +72,10 @@ struct Lane {         // a block's programs
 struct Args {
   u64 lanes, programs, ends;
   u64 in, out;
+  u64 outs[MAX_RANKS]; // of all ranks, as mapped here
   u64 stop;           // flag that ends all waits
   int n;              // ranks
-  u32 pad;
+  u32 direct;         // outs are given
 };
 
 ARGS(plan);
@@ -116,14 +126,21 @@ DEVICE void await(End& e, u64 need, Patience& w) {
 // prepare waits for the slice's data and room, an end a lane, and describes it.
 DEVICE void prepare(const Args& a, Crew& c, const Op& op, u64 off, Turn& t) {
   const u64 steps = c.pr->sliceSteps, froms = op.froms, ends = froms + op.tos;
-  const bool accum = op.what & ACCUM;
+  const bool accum = op.what & ACCUM, direct = a.direct;
   for (u64 i = c.thread % WARP; i < ends; i += WARP) {
     const bool recv = i < froms;
     End& e = c.g->ends[recv ? op.from[i] : op.to[i - froms]];
     const u64 ahead = recv ? op.recvAhead : op.sendAhead;
     const u64 need = e.step + ahead + steps;
     await(e, recv ? need : need < SLOTS ? 0 : need - SLOTS, c.wait);
-    const u64 at = slotOf(e, ahead, recv ? op.recvOff : op.sendOff);
+    u64 at = slotOf(e, ahead, recv ? op.recvOff : op.sendOff);
+    if (direct && recv && (op.what & IN_PLACE)) at = a.out + op.dst + off;
+    if (direct && !recv && (op.what & TO_PLACE)) {
+      while (e.ready && loadAcquire8(e.ready) < e.launch && !c.wait.over()) {
+      }
+      e.ready = 0; // once a launch
+      at = a.outs[e.peer] + op.there + off;
+    }
     if (recv) t.src[i] = at;
     else t.dst[i - froms] = at;
     if (accum && !recv && i == froms) t.src[froms] = at;
@@ -136,7 +153,7 @@ DEVICE void prepare(const Args& a, Crew& c, const Op& op, u64 off, Turn& t) {
     if (accum && op.tos) srcs++;
     else if (accum) t.src[srcs++] = a.out + op.dst + off;
     else if (op.srcBuf) t.src[srcs++] = buffer(a, op.srcBuf) + op.src + off;
-    if (op.what & COPY) t.dst[dsts++] = a.out + op.dst + off;
+    if ((op.what & COPY) && !(direct && (op.what & IN_PLACE))) t.dst[dsts++] = a.out + op.dst + off;
     t.srcs = srcs;
     t.dsts = dsts;
     t.announce = ends;
@@ -419,15 +436,17 @@ template <typename T, int OP> DEVICE void run(const Args& a, const Program* pr, 
   Crew c = {pr, &g, tid() - pr->warp * WARP, pr->warps * WARP, patience(a.stop)};
   End* home = (End*)a.ends;
   for (u32 i = c.thread; i < pr->ends; i += c.threads) {
-    g.ends[i] = home[pr->end[i]];
-    g.ends[i].seen = 0;
+    End& e = g.ends[i] = home[pr->end[i]];
+    e.seen = 0;
+    e.launch++;
+    if (!e.sends) storeRelaxed8(e.ready, e.launch);
   }
   c.meet();
   if (pr->proto == LL) lowLatency<T, OP>(a, c);
   else if (pr->proto == LL128) lines<T, OP>(a, c);
   else simple<T, OP>(a, c);
   c.meet();
-  for (u32 i = c.thread; i < pr->ends; i += c.threads) home[pr->end[i]].step = g.ends[i].step;
+  for (u32 i = c.thread; i < pr->ends; i += c.threads) home[pr->end[i]].step = g.ends[i].step, home[pr->end[i]].launch = g.ends[i].launch;
 }
 
 template <typename T, int OP> DEVICE void lane(const Args& a, Shared& s) {
