@@ -97,11 +97,11 @@ func TestGeometryOnGPUs(t *testing.T) {
 func sweep(t *testing.T, s *Session, f coll.Func, size units.Bytes, shape cuda.Shape) {
 	pieces := []units.Bytes{0}
 	if shape == cuda.Push {
-		pieces = []units.Bytes{4 << 10, 8 << 10, 16 << 10, 32 << 10}
+		pieces = []units.Bytes{4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10}
 	}
 	for _, piece := range pieces {
 		line := ""
-		for _, blocks := range []int{0, 16, 32, 48, 64, 96, 128} {
+		for _, blocks := range []int{16, 32, 64, 96, 128} {
 			op := &Op{Func: f, Type: coll.Float32, Sizes: coll.TestSizes(f, size, coll.Float32, 4), Blocks: blocks, Piece: piece}
 			m, err := s.Measure(context.Background(), op, shape, Options{Iters: 20, Warmup: 1, Replays: 3, Check: 1, Average: Slowest, Seed: 1})
 			if err != nil || m.Wrong > 0 {

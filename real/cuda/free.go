@@ -45,9 +45,7 @@ func FreeShapes(f coll.Func) []Shape {
 	switch f {
 	case coll.AllReduce:
 		return []Shape{OneShot, TwoShot, Push, Direct, Copies}
-	case coll.ReduceScatter:
-		return []Shape{TwoShot, Push, Direct, Copies}
-	case coll.AllGather, coll.AllToAll:
+	case coll.AllGather, coll.ReduceScatter, coll.AllToAll:
 		return []Shape{TwoShot, Direct, Copies}
 	}
 	return nil
@@ -57,7 +55,8 @@ func FreeShapes(f coll.Func) []Shape {
 type freeArgs struct {
 	arena, in, out     [MaxRanks]Ptr
 	bytes, chunk, half uint64
-	slots, piece, stop uint64
+	span, slots        uint64
+	piece, stop        uint64
 	rank, n            int32
 	aligned, _         int32
 }
@@ -170,7 +169,7 @@ func (f *Free) find(o *FreeOp) (Kernel, error) {
 	reduces := o.Func == coll.AllReduce || o.Func == coll.ReduceScatter
 	name := map[coll.Func][5]string{
 		coll.AllReduce:     {"one_shot", "two_shot", "push_all_reduce", "direct_all_reduce", "direct_reduce_scatter"},
-		coll.ReduceScatter: {"", "scatter_reduce", "push_reduce_scatter", "direct_reduce_scatter", "direct_reduce_scatter"},
+		coll.ReduceScatter: {"", "scatter_reduce", "", "direct_reduce_scatter", "direct_reduce_scatter"},
 		coll.AllGather:     {"", "gather_lines", "", "direct_gather", "gather_ranks"},
 		coll.AllToAll:      {"", "exchange_lines", "", "direct_exchange", "gather_ranks"},
 	}[o.Func][o.Shape]
@@ -189,18 +188,23 @@ func (f *Free) find(o *FreeOp) (Kernel, error) {
 
 // Fits tells whether the arena can take the operation in its shape.
 func (f *Free) Fits(o *FreeOp) bool {
-	b := uint64(o.Bytes)
 	switch {
 	case o.Shape == Direct || o.Shape == Push:
 		return true
 	case o.Shape == Copies: // below, queueing the copies takes longer than moving the bytes
 		return o.Bytes >= minCopies
 	case o.Shape == OneShot:
-		return (b+7)/8*16 <= uint64(wordHalf)/MaxRanks
-	case o.Func == coll.AllReduce:
-		b = f.chunk(o)
+		return f.span(o) <= uint64(wordHalf)/MaxRanks
 	}
-	return ((b+119)/120+3)/4*4*128 <= uint64(arenaHalf)/(2*MaxRanks)
+	return f.span(o) <= uint64(arenaHalf)/(2*MaxRanks)
+}
+
+// span is what the words or lines of one rank take in an arena.
+func (f *Free) span(o *FreeOp) uint64 {
+	if o.Shape == OneShot {
+		return (uint64(o.Bytes) + 7) / 8 * 16
+	}
+	return ((f.share(o)+119)/120 + 3) / 4 * 4 * 128
 }
 
 // chunk is a rank's share of an all_reduce: equal shares of whole packs.
@@ -277,7 +281,7 @@ func (f *Free) Queue(o *FreeOp, s Stream) error {
 		return f.queueCopies(o, k, s)
 	}
 	a := f.args()
-	a.in, a.out, a.bytes, a.chunk, a.piece = o.In, o.Out, uint64(o.Bytes), f.chunk(o), uint64(f.piece(o))
+	a.in, a.out, a.bytes, a.chunk, a.piece, a.span = o.In, o.Out, uint64(o.Bytes), f.chunk(o), uint64(f.piece(o)), f.span(o)
 	a.aligned = 1
 	for i := range f.n {
 		if (o.In[i]|o.Out[i])%16 != 0 {

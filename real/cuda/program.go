@@ -283,7 +283,7 @@ func (c *Compiler) Table(rank int) (*Table, error) {
 		t.programs = append(t.programs, row)
 	}
 	for _, l := range t.lanes {
-		if err := t.deal(t.programs[l.first:][:l.count], c.warps); err != nil {
+		if err := t.deal(t.programs[l.first:][:l.count], int(l.first), c.warps); err != nil {
 			return nil, err
 		}
 	}
@@ -385,22 +385,29 @@ func (t *Table) capacity(pr *plan.Program) units.Bytes {
 	return slot * units.Bytes(max(pr.SliceSteps, 1))
 }
 
-// deal gives the programs of one block their warps, phase by phase.
-func (t *Table) deal(progs []programRow, warps int) error {
+// deal gives the programs of one block their warps, phase by phase. One or two
+// Simple programs get two more each, to wait and to announce; a program whose
+// messages all go straight to their places by others' hands needs but one.
+func (t *Table) deal(progs []programRow, first, warps int) error {
 	for i := 0; i < len(progs); {
-		j := i
-		for j < len(progs) && progs[j].phase == progs[i].phase {
-			j++
+		j, idle := i, 0
+		for ; j < len(progs) && progs[j].phase == progs[i].phase; j++ {
+			if t.passive(first + j) {
+				idle++
+			}
 		}
 		k := j - i
 		if k > maxGroups {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a channel at once", k), Missing: "a larger block"}
 		}
-		each, at := max(warps/k, 1), 0
+		each, at := max((warps-idle)/max(k-idle, 1), 1), 0
 		for g := range progs[i:j] {
 			pr := &progs[i+g]
-			pr.warp, pr.warps, pr.barrier, pr.split = uint32(at), uint32(each), uint32(1+g), 0
-			if coll.Protocol(pr.proto) == coll.Simple && k <= 2 {
+			pr.warp, pr.warps, pr.barrier = uint32(at), uint32(each), uint32(1+g)
+			switch {
+			case t.passive(first + i + g):
+				pr.warps = 1
+			case coll.Protocol(pr.proto) == coll.Simple && k <= 2:
 				pr.warps, pr.barrier, pr.split = uint32(each+2), uint32(1+2*g), 1
 			}
 			at += int(pr.warps)
@@ -409,6 +416,20 @@ func (t *Table) deal(progs []programRow, warps int) error {
 		i = j
 	}
 	return nil
+}
+
+// passive tells whether a program only waits until its data are there.
+func (t *Table) passive(program int) bool {
+	end := len(t.ops)
+	if program+1 < len(t.firstOp) {
+		end = t.firstOp[program+1]
+	}
+	for _, o := range t.ops[t.firstOp[program]:end] {
+		if o.do&inPlace == 0 || o.tos > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // planTypes are the types that plan kernels reduce.

@@ -30,6 +30,7 @@ struct Args {
   u64 bytes;        // of one rank's part: all_reduce: the whole buffer
   u64 chunk;        // bytes of one rank's share of an all_reduce, a multiple of 16
   u64 half;         // bytes of one half of the line area
+  u64 span;         // bytes that words or lines of one rank take
   u64 slots;        // offset of the pieces in the arena
   u64 piece;        // bytes of a piece, a multiple of 16
   u64 stop;         // flag that ends all waits
@@ -89,13 +90,13 @@ template <typename T, int OP> DEVICE void oneShot(const Args& a) {
   const u64 words = (a.bytes + 7) / 8;
   const u64 step = (u64)blocks() * ntid();
   const u64 first = (u64)block() * ntid() + tid();
-  const u64 span = WORD_HALF / MAXR, home = wordsOf(a.arena[a.rank], epoch);
+  const u64 home = wordsOf(a.arena[a.rank], epoch);
   Patience wait = patience(a.stop);
   for (u64 w = first; w < words; w += step) {
     u64 v = getWord(a.in[a.rank], 8 * w, a.bytes);
     for (int i = 1; i < a.n; i++) {
       int p = (a.rank + i) % a.n;
-      storeLine(wordsOf(a.arena[p], epoch) + a.rank * span + 16 * w, (u32)v, epoch, (u32)(v >> 32), epoch);
+      storeLine(wordsOf(a.arena[p], epoch) + a.rank * a.span + 16 * w, (u32)v, epoch, (u32)(v >> 32), epoch);
     }
   }
   for (u64 w = first; w < words; w += step) {
@@ -109,7 +110,7 @@ template <typename T, int OP> DEVICE void oneShot(const Args& a) {
         for (int i = 0; i < GROUP; i++) {
           if (r0 + i >= a.n || r0 + i == a.rank) continue;
           u32 x, fx, y, fy;
-          loadLine(home + (r0 + i) * span + 16 * w, x, fx, y, fy);
+          loadLine(home + (r0 + i) * a.span + 16 * w, x, fx, y, fy);
           v[i] = (u64)y << 32 | x;
           missing |= fx != epoch || fy != epoch;
         }
@@ -139,9 +140,9 @@ DEVICE Deal deal(u64 bytes) {
 }
 
 // Each line area has a place for what comes to be reduced, and one for results,
-// of every rank.
+// of every rank. They lie close together: a GPU finds few pages fast.
 DEVICE u64 areaOf(const Args& a, u64 arena, u32 epoch, int which, int src) {
-  return linesOf(a, arena, epoch) + (which * MAXR + src) * (a.half / (2 * MAXR));
+  return linesOf(a, arena, epoch) + (which * a.n + src) * a.span;
 }
 
 // scatterLines sends part p of the input to rank p.
@@ -242,7 +243,7 @@ template <typename T, int OP> DEVICE void scatterReduce(const Args& a) {
 
 // pieceAt is where rank src leaves a piece for the owner of the arena.
 DEVICE u64 pieceAt(const Args& a, u64 arena, u32 count, int src) {
-  return arena + a.slots + (((u64)block() * DEPTH + count % DEPTH) * MAXR + src) * a.piece;
+  return arena + a.slots + (((u64)(count % DEPTH) * blocks() + block()) * a.n + src) * a.piece;
 }
 
 // copyPiece moves n bytes with all threads of the block.
@@ -314,17 +315,23 @@ template <typename T, int OP, typename Source, typename Place> DEVICE void reduc
 #pragma unroll
         for (int k = 0; k < U; k++) store16(place(i) + at + k * step, v[k]);
     }
+    for (; at + 16 <= n; at += step) {
+      Pack v;
+      reduceFrom<T, OP, 1>(a.n, at, step, source, &v);
+      for (int i = 0; i < places; i++) store16(place(i) + at, v);
+    }
   }
   reduceWords<T, OP>(a, at, step, n, source, places, place);
 }
 
 // push: each block sends its k-th piece to every owner, then reduces the piece
 // before. DONE also gives the place of a piece back, so that a block may be
-// DEPTH pieces ahead of its peers, over the end of a call too. A peer's output
-// is written only after a piece of this call has come from it, so it has begun.
-template <typename T, int OP> DEVICE void push(const Args& a, bool gather) {
-  const u64 part = gather ? a.chunk : a.bytes, total = gather ? a.bytes : a.bytes * a.n;
-  const u64 turn = (u64)blocks() * a.piece, pieces = (part + turn - 1) / turn;
+// DEPTH pieces ahead of its peers; at the end of a call all places are free. A
+// peer's output is written only after a piece of this call has come from it, so
+// it has begun.
+template <typename T, int OP> DEVICE void push(const Args& a) {
+  const u64 turn = (u64)blocks() * a.piece, pieces = (a.chunk + turn - 1) / turn;
+  const u64 mine = minU(a.rank * a.chunk, a.bytes), size = minU(a.chunk, a.bytes - mine);
   const u32 base = *(volatile u32*)countOf(a.arena[a.rank], block());
   Patience w = patience(a.stop);
   for (u64 k = 0; k <= pieces; k++) {
@@ -333,24 +340,22 @@ template <typename T, int OP> DEVICE void push(const Args& a, bool gather) {
       hear(a, DONE, base + k + 1 - DEPTH, w);
       for (int i = 1; i < a.n; i++) {
         const int p = (a.rank + i) % a.n;
-        const u64 lo = minU(p * part, total), size = minU(part, total - lo);
-        if (from < size) copyPiece(pieceAt(a, a.arena[p], base + k, a.rank), a.in[a.rank] + lo + from, minU(a.piece, size - from), a.aligned);
+        const u64 lo = minU(p * a.chunk, a.bytes), left = minU(a.chunk, a.bytes - lo);
+        if (from < left) copyPiece(pieceAt(a, a.arena[p], base + k, a.rank), a.in[a.rank] + lo + from, minU(a.piece, left - from), a.aligned);
       }
       tell(a, SENT, base + k + 1);
     }
     if (k > 0) {
-      const u64 lo = minU(a.rank * part, total), size = minU(part, total - lo), at = from - turn;
+      const u64 at = from - turn, own = a.in[a.rank] + mine + at;
       hear(a, SENT, base + k, w);
-      const u64 own = a.in[a.rank] + lo + at, to = (gather ? lo : 0) + at;
       if (at < size)
         reduceInto<T, OP>(
-            a, tid(), ntid(), minU(a.piece, size - at), [&](int r) { return r == a.rank ? own : pieceAt(a, a.arena[a.rank], base + k - 1, r); },
-            gather ? a.n : 1, [&](int i) { return a.out[(a.rank + i) % a.n] + to; });
+            a, tid(), ntid(), minU(a.piece, size - at), [&](int r) { return r == a.rank ? own : pieceAt(a, a.arena[a.rank], base + k - 1, r); }, a.n,
+            [&](int i) { return a.out[(a.rank + i) % a.n] + mine + at; });
       tell(a, DONE, base + k);
     }
   }
-  if (gather) hear(a, DONE, base + pieces, w);
-  syncBlock();
+  hear(a, DONE, base + pieces, w);
   if (tid() == 0) *(volatile u32*)countOf(a.arena[a.rank], block()) = base + pieces;
 }
 
@@ -373,8 +378,7 @@ template <typename T, int OP> DEVICE void direct(const Args& a, bool toAll) {
   GLOBAL BOUNDS(THREADS) void one_shot_##tn##_##on(Args a) { oneShot<T, OP>(a); }                     \
   GLOBAL BOUNDS(THREADS) void two_shot_##tn##_##on(Args a) { twoShot<T, OP>(a); }                     \
   GLOBAL BOUNDS(THREADS) void scatter_reduce_##tn##_##on(Args a) { scatterReduce<T, OP>(a); }         \
-  GLOBAL BOUNDS(THREADS) void push_all_reduce_##tn##_##on(Args a) { push<T, OP>(a, true); }           \
-  GLOBAL BOUNDS(THREADS) void push_reduce_scatter_##tn##_##on(Args a) { push<T, OP>(a, false); }      \
+  GLOBAL BOUNDS(THREADS) void push_all_reduce_##tn##_##on(Args a) { push<T, OP>(a); }                 \
   GLOBAL BOUNDS(THREADS) void direct_all_reduce_##tn##_##on(Args a) { direct<T, OP>(a, true); }       \
   GLOBAL BOUNDS(THREADS) void direct_reduce_scatter_##tn##_##on(Args a) { direct<T, OP>(a, false); }
 #define TYPE(T, tn) REDUCTIONS(T, tn, SUM, sum) REDUCTIONS(T, tn, PROD, prod) REDUCTIONS(T, tn, MAX, max) REDUCTIONS(T, tn, MIN, min) REDUCTIONS(T, tn, AVG, avg)

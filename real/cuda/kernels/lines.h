@@ -49,11 +49,25 @@ DEVICE bool tryLane(u64 line, u32 lane, u64 flag, u64& x, u64& y) {
   return !flagLane(lane) || y == flag;
 }
 
+// A lane's words in one go where they are whole, as nearly all are.
+DEVICE bool whole(u64 base, u64 off, u64 end, u32 lane) { return ((base + off) & 7) == 0 && off + (flagLane(lane) ? 8 : 16) <= end; }
+
 DEVICE void readLane(u64 base, u64 off, u64 end, u32 lane, u64 flag, u64& x, u64& y) {
-  x = getWord(base, off, end);
-  y = flagLane(lane) ? flag : getWord(base, off + 8, end);
+  y = flag;
+  if (whole(base, off, end, lane)) {
+    x = load8(base + off);
+    if (!flagLane(lane)) y = load8(base + off + 8);
+    return;
+  }
+  x = getBytes(base, off, end);
+  if (!flagLane(lane)) y = getBytes(base, off + 8, end);
 }
 DEVICE void writeLane(u64 base, u64 off, u64 end, u32 lane, u64 x, u64 y) {
-  putWord(base, off, end, x);
-  if (!flagLane(lane)) putWord(base, off + 8, end, y);
+  if (whole(base, off, end, lane)) {
+    store8(base + off, x);
+    if (!flagLane(lane)) store8(base + off + 8, y);
+    return;
+  }
+  putBytes(base, off, end, x);
+  if (!flagLane(lane)) putBytes(base, off + 8, end, y);
 }
