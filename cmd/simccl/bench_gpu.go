@@ -157,11 +157,11 @@ func parseShape(s string) (shape cuda.Shape, auto bool, err error) {
 			return sh, false, nil
 		}
 	}
-	return 0, false, usage("--algo %s: write auto, plan, one-shot, two-shot, push, direct or copies", s)
+	return 0, false, usage("--algo %s: write auto, plan, one-shot, two-words, two-shot, push, direct or copies", s)
 }
 
 // ownShapes are what --algo may name.
-var ownShapes = []cuda.Shape{gpubench.Planned, cuda.OneShot, cuda.TwoShot, cuda.Push, cuda.Direct, cuda.Copies}
+var ownShapes = []cuda.Shape{gpubench.Planned, cuda.OneShot, cuda.TwoWords, cuda.TwoShot, cuda.Push, cuda.Direct, cuda.Copies}
 
 func shapeName(s cuda.Shape) string {
 	switch s {

@@ -26,7 +26,7 @@ type gpuFlags struct {
 }
 
 func (g *gpuFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&g.algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-shot, push, direct or copies")
+	f.StringVar(&g.algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct or copies")
 	f.StringVar(&g.timing, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
 	f.BoolVar(&g.compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
 	f.IntVarP(&g.perIter, "per-iter-timing", "I", 0, "1: on GPUs, time each iteration too, and print minimum and percentiles")

@@ -28,25 +28,26 @@ type Shape uint8
 
 // Shapes; which exist depends on the operation (see FreeShapes).
 const (
-	OneShot Shape = iota // LL lines, every rank reduces everything
-	TwoShot              // LL128 lines, every rank reduces its share
-	Push                 // the same in plain stores, piece by piece
-	Direct               // peer loads and stores between two barriers
-	Copies               // copy engines move, kernels only reduce
+	OneShot  Shape = iota // LL lines, every rank reduces everything
+	TwoWords              // LL words, every rank reduces its share
+	TwoShot               // the same in LL128 lines
+	Push                  // in plain stores, piece by piece
+	Direct                // peer loads and stores between two barriers
+	Copies                // copy engines move, kernels only reduce
 )
 
 // String names a shape as tables print it.
 func (s Shape) String() string {
-	return [...]string{"one-shot", "two-shot", "push", "direct", "copies"}[s]
+	return [...]string{"one-shot", "two-words", "two-shot", "push", "direct", "copies"}[s]
 }
 
 // FreeShapes lists the shapes that an operation has.
 func FreeShapes(f coll.Func) []Shape {
 	switch f {
 	case coll.AllReduce:
-		return []Shape{OneShot, TwoShot, Push, Direct, Copies}
+		return []Shape{OneShot, TwoWords, TwoShot, Push, Direct, Copies}
 	case coll.AllGather, coll.ReduceScatter, coll.AllToAll:
-		return []Shape{TwoShot, Direct, Copies}
+		return []Shape{TwoWords, TwoShot, Direct, Copies}
 	}
 	return nil
 }
@@ -167,11 +168,11 @@ func (f *Free) Known(o *FreeOp) bool {
 
 func (f *Free) find(o *FreeOp) (Kernel, error) {
 	reduces := o.Func == coll.AllReduce || o.Func == coll.ReduceScatter
-	name := map[coll.Func][5]string{
-		coll.AllReduce:     {"one_shot", "two_shot", "push_all_reduce", "direct_all_reduce", "direct_reduce_scatter"},
-		coll.ReduceScatter: {"", "scatter_reduce", "", "direct_reduce_scatter", "direct_reduce_scatter"},
-		coll.AllGather:     {"", "gather_lines", "", "direct_gather", "gather_ranks"},
-		coll.AllToAll:      {"", "exchange_lines", "", "direct_exchange", "gather_ranks"},
+	name := map[coll.Func][6]string{
+		coll.AllReduce:     {"one_shot", "two_words", "two_shot", "push_all_reduce", "direct_all_reduce", "direct_reduce_scatter"},
+		coll.ReduceScatter: {"", "scatter_words", "scatter_reduce", "", "direct_reduce_scatter", "direct_reduce_scatter"},
+		coll.AllGather:     {"", "gather_words", "gather_lines", "", "direct_gather", "gather_ranks"},
+		coll.AllToAll:      {"", "exchange_words", "exchange_lines", "", "direct_exchange", "gather_ranks"},
 	}[o.Func][o.Shape]
 	if name == "" {
 		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v %v", o.Shape, o.Func), Missing: "a kernel"}
@@ -195,14 +196,19 @@ func (f *Free) Fits(o *FreeOp) bool {
 		return o.Bytes >= minCopies
 	case o.Shape == OneShot:
 		return f.span(o) <= uint64(wordHalf)/MaxRanks
+	case o.Shape == TwoWords:
+		return f.span(o) <= uint64(wordHalf)/(2*MaxRanks)
 	}
 	return f.span(o) <= uint64(arenaHalf)/(2*MaxRanks)
 }
 
 // span is what the words or lines of one rank take in an arena.
 func (f *Free) span(o *FreeOp) uint64 {
-	if o.Shape == OneShot {
+	switch o.Shape {
+	case OneShot:
 		return (uint64(o.Bytes) + 7) / 8 * 16
+	case TwoWords:
+		return (f.share(o) + 7) / 8 * 16
 	}
 	return ((f.share(o)+119)/120 + 3) / 4 * 4 * 128
 }
@@ -233,20 +239,27 @@ func (f *Free) grid(o *FreeOp) int {
 		return o.Blocks
 	}
 	need, most := uint64(0), uint64(64)
+	threads := func(n uint64) uint64 { return (n + freeThreads - 1) / freeThreads }
 	switch o.Shape {
 	case OneShot:
-		need = ((uint64(o.Bytes)+7)/8 + freeThreads - 1) / freeThreads
+		need = threads((uint64(o.Bytes) + 7) / 8)
+	case TwoWords:
+		need = threads((f.share(o) + 7) / 8)
 	case TwoShot:
 		b := f.share(o)
-		need = ((b+479)/480 + freeThreads/32 - 1) / (freeThreads / 32)
-		if b > 1<<20 {
+		if need = threads((b + 14) / 15); b >= 1<<20 {
+			most = 96
+		}
+		if b > 1<<21 {
 			most = 128
 		}
 	case Push:
 		p := uint64(f.piece(o))
 		need, most = (f.share(o)+p-1)/p, pushBlocks
 	case Direct:
-		need, most = (uint64(o.Bytes)+16*freeThreads-1)/(16*freeThreads), 128
+		if need, most = threads(uint64(o.Bytes)/16), 96; o.Bytes < 1<<20 {
+			most = 16
+		}
 	}
 	return int(min(max(need, 1), most))
 }
@@ -256,10 +269,12 @@ func (f *Free) piece(o *FreeOp) units.Bytes {
 	switch {
 	case o.Piece > 0:
 		return o.Piece
-	case f.share(o) <= pushBlocks*8<<10:
-		return 8 << 10
+	case f.share(o) < 4<<20:
+		return 16 << 10
+	case f.share(o) < 16<<20:
+		return 32 << 10
 	}
-	return 16 << 10
+	return 64 << 10
 }
 
 // args is what all kernels are told.

@@ -3,8 +3,9 @@
 //
 //   one-shot  every rank writes its whole input, word and flag together (LL),
 //             into every peer's arena; everyone reduces everything. One hop.
-//   two-shot  chunk j goes to rank j in 128-byte lines that carry their own
-//             flag (LL128); rank j reduces it and sends it to all. Two hops.
+//   two-shot  chunk j goes to rank j, which reduces it and sends it to all. Two
+//             hops, in 128-byte lines that carry their own flag (LL128) or, for
+//             what is small, in words (LL).
 //   push      the same in plain stores, piece by piece: a piece is announced by
 //             a count behind a fence, and its place is used again once its
 //             owner has announced the result. Blocks go their own ways.
@@ -85,44 +86,104 @@ DEVICE void meet(const Args& a, int which, u32 epoch, Patience& w) {
 
 DEVICE u64 minU(u64 a, u64 b) { return a < b ? a : b; }
 
+// after is the rank i places behind this one on the circle.
+DEVICE int after(const Args& a, int i) { return a.rank + i < a.n ? a.rank + i : a.rank + i - a.n; }
+
+// Work on words is dealt to threads. The areas are as those of lines (below).
+DEVICE u64 wordOf(const Args& a, u64 arena, u32 epoch, int which, int src, u64 w) { return wordsOf(arena, epoch) + (which * a.n + src) * a.span + 16 * w; }
+DEVICE u64 firstWord() { return (u64)block() * ntid() + tid(); }
+DEVICE u64 wordStep() { return (u64)blocks() * ntid(); }
+
+DEVICE void sendWord(u64 at, u64 v, u32 epoch) { storeLine(at, (u32)v, epoch, (u32)(v >> 32), epoch); }
+
+// pollWords reads a word from the peers of a group.
+DEVICE void pollWords(const Args& a, u32 epoch, int which, int r0, u64 w, u64* v, Patience& wait) {
+  bool missing;
+  do {
+    missing = false;
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+      if (r0 + i >= a.n || r0 + i == a.rank) continue;
+      u32 x, fx, y, fy;
+      loadLine(wordOf(a, a.arena[a.rank], epoch, which, r0 + i, w), x, fx, y, fy);
+      v[i] = (u64)y << 32 | x;
+      missing |= fx != epoch || fy != epoch;
+    }
+  } while (missing && !wait.over());
+}
+
+// reduceWord receives a word from all peers and reduces it with the own, in
+// rank order on every rank: equal bits everywhere.
+template <typename T, int OP> DEVICE u64 reduceWord(const Args& a, u32 epoch, u64 w, u64 own, Patience& wait) {
+  u64 acc = 0;
+  for (int r0 = 0; r0 < a.n; r0 += GROUP) {
+    u64 v[GROUP];
+    pollWords(a, epoch, 0, r0, w, v, wait);
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+      if (r0 + i == a.rank) v[i] = own;
+      if (r0 + i < a.n) acc = r0 + i == 0 ? v[i] : red8<T, OP>(acc, v[i]);
+    }
+  }
+  return fin8<T, OP>(acc, a.n);
+}
+
 template <typename T, int OP> DEVICE void oneShot(const Args& a) {
   const u32 epoch = beginCall(a);
   const u64 words = (a.bytes + 7) / 8;
-  const u64 step = (u64)blocks() * ntid();
-  const u64 first = (u64)block() * ntid() + tid();
-  const u64 home = wordsOf(a.arena[a.rank], epoch);
   Patience wait = patience(a.stop);
-  for (u64 w = first; w < words; w += step) {
+  for (u64 w = firstWord(); w < words; w += wordStep()) {
     u64 v = getWord(a.in[a.rank], 8 * w, a.bytes);
-    for (int i = 1; i < a.n; i++) {
-      int p = (a.rank + i) % a.n;
-      storeLine(wordsOf(a.arena[p], epoch) + a.rank * a.span + 16 * w, (u32)v, epoch, (u32)(v >> 32), epoch);
-    }
+    for (int i = 1; i < a.n; i++) sendWord(wordOf(a, a.arena[after(a, i)], epoch, 0, a.rank, w), v, epoch);
   }
-  for (u64 w = first; w < words; w += step) {
-    u64 acc = 0;
+  for (u64 w = firstWord(); w < words; w += wordStep())
+    putWord(a.out[a.rank], 8 * w, a.bytes, reduceWord<T, OP>(a, epoch, w, getWord(a.in[a.rank], 8 * w, a.bytes), wait));
+  endCall(a, epoch);
+}
+
+// scatterWords sends part p of the input to rank p.
+DEVICE void scatterWords(const Args& a, u32 epoch, u64 part, u64 total) {
+  for (u64 w = firstWord(); 8 * w < part; w += wordStep())
+    for (int i0 = 1; i0 < a.n; i0 += GROUP) {  // loads before stores, which they may not pass
+      u64 v[GROUP];
+#pragma unroll
+      for (int i = 0; i < GROUP; i++) {
+        const u64 lo = after(a, i0 + i) * part;
+        if (i0 + i < a.n) v[i] = getWord(a.in[a.rank], lo + 8 * w, minU(lo + part, total));
+      }
+#pragma unroll
+      for (int i = 0; i < GROUP; i++)
+        if (i0 + i < a.n) sendWord(wordOf(a, a.arena[after(a, i0 + i)], epoch, 0, a.rank, w), v[i], epoch);
+    }
+}
+
+// gatherWords receives every other rank's part from an area and stores it.
+DEVICE void gatherWords(const Args& a, u32 epoch, u64 part, u64 total, int area, Patience& wait) {
+  for (u64 w = firstWord(); 8 * w < part; w += wordStep())
     for (int r0 = 0; r0 < a.n; r0 += GROUP) {
       u64 v[GROUP];
-      bool missing;
-      do {
-        missing = false;
+      pollWords(a, epoch, area, r0, w, v, wait);
 #pragma unroll
-        for (int i = 0; i < GROUP; i++) {
-          if (r0 + i >= a.n || r0 + i == a.rank) continue;
-          u32 x, fx, y, fy;
-          loadLine(home + (r0 + i) * a.span + 16 * w, x, fx, y, fy);
-          v[i] = (u64)y << 32 | x;
-          missing |= fx != epoch || fy != epoch;
-        }
-      } while (missing && !wait.over());
-#pragma unroll
-      for (int i = 0; i < GROUP; i++) {  // in rank order on every rank: equal bits everywhere
-        if (r0 + i == a.rank) v[i] = getWord(a.in[a.rank], 8 * w, a.bytes);
-        if (r0 + i < a.n) acc = r0 + i == 0 ? v[i] : red8<T, OP>(acc, v[i]);
+      for (int i = 0; i < GROUP; i++) {
+        const u64 lo = (r0 + i) * part;
+        if (r0 + i < a.n && r0 + i != a.rank) putWord(a.out[a.rank], lo + 8 * w, minU(lo + part, total), v[i]);
       }
     }
-    putWord(a.out[a.rank], 8 * w, a.bytes, fin8<T, OP>(acc, a.n));
+}
+
+// twoWords is two-shot in words; without gather it ends after the reduction.
+template <typename T, int OP> DEVICE void twoWords(const Args& a, bool gather) {
+  const u32 epoch = beginCall(a);
+  const u64 part = gather ? a.chunk : a.bytes, total = gather ? a.bytes : a.bytes * a.n;
+  const u64 lo = a.rank * part, end = minU(lo + part, total), to = gather ? lo : 0;
+  Patience wait = patience(a.stop);
+  scatterWords(a, epoch, part, total);
+  for (u64 w = firstWord(); 8 * w < part; w += wordStep()) {
+    const u64 v = reduceWord<T, OP>(a, epoch, w, getWord(a.in[a.rank], lo + 8 * w, end), wait);
+    for (int i = 1; gather && i < a.n; i++) sendWord(wordOf(a, a.arena[after(a, i)], epoch, 1, a.rank, w), v, epoch);
+    putWord(a.out[a.rank], to + 8 * w, gather ? end : part, v);
   }
+  if (gather) gatherWords(a, epoch, part, total, 1, wait);
   endCall(a, epoch);
 }
 
@@ -153,12 +214,12 @@ DEVICE void scatterLines(const Args& a, u32 epoch, u64 part, u64 total) {
       u64 x[GROUP], y[GROUP];
 #pragma unroll
       for (int i = 0; i < GROUP; i++) {
-        const u64 lo = (a.rank + i0 + i) % a.n * part;
+        const u64 lo = after(a, i0 + i) * part;
         if (i0 + i < a.n) readLane(a.in[a.rank], lo + off, minU(lo + part, total), lane, epoch, x[i], y[i]);
       }
 #pragma unroll
       for (int i = 0; i < GROUP; i++)
-        if (i0 + i < a.n) sendLane(areaOf(a, a.arena[(a.rank + i0 + i) % a.n], epoch, 0, a.rank) + l * 128, lane, x[i], y[i]);
+        if (i0 + i < a.n) sendLane(areaOf(a, a.arena[after(a, i0 + i)], epoch, 0, a.rank) + l * 128, lane, x[i], y[i]);
     }
   }
 }
@@ -201,7 +262,7 @@ template <typename T, int OP> DEVICE void reduceLines(const Args& a, u32 epoch, 
     accY = flagLane(lane) ? (u64)epoch : fin8<T, OP>(accY, a.n);
     if (gather)
       for (int i = 1; i < a.n; i++) {
-        int p = (a.rank + i) % a.n;
+        const int p = after(a, i);
         sendLane(areaOf(a, a.arena[p], epoch, 1, a.rank) + l * 128, lane, accX, accY);
       }
     writeLane(a.out[a.rank], outLo + off, outEnd, lane, accX, accY);
@@ -339,7 +400,7 @@ template <typename T, int OP> DEVICE void push(const Args& a) {
     if (k < pieces) {
       hear(a, DONE, base + k + 1 - DEPTH, w);
       for (int i = 1; i < a.n; i++) {
-        const int p = (a.rank + i) % a.n;
+        const int p = after(a, i);
         const u64 lo = minU(p * a.chunk, a.bytes), left = minU(a.chunk, a.bytes - lo);
         if (from < left) copyPiece(pieceAt(a, a.arena[p], base + k, a.rank), a.in[a.rank] + lo + from, minU(a.piece, left - from), a.aligned);
       }
@@ -351,7 +412,7 @@ template <typename T, int OP> DEVICE void push(const Args& a) {
       if (at < size)
         reduceInto<T, OP>(
             a, tid(), ntid(), minU(a.piece, size - at), [&](int r) { return r == a.rank ? own : pieceAt(a, a.arena[a.rank], base + k - 1, r); }, a.n,
-            [&](int i) { return a.out[(a.rank + i) % a.n] + mine + at; });
+            [&](int i) { return a.out[after(a, i)] + mine + at; });
       tell(a, DONE, base + k);
     }
   }
@@ -369,7 +430,7 @@ template <typename T, int OP> DEVICE void direct(const Args& a, bool toAll) {
   const u64 lo = minU(a.rank * part, total), size = minU(part, total - lo), to = toAll ? lo : 0;
   reduceInto<T, OP>(
       a, (u64)block() * ntid() + tid(), (u64)blocks() * ntid(), size, [&](int r) { return a.in[r] + lo; }, toAll ? a.n : 1,
-      [&](int i) { return a.out[(a.rank + i) % a.n] + to; });
+      [&](int i) { return a.out[after(a, i)] + to; });
   meet(a, END, epoch, w);
   endCall(a, epoch);
 }
@@ -377,6 +438,8 @@ template <typename T, int OP> DEVICE void direct(const Args& a, bool toAll) {
 #define REDUCTIONS(T, tn, OP, on)                                                    \
   GLOBAL BOUNDS(THREADS) void one_shot_##tn##_##on(Args a) { oneShot<T, OP>(a); }                     \
   GLOBAL BOUNDS(THREADS) void two_shot_##tn##_##on(Args a) { twoShot<T, OP>(a); }                     \
+  GLOBAL BOUNDS(THREADS) void two_words_##tn##_##on(Args a) { twoWords<T, OP>(a, true); }             \
+  GLOBAL BOUNDS(THREADS) void scatter_words_##tn##_##on(Args a) { twoWords<T, OP>(a, false); }        \
   GLOBAL BOUNDS(THREADS) void scatter_reduce_##tn##_##on(Args a) { scatterReduce<T, OP>(a); }         \
   GLOBAL BOUNDS(THREADS) void push_all_reduce_##tn##_##on(Args a) { push<T, OP>(a); }                 \
   GLOBAL BOUNDS(THREADS) void direct_all_reduce_##tn##_##on(Args a) { direct<T, OP>(a, true); }       \
@@ -401,7 +464,7 @@ GLOBAL BOUNDS(THREADS) void gather_lines(Args a) {
     u64 l = d.line + lineInWarp(), off = lineOff(l, lane), x, y;
     readLane(a.in[a.rank], off, a.bytes, lane, epoch, x, y);
     for (int i = 1; i < a.n; i++) {
-      int p = (a.rank + i) % a.n;
+      const int p = after(a, i);
       sendLane(areaOf(a, a.arena[p], epoch, 1, a.rank) + l * 128, lane, x, y);
     }
     writeLane(a.out[a.rank], a.rank * a.bytes + off, (a.rank + 1) * a.bytes, lane, x, y);
@@ -410,14 +473,40 @@ GLOBAL BOUNDS(THREADS) void gather_lines(Args a) {
   endCall(a, epoch);
 }
 
+// The same in words.
+GLOBAL BOUNDS(THREADS) void gather_words(Args a) {
+  const u32 epoch = beginCall(a);
+  Patience wait = patience(a.stop);
+  for (u64 w = firstWord(); 8 * w < a.bytes; w += wordStep()) {
+    const u64 v = getWord(a.in[a.rank], 8 * w, a.bytes);
+    for (int i = 1; i < a.n; i++) sendWord(wordOf(a, a.arena[after(a, i)], epoch, 1, a.rank, w), v, epoch);
+    putWord(a.out[a.rank], a.rank * a.bytes + 8 * w, (a.rank + 1) * a.bytes, v);
+  }
+  gatherWords(a, epoch, a.bytes, a.bytes * a.n, 1, wait);
+  endCall(a, epoch);
+}
+
+// copyOwn moves the part that stays.
+DEVICE void copyOwn(const Args& a) {
+  const u64 lo = a.rank * a.bytes;
+  for (u64 w = firstWord(); 8 * w < a.bytes; w += wordStep()) putWord(a.out[a.rank] + lo, 8 * w, a.bytes, getWord(a.in[a.rank] + lo, 8 * w, a.bytes));
+}
+
+GLOBAL BOUNDS(THREADS) void exchange_words(Args a) {
+  const u32 epoch = beginCall(a);
+  Patience wait = patience(a.stop);
+  scatterWords(a, epoch, a.bytes, a.bytes * a.n);
+  copyOwn(a);
+  gatherWords(a, epoch, a.bytes, a.bytes * a.n, 0, wait);
+  endCall(a, epoch);
+}
+
 // alltoall: part p goes to rank p, in lines.
 GLOBAL BOUNDS(THREADS) void exchange_lines(Args a) {
   const u32 epoch = beginCall(a);
   Patience w = patience(a.stop);
   scatterLines(a, epoch, a.bytes, a.bytes * a.n);
-  u64 lo = a.rank * a.bytes;
-  for (u64 w = (u64)block() * ntid() + tid(); 8 * w < a.bytes; w += (u64)blocks() * ntid())
-    putWord(a.out[a.rank] + lo, 8 * w, a.bytes, getWord(a.in[a.rank] + lo, 8 * w, a.bytes));
+  copyOwn(a);
   gatherLines(a, epoch, a.bytes, a.bytes * a.n, 0, w);
   endCall(a, epoch);
 }
@@ -456,14 +545,14 @@ GLOBAL BOUNDS(THREADS) void direct_gather(Args a) {
 #pragma unroll
       for (int k = 0; k < U; k++) v[k] = load16(a.in[a.rank] + at + k * step);
       for (int i = 0; i < a.n; i++) {
-        int p = (a.rank + i) % a.n;
+        const int p = after(a, i);
 #pragma unroll
         for (int k = 0; k < U; k++) store16(a.out[p] + base + at + k * step, v[k]);
       }
     }
   for (; at < a.bytes; at += step)
     for (int i = 0; i < a.n; i++) {
-      int p = (a.rank + i) % a.n;
+      const int p = after(a, i);
       putWord(a.out[p] + base, at, a.bytes, getWord(a.in[a.rank], at, a.bytes));
       if (at + 8 < a.bytes) putWord(a.out[p] + base, at + 8, a.bytes, getWord(a.in[a.rank], at + 8, a.bytes));
     }
@@ -477,7 +566,7 @@ GLOBAL BOUNDS(THREADS) void direct_exchange(Args a) {
   Patience w = patience(a.stop);
   meet(a, START, epoch, w);
   for (int i = 0; i < a.n; i++) {
-    int p = (a.rank + i) % a.n;
+    const int p = after(a, i);
     copyPart(a.out[p] + a.rank * a.bytes, a.in[a.rank] + p * a.bytes, a.bytes, a.aligned);
   }
   meet(a, END, epoch, w);
