@@ -253,7 +253,7 @@ const jsonTime = "2006-01-02 15:04:05"
 // ncclEnv lists the NCCL variables that the library sees.
 func (r *benchRun) ncclEnv() []string {
 	var out []string
-	for _, kv := range append(slices.Clone(r.app.environ), r.app.env...) {
+	for _, kv := range append(slices.Clone(r.app.environ), r.ncclWords()...) {
 		if strings.HasPrefix(kv, "NCCL_") {
 			out = append(out, kv)
 		}

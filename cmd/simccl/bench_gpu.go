@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	gpubench "github.com/simccl/simccl/real/bench"
@@ -97,7 +98,7 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 		}
 	}
 	if !own || r.flags.gpu.compare {
-		if err := passEnv(r.app.env); err != nil {
+		if err := passEnv(r.ncclWords()); err != nil {
 			return nil, err
 		}
 		if g.events, err = r.profiler(own); err != nil {
@@ -121,7 +122,7 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 		return nil, usage("-g %d: this machine has %d GPUs, and %d processes before this one use %d", local, g.driver.Count(), before, first)
 	}
 	cfg := gpubench.Config{Driver: g.driver, NCCL: g.lib, Free: own && g.shape != gpubench.Planned, Plans: own, First: r.team.rank * local, Ranks: local * r.team.nranks,
-		Boot: r.team.boot, Buffer: buffer}
+		Boot: r.team.boot, Buffer: buffer, Register: r.flags.run.test.localRegister == 1, Unalign: r.flags.run.test.unalign}
 	for i := range local {
 		cfg.GPUs = append(cfg.GPUs, first+i)
 	}
@@ -132,6 +133,15 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 	g.plans.run = r
 	g.all, err = g.gather(r.team.boot)
 	return g, err
+}
+
+// ncclWords are --env's variables, and the one that -x stands for.
+func (r *benchRun) ncclWords() []string {
+	words := slices.Clone(r.app.env)
+	if p := r.flags.run.test.ctaPolicy; p != noPolicy {
+		words = append(words, fmt.Sprintf("NCCL_CTA_POLICY=%d", p))
+	}
+	return words
 }
 
 // passEnv sets --env's NCCL variables for the library, which reads C's

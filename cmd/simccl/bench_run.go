@@ -108,6 +108,9 @@ func (r *benchRun) prepare(cmd *cobra.Command, op string) (err error) {
 	if err := b.checkGPUs(); err != nil {
 		return err
 	}
+	if err := b.checkModes(); err != nil {
+		return err
+	}
 	if r.sizes, r.bounds, err = t.list(cmd); err != nil {
 		return err
 	}
@@ -146,10 +149,27 @@ func (b *benchFlags) checkGPUs() error {
 		return usage("-I %d: a graph replay has no times of single iterations; use eager launches", b.gpu.perIter)
 	case b.gpu.skip < 0 || b.gpu.skip >= t.iters:
 		return usage("-K %d: less than the %d iterations of -n", b.gpu.skip, t.iters)
-	case t.blocking != 0 || t.cpuTime != 0 || t.localRegister != 0 || t.ctaPolicy != 0 || t.unalign != 0:
-		return notYet("-z, -C, -R, -x or -u other than 0", "the launch modes behind them")
 	case trace != "" && !strings.HasSuffix(trace, ".json") && !strings.HasSuffix(trace, ".json.gz"):
 		return usage("--trace %s: the name must end in .json or .json.gz", trace)
+	}
+	return nil
+}
+
+// checkModes refuses ways of launching that do not go together.
+func (b *benchFlags) checkModes() error {
+	t := &b.run.test
+	switch {
+	case t.blocking < 0 || t.blocking > 3 || t.cpuTime < 0 || t.cpuTime > 1 || t.localRegister < 0 || t.localRegister > 2 ||
+		t.ctaPolicy < noPolicy || t.ctaPolicy > 2 || t.unalign < 0:
+		return usage("-z is 0 to 3, -C 0 or 1, -R 0 to 2, -x 0 to 2, -u from 0 on")
+	case (t.blocking != 0 || t.cpuTime != 0) && b.replays() > 0:
+		return usage("-z %d -C %d: a graph replay neither blocks nor is launched one by one; use eager launches", t.blocking, t.cpuTime)
+	case t.blocking == 3:
+		return notYet("-z 3", "a pair of events for each operation; -I 1 times operations by events")
+	case t.localRegister == 2:
+		return notYet("-R 2", "symmetric windows; -R 1 registers buffers")
+	case b.backend != "nccl" && (t.localRegister != 0 || t.ctaPolicy != noPolicy || t.unalign != 0):
+		return usage("-R, -x, -u: for --backend nccl alone")
 	}
 	return nil
 }
@@ -197,7 +217,8 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 	}
 	r.config = nccltests.Config{Program: r.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: r.libraryVersion(),
 		Threads: r.gpus() / r.team.nranks, GPUs: 1, MinBytes: r.bounds.Min, MaxBytes: r.bounds.Max, StepFactor: r.bounds.Factor,
-		StepBytes: r.bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: r.flags.replays()}
+		StepBytes: r.bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: r.flags.replays(),
+		Blocking: t.blocking, CPUTime: t.cpuTime != 0, Unalign: t.unalign}
 	table := nccltests.NewTable(out, benchHeads(r.columns)...)
 	table.Preface(fmt.Sprintf("simccl %s measured: %s", version, r.back.describe()))
 	table.Start(&r.config, r.back.devices())
@@ -307,5 +328,6 @@ func (r *benchRun) measure(ctx context.Context, op *gpubench.Op) (gpubench.Measu
 func (r *benchRun) options() gpubench.Options {
 	t := &r.flags.run.test
 	return gpubench.Options{Iters: t.iters, Warmup: t.warmup, Agg: t.agg, Replays: r.flags.replays(), Check: t.check,
-		Average: gpubench.Average(t.average), PerIter: r.flags.gpu.perIter != 0, Seed: 1}
+		Average: gpubench.Average(t.average), PerIter: r.flags.gpu.perIter != 0, Seed: 1,
+		Blocking: t.blocking != 0, Meet: t.blocking == 1, CPUTime: t.cpuTime != 0}
 }

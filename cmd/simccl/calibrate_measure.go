@@ -266,7 +266,7 @@ func newCalibrateSet(a *app) *cobra.Command {
 // rank 0 writes a file for each.
 func measureSet(ctx context.Context, a *app, s *set, at place, libnccl, dir string) (err error) {
 	b := &benchFlags{backend: "nccl"}
-	b.run.test.threads, b.gpu.timing, b.gpu.libnccl = 1, "graph", libnccl
+	b.run.test.threads, b.run.test.ctaPolicy, b.gpu.timing, b.gpu.libnccl = 1, noPolicy, "graph", libnccl
 	if s.eager {
 		b.gpu.timing = "eager"
 	}

@@ -30,6 +30,9 @@ type testFlags struct {
 	average, localRegister, ctaPolicy, memory, unalign                        int
 }
 
+// noPolicy leaves NCCL's CTA policy to its variable.
+const noPolicy = -1
+
 // Sizes of a run that asks for none.
 const (
 	defaultMin = 8
@@ -66,7 +69,7 @@ func (t *testFlags) register(c *cobra.Command) {
 		{&t.timestamps, "report-timestamps", "S", 0, "accepted; a simulation has no clock"},
 		{&t.average, "average", "a", 1, "times of 0 rank 0, 1 average, 2 minimum, 3 maximum"},
 		{&t.localRegister, "local-register", "R", 0, "accepted; only 0 is simulated"},
-		{&t.ctaPolicy, "cta-policy", "x", 0, "accepted; only 0 is simulated"},
+		{&t.ctaPolicy, "cta-policy", "x", noPolicy, "accepted; only 0 is simulated"},
 		{&t.memory, "memory", "M", 0, "accepted; no effect on a simulation"},
 		{&t.unalign, "unalign", "u", 0, "accepted; only 0 is simulated"},
 	} {
@@ -99,7 +102,7 @@ func (t *testFlags) unsimulated() error {
 		flag string
 		v    int
 		is   int
-	}{{"-z", t.blocking, 0}, {"-C", t.cpuTime, 0}, {"-R", t.localRegister, 0}, {"-x", t.ctaPolicy, 0},
+	}{{"-z", t.blocking, 0}, {"-C", t.cpuTime, 0}, {"-R", t.localRegister, 0}, {"-x", max(t.ctaPolicy, 0), 0},
 		{"-u", t.unalign, 0}, {"-m", t.agg, 1}} {
 		if o.v != o.is {
 			return notYet(fmt.Sprintf("%s %d", o.flag, o.v), fmt.Sprintf("only %s %d is simulated", o.flag, o.is))

@@ -18,7 +18,8 @@ func (r *rank) test(op *Op, seed uint32) *cuda.Test {
 func (r *rank) fill(op *Op, seed uint32) error {
 	send, recv := r.place(op)
 	size := op.Type.Size()
-	if err := r.checker.Poison(r.recv, units.Bytes(max(op.Sizes.SendCount, op.Sizes.RecvCount))*size, r.stream); err != nil {
+	_, whole := r.base(size)
+	if err := r.checker.Poison(whole, units.Bytes(max(op.Sizes.SendCount, op.Sizes.RecvCount))*size, r.stream); err != nil {
 		return err
 	}
 	_ = recv

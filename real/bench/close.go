@@ -73,8 +73,12 @@ func (r *rank) leave(failed bool) error {
 	if r.comm != 0 {
 		leave := r.s.cfg.NCCL.Destroy
 		if failed {
-			leave = r.s.cfg.NCCL.Abort
+			leave, r.handles = r.s.cfg.NCCL.Abort, nil
 		}
+		for _, h := range r.handles {
+			errs = append(errs, r.s.cfg.NCCL.Deregister(r.comm, h))
+		}
+		r.handles = nil
 		errs = append(errs, leave(r.comm))
 		r.comm = 0
 	}
@@ -114,9 +118,13 @@ func (r *rank) release() error {
 	if r.checker != nil {
 		errs = append(errs, r.checker.Close())
 	}
+	free := r.dev.Free
+	if r.s.cfg.Register {
+		free = r.s.cfg.NCCL.MemFree
+	}
 	for _, p := range []cuda.Ptr{r.send, r.recv} {
 		if p != 0 {
-			errs = append(errs, r.dev.Free(p))
+			errs = append(errs, free(p))
 		}
 	}
 	if r.kernels != nil {

@@ -51,7 +51,11 @@ type Options struct {
 	Check              int // how often the result is checked
 	Average            Average
 	PerIter            bool // also time each iteration by events
-	Seed               uint32
+	// Blocking waits for each operation of an eager loop; Meet also for all
+	// ranks (nccl-tests' -z 2 and 1).
+	Blocking, Meet bool
+	CPUTime        bool // of eager launches: until all are queued
+	Seed           uint32
 }
 
 // Measurement is what one operation took.
@@ -144,11 +148,12 @@ func (s *Session) combine(a Average) (units.Time, error) {
 
 // place returns where the rank sends from and receives to.
 func (r *rank) place(op *Op) (send, recv cuda.Ptr) {
+	send, recv = r.base(op.Type.Size())
 	if !op.InPlace {
-		return r.send, r.recv
+		return send, recv
 	}
 	size := int64(op.Type.Size())
-	return r.recv + cuda.Ptr(int64(r.id)*op.Sizes.SendInPlace*size), r.recv + cuda.Ptr(int64(r.id)*op.Sizes.RecvInPlace*size)
+	return recv + cuda.Ptr(int64(r.id)*op.Sizes.SendInPlace*size), recv + cuda.Ptr(int64(r.id)*op.Sizes.RecvInPlace*size)
 }
 
 // places returns where all ranks send from and receive to, as mapped here.
@@ -291,6 +296,17 @@ func (r *rank) aggregate(queue func() error, shape cuda.Shape, n int) error {
 	return run()
 }
 
+// await waits for an operation as Blocking and Meet say.
+func (r *rank) await(o Options) error {
+	if !o.Blocking {
+		return nil
+	}
+	if err := r.wait(); err != nil || !o.Meet {
+		return err
+	}
+	return r.together()
+}
+
 // eager is the host's time around a loop of asynchronous launches.
 func (r *rank) eager(group func() error, o Options, each *[]units.Time) (units.Time, error) {
 	if o.PerIter {
@@ -315,7 +331,11 @@ func (r *rank) eager(group func() error, o Options, each *[]units.Time) (units.T
 		if err := group(); err != nil {
 			return 0, err
 		}
+		if err := r.await(o); err != nil {
+			return 0, err
+		}
 	}
+	queued := time.Since(began)
 	if o.PerIter {
 		if err := r.dev.Record(r.marks[o.Iters], r.stream); err != nil {
 			return 0, err
@@ -324,7 +344,11 @@ func (r *rank) eager(group func() error, o Options, each *[]units.Time) (units.T
 	if err := r.wait(); err != nil {
 		return 0, err
 	}
-	t := units.Time(time.Since(began).Nanoseconds()) * units.Nanosecond
+	spent := time.Since(began)
+	if o.CPUTime {
+		spent = queued
+	}
+	t := units.Time(spent.Nanoseconds()) * units.Nanosecond
 	if !o.PerIter {
 		return t, nil
 	}

@@ -30,7 +30,11 @@ type Config struct {
 	Ranks  int       // of all processes
 	Boot   *bootstrap.Comm
 	Buffer units.Bytes // of the largest operation: send and receive buffers each
-	Warps  int         // of a block that move a plan's data; 0: 16
+	// Register has NCCL know the buffers beforehand (nccl-tests' -R 1).
+	Register bool
+	// Unalign moves both buffers by so many elements.
+	Unalign int
+	Warps   int // of a block that move a plan's data; 0: 16
 }
 
 // Session is the local ranks of one communicator.
@@ -61,6 +65,7 @@ type rank struct {
 	planned    *cuda.Planned
 	checker    *cuda.Checker
 	send, recv cuda.Ptr
+	handles    []uintptr               // of registered buffers
 	sends      [cuda.MaxRanks]cuda.Ptr // all ranks' buffers as mapped here
 	recvs      [cuda.MaxRanks]cuda.Ptr
 	opened     []cuda.Ptr // memory of other processes
@@ -75,6 +80,11 @@ type rank struct {
 func Open(ctx context.Context, cfg Config) (*Session, error) {
 	s := &Session{cfg: cfg, meet: newMeeting(len(cfg.GPUs)), scratch: make([]units.Time, len(cfg.GPUs))}
 	s.ctx, s.abort = context.WithCancelCause(ctx)
+	if cfg.Register {
+		if err := cfg.NCCL.CanRegister(); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Boot != nil {
 		go func() {
 			select {
@@ -245,17 +255,37 @@ func (r *rank) open(id nccl.UniqueID) (err error) {
 	if r.checker, err = cuda.NewChecker(r.kernels); err != nil {
 		return err
 	}
-	size := max(r.s.cfg.Buffer, minAlloc)
-	if r.send, err = r.dev.Alloc(size); err != nil {
+	size := max(r.s.cfg.Buffer, minAlloc) + units.Bytes(8*r.s.cfg.Unalign) // of the widest type
+	alloc := r.dev.Alloc
+	if r.s.cfg.Register {
+		alloc = r.s.cfg.NCCL.MemAlloc
+	}
+	if r.send, err = alloc(size); err != nil {
 		return err
 	}
-	if r.recv, err = r.dev.Alloc(size); err != nil {
+	if r.recv, err = alloc(size); err != nil {
 		return err
 	}
-	if r.s.cfg.NCCL != nil {
-		r.comm, err = r.s.cfg.NCCL.Init(id, r.id, r.s.cfg.Ranks)
+	if r.s.cfg.NCCL == nil {
+		return nil
 	}
-	return err
+	if r.comm, err = r.s.cfg.NCCL.Init(id, r.id, r.s.cfg.Ranks); err != nil || !r.s.cfg.Register {
+		return err
+	}
+	for _, p := range []cuda.Ptr{r.send, r.recv} {
+		h, err := r.s.cfg.NCCL.Register(r.comm, p, size)
+		if err != nil {
+			return err
+		}
+		r.handles = append(r.handles, h)
+	}
+	return nil
+}
+
+// base are the rank's buffers as operations on elements of a size see them.
+func (r *rank) base(size units.Bytes) (send, recv cuda.Ptr) {
+	by := cuda.Ptr(units.Bytes(r.s.cfg.Unalign) * size)
+	return r.send + by, r.recv + by
 }
 
 // barrier meets the other processes; one local rank calls it.

@@ -44,6 +44,14 @@ type Lib struct {
 type procs struct {
 	getVersion, getErrorString, getLastError, getUniqueID, commInit, commDestroy, commAbort, asyncError,
 	groupStart, groupEnd, allReduce, allGather, reduceScatter, broadcast, reduce, send, recv dl.Proc
+	// Of NCCL 2.19 and later; 0 where there are none.
+	memAlloc, memFree, register, deregister dl.Proc
+}
+
+// registration are the functions for buffers that NCCL knows beforehand.
+func (p *procs) registration() map[string]*dl.Proc {
+	return map[string]*dl.Proc{"ncclMemAlloc": &p.memAlloc, "ncclMemFree": &p.memFree,
+		"ncclCommRegister": &p.register, "ncclCommDeregister": &p.deregister}
 }
 
 func (p *procs) table() map[string]*dl.Proc {
