@@ -5,7 +5,8 @@
 // Time is wall time of the rank, not of its channels: at every instant of an
 // operation the steps that are under way share the instant equally, and an
 // instant without any step belongs to the kernel, or outside every kernel to
-// the operation itself. So the total is exactly the sum over ranks of their
+// the operation itself. A receive that a proxy has posted counts only where
+// nothing else goes on. So the total is exactly the sum over ranks of their
 // operations' times.
 //
 // A stack is, leaf first: wait kind, peer, channel, operation, rank. A leaf's
@@ -213,9 +214,11 @@ type share struct {
 	stack int32 // index of keys; -1 kernel, -2 outside every kernel
 }
 
-// attribute divides a rank's operations among what went on during them. The
+// attribute divides a rank's operations among what went on during them. posted
+// tells stacks of receives that wait for data of the network: proxies post them
+// long before, so they only count where nothing else goes on. The
 // picoseconds that do not divide go to the first of the steps under way.
-func (r *rank) attribute() (shares []share, time map[share]units.Time) {
+func (r *rank) attribute(posted func(stack int32) bool) (shares []share, time map[share]units.Time) {
 	type edge struct {
 		at    units.Time
 		index int
@@ -231,7 +234,7 @@ func (r *rank) attribute() (shares []share, time map[share]units.Time) {
 	slices.SortStableFunc(r.ops, func(a, b operation) int { return cmp.Compare(a.start, b.start) })
 	time = make(map[share]units.Time)
 	active := make(map[int32]int64) // stack → steps under way
-	var order []int32               // its keys, ascending
+	var orders [2][]int32           // its keys, ascending: of steps, of posted receives
 	kernels := int64(0)
 	spend := func(from, to units.Time) {
 		for op := range r.ops {
@@ -240,6 +243,10 @@ func (r *rank) attribute() (shares []share, time map[share]units.Time) {
 				break
 			}
 			if d := min(to, o.end) - max(from, o.start); d > 0 {
+				order := orders[0]
+				if len(order) == 0 {
+					order = orders[1]
+				}
 				divide(time, op, d, active, order, kernels)
 			}
 		}
@@ -260,11 +267,15 @@ func (r *rank) attribute() (shares []share, time map[share]units.Time) {
 		}
 		before := active[stack]
 		active[stack] += n
-		at, found := slices.BinarySearch(order, stack)
+		order := &orders[0]
+		if posted(stack) {
+			order = &orders[1]
+		}
+		at, found := slices.BinarySearch(*order, stack)
 		if before == 0 && !found {
-			order = slices.Insert(order, at, stack)
+			*order = slices.Insert(*order, at, stack)
 		} else if active[stack] == 0 && found {
-			order = slices.Delete(order, at, at+1)
+			*order = slices.Delete(*order, at, at+1)
 		}
 	}
 	spend(last, 1<<62)
@@ -344,7 +355,10 @@ func (b *builder) location(name, file string) *profile.Location {
 }
 
 func (w *Writer) addRank(b *builder, r *rank) {
-	shares, time := r.attribute()
+	shares, time := r.attribute(func(stack int32) bool {
+		k := &w.keys[stack]
+		return k.cat == "NET" && k.wait == "RecvWait"
+	})
 	counted := make(map[int32]bool)
 	root := b.location(r.name, "ranks")
 	for _, s := range shares {

@@ -72,6 +72,29 @@ func TestTotalIsTheTimeOfTheOperations(t *testing.T) {
 	})
 }
 
+// A receive that the proxy has posted counts where nothing else goes on, and
+// only there.
+func TestPostedReceivesAreBehind(t *testing.T) {
+	var out bytes.Buffer
+	w := New(&out)
+	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailStep})
+	s := nccltrace.Step{Peer: 1, Transport: "NET/IB", Dir: nccltrace.Recv, Chunk: -1}
+	rec.Steps(&s, 0, nccltrace.Phase{Wait: nccltrace.RecvWait, Start: 0, End: 9000 * units.Nanosecond})
+	s.Transport, s.Dir = "P2P/CUMEM", nccltrace.Send
+	rec.Steps(&s, 0, nccltrace.Phase{Wait: nccltrace.SendWait, Start: 2000 * units.Nanosecond, End: 6000 * units.Nanosecond})
+	rec.Collective(nccltrace.Operation{End: 10000 * units.Nanosecond}, nccltrace.Coll{Func: "AllReduce"})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, s := range parse(t, out.Bytes()).Sample {
+		got[s.Location[0].Line[0].Function.Name] += s.Value[0]
+	}
+	if got["RecvWait"] != 5000 || got["SendWait"] != 4000 || len(got) != 3 {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestBytesAndSteps(t *testing.T) {
 	var out bytes.Buffer
 	w := New(&out)
