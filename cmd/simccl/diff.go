@@ -73,6 +73,7 @@ type side struct {
 	name  string // "A"
 	words []string
 	flags runFlags
+	times *pflag.FlagSet // what only times depend on
 	m     *machine
 }
 
@@ -181,7 +182,9 @@ func (s *side) load(both *cobra.Command, text string) error {
 			return err
 		}}
 	s.flags.machine.register(c)
-	s.flags.registerTimes(c.Flags())
+	s.times = pflag.NewFlagSet("times", pflag.ContinueOnError)
+	s.flags.registerTimes(s.times)
+	c.Flags().AddFlagSet(s.times)
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&s.app.noEnv, "no-env", s.app.noEnv, "")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
@@ -238,18 +241,17 @@ func inputs(a, b *side) []explain.Figure {
 	for i := range x {
 		add(x[i].Name, inForce(&x[i]), inForce(&y[i]), false, y[i].Effect)
 	}
-	f, g := &a.flags, &b.flags
 	add("machine class", a.m.class.Name, b.m.class.Name, true)
 	add("network", network(a), network(b), true)
-	add("faults", strings.Join(f.faults, " "), strings.Join(g.faults, " "), true)
-	add("launch", f.launch, g.launch, true)
-	add("fidelity", f.fidelity, g.fidelity, true)
-	add("seed", fmt.Sprint(f.seed), fmt.Sprint(g.seed), true)
+	a.times.VisitAll(func(f *pflag.Flag) {
+		add(f.Name, f.Value.String(), b.times.Lookup(f.Name).Value.String(), true)
+	})
 	return out
 }
 
+// orNone writes an option's value; lists stand in brackets.
 func orNone(s string) string {
-	if s == "" {
+	if s = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"); s == "" {
 		return "none"
 	}
 	return s

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +60,9 @@ func (o *outputFlags) check() error {
 		{"--report", o.report, []string{".html"}}} {
 		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool { return strings.HasSuffix(f.name, e) }) {
 			return usage("%s %s: the name must end in %s", f.flag, f.name, strings.Join(f.ends, " or "))
+		}
+		if _, err := os.Stat(filepath.Dir(f.name)); f.name != "" && err != nil {
+			return input(fmt.Errorf("%s %s: no such directory", f.flag, f.name))
 		}
 	}
 	return nil

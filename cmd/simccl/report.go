@@ -73,16 +73,13 @@ func (s *sweep) writeReport(ctx context.Context, last line) error {
 	if err := s.reportBest(ctx, &p); err != nil {
 		return err
 	}
-	if err := s.reportMeasured(&p); err != nil {
-		return err
-	}
 	s.reportMachine(&p)
 	done, err := s.pool.wait(last.point)
 	if err != nil {
 		return err
 	}
-	p.Links, p.Elapsed = done.result.Links, done.result.Elapsed
-	if done.plan != nil {
+	p.Links, p.Elapsed, p.Measured = done.result.Links, done.result.Elapsed, s.measured
+	if done.plan != nil && s.flags.fidelity != "alpha" { // a formula has no events
 		if p.Timeline, err = s.reportTimeline(ctx, last.point); err != nil {
 			return err
 		}
@@ -214,15 +211,18 @@ func (s *sweep) reportBest(ctx context.Context, p *page.Page) error {
 	return nil
 }
 
-// reportMeasured reads the results of --measured.
-func (s *sweep) reportMeasured(p *page.Page) error {
+// readMeasured reads the results of --measured.
+func (s *sweep) readMeasured() (out []page.Measured, err error) {
+	if len(s.flags.out.measured) > 0 && s.flags.out.report == "" {
+		return nil, usage("--measured: is drawn on the page; write --report FILE.html as well")
+	}
 	for _, name := range s.flags.out.measured {
 		program, rows, err := s.app.readResults(name)
 		if err != nil {
-			return input(err)
+			return nil, input(err)
 		}
 		if program != "" && program != s.config.Program {
-			return input(fmt.Errorf("%s: has results of %s, the page is of %s; measure the same operation", name, program, s.config.Program))
+			return nil, input(fmt.Errorf("%s: has results of %s, the page is of %s; measure the same operation", name, program, s.config.Program))
 		}
 		m := page.Measured{Name: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}
 		for _, r := range rows {
@@ -231,9 +231,9 @@ func (s *sweep) reportMeasured(p *page.Page) error {
 			}
 			m.Points = append(m.Points, page.Sample{Size: units.Bytes(r.Size), TimeUs: r.Out.TimeUs, BusBW: r.Out.BusBW})
 		}
-		p.Measured = append(p.Measured, m)
+		out = append(out, m)
 	}
-	return nil
+	return out, nil
 }
 
 // readResults reads what nccl-tests, bench or run printed, or wrote with -J,

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/report/page"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
@@ -95,11 +96,12 @@ type sweep struct {
 	// perThread counts the GPUs that a host thread launches for.
 	perThread int
 
-	rows    []nccltests.Row
-	own     []string
-	summary nccltests.Summary
-	near    []string // of each row that is near and not exact, what was left out
-	pool    *pool
+	rows     []nccltests.Row
+	own      []string
+	summary  nccltests.Summary
+	measured []page.Measured // for the page
+	near     []string        // of each row that is near and not exact, what was left out
+	pool     *pool
 }
 
 func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error) {
@@ -149,7 +151,8 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	if s.perThread > 1 || t.threads > 1 {
 		s.config.GPUs = s.perThread
 	}
-	return s, nil
+	s.measured, err = s.readMeasured()
+	return s, err
 }
 
 // gpusOfThread is how many GPUs one host thread launches for: of --procs
