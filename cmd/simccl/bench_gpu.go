@@ -96,13 +96,18 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 		if g.shape, g.auto, err = parseShape(r.flags.gpu.algo); err != nil {
 			return nil, err
 		}
+		if _, err := r.profiler(own); err != nil {
+			return nil, err
+		}
 	}
 	if !own || r.flags.gpu.compare {
 		if err := passEnv(r.ncclWords()); err != nil {
 			return nil, err
 		}
-		if g.events, err = r.profiler(own); err != nil {
-			return nil, err
+		if !own {
+			if g.events, err = r.profiler(own); err != nil {
+				return nil, err
+			}
 		}
 		path := r.flags.gpu.libnccl
 		if v, ok := r.app.getenv("SIMCCL_LIBNCCL"); ok && path == "" {

@@ -4,14 +4,18 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/nccl"
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // pluginName is our profiler plugin as `make plugin` builds it, beside simccl.
@@ -23,8 +27,10 @@ func (r *benchRun) profiler(own bool) (*nccl.Profiler, error) {
 	switch {
 	case r.flags.run.out.trace == "":
 		return nil, nil
+	case own && r.flags.gpu.algo != "plan" && r.flags.gpu.algo != "auto":
+		return nil, notYet("--trace with --algo "+r.flags.gpu.algo, "steps to show: --algo plan has them")
 	case own:
-		return nil, notYet("--trace with --backend cuda", "times of the kernels' steps; --backend nccl writes a trace")
+		return nil, nil // our kernels note their steps themselves
 	}
 	path := ""
 	if exe, err := os.Executable(); err == nil {
@@ -43,6 +49,9 @@ const settle = 200 * time.Millisecond
 // and keeps what it told of the second: the first sets up what NCCL needs to
 // watch its kernels, which takes milliseconds. Every process writes its file.
 func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *gpubench.Op) error {
+	if r.flags.run.out.trace != "" && g.shape != gpubench.NCCL {
+		return g.writeOwn(r, op)
+	}
 	if g.events == nil {
 		return nil
 	}
@@ -70,6 +79,32 @@ func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *gpubench.O
 		return err
 	}
 	return errors.Join(compress(plain, name), os.Remove(plain))
+}
+
+// writeOwn runs the last operation once more by its plan, every slice with the
+// times that the kernels saw.
+func (g *gpuBackend) writeOwn(r *benchRun, op *gpubench.Op) error {
+	pl, err := g.plans.plan(op)
+	if err != nil {
+		return err
+	}
+	one := *op
+	one.Plan = pl
+	w, err := g.session.Watch(&one, 1)
+	if err != nil {
+		return err
+	}
+	far := int64(0)
+	for _, c := range w.Clocks {
+		far = max(far, c.Error)
+	}
+	out, err := chrome.Create(r.team.fileName(r.app.path(r.flags.run.out.trace)), chrome.Options{Meta: chrome.Meta{Source: "real", Version: version,
+		NCCLRules: ncclRules, Seed: 1, Clock: fmt.Sprintf("globaltimer of each GPU, tied to the host's clock within %d ns", far)}})
+	if err != nil {
+		return input(err)
+	}
+	w.Tell(out, nccltrace.Options{Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], r.flags.run.out.detail))})
+	return out.Close()
 }
 
 func compress(from, to string) error {

@@ -11,7 +11,6 @@ import (
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
-	"github.com/simccl/simccl/units"
 )
 
 // Executor runs plans on the GPUs of this process: rank r on GPUs[r], with the
@@ -73,19 +72,10 @@ func OpOf(p *plan.Plan) *Op {
 // execute runs an operation once by its plan, verified and, if anybody wants
 // to see, watched.
 func (s *Session) execute(op *Op, seed uint32, sink trace.Sink, o nccltrace.Options) (exec.Result, error) {
-	res := exec.Result{Wrong: -1, Finish: make([]units.Time, s.cfg.Ranks)}
 	w, err := s.Watch(op, seed)
 	if err != nil {
-		return res, err
+		return exec.Result{Wrong: -1}, err
 	}
-	if op.Plan.DataDefined() {
-		res.Wrong = w.wrong
-	}
-	for r := range res.Finish {
-		res.Finish[r] = w.finish(r)
-		res.Elapsed = max(res.Elapsed, res.Finish[r])
-	}
-	res.AlgBW, res.BusBW = coll.Bandwidth(op.Func, op.Sizes.Count, op.Type, s.cfg.Ranks, res.Elapsed)
-	w.Tell(sink, o, &res)
-	return res, nil
+	w.Tell(sink, o)
+	return w.Result(), nil
 }

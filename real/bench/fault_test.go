@@ -1,0 +1,207 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/exec/exectest"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/real/cuda/fake"
+	"github.com/simccl/simccl/trace"
+)
+
+// team opens a session of three made-up GPUs with everything set up.
+func team(t *testing.T, d *cuda.Driver) (*Session, error) {
+	t.Helper()
+	return Open(context.Background(), Config{Driver: d, Free: true, Plans: true, GPUs: []int{0, 1, 2}, Ranks: 3, Buffer: 1 << 20, Warps: 2})
+}
+
+// allReduce is an operation that every shape can run.
+func allReduce(t *testing.T, bytes int64) *Op {
+	t.Helper()
+	p, err := plan.Build(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: bytes / 4, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return OpOf(p)
+}
+
+// empty fails where a device's memory is still taken.
+func empty(t *testing.T, c *fake.Control) {
+	t.Helper()
+	for dev := range 4 {
+		if n := c.Used(t, dev); n != 0 {
+			t.Errorf("device %d: %d bytes are still taken", dev, n)
+		}
+	}
+}
+
+// TestShapesAreRightOnMadeUpGPUs checks every shape and the plan, element by
+// element, in and out of place, launched and as a graph.
+func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
+	d, control := driver(t)
+	s, err := team(t, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := allReduce(t, 19_776)
+	for _, shape := range append(s.Shapes(op), Planned) {
+		for replays := range 2 {
+			one := *op
+			one.InPlace = replays == 1
+			m, err := s.Measure(context.Background(), &one, shape, Options{Iters: 3, Warmup: 1, Replays: replays, Check: 1})
+			if err != nil || m.Wrong != 0 || !m.Checked {
+				t.Errorf("shape %d, %d replays: %d wrong (%s), %v", shape, replays, m.Wrong, m.First, err)
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	empty(t, control)
+}
+
+// TestADeadRankEndsKernels: one rank never launches. The others' kernels wait
+// for it, are told to stop, and leave nothing behind.
+func TestADeadRankEndsKernels(t *testing.T) {
+	d, control := driver(t)
+	for _, shape := range []cuda.Shape{Planned, cuda.OneShot, cuda.TwoWords, cuda.TwoShot, cuda.Push, cuda.Direct} {
+		s, err := team(t, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := allReduce(t, 64<<10)
+		if err := s.load(op.Plan, false); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err = s.each(func(r *rank) error {
+			queue, err := r.queuer(op, shape)
+			if err != nil {
+				return err
+			}
+			if err := r.together(); err != nil {
+				return err
+			}
+			if r.id == 2 {
+				return errors.New("killed")
+			}
+			if err := queue(); err != nil {
+				return err
+			}
+			return r.wait()
+		})
+		if err == nil || !strings.Contains(err.Error(), "rank 2: killed") {
+			t.Errorf("shape %d: %v, want what became of rank 2", shape, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("shape %d: close: %v", shape, err)
+		}
+		if took := time.Since(began); took > closeTime {
+			t.Errorf("shape %d: took %v", shape, took)
+		}
+		empty(t, control)
+	}
+}
+
+// TestMemoryRunsOut at every allocation in turn: the error says on which
+// device, and what was taken before is given back.
+func TestMemoryRunsOut(t *testing.T) {
+	d, control := driver(t)
+	for after := 0; ; after++ {
+		control.Fail(t, "cuMemAlloc", 2, after)
+		s, err := team(t, d)
+		if err == nil {
+			err = s.load(allReduce(t, 4096).Plan, true)
+			if cerr := s.Close(); err == nil && cerr != nil {
+				t.Fatal(cerr)
+			}
+		}
+		empty(t, control)
+		if err == nil {
+			if after < 12 {
+				t.Errorf("only %d allocations", after)
+			}
+			return
+		}
+		var c *cuda.Error
+		if !errors.As(err, &c) || !c.OutOfMemory() || c.Dev < 0 {
+			t.Fatalf("allocation %d: %v, want out of memory on a device", after, err)
+		}
+	}
+}
+
+// TestALaunchFails: the driver refuses a kernel on one rank.
+func TestALaunchFails(t *testing.T) {
+	d, control := driver(t)
+	s, err := team(t, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := allReduce(t, 4096)
+	if err := s.load(op.Plan, false); err != nil {
+		t.Fatal(err)
+	}
+	control.Fail(t, "cuLaunchKernel", 701, 7)
+	var c *cuda.Error
+	if _, err := s.Measure(context.Background(), op, Planned, Options{Iters: 4}); !errors.As(err, &c) || c.Code != 701 {
+		t.Errorf("got %v, want error 701", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	empty(t, control)
+}
+
+// TestWithoutPeerAccess: free algorithms and plans over peer memory say what
+// is missing; a plan through the host runs.
+func TestWithoutPeerAccess(t *testing.T) {
+	d, control := driver(t)
+	control.Peers(t, false)
+	s, err := team(t, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := allReduce(t, 4096)
+	for _, shape := range []cuda.Shape{cuda.OneShot, Planned} {
+		if _, err := s.Measure(context.Background(), op, shape, Options{Iters: 1}); !errors.Is(err, exec.ErrUnsupported) {
+			t.Errorf("shape %d: %v, want unsupported", shape, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	c := exectest.Comm(3, 1, 2)
+	c.RouteOf = func(src, dst int32, _ int, _ connect.RouteKind) connect.Route {
+		return connect.Route{Transport: connect.SHM, SrcNet: -1, DstNet: -1, SrcProxy: src, DstProxy: dst}
+	}
+	for _, proto := range []coll.Protocol{coll.LL, coll.LL128, coll.Simple} {
+		p, err := plan.Build(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 5000, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &Executor{Driver: d, GPUs: []int{0, 1, 2}, Warps: 2}
+		if res, err := e.Run(context.Background(), p, trace.Discard); err != nil || res.Wrong != 0 {
+			t.Errorf("%v through the host: %d wrong, %v", proto, res.Wrong, err)
+		}
+	}
+	empty(t, control)
+}
+
+// TestARunIsGivenUp when its time is over: the peers of a rank that is held up
+// do not hang.
+func TestARunIsGivenUp(t *testing.T) {
+	d, control := driver(t)
+	e := &Executor{Driver: d, GPUs: []int{0, 1, 2}, Warps: 2, Timeout: time.Millisecond}
+	if _, err := e.Run(context.Background(), allReduce(t, 1<<20).Plan, trace.Discard); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+	}
+	empty(t, control)
+}
