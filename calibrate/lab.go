@@ -45,6 +45,9 @@ type machine struct {
 // Point is a sample with its plan.
 type Point struct {
 	*Sample
+	// ModelUs is the time that NCCL's own cost model gives, microseconds; 0
+	// where it has none.
+	ModelUs float64
 	plan    *plan.Plan
 	systems []*topo.System
 }
@@ -60,14 +63,14 @@ func (l *Lab) Prepare(runs []*Run) (points []Point, left []string, err error) {
 		missed := 0
 		for i := range r.Samples {
 			s := &r.Samples[i]
-			p, _, err := m.comm.Plan(s.Op)
+			p, choice, err := m.comm.Plan(s.Op)
 			if err != nil {
 				if missed++; missed == 1 {
 					left = append(left, fmt.Sprintf("%s: %s of %d bytes: %v", r.File, s.Op.Func.TestName(), s.Bytes, err))
 				}
 				continue
 			}
-			points = append(points, Point{s, p, m.systems})
+			points = append(points, Point{s, float64(choice.TimeUs), p, m.systems})
 		}
 		if missed > 1 {
 			left = append(left, fmt.Sprintf("%s: %d more", r.File, missed-1))
@@ -122,6 +125,9 @@ func (l *Lab) machine(r *Run) (*machine, error) {
 	l.comms[key] = m
 	return m, nil
 }
+
+// Request is what NCCL chose.
+func (p *Point) Request() plan.Request { return p.plan.Req }
 
 // Predict simulates a point with a class's quantities, in microseconds.
 func (p *Point) Predict(ctx context.Context, class *gpu.Class) (float64, error) {

@@ -115,7 +115,7 @@ func (q *quotient) layGroups() {
 			progs = q.programs(progs[:0], q.reps[i])
 			e.sms = append(e.sms, multiprocessor{first: q.first[i], n: int32(len(progs))})
 			for k := range progs {
-				e.gap = max(e.gap, units.FromMicros(e.class.KernelGap[progs[k].Proto]))
+				e.gap = max(e.gap, e.gapOf(&progs[k]))
 				e.groups = append(e.groups, newGroup(e, &progs[k], int32(d), int32(len(e.sms)-1)))
 			}
 		}

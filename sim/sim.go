@@ -245,17 +245,23 @@ func (e *engine) layGroups() {
 			}
 			sm := &e.sms[len(e.sms)-1]
 			sm.n++
-			gap := e.class.KernelGap[pr.Proto]
-			if e.plan.Req.Func >= coll.NumCollFuncs {
-				gap = e.class.P2PGap
-			}
-			e.gap = max(e.gap, units.FromMicros(gap))
+			e.gap = max(e.gap, e.gapOf(pr))
 			e.groups = append(e.groups, newGroup(e, pr, r, int32(len(e.sms)-1)))
 		}
 	}
 	if e.gap == 0 {
 		e.gap = units.FromMicros(e.class.KernelGap[coll.LL])
 	}
+}
+
+// gapOf is what a kernel costs beside the program's transfers.
+func (e *engine) gapOf(pr *plan.Program) units.Time {
+	f := e.plan.Req.Func
+	if f >= coll.NumCollFuncs {
+		return units.FromMicros(e.class.P2PGap)
+	}
+	reduces := f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
+	return units.FromMicros(e.class.Gap(pr.Proto, reduces, 32*e.plan.Req.Warps))
 }
 
 // newGroup makes the group of a program on a device and multiprocessor.
@@ -308,7 +314,9 @@ func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
 			return err
 		}
 		c.snd, c.route, c.depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
-		c.far = e.farOf(&pc)
+		if c.far = e.farOf(&pc); c.far > 0 {
+			w.inHostMemory(&pc, e.onTheirWay(op))
+		}
 		c.net, err = e.nw.connect(&pc, id, pr)
 		if err != nil {
 			return err
@@ -320,12 +328,22 @@ func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
 	return nil
 }
 
-// farOf is what a connection's flags take longer than between GPUs.
+// farOf is what a connection's flags take longer than between GPUs: where it
+// goes through host memory.
 func (e *engine) farOf(pc *plan.Conn) units.Time {
 	if pc.Route.Transport == connect.SHM {
 		return units.FromMicros(e.class.HostHop)
 	}
 	return 0
+}
+
+// onTheirWay is what a connection may hold of such operations: one of a
+// collective, whose ranks wait for each other, and as many as fit of a send.
+func (e *engine) onTheirWay(op *plan.Op) units.Bytes {
+	if e.plan.Req.Func >= coll.NumCollFuncs {
+		return op.Bytes * plan.FIFOSteps
+	}
+	return op.Bytes
 }
 
 // layJoint gives ops that reach several peers, or work through the switch,

@@ -44,7 +44,7 @@ func (e *engine) fetch(g *group) bool {
 	}
 	e.fetched++
 	op := &g.op
-	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To)}
+	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(e.plan.ElemSize())}
 	if e.quotient != nil {
 		e.quotient.ends(g, op)
 	}
@@ -64,11 +64,13 @@ func (e *engine) fetch(g *group) bool {
 	if g.pass.Local {
 		align |= int64(op.Dst.Off)
 	}
+	g.pass.Astride = align%128 != 0
 	g.pack = 16
 	if align%16 != 0 {
 		g.pack = int64(e.plan.ElemSize())
 		g.pass.Skew = true
 	}
+	g.pass.Host = len(op.From) > 0 && e.conns[op.From[0]].far > 0
 	g.route = e.routeOf(g)
 	g.pass.Own = g.route == e.nw.local && len(op.To) > 0 && e.conns[op.To[0]].net >= 0
 	return true
@@ -182,10 +184,7 @@ func (e *engine) carried(g *group) float64 {
 // without jitter.
 func (e *engine) work(g *group) simnet.Work {
 	w := e.carried(g)
-	jit := e.jitter.Slice
-	if g.pr.Proto != coll.Simple {
-		jit = e.jitter.Op
-	}
+	jit := [...]float64{e.jitter.LL, e.jitter.LL128, e.jitter.Slice}[g.pr.Proto]
 	if jit > 0 {
 		f := 1 + jit*normal(e.seed, uint64(g.rank), uint64(g.pr.Channel)<<32|uint64(g.pr.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)

@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/sim/gpu"
 	simnet "github.com/simccl/simccl/sim/net"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
 )
 
 // wiring turns connections into routes over the links of the model. Links are
@@ -25,6 +26,9 @@ type wiring struct {
 	home    []int32 // node → node whose links stand for its own, -1: they are left out; nil: each its own
 	pairs   map[pair]simnet.RouteID
 	hosts   map[string]simnet.LinkID
+	met     map[met]bool              // pairs that stores cross between
+	crowd   map[simnet.LinkID]int     // by link at a port of a switch: how many such pairs
+	staged  []staging                 // by node: what goes through host memory
 	known   map[string]simnet.RouteID // routes by their links
 	key     []byte
 	local   simnet.RouteID
@@ -54,7 +58,7 @@ func newWiring(c *connect.Comm, systems []*topo.System, class *gpu.Class, net *s
 	w := &wiring{comm: c, systems: systems, class: class, net: net,
 		links: make([][]int32, len(systems)), gpus: make([][]topo.NodeID, len(systems)),
 		shape: make(map[*topo.System][]topo.NodeID), pairs: make(map[pair]simnet.RouteID),
-		known: make(map[string]simnet.RouteID), hosts: make(map[string]simnet.LinkID)}
+		known: make(map[string]simnet.RouteID), hosts: make(map[string]simnet.LinkID), met: make(map[met]bool), crowd: make(map[simnet.LinkID]int), staged: make([]staging, len(systems))}
 	if len(systems) != c.NNodes {
 		return nil, &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(systems), c.NNodes)}
 	}
@@ -250,7 +254,9 @@ func (w *wiring) hostPort(node int32, g topo.NodeID, what string) simnet.LinkID 
 	if id, ok := w.hosts[name]; ok {
 		return id
 	}
-	id := w.net.AddLink(name, simnet.RateOf(w.class.HostRate))
+	staged := &w.staged[node]
+	id := w.net.AddLink(name, w.hostRate(staged))
+	staged.ports = append(staged.ports, id)
 	w.hosts[name] = id
 	return id
 }
@@ -291,6 +297,57 @@ func (w *wiring) between(c *plan.Conn) (simnet.RouteID, error) {
 	r := w.intern()
 	w.pairs[key] = r
 	return r, nil
+}
+
+// met keys a pair of GPUs that stores cross between.
+type met struct {
+	node     int32
+	from, to topo.NodeID
+}
+
+// staging is what goes through a node's host memory.
+type staging struct {
+	bytes units.Bytes     // on their way at a time
+	ports []simnet.LinkID // of the GPUs to host memory
+}
+
+// meet notes a pair of GPUs on the links between them; where several pairs meet
+// at a port of a switch, packets of some wait for those of others.
+func (w *wiring) meet(node int32, from, to topo.NodeID) {
+	key := met{node, from, to}
+	if w.met[key] {
+		return
+	}
+	w.met[key] = true
+	left := func(pairs int) float64 { return 1 - w.class.Crowd*(1-1/float64(pairs)) }
+	s := w.systems[node]
+	for _, l := range s.Path(from, to).Links {
+		if s.Nodes[s.Links[l].From].Kind != topo.NVS && s.Nodes[s.Links[l].To].Kind != topo.NVS {
+			continue
+		}
+		id := w.link(node, l)
+		w.crowd[id]++
+		k := w.crowd[id]
+		w.net.Limit(id, simnet.Rate(float64(w.net.Capacity(id))/left(max(1, k-1))*left(k)))
+	}
+}
+
+// inHostMemory notes a connection through host memory, in which so many bytes
+// may be on their way at a time. What fits the CPU's cache goes faster than what
+// has to be written to memory and read again.
+func (w *wiring) inHostMemory(c *plan.Conn, n units.Bytes) {
+	s := &w.staged[w.comm.NodeOf[c.Src]]
+	s.bytes += n
+	for _, id := range s.ports {
+		w.net.Limit(id, w.hostRate(s))
+	}
+}
+
+func (w *wiring) hostRate(s *staging) simnet.Rate {
+	if s.bytes > units.Bytes(w.class.HostCache) {
+		return simnet.RateOf(w.class.HostMemory)
+	}
+	return simnet.RateOf(w.class.HostRate)
 }
 
 // isLocal tells connections whose stores stay in the rank's own memory: what
@@ -350,5 +407,9 @@ func (w *wiring) memoryPath(c *plan.Conn, key pair) error {
 		w.add(w.hostPort(sn, dg, "loads"), 1)
 		return nil
 	}
-	return w.walk(sn, sg, dg)
+	if err := w.walk(sn, sg, dg); err != nil {
+		return err
+	}
+	w.meet(sn, sg, dg)
+	return nil
 }

@@ -5,201 +5,192 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"sort"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/refsys"
-	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/units"
+	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// lab simulates measured points on the machine they were measured on.
-type lab struct {
-	systems map[int]*topo.System
-	comms   map[string]*comm.Comm
-	plans   map[*Point]*plan.Plan
-	class   gpu.Class
+// point is a measured time beside the simulated one.
+type point struct {
+	calibrate.Point
+	us float64 // simulated, microseconds
 }
 
-func newLab(t testing.TB) *lab {
-	l := &lab{systems: map[int]*topo.System{}, comms: map[string]*comm.Comm{}, plans: map[*Point]*plan.Plan{}, class: gpu.NVSwitch90()}
-	for _, r := range golden.Own(t) {
-		if r.Name == "h200x4-4.n1" || r.Name == "h200x4-2.n1" {
-			r.Load(t)
-			s := refsys.System(t, &r)
-			l.systems[len(s.Of(topo.GPU))] = s
-		}
-	}
-	return l
+// off is the relative deviation of the simulated time.
+func (p *point) off() float64 { return p.us/p.Us - 1 }
+
+// set is a point's file without ending, by the name of testdata/measured/README.md.
+func (p *point) set() string {
+	return strings.TrimPrefix(strings.TrimSuffix(path.Base(p.Run.File), ".txt"), "pb_")
 }
 
-// comm returns the communicator under a set's settings.
-func (l *lab) comm(t testing.TB, s *Set) *comm.Comm {
-	key := fmt.Sprint(s.Ranks, s.Algo, s.Proto, s.MaxChannels, s.P2PChannels)
-	if c, ok := l.comms[key]; ok {
-		return c
-	}
-	var p comm.Params
-	p.Multicast = comm.MulticastOff
-	if s.Algo != "" {
-		p.Tuning.Algo = units.Some(s.Algo)
-	}
-	if s.Proto != "" && s.Algo != "" {
-		p.Tuning.Proto = units.Some(s.Proto)
-	}
-	if s.MaxChannels > 0 {
-		p.Connect.MaxNChannels = units.Some(s.MaxChannels)
-	}
-	if s.P2PChannels > 0 {
-		p.Connect.MaxP2PNChannels = units.Some(s.P2PChannels)
-		p.Connect.MinP2PNChannels = units.Some(s.P2PChannels)
-	}
-	c, err := comm.FromSystems([]comm.Part{{System: l.systems[s.Ranks]}}, p)
-	if err != nil {
-		t.Fatalf("%s: %v", s.Name, err)
-	}
-	l.comms[key] = c
-	return c
-}
+// procs reports a point of the first of two machines.
+func (p *point) procs() bool { return strings.HasPrefix(p.Run.File, "procs/") }
 
-func (l *lab) plan(t testing.TB, p *Point) *plan.Plan {
-	if q, ok := l.plans[p]; ok {
-		return q
-	}
-	c := l.comm(t, p.Set)
-	req, _, err := c.Request(comm.Op{Func: p.Func, Count: p.Count(), Type: p.Set.Type})
-	if err != nil {
-		t.Fatalf("%s %v %d: %v", p.Set.Name, p.Func, p.Bytes, err)
-	}
-	q, err := plan.Build(c.Comm, req)
-	if err != nil {
-		t.Fatalf("%s %v %d: %v", p.Set.Name, p.Func, p.Bytes, err)
-	}
-	l.plans[p] = q
-	return q
-}
+// shm reports a point whose GPUs reach each other through host memory alone.
+func (p *point) shm() bool { return slices.Contains(p.Run.Env, "NCCL_P2P_DISABLE=1") }
 
-// predict returns the simulated time in microseconds, graph replay.
-func (l *lab) predict(t testing.TB, p *Point) float64 {
-	q := l.plan(t, p)
-	x, err := sim.New(sim.Config{Comm: q.Comm, Systems: []*topo.System{l.systems[p.Set.Ranks]}, Class: &l.class, Launch: sim.Graph})
+func (p *point) large() bool { return p.Bytes >= 1<<20 }
+
+// measured plans every point of some directories of testdata/measured/h200x4.
+func measured(t testing.TB, dirs ...string) []calibrate.Point {
+	meant := func(file string) bool {
+		return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
+	}
+	data, err := os.ReadFile(golden.Root(t, "testdata", "topos", "h200x4-4.xml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := x.Run(context.Background(), q, trace.Discard)
-	if err != nil {
-		t.Fatalf("%s %v %d: %v", p.Set.Name, p.Func, p.Bytes, err)
-	}
-	return r.Elapsed.Micros()
-}
-
-type sum struct {
-	n    int
-	sum  float64
-	max  float64
-	bias float64
-}
-
-func (s *sum) add(e float64) {
-	s.n++
-	s.sum += math.Abs(e)
-	s.bias += e
-	s.max = math.Max(s.max, math.Abs(e))
-}
-
-func (s *sum) String() string {
-	if s.n == 0 {
-		return fmt.Sprintf("%4d %6s %6s %6s", 0, "-", "-", "-")
-	}
-	return fmt.Sprintf("%4d %6.1f %6.1f %+6.1f", s.n, 100*s.sum/float64(s.n), 100*s.max, 100*s.bias/float64(s.n))
-}
-
-// TestShowErrors prints errors by set and operation: SHOW=name,… picks sets,
-// POINTS=1 lists every point.
-func TestShowErrors(t *testing.T) {
-	pick := os.Getenv("SHOW")
-	if pick == "" {
-		t.Skip("a look at the data, by SHOW=prefix,… [POINTS=1]")
-	}
-	l := newLab(t)
-	sets, err := Read(golden.Root(t, "testdata", "measured", "h200x4"))
+	spec, err := topoxml.Parse(data, "h200x4-4.xml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]*[2]sum{}
-	for _, s := range sets {
-		ok := pick == "all"
-		for _, p := range strings.Split(pick, ",") {
-			ok = ok || strings.HasPrefix(s.Name, p)
+	lab := calibrate.Lab{Spec: spec, Multicast: comm.MulticastOff, Settings: func(env []string) (calibrate.Settings, error) {
+		c, _, err := config.Load(config.Sources{Flags: env, NoEnv: true})
+		if err != nil {
+			return calibrate.Settings{}, err
 		}
-		if !ok || s.SHM {
+		return calibrate.Settings{Topo: c.Topo, Comm: comm.Params{Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan}}, nil
+	}}
+	runs, left, err := calibrate.Read(os.DirFS(golden.Root(t, "testdata", "measured", "h200x4")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs = slices.DeleteFunc(runs, func(r *calibrate.Run) bool { return !meant(r.File) })
+	points, without, err := lab.Prepare(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range append(left, without...) {
+		if meant(l) && !strings.Contains(l, "no table in it") && !strings.Contains(l, "by its ending") {
+			t.Fatalf("left out: %s", l)
+		}
+	}
+	return points
+}
+
+// simulated adds simulated times, by the class that SET=name=value,… changes.
+func simulated(t testing.TB, points []calibrate.Point) []point {
+	class := overridden(t)
+	us, err := calibrate.Predict(context.Background(), points, &class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]point, len(points))
+	for i := range out {
+		out[i] = point{points[i], us[i]}
+	}
+	return out
+}
+
+func overridden(t testing.TB) gpu.Class {
+	class := gpu.NVSwitch90()
+	for set := range strings.SplitSeq(os.Getenv("SET"), ",") {
+		name, v, ok := strings.Cut(set, "=")
+		if !ok {
 			continue
 		}
-		by := map[string]*[2]sum{}
-		for i := range s.Points {
-			p := &s.Points[i]
-			got := l.predict(t, p)
-			e := got/p.Graph - 1
-			if os.Getenv("POINTS") != "" {
-				q := l.plan(t, p)
-				fmt.Printf("%-18s %-14v %12d %v/%-6v ch %2d meas %10.2f sim %10.2f %+6.1f%%\n", s.Name, p.Func, p.Bytes, q.Req.Algo, q.Req.Proto, q.Split.NChannels, p.Graph, got, 100*e)
-			}
-			for _, m := range []map[string]*[2]sum{by, all} {
-				k := p.Func.TestName()
-				if m[k] == nil {
-					m[k] = new([2]sum)
-				}
-				m[k][0].add(e)
-				if p.Bytes >= 1<<20 {
-					m[k][1].add(e)
-				}
-			}
+		i := slices.IndexFunc(gpu.Quantities(), func(q gpu.Quantity) bool { return q.Name == name })
+		if i < 0 {
+			t.Fatalf("no parameter %q", name)
 		}
-		show(s.Name, by)
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*gpu.Quantities()[i].At(&class) = x
 	}
-	show("ALL", all)
+	return class
 }
 
-func show(name string, by map[string]*[2]sum) {
-	var keys []string
-	for k := range by {
-		keys = append(keys, k)
+// chosen picks points: SHOW=set,… by prefix or all, ONLY=operation,…,
+// PROTOCOL=LL,… or P2P, sizes from LEAST to MOST bytes, every STEP-th place.
+func chosen(points []calibrate.Point) []calibrate.Point {
+	number := func(name string, unset int64) int64 {
+		if v, err := strconv.ParseInt(os.Getenv(name), 10, 64); err == nil {
+			return v
+		}
+		return unset
 	}
-	sort.Strings(keys)
-	for _, k := range keys {
-		fmt.Printf("%-22s %-14s all %v | >=1M %v\n", name, k, &by[k][0], &by[k][1])
+	least, most, step := number("LEAST", 0), number("MOST", math.MaxInt64), int(number("STEP", 1))
+	among := func(name, value string) bool {
+		v := os.Getenv(name)
+		return v == "" || slices.Contains(strings.Split(v, ","), value)
+	}
+	return slices.DeleteFunc(points, func(c calibrate.Point) bool {
+		p := point{Point: c}
+		proto := p.Request().Proto.String()
+		if p.Op.Func >= coll.NumCollFuncs {
+			proto = "P2P"
+		}
+		shown := slices.ContainsFunc(strings.Split(os.Getenv("SHOW"), ","), func(s string) bool { return s == "all" || strings.HasPrefix(p.set(), s) })
+		return !shown || p.Bytes < least || p.Bytes > most || p.Place%step > 1 || !among("ONLY", p.Op.Func.TestName()) || !among("PROTOCOL", proto)
+	})
+}
+
+// TestShowErrors lists points of even place, which fits see (PLACES=odd: the
+// others): what chosen says.
+func TestShowErrors(t *testing.T) {
+	if os.Getenv("SHOW") == "" {
+		t.Skip("a look at the data, by SHOW=set,…")
+	}
+	odd := 0
+	if os.Getenv("PLACES") == "odd" {
+		odd = 1
+	}
+	for _, p := range simulated(t, slices.DeleteFunc(chosen(measured(t, "procs", "more")), func(p calibrate.Point) bool { return p.Place%2 != odd })) {
+		req := p.Request()
+		fmt.Printf("%-18s %-14v %12d %v/%-6v ch %2d meas %10.2f sim %10.2f %+6.1f%%\n", p.set(), p.Op.Func, p.Bytes, req.Algo, req.Proto, req.Channels, p.Us, p.us, 100*p.off())
+	}
+}
+
+// TestFit fits the parameters FIT=name,… to the points of even place that
+// chosen picks, and prints them with their uncertainty.
+func TestFit(t *testing.T) {
+	names := os.Getenv("FIT")
+	if names == "" {
+		t.Skip("a fit, by FIT=parameter,… SHOW=set,…")
+	}
+	points := chosen(measured(t, "procs", "more"))
+	r, err := calibrate.Fit(context.Background(), points, overridden(t), calibrate.Options{Quantities: strings.Split(names, ","),
+		Round: func(n int, cost float64) { fmt.Printf("round %d: %.1f\n", n, cost) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("%d points, cost %.1f to %.1f\nSET=", len(points), r.Cost[0], r.Cost[1])
+	for i, e := range r.Estimates {
+		if i > 0 {
+			fmt.Print(",")
+		}
+		fmt.Printf("%s=%.4g", e.Name, e.Value)
+	}
+	fmt.Println()
+	for _, e := range r.Estimates {
+		fmt.Printf("%-20s %10.4g → %10.4g ±%.0f %%\n", e.Name, e.Before, e.Value, 100*e.Uncertainty)
 	}
 }
 
 // TestDefaultAllReduce is the first line drawn: NCCL's own choices on four
 // H200, all sizes, within 10 % in the mean.
 func TestDefaultAllReduce(t *testing.T) {
-	l := newLab(t)
-	sets, err := Read(golden.Root(t, "testdata", "measured", "h200x4"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var s sum
-	for _, set := range sets {
-		if set.Name != "default_4" {
-			continue
-		}
-		for i := range set.Points {
-			if p := &set.Points[i]; p.Func == coll.AllReduce {
-				s.add(l.predict(t, p)/p.Graph - 1)
-			}
-		}
+	for _, p := range simulated(t, slices.DeleteFunc(measured(t, "procs"), func(p calibrate.Point) bool {
+		return p.Run.File != "procs/pb_default_4.txt" || p.Op.Func != coll.AllReduce
+	})) {
+		s.add(p.off())
 	}
-	if s.n != 28 || s.sum/float64(s.n) > 0.10 {
-		t.Fatalf("default_4 all_reduce: %d points, mean error %.1f %%, want 28 and at most 10 %%", s.n, 100*s.sum/float64(s.n))
+	if s.n != 28 || s.mean() > 0.10 {
+		t.Fatalf("default_4 all_reduce: %d points, mean error %.1f %%, want 28 and at most 10 %%", s.n, 100*s.mean())
 	}
-	t.Logf("mean error %.1f %%, max %.1f %%", 100*s.sum/float64(s.n), 100*s.max)
+	t.Logf("mean error %.1f %%, max %.1f %%", 100*s.mean(), 100*s.max)
 }

@@ -25,7 +25,10 @@ type Class struct {
 	// KernelGap, by protocol, is what a kernel costs beside its transfers when
 	// launches follow each other without a pause: gap, prologue, epilogue.
 	KernelGap [coll.NumProtocols]float64
-	// P2PGap is KernelGap of the kernel of sends and receives.
+	// ReduceGap comes on top in kernels that reduce, ThreadGap for each 512
+	// threads of a block.
+	ReduceGap, ThreadGap [coll.NumProtocols]float64
+	// P2PGap is the gap of the kernel of sends and receives.
 	P2PGap float64
 	// HostLaunch is the host's cost of one asynchronous launch; it is the floor
 	// of an eager operation, one process driving one GPU.
@@ -46,6 +49,13 @@ type Class struct {
 	// peer's, and HostRate the rate at which one GPU's kernels store to host
 	// memory, and load from it (shared-memory transport).
 	HostHop, HostRate float64
+	// HostCache is how many bytes on their way through host memory the CPU's
+	// cache holds; HostMemory takes HostRate's place where there are more.
+	HostCache, HostMemory float64
+	// Crowd is the share of a link between GPU and switch that is lost where the
+	// stores of ever more pairs of GPUs meet on it: (1−1/k) of it with k pairs,
+	// the chance that two packets in a row are of different ones.
+	Crowd float64
 	// LinkShare, by protocol, is the share of a link's payload that is data
 	// (LL sends a flag with every 4 bytes, LL128 8 bytes in 128).
 	LinkShare [coll.NumProtocols]float64
@@ -64,11 +74,14 @@ type SimpleCost struct {
 	// operand weight; a pass weighs 1 + Load for each operand loaded + Store
 	// for each store to a peer + Local for a store to the GPU's own memory.
 	PerByte, Load, Store, Local float64
+	// Host comes on top of Load where the operand is in host memory.
+	Host float64
 	// Own takes Store's place where a NIC reads from the GPU's own memory: no
 	// link is crossed and the data stays in L2.
 	Own float64
-	// Pack8, Pack4, Pack2, Pack1 multiply PerByte where the buffers are not
-	// aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1 bytes.
+	// Pack8, Pack4, Pack2, Pack1 are the weight of a load or store where buffers
+	// are not aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1
+	// bytes: the pass weighs their sum, if that is more.
 	Pack8, Pack4, Pack2, Pack1 float64
 	// Saturation tells how an SM's rate grows with its active threads t:
 	// t·(1+Saturation)/(t+512·Saturation), 1 at 512. Groups share it by threads.
@@ -86,17 +99,20 @@ type SimpleCost struct {
 }
 
 // TripCost is the time of one trip through the loop of LL or LL128, of t
-// threads: Base + Recv where it polls a peer's data + HBM where it reads user
-// data not in L2, and for each thread's share of the issue slots t/512·(Send
-// where it stores to a peer + Load where it reads user data + Store where it
-// stores locally, Skew where that data is not aligned to 16 bytes).
+// threads: Base + Recv where it polls a peer's data (and Host
+// where that is in host memory), or else User where it reads
+// user data + HBM where that is not in L2, and for each thread's share of the issue slots t/512·(Send
+// where it stores to a peer + Load for what a thread loads of user data +
+// Store for what it stores of it): for each instruction of LL, for all 60
+// bytes of LL128.
 type TripCost struct {
-	Base, Recv, HBM, Send, Load, Store, Skew float64
+	Base, Recv, Host, User, HBM, Send, Load, Store float64
 }
 
 // LLCost is the LL protocol: 8 bytes of data a thread and trip.
 type LLCost struct {
 	Trip  TripCost
+	Local float64 // issue of 512 threads, as TripCost's: on top where a trip stores user data
 	First float64 // share of the first trip that the hop does not hide
 	Hop   float64 // from a store until the peer's poll has it
 	Op    float64 // per operation
@@ -108,6 +124,9 @@ type LL128Cost struct {
 	First float64 // least trips of an operation
 	Hop   float64 // as LL
 	Op    float64 // after an operation, before the next
+	// Of user data that is not aligned to 16 bytes, as TripCost's: Stage is the
+	// way through shared memory, Narrow the store of one element.
+	Stage, Narrow float64
 }
 
 // MemoryCost describes the caches.
@@ -121,6 +140,7 @@ type MemoryCost struct {
 // JitterCost lets equal channels drift apart.
 type JitterCost struct {
 	Slice   float64 // relative standard deviation of a Simple slice's time
-	Op      float64 // the same of an LL or LL128 operation
+	LL      float64 // the same of an operation of LL
+	LL128   float64 // of LL128
 	Channel float64 // relative standard deviation of a channel's static share
 }

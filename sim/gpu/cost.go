@@ -14,7 +14,21 @@ type Pass struct {
 	Own    bool // those stores stay in the GPU's own memory, for a NIC to read
 	Local  bool // also stores to the GPU's own memory
 	User   bool // reads user data
+	Host   bool // what is received is in host memory
 	Skew   bool // user data not aligned to 16 bytes
+	// Astride tells user data that does not begin with a line of 128 bytes.
+	Astride bool
+	Elem    int64 // bytes of an element as the kernel sees it
+}
+
+// Gap is what the kernel of a collective costs beside its transfers, with so
+// many threads a block, in microseconds.
+func (c *Class) Gap(p coll.Protocol, reduces bool, threads int) float64 {
+	gap := c.KernelGap[p] + float64(c.ThreadGap[p]*float64(threads)/512)
+	if reduces {
+		gap += c.ReduceGap[p]
+	}
+	return gap
 }
 
 // Trips returns how many passes of its loop a group of threads makes over
@@ -48,6 +62,14 @@ func (c *Class) Launch(gpus int) float64 {
 // (common_kernel.h, reduceCopy).
 func (c *Class) SimpleRate(p Pass, threads, active int, pack int64) float64 {
 	s := &c.Simple
+	full := 512 / (s.PerByte * max(c.wide(p), c.narrow(p, pack))) * 1e-3
+	t := float64(max(threads, active))
+	return full * float64(threads) * (1 + s.Saturation) / (t + float64(512*s.Saturation))
+}
+
+// wide is the weight of a pass whose accesses are 16 bytes wide.
+func (c *Class) wide(p Pass) float64 {
+	s := &c.Simple
 	store := s.Store
 	if p.Own {
 		store = s.Own
@@ -56,23 +78,30 @@ func (c *Class) SimpleRate(p Pass, threads, active int, pack int64) float64 {
 	if p.Local {
 		weight += s.Local
 	}
-	full := 512 / (s.PerByte * c.pack(pack) * weight) * 1e-3
-	t := float64(max(threads, active))
-	return full * float64(threads) * (1 + s.Saturation) / (t + float64(512*s.Saturation))
+	if p.Host {
+		weight += s.Host
+	}
+	return weight
 }
 
-func (c *Class) pack(bytes int64) float64 {
-	switch bytes {
-	case 16:
-		return 1
-	case 8:
-		return c.Simple.Pack8
-	case 4:
-		return c.Simple.Pack4
-	case 2:
-		return c.Simple.Pack2
+// narrow is the weight of a pass by the element: what counts is the number of
+// its accesses.
+func (c *Class) narrow(p Pass, pack int64) float64 {
+	n := p.Loads + p.Stores
+	if p.Local {
+		n++
 	}
-	return c.Simple.Pack1
+	switch pack {
+	case 16:
+		return 0
+	case 8:
+		return c.Simple.Pack8 * float64(n)
+	case 4:
+		return c.Simple.Pack4 * float64(n)
+	case 2:
+		return c.Simple.Pack2 * float64(n)
+	}
+	return c.Simple.Pack1 * float64(n)
 }
 
 // SliceOverhead is what a slice costs beside its bytes, in microseconds.
@@ -87,32 +116,70 @@ func (c *Class) SliceOverhead(p Pass, threads int) float64 {
 
 // LLTime is the time of one LL operation over n bytes, in microseconds.
 func (c *Class) LLTime(p Pass, threads int, n int64, miss float64) float64 {
-	return (float64(Trips(coll.LL, threads, n)-1) + c.LL.First) * c.LL.Trip.time(p, threads, miss)
+	// A thread moves a line of 8 bytes by the element: it loads words of 4 bytes
+	// or elements, whichever is larger, and stores each element alone
+	// (prims_ll.h:160-205).
+	t := &c.LL.Trip
+	user := 0.0
+	if p.User {
+		user += t.Load * 8 / float64(max(4, p.Elem))
+	}
+	if p.Local {
+		user += c.LL.Local + float64(t.Store*8/float64(p.Elem))
+	}
+	if p.Astride { // a warp's 256 bytes lie on three lines in place of two
+		user *= 1.5
+	}
+	issue := t.send(p) + user
+	return (float64(Trips(coll.LL, threads, n)-1) + c.LL.First) * (t.latency(p, miss) + float64(issue*float64(threads)/512))
 }
 
 // LL128Time is the same for LL128, whose warps stream on their own: parts of a
 // trip count as such.
 func (c *Class) LL128Time(p Pass, threads int, n int64, miss float64) float64 {
-	return max(c.LL128.First, float64(n)/float64(threads/32*1920)) * c.LL128.Trip.time(p, threads, miss)
-}
-
-func (t *TripCost) time(p Pass, threads int, miss float64) float64 {
-	fixed, issue := t.Base, 0.0
-	if p.Loads > 1 || !p.User {
-		fixed += t.Recv
-	}
-	if p.Stores > 0 {
-		issue += t.Send
-	}
+	t := &c.LL128.Trip
+	issue := t.send(p)
 	if p.User {
 		issue += t.Load
-		fixed += float64(t.HBM * miss)
 	}
 	if p.Local {
 		issue += t.Store
 	}
 	if p.Skew {
-		issue += t.Skew
+		// Data not aligned to 16 bytes goes through shared memory, and on to the
+		// user's buffer by the element (prims_ll128.h:131-189).
+		if p.User {
+			issue += c.LL128.Stage
+		}
+		if p.Local {
+			issue += c.LL128.Stage + float64(c.LL128.Narrow*60/float64(p.Elem))
+		}
 	}
-	return fixed + float64(issue*float64(threads)/512)
+	return max(c.LL128.First, float64(n)/float64(threads/32*1920)) * (t.latency(p, miss) + float64(issue*float64(threads)/512))
+}
+
+// latency is what the loads of a trip take, however many threads go on it:
+// the poll of a peer's data, beside which user data comes in, or else that.
+func (t *TripCost) latency(p Pass, miss float64) float64 {
+	l := t.Base
+	if p.Loads > 1 || !p.User {
+		l += t.Recv
+		if p.Host {
+			l += t.Host
+		}
+	} else {
+		l += t.User
+	}
+	if p.User {
+		l += float64(t.HBM * miss)
+	}
+	return l
+}
+
+// send is what 512 threads take to issue a trip's stores to a peer.
+func (t *TripCost) send(p Pass) float64 {
+	if p.Stores > 0 {
+		return t.Send
+	}
+	return 0
 }

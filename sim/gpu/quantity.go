@@ -36,6 +36,12 @@ func kernelQuantities(add adder) {
 	add("gap_ll", "us", 0, 1e3, "kernel beside its transfers, launches without a pause, LL", func(c *Class) *float64 { return &c.KernelGap[0] })
 	add("gap_ll128", "us", 0, 1e3, "the same, LL128", func(c *Class) *float64 { return &c.KernelGap[1] })
 	add("gap_simple", "us", 0, 1e3, "the same, Simple", func(c *Class) *float64 { return &c.KernelGap[2] })
+	add("gap_reduce_ll", "us", 0, 1e3, "on top in kernels that reduce, LL", func(c *Class) *float64 { return &c.ReduceGap[0] })
+	add("gap_reduce_ll128", "us", 0, 1e3, "the same, LL128", func(c *Class) *float64 { return &c.ReduceGap[1] })
+	add("gap_reduce_simple", "us", 0, 1e3, "the same, Simple", func(c *Class) *float64 { return &c.ReduceGap[2] })
+	add("gap_threads_ll", "us", 0, 1e3, "on top for each 512 threads of a block, LL", func(c *Class) *float64 { return &c.ThreadGap[0] })
+	add("gap_threads_ll128", "us", 0, 1e3, "the same, LL128", func(c *Class) *float64 { return &c.ThreadGap[1] })
+	add("gap_threads_simple", "us", 0, 1e3, "the same, Simple", func(c *Class) *float64 { return &c.ThreadGap[2] })
 	add("gap_p2p", "us", 0, 1e3, "the same, kernel of sends and receives", func(c *Class) *float64 { return &c.P2PGap })
 	add("host_launch", "us", 0, 1e4, "host's time for an asynchronous launch, one process a GPU", func(c *Class) *float64 { return &c.HostLaunch })
 	add("host_shared", "us", 0, 1e4, "the same for each GPU of a thread that launches for several", func(c *Class) *float64 { return &c.HostShared })
@@ -49,21 +55,25 @@ func linkQuantities(add adder) {
 	add("share_ll", "1", tiny, 1, "share of a link's payload that is data, LL", func(c *Class) *float64 { return &c.LinkShare[0] })
 	add("share_ll128", "1", tiny, 1, "the same, LL128", func(c *Class) *float64 { return &c.LinkShare[1] })
 	add("share_simple", "1", tiny, 1, "the same, Simple", func(c *Class) *float64 { return &c.LinkShare[2] })
+	add("crowd", "1", 0, 0.9, "share of a GPU's link to its switch that is lost where many pairs of GPUs meet on it, (1-1/k) of it with k", func(c *Class) *float64 { return &c.Crowd })
 	add("host_hop", "us", 0, 1e3, "by how much a flag through host memory is later than one in a peer's", func(c *Class) *float64 { return &c.HostHop })
 	add("host_rate", "GB/s", tiny, 1e5, "rate of one GPU's kernels into host memory, or out of it", func(c *Class) *float64 { return &c.HostRate })
+	add("host_cache", "B", 0, 1e12, "bytes on their way through host memory that the CPU's cache holds", func(c *Class) *float64 { return &c.HostCache })
+	add("host_memory", "GB/s", tiny, 1e5, "host_rate where there are more", func(c *Class) *float64 { return &c.HostMemory })
 }
 
 func simpleQuantities(add adder) {
 	const op = "1"
 	add("simple_per_byte", "us*thread/B", tiny, 1e3, "one thread of 512, one byte, weight one", func(c *Class) *float64 { return &c.Simple.PerByte })
 	add("simple_load", op, 0, 100, "weight of an operand loaded, beside 1 for the pass", func(c *Class) *float64 { return &c.Simple.Load })
+	add("simple_host", op, 0, 100, "on top where that operand is in host memory", func(c *Class) *float64 { return &c.Simple.Host })
 	add("simple_store", op, 0, 100, "weight of a store to a peer", func(c *Class) *float64 { return &c.Simple.Store })
 	add("simple_local", op, 0, 100, "weight of a store to the GPU's own user buffer", func(c *Class) *float64 { return &c.Simple.Local })
 	add("simple_own", op, 0, 100, "weight of a store into own memory that a NIC reads", func(c *Class) *float64 { return &c.Simple.Own })
-	add("simple_pack8", op, tiny, 100, "factor where buffers are aligned to elements of 8 bytes, not to 16", func(c *Class) *float64 { return &c.Simple.Pack8 })
-	add("simple_pack4", op, tiny, 100, "the same, 4 bytes", func(c *Class) *float64 { return &c.Simple.Pack4 })
-	add("simple_pack2", op, tiny, 100, "the same, 2 bytes", func(c *Class) *float64 { return &c.Simple.Pack2 })
-	add("simple_pack1", op, tiny, 100, "the same, 1 byte", func(c *Class) *float64 { return &c.Simple.Pack1 })
+	add("simple_pack8", op, 0, 100, "weight of a load or store of 8 bytes, where buffers are not aligned to 16", func(c *Class) *float64 { return &c.Simple.Pack8 })
+	add("simple_pack4", op, 0, 100, "the same, 4 bytes", func(c *Class) *float64 { return &c.Simple.Pack4 })
+	add("simple_pack2", op, 0, 100, "the same, 2 bytes", func(c *Class) *float64 { return &c.Simple.Pack2 })
+	add("simple_pack1", op, 0, 100, "the same, 1 byte", func(c *Class) *float64 { return &c.Simple.Pack1 })
 	add("simple_saturation", op, 0, 100, "how an SM's rate saturates with its active threads", func(c *Class) *float64 { return &c.Simple.Saturation })
 	add("simple_slice", "us", 0, 1e3, "slice beside its bytes at 512 threads", func(c *Class) *float64 { return &c.Simple.Slice })
 	add("simple_per_threads", "us", 0, 1e3, "part of it that vanishes as threads get fewer", func(c *Class) *float64 { return &c.Simple.PerThreads })
@@ -74,22 +84,26 @@ func simpleQuantities(add adder) {
 }
 
 func llQuantities(add adder) {
-	trip := func(p, size string, at func(*Class) *TripCost) {
+	trip := func(p, size, user string, at func(*Class) *TripCost) {
 		add(p+"_base", "us", 0, 1e3, "trip of the loop, "+size, func(c *Class) *float64 { return &at(c).Base })
 		add(p+"_recv", "us", 0, 1e3, "on top where it polls a peer's data", func(c *Class) *float64 { return &at(c).Recv })
+		add(p+"_host", "us", 0, 1e3, "on top where that is in host memory", func(c *Class) *float64 { return &at(c).Host })
+		add(p+"_user", "us", 0, 1e3, "on top where it reads user data and polls nothing", func(c *Class) *float64 { return &at(c).User })
 		add(p+"_hbm", "us", 0, 1e3, "on top where user data is not in L2", func(c *Class) *float64 { return &at(c).HBM })
 		add(p+"_send", "us", 0, 1e3, "issue of 512 threads: stores to a peer", func(c *Class) *float64 { return &at(c).Send })
-		add(p+"_load", "us", 0, 1e3, "issue of 512 threads: loads of user data", func(c *Class) *float64 { return &at(c).Load })
-		add(p+"_store", "us", 0, 1e3, "issue of 512 threads: stores of user data", func(c *Class) *float64 { return &at(c).Store })
-		add(p+"_skew", "us", 0, 1e3, "issue of 512 threads: user data not aligned to 16 bytes", func(c *Class) *float64 { return &at(c).Skew })
+		add(p+"_load", "us", 0, 1e3, "issue of 512 threads: "+user+" loaded", func(c *Class) *float64 { return &at(c).Load })
+		add(p+"_store", "us", 0, 1e3, "issue of 512 threads: "+user+" stored", func(c *Class) *float64 { return &at(c).Store })
 	}
-	trip("ll", "8 bytes a thread", func(c *Class) *TripCost { return &c.LL.Trip })
+	trip("ll", "8 bytes a thread", "a word or element of user data", func(c *Class) *TripCost { return &c.LL.Trip })
+	add("ll_local", "us", 0, 1e3, "issue of 512 threads: on top where it stores any", func(c *Class) *float64 { return &c.LL.Local })
 	add("ll_first", "1", 0, 100, "share of the first trip that the hop does not hide", func(c *Class) *float64 { return &c.LL.First })
 	add("ll_hop", "us", 0, 1e3, "store of LL until the peer's poll has it", func(c *Class) *float64 { return &c.LL.Hop })
 	add("ll_op", "us", 0, 1e3, "an operation of LL beside its trips", func(c *Class) *float64 { return &c.LL.Op })
-	trip("ll128", "1,920 bytes a warp", func(c *Class) *TripCost { return &c.LL128.Trip })
+	trip("ll128", "1,920 bytes a warp", "60 bytes of user data", func(c *Class) *TripCost { return &c.LL128.Trip })
 	add("ll128_first", "1", 0, 100, "least trips of an operation", func(c *Class) *float64 { return &c.LL128.First })
 	add("ll128_hop", "us", 0, 1e3, "store of LL128 until the peer's poll has it", func(c *Class) *float64 { return &c.LL128.Hop })
+	add("ll128_stage", "us", 0, 1e3, "issue of 512 threads: 60 bytes not aligned to 16 through shared memory", func(c *Class) *float64 { return &c.LL128.Stage })
+	add("ll128_narrow", "us", 0, 1e3, "issue of 512 threads: an element of them stored", func(c *Class) *float64 { return &c.LL128.Narrow })
 	add("ll128_op", "us", 0, 1e3, "after an operation of LL128, before the next", func(c *Class) *float64 { return &c.LL128.Op })
 }
 
@@ -97,7 +111,8 @@ func memoryQuantities(add adder) {
 	add("l2", "B", 1, 1e12, "size of the L2 cache as a working set feels it", func(c *Class) *float64 { return &c.Memory.L2 })
 	add("l2_knee", "1", 0, 0.999, "share of it from which a working set starts to miss", func(c *Class) *float64 { return &c.Memory.L2Knee })
 	add("jitter_slice", "1", 0, 1, "relative standard deviation of a Simple slice", func(c *Class) *float64 { return &c.Jitter.Slice })
-	add("jitter_op", "1", 0, 1, "the same of an LL or LL128 operation", func(c *Class) *float64 { return &c.Jitter.Op })
+	add("jitter_ll", "1", 0, 1, "the same of an operation of LL", func(c *Class) *float64 { return &c.Jitter.LL })
+	add("jitter_ll128", "1", 0, 1, "the same, LL128", func(c *Class) *float64 { return &c.Jitter.LL128 })
 	add("jitter_channel", "1", 0, 1, "the same of a channel's static share", func(c *Class) *float64 { return &c.Jitter.Channel })
 }
 

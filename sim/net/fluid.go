@@ -104,6 +104,11 @@ func (f *Fluid) AddLink(name string, c Rate) LinkID {
 	return id
 }
 
+// Limit gives a link another capacity, before any flow uses it.
+func (f *Fluid) Limit(id LinkID, c Rate) {
+	f.links[id].cap, f.links[id].rest = max(1, c), max(1, c)
+}
+
 // AddRoute declares a route; one without links is bound by its flows' own
 // rates alone. uses is kept.
 func (f *Fluid) AddRoute(uses []Use) RouteID {
