@@ -33,11 +33,11 @@ cd $root/real/host
 test host 'OverVerbs/[0-9] ranks'
 test host 'ConformsOverVerbs/2_nodes/.*/.*/.*/1000'
 test host 'Disturbed|CutWire|LostClearToSend/verbs'
-run $bin/simccl --no-env bench verbs -s 65536 -n 50
+run $bin/simccl --no-env bench verbs write nccl -s 4096 -n 20
 pair() { # server and client, as on two hosts
   $bin/simccl --no-env bench verbs --serve -d rxe1 &
   for i in 1 2 3 4 5 6 7 8 9; do
-    $bin/simccl --no-env bench verbs 127.0.0.1 read nccl -d rxe0 -b -q 2 -n 20 && wait \$! && return
+    $bin/simccl --no-env bench verbs 127.0.0.1 read nccl -d rxe0 -s 4096 -b -q 2 -n 20 && wait \$! && return
     sleep 1
   done
   kill \$!

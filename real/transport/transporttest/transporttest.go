@@ -31,7 +31,13 @@ func Contract(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("sizes", func(t *testing.T) { sizes(t, open(t)) })
 	t.Run("multi-receive", func(t *testing.T) { manyAtOnce(t, open(t)) })
 	t.Run("as many as may be under way", func(t *testing.T) { full(t, open(t)) })
-	t.Run("order", func(t *testing.T) { Order(t, open(t), 300, 200_000) })
+	t.Run("order", func(t *testing.T) {
+		count, most := 300, 200_000
+		if testing.Short() {
+			count, most = 100, 90_000
+		}
+		Order(t, open(t), count, most)
+	})
 	t.Run("too long", func(t *testing.T) { tooLong(t, open(t)) })
 	t.Run("limits", func(t *testing.T) { limits(t, open(t)) })
 }
