@@ -125,7 +125,7 @@ func joinTraces(t *testing.T, dir string) {
 	}
 	got := count(t, file("all.json"))
 	var between, early int
-	fmt.Sscanf(errs.String(), "simccl: 3 of 3 ranks, %d arrows between them", &between)
+	fmt.Sscanf(errs.String(), "simccl: files of 3 processes, 3 ranks in all, %d arrows between them", &between)
 	if _, rest, ok := strings.Cut(errs.String(), "to ranks that are not here, "); ok {
 		fmt.Sscanf(rest, "%d shorter", &early)
 	}

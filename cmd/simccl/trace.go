@@ -178,7 +178,8 @@ further ones get other numbers and their file's name.
 Files that the ranks of one run wrote (bench with several processes: t.rank0.json,
 t.rank1.json, …) become one trace instead: times by rank 0's clock, arrows between the ranks, the sum of
 what they have under way at a port they share. How far the clocks differ, and
-how sure that is, stands in the file.`,
+how sure that is, stands in the file. So do NCCL's own events of several
+processes (our profiler plugin): times by the hosts' calendar clocks.`,
 		Example: "  simccl trace merge -o both.json.gz sim.json.gz real.json",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
@@ -270,7 +271,11 @@ func (a *app) join(out string, heads []*chrome.Info, traces []io.Reader) error {
 	for _, c := range j.Clocks {
 		worst = max(worst, c.UncertaintyNs)
 	}
-	fmt.Fprintf(a.err, "simccl: %d of %d ranks, %d arrows between them; clocks agree to %.3f us\n", len(heads), h.Part.Of, j.Arrows, float64(worst)/1000)
+	clocks := "times by each process's calendar"
+	if len(j.Clocks) > 0 {
+		clocks = fmt.Sprintf("clocks agree to %.3f us", float64(worst)/1000)
+	}
+	fmt.Fprintf(a.err, "simccl: files of %d processes, %d ranks in all, %d arrows between them; %s\n", len(heads), h.Part.Of, j.Arrows, clocks)
 	if j.Loose+j.Early > 0 {
 		fmt.Fprintf(a.err, "simccl: left out %d arrows to ranks that are not here, %d shorter than the clocks are sure\n", j.Loose, j.Early)
 	}

@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
+	"time"
 )
 
 // harness plays NCCL: one collective of one rank on two channels, whose
@@ -65,6 +67,14 @@ func TestProfilerPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	var doc struct {
+		OtherData struct {
+			Epoch string `json:"epoch_unix_ns"`
+			Part  struct{ Rank, Of int }
+			GPU   []struct {
+				Rank        int
+				Uncertainty int64 `json:"uncertainty_ns"`
+			} `json:"gpu_clock_sync"`
+		}
 		TraceEvents []struct {
 			Ph, Cat, Name string
 			Pid           int64
@@ -95,6 +105,13 @@ func TestProfilerPlugin(t *testing.T) {
 				t.Errorf("collective tells %v", e.Args)
 			}
 		}
+	}
+	o := &doc.OtherData
+	if ns, err := strconv.ParseInt(o.Epoch, 10, 64); err != nil || time.Since(time.Unix(0, ns)).Abs() > time.Minute {
+		t.Errorf("the trace begins at %q ns since 1970: %v", o.Epoch, err)
+	}
+	if o.Part.Rank != 3 || o.Part.Of != 4 || len(o.GPU) != 1 || o.GPU[0].Rank != 3 {
+		t.Errorf("rank 3 of 4 says %+v", o)
 	}
 	if got["GPU"] != 2 || got["COLL"] != 1 || got["COLL_API"] != 1 {
 		t.Errorf("events %v, want 2 kernels, 1 collective and its call", got)

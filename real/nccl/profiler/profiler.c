@@ -358,6 +358,24 @@ static void print_names(FILE *f, bool *first) {
   free(order);
 }
 
+/* How far the calendar's clock is ahead of the host's. It ties the files of a
+ * run's processes together: exactly on one host, as well as the hosts' clocks
+ * agree between several. */
+static int64_t calendar(void) {
+  struct timespec t;
+  int64_t before = now();
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - (before + (now() - before) / 2);
+}
+
+/* Where other processes have ranks of the first communicator, the file says
+ * that it is a part of the run's trace. */
+static void print_part(FILE *f) {
+  int here = 0;
+  for (int c = 0; c < ncomms; c++) here += comms[c].hash == comms[0].hash;
+  if (here && here < comms[0].ranks) fprintf(f, ",\"part\":{\"rank\":%d,\"of\":%d}", comms[0].rank, comms[0].ranks);
+}
+
 /* simccl_profiler_write writes all events so far and forgets them; 0: done. */
 int simccl_profiler_write(const char *path) {
   FILE *f = fopen(path, "w");
@@ -371,10 +389,13 @@ int simccl_profiler_write(const char *path) {
   part(200, 100);
   part(300, 100);
   int64_t epoch = nlines ? lines[0].from : 0;
-  fprintf(f, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"schema\":\"simccl/1\",\"source\":\"real\",\"simccl\":\"profiler plugin\",\"seed\":0,\"env\":{},\"epoch_unix_ns\":\"0\",\"clock\":\"CLOCK_MONOTONIC\",\"clock_sync\":[");
+  fprintf(f, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"schema\":\"simccl/1\",\"source\":\"real\",\"simccl\":\"profiler plugin\",\"seed\":0,\"env\":{},\"epoch_unix_ns\":\"%lld\",\"clock\":\"CLOCK_MONOTONIC\",\"gpu_clock_sync\":[",
+          (long long)(epoch + calendar()));
   for (int c = 0; c < ncomms; c++)
     fprintf(f, "%s{\"rank\":%d,\"offset_ns\":%lld,\"uncertainty_ns\":%lld}", c ? "," : "", comms[c].rank, (long long)offset[c], (long long)doubt[c]);
-  fprintf(f, "],\"events\":%zu,\"left_out\":{\"all\":%llu}},\n\"traceEvents\":[\n", nlines, (unsigned long long)dropped);
+  fprintf(f, "]");
+  print_part(f);
+  fprintf(f, ",\"events\":%zu,\"left_out\":{\"all\":%llu}},\n\"traceEvents\":[\n", nlines, (unsigned long long)dropped);
   bool first = true;
   print_names(f, &first);
   for (size_t i = 0; i < nlines; i++) {
