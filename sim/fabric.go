@@ -109,13 +109,11 @@ func (n *network) fabricLink(i int32) simnet.LinkID {
 // way; without one they share the ports' route.
 func (n *network) layLanes(nc *netConn, c *plan.Conn) error {
 	nc.first, nc.lanes = int32(len(n.lanes)), int32(max(1, n.qps))
-	r := &c.Route
-	src := port{n.w.comm.HostOf[c.Src], r.SrcNet, true}
-	dst := port{n.w.comm.HostOf[c.Dst], r.DstNet, false}
-	nc.later = n.fault(src).Later + n.fault(dst).Later
+	src, dst := n.ports(c)
+	nc.later = n.later(c)
 	for q := range nc.lanes {
 		l := queuePair{conn: int32(len(n.conns)), route: nc.route}
-		if n.fabric != nil || len(n.faults) > 0 {
+		if n.e.quotient == nil && (n.fabric != nil || len(n.faults) > 0) {
 			n.w.uses = n.w.uses[:0]
 			if err := n.gather(c); err != nil {
 				return err
@@ -128,6 +126,17 @@ func (n *network) layLanes(nc *netConn, c *plan.Conn) error {
 		n.lanes = append(n.lanes, l)
 	}
 	return nil
+}
+
+// ports are those that a connection leaves from and arrives at.
+func (n *network) ports(c *plan.Conn) (src, dst port) {
+	return port{n.w.comm.HostOf[c.Src], c.Route.SrcNet, true}, port{n.w.comm.HostOf[c.Dst], c.Route.DstNet, false}
+}
+
+// later is what faults of its ports add to a connection's latency.
+func (n *network) later(c *plan.Conn) units.Time {
+	src, dst := n.ports(c)
+	return n.fault(src).Later + n.fault(dst).Later
 }
 
 // cross adds the links between two ports that a queue pair takes.
@@ -144,7 +153,7 @@ func (n *network) cross(nc *netConn, src, dst port, flow uint64) error {
 	if err != nil {
 		return err
 	}
-	later := n.fault(src).Later + n.fault(dst).Later
+	later := nc.later
 	for _, i := range wires {
 		n.w.add(n.fabricLink(i), 1)
 		later += n.fabric.Wires[i].Latency

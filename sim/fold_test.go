@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -220,6 +221,66 @@ func TestNearStaysWithinItsMargin(t *testing.T) {
 		}
 	}
 	t.Logf("worst: %.3v", worst)
+}
+
+// Faults unfold what they touch: heads of a node and nodes, and stay exact. What
+// they do not touch, as copies of a channel, stays folded.
+func TestFaultsUnfoldOnlyWhatTheyTouch(t *testing.T) {
+	cases := []struct {
+		folding
+		fault sim.Fault
+	}{
+		{folding{"dgx-h100.n2", 3, coll.AllReduce, coll.Ring, coll.Simple, 16, 1 << 13, exec.Folded, false}, sim.Fault{Rank: 5, Slow: 2}},
+		{folding{"dgx-h100.n2", 2, coll.AllGather, coll.Ring, coll.Simple, 16, 1 << 14, exec.Folded, false}, sim.Fault{Rank: -1, Host: 1, Net: 2, Slow: 4}},
+		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Folded, false}, sim.Fault{Rank: 13, Slow: 3}},
+		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Folded, false},
+			sim.Fault{Rank: -1, Host: 2, Net: 1, Slow: 3, Later: 5 * units.Microsecond}},
+		{folding{"dgx-h100+nvls.n2", 128, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 12, exec.Folded, true}, sim.Fault{Rank: 517, Slow: 2}},
+	}
+	for _, x := range cases {
+		if x.long && testing.Short() {
+			continue
+		}
+		c, systems := nodes(t, x.machine, x.nodes, comm.Params{})
+		req := x.request(t, c)
+		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.FoldExact, Kernels: 2}
+		well, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		cfg.Faults = []sim.Fault{x.fault}
+		got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		cfg.Fold = sim.Unfolded
+		want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		if got.Account.Method != x.method || got.Events*3 > want.Events*2 {
+			t.Errorf("%v: found as %v with %d events, rank by rank %d", &x.folding, got.Account.Method, got.Events, want.Events)
+		}
+		if got.Elapsed != want.Elapsed || !slices.Equal(got.Finish, want.Finish) {
+			t.Errorf("%v: %v with a fault, %v rank by rank", &x.folding, got.Elapsed, want.Elapsed)
+		}
+		if x.nodes < 100 && got.Elapsed <= well.Elapsed {
+			t.Errorf("%v: %v with a fault, %v without", &x.folding, got.Elapsed, well.Elapsed)
+		}
+	}
+}
+
+// A straggler in a large tree is kept, nearly.
+func TestNearKeepsStragglers(t *testing.T) {
+	for _, name := range []string{"dgx-h100.n2", "dgx-h100+nvls.n2"} {
+		c, systems := nodes(t, name, 8, comm.Params{})
+		req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 22, Type: coll.Float32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if req.Algo != coll.NVLSTree {
+			req.Algo = coll.Tree
+		}
+		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.FoldNear, Faults: []sim.Fault{{Rank: 21, Slow: 3}}}
+		near, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		cfg.Fold = sim.FoldExact
+		exact, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		off := float64(near.Elapsed)/float64(exact.Elapsed) - 1
+		if near.Account.Method != exec.Near || math.Abs(off) > near.Account.Margin {
+			t.Errorf("%s: %v nearly (%v), %v exactly: %+.1f %%", name, near.Elapsed, near.Account.Method, exact.Elapsed, 100*off)
+		}
+	}
 }
 
 // Beyond the size that is simulated rank by rank, what costs little is exact,

@@ -34,11 +34,11 @@ const UnfoldedRanks = 512
 const exactWork = 1 << 16
 
 // folds tells whether ranks may be taken together at all: a trace tells of each,
-// jitter and faults make them different, and over a fabric every connection has
-// a way of its own.
+// jitter makes them different, and over a fabric every connection has a way of
+// its own.
 func (x *Executor) folds(e *engine, sink trace.Sink) bool {
 	return x.cfg.Fold != Unfolded && sink == trace.Discard && e.jitter == (gpu.JitterCost{}) &&
-		x.cfg.Fabric == nil && len(x.cfg.Faults) == 0 && x.cfg.QPs <= 1
+		x.cfg.Fabric == nil && x.cfg.QPs <= 1
 }
 
 // lay fills in groups and connections: of all ranks, or of those that stand
@@ -46,7 +46,7 @@ func (x *Executor) folds(e *engine, sink trace.Sink) bool {
 func (x *Executor) lay(e *engine, w *wiring, sink trace.Sink) error {
 	if x.folds(e, sink) {
 		near := x.cfg.Fold == FoldNear || x.cfg.Fold == FoldAuto && e.plan.Comm.NRanks > UnfoldedRanks
-		symmetries := symmetriesOf(e.plan, x.cfg.Systems)
+		symmetries := x.cfg.symmetries(e.plan)
 		for i, s := range symmetries {
 			if near && x.skips(e.plan, s, symmetries[i+1:]) {
 				continue

@@ -14,6 +14,7 @@ type forest struct {
 	parent [][]int32 // tree, node → node above it, -1 at the root
 	tree   []int32   // channel of the split → tree
 	place  [][]int32 // channel of the split, rank → its place in the node's chain
+	slow   []int32   // node → its slowest straggler + 1, 0 without; nil where there are none
 }
 
 // forestOf looks at a plan's trees; nil where its nodes do not form any, or
@@ -139,6 +140,45 @@ func (t *forest) turns() bool {
 		}
 	}
 	return false
+}
+
+// symmetries proposes quotients: by channels, heads and mirrored nodes, by
+// channels alone, and the near one. Faults leave no two nodes alike, and none
+// of the ranks of a node; slow is by how much each rank is slower, nil where
+// none is, and ports tells whether ports are at fault, too, which would touch
+// some channels only.
+func (t *forest) symmetries(slow []float64, ports bool, add func(*symmetry)) {
+	nvls := t.p.Req.Algo != coll.Tree
+	if slow == nil && !ports {
+		if t.mirrored() {
+			add(t.symmetry(true, true))
+		}
+		add(t.symmetry(true, false))
+		if nvls && t.mirrored() {
+			add(t.symmetry(false, true))
+		}
+	}
+	if nvls {
+		add(t.symmetry(false, false))
+	}
+	if !ports {
+		t.stragglers(slow)
+		add(t.lump())
+	}
+}
+
+// stragglers notes the slowest rank of every node.
+func (t *forest) stragglers(slow []float64) {
+	if slow == nil {
+		return
+	}
+	t.slow = make([]int32, t.p.Comm.NNodes)
+	for r, f := range slow {
+		worst := &t.slow[t.p.Comm.NodeOf[r]]
+		if f > 1 && (*worst == 0 || f > slow[*worst-1]) {
+			*worst = int32(r) + 1
+		}
+	}
 }
 
 // symmetry takes channels of one tree together, that differ in where they

@@ -10,7 +10,11 @@ import (
 type stand struct{ height, depth, kids int32 }
 
 // standing is how a node stands in the tree of a channel, and in the other one.
-type standing struct{ own, other stand }
+// A node with a straggler, of which slow is the rank + 1, is like no other.
+type standing struct {
+	own, other stand
+	slow       int32
+}
 
 // stands finds every node's stand, and its children in order.
 func stands(parent []int32) ([]stand, [][]int32) {
@@ -48,7 +52,10 @@ func (t *forest) lump() *symmetry {
 	p, c := t.p, t.p.Comm
 	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.05,
 		leaves: "nodes of equal height and depth in both trees are taken for alike"}
-	if !t.mirrored() {
+	switch {
+	case t.slow != nil:
+		s.margin = 0.15
+	case !t.mirrored():
 		s.margin = 0.1
 	}
 	places := int32(c.MaxLocalRanks)
@@ -74,7 +81,7 @@ func (t *forest) lump() *symmetry {
 			node := c.NodeOf[r]
 			id := kind[tree][node]
 			of[r] = id*places + t.place[k][r]%places
-			if first && reps[id] == (seat{tree, node}) && (s.heads == 0 || c.NVLS[ch].HeadIndex[r] == 0) {
+			if first && reps[id] == (seat{tree, node}) && (s.heads == 0 || int32(r) == t.spokesman(ch, node)) {
 				s.reps[of[r]] = seat{ch, int32(r)}
 				s.home[node] = node
 			}
@@ -82,6 +89,20 @@ func (t *forest) lump() *symmetry {
 		s.of = append(s.of, of)
 	}
 	return s.compact()
+}
+
+// spokesman is the rank that stands for all heads of a node: its straggler,
+// where it has one, as no head is done before it has that one's data.
+func (t *forest) spokesman(ch, node int32) int32 {
+	if t.slow != nil && t.slow[node] > 0 {
+		return t.slow[node] - 1
+	}
+	for _, r := range t.p.Comm.NodeRanks[node] {
+		if t.p.Comm.NVLS[ch].HeadIndex[r] == 0 {
+			return r
+		}
+	}
+	return -1
 }
 
 // kinds numbers the pairs of stands: kind by tree and node, and for each kind a
@@ -96,6 +117,9 @@ func (t *forest) kinds() (kind [][]int32, reps []seat) {
 	known := map[standing]int32{}
 	look := func(tree, node int32) (id int32, fresh bool) {
 		key := standing{own: all[tree][node]}
+		if t.slow != nil {
+			key.slow = t.slow[node]
+		}
 		if len(all) == 2 {
 			key.other = all[1-tree][node]
 		}

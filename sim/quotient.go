@@ -143,11 +143,10 @@ func (q *quotient) place(channel, rank int32) int32 {
 // to, and which of its connections it is. Where heads are taken for one, what
 // counts is how far the head is from the rank.
 func (q *quotient) key(id int32) int32 {
-	c := q.e.plan.Comm
-	n := int32(c.NRanks)
+	n := int32(q.e.plan.Comm.NRanks)
 	ch, rank, k := id/q.per/n, id/q.per%n, id%q.per
 	if h := q.heads; h > 0 && k < 2*h {
-		mine := c.NVLS[int(ch)+q.e.plan.Split.ChannelLo].HeadIndex[rank]
+		mine := q.e.plan.Comm.NVLS[int(ch)+q.e.plan.Split.ChannelLo].HeadIndex[rank]
 		k = k/h*h + (k%h-mine+h)%h
 	}
 	return q.of[ch][rank]*q.per + k
@@ -197,10 +196,12 @@ func (q *quotient) layConns() {
 	e := q.e
 	n := int32(e.plan.Comm.NRanks)
 	q.index = make([]int32, len(q.reps)*int(q.per))
-	for at := range q.index {
-		q.index[at] = -1
-		rep := q.reps[at/int(q.per)]
-		id := ((rep.channel-int32(e.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(at)%q.per
+	for i := range q.index {
+		q.index[i] = -1
+	}
+	for i := range q.index { // in the order of the plan's ids, on which turns over heads rely
+		rep := q.reps[i/int(q.per)]
+		id := ((rep.channel-int32(e.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
 		pc := e.plan.Conn(id)
 		if pc.Src < 0 || pc.Dst < 0 {
 			continue
@@ -211,7 +212,7 @@ func (q *quotient) layConns() {
 			continue
 		}
 		c := int32(len(e.conns))
-		q.index[at] = c
+		q.index[q.key(id)] = c
 		pr := &e.groups[snd].pr
 		e.conns = append(e.conns, conn{snd: snd, rcv: rcv, net: -1, depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), far: e.farOf(&pc)})
 		q.model = append(q.model, pc)

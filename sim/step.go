@@ -142,7 +142,7 @@ func (e *engine) begin(gi int32) {
 		over = e.cost.llOp
 	}
 	if e.slow != nil {
-		over = units.Time(float64(over) * e.slow[g.rank])
+		over = units.Time(float64(over) * e.slow[g.pr.Rank])
 	}
 	if g.pr.Proto != coll.Simple {
 		// Cut-through: the peer sees the first data a hop after the first trip.
@@ -207,7 +207,7 @@ func (e *engine) rate(g *group, active int32) simnet.Rate {
 		r = float64(g.bytes) * 1e-3 / e.class.LL128Time(g.pass, int(g.pr.Workers), int64(g.bytes), e.miss)
 	}
 	if e.slow != nil {
-		r /= e.slow[g.rank]
+		r /= e.slow[g.pr.Rank]
 	}
 	return simnet.RateOf(r / e.class.LinkShare[g.pr.Proto])
 }

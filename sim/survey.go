@@ -67,6 +67,7 @@ func (q *quotient) survey(w *wiring) (*survey, error) {
 	sw.home = q.home
 	s := &survey{q: q, e: e, w: sw, same: true, threads: make([]print, e.plan.Comm.NRanks)}
 	s.nw, s.joints = newNetwork(e, sw), make([]bool, len(e.groups))
+	s.nw.faults, s.nw.slowed = e.nw.faults, map[port]simnet.LinkID{}
 	var progs []plan.Program
 	for node, home := range q.home {
 		if int(home) != node {
@@ -93,7 +94,8 @@ func (s *survey) program(pr *plan.Program) error {
 	gi := s.q.first[place] + pr.Group
 	g := &s.e.groups[gi]
 	rep := s.q.reps[place] == seat{pr.Channel, pr.Rank}
-	s.same = s.same && g.pr.Role == pr.Role && g.pr.Group == pr.Group && g.pr.Threads == pr.Threads
+	s.same = s.same && g.pr.Role == pr.Role && g.pr.Group == pr.Group && g.pr.Threads == pr.Threads &&
+		(s.e.slow == nil || s.e.slow[pr.Rank] == s.e.slow[g.pr.Rank])
 	s.ins, s.outs = s.ins[:0], s.outs[:0]
 	err := s.e.each(pr, func(op *plan.Op) error {
 		for _, id := range op.To {
@@ -166,19 +168,27 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 	if err := s.nw.gather(pc); err != nil {
 		return err
 	}
+	m := &s.q.model[c]
+	want, err := s.nw.portRate(s.e.plan.Comm.NodeOf[m.Src], m.Route.SrcNet)
+	if err != nil {
+		return err
+	}
+	got, err := s.nw.portRate(s.e.plan.Comm.NodeOf[pc.Src], pc.Route.SrcNet)
+	if err != nil {
+		return err
+	}
+	s.same = s.same && got == want && s.nw.later(pc) == s.nw.later(m)
+	src, dst := s.nw.ports(pc)
+	if err := s.nw.cross(&netConn{bound: got}, src, dst, 0); err != nil {
+		return err
+	}
 	kind := c + int32(len(s.e.conns))
 	s.note(kind, rep)
 	for role, thread := range [2]int32{pc.Route.SrcProxy, pc.Route.DstProxy} {
 		s.threads[s.thread(thread)].add(uint64(kind)<<1|uint64(role), 1)
 		s.jobs = append(s.jobs, job{kind, int32(role), thread})
 	}
-	want, err := s.nw.portRate(s.e.plan.Comm.NodeOf[s.q.model[c].Src], s.q.model[c].Route.SrcNet)
-	if err != nil {
-		return err
-	}
-	got, err := s.nw.portRate(s.e.plan.Comm.NodeOf[pc.Src], pc.Route.SrcNet)
-	s.same = s.same && got == want
-	return err
+	return nil
 }
 
 // thread is the rank whose proxy thread stands for a rank's: the same one of

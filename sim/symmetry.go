@@ -33,13 +33,13 @@ type symmetry struct {
 // seat is a rank's part of a channel.
 type seat struct{ channel, rank int32 }
 
-// symmetriesOf lists the symmetries worth trying for a plan, the smallest
-// quotient first.
-
-func symmetriesOf(p *plan.Plan, systems []*topo.System) []*symmetry {
+// symmetries lists those worth trying for a plan, the smallest quotient first.
+// Faults leave those under which no node stands for another.
+func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	if p.ConnsPerRank() == 0 || p.Req.Count == 0 || p.Comm.NRanks < 2 {
 		return nil
 	}
+	well := len(x.Faults) == 0
 	var out []*symmetry
 	add := func(s *symmetry) {
 		if s != nil {
@@ -48,24 +48,19 @@ func symmetriesOf(p *plan.Plan, systems []*topo.System) []*symmetry {
 	}
 	switch p.Req.Algo {
 	case coll.Ring:
-		add(ringSymmetry(p, systems))
+		if well {
+			add(ringSymmetry(p, x.Systems))
+		}
 		add(copiesSymmetry(p))
 	case coll.Tree, coll.NVLS, coll.NVLSTree:
 		if t := forestOf(p); t != nil {
-			for _, mirror := range []bool{true, false} {
-				if !mirror || t.mirrored() {
-					add(t.symmetry(true, mirror))
-				}
-			}
-			for _, mirror := range []bool{true, false} {
-				if p.Req.Algo != coll.Tree && (!mirror || t.mirrored()) {
-					add(t.symmetry(false, mirror))
-				}
-			}
-			add(t.lump())
+			ports := slices.ContainsFunc(x.Faults, func(f Fault) bool { return f.Rank < 0 })
+			t.symmetries(x.slowness(), ports, add)
 		}
 	case coll.PAT:
-		add(circleSymmetry(p, systems))
+		if well {
+			add(circleSymmetry(p, x.Systems))
+		}
 	}
 	return out
 }
