@@ -33,8 +33,16 @@ else exactly. Exit status 7 and the differences if there are any.
 			}
 			slices.Sort(cases)
 			var errs []error
+			verdicts := []verdict{}
 			for _, c := range cases {
-				errs = append(errs, a.checkCase(c, update))
+				v, err := a.checkCase(c, update)
+				errs = append(errs, err)
+				if verdicts = append(verdicts, v); !a.json {
+					a.printVerdict(&v)
+				}
+			}
+			if a.json {
+				errs = append(errs, a.printJSON(verdicts))
 			}
 			return worst(errs)
 		}}
@@ -42,45 +50,68 @@ else exactly. Exit status 7 and the differences if there are any.
 	return c
 }
 
-// checkCase compares one stored decision.
-func (a *app) checkCase(args string, update bool) error {
+// verdict is what became of one stored decision.
+type verdict struct {
+	Case        string   `json:"case"`
+	Verdict     string   `json:"verdict"` // "ok", "FAIL", "wrote", "error"
+	Count       int      `json:"count"`   // of differences
+	Differences []string `json:"differences"`
+}
+
+// checkCase compares one stored decision, or stores it.
+func (a *app) checkCase(args string, update bool) (verdict, error) {
 	name := strings.TrimSuffix(args, ".args")
+	v := verdict{Case: name, Verdict: "error", Differences: []string{}}
 	got, err := a.decide(args)
 	if err != nil {
-		return fmt.Errorf("%s: %w", args, err)
+		return v, fmt.Errorf("%s: %w", args, err)
 	}
 	if update {
 		if err := writeFile(name+".json", got); err != nil {
-			return err
+			return v, err
 		}
-		_, err = fmt.Fprintf(a.out, "wrote %s.json\n", name)
-		return err
+		v.Verdict = "wrote"
+		return v, nil
 	}
 	want, err := os.ReadFile(name + ".json")
 	if err != nil {
-		return input(fmt.Errorf("%w; make it with --update", err))
+		return v, input(fmt.Errorf("%w; make it with --update", err))
 	}
 	var w, g any
 	if err := json.Unmarshal(want, &w); err != nil {
-		return input(fmt.Errorf("%s.json: %w", name, err))
+		return v, input(fmt.Errorf("%s.json: %w", name, err))
 	}
 	if err := json.Unmarshal(got, &g); err != nil {
-		return err
+		return v, err
 	}
 	d := differences{}
 	d.compare("", w, g)
-	if d.count == 0 {
-		_, err = fmt.Fprintf(a.out, "%s   %s\n", a.paint(a.out).green("ok"), name)
-		return err
+	v.Count, v.Differences = d.count, append(v.Differences, d.lines...)
+	if d.count > 0 {
+		v.Verdict = "FAIL"
+		return v, failed("%s: decisions differ from %s.json", args, name)
 	}
-	fmt.Fprintf(a.out, "%s %s: %d differences\n", a.paint(a.out).red("FAIL"), name, d.count)
-	for _, l := range d.lines {
-		fmt.Fprintf(a.out, "     %s\n", l)
+	v.Verdict = "ok"
+	return v, nil
+}
+
+// printVerdict tells a verdict; errors are told by who gets them.
+func (a *app) printVerdict(v *verdict) {
+	p := a.paint(a.out)
+	switch v.Verdict {
+	case "wrote":
+		fmt.Fprintf(a.out, "wrote %s.json\n", v.Case)
+	case "ok":
+		fmt.Fprintf(a.out, "%s   %s\n", p.green("ok"), v.Case)
+	case "FAIL":
+		fmt.Fprintf(a.out, "%s %s: %d differences\n", p.red("FAIL"), v.Case, v.Count)
+		for _, l := range v.Differences {
+			fmt.Fprintf(a.out, "     %s\n", l)
+		}
+		if more := v.Count - len(v.Differences); more > 0 {
+			fmt.Fprintf(a.out, "     and %d more\n", more)
+		}
 	}
-	if more := d.count - len(d.lines); more > 0 {
-		fmt.Fprintf(a.out, "     and %d more\n", more)
-	}
-	return failed("%s: decisions differ from %s.json", args, name)
 }
 
 // decide runs inspect with the options of a file, in its directory.

@@ -2,14 +2,17 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 )
 
@@ -22,8 +25,11 @@ func newPlan(a *app) *cobra.Command {
   simccl plan alltoall 1M --format csv > flows.csv`,
 		Args: exactly("OP", "SIZE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if format != "text" && format != "csv" && format != "goal" {
-				return usage("--format %s: write text, csv (SimCCL's) or goal", format)
+			if a.json {
+				format = "json"
+			}
+			if !slices.Contains([]string{"text", "csv", "goal", "json"}, format) {
+				return usage("--format %s: write text, csv (SimCCL's), goal or json", format)
 			}
 			x, err := m.load(a)
 			if err != nil {
@@ -50,7 +56,7 @@ func newPlan(a *app) *cobra.Command {
 		}}
 	m.register(c)
 	o.register(c.Flags())
-	c.Flags().StringVar(&format, "format", "text", "text, csv (SimCCL's list of flows) or goal")
+	c.Flags().StringVar(&format, "format", "text", "text, csv (SimCCL's list of flows), goal, or json (the list of messages)")
 	c.Flags().BoolVar(&check, "check", false, "prove the plan first")
 	return c
 }
@@ -61,8 +67,50 @@ func writePlan(w io.Writer, p *plan.Plan, format string) error {
 		return plan.WriteFlows(w, p)
 	case "goal":
 		return plan.WriteGOAL(w, p)
+	case "json":
+		return writeMessages(w, p)
 	}
 	return plan.WriteText(w, p)
+}
+
+// message is one message of a plan in JSON.
+type message struct {
+	ID      int64       `json:"id"`
+	From    int32       `json:"from"`
+	To      int32       `json:"to"`
+	Channel int32       `json:"channel"`
+	Bytes   units.Bytes `json:"bytes"`
+	Chunk   int32       `json:"chunk"`
+	Deps    []int64     `json:"deps"` // messages whose data it carries on
+	Prev    int64       `json:"prev"` // that the same program sent before, -1 for its first
+}
+
+// writeMessages writes the messages of a plan as one JSON document, a line each,
+// as they are made: there may be millions.
+func writeMessages(w io.Writer, p *plan.Plan) error {
+	head, err := json.Marshal(map[string]any{"op": p.Req.Func.TestName(), "count": p.Req.Count, "type": p.Req.Type.TestName(), "ranks": p.Comm.NRanks,
+		"algo": p.Req.Algo.String(), "proto": p.Req.Proto.String(), "channels": p.Split.NChannels})
+	if err != nil {
+		return err
+	}
+	comma := ""
+	if _, err := fmt.Fprintf(w, "{\"plan\":%s,\n\"messages\":[", head); err != nil {
+		return err
+	}
+	err = plan.EachFlow(p, func(f *plan.Flow) error {
+		line, err := json.Marshal(message{f.ID, f.Conn.Src, f.Conn.Dst, f.Conn.Channel, f.Bytes, f.Chunk, append([]int64{}, f.Deps...), f.Prev})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s\n%s", comma, line)
+		comma = ","
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(w, "\n]}\n")
+	return err
 }
 
 // writeOps writes the list of point-to-point operations to a file that appears

@@ -45,6 +45,9 @@ paths and settings. It takes run's options.`,
 			if err := s.run(cmd.Context()); err != nil {
 				return err
 			}
+			if a.json {
+				return a.printJSON(map[string]string{"page": r.out.report})
+			}
 			_, err = fmt.Fprintln(a.out, r.out.report)
 			return err
 		}}

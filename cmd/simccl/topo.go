@@ -178,6 +178,9 @@ replaces guids and host hashes by numbers.`,
 			if anonymous {
 				root = anonymize(root)
 			}
+			if a.json {
+				return a.printJSON(newElement(root))
+			}
 			_, err = a.out.Write(topoxml.Write(root))
 			return err
 		}}
@@ -185,6 +188,25 @@ replaces guids and host hashes by numbers.`,
 	c.Flags().BoolVar(&fused, "fused", false, "what NCCL keeps of the file, as its own dump holds it")
 	c.Flags().BoolVar(&anonymous, "anonymous", false, "replace guids and host hashes")
 	return c
+}
+
+// element is an element of a topology in JSON, attributes and children in the
+// file's order.
+type element struct {
+	Name     string      `json:"name"`
+	Attrs    [][2]string `json:"attrs"`
+	Children []element   `json:"children"`
+}
+
+func newElement(e *topo.Element) element {
+	out := element{Name: e.Name, Attrs: [][2]string{}, Children: []element{}}
+	for _, x := range e.Attrs {
+		out.Attrs = append(out.Attrs, [2]string{x.Name, x.Value})
+	}
+	for _, c := range e.Children {
+		out.Children = append(out.Children, newElement(c))
+	}
+	return out
 }
 
 // tree gives a file's elements, or those NCCL keeps.

@@ -183,6 +183,11 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 		Example: "  simccl trace merge -o both.json.gz sim.json.gz real.json",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
+			defer func() {
+				if err == nil && a.json {
+					err = a.printJSON(map[string]any{"output": out, "files": args})
+				}
+			}()
 			if out == "" || len(args) < 2 {
 				return usage("simccl trace merge: write -o OUT.json and at least two files")
 			}
