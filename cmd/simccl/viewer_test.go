@@ -19,6 +19,7 @@ import (
 
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/units"
 )
 
 // browser runs headless Chromium on a page, and skips where there is none
@@ -67,6 +68,7 @@ type counted struct {
 	processes      map[int64]bool
 	threads        map[[2]int64]bool
 	counters       map[string]bool
+	outermost      map[[2]int64]float64 // by thread: us in slices that lie in no other
 }
 
 func count(t *testing.T, file string) counted {
@@ -76,12 +78,18 @@ func count(t *testing.T, file string) counted {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c := counted{processes: map[int64]bool{}, threads: map[[2]int64]bool{}, counters: map[string]bool{}}
+	c := counted{processes: map[int64]bool{}, threads: map[[2]int64]bool{}, counters: map[string]bool{}, outermost: map[[2]int64]float64{}}
+	ends := map[[2]int64]units.Time{}
 	_, err = chrome.Read(f, func(e *chrome.Event) error {
 		switch e.Phase {
 		case 'X':
 			c.slices++
-			c.processes[e.PID], c.threads[[2]int64{e.PID, e.TID}] = true, true
+			thread := [2]int64{e.PID, e.TID}
+			c.processes[e.PID], c.threads[thread] = true, true
+			if e.TS >= ends[thread] {
+				ends[thread] = e.TS + e.Dur
+				c.outermost[thread] += e.Dur.Micros()
+			}
 		case 'i': // the viewer keeps instants of a thread among its slices
 			c.slices++
 		case 's':
@@ -173,6 +181,13 @@ func TestSpeedscopeShowsTheTrace(t *testing.T) {
 	text := strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(dom, " "))), " ")
 	for _, w := range []string{"rank 0 · node 0 · GPU 0 (0000:1b:00.0) (pid 1000000), collectives 0 (tid 200)", "ch 00 send · step 0 (tid 10000)"} {
 		if !strings.Contains(text, w) {
+			t.Errorf("no %q in %.3000s", w, text)
+		}
+	}
+	// A track's time is that of its outermost slices.
+	for tid, name := range map[int64]string{200: "collectives 0", 400: "comm 0 kernel ch 00"} {
+		us := want.outermost[[2]int64{1000000, tid}]
+		if w := fmt.Sprintf("%s (tid %d) %.2fµs", name, tid, us); !strings.Contains(text, "rank 0 · node 0 · GPU 0 (0000:1b:00.0) (pid 1000000), "+w) {
 			t.Errorf("no %q in %.3000s", w, text)
 		}
 	}
