@@ -1,11 +1,17 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/topo"
 )
 
 // TestVerbsColumns: head and rows are perftest's, so that its readers' eyes and
@@ -67,5 +73,63 @@ func TestVerbsWords(t *testing.T) {
 		if (err != nil) != c.wrong || host != c.host || strings.Join(tests, " ") != c.tests {
 			t.Errorf("%q: host %q, tests %q, %v", c.args, host, tests, err)
 		}
+	}
+}
+
+// ports is a net that only has names.
+type ports struct {
+	transport.Net
+	names []string
+}
+
+func (p ports) Devices() (out []transport.Properties, err error) {
+	for _, n := range p.names {
+		out = append(out, transport.Properties{Name: n})
+	}
+	return out, nil
+}
+
+// TestConnectionsUseThePlansNICs: on the topology's own machine every end of a
+// ring between two nodes goes by the NIC that the graph has there, and all
+// rails carry.
+func TestConnectionsUseThePlansNICs(t *testing.T) {
+	m, err := (&machineFlags{topo: "../../testdata/topos/dgx-h100.xml", nodes: 2, multicast: "auto"}).load(&app{noEnv: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	s := m.cluster.Host(0).Systems[0]
+	for _, id := range s.Of(topo.NET) {
+		names = append(names, s.Nodes[id].Net.Name)
+	}
+	slices.Reverse(names) // not in the topology's order
+	device, err := m.assignNICs(ports{names: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Build(m.comm.Comm, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20, Algo: coll.Ring, Proto: coll.Simple, Channels: m.comm.NChannels, Warps: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[int]bool{}
+	for i := range int32(p.NumConns()) {
+		r := p.Conn(i).Route
+		if r.Transport != connect.NET {
+			continue
+		}
+		for _, end := range [][2]int32{{p.Conn(i).Src, r.SrcNet}, {p.Conn(i).Dst, r.DstNet}} {
+			want := s.Nodes[s.Of(topo.NET)[end[1]]].Net.Name
+			d := device(end[0], end[1])
+			if used[d] = true; names[d] != want {
+				t.Errorf("channel %d of rank %d goes by %s, its graph has %s", p.Conn(i).Channel, end[0], names[d], want)
+			}
+		}
+	}
+	if len(used) != len(names) {
+		t.Errorf("%d of %d NICs carry", len(used), len(names))
+	}
+	// On another machine, two nodes of one place do not share a port.
+	if device, err = m.assignNICs(ports{names: []string{"rxe0", "rxe1"}}); err != nil || device(0, 0) == device(8, 0) {
+		t.Errorf("both nodes have port %d: %v", device(0, 0), err)
 	}
 }

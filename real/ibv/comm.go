@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// maxNICs is how many ports one fused device has at most (net_ib.cc:52,
+	// maxNICs is how many ports one fused device has at most (net_ib.cc:49,
 	// NCCL_IB_MAX_DEVS_PER_NIC).
 	maxNICs = 4
 	// maxRequests are under way per connection at most; there are as many FIFO
-	// slots (net_ib.cc:1014: NCCL_NET_MAX_REQUESTS x NCCL_NET_IB_MAX_RECVS).
+	// slots (net_ib.cc:972: NCCL_NET_MAX_REQUESTS x NCCL_NET_IB_MAX_RECVS).
 	maxRequests = 32 * transport.MaxRecvs
 	// idBits are those of a request's index: a work request's id holds the
-	// indices of up to eight (net_ib.cc:2078).
+	// indices of up to eight (net_ib.cc:2081).
 	idBits = 8
 )
 
 // cts is one entry of the clear-to-send FIFO, which the receiver writes into
-// the sender's memory (net_ib.cc:1105, struct ncclIbSendFifo).
+// the sender's memory (net_ib.cc:1104, struct ncclIbSendFifo).
 type cts struct {
 	_     structs.HostLayout
 	addr  uint64
@@ -134,7 +134,7 @@ func (k *comm) room(n int, o *opening) (err error) {
 }
 
 // queues makes n QPs, one NIC after another, and says what to show of them
-// (net_ib.cc:1396).
+// (net_ib.cc:1436).
 func (k *comm) queues(n int, o *opening) (*hello, error) {
 	me := &hello{Addr: uint64(address(k.arena.Bytes()))}
 	for i, c := range k.nics {

@@ -35,7 +35,7 @@ type Port struct {
 	Layer  LinkLayer
 	LID    uint16
 	MTU    int // bytes
-	// Mbps is width x speed as NCCL computes it (net_ib.cc:558).
+	// Mbps is width x speed as NCCL computes it (net_ib.cc:562).
 	Mbps int
 	GIDs int // entries of the GID table
 }
@@ -46,7 +46,7 @@ type Device struct {
 	lib  *Lib
 	Name string
 	// GUID is the system image's, which all functions of a card share
-	// (net_ib.cc:752); MaxQP and MaxCQE are the device's limits.
+	// (net_ib.cc:768); MaxQP and MaxCQE are the device's limits.
 	GUID          uint64
 	MaxQP, MaxCQE int
 	ports         uint8
@@ -66,7 +66,7 @@ type retries struct {
 }
 
 // laneMbps are megabits per second of one lane by active_speed's bit,
-// laneCount lanes by active_width's bit (net_ib.cc:535).
+// laneCount lanes by active_width's bit (net_ib.cc:542).
 var (
 	laneMbps  = [...]int{2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000, 200000}
 	laneCount = [...]int{1, 4, 8, 12, 2}
@@ -148,7 +148,7 @@ func (d *Device) Ports() ([]Port, error) {
 }
 
 // port asks for a port's state: with the newer call where the library has it,
-// which also tells speeds that the old byte cannot hold (ibvwrap.cc:133).
+// which also tells speeds that the old byte cannot hold (ibvwrap.cc:146).
 func (d *Device) port(n uint8) (*portAttr, error) {
 	a := new(portAttr)
 	query := d.lib.fn.queryPort
@@ -171,7 +171,7 @@ func (d *Device) GID(port uint8, i int) (GID, error) {
 	return *g, err
 }
 
-// FindGID picks the port's address as NCCL does (net_ib.cc:467,
+// FindGID picks the port's address as NCCL does (net_ib.cc:470,
 // ncclIbGetGidIndex): of InfiniBand the routable one where it is set, else
 // entry 0; of RoCE what the settings wish for.
 func (d *Device) FindGID(p Port, set *Settings) (int, error) {
@@ -213,7 +213,7 @@ func (d *Device) Register(mem []byte, relaxed bool) (*MR, error) {
 }
 
 // register makes a registration of its own. Only the newer call takes flags
-// that a kernel may not know (net_ib.cc:1969).
+// that a kernel may not know (net_ib.cc:1966).
 func (d *Device) register(addr uintptr, size int, access uint32, relaxed bool) (*MR, error) {
 	verb, args := "ibv_reg_mr", []uintptr{d.pd, addr, uintptr(size), uintptr(access)}
 	f := d.lib.fn.regMR

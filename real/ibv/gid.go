@@ -12,7 +12,7 @@ type GID [16]byte
 func (g GID) String() string { return netip.AddrFrom16(g).String() }
 
 // isV4 tells whether the GID stands for an IPv4 address, unicast or multicast
-// (net_ib.cc:330, getGidAddrFamily).
+// (net_ib.cc:326, getGidAddrFamily).
 func (g GID) isV4() bool {
 	const mapped, multicast = 0x0000ffff, 0xff0e0000
 	head, middle := binary.BigEndian.Uint32(g[:]), binary.BigEndian.Uint32(g[4:])
@@ -20,7 +20,7 @@ func (g GID) isV4() bool {
 }
 
 // usable tells whether a GID is configured and reaches beyond its link
-// (net_ib.cc:378, validGid).
+// (net_ib.cc:392, validGid).
 func (g GID) usable() bool {
 	linkLocal := binary.BigEndian.Uint64(g[:]) == 0xfe80<<48
 	return g != GID{} && !linkLocal
@@ -28,7 +28,7 @@ func (g GID) usable() bool {
 
 // flid is the routable local address that an InfiniBand GID may carry, 0
 // without one; subnet is the part of its prefix that tells subnets apart
-// (net_ib.cc:456, ncclIbExtractLocalSubnetPrefix).
+// (net_ib.cc:460, ncclIbExtractLocalSubnetPrefix).
 func (g GID) flid() uint16   { return binary.BigEndian.Uint16(g[4:]) }
 func (g GID) subnet() uint16 { return binary.BigEndian.Uint16(g[6:]) }
 
@@ -70,7 +70,7 @@ func addressRange(text string, ipv6 bool) netip.Prefix {
 }
 
 // pick is the index of a RoCE port's address: entry 0, unless a later one is
-// better, one after another (net_ib.cc:431, ncclUpdateGidIndex). The wanted
+// better, one after another (net_ib.cc:428, ncclUpdateGidIndex). The wanted
 // family comes first, then the wanted version.
 func (w *gidWish) pick(table []gidEntry) int {
 	at := 0

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A connection is set up over TCP, in NCCL's order (net_ib.cc:1320): both tell
+// A connection is set up over TCP, in NCCL's order (net_ib.cc:1354): both tell
 // how many NICs they have, so that both make as many QPs; the dialer shows its
 // QPs; the other side connects its own to them and shows those; the dialer
 // connects and says that it is ready.
@@ -141,7 +141,7 @@ func (k *comm) meet(me *hello, dials bool) error {
 }
 
 // connect brings one QP up. Extensions are what the dialer's NIC offers, less
-// what the other one lacks (net_ib.cc:1740).
+// what the other one lacks (net_ib.cc:1802).
 func (k *comm) connect(q *QP, to *farQP, s Service, me *hello, i int, dials bool) error {
 	known := false
 	if to.ECE != nil {

@@ -13,7 +13,7 @@ type MR struct {
 
 // mrCache holds a device's registrations, sorted by address. Memory is
 // registered by whole pages, and what lies within an earlier registration
-// shares it (net_ib.cc:1936, ncclIbRegMrDmaBufInternal2).
+// shares it (net_ib.cc:1938, ncclIbRegMrDmaBufInternal2).
 type mrCache struct {
 	page     uintptr // bytes, a power of 2
 	slots    []*MR

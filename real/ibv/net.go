@@ -104,7 +104,7 @@ func NewNet(set Settings) (*Net, error) {
 	return n, nil
 }
 
-// maxQPs is how many QPs a connection has at most (net_ib.cc:1017,
+// maxQPs is how many QPs a connection has at most (net_ib.cc:975,
 // NCCL_IB_MAX_QPS).
 const maxQPs = 128
 
@@ -156,7 +156,7 @@ func (n *Net) add(name string) error {
 
 // cardPath is a function's PCI path with the function's number nought, and
 // where virtual functions count as their card, the device's too
-// (net_ib.cc:513, ncclIbGetPciPath).
+// (net_ib.cc:521, ncclIbGetPciPath).
 func cardPath(path string, mergeVFs bool) string {
 	b := []byte(path)
 	if len(b) < 7 || b[len(b)-2] != '.' {
@@ -182,7 +182,7 @@ func (n *Net) portsOf(card string) (count int) {
 }
 
 // Fuse makes one device of several ports, whose data goes over all of them
-// (net_ib.cc:595, ncclIbMakeVDevice). Its number is returned.
+// (net_ib.cc:598, ncclIbMakeVDevice). Its number is returned.
 func (n *Net) Fuse(ports ...int) (int, error) {
 	switch {
 	case len(ports) < 1 || len(ports) > maxNICs:
@@ -220,7 +220,7 @@ func sysfsRoCEVersion(dev string, port uint8, i int) int {
 	return 1
 }
 
-// Chosen tells whether NCCL_IB_HCA's list allows a port (net_ib.cc:701).
+// Chosen tells whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
 func Chosen(list, dev string, port int) bool { return transport.Listed(list, dev, port) }
 
 // Name is the plugin's name in NCCL's logs.

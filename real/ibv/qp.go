@@ -167,7 +167,7 @@ type nearEnd struct {
 	gidIndex int
 }
 
-// route is the address of a QP's packets (net_ib.cc:1262, ncclIbRtrQp): by GID
+// route is the address of a QP's packets (net_ib.cc:1274, ncclIbRtrQp): by GID
 // on Ethernet and to another InfiniBand subnet, else by LID.
 func (n *nearEnd) route(to *Address, sl, tc uint8) ahAttr {
 	ah := ahAttr{portNum: n.port.Num, sl: sl}
@@ -188,7 +188,7 @@ func (n *nearEnd) route(to *Address, sl, tc uint8) ahAttr {
 }
 
 // Connect brings a QP from INIT to RTS against QP num of the peer's port, with
-// NCCL's attributes (net_ib.cc:1252, ncclIbRtrQp, ncclIbRtsQp).
+// NCCL's attributes (net_ib.cc:1274, ncclIbRtrQp, ncclIbRtsQp).
 func (q *QP) Connect(n *nearEnd, to *Address, num uint32, s Service, peer string) error {
 	q.peer = peer
 	a := &qpAttr{state: stRTR, pathMTU: mtuCode(min(n.port.MTU, to.MTU)), destQPNum: num, maxDestRDAtomic: 1, minRNRTimer: 12,
@@ -201,7 +201,7 @@ func (q *QP) Connect(n *nearEnd, to *Address, num uint32, s Service, peer string
 }
 
 // ece asks for the extensions that a QP's NIC offers, or after RTS those that
-// both NICs have; nil without any (net_ib.cc:1413, ibvwrap.cc:313).
+// both NICs have; nil without any (net_ib.cc:1449, ibvwrap.cc:313).
 func (q *QP) ece() (*ECE, error) {
 	e := new(ECE)
 	known, err := q.extend("ibv_query_ece", q.dev.lib.fn.queryECE, e)

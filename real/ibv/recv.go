@@ -40,7 +40,7 @@ func (n *Net) newRecv(dev int, c net.Conn, far *greeting) (*recvComm, error) {
 }
 
 // openFlush makes a QP of each NIC that is connected to itself, by which the
-// NIC reads back what it wrote (net_ib.cc:1776). NCCL makes them where GPU
+// NIC reads back what it wrote (net_ib.cc:1840). NCCL makes them where GPU
 // memory is reached directly, here the first flush does.
 func (r *recvComm) openFlush() error {
 	s := *r.net.set.Service
@@ -99,7 +99,7 @@ func (r *recvComm) Irecv(bufs []transport.Buf, tags []int32) (transport.Request,
 
 // announce posts the receives that take the immediates, then the CTS, each by
 // the next NIC. A NIC's CTS into the slot of its number is signaled, which
-// frees its send queue once a round (net_ib.cc:2335).
+// frees its send queue once a round (net_ib.cc:2347).
 func (r *recvComm) announce(q *request, id uint64, slot int, e []cts) error {
 	for range r.perMessage() {
 		if err := r.nextQP().PostRecv(id); err != nil {

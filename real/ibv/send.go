@@ -27,7 +27,7 @@ func (n *Net) newSend(dev int, c net.Conn, token [16]byte) (*sendComm, error) {
 		return nil, err
 	}
 	s := &sendComm{comm: k, fifo: unsafe.Slice((*cts)(unsafe.Pointer(unsafe.SliceData(mem))), maxRequests*transport.MaxRecvs), adaptive: true}
-	// On where every fused port has it; unset, InfiniBand has it (net_ib.cc:776).
+	// On where every fused port has it; unset, InfiniBand has it (net_ib.cc:798).
 	for _, c := range k.nics {
 		byLayer := 0
 		if c.near.port.Layer == InfiniBand {
@@ -174,7 +174,7 @@ func (s *sendComm) finish(chain *[maxChain]Work, c int, qp *QP, notes []int32) i
 }
 
 // share is the part of a message that QP q of nq carries: equal parts of whole
-// 128 bytes (net_ib.cc:2119).
+// 128 bytes (net_ib.cc:2133).
 func share(size, q, nq int) (off, n int) {
 	part := (size + nq - 1) / nq
 	part = (part + 127) / 128 * 128

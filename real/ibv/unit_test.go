@@ -13,7 +13,7 @@ func v4(a, b, c, d byte) GID { return GID{10: 0xff, 11: 0xff, 12: a, 13: b, 14: 
 func v6(text string) GID     { return netip.MustParseAddr(text).As16() }
 
 // TestRoCEAddress follows NCCL's walk through a table of addresses
-// (net_ib.cc:431): entry 0 stands until one is better.
+// (net_ib.cc:428): entry 0 stands until one is better.
 func TestRoCEAddress(t *testing.T) {
 	linkLocal, global := v6("fe80::1234"), v6("2001:db8::7")
 	usual := []gidEntry{{linkLocal, 1}, {linkLocal, 2}, {v4(10, 0, 0, 1), 1}, {v4(10, 0, 0, 1), 2}}
@@ -150,7 +150,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestCards: ports and functions of a card have one path (net_ib.cc:513).
+// TestCards: ports and functions of a card have one path (net_ib.cc:521).
 func TestCards(t *testing.T) {
 	const a, b, vf = "/sys/devices/pci0000:16/0000:17:00.0", "/sys/devices/pci0000:16/0000:17:00.1", "/sys/devices/pci0000:16/0000:17:02.3"
 	for _, c := range []struct {
