@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/real/cuda/fake"
 )
 
 func TestMain(m *testing.M) {
@@ -20,14 +21,24 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { scripts(t, "testdata/script", nil) }
+
+// TestScriptsOnMadeUpGPUs runs what needs GPUs on the driver of tests.
+func TestScriptsOnMadeUpGPUs(t *testing.T) {
+	scripts(t, "testdata/gpu", map[string]string{"LD_LIBRARY_PATH": filepath.Dir(fake.Library(t)), "NCCL_NVLS_ENABLE": "0"})
+}
+
+func scripts(t *testing.T, dir string, env map[string]string) {
 	topos := golden.Root(t, "testdata", "topos")
 	testscript.Run(t, testscript.Params{
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TOPOS", topos)
+			for k, v := range env {
+				e.Setenv(k, v)
+			}
 			return nil
 		},
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(name string) (bool, error) {

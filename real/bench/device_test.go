@@ -2,15 +2,14 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/exec/exectest"
+	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/trace"
@@ -18,17 +17,12 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// hardware opens CUDA or skips, unless SIMCCL_REQUIRE names cuda. It returns
-// four GPUs, the same again where there are fewer.
+// hardware opens CUDA and returns four GPUs, the same again where there are
+// fewer. Without any the test is skipped, or fails (internal/require).
 func hardware(t *testing.T) (*cuda.Driver, []int) {
 	t.Helper()
 	d, err := cuda.Open()
-	if errors.Is(err, exec.ErrUnsupported) && !strings.Contains(os.Getenv("SIMCCL_REQUIRE"), "cuda") {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Hardware(t, "cuda", err, exec.ErrUnsupported)
 	var gpus []int
 	for i := range 4 {
 		gpus = append(gpus, i%d.Count())
@@ -40,7 +34,7 @@ func hardware(t *testing.T) (*cuda.Driver, []int) {
 func TestExecutorConformsOnGPUs(t *testing.T) {
 	d, gpus := hardware(t)
 	exectest.Conform(t, []int{1, 2, 4}, func(t *testing.T, nodes int) exectest.Subject {
-		return subject(nodes, &Executor{Driver: d, GPUs: gpus, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+		return subject(nodes, &Executor{Driver: d, GPUs: gpus, Buffered: nodes == 2, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
 	})
 }
 
@@ -90,6 +84,39 @@ func TestGeometryOnGPUs(t *testing.T) {
 				}
 				sweep(t, s, f, size, shape)
 			}
+		}
+	}
+}
+
+// TestBufferedOnGPUs measures what it is worth to go straight to the receiver's
+// output; SIMCCL_SWEEP=1 runs it.
+func TestBufferedOnGPUs(t *testing.T) {
+	if os.Getenv("SIMCCL_SWEEP") == "" {
+		t.Skip("SIMCCL_SWEEP is not set")
+	}
+	d, gpus := hardware(t)
+	c := exectest.Comm(4, 1, 32)
+	for _, buffered := range []bool{false, true} {
+		s, err := Open(context.Background(), Config{Driver: d, Plans: true, GPUs: gpus, Ranks: 4, Buffer: 1 << 30, Buffered: buffered})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.AllToAll} {
+			for size := units.Bytes(16 << 20); size <= 1<<30; size *= 4 {
+				sizes := coll.TestSizes(f, size, coll.Float32, 4)
+				p, err := plan.Build(c, plan.Request{Func: f, Type: coll.Float32, Count: sizes.Count, Algo: coll.Ring, Proto: coll.Simple, Channels: 24, Warps: 16})
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := s.Measure(context.Background(), OpOf(p), Planned, Options{Iters: 10, Warmup: 1, Replays: 2, Check: 1, Average: Slowest})
+				if err != nil || m.Wrong > 0 {
+					t.Fatal(m.Wrong, err)
+				}
+				fmt.Printf("%v %9d buffered %t: %.2f us\n", f, size, buffered, m.Time.Micros())
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -16,12 +16,14 @@ import (
 // Executor runs plans on the GPUs of this process: rank r on GPUs[r], with the
 // kernels that interpret a plan's programs. It implements exec.Executor.
 type Executor struct {
-	Driver  *cuda.Driver
-	GPUs    []int // several ranks may share one
-	Warps   int   // of a block that move data; 0: 16
-	Seed    uint32
-	Timeout time.Duration // of a run, 0: two minutes
-	Trace   nccltrace.Options
+	Driver *cuda.Driver
+	GPUs   []int // several ranks may share one
+	Warps  int   // of a block that move data; 0: 16
+	// Buffered lets all data go through FIFOs, as in Config.
+	Buffered bool
+	Seed     uint32
+	Timeout  time.Duration // of a run, 0: two minutes
+	Trace    nccltrace.Options
 }
 
 // provable bounds the ops of a plan that is proved before it runs; a plan that
@@ -51,7 +53,7 @@ func (e *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	op := OpOf(p)
-	s, err := Open(ctx, Config{Driver: e.Driver, Plans: true, GPUs: e.GPUs[:n], Ranks: n, Buffer: op.Sizes.Bytes(op.Type), Warps: e.Warps})
+	s, err := Open(ctx, Config{Driver: e.Driver, Plans: true, GPUs: e.GPUs[:n], Ranks: n, Buffer: op.Sizes.Bytes(op.Type), Warps: e.Warps, Buffered: e.Buffered})
 	if err != nil {
 		return res, err
 	}

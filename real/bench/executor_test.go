@@ -24,14 +24,15 @@ func driver(t *testing.T) (*cuda.Driver, *fake.Control) {
 }
 
 // TestExecutorConforms runs the suite that every executor must pass: the
-// kernels that GPUs run, compiled for the CPU, with a warp to a thread.
+// kernels that GPUs run, compiled for the CPU, with a warp to a thread. On two
+// nodes everything goes through FIFOs, half of them on the host.
 func TestExecutorConforms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute of two CPUs")
 	}
 	d, _ := driver(t)
 	exectest.Conform(t, []int{1, 2}, func(t *testing.T, nodes int) exectest.Subject {
-		return subject(nodes, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+		return subject(nodes, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2, Buffered: nodes == 2, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
 	})
 }
 

@@ -185,7 +185,7 @@ func (r *rank) queuer(op *Op, shape cuda.Shape) (func() error, error) {
 	ins, outs := r.places(op)
 	if shape == Planned {
 		all := &outs
-		if r.s.apart != nil {
+		if r.s.apart != nil || r.s.cfg.Buffered {
 			all = nil
 		}
 		return func() error { return r.planned.Queue(send, recv, all, r.stream) }, nil

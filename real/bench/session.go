@@ -35,6 +35,9 @@ type Config struct {
 	// Unalign moves both buffers by so many elements.
 	Unalign int
 	Warps   int // of a block that move a plan's data; 0: 16
+	// Buffered lets all of a plan's data go through FIFOs, also what could go
+	// straight to its place in a peer's output.
+	Buffered bool
 }
 
 // Session is the local ranks of one communicator.
