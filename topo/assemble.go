@@ -437,9 +437,6 @@ func nvlinkBW(sm int) float32 {
 	return 20
 }
 
-// NVLinkBW is the rate of one NVLink of a GPU by its compute capability.
-func NVLinkBW(sm int) units.GBps { return units.GBps(nvlinkBW(sm)) }
-
 func (d *draft) addNVLink(e *Element, host int) {
 	gpu := d.get(GPU, ident(host, busIDOf(e.up)))
 	if gpu == nil {
