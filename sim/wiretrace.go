@@ -38,10 +38,10 @@ type wireStep struct {
 	filled          nccltrace.Terms
 	allowed         units.Time // the clear-to-send was there
 	wired, begun    units.Time // posted; first bytes on the wire
-	landed, acked   units.Time // last bytes through; completion polled
+	landed          units.Time // last bytes through
 	offered         units.Time // the receive was posted
 	arrived, polled units.Time // last bytes in memory; receiver's completion polled
-	flushed, shown  units.Time // read back; the kernel can see it
+	flushed         units.Time // read back
 }
 
 // ctsBytes is the size of an entry of the clear-to-send FIFO (net_ib.cc:1027,
@@ -148,7 +148,6 @@ func (t *tracer) acks(e *engine, id int32, k int64, at units.Time) {
 	if !ct.told(k) {
 		return
 	}
-	s.acked = at
 	var peer, wire nccltrace.Terms
 	peer[nccltrace.CTS] = max(0, min(s.allowed, s.wired)-s.ready)
 	peer.Rest(nccltrace.Proxy, s.wired-s.ready)

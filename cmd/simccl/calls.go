@@ -15,16 +15,16 @@ import (
 type callSink struct {
 	trace.Sink
 	shift units.Time
-	names map[int64]trace.Track // by process
+	over  map[[2]int64]bool // lanes without a reserved number
 }
 
-// Track remembers how processes are called.
+// Track counts lanes that have no number reserved.
 func (c *callSink) Track(t trace.Track) trace.TrackID {
-	if c.names == nil {
-		c.names = map[int64]trace.Track{}
-	}
-	if _, ok := c.names[t.Process]; !ok {
-		c.names[t.Process] = t
+	if nccltrace.Overflows(&t) {
+		if c.over == nil {
+			c.over = map[[2]int64]bool{}
+		}
+		c.over[[2]int64{t.Process, t.Thread}] = true
 	}
 	return c.Sink.Track(t)
 }

@@ -195,6 +195,9 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 		return err
 	}
 	s.tellCalls(calls, p, &done, opt)
+	if file != nil {
+		file.Overflow(int64(len(calls.over)))
+	}
 	return sink.Close()
 }
 

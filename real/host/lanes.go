@@ -16,22 +16,10 @@ import (
 func (s *Session) tellProxies(rec *nccltrace.Recorder) {
 	for _, q := range s.pumps {
 		for _, o := range q.sends {
-			op, from, to := proxyOp(&o.conn, nccltrace.Send, s.x.log.sends[o.conn.ID])
-			for _, h := range o.hops {
-				to = max(to, h.to)
-			}
-			if op.Steps > 0 {
-				rec.ProxyOperation(0, at(from), at(to), op)
-			}
+			proxyOp(rec, &o.conn, nccltrace.Send, s.x.log.sends[o.conn.ID], o.hops)
 		}
 		for _, i := range q.recvs {
-			op, from, to := proxyOp(&i.conn, nccltrace.Recv, s.x.log.recvs[i.conn.ID])
-			for _, h := range i.hops {
-				from = min(from, h.from)
-			}
-			if op.Steps > 0 {
-				rec.ProxyOperation(0, at(from), at(to), op)
-			}
+			proxyOp(rec, &i.conn, nccltrace.Recv, s.x.log.recvs[i.conn.ID], i.hops)
 		}
 		for _, n := range q.idle {
 			rec.Proxy(int(q.rank), at(n[0]), at(n[1]), "Idle")
@@ -39,24 +27,32 @@ func (s *Session) tellProxies(rec *nccltrace.Recorder) {
 	}
 }
 
-// proxyOp sums up a connection's messages, from the first that its program
-// turned to until the last that it was through with.
-func proxyOp(c *plan.Conn, d nccltrace.Dir, pieces []piece) (op nccltrace.ProxyOp, from, to int64) {
-	op = nccltrace.ProxyOp{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d}
+// proxyOp writes a connection's messages as one operation: a send from its
+// program's first turn to it until the net is done, a receive from its first
+// offer until the program is done.
+func proxyOp(rec *nccltrace.Recorder, c *plan.Conn, d nccltrace.Dir, pieces []piece, hops []hop) {
+	if len(pieces) == 0 {
+		return
+	}
+	op := nccltrace.ProxyOp{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Steps: int64(len(pieces))}
 	if d == nccltrace.Recv {
 		op.Rank, op.Peer = op.Peer, op.Rank
 	}
+	from, to := pieces[0].began, int64(0)
 	for i := range pieces {
-		p := &pieces[i]
-		if i == 0 || p.began < from {
-			from = p.began
-		}
-		to = max(to, p.end)
-		op.Steps++
-		op.TransSize += units.Bytes(p.bytes)
-		op.ChunkSize = max(op.ChunkSize, units.Bytes(p.bytes))
+		n := units.Bytes(pieces[i].bytes)
+		op.TransSize += n
+		op.ChunkSize = max(op.ChunkSize, n)
+		to = max(to, pieces[i].end)
 	}
-	return op, from, to
+	for _, h := range hops {
+		if d == nccltrace.Send {
+			to = max(to, h.to)
+		} else {
+			from = min(from, h.from)
+		}
+	}
+	rec.ProxyOperation(0, at(from), at(to), op)
 }
 
 // rests notes that a pump's turn moved nothing, and moves that it did.

@@ -88,6 +88,9 @@ func (w *Writer) head() []byte {
 		b = strconv.AppendInt(append(b, `,"part":{"rank":`...), int64(m.Part.Rank), 10)
 		b = append(strconv.AppendInt(append(b, `,"of":`...), int64(m.Part.Of), 10), '}')
 	}
+	if w.overflow > 0 {
+		b = strconv.AppendInt(append(b, `,"overflow_lanes":`...), w.overflow, 10)
+	}
 	b = strconv.AppendInt(append(b, `,"events":`...), w.events, 10)
 	b = w.leftOut(b)
 	return append(b, "},\n\"traceEvents\":[\n"...)

@@ -82,6 +82,7 @@ type Writer struct {
 	events   int64
 	pairs    int64 // asynchronous ids given (NCCLStyle)
 	left     map[string]int64
+	overflow int64
 	counters map[counterKey]*counter
 	end      int64
 	err      error
@@ -338,6 +339,9 @@ func (w *Writer) zeroCounters() {
 func (w *Writer) Clock(epochNs int64, sync []ClockSync) {
 	w.opt.Meta.EpochNs, w.opt.Meta.ClockSync = epochNs, sync
 }
+
+// Overflow says how many lanes had no number reserved for them.
+func (w *Writer) Overflow(lanes int64) { w.overflow = lanes }
 
 // LeaveOut counts events that could not be written.
 func (w *Writer) LeaveOut(category string, n int64) {

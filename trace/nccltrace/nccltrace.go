@@ -83,7 +83,6 @@ type Recorder struct {
 	nics     []nicTracks
 	links    []linkTrack
 	nextFlow int64
-	overflow int64
 	event    trace.Event
 	args     []trace.Arg
 }
@@ -198,5 +197,13 @@ func (r *Recorder) slice(track trace.TrackID, start, end units.Time, cat, name s
 	r.sink.Emit(&r.event)
 }
 
-// Overflow returns how many slices went to lanes beyond the reserved numbers.
-func (r *Recorder) Overflow() int64 { return r.overflow }
+// Overflows tells whether a track is a lane beyond those reserved.
+func Overflows(t *trace.Track) bool {
+	switch {
+	case t.Process >= RankPID && t.Process < NICPID:
+		return t.Thread >= overflowTID
+	case t.Process >= NICPID && t.Process < LinksPID:
+		return t.Thread >= highTID
+	}
+	return t.Process >= overflowNIC && t.Process < MergedPID
+}

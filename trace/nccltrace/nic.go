@@ -9,11 +9,13 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
+// overflowNIC is where the process numbers of ports beyond those reserved
+// start.
+const overflowNIC int64 = 5000000
+
 const (
 	nicsPerNode = 128
-	// Process numbers of ports beyond those reserved start here.
-	overflowNIC int64 = 5000000
-	qpLanes           = 100
+	qpLanes     = 100
 	// Thread numbers below the processes' hold this many queue pairs; others, and
 	// further lanes of links, start high.
 	lowQPs     = 9999
@@ -188,9 +190,6 @@ func (r *Recorder) qpTrack(t *nicTracks, q *qpTracks, lane int) trace.TrackID {
 		tid := int64(qpLanes*q.number + n)
 		if n >= qpLanes || q.number >= lowQPs {
 			tid = int64(highTID + 4096*q.number + n)
-		}
-		if n >= qpLanes {
-			r.overflow++
 		}
 		tr := t.base
 		tr.Thread, tr.ThreadSort, tr.ThreadName = tid, tid, q.name

@@ -176,7 +176,6 @@ func (r *Recorder) stepTrack(t *rankTracks, ch int, dir Dir, lane int) trace.Tra
 	if lane >= stepLanes {
 		// 4096 overflow lanes for each side of a channel.
 		tid = int64(overflowTID + (2*ch+int(dir))*4096 + lane - stepLanes)
-		r.overflow++
 	}
 	id := r.thread(t, tid, func() string { return fmt.Sprintf("ch %02d %s · step %d", ch, dirName[dir], lane) })
 	(*ids)[lane] = id + 1
@@ -206,7 +205,6 @@ func (r *Recorder) ProxyOperation(asked, start, end units.Time, p ProxyOp) {
 	tid := int64(channelTID + perChannel*p.Channel + recvOffset*int(p.Dir) + stepLanes + lane)
 	if lane >= opLanes {
 		tid = int64(overflowTID + (2*64+2*p.Channel+int(p.Dir))*4096 + lane - opLanes)
-		r.overflow++
 	}
 	id := r.thread(t, tid, func() string { return fmt.Sprintf("ch %02d %s · op %d", p.Channel, dirName[p.Dir], lane) })
 	a := append(r.args[:0], trace.Int("Channel", int64(p.Channel)), trace.Int("Peer", int64(p.Peer)), trace.Int("Steps", p.Steps),
