@@ -38,7 +38,8 @@ func newBenchVerbs(a *app) *cobra.Command {
 		Long: `verbs measures bandwidth and latency with the letters and columns of ib_write_bw and
 its siblings, and in the same table what NCCL's pattern reaches: nccl waits for a
 clear-to-send, keeps 8 messages under way and tells the receiver by a write with
-immediate. Where write is fast and nccl is not, the cause is neither NIC nor wire.
+immediate. Where write is fast and nccl is not, the cause is neither NIC nor wire; a
+line below the table says what it is.
 
 Between two hosts, run it with --serve on one, and with that one's name or address
 on the other, which prints the table; SIMCCL_SECRET, where it is set, must be the
@@ -108,14 +109,21 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 		other, measure = host, func(c ibv.PerfConfig) (*ibv.Perf, error) { return n.Perf(ctx, host, from, token, c) }
 	}
 	v.head(a.out, devs[from].Name, other)
+	var remarks []string
 	for _, size := range sizes {
+		rows := map[string]verbsRow{}
 		for _, t := range tests {
 			c := ibv.PerfConfig{Op: t, Size: size, Iters: v.iters, Duration: time.Duration(v.seconds) * time.Second,
 				QPs: v.qps, TxDepth: v.depth, Bidirectional: v.both, NoPeak: v.noPeak}
-			if err := v.row(a.out, c, measure); err != nil {
+			if rows[t], err = v.row(a.out, c, measure); err != nil {
 				return fmt.Errorf("%s of %d bytes: %w", t, size, err)
 			}
 		}
+		remarks = append(remarks, remark(size, rows)...)
+	}
+	fmt.Fprintln(a.out, ruler)
+	for _, r := range remarks {
+		fmt.Fprintln(a.out, " "+r)
 	}
 	if host != "" {
 		return ibv.EndPerf(ctx, host, token)
@@ -231,6 +239,8 @@ func (v *verbsFlags) pick(devs []transport.Properties) (from, to int, err error)
 	return from, to, err
 }
 
+var ruler = strings.Repeat("-", 150)
+
 // head prints perftest's preface and columns, those of bandwidth before those of
 // latency.
 func (v *verbsFlags) head(w io.Writer, from, to string) {
@@ -241,24 +251,49 @@ func (v *verbsFlags) head(w io.Writer, from, to string) {
 	if v.gbits {
 		unit = "Gb/sec"
 	}
-	line := strings.Repeat("-", 150)
-	fmt.Fprintf(w, "%s\n                    RDMA and NCCL's pattern, %s\n Device         : %s -> %s\n Number of qps  : %d\n TX depth       : %d (nccl: 8)\n%s\n",
-		line, dir, from, to, v.qps, v.depth, line)
+	fmt.Fprintf(w, "%s\n                    RDMA and NCCL's pattern, %s\n Device         : %s -> %s\n Number of qps  : %d\n TX depth       : %d (nccl: %d)\n%s\n",
+		ruler, dir, from, to, v.qps, v.depth, ncclSteps, ruler)
 	fmt.Fprintf(w, " %-5s  #bytes     #iterations    BW peak[%s]    BW average[%s]   MsgRate[Mpps]   BW average[GB/sec]", "test", unit, unit)
 	fmt.Fprintln(w, "    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]")
 }
 
+// verbsRow is what a row shows.
+type verbsRow struct{ bw, lat *ibv.Perf }
+
+// ncclSteps is how many messages of a connection nccl has under way.
+const ncclSteps = 8
+
+// remark says at one size what of write's bandwidth nccl reaches, and whether the
+// wait for clear-to-sends explains it.
+func remark(size int, rows map[string]verbsRow) []string {
+	write, nccl := rows["write"], rows[ibv.OpNCCL]
+	if write.bw == nil || nccl.bw == nil {
+		return nil
+	}
+	part := nccl.bw.Average / write.bw.Average
+	s := fmt.Sprintf("%d bytes: nccl reaches %.0f %% of write", size, 100*part)
+	if part >= 0.9 {
+		return []string{s}
+	}
+	each := nccl.lat.Typical().Seconds()
+	bound := ncclSteps * float64(size) / each
+	s += fmt.Sprintf("; %d messages of %.2f usec under way allow %.4f GB/sec", ncclSteps, each*1e6, bound/1e9)
+	if nccl.bw.Average > bound/2 {
+		return []string{s + ", so the round trip of the clear-to-send is the bound: larger messages or more connections help"}
+	}
+	return []string{s + ": what is missing is not waited for on the wire, look at the host's CPU"}
+}
+
 // row measures bandwidth, then latency.
-func (v *verbsFlags) row(w io.Writer, c ibv.PerfConfig, measure func(ibv.PerfConfig) (*ibv.Perf, error)) error {
-	bw, err := measure(c)
-	if err != nil {
-		return err
+func (v *verbsFlags) row(w io.Writer, c ibv.PerfConfig, measure func(ibv.PerfConfig) (*ibv.Perf, error)) (r verbsRow, err error) {
+	if r.bw, err = measure(c); err != nil {
+		return r, err
 	}
 	c.Latency = true
-	lat, err := measure(c)
-	if err != nil {
-		return err
+	if r.lat, err = measure(c); err != nil {
+		return r, err
 	}
+	bw, lat := r.bw, r.lat
 	unit := 1.0 / (1 << 20)
 	if v.gbits {
 		unit = 8e-9
@@ -268,5 +303,5 @@ func (v *verbsFlags) row(w io.Writer, c ibv.PerfConfig, measure func(ibv.PerfCon
 	fmt.Fprintf(w, " %-5s  %-9d  %-13d  %-16.2f  %-18.2f %-15.6f %-18.4f", c.Op, c.Size, bw.Iters, bw.Peak*unit, bw.Average*unit, bw.Rate/1e6, bw.Average/1e9)
 	fmt.Fprintf(w, "    %-13.2f  %-11.2f  %-15.2f    %-11.2f    %-13.2f   %-20.2f   %.2f\n", us(lat.Times[0]), us(lat.Times[len(lat.Times)-1]),
 		us(lat.Typical()), us(mean), us(stdev), us(lat.Percentile(99)), us(lat.Percentile(99.9)))
-	return nil
+	return r, nil
 }

@@ -26,11 +26,11 @@ func TestVerbsColumns(t *testing.T) {
 		}
 		return &ibv.Perf{Iters: c.Iters, Peak: 3 << 20, Average: 2 << 20, Rate: 2e6}, nil
 	}
-	if err := v.row(&b, ibv.PerfConfig{Op: "write", Size: 65536, Iters: 1000}, measure); err != nil {
+	if _, err := v.row(&b, ibv.PerfConfig{Op: "write", Size: 65536, Iters: 1000}, measure); err != nil {
 		t.Fatal(err)
 	}
 	v.gbits = true
-	if err := v.row(&b, ibv.PerfConfig{Op: "read", Size: 2, Iters: 5}, measure); err != nil {
+	if _, err := v.row(&b, ibv.PerfConfig{Op: "read", Size: 2, Iters: 5}, measure); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
@@ -51,6 +51,29 @@ func TestVerbsColumns(t *testing.T) {
 		if got := strings.Fields(lines[len(lines)-2+i]); strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("row %d is %q, want %q", i, got, want)
 		}
+	}
+}
+
+// TestVerbsRemarks tells a wait for clear-to-sends from a busy host.
+func TestVerbsRemarks(t *testing.T) {
+	row := func(gbps float64, each time.Duration) verbsRow {
+		return verbsRow{&ibv.Perf{Average: gbps * 1e9}, &ibv.Perf{Times: []time.Duration{each}}}
+	}
+	for _, c := range []struct {
+		nccl verbsRow
+		want string
+	}{
+		{row(47, 8*time.Microsecond), "65536 bytes: nccl reaches 98 % of write"},
+		{row(24, 20*time.Microsecond), "50 % of write; 8 messages of 20.00 usec under way allow 26.2144 GB/sec, so the round trip"},
+		{row(6, 8*time.Microsecond), "12 % of write; 8 messages of 8.00 usec under way allow 65.5360 GB/sec: what is missing"},
+	} {
+		got := remark(65536, map[string]verbsRow{"write": row(48, time.Microsecond), ibv.OpNCCL: c.nccl})
+		if len(got) != 1 || !strings.Contains(got[0], c.want) {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+	if got := remark(65536, map[string]verbsRow{"write": row(48, time.Microsecond)}); got != nil {
+		t.Errorf("without nccl: %q", got)
 	}
 }
 
