@@ -103,6 +103,7 @@ for n in "$@"; do
     [ "$n" = 1 ] && [ "$op" = sendrecv ] && continue
     note "nccl_${op}_$n.txt" "$sim" bench "$op" -g "$n" -b 1K -e 1G -f $((step * 4)) -n 20 -w 5 --launch graph --compare
   done
+  [ "$n" = 1 ] || note "regret_$n.txt" "$sim" bench all_reduce -g "$n" -b 1K -e 256M -f 4 -n 20 -w 5 -G 10 --columns +algo,proto,nch,expect,limit,regret
   note "eager_$n.txt" "$sim" bench all_reduce -g "$n" -b 8 -e 1G -f 16 -n 20 -w 5 -I 1 --compare
   # Traces: NCCL's own events beside the simulated ones.
   if [ "$n" -gt 1 ] && [ -e "$(dirname "$sim")/libnccl-profiler-simccl.so" ]; then

@@ -51,6 +51,9 @@ func TestProfilerPlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := os.Stat(filepath.Join(src, "profiler.c")); err != nil {
+		t.Skip("compiled elsewhere, and the plugin's source is not here: ", err)
+	}
 	dir := t.TempDir()
 	main, bin, out := filepath.Join(dir, "main.c"), filepath.Join(dir, "main"), filepath.Join(dir, "t.json")
 	if err := os.WriteFile(main, []byte(harness), 0o600); err != nil {
