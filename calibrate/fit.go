@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/sim/gpu"
 	"gonum.org/v1/gonum/mat"
@@ -217,28 +219,68 @@ func (f *fit) slopes(x []float64) (*mat.Dense, error) {
 		return nil, err
 	}
 	jac := mat.NewDense(len(f.train), len(f.free), nil)
-	classes := make([]gpu.Class, len(f.free))
-	for j := range classes {
+	moved := func(which ...int) gpu.Class {
 		y := append([]float64(nil), x...)
-		y[j] += step
-		classes[j] = f.class(y)
+		for _, j := range which {
+			y[j] += step
+		}
+		return f.class(y)
+	}
+	each := make([]gpu.Class, len(f.free))
+	for j := range each {
+		each[j] = moved(j)
+	}
+	kin := f.kin()
+	together := make([]gpu.Class, len(kin))
+	for k, which := range kin {
+		together[k] = moved(which...)
 	}
 	err = sideBySide(len(f.train), func(i int) error {
 		p := &f.train[i]
-		for j := range classes {
-			if f.touches != nil && f.touches.At(i, j) == 0 {
-				continue
+		for k, which := range kin {
+			if f.touches == nil {
+				// Most points depend on few quantities: kin that change nothing
+				// together need not be asked one by one.
+				us, err := p.Predict(f.ctx, &together[k])
+				if err != nil {
+					return err
+				}
+				if math.Log(us/p.Us) == base[i] {
+					continue
+				}
 			}
-			us, err := p.Predict(f.ctx, &classes[j])
-			if err != nil {
-				return err
+			for _, j := range which {
+				if f.touches != nil && f.touches.At(i, j) == 0 {
+					continue
+				}
+				us, err := p.Predict(f.ctx, &each[j])
+				if err != nil {
+					return err
+				}
+				jac.Set(i, j, (math.Log(us/p.Us)-base[i])/step)
 			}
-			jac.Set(i, j, (math.Log(us/p.Us)-base[i])/step)
 		}
 		return nil
 	})
 	f.slope, f.jacobian = append([]float64(nil), x...), jac
 	return jac, err
+}
+
+// kin groups the free quantities by the first word of their names: those of a
+// protocol, of NICs, of jitter.
+func (f *fit) kin() [][]int {
+	var words []string
+	var out [][]int
+	for j, q := range f.free {
+		word, _, _ := strings.Cut(q.Name, "_")
+		k := slices.Index(words, word)
+		if k < 0 {
+			k = len(words)
+			words, out = append(words, word), append(out, nil)
+		}
+		out[k] = append(out[k], j)
+	}
+	return out
 }
 
 func same(a, b []float64) bool {

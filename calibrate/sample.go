@@ -2,6 +2,8 @@ package calibrate
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/sim"
@@ -22,6 +24,17 @@ type Run struct {
 	// to eager runs only.
 	PerThread int
 	Samples   []Sample
+}
+
+// Assume sets variables, NCCL_NAME=VALUE, that the run's own settings do not.
+func (r *Run) Assume(env []string) {
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		if !slices.ContainsFunc(r.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") }) {
+			r.Env = append(r.Env, kv)
+		}
+	}
+	slices.Sort(r.Env)
 }
 
 // Sample is one measured time.

@@ -82,7 +82,9 @@ second size is held out: the errors on those are what the class is worth.
 Settings (NCCL_ALGO=… and the like) are taken from the file itself (JSON holds
 the environment; comments may hold a command line), else from the file's name,
 whose parts like Ring, Tree, LL, LL128, Simple, ch4 stand for them; lines
-PATTERN NCCL_NAME=VALUE … of DIR/settings.txt add to that.`,
+PATTERN NCCL_NAME=VALUE … of DIR/settings.txt add to that, and --env holds where
+none of them says otherwise. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
+NVLink multicast was off: files rarely tell.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
 		Args: exactly("DIR"),
@@ -115,6 +117,9 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	}
 	for _, l := range left {
 		fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
+	}
+	for _, r := range runs {
+		r.Assume(a.env)
 	}
 	lab, class, err := c.lab(a, dir)
 	if err != nil {
