@@ -261,6 +261,43 @@ func TestFaultsUnfoldOnlyWhatTheyTouch(t *testing.T) {
 	}
 }
 
+// A long chain without a stretch of its middle ends when the whole one does:
+// where nodes are one GPU, to the picosecond.
+func TestChainsWithoutTheirMiddle(t *testing.T) {
+	for _, x := range []folding{
+		{"gh200.n2", 65, coll.Broadcast, coll.Ring, coll.Simple, 0, 1 << 14, exec.Near, false},
+		{"gh200.n2", 64, coll.Reduce, coll.Ring, coll.LL128, 0, 1 << 12, exec.Near, false},
+		{"dgx-h100.n2", 28, coll.Broadcast, coll.Ring, coll.LL128, 16, 1 << 14, exec.Near, false},
+		{"dgx-h100.n2", 31, coll.Reduce, coll.Ring, coll.LL128, 16, 1 << 14, exec.Near, false},
+		{"dgx-a100.n2", 64, coll.Reduce, coll.Ring, coll.LL128, 0, 1 << 13, exec.Near, true},
+		{"dgx-h100.n2", 100, coll.Broadcast, coll.Ring, coll.Simple, 16, 1 << 14, exec.Near, true},
+	} {
+		if x.long && testing.Short() {
+			continue
+		}
+		c, systems := nodes(t, x.machine, x.nodes, comm.Params{})
+		req := x.request(t, c)
+		req.Root = int32(c.NRanks / 3)
+		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.FoldExact}
+		want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		cfg.Fold = sim.FoldNear
+		got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		if got.Account.Method != x.method {
+			t.Errorf("%v: found as %v", &x, got.Account.Method)
+		}
+		off := float64(got.Elapsed)/float64(want.Elapsed) - 1
+		if math.Abs(off) > got.Account.Margin || x.machine == "gh200.n2" && got.Elapsed != want.Elapsed {
+			t.Errorf("%v: %v without the middle, %v with it: %+.2f %%", &x, got.Elapsed, want.Elapsed, 100*off)
+		}
+		for r := range want.Finish {
+			if off := float64(got.Finish[r])/float64(want.Finish[r]) - 1; math.Abs(off) > got.Account.Margin {
+				t.Errorf("%v: rank %d ends at %v, should at %v", &x, r, got.Finish[r], want.Finish[r])
+				break
+			}
+		}
+	}
+}
+
 // A straggler in a large tree is kept, nearly.
 func TestNearKeepsStragglers(t *testing.T) {
 	for _, name := range []string{"dgx-h100.n2", "dgx-h100+nvls.n2"} {

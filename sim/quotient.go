@@ -269,11 +269,18 @@ func (q *quotient) some(buf, ids []int32) []int32 {
 	return buf
 }
 
-// finish returns when each rank ends.
-func (q *quotient) finish(ends []units.Time) []units.Time {
-	out := make([]units.Time, len(q.of[0]))
-	for r := range out {
-		out[r] = ends[q.device[q.of[0][r]]]
+// finish returns when each rank ends, by how much the first operation ends later
+// than simulated, and by how much each one more.
+func (q *quotient) finish(ends []units.Time) (ranks []units.Time, later, again units.Time) {
+	ranks = make([]units.Time, len(q.of[0]))
+	for r := range ranks {
+		ranks[r] = ends[q.device[q.of[0][r]]]
 	}
-	return out
+	if q.cut != nil {
+		later = q.cut.stretch(q.e.plan.Comm.NodeOf, ranks)
+		if q.cut.wraps { // the next begins beside the root when this one has come round
+			again = later
+		}
+	}
+	return ranks, later, again
 }

@@ -155,6 +155,11 @@ func (x *Executor) result(e *engine) exec.Result {
 		r.Finish[i] = ends[0]
 		first, last = max(first, ends[0]), max(last, ends[k-1])
 	}
+	if e.quotient != nil {
+		var later, again units.Time
+		r.Finish, later, again = e.quotient.finish(r.Finish)
+		first, last = first+later, last+later+again*units.Time(k-1)
+	}
 	var need units.Time               // of the fullest link for one operation
 	for _, l := range e.net.Loads() { // of all simulated operations
 		load := exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
@@ -180,9 +185,6 @@ func (x *Executor) result(e *engine) exec.Result {
 		// shows once in all timed operations.
 		host := units.FromMicros(x.class.Launch(x.cfg.PerThread))
 		r.Elapsed = max(r.Elapsed, host) + min(r.Elapsed, host)/timed
-	}
-	if e.quotient != nil {
-		r.Finish = e.quotient.finish(r.Finish)
 	}
 	req := &e.plan.Req
 	bytes := float64(req.Count) * float64(req.Type.Size())

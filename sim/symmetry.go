@@ -28,6 +28,7 @@ type symmetry struct {
 	// then; 0 where such a quotient says nothing.
 	margin float64
 	leaves string
+	cut    *cut // the stretch of a chain that is left out, nil without
 }
 
 // seat is a rank's part of a channel.
@@ -51,7 +52,12 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 		if well {
 			add(ringSymmetry(p, x.Systems))
 		}
-		add(copiesSymmetry(p))
+		if s := copiesOf(p); len(s.reps) < len(s.of)*p.Comm.NRanks {
+			add(s)
+		}
+		if well {
+			add(chainSymmetry(p))
+		}
 	case coll.Tree, coll.NVLS, coll.NVLSTree:
 		if t := forestOf(p); t != nil {
 			ports := slices.ContainsFunc(x.Faults, func(f Fault) bool { return f.Rank < 0 })
@@ -207,18 +213,17 @@ func quotientOrder(c *connect.Comm, ch int, period int32) []int32 {
 	return o
 }
 
-// copiesSymmetry takes together only channels that are copies of each other:
-// what is left of a ring's symmetry where ranks differ, as in a chain.
-func copiesSymmetry(p *plan.Plan) *symmetry {
+// copiesOf takes together only channels that are copies of each other: what is
+// left of a ring's symmetry where ranks differ, as in a chain.
+func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
 	s := &symmetry{home: allNodes(c), alike: partsAlike(p)}
-	copies := false
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		first := slices.IndexFunc(c.Channels[p.Split.ChannelLo:ch], func(o connect.Channel) bool {
 			return slices.Equal(o.Ring, c.Channels[ch].Ring)
 		})
 		if first >= 0 {
-			s.of, copies = append(s.of, s.of[first]), true
+			s.of = append(s.of, s.of[first])
 			continue
 		}
 		of := make([]int32, c.NRanks)
@@ -227,9 +232,6 @@ func copiesSymmetry(p *plan.Plan) *symmetry {
 			s.reps = append(s.reps, seat{int32(ch), int32(r)})
 		}
 		s.of = append(s.of, of)
-	}
-	if !copies {
-		return nil
 	}
 	return s
 }
