@@ -3,6 +3,7 @@ package sim_test
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -90,8 +91,8 @@ func traceOne(t *testing.T, name string, c *comm.Comm, cfg sim.Config, op comm.O
 	silent, p := simulate(t, c, cfg, op, trace.Discard)
 	var sink counter
 	told, _ := simulate(t, c, cfg, op, &sink)
-	if silent.Elapsed != told.Elapsed {
-		t.Errorf("%s %v: %v without a trace, %v with one", name, op.Func, silent.Elapsed, told.Elapsed)
+	if !reflect.DeepEqual(silent, told) {
+		t.Errorf("%s %v: %v without a trace, %v with one; %d events and %d", name, op.Func, silent.Elapsed, told.Elapsed, silent.Events, told.Events)
 	}
 	sends := 0
 	for o := range p.Ops() {

@@ -245,6 +245,7 @@ func (t *tracer) finish(e *engine, res *exec.Result) {
 			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW, LimitingLink: limiting(res)})
 	}
 	t.proxyOps()
+	t.faults(e)
 	t.rec.Finish(end - t.shift)
 }
 

@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
@@ -237,6 +240,29 @@ func (t *tracer) proxyOps() {
 				w.op.Rank, w.op.Peer = w.op.Peer, w.op.Rank
 			}
 			t.rec.ProxyOperation(0, w.from-t.shift, w.to-t.shift, w.op)
+		}
+	}
+}
+
+// faults writes what is not as it should be, at the operation's start.
+func (t *tracer) faults(e *engine) {
+	c := e.plan.Comm
+	for _, f := range e.nw.faults {
+		why := fmt.Sprintf("%g times slower", f.Slow)
+		if f.Later > 0 {
+			why += fmt.Sprintf(", %v us later", f.Later)
+		}
+		if f.Rank >= 0 {
+			t.rec.RankEvent(f.Rank, 0, "straggler", why)
+			continue
+		}
+		r := slices.Index(c.HostOf, int32(f.Host))
+		if r < 0 {
+			continue
+		}
+		node := c.NodeOf[r]
+		if nets := e.nw.w.systems[node].Of(topo.NET); f.Net < len(nets) {
+			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: e.nw.w.systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
 		}
 	}
 }

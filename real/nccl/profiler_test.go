@@ -70,14 +70,6 @@ func TestProfilerPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	var doc struct {
-		OtherData struct {
-			Epoch string `json:"epoch_unix_ns"`
-			Part  struct{ Rank, Of int }
-			GPU   []struct {
-				Rank        int
-				Uncertainty int64 `json:"uncertainty_ns"`
-			} `json:"gpu_clock_sync"`
-		}
 		TraceEvents []struct {
 			Ph, Cat, Name string
 			Pid           int64
@@ -109,14 +101,33 @@ func TestProfilerPlugin(t *testing.T) {
 			}
 		}
 	}
+	checkPlace(t, data)
+	if got["GPU"] != 2 || got["COLL"] != 1 || got["COLL_API"] != 1 {
+		t.Errorf("events %v, want 2 kernels, 1 collective and its call", got)
+	}
+}
+
+// checkPlace wants a file to say when it begins and which part of the run it is.
+func checkPlace(t *testing.T, data []byte) {
+	t.Helper()
+	var doc struct {
+		OtherData struct {
+			Epoch string `json:"epoch_unix_ns"`
+			Part  struct{ Rank, Of int }
+			GPU   []struct {
+				Rank        int
+				Uncertainty int64 `json:"uncertainty_ns"`
+			} `json:"gpu_clock_sync"`
+		}
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
 	o := &doc.OtherData
 	if ns, err := strconv.ParseInt(o.Epoch, 10, 64); err != nil || time.Since(time.Unix(0, ns)).Abs() > time.Minute {
 		t.Errorf("the trace begins at %q ns since 1970: %v", o.Epoch, err)
 	}
 	if o.Part.Rank != 3 || o.Part.Of != 4 || len(o.GPU) != 1 || o.GPU[0].Rank != 3 {
 		t.Errorf("rank 3 of 4 says %+v", o)
-	}
-	if got["GPU"] != 2 || got["COLL"] != 1 || got["COLL_API"] != 1 {
-		t.Errorf("events %v, want 2 kernels, 1 collective and its call", got)
 	}
 }

@@ -3,7 +3,9 @@ package compare
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -119,6 +121,56 @@ func TestTimeWithoutATerm(t *testing.T) {
 	}
 	if len(d.Terms) != 1 || d.Terms[0].Term != notInModel || d.Terms[0].Told {
 		t.Errorf("the difference consists of %+v", d.Terms)
+	}
+}
+
+// Whatever two traces hold, the parts of a kind's difference add up to it: of a
+// simulation and of what NCCL's profiler told on four H200, which says nothing
+// of terms.
+func TestPartsAddUp(t *testing.T) {
+	real, err := os.ReadFile("../../testdata/measured/h200x4/bench/real_64M_4.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := chrome.New(&out, chrome.Options{})
+	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailChannel})
+	for r := range 4 {
+		for ch := range 24 {
+			terms := nccltrace.Terms{nccltrace.Data: units.Time(20+r) * us, nccltrace.Copy: 180 * us, nccltrace.Link: units.Time(90+ch) * us}
+			rec.Kernel(r, 0, ch, 10*us, 10*us+terms.Sum(), &terms)
+		}
+		rec.Collective(nccltrace.Operation{Rank: r, End: 340 * us, Launch: 10 * us}, nccltrace.Coll{Func: "AllReduce"})
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, swap := range []bool{false, true} {
+		a, b := io.Reader(bytes.NewReader(out.Bytes())), io.Reader(bytes.NewReader(real))
+		if swap {
+			a, b = b, a
+		}
+		d, err := Diff(a, b, 0)
+		if err != nil || len(d.Reasons) != 2 || d.Cause == nil {
+			t.Fatal(err, d)
+		}
+		for _, r := range d.Reasons {
+			sum, waits := 0.0, 0.0
+			for _, p := range r.Parts {
+				sum += p.Us
+				if p.Waits && p.Told {
+					waits += p.Us
+				}
+			}
+			if math.Abs(sum-r.DiffUs) > 0.1 {
+				t.Errorf("%s %s: the parts are %g us of %g: %+v", r.Cat, r.Name, sum, r.DiffUs, r.Parts)
+			}
+			// The profiled ranks launched up to 200 us apart: most of the kernels' time
+			// is that of waiting for the last.
+			if r.Name == "KernelCh" && (!swap && waits < 5000 || swap && waits > -5000) {
+				t.Errorf("kernels wait %g us longer for the last of them", waits)
+			}
+		}
 	}
 }
 

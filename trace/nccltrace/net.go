@@ -64,16 +64,6 @@ func (r *Recorder) Transfer(link int, start, end units.Time, src, dst, channel i
 		trace.Int("dst", int64(dst)), trace.Int("Channel", int64(channel)), trace.Int("bytes", int64(bytes))))
 }
 
-// LinkEvent writes an instant of the network: retransmit, cnp, link down.
-func (r *Recorder) LinkEvent(link int, at units.Time, name, reason string) {
-	if !r.Wanted(DetailOp) {
-		return
-	}
-	r.event = trace.Event{Phase: trace.Instant, Track: r.linkTrack(link, 0), Start: at, Cat: "sim", Name: name,
-		Args: append(r.args[:0], trace.Str("reason", reason))}
-	r.sink.Emit(&r.event)
-}
-
 // Critical writes one slice of the critical path: what the end of the run
 // waited for. Slices follow each other without overlap.
 func (r *Recorder) Critical(start, end units.Time, name string, rank, channel int) {

@@ -18,9 +18,9 @@ const (
 	qpLanes     = 100
 	// Thread numbers below the processes' hold this many queue pairs; others, and
 	// further lanes of links, start high.
-	lowQPs     = 9999
-	highTID    = 1 << 28
-	counterTID = 1
+	lowQPs  = 9999
+	highTID = 1 << 28
+	portTID = 1
 )
 
 // Port is a network port. Node and Net (its number there) make its process
@@ -37,10 +37,10 @@ type nicTracks struct {
 	port    Port
 	base    trace.Track
 	qps     []qpTracks
-	counter trace.TrackID
+	whole   trace.TrackID
+	known   bool
 	bytes   units.Bytes // posted and not completed
 	depth   int64
-	counted bool
 	pending []change // by time
 	last    units.Time
 }
@@ -185,6 +185,25 @@ func (t *nicTracks) args(a []trace.Arg, w *WorkRequest, opcode string) []trace.A
 		trace.Int("wr_id", w.ID), trace.Int("size", int64(w.Size)))
 }
 
+// PortEvent writes an instant of a port, as that it is slow, and why.
+func (r *Recorder) PortEvent(nic int, at units.Time, name, reason string) {
+	if r.Wanted(DetailOp) {
+		r.note(r.nics[nic].portTrack(r), at, name, reason)
+	}
+}
+
+// RankEvent writes an instant of a rank.
+func (r *Recorder) RankEvent(rank int, at units.Time, name, reason string) {
+	if r.On(DetailOp, rank) {
+		r.note(r.thread(r.rank(rank), collTID, func() string { return "collectives 0" }), at, name, reason)
+	}
+}
+
+func (r *Recorder) note(track trace.TrackID, at units.Time, name, reason string) {
+	r.event = trace.Event{Phase: trace.Instant, Track: track, Start: at, Cat: "sim", Name: name, Args: append(r.args[:0], trace.Str("reason", reason))}
+	r.sink.Emit(&r.event)
+}
+
 func (r *Recorder) qpTrack(t *nicTracks, q *qpTracks, lane int) trace.TrackID {
 	for n := len(q.ids); n <= lane; n++ {
 		tid := int64(qpLanes*q.number + n)
@@ -215,19 +234,25 @@ func (t *nicTracks) settle(r *Recorder, to units.Time) {
 }
 
 func (t *nicTracks) count(r *Recorder, c change) {
-	if !t.counted {
-		tr := t.base
-		tr.Thread, tr.ThreadSort, tr.ThreadName = counterTID, counterTID, "counters"
-		t.counter, t.counted = r.sink.Track(tr), true
-	}
+	track := t.portTrack(r)
 	at := max(c.at, t.last)
 	t.last = at
 	t.depth += c.wrs
 	if c.bytes != 0 {
 		t.bytes += c.bytes
-		r.counter(t.counter, at, t.port.Name+" in-flight B", "B", float64(t.bytes))
+		r.counter(track, at, t.port.Name+" in-flight B", "B", float64(t.bytes))
 	}
-	r.counter(t.counter, at, t.port.Name+" SQ depth", "WRs", float64(t.depth))
+	r.counter(track, at, t.port.Name+" SQ depth", "WRs", float64(t.depth))
+}
+
+// portTrack is the track of what concerns the port as a whole.
+func (t *nicTracks) portTrack(r *Recorder) trace.TrackID {
+	if !t.known {
+		tr := t.base
+		tr.Thread, tr.ThreadSort, tr.ThreadName = portTID, portTID, "port"
+		t.whole, t.known = r.sink.Track(tr), true
+	}
+	return t.whole
 }
 
 // drain ends a port's counters: what never completed ends with the run.
