@@ -7,6 +7,7 @@ func (c *Config) ibBindings() []binding {
 	p := &c.IB
 	return []binding{
 		{"NCCL_IB_HCA", &p.HCA},
+		{"NCCL_IB_DISABLE", &p.Disabled},
 		{"NCCL_IB_GID_INDEX", &p.GIDIndex},
 		{"NCCL_IB_ADDR_FAMILY", func(s string) { p.IPv6 = s == "AF_INET6" }},
 		{"NCCL_IB_ADDR_RANGE", &p.AddrRange},

@@ -28,7 +28,7 @@ cat >"$bin/all.sh" <<SH
 export SIMCCL_REQUIRE=ib PATH=$bin:\$PATH
 rc=0
 run() { echo "== \$*"; local from=\$SECONDS; "\$@" || rc=1; echo "-- \$((SECONDS - from)) s"; }
-test() { run $bin/\$1.test -test.short -test.timeout 120s ${VERBOSE:+-test.v} -test.run "\$2"; }
+test() { run $bin/\$1.test -test.short -test.timeout 180s ${VERBOSE:+-test.v} -test.run "\$2"; }
 cd $root/real/host
 test host 'OverVerbs/[0-9] ranks'
 c=ConformsOverVerbs/2_nodes/.*/.*
@@ -53,7 +53,7 @@ cd $root/cmd/simccl && test simccl 'Killed.*/verbs|RealLanes.*/verbs'
 cd $root/real/ibv && test ibv 'Contract|Fused|Fault|Lost|Perf|Disturbed'
 exit \$rc
 SH
-LIMIT=${LIMIT:-300} internal/rxe/run.sh bash "$bin/all.sh" || {
+LIMIT=${LIMIT:-480} internal/rxe/run.sh bash "$bin/all.sh" || {
   rc=$?
   [ $rc = 125 ] && missing "the guest did not come up"
   exit $rc

@@ -41,6 +41,7 @@ type Settings struct {
 	Retries      units.Opt[int] // NCCL_IB_MQP_RETRY_CNT; 34
 	RetrySleep   units.Opt[int] // NCCL_IB_MQP_RETRY_SLEEP_MSEC; 100
 
+	Disabled bool   // NCCL_IB_DISABLE: there are no devices
 	NoFusion bool   // NCCL_IB_MERGE_NICS=0
 	SplitVFs bool   // NCCL_IB_MERGE_VFS=0
 	Host     string // local address of the connections' set-up
@@ -80,6 +81,9 @@ func NewNet(set Settings) (*Net, error) {
 	}
 	if n := set.qps(); n > maxQPs {
 		return nil, fmt.Errorf("NCCL_IB_QPS_PER_CONNECTION=%d: up to %d", n, maxQPs)
+	}
+	if set.Disabled {
+		return nil, &exec.UnsupportedError{Feature: feature, Needs: "NCCL_IB_DISABLE unset", Found: "NCCL_IB_DISABLE=1, with which NCCL uses sockets"}
 	}
 	lib, err := Open()
 	if err != nil {

@@ -186,3 +186,46 @@ func TestFusionIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestShownQPsAreChecked: what a peer shows is believed only where it fits.
+func TestShownQPsAreChecked(t *testing.T) {
+	near := &nic{near: nearEnd{port: Port{Device: "a", Layer: Ethernet}}}
+	good := func() hello {
+		return hello{NICs: []Address{{Device: "b", Layer: Ethernet}, {Device: "c", Layer: Ethernet}}, QPs: []farQP{{NIC: 0}, {NIC: 1}}}
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(*hello)
+		want   string
+	}{
+		{"nothing", func(*hello) {}, ""},
+		{"a QP too few", func(h *hello) { h.QPs = h.QPs[:1] }, "1 QPs of 2 NICs, 2 QPs"},
+		{"no NIC", func(h *hello) { h.NICs = nil }, "of 0 NICs"},
+		{"five NICs", func(h *hello) { h.NICs = make([]Address, 5) }, "of 5 NICs"},
+		{"a NIC that is not there", func(h *hello) { h.QPs[1].NIC = 2 }, "NIC 2 of 2"},
+		{"a NIC below the first", func(h *hello) { h.QPs[1].NIC = -1 }, "NIC -1 of 2"},
+		{"another link layer", func(h *hello) { h.NICs[1].Layer = InfiniBand }, "c speaks another link layer (IB) than a (RoCE)"},
+	} {
+		k := &comm{nics: []*nic{near, near}, qps: make([]*QP, 2), far: good()}
+		c.damage(&k.far)
+		err := k.fits()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestHearing: a line is read to its end and no further; what is no line of
+// JSON, or too long, is an error.
+func TestHearing(t *testing.T) {
+	in := strings.NewReader(`{"NICs":2,"QPs":3}` + "\nR")
+	var g greeting
+	if err := hear(in, &g); err != nil || g.NICs != 2 || g.QPs != 3 || in.Len() != 1 {
+		t.Errorf("heard %+v and left %d bytes: %v", g, in.Len(), err)
+	}
+	for _, bad := range []string{"", "x\n", `{"NICs":2}`, `{"NICs":"two"}` + "\n", strings.Repeat(" ", maxLine+1)} {
+		if err := hear(strings.NewReader(bad), &g); err == nil {
+			t.Errorf("%.20q is heard", bad)
+		}
+	}
+}
