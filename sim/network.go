@@ -187,6 +187,7 @@ func (n *network) gather(c *plan.Conn) error {
 		walk, mem := w.walk, g
 		if gpuRank >= 0 {
 			_, mem = w.gpu(gpuRank)
+			w.throughRoot(node, mem, nets[net], out)
 		} else {
 			walk, mem = w.walkHost, w.cpuOf(node, g)
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/simccl/simccl/connect"
@@ -25,7 +26,7 @@ type wiring struct {
 	shape   map[*topo.System][]topo.NodeID
 	home    []int32 // node → node whose links stand for its own, -1: they are left out; nil: each its own
 	pairs   map[pair]simnet.RouteID
-	hosts   map[string]simnet.LinkID
+	hosts   map[string]simnet.LinkID  // by name, see narrow
 	met     map[met]bool              // pairs that stores cross between
 	crowd   map[simnet.LinkID]int     // by link at a port of a switch: how many such pairs
 	staged  []staging                 // by node: what goes through host memory
@@ -250,15 +251,48 @@ func (w *wiring) toSwitch(rank int32, out bool) error {
 // hostPort returns the link that stands for what one GPU's kernels store to
 // host memory, or load from it: less than PCIe carries.
 func (w *wiring) hostPort(node int32, g topo.NodeID, what string) simnet.LinkID {
-	name := fmt.Sprintf("node%d %s %s host memory", node, w.name(node, g), what)
-	if id, ok := w.hosts[name]; ok {
-		return id
-	}
 	staged := &w.staged[node]
-	id := w.net.AddLink(name, w.hostRate(staged))
-	staged.ports = append(staged.ports, id)
-	w.hosts[name] = id
+	id, made := w.narrow(fmt.Sprintf("node%d %s %s host memory", node, w.name(node, g), what), w.hostRate(staged))
+	if made {
+		staged.ports = append(staged.ports, id)
+	}
 	return id
+}
+
+// narrow returns the link of a name for what is slower than the links it
+// crosses; made where there was none.
+func (w *wiring) narrow(name string, rate simnet.Rate) (id simnet.LinkID, made bool) {
+	if id, ok := w.hosts[name]; ok {
+		return id, false
+	}
+	id = w.net.AddLink(name, rate)
+	w.hosts[name] = id
+	return id, true
+}
+
+// throughRoot adds what holds a net up that reads or writes GPU memory over
+// PCIe and through a CPU's root complex: it passes on less than PCIe carries.
+func (w *wiring) throughRoot(node int32, gpu, net topo.NodeID, out bool) {
+	s := w.systems[node]
+	rate, cpu := math.Inf(1), false
+	for _, l := range s.Path(gpu, net).Links {
+		switch s.Links[l].Kind {
+		case topo.LinkC2C, topo.LinkNVL:
+			return
+		case topo.LinkPCI:
+			rate = min(rate, float64(s.Links[l].BW))
+		}
+		cpu = cpu || s.Nodes[s.Links[l].To].Kind == topo.CPU
+	}
+	if !cpu || math.IsInf(rate, 1) {
+		return
+	}
+	way := "in"
+	if out {
+		way = "out"
+	}
+	id, _ := w.narrow(fmt.Sprintf("node%d %s %s through the root complex", node, w.name(node, net), way), simnet.RateOf(rate*w.class.PCIEff*w.class.RootEff))
+	w.add(id, 1)
 }
 
 // cpuOf returns the CPU nearest to a node.

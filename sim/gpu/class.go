@@ -45,6 +45,9 @@ type Class struct {
 	CastEff float64
 	// PCIEff is the same for NCCL's figure of a PCIe link.
 	PCIEff float64
+	// RootEff is what is left of that for a NIC that reads or writes GPU memory
+	// through a CPU's root complex.
+	RootEff float64
 	// HostHop is what a flag takes longer through host memory than through a
 	// peer's, and HostRate the rate at which one GPU's kernels store to host
 	// memory, and load from it (shared-memory transport).

@@ -52,6 +52,7 @@ func linkQuantities(add adder) {
 	add("link_eff", "1", tiny, 10, "payload share of the bandwidth NCCL ascribes to an NVLink or C2C link", func(c *Class) *float64 { return &c.LinkEff })
 	add("multicast_eff", "1", tiny, 1, "what is left of it for loads and stores that the switch reduces and copies", func(c *Class) *float64 { return &c.CastEff })
 	add("pci_eff", "1", tiny, 10, "the same of a PCIe link", func(c *Class) *float64 { return &c.PCIEff })
+	add("root_eff", "1", tiny, 1, "what is left of it for a NIC that reaches GPU memory through a CPU's root complex", func(c *Class) *float64 { return &c.RootEff })
 	add("share_ll", "1", tiny, 1, "share of a link's payload that is data, LL", func(c *Class) *float64 { return &c.LinkShare[0] })
 	add("share_ll128", "1", tiny, 1, "the same, LL128", func(c *Class) *float64 { return &c.LinkShare[1] })
 	add("share_simple", "1", tiny, 1, "the same, Simple", func(c *Class) *float64 { return &c.LinkShare[2] })
