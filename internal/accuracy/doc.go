@@ -1,5 +1,5 @@
 // Package accuracy compares simulated times with measured ones: those of
 // testdata/measured, under the settings that each file was taken with, and
 // published tables of clusters. Its tests write docs/ACCURACY.md and
-// docs/ACCURACY-NETWORK.md.
+// its last part.
 package accuracy
