@@ -22,6 +22,18 @@ type LinkLoad struct {
 	Capacity units.GBps
 	Bytes    units.Bytes
 	Busy     units.Time // time with at least one flow
+	// Queue is how many bytes wait before the link in the mean, of messages of
+	// the network that it holds up: an estimate, 0 where nobody looked.
+	Queue units.Bytes
+}
+
+// Use is the share of a time that the link needs for its bytes; 0 where it has
+// no capacity of its own.
+func (l *LinkLoad) Use(of units.Time) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return float64(l.Ideal()) / float64(of)
 }
 
 // Ideal is the time that the link needs for its bytes at least; 0 where it has

@@ -13,12 +13,13 @@ import (
 
 // Kinds of events.
 const (
-	evTry   uint8 = iota // ID: a group may be able to start
-	evJoin               // ID: a group's overhead is over, its bytes begin to move
-	evDone               // ID: a piece without bytes is over
-	evEnd                // ID: a cut-through op ends, its last data having come
-	evRound              // ID: a proxy thread ends its round
-	evProxy              // ID: network connection, see network.go
+	evTry    uint8 = iota // ID: a group may be able to start
+	evJoin                // ID: a group's overhead is over, its bytes begin to move
+	evDone                // ID: a piece without bytes is over
+	evEnd                 // ID: a cut-through op ends, its last data having come
+	evRound               // ID: a proxy thread ends its round
+	evRepeat              // ID: a queue pair sends again what was not acknowledged
+	evProxy               // ID: network connection, see network.go
 )
 
 // Classes of events at one instant: completions go before
@@ -122,6 +123,7 @@ type engine struct {
 	running int32 // devices that have kernels left
 	jitter  gpu.JitterCost
 	seed    uint64
+	gone    []bool    // by rank, nil where none is
 	slow    []float64 // by rank, nil where no rank is a straggler
 	miss    float64
 	gap     units.Time
@@ -185,6 +187,9 @@ func (e *engine) run(ctx context.Context) error {
 		e.now = ev.At
 		e.handle(&ev)
 	}
+	if e.err == nil && e.gone != nil {
+		return e.hangs()
+	}
 	return e.err
 }
 
@@ -227,6 +232,8 @@ func (e *engine) handle(ev *event.Event) {
 		e.complete(ev.ID)
 	case evRound:
 		e.nw.round(ev.ID)
+	case evRepeat:
+		e.nw.repeat(ev.ID)
 	case evProxy:
 		e.nw.event(ev.ID, ev.Arg)
 	}
@@ -254,6 +261,9 @@ func (e *engine) wakeAt(gi int32, t units.Time) {
 }
 
 func (e *engine) deadlock() error {
+	if e.gone != nil {
+		return e.hangs()
+	}
 	d := &DeadlockError{}
 	for i := range e.groups {
 		if g := &e.groups[i]; g.state == waiting {

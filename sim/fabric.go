@@ -19,43 +19,16 @@ type queuePair struct {
 	step  int64
 	busy  bool
 	route simnet.RouteID
-}
-
-// Fault is something that is not as it should be.
-type Fault struct {
-	// Rank is a straggler, where it is not -1: all that its GPU does takes Slow
-	// times as long.
-	Rank int
-	// Host and Net are a port that is Slow times slower and Later by so much,
-	// where Rank is -1.
-	Host, Net int
-	Slow      float64
-	Later     units.Time
-}
-
-// slowness lists by how much each rank is slower than it should be; nil where
-// none is.
-func (c *Config) slowness() []float64 {
-	var out []float64
-	for _, t := range c.Faults {
-		if t.Rank < 0 {
-			continue
-		}
-		if out == nil {
-			out = make([]float64, c.Comm.NRanks)
-			for i := range out {
-				out[i] = 1
-			}
-		}
-		out[t.Rank] *= t.Slow
-	}
-	return out
+	since units.Time // when what is on the wire began
+	sent  simnet.Work
+	again repeat
 }
 
 // configure takes what a Config says of the network.
 func (n *network) configure(c *Config) {
 	n.twoWrites = c.TwoWrites.Or(8192)
 	n.qps, n.split, n.faults, n.slowed = c.QPs, c.SplitData && c.QPs > 1, c.Faults, map[port]simnet.LinkID{}
+	n.rc = c.RC
 	if n.fabric = c.Fabric; n.fabric != nil {
 		n.router = n.fabric.Router()
 	}
@@ -65,18 +38,6 @@ func (n *network) configure(c *Config) {
 type port struct {
 	host, net int32
 	out       bool
-}
-
-// fault sums up the faults of a port.
-func (n *network) fault(p port) Fault {
-	sum := Fault{Rank: -1, Slow: 1}
-	for _, t := range n.faults {
-		if t.Rank < 0 && t.Host == int(p.host) && t.Net == int(p.net) {
-			sum.Slow *= t.Slow
-			sum.Later += t.Later
-		}
-	}
-	return sum
 }
 
 // slowPort returns the link that holds a slow port to its speed.
@@ -118,7 +79,7 @@ func (n *network) layLanes(nc *netConn, c *plan.Conn) error {
 			if err := n.gather(c); err != nil {
 				return err
 			}
-			if err := n.cross(nc, src, dst, uint64(uint32(c.ID))<<16|uint64(q)); err != nil {
+			if err := n.cross(nc, &l, src, dst, uint64(uint32(c.ID))<<16|uint64(q)); err != nil {
 				return err
 			}
 			l.route = n.w.intern()
@@ -140,11 +101,13 @@ func (n *network) later(c *plan.Conn) units.Time {
 }
 
 // cross adds the links between two ports that a queue pair takes.
-func (n *network) cross(nc *netConn, src, dst port, flow uint64) error {
+func (n *network) cross(nc *netConn, l *queuePair, src, dst port, flow uint64) error {
 	for _, p := range []port{src, dst} {
-		if f := n.fault(p); f.Slow > 1 {
+		f := n.fault(p)
+		if f.Slow > 1 {
 			n.w.add(n.slowPort(p, f.Slow, nc.bound), 1)
 		}
+		l.again.loss = either(l.again.loss, f.Loss)
 	}
 	if n.fabric == nil {
 		return nil
@@ -157,6 +120,7 @@ func (n *network) cross(nc *netConn, src, dst port, flow uint64) error {
 	for _, i := range wires {
 		n.w.add(n.fabricLink(i), 1)
 		later += n.fabric.Wires[i].Latency
+		l.again.loss = either(l.again.loss, n.fabric.Wires[i].Loss)
 	}
 	nc.later = max(nc.later, later)
 	return nil
@@ -203,13 +167,11 @@ func (n *network) begin(id int32) {
 		}
 		e.tr.leaves(e, id, c.begun)
 		if b := c.bytes[k]; b > 0 {
-			work := n.work(c, b)
 			c.parts[k] = int16(parts)
 			for q := range parts {
 				l := n.lane(c, c.begun, q)
 				n.lanes[l].busy, n.lanes[l].step = true, c.begun
-				e.net.Carry(n.lanes[l].route, work)
-				e.net.Start(e.now, n.lanes[l].route, c.bound, work, 1, ^l)
+				n.transmit(l, b)
 			}
 		}
 		c.begun++
@@ -220,6 +182,11 @@ func (n *network) begin(id int32) {
 // flowDone ends a write, or its part, on a queue pair.
 func (n *network) flowDone(li int32) {
 	l := &n.lanes[li]
+	n.waited(l)
+	if l.again.left > 0 {
+		n.e.queue.Push(n.e.now+l.again.stall, classDone, evRepeat, li, 0)
+		return
+	}
 	l.busy = false
 	n.e.tr.crosses(n.e, l)
 	n.conns[l.conn].parts[l.step%plan.FIFOSteps]--
@@ -258,14 +225,4 @@ func Ports(cl *fabric.Cluster) []int {
 		out[h] = end - out[h]
 	}
 	return out
-}
-
-// checkFaults refuses faults of what is not there.
-func (c *Config) checkFaults() error {
-	for _, f := range c.Faults {
-		if f.Slow < 1 || f.Rank >= c.Comm.NRanks {
-			return &ConfigError{"Faults", fmt.Sprintf("rank %d slower by %g; ranks are 0 to %d, factors from 1 on", f.Rank, f.Slow, c.Comm.NRanks-1)}
-		}
-	}
-	return nil
 }

@@ -34,11 +34,11 @@ const UnfoldedRanks = 512
 const exactWork = 1 << 16
 
 // folds tells whether ranks may be taken together at all: a trace tells of each,
-// jitter makes them different, and over a fabric every connection has a way of
-// its own.
+// jitter and what is lost by chance make them different, over a fabric every
+// connection has a way of its own, and a rank that is gone stands for no other.
 func (x *Executor) folds(e *engine, sink trace.Sink) bool {
 	return x.cfg.Fold != Unfolded && sink == trace.Discard && e.jitter == (gpu.JitterCost{}) &&
-		x.cfg.Fabric == nil && x.cfg.QPs <= 1
+		x.cfg.Fabric == nil && x.cfg.QPs <= 1 && !slices.ContainsFunc(x.cfg.Faults, func(f Fault) bool { return f.Loss > 0 || f.Down })
 }
 
 // lay fills in groups and connections: of all ranks, or of those that stand

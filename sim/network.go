@@ -39,6 +39,8 @@ type network struct {
 	// twoWrites: messages of more bytes are a write and a notice, for the trace.
 	twoWrites units.Bytes
 	faults    []Fault
+	waits     []float64 // by route: bytes of messages times how long they waited, us
+	rc        Reliability
 	slowed    map[port]simnet.LinkID
 }
 
@@ -143,7 +145,9 @@ func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.Ro
 	if err != nil {
 		return 0, err
 	}
-	nc.allowed = plan.FIFOSteps / int64(max(1, pr.SliceSteps))
+	if n.e.gone == nil || !n.e.gone[r.DstProxy] {
+		nc.allowed = plan.FIFOSteps / int64(max(1, pr.SliceSteps))
+	}
 	if err := n.layLanes(&nc, c); err != nil {
 		return 0, err
 	}
@@ -223,7 +227,7 @@ func (n *network) post(id int32, t units.Time, bytes units.Bytes) {
 // its clear-to-send are there.
 func (n *network) tryPost(id int32) {
 	c := &n.conns[id]
-	if c.pending || c.sent >= c.posted || c.sent >= c.allowed {
+	if c.pending || c.sent >= c.posted || c.sent >= c.allowed || n.e.gone != nil && n.e.gone[c.srcProxy] {
 		return
 	}
 	c.pending = true

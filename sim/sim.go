@@ -62,8 +62,10 @@ type Config struct {
 	// with the immediate, as adaptive routing needs it (NCCL_IB_AR_THRESHOLD,
 	// net_ib.cc:2100): unset for 8192, below 0 for never. Only traces show it.
 	TwoWrites units.Opt[units.Bytes]
-	// Faults are stragglers and slow ports.
+	// Faults are stragglers, slow and lossy ports, and what is gone.
 	Faults []Fault
+	// RC is how lost packets are repeated.
+	RC Reliability
 	// Progress, where set, hears now and then which part of a run is done.
 	Progress func(part float64)
 	// Trace chooses what is told to a sink; the zero Options are collectives
@@ -173,6 +175,7 @@ func (x *Executor) result(e *engine) exec.Result {
 		r.Links = append(r.Links, load)
 		need = max(need, load.Ideal())
 	}
+	e.nw.queues(r.Links, last)
 	r.Elapsed = first
 	if k > 1 {
 		// Operations overlap at their edges, and few of them can seem to follow
@@ -208,7 +211,7 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	}
 	e.nw = newNetwork(e, w)
 	e.nw.configure(&x.cfg)
-	e.slow = x.cfg.slowness()
+	e.slow, e.gone = x.cfg.slowness(), x.cfg.gone()
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
 		e.jitter = x.class.Jitter
 	}
@@ -222,6 +225,10 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	e.tr = newTracer(e, sink, x.cfg.Trace)
 	e.running = int32(len(e.devs))
 	for i := range e.devs {
+		if e.gone != nil && e.gone[i] {
+			e.running--
+			continue
+		}
 		e.startKernel(int32(i), e.gap)
 	}
 	return e, nil

@@ -179,7 +179,7 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 	}
 	s.same = s.same && got == want && s.nw.later(pc) == s.nw.later(m)
 	src, dst := s.nw.ports(pc)
-	if err := s.nw.cross(&netConn{bound: got}, src, dst, 0); err != nil {
+	if err := s.nw.cross(&netConn{bound: got}, new(queuePair), src, dst, 0); err != nil {
 		return err
 	}
 	kind := c + int32(len(s.e.conns))

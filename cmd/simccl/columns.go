@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -22,6 +24,11 @@ type facts struct {
 	Limit    string  `json:"limiting_link"`
 	IdealUs  float64 `json:"ideal_us"`                // what the limiting link needs for its bytes at least
 	Overfull string  `json:"overfull_link,omitempty"` // a link that carried more than it can: a defect
+	// Links are those in use the most, and Queue is what waits before the
+	// limiting one.
+	Links []linkFacts `json:"links,omitempty"`
+	Use   float64     `json:"limiting_use"`
+	Queue int64       `json:"limiting_queue_bytes"`
 	// Simulated is how the time was found (exec.Method), Margin by what part of
 	// it a near one may be off, and Near what was left out then.
 	Simulated string  `json:"simulated"`
@@ -31,6 +38,31 @@ type facts struct {
 	// asked about; Best names the fastest choice.
 	Regret *float64 `json:"regret"`
 	Best   string   `json:"best,omitempty"`
+}
+
+// linkFacts tell of one direction of one link.
+type linkFacts struct {
+	Name  string  `json:"name"`
+	GBps  float64 `json:"GBs"`
+	Bytes int64   `json:"bytes"`
+	Use   float64 `json:"use"`         // share of the operation's time that its bytes need
+	Queue int64   `json:"queue_bytes"` // estimate of what waits before it in the mean
+}
+
+// fullest lists the links in use the most, the first five.
+func fullest(r *exec.Result) []linkFacts {
+	var all []exec.LinkLoad
+	for _, l := range r.Links {
+		if l.Capacity > 0 && l.Bytes > 0 {
+			all = append(all, l)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b exec.LinkLoad) int { return cmp.Compare(b.Ideal(), a.Ideal()) })
+	var out []linkFacts
+	for _, l := range all[:min(5, len(all))] {
+		out = append(out, linkFacts{l.Name, float64(l.Capacity), int64(l.Bytes), l.Use(r.Elapsed), int64(l.Queue)})
+	}
+	return out
 }
 
 // column is an opt-in column.
@@ -47,6 +79,8 @@ var allColumns = map[string]column{
 	"model":  {head: nccltests.Column{Name: "model", Unit: "(us)", Width: 8}, value: func(f *facts) string { return nccltests.Float(f.ModelUs, 8) }},
 	"expect": {head: nccltests.Column{Name: "expect", Unit: "(GB/s)", Width: 7}, value: func(f *facts) string { return nccltests.Float(f.Expect, 7) }},
 	"limit":  textColumn("limit", 24, func(f *facts) string { return strings.ReplaceAll(f.Limit, " ", "_") }),
+	"use":    textColumn("use", 5, func(f *facts) string { return fmt.Sprintf("%.1f%%", 100*f.Use) }),
+	"queue":  textColumn("queue", 9, func(f *facts) string { return fmt.Sprint(f.Queue) }),
 	"regret": {head: nccltests.Column{Name: regretColumn, Width: 6}, value: func(f *facts) string { return regretText(f.Regret) }, rivals: true},
 }
 
@@ -57,7 +91,7 @@ func textColumn(name string, width int, value func(*facts) string) column {
 	return column{head: nccltests.Column{Name: name, Width: width}, value: value}
 }
 
-var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "regret"}
+var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "regret"}
 
 func parseColumns(s string) ([]column, error) {
 	if s == "" {
@@ -105,7 +139,7 @@ func (s *sweep) facts(r *nccltests.Row, o *outcome) *facts {
 		f.Regret, f.Best = &regret, label(&o.best.choice)
 	}
 	if l, ok := limiting(o.result.Links); ok && o.result.Elapsed > 0 {
-		f.Limit = l.Name
+		f.Limit, f.Use, f.Queue, f.Links = l.Name, l.Use(o.result.Elapsed), int64(l.Queue), fullest(&o.result)
 		if ideal := l.Ideal(); ideal > 0 {
 			f.Expect = r.Out.BusBW * float64(o.result.Elapsed) / float64(ideal)
 			f.IdealUs = ideal.Micros()

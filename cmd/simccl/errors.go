@@ -9,6 +9,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace/chrome"
 )
 
@@ -62,6 +63,8 @@ func status(err error) int {
 	var name *coll.UnknownNameError
 	var mask *coll.MaskError
 	var syntax *chrome.SyntaxError
+	var remote *sim.RetryError
+	var hangs *sim.HangError
 	switch {
 	case err == nil:
 		return exitOK
@@ -72,6 +75,10 @@ func status(err error) int {
 	case errors.Is(err, exec.ErrUnsupported):
 		return exitAbsent
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return exitTimeout
+	case errors.As(err, &remote):
+		return exitNCCL
+	case errors.As(err, &hangs):
 		return exitTimeout
 	case errors.As(err, &name), errors.As(err, &mask):
 		return exitUsage

@@ -83,11 +83,14 @@ func (r *runFlags) between(m *machine, cfg *sim.Config) error {
 		if bound == nil {
 			return usage("--fault %s: without --fabric there are no links between the nodes", text)
 		}
-		if bound.Degrade(f.a, f.b, f.factor(), f.Later) == 0 {
+		if bound.Degrade(f.a, f.b, f.factor(), f.Later)+bound.Lose(f.a, f.b, f.Loss) == 0 {
 			return usage("--fault %s: the network has no cable between %s and %s", text, f.a, f.b)
 		}
 	}
 	cfg.Fabric = bound
+	if s := m.cfg.IB.Service; s != nil {
+		cfg.RC = sim.Reliability{Timeout: units.Some(int(s.Timeout)), Retries: units.Some(int(s.Retry))}
+	}
 	cfg.QPs, cfg.SplitData = m.cfg.IB.QPs.Or(0), m.cfg.IB.SplitData
 	cfg.TwoWrites = units.Some(units.Bytes(m.cfg.IB.ARThreshold.Or(8192)))
 	if m.cfg.IB.Adaptive.Or(1) == 0 {
@@ -100,12 +103,11 @@ func (r *runFlags) between(m *machine, cfg *sim.Config) error {
 type fault struct {
 	sim.Fault
 	a, b string
-	down bool
 }
 
 // factor is by how much a cable is slower, 0 for down.
 func (f *fault) factor() float64 {
-	if f.down {
+	if f.Down {
 		return 0
 	}
 	return f.Slow
@@ -116,7 +118,7 @@ func parseFault(text string) (*fault, error) {
 	kind, name, _ := strings.Cut(what, "=")
 	f := &fault{Fault: sim.Fault{Rank: -1, Slow: 1}}
 	wrong := func() error {
-		return usage("--fault %s: write rank=3:slow=1.5, nic=node0/2:slow=4 or link=leaf0~spine1:down; what is wrong is slow=FACTOR from 1 on, latency=MICROSECONDS or down", text)
+		return usage("--fault %s: write rank=3:slow=1.5, nic=node0/2:slow=4 or link=leaf0~spine1:down; what is wrong is slow=FACTOR from 1 on, down, and of nics and links latency=MICROSECONDS and loss=SHARE of packets below 1", text)
 	}
 	switch kind {
 	case "rank":
@@ -141,12 +143,10 @@ func parseFault(text string) (*fault, error) {
 		key, value, _ := strings.Cut(part, "=")
 		v, err := strconv.ParseFloat(value, 64)
 		switch {
-		case key == "down" && value == "" && f.a != "":
-			f.down = true
-		case key == "down":
-			return nil, notYet("--fault "+text, "NCCL 2.28.9 has no other way for a rank or NIC that is gone: the operation would hang; only links can be down")
-		case key == "loss":
-			return nil, notYet("--fault "+text, "lost packets and their repetition")
+		case key == "down" && value == "":
+			f.Down = true
+		case key == "loss" && err == nil && v >= 0 && v < 1 && f.Rank < 0:
+			f.Loss = v
 		case key == "slow" && err == nil && v >= 1:
 			f.Slow = v
 		case key == "latency" && err == nil && v >= 0 && f.Rank < 0:

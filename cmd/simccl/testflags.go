@@ -53,7 +53,7 @@ func (t *testFlags) register(c *cobra.Command) {
 	f.IntVarP(&t.root, "root", "r", 0, "root rank, -1 for each in turn")
 	f.IntVarP(&t.graph, "cudagraph", "G", 0, "1: as --launch graph")
 	f.StringVarP(&t.output, "output-file", "J", "", "write nccl-tests' JSON to `FILE`")
-	f.StringVar(&t.columns, "columns", "", "columns to add: `+algo,proto,nch,model,expect,limit,regret`")
+	f.StringVar(&t.columns, "columns", "", "columns to add: `+algo,proto,nch,model,expect,limit,use,queue,regret`")
 	for _, o := range []struct {
 		to          *int
 		name, short string

@@ -147,7 +147,6 @@ func splitPage(t *testing.T) (node, cluster string) {
 
 const networkMisses = `## Where it misses, and why
 
-- **Ring LL128 on A100 at 64 MiB** (Sophia) is too fast, and so are its sizes below: that class is scaled from H200, not measured.
 - **Polaris** is a hard case: its NICs (Slingshot through libfabric, no InfiniBand) are two for four GPUs and hang at other PCIe roots than
   two of them. What crosses the root complex is held to 0.72 of PCIe's rate, which is from this table; alltoall pays for the plugin too.
 - **GB200** is too fast: two classes of links away from what was measured, and NVLS over 72 GPUs has costs that 8 do not show.
@@ -162,10 +161,11 @@ const networkSource = `## What fixes the numbers
 | payload share of a port | 0.983 at 400 Gbit/s, 0.945 at 200 | 4,096-byte packets with their headers; 49.1 of 50 and 23.7 of 25 GB/s reached |
 | PCIe Gen5 x16, Gen4 x16 | 1.12 and 1.04 of NCCL's figure | 53–55 and 25 GB/s of copies |
 | through a CPU's root complex | 0.72 of that | 18 GB/s a NIC in rings of Polaris |
-| proxy thread: turn, look | 2.5 us, 0.17 us for each end | send/recv over 1, 2 and 4 channels (9 to 12 us a step of three looks), NVLS trees of 32 and 58 ends |
+| proxy thread: turn, look | 2.55 us, 0.17 us for each end | send/recv over 1, 2 and 4 channels (9 to 12 us a step of three looks), NVLS trees of 32 and 58 ends |
 | proxy thread: post, poll | 0.4, 0.3 us | estimated, ±30 % |
 | write with immediate, port to port | 2.0 us | estimated, ±30 % |
 | flush, flag over PCIe | 1.5, 0.9 us | estimated, ±30 % |
 | links under multicast | 0.84 of their rate | all_reduce of one node of 8 x H100: 274 GB/s of each buffer |
+| LL128 of A100 | 1.83 times as long as H200's | NCCL's own figures of a channel, 36.7 and 20 GB/s (graph/tuning.cc:175) |
 | copy into own memory for the NIC | 0.7 of an operand | estimated |
 `

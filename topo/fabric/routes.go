@@ -12,7 +12,9 @@ type Wire struct {
 	From, To int32 // vertices: ports first, then switches
 	BW       units.GBps
 	Latency  units.Time
-	Cable    int // index in Network.Cables
+	Loss     float64 // share of packets that are lost on it
+	Cable    int     // index in Network.Cables
+	down     bool
 }
 
 // Fabric is a Network bound to the ports of a Cluster. Once Degrade has done
@@ -22,10 +24,9 @@ type Fabric struct {
 	Network *Network
 	Wires   []Wire
 
-	first  []int32   // host → its first port's vertex; one more at the end
-	out    [][]int32 // vertex → wires that leave it
-	seed   uint64
-	broken []bool // wires that are down
+	first []int32   // host → its first port's vertex; one more at the end
+	out   [][]int32 // vertex → wires that leave it
+	seed  uint64
 }
 
 // Router gives ways through a Fabric. Under adaptive routing they depend on
@@ -95,7 +96,6 @@ func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
 			}
 		}
 	}
-	f.broken = make([]bool, len(f.Wires))
 	return f, nil
 }
 
@@ -108,24 +108,37 @@ func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int
 	f.Wires = append(f.Wires, Wire{Name: name, From: from, To: to, BW: units.GBps(c.Gbit / 8), Latency: units.FromMicros(c.Latency), Cable: cable})
 }
 
-// Degrade makes the cables between two ends slower by a factor, or takes them
-// down where the factor is 0; it returns how many wires it touched.
-func (f *Fabric) Degrade(a, b string, factor float64, more units.Time) int {
+// Lose makes the cables between two ends lose a share of the packets on them;
+// it returns how many wires it touched.
+func (f *Fabric) Lose(a, b string, share float64) int {
+	return f.between(a, b, func(w *Wire) { w.Loss = 1 - (1-w.Loss)*(1-share) })
+}
+
+// between does something to the wires of the cables between two ends and
+// counts them.
+func (f *Fabric) between(a, b string, do func(*Wire)) int {
 	touched := 0
 	for i := range f.Wires {
 		w := &f.Wires[i]
-		if c := &f.Network.Cables[w.Cable]; (c.A != a || c.B != b) && (c.A != b || c.B != a) {
-			continue
+		if c := &f.Network.Cables[w.Cable]; c.A == a && c.B == b || c.A == b && c.B == a {
+			do(w)
+			touched++
 		}
-		touched++
+	}
+	return touched
+}
+
+// Degrade makes the cables between two ends slower by a factor, or takes them
+// down where the factor is 0; it returns how many wires it touched.
+func (f *Fabric) Degrade(a, b string, factor float64, more units.Time) int {
+	return f.between(a, b, func(w *Wire) {
 		if factor == 0 {
-			f.broken[i] = true
+			w.down = true
 		} else {
 			w.BW = units.GBps(float64(w.BW) / factor)
 		}
 		w.Latency += more
-	}
-	return touched
+	})
 }
 
 // distances counts the wires from every vertex to a port.
@@ -135,7 +148,7 @@ func (f *Router) distances(to int32) []int32 {
 	}
 	in := make([][]int32, len(f.out))
 	for i := range f.Wires {
-		if !f.broken[i] {
+		if !f.Wires[i].down {
 			in[f.Wires[i].To] = append(in[f.Wires[i].To], f.Wires[i].From)
 		}
 	}
@@ -200,7 +213,7 @@ func (f *Router) Route(dst []int32, fromHost, fromNet, toHost, toNet int, flow u
 func (f *Router) choose(v, to int32, d []int32, tuple uint64) int32 {
 	var equal []int32
 	for _, w := range f.out[v] {
-		if !f.broken[w] && d[f.Wires[w].To] == d[v]-1 {
+		if !f.Wires[w].down && d[f.Wires[w].To] == d[v]-1 {
 			equal = append(equal, w)
 		}
 	}

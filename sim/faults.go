@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Fault is something that is not as it should be: of a rank, or of a port where
+// Rank is -1.
+type Fault struct {
+	Rank int
+	// Slow is by how much longer all lasts that the rank's GPU does, or by how
+	// much slower the port is; 1 for not at all.
+	Slow float64
+	// Host and Net name the port, and Later is what it adds to each message.
+	Host, Net int
+	Later     units.Time
+	// Loss is the share of packets that the port loses.
+	Loss float64
+	// Down: the rank's process is gone, or the port passes nothing on.
+	Down bool
+}
+
+// slowness lists by how much each rank is slower than it should be; nil where
+// none is.
+func (c *Config) slowness() []float64 {
+	var out []float64
+	for _, t := range c.Faults {
+		if t.Rank < 0 || t.Slow == 1 {
+			continue
+		}
+		if out == nil {
+			out = make([]float64, c.Comm.NRanks)
+			for i := range out {
+				out[i] = 1
+			}
+		}
+		out[t.Rank] *= t.Slow
+	}
+	return out
+}
+
+// gone lists the ranks whose processes are gone; nil where none is.
+func (c *Config) gone() []bool {
+	var out []bool
+	for _, t := range c.Faults {
+		if t.Rank < 0 || !t.Down {
+			continue
+		}
+		if out == nil {
+			out = make([]bool, c.Comm.NRanks)
+		}
+		out[t.Rank] = true
+	}
+	return out
+}
+
+// fault sums up the faults of a port.
+func (n *network) fault(p port) Fault {
+	sum := Fault{Rank: -1, Slow: 1}
+	for _, t := range n.faults {
+		if t.Rank < 0 && t.Host == int(p.host) && t.Net == int(p.net) {
+			sum.Slow *= t.Slow
+			sum.Later += t.Later
+			sum.Loss = either(sum.Loss, t.Loss)
+			if t.Down {
+				sum.Loss = 1
+			}
+		}
+	}
+	return sum
+}
+
+// either is the share that is lost at one of two places.
+func either(a, b float64) float64 { return 1 - (1-a)*(1-b) }
+
+// checkFaults refuses faults of what is not there.
+func (c *Config) checkFaults() error {
+	for _, f := range c.Faults {
+		switch {
+		case f.Slow < 1 || f.Rank >= c.Comm.NRanks:
+			return &ConfigError{"Faults", fmt.Sprintf("rank %d slower by %g; ranks are 0 to %d, factors from 1 on", f.Rank, f.Slow, c.Comm.NRanks-1)}
+		case f.Loss < 0 || f.Loss > 1:
+			return &ConfigError{"Faults", fmt.Sprintf("a loss of %g; from 0 to 1", f.Loss)}
+		}
+	}
+	return nil
+}
+
+// hangs tells who waits forever for the ranks that are gone.
+func (e *engine) hangs() error {
+	h := &HangError{First: -1}
+	for r := range e.devs {
+		switch {
+		case e.gone[r]:
+			h.Gone = append(h.Gone, r)
+		case e.devs[r].done < e.kernels:
+			if h.Waiting++; h.First < 0 {
+				h.First = r
+			}
+		}
+	}
+	return h
+}

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/simccl/simccl/units"
+)
+
+// mtu is the payload of a packet: the largest that InfiniBand and RoCE have,
+// which NCCL takes where the port does.
+const mtu = units.Bytes(4096)
+
+// Reliability is how a reliable connection (RC) repeats what is not
+// acknowledged: go back to the first packet missing. The zero value is NCCL's.
+type Reliability struct {
+	// Timeout is the exponent of the wait for an acknowledgement, 4.096 us times
+	// two to it (NCCL_IB_TIMEOUT): 20, that is 4.3 s. 0 waits for hours.
+	Timeout units.Opt[int]
+	// Retries is how often a queue pair repeats without getting further
+	// (NCCL_IB_RETRY_CNT): 7.
+	Retries units.Opt[int]
+}
+
+func (r *Reliability) wait() units.Time {
+	exponent := r.Timeout.Or(20)
+	if exponent <= 0 {
+		exponent = 31
+	}
+	return units.FromMicros(4.096) << min(exponent, 31)
+}
+
+// repeat is what a queue pair has to send again, and why it waits.
+type repeat struct {
+	loss  float64     // share of its packets that are lost on its way
+	draws uint64      // so far, for the stream of chances
+	left  units.Bytes // to send again once this attempt is over
+	stall units.Time  // after which
+	tries int32       // in a row that got no further
+	asked units.Time  // when the first of them began
+}
+
+// transmit puts a write, or what is left of one, on the wire. A packet that is
+// lost shows when a later one comes in out of order: the receiver refuses it,
+// and all since the lost one is sent again. In the meantime the sender has gone
+// on for as long as the refusal takes. Where nothing follows the lost packet,
+// only the timeout shows it.
+func (n *network) transmit(li int32, bytes units.Bytes) {
+	l := &n.lanes[li]
+	c := &n.conns[l.conn]
+	send := bytes
+	if l.again.loss > 0 {
+		send = n.lose(li, bytes)
+	}
+	work := n.work(c, send)
+	l.since, l.sent = n.e.now, work
+	n.e.net.Carry(l.route, work)
+	n.e.net.Start(n.e.now, l.route, c.bound, work, 1, ^li)
+}
+
+// lose decides which packet of an attempt is the first to be lost, and returns
+// how many bytes are sent until the sender knows.
+func (n *network) lose(li int32, bytes units.Bytes) units.Bytes {
+	l := &n.lanes[li]
+	c, r := &n.conns[l.conn], &l.again
+	packet := mtu * units.Bytes(n.shares(c)) // of the step, of which each queue pair has its part
+	packets := int64((bytes + packet - 1) / packet)
+	k := packets
+	if r.loss >= 1 {
+		k = 0
+	} else {
+		r.draws++
+		u := uniform(n.e.seed, uint64(li), r.draws)
+		k = min(k, int64(math.Log(u)/math.Log1p(-r.loss)))
+	}
+	r.left, r.stall = 0, 0
+	if k >= packets {
+		r.tries = 0
+		return bytes
+	}
+	if k > 0 || r.tries == 0 {
+		r.tries, r.asked = 0, n.e.now
+	}
+	r.tries++
+	r.left = bytes - units.Bytes(k)*packet
+	one := units.Time(n.work(c, packet)) / units.Time(max(1, c.bound))
+	round := 2 * (n.cost.wire + c.later)
+	follows := c.sent > c.begun+int64(c.lanes)
+	if r.loss >= 1 || (k == packets-1 && !follows) {
+		r.stall = n.rc.wait()
+		return bytes
+	}
+	sent := k + 1 + int64(round/max(1, one))
+	if follows {
+		return units.Bytes(sent) * packet // of the steps behind it too, in vain
+	}
+	sent = min(packets, sent)
+	r.stall = max(0, round-one*units.Time(sent-k-1))
+	return min(bytes, units.Bytes(sent)*packet)
+}
+
+// repeat goes back to the first packet missing, or gives up.
+func (n *network) repeat(li int32) {
+	l := &n.lanes[li]
+	if l.again.tries > int32(n.rc.Retries.Or(7)) {
+		pc := n.e.plan.Conn(n.conns[l.conn].conn)
+		n.e.err = &RetryError{Src: int(pc.Src), Dst: int(pc.Dst), Channel: int(pc.Channel), SrcNet: int(pc.Route.SrcNet), DstNet: int(pc.Route.DstNet),
+			Tries: int(l.again.tries), After: n.e.now - l.again.asked}
+		return
+	}
+	n.transmit(li, l.again.left)
+}
+
+// uniform returns a variate in (0, 1) that is a pure function of its keys.
+func uniform(seed, a, b uint64) float64 {
+	x := mix(seed ^ mix(a+0x632be59bd9b4e019) ^ mix(b+0x9e6c63d0876a9a47))
+	return (float64(mix(x+0x9e3779b97f4a7c15)>>11) + 0.5) / (1 << 53)
+}
