@@ -28,9 +28,9 @@ func newReport(a *app) *cobra.Command {
 		Long: `report simulates a sweep as run does and writes one self-contained HTML file:
 bus bandwidth by size, who wins where, topology with its load, rings, timeline,
 paths and settings. It takes run's options.`,
-		Example: `  simccl report all_reduce -b 1K -e 64M -f 4
-  simccl report all_gather --topo topo.xml --nodes 4 -b 64K -e 16M -f 4 --report all_gather.html
-  simccl report all_reduce -b 64K -e 16M -f 4 --measured measured.txt`,
+		Example: `  simccl report all_reduce -b 1K -e 16M -f 4
+  simccl report all_gather --topo topo.xml --nodes 4 -b 64K -e 4M -f 4 --report all_gather.html
+  simccl report all_reduce -b 64K -e 4M -f 4 --measured measured.txt`,
 		Args: exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			quiet := *a
