@@ -28,8 +28,8 @@ whatever else the machine did; the limits are those that the project set itself 
 *folded*: ranks, channels and links that are alike in all that bears on time are simulated once, and that they are is
 proven for the plan at hand (sim/quotient.go, sim/survey.go): the result is the same as rank by rank, bit for bit, which
 tests hold to 256 ranks for Ring, Tree, NVLS, NVLSTree, PAT and chains. *near*: where that would cost more than some tenths
-of a second beyond 512 ranks, nodes are taken together that stand alike in both trees (sim/lump.go), and rings whose last
-chunks differ are taken for even; the command says so, with a margin, and ` + "`--fold exact`" + ` leaves nothing out.
+of a second beyond 512 ranks, nodes are taken together that stand alike in both trees (sim/lump.go), rings whose last chunks
+differ are taken for even, and chains are cut short (sim/chain.go); the command says so, with a margin, and ` + "`--fold exact`" + ` leaves nothing out.
 
 `
 
