@@ -206,6 +206,9 @@ func newWiring(p *plan.Plan) (*wiring, error) {
 			return nil, &exec.UnsupportedError{Feature: "plan of NVLS", Needs: "kernels that use NVLink multicast", Found: "peer memory only; NCCL_ALGO=Ring,Tree leaves NVLS out"}
 		}
 		host := conn.Route.Transport != connect.P2P
+		if host && c.proto == coll.LL128 {
+			return nil, &exec.UnsupportedError{Feature: "LL128 through host memory", Needs: "stores of 128 bytes that arrive whole, as over NVLink", Found: fmt.Sprintf("rank %d does not reach rank %d; NCCL_PROTO=LL,Simple leaves LL128 out", conn.Src, conn.Dst)}
+		}
 		c.slots = take(conn.Dst, host, p.Comm.BuffSizes[c.proto])
 		c.tail = take(conn.Dst, host, counterPitch)
 		sender := conn.Src
@@ -400,17 +403,20 @@ func (t *Table) deal(progs []programRow, first, warps int) error {
 		if k > maxGroups {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a channel at once", k), Missing: "a larger block"}
 		}
-		each, at := max((warps-idle)/max(k-idle, 1), 1), 0
+		each, at, barrier := max((warps-idle)/max(k-idle, 1), 1), 0, uint32(1) // 0 is the block's
 		for g := range progs[i:j] {
 			pr := &progs[i+g]
-			pr.warp, pr.warps, pr.barrier = uint32(at), uint32(each), uint32(1+g)
+			pr.warp, pr.warps, pr.barrier = uint32(at), uint32(each), barrier
 			switch {
 			case t.passive(first + i + g):
 				pr.warps = 1
 			case coll.Protocol(pr.proto) == coll.Simple && k <= 2:
-				pr.warps, pr.barrier, pr.split = uint32(each+2), uint32(1+2*g), 1
+				pr.warps, pr.split = uint32(each+2), 1
 			}
 			at += int(pr.warps)
+			if barrier++; pr.split == 1 {
+				barrier++
+			}
 		}
 		t.warps = max(t.warps, at)
 		i = j

@@ -72,9 +72,13 @@ DEVICE void tell(const Args& a, int which, u32 value) {
 
 // hear waits until every peer's flag is at least value, on a circle of numbers.
 DEVICE void hear(const Args& a, int which, u32 value, Patience& w) {
-  for (int r = tid(); r < a.n; r += ntid())
-    while (r != a.rank && (int)(loadAcquire(flagOf(a.arena[a.rank], which, block(), r)) - value) < 0)
+  for (int r = tid(); r < a.n; r += ntid()) {
+    if (r == a.rank) continue;
+    const u64 flag = flagOf(a.arena[a.rank], which, block(), r);
+    while ((int)(loadNow(flag) - value) < 0)
       if (w.over()) break;
+    loadAcquire(flag);
+  }
   syncBlock();
 }
 

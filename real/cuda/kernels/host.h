@@ -38,6 +38,7 @@ DEVICE void syncSome(u32 id, u32 threads) { hostBarrier(id, threads, true); }
 DEVICE void arriveSome(u32 id, u32 threads) { hostBarrier(id, threads, false); }
 
 DEVICE u64 loadAcquire8(u64 p) { return __atomic_load_n((u64*)p, __ATOMIC_ACQUIRE); }
+DEVICE u64 loadRelaxed8(u64 p) { return __atomic_load_n((u64*)p, __ATOMIC_RELAXED); }
 DEVICE void storeRelease8(u64 p, u64 v) { __atomic_store_n((u64*)p, v, __ATOMIC_RELEASE); }
 DEVICE void storeRelaxed8(u64 p, u64 v) { storeRelease8(p, v); }
 DEVICE u32 loadAcquire(u64 p) { return __atomic_load_n((u32*)p, __ATOMIC_ACQUIRE); }

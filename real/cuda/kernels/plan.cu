@@ -115,10 +115,10 @@ DEVICE u64 slotOf(const End& e, u64 ahead, u64 off) { return e.slots + (e.step +
 
 // await waits until the other end's count is at least need.
 DEVICE void await(End& e, u64 need, Patience& w) {
-  while (e.seen < need) {
-    e.seen = loadAcquire8(e.theirs);
-    if (e.seen < need && w.over()) return;
-  }
+  if (e.seen >= need) return;
+  while (loadRelaxed8(e.theirs) < need)
+    if (w.over()) return;
+  e.seen = loadAcquire8(e.theirs);
 }
 
 // --- Simple ---
@@ -136,7 +136,7 @@ DEVICE void prepare(const Args& a, Crew& c, const Op& op, u64 off, Turn& t) {
     u64 at = slotOf(e, ahead, recv ? op.recvOff : op.sendOff);
     if (direct && recv && (op.what & IN_PLACE)) at = a.out + op.dst + off;
     if (direct && !recv && (op.what & TO_PLACE)) {
-      while (e.ready && loadAcquire8(e.ready) < e.launch && !c.wait.over()) {
+      while (e.ready && loadRelaxed8(e.ready) < e.launch && !c.wait.over()) {
       }
       e.ready = 0; // once a launch
       at = a.outs[e.peer] + op.there + off;

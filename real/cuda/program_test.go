@@ -1,0 +1,153 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec/exectest"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// tables writes the tables of all ranks of a plan.
+func tables(t *testing.T, nodes int, r plan.Request) []*Table {
+	t.Helper()
+	p, err := plan.Build(exectest.Comm(4/nodes, nodes, 2), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewCompiler(p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*Table
+	for rank := range 4 {
+		table, err := c.Table(rank)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, table)
+	}
+	return all
+}
+
+// everyRequest calls do for plans of every kind that has a table.
+func everyRequest(t *testing.T, do func(t *testing.T, all []*Table)) {
+	for _, nodes := range []int{1, 2} {
+		for _, r := range exectest.Requests(nodes) {
+			if r.Algo == coll.NVLS || r.Algo == coll.NVLSTree || nodes > 1 && r.Proto == coll.LL128 {
+				continue
+			}
+			for _, r.Count = range []int64{1000, 3_000_001} { // LL beside Simple, and Simple alone
+				t.Run(fmt.Sprintf("%d nodes/%v/%v/%v/%d", nodes, r.Func, r.Algo, r.Proto, r.Count), func(t *testing.T) { do(t, tables(t, nodes, r)) })
+			}
+		}
+	}
+}
+
+// TestWarpsAreDealtOnce: of the programs that run on a channel at the same
+// time, every warp has at most one, and barriers are no two programs'.
+func TestWarpsAreDealtOnce(t *testing.T) {
+	everyRequest(t, func(t *testing.T, all []*Table) {
+		for _, table := range all {
+			for _, l := range table.lanes {
+				progs := table.programs[l.first:][:l.count]
+				for i, a := range progs {
+					if a.warps < 1 || a.warp+a.warps > maxWarps || int(a.warp+a.warps) > table.warps || a.split == 1 && a.warps < 3 {
+						t.Errorf("warps %d+%d of %d (split %d)", a.warp, a.warps, table.warps, a.split)
+					}
+					if last := a.barrier + a.split; a.warps > 1 && (a.barrier < 1 || last > 15) {
+						t.Errorf("barriers %d to %d", a.barrier, last)
+					}
+					for _, b := range progs[:i] {
+						if a.phase != b.phase {
+							continue
+						}
+						if a.warp < b.warp+b.warps && b.warp < a.warp+a.warps {
+							t.Errorf("warps %d+%d and %d+%d", a.warp, a.warps, b.warp, b.warps)
+						}
+						if a.warps > 1 && b.warps > 1 && a.barrier <= b.barrier+b.split && b.barrier <= a.barrier+a.split {
+							t.Errorf("two programs at barrier %d", a.barrier)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestBothEndsAgreeWhatGoesStraight: a message that its sender writes to its
+// place is one that its receiver looks for there, at that place.
+func TestBothEndsAgreeWhatGoesStraight(t *testing.T) {
+	straight := 0
+	everyRequest(t, func(t *testing.T, all []*Table) {
+		sent, got := map[int32][]string{}, map[int32][]string{}
+		for _, table := range all {
+			for i, pr := range table.programs {
+				for _, o := range table.ops[table.firstOp[i]:][:pr.count] {
+					for k := range o.tos {
+						if e := table.ends[pr.end[o.to[k]]]; o.do&uint16(plan.HoldSend) == 0 {
+							sent[e.conn] = append(sent[e.conn], where(o.do&toPlace != 0, o.there, o.bytes))
+						}
+					}
+					for k := range o.froms {
+						if e := table.ends[pr.end[o.from[k]]]; o.do&uint16(plan.HoldRecv) == 0 {
+							got[e.conn] = append(got[e.conn], where(o.do&inPlace != 0, o.dst, o.bytes))
+						}
+					}
+					if o.do&toPlace != 0 {
+						straight++
+					}
+				}
+			}
+		}
+		for conn := range all[0].wiring.conns {
+			if c := int32(conn); !slices.Equal(sent[c], got[c]) {
+				t.Errorf("connection %d: sent %v, looked for %v", c, sent[c], got[c])
+			}
+		}
+	})
+	if straight == 0 {
+		t.Error("nothing goes straight to its place")
+	}
+}
+
+func where(straight bool, at, bytes uint64) string {
+	if !straight {
+		return "slot"
+	}
+	return fmt.Sprint(at, "+", bytes)
+}
+
+// TestConnectionsHaveMemoryOfTheirOwn: no FIFO or counter lies in another.
+func TestConnectionsHaveMemoryOfTheirOwn(t *testing.T) {
+	everyRequest(t, func(t *testing.T, all []*Table) {
+		w := all[0].wiring
+		type span struct {
+			place
+			size units.Bytes
+		}
+		var spans []span
+		for i := range w.conns {
+			if c := &w.conns[i]; c.used {
+				spans = append(spans, span{c.slots, all[0].plan.Comm.BuffSizes[c.proto]}, span{c.tail, 8}, span{c.head, 8}, span{c.ready, 8})
+			}
+		}
+		for i, a := range spans {
+			room := w.arena[a.rank]
+			if a.host {
+				room = w.host[a.rank]
+			}
+			if a.off+a.size > room {
+				t.Errorf("%+v ends beyond %d", a, room)
+			}
+			for _, b := range spans[:i] {
+				if a.rank == b.rank && a.host == b.host && a.off < b.off+b.size && b.off < a.off+a.size {
+					t.Errorf("%+v and %+v overlap", a, b)
+				}
+			}
+		}
+	})
+}
