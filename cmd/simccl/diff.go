@@ -62,6 +62,7 @@ anything differs.`,
 	f.StringVar(&texts[1], "b", "", "`OPTIONS` of the second side")
 	f.BoolVar(&status, "exit-code", false, "status 7 where anything differs")
 	both.machine.register(c)
+	both.machine.registerClass(c)
 	both.registerTimes(f)
 	both.test.registerSizes(f)
 	return c
@@ -182,6 +183,7 @@ func (s *side) load(both *cobra.Command, text string) error {
 			return err
 		}}
 	s.flags.machine.register(c)
+	s.flags.machine.registerClass(c)
 	s.times = pflag.NewFlagSet("times", pflag.ContinueOnError)
 	s.flags.registerTimes(s.times)
 	c.Flags().AddFlagSet(s.times)
