@@ -100,11 +100,8 @@ func channelOf(thread string) string {
 func load(r io.Reader) (*side, error) {
 	s := &side{slices: map[series][]slice{}, processes: map[int64]string{}, threads: map[[2]int64]string{}}
 	p := newPairs()
-	type late struct {
-		slice
-		peer string
-	}
-	var all []late
+	var all []slice
+	rank := map[int64]int64{} // of processes that are numbered otherwise
 	_, err := chrome.Read(r, func(e *chrome.Event) error {
 		if e.Phase == 'M' {
 			a, _ := e.Arg("name")
@@ -119,15 +116,25 @@ func load(r io.Reader) (*side, error) {
 		// The critical path repeats what the steps tell, and a proxy is idle
 		// between them.
 		if x, ok := p.slice(e); ok && e.BadTS == "" && e.Cat != "critical" && e.Name != "Idle" {
-			peer, _ := e.Arg("Peer")
-			all = append(all, late{x, fmt.Sprint(peer.Int)})
+			all = append(all, x)
+			if _, known := rank[x.pid]; !known && x.rank >= 0 && x.pid < nccltrace.RankPID {
+				rank[x.pid] = x.rank
+			}
 			s.end = max(s.end, x.end)
 		}
 		return nil
 	})
 	for _, x := range all {
-		k := series{x.pid, channelOf(s.threads[[2]int64{x.pid, x.tid}]), x.cat, x.name + x.opcode, x.peer}
-		s.slices[k] = append(s.slices[k], x.slice)
+		thread := x.thread
+		if thread == "" {
+			thread = channelOf(s.threads[[2]int64{x.pid, x.tid}])
+		}
+		if r, ok := rank[x.pid]; ok {
+			x.pid = nccltrace.RankPID + r
+			s.processes[x.pid] = fmt.Sprintf("rank %d", r)
+		}
+		k := series{x.pid, thread, x.cat, x.name + x.opcode, fmt.Sprint(x.peer)}
+		s.slices[k] = append(s.slices[k], x)
 	}
 	for _, list := range s.slices {
 		slices.SortStableFunc(list, func(a, b slice) int { return cmp.Compare(a.start, b.start) })

@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -18,6 +20,9 @@ type slice struct {
 	line       int
 	terms      nccltrace.Terms // what it consists of, where that is told
 	told       bool
+	peer       int64
+	rank       int64  // of an operation that says it, else -1
+	thread     string // where it belongs, if its track does not say
 }
 
 func (s *slice) dur() units.Time { return s.end - s.start }
@@ -26,14 +31,21 @@ func (s *slice) dur() units.Time { return s.end - s.start }
 type pairs struct {
 	async map[string][]slice
 	sync  map[[2]int64][]slice
+	ops   map[int64]slice // by process: the proxy operation whose steps are told
 }
 
 func newPairs() *pairs {
-	return &pairs{async: map[string][]slice{}, sync: map[[2]int64][]slice{}}
+	return &pairs{async: map[string][]slice{}, sync: map[[2]int64][]slice{}, ops: map[int64]slice{}}
 }
 
 func begin(e *chrome.Event) slice {
-	s := slice{pid: e.PID, tid: e.TID, cat: e.Cat, name: e.Name, start: e.TS, end: e.TS + e.Dur, line: e.Line}
+	s := slice{pid: e.PID, tid: e.TID, cat: e.Cat, name: e.Name, start: e.TS, end: e.TS + e.Dur, line: e.Line, rank: -1}
+	if a, ok := e.Arg("Peer"); ok {
+		s.peer = a.Int
+	}
+	if a, ok := e.Arg("Rank"); ok && (s.cat == "COLL" || s.cat == "P2P") {
+		s.rank = a.Int
+	}
 	s.terms, s.told = nccltrace.ParseTerms(e.Args)
 	if op, ok := e.Arg("opcode"); ok {
 		s.opcode = " " + op.Str
@@ -63,8 +75,9 @@ func (p *pairs) slice(e *chrome.Event) (slice, bool) {
 			return s, true
 		}
 	case 'b':
-		k := asyncKey(e)
-		p.async[k] = append(p.async[k], begin(e))
+		k, s := asyncKey(e), begin(e)
+		p.place(e, &s)
+		p.async[k] = append(p.async[k], s)
 	case 'e':
 		k := asyncKey(e)
 		if open := p.async[k]; len(open) > 0 {
@@ -79,4 +92,34 @@ func (p *pairs) slice(e *chrome.Event) (slice, bool) {
 
 func asyncKey(e *chrome.Event) string {
 	return strconv.FormatInt(e.PID, 10) + "\x00" + e.Cat + "\x00" + e.ID
+}
+
+// place says where a slice belongs that lies on no thread of its own: NCCL's
+// example profiler (ext-profiler/example/print_event.cc) puts all of a process
+// on thread 1, tells channels by argument, and a proxy operation's steps between
+// its begin and its end.
+func (p *pairs) place(e *chrome.Event, s *slice) {
+	ch, _ := e.Arg("Channel")
+	switch s.cat {
+	case "COLL", "GROUP":
+		s.thread = "collectives"
+	case "P2P":
+		s.thread = "P2P"
+	case "GROUP_API", "COLL_API", "P2P_API", "KERNEL_LAUNCH":
+		s.thread = "API"
+	case "GPU":
+		s.thread = fmt.Sprintf("comm 0 kernel ch %02d", ch.Int)
+	case "PROXY":
+		for _, dir := range [...]string{"Send", "Recv"} {
+			if strings.HasSuffix(s.name, dir) {
+				s.thread = fmt.Sprintf("ch %02d %s", ch.Int, strings.ToLower(dir))
+				p.ops[s.pid] = *s
+			}
+		}
+	case "NET":
+		if _, own := e.Arg("Peer"); !own {
+			op := p.ops[s.pid]
+			s.thread, s.peer = op.thread, op.peer
+		}
+	}
 }
