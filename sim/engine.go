@@ -94,6 +94,7 @@ const (
 type multiprocessor struct {
 	first, n int32 // its groups
 	active   int32 // threads that move bytes
+	threads  int32 // of the phase's groups
 	phase    int32
 	left     int32 // groups of the phase that run
 }
@@ -309,10 +310,11 @@ func (e *engine) nextPhase(si int32, at units.Time) {
 		}
 		return
 	}
-	sm.phase, sm.left = next, 0
+	sm.phase, sm.left, sm.threads = next, 0, 0
 	for i := sm.first; i < sm.first+sm.n; i++ {
 		if e.groups[i].pr.Phase == next {
 			sm.left++
+			sm.threads += e.groups[i].pr.Workers
 		}
 	}
 	for i := sm.first; i < sm.first+sm.n; i++ {

@@ -202,7 +202,7 @@ func (e *engine) rate(g *group, active int32) simnet.Rate {
 	case coll.Simple:
 		r = e.class.SimpleRate(g.pass, int(g.pr.Workers), int(active), g.pack)
 	case coll.LL:
-		r = float64(g.bytes) * 1e-3 / e.class.LLTime(g.pass, int(g.pr.Workers), int64(g.bytes), e.miss)
+		r = float64(g.bytes) * 1e-3 / e.class.LLTime(g.pass, int(g.pr.Workers), int(e.sms[g.sm].threads-g.pr.Workers), int64(g.bytes), e.miss)
 	default:
 		r = float64(g.bytes) * 1e-3 / e.class.LL128Time(g.pass, int(g.pr.Workers), int64(g.bytes), e.miss)
 	}

@@ -119,6 +119,7 @@ type LLCost struct {
 	First float64 // share of the first trip that the hop does not hide
 	Hop   float64 // from a store until the peer's poll has it
 	Op    float64 // per operation
+	Share float64 // of the threads of an SM's other groups that stand in the way of a trip's issue
 }
 
 // LL128Cost is the LL128 protocol: 1,920 bytes a warp and trip.

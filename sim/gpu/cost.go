@@ -114,8 +114,9 @@ func (c *Class) SliceOverhead(p Pass, threads int) float64 {
 	return math.Max(0, over)
 }
 
-// LLTime is the time of one LL operation over n bytes, in microseconds.
-func (c *Class) LLTime(p Pass, threads int, n int64, miss float64) float64 {
+// LLTime is the time of one LL operation over n bytes, in microseconds, of a
+// group beside which others have so many threads on the SM.
+func (c *Class) LLTime(p Pass, threads, others int, n int64, miss float64) float64 {
 	// A thread moves a line of 8 bytes by the element: it loads words of 4 bytes
 	// or elements, whichever is larger, and stores each element alone
 	// (prims_ll.h:160-205).
@@ -131,7 +132,7 @@ func (c *Class) LLTime(p Pass, threads int, n int64, miss float64) float64 {
 		user *= 1.5
 	}
 	issue := t.send(p) + user
-	return (float64(Trips(coll.LL, threads, n)-1) + c.LL.First) * (t.latency(p, miss) + float64(issue*float64(threads)/512))
+	return (float64(Trips(coll.LL, threads, n)-1) + c.LL.First) * (t.latency(p, miss) + float64(issue*(float64(threads)+float64(c.LL.Share*float64(others)))/512))
 }
 
 // LL128Time is the same for LL128, whose warps stream on their own: parts of a

@@ -100,6 +100,7 @@ func llQuantities(add adder) {
 	add("ll_first", "1", 0, 100, "share of the first trip that the hop does not hide", func(c *Class) *float64 { return &c.LL.First })
 	add("ll_hop", "us", 0, 1e3, "store of LL until the peer's poll has it", func(c *Class) *float64 { return &c.LL.Hop })
 	add("ll_op", "us", 0, 1e3, "an operation of LL beside its trips", func(c *Class) *float64 { return &c.LL.Op })
+	add("ll_share", "1", 0, 1, "part of an SM's other groups that a trip's issue waits for", func(c *Class) *float64 { return &c.LL.Share })
 	trip("ll128", "1,920 bytes a warp", "60 bytes of user data", func(c *Class) *TripCost { return &c.LL128.Trip })
 	add("ll128_first", "1", 0, 100, "least trips of an operation", func(c *Class) *float64 { return &c.LL128.First })
 	add("ll128_hop", "us", 0, 1e3, "store of LL128 until the peer's poll has it", func(c *Class) *float64 { return &c.LL128.Hop })
