@@ -32,7 +32,7 @@ test() { run $bin/\$1.test -test.short -test.timeout 180s ${VERBOSE:+-test.v} -t
 cd $root/real/host
 test host 'OverVerbs/[0-9] ranks'
 c=ConformsOverVerbs/2_nodes/.*/.*
-test host "\$c/LL\$/^1\$|\$c/LL128/^1000\$|\$c/Simple/^(0|20011)\$"
+test host "\$c/LL\$/^1\$|\$c/LL128/^1000\$|\$c/Simple/^(0|1000)\$|ConformsOverVerbs/2_nodes/all_reduce/.*/Simple/20011"
 test host 'Disturbed|CutWire|LostClearToSend/verbs'
 run $bin/simccl --no-env bench verbs write nccl -s 4096 -n 20
 pair() { # server and client, as on two hosts
