@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestPortsNumberTheirEnds: at each port the ends have the numbers from 1 on,
+// each once and in the order of connections; ids that nothing uses have none.
+func TestPortsNumberTheirEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := randomComm(t, shape{rapid.IntRange(1, 6).Draw(t, "perNode"), rapid.IntRange(1, 4).Draw(t, "nodes"), rapid.IntRange(1, 3).Draw(t, "channels")})
+		p, err := Build(c, randomRequest(t, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := p.PortEnds()
+		last := map[[2]int32]int32{}
+		for id := range p.NumConns() {
+			k := p.Conn(id)
+			if k.Src < 0 || k.Dst < 0 {
+				if ends.Src[id] != 0 || ends.Dst[id] != 0 {
+					t.Fatalf("connection %d is nobody's and has numbers %d, %d", id, ends.Src[id], ends.Dst[id])
+				}
+				continue
+			}
+			for _, e := range []struct{ rank, net, number int32 }{{k.Src, k.Route.SrcNet, ends.Src[id]}, {k.Dst, k.Route.DstNet, ends.Dst[id]}} {
+				at := [2]int32{c.NodeOf[e.rank], e.net}
+				if last[at]++; e.number != last[at] {
+					t.Fatalf("connection %d has number %d at port %v, want %d", id, e.number, at, last[at])
+				}
+			}
+		}
+	})
+}
