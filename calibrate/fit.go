@@ -72,10 +72,13 @@ const toldShare = 0.8
 // counts events: smaller ones would see their steps.
 const step = 0.04
 
-// started is how far a quantity may be from where it starts, as the standard
-// deviation of its logarithm: the class may be of another machine, and what it
-// states of its uncertainty of that one.
-const started = 0.5
+// How far a quantity may be from where it starts, as the standard deviation of
+// its logarithm: started, or known where it was measured on some machine of the
+// class, whose stated uncertainty is not that of another machine's.
+const (
+	started = 0.5
+	known   = 0.3
+)
 
 // Fit moves a class's quantities, in the logarithm, until simulated times meet
 // the measured ones that are not held out: least squares of the logarithm of
@@ -294,7 +297,11 @@ func same(a, b []float64) bool {
 
 // prior is the standard deviation of a quantity's logarithm before the data.
 func (f *fit) prior(j int) float64 {
-	return max(started, f.start.Origins[f.free[j].Name].Uncertainty)
+	o := f.start.Origins[f.free[j].Name]
+	if o.Source == gpu.Measured {
+		return max(known, o.Uncertainty)
+	}
+	return max(started, o.Uncertainty)
 }
 
 // loss is a deviation's cost, a square near zero and a line beyond scale
