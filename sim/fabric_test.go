@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -70,6 +71,33 @@ func TestMoreUplinksAreNeverSlower(t *testing.T) {
 	bound := over(t, rails(16, 1), sim.Config{}).Elapsed
 	if f := float64(bound) / float64(over(t, rails(8, 1), sim.Config{}).Elapsed); f < 1.8 || f > 2.1 {
 		t.Errorf("half of too few uplinks takes %.2f times as long, want 2", f)
+	}
+}
+
+// What enters a switch leaves it and no link carries more than it can, whatever
+// the routing; a ring sends as much out of a port as comes in.
+func TestSwitchesKeepBytes(t *testing.T) {
+	for _, routing := range []fabric.Routing{fabric.ECMP, fabric.Adaptive, fabric.Static} {
+		for _, kind := range []string{"leaf-spine", "fat-tree"} {
+			l := &fabric.Layout{Kind: kind, Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: 4, Oversub: 2, Routing: routing}
+			r := over(t, l, sim.Config{})
+			in, out := map[string]units.Bytes{}, map[string]units.Bytes{}
+			for _, x := range r.Links {
+				from, to, ok := strings.Cut(x.Name, "→")
+				if !ok || strings.Contains(x.Name, " ") {
+					continue // inside a host
+				}
+				in[to], out[from] = in[to]+x.Bytes, out[from]+x.Bytes
+			}
+			if len(in) < 8 {
+				t.Fatalf("%s: only %d ends of cables carry anything", kind, len(in))
+			}
+			for end, got := range in {
+				if _, port := out[end]; port && got != out[end] {
+					t.Errorf("%s, %s: %d bytes enter %s, %d leave", kind, routing, got, end, out[end])
+				}
+			}
+		}
 	}
 }
 

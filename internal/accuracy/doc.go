@@ -1,5 +1,4 @@
 // Package accuracy compares simulated times with measured ones: those of
 // testdata/measured, under the settings that each file was taken with, and
-// published tables of clusters. Its tests write docs/ACCURACY.md and
-// its last part.
+// published tables of clusters. Its tests write docs/ACCURACY.md.
 package accuracy

@@ -97,6 +97,40 @@ func (s scene) model() *Fluid {
 	return f
 }
 
+// The textbook's examples of max-min shares: five sessions of which three share
+// a link, and one meets one of those further on (Bertsekas and Gallager, Data
+// Networks, 2nd edition, 6.5.2); and the long session through several links
+// that each have one of their own, which gets half.
+func TestTextbookShares(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		links int
+		flows [][]LinkID
+		want  []Rate
+	}{
+		{"five sessions", 3, [][]LinkID{{1}, {0}, {0, 1}, {2}, {0}}, []Rate{667, 333, 333, 1000, 333}},
+		{"parking lot", 4, [][]LinkID{{0, 1, 2, 3}, {0}, {1}, {2}, {3}}, []Rate{500, 500, 500, 500, 500}},
+	} {
+		f := new(Fluid)
+		for range x.links {
+			f.AddLink("", 1000)
+		}
+		for i, links := range x.flows {
+			var uses []Use
+			for _, l := range links {
+				uses = append(uses, Use{Link: l, Count: 1})
+			}
+			f.Start(0, f.AddRoute(uses), 1<<40, 1<<40, 1, int32(i))
+		}
+		f.refill()
+		for i, want := range x.want {
+			if got := f.bundles[i].rate; got < want-1 || got > want+1 {
+				t.Errorf("%s: session %d gets %d, the book says %d", x.name, i+1, got, want)
+			}
+		}
+	}
+}
+
 // Max-min: no link above capacity, and every flow is either at its own rate or
 // crosses a full link on which nobody is faster.
 func TestSharesAreMaxMin(t *testing.T) {

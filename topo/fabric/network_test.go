@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -149,6 +150,44 @@ func TestCollisions(t *testing.T) {
 	}
 	if a, e := worst(Adaptive), worst(ECMP); a != 1 || e < 2 {
 		t.Fatalf("adaptive puts %d on one uplink, ECMP %d; want 1 and more", a, e)
+	}
+}
+
+// Flows hashed over as many uplinks leave (1-1/n)^n of them empty, 1/e for many:
+// what ECMP gets of a bisection under a permutation, and the reason why fabrics
+// schedule flows (Al-Fares et al., Hedera, NSDI 2010, measure 61 %). The fullest
+// uplink holds as many flows as balls fall into the fullest bin (Raab and
+// Steger, "Balls into bins", 1998): 3 to 4 of 32.
+func TestCollisionsAreBallsIntoBins(t *testing.T) {
+	const uplinks, seeds = 32, 200
+	n, err := Generate(Layout{Kind: "leaf-spine", Hosts: 2, Nets: uplinks, Gbit: 400, PerLeaf: 1, Spines: uplinks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, fullest := 0.0, 0.0
+	for seed := range uint64(seeds) {
+		f, err := n.Bind([]int{uplinks, uplinks}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, on, most := f.Router(), map[int32]int{}, 0
+		for net := range uplinks {
+			w, err := r.Route(nil, 0, net, 1, net, uint64(net))
+			if err != nil {
+				t.Fatal(err)
+			}
+			on[w[1]]++
+			most = max(most, on[w[1]])
+		}
+		used += float64(len(on)) / uplinks / seeds
+		fullest += float64(most) / seeds
+	}
+	want := 1 - math.Pow(1-1.0/uplinks, uplinks)
+	if math.Abs(used-want) > 0.015 {
+		t.Errorf("%.3f of the uplinks are used, balls into bins say %.3f", used, want)
+	}
+	if fullest < 3 || fullest > 4 {
+		t.Errorf("the fullest uplink has %.2f flows in the mean, balls into bins say 3 to 4", fullest)
 	}
 }
 
