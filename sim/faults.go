@@ -73,7 +73,7 @@ func (n *network) fault(p port) Fault {
 }
 
 // either is the share that is lost at one of two places.
-func either(a, b float64) float64 { return 1 - (1-a)*(1-b) }
+func either(a, b float64) float64 { return 1 - float64((1-a)*(1-b)) }
 
 // checkFaults refuses faults of what is not there.
 func (c *Config) checkFaults() error {

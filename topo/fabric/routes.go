@@ -111,7 +111,7 @@ func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int
 // Lose makes the cables between two ends lose a share of the packets on them;
 // it returns how many wires it touched.
 func (f *Fabric) Lose(a, b string, share float64) int {
-	return f.between(a, b, func(w *Wire) { w.Loss = 1 - (1-w.Loss)*(1-share) })
+	return f.between(a, b, func(w *Wire) { w.Loss = 1 - float64((1-w.Loss)*(1-share)) })
 }
 
 // between does something to the wires of the cables between two ends and
