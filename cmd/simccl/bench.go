@@ -39,8 +39,9 @@ func newBench(a *app) *cobra.Command {
 result, and prints nccl-tests' table; #wrong counts elements that are not what
 they should be.
 
---backend nccl runs NVIDIA's libnccl.so.2; cuda runs algorithms of our own over
-peer memory, chosen by --algo or, with auto, by measurement. One process drives
+--backend nccl runs NVIDIA's libnccl.so.2; cuda runs kernels of our own over peer
+memory: NCCL's schedule (--algo plan) or other algorithms, chosen by --algo or,
+with auto, by measurement. One process drives
 -g GPUs (alone: all; beside others: one), each from a thread of its own.
 --compare adds what run predicts for this machine.
 
