@@ -58,7 +58,7 @@ func (r *recorded) measure(_ context.Context, op *gpubench.Op, _ gpubench.Option
 // record takes the place of the nccl backend for a test.
 func record(t *testing.T, files ...string) {
 	t.Helper()
-	runs, _, err := calibrate.Read(os.DirFS(golden.Root(t, "testdata", "measured", "h200x4")))
+	runs, _, err := calibrate.Read(os.DirFS(golden.Root(t, "testdata", "measured", "h200x4", "procs")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,9 +85,9 @@ func TestCalibrateOnRecordedTimes(t *testing.T) {
 		t.Skip("fits hundreds of operations")
 	}
 	first, later := t.TempDir(), t.TempDir()
-	measureRecorded(t, first, "default", "procs/pb_default_4.txt")
-	measureRecorded(t, first, "ring-LL", "procs/pb_Ring_LL_4.txt", "procs/pb_Ringx_LL_4.txt")
-	measureRecorded(t, later, "default", "procs/pb_default_4.txt")
+	measureRecorded(t, first, "default", "pb_default_4.txt")
+	measureRecorded(t, first, "ring-LL", "pb_Ring_LL_4.txt", "pb_Ringx_LL_4.txt")
+	measureRecorded(t, later, "default", "pb_default_4.txt")
 
 	topo := golden.Root(t, "testdata", "topos", "h200x4-4.xml")
 	class := filepath.Join(t.TempDir(), "class.json")
