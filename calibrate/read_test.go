@@ -30,7 +30,7 @@ const document = `{"version":3,"start_time":"2026-11-20 10:00:00","args":["build
 
 func TestRead(t *testing.T) {
 	runs, left, err := Read(fstest.MapFS{
-		"a/table.txt":            {Data: []byte(table)},
+		"a/table.txt":            {Data: []byte(strings.Replace(table, "#\n", "vm:7:9 [0] NCCL INFO Bootstrap: Using eth0\n****\n#\n", 1))},
 		"a/doc.json":             {Data: []byte(document)},
 		"a/ch4_LL_rs_4.txt":      {Data: []byte("PB 4 rs 4096 9.1 8.25\nPB 4 rs 64 9.1 8.125\n")},
 		"a/dt_f16_2.txt":         {Data: []byte("PB 2 ar 64 9.1 8.125\n")},

@@ -14,7 +14,7 @@ import (
 
 // readTable reads what nccl-tests, or our bench, printed.
 func readTable(name string, text []byte, s settings) (*Run, string, error) {
-	p, err := nccltests.Parse(bytes.NewReader(text))
+	p, err := nccltests.Parse(bytes.NewReader(onlyTable(text)))
 	if err != nil {
 		var bad *nccltests.ParseError
 		if errors.As(err, &bad) {
@@ -30,6 +30,21 @@ func readTable(name string, text []byte, s settings) (*Run, string, error) {
 	}
 	r := &Run{File: name, Date: dateIn.FindString(strings.Join(p.Preface, " "))}
 	return r, "", r.fill(settingsInText(head), s, p.Config, p.Devices, p.Rows)
+}
+
+// onlyTable blanks what launchers and NCCL_DEBUG print between a table's lines:
+// all that neither is a comment nor begins with a number.
+func onlyTable(text []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.Lines(text) {
+		f := bytes.Fields(line)
+		if len(f) > 0 && (f[0][0] == '#' || f[0][0] >= '0' && f[0][0] <= '9') {
+			out.Write(line)
+		} else {
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
 }
 
 var dateIn = regexp.MustCompile(`\b20\d\d-\d\d-\d\d`)
