@@ -1,10 +1,11 @@
 // Package bench measures collectives on the GPUs of this process, alone or as
-// one of several processes that met through real/bootstrap: NCCL's own, and the
-// free algorithms of real/cuda. Every GPU has a goroutine on a thread of its
-// own. Results are checked on the GPU to the last element.
+// one of several processes that met through real/bootstrap: NCCL's own, the
+// free algorithms of real/cuda, and plans run by kernels (Planned, Executor).
+// Every GPU has a goroutine on a thread of its own. Results are checked on the
+// GPU to the last element.
 //
-// A failure on any rank ends the others' waits: nothing hangs, and no
-// communicator is left behind.
+// A failure on any rank ends the others' waits, those of kernels too: nothing
+// hangs, and no communicator is left behind.
 package bench
 
 import (
@@ -101,7 +102,7 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 		r := &rank{s: s, id: cfg.First + i, local: i, jobs: make(chan func(*rank) error, 1), done: make(chan error, 1)}
 		dev, err := cfg.Driver.Device(g)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, s.Close())
 		}
 		r.dev = dev
 		s.ranks = append(s.ranks, r)

@@ -1,5 +1,8 @@
 // Package cuda speaks to NVIDIA GPUs through the driver library libcuda.so.1,
-// opened at run time. Device memory is a plain address (Ptr); a context must
+// opened at run time, and holds our kernels: a plan's own programs (Compiler,
+// Planned), free algorithms (Free) and checks of results (Checker). Their CUDA
+// source is in kernels/, compiled to PTX that is checked in; package fake runs
+// the same source on CPUs for tests. Device memory is a plain address (Ptr); a context must
 // be current on the calling OS thread, so callers lock their goroutine to its
 // thread (Device.Bind).
 package cuda
