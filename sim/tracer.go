@@ -93,16 +93,19 @@ func (t *tracer) link(e *engine, l simnet.LinkID) int {
 		t.links = append(t.links, 0)
 	}
 	if t.links[l] == 0 {
-		t.links[l] = t.rec.Link(e.net.Name(l)) + 1
+		t.links[l] = t.rec.Link(e.net.Name(l), gbps(e.net.Capacity(l))) + 1
 	}
 	return t.links[l] - 1
 }
 
 func (t *tracer) rate(e *engine, l simnet.LinkID, at units.Time, rate simnet.Rate) {
 	if t.open && at >= t.shift {
-		t.rec.Rate(t.link(e, l), at-t.shift, float64(rate)*1e-6)
+		t.rec.Rate(t.link(e, l), at-t.shift, gbps(rate))
 	}
 }
+
+// gbps is a rate in GB/s.
+func gbps(r simnet.Rate) float64 { return float64(r) * 1e-6 }
 
 // transfer writes what crossed the links of a route.
 func (t *tracer) transfer(e *engine, r simnet.RouteID, from units.Time, src, dst, channel int32, n units.Bytes) {

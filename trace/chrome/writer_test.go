@@ -24,7 +24,7 @@ func story(sink trace.Sink) {
 	}
 	c := nccltrace.Coll{Func: "AllReduce", SeqNum: 1, CommHash: "0x5f1a09c2", Count: 1 << 20, Datatype: "ncclFloat32",
 		Algorithm: "RING", Protocol: "SIMPLE", NChannels: 1, Bytes: 4 << 20, AlgBW: 94.4, BusBW: 94.4}
-	link := rec.Link("GPU0→NVS")
+	link := rec.Link("GPU0→NVS", 450)
 	flow := rec.Flow()
 	rec.Rate(link, us(6.5), 48.5)
 	rec.Steps(&nccltrace.Step{Rank: 0, Dir: nccltrace.Send, Peer: 1, Bytes: 131072, Transport: "P2P/CUMEM", Chunk: -1}, flow,
@@ -128,7 +128,7 @@ func TestEventsAreInTimeOrder(t *testing.T) {
 // What exceeds the budget is counted, operations stay, counters end at zero.
 func TestBudgetIsRecorded(t *testing.T) {
 	got := render(t, Options{MaxEvents: 3}, story)
-	if !strings.Contains(got, `"left_out":{"P2P_XFER":1,"counter":1,"flow":2,"sim":1}`) || strings.Count(got, `"cat":"COLL"`) != 2 {
+	if !strings.Contains(got, `"left_out":{"P2P_XFER":2,"counter":2,"flow":2,"sim":1}`) || strings.Count(got, `"cat":"COLL"`) != 2 {
 		t.Errorf("budget of 3:\n%s", got)
 	}
 	if !strings.Contains(got, `"args":{"GB/s":0}`) {

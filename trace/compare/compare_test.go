@@ -21,7 +21,7 @@ func record(t *testing.T, late int, slow units.Time) string {
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{Meta: chrome.Meta{Source: "sim"}})
 	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailStep})
-	link := rec.Link("GPU0→NVS")
+	link := rec.Link("GPU0→NVS", 450)
 	at := units.Time(0)
 	for i := range 10 {
 		dur := 2 * us
@@ -53,7 +53,7 @@ func TestStatsAddUp(t *testing.T) {
 	if len(s.Kinds) != 2 || s.Kinds[0].Name != "SendWait" || s.Kinds[0].Count != 10 || s.Kinds[0].Total != 20 || s.Kinds[0].Bytes != 10000 || s.Kinds[1].Mean != 1.5 {
 		t.Errorf("%+v", s.Kinds)
 	}
-	if l := s.Links; len(l) != 1 || l[0].Peak != 50 || l[0].Name != "GPU0→NVS GB/s" || l[0].Busy < 68.9 || l[0].Busy > 69 {
+	if l := s.Links; len(l) != 2 || l[0].Peak != 50 || l[0].Name != "GPU0→NVS GB/s" || l[1].Peak != 11.11 || l[1].Name != "GPU0→NVS util %" || l[0].Busy < 68.9 || l[0].Busy > 69 {
 		t.Errorf("%+v", l)
 	}
 	var out strings.Builder

@@ -1,25 +1,28 @@
 package nccltrace
 
 import (
+	"math"
+
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
 
-// linkTrack is one directed link: a counter of its rate and, at packet detail,
-// lanes of its transfers.
+// linkTrack is one directed link: counters of its rate and of the share of its
+// capacity that this is, and, at packet detail, lanes of its transfers.
 type linkTrack struct {
-	name, counter string
-	id            trace.TrackID
-	registered    bool
-	last          float64
-	lastAt        units.Time
-	lanes         trace.Lanes
-	ids           []trace.TrackID
+	name, rate, use string
+	capacity        float64 // GB/s
+	id              trace.TrackID
+	registered      bool
+	last            float64
+	lastAt          units.Time
+	lanes           trace.Lanes
+	ids             []trace.TrackID
 }
 
-// Link declares a directed link and returns its handle.
-func (r *Recorder) Link(name string) int {
-	r.links = append(r.links, linkTrack{name: name, counter: name + " GB/s"})
+// Link declares a directed link of a capacity in GB/s and returns its handle.
+func (r *Recorder) Link(name string, capacity float64) int {
+	r.links = append(r.links, linkTrack{name: name, rate: name + " GB/s", use: name + " util %", capacity: capacity})
 	return len(r.links) - 1
 }
 
@@ -32,7 +35,8 @@ func (r *Recorder) linkTrack(link, lane int) trace.TrackID {
 		Thread: tid, ThreadSort: int64(link+1)*1000 + int64(lane), ThreadName: r.links[link].name})
 }
 
-// Rate writes the load of a link from at on; equal loads are written once.
+// Rate writes the load of a link from at on, in GB/s; equal loads are written
+// once.
 func (r *Recorder) Rate(link int, at units.Time, gbps float64) {
 	l := &r.links[link]
 	if !r.Wanted(DetailStep) || gbps == l.last {
@@ -42,7 +46,10 @@ func (r *Recorder) Rate(link int, at units.Time, gbps float64) {
 		l.id, l.registered = r.linkTrack(link, 0), true
 	}
 	l.last, l.lastAt = gbps, at
-	r.counter(l.id, at, l.counter, "GB/s", gbps)
+	r.counter(l.id, at, l.rate, "GB/s", gbps)
+	if l.capacity > 0 {
+		r.counter(l.id, at, l.use, "%", math.Round(1e4*gbps/l.capacity)/100)
+	}
 }
 
 func (r *Recorder) counter(track trace.TrackID, at units.Time, name, key string, v float64) {

@@ -25,7 +25,7 @@ func TestOwnTracesPass(t *testing.T) {
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{})
 	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailPacket})
-	link := rec.Link("GPU0→NVS")
+	link := rec.Link("GPU0→NVS", 450)
 	end := units.Time(0)
 	for i := range 200 {
 		at := units.Time(i) * 700 * units.Nanosecond
