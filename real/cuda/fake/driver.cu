@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -47,12 +48,14 @@ int fails(const char* call) {
 
 typedef std::function<void()> Task;
 
-struct Event {
+struct Moment {
   std::mutex m;
   std::condition_variable c;
   bool done = true;
   double at = 0;
 };
+// An event's moment outlives its handle while a stream has still to tell it.
+typedef std::shared_ptr<Moment> Event;
 
 struct Graph {
   std::vector<Task> tasks;
@@ -294,9 +297,9 @@ CALL cuStreamQuery(uintptr_t h) {
   return NOT_READY;
 }
 CALL cuStreamWaitEvent(uintptr_t s, Event* e, unsigned) {
-  streamOf(s)->put([=] {
+  streamOf(s)->put([e = *e] {
     std::unique_lock<std::mutex> l(e->m);
-    e->c.wait(l, [=] { return e->done; });
+    e->c.wait(l, [&] { return e->done; });
   });
   return OK;
 }
@@ -314,14 +317,14 @@ CALL cuGraphLaunch(Graph* g, uintptr_t s) {
 CALL cuGraphExecDestroy(Graph* g) { return delete g, OK; }
 CALL cuGraphDestroy(Graph* g) { return delete g, OK; }
 
-CALL cuEventCreate(Event** e, unsigned) { return *e = new Event, OK; }
+CALL cuEventCreate(Event** e, unsigned) { return *e = new Event(std::make_shared<Moment>()), OK; }
 CALL cuEventDestroy_v2(Event* e) { return delete e, OK; }
 CALL cuEventRecord(Event* e, uintptr_t s) {
   {
-    std::lock_guard<std::mutex> l(e->m);
-    e->done = false;
+    std::lock_guard<std::mutex> l((*e)->m);
+    (*e)->done = false;
   }
-  streamOf(s)->put([=] {
+  streamOf(s)->put([e = *e] {
     std::lock_guard<std::mutex> l(e->m);
     e->at = seconds();
     e->done = true;
@@ -329,13 +332,17 @@ CALL cuEventRecord(Event* e, uintptr_t s) {
   });
   return OK;
 }
-CALL cuEventSynchronize(Event* e) {
+CALL cuEventSynchronize(Event* h) {
+  const Event e = *h;
   std::unique_lock<std::mutex> l(e->m);
-  e->c.wait(l, [=] { return e->done; });
+  e->c.wait(l, [&] { return e->done; });
   return OK;
 }
-CALL cuEventQuery(Event* e) { return e->done ? OK : NOT_READY; }
-CALL cuEventElapsedTime(float* ms, Event* a, Event* b) { return *ms = (float)((b->at - a->at) * 1e3), OK; }
+CALL cuEventQuery(Event* e) {
+  std::lock_guard<std::mutex> l((*e)->m);
+  return (*e)->done ? OK : NOT_READY;
+}
+CALL cuEventElapsedTime(float* ms, Event* a, Event* b) { return *ms = (float)(((*b)->at - (*a)->at) * 1e3), OK; }
 
 CALL cuModuleLoadData(uintptr_t* m, const void*) {
   MAY_FAIL("cuModuleLoadData");
