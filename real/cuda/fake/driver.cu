@@ -233,6 +233,7 @@ CALL cuMemAlloc_v2(void** p, size_t n) {
   return OK;
 }
 CALL cuMemFree_v2(void* p) {
+  streamOf(0)->drain();  // as the driver does: nothing is filled that is gone
   std::lock_guard<std::mutex> l(big);
   auto b = blocks_.find(p);
   if (b == blocks_.end()) return INVALID;
@@ -246,7 +247,7 @@ CALL cuMemHostAlloc(void** p, size_t n, unsigned) {
   MAY_FAIL("cuMemHostAlloc");
   return posix_memalign(p, 4096, n) ? (int)NO_MEMORY : (memset(*p, 0, n), (int)OK);
 }
-CALL cuMemFreeHost(void* p) { return free(p), OK; }
+CALL cuMemFreeHost(void* p) { return streamOf(0)->drain(), free(p), OK; }
 CALL cuMemHostRegister_v2(void*, size_t, unsigned) { return OK; }
 CALL cuMemHostUnregister(void*) { return OK; }
 CALL cuMemHostGetDevicePointer_v2(void** d, void* h, unsigned) { return *d = h, OK; }
