@@ -67,11 +67,13 @@ fuzz: ## every fuzz target for FUZZTIME (60s) each
 	.ci/fuzz $(FUZZTIME) $(PKG)
 
 .PHONY: calibration
-calibration: build ## fit a class to the calibration of testdata/measured/h200x4 and hold it against later runs
-	bin/simccl calibrate fit testdata/measured/h200x4/calibrate/first --out bin/h200x4.json
-	for run in later hour_later; do \
-		bin/simccl calibrate check testdata/measured/h200x4/calibrate/$$run --machine-class bin/h200x4.json \
-			--ops all_reduce,all_gather,reduce_scatter,broadcast,reduce --within 0.05 || exit; done
+calibration: build ## fit a class to the calibrations of testdata/measured and hold it against later runs
+	for m in h200x4 h200x2; do \
+		bin/simccl calibrate fit testdata/measured/$$m/calibrate/first --out bin/$$m.json || exit; \
+		for run in later hour_later; do \
+			dir=testdata/measured/$$m/calibrate/$$run; [ -d $$dir ] || continue; \
+			bin/simccl calibrate check $$dir --machine-class bin/$$m.json \
+				--ops all_reduce,all_gather,reduce_scatter,broadcast,reduce --within 0.05 || exit; done; done
 
 .PHONY: parity-v3
 parity-v3: ## parity as compiled for CPUs with fused multiply-add, on one processor

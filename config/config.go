@@ -205,6 +205,9 @@ func unknown(name string, v Value) (Warning, bool) {
 			return Warning{}, false
 		}
 	}
+	if name == "NCCL_VERSION" && v.Origin.Kind == Environment {
+		return Warning{}, false // of NVIDIA's container images, for their build; whoever gives it to simccl means more
+	}
 	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + tuning.Version + " reads no such variable"}
 	if strings.HasPrefix(name, "SIMCCL_") {
 		w.Problem = "simccl reads no such variable"

@@ -95,6 +95,7 @@ func TestWarnings(t *testing.T) {
 			"NCCL_CROSSNIC=1", "NCCL_ALG0=Ring", "NCCL_P2P_LEVEL=pix", "NCCL_NTHREADS=0256", "NCCL_PXN_DISABLE=true",
 			"NCCL_BUFFSIZE=8M", "NCCL_MIN_NCHANNELS=99999999999999999999", "NCCL_NET_MERGE_LEVEL=NVL", "NCCL_NETDEVS_POLICY=MAX:0",
 			"NCCL_P2P_MAX_PEERS=4", "NCCL_PROFILE_X=1", "NCCL_IB_TC=106", "NCCL_DEBUG=INFO", "PATH=/bin",
+			"NCCL_VERSION=2.28.3-1",
 		},
 		Home: "/home/u",
 		ReadFile: files(map[string]string{"/home/u/.nccl.conf": "NCCL_TOPO_FILE = /tmp/x\n  # note NCCL_A=1\nNCCL_IB_SL=3 \nexport\n\n=3\n" +
@@ -106,6 +107,9 @@ func TestWarnings(t *testing.T) {
 		fmt.Fprintln(&b, w)
 	}
 	golden.Text(t, "testdata/warnings.txt", b.String())
+	if _, warns := load(t, config.Sources{Flags: []string{"NCCL_VERSION=2.30"}}); len(warns) != 1 {
+		t.Errorf("--env NCCL_VERSION=2.30: warnings %v, want that it chooses nothing", warns)
+	}
 }
 
 // TestRefusals: what NCCL fails to start with is an Error with its place.

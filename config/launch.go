@@ -14,8 +14,14 @@ type Launch struct {
 	By          string // torchrun, Open MPI, PMI or Slurm; empty: none, one process
 	Rank, Ranks int
 	// Root is where rank 0 listens, HOST:PORT; empty where the launcher does not
-	// tell.
-	Root string
+	// tell. Guess says that it stands on where the launcher itself runs.
+	Root  string
+	Guess bool
+	// PMI is the file number of a connection by which ranks can tell each other
+	// the root (real/pmi); 0: there is none, or the root is known.
+	PMI int
+	// OneHost says that all ranks are on this host.
+	OneHost bool
 	// Job tells this start from others; of it the secret is made unless one is
 	// given.
 	Job string
@@ -24,7 +30,7 @@ type Launch struct {
 // launcher is what a launcher puts into the environment.
 type launcher struct {
 	by, rank, ranks string
-	root            func(get lookup) (root, job string)
+	root            func(get lookup, out *Launch)
 }
 
 type lookup func(name string) (string, bool)
@@ -62,9 +68,9 @@ func FindLaunch(getenv func(name string) (string, bool)) (Launch, error) {
 		if out.Ranks, err = strconv.Atoi(ranks); err != nil || out.Ranks < 1 || out.Rank < 0 || out.Rank >= out.Ranks {
 			return out, fmt.Errorf("%s=%s and %s=%s of %s: ranks go from 0 to one less than their number", l.rank, rank, l.ranks, ranks, l.by)
 		}
-		out.Root, out.Job = l.root(get)
+		l.root(get, &out)
 		if id := get.text("NCCL_COMM_ID"); id != "" {
-			out.Root = id
+			out.Root, out.Guess, out.PMI = id, false, 0
 		}
 		return out, nil
 	}
@@ -72,45 +78,84 @@ func FindLaunch(getenv func(name string) (string, bool)) (Launch, error) {
 }
 
 // torchRoot: the store of torchrun has MASTER_PORT, so the next one is taken.
-func torchRoot(get lookup) (root, job string) {
+func torchRoot(get lookup, out *Launch) {
 	port, err := strconv.Atoi(get.text("MASTER_PORT"))
 	if host := get.text("MASTER_ADDR"); host != "" && err == nil {
-		root = net.JoinHostPort(host, strconv.Itoa(port+1))
+		out.Root = net.JoinHostPort(host, strconv.Itoa(port+1))
 	}
-	return root, "torchrun " + get.text("TORCHELASTIC_RUN_ID") + " " + get.text("MASTER_PORT")
+	out.Job = "torchrun " + get.text("TORCHELASTIC_RUN_ID") + " " + get.text("MASTER_PORT")
 }
 
-// openMPIRoot knows the root only where all ranks are on one host.
-func openMPIRoot(get lookup) (root, job string) {
-	job = "Open MPI " + get.text("PMIX_NAMESPACE") + get.text("OMPI_MCA_ess_base_jobid")
-	if get.text("OMPI_COMM_WORLD_LOCAL_SIZE") == get.text("OMPI_COMM_WORLD_SIZE") {
-		root = net.JoinHostPort("127.0.0.1", strconv.Itoa(portOf(job)))
+// openMPIRoot: between hosts nothing says where rank 0 is, but by default it is
+// where mpirun was started, whose address ORTE's (Open MPI 4) and whose name
+// PRRTE's (Open MPI 5) processes know.
+func openMPIRoot(get lookup, out *Launch) {
+	out.Job = "Open MPI " + get.text("PMIX_NAMESPACE") + get.text("OMPI_MCA_ess_base_jobid")
+	host := orteHost(get.text("OMPI_MCA_orte_hnp_uri"))
+	if host == "" {
+		host = prrteHost(get.text("PMIX_NAMESPACE"))
 	}
-	return root, job
+	switch {
+	case get.text("OMPI_COMM_WORLD_LOCAL_SIZE") == get.text("OMPI_COMM_WORLD_SIZE"):
+		host, out.OneHost = "127.0.0.1", true
+	case host == "":
+		return
+	default:
+		out.Guess = true
+	}
+	out.Root = net.JoinHostPort(host, strconv.Itoa(portOf(out.Job)))
 }
 
-// pmiRoot serves MPICH, Intel MPI, Flux, and srun --mpi=pmi2, which says more.
-func pmiRoot(get lookup) (root, job string) {
-	if get.text("SLURM_STEP_ID") != "" {
-		return slurmRoot(get)
+// orteHost is the first address of a URI like
+// 22152.0;tcp://10.0.0.4,172.17.0.1:45021;tcp6://[fd00::2]:44495.
+func orteHost(uri string) string {
+	for part := range strings.SplitSeq(uri, ";") {
+		if list, ok := strings.CutPrefix(part, "tcp://"); ok {
+			hosts, _, _ := strings.Cut(list, ":")
+			first, _, _ := strings.Cut(hosts, ",")
+			return first
+		}
 	}
-	job = "PMI " + get.text("PMI_JOBID") + get.text("FLUX_JOB_ID")
-	if n := get.text("MPI_LOCALNRANKS"); n != "" && n == get.text("PMI_SIZE") {
-		root = net.JoinHostPort("127.0.0.1", strconv.Itoa(portOf(job)))
-	}
-	return root, job
+	return ""
 }
 
-func slurmRoot(get lookup) (root, job string) {
+// prrteHost is the host in a name like prterun-gpu-0-31337@1.
+func prrteHost(space string) string {
+	rest, ours := strings.CutPrefix(space, "prterun-")
+	rest, _, numbered := strings.Cut(rest, "@")
+	if i := strings.LastIndexByte(rest, '-'); ours && numbered && i > 0 {
+		return rest[:i]
+	}
+	return ""
+}
+
+// pmiRoot serves MPICH, Intel MPI, Flux, which give each process a connection,
+// and srun --mpi=pmi2, which speaks another protocol but says more. Hydra says
+// how many ranks are here, also where Slurm started it.
+func pmiRoot(get lookup, out *Launch) {
+	local := get.text("MPI_LOCALNRANKS")
+	if get.text("SLURM_STEP_ID") != "" && local == "" {
+		slurmRoot(get, out)
+		return
+	}
+	out.Job = "PMI " + get.text("PMI_JOBID") + get.text("FLUX_JOB_ID")
+	out.OneHost = local != "" && local == get.text("PMI_SIZE")
+	if fd, err := strconv.Atoi(get.text("PMI_FD")); err == nil && fd > 0 {
+		out.PMI = fd
+	} else if out.OneHost {
+		out.Root = net.JoinHostPort("127.0.0.1", strconv.Itoa(portOf(out.Job)))
+	}
+}
+
+func slurmRoot(get lookup, out *Launch) {
 	list := get.text("SLURM_STEP_NODELIST")
 	if list == "" {
 		list = get.text("SLURM_NODELIST")
 	}
-	job = "Slurm " + get.text("SLURM_JOB_ID") + "." + get.text("SLURM_STEP_ID")
+	out.Job = "Slurm " + get.text("SLURM_JOB_ID") + "." + get.text("SLURM_STEP_ID")
 	if host := firstHost(list); host != "" {
-		root = net.JoinHostPort(host, strconv.Itoa(portOf(job)))
+		out.Root = net.JoinHostPort(host, strconv.Itoa(portOf(out.Job)))
 	}
-	return root, job
 }
 
 // firstHost is the first of Slurm's list: of "gpu[003-007,9],x" it is gpu003.

@@ -38,6 +38,7 @@ type conn struct {
 	net      int32      // index of the network side, -1 for memory
 	depth    int64      // pieces that fit
 	far      units.Time // what flags take longer than between GPUs
+	host     bool       // what is received lies in host memory
 	posted   int64      // pieces whose data (or whose first data) is under way
 	taken    int64      // pieces read
 	sent     int64      // pieces begun by the sender

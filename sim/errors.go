@@ -38,6 +38,21 @@ func (e *RetryError) Error() string {
 		e.Src, e.SrcNet, e.Dst, e.DstNet, e.Channel, e.Tries, e.After.Micros()*1e-6)
 }
 
+// TimedOutError is a TCP connection over which nothing got through any more:
+// the next write fails with ETIMEDOUT, and the communicator ends with
+// ncclRemoteError (misc/socket.cc:45).
+type TimedOutError struct {
+	Src, Dst, Channel int // ranks
+	SrcNet, DstNet    int // nets of their nodes
+	After             units.Time
+}
+
+func (e *TimedOutError) Error() string {
+	return fmt.Sprintf("NCCL ends with ncclRemoteError: nothing that rank %d (net %d) wrote to rank %d (net %d) on channel %d was acknowledged; "+
+		"TCP gave the connection up after %.3g s (ETIMEDOUT; net.ipv4.tcp_retries2)",
+		e.Src, e.SrcNet, e.Dst, e.DstNet, e.Channel, e.After.Micros()*1e-6)
+}
+
 // HangError is an operation that never ends because a rank is gone: kernels
 // poll for what it would send, and NCCL 2.28.9 has no timeout for them.
 type HangError struct {

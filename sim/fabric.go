@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/plan"
 	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/rdma"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
 )
@@ -16,7 +17,9 @@ const maxQPs = 128
 // step that is on it.
 type queuePair struct {
 	conn  int32
+	bound simnet.Rate // of its own
 	step  int64
+	part  int32 // of it
 	busy  bool
 	route simnet.RouteID
 	since units.Time // when what is on the wire began
@@ -28,7 +31,7 @@ type queuePair struct {
 func (n *network) configure(c *Config) {
 	n.twoWrites = c.TwoWrites.Or(8192)
 	n.qps, n.split, n.faults, n.slowed = c.QPs, c.SplitData && c.QPs > 1, c.Faults, map[port]simnet.LinkID{}
-	n.rc = c.RC
+	n.rc, n.sockets = c.RC, c.Sockets
 	if n.fabric = c.Fabric; n.fabric != nil {
 		n.router = n.fabric.Router()
 	}
@@ -66,25 +69,60 @@ func (n *network) fabricLink(i int32) simnet.LinkID {
 	return simnet.LinkID(n.wires[i] - 1)
 }
 
-// layLanes gives a connection its queue pairs. Over a fabric each has its own
-// way; without one they share the ports' route.
+// layLanes gives a connection its queue pairs or sockets. Over a fabric, and by
+// the ports of a fused net, each has its own way; without they share the nets'
+// route.
 func (n *network) layLanes(nc *netConn, c *plan.Conn) error {
-	nc.first, nc.lanes = int32(len(n.lanes)), int32(max(1, n.qps))
+	nc.first = int32(len(n.lanes))
 	src, dst := n.ports(c)
 	nc.later = n.later(c)
+	own := n.fabric != nil || len(n.faults) > 0 || nc.srcPorts > 1 || nc.dstPorts > 1
 	for q := range nc.lanes {
-		l := queuePair{conn: int32(len(n.conns)), route: nc.route}
-		if n.e.quotient == nil && (n.fabric != nil || len(n.faults) > 0) {
+		l := queuePair{conn: int32(len(n.conns)), route: nc.route, bound: nc.bound}
+		if nc.srcPorts > 1 {
+			l.bound = portShare(n.netOf(c), nc.bound, q%nc.srcPorts)
+		}
+		if n.e.quotient == nil && own {
 			n.w.uses = n.w.uses[:0]
 			if err := n.gather(c); err != nil {
 				return err
 			}
-			if err := n.cross(nc, &l, src, dst, uint64(uint32(c.ID))<<16|uint64(q)); err != nil {
+			if err := n.byPorts(nc, &l, c, q); err != nil {
+				return err
+			}
+			if err := n.cross(nc, &l, src, dst, q, uint64(uint32(c.ID))<<16|uint64(q)); err != nil {
 				return err
 			}
 			l.route = n.w.intern()
 		}
+		if nc.tcp && l.again.loss > 0 && l.again.loss < 1 {
+			l.bound = min(l.bound, simnet.RateOf(rdma.LossRate(l.again.loss, 2*n.way(nc))))
+		}
 		n.lanes = append(n.lanes, l)
+	}
+	return nil
+}
+
+// byPorts adds the physical ports of fused nets that the q-th queue pair of a
+// connection uses: one after the other on each side (net_ib.cc:1453).
+func (n *network) byPorts(nc *netConn, l *queuePair, c *plan.Conn, q int32) error {
+	src, dst := n.ports(c)
+	for _, end := range []struct {
+		p           port
+		rank, ports int32
+	}{{src, c.Src, nc.srcPorts}, {dst, c.Dst, nc.dstPorts}} {
+		if end.ports < 2 {
+			continue
+		}
+		index := q % end.ports
+		id, err := n.fusedPort(n.w.comm.NodeOf[end.rank], end.p, index)
+		if err != nil {
+			return err
+		}
+		n.w.add(id, 1)
+		f := n.portFault(end.p, index)
+		l.again.loss = either(l.again.loss, f.Loss)
+		nc.later = max(nc.later, n.later(c)+f.Later)
 	}
 	return nil
 }
@@ -100,8 +138,18 @@ func (n *network) later(c *plan.Conn) units.Time {
 	return n.fault(src).Later + n.fault(dst).Later
 }
 
-// cross adds the links between two ports that a queue pair takes.
-func (n *network) cross(nc *netConn, l *queuePair, src, dst port, flow uint64) error {
+// end is the port of a net that the q-th queue pair of a connection uses.
+func (*netConn) end(p port, ports, q int32) fabric.End {
+	e := fabric.End{Host: int(p.host), Net: int(p.net)}
+	if ports > 1 {
+		e.Port = int(q%ports) + 1
+	}
+	return e
+}
+
+// cross adds the links between two nets that the q-th queue pair of a connection
+// takes.
+func (n *network) cross(nc *netConn, l *queuePair, src, dst port, q int32, flow uint64) error {
 	for _, p := range []port{src, dst} {
 		f := n.fault(p)
 		if f.Slow > 1 {
@@ -112,7 +160,7 @@ func (n *network) cross(nc *netConn, l *queuePair, src, dst port, flow uint64) e
 	if n.fabric == nil {
 		return nil
 	}
-	wires, err := n.router.Route(nil, int(src.host), int(src.net), int(dst.host), int(dst.net), flow)
+	wires, err := n.router.Route(nil, nc.end(src, nc.srcPorts, q), nc.end(dst, nc.dstPorts, q), flow)
 	if err != nil {
 		return err
 	}
@@ -126,52 +174,41 @@ func (n *network) cross(nc *netConn, l *queuePair, src, dst port, flow uint64) e
 	return nil
 }
 
-// shares is over how many queue pairs a step goes.
-func (n *network) shares(c *netConn) int32 {
-	if n.split {
-		return c.lanes
-	}
-	return 1
-}
-
-// lane is the queue pair of the k-th step's part q.
-func (n *network) lane(c *netConn, k int64, q int32) int32 {
-	if n.split {
-		return c.first + q
-	}
-	return c.first + int32(k%int64(c.lanes))
-}
-
-// work is what a queue pair carries of a step of a connection.
+// work is what so many bytes of a connection's are on the wire, flags included.
 func (n *network) work(c *netConn, bytes units.Bytes) simnet.Work {
-	return simnet.Work(float64(bytes) * simnet.NanoBytes / c.share / float64(n.shares(c)))
+	return simnet.Work(float64(bytes) * simnet.NanoBytes / c.share)
 }
 
-// alone is how long the k-th step's bytes last at the port's speed.
+// alone is how long the k-th step's bytes last where nothing shares the ports.
 func (n *network) alone(c *netConn, k int64) units.Time {
-	return units.Time(n.work(c, c.bytes[k%plan.FIFOSteps])) / units.Time(max(1, c.bound))
+	return units.Time(n.work(c, c.piece(k, 0))) / units.Time(max(1, n.lanes[c.lane(k, 0)].bound))
 }
 
 // begin puts the next writes of a connection on the wire. Writes of one queue
 // pair keep their order and do not share the wire with each other; several
-// queue pairs take steps in turn, or parts of each where NCCL splits them.
+// queue pairs take steps in turn, or parts of each where NCCL splits them. Over
+// TCP a message begins when the one before it is through: a proxy thread turns
+// only to the oldest (net.cc:1340).
 func (n *network) begin(id int32) {
 	e, c := n.e, &n.conns[id]
 	for c.begun < c.sent {
 		k := c.begun % plan.FIFOSteps
-		parts := n.shares(c)
+		parts := c.parts(c.begun)
+		if c.tcp && (c.landed < c.begun || n.rests(id)) {
+			return
+		}
 		for q := range parts {
-			if n.lanes[n.lane(c, c.begun, q)].busy {
+			if n.lanes[c.lane(c.begun, q)].busy {
 				return
 			}
 		}
 		e.tr.leaves(e, id, c.begun)
-		if b := c.bytes[k]; b > 0 {
-			c.parts[k] = int16(parts)
+		if c.bytes[k] > 0 {
+			c.slot[k].left = int16(parts)
 			for q := range parts {
-				l := n.lane(c, c.begun, q)
-				n.lanes[l].busy, n.lanes[l].step = true, c.begun
-				n.transmit(l, b)
+				l := c.lane(c.begun, q)
+				n.lanes[l].busy, n.lanes[l].step, n.lanes[l].part = true, c.begun, q
+				n.transmit(l, c.piece(c.begun, q))
 			}
 		}
 		c.begun++
@@ -189,25 +226,43 @@ func (n *network) flowDone(li int32) {
 	}
 	l.busy = false
 	n.e.tr.crosses(n.e, l)
-	n.conns[l.conn].parts[l.step%plan.FIFOSteps]--
+	n.conns[l.conn].slot[l.step%plan.FIFOSteps].left--
 	n.land(l.conn)
 	n.begin(l.conn)
+}
+
+// rests tells whether the proxy thread has not come round yet to a TCP
+// connection's next message; it will begin it then.
+func (n *network) rests(id int32) bool {
+	c := &n.conns[id]
+	if n.e.now >= c.rest {
+		return false
+	}
+	if !c.resting {
+		c.resting = true
+		n.push(c.rest, id, stageNext)
+	}
+	return true
 }
 
 // land completes the steps that are through, in order.
 func (n *network) land(id int32) {
 	c := &n.conns[id]
-	for c.landed < c.begun && c.parts[c.landed%plan.FIFOSteps] == 0 {
+	for c.landed < c.begun && c.slot[c.landed%plan.FIFOSteps].left == 0 {
 		n.e.tr.lands(n.e, id, c.landed)
 		c.landed++
+		if c.tcp {
+			c.rest = n.e.now + looksNextTCP*n.turn(c.srcProxy)
+		}
 		n.complete(id)
 	}
 }
 
 func (n *network) complete(id int32) {
-	wire := n.cost.wire + n.conns[id].later
-	n.push(n.e.now+wire, id, stageArrive)
-	n.push(n.e.now+2*wire, id, stageSent)
+	c := &n.conns[id]
+	wire := n.way(c)
+	n.push(n.e.now+wire+n.lastRead(c, c.landed-1), id, stageArrive)
+	n.push(n.e.now+pick(c.tcp, 0, 2*wire), id, stageSent) // a socket has taken what was written
 }
 
 // Ports lists how many nets each host of a communicator has, as

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
 
@@ -15,7 +17,9 @@ type Fault struct {
 	Slow float64
 	// Host and Net name the port, and Later is what it adds to each message.
 	Host, Net int
-	Later     units.Time
+	// Port is which of a fused net's ports, from 1 on; 0: the net as a whole.
+	Port  int
+	Later units.Time
 	// Loss is the share of packets that the port loses.
 	Loss float64
 	// Down: the rank's process is gone, or the port passes nothing on.
@@ -56,11 +60,16 @@ func (c *Config) gone() []bool {
 	return out
 }
 
-// fault sums up the faults of a port.
-func (n *network) fault(p port) Fault {
+// fault sums up the faults of a net.
+func (n *network) fault(p port) Fault { return n.faultOf(p, 0) }
+
+// portFault sums up the faults of one of a fused net's ports, numbered from 0 on.
+func (n *network) portFault(p port, index int32) Fault { return n.faultOf(p, int(index)+1) }
+
+func (n *network) faultOf(p port, number int) Fault {
 	sum := Fault{Rank: -1, Slow: 1}
 	for _, t := range n.faults {
-		if t.Rank < 0 && t.Host == int(p.host) && t.Net == int(p.net) {
+		if t.Rank < 0 && t.Host == int(p.host) && t.Net == int(p.net) && t.Port == number {
 			sum.Slow *= t.Slow
 			sum.Later += t.Later
 			sum.Loss = either(sum.Loss, t.Loss)
@@ -83,9 +92,31 @@ func (c *Config) checkFaults() error {
 			return &ConfigError{"Faults", fmt.Sprintf("rank %d slower by %g; ranks are 0 to %d, factors from 1 on", f.Rank, f.Slow, c.Comm.NRanks-1)}
 		case f.Loss < 0 || f.Loss > 1:
 			return &ConfigError{"Faults", fmt.Sprintf("a loss of %g; from 0 to 1", f.Loss)}
+		case f.Rank < 0:
+			n := c.fusedPorts(f.Host, f.Net)
+			if n == 0 {
+				return &ConfigError{"Faults", fmt.Sprintf("net %d of node %d: there is none; simccl topo show lists them", f.Net, f.Host)}
+			}
+			if f.Port != 0 && (n < 2 || f.Port < 0 || f.Port > n) {
+				return &ConfigError{"Faults", fmt.Sprintf("port %d of net %d of node %d, which has %d; fused nets have ports from 1 on", f.Port, f.Net, f.Host, n)}
+			}
 		}
 	}
 	return nil
+}
+
+// fusedPorts is the number of ports of a host's net.
+func (c *Config) fusedPorts(host, net int) int {
+	r := slices.Index(c.Comm.HostOf, int32(host))
+	if r < 0 {
+		return 0
+	}
+	s := c.Systems[c.Comm.NodeOf[r]]
+	nets := s.Of(topo.NET)
+	if net < 0 || net >= len(nets) {
+		return 0
+	}
+	return max(1, len(s.Nodes[nets[net]].Net.Fused))
 }
 
 // hangs tells who waits forever for the ranks that are gone.

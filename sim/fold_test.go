@@ -115,6 +115,16 @@ var foldings = []folding{
 	{"dgx-h100.n2", 31, coll.AllReduce, coll.Tree, coll.LL128, 16, 1 << 12, exec.Folded, true},
 	{"dgx-h100+nvls.n2", 32, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Folded, true},
 	{"dgx-h100.n2", 32, coll.Broadcast, coll.Ring, coll.Simple, 16, 1 << 14, exec.Folded, true},
+	{"dgx-h100.n2", 4, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
+	{"dgx-h100.n2", 3, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 10, exec.Folded, false},
+	{"dgx-h100.n2", 2, coll.AllToAll, coll.Ring, coll.Simple, 0, 999, exec.Each, false},
+	{"dgx-h100.n2", 2, coll.AllToAll, coll.Ring, coll.Simple, 0, 1020, exec.Folded, false},
+	{"hgx-a100-4.n2", 3, coll.AllToAll, coll.Ring, coll.Simple, 0, 1004, exec.Each, false},
+	{"dgx-h100.n2", 3, coll.SendRecv, coll.Ring, coll.Simple, 0, 1 << 16, exec.Folded, false},
+	{"dgx-a100.n2", 5, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, true},
+	{"dgx-1v.n2", 2, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
+	{"gh200.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
+	{"hgx-a100-4.n2", 3, coll.SendRecv, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
 	{"gh200.n2", 256, coll.AllGather, coll.PAT, coll.Simple, 0, 1 << 8, exec.Folded, true},
 }
 
@@ -224,6 +234,30 @@ func TestNearStaysWithinItsMargin(t *testing.T) {
 		}
 	}
 	t.Logf("worst: %.3v", worst)
+}
+
+// An exchange whose parts lie differently in their lines is near where it is
+// large, and says so.
+func TestUnevenExchangesAreNear(t *testing.T) {
+	for _, x := range []folding{
+		{"hgx-a100-4.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1004, exec.Near, false},
+		{"gh200.n2", 8, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<16 + 4, exec.Near, false},
+		{"hgx-a100-4.n2", 5, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<14 + 12, exec.Near, false},
+		{"hgx-a100-4.n2", 16, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<10 + 20, exec.Near, true},
+	} {
+		c, systems := nodes(t, x.machine, x.nodes, comm.Params{})
+		req := x.request(t, c)
+		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.FoldExact}
+		want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		cfg.Fold = sim.FoldNear
+		got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+		off := float64(got.Elapsed)/float64(want.Elapsed) - 1
+		if want.Account.Method != exec.Each || got.Account.Method != x.method || math.Abs(off) > got.Account.Margin {
+			t.Errorf("%v: %v as %v (margin %.2f), exactly %v as %v: %+.1f %%", &x, got.Elapsed, got.Account.Method, got.Account.Margin,
+				want.Elapsed, want.Account.Method, 100*off)
+		}
+		t.Logf("%v: %+.2f %%", &x, 100*off)
+	}
 }
 
 // Faults unfold what they touch: heads of a node and nodes, and stay exact. What

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -38,7 +39,27 @@ const exactWork = 1 << 16
 // connection has a way of its own, and a rank that is gone stands for no other.
 func (x *Executor) folds(e *engine, sink trace.Sink) bool {
 	return x.cfg.Fold != Unfolded && sink == trace.Discard && e.jitter == (gpu.JitterCost{}) &&
-		x.cfg.Fabric == nil && x.cfg.QPs <= 1 && !slices.ContainsFunc(x.cfg.Faults, func(f Fault) bool { return f.Loss > 0 || f.Down })
+		x.cfg.Fabric == nil && x.cfg.QPs <= 1 && !slices.ContainsFunc(x.cfg.Faults, func(f Fault) bool { return f.Loss > 0 || f.Down || f.Port > 0 }) &&
+		x.cfg.portsAlike()
+}
+
+// portsAlike tells whether all nets are made of equally many ports, which their
+// traffic then uses alike.
+func (c *Config) portsAlike() bool {
+	of := -1
+	for i, s := range c.Systems {
+		if i > 0 && s == c.Systems[i-1] {
+			continue
+		}
+		for _, id := range s.Of(topo.NET) {
+			n := len(s.Nodes[id].Net.Fused)
+			if of >= 0 && n != of || !equalPorts(s.Nodes[id].Net) {
+				return false
+			}
+			of = n
+		}
+	}
+	return true
 }
 
 // lay fills in groups and connections: of all ranks, or of those that stand

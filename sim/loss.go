@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 
+	"github.com/simccl/simccl/sim/rdma"
 	"github.com/simccl/simccl/units"
 )
 
@@ -47,14 +48,20 @@ type repeat struct {
 func (n *network) transmit(li int32, bytes units.Bytes) {
 	l := &n.lanes[li]
 	c := &n.conns[l.conn]
-	send := bytes
-	if l.again.loss > 0 {
+	send, bound := bytes, l.bound
+	switch {
+	case c.tcp && l.again.loss >= 1:
+		n.cutOff(li)
+		return
+	case c.tcp:
+		bound = n.taskRate(c, l, l.part, c.parts(l.step))
+	case l.again.loss > 0:
 		send = n.lose(li, bytes)
 	}
 	work := n.work(c, send)
 	l.since, l.sent = n.e.now, work
 	n.e.net.Carry(l.route, work)
-	n.e.net.Start(n.e.now, l.route, c.bound, work, 1, ^li)
+	n.e.net.Start(n.e.now, l.route, bound, work, 1, ^li)
 }
 
 // lose decides which packet of an attempt is the first to be lost, and returns
@@ -62,7 +69,7 @@ func (n *network) transmit(li int32, bytes units.Bytes) {
 func (n *network) lose(li int32, bytes units.Bytes) units.Bytes {
 	l := &n.lanes[li]
 	c, r := &n.conns[l.conn], &l.again
-	packet := mtu * units.Bytes(n.shares(c)) // of the step, of which each queue pair has its part
+	packet := mtu
 	packets := int64((bytes + packet - 1) / packet)
 	k := packets
 	if r.loss >= 1 {
@@ -82,8 +89,8 @@ func (n *network) lose(li int32, bytes units.Bytes) units.Bytes {
 	}
 	r.tries++
 	r.left = bytes - units.Bytes(k)*packet
-	one := units.Time(n.work(c, packet)) / units.Time(max(1, c.bound))
-	round := 2 * (n.cost.wire + c.later)
+	one := units.Time(n.work(c, packet)) / units.Time(max(1, l.bound))
+	round := 2 * n.way(c)
 	follows := c.sent > c.begun+int64(c.lanes)
 	if r.loss >= 1 || (k == packets-1 && !follows) {
 		r.stall = n.rc.wait()
@@ -101,6 +108,11 @@ func (n *network) lose(li int32, bytes units.Bytes) units.Bytes {
 // repeat goes back to the first packet missing, or gives up.
 func (n *network) repeat(li int32) {
 	l := &n.lanes[li]
+	if n.conns[l.conn].tcp {
+		pc := n.e.plan.Conn(n.conns[l.conn].conn)
+		n.e.err = &TimedOutError{Src: int(pc.Src), Dst: int(pc.Dst), Channel: int(pc.Channel), SrcNet: int(pc.Route.SrcNet), DstNet: int(pc.Route.DstNet), After: rdma.GiveUp}
+		return
+	}
 	if l.again.tries > int32(n.rc.Retries.Or(7)) {
 		pc := n.e.plan.Conn(n.conns[l.conn].conn)
 		n.e.err = &RetryError{Src: int(pc.Src), Dst: int(pc.Dst), Channel: int(pc.Channel), SrcNet: int(pc.Route.SrcNet), DstNet: int(pc.Route.DstNet),

@@ -42,9 +42,14 @@ type network struct {
 	waits     []float64 // by route: bytes of messages times how long they waited, us
 	rc        Reliability
 	slowed    map[port]simnet.LinkID
+	sockets   Sockets
+	tcp       bool // connections are of TCP
 }
 
-type netCosts struct{ post, poll, wire, flush, flag, turn, look units.Time }
+type netCosts struct {
+	post, poll, wire, flush, flag, turn, look units.Time
+	call, idle, way                           units.Time // TCP: a system call, one that finds nothing, one way
+}
 
 // wire keys the routes that connections share.
 type wire struct {
@@ -52,6 +57,8 @@ type wire struct {
 	srcNode        int32
 	dstNode        int32
 	srcNet, dstNet int32
+	// Ranks whose proxy threads copy the data, -1: none does.
+	writer, reader int32
 }
 
 // netConn is the network side of a connection. Steps pass every stage in
@@ -74,9 +81,18 @@ type netConn struct {
 	sent             int64   // written by the proxy
 	begun            int64   // on the wire: a queue pair sends one after the other
 	landed           int64   // through
-	parts            [plan.FIFOSteps]int16
+	slot             [plan.FIFOSteps]cutting
+	turn             int32 // queue pair of the next part
 	first            int32 // of its lanes
-	lanes            int32
+	lanes            int32 // queue pairs, or sockets with data
+	data             int32 // of them, a message goes over so many
+	srcPorts         int32 // physical ports of its nets
+	dstPorts         int32
+	tcp              bool
+	resting          bool       // TCP: the next message's begin is on its way
+	rest             units.Time // and not before this
+	direct           bool       // the receiving kernel polls what a thread puts into host memory (LL, LL128 over TCP)
+	helpers          int32      // threads of each side of a TCP connection; 0: the proxy thread alone
 	later            units.Time // latency beyond the NIC's own
 	allowed          int64      // clear-to-sends that came
 	ready            [plan.FIFOSteps]units.Time
@@ -96,6 +112,7 @@ const (
 	stageArrive              // the receiver's NIC has it
 	stageSent                // the sender's completion is there
 	stageFree                // the kernel freed a slot: receive and clear-to-send
+	stageNext                // TCP: the proxy thread turns to the next message
 
 	seen int32 = 8
 )
@@ -107,14 +124,23 @@ const (
 	looksSent   = 1 // retire the completion
 	looksArrive = 2 // take the completion, begin the flush; raise the tail
 	looksFree   = 1 // post the receive: what the kernel has read is seen on the way
+
+	// Over TCP the first test of a message writes it, and ends it where all is
+	// written (net_socket.cc:495).
+	looksPostTCP = 3
+	looksSentTCP = 0
+	// Looks between a message and the test of the next: offer a slot, take a
+	// message from the kernel.
+	looksNextTCP = 2
 )
 
 func newNetwork(e *engine, w *wiring) *network {
 	us := units.FromMicros
-	p := &e.class.Net
+	p, t := &e.class.Net, &e.class.Net.TCP
 	return &network{e: e, w: w, local: w.local, routes: make(map[wire]simnet.RouteID),
 		threads: make([]rdma.Thread, e.plan.Comm.NRanks),
-		cost:    netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag), us(p.Turn), us(p.Look)}}
+		cost: netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag), us(p.Turn), us(p.Look),
+			us(t.Call), us(t.Look), us(t.Wire)}}
 }
 
 // connect declares the network side of a connection; -1 where it has none.
@@ -148,6 +174,12 @@ func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.Ro
 	if n.e.gone == nil || !n.e.gone[r.DstProxy] {
 		nc.allowed = plan.FIFOSteps / int64(max(1, pr.SliceSteps))
 	}
+	if sockets, helpers, tcp := n.overTCP(c); tcp {
+		n.overSockets(&nc, sockets, helpers)
+		nc.direct = pr.Proto != coll.Simple
+	} else {
+		n.spread(&nc, n.fused(n.w.comm.NodeOf[c.Src], r.SrcNet), n.fused(n.w.comm.NodeOf[c.Dst], r.DstNet))
+	}
 	if err := n.layLanes(&nc, c); err != nil {
 		return 0, err
 	}
@@ -157,7 +189,10 @@ func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.Ro
 
 func (n *network) key(c *plan.Conn) wire {
 	r := &c.Route
-	key := wire{-1, -1, n.w.comm.NodeOf[c.Src], n.w.comm.NodeOf[c.Dst], r.SrcNet, r.DstNet}
+	key := wire{-1, -1, n.w.comm.NodeOf[c.Src], n.w.comm.NodeOf[c.Dst], r.SrcNet, r.DstNet, -1, -1}
+	if _, helpers, tcp := n.overTCP(c); tcp && helpers == 0 {
+		key.writer, key.reader = r.SrcProxy, r.DstProxy
+	}
 	if r.SrcGDR {
 		key.src = r.SrcProxy
 	}
@@ -173,7 +208,7 @@ func (n *network) portRate(node, net int32) (simnet.Rate, error) {
 	if int(net) >= len(nets) || net < 0 {
 		return 0, &RouteError{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
 	}
-	return simnet.RateOf(float64(s.Nodes[nets[net]].Net.BW) * n.e.class.Net.Eff), nil
+	return n.w.netRate(s.Nodes[nets[net]].Net), nil
 }
 
 // gather adds the links from memory through both NICs to memory.
@@ -202,6 +237,10 @@ func (n *network) gather(c *plan.Conn) error {
 			return walk(node, mem, nets[net])
 		}
 		return walk(node, nets[net], mem)
+	}
+	if k.writer >= 0 {
+		n.copies(k.writer, true)
+		n.copies(k.reader, false)
 	}
 	if err := end(k.src, k.srcNet, c.Src, true); err != nil {
 		return err
@@ -256,15 +295,19 @@ func (n *network) event(id, stage int32) {
 	c := &n.conns[id]
 	switch stage {
 	case stageWire:
+		n.cut(c, c.sent)
 		n.e.tr.wires(n.e, id, c.sent)
 		c.sent++
 		c.pending = false
 		n.begin(id)
 		n.tryPost(id)
+	case stageNext:
+		c.resting = false
+		n.begin(id)
 	case stagePost:
-		n.look(id, stage, &c.srcFree, c.srcProxy, looksPost)
+		n.look(id, stage, &c.srcFree, c.srcProxy, pick[int32](c.tcp, looksPostTCP, looksPost))
 	case stageSent:
-		n.look(id, stage, &c.srcFree, c.srcProxy, looksSent)
+		n.look(id, stage, &c.srcFree, c.srcProxy, pick[int32](c.tcp, looksSentTCP, looksSent))
 	case stageArrive:
 		if c.polled {
 			n.done(id, stage, n.e.now)
@@ -274,22 +317,37 @@ func (n *network) event(id, stage int32) {
 	case stageFree:
 		n.look(id, stage, &c.dstFree, c.dstProxy, looksFree)
 	case stagePost + seen:
-		n.serve(c.srcProxy, id, stagePost, n.cost.post*units.Time(c.srcLoad))
+		n.serve(c.srcProxy, id, stagePost, pick(c.tcp, n.cost.call, n.cost.post)*units.Time(c.srcLoad))
 	case stageSent + seen:
 		n.serve(c.srcProxy, id, stageSent, n.cost.poll*units.Time(c.srcLoad))
 	case stageArrive + seen:
-		n.serve(c.dstProxy, id, stageArrive, n.cost.poll*units.Time(c.dstLoad))
+		n.serve(c.dstProxy, id, stageArrive, pick(c.tcp, n.cost.call, n.cost.poll)*units.Time(c.dstLoad))
 	case stageFree + seen:
-		n.serve(c.dstProxy, id, stageFree, n.cost.post*units.Time(c.dstLoad))
+		n.serve(c.dstProxy, id, stageFree, pick(c.tcp, 0, n.cost.post)*units.Time(c.dstLoad)) // over TCP only a note
 	}
 }
+
+// pick is what holds over TCP, or else over RDMA.
+func pick[T any](tcp bool, over, rdma T) T {
+	if tcp {
+		return over
+	}
+	return rdma
+}
+
+// way is how long a small message is on its way.
+func (n *network) way(c *netConn) units.Time { return pick(c.tcp, n.cost.way, n.cost.wire) + c.later }
 
 // turn is how long a thread takes to come round to a connection's end again.
 func (n *network) turn(thread int32) units.Time {
 	if n.watched == nil {
 		n.watch()
 	}
-	return n.cost.turn + n.cost.look*units.Time(n.watched[thread])
+	look := n.cost.look
+	if n.tcp {
+		look = n.cost.idle
+	}
+	return n.cost.turn + look*units.Time(n.watched[thread])
 }
 
 // watch counts the ends that each thread looks at in a turn. Those of one
@@ -338,10 +396,13 @@ func (n *network) done(id, stage int32, t units.Time) {
 	e, c := n.e, &n.conns[id]
 	switch stage {
 	case stagePost:
+		if c.tcp {
+			t += n.turn(c.srcProxy) // until its test
+		}
 		n.push(t, id, stageWire)
 	case stageArrive:
 		raised := t
-		if !c.polled {
+		if !c.polled && !c.direct {
 			raised += n.turn(c.dstProxy)
 		}
 		if n.flushes(c, e.conns[c.conn].posted) {
@@ -357,7 +418,10 @@ func (n *network) done(id, stage int32, t units.Time) {
 		e.giveCredit(c.conn, t+n.cost.flag)
 	case stageFree:
 		e.tr.offers(e, id, c.allowed, t)
-		c.allow[c.allowed%plan.FIFOSteps] = t + n.cost.wire + c.later
+		c.allow[c.allowed%plan.FIFOSteps] = t
+		if !c.tcp { // a message of its own
+			c.allow[c.allowed%plan.FIFOSteps] += n.way(c)
+		}
 		c.allowed++
 		n.tryPost(id)
 	}

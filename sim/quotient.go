@@ -24,13 +24,15 @@ type quotient struct {
 	*symmetry
 	e       *engine
 	exact   bool
-	per     int32   // connection ids of a rank on a channel
-	index   []int32 // place in reps · per + kind of connection → connection of the engine, -1
-	first   []int32 // place in reps → first group
-	device  []int32 // place in reps → device
+	per     int32          // connection ids of a rank on a channel
+	index   []int32        // place in reps · per + kind of connection → connection of the engine, -1
+	turns   map[turn]int32 // the same for send and receive
+	first   []int32        // place in reps → first group
+	device  []int32        // place in reps → device
 	model   []plan.Conn
 	readers map[seat][]int32 // connection ids by rank's part of a channel, see users
 	writers map[seat][]int32
+	all     []plan.Program // of the rank that was asked for last
 }
 
 // newQuotient lays out groups and connections; links come with the survey.
@@ -39,7 +41,11 @@ func newQuotient(e *engine, s *symmetry) *quotient {
 		first: make([]int32, len(s.reps)), readers: map[seat][]int32{}, writers: map[seat][]int32{}}
 	q.layDevices()
 	q.layGroups()
-	q.layConns()
+	if q.turned {
+		q.layTurns()
+	} else {
+		q.layConns()
+	}
 	return q
 }
 
@@ -124,14 +130,15 @@ func (q *quotient) layGroups() {
 
 // programs appends the programs of a rank's part of a channel.
 func (q *quotient) programs(dst []plan.Program, s seat) []plan.Program {
-	all := q.e.plan.AppendPrograms(dst, s.rank)
-	kept := dst
-	for i := range all[len(dst):] {
-		if pr := all[len(dst)+i]; pr.Channel == s.channel {
-			kept = append(kept, pr)
+	if len(q.all) == 0 || q.all[0].Rank != s.rank {
+		q.all = q.e.plan.AppendPrograms(q.all[:0], s.rank)
+	}
+	for i := range q.all {
+		if q.all[i].Channel == s.channel {
+			dst = append(dst, q.all[i])
 		}
 	}
-	return kept
+	return dst
 }
 
 // place returns where a rank's part of a channel stands in reps.
@@ -153,7 +160,16 @@ func (q *quotient) key(id int32) int32 {
 }
 
 // conn returns the engine's connection of a plan's, -1 where it is left out.
-func (q *quotient) conn(id int32) int32 { return q.index[q.key(id)] }
+func (q *quotient) conn(id int32) int32 {
+	if !q.turned {
+		return q.index[q.key(id)]
+	}
+	pc := q.e.plan.Conn(id)
+	if c, ok := q.turns[turnOf(q.e.plan.Comm, &pc)]; ok {
+		return c
+	}
+	return -1
+}
 
 // users lists which connections each program of a rank's part of a channel
 // reads and writes, as id and group in turn.
@@ -214,7 +230,7 @@ func (q *quotient) layConns() {
 		c := int32(len(e.conns))
 		q.index[q.key(id)] = c
 		pr := &e.groups[snd].pr
-		e.conns = append(e.conns, conn{snd: snd, rcv: rcv, net: -1, depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), far: e.farOf(&pc)})
+		e.conns = append(e.conns, conn{snd: snd, rcv: rcv, net: -1, depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), far: e.farOf(&pc), host: e.inHost(&pc)})
 		q.model = append(q.model, pc)
 		e.groups[snd].outs = append(e.groups[snd].outs, c)
 		e.groups[rcv].ins = append(e.groups[rcv].ins, c)
@@ -230,7 +246,7 @@ func (e *engine) each(pr *plan.Program, do func(op *plan.Op) error) error {
 	switch pr.Role {
 	case plan.RoleRing:
 		n = 2 // the first and the last op lack one end
-	case plan.RoleTreeReduce, plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
+	case plan.RoleTreeReduce, plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast, plan.RoleSend, plan.RoleRecv, plan.RoleCopy:
 		n = 1
 	case plan.RoleScatter, plan.RoleGather:
 		n = int32(len(e.plan.Comm.NVLS[pr.Channel].Heads)) // a turn over the heads

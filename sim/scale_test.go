@@ -21,19 +21,19 @@ import (
 const scaleHead = `# Time and memory of large communicators
 
 Written by ` + "`make scale`" + ` on a shared machine of two cores; do not edit. Each row is one whole command,
-` + "`simccl run all_reduce -b 1G -e 1G --nodes N`" + ` on DGX H100s of 8 GPUs: reading the topology, the search, the
+` + "`simccl run OP -b 1G -e 1G --nodes N`" + ` on DGX H100s of 8 GPUs: reading the topology, the search, the
 choice, the plan and the simulation. *CPU* is what the command took of the cores, *wall* what passed meanwhile, with
 whatever else the machine did; the limits are those that the project set itself for wall time, and 2 GiB.
 
 *folded*: ranks, channels and links that are alike in all that bears on time are simulated once, and that they are is
 proven for the plan at hand (sim/quotient.go, sim/survey.go): the result is the same as rank by rank, bit for bit, which
-tests hold to 256 ranks for Ring, Tree, NVLS, NVLSTree, PAT and chains. *near*: where that would cost more than some tenths
+tests hold to 256 ranks for Ring, Tree, NVLS, NVLSTree, PAT, chains, and alltoall and sendrecv (sim/turn.go). *near*: where that would cost more than some tenths
 of a second beyond 512 ranks, nodes are taken together that stand alike in both trees (sim/lump.go), rings whose last chunks
 differ are taken for even, and chains are cut short (sim/chain.go); the command says so, with a margin, and ` + "`--fold exact`" + ` leaves nothing out.
 
 `
 
-const scaleRows = "| ranks | asked | algorithm | simulated | how | CPU | wall | memory | limit |\n|---|---|---|---|---|---|---|---|---|\n"
+const scaleRows = "| operation | ranks | asked | algorithm | simulated | how | CPU | wall | memory | limit |\n|---|---|---|---|---|---|---|---|---|---|\n"
 
 const scalePeers = `
 ## Others
@@ -69,11 +69,14 @@ func TestScalePage(t *testing.T) {
 			nodes int
 			limit string
 		}{{128, "0.3 s"}, {2048, "2 s"}, {12800, "10 s"}} {
-			b.WriteString(scaleRow(t, tool, algo, size.nodes, size.limit))
+			b.WriteString(scaleRow(t, tool, "all_reduce", algo, size.nodes, size.limit))
 		}
 	}
-	b.WriteString(scaleRow(t, tool, "", 128, "–", "--fold", "exact"))
-	b.WriteString(scaleRow(t, tool, "Tree", 128, "–", "--fold", "exact"))
+	b.WriteString(scaleRow(t, tool, "all_reduce", "", 128, "–", "--fold", "exact"))
+	b.WriteString(scaleRow(t, tool, "all_reduce", "Tree", 128, "–", "--fold", "exact"))
+	b.WriteString(scaleRow(t, tool, "alltoall", "", 16, "–"))
+	b.WriteString(scaleRow(t, tool, "alltoall", "", 128, "–"))
+	b.WriteString(scaleRow(t, tool, "alltoall", "", 512, "–"))
 	b.WriteString(scaleNear(t) + scaleEngine(t) + scalePeers)
 	if err := os.WriteFile(golden.Root(t, "docs", "SCALE.md"), []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
@@ -81,8 +84,8 @@ func TestScalePage(t *testing.T) {
 }
 
 // scaleRow runs the command and tells what it took.
-func scaleRow(t *testing.T, tool, algo string, nodes int, limit string, more ...string) string {
-	args := append([]string{"run", "all_reduce", "-b", "1G", "-e", "1G", "--nodes", fmt.Sprint(nodes), "--json"}, more...)
+func scaleRow(t *testing.T, tool, op, algo string, nodes int, limit string, more ...string) string {
+	args := append([]string{"run", op, "-b", "1G", "-e", "1G", "--nodes", fmt.Sprint(nodes), "--json"}, more...)
 	cmd := exec.Command(tool, args...)
 	asked := "by default"
 	cmd.Env = os.Environ()
@@ -118,7 +121,7 @@ func scaleRow(t *testing.T, tool, algo string, nodes int, limit string, more ...
 	}
 	state := cmd.ProcessState
 	rss := state.SysUsage().(*syscall.Rusage).Maxrss >> 10
-	return fmt.Sprintf("| %d | %s | %s/%s | %.3f ms | %s | %.2f s | %.2f s | %d MB | %s |\n", 8*nodes, asked, own.Algo, own.Proto,
+	return fmt.Sprintf("| %s | %d | %s | %s/%s | %.3f ms | %s | %.2f s | %.2f s | %d MB | %s |\n", op, 8*nodes, asked, own.Algo, own.Proto,
 		own.SimUs/1000, how, (state.UserTime() + state.SystemTime()).Seconds(), wall.Seconds(), rss, limit)
 }
 

@@ -62,6 +62,8 @@ type Config struct {
 	// with the immediate, as adaptive routing needs it (NCCL_IB_AR_THRESHOLD,
 	// net_ib.cc:2100): unset for 8192, below 0 for never. Only traces show it.
 	TwoWrites units.Opt[units.Bytes]
+	// Sockets are how connections over TCP are split.
+	Sockets Sockets
 	// Faults are stragglers, slow and lossy ports, and what is gone.
 	Faults []Fault
 	// RC is how lost packets are repeated.
@@ -118,11 +120,12 @@ func ClassOf(s *topo.System) gpu.Class {
 	for _, id := range s.Of(topo.GPU) {
 		sm = max(sm, s.Nodes[id].GPU.SM)
 	}
-	nvlink := false
+	nvlink, c2c := false, false
 	for i := range s.Links {
 		nvlink = nvlink || s.Links[i].Kind == topo.LinkNVL
+		c2c = c2c || s.Links[i].Kind == topo.LinkC2C
 	}
-	return gpu.ClassFor(sm, nvlink, len(s.Of(topo.NVS)) > 0)
+	return gpu.ClassFor(sm, nvlink, len(s.Of(topo.NVS)) > 0, c2c)
 }
 
 // Run implements exec.Executor. Times in the trace are those of the last
@@ -323,6 +326,7 @@ func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
 			return err
 		}
 		c.snd, c.route, c.depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
+		c.host = e.inHost(&pc)
 		if c.far = e.farOf(&pc); c.far > 0 {
 			w.inHostMemory(&pc, e.onTheirWay(op))
 		}
@@ -344,6 +348,16 @@ func (e *engine) farOf(pc *plan.Conn) units.Time {
 		return units.FromMicros(e.class.HostHop)
 	}
 	return 0
+}
+
+// inHost tells whether a kernel loads a connection's data over PCIe from host
+// memory, where another GPU or a thread put it.
+func (e *engine) inHost(pc *plan.Conn) bool {
+	if pc.Route.Transport == connect.NET && pc.Kind != connect.NVLSRoute {
+		_, _, tcp := e.nw.overTCP(pc)
+		return tcp
+	}
+	return pc.Route.Transport == connect.SHM
 }
 
 // onTheirWay is what a connection may hold of such operations: one of a

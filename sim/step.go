@@ -70,7 +70,10 @@ func (e *engine) fetch(g *group) bool {
 		g.pack = int64(e.plan.ElemSize())
 		g.pass.Skew = true
 	}
-	g.pass.Host = len(op.From) > 0 && e.conns[op.From[0]].far > 0
+	g.pass.Host = false
+	for _, id := range op.From {
+		g.pass.Host = g.pass.Host || e.conns[id].host
+	}
 	g.route = e.routeOf(g)
 	g.pass.Own = g.route == e.nw.local && len(op.To) > 0 && e.conns[op.To[0]].net >= 0
 	return true

@@ -67,7 +67,7 @@ func (q *quotient) survey(w *wiring) (*survey, error) {
 	sw.home = q.home
 	s := &survey{q: q, e: e, w: sw, same: true, threads: make([]print, e.plan.Comm.NRanks)}
 	s.nw, s.joints = newNetwork(e, sw), make([]bool, len(e.groups))
-	s.nw.faults, s.nw.slowed = e.nw.faults, map[port]simnet.LinkID{}
+	s.nw.faults, s.nw.sockets, s.nw.slowed = e.nw.faults, e.nw.sockets, map[port]simnet.LinkID{}
 	var progs []plan.Program
 	for node, home := range q.home {
 		if int(home) != node {
@@ -179,7 +179,7 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 	}
 	s.same = s.same && got == want && s.nw.later(pc) == s.nw.later(m)
 	src, dst := s.nw.ports(pc)
-	if err := s.nw.cross(&netConn{bound: got}, new(queuePair), src, dst, 0); err != nil {
+	if err := s.nw.cross(&netConn{bound: got}, new(queuePair), src, dst, 0, 0); err != nil {
 		return err
 	}
 	kind := c + int32(len(s.e.conns))
@@ -367,6 +367,7 @@ func (s *survey) declare(w *wiring) error {
 		}
 		nc := &e.nw.conns[net]
 		nc.srcProxy, nc.dstProxy = s.proxy[pc.Route.SrcProxy], s.proxy[pc.Route.DstProxy]
+		nc.src, nc.dst = s.thread(pc.Src), s.thread(pc.Dst)
 		nc.srcLoad = max(1, s.load[job{kind, 0, nc.srcProxy}])
 		nc.dstLoad = max(1, s.load[job{kind, 1, nc.dstProxy}])
 		e.conns[c].net = net

@@ -29,6 +29,9 @@ type symmetry struct {
 	margin float64
 	leaves string
 	cut    *cut // the stretch of a chain that is left out, nil without
+	// turned is set for send and receive, whose connections are known by how far
+	// apart their nodes are.
+	turned bool
 }
 
 // seat is a rank's part of a channel.
@@ -37,7 +40,7 @@ type seat struct{ channel, rank int32 }
 // symmetries lists those worth trying for a plan, the smallest quotient first.
 // Faults leave those under which no node stands for another.
 func (x *Config) symmetries(p *plan.Plan) []*symmetry {
-	if p.ConnsPerRank() == 0 || p.Req.Count == 0 || p.Comm.NRanks < 2 {
+	if p.Req.Count == 0 || p.Comm.NRanks < 2 {
 		return nil
 	}
 	well := len(x.Faults) == 0
@@ -46,6 +49,12 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 		if s != nil {
 			out = append(out, s)
 		}
+	}
+	if p.ConnsPerRank() == 0 {
+		if well {
+			add(turnSymmetry(p, x.Systems))
+		}
+		return out
 	}
 	switch p.Req.Algo {
 	case coll.Ring:

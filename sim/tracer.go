@@ -16,16 +16,17 @@ import (
 // tracer reports the last simulated operation, shifted to begin at zero. A nil
 // tracer is silent; no time depends on it.
 type tracer struct {
-	rec    *nccltrace.Recorder
-	shift  units.Time // when the first device turned to the last operation
-	open   bool       // it has
-	depth  nccltrace.Detail
-	deps   bool              // wanted: arrows inside a rank
-	groups []groupTrace      // by group of the engine
-	blocks []nccltrace.Terms // by multiprocessor
-	conns  []*connTrace      // by connection, nil until it is used
-	links  []int             // link of the model → handle + 1
-	net    netTrace
+	rec     *nccltrace.Recorder
+	shift   units.Time // when the first device turned to the last operation
+	open    bool       // it has
+	depth   nccltrace.Detail
+	deps    bool              // wanted: arrows inside a rank
+	groups  []groupTrace      // by group of the engine
+	blocks  []nccltrace.Terms // by multiprocessor
+	conns   []*connTrace      // by connection, nil until it is used
+	links   []int             // link of the model → handle + 1
+	backlog []backlog         // messages of the last operation that waited
+	net     netTrace
 }
 
 // groupTrace is what is known of a thread group's pieces.
@@ -130,6 +131,9 @@ func (t *tracer) conn(e *engine, id int32) *connTrace {
 		ct.word = "NVLS"
 	case e.conns[id].net >= 0:
 		ct.word, ct.wire = "NET/IB", new(wireTrace)
+		if e.nw.conns[e.conns[id].net].tcp {
+			ct.word = "NET/Socket"
+		}
 		route = e.nw.lanes[e.nw.conns[e.conns[id].net].first].route
 	case ct.plan.Route.Transport == connect.SHM:
 		ct.word = "SHM"
@@ -249,6 +253,7 @@ func (t *tracer) finish(e *engine, res *exec.Result) {
 	}
 	t.proxyOps()
 	t.faults(e)
+	t.queues(e, res)
 	t.rec.Finish(end - t.shift)
 }
 

@@ -29,8 +29,9 @@ type wireTrace struct {
 type wireEnd struct {
 	declared bool
 	nic      int
-	first    int32 // number of its first queue pair
-	qps      []int // handles; of a receiver the last flushes
+	first    int32    // number of its first queue pair or socket
+	qps      []int    // handles; of a receiver over RDMA the last flushes
+	ports    []string // of a fused net, which queue pairs use in turn
 	op       nccltrace.ProxyOp
 	from, to units.Time
 }
@@ -111,7 +112,7 @@ func (t *tracer) crosses(e *engine, l *queuePair) {
 	}
 	ct, s := t.wireOf(e, l.conn, l.step)
 	if ct.told(l.step) {
-		n := ct.slots[l.step%plan.FIFOSteps].bytes / units.Bytes(e.nw.shares(&e.nw.conns[l.conn]))
+		n := e.nw.conns[l.conn].piece(l.step, l.part)
 		t.transfer(e, l.route, s.begun, ct.plan.Src, ct.plan.Dst, ct.plan.Channel, n)
 	}
 }
@@ -124,13 +125,17 @@ func (t *tracer) arrives(e *engine, id int32, k int64, at, raised units.Time) {
 	}
 	c := &e.nw.conns[id]
 	ct, s := t.wireOf(e, id, k)
-	s.arrived, s.polled, s.flushed = s.landed+e.nw.cost.wire+c.later, at, raised
+	s.arrived, s.polled, s.flushed = s.landed+e.nw.way(c)+e.nw.lastRead(c, k), at, raised
 	if !ct.told(k) {
 		return
 	}
 	end := t.end(e, ct, nccltrace.Recv)
-	for q := range e.nw.shares(c) {
-		t.rec.Arrival(at-t.shift, t.work(ct, end, nccltrace.Recv, e.nw.lane(c, k, q)-c.first, k, 0))
+	if c.tcp {
+		t.reads(e, ct, c, k)
+		return
+	}
+	for q := range c.parts(k) {
+		t.rec.Arrival(at-t.shift, t.work(ct, end, nccltrace.Recv, c.lane(k, q)-c.first, k, 0))
 	}
 	if e.nw.flushes(c, k) {
 		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
@@ -158,11 +163,17 @@ func (t *tracer) acks(e *engine, id int32, k int64, at units.Time) {
 	wire[nccltrace.Queue] = s.begun - s.wired
 	wire[nccltrace.NIC] = min(s.landed-s.begun, e.nw.alone(c, k))
 	wire[nccltrace.Link] = s.landed - s.begun - wire[nccltrace.NIC]
-	wire[nccltrace.Wire] = min(at-s.landed, 2*(e.nw.cost.wire+c.later))
+	wire[nccltrace.Wire] = min(at-s.landed, pick(c.tcp, 0, 2*e.nw.way(c)))
 	wire.Rest(nccltrace.Proxy, at-s.wired)
+	from, to, terms := s.wired, at, wire
+	if c.tcp { // a socket is busy while it is written to
+		from, to = s.begun, max(s.landed, s.begun+2*trace.Tick)
+		terms[nccltrace.Queue], terms[nccltrace.Wire], terms[nccltrace.Proxy] = 0, 0, 0
+		terms.Rest(nccltrace.Proxy, to-from)
+	}
 	for _, w := range t.chain(e, id, ct, k) {
-		w.Terms = wire
-		t.rec.Work(s.wired-t.shift, at-t.shift, w)
+		w.Terms = terms
+		t.rec.Work(from-t.shift, to-t.shift, w)
 	}
 	step := ct.step(nccltrace.Send, k)
 	t.rec.Steps(&step, ct.slots[k%plan.FIFOSteps].flow,
@@ -180,8 +191,10 @@ func (t *tracer) offers(e *engine, id int32, k int64, at units.Time) {
 	}
 	ct, s := t.wireOf(e, id, k)
 	s.offered = at
-	if post := e.nw.cost.post; ct.open && at-post >= t.shift {
-		w := t.work(ct, t.end(e, ct, nccltrace.Recv), nccltrace.Recv, 0, k, ctsBytes)
+	c := &e.nw.conns[id]
+	if post := e.nw.cost.post; ct.open && at-post >= t.shift && !c.tcp {
+		// The ports of a fused net send it in turn (net_ib.cc:2295).
+		w := t.work(ct, t.end(e, ct, nccltrace.Recv), nccltrace.Recv, int32(k%int64(c.dstPorts)), k, ctsBytes)
 		w.Opcode, w.Terms[nccltrace.Proxy] = nccltrace.OpCTS, post
 		t.rec.Work(at-post-t.shift, at-t.shift, w)
 	}
@@ -298,13 +311,15 @@ func (t *tracer) end(e *engine, ct *connTrace, d nccltrace.Dir) *wireEnd {
 	node := e.nw.w.comm.NodeOf[rank]
 	s := e.nw.w.systems[node]
 	w.declared = true
-	w.nic = t.rec.NIC(nccltrace.Port{Node: int(node), Net: int(net), Name: s.Nodes[s.Of(topo.NET)[net]].Net.Name})
-	n := e.nw.conns[e.conns[c.ID].net].lanes
+	nc := &e.nw.conns[e.conns[c.ID].net]
+	info := s.Nodes[s.Of(topo.NET)[net]].Net
+	w.nic, w.ports = t.rec.NIC(nccltrace.Port{Node: int(node), Net: int(net), Name: info.Name, Sockets: nc.tcp}), info.Fused
+	n := nc.ways()
 	w.first = nccltrace.FirstQP(of[c.ID], n)
 	for q := range n {
 		w.qps = append(w.qps, t.rec.QP(w.nic, int(w.first+q), int(peer), int(c.Channel), role))
 	}
-	if d == nccltrace.Recv {
+	if d == nccltrace.Recv && !nc.tcp {
 		w.qps = append(w.qps, t.rec.QP(w.nic, int(w.first+n), int(peer), int(c.Channel), nccltrace.QPFlush))
 	}
 	return w
@@ -316,7 +331,11 @@ func (t *tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int
 	if d == nccltrace.Recv {
 		rank = ct.plan.Dst
 	}
-	return nccltrace.WorkRequest{NIC: w.nic, QP: w.qps[q], Rank: int(rank), QPNum: int64(w.first + q), ID: k - ct.base, Size: n}
+	r := nccltrace.WorkRequest{NIC: w.nic, QP: w.qps[q], Rank: int(rank), QPNum: int64(w.first + q), ID: k - ct.base, Size: n}
+	if len(w.ports) > 0 {
+		r.Device = w.ports[int(q)%len(w.ports)]
+	}
+	return r
 }
 
 // chain lists the requests of the k-th step: on each of its queue pairs a write
@@ -324,10 +343,12 @@ func (t *tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int
 func (t *tracer) chain(e *engine, id int32, ct *connTrace, k int64) (out []nccltrace.WorkRequest) {
 	c := &e.nw.conns[id]
 	end := t.end(e, ct, nccltrace.Send)
-	parts := e.nw.shares(c)
+	if c.tcp {
+		return t.messages(e, ct, c, nccltrace.Send, k)
+	}
 	size := ct.slots[k%plan.FIFOSteps].bytes
-	for q := range parts {
-		w := t.work(ct, end, nccltrace.Send, e.nw.lane(c, k, q)-c.first, k, size/units.Bytes(parts))
+	for q := range c.parts(k) {
+		w := t.work(ct, end, nccltrace.Send, c.lane(k, q)-c.first, k, c.piece(k, q))
 		if e.nw.twoWrites >= 0 && size > e.nw.twoWrites {
 			w.Opcode = nccltrace.OpWrite
 			out = append(out, w)

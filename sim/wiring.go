@@ -101,9 +101,13 @@ func (w *wiring) link(node int32, l topo.LinkID) simnet.LinkID {
 		return simnet.LinkID(id - 1)
 	}
 	tl := &s.Links[l]
-	id := w.net.AddLink(
-		fmt.Sprintf("node%d %s→%s", node, w.name(node, tl.From), w.name(node, tl.To)),
-		simnet.RateOf(float64(tl.BW)*linkEff(w.class, tl.Kind)))
+	rate := simnet.RateOf(float64(tl.BW) * linkEff(w.class, tl.Kind))
+	for _, end := range []topo.NodeID{tl.From, tl.To} {
+		if info := s.Nodes[end].Net; info != nil {
+			rate = w.netRate(info)
+		}
+	}
+	id := w.net.AddLink(fmt.Sprintf("node%d %s→%s", node, w.name(node, tl.From), w.name(node, tl.To)), rate)
 	w.links[node][l] = int32(id) + 1
 	return id
 }

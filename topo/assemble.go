@@ -384,8 +384,12 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	}
 	v.Net = n
 	n.Name, _ = e.Get("name")
+	n.Sockets = ofSockets(e)
 	if strings.Contains(n.Name, "+") {
 		n.Fused = strings.Split(n.Name, "+")
+		for _, mbps := range e.mbps {
+			n.PortBW = append(n.PortBW, portSpeed(mbps))
+		}
 	}
 	if g, ok := e.Hex("guid"); ok {
 		n.ASIC = g
@@ -396,6 +400,7 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	for up := e.up; up != nil; up = up.up {
 		if up.Name == "pci" {
 			n.PCIBusID, _ = up.Get("busid")
+			n.Vendor = uint16(deviceID(up) >> 48)
 			break
 		}
 	}

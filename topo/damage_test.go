@@ -108,3 +108,29 @@ func TestMisplacedLinksAreSkipped(t *testing.T) {
 		t.Errorf("a link beside the GPU counts: %v", err)
 	}
 }
+
+// TestFusedNetsKnowTheirPorts: what is fused here has its ports' speeds, a file
+// with a fused net has their names and sum.
+func TestFusedNetsKnowTheirPorts(t *testing.T) {
+	nic := func(name string, dev, mbps, function int) string {
+		return fmt.Sprintf(`<pci busid="0000:20:00.%d" class="0x020000"><nic><net name="%s" dev="%d" speed="%d" port="1" guid="0x%d" gdr="1"/></nic></pci>`, function, name, dev, mbps, dev+1)
+	}
+	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
+	for nics, want := range map[string]int{nic("mlx5_0", 0, 100000, 0) + nic("mlx5_1", 1, 200000, 1): 2, nic("mlx5_0+mlx5_1", 0, 300000, 0): 0} {
+		spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nics+"</pci></cpu>", 1)), "two.xml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.DefaultParams()
+		p.NRanks = 4
+		h, err := topo.Build(spec, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := h.System(0)
+		info := s.Nodes[s.Of(topo.NET)[0]].Net
+		if len(info.Fused) != 2 || len(info.PortBW) != want || want > 0 && (info.PortBW[0] != 12.5 || info.PortBW[1] != 25) || info.BW != 37.5 {
+			t.Errorf("%s: ports %v of %v, %v together", nics, info.Fused, info.PortBW, info.BW)
+		}
+	}
+}

@@ -203,12 +203,12 @@ func pciAbove(e *Element) *Element {
 func (v *hostView) addVNIC(nets []*Element, group []int, dev int) error {
 	ports := make([]*Element, len(group))
 	names := make([]string, len(group))
-	speed := 0
+	speed, each := 0, make([]int, len(group))
 	for i, d := range group {
 		ports[i] = nets[d]
 		names[i], _ = nets[d].Get("name")
 		mbps := nets[d].Int("speed", 0)
-		speed += mbps
+		speed, each[i] = speed+mbps, mbps
 	}
 	name := strings.Join(names, "+")
 	if find(v.root, "net", func(e *Element) bool { n, _ := e.Get("name"); return n == name }) != nil {
@@ -234,7 +234,7 @@ func (v *hostView) addVNIC(nets []*Element, group []int, dev int) error {
 		nic = &Element{Name: "nic", Origin: ports[0].Origin}
 		appendChild(parent, nic)
 	}
-	net := &Element{Name: "net", Origin: ports[0].Origin}
+	net := &Element{Name: "net", Origin: ports[0].Origin, mbps: each}
 	appendChild(nic, net)
 	net.Set("name", name)
 	net.Set("keep", "1")

@@ -40,6 +40,9 @@ type Element struct {
 	Origin Origin
 
 	up *Element // set by adopt, in working copies only
+	// mbps are the speeds of the ports that a net was fused of; nil where a source
+	// says only their sum.
+	mbps []int
 }
 
 // Spec is a blueprint of one host, or of all hosts of one multi-node NVLink

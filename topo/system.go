@@ -140,6 +140,13 @@ type NetInfo struct {
 	MaxChannels int
 	LocalGPU    int      // index among System.Of(GPU), -1 without one
 	Fused       []string // names of the physical ports, in order; nil for a physical port
+	// PortBW are the speeds of those ports; nil where only their sum is known.
+	PortBW []units.GBps
+	// Sockets: NCCL's socket plugin reported it (TCP through host memory). Its
+	// interfaces have port 0, no GPUDirect RDMA and 65,536 connections
+	// (net_socket.cc:117), as no port of another plugin has.
+	Sockets bool
+	Vendor  uint16 // of the PCI device that it is on, 0 without one
 	// PCIBusID is the bus id of the nearest <pci> around the net, "" without
 	// one: rails of a multi-host domain go by it (NCCL_MNNVL_RAIL_PER_HOST).
 	PCIBusID string

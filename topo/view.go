@@ -160,7 +160,7 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 	ib := false
 	for i, n := range nets {
 		name, _ := n.Get("name")
-		ib = ib || isIB(name)
+		ib = ib || isIB(n, name)
 		v.nets = append(v.nets, name)
 		describeNet(n, i)
 	}
@@ -226,14 +226,24 @@ func fillMissing(root *Element) {
 	}
 }
 
-// isIB tells whether a net's name is one that NCCL's IB plugin gives.
-func isIB(name string) bool {
+// isIB tells whether a net's name is one that NCCL's IB plugin gives. An interface
+// of IP over InfiniBand may be called ib0 as well; it is the socket plugin's.
+func isIB(n *Element, name string) bool {
+	if ofSockets(n) {
+		return false
+	}
 	for _, p := range []string{"mlx", "ib", "bnxt", "ionic"} {
 		if strings.HasPrefix(name, p) {
 			return true
 		}
 	}
 	return false
+}
+
+// ofSockets tells whether the socket plugin reported a net: port 0, host memory
+// only, and so many connections (net_socket.cc:117).
+func ofSockets(n *Element) bool {
+	return n.Int("port", -1) == 0 && n.Int("gdr", -1) == 0 && n.Int("maxconn", -1) == socketMaxConn
 }
 
 // pluginNets lists the nets that the plugin reports, by its index: in order of
@@ -258,7 +268,7 @@ func pluginNets(root *Element, p *Params) []*Element {
 
 // wantedHCA applies NCCL_IB_HCA to nets of the IB plugin (net_ib.cc:701).
 func wantedHCA(n *Element, name, list string) bool {
-	if list == "" || !isIB(name) {
+	if list == "" || !isIB(n, name) {
 		return true
 	}
 	not := strings.HasPrefix(list, "^")
@@ -462,5 +472,8 @@ func netSpeed(n *Element) units.GBps {
 	if mbps <= 0 {
 		mbps = socketSpeedMbps
 	}
-	return units.GBps(float32(float64(mbps) / 8000.0))
+	return portSpeed(mbps)
 }
+
+// portSpeed converts Mb/s as NCCL does (topo.cc:373).
+func portSpeed(mbps int) units.GBps { return units.GBps(float32(float64(mbps) / 8000.0)) }

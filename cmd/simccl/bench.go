@@ -334,7 +334,7 @@ func (s *bench) timed(ctx context.Context, x *host.Session, traced bool) (share,
 	}
 	var sync []chrome.ClockSync
 	if traced = traced && s.flags.run.out.trace != ""; traced {
-		if sync, err = s.clocks(); err != nil {
+		if sync, err = s.team.clocks(0); err != nil {
 			return share{}, err
 		}
 	}
@@ -360,13 +360,14 @@ func (s *bench) timed(ctx context.Context, x *host.Session, traced bool) (share,
 	return mine, w.Close()
 }
 
-// clocks compares this process's clock with rank 0's.
-func (s *bench) clocks() ([]chrome.ClockSync, error) {
-	if s.team.boot == nil {
+// clocks compares this process's clock with rank 0's, where there are others;
+// far is how well it tells the times of the trace, in nanoseconds.
+func (t *team) clocks(far int64) ([]chrome.ClockSync, error) {
+	if t.boot == nil {
 		return nil, nil
 	}
-	ahead, doubt, err := host.CompareClocks(s.team.boot, s.team.rank, s.team.nranks)
-	return []chrome.ClockSync{{Rank: s.team.rank, OffsetNs: ahead, UncertaintyNs: doubt}}, err
+	ahead, doubt, err := host.CompareClocks(t.boot, t.rank, t.nranks)
+	return []chrome.ClockSync{{Rank: t.rank, OffsetNs: ahead, UncertaintyNs: doubt + far}}, err
 }
 
 // traceFile opens the trace of a process.

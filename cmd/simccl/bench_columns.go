@@ -27,34 +27,32 @@ type benchFacts struct {
 	NCCLUs     float64 `json:"nccl_us,omitempty"` // NCCL's time in the same run
 	Predicted  *facts  `json:"predicted,omitempty"`
 	// Regret is the time of NCCL's choice over the best's, all measured.
-	Regret *float64 `json:"regret,omitempty"`
-	Best   string   `json:"best,omitempty"`
-	Iters  *spread  `json:"out_of_place_per_iter,omitempty"`
+	Regret *float64             `json:"regret,omitempty"`
+	Best   string               `json:"best,omitempty"`
+	Iters  *nccltests.IterStats `json:"-"` // out of place; nccl-tests' keys have them
 }
 
-// spread sums up the times of single iterations, in nccl-tests' keys.
-type spread struct {
-	Skipped int     `json:"skipped_iterations"`
-	Min     float64 `json:"min_us"`
-	Max     float64 `json:"max_us"`
-	Avg     float64 `json:"avg_us"`
-	P50     float64 `json:"p50_us"`
-	P95     float64 `json:"p95_us"`
-	P99     float64 `json:"p99_us"`
-}
-
-func (f *benchFacts) perIter(each []units.Time, skip int) {
-	if len(each) == 0 {
-		return
+// iterStats sums up the times of single iterations, where they were asked for;
+// an operation of nothing takes none.
+func (r *benchRun) iterStats(m *gpubench.Measurement) *nccltests.IterStats {
+	if !r.config.PerIter {
+		return nil
 	}
-	s := slices.Clone(each[min(skip, len(each)-1):])
-	slices.Sort(s)
-	sum := units.Time(0)
-	for _, t := range s {
-		sum += t
+	if len(m.Each) == 0 {
+		m.Each = make([]units.Time, r.config.Iters)
 	}
-	at := func(q float64) float64 { return s[min(len(s)-1, int(q*float64(len(s))))].Micros() }
-	f.Iters = &spread{skip, s[0].Micros(), s[len(s)-1].Micros(), sum.Micros() / float64(len(s)), at(.5), at(.95), at(.99)}
+	micros := func(list []units.Time) []float64 {
+		out := make([]float64, len(list))
+		for i, t := range list {
+			out[i] = t.Micros()
+		}
+		return out
+	}
+	var of [][]float64
+	for _, l := range m.EachOf {
+		of = append(of, micros(l))
+	}
+	return nccltests.NewIterStats(micros(m.Each), r.config.PerIterSkip, of)
 }
 
 func (f *benchFacts) json() string {
@@ -101,7 +99,7 @@ func predicted(f *benchFacts) float64 {
 
 // benchColumns are the columns that only bench has, by name.
 func benchColumns() map[string]benchColumn {
-	iter := func(name string, of func(*spread) float64) benchColumn {
+	iter := func(name string, of func(*nccltests.IterStats) float64) benchColumn {
 		return micros(name, func(f *benchFacts) float64 {
 			if f.Iters == nil {
 				return 0
@@ -116,15 +114,15 @@ func benchColumns() map[string]benchColumn {
 		"sim":        simulated(micros("sim", predicted)),
 		"simratio":   simulated(ratio("sim/meas", func(f *benchFacts) (float64, float64) { return predicted(f), f.MeasuredUs })),
 		regretColumn: simulated(benchColumn{nccltests.Column{Name: regretColumn, Width: 6}, false, func(f *benchFacts) string { return regretText(f.Regret) }}),
-		"min":        iter("min", func(s *spread) float64 { return s.Min }),
-		"p50":        iter("p50", func(s *spread) float64 { return s.P50 }),
-		"p95":        iter("p95", func(s *spread) float64 { return s.P95 }),
-		"p99":        iter("p99", func(s *spread) float64 { return s.P99 }),
-		"max":        iter("max", func(s *spread) float64 { return s.Max }),
+		"min":        iter("min", func(s *nccltests.IterStats) float64 { return s.Min }),
+		"p50":        iter("p50", func(s *nccltests.IterStats) float64 { return s.P50 }),
+		"p95":        iter("p95", func(s *nccltests.IterStats) float64 { return s.P95 }),
+		"p99":        iter("p99", func(s *nccltests.IterStats) float64 { return s.P99 }),
+		"max":        iter("max", func(s *nccltests.IterStats) float64 { return s.Max }),
 	}
 }
 
-// columns lists what --columns, --compare and -I add, in that order.
+// columns lists what --columns and --compare add, in that order.
 func (b *benchFlags) columns() ([]benchColumn, error) {
 	own := benchColumns()
 	var names []string
@@ -142,9 +140,6 @@ func (b *benchFlags) columns() ([]benchColumn, error) {
 		} else {
 			names = append(names, "sim", "simratio", "model", "algo", "proto", "nch")
 		}
-	}
-	if b.gpu.perIter != 0 {
-		names = append(names, "min", "p50", "p95", "p99", "max")
 	}
 	var out []benchColumn
 	for _, n := range names {

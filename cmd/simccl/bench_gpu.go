@@ -127,7 +127,7 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 		return nil, usage("-g %d: this machine has %d GPUs, and %d processes before this one use %d", local, g.driver.Count(), before, first)
 	}
 	cfg := gpubench.Config{Driver: g.driver, NCCL: g.lib, Free: own && g.shape != gpubench.Planned, Plans: own, First: r.team.rank * local, Ranks: local * r.team.nranks,
-		Boot: r.team.boot, Buffer: buffer, Register: r.flags.run.test.localRegister == 1, Unalign: r.flags.run.test.unalign}
+		Boot: r.team.boot, Buffer: buffer, Register: gpubench.Registration(r.flags.run.test.localRegister), Unalign: r.flags.run.test.unalign}
 	for i := range local {
 		cfg.GPUs = append(cfg.GPUs, first+i)
 	}

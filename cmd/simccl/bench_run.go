@@ -29,7 +29,7 @@ func (g *gpuFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&g.algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct or copies")
 	f.StringVar(&g.timing, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
 	f.BoolVar(&g.compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
-	f.IntVarP(&g.perIter, "per-iter-timing", "I", 0, "1: on GPUs, time each iteration too, and print minimum and percentiles")
+	f.IntVarP(&g.perIter, "per-iter-timing", "I", 0, "1: on GPUs, time each iteration by events too, and print how they spread")
 	f.IntVarP(&g.skip, "per-iter-skip", "K", 0, "iterations that those leave out at the start")
 	f.StringVar(&g.libnccl, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
 }
@@ -126,6 +126,9 @@ func (r *benchRun) prepare(cmd *cobra.Command, op string) (err error) {
 	if r.minBW, err = r.app.minBW(); err != nil {
 		return err
 	}
+	if text, ok := r.app.getenv("NCCL_TESTS_DEVICE"); ok && text != "" {
+		return notYet("NCCL_TESTS_DEVICE="+text, "a first GPU other than the first; CUDA_VISIBLE_DEVICES chooses GPUs")
+	}
 	if r.procs, err = b.place.find(r.app); err != nil {
 		return err
 	}
@@ -164,10 +167,8 @@ func (b *benchFlags) checkModes() error {
 		return usage("-z is 0 to 3, -C 0 or 1, -R 0 to 2, -x 0 to 2, -u from 0 on")
 	case (t.blocking != 0 || t.cpuTime != 0) && b.replays() > 0:
 		return usage("-z %d -C %d: a graph replay neither blocks nor is launched one by one; use eager launches", t.blocking, t.cpuTime)
-	case t.blocking == 3:
-		return notYet("-z 3", "a pair of events for each operation; -I 1 times operations by events")
-	case t.localRegister == 2:
-		return notYet("-R 2", "symmetric windows; -R 1 registers buffers")
+	case t.streamNull != 0:
+		return notYet("-y 1", "the default stream: every rank has one of its own")
 	case b.backend != "nccl" && (t.localRegister != 0 || t.ctaPolicy != noPolicy || t.unalign != 0):
 		return usage("-R, -x, -u: for --backend nccl alone")
 	}
@@ -218,7 +219,8 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 	r.config = nccltests.Config{Program: r.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: r.libraryVersion(),
 		Threads: r.gpus() / r.team.nranks, GPUs: 1, MinBytes: r.bounds.Min, MaxBytes: r.bounds.Max, StepFactor: r.bounds.Factor,
 		StepBytes: r.bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: r.flags.replays(),
-		Blocking: t.blocking, CPUTime: t.cpuTime != 0, Unalign: t.unalign}
+		Blocking: t.blocking, CPUTime: t.cpuTime != 0, Unalign: t.unalign, ParallelInit: t.parallelInit != 0,
+		PerIter: r.flags.gpu.perIter != 0, PerIterSkip: r.flags.gpu.skip, Timestamps: t.timestamps != 0}
 	table := nccltests.NewTable(out, benchHeads(r.columns)...)
 	table.Preface(fmt.Sprintf("simccl %s measured: %s", version, r.back.describe()))
 	table.Start(&r.config, r.back.devices())
@@ -240,6 +242,9 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 		}
 	}
 	summary := nccltests.Summary{OutOfBounds: r.wrong, AvgBusBW: bus / float64(2*max(len(r.rows), 1)), MinBW: r.minBW}
+	if summary.Memory, err = r.memory(); err != nil {
+		return err
+	}
 	if err := table.Finish(&r.config, &summary); err != nil {
 		return err
 	}
@@ -256,6 +261,16 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 		return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", summary.AvgBusBW, r.minBW)
 	}
 	return nil
+}
+
+// memory is what -M 1 tells.
+func (r *benchRun) memory() ([]nccltests.MemoryUse, error) {
+	g, ok := r.back.(*gpuBackend)
+	if r.flags.run.test.memory == 0 || !ok {
+		return nil, nil
+	}
+	m, err := g.session.Memory()
+	return []nccltests.MemoryUse{{Name: "Initialization", Bytes: int64(m.Init)}, {Name: "User-Allocated", Bytes: int64(m.Buffers)}, {Name: "Collective", Bytes: int64(m.Work)}}, err
 }
 
 // trace writes one operation of the last size.
@@ -293,15 +308,19 @@ func (r *benchRun) row(ctx context.Context, typ coll.DataType, red coll.RedOp, r
 			fmt.Fprintf(r.app.err, "simccl: %s of %d bytes: %s\n", r.fn.TestName(), shown, got.First)
 		}
 		alg, bus := coll.Bandwidth(r.fn, sizes.Count, typ, r.back.ranks(), got.Time)
-		*m = nccltests.Measure{TimeUs: got.Time.Micros(), AlgBW: alg, BusBW: bus, Wrong: got.Wrong, Checked: got.Checked}
+		*m = nccltests.Measure{TimeUs: got.Time.Micros(), AlgBW: alg, BusBW: bus, Wrong: got.Wrong, Checked: got.Checked,
+			Iters: r.iterStats(&got)}
 		if i == 0 {
 			facts.Shape, facts.MeasuredUs = how, got.Time.Micros()
 			if g, ok := r.back.(*gpuBackend); ok {
 				facts.Rivals = g.picked[*op].rivals
 			}
-			facts.perIter(got.Each, r.flags.gpu.skip)
+			facts.Iters = m.Iters
 			r.regret(op, got.Time, &facts)
 		}
+	}
+	if r.config.Timestamps {
+		row.Stamp = time.Now().Format(jsonTime)
 	}
 	op.InPlace = false
 	if err := r.oracle.ask(ctx, r, op, &facts); err != nil {
@@ -315,13 +334,14 @@ func (r *benchRun) row(ctx context.Context, typ coll.DataType, red coll.RedOp, r
 	return &row, nil
 }
 
-// measure bounds one measurement by -T.
+// measure bounds one measurement by --limit and -T.
 func (r *benchRun) measure(ctx context.Context, op *gpubench.Op) (gpubench.Measurement, string, error) {
-	if t := r.flags.run.test.timeout; t > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, time.Duration(t)*time.Second)
-		defer stop()
+	limit := r.flags.limit
+	if t := time.Duration(r.flags.run.test.timeout) * time.Second; t > 0 {
+		limit = min(limit, t)
 	}
+	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within %v: %w", limit, context.DeadlineExceeded))
+	defer stop()
 	return r.back.measure(ctx, op, r.options())
 }
 
@@ -329,5 +349,5 @@ func (r *benchRun) options() gpubench.Options {
 	t := &r.flags.run.test
 	return gpubench.Options{Iters: t.iters, Warmup: t.warmup, Agg: t.agg, Replays: r.flags.replays(), Check: t.check,
 		Average: gpubench.Average(t.average), PerIter: r.flags.gpu.perIter != 0, Seed: 1,
-		Blocking: t.blocking != 0, Meet: t.blocking == 1, CPUTime: t.cpuTime != 0}
+		Wait: gpubench.Wait(t.blocking), CPUTime: t.cpuTime != 0}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/host"
 	"github.com/simccl/simccl/real/nccl"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -98,11 +99,20 @@ func (g *gpuBackend) writeOwn(r *benchRun, op *gpubench.Op) error {
 	for _, c := range w.Clocks {
 		far = max(far, c.Error)
 	}
-	out, err := chrome.Create(r.team.fileName(r.app.path(r.flags.run.out.trace)), chrome.Options{Meta: chrome.Meta{Source: "real", Version: version,
-		NCCLRules: ncclRules, Seed: 1, Clock: fmt.Sprintf("globaltimer of each GPU, tied to the host's clock within %d ns", far)}})
+	meta := chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules, Seed: 1,
+		Clock: fmt.Sprintf("globaltimer of each GPU, tied to the host's clock within %d ns", far)}
+	sync, err := r.team.clocks(far)
+	if err != nil {
+		return err
+	}
+	if sync != nil {
+		meta.Part = &chrome.Part{Rank: r.team.rank, Of: r.team.nranks}
+	}
+	out, err := chrome.Create(r.team.fileName(r.app.path(r.flags.run.out.trace)), chrome.Options{Meta: meta})
 	if err != nil {
 		return input(err)
 	}
+	out.Clock(host.Clock(w.Epoch), sync)
 	w.Tell(out, nccltrace.Options{Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], r.flags.run.out.detail))})
 	return out.Close()
 }

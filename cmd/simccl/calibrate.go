@@ -294,7 +294,7 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.out, "# %s\n%s", class.Summary(false), calibrate.CheckText(res))
+		fmt.Fprintf(a.out, "# %s\n%s", class.Summary(gpu.NoNetwork), calibrate.CheckText(res))
 	}
 	worst := slices.MaxFunc(sums, func(x, y calibrate.Summary) int { return int(math.Copysign(1, x.After.Mean-y.After.Mean)) })
 	if c.within > 0 && worst.After.Mean > c.within {

@@ -31,6 +31,9 @@ func documents(t *testing.T) []string {
 // any exit status. A block ```console hardware needs devices: without them its
 // commands end with status 9.
 func TestDocumentedCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: the commands of all pages take half a minute")
+	}
 	for _, page := range documents(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 
@@ -63,8 +64,11 @@ func status(err error) int {
 	var name *coll.UnknownNameError
 	var mask *coll.MaskError
 	var syntax *chrome.SyntaxError
+	var setting *sim.ConfigError
 	var remote *sim.RetryError
+	var timedOut *sim.TimedOutError
 	var hangs *sim.HangError
+	var refused *net.OpError
 	switch {
 	case err == nil:
 		return exitOK
@@ -76,11 +80,11 @@ func status(err error) int {
 		return exitAbsent
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return exitTimeout
-	case errors.As(err, &remote):
+	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused):
 		return exitNCCL
 	case errors.As(err, &hangs):
 		return exitTimeout
-	case errors.As(err, &name), errors.As(err, &mask):
+	case errors.As(err, &name), errors.As(err, &mask), errors.As(err, &setting) && setting.Field == "Faults":
 		return exitUsage
 	case errors.As(err, &syntax), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return exitInput

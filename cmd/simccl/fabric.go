@@ -92,6 +92,8 @@ func (r *runFlags) between(m *machine, cfg *sim.Config) error {
 		cfg.RC = sim.Reliability{Timeout: units.Some(int(s.Timeout)), Retries: units.Some(int(s.Retry))}
 	}
 	cfg.QPs, cfg.SplitData = m.cfg.IB.QPs.Or(0), m.cfg.IB.SplitData
+	set := &m.cfg.Socket
+	cfg.Sockets = sim.Sockets{Threads: set.Threads, PerThread: set.SocksPerThread, MinTask: set.MinTask, Inline: set.Inline}
 	cfg.TwoWrites = units.Some(units.Bytes(m.cfg.IB.ARThreshold.Or(8192)))
 	if m.cfg.IB.Adaptive.Or(1) == 0 {
 		cfg.TwoWrites = units.Some[units.Bytes](-1)
@@ -118,7 +120,7 @@ func parseFault(text string) (*fault, error) {
 	kind, name, _ := strings.Cut(what, "=")
 	f := &fault{Fault: sim.Fault{Rank: -1, Slow: 1}}
 	wrong := func() error {
-		return usage("--fault %s: write rank=3:slow=1.5, nic=node0/2:slow=4 or link=leaf0~spine1:down; what is wrong is slow=FACTOR from 1 on, down, and of nics and links latency=MICROSECONDS and loss=SHARE of packets below 1", text)
+		return usage("--fault %s: write rank=3:slow=1.5, nic=node0/2:slow=4 (node0/2.1: the first port of a fused NIC) or link=leaf0~spine1:down; what is wrong is slow=FACTOR from 1 on, down, and of nics and links latency=MICROSECONDS and loss=SHARE of packets below 1", text)
 	}
 	switch kind {
 	case "rank":
@@ -128,7 +130,7 @@ func parseFault(text string) (*fault, error) {
 		}
 		f.Rank = n
 	case "nic":
-		if n, _ := fmt.Sscanf(name, "node%d/%d", &f.Host, &f.Net); n != 2 {
+		if n, _ := fmt.Sscanf(name, "node%d/%d.%d", &f.Host, &f.Net, &f.Port); n != 2 && (n != 3 || f.Port < 1) || strings.Count(name, ".") != max(0, min(1, f.Port)) {
 			return nil, wrong()
 		}
 	case "link":
@@ -188,7 +190,8 @@ func newTopoFabric(a *app) *cobra.Command {
 		}}
 	f := c.Flags()
 	f.IntVar(&p.Hosts, "hosts", 2, "number of hosts `N`")
-	f.IntVar(&p.Nets, "nets", 8, "ports `N` of a host")
+	f.IntVar(&p.Nets, "nets", 8, "nets `N` of a host")
+	f.IntVar(&p.Ports, "ports", 1, "ports `N` of a net that NCCL fuses of several")
 	f.Float64Var(&p.Gbit, "gbit", 400, "speed of a port in `GBIT`/s")
 	f.IntVar(&p.PerLeaf, "per-leaf", 0, "hosts `N` of a leaf, or of a group of rail leaves or pod (default all)")
 	f.IntVar(&p.Spines, "spines", 0, "spines or cores `N` (default as many as the leaves' ports ask for)")

@@ -34,8 +34,10 @@ func lanesOf(t *testing.T, file string) map[string]int {
 			names[[2]int64{e.PID, e.TID}], _, _ = strings.Cut(a.Str, " · step ")
 		case e.Phase == 'X' && (e.Cat == "NET" || e.Cat == "NET_IB" || e.Cat == "NET_SOCK" || e.Cat == "PROXY" && e.Name != "Idle"):
 			what := e.Name
-			if a, ok := e.Arg("opcode"); ok {
-				what = a.Str
+			for _, key := range []string{"opcode", "op"} {
+				if a, ok := e.Arg(key); ok && e.Cat != "NET" {
+					what = a.Str
+				}
 			}
 			thread := names[[2]int64{e.PID, e.TID}]
 			if e.Cat == "PROXY" {
@@ -78,17 +80,40 @@ func TestRealLanesAreTheSimulatedOnes(t *testing.T) {
 			}
 			runOK(t, append([]string{"bench", "--backend", backend, "-n", "1", "-w", "0", "--trace", real}, common...)...)
 			got := lanesOf(t, real)
-			compareLanes(t, got, want, backend == "verbs")
+			if offers := compareLanes(t, got, want, backend == "verbs"); backend == "verbs" && offers == 0 {
+				t.Error("no clear-to-send in the real run")
+			}
 		})
 	}
 }
 
+// Over sockets, too, a real run has the simulated run's messages on each socket:
+// sizes on the control socket, and parts of messages on those of two helpers.
+func TestRealSocketsAreTheSimulatedOnes(t *testing.T) {
+	for _, env := range [][]string{nil, {"--env", "NCCL_SOCKET_NTHREADS=2", "--env", "NCCL_NSOCKS_PERTHREAD=2", "--env", "NCCL_SOCKET_MIN_TASKSIZE=2048"}} {
+		dir := t.TempDir()
+		sim, real := filepath.Join(dir, "sim.json"), filepath.Join(dir, "real.json")
+		common := append([]string{"all_reduce", "--topo", "../../testdata/topos/h200x4-h4x1.xml", "--nodes", "4", "--sizes", "100K", "--env", "NCCL_PROTO=Simple", "--env", "NCCL_ALGO=Ring"}, env...)
+		runOK(t, append([]string{"run", "-c", "0", "--trace", sim}, common...)...)
+		runOK(t, append([]string{"bench", "--backend", "sockets", "-n", "1", "-w", "0", "--trace", real}, common...)...)
+		want, sockets := lanesOf(t, sim), 0
+		compareLanes(t, lanesOf(t, real), want, true)
+		for k := range want {
+			if strings.Contains(k, " socket ") {
+				sockets++
+			}
+		}
+		if sockets == 0 {
+			t.Error("no sockets in the simulated run")
+		}
+	}
+}
+
 // compareLanes wants the same on both sides, but for what depends on time (how
-// long an operation was scheduled, how far ahead buffers are offered) and, of
-// sockets, what only RDMA has.
-func compareLanes(t *testing.T, got, want map[string]int, rdma bool) {
+// long an operation was scheduled, how far ahead buffers are offered) and, where
+// the networks are not the same, what only one has. It counts clear-to-sends.
+func compareLanes(t *testing.T, got, want map[string]int, same bool) (offers int) {
 	t.Helper()
-	offers := 0
 	all := map[string]bool{}
 	for k := range got {
 		all[k] = true
@@ -101,15 +126,13 @@ func compareLanes(t *testing.T, got, want map[string]int, rdma bool) {
 		case strings.Contains(k, " Schedule"):
 		case strings.Contains(k, nccltrace.OpCTS):
 			offers += got[k]
-			if rdma && (got[k] == 0) != (want[k] == 0) {
+			if same && (got[k] == 0) != (want[k] == 0) {
 				t.Errorf("%s: %d real, %d simulated", k, got[k], want[k])
 			}
-		case !rdma && (strings.Contains(k, "socket ") || strings.Contains(k, "QP ") || strings.HasSuffix(k, "RecvFlushWait")):
+		case !same && (strings.Contains(k, "socket ") || strings.Contains(k, "QP ") || strings.HasSuffix(k, "RecvFlushWait")):
 		case got[k] != want[k]:
 			t.Errorf("%s: %d real, %d simulated", k, got[k], want[k])
 		}
 	}
-	if rdma && offers == 0 {
-		t.Error("no clear-to-send in the real run")
-	}
+	return offers
 }

@@ -61,6 +61,22 @@ type machine struct {
 	digest  string          // sha256 of its bytes, hexadecimal
 }
 
+// between is what joins the nodes.
+func (m *machine) between() gpu.Network {
+	if m.comm.NNodes < 2 {
+		return gpu.NoNetwork
+	}
+	for i := range m.cluster.Classes {
+		s := m.cluster.Classes[i].Host.System(0)
+		for _, id := range s.Of(topo.NET) {
+			if s.Nodes[id].Net.Sockets {
+				return gpu.Sockets
+			}
+		}
+	}
+	return gpu.RDMA
+}
+
 func parseMulticast(s string) (comm.Multicast, error) {
 	switch s {
 	case "auto":

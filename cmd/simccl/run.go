@@ -197,7 +197,7 @@ func (r *runFlags) check() error {
 	if err := r.out.check(); err != nil {
 		return err
 	}
-	return r.test.unsimulated()
+	return r.test.unsimulated(r.graphs() > 0)
 }
 
 // checkTimes refuses values of what registerTimes adds.
@@ -214,9 +214,15 @@ func (r *runFlags) checkTimes() error {
 	return r.checkFidelity()
 }
 
-// minBW reads NCCL_TESTS_MIN_BW as nccl-tests does; -1 where it is unset.
+// minBW reads NCCL_TESTS_MIN_BW as nccl-tests does; -1 where it is unset. Its
+// variables that would make another run of this one are refused.
 func (a *app) minBW() (float64, error) {
 	v := -1.0
+	for _, name := range []string{"NCCL_TESTS_SPLIT_MASK", "NCCL_TESTS_SPLIT"} {
+		if text, ok := a.getenv(name); ok && text != "" {
+			return 0, notYet(name+"="+text, "groups of ranks that run at the same time; unset it")
+		}
+	}
 	if text, ok := a.getenv("NCCL_TESTS_MIN_BW"); ok && text != "" {
 		if _, err := fmt.Sscanf(text, "%g", &v); err != nil {
 			return 0, usage("NCCL_TESTS_MIN_BW=%s: not a number of GB/s", text)
@@ -270,7 +276,7 @@ func (s *sweep) run(ctx context.Context) error {
 	table := nccltests.NewTable(s.app.out, columnHeads(s.columns)...)
 	if !s.app.json {
 		table.Preface(fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", version, s.m.name, s.m.digest[:12], ncclRules, s.flags.seed))
-		table.Preface(s.m.class.Summary(s.m.comm.NNodes > 1))
+		table.Preface(s.m.class.Summary(s.m.between()))
 		table.Start(&s.config, s.devices())
 	}
 	if s.flags.ncclLog {

@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/real/bootstrap"
 	"github.com/simccl/simccl/real/host"
 	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real/pmi"
 	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/topo"
@@ -38,6 +39,11 @@ func (p *placeFlags) register(f *pflag.FlagSet) {
 type place struct {
 	rank, nranks int
 	id           bootstrap.ID
+	guess        string // whose host rank 0 is taken to be on
+	// share tells all ranks rank 0's word, where the launcher can; rank 0 then
+	// listens on listen.
+	share  func(word string) (string, error)
+	listen string
 }
 
 // find reads flags before the launcher's environment.
@@ -55,12 +61,14 @@ func (p *placeFlags) find(a *app) (place, error) {
 			return place{rank: -1}, nil
 		}
 		if p.root != "" {
-			l.Root = p.root
+			l.Root, l.Guess, l.PMI = p.root, false, 0
 		}
 	}
 	switch {
 	case l.Ranks < 1 || l.Rank >= l.Ranks:
 		return place{}, usage("--rank %d --nranks %d: ranks go from 0 to one less than their number", l.Rank, l.Ranks)
+	case l.PMI > 0:
+		return byPMI(a, &l)
 	case l.Root == "" && l.Ranks > 1:
 		return place{}, usage("where does rank 0 listen? write --root-address HOST:PORT, or set NCCL_COMM_ID=HOST:PORT")
 	case l.Root == "":
@@ -75,7 +83,37 @@ func (p *placeFlags) find(a *app) (place, error) {
 	}
 	sum := sha256.Sum256([]byte("simccl bench\n" + l.Job + "\n" + secret))
 	out := place{rank: l.Rank, nranks: l.Ranks, id: bootstrap.ID{Addr: l.Root}}
+	if l.Guess {
+		out.guess = l.By
+	}
 	copy(out.id.Secret[:], sum[:])
+	return out, nil
+}
+
+// byPMI is a place whose ranks learn of the root from the launcher.
+func byPMI(a *app, l *config.Launch) (place, error) {
+	out := place{rank: l.Rank, nranks: l.Ranks, listen: "127.0.0.1:0"}
+	if !l.OneHost && l.Rank == 0 {
+		ifname, _ := a.getenv("NCCL_SOCKET_IFNAME")
+		family, _ := a.getenv("NCCL_SOCKET_FAMILY")
+		i, err := sock.First(ifname, family)
+		if err != nil {
+			return out, err
+		}
+		out.listen = net.JoinHostPort(i.Host(), "0")
+	}
+	conn, err := pmi.Open(l.PMI)
+	if err != nil {
+		return out, usage("%v; write --root-address HOST:PORT", err)
+	}
+	out.share = func(word string) (string, error) {
+		defer conn.Close()
+		got, err := pmi.Share(conn, l.Rank, word)
+		if err != nil {
+			return "", usage("%v; write --root-address HOST:PORT", err)
+		}
+		return got, nil
+	}
 	return out, nil
 }
 
@@ -99,13 +137,13 @@ func assemble(ctx context.Context, p place, nranks int) (*team, error) {
 	}
 	t.rank = p.rank
 	opt := bootstrap.Options{Silence: t.silence}
-	var err error
-	if p.rank == 0 {
-		if t.root, err = bootstrap.NewRoot(p.id.Addr, nranks, p.id.Secret, opt); err != nil {
-			return nil, err
+	if err := t.meet(&p, opt); err != nil {
+		if t.root != nil {
+			t.root.Close()
 		}
-		p.id = t.root.ID()
+		return nil, err
 	}
+	var err error
 	if t.boot, err = bootstrap.Join(t.ctx, p.id, p.rank, nranks, opt); err != nil {
 		if t.root != nil {
 			t.root.Close()
@@ -120,6 +158,38 @@ func assemble(ctx context.Context, p place, nranks int) (*team, error) {
 		}
 	}()
 	return t, nil
+}
+
+// meet has rank 0 listen, and every rank know where.
+func (t *team) meet(p *place, opt bootstrap.Options) (err error) {
+	if p.rank == 0 {
+		addr := p.id.Addr
+		if p.share != nil {
+			addr = p.listen
+			if p.id.Secret, err = bootstrap.NewSecret(); err != nil {
+				return err
+			}
+		}
+		if t.root, err = bootstrap.NewRoot(addr, t.nranks, p.id.Secret, opt); err != nil {
+			if p.guess != "" {
+				err = fmt.Errorf("%w; of %s one knows only the host that it was started on, taken for rank 0's", err, p.guess)
+			}
+			return usage("%v; write --root-address HOST:PORT with an address of rank 0's host and a port that is free", err)
+		}
+		p.id = t.root.ID()
+	}
+	if p.share == nil {
+		return nil
+	}
+	word := ""
+	if p.rank == 0 {
+		word = p.id.String()
+	}
+	if word, err = p.share(word); err != nil {
+		return err
+	}
+	p.id, err = bootstrap.ParseID(word)
+	return err
 }
 
 // deadline gives what ran out of time its exit status.

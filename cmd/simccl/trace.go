@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/compare"
@@ -249,10 +251,26 @@ func (a *app) heads(names []string) (out []*chrome.Info, err error) {
 	return out, nil
 }
 
+// worstUs is the largest uncertainty in microseconds.
+func worstUs(list []chrome.ClockSync) float64 {
+	worst := int64(0)
+	for _, c := range list {
+		worst = max(worst, c.UncertaintyNs)
+	}
+	return float64(worst) / 1000
+}
+
 // join writes the ranks of one run as one trace.
 func (a *app) join(out string, heads []*chrome.Info, traces []io.Reader) error {
 	h := heads[0]
-	meta := chrome.Meta{Source: h.Source, Version: version, NCCLRules: ncclRules, Clock: "rank 0"}
+	meta := chrome.Meta{Source: h.Source, Version: version, NCCLRules: ncclRules, Clock: "calendar of each process's host"}
+	if slices.ContainsFunc(heads, func(h *chrome.Info) bool { return len(h.ClockSync) > 0 }) {
+		meta.Clock = "rank 0"
+	}
+	for _, h := range heads {
+		meta.GPUSync = append(meta.GPUSync, h.GPUSync...)
+	}
+	slices.SortStableFunc(meta.GPUSync, func(a, b chrome.ClockSync) int { return cmp.Compare(a.Rank, b.Rank) })
 	for _, o := range h.Other {
 		switch o.Key {
 		case "topo":
@@ -272,13 +290,12 @@ func (a *app) join(out string, heads []*chrome.Info, traces []io.Reader) error {
 	}
 	w.Clock(0, j.Clocks)
 	w.LeaveOut("flow", int64(j.Loose+j.Early))
-	worst := int64(0)
-	for _, c := range j.Clocks {
-		worst = max(worst, c.UncertaintyNs)
-	}
 	clocks := "times by each process's calendar"
 	if len(j.Clocks) > 0 {
-		clocks = fmt.Sprintf("clocks agree to %.3f us", float64(worst)/1000)
+		clocks = fmt.Sprintf("clocks agree to %.3f us", worstUs(j.Clocks))
+	}
+	if len(meta.GPUSync) > 0 {
+		clocks += fmt.Sprintf(", GPUs' tied to them within %.3f us", worstUs(meta.GPUSync))
 	}
 	fmt.Fprintf(a.err, "simccl: files of %d processes, %d ranks in all, %d arrows between them; %s\n", len(heads), h.Part.Of, j.Arrows, clocks)
 	if j.Loose+j.Early > 0 {

@@ -17,40 +17,91 @@ const networkMark = "# Between nodes: published tables against simulated ones\n"
 
 const networkHead = `
 **No RDMA hardware stood behind the parameters of NICs and proxy threads** (sim/rdma, sim/gpu/classes): they are from data sheets, packet
-headers, NCCL's source and what these very tables reach, taken together; none belongs to one table. The tables are others' (nccl-tests, busbw in
-GB/s) of clusters whose topology they do not publish: a machine of testdata/topos stands for each, the network is ideal, launches are eager.
-Settings are NCCL's defaults but for what the table says and bears on the run. NCCL's rules are those of 2.28.9, whatever version was run;
-2.29 counts the channels of send and receive in another way (graph/paths.cc:849 there), which NCCL_NCHANNELS_PER_NET_PEER gives 2.28.9 too.
-Sizes are those from 64 MiB to 1 GiB, or the smallest of a table that begins above. Off: simulated/published − 1 in percent, mean of the
-absolute values and the range.
+headers, NCCL's source and some of these very tables, marked *fixes*: those that the source of a parameter names (last section). Those
+marked *tests* are named by none; they are not blind, for all tables were in view when the model was made, and many are of the same
+clusters. The tables are others' (nccl-tests, busbw in GB/s) of clusters whose topology they do not publish: a machine of testdata/topos stands for each, the network is ideal, launches are eager. Settings are NCCL's defaults but for what the table says
+and bears on the run. NCCL's rules are those of 2.28.9, whatever version was run; 2.29 counts the channels of send and receive in another
+way (graph/paths.cc:849 there), which NCCL_NCHANNELS_PER_NET_PEER gives 2.28.9 too. Sizes are those from 64 MiB to 1 GiB, or the
+smallest of a table that begins above. Off: simulated/published − 1 in percent, mean of the absolute values and the range.
 
-| table | stands for it | nodes x GPUs | settings | sizes | published | simulated | mean off | range | within 10 % |
-|---|---|---|---|---|---|---|---|---|---|
+| table | used | stands for it | nodes x GPUs | settings | sizes | published | simulated | mean off | range | within 10 % |
+|---|---|---|---|---|---|---|---|---|---|---|
 `
+
+const hardHead = `## A hard case: Polaris
+
+Four A100 to a node and two NICs (Slingshot through libfabric, no InfiniBand), at other PCIe roots than two of the GPUs. Rows as above.
+
+| table | used | stands for it | nodes x GPUs | settings | sizes | published | simulated | mean off | range | within 10 % |
+|---|---|---|---|---|---|---|---|---|---|---|
+`
+
+const asideHead = `## For information: outside the rule
+
+Tables that are not clean by their own notes, or of other networks, simulated in the same way.
+
+| table | stands for it | nodes x GPUs | sizes | published | simulated | mean off | range | why outside |
+|---|---|---|---|---|---|---|---|---|
+`
+
+const smallHead = `## For information: 1 to 32 MiB
+
+The same tables and machines below 64 MiB, where a step's latency counts as much as its bytes. Nothing was set by these sizes.
+
+| table | sizes | published | simulated | mean off | range | within 10 % |
+|---|---|---|---|---|---|---|
+`
+
+// off sums up how far simulated sizes are from published ones.
+type off struct {
+	mean, low, high float64
+	inside          int
+}
+
+func offOf(cs []compared) off {
+	o := off{low: math.Inf(1), high: math.Inf(-1)}
+	for _, c := range cs {
+		e := c.sim/c.real - 1
+		o.mean += math.Abs(e) / float64(len(cs))
+		o.low, o.high = min(o.low, e), max(o.high, e)
+		if math.Abs(e) <= 0.10 {
+			o.inside++
+		}
+	}
+	return o
+}
+
+func (o off) String() string {
+	return fmt.Sprintf("%.1f | %+.1f to %+.1f", 100*o.mean, 100*o.low, 100*o.high)
+}
+
+// span prints sizes and bandwidths of a table.
+func span(cs []compared) string {
+	first, last := cs[0], cs[len(cs)-1]
+	return fmt.Sprintf("%d–%d MiB | %.1f–%.1f | %.1f–%.1f", first.bytes>>20, last.bytes>>20, first.real, last.real, first.sim, last.sim)
+}
+
+// stand names the machine that stands for a table's.
+func (p *public) stand() string {
+	if p.domain > 0 {
+		return fmt.Sprintf("%s, %d to a domain | %d x %d", p.topo, p.domain, p.nodes, p.gpus)
+	}
+	return fmt.Sprintf("%s | %d x %d", p.topo, p.nodes, p.gpus)
+}
 
 // row sums up a table.
 func (p *public) row(b *strings.Builder, cs []compared) (inside int) {
-	mean, low, high := 0.0, math.Inf(1), math.Inf(-1)
-	for _, c := range cs {
-		e := c.sim/c.real - 1
-		mean += math.Abs(e) / float64(len(cs))
-		low, high = min(low, e), max(high, e)
-		if math.Abs(e) <= 0.10 {
-			inside++
-		}
-	}
-	first, last := cs[0], cs[len(cs)-1]
 	settings := strings.ReplaceAll(strings.Join(p.env, ", "), "NCCL_", "")
 	if settings == "" {
 		settings = "–"
 	}
-	machine := p.topo
-	if p.domain > 0 {
-		machine = fmt.Sprintf("%s, %d to a domain", machine, p.domain)
+	used := "tests"
+	if p.fixes {
+		used = "fixes"
 	}
-	fmt.Fprintf(b, "| %s | %s | %d x %d | %s | %d–%d MiB | %.1f–%.1f | %.1f–%.1f | %.1f | %+.1f to %+.1f | %d of %d |\n", p.file, machine, p.nodes, p.gpus, settings,
-		first.bytes>>20, last.bytes>>20, first.real, last.real, first.sim, last.sim, 100*mean, 100*low, 100*high, inside, len(cs))
-	return inside
+	o := offOf(cs)
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %v | %d of %d |\n", p.file, used, p.stand(), settings, span(cs), o, o.inside, len(cs))
+	return o.inside
 }
 
 // leftOut lists the tables that are not compared, by the reason.
@@ -62,7 +113,7 @@ func leftOut(t *testing.T) string {
 	why := map[string][]string{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
-		if !slices.ContainsFunc(publics, func(p public) bool { return p.file == name }) {
+		if !slices.ContainsFunc(slices.Concat(publics, hards, asides), func(p public) bool { return p.file == name }) {
 			r := readTable(t, file).reason()
 			if r == "" {
 				t.Errorf("%s is clean, and nothing stands for it", name)
@@ -107,6 +158,34 @@ func (tab *table) reason() string {
 	return ""
 }
 
+// Tables that fix no parameter stay within the 10 % that the page tells of: of
+// each kind of GPU and choice one, with every size where that takes seconds.
+func TestPublishedTablesStayClose(t *testing.T) {
+	kept := []string{"oci_h100_2n_all_reduce", "oci_a100_2n_all_reduce", "sophia_dgxa100_2n_all_reduce_env6_2816", "gke_a3ultra_h200_2n_all_gather",
+		"h100_10n2g_alltoall", "h100_10n4g_reduce_scatter", "polaris_a100_8n_all_gather_nccl218"}
+	if !testing.Short() {
+		kept = append(kept, "coreweave_gb200_2racks_all_reduce")
+	}
+	found := 0
+	for _, p := range slices.Concat(publics, hards) {
+		if !slices.Contains(kept, p.file) {
+			continue
+		}
+		found++
+		if p.fixes {
+			t.Errorf("%s fixes a parameter, it is no test", p.file)
+		}
+		for _, c := range p.compare(t) {
+			if e := c.sim/c.real - 1; math.Abs(e) > 0.10 {
+				t.Errorf("%s, %d bytes by %s: %.1f GB/s, published %.1f: %+.1f %%", p.file, c.bytes, c.choice, c.sim, c.real, 100*e)
+			}
+		}
+	}
+	if found != len(kept) {
+		t.Errorf("%d of %d tables are listed", found, len(kept))
+	}
+}
+
 // TestAccuracyBetweenNodes keeps the part of docs/ACCURACY.md about clusters.
 func TestAccuracyBetweenNodes(t *testing.T) {
 	if testing.Short() || !golden.Updating() {
@@ -115,17 +194,50 @@ func TestAccuracyBetweenNodes(t *testing.T) {
 	out := leftOut(t)
 	var b strings.Builder
 	b.WriteString(networkMark + networkHead)
-	inside, points := 0, 0
+	inside, points := map[bool]int{}, map[bool]int{}
 	for i := range publics {
 		p := &publics[i]
 		cs := p.compare(t)
-		if n := p.row(&b, cs); p.topo != hard {
-			inside, points = inside+n, points+len(cs)
-		}
+		inside[p.fixes] += p.row(&b, cs)
+		points[p.fixes] += len(cs)
 	}
-	fmt.Fprintf(&b, "\nWithout Polaris %d of %d points are within 10 %%.\n\n%s## Not compared\n\n%s\n%s", inside, points, networkMisses, out, networkSource)
+	fmt.Fprintf(&b, "\n%d of %d points are within 10 %%: %d of %d of tables that test, %d of %d of those that fix.\n\n",
+		inside[true]+inside[false], points[true]+points[false], inside[false], points[false], inside[true], points[true])
+	b.WriteString(hardHead)
+	for i := range hards {
+		hards[i].row(&b, hards[i].compare(t))
+	}
+	b.WriteString("\n" + networkMisses)
+	asideRows(t, &b)
+	smallRows(t, &b)
+	fmt.Fprintf(&b, "## Not compared\n\n%s\n%s", out, networkSource)
 	page, _ := splitPage(t)
 	golden.Text(t, accuracyPage(t), page+b.String())
+}
+
+func asideRows(t *testing.T, b *strings.Builder) {
+	b.WriteString(asideHead)
+	for i := range asides {
+		p := &asides[i]
+		cs := p.compare(t)
+		fmt.Fprintf(b, "| %s | %s | %s | %v | %s |\n", p.file, p.stand(), span(cs), offOf(cs), p.why)
+	}
+	b.WriteString("\n")
+}
+
+func smallRows(t *testing.T, b *strings.Builder) {
+	b.WriteString(smallHead)
+	for i := range publics {
+		p := &publics[i]
+		tab := p.readFrom(t, 1<<20-1<<17, large-large/8)
+		if len(tab.Rows) == 0 || tab.Rows[0].Bytes >= large-large/8 {
+			continue // it begins above
+		}
+		cs := p.compareTo(t, tab)
+		o := offOf(cs)
+		fmt.Fprintf(b, "| %s | %s | %v | %d of %d |\n", p.file, span(cs), o, o.inside, len(cs))
+	}
+	b.WriteString("\n")
 }
 
 // accuracyPage is the page of two halves: what was measured on one node, and
@@ -147,10 +259,22 @@ func splitPage(t *testing.T) (node, cluster string) {
 
 const networkMisses = `## Where it misses, and why
 
-- **Polaris** is a hard case: its NICs (Slingshot through libfabric, no InfiniBand) are two for four GPUs and hang at other PCIe roots than
-  two of them. What crosses the root complex is held to 0.72 of PCIe's rate, which is from this table; alltoall pays for the plugin too.
-- **GB200** is too fast: two classes of links away from what was measured, and NVLS over 72 GPUs has costs that 8 do not show.
-- **Vultr's alltoall** reaches half of what its NICs can, as its authors say; another run of theirs reached 69.
+- **Vultr's alltoall** reaches 42 GB/s, which is 22.6 GB/s of each NIC; the file calls it clean but below its NICs, where 80 were expected, and
+  names another run with other settings that had 69. Its slower NICs (324 Gbit/s by ib_write_bw) would explain 15 % of it. What the rest is, the file does not tell.
+- **GB200**: two numbers are from tables. One rack, which has no network, at 4 and 8 GiB gives what its switches reduce and copy; 20 racks,
+  at 2 to 8 GiB, give a proxy thread's look at a connection's end, 0.8 us where x86 hosts have 0.17: an NVLSTree over 72 GPUs has up to 192 ends a
+  thread, and the one number explains both the slope and the 4.6 ms that every size takes on top. Two racks (seen, not
+  used) test both. Why a look should take so long on Grace is not known.
+- **h100_2n4g_sendrecv** is 8 % below its neighbours of 1, 2 and 8 GPUs on the same nodes, where the crossing pair's way is the same:
+  most likely a difference between pairs of nodes (the file is one of 45 pairs).
+- **Polaris**: rings of up to 8 nodes are within 3 %. What crosses the root complex is held to 0.72 of PCIe's rate: structure as for every
+  machine, and a rate from its own table of two nodes. Its alltoall reaches 9.7 GB/s a NIC where rings reach 18: that is below what any
+  of the machine's links carries, presumably the libfabric plugin, which is not simulated. From 128 nodes on its trees and long
+  rings are slower by a factor of 1.5 to 3: the network is taken for ideal, which a shared dragonfly is not. Its tables of alltoall on 256 and
+  540 nodes are not simulated: a send/recv schedule of that many ranks takes minutes a size.
+- **LL128 between nodes at small steps** (all_gather and reduce_scatter of 10 x 4 at 32 MiB, all_gather of 2 x 8 to 16 MiB): a proxy thread's three looks
+  a step, a value that fits send/recv, hold a ring to 12 us a step; the tables show 5 to 9. With a third of that value these sizes fit and larger
+  ones (64 MiB of 10 x 4) are 25 % too fast; no value does both, so it was left.
 
 `
 
@@ -158,14 +282,16 @@ const networkSource = `## What fixes the numbers
 
 | parameter | value | from |
 |---|---|---|
-| payload share of a port | 0.983 at 400 Gbit/s, 0.945 at 200 | 4,096-byte packets with their headers; 49.1 of 50 and 23.7 of 25 GB/s reached |
+| payload share of a port | 0.983 at 400 Gbit/s, 0.945 at 200 | 4,096-byte packets with their headers; 49.1 of 50 and 23.7 of 25 GB/s reached (h100_10n2g, h100_10n4g, sophia) |
 | PCIe Gen5 x16, Gen4 x16 | 1.12 and 1.04 of NCCL's figure | 53–55 and 25 GB/s of copies |
-| through a CPU's root complex | 0.72 of that | 18 GB/s a NIC in rings of Polaris |
-| proxy thread: turn, look | 2.55 us, 0.17 us for each end | send/recv over 1, 2 and 4 channels (9 to 12 us a step of three looks), NVLS trees of 32 and 58 ends |
+| through a CPU's root complex | 0.72 of that | 18 GB/s a NIC in rings of Polaris (two nodes) |
+| proxy thread: turn, look | 2.55 us, 0.17 us for each end | send/recv over 1, 2 and 4 channels (h100_10n8g, 10n1g, 2n1g: 9 to 12 us a step of three looks), NVLS trees of 32 and 58 ends (gjaion 2n, h100_10n4g) |
+| proxy thread: look, NVL72 | 0.8 us | all_reduce of 2 to 8 GiB over 20 racks (coreweave_gb200_20racks); two racks were not used |
 | proxy thread: post, poll | 0.4, 0.3 us | estimated, ±30 % |
 | write with immediate, port to port | 2.0 us | estimated, ±30 % |
 | flush, flag over PCIe | 1.5, 0.9 us | estimated, ±30 % |
 | links under multicast | 0.84 of their rate | all_reduce of one node of 8 x H100: 274 GB/s of each buffer |
+| links under multicast, NVL72 | 0.617 of their rate | all_reduce of one rack, 4 and 8 GiB: 425 GB/s of each buffer (coreweave_gb200_1rack); two racks were not used |
 | LL128 of A100 | 1.83 times as long as H200's | NCCL's own figures of a channel, 36.7 and 20 GB/s (graph/tuning.cc:175) |
 | copy into own memory for the NIC | 0.7 of an operand | estimated |
 `

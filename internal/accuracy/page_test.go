@@ -232,7 +232,7 @@ func limits(t *testing.T, heldOut column) {
 // parameters tables the class, with where each value is from.
 func parameters(b *strings.Builder) {
 	c := gpu.NVSwitch90()
-	fmt.Fprintf(b, "\n## Parameters\n\n%s. *Measured*: fitted to sizes of even place; the uncertainty is one standard deviation,\nfrom the scatter of whole series.\n\n| parameter | value | unit | ± %% | source | what it is |\n|---|---|---|---|---|---|\n", c.Summary(false))
+	fmt.Fprintf(b, "\n## Parameters\n\n%s. *Measured*: fitted to sizes of even place; the uncertainty is one standard deviation,\nfrom the scatter of whole series.\n\n| parameter | value | unit | ± %% | source | what it is |\n|---|---|---|---|---|---|\n", c.Summary(gpu.NoNetwork))
 	for _, q := range gpu.Quantities() {
 		o := c.Origins[q.Name]
 		what := q.Meaning

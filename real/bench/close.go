@@ -18,6 +18,9 @@ const closeTime = 10 * time.Second
 // process.
 func (s *Session) Close() error {
 	failed := s.ctx.Err() != nil
+	if failed {
+		s.tell() // before the process may end
+	}
 	err := s.stage(func(r *rank) error { return r.leave(failed) })
 	if err == nil && !failed {
 		err = s.barrier()
@@ -32,6 +35,7 @@ func (s *Session) Close() error {
 			close(r.jobs)
 		}
 	}
+	s.told.Do(func() {}) // nobody need hear of what follows
 	s.abort(context.Canceled)
 	if failed {
 		return nil // the failure was told already
@@ -75,27 +79,39 @@ func (r *rank) leave(failed bool) error {
 		if failed {
 			leave, r.handles = r.s.cfg.NCCL.Abort, nil
 		}
+		forget := r.s.cfg.NCCL.Deregister
+		if r.s.cfg.Register == Symmetric {
+			forget = r.s.cfg.NCCL.CloseWindow
+		}
 		for _, h := range r.handles {
-			errs = append(errs, r.s.cfg.NCCL.Deregister(r.comm, h))
+			errs = append(errs, forget(r.comm, h))
 		}
 		r.handles = nil
 		errs = append(errs, leave(r.comm))
 		r.comm = 0
 	}
 	if r.stream != 0 {
-		errs = append(errs, r.settle())
+		if err := r.settle(); err != nil { // what others lent is still in use
+			return errors.Join(append(errs, err)...)
+		}
 	}
 	for _, p := range append(r.opened, r.borrowed...) {
 		errs = append(errs, r.dev.Unmap(p))
 	}
 	r.opened, r.borrowed = nil, nil
+	errs = append(errs, r.giveBack())
 	return errors.Join(errs...)
 }
 
-// settle waits until the GPU is idle.
+// settle waits until the GPU is idle, so that it writes to nobody's memory any
+// more: its stream, and then what the free algorithms have beside it.
 func (r *rank) settle() error {
 	for until := time.Now().Add(grace); time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
-		if done, err := r.dev.Done(r.stream); done || err != nil {
+		done, err := r.dev.Done(r.stream)
+		if done && err == nil && r.free != nil {
+			done, err = r.free.Done()
+		}
+		if done || err != nil {
 			return err
 		}
 	}
@@ -112,14 +128,16 @@ func (r *rank) release() error {
 		errs = append(errs, r.free.Close())
 	}
 	if r.local == 0 && r.s.stop != nil {
-		r.s.disarm()
+		if r.s.disarm != nil {
+			r.s.disarm()
+		}
 		errs = append(errs, r.s.stop.Close(r.dev))
 	}
 	if r.checker != nil {
 		errs = append(errs, r.checker.Close())
 	}
 	free := r.dev.Free
-	if r.s.cfg.Register {
+	if r.s.cfg.Register != Unregistered {
 		free = r.s.cfg.NCCL.MemFree
 	}
 	for _, p := range []cuda.Ptr{r.send, r.recv} {

@@ -18,7 +18,7 @@ import (
 type Executor struct {
 	Driver *cuda.Driver
 	GPUs   []int // several ranks may share one
-	Warps  int   // of a block that move data; 0: 16
+	Warps  int   // of a block that move data; 0: as cuda.NewCompiler
 	// Buffered lets all data go through FIFOs, as in Config.
 	Buffered bool
 	Seed     uint32

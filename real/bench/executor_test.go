@@ -41,6 +41,9 @@ func TestExecutorConforms(t *testing.T) {
 func TestPlanOfEveryReduction(t *testing.T) {
 	d, _ := driver(t)
 	for _, buffered := range []bool{false, true} {
+		if buffered && testing.Short() {
+			continue
+		}
 		everyType(t, &Executor{Driver: d, GPUs: []int{0, 1, 2, 3}, Warps: 2, Buffered: buffered}, []coll.DataType{coll.Float16})
 	}
 }

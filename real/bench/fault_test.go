@@ -44,21 +44,31 @@ func empty(t *testing.T, c *fake.Control) {
 }
 
 // TestShapesAreRightOnMadeUpGPUs checks every shape and the plan, element by
-// element, in and out of place, launched and as a graph.
+// element, in and out of place, launched and as a graph: one size for words and
+// lines, one that copy engines move in two pieces.
 func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 	d, control := driver(t)
 	s, err := team(t, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	op := allReduce(t, 19_776)
-	for _, shape := range append(s.Shapes(op), Planned) {
-		for replays := range 2 {
-			one := *op
-			one.InPlace = replays == 1
-			m, err := s.Measure(context.Background(), &one, shape, Options{Iters: 3, Warmup: 1, Replays: replays, Check: 1})
-			if err != nil || m.Wrong != 0 || !m.Checked {
-				t.Errorf("shape %d, %d replays: %d wrong (%s), %v", shape, replays, m.Wrong, m.First, err)
+	options := []Options{{Iters: 3, Warmup: 1, Check: 2}, {Iters: 3, Warmup: 1, Replays: 2, Check: 2}}
+	if fake.Sanitized() || testing.Short() {
+		options = []Options{{Iters: 1, Replays: 1, Check: 1}}
+	}
+	for _, bytes := range []int64{19_776, 300_012} {
+		op := allReduce(t, bytes)
+		for _, shape := range append(s.Shapes(op), Planned) {
+			if bytes > 1<<16 && shape < cuda.Push {
+				continue
+			}
+			for _, o := range options {
+				one := *op
+				one.InPlace = o.Replays > 0
+				m, err := s.Measure(context.Background(), &one, shape, o)
+				if err != nil || m.Wrong != 0 || !m.Checked {
+					t.Errorf("%d bytes, shape %d, %d replays: %d wrong (%s), %v", bytes, shape, o.Replays, m.Wrong, m.First, err)
+				}
 			}
 		}
 	}
@@ -72,12 +82,15 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 // for it, are told to stop, and leave nothing behind.
 func TestADeadRankEndsKernels(t *testing.T) {
 	d, control := driver(t)
-	for _, shape := range []cuda.Shape{Planned, cuda.OneShot, cuda.TwoWords, cuda.TwoShot, cuda.Push, cuda.Direct} {
+	for _, shape := range []cuda.Shape{Planned, cuda.OneShot, cuda.TwoWords, cuda.TwoShot, cuda.Push, cuda.Direct, cuda.Copies} {
 		s, err := team(t, d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		op := allReduce(t, 64<<10)
+		if shape == cuda.Copies {
+			op = allReduce(t, 512<<10)
+		}
 		if err := s.load(op.Plan, false); err != nil {
 			t.Fatal(err)
 		}

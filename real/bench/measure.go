@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"time"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
@@ -51,17 +50,29 @@ type Options struct {
 	Check              int // how often the result is checked
 	Average            Average
 	PerIter            bool // also time each iteration by events
-	// Blocking waits for each operation of an eager loop; Meet also for all
-	// ranks (nccl-tests' -z 2 and 1).
-	Blocking, Meet bool
-	CPUTime        bool // of eager launches: until all are queued
-	Seed           uint32
+	Wait               Wait // after each iteration of an eager loop
+	CPUTime            bool // of eager launches: until all are queued
+	Seed               uint32
 }
+
+// Wait says what comes after each iteration of an eager loop, with nccl-tests'
+// numbers (-z).
+type Wait int
+
+// Waits.
+const (
+	Onward     Wait = iota // nothing
+	UntilAll               // it ends, and all ranks meet
+	UntilDone              // it ends
+	BesideTime             // it ends, and all ranks meet while no time is taken
+)
 
 // Measurement is what one operation took.
 type Measurement struct {
-	Time    units.Time   // of one operation, averaged as asked
-	Each    []units.Time // by iteration, the slowest local rank; with PerIter
+	Time units.Time   // of one operation, averaged as asked
+	Each []units.Time // by iteration, the slowest rank; with PerIter
+	// EachOf is the same by process, where there are several.
+	EachOf  [][]units.Time
 	Wrong   int64
 	Checked bool
 	First   string // the first wrong element, for people
@@ -77,6 +88,9 @@ func (s *Session) Measure(ctx context.Context, op *Op, shape cuda.Shape, o Optio
 		m.Checked = o.Check > 0
 		return m, nil
 	}
+	if err := s.lacking(shape); err != nil {
+		return m, err
+	}
 	if shape == Planned {
 		if err := s.load(op.Plan, false); err != nil {
 			return m, err
@@ -90,12 +104,10 @@ func (s *Session) Measure(ctx context.Context, op *Op, shape cuda.Shape, o Optio
 	if m.Time, err = s.combine(o.Average); err != nil {
 		return m, err
 	}
-	for i := range each[0] {
-		worst := units.Time(0)
-		for _, t := range each {
-			worst = max(worst, t[i])
+	if o.PerIter {
+		if m.Each, m.EachOf, err = s.iterations(each); err != nil {
+			return m, err
 		}
-		m.Each = append(m.Each, worst)
 	}
 	if o.Check > 0 && !(op.InPlace && noInPlace(op.Func)) {
 		m.Checked = true
@@ -112,25 +124,59 @@ func (s *Session) Measure(ctx context.Context, op *Op, shape cuda.Shape, o Optio
 // meaning (nccl-tests: sendrecv.cu:34, alltoall.cu:44).
 func noInPlace(f coll.Func) bool { return f == coll.SendRecv || f == coll.AllToAll }
 
-// combine makes one time of all ranks'.
-func (s *Session) combine(a Average) (units.Time, error) {
-	all := slices.Clone(s.scratch)
-	if s.cfg.Boot != nil {
-		mine := make([]byte, 0, 8*len(all))
-		for _, t := range all {
-			mine = binary.LittleEndian.AppendUint64(mine, uint64(t))
-		}
-		lists, err := s.cfg.Boot.AllGather(mine)
-		if err != nil {
-			return 0, err
-		}
-		all = all[:0]
-		for _, l := range lists {
-			for ; len(l) >= 8; l = l[8:] {
-				all = append(all, units.Time(binary.LittleEndian.Uint64(l)))
-			}
+// slowest is the largest time of each iteration.
+func slowest(lists [][]units.Time) []units.Time {
+	out := slices.Clone(lists[0])
+	for _, l := range lists[1:] {
+		for i := range out {
+			out[i] = max(out[i], l[i])
 		}
 	}
+	return out
+}
+
+// iterations are the times of each iteration: the slowest rank's of all, and of
+// each process where there are several (nccl-tests, common.cu:425).
+func (s *Session) iterations(local [][]units.Time) (all []units.Time, of [][]units.Time, err error) {
+	if of, err = s.gather(slowest(local)); err != nil {
+		return nil, nil, err
+	}
+	all = slowest(of)
+	if len(of) == 1 {
+		of = nil
+	}
+	return all, of, nil
+}
+
+// gather lists the times of every process.
+func (s *Session) gather(mine []units.Time) ([][]units.Time, error) {
+	if s.cfg.Boot == nil {
+		return [][]units.Time{mine}, nil
+	}
+	text := make([]byte, 0, 8*len(mine))
+	for _, t := range mine {
+		text = binary.LittleEndian.AppendUint64(text, uint64(t))
+	}
+	lists, err := s.cfg.Boot.AllGather(text)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]units.Time, len(lists))
+	for i, l := range lists {
+		for ; len(l) >= 8; l = l[8:] {
+			out[i] = append(out[i], units.Time(binary.LittleEndian.Uint64(l)))
+		}
+	}
+	return out, nil
+}
+
+// combine makes one time of all ranks'.
+func (s *Session) combine(a Average) (units.Time, error) {
+	lists, err := s.gather(slices.Clone(s.scratch))
+	if err != nil {
+		return 0, err
+	}
+	all := slices.Concat(lists...)
 	switch a {
 	case OfRank0:
 		return all[0], nil
@@ -169,29 +215,36 @@ func (r *rank) places(op *Op) (in, out [cuda.MaxRanks]cuda.Ptr) {
 	return in, out
 }
 
+// lacking returns what the session lacks for a shape, the same on all ranks.
+func (s *Session) lacking(shape cuda.Shape) error {
+	switch {
+	case shape == NCCL && s.cfg.NCCL == nil:
+		return &exec.UnsupportedError{Feature: "NCCL", Needs: "libnccl.so.2", Found: "a session without it"}
+	case shape == NCCL || shape == Planned || s.ranks[0].free != nil:
+		return nil
+	}
+	return cmp.Or(s.apart, error(&exec.UnsupportedError{Feature: shape.String(), Needs: "peer access", Found: "a session without it"}))
+}
+
 // queuer returns what puts one operation on the rank's stream.
 func (r *rank) queuer(op *Op, shape cuda.Shape) (func() error, error) {
+	if err := r.s.lacking(shape); err != nil {
+		return nil, err
+	}
 	send, recv := r.place(op)
 	n, size := r.s.cfg.Ranks, int64(op.Type.Size())
 	if shape == NCCL {
 		o := &nccl.Op{Func: op.Func, Send: send, Recv: recv, Count: op.Sizes.Count, Type: op.Type, Size: size,
 			Red: op.Red, Root: op.Root, Rank: r.id, N: n}
-		lib := r.s.cfg.NCCL
-		if lib == nil {
-			return nil, &exec.UnsupportedError{Feature: "NCCL", Needs: "libnccl.so.2", Found: "a session without it"}
-		}
-		return func() error { return lib.Queue(r.comm, o, r.stream) }, nil
+		return func() error { return r.s.cfg.NCCL.Queue(r.comm, o, r.stream) }, nil
 	}
 	ins, outs := r.places(op)
 	if shape == Planned {
 		all := &outs
-		if r.s.apart != nil || r.s.cfg.Buffered {
+		if r.s.cfg.Buffered {
 			all = nil
 		}
 		return func() error { return r.planned.Queue(send, recv, all, r.stream) }, nil
-	}
-	if r.free == nil {
-		return nil, cmp.Or(r.s.apart, error(&exec.UnsupportedError{Feature: shape.String(), Needs: "peer access", Found: "a session without it"}))
 	}
 	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Blocks: op.Blocks, Piece: op.Piece, In: ins, Out: outs}
 	if !r.free.Fits(f) {
@@ -217,13 +270,14 @@ func (s *Session) Shapes(op *Op) []cuda.Shape {
 }
 
 // wait polls the stream, so that a dead peer shows as an error and not a hang.
+// Kernels that were told to stop have ended, but not done their work.
 func (r *rank) wait() error {
 	for spin := 0; ; spin++ {
 		done, err := r.dev.Done(r.stream)
-		if done || err != nil {
+		if err != nil || done && r.s.ctx.Err() == nil {
 			return err
 		}
-		if spin%256 != 255 {
+		if !done && spin%256 != 255 {
 			continue
 		}
 		runtime.Gosched() // where GPUs are made up, they need the CPU
@@ -294,72 +348,6 @@ func (r *rank) aggregate(queue func() error, shape cuda.Shape, n int) error {
 		return r.s.cfg.NCCL.Group(r.comm, run)
 	}
 	return run()
-}
-
-// await waits for an operation as Blocking and Meet say.
-func (r *rank) await(o Options) error {
-	if !o.Blocking {
-		return nil
-	}
-	if err := r.wait(); err != nil || !o.Meet {
-		return err
-	}
-	return r.together()
-}
-
-// eager is the host's time around a loop of asynchronous launches.
-func (r *rank) eager(group func() error, o Options, each *[]units.Time) (units.Time, error) {
-	if o.PerIter {
-		for len(r.marks) <= o.Iters {
-			e, err := r.dev.NewEvent()
-			if err != nil {
-				return 0, err
-			}
-			r.marks = append(r.marks, e)
-		}
-	}
-	if err := r.together(); err != nil {
-		return 0, err
-	}
-	began := time.Now()
-	for i := range o.Iters {
-		if o.PerIter {
-			if err := r.dev.Record(r.marks[i], r.stream); err != nil {
-				return 0, err
-			}
-		}
-		if err := group(); err != nil {
-			return 0, err
-		}
-		if err := r.await(o); err != nil {
-			return 0, err
-		}
-	}
-	queued := time.Since(began)
-	if o.PerIter {
-		if err := r.dev.Record(r.marks[o.Iters], r.stream); err != nil {
-			return 0, err
-		}
-	}
-	if err := r.wait(); err != nil {
-		return 0, err
-	}
-	spent := time.Since(began)
-	if o.CPUTime {
-		spent = queued
-	}
-	t := units.Time(spent.Nanoseconds()) * units.Nanosecond
-	if !o.PerIter {
-		return t, nil
-	}
-	for i := range o.Iters {
-		us, err := r.dev.Between(r.marks[i], r.marks[i+1])
-		if err != nil {
-			return 0, err
-		}
-		*each = append(*each, units.FromMicros(us/float64(max(o.Agg, 1))))
-	}
-	return t, nil
 }
 
 // replay is the device's time around replays of one graph of all iterations.

@@ -12,8 +12,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/real/bootstrap"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/real/nccl"
@@ -22,23 +24,46 @@ import (
 
 // Config says which GPUs take part.
 type Config struct {
-	Driver *cuda.Driver
-	NCCL   *nccl.Lib // nil: only the free algorithms
-	Free   bool      // set up the free algorithms: arenas in peer memory
-	Plans  bool      // let kernels run plans: peer access where there is any
-	GPUs   []int     // local devices in order of rank
-	First  int       // rank of the first
-	Ranks  int       // of all processes
-	Boot   *bootstrap.Comm
-	Buffer units.Bytes // of the largest operation: send and receive buffers each
-	// Register has NCCL know the buffers beforehand (nccl-tests' -R 1).
-	Register bool
+	Driver   *cuda.Driver
+	NCCL     *nccl.Lib // nil: only the free algorithms
+	Free     bool      // set up the free algorithms: arenas in peer memory
+	Plans    bool      // let kernels run plans: peer access where there is any
+	GPUs     []int     // local devices in order of rank
+	First    int       // rank of the first
+	Ranks    int       // of all processes
+	Boot     *bootstrap.Comm
+	Buffer   units.Bytes  // of the largest operation: send and receive buffers each
+	Register Registration // of the buffers with NCCL
 	// Unalign moves both buffers by so many elements.
 	Unalign int
-	Warps   int // of a block that move a plan's data; 0: 16
+	Warps   int // of a block that move a plan's data; 0: as cuda.NewCompiler
 	// Buffered lets all of a plan's data go through FIFOs, also what could go
 	// straight to its place in a peer's output.
 	Buffered bool
+}
+
+// Registration says how NCCL knows the buffers beforehand, with nccl-tests'
+// numbers (-R).
+type Registration int
+
+// Registrations.
+const (
+	Unregistered Registration = iota
+	Registered                // each rank for itself (ncclCommRegister)
+	Symmetric                 // all ranks together (ncclCommWindowRegister)
+)
+
+// can tells whether the library is able to.
+func (g Registration) can(lib *nccl.Lib) error {
+	switch {
+	case g == Unregistered:
+		return nil
+	case lib == nil:
+		return &exec.UnsupportedError{Feature: "registered buffers", Needs: "libnccl.so.2", Found: "a session without it"}
+	case g == Symmetric:
+		return lib.CanWindow()
+	}
+	return lib.CanRegister()
 }
 
 // Session is the local ranks of one communicator.
@@ -51,8 +76,9 @@ type Session struct {
 	ctx     context.Context
 	stop    *cuda.Stop // ends the waits of our kernels
 	disarm  func() bool
-	apart   error // why GPUs do not reach each other's memory, nil: they do
+	apart   error // why two GPUs do not reach each other's memory, nil: all do
 	loaded  loading
+	told    sync.Once // whether it goes on: the end, or why it gave up
 }
 
 // rank is one GPU with its thread. Its fields belong to that thread.
@@ -70,10 +96,13 @@ type rank struct {
 	checker    *cuda.Checker
 	send, recv cuda.Ptr
 	handles    []uintptr               // of registered buffers
+	freeAt     [moments]units.Bytes    // device memory
 	sends      [cuda.MaxRanks]cuda.Ptr // all ranks' buffers as mapped here
 	recvs      [cuda.MaxRanks]cuda.Ptr
-	opened     []cuda.Ptr // memory of other processes
-	borrowed   []cuda.Ptr // that which belongs to the loaded plan
+	opened     []cuda.Ptr         // memory of other processes
+	borrowed   []cuda.Ptr         // that which belongs to the loaded plan
+	lent       []*cuda.HostMemory // the same on the host
+	apart      []error            // by rank: why memory is not shared, nil: it can be
 	jobs       chan func(*rank) error
 	done       chan error
 	closed     bool
@@ -84,10 +113,8 @@ type rank struct {
 func Open(ctx context.Context, cfg Config) (*Session, error) {
 	s := &Session{cfg: cfg, meet: newMeeting(len(cfg.GPUs)), scratch: make([]units.Time, len(cfg.GPUs))}
 	s.ctx, s.abort = context.WithCancelCause(ctx)
-	if cfg.Register {
-		if err := cfg.NCCL.CanRegister(); err != nil {
-			return nil, err
-		}
+	if err := cfg.Register.can(cfg.NCCL); err != nil {
+		return nil, err
 	}
 	if cfg.Boot != nil {
 		go func() {
@@ -97,6 +124,7 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 			case <-s.ctx.Done():
 			}
 		}()
+		context.AfterFunc(s.ctx, s.tell)
 	}
 	for i, g := range cfg.GPUs {
 		r := &rank{s: s, id: cfg.First + i, local: i, jobs: make(chan func(*rank) error, 1), done: make(chan error, 1)}
@@ -118,8 +146,11 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 	if err == nil && (cfg.Free || cfg.Plans) {
 		err = s.meetPeers()
 	}
-	if err == nil && (cfg.Free || cfg.Plans) && s.apart == nil {
+	if err == nil && (cfg.Free || cfg.Plans) {
 		err = s.share()
+	}
+	if err == nil {
+		err = s.each(func(r *rank) error { return r.note(opened) })
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -202,9 +233,6 @@ func (s *Session) each(f func(*rank) error) error {
 			}
 		}
 	}
-	if first == nil {
-		return nil
-	}
 	if cause := context.Cause(s.ctx); cause != nil {
 		return cause
 	}
@@ -235,10 +263,18 @@ func (s *Session) lastWord(r *rank) error {
 }
 
 func (s *Session) fail(err error) {
-	if s.ctx.Err() == nil && s.cfg.Boot != nil {
-		s.cfg.Boot.Abort(err.Error())
-	}
 	s.abort(err)
+	s.tell()
+}
+
+// tell lets the other processes know that this one gives up, and why: whatever
+// ended the session, a failure here or the caller's own limit.
+func (s *Session) tell() {
+	s.told.Do(func() {
+		if s.cfg.Boot != nil {
+			s.cfg.Boot.Abort(context.Cause(s.ctx).Error())
+		}
+	})
 }
 
 // minAlloc keeps buffers in allocations of their own, so that a handle for
@@ -260,8 +296,30 @@ func (r *rank) open(id nccl.UniqueID) (err error) {
 		return err
 	}
 	size := max(r.s.cfg.Buffer, minAlloc) + units.Bytes(8*r.s.cfg.Unalign) // of the widest type
+	if err = r.buffers(size); err != nil {
+		return err
+	}
+	if r.s.cfg.NCCL != nil {
+		if r.comm, err = r.s.cfg.NCCL.Init(id, r.id, r.s.cfg.Ranks); err != nil {
+			return err
+		}
+	}
+	if err = r.note(afterInit); err != nil {
+		return err
+	}
+	if err = r.register(size); err != nil {
+		return err
+	}
+	return r.note(afterRegister)
+}
+
+// buffers takes the send and the receive buffer.
+func (r *rank) buffers(size units.Bytes) (err error) {
+	if err = r.note(beforeBuffers); err != nil {
+		return err
+	}
 	alloc := r.dev.Alloc
-	if r.s.cfg.Register {
+	if r.s.cfg.Register != Unregistered {
 		alloc = r.s.cfg.NCCL.MemAlloc
 	}
 	if r.send, err = alloc(size); err != nil {
@@ -270,14 +328,20 @@ func (r *rank) open(id nccl.UniqueID) (err error) {
 	if r.recv, err = alloc(size); err != nil {
 		return err
 	}
-	if r.s.cfg.NCCL == nil {
+	return r.note(afterBuffers)
+}
+
+// register tells NCCL of the buffers.
+func (r *rank) register(size units.Bytes) error {
+	if r.s.cfg.Register == Unregistered {
 		return nil
 	}
-	if r.comm, err = r.s.cfg.NCCL.Init(id, r.id, r.s.cfg.Ranks); err != nil || !r.s.cfg.Register {
-		return err
+	tell := r.s.cfg.NCCL.Register
+	if r.s.cfg.Register == Symmetric {
+		tell = r.s.cfg.NCCL.Window
 	}
 	for _, p := range []cuda.Ptr{r.send, r.recv} {
-		h, err := r.s.cfg.NCCL.Register(r.comm, p, size)
+		h, err := tell(r.comm, p, size)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/simccl/simccl/exec"
@@ -15,10 +14,10 @@ func (s *Session) share() error {
 	if s.cfg.Ranks > cuda.MaxRanks {
 		return &exec.UnsupportedError{Feature: "algorithms over peer memory", Needs: fmt.Sprintf("1 to %d ranks of one NVLink island", cuda.MaxRanks), Found: fmt.Sprintf("%d ranks", s.cfg.Ranks)}
 	}
-	err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.send, r.recv} },
+	err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.send, r.recv} }, (*rank).reaches,
 		func(r *rank, peer int, p []cuda.Ptr) { r.sends[peer], r.recvs[peer] = p[0], p[1] },
 		func(r *rank) *[]cuda.Ptr { return &r.opened })
-	if err != nil || !s.cfg.Free {
+	if err != nil || !s.cfg.Free || s.apart != nil {
 		return err
 	}
 	if err := s.each(func(r *rank) (err error) {
@@ -31,7 +30,7 @@ func (s *Session) share() error {
 	for i := range arenas {
 		arenas[i] = make([]cuda.Ptr, s.cfg.Ranks)
 	}
-	if err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.free.Arena()} },
+	if err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.free.Arena()} }, (*rank).reaches,
 		func(r *rank, peer int, p []cuda.Ptr) { arenas[r.local][peer] = p[0] },
 		func(r *rank) *[]cuda.Ptr { return &r.opened }); err != nil {
 		return err
@@ -42,43 +41,16 @@ func (s *Session) share() error {
 	})
 }
 
-// meetPeers lets every local GPU reach the others. That they cannot is no
-// failure yet: a plan may go through the host.
-func (s *Session) meetPeers() error {
-	refused := make([]error, len(s.ranks))
-	err := s.each(func(r *rank) error {
-		for _, p := range s.ranks {
-			if p.dev.Index == r.dev.Index {
-				continue
-			}
-			err := r.dev.EnablePeer(p.dev)
-			if errors.Is(err, exec.ErrUnsupported) {
-				refused[r.local] = fmt.Errorf("rank %d: %w", r.id, err)
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	for _, e := range refused {
-		if s.apart == nil {
-			s.apart = e
-		}
-	}
-	return err
-}
-
-// trade tells every local rank what every rank has to give, as mapped there;
-// what was opened of other processes is added to a list of the rank.
-func (s *Session) trade(give func(*rank) []cuda.Ptr, take func(r *rank, peer int, p []cuda.Ptr), opened func(*rank) *[]cuda.Ptr) error {
+// trade tells every local rank what every rank has to give that it wants, as
+// mapped there; what was opened of other processes is added to a list of the
+// rank.
+func (s *Session) trade(give func(*rank) []cuda.Ptr, want func(r *rank, peer int) bool, take func(r *rank, peer int, p []cuda.Ptr), opened func(*rank) *[]cuda.Ptr) error {
 	mine := make([][]cuda.Ptr, len(s.ranks))
 	for i, r := range s.ranks {
 		mine[i] = give(r)
 	}
 	var lists [][]byte
-	if s.cfg.Boot != nil && s.cfg.Boot.Size() > 1 {
+	if s.several() {
 		handles := make([][]byte, len(s.ranks))
 		if err := s.each(func(r *rank) error {
 			for _, p := range mine[r.local] {
@@ -99,9 +71,11 @@ func (s *Session) trade(give func(*rank) []cuda.Ptr, take func(r *rank, peer int
 	}
 	return s.each(func(r *rank) error {
 		for i, p := range mine {
-			take(r, s.cfg.First+i, p)
+			if peer := s.cfg.First + i; want(r, peer) {
+				take(r, peer, p)
+			}
 		}
-		return r.openAll(joined(lists), len(mine[0]), take, opened(r))
+		return r.openAll(joined(lists), len(mine[0]), want, take, opened(r))
 	})
 }
 
@@ -112,11 +86,11 @@ func joined(parts [][]byte) (all []byte) {
 	return all
 }
 
-// openAll maps what the ranks of other processes gave: each some handles.
-func (r *rank) openAll(list []byte, each int, take func(r *rank, peer int, p []cuda.Ptr), opened *[]cuda.Ptr) error {
+// openAll maps what wanted ranks of other processes gave: each some handles.
+func (r *rank) openAll(list []byte, each int, want func(r *rank, peer int) bool, take func(r *rank, peer int, p []cuda.Ptr), opened *[]cuda.Ptr) error {
 	var h cuda.IPCHandle
 	for peer := 0; len(list) >= each*len(h); peer, list = peer+1, list[each*len(h):] {
-		if i := peer - r.s.cfg.First; i >= 0 && i < len(r.s.ranks) {
+		if i := peer - r.s.cfg.First; i >= 0 && i < len(r.s.ranks) || !want(r, peer) {
 			continue
 		}
 		ptrs := make([]cuda.Ptr, each)

@@ -23,9 +23,11 @@ type Watched struct {
 	wrong int64
 	// Clocks ties each local GPU's clock to the host's.
 	Clocks []cuda.Clock
-	sends  [][]slice // by connection id
-	recvs  [][]slice
-	lanes  []lane
+	// Epoch is the host's time of the trace's time zero.
+	Epoch time.Time
+	sends [][]slice // by connection id
+	recvs [][]slice
+	lanes []lane
 }
 
 // slice is one message as a program saw it: it waited from began, moved data
@@ -51,9 +53,9 @@ func (s *Session) Watch(op *Op, seed uint32) (*Watched, error) {
 	if err := s.load(op.Plan, true); err != nil {
 		return nil, err
 	}
-	epoch := time.Now()
+	w.Epoch = time.Now()
 	if err := s.each(func(r *rank) (err error) {
-		w.Clocks[r.local], err = cuda.ReadClock(r.kernels, r.stream, s.stop, epoch)
+		w.Clocks[r.local], err = cuda.ReadClock(r.kernels, r.stream, s.stop, w.Epoch)
 		return err
 	}); err != nil {
 		return nil, err
@@ -152,6 +154,9 @@ func (w *Watched) agree() {
 		l.from, l.to = l.from+late[l.rank], l.to+late[l.rank]
 		zero = min(zero, l.from)
 	}
+	if len(w.lanes) > 0 {
+		w.Epoch = w.Epoch.Add(time.Duration(zero))
+	}
 	for i := range w.lanes {
 		w.lanes[i].from, w.lanes[i].to = w.lanes[i].from-zero, w.lanes[i].to-zero
 	}
@@ -208,7 +213,7 @@ func (w *Watched) local(rank int32) bool {
 }
 
 // Tell writes the run to a sink: kernels, both ends of every message, the
-// operation. A message has an arrow where both ends are of this process.
+// operation. Arrows have the same number in every process.
 func (w *Watched) Tell(sink trace.Sink, o nccltrace.Options) {
 	rec := nccltrace.New(sink, o)
 	p, res := w.op.Plan, w.Result()
@@ -260,7 +265,7 @@ func (w *Watched) tellSteps(rec *nccltrace.Recorder) {
 					x.step.Rank, x.step.Peer = x.step.Peer, x.step.Rank
 					x.phase = nccltrace.Phase{Wait: nccltrace.RecvWait, Start: since(min(e.began, e.end-shortest)), End: since(e.end)}
 				}
-				if both && e.first {
+				if e.first { // an arrow to another process is whole when traces are merged
 					x.flow = int64(id)<<24 + int64(k) + 1
 				}
 				all = append(all, x)

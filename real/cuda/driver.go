@@ -10,6 +10,7 @@ package cuda
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"unsafe"
 
 	"github.com/simccl/simccl/exec"
@@ -55,27 +56,28 @@ type Driver struct {
 
 // procs are the functions used; the names are the driver's exported ones.
 type procs struct {
-	init, driverGetVersion, deviceGetCount, deviceGet, deviceGetName, deviceGetPCIBusID,
+	init, driverGetVersion, deviceGetCount, deviceGet, deviceGetName, deviceGetPCIBusID, deviceGetByPCIBusID,
 	deviceGetAttribute, primaryCtxRetain, primaryCtxRelease, ctxSetCurrent, ctxSynchronize,
 	deviceCanAccessPeer, ctxEnablePeerAccess,
-	memAlloc, memFree, memGetInfo, memHostAlloc, memFreeHost, memcpyHtoD, memcpyDtoH, memcpyAsync, memsetD8, memsetD32,
+	memAlloc, memFree, memGetInfo, memHostAlloc, memFreeHost, memHostRegister, memHostUnregister, memHostGetDevicePointer, memcpyHtoD, memcpyDtoH, memcpyAsync, memsetD8, memsetD32,
 	streamCreate, streamDestroy, streamSynchronize, streamWaitEvent, streamQuery, streamBeginCapture, streamEndCapture,
 	eventCreate, eventDestroy, eventRecord, eventSynchronize, eventQuery, eventElapsedTime,
 	graphInstantiate, graphLaunch, graphExecDestroy, graphDestroy,
-	moduleLoadData, moduleUnload, moduleGetFunction, launchKernel,
+	moduleLoadData, moduleUnload, moduleGetFunction, launchKernel, launchKernelEx,
 	ipcGetMemHandle, ipcOpenMemHandle, ipcCloseMemHandle, getErrorName dl.Proc
 }
 
 func (p *procs) table() map[string]*dl.Proc {
 	return map[string]*dl.Proc{
 		"cuInit": &p.init, "cuDriverGetVersion": &p.driverGetVersion, "cuDeviceGetCount": &p.deviceGetCount,
-		"cuDeviceGet": &p.deviceGet, "cuDeviceGetName": &p.deviceGetName, "cuDeviceGetPCIBusId": &p.deviceGetPCIBusID,
+		"cuDeviceGet": &p.deviceGet, "cuDeviceGetName": &p.deviceGetName, "cuDeviceGetPCIBusId": &p.deviceGetPCIBusID, "cuDeviceGetByPCIBusId": &p.deviceGetByPCIBusID,
 		"cuDeviceGetAttribute": &p.deviceGetAttribute, "cuDevicePrimaryCtxRetain": &p.primaryCtxRetain,
 		"cuDevicePrimaryCtxRelease_v2": &p.primaryCtxRelease, "cuCtxSetCurrent": &p.ctxSetCurrent,
 		"cuCtxSynchronize": &p.ctxSynchronize, "cuDeviceCanAccessPeer": &p.deviceCanAccessPeer,
 		"cuCtxEnablePeerAccess": &p.ctxEnablePeerAccess,
 		"cuMemAlloc_v2":         &p.memAlloc, "cuMemFree_v2": &p.memFree, "cuMemGetInfo_v2": &p.memGetInfo,
-		"cuMemHostAlloc": &p.memHostAlloc, "cuMemFreeHost": &p.memFreeHost,
+		"cuMemHostAlloc": &p.memHostAlloc, "cuMemFreeHost": &p.memFreeHost, "cuMemHostRegister_v2": &p.memHostRegister,
+		"cuMemHostUnregister": &p.memHostUnregister, "cuMemHostGetDevicePointer_v2": &p.memHostGetDevicePointer,
 		"cuMemcpyHtoD_v2": &p.memcpyHtoD, "cuMemcpyDtoH_v2": &p.memcpyDtoH, "cuMemcpyAsync": &p.memcpyAsync,
 		"cuMemsetD8Async": &p.memsetD8, "cuMemsetD32Async": &p.memsetD32,
 		"cuStreamCreate": &p.streamCreate, "cuStreamDestroy_v2": &p.streamDestroy,
@@ -122,7 +124,10 @@ func OpenFrom(library string) (*Driver, error) {
 		return nil, err
 	}
 	d.count, d.version = int(n), int(v)
-	return d, nil
+	if d.version >= clustersSince {
+		err = lib.Bind(feature, map[string]*dl.Proc{"cuLaunchKernelEx": &d.fn.launchKernelEx})
+	}
+	return d, err
 }
 
 // addr passes a Go variable to C for the length of one call. The variable must
@@ -238,14 +243,35 @@ func (dev *Device) Close() error {
 	return dev.call("cuDevicePrimaryCtxRelease", dev.d.fn.primaryCtxRelease, uintptr(dev.handle))
 }
 
-// EnablePeer lets this device read and write peer's memory.
-func (dev *Device) EnablePeer(peer *Device) error {
+// reaches returns an *exec.UnsupportedError where the driver says that this
+// device cannot reach the memory of another.
+func (dev *Device) reaches(handle int32, name string) error {
 	var can int32
-	if err := dev.call("cuDeviceCanAccessPeer", dev.d.fn.deviceCanAccessPeer, addr(&can), uintptr(dev.handle), uintptr(peer.handle)); err != nil {
+	if err := dev.call("cuDeviceCanAccessPeer", dev.d.fn.deviceCanAccessPeer, addr(&can), uintptr(dev.handle), uintptr(handle)); err != nil {
 		return err
 	}
 	if can == 0 {
-		return &exec.UnsupportedError{Feature: "peer access", Needs: fmt.Sprintf("P2P from GPU %d to GPU %d", dev.Index, peer.Index), Found: "the driver refuses it"}
+		return &exec.UnsupportedError{Feature: "peer access", Needs: fmt.Sprintf("P2P from GPU %d to GPU %s", dev.Index, name), Found: "the driver refuses it"}
+	}
+	return nil
+}
+
+// Reaches tells whether this device can reach the memory of another process's
+// GPU, as EnablePeer does. Of a GPU that this process does not see (as
+// CUDA_VISIBLE_DEVICES has it) nothing is known before its memory is opened.
+func (dev *Device) Reaches(busID string) error {
+	var h int32
+	text := append([]byte(busID), 0)
+	if code := dev.d.fn.deviceGetByPCIBusID.Call(addr(&h), uintptr(unsafe.Pointer(&text[0]))); code != 0 || h == dev.handle {
+		return nil
+	}
+	return dev.reaches(h, busID)
+}
+
+// EnablePeer lets this device read and write peer's memory.
+func (dev *Device) EnablePeer(peer *Device) error {
+	if err := dev.reaches(peer.handle, strconv.Itoa(peer.Index)); err != nil {
+		return err
 	}
 	err := dev.call("cuCtxEnablePeerAccess", dev.d.fn.ctxEnablePeerAccess, uintptr(peer.context), 0)
 	const alreadyEnabled = 704

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -76,30 +77,35 @@ type Free struct {
 // NewFree takes this rank's arena. The ranks then tell each other their
 // arenas' addresses (as mapped on each device) with SetPeers. The kernels are
 // left to the caller.
-func NewFree(k *Kernels, rank, n int, stop *Stop) (*Free, error) {
+func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	if n < 1 || n > MaxRanks {
 		return nil, &exec.UnsupportedError{Feature: "free algorithms", Needs: fmt.Sprintf("1 to %d ranks of one NVLink island", MaxRanks), Found: fmt.Sprintf("%d ranks", n)}
 	}
-	dev := k.dev
-	f := &Free{dev: dev, rank: rank, n: n, kernels: k, stop: stop}
-	p, err := dev.Alloc(arenaSize)
-	if err != nil {
+	f := &Free{dev: k.dev, rank: rank, n: n, kernels: k, stop: stop}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	if f.arena[rank], err = f.dev.Alloc(arenaSize); err != nil {
 		return nil, err
 	}
-	f.arena[rank] = p
-	if err := dev.Set(p, 0, slotStart, 0); err != nil { // slots hold data only
+	if err = f.dev.Set(f.arena[rank], 0, slotStart, 0); err != nil { // slots hold data only
 		return nil, err
 	}
-	if f.side, err = dev.NewStream(); err != nil {
+	if f.side, err = f.dev.NewStream(); err != nil {
 		return nil, err
 	}
 	for i := range f.events {
-		if f.events[i], err = dev.NewEvent(); err != nil {
+		if f.events[i], err = f.dev.NewEvent(); err != nil {
 			return nil, err
 		}
 	}
-	return f, dev.Sync(0)
+	return f, f.dev.Sync(0)
 }
+
+// Done tells whether the stream beside the user's is idle.
+func (f *Free) Done() (bool, error) { return f.dev.Done(f.side) }
 
 // Arena returns the address that peers need.
 func (f *Free) Arena() Ptr { return f.arena[f.rank] }
@@ -107,17 +113,24 @@ func (f *Free) Arena() Ptr { return f.arena[f.rank] }
 // SetPeers gives the peers' arenas by rank.
 func (f *Free) SetPeers(arenas []Ptr) { copy(f.arena[:], arenas) }
 
-// Close frees the arena.
+// Close frees the arena, when no peer uses it any more, and what else was taken.
 func (f *Free) Close() error {
-	for _, e := range f.events {
-		if err := f.dev.DestroyEvent(e); err != nil {
-			return err
+	var errs []error
+	for i, e := range f.events {
+		if e != 0 {
+			errs = append(errs, f.dev.DestroyEvent(e))
 		}
+		f.events[i] = 0
 	}
-	if err := f.dev.DestroyStream(f.side); err != nil {
-		return err
+	if f.side != 0 {
+		errs = append(errs, f.dev.DestroyStream(f.side))
+		f.side = 0
 	}
-	return f.dev.Free(f.arena[f.rank])
+	if p := f.arena[f.rank]; p != 0 {
+		errs = append(errs, f.dev.Free(p))
+		f.arena[f.rank] = 0
+	}
+	return errors.Join(errs...)
 }
 
 var typeNames = map[coll.DataType]string{
@@ -247,17 +260,18 @@ func (f *Free) grid(o *FreeOp) int {
 		need = threads((f.share(o) + 7) / 8)
 	case TwoShot:
 		b := f.share(o)
-		if need = threads((b + 14) / 15); b >= 1<<20 {
-			most = 96
-		}
-		if b > 1<<21 {
+		if need, most = threads((b+14)/15), 96; b > 1<<21 {
 			most = 128
 		}
 	case Push:
 		p := uint64(f.piece(o))
 		need, most = (f.share(o)+p-1)/p, pushBlocks
 	case Direct:
-		if need, most = threads(uint64(o.Bytes)/16), 96; o.Bytes < 1<<20 {
+		need, most = threads(uint64(o.Bytes)/16), 96
+		if f.n == 2 { // 96 was chosen on 4 GPUs; on 2 these are up to 17 % quicker
+			most = 128
+		}
+		if o.Bytes < 1<<20 {
 			most = 16
 		}
 	}

@@ -3,6 +3,8 @@ package cuda
 import (
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/simccl/simccl/exec"
@@ -17,15 +19,20 @@ type Planned struct {
 	t      *Table
 	kernel Kernel
 	arena  Ptr
-	host   []byte // own part of the connections through the host
+	host   []byte      // own part of the connections through the host
+	shared *HostMemory // the same where other processes reach it too
 	tables Ptr
 	times  Ptr // three for each slice, 0: not watched
 	args   planArgs
 }
 
 // Stop is a flag that ends the waits of kernels: a peer is gone. It lies on the
-// host, so that it can be set while the GPU is busy.
-type Stop struct{ word []byte }
+// host, so that it can be set while the GPU is busy. Who sets it (a context's
+// end) may come late, when the flag's memory is gone: hence the lock.
+type Stop struct {
+	mu   sync.Mutex
+	word []byte // nil: closed
+}
 
 // NewStop takes the flag's memory.
 func NewStop(dev *Device) (*Stop, error) {
@@ -34,22 +41,38 @@ func NewStop(dev *Device) (*Stop, error) {
 		return nil, err
 	}
 	clear(b)
-	return &Stop{b}, nil
+	return &Stop{word: b}, nil
 }
 
-// Set ends all waits, for good.
-func (s *Stop) Set() { s.word[0] = 1 }
+// Set ends all waits, for good. After Close it does nothing.
+func (s *Stop) Set() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.word != nil {
+		atomic.StoreUint32((*uint32)(unsafe.Pointer(&s.word[0])), 1)
+	}
+}
 
 func (s *Stop) at() uint64 { return uint64(uintptr(unsafe.Pointer(&s.word[0]))) }
 
 // Close gives the memory back; no kernel may run.
-func (s *Stop) Close(dev *Device) error { return dev.HostFree(s.word) }
+func (s *Stop) Close(dev *Device) error {
+	s.mu.Lock()
+	b := s.word
+	s.word = nil
+	s.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	return dev.HostFree(b)
+}
 
 // NewPlanned takes the rank's memory. The ranks then tell each other their
 // arenas (as mapped on each device) with SetPeers. kernels may be shared by
-// what runs on the device.
-func NewPlanned(k *Kernels, t *Table, stop *Stop) (_ *Planned, err error) {
-	p := &Planned{dev: k.dev, t: t, args: planArgs{stop: stop.at(), n: int32(t.n)}}
+// what runs on the device. With share, other processes can reach what lies on
+// the host (HostHandle).
+func NewPlanned(k *Kernels, t *Table, stop *Stop, share bool) (_ *Planned, err error) {
+	p := &Planned{dev: k.dev, t: t, args: planArgs{stop: stop.at(), n: int32(t.n), used: uint32(len(t.lanes))}}
 	defer func() {
 		if err != nil {
 			_ = p.Close()
@@ -65,11 +88,15 @@ func NewPlanned(k *Kernels, t *Table, stop *Stop) (_ *Planned, err error) {
 	if err = p.dev.Set(p.arena, 0, size, 0); err != nil {
 		return nil, err
 	}
-	if n := t.wiring.host[t.Rank]; n > 0 {
-		if p.host, err = p.dev.HostAlloc(n); err != nil {
-			return nil, err
-		}
+	switch n := t.wiring.host[t.Rank]; {
+	case n > 0 && share:
+		p.shared, err = p.dev.ShareHost(n)
+	case n > 0:
+		p.host, err = p.dev.HostAlloc(n)
 		clear(p.host)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return p, p.dev.Sync(0)
 }
@@ -77,23 +104,40 @@ func NewPlanned(k *Kernels, t *Table, stop *Stop) (_ *Planned, err error) {
 // Arena is the address that peers need.
 func (p *Planned) Arena() Ptr { return p.arena }
 
-// HostArena is the address of the part on the host, 0 if there is none. Other
-// processes cannot reach it.
+// HostArena is the address of the part on the host, 0 if there is none.
 func (p *Planned) HostArena() Ptr {
-	if len(p.host) == 0 {
-		return 0
+	switch {
+	case p.shared != nil:
+		return p.shared.Device()
+	case len(p.host) > 0:
+		return Ptr(unsafe.Pointer(&p.host[0]))
 	}
-	return Ptr(unsafe.Pointer(&p.host[0]))
+	return 0
 }
 
-// NeedsPeers tells whether the plan has connections over peer memory.
-func (p *Planned) NeedsPeers() bool {
+// HostHandle names the part on the host to other processes; zero if there is
+// none that they can reach.
+func (p *Planned) HostHandle() (HostHandle, error) {
+	if p.shared == nil {
+		return HostHandle{}, nil
+	}
+	return p.shared.Handle()
+}
+
+// Needs tells whether the rank's programs use another rank's arena, on its GPU
+// or on the host.
+func (p *Planned) Needs(peer int) (arena, host bool) {
 	for _, e := range p.t.ends {
-		if !p.t.wiring.conns[e.conn].slots.host {
-			return true
+		if c := p.t.plan.Conn(e.conn); int(c.Src) != peer && int(c.Dst) != peer {
+			continue
+		}
+		if p.t.wiring.conns[e.conn].slots.host {
+			host = true
+		} else {
+			arena = true
 		}
 	}
-	return false
+	return arena, host
 }
 
 // SetPeers gives the arenas by rank as mapped here, and writes the tables. With
@@ -106,7 +150,7 @@ func (p *Planned) SetPeers(arenas, hosts []Ptr, watch bool) error {
 			base = hosts[pl.rank]
 		}
 		if base == 0 && broken == nil {
-			broken = &exec.UnsupportedError{Feature: "plan over several processes", Needs: fmt.Sprintf("memory of rank %d that GPU %d reaches", pl.rank, p.dev.Index), Found: "a connection through the host"}
+			broken = &exec.UnsupportedError{Feature: "a plan's connection", Needs: fmt.Sprintf("memory of rank %d that GPU %d reaches", pl.rank, p.dev.Index), Found: "none was given"}
 		}
 		return uint64(base) + uint64(pl.off)
 	}
@@ -138,10 +182,10 @@ const slots = 8
 // timeBytes is what a slice leaves: when it began to wait, to move, and ended.
 const timeBytes = 24
 
-// upload writes the tables one behind another: ends, lanes, programs, ops.
+// upload writes the tables one behind another: ends, programs, ops.
 func (p *Planned) upload(ends []endRow) error {
 	progs := slices.Clone(p.t.programs)
-	lanes, programs := sizeOf(ends), sizeOf(ends)+sizeOf(p.t.lanes)
+	programs := sizeOf(ends)
 	ops := programs + sizeOf(progs)
 	var err error
 	if p.tables, err = p.dev.Alloc(units.Bytes(ops + sizeOf(p.t.ops))); err != nil {
@@ -159,8 +203,9 @@ func (p *Planned) upload(ends []endRow) error {
 			watched += timeBytes * uint64(o.slices)
 		}
 	}
-	image := slices.Concat(bytesOf(ends), bytesOf(p.t.lanes), bytesOf(progs), bytesOf(p.t.ops))
-	p.args.ends, p.args.lanes, p.args.programs = at, at+lanes, at+programs
+	image := slices.Concat(bytesOf(ends), bytesOf(progs), bytesOf(p.t.ops))
+	p.args.ends, p.args.programs = at, at+programs
+	copy(p.args.lanes[:], p.t.lanes)
 	return p.dev.Upload(p.tables, image)
 }
 
@@ -185,7 +230,7 @@ func (p *Planned) Queue(in, out Ptr, outs *[MaxRanks]Ptr, s Stream) error {
 	if outs != nil {
 		a.outs, a.direct = *outs, 1
 	}
-	return p.dev.Launch(p.kernel, len(p.t.lanes), warpSize*p.t.warps, 0, s, []unsafe.Pointer{unsafe.Pointer(&a)})
+	return p.dev.LaunchClusters(p.kernel, p.dev.Clustered(len(p.t.lanes)), warpSize*p.t.warps, s, []unsafe.Pointer{unsafe.Pointer(&a)})
 }
 
 const warpSize = 32
@@ -218,6 +263,12 @@ func (p *Planned) Close() error {
 			first = err
 		}
 		p.host = nil
+	}
+	if p.shared != nil {
+		if err := p.shared.Close(); err != nil && first == nil {
+			first = err
+		}
+		p.shared = nil
 	}
 	return first
 }

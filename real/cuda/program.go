@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"structs"
 
@@ -12,16 +13,17 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Limits of kernels/plan.cu.
+// Limits of kernels/plan.h.
 const (
 	maxEnds   = 8
 	maxFrom   = 3
 	maxTo     = 4
 	maxGroups = 16 // programs of a block at once
 	maxWarps  = 20
+	maxLanes  = 64 // NCCL's MAXCHANNELS
 )
 
-// The tables of kernels/plan.cu.
+// The tables of kernels/plan.h.
 type (
 	endRow struct {
 		_                   structs.HostLayout
@@ -55,16 +57,18 @@ type (
 	}
 	laneRow struct {
 		_            structs.HostLayout
-		first, count uint32
+		first, count uint16
 	}
 	planArgs struct {
-		_                     structs.HostLayout
-		lanes, programs, ends uint64
-		in, out               uint64
-		outs                  [MaxRanks]Ptr
-		stop                  uint64
-		n                     int32
-		direct                uint32
+		_              structs.HostLayout
+		programs, ends uint64
+		in, out        uint64
+		outs           [MaxRanks]Ptr
+		stop           uint64
+		n              int32
+		direct, used   uint32
+		_              uint32
+		lanes          [maxLanes]laneRow
 	}
 )
 
@@ -99,7 +103,7 @@ type message struct {
 	direct    bool
 }
 
-// Bits of a row's do beside plan.Do's (kernels/plan.cu).
+// Bits of a row's do beside plan.Do's (kernels/plan.h).
 const (
 	inPlace = 256
 	toPlace = 512
@@ -230,6 +234,7 @@ type Table struct {
 	lanes    []laneRow
 	programs []programRow
 	firstOp  []int // by program
+	workers  []int // by program: warps that NCCL gives it
 	ops      []opRow
 	ends     []tableEnd
 	warps    int
@@ -248,11 +253,12 @@ type tableEnd struct {
 type Compiler struct {
 	p     *plan.Plan
 	w     *wiring
-	warps int
+	warps int // 0: the plan's for LL and LL128, 16 for Simple
 }
 
 // NewCompiler lays out the memory of the plan's connections. warps is how many
-// warps of a block move data, 16 by default.
+// warps of a block move data; 0 is as many as the plan has for LL and LL128, and
+// 16 for Simple.
 func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
 	if p.Comm.NRanks > MaxRanks {
 		return nil, &exec.UnsupportedError{Feature: "plan on GPUs", Needs: fmt.Sprintf("at most %d ranks of one host", MaxRanks), Found: fmt.Sprintf("%d ranks", p.Comm.NRanks)}
@@ -261,9 +267,6 @@ func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if warps == 0 {
-		warps = 16
-	}
 	return &Compiler{p, w, min(warps, 16)}, nil
 }
 
@@ -271,19 +274,26 @@ func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
 func (c *Compiler) Table(rank int) (*Table, error) {
 	t := &Table{Rank: rank, Func: c.p.Req.Func, n: c.p.Comm.NRanks, wiring: c.w, plan: c.p, gone: map[tableEnd]int{}}
 	progs := c.p.Programs(int32(rank))
+	if len(progs) > math.MaxUint16 {
+		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a rank", len(progs)), Missing: "a larger table"}
+	}
 	known := map[tableEnd]uint32{}
 	grain := uint64(0)
 	for i := range progs {
 		if i == 0 || progs[i].Channel != progs[i-1].Channel {
-			t.lanes = append(t.lanes, laneRow{first: uint32(i)})
+			t.lanes = append(t.lanes, laneRow{first: uint16(i)})
 		}
 		t.lanes[len(t.lanes)-1].count++
 		row := programRow{phase: uint32(progs[i].Phase), proto: uint32(progs[i].Proto), steps: uint32(max(progs[i].SliceSteps, 1))}
 		t.firstOp = append(t.firstOp, len(t.ops))
+		t.workers = append(t.workers, int(progs[i].Workers)/warpSize)
 		if err := t.addOps(&progs[i], &row, known, &grain); err != nil {
 			return nil, err
 		}
 		t.programs = append(t.programs, row)
+	}
+	if len(t.lanes) > maxLanes {
+		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("%d channels of a rank", len(t.lanes)), Missing: "a larger table"}
 	}
 	for _, l := range t.lanes {
 		if err := t.deal(t.programs[l.first:][:l.count], int(l.first), c.warps); err != nil {
@@ -391,6 +401,7 @@ func (t *Table) capacity(pr *plan.Program) units.Bytes {
 // deal gives the programs of one block their warps, phase by phase. One or two
 // Simple programs get two more each, to wait and to announce; a program whose
 // messages all go straight to their places by others' hands needs but one.
+// LL and LL128 get NCCL's number, if warps is 0: barriers of few are quicker.
 func (t *Table) deal(progs []programRow, first, warps int) error {
 	for i := 0; i < len(progs); {
 		j, idle := i, 0
@@ -403,11 +414,18 @@ func (t *Table) deal(progs []programRow, first, warps int) error {
 		if k > maxGroups {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a channel at once", k), Missing: "a larger block"}
 		}
-		each, at, barrier := max((warps-idle)/max(k-idle, 1), 1), 0, uint32(1) // 0 is the block's
+		most := warps
+		if most == 0 {
+			most = 16
+		}
+		each, at, barrier := max((most-idle)/max(k-idle, 1), 1), 0, uint32(1) // 0 is the block's
+		own := warps == 0 && t.flagged(progs[i:j], first+i)
 		for g := range progs[i:j] {
 			pr := &progs[i+g]
 			pr.warp, pr.warps, pr.barrier = uint32(at), uint32(each), barrier
 			switch {
+			case own:
+				pr.warps = uint32(t.workers[first+i+g])
 			case t.passive(first + i + g):
 				pr.warps = 1
 			case coll.Protocol(pr.proto) == coll.Simple && k <= 2:
@@ -422,6 +440,19 @@ func (t *Table) deal(progs []programRow, first, warps int) error {
 		i = j
 	}
 	return nil
+}
+
+// flagged tells whether programs, the first of which is the given one, all are
+// LL or LL128 with a number of warps of their own that a block has room for.
+func (t *Table) flagged(progs []programRow, first int) bool {
+	sum := 0
+	for i, pr := range progs {
+		w := t.workers[first+i]
+		if sum += w; w == 0 || coll.Protocol(pr.proto) == coll.Simple {
+			return false
+		}
+	}
+	return sum <= maxWarps
 }
 
 // passive tells whether a program only waits until its data are there.
@@ -447,10 +478,11 @@ var planTypes = map[coll.DataType]string{
 // choose finds the kernel. grain holds all bits of the places and sizes.
 func (t *Table) choose(grain uint64) error {
 	r := &t.plan.Req
+	file, kind := t.kind()
 	if !r.Func.Reduces() || t.n == 1 {
-		t.kernel = [2]string{"plan_moves", "plan_1_move"}
+		t.kernel = [2]string{file + "moves", kind + "1_move"}
 		if grain%4 == 0 {
-			t.kernel[1] = "plan_4_move"
+			t.kernel[1] = kind + "4_move"
 		}
 		return nil
 	}
@@ -458,6 +490,22 @@ func (t *Table) choose(grain uint64) error {
 	if !ok || r.Op >= coll.NumRedOps {
 		return &exec.NotImplementedError{Feature: fmt.Sprintf("plan of %v of %v, %v", r.Func, r.Type, r.Op), Missing: "a kernel for that type"}
 	}
-	t.kernel = [2]string{"plan_" + typ, "plan_" + typ + "_" + opNames[r.Op]}
+	t.kernel = [2]string{file + typ, kind + typ + "_" + opNames[r.Op]}
 	return nil
+}
+
+// kind is the file and the sort of kernel: those that know one protocol begin
+// more quickly than those that know all.
+func (t *Table) kind() (file, kernel string) {
+	var with [coll.Simple + 1]bool
+	for _, pr := range t.programs {
+		with[pr.proto] = true
+	}
+	switch with {
+	case [...]bool{coll.LL: true, coll.Simple: false}:
+		return "flag_", "words_"
+	case [...]bool{coll.LL128: true, coll.Simple: false}:
+		return "flag_", "lines_"
+	}
+	return "plan_", "plan_"
 }

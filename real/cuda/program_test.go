@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -150,4 +151,50 @@ func TestConnectionsHaveMemoryOfTheirOwn(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestKernelKnowsThePlansProtocols: a plan of LL or LL128 alone gets the kernel
+// that knows no other protocol, and every kernel that is named is in its file.
+func TestKernelKnowsThePlansProtocols(t *testing.T) {
+	files, kinds := map[string]string{}, map[string]bool{}
+	everyRequest(t, func(t *testing.T, all []*Table) {
+		for _, table := range all {
+			file, name := table.kernel[0], table.kernel[1]
+			if files[file] == "" {
+				text, err := ptx(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				files[file] = string(text)
+			}
+			if !strings.Contains(files[file], ".visible .entry "+name+"(") {
+				t.Errorf("%s.ptx has no %s", file, name)
+			}
+			kind, _, _ := strings.Cut(name, "_")
+			kinds[kind] = true
+			for _, pr := range table.programs {
+				if p := coll.Protocol(pr.proto); kind == "words" && p != coll.LL || kind == "lines" && p != coll.LL128 {
+					t.Errorf("%s for a program of %v", name, p)
+				}
+			}
+		}
+	})
+	for _, kind := range []string{"words", "lines", "plan"} {
+		if !kinds[kind] {
+			t.Errorf("no plan runs on a kernel %s_*", kind)
+		}
+	}
+}
+
+// TestGridsAreWholeClusters: where the device has them and there is one at least.
+func TestGridsAreWholeClusters(t *testing.T) {
+	for _, c := range []struct{ sm, driver, blocks, want int }{
+		{90, 13000, 24, 24}, {90, 13000, 22, 24}, {90, 13000, 4, 4}, {90, 13000, 3, 3}, {90, 13000, 1, 1},
+		{90, 11080, 5, 8}, {90, 11070, 5, 5}, {80, 13000, 22, 22},
+	} {
+		dev := &Device{SM: c.sm, d: &Driver{version: c.driver}}
+		if got := dev.Clustered(c.blocks); got != c.want {
+			t.Errorf("sm_%d, driver %d, %d blocks: a grid of %d, want %d", c.sm, c.driver, c.blocks, got, c.want)
+		}
+	}
 }

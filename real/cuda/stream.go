@@ -1,9 +1,6 @@
 package cuda
 
-import (
-	"runtime"
-	"unsafe"
-)
+import "unsafe"
 
 // NewStream creates a stream that does not wait for the default stream.
 func (dev *Device) NewStream() (Stream, error) {
@@ -126,17 +123,4 @@ func (dev *Device) Kernel(m Module, name string) (Kernel, error) {
 	var k Kernel
 	err := dev.call("cuModuleGetFunction "+name, dev.d.fn.moduleGetFunction, addr(&k), uintptr(m), uintptr(unsafe.Pointer(&text[0])))
 	return k, err
-}
-
-// Launch queues a kernel of blocks x threads; params are pointers to the
-// arguments in order.
-func (dev *Device) Launch(k Kernel, blocks, threads, shared int, s Stream, params []unsafe.Pointer) error {
-	var p uintptr
-	if len(params) > 0 {
-		p = addr(&params[0])
-	}
-	err := dev.call("cuLaunchKernel", dev.d.fn.launchKernel, uintptr(k), uintptr(blocks), 1, 1,
-		uintptr(threads), 1, 1, uintptr(shared), uintptr(s), p, 0)
-	runtime.KeepAlive(params)
-	return err
 }

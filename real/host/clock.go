@@ -9,16 +9,16 @@ import (
 // started anchors this process's monotonic clock to the calendar, once.
 var started = time.Now()
 
-// clock is a moment in nanoseconds since 1970 by this process's clock, which
+// Clock is a moment in nanoseconds since 1970 by this process's clock, which
 // runs evenly whatever happens to the calendar.
-func clock(t time.Time) int64 { return started.UnixNano() + t.Sub(started).Nanoseconds() }
+func Clock(t time.Time) int64 { return started.UnixNano() + t.Sub(started).Nanoseconds() }
 
 // Epoch is the zero of the last watched run's trace, by this process's clock.
 func (s *Session) Epoch() int64 {
 	if s.x.log == nil {
 		return 0
 	}
-	return clock(s.x.log.began)
+	return Clock(s.x.log.began)
 }
 
 const (
@@ -36,7 +36,7 @@ func CompareClocks(x Exchange, rank, ranks int) (ahead, doubt int64, err error) 
 				if _, err := x.Recv(r, clockTag); err != nil {
 					return 0, 0, err
 				}
-				if err := x.Send(r, clockTag, binary.LittleEndian.AppendUint64(nil, uint64(clock(time.Now())))); err != nil {
+				if err := x.Send(r, clockTag, binary.LittleEndian.AppendUint64(nil, uint64(Clock(time.Now())))); err != nil {
 					return 0, 0, err
 				}
 			}
@@ -45,7 +45,7 @@ func CompareClocks(x Exchange, rank, ranks int) (ahead, doubt int64, err error) 
 	}
 	best := int64(-1)
 	for range clockRounds {
-		asked := clock(time.Now())
+		asked := Clock(time.Now())
 		if err := x.Send(0, clockTag, []byte{1}); err != nil {
 			return 0, 0, err
 		}
@@ -53,7 +53,7 @@ func CompareClocks(x Exchange, rank, ranks int) (ahead, doubt int64, err error) 
 		if err != nil {
 			return 0, 0, err
 		}
-		came := clock(time.Now())
+		came := Clock(time.Now())
 		if len(b) != 8 {
 			return 0, 0, fmt.Errorf("rank 0 tells the time in %d bytes, not 8", len(b))
 		}

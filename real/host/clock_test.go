@@ -18,7 +18,7 @@ type skewed struct {
 func (s *skewed) Send(int, uint32, []byte) error { return nil }
 
 func (s *skewed) Recv(int, uint32) ([]byte, error) {
-	now := clock(time.Now().Add(-s.late))
+	now := Clock(time.Now().Add(-s.late))
 	if s.replies++; s.slow && s.replies < clockRounds {
 		time.Sleep(2 * time.Millisecond)
 	}

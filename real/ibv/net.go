@@ -14,6 +14,7 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
 
@@ -225,7 +226,7 @@ func sysfsRoCEVersion(dev string, port uint8, i int) int {
 }
 
 // Chosen tells whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
-func Chosen(list, dev string, port int) bool { return transport.Listed(list, dev, port) }
+func Chosen(list, dev string, port int) bool { return topo.Listed(list, dev, port) }
 
 // Name is the plugin's name in NCCL's logs.
 func (n *Net) Name() string { return "IB" }

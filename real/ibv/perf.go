@@ -151,7 +151,7 @@ func dialPerf(ctx context.Context, addr string, w call) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+		return nil, fmt.Errorf("no server to measure with (bench verbs --serve starts one): %w", err)
 	}
 	if err := say(conn, &w); err != nil {
 		conn.Close()

@@ -315,10 +315,10 @@ func TestPerfServer(t *testing.T) {
 	}
 	defer ln.Close()
 	token, addr, ctx := [16]byte{1}, ln.Addr().String(), context.Background()
-	var told []error
+	told := make(chan error, 8)
 	served := make(chan error, 1)
 	go func() {
-		served <- n.ServePerf(ctx, ln, len(n.phys)-1, token, func(_ PerfConfig, err error) { told = append(told, err) })
+		served <- n.ServePerf(ctx, ln, len(n.phys)-1, token, func(_ PerfConfig, err error) { told <- err })
 	}()
 	c := PerfConfig{Op: "write", Size: 100, Iters: 10, QPs: 1, TxDepth: 4}
 	if _, err := n.Perf(ctx, addr, 0, [16]byte{2}, c); err == nil {
@@ -329,14 +329,22 @@ func TestPerfServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close() // dies
+	// Callers are heard side by side: the next one waits until the dead one had its turn.
+	if err := <-told; err == nil {
+		t.Error("the server measured with a dead client")
+	}
 	if _, err := n.Perf(ctx, addr, 0, token, c); err != nil {
 		t.Errorf("the next client: %v", err)
 	}
 	if err := EndPerf(ctx, addr, token); err != nil {
 		t.Error(err)
 	}
-	if err := <-served; err != nil || len(told) != 2 || told[0] == nil || told[1] != nil {
-		t.Errorf("the server ends with %v, having told %v", err, told)
+	if err := <-served; err != nil {
+		t.Errorf("the server ends with %v", err)
+	}
+	close(told)
+	if err, heard := <-told; err != nil || !heard || len(told) != 0 {
+		t.Errorf("of the good measurement the server tells %v (told: %v), and %d more", err, heard, len(told))
 	}
 }
 

@@ -25,11 +25,20 @@ type island struct {
 
 const islandBuffer = 1 << 30
 
-func newIsland(t *testing.T, n int) *island {
+// newIsland takes SIMCCL_TEST_GPUS of the machine's GPUs, at most four where
+// that is not said.
+func newIsland(t *testing.T) *island {
 	t.Helper()
 	d, l := hardware(t)
-	if d.Count() < n {
-		t.Skipf("%d GPUs here, the test needs %d", d.Count(), n)
+	n := min(d.Count(), 4)
+	if s := os.Getenv("SIMCCL_TEST_GPUS"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil || n > d.Count() {
+			t.Fatalf("SIMCCL_TEST_GPUS=%s: this machine has %d", s, d.Count())
+		}
+	}
+	if n < 2 {
+		t.Skip("one GPU has no peers")
 	}
 	id, err := l.NewID()
 	if err != nil {
@@ -190,11 +199,8 @@ var freeFuncs = []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, 
 // TestFreeAlgorithmsAreExact checks every operation, shape, type and reduction
 // on odd sizes, element by element.
 func TestFreeAlgorithmsAreExact(t *testing.T) {
-	n := 4
-	if s := os.Getenv("SIMCCL_TEST_GPUS"); s != "" {
-		n, _ = strconv.Atoi(s)
-	}
-	is := newIsland(t, n)
+	is := newIsland(t)
+	n := is.N
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	cases := 0
@@ -289,11 +295,8 @@ func (is *island) compare(m *Member, o *cuda.FreeOp, count, elem int, outB units
 // TestFreeAgainstNCCL prints device times of every shape beside NCCL's in the
 // same run, graph replay; it judges nothing: tables are made from its output.
 func TestFreeAgainstNCCL(t *testing.T) {
-	n := 4
-	if s := os.Getenv("SIMCCL_TEST_GPUS"); s != "" {
-		n, _ = strconv.Atoi(s)
-	}
-	is := newIsland(t, n)
+	is := newIsland(t)
+	n := is.N
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	for _, f := range freeFuncs {

@@ -4,6 +4,7 @@
 package nccl
 
 import (
+	"cmp"
 	"fmt"
 	"unsafe"
 
@@ -46,12 +47,27 @@ type procs struct {
 	groupStart, groupEnd, allReduce, allGather, reduceScatter, broadcast, reduce, send, recv dl.Proc
 	// Of NCCL 2.19 and later; 0 where there are none.
 	memAlloc, memFree, register, deregister dl.Proc
+	// Of 2.27 and later.
+	windowRegister, windowDeregister dl.Proc
+	// Of 2.28 and later: operations that were groups of sends and receives.
+	allToAll, gather, scatter dl.Proc
 }
 
 // registration are the functions for buffers that NCCL knows beforehand.
 func (p *procs) registration() map[string]*dl.Proc {
 	return map[string]*dl.Proc{"ncclMemAlloc": &p.memAlloc, "ncclMemFree": &p.memFree,
 		"ncclCommRegister": &p.register, "ncclCommDeregister": &p.deregister}
+}
+
+// windows are the functions for buffers that all ranks register together.
+func (p *procs) windows() map[string]*dl.Proc {
+	return map[string]*dl.Proc{"ncclMemAlloc": &p.memAlloc, "ncclMemFree": &p.memFree,
+		"ncclCommWindowRegister": &p.windowRegister, "ncclCommWindowDeregister": &p.windowDeregister}
+}
+
+// whole are the operations that older libraries have as groups only.
+func (p *procs) whole() map[string]*dl.Proc {
+	return map[string]*dl.Proc{"ncclAlltoAll": &p.allToAll, "ncclGather": &p.gather, "ncclScatter": &p.scatter}
 }
 
 func (p *procs) table() map[string]*dl.Proc {
@@ -68,10 +84,11 @@ func (p *procs) table() map[string]*dl.Proc {
 	}
 }
 
-// Open loads libnccl.so.2, or the library at path where one is given.
+// Open loads libnccl.so.2, or the library at path where one is given: no other
+// in its place.
 func Open(path string) (*Lib, error) {
 	const feature = "NCCL"
-	lib, err := dl.Open(feature, path, "libnccl.so.2")
+	lib, err := dl.Open(feature, cmp.Or(path, "libnccl.so.2"))
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +101,10 @@ func Open(path string) (*Lib, error) {
 		return nil, err
 	}
 	l.version = int(*v)
-	return l, nil
+	if l.version >= 22800 {
+		err = lib.Bind(feature, l.fn.whole())
+	}
+	return l, err
 }
 
 // Setenv sets a variable for libraries of C, which do not see changes of Go's
@@ -230,6 +250,17 @@ func (l *Lib) Queue(c Comm, o *Op, s cuda.Stream) error {
 		return l.check("ncclBroadcast", c, l.fn.broadcast.Call(send, recv, n, typ, root, comm, st))
 	case coll.Reduce:
 		return l.check("ncclReduce", c, l.fn.reduce.Call(send, recv, n, typ, red, root, comm, st))
+	}
+	if l.fn.allToAll == 0 {
+		return l.queueP2P(c, o, s)
+	}
+	switch o.Func {
+	case coll.AllToAll:
+		return l.check("ncclAlltoAll", c, l.fn.allToAll.Call(send, recv, n, typ, comm, st))
+	case coll.Gather:
+		return l.check("ncclGather", c, l.fn.gather.Call(send, recv, n, typ, root, comm, st))
+	case coll.Scatter:
+		return l.check("ncclScatter", c, l.fn.scatter.Call(send, recv, n, typ, root, comm, st))
 	}
 	return l.queueP2P(c, o, s)
 }

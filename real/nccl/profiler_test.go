@@ -36,7 +36,9 @@ int main(int n, char **v) {
     ncclProfiler_v5.state(k[i], STATE_KERNEL_STOP, &a);
     ncclProfiler_v5.stop(k[i]);
   }
-  return simccl_profiler_write(v[1]);
+  if (v[1][0]) return simccl_profiler_write(v[1]);
+  if (v[2]) return ncclProfiler_v5.finalize(c);
+  return 0; // the process ends with its communicator
 }
 `
 
@@ -102,6 +104,7 @@ func TestProfilerPlugin(t *testing.T) {
 		}
 	}
 	checkPlace(t, data)
+	t.Run("unasked", func(t *testing.T) { checkUnasked(t, bin) })
 	if got["GPU"] != 2 || got["COLL"] != 1 || got["COLL_API"] != 1 {
 		t.Errorf("events %v, want 2 kernels, 1 collective and its call", got)
 	}
@@ -129,5 +132,38 @@ func checkPlace(t *testing.T, data []byte) {
 	}
 	if o.Part.Rank != 3 || o.Part.Of != 4 || len(o.GPU) != 1 || o.GPU[0].Rank != 3 {
 		t.Errorf("rank 3 of 4 says %+v", o)
+	}
+}
+
+// checkUnasked wants one file of a process that only set SIMCCL_PROFILE_FILE,
+// whether it ends its communicator or itself, and none where it is not set.
+func checkUnasked(t *testing.T, bin string) {
+	for _, c := range []struct {
+		args  []string
+		asked bool
+		files int
+	}{{[]string{""}, true, 1}, {[]string{"", "finalize"}, true, 1}, {[]string{""}, false, 0}} {
+		dir := t.TempDir()
+		cmd := exec.Command(bin, c.args...)
+		cmd.Dir = dir
+		if c.asked {
+			cmd.Env = append(os.Environ(), "SIMCCL_PROFILE_FILE=run")
+		}
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", c.args, err, text)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(files) != c.files {
+			t.Errorf("%q, asked %t: files %q, want %d", c.args, c.asked, files, c.files)
+		}
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if matched, _ := filepath.Match("run.*.json", filepath.Base(f)); !matched || !json.Valid(data) {
+				t.Errorf("%q: %s of %d bytes is no trace", c.args, f, len(data))
+			}
+		}
 	}
 }

@@ -35,3 +35,25 @@ func (l *Lib) Register(c Comm, p cuda.Ptr, size units.Bytes) (handle uintptr, er
 func (l *Lib) Deregister(c Comm, handle uintptr) error {
 	return l.check("ncclCommDeregister", c, l.fn.deregister.Call(uintptr(c), handle))
 }
+
+// CanWindow tells whether the library has windows (from 2.27 on), as
+// CanRegister.
+func (l *Lib) CanWindow() error { return l.lib.Bind("symmetric windows", l.fn.windows()) }
+
+// Window tells a communicator of a buffer that every rank has at the same
+// offset of memory from MemAlloc, so that its kernels reach all ranks' buffers
+// (NCCL_WIN_COLL_SYMMETRIC, nccl.h.in:59). All ranks call it together, with
+// the same size. On machines where memory is not shared this way, NCCL registers
+// the buffer as Register does.
+func (l *Lib) Window(c Comm, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
+	const symmetric = 1
+	h := new(uintptr)
+	err = l.check("ncclCommWindowRegister", c,
+		l.fn.windowRegister.Call(uintptr(c), uintptr(p), uintptr(size), uintptr(unsafe.Pointer(h)), symmetric))
+	return *h, err
+}
+
+// CloseWindow takes a buffer of Window back.
+func (l *Lib) CloseWindow(c Comm, handle uintptr) error {
+	return l.check("ncclCommWindowDeregister", c, l.fn.windowDeregister.Call(uintptr(c), handle))
+}

@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/topo"
 )
 
 // Interface is a network interface with one address.
@@ -62,7 +63,7 @@ func Choose(all []Interface, ifname, family string) []Interface {
 		for _, i := range all {
 			v4 := i.Addr.To4() != nil
 			switch {
-			case !transport.Listed(list, i.Name, -1), seen[i.Name],
+			case !topo.Listed(list, i.Name, -1), seen[i.Name],
 				family == "AF_INET" && !v4, family == "AF_INET6" && v4, !v4 && i.Addr.IsLoopback():
 				continue
 			}
@@ -74,6 +75,25 @@ func Choose(all []Interface, ifname, family string) []Interface {
 		}
 	}
 	return nil
+}
+
+// First is the interface that NCCL's bootstrap listens on: the first that may be
+// used (bootstrap.cc:113).
+func First(ifname, family string) (Interface, error) {
+	all, err := interfaces()
+	if err != nil {
+		return Interface{}, err
+	}
+	if some := Choose(all, ifname, family); len(some) > 0 {
+		return some[0], nil
+	}
+	return Interface{}, absent(ifname, family)
+}
+
+// Host is the address as net.Dial wants it.
+func (i Interface) Host() string {
+	a := net.IPAddr{IP: i.Addr, Zone: i.Zone}
+	return a.String()
 }
 
 func absent(ifname, family string) error {
@@ -99,37 +119,12 @@ func speed(name string) int {
 	return 10000
 }
 
-// Limits of a connection (net_socket.cc:134).
-const (
-	maxSockets = 64
-	maxThreads = 16
-)
-
 // split is over how many sockets, by how many helpers, a connection of an
-// interface goes: what is set, else by the cloud whose NIC it is
-// (net_socket.cc:289).
+// interface goes.
 func (s *Settings) split(name string) (socks, threads int) {
-	autoThreads, autoSocks := 0, 1
+	vendor := uint64(0)
 	if b, err := os.ReadFile("/sys/class/net/" + name + "/device/vendor"); err == nil {
-		switch strings.TrimSpace(string(b)) {
-		case "0x1d0f": // AWS
-			autoThreads, autoSocks = 2, 8
-		case "0x1ae0": // Google
-			autoThreads, autoSocks = 4, 1
-		}
+		vendor, _ = strconv.ParseUint(strings.TrimSpace(string(b)), 0, 16)
 	}
-	if s.Threads.Set {
-		autoThreads = max(s.Threads.Value, 0)
-	}
-	if s.SocksPerThread.Set {
-		autoSocks = max(s.SocksPerThread.Value, 0)
-	}
-	threads = min(autoThreads, maxThreads)
-	if threads*autoSocks > maxSockets {
-		autoSocks = maxSockets / threads
-	}
-	if threads*autoSocks == 0 {
-		return 0, 0
-	}
-	return threads * autoSocks, threads
+	return connect.SocketSplit(uint16(vendor), s.Threads, s.SocksPerThread)
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/units"
 )
@@ -168,7 +169,7 @@ func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transp
 	if err := json.Unmarshal(to, &inv); err != nil {
 		return nil, fmt.Errorf("connect: not a handle of this transport: %w", err)
 	}
-	if inv.Socks < 0 || inv.Socks > maxSockets || inv.Threads < 0 || inv.Threads > maxThreads || inv.MinTask < 1 || (inv.Socks > 0) != (inv.Threads > 0) {
+	if inv.Socks < 0 || inv.Socks > connect.MaxSockets || inv.Threads < 0 || inv.Threads > connect.MaxSocketThreads || inv.MinTask < 1 || (inv.Socks > 0) != (inv.Threads > 0) {
 		return nil, fmt.Errorf("connect: a handle with %d sockets and %d helpers", inv.Socks, inv.Threads)
 	}
 	var socks []net.Conn

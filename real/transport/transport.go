@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -134,27 +133,4 @@ type Net interface {
 	Listen(dev int) (Listener, error)
 	Connect(ctx context.Context, dev int, to Handle) (SendComm, error)
 	Close() error
-}
-
-// Listed tells whether a list as of NCCL_IB_HCA or NCCL_SOCKET_IFNAME allows a
-// device: names match by prefix, with '=' in front exactly, with '^' in front
-// it excludes; ":port" narrows to a port (misc/utils.cc, matchIfList). An
-// empty list allows all; port -1 stands for a device without ports.
-func Listed(list, dev string, port int) bool {
-	if list == "" {
-		return true
-	}
-	list, exclude := strings.CutPrefix(list, "^")
-	list, exact := strings.CutPrefix(list, "=")
-	for item := range strings.SplitSeq(list, ",") {
-		name, p, hasPort := strings.Cut(item, ":")
-		match := strings.HasPrefix(dev, name)
-		if exact {
-			match = dev == name
-		}
-		if match && name != "" && (!hasPort || port < 0 || p == fmt.Sprint(port)) {
-			return !exclude
-		}
-	}
-	return exclude
 }

@@ -67,8 +67,8 @@ func writeConfig(b *strings.Builder, c *Config, devices []Device) {
 	}
 	fmt.Fprintf(b, `,"warmup_iters":%d,"iterations":%d,"aggregated_iterations":%d,"validation":%d,"graph":%d`,
 		c.Warmup, c.Iters, c.AggIters, c.Check, c.Graph)
-	fmt.Fprintf(b, `,"blocking_collectives":%s,"per_iter_timing":"false","per_iter_skip":0,"parallel_init":%s,"devices":[`,
-		boolean(c.Blocking != 0), boolean(c.ParallelInit))
+	fmt.Fprintf(b, `,"blocking_collectives":%s,"per_iter_timing":%s,"per_iter_skip":%d,"parallel_init":%s,"devices":[`,
+		boolean(c.Blocking != 0), boolean(c.PerIter), c.PerIterSkip, boolean(c.ParallelInit))
 	for i, d := range devices {
 		if i > 0 {
 			b.WriteByte(',')
@@ -92,6 +92,9 @@ func writeRow(b *strings.Builder, c *Config, r *Row, own string) {
 		}
 		fmt.Fprintf(b, `,"%s":{"%s":%s,"alg_bw":%s,"bus_bw":%s,"nwrong":%s}`, [2]string{"out_of_place", "in_place"}[i],
 			time, double(m.TimeUs), double(m.AlgBW), double(m.BusBW), wrong)
+		if m.Iters != nil {
+			fmt.Fprintf(b, `,"%s_per_iter":%s`, [2]string{"out_of_place", "in_place"}[i], m.Iters.json())
+		}
 	}
 	if own != "" {
 		fmt.Fprintf(b, `,"simccl":%s`, own)

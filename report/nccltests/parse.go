@@ -84,6 +84,11 @@ func (p *Parsed) line(text string) string {
 		} else {
 			c.StepBytes = step
 		}
+	case strings.HasPrefix(text, "# Per-Iteration Report:"):
+		c.PerIter = true
+		if _, skip, ok := strings.Cut(text, "skips first "); ok {
+			scanf(skip, "%d", &c.PerIterSkip)
+		}
 	case scanf(text, "# Out of bounds values : %d %s", &p.Summary.OutOfBounds, &s):
 	case scanf(text, "# Avg bus bandwidth    : %g", &p.Summary.AvgBusBW):
 	case c.TestsVersion == "":
@@ -101,10 +106,14 @@ func scanf(text, format string, args ...any) bool {
 
 func (p *Parsed) row(text string) string {
 	f := strings.Fields(text)
-	if len(f) < 13 {
-		return "a row has 13 columns"
+	half := 4
+	if p.Config.PerIter {
+		half = 8 // the spread of iterations is not kept: it has no times
 	}
-	r := Row{Type: f[2], RedOp: f[3], Extra: f[13:]}
+	if len(f) < 5+2*half {
+		return fmt.Sprintf("a row has %d columns", 5+2*half)
+	}
+	r := Row{Type: f[2], RedOp: f[3], Extra: f[5+2*half:]}
 	var err error
 	num := func(s string) float64 {
 		v, e := strconv.ParseFloat(s, 64)
@@ -122,7 +131,7 @@ func (p *Parsed) row(text string) string {
 	}
 	r.Size, r.Count, r.Root = whole(f[0]), whole(f[1]), int(whole(f[4]))
 	for i, m := range []*Measure{&r.Out, &r.In} {
-		at := f[5+4*i:]
+		at := f[5+half*i:]
 		m.TimeUs, m.AlgBW, m.BusBW = num(at[0]), num(at[1]), num(at[2])
 		if m.Checked = at[3] != "N/A"; m.Checked {
 			m.Wrong = int64(num(at[3]))

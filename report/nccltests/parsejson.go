@@ -31,6 +31,8 @@ type document struct {
 		Check    int    `json:"validation"`
 		Graph    int    `json:"graph"`
 		Blocking string `json:"blocking_collectives"`
+		PerIter  string `json:"per_iter_timing"`
+		Skip     int    `json:"per_iter_skip"`
 		Devices  []struct {
 			Rank   int    `json:"rank"`
 			Group  int    `json:"group"`
@@ -96,7 +98,8 @@ func ParseJSON(text []byte) (*Report, error) {
 	c := &d.Config
 	r := &Report{Start: d.Start, End: d.End, Args: d.Args, Env: d.Env}
 	r.Config = Config{NCCLLibrary: d.Library, Threads: c.Threads, GPUs: c.GPUs, MinBytes: c.Min, MaxBytes: c.Max, StepFactor: c.Factor,
-		StepBytes: c.Step, Warmup: c.Warmup, Iters: c.Iters, AggIters: c.Agg, Check: c.Check, Graph: c.Graph}
+		StepBytes: c.Step, Warmup: c.Warmup, Iters: c.Iters, AggIters: c.Agg, Check: c.Check, Graph: c.Graph,
+		PerIter: c.PerIter == "true", PerIterSkip: c.Skip}
 	if len(d.Args) > 0 {
 		r.Config.Program = program(d.Args)
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 )
 
@@ -31,6 +32,9 @@ type Config struct {
 	Blocking     int
 	ParallelInit bool
 	CPUTime      bool // -C 1: the column is called cputime
+	PerIter      bool // -I 1: rows have the spread of single iterations
+	PerIterSkip  int  // -K
+	Timestamps   bool // -S 1: rows say when they were measured
 }
 
 // Device is one rank's line of the header.
@@ -46,7 +50,8 @@ type Device struct {
 type Measure struct {
 	TimeUs, AlgBW, BusBW float64
 	Wrong                int64
-	Checked              bool // false: N/A
+	Checked              bool       // false: N/A
+	Iters                *IterStats // of -I 1
 }
 
 // Row is one line of results. Extra holds the opt-in columns.
@@ -55,6 +60,7 @@ type Row struct {
 	Type, RedOp string
 	Root        int
 	Out, In     Measure
+	Stamp       string // YYYY-MM-DD hh:mm:ss, of -S 1
 	Extra       []string
 }
 
@@ -64,6 +70,13 @@ type Summary struct {
 	AvgBusBW    float64
 	MinBW       float64 // NCCL_TESTS_MIN_BW; below 0: not asked for
 	Error       string
+	Memory      []MemoryUse // of -M 1
+}
+
+// MemoryUse is device memory by what it is for.
+type MemoryUse struct {
+	Name  string
+	Bytes int64
 }
 
 // Failed reports whether nccl-tests would exit with status 7.
@@ -115,6 +128,13 @@ func (t *Table) Start(c *Config, devices []Device) {
 	case 3:
 		t.Preface("Blocking Enabled: wait and barrier after each outer iteration (-n); time excludes barrier ")
 	}
+	if c.PerIter {
+		skips := ""
+		if c.PerIterSkip > 0 {
+			skips = fmt.Sprintf("; summary skips first %d iterations", c.PerIterSkip)
+		}
+		t.Preface("Per-Iteration Report: CUDA event timing; i_* uses max over process rows" + skips + " ")
+	}
 	if c.ParallelInit {
 		t.Preface("Parallel Init Enabled: threads call into NcclInitRank concurrently ")
 	}
@@ -127,22 +147,41 @@ func (t *Table) Start(c *Config, devices []Device) {
 	t.w.Flush() // kept by bufio and seen by Finish
 }
 
-func (t *Table) heads(c *Config) {
+// halves are the columns of one half of a row, with their units.
+func (c *Config) halves() (names, units string) {
 	time := "time"
 	if c.CPUTime {
 		time = "cputime"
 	}
+	const four = "  %7s  %6s  %6s  %6s"
+	names, units = fmt.Sprintf(four, time, "algbw", "busbw", "#wrong"), fmt.Sprintf(four, "(us)", "(GB/s)", "(GB/s)", "")
+	if c.PerIter {
+		const more = "  %7s  %7s  %7s  %7s"
+		names += fmt.Sprintf(more, "i_min", "i_max", "i_p99", "i_cv%")
+		units += fmt.Sprintf(more, "(us)", "(us)", "(us)", "(%)")
+	}
+	return names, units
+}
+
+func (t *Table) heads(c *Config) {
+	over := "           out-of-place                       in-place          "
+	if c.PerIter {
+		over = "              out-of-place (+ per-iteration)                                in-place (+ per-iteration)"
+	}
 	var names, units strings.Builder
+	if c.Timestamps {
+		fmt.Fprintf(&names, "%19s", "timestamp")
+		fmt.Fprintf(&units, "%19s", "%Y-%m-%d %H:%M:%S")
+	}
 	for _, col := range t.columns {
 		fmt.Fprintf(&names, "  %*s", col.Width, col.Name)
 		fmt.Fprintf(&units, "  %*s", col.Width, col.Unit)
 	}
-	fmt.Fprintf(t.w, "#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place          \n", "", "", "", "", "")
-	const head = "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s %s\n"
-	fmt.Fprintf(t.w, head, "size", "count", "type", "redop", "root",
-		time, "algbw", "busbw", "#wrong", time, "algbw", "busbw", "#wrong", names.String())
-	fmt.Fprintf(t.w, head, "(B)", "(elements)", "", "", "",
-		"(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "", units.String())
+	const left = "# %10s  %12s  %8s  %6s  %6s"
+	name, unit := c.halves()
+	fmt.Fprintf(t.w, "#\n"+left+"%s\n", "", "", "", "", "", over)
+	fmt.Fprintf(t.w, left+"%s%s %s\n", "size", "count", "type", "redop", "root", name, name, names.String())
+	fmt.Fprintf(t.w, left+"%s%s %s\n", "(B)", "(elements)", "", "", "", unit, unit, units.String())
 }
 
 // Row writes one line of results and flushes it, so that progress is seen.
@@ -150,6 +189,9 @@ func (t *Table) Row(r *Row) {
 	fmt.Fprintf(t.w, "%12d  %12d  %8s  %6s  %6d", r.Size, r.Count, r.Type, r.RedOp, r.Root)
 	t.measure(&r.Out)
 	t.measure(&r.In)
+	if r.Stamp != "" {
+		fmt.Fprintf(t.w, "%21s", r.Stamp)
+	}
 	for i, x := range r.Extra {
 		fmt.Fprintf(t.w, "  %*s", t.columns[i].Width, x)
 	}
@@ -163,6 +205,9 @@ func (t *Table) measure(m *Measure) {
 		fmt.Fprintf(t.w, "  %6s", shortest(float64(m.Wrong)))
 	} else {
 		t.w.WriteString("    N/A")
+	}
+	if m.Iters != nil {
+		t.w.WriteString(m.Iters.columns())
 	}
 }
 
@@ -180,13 +225,54 @@ func (t *Table) Finish(c *Config, s *Summary) error {
 		floor = verdict(s.belowMin())
 	}
 	fmt.Fprintf(t.w, "# %-20s : %s %s\n", "Avg bus bandwidth", shortest(s.AvgBusBW), floor)
-	fmt.Fprintf(t.w, "#\n# Collective test concluded: %s\n#\n", c.Program)
+	fmt.Fprintf(t.w, "#\n# Collective test concluded: %s\n", c.Program)
+	if len(s.Memory) > 0 {
+		t.memory(s.Memory)
+	}
+	fmt.Fprint(t.w, "#\n")
 	if s.Error != "" {
 		fmt.Fprintf(t.w, "# error: %s\n", s.Error)
 	} else {
 		t.w.WriteByte('\n')
 	}
 	return t.w.Flush()
+}
+
+// memory prints what is taken, and the sum (util.cu:820).
+func (t *Table) memory(list []MemoryUse) {
+	var b strings.Builder
+	sum := int64(0)
+	for i, m := range list {
+		if i > 0 {
+			b.WriteString("| ")
+		}
+		fmt.Fprintf(&b, "%s %s ", m.Name, amount(m.Bytes))
+		sum += m.Bytes
+	}
+	fmt.Fprintf(t.w, "# %-20s : %s| Total  %s\n", "GPU memory usage", b.String(), amount(sum))
+}
+
+// amount prints bytes in the largest unit that gives a number from 1 on, with
+// three digits.
+func amount(bytes int64) string {
+	v, unit := float64(bytes), " B"
+	for _, u := range []struct {
+		name string
+		of   float64
+	}{{" GB", 1 << 30}, {" MB", 1 << 20}, {" KB", 1 << 10}} {
+		if math.Abs(v) >= u.of {
+			v, unit = v/u.of, u.name
+			break
+		}
+	}
+	decimals := 0
+	switch {
+	case math.Abs(v) < 10:
+		decimals = 2
+	case math.Abs(v) < 100:
+		decimals = 1
+	}
+	return fmt.Sprintf("%.*f%s", decimals, v, unit)
 }
 
 // Float prints a number in a column: as many of two decimals as fit, else an

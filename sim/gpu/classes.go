@@ -4,10 +4,13 @@ package gpu
 func NVSwitch90() Class { return builtIn("nvswitch-sm90") }
 
 // ClassFor returns the class of a machine by compute capability (90 for
-// sm_90) and by how its GPUs are joined.
-func ClassFor(sm int, nvlink, nvswitch bool) Class { return builtIn(classFor(sm, nvlink, nvswitch)) }
+// sm_90) and by how its GPUs are joined, with each other and, by c2c, with the
+// CPU: sm_100 behind NVSwitch beside a Grace CPU is a tray of an NVL72.
+func ClassFor(sm int, nvlink, nvswitch, c2c bool) Class {
+	return builtIn(classFor(sm, nvlink, nvswitch, c2c))
+}
 
-func classFor(sm int, nvlink, nvswitch bool) string {
+func classFor(sm int, nvlink, nvswitch, c2c bool) string {
 	if !nvlink {
 		switch {
 		case sm >= 89:
@@ -18,6 +21,8 @@ func classFor(sm int, nvlink, nvswitch bool) string {
 		return "pcie-sm70"
 	}
 	switch {
+	case sm >= 100 && nvswitch && c2c:
+		return "nvl72-sm100"
 	case sm >= 100:
 		return "nvswitch-sm100"
 	case sm >= 90 && nvswitch:

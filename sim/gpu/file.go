@@ -236,14 +236,28 @@ func (c *Class) Format() []byte {
 	return b.Bytes()
 }
 
-// Summary says in a line what a class is and how sure it is; network: of times
-// that a network between nodes takes part in.
-func (c *Class) Summary(network bool) string {
+// Network is what joins the nodes of a run.
+type Network uint8
+
+// Networks.
+const (
+	NoNetwork Network = iota
+	RDMA
+	Sockets
+)
+
+// Summary says in a line what a class is and how sure it is, of times that such a
+// network takes part in.
+func (c *Class) Summary(n Network) string {
 	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%", c.Name, c.Source, 100*c.Sure)
-	if network {
+	key, name := "nic_wire", "NICs"
+	if n == Sockets {
+		key, name = "tcp_wire", "TCP sockets"
+	}
+	if n != NoNetwork {
 		s += " inside a node"
-		if o := c.Origins["nic_wire"]; o.Source != Measured {
-			s += fmt.Sprintf("; NICs %s, within about %.0f %%", o.Source, 100*o.Uncertainty)
+		if o := c.Origins[key]; o.Source != Measured {
+			s += fmt.Sprintf("; %s %s, within about %.0f %%", name, o.Source, 100*o.Uncertainty)
 		}
 	}
 	if c.Machine != "" {

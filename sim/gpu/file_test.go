@@ -11,14 +11,34 @@ import (
 	"github.com/simccl/simccl/units/jsonfile"
 )
 
+// A tray of an NVL72 is told from eight B200 by its Grace CPU; what the rack's
+// switches reduce and copy and the looks of its proxy threads differ.
+func TestNVL72(t *testing.T) {
+	rack, board := ClassFor(100, true, true, true), ClassFor(100, true, true, false)
+	if rack.Name != "nvl72-sm100" || board.Name != "nvswitch-sm100" {
+		t.Fatalf("classes %s and %s", rack.Name, board.Name)
+	}
+	if rack.CastEff >= board.CastEff {
+		t.Errorf("multicast over 72 GPUs keeps %g of a link, over 8 %g", rack.CastEff, board.CastEff)
+	}
+	for _, q := range Quantities() {
+		if q.Name != "multicast_eff" && q.Name != "nic_look" && *q.At(&rack) != *q.At(&board) {
+			t.Errorf("%s: %g and %g", q.Name, *q.At(&rack), *q.At(&board))
+		}
+	}
+	if gh200 := ClassFor(90, true, false, true); gh200.Name != "mesh-sm90" {
+		t.Errorf("GH200 is %s", gh200.Name)
+	}
+}
+
 // TestBuiltIn reads every class that machines get, and finds each parameter's
 // value and origin in it.
 func TestBuiltIn(t *testing.T) {
 	used := map[string]bool{}
 	for _, sm := range []int{70, 75, 80, 86, 89, 90, 100, 103, 120} {
 		for _, nvlink := range []bool{false, true} {
-			for _, nvswitch := range []bool{false, true} {
-				c := ClassFor(sm, nvlink, nvswitch)
+			for k := range 4 {
+				c := ClassFor(sm, nvlink, k&1 != 0, k&2 != 0)
 				used[c.Name] = true
 				for _, q := range Quantities() {
 					v, o := *q.At(&c), c.Origins[q.Name]

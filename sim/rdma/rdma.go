@@ -29,6 +29,9 @@ type Params struct {
 	Flag float64
 	// Eff is the payload share of a port's speed.
 	Eff float64
+	// TCP is what connections over sockets cost in place of Post, Poll, Look,
+	// Wire and Eff.
+	TCP TCP
 }
 
 // Thread is a proxy thread: one server. What arrives at one instant is served

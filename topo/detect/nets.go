@@ -94,7 +94,7 @@ func (m *Machine) ibPorts(p Params) []netPort {
 		}
 		for _, q := range ports {
 			num, at := atoi(q.Name()), dir+"/ports/"+q.Name()
-			if !m.usable(at) || !Listed(p.IBHCA, d.Name, num) || len(out) == maxHCAs {
+			if !m.usable(at) || !topo.Listed(p.IBHCA, d.Name, num) || len(out) == maxHCAs {
 				continue
 			}
 			// The port of a card: functions before this one count too
@@ -172,33 +172,6 @@ func (m *Machine) peerMemory() bool {
 	return false
 }
 
-// Listed applies a list of NCCL_IB_HCA or NCCL_SOCKET_IFNAME: prefixes, after
-// '=' whole names, after '^' exclusions; ":port" narrows (misc/utils.cc:136).
-// A list that names nothing matches all.
-func Listed(list, name string, port int) bool {
-	list, not := strings.CutPrefix(list, "^")
-	list, exact := strings.CutPrefix(list, "=")
-	items, match := 0, false
-	for item := range strings.SplitSeq(list, ",") {
-		want, p, narrowed := strings.Cut(item, ":")
-		if want == "" {
-			continue
-		}
-		items++
-		here := strings.HasPrefix(name, want)
-		if exact {
-			here = name == want
-		}
-		match = match || here && (!narrowed || port < 0 || atoi(digits(p)) == port)
-	}
-	return (match || items == 0) != not
-}
-
-// digits is the number that a text begins with, as C's atoi sees it.
-func digits(s string) string {
-	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
-}
-
 // maxInterfaces is how many interfaces the socket plugin takes (socket.h:18).
 const maxInterfaces = 16
 
@@ -224,7 +197,7 @@ func (m *Machine) socketPorts(p Params) ([]netPort, error) {
 	for _, list := range lists {
 		var out []netPort
 		for _, i := range ordered {
-			if Listed(list, i.Name, -1) && len(out) < maxInterfaces {
+			if topo.Listed(list, i.Name, -1) && len(out) < maxInterfaces {
 				out = append(out, m.socketPort(i.Name, len(out)))
 			}
 		}

@@ -25,8 +25,9 @@ type Switch struct {
 	at int64 // offset in the file
 }
 
-// Cable joins two ends, each a switch's name or a host's port as node0/2 (the
-// third net of the first host). Both directions have the same speed.
+// Cable joins two ends, each a switch's name or a host's port: node0/2 is the
+// third net of the first host, node0/2.1 the first port of that net where NCCL
+// fuses several. Both directions have the same speed.
 type Cable struct {
 	A       string  `json:"a"`
 	B       string  `json:"b"`
@@ -111,7 +112,7 @@ func (r *reader) check(n *Network) error {
 	known := map[string]bool{}
 	for i := range n.Switches {
 		s := &n.Switches[i]
-		switch _, _, host := parsePort(s.Name); {
+		switch _, host := parseEnd(s.Name); {
 		case s.Name == "" || host:
 			return r.Fail(s.at, "names like leaf0; node0/0 is a host's port", "switch name %q", s.Name)
 		case known[s.Name]:
@@ -131,7 +132,7 @@ func (r *reader) check(n *Network) error {
 		}
 		for _, end := range []string{c.A, c.B} {
 			ports[end] += c.Count
-			if _, _, host := parsePort(end); host {
+			if _, host := parseEnd(end); host {
 				if ports[end] > 1 {
 					return r.Fail(c.at, "a port has one cable; count is for cables between switches", "port %s is cabled more than once", end)
 				}
@@ -148,14 +149,23 @@ func (r *reader) check(n *Network) error {
 	return nil
 }
 
-// parsePort reads node3/2.
-func parsePort(s string) (host, net int, ok bool) {
-	var rest string
-	n, _ := fmt.Sscanf(s, "node%d/%d%s", &host, &net, &rest)
-	return host, net, n == 2 && host >= 0 && net >= 0 && s == portName(host, net)
+// End is a port of a host: all of a net where Port is 0, else one of the ports
+// of a fused net, numbered from 1 on.
+type End struct{ Host, Net, Port int }
+
+// parseEnd reads node3/2 and node3/2.1.
+func parseEnd(s string) (e End, ok bool) {
+	n, _ := fmt.Sscanf(s, "node%d/%d.%d", &e.Host, &e.Net, &e.Port)
+	return e, n >= 2 && e.Host >= 0 && e.Net >= 0 && e.Port >= 0 && s == e.String()
 }
 
-func portName(host, net int) string { return fmt.Sprintf("node%d/%d", host, net) }
+// String writes an end as a file has it.
+func (e End) String() string {
+	if e.Port > 0 {
+		return fmt.Sprintf("node%d/%d.%d", e.Host, e.Net, e.Port)
+	}
+	return fmt.Sprintf("node%d/%d", e.Host, e.Net)
+}
 
 // Format writes the file that ParseNetwork reads: one switch or cable a line.
 func (n *Network) Format() []byte {

@@ -6,11 +6,12 @@ import "fmt"
 type Layout struct {
 	Kind    string // leaf-spine, rail, fat-tree or planes
 	Hosts   int
-	Nets    int     // ports of a host
+	Nets    int     // nets of a host
+	Ports   int     // of a net that NCCL fuses of several; 0 for 1
 	Gbit    float64 // of a port
 	PerLeaf int     // hosts of a leaf (leaf-spine), or of a group of rails (rail, planes); 0 for all
 	Spines  int     // spines (of each plane), 0 for as many as leaves have hosts' ports over Oversub
-	Planes  int     // for planes: net i is in plane i mod Planes
+	Planes  int     // for planes: port i of a host is in plane i mod Planes
 	// Oversub is the speed of a leaf's ports to hosts over that of its uplinks:
 	// 1 does not block, 2 is 2:1.
 	Oversub float64
@@ -39,27 +40,33 @@ func Generate(p Layout) (*Network, error) {
 	if p.PerLeaf == 0 {
 		p.PerLeaf = p.Hosts
 	}
+	if p.Ports == 0 {
+		p.Ports = 1
+	}
 	if p.Routing == "" {
 		p.Routing = ECMP
 	}
 	switch {
+	case p.Ports < 1 || p.Ports > 4:
+		return nil, &LayoutError{fmt.Sprintf("%d ports of a net: NCCL fuses up to 4", p.Ports)}
 	case p.Hosts < 1 || p.Nets < 1 || p.Gbit <= 0:
 		return nil, &LayoutError{fmt.Sprintf("%d hosts of %d ports of %g Gbit/s: each from 1 on", p.Hosts, p.Nets, p.Gbit)}
 	case p.PerLeaf < 1 || p.Spines < 0 || p.Oversub < 0 || p.Latency < 0 || p.Planes < 0:
 		return nil, &LayoutError{"a number below zero"}
 	}
+	all := p.Nets * p.Ports
 	g := &generator{p: p, n: &Network{Name: p.Kind, Routing: p.Routing}}
 	switch p.Kind {
 	case "leaf-spine":
 		g.plane("", func(host, _ int) int { return host / p.PerLeaf }, func(int) bool { return true })
 	case "rail":
-		g.plane("", func(host, net int) int { return host/p.PerLeaf*p.Nets + net }, func(int) bool { return true })
+		g.plane("", func(host, port int) int { return host/p.PerLeaf*all + port }, func(int) bool { return true })
 	case "planes":
-		if p.Planes < 2 || p.Planes > p.Nets {
+		if p.Planes < 2 || p.Planes > all {
 			return nil, &LayoutError{fmt.Sprintf("%d planes for %d ports a host: from 2 to the number of ports", p.Planes, p.Nets)}
 		}
 		for k := range p.Planes {
-			g.plane(fmt.Sprintf("plane%d-", k), func(host, _ int) int { return host / p.PerLeaf }, func(net int) bool { return net%p.Planes == k })
+			g.plane(fmt.Sprintf("plane%d-", k), func(host, _ int) int { return host / p.PerLeaf }, func(port int) bool { return port%p.Planes == k })
 		}
 	case "fat-tree":
 		g.fatTree()
@@ -84,19 +91,24 @@ func (g *generator) cable(a, b string, gbit, latency float64, count int) {
 	g.n.Cables = append(g.n.Cables, Cable{A: a, B: b, Gbit: gbit, Latency: latency, Count: count})
 }
 
-// leaves cables the hosts; it returns the leaves and the speed of each to hosts.
-func (g *generator) leaves(prefix string, leafOf func(host, net int) int, in func(net int) bool) (names []string, down []float64) {
+// leaves cables the hosts, whose ports are numbered net by net; it returns the
+// leaves and the speed of each to hosts.
+func (g *generator) leaves(prefix string, leafOf func(host, port int) int, in func(port int) bool) (names []string, down []float64) {
 	for host := range g.p.Hosts {
-		for net := range g.p.Nets {
-			if !in(net) {
+		for port := range g.p.Nets * g.p.Ports {
+			if !in(port) {
 				continue
 			}
-			l := leafOf(host, net)
+			l := leafOf(host, port)
 			for len(names) <= l {
 				names = append(names, g.add("%sleaf%d", prefix, len(names)))
 				down = append(down, 0)
 			}
-			g.cable(portName(host, net), names[l], g.p.Gbit, 0, 1)
+			end := End{Host: host, Net: port / g.p.Ports}
+			if g.p.Ports > 1 {
+				end.Port = port%g.p.Ports + 1
+			}
+			g.cable(end.String(), names[l], g.p.Gbit, 0, 1)
 			down[l] += g.p.Gbit
 		}
 	}
@@ -104,7 +116,7 @@ func (g *generator) leaves(prefix string, leafOf func(host, net int) int, in fun
 }
 
 // plane is one leaf-spine network.
-func (g *generator) plane(prefix string, leafOf func(host, net int) int, in func(net int) bool) {
+func (g *generator) plane(prefix string, leafOf func(host, port int) int, in func(port int) bool) {
 	leaves, down := g.leaves(prefix, leafOf, in)
 	if len(leaves) == 1 {
 		return
@@ -124,25 +136,25 @@ func (g *generator) plane(prefix string, leafOf func(host, net int) int, in func
 // fatTree is three levels: rail leaves and as many aggregation switches in a
 // pod of PerLeaf hosts, cores above; Oversub counts between pod and core.
 func (g *generator) fatTree() {
-	p := &g.p
-	leaves, down := g.leaves("", func(host, net int) int { return host/p.PerLeaf*p.Nets + net }, func(int) bool { return true })
+	p, all := &g.p, g.p.Nets*g.p.Ports
+	leaves, down := g.leaves("", func(host, port int) int { return host/p.PerLeaf*all + port }, func(int) bool { return true })
 	pods := (p.Hosts + p.PerLeaf - 1) / p.PerLeaf
 	cores := p.Spines
 	if cores == 0 {
-		cores = p.Nets
+		cores = all
 	}
 	var core []string
 	for c := range cores {
 		core = append(core, g.add("core%d", c))
 	}
 	for pod := range pods {
-		for a := range p.Nets {
+		for a := range all {
 			agg := g.add("agg%d-%d", pod, a)
 			up := 0.0
-			for l := range p.Nets {
-				leaf := pod*p.Nets + l
-				g.cable(leaves[leaf], agg, down[leaf]/float64(p.Nets), p.Latency, 1)
-				up += down[leaf] / float64(p.Nets)
+			for l := range all {
+				leaf := pod*all + l
+				g.cable(leaves[leaf], agg, down[leaf]/float64(all), p.Latency, 1)
+				up += down[leaf] / float64(all)
 			}
 			for _, c := range core {
 				g.cable(agg, c, up/p.Oversub/float64(cores), p.Latency, 1)

@@ -74,7 +74,7 @@ func TestRoutesLeadToTheirPort(t *testing.T) {
 		for a := range l.Hosts {
 			for b := range l.Hosts {
 				net := rapid.IntRange(0, l.Nets-1).Draw(t, "net")
-				ways, err := r.Route(nil, a, net, b, net, uint64(a))
+				ways, err := r.Route(nil, End{Host: a, Net: net}, End{Host: b, Net: net}, uint64(a))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -111,7 +111,7 @@ func TestSeedsOnlyPermute(t *testing.T) {
 		used := map[int32]int{}
 		const flows = 4000
 		for q := range uint64(flows) {
-			w, err := r.Route(nil, 0, 0, 1, 0, q)
+			w, err := r.Route(nil, End{}, End{Host: 1}, q)
 			if err != nil || len(w) != 4 {
 				t.Fatalf("way %v, %v; want four wires", w, err)
 			}
@@ -139,7 +139,7 @@ func TestCollisions(t *testing.T) {
 		}
 		r, on := f.Router(), map[int32]int{}
 		for net := range 8 {
-			w, _ := r.Route(nil, 0, net, 1, net, uint64(net))
+			w, _ := r.Route(nil, End{Net: net}, End{Host: 1, Net: net}, uint64(net))
 			on[w[1]]++
 		}
 		most := 0
@@ -172,7 +172,7 @@ func TestCollisionsAreBallsIntoBins(t *testing.T) {
 		}
 		r, on, most := f.Router(), map[int32]int{}, 0
 		for net := range uplinks {
-			w, err := r.Route(nil, 0, net, 1, net, uint64(net))
+			w, err := r.Route(nil, End{Net: net}, End{Host: 1, Net: net}, uint64(net))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,7 +203,7 @@ func TestDownLinks(t *testing.T) {
 			t.Fatalf("%d wires, want both directions", got)
 		}
 		for q := range uint64(20) {
-			_, err := f.Router().Route(nil, 0, 0, 1, 0, q)
+			_, err := f.Router().Route(nil, End{}, End{Host: 1}, q)
 			var none *NoRouteError
 			if lost := errors.As(err, &none); lost != (k == 1) {
 				t.Fatalf("with %d links down: %v", k+1, err)
@@ -229,4 +229,57 @@ func FuzzNetwork(f *testing.F) {
 			t.Fatalf("write and read differ: %v", err)
 		}
 	})
+}
+
+// Ports of a fused net have cables and ways of their own, or share their net's;
+// never both.
+func TestPortsOfFusedNets(t *testing.T) {
+	n, err := Generate(Layout{Kind: "planes", Hosts: 4, Nets: 2, Ports: 2, Planes: 2, PerLeaf: 2, Gbit: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParseNetwork(n.Format(), "again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := again.Bind([]int{2, 2, 2, 2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.Router()
+	for port := 1; port <= 2; port++ {
+		ways, err := r.Route(nil, End{Host: 0, Net: 1, Port: port}, End{Host: 3, Net: 1, Port: port}, 7)
+		if err != nil || len(ways) != 4 {
+			t.Fatalf("port %d: %v over %d wires, want leaf, spine, leaf", port, err, len(ways))
+		}
+		for _, w := range ways {
+			if plane := fmt.Sprintf("plane%d-", port-1); !strings.Contains(f.Wires[w].Name, plane) {
+				t.Errorf("port %d takes %s, not through %s", port, f.Wires[w].Name, plane)
+			}
+		}
+	}
+	if _, err := r.Route(nil, End{Port: 1}, End{Host: 1, Port: 2}, 7); err == nil {
+		t.Error("planes have a way from one to the other")
+	}
+	var bad *BindError
+	if _, err := r.Route(nil, End{}, End{Host: 1}, 7); !errors.As(err, &bad) {
+		t.Errorf("a net that is cabled port by port: %v", err)
+	}
+	for text, want := range map[string]string{
+		`{"switches":[{"name":"s"}],"cables":[{"a":"node0/0","b":"s","gbit":1},{"a":"node0/0.1","b":"s","gbit":1}]}`: "port by port",
+		`{"switches":[{"name":"s"}],"cables":[{"a":"node1/0.1","b":"s","gbit":1}]}`:                                  "has no cable",
+	} {
+		n, err := ParseNetwork([]byte(text), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Bind([]int{1}, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, end := range []string{"node0/0.0", "node0/0.01", "node0/0.", "node0/0.1.1", "node0/-1.1"} {
+		if _, ok := parseEnd(end); ok {
+			t.Errorf("%s is read as a port", end)
+		}
+	}
 }

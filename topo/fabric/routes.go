@@ -9,7 +9,7 @@ import (
 // Wire is one direction of one cable.
 type Wire struct {
 	Name     string
-	From, To int32 // vertices: ports first, then switches
+	From, To int32 // vertices: nets first, then switches, then single ports of fused nets
 	BW       units.GBps
 	Latency  units.Time
 	Loss     float64 // share of packets that are lost on it
@@ -24,8 +24,10 @@ type Fabric struct {
 	Network *Network
 	Wires   []Wire
 
-	first []int32   // host → its first port's vertex; one more at the end
-	out   [][]int32 // vertex → wires that leave it
+	first []int32       // host → its first net's vertex; one more at the end
+	inner int32         // the first vertex behind the switches
+	ports map[End]int32 // vertices of single ports
+	out   [][]int32     // vertex → wires that leave it
 	seed  uint64
 }
 
@@ -55,26 +57,24 @@ func (e *BindError) Error() string {
 // Bind joins a network to hosts: nets lists how many ports each has. Every port
 // must be cabled, and no cable may end at a port that does not exist.
 func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
-	f := &Fabric{Network: n, seed: seed, first: []int32{0}}
+	f := &Fabric{Network: n, seed: seed, first: []int32{0}, ports: map[End]int32{}}
 	for _, k := range nets {
 		f.first = append(f.first, f.first[len(f.first)-1]+int32(k))
 	}
-	ports := f.first[len(f.first)-1]
 	vertex := make(map[string]int32, len(n.Switches))
 	for i := range n.Switches {
-		vertex[n.Switches[i].Name] = ports + int32(i)
+		vertex[n.Switches[i].Name] = f.first[len(f.first)-1] + int32(i)
 	}
-	f.out = make([][]int32, int(ports)+len(n.Switches))
+	f.inner = f.first[len(f.first)-1] + int32(len(n.Switches))
+	f.out = make([][]int32, f.inner)
 	for i := range n.Cables {
 		c := &n.Cables[i]
 		var ends [2]int32
 		for k, end := range []string{c.A, c.B} {
-			host, net, isPort := parsePort(end)
+			port, isPort := parseEnd(end)
 			switch v, known := vertex[end]; {
-			case isPort && (host >= len(nets) || net >= nets[host]):
-				ends[k] = -1 // hosts and nets beyond those in use stay dark
 			case isPort:
-				ends[k] = f.first[host] + int32(net)
+				ends[k] = f.vertex(port, nets)
 			case known:
 				ends[k] = v
 			default:
@@ -91,12 +91,40 @@ func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
 	}
 	for h, k := range nets {
 		for net := range k {
-			if len(f.out[f.first[h]+int32(net)]) == 0 {
-				return nil, &BindError{"port " + portName(h, net) + " has no cable", "the network is for fewer hosts or nets than the run has"}
+			_, single := f.ports[End{h, net, 1}]
+			if whole := len(f.out[f.first[h]+int32(net)]) > 0; whole == single {
+				return nil, cabling(End{Host: h, Net: net}, single)
 			}
 		}
 	}
 	return f, nil
+}
+
+// cabling tells what is wrong with a net's cables: none, or those of the net and
+// of its ports.
+func cabling(e End, both bool) error {
+	if both {
+		return &BindError{fmt.Sprintf("net %v is cabled as a whole and port by port", e), "write one of the two"}
+	}
+	return &BindError{"port " + e.String() + " has no cable", "the network is for fewer hosts or nets than the run has"}
+}
+
+// vertex is that of a host's port, -1 for hosts and nets beyond those in use,
+// which stay dark.
+func (f *Fabric) vertex(e End, nets []int) int32 {
+	switch {
+	case e.Host >= len(nets) || e.Net >= nets[e.Host]:
+		return -1
+	case e.Port == 0:
+		return f.first[e.Host] + int32(e.Net)
+	}
+	v, ok := f.ports[e]
+	if !ok {
+		v = int32(len(f.out))
+		f.out = append(f.out, nil)
+		f.ports[e] = v
+	}
+	return v
 }
 
 func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int) {
@@ -157,10 +185,10 @@ func (f *Router) distances(to int32) []int32 {
 		d[i] = -1
 	}
 	d[to] = 0
-	ports := f.first[len(f.first)-1]
+	nets := f.first[len(f.first)-1]
 	for queue := []int32{to}; len(queue) > 0; queue = queue[1:] {
 		v := queue[0]
-		if v < ports && v != to {
+		if (v < nets || v >= f.inner) && v != to {
 			continue // hosts forward nothing
 		}
 		for _, u := range in[v] {
@@ -187,17 +215,35 @@ type NoRouteError struct{ From, To string }
 
 func (e *NoRouteError) Error() string { return "fabric: no way from " + e.From + " to " + e.To }
 
-// Route appends the wires from one host's net to another's for a queue pair.
-// flow stands for what makes its 5-tuple its own, beside the two ports: the
-// UDP source port that comes of the queue pairs' numbers.
-func (f *Router) Route(dst []int32, fromHost, fromNet, toHost, toNet int, flow uint64) ([]int32, error) {
-	from, to := f.first[fromHost]+int32(fromNet), f.first[toHost]+int32(toNet)
+// at is the vertex of an end; that of its net where ports are not told apart, -1
+// where neither is cabled.
+func (f *Fabric) at(e End) int32 {
+	net := f.first[e.Host] + int32(e.Net)
+	if v, ok := f.ports[e]; ok {
+		return v
+	}
+	if len(f.out[net]) == 0 {
+		return -1
+	}
+	return net
+}
+
+// Route appends the wires from one end to another for a queue pair. flow stands
+// for what makes its 5-tuple its own, beside the two ports: the UDP source port
+// that comes of the queue pairs' numbers.
+func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) {
+	from, to := f.at(src), f.at(end)
+	for _, e := range []End{src, end} {
+		if f.at(e) < 0 {
+			return dst, &BindError{"port " + e.String() + " has no cable", "node0/0 is a net, node0/0.1 the first port of a fused one, as simccl topo show has them"}
+		}
+	}
 	if from == to {
 		return dst, nil
 	}
 	d := f.distances(to)
 	if d[from] < 0 {
-		return dst, &NoRouteError{portName(fromHost, fromNet), portName(toHost, toNet)}
+		return dst, &NoRouteError{src.String(), end.String()}
 	}
 	tuple := mix(mix(uint64(from)<<32|uint64(uint32(to))) ^ mix(flow))
 	for v := from; v != to; {

@@ -71,19 +71,8 @@ func (w *Writer) head() []byte {
 	}
 	b = append(strconv.AppendInt(append(b, `},"epoch_unix_ns":"`...), m.EpochNs, 10), '"')
 	text("clock", m.Clock)
-	if len(m.ClockSync) > 0 {
-		b = append(b, `,"clock_sync":[`...)
-		for i, c := range m.ClockSync {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(append(b, `{"rank":`...), int64(c.Rank), 10)
-			b = strconv.AppendInt(append(b, `,"offset_ns":`...), c.OffsetNs, 10)
-			b = strconv.AppendInt(append(b, `,"uncertainty_ns":`...), c.UncertaintyNs, 10)
-			b = append(b, '}')
-		}
-		b = append(b, ']')
-	}
+	b = appendSync(b, "clock_sync", m.ClockSync)
+	b = appendSync(b, "gpu_clock_sync", m.GPUSync)
 	if m.Part != nil {
 		b = strconv.AppendInt(append(b, `,"part":{"rank":`...), int64(m.Part.Rank), 10)
 		b = append(strconv.AppendInt(append(b, `,"of":`...), int64(m.Part.Of), 10), '}')
@@ -94,6 +83,24 @@ func (w *Writer) head() []byte {
 	b = strconv.AppendInt(append(b, `,"events":`...), w.events, 10)
 	b = w.leftOut(b)
 	return append(b, "},\n\"traceEvents\":[\n"...)
+}
+
+func appendSync(b []byte, key string, list []ClockSync) []byte {
+	for i, c := range list {
+		if i == 0 {
+			b = append(appendString(append(b, ','), key), ":["...)
+		} else {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(append(b, `{"rank":`...), int64(c.Rank), 10)
+		b = strconv.AppendInt(append(b, `,"offset_ns":`...), c.OffsetNs, 10)
+		b = strconv.AppendInt(append(b, `,"uncertainty_ns":`...), c.UncertaintyNs, 10)
+		b = append(b, '}')
+	}
+	if len(list) > 0 {
+		b = append(b, ']')
+	}
+	return b
 }
 
 func (w *Writer) leftOut(b []byte) []byte {

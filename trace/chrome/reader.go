@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +50,8 @@ type Info struct {
 	Part      *Part
 	EpochNs   int64
 	ClockSync []ClockSync
+	// GPUSync ties GPUs' clocks to the host's, where NCCL told of its kernels.
+	GPUSync []ClockSync
 	// Base is the whole number of microseconds that was taken off every time:
 	// traces that count from the epoch do not fit picoseconds.
 	Base int64
@@ -488,23 +489,6 @@ func (p *parser) otherData() error {
 		p.info.Other = append(p.info.Other, a)
 		return err
 	})
-}
-
-// place takes what otherData says of the file's place in a run. What is not as
-// we write it is of no use.
-func (p *parser) place(key, text string) {
-	switch key {
-	case "epoch_unix_ns":
-		p.info.EpochNs, _ = strconv.ParseInt(text, 10, 64)
-	case "part":
-		if err := json.Unmarshal([]byte(text), &p.info.Part); err != nil {
-			p.info.Part = nil
-		}
-	case "clock_sync":
-		if err := json.Unmarshal([]byte(text), &p.info.ClockSync); err != nil {
-			p.info.ClockSync = nil
-		}
-	}
 }
 
 // stamp keeps a ts until the whole event is read: only then is it known

@@ -34,6 +34,7 @@ type Meta struct {
 	Env       []trace.Arg // NCCL_* settings in force, in order
 	Clock     string      // sim, CLOCK_MONOTONIC_RAW
 	ClockSync []ClockSync
+	GPUSync   []ClockSync // of each rank's GPU against its host
 	// EpochNs is the trace's zero by the clock of who wrote it; 0: not known.
 	EpochNs int64
 	// Part says that other processes write the rest of the run's trace.

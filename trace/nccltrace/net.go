@@ -11,6 +11,7 @@ import (
 // capacity that this is, and, at packet detail, lanes of its transfers.
 type linkTrack struct {
 	name, rate, use string
+	waiting         string
 	capacity        float64 // GB/s
 	id              trace.TrackID
 	registered      bool
@@ -22,7 +23,7 @@ type linkTrack struct {
 
 // Link declares a directed link of a capacity in GB/s and returns its handle.
 func (r *Recorder) Link(name string, capacity float64) int {
-	r.links = append(r.links, linkTrack{name: name, rate: name + " GB/s", use: name + " util %", capacity: capacity})
+	r.links = append(r.links, linkTrack{name: name, rate: name + " GB/s", use: name + " util %", waiting: name + " queued B", capacity: capacity})
 	return len(r.links) - 1
 }
 
@@ -42,14 +43,27 @@ func (r *Recorder) Rate(link int, at units.Time, gbps float64) {
 	if !r.Wanted(DetailStep) || gbps == l.last {
 		return
 	}
-	if !l.registered {
-		l.id, l.registered = r.linkTrack(link, 0), true
-	}
+	r.register(link)
 	l.last, l.lastAt = gbps, at
 	r.counter(l.id, at, l.rate, "GB/s", gbps)
 	if l.capacity > 0 {
 		r.counter(l.id, at, l.use, "%", math.Round(1e4*gbps/l.capacity)/100)
 	}
+}
+
+func (r *Recorder) register(link int) {
+	if l := &r.links[link]; !l.registered {
+		l.id, l.registered = r.linkTrack(link, 0), true
+	}
+}
+
+// Waiting writes how many bytes wait before a link from at on.
+func (r *Recorder) Waiting(link int, at units.Time, n units.Bytes) {
+	if !r.Wanted(DetailStep) {
+		return
+	}
+	r.register(link)
+	r.counter(r.links[link].id, at, r.links[link].waiting, "B", float64(n))
 }
 
 func (r *Recorder) counter(track trace.TrackID, at units.Time, name, key string, v float64) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the kernels to PTX with Debian's clang-16: free.cu and plan.cu once
-# per element type and once for the pure moves, check.cu and clock.cu once; two
-# at a time. Byte-identical on every run; `make generate` calls it.
+# per element type and once for the pure moves, plan.cu so with all protocols and
+# without Simple, check.cu and clock.cu once; two at a time. Byte-identical on every run; `make generate` calls it.
 set -euo pipefail
 cd "$(dirname "$0")"
 command -v clang-16 >/dev/null || { echo "generate: clang-16 is missing: apt-get install clang-16" >&2; exit 9; }
@@ -25,6 +25,8 @@ export -f compile
     echo "$file ${file}_moves -DMOVES"
   done
   for type in F64 U8 U32 U64; do echo "plan plan_${type,,} -DELEM=$type -DNAME=${type,,}"; done
+  for type in BF16 I8 F16 F32 I32 I64 F64 U8 U32 U64; do echo "plan flag_${type,,} -DFLAGGED -DELEM=$type -DNAME=${type,,}"; done
+  echo "plan flag_moves -DFLAGGED -DMOVES"
   echo "check check"
   echo "clock clock"
 } | xargs -P 2 -L 1 bash -c 'compile "$@"' compile

@@ -4,7 +4,8 @@
  *
  *   NCCL_PROFILER_PLUGIN=/path/libnccl-profiler-simccl.so SIMCCL_PROFILE_FILE=run python train.py
  *
- * writes run.<pid>.json when the last communicator of the process ends.
+ * writes run.<pid>.json when the last communicator of the process ends, or the
+ * process itself: training scripts seldom destroy their process group.
  * SIMCCL_PROFILE_MASK or NCCL_PROFILE_EVENT_MASK choose the kinds of events.
  *
  * The structures below are NCCL 2.28.9's profiler interface, version 5
@@ -417,18 +418,26 @@ void simccl_profiler_mask(int mask) {
   if (mask_of_nccl) __atomic_store_n(mask_of_nccl, mask, __ATOMIC_RELAXED);
 }
 
+/* write_asked writes the file that SIMCCL_PROFILE_FILE asks for, if any event
+ * is not written yet. */
+static int write_asked(void) {
+  const char *base = getenv("SIMCCL_PROFILE_FILE");
+  if (!used || !base) return 0;
+  char path[4096];
+  snprintf(path, sizeof path, "%s.%d.json", base, (int)getpid());
+  return simccl_profiler_write(path) ? 2 : 0;
+}
+
 static int finalize(void *context) {
   (void)context;
   pthread_mutex_lock(&lock);
   bool last = --alive == 0;
   pthread_mutex_unlock(&lock);
-  const char *base = getenv("SIMCCL_PROFILE_FILE");
-  if (last && used && base) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s.%d.json", base, (int)getpid());
-    return simccl_profiler_write(path) ? 2 : 0;
-  }
-  return 0;
+  return last ? write_asked() : 0;
+}
+
+__attribute__((destructor)) static void leave(void) {
+  if (alive > 0) write_asked();
 }
 
 __attribute__((visibility("default"))) struct interface ncclProfiler_v5 = {"simccl", init, start, stop, state, finalize};

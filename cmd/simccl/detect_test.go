@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"testing"
+
+	simexec "github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/require"
+	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/detect"
+)
+
+// TestDetectedNICsAreVerbs: what detection reads of ports from sysfs is what
+// libibverbs says of them, and NCCL_IB_HCA chooses among them. There need be no
+// GPU: one is made up.
+func TestDetectedNICsAreVerbs(t *testing.T) {
+	lib, err := ibv.Open()
+	require.Hardware(t, "ib", err, simexec.ErrUnsupported)
+	names, err := lib.DeviceNames()
+	require.Hardware(t, "ib", err, simexec.ErrUnsupported)
+	var all []string
+	for _, name := range names {
+		d, err := lib.OpenDevice(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports, err := d.Ports()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range ports {
+			all = append(all, fmt.Sprintf("%s port %d: %d Mb/s, guid 0x%x, %d queue pairs", name, p.Num, p.Mbps, bits.ReverseBytes64(d.GUID), d.MaxQP))
+		}
+		d.Close()
+	}
+	first, last := names[0], names[len(names)-1]
+	for list, want := range map[string]func(line string) bool{
+		"":                   func(string) bool { return true },
+		"=" + first:          func(l string) bool { return strings.HasPrefix(l, first+" ") },
+		"^=" + last:          func(l string) bool { return !strings.HasPrefix(l, last+" ") },
+		"=" + first + ":1":   func(l string) bool { return strings.HasPrefix(l, first+" port 1:") },
+		"=" + first + ":200": func(string) bool { return false },
+	} {
+		var expected []string
+		for _, l := range all {
+			if want(l) {
+				expected = append(expected, l)
+			}
+		}
+		got := detectedPorts(t, list)
+		if len(expected) == 0 { // sockets then
+			got = slices.DeleteFunc(got, func(l string) bool { return !slices.Contains(all, l) })
+		}
+		if !slices.Equal(got, expected) {
+			t.Errorf("NCCL_IB_HCA=%s: detected\n%s\nlibibverbs says\n%s", list, strings.Join(got, "\n"), strings.Join(expected, "\n"))
+		}
+	}
+}
+
+// detectedPorts are the nets of this machine beside a GPU that is made up.
+func detectedPorts(t *testing.T, list string) []string {
+	t.Helper()
+	m, err := detect.Live()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.GPUs = func() ([]detect.GPU, error) { return []detect.GPU{{BusID: "0000:ff:1f.7", SM: 90}}, nil }
+	m.Verbs = func() ([]detect.HCA, error) { return verbsDevices(&app{err: t.Output()}) }
+	spec, err := detect.Detect(m, detect.Params{MergeVFs: true, IBHCA: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	var walk func(e *topo.Element)
+	walk = func(e *topo.Element) {
+		if e.Name == "net" {
+			at := func(k string) string { v, _ := e.Get(k); return v }
+			out = append(out, fmt.Sprintf("%s port %s: %s Mb/s, guid %s, %s queue pairs", at("name"), at("port"), at("speed"), at("guid"), at("maxconn")))
+		}
+		for _, c := range e.Children {
+			walk(c)
+		}
+	}
+	walk(spec.Root)
+	return out
+}
