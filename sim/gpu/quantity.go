@@ -127,6 +127,8 @@ func netQuantities(add adder) {
 	add("nic_flush", "us", 0, 1e4, "read that makes received data visible to the GPU", func(c *Class) *float64 { return &c.Net.Flush })
 	add("nic_flag", "us", 0, 1e4, "flag between proxy and GPU memory", func(c *Class) *float64 { return &c.Net.Flag })
 	add("nic_eff", "1", tiny, 1, "payload share of a port's speed", func(c *Class) *float64 { return &c.Net.Eff })
+	add("sharp_hop", "us", 0, 1e4, "what a switch of a reduction tree takes longer than one that passes on", func(c *Class) *float64 { return &c.Net.ReduceHop })
+	add("sharp_eff", "1", tiny, 1, "what is left of a port's payload rate where the network reduces", func(c *Class) *float64 { return &c.Net.ReduceEff })
 	add("tcp_call", "us", 0, 1e4, "proxy thread: size of a message into a socket, or out of it", func(c *Class) *float64 { return &c.Net.TCP.Call })
 	add("tcp_look", "us", 0, 1e4, "proxy thread: look at one end of a connection over sockets", func(c *Class) *float64 { return &c.Net.TCP.Look })
 	add("tcp_wire", "us", 0, 1e5, "one way of a small TCP message, socket to socket", func(c *Class) *float64 { return &c.Net.TCP.Wire })

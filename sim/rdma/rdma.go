@@ -29,6 +29,10 @@ type Params struct {
 	Flag float64
 	// Eff is the payload share of a port's speed.
 	Eff float64
+	// ReduceHop is what a switch takes longer where it sums what comes up a
+	// reduction tree (SHARP) than where it passes packets on, and ReduceEff the
+	// share of a port's payload rate at which it does (streaming aggregation).
+	ReduceHop, ReduceEff float64
 	// TCP is what connections over sockets cost in place of Post, Poll, Look,
 	// Wire and Eff.
 	TCP TCP

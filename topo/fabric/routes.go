@@ -35,13 +35,14 @@ type Fabric struct {
 // those given before.
 type Router struct {
 	*Fabric
-	dist map[int32][]int32 // port → wires to it from every vertex
-	load []float64         // adaptive: queue pairs on each wire over its speed
+	dist  map[int32][]int32 // port → wires to it from every vertex
+	load  []float64         // adaptive: queue pairs on each wire over its speed
+	roots map[int32]int     // switch → trees that it is root of
 }
 
 // Router starts with nothing on the wires.
 func (f *Fabric) Router() *Router {
-	return &Router{Fabric: f, dist: map[int32][]int32{}, load: make([]float64, len(f.Wires))}
+	return &Router{Fabric: f, dist: map[int32][]int32{}, load: make([]float64, len(f.Wires)), roots: map[int32]int{}}
 }
 
 // BindError is a Network that does not fit a Cluster.
@@ -127,6 +128,8 @@ func (f *Fabric) vertex(e End, nets []int) int32 {
 	return v
 }
 
+// addWire adds one direction of a cable; its other follows it, so that they
+// differ in the last bit of their numbers.
 func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int) {
 	name := a + "→" + b
 	if c.Count > 1 {
