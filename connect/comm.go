@@ -116,9 +116,12 @@ type Comm struct {
 	// together in send/recv rounds.
 	P2PGroupSize int
 	// RouteOf gives the connection from src to dst on a channel; graph routes
-	// (ring, tree; PAT uses the tree's) may use other NICs than send/recv. It
-	// may be called from several goroutines.
+	// (ring, tree; PAT uses the tree's) may use other NICs than send/recv. Of a
+	// CollNetRoute one end is Network: its net and proxy are -1. It may be
+	// called from several goroutines.
 	RouteOf func(src, dst int32, channel int, kind RouteKind) Route
+
+	searched []int32 // channel → channel of the search that it is a copy of
 }
 
 // RouteKind tells what a connection is for.
@@ -130,5 +133,12 @@ const (
 	TreeRoute
 	P2PRoute
 	NVLSRoute
-	NVLSTreeRoute // between heads of nodes: NCCL sets it up with the NVLS graph (transport/nvls.cc:214)
+	NVLSTreeRoute      // between heads of nodes: NCCL sets it up with the NVLS graph (transport/nvls.cc:214)
+	CollNetRoute       // between a head and the network that reduces: one end is Network
+	CollNetDirectRoute // between the ranks and the heads of a node
+	CollNetChainRoute  // along the chain of a node
 )
+
+// Network stands for the network that reduces (CollNet) where a rank belongs,
+// as a connection's far end. NCCL uses the number of ranks for it.
+const Network int32 = -2

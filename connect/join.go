@@ -26,8 +26,11 @@ func Join(in Input, p Params) (*Comm, error) {
 	if err := j.trees(); err != nil {
 		return nil, err
 	}
-	j.count()
+	if err := j.count(); err != nil {
+		return nil, err
+	}
 	c.joinNVLS(&in, &p)
+	c.CollNet.attach(c)
 	c.buffers(&p)
 	c.p2pChannels(&p)
 	c.p2pGroup(&p)
@@ -168,24 +171,30 @@ func allNVLink(sys *topo.System) bool {
 
 // count doubles, copies and cuts channels to their final number
 // (connect.cc:448-492).
-func (j *joiner) count() {
+func (j *joiner) count() error {
 	c, n := j.c, min(2*j.n, maxChannels)
 	c.Channels = c.Channels[:n]
+	for ch := range n {
+		c.searched = append(c.searched, int32(ch%j.n))
+	}
 	chain, ring := c.Final[search.CollNetChainID], c.Final[search.RingID]
 	if c.CollNet.Enabled {
 		if chain.BWIntra > chain.BWInter && c.NRanks > c.NNodes {
 			c.copyChannels(min(maxChannels, n+n/2))
 		}
-		c.joinCollNet()
+		if err := j.joinCollNet(); err != nil {
+			return err
+		}
 	}
 	if c.MinSM >= 90 && c.NNodes > 1 && ring.BWIntra > 45 && len(c.Channels) < 16 {
 		c.copyChannels(2 * len(c.Channels))
 	}
 	lo, hi := j.p.ctas()
 	n = int(min(j.p.maxUserChannels(), int64(len(c.Channels)), hi))
-	c.Channels = c.Channels[:n]
+	c.Channels, c.searched = c.Channels[:n], c.searched[:n]
 	c.copyChannels(int(max(j.p.minChannels(), lo)))
 	c.NChannels, c.CollChannels = len(c.Channels), len(c.Channels)
+	return nil
 }
 
 // copyChannels repeats the channels from the first on until there are n.
@@ -193,6 +202,7 @@ func (c *Comm) copyChannels(n int) {
 	have := len(c.Channels)
 	for i := have; i < n; i++ {
 		c.Channels = append(c.Channels, c.Channels[i-have])
+		c.searched = append(c.searched, c.searched[i-have])
 	}
 }
 

@@ -104,6 +104,9 @@ func (r *router) at(rank int32) (*wiring, int, int32) {
 // route follows selectTransport (transport.cc:23) and the setup of the
 // transports (transport/net.cc:291, 333).
 func (r *router) route(src, dst int32, channel int, kind RouteKind) Route {
+	if kind == CollNetRoute {
+		return r.netRoute(max(src, dst), dst == Network)
+	}
 	sw, sg, base := r.at(src)
 	dw, dg, _ := r.at(dst)
 	out := Route{Transport: NET, SrcNet: none, DstNet: none, SrcProxy: src, DstProxy: dst}
@@ -151,6 +154,12 @@ func (r *router) graphNet(rank int32, channel int, kind RouteKind) int {
 		id = search.TreeID
 	case NVLSRoute, NVLSTreeRoute:
 		id = search.NVLSID
+	case CollNetRoute:
+		id = r.c.CollNet.graph(r.c)
+	case CollNetDirectRoute:
+		id = search.CollNetDirectID
+	case CollNetChainRoute:
+		id = search.CollNetChainID
 	}
 	g, n := d.Graphs[id], r.c.Final[id].NChannels
 	if g == nil || n == 0 {

@@ -19,11 +19,14 @@ type Plan struct {
 	Comm  *connect.Comm
 	Split Split // zero for send/recv operations and for one rank
 
-	kind  kind
-	rings [][]int32 // ring position by rank, by channel of the split
-	p2p   *p2pSchedule
-	nvls  *nvlsShape
-	list  *Listing // programs given op by op
+	kind   kind
+	rings  [][]int32 // ring position by rank, by channel of the split
+	p2p    *p2pSchedule
+	nvls   *nvlsShape
+	direct *directShape
+	nets   []NetGroup
+	netOf  []int32  // channel of the split · ranks + rank → group, -1
+	list   *Listing // programs given op by op
 }
 
 // kind selects the generator.
@@ -41,6 +44,8 @@ const (
 	patAllGather
 	patReduceScatter
 	nvlsKind
+	directKind
+	chainKind
 	p2pKind
 	listed
 )
@@ -138,6 +143,12 @@ func Build(c *connect.Comm, r Request) (*Plan, error) {
 	case coll.NVLS, coll.NVLSTree:
 		p.kind = nvlsKind
 		err = p.buildNVLS()
+	case coll.CollNetDirect:
+		p.kind = directKind
+		err = p.buildDirect()
+	case coll.CollNetChain:
+		p.kind = chainKind
+		err = p.buildChain()
 	}
 	if err != nil {
 		return nil, err
@@ -289,8 +300,10 @@ func (p *Plan) numConns() int64 {
 	switch p.kind {
 	case ringAllReduce, ringAllGather, ringReduceScatter, ringBroadcast, ringReduce:
 		return ch * n
-	case treeAllReduce:
+	case treeAllReduce, chainKind:
 		return ch * n * 2
+	case directKind:
+		return ch * n * p.direct.perRank()
 	case patAllGather, patReduceScatter:
 		return ch * n * int64(patDims(p.Comm.NRanks))
 	case nvlsKind:
@@ -313,7 +326,8 @@ func (p *Plan) ConnsPerRank() int32 {
 }
 
 // Conn describes a connection by its id. An id that no op uses gives a Conn
-// whose Src or Dst is -1.
+// whose Src or Dst is -1; one that leads to or from the network has Network
+// there.
 func (p *Plan) Conn(id int32) Conn {
 	c := Conn{ID: id, Src: -1, Dst: -1}
 	if id < 0 || id >= p.NumConns() {
@@ -331,12 +345,16 @@ func (p *Plan) Conn(id int32) Conn {
 		p.patConn(&c)
 	case nvlsKind:
 		p.nvlsConn(&c)
+	case directKind:
+		p.directConn(&c)
+	case chainKind:
+		p.chainConn(&c)
 	case p2pKind:
 		p.p2p.conn(p, &c)
 	case listed:
 		return p.list.Conns[id]
 	}
-	if p.Comm.RouteOf != nil && c.Src >= 0 && c.Dst >= 0 {
+	if p.Comm.RouteOf != nil && c.Src != -1 && c.Dst != -1 {
 		c.Route = p.Comm.RouteOf(c.Src, c.Dst, int(c.Channel), p.graphKind(c.Kind))
 	}
 	return c

@@ -9,8 +9,9 @@ import (
 // Listing is a plan written out: every connection and every op, as plan text
 // holds them. It serves small plans, tests and plans from elsewhere.
 type Listing struct {
-	Conns    []Conn
-	Programs []ListedProgram
+	Conns     []Conn
+	NetGroups []NetGroup
+	Programs  []ListedProgram
 }
 
 // ListedProgram is a program and its ops.
@@ -55,7 +56,7 @@ func (c *Cursor) nextListed(op *Op) bool {
 // List writes out a plan: all ops of all ranks, so it is for small ones.
 // Connections are numbered anew, without gaps, in the order of the plan's ids.
 func List(p *Plan) *Listing {
-	l := new(Listing)
+	l := &Listing{NetGroups: slices.Clone(p.NetGroups())}
 	newID := map[int32]int32{}
 	var op Op
 	for rank := range int32(p.Comm.NRanks) {

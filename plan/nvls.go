@@ -15,7 +15,8 @@ type nvlsShape struct {
 }
 
 // perRank is the number of connection ids of a rank on a channel: to and from
-// every head, and up and down the tree between nodes.
+// every head, and up and down the tree between nodes or to and from the
+// network.
 func (s *nvlsShape) perRank() int64 { return int64(2*s.nHeads + 2) }
 
 func (p *Plan) buildNVLS() error {
@@ -59,6 +60,9 @@ func (p *Plan) buildNVLS() error {
 		s.heads = append(s.heads, heads)
 	}
 	p.nvls = s
+	if p.Req.Algo == coll.NVLS && c.NNodes > 1 {
+		return p.buildNets(s.nHeads, func(_ int32, h int) []int32 { return c.NVLSHeads[h] })
+	}
 	return nil
 }
 
@@ -116,6 +120,8 @@ func (p *Plan) nvlsConn(c *Conn) {
 		c.Src, c.Dst = rank, p.headOf(c.Channel, node, int(i))
 	case i < 2*h:
 		c.Src, c.Dst = p.headOf(c.Channel, node, int(i-h)), rank
+	case p.Req.Algo == coll.NVLS && p.netOf != nil:
+		p.netConn(c, rank, i == 2*h+1)
 	default:
 		c.Kind = connect.NVLSTreeRoute
 		if p.Req.Algo != coll.NVLSTree || p.Comm.NVLS[c.Channel].TreeUp[rank] < 0 {

@@ -64,11 +64,16 @@ type Ref struct {
 // the way, so however many such Conns an op reads, its head takes in the bytes
 // once, and each Src gives them once. Data sent by the head on several of
 // them (Src is the head) leaves the head once and the switch copies it.
+//
+// A Conn of kind CollNetRoute leads from a head to the network that reduces
+// (Dst is Network) or back (Src is Network): what is sent on it does not meet a
+// receive, but the other Conns of its NetGroup in the network.
 type Conn struct {
 	ID       int32
-	Src, Dst int32 // ranks
+	Src, Dst int32 // ranks, or Network; -1 where no op uses the id
 	Channel  int32
 	Kind     connect.RouteKind
+	NetGroup int32 // CollNetRoute: index in Plan.NetGroups
 	Route    connect.Route
 }
 

@@ -3,7 +3,8 @@ package plan
 // PortEnds numbers the ends of a plan's connections port by port, so that
 // whoever runs the plan, or a part of it, names an end of a connection alike.
 // Numbers are by connection id and count from 1 on at each port: a node's NET
-// node, or the node itself for ends that have none. 0: nothing uses the id.
+// node, or the node itself for ends that have none. 0: nothing uses the id, or
+// the end is in the network.
 type PortEnds struct{ Src, Dst []int32 }
 
 // PortEnds lists the ends of all connections.
@@ -14,14 +15,19 @@ func (p *Plan) PortEnds() PortEnds {
 	used := make(map[port]int32)
 	for id := range n {
 		c := p.Conn(id)
-		if c.Src < 0 || c.Dst < 0 {
+		if c.Src == -1 || c.Dst == -1 {
 			continue
 		}
-		src, dst := port{p.Comm.NodeOf[c.Src], c.Route.SrcNet}, port{p.Comm.NodeOf[c.Dst], c.Route.DstNet}
-		used[src]++
-		out.Src[id] = used[src]
-		used[dst]++
-		out.Dst[id] = used[dst]
+		if c.Src != Network {
+			at := port{p.Comm.NodeOf[c.Src], c.Route.SrcNet}
+			used[at]++
+			out.Src[id] = used[at]
+		}
+		if c.Dst != Network {
+			at := port{p.Comm.NodeOf[c.Dst], c.Route.DstNet}
+			used[at]++
+			out.Dst[id] = used[at]
+		}
 	}
 	return out
 }

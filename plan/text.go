@@ -26,7 +26,8 @@ import (
 
 const textMagic = "simccl-plan 1"
 
-var routeNames = [...]string{connect.RingRoute: "ring", connect.TreeRoute: "tree", connect.P2PRoute: "p2p", connect.NVLSRoute: "nvls", connect.NVLSTreeRoute: "nvlstree"}
+var routeNames = [...]string{connect.RingRoute: "ring", connect.TreeRoute: "tree", connect.P2PRoute: "p2p", connect.NVLSRoute: "nvls", connect.NVLSTreeRoute: "nvlstree",
+	connect.CollNetRoute: "collnet", connect.CollNetDirectRoute: "direct", connect.CollNetChainRoute: "chain"}
 
 var transportNames = [...]string{connect.P2P: "P2P", connect.SHM: "SHM", connect.NET: "NET"}
 

@@ -1,0 +1,128 @@
+package connect
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/search"
+)
+
+// CollNet is what ranks agreed on for in-network reduction; Enabled false
+// leaves the rest empty.
+type CollNet struct {
+	Enabled bool
+	// Heads[n] lists the ranks of node n that reach the network in
+	// CollNetDirect, by head; Order[n][h] lists the node's ranks in the order in
+	// which head h takes them (connect.cc:200).
+	Heads [][]int32
+	Order [][][]int32
+	// ChainUp and ChainDown are a rank's neighbours in the chain of its node by
+	// [channel of the search][rank]; -1 where none, NRanks for the network.
+	ChainUp, ChainDown [][]int32
+	// ChainOf is the index in ChainUp of each channel; -1 where none.
+	ChainOf []int32
+	// NetHeads[n] lists the ranks of node n with a connection to the network, by
+	// head: the NVLS heads where there are any, else Heads (transport/coll_net.cc:1497).
+	NetHeads [][]int32
+}
+
+// attach sets what is known only when all channels are: the chain of each, and
+// the ranks that NCCL connects to the network.
+func (n *CollNet) attach(c *Comm) {
+	if !n.Enabled {
+		return
+	}
+	n.ChainOf = make([]int32, len(c.searched))
+	for ch, from := range c.searched {
+		n.ChainOf[ch] = none
+		if int(from) < len(n.ChainUp) {
+			n.ChainOf[ch] = from
+		}
+	}
+	n.NetHeads = n.Heads
+	if !c.NVLSSupport {
+		return
+	}
+	n.NetHeads = make([][]int32, c.NNodes)
+	for node := range n.NetHeads {
+		for _, heads := range c.NVLSHeads {
+			n.NetHeads[node] = append(n.NetHeads[node], heads[node])
+		}
+	}
+}
+
+// graph is the graph that NCCL connects heads to the network with.
+func (n *CollNet) graph(c *Comm) int {
+	if c.NVLSSupport {
+		return search.NVLSID
+	}
+	return search.CollNetDirectID
+}
+
+// joinCollNet sets the heads and chains (connect.cc:62, 178).
+func (j *joiner) joinCollNet() error {
+	c := j.c
+	n := c.Final[search.CollNetChainID].NChannels
+	c.CollNet.ChainUp, c.CollNet.ChainDown = make([][]int32, n), make([][]int32, n)
+	for ch := range n {
+		up, down := make([]int32, c.NRanks), make([]int32, c.NRanks)
+		for node := range c.Domains {
+			order, first, err := j.intra(node, search.CollNetChainID, ch)
+			if err != nil {
+				return err
+			}
+			above := int32(c.NRanks)
+			for _, local := range order {
+				r := first + int32(local)
+				up[r], down[r] = above, none
+				if int(above) != c.NRanks {
+					down[above] = r
+				}
+				above = r
+			}
+		}
+		c.CollNet.ChainUp[ch], c.CollNet.ChainDown[ch] = up, down
+	}
+	c.CollNet.Heads, c.CollNet.Order = make([][]int32, c.NNodes), make([][][]int32, c.NNodes)
+	for node := range c.Domains {
+		d := &c.Domains[node]
+		c.CollNet.Heads[node] = headsOf(d, search.CollNetDirectID)
+		for h := range c.CollNet.Heads[node] {
+			locals, first, err := j.intra(node, search.CollNetDirectID, h)
+			if err != nil {
+				return err
+			}
+			order := make([]int32, len(locals))
+			for i, local := range locals {
+				order[i] = first + int32(local)
+			}
+			c.CollNet.Order[node] = append(c.CollNet.Order[node], order)
+		}
+	}
+	return nil
+}
+
+// netRoute is the connection of a head with the network: one NIC for all
+// channels, that of the head's own place in the graph, and no PXN
+// (transport/coll_net.cc:166).
+func (r *router) netRoute(head int32, sends bool) Route {
+	out := Route{Transport: NET, SrcNet: none, DstNet: none, SrcProxy: none, DstProxy: none}
+	c := r.c
+	w, g, _ := r.at(head)
+	net := none
+	if node := c.NodeOf[head]; int(node) < len(c.CollNet.NetHeads) && len(w.owner) > 0 {
+		if h := slices.Index(c.CollNet.NetHeads[node], head); h >= 0 {
+			net = r.graphNet(head, h, CollNetRoute)
+		}
+	}
+	if sends {
+		out.SrcNet, out.SrcProxy = int32(net), head
+	} else {
+		out.DstNet, out.DstProxy = int32(net), head
+	}
+	if net == none {
+		return out
+	}
+	v := w.view(g, net)
+	out.SrcGDR, out.DstGDR, out.Flush = sends && v.read, !sends && v.write, !sends && v.flush
+	return out
+}
