@@ -48,7 +48,9 @@ var launchers = []launcher{
 
 // FindLaunch reads the environment of torchrun, Open MPI, PMI or Slurm. The
 // zero Launch stands for a process that was started alone. NCCL_COMM_ID goes
-// before what the launcher says of the root.
+// before what the launcher says of the root. A rank without the number of ranks,
+// or the other way round, is an error: every process would take itself for the
+// only one.
 func FindLaunch(getenv func(name string) (string, bool)) (Launch, error) {
 	get := lookup(getenv)
 	for _, l := range launchers {
@@ -74,7 +76,23 @@ func FindLaunch(getenv func(name string) (string, bool)) (Launch, error) {
 		}
 		return out, nil
 	}
-	return Launch{}, nil
+	return Launch{}, get.half()
+}
+
+// half names what a launcher would have set too. Slurm sets numbers of tasks
+// where it starts one script alone.
+func (g lookup) half() error {
+	for _, l := range launchers {
+		rank, ranks := g.text(l.rank), g.text(l.ranks)
+		switch {
+		case l.by == "Slurm":
+		case rank != "" && ranks == "":
+			return fmt.Errorf("%s=%s of %s without %s: set or unset both", l.rank, rank, l.by, l.ranks)
+		case rank == "" && ranks != "":
+			return fmt.Errorf("%s=%s of %s without %s: set or unset both", l.ranks, ranks, l.by, l.rank)
+		}
+	}
+	return nil
 }
 
 // torchRoot: the store of torchrun has MASTER_PORT, so the next one is taken.

@@ -62,6 +62,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 	b.run.machine.register(c)
 	b.run.machine.registerClass(c)
 	b.run.test.register(c)
+	c.Flags().Lookup("per-iter-timing").Hidden, c.Flags().Lookup("per-iter-skip").Hidden = false, false
 	f := c.Flags()
 	f.StringVar(&b.backend, "backend", "nccl", "what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")
 	f.DurationVar(&b.limit, "limit", 2*time.Minute, "most `TIME` of one size")
@@ -91,7 +92,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
 	if s.fn, err = coll.ParseFunc(op); err != nil {
 		return err
 	}
-	if err := b.check(cmd); err != nil {
+	if err := b.checkHost(cmd); err != nil {
 		return err
 	}
 	p, err := b.place.find(a)
@@ -117,30 +118,6 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
 	return s.team.give(s.all())
 }
 
-// check refuses values that mean nothing, and fills the sizes of a run that
-// asks for none: a CPU moves less than a GPU.
-func (b *benchFlags) check(cmd *cobra.Command) error {
-	f, t := cmd.Flags(), &b.run.test
-	if !f.Changed("min-bytes") && !f.Changed("max-bytes") && !f.Changed("step-bytes") && !f.Changed("step-factor") && t.sizes == "" {
-		for _, kv := range [][2]string{{"min-bytes", "8"}, {"max-bytes", "16M"}, {"step-factor", "8"}} {
-			if err := f.Set(kv[0], kv[1]); err != nil {
-				return err
-			}
-		}
-	}
-	switch b.backend {
-	case "host", "sockets", "verbs":
-	default:
-		return usage("--backend %s: write nccl, cuda, host, sockets or verbs", b.backend)
-	}
-	if b.run.machine.multicast == "on" {
-		return usage("--multicast on: a CPU has no NVLink multicast")
-	}
-	b.run.machine.multicast = "off"
-	b.run.launch, b.run.out.style = "eager", "lanes"
-	return b.run.check()
-}
-
 func (s *bench) prepare(cmd *cobra.Command) (err error) {
 	r := s.sweep.flags
 	var bounds nccltests.Sweep
@@ -156,8 +133,11 @@ func (s *bench) prepare(cmd *cobra.Command) (err error) {
 	if s.columns, err = parseColumns(r.test.columns); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(s.columns, func(c column) bool { return c.rivals }) {
-		return usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", regretColumn, s.flags.backend)
+	if i := slices.IndexFunc(s.columns, func(c column) bool { return c.simulated || c.rivals }); i >= 0 {
+		if s.columns[i].rivals {
+			return usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", regretColumn, s.flags.backend)
+		}
+		return usage("--columns +%s: --backend %s measures and simulates nothing; write some of +algo,proto,nch,model", s.columns[i].head.Name, s.flags.backend)
 	}
 	if s.minBW, err = s.app.minBW(); err != nil {
 		return err
@@ -171,7 +151,8 @@ func (s *bench) prepare(cmd *cobra.Command) (err error) {
 	t := &r.test
 	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
 		Threads: 1, GPUs: 1, MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
-		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check}
+		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check,
+		ParallelInit: t.parallelInit != 0, Timestamps: t.timestamps != 0}
 	return nil
 }
 
@@ -182,7 +163,7 @@ func (s *bench) open() error {
 		return err
 	}
 	detail := nccltrace.Detail(slices.Index(nccltrace.Details[:], s.flags.run.out.detail))
-	s.exec = host.New(host.Config{Ranks: s.team.here(), Wire: wire, Seed: s.flags.run.seed, Timeout: s.flags.limit,
+	s.exec = host.New(host.Config{Ranks: s.team.here(), Wire: wire, Seed: s.flags.run.seed, Timeout: s.flags.most(),
 		Trace: nccltrace.Options{Detail: detail}})
 	return s.team.agree([]byte(fmt.Sprint(s.fn, s.m.digest, s.config, s.types, s.ops, s.roots, s.flags.run.seed, s.m.settings())))
 }
@@ -219,16 +200,21 @@ func (s *bench) all() error {
 	s.summary.AvgBusBW, s.summary.MinBW = bus/float64(max(2*len(lines), 1)), s.minBW
 	if talks {
 		err = table.Finish(&s.config, &s.summary)
-	} else if s.team.rank == 0 {
+	}
+	if s.team.rank == 0 && err == nil {
 		doc := s.report()
-		doc.Start, doc.End, doc.Devices = started.Format(time.DateTime), time.Now().Format(time.DateTime), devices
-		err = nccltests.WriteJSON(s.app.out, doc)
-		fmt.Fprintln(s.app.out)
+		doc.Start, doc.End, doc.Devices, doc.Whole = started.Format(jsonTime), time.Now().Format(jsonTime), devices, ""
+		err = s.app.writeJSON(doc, s.flags.run.test.output)
 	}
-	if err == nil && s.summary.Failed() {
-		err = failed("%d rows hold wrong elements; average bus bandwidth %.3f GB/s", s.summary.OutOfBounds, s.summary.AvgBusBW)
+	switch {
+	case err != nil:
+		return err
+	case s.summary.OutOfBounds > 0:
+		return failed("%d of %d rows hold wrong values", s.summary.OutOfBounds, len(lines))
+	case s.summary.Failed():
+		return belowMinBW(&s.summary)
 	}
-	return err
+	return nil
 }
 
 // measure makes one row, out of place and in place.
@@ -256,8 +242,21 @@ func (s *bench) measure(l line, last bool) (*nccltests.Row, error) {
 	for _, c := range s.columns {
 		row.Extra = append(row.Extra, c.value(facts))
 	}
-	s.rows, s.own = append(s.rows, row), append(s.own, facts.json())
+	s.rows = append(s.rows, row)
+	s.own = append(s.own, toJSON(hostFacts{facts.Algo, facts.Proto, facts.Channels, facts.ModelUs, row.Out.TimeUs}))
+	if s.flags.run.test.timestamps != 0 {
+		row.Stamp = time.Now().Format(jsonTime)
+	}
 	return &row, nil
+}
+
+// hostFacts are what the JSON's own key tells of a row that CPUs ran.
+type hostFacts struct {
+	Algo       string  `json:"algo"`
+	Proto      string  `json:"proto"`
+	Channels   int     `json:"nchannels"`
+	ModelUs    float64 `json:"model_us"` // what NCCL predicts for the machine of --topo, by which it chooses
+	MeasuredUs float64 `json:"measured_us"`
 }
 
 // share is what every rank tells the others of a point.

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -242,7 +240,7 @@ func thisMachine(a *app) ([]byte, error) {
 	return topoxml.Write(spec.Root), nil
 }
 
-// jsonTime is how nccl-tests' JSON writes times.
+// jsonTime is how nccl-tests writes times, which are local ones (util.cu:305).
 const jsonTime = "2006-01-02 15:04:05"
 
 // ncclEnv lists the NCCL variables that the library sees.
@@ -262,23 +260,7 @@ func (r *benchRun) outputs(s *nccltests.Summary) error {
 	if r.team.rank != 0 {
 		return nil
 	}
-	doc := &nccltests.Report{Start: r.began.UTC().Format(jsonTime), End: time.Now().UTC().Format(jsonTime), Env: r.ncclEnv(),
+	doc := &nccltests.Report{Start: r.began.Format(jsonTime), End: time.Now().Format(jsonTime), Env: r.ncclEnv(),
 		Args: append([]string{"simccl"}, r.app.args...), Config: r.config, Devices: r.back.devices(), Rows: r.rows, Own: r.own, Summary: *s}
-	if r.app.json {
-		if err := nccltests.WriteJSON(r.app.out, doc); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(r.app.out, "\n"); err != nil {
-			return err
-		}
-	}
-	if r.flags.run.test.output == "" {
-		return nil
-	}
-	f, used, err := createNew(r.flags.run.test.output)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(r.app.err, "# Writing JSON output to %s\n", used)
-	return errors.Join(nccltests.WriteJSON(f, doc), f.Close())
+	return r.app.writeJSON(doc, r.flags.run.test.output)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/simccl/simccl/coll"
@@ -20,8 +19,6 @@ type gpuFlags struct {
 	algo    string
 	timing  string
 	compare bool
-	perIter int
-	skip    int
 	libnccl string
 }
 
@@ -29,8 +26,6 @@ func (g *gpuFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&g.algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct or copies")
 	f.StringVar(&g.timing, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
 	f.BoolVar(&g.compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
-	f.IntVarP(&g.perIter, "per-iter-timing", "I", 0, "1: on GPUs, time each iteration by events too, and print how they spread")
-	f.IntVarP(&g.skip, "per-iter-skip", "K", 0, "iterations that those leave out at the start")
 	f.StringVar(&g.libnccl, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
 }
 
@@ -138,43 +133,6 @@ func (r *benchRun) prepare(cmd *cobra.Command, op string) (err error) {
 	return nil
 }
 
-// checkGPUs refuses values that mean nothing before any device is opened.
-func (b *benchFlags) checkGPUs() error {
-	t, trace := &b.run.test, b.run.out.trace
-	switch {
-	case b.gpu.timing != "eager" && b.gpu.timing != "graph":
-		return usage("--launch %s: write eager or graph", b.gpu.timing)
-	case t.iters < 1 || t.agg < 1 || t.cycles < 1 || t.warmup < 0 || t.graph < 0 || t.check < 0:
-		return usage("-n, -m and -N begin at 1; -w, -G and -c at 0")
-	case t.average < 0 || t.average > 3:
-		return usage("-a %d: 0 rank 0, 1 average, 2 minimum, 3 maximum", t.average)
-	case b.gpu.perIter != 0 && (t.graph > 0 || b.gpu.timing == "graph"):
-		return usage("-I %d: a graph replay has no times of single iterations; use eager launches", b.gpu.perIter)
-	case b.gpu.skip < 0 || b.gpu.skip >= t.iters:
-		return usage("-K %d: less than the %d iterations of -n", b.gpu.skip, t.iters)
-	case trace != "" && !strings.HasSuffix(trace, ".json") && !strings.HasSuffix(trace, ".json.gz"):
-		return usage("--trace %s: the name must end in .json or .json.gz", trace)
-	}
-	return nil
-}
-
-// checkModes refuses ways of launching that do not go together.
-func (b *benchFlags) checkModes() error {
-	t := &b.run.test
-	switch {
-	case t.blocking < 0 || t.blocking > 3 || t.cpuTime < 0 || t.cpuTime > 1 || t.localRegister < 0 || t.localRegister > 2 ||
-		t.ctaPolicy < noPolicy || t.ctaPolicy > 2 || t.unalign < 0:
-		return usage("-z is 0 to 3, -C 0 or 1, -R 0 to 2, -x 0 to 2, -u from 0 on")
-	case (t.blocking != 0 || t.cpuTime != 0) && b.replays() > 0:
-		return usage("-z %d -C %d: a graph replay neither blocks nor is launched one by one; use eager launches", t.blocking, t.cpuTime)
-	case t.streamNull != 0:
-		return notYet("-y 1", "the default stream: every rank has one of its own")
-	case b.backend != "nccl" && (t.localRegister != 0 || t.ctaPolicy != noPolicy || t.unalign != 0):
-		return usage("-R, -x, -u: for --backend nccl alone")
-	}
-	return nil
-}
-
 func (b *benchFlags) replays() int {
 	if b.gpu.timing == "graph" {
 		return max(b.run.test.graph, 1)
@@ -220,7 +178,7 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 		Threads: r.gpus() / r.team.nranks, GPUs: 1, MinBytes: r.bounds.Min, MaxBytes: r.bounds.Max, StepFactor: r.bounds.Factor,
 		StepBytes: r.bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: r.flags.replays(),
 		Blocking: t.blocking, CPUTime: t.cpuTime != 0, Unalign: t.unalign, ParallelInit: t.parallelInit != 0,
-		PerIter: r.flags.gpu.perIter != 0, PerIterSkip: r.flags.gpu.skip, Timestamps: t.timestamps != 0}
+		PerIter: t.perIter != 0, PerIterSkip: t.skip, Timestamps: t.timestamps != 0}
 	table := nccltests.NewTable(out, benchHeads(r.columns)...)
 	table.Preface(fmt.Sprintf("simccl %s measured: %s", version, r.back.describe()))
 	table.Start(&r.config, r.back.devices())
@@ -258,7 +216,7 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 	case r.wrong > 0:
 		return failed("%d of %d measurements gave wrong values", r.wrong, 2*len(r.rows))
 	case summary.Failed():
-		return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", summary.AvgBusBW, r.minBW)
+		return belowMinBW(&summary)
 	}
 	return nil
 }
@@ -336,10 +294,7 @@ func (r *benchRun) row(ctx context.Context, typ coll.DataType, red coll.RedOp, r
 
 // measure bounds one measurement by --limit and -T.
 func (r *benchRun) measure(ctx context.Context, op *gpubench.Op) (gpubench.Measurement, string, error) {
-	limit := r.flags.limit
-	if t := time.Duration(r.flags.run.test.timeout) * time.Second; t > 0 {
-		limit = min(limit, t)
-	}
+	limit := r.flags.most()
 	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within %v: %w", limit, context.DeadlineExceeded))
 	defer stop()
 	return r.back.measure(ctx, op, r.options())
@@ -348,6 +303,6 @@ func (r *benchRun) measure(ctx context.Context, op *gpubench.Op) (gpubench.Measu
 func (r *benchRun) options() gpubench.Options {
 	t := &r.flags.run.test
 	return gpubench.Options{Iters: t.iters, Warmup: t.warmup, Agg: t.agg, Replays: r.flags.replays(), Check: t.check,
-		Average: gpubench.Average(t.average), PerIter: r.flags.gpu.perIter != 0, Seed: 1,
+		Average: gpubench.Average(t.average), PerIter: t.perIter != 0, Seed: 1,
 		Wait: gpubench.Wait(t.blocking), CPUTime: t.cpuTime != 0}
 }

@@ -19,6 +19,9 @@ func (a *app) paint(w io.Writer) palette {
 }
 
 func isTerminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

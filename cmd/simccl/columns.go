@@ -67,20 +67,23 @@ func fullest(r *exec.Result) []linkFacts {
 
 // column is an opt-in column.
 type column struct {
-	head   nccltests.Column
-	value  func(*facts) string
-	rivals bool // needs every choice's time
+	head      nccltests.Column
+	value     func(*facts) string
+	simulated bool // needs a simulation
+	rivals    bool // needs every choice's time
 }
+
+func ofSimulation(c column) column { c.simulated = true; return c }
 
 var allColumns = map[string]column{
 	"algo":   textColumn("algo", 8, func(f *facts) string { return f.Algo }),
 	"proto":  textColumn("proto", 6, func(f *facts) string { return f.Proto }),
 	"nch":    textColumn("nch", 3, func(f *facts) string { return fmt.Sprint(f.Channels) }),
 	"model":  {head: nccltests.Column{Name: "model", Unit: "(us)", Width: 8}, value: func(f *facts) string { return nccltests.Float(f.ModelUs, 8) }},
-	"expect": {head: nccltests.Column{Name: "expect", Unit: "(GB/s)", Width: 7}, value: func(f *facts) string { return nccltests.Float(f.Expect, 7) }},
-	"limit":  textColumn("limit", 24, func(f *facts) string { return strings.ReplaceAll(f.Limit, " ", "_") }),
-	"use":    textColumn("use", 5, func(f *facts) string { return fmt.Sprintf("%.1f%%", 100*f.Use) }),
-	"queue":  textColumn("queue", 9, func(f *facts) string { return fmt.Sprint(f.Queue) }),
+	"expect": {head: nccltests.Column{Name: "expect", Unit: "(GB/s)", Width: 7}, value: func(f *facts) string { return nccltests.Float(f.Expect, 7) }, simulated: true},
+	"limit":  ofSimulation(textColumn("limit", 24, func(f *facts) string { return strings.ReplaceAll(f.Limit, " ", "_") })),
+	"use":    ofSimulation(textColumn("use", 5, func(f *facts) string { return fmt.Sprintf("%.1f%%", 100*f.Use) })),
+	"queue":  ofSimulation(textColumn("queue", 9, func(f *facts) string { return fmt.Sprint(f.Queue) })),
 	"regret": {head: nccltests.Column{Name: regretColumn, Width: 6}, value: func(f *facts) string { return regretText(f.Regret) }, rivals: true},
 }
 

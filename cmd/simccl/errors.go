@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"strings"
@@ -103,7 +104,8 @@ func (a *app) report(err error) int {
 	for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {
 		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).red("simccl:"), strings.TrimRight(line, "\n"))
 	}
-	if code == exitInternal {
+	var file *fs.PathError
+	if code == exitInternal && !errors.As(err, &file) { // a full disk is nobody's defect
 		fmt.Fprintf(a.err, "simccl: this is a defect of simccl; please report it with the command line and the input\n")
 	}
 	return code

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -37,11 +38,31 @@ type app struct {
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, a *app) int {
 	a.args = args
+	out := &output{Writer: a.out}
+	a.out = out
 	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	return a.report(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if out.err != nil && !errors.Is(err, out.err) {
+		err = errors.Join(err, out.err) // many a line is printed without a look at what became of it
+	}
+	return a.report(err)
+}
+
+// output remembers that something could not be written.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // path resolves a file name of an option.

@@ -62,9 +62,20 @@ func (o *outputFlags) check() error {
 		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool { return strings.HasSuffix(f.name, e) }) {
 			return usage("%s %s: the name must end in %s", f.flag, f.name, strings.Join(f.ends, " or "))
 		}
-		if _, err := os.Stat(filepath.Dir(f.name)); f.name != "" && err != nil {
-			return input(fmt.Errorf("%s %s: no such directory", f.flag, f.name))
+		if err := directory(f.flag, f.name); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// directory fails where the directory of a file to be written is not there.
+func directory(flag, name string) error {
+	if name == "" {
+		return nil
+	}
+	if at, err := os.Stat(filepath.Dir(name)); err != nil || !at.IsDir() {
+		return input(fmt.Errorf("%s %s: no such directory", flag, name))
 	}
 	return nil
 }
@@ -117,22 +128,29 @@ func (s *sweep) outputs(ctx context.Context, last line) error {
 			return err
 		}
 	}
-	doc := s.report()
-	if s.app.json {
-		if err := nccltests.WriteJSON(s.app.out, doc); err != nil {
+	return s.app.writeJSON(s.report(), s.flags.test.output)
+}
+
+// writeJSON writes nccl-tests' JSON: with --json on standard output, and to the
+// file of -J.
+func (a *app) writeJSON(doc *nccltests.Report, name string) error {
+	if a.json {
+		if err := nccltests.WriteJSON(a.out, doc); err != nil {
 			return err
 		}
-		fmt.Fprintln(s.app.out)
-	}
-	if name := s.flags.test.output; name != "" {
-		f, used, err := createNew(name)
-		if err != nil {
+		if _, err := fmt.Fprintln(a.out); err != nil {
 			return err
 		}
-		fmt.Fprintf(s.app.err, "# Writing JSON output to %s\n", used)
-		return errors.Join(nccltests.WriteJSON(f, doc), f.Close())
 	}
-	return nil
+	if name == "" {
+		return nil
+	}
+	f, used, err := createNew(a.path(name))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "# Writing JSON output to %s\n", used)
+	return errors.Join(nccltests.WriteJSON(f, doc), f.Close())
 }
 
 // report is the whole run. A simulation has no clock: its start is the epoch.

@@ -197,6 +197,9 @@ func (r *runFlags) check() error {
 	if err := r.out.check(); err != nil {
 		return err
 	}
+	if err := directory("-J", r.test.output); err != nil {
+		return err
+	}
 	return r.test.unsimulated(r.graphs() > 0)
 }
 
@@ -318,9 +321,13 @@ func (s *sweep) run(ctx context.Context) error {
 		return err
 	}
 	if s.summary.Failed() {
-		return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", s.summary.AvgBusBW, s.minBW)
+		return belowMinBW(&s.summary)
 	}
 	return nil
+}
+
+func belowMinBW(s *nccltests.Summary) error {
+	return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", s.AvgBusBW, s.MinBW)
 }
 
 // line is one row to come.

@@ -51,7 +51,11 @@ func (p *placeFlags) find(a *app) (place, error) {
 	if p.rank < 0 && p.nranks > 0 {
 		return place{rank: -1, nranks: p.nranks}, nil
 	}
-	l := config.Launch{Rank: p.rank, Ranks: p.nranks, Root: p.root, Job: "flags " + p.root}
+	l := config.Launch{Rank: p.rank, Ranks: p.nranks, Root: p.root}
+	if id, ok := a.getenv("NCCL_COMM_ID"); l.Root == "" && ok {
+		l.Root = id
+	}
+	l.Job = "flags " + l.Root
 	if p.rank < 0 {
 		var err error
 		if l, err = config.FindLaunch(a.getenv); err != nil {

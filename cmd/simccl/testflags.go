@@ -27,7 +27,8 @@ type testFlags struct {
 	columns                    string
 
 	threads, parallelInit, blocking, streamNull, timeout, cpuTime, timestamps int
-	average, localRegister, ctaPolicy, memory, unalign                        int
+	average, localRegister, ctaPolicy, memory, unalign, device, deviceCTAs    int
+	perIter, skip                                                             int
 }
 
 // noPolicy leaves NCCL's CTA policy to its variable.
@@ -72,6 +73,10 @@ func (t *testFlags) register(c *cobra.Command) {
 		{&t.ctaPolicy, "cta-policy", "x", noPolicy, "no effect on buffers that are not registered"},
 		{&t.memory, "memory", "M", 0, "1: bench on GPUs prints how much device memory is taken"},
 		{&t.unalign, "unalign", "u", 0, "accepted; only 0 is simulated"},
+		{&t.perIter, "per-iter-timing", "I", 0, "1: on GPUs, time each iteration by events too, and print how they spread"},
+		{&t.skip, "per-iter-skip", "K", 0, "iterations that those leave out at the start"},
+		{&t.device, "device-implementation", "D", 0, "accepted; only 0, NCCL's own kernels"},
+		{&t.deviceCTAs, "device-cta-count", "V", 16, "accepted; of -D"},
 	} {
 		f.IntVarP(o.to, o.name, o.short, o.def, o.help)
 		_ = f.MarkHidden(o.name)
@@ -102,6 +107,8 @@ func (t *testFlags) unsimulated(graph bool) error {
 	switch {
 	case t.ctaPolicy < noPolicy || t.ctaPolicy > 2:
 		return usage("-x %d: 0 default, 1 efficiency, 2 zero CTAs", t.ctaPolicy)
+	case t.average < 0 || t.average > 3:
+		return usage("-a %d: 0 rank 0, 1 average, 2 minimum, 3 maximum", t.average)
 	case t.ctaPolicy == 1 && graph:
 		return notYet("-x 1 with --launch graph", "buffers that a graph registers; eager launches have none")
 	}
@@ -110,7 +117,7 @@ func (t *testFlags) unsimulated(graph bool) error {
 		v    int
 		is   int
 	}{{"-z", t.blocking, 0}, {"-C", t.cpuTime, 0}, {"-R", t.localRegister, 0},
-		{"-u", t.unalign, 0}, {"-m", t.agg, 1}} {
+		{"-u", t.unalign, 0}, {"-m", t.agg, 1}, {"-I", t.perIter, 0}, {"-D", t.device, 0}} {
 		if o.v != o.is {
 			return notYet(fmt.Sprintf("%s %d", o.flag, o.v), fmt.Sprintf("only %s %d is simulated", o.flag, o.is))
 		}
