@@ -74,6 +74,33 @@ func TestMoreUplinksAreNeverSlower(t *testing.T) {
 	}
 }
 
+// A network without limits is the ideal one, to the picosecond; also on a machine
+// whose NICs read host memory, where each GPU's lies with its own CPU.
+func TestNetworkWithoutLimits(t *testing.T) {
+	c, systems := reference(t, "hgx-a100-4.n4")
+	net, err := fabric.Generate(fabric.Layout{Kind: "rail", Hosts: 4, Nets: 4, Gbit: 1e5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide, err := net.Bind([]int{4, 4, 4, 4}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []coll.Func{coll.AllToAll, coll.SendRecv, coll.Broadcast} {
+		op := comm.Op{Func: f, Count: 1 << 12, Type: coll.Float32}
+		cfg := sim.Config{Systems: systems, NoJitter: true, Fold: sim.Unfolded}
+		ideal, _ := simulate(t, c, cfg, op, trace.Discard)
+		cfg.Fabric = wide
+		if got, _ := simulate(t, c, cfg, op, trace.Discard); got.Elapsed != ideal.Elapsed {
+			t.Errorf("%v: %v over a network without limits, %v without a network", f, got.Elapsed, ideal.Elapsed)
+		}
+		cfg.Fabric, cfg.Faults = nil, []sim.Fault{{Rank: -1, Slow: 1}}
+		if got, _ := simulate(t, c, cfg, op, trace.Discard); got.Elapsed != ideal.Elapsed {
+			t.Errorf("%v: %v with a fault that is none, %v without", f, got.Elapsed, ideal.Elapsed)
+		}
+	}
+}
+
 // What enters a switch leaves it and no link carries more than it can, whatever
 // the routing; a ring sends as much out of a port as comes in.
 func TestSwitchesKeepBytes(t *testing.T) {

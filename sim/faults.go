@@ -26,6 +26,12 @@ type Fault struct {
 	Down bool
 }
 
+// Bounds of a Fault.
+const (
+	MaxSlow  = 1e6
+	MaxLater = units.Time(1e12) // a second
+)
+
 // slowness lists by how much each rank is slower than it should be; nil where
 // none is.
 func (c *Config) slowness() []float64 {
@@ -88,9 +94,13 @@ func either(a, b float64) float64 { return 1 - float64((1-a)*(1-b)) }
 func (c *Config) checkFaults() error {
 	for _, f := range c.Faults {
 		switch {
-		case f.Slow < 1 || f.Rank >= c.Comm.NRanks:
-			return &ConfigError{"Faults", fmt.Sprintf("rank %d slower by %g; ranks are 0 to %d, factors from 1 on", f.Rank, f.Slow, c.Comm.NRanks-1)}
-		case f.Loss < 0 || f.Loss > 1:
+		case f.Rank >= c.Comm.NRanks:
+			return &ConfigError{"Faults", fmt.Sprintf("rank %d; ranks are 0 to %d", f.Rank, c.Comm.NRanks-1)}
+		case !(f.Slow >= 1 && f.Slow <= MaxSlow):
+			return &ConfigError{"Faults", fmt.Sprintf("slower by %g; factors are 1 to %g", f.Slow, MaxSlow)}
+		case f.Later < 0 || f.Later > MaxLater:
+			return &ConfigError{"Faults", fmt.Sprintf("%v later; at most %v", f.Later, MaxLater)}
+		case !(f.Loss >= 0 && f.Loss <= 1):
 			return &ConfigError{"Faults", fmt.Sprintf("a loss of %g; from 0 to 1", f.Loss)}
 		case f.Rank < 0:
 			n := c.fusedPorts(f.Host, f.Net)

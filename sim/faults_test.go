@@ -92,10 +92,28 @@ func TestDeadPort(t *testing.T) {
 	if !after(8, 20) {
 		t.Errorf("gave up after %d tries and %v", gave.Tries, gave.After)
 	}
+	// So does one that passes next to nothing on: a refusal needs a packet that comes through.
+	if _, err = pair(t, 1<<20, sim.Config{Faults: lossy(1 - 1e-9)}); !errors.As(err, &gave) || !after(8, 20) {
+		t.Errorf("a port that loses all but a billionth: %v", err)
+	}
 	_, err = pair(t, 1<<20, sim.Config{RC: sim.Reliability{Timeout: units.Some(14), Retries: units.Some(2)},
 		Faults: []sim.Fault{{Rank: -1, Host: 1, Net: 0, Slow: 1, Down: true}}})
 	if !errors.As(err, &gave) || !after(3, 14) {
 		t.Errorf("NCCL_IB_TIMEOUT=14, NCCL_IB_RETRY_CNT=2: %v", err)
+	}
+}
+
+// A fault that could only overflow the clock is refused.
+func TestFaultsHaveBounds(t *testing.T) {
+	c, systems := reference(t, "dgx-h100.n2")
+	for _, f := range []sim.Fault{
+		{Rank: 1, Slow: math.Inf(1)}, {Rank: 1, Slow: math.NaN()}, {Rank: 1, Slow: 0.5}, {Rank: 16, Slow: 1}, {Rank: -1, Net: 8, Slow: 1},
+		{Rank: -1, Slow: 1, Later: math.MaxInt64}, {Rank: -1, Slow: 1, Later: -1}, {Rank: -1, Slow: 1, Loss: math.NaN()},
+	} {
+		var bad *sim.ConfigError
+		if _, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, Faults: []sim.Fault{f}}); !errors.As(err, &bad) {
+			t.Errorf("%+v: %v", f, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/rdma"
 	"github.com/simccl/simccl/units"
 )
@@ -76,8 +77,7 @@ func (n *network) lose(li int32, bytes units.Bytes) units.Bytes {
 		k = 0
 	} else {
 		r.draws++
-		u := uniform(n.e.seed, uint64(li), r.draws)
-		k = min(k, int64(math.Log(u)/math.Log1p(-r.loss)))
+		k = min(k, int64(math.Log(uniform(n.e.seed, uint64(li), r.draws))/math.Log1p(-r.loss)))
 	}
 	r.left, r.stall = 0, 0
 	if k >= packets {
@@ -92,17 +92,28 @@ func (n *network) lose(li int32, bytes units.Bytes) units.Bytes {
 	one := units.Time(n.work(c, packet)) / units.Time(max(1, l.bound))
 	round := 2 * n.way(c)
 	follows := c.sent > c.begun+int64(c.lanes)
-	if r.loss >= 1 || (k == packets-1 && !follows) {
+	more := n.burst(li)
+	if k+more >= packets-1 && !follows || more >= plan.FIFOSteps*packets {
 		r.stall = n.rc.wait()
 		return bytes
 	}
-	sent := k + 1 + int64(round/max(1, one))
+	sent := k + more + 1 + int64(round/max(1, one))
 	if follows {
 		return units.Bytes(sent) * packet // of the steps behind it too, in vain
 	}
 	sent = min(packets, sent)
-	r.stall = max(0, round-one*units.Time(sent-k-1))
+	r.stall = max(0, round-one*units.Time(sent-k-more-1))
 	return min(bytes, units.Bytes(sent)*packet)
+}
+
+// burst is how many packets behind a lost one are lost as well: none of them
+// tells the receiver that one is missing.
+func (n *network) burst(li int32) int64 {
+	r := &n.lanes[li].again
+	if r.loss >= 1 {
+		return math.MaxInt32
+	}
+	return int64(min(math.MaxInt32, math.Log(uniform(n.e.seed, 1<<32|uint64(li), r.draws))/math.Log(r.loss)))
 }
 
 // repeat goes back to the first packet missing, or gives up.

@@ -53,7 +53,7 @@ type netCosts struct {
 
 // wire keys the routes that connections share.
 type wire struct {
-	src, dst       int32 // ranks whose memory is read and written, -1: host memory
+	src, dst       int32 // ranks whose memory is read and written; below 0: host memory, see memoryOf
 	srcNode        int32
 	dstNode        int32
 	srcNet, dstNet int32
@@ -189,7 +189,7 @@ func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.Ro
 
 func (n *network) key(c *plan.Conn) wire {
 	r := &c.Route
-	key := wire{-1, -1, n.w.comm.NodeOf[c.Src], n.w.comm.NodeOf[c.Dst], r.SrcNet, r.DstNet, -1, -1}
+	key := wire{n.memoryOf(c.Src), n.memoryOf(c.Dst), n.w.comm.NodeOf[c.Src], n.w.comm.NodeOf[c.Dst], r.SrcNet, r.DstNet, -1, -1}
 	if _, helpers, tcp := n.overTCP(c); tcp && helpers == 0 {
 		key.writer, key.reader = r.SrcProxy, r.DstProxy
 	}
@@ -200,6 +200,16 @@ func (n *network) key(c *plan.Conn) wire {
 		key.dst = c.Dst
 	}
 	return key
+}
+
+// memoryOf names the host memory of a rank's connections in a key: that of the
+// CPU nearest to its GPU, which is not that of every GPU of the node.
+func (n *network) memoryOf(rank int32) int32 {
+	node, g := n.w.gpu(rank)
+	if node < 0 {
+		return -1 // links that are left out
+	}
+	return -2 - int32(n.w.cpuOf(node, g))
 }
 
 func (n *network) portRate(node, net int32) (simnet.Rate, error) {

@@ -120,7 +120,7 @@ func parseFault(text string) (*fault, error) {
 	kind, name, _ := strings.Cut(what, "=")
 	f := &fault{Fault: sim.Fault{Rank: -1, Slow: 1}}
 	wrong := func() error {
-		return usage("--fault %s: write rank=3:slow=1.5, nic=node0/2:slow=4 (node0/2.1: the first port of a fused NIC) or link=leaf0~spine1:down; what is wrong is slow=FACTOR from 1 on, down, and of nics and links latency=MICROSECONDS and loss=SHARE of packets below 1", text)
+		return usage("--fault %s: write rank=3:slow=1.5, nic=node0/2:slow=4 (node0/2.1: the first port of a fused NIC) or link=leaf0~spine1:down; what is wrong is slow=FACTOR from 1 to %g, down, and of nics and links latency=MICROSECONDS up to %g and loss=SHARE of packets below 1", text, sim.MaxSlow, sim.MaxLater.Micros())
 	}
 	switch kind {
 	case "rank":
@@ -130,9 +130,11 @@ func parseFault(text string) (*fault, error) {
 		}
 		f.Rank = n
 	case "nic":
-		if n, _ := fmt.Sscanf(name, "node%d/%d.%d", &f.Host, &f.Net, &f.Port); n != 2 && (n != 3 || f.Port < 1) || strings.Count(name, ".") != max(0, min(1, f.Port)) {
+		end, ok := fabric.ParseEnd(name)
+		if !ok {
 			return nil, wrong()
 		}
+		f.Host, f.Net, f.Port = end.Host, end.Net, end.Port
 	case "link":
 		var ok bool
 		if f.a, f.b, ok = strings.Cut(name, "~"); !ok || f.a == "" || f.b == "" {
@@ -149,9 +151,9 @@ func parseFault(text string) (*fault, error) {
 			f.Down = true
 		case key == "loss" && err == nil && v >= 0 && v < 1 && f.Rank < 0:
 			f.Loss = v
-		case key == "slow" && err == nil && v >= 1:
+		case key == "slow" && err == nil && v >= 1 && v <= sim.MaxSlow:
 			f.Slow = v
-		case key == "latency" && err == nil && v >= 0 && f.Rank < 0:
+		case key == "latency" && err == nil && v >= 0 && v <= sim.MaxLater.Micros() && f.Rank < 0:
 			f.Later = units.FromMicros(v)
 		default:
 			return nil, wrong()
@@ -172,10 +174,16 @@ func newTopoFabric(a *app) *cobra.Command {
 		Example: "  simccl topo fabric rail --hosts 16 --nets 8 > rail.json\n" +
 			"  simccl topo fabric leaf-spine --hosts 4 --nets 8 --per-leaf 1 --oversub 2 > thin.json\n  simccl run all_reduce --nodes 4 --fabric thin.json --sizes 1M --columns +limit",
 		Args: exactly("KIND"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Kind, p.Routing = args[0], fabric.Routing(routing)
 			if p.Routing != fabric.ECMP && p.Routing != fabric.Adaptive && p.Routing != fabric.Static {
 				return usage("--routing %s: write ecmp, adaptive or static", routing)
+			}
+			if p.Oversub == 0 {
+				return usage("--oversub 0: 1 does not block, 2 is 2:1")
+			}
+			if p.Kind != "planes" && cmd.Flags().Changed("planes") {
+				return usage("--planes is for the kind planes; %s has one", p.Kind)
 			}
 			n, err := fabric.Generate(p)
 			var bad *fabric.LayoutError
@@ -195,6 +203,7 @@ func newTopoFabric(a *app) *cobra.Command {
 	f.Float64Var(&p.Gbit, "gbit", 400, "speed of a port in `GBIT`/s")
 	f.IntVar(&p.PerLeaf, "per-leaf", 0, "hosts `N` of a leaf, or of a group of rail leaves or pod (default all)")
 	f.IntVar(&p.Spines, "spines", 0, "spines or cores `N` (default as many as the leaves' ports ask for)")
+	f.IntVar(&p.Radix, "radix", 0, "ports `N` of a switch (default as many as needed)")
 	f.IntVar(&p.Planes, "planes", 2, "planes `N`, for planes")
 	f.Float64Var(&p.Oversub, "oversub", 1, "speed of a leaf's ports to hosts over that of its uplinks `X`")
 	f.Float64Var(&p.Latency, "latency-us", 0.3, "latency `US` that a cable between switches adds, its switch included")

@@ -112,7 +112,7 @@ func (r *reader) check(n *Network) error {
 	known := map[string]bool{}
 	for i := range n.Switches {
 		s := &n.Switches[i]
-		switch _, host := parseEnd(s.Name); {
+		switch _, host := ParseEnd(s.Name); {
 		case s.Name == "" || host:
 			return r.Fail(s.at, "names like leaf0; node0/0 is a host's port", "switch name %q", s.Name)
 		case known[s.Name]:
@@ -132,7 +132,7 @@ func (r *reader) check(n *Network) error {
 		}
 		for _, end := range []string{c.A, c.B} {
 			ports[end] += c.Count
-			if _, host := parseEnd(end); host {
+			if _, host := ParseEnd(end); host {
 				if ports[end] > 1 {
 					return r.Fail(c.at, "a port has one cable; count is for cables between switches", "port %s is cabled more than once", end)
 				}
@@ -153,8 +153,8 @@ func (r *reader) check(n *Network) error {
 // of a fused net, numbered from 1 on.
 type End struct{ Host, Net, Port int }
 
-// parseEnd reads node3/2 and node3/2.1.
-func parseEnd(s string) (e End, ok bool) {
+// ParseEnd reads node3/2 and node3/2.1, and nothing else.
+func ParseEnd(s string) (e End, ok bool) {
 	n, _ := fmt.Sscanf(s, "node%d/%d.%d", &e.Host, &e.Net, &e.Port)
 	return e, n >= 2 && e.Host >= 0 && e.Net >= 0 && e.Port >= 0 && s == e.String()
 }

@@ -1,6 +1,9 @@
 package fabric
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Layout says what network to generate.
 type Layout struct {
@@ -16,8 +19,12 @@ type Layout struct {
 	// 1 does not block, 2 is 2:1.
 	Oversub float64
 	Latency float64 // us of a cable between switches, its switch included
+	Radix   int     // ports of every switch, 0 for as many as needed
 	Routing Routing
 }
+
+// maxParts bounds the ports and cables of a Layout: more than any machine has.
+const maxParts = 1 << 22
 
 // LayoutError is a Layout that cannot be built.
 type LayoutError struct{ Problem string }
@@ -46,13 +53,8 @@ func Generate(p Layout) (*Network, error) {
 	if p.Routing == "" {
 		p.Routing = ECMP
 	}
-	switch {
-	case p.Ports < 1 || p.Ports > 4:
-		return nil, &LayoutError{fmt.Sprintf("%d ports of a net: NCCL fuses up to 4", p.Ports)}
-	case p.Hosts < 1 || p.Nets < 1 || p.Gbit <= 0:
-		return nil, &LayoutError{fmt.Sprintf("%d hosts of %d ports of %g Gbit/s: each from 1 on", p.Hosts, p.Nets, p.Gbit)}
-	case p.PerLeaf < 1 || p.Spines < 0 || p.Oversub < 0 || p.Latency < 0 || p.Planes < 0:
-		return nil, &LayoutError{"a number below zero"}
+	if err := p.check(); err != nil {
+		return nil, err
 	}
 	all := p.Nets * p.Ports
 	g := &generator{p: p, n: &Network{Name: p.Kind, Routing: p.Routing}}
@@ -73,22 +75,63 @@ func Generate(p Layout) (*Network, error) {
 	default:
 		return nil, &LayoutError{fmt.Sprintf("kind %q; known are leaf-spine, rail, fat-tree, planes", p.Kind)}
 	}
+	if g.err != nil {
+		return nil, g.err
+	}
 	return g.n, nil
 }
 
+// check refuses numbers that no network has.
+func (p *Layout) check() error {
+	sane := func(v float64) bool { return v >= 0 && v <= 1e6 } // not so NaN
+	switch {
+	case p.Ports < 1 || p.Ports > 4:
+		return &LayoutError{fmt.Sprintf("%d ports of a net: NCCL fuses up to 4", p.Ports)}
+	case p.Hosts < 1 || p.Nets < 1 || !sane(p.Gbit) || p.Gbit == 0:
+		return &LayoutError{fmt.Sprintf("%d hosts of %d ports of %g Gbit/s: each from 1 on", p.Hosts, p.Nets, p.Gbit)}
+	case p.Hosts > maxParts/p.Nets/p.Ports:
+		return &LayoutError{fmt.Sprintf("%d hosts of %d ports: at most %d ports in all", p.Hosts, p.Nets*p.Ports, maxParts)}
+	case p.PerLeaf < 1 || p.Spines < 0 || p.Planes < 0 || p.Radix < 0:
+		return &LayoutError{"a number below zero"}
+	case !sane(p.Oversub) || !sane(p.Latency) || p.Oversub < 1e-3:
+		return &LayoutError{fmt.Sprintf("oversubscription %g, latency %g us: factors above 0, like 2; microseconds from 0 on", p.Oversub, p.Latency)}
+	}
+	return nil
+}
+
 type generator struct {
-	p Layout
-	n *Network
+	p     Layout
+	n     *Network
+	place map[string]int // of a switch in the Network
+	used  []int          // ports of each
+	err   error          // the first switch that has too few ports
 }
 
 func (g *generator) add(format string, args ...any) string {
 	name := fmt.Sprintf(format, args...)
-	g.n.Switches = append(g.n.Switches, Switch{Name: name})
+	if g.place == nil {
+		g.place = map[string]int{}
+	}
+	g.place[name] = len(g.n.Switches)
+	g.n.Switches = append(g.n.Switches, Switch{Name: name, Radix: g.p.Radix})
+	g.used = append(g.used, 0)
 	return name
 }
 
-func (g *generator) cable(a, b string, gbit, latency float64, count int) {
-	g.n.Cables = append(g.n.Cables, Cable{A: a, B: b, Gbit: gbit, Latency: latency, Count: count})
+// cable joins two ends by so much: cables of a port's speed side by side, where
+// one is not enough.
+func (g *generator) cable(a, b string, gbit, latency float64) {
+	count := max(1, int(math.Ceil(gbit/g.p.Gbit*(1-1e-9))))
+	g.n.Cables = append(g.n.Cables, Cable{A: a, B: b, Gbit: gbit / float64(count), Latency: latency, Count: count})
+	for _, end := range []string{a, b} {
+		i, ok := g.place[end]
+		if !ok {
+			continue
+		}
+		if g.used[i] += count; g.p.Radix > 0 && g.used[i] > g.p.Radix && g.err == nil {
+			g.err = &LayoutError{fmt.Sprintf("%s needs more than its %d ports; fewer hosts a leaf, more spines, or more oversubscription leave it fewer cables", end, g.p.Radix)}
+		}
+	}
 }
 
 // leaves cables the hosts, whose ports are numbered net by net; it returns the
@@ -108,7 +151,7 @@ func (g *generator) leaves(prefix string, leafOf func(host, port int) int, in fu
 			if g.p.Ports > 1 {
 				end.Port = port%g.p.Ports + 1
 			}
-			g.cable(end.String(), names[l], g.p.Gbit, 0, 1)
+			g.cable(end.String(), names[l], g.p.Gbit, 0)
 			down[l] += g.p.Gbit
 		}
 	}
@@ -128,7 +171,7 @@ func (g *generator) plane(prefix string, leafOf func(host, port int) int, in fun
 	for s := range spines {
 		spine := g.add("%sspine%d", prefix, s)
 		for l, leaf := range leaves {
-			g.cable(leaf, spine, down[l]/g.p.Oversub/float64(spines), g.p.Latency, 1)
+			g.cable(leaf, spine, down[l]/g.p.Oversub/float64(spines), g.p.Latency)
 		}
 	}
 }
@@ -153,11 +196,11 @@ func (g *generator) fatTree() {
 			up := 0.0
 			for l := range all {
 				leaf := pod*all + l
-				g.cable(leaves[leaf], agg, down[leaf]/float64(all), p.Latency, 1)
+				g.cable(leaves[leaf], agg, down[leaf]/float64(all), p.Latency)
 				up += down[leaf] / float64(all)
 			}
 			for _, c := range core {
-				g.cable(agg, c, up/p.Oversub/float64(cores), p.Latency, 1)
+				g.cable(agg, c, up/p.Oversub/float64(cores), p.Latency)
 			}
 		}
 	}

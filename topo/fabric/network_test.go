@@ -17,7 +17,9 @@ func TestNetworkErrorsHavePlaces(t *testing.T) {
 		{"{\n \"switch\": []}", `f.json:2:2: unknown member switch; known are`},
 		{"{\"routing\": \"best\"}", `f.json:1:13: routing "best"; write ecmp, adaptive or static`},
 		{"{\"switches\": [\n  {\"name\": \"a\"},\n  {\"name\": \"a\"}]}", `f.json:3:3: there are two switches a`},
-		{"{\"switches\": [{\"name\": \"a\", \"radix\": \"x\"}]}", `f.json:1:15: radix: string where int is expected`},
+		{"{\"switches\": [{\"name\": \"a\", \"radix\": \"x\"}]}", `f.json:1:15: radix: string where a whole number is expected`},
+		{"{\"switches\": [\"a\"]}", `f.json:1:15: string where an object { … } is expected`},
+		{"{\"switches\": [{\"nam\": \"a\"}]}", `f.json:1:15: unknown member "nam"`},
 		{"{\"switches\": [{\"name\": \"a\"}], \"cables\": [\n{\"a\": \"node0/0\", \"b\": \"b\", \"gbit\": 400}]}", `f.json:2:1: no switch "b"; declare it`},
 		{"{\"switches\": [{\"name\": \"a\"}], \"cables\": [{\"a\": \"node0/0\", \"b\": \"a\"}]}", `f.json:1:42: cable node0/0 to a of 0 Gbit/s`},
 		{"{\"switches\": [{\"name\": \"a\", \"radix\": 1}], \"cables\": [{\"a\": \"node0/0\", \"b\": \"a\", \"gbit\": 1},{\"a\": \"node0/1\", \"b\": \"a\", \"gbit\": 1}]}", `f.json:1:15: switch a has 1 ports and 2 cables`},
@@ -29,6 +31,56 @@ func TestNetworkErrorsHavePlaces(t *testing.T) {
 		if !errors.As(err, &f) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s\n got %v\nwant %s", tt.file, err, tt.want)
 		}
+	}
+}
+
+// What no network has is refused, and nothing is written of it.
+func TestLayoutsThatCannotBe(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, tt := range []struct {
+		change func(l *Layout)
+		want   string
+	}{
+		{func(l *Layout) { l.Gbit = nan }, "NaN Gbit/s"},
+		{func(l *Layout) { l.Gbit = inf }, "+Inf Gbit/s"},
+		{func(l *Layout) { l.Gbit = 2e6 }, "2e+06 Gbit/s"},
+		{func(l *Layout) { l.Oversub = nan }, "oversubscription NaN"},
+		{func(l *Layout) { l.Oversub = -1 }, "oversubscription -1"},
+		{func(l *Layout) { l.Latency = inf }, "latency +Inf us"},
+		{func(l *Layout) { l.Hosts = 1 << 40 }, "at most 4194304 ports"},
+		{func(l *Layout) { l.Radix = 9 }, "leaf0 needs more than its 9 ports"},
+	} {
+		l := Layout{Kind: "leaf-spine", Hosts: 4, Nets: 8, Gbit: 400, PerLeaf: 1}
+		tt.change(&l)
+		n, err := Generate(l)
+		var bad *LayoutError
+		if n != nil || !errors.As(err, &bad) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
+	}
+}
+
+// No cable is faster than a port: few spines get several side by side, and a
+// switch has a port for each.
+func TestCablesSideBySide(t *testing.T) {
+	n, err := Generate(Layout{Kind: "leaf-spine", Hosts: 4, Nets: 8, Gbit: 400, PerLeaf: 2, Spines: 2, Radix: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := 0.0
+	for _, c := range n.Cables {
+		if c.Gbit > 400 {
+			t.Errorf("a cable of %g Gbit/s", c.Gbit)
+		}
+		if c.A == "leaf0" {
+			up += c.Gbit * float64(c.Count)
+		}
+	}
+	if up != 16*400 {
+		t.Errorf("leaf0 has %g Gbit/s up for 6400 down", up)
+	}
+	if _, err := ParseNetwork(n.Format(), "generated"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -278,7 +330,7 @@ func TestPortsOfFusedNets(t *testing.T) {
 		}
 	}
 	for _, end := range []string{"node0/0.0", "node0/0.01", "node0/0.", "node0/0.1.1", "node0/-1.1"} {
-		if _, ok := parseEnd(end); ok {
+		if _, ok := ParseEnd(end); ok {
 			t.Errorf("%s is read as a port", end)
 		}
 	}

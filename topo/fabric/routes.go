@@ -72,7 +72,7 @@ func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
 		c := &n.Cables[i]
 		var ends [2]int32
 		for k, end := range []string{c.A, c.B} {
-			port, isPort := parseEnd(end)
+			port, isPort := ParseEnd(end)
 			switch v, known := vertex[end]; {
 			case isPort:
 				ends[k] = f.vertex(port, nets)

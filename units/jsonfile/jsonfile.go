@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
 )
 
 // Error is a fault of a file.
@@ -69,13 +71,31 @@ func (r *Reader) placed(err error, from int64) error {
 	case errors.As(err, &s):
 		return r.Fail(s.Offset-1, "", "not JSON: %v", err)
 	case errors.As(err, &t) && t.Field != "":
-		return r.Fail(from, "", "%s: %s where %v is expected", t.Field, t.Value, t.Type)
+		return r.Fail(from, "", "%s: %s where %s is expected", t.Field, t.Value, kindOf(t.Type))
 	case errors.As(err, &t):
-		return r.Fail(from, "", "%s where %v is expected", t.Value, t.Type)
+		return r.Fail(from, "", "%s where %s is expected", t.Value, kindOf(t.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return r.Fail(int64(len(r.data)), "", "the file ends too early")
 	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return r.Fail(from, "", "unknown member %s", name)
+	}
 	return r.Fail(from, "", "%v", err)
+}
+
+// kindOf says what a file has to have for a Go type.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object { … }"
+	case reflect.Slice, reflect.Array:
+		return "a list [ … ]"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		return "a whole number"
+	}
+	return "a " + t.Kind().String()
 }
 
 // Decode reads the value to come.

@@ -8,7 +8,7 @@ import (
 // TestPlaces: every fault has its line and column.
 func TestPlaces(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
-		{"{\"a\": [1,\n 2, \"x\"]}", "f:2:5: string where int is expected"},
+		{"{\"a\": [1,\n 2, \"x\"]}", "f:2:5: string where a whole number is expected"},
 		{"{\"a\": [1,\n 2, 3]} {}", "f:2:9: something follows the object"},
 		{"{\"a\": {}}", "f:1:7: a list [ … ] is expected"},
 		{"{\n\"b\": 1}", "f:2:1: no b; write a"},
