@@ -67,6 +67,7 @@ func Load(s Sources) (*Config, []Warning, error) {
 		c.Topo.SplitHosts = true
 	}
 	c.Connect.CollNet = c.Number("NCCL_COLLNET_ENABLE").Value == 1 && c.Number("SIMCCL_COLLNET").Value != 0
+	c.Topo.CollNet = c.Connect.CollNet
 	return c, warns, nil
 }
 

@@ -3,6 +3,8 @@ package exec
 import (
 	"errors"
 	"fmt"
+
+	"github.com/simccl/simccl/plan"
 )
 
 // Sentinel errors that UnsupportedError matches with errors.Is.
@@ -45,3 +47,14 @@ func (e *NotImplementedError) Error() string {
 
 // Is makes errors.Is(err, ErrNotImplemented) hold.
 func (e *NotImplementedError) Is(target error) bool { return target == ErrNotImplemented }
+
+// NeedsNoReducingNetwork refuses plans that leave reductions to the network
+// (CollNet, NVLS between nodes): an executor that moves bytes between ranks has
+// nobody to do them. who is that executor.
+func NeedsNoReducingNetwork(p *plan.Plan, who string) error {
+	if len(p.NetGroups()) == 0 {
+		return nil
+	}
+	return &UnsupportedError{Feature: fmt.Sprintf("%v with %v on %s", p.Req.Func, p.Req.Algo, who), Needs: "a network that reduces",
+		Found: "one that carries bytes; NCCL_COLLNET_ENABLE=0 leaves such plans out"}
+}

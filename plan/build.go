@@ -60,17 +60,19 @@ const (
 	RoleTreeBroadcast
 	RoleTreeRoot // reduces and broadcasts in one
 	RolePAT
-	RoleScatter // NVLS: input to the heads' buffers
-	RoleGather  // NVLS: heads' buffers to output
-	RoleReduce  // NVLS head: reduce through the switch (and broadcast at the top)
+	RoleScatter // NVLS, CollNetDirect: input to the heads' buffers
+	RoleGather  // NVLS, CollNetDirect: heads' buffers to output
+	RoleReduce  // NVLS head: reduce through the switch (and broadcast at the top); CollNet head: reduce for the network
 	RoleBroadcast
 	RoleSend
 	RoleRecv
 	RoleCopy // to itself, no connection
+	RoleChainReduce
+	RoleChainBroadcast
 )
 
 var roleNames = [...]string{"ring", "tree-reduce", "tree-broadcast", "tree-root", "pat", "scatter", "gather",
-	"reduce", "broadcast", "send", "recv", "copy"}
+	"reduce", "broadcast", "send", "recv", "copy", "chain-reduce", "chain-broadcast"}
 
 // String returns the role's word in plan text and traces.
 func (r Role) String() string {
@@ -192,7 +194,14 @@ func (p *Plan) appendChannel(dst []Program, rank, ch int32) []Program {
 	case treeAllReduce:
 		return p.treePrograms(dst, base)
 	case nvlsKind:
+		if p.nets != nil {
+			return p.nvlsNetPrograms(dst, base)
+		}
 		return p.nvlsPrograms(dst, base)
+	case directKind:
+		return p.directPrograms(dst, base)
+	case chainKind:
+		return p.chainPrograms(dst, base)
 	case patAllGather, patReduceScatter:
 		base.Role = RolePAT
 		base.Threads, base.Workers = patThreads, patThreads

@@ -97,11 +97,12 @@ func plain(perNode, nodes, channels int) *connect.Comm {
 		c.Channels, c.NVLS = append(c.Channels, ch), append(c.NVLS, v)
 	}
 	c.RouteOf = func(src, dst int32, _ int, _ connect.RouteKind) connect.Route {
-		if c.NodeOf[src] != c.NodeOf[dst] {
+		if src == Network || dst == Network || c.NodeOf[src] != c.NodeOf[dst] {
 			return connect.Route{Transport: connect.NET}
 		}
 		return connect.Route{Transport: connect.P2P}
 	}
+	giveCollNet(c, upTo(perNode))
 	return c
 }
 
@@ -119,11 +120,13 @@ func kernels(nodes int) []Request {
 	add(coll.AllReduce, coll.Tree, coll.LL, coll.LL128, coll.Simple)
 	add(coll.AllGather, coll.PAT, coll.Simple)
 	add(coll.ReduceScatter, coll.PAT, coll.Simple)
-	if nodes == 1 {
-		add(coll.AllReduce, coll.NVLS, coll.Simple)
-		add(coll.AllGather, coll.NVLS, coll.Simple)
-		add(coll.ReduceScatter, coll.NVLS, coll.Simple)
-	} else {
+	for _, a := range []coll.Algorithm{coll.NVLS, coll.CollNetDirect} {
+		add(coll.AllReduce, a, coll.Simple)
+		add(coll.AllGather, a, coll.Simple)
+		add(coll.ReduceScatter, a, coll.Simple)
+	}
+	add(coll.AllReduce, coll.CollNetChain, coll.Simple)
+	if nodes > 1 {
 		add(coll.AllReduce, coll.NVLSTree, coll.Simple)
 	}
 	for f := coll.SendRecv; f < coll.NumFuncs; f++ {

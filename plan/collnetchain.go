@@ -49,3 +49,44 @@ func (p *Plan) chainConn(c *Conn) {
 		c.Src, c.Dst = r, up[r]
 	}
 }
+
+// chainPrograms: one group reduces up the chain, the other broadcasts down
+// (all_reduce.h:631-652). NCCL splits threads as for the tree.
+func (p *Plan) chainPrograms(dst []Program, base Program) []Program {
+	up := base.Threads / 2
+	if up >= 256 {
+		up += 64
+	}
+	reduce, bcast := base, base
+	reduce.Role, reduce.Threads = RoleChainReduce, up
+	bcast.Role, bcast.Threads, bcast.Group = RoleChainBroadcast, base.Threads-up, 1
+	return append(dst, reduce.withWorkers(true), bcast.withWorkers(true))
+}
+
+func (c *Cursor) openChain() {
+	p := c.p
+	up, down := p.chainOf(c.pr.Channel)
+	base := (c.pr.Channel - int32(p.Split.ChannelLo)) * int32(p.Comm.NRanks) * 2
+	below, top := down[c.pr.Rank], int(up[c.pr.Rank]) == p.Comm.NRanks
+	c.net, c.head = netCursor{self: -1}, 0
+	c.from, c.to = c.fromBuf[:0], c.toBuf[:0]
+	if c.pr.Role == RoleChainReduce {
+		c.net.do, c.net.src = Send, true
+		if below >= 0 {
+			c.net.do |= Recv | Reduce
+			c.from = append(c.from, base+2*below)
+		}
+		c.to = append(c.to, base+2*c.pr.Rank)
+	} else {
+		c.net.do, c.net.dst = Recv|Copy, true
+		if top {
+			c.net.do |= PostOp
+		}
+		c.from = append(c.from, base+2*c.pr.Rank+1)
+		if below >= 0 {
+			c.net.do |= Send
+			c.to = append(c.to, base+2*below+1)
+		}
+	}
+	c.openStripes()
+}

@@ -25,7 +25,12 @@ func (p *Plan) NumOps(pr *Program) int64 {
 	case ringBroadcast, ringReduce, treeAllReduce:
 		return divUp(g.total, g.chunk)
 	case nvlsKind:
-		return p.numNVLS(pr, &g)
+		if p.nets == nil {
+			return p.numNVLS(pr, &g)
+		}
+		return p.numStripes(pr, &g)
+	case directKind, chainKind:
+		return p.numStripes(pr, &g)
 	}
 	return divUp(g.total, g.chunk) * p.patOps(pr)
 }
@@ -40,6 +45,22 @@ func (p *Plan) numNVLS(pr *Program, g *geom) int64 {
 		return turns * heads
 	}
 	return turns
+}
+
+// numStripes counts the ops of CollNet: one a turn and connection, and more
+// where a step touches the blocks of several nodes.
+func (p *Plan) numStripes(pr *Program, g *geom) int64 {
+	ops := divUp(g.total, g.loop)
+	if p.Req.Func == coll.AllReduce || pr.Role == RoleSend || pr.Role == RoleRecv {
+		return ops * int64(p.Turn(pr))
+	}
+	for node := range int64(p.Comm.NNodes - 1) {
+		border := (node + 1) * g.block
+		if border%g.chunk != 0 && border/g.chunk*g.chunk%g.loop == g.grid {
+			ops++
+		}
+	}
+	return ops * int64(p.Turn(pr))
 }
 
 // patOps counts the ops of one chunk.

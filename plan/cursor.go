@@ -25,6 +25,7 @@ type Cursor struct {
 	fromBuf  [4]int32
 	toBuf    [4]int32
 	head     int32 // NVLS
+	net      netCursor
 	pat      *patState
 	ops      []Op
 }
@@ -39,7 +40,7 @@ type geom struct {
 }
 
 // OpenInto makes c the cursor of a program that Programs listed, at its first
-// op. It allocates only for NVLS and PAT.
+// op. It allocates only for NVLS, CollNet and PAT.
 func (p *Plan) OpenInto(c *Cursor, pr *Program) {
 	*c = Cursor{p: p, pr: *pr, opSteps: pr.OpSteps(), from: c.from[:0], to: c.to[:0], pat: c.pat}
 	switch p.kind {
@@ -55,7 +56,17 @@ func (p *Plan) OpenInto(c *Cursor, pr *Program) {
 		c.openTree()
 	case nvlsKind:
 		c.geom = p.geometry(pr.Channel)
+		if p.nets != nil {
+			c.openNVLSNet()
+			break
+		}
 		c.openNVLS()
+	case directKind:
+		c.geom = p.geometry(pr.Channel)
+		c.openDirect()
+	case chainKind:
+		c.geom = p.geometry(pr.Channel)
+		c.openChain()
 	case patAllGather, patReduceScatter:
 		c.geom = p.geometry(pr.Channel)
 		c.openPAT()
@@ -81,6 +92,10 @@ func (p *Plan) geometry(ch int32) geom {
 	count, _ := p.Req.elements()
 	g.block = count * g.es
 	i := int64(ch) - int64(s.ChannelLo)
+	if s.Striped {
+		p.stripes(&g, i)
+		return g
+	}
 	part := &s.Mid
 	mids := int64(s.NChannels - 2)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/units"
 )
 
@@ -14,7 +15,7 @@ type Machine[V any] interface {
 	// Read returns what n bytes at a place of a rank's memory hold.
 	Read(rank int32, at Ref, n units.Bytes) (V, error)
 	Write(rank int32, at Ref, n units.Bytes, v V) error
-	// Reduce combines two operands of op.
+	// Reduce combines two operands of op; op is nil where the network does it.
 	Reduce(op *Op, a, b V) (V, error)
 	// Post applies the final scaling to the result of op.
 	Post(op *Op, v V) (V, error)
@@ -87,6 +88,7 @@ type runner[V any] struct {
 	// unfinished programs.
 	laneOf []int32
 	lanes  []lane
+	nets   []network // by NetGroup
 }
 
 // lane is a rank's channel: its programs by phase.
@@ -101,6 +103,7 @@ func newRunner[V any](p *Plan, m Machine[V]) *runner[V] {
 	for id := range c.conns {
 		c.conns[id] = fifo[V]{conn: p.Conn(int32(id)), sender: -1, receiver: -1}
 	}
+	c.layNetworks()
 	c.observer, _ = m.(Observer)
 	var progs []Program
 	for rank := range int32(p.Comm.NRanks) {
@@ -345,7 +348,9 @@ func (c *runner[V]) deliver(i int32, val V, steps int64) error {
 		return c.fault(i, "%v", err)
 	}
 	for _, id := range op.To {
-		c.send(op, id, val, steps)
+		if err := c.send(op, id, val, steps); err != nil {
+			return err
+		}
 	}
 	if c.observer != nil {
 		c.observer.Ran(&g.pr, op)
@@ -418,11 +423,10 @@ func (c *runner[V]) release(i, id int32, steps int64) error {
 		*slot = (*slot)[:0]
 		k.released++
 	}
-	c.wake(k.sender, id)
-	return nil
+	return c.wake(k.sender, id)
 }
 
-func (c *runner[V]) send(op *Op, id int32, val V, steps int64) {
+func (c *runner[V]) send(op *Op, id int32, val V, steps int64) error {
 	k := &c.conns[id]
 	slot := &k.slots[(k.posted+int64(op.SendAhead))%FIFOSteps]
 	pc := piece[V]{off: op.SendOff, bytes: op.Bytes, val: val}
@@ -435,15 +439,25 @@ func (c *runner[V]) send(op *Op, id int32, val V, steps int64) {
 	if !replaced {
 		*slot = append(*slot, pc)
 	}
-	if op.Do&HoldSend == 0 {
-		k.posted += steps
-		c.wake(k.receiver, id)
+	if op.Do&HoldSend != 0 {
+		return nil
 	}
+	k.posted += steps
+	return c.wake(k.receiver, id)
 }
 
-// wake puts the program at the other end of a connection back to work if it
-// waits for it.
-func (c *runner[V]) wake(i, id int32) {
+// wake puts the program at the other end of a connection, or the network, back
+// to work if it waits for it.
+func (c *runner[V]) wake(i, id int32) error {
+	if k := &c.conns[id]; k.conn.Kind == connect.CollNetRoute {
+		return c.network(k.conn.NetGroup)
+	}
+	c.rouse(id, i)
+	return nil
+}
+
+// rouse puts a program back to work that waits for a connection.
+func (c *runner[V]) rouse(id, i int32) {
 	if i >= 0 && c.progs[i].have && c.progs[i].waiting == id {
 		c.progs[i].waiting = -1
 		c.queue = append(c.queue, i)

@@ -120,6 +120,9 @@ func (w *walk) collect(m message, got []message, post func(message, units.Bytes,
 
 // newFlowIndex numbers all messages of the plan.
 func newFlowIndex(p *Plan) (*flowIndex, error) {
+	if len(p.NetGroups()) > 0 {
+		return nil, &UnsupportedError{"list of point-to-point operations", fmt.Sprintf("%v has operations of the network, which are none", p.Req.Algo)}
+	}
 	if ops := p.TotalOps(); ops > math.MaxInt32 {
 		return nil, &UnsupportedError{"list of point-to-point operations", fmt.Sprintf("%d operations are too many for a file", ops)}
 	}

@@ -50,7 +50,7 @@ func (p *Plan) buildNVLS() error {
 		if err := p.checkNVLSTree(v); err != nil {
 			return bad(err.Error())
 		}
-		if p.Req.Func != coll.AllReduce {
+		if p.Req.Func != coll.AllReduce && c.NNodes == 1 {
 			for r, h := range v.HeadIndex {
 				if int(h) != r {
 					return &UnsupportedError{fmt.Sprintf("%v with NVLS", p.Req.Func), "every rank must be head of its own block"}
@@ -61,7 +61,7 @@ func (p *Plan) buildNVLS() error {
 	}
 	p.nvls = s
 	if p.Req.Algo == coll.NVLS && c.NNodes > 1 {
-		return p.buildNets(s.nHeads, func(_ int32, h int) []int32 { return c.NVLSHeads[h] })
+		return p.buildNVLSNet()
 	}
 	return nil
 }

@@ -175,6 +175,8 @@ func (t *textReader) readLine() error {
 	}
 	w := t.next()
 	switch w {
+	case "net":
+		return t.readNet()
 	case "conn":
 		return t.readConn()
 	case "program":
@@ -255,15 +257,17 @@ func (t *textReader) readConn() error {
 		t.word = 0
 		return t.fault("a connection after the first program", "list all connections first")
 	}
-	last := int64(t.p.Comm.NRanks - 1)
 	c := Conn{ID: int32(len(l.Conns))}
 	var kind, transport uint8
 	err := small(t, "", &c.ID, int64(c.ID), int64(c.ID))
 	if err == nil {
-		err = small(t, "", &c.Src, 0, last)
+		c.Src, err = t.readPeer()
 	}
 	if err == nil {
-		err = small(t, ">", &c.Dst, 0, last)
+		err = t.expect(">")
+	}
+	if err == nil {
+		c.Dst, err = t.readPeer()
 	}
 	if err == nil {
 		err = small(t, "channel", &c.Channel, 0, 1<<20)
@@ -271,10 +275,14 @@ func (t *textReader) readConn() error {
 	if err == nil {
 		err = one(t, "", &kind, len(routeNames), nameIn(routeNames[:]))
 	}
+	c.Kind = connect.RouteKind(kind)
+	if err == nil {
+		err = t.readNetGroup(&c)
+	}
 	if err == nil {
 		err = one(t, "", &transport, len(transportNames), nameIn(transportNames[:]))
 	}
-	c.Kind, c.Route.Transport = connect.RouteKind(kind), connect.Transport(transport)
+	c.Route.Transport = connect.Transport(transport)
 	if err == nil && c.Route.Transport == connect.NET {
 		err = t.readRoute(&c.Route)
 	}

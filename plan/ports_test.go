@@ -19,13 +19,19 @@ func TestPortsNumberTheirEnds(t *testing.T) {
 		last := map[[2]int32]int32{}
 		for id := range p.NumConns() {
 			k := p.Conn(id)
-			if k.Src < 0 || k.Dst < 0 {
+			if k.Src == -1 || k.Dst == -1 {
 				if ends.Src[id] != 0 || ends.Dst[id] != 0 {
 					t.Fatalf("connection %d is nobody's and has numbers %d, %d", id, ends.Src[id], ends.Dst[id])
 				}
 				continue
 			}
 			for _, e := range []struct{ rank, net, number int32 }{{k.Src, k.Route.SrcNet, ends.Src[id]}, {k.Dst, k.Route.DstNet, ends.Dst[id]}} {
+				if e.rank == Network {
+					if e.number != 0 {
+						t.Fatalf("connection %d has number %d in the network", id, e.number)
+					}
+					continue
+				}
 				at := [2]int32{c.NodeOf[e.rank], e.net}
 				if last[at]++; e.number != last[at] {
 					t.Fatalf("connection %d has number %d at port %v, want %d", id, e.number, at, last[at])

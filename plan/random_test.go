@@ -37,7 +37,7 @@ func randomComm(t *rapid.T, s shape) *connect.Comm {
 		c.NodeRanks[r/s.perNode] = append(c.NodeRanks[r/s.perNode], int32(r))
 	}
 	c.RouteOf = func(src, dst int32, _ int, _ connect.RouteKind) connect.Route {
-		if c.NodeOf[src] != c.NodeOf[dst] {
+		if src == Network || dst == Network || c.NodeOf[src] != c.NodeOf[dst] {
 			return connect.Route{Transport: connect.NET}
 		}
 		return connect.Route{Transport: connect.P2P}
@@ -46,6 +46,7 @@ func randomComm(t *rapid.T, s shape) *connect.Comm {
 		c.Channels = append(c.Channels, randomChannel(t, n))
 		c.NVLS = append(c.NVLS, randomNVLS(t, c, s))
 	}
+	randomCollNet(t, c)
 	return c
 }
 
@@ -153,22 +154,47 @@ func randomRequest(t *rapid.T, c *connect.Comm) Request {
 	mag := rapid.IntRange(0, 20).Draw(t, "magnitude")
 	r.Count = int64(rapid.IntRange(0, 1<<mag).Draw(t, "count"))
 	algos := map[coll.Func][]coll.Algorithm{
-		coll.AllReduce:     {coll.Ring, coll.Tree, coll.NVLS, coll.NVLSTree},
-		coll.AllGather:     {coll.Ring, coll.PAT, coll.NVLS},
-		coll.ReduceScatter: {coll.Ring, coll.PAT, coll.NVLS},
+		coll.AllReduce:     {coll.Ring, coll.Tree, coll.NVLS, coll.NVLSTree, coll.CollNetDirect, coll.CollNetChain},
+		coll.AllGather:     {coll.Ring, coll.PAT, coll.NVLS, coll.CollNetDirect},
+		coll.ReduceScatter: {coll.Ring, coll.PAT, coll.NVLS, coll.CollNetDirect},
 	}[r.Func]
 	if algos == nil {
 		algos = []coll.Algorithm{coll.Ring}
 	}
 	r.Algo = rapid.SampledFrom(algos).Draw(t, "algo")
-	if r.Algo == coll.NVLS && c.NNodes > 1 {
+	if !meetsHeads(c, &r) {
 		r.Algo = coll.Ring
+	}
+	if r.Algo == coll.CollNetDirect {
+		r.Warps = max(r.Warps, directWarps)
 	}
 	r.Proto = coll.Simple
 	if r.Algo == coll.Ring || r.Algo == coll.Tree {
 		r.Proto = coll.Protocol(rapid.IntRange(0, 2).Draw(t, "proto"))
-	} else if r.Op == coll.Avg {
+	} else if r.Op == coll.Avg && r.Algo != coll.CollNetDirect && r.Algo != coll.CollNetChain {
 		r.Op = coll.Sum
 	}
 	return r
+}
+
+// meetsHeads tells whether the heads of a communicator serve a request: those
+// of NVLS must be the network's, and in all-gather and reduce-scatter every
+// rank must be one.
+func meetsHeads(c *connect.Comm, r *Request) bool {
+	if !r.reducesInNetwork(c) {
+		return true
+	}
+	per := c.NRanks / c.NNodes
+	if r.Func != coll.AllReduce && len(c.CollNet.NetHeads[0]) < per {
+		return false
+	}
+	if r.Algo != coll.NVLS {
+		return true
+	}
+	for h := range c.NVLSHeads {
+		if h >= len(c.CollNet.NetHeads[0]) || c.NVLSHeads[h][0] != c.CollNet.NetHeads[0][h] {
+			return false
+		}
+	}
+	return true
 }

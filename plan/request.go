@@ -21,6 +21,9 @@ type Request struct {
 	Proto    coll.Protocol  // likewise
 	Channels int            // nMaxChannels of the cost model
 	Warps    int            // nWarps of the cost model
+	// SlowNVLS is set where the cost model gives NVLS all-reduce less than 150
+	// GB/s: between nodes NCCL then cuts it smaller (enqueue.cc:2046).
+	SlowNVLS bool
 	Params   Params
 }
 
@@ -126,15 +129,15 @@ func (r *Request) supported(c *connect.Comm) error {
 		if r.Func == coll.Broadcast || r.Func == coll.Reduce {
 			return no("NVLS has no rooted operations")
 		}
-		if c.NNodes > 1 {
-			return no("between nodes NVLS needs CollNet (in-network reduction), which is not modelled")
+		if c.NNodes > 1 && !c.CollNet.Enabled {
+			return no("between nodes NVLS needs CollNet (in-network reduction), which the communicator has not")
 		}
 	case coll.NVLSTree:
 		if r.Func != coll.AllReduce {
 			return no("NVLSTree is for all_reduce")
 		}
 	default:
-		return no("CollNet (in-network reduction) is not modelled")
+		return r.collNetSupported(c, no)
 	}
 	if avg {
 		return no("the switch reduces sum, min and max only (device.h, ncclNvlsSupported)")
@@ -144,3 +147,39 @@ func (r *Request) supported(c *connect.Comm) error {
 	}
 	return nil
 }
+
+// Fewest warps that CollNet kernels divide among their groups.
+const (
+	directWarps = 12
+	chainWarps  = 2
+)
+
+func (r *Request) collNetSupported(c *connect.Comm, no func(string) error) error {
+	warps := func(least int) error {
+		if r.Warps < least {
+			return &RequestError{"Warps", fmt.Sprintf("%d; a kernel of %v has at least %d", r.Warps, r.Algo, least)}
+		}
+		return nil
+	}
+	switch {
+	case !c.CollNet.Enabled:
+		return no("the communicator has no CollNet (in-network reduction)")
+	case c.MaxLocalRanks > maxDirect+1:
+		return no(fmt.Sprintf("a node has %d ranks, and CollNet is for %d at most (enqueue.cc:1797)", c.MaxLocalRanks, maxDirect+1))
+	case r.Algo == coll.CollNetChain && r.Func != coll.AllReduce:
+		return no("only all_reduce has a CollNetChain kernel")
+	case r.Algo == coll.CollNetChain:
+		return warps(chainWarps)
+	case r.Func == coll.Broadcast || r.Func == coll.Reduce:
+		return no("CollNetDirect has no rooted operations")
+	case len(c.CollNet.Heads) == 0 || len(c.CollNet.Heads[0]) == 0:
+		return no("the communicator has no CollNetDirect heads")
+	case len(c.CollNet.Heads[0]) == 1 && c.MinLocalRanks == 1 && c.MaxLocalRanks > 1:
+		return no("nodes of one rank and of more cut chunks of different size (connect.cc:232, enqueue.cc:2032)")
+	}
+	return warps(directWarps)
+}
+
+// maxDirect is the most ranks that a head exchanges with (NCCL_MAX_DIRECT_ARITY,
+// include/device.h:184).
+const maxDirect = 7

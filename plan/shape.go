@@ -44,7 +44,14 @@ func (p *Plan) Shape(pr *Program) Shape {
 	case patAllGather, patReduceScatter:
 		return s
 	case nvlsKind:
-		p.shapeNVLS(&s, pr, &g)
+		if p.nets == nil {
+			p.shapeNVLS(&s, pr, &g)
+			return s
+		}
+		p.shapeStripes(&s, pr, &g)
+		return s
+	case directKind, chainKind:
+		p.shapeStripes(&s, pr, &g)
 		return s
 	}
 	var c Cursor
@@ -82,6 +89,35 @@ func (p *Plan) shapeNVLS(s *Shape, pr *Program, g *geom) {
 	var c Cursor
 	p.OpenInto(&c, pr)
 	s.From, s.To = int32(len(c.from)), int32(len(c.to))
+}
+
+// shapeStripes: where all turns are full, chunks of all channels and heads are
+// alike. What a node has of a step differs with node and channel.
+func (p *Plan) shapeStripes(s *Shape, pr *Program, g *geom) {
+	var c Cursor
+	p.OpenInto(&c, pr)
+	s.From, s.To = int32(len(c.from)), int32(len(c.to))
+	channel := pr.Channel - int32(p.Split.ChannelLo)
+	switch {
+	case c.net.heads > 0 && pr.Role == RoleScatter:
+		s.To = c.net.others()
+	case c.net.heads > 0:
+		s.From = c.net.others()
+	}
+	switch {
+	case p.Req.Func == coll.AllReduce && g.total%g.loop == 0:
+	case p.Req.Func == coll.AllReduce && c.net.heads > 0:
+		s.Pos = (channel*(c.net.heads+1)+c.net.self+1)*c.net.heads + c.net.shift
+	case p.Req.Func == coll.AllReduce:
+		s.Pos = channel*int32(c.headsPerTurn()) + c.head
+	case pr.Role == RoleSend || pr.Role == RoleRecv:
+		s.Pos = channel*int32(p.Comm.NNodes) + p.Comm.NodeOf[pr.Rank]
+	case p.Req.InPlace:
+		s.Pos = channel*int32(p.Comm.NRanks) + pr.Rank
+	case g.total%g.loop == 0 && g.block%g.chunk == 0: // whole chunks of one block each
+	default:
+		s.Pos = channel
+	}
 }
 
 // RingPos returns the position of a rank in the ring of a channel of the

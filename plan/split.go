@@ -39,6 +39,9 @@ type Split struct {
 	NChannels            int // 0: nothing to do
 	ElemSize             units.Bytes
 	Lo, Mid, Hi          Part // zero where there is no such channel
+	// Striped is CollNet's way: Lo is the whole operation, of which every
+	// channel takes a chunk (of every head) in turn.
+	Striped bool
 }
 
 // Schedule computes the split of r over the channels of c (enqueue.cc:519-783,
@@ -114,6 +117,9 @@ func divide(total, perChannel, want int64, maxChannels int) cells {
 }
 
 func schedule(c *connect.Comm, r *Request) (Split, error) {
+	if r.reducesInNetwork(c) {
+		return r.stripe(c)
+	}
 	count, es := r.elements()
 	elem := int64(es)
 	maxChannels := c.NChannels
@@ -222,7 +228,7 @@ func (r *Request) shrink(c *connect.Comm, chunk, nBytes int64) int64 {
 	switch {
 	case r.Algo == coll.NVLS:
 		chunk = min(chunk, int64(c.NVLSChunkSize))
-		return shrinkSteps(chunk, nBytes, int64(nHeads(c)), []tier{{64, 65536}, {8, 32768}, {2, 16384}})
+		return shrinkSteps(chunk, nBytes, int64(nHeads(c)), nvlsTiers)
 	case r.Algo == coll.NVLSTree:
 		chunk = int64(c.NVLSChunkSize)
 		limit := chunk
@@ -251,6 +257,9 @@ func (r *Request) shrink(c *connect.Comm, chunk, nBytes int64) int64 {
 	}
 	return chunk
 }
+
+// nvlsTiers are the chunks of NVLS (enqueue.cc:2052).
+var nvlsTiers = []tier{{64, 65536}, {8, 32768}, {2, 16384}}
 
 // tier says: below times·heads·chunk bytes use chunks of at most size.
 type tier struct{ times, size int64 }

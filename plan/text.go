@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/simccl/simccl/connect"
 )
@@ -22,7 +23,13 @@ import (
 // Connections are numbered from 0 in order; programs stand in order of rank,
 // channel and group, each followed by its ops. A network connection has its
 // route behind it: NET src-net dst-net src-proxy dst-proxy src-gdr dst-gdr.
-// PAT ops may end in recv-at OFFSET AHEAD and send-at OFFSET AHEAD.
+// PAT and CollNet ops may end in recv-at OFFSET AHEAD and send-at OFFSET AHEAD.
+//
+// Groups of the network that reduces stand before the connections, which name
+// the network "net" and their group after the word collnet:
+//
+//	net 0 ranks 0,8 channels 0,1 chunk 32768 part 0 of 2
+//	conn 4 8 > net channel 1 collnet 0 NET 0 -1 8 -1 1 0
 
 const textMagic = "simccl-plan 1"
 
@@ -41,9 +48,16 @@ func WriteText(w io.Writer, p *Plan) error {
 		p.Comm.BuffSizes[0], p.Comm.BuffSizes[1], p.Comm.BuffSizes[2])
 	fmt.Fprintf(b, "op %s count %d type %s redop %s root %d in-place %d algo %v proto %v channels %d warps %d\n",
 		r.Func.TestName(), r.Count, r.Type.TestName(), r.Op.TestName(), r.Root, bit(r.InPlace), r.Algo, r.Proto, r.Channels, r.Warps)
+	for i := range l.NetGroups {
+		writeNet(b, i, &l.NetGroups[i])
+	}
 	for i := range l.Conns {
 		c := &l.Conns[i]
-		fmt.Fprintf(b, "conn %d %d > %d channel %d %s %s", c.ID, c.Src, c.Dst, c.Channel, routeNames[c.Kind], transportNames[c.Route.Transport])
+		fmt.Fprintf(b, "conn %d %s > %s channel %d %s", c.ID, peerName(c.Src), peerName(c.Dst), c.Channel, routeNames[c.Kind])
+		if c.Kind == connect.CollNetRoute {
+			fmt.Fprintf(b, " %d", c.NetGroup)
+		}
+		fmt.Fprintf(b, " %s", transportNames[c.Route.Transport])
 		if t := &c.Route; t.Transport == connect.NET {
 			fmt.Fprintf(b, " %d %d %d %d %d %d", t.SrcNet, t.DstNet, t.SrcProxy, t.DstProxy, bit(t.SrcGDR), bit(t.DstGDR))
 		}
@@ -58,6 +72,33 @@ func WriteText(w io.Writer, p *Plan) error {
 		}
 	}
 	return b.Flush()
+}
+
+// peerName is a rank's number or the word for the network.
+func peerName(rank int32) string {
+	if rank == Network {
+		return networkName
+	}
+	return strconv.Itoa(int(rank))
+}
+
+const networkName = "net"
+
+func writeNet(b *bufio.Writer, i int, g *NetGroup) {
+	fmt.Fprintf(b, "net %d ranks ", i)
+	writeList(b, g.Ranks)
+	fmt.Fprint(b, " channels ")
+	writeList(b, g.Channels)
+	fmt.Fprintf(b, " chunk %d part %d of %d\n", g.Chunk, g.First, g.Total)
+}
+
+func writeList(b *bufio.Writer, list []int32) {
+	for i, v := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(int(v)))
+	}
 }
 
 func bit(b bool) int {
@@ -87,12 +128,9 @@ func writeOp(b *bufio.Writer, op *Op) {
 }
 
 func writeIDs(b *bufio.Writer, mark string, ids []int32) {
-	for i, id := range ids {
-		if i == 0 {
-			fmt.Fprintf(b, " %s %d", mark, id)
-		} else {
-			fmt.Fprintf(b, ",%d", id)
-		}
+	if len(ids) > 0 {
+		fmt.Fprintf(b, " %s ", mark)
+		writeList(b, ids)
 	}
 }
 

@@ -134,6 +134,9 @@ func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec
 	if p.Comm != x.cfg.Comm {
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
+	if len(p.NetGroups()) > 0 {
+		return exec.Result{}, &exec.NotImplementedError{Feature: "simulation of " + p.Req.Algo.String() + " over a network that reduces", Missing: "the network's part in it"}
+	}
 	e, err := x.build(p, sink)
 	if err != nil {
 		return exec.Result{}, err
@@ -280,7 +283,7 @@ func (e *engine) gapOf(pr *plan.Program) units.Time {
 func newGroup(e *engine, pr *plan.Program, dev, sm int32) group {
 	g := group{pr: *pr, rank: dev, sm: sm, wake: -1, joint: -1, spread: 1}
 	if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
-		g.spread = int32(max(1, len(e.plan.Comm.NVLS[pr.Channel].Heads)))
+		g.spread = max(1, e.plan.Turn(pr))
 	}
 	if e.jitter.Channel > 0 {
 		g.drift = e.jitter.Channel * normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)

@@ -24,6 +24,9 @@ type Params struct {
 	// SplitHosts takes the hosts of a multi-host Spec as separate machines
 	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.
 	SplitHosts bool
+	// CollNet lets the network reduce behind every net that does not say coll="0",
+	// as a net plugin with collectives would have it (topo.cc:1360).
+	CollNet bool
 }
 
 // DefaultParams are NCCL's defaults.

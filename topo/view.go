@@ -163,6 +163,9 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 		ib = ib || isIB(n, name)
 		v.nets = append(v.nets, name)
 		describeNet(n, i)
+		if p.CollNet && !ofSockets(n) {
+			n.setDefault("coll", "1")
+		}
 	}
 	if fuse && ib {
 		if err := v.fuseNICs(nets, p); err != nil {

@@ -27,6 +27,9 @@ func (Reference) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.R
 	if err := ctx.Err(); err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
+	if err := exec.NeedsNoReducingNetwork(p, "the reference executor"); err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
 	m := &clocked{Data: NewData(p), ctx: ctx, now: make([]units.Time, p.Comm.NRanks), sent: map[int32][]stamp{}}
 	if sink != trace.Discard {
 		m.sink = sink

@@ -194,6 +194,9 @@ func newWiring(p *plan.Plan) (*wiring, error) {
 		*at += (size + counterPitch - 1) / counterPitch * counterPitch
 		return pl
 	}
+	if err := exec.NeedsNoReducingNetwork(p, "GPUs"); err != nil {
+		return nil, err
+	}
 	if err := w.listen(p); err != nil {
 		return nil, err
 	}

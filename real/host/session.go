@@ -37,6 +37,9 @@ func (e *Executor) Open(ctx context.Context, p *plan.Plan) (*Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
+	if err := exec.NeedsNoReducingNetwork(p, "CPUs"); err != nil {
+		return nil, err
+	}
 	ranks := e.cfg.Ranks
 	if ranks == nil {
 		for r := range int32(p.Comm.NRanks) {
