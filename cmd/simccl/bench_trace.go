@@ -3,7 +3,6 @@ package main
 import (
 	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/simccl/simccl/internal/newfile"
 	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/host"
 	"github.com/simccl/simccl/real/nccl"
@@ -71,15 +71,16 @@ func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *gpubench.O
 	}
 	time.Sleep(settle)
 	g.events.Mask(0)
-	name := r.team.fileName(r.app.path(r.flags.run.out.trace))
-	if !strings.HasSuffix(name, ".gz") {
-		return g.events.Write(name)
-	}
-	plain := strings.TrimSuffix(name, ".gz")
-	if err := g.events.Write(plain); err != nil {
+	dir, err := os.MkdirTemp("", "simccl-trace-*")
+	if err != nil {
 		return err
 	}
-	return errors.Join(compress(plain, name), os.Remove(plain))
+	defer os.RemoveAll(dir)
+	told := filepath.Join(dir, "told.json")
+	if err := g.events.Write(told); err != nil {
+		return err
+	}
+	return copyFile(told, r.team.fileName(r.app.path(r.flags.run.out.trace)))
 }
 
 // writeOwn runs the last operation once more by its plan, every slice with the
@@ -117,17 +118,25 @@ func (g *gpuBackend) writeOwn(r *benchRun, op *gpubench.Op) error {
 	return out.Close()
 }
 
-func compress(from, to string) error {
+// copyFile copies a file, compressed where the new name says so.
+func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.Create(to)
+	file, err := newfile.Create(to)
 	if err != nil {
-		return input(err)
+		return err
 	}
-	z := gzip.NewWriter(out)
+	if !strings.HasSuffix(to, ".gz") {
+		_, err = io.Copy(file, in)
+		return file.Finish(err)
+	}
+	z := gzip.NewWriter(file)
 	_, err = io.Copy(z, in)
-	return errors.Join(err, z.Close(), out.Close())
+	if e := z.Close(); err == nil {
+		err = e
+	}
+	return file.Finish(err)
 }

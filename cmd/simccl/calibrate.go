@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 )
@@ -240,8 +241,8 @@ func (c *calibrateFlags) className(start string) string {
 
 // write keeps the class, and the points where that is asked for.
 func (c *calibrateFlags) write(a *app, res *calibrate.Result) error {
-	if err := os.WriteFile(a.path(c.out), res.Class.Format(), 0o644); err != nil {
-		return input(err)
+	if err := newfile.Write(a.path(c.out), res.Class.Format()); err != nil {
+		return err
 	}
 	return c.writeResiduals(a, res.Residuals)
 }
@@ -250,7 +251,7 @@ func (c *calibrateFlags) writeResiduals(a *app, all []calibrate.Residual) error 
 	if c.residuals == "" {
 		return nil
 	}
-	return input(os.WriteFile(a.path(c.residuals), calibrate.CSV(all), 0o644))
+	return newfile.Write(a.path(c.residuals), calibrate.CSV(all))
 }
 
 // only keeps the points of --ops.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/newfile"
 	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/report/nccltests"
@@ -131,8 +132,8 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, topoFile), text, 0o644); err != nil {
-		return input(err)
+	if err := newfile.Write(filepath.Join(dir, topoFile), text); err != nil {
+		return err
 	}
 	began := time.Now()
 	for _, s := range list {
@@ -398,7 +399,7 @@ func (s *set) keep(r *benchRun, file string, all []timing, began time.Time) erro
 		return err
 	}
 	text.WriteByte('\n')
-	return input(os.WriteFile(file, text.Bytes(), 0o644))
+	return newfile.Write(file, text.Bytes())
 }
 
 // all measures, then fits.

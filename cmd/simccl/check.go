@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/spf13/cobra"
 )
 
@@ -67,7 +68,7 @@ func (a *app) checkCase(args string, update bool) (verdict, error) {
 		return v, fmt.Errorf("%s: %w", args, err)
 	}
 	if update {
-		if err := writeFile(name+".json", got); err != nil {
+		if err := newfile.Write(name+".json", got); err != nil {
 			return v, err
 		}
 		v.Verdict = "wrote"

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -231,17 +230,4 @@ func (x *machine) printGraphs(a *app) error {
 	}
 	_, err := fmt.Fprint(a.out, b.String())
 	return err
-}
-
-// writeFile writes a small result to a file that appears whole or not at all.
-func writeFile(path string, data []byte) error {
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, data, 0o644); err != nil {
-		return input(err)
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		_ = os.Remove(tmp)
-		return input(err)
-	}
-	return nil
 }

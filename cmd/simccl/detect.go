@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/detect"
@@ -28,7 +29,7 @@ choose the NICs.`,
 			}
 			text := topoxml.Write(spec.Root)
 			if out != "" {
-				return writeFile(out, text)
+				return newfile.Write(a.path(out), text)
 			}
 			_, err = a.out.Write(text)
 			return err

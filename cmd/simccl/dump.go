@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
@@ -10,7 +11,7 @@ import (
 func (m *machine) dump(a *app) error {
 	host := m.cluster.Host(0)
 	if v := m.cfg.Text("NCCL_TOPO_DUMP_FILE"); v.Value != "" && host.Dump != nil {
-		if err := writeFile(a.path(v.Value), topoxml.Write(host.Dump)); err != nil {
+		if err := newfile.Write(a.path(v.Value), topoxml.Write(host.Dump)); err != nil {
 			return err
 		}
 	}
@@ -30,5 +31,5 @@ func (m *machine) dump(a *app) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(a.path(v.Value), text)
+	return newfile.Write(a.path(v.Value), text)
 }

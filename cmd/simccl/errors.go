@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
@@ -87,10 +88,20 @@ func status(err error) int {
 		return exitTimeout
 	case errors.As(err, &name), errors.As(err, &mask), errors.As(err, &setting) && setting.Field == "Faults":
 		return exitUsage
-	case errors.As(err, &syntax), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+	case errors.As(err, &syntax), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission), misplaced(err):
 		return exitInput
 	}
 	return exitInternal
+}
+
+// misplaced tells that a file was named where none can be.
+func misplaced(err error) bool {
+	for _, no := range []error{syscall.EISDIR, syscall.ENOTDIR, syscall.EROFS, syscall.ENAMETOOLONG} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
 }
 
 // report prints an error, one line for each problem of a joined one, and

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -41,5 +43,34 @@ func TestLostOutputIsAnError(t *testing.T) {
 		if code != exitInternal || strings.Count(errs.String(), "no space left") != 1 || strings.Contains(errs.String(), "defect") {
 			t.Errorf("%s: exit status %d, %q", args, code, errs.String())
 		}
+	}
+}
+
+// TestFilesAreWholeOrNotThere: a directory without room for a file keeps what it
+// had, and a command that is broken off says so.
+func TestFilesAreWholeOrNotThere(t *testing.T) {
+	dir := t.TempDir()
+	for name, opt := range map[string]string{"t.json": "--trace", "t.pb.gz": "--profile", "t.csv": "--ops", "t.html": "--report"} {
+		file := filepath.Join(dir, name)
+		if err := os.Symlink("/dev/full", file); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		code := run(t.Context(), []string{"run", "all_reduce", "--sizes", "64K", "-c", "0", "-g", "1", opt, file}, &app{out: &out, err: &errs})
+		if code != exitInternal || strings.Count(errs.String(), "no space left") != 1 {
+			t.Errorf("%s: exit status %d, %q", opt, code, errs.String())
+		}
+		if to, err := os.Readlink(file); err != nil || to != "/dev/full" {
+			t.Errorf("%s: the device was replaced: %q %v", opt, to, err)
+		}
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 4 {
+		t.Errorf("left behind: %v %v", list, err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var out, errs bytes.Buffer
+	if code := run(ctx, []string{"run", "all_reduce", "--sizes", "64K", "-c", "0"}, &app{out: &out, err: &errs}); code != exitTimeout || errs.String() != "simccl: interrupted\n" {
+		t.Errorf("exit status %d, %q", code, errs.String())
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 )
 
 // version is set by the linker for releases.
 var version = "v0.1.0-dev"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt kills
 	code := run(ctx, os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()})
 	stop()
@@ -45,6 +46,9 @@ func run(ctx context.Context, args []string, a *app) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = &statusError{code: exitTimeout, err: errors.New("interrupted")}
+	}
 	if out.err != nil && !errors.Is(err, out.err) {
 		err = errors.Join(err, out.err) // many a line is printed without a look at what became of it
 	}

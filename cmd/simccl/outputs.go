@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -150,7 +149,14 @@ func (a *app) writeJSON(doc *nccltests.Report, name string) error {
 		return err
 	}
 	fmt.Fprintf(a.err, "# Writing JSON output to %s\n", used)
-	return errors.Join(nccltests.WriteJSON(f, doc), f.Close())
+	err = nccltests.WriteJSON(f, doc)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		_ = os.Remove(used) // it is ours, and half of it is no JSON
+	}
+	return err
 }
 
 // report is the whole run. A simulation has no clock: its start is the epoch.

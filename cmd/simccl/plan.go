@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
@@ -115,25 +114,21 @@ func writeMessages(w io.Writer, p *plan.Plan) error {
 
 // writeOps writes the list of point-to-point operations to a file that appears
 // whole or not at all.
-func writeOps(name string, p *plan.Plan) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+func writeOps(name string, p *plan.Plan) error {
+	file, err := newfile.Create(name)
 	if err != nil {
 		return input(err)
 	}
-	defer func() {
-		err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-		if err == nil {
-			err = os.Rename(tmp.Name(), name)
-		}
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-			err = fmt.Errorf("write %s: %w", name, err)
-		}
-	}()
 	format := "csv"
 	if strings.HasSuffix(name, ".goal") {
 		format = "goal"
 	}
-	w := bufio.NewWriterSize(tmp, 1<<16)
-	return errors.Join(writePlan(w, p, format), w.Flush())
+	w := bufio.NewWriterSize(file, 1<<16)
+	if err = writePlan(w, p, format); err == nil {
+		err = w.Flush()
+	}
+	if err = file.Finish(err); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
 }

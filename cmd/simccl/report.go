@@ -12,6 +12,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/report/page"
 	"github.com/simccl/simccl/report/topology"
@@ -91,7 +92,7 @@ func (s *sweep) writeReport(ctx context.Context, last line) error {
 	if err := page.Write(&out, &p); err != nil {
 		return err
 	}
-	return writeFile(s.flags.out.report, out.Bytes())
+	return newfile.Write(s.flags.out.report, out.Bytes())
 }
 
 // reportTimeline tells the first ranks' steps and, of communicators that are

@@ -104,6 +104,7 @@ func TestProfilerPlugin(t *testing.T) {
 		}
 	}
 	checkPlace(t, data)
+	t.Run("full disk", func(t *testing.T) { checkFullDisk(t, bin) })
 	t.Run("unasked", func(t *testing.T) { checkUnasked(t, bin) })
 	if got["GPU"] != 2 || got["COLL"] != 1 || got["COLL_API"] != 1 {
 		t.Errorf("events %v, want 2 kernels, 1 collective and its call", got)
@@ -132,6 +133,31 @@ func checkPlace(t *testing.T, data []byte) {
 	}
 	if o.Part.Rank != 3 || o.Part.Of != 4 || len(o.GPU) != 1 || o.GPU[0].Rank != 3 {
 		t.Errorf("rank 3 of 4 says %+v", o)
+	}
+}
+
+// checkFullDisk wants a file that cannot be written to be said so, and what is
+// no regular file to stay what it is.
+func checkFullDisk(t *testing.T, bin string) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	full := filepath.Join(dir, "t.json")
+	if err := os.Symlink("/dev/full", full); err != nil {
+		t.Fatal(err)
+	}
+	if exec.Command(bin, full).Run() == nil {
+		t.Error("a full disk is no error")
+	}
+	if to, err := os.Readlink(full); err != nil || to != "/dev/full" {
+		t.Errorf("the device was replaced: %q %v", to, err)
+	}
+	if exec.Command(bin, filepath.Join(dir, "none", "t.json")).Run() == nil {
+		t.Error("a directory that is not there is no error")
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("left behind: %v %v", list, err)
 	}
 }
 

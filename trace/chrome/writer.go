@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -122,14 +123,14 @@ func New(out io.Writer, opt Options) *Writer {
 // Create returns a Writer to a file, compressed if its name ends in .gz. The
 // file appears under its name only when Close succeeds.
 func Create(path string, opt Options) (*Writer, error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	file, err := newfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("create trace: %w", err)
 	}
-	var out io.Writer = tmp
+	var out io.Writer = file
 	var zip *gzip.Writer
 	if strings.HasSuffix(path, ".gz") {
-		zip, _ = gzip.NewWriterLevel(tmp, gzip.BestSpeed)
+		zip, _ = gzip.NewWriterLevel(file, gzip.BestSpeed)
 		out = zip
 	}
 	if opt.SpoolDir == "" {
@@ -138,14 +139,11 @@ func Create(path string, opt Options) (*Writer, error) {
 	w := New(out, opt)
 	w.finish = func(err error) error {
 		if zip != nil {
-			err = errors.Join(err, zip.Close())
+			if e := zip.Close(); err == nil {
+				err = e
+			}
 		}
-		err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-		if err == nil {
-			err = os.Rename(tmp.Name(), path)
-		}
-		if err != nil {
-			_ = os.Remove(tmp.Name())
+		if err = file.Finish(err); err != nil {
 			return fmt.Errorf("write trace %s: %w", path, err)
 		}
 		return nil

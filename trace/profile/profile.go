@@ -19,12 +19,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/google/pprof/profile"
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -83,18 +82,13 @@ func New(out io.Writer) *Writer {
 // Create returns a Writer to a file, which appears under its name only when
 // Close succeeds.
 func Create(path string) (*Writer, error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	file, err := newfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("create profile: %w", err)
 	}
-	w := New(tmp)
+	w := New(file)
 	w.finish = func(err error) error {
-		err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-		if err == nil {
-			err = os.Rename(tmp.Name(), path)
-		}
-		if err != nil {
-			_ = os.Remove(tmp.Name())
+		if err = file.Finish(err); err != nil {
 			return fmt.Errorf("write profile %s: %w", path, err)
 		}
 		return nil
@@ -189,7 +183,9 @@ func (w *Writer) Close() error {
 	if err == nil {
 		var z *gzip.Writer
 		if z, err = gzip.NewWriterLevel(w.out, gzip.BestCompression); err == nil {
-			err = errors.Join(p.WriteUncompressed(z), z.Close())
+			if err = p.WriteUncompressed(z); err == nil {
+				err = z.Close()
+			}
 		}
 	}
 	return w.end(err)

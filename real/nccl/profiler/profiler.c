@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -377,9 +378,20 @@ static void print_part(FILE *f) {
   if (here && here < comms[0].ranks) fprintf(f, ",\"part\":{\"rank\":%d,\"of\":%d}", comms[0].rank, comms[0].ranks);
 }
 
-/* simccl_profiler_write writes all events so far and forgets them; 0: done. */
+/* unfinished is where a file is written until it is whole: beside its place,
+ * or in it if that is no regular file, which nothing may replace. */
+static void unfinished(char *out, size_t size, const char *path) {
+  struct stat at;
+  bool device = !stat(path, &at) && !S_ISREG(at.st_mode);
+  snprintf(out, size, device ? "%s" : "%s.part", path);
+}
+
+/* simccl_profiler_write writes all events so far and forgets them; 0: done. The
+ * file appears whole or not at all: programs are killed at their end. */
 int simccl_profiler_write(const char *path) {
-  FILE *f = fopen(path, "w");
+  char tmp[4200];
+  unfinished(tmp, sizeof tmp, path);
+  FILE *f = fopen(tmp, "w");
   if (!f) return 1;
   pthread_mutex_lock(&lock);
   int64_t offset[COMMS], doubt[COMMS];
@@ -409,7 +421,12 @@ int simccl_profiler_write(const char *path) {
   for (int b = 0; b < BLOCKS && blocks[b]; b++) memset(blocks[b], 0, BLOCK * sizeof(*blocks[b]));
   used = 0;
   pthread_mutex_unlock(&lock);
-  return fclose(f) != 0;
+  bool bad = ferror(f);
+  bad = fclose(f) || bad;
+  if (!strcmp(tmp, path)) return bad;
+  bad = bad || rename(tmp, path);
+  if (bad) unlink(tmp);
+  return bad;
 }
 
 /* simccl_profiler_mask chooses the kinds of events from now on; 0 is none. */
