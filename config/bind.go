@@ -54,9 +54,7 @@ func (c *Config) topoBindings() []binding {
 			}
 		}},
 		{"NCCL_NET", func(name string) { // plugin/net.cc:150
-			if strings.EqualFold(name, "Socket") {
-				p.IBHCA = noHCA
-			}
+			p.SocketsOnly = strings.EqualFold(name, "Socket")
 		}},
 		{"NCCL_MNNVL_ENABLE", func(n int64) { p.SplitHosts = n == 0 }},                 // init.cc:914
 		{"NCCL_CUMEM_ENABLE", func(n int64) { p.SplitHosts = p.SplitHosts || n == 0 }}, // mnnvl.cc:15

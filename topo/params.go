@@ -21,6 +21,7 @@ type Params struct {
 	ForceMerge        string              // NCCL_NET_FORCE_MERGE: "mlx5_0,mlx5_1;mlx5_2,mlx5_3"
 	MergeNICsDisabled bool                // NCCL_IB_MERGE_NICS=0
 	IBHCA             string              // NCCL_IB_HCA: "mlx5_0", "^mlx5_1", "=mlx5_2:1"
+	SocketsOnly       bool                // NCCL_NET=Socket: no net of InfiniBand or of another plugin
 	// SplitHosts takes the hosts of a multi-host Spec as separate machines
 	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.
 	SplitHosts bool

@@ -249,6 +249,14 @@ func ofSockets(n *Element) bool {
 	return n.Int("port", -1) == 0 && n.Int("gdr", -1) == 0 && n.Int("maxconn", -1) == socketMaxConn
 }
 
+// maybeSockets tells whether the socket plugin could have reported a net: it has
+// no device's name of InfiniBand, and says nothing of itself that this plugin
+// never says. NCCL drops what the plugin in use does not report (plugin/net.cc:360,
+// xml.cc:957).
+func maybeSockets(n *Element, name string) bool {
+	return !isIB(n, name) && n.Int("port", 0) == 0 && n.Int("gdr", 0) == 0 && n.Int("maxconn", socketMaxConn) == socketMaxConn
+}
+
 // pluginNets lists the nets that the plugin reports, by its index: in order of
 // the declared dev, one element per name, the first that has it
 // (topo.cc:1299).
@@ -258,8 +266,11 @@ func pluginNets(root *Element, p *Params) []*Element {
 	seen := map[string]bool{}
 	for _, n := range all {
 		name, ok := n.Get("name")
-		if !ok || seen[name] || !wantedHCA(n, name, p.IBHCA) {
+		if !ok || seen[name] || !wantedHCA(n, name, p.IBHCA) || p.SocketsOnly && !maybeSockets(n, name) {
 			continue
+		}
+		if p.SocketsOnly {
+			describeSocketNet(n)
 		}
 		seen[name] = true
 		nets = append(nets, n)
@@ -341,9 +352,16 @@ func addSocketNet(root *Element) *Element {
 	net.Set("speed", strconv.Itoa(socketSpeedMbps))
 	net.Set("port", "0")
 	net.Set("guid", "0x0")
-	net.Set("maxconn", strconv.Itoa(socketMaxConn))
-	net.Set("gdr", "0")
+	describeSocketNet(net)
 	return net
+}
+
+// describeSocketNet writes what the socket plugin tells of every net, where the
+// file is silent (net_socket.cc:117).
+func describeSocketNet(n *Element) {
+	n.setDefault("port", "0")
+	n.setDefault("maxconn", strconv.Itoa(socketMaxConn))
+	n.setDefault("gdr", "0")
 }
 
 // describeNet marks a net as present and writes its plugin index; what the
