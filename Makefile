@@ -4,15 +4,19 @@ TOOL      = $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 60s
 BENCH    ?= .
 PKG      ?= ./...
+TESTFLAGS ?=
 # What make bench and bench-table measure: the stages, the engine's queue, the
 # trace writer. Rooms keep more benchmarks; bench-once runs them all.
 BENCHPKG ?= ./internal/bench ./sim/event ./trace/chrome
+ALLBENCH  = $(shell git grep -l '^func Benchmark' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 # go-nvml binds functions that its own header calls deprecated; with cgo the C
 # compiler would fill the screen with that.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
-# Packages that decide as NCCL does: their tests are run again as compiled where
-# x*y+z may be fused, and on one processor.
-PARITY   ?= ./search ./tuning ./connect ./topo/... ./plan ./comm/... ./explain ./internal/parity
+# Packages that decide as NCCL does, and those of their tests that compare with
+# what NCCL, a reference or a golden file says: they are run again as compiled
+# where x*y+z may be fused, and on one processor.
+PARITY   ?= ./search ./tuning ./connect ./topo ./topo/fabric ./plan ./comm/... ./explain ./internal/parity
+PARITYRUN ?= NCCL|Parity|Decisions|Reference|Dumps|Logs|GOAL|BitForBit|Stories|Explains|Segments|BruteForce|Collisions
 
 # Packages that could race (.ci/concurrent says why those); ./... for all.
 RACEPKG  ?= $(shell .ci/concurrent)
@@ -33,11 +37,13 @@ plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs g
 
 .PHONY: test
 test: ## every test that needs no special hardware
-	$(GO) test $(PKG)
+	$(GO) test $(TESTFLAGS) $(PKG)
 
+# A program under the detector sleeps a second before it ends, to see what other
+# goroutines still do; the commands of tests end hundreds of times.
 .PHONY: race
 race: ## the short tests under the race detector, of RACEPKG (what starts goroutines)
-	CGO_ENABLED=1 $(GO) test -race -short $(RACEPKG)
+	CGO_ENABLED=1 GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -race -short $(TESTFLAGS) $(RACEPKG)
 
 .PHONY: lint
 lint: fmt-check ## gofmt, vet, staticcheck, and the rules of the house
@@ -77,7 +83,7 @@ calibration: build ## fit a class to the calibrations of testdata/measured and h
 
 .PHONY: parity-v3
 parity-v3: ## parity as compiled for CPUs with fused multiply-add, on one processor
-	GOAMD64=v3 GOMAXPROCS=1 $(GO) test -count=1 $(PARITY)
+	GOAMD64=v3 GOMAXPROCS=1 $(GO) test -count=1 -run '$(PARITYRUN)' $(TESTFLAGS) $(PARITY)
 
 .PHONY: bench
 bench: ## BENCH (all) ten times, compared with bench/baseline.txt
@@ -86,7 +92,7 @@ bench: ## BENCH (all) ten times, compared with bench/baseline.txt
 
 .PHONY: bench-once
 bench-once: ## each benchmark one time, to see that it runs
-	$(GO) test -short -run '^$$' -bench . -benchtime 1x $(PKG)
+	$(GO) test -short -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $(ALLBENCH)
 
 .PHONY: bench-table
 bench-table: ## docs/BENCHMARKS.md from a run on this machine

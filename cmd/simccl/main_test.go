@@ -33,6 +33,7 @@ func scripts(t *testing.T, dir string, env map[string]string) {
 	testscript.Run(t, testscript.Params{
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TOPOS", topos)
+			e.Setenv("GORACE", os.Getenv("GORACE")) // else each command ends with a second of sleep
 			for k, v := range env {
 				e.Setenv(k, v)
 			}
