@@ -13,13 +13,14 @@ import (
 
 // Kinds of events.
 const (
-	evTry    uint8 = iota // ID: a group may be able to start
-	evJoin                // ID: a group's overhead is over, its bytes begin to move
-	evDone                // ID: a piece without bytes is over
-	evEnd                 // ID: a cut-through op ends, its last data having come
-	evRound               // ID: a proxy thread ends its round
-	evRepeat              // ID: a queue pair sends again what was not acknowledged
-	evProxy               // ID: network connection, see network.go
+	evTry     uint8 = iota // ID: a group may be able to start
+	evJoin                 // ID: a group's overhead is over, its bytes begin to move
+	evDone                 // ID: a piece without bytes is over
+	evEnd                  // ID: a cut-through op ends, its last data having come
+	evRound                // ID: a proxy thread ends its round
+	evRepeat               // ID: a queue pair sends again what was not acknowledged
+	evProxy                // ID: network connection, see network.go
+	evCollect              // ID: batch of a head that reduces in the network, see reduce.go
 )
 
 // Classes of events at one instant: completions go before
@@ -67,6 +68,7 @@ type group struct {
 	route          simnet.RouteID
 	joint          simnet.RouteID // of ops with several peers, -1 where there are none
 	spread         int32          // ops that one primitive of NCCL was cut into
+	heads          []int32        // connections of its turn over the heads
 	turn           []turnEnd      // pieces of a turn over the heads that wait for its end
 	bytes          units.Bytes    // of the piece under way
 	count          uint32         // pieces so far, for the jitter's stream
@@ -238,6 +240,8 @@ func (e *engine) handle(ev *event.Event) {
 		e.nw.repeat(ev.ID)
 	case evProxy:
 		e.nw.event(ev.ID, ev.Arg)
+	case evCollect:
+		e.nw.collect(ev.ID, ev.Arg)
 	}
 }
 
@@ -265,6 +269,11 @@ func (e *engine) wakeAt(gi int32, t units.Time) {
 func (e *engine) deadlock() error {
 	if e.gone != nil {
 		return e.hangs()
+	}
+	for i := range e.nw.rails {
+		if stuck := e.nw.rails[i].stuck; stuck != nil {
+			return stuck
+		}
 	}
 	d := &DeadlockError{}
 	for i := range e.groups {

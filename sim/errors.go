@@ -69,6 +69,16 @@ func (e *HangError) Error() string {
 		"NCCL 2.28.9 has no timeout for that: a watchdog has to call ncclCommAbort", ranks(e.Gone), e.Waiting, e.First)
 }
 
+// StuckError is an operation that never ends because a port through which the
+// network would reduce passes nothing on: the plugin's test never says that the
+// collective is done, and the proxy has no timeout (transport/coll_net.cc:942).
+type StuckError struct{ Host, Net int }
+
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("the operation hangs: nothing gets through net %d of node %d, and the network reduces only what all nodes have sent; "+
+		"NCCL 2.28.9 has no timeout for that: a watchdog has to call ncclCommAbort", e.Net, e.Host)
+}
+
 // DeadlockError means that the plan stopped before its end: some op waits for
 // data or room that never comes.
 type DeadlockError struct {

@@ -218,6 +218,10 @@ func (n *network) begin(id int32) {
 
 // flowDone ends a write, or its part, on a queue pair.
 func (n *network) flowDone(li int32) {
+	if int(li) >= len(n.lanes) {
+		n.reduced(li - int32(len(n.lanes)))
+		return
+	}
 	l := &n.lanes[li]
 	n.waited(l)
 	if l.again.left > 0 {

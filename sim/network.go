@@ -44,6 +44,9 @@ type network struct {
 	slowed    map[port]simnet.LinkID
 	sockets   Sockets
 	tcp       bool // connections are of TCP
+	rails     []rail
+	sides     []side
+	batches   []batch
 }
 
 type netCosts struct {
@@ -100,6 +103,9 @@ type netConn struct {
 	bytes            [plan.FIFOSteps]units.Bytes
 	part             units.Bytes // put into a step that is not posted yet
 	pending          bool
+	// Of a head's connection with the network that reduces: its batch.
+	head  bool
+	batch int32
 	// Messages that the proxy threads have where the connection stands for several.
 	srcLoad, dstLoad int32
 }
@@ -147,6 +153,13 @@ func newNetwork(e *engine, w *wiring) *network {
 func (n *network) connect(c *plan.Conn, id int32, pr *plan.Program) (int32, error) {
 	if c.Route.Transport != connect.NET {
 		return -1, nil
+	}
+	if reduces(c) {
+		route, err := n.headRoute(c)
+		if err != nil {
+			return 0, err
+		}
+		return n.reach(c, id, pr, route)
 	}
 	key := n.key(c)
 	route, ok := n.routes[key]
@@ -223,39 +236,43 @@ func (n *network) portRate(node, net int32) (simnet.Rate, error) {
 
 // gather adds the links from memory through both NICs to memory.
 func (n *network) gather(c *plan.Conn) error {
-	w, k := n.w, n.key(c)
-	end := func(gpuRank, net, rank int32, out bool) error {
-		node, g := w.gpu(rank)
-		if node < 0 {
-			return nil // links that are left out
-		}
-		nets := w.systems[node].Of(topo.NET)
-		if net < 0 || int(net) >= len(nets) {
-			return &RouteError{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
-		}
-		walk, mem := w.walk, g
-		if gpuRank >= 0 {
-			_, mem = w.gpu(gpuRank)
-			w.throughRoot(node, mem, nets[net], out)
-		} else {
-			walk, mem = w.walkHost, w.cpuOf(node, g)
-		}
-		if mem == topo.None {
-			return &RouteError{Node: int(node), From: "host memory", To: "NIC"}
-		}
-		if out {
-			return walk(node, mem, nets[net])
-		}
-		return walk(node, nets[net], mem)
-	}
+	k := n.key(c)
 	if k.writer >= 0 {
 		n.copies(k.writer, true)
 		n.copies(k.reader, false)
 	}
-	if err := end(k.src, k.srcNet, c.Src, true); err != nil {
+	if err := n.endLinks(k.src, k.srcNet, c.Src, true); err != nil {
 		return err
 	}
-	return end(k.dst, k.dstNet, c.Dst, false)
+	return n.endLinks(k.dst, k.dstNet, c.Dst, false)
+}
+
+// endLinks adds the links between a rank's net and the memory that it reads
+// (out) or writes: a GPU's, or the host's where gpuRank is -1.
+func (n *network) endLinks(gpuRank, net, rank int32, out bool) error {
+	w := n.w
+	node, g := w.gpu(rank)
+	if node < 0 {
+		return nil // links that are left out
+	}
+	nets := w.systems[node].Of(topo.NET)
+	if net < 0 || int(net) >= len(nets) {
+		return &RouteError{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
+	}
+	walk, mem := w.walk, g
+	if gpuRank >= 0 {
+		_, mem = w.gpu(gpuRank)
+		w.throughRoot(node, mem, nets[net], out)
+	} else {
+		walk, mem = w.walkHost, w.cpuOf(node, g)
+	}
+	if mem == topo.None {
+		return &RouteError{Node: int(node), From: "host memory", To: "NIC"}
+	}
+	if out {
+		return walk(node, mem, nets[net])
+	}
+	return walk(node, nets[net], mem)
 }
 
 func (n *network) push(at units.Time, id, stage int32) {
@@ -269,6 +286,10 @@ func (n *network) post(id int32, t units.Time, bytes units.Bytes) {
 	c.ready[k], c.bytes[k] = t+n.cost.flag, bytes+c.part
 	c.part = 0
 	c.posted++
+	if c.head {
+		n.tryCollect(n.batches[c.batch].side)
+		return
+	}
 	n.tryPost(id)
 }
 
@@ -368,7 +389,11 @@ func (n *network) watch() {
 	all := make([]queue, 0, 2*len(n.conns))
 	for i := range n.conns {
 		c := &n.conns[i]
-		all = append(all, queue{c.srcProxy, c.src, c.channel, 0, c.phase, c.srcLoad}, queue{c.dstProxy, c.dst, c.channel, 1, c.phase, c.dstLoad})
+		for _, q := range [2]queue{{c.srcProxy, c.src, c.channel, 0, c.phase, c.srcLoad}, {c.dstProxy, c.dst, c.channel, 1, c.phase, c.dstLoad}} {
+			if q.thread >= 0 { // the network has none
+				all = append(all, q)
+			}
+		}
 	}
 	slices.SortFunc(all, func(a, b queue) int {
 		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel),
@@ -403,6 +428,10 @@ func (n *network) look(id, stage int32, free *units.Time, thread, looks int32) {
 
 // done ends what a proxy thread did for a step at time t.
 func (n *network) done(id, stage int32, t units.Time) {
+	if stage >= collectPost {
+		n.collected(id, stage, t)
+		return
+	}
 	e, c := n.e, &n.conns[id]
 	switch stage {
 	case stagePost:
@@ -439,7 +468,15 @@ func (n *network) done(id, stage int32, t units.Time) {
 
 // flushes tells whether the k-th step's data is read back: an empty one's is
 // not (net.cc:1529).
-func (n *network) flushes(c *netConn, k int64) bool { return c.flush && c.bytes[k%plan.FIFOSteps] > 0 }
+func (n *network) flushes(c *netConn, k int64) bool {
+	return c.flush && (c.head || c.bytes[k%plan.FIFOSteps] > 0)
+}
 
 // release tells the receiver's proxy that the kernel has read a step.
-func (n *network) release(id int32, t units.Time) { n.push(t+n.cost.flag, id, stageFree) }
+func (n *network) release(id int32, t units.Time) {
+	if n.conns[id].head {
+		n.drained(id, t+n.cost.flag)
+		return
+	}
+	n.push(t+n.cost.flag, id, stageFree)
+}

@@ -78,11 +78,9 @@ func (t *tracer) starts(e *engine, gi int32) {
 		return
 	}
 	came := g.since // when the last data did
-	for _, first := range g.op.From {
-		for id := first; id < first+g.width(); id++ {
-			c := &e.conns[id]
-			came = max(came, c.head[(c.taken+int64(g.op.RecvAhead))%plan.FIFOSteps])
-		}
+	for _, id := range g.awaits(g.op.From) {
+		c := &e.conns[id]
+		came = max(came, c.head[(c.taken+int64(g.op.RecvAhead))%plan.FIFOSteps])
 	}
 	t.groups[gi].piece = piece{since: min(g.since, e.now), start: e.now, joined: -1, data: min(came, e.now) - min(g.since, e.now), deps: t.depend(g)}
 }

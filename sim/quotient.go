@@ -219,22 +219,42 @@ func (q *quotient) layConns() {
 		rep := q.reps[i/int(q.per)]
 		id := ((rep.channel-int32(e.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
 		pc := e.plan.Conn(id)
-		if pc.Src < 0 || pc.Dst < 0 {
-			continue
-		}
-		snd := q.userOf(seat{pc.Channel, pc.Src}, id, false)
-		rcv := q.userOf(seat{pc.Channel, pc.Dst}, id, true)
-		if snd < 0 || rcv < 0 {
+		snd, rcv, used := q.usersOf(&pc)
+		if !used {
 			continue
 		}
 		c := int32(len(e.conns))
 		q.index[q.key(id)] = c
-		pr := &e.groups[snd].pr
+		pr := &e.groups[max(snd, rcv)].pr
 		e.conns = append(e.conns, conn{snd: snd, rcv: rcv, net: -1, depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), far: e.farOf(&pc), host: e.inHost(&pc)})
 		q.model = append(q.model, pc)
-		e.groups[snd].outs = append(e.groups[snd].outs, c)
-		e.groups[rcv].ins = append(e.groups[rcv].ins, c)
+		if snd >= 0 {
+			e.groups[snd].outs = append(e.groups[snd].outs, c)
+		}
+		if rcv >= 0 {
+			e.groups[rcv].ins = append(e.groups[rcv].ins, c)
+		}
 	}
+}
+
+// usersOf returns the groups at a connection's ends, of which the network has
+// none; used is false where nothing goes over it.
+func (q *quotient) usersOf(c *plan.Conn) (snd, rcv int32, used bool) {
+	snd, rcv = -1, -1
+	if c.Src == -1 || c.Dst == -1 {
+		return snd, rcv, false
+	}
+	if c.Src != plan.Network {
+		if snd = q.userOf(seat{c.Channel, c.Src}, c.ID, false); snd < 0 {
+			return snd, rcv, false
+		}
+	}
+	if c.Dst != plan.Network {
+		if rcv = q.userOf(seat{c.Channel, c.Dst}, c.ID, true); rcv < 0 {
+			return snd, rcv, false
+		}
+	}
+	return snd, rcv, true
 }
 
 // each gives every connection that a program's ops use, once an op of its kind.
@@ -242,16 +262,17 @@ func (e *engine) each(pr *plan.Program, do func(op *plan.Op) error) error {
 	var cur plan.Cursor
 	var op plan.Op
 	e.plan.OpenInto(&cur, pr)
-	n := int32(math.MaxInt32)
+	n, turns := int32(math.MaxInt32), int32(math.MaxInt32)
 	switch pr.Role {
 	case plan.RoleRing:
 		n = 2 // the first and the last op lack one end
-	case plan.RoleTreeReduce, plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast, plan.RoleSend, plan.RoleRecv, plan.RoleCopy:
+	case plan.RoleTreeReduce, plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast, plan.RoleSend, plan.RoleRecv, plan.RoleCopy,
+		plan.RoleChainReduce, plan.RoleChainBroadcast:
 		n = 1
 	case plan.RoleScatter, plan.RoleGather:
-		n = int32(len(e.plan.Comm.NVLS[pr.Channel].Heads)) // a turn over the heads
+		turns = 1 // over the heads
 	}
-	for cur.Next(&op) && op.Seq < n {
+	for cur.Next(&op) && op.Seq < n && op.Step < turns {
 		if err := do(&op); err != nil {
 			return err
 		}

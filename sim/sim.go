@@ -134,9 +134,6 @@ func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec
 	if p.Comm != x.cfg.Comm {
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
-	if len(p.NetGroups()) > 0 {
-		return exec.Result{}, &exec.NotImplementedError{Feature: "simulation of " + p.Req.Algo.String() + " over a network that reduces", Missing: "the network's part in it"}
-	}
 	e, err := x.build(p, sink)
 	if err != nil {
 		return exec.Result{}, err
@@ -224,6 +221,7 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	if err := x.lay(e, w, sink); err != nil {
 		return nil, err
 	}
+	e.layHeads()
 	e.net.Prune()
 	l := p.Layout(int32(p.Comm.NRanks - 1))
 	e.miss = x.class.Miss(int64(l.Input + l.Output))
@@ -281,10 +279,7 @@ func (e *engine) gapOf(pr *plan.Program) units.Time {
 
 // newGroup makes the group of a program on a device and multiprocessor.
 func newGroup(e *engine, pr *plan.Program, dev, sm int32) group {
-	g := group{pr: *pr, rank: dev, sm: sm, wake: -1, joint: -1, spread: 1}
-	if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
-		g.spread = max(1, e.plan.Turn(pr))
-	}
+	g := group{pr: *pr, rank: dev, sm: sm, wake: -1, joint: -1, spread: max(1, e.plan.Turn(pr))}
 	if e.jitter.Channel > 0 {
 		g.drift = e.jitter.Channel * normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
 	}
@@ -313,7 +308,7 @@ func (e *engine) layConns(w *wiring) error {
 			}
 		}
 	}
-	return nil
+	return e.nw.layRails()
 }
 
 func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
@@ -339,7 +334,17 @@ func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
 		}
 	}
 	for _, id := range op.From {
-		e.conns[id].rcv = gi
+		c := &e.conns[id]
+		c.rcv = gi
+		if c.net >= 0 {
+			continue
+		}
+		if pc := e.plan.Conn(id); reduces(&pc) { // no rank is at its other end
+			var err error
+			if c.net, err = e.nw.connect(&pc, id, pr); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -356,7 +361,7 @@ func (e *engine) farOf(pc *plan.Conn) units.Time {
 // inHost tells whether a kernel loads a connection's data over PCIe from host
 // memory, where another GPU or a thread put it.
 func (e *engine) inHost(pc *plan.Conn) bool {
-	if pc.Route.Transport == connect.NET && pc.Kind != connect.NVLSRoute {
+	if pc.Route.Transport == connect.NET && pc.Kind != connect.NVLSRoute && !reduces(pc) {
 		_, _, tcp := e.nw.overTCP(pc)
 		return tcp
 	}

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/units"
 )
@@ -22,13 +24,36 @@ func (g *group) spreads() bool {
 	return g.spread > 1 && (g.pr.Role == plan.RoleScatter || g.pr.Role == plan.RoleGather)
 }
 
-// width is how many connections, from the op's own on, the op waits for: those
-// of all heads where a turn begins.
-func (g *group) width() int32 {
-	if g.spreads() && g.op.Chunk%g.spread == 0 {
-		return g.spread
+// awaits are the connections that the op waits for, of its own ones: those of
+// all heads where a turn begins.
+func (g *group) awaits(own []int32) []int32 {
+	if g.spreads() && len(own) > 0 && g.op.Chunk%g.spread == 0 {
+		return g.heads
 	}
-	return 1
+	return own
+}
+
+// layHeads lists the connections of every group whose ops come in turns.
+func (e *engine) layHeads() {
+	var cur plan.Cursor
+	var op plan.Op
+	for gi := range e.groups {
+		g := &e.groups[gi]
+		if !g.spreads() {
+			continue
+		}
+		e.plan.OpenInto(&cur, &g.pr)
+		for cur.Next(&op) && op.Step == 0 {
+			if e.quotient != nil {
+				e.quotient.ends(g, &op)
+			}
+			for _, id := range slices.Concat(op.From, op.To) {
+				if !slices.Contains(g.heads, id) {
+					g.heads = append(g.heads, id)
+				}
+			}
+		}
+	}
 }
 
 // holdTurn keeps a scattered piece back until the last of its turn is through.

@@ -93,26 +93,21 @@ func (e *engine) routeOf(g *group) simnet.RouteID {
 // ready tells when data and room for the next piece are there; ok is false
 // while that is not known.
 func (e *engine) ready(g *group) (at units.Time, ok bool) {
-	w := g.width()
-	for _, first := range g.op.From {
-		for id := first; id < first+w; id++ {
-			c := &e.conns[id]
-			k := c.taken + int64(g.op.RecvAhead)
-			if k >= c.posted {
+	for _, id := range g.awaits(g.op.From) {
+		c := &e.conns[id]
+		k := c.taken + int64(g.op.RecvAhead)
+		if k >= c.posted {
+			return 0, false
+		}
+		at = max(at, c.head[k%plan.FIFOSteps])
+	}
+	for _, id := range g.awaits(g.op.To) {
+		c := &e.conns[id]
+		if k := c.sent + int64(g.op.SendAhead) - c.depth; k >= 0 {
+			if k >= c.credited {
 				return 0, false
 			}
-			at = max(at, c.head[k%plan.FIFOSteps])
-		}
-	}
-	for _, first := range g.op.To {
-		for id := first; id < first+w; id++ {
-			c := &e.conns[id]
-			if k := c.sent + int64(g.op.SendAhead) - c.depth; k >= 0 {
-				if k >= c.credited {
-					return 0, false
-				}
-				at = max(at, c.credit[k%plan.FIFOSteps])
-			}
+			at = max(at, c.credit[k%plan.FIFOSteps])
 		}
 	}
 	return at, true

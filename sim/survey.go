@@ -153,7 +153,7 @@ func (s *survey) receives(gi, id int32, rep bool) error {
 		return nil
 	}
 	pc := s.e.plan.Conn(id)
-	if s.q.home[s.e.plan.Comm.NodeOf[pc.Src]] >= 0 {
+	if !reduces(&pc) && s.q.home[s.e.plan.Comm.NodeOf[pc.Src]] >= 0 {
 		return nil // noted with its sender
 	}
 	return s.message(c, &pc, rep)
@@ -163,6 +163,9 @@ func (s *survey) receives(gi, id int32, rep bool) error {
 func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 	if pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
 		return nil
+	}
+	if reduces(pc) {
+		return s.contribution(c, pc, rep)
 	}
 	s.w.uses = s.w.uses[:0]
 	if err := s.nw.gather(pc); err != nil {
@@ -188,6 +191,23 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 		s.threads[s.thread(thread)].add(uint64(kind)<<1|uint64(role), 1)
 		s.jobs = append(s.jobs, job{kind, int32(role), thread})
 	}
+	return nil
+}
+
+// contribution notes a head's part in what the network reduces.
+func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
+	s.w.uses = s.w.uses[:0]
+	if err := s.nw.gatherHead(pc); err != nil {
+		return err
+	}
+	kind, role := c+int32(len(s.e.conns)), int32(1)
+	s.note(kind, rep)
+	rank, _, sends := head(pc)
+	if sends {
+		role = 0
+	}
+	s.threads[s.thread(rank)].add(uint64(kind)<<1|uint64(role), 1)
+	s.jobs = append(s.jobs, job{kind, role, rank})
 	return nil
 }
 
@@ -361,6 +381,17 @@ func (s *survey) declare(w *wiring) error {
 			continue
 		}
 		kind := int32(c + n)
+		if reduces(&pc) {
+			rank, _, _ := head(&pc)
+			net, err := e.nw.reach(&pc, int32(c), &e.groups[max(e.conns[c].snd, e.conns[c].rcv)].pr, route(c+n))
+			if err != nil {
+				return err
+			}
+			nc := &e.nw.conns[net]
+			nc.srcProxy, nc.dstProxy = pick(nc.srcProxy >= 0, s.proxy[rank], -1), pick(nc.dstProxy >= 0, s.proxy[rank], -1)
+			e.conns[c].net = net
+			continue
+		}
 		net, err := e.nw.join(&pc, int32(c), &e.groups[e.conns[c].snd].pr, route(c+n))
 		if err != nil {
 			return err
@@ -377,5 +408,5 @@ func (s *survey) declare(w *wiring) error {
 			e.groups[gi].joint = route(2*n + gi)
 		}
 	}
-	return nil
+	return e.nw.layRails()
 }

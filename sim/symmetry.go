@@ -67,7 +67,13 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 		if well {
 			add(chainSymmetry(p))
 		}
+	case coll.CollNetDirect, coll.CollNetChain:
+		add(x.nodeSymmetry(p))
 	case coll.Tree, coll.NVLS, coll.NVLSTree:
+		if len(p.NetGroups()) > 0 {
+			add(x.nodeSymmetry(p))
+			break
+		}
 		if t := forestOf(p); t != nil {
 			ports := slices.ContainsFunc(x.Faults, func(f Fault) bool { return f.Rank < 0 })
 			t.symmetries(x.slowness(), ports, add)

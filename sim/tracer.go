@@ -54,6 +54,8 @@ type slot struct {
 	flow, chunk int64
 	deps        []int64 // arrows from what its op received
 	bytes       units.Bytes
+	last        int // of what the network reduced: the rank that sent last, or nccltrace.NoPeer
+	fan         []nccltrace.Arrow
 }
 
 func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
@@ -129,6 +131,9 @@ func (t *tracer) conn(e *engine, id int32) *connTrace {
 	switch {
 	case ct.plan.Kind == connect.NVLSRoute:
 		ct.word = "NVLS"
+	case reduces(&ct.plan):
+		ct.word, ct.wire = "COLLNET/SHARP", new(wireTrace)
+		route = e.nw.rails[e.nw.sides[e.nw.batches[e.nw.conns[e.conns[id].net].batch].side].rail].route
 	case e.conns[id].net >= 0:
 		ct.word, ct.wire = "NET/IB", new(wireTrace)
 		if e.nw.conns[e.conns[id].net].tcp {
@@ -160,8 +165,8 @@ func (t *tracer) sends(e *engine, gi, id int32, k int64, p *piece, first bool, n
 		ct.open, ct.base = true, k
 	}
 	s := &ct.slots[k%plan.FIFOSteps]
-	*s = slot{bytes: n, chunk: int64(chunk)}
-	if first && t.depth >= nccltrace.DetailStep {
+	*s = slot{bytes: n, chunk: int64(chunk), last: nccltrace.NoPeer}
+	if first && t.depth >= nccltrace.DetailStep && !reduces(&ct.plan) {
 		s.flow = t.rec.Flow() // one arrow an op: its first slice
 	}
 	if p.deps.recvs > 0 {
@@ -191,6 +196,9 @@ func (ct *connTrace) step(d nccltrace.Dir, k int64) nccltrace.Step {
 		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.word, GDR: ct.plan.Route.SrcGDR, Chunk: x.chunk, Link: ct.link, Deps: x.deps}
 	if d == nccltrace.Recv {
 		s.Rank, s.Peer, s.GDR, s.Deps = s.Peer, s.Rank, ct.plan.Route.DstGDR, nil
+	}
+	if reduces(&ct.plan) {
+		s.Peer = x.last
 	}
 	return s
 }

@@ -14,8 +14,10 @@ import (
 // netTrace is what the tracer keeps of proxies and ports.
 type netTrace struct {
 	ends  plan.PortEnds
-	known bool         // ends are
-	open  int          // steps posted and not acknowledged
+	known bool      // ends are
+	open  int       // steps posted and not acknowledged
+	ways  []sideWay // by side
+	rails [][]reduction
 	busy  []units.Time // by rank: when its proxy thread was done; 0: never at work
 }
 
@@ -251,6 +253,9 @@ func (t *tracer) proxyOps() {
 			w.op.Dir, w.op.Channel, w.op.Rank, w.op.Peer = nccltrace.Dir(d), int(ct.plan.Channel), int(ct.plan.Src), int(ct.plan.Dst)
 			if w.op.Dir == nccltrace.Recv {
 				w.op.Rank, w.op.Peer = w.op.Peer, w.op.Rank
+			}
+			if reduces(&ct.plan) {
+				w.op.Peer = nccltrace.NoPeer
 			}
 			t.rec.ProxyOperation(0, w.from-t.shift, w.to-t.shift, w.op)
 		}

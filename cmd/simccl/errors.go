@@ -70,6 +70,7 @@ func status(err error) int {
 	var remote *sim.RetryError
 	var timedOut *sim.TimedOutError
 	var hangs *sim.HangError
+	var stuck *sim.StuckError
 	var refused *net.OpError
 	switch {
 	case err == nil:
@@ -84,7 +85,7 @@ func status(err error) int {
 		return exitTimeout
 	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused):
 		return exitNCCL
-	case errors.As(err, &hangs):
+	case errors.As(err, &hangs), errors.As(err, &stuck):
 		return exitTimeout
 	case errors.As(err, &name), errors.As(err, &mask), errors.As(err, &setting) && setting.Field == "Faults":
 		return exitUsage

@@ -53,8 +53,14 @@ type pathStep struct {
 // for the end of that.
 func (s *pathStep) proxied() bool { return s.network && (s.wait == SendPeerWait || s.wait == SendWait) }
 
-// sendOf returns the send that a receive waits for.
+// sendOf returns the send that a receive waits for: of what a network that
+// reduces gave, that of the rank which sent last.
 func (p *pathSink) sendOf(s *pathStep) (int32, bool) {
+	if s.network {
+		if i, ok := p.sends[sendKey{s.peer, NoPeer, s.channel, s.step}]; ok {
+			return i, ok
+		}
+	}
 	i, ok := p.sends[sendKey{s.peer, s.rank, s.channel, s.step}]
 	return i, ok
 }

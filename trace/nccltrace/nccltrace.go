@@ -20,6 +20,7 @@ const (
 	RankPID     int64 = 1000000
 	NICPID      int64 = 2000000
 	LinksPID    int64 = 3000000
+	NetworkPID  int64 = 3500000
 	CriticalPID int64 = 4000000
 	MergedPID   int64 = 10000000 // added to the processes of a merged second trace
 )

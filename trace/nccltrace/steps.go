@@ -2,6 +2,7 @@ package nccltrace
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -44,20 +45,31 @@ type Step struct {
 	Dir           Dir
 	Step          int64
 	Slot          int
-	Peer          int
+	Peer          int // NoPeer: the network
 	Bytes         units.Bytes
-	Transport     string // NET/IB, P2P/CUMEM, SHM, NVLS
+	Transport     string // NET/IB, COLLNET/SHARP, P2P/CUMEM, SHM, NVLS
 	GDR           bool
 	Link          string // limiting link, may be empty
 	Chunk         int64  // -1: not known
 	// Deps are the arrows from what was received to what could be sent then:
 	// they leave a receive and end at a send.
 	Deps []int64
+	// Fan are further arrows that leave a send: one for each receive that waited
+	// for it, where the network gives everybody the same.
+	Fan []Arrow
+}
+
+// Arrow is one end of an arrow, told at the other one's rank.
+type Arrow struct {
+	ID   int64
+	Rank int
 }
 
 // network reports whether the step crosses the network; others are written
 // with category P2P_XFER so that filters on NET keep meaning network.
-func (s *Step) network() bool { return len(s.Transport) >= 3 && s.Transport[:3] == "NET" }
+func (s *Step) network() bool {
+	return strings.HasPrefix(s.Transport, "NET") || strings.HasPrefix(s.Transport, "COLLNET")
+}
 
 // Phase is one wait of a step, and what its time is made of, where that is
 // known.
@@ -91,7 +103,7 @@ func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 		cat = "NET"
 	}
 	a := r.stepArgs(s)
-	if !r.On(DetailStep, s.Peer) {
+	if s.Peer == NoPeer || !r.On(DetailStep, s.Peer) {
 		flow = 0 // its other end is not in the trace
 	}
 	var first, last *Phase
@@ -107,9 +119,21 @@ func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 		if flow != 0 {
 			r.arrow(track, p, flow)
 		}
+		if p.Wait == SendWait {
+			r.fan(track, p, s.Fan)
+		}
 	}
 	if first != nil {
 		r.deps(track, s, first, last)
+	}
+}
+
+// fan writes the starts of a send's further arrows.
+func (r *Recorder) fan(track trace.TrackID, p *Phase, arrows []Arrow) {
+	for _, a := range arrows {
+		if r.On(DetailStep, a.Rank) {
+			r.arrow(track, p, a.ID)
+		}
 	}
 }
 
