@@ -26,12 +26,14 @@ type link struct {
 	flows  int64       // active, weighted by multiplicity and count
 	active []activeUse // bundles that have flows, in no order
 	dirty  bool
+	tight  bool // it holds flows below their own rates, or may by rounding
+	rest   Rate // of its capacity, at the present rates
 	// progressive filling
-	stamp int64
-	tight bool // it holds flows below their own rates
-	rest  Rate
-	open  int64
-	share Rate
+	stamp  int64
+	border bool // of what is filled: not tight, and only some of its flows are in it
+	room   Rate // not yet given away
+	open   int64
+	share  Rate
 }
 
 // activeUse is a bundle on a link; use says which of its route's uses it is.
@@ -56,8 +58,10 @@ type bundle struct {
 	pos   int32 // place in the completion heap, -1 when absent
 	heap  []entry
 	at    []int32 // by use of the route: place among the link's active bundles
+	dirty bool    // flows came or went
 	stamp int64
 	fixed bool
+	fresh Rate // while a filling is not done
 }
 
 type entry struct {
@@ -87,8 +91,11 @@ type Fluid struct {
 	order   []int32 // heap of bundles by next completion
 	dirtyL  []int32
 	dirtyB  []int32
-	compL   []int32
-	compB   []int32
+	compL   []int32 // what is filled: links with all their flows,
+	compO   []int32 // links that are not tight, with some of them,
+	compB   []int32 // and bundles
+	openL   []int32 // of them, those not settled yet
+	openB   []int32
 	stamp   int64
 	seq     int64
 	now     units.Time
@@ -223,16 +230,14 @@ func (f *Fluid) touch(bi int32, n int64) {
 		} else if l.flows == 0 {
 			l.busy += f.now - l.since
 		}
-		alone = alone && !l.dirty && !l.tight && l.rest-Rate(n*int64(u.Count))*b.bound >= Rate(l.flows)
+		l.rest -= Rate(n*int64(u.Count)) * b.rate
+		alone = alone && !l.dirty && !l.tight && l.rest >= Rate(l.flows)
 	}
-	if !alone {
-		f.soil(bi)
+	if alone {
+		f.schedule(bi)
 		return
 	}
-	for _, u := range uses {
-		f.links[u.Link].rest -= Rate(n*int64(u.Count)) * b.bound
-	}
-	f.schedule(bi)
+	f.soil(bi)
 }
 
 // soil asks for new rates of all that share with a bundle.
@@ -243,7 +248,10 @@ func (f *Fluid) soil(bi int32) {
 			f.dirtyL = append(f.dirtyL, int32(u.Link))
 		}
 	}
-	f.dirtyB = append(f.dirtyB, bi)
+	if b := &f.bundles[bi]; !b.dirty {
+		b.dirty = true
+		f.dirtyB = append(f.dirtyB, bi)
+	}
 }
 
 // retire takes a bundle without flows from its place on a link.
@@ -356,38 +364,9 @@ func (f *Fluid) schedule(bi int32) {
 	f.orderFix(bi)
 }
 
-// refill redoes the shares of everything that the changes since the last call
-// can reach.
-func (f *Fluid) refill() {
-	if len(f.dirtyB) == 0 {
-		return
-	}
-	for _, bi := range f.dirtyB {
-		b := &f.bundles[bi]
-		if len(f.routes[b.route].uses) == 0 {
-			f.settle(b)
-			b.rate = b.bound
-			f.schedule(bi)
-		} else if len(b.heap) == 0 {
-			f.orderRemove(bi)
-		}
-	}
-	f.dirtyB = f.dirtyB[:0]
-	for _, li := range f.dirtyL {
-		if f.links[li].dirty {
-			f.component(li)
-			f.fill()
-			if f.Watch != nil {
-				f.watch()
-			}
-		}
-	}
-	f.dirtyL = f.dirtyL[:0]
-}
-
-// watch reports the rates of the component just filled.
-func (f *Fluid) watch() {
-	for _, li := range f.compL {
+// watch reports the rates on links.
+func (f *Fluid) watch(links []int32) {
+	for _, li := range links {
 		l := &f.links[li]
 		f.Watch(LinkID(li), f.now, l.cap-l.rest)
 		for _, mate := range l.mates {
@@ -401,93 +380,3 @@ func (f *Fluid) Capacity(id LinkID) Rate { return f.links[id].cap }
 
 // Name returns a link's name.
 func (f *Fluid) Name(id LinkID) string { return f.links[id].name }
-
-// component gathers the links and flows that share with link li, directly or
-// through others.
-func (f *Fluid) component(li int32) {
-	f.stamp++
-	f.compL, f.compB = append(f.compL[:0], li), f.compB[:0]
-	f.links[li].stamp = f.stamp
-	for i := 0; i < len(f.compL); i++ {
-		l := &f.links[f.compL[i]]
-		l.dirty, l.tight = false, false
-		l.rest, l.open = l.cap, l.flows
-		for _, u := range l.active {
-			b := &f.bundles[u.bundle]
-			if b.stamp == f.stamp || b.n == 0 {
-				continue
-			}
-			b.stamp = f.stamp
-			b.fixed = false
-			f.compB = append(f.compB, u.bundle)
-			for _, o := range f.routes[b.route].uses {
-				if ol := &f.links[o.Link]; ol.stamp != f.stamp {
-					ol.stamp = f.stamp
-					f.compL = append(f.compL, int32(o.Link))
-				}
-			}
-		}
-	}
-}
-
-// fill is progressive filling of one component. Links that are equally tight
-// are filled together, so that the order in which they were met cannot show.
-func (f *Fluid) fill() {
-	for left := len(f.compB); left > 0; {
-		share := Rate(math.MaxInt64)
-		for _, li := range f.compL {
-			l := &f.links[li]
-			l.share = math.MaxInt64
-			if l.open > 0 {
-				l.share = max(1, l.rest/Rate(l.open))
-				share = min(share, l.share)
-			}
-		}
-		fixed := 0
-		for _, bi := range f.compB {
-			if b := &f.bundles[bi]; !b.fixed && b.bound <= share {
-				f.fix(bi, b.bound)
-				fixed++
-			}
-		}
-		if fixed == 0 {
-			fixed = f.fillTight(share)
-		}
-		left -= fixed
-	}
-}
-
-// fillTight gives the flows on the tightest links their share and returns how
-// many bundles that settles.
-func (f *Fluid) fillTight(share Rate) int {
-	fixed := 0
-	for _, li := range f.compL {
-		l := &f.links[li]
-		if l.share != share {
-			continue
-		}
-		l.tight = true
-		for _, u := range l.active {
-			if !f.bundles[u.bundle].fixed {
-				f.fix(u.bundle, share)
-				fixed++
-			}
-		}
-	}
-	return fixed
-}
-
-// fix settles a bundle's rate within a filling.
-func (f *Fluid) fix(bi int32, r Rate) {
-	b := &f.bundles[bi]
-	b.fixed = true
-	for _, u := range f.routes[b.route].uses {
-		l := &f.links[u.Link]
-		n := b.n * int64(u.Count)
-		l.rest = max(0, l.rest-Rate(n)*r)
-		l.open -= n
-	}
-	f.settle(b)
-	b.rate = r
-	f.schedule(bi)
-}
