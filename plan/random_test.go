@@ -191,6 +191,9 @@ func meetsHeads(c *connect.Comm, r *Request) bool {
 	if r.Algo != coll.NVLS {
 		return true
 	}
+	if r.Func != coll.AllReduce && len(c.NVLSHeads) < per {
+		return false
+	}
 	for h := range c.NVLSHeads {
 		if h >= len(c.CollNet.NetHeads[0]) || c.NVLSHeads[h][0] != c.CollNet.NetHeads[0][h] {
 			return false

@@ -23,6 +23,7 @@ type Shape struct {
 	Total, Chunk       units.Bytes // of the channel's share, or the transfer's
 	Pos                int32       // position or head where bytes depend on it, else -1
 	Proto              uint8
+	Do                 Do // of every op where the network reduces: the top of a chain also ends averages
 }
 
 // Shape returns the shape of a program. It allocates for PAT only.
@@ -96,7 +97,7 @@ func (p *Plan) shapeNVLS(s *Shape, pr *Program, g *geom) {
 func (p *Plan) shapeStripes(s *Shape, pr *Program, g *geom) {
 	var c Cursor
 	p.OpenInto(&c, pr)
-	s.From, s.To = int32(len(c.from)), int32(len(c.to))
+	s.From, s.To, s.Do = int32(len(c.from)), int32(len(c.to)), c.net.do
 	channel := pr.Channel - int32(p.Split.ChannelLo)
 	switch {
 	case c.net.heads > 0 && pr.Role == RoleScatter:
