@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/simccl/simccl/internal/newfile"
@@ -19,9 +20,11 @@ func newTopoDetect(a *app) *cobra.Command {
 		Long: `detect reads GPUs from NVML and everything else from sysfs, and prints the file
 that NCCL 2.28.9 would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
 NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
-choose the NICs.`,
+choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
+keep at ` + detect.DefaultFile + `, goes before
+what is found.`,
 		Example: "  simccl topo detect > this.xml\n  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
-		Args:    cobra.NoArgs,
+		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			spec, err := detectSpec(a, gpus)
 			if err != nil {
@@ -67,6 +70,41 @@ func verbsDevices(a *app) ([]detect.HCA, error) {
 	return out, nil
 }
 
+// beginning is the topology file that NCCL reads before it looks at the
+// machine, nil without one.
+func beginning(a *app) (*topo.Element, error) {
+	name, _ := a.getenv("NCCL_TOPO_FILE")
+	named := name != ""
+	if !named {
+		name = detect.DefaultFile
+	}
+	text, err := os.ReadFile(a.path(name))
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !named:
+		return nil, nil
+	case errors.Is(err, os.ErrNotExist):
+		a.warn("NCCL_TOPO_FILE=%s is not there; NCCL does without, and so does detect", name)
+		return nil, nil
+	case err != nil:
+		return nil, input(err)
+	}
+	spec, err := a.parseTopo(text, name)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(a.err, "simccl: begun with %s, as NCCL does\n", name)
+	return spec.Root, nil
+}
+
+// number is a variable as NCCL reads one: of a word it is 0, of nothing the
+// default (misc/param.cc:76).
+func (a *app) number(name string, def int64) int64 {
+	if v, _ := a.getenv(name); v != "" {
+		def, _ = topo.CInt(v)
+	}
+	return def
+}
+
 // detectSpec reads this machine, with NCCL's variables choosing the NICs; gpus
 // is how many GPUs are kept at most, 0 all.
 func detectSpec(a *app, gpus int) (*topo.Spec, error) {
@@ -75,18 +113,13 @@ func detectSpec(a *app, gpus int) (*topo.Spec, error) {
 		return nil, err
 	}
 	m.Verbs = func() ([]detect.HCA, error) { return verbsDevices(a) }
-	p := detect.Params{MaxGPUs: gpus, MergeVFs: true}
+	p := detect.Params{MaxGPUs: gpus, IBDisable: a.number("NCCL_IB_DISABLE", 0) != 0, MergeVFs: a.number("NCCL_IB_MERGE_VFS", 1) != 0,
+		NoDMABuf: a.number("NCCL_DMABUF_ENABLE", 1) == 0}
 	p.SocketFamily, _ = a.getenv("NCCL_SOCKET_FAMILY")
-	if v, ok := a.getenv("NCCL_DMABUF_ENABLE"); ok {
-		p.NoDMABuf = v == "0"
-	}
 	p.IBHCA, _ = a.getenv("NCCL_IB_HCA")
 	p.SocketIfname, _ = a.getenv("NCCL_SOCKET_IFNAME")
-	if v, ok := a.getenv("NCCL_IB_DISABLE"); ok {
-		p.IBDisable = v != "" && v != "0"
-	}
-	if v, ok := a.getenv("NCCL_IB_MERGE_VFS"); ok {
-		p.MergeVFs = v != "0"
+	if p.Begin, err = beginning(a); err != nil {
+		return nil, err
 	}
 	spec, err := detect.Detect(m, p)
 	if errors.Is(err, detect.ErrUnsupported) {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math/bits"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	simexec "github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/topo"
@@ -87,4 +90,24 @@ func detectedPorts(t *testing.T, list string) []string {
 	}
 	walk(spec.Root)
 	return out
+}
+
+// TestWhereDetectionBegins: with the file that NCCL would read first, or with
+// nothing where it is not there; a file that is none is an error.
+func TestWhereDetectionBegins(t *testing.T) {
+	file := filepath.Join(golden.Root(t, "testdata", "topos"), "h200x4-4.xml")
+	for value, want := range map[string]string{file: "begun with " + file, "none.xml": "NCCL_TOPO_FILE=none.xml is not there", "detect_test.go": "not well-formed XML"} {
+		var errs bytes.Buffer
+		a := &app{err: &errs, environ: []string{"NCCL_TOPO_FILE=" + value, "NCCL_IB_MERGE_VFS=0x0", "NCCL_IB_DISABLE="}}
+		root, err := beginning(a)
+		if err != nil {
+			fmt.Fprint(&errs, err)
+		}
+		if !strings.Contains(errs.String(), want) || (root != nil) != (value == file) {
+			t.Errorf("%s: %v, %q", value, root, errs.String())
+		}
+		if a.number("NCCL_IB_MERGE_VFS", 1) != 0 || a.number("NCCL_IB_DISABLE", 3) != 3 || a.number("NCCL_DMABUF_ENABLE", 1) != 1 {
+			t.Error("numbers are not read as NCCL reads them")
+		}
+	}
 }

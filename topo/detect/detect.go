@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,7 +82,16 @@ type Params struct {
 	SocketFamily string // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6, or any
 	NoDMABuf     bool   // NCCL_DMABUF_ENABLE=0
 	MaxGPUs      int    // use only this many GPUs, 0 for all
+	// Begin is the <system> of a file that NCCL reads before it looks at the
+	// machine: that of NCCL_TOPO_FILE, else of DefaultFile; nil without one. What
+	// it says stands, what it does not say is looked up, and branches in which
+	// nothing was found are left out (topo.cc:1419-1475).
+	Begin *topo.Element
 }
+
+// DefaultFile is where virtual machines are told their topology
+// (topo.cc:1425).
+const DefaultFile = "/var/run/nvidia-topologyd/virtualTopology.xml"
 
 // Tree is a file system whose links can be followed to the end.
 type Tree interface {
@@ -124,11 +134,12 @@ func Detect(m *Machine, p Params) (*topo.Spec, error) {
 	}
 	var all *topo.Element
 	for rank := range gpus {
-		b := &builder{m: m, root: element("system", "version", "1")}
+		b := newBuilder(m, p.Begin)
 		b.gpu(&gpus[rank], rank)
 		for i := range nets {
 			b.net(&nets[i], i, &gpus[rank])
 		}
+		b.trim(b.root)
 		settle(b.root)
 		if all == nil {
 			all = b.root
@@ -159,29 +170,92 @@ func settle(e *topo.Element) {
 type builder struct {
 	m    *Machine
 	root *topo.Element
+	keep map[*topo.Element]bool // what is there, and not only in the file that was begun with
 }
 
-// find returns the first element of a name with an attribute of a value.
-func (b *builder) find(name, attr, value string) *topo.Element {
-	var found *topo.Element
-	b.root.Walk(func(e *topo.Element, _ []*topo.Element) {
+func newBuilder(m *Machine, begin *topo.Element) *builder {
+	b := &builder{m: m, root: element("system", "version", "1"), keep: map[*topo.Element]bool{}}
+	if begin != nil {
+		b.root = begin.Clone()
+		b.root.Walk(func(e *topo.Element, _ []*topo.Element) {
+			if e.Name == "cpu" {
+				e.Set("host_hash", b.hostHash())
+			}
+		})
+	}
+	return b
+}
+
+// find returns the first element of a name with an attribute of a value, and
+// what it is in.
+func (b *builder) find(name, attr, value string) (found, up *topo.Element) {
+	b.root.Walk(func(e *topo.Element, above []*topo.Element) {
 		if v, _ := e.Get(attr); found == nil && e.Name == name && v == value {
 			found = e
+			if len(above) > 0 {
+				up = above[len(above)-1]
+			}
 		}
 	})
-	return found
+	return found, up
+}
+
+// initial sets an attribute that is not there yet.
+func initial(e *topo.Element, name, value string) {
+	if _, there := e.Get(name); !there {
+		e.Set(name, value)
+	}
+}
+
+// trim leaves out the branches in which nothing is kept and tells whether
+// anything is (xml.cc:947).
+func (b *builder) trim(e *topo.Element) bool {
+	asked, _ := e.Get("keep")
+	e.Attrs = slices.DeleteFunc(e.Attrs, func(a topo.Attr) bool { return a.Name == "keep" && (asked == "1" || b.keep[e]) })
+	if asked == "1" || b.keep[e] {
+		return true
+	}
+	kept := false
+	e.Children = slices.DeleteFunc(e.Children, func(c *topo.Element) bool {
+		some := b.trim(c)
+		kept = kept || some
+		return !some && slices.Contains([]string{"pci", "cpu", "nic", "net"}, c.Name)
+	})
+	return kept
 }
 
 // gpu adds a GPU with its PCI branch (xml.cc:884 ncclTopoFillGpu).
 func (b *builder) gpu(g *GPU, rank int) {
 	pci := b.pci(g.BusID, "0x03")
-	e := element("gpu", "dev", strconv.Itoa(g.Index), "sm", strconv.Itoa(g.SM))
+	e := pci.Child("gpu")
+	if e == nil {
+		e = element("gpu")
+		pci.Children = append(pci.Children, e)
+	}
+	initial(e, "dev", strconv.Itoa(g.Index))
+	initial(e, "sm", strconv.Itoa(g.SM))
 	gdr := "0"
 	if g.GDR {
 		gdr = "1"
 	}
 	e.Set("rank", strconv.Itoa(rank))
-	e.Set("gdr", gdr)
+	initial(e, "gdr", gdr)
+	b.keep[e] = true
+	if e.Child("nvlink") == nil {
+		nvlinks(e, g)
+	}
+	if g.C2CCount > 0 && e.Child("c2c") == nil {
+		e.Children = append(e.Children, element("c2c", "bw", strconv.Itoa(g.C2CMBps), "count", strconv.Itoa(g.C2CCount)))
+	}
+	for _, c := range e.Children {
+		if target, _ := c.Get("target"); c.Name == "nvlink" {
+			initial(c, "tclass", b.targetClass(target))
+		}
+	}
+}
+
+// nvlinks adds a GPU's links, those to the same end as one.
+func nvlinks(e *topo.Element, g *GPU) {
 	count := map[string]int{}
 	var order []string
 	for _, t := range g.Links {
@@ -191,12 +265,8 @@ func (b *builder) gpu(g *GPU, rank int) {
 		count[t]++
 	}
 	for _, t := range order {
-		e.Children = append(e.Children, element("nvlink", "target", t, "count", strconv.Itoa(count[t]), "tclass", b.targetClass(t)))
+		e.Children = append(e.Children, element("nvlink", "target", t, "count", strconv.Itoa(count[t])))
 	}
-	if g.C2CCount > 0 {
-		e.Children = append(e.Children, element("c2c", "bw", strconv.Itoa(g.C2CMBps), "count", strconv.Itoa(g.C2CCount)))
-	}
-	pci.Children = append(pci.Children, e)
 }
 
 // targetClass is the PCI class of an NVLink's other end; what the machine
@@ -210,33 +280,52 @@ func (b *builder) targetClass(busID string) string {
 	return b.m.read(path + "/class")
 }
 
-// pci returns the element of a PCI device, making it and everything above it
-// on first use (xml.cc:571 ncclTopoGetXmlFromSys).
+// pci returns the element of a PCI device with everything above it, and fills
+// in what is not known of them yet (xml.cc:571 ncclTopoGetXmlFromSys).
 func (b *builder) pci(busID, class string) *topo.Element {
-	if e := b.find("pci", "busid", busID); e != nil {
-		return e
+	e, up := b.find("pci", "busid", busID)
+	if e == nil {
+		e = element("pci", "busid", busID)
 	}
-	e := element("pci", "busid", busID)
+	if class != "" {
+		initial(e, "class", class)
+	}
 	path := b.m.pciPath(busID)
-	if path == "" {
-		e.Set("class", class)
-		e.Set("link_speed", "")
-		e.Set("link_width", "")
+	b.fillPCI(e, busID, path)
+	switch {
+	case up == nil && path == "":
 		insert(b.cpu("-1"), e)
-		return e
+	case up == nil:
+		insert(b.above(path), e)
+	case up.Name == "pci":
+		id, _ := up.Get("busid")
+		b.pci(id, "")
+	case up.Name == "cpu":
+		b.fillCPU(up)
 	}
-	for _, f := range []string{"class", "vendor", "device", "subsystem_vendor", "subsystem_device"} {
-		if v := b.m.read(path + "/" + f); v != "" {
-			e.Set(f, v)
+	return e
+}
+
+// fillPCI adds what sysfs tells of a device; its class goes before the file's.
+func (b *builder) fillPCI(e *topo.Element, busID, path string) {
+	if path == "" {
+		initial(e, "link_speed", "")
+		initial(e, "link_width", "")
+	} else {
+		if v := b.m.read(path + "/class"); v != "" {
+			e.Set("class", v)
 		}
+		for _, f := range []string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
+			if v := b.m.read(path + "/" + f); v != "" {
+				initial(e, f, v)
+			}
+		}
+		initial(e, "link_speed", b.m.linkSpeed(path))
+		initial(e, "link_width", strconv.Itoa(min(b.m.number(path+"/max_link_width"), b.m.number(parent(path)+"/max_link_width"))))
 	}
-	e.Set("link_speed", b.m.linkSpeed(path))
-	e.Set("link_width", strconv.Itoa(min(b.m.number(path+"/max_link_width"), b.m.number(parent(path)+"/max_link_width"))))
 	if v, _ := e.Get("vendor"); v == "0x1000" {
 		b.broadcomLinks(e, busID)
 	}
-	insert(b.above(path), e)
-	return e
 }
 
 // above finds what a PCI device hangs on: bridges are passed two at a time,
@@ -286,18 +375,30 @@ func insert(parent, e *topo.Element) {
 func (b *builder) cpu(numa string) *topo.Element {
 	for _, c := range b.root.Children {
 		if v, _ := c.Get("numaid"); c.Name == "cpu" && v == numa {
+			b.fillCPU(c)
 			return c
 		}
 	}
-	h := fnv.New64a()
-	h.Write([]byte(b.m.Hostname + b.m.read("proc/sys/kernel/random/boot_id")))
-	e := element("cpu", "host_hash", fmt.Sprintf("%#x", h.Sum64()), "numaid", numa)
-	if v := b.m.read("sys/devices/system/node/node" + numa + "/cpumap"); v != "" {
-		e.Set("affinity", v)
-	}
-	b.processor(e)
+	e := element("cpu", "host_hash", b.hostHash(), "numaid", numa)
+	b.fillCPU(e)
 	b.root.Children = append(b.root.Children, e)
 	return e
+}
+
+// hostHash is the same for all processes of a host that was not started anew.
+func (b *builder) hostHash() string {
+	h := fnv.New64a()
+	h.Write([]byte(b.m.Hostname + b.m.read("proc/sys/kernel/random/boot_id")))
+	return fmt.Sprintf("%#x", h.Sum64())
+}
+
+// fillCPU adds which cores a CPU has and of what make it is (xml.cc:476).
+func (b *builder) fillCPU(e *topo.Element) {
+	numa, _ := e.Get("numaid")
+	if v := b.m.read("sys/devices/system/node/node" + numa + "/cpumap"); v != "" {
+		initial(e, "affinity", v)
+	}
+	b.processor(e)
 }
 
 // archNames are NCCL's words for processors.
@@ -311,7 +412,7 @@ func (b *builder) processor(e *topo.Element) {
 		arch = runtime.GOARCH
 	}
 	if name, ok := archNames[arch]; ok {
-		e.Set("arch", name)
+		initial(e, "arch", name)
 	}
 	if arch != "amd64" {
 		return
@@ -322,7 +423,9 @@ func (b *builder) processor(e *topo.Element) {
 	if family > 15 {
 		family = 15 + (family-15)<<4
 	}
-	e.Set("vendor", info["vendor_id"])
-	e.Set("familyid", strconv.Itoa(family))
-	e.Set("modelid", strconv.Itoa(model))
+	initial(e, "vendor", info["vendor_id"])
+	if _, there := e.Get("familyid"); !there {
+		e.Set("familyid", strconv.Itoa(family))
+		e.Set("modelid", strconv.Itoa(model))
+	}
 }

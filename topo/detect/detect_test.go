@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
@@ -307,5 +308,40 @@ func TestAMDFamiliesAreNCCLs(t *testing.T) {
 	c := b.cpu("0")
 	if f, _ := c.Get("familyid"); f != "143" {
 		t.Errorf("Zen 2 is family %s, NCCL writes 143", f)
+	}
+}
+
+// TestWhatAVirtualMachineIsTold: a file that NCCL reads before it looks at the
+// machine goes before what sysfs shows; what is in it and not here is left out.
+func TestWhatAVirtualMachineIsTold(t *testing.T) {
+	text, err := os.ReadFile("testdata/vm.begin.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, err := topoxml.Parse(text, "vm.begin.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu := func(i int, id string) GPU {
+		return GPU{Index: i, BusID: id, SM: 80, Links: []string{"fffffff:ff:ff.0", "fffffff:ff:ff.0"}}
+	}
+	m := &Machine{Tree: open(t, "testdata/vm.txtar"), Interfaces: eth0, Hostname: "vm", Arch: "amd64", GPUs: func() ([]GPU, error) {
+		return []GPU{gpu(0, "0000:00:05.0"), gpu(1, "0000:00:06.0")}, nil
+	}}
+	before := dump(begin)
+	s, err := Detect(m, Params{IBHCA: "mlx5", Begin: begin.Root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Text(t, "testdata/vm.want.xml", dump(s))
+	if dump(begin) != before {
+		t.Error("the file that was begun with has changed")
+	}
+	hashes := map[string]bool{}
+	for _, h := range hash.FindAllString(string(topoxml.Write(s.Root)), -1) {
+		hashes[h] = true
+	}
+	if len(hashes) != 1 || hashes[`host_hash="0x77"`] {
+		t.Errorf("CPUs are of hosts %v, want this one for all", hashes)
 	}
 }

@@ -228,10 +228,27 @@ func (m *Machine) socketPort(name string, dev int) netPort {
 // it has none (xml.cc:911 ncclTopoFillNet). A second port of the same name only
 // takes over the first one's number (topo.cc:1341).
 func (b *builder) net(n *netPort, dev int, g *GPU) {
-	if e := b.find("net", "name", n.name); e != nil {
-		e.Set("dev", strconv.Itoa(dev))
-		return
+	e, _ := b.find("net", "name", n.name)
+	if e == nil {
+		if e = b.newNet(n); e == nil {
+			return
+		}
 	}
+	gdr := "0"
+	if n.gdr || n.dmaBuf && g.DMABuf {
+		gdr = "1"
+	}
+	e.Set("dev", strconv.Itoa(dev))
+	for _, kv := range [][2]string{{"latency", "0"}, {"speed", strconv.Itoa(n.speed)}, {"port", strconv.Itoa(n.port)},
+		{"guid", fmt.Sprintf("0x%x", n.guid)}, {"maxconn", strconv.Itoa(n.maxConn)}, {"gdr", gdr}} {
+		initial(e, kv[0], kv[1])
+	}
+	b.keep[e] = true
+}
+
+// newNet is an element for a port, in its place; nil where nothing is there to
+// hang it on.
+func (b *builder) newNet(n *netPort) *topo.Element {
 	var above *topo.Element
 	if id := path.Base(n.path); isBusID(id) && b.m.pciPath(id) != "" {
 		above = b.pci(id, "0x02")
@@ -239,18 +256,14 @@ func (b *builder) net(n *netPort, dev int, g *GPU) {
 		above = b.root.Child("cpu")
 	}
 	if above == nil {
-		return
+		return nil
 	}
 	nic := above.Child("nic")
 	if nic == nil {
 		nic = element("nic")
 		above.Children = append(above.Children, nic)
 	}
-	gdr := "0"
-	if n.gdr || n.dmaBuf && g.DMABuf {
-		gdr = "1"
-	}
-	nic.Children = append(nic.Children, element("net", "name", n.name, "dev", strconv.Itoa(dev), "latency", "0",
-		"speed", strconv.Itoa(n.speed), "port", strconv.Itoa(n.port), "guid", fmt.Sprintf("0x%x", n.guid),
-		"maxconn", strconv.Itoa(n.maxConn), "gdr", gdr))
+	e := element("net", "name", n.name)
+	nic.Children = append(nic.Children, e)
+	return e
 }

@@ -27,11 +27,17 @@ const (
 	capP2P           = 0
 )
 
-// busID turns NVML's "00000000:1B:00.0" into sysfs's "0000:1b:00.0".
+// busID turns NVML's "00000000:1B:00.0" into sysfs's "0000:1b:00.0", which has
+// four digits of the domain or more. NCCL gets the far ends of NVLinks so too: it
+// asks by the call that knows the short form only (nvmlwrap.h:77). An NVSwitch
+// that a virtual machine does not see is "fffffff:ff:ff.0" in both.
 func busID(s string) string {
-	s = strings.ToLower(s)
-	if len(s) == len("00000000:1b:00.0") {
-		return s[4:]
+	domain, rest, ok := strings.Cut(strings.ToLower(s), ":")
+	if !ok {
+		return domain
 	}
-	return s
+	for len(domain) > 4 && domain[0] == '0' {
+		domain = domain[1:]
+	}
+	return domain + ":" + rest
 }

@@ -44,7 +44,7 @@ func readDevice(d nvml.Device, i int) GPU {
 			continue
 		}
 		if far, r := d.GetNvLinkRemotePciInfo(l); r == nvml.SUCCESS {
-			g.Links = append(g.Links, strings.ToLower(text(far.BusId[:])))
+			g.Links = append(g.Links, busID(text(far.BusId[:])))
 		}
 	}
 	readC2C(d, &g)

@@ -3,7 +3,6 @@
 package detect
 
 import (
-	"strings"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -93,7 +92,7 @@ func (l library) device(d uintptr, i int) GPU {
 			continue
 		}
 		if l.call("nvmlDeviceGetNvLinkRemotePciInfo_v2", d, uintptr(k), far.addr()) == 0 {
-			g.Links = append(g.Links, strings.ToLower(far.text(pciBusID)))
+			g.Links = append(g.Links, busID(far.text(pciBusID)))
 		}
 	}
 	l.c2c(d, &g)

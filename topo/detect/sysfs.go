@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,7 +97,11 @@ func (b *builder) broadcomLinks(e *topo.Element, busID string) {
 		return
 	}
 	for _, f := range entries {
-		if len(f.Name()) == len("0000:00:00.0") && b.m.pciPath(f.Name()) != "" {
+		known := slices.ContainsFunc(e.Children, func(c *topo.Element) bool {
+			target, _ := c.Get("target")
+			return c.Name == "pcilink" && target == f.Name()
+		})
+		if !known && len(f.Name()) == len("0000:00:00.0") && b.m.pciPath(f.Name()) != "" {
 			e.Children = append(e.Children, element("pcilink", "target", f.Name()))
 		}
 	}
