@@ -49,6 +49,7 @@ var publics = slices.Concat([]public{
 	{file: "vultr_b200_2n_alltoall", topo: "dgx-b200", nodes: 2, gpus: 8, typ: coll.Uint8},
 	{file: "coreweave_gb200_2racks_all_reduce", topo: "gb200-nvl72-tray", nodes: 36, gpus: 4, domain: 18},
 	{file: "coreweave_gb200_20racks_all_reduce", topo: "gb200-nvl72-tray", nodes: 360, gpus: 4, domain: 18, fixes: true},
+	{file: "coreweave_h100_sharp_all_reduce", topo: "dgx-h100", nodes: 12, gpus: 8, env: []string{"NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1"}},
 },
 	slurm(10, 1, true, "sendrecv"),
 	slurm(10, 2, true, "all_reduce"), slurm(10, 2, false, "all_gather", "reduce_scatter", "alltoall", "sendrecv"),
