@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-var quick = Options{Join: 10 * time.Second, Op: 10 * time.Second, Ping: 50 * time.Millisecond, Silence: time.Second}
+// quick notices soon, but not what a busy machine does by itself.
+var quick = Options{Join: 30 * time.Second, Op: 30 * time.Second, Ping: 50 * time.Millisecond, Silence: 10 * time.Second}
 
 // world starts a root and n ranks in this process and runs f on each.
 func world(t *testing.T, n int, opt Options, f func(c *Comm) error) []error {
@@ -49,7 +50,7 @@ func world(t *testing.T, n int, opt Options, f func(c *Comm) error) []error {
 	go func() { wg.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(40 * time.Second):
+	case <-time.After(90 * time.Second):
 		t.Fatal("ranks hang")
 	}
 	return errs
@@ -113,7 +114,7 @@ func TestManyRanksMeetFast(t *testing.T) {
 	}))
 	d := time.Since(began)
 	t.Logf("%d ranks joined after %v and were done after %v", n, time.Duration(joined.Load()).Round(time.Millisecond), d.Round(time.Millisecond))
-	if d > 8*time.Second {
+	if d > 25*time.Second {
 		t.Errorf("it took %v", d)
 	}
 }
@@ -205,7 +206,7 @@ func TestStrangersAreRefused(t *testing.T) {
 func TestMissingRanksAreNamed(t *testing.T) {
 	secret, _ := NewSecret()
 	opt := quick
-	opt.Join = 300 * time.Millisecond
+	opt.Join = 2 * time.Second // enough for two ranks to report
 	root, err := NewRoot("127.0.0.1:0", 4, secret, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -235,13 +236,14 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 	if _, err := Join(context.Background(), root.ID(), 0, 3, quick); err == nil || !strings.Contains(err.Error(), "expects 3 ranks, the root 2") {
 		t.Errorf("size: %v", err)
 	}
-	first := make(chan error, 1)
-	go func() {
-		_, err := Join(context.Background(), root.ID(), 1, 2, quick)
-		first <- err
-	}()
-	time.Sleep(200 * time.Millisecond)
-	if _, err := Join(context.Background(), root.ID(), 1, 2, quick); err == nil || !strings.Contains(err.Error(), "reported twice") {
+	twice := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := Join(context.Background(), root.ID(), 1, 2, quick)
+			twice <- err
+		}()
+	}
+	if err := <-twice; err == nil || !strings.Contains(err.Error(), "reported twice") {
 		t.Errorf("twice: %v", err)
 	}
 	c, err := Join(context.Background(), root.ID(), 0, 2, quick)
@@ -249,7 +251,7 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := <-first; err != nil {
+	if err := <-twice; err != nil {
 		t.Error(err)
 	}
 }
@@ -286,7 +288,7 @@ func TestADeadRankIsNamedByAllOthers(t *testing.T) {
 					t.Errorf("rank %d says %v, want rank 4 named dead", r, err)
 				}
 			}
-			if d := time.Since(began); d > 8*time.Second {
+			if d := time.Since(began); d > quick.Silence {
 				t.Errorf("it took %v to notice", d)
 			}
 		})
@@ -294,7 +296,9 @@ func TestADeadRankIsNamedByAllOthers(t *testing.T) {
 }
 
 func TestASilentRankIsNamed(t *testing.T) {
-	errs := world(t, 3, quick, func(c *Comm) error {
+	opt := quick
+	opt.Silence = 2 * time.Second
+	errs := world(t, 3, opt, func(c *Comm) error {
 		if c.Rank() == 1 { // hangs: connections stay open, no signs of life
 			close(c.stop)
 			<-c.Failed()
@@ -350,11 +354,13 @@ func TestReceiveFromARankThatLeft(t *testing.T) {
 func TestReceiveTimesOut(t *testing.T) {
 	opt := quick
 	opt.Op = 200 * time.Millisecond
+	over := make(chan struct{})
 	errs := world(t, 2, opt, func(c *Comm) error {
 		if c.Rank() == 1 {
-			time.Sleep(600 * time.Millisecond)
+			<-over
 			return nil
 		}
+		defer close(over)
 		_, err := c.Recv(1, 5)
 		var to *TimeoutError
 		if !errors.As(err, &to) {
@@ -383,11 +389,15 @@ func TestKilledProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	errs := make(chan error, 2)
+	var joined sync.WaitGroup
+	joined.Add(2)
 	for _, r := range []int{0, 2} {
 		go func() {
 			c, err := Join(context.Background(), root.ID(), r, 3, quick)
+			joined.Done()
 			if err == nil {
 				if r == 0 {
+					joined.Wait()
 					child.Process.Kill()
 					child.Wait()
 				}
