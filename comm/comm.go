@@ -167,7 +167,9 @@ func (c *Comm) tuningInput() tuning.Input {
 	}
 	in.CollNet.Enabled = c.CollNet.Enabled
 	if c.CollNet.Enabled {
-		in.CollNet.Heads = len(c.CollNet.Heads[0])
+		// The plugin that is supposed is NVIDIA's, which gathers and scatters too.
+		in.CollNet.Heads, in.CollNet.DirectHeads = len(c.CollNet.NetHeads[0]), len(c.CollNet.Heads[0])
+		in.CollNet.AllGather, in.CollNet.ReduceScatter, in.CollNet.Reduces = true, true, tuning.SHARPReduces
 	} else {
 		in.CollNet.Off = tuning.Reason{Rule: "no network plugin reduces", Setting: "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 supposes", Source: "init.cc:1003"}
 	}

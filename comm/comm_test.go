@@ -39,6 +39,7 @@ func make1(t testing.TB, p comm.Params, members ...member) *comm.Comm {
 		list = append(list, fabric.Member{Spec: spec, Count: m.count})
 	}
 	tp := topo.DefaultParams()
+	tp.CollNet = p.Connect.CollNet
 	cl, err := fabric.New(list, tp)
 	if err != nil {
 		t.Fatal(err)
@@ -162,5 +163,37 @@ func TestRequest(t *testing.T) {
 	r, _, err := tree.Request(comm.Op{Func: coll.AllReduce, Count: 8, Type: coll.Float32})
 	if err != nil || r.Algo != coll.Tree {
 		t.Errorf("all_reduce took %v (%v)", r.Algo, err)
+	}
+}
+
+// TestCollNetOnMachines proves the plans of in-network reduction on the chains,
+// heads and NICs that machines really have, wherever the model allows them.
+func TestCollNetOnMachines(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		want int // plans
+	}{{"dgx-h100", 7}, {"dgx-a100", 4}, {"azure-nd96asr-v4", 4}, {"gb200-nvl72-tray", 7}, {"pcie-a100-4", 1}, {"gh200-4-alps", 1}} {
+		var p comm.Params
+		p.Connect.CollNet = true
+		c := make1(t, p, member{tc.name, 3})
+		plans := 0
+		for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter} {
+			for _, a := range []coll.Algorithm{coll.CollNetDirect, coll.CollNetChain, coll.NVLS} {
+				if c.Model.Bandwidth[f][a][coll.Simple] == 0 {
+					continue
+				}
+				pl, _, err := c.PlanAs(comm.Op{Func: f, Count: 100003, Type: coll.Float32}, a, coll.Simple)
+				if err == nil {
+					err = plan.Check(pl)
+				}
+				if err != nil {
+					t.Errorf("%s: %v with %v: %v", tc.name, f, a, err)
+				}
+				plans++
+			}
+		}
+		if plans != tc.want {
+			t.Errorf("%s: %d plans, want %d", tc.name, plans, tc.want)
+		}
 	}
 }

@@ -277,7 +277,7 @@ var Vars = []Var{
 	{"NCCL_DEBUG_TIMESTAMP_LEVELS", Text, "WARN", "debug", "lines that have it", "debug.cc:135", logging, ""},
 	{"NCCL_WARN_ENABLE_DEBUG_INFO", Flag, "0", "debug", "print INFO after the first WARN", "debug.cc:125", logging, ""},
 	// Ours.
-	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose a net plugin that reduces in the network (NCCL_COLLNET_ENABLE=1 then uses it)", "-", "", ""},
+	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose NVIDIA's net plugin and switches that reduce (SHARP; NCCL_COLLNET_ENABLE=1 then uses them)", "-", "", ""},
 	{"SIMCCL_LIBNCCL", Path, "", "real", "NCCL's library, where the loader does not find libnccl.so.2", "-", "", ""},
 	{"SIMCCL_PROFILER_PLUGIN", Path, "", "real", "our profiler plugin for bench --trace, where it does not lie beside simccl", "-", "", ""},
 	{"SIMCCL_SECRET", Text, "", "real", "word that the processes of a bench must all know", "-", "", ""},

@@ -31,6 +31,13 @@ func TestRoutes(t *testing.T) {
 	}
 	noGDR := func(r connect.Route) connect.Route { r.SrcGDR, r.DstGDR = false, false; return r }
 	flush := func(r connect.Route) connect.Route { r.Flush = true; return r }
+	collNet := []string{"NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1"}
+	toNetwork := func(r int32) connect.Route {
+		return connect.Route{Transport: connect.NET, SrcNet: r, DstNet: -1, SrcProxy: r, DstProxy: -1, SrcGDR: true}
+	}
+	fromNetwork := func(r int32) connect.Route {
+		return connect.Route{Transport: connect.NET, SrcNet: -1, DstNet: r, SrcProxy: -1, DstProxy: r, DstGDR: true}
+	}
 	for _, tt := range []struct {
 		name, topo string
 		env        []string
@@ -51,6 +58,8 @@ func TestRoutes(t *testing.T) {
 		{"PXN only where needed: the path says so", "dgx-h100", []string{"NCCL_P2P_PXN_LEVEL=1"}, 3, 13, 0, connect.P2PRoute, net(5, 5, 5, 13)},
 		{"no GDR: through the host", "dgx-h100", []string{"NCCL_NET_GDR_LEVEL=LOC"}, 3, 11, 0, connect.P2PRoute, noGDR(net(3, 3, 3, 11))},
 		{"Ampere flushes what it receives", "dgx-a100", nil, 2, 10, 0, connect.P2PRoute, flush(net(2, 2, 2, 10))},
+		{"to the network that reduces: the head's own NIC, on every channel", "dgx-h100", collNet, 3, connect.Network, 5, connect.CollNetRoute, toNetwork(3)},
+		{"and from it", "dgx-a100", collNet, connect.Network, 3, 0, connect.CollNetRoute, flush(fromNetwork(3))},
 		{"forced flush", "dgx-h100", []string{"NCCL_NET_FORCE_FLUSH=1"}, 3, 11, 0, connect.P2PRoute, flush(net(3, 3, 3, 11))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -71,13 +71,16 @@ type Launch struct {
 	Threads     int         `json:"threads"`     // of a block
 	Buffer      units.Bytes `json:"buffer"`      // of a connection with that protocol
 	Parts       []Part      `json:"parts,omitempty"`
+	// Striped: the channels take chunks in turn (CollNet), and Bytes of the one
+	// Part are those of all.
+	Striped bool `json:"striped,omitempty"`
 }
 
 // Part is a run of channels whose shares are cut alike.
 type Part struct {
 	First int         `json:"first"` // channel
 	Last  int         `json:"last"`
-	Bytes units.Bytes `json:"bytes"` // of one channel
+	Bytes units.Bytes `json:"bytes"` // of one channel; of each rank's block where ranks have blocks
 	Chunk units.Bytes `json:"chunk"`
 	Slice units.Bytes `json:"slice"`
 	Steps int         `json:"steps"` // of the FIFO, per chunk
@@ -231,6 +234,10 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 			}
 		}
 		l.Parts = append(l.Parts, next)
+	}
+	if l.Striped = s.Striped; s.Striped {
+		add(s.ChannelLo, s.ChannelHi, s.Lo)
+		return nil
 	}
 	add(s.ChannelLo, s.ChannelLo, s.Lo)
 	if s.NChannels > 1 {

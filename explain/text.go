@@ -49,6 +49,9 @@ func (r *Report) launchText(b *strings.Builder) {
 		if p.Last > p.First {
 			name += ".." + strconv.Itoa(p.Last)
 		}
+		if l.Striped {
+			name += " in turn"
+		}
 		rows = append(rows, []string{name, group(p.Bytes), group(p.Chunk), group(p.Slice), strconv.Itoa(p.Steps)})
 	}
 	table(b, rows, "lrrrr")

@@ -18,6 +18,9 @@ const FlowsHeader = "collective,op,data_size,algorithm,protocol,channel_id,flow_
 // send/recv), lists of ids are separated by semicolons. chunk_count is the
 // number of chunks of the channel's part as the ops count them.
 func WriteFlows(w io.Writer, p *Plan) error {
+	if err := onlyMessages(p); err != nil {
+		return err
+	}
 	b := bufio.NewWriterSize(w, 1<<16)
 	fmt.Fprintln(b, FlowsHeader)
 	chunks, protos, err := flowFacts(p)

@@ -118,10 +118,18 @@ func (w *walk) collect(m message, got []message, post func(message, units.Bytes,
 	return post(first, bytes, deps)
 }
 
+// onlyMessages refuses plans in which more happens between ranks than messages.
+func onlyMessages(p *Plan) error {
+	if len(p.NetGroups()) == 0 {
+		return nil
+	}
+	return &UnsupportedError{"list of point-to-point operations", fmt.Sprintf("%v has operations of the network, which are none", p.Req.Algo)}
+}
+
 // newFlowIndex numbers all messages of the plan.
 func newFlowIndex(p *Plan) (*flowIndex, error) {
-	if len(p.NetGroups()) > 0 {
-		return nil, &UnsupportedError{"list of point-to-point operations", fmt.Sprintf("%v has operations of the network, which are none", p.Req.Algo)}
+	if err := onlyMessages(p); err != nil {
+		return nil, err
 	}
 	if ops := p.TotalOps(); ops > math.MaxInt32 {
 		return nil, &UnsupportedError{"list of point-to-point operations", fmt.Sprintf("%d operations are too many for a file", ops)}

@@ -89,6 +89,26 @@ func TestTextFaultsAreShown(t *testing.T) {
 			t.Errorf("%q for %q: %v; want %q", tc.new, tc.old, err, tc.want)
 		}
 	}
+	if good, err = os.ReadFile("testdata/all_gather-CollNetDirect.plan"); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ old, new, want string }{
+		{"net 0 ranks 0,2", "net 0 ranks 0", "p:4:13: 1 ranks for 2 nodes"},
+		{"net 0 ranks 0,2", "net 0 ranks 0,0", "0 twice"},
+		{"net 0 ranks 0,2", "net 0 ranks 0,4", "4 is out of range"},
+		{"part 0 of 2", "part 0 of 1", "1 is out of range; write a number from 2"},
+		{"> net channel 0 collnet 0", "> net channel 0 collnet 7", "7 is out of range"},
+		{"> net channel 0 collnet 0", "> net channel 0 collnet 1", "rank 0 has no channel 0 in group 1"},
+		{"> net channel 0 collnet 0", "> 1 channel 0 collnet 0", "between a rank and the network; write net"},
+		{"> net channel 0 collnet 0", "> net channel 0 ring", "is of kind collnet"},
+	} {
+		bad := strings.Replace(string(good), tc.old, tc.new, 1)
+		_, err := ReadText("p", strings.NewReader(bad))
+		var te *TextError
+		if !errors.As(err, &te) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%q for %q: %v; want %q", tc.new, tc.old, err, tc.want)
+		}
+	}
 	if _, err := ReadText("p", strings.NewReader("")); err == nil {
 		t.Error("empty text is no plan")
 	}

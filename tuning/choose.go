@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -331,7 +332,7 @@ func (m *Model) launch(c *Choice) {
 // collNetChannels drops channels down to 16, 8, 4, 2, 1, relaxing the
 // threshold on the way (enqueue.cc:1863-1875).
 func (m *Model) collNetChannels(n uint64, nc, nt, per int32) int32 {
-	heads := int32(m.In.CollNet.Heads)
+	heads := int32(cmp.Or(m.In.CollNet.DirectHeads, m.In.CollNet.Heads))
 	for stop, short := int32(16), true; stop >= 1 && short; stop /= 2 {
 		for {
 			short = n < uint64(int64(nc*nt*heads*per))

@@ -54,6 +54,7 @@ type Input struct {
 type CollNet struct {
 	Enabled       bool // comm->config.collnetEnable after all checks
 	Heads         int  // GPUs of a node that reach the network (collNetHeadsNum)
+	DirectHeads   int  // those of CollNetDirect (collnetDirect.nHeads); 0: as many
 	AllGather     bool // the plugin has iallgather
 	ReduceScatter bool // the plugin has ireducescatter
 	// Reduces tells whether the network can reduce (collNetSupportMatrix);
@@ -61,6 +62,13 @@ type CollNet struct {
 	Reduces func(coll.RedOp, coll.DataType) bool
 	// Off says why it is not enabled, for people.
 	Off Reason
+}
+
+// SHARPReduces tells what NVIDIA's plugin for InfiniBand can reduce
+// (ncclSharpReduceSupport of nccl-rdma-sharp-plugins, with switches that know 8
+// and 16 bit types).
+func SHARPReduces(op coll.RedOp, t coll.DataType) bool {
+	return (op == coll.Sum || op == coll.Min || op == coll.Max) && t != coll.Float8e4m3 && t != coll.Float8e5m2
 }
 
 // Reason says why something is off: the rule, the setting that would change it

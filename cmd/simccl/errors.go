@@ -12,6 +12,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace/chrome"
 )
@@ -77,7 +78,7 @@ func status(err error) int {
 		return exitOK
 	case errors.As(err, &s):
 		return s.code
-	case errors.Is(err, exec.ErrNotImplemented):
+	case errors.Is(err, exec.ErrNotImplemented), errors.Is(err, plan.ErrUnsupported):
 		return exitNotImplemented
 	case errors.Is(err, exec.ErrUnsupported):
 		return exitAbsent
