@@ -244,6 +244,9 @@ func TestUnevenExchangesAreNear(t *testing.T) {
 		{"gh200.n2", 8, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<16 + 4, exec.Near, false},
 		{"hgx-a100-4.n2", 5, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<14 + 12, exec.Near, false},
 		{"hgx-a100-4.n2", 16, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<10 + 20, exec.Near, true},
+		// Parts of no whole packs, which a node's four or eight make up.
+		{"hgx-a100-4.n2", 6, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<12 + 3, exec.Near, false},
+		{"dgx-a100.n2", 3, coll.AllToAll, coll.Ring, coll.Simple, 0, 1<<10 + 1, exec.Near, false},
 	} {
 		c, systems := nodes(t, x.machine, x.nodes, comm.Params{})
 		req := x.request(t, c)

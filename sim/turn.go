@@ -35,7 +35,7 @@ func turnSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
 	// node to node alike only where a node's parts are whole lines.
 	if bytes := p.Req.Count * int64(p.Req.Type.Size()); p.Req.Func == coll.AllToAll && bytes*int64(per)%128 != 0 {
 		s.alike = false
-		if bytes%16 == 0 {
+		if bytes*int64(per)%16 == 0 { // alike in a pack of 16 bytes, as which they are copied or not
 			s.margin, s.leaves = 0.08, "the parts of all nodes are taken to begin alike in a line of 128 bytes"
 		}
 	}
