@@ -89,7 +89,8 @@ func (c *Comm) AllGather(mine []byte) ([][]byte, error) {
 		// Sending and receiving at once: two large blobs would otherwise wait
 		// for each other's socket buffers.
 		sent := make(chan error, 1)
-		go func() { sent <- writeFrame(c.next, frame{frRing, c.ringSeq, all[give]}) }()
+		out := frame{frRing, c.ringSeq, all[give]} // who cannot receive returns before it is sent
+		go func() { sent <- writeFrame(c.next, out) }()
 		f, err := readFrame(c.prev)
 		if err != nil {
 			return nil, c.cause("all-gather", (c.rank+c.n-1)%c.n, err)

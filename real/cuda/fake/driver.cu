@@ -21,6 +21,7 @@
 #include "../kernels/device.h"
 #include "memory.h"
 
+enum { YIELDS = 16 };
 void hostWait(u32 round);
 
 namespace {
@@ -199,10 +200,11 @@ double seconds() { return clockNow() * 1e-9; }
 
 thread_local HostThread hostThread;
 
-// hostWait is a round of a waiting loop: yield first, then sleep.
+// hostWait is a round of a waiting loop: yield first, then sleep, the longer the
+// more rounds there were: dozens of threads wait for one that works.
 void hostWait(u32 round) {
-  if (round < 64) sched_yield();
-  else std::this_thread::sleep_for(std::chrono::microseconds(20));
+  if (round < YIELDS) sched_yield();
+  else std::this_thread::sleep_for(std::chrono::microseconds(std::min<u32>(20 + 4 * (round - YIELDS), 300)));
 }
 
 void hostBarrier(u32 id, u32 threads, bool stay) {
@@ -355,7 +357,7 @@ CALL cuStreamSynchronize(uintptr_t s) {
 CALL cuStreamQuery(uintptr_t s) {
   MAY_FAIL("cuStreamQuery");
   if (streamOf(s)->idle()) return OK;
-  hostWait(1 << 10);  // who asks gives way to who works
+  hostWait(YIELDS);  // who asks gives way to who works
   return NOT_READY;
 }
 
