@@ -320,3 +320,59 @@ func TestTracesOfReductions(t *testing.T) {
 		}
 	}
 }
+
+// To gather, a head gives the network its own block and takes all of them; to
+// scatter, the other way round. Whoever has more to carry sets the pace.
+func TestGatheredBlocksCrossAPortOnce(t *testing.T) {
+	const nodes, block = 3, 8 << 20
+	c := reducing(t, "dgx-h100.xml", nodes)
+	for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
+		for _, a := range []coll.Algorithm{coll.NVLS, coll.CollNetDirect} {
+			req := reduction(a, block)
+			req.Func = f
+			r, _ := simulatePlan(t, c, quiet(c, sim.Config{Class: idle(c), Kernels: 2}), req, trace.Discard)
+			if err := plausible(&r); err != nil {
+				t.Errorf("%v %v: %v", f, a, err)
+			}
+			up, down, ports := units.Bytes(block), units.Bytes(nodes*block), 0
+			if f == coll.ReduceScatter {
+				up, down = down, up
+			}
+			for _, l := range r.Links {
+				want := up
+				if strings.Contains(l.Name, " mlx5_") {
+					want = down
+				}
+				if strings.Contains(l.Name, "mlx5_") && l.Bytes > 0 {
+					if ports++; l.Bytes != want {
+						t.Errorf("%v %v: %s carries %d bytes, want %d", f, a, l.Name, l.Bytes, want)
+					}
+				}
+			}
+			least := nodes * block / (50 * idle(c).Net.Eff * idle(c).Net.ReduceEff) * 1e-3
+			if got := r.Elapsed.Micros(); ports != 2*8*nodes || got < least || got > 1.1*least {
+				t.Errorf("%v %v: %d ports, %.1f us; the blocks take %.1f", f, a, ports, got, least)
+			}
+		}
+	}
+}
+
+// The story of one small sum over two nodes of a GPU each.
+func TestTraceOfASum(t *testing.T) {
+	c := reducing(t, "gh200.xml", 2)
+	req := reduction(coll.CollNetChain, 40<<10)
+	req.Channels = 1
+	var buf bytes.Buffer
+	sink := trace.NewText(&buf)
+	simulatePlan(t, c, quiet(c, sim.Config{Trace: nccltrace.Options{Detail: nccltrace.DetailStep, Deps: true}}), req, sink)
+	if err := sink.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var story strings.Builder
+	for line := range strings.Lines(buf.String()) {
+		if !strings.HasPrefix(line, "count") && !strings.Contains(line, `"links"`) {
+			story.WriteString(line)
+		}
+	}
+	golden.Text(t, "testdata/sum.txt", story.String())
+}

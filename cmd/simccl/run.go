@@ -454,7 +454,8 @@ func runError(err error) error {
 		return &statusError{code: exitNotImplemented, err: err}
 	}
 	var parted *fabric.NoRouteError
-	if errors.As(err, &parted) {
+	var apart *fabric.NoTreeError
+	if errors.As(err, &parted) || errors.As(err, &apart) {
 		return input(err)
 	}
 	return err

@@ -23,7 +23,7 @@ type Tree struct {
 type NoTreeError struct{ Ports int }
 
 func (e *NoTreeError) Error() string {
-	return fmt.Sprintf("fabric: no switch is reached by all %d ports of a reduction; cable them into one network", e.Ports)
+	return fmt.Sprintf("fabric: no switch is reached by all %d ports of a reduction: a plugin would not connect them, and NCCL goes on without CollNet (NCCL_COLLNET_ENABLE=0)", e.Ports)
 }
 
 // Tree lays the tree for a set of ports, as an aggregation manager does (SHARP:
