@@ -64,7 +64,7 @@ func (n *network) fabricLink(i int32) simnet.LinkID {
 	}
 	if n.wires[i] == 0 {
 		wire := &n.fabric.Wires[i]
-		n.wires[i] = int32(n.w.net.AddLink(wire.Name, simnet.RateOf(float64(wire.BW)*n.e.class.Net.Eff))) + 1
+		n.wires[i] = int32(n.w.net.AddLink(wire.Name, n.wireRate(i))) + 1
 	}
 	return simnet.LinkID(n.wires[i] - 1)
 }
@@ -90,7 +90,7 @@ func (n *network) layLanes(nc *netConn, c *plan.Conn) error {
 			if err := n.byPorts(nc, &l, c, q); err != nil {
 				return err
 			}
-			if err := n.cross(nc, &l, src, dst, q, uint64(uint32(c.ID))<<16|uint64(q)); err != nil {
+			if err := n.cross(nc, &l, src, dst, q, flowOf(c, q)); err != nil {
 				return err
 			}
 			l.route = n.w.intern()

@@ -35,11 +35,11 @@ const UnfoldedRanks = 512
 const exactWork = 1 << 16
 
 // folds tells whether ranks may be taken together at all: a trace tells of each,
-// jitter and what is lost by chance make them different, over a fabric every
-// connection has a way of its own, and a rank that is gone stands for no other.
+// jitter and what is lost by chance make them different, and a rank that is gone
+// stands for no other.
 func (x *Executor) folds(e *engine, sink trace.Sink) bool {
 	return x.cfg.Fold != Unfolded && sink == trace.Discard && e.jitter == (gpu.JitterCost{}) &&
-		x.cfg.Fabric == nil && x.cfg.QPs <= 1 && !slices.ContainsFunc(x.cfg.Faults, func(f Fault) bool { return f.Loss > 0 || f.Down || f.Port > 0 }) &&
+		x.cfg.foldable() && !slices.ContainsFunc(x.cfg.Faults, func(f Fault) bool { return f.Loss > 0 || f.Down || f.Port > 0 }) &&
 		x.cfg.portsAlike()
 }
 
@@ -66,7 +66,8 @@ func (c *Config) portsAlike() bool {
 // for the others.
 func (x *Executor) lay(e *engine, w *wiring, sink trace.Sink) error {
 	if x.folds(e, sink) {
-		near := x.cfg.Fold == FoldNear || x.cfg.Fold == FoldAuto && e.plan.Comm.NRanks > UnfoldedRanks
+		// How far off a near quotient is was seen on ideal networks.
+		near := x.cfg.Fabric == nil && (x.cfg.Fold == FoldNear || x.cfg.Fold == FoldAuto && e.plan.Comm.NRanks > UnfoldedRanks)
 		symmetries := x.cfg.symmetries(e.plan)
 		for i, s := range symmetries {
 			if near && x.skips(e.plan, s, symmetries[i+1:]) {
@@ -110,17 +111,22 @@ func (e *engine) layQuotient(w *wiring, s *symmetry, near bool) (done bool, err 
 		return false, nil
 	}
 	q := newQuotient(e, s)
-	seen, err := q.survey(w)
+	later, free, err := q.ways()
 	if err != nil {
 		return false, err
 	}
-	q.exact = q.exact && seen.same
-	if !q.exact && !near {
-		e.devs, e.sms, e.groups, e.conns = nil, nil, nil, nil
-		return false, nil
+	if q.exact = q.exact && free; q.exact || near {
+		seen, err := q.survey(w)
+		if err != nil {
+			return false, err
+		}
+		if q.exact = q.exact && seen.same; q.exact || near {
+			e.quotient, seen.later = q, later
+			return true, seen.declare(w)
+		}
 	}
-	e.quotient = q
-	return true, seen.declare(w)
+	e.devs, e.sms, e.groups, e.conns = nil, nil, nil, nil
+	return false, nil
 }
 
 // account tells how a run's times came about.

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/units"
 )
 
 // survey walks over all real traffic of the nodes that a quotient looks at. It
@@ -36,6 +37,7 @@ type survey struct {
 	kinds [][]simnet.Use  // kind → how many of its flows cross the first link of each class
 	proxy []int32         // rank → class of its proxy thread
 	load  map[job]int32   // kind, role, class of thread → messages
+	later []units.Time    // by the engine's connection: what the network adds, nil without one
 }
 
 // flow is one real connection's or op's traffic.
@@ -401,6 +403,9 @@ func (s *survey) declare(w *wiring) error {
 		nc.src, nc.dst = s.thread(pc.Src), s.thread(pc.Dst)
 		nc.srcLoad = max(1, s.load[job{kind, 0, nc.srcProxy}])
 		nc.dstLoad = max(1, s.load[job{kind, 1, nc.dstProxy}])
+		if s.later != nil {
+			nc.later = s.later[c]
+		}
 		e.conns[c].net = net
 	}
 	for gi := range e.groups {

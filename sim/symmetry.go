@@ -60,6 +60,9 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	case coll.Ring:
 		if well {
 			add(ringSymmetry(p, x.Systems))
+			if x.Fabric != nil {
+				add(longerRing(p, x.Systems, x.period(p)))
+			}
 		}
 		if s := copiesOf(p); len(s.reps) < len(s.of)*p.Comm.NRanks {
 			add(s)
@@ -133,10 +136,8 @@ func ringSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
 		return nil
 	}
 	c := p.Comm
-	for i := range systems {
-		if systems[i] != systems[0] || len(c.NodeRanks[i]) != len(c.NodeRanks[0]) {
-			return nil
-		}
+	if !equalNodes(c, systems) {
+		return nil
 	}
 	for period := 1; period <= min(2, c.NNodes); period++ {
 		if c.NNodes%period == 0 {
@@ -146,6 +147,23 @@ func ringSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
 		}
 	}
 	return nil
+}
+
+// longerRing is the quotient by a period that a network has.
+func longerRing(p *plan.Plan, systems []*topo.System, period int32) *symmetry {
+	if p.Req.Func != coll.AllReduce && p.Req.Func != coll.AllGather && p.Req.Func != coll.ReduceScatter || period < 2 || !equalNodes(p.Comm, systems) {
+		return nil
+	}
+	return ringBy(p, period)
+}
+
+func equalNodes(c *connect.Comm, systems []*topo.System) bool {
+	for i := range systems {
+		if systems[i] != systems[0] || len(c.NodeRanks[i]) != len(c.NodeRanks[0]) {
+			return false
+		}
+	}
+	return true
 }
 
 // ringBy tries the quotient by every period-th node: rings that change NICs

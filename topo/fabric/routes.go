@@ -35,14 +35,22 @@ type Fabric struct {
 // those given before.
 type Router struct {
 	*Fabric
-	dist  map[int32][]int32 // port → wires to it from every vertex
+	dist  map[int32][]int32 // port, or the switch that it hangs on → wires to it from every vertex
 	load  []float64         // adaptive: queue pairs on each wire over its speed
-	roots map[int32]int     // switch → trees that it is root of
+	in    [][]int32         // vertex → wires that enter it and are not down
+	equal []int32
+	roots map[int32]int // switch → trees that it is root of
 }
 
 // Router starts with nothing on the wires.
 func (f *Fabric) Router() *Router {
-	return &Router{Fabric: f, dist: map[int32][]int32{}, load: make([]float64, len(f.Wires)), roots: map[int32]int{}}
+	r := &Router{Fabric: f, dist: map[int32][]int32{}, load: make([]float64, len(f.Wires)), in: make([][]int32, len(f.out)), roots: map[int32]int{}}
+	for i := range f.Wires {
+		if w := &f.Wires[i]; !w.down {
+			r.in[w.To] = append(r.in[w.To], int32(i))
+		}
+	}
+	return r
 }
 
 // BindError is a Network that does not fit a Cluster.
@@ -177,12 +185,6 @@ func (f *Router) distances(to int32) []int32 {
 	if d, ok := f.dist[to]; ok {
 		return d
 	}
-	in := make([][]int32, len(f.out))
-	for i := range f.Wires {
-		if !f.Wires[i].down {
-			in[f.Wires[i].To] = append(in[f.Wires[i].To], f.Wires[i].From)
-		}
-	}
 	d := make([]int32, len(f.out))
 	for i := range d {
 		d[i] = -1
@@ -194,8 +196,8 @@ func (f *Router) distances(to int32) []int32 {
 		if (v < nets || v >= f.inner) && v != to {
 			continue // hosts forward nothing
 		}
-		for _, u := range in[v] {
-			if d[u] < 0 {
+		for _, w := range f.in[v] {
+			if u := f.Wires[w].From; d[u] < 0 {
 				d[u] = d[v] + 1
 				queue = append(queue, u)
 			}
@@ -244,13 +246,17 @@ func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) 
 	if from == to {
 		return dst, nil
 	}
-	d := f.distances(to)
+	last, behind := f.access(to)
+	d := f.distances(behind)
 	if d[from] < 0 {
 		return dst, &NoRouteError{src.String(), end.String()}
 	}
 	tuple := mix(mix(uint64(from)<<32|uint64(uint32(to))) ^ mix(flow))
 	for v := from; v != to; {
-		w := f.choose(v, to, d, tuple)
+		w := last
+		if v != behind {
+			w = f.choose(v, to, d, tuple)
+		}
 		f.load[w] += 1 / float64(f.Wires[w].BW)
 		dst = append(dst, w)
 		v = f.Wires[w].To
@@ -258,14 +264,26 @@ func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) 
 	return dst, nil
 }
 
+// access is the wire that leads to a port and the switch that it comes from,
+// which its neighbours share; the port itself where there is no such wire.
+func (f *Router) access(to int32) (wire, behind int32) {
+	if in := f.in[to]; len(in) == 1 {
+		if from := f.Wires[in[0]].From; from >= f.first[len(f.first)-1] && from < f.inner {
+			return in[0], from
+		}
+	}
+	return -1, to
+}
+
 // choose picks the next wire among those on a shortest way.
 func (f *Router) choose(v, to int32, d []int32, tuple uint64) int32 {
-	var equal []int32
+	equal := f.equal[:0]
 	for _, w := range f.out[v] {
 		if !f.Wires[w].down && d[f.Wires[w].To] == d[v]-1 {
 			equal = append(equal, w)
 		}
 	}
+	f.equal = equal
 	switch f.Network.Routing {
 	case Static:
 		return equal[int(to)%len(equal)]

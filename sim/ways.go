@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
+	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/units"
+)
+
+// A network between the hosts can be left out of a quotient where none of its
+// cables can hold anything up: where the ports that send over a cable, or those
+// that receive, are together no faster than it. Then nothing is left of it but
+// latency, which has to be the same for all that is taken together.
+
+// maxWays is the number of connections up to which that is looked into.
+const maxWays = 1 << 22
+
+// crossing is what meets on a cable: ports that send over it and that receive,
+// and their rates.
+type crossing struct{ from, to meeting }
+
+type meeting struct {
+	ports []port
+	rate  simnet.Rate
+}
+
+func (m *meeting) add(p port, r simnet.Rate) {
+	if !slices.Contains(m.ports, p) {
+		m.ports = append(m.ports, p)
+		m.rate += r
+	}
+}
+
+// ways walks over the ways of all connections of a plan.
+type ways struct {
+	n     *network
+	cross []crossing // by wire
+	route []int32
+}
+
+// ways finds by how much the network delays each of the engine's connections;
+// ok is false where a cable may hold something up, or what is taken for one has
+// ways of several lengths.
+func (q *quotient) ways() (later []units.Time, ok bool, err error) {
+	n, p := q.e.nw, q.e.plan
+	if n.fabric == nil {
+		return nil, true, nil
+	}
+	if p.NumConns() > maxWays {
+		return nil, false, nil
+	}
+	w := &ways{n: n, cross: make([]crossing, len(n.fabric.Wires))}
+	later = make([]units.Time, len(q.e.conns))
+	for i := range later {
+		later[i] = -1
+	}
+	for id := range p.NumConns() {
+		c := q.conn(id)
+		if c < 0 {
+			continue // no op uses it
+		}
+		pc := p.Conn(id)
+		if reduces(&pc) {
+			return nil, false, nil
+		}
+		if !between(&pc) {
+			continue
+		}
+		t, free, err := w.of(&pc)
+		if err != nil || !free || later[c] >= 0 && later[c] != t {
+			return nil, false, err
+		}
+		later[c] = t
+	}
+	return later, true, nil
+}
+
+// between tells connections that go from host to host.
+func between(pc *plan.Conn) bool {
+	return pc.Src >= 0 && pc.Dst >= 0 && pc.Kind != connect.NVLSRoute && pc.Route.Transport == connect.NET
+}
+
+// of is by how much the network delays a connection's messages: those of the
+// queue pair that has the longest way. free is false where it may also slow them
+// down, or lose some.
+func (w *ways) of(pc *plan.Conn) (later units.Time, free bool, err error) {
+	src, dst := w.n.ports(pc)
+	comm := w.n.w.comm
+	out, err := w.n.portRate(comm.NodeOf[pc.Src], src.net)
+	if err != nil {
+		return 0, false, err
+	}
+	in, err := w.n.portRate(comm.NodeOf[pc.Dst], dst.net)
+	if err != nil {
+		return 0, false, err
+	}
+	for q := range int32(max(1, w.n.qps)) {
+		w.route, err = w.n.router.Route(w.route[:0], whole(src), whole(dst), flowOf(pc, q))
+		if err != nil {
+			return 0, false, err
+		}
+		t := w.n.later(pc)
+		for _, i := range w.route {
+			wire, x := &w.n.fabric.Wires[i], &w.cross[i]
+			x.from.add(src, out)
+			x.to.add(dst, in)
+			if wire.Loss > 0 || min(x.from.rate, x.to.rate) > w.n.wireRate(i) {
+				return 0, false, nil
+			}
+			t += wire.Latency
+		}
+		later = max(later, t)
+	}
+	return later, true, nil
+}
+
+func whole(p port) fabric.End { return fabric.End{Host: int(p.host), Net: int(p.net)} }
+
+// flowOf is what makes a queue pair's 5-tuple its own.
+func flowOf(pc *plan.Conn, q int32) uint64 { return uint64(uint32(pc.ID))<<16 | uint64(q) }
+
+// wireRate is what a wire of the fabric carries.
+func (n *network) wireRate(i int32) simnet.Rate {
+	return simnet.RateOf(float64(n.fabric.Wires[i].BW) * n.e.class.Net.Eff)
+}
+
+// maxPeriod is the longest stretch of nodes that stands for a ring of many.
+const maxPeriod = 64
+
+// period is after how many nodes the ways between the hosts repeat, 0 where they
+// do not: those of a ring within a group of hosts are shorter than those from
+// one group to the next.
+func (x *Config) period(p *plan.Plan) int32 {
+	r, c := x.Fabric.Router(), p.Comm
+	marks := make([]print, c.NNodes)
+	var route []int32
+	for id := range min(maxWays, p.NumConns()) {
+		pc := p.Conn(id)
+		if !between(&pc) {
+			continue
+		}
+		var err error
+		src, dst := port{host: c.HostOf[pc.Src], net: pc.Route.SrcNet}, port{host: c.HostOf[pc.Dst], net: pc.Route.DstNet}
+		if route, err = r.Route(route[:0], whole(src), whole(dst), flowOf(&pc, 0)); err != nil {
+			return 0
+		}
+		var t units.Time
+		for _, i := range route {
+			t += x.Fabric.Wires[i].Latency
+		}
+		marks[c.NodeOf[pc.Src]].add(mix(uint64(pc.Channel)<<32|uint64(c.LocalRank[pc.Src]))^uint64(t), 1)
+	}
+	for d := 1; d <= maxPeriod && d < c.NNodes; d++ {
+		repeats := func(i int, m print) bool { return m == marks[i%d] }
+		if c.NNodes%d == 0 && all(marks, repeats) {
+			return int32(d)
+		}
+	}
+	return 0
+}
+
+func all[T any](list []T, is func(int, T) bool) bool {
+	for i, v := range list {
+		if !is(i, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// foldable tells whether a network may be left out at all: where ways do not
+// depend on those given before, and every net has one.
+func (c *Config) foldable() bool {
+	if c.Fabric == nil {
+		return true
+	}
+	fused := func(s *topo.System) bool {
+		return slices.ContainsFunc(s.Of(topo.NET), func(id topo.NodeID) bool { return len(s.Nodes[id].Net.Fused) > 1 })
+	}
+	return c.Fabric.Network.Routing != fabric.Adaptive && !slices.ContainsFunc(c.Systems, fused)
+}
