@@ -98,3 +98,33 @@ func TestNum(t *testing.T) {
 		}
 	}
 }
+
+// TestCollNetSelection: choices that leave the sum to the network have a split
+// too, in which all channels take chunks in turn.
+func TestCollNetSelection(t *testing.T) {
+	var d struct {
+		Notes     []string
+		Selection []struct {
+			Func, Algo string
+			Striped    bool
+			NChannels  int
+			Lo, Mid    *decision.Part
+		}
+	}
+	if err := json.Unmarshal(document(t, "dgx-h100", 4, true, "NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1"), &d); err != nil {
+		t.Fatal(err)
+	}
+	striped := map[string]int{}
+	for _, s := range d.Selection {
+		collNet := s.Algo == "NVLS" || s.Algo == "CollNetDirect" || s.Algo == "CollNetChain"
+		if s.Striped != collNet || collNet && (s.Lo == nil || s.Mid != nil || s.NChannels == 0) {
+			t.Errorf("%s with %s: striped %t, %d channels, %+v, %+v", s.Func, s.Algo, s.Striped, s.NChannels, s.Lo, s.Mid)
+		}
+		if collNet {
+			striped[s.Func]++
+		}
+	}
+	if len(striped) != 3 || len(d.Notes) != 0 {
+		t.Errorf("choices with a network that reduces: %v, notes %q", striped, d.Notes)
+	}
+}

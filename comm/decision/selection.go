@@ -52,7 +52,9 @@ type Chosen struct {
 	Lo           *Part       `json:"lo,omitempty"`
 	Mid          *Part       `json:"mid,omitempty"`
 	Hi           *Part       `json:"hi,omitempty"`
-	Times        [7][3]Num   `json:"times"`
+	// Striped: all channels take chunks of lo, the whole operation, in turn (CollNet).
+	Striped bool      `json:"striped,omitempty"`
+	Times   [7][3]Num `json:"times"`
 }
 
 // Part is how one channel cuts its share.
@@ -84,8 +86,8 @@ const (
 // still counts them, and the next time it gives is that of a fuller group
 // (tuning.PipeAfter).
 //
-// Where the split of a choice is not modelled (CollNet) the choice has none,
-// and a note says so.
+// Where a choice has no split (nodes that would cut CollNet's chunks
+// differently) a note says so.
 func selectionOf(c *comm.Comm) (out []Choice, notes []string, err error) {
 	refused := 0
 	for _, f := range funcs {
@@ -147,6 +149,6 @@ func choose(c *comm.Comm, f coll.Func, count int64, refused int) (out *Chosen, n
 		return out, "no chunking: " + err.Error(), nil
 	}
 	out.ChannelLo, out.ChannelHi, out.NChannels, out.ElemSize = s.ChannelLo, s.ChannelHi, s.NChannels, s.ElemSize
-	out.Lo, out.Mid, out.Hi = partOf(s.Lo), partOf(s.Mid), partOf(s.Hi)
+	out.Lo, out.Mid, out.Hi, out.Striped = partOf(s.Lo), partOf(s.Mid), partOf(s.Hi), s.Striped
 	return out, "", err
 }
