@@ -111,6 +111,15 @@ func traceError(name string, err error) error {
 	return input(fmt.Errorf("%s: %w", name, err))
 }
 
+// nthError puts the file's name before what is wrong with one of several.
+func nthError(names []string, err error) error {
+	var t *compare.TraceError
+	if errors.As(err, &t) {
+		return traceError(names[t.Nth], t.Err)
+	}
+	return input(err)
+}
+
 func newTraceStats(a *app) *cobra.Command {
 	return &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters", Args: exactly("FILE"),
 		Example: "  simccl trace stats sim.json.gz",
@@ -155,7 +164,7 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 			defer two.Close()
 			d, err := compare.Diff(one, two, units.FromMicros(tolerance))
 			if err != nil {
-				return input(err)
+				return nthError(args, err)
 			}
 			if a.json {
 				err = a.printJSON(d)
@@ -210,7 +219,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 				if err != nil {
 					return input(err)
 				}
-				return a.join(out, heads, readers)
+				return a.join(out, args, heads, readers)
 			}
 			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules}})
 			if err != nil {
@@ -219,7 +228,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 			left, err := compare.Merge(w, args, readers)
 			if err != nil {
 				w.Abort()
-				return input(err)
+				return nthError(args, err)
 			}
 			if left > 0 {
 				fmt.Fprintf(a.err, "simccl: %d asynchronous and unknown events left out\n", left)
@@ -261,7 +270,7 @@ func worstUs(list []chrome.ClockSync) float64 {
 }
 
 // join writes the ranks of one run as one trace.
-func (a *app) join(out string, heads []*chrome.Info, traces []io.Reader) error {
+func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io.Reader) error {
 	h := heads[0]
 	meta := chrome.Meta{Source: h.Source, Version: version, NCCLRules: ncclRules, Clock: "calendar of each process's host"}
 	if slices.ContainsFunc(heads, func(h *chrome.Info) bool { return len(h.ClockSync) > 0 }) {
@@ -286,7 +295,7 @@ func (a *app) join(out string, heads []*chrome.Info, traces []io.Reader) error {
 	j, err := compare.Join(w, heads, traces)
 	if err != nil {
 		w.Abort()
-		return input(err)
+		return nthError(names, err)
 	}
 	w.Clock(0, j.Clocks)
 	w.LeaveOut("flow", int64(j.Loose+j.Early))

@@ -126,7 +126,7 @@ func (p *parser) mend(t token, problem string) {
 
 func (p *parser) unexpected(t token, want string) error {
 	if t.kind == tokEOF {
-		return &SyntaxError{t.line, t.col, "the file ends too early: " + want}
+		return &SyntaxError{t.line, t.col, "the file ends where " + want + " is expected"}
 	}
 	return &SyntaxError{t.line, t.col, fmt.Sprintf("%s expected", want)}
 }

@@ -166,17 +166,29 @@ func (s *side) launches() {
 
 const largest = 10
 
+// TraceError is what is wrong with one of several traces, Nth from 0 on.
+type TraceError struct {
+	Nth int
+	Err error
+}
+
+// Error prints the trace's number from 1 on and what is wrong with it.
+func (e *TraceError) Error() string { return fmt.Sprintf("trace %d: %v", e.Nth+1, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *TraceError) Unwrap() error { return e.Err }
+
 // Diff compares two traces. Slices of one process, channel, category, name and
 // peer meet in the order of their starts; tolerance is how far two may lie
-// apart without being told.
+// apart without being told. What cannot be read is a TraceError.
 func Diff(a, b io.Reader, tolerance units.Time) (*Differences, error) {
 	one, err := load(a)
 	if err != nil {
-		return nil, fmt.Errorf("first trace: %w", err)
+		return nil, &TraceError{0, err}
 	}
 	two, err := load(b)
 	if err != nil {
-		return nil, fmt.Errorf("second trace: %w", err)
+		return nil, &TraceError{1, err}
 	}
 	d := &Differences{EndUs: [2]float64{one.end.Micros(), two.end.Micros()}, Largest: []Step{}}
 	kinds := map[kindKey]*Change{}

@@ -60,7 +60,7 @@ func Join(to trace.Sink, heads []*chrome.Info, traces []io.Reader) (*Joined, err
 		j.file, j.later = i, units.Time(zero[i]-first)*units.Nanosecond
 		j.merger = newMerger(to)
 		if _, err := chrome.Read(r, j.event); err != nil {
-			return nil, fmt.Errorf("rank %d: %w", heads[i].Part.Rank, err)
+			return nil, &TraceError{i, err}
 		}
 		j.Left += j.left
 	}

@@ -26,7 +26,7 @@ func Merge(to trace.Sink, names []string, traces []io.Reader) (left int, err err
 			m.prefix = "[" + names[i] + "] "
 		}
 		if _, err := chrome.Read(r, m.event); err != nil {
-			return left, fmt.Errorf("%s: %w", names[i], err)
+			return left, &TraceError{i, err}
 		}
 		left += m.left
 		arrows = m.base + int64(len(m.arrows))

@@ -95,6 +95,9 @@ func Check(r io.Reader) (*Report, error) {
 	if err != nil {
 		return c.rep, err
 	}
+	if !c.started && c.rep.Errors == 0 {
+		c.warn(1, "empty", "no events")
+	}
 	c.finish()
 	return c.rep, nil
 }

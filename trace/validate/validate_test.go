@@ -121,9 +121,9 @@ func TestEpochTimesKeepTheirNanoseconds(t *testing.T) {
 
 func TestNotATrace(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"", "1:0: the file ends too early: { or [ of a Chrome trace"},
+		{"", "1:0: the file ends where { or [ of a Chrome trace is expected"},
 		{"{}", "no traceEvents"},
-		{"[{\"ph\":\"X\"", "1:10: the file ends too early: , or }"},
+		{"[{\"ph\":\"X\"", "1:10: the file ends where , or } is expected"},
 		{"[1]", "{ of an event expected"},
 		{"[]x", "more text after"},
 		{"{\"traceEvents\":[{\"a\x01", "control character"},
