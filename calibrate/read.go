@@ -20,13 +20,16 @@ import (
 
 // FileError is a measured file that cannot be used as it is.
 type FileError struct {
-	File    string
-	Line    int // 0: the whole file
+	File    string // empty: the whole directory
+	Line    int    // 0: the whole file
 	Problem string
 }
 
 // Error prints file, line and problem.
 func (e *FileError) Error() string {
+	if e.File == "" {
+		return e.Problem
+	}
 	if e.Line == 0 {
 		return e.File + ": " + e.Problem
 	}
@@ -55,7 +58,7 @@ func Read(dir fs.FS) (runs []*Run, left []string, err error) {
 		return nil
 	})
 	if err == nil && len(runs) == 0 {
-		err = &FileError{File: ".", Problem: "no measured times found: give nccl-tests tables (.txt), its JSON (-J), or ours"}
+		err = &FileError{Problem: "no measured times found: give nccl-tests tables (.txt), its JSON (-J), or ours"}
 	}
 	return runs, left, err
 }

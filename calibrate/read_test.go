@@ -39,6 +39,12 @@ func TestRead(t *testing.T) {
 		"b/notes.md":             {Data: []byte("PB 4 rs 64 1 1")},
 		"b/more.txt":             {Data: []byte("nothing\n")},
 		"b/other.json":           {Data: []byte(`{"a":1}`)},
+		"c/simulated.json":       {Data: []byte(strings.Replace(document, `"in_place"`, `"simccl":{"algo":"RING","sim_us":7.5},"in_place"`, 1))},
+		"c/cpus.json":            {Data: []byte(strings.ReplaceAll(document, "NVIDIA H200", "host memory"))},
+		"c/kernels.json":         {Data: []byte(strings.Replace(document, `"in_place"`, `"simccl":{"shape":"push","predicted":{"sim_us":7}},"in_place"`, 1))},
+		"c/wrong.json":           {Data: []byte(strings.Replace(document, `"nwrong":null`, `"nwrong":3.0`, 1))},
+		"c/wrong.txt":            {Data: []byte(strings.Replace(table, "0.00    N/A    12.42", "0.00      7    12.42", 1))},
+		"c/nccl.json":            {Data: []byte(strings.Replace(document, `"in_place"`, `"simccl":{"shape":"nccl","predicted":{"sim_us":7}},"in_place"`, 1))},
 		"treech2_Simple_4.out":   {Data: []byte("PB 4 ar 64 9.1 8.125\n")},
 		"p2pch8_4.log":           {Data: []byte("PB 4 sr 64 9.1 8.125\n")},
 		"chan_4_4.txt":           {Data: []byte("PB 4 ar 64 9.1 8.125\n")},
@@ -47,8 +53,11 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(left) != 4 {
-		t.Errorf("left out: %q, want own.txt, notes.md, more.txt and other.json", left)
+	wantLeft := []string{"b/more.txt: no table in it", "b/notes.md: not a table by its ending", "b/other.json: no JSON of nccl-tests",
+		"b/own.txt: our own algorithms, not NCCL", "c/cpus.json: host memory, not GPUs", "c/kernels.json: our own algorithms, not NCCL",
+		"c/simulated.json: simulated, not measured", "c/wrong.json: wrong values in 1 of 1 rows", "c/wrong.txt: wrong values in 1 of 2 rows"}
+	if !slices.Equal(left, wantLeft) {
+		t.Errorf("left out: %q, want %q", left, wantLeft)
 	}
 	env := map[string]string{}
 	by := map[string]*Run{}

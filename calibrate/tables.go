@@ -2,7 +2,9 @@ package calibrate
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -27,6 +29,9 @@ func readTable(name string, text []byte, s settings) (*Run, string, error) {
 		if why := foreign(l); why != "" {
 			return nil, why, nil
 		}
+	}
+	if why := wrongValues(p.Rows); why != "" {
+		return nil, why, nil
 	}
 	r := &Run{File: name, Date: dateIn.FindString(strings.Join(p.Preface, " "))}
 	return r, "", r.fill(settingsInText(head), s, p.Config, p.Devices, p.Rows)
@@ -62,6 +67,43 @@ func foreign(preface string) string {
 	return ""
 }
 
+// foreignJSON is foreign for JSON, where our own key and the devices tell.
+func foreignJSON(doc *nccltests.Report) string {
+	for _, d := range doc.Devices {
+		if d.Name == "host memory" {
+			return "host memory, not GPUs"
+		}
+	}
+	for _, text := range doc.Own {
+		var own struct {
+			Shape string   `json:"shape"`
+			SimUs *float64 `json:"sim_us"`
+		}
+		switch err := json.Unmarshal([]byte(text), &own); {
+		case err != nil: // none, or somebody else's
+		case own.SimUs != nil:
+			return "simulated, not measured"
+		case own.Shape != "" && own.Shape != "nccl":
+			return "our own algorithms, not NCCL"
+		}
+	}
+	return ""
+}
+
+// wrongValues tells why times of results that were wrong are worth nothing.
+func wrongValues(rows []nccltests.Row) string {
+	n := 0
+	for _, r := range rows {
+		if r.Out.Checked && r.Out.Wrong != 0 || r.In.Checked && r.In.Wrong != 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("wrong values in %d of %d rows", n, len(rows))
+}
+
 func readJSON(name string, text []byte, s settings) (*Run, string, error) {
 	doc, err := nccltests.ParseJSON(text)
 	if err != nil {
@@ -77,8 +119,10 @@ func readJSON(name string, text []byte, s settings) (*Run, string, error) {
 		}
 	}
 	own = append(own, settingsInText(doc.Args)...)
-	if why := foreign(strings.Join(doc.Args, " ")); why != "" {
-		return nil, why, nil
+	for _, why := range []string{foreign(strings.Join(doc.Args, " ")), foreignJSON(doc), wrongValues(doc.Rows)} {
+		if why != "" {
+			return nil, why, nil
+		}
 	}
 	r := &Run{File: name, Date: dateIn.FindString(doc.Start)}
 	return r, "", r.fill(own, s, doc.Config, doc.Devices, doc.Rows)

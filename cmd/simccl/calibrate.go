@@ -112,12 +112,19 @@ them) and prints by how much the class misses, by operation and size. With
 // points is what fit and check begin with: the measured times, planned, and the
 // class.
 func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, class gpu.Class, err error) {
+	if at, err := os.Stat(dir); err != nil {
+		return nil, class, input(err)
+	} else if !at.IsDir() {
+		return nil, class, usage("%s: not a directory; write the one that holds the measured files", dir)
+	}
 	runs, left, err := calibrate.Read(os.DirFS(dir))
 	if err != nil {
 		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
 	}
 	for _, l := range left {
-		fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
+		if !strings.HasPrefix(l, topoFile+": ") { // it is read as the machine
+			fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
+		}
 	}
 	for _, r := range runs {
 		r.Assume(a.env)
@@ -200,6 +207,9 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	if c.holdout < 2 {
 		return usage("--holdout %d: 2 keeps every second size out of the fit, 3 every third; a fit without any is worth nothing", c.holdout)
 	}
+	if err := c.writable(a); err != nil {
+		return err
+	}
 	points, class, err := c.points(a, dir)
 	if err != nil {
 		return err
@@ -239,6 +249,19 @@ func (c *calibrateFlags) className(start string) string {
 	return strings.TrimSuffix(start, "-calibrated") + "-calibrated"
 }
 
+// writable fails before minutes are spent on what cannot be kept.
+func (c *calibrateFlags) writable(a *app) error {
+	if c.out != "" {
+		if err := directory("--out", a.path(c.out)); err != nil {
+			return err
+		}
+	}
+	if c.residuals == "" {
+		return nil
+	}
+	return directory("--residuals", a.path(c.residuals))
+}
+
 // write keeps the class, and the points where that is asked for.
 func (c *calibrateFlags) write(a *app, res *calibrate.Result) error {
 	if err := newfile.Write(a.path(c.out), res.Class.Format()); err != nil {
@@ -275,6 +298,12 @@ func (c *calibrateFlags) only(points []calibrate.Point) ([]calibrate.Point, erro
 }
 
 func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
+	if c.within < 0 || math.IsNaN(c.within) {
+		return usage("--within %v: a share like 0.05; 0 lets all pass", c.within)
+	}
+	if err := c.writable(a); err != nil {
+		return err
+	}
 	points, class, err := c.points(a, dir)
 	if err != nil {
 		return err

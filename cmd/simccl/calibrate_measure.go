@@ -407,6 +407,9 @@ func (c *calibrateFlags) all(a *app, cmd *cobra.Command) error {
 	if _, err := c.measure.count(); err != nil { // before anything is written
 		return err
 	}
+	if err := c.writable(a); err != nil {
+		return err
+	}
 	dir := c.measure.data
 	if dir == "" {
 		var err error
