@@ -69,14 +69,15 @@ type part struct {
 
 // groups appends a program for each part that has warps.
 func (pr Program) groups(dst []Program, parts ...part) []Program {
+	group := pr.Group
 	for _, g := range parts {
 		if g.warps == 0 {
 			continue
 		}
 		q := pr
-		q.Role, q.Threads = g.role, int32(g.warps)*WarpSize
+		q.Role, q.Threads, q.Group = g.role, int32(g.warps)*WarpSize, group
 		dst = append(dst, q.withWorkers(g.sends))
-		pr.Group++
+		group++
 	}
 	return dst
 }
