@@ -9,13 +9,18 @@ import (
 
 // nodeSymmetry takes nodes that are alike together where the network reduces:
 // what a node gives to it and takes from it is at no other node. One node of
-// each kind remains: equal ones, and those with the same faults.
+// each kind remains: equal ones, and those with the same faults. That is exact
+// where all do the same; of what is gathered or scattered every node has a block
+// of its own, which it gives or takes at another time.
 func (x *Config) nodeSymmetry(p *plan.Plan) *symmetry {
 	c := p.Comm
-	if len(p.NetGroups()) == 0 || p.Req.Func != coll.AllReduce {
+	if len(p.NetGroups()) == 0 {
 		return nil
 	}
-	s := &symmetry{home: make([]int32, c.NNodes), alike: true}
+	s := &symmetry{home: make([]int32, c.NNodes), alike: p.Req.Func == coll.AllReduce}
+	if !s.alike {
+		s.margin, s.leaves = 0.05, "nodes are taken to have their turn in what is gathered or scattered when the first has"
+	}
 	slow := x.slowness()
 	var kinds []int32 // a node of each
 	for node := range s.home {

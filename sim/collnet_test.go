@@ -376,3 +376,22 @@ func TestTraceOfASum(t *testing.T) {
 	}
 	golden.Text(t, "testdata/sum.txt", story.String())
 }
+
+// Nodes that gather or scatter are nearly alike: each has its own block at
+// another time. One that stands for all is as near as it says.
+func TestGatheringNodesNearlyFold(t *testing.T) {
+	c := reducing(t, "dgx-h100.xml", 10)
+	for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
+		for _, a := range []coll.Algorithm{coll.NVLS, coll.CollNetDirect} {
+			req := reduction(a, 200<<10)
+			req.Func = f
+			every, _ := simulatePlan(t, c, quiet(c, sim.Config{Fold: sim.FoldExact}), req, trace.Discard)
+			near, _ := simulatePlan(t, c, quiet(c, sim.Config{Fold: sim.FoldNear}), req, trace.Discard)
+			off := float64(near.Elapsed)/float64(every.Elapsed) - 1
+			if every.Account.Method == exec.Near || near.Account.Method != exec.Near || math.Abs(off) > near.Account.Margin {
+				t.Errorf("%v %v: %v rank by rank (%v), %v by one node (%v)", f, a, every.Elapsed, every.Account, near.Elapsed, near.Account)
+			}
+			t.Logf("%v %v: %+.1f %%", f, a, 100*off)
+		}
+	}
+}
