@@ -62,7 +62,7 @@ var publics = slices.Concat([]public{
 // other PCIe roots, and through libfabric.
 var hards = slices.Concat(
 	argonne(2, "all_reduce", "all_gather", "alltoall"), argonne(8, "all_reduce", "all_gather", "alltoall"),
-	argonne(128, "all_gather"), argonne(256, "all_reduce", "all_gather"), argonne(540, "all_reduce", "all_gather"))
+	argonne(128, "all_gather"), argonne(256, "all_reduce", "all_gather", "alltoall"), argonne(540, "all_reduce", "all_gather", "alltoall"))
 
 // asides are tables outside the rule that say something all the same.
 var asides = []public{
@@ -93,7 +93,7 @@ func slurm(nodes, gpus int, fixes bool, ops ...string) (out []public) {
 // argonne lists the tables of Polaris by operation, for each version of NCCL
 // that was run.
 func argonne(nodes int, ops ...string) (out []public) {
-	missing := []string{"128n_all_gather_nccl221", "256n_all_gather_nccl218", "256n_all_reduce_nccl218"}
+	missing := []string{"128n_all_gather_nccl221", "256n_all_gather_nccl218", "256n_all_reduce_nccl218", "256n_alltoall_nccl218"}
 	for _, op := range ops {
 		for _, version := range []string{"218", "221"} {
 			run := fmt.Sprintf("%dn_%s_nccl%s", nodes, op, version)
