@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -22,15 +21,6 @@ type Sources struct {
 	// NoEnv leaves environment and default files out (--no-env); a
 	// NCCL_CONF_FILE among Flags is still read.
 	NoEnv bool
-}
-
-// FromOS returns the process's sources with the flags given.
-func FromOS(flags []string, noEnv bool) Sources {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = ""
-	}
-	return Sources{Flags: flags, Environ: os.Environ(), Home: home, ReadFile: os.ReadFile, NoEnv: noEnv}
 }
 
 // OriginKind is the kind of place that a value comes from.

@@ -29,6 +29,9 @@ else exactly. Exit status 7 and the differences if there are any.
 		Args: exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			cases, err := filepath.Glob(filepath.Join(args[0], "*.args"))
+			if _, err := os.Stat(args[0]); err != nil {
+				return input(err)
+			}
 			if err != nil || len(cases) == 0 {
 				return input(fmt.Errorf("%s: no NAME.args in it; write for example dgx.args with --topo dgx.xml --nodes 2", args[0]))
 			}

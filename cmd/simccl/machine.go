@@ -19,6 +19,7 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // machineFlags say which machine is meant.
@@ -30,6 +31,7 @@ type machineFlags struct {
 	fabric    string
 	mnnvl     int
 	class     string
+	given     *pflag.FlagSet
 	found     []byte // the topology of this machine, where it stands in place of a file
 }
 
@@ -37,6 +39,7 @@ const defaultNodes = 2 // of the built-in machine
 
 func (m *machineFlags) register(c *cobra.Command) {
 	f := c.Flags()
+	m.given = f
 	f.StringVar(&m.topo, "topo", "", "topology `FILE` as NCCL_TOPO_DUMP_FILE writes it; A.xml:4,B.xml:2 for unequal nodes; default: the built-in DGX H100")
 	f.IntVar(&m.nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
 	f.IntVarP(&m.gpus, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
@@ -44,6 +47,9 @@ func (m *machineFlags) register(c *cobra.Command) {
 	f.IntVar(&m.mnnvl, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says)")
 	f.StringVar(&m.fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
 }
+
+// asked tells whether an option was written, which its zero value is not.
+func (m *machineFlags) asked(name string) bool { return m.given != nil && m.given.Changed(name) }
 
 // registerClass adds the option of commands that tell times.
 func (m *machineFlags) registerClass(c *cobra.Command) {
@@ -104,7 +110,7 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 		return nil, err
 	}
 	p := cfg.Topo
-	if m.gpus < 0 {
+	if m.gpus < 0 || m.gpus == 0 && m.asked("gpus") {
 		return nil, usage("-g %d: a number of GPUs from 1 on", m.gpus)
 	}
 	if m.gpus > 0 {
@@ -163,7 +169,7 @@ func topologyError(err error) error {
 
 // members parses --topo: FILE, or FILE:COUNT,FILE:COUNT.
 func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
-	if m.nodes < 0 {
+	if m.nodes < 0 || m.nodes == 0 && m.asked("nodes") {
 		return nil, usage("--nodes %d: a number from 1 on", m.nodes)
 	}
 	name := m.topo

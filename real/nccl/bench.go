@@ -172,9 +172,6 @@ func (m *Member) TimeGraph(ctx context.Context, queue func() error, iters int, m
 	return units.FromMicros(us / float64(iters)), err
 }
 
-// Stream returns the member's stream.
-func (m *Member) Stream() cuda.Stream { return m.stream }
-
 // Team is the ranks of this process, each on its own goroutine and OS thread.
 type Team struct {
 	driver *cuda.Driver
@@ -254,9 +251,6 @@ func (t *Team) Close() error {
 	}
 	return first
 }
-
-// Device returns the member's GPU.
-func (m *Member) Device() *cuda.Device { return m.dev }
 
 // Meeting is a reusable barrier for the ranks of one process.
 type Meeting struct {
