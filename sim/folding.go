@@ -78,11 +78,36 @@ func (x *Executor) lay(e *engine, w *wiring, sink trace.Sink) error {
 			}
 		}
 	}
+	if err := x.fits(e.plan); err != nil {
+		return err
+	}
 	e.layGroups()
 	if err := e.layConns(w); err != nil {
 		return err
 	}
 	return e.layJoint(w)
+}
+
+// maxEach is how many connections are simulated one by one at most, and
+// eachBytes about what each takes with its ranks' programs and its way: 1,024
+// ranks that all send to all have a million, which took 16 GB.
+const (
+	maxEach   = 1 << 21
+	eachBytes = 16 << 10
+)
+
+// fits refuses what would only end for want of memory.
+func (x *Executor) fits(p *plan.Plan) error {
+	n := p.NumConns()
+	if n <= maxEach {
+		return nil
+	}
+	way := "a run without --trace and --fold off, and without losses, folds what is alike"
+	if x.cfg.Fabric != nil {
+		way = "over a network, ranks fold where no cable can hold anything up (docs/FABRIC.md)"
+	}
+	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
+		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, int64(n)*eachBytes>>30, way)}
 }
 
 // skips tells whether a symmetry is left alone for one that gives near results.

@@ -1,8 +1,11 @@
 package sim_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -76,6 +79,22 @@ func TestFoldedOverNetworks(t *testing.T) {
 				sameFolded(t, name+", ideal, 4 queue pairs", c, sim.Config{Systems: systems, QPs: 4}, req, want)
 			}
 		}
+	}
+}
+
+// What memory would not hold is refused before it is laid out.
+func TestTooManyConnections(t *testing.T) {
+	c, systems := nodes(t, "dgx-h100.n2", 256, comm.Params{})
+	p, _, err := c.Plan(comm.Op{Func: coll.AllToAll, Count: 4, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, Fold: sim.Unfolded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Run(context.Background(), p, trace.Discard); !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(), "GB") {
+		t.Errorf("alltoall of %d ranks, %d connections: %v", c.NRanks, p.NumConns(), err)
 	}
 }
 
