@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -118,18 +119,29 @@ func ParseJSON(text []byte) (*Report, error) {
 	return r, nil
 }
 
-// program is the operation in a command line: nccl-tests' first word, or ours
-// after the command.
+// programs are nccl-tests' binaries without "_perf".
+var programs = []string{"all_gather", "all_reduce", "alltoall", "broadcast", "gather", "hypercube", "reduce", "reduce_scatter", "scatter", "sendrecv"}
+
+// program is the operation in a command line: nccl-tests' first word, or of
+// ours the first after the command that names one, for options may stand before it.
 func program(args []string) string {
 	name := path.Base(args[0])
-	for i, a := range args {
-		if (a == "bench" || a == "run") && i+1 < len(args) {
-			name = args[i+1]
-			break
+	if at := slices.IndexFunc(args, func(a string) bool { return a == "bench" || a == "run" }); at >= 0 {
+		for _, a := range args[at+1:] {
+			if i := slices.IndexFunc(programs, func(p string) bool { return bare(p) == bare(a) }); i >= 0 {
+				name = programs[i]
+				break
+			}
 		}
 	}
 	if !strings.HasSuffix(name, "_perf") {
 		name += "_perf"
 	}
 	return name
+}
+
+// bare is an operation's name as all its spellings have it: allreduce of
+// All-Reduce and all_reduce_perf.
+func bare(name string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.TrimSuffix(strings.ToLower(name), "_perf"))
 }

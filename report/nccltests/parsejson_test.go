@@ -11,7 +11,7 @@ import (
 
 // TestJSONIsReadBack: what WriteJSON writes, ParseJSON reads, number for number.
 func TestJSONIsReadBack(t *testing.T) {
-	want := &Report{Start: "2026-11-21 10:00:00", End: "2026-11-21 10:00:09", Args: []string{"simccl", "bench", "all_reduce", "-g", "2"}, Env: []string{"NCCL_ALGO=Ring"},
+	want := &Report{Start: "2026-11-21 10:00:00", End: "2026-11-21 10:00:09", Args: []string{"simccl", "--no-env", "bench", "--backend", "nccl", "AllReduce", "-g", "2"}, Env: []string{"NCCL_ALGO=Ring"},
 		Config:  Config{Program: "all_reduce_perf", NCCLLibrary: 22809, Threads: 1, GPUs: 2, MinBytes: 8, MaxBytes: 16, StepFactor: 2, Warmup: 5, Iters: 20, AggIters: 1, Check: 1, Graph: 3},
 		Devices: []Device{{Rank: 0, PID: 7, Host: "vm", BusID: "0000:00:06", Name: "NVIDIA H200"}, {Rank: 1, PID: 7, Host: "vm", Device: 1, BusID: "0000:00:07", Name: "NVIDIA H200"}},
 		Rows: []Row{{Size: 8, Count: 2, Type: "float", RedOp: "sum", Root: -1, Out: Measure{TimeUs: 8.25, AlgBW: 1.5, BusBW: 2.25, Wrong: 3, Checked: true}, In: Measure{TimeUs: 7.5}},
