@@ -312,11 +312,11 @@ func (p *Plan) numConns() int64 {
 	case treeAllReduce, chainKind:
 		return ch * n * 2
 	case directKind:
-		return ch * n * p.direct.perRank()
+		return ch * n * headIDs(p.direct.nHeads)
 	case patAllGather, patReduceScatter:
 		return ch * n * int64(patDims(p.Comm.NRanks))
 	case nvlsKind:
-		return ch * n * p.nvls.perRank()
+		return ch * n * headIDs(p.nvls.nHeads)
 	case p2pKind:
 		return p.p2p.numConns(p)
 	case listed:

@@ -18,10 +18,6 @@ type directShape struct {
 	headOf []int32   // rank → head, -1
 }
 
-// perRank is the number of connection ids of a rank on a channel: to every
-// head, from every head, to the network and from it.
-func (s *directShape) perRank() int64 { return int64(2*s.nHeads + 2) }
-
 func (p *Plan) buildDirect() error {
 	c := p.Comm
 	s := &directShape{heads: c.CollNet.Heads, headOf: slices.Repeat([]int32{-1}, c.NRanks)}
@@ -59,14 +55,13 @@ func column(rows [][]int32, h int) []int32 {
 
 // directID returns the first connection id of a rank on a channel.
 func (p *Plan) directID(ch, rank int32) int32 {
-	return ((ch-int32(p.Split.ChannelLo))*int32(p.Comm.NRanks) + rank) * int32(p.direct.perRank())
+	return p.headsID(ch, rank, p.direct.nHeads)
 }
 
 func (p *Plan) directConn(c *Conn) {
-	per, h := int32(p.direct.perRank()), int32(p.direct.nHeads)
-	k, i := c.ID/per, c.ID%per
-	rank := k % int32(p.Comm.NRanks)
-	c.Channel, c.Kind = int32(p.Split.ChannelLo)+k/int32(p.Comm.NRanks), connect.CollNetDirectRoute
+	h := int32(p.direct.nHeads)
+	rank, i := p.headsAt(c, p.direct.nHeads)
+	c.Kind = connect.CollNetDirectRoute
 	if i >= 2*h {
 		p.netConn(c, rank, i == 2*h+1)
 		return
@@ -148,12 +143,8 @@ func (c *Cursor) openDirect() {
 		if c.to = p.appendOthers(c.to, c.pr, c.head, h); len(c.to) > 0 {
 			c.net.do |= Send
 		}
-	case RoleSend:
-		c.net.do, c.net.src = Send, true
-		c.to = append(c.to, self+2*h)
-	case RoleRecv:
-		c.net.do, c.net.dst = Recv|Copy|PostOp, true
-		c.from = append(c.from, self+2*h+1)
+	case RoleSend, RoleRecv:
+		c.openOwn(self, h)
 	}
 	c.openStripes()
 }

@@ -14,11 +14,6 @@ type nvlsShape struct {
 	heads  [][]int32 // channel of the split → node·nHeads + index → rank
 }
 
-// perRank is the number of connection ids of a rank on a channel: to and from
-// every head, and up and down the tree between nodes or to and from the
-// network.
-func (s *nvlsShape) perRank() int64 { return int64(2*s.nHeads + 2) }
-
 func (p *Plan) buildNVLS() error {
 	c := p.Comm
 	s := &nvlsShape{nHeads: nHeads(c)}
@@ -103,17 +98,15 @@ func (p *Plan) headOf(ch, node int32, head int) int32 {
 	return p.nvls.heads[int(ch)-p.Split.ChannelLo][int(node)*p.nvls.nHeads+head]
 }
 
-// nvlsID returns the first connection id of a rank on a channel. From there:
-// nHeads ids to the heads, nHeads from them, up the tree, down the tree.
+// nvlsID returns the first connection id of a rank on a channel.
 func (p *Plan) nvlsID(ch, rank int32) int32 {
-	return ((ch-int32(p.Split.ChannelLo))*int32(p.Comm.NRanks) + rank) * int32(p.nvls.perRank())
+	return p.headsID(ch, rank, p.nvls.nHeads)
 }
 
 func (p *Plan) nvlsConn(c *Conn) {
-	per, h := int32(p.nvls.perRank()), int32(p.nvls.nHeads)
-	k, i := c.ID/per, c.ID%per
-	rank := k % int32(p.Comm.NRanks)
-	c.Channel, c.Kind = int32(p.Split.ChannelLo)+k/int32(p.Comm.NRanks), connect.NVLSRoute
+	h := int32(p.nvls.nHeads)
+	rank, i := p.headsAt(c, p.nvls.nHeads)
+	c.Kind = connect.NVLSRoute
 	node := p.Comm.NodeOf[rank]
 	switch {
 	case i < h:

@@ -102,12 +102,8 @@ func (c *Cursor) openNVLSNet() {
 	case RoleBroadcast:
 		c.net.do = Recv | Send
 		c.from, c.to = append(c.from, self+2*h+1), p.appendPeers(c.to, c.pr, h+c.head)
-	case RoleSend:
-		c.net.do, c.net.src = Send, true
-		c.to = append(c.to, self+2*h)
-	case RoleRecv:
-		c.net.do, c.net.dst = Recv|Copy|PostOp, true
-		c.from = append(c.from, self+2*h+1)
+	case RoleSend, RoleRecv:
+		c.openOwn(self, h)
 	}
 	c.openStripes()
 }
