@@ -100,22 +100,5 @@ func BenchmarkAtScale(b *testing.B) {
 				}
 			}
 		})
-		b.Run("shapes/"+bm.name, func(b *testing.B) {
-			p, err := Build(c, r)
-			if err != nil {
-				b.Fatal(err)
-			}
-			var progs []Program
-			for b.Loop() {
-				shapes := map[Shape]int{}
-				for rank := range int32(c.NRanks) {
-					progs = p.AppendPrograms(progs[:0], rank)
-					for i := range progs {
-						shapes[p.Shape(&progs[i])]++
-					}
-				}
-				b.ReportMetric(float64(len(shapes)), "shapes")
-			}
-		})
 	}
 }
