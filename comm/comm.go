@@ -200,7 +200,7 @@ type Op struct {
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, InPlace: o.InPlace,
 		SlowNVLS: c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] < 150, Params: c.Params.Plan}
-	if c.NRanks == 1 || o.Func >= coll.NumCollFuncs || o.Count == 0 {
+	if c.NRanks == 1 || o.Func.IsP2P() || o.Count == 0 {
 		return r, tuning.Choice{}, nil
 	}
 	choice, err := c.Choose(o.op())

@@ -116,7 +116,7 @@ func New(in Input) (*Report, error) {
 	case c.NRanks == 1:
 		r.Note = "one rank sends nothing; NCCL copies where source and destination differ"
 		return r, nil
-	case o.Func >= coll.NumCollFuncs:
+	case o.Func.IsP2P():
 		return r, r.sendRecv(c)
 	case o.Count == 0:
 		r.Note = "nothing to do: the size is less than one element a rank"

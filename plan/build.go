@@ -82,6 +82,13 @@ func (r Role) String() string {
 	return fmt.Sprintf("Role(%d)", uint8(r))
 }
 
+// VariesConns reports whether the ops of one program go over different
+// connections. All others keep theirs, though the first and the last op may
+// lack some.
+func (r Role) VariesConns() bool {
+	return r == RolePAT || r == RoleScatter || r == RoleGather
+}
+
 // Program is one thread group of one rank on one channel; its ops run in
 // order. All programs of a rank's channel share one SM.
 type Program struct {
@@ -118,7 +125,7 @@ func Build(c *connect.Comm, r Request) (*Plan, error) {
 			p.kind = selfCopy
 		}
 		return p, nil
-	case isP2P(r.Func):
+	case r.Func.IsP2P():
 		return p, p.buildP2P()
 	case r.Count == 0:
 		return p, nil
@@ -279,7 +286,7 @@ func (p *Plan) ElemSize() units.Bytes {
 	switch {
 	case p.Comm.NRanks == 1:
 		return p.Req.Type.Size()
-	case isP2P(p.Req.Func):
+	case p.Req.Func.IsP2P():
 		return 1
 	}
 	_, es := p.Req.elements()

@@ -61,9 +61,6 @@ type RequestError struct {
 
 func (e *RequestError) Error() string { return fmt.Sprintf("plan request: %s: %s", e.Field, e.Problem) }
 
-// isP2P tells the operations that NCCL runs as a group of sends and receives.
-func isP2P(f coll.Func) bool { return f >= coll.SendRecv }
-
 // maxBytes bounds a buffer so that no offset can overflow.
 const maxBytes = 1 << 56
 
@@ -71,9 +68,9 @@ func (r *Request) validate(c *connect.Comm) error {
 	switch {
 	case c == nil || c.NRanks < 1:
 		return &RequestError{"Comm", "has no ranks"}
-	case r.Func >= coll.NumFuncs:
+	case !r.Func.Valid():
 		return &RequestError{"Func", fmt.Sprintf("%d is no operation", r.Func)}
-	case r.Type >= coll.NumDataTypes:
+	case !r.Type.Valid():
 		return &RequestError{"Type", fmt.Sprintf("%d is no data type", r.Type)}
 	case r.Count < 0:
 		return &RequestError{"Count", fmt.Sprintf("%d is negative", r.Count)}
@@ -81,16 +78,16 @@ func (r *Request) validate(c *connect.Comm) error {
 		return &RequestError{"Count", fmt.Sprintf("%d elements per rank are more than any memory", r.Count)}
 	case r.Func.Rooted() && (r.Root < 0 || int(r.Root) >= c.NRanks):
 		return &RequestError{"Root", fmt.Sprintf("%d is not a rank of %d; give 0 to %d", r.Root, c.NRanks, c.NRanks-1)}
-	case r.Func.Reduces() && r.Op >= coll.NumRedOps:
+	case r.Func.Reduces() && !r.Op.Valid():
 		return &RequestError{"Op", fmt.Sprintf("%d is no reduction", r.Op)}
 	}
-	if c.NRanks == 1 || isP2P(r.Func) || r.Count == 0 { // nothing was chosen
+	if c.NRanks == 1 || r.Func.IsP2P() || r.Count == 0 { // nothing was chosen
 		return nil
 	}
 	switch {
-	case r.Algo >= coll.NumAlgorithms:
+	case !r.Algo.Valid():
 		return &RequestError{"Algo", fmt.Sprintf("%d is no algorithm", r.Algo)}
-	case r.Proto >= coll.NumProtocols:
+	case !r.Proto.Valid():
 		return &RequestError{"Proto", fmt.Sprintf("%d is no protocol", r.Proto)}
 	case r.Channels < 1:
 		return &RequestError{"Channels", fmt.Sprintf("%d; give at least 1", r.Channels)}

@@ -51,7 +51,7 @@ func Schedule(c *connect.Comm, r Request) (Split, error) {
 	if err := r.validate(c); err != nil {
 		return Split{}, err
 	}
-	if isP2P(r.Func) || c.NRanks == 1 || r.Count == 0 {
+	if r.Func.IsP2P() || c.NRanks == 1 || r.Count == 0 {
 		return Split{}, nil
 	}
 	return schedule(c, &r)

@@ -270,7 +270,7 @@ func (e *engine) layGroups() {
 // gapOf is what a kernel costs beside the program's transfers.
 func (e *engine) gapOf(pr *plan.Program) units.Time {
 	f := e.plan.Req.Func
-	if f >= coll.NumCollFuncs {
+	if f.IsP2P() {
 		return units.FromMicros(e.class.P2PGap)
 	}
 	reduces := f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
@@ -303,7 +303,7 @@ func (e *engine) layConns(w *wiring) error {
 			if err := e.joinConns(w, int32(gi), &op); err != nil {
 				return err
 			}
-			if g.pr.Role <= plan.RoleTreeRoot && op.Seq > 1 {
+			if !g.pr.Role.VariesConns() && op.Seq > 1 {
 				break
 			}
 		}
@@ -371,7 +371,7 @@ func (e *engine) inHost(pc *plan.Conn) bool {
 // onTheirWay is what a connection may hold of such operations: one of a
 // collective, whose ranks wait for each other, and as many as fit of a send.
 func (e *engine) onTheirWay(op *plan.Op) units.Bytes {
-	if e.plan.Req.Func >= coll.NumCollFuncs {
+	if e.plan.Req.Func.IsP2P() {
 		return op.Bytes * plan.FIFOSteps
 	}
 	return op.Bytes

@@ -51,7 +51,7 @@ func (e *engine) fetch(g *group) bool {
 	n, size := e.plan.Slices(&g.pr, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
 	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
-	if g.joint >= 0 && e.plan.Req.Algo >= coll.NVLS {
+	if g.joint >= 0 && e.plan.Req.Algo.IsNVLS() {
 		// The switch reduces what it pulls and copies what it spreads.
 		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}
@@ -187,7 +187,7 @@ func (e *engine) work(g *group) simnet.Work {
 		f := 1 + jit*normal(e.seed, uint64(g.rank), uint64(g.pr.Channel)<<32|uint64(g.pr.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
-	if g.joint >= 0 && e.plan.Req.Algo >= coll.NVLS {
+	if g.joint >= 0 && e.plan.Req.Algo.IsNVLS() {
 		w /= e.class.CastEff
 	}
 	return simnet.Work(w)

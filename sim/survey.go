@@ -3,7 +3,6 @@ package sim
 import (
 	"slices"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	simnet "github.com/simccl/simccl/sim/net"
@@ -242,7 +241,7 @@ func (s *survey) joint(gi int32, op *plan.Op, rep bool) error {
 func (e *engine) hasJoint(pr *plan.Program, op *plan.Op) bool {
 	switch pr.Role {
 	case plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
-		return len(op.To) >= 2 || e.plan.Req.Algo >= coll.NVLS
+		return len(op.To) >= 2 || e.plan.Req.Algo.IsNVLS()
 	}
 	return false
 }

@@ -251,7 +251,7 @@ func (t *tracer) finish(e *engine, res *exec.Result) {
 		// Graph replay and eager launches alike: the operation is there when the
 		// one before it ends.
 		op := nccltrace.Operation{Rank: i, Start: d.begin - e.gap - t.shift, End: at - t.shift, Launch: e.gap}
-		if req.Func >= coll.NumCollFuncs {
+		if req.Func.IsP2P() {
 			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: e.plan.Comm.P2PChannels})
 			continue
 		}

@@ -32,7 +32,7 @@ type regrets map[gpubench.Op]map[contender]units.Time
 // protocol that NCCL's cost model has a time for, where the column regret is
 // wanted: one communicator after the other, so that only one more is open.
 func (r *benchRun) measureRivals(ctx context.Context) error {
-	if !r.wantsRegret() || int(r.fn) >= coll.NumCollFuncs || r.back.ranks() < 2 {
+	if !r.wantsRegret() || r.fn.IsP2P() || r.back.ranks() < 2 {
 		return nil
 	}
 	f, ok := r.back.(forcer)

@@ -112,7 +112,7 @@ func reference(p *plan.Plan, i int64) float64 {
 	}
 	if p.Req.Op == coll.Avg {
 		v /= float64(p.Comm.NRanks)
-		if p.Req.Type < coll.Float16 {
+		if !p.Req.Type.IsFloat() {
 			v = float64(int64(v))
 		}
 	}

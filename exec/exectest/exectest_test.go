@@ -25,7 +25,7 @@ func TestDataIsWhatItShouldBe(t *testing.T) {
 		for _, r := range Requests(s[1]) {
 			for i, typ := range coll.DataTypes() {
 				r.Type, r.Op = typ, coll.RedOp(i%int(coll.NumRedOps))
-				if r.Algo > coll.Ring && r.Op == coll.Avg {
+				if !r.Algo.HasLL() && r.Op == coll.Avg {
 					r.Op = coll.Sum
 				}
 				r.Count = []int64{1, 17, 1000, 4001}[i%4]

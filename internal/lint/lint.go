@@ -20,7 +20,7 @@ import (
 // Finding is one broken rule at one place.
 type Finding struct {
 	Pos     token.Position
-	Rule    string // "import", "pure", "edge", "map-order", "fma", "length", "doc"
+	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc"
 	Message string // what is wrong, why it matters, what to do
 }
 
@@ -54,6 +54,7 @@ func Check(p *Package) []Finding {
 	checkEdges(r)
 	checkMapOrder(r)
 	checkFusion(r)
+	checkEnums(r)
 	checkShape(r)
 	sort.SliceStable(r.found, func(i, j int) bool {
 		a, b := r.found[i].Pos, r.found[j].Pos

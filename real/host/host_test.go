@@ -230,7 +230,7 @@ func matrix(c *comm.Comm, count int64) []job {
 		if f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce {
 			j.red = coll.RedOp((i + len(out)) % int(coll.NumRedOps))
 		}
-		if a == coll.PAT || f >= coll.NumCollFuncs {
+		if a == coll.PAT || f.IsP2P() {
 			j.proto, j.inPlace = coll.Simple, false
 		}
 		if a == coll.PAT && j.red == coll.Avg {
@@ -238,13 +238,13 @@ func matrix(c *comm.Comm, count int64) []job {
 		}
 		out = append(out, j)
 	}
-	for f := range coll.Func(coll.NumCollFuncs) {
+	for _, f := range coll.CollFuncs() {
 		add(f, coll.Ring)
 	}
 	add(coll.AllReduce, coll.Tree)
 	add(coll.AllGather, coll.PAT)
 	add(coll.ReduceScatter, coll.PAT)
-	for f := coll.SendRecv; f < coll.NumFuncs; f++ {
+	for _, f := range coll.P2PFuncs() {
 		add(f, coll.Ring)
 	}
 	return out
