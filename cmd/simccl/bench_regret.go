@@ -165,5 +165,5 @@ func (g *gpuBackend) force(ctx context.Context, r *benchRun, v contender) (backe
 	if err != nil {
 		return nil, err
 	}
-	return &gpuBackend{session: s, lib: g.lib, driver: g.driver, all: g.all, shape: gpubench.NCCL, cfg: g.cfg}, nil
+	return &gpuBackend{session: s, lib: g.lib, driver: g.driver, all: g.all, by: gpubench.NCCL, cfg: g.cfg}, nil
 }

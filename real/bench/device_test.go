@@ -130,7 +130,7 @@ func sweep(t *testing.T, s *Session, f coll.Func, size units.Bytes, shape cuda.S
 		line := ""
 		for _, blocks := range []int{16, 32, 64, 96, 128} {
 			op := &Op{Func: f, Type: coll.Float32, Sizes: coll.TestSizes(f, size, coll.Float32, 4), Blocks: blocks, Piece: piece}
-			m, err := s.Measure(context.Background(), op, shape, Options{Iters: 20, Warmup: 1, Replays: 3, Check: 1, Average: Slowest, Seed: 1})
+			m, err := s.Measure(context.Background(), op, Free(shape), Options{Iters: 20, Warmup: 1, Replays: 3, Check: 1, Average: Slowest, Seed: 1})
 			if err != nil || m.Wrong > 0 {
 				t.Fatalf("%v %v %d bytes, %d blocks, piece %d: %d wrong, %v", f, shape, size, blocks, piece, m.Wrong, err)
 			}

@@ -58,16 +58,16 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 	}
 	for _, bytes := range []int64{19_776, 300_012} {
 		op := allReduce(t, bytes)
-		for _, shape := range append(s.Shapes(op), Planned) {
-			if bytes > 1<<16 && shape < cuda.Push {
+		for _, by := range append(s.FreeMethods(op), Planned) {
+			if s, free := by.Shape(); bytes > 1<<16 && free && s < cuda.Push {
 				continue
 			}
 			for _, o := range options {
 				one := *op
 				one.InPlace = o.Replays > 0
-				m, err := s.Measure(context.Background(), &one, shape, o)
+				m, err := s.Measure(context.Background(), &one, by, o)
 				if err != nil || m.Wrong != 0 || !m.Checked {
-					t.Errorf("%d bytes, shape %d, %d replays: %d wrong (%s), %v", bytes, shape, o.Replays, m.Wrong, m.First, err)
+					t.Errorf("%d bytes, %v, %d replays: %d wrong (%s), %v", bytes, by, o.Replays, m.Wrong, m.First, err)
 				}
 			}
 		}
@@ -82,13 +82,13 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 // for it, are told to stop, and leave nothing behind.
 func TestADeadRankEndsKernels(t *testing.T) {
 	d, control := driver(t)
-	for _, shape := range []cuda.Shape{Planned, cuda.OneShot, cuda.TwoWords, cuda.TwoShot, cuda.Push, cuda.Direct, cuda.Copies} {
+	for _, by := range []Method{Planned, Free(cuda.OneShot), Free(cuda.TwoWords), Free(cuda.TwoShot), Free(cuda.Push), Free(cuda.Direct), Free(cuda.Copies)} {
 		s, err := team(t, d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		op := allReduce(t, 64<<10)
-		if shape == cuda.Copies {
+		if by == Free(cuda.Copies) {
 			op = allReduce(t, 512<<10)
 		}
 		if err := s.load(op.Plan, false); err != nil {
@@ -96,7 +96,7 @@ func TestADeadRankEndsKernels(t *testing.T) {
 		}
 		began := time.Now()
 		err = s.each(func(r *rank) error {
-			queue, err := r.queuer(op, shape)
+			queue, err := r.queuer(op, by)
 			if err != nil {
 				return err
 			}
@@ -112,13 +112,13 @@ func TestADeadRankEndsKernels(t *testing.T) {
 			return r.wait()
 		})
 		if err == nil || !strings.Contains(err.Error(), "rank 2: killed") {
-			t.Errorf("shape %d: %v, want what became of rank 2", shape, err)
+			t.Errorf("%v: %v, want what became of rank 2", by, err)
 		}
 		if err := s.Close(); err != nil {
-			t.Errorf("shape %d: close: %v", shape, err)
+			t.Errorf("%v: close: %v", by, err)
 		}
 		if took := time.Since(began); took > closeTime {
-			t.Errorf("shape %d: took %v", shape, took)
+			t.Errorf("%v: took %v", by, took)
 		}
 		empty(t, control)
 	}
@@ -183,9 +183,9 @@ func TestWithoutPeerAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := allReduce(t, 4096)
-	for _, shape := range []cuda.Shape{cuda.OneShot, Planned} {
-		if _, err := s.Measure(context.Background(), op, shape, Options{Iters: 1}); !errors.Is(err, exec.ErrUnsupported) {
-			t.Errorf("shape %d: %v, want unsupported", shape, err)
+	for _, by := range []Method{Free(cuda.OneShot), Planned} {
+		if _, err := s.Measure(context.Background(), op, by, Options{Iters: 1}); !errors.Is(err, exec.ErrUnsupported) {
+			t.Errorf("%v: %v, want unsupported", by, err)
 		}
 	}
 	if err := s.Close(); err != nil {
