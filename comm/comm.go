@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -211,13 +212,13 @@ func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 }
 
 // Plan chooses for an operation and plans it. Errors are those of the choice,
-// or of plan.Build.
+// or of build.Plan.
 func (c *Comm) Plan(o Op) (*plan.Plan, tuning.Choice, error) {
 	r, choice, err := c.Request(o)
 	if err != nil {
 		return nil, choice, err
 	}
-	p, err := plan.Build(c.Comm, r)
+	p, err := build.Plan(c.Comm, r)
 	return p, choice, err
 }
 
@@ -230,7 +231,7 @@ func (c *Comm) PlanAs(o Op, a coll.Algorithm, p coll.Protocol) (*plan.Plan, tuni
 		return nil, tuning.Choice{}, err
 	}
 	choice := c.Model.Force(o.op(), a, p)
-	pl, err := plan.Build(c.Comm, withChoice(r, choice))
+	pl, err := build.Plan(c.Comm, withChoice(r, choice))
 	return pl, choice, err
 }
 

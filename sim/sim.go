@@ -279,7 +279,7 @@ func (e *engine) gapOf(pr *plan.Program) units.Time {
 
 // newGroup makes the group of a program on a device and multiprocessor.
 func newGroup(e *engine, pr *plan.Program, dev, sm int32) group {
-	g := group{pr: *pr, rank: dev, sm: sm, wake: -1, joint: -1, spread: max(1, e.plan.Turn(pr))}
+	g := group{pr: *pr, rank: dev, sm: sm, wake: -1, joint: -1, spread: max(1, e.plan.Fanout(pr))}
 	if e.jitter.Channel > 0 {
 		g.drift = e.jitter.Channel * normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
 	}

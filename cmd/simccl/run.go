@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/report/page"
 	"github.com/simccl/simccl/topo"
@@ -400,7 +401,7 @@ func (s *sweep) plan(p point, prove bool) (outcome, error) {
 	}
 	o := outcome{choice: choice, plan: pl}
 	if prove && s.flags.test.check != 0 && pl.DataDefined() && opsUpTo(pl, maxChecked) {
-		if err := plan.Check(pl); err != nil {
+		if err := check.Plan(pl); err != nil {
 			return outcome{}, fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err)
 		}
 		o.checked = true

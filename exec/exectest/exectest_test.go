@@ -6,6 +6,8 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -30,12 +32,12 @@ func TestDataIsWhatItShouldBe(t *testing.T) {
 				}
 				r.Count = []int64{1, 17, 1000, 4001}[i%4]
 				r.InPlace, r.Root = i%3 == 1, int32(i%c.NRanks)
-				p, err := plan.Build(c, r)
+				p, err := build.Plan(c, r)
 				if err != nil {
 					t.Fatal(err)
 				}
 				d := NewData(p)
-				if err := plan.Execute[[]byte](p, d); err != nil {
+				if err := check.Execute[[]byte](p, d); err != nil {
 					t.Fatalf("%v %v/%v %v: %v", r.Func, r.Algo, r.Proto, typ, err)
 				}
 				if n, first := d.Wrong(); n != 0 {
@@ -50,7 +52,7 @@ func TestDataIsWhatItShouldBe(t *testing.T) {
 
 // TestWrongDataIsSeen: the comparison can fail.
 func TestWrongDataIsSeen(t *testing.T) {
-	p, err := plan.Build(Comm(4, 1, 1), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 100, Algo: coll.Ring, Proto: coll.LL, Channels: 1, Warps: 16})
+	p, err := build.Plan(Comm(4, 1, 1), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 100, Algo: coll.Ring, Proto: coll.LL, Channels: 1, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func TestWrongDataIsSeen(t *testing.T) {
 	if n, _ := d.Wrong(); n == 0 {
 		t.Error("memory that nothing has moved in is right")
 	}
-	if err := plan.Execute[[]byte](p, d); err != nil {
+	if err := check.Execute[[]byte](p, d); err != nil {
 		t.Fatal(err)
 	}
 	d.Output[2][40] ^= 1

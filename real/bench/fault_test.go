@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/real/cuda/fake"
 	"github.com/simccl/simccl/trace"
@@ -26,7 +27,7 @@ func team(t *testing.T, d *cuda.Driver) (*Session, error) {
 // allReduce is an operation that every shape can run.
 func allReduce(t *testing.T, bytes int64) *Op {
 	t.Helper()
-	p, err := plan.Build(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: bytes / 4, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16})
+	p, err := build.Plan(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: bytes / 4, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestWithoutPeerAccess(t *testing.T) {
 		return connect.Route{Transport: connect.SHM, SrcNet: -1, DstNet: -1, SrcProxy: src, DstProxy: dst}
 	}
 	for _, proto := range []coll.Protocol{coll.LL, coll.LL128, coll.Simple} {
-		p, err := plan.Build(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 5000, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
+		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 5000, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
 		if err != nil {
 			t.Fatal(err)
 		}

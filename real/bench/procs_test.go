@@ -18,6 +18,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/bootstrap"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/real/cuda/fake"
@@ -170,7 +171,7 @@ func together(t *testing.T, job string, ranks int) []string {
 
 // plans builds an all_reduce.
 func (p *play) plan(c *connect.Comm, proto coll.Protocol, count int64) *plan.Plan {
-	pl, err := plan.Build(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: count, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
+	pl, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: count, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
 	if err != nil {
 		p.t.Fatal(err)
 	}

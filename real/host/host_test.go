@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/real/transport"
@@ -100,7 +101,7 @@ func (j job) plan(t *testing.T, c *comm.Comm, channels int) *plan.Plan {
 	t.Helper()
 	r := plan.Request{Func: j.f, Count: j.count, Type: j.typ, Op: j.red, Root: j.root, InPlace: j.inPlace,
 		Algo: j.algo, Proto: j.proto, Channels: min(channels, c.NChannels), Warps: 8}
-	p, err := plan.Build(c.Comm, r)
+	p, err := build.Plan(c.Comm, r)
 	if err != nil {
 		t.Fatalf("%v: %v", j, err)
 	}
