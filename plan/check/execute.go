@@ -88,7 +88,7 @@ type runner[V any] struct {
 	// blockOf is the thread block of each program, an index in blocks.
 	blockOf []int32
 	blocks  []block
-	nets   []network // by NetGroup
+	nets    []network // by NetGroup
 }
 
 // block is the thread block of a rank's channel: its programs run by phase.
