@@ -62,24 +62,24 @@ func checkTree(c *connect.Comm, channel int) error {
 	if len(t) != int(n) {
 		return badRequest("Comm", "channel %d has a tree of %d ranks, not %d", channel, len(t), n)
 	}
+	bad := func(r int32, what string) error {
+		return badRequest("Comm", "channel %d: tree of rank %d: %s", channel, r, what)
+	}
 	for r := range n {
-		bad := func(what string) error {
-			return badRequest("Comm", "channel %d: tree of rank %d: %s", channel, r, what)
-		}
 		up := t[r].Up
 		switch {
 		case up < -1 || up >= n:
-			return bad("parent is no rank")
+			return bad(r, "parent is no rank")
 		case up >= 0 && !isChild(&t[up], r):
-			return bad("its parent does not know it")
+			return bad(r, "its parent does not know it")
 		case up < 0 && t[r].Down[0] < 0:
-			return bad("neither parent nor child")
+			return bad(r, "neither parent nor child")
 		case up < 0 && t[r].Down[treeArityTop] >= 0:
-			return bad("a root has at most two children")
+			return bad(r, "a root has at most two children")
 		}
 		for _, d := range children(&t[r]) {
 			if d >= n || t[d].Up != r {
-				return bad("a child has another parent")
+				return bad(r, "a child has another parent")
 			}
 		}
 	}

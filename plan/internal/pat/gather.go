@@ -47,9 +47,7 @@ func (w *Walk) nextAggregate() int {
 
 // gatherPiece computes the piece at (phase, as, a).
 func (w *Walk) gatherPiece(t *Piece) {
-	if t.In = w.offset; t.skip {
-		return
-	}
+	t.In = w.offset
 	switch w.phase {
 	case 0: // the last hop: only to our own output
 		d := w.a*w.delta + w.as

@@ -23,9 +23,7 @@ func (w *Walk) resetScatterBlocks() {
 
 // scatterPiece computes the piece at (phase, as, a).
 func (w *Walk) scatterPiece(t *Piece) {
-	if t.Out, t.Ahead = w.offset, w.ahead; t.skip {
-		return
-	}
+	t.Out, t.Ahead = w.offset, w.ahead
 	switch w.phase {
 	case 0:
 		d := mirrored(w.a, w.lastA)*w.delta + w.as

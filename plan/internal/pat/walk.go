@@ -87,12 +87,19 @@ func (w *Walk) Start(c *Config) {
 // Next returns the next piece; false at the end.
 func (w *Walk) Next(t *Piece) bool {
 	for !w.done {
-		*t = Piece{RecvDim: -1, SendDim: -1, Elems: w.nelem, Offset: w.offset, skip: w.a >= w.lastA}
+		t.skip = w.a >= w.lastA
+		if !t.skip {
+			*t = Piece{RecvDim: -1, SendDim: -1, Elems: w.nelem, Offset: w.offset}
+		}
 		if w.scatters {
-			w.scatterPiece(t)
+			if !t.skip {
+				w.scatterPiece(t)
+			}
 			w.advanceScatter()
 		} else {
-			w.gatherPiece(t)
+			if !t.skip {
+				w.gatherPiece(t)
+			}
 			w.advanceGather()
 		}
 		if !t.skip {
