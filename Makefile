@@ -31,6 +31,10 @@ help: ## this list
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/simccl ./cmd/simccl
 
+.PHONY: wasm
+wasm: ## build for js/wasm all that needs no hardware: every package but real, topo/detect, cmd and internal
+	GOOS=js GOARCH=wasm $(GO) build $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd|internal)(/|$$)')
+
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -o bin/libnccl-profiler-simccl.so real/nccl/profiler/profiler.c -lpthread

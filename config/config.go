@@ -6,10 +6,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/real/ibv"
-	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
@@ -25,8 +24,8 @@ type Config struct {
 	Connect connect.Params
 	Tuning  tuning.Params
 	Plan    plan.Params
-	IB      ibv.Settings  // of hardware runs
-	Socket  sock.Settings // of hardware runs
+	IB      netcfg.IB     // for hardware runs
+	Socket  netcfg.Socket // for hardware runs
 }
 
 // Comm gathers the settings of a communicator. Multicast and graphs from files
@@ -43,8 +42,8 @@ func Load(s Sources) (*Config, []Warning, error) {
 	if err != nil {
 		return nil, warns, err
 	}
-	service := ibv.DefaultService
-	c := &Config{values: vals, Topo: topo.DefaultParams(), IB: ibv.Settings{Service: &service}}
+	service := netcfg.DefaultService()
+	c := &Config{values: vals, Topo: topo.DefaultParams(), IB: netcfg.IB{Service: &service}}
 	for _, name := range sortedNames(vals) {
 		v := byName[name]
 		if v == nil {

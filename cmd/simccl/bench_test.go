@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/config/netcfg"
 	simexec "github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/real/ibv"
@@ -153,7 +154,7 @@ func TestKilledRankIsNamedByAll(t *testing.T) {
 		victim := c.victim
 		t.Run(fmt.Sprint(c.backend, " rank ", victim), func(t *testing.T) {
 			if c.backend == "verbs" {
-				n, err := ibv.NewNet(ibv.Settings{})
+				n, err := ibv.NewNet(netcfg.IB{})
 				require.Hardware(t, "ib", err, simexec.ErrUnsupported)
 				n.Close()
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/real/transport/transporttest"
@@ -47,7 +48,7 @@ func TestLostClearToSendIsNamed(t *testing.T) {
 	c := machine(t, "dgx-h100", 1, 2)
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 40_000, 0, false}
 	for name, open := range map[string]func(*testing.T) *Wire{
-		"sockets": loopback, "verbs": func(t *testing.T) *Wire { return verbs(t, ibv.Settings{}) },
+		"sockets": loopback, "verbs": func(t *testing.T) *Wire { return verbs(t, netcfg.IB{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
@@ -63,7 +64,7 @@ func TestLostClearToSendIsNamed(t *testing.T) {
 
 // impatient gives up on a peer after some tens of milliseconds. Soft-RoCE takes
 // 7 retries, NCCL's default, for retries without end.
-var impatient = ibv.Settings{Service: &ibv.Service{Timeout: 12, Retry: 6}}
+var impatient = netcfg.IB{Service: &netcfg.Service{Timeout: 12, Retry: 6}}
 
 // TestOperationsOnADisturbedWire: packets are lost, late, doubled and damaged,
 // and every element is right.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/require"
@@ -186,7 +187,7 @@ func TestCancelledRunEnds(t *testing.T) {
 // loopback is sockets on the loopback interface, each message split over two.
 func loopback(t *testing.T) *Wire {
 	t.Helper()
-	n, err := sock.NewNet(sock.Settings{IfName: "lo", Threads: units.Some(1), SocksPerThread: units.Some(2), MinTask: units.Some(1000)})
+	n, err := sock.NewNet(netcfg.Socket{IfName: "lo", Threads: units.Some(1), SocksPerThread: units.Some(2), MinTask: units.Some(1000)})
 	if errors.Is(err, exec.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -197,7 +198,7 @@ func loopback(t *testing.T) *Wire {
 }
 
 // verbs opens the RDMA devices, or skips unless SIMCCL_REQUIRE names ib.
-func verbs(t *testing.T, set ibv.Settings) *Wire {
+func verbs(t *testing.T, set netcfg.IB) *Wire {
 	t.Helper()
 	n, err := ibv.NewNet(set)
 	require.Hardware(t, "ib", err, exec.ErrUnsupported)
@@ -290,9 +291,9 @@ func TestMatrixSeesAll(t *testing.T) {
 // connection has two QPs, of 4 both devices, fused into one.
 func TestEveryOperationOverVerbs(t *testing.T) {
 	for n := 2; n <= 8; n++ {
-		set := ibv.Settings{}
+		set := netcfg.IB{}
 		if n == 3 {
-			set = ibv.Settings{QPs: units.Some(2), SplitData: true}
+			set = netcfg.IB{QPs: units.Some(2), SplitData: true}
 		}
 		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
 			w := verbs(t, set)
