@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -212,6 +213,57 @@ func TestTableIsSound(t *testing.T) {
 		if got != c.room {
 			t.Errorf("%s is in room %q, want %q", c.pkg, got, c.room)
 		}
+	}
+}
+
+// TestTableReportsIdlePermissions: a permission that no file uses, or that only
+// a test uses, and one without a reason are reported; files of other systems
+// count as uses.
+func TestTableReportsIdlePermissions(t *testing.T) {
+	table := []room{
+		{dir: "units"},
+		{dir: "plan", may: []edge{{"units", "quantities"}, {"topo", "nodes"}, {"sim", "time"}, {"real", " "}}},
+		{dir: "topo", may: []edge{{"*", ""}}, guests: []edge{{"example.com/used", "text"}, {"example.com/idle", "text"}}},
+		{dir: "sim"},
+		{dir: "real", may: []edge{{"*", "all"}}},
+	}
+	fset := token.NewFileSet()
+	file := func(test bool, imports ...string) *File {
+		text := "package x\n"
+		for _, i := range imports {
+			text += fmt.Sprintf("import _ %q\n", i)
+		}
+		syn, err := parser.ParseFile(fset, "x.go", text, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &File{Syn: syn, Test: test}
+	}
+	packages := []*Package{
+		{Path: "plan", Files: []*File{file(false, module+"/units", "fmt"), file(true, module+"/topo")}},
+		{Path: "plan/deep", Files: []*File{file(false, module+"/real/ibv")}}, // built for another system, say
+		{Path: "topo", Files: []*File{file(false, "example.com/used/deep")}},
+		{Path: "real/ibv", Files: []*File{file(false, module+"/real/dl")}}, // its own room: no use of "*"
+		{Path: "elsewhere", Files: []*File{file(false, module+"/sim")}},
+	}
+	var got []string
+	for _, f := range checkTable(table, packages) {
+		if f.Rule != "table" {
+			t.Errorf("rule %q", f.Rule)
+		}
+		got = append(got, f.Message)
+	}
+	want := []string{
+		"plan may import topo, and no file of it does; take the permission away",
+		"plan may import sim, and no file of it does; take the permission away",
+		"plan may import real, and the reason is empty; say what for",
+		"topo may import *, and no file of it does; take the permission away",
+		"topo may import *, and the reason is empty; say what for",
+		"topo may import example.com/idle, and no file of it does; take the permission away",
+		"real may import *, and no file of it does; take the permission away",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
 	}
 }
 

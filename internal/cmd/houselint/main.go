@@ -43,6 +43,9 @@ func main() {
 		os.Exit(2)
 	}
 	found = append(found, files...)
+	if flag.NArg() <= 1 { // all packages, so what none of them uses is unused
+		found = append(found, lint.CheckTable(packages)...)
+	}
 	for _, p := range packages {
 		found = append(found, lint.Check(p)...)
 	}
