@@ -94,7 +94,6 @@ func TestADeadRankEndsKernels(t *testing.T) {
 		if err := s.load(op.Plan, false); err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
 		err = s.each(func(r *rank) error {
 			queue, err := r.queuer(op, shape)
 			if err != nil {
@@ -116,9 +115,6 @@ func TestADeadRankEndsKernels(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Errorf("shape %d: close: %v", shape, err)
-		}
-		if took := time.Since(began); took > closeTime {
-			t.Errorf("shape %d: took %v", shape, took)
 		}
 		empty(t, control)
 	}

@@ -87,8 +87,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	if _, err := stranger.Write(make([]byte, 17)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
+	ctx := t.Context()
 	got := make(chan error, 1)
 	go func() {
 		r, err := l.Accept(ctx)
