@@ -120,7 +120,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
 
 func (s *bench) prepare(cmd *cobra.Command) (err error) {
 	r := s.sweep.flags
-	var bounds nccltests.Sweep
+	var bounds coll.Sweep
 	if s.sizes, bounds, err = r.test.list(cmd); err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	var bounds nccltests.Sweep
+	var bounds coll.Sweep
 	if s.sizes, bounds, err = r.test.list(cmd); err != nil {
 		return nil, err
 	}
