@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/simccl/simccl/testdata/topos"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/units/jsonfile"
 )
 
@@ -130,7 +130,7 @@ func TestGridExpandsInOrder(t *testing.T) {
 
 // TestDigestIsOfContents: a renamed file changes nothing, a changed one does.
 func TestDigestIsOfContents(t *testing.T) {
-	files := fstest.MapFS{"a.xml": {Data: topos.DGXH100}, "b.xml": {Data: topos.DGXH100}, "c.xml": {Data: append([]byte("<!-- -->"), topos.DGXH100...)}}
+	files := fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "b.xml": {Data: builtin.DGXH100()}, "c.xml": {Data: append([]byte("<!-- -->"), builtin.DGXH100()...)}}
 	digest := func(change func(*Spec)) string {
 		s := small("all_reduce", "8")
 		s.Machine.Nodes = []Nodes{{"a.xml", 2}}
@@ -221,7 +221,7 @@ func TestRun(t *testing.T) {
 
 // TestErrorsSayWhatIsWrong: of files, settings and members.
 func TestErrorsSayWhatIsWrong(t *testing.T) {
-	files := fstest.MapFS{"bad.xml": {Data: []byte("<system><")}, "a.xml": {Data: topos.DGXH100}}
+	files := fstest.MapFS{"bad.xml": {Data: []byte("<system><")}, "a.xml": {Data: builtin.DGXH100()}}
 	for _, x := range []struct {
 		change func(*Spec)
 		input  bool

@@ -13,8 +13,8 @@ import (
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/testdata/topos"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
@@ -187,7 +187,7 @@ func (l *loader) members() ([]fabric.Member, error) {
 		}
 		name, data, count := path.Base(file), []byte(nil), max(n.Count, 1)
 		if file == "" {
-			name, file, data = topos.DGXH100Name, topos.DGXH100Name, topos.DGXH100
+			name, file, data = builtin.DGXH100Name, builtin.DGXH100Name, builtin.DGXH100()
 			if n.Count == 0 {
 				count = defaultNodes
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/testdata/topos"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
@@ -185,10 +185,10 @@ func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
 		return []fabric.Member{{Spec: spec, Count: max(m.nodes, 1)}}, err
 	}
 	if name == "" {
-		out.name = topos.DGXH100Name
-		sum.Write(topos.DGXH100)
+		out.name = builtin.DGXH100Name
+		sum.Write(builtin.DGXH100())
 		out.digest = hex.EncodeToString(sum.Sum(nil))
-		spec, err := a.parseTopo(topos.DGXH100, topos.DGXH100Name)
+		spec, err := a.parseTopo(builtin.DGXH100(), builtin.DGXH100Name)
 		nodes := m.nodes
 		if nodes == 0 {
 			nodes = defaultNodes

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/report/topology"
-	"github.com/simccl/simccl/testdata/topos"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/lint"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
@@ -219,7 +219,7 @@ func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 		return x.cluster.Host(0).Dump, nil
 	}
 	if m.topo == "" {
-		spec, err := a.parseTopo(topos.DGXH100, topos.DGXH100Name)
+		spec, err := a.parseTopo(builtin.DGXH100(), builtin.DGXH100Name)
 		if err != nil {
 			return nil, err
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/testdata/topos"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
@@ -55,7 +55,7 @@ func made[T any](v T, err error) func(testing.TB) T {
 }
 
 func spec(t testing.TB) *topo.Spec {
-	return made(topoxml.Parse(topos.DGXH100, topos.DGXH100Name))(t)
+	return made(topoxml.Parse(builtin.DGXH100(), builtin.DGXH100Name))(t)
 }
 
 func cluster(t testing.TB, nodes int) *fabric.Cluster {
