@@ -230,6 +230,7 @@ func (r *reader) list(w []word) error {
 		return r.fail(w[1].col, "", "list %s for the second time", w[1].text)
 	}
 	r.lists[w[1].text] = true
+	r.p.Lists = append(r.p.Lists, List{Name: w[1].text})
 	if w[2].text != "-" {
 		ranks, err := r.ranks(w[2])
 		if err != nil {
@@ -239,10 +240,9 @@ func (r *reader) list(w []word) error {
 			if r.p.Of[rank] >= 0 {
 				return r.fail(w[2].col, "", "rank %d has list %s already", rank, r.p.Lists[r.p.Of[rank]].Name)
 			}
-			r.p.Of[rank] = int32(len(r.p.Lists))
+			r.p.Of[rank] = int32(len(r.p.Lists)) - 1
 		}
 	}
-	r.p.Lists = append(r.p.Lists, List{Name: w[1].text})
 	return nil
 }
 
