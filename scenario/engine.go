@@ -58,19 +58,26 @@ func (e *Engine) GPUsPerThread(c *fabric.Cluster) (int, error) {
 // Executor makes a simulator of a loaded machine. opt chooses what a trace
 // shows; progress, if not nil, is called with the share of a run that is done.
 func (m *Site) Executor(spec *Spec, opt nccltrace.Options, progress func(float64)) (exec.Executor, error) {
-	perThread, err := spec.Engine.GPUsPerThread(m.Cluster)
+	cfg, err := m.SimConfig(spec)
 	if err != nil {
 		return nil, err
 	}
-	cfg := sim.Config{Comm: m.Comm.Comm, Systems: m.Comm.Systems(), Class: &m.Class, PerThread: perThread, Seed: spec.seed(),
-		Trace: opt, Fold: spec.Engine.fold(), Progress: progress}
+	cfg.Trace, cfg.Progress = opt, progress
+	return sim.New(cfg)
+}
+
+// SimConfig is the simulator's configuration for a loaded machine: what spec says
+// of engine, network and seed.
+func (m *Site) SimConfig(spec *Spec) (sim.Config, error) {
+	perThread, err := spec.Engine.GPUsPerThread(m.Cluster)
+	if err != nil {
+		return sim.Config{}, err
+	}
+	cfg := sim.Config{Comm: m.Comm.Comm, Systems: m.Comm.Systems(), Class: &m.Class, PerThread: perThread, Seed: spec.seed(), Fold: spec.Engine.fold()}
 	if spec.Engine.Launch == "graph" {
 		cfg.Launch = sim.Graph
 	}
-	if err := m.network(spec, &cfg); err != nil {
-		return nil, err
-	}
-	return sim.New(cfg)
+	return cfg, m.network(spec, &cfg)
 }
 
 // seed is the Spec's seed, 1 where it has none.
