@@ -10,8 +10,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Executor runs a plan and reports events to a sink (never nil; use
-// trace.Discard).
+// Executor runs a plan and reports events to a sink; nil is trace.Discard.
 type Executor interface {
 	Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (Result, error)
 }

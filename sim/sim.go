@@ -134,7 +134,7 @@ func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec
 	if p.Comm != x.cfg.Comm {
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
-	e, err := x.build(p, sink)
+	e, err := x.build(p, trace.OrDiscard(sink))
 	if err != nil {
 		return exec.Result{}, err
 	}

@@ -31,7 +31,7 @@ func (Reference) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.R
 		return exec.Result{Wrong: -1}, err
 	}
 	m := &clocked{Data: NewData(p), ctx: ctx, now: make([]units.Time, p.Comm.NRanks), sent: map[int32][]stamp{}}
-	if sink != trace.Discard {
+	if sink = trace.OrDiscard(sink); sink != trace.Discard {
 		m.sink = sink
 		m.tracks = make([]trace.TrackID, p.Comm.NRanks)
 		for r := range m.tracks {

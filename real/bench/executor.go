@@ -78,6 +78,6 @@ func (s *Session) execute(op *Op, seed uint32, sink trace.Sink, o nccltrace.Opti
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	w.Tell(sink, o)
+	w.Tell(trace.OrDiscard(sink), o)
 	return w.Result(), nil
 }
