@@ -11,7 +11,7 @@
 // not set yet. Where NCCL keeps silent about a value that cannot be meant, Load
 // returns a Warning with the place and what to write instead.
 //
-// It is the only room that reads the environment. NCCL counterpart:
+// It reads no environment by itself: the caller hands it over in Sources. NCCL counterpart:
 // misc/param.cc, init.cc (envConfigOverride), and every NCCL_PARAM.
 package config
 
