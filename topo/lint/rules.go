@@ -23,7 +23,7 @@ func (c *checker) cpus() {
 		}
 		k := key{it.host, numa}
 		if first, dup := seen[k]; dup {
-			c.say(Error, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already", numa, first), "give every <cpu> of a host its own number")
+			c.say(Warning, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already: NCCL keeps one table of paths for both, and the second CPU is never found", numa, first), "give every <cpu> of a host its own number")
 		}
 		seen[k] = it.path
 		if _, ok := it.e.Get("host_hash"); ok {
