@@ -85,7 +85,7 @@ func TestRefusals(t *testing.T) {
 			Times  [][]float64
 		}
 	}
-	if err := json.Unmarshal(document(t, "dgx-a100", 2, false, "NCCL_ALGO=Tree"), &d); err != nil {
+	if err := json.Unmarshal(document(t, "dgx-a100", 2, false, "NCCL_ALGO=Tree", "NCCL_MAX_NCHANNELS=4"), &d); err != nil {
 		t.Fatal(err)
 	}
 	chosen := 0
