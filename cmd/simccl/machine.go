@@ -44,7 +44,7 @@ func (m *machineFlags) register(c *cobra.Command) {
 	f.IntVar(&m.nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
 	f.IntVarP(&m.gpus, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
 	f.StringVar(&m.multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
-	f.IntVar(&m.mnnvl, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says)")
+	f.IntVar(&m.mnnvl, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
 	f.StringVar(&m.fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
 }
 
@@ -128,6 +128,9 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 	if out.cluster, err = fabric.New(members, p); err != nil {
 		return nil, topologyError(err)
 	}
+	if n := out.cluster.NoFabric; n != "" {
+		a.warn("%s is one host and reports no NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own (mnnvl.cc:27); where it has one, write --mnnvl 1", n)
+	}
 	out.network, err = m.readNetwork(a)
 	return out, err
 }
@@ -138,6 +141,9 @@ func (m *machineFlags) joined(members []fabric.Member) ([]fabric.Member, error) 
 		return nil, usage("--mnnvl %d: how many nodes share an NVLink domain, from 1 on", m.mnnvl)
 	}
 	if m.mnnvl < 2 {
+		for i := range members {
+			members[i].Fabric = m.mnnvl == 1
+		}
 		return members, nil
 	}
 	out := make([]fabric.Member, len(members))
