@@ -36,9 +36,11 @@ type Report struct {
 	Nodes int         `json:"nodes"`
 
 	// Choice is the winner, nil where NCCL chooses nothing; Note then says why.
-	Choice *Cell   `json:"choice,omitempty"`
-	Note   string  `json:"note,omitempty"`
-	Launch *Launch `json:"launch,omitempty"`
+	Choice *Cell  `json:"choice,omitempty"`
+	Note   string `json:"note,omitempty"`
+	// Warnings are traps of NCCL that this communicator can fall into.
+	Warnings []string `json:"warnings,omitempty"`
+	Launch   *Launch  `json:"launch,omitempty"`
 	// Derivation is how the winner's bandwidth comes about.
 	Derivation []tuning.Step `json:"derivation,omitempty"`
 	// Rivals are the other cells: those that are available by time, then those
@@ -112,6 +114,9 @@ func New(in Input) (*Report, error) {
 		r.RedOp = o.RedOp.TestName()
 	}
 	r.Refused = refusals(c, in.Access)
+	if w := PeerChannels(c); w != "" {
+		r.Warnings = append(r.Warnings, w)
+	}
 	switch {
 	case c.NRanks == 1:
 		r.Note = "one rank sends nothing; NCCL copies where source and destination differ"
@@ -138,6 +143,17 @@ func New(in Input) (*Report, error) {
 	}
 	r.Graph = graphUse(c, graphOf[choice.Algo])
 	return r, r.launch(c, o, choice)
+}
+
+// PeerChannels warns of nodes that disagree on the channels of send/recv, ""
+// where all agree.
+func PeerChannels(c *comm.Comm) string {
+	what, least := c.PeersDisagree()
+	if what == "" {
+		return ""
+	}
+	return fmt.Sprintf("nodes disagree on the channels of send/recv to one peer (%s): NCCL %s takes the minimum over each node's own GPUs and does not exchange it (graph/paths.cc:861, fixed in 2.29), so sendrecv, alltoall, gather and scatter between them can hang; NCCL_MAX_P2P_NCHANNELS=%d makes them agree",
+		what, tuning.Version, least)
 }
 
 // cells fills Choice and Rivals.

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/report/page"
@@ -131,6 +132,9 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	}
 	if s.m, err = r.machine.load(a); err != nil {
 		return nil, err
+	}
+	if w := explain.PeerChannels(s.m.comm); w != "" && s.fn >= coll.NumCollFuncs {
+		a.warn("%s", w)
 	}
 	if s.roots, err = r.test.roots(s.fn, s.m.comm.NRanks); err != nil {
 		return nil, err
