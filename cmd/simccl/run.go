@@ -102,6 +102,7 @@ type sweep struct {
 	summary  nccltests.Summary
 	measured []page.Measured // for the page
 	near     []string        // of each row that is near and not exact, what was left out
+	unproved []unproved      // the rows whose plans are too large for their proofs
 	pool     *pool
 }
 
@@ -275,6 +276,7 @@ type outcome struct {
 	plan    *plan.Plan
 	result  exec.Result
 	checked bool
+	tooBig  string   // what of the plan is too large for its proof; empty: nothing
 	best    *outcome // the fastest of all choices, where that is asked for
 }
 
@@ -317,7 +319,7 @@ func (s *sweep) run(ctx context.Context) error {
 		if err := table.Finish(&s.config, &s.summary); err != nil {
 			return err
 		}
-		for _, note := range s.nearNotes() {
+		for _, note := range append(s.nearNotes(), s.proofNotes(len(lines))...) {
 			fmt.Fprintln(s.app.out, "# "+note)
 		}
 	}
@@ -383,6 +385,9 @@ func (s *sweep) row(l line) (*nccltests.Row, error) {
 	if facts.Near != "" {
 		s.near = append(s.near, fmt.Sprintf("within about %.0f %%: %s", 100*facts.Margin, facts.Near))
 	}
+	if first.tooBig != "" {
+		s.unproved = append(s.unproved, unproved{row.Size, first.tooBig})
+	}
 	for _, c := range s.columns {
 		row.Extra = append(row.Extra, c.value(facts))
 	}
@@ -390,10 +395,6 @@ func (s *sweep) row(l line) (*nccltests.Row, error) {
 	s.own = append(s.own, facts.json())
 	return &row, nil
 }
-
-// maxChecked bounds the ops of a plan that is proved with -c 1: beyond it the
-// proof would take longer than the simulation, and the column says N/A.
-const maxChecked = 2e5
 
 // plan chooses and plans one operation, and proves the plan if it is asked for
 // and not too large. It is safe for concurrent use.
@@ -403,11 +404,10 @@ func (s *sweep) plan(p point, prove bool) (outcome, error) {
 		return outcome{}, decisionError(fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err))
 	}
 	o := outcome{choice: choice, plan: pl}
-	if prove && s.flags.test.check != 0 && pl.DataDefined() && opsUpTo(pl, maxChecked) {
-		if err := plan.Check(pl); err != nil {
+	if prove && s.flags.test.check != 0 && pl.DataDefined() {
+		if err := o.prove(); err != nil {
 			return outcome{}, fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err)
 		}
-		o.checked = true
 	}
 	return o, nil
 }
@@ -442,15 +442,6 @@ func (s *sweep) execute(ctx context.Context, o outcome, sink trace.Sink, opt ncc
 		return outcome{}, runError(err)
 	}
 	return o, nil
-}
-
-// opsUpTo reports whether a plan has at most limit ops, from rank 0's.
-func opsUpTo(p *plan.Plan, limit float64) bool {
-	n := int64(0)
-	for _, pr := range p.Programs(0) {
-		n += p.NumOps(&pr)
-	}
-	return float64(n)*float64(p.Comm.NRanks) <= limit
 }
 
 func runError(err error) error {
