@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/units"
 )
 
@@ -363,8 +364,15 @@ func (d *draft) addGPU(g *Element, host int, bus int64, busText string) *vertex 
 		SM: d.number(g, "sm"), Rank: d.number(g, "rank"), Dev: d.number(g, "dev"), GDR: d.number(g, "gdr") != 0,
 		Host: host, BusID: busText,
 	}
-	v.GPU.Name, _ = g.Get("name")
+	v.GPU.Name = label(g)
 	return v
+}
+
+// label is an element's name as it is printed: of one line, and without
+// characters that act on a terminal.
+func label(e *Element) string {
+	name, _ := e.Get("name")
+	return termtext.Escape(name)
 }
 
 func (d *draft) addNets(nic *Element, at *vertex, host int) {
@@ -383,7 +391,7 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", MaxChannels), LocalGPU: -1, Host: host,
 	}
 	v.Net = n
-	n.Name, _ = e.Get("name")
+	n.Name = label(e)
 	n.Sockets = ofSockets(e)
 	if strings.Contains(n.Name, "+") {
 		n.Fused = strings.Split(n.Name, "+")

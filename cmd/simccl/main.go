@@ -29,6 +29,7 @@ type app struct {
 	out, err io.Writer
 	environ  []string
 	args     []string
+	mark     string // with which out and err know our own colours
 	dir      string // file names of options are relative to it; empty: as they are
 
 	env   []string // --env
@@ -39,6 +40,7 @@ type app struct {
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, a *app) int {
 	a.args = args
+	flush := a.guard()
 	out := &output{Writer: a.out}
 	a.out = out
 	root := newRoot(a)
@@ -46,6 +48,7 @@ func run(ctx context.Context, args []string, a *app) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
+	flush()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = &statusError{code: exitTimeout, err: errors.New("interrupted")}
 	}

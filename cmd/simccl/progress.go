@@ -37,7 +37,7 @@ func (a *app) progress(what string, total int) *progress {
 	p := &progress{now: time.Now, what: what, total: total, over: make(chan struct{})}
 	p.begun = p.now()
 	if isTerminal(a.err) {
-		p.w = a.err
+		p.w = raw(a.err)
 		go p.watch()
 	}
 	return p

@@ -82,7 +82,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 	if p := (&app{}).paint(&bytes.Buffer{}); p.on || p.red("x") != "x" {
 		t.Error("a buffer is no terminal")
 	}
-	if got := (palette{true}).red("x"); got != "\x1b[31mx\x1b[0m" {
+	if got := (palette{on: true}).red("x"); got != "\x1b[31mx\x1b[0m" {
 		t.Errorf("red is %q", got)
 	}
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

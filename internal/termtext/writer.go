@@ -3,14 +3,16 @@ package termtext
 import (
 	"bytes"
 	"io"
+	"sync"
 	"unicode/utf8"
 )
 
 // Writer passes text on with its control characters escaped, all but newline and
 // tab, which lay a page out. What is to be printed in one line goes through
-// Escape first.
+// Escape first. It is safe for concurrent use.
 type Writer struct {
 	to   io.Writer
+	mu   sync.Mutex
 	mark []byte // ESC and the secret word behind it
 	rest []byte // an unfinished character, or the beginning of a mark
 	buf  []byte
@@ -34,13 +36,14 @@ func (f *Writer) Unwrap() io.Writer { return f.to }
 // Write escapes p and writes it. A character that is not complete waits for the
 // next call.
 func (f *Writer) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if len(f.rest) == 0 && plain(p) {
 		return f.to.Write(p)
 	}
 	f.rest = append(f.rest, p...)
 	f.buf = f.buf[:0]
-	f.rest = f.rest[f.escape(false):]
-	f.rest = append([]byte(nil), f.rest...)
+	f.rest = append(f.rest[:0], f.rest[f.escape(false):]...)
 	if _, err := f.to.Write(f.buf); err != nil {
 		return 0, err
 	}
@@ -49,6 +52,8 @@ func (f *Writer) Write(p []byte) (int, error) {
 
 // Flush writes what still waits for its end.
 func (f *Writer) Flush() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if len(f.rest) == 0 {
 		return nil
 	}
