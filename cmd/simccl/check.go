@@ -128,7 +128,7 @@ func (a *app) decide(args string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub := &app{out: io.Discard, err: a.err, environ: a.environ, env: a.env, noEnv: a.noEnv, dir: filepath.Dir(args)}
+	sub := &app{out: io.Discard, err: a.err, ctx: a.ctx, last: a.last, environ: a.environ, env: a.env, noEnv: a.noEnv, dir: filepath.Dir(args)}
 	var m machineFlags
 	c := &cobra.Command{Use: "inspect", SilenceUsage: true, SilenceErrors: true, Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {

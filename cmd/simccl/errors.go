@@ -17,7 +17,8 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// Exit statuses: 0 to 7 mean what they mean in nccl-tests.
+// Exit statuses: 0 to 7 mean what they mean in nccl-tests. A signal's is
+// signalError.status.
 const (
 	exitOK             = 0
 	exitInternal       = 1

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -471,21 +469,4 @@ func (s *sweep) devices() []nccltests.Device {
 			BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff, id>>4&0xff)}
 	}
 	return out
-}
-
-// createNew opens a file that must not exist, as nccl-tests does for -J: NAME,
-// then NAME.0, NAME.1, ….
-func createNew(path string) (*os.File, string, error) {
-	for try := path; ; {
-		f, err := os.OpenFile(try, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if err == nil || !errors.Is(err, os.ErrExist) {
-			return f, try, input(err)
-		}
-		n := 0
-		if ext := filepath.Ext(try); try != path {
-			_, _ = fmt.Sscanf(ext, ".%d", &n)
-			n++
-		}
-		try = fmt.Sprintf("%s.%d", path, n)
-	}
 }

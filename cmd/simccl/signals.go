@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -32,16 +33,25 @@ func (e *signalError) status() int { return 128 + int(e.sig) }
 // Is makes a signal's error one of a cancelled context too.
 func (e *signalError) Is(target error) bool { return target == context.Canceled }
 
-// interruption is the signal that ended a context, nil if none did.
+// interruption is the signal that ended a context; nil if the context has not
+// ended, or otherwise. Who cancels it without a reason is taken for Ctrl-C.
 func interruption(ctx context.Context) *signalError {
 	var s *signalError
-	if ctx.Err() == nil {
-		return nil
-	}
-	if errors.As(context.Cause(ctx), &s) {
+	switch cause := context.Cause(ctx); {
+	case errors.As(cause, &s):
 		return s
+	case cause == context.Canceled:
+		return &signalError{syscall.SIGINT}
 	}
 	return nil
+}
+
+// cancelled is nil until the command is to end.
+func (a *app) cancelled() error {
+	if a.ctx == nil {
+		return nil
+	}
+	return a.ctx.Err()
 }
 
 const (
@@ -66,6 +76,7 @@ func start(args []string, a *app) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan int, 1)
+	a.last = &lastLine{}
 	go func() { done <- run(ctx, args, a) }()
 	select {
 	case code := <-done:
@@ -107,15 +118,18 @@ func (a *app) end(why *signalError, cancel context.CancelCauseFunc, done <-chan 
 	return why.status()
 }
 
-// farewell keeps a command that ends by itself and the one who cuts it off from
-// both naming the signal.
-type farewell struct{ once sync.Once }
+// lastLine is shared by the command that ends by itself and the one who cuts it
+// off: one of them names the signal.
+type lastLine struct {
+	once    sync.Once
+	showing atomic.Pointer[progress]
+}
 
 // sayInterrupted prints the one line about a signal, in place of a progress line.
 func (a *app) sayInterrupted(why *signalError) {
-	a.farewell.once.Do(func() {
-		if p := a.showing.Load(); p != nil {
-			p.abort()
+	a.last.once.Do(func() {
+		if p := a.last.showing.Load(); p != nil {
+			p.end()
 		}
 		fmt.Fprintf(a.err, "%s %v\n", a.paint(a.err).red("simccl:"), why)
 	})

@@ -119,7 +119,7 @@ func TestPprofReadsIt(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := func(name string, slow units.Time) string {
-		w, err := Create(filepath.Join(dir, name, Options{}))
+		w, err := Create(filepath.Join(dir, name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
