@@ -1,9 +1,9 @@
 package topo
 
 import (
-	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/quote"
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/units"
 )
@@ -62,10 +62,15 @@ type draft struct {
 	root   *Element
 }
 
-// complain records a problem of an element.
+// complain records a problem of an element. Where the element is in a file, its
+// path comes from there, see pathsIn.
 func (d *draft) complain(e *Element, attr, problem, hint string) {
+	path := e.Name
+	if e.Origin.Line == 0 && len(d.errs) < maxShown {
+		path = PathOf(e, aboveOf(e))
+	}
 	d.errAt = append(d.errAt, e.Origin)
-	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: PathOf(e, aboveOf(e)), Attr: attrText(e, attr), Problem: problem, Hint: hint})
+	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: path, Attr: attrText(e, attr), Problem: problem, Hint: hint})
 }
 
 func attrText(e *Element, attr string) string {
@@ -73,7 +78,7 @@ func attrText(e *Element, attr string) string {
 		return ""
 	}
 	if v, ok := e.Get(attr); ok {
-		return fmt.Sprintf("%s=%q", attr, v)
+		return attr + "=" + quote.Text(v)
 	}
 	return attr
 }
