@@ -70,6 +70,12 @@ func Load(s Sources) (*Config, []Warning, error) {
 	return c, warns, nil
 }
 
+// Cancel makes every stage ask now and then whether to go on: f returns nil, or why
+// to end, as a context's Err does.
+func (c *Config) Cancel(f func() error) {
+	c.Topo.Cancelled, c.Search.Cancelled, c.Connect.Cancelled, c.Plan.Cancelled = f, f, f, f
+}
+
 // byName finds a variable.
 var byName = func() map[string]*Var {
 	m := make(map[string]*Var, len(Vars))

@@ -52,6 +52,9 @@ func Check(p *Plan) error {
 // outputs compares every output with what the operation promises.
 func (m *memory) outputs() error {
 	for rank := range int32(m.p.Comm.NRanks) {
+		if err := m.p.Req.Params.poll(); err != nil {
+			return err
+		}
 		var fault error
 		m.p.Want(rank, func(off, n units.Bytes, from Places) {
 			if fault != nil {

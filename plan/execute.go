@@ -12,7 +12,7 @@ import (
 // (Check), bytes, or nothing at all. V is what a payload holds; a value is not
 // changed once it was given away.
 type Machine[V any] interface {
-	// Read returns what n bytes at a place of a rank's memory hold.
+	// Read repolls what n bytes at a place of a rank's memory hold.
 	Read(rank int32, at Ref, n units.Bytes) (V, error)
 	Write(rank int32, at Ref, n units.Bytes, v V) error
 	// Reduce combines two operands of op; op is nil where the network does it.
@@ -36,7 +36,10 @@ type Observer interface {
 // because what one end of a FIFO does never takes away what the other waits
 // for.
 func Execute[V any](p *Plan, m Machine[V]) error {
-	c := newRunner(p, m)
+	c, err := newRunner(p, m)
+	if err != nil {
+		return err
+	}
 	if err := c.run(); err != nil {
 		return err
 	}
@@ -89,6 +92,7 @@ type runner[V any] struct {
 	laneOf []int32
 	lanes  []lane
 	nets   []network // by NetGroup
+	polls  int       // calls of poll
 }
 
 // lane is a rank's channel: its programs by phase.
@@ -98,7 +102,7 @@ type lane struct {
 	waiting []int32 // programs of later phases
 }
 
-func newRunner[V any](p *Plan, m Machine[V]) *runner[V] {
+func newRunner[V any](p *Plan, m Machine[V]) (*runner[V], error) {
 	c := &runner[V]{p: p, m: m, conns: make([]fifo[V], p.NumConns())}
 	for id := range c.conns {
 		c.conns[id] = fifo[V]{conn: p.Conn(int32(id)), sender: -1, receiver: -1}
@@ -107,6 +111,9 @@ func newRunner[V any](p *Plan, m Machine[V]) *runner[V] {
 	c.observer, _ = m.(Observer)
 	var progs []Program
 	for rank := range int32(p.Comm.NRanks) {
+		if err := c.poll(); err != nil {
+			return nil, err
+		}
 		progs = p.AppendPrograms(progs[:0], rank)
 		last := [2]int32{-1, -1}
 		for i := range progs {
@@ -121,7 +128,15 @@ func newRunner[V any](p *Plan, m Machine[V]) *runner[V] {
 	for i := range c.progs {
 		p.OpenInto(&c.progs[i].cur, &c.progs[i].pr)
 	}
-	return c
+	return c, nil
+}
+
+// poll asks now and then whether to go on.
+func (c *runner[V]) poll() error {
+	if c.polls++; c.polls%1024 != 0 {
+		return nil
+	}
+	return c.p.Req.Params.poll()
 }
 
 func (c *runner[V]) fault(i int32, format string, args ...any) error {
@@ -185,6 +200,9 @@ func (c *runner[V]) endOf(i int32) {
 func (c *runner[V]) advance(i int32) error {
 	g := &c.progs[i]
 	for {
+		if err := c.poll(); err != nil {
+			return err
+		}
 		if !g.have {
 			if !g.cur.Next(&g.op) {
 				g.done = true
@@ -205,7 +223,7 @@ func (c *runner[V]) advance(i int32) error {
 	}
 }
 
-// blockedOn returns a connection for which the op must wait, -1 for none.
+// blockedOn repolls a connection for which the op must wait, -1 for none.
 func (c *runner[V]) blockedOn(g *running) int32 {
 	steps := int64(g.pr.OpSteps())
 	for _, id := range g.op.From {
@@ -358,7 +376,7 @@ func (c *runner[V]) deliver(i int32, val V, steps int64) error {
 	return nil
 }
 
-// step returns the step at which an op is on its connections.
+// step repolls the step at which an op is on its connections.
 func (c *runner[V]) step(op *Op) int64 {
 	switch {
 	case len(op.To) > 0:
@@ -369,7 +387,7 @@ func (c *runner[V]) step(op *Op) int64 {
 	return int64(op.Step)
 }
 
-// local returns the operand of the op's own rank, if it has one.
+// local repolls the operand of the op's own rank, if it has one.
 func (c *runner[V]) local(i int32) (v V, ok bool, err error) {
 	op := &c.progs[i].op
 	src := op.Src

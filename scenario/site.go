@@ -33,6 +33,9 @@ type Options struct {
 	Warn func(text string)
 	// Progress, if not nil, is called now and then with the share that is done.
 	Progress func(share float64)
+	// Cancelled, if not nil, is polled while files are parsed and graphs searched;
+	// its error ends that.
+	Cancelled func() error
 	// Workers is how many points are simulated at a time; 0: one a processor. It
 	// does not change results.
 	Workers int
@@ -157,6 +160,9 @@ func (l *loader) settings() error {
 		l.warn("%v", w)
 	}
 	l.site.Config = cfg
+	if err == nil && l.opt.Cancelled != nil {
+		cfg.Cancel(l.opt.Cancelled)
+	}
 	return err
 }
 

@@ -108,9 +108,13 @@ func (s *System) connects(src, dst NodeID, a *Access) string {
 // applyAccess turns the bare routes into those that NCCL may use: it diverts
 // what P2P and GDR may not take through the CPU, marks what no transport of
 // the host connects, and lays PXN routes (paths.cc:664-745).
-func (s *System) applyAccess(a *Access) error {
+func (s *System) applyAccess(p *Params) error {
+	a := &p.Access
 	s.Verdicts = s.Verdicts[:0]
 	for _, dst := range s.of[GPU] {
+		if err := p.poll(); err != nil {
+			return err
+		}
 		if err := s.divertPeers(dst, a); err != nil {
 			return err
 		}
@@ -125,6 +129,9 @@ func (s *System) applyAccess(a *Access) error {
 		return err
 	}
 	for i := range s.of[NET] {
+		if err := p.poll(); err != nil {
+			return err
+		}
 		if err := s.correctNet(i, a); err != nil {
 			return err
 		}

@@ -80,8 +80,13 @@ func Build(spec *Spec, p Params) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.Dump = fuseHosts(physical)
-	h.Fused = adopt(fuseHosts(views))
+	if h.Dump, err = fuseHosts(physical, &p); err != nil {
+		return nil, err
+	}
+	if h.Fused, err = fuseHosts(views, &p); err != nil {
+		return nil, err
+	}
+	adopt(h.Fused)
 	d := assemble(h.Fused)
 	d.holdable()
 	d.missingGPUs()
@@ -134,7 +139,7 @@ func (h *Host) split(d *draft, p *Params) error {
 	if nRanks == 0 {
 		nRanks = len(h.GPUs)
 	}
-	systems, err := complete(whole, &p.Access, nRanks)
+	systems, err := complete(whole, p, nRanks)
 	if err != nil {
 		return d.locate(err)
 	}

@@ -26,7 +26,7 @@ var endKinds = [...]NodeKind{CPU, GPU, NET, NVS}
 // layPaths computes the best route from every CPU, GPU, NET and NVS to every
 // other as NCCL does before it considers who may use them (paths.cc:36,
 // paths.cc:641): one breadth-first walk per base node.
-func (s *System) layPaths() error {
+func (s *System) layPaths(p *Params) error {
 	s.fastestNet = 0
 	for _, n := range s.of[NET] {
 		s.fastestNet = max(s.fastestNet, s.Nodes[n].Net.BW)
@@ -40,6 +40,9 @@ func (s *System) layPaths() error {
 	for _, k := range endKinds {
 		s.paths[k] = make([][]Path, len(s.of[k]))
 		for i, base := range s.of[k] {
+			if err := p.poll(); err != nil {
+				return err
+			}
 			first := s.sameIdent(base)
 			if first != i {
 				// NCCL finds a base's table by its id, so a node that shares its

@@ -502,11 +502,14 @@ func sameAttrs(a, b *Element) bool {
 
 // fuseHosts makes the tree that all ranks of a domain agree on, ranks numbered
 // through the hosts in order.
-func fuseHosts(views []*hostView) *Element {
+func fuseHosts(views []*hostView, p *Params) (*Element, error) {
 	var top *Element
 	rank := 0
 	for _, v := range views {
 		for l := range v.gpus {
+			if err := p.poll(); err != nil {
+				return nil, err
+			}
 			t := v.rankTree(l, rank)
 			rank++
 			if top == nil {
@@ -516,7 +519,7 @@ func fuseHosts(views []*hostView) *Element {
 			fuseTrees(top, t)
 		}
 	}
-	return top
+	return top, nil
 }
 
 // netSpeed is the bandwidth of a <net>: an absent or negative speed counts as

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/spf13/cobra"
 )
@@ -77,7 +78,7 @@ func (a *app) checkCase(args string, update bool) (verdict, error) {
 		v.Verdict = "wrote"
 		return v, nil
 	}
-	want, err := os.ReadFile(name + ".json")
+	want, err := bounded.ReadFile(a.context(), name+".json", maxResults)
 	if err != nil {
 		return v, input(fmt.Errorf("%w; make it with --update", err))
 	}
@@ -120,7 +121,7 @@ func (a *app) printVerdict(v *verdict) {
 
 // decide runs inspect with the options of a file, in its directory.
 func (a *app) decide(args string) ([]byte, error) {
-	text, err := os.ReadFile(args)
+	text, err := bounded.ReadFile(a.context(), args, maxSettings)
 	if err != nil {
 		return nil, input(err)
 	}

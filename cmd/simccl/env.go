@@ -7,12 +7,13 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/bounded"
 	"github.com/spf13/cobra"
 )
 
 // config reads the settings and tells what a user should know of them.
 func (a *app) config() (*config.Config, error) {
-	s := config.Sources{Flags: a.env, Environ: a.environ, NoEnv: a.noEnv, ReadFile: os.ReadFile}
+	s := config.Sources{Flags: a.env, Environ: a.environ, NoEnv: a.noEnv, ReadFile: a.readConf}
 	if home, err := os.UserHomeDir(); err == nil {
 		s.Home = home
 	}
@@ -24,7 +25,16 @@ func (a *app) config() (*config.Config, error) {
 	if errors.As(err, &bad) {
 		return nil, &statusError{code: exitUsage, err: err}
 	}
+	if err == nil {
+		c.Cancel(a.cancelled)
+	}
 	return c, err
+}
+
+// readConf reads one of NCCL's configuration files, whose names are not relative
+// to a.dir.
+func (a *app) readConf(name string) ([]byte, error) {
+	return bounded.ReadFile(a.context(), name, maxSettings)
 }
 
 func newEnv(a *app) *cobra.Command {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -20,9 +19,9 @@ func (m *machineFlags) readNetwork(a *app) (*fabric.Network, error) {
 	if m.fabric == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(a.path(m.fabric))
+	data, err := a.read(m.fabric, maxNetwork)
 	if err != nil {
-		return nil, input(err)
+		return nil, err
 	}
 	n, err := fabric.ParseNetwork(data, m.fabric)
 	return n, input(err)

@@ -20,5 +20,5 @@ func (f files) ReadFile(name string) ([]byte, error) {
 	if data := f.given[name]; data != nil {
 		return data, nil
 	}
-	return os.ReadFile(f.app.path(name))
+	return f.app.read(name, maxNetwork) // the largest of what a scenario names
 }

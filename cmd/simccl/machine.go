@@ -217,9 +217,9 @@ func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
 		case !counted:
 			count = max(m.nodes, 1)
 		}
-		data, err := os.ReadFile(a.path(file))
+		data, err := a.read(file, maxTopology)
 		if err != nil {
-			return nil, input(err)
+			return nil, err
 		}
 		sum.Write(data)
 		spec, err := a.parseTopo(data, file)
@@ -303,9 +303,9 @@ func (a *app) graphFile(m *machine) (func(*topo.System) ([]*search.Graph, error)
 	if !v.Set || v.Value == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(a.path(v.Value))
+	data, err := a.read(v.Value, maxTopology)
 	if err != nil {
-		return nil, input(err)
+		return nil, err
 	}
 	return func(sys *topo.System) ([]*search.Graph, error) {
 		given, err := topoxml.ParseGraphs(data, v.Value, sys)

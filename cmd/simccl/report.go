@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -247,7 +246,7 @@ func (s *sweep) readMeasured() (out []page.Measured, err error) {
 // readResults reads what nccl-tests, bench or run printed, or wrote with -J,
 // and the name of the program if the file says it.
 func (a *app) readResults(name string) (program string, rows []nccltests.Row, err error) {
-	data, err := os.ReadFile(a.path(name))
+	data, err := a.read(name, maxResults)
 	if err != nil {
 		return "", nil, err
 	}

@@ -46,14 +46,6 @@ func interruption(ctx context.Context) *signalError {
 	return nil
 }
 
-// cancelled is nil until the command is to end.
-func (a *app) cancelled() error {
-	if a.ctx == nil {
-		return nil
-	}
-	return a.ctx.Err()
-}
-
 const (
 	// grace is how long a command may go on after a signal: what does not poll its
 	// context, or waits in a system call, is cut off then. A command must have

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/simccl/simccl/report/topology"
@@ -123,9 +122,9 @@ func (a *app) lintFiles(files []string, strict bool) error {
 	}
 	entries, bad := []lintEntry{}, 0
 	for _, file := range files {
-		data, err := os.ReadFile(a.path(file))
+		data, err := a.read(file, maxTopology)
 		if err != nil {
-			return input(err)
+			return err
 		}
 		spec, err := topoxml.Parse(data, file)
 		if err != nil {
@@ -225,9 +224,9 @@ func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 		}
 		return spec.Root, nil
 	}
-	data, err := os.ReadFile(a.path(m.topo))
+	data, err := a.read(m.topo, maxTopology)
 	if err != nil {
-		return nil, input(err)
+		return nil, err
 	}
 	spec, err := a.parseTopo(data, m.topo)
 	if err != nil {
@@ -267,9 +266,9 @@ hashes do not count. Status 7 where there is a difference.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			var specs [2]*topo.Spec
 			for i, file := range args {
-				data, err := os.ReadFile(a.path(file))
+				data, err := a.read(file, maxTopology)
 				if err != nil {
-					return input(err)
+					return err
 				}
 				if specs[i], err = a.parseTopo(data, file); err != nil {
 					return err
