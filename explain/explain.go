@@ -119,8 +119,7 @@ func New(in Input) (*Report, error) {
 	}
 	switch {
 	case c.NRanks == 1:
-		r.Note = "one rank sends nothing; NCCL copies where source and destination differ"
-		return r, nil
+		return r, r.oneRank(c, o)
 	case o.Func >= coll.NumCollFuncs:
 		return r, r.sendRecv(c)
 	case o.Count == 0:
@@ -267,5 +266,27 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 func (r *Report) sendRecv(c *comm.Comm) error {
 	r.Note = fmt.Sprintf("NCCL makes it of sends and receives, for which it compares nothing: each peer gets %d of %d channels, in chunks of %d bytes",
 		c.P2PChannelsPerPeer, c.P2PChannels, c.P2PChunkSize)
+	return nil
+}
+
+// oneRankNotes say what NCCL does in place of an algorithm.
+var oneRankNotes = map[plan.OneRank]string{
+	plan.NoLaunch:      "one rank, in place: NCCL launches nothing (enqueue.cc:2569)",
+	plan.DeviceCopy:    "one rank: NCCL copies from source to destination by cudaMemcpyAsync (enqueue.cc:2569, onerank.cu:48)",
+	plan.OneRankKernel: "one rank: NCCL scales the input with a kernel of its own (onerank.cu:16)",
+	plan.SelfSend:      "one rank: NCCL sends to itself in the kernel of send and receive",
+}
+
+// oneRank says what a communicator of one rank does, where nothing is chosen.
+func (r *Report) oneRank(c *comm.Comm, o comm.Op) error {
+	if o.Count == 0 {
+		r.Note = "nothing to do: the size is less than one element a rank"
+		return nil
+	}
+	p, _, err := c.Plan(o)
+	if err != nil {
+		return err
+	}
+	r.Note = oneRankNotes[p.OneRank()]
 	return nil
 }

@@ -35,6 +35,7 @@ type kind uint8
 const (
 	nothing kind = iota
 	selfCopy
+	selfKernel
 	ringAllReduce
 	ringAllGather
 	ringReduceScatter
@@ -117,10 +118,7 @@ func Build(c *connect.Comm, r Request) (*Plan, error) {
 	p := &Plan{Req: r, Comm: c}
 	switch {
 	case c.NRanks == 1:
-		if !r.InPlace && r.Count > 0 {
-			p.kind = selfCopy
-		}
-		return p, nil
+		return p, p.buildOneRank()
 	case isP2P(r.Func):
 		return p, p.buildP2P()
 	case r.Count == 0:
@@ -178,8 +176,8 @@ func (p *Plan) AppendPrograms(dst []Program, rank int32) []Program {
 	switch p.kind {
 	case nothing:
 		return dst
-	case selfCopy:
-		return append(dst, Program{Rank: rank, Role: RoleCopy, Proto: coll.Simple, Threads: 512, Workers: 512, Slices: 1, SliceSteps: 1})
+	case selfCopy, selfKernel:
+		return p.oneRankPrograms(dst)
 	case p2pKind:
 		return p.p2p.programs(p, dst, rank)
 	case listed:
@@ -280,7 +278,7 @@ func (p *Plan) Ops() iter.Seq[Op] {
 // type, or one byte where NCCL counts bytes.
 func (p *Plan) ElemSize() units.Bytes {
 	switch {
-	case p.Comm.NRanks == 1:
+	case p.kind == selfCopy || p.kind == selfKernel:
 		return p.Req.Type.Size()
 	case isP2P(p.Req.Func):
 		return 1

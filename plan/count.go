@@ -8,7 +8,7 @@ func (p *Plan) NumOps(pr *Program) int64 {
 	switch p.kind {
 	case nothing:
 		return 0
-	case selfCopy:
+	case selfCopy, selfKernel:
 		return 1
 	case listed:
 		return int64(len(p.list.opsOf(pr)))

@@ -44,8 +44,8 @@ type geom struct {
 func (p *Plan) OpenInto(c *Cursor, pr *Program) {
 	*c = Cursor{p: p, pr: *pr, opSteps: pr.OpSteps(), from: c.from[:0], to: c.to[:0], pat: c.pat}
 	switch p.kind {
-	case selfCopy:
-		c.next = (*Cursor).nextSelfCopy
+	case selfCopy, selfKernel:
+		c.openOneRank()
 	case p2pKind:
 		c.openP2P()
 	case listed:
@@ -137,12 +137,3 @@ func (c *Cursor) emit(op *Op, do Do, bytes int64) {
 
 func input(off int64) Ref  { return Ref{Input, units.Bytes(off)} }
 func output(off int64) Ref { return Ref{Output, units.Bytes(off)} }
-
-func (c *Cursor) nextSelfCopy(op *Op) bool {
-	if c.seq > 0 {
-		return false
-	}
-	c.emit(op, Copy, c.p.Req.Count*int64(c.p.Req.Type.Size()))
-	op.Src, op.Dst, op.Chunk = input(0), output(0), 0
-	return true
-}

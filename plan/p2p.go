@@ -200,7 +200,7 @@ func (p *Plan) transfers(rank int32, round int) (send, recv transfer) {
 }
 
 // selfInPlace tells that what a rank sends to itself is where it belongs
-// (enqueue.cc:1083). In-place sendrecv of one rank never comes here.
+// (enqueue.cc:1083).
 func (p *Plan) selfInPlace() bool { return p.Req.InPlace }
 
 // sizeTransfer sets protocol, chunk and number of parts (enqueue.cc:826-903).

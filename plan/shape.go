@@ -33,7 +33,7 @@ func (p *Plan) Shape(pr *Program) Shape {
 		Ops: p.NumOps(pr), Pos: -1, Proto: uint8(pr.Proto),
 	}
 	switch p.kind {
-	case nothing, selfCopy, listed:
+	case nothing, selfCopy, selfKernel, listed:
 		return s
 	case p2pKind:
 		s.Total, s.Chunk = units.Bytes(pr.p2p.bytes), units.Bytes(pr.p2p.chunk)

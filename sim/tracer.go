@@ -261,12 +261,17 @@ func (t *tracer) finish(e *engine, res *exec.Result) {
 		// Graph replay and eager launches alike: the operation is there when the
 		// one before it ends.
 		op := nccltrace.Operation{Rank: i, Start: d.begin - e.gap - t.shift, End: at - t.shift, Launch: e.gap}
-		if req.Func >= coll.NumCollFuncs {
+		algo, proto := req.Algo.LogName(), req.Proto.LogName()
+		one := e.plan.OneRank()
+		if one != plan.NotOneRank {
+			algo, proto = "-", "-" // nothing was chosen
+		}
+		if req.Func == coll.SendRecv || req.Func >= coll.NumCollFuncs && one == plan.NotOneRank {
 			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: e.plan.Comm.P2PChannels})
 			continue
 		}
 		t.rec.Collective(op, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
-			Datatype: req.Type.String(), Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: e.plan.Split.NChannels,
+			Datatype: req.Type.String(), Algorithm: algo, Protocol: proto, NChannels: e.plan.Split.NChannels,
 			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW, LimitingLink: limiting(res)})
 	}
 	t.proxyOps()

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
@@ -136,7 +135,7 @@ func (s *sweep) facts(r *nccltests.Row, o *outcome) *facts {
 	switch {
 	case o.choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.choice.Algo.LogName(), o.choice.Proto.LogName(), o.plan.Split.NChannels
-	case s.fn >= coll.NumCollFuncs:
+	case o.sends():
 		f.Algo, f.Channels = "P2P", s.m.comm.P2PChannels
 	}
 	if o.best != nil && o.best.result.Elapsed > 0 {

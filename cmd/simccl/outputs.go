@@ -239,19 +239,21 @@ func (s *sweep) writeTrace(ctx context.Context, p point) error {
 	if opt.Detail >= nccltrace.DetailStep && opt.Ranks == nil && opt.Mask == 0 {
 		sink = nccltrace.CriticalPath(sink, s.app.cancelled) // of a part of the steps it would be another
 	}
+	var planned outcome
 	if p.count > 0 {
-		o, err := s.plan(p, false)
+		var err error
+		planned, err = s.plan(p, false)
 		if err != nil {
 			return err
 		}
-		opt.Predicted, opt.Tuner = units.FromMicros(float64(o.choice.TimeUs)), s.m.tuner()
+		opt.Predicted, opt.Tuner = units.FromMicros(float64(planned.choice.TimeUs)), s.m.tuner()
 	}
 	told := s.app.progress("events", 0)
 	defer told.end()
 	var part atomic.Uint64
 	told.phase("simulating for the trace", nil)
 	told.follow(func() float64 { return math.Float64frombits(part.Load()) })
-	calls := &callSink{Sink: sink, shift: s.hostTime()}
+	calls := &callSink{Sink: sink, shift: s.hostTime(planned.plan)}
 	done, err := s.simulateTold(ctx, p, calls, opt, func(f float64) { part.Store(math.Float64bits(f)) })
 	if err != nil {
 		return err

@@ -268,6 +268,16 @@ func (p point) operation(f coll.Func) comm.Op {
 	return comm.Op{Func: f, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace}
 }
 
+// sends tells whether the operation is made of sends and receives: one of one
+// rank may be a copy, or nothing.
+func (o *outcome) sends() bool {
+	if o.plan == nil || o.plan.Req.Func < coll.NumCollFuncs {
+		return false
+	}
+	one := o.plan.OneRank()
+	return one == plan.NotOneRank || one == plan.SelfSend
+}
+
 // outcome is what became of a point.
 type outcome struct {
 	choice  tuning.Choice

@@ -56,7 +56,7 @@ func Reduce(t coll.DataType, op coll.RedOp, dst, src []byte) error {
 		return fmt.Errorf("cannot reduce %d and %d bytes of %v by %v", len(dst), len(src), t, op)
 	}
 	for i := range len(dst) / size {
-		if isFloat(t) {
+		if t.IsFloat() {
 			Put(t, dst, i, floatOp(t, op, Get(t, dst, i), Get(t, src, i)))
 			continue
 		}
@@ -70,7 +70,7 @@ func Reduce(t coll.DataType, op coll.RedOp, dst, src []byte) error {
 func Divide(t coll.DataType, b []byte, n int) {
 	for i := range len(b) / int(t.Size()) {
 		switch {
-		case isFloat(t):
+		case t.IsFloat():
 			Put(t, b, i, Get(t, b, i)/float64(n))
 		case t == coll.Uint64 || t == coll.Uint32 || t == coll.Uint8:
 			setBits(t, b, i, bitsAt(t, b, i)/uint64(n))
@@ -79,8 +79,6 @@ func Divide(t coll.DataType, b []byte, n int) {
 		}
 	}
 }
-
-func isFloat(t coll.DataType) bool { return t >= coll.Float16 }
 
 func floatOp(t coll.DataType, op coll.RedOp, a, b float64) float64 {
 	switch op {
