@@ -3,7 +3,6 @@ package topo
 import (
 	"strings"
 
-	"github.com/simccl/simccl/internal/quote"
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/units"
 )
@@ -78,7 +77,7 @@ func attrText(e *Element, attr string) string {
 		return ""
 	}
 	if v, ok := e.Get(attr); ok {
-		return attr + "=" + quote.Text(v)
+		return attr + "=" + termtext.Quote(v, 0)
 	}
 	return attr
 }

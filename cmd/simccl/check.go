@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/spf13/cobra"
 )
@@ -78,7 +77,7 @@ func (a *app) checkCase(args string, update bool) (verdict, error) {
 		v.Verdict = "wrote"
 		return v, nil
 	}
-	want, err := bounded.ReadFile(a.context(), name+".json", maxResults)
+	want, err := readFile(a.context(), name+".json", maxResults)
 	if err != nil {
 		return v, input(fmt.Errorf("%w; make it with --update", err))
 	}
@@ -121,7 +120,7 @@ func (a *app) printVerdict(v *verdict) {
 
 // decide runs inspect with the options of a file, in its directory.
 func (a *app) decide(args string) ([]byte, error) {
-	text, err := bounded.ReadFile(a.context(), args, maxSettings)
+	text, err := readFile(a.context(), args, maxSettings)
 	if err != nil {
 		return nil, input(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/bounded"
 	"github.com/spf13/cobra"
 )
 
@@ -34,7 +33,7 @@ func (a *app) config() (*config.Config, error) {
 // readConf reads one of NCCL's configuration files, whose names are not relative
 // to a.dir.
 func (a *app) readConf(name string) ([]byte, error) {
-	return bounded.ReadFile(a.context(), name, maxSettings)
+	return readFile(a.context(), name, maxSettings)
 }
 
 func newEnv(a *app) *cobra.Command {

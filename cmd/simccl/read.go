@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 
 	"github.com/simccl/simccl/internal/bounded"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -20,7 +22,7 @@ const (
 // read reads an input file that an option or argument names, up to limit bytes. It
 // ends when the command is interrupted, also where it waits for a pipe.
 func (a *app) read(name string, limit int64) ([]byte, error) {
-	data, err := bounded.ReadFile(a.context(), a.path(name), limit)
+	data, err := readFile(a.context(), a.path(name), limit)
 	var large *bounded.TooLargeError
 	switch {
 	case errors.As(err, &large):
@@ -30,6 +32,11 @@ func (a *app) read(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	return data, input(err)
+}
+
+// readFile reads a file up to limit bytes; it ends when ctx does.
+func readFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	return bounded.ReadFile(ctx, path, limit, func() (fs.File, error) { return os.Open(path) })
 }
 
 // context is the command's, which the first interrupt ends.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 )
 
 // TooLargeError tells that an input is larger than what its kind may be.
@@ -35,16 +34,16 @@ func Read(r io.Reader, name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// ReadFile reads a file. It returns when ctx ends, also while it waits for the
-// writer of a pipe.
-func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+// ReadFile reads the file that open opens (os.Open of path, say). It returns when
+// ctx ends, also while open waits for the writer of a pipe.
+func ReadFile(ctx context.Context, path string, limit int64, open func() (fs.File, error)) ([]byte, error) {
 	type result struct {
 		data []byte
 		err  error
 	}
 	done := make(chan result, 1)
 	go func() {
-		data, err := readFile(ctx, path, limit)
+		data, err := readFile(ctx, path, limit, open)
 		done <- result{data, err}
 	}()
 	select {
@@ -55,8 +54,8 @@ func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	}
 }
 
-func readFile(ctx context.Context, path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+func readFile(ctx context.Context, path string, limit int64, open func() (fs.File, error)) ([]byte, error) {
+	f, err := open()
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,11 @@ func (e *endless) Read(p []byte) (int, error) {
 	clear(p)
 	e.n += int64(len(p))
 	return len(p), nil
+}
+
+// readFile is bounded.ReadFile with the operating system's files.
+func readFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	return bounded.ReadFile(ctx, path, limit, func() (fs.File, error) { return os.Open(path) })
 }
 
 func TestReadEndsAtTheLimit(t *testing.T) {
@@ -45,21 +51,21 @@ func TestReadFile(t *testing.T) {
 	if err := os.WriteFile(name, bytes.Repeat([]byte("x"), 1000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := bounded.ReadFile(t.Context(), name, 1000); err != nil || len(data) != 1000 {
+	if data, err := readFile(t.Context(), name, 1000); err != nil || len(data) != 1000 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 	var large *bounded.TooLargeError
-	if _, err := bounded.ReadFile(t.Context(), name, 999); !errors.As(err, &large) || large.Size != 1000 {
+	if _, err := readFile(t.Context(), name, 999); !errors.As(err, &large) || large.Size != 1000 {
 		t.Error(err)
 	}
-	if _, err := bounded.ReadFile(t.Context(), dir, 999); !errors.Is(err, syscall.EISDIR) {
+	if _, err := readFile(t.Context(), dir, 999); !errors.Is(err, syscall.EISDIR) {
 		t.Error(err)
 	}
-	if _, err := bounded.ReadFile(t.Context(), filepath.Join(dir, "none"), 999); !errors.Is(err, os.ErrNotExist) {
+	if _, err := readFile(t.Context(), filepath.Join(dir, "none"), 999); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	if _, err := os.Stat("/dev/zero"); err == nil {
-		if _, err := bounded.ReadFile(t.Context(), "/dev/zero", 1<<20); !errors.As(err, &large) {
+		if _, err := readFile(t.Context(), "/dev/zero", 1<<20); !errors.As(err, &large) {
 			t.Error(err)
 		}
 	}
@@ -77,7 +83,7 @@ func TestCancelEndsTheWaitForAPipe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := bounded.ReadFile(ctx, name, 1000)
+		_, err := readFile(ctx, name, 1000)
 		done <- err
 	}()
 	cancel()
@@ -97,7 +103,7 @@ func TestPipe(t *testing.T) {
 			_ = f.Close()
 		}
 	}()
-	if data, err := bounded.ReadFile(t.Context(), name, 1000); err != nil || string(data) != "text" {
+	if data, err := readFile(t.Context(), name, 1000); err != nil || string(data) != "text" {
 		t.Errorf("%q, %v", data, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/internal/quote"
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -133,7 +133,7 @@ func (c *checker) complain(p *topo.Place, attr, problem, hint string) {
 func complaint(e *topo.Element, path, attr, problem, hint string) *Error {
 	out := &Error{Pos: e.AttrOrigin(attr), Path: path, Problem: problem, Hint: hint}
 	if v, ok := e.Get(attr); ok {
-		out.Attr = attr + "=" + quote.Text(v)
+		out.Attr = attr + "=" + termtext.Quote(v, 0)
 	} else {
 		out.Attr = attr
 	}

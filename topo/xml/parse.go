@@ -10,7 +10,7 @@ import (
 
 	"github.com/beevik/etree"
 
-	"github.com/simccl/simccl/internal/quote"
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -160,7 +160,7 @@ func (b *builder) element(e *etree.Element) *topo.Element {
 // oversize refuses a tag whose parts are longer than any that means something.
 func oversize(t *xml.StartElement, m *mark) *Error {
 	refuse := func(pos topo.Origin, problem, hint string) *Error {
-		return &Error{Pos: pos, Path: quote.Cut(t.Name.Local), Problem: problem, Hint: hint}
+		return &Error{Pos: pos, Path: termtext.Short(t.Name.Local, termtext.DefaultCut), Problem: problem, Hint: hint}
 	}
 	if len(t.Name.Local)+len(t.Name.Space) > maxName {
 		return refuse(m.pos, fmt.Sprintf("an element's name of more than %d bytes", maxName), "names have some letters")
@@ -173,7 +173,7 @@ func oversize(t *xml.StartElement, m *mark) *Error {
 		case len(a.Name.Local)+len(a.Name.Space) > maxName:
 			return refuse(attrPositions(m)[i], fmt.Sprintf("an attribute's name of more than %d bytes", maxName), "names have some letters")
 		case len(a.Value) > maxValue:
-			return refuse(attrPositions(m)[i], fmt.Sprintf("%s=%s: longer than %d bytes", a.Name.Local, quote.Text(a.Value), maxValue), fmt.Sprintf("shorten it: NCCL reads %d characters", ncclChars))
+			return refuse(attrPositions(m)[i], fmt.Sprintf("%s=%s: longer than %d bytes", a.Name.Local, termtext.Quote(a.Value, 0), maxValue), fmt.Sprintf("shorten it: NCCL reads %d characters", ncclChars))
 		}
 	}
 	return nil
