@@ -23,6 +23,8 @@ PARITYRUN ?= NCCL|Parity|Decisions|Reference|Dumps|Logs|GOAL|BitForBit|Stories|E
 
 # Packages that could race (.ci/concurrent says why those); ./... for all.
 RACEPKG  ?= $(shell .ci/concurrent)
+# Packages with tests that need hardware, and skip where it is absent.
+DEVICEPKG ?= $(shell git grep -l 'require\.Hardware' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 
 .DEFAULT_GOAL := help
 
@@ -111,8 +113,8 @@ bench-table: ## docs/BENCHMARKS.md from a run on this machine
 	$(GO) run ./internal/cmd/benchtable bench/table.txt "$(NOTE)" > docs/BENCHMARKS.md
 
 .PHONY: device
-device: ## tests that need a GPU or an RDMA NIC; what is absent is skipped with its name, or fails with SIMCCL_REQUIRE=cuda,nccl,ib
-	$(GO) test -count=1 -timeout $(TESTTIME) -run Device $(PKG)
+device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is skipped with its name, or fails with SIMCCL_REQUIRE=cuda,nccl,ib
+	$(GO) test -count=1 -timeout $(TESTTIME) $(TESTFLAGS) $(DEVICEPKG)
 
 .PHONY: rxe
 rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; about 2 minutes)
