@@ -49,7 +49,7 @@ test: ## every test that needs no special hardware
 	$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) $(PKG)
 
 .PHONY: test-short
-test-short: ## the the tests without the long ones (-short)
+test-short: ## the tests without the long ones (-short)
 	$(GO) test -short -timeout $(TESTTIME) $(TESTFLAGS) $(PKG)
 
 # A program under the detector sleeps a second before it ends, to see what other
@@ -117,7 +117,7 @@ device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is
 	$(GO) test -count=1 -timeout $(TESTTIME) $(TESTFLAGS) $(DEVICEPKG)
 
 .PHONY: rxe
-rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; about 2 minutes)
+rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2 to 6 minutes)
 	internal/rxe/check.sh
 
 .PHONY: accuracy
