@@ -78,7 +78,7 @@ func TestNoControlCharacterReachesATerminal(t *testing.T) {
 		{"evil", []string{"trace", "stats", "t.json"}},
 		{"evil", append([]string{"run", "all_reduce", "--sizes", "1K", "--machine-class", "./c.json"}, wide...)},
 		{"evil", append([]string{"run", "all_reduce", "--sizes", "1K", "--nccl-log"}, wide...)},
-		{"evil", append([]string{"run", "all_reduce", "--sizes", "1K", "--topo", "bad.xml"})},
+		{"evil", []string{"run", "all_reduce", "--sizes", "1K", "--topo", "bad.xml"}},
 		{"", append([]string{"run", "\u009b2J", "--sizes", "\u202e"}, wide...)},
 		{"evil", append([]string{"explain", "all_reduce", "1M"}, fabric...)},
 		{"evil", append([]string{"inspect"}, wide...)},
