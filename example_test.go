@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
@@ -55,7 +56,7 @@ func Example_stages() {
 	}
 	var out bytes.Buffer
 	sink := chrome.New(&out, chrome.Options{})
-	r, err := x.Run(context.Background(), p, sink)
+	r, err := x.Run(context.Background(), exec.One(p), sink)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func Example_sweep() {
 		if err := plan.Check(p); err != nil { // every rank ends with every contribution once
 			log.Fatal(err)
 		}
-		r, err := x.Run(context.Background(), p, trace.Discard)
+		r, err := x.Run(context.Background(), exec.One(p), trace.Discard)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
@@ -111,7 +112,7 @@ func (p *Point) Predict(ctx context.Context, class *gpu.Class) (float64, error) 
 	if err != nil {
 		return 0, err
 	}
-	r, err := x.Run(ctx, p.plan, trace.Discard)
+	r, err := x.Run(ctx, exec.One(p.plan), trace.Discard)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %s of %d bytes: %w", p.Run.File, p.Op.Func.TestName(), p.Bytes, err)
 	}

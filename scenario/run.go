@@ -264,7 +264,7 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if err != nil {
 		return Outcome{}, err
 	}
-	o.Result, err = x.Run(ctx, o.Plan, sink)
+	o.Result, err = x.Run(ctx, exec.One(o.Plan), sink)
 	return o, err
 }
 

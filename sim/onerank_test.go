@@ -41,7 +41,7 @@ func oneGPU(t testing.TB) func(r plan.Request, launch sim.Launch) exec.Result {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := x.Run(context.Background(), p, nil)
+			res, err := x.Run(context.Background(), exec.One(p), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

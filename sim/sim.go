@@ -130,7 +130,11 @@ func ClassOf(s *topo.System) gpu.Class {
 
 // Run implements exec.Executor. Times in the trace are those of the last
 // simulated operation, shifted to begin at zero.
-func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
+func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.Result, error) {
+	p, err := job.Single("the simulator")
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
 	if p.Comm != x.cfg.Comm {
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}

@@ -446,7 +446,7 @@ func (s *sweep) execute(ctx context.Context, o outcome, sink trace.Sink, opt ncc
 	if err != nil {
 		return outcome{}, err
 	}
-	if o.result, err = x.Run(ctx, o.plan, sink); err != nil {
+	if o.result, err = x.Run(ctx, exec.One(o.plan), sink); err != nil {
 		return outcome{}, runError(err)
 	}
 	return o, nil

@@ -20,9 +20,10 @@ type Reference struct{}
 var _ exec.Executor = Reference{}
 
 // Run implements exec.Executor.
-func (Reference) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
-	if p == nil {
-		return exec.Result{Wrong: -1}, fmt.Errorf("reference executor: no plan")
+func (Reference) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.Result, error) {
+	p, err := job.Single("the reference executor")
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return exec.Result{Wrong: -1}, err

@@ -17,6 +17,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/comm/decision"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/search"
@@ -280,7 +281,7 @@ func simulate(b *testing.B, nodes int, bytes int64, sink func() trace.Sink) {
 	var events int64
 	for b.Loop() {
 		to := sink()
-		events += made(x.Run(context.Background(), p, to))(b).Events
+		events += made(x.Run(context.Background(), exec.One(p), to))(b).Events
 		if err := to.Close(); err != nil {
 			b.Fatal(err)
 		}

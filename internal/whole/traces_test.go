@@ -9,6 +9,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace/chrome"
@@ -66,7 +67,7 @@ func (m machine) arrows(t *testing.T, d *drawn) {
 	}
 	var text bytes.Buffer
 	w := chrome.New(&text, chrome.Options{})
-	if _, err := x.Run(context.Background(), p, w); err != nil {
+	if _, err := x.Run(context.Background(), exec.One(p), w); err != nil {
 		t.Fatalf("%v: %v", d, err)
 	}
 	if err := w.Close(); err != nil {

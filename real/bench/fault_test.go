@@ -197,7 +197,7 @@ func TestWithoutPeerAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := &Executor{Driver: d, GPUs: []int{0, 1, 2}, Warps: 2}
-		res, err := e.Run(context.Background(), p, trace.Discard)
+		res, err := e.Run(context.Background(), exec.One(p), trace.Discard)
 		if proto == coll.LL128 {
 			if !errors.Is(err, exec.ErrUnsupported) {
 				t.Errorf("LL128 through the host: %v, want unsupported", err)
@@ -216,7 +216,7 @@ func TestWithoutPeerAccess(t *testing.T) {
 func TestARunIsGivenUp(t *testing.T) {
 	d, control := driver(t)
 	e := &Executor{Driver: d, GPUs: []int{0, 1, 2}, Warps: 2, Timeout: time.Millisecond}
-	if _, err := e.Run(context.Background(), allReduce(t, 1<<20).Plan, trace.Discard); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.Run(context.Background(), exec.One(allReduce(t, 1<<20).Plan), trace.Discard); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 	empty(t, control)

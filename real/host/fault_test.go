@@ -9,6 +9,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config/netcfg"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/real/transport/transporttest"
@@ -54,7 +55,7 @@ func TestLostClearToSendIsNamed(t *testing.T) {
 			w := open(t)
 			w.Net = deaf{w.Net, 3}
 			e := New(Config{Timeout: 3 * time.Second, Wire: w})
-			_, err := e.Run(context.Background(), j.plan(t, c, 1), trace.Discard)
+			_, err := e.Run(context.Background(), exec.One(j.plan(t, c, 1)), trace.Discard)
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no clear-to-send from rank 1 for message 3") {
 				t.Errorf("got %v, want a time-out that names the message", err)
 			}
@@ -128,7 +129,7 @@ func TestConnectFailureEndsAll(t *testing.T) {
 	c := machine(t, "dgx-h100", 1, 2)
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 100, 0, false}
 	e := New(Config{Wire: &Wire{Net: broken{}, Device: func(int32, int32) int { return 0 }, Exchange: NewInProcess().Of}})
-	if _, err := e.Run(context.Background(), j.plan(t, c, 1), trace.Discard); !errors.Is(err, errNoListen) {
+	if _, err := e.Run(context.Background(), exec.One(j.plan(t, c, 1)), trace.Discard); !errors.Is(err, errNoListen) {
 		t.Errorf("got %v, want %v", err, errNoListen)
 	}
 }

@@ -110,7 +110,7 @@ func (j job) plan(t *testing.T, c *comm.Comm, channels int) *plan.Plan {
 func runAll(t *testing.T, e *Executor, c *comm.Comm, list []job, channels int) {
 	t.Helper()
 	for _, j := range list {
-		res, err := e.Run(context.Background(), j.plan(t, c, channels), trace.Discard)
+		res, err := e.Run(context.Background(), exec.One(j.plan(t, c, channels)), trace.Discard)
 		if err != nil {
 			t.Fatalf("%v: %v", j, err)
 		}
@@ -176,7 +176,7 @@ func TestCancelledRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 1 << 20, 0, false}
-	if _, err := New(Config{}).Run(ctx, j.plan(t, c, 2), trace.Discard); !errors.Is(err, context.Canceled) {
+	if _, err := New(Config{}).Run(ctx, exec.One(j.plan(t, c, 2)), trace.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
