@@ -161,6 +161,9 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 			problem, hint = numberTrouble(val.Text)
 		}
 	}
+	if err := c.outOfRange(v.Name); err != nil {
+		return nil, err
+	}
 	var warns []Warning
 	warn := func(problem, hint string) {
 		warns = append(warns, Warning{Var: v.Name, Text: val.Text, Origin: val.Origin, Problem: problem, Hint: hint})

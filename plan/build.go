@@ -115,6 +115,9 @@ func Build(c *connect.Comm, r Request) (*Plan, error) {
 	if err := r.Params.poll(); err != nil {
 		return nil, err
 	}
+	if err := c.CheckNets(); err != nil {
+		return nil, err
+	}
 	p := &Plan{Req: r, Comm: c}
 	switch {
 	case c.NRanks == 1:

@@ -30,8 +30,8 @@ func (r *Request) stripe(c *connect.Comm) (Split, error) {
 		return Split{}, &RequestError{"Comm", "has no channels"}
 	}
 	step := int64(c.BuffSizes[coll.Simple]) / FIFOSteps
-	if step < 4096 {
-		return Split{}, &RequestError{"Comm", fmt.Sprintf("Simple buffers of %d bytes hold no chunk; give at least 32768", c.BuffSizes[coll.Simple])}
+	if step < leastStep[coll.Simple] {
+		return Split{}, &RequestError{"Comm", fmt.Sprintf("Simple buffers of %d bytes hold no chunk; give at least %d", c.BuffSizes[coll.Simple], leastStep[coll.Simple]*FIFOSteps)}
 	}
 	count, es := r.elements()
 	nBytes := count * int64(es)

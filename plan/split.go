@@ -116,6 +116,10 @@ func divide(total, perChannel, want int64, maxChannels int) cells {
 	return d
 }
 
+// leastStep is the least step of a buffer that holds a grain, by protocol: LL has
+// a flag beside each word, LL128 fills 120 of 128 bytes.
+var leastStep = [...]int64{coll.LL: 2 * grainLL, coll.LL128: grainLL128 / 15 * 16, coll.Simple: grainSimple}
+
 func schedule(c *connect.Comm, r *Request) (Split, error) {
 	if r.reducesInNetwork(c) {
 		return r.stripe(c)
@@ -151,8 +155,8 @@ func schedule(c *connect.Comm, r *Request) (Split, error) {
 	} else {
 		lo -= rest
 	}
-	if step := int64(c.BuffSizes[r.Proto]) / FIFOSteps; step < 4096 {
-		return Split{}, &RequestError{"Comm", fmt.Sprintf("%v buffers of %d bytes hold no chunk; give at least 32768", r.Proto, c.BuffSizes[r.Proto])}
+	if step := int64(c.BuffSizes[r.Proto]) / FIFOSteps; step < leastStep[r.Proto] {
+		return Split{}, &RequestError{"Comm", fmt.Sprintf("%v buffers of %d bytes hold no chunk; give at least %d", r.Proto, c.BuffSizes[r.Proto], leastStep[r.Proto]*FIFOSteps)}
 	}
 	s := Split{ElemSize: es}
 	parts := int64(1)

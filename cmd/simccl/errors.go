@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
@@ -74,6 +75,7 @@ func status(err error) int {
 	var hangs *sim.HangError
 	var stuck *sim.StuckError
 	var refused *net.OpError
+	var noNet *connect.NoNetError
 	switch {
 	case err == nil:
 		return exitOK
@@ -91,7 +93,7 @@ func status(err error) int {
 		return exitTimeout
 	case errors.As(err, &name), errors.As(err, &mask), errors.As(err, &setting) && setting.Field == "Faults":
 		return exitUsage
-	case errors.As(err, &syntax), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission), misplaced(err):
+	case errors.As(err, &noNet), errors.As(err, &syntax), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission), misplaced(err):
 		return exitInput
 	}
 	return exitInternal

@@ -106,6 +106,7 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	files := members
 	if members, err = m.joined(members); err != nil {
 		return nil, err
 	}
@@ -131,6 +132,10 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 	if n := out.cluster.NoFabric; n != "" {
 		a.warn("%s is one host and reports no NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own (mnnvl.cc:27); where it has one, write --mnnvl 1", n)
 	}
+	if m.topo != "" || out.cfg.Text("NCCL_TOPO_FILE").Value != "" {
+		a.lintMembers(files, cfg)
+	}
+	out.idleFilters(a, files)
 	out.network, err = m.readNetwork(a)
 	return out, err
 }

@@ -132,6 +132,9 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	if s.m, err = r.machine.load(a); err != nil {
 		return nil, err
 	}
+	if err := s.m.comm.CheckNets(); err != nil {
+		return nil, err
+	}
 	if w := explain.PeerChannels(s.m.comm); w != "" && s.fn >= coll.NumCollFuncs {
 		a.warn("%s", w)
 	}
