@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/topo/lint"
@@ -50,6 +52,27 @@ func (a *app) lintLine(spec *topo.Spec, cfg *config.Config) {
 		parts = append(parts, numbered(warns, "warning"))
 	}
 	fmt.Fprintf(a.err, "topo lint: %s (simccl topo lint %s)\n", strings.Join(parts, ", "), spec.Name)
+}
+
+// peersOf tells whether hosts would disagree on the channels of send/recv as
+// nodes of one job, "" where they would not or make no communicator.
+func peersOf(specs []*topo.Spec, cfg *config.Config) string {
+	var members []fabric.Member
+	for _, s := range specs {
+		members = append(members, fabric.Member{Spec: s, Count: 1})
+	}
+	if len(members) < 2 {
+		return ""
+	}
+	cluster, err := fabric.New(members, cfg.Topo)
+	if err != nil {
+		return ""
+	}
+	c, err := comm.New(cluster, cfg.Comm())
+	if err != nil {
+		return ""
+	}
+	return explain.PeerChannels(c)
 }
 
 // numbered writes a number with its noun.
