@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -262,4 +263,28 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%s\n%v", s.JSON(), err)
 		}
 	})
+}
+
+// TestDomainBesideAHostWithoutFabric: an NVLink domain is kept where every host
+// has a fabric, else taken apart with a warning.
+func TestDomainBesideAHostWithoutFabric(t *testing.T) {
+	tray := func(host int) string {
+		return fmt.Sprintf(`<cpu numaid="0" host_hash="0x%d" arch="arm64"><pci busid="0009:01:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="100" gdr="1"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci></cpu>`, host)
+	}
+	files := fstest.MapFS{
+		"one.xml": {Data: []byte(`<system version="1">` + tray(1) + `</system>`)},
+		"two.xml": {Data: []byte(`<system version="1">` + tray(1) + tray(2) + `</system>`)},
+	}
+	for domain, hosts := range map[int]int{0: 3, 1: 2} {
+		var warned []string
+		s := small("all_reduce", "8")
+		s.Machine = Machine{Nodes: []Nodes{{"two.xml", 1}, {"one.xml", 1}}, NVLinkDomain: domain}
+		site, err := Layout(&s, Options{Files: files, Warn: func(w string) { warned = append(warned, w) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if site.Cluster.NHosts() != hosts || strings.Contains(strings.Join(warned, "\n"), "one.xml is one host") != (domain == 0) {
+			t.Errorf("nvlinkDomain %d: %d hosts, warnings %q", domain, site.Cluster.NHosts(), warned)
+		}
+	}
 }

@@ -131,6 +131,9 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if l.site.Cluster, err = fabric.New(members, p); err != nil {
 		return nil, bad(err)
 	}
+	if n := l.site.Cluster.NoFabric; n != "" {
+		l.warn("%s is one host and reports no NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own (mnnvl.cc:27); where it has one, write \"nvlinkDomain\": 1", n)
+	}
 	if f := spec.Network.Fabric; f != "" {
 		data, err := l.read(f)
 		if err != nil {
@@ -221,6 +224,9 @@ func (l *loader) members() ([]fabric.Member, error) {
 func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 	k := l.spec.Machine.NVLinkDomain
 	if k < 2 {
+		for i := range members {
+			members[i].Fabric = k == 1
+		}
 		return members, nil
 	}
 	unsaid := len(l.spec.Machine.Nodes) == 0 || len(members) == 1 && l.spec.Machine.Nodes[0].Count == 0

@@ -43,7 +43,8 @@ type Machine struct {
 	// where every GPU is sm_90 or newer behind an NVSwitch.
 	Multicast string `json:"multicast,omitempty"`
 	// NVLinkDomain is how many consecutive nodes share one NVLink domain, as in
-	// an NVL72; 0: what the topology says.
+	// an NVL72; 0: what the topology says; 1: a node alone is a domain, with a
+	// fabric as its neighbours have.
 	NVLinkDomain int `json:"nvlinkDomain,omitempty"`
 	// Class is the machine class, by name or by the path of a file (a name with a
 	// dot or slash); empty: the class that fits the topology.
