@@ -128,6 +128,10 @@ accuracy: ## docs/ACCURACY.md: simulated against measured times
 scale: ## docs/SCALE.md: time and memory of large communicators
 	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Scale ./sim
 
+.PHONY: budget
+budget: ## seconds of what is limited in seconds: the end after a signal, large inputs
+	SIMCCL_BUDGET=1 $(GO) test -count=1 -timeout 60m -run '^TestBudget$$' ./cmd/simccl
+
 .PHONY: ci
 ci: ## everything that has to pass before a merge
 	.ci/run

@@ -50,7 +50,7 @@ const (
 	// grace is how long a command may go on after a signal: what does not poll its
 	// context, or waits in a system call, is cut off then. A command must have
 	// ended a second after the signal.
-	grace = 700 * time.Millisecond
+	grace = 500 * time.Millisecond
 	// lastWords is how long the message of a command that was cut off may take:
 	// standard error may be a pipe that nobody reads.
 	lastWords = 100 * time.Millisecond
