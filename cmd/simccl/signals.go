@@ -28,6 +28,9 @@ func (e *signalError) Error() string {
 	return e.sig.String()
 }
 
+// Signal is the signal: by it the other ranks of a bench learn why this one ends.
+func (e *signalError) Signal() os.Signal { return e.sig }
+
 func (e *signalError) status() int { return 128 + int(e.sig) }
 
 // Is makes a signal's error one of a cancelled context too.
@@ -49,8 +52,9 @@ func interruption(ctx context.Context) *signalError {
 const (
 	// grace is how long a command may go on after a signal: what does not poll its
 	// context, or waits in a system call, is cut off then. A command must have
-	// ended a second after the signal.
-	grace = 500 * time.Millisecond
+	// ended a second after the signal, and the root of a bench passes on for 400 ms
+	// why it ends.
+	grace = 600 * time.Millisecond
 	// lastWords is how long the message of a command that was cut off may take:
 	// standard error may be a pipe that nobody reads.
 	lastWords = 100 * time.Millisecond

@@ -203,7 +203,7 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 	dir := filepath.Join(root, "here")
 	for i, c := range longCommands {
 		t.Run(c.name, func(t *testing.T) {
-			before := placeFiles(t, dir, c.files)
+			placeFiles(t, dir, c.files)
 			begun := time.Now()
 			p := simcclIn(dir, c.args)
 			text, err := p.CombinedOutput()
@@ -219,7 +219,7 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 			rng := rand.New(rand.NewPCG(14, uint64(i)))
 			interrupted := 0
 			for m := range moments {
-				before = placeFiles(t, dir, c.files)
+				before := placeFiles(t, dir, c.files)
 				part := (float64(m) + rng.Float64()) / float64(moments)
 				if m == 0 { // certain to come in time, also where the measured time was a busy machine's
 					part = rng.Float64() / 20
