@@ -130,7 +130,7 @@ scale: ## docs/SCALE.md: time and memory of large communicators
 
 .PHONY: budget
 budget: ## seconds of what is limited in seconds: the end after a signal, large inputs
-	SIMCCL_BUDGET=1 $(GO) test -count=1 -timeout 60m -run '^TestBudget$$' ./cmd/simccl
+	SIMCCL_BUDGET=1 $(GO) test -v -count=1 -timeout 60m -run '^TestBudget$$' ./cmd/simccl
 
 .PHONY: ci
 ci: ## everything that has to pass before a merge
