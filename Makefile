@@ -5,6 +5,9 @@ FUZZTIME ?= 60s
 BENCH    ?= .
 PKG      ?= ./...
 TESTFLAGS ?=
+# How long the tests of one package may take: it ends what hangs, and leaves room
+# for a machine that is slow and busy (the longest package takes about a minute).
+TESTTIME ?= 60m
 # What make bench and bench-table measure: the stages, the engine's queue, the
 # trace writer. Rooms keep more benchmarks; bench-once runs them all.
 BENCHPKG ?= ./internal/bench ./sim/event ./trace/chrome
@@ -20,6 +23,8 @@ PARITYRUN ?= NCCL|Parity|Decisions|Reference|Dumps|Logs|GOAL|BitForBit|Stories|E
 
 # Packages that could race (.ci/concurrent says why those); ./... for all.
 RACEPKG  ?= $(shell .ci/concurrent)
+# Packages with tests that need hardware, and skip where it is absent.
+DEVICEPKG ?= $(shell git grep -l 'require\.Hardware' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 
 .DEFAULT_GOAL := help
 
@@ -31,19 +36,27 @@ help: ## this list
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/simccl ./cmd/simccl
 
+.PHONY: wasm
+wasm: ## build for js/wasm all that needs no hardware: every package but real, topo/detect, cmd and internal
+	GOOS=js GOARCH=wasm $(GO) build $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd|internal)(/|$$)')
+
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -o bin/libnccl-profiler-simccl.so real/nccl/profiler/profiler.c -lpthread
 
 .PHONY: test
 test: ## every test that needs no special hardware
-	$(GO) test $(TESTFLAGS) $(PKG)
+	$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) $(PKG)
+
+.PHONY: test-short
+test-short: ## the tests without the long ones (-short)
+	$(GO) test -short -timeout $(TESTTIME) $(TESTFLAGS) $(PKG)
 
 # A program under the detector sleeps a second before it ends, to see what other
 # goroutines still do; the commands of tests end hundreds of times.
 .PHONY: race
 race: ## the short tests under the race detector, of RACEPKG (what starts goroutines)
-	CGO_ENABLED=1 GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -race -short $(TESTFLAGS) $(RACEPKG)
+	CGO_ENABLED=1 GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -race -short -timeout $(TESTTIME) $(TESTFLAGS) $(RACEPKG)
 
 .PHONY: lint
 lint: fmt-check ## gofmt, vet, staticcheck, and the rules of the house
@@ -60,7 +73,7 @@ vuln: ## known vulnerabilities in what is called (asks the Go vulnerability data
 
 .PHONY: golden
 golden: ## rewrite our own golden files; read the diff before committing it
-	SIMCCL_UPDATE=1 $(GO) test -count=1 $(PKG)
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) $(PKG)
 	git status --short
 
 .PHONY: generate
@@ -83,7 +96,7 @@ calibration: build ## fit a class to the calibrations of testdata/measured and h
 
 .PHONY: parity-v3
 parity-v3: ## parity as compiled for CPUs with fused multiply-add, on one processor
-	GOAMD64=v3 GOMAXPROCS=1 $(GO) test -count=1 -run '$(PARITYRUN)' $(TESTFLAGS) $(PARITY)
+	GOAMD64=v3 GOMAXPROCS=1 $(GO) test -count=1 -timeout $(TESTTIME) -run '$(PARITYRUN)' $(TESTFLAGS) $(PARITY)
 
 .PHONY: bench
 bench: ## BENCH (all) ten times, compared with bench/baseline.txt
@@ -92,7 +105,7 @@ bench: ## BENCH (all) ten times, compared with bench/baseline.txt
 
 .PHONY: bench-once
 bench-once: ## each benchmark one time, to see that it runs
-	$(GO) test -short -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $(ALLBENCH)
+	$(GO) test -short -timeout $(TESTTIME) -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $(ALLBENCH)
 
 .PHONY: bench-table
 bench-table: ## docs/BENCHMARKS.md from a run on this machine
@@ -100,20 +113,24 @@ bench-table: ## docs/BENCHMARKS.md from a run on this machine
 	$(GO) run ./internal/cmd/benchtable bench/table.txt "$(NOTE)" > docs/BENCHMARKS.md
 
 .PHONY: device
-device: ## tests that need a GPU or an RDMA NIC; what is absent is skipped with its name, or fails with SIMCCL_REQUIRE=cuda,nccl,ib
-	$(GO) test -count=1 -run Device $(PKG)
+device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is skipped with its name, or fails with SIMCCL_REQUIRE=cuda,nccl,ib
+	$(GO) test -count=1 -timeout $(TESTTIME) $(TESTFLAGS) $(DEVICEPKG)
 
 .PHONY: rxe
-rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; about 2 minutes)
+rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2 to 6 minutes)
 	internal/rxe/check.sh
 
 .PHONY: accuracy
 accuracy: ## docs/ACCURACY.md: simulated against measured times
-	SIMCCL_UPDATE=1 $(GO) test -count=1 -v -run Accuracy ./internal/accuracy
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
 
 .PHONY: scale
 scale: ## docs/SCALE.md: time and memory of large communicators
-	SIMCCL_SCALE=1 $(GO) test -count=1 -v -run Scale ./sim
+	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Scale ./sim
+
+.PHONY: budget
+budget: ## seconds of what is limited in seconds: the end after a signal, large inputs
+	SIMCCL_BUDGET=1 $(GO) test -v -count=1 -timeout 60m -run '^TestBudget$$' ./cmd/simccl
 
 .PHONY: ci
 ci: ## everything that has to pass before a merge

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/simccl/simccl"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/testdata/topos"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
@@ -21,34 +23,60 @@ import (
 	"github.com/simccl/simccl/trace/validate"
 )
 
-// From a topology file to a decision, a plan, a simulated time and a trace in
-// ten lines: what `simccl run all_reduce --sizes 1M --trace` does. (Errors are
-// left out; the other examples have them.)
+// A sweep of two DGX H100, the built-in machine: what
+// `simccl run all_reduce --sizes 64K,1M,16M` does.
 func Example() {
-	spec, _ := topoxml.Parse(topos.DGXH100, topos.DGXH100Name)
-	cfg, _, _ := config.Load(config.Sources{})
-	cluster, _ := fabric.NewUniform(spec, 2, cfg.Topo)
-	c, _ := comm.New(cluster, cfg.Comm())
-	p, choice, _ := c.Plan(comm.Op{Func: coll.AllReduce, Count: 1 << 18, Type: coll.Float32})
+	spec := simccl.Spec{Workload: simccl.Workload{Op: "all_reduce", Sizes: []string{"64K", "1M", "16M"}}}
+	result, err := simccl.Run(context.Background(), spec, simccl.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Machine.Ranks, "ranks, rules of NCCL", result.NCCL)
+	for _, row := range result.Rows {
+		fmt.Printf("%8d bytes: %s %s, limited by %s: %v\n", row.Bytes, row.Facts.Algo, row.Facts.Proto, row.Facts.Limit, row.Out.Time > 0)
+	}
+	// Output:
+	// 16 ranks, rules of NCCL 2.28.9
+	//    65536 bytes: TREE LL, limited by node0 GPU0→NVSwitch: true
+	//  1048576 bytes: TREE LL128, limited by node0 GPU0→NVSwitch: true
+	// 16777216 bytes: NVLS_TREE SIMPLE, limited by node0 GPU0→NVSwitch: true
+}
+
+// From a topology file to a decision, a plan, a simulated time and a trace, stage
+// by stage: what `simccl run all_reduce --sizes 1M --trace` does.
+func Example_stages() {
+	c, _ := machine(2)
+	p, choice, err := c.Plan(comm.Op{Func: coll.AllReduce, Count: 1 << 18, Type: coll.Float32})
+	if err != nil {
+		log.Fatal(err)
+	}
+	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: c.Systems(), Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+	if err != nil {
+		log.Fatal(err)
+	}
 	var out bytes.Buffer
 	sink := chrome.New(&out, chrome.Options{})
-	x, _ := sim.New(sim.Config{Comm: c.Comm, Systems: c.Systems(), Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
-	r, err := x.Run(context.Background(), p, sink)
-	closed := sink.Close()
-
-	fmt.Println(c.NRanks, "ranks,", c.NChannels, "channels:", choice.Algo, choice.Proto, "on", p.Split.NChannels)
-	fmt.Println(err, closed, r.Elapsed > 0, r.BusBW > 0)
-	report, _ := validate.Check(&out)
+	r, err := x.Run(context.Background(), exec.One(p), sink)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := sink.Close(); err != nil {
+		log.Fatal(err)
+	}
+	report, err := validate.Check(&out)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(c.NRanks, "ranks,", c.NChannels, "channels:", choice.Algo, choice.Proto, "on", p.Split.NChannels, r.Elapsed > 0)
 	fmt.Println(report.Flows, "messages,", report.Errors, "errors in the trace")
 	// Output:
-	// 16 ranks, 16 channels: Tree LL128 on 16
-	// <nil> <nil> true true
+	// 16 ranks, 16 channels: Tree LL128 on 16 true
 	// 1920 messages, 0 errors in the trace
 }
 
 // machine makes a communicator of DGX H100s with NCCL_* settings.
 func machine(nodes int, settings ...string) (*comm.Comm, *config.Config) {
-	spec, err := topoxml.Parse(topos.DGXH100, topos.DGXH100Name)
+	spec, err := topoxml.Parse(builtin.DGXH100(), builtin.DGXH100Name)
 	if err != nil {
 		log.Fatal(err) // file:line:column, what is wrong, what to write instead
 	}
@@ -124,7 +152,7 @@ func Example_sweep() {
 		if err := check.Plan(p); err != nil { // every rank ends with every contribution once
 			log.Fatal(err)
 		}
-		r, err := x.Run(context.Background(), p, trace.Discard)
+		r, err := x.Run(context.Background(), exec.One(p), trace.Discard)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -11,34 +11,17 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
 )
-
-func settingsOf(env []string) (Settings, error) {
-	c, _, err := config.Load(config.Sources{Flags: env, NoEnv: true})
-	if err != nil {
-		return Settings{}, err
-	}
-	return Settings{Topo: c.Topo, Comm: comm.Params{Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan}}, nil
-}
 
 // lab is four H200 behind NVSwitches.
 func lab(t testing.TB) *Lab {
 	t.Helper()
-	data, err := os.ReadFile(golden.Root(t, "testdata", "topos", "h200x4-4.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := topoxml.Parse(data, "h200x4-4.xml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Lab{Spec: spec, Settings: settingsOf}
+	return &Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml"}}}, Files: os.DirFS(golden.Root(t, "testdata", "topos"))}
 }
 
 func class(t testing.TB) gpu.Class {

@@ -4,42 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/units"
 )
-
-// Settings are what NCCL's variables come to for the stages of a decision.
-type Settings struct {
-	Topo topo.Params
-	Comm comm.Params
-}
 
 // Lab simulates measured operations on the machine they were measured on.
 type Lab struct {
-	// Spec is a host of the machine; runs of fewer GPUs take its lowest.
-	Spec *topo.Spec
-	// Settings reads NCCL_NAME=VALUE words; Multicast is not among them.
-	Settings  func(env []string) (Settings, error)
-	Multicast comm.Multicast
+	// Machine is a kind of node of the machine; runs of fewer GPUs take its
+	// lowest. Its Nodes has one entry, or none for the built-in machine.
+	Machine scenario.Machine
+	// Files holds the Machine's topology.
+	Files fs.FS
 
-	comms map[string]*machine
-}
-
-// machine is a communicator under some settings.
-type machine struct {
-	comm    *comm.Comm
-	systems []*topo.System
+	sites map[string]*scenario.Site
 }
 
 // Point is a sample with its plan.
@@ -49,28 +37,28 @@ type Point struct {
 	// where it has none.
 	ModelUs float64
 	plan    *plan.Plan
-	systems []*topo.System
+	site    *scenario.Site
 }
 
 // Prepare plans every sample. Samples that cannot be planned are left out and
 // named; an error means that no machine of the kind can be built.
 func (l *Lab) Prepare(runs []*Run) (points []Point, left []string, err error) {
 	for _, r := range runs {
-		m, err := l.machine(r)
+		site, err := l.site(r)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", r.File, err)
 		}
 		missed := 0
 		for i := range r.Samples {
 			s := &r.Samples[i]
-			p, choice, err := m.comm.Plan(s.Op)
+			p, choice, err := site.Comm.Plan(s.Op)
 			if err != nil {
 				if missed++; missed == 1 {
 					left = append(left, fmt.Sprintf("%s: %s of %d bytes: %v", r.File, s.Op.Func.TestName(), s.Bytes, err))
 				}
 				continue
 			}
-			points = append(points, Point{s, float64(choice.TimeUs), p, m.systems})
+			points = append(points, Point{s, float64(choice.TimeUs), p, site})
 		}
 		if missed > 1 {
 			left = append(left, fmt.Sprintf("%s: %d more", r.File, missed-1))
@@ -82,47 +70,31 @@ func (l *Lab) Prepare(runs []*Run) (points []Point, left []string, err error) {
 	return points, left, nil
 }
 
-// machine returns the communicator of a run; runs of equal settings share it.
-func (l *Lab) machine(r *Run) (*machine, error) {
+// site returns the machine of a run; runs of equal settings share it.
+func (l *Lab) site(r *Run) (*scenario.Site, error) {
 	key := fmt.Sprint(r.Ranks, r.Nodes, strings.Join(r.Env, " "))
-	if m, ok := l.comms[key]; ok {
+	if m, ok := l.sites[key]; ok {
 		return m, nil
 	}
-	s, err := l.Settings(r.Env)
-	if err != nil {
-		return nil, err
-	}
 	if r.Nodes < 1 || r.Ranks%r.Nodes != 0 {
-		return nil, fmt.Errorf("%d ranks on %d nodes: nodes of equal size are simulated", r.Ranks, r.Nodes)
+		return nil, fmt.Errorf("%d ranks on %d nodes: only nodes of equal size are simulated", r.Ranks, r.Nodes)
 	}
-	tp := s.Topo
-	has, err := topo.CountGPUs(l.Spec, &tp)
+	spec := scenario.Spec{Machine: l.Machine}
+	node := scenario.Nodes{}
+	if len(l.Machine.Nodes) > 0 {
+		node = l.Machine.Nodes[0]
+	}
+	node.Count = r.Nodes
+	spec.Machine.Nodes, spec.Machine.GPUs = []scenario.Nodes{node}, r.Ranks/r.Nodes
+	// Settings of this process have no part in what was measured in another.
+	m, err := scenario.Load(&spec, scenario.Options{Files: l.Files, Settings: config.Sources{NoEnv: true, Flags: r.Env}})
 	if err != nil {
 		return nil, err
 	}
-	each := r.Ranks / r.Nodes
-	if each > has {
-		return nil, fmt.Errorf("%d GPUs of a node, but the topology %s has %d", each, l.Spec.Name, has)
+	if l.sites == nil {
+		l.sites = map[string]*scenario.Site{}
 	}
-	tp.GPUs = units.Some(each)
-	cl, err := fabric.NewUniform(l.Spec, r.Nodes, tp)
-	if err != nil {
-		return nil, err
-	}
-	p := s.Comm
-	p.Access, p.Multicast = tp.Access, l.Multicast
-	c, err := comm.New(cl, p)
-	if err != nil {
-		return nil, err
-	}
-	m := &machine{comm: c, systems: make([]*topo.System, c.NNodes)}
-	for n, ranks := range c.NodeRanks {
-		m.systems[n] = cl.Locate(int(ranks[0])).System
-	}
-	if l.comms == nil {
-		l.comms = map[string]*machine{}
-	}
-	l.comms[key] = m
+	l.sites[key] = m
 	return m, nil
 }
 
@@ -131,11 +103,16 @@ func (p *Point) Request() plan.Request { return p.plan.Req }
 
 // Predict simulates a point with a class's quantities, in microseconds.
 func (p *Point) Predict(ctx context.Context, class *gpu.Class) (float64, error) {
-	x, err := sim.New(sim.Config{Comm: p.plan.Comm, Systems: p.systems, Class: class, Launch: p.Run.Launch, PerThread: p.Run.PerThread})
+	cfg, err := p.site.SimConfig(&scenario.Spec{})
 	if err != nil {
 		return 0, err
 	}
-	r, err := x.Run(ctx, p.plan, trace.Discard)
+	cfg.Class, cfg.Launch, cfg.PerThread, cfg.Seed = class, p.Run.Launch, p.Run.PerThread, 0
+	x, err := sim.New(cfg)
+	if err != nil {
+		return 0, err
+	}
+	r, err := x.Run(ctx, exec.One(p.plan), trace.Discard)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %s of %d bytes: %w", p.Run.File, p.Op.Func.TestName(), p.Bytes, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/units"
 )
@@ -69,12 +70,20 @@ func readFile(dir fs.FS, name string) (run *Run, why string, err error) {
 	if !slices.Contains([]string{".txt", ".log", ".out", ".json"}, ext) {
 		return nil, "not a table by its ending", nil
 	}
-	text, err := fs.ReadFile(dir, name)
+	if info, err := fs.Stat(dir, name); err == nil && !info.Mode().IsRegular() {
+		return nil, "not a file but a " + kindOf(info.Mode()), nil
+	}
+	text, err := bounded.ReadFS(dir, name, maxFile)
 	if err != nil {
-		return nil, "", err
+		return nil, "", asFileError(name, err)
 	}
 	var lines settings
-	if s, err := fs.ReadFile(dir, path.Join(path.Dir(name), SettingsFile)); err == nil {
+	beside := path.Join(path.Dir(name), SettingsFile)
+	if info, err := fs.Stat(dir, beside); err == nil && info.Mode().IsRegular() {
+		s, err := bounded.ReadFS(dir, beside, maxFile)
+		if err != nil {
+			return nil, "", asFileError(beside, err)
+		}
 		if lines, err = parseSettings(s); err != nil {
 			return nil, "", err
 		}
@@ -93,6 +102,31 @@ func readFile(dir fs.FS, name string) (run *Run, why string, err error) {
 		why = "no times in it"
 	}
 	return run, why, err
+}
+
+// maxFile bounds a measured file; a sweep has kilobytes.
+const maxFile = 16 << 20
+
+// asFileError is a file that is too large as a FileError; other errors are the
+// system's.
+func asFileError(name string, err error) error {
+	var large *bounded.TooLargeError
+	if errors.As(err, &large) {
+		return &FileError{File: name, Problem: fmt.Sprintf("more than the %d bytes that are read of a measured file", large.Limit)}
+	}
+	return err
+}
+
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	}
+	return "folder"
 }
 
 // place counts the sizes of each series.

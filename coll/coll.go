@@ -79,3 +79,6 @@ const (
 	Avg
 	NumRedOps
 )
+
+// IsFloat tells the floating-point types.
+func (t DataType) IsFloat() bool { return t >= Float16 && t < NumDataTypes }

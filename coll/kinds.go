@@ -28,9 +28,6 @@ func (p Protocol) Valid() bool { return p < NumProtocols }
 // Valid reports whether t is one of the element types.
 func (t DataType) Valid() bool { return t < NumDataTypes }
 
-// IsFloat reports whether the elements are floating-point numbers.
-func (t DataType) IsFloat() bool { return t >= Float16 }
-
 // Valid reports whether o is one of the reductions.
 func (o RedOp) Valid() bool { return o < NumRedOps }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -50,6 +52,22 @@ func make1(t testing.TB, p comm.Params, members ...member) *comm.Comm {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestDomainBesideHostsWithoutFabric: NVL72 trays in a job with a DGX decide as
+// if each tray were a node of its own (mnnvl.cc:27).
+func TestDomainBesideHostsWithoutFabric(t *testing.T) {
+	mixed := make1(t, comm.Params{}, member{"gb200-nvl72-2tray", 1}, member{"dgx-h100", 1})
+	trays := make1(t, comm.Params{}, member{"gb200-nvl72-tray", 2}, member{"dgx-h100", 1})
+	if mixed.NNodes != 3 || !slices.Equal(mixed.NodeOf, trays.NodeOf) {
+		t.Fatalf("nodes of the ranks %v, want %v", mixed.NodeOf, trays.NodeOf)
+	}
+	if !reflect.DeepEqual(mixed.Channels, trays.Channels) || mixed.P2PChannelsPerPeer != trays.P2PChannelsPerPeer {
+		t.Errorf("channels %+v\nof trays as nodes %+v", mixed.Channels, trays.Channels)
+	}
+	if mixed.Model.Latency != trays.Model.Latency || mixed.Model.Bandwidth != trays.Model.Bandwidth {
+		t.Error("the cost table is not that of trays as nodes")
+	}
 }
 
 // TestUnequalNodes: ranks of different machines agree on what the weakest can

@@ -46,7 +46,7 @@ func TestEveryParamIsFilled(t *testing.T) {
 			unset, _ := load(t, config.Sources{})
 			get := func(c *config.Config) any { return reflect.ValueOf(c).Elem().Field(i).FieldByName(field).Interface() }
 			filled := false
-			for _, value := range []string{"", "0", "1", "PHB", "MAX:2", "mlx5_0", "Socket"} {
+			for _, value := range []string{"", "0", "1", "PHB", "MAX:2", "mlx5_0", "Socket", "65536"} {
 				c, _, err := config.Load(config.Sources{Flags: []string{name + "=" + value}})
 				filled = filled || err == nil && !reflect.DeepEqual(get(c), get(unset))
 			}

@@ -6,10 +6,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/real/ibv"
-	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
@@ -25,8 +24,8 @@ type Config struct {
 	Connect connect.Params
 	Tuning  tuning.Params
 	Plan    plan.Params
-	IB      ibv.Settings  // of hardware runs
-	Socket  sock.Settings // of hardware runs
+	IB      netcfg.IB     // for hardware runs
+	Socket  netcfg.Socket // for hardware runs
 }
 
 // Comm gathers the settings of a communicator. Multicast and graphs from files
@@ -43,8 +42,8 @@ func Load(s Sources) (*Config, []Warning, error) {
 	if err != nil {
 		return nil, warns, err
 	}
-	service := ibv.DefaultService
-	c := &Config{values: vals, Topo: topo.DefaultParams(), IB: ibv.Settings{Service: &service}}
+	service := netcfg.DefaultService()
+	c := &Config{values: vals, Topo: topo.DefaultParams(), IB: netcfg.IB{Service: &service}}
 	for _, name := range sortedNames(vals) {
 		v := byName[name]
 		if v == nil {
@@ -69,6 +68,12 @@ func Load(s Sources) (*Config, []Warning, error) {
 	c.Connect.CollNet = c.Number("NCCL_COLLNET_ENABLE").Value == 1 && c.Number("SIMCCL_COLLNET").Value != 0
 	c.Topo.CollNet = c.Connect.CollNet
 	return c, warns, nil
+}
+
+// Cancel makes every stage ask now and then whether to go on: f returns nil, or why
+// to end, as a context's Err does.
+func (c *Config) Cancel(f func() error) {
+	c.Topo.Cancelled, c.Search.Cancelled, c.Connect.Cancelled, c.Plan.Cancelled = f, f, f, f
 }
 
 // byName finds a variable.
@@ -155,6 +160,9 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 		if val.Text != "" && (v.Kind == Number || v.Kind == Flag) {
 			problem, hint = numberTrouble(val.Text)
 		}
+	}
+	if err := c.outOfRange(v.Name); err != nil {
+		return nil, err
 	}
 	var warns []Warning
 	warn := func(problem, hint string) {

@@ -11,8 +11,8 @@
 // not set yet. Where NCCL keeps silent about a value that cannot be meant, Load
 // returns a Warning with the place and what to write instead.
 //
-// It is the only room that reads the environment. NCCL counterpart:
-// misc/param.cc, init.cc (envConfigOverride), and every NCCL_PARAM.
+// It reads no environment by itself: the caller hands it over in Sources. NCCL
+// counterpart: misc/param.cc, init.cc (envConfigOverride), and every NCCL_PARAM.
 package config
 
 //go:generate go run ../internal/cmd/genenv ../docs/ENV.md

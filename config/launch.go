@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 )
@@ -99,7 +98,7 @@ func (g lookup) half() error {
 func torchRoot(get lookup, out *Launch) {
 	port, err := strconv.Atoi(get.text("MASTER_PORT"))
 	if host := get.text("MASTER_ADDR"); host != "" && err == nil {
-		out.Root = net.JoinHostPort(host, strconv.Itoa(port+1))
+		out.Root = hostPort(host, strconv.Itoa(port+1))
 	}
 	out.Job = "torchrun " + get.text("TORCHELASTIC_RUN_ID") + " " + get.text("MASTER_PORT")
 }
@@ -121,7 +120,7 @@ func openMPIRoot(get lookup, out *Launch) {
 	default:
 		out.Guess = true
 	}
-	out.Root = net.JoinHostPort(host, strconv.Itoa(portOf(out.Job)))
+	out.Root = hostPort(host, strconv.Itoa(portOf(out.Job)))
 }
 
 // orteHost is the first address of a URI like
@@ -161,7 +160,7 @@ func pmiRoot(get lookup, out *Launch) {
 	if fd, err := strconv.Atoi(get.text("PMI_FD")); err == nil && fd > 0 {
 		out.PMI = fd
 	} else if out.OneHost {
-		out.Root = net.JoinHostPort("127.0.0.1", strconv.Itoa(portOf(out.Job)))
+		out.Root = hostPort("127.0.0.1", strconv.Itoa(portOf(out.Job)))
 	}
 }
 
@@ -172,7 +171,7 @@ func slurmRoot(get lookup, out *Launch) {
 	}
 	out.Job = "Slurm " + get.text("SLURM_JOB_ID") + "." + get.text("SLURM_STEP_ID")
 	if host := firstHost(list); host != "" {
-		out.Root = net.JoinHostPort(host, strconv.Itoa(portOf(out.Job)))
+		out.Root = hostPort(host, strconv.Itoa(portOf(out.Job)))
 	}
 }
 
@@ -198,4 +197,12 @@ func firstHost(list string) string {
 func portOf(job string) int {
 	sum := sha256.Sum256([]byte(job))
 	return 20000 + int(binary.BigEndian.Uint16(sum[:]))%10000
+}
+
+// hostPort joins host and port; IPv6 addresses get brackets.
+func hostPort(host, port string) string {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return host + ":" + port
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,9 @@ func gather(s Sources) (map[string]Value, []Warning, error) {
 		if !ok || k == "" {
 			return nil, nil, &Error{Origin: Origin{Kind: FlagEnv}, Err: fmt.Errorf("%q is not NAME=VALUE; write for example --env NCCL_ALGO=Ring", kv)}
 		}
+		if err := foreign(k); err != nil {
+			return nil, nil, &Error{Var: k, Text: v, Origin: Origin{Kind: FlagEnv}, Err: err}
+		}
 		vals[k] = Value{v, Origin{Kind: FlagEnv}}
 	}
 	if !s.NoEnv {
@@ -124,6 +128,25 @@ func gather(s Sources) (map[string]Value, []Warning, error) {
 		warns = append(warns, readConf(s, f, vals)...)
 	}
 	return vals, warns, nil
+}
+
+// foreign refuses a name of --env that NCCL cannot read: it looks for names that
+// begin with NCCL_ only.
+func foreign(name string) error {
+	if byName[name] != nil || strings.HasPrefix(name, "NCCL_") || strings.HasPrefix(name, "SIMCCL_") {
+		return nil
+	}
+	all := make([]string, len(Vars))
+	for i := range Vars {
+		all[i] = Vars[i].Name
+	}
+	upper := strings.ToUpper(name)
+	for _, guess := range []string{"NCCL_" + upper, upper} {
+		if n := nearest(guess, all); n != "" {
+			return fmt.Errorf("NCCL reads names that begin with NCCL_ only; did you mean %s", n)
+		}
+	}
+	return errors.New("NCCL reads names that begin with NCCL_ only; simccl env --all lists them")
 }
 
 // confFile is a file to read; one that is asked for by name must be there.

@@ -64,6 +64,9 @@ func (j *joiner) joinCollNet() error {
 	n := c.Final[search.CollNetChainID].NChannels
 	c.CollNet.ChainUp, c.CollNet.ChainDown = make([][]int32, n), make([][]int32, n)
 	for ch := range n {
+		if err := j.p.poll(); err != nil {
+			return err
+		}
 		up, down := make([]int32, c.NRanks), make([]int32, c.NRanks)
 		for node := range c.Domains {
 			order, first, err := j.intra(node, search.CollNetChainID, ch)

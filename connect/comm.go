@@ -86,8 +86,9 @@ type Comm struct {
 	NVLS      []NVLSChannel
 	NVLSCount []int
 
-	P2PChannels        int // p2pnChannels
-	P2PChannelsPerPeer int
+	P2PChannels        int   // p2pnChannels
+	P2PChannelsPerPeer int   // p2pnChannelsPerPeer of rank 0
+	PeerChannels       []int // p2pnChannelsPerPeer of the ranks of each node
 	P2PChunkSize       units.Bytes
 	BuffSizes          [3]units.Bytes // LL, LL128, Simple
 	IsAllNVLink        bool

@@ -1,7 +1,10 @@
 package connect
 
 import (
+	"fmt"
 	"math/bits"
+	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -25,14 +28,30 @@ func nvlinkBW(sm int) units.GBps {
 	return 20
 }
 
-// p2pChannels computes the channels of send/recv, all and per peer, as rank 0
-// sees them (paths.cc:860). Both are powers of two.
+// p2pChannels computes the channels of send/recv, all and per peer (paths.cc:861).
+// Both are powers of two. Each node takes the minimum per peer over its own GPUs
+// and NCCL 2.28.9 never exchanges it, so unlike nodes can disagree; P2PChannelsPerPeer
+// is rank 0's.
 func (c *Comm) p2pChannels(p *Params) {
 	n := min(int64(c.NChannels), whole(p.MaxP2PNChannels, maxChannels))
 	all := int(max(n, whole(p.MinP2PNChannels, 1)))
+	limit := min(pow2Up(all), pow2Down(int(p.argsChannels())))
 	c.P2PChannels = all
-	perPeer := all
-	sys := c.Domains[0].System
+	c.PeerChannels = make([]int, len(c.Domains))
+	for i := range c.Domains {
+		if i > 0 && c.Domains[i].System == c.Domains[i-1].System {
+			c.PeerChannels[i] = c.PeerChannels[i-1]
+			continue
+		}
+		c.PeerChannels[i] = min(pow2Up(c.peerChannels(c.Domains[i].System, p)), limit)
+	}
+	c.P2PChannels = limit
+	c.P2PChannelsPerPeer = c.PeerChannels[0]
+}
+
+// peerChannels is the minimum that the GPUs of one System have for one peer.
+func (c *Comm) peerChannels(sys *topo.System, p *Params) int {
+	perPeer := c.P2PChannels
 	gpus := sys.Of(topo.GPU)
 	for i, g := range gpus {
 		for k, peer := range gpus {
@@ -44,8 +63,26 @@ func (c *Comm) p2pChannels(p *Params) {
 			perPeer = min(perPeer, c.netChannels(sys, i, p))
 		}
 	}
-	c.P2PChannels = min(pow2Up(all), pow2Down(int(p.argsChannels())))
-	c.P2PChannelsPerPeer = min(pow2Up(perPeer), c.P2PChannels)
+	return perPeer
+}
+
+// PeersDisagree describes nodes that send to a peer over different numbers of
+// channels, "" where all agree: "node 0: 4, node 2: 2". Send and receive between
+// such nodes wait for each other on different channels.
+func (c *Comm) PeersDisagree() (what string, least int) {
+	if len(c.PeerChannels) == 0 {
+		return "", 0
+	}
+	least = slices.Min(c.PeerChannels)
+	if least == slices.Max(c.PeerChannels) {
+		return "", least
+	}
+	var parts []string
+	for _, n := range []int{slices.Max(c.PeerChannels), least} {
+		node := slices.Index(c.PeerChannels, n)
+		parts = append(parts, fmt.Sprintf("node %d: %d", node, n))
+	}
+	return strings.Join(parts, ", "), least
 }
 
 func pow2Down(n int) int { return 1 << (bits.Len(uint(max(n, 1))) - 1) }

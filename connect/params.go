@@ -1,6 +1,10 @@
 package connect
 
-import "github.com/simccl/simccl/units"
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/units"
+)
 
 // maxChannels is NCCL's bound on channels (device.h MAXCHANNELS).
 const maxChannels = 64
@@ -41,6 +45,21 @@ type Params struct {
 	P2PPXNLevel units.Opt[int64] // NCCL_P2P_PXN_LEVEL: 0 no PXN for send/recv, 1 where needed, 2 always (default 2)
 	PXNC2C      units.Opt[int64] // NCCL_PXN_C2C: 0 keeps PXN off C2C paths (default 1)
 	ForceFlush  units.Opt[int64] // NCCL_NET_FORCE_FLUSH: 1 flushes received data on every GPU (default 0)
+
+	// Cancelled is asked now and then by long loops: nil to go on, else why to end,
+	// as a context's Err. It decides nothing. Nil: never.
+	Cancelled func() error
+}
+
+// poll asks whether to go on.
+func (p *Params) poll() error {
+	if p.Cancelled == nil {
+		return nil
+	}
+	if err := p.Cancelled(); err != nil {
+		return fmt.Errorf("connect the ranks: %w", err)
+	}
+	return nil
 }
 
 // ctas returns the configuration's bounds on channels (init.cc:1661-1773).

@@ -46,6 +46,9 @@ func (j *joiner) rings() error {
 	c := j.c
 	c.Channels = make([]Channel, j.n, 2*j.n)
 	for ch := range c.Channels {
+		if err := j.p.poll(); err != nil {
+			return err
+		}
 		links := make([]RingLinks, c.NRanks)
 		last, first := int32(none), int32(none)
 		for node := range c.Domains {
@@ -115,6 +118,9 @@ func (j *joiner) trees() error {
 	c := j.c
 	ends := make([]treeEnds, c.NNodes)
 	for ch := range j.n {
+		if err := j.p.poll(); err != nil {
+			return err
+		}
 		chain := make([]TreeLinks, c.NRanks)
 		for node := range c.Domains {
 			order, base, err := j.intra(node, search.TreeID, ch)

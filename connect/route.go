@@ -1,11 +1,31 @@
 package connect
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
+
+// NoNetError says that a node has no NIC by which to reach the others.
+type NoNetError struct{ Node, Nodes int }
+
+// Error says what to do.
+func (e *NoNetError) Error() string {
+	return fmt.Sprintf("node %d of %d has no NIC, and neither NVLink, P2P nor shared memory joins the nodes: give the topology a <net>, or undo what took its nets away (NCCL_IB_DISABLE, NCCL_IB_HCA, NCCL_NET)", e.Node, e.Nodes)
+}
+
+// CheckNets returns a *NoNetError where several nodes need a network and one of
+// them has no net.
+func (c *Comm) CheckNets() error {
+	for n := range c.Domains {
+		if s := c.Domains[n].System; c.NNodes > 1 && s != nil && len(s.Of(topo.NET)) == 0 {
+			return &NoNetError{Node: n, Nodes: c.NNodes}
+		}
+	}
+	return nil
+}
 
 // wiring is what routes need of one System, by GPU and NET index.
 type wiring struct {

@@ -1,19 +1,19 @@
-// Package exec declares what runs a plan: the simulator and real hardware are
-// both Executors and promise the same track names, event names and op ids.
+// Package exec declares what runs a workload: the simulator and real hardware
+// are both Executors and promise the same track names, event names and op ids.
 package exec
 
 import (
 	"context"
 
-	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
 
-// Executor runs a plan and reports events to a sink (never nil; use
-// trace.Discard).
+// Executor runs a job and reports events to a sink; nil is trace.Discard. All
+// executors run jobs of one operation (Job.Single); what they cannot run is a
+// NotImplementedError.
 type Executor interface {
-	Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (Result, error)
+	Run(ctx context.Context, job Job, sink trace.Sink) (Result, error)
 }
 
 // LinkLoad is what one directed link carried for one operation.

@@ -37,9 +37,11 @@ type Report struct {
 	Nodes int         `json:"nodes"`
 
 	// Choice is the winner, nil where NCCL chooses nothing; Note then says why.
-	Choice *Cell   `json:"choice,omitempty"`
-	Note   string  `json:"note,omitempty"`
-	Launch *Launch `json:"launch,omitempty"`
+	Choice *Cell  `json:"choice,omitempty"`
+	Note   string `json:"note,omitempty"`
+	// Warnings are traps of NCCL that this communicator can fall into.
+	Warnings []string `json:"warnings,omitempty"`
+	Launch   *Launch  `json:"launch,omitempty"`
 	// Derivation is how the winner's bandwidth comes about.
 	Derivation []tuning.Step `json:"derivation,omitempty"`
 	// Rivals are the other cells: those that are available by time, then those
@@ -113,10 +115,12 @@ func New(in Input) (*Report, error) {
 		r.RedOp = o.RedOp.TestName()
 	}
 	r.Refused = refusals(c, in.Access)
+	if w := PeerChannels(c); w != "" {
+		r.Warnings = append(r.Warnings, w)
+	}
 	switch {
 	case c.NRanks == 1:
-		r.Note = "one rank sends nothing; NCCL copies where source and destination differ"
-		return r, nil
+		return r, r.oneRank(c, o)
 	case o.Func.IsP2P():
 		return r, r.sendRecv(c)
 	case o.Count == 0:
@@ -139,6 +143,17 @@ func New(in Input) (*Report, error) {
 	}
 	r.Graph = graphUse(c, graphOf[choice.Algo])
 	return r, r.launch(c, o, choice)
+}
+
+// PeerChannels warns of nodes that disagree on the channels of send/recv, ""
+// where all agree.
+func PeerChannels(c *comm.Comm) string {
+	what, least := c.PeersDisagree()
+	if what == "" {
+		return ""
+	}
+	return fmt.Sprintf("nodes disagree on the channels of send/recv to one peer (%s): NCCL %s takes the minimum over each node's own GPUs and does not exchange it (graph/paths.cc:861, fixed in 2.29), so sendrecv, alltoall, gather and scatter between them can hang; NCCL_MAX_P2P_NCHANNELS=%d makes them agree",
+		what, tuning.Version, least)
 }
 
 // cells fills Choice and Rivals.
@@ -252,5 +267,27 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 func (r *Report) sendRecv(c *comm.Comm) error {
 	r.Note = fmt.Sprintf("NCCL makes it of sends and receives, for which it compares nothing: each peer gets %d of %d channels, in chunks of %d bytes",
 		c.P2PChannelsPerPeer, c.P2PChannels, c.P2PChunkSize)
+	return nil
+}
+
+// oneRankNotes say what NCCL does in place of an algorithm.
+var oneRankNotes = map[plan.OneRank]string{
+	plan.NoLaunch:      "one rank, in place: NCCL launches nothing (enqueue.cc:2569)",
+	plan.DeviceCopy:    "one rank: NCCL copies from source to destination by cudaMemcpyAsync (enqueue.cc:2569, onerank.cu:48)",
+	plan.OneRankKernel: "one rank: NCCL scales the input with a kernel of its own (onerank.cu:16)",
+	plan.SelfSend:      "one rank: NCCL sends to itself in the kernel of send and receive",
+}
+
+// oneRank says what a communicator of one rank does, where nothing is chosen.
+func (r *Report) oneRank(c *comm.Comm, o comm.Op) error {
+	if o.Count == 0 {
+		r.Note = "nothing to do: the size is less than one element a rank"
+		return nil
+	}
+	p, _, err := c.Plan(o)
+	if err != nil {
+		return err
+	}
+	r.Note = oneRankNotes[p.OneRank()]
 	return nil
 }

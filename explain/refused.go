@@ -22,11 +22,17 @@ type Refusal struct {
 func refusals(c *comm.Comm, a topo.Access) []Refusal {
 	var out []Refusal
 	at := map[[4]string]int{}
+	type pairOf struct {
+		refusal int
+		pair    string
+	}
+	seen := map[pairOf]bool{}
+	plain := plainer{}
 	add := func(s *topo.System, v topo.Verdict) {
 		if s.Nodes[v.To].Kind == topo.NET && !s.Inter {
 			return // no net is used
 		}
-		v.Reason = plainNames(s, v.Reason)
+		v.Reason = plain.text(s, v.Reason)
 		if v.What == "P2P" && a.P2PLevel.Set {
 			v.Setting += ", without NCCL_P2P_DISABLE"
 		}
@@ -38,11 +44,10 @@ func refusals(c *comm.Comm, a topo.Access) []Refusal {
 			out = append(out, Refusal{What: v.What, Rule: v.Reason, Setting: v.Setting, Source: v.Source})
 		}
 		pair := nodeName(s, v.From) + " -> " + nodeName(s, v.To)
-		for _, have := range out[i].Pairs {
-			if have == pair {
-				return
-			}
+		if seen[pairOf{i, pair}] {
+			return
 		}
+		seen[pairOf{i, pair}] = true
 		out[i].Pairs = append(out[i].Pairs, pair)
 	}
 	for _, d := range different(c) {
@@ -125,15 +130,27 @@ func gpuOf(s *topo.System, local int) topo.NodeID {
 	return topo.None
 }
 
-// plainNames puts nodeName's names of GPUs in place of NCCL's.
-func plainNames(s *topo.System, text string) string {
+// plainer puts nodeName's names of GPUs in place of NCCL's. A verdict is given for
+// each pair of GPUs, so it lists the names of a System once.
+type plainer struct {
+	sys  *topo.System
+	name map[string]string
+}
+
+func (p *plainer) text(s *topo.System, text string) string {
+	if p.sys != s {
+		p.sys, p.name = s, map[string]string{}
+		for _, g := range s.Of(topo.GPU) {
+			if _, ok := p.name[s.Name(g)]; !ok {
+				p.name[s.Name(g)] = nodeName(s, g)
+			}
+		}
+	}
 	words := strings.Fields(text)
 	for i, w := range words {
-		for _, g := range s.Of(topo.GPU) {
-			if name := strings.TrimRight(w, ",;."); name == s.Name(g) {
-				words[i] = nodeName(s, g) + w[len(name):]
-				break
-			}
+		name := strings.TrimRight(w, ",;.")
+		if plain, ok := p.name[name]; ok {
+			words[i] = plain + w[len(name):]
 		}
 	}
 	return strings.Join(words, " ")

@@ -26,6 +26,9 @@ func (r *Report) Text() string {
 	if r.Note != "" {
 		fmt.Fprintf(&b, "%s\n", r.Note)
 	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "Warning: %s\n", w)
+	}
 	r.launchText(&b)
 	r.rivalText(&b)
 	r.crossoverText(&b)

@@ -52,6 +52,7 @@ type Plan struct {
 	Split Split // zero for send/recv operations and for one rank
 
 	gen   Generator
+	one   OneRank
 	elem  units.Bytes
 	conns int32
 	nets  []NetGroup
@@ -65,8 +66,11 @@ func New(c *connect.Comm, r Request, s Split, g Generator) (*Plan, error) {
 		return nil, &UnsupportedError{fmt.Sprintf("%v over %d ranks", r.Func, c.NRanks), fmt.Sprintf("%d connections do not fit a plan", n)}
 	}
 	p := &Plan{Req: r, Comm: c, Split: s, gen: g, conns: int32(n), nets: g.NetGroups()}
+	if g, ok := g.(OneRankGenerator); ok {
+		p.one = g.OneRank()
+	}
 	switch {
-	case c.NRanks == 1:
+	case p.one == DeviceCopy || p.one == OneRankKernel:
 		p.elem = r.Type.Size()
 	case r.Func.IsP2P():
 		p.elem = 1

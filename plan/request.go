@@ -35,6 +35,22 @@ type Params struct {
 	NVLSTreeMaxChunk units.Opt[int64] // NCCL_NVLSTREE_MAX_CHUNKSIZE, 64 KiB from 4 nodes on, else none
 	NetSharedBuffers units.Opt[int64] // NCCL_NET_SHARED_BUFFERS: 0 gives send/recv over the network LL buffers
 	AllocP2PNetLL    units.Opt[int64] // NCCL_ALLOC_P2P_NET_LL_BUFFERS: 1 gives them beside the shared ones
+
+	// Cancelled is asked now and then by build.Plan, check.Plan and check.Execute:
+	// nil to go on, else why to end, as a context's Err. It decides nothing. Nil:
+	// never.
+	Cancelled func() error
+}
+
+// Poll asks Cancelled whether to go on.
+func (p *Params) Poll() error {
+	if p.Cancelled == nil {
+		return nil
+	}
+	if err := p.Cancelled(); err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	return nil
 }
 
 // ErrUnsupported is matched by every UnsupportedError.

@@ -18,6 +18,9 @@ type Params struct {
 	// Given holds the graphs of NCCL_GRAPH_FILE: each replaces the search of
 	// its ID if it has channels.
 	Given []*Graph
+	// Cancelled is asked now and then by long loops: nil to go on, else why to end,
+	// as a context's Err. It decides nothing. Nil: never.
+	Cancelled func() error
 }
 
 // Want names one search: what NCCL's init asks for one pattern
@@ -157,7 +160,17 @@ func (e *engine) compute(w Want, p Params) (*Graph, error) {
 		return g, err
 	}
 	s.run()
+	if e.stopped != nil {
+		return nil, fmt.Errorf("search: %w", e.stopped)
+	}
 	return s.graph(), nil
+}
+
+// poll asks whether to go on; where not, nothing more is tried.
+func (e *engine) poll() {
+	if e.cancelled != nil && e.stopped == nil {
+		e.stopped = e.cancelled()
+	}
 }
 
 // graph writes the best trial down with ranks and net ids.

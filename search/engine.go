@@ -71,7 +71,9 @@ type engine struct {
 	collNet    bool
 	budget     int // calls left; -1 after a perfect result
 	steps      int64
-	found      int // most channels seen in this attempt
+	cancelled  func() error // Params.Cancelled
+	stopped    error        // what it returned
+	found      int          // most channels seen in this attempt
 	intra      rate
 	cross      rate // between GPU and net
 	half       rate // of cross, for balanced trees
@@ -105,8 +107,10 @@ func newEngine(sys *topo.System, p Params) (*engine, error) {
 		cur:     newTrial(len(gpus)),
 		best:    newTrial(len(gpus)),
 		ranked:  make([]rankedGPU, 0, len(gpus)),
+
+		cancelled: p.Cancelled,
 	}
-	m := routeMaker{sys: sys}
+	m := routeMaker{sys: sys, cancelled: p.Cancelled}
 	e.gpuGPU = m.table(gpus, gpus)
 	e.gpuNet, e.netGPU = m.table(gpus, nets), m.table(nets, gpus)
 	if e.hasNVS && lowestSM(sys) >= 90 { // else no NVLS

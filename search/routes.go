@@ -37,6 +37,7 @@ type routeMaker struct {
 	sys                *topo.System
 	surcharges, shares bool // some route has one
 	err                error
+	cancelled          func() error
 }
 
 // make returns the route from one node to a base node.
@@ -99,6 +100,12 @@ func (t *table) at(i, j int) *route { return &t.routes[i*t.cols+j] }
 func (m *routeMaker) table(from, to []topo.NodeID) table {
 	t := table{cols: len(to), routes: make([]route, 0, len(from)*len(to))}
 	for _, f := range from {
+		if m.cancelled != nil && m.err == nil {
+			if err := m.cancelled(); err != nil {
+				m.err = fmt.Errorf("search: %w", err)
+				return t
+			}
+		}
 		for _, b := range to {
 			t.routes = append(t.routes, m.make(f, b))
 		}

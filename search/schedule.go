@@ -129,7 +129,8 @@ func (s *schedule) run() {
 	s.firstSpeed()
 
 	s.firstPass = true
-	for done := false; !done; {
+	for done := false; !done && e.stopped == nil; {
+		e.poll() // an attempt on few GPUs may be shorter than what visit counts
 		s.attempt()
 		done = e.budget == -1 || float32(e.best.nChannels)*e.best.bwInter >= float32(e.sys.TotalBW) || !s.relax()
 	}
@@ -347,7 +348,7 @@ func (s *schedule) raise() {
 	}
 	t.bwIntra, t.bwInter = s.speeds[s.at], s.speeds[s.at]
 	t.minChannels = b.nChannels
-	for e.budget = -1; e.budget != 0 && s.at > 0; s.attempt() {
+	for e.budget = -1; e.budget != 0 && s.at > 0 && e.stopped == nil; s.attempt() {
 		faster := s.speeds[s.at-1]
 		switch {
 		case b.pattern == RingPattern:

@@ -86,11 +86,13 @@ func (e *engine) arrive(net, g, toNet int, order gpuOrder) {
 // visit puts GPU g at a place of the present channel and goes on from it
 // (search.cc:574). One call is one step of the budget.
 func (e *engine) visit(g, place, toNet, toFirst int, order gpuOrder) {
-	if e.budget <= 0 {
+	if e.budget <= 0 || e.stopped != nil {
 		return
 	}
 	e.budget--
-	e.steps++
+	if e.steps++; e.steps%256 == 0 {
+		e.poll()
+	}
 	if place == e.gpus {
 		e.complete()
 		return

@@ -259,7 +259,7 @@ func TestReductionsThatFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = x.Run(context.Background(), p, trace.Discard)
+		_, err = x.Run(context.Background(), exec.One(p), trace.Discard)
 		return err
 	}
 	var stuck *sim.StuckError

@@ -98,7 +98,7 @@ func (t *tracer) whole(e *engine, last *side) {
 		if !from.told(k) {
 			continue
 		}
-		fan := &from.slots[k%plan.FIFOSteps].fan
+		fan := &from.slot(k).fan
 		for _, si := range r.sides {
 			b := &e.nw.batches[e.nw.sides[si].first+at]
 			in, _ := t.wireOf(e, b.to[i], k)
@@ -106,12 +106,13 @@ func (t *tracer) whole(e *engine, last *side) {
 			if !out.open {
 				out.open, out.base = true, k
 			}
-			x := slot{bytes: in.slots[k%plan.FIFOSteps].bytes, chunk: in.slots[k%plan.FIFOSteps].chunk, last: int(last.rank)}
+			sent := in.slot(k)
+			x := slot{bytes: sent.bytes, chunk: sent.chunk, last: int(last.rank)}
 			if t.depth >= nccltrace.DetailStep {
 				x.flow = t.rec.Flow()
 				*fan = append(*fan, nccltrace.Arrow{ID: x.flow, Rank: int(e.nw.sides[si].rank)})
 			}
-			out.slots[k%plan.FIFOSteps] = x
+			*out.slot(k) = x
 		}
 	}
 }
@@ -185,7 +186,7 @@ func (t *tracer) sums(e *engine, bi int32, k int64, at units.Time) {
 		peer[nccltrace.CTS] = max(0, min(w.allowed, w.wired)-ready)
 		peer.Rest(nccltrace.Proxy, w.wired-w.ready)
 		step := ct.step(nccltrace.Send, k)
-		step.Fan = ct.slots[k%plan.FIFOSteps].fan
+		step.Fan = ct.slot(k).fan
 		t.rec.Steps(&step, 0,
 			nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: w.since - t.shift, End: w.ready - t.shift, Terms: w.filled},
 			nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: w.ready - t.shift, End: w.wired - t.shift, Terms: peer},
@@ -219,7 +220,7 @@ func (t *tracer) takesFrom(e *engine, bi int32, k int64, at, raised units.Time) 
 	told := false
 	for _, id := range b.from {
 		ct, w := t.wireOf(e, id, k)
-		w.arrived, w.polled, w.flushed = landed+r.later, at, raised
+		w.arrived, w.polled, w.flushed, w.reads = landed+r.later, at, raised, e.nw.conns[id].flush
 		told = told || ct.told(k)
 	}
 	if flush := e.nw.cost.flush; told && e.nw.conns[b.from[0]].flush && t.depth >= nccltrace.DetailStep {

@@ -65,6 +65,7 @@ type group struct {
 	pack           int64
 	free           units.Time // when the group can start its next piece
 	flow           simnet.FlowID
+	rest           float64 // nano-bytes that the flow under way leaves to flows after it
 	route          simnet.RouteID
 	joint          simnet.RouteID // of ops with several peers, -1 where there are none
 	spread         int32          // ops that one primitive of NCCL was cut into
@@ -118,6 +119,7 @@ type engine struct {
 	plan    *plan.Plan
 	queue   event.Queue
 	net     *simnet.Fluid
+	memory  simnet.RouteID // of the GPU's memory, where there is one rank; else 0
 	conns   []conn
 	groups  []group
 	sms     []multiprocessor

@@ -36,7 +36,7 @@ func pair(t *testing.T, bytes int64, cfg sim.Config) (exec.Result, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x.Run(context.Background(), p, trace.Discard)
+	return x.Run(context.Background(), exec.One(p), trace.Discard)
 }
 
 func lossy(share float64) []sim.Fault {
@@ -129,7 +129,7 @@ func TestDeadRank(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = x.Run(context.Background(), p, trace.Discard)
+		_, err = x.Run(context.Background(), exec.One(p), trace.Discard)
 		var hangs *sim.HangError
 		if !errors.As(err, &hangs) || hangs.Waiting != 15 || hangs.First != 0 || len(hangs.Gone) != 1 || hangs.Gone[0] != 3 {
 			t.Errorf("%v with rank 3 gone: %v", f, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
@@ -42,12 +43,12 @@ func TestInterruptedRunEndsSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	var whole trace.Memory
-	if _, err := x.Run(context.Background(), p, &whole); err != nil {
+	if _, err := x.Run(context.Background(), exec.One(p), &whole); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	sink := &breaker{left: 1000, stop: stop}
-	if _, err := x.Run(ctx, p, sink); !errors.Is(err, context.Canceled) {
+	if _, err := x.Run(ctx, exec.One(p), sink); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if n := len(sink.Events); n < 1000 || n > len(whole.Events)/2 {

@@ -72,7 +72,7 @@ func simulatePlan(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := x.Run(context.Background(), p, sink)
+	r, err := x.Run(context.Background(), exec.One(p), sink)
 	if err != nil {
 		t.Fatalf("%v %v/%v %d: %v", req.Func, req.Algo, req.Proto, req.Count, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
@@ -204,7 +205,7 @@ func engineRun(t testing.TB, bytes int64) func() int64 {
 		t.Fatal(err)
 	}
 	return func() int64 {
-		r, err := x.Run(context.Background(), p, trace.Discard)
+		r, err := x.Run(context.Background(), exec.One(p), trace.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -467,9 +467,10 @@ func (n *network) done(id, stage int32, t units.Time) {
 }
 
 // flushes tells whether the k-th step's data is read back: an empty one's is
-// not (net.cc:1529).
+// not (net.cc:1529). Its size is that of the message: the kernel may have filled
+// the sender's slot again.
 func (n *network) flushes(c *netConn, k int64) bool {
-	return c.flush && (c.head || c.bytes[k%plan.FIFOSteps] > 0)
+	return c.flush && (c.head || c.slot[k%plan.FIFOSteps].bytes > 0)
 }
 
 // release tells the receiver's proxy that the kernel has read a step.

@@ -86,10 +86,10 @@ func (t *tracer) starts(e *engine, gi int32) {
 }
 
 // joins notes that a piece's bytes begin to move.
-func (t *tracer) joins(e *engine, gi int32, work simnet.Work, rate simnet.Rate) {
+func (t *tracer) joins(e *engine, gi int32, work float64, rate simnet.Rate) {
 	if t.follows(e, e.groups[gi].rank, nccltrace.DetailChannel) {
 		p := &t.groups[gi].piece
-		p.joined, p.alone = e.now, units.Time(work)/units.Time(max(1, rate))
+		p.joined, p.alone = e.now, units.Time(work/float64(max(1, rate)))
 	}
 }
 
@@ -176,10 +176,10 @@ func (t *tracer) ended(e *engine, gi int32) {
 	}
 }
 
-// kernel writes the slice of one channel's thread block.
+// kernel writes the slice of one channel's thread block; a copy has none.
 func (t *tracer) kernel(e *engine, si int32, at units.Time) {
 	g := &e.groups[e.sms[si].first]
-	if t.follows(e, g.rank, nccltrace.DetailChannel) {
+	if e.plan.OneRank() != plan.DeviceCopy && t.follows(e, g.rank, nccltrace.DetailChannel) {
 		t.rec.Kernel(int(g.rank), 0, int(g.pr.Channel), e.devs[g.rank].begin-t.shift, at-t.shift, &t.blocks[si])
 	}
 }

@@ -44,7 +44,7 @@ func byPorts(t *testing.T, ports int, cfg sim.Config) (exec.Result, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x.Run(context.Background(), pl, trace.Discard)
+	return x.Run(context.Background(), exec.One(pl), trace.Discard)
 }
 
 // Two equal ports are twice as fast as one, and carry the same; a slow one holds

@@ -130,11 +130,15 @@ func ClassOf(s *topo.System) gpu.Class {
 
 // Run implements exec.Executor. Times in the trace are those of the last
 // simulated operation, shifted to begin at zero.
-func (x *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
+func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.Result, error) {
+	p, err := job.Single("the simulator")
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
 	if p.Comm != x.cfg.Comm {
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
-	e, err := x.build(p, sink)
+	e, err := x.build(p, trace.OrDiscard(sink))
 	if err != nil {
 		return exec.Result{}, err
 	}
@@ -189,7 +193,7 @@ func (x *Executor) result(e *engine) exec.Result {
 	if x.cfg.Launch == Eager {
 		// The host runs ahead of the device or holds it up; the other of the two
 		// shows once in all timed operations.
-		host := units.FromMicros(x.class.Launch(x.cfg.PerThread))
+		host := HostTime(&x.class, e.plan, x.cfg.PerThread)
 		r.Elapsed = max(r.Elapsed, host) + min(r.Elapsed, host)/timed
 	}
 	req := &e.plan.Req
@@ -217,6 +221,9 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	e.slow, e.gone = x.cfg.slowness(), x.cfg.gone()
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
 		e.jitter = x.class.Jitter
+	}
+	if p.OneRank() != plan.NotOneRank {
+		e.layMemory(w)
 	}
 	if err := x.lay(e, w, sink); err != nil {
 		return nil, err
@@ -262,7 +269,10 @@ func (e *engine) layGroups() {
 			e.groups = append(e.groups, newGroup(e, pr, r, int32(len(e.sms)-1)))
 		}
 	}
-	if e.gap == 0 {
+	switch {
+	case e.plan.OneRank() != plan.NotOneRank:
+		e.gap = e.oneRankGap()
+	case e.gap == 0:
 		e.gap = units.FromMicros(e.class.KernelGap[coll.LL])
 	}
 }

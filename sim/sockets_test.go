@@ -88,7 +88,7 @@ func exchange(t *testing.T, gbit float64, class func(*gpu.Class), cfg sim.Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := x.Run(context.Background(), pl, trace.Discard)
+	r, err := x.Run(context.Background(), exec.One(pl), trace.Discard)
 	if err != nil {
 		return 0, err
 	}
@@ -229,7 +229,7 @@ func TestNetworkAllocatesNothingPerMessage(t *testing.T) {
 				t.Fatal(err)
 			}
 			return func() int64 {
-				r, err := x.Run(context.Background(), p, trace.Discard)
+				r, err := x.Run(context.Background(), exec.One(p), trace.Discard)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -46,7 +46,7 @@ func (t *tracer) messages(e *engine, ct *connTrace, c *netConn, d nccltrace.Dir,
 
 // reads writes what a receiver's sockets did for the k-th step.
 func (t *tracer) reads(e *engine, ct *connTrace, c *netConn, k int64) {
-	s := &ct.wire.steps[k%plan.FIFOSteps]
+	s := ct.wire.step(k)
 	from := s.begun + e.nw.way(c)
 	var terms nccltrace.Terms
 	terms.Rest(nccltrace.Data, s.arrived-from)

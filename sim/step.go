@@ -70,6 +70,9 @@ func (e *engine) fetch(g *group) bool {
 		g.pack = int64(e.plan.ElemSize())
 		g.pass.Skew = true
 	}
+	if e.plan.OneRank() == plan.OneRankKernel { // a plain store, no second one beside a peer's
+		g.pass.Local, g.pass.Stores = false, 1
+	}
 	g.pass.Host = false
 	for _, id := range op.From {
 		g.pass.Host = g.pass.Host || e.conns[id].host
@@ -83,6 +86,9 @@ func (e *engine) fetch(g *group) bool {
 func (e *engine) routeOf(g *group) simnet.RouteID {
 	if g.joint >= 0 {
 		return g.joint
+	}
+	if e.memory > 0 {
+		return e.memory
 	}
 	if len(g.op.To) == 0 {
 		return e.nw.local
@@ -135,7 +141,7 @@ func (e *engine) begin(gi int32) {
 	var over units.Time
 	switch g.pr.Proto {
 	case coll.Simple:
-		over = units.FromMicros(e.class.SliceOverhead(g.pass, int(g.pr.Workers))) / units.Time(g.spread)
+		over = e.sliceOverhead(g)
 	case coll.LL:
 		over = e.cost.llOp
 	}
@@ -167,10 +173,31 @@ func (e *engine) join(gi int32) {
 			e.reshare(g.sm, gi)
 		}
 	}
-	e.net.Carry(g.route, simnet.Work(e.carried(g)))
+	e.carry(g)
 	rate := e.rate(g, sm.active)
 	e.tr.joins(e, gi, work, rate)
-	g.flow = e.net.Start(e.now, g.route, rate, work, 1, gi)
+	g.rest = work
+	e.flow(gi, rate)
+}
+
+// maxFlow is what one flow carries at most, in nano-bytes: 4 GiB and more. A
+// flow's work is counted in 63 bits, and a piece may be larger: a copy is one
+// piece whatever its size.
+const maxFlow = 1 << 62
+
+// flow starts what is left of a piece's bytes, or as much as a flow carries.
+func (e *engine) flow(gi int32, rate simnet.Rate) {
+	g := &e.groups[gi]
+	part := min(g.rest, maxFlow)
+	g.rest -= part
+	g.flow = e.net.Start(e.now, g.route, rate, simnet.Work(part), 1, gi)
+}
+
+// carry counts the piece's bytes on its links.
+func (e *engine) carry(g *group) {
+	for left := e.carried(g); left > 0; left -= maxFlow {
+		e.net.Carry(g.route, simnet.Work(min(left, maxFlow)))
+	}
 }
 
 // carried is what the links carry for the piece, flags included, in nano-bytes.
@@ -180,7 +207,7 @@ func (e *engine) carried(g *group) float64 {
 
 // work is how long the piece takes, as the bytes that would take so long
 // without jitter.
-func (e *engine) work(g *group) simnet.Work {
+func (e *engine) work(g *group) float64 {
 	w := e.carried(g)
 	jit := [...]float64{e.jitter.LL, e.jitter.LL128, e.jitter.Slice}[g.pr.Proto]
 	if jit > 0 {
@@ -190,7 +217,7 @@ func (e *engine) work(g *group) simnet.Work {
 	if g.joint >= 0 && e.plan.Req.Algo.IsNVLS() {
 		w /= e.class.CastEff
 	}
-	return simnet.Work(w)
+	return w
 }
 
 // rate is the group's own bound on the link.
@@ -198,6 +225,10 @@ func (e *engine) rate(g *group, active int32) simnet.Rate {
 	var r float64
 	switch g.pr.Proto {
 	case coll.Simple:
+		if e.plan.OneRank() == plan.DeviceCopy {
+			r = e.class.One.L2Rate // the memory holds it up
+			break
+		}
 		r = e.class.SimpleRate(g.pass, int(g.pr.Workers), int(active), g.pack)
 	case coll.LL:
 		r = float64(g.bytes) * 1e-3 / e.class.LLTime(g.pass, int(g.pr.Workers), int(e.sms[g.sm].threads-g.pr.Workers), int64(g.bytes), e.miss)
@@ -223,6 +254,10 @@ func (e *engine) reshare(si, except int32) {
 // finish ends a piece whose bytes have moved.
 func (e *engine) finish(gi int32) {
 	g := &e.groups[gi]
+	if g.state == moving && g.rest >= 1 {
+		e.flow(gi, e.rate(g, e.sms[g.sm].active))
+		return
+	}
 	e.tr.moves(e, gi)
 	if g.state == moving && g.pr.Proto == coll.Simple {
 		sm := &e.sms[g.sm]

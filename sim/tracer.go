@@ -37,19 +37,26 @@ type groupTrace struct {
 	sum   nccltrace.Terms // of all of the operation
 }
 
-// connTrace is what both ends of a connection tell each other: the pieces
-// under way by slot, and what the network did with them.
+// window is how many pieces of a connection may be under way between the kernel
+// that sent them and the one that has not read them yet. Over the network that
+// is a FIFO at each end: the sender's slot is free for piece 8 as soon as piece
+// 0 is acknowledged, though the receiver's kernel has read none of the first
+// eight.
+const window = 2 * plan.FIFOSteps
+
+// connTrace is what both ends of a connection share: the pieces under way, and
+// what the network did with them.
 type connTrace struct {
 	open  bool
 	plan  plan.Conn
 	word  string
 	link  string // narrowest of its route
 	base  int64  // first piece of the last operation
-	slots [plan.FIFOSteps]slot
+	slots [window]slot
 	wire  *wireTrace // of connections over the network
 }
 
-// slot is what is known of a piece in a FIFO.
+// slot is what is known of a piece under way.
 type slot struct {
 	flow, chunk int64
 	deps        []int64 // arrows from what its op received
@@ -164,7 +171,7 @@ func (t *tracer) sends(e *engine, gi, id int32, k int64, p *piece, first bool, n
 	if !ct.open {
 		ct.open, ct.base = true, k
 	}
-	s := &ct.slots[k%plan.FIFOSteps]
+	s := ct.slot(k)
 	*s = slot{bytes: n, chunk: int64(chunk), last: nccltrace.NoPeer}
 	if first && t.depth >= nccltrace.DetailStep && !reduces(&ct.plan) {
 		s.flow = t.rec.Flow() // one arrow an op: its first slice
@@ -190,8 +197,11 @@ func (t *tracer) sends(e *engine, gi, id int32, k int64, p *piece, first bool, n
 		Terms: told(terms, g.pr.Proto, flag+e.conns[id].far, end-p.start)})
 }
 
+// slot is what is known of the k-th piece, from its sending until it was read.
+func (ct *connTrace) slot(k int64) *slot { return &ct.slots[k%window] }
+
 func (ct *connTrace) step(d nccltrace.Dir, k int64) nccltrace.Step {
-	x := &ct.slots[k%plan.FIFOSteps]
+	x := ct.slot(k)
 	s := nccltrace.Step{Rank: int(ct.plan.Src), Peer: int(ct.plan.Dst), Channel: int(ct.plan.Channel), Dir: d, Step: k - ct.base,
 		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.word, GDR: ct.plan.Route.SrcGDR, Chunk: x.chunk, Link: ct.link, Deps: x.deps}
 	if d == nccltrace.Recv {
@@ -225,7 +235,7 @@ func (t *tracer) received(e *engine, gi int32) {
 		from := max(0, min(p.since-t.shift, to-2*trace.Tick))
 		terms := p.terms()
 		terms.Rest(nccltrace.Data, e.now-p.since) // cut-through: the last data
-		t.rec.Steps(&step, ct.slots[c.taken%plan.FIFOSteps].flow, nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from, End: to, Terms: terms})
+		t.rec.Steps(&step, ct.slot(c.taken).flow, nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from, End: to, Terms: terms})
 	}
 }
 
@@ -251,12 +261,17 @@ func (t *tracer) finish(e *engine, res *exec.Result) {
 		// Graph replay and eager launches alike: the operation is there when the
 		// one before it ends.
 		op := nccltrace.Operation{Rank: i, Start: d.begin - e.gap - t.shift, End: at - t.shift, Launch: e.gap}
-		if req.Func.IsP2P() {
+		algo, proto := req.Algo.LogName(), req.Proto.LogName()
+		one := e.plan.OneRank()
+		if one != plan.NotOneRank {
+			algo, proto = "-", "-" // nothing was chosen
+		}
+		if req.Func == coll.SendRecv || req.Func.IsP2P() && one == plan.NotOneRank {
 			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: e.plan.Comm.P2PChannels})
 			continue
 		}
 		t.rec.Collective(op, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
-			Datatype: req.Type.String(), Algorithm: req.Algo.LogName(), Protocol: req.Proto.LogName(), NChannels: e.plan.Split.NChannels,
+			Datatype: req.Type.String(), Algorithm: algo, Protocol: proto, NChannels: e.plan.Split.NChannels,
 			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW, LimitingLink: limiting(res)})
 	}
 	t.proxyOps()

@@ -93,7 +93,7 @@ func TestTooManyConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Run(context.Background(), p, trace.Discard); !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(), "GB") {
+	if _, err := x.Run(context.Background(), exec.One(p), trace.Discard); !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(), "GB") {
 		t.Errorf("alltoall of %d ranks, %d connections: %v", c.NRanks, p.NumConns(), err)
 	}
 }

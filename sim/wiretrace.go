@@ -23,7 +23,7 @@ type netTrace struct {
 
 // wireTrace is what the network did with a connection's steps.
 type wireTrace struct {
-	steps [plan.FIFOSteps]wireStep
+	steps [window]wireStep
 	ends  [2]wireEnd // by nccltrace.Dir
 }
 
@@ -38,6 +38,9 @@ type wireEnd struct {
 	from, to units.Time
 }
 
+// step is what the network did with the k-th step.
+func (w *wireTrace) step(k int64) *wireStep { return &w.steps[k%window] }
+
 // wireStep is when a step was where.
 type wireStep struct {
 	since, ready    units.Time // its kernel waited from, the proxy could see it
@@ -48,6 +51,7 @@ type wireStep struct {
 	offered         units.Time // the receive was posted
 	arrived, polled units.Time // last bytes in memory; receiver's completion polled
 	flushed         units.Time // read back
+	reads           bool       // it is read back
 }
 
 // ctsBytes is the size of an entry of the clear-to-send FIFO (net_ib.cc:1027,
@@ -60,7 +64,7 @@ func (t *tracer) waits() bool { return t != nil && t.net.open > 0 }
 // wireOf returns a connection's network side and its k-th step.
 func (t *tracer) wireOf(e *engine, id int32, k int64) (*connTrace, *wireStep) {
 	ct := t.conn(e, e.nw.conns[id].conn)
-	return ct, &ct.wire.steps[k%plan.FIFOSteps]
+	return ct, ct.wire.step(k)
 }
 
 // told tells whether a connection's k-th step is of the last operation.
@@ -69,7 +73,7 @@ func (ct *connTrace) told(k int64) bool { return ct.open && k >= ct.base }
 // fills notes that a kernel filled a step, which the proxy sees when it is
 // ready.
 func (t *tracer) fills(ct *connTrace, k int64, since, ready units.Time, terms nccltrace.Terms) {
-	s := &ct.wire.steps[k%plan.FIFOSteps]
+	s := ct.wire.step(k)
 	s.since, s.ready, s.filled = since, ready, terms
 }
 
@@ -128,6 +132,7 @@ func (t *tracer) arrives(e *engine, id int32, k int64, at, raised units.Time) {
 	c := &e.nw.conns[id]
 	ct, s := t.wireOf(e, id, k)
 	s.arrived, s.polled, s.flushed = s.landed+e.nw.way(c)+e.nw.lastRead(c, k), at, raised
+	s.reads = e.nw.flushes(c, k)
 	if !ct.told(k) {
 		return
 	}
@@ -139,7 +144,7 @@ func (t *tracer) arrives(e *engine, id int32, k int64, at, raised units.Time) {
 	for q := range c.parts(k) {
 		t.rec.Arrival(at-t.shift, t.work(ct, end, nccltrace.Recv, c.lane(k, q)-c.first, k, 0))
 	}
-	if e.nw.flushes(c, k) {
+	if s.reads {
 		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
 		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, e.nw.cost.flush
 		t.rec.Posted(at-t.shift, w)
@@ -178,7 +183,7 @@ func (t *tracer) acks(e *engine, id int32, k int64, at units.Time) {
 		t.rec.Work(from-t.shift, to-t.shift, w)
 	}
 	step := ct.step(nccltrace.Send, k)
-	t.rec.Steps(&step, ct.slots[k%plan.FIFOSteps].flow,
+	t.rec.Steps(&step, ct.slot(k).flow,
 		nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: s.since - t.shift, End: s.ready - t.shift, Terms: s.filled},
 		nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: s.ready - t.shift, End: s.wired - t.shift, Terms: peer},
 		nccltrace.Phase{Wait: nccltrace.SendWait, Start: s.wired - t.shift, End: max(at, s.wired+2*trace.Tick) - t.shift, Terms: wire})
@@ -205,13 +210,13 @@ func (t *tracer) offers(e *engine, id int32, k int64, at units.Time) {
 // takes writes the k-th step's receive, which the kernel is through with; it
 // could see the data when it was shown.
 func (t *tracer) takes(e *engine, ct *connTrace, k int64, shown units.Time, deps []int64) {
-	s := &ct.wire.steps[k%plan.FIFOSteps]
+	s := ct.wire.step(k)
 	to := max(e.now, s.flushed)
 	from := min(max(s.offered, t.shift), s.polled-2*trace.Tick)
 	var come, back, gpu nccltrace.Terms
 	come[nccltrace.Proxy] = max(0, s.polled-max(s.arrived, from))
 	come.Rest(nccltrace.Data, s.polled-from)
-	if c := &e.nw.conns[e.conns[ct.plan.ID].net]; e.nw.flushes(c, k) {
+	if s.reads {
 		back[nccltrace.Flush] = e.nw.cost.flush
 	}
 	back.Rest(nccltrace.Proxy, s.flushed-s.polled)
@@ -219,7 +224,7 @@ func (t *tracer) takes(e *engine, ct *connTrace, k int64, shown units.Time, deps
 	gpu.Rest(nccltrace.GPU, to-s.flushed)
 	step := ct.step(nccltrace.Recv, k)
 	step.Deps = deps
-	t.rec.Steps(&step, ct.slots[k%plan.FIFOSteps].flow,
+	t.rec.Steps(&step, ct.slot(k).flow,
 		nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from - t.shift, End: s.polled - t.shift, Terms: come},
 		nccltrace.Phase{Wait: nccltrace.RecvFlushWait, Start: s.polled - t.shift, End: s.flushed - t.shift, Terms: back},
 		nccltrace.Phase{Wait: nccltrace.RecvGPUWait, Start: s.flushed - t.shift, End: to - t.shift, Terms: gpu})
@@ -229,7 +234,7 @@ func (t *tracer) takes(e *engine, ct *connTrace, k int64, shown units.Time, deps
 // progress counts a step of a proxy operation.
 func (t *tracer) progress(ct *connTrace, d nccltrace.Dir, k int64, from, to units.Time) {
 	w := &ct.wire.ends[d]
-	n := ct.slots[k%plan.FIFOSteps].bytes
+	n := ct.slot(k).bytes
 	if w.op.Steps == 0 || from < w.from {
 		w.from = from
 	}
@@ -351,7 +356,7 @@ func (t *tracer) chain(e *engine, id int32, ct *connTrace, k int64) (out []ncclt
 	if c.tcp {
 		return t.messages(e, ct, c, nccltrace.Send, k)
 	}
-	size := ct.slots[k%plan.FIFOSteps].bytes
+	size := ct.slot(k).bytes
 	for q := range c.parts(k) {
 		w := t.work(ct, end, nccltrace.Send, c.lane(k, q)-c.first, k, c.piece(k, q))
 		if e.nw.twoWrites >= 0 && size > e.nw.twoWrites {

@@ -108,9 +108,13 @@ func (s *System) connects(src, dst NodeID, a *Access) string {
 // applyAccess turns the bare routes into those that NCCL may use: it diverts
 // what P2P and GDR may not take through the CPU, marks what no transport of
 // the host connects, and lays PXN routes (paths.cc:664-745).
-func (s *System) applyAccess(a *Access) error {
+func (s *System) applyAccess(p *Params) error {
+	a := &p.Access
 	s.Verdicts = s.Verdicts[:0]
 	for _, dst := range s.of[GPU] {
+		if err := p.poll(); err != nil {
+			return err
+		}
 		if err := s.divertPeers(dst, a); err != nil {
 			return err
 		}
@@ -125,6 +129,9 @@ func (s *System) applyAccess(a *Access) error {
 		return err
 	}
 	for i := range s.of[NET] {
+		if err := p.poll(); err != nil {
+			return err
+		}
 		if err := s.correctNet(i, a); err != nil {
 			return err
 		}
@@ -165,13 +172,16 @@ func (s *System) correctNet(i int, a *Access) error {
 }
 
 func (s *System) divertPeers(dst NodeID, a *Access) error {
+	cpu := None
 	for _, src := range s.of[GPU] {
 		if s.PeerToPeer(src, dst, a) {
 			continue
 		}
-		cpu, err := s.localCPU(dst)
-		if err != nil {
-			return err
+		if cpu == None {
+			var err error
+			if cpu, err = s.localCPU(dst); err != nil {
+				return err
+			}
 		}
 		was := s.Path(src, dst).Kind
 		s.refuse(Verdict{What: "P2P", From: src, To: dst,
@@ -199,12 +209,19 @@ func (s *System) noTransport(src, dst NodeID, a *Access) Verdict {
 // markP2C gives GPU–NIC routes that are C2C on one side and a host bridge on
 // the other their own kind (paths.cc:696).
 func (s *System) markP2C() error {
+	if len(s.of[NET]) == 0 {
+		return nil
+	}
+	cpus := make([]NodeID, len(s.of[GPU]))
+	for g, gpu := range s.of[GPU] {
+		var err error
+		if cpus[g], err = s.localCPU(gpu); err != nil {
+			return err
+		}
+	}
 	for _, net := range s.of[NET] {
-		for _, gpu := range s.of[GPU] {
-			cpu, err := s.localCPU(gpu)
-			if err != nil {
-				return err
-			}
+		for g, gpu := range s.of[GPU] {
+			cpu := cpus[g]
 			if joinKinds(s.Path(gpu, cpu).Kind, s.Path(net, cpu).Kind) == PathP2C {
 				s.setKind(gpu, net, min(PathP2C, s.Path(gpu, net).Kind))
 				s.setKind(net, gpu, min(PathP2C, s.Path(net, gpu).Kind))

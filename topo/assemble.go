@@ -1,9 +1,9 @@
 package topo
 
 import (
-	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/units"
 )
 
@@ -61,10 +61,15 @@ type draft struct {
 	root   *Element
 }
 
-// complain records a problem of an element.
+// complain records a problem of an element. Where the element is in a file, its
+// path comes from there, see pathsIn.
 func (d *draft) complain(e *Element, attr, problem, hint string) {
+	path := e.Name
+	if e.Origin.Line == 0 && len(d.errs) < maxShown {
+		path = PathOf(e, aboveOf(e))
+	}
 	d.errAt = append(d.errAt, e.Origin)
-	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: PathOf(e, aboveOf(e)), Attr: attrText(e, attr), Problem: problem, Hint: hint})
+	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: path, Attr: attrText(e, attr), Problem: problem, Hint: hint})
 }
 
 func attrText(e *Element, attr string) string {
@@ -72,7 +77,7 @@ func attrText(e *Element, attr string) string {
 		return ""
 	}
 	if v, ok := e.Get(attr); ok {
-		return fmt.Sprintf("%s=%q", attr, v)
+		return attr + "=" + termtext.Quote(v, 0)
 	}
 	return attr
 }
@@ -363,8 +368,15 @@ func (d *draft) addGPU(g *Element, host int, bus int64, busText string) *vertex 
 		SM: d.number(g, "sm"), Rank: d.number(g, "rank"), Dev: d.number(g, "dev"), GDR: d.number(g, "gdr") != 0,
 		Host: host, BusID: busText,
 	}
-	v.GPU.Name, _ = g.Get("name")
+	v.GPU.Name = label(g)
 	return v
+}
+
+// label is an element's name as it is printed: of one line, and without
+// characters that act on a terminal.
+func label(e *Element) string {
+	name, _ := e.Get("name")
+	return termtext.Escape(name)
 }
 
 func (d *draft) addNets(nic *Element, at *vertex, host int) {
@@ -383,7 +395,7 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", MaxChannels), LocalGPU: -1, Host: host,
 	}
 	v.Net = n
-	n.Name, _ = e.Get("name")
+	n.Name = label(e)
 	n.Sockets = ofSockets(e)
 	if strings.Contains(n.Name, "+") {
 		n.Fused = strings.Split(n.Name, "+")

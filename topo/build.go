@@ -62,9 +62,8 @@ func Build(spec *Spec, p Params) (*Host, error) {
 	if spec == nil || spec.Root == nil {
 		return nil, noGPU(spec)
 	}
-	gpus := len(collect(spec.Root, "gpu", nil))
-	if gpus == 0 {
-		return nil, noGPU(spec)
+	if err := examine(spec, &p); err != nil {
+		return nil, err
 	}
 	views, err := hostViews(spec, &p, true)
 	if err != nil {
@@ -81,9 +80,15 @@ func Build(spec *Spec, p Params) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.Dump = fuseHosts(physical)
-	h.Fused = adopt(fuseHosts(views))
+	if h.Dump, err = fuseHosts(physical, &p); err != nil {
+		return nil, err
+	}
+	if h.Fused, err = fuseHosts(views, &p); err != nil {
+		return nil, err
+	}
+	adopt(h.Fused)
 	d := assemble(h.Fused)
+	d.holdable()
 	d.missingGPUs()
 	if len(d.errs) > 0 {
 		return nil, d.pathsIn(spec)
@@ -134,7 +139,7 @@ func (h *Host) split(d *draft, p *Params) error {
 	if nRanks == 0 {
 		nRanks = len(h.GPUs)
 	}
-	systems, err := complete(whole, &p.Access, nRanks)
+	systems, err := complete(whole, p, nRanks)
 	if err != nil {
 		return d.locate(err)
 	}
@@ -154,17 +159,7 @@ func (h *Host) split(d *draft, p *Params) error {
 // pathsIn gives the problems with paths as in the file, not as in the fused
 // tree.
 func (d *draft) pathsIn(spec *Spec) Errors {
-	at := map[Origin]string{}
-	spec.Root.Walk(func(e *Element, above []*Element) {
-		if e.Origin.Line > 0 {
-			at[e.Origin] = PathOf(e, above)
-		}
-	})
-	for i, e := range d.errs {
-		if p, ok := at[d.errAt[i]]; ok {
-			e.Path = p
-		}
-	}
+	nameIn(spec, d.errs, d.errAt)
 	return d.errs
 }
 
@@ -178,7 +173,7 @@ func (d *draft) missingGPUs() {
 		if r, _ := g.Get("rank"); r == "" || seen[g] {
 			continue
 		}
-		problem, hint := "NCCL does not look for GPUs here", "put it into a <pci> below a <cpu>"
+		problem, hint := noGPUHere, whereToPut
 		for up := g.up; up != nil; up = up.up {
 			switch {
 			case up == g.up && up.Name == "pci" && up.Child("gpu") != g:

@@ -35,8 +35,8 @@ func (s *System) Short(id NodeID) string {
 // and shared memory connect, and lays the paths of each anew, as NCCL does in
 // every rank of it (init.cc: compute, trim, compute, search init). Domains come
 // in the order of their first GPUs. nRanks is the size of the communicator.
-func complete(s *System, a *Access, nRanks int) ([]*System, error) {
-	if err := s.compute(a); err != nil {
+func complete(s *System, p *Params, nRanks int) ([]*System, error) {
+	if err := s.compute(p); err != nil {
 		return nil, err
 	}
 	domain := s.domains()
@@ -48,7 +48,7 @@ func complete(s *System, a *Access, nRanks int) ([]*System, error) {
 		t := s
 		if multiple(domain) {
 			t = s.without(func(g int) bool { return domain[g] != d })
-			if err := t.compute(a); err != nil {
+			if err := t.compute(p); err != nil {
 				return nil, err
 			}
 		}
@@ -61,12 +61,12 @@ func complete(s *System, a *Access, nRanks int) ([]*System, error) {
 	return out, nil
 }
 
-func (s *System) compute(a *Access) error {
-	s.noRelay = a.NVBDisable
-	if err := s.layPaths(); err != nil {
+func (s *System) compute(p *Params) error {
+	s.noRelay = p.NVBDisable
+	if err := s.layPaths(p); err != nil {
 		return err
 	}
-	return s.applyAccess(a)
+	return s.applyAccess(p)
 }
 
 func multiple(domain []int) bool {

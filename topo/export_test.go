@@ -1,4 +1,6 @@
 package topo
 
 // Complete shows complete to tests outside the package.
-func Complete(s *System, a *Access, nRanks int) ([]*System, error) { return complete(s, a, nRanks) }
+func Complete(s *System, a *Access, nRanks int) ([]*System, error) {
+	return complete(s, &Params{Access: *a}, nRanks)
+}

@@ -263,13 +263,20 @@ func (v *hostView) ownPCI(parent, port *Element) (*Element, error) {
 		name, _ := port.Get("name")
 		return nil, &MergeError{name, "the net is on no PCI device"}
 	}
+	if v.buses == nil {
+		v.buses = map[string]bool{}
+		for _, e := range collect(v.root, "pci", nil) {
+			v.buses[busIDAttr(e)] = true
+		}
+	}
 	id := busIDOf(src)
 	for try := 0; try < 100; try++ {
 		id++
 		text := BusIDText(id)
-		if find(v.root, "pci", func(e *Element) bool { b, _ := e.Get("busid"); return b == text }) != nil {
+		if v.buses[text] {
 			continue
 		}
+		v.buses[text] = true
 		made := &Element{Name: "pci", Origin: src.Origin}
 		made.Set("busid", text)
 		for _, a := range src.Attrs {

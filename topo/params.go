@@ -28,6 +28,21 @@ type Params struct {
 	// CollNet lets the network reduce behind every net that does not say coll="0",
 	// as a net plugin with collectives would have it (topo.cc:1360).
 	CollNet bool
+
+	// Cancelled is asked now and then by long loops: nil to go on, else why to end,
+	// as a context's Err. It decides nothing. Nil: never.
+	Cancelled func() error
+}
+
+// poll asks whether to go on.
+func (p *Params) poll() error {
+	if p.Cancelled == nil {
+		return nil
+	}
+	if err := p.Cancelled(); err != nil {
+		return fmt.Errorf("build the topology: %w", err)
+	}
+	return nil
 }
 
 // DefaultParams are NCCL's defaults.

@@ -26,7 +26,7 @@ var endKinds = [...]NodeKind{CPU, GPU, NET, NVS}
 // layPaths computes the best route from every CPU, GPU, NET and NVS to every
 // other as NCCL does before it considers who may use them (paths.cc:36,
 // paths.cc:641): one breadth-first walk per base node.
-func (s *System) layPaths() error {
+func (s *System) layPaths(p *Params) error {
 	s.fastestNet = 0
 	for _, n := range s.of[NET] {
 		s.fastestNet = max(s.fastestNet, s.Nodes[n].Net.BW)
@@ -40,19 +40,31 @@ func (s *System) layPaths() error {
 	for _, k := range endKinds {
 		s.paths[k] = make([][]Path, len(s.of[k]))
 		for i, base := range s.of[k] {
-			first := s.sameIdent(base)
-			if first == i {
-				w.clear()
-			} else {
-				// NCCL finds a base's table by its id, so a node that shares
-				// its id with an earlier one adds to that one's paths.
-				w.load(s.paths[k][first])
-				s.paths[k][i] = unreached(len(s.Nodes))
+			if err := p.poll(); err != nil {
+				return err
 			}
+			first := s.sameIdent(base)
+			if first != i {
+				// NCCL finds a base's table by its id, so a node that shares its
+				// id with an earlier one added to that one's table, and its own
+				// stays empty (paths.cc:23).
+				s.paths[k][i] = unreached(len(s.Nodes))
+				continue
+			}
+			w.clear()
 			if err := w.walk(base); err != nil {
 				return err
 			}
-			s.paths[k][first] = w.take(ends)
+			for _, twin := range s.of[k][i+1:] {
+				if s.Nodes[twin].Ident != s.Nodes[base].Ident {
+					continue
+				}
+				w.keepLists()
+				if err := w.walk(twin); err != nil {
+					return err
+				}
+			}
+			s.paths[k][i] = w.take(ends)
 		}
 	}
 	return nil
@@ -78,11 +90,13 @@ func unreached(n int) []Path {
 
 // walker finds paths to one base at a time; its slices are by node and reused.
 // A path is kept as its first link, the rest being the path of the node there:
-// once a level of the walk is done, its paths stay.
+// once a level of the walk is done, its paths stay. A second walk for the same
+// table changes paths that others were built on, so it keeps each path whole.
 type walker struct {
 	s         *System
 	back      []LinkID // by link: the first of its kind that leads the other way
 	at        []step
+	lists     [][]LinkID // by node: the whole path, nil in a first walk
 	now, next []NodeID
 }
 
@@ -120,20 +134,32 @@ func newWalker(s *System) *walker {
 }
 
 func (w *walker) clear() {
+	w.lists = nil
 	for i := range w.at {
 		w.at[i] = step{via: -1, kind: PathDIS}
 	}
 }
 
-// load continues from paths that were laid before.
-func (w *walker) load(paths []Path) {
-	w.clear()
-	for n, p := range paths {
-		w.at[n] = step{bw: p.BW, hops: int32(len(p.Links)), via: -1, kind: p.Kind}
-		if len(p.Links) > 0 {
-			w.at[n].via = p.Links[0]
-		}
+// keepLists writes every path out in full, for a walk from another base into
+// the same table.
+func (w *walker) keepLists() {
+	if w.lists != nil {
+		return
 	}
+	w.lists = make([][]LinkID, len(w.at))
+	for n := range w.at {
+		w.lists[n] = w.follow(NodeID(n), nil)
+	}
+}
+
+// follow appends a node's path, link by link, to a list.
+func (w *walker) follow(n NodeID, list []LinkID) []LinkID {
+	for left := w.at[n].hops; left > 0; left-- {
+		l := w.at[n].via
+		list = append(list, l)
+		n = w.s.Links[l].To
+	}
+	return list
 }
 
 // walk goes through the levels. A node is entered again as long as that brings
@@ -171,13 +197,20 @@ func (w *walker) spread(n, base NodeID) error {
 		if (to.bw != 0 && to.hops <= here.hops) || to.bw >= bw {
 			continue
 		}
-		if w.back[l] < 0 {
+		via := w.back[l]
+		if via < 0 && w.lists != nil && len(w.lists[link.To]) > 0 {
+			via = w.lists[link.To][0] // NCCL leaves the link of the walk before (paths.cc:75)
+		}
+		if via < 0 {
 			return &PathError{Node: s.Name(n), At: n,
 				Problem: fmt.Sprintf("a %v link to %s, which has none back: NCCL fails on it (paths.cc:81)", link.Kind, s.Name(link.To)),
 				Hint:    "declare the link on both sides or on neither"}
 		}
 		kind := max(here.kind, s.stepKind(here.kind, n, link, here.hops+1))
-		*to = step{bw: bw, hops: here.hops + 1, via: w.back[l], kind: kind, in: to.in}
+		*to = step{bw: bw, hops: here.hops + 1, via: via, kind: kind, in: to.in}
+		if w.lists != nil {
+			w.lists[link.To] = append([]LinkID{via}, w.lists[n][:here.hops]...)
+		}
 		if !to.in {
 			to.in = true
 			w.next = append(w.next, link.To)
@@ -222,13 +255,10 @@ func (w *walker) take(ends []NodeID) []Path {
 	all := make([]LinkID, 0, total)
 	for _, n := range ends {
 		start := len(all)
-		for at, left := n, w.at[n].hops; left > 0; left-- {
-			l := w.at[at].via
-			if l < 0 {
-				break // through a base that shares its id: NCCL keeps a stale tail there
-			}
-			all = append(all, l)
-			at = w.s.Links[l].To
+		if w.lists != nil {
+			all = append(all, w.lists[n][:w.at[n].hops]...)
+		} else {
+			all = w.follow(n, all)
 		}
 		out[n] = Path{Kind: w.at[n].kind, BW: w.at[n].bw, Links: all[start:len(all):len(all)]}
 	}

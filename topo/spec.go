@@ -53,11 +53,6 @@ type Spec struct {
 	Warnings []*Error // what NCCL would take otherwise than written
 }
 
-// Source yields a Spec: a file, a live machine or a generator.
-type Source interface {
-	Load() (*Spec, error)
-}
-
 // Get returns an attribute's text and whether it is declared.
 func (e *Element) Get(name string) (string, bool) {
 	for i := range e.Attrs {

@@ -21,10 +21,11 @@ const (
 // hostView is the working copy of one host: its tree with nets numbered, named
 // and fused as the net plugin would, and its GPUs in local rank order.
 type hostView struct {
-	root *Element
-	gpus []*Element // <gpu> elements by local rank
-	nets []string   // names by plugin index, virtual ones last
-	made []string   // names of the virtual NICs
+	root  *Element
+	gpus  []*Element      // <gpu> elements by local rank
+	nets  []string        // names by plugin index, virtual ones last
+	made  []string        // names of the virtual NICs
+	buses map[string]bool // bus ids in the tree, once a virtual NIC asked for a free one
 }
 
 // adopt sets the up pointers of a working copy.
@@ -91,15 +92,12 @@ func splitHosts(root *Element) []*Element {
 }
 
 // places says inside what NCCL reads these elements; anywhere else it skips
-// them (xml.cc:326-377).
-var places = map[string][]string{"nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
+// them, as all that it does not know (xml.cc:326-377).
+var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
 
 // dropMisplaced takes out what NCCL does not read where it stands.
 func dropMisplaced(e *Element) *Element {
-	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool {
-		in, ok := places[c.Name]
-		return ok && !slices.Contains(in, e.Name)
-	})
+	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool { return !slices.Contains(places[c.Name], e.Name) })
 	for _, c := range e.Children {
 		dropMisplaced(c)
 	}
@@ -141,9 +139,7 @@ func busIDOf(e *Element) int64 {
 func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error) {
 	v := &hostView{root: root, gpus: rankGPUs(root)}
 	if keep := p.GPUs; keep.Set {
-		for _, g := range v.gpus[min(keep.Value, len(v.gpus)):] {
-			remove(g)
-		}
+		removeAll(root, v.gpus[min(keep.Value, len(v.gpus)):])
 		v.gpus = v.gpus[:min(keep.Value, len(v.gpus))]
 	}
 	for i, g := range v.gpus {
@@ -154,6 +150,9 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 	}
 	fillMissing(root)
 	nets := pluginNets(root, p)
+	if len(nets) > maxNodes {
+		return nil, Errors{tooMany(nets[maxNodes], "nets", len(nets))}
+	}
 	if len(nets) == 0 && needNet {
 		nets = []*Element{addSocketNet(root)}
 	}
@@ -172,6 +171,11 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 			return nil, err
 		}
 	}
+	ranks := make(map[*Element]bool, len(v.gpus))
+	for _, g := range v.gpus {
+		ranks[g] = true
+	}
+	prune(root, ranks)
 	return v, nil
 }
 
@@ -183,17 +187,49 @@ func (e *TooManyGPUsError) Error() string {
 	return fmt.Sprintf("%d GPUs a node asked for, the topology has %d", e.Asked, e.Found)
 }
 
-// remove takes e out of its parent.
-func remove(e *Element) {
-	if e.up == nil {
+// removeAll takes elements out of the tree below e.
+func removeAll(e *Element, list []*Element) {
+	if len(list) == 0 {
 		return
 	}
-	for i, c := range e.up.Children {
-		if c == e {
-			e.up.Children = append(e.up.Children[:i:i], e.up.Children[i+1:]...)
-			return
+	gone := make(map[*Element]bool, len(list))
+	for _, x := range list {
+		gone[x] = true
+	}
+	var rec func(e *Element)
+	rec = func(e *Element) {
+		e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool { return gone[c] })
+		for _, c := range e.Children {
+			rec(c)
 		}
 	}
+	rec(e)
+}
+
+// prune takes out the branches that no rank keeps, and tells whether a rank keeps
+// e: every rank would leave them out of its own tree (see keepBranches), and there
+// is one for each.
+func prune(e *Element, ranks map[*Element]bool) bool {
+	if keep, _ := e.Get("keep"); keep == "1" || ranks[e] {
+		return true
+	}
+	kept := false
+	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool {
+		below := prune(c, ranks)
+		kept = kept || below
+		return !below && isBranch(c)
+	})
+	return kept
+}
+
+// isBranch tells whether NCCL leaves an element out where nothing in it is kept
+// (xml.cc:922).
+func isBranch(e *Element) bool {
+	switch e.Name {
+	case "pci", "cpu", "nic", "net":
+		return true
+	}
+	return false
 }
 
 // appendChild adds e as the last child of to.
@@ -408,11 +444,8 @@ func keepBranches(e, own *Element) (*Element, bool) {
 			c.Children = append(c.Children, k)
 		}
 	}
-	if !kept {
-		switch e.Name {
-		case "pci", "cpu", "nic", "net":
-			return nil, false
-		}
+	if !kept && isBranch(e) {
+		return nil, false
 	}
 	c.Attrs = append([]Attr(nil), e.Attrs...)
 	return &c, kept
@@ -469,11 +502,14 @@ func sameAttrs(a, b *Element) bool {
 
 // fuseHosts makes the tree that all ranks of a domain agree on, ranks numbered
 // through the hosts in order.
-func fuseHosts(views []*hostView) *Element {
+func fuseHosts(views []*hostView, p *Params) (*Element, error) {
 	var top *Element
 	rank := 0
 	for _, v := range views {
 		for l := range v.gpus {
+			if err := p.poll(); err != nil {
+				return nil, err
+			}
 			t := v.rankTree(l, rank)
 			rank++
 			if top == nil {
@@ -483,7 +519,7 @@ func fuseHosts(views []*hostView) *Element {
 			fuseTrees(top, t)
 		}
 	}
-	return top
+	return top, nil
 }
 
 // netSpeed is the bandwidth of a <net>: an absent or negative speed counts as

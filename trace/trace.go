@@ -76,6 +76,15 @@ type Sink interface {
 // Discard is a Sink that drops everything.
 var Discard Sink = discard{}
 
+// OrDiscard returns s, or Discard where s is nil: an executor that is given no
+// sink runs silently.
+func OrDiscard(s Sink) Sink {
+	if s == nil {
+		return Discard
+	}
+	return s
+}
+
 type discard struct{}
 
 func (discard) Track(Track) TrackID { return 0 }

@@ -30,12 +30,6 @@ type Op struct {
 	Pipe int
 }
 
-// PipeAfter is the Pipe of a single operation that follows failed ones: NCCL
-// 2.28.9 goes on counting the operations that it refused (NoChoiceError) as
-// members of the group until one succeeds (enqueue.cc:388; planner.nTasksColl
-// is cleared with a finished plan only), and divides by the channels.
-func PipeAfter(refused, channels int) int { return refused/channels + 1 }
-
 // NBytes is the size that the model computes with (enqueue.h:36): for
 // AllGather and ReduceScatter that of the gathered buffer.
 func (o Op) NBytes(nRanks int) units.Bytes {

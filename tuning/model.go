@@ -49,7 +49,7 @@ func New(in Input, p Params) (*Model, error) {
 	}
 	tab := tables[v]
 	if tab == nil {
-		return nil, fmt.Errorf("tuning: no constants for NCCL %s; known: %v", v, Versions())
+		return nil, fmt.Errorf("tuning: no constants for NCCL %s; known: %s", v, Version)
 	}
 	if in.NRanks < 1 || in.NNodes < 1 || in.NNodes > in.NRanks {
 		return nil, fmt.Errorf("tuning: %d ranks on %d nodes: not a communicator", in.NRanks, in.NNodes)

@@ -5,7 +5,7 @@ import "github.com/simccl/simccl/units"
 // Params are the settings that change the cost model; unset means NCCL's
 // default. The environment room fills them.
 type Params struct {
-	// Version picks the constants, "2.28.9" where empty. See Versions.
+	// Version picks the constants; "2.28.9", the only one, where empty.
 	Version string
 
 	Algo  units.Opt[string] // NCCL_ALGO: list per collective, see ParseList

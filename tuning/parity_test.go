@@ -233,14 +233,10 @@ func TestParity(t *testing.T) {
 			t.Errorf("%s: table differs\n got lat %v\nwant lat %v\n got bw %v\nwant bw %v\n got %v %v\nwant %v %v", name, m.Latency,
 				d.Tuning.Latencies, m.Bandwidth, d.Tuning.Bandwidths, m.MaxThreads, m.ThreadThreshold, d.Tuning.MaxThreads, d.Tuning.Thresholds)
 		}
-		bad, refused := 0, 0
+		bad := 0
 		for i := range d.Selection {
 			ops++
-			msg := checkChoice(m, d, i, refused)
-			refused++
-			if d.Selection[i].Error == 0 {
-				refused = 0
-			}
+			msg := checkChoice(m, d, i)
 			if msg != "" {
 				if bad == 0 {
 					t.Errorf("%s: %s", name, msg)
@@ -257,9 +253,8 @@ func TestParity(t *testing.T) {
 	t.Logf("tables %d/%d, selections %d/%d, choices %d/%d", tables, len(files), choices, len(files), equalOps, ops)
 }
 
-// checkChoice compares one operation, the first after a number of refused
-// ones: its time is that of a fuller group (PipeAfter), its table is not.
-func checkChoice(m *tuning.Model, d *doc, i, refused int) string {
+// checkChoice compares one operation.
+func checkChoice(m *tuning.Model, d *doc, i int) string {
 	s := &d.Selection[i]
 	f, err := coll.ParseFunc(s.Func)
 	if err != nil {
@@ -275,16 +270,6 @@ func checkChoice(m *tuning.Model, d *doc, i, refused int) string {
 	}
 	if err != nil {
 		return s.Func + ": " + err.Error()
-	}
-	if refused > 0 {
-		op := c.Op
-		op.Pipe = tuning.PipeAfter(refused, m.In.Channels)
-		after, err := m.Choose(op)
-		if err != nil {
-			return err.Error()
-		}
-		after.Times = c.Times
-		c = after
 	}
 	ok := int64(c.NBytes) == s.NBytes && c.Algo.String() == s.Algo && c.Proto.String() == s.Proto && near(c.TimeUs, s.TimeUs) &&
 		c.MaxChannels == s.NMaxChannels && c.Warps == s.NWarps && c.Threads == s.Threads

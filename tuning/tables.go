@@ -1,10 +1,6 @@
 package tuning
 
-import (
-	"sort"
-
-	"github.com/simccl/simccl/coll"
-)
+import "github.com/simccl/simccl/coll"
 
 const (
 	nFuncs  = coll.NumCollFuncs
@@ -41,16 +37,6 @@ type table struct {
 const Version = "2.28.9"
 
 var tables = map[string]*table{Version: &table2289}
-
-// Versions lists the NCCL releases whose constants are known, ascending.
-func Versions() []string {
-	vs := make([]string, 0, len(tables))
-	for v := range tables { //lint:sorted
-		vs = append(vs, v)
-	}
-	sort.Strings(vs)
-	return vs
-}
 
 // table2289: NCCL v2.28.9 graph/tuning.cc:128-196 and 577-583. Columns of the
 // latencies are LL, LL128, Simple; rows Tree, Ring, CollNetDirect,

@@ -120,7 +120,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
 
 func (s *bench) prepare(cmd *cobra.Command) (err error) {
 	r := s.sweep.flags
-	var bounds nccltests.Sweep
+	var bounds coll.Sweep
 	if s.sizes, bounds, err = r.test.list(cmd); err != nil {
 		return err
 	}
@@ -356,7 +356,12 @@ func (s *bench) timed(ctx context.Context, x *host.Session, traced bool) (share,
 		return mine, err
 	}
 	w.Clock(x.Epoch(), sync)
-	return mine, w.Close()
+	return mine, s.app.closeTrace(s.traceName(), w)
+}
+
+// traceName is the trace's file of this process.
+func (s *bench) traceName() string {
+	return s.team.fileName(s.app.path(s.flags.run.out.trace))
 }
 
 // clocks compares this process's clock with rank 0's, where there are others;
@@ -379,7 +384,7 @@ func (s *bench) traceFile() (*chrome.Writer, error) {
 	if s.team.boot != nil && s.team.nranks > 1 {
 		meta.Part = &chrome.Part{Rank: s.team.rank, Of: s.team.nranks}
 	}
-	w, err := chrome.Create(s.team.fileName(s.app.path(s.flags.run.out.trace)), chrome.Options{Meta: meta})
+	w, err := chrome.Create(s.traceName(), chrome.Options{Meta: meta, Cancelled: s.app.cancelled})
 	return w, input(err)
 }
 

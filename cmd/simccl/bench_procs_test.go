@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/real/cuda/fake"
@@ -31,7 +30,7 @@ func TestBenchOnGPUsOverProcesses(t *testing.T) {
 			dir := t.TempDir()
 			all := onMadeUpGPUs(t, "-b", "64K", "-e", "64K", "-n", "1", "-w", "1", "--trace", filepath.Join(dir, "t.json"))
 			for r, p := range all {
-				if err := p.wait(t, 50*time.Second); err != nil {
+				if err := p.wait(t, processTime); err != nil {
 					t.Fatalf("rank %d: %v\n%s", r, err, p.err.String())
 				}
 			}
@@ -55,7 +54,7 @@ func TestGPUsAreGivenUp(t *testing.T) {
 	all := onMadeUpGPUs(t, "-b", "64K", "-e", "64K", "-n", "100000", "-w", "1", "--limit", "1s")
 	first := 0
 	for r, p := range all {
-		if p.wait(t, 50*time.Second) == nil {
+		if p.wait(t, processTime) == nil {
 			t.Errorf("rank %d: no error", r)
 		}
 		switch code := p.ProcessState.ExitCode(); code {

@@ -58,7 +58,7 @@ type benchRun struct {
 	team    *team
 	fn      coll.Func
 	sizes   []size
-	bounds  nccltests.Sweep
+	bounds  coll.Sweep
 	types   []coll.DataType
 	ops     []coll.RedOp
 	columns []benchColumn

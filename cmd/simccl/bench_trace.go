@@ -71,16 +71,21 @@ func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *gpubench.O
 	}
 	time.Sleep(settle)
 	g.events.Mask(0)
-	dir, err := os.MkdirTemp("", "simccl-trace-*")
+	dir, remove, err := newfile.TempDir("simccl-trace-*")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	told := filepath.Join(dir, "told.json")
 	if err := g.events.Write(told); err != nil {
 		return err
 	}
-	return copyFile(told, r.team.fileName(r.app.path(r.flags.run.out.trace)))
+	to := r.team.fileName(r.app.path(r.flags.run.out.trace))
+	if err := copyFile(told, to); err != nil {
+		return err
+	}
+	r.app.wrote(to, openTrace)
+	return nil
 }
 
 // writeOwn runs the last operation once more by its plan, every slice with the
@@ -109,13 +114,14 @@ func (g *gpuBackend) writeOwn(r *benchRun, op *gpubench.Op) error {
 	if sync != nil {
 		meta.Part = &chrome.Part{Rank: r.team.rank, Of: r.team.nranks}
 	}
-	out, err := chrome.Create(r.team.fileName(r.app.path(r.flags.run.out.trace)), chrome.Options{Meta: meta})
+	name := r.team.fileName(r.app.path(r.flags.run.out.trace))
+	out, err := chrome.Create(name, chrome.Options{Meta: meta, Cancelled: r.app.cancelled})
 	if err != nil {
 		return input(err)
 	}
 	out.Clock(host.Clock(w.Epoch), sync)
 	w.Tell(out, nccltrace.Options{Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], r.flags.run.out.detail))})
-	return out.Close()
+	return r.app.closeTrace(name, out)
 }
 
 // copyFile copies a file, compressed where the new name says so.

@@ -11,9 +11,8 @@ import (
 
 	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 )
@@ -170,8 +169,7 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 			m.found = text
 		}
 	}
-	cast, err := parseMulticast(m.multicast)
-	if err != nil {
+	if _, err := parseMulticast(m.multicast); err != nil {
 		return nil, gpu.Class{}, err
 	}
 	out, err := m.cluster(a)
@@ -181,8 +179,12 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 	if err := m.readClass(a, out); err != nil {
 		return nil, gpu.Class{}, err
 	}
-	lab := &calibrate.Lab{Spec: out.cluster.Classes[0].Spec, Settings: settingsOf, Multicast: cast}
-	return lab, out.class, nil
+	file, _, _, err := a.splitCount(strings.Split(m.topo, ",")[0])
+	if m.found != nil {
+		file, err = "this machine", nil
+	}
+	machine := scenario.Machine{Nodes: []scenario.Nodes{{Topo: file}}, Multicast: m.multicast, NVLinkDomain: m.mnnvl}
+	return &calibrate.Lab{Machine: machine, Files: files{app: a, given: map[string][]byte{"this machine": m.found}}}, out.class, err
 }
 
 // topoFile of a directory of measured times is the machine's topology.
@@ -191,16 +193,6 @@ const topoFile = "topo.xml"
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
-}
-
-// settingsOf reads the settings that a file was measured with; those of this
-// process have no part in it.
-func settingsOf(env []string) (calibrate.Settings, error) {
-	cfg, _, err := config.Load(config.Sources{Flags: env, NoEnv: true})
-	if err != nil {
-		return calibrate.Settings{}, err
-	}
-	return calibrate.Settings{Topo: cfg.Topo, Comm: commParams(cfg, comm.MulticastAuto)}, nil
 }
 
 func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {

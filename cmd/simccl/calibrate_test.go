@@ -12,6 +12,7 @@ import (
 
 	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
 	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/report/nccltests"
@@ -159,7 +160,7 @@ func TestSetsAreTold(t *testing.T) {
 			t.Errorf("set %+v", s)
 		}
 		seen[s.name] = true
-		if _, err := settingsOf(s.env); err != nil {
+		if _, _, err := config.Load(config.Sources{Flags: s.env, NoEnv: true}); err != nil {
 			t.Errorf("%s: %v", s.name, err)
 		}
 		for _, f := range s.ops {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/tuning"
@@ -37,12 +39,16 @@ func (c *callSink) Emit(e *trace.Event) {
 	e.Start = start
 }
 
-// hostTime is what a launch costs the host; 0 for a replayed CUDA graph.
-func (s *sweep) hostTime() units.Time {
-	if s.flags.graphs() > 0 {
+// hostTime is what a launch costs the host; 0 for a replayed CUDA graph. p is nil
+// where there is nothing to do.
+func (s *sweep) hostTime(p *plan.Plan) units.Time {
+	switch {
+	case s.flags.graphs() > 0:
 		return 0
+	case p == nil:
+		return units.FromMicros(s.m.class.Launch(s.perThread))
 	}
-	return units.FromMicros(s.m.class.Launch(s.perThread))
+	return sim.HostTime(&s.m.class, p, s.perThread)
 }
 
 // launchShare is the part of a launch's host time that the CUDA launch itself
@@ -74,6 +80,10 @@ func (s *sweep) tellCalls(c *callSink, p point, done *outcome, opt nccltrace.Opt
 			call.Cat = "P2P_API"
 		}
 		rec.Call(r, 0, c.shift, nccltrace.API{Cat: "GROUP_API", Name: "Group API", GroupID: 1, Depth: 1})
+		if one := done.plan; one != nil && (one.OneRank() == plan.DeviceCopy || one.OneRank() == plan.NoLaunch) {
+			rec.Call(r, 0, c.shift, call)
+			continue
+		}
 		rec.Call(r, 0, c.shift-launch, call)
 		rec.Call(r, c.shift-launch, c.shift, nccltrace.API{Cat: "KERNEL_LAUNCH", Name: "KernelLaunch", Stream: "0x0"})
 	}

@@ -77,7 +77,7 @@ func (a *app) checkCase(args string, update bool) (verdict, error) {
 		v.Verdict = "wrote"
 		return v, nil
 	}
-	want, err := os.ReadFile(name + ".json")
+	want, err := readFile(a.context(), name+".json", maxResults)
 	if err != nil {
 		return v, input(fmt.Errorf("%w; make it with --update", err))
 	}
@@ -120,7 +120,7 @@ func (a *app) printVerdict(v *verdict) {
 
 // decide runs inspect with the options of a file, in its directory.
 func (a *app) decide(args string) ([]byte, error) {
-	text, err := os.ReadFile(args)
+	text, err := readFile(a.context(), args, maxSettings)
 	if err != nil {
 		return nil, input(err)
 	}
@@ -128,7 +128,7 @@ func (a *app) decide(args string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub := &app{out: io.Discard, err: a.err, environ: a.environ, env: a.env, noEnv: a.noEnv, dir: filepath.Dir(args)}
+	sub := &app{out: io.Discard, err: a.err, ctx: a.ctx, last: a.last, environ: a.environ, env: a.env, noEnv: a.noEnv, dir: filepath.Dir(args)}
 	var m machineFlags
 	c := &cobra.Command{Use: "inspect", SilenceUsage: true, SilenceErrors: true, Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {

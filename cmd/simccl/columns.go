@@ -33,6 +33,8 @@ type facts struct {
 	Simulated string  `json:"simulated"`
 	Margin    float64 `json:"margin,omitempty"`
 	Near      string  `json:"near,omitempty"`
+	// NotProved is what of the plan was too large for its proof (-c).
+	NotProved string `json:"not_proved,omitempty"`
 	// Regret is the choice's time over the best's, null where rivals were not
 	// asked about; Best names the fastest choice.
 	Regret *float64 `json:"regret"`
@@ -129,11 +131,11 @@ func regretText(r *float64) string {
 // facts sums up a row.
 func (s *sweep) facts(r *nccltests.Row, o *outcome) *facts {
 	f := &facts{Algo: "-", Proto: "-", ModelUs: float64(o.choice.TimeUs), SimUs: r.Out.TimeUs, Limit: "-",
-		Simulated: o.result.Account.Method.String(), Margin: o.result.Account.Margin, Near: o.result.Account.Note}
+		Simulated: o.result.Account.Method.String(), Margin: o.result.Account.Margin, Near: o.result.Account.Note, NotProved: o.tooBig}
 	switch {
 	case o.choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.choice.Algo.LogName(), o.choice.Proto.LogName(), o.plan.Split.NChannels
-	case s.fn.IsP2P():
+	case o.sends():
 		f.Algo, f.Channels = "P2P", s.m.comm.P2PChannels
 	}
 	if o.best != nil && o.best.result.Elapsed > 0 {

@@ -78,7 +78,7 @@ func beginning(a *app) (*topo.Element, error) {
 	if !named {
 		name = detect.DefaultFile
 	}
-	text, err := os.ReadFile(a.path(name))
+	text, err := a.read(name, maxTopology)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && !named:
 		return nil, nil
@@ -86,7 +86,7 @@ func beginning(a *app) (*topo.Element, error) {
 		a.warn("NCCL_TOPO_FILE=%s is not there; NCCL does without, and so does detect", name)
 		return nil, nil
 	case err != nil:
-		return nil, input(err)
+		return nil, err
 	}
 	spec, err := a.parseTopo(text, name)
 	if err != nil {

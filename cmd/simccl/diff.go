@@ -318,7 +318,7 @@ func (s *side) timing(f coll.Func, p point, o *outcome) explain.Timing {
 	case p.count == 0:
 	case o.choice.Warps > 0:
 		t.Choice, t.Channels = o.choice.Algo.String()+" "+o.choice.Proto.String(), o.plan.Split.NChannels
-	case f.IsP2P():
+	case o.sends():
 		t.Choice, t.Channels = "P2P", s.m.comm.P2PChannels
 	}
 	if l, ok := limiting(o.result.Links); ok {

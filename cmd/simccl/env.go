@@ -12,7 +12,7 @@ import (
 
 // config reads the settings and tells what a user should know of them.
 func (a *app) config() (*config.Config, error) {
-	s := config.Sources{Flags: a.env, Environ: a.environ, NoEnv: a.noEnv, ReadFile: os.ReadFile}
+	s := config.Sources{Flags: a.env, Environ: a.environ, NoEnv: a.noEnv, ReadFile: a.readConf}
 	if home, err := os.UserHomeDir(); err == nil {
 		s.Home = home
 	}
@@ -24,7 +24,16 @@ func (a *app) config() (*config.Config, error) {
 	if errors.As(err, &bad) {
 		return nil, &statusError{code: exitUsage, err: err}
 	}
+	if err == nil {
+		c.Cancel(a.cancelled)
+	}
 	return c, err
+}
+
+// readConf reads one of NCCL's configuration files, whose names are not relative
+// to a.dir.
+func (a *app) readConf(name string) ([]byte, error) {
+	return readFile(a.context(), name, maxSettings)
 }
 
 func newEnv(a *app) *cobra.Command {

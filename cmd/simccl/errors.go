@@ -11,13 +11,15 @@ import (
 	"syscall"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// Exit statuses: 0 to 7 mean what they mean in nccl-tests.
+// Exit statuses: 0 to 7 mean what they mean in nccl-tests. A signal's is
+// signalError.status.
 const (
 	exitOK             = 0
 	exitInternal       = 1
@@ -73,6 +75,7 @@ func status(err error) int {
 	var hangs *sim.HangError
 	var stuck *sim.StuckError
 	var refused *net.OpError
+	var noNet *connect.NoNetError
 	switch {
 	case err == nil:
 		return exitOK
@@ -90,7 +93,7 @@ func status(err error) int {
 		return exitTimeout
 	case errors.As(err, &name), errors.As(err, &mask), errors.As(err, &setting) && setting.Field == "Faults":
 		return exitUsage
-	case errors.As(err, &syntax), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission), misplaced(err):
+	case errors.As(err, &noNet), errors.As(err, &syntax), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission), misplaced(err):
 		return exitInput
 	}
 	return exitInternal

@@ -70,7 +70,7 @@ func TestFilesAreWholeOrNotThere(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	var out, errs bytes.Buffer
-	if code := run(ctx, []string{"run", "all_reduce", "--sizes", "64K", "-c", "0"}, &app{out: &out, err: &errs}); code != exitTimeout || errs.String() != "simccl: interrupted\n" {
+	if code := run(ctx, []string{"run", "all_reduce", "--sizes", "64K", "-c", "0"}, &app{out: &out, err: &errs}); code != 130 || errs.String() != "simccl: interrupted\n" {
 		t.Errorf("exit status %d, %q", code, errs.String())
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -58,10 +57,11 @@ func (m *machineFlags) readClass(a *app, out *machine) (err error) {
 		}
 		return nil
 	}
-	data, err := os.ReadFile(a.path(m.class))
-	if err == nil {
-		out.class, err = gpu.Parse(data, m.class)
+	data, err := a.read(m.class, maxClass)
+	if err != nil {
+		return err
 	}
+	out.class, err = gpu.Parse(data, m.class)
 	return input(err)
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -20,9 +19,9 @@ func (m *machineFlags) readNetwork(a *app) (*fabric.Network, error) {
 	if m.fabric == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(a.path(m.fabric))
+	data, err := a.read(m.fabric, maxNetwork)
 	if err != nil {
-		return nil, input(err)
+		return nil, err
 	}
 	n, err := fabric.ParseNetwork(data, m.fabric)
 	return n, input(err)
@@ -53,6 +52,9 @@ func (s *sweep) formula(o outcome, sink trace.Sink) (outcome, error) {
 	}
 	o.result = exec.Result{Elapsed: units.FromMicros(float64(o.choice.TimeUs)), Finish: make([]units.Time, s.m.comm.NRanks), Wrong: -1,
 		Account: exec.Account{Method: exec.Formula}}
+	if s.m.comm.NRanks == 1 {
+		return outcome{}, notYet("--fidelity alpha of one rank", "NCCL copies and has no formula for it; write step")
+	}
 	if o.result.Elapsed <= 0 {
 		return outcome{}, notYet("--fidelity alpha for "+s.fn.TestName(), "NCCL has no formula for send and receive")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/real/ibv"
@@ -74,7 +75,7 @@ func TestRealLanesAreTheSimulatedOnes(t *testing.T) {
 	for _, backend := range []string{"sockets", "verbs"} {
 		t.Run(backend, func(t *testing.T) {
 			if backend == "verbs" {
-				n, err := ibv.NewNet(ibv.Settings{})
+				n, err := ibv.NewNet(netcfg.IB{})
 				require.Hardware(t, "ib", err, exec.ErrUnsupported)
 				n.Close()
 			}

@@ -4,7 +4,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // launchers start ranks as their users do, all of this machine: MPICH also as if
@@ -32,7 +31,7 @@ func TestRealLaunchers(t *testing.T) {
 				"bench", "all_gather", "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32", "-n", "2", "-w", "0")
 			first, second := launch(t, l.program, args), launch(t, l.program, args)
 			for _, p := range []*process{first, second} {
-				if err := p.wait(t, 60*time.Second); err != nil {
+				if err := p.wait(t, processTime); err != nil {
 					t.Fatalf("%v\n%s%s", err, p.out.String(), p.err.String())
 				}
 				if s := p.out.String(); strings.Count(s, "# Out of bounds values : 0 OK") != 1 || strings.Count(s, "#  Rank ") != 3 {

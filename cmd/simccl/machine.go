@@ -13,8 +13,8 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/testdata/topos"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
@@ -44,7 +44,7 @@ func (m *machineFlags) register(c *cobra.Command) {
 	f.IntVar(&m.nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
 	f.IntVarP(&m.gpus, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
 	f.StringVar(&m.multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
-	f.IntVar(&m.mnnvl, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says)")
+	f.IntVar(&m.mnnvl, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
 	f.StringVar(&m.fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
 }
 
@@ -106,6 +106,7 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	files := members
 	if members, err = m.joined(members); err != nil {
 		return nil, err
 	}
@@ -128,6 +129,13 @@ func (m *machineFlags) cluster(a *app) (*machine, error) {
 	if out.cluster, err = fabric.New(members, p); err != nil {
 		return nil, topologyError(err)
 	}
+	if n := out.cluster.NoFabric; n != "" {
+		a.warn("%s is one host and reports no NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own (mnnvl.cc:27); where it has one, write --mnnvl 1", n)
+	}
+	if m.topo != "" || out.cfg.Text("NCCL_TOPO_FILE").Value != "" {
+		a.lintMembers(files, cfg)
+	}
+	out.idleFilters(a, files)
 	out.network, err = m.readNetwork(a)
 	return out, err
 }
@@ -138,6 +146,9 @@ func (m *machineFlags) joined(members []fabric.Member) ([]fabric.Member, error) 
 		return nil, usage("--mnnvl %d: how many nodes share an NVLink domain, from 1 on", m.mnnvl)
 	}
 	if m.mnnvl < 2 {
+		for i := range members {
+			members[i].Fabric = m.mnnvl == 1
+		}
 		return members, nil
 	}
 	out := make([]fabric.Member, len(members))
@@ -185,10 +196,10 @@ func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
 		return []fabric.Member{{Spec: spec, Count: max(m.nodes, 1)}}, err
 	}
 	if name == "" {
-		out.name = topos.DGXH100Name
-		sum.Write(topos.DGXH100)
+		out.name = builtin.DGXH100Name
+		sum.Write(builtin.DGXH100())
 		out.digest = hex.EncodeToString(sum.Sum(nil))
-		spec, err := a.parseTopo(topos.DGXH100, topos.DGXH100Name)
+		spec, err := a.parseTopo(builtin.DGXH100(), builtin.DGXH100Name)
 		nodes := m.nodes
 		if nodes == 0 {
 			nodes = defaultNodes
@@ -211,9 +222,9 @@ func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
 		case !counted:
 			count = max(m.nodes, 1)
 		}
-		data, err := os.ReadFile(a.path(file))
+		data, err := a.read(file, maxTopology)
 		if err != nil {
-			return nil, input(err)
+			return nil, err
 		}
 		sum.Write(data)
 		spec, err := a.parseTopo(data, file)
@@ -297,9 +308,9 @@ func (a *app) graphFile(m *machine) (func(*topo.System) ([]*search.Graph, error)
 	if !v.Set || v.Value == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(a.path(v.Value))
+	data, err := a.read(v.Value, maxTopology)
 	if err != nil {
-		return nil, input(err)
+		return nil, err
 	}
 	return func(sys *topo.System) ([]*search.Graph, error) {
 		given, err := topoxml.ParseGraphs(data, v.Value, sys)

@@ -8,20 +8,14 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 )
 
 // version is set by the linker for releases.
 var version = "v0.1.0-dev"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt kills
-	code := run(ctx, os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()})
-	stop()
-	os.Exit(code)
+	os.Exit(start(os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()}))
 }
 
 // app is what a command may touch of the process.
@@ -29,7 +23,10 @@ type app struct {
 	out, err io.Writer
 	environ  []string
 	args     []string
+	mark     string // with which out and err know our own colours
 	dir      string // file names of options are relative to it; empty: as they are
+	ctx      context.Context
+	last     *lastLine
 
 	env   []string // --env
 	noEnv bool     // --no-env
@@ -38,7 +35,11 @@ type app struct {
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, a *app) int {
-	a.args = args
+	a.args, a.ctx = args, ctx
+	if a.last == nil {
+		a.last = &lastLine{}
+	}
+	flush := a.guard()
 	out := &output{Writer: a.out}
 	a.out = out
 	root := newRoot(a)
@@ -46,8 +47,10 @@ func run(ctx context.Context, args []string, a *app) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = &statusError{code: exitTimeout, err: errors.New("interrupted")}
+	flush()
+	if why := interruption(ctx); why != nil {
+		a.sayInterrupted(why)
+		return why.status()
 	}
 	if out.err != nil && !errors.Is(err, out.err) {
 		err = errors.Join(err, out.err) // many a line is printed without a look at what became of it

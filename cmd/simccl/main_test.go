@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"simccl": func() {
-			os.Exit(run(context.Background(), os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()}))
+			os.Exit(start(os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()}))
 		},
 	})
 }

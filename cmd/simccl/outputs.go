@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
@@ -121,6 +124,11 @@ func (s *sweep) outputs(ctx context.Context, last line) error {
 		if err != nil {
 			return err
 		}
+		how := "the point-to-point operations in SimCCL's columns"
+		if strings.HasSuffix(o.ops, ".goal") {
+			how = "the point-to-point operations as a GOAL schedule, for LogGOPSim and ATLAHS"
+		}
+		s.app.wrote(o.ops, how)
 	}
 	if o.report != "" {
 		if err := s.writeReport(ctx, last); err != nil {
@@ -144,19 +152,15 @@ func (a *app) writeJSON(doc *nccltests.Report, name string) error {
 	if name == "" {
 		return nil
 	}
-	f, used, err := createNew(a.path(name))
+	f, err := newfile.CreateNew(a.path(name)) // NAME, NAME.0, …: as nccl-tests does for -J
 	if err != nil {
-		return err
+		return input(err)
 	}
-	fmt.Fprintf(a.err, "# Writing JSON output to %s\n", used)
-	err = nccltests.WriteJSON(f, doc)
-	if e := f.Close(); err == nil {
-		err = e
+	if err := f.Finish(nccltests.WriteJSON(f, doc)); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err != nil {
-		_ = os.Remove(used) // it is ours, and half of it is no JSON
-	}
-	return err
+	fmt.Fprintf(a.err, "# Writing JSON output to %s\n", f.Name())
+	return nil
 }
 
 // report is the whole run. A simulation has no clock: its start is the epoch.
@@ -171,63 +175,108 @@ func (s *sweep) report() *nccltests.Report {
 	return r
 }
 
-// writeTrace simulates one operation again, with everything told.
-func (s *sweep) writeTrace(ctx context.Context, p point) error {
+// traceFiles are the sinks of a traced operation and what becomes of them.
+type traceFiles struct {
+	trace   *chrome.Writer  // nil: no trace
+	profile *profile.Writer // nil: no profile
+}
+
+// open creates the files that were asked for.
+func (t *traceFiles) open(s *sweep) (err error) {
 	o := &s.flags.out
-	opt, err := o.options(s.m.comm.NRanks)
-	if err != nil {
-		return err
-	}
-	var sinks []trace.Sink
-	var abort []func()
-	var file *chrome.Writer
 	if o.trace != "" {
 		meta := chrome.Meta{Source: "sim", Version: version, NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest, Seed: int64(s.flags.seed), Clock: "sim"}
 		for _, v := range s.m.settings() {
 			meta.Env = append(meta.Env, trace.Str(v[0], v[1]))
 		}
-		w, err := chrome.Create(o.trace, chrome.Options{Meta: meta, MaxEvents: o.events, NCCLStyle: o.style == "nccl"})
-		if err != nil {
+		opt := chrome.Options{Meta: meta, MaxEvents: o.events, NCCLStyle: o.style == "nccl", Cancelled: s.app.cancelled}
+		if t.trace, err = chrome.Create(o.trace, opt); err != nil {
 			return input(err)
 		}
-		sinks, file = append(sinks, w), w
-		abort = append(abort, func() { s.leave(ctx, file) })
 	}
 	if o.profile != "" {
-		w, err := profile.Create(o.profile)
-		if err != nil {
+		if t.profile, err = profile.Create(o.profile, profile.Options{Cancelled: s.app.cancelled}); err != nil {
 			return input(err)
 		}
-		sinks, abort = append(sinks, w), append(abort, w.Abort)
 	}
-	sink := trace.Tee(sinks...)
+	return nil
+}
+
+// abort gives up what Close has not finished.
+func (t *traceFiles) abort() {
+	if t.trace != nil {
+		t.trace.Abort()
+	}
+	if t.profile != nil {
+		t.profile.Abort()
+	}
+}
+
+// sink sends everything to all files.
+func (t *traceFiles) sink() trace.Sink {
+	var sinks []trace.Sink
+	if t.trace != nil {
+		sinks = append(sinks, t.trace)
+	}
+	if t.profile != nil {
+		sinks = append(sinks, t.profile)
+	}
+	return trace.Tee(sinks...)
+}
+
+// writeTrace simulates one operation again, with everything told.
+func (s *sweep) writeTrace(ctx context.Context, p point) error {
+	opt, err := s.flags.out.options(s.m.comm.NRanks)
+	if err != nil {
+		return err
+	}
+	var files traceFiles
+	defer files.abort()
+	if err := files.open(s); err != nil {
+		return err
+	}
+	sink := files.sink()
 	if opt.Detail >= nccltrace.DetailStep && opt.Ranks == nil && opt.Mask == 0 {
-		sink = nccltrace.CriticalPath(sink) // of a part of the steps it would be another
+		sink = nccltrace.CriticalPath(sink, s.app.cancelled) // of a part of the steps it would be another
 	}
+	var planned outcome
 	if p.count > 0 {
-		o, err := s.plan(p, false)
+		var err error
+		planned, err = s.plan(p, false)
 		if err != nil {
 			return err
 		}
-		opt.Predicted, opt.Tuner = units.FromMicros(float64(o.choice.TimeUs)), s.m.tuner()
+		opt.Predicted, opt.Tuner = units.FromMicros(float64(planned.choice.TimeUs)), s.m.tuner()
 	}
-	calls := &callSink{Sink: sink, shift: s.hostTime()}
-	done, err := s.simulate(ctx, p, calls, opt)
+	told := s.app.progress("events", 0)
+	defer told.end()
+	var part atomic.Uint64
+	told.phase("simulating for the trace", nil)
+	told.follow(func() float64 { return math.Float64frombits(part.Load()) })
+	calls := &callSink{Sink: sink, shift: s.hostTime(planned.plan)}
+	done, err := s.simulateTold(ctx, p, calls, opt, func(f float64) { part.Store(math.Float64bits(f)) })
 	if err != nil {
-		for _, f := range abort {
-			f()
-		}
 		return err
 	}
 	if table, err := s.pool.wait(p); err == nil && table.result.Account.Method == exec.Near {
+		told.clear()
 		fmt.Fprintf(s.app.err, "simccl: the trace has every rank by itself: %.2f us; the table's %.2f us are near\n",
 			done.result.Elapsed.Micros(), table.result.Elapsed.Micros())
 	}
 	s.tellCalls(calls, p, &done, opt)
-	if file != nil {
-		file.Overflow(int64(len(calls.over)))
+	if files.trace != nil {
+		files.trace.Overflow(int64(len(calls.over)))
+		told.phase("writing trace", files.trace.Progress)
 	}
-	return sink.Close()
+	if err := sink.Close(); err != nil {
+		return err
+	}
+	told.end()
+	s.app.wroteTrace(s.flags.out.trace, files.trace)
+	if files.profile != nil {
+		s.app.wrote(s.flags.out.profile, "look at it with `go tool pprof -http=: "+s.flags.out.profile+"`")
+	}
+	return nil
 }
 
 // tuner says who chooses: NCCL's model, or settings that leave it less to choose
@@ -239,17 +288,4 @@ func (m *machine) tuner() string {
 		}
 	}
 	return "model"
-}
-
-// leave gives a trace up, or keeps what there is of it, marked as partial,
-// where the user broke off.
-func (s *sweep) leave(ctx context.Context, w *chrome.Writer) {
-	if ctx.Err() == nil {
-		w.Abort()
-		return
-	}
-	w.Partial("interrupted")
-	if err := w.Close(); err == nil {
-		fmt.Fprintf(s.app.err, "simccl: interrupted; %s ends early and says so (otherData.partial)\n", s.flags.out.trace)
-	}
 }

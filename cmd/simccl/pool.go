@@ -28,9 +28,9 @@ type result struct {
 
 // sameInPlace tells operations whose schedule is the same in place and not:
 // only the addresses differ, which no time depends on. Others copy a rank's own
-// part, or not.
-func sameInPlace(f coll.Func) bool {
-	return f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
+// part, or not, and one rank launches nothing in place.
+func (s *sweep) sameInPlace() bool {
+	return s.m.comm.NRanks > 1 && (s.fn == coll.AllReduce || s.fn == coll.ReduceScatter || s.fn == coll.Reduce)
 }
 
 // start begins to simulate every point of the lines, in their order.
@@ -43,7 +43,7 @@ func (s *sweep) start(ctx context.Context, lines []line) *pool {
 			at.inPlace = inPlace
 			if p.results[at] == nil {
 				p.results[at] = &result{done: make(chan struct{})}
-				if !inPlace || !sameInPlace(s.fn) {
+				if !inPlace || !s.sameInPlace() {
 					order = append(order, at)
 					p.order = append(p.order, p.results[at])
 				}
@@ -89,7 +89,7 @@ func (s *sweep) compute(ctx context.Context, p *pool, at point) {
 		r.outcome.best = &best
 	}
 	close(r.done)
-	if !sameInPlace(s.fn) {
+	if !s.sameInPlace() {
 		return
 	}
 	at.inPlace = true

@@ -12,17 +12,21 @@ import (
 // first two seconds, then one line that is rewritten, taken away for what the
 // command prints, and at the end removed.
 type progress struct {
-	w     io.Writer // nil: not a terminal
 	now   func() time.Time
-	what  string
-	total int
+	doing string // what the counted things are counted for; empty: their name says it
+	what  string // what is counted
 	begun time.Time
 	over  chan struct{}
+	ended sync.Once
 	// reached, where set, counts what is done with the parts of what is under way.
 	reached func() float64
+	// counts, where set, is how many of how many are done.
+	counts func() (done, total int64)
 
 	mu    sync.Mutex
-	done  int
+	w     io.Writer // nil: not a terminal, or over
+	done  int64
+	total int64 // 0: not known
 	shown time.Time
 	width int
 }
@@ -34,11 +38,14 @@ const (
 
 // progress starts to count. It shows itself if standard error is a terminal.
 func (a *app) progress(what string, total int) *progress {
-	p := &progress{now: time.Now, what: what, total: total, over: make(chan struct{})}
+	p := &progress{now: time.Now, what: what, total: int64(total), over: make(chan struct{})}
 	p.begun = p.now()
 	if isTerminal(a.err) {
-		p.w = a.err
+		p.w = raw(a.err)
 		go p.watch()
+	}
+	if a.last != nil {
+		a.last.showing.Store(p)
 	}
 	return p
 }
@@ -48,6 +55,14 @@ func (p *progress) follow(reached func() float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reached = reached
+}
+
+// phase begins another part of the work, of which a function knows how many of
+// how many are done.
+func (p *progress) phase(doing string, counts func() (done, total int64)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doing, p.counts, p.reached, p.done, p.begun = doing, counts, nil, 0, p.now()
 }
 
 // watch rewrites the line while one thing takes long.
@@ -85,18 +100,40 @@ func (p *progress) show() {
 		return
 	}
 	p.shown = now
-	line := fmt.Sprintf("%d of %d %s, %s so far", p.done, p.total, p.what, spent.Round(time.Second))
-	done := float64(p.done)
+	if p.counts != nil {
+		p.done, p.total = p.counts()
+	}
+	line := p.line(spent)
+	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
+	p.width = len(line)
+}
+
+// line is what is shown after so much time.
+func (p *progress) line(spent time.Duration) string {
+	var parts []string
+	if p.total > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d %s", p.done, p.total, p.what))
+	}
+	done, total := float64(p.done), float64(max(p.total, 1))
 	if p.reached != nil {
 		done = max(done, p.reached())
 	}
 	if done > 0 {
 		rate := done / spent.Seconds()
-		left := time.Duration((float64(p.total) - done) / rate * float64(time.Second))
-		line = fmt.Sprintf("%d of %d %s, %.0f %%, %.2g/s, %s left", p.done, p.total, p.what, 100*done/float64(p.total), rate, left.Round(time.Second))
+		left := time.Duration((total - done) / rate * float64(time.Second))
+		parts = append(parts, fmt.Sprintf("%.0f %%", 100*done/total))
+		if p.total > 0 {
+			parts = append(parts, fmt.Sprintf("%.2g/s", rate))
+		}
+		parts = append(parts, fmt.Sprintf("%s left", left.Round(time.Second)))
+	} else {
+		parts = append(parts, fmt.Sprintf("%s so far", spent.Round(time.Second)))
 	}
-	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
-	p.width = len(line)
+	line := strings.Join(parts, ", ")
+	if p.doing != "" {
+		line = p.doing + ": " + line
+	}
+	return line
 }
 
 // clear takes the line away, for something else to be printed.
@@ -111,8 +148,11 @@ func (p *progress) clear() {
 
 // end removes the line for good.
 func (p *progress) end() {
-	if p.w != nil {
+	p.ended.Do(func() {
 		close(p.over)
-	}
-	p.clear()
+		p.clear()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.w = nil
+	})
 }

@@ -77,12 +77,45 @@ func TestProgressWithinOneSize(t *testing.T) {
 	}
 }
 
+// TestProgressOfPhases: what is done once the rows are there is told by its own
+// name, without numbers until it has some.
+func TestProgressOfPhases(t *testing.T) {
+	var out bytes.Buffer
+	clock := time.Unix(0, 0)
+	p := &progress{w: &out, now: func() time.Time { return clock }, what: "events", begun: clock, over: make(chan struct{})}
+	p.phase("simulating for the trace", nil)
+	p.follow(func() float64 { return 0.5 })
+	show := func(want string) {
+		t.Helper()
+		out.Reset()
+		clock = clock.Add(5 * time.Second)
+		p.show()
+		if got := strings.TrimRight(strings.TrimPrefix(out.String(), "\r"), " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	show("simulating for the trace: 50 %, 5s left")
+	written, total := int64(0), int64(0)
+	p.phase("writing trace", func() (int64, int64) { return written, total })
+	show("writing trace: 5s so far")
+	written, total = 250, 1000
+	show("writing trace: 250 of 1000 events, 25 %, 25/s, 30s left")
+	p.end()
+	p.end()
+	out.Reset()
+	clock = clock.Add(5 * time.Second)
+	p.show()
+	if out.Len() != 0 {
+		t.Errorf("it goes on after its end: %q", out.String())
+	}
+}
+
 // Colours are for terminals; NO_COLOR and a terminal without any say no.
 func TestColoursAreForTerminals(t *testing.T) {
 	if p := (&app{}).paint(&bytes.Buffer{}); p.on || p.red("x") != "x" {
 		t.Error("a buffer is no terminal")
 	}
-	if got := (palette{true}).red("x"); got != "\x1b[31mx\x1b[0m" {
+	if got := (palette{on: true}).red("x"); got != "\x1b[31mx\x1b[0m" {
 		t.Errorf("red is %q", got)
 	}
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

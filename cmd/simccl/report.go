@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -92,7 +91,11 @@ func (s *sweep) writeReport(ctx context.Context, last line) error {
 	if err := page.Write(&out, &p); err != nil {
 		return err
 	}
-	return newfile.Write(s.flags.out.report, out.Bytes())
+	if err := newfile.Write(s.flags.out.report, out.Bytes()); err != nil {
+		return err
+	}
+	s.app.wrote(s.flags.out.report, "open it in a browser")
+	return nil
 }
 
 // reportTimeline tells the first ranks' steps and, of communicators that are
@@ -102,7 +105,7 @@ func (s *sweep) reportTimeline(ctx context.Context, at point) (*trace.Memory, er
 	opt := nccltrace.Options{Detail: nccltrace.DetailStep}
 	var sink trace.Sink = kept
 	if s.m.comm.NRanks <= pathRanks {
-		sink = nccltrace.CriticalPath(kept)
+		sink = nccltrace.CriticalPath(kept, s.app.cancelled)
 	} else {
 		opt.Ranks = func(r int) bool { return r < reportRanks }
 	}
@@ -243,7 +246,7 @@ func (s *sweep) readMeasured() (out []page.Measured, err error) {
 // readResults reads what nccl-tests, bench or run printed, or wrote with -J,
 // and the name of the program if the file says it.
 func (a *app) readResults(name string) (program string, rows []nccltests.Row, err error) {
-	data, err := os.ReadFile(a.path(name))
+	data, err := a.read(name, maxResults)
 	if err != nil {
 		return "", nil, err
 	}

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/report/page"
 	"github.com/simccl/simccl/topo"
@@ -102,6 +100,7 @@ type sweep struct {
 	summary  nccltests.Summary
 	measured []page.Measured // for the page
 	near     []string        // of each row that is near and not exact, what was left out
+	unproved []unproved      // the rows whose plans are too large for their proofs
 	pool     *pool
 }
 
@@ -114,7 +113,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	var bounds nccltests.Sweep
+	var bounds coll.Sweep
 	if s.sizes, bounds, err = r.test.list(cmd); err != nil {
 		return nil, err
 	}
@@ -132,6 +131,12 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	}
 	if s.m, err = r.machine.load(a); err != nil {
 		return nil, err
+	}
+	if err := s.m.comm.CheckNets(); err != nil {
+		return nil, err
+	}
+	if w := explain.PeerChannels(s.m.comm); w != "" && s.fn.IsP2P() {
+		a.warn("%s", w)
 	}
 	if s.roots, err = r.test.roots(s.fn, s.m.comm.NRanks); err != nil {
 		return nil, err
@@ -266,12 +271,23 @@ func (p point) operation(f coll.Func) comm.Op {
 	return comm.Op{Func: f, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace}
 }
 
+// sends tells whether the operation is made of sends and receives: one of one
+// rank may be a copy, or nothing.
+func (o *outcome) sends() bool {
+	if o.plan == nil || !o.plan.Req.Func.IsP2P() {
+		return false
+	}
+	one := o.plan.OneRank()
+	return one == plan.NotOneRank || one == plan.SelfSend
+}
+
 // outcome is what became of a point.
 type outcome struct {
 	choice  tuning.Choice
 	plan    *plan.Plan
 	result  exec.Result
 	checked bool
+	tooBig  string   // what of the plan is too large for its proof; empty: nothing
 	best    *outcome // the fastest of all choices, where that is asked for
 }
 
@@ -314,7 +330,7 @@ func (s *sweep) run(ctx context.Context) error {
 		if err := table.Finish(&s.config, &s.summary); err != nil {
 			return err
 		}
-		for _, note := range s.nearNotes() {
+		for _, note := range append(s.nearNotes(), s.proofNotes(len(lines))...) {
 			fmt.Fprintln(s.app.out, "# "+note)
 		}
 	}
@@ -380,6 +396,9 @@ func (s *sweep) row(l line) (*nccltests.Row, error) {
 	if facts.Near != "" {
 		s.near = append(s.near, fmt.Sprintf("within about %.0f %%: %s", 100*facts.Margin, facts.Near))
 	}
+	if first.tooBig != "" {
+		s.unproved = append(s.unproved, unproved{row.Size, first.tooBig})
+	}
 	for _, c := range s.columns {
 		row.Extra = append(row.Extra, c.value(facts))
 	}
@@ -387,10 +406,6 @@ func (s *sweep) row(l line) (*nccltests.Row, error) {
 	s.own = append(s.own, facts.json())
 	return &row, nil
 }
-
-// maxChecked bounds the ops of a plan that is proved with -c 1: beyond it the
-// proof would take longer than the simulation, and the column says N/A.
-const maxChecked = 2e5
 
 // plan chooses and plans one operation, and proves the plan if it is asked for
 // and not too large. It is safe for concurrent use.
@@ -400,11 +415,10 @@ func (s *sweep) plan(p point, prove bool) (outcome, error) {
 		return outcome{}, decisionError(fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err))
 	}
 	o := outcome{choice: choice, plan: pl}
-	if prove && s.flags.test.check != 0 && pl.DataDefined() && opsUpTo(pl, maxChecked) {
-		if err := check.Plan(pl); err != nil {
+	if prove && s.flags.test.check != 0 && pl.DataDefined() {
+		if err := o.prove(); err != nil {
 			return outcome{}, fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err)
 		}
-		o.checked = true
 	}
 	return o, nil
 }
@@ -435,19 +449,10 @@ func (s *sweep) execute(ctx context.Context, o outcome, sink trace.Sink, opt ncc
 	if err != nil {
 		return outcome{}, err
 	}
-	if o.result, err = x.Run(ctx, o.plan, sink); err != nil {
+	if o.result, err = x.Run(ctx, exec.One(o.plan), sink); err != nil {
 		return outcome{}, runError(err)
 	}
 	return o, nil
-}
-
-// opsUpTo reports whether a plan has at most limit ops, from rank 0's.
-func opsUpTo(p *plan.Plan, limit float64) bool {
-	n := int64(0)
-	for _, pr := range p.Programs(0) {
-		n += p.NumOps(&pr)
-	}
-	return float64(n)*float64(p.Comm.NRanks) <= limit
 }
 
 func runError(err error) error {
@@ -477,21 +482,4 @@ func (s *sweep) devices() []nccltests.Device {
 			BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff, id>>4&0xff)}
 	}
 	return out
-}
-
-// createNew opens a file that must not exist, as nccl-tests does for -J: NAME,
-// then NAME.0, NAME.1, ….
-func createNew(path string) (*os.File, string, error) {
-	for try := path; ; {
-		f, err := os.OpenFile(try, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if err == nil || !errors.Is(err, os.ErrExist) {
-			return f, try, input(err)
-		}
-		n := 0
-		if ext := filepath.Ext(try); try != path {
-			_, _ = fmt.Sscanf(ext, ".%d", &n)
-			n++
-		}
-		try = fmt.Sprintf("%s.%d", path, n)
-	}
 }

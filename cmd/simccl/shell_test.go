@@ -45,7 +45,7 @@ func newShell(t *testing.T) *shell {
 }
 
 // commandTime bounds how long a command may go on once the test is over.
-const commandTime = 2 * time.Minute
+const commandTime = 20 * time.Minute
 
 // run runs a line and returns what it printed and its exit status.
 func (s *shell) run(t *testing.T, line string) (out, errs string, status int) {

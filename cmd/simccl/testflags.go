@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -141,7 +140,7 @@ func (z size) count(f coll.Func, typ coll.DataType, ranks int) (int64, units.Byt
 }
 
 // list returns the sizes to run and the bounds for the header.
-func (t *testFlags) list(c *cobra.Command) (sizes []size, sweep nccltests.Sweep, err error) {
+func (t *testFlags) list(c *cobra.Command) (sizes []size, sweep coll.Sweep, err error) {
 	given := swept(c)
 	if t.sizes != "" {
 		if given {
@@ -160,9 +159,9 @@ func (t *testFlags) list(c *cobra.Command) (sizes []size, sweep nccltests.Sweep,
 		}
 		return sizes, sweep, nil
 	}
-	sweep = nccltests.Sweep{Min: 32 << 20, Max: 32 << 20, StepBytes: 1 << 20, Factor: t.factor}
+	sweep = coll.Sweep{Min: 32 << 20, Max: 32 << 20, StepBytes: 1 << 20, Factor: t.factor}
 	if !given {
-		sweep = nccltests.Sweep{Min: defaultMin, Max: defaultMax, Factor: 2, StepBytes: 1 << 20}
+		sweep = coll.Sweep{Min: defaultMin, Max: defaultMax, Factor: 2, StepBytes: 1 << 20}
 	}
 	for _, o := range []struct {
 		flag, text string

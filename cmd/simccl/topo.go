@@ -3,12 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/simccl/simccl/report/topology"
-	"github.com/simccl/simccl/testdata/topos"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/lint"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
@@ -122,18 +121,18 @@ func (a *app) lintFiles(files []string, strict bool) error {
 		return err
 	}
 	entries, bad := []lintEntry{}, 0
+	var specs []*topo.Spec
 	for _, file := range files {
-		data, err := os.ReadFile(a.path(file))
+		data, err := a.read(file, maxTopology)
 		if err != nil {
-			return input(err)
+			return err
 		}
 		spec, err := topoxml.Parse(data, file)
 		if err != nil {
 			return input(err)
 		}
-		p := cfg.Topo
-		p.NRanks = 1 << 16 // as one of several nodes, so that nets count
-		for _, f := range lint.Check(spec, p) {
+		specs = append(specs, spec)
+		for _, f := range lint.Check(spec, lintParams(cfg)) {
 			if f.Severity == lint.Error || strict && f.Severity == lint.Warning {
 				bad++
 			}
@@ -142,6 +141,13 @@ func (a *app) lintFiles(files []string, strict bool) error {
 			}
 			entries = append(entries, lintEntry{f.Pos.File, f.Pos.Line, f.Pos.Col, f.Severity.String(), f.Rule, f.Path, f.Problem, f.Remedy})
 		}
+	}
+	if w := peersOf(specs, cfg); w != "" {
+		f := lint.Finding{Severity: lint.Note, Rule: "p2p-channels", Problem: "as nodes of one job, in the order of the files: " + w, Remedy: "explain sendrecv --topo A.xml:4,B.xml:2 tells it for the numbers of a job"}
+		if !a.json {
+			fmt.Fprintln(a.out, a.paint(a.out).severities(f.String()))
+		}
+		entries = append(entries, lintEntry{Severity: f.Severity.String(), Rule: f.Rule, Problem: f.Problem, Remedy: f.Remedy})
 	}
 	if a.json {
 		e := json.NewEncoder(a.out)
@@ -219,21 +225,34 @@ func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 		return x.cluster.Host(0).Dump, nil
 	}
 	if m.topo == "" {
-		spec, err := a.parseTopo(topos.DGXH100, topos.DGXH100Name)
+		spec, err := a.parseTopo(builtin.DGXH100(), builtin.DGXH100Name)
 		if err != nil {
 			return nil, err
 		}
 		return spec.Root, nil
 	}
-	data, err := os.ReadFile(a.path(m.topo))
-	if err != nil {
-		return nil, input(err)
-	}
-	spec, err := a.parseTopo(data, m.topo)
+	spec, err := a.readTopo(m.topo)
 	if err != nil {
 		return nil, err
 	}
 	return spec.Root, nil
+}
+
+// readTopo parses a file and says what topo lint finds in it.
+func (a *app) readTopo(file string) (*topo.Spec, error) {
+	cfg, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	data, err := a.read(file, maxTopology)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := a.parseTopo(data, file)
+	if err == nil {
+		a.lintLine(spec, cfg)
+	}
+	return spec, err
 }
 
 // anonymize numbers guids and host hashes in order of appearance; equal ones
@@ -267,11 +286,8 @@ hashes do not count. Status 7 where there is a difference.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			var specs [2]*topo.Spec
 			for i, file := range args {
-				data, err := os.ReadFile(a.path(file))
-				if err != nil {
-					return input(err)
-				}
-				if specs[i], err = a.parseTopo(data, file); err != nil {
+				var err error
+				if specs[i], err = a.readTopo(file); err != nil {
 					return err
 				}
 			}

@@ -48,12 +48,44 @@ func worst(errs []error) error {
 	return nil
 }
 
+// open opens a file that is read as it goes; reading it fails once the command
+// is cancelled.
 func (a *app) open(name string) (io.ReadCloser, error) {
 	if name == "-" {
-		return io.NopCloser(os.Stdin), nil
+		return &polledReader{io.NopCloser(os.Stdin), a.cancelled}, nil
 	}
 	f, err := os.Open(name)
-	return f, input(err)
+	if err != nil {
+		return nil, input(err)
+	}
+	return &polledReader{f, a.cancelled}, nil
+}
+
+// polledReader is a reader that fails once it is cancelled.
+type polledReader struct {
+	io.ReadCloser
+	cancelled func() error
+}
+
+// Read reads, unless it was cancelled.
+func (r *polledReader) Read(b []byte) (int, error) {
+	if err := r.cancelled(); err != nil {
+		return 0, err
+	}
+	return r.ReadCloser.Read(b)
+}
+
+// closeTrace writes what a sink was given to its file, and says so.
+func (a *app) closeTrace(name string, w *chrome.Writer) error {
+	told := a.progress("events", 0)
+	defer told.end()
+	told.phase("writing trace", w.Progress)
+	if err := w.Close(); err != nil {
+		return err
+	}
+	told.end()
+	a.wroteTrace(name, w)
+	return nil
 }
 
 type validateDoc struct {
@@ -221,7 +253,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 				}
 				return a.join(out, args, heads, readers)
 			}
-			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules}})
+			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules}, Cancelled: a.cancelled})
 			if err != nil {
 				return input(err)
 			}
@@ -233,7 +265,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 			if left > 0 {
 				fmt.Fprintf(a.err, "simccl: %d asynchronous and unknown events left out\n", left)
 			}
-			return w.Close()
+			return a.closeTrace(out, w)
 		}}
 	c.Flags().StringVarP(&out, "output", "o", "", "`file` to write, .json or .json.gz")
 	return c
@@ -288,7 +320,7 @@ func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io
 			meta.Seed = o.Int
 		}
 	}
-	w, err := chrome.Create(out, chrome.Options{Meta: meta})
+	w, err := chrome.Create(out, chrome.Options{Meta: meta, Cancelled: a.cancelled})
 	if err != nil {
 		return input(err)
 	}
@@ -310,5 +342,5 @@ func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io
 	if j.Loose+j.Early > 0 {
 		fmt.Fprintf(a.err, "simccl: left out %d arrows to ranks that are not here, %d shorter than the clocks are sure\n", j.Loose, j.Early)
 	}
-	return w.Close()
+	return a.closeTrace(out, w)
 }

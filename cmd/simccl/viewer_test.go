@@ -39,7 +39,7 @@ func browser(t *testing.T, extra ...string) string {
 	if name == "" {
 		require.Skip(t, "chromium", "no chromium, chromium-browser or google-chrome")
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer stop()
 	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
 		"--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",

@@ -3,6 +3,7 @@ package decision_test
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -71,22 +72,44 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestRefusals: a forced choice that is none is an entry with NCCL's code.
+// TestRefusals: a forced choice that is none is an entry with NCCL's code, and
+// leaves no trace in the time of the choice after it: that is the least of its
+// table.
 func TestRefusals(t *testing.T) {
 	var d struct {
 		Selection []struct {
-			Func  string
-			Error int
-			Algo  string
+			Func   string
+			Error  int
+			Algo   string
+			TimeUs float64
+			Times  [][]float64
 		}
 	}
-	if err := json.Unmarshal(document(t, "dgx-a100", 2, false, "NCCL_ALGO=Tree"), &d); err != nil {
+	if err := json.Unmarshal(document(t, "dgx-a100", 2, false, "NCCL_ALGO=Tree", "NCCL_MAX_NCHANNELS=4"), &d); err != nil {
 		t.Fatal(err)
 	}
+	chosen := 0
 	for _, s := range d.Selection {
 		if refused := s.Func != "AllReduce"; refused != (s.Error == 5) || refused != (s.Algo == "") {
 			t.Errorf("%s with Tree only: %+v", s.Func, s)
 		}
+		least := math.Inf(1)
+		for _, row := range s.Times {
+			for _, v := range row {
+				if v >= 0 {
+					least = min(least, v)
+				}
+			}
+		}
+		if s.Error == 0 && s.TimeUs != least {
+			t.Errorf("%s: %g us, the least of its table is %g", s.Func, s.TimeUs, least)
+		}
+		if s.Error == 0 {
+			chosen++
+		}
+	}
+	if chosen == 0 {
+		t.Error("nothing was chosen")
 	}
 }
 

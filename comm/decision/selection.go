@@ -82,15 +82,13 @@ const (
 	lastSize  units.Bytes = 16 << 30
 )
 
-// selectionOf asks the model for a float32 sum at every power of two, one
-// after another as one program would: after refused operations NCCL's planner
-// still counts them, and the next time it gives is that of a fuller group
-// (tuning.PipeAfter).
+// selectionOf asks the model for a float32 sum at every power of two, each as a
+// group of its own: NCCL clears the planner of an operation that it refuses
+// (group.cc:375), so a refusal leaves no trace in the next time.
 //
 // Where a choice has no split (nodes that would cut CollNet's chunks
 // differently) a note says so.
 func selectionOf(c *comm.Comm) (out []Choice, notes []string, err error) {
-	refused := 0
 	for _, f := range funcs {
 		for size := firstSize; size <= lastSize; size *= 2 {
 			count := int64(size / coll.Float32.Size())
@@ -101,16 +99,13 @@ func selectionOf(c *comm.Comm) (out []Choice, notes []string, err error) {
 				continue
 			}
 			ch := Choice{Func: f.String(), Size: size, Count: count}
-			chosen, note, err := choose(c, f, count, refused)
+			chosen, note, err := choose(c, f, count)
 			var no *tuning.NoChoiceError
 			switch {
 			case errors.As(err, &no):
 				ch.Error = no.Code()
-				refused++
 			case err != nil:
 				return nil, nil, err
-			default:
-				refused = 0
 			}
 			if note != "" && !slices.Contains(notes, note) {
 				notes = append(notes, note)
@@ -123,25 +118,16 @@ func selectionOf(c *comm.Comm) (out []Choice, notes []string, err error) {
 }
 
 // choose makes one choice; note says what is left out of it.
-func choose(c *comm.Comm, f coll.Func, count int64, refused int) (out *Chosen, note string, err error) {
+func choose(c *comm.Comm, f coll.Func, count int64) (out *Chosen, note string, err error) {
 	op := comm.Op{Func: f, Count: count, Type: coll.Float32, RedOp: coll.Sum}
 	req, t, err := c.Request(op)
 	if err != nil {
 		return nil, "", err
 	}
-	times := t.Times
-	if refused > 0 {
-		o := t.Op
-		o.Pipe = tuning.PipeAfter(refused, c.NChannels)
-		if t, err = c.Choose(o); err != nil {
-			return nil, "", err
-		}
-		req.Algo, req.Proto, req.Channels, req.Warps = t.Algo, t.Proto, t.MaxChannels, t.Warps
-	}
 	out = &Chosen{NBytes: t.NBytes, Algo: t.Algo.String(), Proto: t.Proto.String(), TimeUs: Num(t.TimeUs), NMaxChannels: t.MaxChannels,
 		NWarps: t.Warps, Threads: t.Threads}
-	for a := range times {
-		for p, v := range times[a] {
+	for a := range t.Times {
+		for p, v := range t.Times[a] {
 			out.Times[a][p] = Num(v)
 		}
 	}

@@ -2,9 +2,11 @@ package exectest
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/check"
@@ -71,7 +73,7 @@ func TestWrongDataIsSeen(t *testing.T) {
 
 // TestReferenceRefusesNothing: no plan is an error.
 func TestReferenceRefusesNothing(t *testing.T) {
-	if _, err := (Reference{}).Run(context.Background(), nil, trace.Discard); err == nil {
-		t.Error("nil plan runs")
+	if _, err := (Reference{}).Run(context.Background(), exec.One(nil), trace.Discard); !errors.Is(err, exec.ErrNoPlan) {
+		t.Errorf("a job without a plan: %v", err)
 	}
 }

@@ -21,9 +21,10 @@ type Reference struct{}
 var _ exec.Executor = Reference{}
 
 // Run implements exec.Executor.
-func (Reference) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
-	if p == nil {
-		return exec.Result{Wrong: -1}, fmt.Errorf("reference executor: no plan")
+func (Reference) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.Result, error) {
+	p, err := job.Single("the reference executor")
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return exec.Result{Wrong: -1}, err
@@ -32,7 +33,7 @@ func (Reference) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.R
 		return exec.Result{Wrong: -1}, err
 	}
 	m := &clocked{Data: NewData(p), ctx: ctx, now: make([]units.Time, p.Comm.NRanks), sent: map[int32][]stamp{}}
-	if sink != trace.Discard {
+	if sink = trace.OrDiscard(sink); sink != trace.Discard {
 		m.sink = sink
 		m.tracks = make([]trace.TrackID, p.Comm.NRanks)
 		for r := range m.tracks {

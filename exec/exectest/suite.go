@@ -48,6 +48,7 @@ func Conform(t *testing.T, nodes []int, make func(t *testing.T, nodes int) Subje
 					t.Run(name, func(t *testing.T) { s.runs(t, r) })
 				}
 			}
+			t.Run("no sink", func(t *testing.T) { make(t, n).discards(t) })
 			t.Run("cancelled", func(t *testing.T) { make(t, n).cancels(t) })
 			t.Run("broken plan", func(t *testing.T) { make(t, n).refuses(t) })
 		})
@@ -71,13 +72,13 @@ func (s *Subject) runs(t *testing.T, r plan.Request) {
 		}
 	}
 	p := s.plan(t, r)
-	res, err := s.Executor.Run(context.Background(), p, trace.Discard)
+	res, err := s.Executor.Run(context.Background(), exec.One(p), trace.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.plausible(t, p, &res)
 	var seen collector
-	again, err := s.Executor.Run(context.Background(), p, &seen)
+	again, err := s.Executor.Run(context.Background(), exec.One(p), &seen)
 	if err != nil {
 		t.Fatalf("with a trace: %v", err)
 	}
@@ -125,12 +126,28 @@ func (s *Subject) plausible(t *testing.T, p *plan.Plan, res *exec.Result) {
 
 func near(a, b float64) bool { return a-b <= 1e-6*(1+b) && b-a <= 1e-6*(1+a) }
 
+// discards: a nil sink is trace.Discard.
+func (s Subject) discards(t *testing.T) {
+	p := s.plan(t, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1000, Algo: coll.Ring, Proto: coll.Simple, Channels: 1, Warps: 16})
+	want, err := s.Executor.Run(context.Background(), exec.One(p), trace.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Executor.Run(context.Background(), exec.One(p), nil)
+	if err != nil {
+		t.Fatalf("a nil sink: %v", err)
+	}
+	if s.Exact && !reflect.DeepEqual(got, want) {
+		t.Errorf("a nil sink changes the result:\n%+v\n%+v", got, want)
+	}
+}
+
 // cancels: a run whose context has ended says so and does not hang.
 func (s Subject) cancels(t *testing.T) {
 	p := s.plan(t, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 22, Algo: coll.Ring, Proto: coll.Simple, Channels: 1, Warps: 16})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := s.Executor.Run(ctx, p, trace.Discard); !errors.Is(err, context.Canceled) {
+	if _, err := s.Executor.Run(ctx, exec.One(p), trace.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled run: %v, want %v", err, context.Canceled)
 	}
 }
@@ -148,7 +165,7 @@ func (s Subject) refuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res, err := s.Executor.Run(context.Background(), broken, trace.Discard); err == nil {
+	if res, err := s.Executor.Run(context.Background(), exec.One(broken), trace.Discard); err == nil {
 		t.Errorf("a plan that lacks a send runs in %v", res.Elapsed)
 	}
 }

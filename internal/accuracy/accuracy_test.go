@@ -13,11 +13,9 @@ import (
 
 	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
-	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
 // point is a measured time beside the simulated one.
@@ -47,21 +45,8 @@ func measured(t testing.TB, dirs ...string) []calibrate.Point {
 	meant := func(file string) bool {
 		return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
 	}
-	data, err := os.ReadFile(golden.Root(t, "testdata", "topos", "h200x4-4.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := topoxml.Parse(data, "h200x4-4.xml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lab := calibrate.Lab{Spec: spec, Multicast: comm.MulticastOff, Settings: func(env []string) (calibrate.Settings, error) {
-		c, _, err := config.Load(config.Sources{Flags: env, NoEnv: true})
-		if err != nil {
-			return calibrate.Settings{}, err
-		}
-		return calibrate.Settings{Topo: c.Topo, Comm: comm.Params{Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan}}, nil
-	}}
+	lab := calibrate.Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml"}}, Multicast: "off"},
+		Files: os.DirFS(golden.Root(t, "testdata", "topos"))}
 	runs, left, err := calibrate.Read(os.DirFS(golden.Root(t, "testdata", "measured", "h200x4")))
 	if err != nil {
 		t.Fatal(err)

@@ -270,7 +270,7 @@ func simulateOne(t testing.TB, c *comm.Comm, systems []*topo.System, op comm.Op)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := x.Run(context.Background(), pl, trace.Discard)
+	res, err := x.Run(context.Background(), exec.One(pl), trace.Discard)
 	if err != nil {
 		t.Fatalf("%v %d: %v", op.Func, op.Count, err)
 	}

@@ -17,14 +17,15 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/comm/decision"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/testdata/topos"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
@@ -57,7 +58,7 @@ func made[T any](v T, err error) func(testing.TB) T {
 }
 
 func spec(t testing.TB) *topo.Spec {
-	return made(topoxml.Parse(topos.DGXH100, topos.DGXH100Name))(t)
+	return made(topoxml.Parse(builtin.DGXH100(), builtin.DGXH100Name))(t)
 }
 
 func cluster(t testing.TB, nodes int) *fabric.Cluster {
@@ -282,7 +283,7 @@ func simulate(b *testing.B, nodes int, bytes int64, sink func() trace.Sink) {
 	var events int64
 	for b.Loop() {
 		to := sink()
-		events += made(x.Run(context.Background(), p, to))(b).Events
+		events += made(x.Run(context.Background(), exec.One(p), to))(b).Events
 		if err := to.Close(); err != nil {
 			b.Fatal(err)
 		}

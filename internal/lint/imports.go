@@ -81,9 +81,9 @@ var worldly = map[string]struct {
 	rooms []string
 	why   string
 }{
-	"os.Getenv":       {[]string{"config", "internal"}, "only config reads the environment, so that every value has an origin"},
-	"os.LookupEnv":    {[]string{"config", "internal"}, "only config reads the environment, so that every value has an origin"},
-	"os.Environ":      {[]string{"cmd", "config", "internal"}, "only config reads the environment, so that every value has an origin"},
+	"os.Getenv":       {[]string{"internal"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
+	"os.LookupEnv":    {[]string{"internal"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
+	"os.Environ":      {[]string{"cmd", "internal"}, "only main reads the environment, and config gets it as a value, so that every value has an origin"},
 	"os.Exit":         {[]string{"cmd", "internal"}, "only main ends the process"},
 	"os.Stdout":       {[]string{"cmd", "internal"}, "only cmd prints"},
 	"os.Stderr":       {[]string{"cmd", "internal"}, "only cmd prints"},

@@ -1,7 +1,8 @@
 // Package lint holds the rules of the house that no public linter knows: which
 // package may import which and why, what pure packages must not touch, ranges
-// over maps, products that a compiler could fuse into a sum, ceilings on length
-// and the presence of documentation.
+// over maps, products that a compiler could fuse into a sum, ceilings on length,
+// the presence of documentation, which files git may track, and permissions of
+// the table that nothing uses.
 //
 // It works on source text and type information alone (go/parser, go/types with
 // the build's own export data); the command internal/cmd/houselint prints what
@@ -20,7 +21,7 @@ import (
 // Finding is one broken rule at one place.
 type Finding struct {
 	Pos     token.Position
-	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc"
+	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "file", "table"
 	Message string // what is wrong, why it matters, what to do
 }
 

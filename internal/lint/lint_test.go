@@ -1,12 +1,18 @@
 package lint
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -16,7 +22,8 @@ import (
 
 // TestRules runs every rule over snippets: each archive of testdata holds files
 // of one package at its place in the tree, and in the member "want" what must
-// be found, as "file:line: rule: part of the message". Nothing else may be.
+// be found, as "file:line: rule: part of the message". Nothing else may be. An
+// archive with a member "files" lists tracked files instead (see checkTracked).
 func TestRules(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -39,14 +46,43 @@ func TestRules(t *testing.T) {
 }
 
 func checkArchive(t *testing.T, ar *txtar.Archive, std []*listed) {
+	var want []string
+	var found []Finding
+	var sources []txtar.File
+	for _, f := range ar.Files {
+		switch f.Name {
+		case "want":
+			want = strings.Split(strings.TrimSpace(string(f.Data)), "\n")
+		case "files":
+			found = checkTracked(t, string(f.Data))
+		default:
+			sources = append(sources, f)
+		}
+	}
+	if len(sources) > 0 {
+		found = append(found, checkSources(t, sources, std)...)
+	}
+	for i := range max(len(found), len(want)) {
+		switch {
+		case i >= len(found):
+			t.Errorf("not found: %s", want[i])
+		case i >= len(want) || want[i] == "":
+			t.Errorf("found without cause: %v", found[i])
+		default:
+			place, message, _ := strings.Cut(want[i], ": ")
+			rule, part, _ := strings.Cut(message, ": ")
+			f := found[i]
+			if fmt.Sprintf("%s:%d", f.Pos.Filename, f.Pos.Line) != place || f.Rule != rule || !strings.Contains(f.Message, part) {
+				t.Errorf("got  %v\nwant %s", f, want[i])
+			}
+		}
+	}
+}
+
+func checkSources(t *testing.T, sources []txtar.File, std []*listed) []Finding {
 	p := &Package{Fset: token.NewFileSet()}
 	var built []*ast.File
-	var want []string
-	for _, f := range ar.Files {
-		if f.Name == "want" {
-			want = strings.Split(strings.TrimSpace(string(f.Data)), "\n")
-			continue
-		}
+	for _, f := range sources {
 		p.Path = path.Dir(f.Name)
 		syn, err := parser.ParseFile(p.Fset, f.Name, f.Data, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
@@ -63,21 +99,78 @@ func checkArchive(t *testing.T, ar *txtar.Archive, std []*listed) {
 	if p.Info, err = typeCheck(p.Fset, exportData(p.Fset, std), "x", built); err != nil {
 		t.Fatal(err)
 	}
-	found := Check(p)
-	for i := range max(len(found), len(want)) {
-		switch {
-		case i >= len(found):
-			t.Errorf("not found: %s", want[i])
-		case i >= len(want) || want[i] == "":
-			t.Errorf("found without cause: %v", found[i])
-		default:
-			place, message, _ := strings.Cut(want[i], ": ")
-			rule, part, _ := strings.Cut(message, ": ")
-			f := found[i]
-			if fmt.Sprintf("%s:%d", f.Pos.Filename, f.Pos.Line) != place || f.Rule != rule || !strings.Contains(f.Message, part) {
-				t.Errorf("got  %v\nwant %s", f, want[i])
-			}
+	return Check(p)
+}
+
+// checkTracked runs CheckFiles over a tree described line by line: name, size
+// in bytes ("link" for a symbolic link, "gone" for a file that is deleted), and
+// what it holds, each piece as a quoted string with its offset behind "@".
+func checkTracked(t *testing.T, listing string) []Finding {
+	tree := fstest.MapFS{}
+	var tracked []string
+	for _, line := range strings.Split(strings.TrimSpace(listing), "\n") {
+		words := strings.Fields(line)
+		tracked = append(tracked, words[0])
+		switch words[1] {
+		case "gone":
+			continue
+		case "link":
+			tree[words[0]] = &fstest.MapFile{Data: []byte("away"), Mode: fs.ModeSymlink}
+			continue
 		}
+		size, err := strconv.Atoi(words[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := make([]byte, size)
+		for _, piece := range words[2:] {
+			quoted, at, _ := strings.Cut(piece, "@")
+			text, err := strconv.Unquote(quoted)
+			if err != nil {
+				t.Fatalf("%s: %v", piece, err)
+			}
+			offset, _ := strconv.Atoi(at)
+			copy(data[offset:], text)
+		}
+		tree[words[0]] = &fstest.MapFile{Data: data}
+	}
+	found, err := CheckFiles(tree, tracked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestProgramsAreKnown: the format of this test's own binary is recognised, and
+// git tracks nothing of the kind here.
+func TestProgramsAreKnown(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Skip(err)
+	}
+	found, err := CheckFiles(os.DirFS(filepath.Dir(self)), []string{filepath.Base(self)})
+	if err != nil || len(found) != 1 || found[0].Rule != "file" || !strings.Contains(found[0].Message, "program") {
+		t.Errorf("of %s: %v, %v", self, found, err)
+	}
+	tracked, err := Tracked("../..")
+	if err != nil {
+		t.Skip("tracked files are unknown: ", err)
+	}
+	if found, err = CheckFiles(os.DirFS("../.."), tracked); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// TestTrackedSaysWhyNot: without a checkout there is no list, and a reason.
+func TestTrackedSaysWhyNot(t *testing.T) {
+	t.Setenv("GIT_CEILING_DIRECTORIES", "/")
+	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "none"))
+	if _, err := Tracked(t.TempDir()); err == nil || !strings.Contains(err.Error(), "git") {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Tracked("."); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("without git: %v", err)
 	}
 }
 
@@ -120,6 +213,57 @@ func TestTableIsSound(t *testing.T) {
 		if got != c.room {
 			t.Errorf("%s is in room %q, want %q", c.pkg, got, c.room)
 		}
+	}
+}
+
+// TestTableReportsIdlePermissions: a permission that no file uses, or that only
+// a test uses, and one without a reason are reported; files of other systems
+// count as uses.
+func TestTableReportsIdlePermissions(t *testing.T) {
+	table := []room{
+		{dir: "units"},
+		{dir: "plan", may: []edge{{"units", "quantities"}, {"topo", "nodes"}, {"sim", "time"}, {"real", " "}}},
+		{dir: "topo", may: []edge{{"*", ""}}, guests: []edge{{"example.com/used", "text"}, {"example.com/idle", "text"}}},
+		{dir: "sim"},
+		{dir: "real", may: []edge{{"*", "all"}}},
+	}
+	fset := token.NewFileSet()
+	file := func(test bool, imports ...string) *File {
+		text := "package x\n"
+		for _, i := range imports {
+			text += fmt.Sprintf("import _ %q\n", i)
+		}
+		syn, err := parser.ParseFile(fset, "x.go", text, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &File{Syn: syn, Test: test}
+	}
+	packages := []*Package{
+		{Path: "plan", Files: []*File{file(false, module+"/units", "fmt"), file(true, module+"/topo")}},
+		{Path: "plan/deep", Files: []*File{file(false, module+"/real/ibv")}}, // built for another system, say
+		{Path: "topo", Files: []*File{file(false, "example.com/used/deep")}},
+		{Path: "real/ibv", Files: []*File{file(false, module+"/real/dl")}}, // its own room: no use of "*"
+		{Path: "elsewhere", Files: []*File{file(false, module+"/sim")}},
+	}
+	var got []string
+	for _, f := range checkTable(table, packages) {
+		if f.Rule != "table" {
+			t.Errorf("rule %q", f.Rule)
+		}
+		got = append(got, f.Message)
+	}
+	want := []string{
+		"plan may import topo, and no file of it does; take the permission away",
+		"plan may import sim, and no file of it does; take the permission away",
+		"plan may import real, and the reason is empty; say what for",
+		"topo may import *, and no file of it does; take the permission away",
+		"topo may import *, and the reason is empty; say what for",
+		"topo may import example.com/idle, and no file of it does; take the permission away",
+		"real may import *, and no file of it does; take the permission away",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
 	}
 }
 

@@ -17,88 +17,113 @@ type room struct {
 	guests []edge // third-party packages, by path prefix
 }
 
-// units and coll are words and measures that every room speaks.
-var leaves = []edge{
-	{"units", "quantities"},
-	{"coll", "names of operations, algorithms, protocols and types"},
-}
+// Permissions that most rooms need. Each stands only where it is used, as all
+// others do: CheckTable reports what no import needs.
+var (
+	quantities = edge{"units", "quantities"}
+	vocabulary = edge{"coll", "names of operations, algorithms, protocols and types"}
+)
+
+// with is a list of permissions that ends with units and coll.
+func with(edges ...edge) []edge { return append(edges, quantities, vocabulary) }
 
 // rooms is HOUSE's table: which way the doors open. A package belongs to the
 // room with the longest matching directory.
 var rooms = []room{
-	{dir: "", pure: true, idea: "the root explains the library; code is in the rooms"},
-	{dir: "units", pure: true, idea: "it is a leaf"},
-	{dir: "coll", pure: true, idea: "it is a leaf above units", may: leaves[:1]},
+	{dir: ".", pure: true, idea: "the root is the library's door: it only calls", may: []edge{{"scenario", "what it calls"}}},
+	{dir: "units", pure: true, idea: "it is a leaf", may: []edge{{"internal/termtext", "names that cannot be printed are refused"}}},
+	{dir: "coll", pure: true, idea: "it is a leaf above units", may: []edge{quantities}},
 	{dir: "topo", pure: true, idea: "a topology knows no XML and no operating system",
-		may: leaves},
+		may: []edge{{"internal/termtext", "names of devices are printed everywhere"}, quantities}},
 	{dir: "topo/fabric", pure: true, idea: "the network joins hosts; it knows nothing of what they decide",
-		may:    with(edge{"topo", "hosts are Systems"}),
-		guests: []edge{{"gonum.org/v1/gonum/graph", "shortest routes, through an adapter with ordered iterators"}}},
+		may: []edge{{"topo", "hosts are Systems"}, quantities}},
 	{dir: "topo/lint", pure: true, idea: "advice on a topology needs the topology alone",
-		may: with(edge{"topo", "what is looked at"}, edge{"topo/fabric", "NICs that reach nothing"})},
+		may: []edge{{"topo", "the topology that is checked"}}},
+	{dir: "topo/builtin", pure: true, idea: "bytes of topology files by name, apart from what they say"},
 	{dir: "topo/xml", pure: true, idea: "a codec knows files' text, not what is decided from it",
-		may:    with(edge{"topo", "the Spec it reads and writes"}, edge{"search", "the graphs it reads and writes"}),
+		may:    []edge{{"topo", "the Spec it reads and writes"}, {"search", "the graphs it reads and writes"}, {"internal/termtext", "words of a file in its errors"}, quantities},
 		guests: []edge{{"github.com/beevik/etree", "keeps order and unknown attributes on rewrite"}}},
 	{dir: "topo/detect", idea: "live detection yields a Spec and decides nothing",
-		may: with(edge{"topo", "the Spec it yields"}),
-		guests: []edge{{"github.com/NVIDIA/go-nvml", "NVML with cgo"}, {"github.com/ebitengine/purego", "NVML without cgo"},
-			{"golang.org/x/sys", "system calls"}}},
+		may:    []edge{{"topo", "the Spec it yields"}},
+		guests: []edge{{"github.com/NVIDIA/go-nvml", "NVML with cgo"}, {"github.com/ebitengine/purego", "NVML without cgo"}}},
 	{dir: "search", pure: true, idea: "a search knows no rank beyond its host and no message size",
-		may: with(edge{"topo", "the System it searches"})},
+		may: []edge{{"topo", "the System it searches"}, quantities}},
 	{dir: "connect", pure: true, idea: "connecting ranks needs no bandwidth table",
-		may: with(edge{"topo", "nodes of a route"}, edge{"topo/fabric", "ranks over hosts"}, edge{"search", "the graphs it joins"})},
+		may: []edge{{"topo", "nodes of a route"}, {"search", "the graphs it joins"}, quantities}},
 	{dir: "tuning", pure: true, idea: "the tuner knows no op",
-		may: with(edge{"topo", "link and path kinds"}, edge{"topo/fabric", "the cluster"}, edge{"search", "the graphs it prices"})},
+		may: with(edge{"topo", "link and path kinds"}, edge{"search", "the graphs it prices"})},
 	{dir: "plan", pure: true, idea: "a plan knows no topology and no time: ops have bytes and dependencies",
 		may: with(edge{"connect", "channels and routes"})},
-	{dir: "plan/build", pure: true, idea: "NCCL's schedules come from the request and the channels alone; nobody who runs a plan needs them",
+	{dir: "plan/build", pure: true, idea: "NCCL's schedules come from the request and the channels alone; an executor never needs them",
 		may: with(edge{"plan", "what it makes"}, edge{"connect", "channels and routes"})},
 	{dir: "plan/check", pure: true, idea: "a proof trusts no schedule: it reads the plan alone",
 		may: with(edge{"plan", "what it proves and executes"}, edge{"connect", "kinds of connections"})},
 	{dir: "plan/export", pure: true, idea: "text of a plan is a function of the plan",
-		may: with(edge{"plan", "what it writes"}, edge{"connect", "routes of connections"})},
+		may: []edge{{"plan", "what it writes"}, {"connect", "routes of connections"}, quantities}},
 	{dir: "comm", pure: true, idea: "the communicator wires the pure stages and decides nothing",
-		may: with(edge{"topo", ""}, edge{"topo/fabric", ""}, edge{"topo/xml", "graph.xml text of the decision document"}, edge{"search", ""}, edge{"connect", ""}, edge{"tuning", ""}, edge{"plan", ""}, edge{"plan/build", "NCCL's schedule of what was chosen"})},
+		may: with(edge{"topo", "the Systems of its nodes and their part of the decision document"}, edge{"topo/fabric", "the cluster it is made of"},
+			edge{"topo/xml", "graph.xml text of the decision document"}, edge{"search", "the stage it runs first: the graphs of each node"},
+			edge{"connect", "the stage after it: channels and routes over all ranks"}, edge{"tuning", "the cost model it asks for a choice"},
+			edge{"plan", "requests and plans of a choice"}, edge{"plan/build", "NCCL's schedule of what was chosen"})},
 	{dir: "trace", idea: "a trace knows nothing of collectives: names and args are strings and integers",
-		may: leaves[:1]},
+		may: []edge{quantities}},
 	{dir: "trace/nccltrace", idea: "the events of NCCL's profiler, named once for simulator and hardware",
-		may: with(edge{"trace", "what it builds"}, edge{"plan", "ops are what it names"}, edge{"connect", "routes are what it names"})},
-	{dir: "trace/chrome", idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, {"internal/newfile", "files that appear whole"}, leaves[0]}},
+		may: []edge{{"trace", "what it builds"}, quantities}},
+	{dir: "trace/chrome", idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, {"internal/newfile", "files that appear whole"}, quantities}},
 	{dir: "trace/compare", idea: "a comparison reads any program's traces", may: []edge{{"trace", "what a merge writes"}, {"trace/chrome", "the reader"},
-		{"trace/nccltrace", "the terms of the timing model that slices name"}, leaves[0]}},
-	{dir: "trace/profile", idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, {"internal/newfile", "files that appear whole"}, leaves[0]},
+		{"trace/nccltrace", "the terms of the timing model that slices name"}, quantities}},
+	{dir: "trace/profile", idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, {"internal/newfile", "files that appear whole"}, quantities},
 		guests: []edge{{"github.com/google/pprof", "the profile's own types and checks"}}},
 	{dir: "trace/validate", idea: "a check of traces knows traces only, ours or others'",
-		may: []edge{{"trace", "what it checks"}, {"trace/chrome", "the format and its reader"}, leaves[0]}},
-	{dir: "exec", idea: "the seam between plan and whoever runs it",
-		may: with(edge{"plan", "what is run"}, edge{"connect", "connections of the plan"}, edge{"trace", "what is told"})},
+		may: []edge{{"trace", "what it checks"}, {"trace/chrome", "the format and its reader"}, quantities}},
+	{dir: "exec", idea: "the seam between a plan and its executors",
+		may: []edge{{"workload", "what is run"}, {"plan", "how each call of it moves data"}, {"trace", "the sink that a run writes to"}, quantities}},
 	{dir: "exec/exectest", idea: "one suite for every executor",
-		may: with(edge{"exec", "what is tested"}, edge{"plan", ""}, edge{"plan/build", "the plans to run"}, edge{"plan/check", "runs a plan on real bytes"},
-			edge{"plan/export", "broken plans, and the messages that a trace must show"}, edge{"connect", ""}, edge{"trace", ""})},
+		may: with(edge{"exec", "what is tested"}, edge{"plan", "the plans that are run, and their reference"},
+			edge{"plan/build", "the plans to run"}, edge{"plan/check", "runs a plan on real bytes"}, edge{"plan/export", "broken plans, and the messages that a trace must show"},
+			edge{"connect", "the communicators that plans are made for"}, edge{"trace", "the events that a run has to emit"})},
 	{dir: "sim", pure: true, idea: "the simulator runs a plan: it never asks search, tuning, comm or real",
-		may: with(edge{"exec", "the seam it fills"}, edge{"plan", "what it runs"}, edge{"connect", "routes"}, edge{"trace", "what it tells"},
+		may: with(edge{"exec", "the seam it fills"}, edge{"plan", "what it runs"}, edge{"connect", "routes"}, edge{"trace", "the events it emits"},
 			edge{"trace/nccltrace", "NCCL's event names"}, edge{"topo", "links"}, edge{"topo/fabric", "the network"})},
-	{dir: "calibrate", pure: true, idea: "calibration turns measured times into a machine class; who measured them is not its business",
-		may: with(edge{"sim", "what is fitted"}, edge{"comm", "what NCCL decides for a measured operation"}, edge{"plan", "what is simulated"},
-			edge{"topo", ""}, edge{"topo/fabric", ""}, edge{"trace", "the sink that discards"}, edge{"report/nccltests", "the tables it reads"}),
+	{dir: "calibrate", pure: true, idea: "calibration turns measured times into a machine class; it does not measure",
+		may: with(edge{"scenario", "the machine that was measured"}, edge{"config", "the settings of a measured file"}, edge{"sim", "what is fitted"},
+			edge{"comm", "operations that were measured"}, edge{"plan", "what is simulated"}, edge{"exec", "the job it runs"}, edge{"trace", "the sink that discards"},
+			edge{"report/nccltests", "the tables it reads"}, edge{"internal/bounded", "measured files are read up to a limit"}),
 		guests: []edge{{"gonum.org/v1/gonum", "optimisation and linear algebra"}}},
 	{dir: "real", idea: "hardware runs a plan: it never asks search, tuning, comm or sim",
-		may: with(edge{"exec", "the seam it fills"}, edge{"plan", "what it runs"}, edge{"plan/check", "proves a plan before GPUs or sockets run it"},
-			edge{"connect", "routes"}, edge{"trace", "what it tells"}, edge{"trace/nccltrace", "NCCL's event names"}, edge{"topo", "devices"}, edge{"topo/fabric", "the network"}),
-		guests: []edge{{"github.com/ebitengine/purego", "libcuda, libnccl and libibverbs opened at run time"}, {"golang.org/x/sys", "system calls"}}},
-	{dir: "config", idea: "flags, environment and files become Params; nothing is decided here", may: []edge{{"*", "every package that has a Params"}}},
+		may: with(edge{"exec", "the seam it fills"}, edge{"plan", "what it runs"}, edge{"plan/check", "proves a plan before GPUs or sockets run it"}, edge{"connect", "routes"}, edge{"trace", "the events it emits"},
+			edge{"trace/nccltrace", "NCCL's event names"}, edge{"topo", "the lists of devices that NCCL_IB_HCA writes"},
+			edge{"config/netcfg", "the settings of connections"}),
+		guests: []edge{{"github.com/ebitengine/purego", "libcuda, libnccl and libibverbs opened at run time"}}},
+	{dir: "config", pure: true, idea: "flags, environment and files become Params, for any system; it decides nothing and knows no hardware",
+		may: with(edge{"comm", "the Params of a communicator"}, edge{"config/netcfg", "the settings of connections that it fills"},
+			edge{"connect", "its Params"}, edge{"plan", "its Params"}, edge{"search", "its Params"}, edge{"topo", "its Params and the names of levels"},
+			edge{"tuning", "its Params"})},
+	{dir: "config/netcfg", pure: true, idea: "settings of connections are values, apart from what reads and what uses them",
+		may: []edge{quantities}},
 	{dir: "explain", pure: true, idea: "an explanation reads decisions and makes none",
-		may: with(edge{"comm", ""}, edge{"topo", ""}, edge{"topo/fabric", ""}, edge{"search", ""}, edge{"connect", ""}, edge{"tuning", ""}, edge{"plan", ""}, edge{"plan/build", "how the work is split"})},
+		may: with(edge{"comm", "the communicator it explains"}, edge{"topo", "the links and verdicts that reasons name"},
+			edge{"search", "the graphs, and the links that limit them"}, edge{"tuning", "choices, rivals and the reasons against them"},
+			edge{"plan", "requests, and the parts of a split"},
+			edge{"plan/build", "how a choice is split over channels"})},
 	{dir: "report", idea: "reports read results, traces and decisions",
-		may: with(edge{"exec", ""}, edge{"trace", ""}, edge{"trace/nccltrace", "the names of processes"}, edge{"search", ""}, edge{"connect", ""}, edge{"tuning", ""}, edge{"topo", ""}, edge{"topo/fabric", ""})},
-	{dir: "report/nccltests", pure: true, idea: "nccl-tests' table and JSON are text of numbers; what they are of is others' business"},
+		may: []edge{{"exec", "loads of links"}, {"trace", "the events of a timeline"}, {"trace/nccltrace", "the names of processes"},
+			{"search", "the graphs it draws"}, {"connect", "the rings and trees it draws"}, {"topo", "the machine it draws"},
+			{"topo/fabric", "the cluster it draws"}, quantities}},
+	{dir: "report/nccltests", pure: true, idea: "nccl-tests' table and JSON are text of numbers, apart from what was measured"},
+	{dir: "workload", pure: true, idea: "what ranks do is data; it names no machine, plan or executor", may: with()},
+	{dir: "scenario", pure: true, idea: "a run is data, apart from flags, terminals, hardware and how a result is shown",
+		may: with(edge{"config", "NCCL's settings become the stages' Params"}, edge{"topo/xml", "topology files"}, edge{"topo", "a machine's Spec and System"},
+			edge{"topo/fabric", "nodes and the network between them"}, edge{"topo/builtin", "the built-in machine"}, edge{"search", "graphs of NCCL_GRAPH_FILE"},
+			edge{"comm", "the communicator"}, edge{"tuning", "the choice"}, edge{"plan", "what is simulated"}, edge{"plan/check", "what a small plan is proven by"}, edge{"exec", "how it is run"},
+			edge{"sim", "the simulator"}, edge{"trace", "sinks"}, edge{"trace/nccltrace", "what a trace shows"})},
 	{dir: "cmd", idea: "parse, call, print", may: []edge{{"*", "the only main"}},
 		guests: []edge{{"github.com/spf13/cobra", "commands"}, {"github.com/spf13/pflag", "flags"}}},
-	{dir: "testdata", idea: "data"},
-	{dir: "internal/newfile", idea: "bytes and a path; what they mean is others' business"},
+	{dir: "internal/termtext", pure: true, idea: "text for a terminal, apart from what it says"},
+	{dir: "internal/bounded", pure: true, idea: "bytes up to a limit, apart from what they mean"},
+	{dir: "internal/newfile", idea: "bytes and a path, apart from what they mean"},
 	{dir: "internal", idea: "tests and tools", may: []edge{{"*", "tests and tools"}},
-		guests: []edge{{"github.com/rogpeppe/go-internal", "test helpers"}, {"github.com/google/go-cmp", "test helpers"},
-			{"gonum.org/v1/gonum", "statistics"}, {"pgregory.net/rapid", "generators for property tests"}}},
+		guests: []edge{{"github.com/rogpeppe/go-internal", "test helpers"}, {"pgregory.net/rapid", "random communicators and requests"}}},
 }
 
 // impure are the packages that a pure room must not import.
@@ -108,10 +133,11 @@ var impure = []edge{
 	{"gonum.org/v1/gonum/graph/simple", "random iteration order"},
 }
 
-func with(edges ...edge) []edge { return append(edges, leaves...) }
-
 // roomOf returns the room of a package path relative to the module, or nil.
-func roomOf(rel string) *room {
+func roomOf(rel string) *room { return roomIn(rooms, rel) }
+
+// roomIn is roomOf for any table.
+func roomIn(rooms []room, rel string) *room {
 	var best *room
 	for i := range rooms {
 		if r := &rooms[i]; under(rel, r.dir) && (best == nil || len(r.dir) > len(best.dir)) {

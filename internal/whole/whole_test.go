@@ -74,7 +74,7 @@ func (m machine) run(t testing.TB, p *plan.Plan, sink trace.Sink) exec.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := x.Run(context.Background(), p, sink)
+	r, err := x.Run(context.Background(), exec.One(p), sink)
 	if err != nil {
 		t.Fatalf("%v %v/%v: %v", p.Req.Func, p.Req.Algo, p.Req.Proto, err)
 	}

@@ -43,14 +43,18 @@ func Plan(c *connect.Comm, r plan.Request) (*plan.Plan, error) {
 	if err := validate(c, &r); err != nil {
 		return nil, err
 	}
+	if err := r.Params.Poll(); err != nil {
+		return nil, err
+	}
+	if err := c.CheckNets(); err != nil {
+		return nil, err
+	}
 	b := base{comm: c, req: r}
 	var g plan.Generator = noOps{}
 	var err error
 	switch {
 	case c.NRanks == 1:
-		if !r.InPlace && r.Count > 0 {
-			g = selfCopy{bytes: r.Count * int64(r.Type.Size())}
-		}
+		g, err = newOneRank(b)
 	case r.Func.IsP2P():
 		g, err = newP2P(b)
 	case r.Count > 0:

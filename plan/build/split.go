@@ -15,8 +15,17 @@ const minTrafficPerChannel = 16 << 10
 // grains (ncclProtoGrainSize, include/device.h:336).
 var grain = [coll.NumProtocols]int64{coll.LL: 16, coll.LL128: 1920, coll.Simple: 512}
 
-// minStep is the smallest FIFO step that holds a chunk.
-const minStep = 4096
+// leastStep is the smallest FIFO step that holds a grain: LL has a flag beside
+// each word, LL128 fills 120 of 128 bytes.
+var leastStep = [coll.NumProtocols]int64{coll.LL: 2 * 16, coll.LL128: 1920 / 15 * 16, coll.Simple: 512}
+
+// holdsChunk refuses buffers whose FIFO steps are too small for a chunk.
+func holdsChunk(c *connect.Comm, proto coll.Protocol) error {
+	if int64(c.BuffSizes[proto])/plan.FIFOSteps < leastStep[proto] {
+		return badRequest("Comm", "%v buffers of %d bytes hold no chunk; give at least %d", proto, c.BuffSizes[proto], leastStep[proto]*plan.FIFOSteps)
+	}
+	return nil
+}
 
 // trafficPerByte is how often a byte of count crosses a rank's ports
 // (enqueue.cc:86).
@@ -121,8 +130,8 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 	} else {
 		lo -= rest
 	}
-	if int64(c.BuffSizes[r.Proto])/plan.FIFOSteps < minStep {
-		return plan.Split{}, badRequest("Comm", "%v buffers of %d bytes hold no chunk; give at least 32768", r.Proto, c.BuffSizes[r.Proto])
+	if err := holdsChunk(c, r.Proto); err != nil {
+		return plan.Split{}, err
 	}
 	s := plan.Split{ElemSize: es, NChannels: 1}
 	parts := elem
@@ -188,10 +197,10 @@ func stripes(c *connect.Comm, r *plan.Request, channels, heads int, chunk func(s
 	if n < 1 {
 		return plan.Split{}, badRequest("Comm", "has no channels")
 	}
-	step := int64(c.BuffSizes[coll.Simple]) / plan.FIFOSteps
-	if step < minStep {
-		return plan.Split{}, badRequest("Comm", "Simple buffers of %d bytes hold no chunk; give at least 32768", c.BuffSizes[coll.Simple])
+	if err := holdsChunk(c, coll.Simple); err != nil {
+		return plan.Split{}, err
 	}
+	step := int64(c.BuffSizes[coll.Simple]) / plan.FIFOSteps
 	count, es := r.Elements()
 	nBytes := count * int64(es)
 	if r.Func != coll.AllReduce {

@@ -60,6 +60,9 @@ func Plan(p *plan.Plan) error {
 // outputs compares every output with what the operation promises.
 func (m *symbols) outputs() error {
 	for rank := range int32(m.p.Comm.NRanks) {
+		if err := m.p.Req.Params.Poll(); err != nil {
+			return err
+		}
 		var fault error
 		m.p.Want(rank, func(off, n units.Bytes, from plan.Places) {
 			if fault != nil {

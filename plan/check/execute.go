@@ -37,7 +37,10 @@ type Observer interface {
 // because what one end of a FIFO does never takes away what the other waits
 // for.
 func Execute[V any](p *plan.Plan, m Memory[V]) error {
-	c := newRunner(p, m)
+	c, err := newRunner(p, m)
+	if err != nil {
+		return err
+	}
 	if err := c.run(); err != nil {
 		return err
 	}
@@ -89,6 +92,7 @@ type runner[V any] struct {
 	blockOf []int32
 	blocks  []block
 	nets    []network // by NetGroup
+	polls   int       // calls of poll
 }
 
 // block is the thread block of a rank's channel: its programs run by phase.
@@ -98,7 +102,7 @@ type block struct {
 	waiting []int32 // programs of later phases
 }
 
-func newRunner[V any](p *plan.Plan, m Memory[V]) *runner[V] {
+func newRunner[V any](p *plan.Plan, m Memory[V]) (*runner[V], error) {
 	c := &runner[V]{p: p, m: m, conns: make([]fifo[V], p.NumConns())}
 	for id := range c.conns {
 		c.conns[id] = fifo[V]{conn: p.Conn(int32(id)), sender: -1, receiver: -1}
@@ -107,6 +111,9 @@ func newRunner[V any](p *plan.Plan, m Memory[V]) *runner[V] {
 	c.observer, _ = m.(Observer)
 	var progs []plan.Program
 	for rank := range int32(p.Comm.NRanks) {
+		if err := c.poll(); err != nil {
+			return nil, err
+		}
 		progs = p.AppendPrograms(progs[:0], rank)
 		last := [2]int32{-1, -1}
 		for i := range progs {
@@ -121,7 +128,15 @@ func newRunner[V any](p *plan.Plan, m Memory[V]) *runner[V] {
 	for i := range c.progs {
 		p.OpenInto(&c.progs[i].cur, &c.progs[i].pr)
 	}
-	return c
+	return c, nil
+}
+
+// poll asks now and then whether to go on.
+func (c *runner[V]) poll() error {
+	if c.polls++; c.polls%1024 != 0 {
+		return nil
+	}
+	return c.p.Req.Params.Poll()
 }
 
 func (c *runner[V]) fault(i int32, format string, args ...any) error {
@@ -185,6 +200,9 @@ func (c *runner[V]) endOf(i int32) {
 func (c *runner[V]) advance(i int32) error {
 	g := &c.progs[i]
 	for {
+		if err := c.poll(); err != nil {
+			return err
+		}
 		if !g.have {
 			if !g.cur.Next(&g.op) {
 				g.done = true

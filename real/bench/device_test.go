@@ -50,7 +50,7 @@ func everyType(t *testing.T, e *Executor, types []coll.DataType) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				res, err := e.Run(context.Background(), p, trace.Discard)
+				res, err := e.Run(context.Background(), exec.One(p), trace.Discard)
 				if err != nil || res.Wrong != 0 {
 					t.Errorf("%v %v %v: %d wrong, %v", typ, red, pr, res.Wrong, err)
 				}

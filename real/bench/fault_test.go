@@ -95,7 +95,6 @@ func TestADeadRankEndsKernels(t *testing.T) {
 		if err := s.load(op.Plan, false); err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
 		err = s.each(func(r *rank) error {
 			queue, err := r.queuer(op, by)
 			if err != nil {
@@ -117,9 +116,6 @@ func TestADeadRankEndsKernels(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Errorf("%v: close: %v", by, err)
-		}
-		if took := time.Since(began); took > closeTime {
-			t.Errorf("%v: took %v", by, took)
 		}
 		empty(t, control)
 	}
@@ -202,7 +198,7 @@ func TestWithoutPeerAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := &Executor{Driver: d, GPUs: []int{0, 1, 2}, Warps: 2}
-		res, err := e.Run(context.Background(), p, trace.Discard)
+		res, err := e.Run(context.Background(), exec.One(p), trace.Discard)
 		if proto == coll.LL128 {
 			if !errors.Is(err, exec.ErrUnsupported) {
 				t.Errorf("LL128 through the host: %v, want unsupported", err)
@@ -221,7 +217,7 @@ func TestWithoutPeerAccess(t *testing.T) {
 func TestARunIsGivenUp(t *testing.T) {
 	d, control := driver(t)
 	e := &Executor{Driver: d, GPUs: []int{0, 1, 2}, Warps: 2, Timeout: time.Millisecond}
-	if _, err := e.Run(context.Background(), allReduce(t, 1<<20).Plan, trace.Discard); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.Run(context.Background(), exec.One(allReduce(t, 1<<20).Plan), trace.Discard); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 	empty(t, control)

@@ -30,7 +30,7 @@ import (
 var member = flag.String("member", "", "for the tests' own use: play one rank")
 
 // limits of waits between the tests' processes, which share few CPUs.
-var limits = bootstrap.Options{Join: 30 * time.Second, Op: 30 * time.Second, Ping: 200 * time.Millisecond, Silence: 5 * time.Second}
+var limits = bootstrap.Options{Join: 10 * time.Minute, Op: 10 * time.Minute, Ping: 200 * time.Millisecond, Silence: 2 * time.Minute}
 
 // play is a rank of a job: what it finds goes to its log, or is its error.
 type play struct {
@@ -145,7 +145,7 @@ func together(t *testing.T, job string, ranks int) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	said := make([]string, ranks)
 	var wg sync.WaitGroup
@@ -310,7 +310,7 @@ func (p *play) late() error {
 		select {
 		case <-p.s.ctx.Done():
 			return context.Cause(p.s.ctx)
-		case <-time.After(20 * time.Second):
+		case <-time.After(10 * time.Minute):
 			return errors.New("nobody told rank 2 that the others gave up")
 		}
 	}

@@ -68,7 +68,7 @@ func TestAFailureEndsAllWaits(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "rank 0: out of memory") {
 		t.Errorf("got %v, want the first failure", err)
 	}
-	if d := time.Since(began); d > 2*grace {
+	if d := time.Since(began); d > 20*grace {
 		t.Errorf("took %v", d)
 	}
 	if !s.ranks[2].closed || s.ranks[1].closed {

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
@@ -34,7 +34,7 @@ func TestConformsInProcess(t *testing.T) {
 // TestConformsOverVerbs is the same suite with every connection on the wire.
 func TestConformsOverVerbs(t *testing.T) {
 	exectest.Conform(t, []int{2}, func(t *testing.T, nodes int) exectest.Subject {
-		return subject(nodes, verbs(t, ibv.Settings{}))
+		return subject(nodes, verbs(t, netcfg.IB{}))
 	})
 }
 

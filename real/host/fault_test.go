@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/config/netcfg"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/real/transport/transporttest"
@@ -47,13 +49,13 @@ func TestLostClearToSendIsNamed(t *testing.T) {
 	c := machine(t, "dgx-h100", 1, 2)
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 40_000, 0, false}
 	for name, open := range map[string]func(*testing.T) *Wire{
-		"sockets": loopback, "verbs": func(t *testing.T) *Wire { return verbs(t, ibv.Settings{}) },
+		"sockets": loopback, "verbs": func(t *testing.T) *Wire { return verbs(t, netcfg.IB{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			w.Net = deaf{w.Net, 3}
-			e := New(Config{Timeout: time.Second, Wire: w})
-			_, err := e.Run(context.Background(), j.plan(t, c, 1), trace.Discard)
+			e := New(Config{Timeout: 3 * time.Second, Wire: w})
+			_, err := e.Run(context.Background(), exec.One(j.plan(t, c, 1)), trace.Discard)
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no clear-to-send from rank 1 for message 3") {
 				t.Errorf("got %v, want a time-out that names the message", err)
 			}
@@ -63,7 +65,7 @@ func TestLostClearToSendIsNamed(t *testing.T) {
 
 // impatient gives up on a peer after some tens of milliseconds. Soft-RoCE takes
 // 7 retries, NCCL's default, for retries without end.
-var impatient = ibv.Settings{Service: &ibv.Service{Timeout: 12, Retry: 6}}
+var impatient = netcfg.IB{Service: &netcfg.Service{Timeout: 12, Retry: 6}}
 
 // TestOperationsOnADisturbedWire: packets are lost, late, doubled and damaged,
 // and every element is right.
@@ -103,8 +105,8 @@ func TestCutWireEndsAnOperation(t *testing.T) {
 	mend := transporttest.Disturb(t, "loss 100%")
 	select {
 	case err = <-ended:
-	case <-time.After(30 * time.Second):
-		t.Fatal("no end after 30 s")
+	case <-time.After(20 * time.Minute):
+		t.Fatal("no end after 20 minutes")
 	}
 	mend()
 	t.Logf("after %v: %v", time.Since(began).Round(time.Millisecond), err)
@@ -127,7 +129,7 @@ func TestConnectFailureEndsAll(t *testing.T) {
 	c := machine(t, "dgx-h100", 1, 2)
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 100, 0, false}
 	e := New(Config{Wire: &Wire{Net: broken{}, Device: func(int32, int32) int { return 0 }, Exchange: NewInProcess().Of}})
-	if _, err := e.Run(context.Background(), j.plan(t, c, 1), trace.Discard); !errors.Is(err, errNoListen) {
+	if _, err := e.Run(context.Background(), exec.One(j.plan(t, c, 1)), trace.Discard); !errors.Is(err, errNoListen) {
 		t.Errorf("got %v, want %v", err, errNoListen)
 	}
 }

@@ -80,7 +80,11 @@ func (x *run) tx(id int32) *fifo { return x.txs[id] }
 
 // Run executes the plan once on fresh data and verifies every output of the
 // local ranks; Result.Wrong counts elements that differ.
-func (e *Executor) Run(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
+func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.Result, error) {
+	p, err := job.Single("the executor on CPUs")
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
 	s, err := e.Open(ctx, p)
 	if err != nil {
 		return exec.Result{Wrong: -1}, err

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/real/dl"
 )
 
@@ -174,7 +175,7 @@ func (d *Device) GID(port uint8, i int) (GID, error) {
 // FindGID picks the port's address as NCCL does (net_ib.cc:470,
 // ncclIbGetGidIndex): of InfiniBand the routable one where it is set, else
 // entry 0; of RoCE what the settings wish for.
-func (d *Device) FindGID(p Port, set *Settings) (int, error) {
+func (d *Device) FindGID(p Port, set *netcfg.IB) (int, error) {
 	if p.Layer == InfiniBand {
 		routable := set.RoutableGID.Or(1)
 		if routable < 0 || routable >= p.GIDs {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/simccl/simccl/config/netcfg"
 )
 
 // A connection is set up over TCP, in NCCL's order (net_ib.cc:1354): both tell
@@ -76,7 +78,7 @@ func hear(r io.Reader, what any) error {
 // greet exchanges greetings and returns how many QPs the connection has. The
 // dialer speaks first; far is what the other side has heard of it.
 func (k *comm) greet(token [16]byte, far *greeting) (qps int, err error) {
-	me := greeting{Token: token, NICs: len(k.nics), QPs: k.net.set.qps()}
+	me := greeting{Token: token, NICs: len(k.nics), QPs: k.net.set.QPsPerPort()}
 	dials := far == nil
 	if !dials {
 		me.Token = far.Token
@@ -142,7 +144,7 @@ func (k *comm) meet(me *hello, dials bool) error {
 
 // connect brings one QP up. Extensions are what the dialer's NIC offers, less
 // what the other one lacks (net_ib.cc:1802).
-func (k *comm) connect(q *QP, to *farQP, s Service, me *hello, i int, dials bool) error {
+func (k *comm) connect(q *QP, to *farQP, s netcfg.Service, me *hello, i int, dials bool) error {
 	known := false
 	if to.ECE != nil {
 		var err error

@@ -12,43 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/units"
 )
-
-// Settings are the NCCL_IB_* variables that change what goes over the wire;
-// the zero value is NCCL's defaults.
-type Settings struct {
-	HCA         string         // NCCL_IB_HCA
-	GIDIndex    units.Opt[int] // NCCL_IB_GID_INDEX, of RoCE; -1: by the next three
-	IPv6        bool           // NCCL_IB_ADDR_FAMILY=AF_INET6
-	AddrRange   string         // NCCL_IB_ADDR_RANGE: 10.0.0.0/8
-	RoCEVersion units.Opt[int] // NCCL_IB_ROCE_VERSION_NUM; 2
-	RoutableGID units.Opt[int] // NCCL_IB_ROUTABLE_FLID_GID_INDEX, of InfiniBand; 1
-	QPs         units.Opt[int] // NCCL_IB_QPS_PER_CONNECTION, of each port; 1
-	SplitData   bool           // NCCL_IB_SPLIT_DATA_ON_QPS
-	ARThreshold units.Opt[int] // NCCL_IB_AR_THRESHOLD, bytes; 8192
-	Adaptive    units.Opt[int] // NCCL_IB_ADAPTIVE_ROUTING; unset it is on for InfiniBand
-	Inline      bool           // NCCL_IB_USE_INLINE: the CTS goes inline
-	Relaxed     units.Opt[int] // NCCL_IB_PCI_RELAXED_ORDERING: 0 no, 1 yes, 2 where the library can; 2
-	FifoTC      units.Opt[int] // NCCL_IB_FIFO_TC: traffic class of clear-to-sends; -1: as of data
-	ECEOff      bool           // NCCL_IB_ECE_ENABLE=0
-	Service     *Service       // timeout, retries, SL, TC, pkey
-
-	IgnoreEvents bool           // NCCL_IB_RETURN_ASYNC_EVENTS=0
-	RetryAll     bool           // NCCL_IB_MQP_RETRY_ALL
-	Retries      units.Opt[int] // NCCL_IB_MQP_RETRY_CNT; 34
-	RetrySleep   units.Opt[int] // NCCL_IB_MQP_RETRY_SLEEP_MSEC; 100
-
-	Disabled bool   // NCCL_IB_DISABLE: there are no devices
-	NoFusion bool   // NCCL_IB_MERGE_NICS=0
-	SplitVFs bool   // NCCL_IB_MERGE_VFS=0
-	Host     string // local address of the connections' set-up
-}
-
-func (s *Settings) qps() int { return max(s.QPs.Or(1), 1) }
 
 // physical is one port in use.
 type physical struct {
@@ -67,7 +35,7 @@ type virtual struct {
 // Net is the verbs transport over the machine's chosen ports.
 type Net struct {
 	lib     *Lib
-	set     Settings
+	set     netcfg.IB
 	relaxed bool
 	devs    []*Device
 	phys    []physical
@@ -75,12 +43,12 @@ type Net struct {
 }
 
 // NewNet opens the ports that NCCL_IB_HCA chooses.
-func NewNet(set Settings) (*Net, error) {
+func NewNet(set netcfg.IB) (*Net, error) {
 	if set.Service == nil {
-		s := DefaultService
+		s := netcfg.DefaultService()
 		set.Service = &s
 	}
-	if n := set.qps(); n > maxQPs {
+	if n := set.QPsPerPort(); n > maxQPs {
 		return nil, fmt.Errorf("NCCL_IB_QPS_PER_CONNECTION=%d: up to %d", n, maxQPs)
 	}
 	if set.Disabled {

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/real/dl"
 	"github.com/simccl/simccl/real/transport"
 )
@@ -125,17 +126,6 @@ type Address struct {
 	Rkey   uint32 // of the memory that the other side writes notes to
 }
 
-// Service are the settings of a connection's QPs: NCCL_IB_TIMEOUT,
-// NCCL_IB_RETRY_CNT, NCCL_IB_SL, NCCL_IB_TC, NCCL_IB_PKEY. SL and TC are the
-// sender's; its peer takes them over.
-type Service struct {
-	Timeout, Retry, SL, TC uint8
-	PkeyIndex              uint16
-}
-
-// DefaultService is NCCL's (net_ib.cc:124-129).
-var DefaultService = Service{Timeout: 20, Retry: 7}
-
 func (q *QP) modify(what string, a *qpAttr, mask uintptr) error {
 	for try := 1; ; try++ {
 		r := q.dev.lib.fn.modifyQP.Call(q.handle, pointer(a), mask)
@@ -189,7 +179,7 @@ func (n *nearEnd) route(to *Address, sl, tc uint8) ahAttr {
 
 // Connect brings a QP from INIT to RTS against QP num of the peer's port, with
 // NCCL's attributes (net_ib.cc:1274, ncclIbRtrQp, ncclIbRtsQp).
-func (q *QP) Connect(n *nearEnd, to *Address, num uint32, s Service, peer string) error {
+func (q *QP) Connect(n *nearEnd, to *Address, num uint32, s netcfg.Service, peer string) error {
 	q.peer = peer
 	a := &qpAttr{state: stRTR, pathMTU: mtuCode(min(n.port.MTU, to.MTU)), destQPNum: num, maxDestRDAtomic: 1, minRNRTimer: 12,
 		ah: n.route(to, s.SL, s.TC)}

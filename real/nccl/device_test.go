@@ -158,10 +158,3 @@ func TestMissingLibraryIsTyped(t *testing.T) {
 		t.Errorf("got %v, want *exec.UnsupportedError that names the file", err)
 	}
 }
-
-func TestSummarise(t *testing.T) {
-	s := Summarise([]units.Time{5, 1, 4, 2, 3})
-	if s != (Stats{Min: 1, Median: 3, Mean: 3, P95: 5, Max: 5}) {
-		t.Errorf("got %+v", s)
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/topo"
@@ -119,9 +120,9 @@ func speed(name string) int {
 	return 10000
 }
 
-// split is over how many sockets, by how many helpers, a connection of an
-// interface goes.
-func (s *Settings) split(name string) (socks, threads int) {
+// split returns over how many sockets, served by how many helper threads, a
+// connection of an interface sends.
+func split(s *netcfg.Socket, name string) (socks, threads int) {
 	vendor := uint64(0)
 	if b, err := os.ReadFile("/sys/class/net/" + name + "/device/vendor"); err == nil {
 		vendor, _ = strconv.ParseUint(strings.TrimSpace(string(b)), 0, 16)

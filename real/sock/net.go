@@ -11,33 +11,21 @@ import (
 	"net"
 	"time"
 
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/real/transport"
-	"github.com/simccl/simccl/units"
 )
-
-// Settings are the variables that change what goes over the wire; the zero
-// value is NCCL's defaults.
-type Settings struct {
-	IfName         string         // NCCL_SOCKET_IFNAME
-	Family         string         // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6 or empty
-	Threads        units.Opt[int] // NCCL_SOCKET_NTHREADS
-	SocksPerThread units.Opt[int] // NCCL_NSOCKS_PERTHREAD
-	Inline         units.Opt[int] // NCCL_SOCKET_INLINE, bytes; 128
-	MinTask        units.Opt[int] // NCCL_SOCKET_MIN_TASKSIZE, bytes; 64 KiB
-	SndBuf, RcvBuf units.Opt[int] // NCCL_SOCKET_SNDBUF, NCCL_SOCKET_RCVBUF
-}
 
 // Net is the transport over the chosen interfaces.
 type Net struct {
-	set Settings
+	set netcfg.Socket
 	ifs []Interface
 }
 
 var _ transport.Net = (*Net)(nil)
 
 // NewNet chooses the interfaces. Without any it is an *exec.UnsupportedError.
-func NewNet(set Settings) (*Net, error) {
+func NewNet(set netcfg.Socket) (*Net, error) {
 	all, err := interfaces()
 	if err != nil {
 		return nil, err
@@ -108,7 +96,7 @@ func (n *Net) Listen(dev int) (transport.Listener, error) {
 		return nil, err
 	}
 	l := &listener{net: n, ln: ln, inv: invitation{Addr: ln.Addr().String(), Inline: n.set.Inline.Value, MinTask: n.set.MinTask.Value}}
-	l.inv.Socks, l.inv.Threads = n.set.split(i.Name)
+	l.inv.Socks, l.inv.Threads = split(&n.set, i.Name)
 	_, err = rand.Read(l.inv.Token[:])
 	return l, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/real/transport/transporttest"
@@ -15,7 +16,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-func loopback(t *testing.T, set Settings) *Net {
+func loopback(t *testing.T, set netcfg.Socket) *Net {
 	t.Helper()
 	set.IfName = "lo"
 	n, err := NewNet(set)
@@ -31,7 +32,7 @@ func loopback(t *testing.T, set Settings) *Net {
 // TestContract runs the tests of every transport, for each way of using
 // sockets.
 func TestContract(t *testing.T) {
-	for name, set := range map[string]Settings{
+	for name, set := range map[string]netcfg.Socket{
 		"control socket alone":    {},
 		"two helpers, six socks":  {Threads: units.Some(2), SocksPerThread: units.Some(3)},
 		"one helper, one socket":  {Threads: units.Some(1), SocksPerThread: units.Some(1)},
@@ -51,7 +52,7 @@ func TestContract(t *testing.T) {
 
 // TestPeerGoneIsAnError: requests under way end when the other side closes.
 func TestPeerGoneIsAnError(t *testing.T) {
-	u := transporttest.Subject{Net: loopback(t, Settings{}), Memory: transporttest.GoMemory}
+	u := transporttest.Subject{Net: loopback(t, netcfg.Socket{}), Memory: transporttest.GoMemory}
 	s, r := transporttest.Pipe(t, u)
 	dst := u.Registered(t, r, 64)
 	q, err := r.Irecv([]transport.Buf{{Mem: dst, Size: 64}}, []int32{0})
@@ -72,7 +73,7 @@ func TestPeerGoneIsAnError(t *testing.T) {
 // TestStrangersAreRefused: a connection without the token is dropped, and the
 // true peer still gets in.
 func TestStrangersAreRefused(t *testing.T) {
-	n := loopback(t, Settings{})
+	n := loopback(t, netcfg.Socket{})
 	l, err := n.Listen(0)
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +87,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	if _, err := stranger.Write(make([]byte, 17)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
+	ctx := t.Context()
 	got := make(chan error, 1)
 	go func() {
 		r, err := l.Accept(ctx)
@@ -108,7 +108,7 @@ func TestStrangersAreRefused(t *testing.T) {
 
 // TestAcceptEnds: nobody comes.
 func TestAcceptEnds(t *testing.T) {
-	l, err := loopback(t, Settings{}).Listen(0)
+	l, err := loopback(t, netcfg.Socket{}).Listen(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestChoose(t *testing.T) {
 }
 
 func TestNoInterfaceIsTyped(t *testing.T) {
-	if _, err := NewNet(Settings{IfName: "=nosuchif"}); !errors.Is(err, exec.ErrUnsupported) {
+	if _, err := NewNet(netcfg.Socket{IfName: "=nosuchif"}); !errors.Is(err, exec.ErrUnsupported) {
 		t.Errorf("got %v, want it to match ErrUnsupported", err)
 	}
 }
@@ -173,8 +173,8 @@ func TestSplit(t *testing.T) {
 		{units.Some(10), units.Some(10), 60, 10},
 		{units.Some(3), units.Some(0), 0, 0},
 	} {
-		s := Settings{Threads: c.threads, SocksPerThread: c.per}
-		if socks, helpers := s.split("nosuchif"); socks != c.socks || helpers != c.helpers {
+		s := netcfg.Socket{Threads: c.threads, SocksPerThread: c.per}
+		if socks, helpers := split(&s, "nosuchif"); socks != c.socks || helpers != c.helpers {
 			t.Errorf("threads %v, sockets a thread %v: %d sockets, %d helpers, want %d, %d", c.threads, c.per, socks, helpers, c.socks, c.helpers)
 		}
 	}

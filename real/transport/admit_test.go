@@ -41,11 +41,11 @@ func TestAdmit(t *testing.T) {
 		silent, stranger := call(""), call("xx")
 		call("g1")
 		call("g2")
-		began := time.Now()
 		got := ""
-		err := Admit(context.Background(), ln, time.Minute, check, func(c net.Conn, word byte) bool {
+		// A silent caller that held up the others would do so for a day.
+		err := Admit(context.Background(), ln, 24*time.Hour, check, func(c net.Conn, word byte) bool {
 			got += string(word)
-			if err := c.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+			if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 				t.Error(err)
 			}
 			c.Close()
@@ -54,11 +54,8 @@ func TestAdmit(t *testing.T) {
 		if err != nil || got != "12" && got != "21" {
 			t.Fatalf("admitted %q: %v", got, err)
 		}
-		if d := time.Since(began); d > 20*time.Second {
-			t.Errorf("a silent caller holds up the others for %v", d)
-		}
 		for who, c := range map[string]net.Conn{"silent caller": silent, "stranger": stranger} {
-			_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_ = c.SetReadDeadline(time.Now().Add(10 * time.Minute))
 			if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the %s is not sent away: %v", who, err)
 			}

@@ -67,6 +67,7 @@ type Class struct {
 	LL     LLCost
 	LL128  LL128Cost
 	Memory MemoryCost
+	One    OneRankCost
 	Jitter JitterCost
 	Net    rdma.Params
 }
@@ -139,6 +140,21 @@ type MemoryCost struct {
 	// and misses wholly at L2.
 	L2     float64
 	L2Knee float64
+}
+
+// OneRankCost is what an operation of one rank costs, which NCCL copies by
+// cudaMemcpyAsync, or scales with a kernel of its own. A byte
+// copied is two bytes of memory traffic: one read, one written.
+type OneRankCost struct {
+	// Call is the host's time for a call that launches nothing, CopyLaunch for
+	// one that launches a copy.
+	Call, CopyLaunch float64
+	// CopyGap is the device's time for a copy beside its bytes, KernelGap for the
+	// kernel that scales (oneRankReduce).
+	CopyGap, KernelGap float64
+	// L2Rate and MemoryRate are bytes read plus bytes written by time, of what is
+	// in L2 and of what is not.
+	L2Rate, MemoryRate float64
 }
 
 // JitterCost lets equal channels drift apart.

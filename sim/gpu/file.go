@@ -62,7 +62,7 @@ func Named(name string) (Class, error) {
 // Parse reads a class file; name is for errors, which are *jsonfile.Errors. A
 // file names every parameter of Quantities by its value, or takes those it
 // leaves out from a class that is built in ("base"), of which it may also give
-// multiples ("times").
+// multiples ("times"). Late ones may be missing without a base, too.
 func Parse(data []byte, name string) (Class, error) {
 	r := &reader{Reader: jsonfile.New(data, name), all: Quantities(), seen: map[string]bool{}}
 	r.class.Origins = map[string]Origin{}
@@ -203,6 +203,11 @@ func (r *reader) complete() error {
 	for _, q := range r.all {
 		switch o := r.class.Origins[q.Name]; {
 		case r.seen[q.Name]:
+		case r.class.Base == "" && q.Late:
+			b := NVSwitch90()
+			*q.At(&r.class) = *q.At(&b)
+			o = b.Origins[q.Name]
+			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Sure), "as " + b.Name}
 		case r.class.Base == "":
 			return r.Fail(0, "write it, or name a base that has it", "parameter %s is missing", q.Name)
 		case o.Source == Measured: // on another machine

@@ -10,13 +10,16 @@ type Quantity struct {
 	// Low and High bound what can be meant; High 0 means no bound.
 	Low, High float64
 	At        func(*Class) *float64
+	// Late marks a parameter that files of an earlier version do not have: where
+	// one leaves it out, the measured class's value holds, as an estimate.
+	Late bool
 }
 
 // Quantities lists the parameters of a class in the order of its file.
 func Quantities() []Quantity {
 	var all []Quantity
 	add := func(name, unit string, low, high float64, meaning string, at func(*Class) *float64) {
-		all = append(all, Quantity{name, unit, meaning, low, high, at})
+		all = append(all, Quantity{Name: name, Unit: unit, Meaning: meaning, Low: low, High: high, At: at})
 	}
 	kernelQuantities(add)
 	linkQuantities(add)
@@ -24,6 +27,11 @@ func Quantities() []Quantity {
 	llQuantities(add)
 	memoryQuantities(add)
 	netQuantities(add)
+	early := len(all)
+	oneRankQuantities(add)
+	for i := range all[early:] {
+		all[early+i].Late = true
+	}
 	return all
 }
 
@@ -116,6 +124,15 @@ func memoryQuantities(add adder) {
 	add("jitter_ll", "1", 0, 1, "the same of an operation of LL", func(c *Class) *float64 { return &c.Jitter.LL })
 	add("jitter_ll128", "1", 0, 1, "the same, LL128", func(c *Class) *float64 { return &c.Jitter.LL128 })
 	add("jitter_channel", "1", 0, 1, "the same of a channel's static share", func(c *Class) *float64 { return &c.Jitter.Channel })
+}
+
+func oneRankQuantities(add adder) {
+	add("host_call", "us", 0, 1e4, "one rank: host's time for a call that launches nothing", func(c *Class) *float64 { return &c.One.Call })
+	add("copy_launch", "us", 0, 1e4, "one rank: host's time to launch a copy in device memory", func(c *Class) *float64 { return &c.One.CopyLaunch })
+	add("copy_gap", "us", 0, 1e3, "one rank: copy beside its bytes", func(c *Class) *float64 { return &c.One.CopyGap })
+	add("gap_one_rank", "us", 0, 1e3, "one rank: kernel that scales (avg), beside its bytes", func(c *Class) *float64 { return &c.One.KernelGap })
+	add("l2_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, what is in L2", func(c *Class) *float64 { return &c.One.L2Rate })
+	add("memory_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, device memory", func(c *Class) *float64 { return &c.One.MemoryRate })
 }
 
 func netQuantities(add adder) {

@@ -100,15 +100,6 @@ type Tree interface {
 	RealPath(path string) (string, error)
 }
 
-// Source makes a Machine a topo.Source.
-type Source struct {
-	Machine Machine
-	Params  Params
-}
-
-// Load detects the machine.
-func (s *Source) Load() (*topo.Spec, error) { return Detect(&s.Machine, s.Params) }
-
 // Detect reads the machine: one XML per rank, a rank per GPU, fused in rank
 // order.
 func Detect(m *Machine, p Params) (*topo.Spec, error) {

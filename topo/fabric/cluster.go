@@ -16,10 +16,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Member is a kind of host and how many of it stand in a row.
+// Member is a kind of host, or of NVLink domain, and how many of it follow each
+// other.
 type Member struct {
 	Spec  *topo.Spec
 	Count int
+	// Fabric says that the hosts of a Spec of one host report a completed NVLink
+	// fabric with a cluster UUID, as the only tray of its rack in a job does. The
+	// hosts of a Spec of several always report one: it is what joins them.
+	Fabric bool
 }
 
 // Class is a kind of host, built once.
@@ -36,6 +41,10 @@ type Cluster struct {
 	class   []int32 // host → class
 	first   []int32 // host → its first rank; one more at the end
 	ports   []int32 // host → its first port; one more at the end
+
+	// NoFabric names the Spec of the first host without an NVLink fabric where
+	// that took NVLink domains apart; else it is empty.
+	NoFabric string
 }
 
 // Place is where a rank is.
@@ -69,33 +78,46 @@ func NewUniform(spec *topo.Spec, n int, p topo.Params) (*Cluster, error) {
 // (or the p.GPUs lowest of each), ranks numbered host by host. p.NRanks is
 // replaced by their number.
 //
-// With p.SplitHosts the hosts of a multi-host NVLink domain stand by themselves
-// (NCCL_MNNVL_ENABLE=0), domain after domain.
+// The hosts of NVLink domains are machines of their own with p.SplitHosts
+// (NCCL_MNNVL_ENABLE=0), domain after domain, and where a host of the
+// communicator has no fabric: NCCL uses MNNVL for all ranks or for none
+// (mnnvl.cc:27).
 func New(members []Member, p topo.Params) (*Cluster, error) {
-	if p.SplitHosts {
-		members, p.SplitHosts = apart(members), false
+	noFabric := withoutFabric(members)
+	units := whole(members, p)
+	if p.SplitHosts || noFabric != "" {
+		var err error
+		if units, err = apart(members, p); err != nil {
+			return nil, err
+		}
 	}
-	total := 0
-	for _, m := range members {
+	if p.SplitHosts {
+		noFabric = ""
+	}
+	p.SplitHosts, p.NRanks = false, 0
+	for _, m := range units {
 		if m.Count < 0 {
 			return nil, fmt.Errorf("%d hosts of %s: a number of hosts is at least 0", m.Count, m.Spec.Name)
 		}
-		n, err := topo.CountGPUs(m.Spec, &p)
+		own := p
+		own.GPUs = m.gpus
+		n, err := topo.CountGPUs(m.Spec, &own)
 		if err != nil {
 			return nil, err
 		}
-		total += n * m.Count
+		p.NRanks += n * m.Count
 	}
-	if total == 0 {
+	if p.NRanks == 0 {
 		return nil, ErrNoHosts
 	}
-	p.NRanks = total
-	c := &Cluster{first: []int32{0}, ports: []int32{0}}
-	for _, m := range members {
+	c := &Cluster{first: []int32{0}, ports: []int32{0}, NoFabric: noFabric}
+	for _, m := range units {
 		if m.Count == 0 {
 			continue
 		}
-		k, err := c.addClass(m, p)
+		own := p
+		own.GPUs = m.gpus
+		k, err := c.addClass(m.Member, own)
 		if err != nil {
 			return nil, err
 		}
@@ -107,24 +129,6 @@ func New(members []Member, p topo.Params) (*Cluster, error) {
 		}
 	}
 	return c, nil
-}
-
-// apart replaces every domain by its hosts.
-func apart(members []Member) []Member {
-	var out []Member
-	for _, m := range members {
-		hosts := topo.Hosts(m.Spec)
-		if len(hosts) == 1 {
-			out = append(out, m)
-			continue
-		}
-		for range m.Count {
-			for _, h := range hosts {
-				out = append(out, Member{Spec: h, Count: 1})
-			}
-		}
-	}
-	return out
 }
 
 // addClass builds a member, or finds the class of the same Spec.

@@ -103,7 +103,7 @@ func (r *reader) field(n *Network, key string, at int64) error {
 			return err
 		})
 	}
-	return r.Fail(at, "known are name, routing, switches, cables", "unknown member %v", key)
+	return r.Fail(at, "known are name, routing, switches, cables", "unknown member %q", key)
 }
 
 // check finds what no single value shows.

@@ -14,7 +14,7 @@ func TestNetworkErrorsHavePlaces(t *testing.T) {
 	for _, tt := range []struct{ file, want string }{
 		{``, `f.json:1:1: a fabric file is one JSON object`},
 		{`{"switches": 3}`, `f.json:1:14: a list`},
-		{"{\n \"switch\": []}", `f.json:2:2: unknown member switch; known are`},
+		{"{\n \"switch\": []}", `f.json:2:2: unknown member "switch"; known are`},
 		{"{\"routing\": \"best\"}", `f.json:1:13: routing "best"; write ecmp, adaptive or static`},
 		{"{\"switches\": [\n  {\"name\": \"a\"},\n  {\"name\": \"a\"}]}", `f.json:3:3: there are two switches a`},
 		{"{\"switches\": [{\"name\": \"a\", \"radix\": \"x\"}]}", `f.json:1:15: radix: string where a whole number is expected`},

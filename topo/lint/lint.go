@@ -109,19 +109,22 @@ func (c *checker) say(s Severity, rule string, it item, attr, problem, remedy st
 // gather lists elements by name with their places.
 func (c *checker) gather() {
 	c.all = map[string][]item{}
-	c.spec.Root.Walk(func(e *topo.Element, above []*topo.Element) {
-		it := item{e: e, path: topo.PathOf(e, above)}
-		for _, a := range append(above[:len(above):len(above)], e) {
-			switch a.Name {
-			case "cpu":
-				it.host, _ = a.Get("host_hash")
-			case "pci":
-				it.bus, _ = a.Get("busid")
-				it.pci = a
-			}
-		}
-		c.all[e.Name] = append(c.all[e.Name], it)
-	})
+	c.gatherAt(topo.RootPlace(c.spec.Root), item{})
+}
+
+func (c *checker) gatherAt(p *topo.Place, it item) {
+	it.e, it.path = p.Elem, p.String()
+	switch p.Elem.Name {
+	case "cpu":
+		it.host, _ = p.Elem.Get("host_hash")
+	case "pci":
+		it.bus, _ = p.Elem.Get("busid")
+		it.pci = p.Elem
+	}
+	c.all[p.Elem.Name] = append(c.all[p.Elem.Name], it)
+	for child := range p.Children() {
+		c.gatherAt(child, it)
+	}
 }
 
 // built looks at what comes out: nets that no GPU reaches or owns, GPUs that

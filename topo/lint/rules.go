@@ -23,7 +23,7 @@ func (c *checker) cpus() {
 		}
 		k := key{it.host, numa}
 		if first, dup := seen[k]; dup {
-			c.say(Error, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already", numa, first), "give every <cpu> of a host its own number")
+			c.say(Warning, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already: NCCL keeps one table of paths for both, and the second CPU is never found", numa, first), "give every <cpu> of a host its own number")
 		}
 		seen[k] = it.path
 		if _, ok := it.e.Get("host_hash"); ok {
@@ -213,21 +213,30 @@ func (c *checker) nets() {
 	}
 }
 
-// places finds PCI devices that a template names without what sits there.
+// LeftOut is the rule of GPUs that a file names by their PCI place alone beside
+// others that it describes: they are no ranks here, and would be on the machine.
+const LeftOut = "left-out"
+
+// places finds PCI devices that a template names without what is there.
 func (c *checker) places() {
-	var gpus, nics []item
+	var gpus, nics, lost []item
 	for _, it := range c.all["pci"] {
 		class, _ := it.e.Get("class")
 		switch {
+		case strings.HasPrefix(class, "0x0302") && it.e.Child("gpu") == nil && len(c.all["gpu"]) > 0:
+			lost = append(lost, it)
 		case strings.HasPrefix(class, "0x03") && it.e.Child("gpu") == nil:
 			gpus = append(gpus, it)
 		case strings.HasPrefix(class, "0x02") && it.e.Child("nic") == nil:
 			nics = append(nics, it)
 		}
 	}
+	const remedy = `write <gpu dev="0" sm="90" gdr="1"/> into each`
+	if len(lost) > 0 {
+		c.say(Warning, LeftOut, lost[0], "", fmt.Sprintf("%d of %d GPUs are left out, this is the first: its <pci> has no <gpu>, which NCCL asks the machine for", len(lost), len(lost)+len(c.all["gpu"])), remedy)
+	}
 	if len(gpus) > 0 {
-		c.say(Note, "template", gpus[0], "", fmt.Sprintf("%d places of GPUs without <gpu>, this is the first: NCCL fills them in on the machine, here they count for nothing", len(gpus)),
-			`write <gpu dev="0" sm="90" gdr="1"/> into each`)
+		c.say(Note, "template", gpus[0], "", fmt.Sprintf("%d places of GPUs without <gpu>, this is the first: NCCL fills them in on the machine, here they count for nothing", len(gpus)), remedy)
 	}
 	if len(nics) > 0 {
 		c.say(Note, "template", nics[0], "", fmt.Sprintf("%d places of NICs without <nic><net/></nic>, this is the first: here they count for nothing", len(nics)),

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -61,20 +62,78 @@ var required = map[string][]string{"system": {"version"}, "cpu": {"numaid"}, "pc
 type checker struct {
 	spec *topo.Spec
 	errs Errors
+	warn warner
 }
 
-func (c *checker) fail(e *topo.Element, above []*topo.Element, attr, problem, hint string) {
-	c.errs = append(c.errs, complaint(e, above, attr, problem, hint))
+// warner gathers warnings. Of those that differ in their place alone it keeps
+// shownAlike, and the last of them says how many more there are; of all it keeps
+// shownWarnings.
+type warner struct {
+	list  []*Error
+	alike map[string]*alike
+	more  int // warnings beyond shownWarnings
 }
 
-func (c *checker) warn(e *topo.Element, above []*topo.Element, attr, problem, hint string) {
-	c.spec.Warnings = append(c.spec.Warnings, complaint(e, above, attr, problem, hint))
+// alike counts equal warnings.
+type alike struct {
+	n    int
+	last *Error
 }
 
-func complaint(e *topo.Element, above []*topo.Element, attr, problem, hint string) *Error {
-	out := &Error{Pos: e.AttrOrigin(attr), Path: topo.PathOf(e, above), Problem: problem, Hint: hint}
+const (
+	shownAlike    = 10
+	shownWarnings = 1000
+)
+
+func (w *warner) add(what string, e func() *Error) {
+	a := w.alike[what]
+	switch {
+	case a == nil && len(w.list) >= shownWarnings:
+		w.more++
+		return
+	case a == nil:
+		if w.alike == nil {
+			w.alike = map[string]*alike{}
+		}
+		a = &alike{}
+		w.alike[what] = a
+	}
+	if a.n++; a.n <= shownAlike {
+		a.last = e()
+		w.list = append(w.list, a.last)
+	}
+}
+
+// end says of the last warning of a kind how many more there are.
+func (w *warner) end(root *topo.Element) []*Error {
+	count := make(map[*Error]int, len(w.alike))
+	for _, a := range w.alike { //lint:sorted each changes its own warning
+		count[a.last] = a.n - shownAlike
+	}
+	for _, e := range w.list {
+		if n := count[e]; n > 0 {
+			e.Problem += fmt.Sprintf(" (and %d more like it)", n)
+		}
+	}
+	if w.more > 0 {
+		w.list = append(w.list, &Error{Pos: root.Origin, Path: root.Name, Problem: fmt.Sprintf("%d more warnings", w.more), Hint: "see to the first ones"})
+	}
+	return w.list
+}
+
+func (c *checker) fail(p *topo.Place, attr, problem, hint string) {
+	c.errs = append(c.errs, complaint(p.Elem, p.String(), attr, problem, hint))
+}
+
+// complain warns of an element or of one of its attributes.
+func (c *checker) complain(p *topo.Place, attr, problem, hint string) {
+	c.warn.add(strings.Join([]string{p.Elem.Name, attr, problem}, " "), func() *Error { return complaint(p.Elem, p.String(), attr, problem, hint) })
+}
+
+func complaint(e *topo.Element, path, attr, problem, hint string) *Error {
+	out := &Error{Pos: e.AttrOrigin(attr), Path: path, Problem: problem, Hint: hint}
 	if v, ok := e.Get(attr); ok {
-		out.Attr = fmt.Sprintf("%s=%q", attr, v)
+		out.Attr = attr + "=" + termtext.Quote(v, 0)
 	} else {
 		out.Attr = attr
 	}
@@ -83,93 +142,95 @@ func complaint(e *topo.Element, above []*topo.Element, attr, problem, hint strin
 
 func (c *checker) run(marks []mark, data []byte, name string) {
 	count := 0
-	c.visit(c.spec.Root, nil, &count)
+	root := topo.RootPlace(c.spec.Root)
+	c.visit(root, &count)
 	if count > ncclElements {
-		c.warn(c.spec.Root, nil, "", fmt.Sprintf("%d elements, NCCL 2.28.9 reads at most %d and fails", count, ncclElements), "remove what the ranks do not use")
+		c.complain(root, "", fmt.Sprintf("%d elements, NCCL 2.28.9 reads at most %d and fails", count, ncclElements), "remove what the ranks do not use")
 	}
+	const one = "put one blank between attributes"
 	for _, m := range marks {
 		if at := strings.IndexAny(m.raw, "\n\t\r"); at >= 0 {
-			c.spec.Warnings = append(c.spec.Warnings, &Error{Pos: advance(m.pos, m.raw[:at]), Path: m.name,
-				Problem: "a line end or tab inside a tag: NCCL's parser fails on it", Hint: "put one blank between attributes"})
-		} else if strings.Contains(m.raw, "  ") {
-			c.spec.Warnings = append(c.spec.Warnings, &Error{Pos: advance(m.pos, m.raw[:strings.Index(m.raw, "  ")]), Path: m.name,
-				Problem: "two blanks inside a tag: NCCL's parser fails on it", Hint: "put one blank between attributes"})
+			c.tag(m, at, "a line end or tab inside a tag: NCCL's parser fails on it", one)
+		} else if at := strings.Index(m.raw, "  "); at >= 0 {
+			c.tag(m, at, "two blanks inside a tag: NCCL's parser fails on it", one)
 		}
 	}
 	if strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), 64)]), " \n\r\ufeff"), "<?") {
-		c.spec.Warnings = append(c.spec.Warnings, &Error{Pos: topo.Origin{File: name, Line: 1, Col: 1}, Problem: "an XML declaration: NCCL's parser fails on it", Hint: "start with <system>"})
+		c.warn.add("declaration", func() *Error {
+			return &Error{Pos: topo.Origin{File: name, Line: 1, Col: 1}, Problem: "an XML declaration: NCCL's parser fails on it", Hint: "start with <system>"}
+		})
 	}
+	c.spec.Warnings = c.warn.end(c.spec.Root)
 }
 
-// visit checks e and what is below it; an element that NCCL skips is not
+// tag warns of how a tag is written, at an offset into its text.
+func (c *checker) tag(m mark, at int, problem, hint string) {
+	c.warn.add(m.name+" "+problem, func() *Error {
+		return &Error{Pos: advance(m.pos, m.raw[:at]), Path: m.name, Problem: problem, Hint: hint}
+	})
+}
+
+// visit checks an element and what is below it; an element that NCCL skips is not
 // looked into.
-func (c *checker) visit(e *topo.Element, above []*topo.Element, count *int) {
+func (c *checker) visit(p *topo.Place, count *int) {
+	e := p.Elem
 	attrs, ok := known[e.Name]
-	if !ok || !rightPlace(e, above) {
-		c.warn(e, above, "", "NCCL skips this element and all inside it", "see NCCL_TOPO_DUMP_FILE for what may stand here")
+	if !ok || !rightPlace(p) {
+		c.complain(p, "", "NCCL skips this element and all inside it", "see NCCL_TOPO_DUMP_FILE for what may stand here")
 		return
 	}
 	*count++
 	if len(e.Attrs) > ncclAttrs {
-		c.warn(e, above, "", fmt.Sprintf("%d attributes, NCCL reads %d", len(e.Attrs), ncclAttrs), "remove those that NCCL does not know")
+		c.complain(p, "", fmt.Sprintf("%d attributes, NCCL reads %d", len(e.Attrs), ncclAttrs), "remove those that NCCL does not know")
 	}
 	if len(e.Children) > ncclChildren {
-		c.warn(e, above, "", fmt.Sprintf("%d children, NCCL fails with more than %d", len(e.Children), ncclChildren), "put some below another <pci>")
+		c.complain(p, "", fmt.Sprintf("%d children, NCCL fails with more than %d", len(e.Children), ncclChildren), "put some below another <pci>")
 	}
 	for _, name := range required[e.Name] {
 		if _, ok := e.Get(name); !ok {
-			c.fail(e, above, name, "is missing", fmt.Sprintf("write <%s %s=\"...\"", e.Name, name))
+			c.fail(p, name, "is missing", fmt.Sprintf("write <%s %s=\"...\"", e.Name, name))
 		}
 	}
 	for i, a := range e.Attrs {
 		if slices.ContainsFunc(e.Attrs[:i], func(b topo.Attr) bool { return b.Name == a.Name }) {
-			c.warn(e, above, a.Name, "given twice: NCCL reads the first, and takes such elements of several ranks for different ones", "remove one")
+			c.complain(p, a.Name, "given twice: NCCL reads the first, and takes such elements of several ranks for different ones", "remove one")
 			continue
 		}
-		c.value(e, above, a, attrs)
+		c.value(p, a, attrs)
 	}
 	if e.Name == "system" {
 		if v, ok := e.Get("version"); ok && e.Int("version", 0) != 1 {
 			if _, whole := topo.CInt(v); whole {
-				c.fail(e, above, "version", "only version 1 is known, to NCCL as well", `write version="1" if the file is NCCL's`)
+				c.fail(p, "version", "only version 1 is known, to NCCL as well", `write version="1" if the file is NCCL's`)
 			}
 		}
 	}
-	above = append(above[:len(above):len(above)], e)
-	for _, s := range e.Children {
-		c.visit(s, above, count)
+	for s := range p.Children() {
+		c.visit(s, count)
 	}
 }
 
-func rightPlace(e *topo.Element, above []*topo.Element) bool {
-	if e.Name == "system" {
-		return len(above) == 0
+func rightPlace(p *topo.Place) bool {
+	if p.Elem.Name == "system" {
+		return p.Up == nil
 	}
-	if len(above) == 0 {
-		return false
-	}
-	for _, p := range inside[e.Name] {
-		if above[len(above)-1].Name == p {
-			return true
-		}
-	}
-	return false
+	return p.Up != nil && slices.Contains(inside[p.Elem.Name], p.Up.Elem.Name)
 }
 
 // value checks one attribute.
-func (c *checker) value(e *topo.Element, above []*topo.Element, a topo.Attr, attrs map[string]valueKind) {
+func (c *checker) value(p *topo.Place, a topo.Attr, attrs map[string]valueKind) {
 	kind, ok := attrs[a.Name]
 	if !ok {
 		if a.Name != "keep" {
-			c.warn(e, above, a.Name, "NCCL does not know this attribute", "it is kept and has no effect")
+			c.complain(p, a.Name, "NCCL does not know this attribute", "it is kept and has no effect")
 		}
 		return
 	}
 	if len(a.Value) > ncclChars {
-		c.warn(e, above, a.Name, fmt.Sprintf("longer than the %d characters NCCL reads", ncclChars), "shorten it")
+		c.complain(p, a.Name, fmt.Sprintf("longer than the %d characters NCCL reads", ncclChars), "shorten it")
 	}
 	if strings.ContainsAny(a.Value, "&<>\"\n") {
-		c.warn(e, above, a.Name, "NCCL does not decode XML entities", "use plain characters")
+		c.complain(p, a.Name, "NCCL does not decode XML entities", "use plain characters")
 	}
 	switch kind {
 	case integerOrEmpty:
@@ -179,20 +240,20 @@ func (c *checker) value(e *topo.Element, above []*topo.Element, a topo.Attr, att
 		fallthrough
 	case integer:
 		if _, whole := topo.CInt(a.Value); !whole {
-			c.fail(e, above, a.Name, "not an integer", "write "+suggestInt(a.Value))
+			c.fail(p, a.Name, "not an integer", "write "+suggestInt(a.Value))
 		}
 	case hexadecimal:
 		h := strings.TrimPrefix(strings.TrimPrefix(a.Value, "0x"), "0X")
 		if _, err := strconv.ParseUint(h, 16, 64); err != nil {
-			c.fail(e, above, a.Name, "not a hexadecimal number of 64 bits", "write for example 0x1a2b3c4d")
+			c.fail(p, a.Name, "not a hexadecimal number of 64 bits", "write for example 0x1a2b3c4d")
 		}
 	case decimal:
 		if _, err := strconv.ParseFloat(a.Value, 32); err != nil {
-			c.fail(e, above, a.Name, "not a number", "write for example 0")
+			c.fail(p, a.Name, "not a number", "write for example 0")
 		}
 	case busID:
 		if a.Value == "" || strings.Trim(a.Value, "0123456789abcdefABCDEF:.") != "" {
-			c.fail(e, above, a.Name, "not a PCI address", "write for example 0000:1b:00.0")
+			c.fail(p, a.Name, "not a PCI address", "write for example 0000:1b:00.0")
 		}
 	}
 }

@@ -133,7 +133,11 @@ type graphParser struct {
 }
 
 func (p *graphParser) fail(e *topo.Element, above []*topo.Element, attr, problem, hint string) {
-	p.errs = append(p.errs, complaint(e, above, attr, problem, hint))
+	path := e.Name
+	if len(p.errs) < shownAlike { // the rest is counted
+		path = topo.PathOf(e, above)
+	}
+	p.errs = append(p.errs, complaint(e, path, attr, problem, hint))
 }
 
 func (p *graphParser) integer(e *topo.Element, above []*topo.Element, attr string) int {

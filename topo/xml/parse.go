@@ -10,14 +10,21 @@ import (
 
 	"github.com/beevik/etree"
 
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo"
 )
 
-// Bounds against hostile input; real files have hundreds of elements.
+// MaxBytes bounds a topology or graph file; real ones have kilobytes.
+const MaxBytes = 16 << 20
+
+// Bounds against hostile input, far above what files hold: NCCL 2.28.9 itself
+// reads 256 elements of 16 attributes, with names and values of 255 characters.
 const (
-	maxBytes    = 16 << 20
 	maxDepth    = 64
 	maxElements = 100_000
+	maxAttrs    = 256
+	maxName     = 256
+	maxValue    = 4096
 )
 
 // Error is one complaint; Errors all of a file.
@@ -46,16 +53,17 @@ func Parse(data []byte, name string) (*topo.Spec, error) {
 
 // mark is what the position pass keeps of one start tag.
 type mark struct {
-	pos  topo.Origin
-	raw  string // the tag as written
-	name string
+	pos   topo.Origin
+	raw   string // the tag as written
+	name  string
+	attrs int
 }
 
 // readTree parses twice: encoding/xml for positions and limits, etree for the
 // tree; their elements pair up in document order.
 func readTree(data []byte, name string) (*etree.Element, []mark, Errors) {
-	if len(data) > maxBytes {
-		return nil, nil, Errors{{Pos: topo.Origin{File: name}, Problem: fmt.Sprintf("%d bytes, more than %d", len(data), maxBytes), Hint: "a topology file has some kilobytes"}}
+	if len(data) > MaxBytes {
+		return nil, nil, Errors{{Pos: topo.Origin{File: name}, Problem: fmt.Sprintf("%d bytes, more than %d", len(data), MaxBytes), Hint: "a topology file has some kilobytes"}}
 	}
 	marks, err := positions(data, name)
 	if err != nil {
@@ -98,9 +106,12 @@ func positions(data []byte, name string) ([]mark, *Error) {
 		switch t := tok.(type) {
 		case xml.StartElement:
 			depth++
-			marks = append(marks, mark{pos: pos, raw: string(data[start:d.InputOffset()]), name: t.Name.Local})
+			marks = append(marks, mark{pos: pos, raw: string(data[start:d.InputOffset()]), name: t.Name.Local, attrs: len(t.Attr)})
 			if depth > maxDepth || len(marks) > maxElements {
 				return nil, &Error{Pos: pos, Problem: fmt.Sprintf("more than %d levels or %d elements", maxDepth, maxElements), Hint: "a topology has a few levels and hundreds of elements"}
+			}
+			if e := oversize(&t, &marks[len(marks)-1]); e != nil {
+				return nil, e
 			}
 		case xml.EndElement:
 			depth--
@@ -132,8 +143,13 @@ func (b *builder) element(e *etree.Element) *topo.Element {
 	}
 	b.next++
 	out := &topo.Element{Name: e.FullTag(), Origin: m.pos, Open: !strings.HasSuffix(m.raw, "/>")}
-	for _, a := range e.Attr {
-		out.Attrs = append(out.Attrs, topo.Attr{Name: a.FullKey(), Value: a.Value, Origin: attrPos(m, a.FullKey())})
+	at := attrPositions(&m)
+	for i, a := range e.Attr {
+		pos := m.pos
+		if i < len(at) {
+			pos = at[i]
+		}
+		out.Attrs = append(out.Attrs, topo.Attr{Name: a.FullKey(), Value: a.Value, Origin: pos})
 	}
 	for _, c := range e.ChildElements() {
 		out.Children = append(out.Children, b.element(c))
@@ -141,26 +157,63 @@ func (b *builder) element(e *etree.Element) *topo.Element {
 	return out
 }
 
-// attrPos finds where an attribute stands in its tag.
-func attrPos(m mark, name string) topo.Origin {
-	quote := byte(0)
-	for i := 0; i < len(m.raw); i++ {
-		c := m.raw[i]
+// oversize refuses a tag whose parts are longer than any that means something.
+func oversize(t *xml.StartElement, m *mark) *Error {
+	refuse := func(pos topo.Origin, problem, hint string) *Error {
+		return &Error{Pos: pos, Path: termtext.Short(t.Name.Local, termtext.DefaultCut), Problem: problem, Hint: hint}
+	}
+	if len(t.Name.Local)+len(t.Name.Space) > maxName {
+		return refuse(m.pos, fmt.Sprintf("an element's name of more than %d bytes", maxName), "names have some letters")
+	}
+	if len(t.Attr) > maxAttrs {
+		return refuse(attrPositions(m)[maxAttrs], fmt.Sprintf("%d attributes, more than %d: NCCL reads %d", len(t.Attr), maxAttrs, ncclAttrs), "remove those that NCCL does not know")
+	}
+	for i, a := range t.Attr {
 		switch {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '"' || c == '\'':
-			quote = c
-		case (c == ' ' || c == '\n' || c == '\t' || c == '\r') && strings.HasPrefix(m.raw[i+1:], name):
-			rest := strings.TrimLeft(m.raw[i+1+len(name):], " \t\r\n")
-			if strings.HasPrefix(rest, "=") {
-				return advance(m.pos, m.raw[:i+1])
-			}
+		case len(a.Name.Local)+len(a.Name.Space) > maxName:
+			return refuse(attrPositions(m)[i], fmt.Sprintf("an attribute's name of more than %d bytes", maxName), "names have some letters")
+		case len(a.Value) > maxValue:
+			return refuse(attrPositions(m)[i], fmt.Sprintf("%s=%s: longer than %d bytes", a.Name.Local, termtext.Quote(a.Value, 0), maxValue), fmt.Sprintf("shorten it: NCCL reads %d characters", ncclChars))
 		}
 	}
-	return m.pos
+	return nil
+}
+
+// attrPositions finds where the attributes of a tag stand, in one pass over it:
+// the tag is well-formed, so a name starts at the first character after a blank
+// that is outside quotes, and ends at its "=".
+//
+//	<pci busid="0000:1b:00.0" class = '0x03'>
+//	     ^                    ^
+func attrPositions(m *mark) []topo.Origin {
+	if m.attrs == 0 {
+		return nil
+	}
+	out := make([]topo.Origin, 0, m.attrs)
+	pos := m.pos
+	quoted := byte(0)
+	named := true // the element's own name comes first
+	for i := 0; i < len(m.raw) && len(out) < m.attrs; i++ {
+		c := m.raw[i]
+		switch {
+		case quoted != 0:
+			if c == quoted {
+				quoted, named = 0, false
+			}
+		case c == '"' || c == '\'':
+			quoted = c
+		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
+			named = named && len(out) > 0 // a blank ends the element's name, not that before "="
+		case !named && c != '=' && c != '/' && c != '>':
+			named = true
+			out = append(out, pos)
+		}
+		pos = advance(pos, m.raw[i:i+1])
+	}
+	for len(out) < m.attrs {
+		out = append(out, m.pos)
+	}
+	return out
 }
 
 // advance moves a position over text; columns count bytes from 1.

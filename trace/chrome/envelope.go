@@ -17,7 +17,7 @@ const separator = ",\n"
 const copyBuffer = 1 << 18
 
 func (w *Writer) write() error {
-	buf := bufio.NewWriterSize(w.out, copyBuffer)
+	buf := bufio.NewWriterSize(&polled{w.out, w.cancelled}, copyBuffer)
 	_, _ = buf.Write(w.head()) // errors stay in buf
 	_, _ = buf.Write(w.metadata())
 	if err := w.body(buf); err != nil {
@@ -35,6 +35,7 @@ func (w *Writer) body(buf *bufio.Writer) error {
 			if _, err := buf.Write(w.cur.text[r.off : r.off+r.len]); err != nil {
 				return err
 			}
+			w.written.Add(1)
 		}
 		return nil
 	}
@@ -44,7 +45,7 @@ func (w *Writer) body(buf *bufio.Writer) error {
 		runs = append(runs, &run{in: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), copyBuffer)})
 		off += size
 	}
-	return merge(buf, runs)
+	return merge(buf, runs, &w.written)
 }
 
 func (w *Writer) head() []byte {
@@ -56,7 +57,6 @@ func (w *Writer) head() []byte {
 		}
 	}
 	text("source", m.Source)
-	text("partial", w.partial)
 	text("simccl", m.Version)
 	text("nccl_rules", m.NCCLRules)
 	text("topo", m.Topo)

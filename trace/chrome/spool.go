@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 )
 
 // key orders events as viewers need them: by start, the longer first (so a
@@ -126,8 +127,8 @@ func (r *run) copyTo(w *bufio.Writer) error {
 
 // merge writes all runs in key order; of equal keys the earlier run goes
 // first. The run with the least key is copied for as long as it stays least,
-// which is nearly always its whole length.
-func merge(w *bufio.Writer, runs []*run) error {
+// which is nearly always its whole length. It counts the events in written.
+func merge(w *bufio.Writer, runs []*run, written *atomic.Int64) error {
 	for _, r := range runs {
 		if err := r.next(); err != nil {
 			return err
@@ -158,6 +159,7 @@ func merge(w *bufio.Writer, runs []*run) error {
 			if err := r.copyTo(w); err != nil {
 				return err
 			}
+			written.Add(1)
 		}
 	}
 }

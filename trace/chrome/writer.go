@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
@@ -63,6 +64,9 @@ type Options struct {
 	// SpoolDir holds the spool file of traces beyond one batch; empty: the
 	// system's directory for temporary files.
 	SpoolDir string
+	// Cancelled, if set, is polled while the file is written; the error that it
+	// returns ends the writing, and nothing appears under the file's name.
+	Cancelled func() error
 }
 
 const defaultBatch = 16 << 20
@@ -70,7 +74,6 @@ const defaultBatch = 16 << 20
 // Writer is a trace.Sink that writes a Chrome trace. It is not safe for
 // concurrent use (trace.Synced makes it so).
 type Writer struct {
-	partial  string // why the trace ends early; empty: it does not
 	out      io.Writer
 	opt      Options
 	tracks   []track
@@ -90,6 +93,9 @@ type Writer struct {
 	err      error
 	closed   bool
 	finish   func(error) error
+	// written and total are the events in the file and those that Close will
+	// write, for Progress.
+	written, total atomic.Int64
 }
 
 type track struct {
@@ -247,8 +253,37 @@ func (w *Writer) putPair(e *trace.Event, from, to int64) {
 	}
 }
 
+// cancelled returns why the writing is to end, nil to go on.
+func (w *Writer) cancelled() error {
+	if w.opt.Cancelled == nil {
+		return nil
+	}
+	return w.opt.Cancelled()
+}
+
+// polled is a writer that fails once it is cancelled.
+type polled struct {
+	io.Writer
+	cancelled func() error
+}
+
+// Write writes, unless it was cancelled.
+func (p *polled) Write(b []byte) (int, error) {
+	if err := p.cancelled(); err != nil {
+		return 0, err
+	}
+	return p.Writer.Write(b)
+}
+
+// Progress is how many events of how many have been written to the file: 0 of 0
+// until Close begins. It may be called while another goroutine closes the Writer.
+func (w *Writer) Progress() (written, total int64) { return w.written.Load(), w.total.Load() }
+
 // swap hands the full batch to the goroutine that sorts and spills it.
 func (w *Writer) swap() {
+	if w.err = w.cancelled(); w.err != nil {
+		return
+	}
 	if w.spool == nil {
 		if w.startSpool(); w.err != nil {
 			return
@@ -259,18 +294,17 @@ func (w *Writer) swap() {
 }
 
 func (w *Writer) startSpool() {
-	f, err := os.CreateTemp(w.opt.SpoolDir, "simccl-trace-*")
+	f, err := newfile.Scratch(w.opt.SpoolDir)
 	if err != nil {
 		w.err = fmt.Errorf("spool: %w", err)
 		return
 	}
 	w.spool = f
-	_ = os.Remove(f.Name()) // gone when closed, whatever happens
 	w.full, w.spare, w.spilled = make(chan *batch), make(chan *batch, 2), make(chan error, 1)
 	w.spare <- &batch{}
 	go func() {
 		var first error
-		buf := bufio.NewWriterSize(f, 1<<20)
+		buf := bufio.NewWriterSize(&polled{f, w.cancelled}, 1<<20)
 		for b := range w.full {
 			if first == nil {
 				b.order()
@@ -292,6 +326,7 @@ func (w *Writer) Close() error {
 	}
 	w.zeroCounters()
 	w.closed = true
+	w.total.Store(w.events)
 	err := w.err
 	if w.spool != nil {
 		if len(w.cur.recs) > 0 {
@@ -348,10 +383,6 @@ func (w *Writer) LeaveOut(category string, n int64) {
 		w.left[category] += n
 	}
 }
-
-// Partial marks the trace, in otherData.partial, as one that ends before what
-// it tells of does, and says why. Close writes it as it is.
-func (w *Writer) Partial(why string) { w.partial = why }
 
 // Abort gives up: nothing appears under the file's name.
 func (w *Writer) Abort() {

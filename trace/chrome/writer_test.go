@@ -3,6 +3,7 @@ package chrome
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -212,17 +213,58 @@ func TestNCCLStyle(t *testing.T) {
 	}
 }
 
-// A trace that ends early says so.
-func TestPartialTracesSaySo(t *testing.T) {
-	for _, why := range []string{"", "interrupted"} {
-		var out bytes.Buffer
-		w := New(&out, Options{})
-		w.Partial(why)
+// TestCancelledWriterEnds: at whatever point it is cancelled, a writer ends with
+// the reason, and leaves the old file and no other.
+func TestCancelledWriterEnds(t *testing.T) {
+	dir := t.TempDir()
+	why := errors.New("cancelled")
+	fill := func(w *Writer) {
+		id := w.Track(trace.Track{Process: 1, Thread: 1})
+		for i := range 20_000 {
+			w.Emit(&trace.Event{Phase: trace.Slice, Track: id, Name: "step", Cat: "NET", Start: units.Time(i) * units.Microsecond, Dur: 900 * units.Nanosecond})
+		}
+	}
+	for _, name := range []string{"t.json", "t.json.gz"} {
+		path := filepath.Join(dir, name)
+		polls := 0
+		create := func(end int) *Writer {
+			polls = 0
+			w, err := Create(path, Options{BatchBytes: 1 << 17, Cancelled: func() error {
+				if polls++; end > 0 && polls >= end {
+					return why
+				}
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w
+		}
+		w := create(0)
+		fill(w)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(out.String(), `"partial":"interrupted"`); got != (why != "") {
-			t.Errorf("partial %q: %s", why, out.String())
+		if n, of := w.Progress(); n != 20_000 || of != 20_000 {
+			t.Errorf("%s: %d of %d events written", name, n, of)
 		}
+		whole := polls
+		old, err := os.ReadFile(path)
+		if err != nil || whole < 10 {
+			t.Fatalf("polled %d times: %v", whole, err)
+		}
+		for end := 1; end <= whole; end++ {
+			w := create(end)
+			fill(w)
+			if err := w.Close(); !errors.Is(err, why) {
+				t.Fatalf("%s cancelled at poll %d of %d: %v", name, end, whole, err)
+			}
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, old) {
+			t.Errorf("%s: the old file changed: %v", name, err)
+		}
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {
+		t.Errorf("files %v %v", list, err)
 	}
 }

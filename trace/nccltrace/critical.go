@@ -16,18 +16,23 @@ const maxPathSlices = 4 << 20
 // adds the critical path: the chain of steps that the end of the run waited
 // for, found backwards from the last step from each receive to its send and along
 // each channel's order. Its slices follow each other without a gap.
-func CriticalPath(to trace.Sink) trace.Sink {
-	return &pathSink{Sink: to, sends: make(map[sendKey]int32), last: make(map[trace.TrackID]int32)}
+//
+// cancelled, if not nil, is polled while the path is sought; the error that it
+// returns ends the search, and is returned by Close, which leaves out the path.
+func CriticalPath(to trace.Sink, cancelled func() error) trace.Sink {
+	return &pathSink{Sink: to, cancelled: cancelled, sends: make(map[sendKey]int32), last: make(map[trace.TrackID]int32)}
 }
 
 // pathSink keeps what the path is found from.
 type pathSink struct {
 	trace.Sink
-	lanes []lane // by track id
-	steps []pathStep
-	sends map[sendKey]int32       // the SendWait of each step
-	last  map[trace.TrackID]int32 // the newest step of a track
-	full  bool
+	cancelled func() error
+	polls     int    // rounds since cancelled was last asked
+	lanes     []lane // by track id
+	steps     []pathStep
+	sends     map[sendKey]int32       // the SendWait of each step
+	last      map[trace.TrackID]int32 // the newest step of a track
+	full      bool
 }
 
 // lane is where a track's steps belong; rank -1: no steps.
@@ -142,13 +147,30 @@ func (p *pathSink) Emit(e *trace.Event) {
 
 // Close writes the path and closes the sink.
 func (p *pathSink) Close() error {
-	if !p.full && len(p.steps) > 0 {
-		rec := New(p.Sink, Options{Detail: DetailChannel})
-		for _, s := range p.path() {
-			rec.Critical(s.start, s.end, s.name, int(s.rank), int(s.channel))
-		}
+	if p.full || len(p.steps) == 0 {
+		return p.Sink.Close()
 	}
-	return p.Sink.Close()
+	pieces, err := p.path()
+	rec := New(p.Sink, Options{Detail: DetailChannel})
+	for _, s := range pieces {
+		rec.Critical(s.start, s.end, s.name, int(s.rank), int(s.channel))
+	}
+	if e := p.Sink.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// pollEvery is after how many rounds of a long loop poll asks.
+const pollEvery = 1 << 12
+
+// poll asks now and then whether the search for the path is cancelled.
+func (p *pathSink) poll() error {
+	if p.polls++; p.cancelled == nil || p.polls < pollEvery {
+		return nil
+	}
+	p.polls = 0
+	return p.cancelled()
 }
 
 // pathPiece is one slice of the path.
@@ -174,9 +196,12 @@ type channelPath struct {
 // causes lists them by channel, each list in the order of their ends. A
 // receive stands for the send whose data it waited for: its own slice lasts
 // until the kernel is done with it, and by then the next send is under way.
-func (p *pathSink) causes() (by map[lane]*channelPath, final cause) {
+func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 	by = make(map[lane]*channelPath)
 	for i := range p.steps {
+		if err := p.poll(); err != nil {
+			return nil, cause{}, err
+		}
 		s := &p.steps[i]
 		c := cause{s.end, int32(i)}
 		k := lane{s.rank, s.channel}
@@ -198,21 +223,24 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause) {
 		by[k].causes = append(by[k].causes, c)
 	}
 	for _, c := range by { //lint:sorted each is sorted on its own
+		p.polls += len(c.causes) // a sort takes about as long as so many steps
+		if err := p.poll(); err != nil {
+			return nil, cause{}, err
+		}
 		slices.SortStableFunc(c.recvs, func(a, b int32) int { return cmp.Compare(p.steps[a].start, p.steps[b].start) })
 		slices.SortStableFunc(c.causes, func(a, b cause) int {
 			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(p.steps[a.step].start, p.steps[b.step].start))
 		})
 	}
-	return by, final
+	return by, final, nil
 }
 
 // path walks back from the step that ends last.
-func (p *pathSink) path() []pathPiece {
-	by, final := p.causes()
-	if final.end == 0 {
-		return nil
+func (p *pathSink) path() (out []pathPiece, err error) {
+	by, final, err := p.causes()
+	if err != nil || final.end == 0 {
+		return nil, err
 	}
-	var out []pathPiece
 	at, i := final.end, final.step // from at on everything is explained
 	if s := &p.steps[i]; s.wait == RecvWait {
 		if j, ok := p.sendOf(s); ok && p.steps[j].start < at {
@@ -220,6 +248,9 @@ func (p *pathSink) path() []pathPiece {
 		}
 	}
 	for {
+		if err := p.poll(); err != nil {
+			return nil, err
+		}
 		s := &p.steps[i]
 		from := max(min(s.start, at), 0)
 		if from < at {
@@ -245,7 +276,7 @@ func (p *pathSink) path() []pathPiece {
 		out = append(out, pathPiece{0, at, "launch", last.rank, last.channel})
 	}
 	slices.Reverse(out)
-	return out
+	return out, nil
 }
 
 // nearRecvs bounds how many receives before an instant are looked at for one

@@ -1,6 +1,7 @@
 package nccltrace
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -25,7 +26,7 @@ func critical(m *trace.Memory) (out []string) {
 // that nobody waits for.
 func TestCriticalPathFollowsTheData(t *testing.T) {
 	var m trace.Memory
-	sink := CriticalPath(&m)
+	sink := CriticalPath(&m, nil)
 	rec := New(sink, Options{Detail: DetailStep})
 	step := func(rank, peer int, dir Dir, flow int64, w Wait, from, to units.Time) {
 		rec.Steps(&Step{Rank: rank, Peer: peer, Dir: dir, Transport: "P2P/CUMEM", Chunk: -1}, flow, Phase{Wait: w, Start: from, End: to})
@@ -50,7 +51,7 @@ func TestCriticalPathHasNoGap(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		var m trace.Memory
-		sink := CriticalPath(&m)
+		sink := CriticalPath(&m, nil)
 		rec := New(sink, Options{Detail: DetailStep})
 		end := units.Time(0)
 		for i := range 1 + rng.IntN(60) {
@@ -80,6 +81,37 @@ func TestCriticalPathHasNoGap(t *testing.T) {
 		}
 		if at != end {
 			t.Fatalf("seed %d: the path ends at %v, the run at %v", seed, at, end)
+		}
+	}
+}
+
+// TestCancelledCriticalPathEnds: at whatever point it is cancelled, Close returns
+// the reason, and there is no path.
+func TestCancelledCriticalPathEnds(t *testing.T) {
+	why := errors.New("cancelled")
+	seek := func(end int) (polls int, m trace.Memory, err error) {
+		sink := CriticalPath(&m, func() error {
+			if polls++; end > 0 && polls >= end {
+				return why
+			}
+			return nil
+		})
+		rec := New(sink, Options{Detail: DetailStep})
+		for i := range 3 * pollEvery {
+			at := units.Time(i) * us
+			s := Step{Rank: i % 3, Peer: (i + 1) % 3, Step: int64(i), Transport: "P2P/CUMEM", Chunk: -1}
+			rec.Steps(&s, rec.Flow(), Phase{Wait: SendWait, Start: at, End: at + us})
+		}
+		err = sink.Close()
+		return polls, m, err
+	}
+	whole, m, err := seek(0)
+	if err != nil || len(critical(&m)) == 0 || whole < 4 {
+		t.Fatalf("polled %d times: %v", whole, err)
+	}
+	for end := 1; end <= whole; end++ {
+		if _, m, err := seek(end); !errors.Is(err, why) || len(critical(&m)) > 0 {
+			t.Errorf("cancelled at poll %d of %d: %v", end, whole, err)
 		}
 	}
 }

@@ -32,6 +32,8 @@ import (
 // 32 bytes per step. Processes without operations (NICs, links) are ignored.
 type Writer struct {
 	out    io.Writer
+	opt    Options
+	polls  int
 	tracks []track
 	known  map[[2]int64]trace.TrackID
 	ranks  []*rank
@@ -74,19 +76,26 @@ type rank struct {
 	steps      map[int32]int64
 }
 
+// Options configure a Writer.
+type Options struct {
+	// Cancelled, if set, is polled while the profile is made; the error that it
+	// returns ends that, and nothing appears under the file's name.
+	Cancelled func() error
+}
+
 // New returns a Writer that writes a compressed profile to out.
-func New(out io.Writer) *Writer {
-	return &Writer{out: out, known: make(map[[2]int64]trace.TrackID), byPID: make(map[int64]*rank), stacks: make(map[stackKey]int32)}
+func New(out io.Writer, opt Options) *Writer {
+	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), byPID: make(map[int64]*rank), stacks: make(map[stackKey]int32)}
 }
 
 // Create returns a Writer to a file, which appears under its name only when
 // Close succeeds.
-func Create(path string) (*Writer, error) {
+func Create(path string, opt Options) (*Writer, error) {
 	file, err := newfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("create profile: %w", err)
 	}
-	w := New(file)
+	w := New(file, opt)
 	w.finish = func(err error) error {
 		if err = file.Finish(err); err != nil {
 			return fmt.Errorf("write profile %s: %w", path, err)
@@ -178,8 +187,10 @@ func (w *Writer) Close() error {
 	if w.giveUp {
 		return w.end(errors.New("given up"))
 	}
-	p := w.build()
-	err := p.CheckValid()
+	p, err := w.build()
+	if err == nil {
+		err = p.CheckValid()
+	}
 	if err == nil {
 		var z *gzip.Writer
 		if z, err = gzip.NewWriterLevel(w.out, gzip.BestCompression); err == nil {
@@ -204,6 +215,18 @@ func (w *Writer) Abort() {
 	_ = w.Close()
 }
 
+// pollEvery is after how many rounds of a long loop poll asks.
+const pollEvery = 1 << 12
+
+// poll asks now and then whether the profile is still wanted.
+func (w *Writer) poll() error {
+	if w.polls++; w.opt.Cancelled == nil || w.polls < pollEvery {
+		return nil
+	}
+	w.polls = 0
+	return w.opt.Cancelled()
+}
+
 // share is the wall time of one stack within one operation.
 type share struct {
 	op    int   // index of rank.ops
@@ -213,8 +236,9 @@ type share struct {
 // attribute divides a rank's operations among what went on during them. posted
 // tells stacks of receives that wait for data of the network: proxies post them
 // long before, so they only count where nothing else goes on. The
-// picoseconds that do not divide go to the first of the steps under way.
-func (r *rank) attribute(posted func(stack int32) bool) (shares []share, time map[share]units.Time) {
+// picoseconds that do not divide go to the first of the steps under way. An error
+// of poll ends it.
+func (r *rank) attribute(posted func(stack int32) bool, poll func() error) (shares []share, time map[share]units.Time, err error) {
 	type edge struct {
 		at    units.Time
 		index int
@@ -249,6 +273,9 @@ func (r *rank) attribute(posted func(stack int32) bool) (shares []share, time ma
 	}
 	last := units.Time(-1 << 62)
 	for _, e := range edges {
+		if err := poll(); err != nil {
+			return nil, nil, err
+		}
 		if e.at > last {
 			spend(last, e.at)
 			last = e.at
@@ -279,7 +306,7 @@ func (r *rank) attribute(posted func(stack int32) bool) (shares []share, time ma
 		shares = append(shares, s)
 	}
 	slices.SortFunc(shares, func(a, b share) int { return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.stack, b.stack)) })
-	return shares, time
+	return shares, time, nil
 }
 
 func divide(time map[share]units.Time, op int, d units.Time, active map[int32]int64, order []int32, kernels int64) {
@@ -305,7 +332,7 @@ func divide(time map[share]units.Time, op int, d units.Time, active map[int32]in
 }
 
 // build makes the profile: ranks by process number, then stacks in order.
-func (w *Writer) build() *profile.Profile {
+func (w *Writer) build() (*profile.Profile, error) {
 	b := builder{p: &profile.Profile{
 		SampleType:        []*profile.ValueType{{Type: "time", Unit: "nanoseconds"}, {Type: "bytes", Unit: "bytes"}, {Type: "steps", Unit: "count"}},
 		DefaultSampleType: "time",
@@ -320,13 +347,15 @@ func (w *Writer) build() *profile.Profile {
 		if len(r.ops) == 0 {
 			continue
 		}
-		w.addRank(&b, r)
+		if err := w.addRank(&b, r); err != nil {
+			return nil, err
+		}
 		for _, o := range r.ops {
 			end = max(end, o.end)
 		}
 	}
 	b.p.DurationNanos = int64(end / units.Nanosecond)
-	return b.p
+	return b.p, nil
 }
 
 type builder struct {
@@ -350,11 +379,14 @@ func (b *builder) location(name, file string) *profile.Location {
 	return l
 }
 
-func (w *Writer) addRank(b *builder, r *rank) {
-	shares, time := r.attribute(func(stack int32) bool {
+func (w *Writer) addRank(b *builder, r *rank) error {
+	shares, time, err := r.attribute(func(stack int32) bool {
 		k := &w.keys[stack]
 		return k.cat == "NET" && k.wait == "RecvWait"
-	})
+	}, w.poll)
+	if err != nil {
+		return err
+	}
 	counted := make(map[int32]bool)
 	root := b.location(r.name, "ranks")
 	for _, s := range shares {
@@ -403,4 +435,5 @@ func (w *Writer) addRank(b *builder, r *rank) {
 		}
 		b.p.Sample = append(b.p.Sample, sample)
 	}
+	return nil
 }

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -53,7 +54,7 @@ func parse(t interface{ Fatal(...any) }, b []byte) *profile.Profile {
 func TestTotalIsTheTimeOfTheOperations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer
-		w := New(&out)
+		w := New(&out, Options{})
 		want := play(w, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 4).Draw(t, "ranks"), rapid.IntRange(0, 30).Draw(t, "steps"), 0)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -76,7 +77,7 @@ func TestTotalIsTheTimeOfTheOperations(t *testing.T) {
 // only there.
 func TestPostedReceivesAreBehind(t *testing.T) {
 	var out bytes.Buffer
-	w := New(&out)
+	w := New(&out, Options{})
 	rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailStep})
 	s := nccltrace.Step{Peer: 1, Transport: "NET/IB", Dir: nccltrace.Recv, Chunk: -1}
 	rec.Steps(&s, 0, nccltrace.Phase{Wait: nccltrace.RecvWait, Start: 0, End: 9000 * units.Nanosecond})
@@ -97,7 +98,7 @@ func TestPostedReceivesAreBehind(t *testing.T) {
 
 func TestBytesAndSteps(t *testing.T) {
 	var out bytes.Buffer
-	w := New(&out)
+	w := New(&out, Options{})
 	play(w, 7, 2, 50, 0)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -118,7 +119,7 @@ func TestPprofReadsIt(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := func(name string, slow units.Time) string {
-		w, err := Create(filepath.Join(dir, name))
+		w, err := Create(filepath.Join(dir, name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +160,7 @@ func TestPprofReadsIt(t *testing.T) {
 func TestSameInputSameBytes(t *testing.T) {
 	var a, b bytes.Buffer
 	for _, out := range []*bytes.Buffer{&a, &b} {
-		w := New(out)
+		w := New(out, Options{})
 		play(w, 11, 3, 40, 0)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -167,5 +168,42 @@ func TestSameInputSameBytes(t *testing.T) {
 	}
 	if !bytes.Equal(a.Bytes(), b.Bytes()) {
 		t.Error("two runs give two profiles")
+	}
+}
+
+// TestCancelledProfileEnds: at whatever point it is cancelled, Close returns the
+// reason, and the old file stays.
+func TestCancelledProfileEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.pb.gz")
+	why := errors.New("cancelled")
+	write := func(end int) (polls int, err error) {
+		w, err := Create(path, Options{Cancelled: func() error {
+			if polls++; end > 0 && polls >= end {
+				return why
+			}
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		play(w, 1, 3, pollEvery, 0)
+		err = w.Close()
+		return polls, err
+	}
+	whole, err := write(0)
+	if err != nil || whole < 3 {
+		t.Fatalf("polled %d times: %v", whole, err)
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := 1; end <= whole; end++ {
+		if _, err := write(end); !errors.Is(err, why) {
+			t.Errorf("cancelled at poll %d of %d: %v", end, whole, err)
+		}
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, old) {
+		t.Errorf("the old file changed: %v", err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"io"
 	"reflect"
 	"strings"
+
+	"github.com/simccl/simccl/internal/termtext"
 )
 
 // Error is a fault of a file.
@@ -101,7 +103,41 @@ func kindOf(t reflect.Type) string {
 // Decode reads the value to come.
 func (r *Reader) Decode(v any) error {
 	at := r.Next()
-	return r.placed(r.dec.Decode(v), at)
+	if err := r.dec.Decode(v); err != nil {
+		return r.placed(err, at)
+	}
+	if c, found := control(reflect.ValueOf(v)); found {
+		return r.Fail(at, "write names without control characters", "a text holds the control character %U", c)
+	}
+	return nil
+}
+
+// control finds a character in the strings of a value that acts on a terminal,
+// or breaks its line.
+func control(v reflect.Value) (rune, bool) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return control(v.Elem())
+	case reflect.String:
+		for _, c := range v.String() {
+			if termtext.Control(c) {
+				return c, true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if c, found := control(v.Field(i)); found {
+				return c, true
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if c, found := control(v.Index(i)); found {
+				return c, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // Object reads an object: member is called at each key, with its place, and

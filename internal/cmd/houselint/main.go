@@ -33,6 +33,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "houselint:", err)
 		os.Exit(2)
 	}
+	tracked, err := lint.Tracked(dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "houselint: tracked files are not checked:", err)
+	}
+	files, err := lint.CheckFiles(os.DirFS(dir), tracked)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "houselint:", err)
+		os.Exit(2)
+	}
+	found = append(found, files...)
+	if flag.NArg() <= 1 { // all packages, so what none of them uses is unused
+		found = append(found, lint.CheckTable(packages)...)
+	}
 	for _, p := range packages {
 		found = append(found, lint.Check(p)...)
 	}

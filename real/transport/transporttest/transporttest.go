@@ -51,7 +51,7 @@ func Pipe(t *testing.T, u Subject) (transport.SendComm, transport.RecvComm) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	type accepted struct {
 		r   transport.RecvComm
@@ -95,7 +95,7 @@ func (s *Subject) Registered(t *testing.T, c interface {
 	return m
 }
 
-const patience = 60 * time.Second
+const patience = 20 * time.Minute
 
 // Until polls a request to its end.
 func Until(r transport.Request) ([]int, error) {

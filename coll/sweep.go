@@ -1,4 +1,4 @@
-package nccltests
+package coll
 
 import "fmt"
 

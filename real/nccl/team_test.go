@@ -3,7 +3,6 @@ package nccl
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -284,25 +283,7 @@ func (m *Meeting) Wait() error {
 	return nil
 }
 
-// Stats summarises repeated measurements in picoseconds.
-type Stats struct{ Min, Median, Mean, P95, Max units.Time }
-
-// Summarise sorts the times and takes the order statistics (nearest rank).
-func Summarise(times []units.Time) Stats {
-	if len(times) == 0 {
-		return Stats{}
-	}
-	s := slices.Clone(times)
-	slices.Sort(s)
-	var sum units.Time
-	for _, t := range s {
-		sum += t
-	}
-	at := func(q float64) units.Time { return s[min(len(s)-1, int(q*float64(len(s))))] }
-	return Stats{Min: s[0], Median: at(.5), Mean: sum / units.Time(len(s)), P95: at(.95), Max: s[len(s)-1]}
-}
-
-// sizes of an operation's buffers in elements per rank.
+// bufferElems returns the sizes of an operation's buffers in elements per rank.
 func bufferElems(f coll.Func, count int64, n int) (send, recv int64) {
 	switch f {
 	case coll.AllGather:

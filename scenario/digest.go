@@ -1,0 +1,106 @@
+package scenario
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Digest identifies a Spec by what it says and by the contents of its input
+// files: equal digests give equal results. Paths, Name and Outputs do not enter
+// it, nor does the order of settings; the settings from outside the Spec do.
+func Digest(spec *Spec, opt Options) (string, error) {
+	l, err := layout(spec, &opt)
+	if err != nil {
+		return "", err
+	}
+	if err := l.class(); err != nil {
+		return "", err
+	}
+	if _, err := l.graphFile(); err != nil {
+		return "", err
+	}
+	return l.site.digest(spec), nil
+}
+
+// digest hashes a loaded Spec.
+func (m *Site) digest(spec *Spec) string {
+	s := spec.Clone()
+	s.Name, s.Outputs, s.Grid = "", Outputs{}, nil
+	s.Seed = spec.seed()
+	// Files are told by their contents, variables by their effective values.
+	for i := range s.Machine.Nodes {
+		s.Machine.Nodes[i].Topo = ""
+	}
+	s.NCCL.Env, s.Machine.Class, s.Network.Fabric = nil, "", ""
+	h := sha256.New()
+	put := func(what string, data []byte) { fmt.Fprintf(h, "%s %d\n%s\n", what, len(data), data) }
+	put("spec", s.JSON())
+	put("topologies", []byte(m.Digest))
+	put("class", m.Class.Format())
+	if m.Network != nil {
+		put("fabric", m.Network.Format())
+	}
+	put("graphs", m.graphs)
+	for _, v := range m.settings("") {
+		if !slices.Contains(fileSettings, v[0]) {
+			put("setting", []byte(v[0]+"="+v[1]))
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// fileSettings name input files; the digest has their contents in place of their
+// names.
+var fileSettings = []string{"NCCL_CONF_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_FILE"}
+
+// Shard is the i-th of n parts of count points: those whose index is i modulo n,
+// so that neighbours, which cost alike, go to different shards.
+func Shard(count, i, n int) []int {
+	var out []int
+	for p := i; p < count; p += n {
+		out = append(out, p)
+	}
+	return out
+}
+
+// PointResult is one point of a grid.
+type PointResult struct {
+	Index  int     `json:"index"` // in the order of Expand
+	Result *Result `json:"result"`
+}
+
+// ErrConflict: two shards have different results of one point.
+var ErrConflict = errors.New("two results of one point differ")
+
+// Merge joins the results of shards to one list in the order of Expand. A point
+// that several shards have must be the same in all of them; one that none has is
+// not missed here.
+func Merge(shards ...[]PointResult) ([]PointResult, error) {
+	all := slices.Concat(shards...)
+	slices.SortStableFunc(all, func(a, b PointResult) int { return cmp.Compare(a.Index, b.Index) })
+	out := all[:0]
+	for _, p := range all {
+		if n := len(out); n > 0 && out[n-1].Index == p.Index {
+			if !equal(out[n-1].Result, p.Result) {
+				return nil, fmt.Errorf("%w: point %d", ErrConflict, p.Index)
+			}
+			continue
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// equal compares results by their JSON.
+func equal(a, b *Result) bool {
+	x, y := sha256.New(), sha256.New()
+	return writeJSON(x, a) == nil && writeJSON(y, b) == nil && slices.Equal(x.Sum(nil), y.Sum(nil))
+}
+
+// WriteJSON writes a Result as one line of JSON.
+func (r *Result) WriteJSON(w io.Writer) error { return writeJSON(w, r) }

@@ -1,0 +1,71 @@
+package scenario
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/units"
+)
+
+// facts sums an outcome up; busBW is that of its time.
+func (r *Running) facts(o *Outcome, busBW float64) Facts {
+	f := Facts{Algo: "-", Proto: "-", ModelUs: float64(o.Choice.TimeUs), SimUs: o.Result.Elapsed.Micros(), Limit: "-",
+		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note}
+	switch {
+	case o.Choice.Warps > 0:
+		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(), o.Plan.Split.NChannels
+	case r.fn.IsP2P():
+		f.Algo, f.Channels = "P2P", r.Site.Comm.P2PChannels
+	}
+	if o.Best != nil && o.Best.Result.Elapsed > 0 {
+		regret := float64(o.Result.Elapsed) / float64(o.Best.Result.Elapsed)
+		f.Regret, f.Best = &regret, o.Best.Label()
+	}
+	if l, ok := Limiting(o.Result.Links); ok && o.Result.Elapsed > 0 {
+		f.Limit, f.Use, f.Queue, f.Links = l.Name, l.Use(o.Result.Elapsed), int64(l.Queue), busiest(&o.Result)
+		if ideal := l.Ideal(); ideal > 0 {
+			f.Expect = busBW * float64(o.Result.Elapsed) / float64(ideal)
+			f.IdealUs = ideal.Micros()
+		}
+	}
+	for _, l := range o.Result.Links {
+		if float64(l.Ideal()) > float64(l.Busy)*(1+1e-6)+float64(units.Nanosecond) {
+			f.Overfull = l.Name
+		}
+	}
+	return f
+}
+
+// busiest lists the five links with the highest utilisation.
+func busiest(r *exec.Result) []LinkFacts {
+	var all []exec.LinkLoad
+	for _, l := range r.Links {
+		if l.Capacity > 0 && l.Bytes > 0 {
+			all = append(all, l)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b exec.LinkLoad) int { return cmp.Compare(b.Ideal(), a.Ideal()) })
+	var out []LinkFacts
+	for _, l := range all[:min(5, len(all))] {
+		out = append(out, LinkFacts{l.Name, float64(l.Capacity), int64(l.Bytes), l.Use(r.Elapsed), int64(l.Queue)})
+	}
+	return out
+}
+
+// Limiting is the link that would need the longest for the bytes it carried.
+func Limiting(links []exec.LinkLoad) (exec.LinkLoad, bool) {
+	best, longest := -1, units.Time(-1)
+	for i, l := range links {
+		if l.Capacity <= 0 || l.Bytes == 0 {
+			continue
+		}
+		if t := l.Ideal(); t > longest {
+			best, longest = i, t
+		}
+	}
+	if best < 0 {
+		return exec.LinkLoad{}, false
+	}
+	return links[best], true
+}

@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+)
+
+// pool simulates the operations of a run side by side, each once. Its results do
+// not depend on how many run at a time.
+type pool struct {
+	results map[Operation]*pending
+	order   []*pending // those that are simulated, in order
+}
+
+type pending struct {
+	share   atomic.Uint64 // of the simulation that is done, as the bits of a float64
+	done    chan struct{}
+	outcome Outcome
+	err     error
+}
+
+// sameInPlace reports whether an operation has the same schedule in place as out
+// of place: only addresses differ, which no time depends on. The others copy a
+// rank's own part out of place and not in place.
+func sameInPlace(f coll.Func) bool {
+	return f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
+}
+
+// start begins to simulate every operation of the lines, in their order.
+func (r *Running) start(ctx context.Context, lines []Line) *pool {
+	p := &pool{results: map[Operation]*pending{}}
+	var order []Operation
+	for _, l := range lines {
+		for _, inPlace := range []bool{false, true} {
+			at := l.Operation
+			at.InPlace = inPlace
+			if p.results[at] != nil {
+				continue
+			}
+			p.results[at] = &pending{done: make(chan struct{})}
+			if !inPlace || !sameInPlace(r.fn) {
+				order = append(order, at)
+				p.order = append(p.order, p.results[at])
+			}
+		}
+	}
+	next := make(chan Operation)
+	go func() {
+		defer close(next)
+		for _, at := range order {
+			next <- at
+		}
+	}()
+	workers := r.opt.Workers
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	for range min(workers, len(order)) {
+		go func() {
+			for at := range next {
+				r.compute(ctx, p, at)
+			}
+		}()
+	}
+	return p
+}
+
+// share is the part of all operations that is done.
+func (p *pool) share() float64 {
+	sum := 0.0
+	for _, r := range p.order {
+		sum += math.Float64frombits(r.share.Load())
+	}
+	return sum / float64(max(1, len(p.order)))
+}
+
+// compute simulates an operation, and answers for its twin in place where that
+// takes the same time.
+func (r *Running) compute(ctx context.Context, p *pool, at Operation) {
+	x := p.results[at]
+	if x.err = ctx.Err(); x.err == nil {
+		x.outcome, x.err = r.Simulate(ctx, at, trace.Discard, nccltrace.Options{}, func(share float64) { x.share.Store(math.Float64bits(share)) })
+	}
+	if x.err == nil && !at.InPlace && x.outcome.Choice.Warps > 0 && r.Spec.Engine.Rivals {
+		var best Outcome
+		best, x.err = r.Best(ctx, at, x.outcome)
+		x.outcome.Best = &best
+	}
+	x.share.Store(math.Float64bits(1))
+	close(x.done)
+	if !sameInPlace(r.fn) {
+		return
+	}
+	at.InPlace = true
+	twin := p.results[at]
+	if twin.err = x.err; twin.err == nil && at.Count > 0 {
+		twin.outcome, twin.err = r.Plan(at, true)
+		twin.outcome.Result = x.outcome.Result
+	} else {
+		twin.outcome = x.outcome
+	}
+	close(twin.done)
+}
+
+// wait returns what became of an operation.
+func (p *pool) wait(at Operation) (Outcome, error) {
+	x := p.results[at]
+	<-x.done
+	return x.outcome, x.err
+}
+
+// hopeless is how many times as slow as NCCL's choice a rival may be by the cost
+// model before it is not simulated: the model's errors are smaller.
+const hopeless = 3
+
+// Best simulates an operation with every algorithm and protocol to which the
+// cost model gives a time that is not hopeless, and returns the fastest. The
+// choice itself takes part.
+func (r *Running) Best(ctx context.Context, at Operation, chosen Outcome) (Outcome, error) {
+	best := chosen
+	if chosen.Choice.Warps == 0 {
+		return best, nil
+	}
+	for _, a := range coll.Algorithms() {
+		for _, pr := range coll.Protocols() {
+			t := chosen.Choice.Times[a][pr]
+			if t <= 0 || t > hopeless*chosen.Choice.TimeUs || a == chosen.Choice.Algo && pr == chosen.Choice.Proto {
+				continue
+			}
+			o, err := r.forced(ctx, at, a, pr)
+			if errors.Is(err, plan.ErrUnsupported) {
+				continue
+			}
+			if err != nil {
+				return Outcome{}, err
+			}
+			if o.Result.Elapsed < best.Result.Elapsed {
+				best = o
+			}
+		}
+	}
+	return best, nil
+}
+
+// forced simulates an operation with a given algorithm and protocol.
+func (r *Running) forced(ctx context.Context, at Operation, a coll.Algorithm, pr coll.Protocol) (Outcome, error) {
+	pl, choice, err := r.Site.Comm.PlanAs(at.op(r.fn), a, pr)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return r.execute(ctx, Outcome{Choice: choice, Plan: pl}, trace.Discard, nccltrace.Options{}, nil)
+}

@@ -1,0 +1,115 @@
+package scenario
+
+import (
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/units"
+)
+
+// Result is what a Spec without a Grid came to, as data. Its JSON holds no time of
+// day, host or path, so equal runs give equal bytes.
+type Result struct {
+	Format int `json:"result"` // FormatVersion
+	// Digest identifies the Spec with the contents of its files (Site.Digest).
+	Digest string `json:"digest"`
+	Spec   Spec   `json:"spec"`
+	// NCCL is the version whose rules decided.
+	NCCL    string      `json:"ncclVersion"`
+	Machine MachineInfo `json:"machine"`
+	Rows    []Row       `json:"rows"`
+	// AvgBusBW is the mean of all rows' bus bandwidths, out of place and in
+	// place, GB/s.
+	AvgBusBW float64 `json:"avgBusBW"`
+	// Notes say what limits the result: sizes that are approximate and why.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// MachineInfo sums up the machine of a Result.
+type MachineInfo struct {
+	Name   string `json:"name"`   // base names of the topologies
+	SHA256 string `json:"sha256"` // of their bytes
+	Ranks  int    `json:"ranks"`
+	Nodes  int    `json:"nodes"`
+	Class  string `json:"class"`
+	// Uncertainty is the class's relative error of a predicted time.
+	Uncertainty float64 `json:"uncertainty"`
+}
+
+// Row is one size of one type, reduction and root.
+type Row struct {
+	Func  string      `json:"func"` // as nccl-tests calls it
+	Type  string      `json:"type"`
+	RedOp string      `json:"redop,omitempty"`
+	Root  int         `json:"root"` // -1 where the operation has none
+	Bytes units.Bytes `json:"bytes"`
+	Count int64       `json:"count"` // NCCL's count argument
+	// Out is out of place, In in place.
+	Out Measure `json:"outOfPlace"`
+	In  Measure `json:"inPlace"`
+	// Facts are of the operation out of place.
+	Facts Facts `json:"facts"`
+	// Operation is the point out of place, for Run.Outcome.
+	Operation Operation `json:"-"`
+}
+
+// Measure is a time and the bandwidths that follow from it.
+type Measure struct {
+	Time units.Time `json:"ps"`
+	// AlgBW is bytes over time, BusBW that with the operation's factor; GB/s.
+	AlgBW float64 `json:"algbw"`
+	BusBW float64 `json:"busbw"`
+	// Checked is set where the plan was proved to compute what it should.
+	Checked bool `json:"checked"`
+}
+
+// Facts say what was chosen, what limits it and how the time was found.
+type Facts struct {
+	Algo     string  `json:"algo"`
+	Proto    string  `json:"proto"`
+	Channels int     `json:"nchannels"`
+	ModelUs  float64 `json:"model_us"` // NCCL's own prediction; 0 where it makes none
+	SimUs    float64 `json:"sim_us"`
+	// Expect is the bus bandwidth if the limiting link were never idle, GB/s.
+	Expect  float64 `json:"expect_busbw_GBs"`
+	Limit   string  `json:"limiting_link"`
+	IdealUs float64 `json:"ideal_us"` // the least time in which the limiting link moves its bytes
+	// Overfull names a link that carried more than it can: a defect of simccl.
+	Overfull string `json:"overfull_link,omitempty"`
+	// Links are the five with the highest utilisation.
+	Links []LinkFacts `json:"links,omitempty"`
+	// Use is the limiting link's utilisation, Queue the estimated mean of bytes
+	// queued for it.
+	Use   float64 `json:"limiting_use"`
+	Queue int64   `json:"limiting_queue_bytes"`
+	// Simulated is exec.Method's name, Margin the relative error of a result that
+	// is approximate, Near what was left out for it.
+	Simulated string  `json:"simulated"`
+	Margin    float64 `json:"margin,omitempty"`
+	Near      string  `json:"near,omitempty"`
+	// Regret is the time of NCCL's choice over that of the fastest choice, Best
+	// that choice; nil where rivals were not simulated.
+	Regret *float64 `json:"regret"`
+	Best   string   `json:"best,omitempty"`
+}
+
+// LinkFacts describe one direction of one link.
+type LinkFacts struct {
+	Name  string  `json:"name"`
+	GBps  float64 `json:"GBs"`
+	Bytes int64   `json:"bytes"`
+	Use   float64 `json:"use"`         // share of the operation's time that its bytes need
+	Queue int64   `json:"queue_bytes"` // estimated mean of bytes queued for it
+}
+
+// Outcome is one simulated operation with what it was made of.
+type Outcome struct {
+	Choice  tuning.Choice // zero for send and receive, and for one rank
+	Plan    *plan.Plan    // nil for an operation of no elements
+	Result  exec.Result
+	Checked bool     // the plan was proved
+	Best    *Outcome // the fastest of all choices; nil where rivals were not simulated
+}
+
+// Label names an outcome's choice as NCCL's log does: "RING/LL128".
+func (o *Outcome) Label() string { return o.Choice.Algo.LogName() + "/" + o.Choice.Proto.LogName() }

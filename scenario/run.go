@@ -1,0 +1,320 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/units"
+)
+
+// ErrGrid: a Spec with a grid was given where one point is run. Expand it.
+var ErrGrid = errors.New("the scenario has a grid; run its points one by one")
+
+// Run simulates a Spec without a grid.
+func Run(ctx context.Context, spec Spec, opt Options) (*Result, error) {
+	r, err := Prepare(spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range r.Rows(ctx) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r.Result(), nil
+}
+
+// Running is a Spec that was loaded and is ready to be simulated.
+type Running struct {
+	Spec Spec
+	Site *Site
+
+	opt    Options
+	fn     coll.Func
+	sizes  []Size
+	types  []coll.DataType
+	redops []coll.RedOp
+	roots  []int
+	pool   *pool
+	rows   []Row
+}
+
+// Prepare validates a Spec, loads its machine and checks all that can be checked
+// before time is spent on simulation.
+func Prepare(spec Spec, opt Options) (*Running, error) {
+	if len(spec.Grid) > 0 {
+		return nil, ErrGrid
+	}
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	site, err := Load(&spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	return On(site, spec, opt)
+}
+
+// On prepares a Spec for a machine that is already loaded: that of another Spec
+// with the same Machine, NCCL and Network.
+func On(site *Site, spec Spec, opt Options) (*Running, error) {
+	r := &Running{Spec: spec, Site: site, opt: opt}
+	w := &r.Spec.Workload
+	var err error
+	if r.fn, err = coll.ParseFunc(w.Op); err != nil {
+		return nil, &FieldError{Path: "workload.op", Value: w.Op, Problem: err.Error()}
+	}
+	if r.sizes, err = w.list(); err != nil {
+		return nil, err
+	}
+	if r.types, err = w.types(); err != nil {
+		return nil, err
+	}
+	if r.redops, err = w.reductions(r.fn); err != nil {
+		return nil, err
+	}
+	if r.roots, err = w.roots(r.fn, site.Comm.NRanks); err != nil {
+		return nil, err
+	}
+	_, err = site.Executor(&r.Spec, nccltrace.Options{}, nil)
+	return r, err
+}
+
+// Func is the operation.
+func (r *Running) Func() coll.Func { return r.fn }
+
+// Operation is one operation to simulate; equal ones are simulated once.
+type Operation struct {
+	Type    coll.DataType
+	RedOp   coll.RedOp
+	Root    int
+	Count   int64
+	InPlace bool
+}
+
+// op is the operation as the communicator plans it.
+func (o Operation) op(f coll.Func) comm.Op {
+	return comm.Op{Func: f, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Root: int32(o.Root), InPlace: o.InPlace}
+}
+
+// Line is a row to come.
+type Line struct {
+	Operation             // out of place
+	Shown     units.Bytes // the size as it is shown
+	Column    int         // the root as it is shown, -1 for none
+}
+
+// Lines lists the rows in nccl-tests' order.
+func (r *Running) Lines() []Line {
+	var out []Line
+	for _, typ := range r.types {
+		for _, op := range r.redops {
+			for _, root := range r.roots {
+				for range max(r.Spec.Workload.Cycles, 1) {
+					for _, sz := range r.sizes {
+						count, shown := sz.Count(r.fn, typ, r.Site.Comm.NRanks)
+						out = append(out, Line{Operation{typ, op, max(root, 0), count, false}, shown, root})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Rows simulates and yields the rows in order, each as soon as it is there. An
+// error ends them.
+func (r *Running) Rows(ctx context.Context) iter.Seq2[*Row, error] {
+	return func(yield func(*Row, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		lines := r.Lines()
+		r.pool = r.start(ctx, lines)
+		for _, l := range lines {
+			row, err := r.row(l)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			r.rows = append(r.rows, *row)
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Share is the part of all operations that has been simulated, 0 to 1.
+func (r *Running) Share() float64 { return r.pool.share() }
+
+// Outcome returns what became of an operation of Lines, and waits for it.
+func (r *Running) Outcome(o Operation) (Outcome, error) { return r.pool.wait(o) }
+
+// row sums up the two simulations of a line.
+func (r *Running) row(l Line) (*Row, error) {
+	row := Row{Func: r.fn.TestName(), Type: l.Type.TestName(), Root: l.Column, Bytes: l.Shown, Count: l.Count, Operation: l.Operation}
+	if r.fn.PrintsRedOp() {
+		row.RedOp = l.RedOp.TestName()
+	}
+	at := l.Operation
+	var first Outcome
+	for i, m := range []*Measure{&row.Out, &row.In} {
+		at.InPlace = i == 1
+		o, err := r.pool.wait(at)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			first = o
+		}
+		alg, bus := coll.Bandwidth(r.fn, at.Count, at.Type, r.Site.Comm.NRanks, o.Result.Elapsed)
+		*m = Measure{Time: o.Result.Elapsed, AlgBW: alg, BusBW: bus, Checked: o.Checked}
+	}
+	row.Facts = r.facts(&first, row.Out.BusBW)
+	return &row, nil
+}
+
+// Result sums up the rows that were yielded.
+func (r *Running) Result() *Result {
+	out := &Result{Format: FormatVersion, Digest: r.Site.digest(&r.Spec), Spec: r.Spec, NCCL: tuning.Version, Rows: r.rows, Notes: r.notes(),
+		Machine: MachineInfo{Name: r.Site.Name, SHA256: r.Site.Digest, Ranks: r.Site.Comm.NRanks, Nodes: r.Site.Comm.NNodes,
+			Class: r.Site.Class.Name, Uncertainty: r.Site.Class.Sure}}
+	for i := range r.rows {
+		out.AvgBusBW += (r.rows[i].Out.BusBW + r.rows[i].In.BusBW) / float64(2*len(r.rows))
+	}
+	return out
+}
+
+// notes name the approximations of the rows, each once.
+func (r *Running) notes() []string {
+	var out []string
+	for i := range r.rows {
+		f := &r.rows[i].Facts
+		if note := fmt.Sprintf("within about %.0f %%: %s", 100*f.Margin, f.Near); f.Near != "" && !slices.Contains(out, note) {
+			out = append(out, note)
+		}
+	}
+	return out
+}
+
+// maxProved bounds the ops of a plan that is proved; beyond it the proof would
+// take longer than the simulation.
+const maxProved = 2e5
+
+// Plan chooses and plans one operation. With prove it proves the plan unless the
+// Spec forbids it or the plan is too large. It is safe for concurrent use.
+func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
+	pl, choice, err := r.Site.Comm.Plan(o.op(r.fn))
+	if err != nil {
+		return Outcome{}, &OperationError{r.fn, o.Count, err}
+	}
+	out := Outcome{Choice: choice, Plan: pl}
+	if prove && !r.Spec.Engine.NoProof && pl.DataDefined() && opsUpTo(pl, maxProved) {
+		if err := check.Plan(pl); err != nil {
+			return Outcome{}, fmt.Errorf("%s of %d elements: %w", r.fn.TestName(), o.Count, err)
+		}
+		out.Checked = true
+	}
+	return out, nil
+}
+
+// OperationError is an operation that cannot be chosen for or planned.
+type OperationError struct {
+	Func  coll.Func
+	Count int64
+	Err   error
+}
+
+func (e *OperationError) Error() string {
+	return fmt.Sprintf("%s of %d elements: %v", e.Func.TestName(), e.Count, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *OperationError) Unwrap() error { return e.Err }
+
+// Simulate plans and runs one operation; progress may be nil. It is safe for
+// concurrent use. A sink other than trace.Discard gets its events.
+func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, opt nccltrace.Options, progress func(float64)) (Outcome, error) {
+	if o.Count == 0 { // NCCL returns without a launch
+		return Outcome{Checked: !r.Spec.Engine.NoProof}, nil
+	}
+	out, err := r.Plan(o, sink == trace.Discard)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return r.execute(ctx, out, sink, opt, progress)
+}
+
+func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt nccltrace.Options, progress func(float64)) (Outcome, error) {
+	if r.Spec.Engine.Fidelity == "alpha" {
+		return r.formula(o, sink)
+	}
+	x, err := r.Site.Executor(&r.Spec, opt, progress)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o.Result, err = x.Run(ctx, exec.One(o.Plan), sink)
+	return o, err
+}
+
+// formula gives an operation the time of NCCL's own model: latency, and bytes
+// over bandwidth.
+func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
+	if sink != trace.Discard {
+		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha with a trace", Missing: "a formula has no events; write step"}
+	}
+	o.Result = exec.Result{Elapsed: units.FromMicros(float64(o.Choice.TimeUs)), Finish: make([]units.Time, r.Site.Comm.NRanks), Wrong: -1,
+		Account: exec.Account{Method: exec.Formula}}
+	if o.Result.Elapsed <= 0 {
+		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha for " + r.fn.TestName(), Missing: "NCCL has no formula for send and receive"}
+	}
+	for i := range o.Result.Finish {
+		o.Result.Finish[i] = o.Result.Elapsed
+	}
+	return o, nil
+}
+
+// opsUpTo reports whether a plan has at most limit ops, judged by rank 0's.
+func opsUpTo(p *plan.Plan, limit float64) bool {
+	n := int64(0)
+	for _, pr := range p.Programs(0) {
+		n += p.NumOps(&pr)
+	}
+	return float64(n)*float64(p.Comm.NRanks) <= limit
+}
+
+// Device is a rank's GPU as nccl-tests lists it.
+type Device struct {
+	Rank, Node, Dev int
+	Host, Name      string
+	BusID           string
+}
+
+// Devices lists the GPUs by rank.
+func (m *Site) Devices() []Device {
+	out := make([]Device, m.Comm.NRanks)
+	for r := range out {
+		p := m.Cluster.Locate(r)
+		g := p.System.Nodes[p.GPU].GPU
+		id := topo.BusID(g.BusID)
+		name := g.Name
+		if name == "" {
+			name = fmt.Sprintf("sm_%d", g.SM)
+		}
+		out[r] = Device{Rank: r, Node: int(m.Comm.NodeOf[r]), Host: m.Cluster.HostName(p.Host), Dev: g.Dev, Name: name,
+			BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff, id>>4&0xff)}
+	}
+	return out
+}

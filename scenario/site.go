@@ -1,0 +1,317 @@
+package scenario
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/topo/fabric"
+	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/units"
+)
+
+// Options are a run's surroundings: where files come from and go to, and who
+// listens. None of it changes a result. The zero value reads no files.
+type Options struct {
+	// Files is what the Spec's file names refer to. An fs.FS that takes names as
+	// a shell does ("../a.xml") is fine: names are passed on as they are.
+	Files fs.FS
+	// Settings are NCCL's settings from outside the Spec: environment and
+	// configuration files. NCCL.Env takes precedence.
+	Settings config.Sources
+	// Warn, if not nil, is called with each warning, one line each.
+	Warn func(text string)
+	// Progress, if not nil, is called now and then with the share that is done.
+	Progress func(share float64)
+	// Cancelled, if not nil, is polled while files are parsed and graphs searched;
+	// its error ends that.
+	Cancelled func() error
+	// Workers is how many points are simulated at a time; 0: one a processor. It
+	// does not change results.
+	Workers int
+}
+
+// InputError is an input file of which no machine can be made: unreadable, or
+// with contents that are wrong. It wraps the reader's error, which has the place.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+func bad(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &InputError{err}
+}
+
+// Site is a loaded machine: everything up to the communicator.
+type Site struct {
+	Config  *config.Config
+	Cluster *fabric.Cluster
+	Comm    *comm.Comm      // nil after Layout
+	Network *fabric.Network // between the nodes; nil for an ideal one
+	Class   gpu.Class       // speeds of GPUs, links and NICs
+	Name    string          // base names of the topologies
+	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
+
+	graphs []byte // of NCCL_GRAPH_FILE
+}
+
+// loader reads a Spec's files.
+type loader struct {
+	spec *Spec
+	opt  *Options
+	site *Site
+}
+
+// Load reads a Spec's files and joins its communicator. Errors are *FieldErrors,
+// *config.Errors, *InputErrors, or those of comm.New.
+func Load(spec *Spec, opt Options) (*Site, error) {
+	l, err := layout(spec, &opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.class(); err != nil {
+		return nil, err
+	}
+	p := l.site.Config.Comm()
+	p.Multicast = spec.Machine.multicast()
+	if p.Given, err = l.graphFile(); err != nil {
+		return nil, err
+	}
+	l.site.Comm, err = comm.New(l.site.Cluster, p)
+	return l.site, err
+}
+
+// Layout reads a Spec's files and lays the nodes out, without a communicator.
+func Layout(spec *Spec, opt Options) (*Site, error) {
+	l, err := layout(spec, &opt)
+	if err != nil {
+		return nil, err
+	}
+	return l.site, nil
+}
+
+func layout(spec *Spec, opt *Options) (*loader, error) {
+	l := &loader{spec: spec, opt: opt, site: &Site{}}
+	if err := l.settings(); err != nil {
+		return nil, err
+	}
+	members, err := l.members()
+	if err != nil {
+		return nil, err
+	}
+	if members, err = l.domains(members); err != nil {
+		return nil, err
+	}
+	p := l.site.Config.Topo
+	if k := spec.Machine.GPUs; k > 0 {
+		for _, m := range members {
+			n, err := topo.CountGPUs(m.Spec, &p)
+			if err != nil {
+				return nil, bad(err)
+			}
+			if k > n {
+				return nil, &FieldError{Path: "machine.gpus", Value: fmt.Sprint(k), Problem: fmt.Sprintf("%s has only %d GPUs", m.Spec.Name, n)}
+			}
+		}
+		p.GPUs = units.Some(k)
+	}
+	if l.site.Cluster, err = fabric.New(members, p); err != nil {
+		return nil, bad(err)
+	}
+	if n := l.site.Cluster.NoFabric; n != "" {
+		l.warn("%s is one host and reports no NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own (mnnvl.cc:27); where it has one, write \"nvlinkDomain\": 1", n)
+	}
+	if f := spec.Network.Fabric; f != "" {
+		data, err := l.read(f)
+		if err != nil {
+			return nil, err
+		}
+		if l.site.Network, err = fabric.ParseNetwork(data, f); err != nil {
+			return nil, bad(err)
+		}
+	}
+	return l, nil
+}
+
+func (l *loader) warn(format string, args ...any) {
+	if l.opt.Warn != nil {
+		l.opt.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// settings merges the Spec's variables over those of the surroundings.
+func (l *loader) settings() error {
+	src := l.opt.Settings
+	for _, name := range sorted(l.spec.NCCL.Env) {
+		src.Flags = append(src.Flags[:len(src.Flags):len(src.Flags)], name+"="+l.spec.NCCL.Env[name])
+	}
+	cfg, warnings, err := config.Load(src)
+	for _, w := range warnings {
+		l.warn("%v", w)
+	}
+	l.site.Config = cfg
+	if err == nil && l.opt.Cancelled != nil {
+		cfg.Cancel(l.opt.Cancelled)
+	}
+	return err
+}
+
+func (l *loader) read(name string) ([]byte, error) {
+	if l.opt.Files == nil {
+		return nil, bad(&fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist})
+	}
+	data, err := fs.ReadFile(l.opt.Files, name)
+	return data, bad(err)
+}
+
+// defaultNodes is how many of the built-in machine there are.
+const defaultNodes = 2
+
+// members reads the topologies. NCCL_TOPO_FILE stands for a Spec without one.
+func (l *loader) members() ([]fabric.Member, error) {
+	nodes := l.spec.Machine.Nodes
+	if len(nodes) == 0 {
+		nodes = []Nodes{{}}
+	}
+	var members []fabric.Member
+	var names []string
+	sum := sha256.New()
+	for _, n := range nodes {
+		file := n.Topo
+		if v := l.site.Config.Text("NCCL_TOPO_FILE"); file == "" && v.Set && v.Value != "" {
+			file = v.Value
+		}
+		name, data, count := path.Base(file), []byte(nil), max(n.Count, 1)
+		if file == "" {
+			name, file, data = builtin.DGXH100Name, builtin.DGXH100Name, builtin.DGXH100()
+			if n.Count == 0 {
+				count = defaultNodes
+			}
+		} else {
+			var err error
+			if data, err = l.read(file); err != nil {
+				return nil, err
+			}
+		}
+		sum.Write(data)
+		spec, err := topoxml.Parse(data, file)
+		if err != nil {
+			return nil, bad(err)
+		}
+		for _, w := range spec.Warnings {
+			l.warn("%v", w)
+		}
+		members, names = append(members, fabric.Member{Spec: spec, Count: count}), append(names, name)
+	}
+	l.site.Name, l.site.Digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
+	return members, nil
+}
+
+// domains joins every K nodes to one NVLink domain, where the Spec says so.
+func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
+	k := l.spec.Machine.NVLinkDomain
+	if k < 2 {
+		for i := range members {
+			members[i].Fabric = k == 1
+		}
+		return members, nil
+	}
+	unsaid := len(l.spec.Machine.Nodes) == 0 || len(members) == 1 && l.spec.Machine.Nodes[0].Count == 0
+	out := make([]fabric.Member, len(members))
+	for i, x := range members {
+		count := x.Count
+		if unsaid {
+			count = k // one domain where the Spec names no number of nodes
+		}
+		if count%k != 0 {
+			return nil, &FieldError{Path: "machine.nvlinkDomain", Value: fmt.Sprint(k), Problem: fmt.Sprintf("%d nodes of %s do not make whole domains", count, x.Spec.Name)}
+		}
+		spec, err := topo.Join(x.Spec, k)
+		if err != nil {
+			return nil, bad(err)
+		}
+		out[i] = fabric.Member{Spec: spec, Count: count / k}
+	}
+	return out, nil
+}
+
+// class finds the machine class.
+func (l *loader) class() (err error) {
+	name := l.spec.Machine.Class
+	switch {
+	case name == "":
+		l.site.Class = sim.ClassOf(l.site.Cluster.Locate(0).System)
+		return nil
+	case !strings.ContainsAny(name, "./"):
+		if l.site.Class, err = gpu.Named(name); err != nil {
+			return &FieldError{Path: "machine.class", Problem: err.Error(), Hint: "a file is written with its path, ./" + name}
+		}
+		return nil
+	}
+	data, err := l.read(name)
+	if err != nil {
+		return err
+	}
+	l.site.Class, err = gpu.Parse(data, name)
+	return bad(err)
+}
+
+// graphFile reads the graphs of NCCL_GRAPH_FILE, which take the place of searched
+// ones; nil without it. Every node takes them for its own GPUs.
+func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error) {
+	v := l.site.Config.Text("NCCL_GRAPH_FILE")
+	if !v.Set || v.Value == "" {
+		return nil, nil
+	}
+	data, err := l.read(v.Value)
+	if err != nil {
+		return nil, err
+	}
+	l.site.graphs = data
+	return func(sys *topo.System) ([]*search.Graph, error) {
+		given, err := topoxml.ParseGraphs(data, v.Value, sys)
+		return given, bad(err)
+	}, nil
+}
+
+// Between is what joins the nodes.
+func (m *Site) Between() gpu.Network {
+	if m.Comm.NNodes < 2 {
+		return gpu.NoNetwork
+	}
+	for i := range m.Cluster.Classes {
+		s := m.Cluster.Classes[i].Host.System(0)
+		for _, id := range s.Of(topo.NET) {
+			if s.Nodes[id].Net.Sockets {
+				return gpu.Sockets
+			}
+		}
+	}
+	return gpu.RDMA
+}
+
+// Settings lists the NCCL variables that a source set, NAME and value, by name.
+func (m *Site) Settings() [][2]string { return m.settings("NCCL_") }
+
+func (m *Site) settings(prefix string) [][2]string {
+	var out [][2]string
+	for _, row := range config.EnvRows(m.Config, config.Facts{}, false) {
+		if row.Set && strings.HasPrefix(row.Name, prefix) {
+			out = append(out, [2]string{row.Name, row.Value})
+		}
+	}
+	return out
+}

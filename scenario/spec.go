@@ -1,0 +1,158 @@
+package scenario
+
+import (
+	"maps"
+	"slices"
+)
+
+// FormatVersion is the version of the scenario file that this package writes.
+// Files of another version are refused.
+const FormatVersion = 1
+
+// Spec is one run, or with a Grid a family of runs. Its zero value is a sweep of
+// no operation on the built-in machine; Workload.Op has to be set. JSON members
+// that are absent have the meaning of the field's zero value.
+type Spec struct {
+	// Format is FormatVersion; 0 in a Go value means the same.
+	Format int `json:"scenario"`
+	// Name is for people; it does not enter the Digest.
+	Name string `json:"name,omitempty"`
+
+	Machine  Machine  `json:"machine,omitzero"`
+	NCCL     NCCL     `json:"nccl,omitzero"`
+	Network  Network  `json:"network,omitzero"`
+	Workload Workload `json:"workload,omitzero"`
+	Engine   Engine   `json:"engine,omitzero"`
+	// Seed starts every random stream; 0 stands for 1.
+	Seed    uint64  `json:"seed,omitempty"`
+	Outputs Outputs `json:"outputs,omitzero"`
+
+	// Grid lists axes, each a member of this Spec and the values it takes. The
+	// points are all combinations, the last axis changing fastest.
+	Grid []Axis `json:"grid,omitempty"`
+}
+
+// Machine says which computers there are.
+type Machine struct {
+	// Nodes lists kinds of nodes in the order of their ranks. Empty: two of the
+	// built-in DGX H100.
+	Nodes []Nodes `json:"nodes,omitempty"`
+	// GPUs is how many of the lowest local ranks of each node take part; 0: all.
+	GPUs int `json:"gpus,omitempty"`
+	// Multicast is NVLink multicast: "auto" (also ""), "on" or "off". Auto is on
+	// where every GPU is sm_90 or newer behind an NVSwitch.
+	Multicast string `json:"multicast,omitempty"`
+	// NVLinkDomain is how many consecutive nodes share one NVLink domain, as in
+	// an NVL72; 0: what the topology says; 1: a node alone is a domain, with a
+	// fabric as its neighbours have.
+	NVLinkDomain int `json:"nvlinkDomain,omitempty"`
+	// Class is the machine class, by name or by the path of a file (a name with a
+	// dot or slash); empty: the class that fits the topology.
+	Class string `json:"class,omitempty"`
+}
+
+// Nodes are equal nodes.
+type Nodes struct {
+	// Topo is a topology file; empty: the built-in DGX H100.
+	Topo string `json:"topo,omitempty"`
+	// Count is the number of nodes; 0: one, of the built-in machine two.
+	Count int `json:"count,omitempty"`
+}
+
+// NCCL is the library whose decisions are taken.
+type NCCL struct {
+	// Env holds NCCL_* variables, and SIMCCL_* where they describe the machine.
+	// They take precedence over Options.Settings.
+	Env map[string]string `json:"env,omitempty"`
+}
+
+// Network joins the nodes.
+type Network struct {
+	// Fabric is a fabric file; empty: an ideal network of the NICs' speed.
+	Fabric string `json:"fabric,omitempty"`
+	// Faults are what is slow, lossy or down: "nic=node0/2:down".
+	Faults []string `json:"faults,omitempty"`
+}
+
+// Workload is the operation and what it goes through, as nccl-tests does.
+type Workload struct {
+	// Op is the operation as nccl-tests calls it: "all_reduce".
+	Op string `json:"op"`
+	// Sizes are in bytes, each "8", "1M", "1G" (binary): exactly these. Empty:
+	// those of Range.
+	Sizes []string `json:"sizes,omitempty"`
+	Range Range    `json:"range,omitzero"`
+	// Types, Reductions: "float", "sum"; empty for these. "all" is all of them.
+	Types      []string `json:"types,omitempty"`
+	Reductions []string `json:"reductions,omitempty"`
+	// Root is the root rank; -1 takes each rank in turn.
+	Root int `json:"root,omitempty"`
+	// Cycles is how often all sizes are gone through; 0 stands for 1.
+	Cycles int `json:"cycles,omitempty"`
+}
+
+// Range is a sweep of sizes that nccl-tests rounds to whole elements of all
+// ranks. The zero value is 8 B to 1 GiB, doubling.
+type Range struct {
+	Min string `json:"min,omitempty"`
+	Max string `json:"max,omitempty"`
+	// Factor above 1 multiplies; else Step is added.
+	Factor int64  `json:"factor,omitempty"`
+	Step   string `json:"step,omitempty"`
+}
+
+// Engine says how times are found.
+type Engine struct {
+	// Fidelity: "alpha", NCCL's own formula; "step", an ideal network; "flow",
+	// the network of Network.Fabric. "": flow with a fabric, else step.
+	Fidelity string `json:"fidelity,omitempty"`
+	// Fold: "auto" (also ""), "exact", "near" or "off".
+	Fold string `json:"fold,omitempty"`
+	// Launch: "eager" (also ""), asynchronous launches; "graph", a replayed CUDA
+	// graph, device time alone.
+	Launch string `json:"launch,omitempty"`
+	// Processes is the processes of a node, each with Threads threads that launch
+	// for equal shares of the GPUs; both 0: a process a GPU.
+	Processes int `json:"processes,omitempty"`
+	Threads   int `json:"threads,omitempty"`
+	// NoProof leaves out the proof that each plan computes what it should.
+	NoProof bool `json:"noProof,omitempty"`
+	// Rivals simulates every algorithm and protocol that NCCL might have taken,
+	// to tell what its choice costs.
+	Rivals bool `json:"rivals,omitempty"`
+}
+
+// Outputs are files about one operation of the last size. Names go to
+// Options.Outputs as they are.
+type Outputs struct {
+	// Trace is a Chrome trace (.json, .json.gz), Profile a pprof profile
+	// (.pb.gz), Ops a list of point-to-point operations (.csv, .goal).
+	Trace   string `json:"trace,omitempty"`
+	Profile string `json:"profile,omitempty"`
+	Ops     string `json:"ops,omitempty"`
+	// Detail of the trace: "collective", "op", "channel", "step", ….
+	Detail string `json:"detail,omitempty"`
+}
+
+// Axis is one dimension of a Grid.
+type Axis struct {
+	// Path is a member of the Spec: "machine.nodes[0].count", "nccl.env.NCCL_ALGO".
+	Path string `json:"path"`
+	// Values are JSON values of that member's type.
+	Values []Value `json:"values"`
+}
+
+// Clone returns a Spec that shares nothing with s.
+func (s Spec) Clone() Spec {
+	s.Machine.Nodes = slices.Clone(s.Machine.Nodes)
+	s.NCCL.Env = maps.Clone(s.NCCL.Env)
+	s.Network.Faults = slices.Clone(s.Network.Faults)
+	s.Workload.Sizes = slices.Clone(s.Workload.Sizes)
+	s.Workload.Types = slices.Clone(s.Workload.Types)
+	s.Workload.Reductions = slices.Clone(s.Workload.Reductions)
+	s.Grid = slices.Clone(s.Grid)
+	for i := range s.Grid {
+		s.Grid[i].Values = slices.Clone(s.Grid[i].Values)
+	}
+	return s
+}

@@ -1,0 +1,257 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+)
+
+// Validate reports every member that means nothing by itself, as joined
+// *FieldErrors. What depends on files, such as the number of GPUs, is checked by
+// Load.
+func (s *Spec) Validate() error {
+	var c checks
+	c.machine(&s.Machine)
+	c.env(s.NCCL.Env)
+	c.workload(&s.Workload)
+	c.engine(s)
+	for i, text := range s.Network.Faults {
+		if _, err := ParseFault(text); err != nil {
+			c.add(fmt.Sprintf("network.faults[%d]", i), text, err.Error(), "")
+		}
+	}
+	c.outputs(&s.Outputs)
+	for i := range s.Grid {
+		if len(s.Grid[i].Values) == 0 {
+			c.add(fmt.Sprintf("grid[%d].values", i), "", "an axis without values makes no point", "")
+			return errors.Join(c.errs...)
+		}
+	}
+	if len(s.Grid) > 0 && len(c.errs) == 0 {
+		c.grid(s)
+	}
+	return errors.Join(c.errs...)
+}
+
+// checks collects complaints.
+type checks struct{ errs []error }
+
+func (c *checks) add(path, value, problem, hint string) {
+	c.errs = append(c.errs, &FieldError{Path: path, Value: value, Problem: problem, Hint: hint})
+}
+
+// word complains unless value is empty or one of the words.
+func (c *checks) word(path, value string, words ...string) {
+	if value != "" && !slices.Contains(words, value) {
+		c.add(path, value, "not known", "write "+oneOf(words))
+	}
+}
+
+func oneOf(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// atLeast complains about a number below its least value.
+func (c *checks) atLeast(path string, value, least int) {
+	if value < least {
+		c.add(path, fmt.Sprint(value), fmt.Sprintf("must be at least %d", least), "")
+	}
+}
+
+func (c *checks) machine(m *Machine) {
+	for i, n := range m.Nodes {
+		c.atLeast(fmt.Sprintf("machine.nodes[%d].count", i), n.Count, 0)
+	}
+	c.atLeast("machine.gpus", m.GPUs, 0)
+	c.atLeast("machine.nvlinkDomain", m.NVLinkDomain, 0)
+	c.word("machine.multicast", m.Multicast, "auto", "on", "off")
+}
+
+func (c *checks) env(env map[string]string) {
+	for _, name := range sorted(env) {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			c.add("nccl.env."+name, "", fmt.Sprintf("%q is no name of a variable", name), "")
+		}
+	}
+}
+
+func (c *checks) workload(w *Workload) {
+	f, err := coll.ParseFunc(w.Op)
+	if err != nil {
+		c.add("workload.op", w.Op, err.Error(), "")
+	}
+	if len(w.Sizes) > 0 && w.Range != (Range{}) {
+		c.add("workload.sizes", "", "sizes take the place of a range", "leave one of them out")
+	}
+	if _, err := w.list(); err != nil {
+		c.errs = append(c.errs, err)
+	}
+	if _, err := w.types(); err != nil {
+		c.add("workload.types", strings.Join(w.Types, ","), err.Error(), "")
+	}
+	if _, err := w.reductions(f); err != nil {
+		c.add("workload.reductions", strings.Join(w.Reductions, ","), err.Error(), "")
+	}
+	c.atLeast("workload.root", w.Root, -1)
+	c.atLeast("workload.cycles", w.Cycles, 0)
+}
+
+func (c *checks) engine(s *Spec) {
+	e := &s.Engine
+	c.word("engine.fidelity", e.Fidelity, "alpha", "step", "flow")
+	c.word("engine.fold", e.Fold, Folds()...)
+	c.word("engine.launch", e.Launch, "eager", "graph")
+	c.atLeast("engine.processes", e.Processes, 0)
+	c.atLeast("engine.threads", e.Threads, 0)
+	switch {
+	case e.Fidelity == "step" && s.Network.Fabric != "":
+		c.add("engine.fidelity", "step", "has an ideal network", "leave the fabric out, or write flow")
+	case e.Fidelity == "alpha" && (s.Network.Fabric != "" || len(s.Network.Faults) > 0):
+		c.add("engine.fidelity", "alpha", "is a formula that knows no network and no faults", "leave fabric and faults out")
+	}
+}
+
+func (c *checks) outputs(o *Outputs) {
+	for _, f := range []struct {
+		path, name string
+		ends       []string
+	}{{"outputs.trace", o.Trace, []string{".json", ".json.gz"}}, {"outputs.profile", o.Profile, []string{".pb.gz"}},
+		{"outputs.ops", o.Ops, []string{".csv", ".goal"}}} {
+		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool { return strings.HasSuffix(f.name, e) }) {
+			c.add(f.path, f.name, "the name must end in "+oneOf(f.ends), "")
+		}
+	}
+	c.word("outputs.detail", o.Detail, nccltrace.Details[:]...)
+}
+
+// grid validates each axis by its values, one at a time: every value must make a
+// valid Spec with the others at their first.
+func (c *checks) grid(s *Spec) {
+	first := s.Clone()
+	for a := range s.Grid {
+		for v, value := range s.Grid[a].Values {
+			one := first.Clone()
+			one.Grid = nil
+			err := set(&one, s.Grid[a].Path, value)
+			if err == nil {
+				err = one.Validate()
+			}
+			if err != nil {
+				c.add(fmt.Sprintf("grid[%d].values[%d]", a, v), string(value), err.Error(), "")
+			}
+		}
+	}
+	if _, err := s.Points(); err != nil {
+		c.add("grid", "", err.Error(), "")
+	}
+}
+
+func (m *Machine) multicast() comm.Multicast {
+	switch m.Multicast {
+	case "on":
+		return comm.MulticastOn
+	case "off":
+		return comm.MulticastOff
+	}
+	return comm.MulticastAuto
+}
+
+// Size is one size of a sweep.
+type Size struct {
+	Asked units.Bytes
+	// Exact sizes are shown as asked; those of a range are rounded to whole
+	// elements of all ranks, as nccl-tests rounds them.
+	Exact bool
+}
+
+// list returns the sizes of a workload. Errors are *FieldErrors.
+func (w *Workload) list() ([]Size, error) {
+	var out []Size
+	for i, text := range w.Sizes {
+		n, err := units.ParseBytes(text)
+		if err != nil {
+			return nil, &FieldError{Path: fmt.Sprintf("workload.sizes[%d]", i), Value: text, Problem: err.Error()}
+		}
+		out = append(out, Size{n, true})
+	}
+	if len(w.Sizes) > 0 {
+		return out, nil
+	}
+	b, err := w.Range.Bounds()
+	if err != nil {
+		return nil, err
+	}
+	list, err := b.Sizes()
+	if err != nil {
+		return nil, &FieldError{Path: "workload.range", Problem: err.Error()}
+	}
+	for _, n := range list {
+		out = append(out, Size{units.Bytes(n), false})
+	}
+	return out, nil
+}
+
+func (w *Workload) types() ([]coll.DataType, error) {
+	if len(w.Types) == 0 {
+		return []coll.DataType{coll.Float32}, nil
+	}
+	var out []coll.DataType
+	for _, name := range w.Types {
+		if name == "all" {
+			return coll.DataTypes(), nil
+		}
+		t, err := coll.ParseDataType(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+func (w *Workload) reductions(f coll.Func) ([]coll.RedOp, error) {
+	var out []coll.RedOp
+	for _, name := range w.Reductions {
+		if name == "all" {
+			if !f.Reduces() {
+				return []coll.RedOp{coll.Sum}, nil
+			}
+			return coll.RedOps(), nil
+		}
+		o, err := coll.ParseRedOp(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	if len(out) == 0 {
+		out = []coll.RedOp{coll.Sum}
+	}
+	return out, nil
+}
+
+// roots are the root ranks of an operation; -1 stands for none.
+func (w *Workload) roots(f coll.Func, ranks int) ([]int, error) {
+	switch {
+	case w.Root >= ranks:
+		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("ranks go from 0 to %d", ranks-1)}
+	case !f.Rooted():
+		return []int{-1}, nil
+	case w.Root == -1:
+		all := make([]int, ranks)
+		for i := range all {
+			all[i] = i
+		}
+		return all, nil
+	}
+	return []int{w.Root}, nil
+}

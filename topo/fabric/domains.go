@@ -1,0 +1,75 @@
+package fabric
+
+import (
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
+)
+
+// member is a Member with the number of GPUs that are used of it.
+type member struct {
+	Member
+	gpus units.Opt[int]
+}
+
+// whole takes every Spec as one host.
+func whole(members []Member, p topo.Params) []member {
+	out := make([]member, len(members))
+	for i, m := range members {
+		out[i] = member{m, p.GPUs}
+	}
+	return out
+}
+
+// withoutFabric names the first host that reports no NVLink fabric in a
+// communicator that holds a domain of several hosts, "" where there is none.
+func withoutFabric(members []Member) string {
+	name, domain := "", false
+	for _, m := range members {
+		switch {
+		case m.Count < 1:
+		case len(topo.Hosts(m.Spec)) > 1:
+			domain = true
+		case !m.Fabric && name == "":
+			name = m.Spec.Name
+		}
+	}
+	if !domain {
+		return ""
+	}
+	return name
+}
+
+// apart replaces every domain by its hosts. The GPUs that are used of a domain
+// are its first hosts' (-g 6 of two hosts with 4 each: 4 and 2).
+func apart(members []Member, p topo.Params) ([]member, error) {
+	var out []member
+	for _, m := range members {
+		hosts := topo.Hosts(m.Spec)
+		if len(hosts) == 1 || m.Count < 1 {
+			out = append(out, member{m, p.GPUs})
+			continue
+		}
+		if _, err := topo.CountGPUs(m.Spec, &p); err != nil {
+			return nil, err
+		}
+		gpus, left := make([]units.Opt[int], len(hosts)), p.GPUs
+		for i, h := range hosts {
+			n, err := topo.CountGPUs(h, &topo.Params{})
+			if err != nil {
+				return nil, err
+			}
+			if left.Set {
+				gpus[i] = units.Some(min(n, left.Value))
+				left.Value -= gpus[i].Value
+			}
+		}
+		for range m.Count {
+			for i, h := range hosts {
+				if !gpus[i].Set || gpus[i].Value > 0 {
+					out = append(out, member{Member{Spec: h, Count: 1}, gpus[i]})
+				}
+			}
+		}
+	}
+	return out, nil
+}

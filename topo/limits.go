@@ -1,0 +1,112 @@
+package topo
+
+import "fmt"
+
+// maxNodes is how many nodes of one kind a System of NCCL holds (graph.h:89), and
+// maxLinks how many links a node has there (topo.h:110). NCCL's init fails on one
+// more (topo.cc:114, topo.cc:169). 576 GPUs are the largest NVLink domain that was
+// announced; a host has 8 to 16.
+const (
+	maxNodes = 576
+	maxLinks = 576
+)
+
+// Problem and remedy of a GPU in the wrong place.
+const (
+	noGPUHere  = "NCCL does not look for GPUs here"
+	whereToPut = "put it into a <pci> below a <cpu>"
+)
+
+// examine refuses a Spec that NCCL cannot hold, and GPUs that it cannot see,
+// before any work that grows with the square of their number.
+func examine(spec *Spec, p *Params) error {
+	gpus, err := CountGPUs(spec, p)
+	if err != nil {
+		return err
+	}
+	all := collect(spec.Root, "gpu", nil)
+	seen := map[*Element]bool{}
+	cpus := 0
+	for _, c := range spec.Root.Children {
+		if c.Name != "cpu" {
+			continue
+		}
+		if cpus++; cpus > maxNodes {
+			return Errors{tooMany(c, "<cpu> elements", cpus)}
+		}
+		visible(c, seen)
+	}
+	var errs Errors
+	var at []Origin
+	for _, g := range all {
+		if seen[g] || len(errs) > maxShown {
+			continue
+		}
+		e := &Error{Pos: g.Origin, Path: g.Name, Problem: noGPUHere, Hint: whereToPut}
+		if len(seen) == 0 {
+			e.Err = ErrNoGPU
+		}
+		errs, at = append(errs, e), append(at, g.Origin)
+	}
+	if len(errs) > 0 {
+		nameIn(spec, errs, at)
+		return errs
+	}
+	if gpus > maxNodes {
+		return Errors{tooMany(all[maxNodes], "GPUs", gpus)}
+	}
+	return nil
+}
+
+// visible gathers the GPUs below a <cpu> or <pci> that no element hides which
+// NCCL skips. Whether it takes each of them is seen later (missingGPUs).
+func visible(e *Element, seen map[*Element]bool) {
+	for _, c := range e.Children {
+		switch {
+		case c.Name == "pci":
+			visible(c, seen)
+		case c.Name == "gpu" && e.Name == "pci":
+			seen[c] = true
+		}
+	}
+}
+
+// tooMany is the complaint of the first element above a limit.
+func tooMany(e *Element, what string, n int) *Error {
+	return &Error{Pos: e.Origin, Path: e.Name, Problem: fmt.Sprintf("%d %s in one NVLink domain: NCCL fails with more than %d (topo.cc:114)", n, what, maxNodes),
+		Hint: "give the file of one host, and --nodes for how many there are"}
+}
+
+// nameIn writes the paths of the elements that errors are about, found by their
+// places in the file: each has one.
+func nameIn(spec *Spec, errs Errors, at []Origin) {
+	about := map[Origin][]*Error{}
+	for i, e := range errs {
+		about[at[i]] = append(about[at[i]], e)
+	}
+	RootPlace(spec.Root).Walk(func(p *Place) {
+		if p.Elem.Origin.Line == 0 {
+			return
+		}
+		for _, e := range about[p.Elem.Origin] {
+			e.Path = p.String()
+		}
+	})
+}
+
+// holdable complains where the finished draft has more nodes of a kind, or links
+// of a node, than NCCL has room for.
+func (d *draft) holdable() {
+	for k := range d.of {
+		if n := len(d.of[k]); n > maxNodes {
+			d.complain(d.of[k][maxNodes].from, "", fmt.Sprintf("%d nodes of kind %v: NCCL fails with more than %d (topo.cc:114)", n, NodeKind(k), maxNodes),
+				"leave out what no GPU uses")
+			continue
+		}
+		for _, v := range d.of[k] {
+			if n := len(v.edges); n > maxLinks {
+				d.complain(v.from, "", fmt.Sprintf("%d links: NCCL fails with more than %d of a node (topo.cc:169)", n, maxLinks), "put some devices below another <pci>")
+			}
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package jsonfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Places are the offsets of a file's values by path: "machine.nodes[0].count".
+type Places struct {
+	r  *Reader
+	at map[string]int64
+}
+
+// Fail makes an Error at the value of a path, or where its nearest enclosing
+// value stands if the file does not have it.
+func (p *Places) Fail(path, hint, format string, args ...any) error {
+	for {
+		if at, ok := p.at[path]; ok {
+			return p.r.Fail(at, hint, format, args...)
+		}
+		cut := strings.LastIndexAny(path, ".[")
+		if cut < 0 {
+			return p.r.Fail(p.at[""], hint, format, args...)
+		}
+		path = path[:cut]
+	}
+}
+
+// Strict reads one JSON value into the value that v points to and returns where
+// everything stands. A member that v's type does not have, a member given twice
+// and a value of another kind are errors with their place; so is anything after
+// the value. Structs, maps with string keys, slices and scalars are walked; types
+// with their own UnmarshalJSON are decoded whole.
+func Strict(data []byte, file string, v any) (*Places, error) {
+	p := &Places{r: New(data, file), at: map[string]int64{}}
+	if err := p.value("", reflect.ValueOf(v).Elem()); err != nil {
+		return nil, err
+	}
+	return p, p.r.End()
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+func (p *Places) value(path string, v reflect.Value) error {
+	p.at[path] = p.r.Next()
+	switch {
+	case v.Addr().Type().Implements(unmarshaler):
+	case v.Kind() == reflect.Struct:
+		return p.object(path, fieldNames(v.Type()), func(key string) error {
+			return p.value(join(path, key), v.FieldByIndex(fieldOf(v.Type(), key).Index))
+		})
+	case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+		v.Set(reflect.MakeMap(v.Type()))
+		return p.object(path, nil, func(key string) error {
+			item := reflect.New(v.Type().Elem()).Elem()
+			err := p.value(join(path, key), item)
+			v.SetMapIndex(reflect.ValueOf(key).Convert(v.Type().Key()), item)
+			return err
+		})
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		return p.r.List(func(int64) error {
+			v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+			i := v.Len() - 1
+			return p.value(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		})
+	}
+	return p.r.Decode(v.Addr().Interface())
+}
+
+// object walks an object's members; names are those it may have, nil for any.
+func (p *Places) object(path string, names []string, member func(key string) error) error {
+	seen := map[string]bool{}
+	return p.r.Object(func(key string, at int64) error {
+		if names != nil && !slices.Contains(names, key) {
+			return p.r.Fail(at, hintFor(key, names), "unknown member %q", key)
+		}
+		if seen[key] {
+			return p.r.Fail(at, "keep one of them", "member %q for the second time", key)
+		}
+		seen[key] = true
+		return member(key)
+	})
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// fieldNames lists the JSON names of a struct's fields.
+func fieldNames(t reflect.Type) []string {
+	var out []string
+	for i := range t.NumField() {
+		if name := jsonName(t.Field(i)); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func fieldOf(t reflect.Type, name string) reflect.StructField {
+	for i := range t.NumField() {
+		if f := t.Field(i); jsonName(f) == name {
+			return f
+		}
+	}
+	panic("jsonfile: no field " + name) // callers take names from fieldNames
+}
+
+// jsonName is the member that a field is read from, "" for none.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "-" || !f.IsExported() {
+		return ""
+	}
+	if name == "" {
+		return f.Name
+	}
+	return name
+}
+
+// hintFor names the member that was probably meant, else all there are.
+func hintFor(key string, names []string) string {
+	for _, n := range names {
+		if strings.EqualFold(n, key) || strings.HasPrefix(n, key) || strings.HasPrefix(key, n) {
+			return "write " + n
+		}
+	}
+	return "write one of " + strings.Join(names, ", ")
+}

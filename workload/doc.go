@@ -1,0 +1,14 @@
+// Package workload says what the ranks of a job do: calls on communicators,
+// compute, events and groups, in order, on streams. One operation of one
+// communicator is the smallest Program.
+//
+// A Program is data. It names no machine, plan or time of a communication: the
+// same Program runs on any topology with as many ranks. Ranks that do the same
+// share one List, so a job of 1,024 equal ranks is as small as one of 2.
+//
+// Lint checks what the type cannot express (members of a communicator that call
+// in different orders, waits for events that no one records); Format and Parse
+// are its text form, one step a line.
+//
+// What it must not know: topologies, plans, executors, files.
+package workload

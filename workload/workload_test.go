@@ -1,0 +1,131 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/simccl/simccl/coll"
+)
+
+const pair = `workload 1
+ranks 4
+comm world *
+comm even 0,2
+comm odd 1,3
+list a 0,2
+  compute 0 2500000
+  record 0 1
+  wait 1 1
+  call 1 even all_gather half sum 4096
+  group 0
+  call 0 world all_reduce float sum 1024
+  call 0 world broadcast float sum 10 root=3
+  end 0
+list b 1,3
+  call 1 odd all_reduce bfloat16 max 8 inplace
+  call 0 world all_reduce float sum 1024
+  call 0 world broadcast float sum 10 root=3
+`
+
+// TestTextForm: a program survives its text; equal calls are one.
+func TestTextForm(t *testing.T) {
+	p, err := Parse(pair, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Calls) != 4 || p.Ranks() != 4 || p.Comms[2].Size(4) != 2 || p.Comms[0].Size(4) != 4 {
+		t.Errorf("%+v", p)
+	}
+	if diff := cmp.Diff(pair, p.Format()); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := p.Single(); ok {
+		t.Error("several calls pass for a single one")
+	}
+}
+
+// TestOneIsTheSmallest: one operation is a program, and is known as such.
+func TestOneIsTheSmallest(t *testing.T) {
+	c := Call{Func: coll.AllReduce, Count: 1024, Type: coll.Float32}
+	p := One(16, c)
+	if err := p.Lint(); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := p.Single(); !ok || got != c {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	again, err := Parse(p.Format(), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(p, again); diff != "" {
+		t.Error(diff)
+	}
+	for name, change := range map[string]func(*Program){
+		"a subset":   func(p *Program) { p.Comms[0].Ranks = []int32{0, 1} },
+		"two steps":  func(p *Program) { p.Lists[0].Steps = append(p.Lists[0].Steps, Step{}) },
+		"compute":    func(p *Program) { p.Lists[0].Steps[0].Kind = Compute },
+		"two comms":  func(p *Program) { p.Comms = append(p.Comms, Comm{Name: "x"}) },
+		"a stream 1": func(p *Program) { p.Lists[0].Steps[0].Stream = 1 },
+	} {
+		p := One(4, c)
+		change(p)
+		if _, ok := p.Single(); ok {
+			t.Errorf("%s passes for a single operation", name)
+		}
+	}
+}
+
+// TestFaultsHavePlaces: of texts line and column, of programs list and step.
+func TestFaultsHavePlaces(t *testing.T) {
+	for _, x := range []struct{ from, to, want string }{
+		{"workload 1", "workload 2", "p:1:1: the first line must be workload 1"},
+		{"ranks 4", "ranks 0", "p:2:1: the number of ranks is expected"},
+		{"comm even 0,2", "comm even 0,4", "p:4:11: 4: ranks are from 0 to 3"},
+		{"comm odd", "comm even", "p:5:6: communicator even for the second time"},
+		{"list b 1,3", "list b 1-2", "p:15:8: rank 2 has list a already"},
+		{"list b 1,3", "list b 1", "rank 3 has no list"},
+		{"compute 0 2500000", "compute 0 -1", "p:7:13: -1 is no time in picoseconds"},
+		{"call 1 even", "call 1 evan", "p:10:10: no communicator evan; write comm evan … before it"},
+		{"all_gather half", "all_gather hlaf", "p:10:26: "},
+		{"sum 4096", "sum 4096 root=1", "p:10:40: root=1 is not known here"},
+		{"  end 0\n", "", "list a: 1 groups are not ended"},
+		{"  group 0\n", "", "list a, step 6: ends a group that was not started"},
+		{"record 0 1", "record 0 2", "list a, step 2: waits for event 1, which no earlier step records"},
+		{"call 1 odd", "call 1 even", "rank 1 calls on communicator even and is no member of it"},
+		{"call 0 world all_reduce float sum 1024\n  call 0 world broadcast float sum 10 root=3\n  end", "call 0 world all_reduce float sum 1025\n  call 0 world broadcast float sum 10 root=3\n  end",
+			"list b: call 0 on world is all_reduce float of 1024 elements, but all_reduce float of 1025 elements in list a; the members would wait for each other forever"},
+		{"root=3\n  end", "root=4\n  end", "call 2 has root 4; the communicator has ranks 0 to 3"},
+		{"  record 0 1\n", "  frobnicate 0 1\n", "p:8:3: frobnicate is not known here"},
+	} {
+		text := strings.Replace(pair, x.from, x.to, 1)
+		if text == pair {
+			t.Fatalf("%q is not in the text", x.from)
+		}
+		if _, err := Parse(text, "p"); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s → %s: %v, want %s", x.from, x.to, err, x.want)
+		}
+	}
+}
+
+// FuzzParse: a text is a program that can be carried out and survives being
+// written, or an error.
+func FuzzParse(f *testing.F) {
+	f.Add(pair)
+	f.Add(One(2, Call{Func: coll.SendRecv, Type: coll.Int8, Count: 5}).Format())
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Parse(text, "p")
+		if err != nil {
+			return
+		}
+		again, err := Parse(p.Format(), "p")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, p.Format())
+		}
+		if diff := cmp.Diff(p, again); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
