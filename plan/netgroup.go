@@ -6,8 +6,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Network stands for the network that reduces (CollNet) where a Conn names a
-// rank.
+// Network is the network that reduces (CollNet) where a Conn names a rank.
 const Network = connect.Network
 
 // NetGroup is what the network handles together: up to eight channels of one
@@ -16,7 +15,7 @@ const Network = connect.Network
 // the network: it starts when every Conn to the network, of all ranks and
 // channels, holds its step n and every Conn from the network has room for its
 // own, and fills that step of all Conns from the network. A head starts the
-// steps of its groups in turn: step n of the last before step n+1 of the first
+// steps of its groups round-robin: step n of the last before step n+1 of the first
 // (transport/coll_net.cc:947).
 //
 // In all-reduce a Conn from the network gets the sum of what all ranks sent on

@@ -179,7 +179,7 @@ func RandomRequest(t *rapid.T, c *connect.Comm) plan.Request {
 	return r
 }
 
-// meetsHeads tells whether the heads of a communicator serve a request: those
+// meetsHeads reports whether the heads of a communicator serve a request: those
 // of NVLS must be the network's, and in all-gather and reduce-scatter every
 // rank must be one.
 func meetsHeads(c *connect.Comm, r *plan.Request) bool {

@@ -80,8 +80,8 @@ func (g selfCopy) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return openCopy(pr, old, 0, g.bytes)
 }
 
-// selfKernel scales the input of the only rank, in blocks that stand as
-// channels.
+// selfKernel scales the input of the only rank, with a channel for
+// each block of the kernel.
 type selfKernel struct {
 	noOps
 	bytes int64

@@ -173,7 +173,7 @@ func (m *symbols) Write(rank int32, r plan.Ref, n units.Bytes, v value) error {
 	return nil
 }
 
-// joins tells whether b continues a.
+// joins reports whether b continues a.
 func joins(a, b interval) bool {
 	return a.at+a.n == b.at && a.set == b.set && a.post == b.post && a.off+a.n == b.off
 }

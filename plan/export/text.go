@@ -28,12 +28,12 @@ var transportNames = [...]string{connect.P2P: "P2P", connect.SHM: "SHM", connect
 //	send 2048 in+2048 > 0 chunk 1 step 0
 //	recv+reduce+copy+send+post 2048 in+0 out+0 < 1 > 0 chunk 0 step 4
 //
-// Connections are numbered from 0 in order; programs stand in order of rank,
+// Connections are numbered from 0 in order; programs are in order of rank,
 // channel and group, each followed by its ops. A network connection has its
 // route behind it: NET src-net dst-net src-proxy dst-proxy src-gdr dst-gdr.
 // PAT and CollNet ops may end in recv-at OFFSET AHEAD and send-at OFFSET AHEAD.
 //
-// Groups of the network that reduces stand before the connections, which name
+// Groups of the network that reduces come before the connections, which name
 // the network "net" and their group after the word collnet:
 //
 //	net 0 ranks 0,8 channels 0,1 chunk 32768 part 0 of 2

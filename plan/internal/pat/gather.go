@@ -21,10 +21,9 @@ func (w *Walk) resetGather() {
 	w.resetBlocks()
 }
 
-// nextAggregate steps through the aggregates in the order in which the tree
-// reaches them: each bit keeps its value for a number of steps of its own.
-// With a delta of 8 the order is 4, 2, 6, 1, 3, 5, 7 in the limit of equal
-// paths: a rank that has a block passes it on by all smaller distances.
+// nextAggregate steps through the aggregates depth first, by a counter for each
+// bit. An aggregate comes from the one without its lowest bit. With a delta of 8
+// the order is 4, 6, 7, 5, 2, 3, 1: 6 and 5 come from 4, 7 from 6, 3 from 2.
 func (w *Walk) nextAggregate() int {
 	for d := range w.asDim {
 		p := 1 << d
