@@ -164,11 +164,14 @@ func (b *base) share(channel int32) share {
 // stream is what all streams of ops share: their program, its connections, and
 // the FIFO steps that it has used of them.
 type stream struct {
-	rank, channel, group, seq int32
-	opSteps                   int32 // FIFO steps that an op takes of each connection
-	sent, took                int32 // FIFO steps so far on the sending and the receiving side
-	from, to                  []int32
-	fromBuf, toBuf            [4]int32
+	rank, channel, group int32
+	opSteps              int32 // FIFO steps that an op takes of each connection
+	// seq is apart from group: the two are read together where they are
+	// neighbours, which waits for the last store of seq (a tenth of emit's time).
+	seq            int32
+	sent, took     int32 // FIFO steps so far on the sending and the receiving side
+	from, to       []int32
+	fromBuf, toBuf [4]int32
 }
 
 // open begins at the first op of a program, with no connections.

@@ -177,10 +177,10 @@ func (g *tree) NumOps(pr *plan.Program) int64 {
 func (g *tree) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	s := reuse[treeStream](old)
 	s.open(pr)
-	s.share, s.role = g.share(pr.Channel), pr.Role
+	s.share = g.share(pr.Channel)
 	t := &g.comm.Channels[pr.Channel].Tree[pr.Rank]
 	kids, self := children(t), g.firstID(pr.Channel, pr.Rank)
-	if s.role != plan.RoleTreeBroadcast {
+	if pr.Role != plan.RoleTreeBroadcast {
 		for _, d := range kids {
 			s.from = append(s.from, g.firstID(pr.Channel, d)+treeUp)
 		}
@@ -188,7 +188,7 @@ func (g *tree) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 			s.to = append(s.to, self+treeUp)
 		}
 	}
-	if s.role != plan.RoleTreeReduce {
+	if pr.Role != plan.RoleTreeReduce {
 		if t.Up >= 0 {
 			s.from = append(s.from, self+treeDown)
 		}
@@ -196,38 +196,42 @@ func (g *tree) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 			s.to = append(s.to, g.firstID(pr.Channel, d)+treeDown)
 		}
 	}
+	s.src, s.dst = pr.Role != plan.RoleTreeBroadcast, pr.Role != plan.RoleTreeReduce
+	switch {
+	case pr.Role == plan.RoleTreeRoot:
+		s.do = plan.Recv | plan.Reduce | plan.Copy | plan.Send | plan.PostOp
+	case s.src && len(s.from) == 0: // a leaf has nothing to add to
+		s.do = plan.Send
+	case s.src:
+		s.do = plan.Recv | plan.Reduce | plan.Send
+	case len(s.to) == 0:
+		s.do = plan.Recv | plan.Copy
+	default:
+		s.do = plan.Recv | plan.Copy | plan.Send
+	}
 	return s
 }
 
+// treeStream repeats one primitive, chunk after chunk.
 type treeStream struct {
 	stream
 	share
-	role plan.Role
+	do       plan.Do
+	src, dst bool // the op reads the input, writes the output
 }
 
 func (s *treeStream) Next(op *plan.Op) bool {
 	if !s.more() {
 		return false
 	}
-	bytes, place := s.left(0), s.begin+s.done
-	op.Chunk = s.iter
-	switch {
-	case s.role == plan.RoleTreeRoot:
-		s.emit(op, plan.Recv|plan.Reduce|plan.Copy|plan.Send|plan.PostOp, bytes)
-		op.Src, op.Dst = input(place), output(place)
-	case s.role == plan.RoleTreeReduce && len(s.from) == 0:
-		s.emit(op, plan.Send, bytes)
-		op.Src = input(place)
-	case s.role == plan.RoleTreeReduce:
-		s.emit(op, plan.Recv|plan.Reduce|plan.Send, bytes)
-		op.Src = input(place)
-	case len(s.to) == 0:
-		s.emit(op, plan.Recv|plan.Copy, bytes)
-		op.Dst = output(place)
-	default:
-		s.emit(op, plan.Recv|plan.Copy|plan.Send, bytes)
-		op.Dst = output(place)
+	s.emit(op, s.do, s.left(0))
+	if s.src {
+		op.Src = input(s.begin + s.done)
 	}
+	if s.dst {
+		op.Dst = output(s.begin + s.done)
+	}
+	op.Chunk = s.iter
 	s.next()
 	return true
 }
