@@ -38,7 +38,7 @@ var rooms = []room{
 	{dir: "topo/fabric", pure: true, idea: "the network joins hosts; it knows nothing of what they decide",
 		may: []edge{{"topo", "hosts are Systems"}, quantities}},
 	{dir: "topo/lint", pure: true, idea: "advice on a topology needs the topology alone",
-		may: []edge{{"topo", "the topology that is checked"}}},
+		may: []edge{{"topo", "the topology that is checked"}, {"internal/termtext", "words of a file in its findings"}}},
 	{dir: "topo/builtin", pure: true, idea: "bytes of topology files by name, apart from what they say"},
 	{dir: "topo/xml", pure: true, idea: "a codec knows files' text, not what is decided from it",
 		may:    []edge{{"topo", "the Spec it reads and writes"}, {"search", "the graphs it reads and writes"}, {"internal/termtext", "words of a file in its errors"}, quantities},
