@@ -36,7 +36,7 @@ var rooms = []room{
 	{dir: "topo", pure: true, idea: "a topology knows no XML and no operating system",
 		may: []edge{{"internal/termtext", "names of devices are printed everywhere"}, quantities}},
 	{dir: "topo/fabric", pure: true, idea: "the network joins hosts; it knows nothing of what they decide",
-		may: []edge{{"topo", "hosts are Systems"}, quantities}},
+		may: []edge{{"topo", "hosts are Systems"}, {"internal/termtext", "words of a file in its errors"}, quantities}},
 	{dir: "topo/lint", pure: true, idea: "advice on a topology needs the topology alone",
 		may: []edge{{"topo", "the topology that is checked"}, {"internal/termtext", "words of a file in its findings"}}},
 	{dir: "topo/builtin", pure: true, idea: "bytes of topology files by name, apart from what they say"},

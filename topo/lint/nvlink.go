@@ -144,7 +144,7 @@ func (c *checker) uniform(order []*gpuLinks) {
 			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("%d NVLinks while %d GPUs have %d", g.total, most, best.total),
 				"check nvidia-smi nvlink -s; a dead link or a missing <nvlink> slows every ring and switches NVLS off")
 		case g.targets != best.targets:
-			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("NVLinks to %s while %d GPUs have %s", or(termtext.Short(g.targets, termtext.DefaultCut), "no switch"), most, or(termtext.Short(best.targets, termtext.DefaultCut), "no switch")),
+			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("NVLinks to %s while %d GPUs have %s", or(termtext.Short(g.targets, 0), "no switch"), most, or(termtext.Short(best.targets, 0), "no switch")),
 				"all GPUs of a board should name the same switches")
 		}
 	}

@@ -24,7 +24,7 @@ func (c *checker) cpus() {
 		}
 		k := key{it.host, numa}
 		if first, dup := seen[k]; dup {
-			c.say(Warning, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already: NCCL keeps one table of paths for both, and the second CPU is never found", termtext.Short(numa, termtext.DefaultCut), first), "give every <cpu> of a host its own number")
+			c.say(Warning, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already: NCCL keeps one table of paths for both, and the second CPU is never found", termtext.Short(numa, 0), first), "give every <cpu> of a host its own number")
 		}
 		seen[k] = it.path
 		if _, ok := it.e.Get("host_hash"); ok {
@@ -114,11 +114,11 @@ func (c *checker) busIDs() {
 		id, _ := it.e.Get("busid")
 		k := fmt.Sprintf("%s %x", it.host, topo.BusID(id))
 		if first, dup := seen[k]; dup {
-			c.say(Error, "busid", it, "busid", fmt.Sprintf("busid %s is %s already: NCCL joins links to the first", termtext.Short(id, termtext.DefaultCut), first), "give every device its own address")
+			c.say(Error, "busid", it, "busid", fmt.Sprintf("busid %s is %s already: NCCL joins links to the first", termtext.Short(id, 0), first), "give every device its own address")
 		}
 		seen[k] = it.path
 		if id != strings.ToLower(id) {
-			c.say(Warning, "busid", it, "busid", fmt.Sprintf("busid %s has upper case letters, NCCL looks for lower case", termtext.Short(id, termtext.DefaultCut)), "write "+strings.ToLower(termtext.Short(id, termtext.DefaultCut)))
+			c.say(Warning, "busid", it, "busid", fmt.Sprintf("busid %s has upper case letters, NCCL looks for lower case", termtext.Short(id, 0)), "write "+strings.ToLower(termtext.Short(id, 0)))
 		}
 	}
 	devs := map[string]string{}
@@ -126,7 +126,7 @@ func (c *checker) busIDs() {
 		if d, ok := it.e.Get("dev"); ok {
 			k := it.host + " " + d
 			if first, dup := devs[k]; dup {
-				c.say(Warning, "dev", it, "dev", fmt.Sprintf("dev %s is %s already", termtext.Short(d, termtext.DefaultCut), first), "number the GPUs of a host as CUDA does")
+				c.say(Warning, "dev", it, "dev", fmt.Sprintf("dev %s is %s already", termtext.Short(d, 0), first), "number the GPUs of a host as CUDA does")
 			}
 			devs[k] = it.path
 		}
@@ -195,7 +195,7 @@ func (c *checker) nets() {
 		case !ok:
 			c.say(Warning, "net", it, "", "no name: NCCL cannot match it with a device and drops it", `write name="mlx5_0"`)
 		case dup:
-			c.say(Note, "net", it, "name", fmt.Sprintf("net %s is %s already: NCCL keeps the first", termtext.Short(name, termtext.DefaultCut), first), "remove it")
+			c.say(Note, "net", it, "name", fmt.Sprintf("net %s is %s already: NCCL keeps the first", termtext.Short(name, 0), first), "remove it")
 		}
 		seen[it.host+" "+name] = it.path
 		mbps := it.e.Int("speed", 0)
