@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
 )
 
 // What NCCL launches for one rank (enqueue.cc:2569, onerank.cu), every plan of
@@ -70,5 +71,17 @@ func TestOneRankHasNoKernelOfEightBits(t *testing.T) {
 	}
 	if p, err := plan.Build(exectest.Comm(1, 1, 4), plan.Request{Func: coll.AllReduce, Count: 0, Type: coll.Float32}); err != nil || p.OneRank() != plan.NoLaunch {
 		t.Errorf("nothing to do: %v", err)
+	}
+}
+
+// NCCL_CHUNK_SIZE is not cut to the FIFO's steps, past which NCCL would write.
+func TestChunksFitSteps(t *testing.T) {
+	c := exectest.Comm(2, 1, 4)
+	for size, fits := range map[int64]bool{0: true, 4096: true, 64 << 10: true, 64<<10 + 1: false, 1 << 32: false} {
+		r := plan.Request{Func: coll.SendRecv, Count: 1 << 33, Type: coll.Int8}
+		r.Params.ChunkSize = units.Some(size)
+		if _, err := plan.Build(c, r); (err == nil) != fits || err != nil && !errors.Is(err, plan.ErrUnsupported) {
+			t.Errorf("chunks of %d bytes: %v", size, err)
+		}
 	}
 }

@@ -48,6 +48,10 @@ func (p *Plan) buildP2P() error {
 	for s.chMin*c.NRanks > c.P2PChannels && s.chMin > 1 {
 		s.chMin /= 2
 	}
+	if fixed := r.Params.ChunkSize.Or(0); fixed > min(int64(c.P2PChunkSize), int64(c.BuffSizes[coll.LL])/FIFOSteps) {
+		return &UnsupportedError{fmt.Sprintf("%v in chunks of %d bytes (NCCL_CHUNK_SIZE)", r.Func, fixed),
+			fmt.Sprintf("NCCL would write past the steps of its buffers, which have %d bytes, of LL %d", c.P2PChunkSize, c.BuffSizes[coll.LL]/FIFOSteps)}
+	}
 	s.llMax = int64(s.chMax) * r.Params.P2PLLThreshold.Or(16384)
 	if r.Func == coll.AllToAll {
 		s.peers = int64(c.NRanks)
