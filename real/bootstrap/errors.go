@@ -1,14 +1,15 @@
 package bootstrap
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/real/psk"
 )
 
 // ErrRefused is returned when the other side does not prove the secret.
-var ErrRefused = errors.New("refused: the peer does not know the shared secret")
+var ErrRefused = psk.ErrRefused
 
 // DeadError names the rank whose death ended the communicator.
 type DeadError struct {
@@ -25,6 +26,21 @@ type AbortError struct {
 }
 
 func (e *AbortError) Error() string { return fmt.Sprintf("rank %d aborted: %s", e.Rank, e.Reason) }
+
+// InterruptError names the rank whose process got a signal to end.
+type InterruptError struct {
+	Rank   int
+	Signal string // SIGINT, SIGTERM
+}
+
+func (e *InterruptError) Error() string {
+	return fmt.Sprintf("rank %d was interrupted (%s)", e.Rank, e.Signal)
+}
+
+// MismatchError says how the ranks were started differently.
+type MismatchError struct{ Reason string }
+
+func (e *MismatchError) Error() string { return e.Reason }
 
 // LeftError is returned by a receive from a rank that has closed its side.
 type LeftError struct{ Rank int }
@@ -64,3 +80,11 @@ func rankList(ranks []int) string {
 	}
 	return b.String()
 }
+
+// handshakeError is a handshake that failed for another reason than the secret:
+// something else listens there. It matches ErrRefused.
+type handshakeError struct{ err error }
+
+func (e *handshakeError) Error() string        { return e.err.Error() }
+func (e *handshakeError) Unwrap() error        { return e.err }
+func (e *handshakeError) Is(target error) bool { return target == ErrRefused }
