@@ -155,7 +155,7 @@ func (c *Comm) dial(ctx context.Context, addr string, as role) (net.Conn, error)
 			case errors.Is(err, ErrRefused) || ctx.Err() != nil:
 				return nil, err
 			case !errors.Is(err, psk.ErrCut) || tries == dialTries:
-				return nil, fmt.Errorf("no rank of this version answers there: %w", &handshakeError{err})
+				return nil, fmt.Errorf("%w: %w", ErrNoRank, err)
 			}
 		}
 		select {

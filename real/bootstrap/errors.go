@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,10 @@ import (
 
 // ErrRefused is returned when the other side does not prove the secret.
 var ErrRefused = psk.ErrRefused
+
+// ErrNoRank is returned where something else than a rank of this version
+// listens.
+var ErrNoRank = errors.New("no rank of this version answers there")
 
 // DeadError names the rank whose death ended the communicator.
 type DeadError struct {
@@ -80,11 +85,3 @@ func rankList(ranks []int) string {
 	}
 	return b.String()
 }
-
-// handshakeError is a handshake that failed for another reason than the secret:
-// something else listens there. It matches ErrRefused.
-type handshakeError struct{ err error }
-
-func (e *handshakeError) Error() string        { return e.err.Error() }
-func (e *handshakeError) Unwrap() error        { return e.err }
-func (e *handshakeError) Is(target error) bool { return target == ErrRefused }

@@ -72,12 +72,8 @@ func readVerdict(payload []byte) verdict {
 
 // verdictOf classifies why a rank gives up.
 func verdictOf(rank int, cause error) verdict {
-	var sig *InterruptError
-	switch {
-	case errors.As(cause, &sig):
-		return verdict{Kind: kindInterrupt, Rank: rank, Text: sig.Signal}
-	case interrupted(cause) != "":
-		return verdict{Kind: kindInterrupt, Rank: rank, Text: interrupted(cause)}
+	if name := interrupted(cause); name != "" {
+		return verdict{Kind: kindInterrupt, Rank: rank, Text: name}
 	}
 	return verdict{Kind: kindAbort, Rank: rank, Text: cause.Error()}
 }
