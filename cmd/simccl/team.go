@@ -291,7 +291,11 @@ func (t *team) give(err error) error {
 		return t.own(err)
 	}
 	var s *statusError
-	if errors.As(err, &s) {
+	var sig *bootstrap.InterruptError
+	switch {
+	case errors.As(err, &sig): // what this rank was doing is of no interest
+		err = sig
+	case errors.As(err, &s):
 		t.boot.Abort(err)
 		return err
 	}
@@ -324,7 +328,11 @@ func blame(verdict, err error) error {
 // leave says farewell; rank 0 stays until all have.
 func (t *team) leave() {
 	t.unwatch()
-	if t.boot != nil {
+	switch {
+	case t.boot == nil:
+	case t.command.Err() != nil:
+		t.boot.Abort(context.Cause(t.command)) // before a farewell could overtake it
+	default:
 		_ = t.boot.Close()
 	}
 	t.dismiss()

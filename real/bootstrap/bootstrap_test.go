@@ -229,8 +229,10 @@ func TestMissingRanksAreNamed(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if err := <-errs; err == nil || !strings.Contains(err.Error(), "waiting for rank 1, 3") {
-			t.Errorf("got %v, want the missing ranks 1, 3 named", err)
+		err := <-errs
+		var late *TimeoutError
+		if !errors.As(err, &late) || fmt.Sprint(late.Ranks) != "[1 3]" || !strings.Contains(err.Error(), "waiting for rank 1, 3") {
+			t.Errorf("got %v, want a TimeoutError that names the missing ranks 1, 3", err)
 		}
 	}
 }
@@ -242,7 +244,8 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if _, err := Join(context.Background(), root.ID(), 0, 3, quick); err == nil || !strings.Contains(err.Error(), "expects 3 ranks, the root 2") {
+	var mismatch *MismatchError
+	if _, err := Join(context.Background(), root.ID(), 0, 3, quick); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "expects 3 ranks, the root 2") {
 		t.Errorf("size: %v", err)
 	}
 	twice := make(chan error, 2)
@@ -252,7 +255,7 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 			twice <- err
 		}()
 	}
-	if err := <-twice; err == nil || !strings.Contains(err.Error(), "reported twice") {
+	if err := <-twice; !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "reported twice") {
 		t.Errorf("twice: %v", err)
 	}
 	c, err := Join(context.Background(), root.ID(), 0, 2, quick)
