@@ -10,7 +10,7 @@ import (
 )
 
 // accept sorts incoming connections by role until the listener closes.
-func (c *Comm) accept() { _ = transport.Serve(c.ln, c.n+transport.Strangers, c.receive) }
+func (c *Comm) accept() { _ = transport.Serve(c.ln, c.n, c.receive) }
 
 func (c *Comm) receive(raw net.Conn, known func()) {
 	conn, g, err := welcome(raw, c.gate)

@@ -96,7 +96,7 @@ func (r *Root) finish() { r.once.Do(func() { close(r.done) }) }
 
 // accept serves newcomers until the listener closes. All ranks may come at once,
 // beside strangers.
-func (r *Root) accept() { _ = transport.Serve(r.ln, r.n+transport.Strangers, r.admit) }
+func (r *Root) accept() { _ = transport.Serve(r.ln, r.n, r.admit) }
 
 // admit checks a newcomer and, when the last has come, releases the ring.
 func (r *Root) admit(raw net.Conn, known func()) {

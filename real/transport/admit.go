@@ -24,7 +24,7 @@ func Admit[T any](ctx context.Context, ln *net.TCPListener, patience time.Durati
 	arrived := make(chan guest)
 	var all sync.WaitGroup
 	all.Go(func() {
-		end(Serve(ln, Strangers, func(c net.Conn, known func()) {
+		end(Serve(ln, 0, func(c net.Conn, known func()) {
 			_ = c.SetDeadline(time.Now().Add(patience))
 			// The end of all waiting ends this wait too.
 			unwatch := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })

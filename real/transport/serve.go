@@ -9,21 +9,31 @@ import (
 	"time"
 )
 
-// Strangers is how many connections that have proven nothing a listener keeps,
-// beside those that it expects.
-const Strangers = 128
+// maxStrangers is how many connections that have proven nothing a listener
+// keeps, beside those that it expects, where descriptors are plenty.
+const maxStrangers = 128
+
+// Strangers is how many they are in this process: a quarter of its descriptors
+// at most, so that the rest of it has some.
+func Strangers() int {
+	if n := descriptors(); n > 0 {
+		return min(maxStrangers, max(n/4, 1))
+	}
+	return maxStrangers
+}
 
 // Serve accepts connections until ln fails for good, runs handle on each, and
 // returns when all have ended. Where the process or the system is out of file
 // descriptors it waits and goes on, as net/http does.
 //
 // handle calls known once the caller has proven what it is. Of the callers that
-// have not, the oldest is closed when there are more than most, or no descriptor
-// is left: strangers that keep silent hold up no one.
-func Serve(ln net.Listener, most int, handle func(c net.Conn, known func())) error {
+// have not, the oldest is closed when there are more than those expected and
+// Strangers, or no descriptor is left: strangers that keep silent hold up no one.
+func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func())) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	var s strangers
+	most := expected + Strangers()
 	const least, longest = 5 * time.Millisecond, 250 * time.Millisecond
 	for wait := least; ; {
 		c, err := ln.Accept()
@@ -33,7 +43,7 @@ func Serve(ln net.Listener, most int, handle func(c net.Conn, known func())) err
 		case !passing(err):
 			return err
 		default:
-			s.keep(s.count() - 1)
+			s.keep(max(s.count()-1, 1)) // the youngest may be about to prove itself
 			time.Sleep(wait)
 			wait = min(2*wait, longest)
 			continue
@@ -86,7 +96,7 @@ func (s *strangers) count() int {
 func (s *strangers) keep(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.all.Len() > max(n, 0) {
+	for s.all.Len() > n {
 		s.all.Remove(s.all.Front()).(net.Conn).Close()
 	}
 }

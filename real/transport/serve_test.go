@@ -49,7 +49,7 @@ func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 	ln := &exhausted{Listener: listen(t)}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(ln, 10, func(c net.Conn, known func()) {
+		ended <- Serve(ln, 0, func(c net.Conn, known func()) {
 			var b [1]byte
 			if _, err := io.ReadFull(c, b[:]); err == nil {
 				_, _ = c.Write(b[:])
@@ -58,6 +58,7 @@ func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 		})
 	}()
 	silent := dial(t, ln)
+	young := dial(t, ln) // which may stay
 	ln.fail.Store(3)
 	dial(t, ln).Close() // wakes the accept that is under way
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
@@ -71,6 +72,7 @@ func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 		t.Errorf("after the lack: %q, %v", got, err)
 	}
 	ln.Close()
+	young.Close()
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a closed listener: %v", err)
 	}
@@ -82,7 +84,7 @@ func TestServeKeepsThoseItKnows(t *testing.T) {
 	ln := listen(t)
 	proven := make(chan bool)
 	go func() {
-		_ = Serve(ln, 2, func(c net.Conn, known func()) {
+		_ = Serve(ln, 2-Strangers(), func(c net.Conn, known func()) {
 			var b [1]byte
 			for {
 				if _, err := io.ReadFull(c, b[:]); err != nil {
