@@ -36,7 +36,7 @@ func TestCostIsRefused(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel() // what is not refused ends here
-			_, err = x.Run(ctx, p, nil)
+			_, err = x.Run(ctx, exec.One(p), nil)
 			if refused := errors.Is(err, exec.ErrNotImplemented); refused != (tc.refused && fold != sim.FoldExact) {
 				t.Errorf("%d bytes, folding %d: %v", tc.bytes, fold, err)
 			}
@@ -74,7 +74,7 @@ func TestLargePiecesTakeTheTimeOfTheirBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := x.Run(context.Background(), p, nil)
+			res, err := x.Run(context.Background(), exec.One(p), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestTimeGrowsWithSize(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				res, err := x.Run(context.Background(), p, nil)
+				res, err := x.Run(context.Background(), exec.One(p), nil)
 				if errors.Is(err, exec.ErrNotImplemented) {
 					break
 				}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/units"
 )
@@ -15,7 +16,7 @@ import (
 // TestHandlesAreChecked: a handle comes from another process; every field that
 // no listener of ours writes is refused before anything is made of it.
 func TestHandlesAreChecked(t *testing.T) {
-	n, err := NewNet(Settings{IfName: "lo"})
+	n, err := NewNet(netcfg.Socket{IfName: "lo"})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -58,7 +59,7 @@ func TestHandlesAreChecked(t *testing.T) {
 			t.Errorf("%s: the handle passes", name)
 		}
 	}
-	for _, set := range []Settings{{Inline: units.Some(-1)}, {Inline: units.Some(maxInline + 1)}, {MinTask: units.Some(0)}, {MinTask: units.Some(maxTask + 1)}} {
+	for _, set := range []netcfg.Socket{{Inline: units.Some(-1)}, {Inline: units.Some(maxInline + 1)}, {MinTask: units.Some(0)}, {MinTask: units.Some(maxTask + 1)}} {
 		set.IfName = "lo"
 		if _, err := NewNet(set); err == nil {
 			t.Errorf("%+v is taken", set)
@@ -99,7 +100,7 @@ func FuzzHandle(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := NewNet(Settings{IfName: "lo"})
+		n, err := NewNet(netcfg.Socket{IfName: "lo"})
 		if err != nil {
 			t.Skip(err)
 		}
@@ -126,7 +127,7 @@ func FuzzWire(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 128}, []byte{1}, uint16(0))
 	f.Add([]byte{200, 0, 0, 0}, make([]byte, 200), uint16(200))
 	f.Fuzz(func(t *testing.T, control, data []byte, room uint16) {
-		n, err := NewNet(Settings{IfName: "lo", Threads: units.Some(1), SocksPerThread: units.Some(1)})
+		n, err := NewNet(netcfg.Socket{IfName: "lo", Threads: units.Some(1), SocksPerThread: units.Some(1)})
 		if err != nil {
 			t.Skip(err)
 		}
