@@ -84,7 +84,6 @@ func (s *source) fault(err error) error {
 // Read reads text.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.read(p)
-	s.text += int64(n)
 	switch {
 	case s.text > maxText:
 		return 0, &LimitError{Problem: fmt.Sprintf("more than %d GiB of text", maxText>>30), Hint: "write a smaller trace (--trace-detail, --trace-ranks)"}
@@ -97,10 +96,13 @@ func (s *source) Read(p []byte) (int, error) {
 
 func (s *source) read(p []byte) (int, error) {
 	if s.zip == nil {
-		return s.in.Read(p)
+		n, err := s.in.Read(p)
+		s.text += int64(n)
+		return n, err
 	}
 	for {
 		n, err := s.zip.Read(p)
+		s.text += int64(n)
 		switch {
 		case err == io.EOF && n > 0:
 			return n, nil // the next call is told

@@ -47,6 +47,13 @@ func (c *checker) arrow(e *chrome.Event) {
 		c.keep(int64(len(k))+flowBytes, e.Line)
 	}
 	m := mark{e.TS, e.Line, e.Phase == 's'}
+	if m.at < c.arrowAt {
+		c.unsorted = true
+	}
+	if f.again && m.at < c.settledAt && c.err == nil {
+		c.err = outOfOrder(m.line)
+	}
+	c.arrowAt = max(c.arrowAt, m.at)
 	if m.out {
 		c.rep.Flows++
 		f.starts = append(f.starts, m)
@@ -61,6 +68,7 @@ func (c *checker) arrow(e *chrome.Event) {
 
 // settleFlows forgets all of the arrows that are whole but their ids.
 func (c *checker) settleFlows() {
+	c.settledAt = c.arrowAt
 	for k, f := range c.flows { //lint:sorted each on its own
 		if len(f.starts) != 1 || len(f.ends) != 1 || f.ends[0].at < f.starts[0].at {
 			continue

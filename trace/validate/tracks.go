@@ -34,9 +34,9 @@ type trackState struct {
 	begun bool       // swept holds
 }
 
-// sweepAt is how many slices and ends of arrows wait before the tracks of a file
+// defaultSweep is how many slices and ends of arrows wait before the tracks of a file
 // in the order of time are swept: what is checked need not be kept.
-const sweepAt = 1 << 18
+const defaultSweep = 1 << 18
 
 const (
 	spanBytes = 128 // of a span or mark in a list that grows: it is there twice then
@@ -70,9 +70,15 @@ func (c *checker) late(t *trackState, at units.Time, line int) bool {
 		return false
 	}
 	if c.err == nil {
-		c.err = &chrome.LimitError{Line: line, Problem: "the file is not in the order of time from here on, and too large to be kept whole", Hint: "sort its events by ts"}
+		c.err = outOfOrder(line)
 	}
 	return true
+}
+
+// outOfOrder is a file that was in the order of time for so long that what was
+// checked is not kept any more.
+func outOfOrder(line int) error {
+	return &chrome.LimitError{Line: line, Problem: "the file is not in the order of time from here on, and too large to be kept whole", Hint: "sort its events by ts"}
 }
 
 // wait keeps a slice until its track is swept.
@@ -101,7 +107,7 @@ func (c *checker) waits(line, name int) {
 	}
 	c.keep(n, line)
 	c.waitBytes += n
-	if c.waiting++; c.waiting >= sweepAt && !c.unsorted {
+	if c.waiting++; c.waiting >= c.sweepAt && !c.unsorted {
 		c.sweepAll(false)
 	}
 }

@@ -22,6 +22,8 @@ type Options struct {
 	// Memory is how much may be kept of the trace, 0 for chrome.DefaultMemory. Of a
 	// file in the order of time, as ours are, that is its tracks and arrows only.
 	Memory units.Bytes
+
+	sweepAt int // 0: defaultSweep
 }
 
 type counter struct {
@@ -43,10 +45,13 @@ type checker struct {
 	started  bool
 
 	kept      *chrome.Budget
-	err       error // too much was to be kept
-	unsorted  bool  // the file is not in the order of time
-	waiting   int   // slices and ends of arrows that wait for a sweep
+	err       error      // too much was to be kept
+	unsorted  bool       // the file is not in the order of time
+	arrowAt   units.Time // latest end of an arrow
+	settledAt units.Time // of those that are settled
+	waiting   int        // slices and ends of arrows that wait for a sweep
 	waitBytes int64
+	sweepAt   int
 }
 
 // Check reads a trace and returns what is wrong with it. An error means that
@@ -56,7 +61,7 @@ func Check(r io.Reader) (*Report, error) { return CheckWith(r, Options{}) }
 
 // CheckWith is Check with Options.
 func CheckWith(r io.Reader, opt Options) (*Report, error) {
-	c := &checker{rep: &Report{}, all: opt.All, kinds: map[kindKey]*kind{}, tracks: map[trackKey]*trackState{}, kept: chrome.NewBudget(opt.Memory),
+	c := &checker{rep: &Report{}, all: opt.All, sweepAt: cmp.Or(opt.sweepAt, defaultSweep), kinds: map[kindKey]*kind{}, tracks: map[trackKey]*trackState{}, kept: chrome.NewBudget(opt.Memory),
 		flows: map[string]*flow{}, done: map[flowID]struct{}{}, counters: map[string]*counter{}, async: map[string][]span{}}
 	info, err := chrome.Read(r, func(e *chrome.Event) error { c.event(e); return c.err })
 	c.rep.Info = *info
