@@ -64,8 +64,16 @@ func (b *Budget) Keep(n int64, line int) error {
 	if b.used += n; b.used <= b.max {
 		return nil
 	}
-	return &LimitError{Line: line, Problem: fmt.Sprintf("what has to be kept of the trace takes more than %d MiB of memory", b.max>>20),
+	return &LimitError{Line: line, Problem: "what has to be kept of the trace takes more than " + size(b.max) + " of memory",
 		Hint: "allow more with --max-memory, or write a smaller trace (--trace-detail, --trace-ranks)"}
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
 }
 
 // Free notes that n bytes are not kept any more.
