@@ -90,6 +90,7 @@ func (l *loop) Read(p []byte) (n int, err error) {
 // TestReadIsBounded: what costs more than a trace is refused by its bound.
 func TestReadIsBounded(t *testing.T) {
 	event := `{"ph":"i","pid":1,"tid":2,"ts":1,"name":"a"},` + "\n"
+	item := strings.Repeat("i", 500)
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
 	if _, err := io.Copy(z, repeated("[", event, 5*freeText/4/len(event))); err != nil {
@@ -107,8 +108,8 @@ func TestReadIsBounded(t *testing.T) {
 		{"blanks", repeated("", " ", maxBlank+2), "more than 16 MiB of white space"},
 		{"blanks in lines", repeated("[", "\n", maxBlank+2), "more than 16 MiB of white space"},
 		{"arguments", repeated(`[{"args":{"a":1`, `,"b":2`, maxArgs+1), "an event of more than 4096 arguments"},
-		{"a list", repeated(`[{"args":{"a":[1`, `,1`, maxToken), "a value of more than 16 MiB"},
-		{"a list that is skipped", repeated(`[{"x":[1`, `,1`, maxEvent), "an event of more than 32 MiB of text"},
+		{"a list", repeated(`[{"args":{"a":[1`, `,"`+item+`"`, maxToken/len(item)), "a value of more than 16 MiB"},
+		{"a list that is skipped", repeated(`[{"x":[1`, `,"`+item+`"`, maxEvent/len(item)), "an event of more than 32 MiB of text"},
 		{"a name", repeated(`[{"name":"`, `nnnnnnnnnnnnnnnn`, 1<<13), ""},
 		{"a long name", strings.NewReader(`[{"name":"` + strings.Repeat("n", 1<<17) + `"}]`), `a name of 131072 bytes, beginning "nnnn`},
 		{"a long key", strings.NewReader(`[{"` + strings.Repeat("k", 1<<17) + `":1}]`), `a key of 131072 bytes`},
