@@ -70,6 +70,9 @@ func (p *placeFlags) find(a *app) (place, error) {
 			l.Root, l.Guess, l.PMI = p.root, false, 0
 		}
 	}
+	if a.last != nil {
+		a.last.peers.Store(l.Ranks > 1)
+	}
 	switch {
 	case l.Ranks < 1 || l.Rank >= l.Ranks:
 		return place{}, usage("--rank %d --nranks %d: ranks go from 0 to one less than their number", l.Rank, l.Ranks)
