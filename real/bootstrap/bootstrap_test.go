@@ -97,7 +97,10 @@ func TestRanksGatherMessageAndMeet(t *testing.T) {
 // within its limit. The time is told: on a machine that does much else it says
 // little.
 func TestManyRanksMeet(t *testing.T) {
-	const n = 128
+	n := 128
+	if testing.Short() {
+		n = 32
+	}
 	began := time.Now()
 	var joined atomic.Int64
 	noErrors(t, world(t, n, quick, func(c *Comm) error {
