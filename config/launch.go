@@ -100,6 +100,8 @@ func torchRoot(get lookup, out *Launch) {
 	if host := get.text("MASTER_ADDR"); host != "" && err == nil {
 		out.Root = hostPort(host, strconv.Itoa(port+1))
 	}
+	local := get.text("LOCAL_WORLD_SIZE")
+	out.OneHost = local != "" && local == get.text("WORLD_SIZE")
 	out.Job = "torchrun " + get.text("TORCHELASTIC_RUN_ID") + " " + get.text("MASTER_PORT")
 }
 
@@ -169,6 +171,7 @@ func slurmRoot(get lookup, out *Launch) {
 	if list == "" {
 		list = get.text("SLURM_NODELIST")
 	}
+	out.OneHost = get.text("SLURM_STEP_NUM_NODES") == "1"
 	out.Job = "Slurm " + get.text("SLURM_JOB_ID") + "." + get.text("SLURM_STEP_ID")
 	if host := firstHost(list); host != "" {
 		out.Root = hostPort(host, strconv.Itoa(portOf(out.Job)))

@@ -280,6 +280,6 @@ var Vars = []Var{
 	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose NVIDIA's net plugin and switches that reduce (SHARP; NCCL_COLLNET_ENABLE=1 then uses them)", "-", "", ""},
 	{"SIMCCL_LIBNCCL", Path, "", "real", "NCCL's library, where the loader does not find libnccl.so.2", "-", "", ""},
 	{"SIMCCL_PROFILER_PLUGIN", Path, "", "real", "our profiler plugin for bench --trace, where it does not lie beside simccl", "-", "", ""},
-	{"SIMCCL_SECRET", Text, "", "real", "word that the processes of a bench must all know", "-", "", ""},
+	{"SIMCCL_SECRET", Text, "", "real", "secret that the processes of a bench share; without it a key of this user's", "-", "", ""},
 	{"CUDA_LAUNCH_BLOCKING", Flag, "0", "enqueue", "launches wait for the kernel", "misc/cudawrap.cc:263", "launches are asynchronous in the model", ""},
 }

@@ -2,8 +2,10 @@ package sim
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/event"
 	"github.com/simccl/simccl/sim/gpu"
@@ -166,6 +168,10 @@ func costsOf(c *gpu.Class) costs {
 // cancelEvery is how many events pass between looks at the context.
 const cancelEvery = 1 << 14
 
+// lastTime is how far simulated time goes, 26 days: a quarter of what int64
+// holds of picoseconds, so that no sum of times overflows.
+const lastTime = units.Time(1) << 61
+
 // run handles events until all kernels are done.
 func (e *engine) run(ctx context.Context) error {
 	var ev event.Event
@@ -177,6 +183,10 @@ func (e *engine) run(ctx context.Context) error {
 			if e.tell != nil {
 				e.tell(float64(e.fetched) / float64(e.ops))
 			}
+		}
+		if e.now >= lastTime {
+			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.plan.Req.Func, e.plan.Req.Count),
+				Missing: "simulated time ends there; look at the speeds of links and ports, or take a smaller size"}
 		}
 		at, ok := e.queue.Next()
 		// Rates are found when an instant is over: no flow ends within the instant

@@ -233,6 +233,9 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	l := p.Layout(int32(p.Comm.NRanks - 1))
 	e.miss = x.class.Miss(int64(l.Input + l.Output))
 	e.kernels = e.kernelsFor(x.cfg.Kernels)
+	if err := x.affordable(e); err != nil {
+		return nil, err
+	}
 	e.tr = newTracer(e, sink, x.cfg.Trace)
 	e.running = int32(len(e.devs))
 	for i := range e.devs {

@@ -26,15 +26,16 @@ func examine(spec *Spec, p *Params) error {
 	}
 	all := collect(spec.Root, "gpu", nil)
 	seen := map[*Element]bool{}
-	cpus := 0
+	var cpus []*Element
 	for _, c := range spec.Root.Children {
 		if c.Name != "cpu" {
 			continue
 		}
-		if cpus++; cpus > maxNodes {
-			return Errors{tooMany(c, "<cpu> elements", cpus)}
-		}
+		cpus = append(cpus, c)
 		visible(c, seen)
+	}
+	if len(cpus) > maxNodes {
+		return Errors{tooMany(cpus[maxNodes], "<cpu> elements", len(cpus))}
 	}
 	var errs Errors
 	var at []Origin

@@ -86,13 +86,13 @@ func (b *benchFlags) onGPUs(a *app, cmd *cobra.Command, op string) (err error) {
 	defer r.team.leave()
 	ctx := r.team.ctx
 	if r.back, err = backends[b.backend](ctx, r, r.buffer(r.gpus())); err != nil {
-		return hardwareError(err)
+		return hardwareError(r.team.own(err))
 	}
 	err = r.sweep(ctx)
 	if cerr := r.back.close(); err == nil {
 		err = cerr
 	}
-	return hardwareError(err)
+	return hardwareError(r.team.own(err))
 }
 
 func (r *benchRun) prepare(cmd *cobra.Command, op string) (err error) {

@@ -195,6 +195,7 @@ func killOne(t *testing.T, all []*process, victim int) {
 
 // TestRanksMustAgree: other options on one rank are refused by all.
 func TestRanksMustAgree(t *testing.T) {
+	t.Setenv("HOME", t.TempDir()) // for the key that they share
 	port := fmt.Sprint("127.0.0.1:", freePort(t))
 	var all []*process
 	for r, size := range []string{"1K", "2K"} {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -30,6 +29,8 @@ type verbsFlags struct {
 	gbits, both     bool
 	noPeak, serve   bool
 	seconds, tclass int
+	listen          string
+	secret          secretFlags
 }
 
 func newBenchVerbs(a *app) *cobra.Command {
@@ -41,16 +42,18 @@ clear-to-send, keeps 8 messages under way and tells the receiver by a write with
 immediate. Where write is fast and nccl is not, the cause is neither NIC nor wire; a
 line below the table says what it is.
 
-Between two hosts, run it with --serve on one, and with that one's name or address
-on the other, which prints the table; SIMCCL_SECRET, where it is set, must be the
-same on both. Without either it measures between two ports of this machine.
+Between two hosts, run it with --serve --listen ADDRESS on one, and with that
+address on the other, which prints the table. Both need the same secret: by
+SIMCCL_SECRET or --secret-file, else the key of this user's that their home
+directory holds. Without --listen only programs of the same host reach the server;
+without either it measures between two ports of this machine.
 
 MiB/sec are 2^20 bytes and GB/sec 10^9 bytes a second, as in NCCL's tables. Times of write
 and send are half a round trip, of read a whole one, of nccl from the offer of a
 receive to its end. The peak is looked for up to 20000 messages and not of nccl.`,
 		Example: `  simccl bench verbs -d mlx5_0 -s 65536
   simccl bench verbs write nccl -d mlx5_0,mlx5_1 -a -q 4 --report_gbits
-  simccl bench verbs --serve -d mlx5_0      # on node1
+  simccl bench verbs --serve --listen node1 -d mlx5_0  # on node1
   simccl bench verbs node1 -d mlx5_0 -a -b  # on node0`,
 		RunE: func(cmd *cobra.Command, args []string) error { return v.main(cmd.Context(), a, args) }}
 	f := c.Flags()
@@ -72,6 +75,8 @@ receive to its end. The peak is looked for up to 20000 messages and not of nccl.
 	f.BoolVar(&v.gbits, "report_gbits", false, "bandwidths in Gb/sec")
 	f.BoolVarP(&v.cpuFreq, "CPU-freq", "F", false, "accepted; times come from a clock that does not change its speed")
 	f.BoolVar(&v.serve, "serve", false, "wait for the other side, until it has measured all")
+	f.StringVar(&v.listen, "listen", "127.0.0.1", "`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for all")
+	v.secret.register(f)
 	f.IntVarP(&v.tcp, "port", "p", 18515, "TCP `PORT` by which both sides meet")
 	return c
 }
@@ -98,15 +103,18 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	secret, _ := a.getenv("SIMCCL_SECRET")
-	sum := sha256.Sum256([]byte("simccl bench verbs\n" + secret))
-	token := [16]byte(sum[:16])
+	var key []byte
+	if v.serve || host != "" {
+		if key, err = v.key(a, host); err != nil {
+			return err
+		}
+	}
 	if v.serve {
-		return v.wait(ctx, a, n, devs, from, token)
+		return v.wait(ctx, a, n, devs, from, key)
 	}
 	other, measure := devs[to].Name, func(c ibv.PerfConfig) (*ibv.Perf, error) { return n.RunPerf(ctx, from, to, c) }
 	if host != "" {
-		other, measure = host, func(c ibv.PerfConfig) (*ibv.Perf, error) { return n.Perf(ctx, host, from, token, c) }
+		other, measure = host, func(c ibv.PerfConfig) (*ibv.Perf, error) { return n.Perf(ctx, host, from, key, c) }
 	}
 	v.head(a.out, devs[from].Name, other)
 	var remarks []string
@@ -126,7 +134,7 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 		fmt.Fprintln(a.out, " "+r)
 	}
 	if host != "" {
-		return ibv.EndPerf(ctx, host, token)
+		return ibv.EndPerf(ctx, host, key)
 	}
 	return nil
 }
@@ -183,19 +191,43 @@ func (v *verbsFlags) open(a *app) (*ibv.Net, error) {
 	return ibv.NewNet(set)
 }
 
+// key is what the two sides share.
+func (v *verbsFlags) key(a *app, host string) ([]byte, error) {
+	at := host
+	if v.serve {
+		at = net.JoinHostPort(v.listen, strconv.Itoa(v.tcp))
+	}
+	s, err := v.secret.read(a, loopbackOnly(at))
+	if err != nil {
+		return nil, err
+	}
+	key := s.key("bench verbs")
+	return key[:], nil
+}
+
 // wait serves the other side.
-func (v *verbsFlags) wait(ctx context.Context, a *app, n *ibv.Net, devs []transport.Properties, dev int, token [16]byte) error {
-	ln, err := net.ListenTCP("tcp", &net.TCPAddr{Port: v.tcp})
+func (v *verbsFlags) wait(ctx context.Context, a *app, n *ibv.Net, devs []transport.Properties, dev int, key []byte) error {
+	l, err := v.listener()
 	if err != nil {
 		return err
 	}
+	ln := l.(*net.TCPListener)
 	defer ln.Close()
 	fmt.Fprintf(a.err, "simccl: %s port %d waits at %s\n", devs[dev].Name, devs[dev].Port, ln.Addr())
-	return n.ServePerf(ctx, ln, dev, token, func(c ibv.PerfConfig, err error) {
+	return n.ServePerf(ctx, ln, dev, key, func(c ibv.PerfConfig, err error) {
 		if err != nil {
 			fmt.Fprintf(a.err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
 		}
 	})
+}
+
+// listener waits where --listen says: on this host alone unless told otherwise.
+func (v *verbsFlags) listener() (net.Listener, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(v.listen, strconv.Itoa(v.tcp)))
+	if err != nil {
+		return nil, usage("--listen %s -p %d: %v", v.listen, v.tcp, err)
+	}
+	return l, nil
 }
 
 func (v *verbsFlags) sizes() ([]int, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/newfile"
 	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/bootstrap"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
@@ -196,6 +198,10 @@ func (m *measureFlags) start(ctx context.Context, a *app, s *set, ranks int, dir
 	if err != nil {
 		return err
 	}
+	key, err := bootstrap.NewSecret() // for this set's processes alone
+	if err != nil {
+		return err
+	}
 	ctx, stop := context.WithTimeout(ctx, setLimit)
 	defer stop()
 	args := []string{"calibrate", "set", s.name, dir, "--libnccl", m.libnccl, "--nranks", fmt.Sprint(ranks), "--root-address", fmt.Sprintf("127.0.0.1:%d", port)}
@@ -206,7 +212,7 @@ func (m *measureFlags) start(ctx context.Context, a *app, s *set, ranks int, dir
 	procs := make([]*exec.Cmd, ranks)
 	for r := range procs {
 		p := exec.CommandContext(ctx, self, append(args, "--rank", fmt.Sprint(r))...)
-		p.Env = append(slices.Clone(a.environ), s.env...)
+		p.Env = append(append(slices.Clone(a.environ), s.env...), secretName+"="+hex.EncodeToString(key[:]))
 		if r == 0 {
 			p.Stderr = &said
 		}

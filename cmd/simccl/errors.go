@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace/chrome"
 )
@@ -87,7 +88,7 @@ func status(err error) int {
 		return exitAbsent
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return exitTimeout
-	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused):
+	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), errors.Is(err, sock.ErrPeerGone), blamesOther(err):
 		return exitNCCL
 	case errors.As(err, &hangs), errors.As(err, &stuck):
 		return exitTimeout

@@ -7,16 +7,17 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/internal/bounded"
+	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
 // Limits on what is read of an input, far above what one has.
 const (
 	maxTopology = topoxml.MaxBytes // the parser's own
-	maxNetwork  = 128 << 20        // a network of 100,000 ports has some 30 MB
+	maxNetwork  = fabric.MaxBytes  // the same
 	maxClass    = 1 << 20
 	maxResults  = 64 << 20 // tables and JSON of nccl-tests, decision documents
-	maxSettings = 1 << 20  // configuration files and option lists
+	maxSettings = 64 << 10 // configuration files and option lists
 )
 
 // read reads an input file that an option or argument names, up to limit bytes. It

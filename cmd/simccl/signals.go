@@ -51,10 +51,12 @@ func interruption(ctx context.Context) *signalError {
 
 const (
 	// grace is how long a command may go on after a signal: what does not poll its
-	// context, or waits in a system call, is cut off then. A command must have
-	// ended a second after the signal, and the root of a bench passes on for 400 ms
-	// why it ends.
-	grace = 600 * time.Millisecond
+	// context, or waits in a system call, is cut off then. All must be over a second
+	// after the signal, and the kernel takes a while to take back gigabytes.
+	grace = 300 * time.Millisecond
+	// peersGrace is the grace of a rank beside others: the root of a bench passes on
+	// for 400 ms why it ends.
+	peersGrace = 600 * time.Millisecond
 	// lastWords is how long the message of a command that was cut off may take:
 	// standard error may be a pipe that nobody reads.
 	lastWords = 100 * time.Millisecond
@@ -91,6 +93,9 @@ func (a *app) end(why *signalError, cancel context.CancelCauseFunc, done <-chan 
 		close(abandoned)
 	}()
 	limit := time.After(grace)
+	if a.last.peers.Load() {
+		limit = time.After(peersGrace)
+	}
 	select {
 	case <-abandoned:
 	case <-limit:
@@ -118,6 +123,7 @@ func (a *app) end(why *signalError, cancel context.CancelCauseFunc, done <-chan 
 // off: one of them names the signal.
 type lastLine struct {
 	once    sync.Once
+	peers   atomic.Bool // other processes have to learn why this one ends
 	showing atomic.Pointer[progress]
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,14 +26,15 @@ import (
 // placeFlags say which of how many processes this is.
 type placeFlags struct {
 	rank, nranks int
-	root, secret string
+	root         string
+	secret       secretFlags
 }
 
 func (p *placeFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&p.rank, "rank", -1, "this process's `RANK`, where no launcher says it")
 	f.IntVar(&p.nranks, "nranks", 0, "number of ranks; without --rank all are of this process")
 	f.StringVar(&p.root, "root-address", "", "`HOST:PORT` where rank 0 listens")
-	f.StringVar(&p.secret, "secret", "", "`WORD` that all ranks know and strangers do not (default made from the job's name; better SIMCCL_SECRET)")
+	p.secret.register(f)
 }
 
 // place is the answer: nranks 0 and rank -1 where nothing was said.
@@ -68,6 +70,9 @@ func (p *placeFlags) find(a *app) (place, error) {
 			l.Root, l.Guess, l.PMI = p.root, false, 0
 		}
 	}
+	if a.last != nil {
+		a.last.peers.Store(l.Ranks > 1)
+	}
 	switch {
 	case l.Ranks < 1 || l.Rank >= l.Ranks:
 		return place{}, usage("--rank %d --nranks %d: ranks go from 0 to one less than their number", l.Rank, l.Ranks)
@@ -78,20 +83,36 @@ func (p *placeFlags) find(a *app) (place, error) {
 	case l.Root == "":
 		l.Root = "127.0.0.1:0"
 	}
-	if _, _, err := net.SplitHostPort(l.Root); err != nil {
-		return place{}, usage("root %s: %v; write HOST:PORT", l.Root, err)
+	if err := rootAddress(l.Root, l.Ranks); err != nil {
+		return place{}, err
 	}
-	secret := p.secret
-	if v, ok := a.getenv("SIMCCL_SECRET"); secret == "" && ok {
-		secret = v
-	}
-	sum := sha256.Sum256([]byte("simccl bench\n" + l.Job + "\n" + secret))
 	out := place{rank: l.Rank, nranks: l.Ranks, id: bootstrap.ID{Addr: l.Root}}
 	if l.Guess {
 		out.guess = l.By
 	}
-	copy(out.id.Secret[:], sum[:])
+	if l.Ranks == 1 {
+		var err error
+		out.id.Secret, err = bootstrap.NewSecret()
+		return out, err
+	}
+	secret, err := p.secret.read(a, l.OneHost || loopbackOnly(l.Root))
+	if err != nil {
+		return place{}, err
+	}
+	out.id.Secret = secret.key("bench\n" + l.Job)
 	return out, nil
+}
+
+// rootAddress checks HOST:PORT.
+func rootAddress(root string, ranks int) error {
+	_, port, err := net.SplitHostPort(root)
+	if err != nil {
+		return usage("root %s: %v; write HOST:PORT", root, err)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 && ranks > 1 {
+		return usage("root %s: port %s: ports go from 1 to 65535", root, port)
+	}
+	return nil
 }
 
 // byPMI is a place whose ranks learn of the root from the launcher.
@@ -129,12 +150,14 @@ type team struct {
 	root         *bootstrap.Root
 	boot         *bootstrap.Comm // nil: all ranks are here
 	silence      time.Duration
+	command      context.Context // of the whole command: it ends with a signal
+	unwatch      func() bool
 }
 
 // assemble waits for all ranks. Where one dies, the others' context ends with
 // its name.
 func assemble(ctx context.Context, p place, nranks int) (*team, error) {
-	t := &team{nranks: nranks, silence: 5 * time.Second}
+	t := &team{nranks: nranks, silence: 5 * time.Second, command: ctx, unwatch: func() bool { return true }}
 	t.ctx, t.stop = context.WithCancelCause(ctx)
 	if p.rank < 0 {
 		return t, nil
@@ -149,11 +172,11 @@ func assemble(ctx context.Context, p place, nranks int) (*team, error) {
 	}
 	var err error
 	if t.boot, err = bootstrap.Join(t.ctx, p.id, p.rank, nranks, opt); err != nil {
-		if t.root != nil {
-			t.root.Close()
-		}
-		return nil, deadline(err)
+		t.dismiss()
+		return nil, t.own(deadline(secretHint(err)))
 	}
+	// The others learn of a signal at once, whatever this rank is doing.
+	t.unwatch = context.AfterFunc(ctx, func() { t.boot.Abort(context.Cause(ctx)) })
 	go func() {
 		select {
 		case <-t.boot.Failed():
@@ -199,15 +222,33 @@ func (t *team) meet(p *place, opt bootstrap.Options) (err error) {
 // deadline gives what ran out of time its exit status.
 func deadline(err error) error {
 	var late *bootstrap.TimeoutError
-	var dead *bootstrap.DeadError
-	var gone *bootstrap.AbortError
-	if errors.As(err, &late) {
+	var mismatch *bootstrap.MismatchError
+	switch {
+	case errors.As(err, &mismatch):
+		return &statusError{code: exitUsage, err: err}
+	case blamesOther(err) || errors.Is(err, bootstrap.ErrRefused) || errors.Is(err, bootstrap.ErrNoRank):
+		return &statusError{code: exitNCCL, err: err}
+	case errors.As(err, &late):
 		return &statusError{code: exitTimeout, err: err}
 	}
-	if errors.As(err, &dead) || errors.As(err, &gone) || errors.Is(err, bootstrap.ErrRefused) {
-		return &statusError{code: exitNCCL, err: err}
-	}
 	return err
+}
+
+// blamesOther tells whether an error says what another rank did.
+func blamesOther(err error) bool {
+	var dead *bootstrap.DeadError
+	var gave *bootstrap.AbortError
+	var sig *bootstrap.InterruptError
+	var left *bootstrap.LeftError
+	return errors.As(err, &dead) || errors.As(err, &gave) || errors.As(err, &sig) || errors.As(err, &left)
+}
+
+// own puts a signal that ended this process before what came of it.
+func (t *team) own(err error) error {
+	if err == nil || t.command.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", context.Cause(t.command), context.Canceled)
 }
 
 // here lists the local ranks; nil means all.
@@ -249,37 +290,75 @@ func (t *team) give(err error) error {
 	if err == nil || t.boot == nil {
 		return err
 	}
-	var dead *bootstrap.DeadError
+	if t.command.Err() != nil { // the others have been told
+		return t.own(err)
+	}
 	var s *statusError
-	if errors.As(err, &s) {
-		t.boot.Abort(err.Error())
+	var sig *bootstrap.InterruptError
+	switch {
+	case errors.As(err, &sig): // what this rank was doing is of no interest
+		err = sig
+	case errors.As(err, &s):
+		t.boot.Abort(err)
 		return err
 	}
-	if !errors.As(err, &dead) {
+	if !blamesOther(err) {
 		select {
 		case <-t.boot.Failed():
-			if e := t.boot.Err(); e != nil && !strings.Contains(err.Error(), e.Error()) {
-				err = fmt.Errorf("%w (%w)", e, err)
-			}
+			err = blame(t.boot.Err(), err)
+		case <-t.command.Done():
+			return t.own(err)
 		case <-time.After(t.silence + time.Second):
-			t.boot.Abort(err.Error())
+			t.boot.Abort(err)
 		}
 	}
 	return deadline(err)
 }
 
+// blame puts the verdict before what this rank saw of it; of an interrupted rank
+// that is noise.
+func blame(verdict, err error) error {
+	var sig *bootstrap.InterruptError
+	switch {
+	case verdict == nil || strings.Contains(err.Error(), verdict.Error()):
+		return err
+	case errors.As(verdict, &sig):
+		return verdict
+	}
+	return fmt.Errorf("%w (%w)", verdict, err)
+}
+
 // leave says farewell; rank 0 stays until all have.
 func (t *team) leave() {
-	if t.boot != nil {
+	t.unwatch()
+	switch {
+	case t.boot == nil:
+	case t.command.Err() != nil:
+		t.boot.Abort(context.Cause(t.command)) // before a farewell could overtake it
+	default:
 		_ = t.boot.Close()
 	}
-	if t.root != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*t.silence)
-		defer cancel()
-		_ = t.root.Wait(ctx)
-		_ = t.root.Close()
-	}
+	t.dismiss()
 	t.stop(nil)
+}
+
+// dismissTime is how long the root of an interrupted process stays to pass on
+// why it ends.
+const dismissTime = 400 * time.Millisecond
+
+// dismiss ends the root once all ranks have left or heard the verdict.
+func (t *team) dismiss() {
+	if t.root == nil {
+		return
+	}
+	limit := 2 * t.silence
+	if t.command.Err() != nil {
+		limit = dismissTime
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_ = t.root.Wait(ctx)
+	_ = t.root.Close()
 }
 
 // fileName puts the rank before the ending where there are several processes.

@@ -72,13 +72,13 @@ func TestNoControlCharacterReachesATerminal(t *testing.T) {
 		args []string
 	}{
 		{"", append([]string{"run", "all_reduce", "--sizes", "1M", "--columns", "+limit"}, wide...)},
-		{"evil", append([]string{"run", "all_reduce", "--sizes", "1M", "--columns", "+limit,expect"}, fabric...)},
+		{"control character U+001B", append([]string{"run", "all_reduce", "--sizes", "1M", "--columns", "+limit,expect"}, fabric...)},
 		{"evil", append([]string{"run", "all_reduce", "--sizes", "1M", "--json"}, fabric...)},
-		{"evil", append([]string{"run", "all_reduce", "--sizes", "1M", "-J", "r.json", "--trace", "t.json", "--ops", "o.csv"}, fabric...)},
+		{"evil", append([]string{"run", "all_reduce", "--sizes", "1M", "-J", "r.json", "--trace", "t.json", "--trace-detail", "packet", "--ops", "o.csv"}, wide...)},
 		{"evil", []string{"trace", "stats", "t.json"}},
-		{"evil", append([]string{"run", "all_reduce", "--sizes", "1K", "--machine-class", "./c.json"}, wide...)},
+		{"control character U+001B", append([]string{"run", "all_reduce", "--sizes", "1K", "--machine-class", "./c.json"}, wide...)},
 		{"evil", append([]string{"run", "all_reduce", "--sizes", "1K", "--nccl-log"}, wide...)},
-		{"evil", []string{"run", "all_reduce", "--sizes", "1K", "--topo", "bad.xml"}},
+		{"", []string{"run", "all_reduce", "--sizes", "1K", "--topo", "bad.xml"}},
 		{"", append([]string{"run", "\u009b2J", "--sizes", "\u202e"}, wide...)},
 		{"evil", append([]string{"explain", "all_reduce", "1M"}, fabric...)},
 		{"evil", append([]string{"inspect"}, wide...)},

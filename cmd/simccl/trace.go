@@ -17,23 +17,30 @@ import (
 )
 
 func newTrace(a *app) *cobra.Command {
+	var limit traceLimit
 	check := &cobra.Command{Use: "validate FILE…", Short: "Check that viewers can show a trace and that it is consistent",
 		Long: `validate checks Chrome traces (.json, .json.gz): events nest, arrows join slices
 and go forward in time, counters end at 0. On traces of other programs, what
-only ours promise is a warning. Exit status 7 if there is an error, 8 if a file
-is no trace.`,
+only ours promise is a warning. Errors come before warnings, up to five of each
+kind; --json lists every one. Exit status 7 if there is an error, 8 if a file is
+no trace.`,
 		Example: "  simccl run all_reduce --sizes 64K --trace sim.json.gz && simccl trace validate sim.json.gz",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("simccl trace validate: FILE missing")
 			}
+			memory, err := limit.bytes()
+			if err != nil {
+				return err
+			}
 			var errs []error
 			for _, f := range args {
-				errs = append(errs, a.validate(f))
+				errs = append(errs, a.validate(f, memory))
 			}
 			return worst(errs)
 		}}
+	limit.flag(check)
 	return group("trace", "Check, compare and join traces", check, newTraceStats(a), newTraceDiff(a), newTraceMerge(a))
 }
 
@@ -98,32 +105,61 @@ type validateDoc struct {
 	Counters int      `json:"counters"`
 	Errors   int      `json:"errors"`
 	Warnings int      `json:"warnings"`
-	Problems []string `json:"problems"`
+	Problems []string `json:"problems"` // every one
+	LeftOut  int      `json:"problems_left_out,omitempty"`
+	// Kinds counts problems that differ in names and numbers only.
+	Kinds []validateKind `json:"kinds"`
 }
 
-func (a *app) validate(name string) error {
+type validateKind struct {
+	Rule    string `json:"rule"`
+	Warning bool   `json:"warning"`
+	Count   int    `json:"count"`
+	First   string `json:"first"`
+}
+
+// kindsOf counts the problems of a report by kind.
+func kindsOf(list []validate.Problem) []validateKind {
+	out := []validateKind{}
+	n, first := 0, ""
+	for _, p := range list {
+		if n++; n == 1 {
+			first = p.String()
+		}
+		if p.Last {
+			out = append(out, validateKind{p.Rule, p.Warning, n + p.More, first})
+			n = 0
+		}
+	}
+	return out
+}
+
+func (a *app) validate(name string, memory units.Bytes) error {
 	f, err := a.open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	rep, err := validate.Check(f)
+	rep, err := validate.CheckWith(f, validate.Options{All: a.json, Memory: memory})
 	if err != nil {
 		return traceError(name, err)
 	}
-	doc := validateDoc{name, rep.Info.Schema, rep.Info.Events, rep.Tracks, rep.Slices, rep.Flows, rep.Counters, rep.Errors, rep.Warnings, []string{}}
-	for _, p := range rep.Problems {
-		doc.Problems = append(doc.Problems, p.String())
-	}
+	doc := validateDoc{name, rep.Info.Schema, rep.Info.Events, rep.Tracks, rep.Slices, rep.Flows, rep.Counters, rep.Errors, rep.Warnings, []string{}, rep.LeftOut, kindsOf(rep.Problems)}
 	if a.json {
+		for _, p := range rep.All {
+			doc.Problems = append(doc.Problems, p.String())
+		}
 		enc := json.NewEncoder(a.out)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(doc); err != nil {
 			return err
 		}
 	} else {
-		for _, p := range doc.Problems {
+		for _, p := range rep.Problems {
 			fmt.Fprintf(a.out, "%s:%s\n", name, p)
+			if p.More > 0 {
+				fmt.Fprintf(a.out, "%s: %d more like it [%s]\n", name, p.More, p.Rule)
+			}
 		}
 		fmt.Fprintf(a.out, "%s: %d events on %d tracks: %d slices, %d arrows, %d counter values; %d errors, %d warnings\n",
 			name, doc.Events, doc.Tracks, doc.Slices, doc.Arrows, doc.Counters, doc.Errors, doc.Warnings)
@@ -140,6 +176,10 @@ func traceError(name string, err error) error {
 	if errors.As(err, &syntax) {
 		return input(fmt.Errorf("%s:%w", name, syntax))
 	}
+	var limit *chrome.LimitError
+	if errors.As(err, &limit) && limit.Line > 0 {
+		return input(fmt.Errorf("%s:%w", name, limit))
+	}
 	return input(fmt.Errorf("%s: %w", name, err))
 }
 
@@ -153,26 +193,40 @@ func nthError(names []string, err error) error {
 }
 
 func newTraceStats(a *app) *cobra.Command {
-	return &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters", Args: exactly("FILE"),
+	var limit traceLimit
+	c := &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters", Args: exactly("FILE"),
 		Example: "  simccl trace stats sim.json.gz",
 		RunE: func(_ *cobra.Command, args []string) error {
+			budget, err := limit.budget()
+			if err != nil {
+				return err
+			}
 			f, err := a.open(args[0])
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			s, err := compare.Count(f)
+			s, err := compare.Count(f, budget)
 			if err != nil {
 				return traceError(args[0], err)
 			}
 			if a.json {
-				return a.printJSON(s)
+				err = a.printJSON(s)
+			} else {
+				err = s.Text(a.out)
 			}
-			return s.Text(a.out)
+			if err == nil && s.Timeless > 0 {
+				err = failed("%s: %d events are left out: their ts or dur is no number of microseconds, the first in %s; simccl trace validate names more",
+					args[0], s.Timeless, s.FirstTimeless)
+			}
+			return err
 		}}
+	limit.flag(c)
+	return c
 }
 
 func newTraceDiff(a *app) *cobra.Command {
+	var limit traceLimit
 	tolerance := 0.0
 	c := &cobra.Command{Use: "diff A B", Short: "Say where two traces part",
 		Long: `diff matches the slices of two traces by rank, channel, name and peer, in the
@@ -184,6 +238,10 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 			if tolerance < 0 {
 				return usage("--tolerance %v: cannot be below 0", tolerance)
 			}
+			budget, err := limit.budget()
+			if err != nil {
+				return err
+			}
 			one, err := a.open(args[0])
 			if err != nil {
 				return err
@@ -194,7 +252,7 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 				return err
 			}
 			defer two.Close()
-			d, err := compare.Diff(one, two, units.FromMicros(tolerance))
+			d, err := compare.Diff(one, two, units.FromMicros(tolerance), budget)
 			if err != nil {
 				return nthError(args, err)
 			}
@@ -208,12 +266,14 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 			}
 			return err
 		}}
+	limit.flag(c)
 	c.Flags().Float64Var(&tolerance, "tolerance", 0, "`us` that starts and lengths may differ")
 	return c
 }
 
 func newTraceMerge(a *app) *cobra.Command {
 	out := ""
+	var limit traceLimit
 	c := &cobra.Command{Use: "merge -o OUT FILE FILE…", Short: "Lay traces side by side, or the ranks of a run over each other",
 		Long: `merge lays traces side by side in one file: the processes of the second and
 further ones get other numbers and their file's name.
@@ -234,6 +294,10 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 			if out == "" || len(args) < 2 {
 				return usage("simccl trace merge: write -o OUT.json and at least two files")
 			}
+			budget, err := limit.budget()
+			if err != nil {
+				return err
+			}
 			heads, err := a.heads(args)
 			if err != nil {
 				return err
@@ -251,22 +315,23 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 				if err != nil {
 					return input(err)
 				}
-				return a.join(out, args, heads, readers)
+				return a.join(out, args, heads, readers, budget)
 			}
 			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules}, Cancelled: a.cancelled})
 			if err != nil {
 				return input(err)
 			}
-			left, err := compare.Merge(w, args, readers)
+			left, err := compare.Merge(w, args, readers, budget)
 			if err != nil {
 				w.Abort()
 				return nthError(args, err)
 			}
 			if left > 0 {
-				fmt.Fprintf(a.err, "simccl: %d asynchronous and unknown events left out\n", left)
+				fmt.Fprintf(a.err, "simccl: %d events left out: asynchronous, of unknown kinds or without a usable time\n", left)
 			}
 			return a.closeTrace(out, w)
 		}}
+	limit.flag(c)
 	c.Flags().StringVarP(&out, "output", "o", "", "`file` to write, .json or .json.gz")
 	return c
 }
@@ -302,7 +367,7 @@ func worstUs(list []chrome.ClockSync) float64 {
 }
 
 // join writes the ranks of one run as one trace.
-func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io.Reader) error {
+func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, budget *chrome.Budget) error {
 	h := heads[0]
 	meta := chrome.Meta{Source: h.Source, Version: version, NCCLRules: ncclRules, Clock: "calendar of each process's host"}
 	if slices.ContainsFunc(heads, func(h *chrome.Info) bool { return len(h.ClockSync) > 0 }) {
@@ -324,7 +389,7 @@ func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io
 	if err != nil {
 		return input(err)
 	}
-	j, err := compare.Join(w, heads, traces)
+	j, err := compare.Join(w, heads, traces, budget)
 	if err != nil {
 		w.Abort()
 		return nthError(names, err)

@@ -71,8 +71,11 @@ func Quote(s string, n int) string {
 }
 
 // Short returns s escaped and no more than n characters of it, without quotes:
-// for words that are printed bare.
+// for words that are printed bare. n below 1 is DefaultCut.
 func Short(s string, n int) string {
+	if n < 1 {
+		n = DefaultCut
+	}
 	head, cut := Cut(s, n)
 	if !cut {
 		return Escape(s)

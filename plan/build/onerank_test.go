@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/units"
 )
 
 // What NCCL launches for one rank (enqueue.cc:2569, onerank.cu), every plan of
@@ -72,5 +73,17 @@ func TestOneRankHasNoKernelOfEightBits(t *testing.T) {
 	}
 	if p, err := build.Plan(exectest.Comm(1, 1, 4), plan.Request{Func: coll.AllReduce, Count: 0, Type: coll.Float32}); err != nil || p.OneRank() != plan.NoLaunch {
 		t.Errorf("nothing to do: %v", err)
+	}
+}
+
+// NCCL_CHUNK_SIZE is not cut to the FIFO's steps, past which NCCL would write.
+func TestChunksFitSteps(t *testing.T) {
+	c := exectest.Comm(2, 1, 4)
+	for size, fits := range map[int64]bool{0: true, 4096: true, 64 << 10: true, 64<<10 + 1: false, 1 << 32: false} {
+		r := plan.Request{Func: coll.SendRecv, Count: 1 << 33, Type: coll.Int8}
+		r.Params.ChunkSize = units.Some(size)
+		if _, err := build.Plan(c, r); (err == nil) != fits || err != nil && !errors.Is(err, plan.ErrUnsupported) {
+			t.Errorf("chunks of %d bytes: %v", size, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package build
 
 import (
 	"cmp"
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -41,6 +42,10 @@ func newP2P(b base) (plan.Generator, error) {
 	g := &p2p{base: b, rounds: newRounds(c, r.Params), chMax: c.P2PChannelsPerPeer, chMin: c.P2PChannelsPerPeer, peersPerRank: 1}
 	for g.chMin*c.NRanks > c.P2PChannels && g.chMin > 1 {
 		g.chMin /= 2
+	}
+	if fixed := r.Params.ChunkSize.Or(0); fixed > min(int64(c.P2PChunkSize), int64(c.BuffSizes[coll.LL])/plan.FIFOSteps) {
+		return nil, &plan.UnsupportedError{What: fmt.Sprintf("%v in chunks of %d bytes (NCCL_CHUNK_SIZE)", r.Func, fixed),
+			Why: fmt.Sprintf("NCCL would write past the steps of its buffers, which have %d bytes, of LL %d", c.P2PChunkSize, c.BuffSizes[coll.LL]/plan.FIFOSteps)}
 	}
 	g.llMax = int64(g.chMax) * r.Params.P2PLLThreshold.Or(16384)
 	if r.Func == coll.AllToAll {

@@ -272,7 +272,7 @@ func (s *Session) fail(err error) {
 func (s *Session) tell() {
 	s.told.Do(func() {
 		if s.cfg.Boot != nil {
-			s.cfg.Boot.Abort(context.Cause(s.ctx).Error())
+			s.cfg.Boot.Abort(context.Cause(s.ctx))
 		}
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/simccl/simccl/real/psk"
 )
 
 // quick notices soon, but not what a busy machine does by itself.
@@ -66,7 +68,11 @@ func noErrors(t *testing.T, errs []error) {
 }
 
 func TestRanksGatherMessageAndMeet(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 8, 33} {
+	sizes := []int{1, 2, 3, 8, 33}
+	if testing.Short() { // 33 ranks make 1,100 handshakes, which the race detector slows down tenfold
+		sizes = sizes[:4]
+	}
+	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			noErrors(t, world(t, n, quick, func(c *Comm) error {
 				for round := range 3 {
@@ -91,7 +97,10 @@ func TestRanksGatherMessageAndMeet(t *testing.T) {
 // within its limit. The time is told: on a machine that does much else it says
 // little.
 func TestManyRanksMeet(t *testing.T) {
-	const n = 128
+	n := 128
+	if testing.Short() {
+		n = 32
+	}
 	began := time.Now()
 	var joined atomic.Int64
 	noErrors(t, world(t, n, quick, func(c *Comm) error {
@@ -144,7 +153,7 @@ func TestLargeBlobsDoNotDeadlockTheRing(t *testing.T) {
 	const size = 2 << 20
 	noErrors(t, world(t, 3, quick, func(c *Comm) error {
 		// Else a machine's buffers may hold it.
-		err := errors.Join(c.next.(*net.TCPConn).SetWriteBuffer(64<<10), c.prev.(*net.TCPConn).SetReadBuffer(64<<10))
+		err := errors.Join(tcp(c.next).SetWriteBuffer(64<<10), tcp(c.prev).SetReadBuffer(64<<10))
 		if err != nil {
 			return err
 		}
@@ -155,6 +164,9 @@ func TestLargeBlobsDoNotDeadlockTheRing(t *testing.T) {
 		return err
 	}))
 }
+
+// tcp is the connection below a channel.
+func tcp(c net.Conn) *net.TCPConn { return c.(*psk.Conn).NetConn().(*net.TCPConn) }
 
 func TestBarrierWaitsForTheLast(t *testing.T) {
 	var last time.Time
@@ -224,8 +236,10 @@ func TestMissingRanksAreNamed(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if err := <-errs; err == nil || !strings.Contains(err.Error(), "waiting for rank 1, 3") {
-			t.Errorf("got %v, want the missing ranks 1, 3 named", err)
+		err := <-errs
+		var late *TimeoutError
+		if !errors.As(err, &late) || fmt.Sprint(late.Ranks) != "[1 3]" || !strings.Contains(err.Error(), "waiting for rank 1, 3") {
+			t.Errorf("got %v, want a TimeoutError that names the missing ranks 1, 3", err)
 		}
 	}
 }
@@ -237,7 +251,8 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if _, err := Join(context.Background(), root.ID(), 0, 3, quick); err == nil || !strings.Contains(err.Error(), "expects 3 ranks, the root 2") {
+	var mismatch *MismatchError
+	if _, err := Join(context.Background(), root.ID(), 0, 3, quick); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "expects 3 ranks, the root 2") {
 		t.Errorf("size: %v", err)
 	}
 	twice := make(chan error, 2)
@@ -247,7 +262,7 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 			twice <- err
 		}()
 	}
-	if err := <-twice; err == nil || !strings.Contains(err.Error(), "reported twice") {
+	if err := <-twice; !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "reported twice") {
 		t.Errorf("twice: %v", err)
 	}
 	c, err := Join(context.Background(), root.ID(), 0, 2, quick)
@@ -322,7 +337,7 @@ func TestASilentRankIsNamed(t *testing.T) {
 func TestAbortReachesAllWithItsReason(t *testing.T) {
 	errs := world(t, 4, quick, func(c *Comm) error {
 		if c.Rank() == 3 {
-			c.Abort("QP 17 to rank 0 in error")
+			c.Abort(errors.New("QP 17 to rank 0 in error"))
 			return nil
 		}
 		_, err := c.Recv(3, 0)
@@ -447,28 +462,13 @@ func TestIDText(t *testing.T) {
 	}
 }
 
-// caller is a connection on which somebody says what he likes.
-type caller struct {
-	net.Conn
-	says *bytes.Reader
-}
-
-func (c caller) Read(b []byte) (int, error)  { return c.says.Read(b) }
-func (c caller) Write(b []byte) (int, error) { return len(b), nil }
-func (c caller) SetDeadline(time.Time) error { return nil }
-
-// FuzzFrame: what anybody writes is a frame that survives, or an error; and
-// nobody gets in without the secret.
+// FuzzFrame: any bytes are a frame that survives being written, or an error.
 func FuzzFrame(f *testing.F) {
 	var b bytes.Buffer
 	_ = writeFrame(&b, frame{frData, 3, []byte("abc")})
 	f.Add(b.Bytes())
 	f.Add([]byte{1, 0, 0, 0, 0, 255, 255, 255, 63})
-	f.Add(append([]byte(magic), make([]byte, greetingSize+32)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if g, err := welcome(caller{says: bytes.NewReader(data)}, [secretSize]byte{1}); err == nil {
-			t.Fatalf("a stranger is welcome as %+v", g)
-		}
 		fr, err := readFrame(bytes.NewReader(data))
 		if err != nil {
 			return

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/simccl/simccl/real/psk"
 )
 
 // Comm is one rank's membership. Its methods may be called from several
@@ -18,6 +20,7 @@ type Comm struct {
 	id      ID
 	opt     Options
 	ln      net.Listener
+	gate    *psk.Gate
 	control net.Conn
 	cmu     sync.Mutex // writes on control
 
@@ -65,23 +68,30 @@ func (s *connSet) closeAll() {
 	}
 }
 
+// frameTime bounds the writing of a frame that is not data.
+const frameTime = 5 * time.Second
+
 // Join reports to the root, waits for all ranks, and builds the ring. It
-// returns a *TimeoutError naming the missing ranks, ErrRefused, or the root's
-// own words.
+// returns a *TimeoutError naming the missing ranks, ErrRefused, the error that
+// the root's verdict stands for, or ctx's cause, of which it tells the others.
 func Join(ctx context.Context, id ID, rank, nRanks int, opt Options) (*Comm, error) {
 	if rank < 0 || rank >= nRanks {
 		return nil, fmt.Errorf("bootstrap: rank %d is outside 0..%d", rank, nRanks-1)
 	}
-	c := &Comm{rank: rank, n: nRanks, id: id, opt: opt.withDefaults(),
+	c := &Comm{rank: rank, n: nRanks, id: id, opt: opt.withDefaults(), gate: psk.NewGate(id.Secret[:]),
 		prevCh: make(chan net.Conn, 1), succ: make(chan string, 1),
 		failed: make(chan struct{}), stop: make(chan struct{}), out: make([]*peerOut, nRanks)}
 	for i := range c.out {
 		c.out[i] = &peerOut{}
 	}
 	c.box = newMailbox(nRanks)
-	ctx, cancel := context.WithTimeout(ctx, c.opt.Join+handshakeTime)
+	limited, cancel := context.WithTimeout(ctx, c.opt.Join+psk.HandshakeTime)
 	defer cancel()
-	if err := c.join(ctx); err != nil {
+	if err := c.join(limited); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+			c.giveUp(err)
+		}
 		c.shutdown()
 		return nil, fmt.Errorf("bootstrap: rank %d: %w", rank, err)
 	}
@@ -121,18 +131,32 @@ func (c *Comm) join(ctx context.Context) error {
 	return c.buildRing(ctx, succ)
 }
 
+// dialTries is how often a connection that is cut in its handshake is made
+// again: a root that strangers crowd drops the oldest of those it does not know.
+const dialTries = 8
+
 // dial connects with retries, since the other side may not listen yet.
 func (c *Comm) dial(ctx context.Context, addr string, as role) (net.Conn, error) {
 	var d net.Dialer
+	tries := 0
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		conn, err := d.DialContext(ctx, "tcp", addr)
 		if err == nil {
-			if err = greet(conn, c.id.Secret, greeting{as, uint32(c.rank), uint32(c.n)}); err == nil {
-				c.conns.add(conn)
-				return conn, nil
+			stop := context.AfterFunc(ctx, func() { conn.Close() })
+			var safe net.Conn
+			safe, err = greet(conn, c.id.Secret, greeting{as, uint32(c.rank), uint32(c.n)})
+			stop()
+			if err == nil {
+				c.conns.add(safe)
+				return safe, nil
 			}
 			conn.Close()
-			return nil, err
+			switch tries++; {
+			case errors.Is(err, ErrRefused) || ctx.Err() != nil:
+				return nil, err
+			case !errors.Is(err, psk.ErrCut) || tries == dialTries:
+				return nil, fmt.Errorf("%w: %w", ErrNoRank, err)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -147,7 +171,7 @@ func (c *Comm) dial(ctx context.Context, addr string, as role) (net.Conn, error)
 func (c *Comm) tell(f frame) error {
 	c.cmu.Lock()
 	defer c.cmu.Unlock()
-	c.control.SetWriteDeadline(time.Now().Add(handshakeTime))
+	c.control.SetWriteDeadline(time.Now().Add(frameTime))
 	return writeFrame(c.control, f)
 }
 
@@ -166,14 +190,9 @@ func (c *Comm) watch() {
 			case c.succ <- string(f.payload):
 			default:
 			}
-		case frRefuse:
-			c.fail(errors.New(string(f.payload)))
-			return
-		case frDead:
-			c.fail(&DeadError{Rank: int(f.tag), Reason: string(f.payload)})
-			return
-		case frGone:
-			c.fail(&AbortError{Rank: int(f.tag), Reason: string(f.payload)})
+		case frVerdict:
+			v := readVerdict(f.payload)
+			c.fail(v.err())
 			return
 		case frLeft:
 			c.box.leave(int(f.tag))
@@ -214,11 +233,19 @@ func (c *Comm) Rank() int { return c.rank }
 // Size returns the number of ranks.
 func (c *Comm) Size() int { return c.n }
 
-// Abort tells all ranks that this one gives up, and why.
-func (c *Comm) Abort(reason string) {
-	_ = c.tell(frame{kind: frAbort, payload: []byte(reason)})
-	c.fail(&AbortError{Rank: c.rank, Reason: reason})
+// Abort tells all ranks that this one gives up, and why: a cause that carries a
+// signal is told as an interruption.
+func (c *Comm) Abort(cause error) {
+	c.giveUp(cause)
 	c.shutdown()
+}
+
+func (c *Comm) giveUp(cause error) {
+	v := verdictOf(c.rank, cause)
+	if c.control != nil && c.Err() == nil {
+		_ = c.tell(v.frame(frAbort))
+	}
+	c.fail(v.err())
 }
 
 // Close leaves in order. The rank whose process hosts the Root calls

@@ -5,10 +5,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/real/psk"
 )
 
 // ErrRefused is returned when the other side does not prove the secret.
-var ErrRefused = errors.New("refused: the peer does not know the shared secret")
+var ErrRefused = psk.ErrRefused
+
+// ErrNoRank is returned where something else than a rank of this version
+// listens.
+var ErrNoRank = errors.New("no rank of this version answers there")
 
 // DeadError names the rank whose death ended the communicator.
 type DeadError struct {
@@ -25,6 +31,21 @@ type AbortError struct {
 }
 
 func (e *AbortError) Error() string { return fmt.Sprintf("rank %d aborted: %s", e.Rank, e.Reason) }
+
+// InterruptError names the rank whose process got a signal to end.
+type InterruptError struct {
+	Rank   int
+	Signal string // SIGINT, SIGTERM
+}
+
+func (e *InterruptError) Error() string {
+	return fmt.Sprintf("rank %d was interrupted (%s)", e.Rank, e.Signal)
+}
+
+// MismatchError says how the ranks were started differently.
+type MismatchError struct{ Reason string }
+
+func (e *MismatchError) Error() string { return e.Reason }
 
 // LeftError is returned by a receive from a rank that has closed its side.
 type LeftError struct{ Rank int }

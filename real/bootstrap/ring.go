@@ -5,25 +5,20 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/simccl/simccl/real/transport"
 )
 
 // accept sorts incoming connections by role until the listener closes.
-func (c *Comm) accept() {
-	for {
-		conn, err := c.ln.Accept()
-		if err != nil {
-			return
-		}
-		go c.receive(conn)
-	}
-}
+func (c *Comm) accept() { _ = transport.Serve(c.ln, c.n, c.receive) }
 
-func (c *Comm) receive(conn net.Conn) {
-	g, err := welcome(conn, c.id.Secret)
+func (c *Comm) receive(raw net.Conn, known func()) {
+	conn, g, err := welcome(raw, c.gate)
 	if err != nil || int(g.nRanks) != c.n || int(g.rank) >= c.n {
-		conn.Close()
+		raw.Close()
 		return
 	}
+	known()
 	c.conns.add(conn)
 	switch {
 	case g.role == roleRing && int(g.rank) == (c.rank+c.n-1)%c.n:

@@ -7,6 +7,9 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/simccl/simccl/real/psk"
+	"github.com/simccl/simccl/real/transport"
 )
 
 // Root is the meeting point. It lives in the process of rank 0 and, after the
@@ -16,11 +19,12 @@ type Root struct {
 	n      int
 	opt    Options
 	ln     net.Listener
+	gate   *psk.Gate
 	mu     sync.Mutex
 	member []*member // by rank; nil until it reported
 	open   int       // members that neither left nor died
 	joined int
-	failed *frame        // the verdict that ended the communicator, if any
+	failed *verdict      // what ended the communicator, if anything
 	done   chan struct{} // closed when no member is left, or the join failed
 	once   sync.Once
 }
@@ -36,7 +40,7 @@ type member struct {
 func (m *member) send(f frame) {
 	m.wmu.Lock()
 	defer m.wmu.Unlock()
-	m.conn.SetWriteDeadline(time.Now().Add(handshakeTime))
+	m.conn.SetWriteDeadline(time.Now().Add(frameTime))
 	// An error here shows on the reading side of the same connection.
 	_ = writeFrame(m.conn, f)
 }
@@ -52,7 +56,7 @@ func NewRoot(addr string, nRanks int, secret [secretSize]byte, opt Options) (*Ro
 		return nil, fmt.Errorf("bootstrap root: listen on %s: %w", addr, err)
 	}
 	r := &Root{id: ID{Addr: ln.Addr().String(), Secret: secret}, n: nRanks, opt: opt.withDefaults(),
-		ln: ln, member: make([]*member, nRanks), done: make(chan struct{})}
+		ln: ln, gate: psk.NewGate(secret[:]), member: make([]*member, nRanks), done: make(chan struct{})}
 	go r.accept()
 	go r.joinLimit()
 	return r, nil
@@ -90,51 +94,49 @@ func (r *Root) Close() error {
 
 func (r *Root) finish() { r.once.Do(func() { close(r.done) }) }
 
-func (r *Root) accept() {
-	for {
-		c, err := r.ln.Accept()
-		if err != nil {
-			return
-		}
-		go r.admit(c)
-	}
-}
+// accept serves newcomers until the listener closes. All ranks may come at once,
+// beside strangers.
+func (r *Root) accept() { _ = transport.Serve(r.ln, r.n, r.admit) }
 
 // admit checks a newcomer and, when the last has come, releases the ring.
-func (r *Root) admit(c net.Conn) {
-	g, err := welcome(c, r.id.Secret)
+func (r *Root) admit(raw net.Conn, known func()) {
+	c, g, err := welcome(raw, r.gate)
 	if err != nil || g.role != roleControl {
-		c.Close()
+		raw.Close()
 		return
 	}
-	c.SetReadDeadline(time.Now().Add(handshakeTime))
+	known()
+	c.SetReadDeadline(time.Now().Add(frameTime))
 	f, err := readFrame(c)
 	if err != nil || f.kind != frReport {
 		c.Close()
 		return
 	}
 	m := &member{conn: c, addr: string(f.payload)}
-	if why := r.enter(m, g); why != "" {
-		m.send(frame{kind: frRefuse, payload: []byte(why)})
+	if v := r.enter(m, g); v != nil {
+		m.send(v.frame(frVerdict))
 		c.Close()
 		return
 	}
 	r.watch(int(g.rank), m)
 }
 
-// enter books the member and returns a reason to refuse it, or "".
-func (r *Root) enter(m *member, g greeting) string {
+// enter books the member and returns why it is refused, or nil.
+func (r *Root) enter(m *member, g greeting) *verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	mismatch := func(format string, args ...any) *verdict {
+		return &verdict{Kind: kindMismatch, Rank: int(g.rank), Text: fmt.Sprintf(format, args...)}
+	}
 	switch {
 	case int(g.nRanks) != r.n:
-		return fmt.Sprintf("rank %d expects %d ranks, the root %d", g.rank, g.nRanks, r.n)
+		return mismatch("rank %d expects %d ranks, the root %d", g.rank, g.nRanks, r.n)
 	case int(g.rank) >= r.n:
-		return fmt.Sprintf("rank %d is outside 0..%d", g.rank, r.n-1)
+		return mismatch("rank %d is outside 0..%d", g.rank, r.n-1)
 	case r.member[g.rank] != nil:
-		return fmt.Sprintf("rank %d reported twice", g.rank)
+		return mismatch("rank %d reported twice", g.rank)
 	case r.failed != nil:
-		return "the communicator has already failed: " + string(r.failed.payload)
+		return r.failed
 	}
 	r.member[g.rank] = m
 	r.joined++
@@ -144,7 +146,7 @@ func (r *Root) enter(m *member, g greeting) string {
 			go m.send(frame{kind: frSuccessor, payload: []byte(r.member[(i+1)%r.n].addr)})
 		}
 	}
-	return ""
+	return nil
 }
 
 // joinLimit ends the wait for ranks that never report, naming them.
@@ -158,20 +160,22 @@ func (r *Root) joinLimit() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.joined == r.n {
+	if r.joined == r.n || r.failed != nil {
 		return
 	}
-	var missing []int
+	v := verdict{Kind: kindTimeout, Text: "bootstrap"}
 	for i, m := range r.member {
 		if m == nil {
-			missing = append(missing, i)
+			v.Ranks = append(v.Ranks, i)
 		}
 	}
-	e := &TimeoutError{What: "bootstrap", Ranks: missing}
-	r.failed = &frame{kind: frRefuse, payload: []byte(e.Error())}
+	if n := r.gate.Refused(); n > 0 {
+		v.Text = fmt.Sprintf("bootstrap (%d connections came with another secret)", n)
+	}
+	r.failed = &v
 	for _, m := range r.member {
 		if m != nil {
-			go m.send(*r.failed)
+			go m.send(v.frame(frVerdict))
 		}
 	}
 	if r.open == 0 {
@@ -189,20 +193,23 @@ func (r *Root) watch(rank int, m *member) {
 		f, err := readFrame(m.conn)
 		switch {
 		case err != nil:
-			r.gone(rank, m, frame{kind: frDead, tag: uint32(rank), payload: []byte(deathReason(err, r.opt.Silence))})
+			r.gone(rank, m, &verdict{Kind: kindDead, Rank: rank, Text: deathReason(err, r.opt.Silence)})
 			return
 		case f.kind == frBye:
-			r.gone(rank, m, frame{kind: frLeft, tag: uint32(rank)})
+			r.gone(rank, m, nil)
 			return
 		case f.kind == frAbort:
-			r.gone(rank, m, frame{kind: frGone, tag: uint32(rank), payload: f.payload})
+			v := readVerdict(f.payload)
+			v.Rank = rank // whatever it says of itself
+			r.gone(rank, m, &v)
 			return
 		}
 	}
 }
 
-// gone strikes a member off and tells the others why.
-func (r *Root) gone(rank int, m *member, f frame) {
+// gone strikes a member off and tells the others why; v is nil where it left in
+// order.
+func (r *Root) gone(rank int, m *member, v *verdict) {
 	m.conn.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,14 +218,14 @@ func (r *Root) gone(rank int, m *member, f frame) {
 	}
 	m.closed = true
 	r.open--
-	switch {
-	case f.kind == frLeft:
-	case r.failed == nil:
-		r.failed = &f
-	default:
+	f := frame{kind: frLeft, tag: uint32(rank)}
+	if v != nil {
+		if r.failed == nil {
+			r.failed = v
+		}
 		// Ranks that heard the verdict close too; that is its echo, and must
 		// not overtake it on the way to those who have not heard it yet.
-		f = *r.failed
+		f = r.failed.frame(frVerdict)
 	}
 	for i, o := range r.member {
 		if i != rank && o != nil && !o.closed {

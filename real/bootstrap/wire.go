@@ -1,14 +1,14 @@
 package bootstrap
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"time"
+
+	"github.com/simccl/simccl/real/psk"
 )
 
 // frameKind tells what a frame is for.
@@ -18,14 +18,12 @@ const (
 	frReport    frameKind = iota + 1 // rank → root: listen address
 	frSuccessor                      // root → rank: successor's address
 	frPing
-	frBye   // rank → root: leaving in order
-	frAbort // rank → root: giving up, payload is the reason
-	frDead  // root → rank: tag is the rank, payload the reason
-	frLeft  // root → rank: tag is the rank
-	frGone  // root → rank: tag is the rank that aborted, payload the reason
-	frRefuse
-	frData // message by tag
-	frRing // ring gather step, tag is the sequence
+	frBye     // rank → root: leaving in order
+	frAbort   // rank → root: giving up, payload is a verdict
+	frLeft    // root → rank: tag is the rank
+	frVerdict // root → rank: why the communicator failed, payload is a verdict
+	frData    // message by tag
+	frRing    // ring gather step, tag is the sequence
 )
 
 // frame is one message on a connection.
@@ -91,86 +89,42 @@ const (
 	rolePeer                    // messages by tag
 )
 
-// greeting opens every connection.
+// greeting opens every connection; the handshake authenticates it.
 type greeting struct {
 	role   role
 	rank   uint32
 	nRanks uint32
 }
 
-const (
-	magic         = "SCB1"
-	nonceSize     = 16
-	greetingSize  = 4 + 1 + 4 + 4 + nonceSize
-	handshakeTime = 5 * time.Second
-)
+const greetingSize = 1 + 4 + 4
 
-func proof(secret [secretSize]byte, side string, parts ...[]byte) []byte {
-	m := hmac.New(sha256.New, secret[:])
-	m.Write([]byte(side))
-	for _, p := range parts {
-		m.Write(p)
-	}
-	return m.Sum(nil)
+func (g greeting) bytes() []byte {
+	b := []byte{byte(g.role)}
+	b = binary.LittleEndian.AppendUint32(b, g.rank)
+	return binary.LittleEndian.AppendUint32(b, g.nRanks)
 }
 
-// greet runs the dialer's half of the handshake: both sides prove the secret
-// over both nonces without showing it.
-func greet(c net.Conn, secret [secretSize]byte, g greeting) error {
+// errGreeting: a peer that knows the secret says something else than a rank does.
+var errGreeting = errors.New("the peer's greeting is not that of a rank")
+
+// greet runs the dialer's half of the handshake.
+func greet(c net.Conn, secret [secretSize]byte, g greeting) (net.Conn, error) {
+	_ = c.SetDeadline(time.Now().Add(psk.HandshakeTime))
 	defer c.SetDeadline(time.Time{})
-	c.SetDeadline(time.Now().Add(handshakeTime))
-	hello := make([]byte, greetingSize)
-	copy(hello, magic)
-	hello[4] = byte(g.role)
-	binary.LittleEndian.PutUint32(hello[5:], g.rank)
-	binary.LittleEndian.PutUint32(hello[9:], g.nRanks)
-	if _, err := rand.Read(hello[13:]); err != nil {
-		return err
-	}
-	if _, err := c.Write(hello); err != nil {
-		return err
-	}
-	answer := make([]byte, nonceSize+sha256.Size)
-	if _, err := io.ReadFull(c, answer); err != nil {
-		return fmt.Errorf("%w (%v)", ErrRefused, err)
-	}
-	nonce := answer[:nonceSize]
-	if !hmac.Equal(answer[nonceSize:], proof(secret, "accept", hello, nonce)) {
-		return ErrRefused
-	}
-	_, err := c.Write(proof(secret, "dial", nonce, hello))
-	return err
+	return psk.Dial(c, secret[:], g.bytes())
 }
 
-// welcome runs the acceptor's half. A stranger learns nothing but that the
-// connection closes.
-func welcome(c net.Conn, secret [secretSize]byte) (greeting, error) {
+// welcome runs the acceptor's half. A stranger learns nothing of the secret but
+// whether his one guess is right.
+func welcome(c net.Conn, gate *psk.Gate) (net.Conn, greeting, error) {
+	_ = c.SetDeadline(time.Now().Add(psk.HandshakeTime))
 	defer c.SetDeadline(time.Time{})
-	c.SetDeadline(time.Now().Add(handshakeTime))
-	hello := make([]byte, greetingSize)
-	if _, err := io.ReadFull(c, hello); err != nil {
-		return greeting{}, err
+	safe, hello, err := gate.Admit(c)
+	switch {
+	case err != nil:
+		return nil, greeting{}, err
+	case len(hello) != greetingSize:
+		return nil, greeting{}, errGreeting
 	}
-	if string(hello[:4]) != magic {
-		return greeting{}, ErrRefused
-	}
-	nonce := make([]byte, nonceSize)
-	if _, err := rand.Read(nonce); err != nil {
-		return greeting{}, err
-	}
-	if _, err := c.Write(append(nonce, proof(secret, "accept", hello, nonce)...)); err != nil {
-		return greeting{}, err
-	}
-	got := make([]byte, sha256.Size)
-	if _, err := io.ReadFull(c, got); err != nil {
-		return greeting{}, err
-	}
-	if !hmac.Equal(got, proof(secret, "dial", nonce, hello)) {
-		return greeting{}, ErrRefused
-	}
-	return greeting{
-		role:   role(hello[4]),
-		rank:   binary.LittleEndian.Uint32(hello[5:]),
-		nRanks: binary.LittleEndian.Uint32(hello[9:]),
-	}, nil
+	return safe, greeting{role: role(hello[0]), rank: binary.LittleEndian.Uint32(hello[1:]), nRanks: binary.LittleEndian.Uint32(hello[5:])}, nil
 }

@@ -88,7 +88,6 @@ type request struct {
 // opening says what to open.
 type opening struct {
 	conn   net.Conn
-	token  [16]byte  // of the dialer
 	far    *greeting // of whom it reached: what the dialer said
 	notes  int       // bytes at the arena's start to which the peer may write
 	more   int       // bytes of arena for its owner

@@ -1,7 +1,6 @@
 package ibv
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +17,8 @@ import (
 
 // greeting is what both tell first.
 type greeting struct {
-	Token [16]byte
-	NICs  int
-	QPs   int // of a NIC
+	NICs int
+	QPs  int // of a NIC
 }
 
 // hello shows one side's QPs and memory.
@@ -37,13 +35,6 @@ type farQP struct {
 	Num uint32
 	NIC int
 	ECE *ECE `json:",omitempty"`
-}
-
-var errStranger = errors.New("refused: the peer does not show the handle's token")
-
-func newToken() (t [16]byte, err error) {
-	_, err = rand.Read(t[:])
-	return t, err
 }
 
 // say and hear exchange lines of JSON.
@@ -77,12 +68,9 @@ func hear(r io.Reader, what any) error {
 
 // greet exchanges greetings and returns how many QPs the connection has. The
 // dialer speaks first; far is what the other side has heard of it.
-func (k *comm) greet(token [16]byte, far *greeting) (qps int, err error) {
-	me := greeting{Token: token, NICs: len(k.nics), QPs: k.net.set.QPsPerPort()}
+func (k *comm) greet(far *greeting) (qps int, err error) {
+	me := greeting{NICs: len(k.nics), QPs: k.net.set.QPsPerPort()}
 	dials := far == nil
-	if !dials {
-		me.Token = far.Token
-	}
 	if err := say(k.conn, &me); err != nil {
 		return 0, err
 	}
@@ -90,9 +78,6 @@ func (k *comm) greet(token [16]byte, far *greeting) (qps int, err error) {
 		far = new(greeting)
 		if err := hear(k.conn, far); err != nil {
 			return 0, err
-		}
-		if far.Token != token {
-			return 0, errStranger
 		}
 	}
 	switch {
@@ -214,7 +199,7 @@ func (k *comm) ready(dials bool) error {
 func (k *comm) setup(o *opening) error {
 	_ = k.conn.SetDeadline(time.Now().Add(setupTime))
 	defer func() { _ = k.conn.SetDeadline(time.Time{}) }()
-	n, err := k.greet(o.token, o.far)
+	n, err := k.greet(o.far)
 	if err != nil {
 		return err
 	}

@@ -225,8 +225,8 @@ func (n *Net) Close() error {
 
 // invitation is what a Handle holds.
 type invitation struct {
-	Addr  string
-	Token [16]byte
+	Addr string
+	Key  transport.Key
 }
 
 type listener struct {
@@ -250,7 +250,7 @@ func (n *Net) Listen(dev int) (transport.Listener, error) {
 		return nil, err
 	}
 	l := &listener{net: n, dev: dev, ln: ln.(*net.TCPListener), inv: invitation{Addr: ln.Addr().String()}}
-	l.inv.Token, err = newToken()
+	l.inv.Key, err = transport.NewKey()
 	return l, err
 }
 
@@ -261,7 +261,7 @@ func (l *listener) Handle() transport.Handle {
 
 func (l *listener) Close() error { return l.ln.Close() }
 
-// Accept takes the first peer that shows the handle's token.
+// Accept takes the first peer that proves the handle's key.
 func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	var conn net.Conn
 	var far greeting
@@ -275,10 +275,10 @@ func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	return l.net.newRecv(l.dev, conn, &far)
 }
 
-// greeted reads a newcomer's greeting.
+// greeted has a newcomer prove the key, and reads its greeting.
 func (v *invitation) greeted(c net.Conn) (g greeting, err error) {
-	if err = hear(c, &g); err == nil && g.Token != v.Token {
-		err = errStranger
+	if _, err = v.Key.Check(c); err == nil {
+		err = hear(c, &g)
 	}
 	return g, err
 }
@@ -297,7 +297,12 @@ func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transp
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	return n.newSend(dev, c, inv.Token)
+	_ = c.SetDeadline(time.Now().Add(setupTime))
+	if err := inv.Key.Prove(c, 0); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return n.newSend(dev, c)
 }
 
 // setupTime bounds the exchange of QP addresses.

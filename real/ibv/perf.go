@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/simccl/simccl/real/psk"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/units"
 )
@@ -96,27 +97,29 @@ const stall = 30 * time.Second
 
 // call opens a measurement: what the client says first. Without an operation
 // it is a farewell.
-type call struct {
-	Token [16]byte
-	PerfConfig
-}
+type call struct{ PerfConfig }
 
 // ServePerf takes part in clients' measurements by a device, one after another,
-// until a client says farewell or ctx ends. Who does not know the token is sent
-// away. told hears of each measurement; nil tells nobody.
-func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, token [16]byte, told func(PerfConfig, error)) error {
-	check := func(c net.Conn) (w call, err error) {
-		if err = hear(c, &w); err == nil && w.Token != token {
-			err = errStranger
+// until a client says farewell or ctx ends. Who does not prove the secret is
+// refused. told hears of each measurement; nil tells nobody.
+func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secret []byte, told func(PerfConfig, error)) error {
+	type caller struct {
+		conn net.Conn
+		call
+	}
+	gate := psk.NewGate(secret)
+	check := func(c net.Conn) (w caller, err error) {
+		if w.conn, _, err = gate.Admit(c); err == nil {
+			err = hear(w.conn, &w.call)
 		}
 		return w, err
 	}
-	return transport.Admit(ctx, ln, setupTime, check, func(conn net.Conn, w call) (farewell bool) {
+	return transport.Admit(ctx, ln, setupTime, check, func(_ net.Conn, w caller) (farewell bool) {
 		if w.Op == "" {
-			conn.Close()
+			w.conn.Close()
 			return true
 		}
-		_, err := n.perform(ctx, conn, dev, token, w.PerfConfig, false)
+		_, err := n.perform(ctx, w.conn, dev, w.PerfConfig, false)
 		if told != nil {
 			told(w.PerfConfig, err)
 		}
@@ -125,38 +128,44 @@ func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, token
 }
 
 // Perf makes a measurement with the server at an address.
-func (n *Net) Perf(ctx context.Context, addr string, dev int, token [16]byte, c PerfConfig) (*Perf, error) {
-	conn, err := dialPerf(ctx, addr, call{token, c})
+func (n *Net) Perf(ctx context.Context, addr string, dev int, secret []byte, c PerfConfig) (*Perf, error) {
+	conn, err := dialPerf(ctx, addr, secret, call{c})
 	if err != nil {
 		return nil, err
 	}
-	return n.perform(ctx, conn, dev, token, c, true)
+	return n.perform(ctx, conn, dev, c, true)
 }
 
 // EndPerf tells the server that no more is to be measured.
-func EndPerf(ctx context.Context, addr string, token [16]byte) error {
-	conn, err := dialPerf(ctx, addr, call{Token: token})
+func EndPerf(ctx context.Context, addr string, secret []byte) error {
+	conn, err := dialPerf(ctx, addr, secret, call{})
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-func dialPerf(ctx context.Context, addr string, w call) (net.Conn, error) {
+func dialPerf(ctx context.Context, addr string, secret []byte, w call) (net.Conn, error) {
 	if w.Op != "" {
 		if err := w.check(); err != nil {
 			return nil, err
 		}
 	}
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
+	raw, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("no server to measure with (bench verbs --serve starts one): %w", err)
+		return nil, fmt.Errorf("no server to measure with (bench verbs --serve --listen ADDRESS starts one): %w", err)
 	}
-	if err := say(conn, &w); err != nil {
-		conn.Close()
-		return nil, err
+	_ = raw.SetDeadline(time.Now().Add(setupTime))
+	conn, err := psk.Dial(raw, secret, nil)
+	if err == nil {
+		err = say(conn, &w)
 	}
+	if err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("server at %s: %w", addr, err)
+	}
+	_ = raw.SetDeadline(time.Time{})
 	return conn, nil
 }
 
@@ -167,15 +176,16 @@ func (n *Net) RunPerf(ctx context.Context, from, to int, c PerfConfig) (*Perf, e
 		return nil, err
 	}
 	defer ln.Close()
-	token, err := newToken()
+	key, err := transport.NewKey()
 	if err != nil {
 		return nil, err
 	}
+	secret := key[:]
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
-		err := n.ServePerf(ctx, ln, to, token, func(_ PerfConfig, err error) {
+		err := n.ServePerf(ctx, ln, to, secret, func(_ PerfConfig, err error) {
 			if err != nil {
 				served <- err
 			}
@@ -184,9 +194,9 @@ func (n *Net) RunPerf(ctx context.Context, from, to int, c PerfConfig) (*Perf, e
 			served <- err
 		}
 	}()
-	p, err := n.Perf(ctx, ln.Addr().String(), from, token, c)
+	p, err := n.Perf(ctx, ln.Addr().String(), from, secret, c)
 	if err == nil {
-		return p, EndPerf(ctx, ln.Addr().String(), token)
+		return p, EndPerf(ctx, ln.Addr().String(), secret)
 	}
 	select {
 	case e := <-served:
@@ -197,7 +207,7 @@ func (n *Net) RunPerf(ctx context.Context, from, to int, c PerfConfig) (*Perf, e
 }
 
 // perform is one side's part in a measurement. The client gets the result.
-func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, token [16]byte, c PerfConfig, client bool) (p *Perf, err error) {
+func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig, client bool) (p *Perf, err error) {
 	defer conn.Close()
 	if err := c.check(); err != nil {
 		return nil, err
@@ -221,7 +231,7 @@ func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, token [16]byt
 		t = newTalk(conn)
 		p, err = m.pattern(ctx, t, dev, &c, client)
 	} else {
-		p, t, err = m.bare(ctx, conn, dev, token, &c, client)
+		p, t, err = m.bare(ctx, conn, dev, &c, client)
 	}
 	if t == nil {
 		return nil, err

@@ -26,8 +26,8 @@ type side struct {
 }
 
 // bare measures write, read or send.
-func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, token [16]byte, c *PerfConfig, client bool) (*Perf, *talk, error) {
-	o := &opening{conn: conn, token: token, notes: 2 * c.Size, access: accessRemoteWrite | accessRemoteRead}
+func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, client bool) (*Perf, *talk, error) {
+	o := &opening{conn: conn, notes: 2 * c.Size, access: accessRemoteWrite | accessRemoteRead}
 	if !client {
 		o.far = new(greeting)
 		if err := hear(conn, o.far); err != nil {

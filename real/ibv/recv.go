@@ -20,7 +20,7 @@ type recvComm struct {
 	landed []uint32 // where flush reads go
 }
 
-// newRecv takes a peer that has shown the token.
+// newRecv takes a peer that has proven the handle's key.
 func (n *Net) newRecv(dev int, c net.Conn, far *greeting) (*recvComm, error) {
 	k, mem, err := n.open(dev, &opening{conn: c, far: far, notes: noteBytes, more: fifoBytes + maxNICs*qpBytes,
 		access: accessRemoteWrite | accessRemoteAtomic})

@@ -306,7 +306,7 @@ func TestPerf(t *testing.T) {
 	}
 }
 
-// TestPerfServer: a client that does not know the token is sent away, one that
+// TestPerfServer: a client that does not know the secret is refused, one that
 // dies leaves the server ready for the next, and a farewell ends it.
 func TestPerfServer(t *testing.T) {
 	n := wires(t, netcfg.IB{})
@@ -315,17 +315,17 @@ func TestPerfServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	token, addr, ctx := [16]byte{1}, ln.Addr().String(), context.Background()
+	secret, addr, ctx := []byte("secret"), ln.Addr().String(), context.Background()
 	told := make(chan error, 8)
 	served := make(chan error, 1)
 	go func() {
-		served <- n.ServePerf(ctx, ln, len(n.phys)-1, token, func(_ PerfConfig, err error) { told <- err })
+		served <- n.ServePerf(ctx, ln, len(n.phys)-1, secret, func(_ PerfConfig, err error) { told <- err })
 	}()
 	c := PerfConfig{Op: "write", Size: 100, Iters: 10, QPs: 1, TxDepth: 4}
-	if _, err := n.Perf(ctx, addr, 0, [16]byte{2}, c); err == nil {
+	if _, err := n.Perf(ctx, addr, 0, []byte("another"), c); err == nil {
 		t.Error("a stranger measures")
 	}
-	conn, err := dialPerf(ctx, addr, call{token, c})
+	conn, err := dialPerf(ctx, addr, secret, call{c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,10 +334,10 @@ func TestPerfServer(t *testing.T) {
 	if err := <-told; err == nil {
 		t.Error("the server measured with a dead client")
 	}
-	if _, err := n.Perf(ctx, addr, 0, token, c); err != nil {
+	if _, err := n.Perf(ctx, addr, 0, secret, c); err != nil {
 		t.Errorf("the next client: %v", err)
 	}
-	if err := EndPerf(ctx, addr, token); err != nil {
+	if err := EndPerf(ctx, addr, secret); err != nil {
 		t.Error(err)
 	}
 	if err := <-served; err != nil {

@@ -21,8 +21,8 @@ type sendComm struct {
 	adaptive bool
 }
 
-func (n *Net) newSend(dev int, c net.Conn, token [16]byte) (*sendComm, error) {
-	k, mem, err := n.open(dev, &opening{conn: c, token: token, notes: fifoBytes, more: noteBytes, access: accessRemoteWrite})
+func (n *Net) newSend(dev int, c net.Conn) (*sendComm, error) {
+	k, mem, err := n.open(dev, &opening{conn: c, notes: fifoBytes, more: noteBytes, access: accessRemoteWrite})
 	if err != nil {
 		return nil, err
 	}

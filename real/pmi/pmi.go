@@ -19,6 +19,9 @@ import (
 // Limit is how long all ranks have to come.
 const Limit = 60 * time.Second
 
+// maxLine bounds an answer of the launcher.
+const maxLine = 64 << 10
+
 // key is under which the word is kept, apart from what others may keep.
 const key = "simccl-root"
 
@@ -43,7 +46,7 @@ func Share(c net.Conn, rank int, word string) (string, error) {
 	if err := c.SetDeadline(time.Now().Add(Limit)); err != nil {
 		return "", err
 	}
-	s := &session{conn: c, in: bufio.NewReader(c)}
+	s := &session{conn: c, in: bufio.NewReaderSize(c, maxLine)}
 	s.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init")
 	space := s.ask("cmd=get_my_kvsname", "my_kvsname")["kvsname"]
 	if rank == 0 {
@@ -77,14 +80,14 @@ func (s *session) ask(line, answer string) map[string]string {
 	if _, s.err = s.conn.Write([]byte(line + "\n")); s.err != nil {
 		return nil
 	}
-	text, err := s.in.ReadString('\n')
+	text, err := s.in.ReadSlice('\n')
 	if err != nil {
 		s.err = fmt.Errorf("%s: %w", strings.Fields(line)[0], err)
 		return nil
 	}
-	out := fields(text)
+	out := fields(string(text))
 	if rc := out["rc"]; out["cmd"] != answer || rc != "" && rc != "0" {
-		s.err = fmt.Errorf("%s: answered %q", strings.Fields(line)[0], strings.TrimSpace(text))
+		s.err = fmt.Errorf("%s: answered %q", strings.Fields(line)[0], strings.TrimSpace(string(text)))
 	}
 	return out
 }

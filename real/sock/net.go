@@ -2,13 +2,11 @@ package sock
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/simccl/simccl/config/netcfg"
@@ -40,8 +38,8 @@ func NewNet(set netcfg.Socket) (*Net, error) {
 	if !set.MinTask.Set {
 		n.set.MinTask.Value = 1 << 16
 	}
-	if n.set.Inline.Value < 0 || n.set.MinTask.Value < 1 {
-		return nil, fmt.Errorf("sockets: NCCL_SOCKET_INLINE=%d and NCCL_SOCKET_MIN_TASKSIZE=%d: bytes from 0 and from 1 on", n.set.Inline.Value, n.set.MinTask.Value)
+	if in, task := n.set.Inline.Value, n.set.MinTask.Value; in < 0 || in > maxInline || task < 1 || task > maxTask {
+		return nil, fmt.Errorf("sockets: NCCL_SOCKET_INLINE=%d and NCCL_SOCKET_MIN_TASKSIZE=%d: bytes from 0 to %d and from 1 to %d", in, task, maxInline, maxTask)
 	}
 	return n, nil
 }
@@ -66,10 +64,31 @@ func (n *Net) Close() error { return nil }
 // receiver says.
 type invitation struct {
 	Addr           string
-	Token          [16]byte
+	Key            transport.Key
 	Socks, Threads int
 	Inline         int
 	MinTask        int
+}
+
+// Bounds of what a connection keeps room for (inline) or splits by (task).
+const (
+	maxInline = 16 << 20
+	maxTask   = 1 << 30
+)
+
+// check refuses what no listener of ours writes into a handle.
+func (v *invitation) check() error {
+	switch {
+	case v.Socks < 0 || v.Socks > connect.MaxSockets || v.Threads < 0 || v.Threads > connect.MaxSocketThreads || (v.Socks > 0) != (v.Threads > 0):
+		return fmt.Errorf("a handle with %d sockets and %d helpers", v.Socks, v.Threads)
+	case v.Inline < 0 || v.Inline > maxInline || v.MinTask < 1 || v.MinTask > maxTask:
+		return fmt.Errorf("a handle with %d bytes inline and parts of %d bytes or more", v.Inline, v.MinTask)
+	}
+	addr, err := netip.ParseAddrPort(v.Addr)
+	if err != nil || addr.Port() == 0 {
+		return fmt.Errorf("a handle with the address %q", v.Addr)
+	}
+	return nil
 }
 
 type listener struct {
@@ -97,7 +116,7 @@ func (n *Net) Listen(dev int) (transport.Listener, error) {
 	}
 	l := &listener{net: n, ln: ln, inv: invitation{Addr: ln.Addr().String(), Inline: n.set.Inline.Value, MinTask: n.set.MinTask.Value}}
 	l.inv.Socks, l.inv.Threads = split(&n.set, i.Name)
-	_, err = rand.Read(l.inv.Token[:])
+	l.inv.Key, err = transport.NewKey()
 	return l, err
 }
 
@@ -108,13 +127,14 @@ func (l *listener) Handle() transport.Handle {
 
 func (l *listener) Close() error { return l.ln.Close() }
 
-// setupTime bounds what a newcomer takes to show its token.
+// setupTime bounds what a newcomer takes to prove the handle's key.
 const setupTime = 20 * time.Second
 
-// Accept takes all sockets of the first peer that shows the handle's token.
+// Accept takes all sockets of the first peer that proves the handle's key.
 func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	socks, got := make([]net.Conn, l.inv.Socks+1), 0
-	err := transport.Admit(ctx, l.ln, setupTime, l.greeted, func(c net.Conn, k int) bool {
+	err := transport.Admit(ctx, l.ln, setupTime, l.inv.Key.Check, func(c net.Conn, which byte) bool {
+		k := int(which)
 		if k >= len(socks) || socks[k] != nil {
 			c.Close()
 			return false
@@ -135,18 +155,6 @@ func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	return &recvComm{newConn(socks, &l.inv, false)}, nil
 }
 
-// greeted reads a newcomer's token and which of the sockets it is.
-func (l *listener) greeted(c net.Conn) (int, error) {
-	var b [17]byte
-	if _, err := io.ReadFull(c, b[:]); err != nil {
-		return 0, err
-	}
-	if [16]byte(b[:16]) != l.inv.Token {
-		return 0, errors.New("wrong token")
-	}
-	return int(b[16]), nil
-}
-
 // Connect reaches a listener.
 func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transport.SendComm, error) {
 	i, err := n.device(dev)
@@ -157,8 +165,8 @@ func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transp
 	if err := json.Unmarshal(to, &inv); err != nil {
 		return nil, fmt.Errorf("connect: not a handle of this transport: %w", err)
 	}
-	if inv.Socks < 0 || inv.Socks > connect.MaxSockets || inv.Threads < 0 || inv.Threads > connect.MaxSocketThreads || inv.MinTask < 1 || (inv.Socks > 0) != (inv.Threads > 0) {
-		return nil, fmt.Errorf("connect: a handle with %d sockets and %d helpers", inv.Socks, inv.Threads)
+	if err := inv.check(); err != nil {
+		return nil, fmt.Errorf("connect: not a handle of this transport: %w", err)
 	}
 	var socks []net.Conn
 	for k := range inv.Socks + 1 {
@@ -189,12 +197,18 @@ func (n *Net) dial(ctx context.Context, i Interface, inv *invitation, k int) (ne
 		return nil, err
 	}
 	n.tune(c)
-	c.SetWriteDeadline(time.Now().Add(setupTime))
-	defer c.SetWriteDeadline(time.Time{})
-	if _, err := c.Write(append(inv.Token[:], byte(k))); err != nil {
+	// The listener answers as soon as the peer accepts; ctx bounds that too.
+	_ = c.SetDeadline(time.Now().Add(setupTime))
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	err = inv.Key.Prove(c, byte(k))
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		c.Close()
 		return nil, err
 	}
+	_ = c.SetDeadline(time.Time{})
 	return c, nil
 }
 

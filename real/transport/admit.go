@@ -21,30 +21,24 @@ func Admit[T any](ctx context.Context, ln *net.TCPListener, patience time.Durati
 		conn net.Conn
 		word T
 	}
-	known := make(chan guest)
+	arrived := make(chan guest)
 	var all sync.WaitGroup
 	all.Go(func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				end(err)
-				return
-			}
-			all.Go(func() {
-				_ = c.SetDeadline(time.Now().Add(patience))
-				// The end of all waiting ends this wait too.
-				unwatch := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-				word, err := check(c)
-				if unwatch() && err == nil {
-					select {
-					case known <- guest{c, word}:
-						return
-					case <-ctx.Done():
-					}
+		end(Serve(ln, 0, func(c net.Conn, known func()) {
+			_ = c.SetDeadline(time.Now().Add(patience))
+			// The end of all waiting ends this wait too.
+			unwatch := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+			word, err := check(c)
+			if unwatch() && err == nil {
+				known()
+				select {
+				case arrived <- guest{c, word}:
+					return
+				case <-ctx.Done():
 				}
-				c.Close()
-			})
-		}
+			}
+			c.Close()
+		}))
 	})
 	defer func() {
 		end(nil)
@@ -55,7 +49,7 @@ func Admit[T any](ctx context.Context, ln *net.TCPListener, patience time.Durati
 	}()
 	for {
 		select {
-		case g := <-known:
+		case g := <-arrived:
 			_ = g.conn.SetDeadline(time.Time{})
 			if take(g.conn, g.word) {
 				return nil

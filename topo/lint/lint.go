@@ -77,7 +77,45 @@ func Check(spec *topo.Spec, p topo.Params) []Finding {
 		}
 		return a.Col < b.Col
 	})
-	return c.found
+	return counted(c.found)
+}
+
+// shownAlike is how many equal findings are listed, shownOfRule how many of one rule.
+const (
+	shownAlike  = 10
+	shownOfRule = 1000
+)
+
+// counted leaves out findings that say the same of yet another place, and what a
+// rule says beyond shownOfRule: the last that is listed has their number.
+func counted(all []Finding) []Finding {
+	type key struct {
+		s               Severity
+		rule            string
+		problem, remedy string
+	}
+	n, last := map[key]int{}, map[key]int{}
+	more := map[int]int{} // by place in out
+	out := all[:0]
+	for _, f := range all {
+		same, rule := key{f.Severity, f.Rule, f.Problem, f.Remedy}, key{s: f.Severity, rule: f.Rule}
+		switch {
+		case n[same] == shownAlike:
+			more[last[same]]++
+			continue
+		case n[rule] == shownOfRule:
+			more[last[rule]]++
+			continue
+		}
+		n[same]++
+		n[rule]++
+		last[same], last[rule] = len(out), len(out)
+		out = append(out, f)
+	}
+	for i, n := range more { //lint:sorted each changes its own finding
+		out[i].Problem += fmt.Sprintf(" (and %d more like it)", n)
+	}
+	return out
 }
 
 func join(attr, problem string) string {

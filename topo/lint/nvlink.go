@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -124,22 +125,26 @@ func (c *checker) uniform(order []*gpuLinks) {
 		}
 		bySM[g.sm][group{g.total, g.targets}]++
 	}
-	for _, g := range order {
-		groups := bySM[g.sm]
-		mine := groups[group{g.total, g.targets}]
+	common := map[int]group{}
+	for sm, groups := range bySM { //lint:sorted each has its own entry
 		most, best := 0, group{}
 		for k, n := range groups { //lint:sorted the best group is the same in any order
 			if n > most || (n == most && (k.total > best.total || (k.total == best.total && k.targets > best.targets))) {
 				most, best = n, k
 			}
 		}
+		common[sm] = best
+	}
+	for _, g := range order {
+		groups, best := bySM[g.sm], common[g.sm]
+		mine, most := groups[group{g.total, g.targets}], groups[best]
 		switch {
 		case mine*2 > len(order) || mine == most:
 		case g.total != best.total:
 			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("%d NVLinks while %d GPUs have %d", g.total, most, best.total),
 				"check nvidia-smi nvlink -s; a dead link or a missing <nvlink> slows every ring and switches NVLS off")
 		case g.targets != best.targets:
-			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("NVLinks to %s while %d GPUs have %s", or(g.targets, "no switch"), most, or(best.targets, "no switch")),
+			c.say(Warning, "nvlink-uneven", g.it, "", fmt.Sprintf("NVLinks to %s while %d GPUs have %s", or(termtext.Short(g.targets, 0), "no switch"), most, or(termtext.Short(best.targets, 0), "no switch")),
 				"all GPUs of a board should name the same switches")
 		}
 	}

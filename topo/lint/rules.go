@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -23,7 +24,7 @@ func (c *checker) cpus() {
 		}
 		k := key{it.host, numa}
 		if first, dup := seen[k]; dup {
-			c.say(Warning, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already: NCCL keeps one table of paths for both, and the second CPU is never found", numa, first), "give every <cpu> of a host its own number")
+			c.say(Warning, "numaid", it, "numaid", fmt.Sprintf("numaid %s is %s already: NCCL keeps one table of paths for both, and the second CPU is never found", termtext.Short(numa, 0), first), "give every <cpu> of a host its own number")
 		}
 		seen[k] = it.path
 		if _, ok := it.e.Get("host_hash"); ok {
@@ -79,7 +80,7 @@ func (c *checker) affinities(list []item) {
 		}
 		mask, ok := new(big.Int).SetString(strings.ReplaceAll(text, ",", ""), 16)
 		if !ok {
-			c.say(Warning, "affinity", it, "affinity", fmt.Sprintf("affinity %q is no core mask", text), "write hexadecimal groups, as /sys/devices/system/node/node0/cpumap")
+			c.say(Warning, "affinity", it, "affinity", fmt.Sprintf("affinity %s is no core mask", termtext.Quote(text, 0)), "write hexadecimal groups, as /sys/devices/system/node/node0/cpumap")
 			continue
 		}
 		if byHost[it.host] == nil {
@@ -113,11 +114,11 @@ func (c *checker) busIDs() {
 		id, _ := it.e.Get("busid")
 		k := fmt.Sprintf("%s %x", it.host, topo.BusID(id))
 		if first, dup := seen[k]; dup {
-			c.say(Error, "busid", it, "busid", fmt.Sprintf("busid %s is %s already: NCCL joins links to the first", id, first), "give every device its own address")
+			c.say(Error, "busid", it, "busid", fmt.Sprintf("busid %s is %s already: NCCL joins links to the first", termtext.Short(id, 0), first), "give every device its own address")
 		}
 		seen[k] = it.path
 		if id != strings.ToLower(id) {
-			c.say(Warning, "busid", it, "busid", fmt.Sprintf("busid %s has upper case letters, NCCL looks for lower case", id), "write "+strings.ToLower(id))
+			c.say(Warning, "busid", it, "busid", fmt.Sprintf("busid %s has upper case letters, NCCL looks for lower case", termtext.Short(id, 0)), "write "+strings.ToLower(termtext.Short(id, 0)))
 		}
 	}
 	devs := map[string]string{}
@@ -125,7 +126,7 @@ func (c *checker) busIDs() {
 		if d, ok := it.e.Get("dev"); ok {
 			k := it.host + " " + d
 			if first, dup := devs[k]; dup {
-				c.say(Warning, "dev", it, "dev", fmt.Sprintf("dev %s is %s already", d, first), "number the GPUs of a host as CUDA does")
+				c.say(Warning, "dev", it, "dev", fmt.Sprintf("dev %s is %s already", termtext.Short(d, 0), first), "number the GPUs of a host as CUDA does")
 			}
 			devs[k] = it.path
 		}
@@ -141,12 +142,12 @@ func (c *checker) links() {
 		bw, known := topo.PCIBandwidth(wide, s)
 		switch {
 		case (hasW && w == "") || !hasW || wide == 0:
-			c.say(Warning, "width", it, "link_width", fmt.Sprintf("link_width is %q, NCCL takes 16 lanes", w), "write the lanes, as max_link_width in sysfs")
+			c.say(Warning, "width", it, "link_width", fmt.Sprintf("link_width is %s, NCCL takes 16 lanes", termtext.Quote(w, 0)), "write the lanes, as max_link_width in sysfs")
 		case wide < 0 || wide > 32:
 			c.say(Warning, "width", it, "link_width", fmt.Sprintf("%d lanes", wide), "a PCIe link has 1 to 16 lanes")
 		}
 		if !hasS || !known {
-			c.say(Warning, "speed", it, "link_speed", fmt.Sprintf("link_speed %q is unknown, NCCL takes Gen3 (%g GB/s)", s, float32(bw)), `write for example "32.0 GT/s PCIe"`)
+			c.say(Warning, "speed", it, "link_speed", fmt.Sprintf("link_speed %s is unknown, NCCL takes Gen3 (%g GB/s)", termtext.Quote(s, 0), float32(bw)), `write for example "32.0 GT/s PCIe"`)
 		}
 	}
 }
@@ -194,7 +195,7 @@ func (c *checker) nets() {
 		case !ok:
 			c.say(Warning, "net", it, "", "no name: NCCL cannot match it with a device and drops it", `write name="mlx5_0"`)
 		case dup:
-			c.say(Note, "net", it, "name", fmt.Sprintf("net %s is %s already: NCCL keeps the first", name, first), "remove it")
+			c.say(Note, "net", it, "name", fmt.Sprintf("net %s is %s already: NCCL keeps the first", termtext.Short(name, 0), first), "remove it")
 		}
 		seen[it.host+" "+name] = it.path
 		mbps := it.e.Int("speed", 0)

@@ -268,5 +268,5 @@ func suggestInt(s string) string {
 	for j < len(s) && s[j] >= '0' && s[j] <= '9' {
 		j++
 	}
-	return s[i:j]
+	return termtext.Short(s[i:j], 0)
 }

@@ -160,7 +160,7 @@ func (b *builder) element(e *etree.Element) *topo.Element {
 // oversize refuses a tag whose parts are longer than any that means something.
 func oversize(t *xml.StartElement, m *mark) *Error {
 	refuse := func(pos topo.Origin, problem, hint string) *Error {
-		return &Error{Pos: pos, Path: termtext.Short(t.Name.Local, termtext.DefaultCut), Problem: problem, Hint: hint}
+		return &Error{Pos: pos, Path: termtext.Short(t.Name.Local, 0), Problem: problem, Hint: hint}
 	}
 	if len(t.Name.Local)+len(t.Name.Space) > maxName {
 		return refuse(m.pos, fmt.Sprintf("an element's name of more than %d bytes", maxName), "names have some letters")

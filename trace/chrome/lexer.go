@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/simccl/simccl/internal/termtext"
 )
 
 // SyntaxError is a place where a file is not JSON and cannot be mended.
@@ -48,7 +50,17 @@ type lexer struct {
 	in   *bufio.Reader
 	line int
 	col  int
+	off  int64 // bytes read
+	from int64 // where the event began, 0 between events
 	buf  []byte
+}
+
+// event notes that an event begins here, or is over.
+func (l *lexer) event(begins bool) {
+	l.from = 0
+	if begins {
+		l.from = l.off
+	}
 }
 
 const maxToken = 16 << 20
@@ -64,6 +76,7 @@ func (l *lexer) byte() (byte, error) {
 	if err != nil {
 		return 0, err
 	}
+	l.off++
 	if c == '\n' {
 		l.line, l.col = l.line+1, 0
 	} else {
@@ -75,6 +88,7 @@ func (l *lexer) byte() (byte, error) {
 func (l *lexer) back() {
 	_ = l.in.UnreadByte() // only after a successful read, and never of a newline
 	l.col--
+	l.off--
 }
 
 var punctuation = [256]tokenKind{'{': tokOpen, '}': tokClose, '[': tokList, ']': tokEndList, ':': tokColon, ',': tokComma}
@@ -82,7 +96,7 @@ var punctuation = [256]tokenKind{'{': tokOpen, '}': tokClose, '[': tokList, ']':
 func (l *lexer) next() (token, error) {
 	var c byte
 	var err error
-	for {
+	for blank := l.off; ; {
 		if c, err = l.byte(); err == io.EOF {
 			return token{kind: tokEOF, line: l.line, col: l.col}, nil
 		} else if err != nil {
@@ -91,6 +105,12 @@ func (l *lexer) next() (token, error) {
 		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			break
 		}
+		if l.off-blank > maxBlank {
+			return token{}, &LimitError{Line: l.line, Problem: fmt.Sprintf("more than %d MiB of white space", maxBlank>>20), Hint: "leave it out"}
+		}
+	}
+	if l.off-l.from > maxEvent && l.from > 0 {
+		return token{}, &LimitError{Line: l.line, Problem: fmt.Sprintf("an event of more than %d MiB of text", maxEvent>>20)}
 	}
 	t := token{line: l.line, col: l.col}
 	if k := punctuation[c]; k != 0 {
@@ -186,29 +206,37 @@ func (l *lexer) str() ([]byte, error) {
 	}
 }
 
+// cut is what is wrong where a string does not go on.
+func (l *lexer) cut(err error) error {
+	if err != io.EOF {
+		return err
+	}
+	return l.fail("the file ends inside a string")
+}
+
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func (l *lexer) escape() error {
 	c, err := l.byte()
 	if err != nil {
-		return l.fail("the file ends inside a string")
+		return l.cut(err)
 	}
 	if e := escapes[c]; e != 0 {
 		l.buf = append(l.buf, e)
 		return nil
 	}
 	if c != 'u' {
-		return l.fail("unknown escape \\%c", c)
+		return l.fail("unknown escape %s", termtext.Quote("\\"+string(rune(c)), 0))
 	}
 	var hex [4]byte
 	for i := range hex {
 		if hex[i], err = l.byte(); err != nil {
-			return l.fail("the file ends inside a string")
+			return l.cut(err)
 		}
 	}
 	v, err := strconv.ParseUint(string(hex[:]), 16, 16)
 	if err != nil {
-		return l.fail("\\u%s is no character", hex[:])
+		return l.fail("%s is no character", termtext.Quote("\\u"+string(hex[:]), 0))
 	}
 	l.buf = utf8.AppendRune(l.buf, rune(v)) // halves of surrogate pairs become U+FFFD
 	return nil

@@ -1,15 +1,13 @@
 package chrome
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -82,26 +80,31 @@ func Head(r io.Reader) (*Info, error) {
 
 func read(r io.Reader, each func(*Event) error, head bool) (*Info, error) {
 	info := &Info{}
-	br := bufio.NewReaderSize(r, 1<<16)
-	if magic, _ := br.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(br)
-		if err != nil {
-			return info, fmt.Errorf("read trace: %w", err)
-		}
-		info.Compressed = true
-		br = bufio.NewReaderSize(z, 1<<16)
-	}
-	p := &parser{lex: newLexer(br), info: info, each: each, base: math.MinInt64, head: head}
-	if err := p.file(); err != nil {
+	src, err := newSource(r)
+	info.Compressed = src.zip != nil
+	if err != nil {
 		return info, err
 	}
+	p := &parser{lex: newLexer(src), info: info, each: each, base: math.MinInt64, head: head}
+	if err := p.file(); err != nil {
+		return info, p.placed(err)
+	}
 	if t, err := p.lex.next(); err != nil || t.kind != tokEOF {
-		return info, first(err, &SyntaxError{t.line, t.col, "more text after the end of the trace"})
+		return info, first(p.placed(err), &SyntaxError{t.line, t.col, "more text after the end of the trace"})
 	}
 	if p.base != math.MinInt64 {
 		info.Base = p.base
 	}
 	return info, nil
+}
+
+// placed gives a bound of the whole file the line at which it was met.
+func (p *parser) placed(err error) error {
+	var limit *LimitError
+	if errors.As(err, &limit) && limit.Line == 0 {
+		limit.Line = p.lex.line
+	}
+	return err
 }
 
 type parser struct {
@@ -112,9 +115,12 @@ type parser struct {
 	base  int64
 	head  bool // no events are wanted
 	words map[string]int64
-	names map[string]string
-	whole int64 // ts of the event being read: whole microseconds
-	pico  int64 // and the rest
+	// wordBytes is what words takes.
+	wordBytes int
+	names     map[string]string
+	whole     int64 // ts of the event being read: whole microseconds
+	pico      int64 // and the rest
+	kept      int   // bytes of otherData
 }
 
 func (p *parser) mend(t token, problem string) {
@@ -201,9 +207,12 @@ func (p *parser) object(member func(key string) error) error {
 		if t.kind != tokString {
 			return p.unexpected(t, "a key in quotes")
 		}
+		if len(t.text) > maxName {
+			return p.long(t, "a key")
+		}
 		key := p.intern(t.text)
 		if t, err = p.lex.next(); err != nil || t.kind != tokColon {
-			return first(err, p.unexpected(t, ": after "+key))
+			return first(err, p.unexpected(t, ": after "+termtext.Quote(key, 0)))
 		}
 		if err := member(key); err != nil {
 			return err
@@ -211,8 +220,16 @@ func (p *parser) object(member func(key string) error) error {
 	}
 }
 
-// intern keeps one copy of the few strings that traces repeat.
+// long refuses a word that no viewer could show.
+func (p *parser) long(t token, what string) error {
+	return &SyntaxError{t.line, t.col, fmt.Sprintf("%s of %d bytes, beginning %s; up to %d are read", what, len(t.text), termtext.Quote(string(t.text[:maxName]), 40), maxName)}
+}
+
+// intern keeps one copy of the few short strings that traces repeat.
 func (p *parser) intern(b []byte) string {
+	if len(b) > 256 {
+		return string(b)
+	}
 	if s, ok := p.names[string(b)]; ok {
 		return s
 	}
@@ -265,6 +282,8 @@ func (p *parser) events() error {
 
 func (p *parser) oneEvent(open token) error {
 	p.event = Event{Line: open.line, Args: p.event.Args[:0]}
+	p.lex.event(true)
+	defer p.lex.event(false)
 	members := 0
 	err := p.object(func(key string) error { members++; return p.member(key) })
 	if err != nil {
@@ -291,6 +310,9 @@ func (p *parser) member(key string) error {
 		}
 		return p.object(func(key string) error {
 			a, err := p.value(key)
+			if len(e.Args) == maxArgs {
+				return &LimitError{Line: e.Line, Problem: fmt.Sprintf("an event of more than %d arguments", maxArgs)}
+			}
 			e.Args = append(e.Args, a)
 			return err
 		})
@@ -306,15 +328,20 @@ func (p *parser) member(key string) error {
 	if t.kind == tokWord {
 		p.bare(t)
 	}
+	if len(t.text) > maxName && key != "ts" && key != "dur" {
+		return p.long(t, "a "+key)
+	}
 	switch key {
 	case "ph":
 		if len(t.text) == 1 {
 			e.Phase = t.text[0]
 		}
 	case "pid":
-		e.PID = p.number(t)
+		e.PID, err = p.number(t)
+		return err
 	case "tid":
-		e.TID = p.number(t)
+		e.TID, err = p.number(t)
+		return err
 	case "ts":
 		p.stamp(t)
 	case "dur":
@@ -336,26 +363,29 @@ func (p *parser) bare(t token) {
 	switch string(t.text) {
 	case "true", "false", "null":
 	default:
-		p.mend(t, fmt.Sprintf("%s without quotes", t.text))
+		p.mend(t, termtext.Short(string(t.text[:min(len(t.text), maxName)]), 40)+" without quotes")
 	}
 }
 
-func (p *parser) number(t token) int64 {
+func (p *parser) number(t token) (int64, error) {
 	if v, err := strconv.ParseInt(string(t.text), 10, 64); err == nil {
-		return v
+		return v, nil
 	}
 	if v, err := strconv.ParseFloat(string(t.text), 64); err == nil && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-		return int64(v)
+		return int64(v), nil
 	}
 	if n, ok := p.words[string(t.text)]; ok {
-		return n
+		return n, nil
+	}
+	if p.wordBytes += len(t.text) + 64; p.wordBytes > maxWords*64 {
+		return 0, &LimitError{Line: t.line, Problem: "too many process and thread numbers that are words", Hint: "write numbers"}
 	}
 	if p.words == nil {
 		p.words = make(map[string]int64)
 	}
 	n := int64(-1 - len(p.words))
 	p.words[string(t.text)] = n
-	return n
+	return n, nil
 }
 
 // value reads any value as an argument; nested ones are kept as JSON text.
@@ -371,7 +401,10 @@ func (p *parser) value(key string) (trace.Arg, error) {
 		if v, err := strconv.ParseInt(string(t.text), 10, 64); err == nil {
 			return trace.Int(key, v), nil
 		}
-		v, _ := strconv.ParseFloat(string(t.text), 64) // out of range gives infinity
+		v, err := strconv.ParseFloat(string(t.text), 64)
+		if err != nil { // beyond what a float holds: no number for anybody
+			return trace.Str(key, p.intern(t.text)), nil
+		}
 		return trace.Num(key, v), nil
 	case tokWord:
 		p.bare(t)
@@ -386,28 +419,43 @@ func (p *parser) value(key string) (trace.Arg, error) {
 
 const maxDepth = 64
 
-// copyValue appends a value, whose first token was read, as JSON text.
+// put appends to a copy, where one is made.
+func put(to *[]byte, text ...byte) {
+	if to != nil {
+		*to = append(*to, text...)
+	}
+}
+
+// copyValue appends a value, whose first token was read, as JSON text; to nil it
+// only reads it.
 func (p *parser) copyValue(t token, to *[]byte, depth int) error {
 	if depth > maxDepth {
 		return &SyntaxError{t.line, t.col, fmt.Sprintf("values nested more than %d deep", maxDepth)}
 	}
+	if to != nil && len(*to) > maxToken {
+		return &LimitError{Line: t.line, Problem: fmt.Sprintf("a value of more than %d MiB", maxToken>>20)}
+	}
 	switch t.kind {
 	case tokString:
-		*to = appendString(*to, string(t.text))
+		if to != nil {
+			*to = appendString(*to, string(t.text))
+		}
 	case tokNumber, tokWord:
-		*to = append(*to, t.text...)
+		put(to, t.text...)
 	case tokOpen:
-		*to = append(*to, '{')
+		put(to, '{')
 		n := 0
 		err := p.object(func(key string) error {
 			if n++; n > 1 {
-				*to = append(*to, ',')
+				put(to, ',')
 			}
-			*to = append(appendString(*to, key), ':')
+			if to != nil {
+				*to = append(appendString(*to, key), ':')
+			}
 			v, err := p.lex.next()
 			return first(err, p.copyValue(v, to, depth+1))
 		})
-		*to = append(*to, '}')
+		put(to, '}')
 		return err
 	case tokList:
 		return p.copyList(to, depth)
@@ -418,14 +466,14 @@ func (p *parser) copyValue(t token, to *[]byte, depth int) error {
 }
 
 func (p *parser) copyList(to *[]byte, depth int) error {
-	*to = append(*to, '[')
+	put(to, '[')
 	for n := 0; ; n++ {
 		t, err := p.lex.next()
 		if err != nil {
 			return err
 		}
 		if t.kind == tokEndList {
-			*to = append(*to, ']')
+			put(to, ']')
 			return nil
 		}
 		if n > 0 {
@@ -435,7 +483,7 @@ func (p *parser) copyList(to *[]byte, depth int) error {
 			if t, err = p.lex.next(); err != nil {
 				return err
 			}
-			*to = append(*to, ',')
+			put(to, ',')
 		}
 		if err := p.copyValue(t, to, depth+1); err != nil {
 			return err
@@ -452,10 +500,7 @@ func (p *parser) skip() error {
 }
 
 // finish skips the rest of a value whose first token was read.
-func (p *parser) finish(t token) error {
-	var drop []byte
-	return p.copyValue(t, &drop, 0)
-}
+func (p *parser) finish(t token) error { return p.copyValue(t, nil, 0) }
 
 func (p *parser) otherData() error {
 	t, err := p.lex.next()
@@ -473,11 +518,17 @@ func (p *parser) otherData() error {
 			}
 			return p.object(func(key string) error {
 				a, err := p.value(key)
+				if p.kept += len(key) + len(a.Str) + 80; p.kept > maxHead {
+					return &LimitError{Line: t.line, Problem: fmt.Sprintf("otherData of more than %d MiB", maxHead>>20)}
+				}
 				p.info.LeftOut = append(p.info.LeftOut, a)
 				return err
 			})
 		}
 		a, err := p.value(key)
+		if p.kept += len(key) + len(a.Str) + 80; p.kept > maxHead {
+			return &LimitError{Line: t.line, Problem: fmt.Sprintf("otherData of more than %d MiB", maxHead>>20)}
+		}
 		switch key {
 		case "schema":
 			p.info.Schema = a.Str
@@ -489,93 +540,4 @@ func (p *parser) otherData() error {
 		p.info.Other = append(p.info.Other, a)
 		return err
 	})
-}
-
-// stamp keeps a ts until the whole event is read: only then is it known
-// whether it may set the base.
-func (p *parser) stamp(t token) {
-	e := &p.event
-	e.HasTS = true
-	whole, pico, ok := decimal(t.text)
-	if t.kind != tokNumber || !ok {
-		e.BadTS, e.HasTS = string(t.text), false
-		return
-	}
-	p.whole, p.pico = whole, pico
-}
-
-// settle makes the ts relative. The first event of a file that counts from far
-// sets the base.
-func (p *parser) settle() {
-	e := &p.event
-	if !e.HasTS {
-		return
-	}
-	if p.base == math.MinInt64 && e.Phase != 'M' {
-		p.base = 0
-		if p.whole > farMicros {
-			p.base = p.whole
-		}
-	}
-	if e.Phase == 'M' {
-		p.whole = max(min(p.whole, maxMicros), -maxMicros)
-	} else {
-		p.whole -= p.base
-	}
-	if p.whole > maxMicros || p.whole < -maxMicros {
-		e.BadTS = fmt.Sprintf("%d us from the first event", p.whole)
-		return
-	}
-	e.TS = units.Time(p.whole)*units.Microsecond + units.Time(p.pico)
-}
-
-// duration reads microseconds exactly.
-func (p *parser) duration(t token) {
-	whole, pico, ok := decimal(t.text)
-	if t.kind != tokNumber || !ok || whole > maxMicros || whole < -maxMicros {
-		p.event.BadTS = string(t.text)
-		return
-	}
-	p.event.HasDur = true
-	p.event.Dur = units.Time(whole)*units.Microsecond + units.Time(pico)
-}
-
-const (
-	maxMicros = math.MaxInt64/int64(units.Microsecond) - 1
-	farMicros = maxMicros / 2
-)
-
-// decimal splits a number of microseconds into whole ones and picoseconds of
-// the same sign; digits beyond are dropped.
-func decimal(b []byte) (whole, pico int64, ok bool) {
-	negative := len(b) > 0 && b[0] == '-'
-	if negative {
-		b = b[1:]
-	}
-	i := 0
-	for ; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
-		if whole > math.MaxInt64/10-1 {
-			return 0, 0, false
-		}
-		whole = whole*10 + int64(b[i]-'0')
-	}
-	if i < len(b) && b[i] == '.' {
-		scale := int64(100000)
-		for i++; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
-			pico += int64(b[i]-'0') * scale
-			scale /= 10
-		}
-	}
-	if i < len(b) { // an exponent: rare, take the float
-		v, err := strconv.ParseFloat(string(b), 64)
-		if err != nil || v > 1e18 {
-			return 0, 0, false
-		}
-		whole = int64(v)
-		pico = int64((v - float64(whole)) * 1e6)
-	}
-	if negative {
-		return -whole, -pico, true
-	}
-	return whole, pico, true
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/trace/chrome"
@@ -43,9 +44,12 @@ type Step struct {
 type Differences struct {
 	EndUs [2]float64 `json:"end_us"`
 	// OnlyIn counts slices without a partner.
-	OnlyIn  [2]int   `json:"only_in"`
-	Matched int      `json:"matched"`
-	Kinds   []Change `json:"kinds"`
+	OnlyIn  [2]int `json:"only_in"`
+	Matched int    `json:"matched"`
+	// Timeless counts events whose ts or dur is no number of microseconds: they
+	// are left out.
+	Timeless [2]int   `json:"timeless"`
+	Kinds    []Change `json:"kinds"`
 	// First is the earliest matched slice whose start or length departs by
 	// more than the tolerance; nil where none does.
 	First *Step `json:"first_departure"`
@@ -65,8 +69,10 @@ type Differences struct {
 	DurErr   float64 `json:"mean_length_difference_us"`
 }
 
-// Equal reports whether no slice departs and none is alone.
-func (d *Differences) Equal() bool { return d.First == nil && d.OnlyIn == [2]int{} }
+// Equal reports whether no slice departs, none is alone and none left out.
+func (d *Differences) Equal() bool {
+	return d.First == nil && d.OnlyIn == [2]int{} && d.Timeless == [2]int{}
+}
 
 type series struct {
 	pid             int64
@@ -74,11 +80,32 @@ type series struct {
 	cat, name, peer string
 }
 
+// side is one of two traces.
 type side struct {
-	slices    map[series][]slice
+	slices    map[series][]*slice
 	processes map[int64]string
 	threads   map[[2]int64]string
 	end       units.Time
+	timeless  int
+
+	all   [][]slice       // as read, in blocks that do not move
+	ranks map[int64]int64 // of processes that are numbered otherwise
+	pairs *pairs
+	kept  *chrome.Budget
+}
+
+// block is how many slices are kept together.
+const block = 1024
+
+// keep keeps a slice.
+func (s *side) keep(x *slice) error {
+	n := len(s.all)
+	if n == 0 || len(s.all[n-1]) == block {
+		s.all = append(s.all, make([]slice, 0, block))
+		n++
+	}
+	s.all[n-1] = append(s.all[n-1], *x)
+	return s.kept.Keep(x.size(), x.line)
 }
 
 // channelOf names the threads that belong together: lanes are chosen by time,
@@ -97,50 +124,66 @@ func channelOf(thread string) string {
 	return thread
 }
 
-func load(r io.Reader) (*side, error) {
-	s := &side{slices: map[series][]slice{}, processes: map[int64]string{}, threads: map[[2]int64]string{}}
-	p := newPairs()
-	var all []slice
-	rank := map[int64]int64{} // of processes that are numbered otherwise
-	_, err := chrome.Read(r, func(e *chrome.Event) error {
-		if e.Phase == 'M' {
-			a, _ := e.Arg("name")
-			switch e.Name {
-			case "process_name":
-				s.processes[e.PID] = a.Str
-			case "thread_name":
-				s.threads[[2]int64{e.PID, e.TID}] = a.Str
-			}
-			return nil
+// load reads one of two traces.
+func load(r io.Reader, kept *chrome.Budget) (*side, error) {
+	s := &side{slices: map[series][]*slice{}, processes: map[int64]string{}, threads: map[[2]int64]string{}, ranks: map[int64]int64{},
+		pairs: newPairs(kept), kept: kept}
+	if _, err := chrome.Read(r, s.event); err != nil {
+		return nil, err
+	}
+	for _, list := range s.all {
+		for i := range list {
+			s.place(&list[i])
 		}
-		// The critical path repeats what the steps tell, and a proxy is idle
-		// between them.
-		if x, ok := p.slice(e); ok && e.BadTS == "" && e.Cat != "critical" && e.Name != "Idle" {
-			all = append(all, x)
-			if _, known := rank[x.pid]; !known && x.rank >= 0 && x.pid < nccltrace.RankPID {
-				rank[x.pid] = x.rank
-			}
-			s.end = max(s.end, x.end)
-		}
-		return nil
-	})
-	for _, x := range all {
-		thread := x.thread
-		if thread == "" {
-			thread = channelOf(s.threads[[2]int64{x.pid, x.tid}])
-		}
-		if r, ok := rank[x.pid]; ok {
-			x.pid = nccltrace.RankPID + r
-			s.processes[x.pid] = fmt.Sprintf("rank %d", r)
-		}
-		k := series{x.pid, thread, x.cat, x.name + x.opcode, fmt.Sprint(x.peer)}
-		s.slices[k] = append(s.slices[k], x)
 	}
 	for _, list := range s.slices {
-		slices.SortStableFunc(list, func(a, b slice) int { return cmp.Compare(a.start, b.start) })
+		slices.SortStableFunc(list, func(a, b *slice) int { return cmp.Compare(a.start, b.start) })
 	}
 	s.launches()
-	return s, err
+	return s, nil
+}
+
+// event takes what an event says.
+func (s *side) event(e *chrome.Event) error {
+	if e.Phase == 'M' {
+		a, _ := e.Arg("name")
+		switch e.Name {
+		case "process_name":
+			s.processes[e.PID] = a.Str
+		case "thread_name":
+			s.threads[[2]int64{e.PID, e.TID}] = a.Str
+		}
+		return s.kept.Keep(int64(len(a.Str))+80, e.Line)
+	}
+	if e.BadTS != "" {
+		s.timeless++
+		return nil
+	}
+	// The critical path repeats what the steps say, and a proxy is idle between
+	// them.
+	x, ok, err := s.pairs.slice(e)
+	if err != nil || !ok || e.Cat == "critical" || e.Name == "Idle" {
+		return err
+	}
+	if _, known := s.ranks[x.pid]; !known && x.rank >= 0 && x.pid < nccltrace.RankPID {
+		s.ranks[x.pid] = x.rank
+	}
+	s.end = max(s.end, x.end)
+	return s.keep(&x)
+}
+
+// place puts a slice to those that it is compared with, once all names are known.
+func (s *side) place(x *slice) {
+	thread := x.thread
+	if thread == "" {
+		thread = channelOf(s.threads[[2]int64{x.pid, x.tid}])
+	}
+	if r, ok := s.ranks[x.pid]; ok {
+		x.pid = nccltrace.RankPID + r
+		s.processes[x.pid] = fmt.Sprintf("rank %d", r)
+	}
+	k := series{x.pid, thread, x.cat, x.name + x.opcode, strconv.FormatInt(x.peer, 10)}
+	s.slices[k] = append(s.slices[k], x)
 }
 
 // launches fills in how long an operation's kernels were not there yet, where
@@ -156,7 +199,7 @@ func (s *side) launches() {
 	}
 	for k, list := range s.slices { //lint:sorted each on its own
 		for i := range list {
-			x := &list[i]
+			x := list[i]
 			if at, ok := first[k.pid]; ok && (k.cat == "COLL" || k.cat == "P2P") && !x.told && at >= x.start && at < x.end {
 				x.terms[nccltrace.Launch], x.told = at-x.start, true
 			}
@@ -181,16 +224,16 @@ func (e *TraceError) Unwrap() error { return e.Err }
 // Diff compares two traces. Slices of one process, channel, category, name and
 // peer meet in the order of their starts; tolerance is how far two may lie
 // apart without being told. What cannot be read is a TraceError.
-func Diff(a, b io.Reader, tolerance units.Time) (*Differences, error) {
-	one, err := load(a)
+func Diff(a, b io.Reader, tolerance units.Time, kept *chrome.Budget) (*Differences, error) {
+	one, err := load(a, kept)
 	if err != nil {
 		return nil, &TraceError{0, err}
 	}
-	two, err := load(b)
+	two, err := load(b, kept)
 	if err != nil {
 		return nil, &TraceError{1, err}
 	}
-	d := &Differences{EndUs: [2]float64{one.end.Micros(), two.end.Micros()}, Largest: []Step{}}
+	d := &Differences{EndUs: [2]float64{one.end.Micros(), two.end.Micros()}, Timeless: [2]int{one.timeless, two.timeless}, Largest: []Step{}}
 	kinds := map[kindKey]*Change{}
 	var met []pairing
 	for _, k := range bothKeys(one.slices, two.slices) {
@@ -200,8 +243,14 @@ func Diff(a, b io.Reader, tolerance units.Time) (*Differences, error) {
 		n := min(len(x), len(y))
 		d.OnlyIn[0] += len(x) - n
 		d.OnlyIn[1] += len(y) - n
-		for i := range n {
-			met = append(met, pairing{k, i, &x[i], &y[i]})
+		if n > 0 {
+			key := k
+			for i := range n {
+				met = append(met, pairing{&key, i, x[i], y[i]})
+			}
+			if err := kept.Keep(48*int64(n), x[0].line); err != nil {
+				return nil, &TraceError{0, err}
+			}
 		}
 	}
 	d.Matched = len(met)
@@ -281,7 +330,7 @@ func (s *Step) causes(tolerance float64) bool {
 	return own > max(tolerance, waits)
 }
 
-func tally(kinds map[kindKey]*Change, k series, which int, list []slice) {
+func tally(kinds map[kindKey]*Change, k series, which int, list []*slice) {
 	id := kindKey{k.cat, k.name}
 	if kinds[id] == nil {
 		kinds[id] = &Change{Cat: k.cat, Name: k.name}
@@ -313,7 +362,7 @@ func (d *Differences) consider(s Step, tolerance float64) {
 	}
 }
 
-func bothKeys(a, b map[series][]slice) []series {
+func bothKeys(a, b map[series][]*slice) []series {
 	var keys []series
 	for k := range a {
 		keys = append(keys, k)
@@ -336,6 +385,11 @@ func (d *Differences) Text(w io.Writer, names [2]string) error {
 	fmt.Fprintf(&b, "A %s: ends at %.3f us\nB %s: ends at %.3f us (%+.2f %%)\n", names[0], d.EndUs[0], names[1], d.EndUs[1], percent(d.EndUs))
 	fmt.Fprintf(&b, "%d slices meet, %d only in A, %d only in B; mean difference of starts %.3f us, of lengths %.3f us\n",
 		d.Matched, d.OnlyIn[0], d.OnlyIn[1], d.StartErr, d.DurErr)
+	for i, n := range d.Timeless {
+		if n > 0 {
+			fmt.Fprintf(&b, "%d events of %c have no usable time and are left out; simccl trace validate names them\n", n, 'A'+i)
+		}
+	}
 	if d.First != nil {
 		fmt.Fprintf(&b, "first departure: %s\n", d.First)
 		d.First.why(&b)
@@ -349,7 +403,7 @@ func (d *Differences) Text(w io.Writer, names [2]string) error {
 	d.textReasons(&b)
 	fmt.Fprintf(&b, "\n%-14s %-24s %10s %10s %14s %14s %9s\n", "category", "name", "count A", "count B", "total A us", "total B us", "change %")
 	for _, k := range d.Kinds {
-		fmt.Fprintf(&b, "%-14s %-24s %10d %10d %14.3f %14.3f %+9.2f\n", k.Cat, k.Name, k.Count[0], k.Count[1], k.TotalUs[0], k.TotalUs[1], percent(k.TotalUs))
+		fmt.Fprintf(&b, "%-14s %-24s %10d %10d %14.3f %14.3f %+9.2f\n", shown(k.Cat), shown(k.Name), k.Count[0], k.Count[1], k.TotalUs[0], k.TotalUs[1], percent(k.TotalUs))
 	}
 	if len(d.Largest) > 0 {
 		fmt.Fprintf(&b, "\nlargest differences of length:\n")
@@ -386,7 +440,7 @@ func (d *Differences) textReasons(b *strings.Builder) {
 		fmt.Fprintf(b, "%-14s %-24s %10s %14s  %s\n", "all steps", "", "", "", partsText(d.Terms, ""))
 	}
 	for _, r := range d.Reasons {
-		fmt.Fprintf(b, "%-14s %-24s %10d %+14.3f  %s\n", r.Cat, r.Name, r.Slices, r.DiffUs, partsText(r.Parts, ""))
+		fmt.Fprintf(b, "%-14s %-24s %10d %+14.3f  %s\n", shown(r.Cat), shown(r.Name), r.Slices, r.DiffUs, partsText(r.Parts, ""))
 	}
 }
 
@@ -411,13 +465,13 @@ func partsText(list []Part, unit string) string {
 
 // String says where the slice is, and when in both traces.
 func (s *Step) String() string {
-	where := s.Process
+	where := shown(s.Process)
 	if where == "" {
 		where = fmt.Sprintf("pid %d", s.PID)
 	}
 	if s.Thread != "" {
-		where += " · " + s.Thread
+		where += " · " + shown(s.Thread)
 	}
-	return fmt.Sprintf("%s: %s %s #%d: A %.3f +%.3f us (line %d), B %.3f +%.3f us (line %d)", where, s.Cat, s.Name, s.Number,
+	return fmt.Sprintf("%s: %s %s #%d: A %.3f +%.3f us (line %d), B %.3f +%.3f us (line %d)", where, shown(s.Cat), shown(s.Name), s.Number,
 		s.StartUs[0], s.DurUs[0], s.Lines[0], s.StartUs[1], s.DurUs[1], s.Lines[1])
 }

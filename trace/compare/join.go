@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/simccl/simccl/trace"
@@ -43,7 +44,7 @@ type Joined struct {
 // Join lays the files of one run's ranks over each other: times by rank 0's
 // clock, arrows between files by their ids, counters of a port that several
 // ranks use as their sum. It does not close the sink.
-func Join(to trace.Sink, heads []*chrome.Info, traces []io.Reader) (*Joined, error) {
+func Join(to trace.Sink, heads []*chrome.Info, traces []io.Reader, kept *chrome.Budget) (*Joined, error) {
 	j := &joiner{to: to, arrows: map[string]*arrow{}, counters: map[[2]string][]reading{}}
 	zero := make([]int64, len(heads)) // of each file, by rank 0's clock
 	for i, h := range heads {
@@ -57,8 +58,12 @@ func Join(to trace.Sink, heads []*chrome.Info, traces []io.Reader) (*Joined, err
 	}
 	first := slices.Min(zero)
 	for i, r := range traces {
-		j.file, j.later = i, units.Time(zero[i]-first)*units.Nanosecond
-		j.merger = newMerger(to)
+		late := zero[i] - first
+		if late < 0 || late > int64(math.MaxInt64/units.Nanosecond) {
+			return nil, &TraceError{i, fmt.Errorf("rank %d's clock is more than 106 days from another's; were the files written in one run?", heads[i].Part.Rank)}
+		}
+		j.file, j.later = i, units.Time(late)*units.Nanosecond
+		j.merger = newMerger(to, kept)
 		if _, err := chrome.Read(r, j.event); err != nil {
 			return nil, &TraceError{i, err}
 		}
@@ -97,6 +102,9 @@ type reading struct {
 }
 
 func (j *joiner) event(e *chrome.Event) error {
+	if e.TS > math.MaxInt64-j.later-max(e.Dur, 0) {
+		e.BadTS = "beyond the times that a trace can hold"
+	}
 	e.TS += j.later
 	switch {
 	case e.BadTS != "":
@@ -106,12 +114,19 @@ func (j *joiner) event(e *chrome.Event) error {
 		if a == nil {
 			a = &arrow{}
 			j.arrows[k] = a
+			if err := j.kept.Keep(int64(len(k))+480, e.Line); err != nil {
+				return err
+			}
 		}
 		end, phase := 0, trace.FlowStart
 		if e.Phase == 'f' {
 			end, phase = 1, trace.FlowEnd
 		}
-		a.event[end] = trace.Event{Phase: phase, Track: j.track(e.PID, e.TID), Start: e.TS, Cat: e.Cat, Name: e.Name}
+		at, err := j.track(e)
+		if err != nil {
+			return err
+		}
+		a.event[end] = trace.Event{Phase: phase, Track: at, Start: e.TS, Cat: e.Cat, Name: e.Name}
 		a.file[end], a.has[end] = j.file, true
 		return nil
 	case e.Phase == 'C' && len(e.Args) == 1:
@@ -119,9 +134,13 @@ func (j *joiner) event(e *chrome.Event) error {
 		if e.Args[0].Kind == trace.IntArg {
 			v = float64(e.Args[0].Int)
 		}
+		at, err := j.track(e)
+		if err != nil {
+			return err
+		}
 		k := [2]string{fmt.Sprint(e.PID), e.Name}
-		j.counters[k] = append(j.counters[k], reading{e.TS, v, j.file, j.track(e.PID, e.TID), e.Args[0].Key})
-		return nil
+		j.counters[k] = append(j.counters[k], reading{e.TS, v, j.file, at, e.Args[0].Key})
+		return j.kept.Keep(96, e.Line)
 	}
 	return j.merger.event(e)
 }

@@ -55,7 +55,7 @@ func joinFiles(t *testing.T, files ...string) (*Joined, string) {
 	}
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{Meta: chrome.Meta{Source: "real"}})
-	j, err := Join(w, heads, readers)
+	j, err := Join(w, heads, readers, new(chrome.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ const mergedPID = 10000000
 // other process numbers and its name before those of its processes. Pairs of
 // begin and end become slices; arrows keep to their own trace. It returns how
 // many events had no place in the sink's schema. The caller closes the sink.
-func Merge(to trace.Sink, names []string, traces []io.Reader) (left int, err error) {
+func Merge(to trace.Sink, names []string, traces []io.Reader, kept *chrome.Budget) (left int, err error) {
 	arrows := int64(0)
 	for i, r := range traces {
-		m := newMerger(to)
+		m := newMerger(to, kept)
 		m.offset, m.base = int64(i)*mergedPID, arrows
 		if i > 0 {
 			m.prefix = "[" + names[i] + "] "
@@ -41,6 +41,7 @@ type merger struct {
 	base    int64
 	left    int
 	pairs   *pairs
+	kept    *chrome.Budget
 	tracks  map[[2]int64]trace.TrackID
 	meta    map[int64]*trace.Track
 	threads map[[2]int64]string
@@ -48,8 +49,8 @@ type merger struct {
 	arrows  map[string]int64
 }
 
-func newMerger(to trace.Sink) *merger {
-	return &merger{to: to, pairs: newPairs(), tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{},
+func newMerger(to trace.Sink, kept *chrome.Budget) *merger {
+	return &merger{to: to, kept: kept, pairs: newPairs(kept), tracks: map[[2]int64]trace.TrackID{}, meta: map[int64]*trace.Track{},
 		threads: map[[2]int64]string{}, sorts: map[[2]int64]int64{}}
 }
 
@@ -61,10 +62,12 @@ func (m *merger) event(e *chrome.Event) error {
 	ev := trace.Event{Start: e.TS, Dur: e.Dur, Cat: e.Cat, Name: e.Name, Args: e.Args}
 	switch e.Phase {
 	case 'M':
-		m.metadata(e)
-		return nil
+		return m.metadata(e)
 	case 'X', 'B', 'E':
-		s, ok := m.pairs.slice(e)
+		s, ok, err := m.pairs.slice(e)
+		if err != nil {
+			return err
+		}
 		if !ok {
 			if e.Phase == 'E' {
 				m.left++
@@ -81,7 +84,11 @@ func (m *merger) event(e *chrome.Event) error {
 		if e.Phase == 'f' {
 			ev.Phase = trace.FlowEnd
 		}
-		ev.ID = m.arrow(e)
+		id, err := m.arrow(e)
+		if err != nil {
+			return err
+		}
+		ev.ID = id
 	default:
 		m.left++
 		return nil
@@ -90,25 +97,29 @@ func (m *merger) event(e *chrome.Event) error {
 		m.left++
 		return nil
 	}
-	ev.Track = m.track(e.PID, e.TID)
+	at, err := m.track(e)
+	if err != nil {
+		return err
+	}
+	ev.Track = at
 	m.to.Emit(&ev)
 	return nil
 }
 
-func (m *merger) arrow(e *chrome.Event) int64 {
+func (m *merger) arrow(e *chrome.Event) (int64, error) {
 	k := e.Cat + "\x00" + e.Name + "\x00" + e.ID
 	if id, ok := m.arrows[k]; ok {
-		return id
+		return id, nil
 	}
 	if m.arrows == nil {
 		m.arrows = map[string]int64{}
 	}
 	id := m.base + int64(len(m.arrows)) + 1
 	m.arrows[k] = id
-	return id
+	return id, m.kept.Keep(int64(len(k))+80, e.Line)
 }
 
-func (m *merger) metadata(e *chrome.Event) {
+func (m *merger) metadata(e *chrome.Event) error {
 	p := m.meta[e.PID]
 	if p == nil {
 		p = &trace.Track{}
@@ -129,12 +140,15 @@ func (m *merger) metadata(e *chrome.Event) {
 	case "thread_sort_index":
 		m.sorts[[2]int64{e.PID, e.TID}] = sort.Int
 	}
+	return m.kept.Keep(int64(len(name.Str)+len(labels.Str))+160, e.Line)
 }
 
-func (m *merger) track(pid, tid int64) trace.TrackID {
+// track is where an event belongs in the sink.
+func (m *merger) track(e *chrome.Event) (trace.TrackID, error) {
+	pid, tid := e.PID, e.TID
 	k := [2]int64{pid, tid}
 	if id, ok := m.tracks[k]; ok {
-		return id
+		return id, nil
 	}
 	t := trace.Track{Process: pid + m.offset, Thread: tid, ThreadName: m.threads[k], ThreadSort: tid}
 	if s, ok := m.sorts[k]; ok {
@@ -150,5 +164,5 @@ func (m *merger) track(pid, tid int64) trace.TrackID {
 	t.ProcessName = strings.TrimSpace(m.prefix + name)
 	id := m.to.Track(t)
 	m.tracks[k] = id
-	return id
+	return id, m.kept.Keep(int64(len(t.ProcessName)+len(t.ThreadName))+600, e.Line)
 }

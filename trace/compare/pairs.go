@@ -31,11 +31,43 @@ func (s *slice) dur() units.Time { return s.end - s.start }
 type pairs struct {
 	async map[string][]slice
 	sync  map[[2]int64][]slice
-	ops   map[int64]slice // by process: the proxy operation whose steps are told
+	ops   map[int64]slice // by process: the proxy operation whose steps follow
+	kept  *chrome.Budget
 }
 
-func newPairs() *pairs {
-	return &pairs{async: map[string][]slice{}, sync: map[[2]int64][]slice{}, ops: map[int64]slice{}}
+func newPairs(kept *chrome.Budget) *pairs {
+	return &pairs{async: map[string][]slice{}, sync: map[[2]int64][]slice{}, ops: map[int64]slice{}, kept: kept}
+}
+
+// size is about what a slice takes in memory: names are mostly shared.
+func (s *slice) size() int64 {
+	const fixed, shared = 320, 256 // a name of up to 256 bytes is kept once
+	n := int64(fixed)
+	for _, text := range [...]string{s.cat, s.name, s.opcode} {
+		if len(text) > shared {
+			n += int64(len(text))
+		}
+	}
+	return n
+}
+
+// push keeps a begin until its end comes.
+func push[K comparable](p *pairs, open map[K][]slice, k K, s slice) error {
+	open[k] = append(open[k], s)
+	return p.kept.Keep(s.size()+64, s.line)
+}
+
+// pop returns the last begin that is open, which ends now.
+func pop[K comparable](p *pairs, open map[K][]slice, k K, end units.Time) (slice, bool, error) {
+	list := open[k]
+	if len(list) == 0 {
+		return slice{}, false, nil
+	}
+	s := list[len(list)-1]
+	open[k] = list[:len(list)-1]
+	p.kept.Free(s.size())
+	s.end = end
+	return s, true, nil
 }
 
 func begin(e *chrome.Event) slice {
@@ -60,34 +92,23 @@ func begin(e *chrome.Event) slice {
 }
 
 // slice returns the span that e completes, if it does.
-func (p *pairs) slice(e *chrome.Event) (slice, bool) {
+func (p *pairs) slice(e *chrome.Event) (slice, bool, error) {
 	track := [2]int64{e.PID, e.TID}
 	switch e.Phase {
 	case 'X':
-		return begin(e), true
+		return begin(e), true, nil
 	case 'B':
-		p.sync[track] = append(p.sync[track], begin(e))
+		return slice{}, false, push(p, p.sync, track, begin(e))
 	case 'E':
-		if open := p.sync[track]; len(open) > 0 {
-			s := open[len(open)-1]
-			p.sync[track] = open[:len(open)-1]
-			s.end = e.TS
-			return s, true
-		}
+		return pop(p, p.sync, track, e.TS)
 	case 'b':
-		k, s := asyncKey(e), begin(e)
+		s := begin(e)
 		p.place(e, &s)
-		p.async[k] = append(p.async[k], s)
+		return slice{}, false, push(p, p.async, asyncKey(e), s)
 	case 'e':
-		k := asyncKey(e)
-		if open := p.async[k]; len(open) > 0 {
-			s := open[len(open)-1]
-			p.async[k] = open[:len(open)-1]
-			s.end = e.TS
-			return s, true
-		}
+		return pop(p, p.async, asyncKey(e), e.TS)
 	}
-	return slice{}, false
+	return slice{}, false, nil
 }
 
 func asyncKey(e *chrome.Event) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
@@ -49,62 +50,92 @@ type Stats struct {
 	LastUs float64    `json:"end_us"`
 	Kinds  []Kind     `json:"kinds"`
 	Links  []LinkLoad `json:"counters"`
+	// Timeless events have a ts or dur that is no number of microseconds, and are
+	// left out.
+	Timeless int `json:"timeless,omitempty"`
+	// FirstTimeless says of the first of them where and what.
+	FirstTimeless string `json:"first_timeless,omitempty"`
 }
 
 type kindKey struct{ cat, name string }
 
-// Count reads a trace and adds it up. Asynchronous and begin/end pairs count
-// as slices.
-func Count(r io.Reader) (*Stats, error) {
-	kinds := map[kindKey]*Kind{}
-	links := map[counterKey]*LinkLoad{}
-	processes := map[int64]string{}
-	var end units.Time
-	pairs := newPairs()
-	info, err := chrome.Read(r, func(e *chrome.Event) error {
-		if e.Phase == 'M' && e.Name == "process_name" {
-			a, _ := e.Arg("name")
-			processes[e.PID] = a.Str
-		}
-		if e.BadTS != "" || e.Phase == 'M' {
-			return nil
-		}
-		end = max(end, e.TS+e.Dur)
-		if e.Phase == 'C' {
-			for _, a := range e.Args {
-				countLink(links, e, a)
-			}
-			return nil
-		}
-		if s, ok := pairs.slice(e); ok {
-			k := kindKey{s.cat, s.name + s.opcode}
-			if kinds[k] == nil {
-				kinds[k] = &Kind{Cat: k.cat, Name: k.name}
-			}
-			kinds[k].durs = append(kinds[k].durs, s.end-s.start)
-			kinds[k].Bytes += s.bytes
+// tallies add events up.
+type tallies struct {
+	st        Stats
+	kept      *chrome.Budget
+	kinds     map[kindKey]*Kind
+	links     map[counterKey]*LinkLoad
+	processes map[int64]string
+	pairs     *pairs
+	end       units.Time
+}
+
+// event adds an event.
+func (t *tallies) event(e *chrome.Event) error {
+	if e.Phase == 'M' && e.Name == "process_name" {
+		a, _ := e.Arg("name")
+		t.processes[e.PID] = a.Str
+		return t.kept.Keep(int64(len(a.Str))+64, e.Line)
+	}
+	switch {
+	case e.Phase == 'M':
+		return nil
+	case e.BadTS != "":
+		if t.st.Timeless++; t.st.Timeless == 1 {
+			t.st.FirstTimeless = fmt.Sprintf("line %d: %s", e.Line, e.BadTS)
 		}
 		return nil
-	})
+	}
+	t.end = max(t.end, e.TS+e.Dur)
+	if e.Phase == 'C' {
+		for _, a := range e.Args {
+			if err := t.count(e, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	s, ok, err := t.pairs.slice(e)
+	if err != nil || !ok {
+		return err
+	}
+	k := kindKey{s.cat, s.name + s.opcode}
+	if t.kinds[k] == nil {
+		t.kinds[k] = &Kind{Cat: k.cat, Name: k.name}
+		if err := t.kept.Keep(int64(len(k.cat)+len(k.name))+256, e.Line); err != nil {
+			return err
+		}
+	}
+	t.kinds[k].durs = append(t.kinds[k].durs, s.end-s.start)
+	t.kinds[k].Bytes += s.bytes
+	return t.kept.Keep(12, e.Line) // a list grows by a quarter at a time
+}
+
+// Count reads a trace and adds it up. Asynchronous and begin/end pairs count
+// as slices. The lengths of all slices are kept within the budget.
+func Count(r io.Reader, kept *chrome.Budget) (*Stats, error) {
+	t := &tallies{kept: kept, kinds: map[kindKey]*Kind{}, links: map[counterKey]*LinkLoad{}, processes: map[int64]string{}, pairs: newPairs(kept)}
+	info, err := chrome.Read(r, t.event)
 	if err != nil {
 		return nil, err
 	}
-	st := &Stats{Schema: info.Schema, Source: info.Source, Events: info.Events, LastUs: end.Micros(), Kinds: []Kind{}, Links: []LinkLoad{}}
-	for _, k := range kinds {
+	st, end := &t.st, t.end
+	st.Schema, st.Source, st.Events, st.LastUs, st.Kinds, st.Links = info.Schema, info.Source, info.Events, end.Micros(), []Kind{}, []LinkLoad{}
+	for _, k := range t.kinds { //lint:sorted below
 		k.finish()
 		st.Kinds = append(st.Kinds, *k)
 	}
 	slices.SortFunc(st.Kinds, func(a, b Kind) int {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Cat, b.Cat), strings.Compare(a.Name, b.Name))
 	})
-	for _, l := range links { //lint:sorted below
+	for _, l := range t.links { //lint:sorted below
 		l.until(end)
 		if end > 0 {
 			l.Mean, l.Busy = l.area/float64(end), 100*float64(l.busy)/float64(end)
 		}
 		st.Links = append(st.Links, *l)
 	}
-	named(st.Links, processes)
+	named(st.Links, t.processes)
 	slices.SortFunc(st.Links, func(a, b LinkLoad) int {
 		return cmp.Or(cmp.Compare(b.Mean, a.Mean), strings.Compare(a.Name, b.Name))
 	})
@@ -135,16 +166,23 @@ func named(links []LinkLoad, processes map[int64]string) {
 	}
 }
 
-func countLink(links map[counterKey]*LinkLoad, e *chrome.Event, a trace.Arg) {
+// count adds a counter's value.
+func (t *tallies) count(e *chrome.Event, a trace.Arg) error {
+	if a.Kind == trace.StringArg {
+		return nil // validate says so
+	}
 	name := e.Name
 	if !strings.HasSuffix(name, a.Key) {
 		name += " " + a.Key
 	}
 	k := counterKey{e.PID, name}
-	l := links[k]
+	l := t.links[k]
 	if l == nil {
 		l = &LinkLoad{Name: name, pid: e.PID}
-		links[k] = l
+		t.links[k] = l
+		if err := t.kept.Keep(int64(len(name))+256, e.Line); err != nil {
+			return err
+		}
 	}
 	l.until(e.TS)
 	l.last = a.Num
@@ -152,6 +190,7 @@ func countLink(links map[counterKey]*LinkLoad, e *chrome.Event, a trace.Arg) {
 		l.last = float64(a.Int)
 	}
 	l.Peak = max(l.Peak, l.last)
+	return nil
 }
 
 func (l *LinkLoad) until(t units.Time) {
@@ -168,29 +207,37 @@ func (k *Kind) finish() {
 	slices.Sort(k.durs)
 	n := len(k.durs)
 	var sum units.Time
+	var us float64 // where picoseconds do not fit
 	for _, d := range k.durs {
 		sum += d
+		us += d.Micros()
 	}
-	k.Count, k.Total, k.Mean = n, sum.Micros(), sum.Micros()/float64(n)
+	if us < 9e12 {
+		us = sum.Micros()
+	}
+	k.Count, k.Total, k.Mean = n, us, us/float64(n)
 	k.P50, k.P99, k.Max = k.durs[n/2].Micros(), k.durs[min(n-1, (n*99+99)/100-1)].Micros(), k.durs[n-1].Micros()
 	k.durs = nil
 }
+
+// shown is a name of a trace in text: of one line and of bounded length.
+func shown(name string) string { return termtext.Short(name, 200) }
 
 // Text prints the numbers for people.
 func (s *Stats) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events, %.3f us", s.Events, s.LastUs)
 	if s.Source != "" {
-		fmt.Fprintf(&b, ", source %s", s.Source)
+		fmt.Fprintf(&b, ", source %s", shown(s.Source))
 	}
 	fmt.Fprintf(&b, "\n\n%-14s %-24s %10s %14s %10s %10s %10s %10s %16s\n", "category", "name", "count", "total us", "mean us", "p50 us", "p99 us", "max us", "bytes")
 	for _, k := range s.Kinds {
-		fmt.Fprintf(&b, "%-14s %-24s %10d %14.3f %10.3f %10.3f %10.3f %10.3f %16d\n", k.Cat, k.Name, k.Count, k.Total, k.Mean, k.P50, k.P99, k.Max, k.Bytes)
+		fmt.Fprintf(&b, "%-14s %-24s %10d %14.3f %10.3f %10.3f %10.3f %10.3f %16d\n", shown(k.Cat), shown(k.Name), k.Count, k.Total, k.Mean, k.P50, k.P99, k.Max, k.Bytes)
 	}
 	if len(s.Links) > 0 {
 		fmt.Fprintf(&b, "\n%-40s %10s %10s %8s\n", "counter", "mean", "peak", "busy %")
 		for _, l := range s.Links {
-			fmt.Fprintf(&b, "%-40s %10.3f %10.3f %8.2f\n", l.Name, l.Mean, l.Peak, l.Busy)
+			fmt.Fprintf(&b, "%-40s %10.3f %10.3f %8.2f\n", shown(l.Name), l.Mean, l.Peak, l.Busy)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

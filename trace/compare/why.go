@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -106,7 +107,7 @@ type size struct {
 type kind struct {
 	has   [2]bool // slices of that side say what they consist of
 	mean  nccltrace.Terms
-	sizes []*size
+	sizes map[int64]*size
 	// perByte: what the fastest slices of a size take longer in the second trace, by the
 	// byte; the rest of it is fixed.
 	perByte float64
@@ -115,7 +116,7 @@ type kind struct {
 
 // pairing is two slices that meet.
 type pairing struct {
-	key  series
+	key  *series
 	n    int
 	a, b *slice
 }
@@ -132,7 +133,7 @@ func newExplainer(sides [2]*side, pairs []pairing) *explainer {
 		for k, list := range d.slices { //lint:sorted flags and a maximum
 			id := kindKey{k.cat, k.name}
 			if x.kinds[id] == nil {
-				x.kinds[id] = &kind{}
+				x.kinds[id] = &kind{sizes: map[int64]*size{}}
 			}
 			for i := range list {
 				if list[i].told {
@@ -161,11 +162,11 @@ func (k *kind) learn(p *pairing) {
 		model = p.b
 	}
 	k.mean.Add(&model.terms)
-	at, ok := slices.BinarySearchFunc(k.sizes, p.a.bytes, func(s *size, n int64) int { return cmp.Compare(s.bytes, n) })
-	if !ok {
-		k.sizes = slices.Insert(k.sizes, at, &size{p.a.bytes, [2]units.Time{p.a.dur(), p.b.dur()}, 0})
+	s := k.sizes[p.a.bytes]
+	if s == nil {
+		s = &size{p.a.bytes, [2]units.Time{p.a.dur(), p.b.dur()}, 0}
+		k.sizes[p.a.bytes] = s
 	}
-	s := k.sizes[at]
 	s.fast = [2]units.Time{min(s.fast[0], p.a.dur()), min(s.fast[1], p.b.dur())}
 	s.count++
 }
@@ -173,11 +174,12 @@ func (k *kind) learn(p *pairing) {
 // fit draws the line through what the fastest slices of each size take longer:
 // costs are fixed, or go by the byte. Sizes must differ by half at least.
 func (k *kind) fit() {
-	if len(k.sizes) < 2 || 2*k.sizes[0].bytes > k.sizes[len(k.sizes)-1].bytes {
+	list := slices.SortedFunc(maps.Values(k.sizes), func(a, b *size) int { return cmp.Compare(a.bytes, b.bytes) })
+	if len(list) < 2 || 2*list[0].bytes > list[len(list)-1].bytes {
 		return
 	}
 	var n, sx, sy, sxx, sxy float64
-	for _, s := range k.sizes {
+	for _, s := range list {
 		w, x, y := float64(s.count), float64(s.bytes), (s.fast[1] - s.fast[0]).Micros()
 		n, sx, sy, sxx, sxy = n+w, sx+float64(w*x), sy+float64(w*y), sxx+float64(w*x*x), sxy+float64(w*x*y)
 	}
@@ -185,11 +187,6 @@ func (k *kind) fit() {
 		k.perByte = (float64(n*sxy) - float64(sx*sy)) / d
 		k.split = true
 	}
-}
-
-func (k *kind) at(bytes int64) *size {
-	i, _ := slices.BinarySearchFunc(k.sizes, bytes, func(s *size, n int64) int { return cmp.Compare(s.bytes, n) })
-	return k.sizes[i]
 }
 
 // explain says what the difference of two slices consists of; ok is false
@@ -232,7 +229,7 @@ func (k *kind) infer(out *parts, p *pairing, rest float64) {
 		k.share(out, rest, waits)
 		return
 	}
-	s := k.at(p.a.bytes)
+	s := k.sizes[p.a.bytes]
 	base := (s.fast[1] - s.fast[0]).Micros()
 	k.share(out, rest-base, nccltrace.Term.Varies)
 	if !k.split {

@@ -64,7 +64,7 @@ func TestTermsOfTwoSimulations(t *testing.T) {
 			c[nccltrace.Queue] = 3 * us
 		}
 		return c
-	}), 0)
+	}), 0, new(chrome.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestTermsOfAMeasurement(t *testing.T) {
 			c[nccltrace.Proxy] += 6 * us
 		}
 		return c
-	}), 0)
+	}), 0, new(chrome.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestTermsOfAMeasurement(t *testing.T) {
 		c := model(i, n)
 		c[nccltrace.Wire] += 2 * us
 		return c
-	}), wires(t, true, model), 0)
+	}), wires(t, true, model), 0, new(chrome.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestTimeWithoutATerm(t *testing.T) {
 			c[nccltrace.Wire] += units.Time(i) * us
 		}
 		return c
-	}), 0)
+	}), 0, new(chrome.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestPartsAddUp(t *testing.T) {
 		if swap {
 			a, b = b, a
 		}
-		d, err := Diff(a, b, 0)
+		d, err := Diff(a, b, 0, new(chrome.Budget))
 		if err != nil || len(d.Reasons) != 2 || d.Cause == nil {
 			t.Fatal(err, d)
 		}
@@ -195,7 +195,7 @@ func TestKernelsWaitForTheLast(t *testing.T) {
 		}
 		return strings.NewReader(out.String())
 	}
-	d, err := Diff(kernels(0, true), kernels(10*us, false), 0)
+	d, err := Diff(kernels(0, true), kernels(10*us, false), 0, new(chrome.Budget))
 	if err != nil {
 		t.Fatal(err)
 	}

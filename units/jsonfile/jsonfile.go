@@ -50,7 +50,7 @@ func (r *Reader) Fail(at int64, hint, format string, args ...any) error {
 	at = min(max(at, 0), int64(len(r.data)))
 	before := r.data[:at]
 	line := 1 + bytes.Count(before, []byte("\n"))
-	return &Error{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'), Problem: fmt.Sprintf(format, args...), Hint: hint}
+	return &Error{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'), Problem: termtext.Short(fmt.Sprintf(format, args...), 400), Hint: termtext.Short(hint, 400)}
 }
 
 // Next is the offset of the value to come.
@@ -73,16 +73,16 @@ func (r *Reader) placed(err error, from int64) error {
 	case errors.As(err, &s):
 		return r.Fail(s.Offset-1, "", "not JSON: %v", err)
 	case errors.As(err, &t) && t.Field != "":
-		return r.Fail(from, "", "%s: %s where %s is expected", t.Field, t.Value, kindOf(t.Type))
+		return r.Fail(from, "", "%s: %s where %s is expected", termtext.Short(t.Field, 0), termtext.Short(t.Value, 0), kindOf(t.Type))
 	case errors.As(err, &t):
-		return r.Fail(from, "", "%s where %s is expected", t.Value, kindOf(t.Type))
+		return r.Fail(from, "", "%s where %s is expected", termtext.Short(t.Value, 0), kindOf(t.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return r.Fail(int64(len(r.data)), "", "the file ends too early")
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return r.Fail(from, "", "unknown member %s", name)
+		return r.Fail(from, "", "unknown member %s", termtext.Short(name, 0))
 	}
-	return r.Fail(from, "", "%v", err)
+	return r.Fail(from, "", "%s", termtext.Short(err.Error(), 0))
 }
 
 // kindOf says what a file has to have for a Go type.

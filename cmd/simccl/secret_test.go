@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/simccl/simccl/real/bootstrap"
+	"github.com/simccl/simccl/real/sock"
+)
+
+// secretIn reads the secret of a command line with the given variables.
+func secretIn(t *testing.T, f secretFlags, noEnv bool, environ ...string) (secret, string, error) {
+	t.Helper()
+	var errs bytes.Buffer
+	s, err := f.read(&app{err: &errs, environ: environ, noEnv: noEnv}, true)
+	return s, errs.String(), err
+}
+
+// TestWhereSecretsComeFrom: a file goes before the variable, --no-env hides no
+// secret, and without any there is this user's key.
+func TestWhereSecretsComeFrom(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", "")
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("of the file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		flags secretFlags
+		noEnv bool
+		want  string
+		warns bool
+	}{
+		{"file", secretFlags{file: file}, false, "of the file", false},
+		{"variable", secretFlags{}, false, "of the variable", false},
+		{"variable with --no-env", secretFlags{}, true, "of the variable", false},
+		{"word", secretFlags{word: "of the flag"}, true, "of the flag", true},
+	} {
+		got, said, err := secretIn(t, c.flags, c.noEnv, "SIMCCL_SECRET=of the variable")
+		if err != nil || string(got) != c.want || strings.Contains(said, "list of processes") != c.warns {
+			t.Errorf("%s: %q, says %q: %v", c.name, got, said, err)
+		}
+	}
+	own, _, err := secretIn(t, secretFlags{}, true)
+	if err != nil || len(own) != 16 {
+		t.Fatalf("this user's key: %x, %v", own, err)
+	}
+	if empty, _, err := secretIn(t, secretFlags{}, false, "SIMCCL_SECRET="); err != nil || !bytes.Equal(empty, own) {
+		t.Errorf("an empty variable gives %x, %v", empty, err)
+	}
+	t.Setenv("HOME", t.TempDir())
+	if other, _, err := secretIn(t, secretFlags{}, true); err != nil || bytes.Equal(other, own) {
+		t.Errorf("another user's key: %x, %v", other, err)
+	}
+}
+
+// TestKeysAreNoFunctionOfTheAddress: two users who start the same command line
+// have different keys, and so have two jobs of one user.
+func TestKeysAreNoFunctionOfTheAddress(t *testing.T) {
+	seen := map[[16]byte]string{}
+	for _, user := range []string{"one", "two"} {
+		t.Setenv("HOME", t.TempDir())
+		t.Setenv("XDG_CONFIG_HOME", "")
+		for _, root := range []string{"127.0.0.1:29600", "127.0.0.1:29601"} {
+			p := placeFlags{rank: 1, nranks: 2, root: root}
+			at, err := p.find(&app{err: &bytes.Buffer{}, noEnv: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			who := user + " at " + root
+			if other, double := seen[at.id.Secret]; double || at.id.Secret == [16]byte{} {
+				t.Errorf("%s has the key of %s", who, other)
+			}
+			seen[at.id.Secret] = who
+		}
+	}
+}
+
+// TestUserKeyIsPrivate: one key for all who ask at once, in a file that only its
+// user reads; a file or directory that others could have touched is refused.
+func TestUserKeyIsPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "simccl")
+	keys := make([]secret, 16)
+	var all sync.WaitGroup
+	for i := range keys {
+		all.Go(func() {
+			var err error
+			if keys[i], err = keyIn(dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, k := range keys {
+		if !bytes.Equal(k, keys[0]) || len(k) != 16 {
+			t.Fatalf("keys %x and %x", k, keys[0])
+		}
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil || len(list) != 1 {
+		t.Errorf("the directory holds %v, %v", list, err)
+	}
+	name := filepath.Join(dir, "key")
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	for _, c := range []struct {
+		name string
+		mode os.FileMode
+		want string
+	}{{name, 0o644, "chmod 600"}, {dir, 0o777, "chmod 700"}} {
+		if err := os.Chmod(c.name, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keyIn(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with mode %o: %v", c.name, c.mode, err)
+		}
+		if err := os.Chmod(c.name, c.mode&0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(name, name+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(name+".moved", name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keyIn(dir); err == nil {
+		t.Error("a link is read")
+	}
+}
+
+// TestWithoutAHome: ranks of one host share a key among temporary files; ranks
+// of several need to be told a secret, and no home is made.
+func TestWithoutAHome(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "none")
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("TMPDIR", t.TempDir())
+	if k, err := userKey(true); err != nil || len(k) != 16 {
+		t.Errorf("one host: %x, %v", k, err)
+	}
+	var s *statusError
+	if k, err := userKey(false); !errors.As(err, &s) || s.code != exitUsage || !strings.Contains(err.Error(), "set SIMCCL_SECRET") {
+		t.Errorf("several hosts: %x, %v", k, err)
+	}
+	if _, err := os.Stat(home); err == nil {
+		t.Error("a home was made")
+	}
+}
+
+// TestVerbsServerIsOfThisHost: unless told otherwise, the server cannot be
+// reached from elsewhere.
+func TestVerbsServerIsOfThisHost(t *testing.T) {
+	def := newBenchVerbs(&app{}).Flags().Lookup("listen").DefValue
+	for listen, want := range map[string]bool{def: true, "0.0.0.0": false} {
+		v := verbsFlags{listen: listen}
+		l, err := v.listener()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.Addr().(*net.TCPAddr).IP.IsLoopback(); got != want {
+			t.Errorf("--listen %s waits at %v", listen, l.Addr())
+		}
+		l.Close()
+	}
+	var s *statusError
+	if _, err := (&verbsFlags{listen: "203.0.113.1"}).listener(); !errors.As(err, &s) || s.code != exitUsage {
+		t.Errorf("an address of another host: %v", err)
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", "")
+	keys := map[string]bool{}
+	for _, environ := range [][]string{nil, {"SIMCCL_SECRET=a"}, {"SIMCCL_SECRET=b"}} {
+		k, err := (&verbsFlags{listen: def, serve: true}).key(&app{environ: environ}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[string(k)] = true
+	}
+	if len(keys) != 3 {
+		t.Errorf("%d keys of 3 secrets", len(keys))
+	}
+}
+
+// TestStatusOfWhatOthersDid: nothing that another rank did is a defect of ours.
+func TestStatusOfWhatOthersDid(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{&bootstrap.TimeoutError{What: "bootstrap", Ranks: []int{1}}, exitTimeout},
+		{&bootstrap.MismatchError{Reason: "rank 1 reported twice"}, exitUsage},
+		{&bootstrap.DeadError{Rank: 1}, exitNCCL},
+		{&bootstrap.AbortError{Rank: 1}, exitNCCL},
+		{&bootstrap.InterruptError{Rank: 1, Signal: "SIGINT"}, exitNCCL},
+		{&bootstrap.LeftError{Rank: 1}, exitNCCL},
+		{bootstrap.ErrRefused, exitNCCL},
+		{bootstrap.ErrNoRank, exitNCCL},
+		{sock.ErrPeerGone, exitNCCL},
+	} {
+		if got := status(deadline(fmt.Errorf("rank 0: %w", c.err))); got != c.want {
+			t.Errorf("%v: exit status %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+// TestInterruptedRankIsNamedByAll: a signal to one rank ends all others, each
+// with that rank's number and the signal, without a word of connections that
+// broke or of a defect. A rank is lost 5 s after its last sign of life; the
+// others do not wait for that.
+func TestInterruptedRankIsNamedByAll(t *testing.T) {
+	for _, c := range []struct {
+		victim int
+		signal syscall.Signal
+		name   string
+	}{{2, syscall.SIGINT, "SIGINT"}, {0, syscall.SIGTERM, "SIGTERM"}} {
+		t.Run(fmt.Sprint(c.name, " to rank ", c.victim), func(t *testing.T) {
+			all := processes(t, 4, "bench", "all_reduce", "--backend", "sockets", "-b", "64K", "-e", "64K", "-n", "1000000")
+			for end := time.Now().Add(60 * time.Second); !strings.Contains(all[0].out.String(), "Using devices"); time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("the ranks have not met: %s", all[0].err.String())
+				}
+			}
+			if err := all[c.victim].Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
+			for r, p := range all {
+				err := p.wait(t, 60*time.Second)
+				if r == c.victim {
+					if err == nil {
+						t.Error("the interrupted rank ends with status 0")
+					}
+					continue
+				}
+				want := fmt.Sprintf("simccl: rank %d was interrupted (%s)\n", c.victim, c.name)
+				if got := p.err.String(); p.ProcessState.ExitCode() != exitNCCL || got != want {
+					t.Errorf("rank %d ends with %v and says %q, want %q", r, err, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestRootSurvivesStrangersWithoutEnd: connections that use up rank 0's file
+// descriptors, and stay, do not keep rank 1 from joining.
+func TestRootSurvivesStrangersWithoutEnd(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	root := fmt.Sprint("127.0.0.1:", freePort(t))
+	start := func(rank int, limit string) *process {
+		args := fmt.Sprintf("ulimit -n %s && exec simccl bench all_reduce --backend sockets --rank %d --nranks 2 --root-address %s --sizes 8 -n 1 -w 0", limit, rank, root)
+		p := &process{Cmd: exec.Command(sh, "-c", args), ended: make(chan error, 1)}
+		p.Stdout, p.Stderr = &p.out, &p.err
+		p.Env = append(p.Environ(), "SIMCCL_SECRET=test")
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Process.Kill() })
+		go func() { p.ended <- p.Wait() }()
+		return p
+	}
+	first := start(0, "64")
+	var strangers []net.Conn
+	for end := time.Now().Add(60 * time.Second); len(strangers) < 120; {
+		c, err := net.Dial("tcp", root)
+		if err == nil {
+			strangers = append(strangers, c)
+			defer c.Close()
+			continue
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d connections, then %v: %s", len(strangers), err, first.err.String())
+		}
+		time.Sleep(20 * time.Millisecond) // it does not listen yet
+	}
+	// The root has run out of descriptors once it drops a stranger.
+	if _, err := strangers[0].Read(make([]byte, 1)); err == nil {
+		t.Fatal("a stranger is answered")
+	}
+	second := start(1, "1024")
+	for r, p := range []*process{first, second} {
+		if err := p.wait(t, 60*time.Second); err != nil {
+			t.Errorf("rank %d: %v\n%s", r, err, p.err.String())
+		}
+	}
+}

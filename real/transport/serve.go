@@ -1,0 +1,102 @@
+package transport
+
+import (
+	"container/list"
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// maxStrangers is how many connections that have proven nothing a listener
+// keeps, beside those that it expects, where descriptors are plenty.
+const maxStrangers = 128
+
+// Strangers is how many they are in this process: a quarter of its descriptors
+// at most, so that the rest of it has some.
+func Strangers() int {
+	if n := descriptors(); n > 0 {
+		return min(maxStrangers, max(n/4, 1))
+	}
+	return maxStrangers
+}
+
+// Serve accepts connections until ln fails for good, runs handle on each, and
+// returns when all have ended. Where the process or the system is out of file
+// descriptors it waits and goes on, as net/http does.
+//
+// handle calls known once the caller has proven what it is. Of the callers that
+// have not, the oldest is closed when there are more than those expected and
+// Strangers, or no descriptor is left: strangers that keep silent hold up no one.
+func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func())) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	var s strangers
+	most := expected + Strangers()
+	const least, longest = 5 * time.Millisecond, 250 * time.Millisecond
+	for wait := least; ; {
+		c, err := ln.Accept()
+		switch {
+		case err == nil:
+			wait = least
+		case !passing(err):
+			return err
+		default:
+			s.keep(max(s.count()-1, 1)) // the youngest may be about to prove itself
+			time.Sleep(wait)
+			wait = min(2*wait, longest)
+			continue
+		}
+		known := s.add(c)
+		s.keep(most)
+		all.Go(func() {
+			defer known()
+			handle(c, known)
+		})
+	}
+}
+
+// passing tells whether a failed accept may succeed later: descriptors or memory
+// are short, or the caller has left already.
+func passing(err error) bool {
+	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// strangers are the connections that have proven nothing, oldest first.
+type strangers struct {
+	mu  sync.Mutex
+	all list.List
+}
+
+// add keeps a connection until the returned function is called, once or more.
+func (s *strangers) add(c net.Conn) (known func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.all.PushBack(c)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all.Remove(e) // nothing where it has been removed
+	}
+}
+
+func (s *strangers) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.Len()
+}
+
+// keep closes the oldest until at most n are left.
+func (s *strangers) keep(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.all.Len() > n {
+		s.all.Remove(s.all.Front()).(net.Conn).Close()
+	}
+}

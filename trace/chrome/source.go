@@ -1,0 +1,142 @@
+package chrome
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// GzipError is a fault of a compressed file.
+type GzipError struct {
+	Offset  int64 // in the compressed file
+	Text    int64 // how many bytes of text came before
+	Problem string
+}
+
+// Error prints both places and the problem.
+func (e *GzipError) Error() string {
+	return fmt.Sprintf("byte %d of the compressed file, after %d bytes of text: %s", e.Offset, e.Text, e.Problem)
+}
+
+// source is the text of a file, compressed or not, with its place in both.
+type source struct {
+	in   *bufio.Reader // the file
+	from *counting     // what the file gave
+	zip  *gzip.Reader  // nil: not compressed
+	text int64
+}
+
+// counting counts what is read.
+type counting struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+func newSource(r io.Reader) (*source, error) {
+	s := &source{from: &counting{r: r}}
+	s.in = bufio.NewReaderSize(s.from, 1<<16)
+	if magic, _ := s.in.Peek(2); !bytes.Equal(magic, gzipMagic) {
+		return s, nil
+	}
+	z, err := gzip.NewReader(s.in)
+	if err != nil {
+		return s, s.fault(err)
+	}
+	z.Multistream(false) // the end of a member shows where junk begins
+	s.zip = z
+	return s, nil
+}
+
+// offset is how much of the file is used.
+func (s *source) offset() int64 { return s.from.n - int64(s.in.Buffered()) }
+
+// fault gives an error of the decompressor its place.
+func (s *source) fault(err error) error {
+	var corrupt flate.CorruptInputError
+	problem := ""
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		problem = "the file is cut there; copy it again, or decompress what there is (gzip -dc) to read it"
+	case errors.Is(err, gzip.ErrChecksum):
+		problem = "checksum or length at the end is not that of the text: the file was changed, or is two mixed up"
+	case errors.Is(err, gzip.ErrHeader):
+		problem = "no header of gzip"
+	case errors.As(err, &corrupt):
+		problem = "the compressed data is corrupt"
+	default: // the file itself could not be read
+		return fmt.Errorf("read trace: %w", err)
+	}
+	return &GzipError{s.offset(), s.text, problem}
+}
+
+// Read reads text.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.read(p)
+	switch {
+	case s.text > maxText:
+		return 0, &LimitError{Problem: fmt.Sprintf("more than %d GiB of text", maxText>>30), Hint: "write a smaller trace (--trace-detail, --trace-ranks)"}
+	case s.zip != nil && s.text > freeText && s.text/maxRatio > s.from.n:
+		return 0, &LimitError{Problem: fmt.Sprintf("more than %d MiB of text come out of %d compressed bytes: no trace is so uniform", freeText>>20, s.from.n),
+			Hint: "decompress it to read it all the same"}
+	}
+	return n, err
+}
+
+func (s *source) read(p []byte) (int, error) {
+	if s.zip == nil {
+		n, err := s.in.Read(p)
+		s.text += int64(n)
+		return n, err
+	}
+	for {
+		n, err := s.zip.Read(p)
+		s.text += int64(n)
+		switch {
+		case err == io.EOF && n > 0:
+			return n, nil // the next call is told
+		case err == io.EOF:
+			if err := s.member(); err != nil {
+				return 0, err
+			}
+			continue
+		case err != nil:
+			return n, s.fault(err)
+		}
+		return n, nil
+	}
+}
+
+// member begins the next of several compressed parts, as gzip and cat make them.
+// Zeros may fill the end of a file (tapes do).
+func (s *source) member() error {
+	for {
+		next, err := s.in.Peek(1)
+		if err != nil {
+			return io.EOF
+		}
+		if next[0] != 0 {
+			break
+		}
+		_, _ = s.in.Discard(1)
+	}
+	if next, _ := s.in.Peek(2); !bytes.Equal(next, gzipMagic) {
+		return &GzipError{s.offset(), s.text, "what follows the compressed data is no gzip; cut the file there"}
+	}
+	if err := s.zip.Reset(s.in); err != nil {
+		return s.fault(err)
+	}
+	s.zip.Multistream(false)
+	return nil
+}

@@ -1,0 +1,107 @@
+package validate
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/trace/chrome"
+)
+
+// flow is what is known of the arrows of one id.
+type flow struct {
+	starts, ends []mark
+	again        bool // another arrow of the id is whole
+}
+
+// flowBytes is what an arrow takes beside its key, and doneBytes one that is
+// known to be whole.
+const (
+	flowBytes = 240
+	doneBytes = 48
+)
+
+// flowID stands for the key of an arrow that is whole.
+type flowID [16]byte
+
+func idOf(key string) (id flowID) {
+	h := fnv.New128a()
+	_, _ = h.Write([]byte(key)) // cannot fail
+	h.Sum(id[:0])
+	return id
+}
+
+func (c *checker) arrow(e *chrome.Event) {
+	if e.Phase == 't' { // a step on the way
+		return
+	}
+	k := e.Cat + "\x00" + e.Name + "\x00" + e.ID
+	f := c.flows[k]
+	if f == nil {
+		f = &flow{}
+		if len(c.done) > 0 {
+			_, f.again = c.done[idOf(k)]
+		}
+		c.flows[k] = f
+		c.keep(int64(len(k))+flowBytes, e.Line)
+	}
+	m := mark{e.TS, e.Line, e.Phase == 's'}
+	if m.at < c.arrowAt {
+		c.unsorted = true
+	}
+	if f.again && m.at < c.settledAt && c.err == nil {
+		c.err = outOfOrder(m.line)
+	}
+	c.arrowAt = max(c.arrowAt, m.at)
+	if m.out {
+		c.rep.Flows++
+		f.starts = append(f.starts, m)
+	} else {
+		f.ends = append(f.ends, m)
+	}
+	if len(f.starts)+len(f.ends) > 2 {
+		c.keep(spanBytes, e.Line)
+	}
+	c.mark(c.track(e), m)
+}
+
+// settleFlows forgets all of the arrows that are whole but their ids.
+func (c *checker) settleFlows() {
+	c.settledAt = c.arrowAt
+	for k, f := range c.flows { //lint:sorted each on its own
+		if len(f.starts) != 1 || len(f.ends) != 1 || f.ends[0].at < f.starts[0].at {
+			continue
+		}
+		if !f.again {
+			c.done[idOf(k)] = struct{}{}
+			c.keep(doneBytes, f.ends[0].line)
+		}
+		delete(c.flows, k)
+		c.kept.Free(int64(len(k)) + flowBytes)
+	}
+}
+
+// checkFlow wants every end to have its own start, not after it.
+func (c *checker) checkFlow(k string, f *flow) {
+	id := bare(strings.Split(k, "\x00")[2])
+	byTime := func(a, b mark) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.line, b.line)) }
+	slices.SortFunc(f.starts, byTime)
+	slices.SortFunc(f.ends, byTime)
+	if c.rep.Info.Part != nil && (len(f.starts) == 0 || len(f.ends) == 0) {
+		return // its other end is in another rank's file
+	}
+	for i, end := range f.ends {
+		switch {
+		case len(f.starts) == 0 && !f.again:
+			c.problem(end.line, "flow", "arrow %s ends, but never starts", id)
+		case i >= len(f.starts):
+			c.problem(end.line, "flow", "arrow %s ends twice", id)
+		case end.at < f.starts[i].at:
+			c.problem(end.line, "flow", "arrow %s ends at %s before it starts at %s in line %d", id, end.at, f.starts[i].at, f.starts[i].line)
+		}
+	}
+	for _, start := range f.starts[min(len(f.starts), len(f.ends)):] {
+		c.warn(start.line, "flow", "arrow %s starts, but never ends", id)
+	}
+}

@@ -1,0 +1,168 @@
+package validate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/units"
+)
+
+type trackKey struct{ pid, tid int64 }
+
+type span struct {
+	start, end units.Time
+	line       int
+	name       string
+}
+
+type mark struct {
+	at   units.Time
+	line int
+	out  bool // s, else f
+}
+
+// trackState is what is known of a track. Slices and ends of arrows wait in
+// spans and marks until the track is swept.
+type trackState struct {
+	open  []span // B without E yet
+	spans []span
+	marks []mark
+	stack []span     // of the sweep: the slices that are open, each inside the one before
+	last  units.Time // latest start
+	swept units.Time // all before is checked
+	begun bool       // swept holds
+}
+
+// defaultSweep is how many slices and ends of arrows wait before the tracks of a file
+// in the order of time are swept: what is checked need not be kept.
+const defaultSweep = 1 << 18
+
+const (
+	spanBytes = 128 // of a span or mark in a list that grows: it is there twice then
+	longName  = 256
+)
+
+func (c *checker) track(e *chrome.Event) *trackState {
+	k := trackKey{e.PID, e.TID}
+	t := c.tracks[k]
+	if t == nil {
+		t = &trackState{}
+		c.tracks[k] = t
+		c.keep(320, e.Line)
+	}
+	return t
+}
+
+// keep counts what is kept in memory.
+func (c *checker) keep(n int64, line int) {
+	if err := c.kept.Keep(n, line); err != nil && c.err == nil {
+		c.err = err
+	}
+}
+
+// late reports whether a slice or an arrow is too late to be checked.
+func (c *checker) late(t *trackState, at units.Time, line int) bool {
+	if at < t.last {
+		c.unsorted = true
+	}
+	if !t.begun || at >= t.swept {
+		return false
+	}
+	if c.err == nil {
+		c.err = outOfOrder(line)
+	}
+	return true
+}
+
+// outOfOrder is a file that was in the order of time for so long that what was
+// checked is not kept any more.
+func outOfOrder(line int) error {
+	return &chrome.LimitError{Line: line, Problem: "the file is not in the order of time from here on, and too large to be kept whole", Hint: "sort its events by ts"}
+}
+
+// wait keeps a slice until its track is swept.
+func (c *checker) wait(t *trackState, s span) {
+	if c.late(t, s.start, s.line) {
+		return
+	}
+	t.last = max(t.last, s.start)
+	t.spans = append(t.spans, s)
+	c.waits(s.line, len(s.name))
+}
+
+// mark keeps an arrow's end until its track is swept.
+func (c *checker) mark(t *trackState, m mark) {
+	if c.late(t, m.at, m.line) {
+		return
+	}
+	t.marks = append(t.marks, m)
+	c.waits(m.line, 0)
+}
+
+func (c *checker) waits(line, name int) {
+	n := int64(spanBytes)
+	if name > longName {
+		n += int64(name)
+	}
+	c.keep(n, line)
+	c.waitBytes += n
+	if c.waiting++; c.waiting >= c.sweepAt && !c.unsorted {
+		c.sweepAll(false)
+	}
+}
+
+// sweepAll sweeps every track, up to its last start or to its end, and forgets
+// what it has checked.
+func (c *checker) sweepAll(last bool) {
+	for _, k := range sortedKeys(c.tracks, func(a, b trackKey) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid)) }) {
+		c.sweep(k, c.tracks[k], last)
+	}
+	c.kept.Free(c.waitBytes)
+	c.waiting, c.waitBytes = 0, 0
+	if !last {
+		c.settleFlows()
+	}
+}
+
+// sweep goes through a track in time: slices must nest, arrows must lie inside
+// one. Slices that begin with the latest one wait for others that do.
+func (c *checker) sweep(k trackKey, t *trackState, last bool) {
+	slices.SortStableFunc(t.spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+	})
+	slices.SortStableFunc(t.marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
+	spans, marks := 0, 0
+	marksUntil := func(limit units.Time, all bool) {
+		for ; marks < len(t.marks) && (all || t.marks[marks].at < limit); marks++ {
+			m := &t.marks[marks]
+			// Each slice lies inside the one below it: the lowest decides.
+			if len(t.stack) > 0 && t.stack[0].start <= m.at && m.at <= t.stack[0].end {
+				continue
+			}
+			what := "ends"
+			if m.out {
+				what = "starts"
+			}
+			c.problem(m.line, "flow-binding", "arrow %s outside every slice of its track (pid %d, tid %d)", what, k.pid, k.tid)
+		}
+	}
+	for ; spans < len(t.spans) && (last || t.spans[spans].start < t.last); spans++ {
+		s := t.spans[spans]
+		marksUntil(s.start, false)
+		for len(t.stack) > 0 && t.stack[len(t.stack)-1].end <= s.start {
+			t.stack = t.stack[:len(t.stack)-1]
+		}
+		if n := len(t.stack); n > 0 && s.end > t.stack[n-1].end {
+			o := t.stack[n-1]
+			c.problem(s.line, "overlap", "slice %s partly overlaps %s of line %d on one track (pid %d, tid %d)", quoted(s.name), quoted(o.name), o.line, k.pid, k.tid)
+			continue
+		}
+		t.stack = append(t.stack, s)
+	}
+	marksUntil(t.last, last)
+	t.spans, t.marks = slices.Clone(t.spans[spans:]), slices.Clone(t.marks[marks:])
+	if spans > 0 || marks > 0 {
+		t.swept, t.begun = t.last, true
+	}
+}
