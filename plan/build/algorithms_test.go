@@ -53,3 +53,33 @@ func TestStreamsAreReused(t *testing.T) {
 		}
 	}
 }
+
+// TestRolesKeepTheirConns: the simulator finds connections in the first
+// three ops of a program only, unless its role varies them.
+func TestRolesKeepTheirConns(t *testing.T) {
+	for _, s := range [][3]int{{4, 1, 2}, {2, 3, 2}, {1, 5, 1}} {
+		c := plantest.Plain(s[0], s[1], s[2])
+		for _, r := range plantest.Kernels(s[1]) {
+			r.Count, r.Type, r.Channels = 3_000_000, coll.Float32, s[2]
+			p, err := Plan(c, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, pr := range p.Programs(int32(c.NRanks - 1)) {
+				if pr.Role.VariesConns() {
+					continue
+				}
+				seen := map[int32]bool{}
+				var op plan.Op
+				for cur := p.Open(&pr); cur.Next(&op); {
+					for _, id := range append(append([]int32{}, op.From...), op.To...) {
+						if op.Seq > 2 && !seen[id] {
+							t.Fatalf("%v %v, role %v: op %d is the first over connection %d", r.Func, r.Algo, pr.Role, op.Seq, id)
+						}
+						seen[id] = true
+					}
+				}
+			}
+		}
+	}
+}
