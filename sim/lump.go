@@ -55,6 +55,8 @@ func (t *forest) lump() *symmetry {
 	switch {
 	case t.slow != nil:
 		s.margin = 0.15
+	case !t.mirrored() && staggers(p):
+		s.margin = 0.15
 	case !t.mirrored():
 		s.margin = 0.1
 	}

@@ -143,8 +143,12 @@ const (
 func newNetwork(e *engine, w *wiring) *network {
 	us := units.FromMicros
 	p, t := &e.class.Net, &e.class.Net.TCP
+	threads := make([]rdma.Thread, e.plan.Comm.NRanks)
+	for i := range threads {
+		threads[i].Together = !staggers(e.plan)
+	}
 	return &network{e: e, w: w, local: w.local, routes: make(map[wire]simnet.RouteID),
-		threads: make([]rdma.Thread, e.plan.Comm.NRanks),
+		threads: threads,
 		cost: netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag), us(p.Turn), us(p.Look),
 			us(t.Call), us(t.Look), us(t.Wire)}}
 }
@@ -307,17 +311,23 @@ func (n *network) tryPost(id int32) {
 
 // serve gives a proxy thread a job; done takes it up when it is over.
 func (n *network) serve(thread, id, stage int32, cost units.Time) {
-	if n.threads[thread].Add(rdma.Job{Conn: id, Stage: stage}, cost) {
+	if n.threads[thread].Add(rdma.Job{Conn: id, Stage: stage, Order: order(stage, n.conns[id].channel, n.conns[id].conn), Cost: cost}) {
 		n.e.queue.Push(n.e.now, classRound, evRound, thread, 0)
 	}
 }
 
+// order is in which order a thread takes up what comes at one instant: stage by
+// stage, by channel.
+func order(stage, channel, id int32) int64 {
+	return int64(stage)<<48 | int64(channel)<<32 | int64(id)
+}
+
 // round ends an instant of a thread.
 func (n *network) round(thread int32) {
-	jobs, at := n.threads[thread].Round(n.e.now)
-	n.e.tr.serves(n.e, thread, at)
-	for _, j := range jobs {
-		n.done(j.Conn, j.Stage, at)
+	jobs := n.threads[thread].Round(n.e.now)
+	n.e.tr.serves(n.e, thread, jobs[len(jobs)-1].Done)
+	for i := range jobs {
+		n.done(jobs[i].Conn, jobs[i].Stage, jobs[i].Done)
 	}
 }
 

@@ -94,7 +94,7 @@ func (n *network) collect(bi, stage int32) {
 				cost = n.cost.post
 			}
 		}
-		if n.threads[thread].Add(rdma.Job{Conn: bi, Stage: stage - seen}, cost) {
+		if n.threads[thread].Add(rdma.Job{Conn: bi, Stage: stage - seen, Order: order(stage-seen, 0, bi), Cost: cost}) {
 			n.e.queue.Push(n.e.now, classRound, evRound, thread, 0)
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/connect"
@@ -25,7 +26,7 @@ type survey struct {
 	uses    []simnet.Use
 	links   []print // of each real link: by which kinds it is crossed
 	threads []print // of each rank's proxy thread
-	jobs    []job
+	jobs    []served
 	joints  []bool  // by group: its ops have a route of their own
 	same    bool    // everything of a kind is alike so far
 	ins     []int32 // of the program at hand
@@ -48,6 +49,12 @@ type flow struct {
 // job is a proxy thread's part in the messages of a kind: as sender (role 0)
 // or receiver (1).
 type job struct{ kind, role, thread int32 }
+
+// served is a job and where it stands in its thread's order.
+type served struct {
+	job
+	channel, id int32
+}
 
 // print identifies a sum of things, whatever their order: two sums of 64 bits.
 type print struct{ a, b uint64 }
@@ -189,8 +196,7 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 	kind := c + int32(len(s.e.conns))
 	s.note(kind, rep)
 	for role, thread := range [2]int32{pc.Route.SrcProxy, pc.Route.DstProxy} {
-		s.threads[s.thread(thread)].add(uint64(kind)<<1|uint64(role), 1)
-		s.jobs = append(s.jobs, job{kind, int32(role), thread})
+		s.jobs = append(s.jobs, served{job{kind, int32(role), thread}, pc.Channel, pc.ID})
 	}
 	return nil
 }
@@ -207,8 +213,7 @@ func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
 	if sends {
 		role = 0
 	}
-	s.threads[s.thread(rank)].add(uint64(kind)<<1|uint64(role), 1)
-	s.jobs = append(s.jobs, job{kind, role, rank})
+	s.jobs = append(s.jobs, served{job{kind, role, rank}, pc.Channel, pc.ID})
 	return nil
 }
 
@@ -333,6 +338,7 @@ func count(uses []simnet.Use, l simnet.LinkID, n int32) []simnet.Use {
 // sortProxies finds the proxy threads that have the same messages, and how
 // many of each kind they have.
 func (s *survey) sortProxies() {
+	s.queue()
 	s.proxy = make([]int32, len(s.threads))
 	known := map[print]int32{}
 	first := []int32{}
@@ -355,8 +361,31 @@ func (s *survey) sortProxies() {
 		s.same = s.same && (!met || was == c)
 		of[key] = c
 		if s.thread(j.thread) == first[c] {
-			s.load[job{j.kind, j.role, c}]++
+			load := job{j.kind, j.role, c}
+			s.load[load]++
+			s.same = s.same && (s.load[load] == 1 || !staggers(s.e.plan)) // several are served one after the other
 		}
+	}
+}
+
+// queue notes of each thread which kinds of messages it serves, in its order:
+// those of one role by channel (see order). Where a quotient's threads had
+// another order than the real ones, it would not be exact.
+func (s *survey) queue() {
+	slices.SortFunc(s.jobs, func(a, b served) int {
+		return cmp.Or(cmp.Compare(s.thread(a.thread), s.thread(b.thread)), cmp.Compare(a.role, b.role), cmp.Compare(a.channel, b.channel), cmp.Compare(a.id, b.id))
+	})
+	place, n := int32(0), int32(len(s.e.conns))
+	for i, j := range s.jobs {
+		if i > 0 && s.thread(j.thread) == s.thread(s.jobs[i-1].thread) && j.role == s.jobs[i-1].role {
+			place++
+			a, b := &s.q.model[s.jobs[i-1].kind-n], &s.q.model[j.kind-n]
+			s.same = s.same && (!staggers(s.e.plan) || cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(s.jobs[i-1].kind, j.kind)) < 0)
+		}
+		if !staggers(s.e.plan) || i > 0 && (s.thread(j.thread) != s.thread(s.jobs[i-1].thread) || j.role != s.jobs[i-1].role) {
+			place = 0
+		}
+		s.threads[s.thread(j.thread)].add(uint64(place)<<40|uint64(j.kind)<<1|uint64(j.role), 1)
 	}
 }
 

@@ -46,6 +46,9 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	well := len(x.Faults) == 0
 	var out []*symmetry
 	add := func(s *symmetry) {
+		if s != nil && staggers(p) {
+			s = s.apart(p)
+		}
 		if s != nil {
 			out = append(out, s)
 		}
