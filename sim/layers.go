@@ -15,12 +15,19 @@ import (
 // trees, each of which uses all NICs, every one is a layer.
 
 // staggers tells the plans whose threads serve what comes at one instant one
-// after the other: NVLS trees, whose threads serve all channels. Where a thread
-// has one channel or two, as those of rings and trees between 8 NICs, to serve
-// both together costs 2 % at most and lets one stand for the other
-// (docs/adr/0016).
+// after the other: NVLS trees, whose threads serve all channels, and rings and
+// PAT where there are more than two channels a rank of a node. Where a thread has
+// one channel or two, to serve both together costs 2 % at most and lets one
+// stand for the other (docs/adr/0016).
 func staggers(p *plan.Plan) bool {
-	return p.Req.Algo == coll.NVLSTree && p.Req.Func < coll.NumCollFuncs
+	switch p.Req.Algo {
+	case coll.NVLSTree:
+		return p.Req.Func == coll.AllReduce
+	case coll.Ring, coll.PAT:
+		return (p.Req.Func == coll.AllReduce || p.Req.Func == coll.AllGather || p.Req.Func == coll.ReduceScatter) &&
+			p.Split.NChannels > 2*p.Comm.MaxLocalRanks
+	}
+	return false
 }
 
 // layerNodes is how many nodes are asked which threads serve their channels; the
