@@ -115,7 +115,7 @@ func New(in Input) (*Report, error) {
 		r.RedOp = o.RedOp.TestName()
 	}
 	r.Refused = refusals(c, in.Access)
-	if w := PeerChannels(c); w != "" {
+	if w := c.PeerWarning(); w != "" {
 		r.Warnings = append(r.Warnings, w)
 	}
 	switch {
@@ -143,17 +143,6 @@ func New(in Input) (*Report, error) {
 	}
 	r.Graph = graphUse(c, graphOf[choice.Algo])
 	return r, r.launch(c, o, choice)
-}
-
-// PeerChannels warns of nodes that disagree on the channels of send/recv, ""
-// where all agree.
-func PeerChannels(c *comm.Comm) string {
-	what, least := c.PeersDisagree()
-	if what == "" {
-		return ""
-	}
-	return fmt.Sprintf("nodes disagree on the channels of send/recv to one peer (%s): NCCL %s takes the minimum over each node's own GPUs and does not exchange it (graph/paths.cc:861, fixed in 2.29), so sendrecv, alltoall, gather and scatter between them can hang; NCCL_MAX_P2P_NCHANNELS=%d makes them agree",
-		what, tuning.Version, least)
 }
 
 // cells fills Choice and Rivals.

@@ -18,9 +18,6 @@ func Digest(spec *Spec, opt Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := l.class(); err != nil {
-		return "", err
-	}
 	if _, err := l.graphFile(); err != nil {
 		return "", err
 	}

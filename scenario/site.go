@@ -3,6 +3,7 @@ package scenario
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -29,10 +30,17 @@ type Options struct {
 	// Settings are NCCL's settings from outside the Spec: environment and
 	// configuration files. NCCL.Env takes precedence.
 	Settings config.Sources
-	// Warn, if not nil, is called with each warning, one line each.
-	Warn func(text string)
-	// Progress, if not nil, is called now and then with the share that is done.
-	Progress func(share float64)
+	// Create begins an output file; nil where nothing can be written.
+	Create func(name string) (File, error)
+	// Program names the version of the program in what is written.
+	Program string
+	// Warn, if not nil, is called with each warning, one line each: a *FieldError
+	// where a member of the Spec is meant, a *LintWarning of a topology file.
+	Warn func(err error)
+	// Phase, if not nil, is called as each part of writing the outputs begins.
+	Phase func(Phase)
+	// Wrote, if not nil, is called with each file of Outputs once it is there.
+	Wrote func(Written)
 	// Cancelled, if not nil, is polled while files are parsed and graphs searched;
 	// its error ends that.
 	Cancelled func() error
@@ -48,13 +56,6 @@ type InputError struct{ Err error }
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-func bad(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &InputError{err}
-}
-
 // Site is a loaded machine: everything up to the communicator.
 type Site struct {
 	Config  *config.Config
@@ -66,6 +67,7 @@ type Site struct {
 	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
 
 	graphs []byte // of NCCL_GRAPH_FILE
+	named  bool   // the topology is that of a file, not the built-in one
 }
 
 // loader reads a Spec's files.
@@ -82,16 +84,15 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.class(); err != nil {
-		return nil, err
-	}
 	p := l.site.Config.Comm()
 	p.Multicast = spec.Machine.multicast()
 	if p.Given, err = l.graphFile(); err != nil {
 		return nil, err
 	}
-	l.site.Comm, err = comm.New(l.site.Cluster, p)
-	return l.site, err
+	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
+		return nil, err
+	}
+	return l.site, l.dump()
 }
 
 // Layout reads a Spec's files and lays the nodes out, without a communicator.
@@ -112,6 +113,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	files := members
 	if members, err = l.domains(members); err != nil {
 		return nil, err
 	}
@@ -131,11 +133,9 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if l.site.Cluster, err = fabric.New(members, p); err != nil {
 		return nil, bad(err)
 	}
-	if n := l.site.Cluster.NoFabric; n != "" {
-		l.warn("%s is one host and reports no NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own (mnnvl.cc:27); where it has one, write \"nvlinkDomain\": 1", n)
-	}
+	l.doubts(files)
 	if f := spec.Network.Fabric; f != "" {
-		data, err := l.read(f)
+		data, err := opt.read(f, maxNetwork)
 		if err != nil {
 			return nil, err
 		}
@@ -143,13 +143,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 			return nil, bad(err)
 		}
 	}
-	return l, nil
-}
-
-func (l *loader) warn(format string, args ...any) {
-	if l.opt.Warn != nil {
-		l.opt.Warn(fmt.Sprintf(format, args...))
-	}
+	return l, l.class()
 }
 
 // settings merges the Spec's variables over those of the surroundings.
@@ -160,21 +154,13 @@ func (l *loader) settings() error {
 	}
 	cfg, warnings, err := config.Load(src)
 	for _, w := range warnings {
-		l.warn("%v", w)
+		l.opt.warn(errors.New(w.String()))
 	}
 	l.site.Config = cfg
 	if err == nil && l.opt.Cancelled != nil {
 		cfg.Cancel(l.opt.Cancelled)
 	}
 	return err
-}
-
-func (l *loader) read(name string) ([]byte, error) {
-	if l.opt.Files == nil {
-		return nil, bad(&fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist})
-	}
-	data, err := fs.ReadFile(l.opt.Files, name)
-	return data, bad(err)
 }
 
 // defaultNodes is how many of the built-in machine there are.
@@ -202,9 +188,10 @@ func (l *loader) members() ([]fabric.Member, error) {
 			}
 		} else {
 			var err error
-			if data, err = l.read(file); err != nil {
+			if data, err = l.opt.read(file, maxTopology); err != nil {
 				return nil, err
 			}
+			l.site.named = true
 		}
 		sum.Write(data)
 		spec, err := topoxml.Parse(data, file)
@@ -212,7 +199,7 @@ func (l *loader) members() ([]fabric.Member, error) {
 			return nil, bad(err)
 		}
 		for _, w := range spec.Warnings {
-			l.warn("%v", w)
+			l.opt.warn(fmt.Errorf("%v", w))
 		}
 		members, names = append(members, fabric.Member{Spec: spec, Count: count}), append(names, name)
 	}
@@ -261,7 +248,7 @@ func (l *loader) class() (err error) {
 		}
 		return nil
 	}
-	data, err := l.read(name)
+	data, err := l.opt.read(name, maxClass)
 	if err != nil {
 		return err
 	}
@@ -276,7 +263,7 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 	if !v.Set || v.Value == "" {
 		return nil, nil
 	}
-	data, err := l.read(v.Value)
+	data, err := l.opt.read(v.Value, maxTopology)
 	if err != nil {
 		return nil, err
 	}

@@ -131,6 +131,10 @@ func (c *checks) outputs(o *Outputs) {
 		}
 	}
 	c.word("outputs.detail", o.Detail, nccltrace.Details[:]...)
+	c.word("outputs.style", o.Style, "lanes", "nccl")
+	if o.MaxEvents < -1 {
+		c.add("outputs.maxEvents", fmt.Sprint(o.MaxEvents), "must be at least -1", "")
+	}
 }
 
 // grid validates each axis by its values, one at a time: every value must make a

@@ -126,6 +126,13 @@ func New(out io.Writer, opt Options) *Writer {
 		left: make(map[string]int64), counters: make(map[counterKey]*counter)}
 }
 
+// File is a file in the making: Finish gives it its name, or discards it if err
+// is not nil.
+type File interface {
+	io.Writer
+	Finish(err error) error
+}
+
 // Create returns a Writer to a file, compressed if its name ends in .gz. The
 // file appears under its name only when Close succeeds.
 func Create(path string, opt Options) (*Writer, error) {
@@ -133,6 +140,12 @@ func Create(path string, opt Options) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create trace: %w", err)
 	}
+	return To(file, path, opt), nil
+}
+
+// To returns a Writer to a file that was created under a name, compressed if the
+// name ends in .gz. Close or Abort finishes the file.
+func To(file File, path string, opt Options) *Writer {
 	var out io.Writer = file
 	var zip *gzip.Writer
 	if strings.HasSuffix(path, ".gz") {
@@ -154,7 +167,7 @@ func Create(path string, opt Options) (*Writer, error) {
 		}
 		return nil
 	}
-	return w, nil
+	return w
 }
 
 // Track registers a lane.
