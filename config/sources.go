@@ -26,6 +26,24 @@ type Sources struct {
 	NoEnv bool
 }
 
+// Getenv is a variable that NCCL does not read, such as NCCL_TESTS_MIN_BW: that of
+// Flags, else of the environment; no configuration file has it.
+func (s Sources) Getenv(name string) (string, bool) {
+	for i := len(s.Flags) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(s.Flags[i], name+"="); ok {
+			return v, true
+		}
+	}
+	if !s.NoEnv {
+		for _, e := range s.Environ {
+			if v, ok := strings.CutPrefix(e, name+"="); ok {
+				return v, true
+			}
+		}
+	}
+	return "", false
+}
+
 // OriginKind is the kind of place that a value comes from.
 type OriginKind uint8
 

@@ -32,7 +32,7 @@ func Run(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	return r.Result(), r.Write(ctx)
+	return r.Result(), r.Write(ctx, Listener{})
 }
 
 // Running is a Spec that was loaded and is ready to be simulated.
@@ -95,16 +95,16 @@ func On(site *Site, spec Spec, opt Options) (*Running, error) {
 	if r.fn, err = coll.ParseFunc(w.Op); err != nil {
 		return nil, &FieldError{Path: "workload.op", Value: w.Op, Problem: err.Error()}
 	}
-	if r.sizes, err = w.list(); err != nil {
+	if r.sizes, err = w.AllSizes(); err != nil {
 		return nil, err
 	}
-	if r.types, err = w.types(); err != nil {
+	if r.types, err = w.AllTypes(); err != nil {
 		return nil, err
 	}
-	if r.redops, err = w.reductions(r.fn); err != nil {
+	if r.redops, err = w.AllReductions(r.fn); err != nil {
 		return nil, err
 	}
-	r.roots, err = w.roots(r.fn, site.Comm.NRanks)
+	r.roots, err = w.AllRoots(r.fn, site.Comm.NRanks)
 	return r, err
 }
 

@@ -37,10 +37,6 @@ type Options struct {
 	// Warn, if not nil, is called with each warning, one line each: a *FieldError
 	// where a member of the Spec is meant, a *LintWarning of a topology file.
 	Warn func(err error)
-	// Phase, if not nil, is called as each part of writing the outputs begins.
-	Phase func(Phase)
-	// Wrote, if not nil, is called with each file of Outputs once it is there.
-	Wrote func(Written)
 	// Cancelled, if not nil, is polled while files are parsed and graphs searched;
 	// its error ends that.
 	Cancelled func() error
@@ -106,6 +102,12 @@ func Layout(spec *Spec, opt Options) (*Site, error) {
 
 func layout(spec *Spec, opt *Options) (*loader, error) {
 	l := &loader{spec: spec, opt: opt, site: &Site{}}
+	var c checks
+	c.machine(&spec.Machine)
+	c.env(spec.NCCL.Env)
+	if err := errors.Join(c.errs...); err != nil {
+		return nil, err
+	}
 	if err := l.settings(); err != nil {
 		return nil, err
 	}
@@ -152,15 +154,29 @@ func (l *loader) settings() error {
 	for _, name := range sorted(l.spec.NCCL.Env) {
 		src.Flags = append(src.Flags[:len(src.Flags):len(src.Flags)], name+"="+l.spec.NCCL.Env[name])
 	}
-	cfg, warnings, err := config.Load(src)
-	for _, w := range warnings {
-		l.opt.warn(errors.New(w.String()))
-	}
+	cfg, err := Settings(src, l.opt.warn, l.opt.Cancelled)
 	l.site.Config = cfg
-	if err == nil && l.opt.Cancelled != nil {
-		cfg.Cancel(l.opt.Cancelled)
-	}
 	return err
+}
+
+// maxWarnings bounds what is reported of a configuration file that is none.
+const maxWarnings = 100
+
+// Settings reads settings, passes their warnings on and has the stages poll
+// cancelled, if it is not nil.
+func Settings(src config.Sources, warn func(error), cancelled func() error) (*config.Config, error) {
+	cfg, warnings, err := config.Load(src)
+	for i, w := range warnings {
+		if i == maxWarnings {
+			warn(fmt.Errorf("%d more warnings of settings", len(warnings)-i))
+			break
+		}
+		warn(errors.New(w.String()))
+	}
+	if err == nil && cancelled != nil {
+		cfg.Cancel(cancelled)
+	}
+	return cfg, err
 }
 
 // defaultNodes is how many of the built-in machine there are.

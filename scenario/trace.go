@@ -36,16 +36,33 @@ type Written struct {
 	Events int64 // of a trace
 }
 
+// Listener hears how writing the outputs goes. Its members may be nil.
+type Listener struct {
+	Phase func(Phase)   // is called as each part begins
+	Wrote func(Written) // is called with each file once it is there
+}
+
+// Files lists the files that are asked for.
+func (o *Outputs) Files() []Written {
+	var out []Written
+	for _, f := range []Written{{Member: "trace", Name: o.Trace}, {Member: "profile", Name: o.Profile}, {Member: "ops", Name: o.Ops}} {
+		if f.Name != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // Write writes the files of Outputs, of the last line out of place. Rows must have
 // ended.
-func (r *Running) Write(ctx context.Context) error {
+func (r *Running) Write(ctx context.Context, hear Listener) error {
 	o, lines := &r.Spec.Outputs, r.Lines()
 	if len(lines) == 0 {
 		return nil
 	}
 	last := lines[len(lines)-1].Operation
 	if o.Trace != "" || o.Profile != "" {
-		if err := r.writeTrace(ctx, last); err != nil {
+		if err := r.writeTrace(ctx, last, hear); err != nil {
 			return err
 		}
 	}
@@ -60,20 +77,20 @@ func (r *Running) Write(ctx context.Context) error {
 		err = r.writeOps(done.Plan)
 	}
 	if err == nil {
-		r.wrote(Written{Member: "ops", Name: o.Ops})
+		hear.wrote(Written{Member: "ops", Name: o.Ops})
 	}
 	return err
 }
 
-func (r *Running) wrote(w Written) {
-	if r.opt.Wrote != nil {
-		r.opt.Wrote(w)
+func (l *Listener) wrote(w Written) {
+	if l.Wrote != nil {
+		l.Wrote(w)
 	}
 }
 
-func (r *Running) phase(p Phase) {
-	if r.opt.Phase != nil {
-		r.opt.Phase(p)
+func (l *Listener) phase(p Phase) {
+	if l.Phase != nil {
+		l.Phase(p)
 	}
 }
 
@@ -200,7 +217,7 @@ func (t *sinks) all() trace.Sink {
 }
 
 // writeTrace simulates one operation again, with all events.
-func (r *Running) writeTrace(ctx context.Context, at Operation) error {
+func (r *Running) writeTrace(ctx context.Context, at Operation, hear Listener) error {
 	opt, err := r.traceOptions()
 	if err != nil {
 		return err
@@ -222,7 +239,7 @@ func (r *Running) writeTrace(ctx context.Context, at Operation) error {
 		opt.Predicted, opt.Tuner = units.FromMicros(float64(planned.Choice.TimeUs)), r.Site.tuner()
 	}
 	var share atomic.Uint64
-	r.phase(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})
+	hear.phase(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})
 	calls := &callSink{Sink: sink, shift: r.hostTime(planned.Plan)}
 	done, err := r.Simulate(ctx, at, calls, opt, func(part float64) { share.Store(math.Float64bits(part)) })
 	if err != nil {
@@ -234,17 +251,17 @@ func (r *Running) writeTrace(ctx context.Context, at Operation) error {
 	r.addCalls(calls, at, &done, opt)
 	if files.trace != nil {
 		files.trace.Overflow(int64(len(calls.over)))
-		r.phase(Phase{Name: "writing trace", Counts: files.trace.Progress})
+		hear.phase(Phase{Name: "writing trace", Counts: files.trace.Progress})
 	}
 	if err := sink.Close(); err != nil {
 		return err
 	}
 	if files.trace != nil {
 		n, _ := files.trace.Progress()
-		r.wrote(Written{Member: "trace", Name: r.Spec.Outputs.Trace, Events: n})
+		hear.wrote(Written{Member: "trace", Name: r.Spec.Outputs.Trace, Events: n})
 	}
 	if files.profile != nil {
-		r.wrote(Written{Member: "profile", Name: r.Spec.Outputs.Profile})
+		hear.wrote(Written{Member: "profile", Name: r.Spec.Outputs.Profile})
 	}
 	return nil
 }

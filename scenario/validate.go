@@ -92,13 +92,13 @@ func (c *checks) workload(w *Workload) {
 	if len(w.Sizes) > 0 && w.Range != (Range{}) {
 		c.add("workload.sizes", "", "sizes take the place of a range", "leave one of them out")
 	}
-	if _, err := w.list(); err != nil {
+	if _, err := w.AllSizes(); err != nil {
 		c.errs = append(c.errs, err)
 	}
-	if _, err := w.types(); err != nil {
+	if _, err := w.AllTypes(); err != nil {
 		c.add("workload.types", strings.Join(w.Types, ","), err.Error(), "")
 	}
-	if _, err := w.reductions(f); err != nil {
+	if _, err := w.AllReductions(f); err != nil {
 		c.add("workload.reductions", strings.Join(w.Reductions, ","), err.Error(), "")
 	}
 	c.atLeast("workload.root", w.Root, -1)
@@ -177,8 +177,8 @@ type Size struct {
 	Exact bool
 }
 
-// list returns the sizes of a workload. Errors are *FieldErrors.
-func (w *Workload) list() ([]Size, error) {
+// AllSizes lists the sizes of a workload. Errors are *FieldErrors.
+func (w *Workload) AllSizes() ([]Size, error) {
 	var out []Size
 	for i, text := range w.Sizes {
 		n, err := units.ParseBytes(text)
@@ -204,7 +204,8 @@ func (w *Workload) list() ([]Size, error) {
 	return out, nil
 }
 
-func (w *Workload) types() ([]coll.DataType, error) {
+// AllTypes lists the element types of a workload.
+func (w *Workload) AllTypes() ([]coll.DataType, error) {
 	if len(w.Types) == 0 {
 		return []coll.DataType{coll.Float32}, nil
 	}
@@ -222,7 +223,8 @@ func (w *Workload) types() ([]coll.DataType, error) {
 	return out, nil
 }
 
-func (w *Workload) reductions(f coll.Func) ([]coll.RedOp, error) {
+// AllReductions lists the reductions of an operation of a workload.
+func (w *Workload) AllReductions(f coll.Func) ([]coll.RedOp, error) {
 	var out []coll.RedOp
 	for _, name := range w.Reductions {
 		if name == "all" {
@@ -243,10 +245,10 @@ func (w *Workload) reductions(f coll.Func) ([]coll.RedOp, error) {
 	return out, nil
 }
 
-// roots are the root ranks of an operation; -1 stands for none.
-func (w *Workload) roots(f coll.Func, ranks int) ([]int, error) {
+// AllRoots lists the root ranks of an operation; -1 stands for none.
+func (w *Workload) AllRoots(f coll.Func, ranks int) ([]int, error) {
 	switch {
-	case w.Root >= ranks:
+	case w.Root < -1 || w.Root >= ranks:
 		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("ranks go from 0 to %d", ranks-1)}
 	case !f.Rooted():
 		return []int{-1}, nil

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/host"
 	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -89,7 +89,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
 	}
 	s := &bench{flags: b}
 	s.app, s.sweep.flags = a, &b.run
-	if s.fn, err = coll.ParseFunc(op); err != nil {
+	if _, err = coll.ParseFunc(op); err != nil {
 		return err
 	}
 	if err := b.checkHost(cmd); err != nil {
@@ -102,13 +102,13 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
 	if b.run.machine.topo == "" && b.run.machine.nodes == 0 && b.run.machine.gpus == 0 {
 		b.run.machine.nodes, b.run.machine.gpus = cmp.Or(p.nranks, 2), 1
 	}
-	if err := s.prepare(cmd); err != nil {
+	if err := s.prepare(cmd, op); err != nil {
 		return err
 	}
-	if p.nranks > 0 && p.nranks != s.m.comm.NRanks {
-		return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", p.nranks, s.m.comm.NRanks)
+	if p.nranks > 0 && p.nranks != s.r.Site.Comm.NRanks {
+		return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", p.nranks, s.r.Site.Comm.NRanks)
 	}
-	if s.team, err = assemble(cmd.Context(), p, s.m.comm.NRanks); err != nil {
+	if s.team, err = assemble(cmd.Context(), p, s.r.Site.Comm.NRanks); err != nil {
 		return err
 	}
 	defer s.team.leave()
@@ -118,18 +118,8 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
 	return s.team.give(s.all())
 }
 
-func (s *bench) prepare(cmd *cobra.Command) (err error) {
+func (s *bench) prepare(cmd *cobra.Command, op string) (err error) {
 	r := s.sweep.flags
-	var bounds coll.Sweep
-	if s.sizes, bounds, err = r.test.list(cmd); err != nil {
-		return err
-	}
-	if s.types, err = r.test.types(); err != nil {
-		return err
-	}
-	if s.ops, err = r.test.ops(s.fn); err != nil {
-		return err
-	}
 	if s.columns, err = parseColumns(r.test.columns); err != nil {
 		return err
 	}
@@ -142,30 +132,43 @@ func (s *bench) prepare(cmd *cobra.Command) (err error) {
 	if s.minBW, err = s.app.minBW(); err != nil {
 		return err
 	}
-	if s.m, err = r.machine.load(s.app); err != nil {
+	spec, err := r.machine.spec(s.app)
+	if err != nil {
 		return err
 	}
-	if s.roots, err = r.test.roots(s.fn, s.m.comm.NRanks); err != nil {
-		return err
+	if spec.Workload = r.test.workload(cmd, op); spec.Workload.Cycles < 1 {
+		spec.Workload.Cycles = 1
 	}
+	if err := spec.Validate(); err != nil {
+		return asFlags(err)
+	}
+	opt := s.app.options(nil)
+	site, err := scenario.Load(&spec, opt)
+	if err != nil {
+		return asFlags(err)
+	}
+	if s.r, err = scenario.On(site, spec, opt); err != nil {
+		return asFlags(err)
+	}
+	bounds, err := spec.Workload.Bounds()
 	t := &r.test
-	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
+	s.config = nccltests.Config{Program: s.r.Func().TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
 		Threads: 1, GPUs: 1, MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
 		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check,
 		ParallelInit: t.parallelInit != 0, Timestamps: t.timestamps != 0}
-	return nil
+	return err
 }
 
 // open makes the executor of the local ranks.
 func (s *bench) open() error {
-	wire, err := openWire(s.flags.backend, s.m, s.team)
+	wire, err := openWire(s.flags.backend, s.r.Site, s.team)
 	if err != nil {
 		return err
 	}
 	detail := nccltrace.Detail(slices.Index(nccltrace.Details[:], s.flags.run.out.detail))
 	s.exec = host.New(host.Config{Ranks: s.team.here(), Wire: wire, Seed: s.flags.run.seed, Timeout: s.flags.most(),
 		Trace: nccltrace.Options{Detail: detail}})
-	return s.team.agree([]byte(fmt.Sprint(s.fn, s.m.digest, s.config, s.types, s.ops, s.roots, s.flags.run.seed, s.m.settings())))
+	return s.team.agree([]byte(fmt.Sprint(s.r.Site.Digest, s.config, s.r.Lines(), s.flags.run.seed, s.r.Site.Settings())))
 }
 
 // all goes through the sizes and prints.
@@ -178,12 +181,12 @@ func (s *bench) all() error {
 	}
 	if talks {
 		table.Preface(fmt.Sprintf("simccl %s measured in host memory, backend %s: topo=%s sha256=%s nccl-rules=%s seed=%d",
-			version, s.flags.backend, s.m.name, s.m.digest[:12], ncclRules, s.flags.run.seed))
+			version, s.flags.backend, s.r.Site.Name, s.r.Site.Digest[:12], ncclRules, s.flags.run.seed))
 		table.Start(&s.config, devices)
 	}
 	started := time.Now()
 	var bus float64
-	lines := s.lines()
+	lines := s.r.Lines()
 	for i, l := range lines {
 		row, err := s.measure(l, i == len(lines)-1)
 		if err != nil {
@@ -218,29 +221,29 @@ func (s *bench) all() error {
 }
 
 // measure makes one row, out of place and in place.
-func (s *bench) measure(l line, last bool) (*nccltests.Row, error) {
-	row := nccltests.Row{Size: int64(l.shown), Count: l.count, Type: l.typ.TestName(), RedOp: "none", Root: l.column}
-	if s.fn.PrintsRedOp() {
-		row.RedOp = l.op.TestName()
+func (s *bench) measure(l scenario.Line, last bool) (*nccltests.Row, error) {
+	row := nccltests.Row{Size: int64(l.Shown), Count: l.Count, Type: l.Type.TestName(), RedOp: "none", Root: l.Column}
+	if s.r.Func().PrintsRedOp() {
+		row.RedOp = l.RedOp.TestName()
 	}
-	var first outcome
+	var first scenario.Outcome
 	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
-		p := l.point
-		p.inPlace = i == 1
-		pl, choice, err := s.m.comm.Plan(comm.Op{Func: s.fn, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace})
+		at := l.Operation
+		at.InPlace = i == 1
+		o, err := s.r.Plan(at, false)
 		if err != nil {
-			return nil, decisionError(fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err))
+			return nil, err
 		}
 		if i == 0 {
-			first = outcome{choice: choice, plan: pl}
+			first = o
 		}
-		if *m, err = s.point(pl, i == 0 && last); err != nil {
-			return nil, fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err)
+		if *m, err = s.point(o.Plan, i == 0 && last); err != nil {
+			return nil, fmt.Errorf("%s of %d elements: %w", s.r.Func().TestName(), at.Count, err)
 		}
 	}
-	facts := s.facts(&row, &first)
+	facts := s.r.Facts(&first, row.Out.BusBW)
 	for _, c := range s.columns {
-		row.Extra = append(row.Extra, c.value(facts))
+		row.Extra = append(row.Extra, c.value(&facts))
 	}
 	s.rows = append(s.rows, row)
 	s.own = append(s.own, toJSON(hostFacts{facts.Algo, facts.Proto, facts.Channels, facts.ModelUs, row.Out.TimeUs}))
@@ -376,11 +379,8 @@ func (t *team) clocks(far int64) ([]chrome.ClockSync, error) {
 
 // traceFile opens the trace of a process.
 func (s *bench) traceFile() (*chrome.Writer, error) {
-	meta := chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest,
-		Seed: int64(s.flags.run.seed), Clock: "CLOCK_MONOTONIC"}
-	for _, v := range s.m.settings() {
-		meta.Env = append(meta.Env, trace.Str(v[0], v[1]))
-	}
+	meta := s.r.Site.Meta(version, s.flags.run.seed)
+	meta.Source, meta.Clock = "real", "CLOCK_MONOTONIC"
 	if s.team.boot != nil && s.team.nranks > 1 {
 		meta.Part = &chrome.Part{Rank: s.team.rank, Of: s.team.nranks}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/scenario"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -19,11 +20,11 @@ import (
 
 // benchFacts are what the added columns and the JSON's own key tell of a row.
 type benchFacts struct {
-	Shape      string  `json:"shape"`            // what ran: nccl, plan, or a free algorithm
-	Rivals     []rival `json:"rivals,omitempty"` // what it was picked from
-	MeasuredUs float64 `json:"measured_us"`
-	NCCLUs     float64 `json:"nccl_us,omitempty"` // NCCL's time in the same run
-	Predicted  *facts  `json:"predicted,omitempty"`
+	Shape      string          `json:"shape"`            // what ran: nccl, plan, or a free algorithm
+	Rivals     []rival         `json:"rivals,omitempty"` // what it was picked from
+	MeasuredUs float64         `json:"measured_us"`
+	NCCLUs     float64         `json:"nccl_us,omitempty"` // NCCL's time in the same run
+	Predicted  *scenario.Facts `json:"predicted,omitempty"`
 	// Regret is the time of NCCL's choice over the best's, all measured.
 	Regret *float64             `json:"regret,omitempty"`
 	Best   string               `json:"best,omitempty"`
@@ -169,7 +170,7 @@ func benchHeads(cols []benchColumn) []nccltests.Column {
 }
 
 // oracle predicts what is measured: a sweep of run on this machine.
-type oracle struct{ sweep *sweep }
+type oracle struct{ run *scenario.Running }
 
 // newOracle prepares predictions where a column needs them: for the file of
 // --topo, else for this machine as it is found.
@@ -177,18 +178,20 @@ func (r *benchRun) newOracle() (*oracle, error) {
 	if r.team.rank != 0 || !slices.ContainsFunc(r.columns, func(c benchColumn) bool { return c.predicts }) {
 		return &oracle{}, nil
 	}
-	loaded, err := r.machine()
+	site, err := r.machine()
 	if err != nil {
 		return nil, err
 	}
-	flags := &runFlags{machine: r.flags.run.machine, test: r.flags.run.test, launch: r.flags.gpu.timing, seed: 1}
-	flags.test.check, flags.test.threads = 0, 1 // every GPU has a thread of its own
-	flags.out.detail = "op"
-	return &oracle{&sweep{app: r.app, m: loaded, flags: flags, fn: r.fn}}, nil
+	spec := scenario.Spec{Workload: scenario.Workload{Op: r.fn.TestName()}, Engine: scenario.Engine{NoProof: true}} // every GPU has a thread of its own
+	if r.flags.replays() > 0 {
+		spec.Engine.Launch = "graph"
+	}
+	run, err := scenario.On(site, spec, r.app.options(nil))
+	return &oracle{run}, err
 }
 
 // machine is that of --topo, else this one as it is found.
-func (r *benchRun) machine() (*machine, error) {
+func (r *benchRun) machine() (*scenario.Site, error) {
 	hosts := map[string]int{}
 	for _, d := range r.back.devices() {
 		hosts[d.Host]++
@@ -218,17 +221,22 @@ func (o *oracle) ask(ctx context.Context, r *benchRun, op *gpubench.Op, f *bench
 		}
 		f.NCCLUs = t.Micros()
 	}
-	if o.sweep == nil || op.Sizes.Count == 0 {
+	if o.run == nil || op.Sizes.Count == 0 {
 		return nil
 	}
-	got, err := o.sweep.simulate(ctx, point{typ: op.Type, op: op.Red, root: op.Root, count: op.Sizes.Count}, trace.Discard, nccltrace.Options{})
+	got, err := o.run.Simulate(ctx, operationOf(op), trace.Discard, nccltrace.Options{}, nil)
 	if err != nil {
 		return err
 	}
-	row := nccltests.Row{Out: nccltests.Measure{TimeUs: got.result.Elapsed.Micros()}}
-	row.Out.AlgBW, row.Out.BusBW = coll.Bandwidth(op.Func, op.Sizes.Count, op.Type, r.back.ranks(), got.result.Elapsed)
-	f.Predicted = o.sweep.facts(&row, &got)
+	_, bus := coll.Bandwidth(op.Func, op.Sizes.Count, op.Type, r.back.ranks(), got.Result.Elapsed)
+	facts := o.run.Facts(&got, bus)
+	f.Predicted = &facts
 	return nil
+}
+
+// operationOf is a measured operation as a scenario has it.
+func operationOf(op *gpubench.Op) scenario.Operation {
+	return scenario.Operation{Type: op.Type, RedOp: op.Red, Root: op.Root, Count: op.Sizes.Count}
 }
 
 // thisMachine is the topology file of the machine that the program runs on.

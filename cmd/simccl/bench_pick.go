@@ -30,11 +30,11 @@ func (p *planner) plan(op *gpubench.Op) (*plan.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.comm, p.made = m.comm, map[gpubench.Op]*plan.Plan{}
+		p.comm, p.made = m.Comm, map[gpubench.Op]*plan.Plan{}
 	}
 	pl, _, err := p.comm.Plan(comm.Op{Func: op.Func, Count: op.Sizes.Count, Type: op.Type, RedOp: op.Red, Root: int32(op.Root), InPlace: op.InPlace})
 	if err != nil {
-		return nil, decisionError(err)
+		return nil, err
 	}
 	p.made[*op] = pl
 	return pl, nil

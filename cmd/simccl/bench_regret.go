@@ -102,11 +102,11 @@ type contenders struct {
 // rivals lists what NCCL's cost model has a time for, without its choice.
 func (o *oracle) rivals(ops []gpubench.Op) contenders {
 	list := contenders{Of: make([][]contender, len(ops))}
-	if o.sweep == nil { // not rank 0
+	if o.run == nil { // not rank 0
 		return list
 	}
 	for i, op := range ops {
-		_, choice, err := o.sweep.m.comm.Request(point{typ: op.Type, op: op.Red, root: op.Root, count: op.Sizes.Count}.operation(op.Func))
+		_, choice, err := o.run.Site.Comm.Request(operationOf(&op).Op(op.Func))
 		if err != nil {
 			continue
 		}

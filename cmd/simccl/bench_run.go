@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -57,7 +58,7 @@ type benchRun struct {
 	procs   place
 	team    *team
 	fn      coll.Func
-	sizes   []size
+	sizes   []scenario.Size
 	bounds  coll.Sweep
 	types   []coll.DataType
 	ops     []coll.RedOp
@@ -151,11 +152,11 @@ func (r *benchRun) buffer(ranks int) units.Bytes {
 	return most
 }
 
-func (r *benchRun) counts(s size, typ coll.DataType, ranks int) coll.Sizes {
-	if s.exact {
-		return coll.ExactSizes(r.fn, s.asked, typ, ranks)
+func (r *benchRun) counts(s scenario.Size, typ coll.DataType, ranks int) coll.Sizes {
+	if s.Exact {
+		return coll.ExactSizes(r.fn, s.Asked, typ, ranks)
 	}
-	return coll.TestSizes(r.fn, s.asked, typ, ranks)
+	return coll.TestSizes(r.fn, s.Asked, typ, ranks)
 }
 
 // sweep goes through all sizes and prints; only process 0 has a table.
@@ -243,11 +244,11 @@ func (r *benchRun) trace(ctx context.Context) error {
 }
 
 // row measures one line of the table, out of place and in place.
-func (r *benchRun) row(ctx context.Context, typ coll.DataType, red coll.RedOp, root int, sz size) (*nccltests.Row, error) {
+func (r *benchRun) row(ctx context.Context, typ coll.DataType, red coll.RedOp, root int, sz scenario.Size) (*nccltests.Row, error) {
 	sizes := r.counts(sz, typ, r.back.ranks())
 	shown := sizes.Bytes(typ)
-	if sz.exact {
-		shown = sz.asked
+	if sz.Exact {
+		shown = sz.Asked
 	}
 	row := nccltests.Row{Size: int64(shown), Count: sizes.Count, Type: typ.TestName(), RedOp: "none", Root: root}
 	if r.fn.PrintsRedOp() {

@@ -122,16 +122,16 @@ func TestConnectionsUseThePlansNICs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	s := m.cluster.Host(0).Systems[0]
+	s := m.Cluster.Host(0).Systems[0]
 	for _, id := range s.Of(topo.NET) {
 		names = append(names, s.Nodes[id].Net.Name)
 	}
 	slices.Reverse(names) // not in the topology's order
-	device, err := m.assignNICs(ports{names: names})
+	device, err := assignNICs(m, ports{names: names})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := build.Plan(m.comm.Comm, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20, Algo: coll.Ring, Proto: coll.Simple, Channels: m.comm.NChannels, Warps: 16})
+	p, err := build.Plan(m.Comm.Comm, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20, Algo: coll.Ring, Proto: coll.Simple, Channels: m.Comm.NChannels, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestConnectionsUseThePlansNICs(t *testing.T) {
 		t.Errorf("%d of %d NICs carry", len(used), len(names))
 	}
 	// On another machine, two nodes of one place do not share a port.
-	if device, err = m.assignNICs(ports{names: []string{"rxe0", "rxe1"}}); err != nil || device(0, 0) == device(8, 0) {
+	if device, err = assignNICs(m, ports{names: []string{"rxe0", "rxe1"}}); err != nil || device(0, 0) == device(8, 0) {
 		t.Errorf("both nodes have port %d: %v", device(0, 0), err)
 	}
 }

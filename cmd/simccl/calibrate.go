@@ -169,22 +169,17 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 			m.found = text
 		}
 	}
-	if _, err := parseMulticast(m.multicast); err != nil {
-		return nil, gpu.Class{}, err
-	}
-	out, err := m.cluster(a)
+	spec, err := m.spec(a)
 	if err != nil {
 		return nil, gpu.Class{}, err
 	}
-	if err := m.readClass(a, out); err != nil {
-		return nil, gpu.Class{}, err
+	opt := a.options(m.found)
+	site, err := scenario.Layout(&spec, opt)
+	if err != nil {
+		return nil, gpu.Class{}, asFlags(err)
 	}
-	file, _, _, err := a.splitCount(strings.Split(m.topo, ",")[0])
-	if m.found != nil {
-		file, err = "this machine", nil
-	}
-	machine := scenario.Machine{Nodes: []scenario.Nodes{{Topo: file}}, Multicast: m.multicast, NVLinkDomain: m.mnnvl}
-	return &calibrate.Lab{Machine: machine, Files: files{app: a, given: map[string][]byte{"this machine": m.found}}}, out.class, err
+	machine := scenario.Machine{Nodes: []scenario.Nodes{{Topo: spec.Machine.Nodes[0].Topo}}, Multicast: m.multicast, NVLinkDomain: m.mnnvl}
+	return &calibrate.Lab{Machine: machine, Files: opt.Files}, site.Class, nil
 }
 
 // topoFile of a directory of measured times is the machine's topology.

@@ -2,40 +2,30 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )
 
-// maxWarnings bounds what is printed of a configuration file that is none.
-const maxWarnings = 100
-
-// config reads the settings and tells what a user should know of them.
+// config reads the settings and warns of what a user should know of them.
 func (a *app) config() (*config.Config, error) {
+	return scenario.Settings(a.sources(), a.warnOf, a.cancelled)
+}
+
+// sources are where settings come from.
+func (a *app) sources() config.Sources {
 	s := config.Sources{Flags: a.env, Environ: a.environ, NoEnv: a.noEnv, ReadFile: a.readConf}
 	if home, err := os.UserHomeDir(); err == nil {
 		s.Home = home
 	}
-	c, warnings, err := config.Load(s)
-	for i, w := range warnings {
-		if i == maxWarnings {
-			a.warn("%d more warnings of settings", len(warnings)-i)
-			break
-		}
-		a.warn("%v", w)
-	}
-	var bad *config.Error
-	if errors.As(err, &bad) {
-		return nil, &statusError{code: exitUsage, err: err}
-	}
-	if err == nil {
-		c.Cancel(a.cancelled)
-	}
-	return c, err
+	return s
 }
+
+// getenv looks at --env, then at the environment.
+func (a *app) getenv(name string) (string, bool) { return a.sources().Getenv(name) }
 
 // readConf reads one of NCCL's configuration files, whose names are not relative
 // to a.dir.
@@ -63,7 +53,7 @@ effects are those on that machine.`,
 				if err != nil {
 					return err
 				}
-				c, facts = x.cfg, config.FactsOf(x.comm)
+				c, facts = x.Config, config.FactsOf(x.Comm)
 			} else {
 				var err error
 				if c, err = a.config(); err != nil {

@@ -35,7 +35,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	})
 	root.SetGlobalNormalizationFunc(longNames)
 	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), newTopo(a), newGraph(a), newTune(a), newPlan(a),
-		newCheck(a), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), newVersion(a))
+		newCheck(a), newScenario(a), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), newVersion(a))
 	completions(root)
 	return root
 }

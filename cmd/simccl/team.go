@@ -19,6 +19,7 @@ import (
 	"github.com/simccl/simccl/real/pmi"
 	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/spf13/pflag"
 )
@@ -372,7 +373,7 @@ func (t *team) fileName(name string) string {
 }
 
 // openWire makes the transport of a backend, nil for memory.
-func openWire(backend string, m *machine, t *team) (*host.Wire, error) {
+func openWire(backend string, m *scenario.Site, t *team) (*host.Wire, error) {
 	var n transport.Net
 	var err error
 	w := &host.Wire{}
@@ -383,13 +384,13 @@ func openWire(backend string, m *machine, t *team) (*host.Wire, error) {
 		}
 		return nil, nil
 	case "sockets":
-		set := m.cfg.Socket
+		set := m.Config.Socket
 		if set.IfName == "" && t.onOneHost() {
 			set.IfName = "lo"
 		}
 		n, err = sock.NewNet(set)
 	case "verbs":
-		set := m.cfg.IB
+		set := m.Config.IB
 		set.Host = t.address()
 		n, err = ibv.NewNet(set)
 		w.Memory = ibv.HostMemory
@@ -398,7 +399,7 @@ func openWire(backend string, m *machine, t *team) (*host.Wire, error) {
 		return nil, err
 	}
 	w.Net = n
-	if w.Device, err = m.assignNICs(n); err != nil {
+	if w.Device, err = assignNICs(m, n); err != nil {
 		return nil, err
 	}
 	if t.boot != nil {
@@ -414,14 +415,14 @@ func openWire(backend string, m *machine, t *team) (*host.Wire, error) {
 // another machine's topology, each host begins with another device, so that
 // hosts which share this machine do not share a port. Between ranks of one
 // host it is a rank's place that decides.
-func (m *machine) assignNICs(n transport.Net) (func(rank, nic int32) int, error) {
+func assignNICs(m *scenario.Site, n transport.Net) (func(rank, nic int32) int, error) {
 	devs, err := n.Devices()
 	if err != nil {
 		return nil, err
 	}
 	var nics []host.NIC
-	first := make([]int, len(m.cluster.Classes)) // NIC of each class
-	for i, c := range m.cluster.Classes {
+	first := make([]int, len(m.Cluster.Classes)) // NIC of each class
+	for i, c := range m.Cluster.Classes {
 		first[i] = len(nics)
 		s := c.Host.Systems[0]
 		for _, id := range s.Of(topo.NET) {
@@ -437,11 +438,11 @@ func (m *machine) assignNICs(n transport.Net) (func(rank, nic int32) int, error)
 		return nil, err
 	}
 	return func(rank, nic int32) int {
-		at := m.cluster.Locate(int(rank))
+		at := m.Cluster.Locate(int(rank))
 		if nic < 0 {
 			return at.Local % len(devs)
 		}
-		dev := assigned[first[m.cluster.ClassOf(at.Host)]+int(nic)]
+		dev := assigned[first[m.Cluster.ClassOf(at.Host)]+int(nic)]
 		if !ours {
 			dev = (dev + at.Host) % len(devs)
 		}

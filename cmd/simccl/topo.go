@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/report/topology"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/lint"
@@ -45,17 +46,17 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 			if err := m.oneFile(args); err != nil {
 				return err
 			}
-			x, err := m.cluster(a)
+			x, err := m.layout(a)
 			if err != nil {
 				return err
 			}
-			if node < 0 || node >= x.cluster.NHosts() {
-				return usage("--node %d: there are nodes 0 to %d", node, x.cluster.NHosts()-1)
+			if node < 0 || node >= x.Cluster.NHosts() {
+				return usage("--node %d: there are nodes 0 to %d", node, x.Cluster.NHosts()-1)
 			}
 			if a.json {
 				format = "json"
 			}
-			return showHost(a, x.cluster.Host(node), format)
+			return showHost(a, x.Cluster.Host(node), format)
 		}}
 	m.register(c)
 	c.Flags().StringVar(&format, "format", format, "text, json, dot or nccl")
@@ -121,7 +122,6 @@ func (a *app) lintFiles(files []string, strict bool) error {
 		return err
 	}
 	entries, bad := []lintEntry{}, 0
-	var specs []*topo.Spec
 	for _, file := range files {
 		data, err := a.read(file, maxTopology)
 		if err != nil {
@@ -131,8 +131,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 		if err != nil {
 			return input(err)
 		}
-		specs = append(specs, spec)
-		for _, f := range lint.Check(spec, lintParams(cfg)) {
+		for _, f := range lint.Check(spec, lint.AmongNodes(cfg.Topo)) {
 			if f.Severity == lint.Error || strict && f.Severity == lint.Warning {
 				bad++
 			}
@@ -142,7 +141,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 			entries = append(entries, lintEntry{f.Pos.File, f.Pos.Line, f.Pos.Col, f.Severity.String(), f.Rule, f.Path, f.Problem, f.Remedy})
 		}
 	}
-	if w := peersOf(specs, cfg); w != "" {
+	if w := a.peersOf(files); w != "" {
 		f := lint.Finding{Severity: lint.Note, Rule: "p2p-channels", Problem: "as nodes of one job, in the order of the files: " + w, Remedy: "explain sendrecv --topo A.xml:4,B.xml:2 tells it for the numbers of a job"}
 		if !a.json {
 			fmt.Fprintln(a.out, a.paint(a.out).severities(f.String()))
@@ -162,6 +161,24 @@ func (a *app) lintFiles(files []string, strict bool) error {
 		return failed("%d findings that make NCCL fail or decide badly", bad)
 	}
 	return nil
+}
+
+// peersOf says whether hosts of the files would disagree on the channels of
+// send/recv as nodes of one job, "" where they would not or make no communicator.
+func (a *app) peersOf(files []string) string {
+	var s scenario.Spec
+	for _, f := range files {
+		s.Machine.Nodes = append(s.Machine.Nodes, scenario.Nodes{Topo: f, Count: 1})
+	}
+	opt := a.options(nil)
+	if opt.Warn, opt.Create = nil, nil; len(files) < 2 {
+		return ""
+	}
+	site, err := scenario.Load(&s, opt)
+	if err != nil {
+		return ""
+	}
+	return site.Comm.PeerWarning()
 }
 
 func newTopoConvert(a *app) *cobra.Command {
@@ -218,11 +235,11 @@ func newElement(e *topo.Element) element {
 // tree gives a file's elements, or those NCCL keeps.
 func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 	if fused {
-		x, err := m.cluster(a)
+		x, err := m.layout(a)
 		if err != nil {
 			return nil, err
 		}
-		return x.cluster.Host(0).Dump, nil
+		return x.Cluster.Host(0).Dump, nil
 	}
 	if m.topo == "" {
 		spec, err := a.parseTopo(builtin.DGXH100(), builtin.DGXH100Name)
@@ -238,6 +255,17 @@ func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 	return spec.Root, nil
 }
 
+func (a *app) parseTopo(data []byte, name string) (*topo.Spec, error) {
+	spec, err := topoxml.Parse(data, name)
+	if err != nil {
+		return nil, input(err)
+	}
+	for _, w := range spec.Warnings {
+		a.warn("%v", w)
+	}
+	return spec, nil
+}
+
 // readTopo parses a file and says what topo lint finds in it.
 func (a *app) readTopo(file string) (*topo.Spec, error) {
 	cfg, err := a.config()
@@ -250,7 +278,7 @@ func (a *app) readTopo(file string) (*topo.Spec, error) {
 	}
 	spec, err := a.parseTopo(data, file)
 	if err == nil {
-		a.lintLine(spec, cfg)
+		scenario.Lint(spec, cfg.Topo, a.warnOf)
 	}
 	return spec, err
 }
