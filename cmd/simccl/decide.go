@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/simccl/simccl/comm/decision"
@@ -99,9 +98,7 @@ func (a *app) printChannels(x *scenario.Site, format string) error {
 	case "dot":
 		fmt.Fprint(a.out, rings.Dot(x.Comm.Comm, x.Cluster))
 	case "json":
-		e := json.NewEncoder(a.out)
-		e.SetIndent("", "  ")
-		return e.Encode(rings.JSON(x.Comm.Comm, x.Cluster))
+		return encode(a.out, "  ", true, rings.JSON(x.Comm.Comm, x.Cluster))
 	default:
 		return usage("--format %s: write xml, text, rings, json or dot", format)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/simccl/simccl/config"
@@ -76,9 +77,12 @@ effects are those on that machine.`,
 }
 
 // printJSON prints one document, indented.
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
+func (a *app) printJSON(v any) error { return encode(a.out, " ", false, v) }
+
+// encode writes one document of JSON; html escapes <, > and &.
+func encode(w io.Writer, indent string, html bool, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(html)
+	enc.SetIndent("", indent)
 	return enc.Encode(v)
 }

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/simccl/simccl/report/topology"
 	"github.com/simccl/simccl/scenario"
@@ -56,46 +55,17 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 			if a.json {
 				format = "json"
 			}
-			return showHost(a, x.Cluster.Host(node), format)
+			err = topology.Write(a.out, x.Cluster.Host(node), format)
+			var word *topology.FormatError
+			if errors.As(err, &word) {
+				return usage("--format %v", err)
+			}
+			return err
 		}}
 	m.register(c)
 	c.Flags().StringVar(&format, "format", format, "text, json, dot or nccl")
 	c.Flags().IntVar(&node, "node", 0, "which node `I` of unequal ones")
 	return c
-}
-
-func showHost(a *app, h *topo.Host, format string) error {
-	switch format {
-	case "text":
-		fmt.Fprint(a.out, topology.Text(h))
-	case "dot":
-		for _, s := range h.Systems {
-			fmt.Fprint(a.out, topology.Dot(s))
-		}
-	case "nccl":
-		for _, s := range h.Systems {
-			fmt.Fprintln(a.out, strings.Join(s.Print(0), "\n"))
-		}
-	case "json":
-		e := json.NewEncoder(a.out)
-		e.SetIndent("", "  ")
-		return e.Encode(topology.JSON(h))
-	default:
-		return usage("--format %s: write text, json, dot or nccl", format)
-	}
-	return nil
-}
-
-// lintEntry is one finding in JSON.
-type lintEntry struct {
-	File     string `json:"file"`
-	Line     int    `json:"line"`
-	Column   int    `json:"column"`
-	Severity string `json:"severity"`
-	Rule     string `json:"rule"`
-	Path     string `json:"path"`
-	Problem  string `json:"problem"`
-	Remedy   string `json:"remedy"`
 }
 
 func newTopoLint(a *app) *cobra.Command {
@@ -121,7 +91,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 	if err != nil {
 		return err
 	}
-	entries, bad := []lintEntry{}, 0
+	entries, bad := []lint.Entry{}, 0
 	for _, file := range files {
 		data, err := a.read(file, maxTopology)
 		if err != nil {
@@ -138,7 +108,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 			if !a.json {
 				fmt.Fprintln(a.out, a.paint(a.out).severities(f.String()))
 			}
-			entries = append(entries, lintEntry{f.Pos.File, f.Pos.Line, f.Pos.Col, f.Severity.String(), f.Rule, f.Path, f.Problem, f.Remedy})
+			entries = append(entries, f.Entry())
 		}
 	}
 	if w := a.peersOf(files); w != "" {
@@ -146,12 +116,10 @@ func (a *app) lintFiles(files []string, strict bool) error {
 		if !a.json {
 			fmt.Fprintln(a.out, a.paint(a.out).severities(f.String()))
 		}
-		entries = append(entries, lintEntry{Severity: f.Severity.String(), Rule: f.Rule, Problem: f.Problem, Remedy: f.Remedy})
+		entries = append(entries, f.Entry())
 	}
 	if a.json {
-		e := json.NewEncoder(a.out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(entries); err != nil {
+		if err := encode(a.out, "  ", true, entries); err != nil {
 			return err
 		}
 	} else if len(entries) == 0 {
@@ -199,10 +167,10 @@ replaces guids and host hashes by numbers.`,
 				return err
 			}
 			if anonymous {
-				root = anonymize(root)
+				root = topology.Anonymize(root)
 			}
 			if a.json {
-				return a.printJSON(newElement(root))
+				return a.printJSON(topology.ElementJSON(root))
 			}
 			_, err = a.out.Write(topoxml.Write(root))
 			return err
@@ -211,25 +179,6 @@ replaces guids and host hashes by numbers.`,
 	c.Flags().BoolVar(&fused, "fused", false, "what NCCL keeps of the file, as its own dump holds it")
 	c.Flags().BoolVar(&anonymous, "anonymous", false, "replace guids and host hashes")
 	return c
-}
-
-// element is an element of a topology in JSON, attributes and children in the
-// file's order.
-type element struct {
-	Name     string      `json:"name"`
-	Attrs    [][2]string `json:"attrs"`
-	Children []element   `json:"children"`
-}
-
-func newElement(e *topo.Element) element {
-	out := element{Name: e.Name, Attrs: [][2]string{}, Children: []element{}}
-	for _, x := range e.Attrs {
-		out.Attrs = append(out.Attrs, [2]string{x.Name, x.Value})
-	}
-	for _, c := range e.Children {
-		out.Children = append(out.Children, newElement(c))
-	}
-	return out
 }
 
 // tree gives a file's elements, or those NCCL keeps.
@@ -283,27 +232,6 @@ func (a *app) readTopo(file string) (*topo.Spec, error) {
 	return spec, err
 }
 
-// anonymize numbers guids and host hashes in order of appearance; equal ones
-// stay equal, because NCCL compares them.
-func anonymize(root *topo.Element) *topo.Element {
-	root = root.Clone()
-	numbers := map[string]int{}
-	root.Walk(func(e *topo.Element, _ []*topo.Element) {
-		for _, attr := range []string{"guid", "host_hash"} {
-			v, ok := e.Get(attr)
-			if !ok {
-				continue
-			}
-			key := attr + v
-			if numbers[key] == 0 {
-				numbers[key] = len(numbers) + 1
-			}
-			e.Set(attr, fmt.Sprintf("0x%x", numbers[key]))
-		}
-	})
-	return root
-}
-
 func newTopoDiff(a *app) *cobra.Command {
 	return &cobra.Command{Use: "diff OLD NEW", Short: "Compare two topology files",
 		Long: `diff says what two topologies declare differently: devices by bus id, nets by
@@ -321,9 +249,7 @@ hashes do not count. Status 7 where there is a difference.`,
 			}
 			changes := topology.Diff(specs[0], specs[1])
 			if a.json {
-				e := json.NewEncoder(a.out)
-				e.SetIndent("", "  ")
-				if err := e.Encode(append([]topology.Change{}, changes...)); err != nil {
+				if err := encode(a.out, "  ", true, append([]topology.Change{}, changes...)); err != nil {
 					return err
 				}
 			} else {
