@@ -203,8 +203,8 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	}
 	told := a.progress("rounds", fitRounds)
 	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout, Quantities: c.quantities, Rounds: fitRounds,
-		Round: func(int, float64) { told.step() }})
-	told.end()
+		Round: func(int, float64) { told.Step() }})
+	told.End()
 	if err != nil {
 		if errors.Is(err, calibrate.ErrNoHoldout) || errors.Is(err, calibrate.ErrTooFew) {
 			return input(err)

@@ -100,9 +100,9 @@ func (a *app) printVerdict(v *verdict) {
 	case "wrote":
 		fmt.Fprintf(a.out, "wrote %s.json\n", v.Case)
 	case "ok":
-		fmt.Fprintf(a.out, "%s   %s\n", p.green("ok"), v.Case)
+		fmt.Fprintf(a.out, "%s   %s\n", p.Green("ok"), v.Case)
 	case "FAIL":
-		fmt.Fprintf(a.out, "%s %s: %d differences\n", p.red("FAIL"), v.Case, v.Count)
+		fmt.Fprintf(a.out, "%s %s: %d differences\n", p.Red("FAIL"), v.Case, v.Count)
 		for _, l := range v.Differences {
 			fmt.Fprintf(a.out, "     %s\n", l)
 		}

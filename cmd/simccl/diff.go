@@ -93,8 +93,8 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	}
 	a.tellOnce(talk.String())
 	told := a.progress("sizes", len(ops)*len(sizes))
-	defer told.end()
-	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, told.step)
+	defer told.End()
+	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, told.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
 		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), asFlags(of.Err))

@@ -144,7 +144,7 @@ func (a *app) report(err error) int {
 		return code
 	}
 	for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {
-		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).red("simccl:"), strings.TrimRight(line, "\n"))
+		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).Red("simccl:"), strings.TrimRight(line, "\n"))
 	}
 	var file *fs.PathError
 	if code == exitInternal && !errors.As(err, &file) { // a full disk is nobody's defect

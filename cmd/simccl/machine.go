@@ -132,7 +132,7 @@ func (a *app) warnOf(err error) {
 		}
 	case *scenario.NearError:
 		if p := a.last.showing.Load(); p != nil {
-			p.clear()
+			p.Clear()
 		}
 		fmt.Fprintf(a.err, "simccl: %v\n", w)
 	default:

@@ -256,8 +256,8 @@ func (s *sweep) run(ctx context.Context) error {
 func (s *sweep) all(ctx context.Context, table *nccltests.Table) error {
 	n := len(s.r.Lines())
 	told := s.app.progress("sizes", n)
-	defer told.end()
-	told.follow(func() float64 { return s.r.Share() * float64(n) })
+	defer told.End()
+	told.Follow(func() float64 { return s.r.Share() * float64(n) })
 	bus := 0.0
 	for row, err := range s.r.Rows(ctx) {
 		if err != nil {
@@ -270,10 +270,10 @@ func (s *sweep) all(ctx context.Context, table *nccltests.Table) error {
 		s.rows, s.facts, s.own = append(s.rows, r), append(s.facts, &row.Facts), append(s.own, toJSON(&row.Facts))
 		bus += r.Out.BusBW + r.In.BusBW
 		if !s.app.json {
-			told.clear()
+			told.Clear()
 			table.Row(&r)
 		}
-		told.step()
+		told.Step()
 	}
 	s.summary = nccltests.Summary{AvgBusBW: bus / float64(2*n), MinBW: s.minBW}
 	return nil
@@ -326,17 +326,17 @@ func devices(site *scenario.Site) []nccltests.Device {
 // outputs writes the files that were asked for.
 func (s *sweep) outputs(ctx context.Context) error {
 	told := s.app.progress("events", 0)
-	defer told.end()
+	defer told.End()
 	err := s.r.Write(ctx, scenario.Listener{
 		Phase: func(p scenario.Phase) {
-			told.phase(p.Name, p.Counts)
-			told.follow(p.Share)
+			told.Phase(p.Name, p.Counts)
+			told.Follow(p.Share)
 		},
 		Wrote: func(w scenario.Written) {
-			told.end()
+			told.End()
 			s.app.wroteOutput(w)
 		}})
-	told.end()
+	told.End()
 	if err != nil {
 		return asFlags(err)
 	}

@@ -194,7 +194,7 @@ are called.`,
 					err = placed(err)
 				}
 				if errs = append(errs, err); err == nil && !a.json {
-					fmt.Fprintf(a.out, "%s %s\n", a.paint(a.out).green("ok"), name)
+					fmt.Fprintf(a.out, "%s %s\n", a.paint(a.out).Green("ok"), name)
 				}
 			}
 			return worst(errs)

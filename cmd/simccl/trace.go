@@ -83,12 +83,12 @@ func (r *polledReader) Read(b []byte) (int, error) {
 // closeTrace writes what a sink was given to its file, and says so.
 func (a *app) closeTrace(name string, w *chrome.Writer) error {
 	told := a.progress("events", 0)
-	defer told.end()
-	told.phase("writing trace", w.Progress)
+	defer told.End()
+	told.Phase("writing trace", w.Progress)
 	if err := w.Close(); err != nil {
 		return err
 	}
-	told.end()
+	told.End()
 	a.wroteTrace(name, w)
 	return nil
 }

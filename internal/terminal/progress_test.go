@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -11,21 +11,21 @@ import (
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 10, begun: clock, over: make(chan struct{})}
+	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 10, begun: clock, over: make(chan struct{})}
 	for range 3 { // within two seconds: silent
 		clock = clock.Add(500 * time.Millisecond)
-		p.step()
+		p.Step()
 	}
 	if out.Len() != 0 {
 		t.Errorf("told within %v: %q", clock.Sub(p.begun), out.String())
 	}
 	clock = clock.Add(2500 * time.Millisecond)
-	p.step()
+	p.Step()
 	if got := out.String(); got != "\r4 of 10 sizes, 40 %, 1/s, 6s left" {
 		t.Errorf("got %q", got)
 	}
-	p.step() // at once: too soon to rewrite
-	p.end()
+	p.Step() // at once: too soon to rewrite
+	p.End()
 	if got := out.String(); strings.Count(got, "\r") != 3 || !strings.HasSuffix(got, " \r") {
 		t.Errorf("got %q", got)
 	}
@@ -34,11 +34,10 @@ func TestProgress(t *testing.T) {
 // Where nobody looks nothing is written.
 func TestProgressIsForTerminals(t *testing.T) {
 	var errs bytes.Buffer
-	a := &app{out: &bytes.Buffer{}, err: &errs}
-	p := a.progress("sizes", 2)
+	p := Start(&errs, "sizes", 2)
 	p.begun = p.begun.Add(-time.Hour)
-	p.step()
-	p.end()
+	p.Step()
+	p.End()
 	if errs.Len() != 0 {
 		t.Errorf("wrote %q", errs.String())
 	}
@@ -49,16 +48,16 @@ func TestProgressIsForTerminals(t *testing.T) {
 func TestProgressMakesWay(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 2, begun: clock, over: make(chan struct{})}
+	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 2, begun: clock, over: make(chan struct{})}
 	clock = clock.Add(3 * time.Second)
 	p.show()
 	if got := out.String(); got != "\r0 of 2 sizes, 3s so far" {
 		t.Errorf("got %q", got)
 	}
-	p.clear()
+	p.Clear()
 	out.WriteString("a row\n")
-	p.step()
-	p.end()
+	p.Step()
+	p.End()
 	if lines := strings.Split(out.String(), "\n"); !strings.HasSuffix(lines[0], "\ra row") || !strings.Contains(lines[1], "1 of 2 sizes, 50 %, 0.33/s, 3s left") {
 		t.Errorf("got %q", out.String())
 	}
@@ -68,7 +67,7 @@ func TestProgressMakesWay(t *testing.T) {
 func TestProgressWithinOneSize(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 1, begun: clock, over: make(chan struct{}),
+	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "sizes", total: 1, begun: clock, over: make(chan struct{}),
 		reached: func() float64 { return 0.25 }}
 	clock = clock.Add(5 * time.Second)
 	p.show()
@@ -82,9 +81,9 @@ func TestProgressWithinOneSize(t *testing.T) {
 func TestProgressOfPhases(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	p := &progress{w: &out, now: func() time.Time { return clock }, what: "events", begun: clock, over: make(chan struct{})}
-	p.phase("simulating for the trace", nil)
-	p.follow(func() float64 { return 0.5 })
+	p := &Progress{w: &out, now: func() time.Time { return clock }, what: "events", begun: clock, over: make(chan struct{})}
+	p.Phase("simulating for the trace", nil)
+	p.Follow(func() float64 { return 0.5 })
 	show := func(want string) {
 		t.Helper()
 		out.Reset()
@@ -96,12 +95,12 @@ func TestProgressOfPhases(t *testing.T) {
 	}
 	show("simulating for the trace: 50 %, 5s left")
 	written, total := int64(0), int64(0)
-	p.phase("writing trace", func() (int64, int64) { return written, total })
+	p.Phase("writing trace", func() (int64, int64) { return written, total })
 	show("writing trace: 5s so far")
 	written, total = 250, 1000
 	show("writing trace: 250 of 1000 events, 25 %, 25/s, 30s left")
-	p.end()
-	p.end()
+	p.End()
+	p.End()
 	out.Reset()
 	clock = clock.Add(5 * time.Second)
 	p.show()
@@ -112,10 +111,18 @@ func TestProgressOfPhases(t *testing.T) {
 
 // Colours are for terminals; NO_COLOR and a terminal without any say no.
 func TestColoursAreForTerminals(t *testing.T) {
-	if p := (&app{}).paint(&bytes.Buffer{}); p.on || p.red("x") != "x" {
+	getenv := func(name, value string) func(string) (string, bool) {
+		return func(n string) (string, bool) {
+			if n == name {
+				return value, true
+			}
+			return "", false
+		}
+	}
+	if p := PaletteOf(&bytes.Buffer{}, "", getenv("", "")); p.On || p.Red("x") != "x" {
 		t.Error("a buffer is no terminal")
 	}
-	if got := (palette{on: true}).red("x"); got != "\x1b[31mx\x1b[0m" {
+	if got := (Palette{On: true}).Red("x"); got != "\x1b[31mx\x1b[0m" {
 		t.Errorf("red is %q", got)
 	}
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -124,11 +131,11 @@ func TestColoursAreForTerminals(t *testing.T) {
 	}
 	defer tty.Close()
 	for _, c := range []struct {
-		environ []string
-		on      bool
-	}{{nil, true}, {[]string{"NO_COLOR="}, true}, {[]string{"NO_COLOR=1"}, false}, {[]string{"TERM=dumb"}, false}} {
-		if p := (&app{environ: c.environ}).paint(tty); p.on != c.on {
-			t.Errorf("with %v colours are %v", c.environ, p.on)
+		name, value string
+		on          bool
+	}{{"", "", true}, {"NO_COLOR", "", true}, {"NO_COLOR", "1", false}, {"TERM", "dumb", false}} {
+		if p := PaletteOf(tty, "", getenv(c.name, c.value)); p.On != c.on {
+			t.Errorf("with %s=%s colours are %v", c.name, c.value, p.On)
 		}
 	}
 }

@@ -1,4 +1,6 @@
-package main
+// Package terminal writes for people at a terminal: a line of progress that is
+// rewritten in place, and colours. Where a stream is no terminal, neither shows.
+package terminal
 
 import (
 	"fmt"
@@ -8,10 +10,10 @@ import (
 	"time"
 )
 
-// progress tells on a terminal how far a long command is: nothing within the
-// first two seconds, then one line that is rewritten, taken away for what the
-// command prints, and at the end removed.
-type progress struct {
+// Progress shows on a terminal how far a long command is: nothing within the
+// first two seconds, then one line that is rewritten, cleared for what the command
+// prints, and at the end removed.
+type Progress struct {
 	now   func() time.Time
 	doing string // what the counted things are counted for; empty: their name says it
 	what  string // what is counted
@@ -36,37 +38,34 @@ const (
 	refresh  = 200 * time.Millisecond
 )
 
-// progress starts to count. It shows itself if standard error is a terminal.
-func (a *app) progress(what string, total int) *progress {
-	p := &progress{now: time.Now, what: what, total: int64(total), over: make(chan struct{})}
+// Start begins to count. It shows itself if w is a terminal.
+func Start(w io.Writer, what string, total int) *Progress {
+	p := &Progress{now: time.Now, what: what, total: int64(total), over: make(chan struct{})}
 	p.begun = p.now()
-	if isTerminal(a.err) {
-		p.w = raw(a.err)
+	if Is(w) {
+		p.w = Raw(w)
 		go p.watch()
-	}
-	if a.last != nil {
-		a.last.showing.Store(p)
 	}
 	return p
 }
 
-// follow counts the parts of what is under way.
-func (p *progress) follow(reached func() float64) {
+// Follow counts the parts of what is under way.
+func (p *Progress) Follow(reached func() float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reached = reached
 }
 
-// phase begins another part of the work, of which a function knows how many of
+// Phase begins another part of the work, of which a function knows how many of
 // how many are done.
-func (p *progress) phase(doing string, counts func() (done, total int64)) {
+func (p *Progress) Phase(doing string, counts func() (done, total int64)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.doing, p.counts, p.reached, p.done, p.begun = doing, counts, nil, 0, p.now()
 }
 
 // watch rewrites the line while one thing takes long.
-func (p *progress) watch() {
+func (p *Progress) watch() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -81,8 +80,8 @@ func (p *progress) watch() {
 	}
 }
 
-// step notes that one more is done.
-func (p *progress) step() {
+// Step notes that one more is done.
+func (p *Progress) Step() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done++
@@ -90,7 +89,7 @@ func (p *progress) step() {
 }
 
 // show writes the line, unless it is too early, or was just written.
-func (p *progress) show() {
+func (p *Progress) show() {
 	if p.w == nil {
 		return
 	}
@@ -109,7 +108,7 @@ func (p *progress) show() {
 }
 
 // line is what is shown after so much time.
-func (p *progress) line(spent time.Duration) string {
+func (p *Progress) line(spent time.Duration) string {
 	var parts []string
 	if p.total > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d %s", p.done, p.total, p.what))
@@ -136,8 +135,8 @@ func (p *progress) line(spent time.Duration) string {
 	return line
 }
 
-// clear takes the line away, for something else to be printed.
-func (p *progress) clear() {
+// Clear takes the line away, for something else to be printed.
+func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.w != nil && p.width > 0 {
@@ -146,11 +145,11 @@ func (p *progress) clear() {
 	}
 }
 
-// end removes the line for good.
-func (p *progress) end() {
+// End removes the line for good.
+func (p *Progress) End() {
 	p.ended.Do(func() {
 		close(p.over)
-		p.clear()
+		p.Clear()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.w = nil
