@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/host"
 	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
@@ -77,7 +78,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 
 // bench is a prepared run.
 type bench struct {
-	sweep
+	tableRun
 	flags *benchFlags
 	team  *team
 	exec  *host.Executor
@@ -88,7 +89,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
 		return b.onGPUs(a, cmd, op)
 	}
 	s := &bench{flags: b}
-	s.app, s.sweep.flags = a, &b.run
+	s.app, s.tableRun.flags = a, &b.run
 	if _, err = coll.ParseFunc(op); err != nil {
 		return err
 	}
@@ -119,17 +120,19 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
 }
 
 func (s *bench) prepare(cmd *cobra.Command, op string) (err error) {
-	r := s.sweep.flags
-	if s.columns, err = parseColumns(r.test.columns); err != nil {
+	r := s.tableRun.flags
+	columns, err := r.test.parseColumns()
+	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(s.columns, func(c column) bool { return c.simulated || c.rivals }); i >= 0 {
-		if s.columns[i].rivals {
-			return usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", regretColumn, s.flags.backend)
+	if i := slices.IndexFunc(columns, func(c sweep.Column) bool { return c.Simulated || c.Rivals }); i >= 0 {
+		if columns[i].Rivals {
+			return usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", sweep.Regret, s.flags.backend)
 		}
-		return usage("--columns +%s: --backend %s measures and simulates nothing; write some of +algo,proto,nch,model", s.columns[i].head.Name, s.flags.backend)
+		return usage("--columns +%s: --backend %s measures and simulates nothing; write some of +algo,proto,nch,model", columns[i].Head.Name, s.flags.backend)
 	}
-	if s.minBW, err = s.app.minBW(); err != nil {
+	minBW, err := s.app.minBW()
+	if err != nil {
 		return err
 	}
 	spec, err := r.machine.spec(s.app)
@@ -152,7 +155,9 @@ func (s *bench) prepare(cmd *cobra.Command, op string) (err error) {
 	}
 	bounds, err := spec.Workload.Bounds()
 	t := &r.test
-	s.config = nccltests.Config{Program: s.r.Func().TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
+	s.Table = &sweep.Table{Columns: columns}
+	s.Summary.MinBW = minBW
+	s.Config = nccltests.Config{Program: s.r.Func().TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
 		Threads: 1, GPUs: 1, MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
 		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check,
 		ParallelInit: t.parallelInit != 0, Timestamps: t.timestamps != 0}
@@ -168,12 +173,12 @@ func (s *bench) open() error {
 	detail := nccltrace.Detail(slices.Index(nccltrace.Details[:], s.flags.run.out.detail))
 	s.exec = host.New(host.Config{Ranks: s.team.here(), Wire: wire, Seed: s.flags.run.seed, Timeout: s.flags.most(),
 		Trace: nccltrace.Options{Detail: detail}})
-	return s.team.agree([]byte(fmt.Sprint(s.r.Site.Digest, s.config, s.r.Lines(), s.flags.run.seed, s.r.Site.Settings())))
+	return s.team.agree([]byte(fmt.Sprint(s.r.Site.Digest, s.Config, s.r.Lines(), s.flags.run.seed, s.r.Site.Settings())))
 }
 
 // all goes through the sizes and prints.
 func (s *bench) all() error {
-	table := nccltests.NewTable(s.app.out, columnHeads(s.columns)...)
+	table := nccltests.NewTable(s.app.out, sweep.Heads(s.Columns)...)
 	talks := s.team.rank == 0 && !s.app.json
 	devices, err := s.devices()
 	if err != nil {
@@ -182,42 +187,37 @@ func (s *bench) all() error {
 	if talks {
 		table.Preface(fmt.Sprintf("simccl %s measured in host memory, backend %s: topo=%s sha256=%s nccl-rules=%s seed=%d",
 			version, s.flags.backend, s.r.Site.Name, s.r.Site.Digest[:12], ncclRules, s.flags.run.seed))
-		table.Start(&s.config, devices)
+		table.Start(&s.Config, devices)
 	}
 	started := time.Now()
-	var bus float64
 	lines := s.r.Lines()
 	for i, l := range lines {
 		row, err := s.measure(l, i == len(lines)-1)
 		if err != nil {
 			return err
 		}
-		bus += row.Out.BusBW + row.In.BusBW
 		if row.Out.Wrong+row.In.Wrong > 0 {
-			s.summary.OutOfBounds++
+			s.Summary.OutOfBounds++
 		}
 		if talks {
 			table.Row(row)
 		}
 	}
-	s.summary.AvgBusBW, s.summary.MinBW = bus/float64(max(2*len(lines), 1)), s.minBW
 	if talks {
-		err = table.Finish(&s.config, &s.summary)
+		err = table.Finish(&s.Config, &s.Summary)
 	}
 	if s.team.rank == 0 && err == nil {
-		doc := s.report()
+		doc := s.Report(s.r.Site, append([]string{"simccl"}, s.app.args...))
 		doc.Start, doc.End, doc.Devices, doc.Whole = started.Format(jsonTime), time.Now().Format(jsonTime), devices, ""
 		err = s.app.writeJSON(doc, s.flags.run.test.output)
 	}
 	switch {
 	case err != nil:
 		return err
-	case s.summary.OutOfBounds > 0:
-		return failed("%d of %d rows hold wrong values", s.summary.OutOfBounds, len(lines))
-	case s.summary.Failed():
-		return belowMinBW(&s.summary)
+	case s.Summary.OutOfBounds > 0:
+		return failed("%d of %d rows hold wrong values", s.Summary.OutOfBounds, len(lines))
 	}
-	return nil
+	return belowMinBW(&s.Summary)
 }
 
 // measure makes one row, out of place and in place.
@@ -242,11 +242,7 @@ func (s *bench) measure(l scenario.Line, last bool) (*nccltests.Row, error) {
 		}
 	}
 	facts := s.r.Facts(&first, row.Out.BusBW)
-	for _, c := range s.columns {
-		row.Extra = append(row.Extra, c.value(&facts))
-	}
-	s.rows = append(s.rows, row)
-	s.own = append(s.own, toJSON(hostFacts{facts.Algo, facts.Proto, facts.Channels, facts.ModelUs, row.Out.TimeUs}))
+	s.Keep(&row, &facts, sweep.JSON(hostFacts{facts.Algo, facts.Proto, facts.Channels, facts.ModelUs, row.Out.TimeUs}))
 	if s.flags.run.test.timestamps != 0 {
 		row.Stamp = time.Now().Format(jsonTime)
 	}

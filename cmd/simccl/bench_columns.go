@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
@@ -112,7 +113,7 @@ func benchColumns() map[string]benchColumn {
 		"ofnccl":     ratio("of nccl", func(f *benchFacts) (float64, float64) { return f.MeasuredUs, f.NCCLUs }),
 		"sim":        simulated(micros("sim", predicted)),
 		"simratio":   simulated(ratio("sim/meas", func(f *benchFacts) (float64, float64) { return predicted(f), f.MeasuredUs })),
-		regretColumn: simulated(benchColumn{nccltests.Column{Name: regretColumn, Width: 6}, false, func(f *benchFacts) string { return regretText(f.Regret) }}),
+		sweep.Regret: simulated(benchColumn{nccltests.Column{Name: sweep.Regret, Width: 6}, false, func(f *benchFacts) string { return sweep.RegretText(f.Regret) }}),
 		"min":        iter("min", func(s *nccltests.IterStats) float64 { return s.Min }),
 		"p50":        iter("p50", func(s *nccltests.IterStats) float64 { return s.P50 }),
 		"p95":        iter("p95", func(s *nccltests.IterStats) float64 { return s.P95 }),
@@ -146,16 +147,16 @@ func (b *benchFlags) columns() ([]benchColumn, error) {
 			out = append(out, c)
 			continue
 		}
-		list, err := parseColumns(n)
+		list, err := sweep.ParseColumns(n)
 		if err != nil {
-			return nil, err
+			return nil, usage("--columns %s: %v", n, err)
 		}
 		of := list[0]
-		out = append(out, benchColumn{of.head, true, func(f *benchFacts) string {
+		out = append(out, benchColumn{of.Head, true, func(f *benchFacts) string {
 			if f.Predicted == nil {
 				return "-"
 			}
-			return of.value(f.Predicted)
+			return of.Value(f.Predicted)
 		}})
 	}
 	return out, nil

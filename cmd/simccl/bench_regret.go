@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/nccl"
+	"github.com/simccl/simccl/report/sweep"
 	"github.com/simccl/simccl/units"
 )
 
@@ -37,7 +38,7 @@ func (r *benchRun) measureRivals(ctx context.Context) error {
 	}
 	f, ok := r.back.(forcer)
 	if !ok {
-		return usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", regretColumn, r.flags.backend)
+		return usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", sweep.Regret, r.flags.backend)
 	}
 	ops := r.operations()
 	lists, err := gather(r.team, r.oracle.rivals(ops)) // all do as rank 0's oracle says
@@ -73,7 +74,7 @@ func (r *benchRun) measureRivals(ctx context.Context) error {
 }
 
 func (r *benchRun) wantsRegret() bool {
-	return slices.ContainsFunc(r.columns, func(c benchColumn) bool { return c.head.Name == regretColumn })
+	return slices.ContainsFunc(r.columns, func(c benchColumn) bool { return c.head.Name == sweep.Regret })
 }
 
 // operations lists what the sweep measures out of place.

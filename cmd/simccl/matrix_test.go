@@ -107,7 +107,7 @@ func TestSameTimeInPlace(t *testing.T) {
 }
 
 // prepared parses the arguments of run.
-func prepared(t *testing.T, r *runFlags, args []string) *sweep {
+func prepared(t *testing.T, r *runFlags, args []string) *tableRun {
 	t.Helper()
 	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 	c := &cobra.Command{Use: "run"}

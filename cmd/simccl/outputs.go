@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,15 +98,4 @@ func (a *app) writeJSON(doc *nccltests.Report, name string) error {
 	}
 	fmt.Fprintf(a.err, "# Writing JSON output to %s\n", f.Name())
 	return nil
-}
-
-// toJSON writes a value for a JSON file of nccl-tests.
-func toJSON(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "null" // only numbers that JSON has no word for
-	}
-	return strings.TrimRight(b.String(), "\n")
 }

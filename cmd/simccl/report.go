@@ -46,7 +46,7 @@ paths and settings. It takes run's options.`,
 }
 
 // writeReport draws the whole run.
-func (s *sweep) writeReport(ctx context.Context) error {
+func (s *tableRun) writeReport(ctx context.Context) error {
 	p, err := page.Of(ctx, s.r, s.r.Result().Rows, version, s.app.cancelled)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *sweep) writeReport(ctx context.Context) error {
 }
 
 // readMeasured reads the results of --measured.
-func (s *sweep) readMeasured() (out []page.Measured, err error) {
+func (s *tableRun) readMeasured() (out []page.Measured, err error) {
 	if len(s.flags.out.measured) > 0 && s.flags.out.report == "" {
 		return nil, usage("--measured: is drawn on the page; write --report FILE.html as well")
 	}
@@ -73,7 +73,7 @@ func (s *sweep) readMeasured() (out []page.Measured, err error) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := page.ReadMeasured(data, name, s.config.Program)
+		m, err := page.ReadMeasured(data, name, s.Config.Program)
 		if err != nil {
 			return nil, input(err)
 		}

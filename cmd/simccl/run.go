@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"github.com/simccl/simccl/comm/ncclog"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/report/page"
+	"github.com/simccl/simccl/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -88,19 +88,12 @@ func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 // beside are the options of run that a scenario does not hold.
 var beside = []string{"scenario", "save-scenario", "columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
 
-// sweep is a table in the making: that of a run, or of a bench on CPUs.
-type sweep struct {
-	app     *app
-	flags   *runFlags
-	r       *scenario.Running
-	config  nccltests.Config
-	columns []column
-	minBW   float64
-
-	rows     []nccltests.Row
-	own      []string
-	facts    []*scenario.Facts
-	summary  nccltests.Summary
+// tableRun is a run that prints a table: a simulation, or a bench on CPUs.
+type tableRun struct {
+	app   *app
+	flags *runFlags
+	r     *scenario.Running
+	*sweep.Table
 	measured []page.Measured // for the page
 }
 
@@ -126,8 +119,8 @@ func (r *runFlags) scenarioSpec(a *app, cmd *cobra.Command, args []string) (s sc
 	return s, placed, err
 }
 
-func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*sweep, error) {
-	s := &sweep{app: a, flags: r}
+func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun, error) {
+	s := &tableRun{app: a, flags: r}
 	spec, placed, err := r.scenarioSpec(a, cmd, args)
 	if err != nil {
 		return nil, err
@@ -135,11 +128,13 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*sweep, e
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if s.columns, err = parseColumns(r.test.columns); err != nil {
+	columns, err := r.test.parseColumns()
+	if err != nil {
 		return nil, err
 	}
-	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(s.columns, func(c column) bool { return c.rivals })
-	if s.minBW, err = a.minBW(); err != nil {
+	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool { return c.Rivals })
+	minBW, err := a.minBW()
+	if err != nil {
 		return nil, err
 	}
 	for _, f := range spec.Outputs.Files() {
@@ -150,9 +145,12 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*sweep, e
 	if s.r, err = scenario.Prepare(spec, a.options(r.machine.found)); err != nil {
 		return nil, placed(err)
 	}
-	if s.config, err = r.header(s.r); err != nil {
-		return nil, err
+	t := &r.test
+	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: t.graph}, ncclVersionCode)
+	if err != nil {
+		return nil, asFlags(err)
 	}
+	s.Columns, s.Summary.MinBW = columns, minBW
 	if r.save != "" {
 		if err := a.saveScenario(r.save, spec); err != nil {
 			return nil, err
@@ -160,26 +158,6 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*sweep, e
 	}
 	s.measured, err = s.readMeasured()
 	return s, err
-}
-
-// header is what nccl-tests prints above its table.
-func (r *runFlags) header(run *scenario.Running) (nccltests.Config, error) {
-	t, e := &r.test, &run.Spec.Engine
-	bounds, err := run.Spec.Workload.Bounds()
-	if err != nil {
-		return nccltests.Config{}, err
-	}
-	perThread, err := e.GPUsPerThread(run.Site.Cluster)
-	c := nccltests.Config{Program: run.Func().TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
-		Threads: max(e.Threads, 1), GPUs: run.Site.Cluster.Host(0).NRanks(), MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
-		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: t.graph}
-	if e.Launch == "graph" {
-		c.Graph = max(t.graph, 1)
-	}
-	if perThread > 1 || e.Threads > 1 {
-		c.GPUs = perThread
-	}
-	return c, err
 }
 
 // check refuses values that mean nothing before anything is computed.
@@ -219,16 +197,16 @@ func (a *app) minBW() (float64, error) {
 }
 
 // run goes through all sizes and prints.
-func (s *sweep) run(ctx context.Context) error {
-	site := s.r.Site
-	table := nccltests.NewTable(s.app.out, columnHeads(s.columns)...)
+func (s *tableRun) run(ctx context.Context) error {
+	table := nccltests.NewTable(s.app.out, sweep.Heads(s.Columns)...)
 	if !s.app.json {
-		table.Preface(fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", version, site.Name, site.Digest[:12], ncclRules, cmp.Or(s.r.Spec.Seed, 1)))
-		table.Preface(site.Class.Summary(site.Between()))
-		table.Start(&s.config, devices(site))
+		for _, line := range sweep.Prefaces(s.r, version, ncclRules) {
+			table.Preface(line)
+		}
+		table.Start(&s.Config, sweep.Devices(s.r.Site))
 	}
 	if s.flags.ncclLog {
-		if err := ncclog.WriteRank(s.app.err, site.Comm, 0); err != nil {
+		if err := ncclog.WriteRank(s.app.err, s.r.Site.Comm, 0); err != nil {
 			return err
 		}
 	}
@@ -236,95 +214,49 @@ func (s *sweep) run(ctx context.Context) error {
 		return err
 	}
 	if !s.app.json {
-		if err := table.Finish(&s.config, &s.summary); err != nil {
+		if err := table.Finish(&s.Config, &s.Summary); err != nil {
 			return err
 		}
-		for _, note := range s.notes() {
+		for _, note := range s.Notes() {
 			fmt.Fprintln(s.app.out, "# "+note)
 		}
 	}
 	if err := s.outputs(ctx); err != nil {
 		return err
 	}
-	if s.summary.Failed() {
-		return belowMinBW(&s.summary)
-	}
-	return nil
+	return belowMinBW(&s.Summary)
 }
 
 // all simulates and prints every row.
-func (s *sweep) all(ctx context.Context, table *nccltests.Table) error {
+func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
 	n := len(s.r.Lines())
 	told := s.app.progress("sizes", n)
 	defer told.End()
 	told.Follow(func() float64 { return s.r.Share() * float64(n) })
-	bus := 0.0
 	for row, err := range s.r.Rows(ctx) {
 		if err != nil {
 			return err
 		}
-		r := tableRow(row)
-		for _, c := range s.columns {
-			r.Extra = append(r.Extra, c.value(&row.Facts))
-		}
-		s.rows, s.facts, s.own = append(s.rows, r), append(s.facts, &row.Facts), append(s.own, toJSON(&row.Facts))
-		bus += r.Out.BusBW + r.In.BusBW
+		r := s.Add(row)
 		if !s.app.json {
 			told.Clear()
-			table.Row(&r)
+			table.Row(r)
 		}
 		told.Step()
 	}
-	s.summary = nccltests.Summary{AvgBusBW: bus / float64(2*n), MinBW: s.minBW}
 	return nil
 }
 
-// tableRow is a row as nccl-tests prints it.
-func tableRow(r *scenario.Row) nccltests.Row {
-	measure := func(m *scenario.Measure) nccltests.Measure {
-		return nccltests.Measure{TimeUs: m.Time.Micros(), AlgBW: m.AlgBW, BusBW: m.BusBW, Checked: m.Checked}
-	}
-	return nccltests.Row{Size: int64(r.Bytes), Count: r.Count, Type: r.Type, RedOp: cmp.Or(r.RedOp, "none"), Root: r.Root, Out: measure(&r.Out), In: measure(&r.In)}
-}
-
-// notes say which rows are approximate, and which plans are not proved, with the
-// largest size as the example.
-func (s *sweep) notes() []string {
-	var near, unproved []string
-	most := int64(-1)
-	for i, f := range s.facts {
-		if f.Near != "" {
-			near = append(near, fmt.Sprintf("Near, not exact, within about %.0f %%: %s; --fold exact leaves nothing out", 100*f.Margin, f.Near))
-		}
-		if f.NotProved != "" {
-			if unproved = append(unproved, f.NotProved); s.rows[i].Size > most {
-				most, unproved[0] = s.rows[i].Size, f.NotProved
-			}
-		}
-	}
-	out := slices.Compact(near)
-	if len(unproved) > 0 {
-		out = append(out, fmt.Sprintf("#wrong is N/A in %d of %d rows: the proof of the plan (-c 1) is too large; that of %d B would have %s",
-			len(unproved), len(s.rows), most, unproved[0]))
-	}
-	return out
-}
-
+// belowMinBW fails where nccl-tests does.
 func belowMinBW(s *nccltests.Summary) error {
+	if !s.Failed() {
+		return nil
+	}
 	return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", s.AvgBusBW, s.MinBW)
 }
 
-// devices lists the ranks as nccl-tests lists GPUs.
-func devices(site *scenario.Site) []nccltests.Device {
-	var out []nccltests.Device
-	for _, d := range site.Devices() {
-		out = append(out, nccltests.Device{Rank: d.Rank, Host: d.Host, Device: d.Dev, Name: d.Name, BusID: d.BusID})
-	}
-	return out
-}
-
 // outputs writes the files that were asked for.
-func (s *sweep) outputs(ctx context.Context) error {
+func (s *tableRun) outputs(ctx context.Context) error {
 	told := s.app.progress("events", 0)
 	defer told.End()
 	err := s.r.Write(ctx, scenario.Listener{
@@ -345,18 +277,5 @@ func (s *sweep) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.app.writeJSON(s.report(), s.flags.test.output)
-}
-
-// report is the whole run. A simulation has no clock: its start is the epoch.
-func (s *sweep) report() *nccltests.Report {
-	site := s.r.Site
-	r := &nccltests.Report{Start: "1970-01-01 00:00:00", End: "1970-01-01 00:00:00", Args: append([]string{"simccl"}, s.app.args...),
-		Config: s.config, Devices: devices(site), Rows: s.rows, Own: s.own, Summary: s.summary,
-		Whole: toJSON(map[string]any{"machine_class": map[string]any{
-			"name": site.Class.Name, "machine": site.Class.Machine, "source": site.Class.Source, "uncertainty": site.Class.Sure}})}
-	for _, v := range site.Settings() {
-		r.Env = append(r.Env, v[0]+"="+v[1])
-	}
-	return r
+	return s.app.writeJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.args...)), s.flags.test.output)
 }

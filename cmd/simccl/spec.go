@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )
@@ -67,7 +68,7 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 // engine is how times are found.
 func (r *runFlags) engine() scenario.Engine {
 	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.threads, 1),
-		NoProof: r.test.check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.columns, func(c rune) bool { return c == ',' || c == '+' }), regretColumn)}
+		NoProof: r.test.check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
 	if e.Launch == "" && r.test.graph > 0 {
 		e.Launch = "graph"
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
@@ -130,6 +131,15 @@ func (t *testFlags) list(c *cobra.Command) ([]scenario.Size, coll.Sweep, error) 
 	}
 	bounds, err := w.Bounds()
 	return sizes, bounds, asFlags(err)
+}
+
+// parseColumns reads --columns.
+func (t *testFlags) parseColumns() ([]sweep.Column, error) {
+	c, err := sweep.ParseColumns(t.columns)
+	if err != nil {
+		return nil, usage("--columns %s: %v", t.columns, err)
+	}
+	return c, nil
 }
 
 // types, ops and roots are what nccl-tests goes through for an operation.
