@@ -5,20 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/fabric"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -155,26 +152,10 @@ func readTable(t testing.TB, file string) *table {
 // machine builds the communicator that stands for the table's, and adds to the
 // settings what makes 2.28.9 do as the version run did.
 func (p *public) machine(t testing.TB, version string) (*comm.Comm, []*topo.System) {
-	file := golden.Root(t, "testdata", "topos", p.topo+".xml")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := topoxml.Parse(data, filepath.Base(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, gpus := p.nodes, p.gpus
-	if p.domain > 0 {
-		if spec, err = topo.Join(spec, p.domain); err != nil {
-			t.Fatal(err)
-		}
-		nodes, gpus = p.nodes/p.domain, p.gpus*p.domain
-	}
-	c := p.join(t, spec, nodes, gpus)
+	c := p.join(t)
 	if newer(version) {
 		p.env = append(slices.Clone(p.env), fmt.Sprintf("NCCL_NCHANNELS_PER_NET_PEER=%d", perPeer(c)))
-		c = p.join(t, spec, nodes, gpus)
+		c = p.join(t)
 	}
 	systems := make([]*topo.System, c.NNodes)
 	for n, ranks := range c.NodeRanks {
@@ -183,22 +164,11 @@ func (p *public) machine(t testing.TB, version string) (*comm.Comm, []*topo.Syst
 	return c, systems
 }
 
-// join joins equal nodes under the table's settings.
-func (p *public) join(t testing.TB, spec *topo.Spec, nodes, gpus int) *comm.Comm {
-	cfg, _, err := config.Load(config.Sources{Flags: p.env})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Topo.GPUs = units.Some(gpus)
-	cl, err := fabric.NewUniform(spec, nodes, cfg.Topo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := comm.New(cl, cfg.Comm())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+// join loads the nodes under the table's settings.
+func (p *public) join(t testing.TB) *comm.Comm {
+	m := site.Nodes(golden.Root(t, "testdata", "topos", p.topo+".xml"), p.nodes)
+	m.GPUs, m.NVLinkDomain = p.gpus*max(p.domain, 1), p.domain
+	return site.Load(t, m, p.env...).Comm
 }
 
 // newer tells versions of NCCL that count the channels of send and receive in

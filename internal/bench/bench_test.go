@@ -19,9 +19,11 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
@@ -68,7 +70,7 @@ func cluster(t testing.TB, nodes int) *fabric.Cluster {
 func params() comm.Params { return comm.Params{Access: topo.DefaultParams().Access} }
 
 func communicator(t testing.TB, nodes int) *comm.Comm {
-	return made(comm.New(cluster(t, nodes), params()))(t)
+	return site.Load(t, scenario.Machine{Nodes: []scenario.Nodes{{Count: nodes}}}).Comm
 }
 
 // BenchmarkParse reads XML into a Spec. A file holds one host, or one NVLink

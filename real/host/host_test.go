@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -13,14 +12,12 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/require"
+	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/real/transport"
-	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/fabric"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -29,24 +26,9 @@ import (
 // channels and small buffers, so that loops and slices wrap often.
 func machine(t *testing.T, name string, gpus, nodes int) *comm.Comm {
 	t.Helper()
-	file := golden.Root(t, "testdata", "topos", name+".xml")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := topoxml.Parse(data, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := topo.Params{GPUs: units.Some(gpus)}
-	cl, err := fabric.NewUniform(spec, nodes, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := comm.New(cl, comm.Params{Access: p.Access, Multicast: comm.MulticastOff})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := site.Nodes(golden.Root(t, "testdata", "topos", name+".xml"), nodes)
+	m.GPUs, m.Multicast = gpus, "off"
+	c := site.Load(t, m).Comm
 	c.BuffSizes = [3]units.Bytes{32 << 10, 8 * 5760 * 8, 64 << 10}
 	c.P2PChunkSize = 8 << 10
 	c.P2PChannels, c.P2PChannelsPerPeer = 1, 1
