@@ -117,12 +117,12 @@ func (o *outputFlags) outputs() scenario.Outputs {
 
 // readScenario reads a scenario file; placed gives errors about its members their
 // line and column.
-func (a *app) readScenario(name string) (s scenario.Spec, placed func(error) error, err error) {
+func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error) {
 	data, err := a.read(name, maxSettings)
 	if err != nil {
-		return s, nil, err
+		return scenario.Spec{}, nil, err
 	}
-	s, placed, err = scenario.ParsePlaced(data, name)
+	s, placed, err := scenario.ParsePlaced(data, name)
 	for _, kv := range a.env { // a flag outranks a file
 		if k, v, ok := strings.Cut(kv, "="); ok && err == nil {
 			if s.NCCL.Env == nil {
@@ -185,7 +185,7 @@ are called.`,
 			return err
 		}}
 	check := &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
-		Example: "  simccl scenario check four.json", Args: cobra.MinimumNArgs(1),
+		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check two.json", Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var errs []error
 			for _, name := range args {
