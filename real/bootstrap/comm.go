@@ -157,6 +157,8 @@ func (c *Comm) dial(ctx context.Context, addr string, as role) (net.Conn, error)
 			case !errors.Is(err, psk.ErrCut) || tries == dialTries:
 				return nil, fmt.Errorf("%w: %w", ErrNoRank, err)
 			}
+		} else if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
+			return nil, err // "a" without a port is no address later, either
 		}
 		select {
 		case <-ctx.Done():

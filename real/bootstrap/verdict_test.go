@@ -207,8 +207,12 @@ func FuzzMember(f *testing.F) {
 		}
 		defer root.Close()
 		done := make(chan error, 1)
+		// A member may name an address where no one answers: that lasts as long as a
+		// handshake may, and longer than the fuzzer lets an input take.
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
 		go func() {
-			c, err := Join(context.Background(), root.ID(), 0, 2, opt)
+			c, err := Join(ctx, root.ID(), 0, 2, opt)
 			if err == nil {
 				_, err = c.AllGather([]byte("x"))
 				c.Close()
@@ -225,4 +229,19 @@ func FuzzMember(f *testing.F) {
 			t.Fatal("a lone rank joined")
 		}
 	})
+}
+
+// TestAnAddressThatIsNoneIsNotTriedAgain: a member that reports an address
+// without a port ends the job at once, not after the time of a handshake.
+func TestAnAddressThatIsNoneIsNotTriedAgain(t *testing.T) {
+	c := &Comm{opt: Options{}.withDefaults(), failed: make(chan struct{})}
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.dial(context.Background(), "a", roleRing)
+		done <- err
+	}()
+	var wrong *net.AddrError
+	if err := <-done; !errors.As(err, &wrong) {
+		t.Errorf("%v", err)
+	}
 }
