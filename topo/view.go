@@ -150,8 +150,8 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 	}
 	fillMissing(root)
 	nets := pluginNets(root, p)
-	if len(nets) > maxNodes {
-		return nil, Errors{tooMany(nets[maxNodes], "nets", len(nets))}
+	if most := p.Rules.Topo.MaxNodes; len(nets) > most {
+		return nil, Errors{tooMany(nets[most], "nets", len(nets), most)}
 	}
 	if len(nets) == 0 && needNet {
 		nets = []*Element{addSocketNet(root)}
