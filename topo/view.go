@@ -166,7 +166,7 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 			n.setDefault("coll", "1")
 		}
 	}
-	if fuse && ib {
+	if fuse && ib && p.Rules.Topo.FuseNICs {
 		if err := v.fuseNICs(nets, p); err != nil {
 			return nil, err
 		}
