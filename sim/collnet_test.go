@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
@@ -45,7 +46,7 @@ func reducing(t testing.TB, name string, n int) *comm.Comm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := comm.Params{Access: tp.Access}
+	p := comm.Params{Rules: rules.Default(), Access: tp.Access}
 	p.Connect.CollNet = true
 	c, err := comm.New(cl, p)
 	if err != nil {

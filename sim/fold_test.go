@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/refsys"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
@@ -46,6 +47,7 @@ func hostOf(t testing.TB, name string) host {
 // nodes joins n hosts of a two-node reference's kind.
 func nodes(t testing.TB, name string, n int, p comm.Params) (*comm.Comm, []*topo.System) {
 	t.Helper()
+	p.Rules = rules.Default()
 	one := hostOf(t, name)
 	gpus := len(one.system.Of(topo.GPU))
 	parts, systems := make([]comm.Part, n), make([]*topo.System, n)

@@ -149,7 +149,8 @@ func (s *bench) prepare(cmd *cobra.Command) (err error) {
 		return err
 	}
 	t := &r.test
-	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
+	code := s.m.cfg.Rules.Release.Code()
+	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: code, NCCLLibrary: code,
 		Threads: 1, GPUs: 1, MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
 		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check,
 		ParallelInit: t.parallelInit != 0, Timestamps: t.timestamps != 0}
@@ -178,7 +179,7 @@ func (s *bench) all() error {
 	}
 	if talks {
 		table.Preface(fmt.Sprintf("simccl %s measured in host memory, backend %s: topo=%s sha256=%s nccl-rules=%s seed=%d",
-			version, s.flags.backend, s.m.name, s.m.digest[:12], ncclRules, s.flags.run.seed))
+			version, s.flags.backend, s.m.name, s.m.digest[:12], s.m.cfg.Rules.Version(), s.flags.run.seed))
 		table.Start(&s.config, devices)
 	}
 	started := time.Now()
@@ -376,7 +377,7 @@ func (t *team) clocks(far int64) ([]chrome.ClockSync, error) {
 
 // traceFile opens the trace of a process.
 func (s *bench) traceFile() (*chrome.Writer, error) {
-	meta := chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest,
+	meta := chrome.Meta{Source: "real", Version: version, NCCLRules: s.m.cfg.Rules.Version(), Topo: "sha256:" + s.m.digest,
 		Seed: int64(s.flags.run.seed), Clock: "CLOCK_MONOTONIC"}
 	for _, v := range s.m.settings() {
 		meta.Env = append(meta.Env, trace.Str(v[0], v[1]))

@@ -174,7 +174,7 @@ func (r *benchRun) sweep(ctx context.Context) (err error) {
 	if r.team.rank != 0 || r.app.json {
 		out = io.Discard
 	}
-	r.config = nccltests.Config{Program: r.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: r.libraryVersion(),
+	r.config = nccltests.Config{Program: r.fn.TestName() + "_perf", NCCLHeaders: ncclRules().Code(), NCCLLibrary: r.libraryVersion(),
 		Threads: r.gpus() / r.team.nranks, GPUs: 1, MinBytes: r.bounds.Min, MaxBytes: r.bounds.Max, StepFactor: r.bounds.Factor,
 		StepBytes: r.bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: r.flags.replays(),
 		Blocking: t.blocking, CPUTime: t.cpuTime != 0, Unalign: t.unalign, ParallelInit: t.parallelInit != 0,

@@ -105,7 +105,7 @@ func (g *gpuBackend) writeOwn(r *benchRun, op *gpubench.Op) error {
 	for _, c := range w.Clocks {
 		far = max(far, c.Error)
 	}
-	meta := chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules, Seed: 1,
+	meta := chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules().String(), Seed: 1,
 		Clock: fmt.Sprintf("globaltimer of each GPU, tied to the host's clock within %d ns", far)}
 	sync, err := r.team.clocks(far)
 	if err != nil {

@@ -375,7 +375,7 @@ func (s *set) keep(r *benchRun, file string, all []timing, began time.Time) erro
 	o := s.options(0, false)
 	doc := &nccltests.Report{Start: began.UTC().Format(jsonTime), End: time.Now().UTC().Format(jsonTime), Env: r.ncclEnv(),
 		Devices: r.back.devices(), Args: []string{"simccl", "bench", all[0].op.Func.TestName()}, Summary: nccltests.Summary{MinBW: -1},
-		Config: nccltests.Config{NCCLHeaders: ncclVersionCode, NCCLLibrary: r.libraryVersion(), Threads: 1, GPUs: 1, MinBytes: int64(all[0].shown),
+		Config: nccltests.Config{NCCLHeaders: ncclRules().Code(), NCCLLibrary: r.libraryVersion(), Threads: 1, GPUs: 1, MinBytes: int64(all[0].shown),
 			MaxBytes: int64(all[len(all)-1].shown), StepFactor: s.factor, Warmup: o.Warmup, Iters: o.Iters, AggIters: 1, Check: 1, Graph: o.Replays}}
 	for _, t := range all {
 		row := nccltests.Row{Size: int64(t.shown), Count: t.op.Sizes.Count, Type: t.op.Type.TestName(), RedOp: "none", Root: -1}

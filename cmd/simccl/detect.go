@@ -18,7 +18,7 @@ func newTopoDetect(a *app) *cobra.Command {
 	gpus, out := 0, ""
 	c := &cobra.Command{Use: "detect", Short: "Write this machine's topology file",
 		Long: `detect reads GPUs from NVML and everything else from sysfs, and prints the file
-that NCCL 2.28.9 would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
+that NCCL ` + ncclRules().String() + ` would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
 NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
 choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
 keep at ` + detect.DefaultFile + `, goes before

@@ -22,8 +22,8 @@ func (m *machine) dump(a *app) error {
 	graphs := m.comm.Domains[0].Graphs
 	for _, g := range graphs {
 		if g != nil && g.NChannels > 0 && (g.TypeIntra == topo.PathC2C || g.TypeInter == topo.PathC2C) {
-			a.warn("NCCL_GRAPH_DUMP_FILE=%s: NCCL 2.28.9 would fail to start, for it has no word for the C2C paths of the %s graph (search.cc:818); they are written as C2C here",
-				v.Value, g.Name)
+			a.warn("NCCL_GRAPH_DUMP_FILE=%s: NCCL %s would fail to start, for it has no word for the C2C paths of the %s graph (search.cc:818); they are written as C2C here",
+				v.Value, m.cfg.Rules.Version(), g.Name)
 			break
 		}
 	}

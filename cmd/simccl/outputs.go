@@ -185,7 +185,7 @@ type traceFiles struct {
 func (t *traceFiles) open(s *sweep) (err error) {
 	o := &s.flags.out
 	if o.trace != "" {
-		meta := chrome.Meta{Source: "sim", Version: version, NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest, Seed: int64(s.flags.seed), Clock: "sim"}
+		meta := chrome.Meta{Source: "sim", Version: version, NCCLRules: s.m.cfg.Rules.Version(), Topo: "sha256:" + s.m.digest, Seed: int64(s.flags.seed), Clock: "sim"}
 		for _, v := range s.m.settings() {
 			meta.Env = append(meta.Env, trace.Str(v[0], v[1]))
 		}

@@ -67,7 +67,7 @@ func (s *sweep) writeReport(ctx context.Context, last line) error {
 		{Name: "ranks", Value: fmt.Sprintf("%d, nodes %d", c.NRanks, c.NNodes)},
 		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels, c.P2PChannels)},
 		{Name: "NVLink multicast", Value: map[bool]string{true: "on", false: "off"}[c.Multicast]},
-		{Name: "rules", Value: "NCCL " + ncclRules}, {Name: "simccl", Value: version},
+		{Name: "rules", Value: "NCCL " + s.m.cfg.Rules.Version()}, {Name: "simccl", Value: version},
 		{Name: "topology", Value: s.m.name + ", sha256 " + s.m.digest[:12]}, {Name: "seed", Value: fmt.Sprint(s.flags.seed)},
 		{Name: "launch", Value: s.flags.launch}, {Name: "times", Value: s.m.class.Summary(s.m.between())}}
 	if err := s.reportPoints(&p); err != nil {

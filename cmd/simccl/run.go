@@ -151,7 +151,8 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 		return nil, err
 	}
 	t := &r.test
-	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
+	code := s.m.cfg.Rules.Release.Code()
+	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: code, NCCLLibrary: code,
 		Threads: t.threads, GPUs: s.m.cluster.Host(0).NRanks(), MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
 		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: r.graphs()}
 	if s.perThread > 1 || t.threads > 1 {
@@ -295,7 +296,7 @@ type outcome struct {
 func (s *sweep) run(ctx context.Context) error {
 	table := nccltests.NewTable(s.app.out, columnHeads(s.columns)...)
 	if !s.app.json {
-		table.Preface(fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", version, s.m.name, s.m.digest[:12], ncclRules, s.flags.seed))
+		table.Preface(fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", version, s.m.name, s.m.digest[:12], s.m.cfg.Rules.Version(), s.flags.seed))
 		table.Preface(s.m.class.Summary(s.m.between()))
 		table.Start(&s.config, s.devices())
 	}

@@ -317,7 +317,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 				}
 				return a.join(out, args, heads, readers, budget)
 			}
-			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules}, Cancelled: a.cancelled})
+			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules().String()}, Cancelled: a.cancelled})
 			if err != nil {
 				return input(err)
 			}
@@ -369,7 +369,7 @@ func worstUs(list []chrome.ClockSync) float64 {
 // join writes the ranks of one run as one trace.
 func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, budget *chrome.Budget) error {
 	h := heads[0]
-	meta := chrome.Meta{Source: h.Source, Version: version, NCCLRules: ncclRules, Clock: "calendar of each process's host"}
+	meta := chrome.Meta{Source: h.Source, Version: version, NCCLRules: ncclRules().String(), Clock: "calendar of each process's host"}
 	if slices.ContainsFunc(heads, func(h *chrome.Info) bool { return len(h.ClockSync) > 0 }) {
 		meta.Clock = "rank 0"
 	}

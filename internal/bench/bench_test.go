@@ -22,6 +22,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
@@ -65,7 +66,9 @@ func cluster(t testing.TB, nodes int) *fabric.Cluster {
 	return made(fabric.NewUniform(spec(t), nodes, topo.DefaultParams()))(t)
 }
 
-func params() comm.Params { return comm.Params{Access: topo.DefaultParams().Access} }
+func params() comm.Params {
+	return comm.Params{Rules: rules.Default(), Access: topo.DefaultParams().Access}
+}
 
 func communicator(t testing.TB, nodes int) *comm.Comm {
 	return made(comm.New(cluster(t, nodes), params()))(t)
@@ -102,7 +105,7 @@ func BenchmarkSearch(b *testing.B) {
 	eachSize(b, func(b *testing.B, nodes int) {
 		sys := cluster(b, nodes).Host(0).System(0)
 		for b.Loop() {
-			made(search.All(sys, search.Params{NVLS: true}))(b)
+			made(search.All(sys, search.Params{Rules: rules.Default(), NVLS: true}))(b)
 		}
 	})
 }
@@ -111,13 +114,13 @@ func BenchmarkSearch(b *testing.B) {
 func BenchmarkConnect(b *testing.B) {
 	eachSize(b, func(b *testing.B, nodes int) {
 		c := cluster(b, nodes)
-		set := made(search.All(c.Host(0).System(0), search.Params{NVLS: true}))(b)
+		set := made(search.All(c.Host(0).System(0), search.Params{Rules: rules.Default(), NVLS: true}))(b)
 		in := connect.Input{Multicast: true, Access: topo.DefaultParams().Access}
 		for h := range c.NHosts() {
 			in.Domains = append(in.Domains, connect.Domain{System: c.Host(h).System(0), Graphs: set, First: int32(c.Rank(h, 0)), Host: int32(h)})
 		}
 		for b.Loop() {
-			made(connect.Join(in, connect.Params{}))(b)
+			made(connect.Join(in, connect.Params{Rules: rules.Default()}))(b)
 		}
 	})
 }
@@ -127,7 +130,7 @@ func BenchmarkTuning(b *testing.B) {
 	eachSize(b, func(b *testing.B, nodes int) {
 		in := communicator(b, nodes).Model.In
 		for b.Loop() {
-			made(tuning.New(in, tuning.Params{}))(b)
+			made(tuning.New(in, tuning.Params{Rules: rules.Default()}))(b)
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -50,7 +51,7 @@ func load(t testing.TB, path string, nodes int) machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := comm.New(cluster, comm.Params{Access: p.Access})
+	c, err := comm.New(cluster, comm.Params{Rules: rules.Default(), Access: p.Access})
 	if err != nil {
 		t.Fatal(err)
 	}

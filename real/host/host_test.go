@@ -18,6 +18,7 @@ import (
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -38,12 +39,12 @@ func machine(t *testing.T, name string, gpus, nodes int) *comm.Comm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := topo.Params{GPUs: units.Some(gpus)}
+	p := topo.Params{Rules: rules.Default(), GPUs: units.Some(gpus)}
 	cl, err := fabric.NewUniform(spec, nodes, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := comm.New(cl, comm.Params{Access: p.Access, Multicast: comm.MulticastOff})
+	c, err := comm.New(cl, comm.Params{Rules: rules.Default(), Access: p.Access, Multicast: comm.MulticastOff})
 	if err != nil {
 		t.Fatal(err)
 	}
