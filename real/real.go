@@ -5,6 +5,6 @@
 //   - real/bootstrap: ranks find each other over TCP
 //   - real/transport, real/ibv, real/sock: nets in the shape of NCCL's plugin
 //   - real/host: plans on the CPU, over any net
-//   - real/cuda, real/nccl, real/bench: GPUs, NVIDIA's library, measurements
+//   - real/cuda, real/nccl, real/device: GPUs, NVIDIA's library, measurements
 //   - real/dl: libraries opened without headers
 package real

@@ -165,7 +165,7 @@ torchjob() {
 }
 
 # tests are those that were compiled elsewhere (go test -c -o bin/nccl.test
-# ./real/nccl, and ./real/bench): here their hardware may not be missing. The
+# ./real/nccl, and ./real/device): here their hardware may not be missing. The
 # long conformance suite of our kernels belongs to the part own.
 tests() {
   local t run='^Test' skip=FreeAgainstNCCL

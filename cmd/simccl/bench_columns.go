@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
-	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/report/nccltests"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
@@ -32,7 +32,7 @@ type benchFacts struct {
 
 // iterStats sums up the times of single iterations, where they were asked for;
 // an operation of nothing takes none.
-func (r *benchRun) iterStats(m *gpubench.Measurement) *nccltests.IterStats {
+func (r *benchRun) iterStats(m *device.Measurement) *nccltests.IterStats {
 	if !r.config.PerIter {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (r *benchRun) machine() (*machine, error) {
 
 // ask adds to the facts of a row what is predicted, and NCCL's own time where
 // another backend was measured.
-func (o *oracle) ask(ctx context.Context, r *benchRun, op *gpubench.Op, f *benchFacts) error {
+func (o *oracle) ask(ctx context.Context, r *benchRun, op *device.Op, f *benchFacts) error {
 	if g, ok := r.back.(*gpuBackend); ok && r.flags.gpu.compare && op.Sizes.Count > 0 {
 		t, err := g.yardstick(ctx, op, r.options())
 		if err != nil {

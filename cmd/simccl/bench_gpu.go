@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/bootstrap"
 	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/real/nccl"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
@@ -72,21 +72,21 @@ func (r *benchRun) localGPUs() int {
 
 // gpuBackend runs NCCL or the free algorithms on GPUs.
 type gpuBackend struct {
-	session *gpubench.Session
-	cfg     gpubench.Config
+	session *device.Session
+	cfg     device.Config
 	lib     *nccl.Lib
 	driver  *cuda.Driver
 	all     []nccltests.Device
-	by      gpubench.Method
+	by      device.Method
 	auto    bool
 	plans   planner
-	picked  map[gpubench.Op]choice
-	last    gpubench.Method // picked before
-	events  *nccl.Profiler  // with --trace
+	picked  map[device.Op]choice
+	last    device.Method  // picked before
+	events  *nccl.Profiler // with --trace
 }
 
 func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, error) {
-	g := &gpuBackend{by: gpubench.NCCL, picked: map[gpubench.Op]choice{}, last: gpubench.NCCL}
+	g := &gpuBackend{by: device.NCCL, picked: map[device.Op]choice{}, last: device.NCCL}
 	var err error
 	if g.driver, err = cuda.Open(); err != nil {
 		return nil, err
@@ -126,13 +126,13 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 	if first+local > g.driver.Count() {
 		return nil, usage("-g %d: this machine has %d GPUs, and %d processes before this one use %d", local, g.driver.Count(), before, first)
 	}
-	cfg := gpubench.Config{Driver: g.driver, NCCL: g.lib, Free: own && g.by != gpubench.Planned, Plans: own, First: r.team.rank * local, Ranks: local * r.team.nranks,
-		Boot: r.team.boot, Buffer: buffer, Register: gpubench.Registration(r.flags.run.test.localRegister), Unalign: r.flags.run.test.unalign}
+	cfg := device.Config{Driver: g.driver, NCCL: g.lib, Free: own && g.by != device.Planned, Plans: own, First: r.team.rank * local, Ranks: local * r.team.nranks,
+		Boot: r.team.boot, Buffer: buffer, Register: device.Registration(r.flags.run.test.localRegister), Unalign: r.flags.run.test.unalign}
 	for i := range local {
 		cfg.GPUs = append(cfg.GPUs, first+i)
 	}
 	g.cfg = cfg
-	if g.session, err = gpubench.Open(ctx, cfg); err != nil {
+	if g.session, err = device.Open(ctx, cfg); err != nil {
 		return nil, err
 	}
 	g.plans.run = r
@@ -163,7 +163,7 @@ func passEnv(list []string) error {
 }
 
 // parseMethod reads --algo.
-func parseMethod(s string) (by gpubench.Method, auto bool, err error) {
+func parseMethod(s string) (by device.Method, auto bool, err error) {
 	if s == "auto" {
 		return 0, true, nil
 	}
@@ -176,8 +176,8 @@ func parseMethod(s string) (by gpubench.Method, auto bool, err error) {
 }
 
 // ownMethods are what --algo may name.
-var ownMethods = []gpubench.Method{gpubench.Planned, gpubench.Free(cuda.OneShot), gpubench.Free(cuda.TwoWords), gpubench.Free(cuda.TwoShot),
-	gpubench.Free(cuda.Push), gpubench.Free(cuda.Direct), gpubench.Free(cuda.Copies)}
+var ownMethods = []device.Method{device.Planned, device.Free(cuda.OneShot), device.Free(cuda.TwoWords), device.Free(cuda.TwoShot),
+	device.Free(cuda.Push), device.Free(cuda.Direct), device.Free(cuda.Copies)}
 
 // gather tells every process all devices.
 func (g *gpuBackend) gather(boot *bootstrap.Comm) ([]nccltests.Device, error) {
@@ -226,12 +226,12 @@ func (g *gpuBackend) describe() string {
 	return s
 }
 
-func (g *gpuBackend) measure(ctx context.Context, op *gpubench.Op, o gpubench.Options) (gpubench.Measurement, string, error) {
+func (g *gpuBackend) measure(ctx context.Context, op *device.Op, o device.Options) (device.Measurement, string, error) {
 	by := g.by
 	if g.auto {
 		c, err := g.pick(ctx, op, o)
 		if err != nil {
-			return gpubench.Measurement{}, "", err
+			return device.Measurement{}, "", err
 		}
 		by = c.by
 	}
@@ -240,12 +240,12 @@ func (g *gpuBackend) measure(ctx context.Context, op *gpubench.Op, o gpubench.Op
 }
 
 // run measures by one method; the plan's schedule needs the plan.
-func (g *gpuBackend) run(ctx context.Context, op *gpubench.Op, by gpubench.Method, o gpubench.Options) (gpubench.Measurement, error) {
+func (g *gpuBackend) run(ctx context.Context, op *device.Op, by device.Method, o device.Options) (device.Measurement, error) {
 	one := *op
-	if by == gpubench.Planned {
+	if by == device.Planned {
 		var err error
 		if one.Plan, err = g.plans.plan(op); err != nil {
-			return gpubench.Measurement{}, err
+			return device.Measurement{}, err
 		}
 	}
 	return g.session.Measure(ctx, &one, by, o)
@@ -261,11 +261,11 @@ func (r *benchRun) libraryVersion() int {
 
 // yardstick is NCCL's time of an operation that another backend ran; 0 where
 // NCCL is not there to ask.
-func (g *gpuBackend) yardstick(ctx context.Context, op *gpubench.Op, o gpubench.Options) (units.Time, error) {
-	if g.lib == nil || g.by == gpubench.NCCL && !g.auto {
+func (g *gpuBackend) yardstick(ctx context.Context, op *device.Op, o device.Options) (units.Time, error) {
+	if g.lib == nil || g.by == device.NCCL && !g.auto {
 		return 0, nil
 	}
 	o.Check = 0
-	m, err := g.session.Measure(ctx, op, gpubench.NCCL, o)
+	m, err := g.session.Measure(ctx, op, device.NCCL, o)
 	return m.Time, err
 }

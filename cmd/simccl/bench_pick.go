@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/units"
 )
 
@@ -17,11 +17,11 @@ import (
 type planner struct {
 	run  *benchRun
 	comm *comm.Comm
-	made map[gpubench.Op]*plan.Plan
+	made map[device.Op]*plan.Plan
 }
 
 // plan is what NCCL would do for the operation.
-func (p *planner) plan(op *gpubench.Op) (*plan.Plan, error) {
+func (p *planner) plan(op *device.Op) (*plan.Plan, error) {
 	if pl, ok := p.made[*op]; ok {
 		return pl, nil
 	}
@@ -30,7 +30,7 @@ func (p *planner) plan(op *gpubench.Op) (*plan.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.comm, p.made = m.comm, map[gpubench.Op]*plan.Plan{}
+		p.comm, p.made = m.comm, map[device.Op]*plan.Plan{}
 	}
 	pl, _, err := p.comm.Plan(comm.Op{Func: op.Func, Count: op.Sizes.Count, Type: op.Type, RedOp: op.Red, Root: int32(op.Root), InPlace: op.InPlace})
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *planner) plan(op *gpubench.Op) (*plan.Plan, error) {
 
 // choice is a picked method with the times that it was picked by.
 type choice struct {
-	by     gpubench.Method
+	by     device.Method
 	rivals []rival
 }
 
@@ -64,13 +64,13 @@ const (
 
 // pick finds the method for an operation. All processes see the same averaged
 // times, so they pick alike.
-func (g *gpuBackend) pick(ctx context.Context, op *gpubench.Op, o gpubench.Options) (choice, error) {
+func (g *gpuBackend) pick(ctx context.Context, op *device.Op, o device.Options) (choice, error) {
 	if c, ok := g.picked[*op]; ok {
 		return c, nil
 	}
-	methods := append(g.session.FreeMethods(op), gpubench.Planned)
-	o.Check, o.PerIter, o.Average = 0, false, gpubench.Slowest
-	times := make(map[gpubench.Method][]units.Time, len(methods))
+	methods := append(g.session.FreeMethods(op), device.Planned)
+	o.Check, o.PerIter, o.Average = 0, false, device.Slowest
+	times := make(map[device.Method][]units.Time, len(methods))
 	var least units.Time
 	var why error
 	for round := range picks {
@@ -100,10 +100,10 @@ func (g *gpuBackend) pick(ctx context.Context, op *gpubench.Op, o gpubench.Optio
 }
 
 // judge picks the least median, with the hold of the method before.
-func judge(methods []gpubench.Method, times map[gpubench.Method][]units.Time, last gpubench.Method) choice {
+func judge(methods []device.Method, times map[device.Method][]units.Time, last device.Method) choice {
 	c := choice{by: methods[0]}
 	best := units.Time(-1)
-	median := func(s gpubench.Method) units.Time {
+	median := func(s device.Method) units.Time {
 		t := slices.Sorted(slices.Values(times[s]))
 		return t[len(t)/2]
 	}

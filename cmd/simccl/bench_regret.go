@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/real/nccl"
 	"github.com/simccl/simccl/units"
 )
@@ -26,7 +26,7 @@ type forcer interface {
 }
 
 // regrets are measured times of rivals, by operation.
-type regrets map[gpubench.Op]map[contender]units.Time
+type regrets map[device.Op]map[contender]units.Time
 
 // measureRivals measures every operation of the sweep with every algorithm and
 // protocol that NCCL's cost model has a time for, where the column regret is
@@ -77,14 +77,14 @@ func (r *benchRun) wantsRegret() bool {
 }
 
 // operations lists what the sweep measures out of place.
-func (r *benchRun) operations() []gpubench.Op {
-	var out []gpubench.Op
+func (r *benchRun) operations() []device.Op {
+	var out []device.Op
 	for _, typ := range r.types {
 		for _, red := range r.ops {
 			for _, root := range r.roots {
 				for _, sz := range r.sizes {
 					if s := r.counts(sz, typ, r.back.ranks()); s.Count > 0 {
-						out = append(out, gpubench.Op{Func: r.fn, Type: typ, Red: red, Root: max(root, 0), Sizes: s})
+						out = append(out, device.Op{Func: r.fn, Type: typ, Red: red, Root: max(root, 0), Sizes: s})
 					}
 				}
 			}
@@ -100,7 +100,7 @@ type contenders struct {
 }
 
 // rivals lists what NCCL's cost model has a time for, without its choice.
-func (o *oracle) rivals(ops []gpubench.Op) contenders {
+func (o *oracle) rivals(ops []device.Op) contenders {
 	list := contenders{Of: make([][]contender, len(ops))}
 	if o.sweep == nil { // not rank 0
 		return list
@@ -127,7 +127,7 @@ func (o *oracle) rivals(ops []gpubench.Op) contenders {
 }
 
 // regret adds to a row how much longer NCCL's choice took than the best.
-func (r *benchRun) regret(op *gpubench.Op, t units.Time, f *benchFacts) {
+func (r *benchRun) regret(op *device.Op, t units.Time, f *benchFacts) {
 	times := r.rivals[*op]
 	if len(times) == 0 || t <= 0 {
 		return
@@ -161,9 +161,9 @@ func (g *gpuBackend) force(ctx context.Context, r *benchRun, v contender) (backe
 			}
 		}()
 	}
-	s, err := gpubench.Open(ctx, g.cfg)
+	s, err := device.Open(ctx, g.cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &gpuBackend{session: s, lib: g.lib, driver: g.driver, all: g.all, by: gpubench.NCCL, cfg: g.cfg}, nil
+	return &gpuBackend{session: s, lib: g.lib, driver: g.driver, all: g.all, by: device.NCCL, cfg: g.cfg}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
-	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/units"
 )
 
@@ -21,8 +21,8 @@ type paced struct {
 	open   *int
 }
 
-func (p *paced) measure(_ context.Context, _ *gpubench.Op, o gpubench.Options) (gpubench.Measurement, string, error) {
-	return gpubench.Measurement{Time: units.FromMicros(p.us), Checked: o.Check > 0}, "nccl", nil
+func (p *paced) measure(_ context.Context, _ *device.Op, o device.Options) (device.Measurement, string, error) {
+	return device.Measurement{Time: units.FromMicros(p.us), Checked: o.Check > 0}, "nccl", nil
 }
 
 func (p *paced) close() error { *p.open--; return nil }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
-	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
@@ -29,7 +29,7 @@ func (g *gpuFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&g.libnccl, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
 }
 
-// backend runs operations on hardware for gpubench. All processes of a run call
+// backend runs operations on hardware for device. All processes of a run call
 // it alike.
 type backend interface {
 	// ranks counts those of all processes.
@@ -38,7 +38,7 @@ type backend interface {
 	devices() []nccltests.Device
 	// measure times an operation and checks its result; how is the algorithm
 	// that ran, "-" where there is nothing to tell.
-	measure(ctx context.Context, op *gpubench.Op, o gpubench.Options) (m gpubench.Measurement, how string, err error)
+	measure(ctx context.Context, op *device.Op, o device.Options) (m device.Measurement, how string, err error)
 	// describe is a line for the table's head.
 	describe() string
 	close() error
@@ -50,7 +50,7 @@ var backends = map[string]func(context.Context, *benchRun, units.Bytes) (backend
 	"nccl": openGPUs, "cuda": openGPUs,
 }
 
-// benchRun is a prepared gpubench.
+// benchRun is a prepared device.
 type benchRun struct {
 	app     *app
 	flags   *benchFlags
@@ -238,7 +238,7 @@ func (r *benchRun) trace(ctx context.Context) error {
 		return nil
 	}
 	typ := r.types[len(r.types)-1]
-	return g.writeTrace(ctx, r, &gpubench.Op{Func: r.fn, Type: typ, Red: r.ops[len(r.ops)-1], Root: max(r.roots[len(r.roots)-1], 0),
+	return g.writeTrace(ctx, r, &device.Op{Func: r.fn, Type: typ, Red: r.ops[len(r.ops)-1], Root: max(r.roots[len(r.roots)-1], 0),
 		Sizes: r.counts(r.sizes[len(r.sizes)-1], typ, r.back.ranks())})
 }
 
@@ -253,7 +253,7 @@ func (r *benchRun) row(ctx context.Context, typ coll.DataType, red coll.RedOp, r
 	if r.fn.PrintsRedOp() {
 		row.RedOp = red.TestName()
 	}
-	op := &gpubench.Op{Func: r.fn, Type: typ, Red: red, Root: max(root, 0), Sizes: sizes}
+	op := &device.Op{Func: r.fn, Type: typ, Red: red, Root: max(root, 0), Sizes: sizes}
 	facts := benchFacts{Shape: "-"}
 	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
 		op.InPlace = i == 1
@@ -293,16 +293,16 @@ func (r *benchRun) row(ctx context.Context, typ coll.DataType, red coll.RedOp, r
 }
 
 // measure bounds one measurement by --limit and -T.
-func (r *benchRun) measure(ctx context.Context, op *gpubench.Op) (gpubench.Measurement, string, error) {
+func (r *benchRun) measure(ctx context.Context, op *device.Op) (device.Measurement, string, error) {
 	limit := r.flags.most()
 	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within %v: %w", limit, context.DeadlineExceeded))
 	defer stop()
 	return r.back.measure(ctx, op, r.options())
 }
 
-func (r *benchRun) options() gpubench.Options {
+func (r *benchRun) options() device.Options {
 	t := &r.flags.run.test
-	return gpubench.Options{Iters: t.iters, Warmup: t.warmup, Agg: t.agg, Replays: r.flags.replays(), Check: t.check,
-		Average: gpubench.Average(t.average), PerIter: t.perIter != 0, Seed: 1,
-		Wait: gpubench.Wait(t.blocking), CPUTime: t.cpuTime != 0}
+	return device.Options{Iters: t.iters, Warmup: t.warmup, Agg: t.agg, Replays: r.flags.replays(), Check: t.check,
+		Average: device.Average(t.average), PerIter: t.perIter != 0, Seed: 1,
+		Wait: device.Wait(t.blocking), CPUTime: t.cpuTime != 0}
 }

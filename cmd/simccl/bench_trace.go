@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/internal/newfile"
-	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/real/host"
 	"github.com/simccl/simccl/real/nccl"
 	"github.com/simccl/simccl/trace/chrome"
@@ -49,16 +49,16 @@ const settle = 200 * time.Millisecond
 // writeTrace runs the last operation twice more with NCCL telling everything,
 // and keeps what it told of the second: the first sets up what NCCL needs to
 // watch its kernels, which takes milliseconds. Every process writes its file.
-func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *gpubench.Op) error {
-	if r.flags.run.out.trace != "" && (g.by != gpubench.NCCL || g.auto) {
+func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *device.Op) error {
+	if r.flags.run.out.trace != "" && (g.by != device.NCCL || g.auto) {
 		return g.writeOwn(r, op)
 	}
 	if g.events == nil {
 		return nil
 	}
-	one := gpubench.Options{Iters: 1, Warmup: 1}
+	one := device.Options{Iters: 1, Warmup: 1}
 	g.events.Mask(nccl.AllEvents)
-	if _, err := g.session.Measure(ctx, op, gpubench.NCCL, one); err != nil {
+	if _, err := g.session.Measure(ctx, op, device.NCCL, one); err != nil {
 		return err
 	}
 	time.Sleep(settle)
@@ -66,7 +66,7 @@ func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *gpubench.O
 		return err
 	}
 	one.Warmup = 0
-	if _, err := g.session.Measure(ctx, op, gpubench.NCCL, one); err != nil {
+	if _, err := g.session.Measure(ctx, op, device.NCCL, one); err != nil {
 		return err
 	}
 	time.Sleep(settle)
@@ -90,7 +90,7 @@ func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *gpubench.O
 
 // writeOwn runs the last operation once more by its plan, every slice with the
 // times that the kernels saw.
-func (g *gpuBackend) writeOwn(r *benchRun, op *gpubench.Op) error {
+func (g *gpuBackend) writeOwn(r *benchRun, op *device.Op) error {
 	pl, err := g.plans.plan(op)
 	if err != nil {
 		return err

@@ -18,9 +18,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/newfile"
-	gpubench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/bootstrap"
 	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
@@ -308,7 +308,7 @@ const passes = 3
 
 // timing is a size with the times of all passes.
 type timing struct {
-	op    *gpubench.Op
+	op    *device.Op
 	shown units.Bytes
 	times []units.Time
 }
@@ -345,7 +345,7 @@ func (s *set) sizes(f coll.Func, ranks int) []timing {
 			sizes = coll.ExactSizes(f, size+units.Bytes(4*ranks), coll.Float32, ranks)
 		}
 		if sizes.Count > 0 {
-			all = append(all, timing{op: &gpubench.Op{Func: f, Type: coll.Float32, Red: coll.Sum, Sizes: sizes}, shown: sizes.Bytes(coll.Float32)})
+			all = append(all, timing{op: &device.Op{Func: f, Type: coll.Float32, Red: coll.Sum, Sizes: sizes}, shown: sizes.Bytes(coll.Float32)})
 		}
 	}
 	return all
@@ -354,8 +354,8 @@ func (s *set) sizes(f coll.Func, ranks int) []timing {
 // options are 20 operations a graph, as the simulator reckons and nccl-tests
 // does by default, and as many replays as keep the start of the first from
 // showing.
-func (s *set) options(size units.Bytes, check bool) gpubench.Options {
-	o := gpubench.Options{Iters: 20, Warmup: 2, Replays: 10, Average: gpubench.OfAll, Seed: 1}
+func (s *set) options(size units.Bytes, check bool) device.Options {
+	o := device.Options{Iters: 20, Warmup: 2, Replays: 10, Average: device.OfAll, Seed: 1}
 	switch {
 	case s.eager:
 		o.Replays, o.Iters = 0, 200

@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
-	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 )
@@ -39,10 +39,10 @@ func (r *recorded) describe() string { return "recorded" }
 func (r *recorded) close() error     { return nil }
 
 // measure interpolates between the recorded sizes; three passes differ by 2 %.
-func (r *recorded) measure(_ context.Context, op *gpubench.Op, _ gpubench.Options) (gpubench.Measurement, string, error) {
+func (r *recorded) measure(_ context.Context, op *device.Op, _ device.Options) (device.Measurement, string, error) {
 	list := r.times[op.Func]
 	if len(list) == 0 {
-		return gpubench.Measurement{}, "", fmt.Errorf("%v was not recorded", op.Func)
+		return device.Measurement{}, "", fmt.Errorf("%v was not recorded", op.Func)
 	}
 	size := int64(op.Sizes.Bytes(op.Type))
 	i := 1
@@ -53,7 +53,7 @@ func (r *recorded) measure(_ context.Context, op *gpubench.Op, _ gpubench.Option
 	at := (math.Log(float64(size)) - math.Log(float64(a.Bytes))) / (math.Log(float64(b.Bytes)) - math.Log(float64(a.Bytes)))
 	us := math.Exp(math.Log(a.Us) + at*(math.Log(b.Us)-math.Log(a.Us)))
 	r.asked++
-	return gpubench.Measurement{Time: units.FromMicros(us * (1 + 0.01*float64(r.asked%3))), Checked: true}, "nccl", nil
+	return device.Measurement{Time: units.FromMicros(us * (1 + 0.01*float64(r.asked%3))), Checked: true}, "nccl", nil
 }
 
 // record takes the place of the nccl backend for a test.
@@ -147,8 +147,8 @@ func TestWrongValuesEndCalibration(t *testing.T) {
 
 type wrong struct{ *recorded }
 
-func (wrong) measure(context.Context, *gpubench.Op, gpubench.Options) (gpubench.Measurement, string, error) {
-	return gpubench.Measurement{Time: units.Microsecond, Wrong: 1, Checked: true, First: "rank 1: element 3"}, "nccl", nil
+func (wrong) measure(context.Context, *device.Op, device.Options) (device.Measurement, string, error) {
+	return device.Measurement{Time: units.Microsecond, Wrong: 1, Checked: true, First: "rank 1: element 3"}, "nccl", nil
 }
 
 // TestSetsAreTold: every set has a name of its own, operations and sizes, and

@@ -1,4 +1,4 @@
-// Package bench measures collectives on the GPUs of this process, alone or as
+// Package device measures collectives on the GPUs of this process, alone or as
 // one of several processes that met through real/bootstrap: NCCL's own, the
 // free algorithms of real/cuda, and plans run by kernels (Planned, Executor).
 // Every GPU has a goroutine on a thread of its own. Results are checked on the
@@ -6,7 +6,7 @@
 //
 // A failure on any rank ends the others' waits, those of kernels too: nothing
 // hangs, and no communicator is left behind.
-package bench
+package device
 
 import (
 	"context"
