@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
@@ -121,7 +122,7 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
 	}
 	for _, l := range left {
-		if !strings.HasPrefix(l, topoFile+": ") { // it is read as the machine
+		if !strings.HasPrefix(l, measure.TopologyFile+": ") { // it is read as the machine
 			fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
 		}
 	}
@@ -159,7 +160,7 @@ func settingsTold(r *calibrate.Run) string {
 func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, error) {
 	m := c.machine
 	if m.topo == "" {
-		if file := filepath.Join(dir, topoFile); exists(file) {
+		if file := filepath.Join(dir, measure.TopologyFile); exists(file) {
 			m.topo = file
 		} else {
 			text, err := thisMachine(a)
@@ -186,9 +187,6 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 	machine := scenario.Machine{Nodes: []scenario.Nodes{{Topo: file}}, Multicast: m.multicast, NVLinkDomain: m.mnnvl}
 	return &calibrate.Lab{Machine: machine, Files: files{app: a, given: map[string][]byte{"this machine": m.found}}}, out.class, err
 }
-
-// topoFile of a directory of measured times is the machine's topology.
-const topoFile = "topo.xml"
 
 func exists(file string) bool {
 	_, err := os.Stat(file)

@@ -14,7 +14,11 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/bootstrap"
+	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/real/nccl"
 	"github.com/simccl/simccl/real/sock"
+	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace/chrome"
 )
@@ -43,6 +47,9 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
+
+// Local says to the other ranks of a bench that they cannot know more of it.
+func (e *statusError) Local() {}
 
 func usage(format string, args ...any) error {
 	return &statusError{code: exitUsage, err: fmt.Errorf(format, args...)}
@@ -82,13 +89,15 @@ func status(err error) int {
 		return exitOK
 	case errors.As(err, &s):
 		return s.code
+	case hardwareStatus(err) != exitOK:
+		return hardwareStatus(err)
 	case errors.Is(err, exec.ErrNotImplemented), errors.Is(err, plan.ErrUnsupported):
 		return exitNotImplemented
 	case errors.Is(err, exec.ErrUnsupported):
 		return exitAbsent
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return exitTimeout
-	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), errors.Is(err, sock.ErrPeerGone), blamesOther(err):
+	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), errors.Is(err, sock.ErrPeerGone):
 		return exitNCCL
 	case errors.As(err, &hangs), errors.As(err, &stuck):
 		return exitTimeout
@@ -98,6 +107,29 @@ func status(err error) int {
 		return exitInput
 	}
 	return exitInternal
+}
+
+// hardwareStatus is the exit status of what hardware, its libraries and other
+// ranks did; exitOK where it is none of that.
+func hardwareStatus(err error) int {
+	var refusal *team.Refusal
+	var driver *cuda.Error
+	var library *nccl.Error
+	var mismatch *bootstrap.MismatchError
+	var late *bootstrap.TimeoutError
+	switch {
+	case errors.As(err, &refusal):
+		return map[team.Kind]int{team.BadArgument: exitUsage, team.BadInput: exitInput, team.WrongResult: exitCheck}[refusal.Kind]
+	case errors.As(err, &driver):
+		return exitCUDA
+	case errors.As(err, &mismatch):
+		return exitUsage
+	case errors.As(err, &library), team.BlamesOther(err), errors.Is(err, bootstrap.ErrRefused), errors.Is(err, bootstrap.ErrNoRank):
+		return exitNCCL
+	case errors.As(err, &late):
+		return exitTimeout
+	}
+	return exitOK
 }
 
 // misplaced tells that a file was named where none can be.

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"testing"
@@ -31,8 +31,8 @@ func TestJudgeTakesTheMedianAndHolds(t *testing.T) {
 		{"one shape alone", map[device.Method][]units.Time{device.Free(cuda.Push): us(5, 5, 5)}, device.Free(cuda.OneShot), device.Free(cuda.Push)},
 	} {
 		got := judge(methods, c.times, c.last)
-		if got.by != c.want || len(got.rivals) != len(c.times) {
-			t.Errorf("%s: %v of %v, want %v", c.name, got.by, got.rivals, c.want)
+		if got.by != c.want || len(got.picks) != len(c.times) {
+			t.Errorf("%s: %v of %v, want %v", c.name, got.by, got.picks, c.want)
 		}
 	}
 }

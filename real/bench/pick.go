@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -6,65 +6,57 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/units"
 )
 
-// planner makes the plans that kernels run, for this machine.
-type planner struct {
-	run  *benchRun
-	comm *comm.Comm
-	made map[device.Op]*plan.Plan
-}
-
-// plan is what NCCL would do for the operation.
-func (p *planner) plan(op *device.Op) (*plan.Plan, error) {
-	if pl, ok := p.made[*op]; ok {
+// plan is what NCCL would do for the operation on this machine.
+func (g *gpus) plan(op *device.Op) (*plan.Plan, error) {
+	if pl, ok := g.plans[*op]; ok {
 		return pl, nil
 	}
-	if p.comm == nil {
-		m, err := p.run.machine()
+	if g.model == nil {
+		m, err := g.newModel(g.all)
 		if err != nil {
 			return nil, err
 		}
-		p.comm, p.made = m.comm, map[device.Op]*plan.Plan{}
+		g.model = m
 	}
-	pl, _, err := p.comm.Plan(comm.Op{Func: op.Func, Count: op.Sizes.Count, Type: op.Type, RedOp: op.Red, Root: int32(op.Root), InPlace: op.InPlace})
+	pl, _, err := g.model.Plan(op)
 	if err != nil {
-		return nil, decisionError(err)
+		return nil, err
 	}
-	p.made[*op] = pl
+	g.plans[*op] = pl
 	return pl, nil
 }
 
-// choice is a picked method with the times that it was picked by.
-type choice struct {
-	by     device.Method
-	rivals []rival
+// picked is a method with the times that it was picked by.
+type picked struct {
+	by    device.Method
+	picks []Pick
 }
 
-// rival is a method that --algo auto measured.
-type rival struct {
+// Pick is a method that was measured to pick one.
+type Pick struct {
 	Shape    string  `json:"shape"`
 	MedianUs float64 `json:"median_us"`
 	Measures int     `json:"measures"`
 }
 
-// How auto picks: every method once; those within reach of the fastest until
-// each has picks measures, in turn; then the least median. The method of the
-// size before keeps its place unless another is faster by more than hold.
+// How a method is picked: every one is measured once; those within reach of the
+// fastest until each has rounds measures, in turn; then the least median counts.
+// The method of the size before stays unless another is faster by more than hold.
 const (
-	reach = 1.4
-	picks = 5
-	hold  = 0.03
+	reach  = 1.4
+	rounds = 5
+	hold   = 0.03
 )
 
 // pick finds the method for an operation. All processes see the same averaged
 // times, so they pick alike.
-func (g *gpuBackend) pick(ctx context.Context, op *device.Op, o device.Options) (choice, error) {
+func (g *gpus) pick(ctx context.Context, op *device.Op, o device.Options) (picked, error) {
 	if c, ok := g.picked[*op]; ok {
 		return c, nil
 	}
@@ -73,7 +65,7 @@ func (g *gpuBackend) pick(ctx context.Context, op *device.Op, o device.Options) 
 	times := make(map[device.Method][]units.Time, len(methods))
 	var least units.Time
 	var why error
-	for round := range picks {
+	for round := range rounds {
 		for _, s := range methods {
 			if round > 0 && (len(times[s]) == 0 || float64(times[s][0]) > reach*float64(least)) {
 				continue
@@ -84,7 +76,7 @@ func (g *gpuBackend) pick(ctx context.Context, op *device.Op, o device.Options) 
 				continue
 			}
 			if err != nil {
-				return choice{}, err
+				return picked{}, err
 			}
 			if times[s] = append(times[s], m.Time); least == 0 || m.Time < least {
 				least = m.Time
@@ -92,16 +84,18 @@ func (g *gpuBackend) pick(ctx context.Context, op *device.Op, o device.Options) 
 		}
 	}
 	if least == 0 && op.Sizes.Count > 0 {
-		return choice{}, errors.Join(notYet(fmt.Sprintf("--backend cuda of %v, %v, %v", op.Func, op.Type, op.Red), "an algorithm for it"), why)
+		none := &exec.NotImplementedError{Feature: fmt.Sprintf("--backend cuda of %v, %v, %v", op.Func, op.Type, op.Red), Missing: "an algorithm for it"}
+		return picked{}, errors.Join(none, why)
 	}
 	c := judge(methods, times, g.last)
 	g.picked[*op], g.last = c, c.by
 	return c, nil
 }
 
-// judge picks the least median, with the hold of the method before.
-func judge(methods []device.Method, times map[device.Method][]units.Time, last device.Method) choice {
-	c := choice{by: methods[0]}
+// judge picks the least median; the method of the size before is given up only
+// for one that is clearly faster.
+func judge(methods []device.Method, times map[device.Method][]units.Time, last device.Method) picked {
+	c := picked{by: methods[0]}
 	best := units.Time(-1)
 	median := func(s device.Method) units.Time {
 		t := slices.Sorted(slices.Values(times[s]))
@@ -112,7 +106,7 @@ func judge(methods []device.Method, times map[device.Method][]units.Time, last d
 			continue
 		}
 		m := median(s)
-		c.rivals = append(c.rivals, rival{s.String(), m.Micros(), len(times[s])})
+		c.picks = append(c.picks, Pick{s.String(), m.Micros(), len(times[s])})
 		if best < 0 || m < best {
 			best, c.by = m, s
 		}
