@@ -158,35 +158,21 @@ func (b *benchFlags) columns() ([]bench.Column, error) {
 	if !b.onGPUs() {
 		return b.hostColumns()
 	}
-	measured := bench.Columns()
 	var names []string
 	if b.run.test.columns != "" {
 		for name := range strings.SplitSeq(strings.TrimPrefix(b.run.test.columns, "+"), ",") {
 			names = append(names, strings.TrimPrefix(name, "+"))
 		}
 	}
-	if b.backend == "cuda" {
-		names = append(names, "shape")
-	}
-	if b.compare && b.backend == "cuda" {
-		names = append(names, "nccl", "ofnccl")
-	} else if b.compare {
-		names = append(names, "sim", "simratio", "model", "algo", "proto", "nch")
-	}
-	var out []bench.Column
-	for _, n := range names {
-		c, ok := measured[n]
-		if !ok {
-			of, err := parseColumns(n)
-			if err != nil {
-				return nil, err
-			}
-			c = columnOfRun(of[0])
-			c.Predicts = true
+	return bench.ColumnsOf(names, b.backend == "cuda", b.compare, func(name string) (bench.Column, error) {
+		of, err := parseColumns(name)
+		if err != nil {
+			return bench.Column{}, err
 		}
-		out = append(out, c)
-	}
-	return out, nil
+		c := columnOfRun(of[0])
+		c.Predicts = true
+		return c, nil
+	})
 }
 
 // hostColumns are those of the choice by which CPUs run a plan.

@@ -231,9 +231,5 @@ func (v *verbsFlags) sizes() ([]int, error) {
 		}
 		return []int{int(n)}, nil
 	}
-	var out []int
-	for n := 2; n <= 8<<20; n *= 2 {
-		out = append(out, n)
-	}
-	return out, nil
+	return perftest.AllSizes(), nil
 }

@@ -74,8 +74,35 @@ func Heads(cols []Column) []nccltests.Column {
 	return out
 }
 
-// Columns are those of measured facts, by name.
-func Columns() map[string]Column {
+// ColumnsOf are the columns of a run on GPUs: those that were asked for, with
+// kernels of our own what ran, and what it is compared with. other finds columns
+// that are not of measured facts.
+func ColumnsOf(names []string, own, compare bool, other func(name string) (Column, error)) ([]Column, error) {
+	switch {
+	case own && compare:
+		names = append(names, "shape", "nccl", "ofnccl")
+	case own:
+		names = append(names, "shape")
+	case compare:
+		names = append(names, "sim", "simratio", "model", "algo", "proto", "nch")
+	}
+	measured := columns()
+	var out []Column
+	for _, n := range names {
+		c, ok := measured[n]
+		if !ok {
+			var err error
+			if c, err = other(n); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// columns are those of measured facts, by name.
+func columns() map[string]Column {
 	iter := func(name string, of func(*nccltests.IterStats) float64) Column {
 		return micros(name, func(f *Facts) float64 {
 			if f.Iters == nil {

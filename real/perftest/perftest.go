@@ -22,6 +22,15 @@ const NCCL = ibv.OpNCCL
 // Tests lists what can be measured.
 func Tests() []string { return []string{"write", "read", "send", NCCL} }
 
+// AllSizes are those of -a: powers of two from 2 bytes to 8 MiB.
+func AllSizes() []int {
+	var out []int
+	for n := 2; n <= 8<<20; n *= 2 {
+		out = append(out, n)
+	}
+	return out
+}
+
 // Case is one test of one size.
 type Case = ibv.PerfConfig
 
