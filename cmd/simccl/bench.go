@@ -10,7 +10,6 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/real/bench"
-	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/trace"
@@ -127,11 +126,11 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 func (b *benchFlags) spec(a *app, cmd *cobra.Command, fn coll.Func) (*bench.Spec, error) {
 	t := &b.run.test
 	s := &bench.Spec{Func: fn, Root: t.root, Cycles: t.cycles, Seed: b.run.seed, Skip: t.skip, Unalign: t.unalign,
-		Register: device.Registration(t.localRegister), Memory: t.memory != 0, Timestamps: t.timestamps != 0, Parallel: t.parallelInit != 0,
+		Register: bench.Registration(t.localRegister), Memory: t.memory != 0, Timestamps: t.timestamps != 0, Parallel: t.parallelInit != 0,
 		Limit: b.most(), Compare: b.compare,
-		Options: device.Options{Iters: t.iters, Warmup: t.warmup, Agg: t.agg, Replays: b.replays(), Check: t.check,
-			Average: device.Average(t.average), PerIter: t.perIter != 0, Seed: uint32(b.run.seed),
-			Wait: device.Wait(t.blocking), CPUTime: t.cpuTime != 0}}
+		Options: bench.Options{Iters: t.iters, Warmup: t.warmup, Agg: t.agg, Replays: b.replays(), Check: t.check,
+			Average: bench.Average(t.average), PerIter: t.perIter != 0, Seed: uint32(b.run.seed),
+			Wait: bench.Wait(t.blocking), CPUTime: t.cpuTime != 0}}
 	sizes, bounds, err := t.list(cmd)
 	if err != nil {
 		return nil, err

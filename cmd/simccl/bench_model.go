@@ -8,7 +8,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/bench"
-	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/report/nccltests"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
@@ -73,12 +72,12 @@ func (m *benchModel) env() (out []string) {
 	return out
 }
 
-func pointOf(op *device.Op) point {
+func pointOf(op *bench.Op) point {
 	return point{typ: op.Type, op: op.Red, root: op.Root, count: op.Sizes.Count, inPlace: op.InPlace}
 }
 
 // Plan implements bench.Model.
-func (m *benchModel) Plan(op *device.Op) (*plan.Plan, bench.Choice, error) {
+func (m *benchModel) Plan(op *bench.Op) (*plan.Plan, bench.Choice, error) {
 	pl, choice, err := m.sweep.m.comm.Plan(pointOf(op).operation(op.Func))
 	if err != nil {
 		return nil, bench.Choice{}, decisionError(err)
@@ -88,7 +87,7 @@ func (m *benchModel) Plan(op *device.Op) (*plan.Plan, bench.Choice, error) {
 }
 
 // Predict implements bench.Model.
-func (m *benchModel) Predict(ctx context.Context, op *device.Op) (*bench.Prediction, error) {
+func (m *benchModel) Predict(ctx context.Context, op *bench.Op) (*bench.Prediction, error) {
 	got, err := m.sweep.simulate(ctx, pointOf(op), trace.Discard, nccltrace.Options{})
 	if err != nil {
 		return nil, err
@@ -100,7 +99,7 @@ func (m *benchModel) Predict(ctx context.Context, op *device.Op) (*bench.Predict
 }
 
 // Rivals implements bench.Model.
-func (m *benchModel) Rivals(op *device.Op) (out []bench.Rival) {
+func (m *benchModel) Rivals(op *bench.Op) (out []bench.Rival) {
 	_, choice, err := m.sweep.m.comm.Request(pointOf(op).operation(op.Func))
 	if err != nil {
 		return nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/real/bench"
-	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/units"
 )
 
@@ -22,7 +21,7 @@ type paced struct {
 	open   *int
 }
 
-func (p *paced) Measure(_ context.Context, _ *device.Op, o device.Options) (m bench.Measurement, err error) {
+func (p *paced) Measure(_ context.Context, _ *bench.Op, o bench.Options) (m bench.Measurement, err error) {
 	m.Time, m.Checked, m.Shape = units.FromMicros(p.us), o.Check > 0, "nccl"
 	return m, nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/real/bench"
-	"github.com/simccl/simccl/real/device"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/report/nccltests"
@@ -39,7 +38,7 @@ func (r *recorded) About() bench.About {
 func (r *recorded) Close() error { return nil }
 
 // Measure interpolates between the recorded sizes; three passes differ by 2 %.
-func (r *recorded) Measure(_ context.Context, op *device.Op, _ device.Options) (m bench.Measurement, err error) {
+func (r *recorded) Measure(_ context.Context, op *bench.Op, _ bench.Options) (m bench.Measurement, err error) {
 	list := r.times[op.Func]
 	if len(list) == 0 {
 		return m, fmt.Errorf("%v was not recorded", op.Func)
@@ -154,7 +153,7 @@ func TestWrongValuesEndCalibration(t *testing.T) {
 
 type wrong struct{ *recorded }
 
-func (wrong) Measure(context.Context, *device.Op, device.Options) (m bench.Measurement, err error) {
+func (wrong) Measure(context.Context, *bench.Op, bench.Options) (m bench.Measurement, err error) {
 	m.Time, m.Wrong, m.Checked, m.First = units.Microsecond, 1, true, "rank 1: element 3"
 	return m, nil
 }

@@ -14,11 +14,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/real/bootstrap"
-	"github.com/simccl/simccl/real/cuda"
-	"github.com/simccl/simccl/real/nccl"
-	"github.com/simccl/simccl/real/sock"
-	"github.com/simccl/simccl/real/team"
+	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace/chrome"
 )
@@ -89,15 +85,15 @@ func status(err error) int {
 		return exitOK
 	case errors.As(err, &s):
 		return s.code
-	case hardwareStatus(err) != exitOK:
-		return hardwareStatus(err)
+	case real.FaultOf(err) != real.Elsewhere:
+		return faults[real.FaultOf(err)]
 	case errors.Is(err, exec.ErrNotImplemented), errors.Is(err, plan.ErrUnsupported):
 		return exitNotImplemented
 	case errors.Is(err, exec.ErrUnsupported):
 		return exitAbsent
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return exitTimeout
-	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), errors.Is(err, sock.ErrPeerGone):
+	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), real.PeerGone(err):
 		return exitNCCL
 	case errors.As(err, &hangs), errors.As(err, &stuck):
 		return exitTimeout
@@ -109,28 +105,10 @@ func status(err error) int {
 	return exitInternal
 }
 
-// hardwareStatus is the exit status of what hardware, its libraries and other
-// ranks did; exitOK where it is none of that.
-func hardwareStatus(err error) int {
-	var refusal *team.Refusal
-	var driver *cuda.Error
-	var library *nccl.Error
-	var mismatch *bootstrap.MismatchError
-	var late *bootstrap.TimeoutError
-	switch {
-	case errors.As(err, &refusal):
-		return map[team.Kind]int{team.BadArgument: exitUsage, team.BadInput: exitInput, team.WrongResult: exitCheck}[refusal.Kind]
-	case errors.As(err, &driver):
-		return exitCUDA
-	case errors.As(err, &mismatch):
-		return exitUsage
-	case errors.As(err, &library), team.BlamesOther(err), errors.Is(err, bootstrap.ErrRefused), errors.Is(err, bootstrap.ErrNoRank):
-		return exitNCCL
-	case errors.As(err, &late):
-		return exitTimeout
-	}
-	return exitOK
-}
+// faults are the exit statuses of what hardware, its libraries and other ranks
+// did.
+var faults = map[real.Fault]int{real.Argument: exitUsage, real.Input: exitInput, real.Wrong: exitCheck, real.Driver: exitCUDA,
+	real.Peer: exitNCCL, real.Late: exitTimeout}
 
 // misplaced tells that a file was named where none can be.
 func misplaced(err error) bool {

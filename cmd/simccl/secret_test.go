@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/real/bootstrap"
-	"github.com/simccl/simccl/real/sock"
+	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/real/team"
 )
 
@@ -97,24 +97,24 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 	}
 }
 
-// TestStatusOfWhatOthersDid: nothing that another rank did is a defect of ours.
-func TestStatusOfWhatOthersDid(t *testing.T) {
+// TestStatusOfFaults: every fault of hardware and of other ranks has the exit
+// status of nccl-tests; none is a defect of ours.
+func TestStatusOfFaults(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want int
 	}{
-		{&bootstrap.TimeoutError{What: "bootstrap", Ranks: []int{1}}, exitTimeout},
-		{&bootstrap.MismatchError{Reason: "rank 1 reported twice"}, exitUsage},
-		{&bootstrap.DeadError{Rank: 1}, exitNCCL},
-		{&bootstrap.AbortError{Rank: 1}, exitNCCL},
-		{&bootstrap.InterruptError{Rank: 1, Signal: "SIGINT"}, exitNCCL},
-		{&bootstrap.LeftError{Rank: 1}, exitNCCL},
-		{bootstrap.ErrRefused, exitNCCL},
-		{bootstrap.ErrNoRank, exitNCCL},
-		{sock.ErrPeerGone, exitNCCL},
+		{team.Refuse("no such option"), exitUsage},
+		{team.Input(errors.New("no such file")), exitInput},
+		{team.Wrong("element 3"), exitCheck},
 	} {
 		if got := status(fmt.Errorf("rank 0: %w", c.err)); got != c.want {
 			t.Errorf("%v: exit status %d, want %d", c.err, got, c.want)
+		}
+	}
+	for f := real.Argument; f <= real.Late; f++ {
+		if faults[f] == exitOK {
+			t.Errorf("fault %d has no exit status", f)
 		}
 	}
 }

@@ -11,6 +11,20 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
+// What a session of GPUs takes, and CPUs understand as well.
+type (
+	// Op is one operation of the whole communicator.
+	Op = device.Op
+	// Options say how it is measured.
+	Options = device.Options
+	// Average says how the ranks' times become one.
+	Average = device.Average
+	// Wait says what comes after each iteration.
+	Wait = device.Wait
+	// Registration says how NCCL knows the buffers beforehand.
+	Registration = device.Registration
+)
+
 // Backend runs operations on hardware. All processes of a run call it alike.
 type Backend interface {
 	About() About
