@@ -42,7 +42,7 @@ wasm: ## build for js/wasm all that needs no hardware: every package but real, t
 
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
-	$(CC) -O2 -Wall -Wextra -shared -fPIC -o bin/libnccl-profiler-simccl.so real/nccl/profiler/profiler.c -lpthread
+	$(CC) -O2 -Wall -Wextra -shared -fPIC -o bin/libnccl-profiler-simccl.so real/internal/nccl/profiler/profiler.c -lpthread
 
 .PHONY: test
 test: ## every test that needs no special hardware
@@ -79,7 +79,7 @@ golden: ## rewrite our own golden files; read the diff before committing it
 .PHONY: generate
 generate: ## run the generators; a clean tree must stay clean
 	$(GO) generate ./...
-	@if command -v clang-16 >/dev/null; then real/cuda/kernels/generate.sh; else echo "left out: real/cuda/kernels needs clang-16"; fi
+	@if command -v clang-16 >/dev/null; then real/internal/cuda/kernels/generate.sh; else echo "left out: real/internal/cuda/kernels needs clang-16"; fi
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (60s) each

@@ -3,10 +3,10 @@ package real
 import (
 	"errors"
 
-	"github.com/simccl/simccl/real/bootstrap"
-	"github.com/simccl/simccl/real/cuda"
-	"github.com/simccl/simccl/real/nccl"
-	"github.com/simccl/simccl/real/sock"
+	"github.com/simccl/simccl/real/internal/bootstrap"
+	"github.com/simccl/simccl/real/internal/cuda"
+	"github.com/simccl/simccl/real/internal/nccl"
+	"github.com/simccl/simccl/real/internal/sock"
 	"github.com/simccl/simccl/real/team"
 )
 

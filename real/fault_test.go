@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/simccl/simccl/real/bootstrap"
-	"github.com/simccl/simccl/real/cuda"
-	"github.com/simccl/simccl/real/nccl"
-	"github.com/simccl/simccl/real/sock"
+	"github.com/simccl/simccl/real/internal/bootstrap"
+	"github.com/simccl/simccl/real/internal/cuda"
+	"github.com/simccl/simccl/real/internal/nccl"
+	"github.com/simccl/simccl/real/internal/sock"
 	"github.com/simccl/simccl/real/team"
 )
 

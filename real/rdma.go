@@ -1,6 +1,6 @@
 package real
 
-import "github.com/simccl/simccl/real/ibv"
+import "github.com/simccl/simccl/real/internal/ibv"
 
 // RDMADevice is what libibverbs says of a device and sysfs does not.
 type RDMADevice struct {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/real/device"
+	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"

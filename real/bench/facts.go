@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/simccl/simccl/real/device"
+	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 )

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/real/cuda"
-	"github.com/simccl/simccl/real/device"
-	"github.com/simccl/simccl/real/nccl"
+	"github.com/simccl/simccl/real/internal/cuda"
+	"github.com/simccl/simccl/real/internal/device"
+	"github.com/simccl/simccl/real/internal/nccl"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"

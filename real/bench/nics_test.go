@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
-	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 )

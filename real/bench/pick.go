@@ -8,7 +8,7 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/real/device"
+	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/units"
 )
 

@@ -3,8 +3,8 @@ package bench
 import (
 	"testing"
 
-	"github.com/simccl/simccl/real/cuda"
-	"github.com/simccl/simccl/real/device"
+	"github.com/simccl/simccl/real/internal/cuda"
+	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/units"
 )
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/real/bootstrap"
-	"github.com/simccl/simccl/real/cuda"
+	"github.com/simccl/simccl/real/internal/bootstrap"
+	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/real/team"
 )
 

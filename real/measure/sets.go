@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/real/device"
+	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/units"
 )

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/config/netcfg"
-	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real/internal/ibv"
+	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/real/team"
-	"github.com/simccl/simccl/real/transport"
 )
 
 // NCCL is the test of NCCL's pattern.

@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/require"
-	"github.com/simccl/simccl/real/cuda/fake"
-	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real/internal/cuda/fake"
+	"github.com/simccl/simccl/real/internal/ibv"
 )
 
 // FakeDriver is the directory of a CUDA driver whose GPUs are this computer's

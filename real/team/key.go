@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/simccl/simccl/real/bootstrap"
+	"github.com/simccl/simccl/real/internal/bootstrap"
 )
 
 // Secret is what all processes of a run know.

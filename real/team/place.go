@@ -6,9 +6,9 @@ import (
 	"strconv"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/real/bootstrap"
-	"github.com/simccl/simccl/real/pmi"
-	"github.com/simccl/simccl/real/sock"
+	"github.com/simccl/simccl/real/internal/bootstrap"
+	"github.com/simccl/simccl/real/internal/pmi"
+	"github.com/simccl/simccl/real/internal/sock"
 )
 
 // Place is which of how many processes this one is.

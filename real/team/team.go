@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/simccl/simccl/real/bootstrap"
+	"github.com/simccl/simccl/real/internal/bootstrap"
 )
 
 // Team is the processes of a run.
