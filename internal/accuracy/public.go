@@ -4,49 +4,43 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/fabric"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
-// public is a table that others published, the machine that stands for theirs,
+// Published is a table that others published, the machine that stands for theirs,
 // and the settings that are known of the run and bear on it.
-type public struct {
+type Published struct {
 	file   string
 	topo   string // of testdata/topos
 	nodes  int
-	gpus   int // of each node
-	domain int // nodes of one NVLink domain, 0: each is its own
-	typ    coll.DataType
+	gpus   int    // of each node
+	domain int    // nodes of one NVLink domain, 0: each is its own
+	typ    string // of elements, as nccl-tests calls it; "": float
 	env    []string
 	fixes  bool   // the source of a parameter names it
 	why    string // it is only for information, and why
 }
 
 // publics are the clean tables of NVIDIA GPUs over InfiniBand or RoCE.
-var publics = slices.Concat([]public{
+var publics = slices.Concat([]Published{
 	{file: "gjaion_h100_2n_all_reduce", topo: "dgx-h100", nodes: 2, gpus: 8, fixes: true},
 	{file: "gke_a3ultra_h200_2n_all_gather", topo: "dgx-h200", nodes: 2, gpus: 8},
 	{file: "oci_h100_2n_all_reduce", topo: "dgx-h100", nodes: 2, gpus: 8},
 	{file: "oci_a100_2n_all_reduce", topo: "dgx-a100", nodes: 2, gpus: 8},
 	{file: "sophia_dgxa100_2n_all_reduce_env6_2115", topo: "dgx-a100", nodes: 2, gpus: 8, env: sophia, fixes: true},
 	{file: "sophia_dgxa100_2n_all_reduce_env6_2816", topo: "dgx-a100", nodes: 2, gpus: 8, env: sophia},
-	{file: "vultr_b200_2n_alltoall", topo: "dgx-b200", nodes: 2, gpus: 8, typ: coll.Uint8},
+	{file: "vultr_b200_2n_alltoall", topo: "dgx-b200", nodes: 2, gpus: 8, typ: "uint8"},
 	{file: "coreweave_gb200_2racks_all_reduce", topo: "gb200-nvl72-tray", nodes: 36, gpus: 4, domain: 18},
 	{file: "coreweave_gb200_20racks_all_reduce", topo: "gb200-nvl72-tray", nodes: 360, gpus: 4, domain: 18, fixes: true},
 	{file: "coreweave_h100_sharp_all_reduce", topo: "dgx-h100", nodes: 12, gpus: 8, env: []string{"NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1"}},
@@ -65,7 +59,7 @@ var hards = slices.Concat(
 	argonne(128, "all_gather"), argonne(256, "all_reduce", "all_gather", "alltoall"), argonne(540, "all_reduce", "all_gather", "alltoall"))
 
 // asides are tables outside the rule that say something all the same.
-var asides = []public{
+var asides = []Published{
 	{file: "gjaion_h100_8n_all_reduce", topo: "dgx-h100", nodes: 8, gpus: 8, why: "noisy by its note; slower at 1 GiB than at 512 MiB"},
 	{file: "coreweave_gb200_1rack_all_reduce", topo: "gb200-nvl72-tray", nodes: 18, gpus: 4, domain: 18, fixes: true, why: "one NVLink domain: no network; its sizes of 4 and 8 GiB fix multicast_eff"},
 	{file: "oci_gb200_32n_all_reduce", topo: "gb200-nvl72-tray", nodes: 32, gpus: 4, domain: 16, why: "noisy: 184 us for 8 B, an outlier at 1 GiB"},
@@ -83,27 +77,34 @@ var (
 )
 
 // slurm lists the tables of one cluster by operation.
-func slurm(nodes, gpus int, fixes bool, ops ...string) (out []public) {
+func slurm(nodes, gpus int, fixes bool, ops ...string) (out []Published) {
 	for _, op := range ops {
-		out = append(out, public{file: fmt.Sprintf("h100_%dn%dg_%s", nodes, gpus, op), topo: "dgx-h100", nodes: nodes, gpus: gpus, typ: coll.Float64, fixes: fixes})
+		out = append(out, Published{file: fmt.Sprintf("h100_%dn%dg_%s", nodes, gpus, op), topo: "dgx-h100", nodes: nodes, gpus: gpus, typ: "double", fixes: fixes})
 	}
 	return out
 }
 
 // argonne lists the tables of Polaris by operation, for each version of NCCL
 // that was run.
-func argonne(nodes int, ops ...string) (out []public) {
+func argonne(nodes int, ops ...string) (out []Published) {
 	missing := []string{"128n_all_gather_nccl221", "256n_all_gather_nccl218", "256n_all_reduce_nccl218", "256n_alltoall_nccl218"}
 	for _, op := range ops {
 		for _, version := range []string{"218", "221"} {
 			run := fmt.Sprintf("%dn_%s_nccl%s", nodes, op, version)
 			if !slices.Contains(missing, run) {
-				out = append(out, public{file: "polaris_a100_" + run, topo: "hgx-a100-4", nodes: nodes, gpus: 4, env: polaris, fixes: run == "2n_all_reduce_nccl221"})
+				out = append(out, Published{file: "polaris_a100_" + run, topo: "hgx-a100-4", nodes: nodes, gpus: 4, env: polaris, fixes: run == "2n_all_reduce_nccl221"})
 			}
 		}
 	}
 	return out
 }
+
+// Tables lists all tables that something stands for: those of the rule, a hard
+// case, and those outside the rule.
+func Tables() []Published { return slices.Concat(publics, hards, asides) }
+
+// Name is the name of the table's file, without its ending.
+func (p *Published) Name() string { return p.file }
 
 // table is a published file.
 type table struct {
@@ -121,84 +122,76 @@ type table struct {
 	}
 }
 
-// The line is drawn from large on; up to huge is simulated, or the smallest
+// The rule is for sizes from large on; up to huge is simulated, or the smallest
 // size where a table begins above it.
 const large, huge = 64 << 20, 1 << 30
 
-func (p *public) read(t testing.TB) *table { return p.readFrom(t, large-large/8, huge) }
+// Data is where tables and topologies are read from.
+type Data struct {
+	Tables fs.FS // NAME.json
+	Topos  fs.FS // NAME.xml
+}
 
-func (p *public) readFrom(t testing.TB, lo, hi int64) *table {
-	out := readTable(t, golden.Shared(t, "measured", "public", p.file+".json"))
-	rows := out.Rows[:0]
-	for i, r := range out.Rows {
+func (d *Data) table(name string) (*table, error) {
+	data, err := fs.ReadFile(d.Tables, name+".json")
+	if err != nil {
+		return nil, err
+	}
+	out := new(table)
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, fmt.Errorf("%s.json: %w", name, err)
+	}
+	return out, nil
+}
+
+// between keeps the rows above lo and up to hi bytes, and the first in any case
+// that begins above hi.
+func (tab *table) between(lo, hi int64) {
+	rows := tab.Rows[:0]
+	for i, r := range tab.Rows {
 		// All-gather and the like are rounded down to whole ranks.
 		if r.Bytes > lo && (r.Bytes <= hi || i == 0) {
 			rows = append(rows, r)
 		}
 	}
-	out.Rows = rows
-	return out
+	tab.Rows = rows
 }
 
-func readTable(t testing.TB, file string) *table {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := new(table)
-	if err := json.Unmarshal(data, out); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-	return out
+// machine is a communicator that stands for a table's, and how it is simulated.
+type machine struct {
+	site *scenario.Site
+	cfg  sim.Config
+	env  []string // all settings
 }
 
-// machine builds the communicator that stands for the table's, and adds to the
-// settings what makes 2.28.9 do as the version run did.
-func (p *public) machine(t testing.TB, version string) (*comm.Comm, []*topo.System) {
-	file := golden.Root(t, "testdata", "topos", p.topo+".xml")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+// load joins the communicator that stands for a table's. Settings of its own make
+// 2.28.9 do as the version that was run.
+func (p *Published) load(topos fs.FS, version string) (*machine, error) {
+	m := &machine{env: p.env}
+	if err := m.join(p, topos); err != nil {
+		return nil, err
 	}
-	spec, err := topoxml.Parse(data, filepath.Base(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, gpus := p.nodes, p.gpus
-	if p.domain > 0 {
-		if spec, err = topo.Join(spec, p.domain); err != nil {
-			t.Fatal(err)
-		}
-		nodes, gpus = p.nodes/p.domain, p.gpus*p.domain
-	}
-	c := p.join(t, spec, nodes, gpus)
 	if newer(version) {
-		p.env = append(slices.Clone(p.env), fmt.Sprintf("NCCL_NCHANNELS_PER_NET_PEER=%d", perPeer(c)))
-		c = p.join(t, spec, nodes, gpus)
+		m.env = append(slices.Clone(p.env), fmt.Sprintf("NCCL_NCHANNELS_PER_NET_PEER=%d", perPeer(m.site.Comm)))
+		return m, m.join(p, topos)
 	}
-	systems := make([]*topo.System, c.NNodes)
-	for n, ranks := range c.NodeRanks {
-		systems[n] = c.Cluster.Locate(int(ranks[0])).System
-	}
-	return c, systems
+	return m, nil
 }
 
-// join joins equal nodes under the table's settings.
-func (p *public) join(t testing.TB, spec *topo.Spec, nodes, gpus int) *comm.Comm {
-	cfg, _, err := config.Load(config.Sources{Flags: p.env})
-	if err != nil {
-		t.Fatal(err)
+// join loads equal nodes under the table's settings.
+func (m *machine) join(p *Published, topos fs.FS) (err error) {
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: p.topo + ".xml", Count: p.nodes}}, NVLinkDomain: p.domain,
+		GPUs: p.gpus * max(1, p.domain)}, NCCL: scenario.NCCL{Env: map[string]string{}}}
+	for _, set := range m.env {
+		name, value, _ := strings.Cut(set, "=")
+		spec.NCCL.Env[name] = value
 	}
-	cfg.Topo.GPUs = units.Some(gpus)
-	cl, err := fabric.NewUniform(spec, nodes, cfg.Topo)
-	if err != nil {
-		t.Fatal(err)
+	if m.site, err = scenario.Load(&spec, scenario.Options{Files: topos}); err != nil {
+		return fmt.Errorf("%s: %w", p.file, err)
 	}
-	c, err := comm.New(cl, cfg.Comm())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	m.cfg, err = m.site.SimConfig(&spec)
+	m.cfg.Seed = 0 // as the page had it before scenarios, whose first seed is 1
+	return err
 }
 
 // newer tells versions of NCCL that count the channels of send and receive in
@@ -226,71 +219,70 @@ func perPeer(c *comm.Comm) int {
 	return n
 }
 
-// compared is one size of a public table.
-type compared struct {
-	bytes     int64
-	real, sim float64 // bus bandwidth
-	choice    string
+// Compared is one size of a published table.
+type Compared struct {
+	Bytes     int64
+	Real, Sim float64 // bus bandwidth, GB/s
+	Choice    string  // algorithm and protocol
 }
 
-func (p *public) compare(t testing.TB) []compared { return p.compareTo(t, p.read(t)) }
+// Off is the relative deviation of the simulated bandwidth.
+func (c *Compared) Off() float64 { return c.Sim/c.Real - 1 }
+
+// Compare simulates the sizes of a table that the rule is for. It also returns
+// all settings of the run.
+func (p *Published) Compare(ctx context.Context, d *Data) ([]Compared, []string, error) {
+	tab, err := d.table(p.file)
+	if err != nil {
+		return nil, nil, err
+	}
+	tab.between(large-large/8, huge)
+	return p.compareTo(ctx, d, tab)
+}
 
 // compareTo simulates the sizes of a table that has been read.
-func (p *public) compareTo(t testing.TB, tab *table) []compared {
+func (p *Published) compareTo(ctx context.Context, d *Data, tab *table) (out []Compared, env []string, err error) {
 	f, err := coll.ParseFunc(tab.Collective)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, fmt.Errorf("%s.json: %w", p.file, err)
 	}
-	typ := p.typ
-	if typ == 0 {
-		typ = coll.Float32
+	typ := coll.Float32
+	if p.typ != "" {
+		if typ, err = coll.ParseDataType(p.typ); err != nil {
+			return nil, nil, err
+		}
 	}
-	c, systems := p.machine(t, tab.Version)
-	var out []compared
+	m, err := p.load(d.Topos, tab.Version)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, r := range tab.Rows {
-		op := comm.Op{Func: f, Type: typ, Count: coll.ExactSizes(f, units.Bytes(r.Bytes), typ, c.NRanks).Count}
-		res, choice := simulateOne(t, c, systems, op)
-		_, bus := coll.Bandwidth(f, op.Count, typ, c.NRanks, res.Elapsed)
-		name := "send/recv"
-		if f < coll.SendRecv {
-			name = fmt.Sprintf("%v/%v", choice.Algo, choice.Proto)
+		ranks := m.site.Comm.NRanks
+		count, _ := (scenario.Size{Asked: units.Bytes(r.Bytes), Exact: true}).Count(f, typ, ranks)
+		res, choice, err := m.run(ctx, comm.Op{Func: f, Type: typ, Count: count})
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s, %d bytes: %w", p.file, r.Bytes, err)
 		}
-		out = append(out, compared{r.Bytes, r.BusBW, bus, name})
+		_, bus := coll.Bandwidth(f, count, typ, ranks, res.Elapsed)
+		out = append(out, Compared{r.Bytes, r.BusBW, bus, choice})
 	}
-	return out
+	return out, m.env, nil
 }
 
-// simulateOne runs an operation, launched eagerly.
-func simulateOne(t testing.TB, c *comm.Comm, systems []*topo.System, op comm.Op) (exec.Result, tuning.Choice) {
-	pl, choice, err := c.Plan(op)
+// run simulates an operation, launched eagerly, and says what NCCL chose.
+func (m *machine) run(ctx context.Context, op comm.Op) (exec.Result, string, error) {
+	pl, choice, err := m.site.Comm.Plan(op)
 	if err != nil {
-		t.Fatalf("%v %d: %v", op.Func, op.Count, err)
+		return exec.Result{}, "", err
 	}
-	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems})
+	x, err := sim.New(m.cfg)
 	if err != nil {
-		t.Fatal(err)
+		return exec.Result{}, "", err
 	}
-	res, err := x.Run(context.Background(), exec.One(pl), trace.Discard)
-	if err != nil {
-		t.Fatalf("%v %d: %v", op.Func, op.Count, err)
+	res, err := x.Run(ctx, exec.One(pl), trace.Discard)
+	name := "send/recv"
+	if !op.Func.IsP2P() {
+		name = fmt.Sprintf("%v/%v", choice.Algo, choice.Proto)
 	}
-	return res, choice
-}
-
-// TestShowPublic prints public tables beside simulated ones: PUBLIC=prefix,…
-func TestShowPublic(t *testing.T) {
-	pick := os.Getenv("PUBLIC")
-	if pick == "" {
-		t.Skip("a look at the data, by PUBLIC=prefix,…")
-	}
-	for _, p := range slices.Concat(publics, hards, asides) {
-		for _, x := range strings.Split(pick, ",") {
-			if !strings.HasPrefix(p.file, x) {
-				continue
-			}
-			for _, c := range p.compare(t) {
-				fmt.Printf("%-40s %12d %-18s real %7.2f sim %7.2f %+6.1f%%\n", p.file, c.bytes, c.choice, c.real, c.sim, 100*(c.sim/c.real-1))
-			}
-		}
-	}
+	return res, name, err
 }
