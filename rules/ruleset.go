@@ -346,10 +346,7 @@ type NVLS struct {
 // Plan are the rules of splitting an operation over channels and chunks.
 type Plan struct {
 	// MinTraffic is the least traffic for which a further channel is used.
-	// RoundTraffic rounds a channel's share up to 16 bytes instead of raising it
-	// to MinTraffic.
-	MinTraffic   int64
-	RoundTraffic bool
+	MinTraffic int64
 	// LLCellTraffic is how many bytes of traffic an LL byte counts for in the
 	// size of a cell.
 	LLCellTraffic int64

@@ -113,12 +113,7 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 		perByte *= rules.LLCellTraffic
 	}
 	n := int64(min(r.Channels, rule.channels))
-	perChannel := max(rules.MinTraffic, traffic) / n
-	if rules.RoundTraffic {
-		perChannel = alignUp(perChannel, 16)
-	} else {
-		perChannel = max(rules.MinTraffic, perChannel)
-	}
+	perChannel := max(rules.MinTraffic, max(rules.MinTraffic, traffic)/n)
 
 	cell := alignUp(divUp(rules.MinTraffic, perByte), 16)
 	perCell := cell * perByte
