@@ -128,7 +128,7 @@ func choiceRules() []rule {
 		}, "0.5", "0.25"},
 		{"NVLSGatherRanks", []member{{"dgx-h100", 1}}, func(r *rules.Ruleset) { r.Tuning.NVLSGatherRanks = 7 }, gathers, "true", "false"},
 		{"MinTraffic", one, func(r *rules.Ruleset) { r.Plan.MinTraffic = 32 << 10 }, split(coll.Simple, coll.Ring, 1<<14), "8 2048 2097152 <nil>", "4 4096 2097152 <nil>"},
-		{"LLCellTraffic", one, func(r *rules.Ruleset) { r.Plan.LLCellTraffic = 1 }, split(coll.LL, coll.Ring, 25000), "13 2048 32768 <nil>", "4 8192 32768 <nil>"},
+		{"LLTraffic", one, func(r *rules.Ruleset) { r.Plan.LLTraffic = 1 }, split(coll.LL, coll.Ring, 5000), "10 512 32768 <nil>", "3 2048 32768 <nil>"},
 		{"NVLSTreeNodes", four, func(r *rules.Ruleset) { r.Plan.NVLSTreeNodes = 5 }, split(coll.Simple, coll.NVLSTree, 1<<28), "16 16777216 65536 <nil>", "16 16777216 131072 <nil>"},
 		{"NVLSTreeChunk", four, func(r *rules.Ruleset) { r.Plan.NVLSTreeChunk = 32 << 10 }, split(coll.Simple, coll.NVLSTree, 1<<28), "16 16777216 65536 <nil>", "16 16777216 32768 <nil>"},
 	}

@@ -347,9 +347,8 @@ type NVLS struct {
 type Plan struct {
 	// MinTraffic is the least traffic for which a further channel is used.
 	MinTraffic int64
-	// LLCellTraffic is how many bytes of traffic an LL byte counts for in the
-	// size of a cell.
-	LLCellTraffic int64
+	// LLTraffic is how many bytes of traffic an LL byte counts for.
+	LLTraffic int64
 
 	// SlowNVLS is the bandwidth of NVLS AllReduce in GB/s below which its chunks
 	// between nodes are at most SlowNVLSChunk bytes.

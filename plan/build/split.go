@@ -103,14 +103,13 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 	if rule.channels < 1 {
 		return plan.Split{}, badRequest("Comm", "has no channels")
 	}
-	// An LL byte is counted fourfold in the task's traffic (enqueue.cc:422), and
-	// as the rules have it in the size of a cell.
+	// LL's flags count as traffic, in the task's sum and in the size of a cell.
 	rules := &c.Rules.Plan
 	perByte := trafficPerByte(r.Func, c.NRanks)
 	traffic := count * elem * perByte
 	if r.Proto == coll.LL {
-		traffic *= 4
-		perByte *= rules.LLCellTraffic
+		traffic *= rules.LLTraffic
+		perByte *= rules.LLTraffic
 	}
 	n := int64(min(r.Channels, rule.channels))
 	perChannel := max(rules.MinTraffic, max(rules.MinTraffic, traffic)/n)
