@@ -10,6 +10,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
@@ -45,25 +47,20 @@ func ruled(t *testing.T, r *rules.Ruleset, change func(*comm.Params), members ..
 	return comm.New(cl, p)
 }
 
-// TestRulesDecide: every switch and constant that some release has otherwise
-// is asked, and does what rules says of it. The first value is 2.28.9's.
-func TestRulesDecide(t *testing.T) {
-	type cells = [2]string
-	bw := func(f coll.Func, a coll.Algorithm, p coll.Protocol) func(*comm.Comm) any {
-		return func(c *comm.Comm) any { return c.Model.Bandwidth[f][a][p] }
-	}
-	lat := func(f coll.Func, a coll.Algorithm, p coll.Protocol) func(*comm.Comm) any {
-		return func(c *comm.Comm) any { return c.Model.Latency[f][a][p] }
-	}
-	h100, a100, gh := member{"dgx-h100", 2}, member{"dgx-a100", 2}, member{"gh200", 2}
-	b200, l40s := member{"dgx-b200", 2}, member{"pcie-l40s-8", 2}
-	for _, x := range []struct {
-		name    string
-		on      []member
-		change  func(*rules.Ruleset)
-		is      func(*comm.Comm) any
-		was, to string
-	}{
+// rule is a field of rules and what asks it: on a machine, is gives was by the
+// default's rules, and to by those that change makes of them.
+type rule struct {
+	name    string
+	on      []member
+	change  func(*rules.Ruleset)
+	is      func(*comm.Comm) any
+	was, to string
+}
+
+// layoutRules are those of topo, search and connect.
+func layoutRules() []rule {
+	h100, a100, gh, l40s := member{"dgx-h100", 2}, member{"dgx-a100", 2}, member{"gh200", 2}, member{"pcie-l40s-8", 2}
+	return []rule{
 		{"MaxChannels", []member{h100}, func(r *rules.Ruleset) { r.MaxChannels = 8 }, func(c *comm.Comm) any { return c.NChannels }, "16", "8"},
 		{"NVLinkBW", []member{h100}, func(r *rules.Ruleset) { r.Topo.NVLinkBW = []rules.SMRow{{SM: 0, BW: 10}} }, func(c *comm.Comm) any {
 			s := c.Domains[0].System
@@ -90,6 +87,27 @@ func TestRulesDecide(t *testing.T) {
 		{"Buffers", []member{h100}, func(r *rules.Ruleset) { r.Connect.Buffers[coll.Simple] = 1 << 20 }, func(c *comm.Comm) any { return c.BuffSizes }, "[524288 4915200 4194304]", "[524288 4915200 1048576]"},
 		{"PeersAgree", []member{{"gb200-nvl72-tray", 1}, {"pcie-a100-4", 1}}, func(r *rules.Ruleset) { r.Connect.PeersAgree = true }, func(c *comm.Comm) any { return c.PeerChannels }, "[2 1]", "[1 1]"},
 		{"PeerChannels", []member{h100}, func(r *rules.Ruleset) { r.Connect.PeerChannels = func(rules.Peer) int { return 1 } }, func(c *comm.Comm) any { return c.P2PChannelsPerPeer }, "2", "1"},
+		{"P2PAMDGPUs", []member{{"pcie-rtx4090-8", 1}}, func(r *rules.Ruleset) { r.Topo.P2PAMDGPUs = 8 }, refusals("P2P"), "56", "0"},
+	}
+}
+
+// choiceRules are those of tuning and plan.
+func choiceRules() []rule {
+	bw := func(f coll.Func, a coll.Algorithm, p coll.Protocol) func(*comm.Comm) any {
+		return func(c *comm.Comm) any { return c.Model.Bandwidth[f][a][p] }
+	}
+	lat := func(f coll.Func, a coll.Algorithm, p coll.Protocol) func(*comm.Comm) any {
+		return func(c *comm.Comm) any { return c.Model.Latency[f][a][p] }
+	}
+	split := func(p coll.Protocol, a coll.Algorithm, count int64) func(*comm.Comm) any {
+		return func(c *comm.Comm) any {
+			s, err := build.Split(c.Comm, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Algo: a, Proto: p, Count: count, Channels: 16, Warps: 16})
+			return fmt.Sprint(s.NChannels, s.Lo.Count, s.Lo.ChunkSize, err)
+		}
+	}
+	h100, a100, gh, b200 := member{"dgx-h100", 2}, member{"dgx-a100", 2}, member{"gh200", 2}, member{"dgx-b200", 2}
+	one, four := []member{{"dgx-h100", 1}}, []member{{"dgx-h100", 4}}
+	return []rule{
 		{"PATEff", []member{gh}, func(r *rules.Ruleset) { r.Tuning.PATEff = .85 }, bw(coll.AllGather, coll.PAT, coll.Simple), "72", "81.6"},
 		{"PAT", []member{gh}, func(r *rules.Ruleset) { r.Tuning.PAT = false }, bw(coll.AllGather, coll.PAT, coll.Simple), "72", "0"},
 		{"RingLL128Sparse", []member{gh}, func(r *rules.Ruleset) { r.Tuning.RingLL128Sparse = .7 }, bw(coll.AllReduce, coll.Ring, coll.LL128), "44.16", "33.6"},
@@ -109,9 +127,18 @@ func TestRulesDecide(t *testing.T) {
 			return c.Model.Terms(tuning.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Int8}, coll.Tree, coll.Simple).Correction
 		}, "0.5", "0.25"},
 		{"NVLSGatherRanks", []member{{"dgx-h100", 1}}, func(r *rules.Ruleset) { r.Tuning.NVLSGatherRanks = 7 }, gathers, "true", "false"},
-		{"P2PAMDGPUs", []member{{"pcie-rtx4090-8", 1}}, func(r *rules.Ruleset) { r.Topo.P2PAMDGPUs = 8 }, refusals("P2P"), "56", "0"},
-	} {
-		var got cells
+		{"MinTraffic", one, func(r *rules.Ruleset) { r.Plan.MinTraffic = 32 << 10 }, split(coll.Simple, coll.Ring, 1<<14), "8 2048 2097152 <nil>", "4 4096 2097152 <nil>"},
+		{"LLTraffic", one, func(r *rules.Ruleset) { r.Plan.LLTraffic = 1 }, split(coll.LL, coll.Ring, 5000), "10 512 32768 <nil>", "3 2048 32768 <nil>"},
+		{"NVLSTreeNodes", four, func(r *rules.Ruleset) { r.Plan.NVLSTreeNodes = 5 }, split(coll.Simple, coll.NVLSTree, 1<<28), "16 16777216 65536 <nil>", "16 16777216 131072 <nil>"},
+		{"NVLSTreeChunk", four, func(r *rules.Ruleset) { r.Plan.NVLSTreeChunk = 32 << 10 }, split(coll.Simple, coll.NVLSTree, 1<<28), "16 16777216 65536 <nil>", "16 16777216 32768 <nil>"},
+	}
+}
+
+// TestRulesDecide: every switch and constant that some release has otherwise
+// is asked, and does what rules says of it.
+func TestRulesDecide(t *testing.T) {
+	for _, x := range append(layoutRules(), choiceRules()...) {
+		var got [2]string
 		for i, change := range []func(*rules.Ruleset){func(*rules.Ruleset) {}, x.change} {
 			r := rules.Default()
 			change(r)
@@ -121,7 +148,7 @@ func TestRulesDecide(t *testing.T) {
 			}
 			got[i] = fmt.Sprint(x.is(c))
 		}
-		if got != (cells{x.was, x.to}) {
+		if got != [2]string{x.was, x.to} {
 			t.Errorf("%s: %q and with other rules %q, want %q and %q", x.name, got[0], got[1], x.was, x.to)
 		}
 	}

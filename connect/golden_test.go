@@ -173,7 +173,7 @@ func TestChannelsAreNCCLs(t *testing.T) {
 			continue
 		}
 		d := diffChannels(c, &want)
-		for i, id := range search.Order {
+		for i, id := range search.Order() {
 			w := final[i].Search(t)
 			g := *c.Final[id]
 			g.Intra, g.Inter, g.CollNet = nil, nil, w.CollNet

@@ -12,9 +12,11 @@ func nccl2289() *Ruleset {
 		Connect:     connect2289(),
 		Tuning:      tuning2289(),
 		Plan: Plan{
-			MinTraffic: 16 << 10, RoundTraffic: false, // enqueue.cc:529, 562; 32 KiB and rounded from 2.29.2
-			LLCellTraffic: 4,                         // enqueue.cc:600; 1 before 2.26.2
-			SlowNVLS:      150, SlowNVLSChunk: 32768, // enqueue.cc:2046
+			// 32 KiB from 2.29.2, which also rounds a share up to 16 bytes instead of raising
+			// it to this: the same for one operation, whose cells are multiples of both.
+			MinTraffic: 16 << 10,                  // enqueue.cc:529
+			LLTraffic:  4,                         // enqueue.cc:419, 600; 1 before 2.26.2 (2.25.1 enqueue.cc:503)
+			SlowNVLS:   150, SlowNVLSChunk: 32768, // enqueue.cc:2046
 			NVLSTreeChunk: 65536, NVLSTreeNodes: 4, // enqueue.cc:2063
 		},
 	}

@@ -346,13 +346,9 @@ type NVLS struct {
 // Plan are the rules of splitting an operation over channels and chunks.
 type Plan struct {
 	// MinTraffic is the least traffic for which a further channel is used.
-	// RoundTraffic rounds a channel's share up to 16 bytes instead of raising it
-	// to MinTraffic.
-	MinTraffic   int64
-	RoundTraffic bool
-	// LLCellTraffic is how many bytes of traffic an LL byte counts for in the
-	// size of a cell.
-	LLCellTraffic int64
+	MinTraffic int64
+	// LLTraffic is how many bytes of traffic an LL byte counts for.
+	LLTraffic int64
 
 	// SlowNVLS is the bandwidth of NVLS AllReduce in GB/s below which its chunks
 	// between nodes are at most SlowNVLSChunk bytes.

@@ -41,7 +41,9 @@ type Set [NumGraphs]*Graph
 
 // Order lists graph ids in the order in which NCCL keeps and dumps them
 // (init.cc:1066): ring, tree, collnet direct, collnet chain, NVLS.
-var Order = [NumGraphs]int{RingID, TreeID, CollNetDirectID, CollNetChainID, NVLSID}
+func Order() [NumGraphs]int {
+	return [NumGraphs]int{RingID, TreeID, CollNetDirectID, CollNetChainID, NVLSID}
+}
 
 // names are the graphs' names by id, as decision documents spell them.
 var names = [NumGraphs]string{RingID: "ring", TreeID: "tree", CollNetChainID: "collnetChain", NVLSID: "nvls", CollNetDirectID: "collnetDirect"}

@@ -97,7 +97,7 @@ func diffSet(t testing.TB, r *golden.Reference, sys *topo.System) string {
 	}
 	var want []refsys.Graph
 	r.Section(t, "graphs", &want)
-	for i, id := range search.Order {
+	for i, id := range search.Order() {
 		if d := diffGraph(t, set[id], &want[i]); d != "" {
 			return want[i].Name + ": " + d
 		}

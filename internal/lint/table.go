@@ -82,7 +82,7 @@ var rooms = []room{
 	{dir: "exec", idea: "the seam between a plan and its executors",
 		may: []edge{{"workload", "what is run"}, {"plan", "how each call of it moves data"}, {"trace", "the sink that a run writes to"}, quantities}},
 	{dir: "exec/exectest", idea: "one suite for every executor",
-		may: with(edge{"exec", "what is tested"}, edge{"plan", "the plans that are run, and their reference"},
+		may: with(release, edge{"exec", "what is tested"}, edge{"plan", "the plans that are run, and their reference"},
 			edge{"plan/build", "the plans to run"}, edge{"plan/check", "runs a plan on real bytes"}, edge{"plan/export", "broken plans, and the messages that a trace must show"},
 			edge{"connect", "the communicators that plans are made for"}, edge{"trace", "the events that a run has to emit"})},
 	{dir: "sim", pure: true, idea: "the simulator runs a plan: it never asks search, tuning, comm or real",

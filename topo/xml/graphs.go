@@ -26,7 +26,7 @@ func WriteGraphs(sys *topo.System, set search.Set) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString("<graphs version=\"1\">\n")
-	for _, id := range search.Order {
+	for _, id := range search.Order() {
 		g := set[id]
 		if g == nil {
 			g = &search.Graph{ID: id, Pattern: patternOf[id]}
