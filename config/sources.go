@@ -7,11 +7,15 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/rules"
 )
 
 // Sources are the places that settings come from, highest precedence first.
 // The zero value has none and gives NCCL's defaults.
 type Sources struct {
+	// Rules are those of the release whose settings these are; nil for those of
+	// rules.Default.
+	Rules *rules.Ruleset
 	// Flags are the K=V of --env; the last of a name holds.
 	Flags []string
 	// Environ is the environment as os.Environ gives it; the first of a name
@@ -156,9 +160,9 @@ func foreign(name string) error {
 	if byName[name] != nil || strings.HasPrefix(name, "NCCL_") || strings.HasPrefix(name, "SIMCCL_") {
 		return nil
 	}
-	all := make([]string, len(Vars))
-	for i := range Vars {
-		all[i] = Vars[i].Name
+	all := make([]string, len(vars))
+	for i := range vars {
+		all[i] = vars[i].Name
 	}
 	upper := strings.ToUpper(name)
 	for _, guess := range []string{"NCCL_" + upper, upper} {

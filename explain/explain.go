@@ -108,7 +108,7 @@ func New(in Input) (*Report, error) {
 	c, o := in.Comm, in.Op
 	top := tuning.Op{Func: o.Func, Count: o.Count, Type: o.Type, RedOp: o.RedOp}
 	r := &Report{
-		NCCL: tuning.Version, Op: o.Func.TestName(), Type: o.Type.TestName(), Count: o.Count,
+		NCCL: c.Params.Rules.Version(), Op: o.Func.TestName(), Type: o.Type.TestName(), Count: o.Count,
 		Size: coll.CountSizes(o.Func, o.Count, c.NRanks).Bytes(o.Type), Ranks: c.NRanks, Nodes: c.NNodes,
 	}
 	if o.Func.Reduces() {

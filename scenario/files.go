@@ -97,8 +97,8 @@ func (l *loader) dump() error {
 	graphs := l.site.Comm.Domains[0].Graphs
 	for _, g := range graphs {
 		if g != nil && g.NChannels > 0 && (g.TypeIntra == topo.PathC2C || g.TypeInter == topo.PathC2C) {
-			l.opt.warn(fmt.Errorf("NCCL_GRAPH_DUMP_FILE=%s: NCCL 2.28.9 would fail to start, for it has no word for the C2C paths of the %s graph (search.cc:818); they are written as C2C here",
-				v.Value, g.Name))
+			l.opt.warn(fmt.Errorf("NCCL_GRAPH_DUMP_FILE=%s: NCCL %s would fail to start, for it has no word for the C2C paths of the %s graph (search.cc:818); they are written as C2C here",
+				v.Value, l.site.Config.Rules.Version(), g.Name))
 			break
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
-	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -210,7 +209,7 @@ func (r *Running) row(l Line) (*Row, error) {
 
 // Result sums up the rows that were yielded.
 func (r *Running) Result() *Result {
-	out := &Result{Format: FormatVersion, Digest: r.Site.digest(&r.Spec), Spec: r.Spec, NCCL: tuning.Version, Rows: r.rows, Notes: r.notes(),
+	out := &Result{Format: FormatVersion, Digest: r.Site.digest(&r.Spec), Spec: r.Spec, NCCL: r.Site.Config.Rules.Version(), Rows: r.rows, Notes: r.notes(),
 		Machine: MachineInfo{Name: r.Site.Name, SHA256: r.Site.Digest, Ranks: r.Site.Comm.NRanks, Nodes: r.Site.Comm.NNodes,
 			Class: r.Site.Class.Name, Uncertainty: r.Site.Class.Sure}}
 	for i := range r.rows {

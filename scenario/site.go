@@ -11,6 +11,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
@@ -151,6 +152,12 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 // settings merges the Spec's variables over those of the surroundings.
 func (l *loader) settings() error {
 	src := l.opt.Settings
+	if v := l.spec.NCCL.Version; v != "" || src.Rules == nil {
+		var err error
+		if src.Rules, err = rules.For(v); err != nil {
+			return &FieldError{Path: "nccl.version", Value: v, Problem: err.Error()}
+		}
+	}
 	for _, name := range sorted(l.spec.NCCL.Env) {
 		src.Flags = append(src.Flags[:len(src.Flags):len(src.Flags)], name+"="+l.spec.NCCL.Env[name])
 	}

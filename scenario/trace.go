@@ -17,7 +17,6 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/trace/profile"
-	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -160,7 +159,7 @@ const defaultEvents = 20e6
 
 // Meta is what a trace of the machine says of itself.
 func (m *Site) Meta(program string, seed uint64) chrome.Meta {
-	meta := chrome.Meta{Source: "sim", Version: program, NCCLRules: tuning.Version, Topo: "sha256:" + m.Digest, Seed: int64(seed), Clock: "sim"}
+	meta := chrome.Meta{Source: "sim", Version: program, NCCLRules: m.Config.Rules.Version(), Topo: "sha256:" + m.Digest, Seed: int64(seed), Clock: "sim"}
 	for _, v := range m.Settings() {
 		meta.Env = append(meta.Env, trace.Str(v[0], v[1]))
 	}

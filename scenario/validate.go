@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
@@ -18,6 +19,9 @@ import (
 func (s *Spec) Validate() error {
 	var c checks
 	c.machine(&s.Machine)
+	if _, err := rules.For(s.NCCL.Version); err != nil {
+		c.add("nccl.version", s.NCCL.Version, err.Error(), "")
+	}
 	c.env(s.NCCL.Env)
 	c.workload(&s.Workload)
 	c.engine(s)

@@ -18,8 +18,13 @@ import (
 // after the other: NVLS trees, whose threads serve all channels, and rings and
 // PAT where there are more than two channels a rank of a node. Where a thread has
 // one channel or two, to serve both together costs 2 % at most and lets one
-// stand for the other (docs/adr/0016).
+// stand for the other (docs/adr/0016). Nodes of which two are more than
+// JitterRanks ranks, as the racks of an NVL72, have no run with jitter to agree
+// with, and their class was fitted to runs in lockstep.
 func staggers(p *plan.Plan) bool {
+	if 2*p.Comm.MaxLocalRanks > JitterRanks {
+		return false
+	}
 	switch p.Req.Algo {
 	case coll.NVLSTree:
 		return p.Req.Func == coll.AllReduce

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
 )
 
 // A symmetry proposes which programs of a plan are alike. What it proposes is
@@ -92,6 +93,17 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	return out
 }
 
+// grain is what addresses have to be multiples of for equal bytes to take equal
+// times: a pack of 16 bytes, or for LL, whose warps load and store user data
+// 256 bytes at a time, a line of 128 (gpu.Pass.Astride). Ranks of an all_gather
+// of 16 B each differ in that: only rank 0's part begins with a line.
+func grain(proto coll.Protocol) int64 {
+	if proto == coll.LL {
+		return 128
+	}
+	return 16
+}
+
 // partsAlike reports whether all channels move equally many bytes from
 // addresses of equal alignment.
 func partsAlike(p *plan.Plan) bool {
@@ -99,7 +111,7 @@ func partsAlike(p *plan.Plan) bool {
 	if s.NChannels == 1 {
 		return true
 	}
-	return s.Lo == s.Mid && s.Mid == s.Hi && s.Mid.Count*int64(p.ElemSize())%16 == 0
+	return s.Lo == s.Mid && s.Mid == s.Hi && s.Mid.Count*int64(p.ElemSize())%grain(p.Req.Proto) == 0
 }
 
 // chunksAlike reports whether all ops of a program's turn, n of them, move
@@ -119,12 +131,13 @@ func chunksAlike(p *plan.Plan, pr *plan.Program, n int64) bool {
 	return aligned(p, pr)
 }
 
-// aligned reports whether all addresses of a program are those of whole packs.
+// aligned reports whether all addresses of a program are those of whole packs,
+// or lines.
 func aligned(p *plan.Plan, pr *plan.Program) bool {
-	cur := p.Open(pr)
+	cur, n := p.Open(pr), units.Bytes(grain(pr.Proto))
 	var op plan.Op
 	for cur.Next(&op) {
-		if op.Src.Off%16 != 0 || op.Dst.Off%16 != 0 {
+		if op.Src.Off%n != 0 || op.Dst.Off%n != 0 {
 			return false
 		}
 	}

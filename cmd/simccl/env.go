@@ -40,7 +40,7 @@ func newEnv(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "env", Short: "Print settings, where they come from, and what they do here",
 		Long: `env lists the NCCL_* variables that are set, by --env, the environment or NCCL's
 configuration files, with their effect here or the reason why they have none;
---all lists every variable that NCCL 2.28.9 reads. With --topo or --nodes the
+--all lists every variable that NCCL ` + ncclRules().String() + ` reads. With --topo or --nodes the
 effects are those on that machine.`,
 		Example: `  simccl env --env NCCL_ALGO=Ring
   simccl env --all --no-env

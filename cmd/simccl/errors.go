@@ -15,7 +15,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/real/sock"
+	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
@@ -49,6 +49,9 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
+
+// Local says to the other ranks of a bench that they cannot know more of it.
+func (e *statusError) Local() {}
 
 func usage(format string, args ...any) error {
 	return &statusError{code: exitUsage, err: fmt.Errorf(format, args...)}
@@ -89,13 +92,15 @@ func status(err error) int {
 		return exitOK
 	case errors.As(err, &s):
 		return s.code
+	case real.FaultOf(err) != real.Elsewhere:
+		return faults[real.FaultOf(err)]
 	case errors.As(err, &split), errors.Is(err, exec.ErrNotImplemented), errors.Is(err, plan.ErrUnsupported):
 		return exitNotImplemented
 	case errors.Is(err, exec.ErrUnsupported):
 		return exitAbsent
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return exitTimeout
-	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), errors.Is(err, sock.ErrPeerGone), blamesOther(err):
+	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), real.PeerGone(err):
 		return exitNCCL
 	case errors.As(err, &hangs), errors.As(err, &stuck):
 		return exitTimeout
@@ -124,6 +129,11 @@ func isInput(err error) bool {
 	var apart *fabric.NoTreeError
 	return errors.As(err, &file) || errors.As(err, &graphs) || errors.As(err, &parted) || errors.As(err, &apart)
 }
+
+// faults are the exit statuses of what hardware, its libraries and other ranks
+// did.
+var faults = map[real.Fault]int{real.Argument: exitUsage, real.Input: exitInput, real.Wrong: exitCheck, real.Driver: exitCUDA,
+	real.Peer: exitNCCL, real.Late: exitTimeout}
 
 // misplaced tells that a file was named where none can be.
 func misplaced(err error) bool {

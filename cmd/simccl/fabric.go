@@ -13,7 +13,7 @@ func newTopoFabric(a *app) *cobra.Command {
 	p := fabric.Layout{}
 	routing := string(fabric.ECMP)
 	var kinds []string
-	for _, k := range fabric.Kinds {
+	for _, k := range fabric.Kinds() {
 		kinds = append(kinds, fmt.Sprintf("  %-11s %s", k[0], k[1]))
 	}
 	c := &cobra.Command{Use: "fabric KIND", Short: "Lay out a network between nodes, for --fabric",

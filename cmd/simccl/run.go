@@ -146,7 +146,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 		return nil, placed(err)
 	}
 	t := &r.test
-	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: t.graph}, ncclVersionCode)
+	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: t.graph}, s.r.Site.Config.Rules.Release.Code())
 	if err != nil {
 		return nil, asFlags(err)
 	}
@@ -200,7 +200,7 @@ func (a *app) minBW() (float64, error) {
 func (s *tableRun) run(ctx context.Context) error {
 	table := nccltests.NewTable(s.app.out, sweep.Heads(s.Columns)...)
 	if !s.app.json {
-		for _, line := range sweep.Prefaces(s.r, version, ncclRules) {
+		for _, line := range sweep.Prefaces(s.r, version) {
 			table.Preface(line)
 		}
 		table.Start(&s.Config, sweep.Devices(s.r.Site))

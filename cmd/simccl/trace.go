@@ -264,7 +264,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 				}
 				return a.join(out, args, heads, readers, budget)
 			}
-			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules}, Cancelled: a.cancelled})
+			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules().String()}, Cancelled: a.cancelled})
 			if err != nil {
 				return input(err)
 			}
@@ -307,7 +307,7 @@ func (a *app) heads(names []string) (out []*chrome.Info, err error) {
 // join writes the ranks of one run as one trace.
 func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, budget *chrome.Budget) error {
 	meta := compare.JoinedMeta(heads)
-	meta.Version, meta.NCCLRules = version, ncclRules
+	meta.Version, meta.NCCLRules = version, ncclRules().String()
 	w, err := chrome.Create(out, chrome.Options{Meta: meta, Cancelled: a.cancelled})
 	if err != nil {
 		return input(err)

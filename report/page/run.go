@@ -16,7 +16,6 @@ import (
 	"github.com/simccl/simccl/topo/lint"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
-	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -35,7 +34,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 		{Name: "ranks", Value: fmt.Sprintf("%d, nodes %d", c.NRanks, c.NNodes)},
 		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels, c.P2PChannels)},
 		{Name: "NVLink multicast", Value: map[bool]string{true: "on", false: "off"}[c.Multicast]},
-		{Name: "rules", Value: "NCCL " + tuning.Version}, {Name: "simccl", Value: program},
+		{Name: "rules", Value: "NCCL " + site.Config.Rules.Version()}, {Name: "simccl", Value: program},
 		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]}, {Name: "seed", Value: fmt.Sprint(max(r.Spec.Seed, 1))},
 		{Name: "launch", Value: launch}, {Name: "times", Value: site.Class.Summary(site.Between())}}
 	if err := d.points(p); err != nil {

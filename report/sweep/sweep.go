@@ -47,9 +47,9 @@ func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error)
 }
 
 // Prefaces are the lines above the table, of a program's version.
-func Prefaces(r *scenario.Running, program, rules string) []string {
+func Prefaces(r *scenario.Running, program string) []string {
 	site := r.Site
-	return []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", program, site.Name, site.Digest[:12], rules, max(r.Spec.Seed, 1)),
+	return []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), max(r.Spec.Seed, 1)),
 		site.Class.Summary(site.Between())}
 }
 
