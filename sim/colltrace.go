@@ -17,28 +17,28 @@ type reduction struct {
 }
 
 // collective is the n-th of a rail.
-func (t *tracer) collective(e *engine, ri int32, n int64) *reduction {
-	for len(t.net.rails) < len(e.nw.rails) {
-		t.net.rails = append(t.net.rails, make([]reduction, len(e.nw.rails[len(t.net.rails)].came)))
+func (t *tracer) collective(ri int32, n int64) *reduction {
+	for len(t.net.rails) < len(t.e.nw.rails) {
+		t.net.rails = append(t.net.rails, make([]reduction, len(t.e.nw.rails[len(t.net.rails)].came)))
 	}
 	return &t.net.rails[ri][n%int64(len(t.net.rails[ri]))]
 }
 
 // way declares the place of a rail's side at its port: queue pairs of one number
 // for all channels.
-func (t *tracer) way(e *engine, s *side) *sideWay {
+func (t *tracer) way(s *side) *sideWay {
 	if t.net.ways == nil {
-		t.net.ways = make([]sideWay, len(e.nw.sides))
+		t.net.ways = make([]sideWay, len(t.e.nw.sides))
 	}
 	w := &t.net.ways[s.index]
 	if w.number > 0 {
 		return w
 	}
-	system := e.nw.w.systems[s.node]
+	system := t.e.nw.w.systems[s.node]
 	w.nic = t.rec.NIC(nccltrace.Port{Node: int(s.node), Net: int(s.net), Name: system.Nodes[system.Of(topo.NET)[s.net]].Net.Name})
 	w.number = 1
-	for i := range e.nw.sides[:s.index] {
-		if o := &e.nw.sides[i]; o.node == s.node && o.net == s.net {
+	for i := range t.e.nw.sides[:s.index] {
+		if o := &t.e.nw.sides[i]; o.node == s.node && o.net == s.net {
 			w.number++
 		}
 	}
@@ -47,62 +47,56 @@ func (t *tracer) way(e *engine, s *side) *sideWay {
 }
 
 // request describes a batch's k-th collective at its port.
-func (t *tracer) request(e *engine, bi int32, k int64, n units.Bytes) nccltrace.WorkRequest {
-	s := &e.nw.sides[e.nw.batches[bi].side]
-	w, batches := t.way(e, s), e.nw.rails[s.rail].batches
-	base := t.conn(e, e.nw.conns[e.nw.batches[bi].to[0]].conn).base
-	return nccltrace.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.rank), QPNum: int64(w.number), Opcode: "SHARP " + e.plan.Req.Func.String(),
+func (t *tracer) request(bi int32, k int64, n units.Bytes) nccltrace.WorkRequest {
+	s := &t.e.nw.sides[t.e.nw.batches[bi].side]
+	w, batches := t.way(s), t.e.nw.rails[s.rail].batches
+	base := t.conn(t.e.nw.conns[t.e.nw.batches[bi].to[0]].conn).base
+	return nccltrace.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.rank), QPNum: int64(w.number), Opcode: "SHARP " + t.e.plan.Req.Func.String(),
 		ID: (k-base)*batches + int64(bi-s.first), Size: n}
 }
 
 // sent is what a batch gives to the network with its k-th step.
-func (t *tracer) sent(e *engine, bi int32, k int64) units.Bytes {
-	s := &e.nw.sides[e.nw.batches[bi].side]
-	send, _ := e.plan.NetBytes(e.nw.rails[s.rail].group+bi-s.first, s.node, k%int64(max(1, e.plan.Split.Lo.NSteps)))
+func (t *tracer) sent(bi int32, k int64) units.Bytes {
+	s := &t.e.nw.sides[t.e.nw.batches[bi].side]
+	send, _ := t.e.plan.NetBytes(t.e.nw.rails[s.rail].group+bi-s.first, s.node, k%int64(max(1, t.e.plan.Split.Lo.NSteps)))
 	return send
 }
 
 // contributes notes that a batch's next step was posted to the network.
-func (t *tracer) contributes(e *engine, bi int32) {
-	if t == nil {
-		return
-	}
-	b := &e.nw.batches[bi]
-	s := &e.nw.sides[b.side]
-	k := s.posted / e.nw.rails[s.rail].batches
+func (t *tracer) contributes(bi int32) {
+	b := &t.e.nw.batches[bi]
+	s := &t.e.nw.sides[b.side]
+	k := s.posted / t.e.nw.rails[s.rail].batches
 	told := false
 	for _, id := range b.to {
-		ct, x := t.wireOf(e, id, k)
-		x.wired, x.allowed = e.now, b.open[k%plan.FIFOSteps]
+		ct, x := t.wireOf(id, k)
+		x.wired, x.allowed = t.e.now, b.open[k%plan.FIFOSteps]
 		told = told || ct.told(k)
 	}
 	if !told || t.depth < nccltrace.DetailStep {
 		return
 	}
-	t.rec.Posted(e.now-t.shift, t.request(e, bi, k, t.sent(e, bi, k)))
-	t.rec.Settle(t.way(e, s).nic, e.now-t.shift)
+	t.rec.Posted(t.e.now-t.shift, t.request(bi, k, t.sent(bi, k)))
+	t.rec.Settle(t.way(s).nic, t.e.now-t.shift)
 }
 
 // whole notes that the last side has posted a rail's collective, which all
 // others have waited for: arrows lead from its sends to everybody's receives.
-func (t *tracer) whole(e *engine, last *side) {
-	if t == nil {
-		return
-	}
-	r := &e.nw.rails[last.rail]
+func (t *tracer) whole(last *side) {
+	r := &t.e.nw.rails[last.rail]
 	n := last.posted - 1
-	*t.collective(e, last.rail, n) = reduction{last: last.rank, whole: e.now}
+	*t.collective(last.rail, n) = reduction{last: last.rank, whole: t.e.now}
 	k, at := n/r.batches, int32(n%r.batches)
-	for i := range e.nw.batches[last.first+at].to {
-		from, _ := t.wireOf(e, e.nw.batches[last.first+at].to[i], k)
+	for i := range t.e.nw.batches[last.first+at].to {
+		from, _ := t.wireOf(t.e.nw.batches[last.first+at].to[i], k)
 		if !from.told(k) {
 			continue
 		}
 		fan := &from.slot(k).fan
 		for _, si := range r.sides {
-			b := &e.nw.batches[e.nw.sides[si].first+at]
-			in, _ := t.wireOf(e, b.to[i], k)
-			out, _ := t.wireOf(e, b.from[i], k)
+			b := &t.e.nw.batches[t.e.nw.sides[si].first+at]
+			in, _ := t.wireOf(b.to[i], k)
+			out, _ := t.wireOf(b.from[i], k)
 			if !out.open {
 				out.open, out.base = true, k
 			}
@@ -110,7 +104,7 @@ func (t *tracer) whole(e *engine, last *side) {
 			x := slot{bytes: sent.bytes, chunk: sent.chunk, last: int(last.rank)}
 			if t.depth >= nccltrace.DetailStep {
 				x.flow = t.rec.Flow()
-				*fan = append(*fan, nccltrace.Arrow{ID: x.flow, Rank: int(e.nw.sides[si].rank)})
+				*fan = append(*fan, nccltrace.Arrow{ID: x.flow, Rank: int(t.e.nw.sides[si].rank)})
 			}
 			*out.slot(k) = x
 		}
@@ -118,34 +112,29 @@ func (t *tracer) whole(e *engine, last *side) {
 }
 
 // leavesFor notes that a rail's next collective goes on the wire.
-func (t *tracer) leavesFor(e *engine, ri int32) {
-	if t != nil {
-		t.collective(e, ri, e.nw.rails[ri].begun).begun = e.now
-	}
+func (t *tracer) leavesFor(ri int32) {
+	t.collective(ri, t.e.nw.rails[ri].begun).begun = t.e.now
 }
 
 // landsFor writes a collective's time on the network's tree.
-func (t *tracer) landsFor(e *engine, ri int32) {
-	if t == nil {
-		return
-	}
-	r := &e.nw.rails[ri]
-	x := t.collective(e, ri, r.ended)
-	x.landed = e.now
-	s := &e.nw.sides[r.sides[0]]
+func (t *tracer) landsFor(ri int32) {
+	r := &t.e.nw.rails[ri]
+	x := t.collective(ri, r.ended)
+	x.landed = t.e.now
+	s := &t.e.nw.sides[r.sides[0]]
 	k, bi := r.ended/r.batches, s.first+int32(r.ended%r.batches)
-	ct, _ := t.wireOf(e, e.nw.batches[bi].to[0], k)
+	ct, _ := t.wireOf(t.e.nw.batches[bi].to[0], k)
 	if !ct.told(k) {
 		return
 	}
-	send, recv := e.plan.NetBytes(r.group+int32(r.ended%r.batches), s.node, k%int64(max(1, e.plan.Split.Lo.NSteps)))
+	send, recv := t.e.plan.NetBytes(r.group+int32(r.ended%r.batches), s.node, k%int64(max(1, t.e.plan.Split.Lo.NSteps)))
 	n := max(send, recv)
 	var terms nccltrace.Terms
 	terms[nccltrace.NIC] = min(x.landed-x.begun, t.aloneOn(r, n))
 	terms.Rest(nccltrace.Link, x.landed-x.begun)
-	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccltrace.Reduction{Tree: int(ri), Root: r.root, Func: e.plan.Req.Func.String(),
-		ID: r.ended - ct.base*r.batches, Nodes: e.plan.Comm.NNodes, Bytes: n, Last: int(x.last), Terms: terms})
-	t.transfer(e, r.route, x.begun, x.last, nccltrace.NoPeer, ct.plan.Channel, n)
+	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccltrace.Reduction{Tree: int(ri), Root: r.root, Func: t.e.plan.Req.Func.String(),
+		ID: r.ended - ct.base*r.batches, Nodes: t.e.plan.Comm.NNodes, Bytes: n, Last: int(x.last), Terms: terms})
+	t.transfer(r.route, x.begun, x.last, nccltrace.NoPeer, ct.plan.Channel, n)
 }
 
 // aloneOn is how long bytes last on a rail that shares its links with nothing.
@@ -154,29 +143,26 @@ func (t *tracer) aloneOn(r *rail, n units.Bytes) units.Time {
 }
 
 // sums writes a batch's k-th sends, whose completion is polled at time at.
-func (t *tracer) sums(e *engine, bi int32, k int64, at units.Time) {
-	if t == nil {
-		return
-	}
-	b := &e.nw.batches[bi]
-	s := &e.nw.sides[b.side]
-	r := &e.nw.rails[s.rail]
-	x := t.collective(e, s.rail, k*r.batches+int64(bi-s.first))
+func (t *tracer) sums(bi int32, k int64, at units.Time) {
+	b := &t.e.nw.batches[bi]
+	s := &t.e.nw.sides[b.side]
+	r := &t.e.nw.rails[s.rail]
+	x := t.collective(s.rail, k*r.batches+int64(bi-s.first))
 	ready := units.Time(0) // the last channel's
 	for _, id := range b.to {
-		_, w := t.wireOf(e, id, k)
+		_, w := t.wireOf(id, k)
 		ready = max(ready, w.ready)
 	}
-	n := t.sent(e, bi, k)
+	n := t.sent(bi, k)
 	told := false
 	for _, id := range b.to {
-		ct, w := t.wireOf(e, id, k)
+		ct, w := t.wireOf(id, k)
 		if !ct.told(k) {
 			continue
 		}
 		wire := t.onTheTree(r, x, w.wired, at, n)
 		if !told && t.depth >= nccltrace.DetailStep {
-			wr := t.request(e, bi, k, n)
+			wr := t.request(bi, k, n)
 			wr.Terms = wire
 			t.rec.Work(w.wired-t.shift, at-t.shift, wr)
 			told = true
@@ -209,22 +195,19 @@ func (t *tracer) onTheTree(r *rail, x *reduction, posted, at units.Time, n units
 
 // takesFrom notes that the receiving proxy was told of a batch's k-th result at
 // time at, and raised its tails at time raised.
-func (t *tracer) takesFrom(e *engine, bi int32, k int64, at, raised units.Time) {
-	if t == nil {
-		return
-	}
-	b := &e.nw.batches[bi]
-	s := &e.nw.sides[b.side]
-	r := &e.nw.rails[s.rail]
-	landed := t.collective(e, s.rail, k*r.batches+int64(bi-s.first)).landed
+func (t *tracer) takesFrom(bi int32, k int64, at, raised units.Time) {
+	b := &t.e.nw.batches[bi]
+	s := &t.e.nw.sides[b.side]
+	r := &t.e.nw.rails[s.rail]
+	landed := t.collective(s.rail, k*r.batches+int64(bi-s.first)).landed
 	told := false
 	for _, id := range b.from {
-		ct, w := t.wireOf(e, id, k)
-		w.arrived, w.polled, w.flushed, w.reads = landed+r.later, at, raised, e.nw.conns[id].flush
+		ct, w := t.wireOf(id, k)
+		w.arrived, w.polled, w.flushed, w.reads = landed+r.later, at, raised, t.e.nw.conns[id].flush
 		told = told || ct.told(k)
 	}
-	if flush := e.nw.cost.flush; told && e.nw.conns[b.from[0]].flush && t.depth >= nccltrace.DetailStep {
-		wr := t.request(e, bi, k, t.sent(e, bi, k))
+	if flush := t.e.nw.cost.flush; told && t.e.nw.conns[b.from[0]].flush && t.depth >= nccltrace.DetailStep {
+		wr := t.request(bi, k, t.sent(bi, k))
 		wr.Opcode, wr.Terms[nccltrace.Flush] = nccltrace.OpRead, flush
 		t.rec.Posted(at-t.shift, wr)
 		t.rec.Work(at-t.shift, at+flush-t.shift, wr)
@@ -232,12 +215,9 @@ func (t *tracer) takesFrom(e *engine, bi int32, k int64, at, raised units.Time) 
 }
 
 // makesRoom notes that a batch has room for its k-th result from time at on.
-func (t *tracer) makesRoom(e *engine, bi int32, k int64, at units.Time) {
-	if t == nil {
-		return
-	}
-	for _, id := range e.nw.batches[bi].from {
-		_, w := t.wireOf(e, id, k)
+func (t *tracer) makesRoom(bi int32, k int64, at units.Time) {
+	for _, id := range t.e.nw.batches[bi].from {
+		_, w := t.wireOf(id, k)
 		w.offered = at
 	}
 }

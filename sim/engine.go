@@ -139,7 +139,7 @@ type engine struct {
 	err     error
 	handled int64 // events until the last device was done
 	nw      *network
-	tr      *tracer
+	obs     Observer           // nil: nobody listens
 	tell    func(part float64) // nil where nobody asks
 	fetched int64              // ops taken up
 	ops     int64              // in all, where tell is set
@@ -175,7 +175,7 @@ const lastTime = units.Time(1) << 61
 // run handles events until all kernels are done.
 func (e *engine) run(ctx context.Context) error {
 	var ev event.Event
-	for i := 0; (e.running > 0 || e.tr.waits()) && e.err == nil; i++ {
+	for i := 0; (e.running > 0 || e.obs != nil && e.obs.Waits()) && e.err == nil; i++ {
 		if i%cancelEvery == 0 {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -303,7 +303,9 @@ func (e *engine) deadlock() error {
 func (e *engine) startKernel(di int32, at units.Time) {
 	d := &e.devs[di]
 	d.begin = at
-	e.tr.begins(e, d.done, at-e.gap)
+	if e.obs != nil {
+		e.obs.Kernel(d.done, at-e.gap)
+	}
 	d.left = d.n
 	for s := d.first; s < d.first+d.n; s++ {
 		e.sms[s].phase = -1
@@ -325,7 +327,9 @@ func (e *engine) nextPhase(si int32, at units.Time) {
 		}
 	}
 	if next < 0 {
-		e.tr.kernel(e, si, at)
+		if e.obs != nil {
+			e.obs.Block(si, at)
+		}
 		d := &e.devs[e.groups[sm.first].rank]
 		if d.left--; d.left == 0 {
 			e.kernelDone(e.groups[sm.first].rank, at)
@@ -355,7 +359,9 @@ func (e *engine) programEnd(gi int32) {
 	g.state = ended
 	sm := &e.sms[g.sm]
 	if sm.left--; sm.left == 0 {
-		e.tr.ended(e, gi)
+		if e.obs != nil {
+			e.obs.Phase(gi)
+		}
 		e.nextPhase(g.sm, e.now)
 	}
 }

@@ -190,7 +190,7 @@ func (n *network) alone(c *netConn, k int64) units.Time {
 // TCP a message begins when the one before it is through: a proxy thread turns
 // only to the oldest (net.cc:1340).
 func (n *network) begin(id int32) {
-	e, c := n.e, &n.conns[id]
+	c := &n.conns[id]
 	for c.begun < c.sent {
 		k := c.begun % plan.FIFOSteps
 		parts := c.parts(c.begun)
@@ -202,7 +202,9 @@ func (n *network) begin(id int32) {
 				return
 			}
 		}
-		e.tr.leaves(e, id, c.begun)
+		if obs := n.obs; obs != nil {
+			obs.Step(StepEvent{Point: StepBegun, Conn: id, Step: c.begun})
+		}
 		if c.bytes[k] > 0 {
 			c.slot[k].left = int16(parts)
 			for q := range parts {
@@ -229,7 +231,9 @@ func (n *network) flowDone(li int32) {
 		return
 	}
 	l.busy = false
-	n.e.tr.crosses(n.e, l)
+	if obs := n.obs; obs != nil {
+		obs.Step(StepEvent{Point: PartCrossed, Conn: l.conn, Step: l.step, Lane: l})
+	}
 	n.conns[l.conn].slot[l.step%plan.FIFOSteps].left--
 	n.land(l.conn)
 	n.begin(l.conn)
@@ -253,7 +257,9 @@ func (n *network) rests(id int32) bool {
 func (n *network) land(id int32) {
 	c := &n.conns[id]
 	for c.landed < c.begun && c.slot[c.landed%plan.FIFOSteps].left == 0 {
-		n.e.tr.lands(n.e, id, c.landed)
+		if obs := n.obs; obs != nil {
+			obs.Step(StepEvent{Point: StepLanded, Conn: id, Step: c.landed})
+		}
 		c.landed++
 		if c.tcp {
 			c.rest = n.e.now + looksNextTCP*n.turn(c.srcProxy)

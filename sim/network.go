@@ -45,6 +45,7 @@ type network struct {
 	sockets   Sockets
 	tcp       bool // connections are of TCP
 	rails     []rail
+	obs       NetObserver // nil: nobody listens
 	sides     []side
 	batches   []batch
 }
@@ -315,7 +316,9 @@ func (n *network) serve(thread, id, stage int32, cost units.Time) {
 // round ends an instant of a thread.
 func (n *network) round(thread int32) {
 	jobs, at := n.threads[thread].Round(n.e.now)
-	n.e.tr.serves(n.e, thread, at)
+	if obs := n.obs; obs != nil {
+		obs.Thread(thread, at)
+	}
 	for _, j := range jobs {
 		n.done(j.Conn, j.Stage, at)
 	}
@@ -327,7 +330,9 @@ func (n *network) event(id, stage int32) {
 	switch stage {
 	case stageWire:
 		n.cut(c, c.sent)
-		n.e.tr.wires(n.e, id, c.sent)
+		if obs := n.obs; obs != nil {
+			obs.Step(StepEvent{Point: StepPosted, Conn: id, Step: c.sent})
+		}
 		c.sent++
 		c.pending = false
 		n.begin(id)
@@ -447,16 +452,22 @@ func (n *network) done(id, stage int32, t units.Time) {
 		if n.flushes(c, e.conns[c.conn].posted) {
 			raised = max(raised, t+n.cost.flush)
 		}
-		e.tr.arrives(e, id, e.conns[c.conn].posted, t, raised)
+		if obs := n.obs; obs != nil {
+			obs.Step(StepEvent{Point: StepArrived, Conn: id, Step: e.conns[c.conn].posted, At: t, Raised: raised})
+		}
 		if !c.polled {
 			raised += n.cost.flag
 		}
 		e.deliver(c.conn, raised)
 	case stageSent:
-		e.tr.acks(e, id, e.conns[c.conn].credited, t)
+		if obs := n.obs; obs != nil {
+			obs.Step(StepEvent{Point: StepAcked, Conn: id, Step: e.conns[c.conn].credited, At: t})
+		}
 		e.giveCredit(c.conn, t+n.cost.flag)
 	case stageFree:
-		e.tr.offers(e, id, c.allowed, t)
+		if obs := n.obs; obs != nil {
+			obs.Step(StepEvent{Point: StepOffered, Conn: id, Step: c.allowed, At: t})
+		}
 		c.allow[c.allowed%plan.FIFOSteps] = t
 		if !c.tcp { // a message of its own
 			c.allow[c.allowed%plan.FIFOSteps] += n.way(c)

@@ -72,78 +72,56 @@ func told(t nccltrace.Terms, proto coll.Protocol, flag, total units.Time) nccltr
 }
 
 // starts notes that a group begins its next piece, and what it waited for.
-func (t *tracer) starts(e *engine, gi int32) {
-	g := &e.groups[gi]
-	if !t.follows(e, g.rank, nccltrace.DetailChannel) {
+func (t *tracer) starts(gi int32) {
+	g := &t.e.groups[gi]
+	if !t.follows(g.rank, nccltrace.DetailChannel) {
 		return
 	}
 	came := g.since // when the last data did
 	for _, id := range g.awaits(g.op.From) {
-		c := &e.conns[id]
+		c := &t.e.conns[id]
 		came = max(came, c.head[(c.taken+int64(g.op.RecvAhead))%plan.FIFOSteps])
 	}
-	t.groups[gi].piece = piece{since: min(g.since, e.now), start: e.now, joined: -1, data: min(came, e.now) - min(g.since, e.now), deps: t.depend(g)}
+	t.groups[gi].piece = piece{since: min(g.since, t.e.now), start: t.e.now, joined: -1, data: min(came, t.e.now) - min(g.since, t.e.now), deps: t.depend(g)}
 }
 
 // joins notes that a piece's bytes begin to move.
-func (t *tracer) joins(e *engine, gi int32, work float64, rate simnet.Rate) {
-	if t.follows(e, e.groups[gi].rank, nccltrace.DetailChannel) {
+func (t *tracer) joins(gi int32, work float64, rate simnet.Rate) {
+	if t.follows(t.e.groups[gi].rank, nccltrace.DetailChannel) {
 		p := &t.groups[gi].piece
-		p.joined, p.alone = e.now, units.Time(work/float64(max(1, rate)))
+		p.joined, p.alone = t.e.now, units.Time(work/float64(max(1, rate)))
 	}
 }
 
 // moves notes that a piece's bytes are through.
-func (t *tracer) moves(e *engine, gi int32) {
-	g := &e.groups[gi]
-	if !t.follows(e, g.rank, nccltrace.DetailChannel) {
+func (t *tracer) moves(gi int32) {
+	g := &t.e.groups[gi]
+	if !t.follows(g.rank, nccltrace.DetailChannel) {
 		return
 	}
 	p := &t.groups[gi].piece
-	if p.moved = e.now; p.joined < 0 {
-		p.joined = e.now
+	if p.moved = t.e.now; p.joined < 0 {
+		p.joined = t.e.now
 	}
 	dst := g.rank
 	if len(g.op.To) > 0 {
-		dst = e.plan.Conn(g.op.To[0]).Dst
+		dst = t.e.plan.Conn(g.op.To[0]).Dst
 	}
-	t.transfer(e, g.route, p.joined, g.rank, dst, g.pr.Channel, g.bytes)
-}
-
-// posts tells of a held slice, passes of a cut-through operation: the k-th piece
-// of a connection, readable at time end.
-func (t *tracer) posts(e *engine, gi, id int32, k int64, h *heldSlice, end units.Time) {
-	if t != nil {
-		t.sends(e, gi, id, k, &t.groups[gi].held, h.first, h.bytes, h.chunk, end)
-	}
-}
-
-func (t *tracer) passes(e *engine, gi, id int32, k int64, end units.Time) {
-	if t != nil {
-		g := &e.groups[gi]
-		t.sends(e, gi, id, k, &t.groups[gi].piece, true, g.bytes, g.op.Chunk, end)
-	}
+	t.transfer(g.route, p.joined, g.rank, dst, g.pr.Channel, g.bytes)
 }
 
 // holds keeps the piece that has moved until its flag goes up.
 func (t *tracer) holds(gi int32) {
-	if t != nil {
-		t.groups[gi].held = t.groups[gi].piece
-	}
+	t.groups[gi].held = t.groups[gi].piece
 }
 
 // turns keeps a held piece until its turn over the heads is through.
 func (t *tracer) turns(gi int32) {
-	if t != nil {
-		t.groups[gi].turn = append(t.groups[gi].turn, t.groups[gi].held)
-	}
+	t.groups[gi].turn = append(t.groups[gi].turn, t.groups[gi].held)
 }
 
 // turned returns the i-th piece of a turn, and forgets all after the last.
 func (t *tracer) turned(gi int32, i, n int) *piece {
-	if t == nil {
-		return nil
-	}
 	q := t.groups[gi].turn
 	if i == n-1 {
 		t.groups[gi].turn = q[:0]
@@ -152,9 +130,9 @@ func (t *tracer) turned(gi int32, i, n int) *piece {
 }
 
 // done adds a piece to the group's time, which it occupies until free.
-func (t *tracer) done(e *engine, gi int32) {
-	g := &e.groups[gi]
-	if !t.follows(e, g.rank, nccltrace.DetailChannel) {
+func (t *tracer) done(gi int32) {
+	g := &t.e.groups[gi]
+	if !t.follows(g.rank, nccltrace.DetailChannel) {
 		return
 	}
 	p := &t.groups[gi].piece
@@ -163,23 +141,23 @@ func (t *tracer) done(e *engine, gi int32) {
 	if g.pr.Proto == coll.Simple {
 		after = nccltrace.Fence
 	}
-	sum[nccltrace.Data] += e.now - p.moved
-	sum[after] += g.free - e.now
+	sum[nccltrace.Data] += t.e.now - p.moved
+	sum[after] += g.free - t.e.now
 	t.groups[gi].sum.Add(&sum)
 }
 
 // ended takes the group that was the last of its multiprocessor's phase: its
 // time is the phase's.
-func (t *tracer) ended(e *engine, gi int32) {
-	if g := &e.groups[gi]; t.follows(e, g.rank, nccltrace.DetailChannel) {
+func (t *tracer) ended(gi int32) {
+	if g := &t.e.groups[gi]; t.follows(g.rank, nccltrace.DetailChannel) {
 		t.blocks[g.sm].Add(&t.groups[gi].sum)
 	}
 }
 
 // kernel writes the slice of one channel's thread block; a copy has none.
-func (t *tracer) kernel(e *engine, si int32, at units.Time) {
-	g := &e.groups[e.sms[si].first]
-	if e.plan.OneRank() != plan.DeviceCopy && t.follows(e, g.rank, nccltrace.DetailChannel) {
-		t.rec.Kernel(int(g.rank), 0, int(g.pr.Channel), e.devs[g.rank].begin-t.shift, at-t.shift, &t.blocks[si])
+func (t *tracer) kernel(si int32, at units.Time) {
+	g := &t.e.groups[t.e.sms[si].first]
+	if t.e.plan.OneRank() != plan.DeviceCopy && t.follows(g.rank, nccltrace.DetailChannel) {
+		t.rec.Kernel(int(g.rank), 0, int(g.pr.Channel), t.e.devs[g.rank].begin-t.shift, at-t.shift, &t.blocks[si])
 	}
 }

@@ -1,12 +1,8 @@
 package sim
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/simccl/simccl/exec"
 	simnet "github.com/simccl/simccl/sim/net"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -22,7 +18,9 @@ func (n *network) waited(l *queuePair) {
 		n.waits = append(n.waits, 0)
 	}
 	n.waits[l.route] += wait.Micros() * float64(l.sent) / simnet.NanoBytes
-	n.e.tr.waited(n.e, l, wait)
+	if obs := n.obs; obs != nil {
+		obs.Delayed(l, wait)
+	}
 }
 
 // fullest is the link of a route that needs the longest for what it carries, -1
@@ -50,50 +48,6 @@ func (n *network) queues(links []exec.LinkLoad, over units.Time) {
 		}
 		if l := n.fullest(simnet.RouteID(route), links); l >= 0 {
 			links[l].Queue += units.Bytes(waits / over.Micros())
-		}
-	}
-}
-
-// backlog is what a message had waiting while it was on the wire, in the mean.
-type backlog struct {
-	route    simnet.RouteID
-	from, to units.Time
-	bytes    float64
-}
-
-// waited notes a message of the last operation that was held up by so much.
-func (t *tracer) waited(e *engine, l *queuePair, wait units.Time) {
-	if t == nil || !t.open || l.since < t.shift || t.depth < nccltrace.DetailStep {
-		return
-	}
-	t.backlog = append(t.backlog, backlog{l.route, l.since, e.now, float64(l.sent) / simnet.NanoBytes * float64(wait) / float64(e.now-l.since)})
-}
-
-// queues writes how many bytes waited before each link, by time. Where a message
-// waited is known when all loads are: at the fullest link of its way.
-func (t *tracer) queues(e *engine, res *exec.Result) {
-	type change struct {
-		link  int
-		at    units.Time
-		bytes float64
-	}
-	var all []change
-	for i := range t.backlog {
-		b := &t.backlog[i]
-		if l := e.nw.fullest(b.route, res.Links); l >= 0 {
-			all = append(all, change{l, b.from, b.bytes}, change{l, b.to, -b.bytes})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b change) int { return cmp.Or(cmp.Compare(a.link, b.link), cmp.Compare(a.at, b.at)) })
-	waiting := 0.0
-	for i, c := range all {
-		waiting += c.bytes
-		last := i+1 == len(all) || all[i+1].link != c.link
-		if last {
-			waiting = 0
-		}
-		if last || all[i+1].at != c.at {
-			t.rec.Waiting(t.link(e, simnet.LinkID(c.link)), c.at-t.shift, units.Bytes(waiting+0.5))
 		}
 	}
 }

@@ -116,7 +116,9 @@ func (n *network) collected(bi, stage int32, t units.Time) {
 	case collectPost:
 		n.pushCollect(t, bi, collectWire)
 	case collectDone:
-		e.tr.sums(e, bi, b.retired, t)
+		if obs := n.obs; obs != nil {
+			obs.Reduction(ReductionEvent{Point: SumAcked, Batch: bi, Step: b.retired, At: t})
+		}
 		for _, id := range b.to {
 			e.giveCredit(n.conns[id].conn, t+turn+n.cost.flag)
 		}
@@ -127,13 +129,17 @@ func (n *network) collected(bi, stage int32, t units.Time) {
 		if n.conns[b.from[0]].flush {
 			raised = max(raised, t+n.cost.flush)
 		}
-		e.tr.takesFrom(e, bi, b.received, t, raised)
+		if obs := n.obs; obs != nil {
+			obs.Reduction(ReductionEvent{Point: SumTaken, Batch: bi, Step: b.received, At: t, Raised: raised})
+		}
 		for _, id := range b.from {
 			e.deliver(n.conns[id].conn, raised+n.cost.flag)
 		}
 		b.received++
 	case collectFree:
-		e.tr.makesRoom(e, bi, b.opened, t)
+		if obs := n.obs; obs != nil {
+			obs.Reduction(ReductionEvent{Point: RoomOpened, Batch: bi, Step: b.opened, At: t})
+		}
 		b.open[b.opened%plan.FIFOSteps] = t
 		b.opened++
 		n.tryCollect(b.side)
@@ -164,13 +170,17 @@ func (n *network) drained(id int32, t units.Time) {
 func (n *network) contribute(si int32) {
 	s := &n.sides[si]
 	r := &n.rails[s.rail]
-	n.e.tr.contributes(n.e, s.first+int32(s.posted%r.batches))
+	if obs := n.obs; obs != nil {
+		obs.Reduction(ReductionEvent{Point: SidePosted, Batch: s.first + int32(s.posted%r.batches)})
+	}
 	came := &r.came[s.posted%int64(len(r.came))]
 	s.posted++
 	s.pending = false
 	if *came++; int(*came) == len(r.sides) {
 		*came = 0
-		n.e.tr.whole(n.e, s)
+		if obs := n.obs; obs != nil {
+			obs.Reduction(ReductionEvent{Point: AllPosted, Side: s})
+		}
 		r.ready++
 		n.beginCollective(s.rail)
 	}
@@ -187,7 +197,9 @@ func (n *network) beginCollective(ri int32) {
 	}
 	r.busy = true
 	work := n.carry(r)
-	n.e.tr.leavesFor(n.e, ri)
+	if obs := n.obs; obs != nil {
+		obs.Reduction(ReductionEvent{Point: SumBegun, Rail: ri})
+	}
 	r.begun++
 	n.e.net.Start(n.e.now, r.route, r.bound, work, 1, ^(int32(len(n.lanes)) + ri))
 }
@@ -221,7 +233,9 @@ func (n *network) carry(r *rail) simnet.Work {
 func (n *network) reduced(ri int32) {
 	r := &n.rails[ri]
 	r.busy = false
-	n.e.tr.landsFor(n.e, ri)
+	if obs := n.obs; obs != nil {
+		obs.Reduction(ReductionEvent{Point: SumLanded, Rail: ri})
+	}
 	for _, si := range r.sides {
 		n.pushCollect(n.e.now+r.later, n.sides[si].first+int32(r.ended%r.batches), collectDone)
 	}

@@ -138,19 +138,26 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	if p.Comm != x.cfg.Comm {
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
-	e, err := x.build(p, trace.OrDiscard(sink))
+	sink = trace.OrDiscard(sink)
+	e, err := x.build(p, sink)
 	if err != nil {
 		return exec.Result{}, err
 	}
+	t := newTracer(e, sink, x.cfg.Trace)
+	e.start()
 	if x.cfg.Progress != nil {
 		e.tell, e.ops = x.cfg.Progress, e.countOps()
 	}
 	if err := e.run(ctx); err != nil {
-		e.tr.cut(e)
+		if t != nil {
+			t.cut()
+		}
 		return exec.Result{Wrong: -1}, err
 	}
 	res := x.result(e)
-	e.tr.finish(e, &res)
+	if t != nil {
+		t.finish(&res)
+	}
 	return res, nil
 }
 
@@ -236,7 +243,11 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	if err := x.affordable(e); err != nil {
 		return nil, err
 	}
-	e.tr = newTracer(e, sink, x.cfg.Trace)
+	return e, nil
+}
+
+// start begins the first kernel of every device.
+func (e *engine) start() {
 	e.running = int32(len(e.devs))
 	for i := range e.devs {
 		if e.gone != nil && e.gone[i] {
@@ -245,7 +256,6 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 		}
 		e.startKernel(int32(i), e.gap)
 	}
-	return e, nil
 }
 
 // layGroups lists the programs of every rank as groups, multiprocessors and

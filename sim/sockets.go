@@ -145,3 +145,15 @@ func (n *network) lastRead(c *netConn, k int64) units.Time {
 func (n *network) cutOff(li int32) {
 	n.e.queue.Push(n.e.now+rdma.GiveUp, classDone, evRepeat, li, 0)
 }
+
+// ways is how many queue pairs, or sockets, a connection shows on a timeline;
+// the last of TCP's is the control socket.
+func (c *netConn) ways() int32 {
+	switch {
+	case !c.tcp:
+		return c.lanes
+	case c.helpers == 0:
+		return 1
+	}
+	return c.lanes + 1
+}

@@ -6,23 +6,11 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// ways is how many queue pairs, or sockets, a connection shows on a timeline;
-// the last of TCP's is the control socket.
-func (c *netConn) ways() int32 {
-	switch {
-	case !c.tcp:
-		return c.lanes
-	case c.helpers == 0:
-		return 1
-	}
-	return c.lanes + 1
-}
-
 // messages lists what goes over each socket for the k-th step: its size over the
 // control socket, with all of a small one, and the rest over the data sockets, or
 // over the control socket where there are none.
-func (t *tracer) messages(e *engine, ct *connTrace, c *netConn, d nccltrace.Dir, k int64) (out []nccltrace.WorkRequest) {
-	end := t.end(e, ct, d)
+func (t *tracer) messages(ct *connTrace, c *netConn, d nccltrace.Dir, k int64) (out []nccltrace.WorkRequest) {
+	end := t.end(ct, d)
 	op := nccltrace.OpSend
 	if d == nccltrace.Recv {
 		op = nccltrace.OpRecv
@@ -33,7 +21,7 @@ func (t *tracer) messages(e *engine, ct *connTrace, c *netConn, d nccltrace.Dir,
 		out = append(out, w)
 	}
 	control, size := c.ways()-1, units.Bytes(c.slot[k%plan.FIFOSteps].bytes)
-	told := e.nw.sockets.onControl(size)
+	told := t.e.nw.sockets.onControl(size)
 	add(control, told)
 	if size == 0 || told > header {
 		return out
@@ -45,12 +33,12 @@ func (t *tracer) messages(e *engine, ct *connTrace, c *netConn, d nccltrace.Dir,
 }
 
 // reads writes what a receiver's sockets did for the k-th step.
-func (t *tracer) reads(e *engine, ct *connTrace, c *netConn, k int64) {
+func (t *tracer) reads(ct *connTrace, c *netConn, k int64) {
 	s := ct.wire.step(k)
-	from := s.begun + e.nw.way(c)
+	from := s.begun + t.e.nw.way(c)
 	var terms nccltrace.Terms
 	terms.Rest(nccltrace.Data, s.arrived-from)
-	for _, w := range t.messages(e, ct, c, nccltrace.Recv, k) {
+	for _, w := range t.messages(ct, c, nccltrace.Recv, k) {
 		w.Terms = terms
 		t.rec.Work(from-t.shift, max(s.arrived, from+1)-t.shift, w)
 	}

@@ -61,7 +61,9 @@ func (e *engine) holdTurn(gi int32, h *heldSlice, t units.Time) {
 	g := &e.groups[gi]
 	for _, id := range h.peers() {
 		g.turn = append(g.turn, turnEnd{id, h.chunk, h.bytes})
-		e.tr.turns(gi)
+		if e.obs != nil {
+			e.obs.Piece(PieceEvent{Point: PieceTurned, Group: gi})
+		}
 	}
 	if h.chunk%g.spread < g.spread-1 {
 		return
@@ -69,7 +71,9 @@ func (e *engine) holdTurn(gi int32, h *heldSlice, t units.Time) {
 	for i, x := range g.turn {
 		k := e.conns[x.conn].posted
 		at := e.deliver(x.conn, t)
-		e.tr.sends(e, gi, x.conn, k, e.tr.turned(gi, i, len(g.turn)), true, x.bytes, x.chunk, at)
+		if e.obs != nil {
+			e.obs.Sent(SendEvent{As: SentInTurn, Group: gi, Conn: x.conn, Piece: k, First: true, Bytes: x.bytes, Chunk: x.chunk, End: at, Place: i, Of: len(g.turn)})
+		}
 	}
 	g.turn = g.turn[:0]
 }

@@ -132,7 +132,9 @@ func (e *engine) begin(gi int32) {
 	g.bytes = g.pieceBytes(g.slice)
 	g.state = opening
 	g.count++
-	e.tr.starts(e, gi)
+	if e.obs != nil {
+		e.obs.Piece(PieceEvent{Point: PieceBegun, Group: gi})
+	}
 	if g.op.Do&plan.HoldSend == 0 {
 		for _, id := range g.op.To {
 			e.conns[id].sent++
@@ -175,7 +177,9 @@ func (e *engine) join(gi int32) {
 	}
 	e.carry(g)
 	rate := e.rate(g, sm.active)
-	e.tr.joins(e, gi, work, rate)
+	if e.obs != nil {
+		e.obs.Piece(PieceEvent{Point: PieceJoined, Group: gi, Work: work, Rate: rate})
+	}
 	g.rest = work
 	e.flow(gi, rate)
 }
@@ -258,7 +262,9 @@ func (e *engine) finish(gi int32) {
 		e.flow(gi, e.rate(g, e.sms[g.sm].active))
 		return
 	}
-	e.tr.moves(e, gi)
+	if e.obs != nil {
+		e.obs.Piece(PieceEvent{Point: PieceMoved, Group: gi})
+	}
 	if g.state == moving && g.pr.Proto == coll.Simple {
 		sm := &e.sms[g.sm]
 		sm.active -= g.pr.Workers
@@ -292,12 +298,16 @@ func (e *engine) finishSlice(gi int32) {
 		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.held.at))
 		e.post(gi, &g.held, g.held.at+wait+hop)
 	}
-	e.tr.received(e, gi)
+	if e.obs != nil {
+		e.obs.Piece(PieceEvent{Point: PieceRead, Group: gi})
+	}
 	e.release(g, e.now+e.cost.credit[coll.Simple])
 	g.posted = len(g.op.To) > 0 && g.op.Do&plan.HoldSend == 0
 	if g.posted {
 		g.held.set(g, e.now)
-		e.tr.holds(gi)
+		if e.obs != nil {
+			e.obs.Piece(PieceEvent{Point: PieceHeld, Group: gi})
+		}
 		if g.slice+1 >= g.slices || g.pieceBytes(g.slice+1) == 0 {
 			g.held.on = false
 			e.post(gi, &g.held, e.now+hop)
@@ -307,7 +317,9 @@ func (e *engine) finishSlice(gi int32) {
 	}
 	g.slice++
 	g.free, g.since = free, free
-	e.tr.done(e, gi)
+	if e.obs != nil {
+		e.obs.Piece(PieceEvent{Point: PieceDone, Group: gi})
+	}
 	g.state = waiting
 	if g.slice == g.slices {
 		g.state = idle
@@ -388,19 +400,23 @@ func (e *engine) complete(gi int32) {
 		if c.net >= 0 { // the proxy sends whole steps only
 			k := e.nw.conns[c.net].posted
 			e.nw.post(c.net, e.now, g.bytes)
-			e.tr.passes(e, gi, id, k, 0)
+			e.sentAtOnce(gi, id, k, 0)
 			continue
 		}
 		k := c.tails
-		e.tr.passes(e, gi, id, k, e.postTail(id, e.now+e.cost.hop[p]))
+		e.sentAtOnce(gi, id, k, e.postTail(id, e.now+e.cost.hop[p]))
 	}
-	e.tr.received(e, gi)
+	if e.obs != nil {
+		e.obs.Piece(PieceEvent{Point: PieceRead, Group: gi})
+	}
 	e.release(g, e.now+e.cost.credit[p])
 	g.free, g.since = e.now, e.now
 	if p == coll.LL128 && g.bytes > 0 {
 		g.free += e.cost.ll128Op
 	}
-	e.tr.done(e, gi)
+	if e.obs != nil {
+		e.obs.Piece(PieceEvent{Point: PieceDone, Group: gi})
+	}
 	g.state = idle
 	e.try(gi)
 }
@@ -416,11 +432,26 @@ func (e *engine) post(gi int32, h *heldSlice, t units.Time) {
 		if c.net >= 0 {
 			k := e.nw.conns[c.net].posted
 			e.nw.post(c.net, t, h.bytes)
-			e.tr.posts(e, gi, id, k, h, 0)
+			e.sentHeld(gi, id, k, h, 0)
 			continue
 		}
 		k := c.posted
-		e.tr.posts(e, gi, id, k, h, e.deliver(id, t))
+		e.sentHeld(gi, id, k, h, e.deliver(id, t))
+	}
+}
+
+// sentAtOnce reports the k-th piece of a connection, of a cut-through op.
+func (e *engine) sentAtOnce(gi, id int32, k int64, end units.Time) {
+	if e.obs != nil {
+		g := &e.groups[gi]
+		e.obs.Sent(SendEvent{As: SentAtOnce, Group: gi, Conn: id, Piece: k, First: true, Bytes: g.bytes, Chunk: g.op.Chunk, End: end})
+	}
+}
+
+// sentHeld reports the k-th piece of a connection, a slice whose flag goes up.
+func (e *engine) sentHeld(gi, id int32, k int64, h *heldSlice, end units.Time) {
+	if e.obs != nil {
+		e.obs.Sent(SendEvent{As: SentHeld, Group: gi, Conn: id, Piece: k, First: h.first, Bytes: h.bytes, Chunk: h.chunk, End: end})
 	}
 }
 

@@ -13,9 +13,10 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// tracer reports the last simulated operation, shifted to begin at zero. A nil
-// tracer is silent; no time depends on it.
+// tracer is the Observer that writes the last simulated operation to a sink,
+// shifted to begin at zero.
 type tracer struct {
+	e       *engine
 	rec     *nccltrace.Recorder
 	shift   units.Time // when the first device turned to the last operation
 	open    bool       // it has
@@ -69,48 +70,49 @@ func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
 	if sink == trace.Discard {
 		return nil
 	}
-	t := &tracer{rec: nccltrace.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccltrace.DetailStep, conns: make([]*connTrace, len(e.conns)), groups: make([]groupTrace, len(e.groups)),
+	t := &tracer{e: e, rec: nccltrace.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccltrace.DetailStep, conns: make([]*connTrace, len(e.conns)), groups: make([]groupTrace, len(e.groups)),
 		blocks: make([]nccltrace.Terms, len(e.sms))}
-	c := e.plan.Comm
+	c := t.e.plan.Comm
 	for r := range int32(c.NRanks) {
 		if !t.rec.On(nccltrace.DetailOp, int(r)) {
 			continue
 		}
-		node, g := e.nw.w.gpu(r)
-		info := e.nw.w.systems[node].Nodes[g].GPU
+		node, g := t.e.nw.w.gpu(r)
+		info := t.e.nw.w.systems[node].Nodes[g].GPU
 		t.rec.AddRank(nccltrace.Rank{Rank: int(r), Node: int(node), GPU: info.Dev, BusID: info.BusID, Host: fmt.Sprintf("node%d", node)})
 	}
 	if t.depth >= nccltrace.DetailStep {
-		e.net.Watch = func(l simnet.LinkID, at units.Time, rate simnet.Rate) { t.rate(e, l, at, rate) }
+		t.e.net.Watch = func(l simnet.LinkID, at units.Time, rate simnet.Rate) { t.rate(l, at, rate) }
 	}
+	e.obs, e.nw.obs = t, t
 	return t
 }
 
 // begins notes that a device starts its k-th operation.
-func (t *tracer) begins(e *engine, k int32, at units.Time) {
-	if t != nil && !t.open && k == e.kernels-1 {
+func (t *tracer) begins(k int32, at units.Time) {
+	if !t.open && k == t.e.kernels-1 {
 		t.open, t.shift = true, at
 	}
 }
 
 // follows tells whether a rank's last operation is followed at that depth.
-func (t *tracer) follows(e *engine, rank int32, d nccltrace.Detail) bool {
-	return t != nil && t.open && d <= t.depth && e.devs[rank].done == e.kernels-1
+func (t *tracer) follows(rank int32, d nccltrace.Detail) bool {
+	return t.open && d <= t.depth && t.e.devs[rank].done == t.e.kernels-1
 }
 
-func (t *tracer) link(e *engine, l simnet.LinkID) int {
+func (t *tracer) link(l simnet.LinkID) int {
 	for int(l) >= len(t.links) {
 		t.links = append(t.links, 0)
 	}
 	if t.links[l] == 0 {
-		t.links[l] = t.rec.Link(e.net.Name(l), gbps(e.net.Capacity(l))) + 1
+		t.links[l] = t.rec.Link(t.e.net.Name(l), gbps(t.e.net.Capacity(l))) + 1
 	}
 	return t.links[l] - 1
 }
 
-func (t *tracer) rate(e *engine, l simnet.LinkID, at units.Time, rate simnet.Rate) {
+func (t *tracer) rate(l simnet.LinkID, at units.Time, rate simnet.Rate) {
 	if t.open && at >= t.shift {
-		t.rec.Rate(t.link(e, l), at-t.shift, gbps(rate))
+		t.rec.Rate(t.link(l), at-t.shift, gbps(rate))
 	}
 }
 
@@ -118,42 +120,42 @@ func (t *tracer) rate(e *engine, l simnet.LinkID, at units.Time, rate simnet.Rat
 func gbps(r simnet.Rate) float64 { return float64(r) * 1e-6 }
 
 // transfer writes what crossed the links of a route.
-func (t *tracer) transfer(e *engine, r simnet.RouteID, from units.Time, src, dst, channel int32, n units.Bytes) {
+func (t *tracer) transfer(r simnet.RouteID, from units.Time, src, dst, channel int32, n units.Bytes) {
 	if t.depth < nccltrace.DetailPacket || !t.rec.On(nccltrace.DetailPacket, int(src)) {
 		return
 	}
-	for _, u := range e.net.Uses(r) {
-		t.rec.Transfer(t.link(e, u.Link), from-t.shift, e.now-t.shift, int(src), int(dst), int(channel), n)
+	for _, u := range t.e.net.Uses(r) {
+		t.rec.Transfer(t.link(u.Link), from-t.shift, t.e.now-t.shift, int(src), int(dst), int(channel), n)
 	}
 }
 
 // conn returns what is known of a connection.
-func (t *tracer) conn(e *engine, id int32) *connTrace {
+func (t *tracer) conn(id int32) *connTrace {
 	if ct := t.conns[id]; ct != nil {
 		return ct
 	}
-	ct := &connTrace{plan: e.plan.Conn(id), word: "P2P/CUMEM"}
+	ct := &connTrace{plan: t.e.plan.Conn(id), word: "P2P/CUMEM"}
 	t.conns[id] = ct
-	route := e.conns[id].route
+	route := t.e.conns[id].route
 	switch {
 	case ct.plan.Kind == connect.NVLSRoute:
 		ct.word = "NVLS"
 	case reduces(&ct.plan):
 		ct.word, ct.wire = "COLLNET/SHARP", new(wireTrace)
-		route = e.nw.rails[e.nw.sides[e.nw.batches[e.nw.conns[e.conns[id].net].batch].side].rail].route
-	case e.conns[id].net >= 0:
+		route = t.e.nw.rails[t.e.nw.sides[t.e.nw.batches[t.e.nw.conns[t.e.conns[id].net].batch].side].rail].route
+	case t.e.conns[id].net >= 0:
 		ct.word, ct.wire = "NET/IB", new(wireTrace)
-		if e.nw.conns[e.conns[id].net].tcp {
+		if t.e.nw.conns[t.e.conns[id].net].tcp {
 			ct.word = "NET/Socket"
 		}
-		route = e.nw.lanes[e.nw.conns[e.conns[id].net].first].route
+		route = t.e.nw.lanes[t.e.nw.conns[t.e.conns[id].net].first].route
 	case ct.plan.Route.Transport == connect.SHM:
 		ct.word = "SHM"
 	}
 	narrow := simnet.Rate(0)
-	for _, u := range e.net.Uses(route) {
-		if c := e.net.Capacity(u.Link) / simnet.Rate(max(1, u.Count)); narrow == 0 || c < narrow {
-			narrow, ct.link = c, e.net.Name(u.Link)
+	for _, u := range t.e.net.Uses(route) {
+		if c := t.e.net.Capacity(u.Link) / simnet.Rate(max(1, u.Count)); narrow == 0 || c < narrow {
+			narrow, ct.link = c, t.e.net.Name(u.Link)
 		}
 	}
 	return ct
@@ -162,12 +164,12 @@ func (t *tracer) conn(e *engine, id int32) *connTrace {
 // sends notes the k-th piece of a connection, which its sender is through with
 // and whose data is readable at time end. A send over the network is written
 // when it is acknowledged. first: of its op, whose arrow it carries.
-func (t *tracer) sends(e *engine, gi, id int32, k int64, p *piece, first bool, n units.Bytes, chunk int32, end units.Time) {
-	g := &e.groups[gi]
-	if !t.follows(e, g.rank, nccltrace.DetailChannel) {
+func (t *tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Bytes, chunk int32, end units.Time) {
+	g := &t.e.groups[gi]
+	if !t.follows(g.rank, nccltrace.DetailChannel) {
 		return
 	}
-	ct := t.conn(e, id)
+	ct := t.conn(id)
 	if !ct.open {
 		ct.open, ct.base = true, k
 	}
@@ -181,11 +183,11 @@ func (t *tracer) sends(e *engine, gi, id int32, k int64, p *piece, first bool, n
 		p.deps.told++
 	}
 	terms := p.terms()
-	flag := e.cost.hop[g.pr.Proto]
+	flag := t.e.cost.hop[g.pr.Proto]
 	if ct.wire != nil {
-		ready := e.nw.conns[e.conns[id].net].ready[k%plan.FIFOSteps]
-		if flag += e.nw.cost.flag; g.pr.Proto != coll.Simple {
-			flag = e.nw.cost.flag // the proxy sees the data itself
+		ready := t.e.nw.conns[t.e.conns[id].net].ready[k%plan.FIFOSteps]
+		if flag += t.e.nw.cost.flag; g.pr.Proto != coll.Simple {
+			flag = t.e.nw.cost.flag // the proxy sees the data itself
 		}
 		t.fills(ct, k, p.since, ready, told(terms, g.pr.Proto, flag, ready-p.since))
 		return
@@ -194,7 +196,7 @@ func (t *tracer) sends(e *engine, gi, id int32, k int64, p *piece, first bool, n
 	end = max(end, p.start+2*trace.Tick)
 	step := ct.step(nccltrace.Send, k)
 	t.rec.Steps(&step, s.flow, nccltrace.Phase{Wait: nccltrace.SendWait, Start: p.start - t.shift, End: end - t.shift,
-		Terms: told(terms, g.pr.Proto, flag+e.conns[id].far, end-p.start)})
+		Terms: told(terms, g.pr.Proto, flag+t.e.conns[id].far, end-p.start)})
 }
 
 // slot is what is known of the k-th piece, from its sending until it was read.
@@ -214,69 +216,66 @@ func (ct *connTrace) step(d nccltrace.Dir, k int64) nccltrace.Step {
 }
 
 // received writes the receives of the piece that ends now.
-func (t *tracer) received(e *engine, gi int32) {
-	g := &e.groups[gi]
-	if !t.follows(e, g.rank, nccltrace.DetailChannel) || g.op.Do&plan.HoldRecv != 0 {
+func (t *tracer) received(gi int32) {
+	g := &t.e.groups[gi]
+	if !t.follows(g.rank, nccltrace.DetailChannel) || g.op.Do&plan.HoldRecv != 0 {
 		return
 	}
 	p := &t.groups[gi].piece
 	for i, id := range g.op.From {
-		ct, c := t.conn(e, id), &e.conns[id]
+		ct, c := t.conn(id), &t.e.conns[id]
 		if !ct.open || c.taken < ct.base {
 			continue
 		}
 		if ct.wire != nil {
-			t.takes(e, ct, c.taken, c.head[c.taken%plan.FIFOSteps], p.deps.of(nccltrace.Recv, i))
+			t.takes(ct, c.taken, c.head[c.taken%plan.FIFOSteps], p.deps.of(nccltrace.Recv, i))
 			continue
 		}
 		step := ct.step(nccltrace.Recv, c.taken)
 		step.Deps = p.deps.of(nccltrace.Recv, i)
-		to := max(e.now-t.shift, 2*trace.Tick)
+		to := max(t.e.now-t.shift, 2*trace.Tick)
 		from := max(0, min(p.since-t.shift, to-2*trace.Tick))
 		terms := p.terms()
-		terms.Rest(nccltrace.Data, e.now-p.since) // cut-through: the last data
+		terms.Rest(nccltrace.Data, t.e.now-p.since) // cut-through: the last data
 		t.rec.Steps(&step, ct.slot(c.taken).flow, nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from, End: to, Terms: terms})
 	}
 }
 
 // cut closes the counters of a run that ends before its operation does.
-func (t *tracer) cut(e *engine) {
-	if t != nil && t.open {
-		t.rec.Finish(e.now - t.shift)
+func (t *tracer) cut() {
+	if t.open {
+		t.rec.Finish(t.e.now - t.shift)
 	}
 }
 
 // finish writes the operation of every rank and closes the counters.
-func (t *tracer) finish(e *engine, res *exec.Result) {
-	if t == nil {
-		return
-	}
-	req := &e.plan.Req
-	l := e.plan.Layout(0)
+func (t *tracer) finish(res *exec.Result) {
+	req := &t.e.plan.Req
+	l := t.e.plan.Layout(0)
 	var end units.Time
-	for i := range e.devs {
-		d := &e.devs[i]
+	for i := range t.e.devs {
+		d := &t.e.devs[i]
 		at := d.ends[len(d.ends)-1]
 		end = max(end, at)
 		// Graph replay and eager launches alike: the operation is there when the
 		// one before it ends.
-		op := nccltrace.Operation{Rank: i, Start: d.begin - e.gap - t.shift, End: at - t.shift, Launch: e.gap}
+		op := nccltrace.Operation{Rank: i, Start: d.begin - t.e.gap - t.shift, End: at - t.shift, Launch: t.e.gap}
 		algo, proto := req.Algo.LogName(), req.Proto.LogName()
-		one := e.plan.OneRank()
+		one := t.e.plan.OneRank()
 		if one != plan.NotOneRank {
 			algo, proto = "-", "-" // nothing was chosen
 		}
 		if req.Func == coll.SendRecv || req.Func >= coll.NumCollFuncs && one == plan.NotOneRank {
-			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: e.plan.Comm.P2PChannels})
+			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: t.e.plan.Comm.P2PChannels})
 			continue
 		}
 		t.rec.Collective(op, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
-			Datatype: req.Type.String(), Algorithm: algo, Protocol: proto, NChannels: e.plan.Split.NChannels,
+			Datatype: req.Type.String(), Algorithm: algo, Protocol: proto, NChannels: t.e.plan.Split.NChannels,
 			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW, LimitingLink: limiting(res)})
 	}
 	t.proxyOps()
-	t.faults(e)
-	t.queues(e, res)
+	t.faults()
+	t.queues(res)
 	t.rec.Finish(end - t.shift)
 }
 

@@ -59,11 +59,11 @@ type wireStep struct {
 const ctsBytes = 64
 
 // waits tells whether completions are still to come that the trace shows.
-func (t *tracer) waits() bool { return t != nil && t.net.open > 0 }
+func (t *tracer) waits() bool { return t.net.open > 0 }
 
 // wireOf returns a connection's network side and its k-th step.
-func (t *tracer) wireOf(e *engine, id int32, k int64) (*connTrace, *wireStep) {
-	ct := t.conn(e, e.nw.conns[id].conn)
+func (t *tracer) wireOf(id int32, k int64) (*connTrace, *wireStep) {
+	ct := t.conn(t.e.nw.conns[id].conn)
 	return ct, ct.wire.step(k)
 }
 
@@ -78,67 +78,57 @@ func (t *tracer) fills(ct *connTrace, k int64, since, ready units.Time, terms nc
 }
 
 // wires notes that the proxy has posted the k-th step.
-func (t *tracer) wires(e *engine, id int32, k int64) {
-	if t == nil {
-		return
-	}
-	ct, s := t.wireOf(e, id, k)
-	s.wired, s.allowed = e.now, e.nw.conns[id].allow[k%plan.FIFOSteps]
+func (t *tracer) wires(id int32, k int64) {
+	ct, s := t.wireOf(id, k)
+	s.wired, s.allowed = t.e.now, t.e.nw.conns[id].allow[k%plan.FIFOSteps]
 	t.net.open++
 	if !ct.told(k) {
 		return
 	}
-	end := t.end(e, ct, nccltrace.Send)
-	for _, w := range t.chain(e, id, ct, k) {
+	end := t.end(ct, nccltrace.Send)
+	for _, w := range t.chain(id, ct, k) {
 		t.rec.Posted(s.wired-t.shift, w)
 	}
-	t.rec.Settle(end.nic, e.now-t.shift)
+	t.rec.Settle(end.nic, t.e.now-t.shift)
 }
 
 // leaves notes that the k-th step's bytes begin to go.
-func (t *tracer) leaves(e *engine, id int32, k int64) {
-	if t != nil {
-		_, s := t.wireOf(e, id, k)
-		s.begun = e.now
-	}
+func (t *tracer) leaves(id int32, k int64) {
+	_, s := t.wireOf(id, k)
+	s.begun = t.e.now
 }
 
 // lands notes that the k-th step's bytes are through.
-func (t *tracer) lands(e *engine, id int32, k int64) {
-	if t != nil {
-		_, s := t.wireOf(e, id, k)
-		s.landed = e.now
-	}
+func (t *tracer) lands(id int32, k int64) {
+	_, s := t.wireOf(id, k)
+	s.landed = t.e.now
 }
 
 // crosses writes the way of a queue pair's share through the network.
-func (t *tracer) crosses(e *engine, l *queuePair) {
-	if t == nil || !t.open || t.depth < nccltrace.DetailPacket {
+func (t *tracer) crosses(l *queuePair) {
+	if !t.open || t.depth < nccltrace.DetailPacket {
 		return
 	}
-	ct, s := t.wireOf(e, l.conn, l.step)
+	ct, s := t.wireOf(l.conn, l.step)
 	if ct.told(l.step) {
-		n := e.nw.conns[l.conn].piece(l.step, l.part)
-		t.transfer(e, l.route, s.begun, ct.plan.Src, ct.plan.Dst, ct.plan.Channel, n)
+		n := t.e.nw.conns[l.conn].piece(l.step, l.part)
+		t.transfer(l.route, s.begun, ct.plan.Src, ct.plan.Dst, ct.plan.Channel, n)
 	}
 }
 
 // arrives notes that the receiver's proxy has polled the k-th step's completion
 // at time at, and the tail was raised at time raised.
-func (t *tracer) arrives(e *engine, id int32, k int64, at, raised units.Time) {
-	if t == nil {
-		return
-	}
-	c := &e.nw.conns[id]
-	ct, s := t.wireOf(e, id, k)
-	s.arrived, s.polled, s.flushed = s.landed+e.nw.way(c)+e.nw.lastRead(c, k), at, raised
-	s.reads = e.nw.flushes(c, k)
+func (t *tracer) arrives(id int32, k int64, at, raised units.Time) {
+	c := &t.e.nw.conns[id]
+	ct, s := t.wireOf(id, k)
+	s.arrived, s.polled, s.flushed = s.landed+t.e.nw.way(c)+t.e.nw.lastRead(c, k), at, raised
+	s.reads = t.e.nw.flushes(c, k)
 	if !ct.told(k) {
 		return
 	}
-	end := t.end(e, ct, nccltrace.Recv)
+	end := t.end(ct, nccltrace.Recv)
 	if c.tcp {
-		t.reads(e, ct, c, k)
+		t.reads(ct, c, k)
 		return
 	}
 	for q := range c.parts(k) {
@@ -146,31 +136,28 @@ func (t *tracer) arrives(e *engine, id int32, k int64, at, raised units.Time) {
 	}
 	if s.reads {
 		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
-		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, e.nw.cost.flush
+		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, t.e.nw.cost.flush
 		t.rec.Posted(at-t.shift, w)
-		t.rec.Work(at-t.shift, at+e.nw.cost.flush-t.shift, w)
+		t.rec.Work(at-t.shift, at+t.e.nw.cost.flush-t.shift, w)
 	}
-	t.rec.Settle(end.nic, e.now-t.shift)
+	t.rec.Settle(end.nic, t.e.now-t.shift)
 }
 
 // acks writes the k-th step's send, whose completion is polled at time at.
-func (t *tracer) acks(e *engine, id int32, k int64, at units.Time) {
-	if t == nil {
-		return
-	}
+func (t *tracer) acks(id int32, k int64, at units.Time) {
 	t.net.open--
-	ct, s := t.wireOf(e, id, k)
+	ct, s := t.wireOf(id, k)
 	if !ct.told(k) {
 		return
 	}
 	var peer, wire nccltrace.Terms
 	peer[nccltrace.CTS] = max(0, min(s.allowed, s.wired)-s.ready)
 	peer.Rest(nccltrace.Proxy, s.wired-s.ready)
-	c := &e.nw.conns[id]
+	c := &t.e.nw.conns[id]
 	wire[nccltrace.Queue] = s.begun - s.wired
-	wire[nccltrace.NIC] = min(s.landed-s.begun, e.nw.alone(c, k))
+	wire[nccltrace.NIC] = min(s.landed-s.begun, t.e.nw.alone(c, k))
 	wire[nccltrace.Link] = s.landed - s.begun - wire[nccltrace.NIC]
-	wire[nccltrace.Wire] = min(at-s.landed, pick(c.tcp, 0, 2*e.nw.way(c)))
+	wire[nccltrace.Wire] = min(at-s.landed, pick(c.tcp, 0, 2*t.e.nw.way(c)))
 	wire.Rest(nccltrace.Proxy, at-s.wired)
 	from, to, terms := s.wired, at, wire
 	if c.tcp { // a socket is busy while it is written to
@@ -178,7 +165,7 @@ func (t *tracer) acks(e *engine, id int32, k int64, at units.Time) {
 		terms[nccltrace.Queue], terms[nccltrace.Wire], terms[nccltrace.Proxy] = 0, 0, 0
 		terms.Rest(nccltrace.Proxy, to-from)
 	}
-	for _, w := range t.chain(e, id, ct, k) {
+	for _, w := range t.chain(id, ct, k) {
 		w.Terms = terms
 		t.rec.Work(from-t.shift, to-t.shift, w)
 	}
@@ -192,16 +179,13 @@ func (t *tracer) acks(e *engine, id int32, k int64, at units.Time) {
 
 // offers notes that the receiver's proxy posted the k-th receive and its
 // clear-to-send at time at.
-func (t *tracer) offers(e *engine, id int32, k int64, at units.Time) {
-	if t == nil {
-		return
-	}
-	ct, s := t.wireOf(e, id, k)
+func (t *tracer) offers(id int32, k int64, at units.Time) {
+	ct, s := t.wireOf(id, k)
 	s.offered = at
-	c := &e.nw.conns[id]
-	if post := e.nw.cost.post; ct.open && at-post >= t.shift && !c.tcp {
+	c := &t.e.nw.conns[id]
+	if post := t.e.nw.cost.post; ct.open && at-post >= t.shift && !c.tcp {
 		// The ports of a fused net send it in turn (net_ib.cc:2295).
-		w := t.work(ct, t.end(e, ct, nccltrace.Recv), nccltrace.Recv, int32(k%int64(c.dstPorts)), k, ctsBytes)
+		w := t.work(ct, t.end(ct, nccltrace.Recv), nccltrace.Recv, int32(k%int64(c.dstPorts)), k, ctsBytes)
 		w.Opcode, w.Terms[nccltrace.Proxy] = nccltrace.OpCTS, post
 		t.rec.Work(at-post-t.shift, at-t.shift, w)
 	}
@@ -209,15 +193,15 @@ func (t *tracer) offers(e *engine, id int32, k int64, at units.Time) {
 
 // takes writes the k-th step's receive, which the kernel is through with; it
 // could see the data when it was shown.
-func (t *tracer) takes(e *engine, ct *connTrace, k int64, shown units.Time, deps []int64) {
+func (t *tracer) takes(ct *connTrace, k int64, shown units.Time, deps []int64) {
 	s := ct.wire.step(k)
-	to := max(e.now, s.flushed)
+	to := max(t.e.now, s.flushed)
 	from := min(max(s.offered, t.shift), s.polled-2*trace.Tick)
 	var come, back, gpu nccltrace.Terms
 	come[nccltrace.Proxy] = max(0, s.polled-max(s.arrived, from))
 	come.Rest(nccltrace.Data, s.polled-from)
 	if s.reads {
-		back[nccltrace.Flush] = e.nw.cost.flush
+		back[nccltrace.Flush] = t.e.nw.cost.flush
 	}
 	back.Rest(nccltrace.Proxy, s.flushed-s.polled)
 	gpu[nccltrace.Flag] = max(0, min(shown, to)-s.flushed)
@@ -268,9 +252,9 @@ func (t *tracer) proxyOps() {
 }
 
 // faults writes what is not as it should be, at the operation's start.
-func (t *tracer) faults(e *engine) {
-	c := e.plan.Comm
-	for _, f := range e.nw.faults {
+func (t *tracer) faults() {
+	c := t.e.plan.Comm
+	for _, f := range t.e.nw.faults {
 		why := fmt.Sprintf("%g times slower", f.Slow)
 		if f.Later > 0 {
 			why += fmt.Sprintf(", %v us later", f.Later)
@@ -284,44 +268,41 @@ func (t *tracer) faults(e *engine) {
 			continue
 		}
 		node := c.NodeOf[r]
-		if nets := e.nw.w.systems[node].Of(topo.NET); f.Net < len(nets) {
-			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: e.nw.w.systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
+		if nets := t.e.nw.w.systems[node].Of(topo.NET); f.Net < len(nets) {
+			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: t.e.nw.w.systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
 		}
 	}
 }
 
 // serves notes that a proxy thread, idle until now, is busy until at.
-func (t *tracer) serves(e *engine, thread int32, at units.Time) {
-	if t == nil {
-		return
-	}
+func (t *tracer) serves(thread int32, at units.Time) {
 	if t.net.busy == nil {
-		t.net.busy = make([]units.Time, len(e.nw.threads))
+		t.net.busy = make([]units.Time, len(t.e.nw.threads))
 	}
-	if last := t.net.busy[thread]; last > 0 && t.open && last >= t.shift && e.now-last >= trace.Tick {
-		t.rec.Proxy(int(thread), last-t.shift, e.now-t.shift, "Idle")
+	if last := t.net.busy[thread]; last > 0 && t.open && last >= t.shift && t.e.now-last >= trace.Tick {
+		t.rec.Proxy(int(thread), last-t.shift, t.e.now-t.shift, "Idle")
 	}
 	t.net.busy[thread] = at
 }
 
 // end returns a connection's place at its port.
-func (t *tracer) end(e *engine, ct *connTrace, d nccltrace.Dir) *wireEnd {
+func (t *tracer) end(ct *connTrace, d nccltrace.Dir) *wireEnd {
 	w := &ct.wire.ends[d]
 	if w.declared {
 		return w
 	}
 	if !t.net.known {
-		t.net.ends, t.net.known = e.plan.PortEnds(), true
+		t.net.ends, t.net.known = t.e.plan.PortEnds(), true
 	}
 	c := &ct.plan
 	of, rank, peer, net, role := t.net.ends.Src, c.Src, c.Dst, c.Route.SrcNet, nccltrace.QPOut
 	if d == nccltrace.Recv {
 		of, rank, peer, net, role = t.net.ends.Dst, c.Dst, c.Src, c.Route.DstNet, nccltrace.QPIn
 	}
-	node := e.nw.w.comm.NodeOf[rank]
-	s := e.nw.w.systems[node]
+	node := t.e.nw.w.comm.NodeOf[rank]
+	s := t.e.nw.w.systems[node]
 	w.declared = true
-	nc := &e.nw.conns[e.conns[c.ID].net]
+	nc := &t.e.nw.conns[t.e.conns[c.ID].net]
 	info := s.Nodes[s.Of(topo.NET)[net]].Net
 	w.nic, w.ports = t.rec.NIC(nccltrace.Port{Node: int(node), Net: int(net), Name: info.Name, Sockets: nc.tcp}), info.Fused
 	n := nc.ways()
@@ -350,16 +331,16 @@ func (t *tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int
 
 // chain lists the requests of the k-th step: on each of its queue pairs a write
 // with an immediate, or a write and an empty one with the immediate.
-func (t *tracer) chain(e *engine, id int32, ct *connTrace, k int64) (out []nccltrace.WorkRequest) {
-	c := &e.nw.conns[id]
-	end := t.end(e, ct, nccltrace.Send)
+func (t *tracer) chain(id int32, ct *connTrace, k int64) (out []nccltrace.WorkRequest) {
+	c := &t.e.nw.conns[id]
+	end := t.end(ct, nccltrace.Send)
 	if c.tcp {
-		return t.messages(e, ct, c, nccltrace.Send, k)
+		return t.messages(ct, c, nccltrace.Send, k)
 	}
 	size := ct.slot(k).bytes
 	for q := range c.parts(k) {
 		w := t.work(ct, end, nccltrace.Send, c.lane(k, q)-c.first, k, c.piece(k, q))
-		if e.nw.twoWrites >= 0 && size > e.nw.twoWrites {
+		if t.e.nw.twoWrites >= 0 && size > t.e.nw.twoWrites {
 			w.Opcode = nccltrace.OpWrite
 			out = append(out, w)
 			w.Size = 0
