@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
 )
@@ -29,8 +29,8 @@ type rail struct {
 	ended   int64
 	busy    bool
 	root    string // switch at the tree's top; empty without a fabric
-	bound   simnet.Rate
-	route   simnet.RouteID
+	bound   wire.Rate
+	route   wire.RouteID
 	later   units.Time  // from the last byte on the wire to the result in memory
 	stuck   *StuckError // set where nothing gets through
 }
@@ -44,7 +44,7 @@ type side struct {
 	first      int32 // batch
 	posted     int64 // collectives
 	pending    bool
-	up, down   simnet.RouteID
+	up, down   wire.RouteID
 }
 
 // batch is the channels of a side whose steps go together, a NetGroup's part of
@@ -74,7 +74,7 @@ func head(c *plan.Conn) (rank, net int32, sends bool) {
 
 // headRoute declares the links between a head's memory and its NIC, in the
 // direction of the connection.
-func (n *network) headRoute(c *plan.Conn) (simnet.RouteID, error) {
+func (n *network) headRoute(c *plan.Conn) (wire.RouteID, error) {
 	n.w.uses = n.w.uses[:0]
 	if err := n.gatherHead(c); err != nil {
 		return 0, err
@@ -92,7 +92,7 @@ func (n *network) gatherHead(c *plan.Conn) error {
 }
 
 // reach declares the network side of a head's connection over a route.
-func (n *network) reach(c *plan.Conn, id int32, pr *plan.Program, route simnet.RouteID) (int32, error) {
+func (n *network) reach(c *plan.Conn, id int32, pr *plan.Program, route wire.RouteID) (int32, error) {
 	rank, net, sends := head(c)
 	node := n.w.comm.NodeOf[rank]
 	nc := netConn{conn: id, src: rank, dst: rank, srcProxy: rank, dstProxy: -1, srcLoad: 1, dstLoad: 1, channel: c.Channel, phase: pr.Phase,
@@ -213,7 +213,7 @@ func (n *network) layRail(r *rail) error {
 		levels, r.root = tree.Levels, tree.Root
 		r.later += tree.Later
 	}
-	r.bound = simnet.Rate(float64(r.bound) * net.ReduceEff)
+	r.bound = wire.Rate(float64(r.bound) * net.ReduceEff)
 	r.later += n.cost.wire + units.FromMicros(net.ReduceHop)*units.Time(levels)
 	r.came = make([]int32, plan.FIFOSteps*r.batches+1)
 	r.route = n.w.intern()
@@ -238,7 +238,7 @@ func (n *network) railEnd(r *rail, s *side) (port, error) {
 	if r.bound == 0 || rate < r.bound {
 		r.bound = rate
 	}
-	for _, route := range []simnet.RouteID{s.up, s.down} {
+	for _, route := range []wire.RouteID{s.up, s.down} {
 		for _, u := range n.w.net.Uses(route) {
 			n.w.add(u.Link, u.Count)
 		}

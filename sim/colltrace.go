@@ -160,10 +160,10 @@ func (t *tracer) sums(bi int32, k int64, at units.Time) {
 		if !ct.told(k) {
 			continue
 		}
-		wire := t.onTheTree(r, x, w.wired, at, n)
+		onWire := t.onTheTree(r, x, w.wired, at, n)
 		if !told && t.depth >= nccltrace.DetailStep {
 			wr := t.request(bi, k, n)
-			wr.Terms = wire
+			wr.Terms = onWire
 			t.rec.Work(w.wired-t.shift, at-t.shift, wr)
 			told = true
 		}
@@ -176,7 +176,7 @@ func (t *tracer) sums(bi int32, k int64, at units.Time) {
 		t.rec.Steps(&step, 0,
 			nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: w.since - t.shift, End: w.ready - t.shift, Terms: w.filled},
 			nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: w.ready - t.shift, End: w.wired - t.shift, Terms: peer},
-			nccltrace.Phase{Wait: nccltrace.SendWait, Start: w.wired - t.shift, End: at - t.shift, Terms: wire})
+			nccltrace.Phase{Wait: nccltrace.SendWait, Start: w.wired - t.shift, End: at - t.shift, Terms: onWire})
 		t.progress(ct, nccltrace.Send, k, w.since, at)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/event"
 	"github.com/simccl/simccl/sim/gpu"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
@@ -37,7 +37,7 @@ const (
 // a step of LL and LL128.
 type conn struct {
 	snd, rcv int32 // groups, -1 while unknown
-	route    simnet.RouteID
+	route    wire.RouteID
 	net      int32      // index of the network side, -1 for memory
 	depth    int64      // pieces that fit
 	far      units.Time // what flags take longer than between GPUs
@@ -66,18 +66,18 @@ type group struct {
 	pass           gpu.Pass
 	pack           int64
 	free           units.Time // when the group can start its next piece
-	flow           simnet.FlowID
+	flow           wire.FlowID
 	rest           float64 // nano-bytes that the flow under way leaves to flows after it
-	route          simnet.RouteID
-	joint          simnet.RouteID // of ops with several peers, -1 where there are none
-	spread         int32          // ops that one primitive of NCCL was cut into
-	heads          []int32        // connections of its turn over the heads
-	turn           []turnEnd      // pieces of a turn over the heads that wait for its end
-	bytes          units.Bytes    // of the piece under way
-	count          uint32         // pieces so far, for the jitter's stream
-	ins, outs      []int32        // of a quotient: all connections that it reads and writes
-	fromBuf, toBuf []int32        // and those of one op, where they vary
-	drift          float64        // static share of this channel
+	route          wire.RouteID
+	joint          wire.RouteID // of ops with several peers, -1 where there are none
+	spread         int32        // ops that one primitive of NCCL was cut into
+	heads          []int32      // connections of its turn over the heads
+	turn           []turnEnd    // pieces of a turn over the heads that wait for its end
+	bytes          units.Bytes  // of the piece under way
+	count          uint32       // pieces so far, for the jitter's stream
+	ins, outs      []int32      // of a quotient: all connections that it reads and writes
+	fromBuf, toBuf []int32      // and those of one op, where they vary
+	drift          float64      // static share of this channel
 	held           heldSlice
 	posted         bool       // the last slice's flag goes up behind a fence
 	streams        bool       // the piece under way began without a pause after such a slice
@@ -120,8 +120,8 @@ type engine struct {
 	cost    costs
 	plan    *plan.Plan
 	queue   event.Queue
-	net     *simnet.Fluid
-	memory  simnet.RouteID // of the GPU's memory, where there is one rank; else 0
+	net     wire.Model
+	memory  wire.RouteID // of the GPU's memory, where there is one rank; else 0
 	conns   []conn
 	groups  []group
 	sms     []multiprocessor

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
 	"github.com/simccl/simccl/sim/rdma"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
 )
@@ -17,20 +17,20 @@ const maxQPs = 128
 // step that is on it.
 type queuePair struct {
 	conn  int32
-	bound simnet.Rate // of its own
+	bound wire.Rate // of its own
 	step  int64
 	part  int32 // of it
 	busy  bool
-	route simnet.RouteID
+	route wire.RouteID
 	since units.Time // when what is on the wire began
-	sent  simnet.Work
+	sent  wire.Work
 	again repeat
 }
 
 // configure takes what a Config says of the network.
 func (n *network) configure(c *Config) {
 	n.twoWrites = c.TwoWrites.Or(8192)
-	n.qps, n.split, n.faults, n.slowed = c.QPs, c.SplitData && c.QPs > 1, c.Faults, map[port]simnet.LinkID{}
+	n.qps, n.split, n.faults, n.slowed = c.QPs, c.SplitData && c.QPs > 1, c.Faults, map[port]wire.LinkID{}
 	n.rc, n.sockets = c.RC, c.Sockets
 	if n.fabric = c.Fabric; n.fabric != nil {
 		n.router = n.fabric.Router()
@@ -44,29 +44,29 @@ type port struct {
 }
 
 // slowPort returns the link that holds a slow port to its speed.
-func (n *network) slowPort(p port, slow float64, full simnet.Rate) simnet.LinkID {
+func (n *network) slowPort(p port, slow float64, full wire.Rate) wire.LinkID {
 	id, ok := n.slowed[p]
 	if !ok {
 		name := fmt.Sprintf("node%d/%d slow in", p.host, p.net)
 		if p.out {
 			name = fmt.Sprintf("node%d/%d slow out", p.host, p.net)
 		}
-		id = n.w.net.AddLink(name, simnet.Rate(float64(full)/slow))
+		id = n.w.net.AddLink(name, wire.Rate(float64(full)/slow))
 		n.slowed[p] = id
 	}
 	return id
 }
 
 // fabricLink returns the model's link for a wire of the fabric.
-func (n *network) fabricLink(i int32) simnet.LinkID {
+func (n *network) fabricLink(i int32) wire.LinkID {
 	if n.wires == nil {
 		n.wires = make([]int32, len(n.fabric.Wires))
 	}
 	if n.wires[i] == 0 {
-		wire := &n.fabric.Wires[i]
-		n.wires[i] = int32(n.w.net.AddLink(wire.Name, n.wireRate(i))) + 1
+		cable := &n.fabric.Wires[i]
+		n.wires[i] = int32(n.w.net.AddLink(cable.Name, n.wireRate(i))) + 1
 	}
-	return simnet.LinkID(n.wires[i] - 1)
+	return wire.LinkID(n.wires[i] - 1)
 }
 
 // layLanes gives a connection its queue pairs or sockets. Over a fabric, and by
@@ -96,7 +96,7 @@ func (n *network) layLanes(nc *netConn, c *plan.Conn) error {
 			l.route = n.w.intern()
 		}
 		if nc.tcp && l.again.loss > 0 && l.again.loss < 1 {
-			l.bound = min(l.bound, simnet.RateOf(rdma.LossRate(l.again.loss, 2*n.way(nc))))
+			l.bound = min(l.bound, wire.RateOf(rdma.LossRate(l.again.loss, 2*n.way(nc))))
 		}
 		n.lanes = append(n.lanes, l)
 	}
@@ -175,8 +175,8 @@ func (n *network) cross(nc *netConn, l *queuePair, src, dst port, q int32, flow 
 }
 
 // work is what so many bytes of a connection's are on the wire, flags included.
-func (n *network) work(c *netConn, bytes units.Bytes) simnet.Work {
-	return simnet.Work(float64(bytes) * simnet.NanoBytes / c.share)
+func (n *network) work(c *netConn, bytes units.Bytes) wire.Work {
+	return wire.Work(float64(bytes) * wire.NanoBytes / c.share)
 }
 
 // alone is how long the k-th step's bytes last where nothing shares the ports.
@@ -270,9 +270,9 @@ func (n *network) land(id int32) {
 
 func (n *network) complete(id int32) {
 	c := &n.conns[id]
-	wire := n.way(c)
-	n.push(n.e.now+wire+n.lastRead(c, c.landed-1), id, stageArrive)
-	n.push(n.e.now+pick(c.tcp, 0, 2*wire), id, stageSent) // a socket has taken what was written
+	latency := n.way(c)
+	n.push(n.e.now+latency+n.lastRead(c, c.landed-1), id, stageArrive)
+	n.push(n.e.now+pick(c.tcp, 0, 2*latency), id, stageSent) // a socket has taken what was written
 }
 
 // Ports lists how many nets each host of a communicator has, as

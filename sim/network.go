@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
 	"github.com/simccl/simccl/sim/rdma"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
@@ -24,12 +24,12 @@ import (
 type network struct {
 	e       *engine
 	w       *wiring
-	local   simnet.RouteID
+	local   wire.RouteID
 	cost    netCosts
 	threads []rdma.Thread // by rank
 	conns   []netConn
 	watched []int32 // connection ends that each thread looks at
-	routes  map[wire]simnet.RouteID
+	routes  map[routeKey]wire.RouteID
 	lanes   []queuePair
 	fabric  *fabric.Fabric // nil: ports share max-min, switches do not block
 	router  *fabric.Router
@@ -41,7 +41,7 @@ type network struct {
 	faults    []Fault
 	waits     []float64 // by route: bytes of messages times how long they waited, us
 	rc        Reliability
-	slowed    map[port]simnet.LinkID
+	slowed    map[port]wire.LinkID
 	sockets   Sockets
 	tcp       bool // connections are of TCP
 	rails     []rail
@@ -55,8 +55,8 @@ type netCosts struct {
 	call, idle, way                           units.Time // TCP: a system call, one that finds nothing, one way
 }
 
-// wire keys the routes that connections share.
-type wire struct {
+// routeKey keys the routes that connections share.
+type routeKey struct {
 	src, dst       int32 // ranks whose memory is read and written; below 0: host memory, see memoryOf
 	srcNode        int32
 	dstNode        int32
@@ -76,8 +76,8 @@ type netConn struct {
 	phase    int32 // batch of the kernel
 	// When a look at its ends can have an effect again.
 	srcFree, dstFree units.Time
-	route            simnet.RouteID
-	bound            simnet.Rate
+	route            wire.RouteID
+	bound            wire.Rate
 	flush            bool
 	polled           bool    // the receiving kernel polls the data itself (LL, LL128)
 	share            float64 // data's share of the bytes sent
@@ -144,7 +144,7 @@ const (
 func newNetwork(e *engine, w *wiring) *network {
 	us := units.FromMicros
 	p, t := &e.class.Net, &e.class.Net.TCP
-	return &network{e: e, w: w, local: w.local, routes: make(map[wire]simnet.RouteID),
+	return &network{e: e, w: w, local: w.local, routes: make(map[routeKey]wire.RouteID),
 		threads: make([]rdma.Thread, e.plan.Comm.NRanks),
 		cost: netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag), us(p.Turn), us(p.Look),
 			us(t.Call), us(t.Look), us(t.Wire)}}
@@ -176,7 +176,7 @@ func (n *network) connect(c *plan.Conn, id int32, pr *plan.Program) (int32, erro
 }
 
 // join adds the network side of a connection whose route is known.
-func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.RouteID) (int32, error) {
+func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route wire.RouteID) (int32, error) {
 	r := &c.Route
 	nc := netConn{conn: id, src: c.Src, dst: c.Dst, channel: c.Channel, phase: pr.Phase, srcProxy: r.SrcProxy, dstProxy: r.DstProxy, srcLoad: 1, dstLoad: 1,
 		share: n.e.class.LinkShare[pr.Proto], flush: r.Flush && pr.Proto == coll.Simple, polled: r.DstGDR && pr.Proto != coll.Simple, route: route}
@@ -201,9 +201,9 @@ func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route simnet.Ro
 	return int32(len(n.conns) - 1), nil
 }
 
-func (n *network) key(c *plan.Conn) wire {
+func (n *network) key(c *plan.Conn) routeKey {
 	r := &c.Route
-	key := wire{n.memoryOf(c.Src), n.memoryOf(c.Dst), n.w.comm.NodeOf[c.Src], n.w.comm.NodeOf[c.Dst], r.SrcNet, r.DstNet, -1, -1}
+	key := routeKey{n.memoryOf(c.Src), n.memoryOf(c.Dst), n.w.comm.NodeOf[c.Src], n.w.comm.NodeOf[c.Dst], r.SrcNet, r.DstNet, -1, -1}
 	if _, helpers, tcp := n.overTCP(c); tcp && helpers == 0 {
 		key.writer, key.reader = r.SrcProxy, r.DstProxy
 	}
@@ -226,7 +226,7 @@ func (n *network) memoryOf(rank int32) int32 {
 	return -2 - int32(n.w.cpuOf(node, g))
 }
 
-func (n *network) portRate(node, net int32) (simnet.Rate, error) {
+func (n *network) portRate(node, net int32) (wire.Rate, error) {
 	s := n.w.systems[node]
 	nets := s.Of(topo.NET)
 	if int(net) >= len(nets) || net < 0 {

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
@@ -50,8 +50,8 @@ const (
 type PieceEvent struct {
 	Point PiecePoint
 	Group int32
-	Work  float64     // PieceJoined: nano-bytes that its links carry
-	Rate  simnet.Rate // and the group's own bound
+	Work  float64   // PieceJoined: nano-bytes that its links carry
+	Rate  wire.Rate // and the group's own bound
 }
 
 // SentAs says which of a group's pieces was put into a connection.

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
@@ -21,8 +21,8 @@ func (e *engine) layMemory(w *wiring) {
 	one := &e.class.One
 	miss := e.class.Miss(int64(workingSet(e.plan)))
 	rate := 1 / (miss/one.MemoryRate + (1-miss)/one.L2Rate)
-	id := e.net.AddLink(fmt.Sprintf("node%d %s memory", node, w.name(node, g)), simnet.RateOf(rate))
-	e.memory = e.net.AddRoute([]simnet.Use{{Link: id, Count: 2}})
+	id := e.net.AddLink(fmt.Sprintf("node%d %s memory", node, w.name(node, g)), wire.RateOf(rate))
+	e.memory = e.net.AddRoute([]wire.Use{{Link: id, Count: 2}})
 	e.jitter = gpu.JitterCost{} // it lets channels drift apart that wait for each other
 }
 

@@ -3,7 +3,7 @@ package sim
 import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
@@ -86,7 +86,7 @@ func (t *tracer) starts(gi int32) {
 }
 
 // joins notes that a piece's bytes begin to move.
-func (t *tracer) joins(gi int32, work float64, rate simnet.Rate) {
+func (t *tracer) joins(gi int32, work float64, rate wire.Rate) {
 	if t.follows(t.e.groups[gi].rank, nccltrace.DetailChannel) {
 		p := &t.groups[gi].piece
 		p.joined, p.alone = t.e.now, units.Time(work/float64(max(1, rate)))

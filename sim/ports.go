@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
@@ -36,12 +36,12 @@ func equalPorts(info *topo.NetInfo) bool {
 // portShare is the rate of one physical port of a fused net: its part of the
 // net's, an equal one where only the sum is known. It is rounded up, so that
 // equal ports hold up nothing that the sum lets through.
-func portShare(info *topo.NetInfo, full simnet.Rate, index int32) simnet.Rate {
-	k := simnet.Rate(max(1, len(info.Fused)))
+func portShare(info *topo.NetInfo, full wire.Rate, index int32) wire.Rate {
+	k := wire.Rate(max(1, len(info.Fused)))
 	if equalPorts(info) {
 		return (full + k - 1) / k
 	}
-	return max(1, simnet.Rate(math.Ceil(float64(full)*float64(info.PortBW[index])/float64(info.BW))))
+	return max(1, wire.Rate(math.Ceil(float64(full)*float64(info.PortBW[index])/float64(info.BW))))
 }
 
 // netOf is the net that a connection leaves by.
@@ -52,7 +52,7 @@ func (n *network) netOf(c *plan.Conn) *topo.NetInfo {
 
 // fusedPort returns the link of one physical port of a fused net in one
 // direction.
-func (n *network) fusedPort(node int32, p port, index int32) (simnet.LinkID, error) {
+func (n *network) fusedPort(node int32, p port, index int32) (wire.LinkID, error) {
 	full, err := n.portRate(node, p.net)
 	if err != nil {
 		return 0, err
@@ -65,7 +65,7 @@ func (n *network) fusedPort(node int32, p port, index int32) (simnet.LinkID, err
 	}
 	id, made := n.w.narrow(fmt.Sprintf("node%d %s %s", node, info.Fused[index], way), portShare(info, full, index))
 	if slow := n.portFault(p, index).Slow; made && slow > 1 {
-		n.w.net.Limit(id, simnet.Rate(float64(n.w.net.Capacity(id))/slow))
+		n.w.net.Limit(id, wire.Rate(float64(n.w.net.Capacity(id))/slow))
 	}
 	return id, nil
 }

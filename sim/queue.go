@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/simccl/simccl/exec"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
@@ -17,7 +17,7 @@ func (n *network) waited(l *queuePair) {
 	for int(l.route) >= len(n.waits) {
 		n.waits = append(n.waits, 0)
 	}
-	n.waits[l.route] += wait.Micros() * float64(l.sent) / simnet.NanoBytes
+	n.waits[l.route] += wait.Micros() * float64(l.sent) / wire.NanoBytes
 	if obs := n.obs; obs != nil {
 		obs.Delayed(l, wait)
 	}
@@ -25,7 +25,7 @@ func (n *network) waited(l *queuePair) {
 
 // fullest is the link of a route that needs the longest for what it carries, -1
 // without links.
-func (n *network) fullest(route simnet.RouteID, links []exec.LinkLoad) int {
+func (n *network) fullest(route wire.RouteID, links []exec.LinkLoad) int {
 	at := -1
 	for _, u := range n.w.net.Uses(route) {
 		if l := int(u.Link); at < 0 || links[l].Ideal() > links[at].Ideal() {
@@ -46,7 +46,7 @@ func (n *network) queues(links []exec.LinkLoad, over units.Time) {
 		if waits == 0 {
 			continue
 		}
-		if l := n.fullest(simnet.RouteID(route), links); l >= 0 {
+		if l := n.fullest(wire.RouteID(route), links); l >= 0 {
 			links[l].Queue += units.Bytes(waits / over.Micros())
 		}
 	}

@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/exec"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
 // backlog is what a message had waiting while it was on the wire, in the mean.
 type backlog struct {
-	route    simnet.RouteID
+	route    wire.RouteID
 	from, to units.Time
 	bytes    float64
 }
@@ -22,7 +22,7 @@ func (t *tracer) waited(l *queuePair, wait units.Time) {
 	if !t.open || l.since < t.shift || t.depth < nccltrace.DetailStep {
 		return
 	}
-	t.backlog = append(t.backlog, backlog{l.route, l.since, t.e.now, float64(l.sent) / simnet.NanoBytes * float64(wait) / float64(t.e.now-l.since)})
+	t.backlog = append(t.backlog, backlog{l.route, l.since, t.e.now, float64(l.sent) / wire.NanoBytes * float64(wait) / float64(t.e.now-l.since)})
 }
 
 // queues writes how many bytes waited before each link, by time. Where a message
@@ -49,7 +49,7 @@ func (t *tracer) queues(res *exec.Result) {
 			waiting = 0
 		}
 		if last || all[i+1].at != c.at {
-			t.rec.Waiting(t.link(simnet.LinkID(c.link)), c.at-t.shift, units.Bytes(waiting+0.5))
+			t.rec.Waiting(t.link(wire.LinkID(c.link)), c.at-t.shift, units.Bytes(waiting+0.5))
 		}
 	}
 }

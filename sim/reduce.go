@@ -3,8 +3,8 @@ package sim
 import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
 	"github.com/simccl/simccl/sim/rdma"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
@@ -208,12 +208,12 @@ func (n *network) beginCollective(ri int32) {
 // how many the fullest carries. A sum is as large as what is summed; a gathered
 // block comes from one node and goes to all, a scattered one the other way
 // round.
-func (n *network) carry(r *rail) simnet.Work {
+func (n *network) carry(r *rail) wire.Work {
 	p := n.e.plan
 	group := r.group + int32(r.begun%r.batches)
 	if p.Req.Func == coll.AllReduce {
 		send, _ := p.NetBytes(group, 0, 0)
-		work := simnet.Work(send) * simnet.NanoBytes
+		work := wire.Work(send) * wire.NanoBytes
 		n.e.net.Carry(r.route, work)
 		return work
 	}
@@ -222,11 +222,11 @@ func (n *network) carry(r *rail) simnet.Work {
 	for _, si := range r.sides {
 		s := &n.sides[si]
 		send, recv := p.NetBytes(group, s.node, step)
-		n.e.net.Carry(s.up, simnet.Work(send)*simnet.NanoBytes)
-		n.e.net.Carry(s.down, simnet.Work(recv)*simnet.NanoBytes)
+		n.e.net.Carry(s.up, wire.Work(send)*wire.NanoBytes)
+		n.e.net.Carry(s.down, wire.Work(recv)*wire.NanoBytes)
 		most = max(most, send, recv)
 	}
-	return simnet.Work(most) * simnet.NanoBytes
+	return wire.Work(most) * wire.NanoBytes
 }
 
 // reduced ends a rail's collective on the wire.

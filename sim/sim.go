@@ -9,7 +9,8 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/sim/wire/fluid"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
@@ -70,6 +71,9 @@ type Config struct {
 	RC Reliability
 	// Progress, where set, hears now and then which part of a run is done.
 	Progress func(part float64)
+	// Wire makes the model of links that a run uses, without links yet; nil for
+	// fluid.New, which shares them max-min.
+	Wire func() wire.Model
 	// Trace chooses what is told to a sink; the zero Options are collectives
 	// only, nccltrace.DetailStep is all of a step.
 	Trace nccltrace.Options
@@ -216,9 +220,17 @@ func (x *Executor) result(e *engine) exec.Result {
 	return r
 }
 
+// model returns a model of links for one run.
+func (x *Executor) model() wire.Model {
+	if x.cfg.Wire != nil {
+		return x.cfg.Wire()
+	}
+	return fluid.New()
+}
+
 // build lays out one run.
 func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
-	e := &engine{class: &x.class, cost: costsOf(&x.class), plan: p, net: new(simnet.Fluid), seed: x.cfg.Seed}
+	e := &engine{class: &x.class, cost: costsOf(&x.class), plan: p, net: x.model(), seed: x.cfg.Seed}
 	w, err := newWiring(p.Comm, x.cfg.Systems, e.class, e.net)
 	if err != nil {
 		return nil, err
@@ -236,7 +248,7 @@ func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 		return nil, err
 	}
 	e.layHeads()
-	e.net.Prune()
+	e.net.Seal()
 	l := p.Layout(int32(p.Comm.NRanks - 1))
 	e.miss = x.class.Miss(int64(l.Input + l.Output))
 	e.kernels = e.kernelsFor(x.cfg.Kernels)

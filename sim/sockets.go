@@ -6,8 +6,8 @@ import (
 
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
 	"github.com/simccl/simccl/sim/rdma"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
@@ -68,14 +68,14 @@ func loopback(info *topo.NetInfo) bool { return info.Sockets && info.Name == "lo
 
 // netRate is the payload rate of a net: its speed without headers. Loopback
 // carries what the threads copy.
-func (w *wiring) netRate(info *topo.NetInfo) simnet.Rate {
+func (w *wiring) netRate(info *topo.NetInfo) wire.Rate {
 	switch {
 	case loopback(info):
-		return simnet.RateOf(10 * max(w.class.Net.TCP.Send, w.class.Net.TCP.Recv))
+		return wire.RateOf(10 * max(w.class.Net.TCP.Send, w.class.Net.TCP.Recv))
 	case info.Sockets:
-		return simnet.RateOf(float64(info.BW) * w.class.Net.TCP.Eff)
+		return wire.RateOf(float64(info.BW) * w.class.Net.TCP.Eff)
 	}
-	return simnet.RateOf(float64(info.BW) * w.class.Net.Eff)
+	return wire.RateOf(float64(info.BW) * w.class.Net.Eff)
 }
 
 // copies adds the link that stands for a proxy thread's copying between host
@@ -87,7 +87,7 @@ func (n *network) copies(rank int32, out bool) {
 		return
 	}
 	send, recv, capacity := n.e.class.Net.TCP.Shares()
-	id, _ := n.w.narrow(fmt.Sprintf("node%d %s proxy thread", node, n.w.name(node, g)), simnet.RateOf(capacity))
+	id, _ := n.w.narrow(fmt.Sprintf("node%d %s proxy thread", node, n.w.name(node, g)), wire.RateOf(capacity))
 	if out {
 		n.w.add(id, send)
 	} else {
@@ -101,7 +101,7 @@ func (n *network) overSockets(nc *netConn, sockets, helpers int32) {
 	n.tcp = true
 	nc.tcp, nc.flush = true, false
 	nc.lanes, nc.data, nc.helpers = max(1, sockets), 1, helpers
-	nc.bound = min(nc.bound, simnet.RateOf(tcp.Flow))
+	nc.bound = min(nc.bound, wire.RateOf(tcp.Flow))
 }
 
 // tasks is over how many sockets a message of a step goes, and how much of it
@@ -118,13 +118,13 @@ func (n *network) tasks(c *netConn, bytes units.Bytes) (parts int32, each units.
 
 // taskRate bounds the q-th part of a message on its socket: the tasks that a
 // helper has of one message share its time.
-func (n *network) taskRate(c *netConn, l *queuePair, q, parts int32) simnet.Rate {
+func (n *network) taskRate(c *netConn, l *queuePair, q, parts int32) wire.Rate {
 	if c.helpers == 0 {
 		return l.bound
 	}
 	tcp := &n.e.class.Net.TCP
 	mine := (parts-1-q%c.helpers)/c.helpers + 1
-	return min(l.bound, simnet.RateOf(min(tcp.Send, tcp.Recv)/float64(mine)))
+	return min(l.bound, wire.RateOf(min(tcp.Send, tcp.Recv)/float64(mine)))
 }
 
 // buffer is what TCP hands over at a time: the largest segment that Linux leaves
@@ -137,7 +137,7 @@ func (n *network) lastRead(c *netConn, k int64) units.Time {
 	if !c.tcp || c.piece(k, 0) == 0 {
 		return 0
 	}
-	return units.Time(n.work(c, min(c.piece(k, 0), buffer))) / units.Time(simnet.RateOf(n.e.class.Net.TCP.Recv))
+	return units.Time(n.work(c, min(c.piece(k, 0), buffer))) / units.Time(wire.RateOf(n.e.class.Net.TCP.Recv))
 }
 
 // cutOff ends a connection over which nothing gets through: TCP repeats for so

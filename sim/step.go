@@ -4,7 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
@@ -83,7 +83,7 @@ func (e *engine) fetch(g *group) bool {
 }
 
 // routeOf is the route that the op's loads and stores take.
-func (e *engine) routeOf(g *group) simnet.RouteID {
+func (e *engine) routeOf(g *group) wire.RouteID {
 	if g.joint >= 0 {
 		return g.joint
 	}
@@ -190,23 +190,23 @@ func (e *engine) join(gi int32) {
 const maxFlow = 1 << 62
 
 // flow starts what is left of a piece's bytes, or as much as a flow carries.
-func (e *engine) flow(gi int32, rate simnet.Rate) {
+func (e *engine) flow(gi int32, rate wire.Rate) {
 	g := &e.groups[gi]
 	part := min(g.rest, maxFlow)
 	g.rest -= part
-	g.flow = e.net.Start(e.now, g.route, rate, simnet.Work(part), 1, gi)
+	g.flow = e.net.Start(e.now, g.route, rate, wire.Work(part), 1, gi)
 }
 
 // carry counts the piece's bytes on its links.
 func (e *engine) carry(g *group) {
 	for left := e.carried(g); left > 0; left -= maxFlow {
-		e.net.Carry(g.route, simnet.Work(min(left, maxFlow)))
+		e.net.Carry(g.route, wire.Work(min(left, maxFlow)))
 	}
 }
 
 // carried is what the links carry for the piece, flags included, in nano-bytes.
 func (e *engine) carried(g *group) float64 {
-	return float64(g.bytes) * simnet.NanoBytes / e.class.LinkShare[g.pr.Proto]
+	return float64(g.bytes) * wire.NanoBytes / e.class.LinkShare[g.pr.Proto]
 }
 
 // work is how long the piece takes, as the bytes that would take so long
@@ -225,7 +225,7 @@ func (e *engine) work(g *group) float64 {
 }
 
 // rate is the group's own bound on the link.
-func (e *engine) rate(g *group, active int32) simnet.Rate {
+func (e *engine) rate(g *group, active int32) wire.Rate {
 	var r float64
 	switch g.pr.Proto {
 	case coll.Simple:
@@ -242,7 +242,7 @@ func (e *engine) rate(g *group, active int32) simnet.Rate {
 	if e.slow != nil {
 		r /= e.slow[g.pr.Rank]
 	}
-	return simnet.RateOf(r / e.class.LinkShare[g.pr.Proto])
+	return wire.RateOf(r / e.class.LinkShare[g.pr.Proto])
 }
 
 // reshare gives the other moving groups of an SM their new rate.

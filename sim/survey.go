@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
@@ -23,7 +23,7 @@ type survey struct {
 	w       *wiring
 	nw      *network
 	flows   []flow
-	uses    []simnet.Use
+	uses    []wire.Use
 	links   []print // of each real link: by which kinds it is crossed
 	threads []print // of each rank's proxy thread
 	jobs    []job
@@ -32,12 +32,12 @@ type survey struct {
 	ins     []int32 // of the program at hand
 	outs    []int32
 
-	class []int32         // of each real link
-	first []simnet.LinkID // class → its first link
-	kinds [][]simnet.Use  // kind → how many of its flows cross the first link of each class
-	proxy []int32         // rank → class of its proxy thread
-	load  map[job]int32   // kind, role, class of thread → messages
-	later []units.Time    // by the engine's connection: what the network adds, nil without one
+	class []int32       // of each real link
+	first []wire.LinkID // class → its first link
+	kinds [][]wire.Use  // kind → how many of its flows cross the first link of each class
+	proxy []int32       // rank → class of its proxy thread
+	load  map[job]int32 // kind, role, class of thread → messages
+	later []units.Time  // by the engine's connection: what the network adds, nil without one
 }
 
 // flow is one real connection's or op's traffic.
@@ -62,14 +62,14 @@ func (p *print) add(thing uint64, n int32) {
 // survey walks over the traffic and sorts it.
 func (q *quotient) survey(w *wiring) (*survey, error) {
 	e := q.e
-	sw, err := newWiring(e.plan.Comm, w.systems, e.class, new(simnet.Fluid))
+	sw, err := newWiring(e.plan.Comm, w.systems, e.class, new(wire.Layout))
 	if err != nil {
 		return nil, err
 	}
 	sw.home = q.home
 	s := &survey{q: q, e: e, w: sw, same: true, threads: make([]print, e.plan.Comm.NRanks)}
 	s.nw, s.joints = newNetwork(e, sw), make([]bool, len(e.groups))
-	s.nw.faults, s.nw.sockets, s.nw.slowed = e.nw.faults, e.nw.sockets, map[port]simnet.LinkID{}
+	s.nw.faults, s.nw.sockets, s.nw.slowed = e.nw.faults, e.nw.sockets, map[port]wire.LinkID{}
 	var progs []plan.Program
 	for node, home := range q.home {
 		if int(home) != node {
@@ -263,7 +263,7 @@ func (s *survey) note(kind int32, rep bool) {
 
 // kindOfLink is what links must have in common to be one.
 type kindOfLink struct {
-	capacity simnet.Rate
+	capacity wire.Rate
 	crossed  print
 }
 
@@ -272,12 +272,12 @@ func (s *survey) sortLinks() {
 	s.class = make([]int32, len(s.links))
 	known := map[kindOfLink]int32{}
 	for l := range s.class {
-		key := kindOfLink{s.w.net.Capacity(simnet.LinkID(l)), s.links[l]}
+		key := kindOfLink{s.w.net.Capacity(wire.LinkID(l)), s.links[l]}
 		c, ok := known[key]
 		if !ok {
 			c = int32(len(s.first))
 			known[key] = c
-			s.first = append(s.first, simnet.LinkID(l))
+			s.first = append(s.first, wire.LinkID(l))
 		}
 		s.class[l] = c
 	}
@@ -287,7 +287,7 @@ func (s *survey) sortLinks() {
 // link of each class, and checks that all flows of a kind cross the same
 // classes.
 func (s *survey) sortFlows() {
-	s.kinds = make([][]simnet.Use, 2*len(s.e.conns)+len(s.e.groups))
+	s.kinds = make([][]wire.Use, 2*len(s.e.conns)+len(s.e.groups))
 	prints := make([]print, len(s.kinds))
 	met := make([]bool, len(s.kinds))
 	own := make([]int32, len(s.kinds)) // the representative's flow + 1, or any
@@ -298,7 +298,7 @@ func (s *survey) sortFlows() {
 			c := s.class[u.Link]
 			p.add(uint64(c), u.Count)
 			if s.first[c] == u.Link {
-				s.kinds[f.kind] = count(s.kinds[f.kind], simnet.LinkID(c), u.Count)
+				s.kinds[f.kind] = count(s.kinds[f.kind], wire.LinkID(c), u.Count)
 			}
 		}
 		s.same = s.same && (!met[f.kind] || prints[f.kind] == p)
@@ -316,19 +316,19 @@ func (s *survey) sortFlows() {
 
 // keep leaves a kind only the classes of links that one of its flows crosses.
 func (s *survey) keep(kind int, f *flow) {
-	s.kinds[kind] = slices.DeleteFunc(s.kinds[kind], func(u simnet.Use) bool {
-		return !slices.ContainsFunc(s.uses[f.from:f.to], func(x simnet.Use) bool { return s.class[x.Link] == int32(u.Link) })
+	s.kinds[kind] = slices.DeleteFunc(s.kinds[kind], func(u wire.Use) bool {
+		return !slices.ContainsFunc(s.uses[f.from:f.to], func(x wire.Use) bool { return s.class[x.Link] == int32(u.Link) })
 	})
 }
 
-func count(uses []simnet.Use, l simnet.LinkID, n int32) []simnet.Use {
+func count(uses []wire.Use, l wire.LinkID, n int32) []wire.Use {
 	for i := range uses {
 		if uses[i].Link == l {
 			uses[i].Count += n
 			return uses
 		}
 	}
-	return append(uses, simnet.Use{Link: l, Count: n})
+	return append(uses, wire.Use{Link: l, Count: n})
 }
 
 // sortProxies finds the proxy threads that have the same messages, and how
@@ -364,14 +364,14 @@ func (s *survey) sortProxies() {
 // declare gives the quotient its links, routes and proxy threads.
 func (s *survey) declare(w *wiring) error {
 	e := s.e
-	link := make([]simnet.LinkID, len(s.first))
+	link := make([]wire.LinkID, len(s.first))
 	for c, l := range s.first {
 		link[c] = w.net.AddLink(s.w.net.Name(l), s.w.net.Capacity(l))
 	}
-	route := func(kind int) simnet.RouteID {
+	route := func(kind int) wire.RouteID {
 		w.uses = w.uses[:0]
 		for _, u := range s.kinds[kind] {
-			w.uses = append(w.uses, simnet.Use{Link: link[u.Link], Count: u.Count})
+			w.uses = append(w.uses, wire.Use{Link: link[u.Link], Count: u.Count})
 		}
 		return w.intern()
 	}

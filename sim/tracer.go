@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -82,7 +82,7 @@ func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
 		t.rec.AddRank(nccltrace.Rank{Rank: int(r), Node: int(node), GPU: info.Dev, BusID: info.BusID, Host: fmt.Sprintf("node%d", node)})
 	}
 	if t.depth >= nccltrace.DetailStep {
-		t.e.net.Watch = func(l simnet.LinkID, at units.Time, rate simnet.Rate) { t.rate(l, at, rate) }
+		t.e.net.Watch(t.rate)
 	}
 	e.obs, e.nw.obs = t, t
 	return t
@@ -100,7 +100,7 @@ func (t *tracer) follows(rank int32, d nccltrace.Detail) bool {
 	return t.open && d <= t.depth && t.e.devs[rank].done == t.e.kernels-1
 }
 
-func (t *tracer) link(l simnet.LinkID) int {
+func (t *tracer) link(l wire.LinkID) int {
 	for int(l) >= len(t.links) {
 		t.links = append(t.links, 0)
 	}
@@ -110,17 +110,17 @@ func (t *tracer) link(l simnet.LinkID) int {
 	return t.links[l] - 1
 }
 
-func (t *tracer) rate(l simnet.LinkID, at units.Time, rate simnet.Rate) {
+func (t *tracer) rate(l wire.LinkID, at units.Time, rate wire.Rate) {
 	if t.open && at >= t.shift {
 		t.rec.Rate(t.link(l), at-t.shift, gbps(rate))
 	}
 }
 
 // gbps is a rate in GB/s.
-func gbps(r simnet.Rate) float64 { return float64(r) * 1e-6 }
+func gbps(r wire.Rate) float64 { return float64(r) * 1e-6 }
 
 // transfer writes what crossed the links of a route.
-func (t *tracer) transfer(r simnet.RouteID, from units.Time, src, dst, channel int32, n units.Bytes) {
+func (t *tracer) transfer(r wire.RouteID, from units.Time, src, dst, channel int32, n units.Bytes) {
 	if t.depth < nccltrace.DetailPacket || !t.rec.On(nccltrace.DetailPacket, int(src)) {
 		return
 	}
@@ -152,9 +152,9 @@ func (t *tracer) conn(id int32) *connTrace {
 	case ct.plan.Route.Transport == connect.SHM:
 		ct.word = "SHM"
 	}
-	narrow := simnet.Rate(0)
+	narrow := wire.Rate(0)
 	for _, u := range t.e.net.Uses(route) {
-		if c := t.e.net.Capacity(u.Link) / simnet.Rate(max(1, u.Count)); narrow == 0 || c < narrow {
+		if c := t.e.net.Capacity(u.Link) / wire.Rate(max(1, u.Count)); narrow == 0 || c < narrow {
 			narrow, ct.link = c, t.e.net.Name(u.Link)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
@@ -25,10 +25,10 @@ type crossing struct{ from, to meeting }
 
 type meeting struct {
 	ports []port
-	rate  simnet.Rate
+	rate  wire.Rate
 }
 
-func (m *meeting) add(p port, r simnet.Rate) {
+func (m *meeting) add(p port, r wire.Rate) {
 	if !slices.Contains(m.ports, p) {
 		m.ports = append(m.ports, p)
 		m.rate += r
@@ -105,13 +105,13 @@ func (w *ways) of(pc *plan.Conn) (later units.Time, free bool, err error) {
 		}
 		t := w.n.later(pc)
 		for _, i := range w.route {
-			wire, x := &w.n.fabric.Wires[i], &w.cross[i]
+			cable, x := &w.n.fabric.Wires[i], &w.cross[i]
 			x.from.add(src, out)
 			x.to.add(dst, in)
-			if wire.Loss > 0 || min(x.from.rate, x.to.rate) > w.n.wireRate(i) {
+			if cable.Loss > 0 || min(x.from.rate, x.to.rate) > w.n.wireRate(i) {
 				return 0, false, nil
 			}
-			t += wire.Latency
+			t += cable.Latency
 		}
 		later = max(later, t)
 	}
@@ -124,8 +124,8 @@ func whole(p port) fabric.End { return fabric.End{Host: int(p.host), Net: int(p.
 func flowOf(pc *plan.Conn, q int32) uint64 { return uint64(uint32(pc.ID))<<16 | uint64(q) }
 
 // wireRate is what a wire of the fabric carries.
-func (n *network) wireRate(i int32) simnet.Rate {
-	return simnet.RateOf(float64(n.fabric.Wires[i].BW) * n.e.class.Net.Eff)
+func (n *network) wireRate(i int32) wire.Rate {
+	return wire.RateOf(float64(n.fabric.Wires[i].BW) * n.e.class.Net.Eff)
 }
 
 // maxPeriod is the longest stretch of nodes that stands for a ring of many.

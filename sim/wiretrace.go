@@ -150,16 +150,16 @@ func (t *tracer) acks(id int32, k int64, at units.Time) {
 	if !ct.told(k) {
 		return
 	}
-	var peer, wire nccltrace.Terms
+	var peer, onWire nccltrace.Terms
 	peer[nccltrace.CTS] = max(0, min(s.allowed, s.wired)-s.ready)
 	peer.Rest(nccltrace.Proxy, s.wired-s.ready)
 	c := &t.e.nw.conns[id]
-	wire[nccltrace.Queue] = s.begun - s.wired
-	wire[nccltrace.NIC] = min(s.landed-s.begun, t.e.nw.alone(c, k))
-	wire[nccltrace.Link] = s.landed - s.begun - wire[nccltrace.NIC]
-	wire[nccltrace.Wire] = min(at-s.landed, pick(c.tcp, 0, 2*t.e.nw.way(c)))
-	wire.Rest(nccltrace.Proxy, at-s.wired)
-	from, to, terms := s.wired, at, wire
+	onWire[nccltrace.Queue] = s.begun - s.wired
+	onWire[nccltrace.NIC] = min(s.landed-s.begun, t.e.nw.alone(c, k))
+	onWire[nccltrace.Link] = s.landed - s.begun - onWire[nccltrace.NIC]
+	onWire[nccltrace.Wire] = min(at-s.landed, pick(c.tcp, 0, 2*t.e.nw.way(c)))
+	onWire.Rest(nccltrace.Proxy, at-s.wired)
+	from, to, terms := s.wired, at, onWire
 	if c.tcp { // a socket is busy while it is written to
 		from, to = s.begun, max(s.landed, s.begun+2*trace.Tick)
 		terms[nccltrace.Queue], terms[nccltrace.Wire], terms[nccltrace.Proxy] = 0, 0, 0
@@ -173,7 +173,7 @@ func (t *tracer) acks(id int32, k int64, at units.Time) {
 	t.rec.Steps(&step, ct.slot(k).flow,
 		nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: s.since - t.shift, End: s.ready - t.shift, Terms: s.filled},
 		nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: s.ready - t.shift, End: s.wired - t.shift, Terms: peer},
-		nccltrace.Phase{Wait: nccltrace.SendWait, Start: s.wired - t.shift, End: max(at, s.wired+2*trace.Tick) - t.shift, Terms: wire})
+		nccltrace.Phase{Wait: nccltrace.SendWait, Start: s.wired - t.shift, End: max(at, s.wired+2*trace.Tick) - t.shift, Terms: onWire})
 	t.progress(ct, nccltrace.Send, k, s.since, at)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
@@ -20,20 +20,20 @@ type wiring struct {
 	comm    *connect.Comm
 	systems []*topo.System
 	class   *gpu.Class
-	net     *simnet.Fluid
+	net     wire.Links
 	links   [][]int32       // node → topo link → link of the model + 1
 	gpus    [][]topo.NodeID // node → local rank → GPU
 	shape   map[*topo.System][]topo.NodeID
 	home    []int32 // node → node whose links stand for its own, -1: they are left out; nil: each its own
-	pairs   map[pair]simnet.RouteID
-	hosts   map[string]simnet.LinkID  // by name, see narrow
-	met     map[met]bool              // pairs that stores cross between
-	crowd   map[simnet.LinkID]int     // by link at a port of a switch: how many such pairs
-	staged  []staging                 // by node: what goes through host memory
-	known   map[string]simnet.RouteID // routes by their links
+	pairs   map[pair]wire.RouteID
+	hosts   map[string]wire.LinkID  // by name, see narrow
+	met     map[met]bool            // pairs that stores cross between
+	crowd   map[wire.LinkID]int     // by link at a port of a switch: how many such pairs
+	staged  []staging               // by node: what goes through host memory
+	known   map[string]wire.RouteID // routes by their links
 	key     []byte
-	local   simnet.RouteID
-	uses    []simnet.Use
+	local   wire.RouteID
+	uses    []wire.Use
 }
 
 // pair keys the routes that channels share.
@@ -55,11 +55,11 @@ func linkEff(c *gpu.Class, k topo.LinkKind) float64 {
 	return 1
 }
 
-func newWiring(c *connect.Comm, systems []*topo.System, class *gpu.Class, net *simnet.Fluid) (*wiring, error) {
+func newWiring(c *connect.Comm, systems []*topo.System, class *gpu.Class, net wire.Links) (*wiring, error) {
 	w := &wiring{comm: c, systems: systems, class: class, net: net,
 		links: make([][]int32, len(systems)), gpus: make([][]topo.NodeID, len(systems)),
-		shape: make(map[*topo.System][]topo.NodeID), pairs: make(map[pair]simnet.RouteID),
-		known: make(map[string]simnet.RouteID), hosts: make(map[string]simnet.LinkID), met: make(map[met]bool), crowd: make(map[simnet.LinkID]int), staged: make([]staging, len(systems))}
+		shape: make(map[*topo.System][]topo.NodeID), pairs: make(map[pair]wire.RouteID),
+		known: make(map[string]wire.RouteID), hosts: make(map[string]wire.LinkID), met: make(map[met]bool), crowd: make(map[wire.LinkID]int), staged: make([]staging, len(systems))}
 	if len(systems) != c.NNodes {
 		return nil, &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(systems), c.NNodes)}
 	}
@@ -92,16 +92,16 @@ func (w *wiring) gpu(rank int32) (node int32, id topo.NodeID) {
 }
 
 // link returns the model's link for a directed topo link of a node.
-func (w *wiring) link(node int32, l topo.LinkID) simnet.LinkID {
+func (w *wiring) link(node int32, l topo.LinkID) wire.LinkID {
 	s := w.systems[node]
 	if w.links[node] == nil {
 		w.links[node] = make([]int32, len(s.Links))
 	}
 	if id := w.links[node][l]; id > 0 {
-		return simnet.LinkID(id - 1)
+		return wire.LinkID(id - 1)
 	}
 	tl := &s.Links[l]
-	rate := simnet.RateOf(float64(tl.BW) * linkEff(w.class, tl.Kind))
+	rate := wire.RateOf(float64(tl.BW) * linkEff(w.class, tl.Kind))
 	for _, end := range []topo.NodeID{tl.From, tl.To} {
 		if info := s.Nodes[end].Net; info != nil {
 			rate = w.netRate(info)
@@ -156,23 +156,23 @@ func (w *wiring) walkHost(node int32, from, to topo.NodeID) error {
 	return nil
 }
 
-func (w *wiring) add(l simnet.LinkID, n int32) {
+func (w *wiring) add(l wire.LinkID, n int32) {
 	for i := range w.uses {
 		if w.uses[i].Link == l {
 			w.uses[i].Count += n
 			return
 		}
 	}
-	w.uses = append(w.uses, simnet.Use{Link: l, Count: n})
+	w.uses = append(w.uses, wire.Use{Link: l, Count: n})
 }
 
 // intern declares the route of the links gathered, or finds the one that has
 // the same.
-func (w *wiring) intern() simnet.RouteID {
+func (w *wiring) intern() wire.RouteID {
 	if len(w.uses) == 0 {
 		return w.local
 	}
-	slices.SortFunc(w.uses, func(a, b simnet.Use) int { return int(a.Link) - int(b.Link) })
+	slices.SortFunc(w.uses, func(a, b wire.Use) int { return int(a.Link) - int(b.Link) })
 	w.key = w.key[:0]
 	for _, u := range w.uses {
 		w.key = binary.LittleEndian.AppendUint64(w.key, uint64(u.Link)<<32|uint64(u.Count))
@@ -254,7 +254,7 @@ func (w *wiring) toSwitch(rank int32, out bool) error {
 
 // hostPort returns the link that stands for what one GPU's kernels store to
 // host memory, or load from it: less than PCIe carries.
-func (w *wiring) hostPort(node int32, g topo.NodeID, what string) simnet.LinkID {
+func (w *wiring) hostPort(node int32, g topo.NodeID, what string) wire.LinkID {
 	staged := &w.staged[node]
 	id, made := w.narrow(fmt.Sprintf("node%d %s %s host memory", node, w.name(node, g), what), w.hostRate(staged))
 	if made {
@@ -265,7 +265,7 @@ func (w *wiring) hostPort(node int32, g topo.NodeID, what string) simnet.LinkID 
 
 // narrow returns the link of a name for what is slower than the links it
 // crosses; made where there was none.
-func (w *wiring) narrow(name string, rate simnet.Rate) (id simnet.LinkID, made bool) {
+func (w *wiring) narrow(name string, rate wire.Rate) (id wire.LinkID, made bool) {
 	if id, ok := w.hosts[name]; ok {
 		return id, false
 	}
@@ -295,7 +295,7 @@ func (w *wiring) throughRoot(node int32, gpu, net topo.NodeID, out bool) {
 	if out {
 		way = "out"
 	}
-	id, _ := w.narrow(fmt.Sprintf("node%d %s %s through the root complex", node, w.name(node, net), way), simnet.RateOf(rate*w.class.PCIEff*w.class.RootEff))
+	id, _ := w.narrow(fmt.Sprintf("node%d %s %s through the root complex", node, w.name(node, net), way), wire.RateOf(rate*w.class.PCIEff*w.class.RootEff))
 	w.add(id, 1)
 }
 
@@ -320,7 +320,7 @@ func (w *wiring) cpuOf(node int32, id topo.NodeID) topo.NodeID {
 }
 
 // between declares the route of the bytes that a kernel moves itself.
-func (w *wiring) between(c *plan.Conn) (simnet.RouteID, error) {
+func (w *wiring) between(c *plan.Conn) (wire.RouteID, error) {
 	if w.isLocal(c) {
 		return w.local, nil
 	}
@@ -345,8 +345,8 @@ type met struct {
 
 // staging is what goes through a node's host memory.
 type staging struct {
-	bytes units.Bytes     // on their way at a time
-	ports []simnet.LinkID // of the GPUs to host memory
+	bytes units.Bytes   // on their way at a time
+	ports []wire.LinkID // of the GPUs to host memory
 }
 
 // meet notes a pair of GPUs on the links between them; where several pairs meet
@@ -366,7 +366,7 @@ func (w *wiring) meet(node int32, from, to topo.NodeID) {
 		id := w.link(node, l)
 		w.crowd[id]++
 		k := w.crowd[id]
-		w.net.Limit(id, simnet.Rate(float64(w.net.Capacity(id))/left(max(1, k-1))*left(k)))
+		w.net.Limit(id, wire.Rate(float64(w.net.Capacity(id))/left(max(1, k-1))*left(k)))
 	}
 }
 
@@ -381,11 +381,11 @@ func (w *wiring) inHostMemory(c *plan.Conn, n units.Bytes) {
 	}
 }
 
-func (w *wiring) hostRate(s *staging) simnet.Rate {
+func (w *wiring) hostRate(s *staging) wire.Rate {
 	if s.bytes > units.Bytes(w.class.HostCache) {
-		return simnet.RateOf(w.class.HostMemory)
+		return wire.RateOf(w.class.HostMemory)
 	}
-	return simnet.RateOf(w.class.HostRate)
+	return wire.RateOf(w.class.HostRate)
 }
 
 // isLocal tells connections whose stores stay in the rank's own memory: what

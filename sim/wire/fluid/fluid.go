@@ -1,47 +1,38 @@
-package simnet
+package fluid
 
 import (
 	"math"
 
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
-// Load is what a link carried.
-type Load struct {
-	Name     string
-	Capacity Rate
-	Bytes    units.Bytes
-	Busy     units.Time
-}
-
 type link struct {
-	name   string
-	cap    Rate
-	lead   LinkID      // the link that shares for it (Prune), mostly itself
-	mates  []LinkID    // that it shares for, itself not among them
-	bytes  units.Bytes // carried, and nano-bytes beyond whole ones
-	nano   Work
+	cap    wire.Rate
+	lead   wire.LinkID   // the link that shares for it (Seal), mostly itself
+	mates  []wire.LinkID // that it shares for, itself not among them
+	bytes  units.Bytes   // carried, and nano-bytes beyond whole ones
+	nano   wire.Work
 	busy   units.Time
 	since  units.Time  // start of the present busy span
 	flows  int64       // active, weighted by multiplicity and count
 	active []activeUse // bundles that have flows, in no order
 	dirty  bool
-	tight  bool // it holds flows below their own rates, or may by rounding
-	rest   Rate // of its capacity, at the present rates
+	tight  bool      // it holds flows below their own rates, or may by rounding
+	rest   wire.Rate // of its capacity, at the present rates
 	// progressive filling
 	stamp  int64
-	border bool // of what is filled: not tight, and only some of its flows are in it
-	room   Rate // not yet given away
+	border bool      // of what is filled: not tight, and only some of its flows are in it
+	room   wire.Rate // not yet given away
 	open   int64
-	share  Rate
+	share  wire.Rate
 }
 
 // activeUse is a bundle on a link; use says which of its route's uses it is.
 type activeUse struct{ bundle, count, use int32 }
 
 type route struct {
-	all     []Use
-	uses    []Use // those whose links may bind
+	uses    []wire.Use // those whose links may bind
 	bundles []int32
 }
 
@@ -49,10 +40,10 @@ type route struct {
 // has received the same work since it was there.
 type bundle struct {
 	route int32
-	bound Rate
-	rate  Rate
-	n     int64 // flows, weighted by multiplicity
-	done  Work  // work per flow so far
+	bound wire.Rate
+	rate  wire.Rate
+	n     int64     // flows, weighted by multiplicity
+	done  wire.Work // work per flow so far
 	last  units.Time
 	next  units.Time
 	pos   int32 // place in the completion heap, -1 when absent
@@ -61,13 +52,13 @@ type bundle struct {
 	dirty bool    // flows came or went
 	stamp int64
 	fixed bool
-	fresh Rate // while a filling is not done
+	fresh wire.Rate // while a filling is not done
 }
 
 type entry struct {
-	target Work
+	target wire.Work
 	seq    int64
-	flow   FlowID
+	flow   wire.FlowID
 }
 
 type flow struct {
@@ -79,15 +70,13 @@ type flow struct {
 // Fluid is the max-min model. Links and routes are declared first, then flows
 // run. It is not safe for concurrent use.
 type Fluid struct {
-	// Watch, where set, is told the rate in use on a link whenever it may have
-	// changed.
-	Watch func(l LinkID, at units.Time, rate Rate)
-
+	wire.Layout
+	report  func(l wire.LinkID, at units.Time, rate wire.Rate) // of Watch
 	links   []link
 	routes  []route
 	bundles []bundle
 	flows   []flow
-	free    []FlowID
+	free    []wire.FlowID
 	order   []int32 // heap of bundles by next completion
 	dirtyL  []int32
 	dirtyB  []int32
@@ -102,33 +91,34 @@ type Fluid struct {
 	full    bool // find all rates anew at every change, as a test does
 }
 
-var _ Model = (*Fluid)(nil)
+var _ wire.Model = (*Fluid)(nil)
 
-// AddLink declares a link.
-func (f *Fluid) AddLink(name string, c Rate) LinkID {
-	id := LinkID(len(f.links))
-	f.links = append(f.links, link{name: name, cap: max(1, c), lead: id, rest: max(1, c)})
+// New returns a model without links.
+func New() *Fluid { return new(Fluid) }
+
+// AddLink implements wire.Links.
+func (f *Fluid) AddLink(name string, c wire.Rate) wire.LinkID {
+	id := f.Layout.AddLink(name, c)
+	f.links = append(f.links, link{lead: id})
+	f.Limit(id, c)
 	return id
 }
 
-// Limit gives a link another capacity, before any flow uses it.
-func (f *Fluid) Limit(id LinkID, c Rate) {
-	f.links[id].cap, f.links[id].rest = max(1, c), max(1, c)
+// Limit implements wire.Links.
+func (f *Fluid) Limit(id wire.LinkID, c wire.Rate) {
+	f.Layout.Limit(id, c)
+	f.links[id].cap, f.links[id].rest = f.Capacity(id), f.Capacity(id)
 }
 
-// AddRoute declares a route; one without links is bound by its flows' own
-// rates alone. uses is kept.
-func (f *Fluid) AddRoute(uses []Use) RouteID {
-	f.routes = append(f.routes, route{all: uses, uses: uses})
-	return RouteID(len(f.routes) - 1)
+// AddRoute implements wire.Links.
+func (f *Fluid) AddRoute(uses []wire.Use) wire.RouteID {
+	f.routes = append(f.routes, route{uses: uses})
+	return f.Layout.AddRoute(uses)
 }
 
-// Uses returns the links of a route; not to be changed.
-func (f *Fluid) Uses(r RouteID) []Use { return f.routes[r].all }
-
-// Loads reports what each link carried up to now.
-func (f *Fluid) Loads() []Load {
-	out := make([]Load, len(f.links))
+// Loads implements wire.Model.
+func (f *Fluid) Loads() []wire.Load {
+	out := make([]wire.Load, len(f.links))
 	for i := range f.links {
 		l := &f.links[i]
 		lead := &f.links[l.lead]
@@ -136,23 +126,12 @@ func (f *Fluid) Loads() []Load {
 		if lead.flows > 0 {
 			busy += f.now - lead.since
 		}
-		out[i] = Load{l.name, l.cap, l.bytes, busy}
+		out[i] = wire.Load{Name: f.Name(wire.LinkID(i)), Capacity: l.cap, Bytes: l.bytes, Busy: busy}
 	}
 	return out
 }
 
-// Active returns the rate in use on a link at this moment.
-func (f *Fluid) Active(id LinkID) Rate {
-	f.refill()
-	var sum Rate
-	for _, u := range f.links[f.links[id].lead].active {
-		b := &f.bundles[u.bundle]
-		sum += Rate(b.n) * Rate(u.count) * b.rate
-	}
-	return sum
-}
-
-func (f *Fluid) bundleFor(r RouteID, bound Rate) int32 {
+func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 	rt := &f.routes[r]
 	for _, b := range rt.bundles {
 		if f.bundles[b].bound == bound {
@@ -165,15 +144,15 @@ func (f *Fluid) bundleFor(r RouteID, bound Rate) int32 {
 	return id
 }
 
-// Start implements Model.
-func (f *Fluid) Start(now units.Time, r RouteID, bound Rate, w Work, mult, token int32) FlowID {
+// Start implements wire.Model.
+func (f *Fluid) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult, token int32) wire.FlowID {
 	f.now = now
-	var id FlowID
+	var id wire.FlowID
 	if n := len(f.free); n > 0 {
 		id = f.free[n-1]
 		f.free = f.free[:n-1]
 	} else {
-		id = FlowID(len(f.flows))
+		id = wire.FlowID(len(f.flows))
 		f.flows = append(f.flows, flow{})
 	}
 	f.flows[id] = flow{token: token, mult: mult}
@@ -181,18 +160,18 @@ func (f *Fluid) Start(now units.Time, r RouteID, bound Rate, w Work, mult, token
 	return id
 }
 
-// Carry implements Model.
-func (f *Fluid) Carry(r RouteID, w Work) {
-	for _, u := range f.routes[r].all {
+// Carry implements wire.Model.
+func (f *Fluid) Carry(r wire.RouteID, w wire.Work) {
+	for _, u := range f.Uses(r) {
 		l := &f.links[u.Link]
-		l.nano += w % NanoBytes * Work(u.Count)
-		l.bytes += units.Bytes(w/NanoBytes)*units.Bytes(u.Count) + units.Bytes(l.nano/NanoBytes)
-		l.nano %= NanoBytes
+		l.nano += w % wire.NanoBytes * wire.Work(u.Count)
+		l.bytes += units.Bytes(w/wire.NanoBytes)*units.Bytes(u.Count) + units.Bytes(l.nano/wire.NanoBytes)
+		l.nano %= wire.NanoBytes
 	}
 }
 
 // join adds a flow with work w left to a bundle.
-func (f *Fluid) join(id FlowID, bi int32, w Work) {
+func (f *Fluid) join(id wire.FlowID, bi int32, w wire.Work) {
 	b := &f.bundles[bi]
 	f.settle(b)
 	f.seq++
@@ -213,7 +192,7 @@ func (f *Fluid) touch(bi int32, n int64) {
 	if b.n == n {
 		b.rate = b.bound
 	}
-	alone := b.rate == b.bound && !f.full && f.Watch == nil
+	alone := b.rate == b.bound && !f.full && f.report == nil
 	uses := f.routes[b.route].uses
 	for i, u := range uses {
 		l := &f.links[u.Link]
@@ -230,8 +209,8 @@ func (f *Fluid) touch(bi int32, n int64) {
 		} else if l.flows == 0 {
 			l.busy += f.now - l.since
 		}
-		l.rest -= Rate(n*int64(u.Count)) * b.rate
-		alone = alone && !l.dirty && !l.tight && l.rest >= Rate(l.flows)
+		l.rest -= wire.Rate(n*int64(u.Count)) * b.rate
+		alone = alone && !l.dirty && !l.tight && l.rest >= wire.Rate(l.flows)
 	}
 	if alone {
 		f.schedule(bi)
@@ -270,7 +249,7 @@ func (f *Fluid) settle(b *bundle) {
 		b.done, b.last = 0, f.now
 		return
 	}
-	b.done += Work(b.rate) * Work(f.now-b.last)
+	b.done += wire.Work(b.rate) * wire.Work(f.now-b.last)
 	b.last = f.now
 	if b.done > 1<<61 {
 		for i := range b.heap {
@@ -280,8 +259,8 @@ func (f *Fluid) settle(b *bundle) {
 	}
 }
 
-// SetRate implements Model.
-func (f *Fluid) SetRate(now units.Time, id FlowID, bound Rate) {
+// SetRate implements wire.Model.
+func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	f.now = now
 	fl := &f.flows[id]
 	if fl.bundle < 0 {
@@ -293,13 +272,13 @@ func (f *Fluid) SetRate(now units.Time, id FlowID, bound Rate) {
 	}
 	f.settle(b)
 	left := max(1, b.heap[fl.pos].target-b.done)
-	r := RouteID(b.route)
+	r := wire.RouteID(b.route)
 	f.drop(id)
 	f.join(id, f.bundleFor(r, max(1, bound)), left)
 }
 
 // drop takes a flow out of its bundle.
-func (f *Fluid) drop(id FlowID) {
+func (f *Fluid) drop(id wire.FlowID) {
 	fl := &f.flows[id]
 	b := &f.bundles[fl.bundle]
 	i, n := int(fl.pos), len(b.heap)-1
@@ -315,7 +294,7 @@ func (f *Fluid) drop(id FlowID) {
 	f.touch(fl.bundle, -int64(fl.mult))
 }
 
-// Next implements Model.
+// Next implements wire.Model.
 func (f *Fluid) Next() (units.Time, bool) {
 	f.refill()
 	if len(f.order) == 0 {
@@ -356,7 +335,7 @@ func (f *Fluid) schedule(bi int32) {
 		return
 	}
 	left := max(0, b.heap[0].target-b.done)
-	dt := (left + Work(b.rate) - 1) / Work(b.rate)
+	dt := (left + wire.Work(b.rate) - 1) / wire.Work(b.rate)
 	if dt > math.MaxInt64/4 {
 		dt = math.MaxInt64 / 4
 	}
@@ -364,19 +343,16 @@ func (f *Fluid) schedule(bi int32) {
 	f.orderFix(bi)
 }
 
-// watch reports the rates on links.
-func (f *Fluid) watch(links []int32) {
+// Watch implements wire.Model.
+func (f *Fluid) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate)) { f.report = report }
+
+// reportRates reports the rates on links.
+func (f *Fluid) reportRates(links []int32) {
 	for _, li := range links {
 		l := &f.links[li]
-		f.Watch(LinkID(li), f.now, l.cap-l.rest)
+		f.report(wire.LinkID(li), f.now, l.cap-l.rest)
 		for _, mate := range l.mates {
-			f.Watch(mate, f.now, l.cap-l.rest)
+			f.report(mate, f.now, l.cap-l.rest)
 		}
 	}
 }
-
-// Capacity returns a link's capacity.
-func (f *Fluid) Capacity(id LinkID) Rate { return f.links[id].cap }
-
-// Name returns a link's name.
-func (f *Fluid) Name(id LinkID) string { return f.links[id].name }

@@ -1,6 +1,10 @@
-package simnet
+package fluid
 
-import "math"
+import (
+	"math"
+
+	"github.com/simccl/simccl/sim/wire"
+)
 
 // A link is slack where it has room for one unit of rate a flow and more: it
 // holds up none of its flows then, also by rounding, and flows that meet on
@@ -39,8 +43,8 @@ func (f *Fluid) refill() {
 			f.resolve()
 		}
 	}
-	if f.Watch != nil {
-		f.watch(f.dirtyL)
+	if f.report != nil {
+		f.reportRates(f.dirtyL)
 	}
 	for _, li := range f.dirtyL {
 		f.links[li].dirty = false
@@ -123,7 +127,7 @@ func (f *Fluid) open() {
 		for _, u := range f.routes[b.route].uses {
 			if l := &f.links[u.Link]; l.border {
 				n := b.n * int64(u.Count)
-				l.room += Rate(n) * b.rate
+				l.room += wire.Rate(n) * b.rate
 				l.open += n
 			}
 		}
@@ -159,15 +163,15 @@ func (f *Fluid) fill() bool {
 
 // least finds the smallest share that links give, and lets go of those whose
 // flows are all settled.
-func (f *Fluid) least() Rate {
-	share, n := Rate(math.MaxInt64), 0
+func (f *Fluid) least() wire.Rate {
+	share, n := wire.Rate(math.MaxInt64), 0
 	for _, li := range f.openL {
 		l := &f.links[li]
 		if l.open == 0 {
 			l.share = math.MaxInt64
 			continue
 		}
-		l.share = max(1, l.room/Rate(l.open))
+		l.share = max(1, l.room/wire.Rate(l.open))
 		share = min(share, l.share)
 		f.openL[n] = li
 		n++
@@ -179,8 +183,8 @@ func (f *Fluid) least() Rate {
 // fixBound gives bundles their own rates where those are no more than a share,
 // and returns the smallest of the others' and how many it settled; fixed ones
 // are let go of.
-func (f *Fluid) fixBound(share Rate) (least Rate, fixed int) {
-	least, n := Rate(math.MaxInt64), 0
+func (f *Fluid) fixBound(share wire.Rate) (least wire.Rate, fixed int) {
+	least, n := wire.Rate(math.MaxInt64), 0
 	for _, bi := range f.openB {
 		switch b := &f.bundles[bi]; {
 		case b.fixed:
@@ -200,7 +204,7 @@ func (f *Fluid) fixBound(share Rate) (least Rate, fixed int) {
 // fillTight gives the flows on the tightest links their share and returns how
 // many bundles that settles: none where one of them is at the border, which then
 // is taken in.
-func (f *Fluid) fillTight(share Rate) int {
+func (f *Fluid) fillTight(share wire.Rate) int {
 	if f.takeIn(func(l *link) bool { return l.share == share }) {
 		return 0
 	}
@@ -236,17 +240,17 @@ func (f *Fluid) takeIn(tight func(*link) bool) bool {
 // slack tells whether the border is slack at the rates found, and takes in what
 // is not.
 func (f *Fluid) slack() bool {
-	return !f.takeIn(func(l *link) bool { return l.room < Rate(l.flows) })
+	return !f.takeIn(func(l *link) bool { return l.room < wire.Rate(l.flows) })
 }
 
 // fix settles a bundle's rate within a filling.
-func (f *Fluid) fix(bi int32, r Rate) {
+func (f *Fluid) fix(bi int32, r wire.Rate) {
 	b := &f.bundles[bi]
 	b.fixed, b.fresh = true, r
 	for _, u := range f.routes[b.route].uses {
 		l := &f.links[u.Link]
 		n := b.n * int64(u.Count)
-		l.room = max(0, l.room-Rate(n)*r)
+		l.room = max(0, l.room-wire.Rate(n)*r)
 		l.open -= n
 	}
 }
@@ -259,7 +263,7 @@ func (f *Fluid) commit() {
 			f.settle(b)
 			b.rate = b.fresh
 			for _, u := range f.routes[b.route].uses {
-				f.links[u.Link].rest -= Rate(b.n*int64(u.Count)) * more
+				f.links[u.Link].rest -= wire.Rate(b.n*int64(u.Count)) * more
 			}
 		} else if !b.dirty {
 			continue
@@ -269,10 +273,10 @@ func (f *Fluid) commit() {
 	}
 	for _, li := range f.compL {
 		l := &f.links[li]
-		l.tight = l.tight || l.rest < Rate(l.flows)
+		l.tight = l.tight || l.rest < wire.Rate(l.flows)
 	}
-	if f.Watch != nil {
-		f.watch(f.compL)
-		f.watch(f.compO)
+	if f.report != nil {
+		f.reportRates(f.compL)
+		f.reportRates(f.compO)
 	}
 }

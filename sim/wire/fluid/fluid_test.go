@@ -1,9 +1,10 @@
-package simnet
+package fluid
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 	"pgregory.net/rapid"
 )
@@ -12,11 +13,11 @@ import (
 // has it alone, up to its own rate.
 func TestTwoFlowsShareALink(t *testing.T) {
 	f := new(Fluid)
-	l := f.AddLink("a", RateOf(10))
-	r := f.AddRoute([]Use{{l, 1}})
-	f.Carry(r, 40_000*NanoBytes)
-	f.Start(0, r, RateOf(100), 10_000*NanoBytes, 1, 1)
-	f.Start(0, r, RateOf(8), 30_000*NanoBytes, 1, 2)
+	l := f.AddLink("a", wire.RateOf(10))
+	r := f.AddRoute([]wire.Use{{Link: l, Count: 1}})
+	f.Carry(r, 40_000*wire.NanoBytes)
+	f.Start(0, r, wire.RateOf(100), 10_000*wire.NanoBytes, 1, 1)
+	f.Start(0, r, wire.RateOf(8), 30_000*wire.NanoBytes, 1, 2)
 	// 5 GB/s each: 10,000 B last 2 us. Then 20,000 B at 8 GB/s last 2.5 us.
 	for _, want := range []struct {
 		at    units.Time
@@ -39,8 +40,8 @@ func TestTwoFlowsShareALink(t *testing.T) {
 func TestSetRateKeepsProgress(t *testing.T) {
 	f := new(Fluid)
 	r := f.AddRoute(nil)
-	id := f.Start(0, r, RateOf(2), 4_000*NanoBytes, 1, 7)
-	f.SetRate(units.Microsecond, id, RateOf(1))
+	id := f.Start(0, r, wire.RateOf(2), 4_000*wire.NanoBytes, 1, 7)
+	f.SetRate(units.Microsecond, id, wire.RateOf(1))
 	if at, _ := f.Next(); at != 3*units.Microsecond {
 		t.Fatalf("ends at %v, want 3 us", at)
 	}
@@ -48,11 +49,11 @@ func TestSetRateKeepsProgress(t *testing.T) {
 
 type scene struct {
 	links  []int64
-	routes [][]Use
+	routes [][]wire.Use
 	flows  []struct {
 		route int
-		rate  Rate
-		work  Work
+		rate  wire.Rate
+		work  wire.Work
 		at    units.Time
 	}
 }
@@ -64,11 +65,11 @@ func drawScene(t *rapid.T) scene {
 	}
 	for range rapid.IntRange(1, 5).Draw(t, "routes") {
 		seen := map[int]bool{}
-		var uses []Use
+		var uses []wire.Use
 		for range rapid.IntRange(1, 3).Draw(t, "len") {
 			l := rapid.IntRange(0, len(s.links)-1).Draw(t, "link")
 			if !seen[l] {
-				uses = append(uses, Use{LinkID(l), 1})
+				uses = append(uses, wire.Use{Link: wire.LinkID(l), Count: 1})
 			}
 			seen[l] = true
 		}
@@ -77,11 +78,11 @@ func drawScene(t *rapid.T) scene {
 	for range rapid.IntRange(1, 20).Draw(t, "flows") {
 		s.flows = append(s.flows, struct {
 			route int
-			rate  Rate
-			work  Work
+			rate  wire.Rate
+			work  wire.Work
 			at    units.Time
-		}{rapid.IntRange(0, len(s.routes)-1).Draw(t, "route"), Rate(rapid.Int64Range(1, 400).Draw(t, "rate")),
-			Work(rapid.Int64Range(1, 1_000_000).Draw(t, "work")), units.Time(rapid.IntRange(0, 500).Draw(t, "at"))})
+		}{rapid.IntRange(0, len(s.routes)-1).Draw(t, "route"), wire.Rate(rapid.Int64Range(1, 400).Draw(t, "rate")),
+			wire.Work(rapid.Int64Range(1, 1_000_000).Draw(t, "work")), units.Time(rapid.IntRange(0, 500).Draw(t, "at"))})
 	}
 	return s
 }
@@ -89,7 +90,7 @@ func drawScene(t *rapid.T) scene {
 func (s scene) model() *Fluid {
 	f := new(Fluid)
 	for _, c := range s.links {
-		f.AddLink("l", Rate(c))
+		f.AddLink("l", wire.Rate(c))
 	}
 	for _, r := range s.routes {
 		f.AddRoute(r)
@@ -105,20 +106,20 @@ func TestTextbookShares(t *testing.T) {
 	for _, x := range []struct {
 		name  string
 		links int
-		flows [][]LinkID
-		want  []Rate
+		flows [][]wire.LinkID
+		want  []wire.Rate
 	}{
-		{"five sessions", 3, [][]LinkID{{1}, {0}, {0, 1}, {2}, {0}}, []Rate{667, 333, 333, 1000, 333}},
-		{"parking lot", 4, [][]LinkID{{0, 1, 2, 3}, {0}, {1}, {2}, {3}}, []Rate{500, 500, 500, 500, 500}},
+		{"five sessions", 3, [][]wire.LinkID{{1}, {0}, {0, 1}, {2}, {0}}, []wire.Rate{667, 333, 333, 1000, 333}},
+		{"parking lot", 4, [][]wire.LinkID{{0, 1, 2, 3}, {0}, {1}, {2}, {3}}, []wire.Rate{500, 500, 500, 500, 500}},
 	} {
 		f := new(Fluid)
 		for range x.links {
 			f.AddLink("", 1000)
 		}
 		for i, links := range x.flows {
-			var uses []Use
+			var uses []wire.Use
 			for _, l := range links {
-				uses = append(uses, Use{Link: l, Count: 1})
+				uses = append(uses, wire.Use{Link: l, Count: 1})
 			}
 			f.Start(0, f.AddRoute(uses), 1<<40, 1<<40, 1, int32(i))
 		}
@@ -138,22 +139,22 @@ func TestSharesAreMaxMin(t *testing.T) {
 		s := drawScene(t)
 		f := s.model()
 		for i, fl := range s.flows {
-			f.Start(0, RouteID(fl.route), fl.rate, fl.work, 1, int32(i))
+			f.Start(0, wire.RouteID(fl.route), fl.rate, fl.work, 1, int32(i))
 		}
 		f.refill()
-		used := make([]Rate, len(s.links))
-		flows := make([]Rate, len(s.links))
-		fastest := make([]Rate, len(s.links))
+		used := make([]wire.Rate, len(s.links))
+		flows := make([]wire.Rate, len(s.links))
+		fastest := make([]wire.Rate, len(s.links))
 		for _, b := range f.bundles {
 			for _, u := range f.routes[b.route].uses {
-				used[u.Link] += b.rate * Rate(b.n)
-				flows[u.Link] += Rate(b.n)
+				used[u.Link] += b.rate * wire.Rate(b.n)
+				flows[u.Link] += wire.Rate(b.n)
 				fastest[u.Link] = max(fastest[u.Link], b.rate)
 			}
 		}
 		for l, c := range s.links {
 			// Where more flows than kB/s meet, each still gets 1 kB/s.
-			if used[l] > max(Rate(c), flows[l]) {
+			if used[l] > max(wire.Rate(c), flows[l]) {
 				t.Fatalf("link %d carries %d of %d", l, used[l], c)
 			}
 		}
@@ -164,7 +165,7 @@ func TestSharesAreMaxMin(t *testing.T) {
 			ok := false
 			for _, u := range f.routes[b.route].uses {
 				// Whole rates leave at most one kB/s a flow unused.
-				full := Rate(s.links[u.Link])-used[u.Link] < flows[u.Link]+1
+				full := wire.Rate(s.links[u.Link])-used[u.Link] < flows[u.Link]+1
 				ok = ok || full && b.rate >= fastest[u.Link]-1
 			}
 			if !ok {
@@ -184,7 +185,7 @@ func TestMultiplicityEqualsCopies(t *testing.T) {
 			out := make([]units.Time, len(s.flows))
 			for i, fl := range s.flows {
 				for range copies {
-					f.Start(0, RouteID(fl.route), fl.rate, fl.work, int32(mult), int32(i))
+					f.Start(0, wire.RouteID(fl.route), fl.rate, fl.work, int32(mult), int32(i))
 				}
 			}
 			for {
@@ -208,10 +209,10 @@ func TestMultiplicityEqualsCopies(t *testing.T) {
 
 func BenchmarkFluid(b *testing.B) {
 	f := new(Fluid)
-	l := f.AddLink("a", RateOf(367))
-	r := f.AddRoute([]Use{{l, 1}})
+	l := f.AddLink("a", wire.RateOf(367))
+	r := f.AddRoute([]wire.Use{{Link: l, Count: 1}})
 	for i := range int32(24) {
-		f.Start(0, r, RateOf(46), Work(1+i)*10_000*NanoBytes, 1, i)
+		f.Start(0, r, wire.RateOf(46), wire.Work(1+i)*10_000*wire.NanoBytes, 1, i)
 	}
 	b.ReportAllocs()
 	var done []int32
@@ -219,7 +220,7 @@ func BenchmarkFluid(b *testing.B) {
 		at, _ := f.Next()
 		done = f.Advance(at, done[:0])
 		for _, tok := range done {
-			f.Start(at, r, RateOf(46), 100_000*NanoBytes, 1, tok)
+			f.Start(at, r, wire.RateOf(46), 100_000*wire.NanoBytes, 1, tok)
 		}
 	}
 }
@@ -228,17 +229,17 @@ func BenchmarkFluid(b *testing.B) {
 // of one Advance, and whoever handles the first may still think of the second.
 func TestSetRateOfACompleteFlow(t *testing.T) {
 	f := new(Fluid)
-	r := f.AddRoute([]Use{{f.AddLink("a", RateOf(10)), 1}})
-	var ids []FlowID
+	r := f.AddRoute([]wire.Use{{Link: f.AddLink("a", wire.RateOf(10)), Count: 1}})
+	var ids []wire.FlowID
 	for i := range int32(2) {
-		ids = append(ids, f.Start(0, r, RateOf(5), 1000*NanoBytes, 1, i))
+		ids = append(ids, f.Start(0, r, wire.RateOf(5), 1000*wire.NanoBytes, 1, i))
 	}
 	at, _ := f.Next()
 	if done := f.Advance(at, nil); len(done) != 2 {
 		t.Fatalf("%d flows complete, want both", len(done))
 	}
 	for _, id := range ids {
-		f.SetRate(at, id, RateOf(7))
+		f.SetRate(at, id, wire.RateOf(7))
 	}
 	if _, left := f.Next(); left {
 		t.Fatal("a complete flow came back")
@@ -248,16 +249,16 @@ func TestSetRateOfACompleteFlow(t *testing.T) {
 // start is a flow that begins.
 type start struct {
 	at    units.Time
-	route RouteID
-	bound Rate
-	work  Work
+	route wire.RouteID
+	bound wire.Rate
+	work  wire.Work
 	other int // an earlier flow, which gets this bound too
 }
 
 // play runs flows and returns when each ends.
 func play(f *Fluid, starts []start) (ends []units.Time) {
 	ends = make([]units.Time, len(starts))
-	ids := make([]FlowID, len(starts))
+	ids := make([]wire.FlowID, len(starts))
 	for i, left := 0, len(starts); left > 0; {
 		end, ok := f.Next()
 		if i < len(starts) && (!ok || starts[i].at < end) {
@@ -288,31 +289,31 @@ func TestShortcutsChangeNothing(t *testing.T) {
 			return f
 		}
 		short, full := build(false), build(true)
-		unit := rapid.SampledFrom([]Rate{1, 7, 1e6}).Draw(t, "unit") // small ones round at every share
+		unit := rapid.SampledFrom([]wire.Rate{1, 7, 1e6}).Draw(t, "unit") // small ones round at every share
 		links := rapid.IntRange(1, 12).Draw(t, "links")
 		for range links {
-			c := unit * Rate(rapid.OneOf(rapid.IntRange(1, 12), rapid.IntRange(20, 100)).Draw(t, "capacity"))
+			c := unit * wire.Rate(rapid.OneOf(rapid.IntRange(1, 12), rapid.IntRange(20, 100)).Draw(t, "capacity"))
 			short.AddLink("", c)
 			full.AddLink("", c)
 		}
 		routes := rapid.IntRange(1, 12).Draw(t, "routes")
 		for range routes {
-			var uses []Use
+			var uses []wire.Use
 			for l := range links {
 				if n := rapid.IntRange(-1, 2).Draw(t, "count"); n > 0 {
-					uses = append(uses, Use{LinkID(l), int32(n)})
+					uses = append(uses, wire.Use{Link: wire.LinkID(l), Count: int32(n)})
 				}
 			}
 			short.AddRoute(uses)
-			full.AddRoute(append([]Use(nil), uses...))
+			full.AddRoute(append([]wire.Use(nil), uses...))
 		}
-		short.Prune()
+		short.Seal()
 		var starts []start
 		at := units.Time(0)
 		for range rapid.IntRange(1, 30).Draw(t, "flows") {
 			at += units.Time(rapid.IntRange(0, 300).Draw(t, "gap")) * units.Nanosecond
-			starts = append(starts, start{at, RouteID(rapid.IntRange(0, routes-1).Draw(t, "route")),
-				unit * Rate(rapid.IntRange(1, 9).Draw(t, "bound")), Work(rapid.IntRange(1, 2000).Draw(t, "bytes")) * Work(unit) * 1000,
+			starts = append(starts, start{at, wire.RouteID(rapid.IntRange(0, routes-1).Draw(t, "route")),
+				unit * wire.Rate(rapid.IntRange(1, 9).Draw(t, "bound")), wire.Work(rapid.IntRange(1, 2000).Draw(t, "bytes")) * wire.Work(unit) * 1000,
 				rapid.IntRange(0, len(starts)).Draw(t, "other")})
 		}
 		if a, b := play(short, starts), play(full, starts); !slices.Equal(a, b) {

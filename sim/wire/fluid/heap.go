@@ -1,4 +1,4 @@
-package simnet
+package fluid
 
 // Two heaps: a bundle's flows by the work at which they end, and the bundles
 // by the time of their next end. Both know where each element lies.
