@@ -27,16 +27,16 @@ type both struct {
 	faster        int
 }
 
-func (p *both) Run(ctx context.Context, pl *plan.Plan, sink trace.Sink) (exec.Result, error) {
-	want, err := p.shared.Run(ctx, pl, trace.Discard)
+func (p *both) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.Result, error) {
+	want, err := p.shared.Run(ctx, job, trace.Discard)
 	if err != nil {
 		return want, err
 	}
-	got, err := p.ideal.Run(ctx, pl, sink)
+	got, err := p.ideal.Run(ctx, job, sink)
 	if err != nil {
 		return got, err
 	}
-	p.compare(&pl.Req, &want, &got)
+	p.compare(&job.Plans[0].Req, &want, &got)
 	return got, nil
 }
 
