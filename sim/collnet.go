@@ -75,11 +75,11 @@ func head(c *plan.Conn) (rank, net int32, sends bool) {
 // headRoute declares the links between a head's memory and its NIC, in the
 // direction of the connection.
 func (n *network) headRoute(c *plan.Conn) (wire.RouteID, error) {
-	n.w.uses = n.w.uses[:0]
+	n.w.Uses = n.w.Uses[:0]
 	if err := n.gatherHead(c); err != nil {
 		return 0, err
 	}
-	return n.w.intern(), nil
+	return n.w.Intern(), nil
 }
 
 func (n *network) gatherHead(c *plan.Conn) error {
@@ -94,7 +94,7 @@ func (n *network) gatherHead(c *plan.Conn) error {
 // reach declares the network side of a head's connection over a route.
 func (n *network) reach(c *plan.Conn, id int32, pr *plan.Program, route wire.RouteID) (int32, error) {
 	rank, net, sends := head(c)
-	node := n.w.comm.NodeOf[rank]
+	node := n.w.Comm.NodeOf[rank]
 	nc := netConn{conn: id, src: rank, dst: rank, srcProxy: rank, dstProxy: -1, srcLoad: 1, dstLoad: 1, channel: c.Channel, phase: pr.Phase,
 		route: route, share: 1, flush: c.Route.Flush, head: true, batch: -1}
 	if !sends {
@@ -184,7 +184,7 @@ func (n *network) layBatch(ends []int32) batch {
 // between once each way.
 func (n *network) layRail(r *rail) error {
 	net := &n.e.class.Net
-	n.w.uses = n.w.uses[:0]
+	n.w.Uses = n.w.Uses[:0]
 	var ends []fabric.End
 	for _, si := range r.sides {
 		s := &n.sides[si]
@@ -207,8 +207,8 @@ func (n *network) layRail(r *rail) error {
 			return notReduced(fmt.Sprintf("%v over a fabric", n.e.plan.Req.Func))
 		}
 		for i := range tree.Up {
-			n.w.add(n.fabricLink(tree.Up[i]), 1)
-			n.w.add(n.fabricLink(tree.Down[i]), 1)
+			n.w.Add(n.fabricLink(tree.Up[i]), 1)
+			n.w.Add(n.fabricLink(tree.Down[i]), 1)
 		}
 		levels, r.root = tree.Levels, tree.Root
 		r.later += tree.Later
@@ -216,7 +216,7 @@ func (n *network) layRail(r *rail) error {
 	r.bound = wire.Rate(float64(r.bound) * net.ReduceEff)
 	r.later += n.cost.wire + units.FromMicros(net.ReduceHop)*units.Time(levels)
 	r.came = make([]int32, plan.FIFOSteps*r.batches+1)
-	r.route = n.w.intern()
+	r.route = n.w.Intern()
 	return nil
 }
 
@@ -229,7 +229,7 @@ func notReduced(what string) error {
 func (n *network) railEnd(r *rail, s *side) (port, error) {
 	b := &n.batches[s.first]
 	pc := n.planConn(b.to[0])
-	p := port{n.w.comm.HostOf[s.rank], pc.Route.SrcNet, true}
+	p := port{n.w.Comm.HostOf[s.rank], pc.Route.SrcNet, true}
 	s.net = p.net
 	rate, err := n.portRate(s.node, p.net)
 	if err != nil {
@@ -239,8 +239,8 @@ func (n *network) railEnd(r *rail, s *side) (port, error) {
 		r.bound = rate
 	}
 	for _, route := range []wire.RouteID{s.up, s.down} {
-		for _, u := range n.w.net.Uses(route) {
-			n.w.add(u.Link, u.Count)
+		for _, u := range n.w.Links.Uses(route) {
+			n.w.Add(u.Link, u.Count)
 		}
 	}
 	for k := range n.fused(s.node, p.net) {
@@ -250,8 +250,8 @@ func (n *network) railEnd(r *rail, s *side) (port, error) {
 	}
 	f := n.fault(p)
 	if f.Slow > 1 { // both ways
-		n.w.add(n.slowPort(p, f.Slow, rate), 1)
-		n.w.add(n.slowPort(port{p.host, p.net, false}, f.Slow, rate), 1)
+		n.w.Add(n.slowPort(p, f.Slow, rate), 1)
+		n.w.Add(n.slowPort(port{p.host, p.net, false}, f.Slow, rate), 1)
 	}
 	switch {
 	case f.Loss >= 1:

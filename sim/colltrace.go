@@ -34,7 +34,7 @@ func (t *tracer) way(s *side) *sideWay {
 	if w.number > 0 {
 		return w
 	}
-	system := t.e.nw.w.systems[s.node]
+	system := t.e.nw.w.Systems[s.node]
 	w.nic = t.rec.NIC(nccltrace.Port{Node: int(s.node), Net: int(s.net), Name: system.Nodes[system.Of(topo.NET)[s.net]].Net.Name})
 	w.number = 1
 	for i := range t.e.nw.sides[:s.index] {
@@ -70,14 +70,14 @@ func (t *tracer) contributes(bi int32) {
 	told := false
 	for _, id := range b.to {
 		ct, x := t.wireOf(id, k)
-		x.wired, x.allowed = t.e.now, b.open[k%plan.FIFOSteps]
+		x.wired, x.allowed = t.e.queue.Now, b.open[k%plan.FIFOSteps]
 		told = told || ct.told(k)
 	}
 	if !told || t.depth < nccltrace.DetailStep {
 		return
 	}
-	t.rec.Posted(t.e.now-t.shift, t.request(bi, k, t.sent(bi, k)))
-	t.rec.Settle(t.way(s).nic, t.e.now-t.shift)
+	t.rec.Posted(t.e.queue.Now-t.shift, t.request(bi, k, t.sent(bi, k)))
+	t.rec.Settle(t.way(s).nic, t.e.queue.Now-t.shift)
 }
 
 // whole notes that the last side has posted a rail's collective, which all
@@ -85,7 +85,7 @@ func (t *tracer) contributes(bi int32) {
 func (t *tracer) whole(last *side) {
 	r := &t.e.nw.rails[last.rail]
 	n := last.posted - 1
-	*t.collective(last.rail, n) = reduction{last: last.rank, whole: t.e.now}
+	*t.collective(last.rail, n) = reduction{last: last.rank, whole: t.e.queue.Now}
 	k, at := n/r.batches, int32(n%r.batches)
 	for i := range t.e.nw.batches[last.first+at].to {
 		from, _ := t.wireOf(t.e.nw.batches[last.first+at].to[i], k)
@@ -113,14 +113,14 @@ func (t *tracer) whole(last *side) {
 
 // leavesFor notes that a rail's next collective goes on the wire.
 func (t *tracer) leavesFor(ri int32) {
-	t.collective(ri, t.e.nw.rails[ri].begun).begun = t.e.now
+	t.collective(ri, t.e.nw.rails[ri].begun).begun = t.e.queue.Now
 }
 
 // landsFor writes a collective's time on the network's tree.
 func (t *tracer) landsFor(ri int32) {
 	r := &t.e.nw.rails[ri]
 	x := t.collective(ri, r.ended)
-	x.landed = t.e.now
+	x.landed = t.e.queue.Now
 	s := &t.e.nw.sides[r.sides[0]]
 	k, bi := r.ended/r.batches, s.first+int32(r.ended%r.batches)
 	ct, _ := t.wireOf(t.e.nw.batches[bi].to[0], k)

@@ -126,7 +126,6 @@ type engine struct {
 	groups  []group
 	sms     []multiprocessor
 	devs    []device
-	now     units.Time
 	kernels int32 // to run back to back
 	running int32 // devices that have kernels left
 	jitter  gpu.JitterCost
@@ -184,14 +183,14 @@ func (e *engine) run(ctx context.Context) error {
 				e.tell(float64(e.fetched) / float64(e.ops))
 			}
 		}
-		if e.now >= lastTime {
+		if e.queue.Now >= lastTime {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.plan.Req.Func, e.plan.Req.Count),
 				Missing: "simulated time ends there; look at the speeds of links and ports, or take a smaller size"}
 		}
 		at, ok := e.queue.Next()
 		// Rates are found when an instant is over: no flow ends within the instant
 		// that changes its rate.
-		if !ok || at > e.now {
+		if !ok || at > e.queue.Now {
 			if end, flows := e.net.Next(); flows && (!ok || end <= at) {
 				e.advance(end)
 				continue
@@ -200,7 +199,7 @@ func (e *engine) run(ctx context.Context) error {
 		if !e.queue.Pop(&ev) {
 			return e.deadlock()
 		}
-		e.now = ev.At
+		e.queue.Now = ev.At
 		e.handle(&ev)
 	}
 	if e.err == nil && e.gone != nil {
@@ -220,7 +219,7 @@ func (e *engine) countOps() int64 {
 
 // advance ends the flows that are through at a time.
 func (e *engine) advance(end units.Time) {
-	e.now = end
+	e.queue.Now = end
 	e.done = e.net.Advance(end, e.done[:0])
 	for _, tok := range e.done {
 		if tok >= 0 {
@@ -270,7 +269,7 @@ func (e *engine) flowDone(tok int32) {
 // wakeAt lets a group try at time t.
 func (e *engine) wakeAt(gi int32, t units.Time) {
 	g := &e.groups[gi]
-	t = max(t, e.now)
+	t = max(t, e.queue.Now)
 	if g.wake >= 0 && g.wake <= t {
 		return
 	}
@@ -362,7 +361,7 @@ func (e *engine) programEnd(gi int32) {
 		if e.obs != nil {
 			e.obs.Phase(gi)
 		}
-		e.nextPhase(g.sm, e.now)
+		e.nextPhase(g.sm, e.queue.Now)
 	}
 }
 

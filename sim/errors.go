@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/units"
 )
 
@@ -12,15 +13,9 @@ type ConfigError struct{ Field, Problem string }
 
 func (e *ConfigError) Error() string { return fmt.Sprintf("simulator: %s: %s", e.Field, e.Problem) }
 
-// RouteError is a connection for which the topology has no path.
-type RouteError struct {
-	Node     int
-	From, To string
-}
-
-func (e *RouteError) Error() string {
-	return fmt.Sprintf("simulator: node%d: no path from %s to %s in the topology", e.Node, e.From, e.To)
-}
+// RouteError is a connection for which the topology has no path: its fields are
+// Node, From and To.
+type RouteError = route.Error
 
 // RetryError is a write that was never acknowledged: the completion that NCCL
 // gets says IBV_WC_RETRY_EXC_ERR, and the communicator ends with

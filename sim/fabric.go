@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/rdma"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
@@ -51,7 +50,7 @@ func (n *network) slowPort(p port, slow float64, full wire.Rate) wire.LinkID {
 		if p.out {
 			name = fmt.Sprintf("node%d/%d slow out", p.host, p.net)
 		}
-		id = n.w.net.AddLink(name, wire.Rate(float64(full)/slow))
+		id = n.w.Links.AddLink(name, wire.Rate(float64(full)/slow))
 		n.slowed[p] = id
 	}
 	return id
@@ -64,7 +63,7 @@ func (n *network) fabricLink(i int32) wire.LinkID {
 	}
 	if n.wires[i] == 0 {
 		cable := &n.fabric.Wires[i]
-		n.wires[i] = int32(n.w.net.AddLink(cable.Name, n.wireRate(i))) + 1
+		n.wires[i] = int32(n.w.Links.AddLink(cable.Name, n.wireRate(i))) + 1
 	}
 	return wire.LinkID(n.wires[i] - 1)
 }
@@ -83,7 +82,7 @@ func (n *network) layLanes(nc *netConn, c *plan.Conn) error {
 			l.bound = portShare(n.netOf(c), nc.bound, q%nc.srcPorts)
 		}
 		if n.e.quotient == nil && own {
-			n.w.uses = n.w.uses[:0]
+			n.w.Uses = n.w.Uses[:0]
 			if err := n.gather(c); err != nil {
 				return err
 			}
@@ -93,10 +92,10 @@ func (n *network) layLanes(nc *netConn, c *plan.Conn) error {
 			if err := n.cross(nc, &l, src, dst, q, flowOf(c, q)); err != nil {
 				return err
 			}
-			l.route = n.w.intern()
+			l.route = n.w.Intern()
 		}
 		if nc.tcp && l.again.loss > 0 && l.again.loss < 1 {
-			l.bound = min(l.bound, wire.RateOf(rdma.LossRate(l.again.loss, 2*n.way(nc))))
+			l.bound = min(l.bound, wire.RateOf(LossRate(l.again.loss, 2*n.way(nc))))
 		}
 		n.lanes = append(n.lanes, l)
 	}
@@ -115,11 +114,11 @@ func (n *network) byPorts(nc *netConn, l *queuePair, c *plan.Conn, q int32) erro
 			continue
 		}
 		index := q % end.ports
-		id, err := n.fusedPort(n.w.comm.NodeOf[end.rank], end.p, index)
+		id, err := n.fusedPort(n.w.Comm.NodeOf[end.rank], end.p, index)
 		if err != nil {
 			return err
 		}
-		n.w.add(id, 1)
+		n.w.Add(id, 1)
 		f := n.portFault(end.p, index)
 		l.again.loss = either(l.again.loss, f.Loss)
 		nc.later = max(nc.later, n.later(c)+f.Later)
@@ -129,7 +128,7 @@ func (n *network) byPorts(nc *netConn, l *queuePair, c *plan.Conn, q int32) erro
 
 // ports are those that a connection leaves from and arrives at.
 func (n *network) ports(c *plan.Conn) (src, dst port) {
-	return port{n.w.comm.HostOf[c.Src], c.Route.SrcNet, true}, port{n.w.comm.HostOf[c.Dst], c.Route.DstNet, false}
+	return port{n.w.Comm.HostOf[c.Src], c.Route.SrcNet, true}, port{n.w.Comm.HostOf[c.Dst], c.Route.DstNet, false}
 }
 
 // later is what faults of its ports add to a connection's latency.
@@ -153,7 +152,7 @@ func (n *network) cross(nc *netConn, l *queuePair, src, dst port, q int32, flow 
 	for _, p := range []port{src, dst} {
 		f := n.fault(p)
 		if f.Slow > 1 {
-			n.w.add(n.slowPort(p, f.Slow, nc.bound), 1)
+			n.w.Add(n.slowPort(p, f.Slow, nc.bound), 1)
 		}
 		l.again.loss = either(l.again.loss, f.Loss)
 	}
@@ -166,7 +165,7 @@ func (n *network) cross(nc *netConn, l *queuePair, src, dst port, q int32, flow 
 	}
 	later := nc.later
 	for _, i := range wires {
-		n.w.add(n.fabricLink(i), 1)
+		n.w.Add(n.fabricLink(i), 1)
 		later += n.fabric.Wires[i].Latency
 		l.again.loss = either(l.again.loss, n.fabric.Wires[i].Loss)
 	}
@@ -227,7 +226,7 @@ func (n *network) flowDone(li int32) {
 	l := &n.lanes[li]
 	n.waited(l)
 	if l.again.left > 0 {
-		n.e.queue.Push(n.e.now+l.again.stall, classDone, evRepeat, li, 0)
+		n.e.queue.Push(n.e.queue.Now+l.again.stall, classDone, evRepeat, li, 0)
 		return
 	}
 	l.busy = false
@@ -243,7 +242,7 @@ func (n *network) flowDone(li int32) {
 // connection's next message; it will begin it then.
 func (n *network) rests(id int32) bool {
 	c := &n.conns[id]
-	if n.e.now >= c.rest {
+	if n.e.queue.Now >= c.rest {
 		return false
 	}
 	if !c.resting {
@@ -262,7 +261,7 @@ func (n *network) land(id int32) {
 		}
 		c.landed++
 		if c.tcp {
-			c.rest = n.e.now + looksNextTCP*n.turn(c.srcProxy)
+			c.rest = n.e.queue.Now + looksNextTCP*n.turn(c.srcProxy)
 		}
 		n.complete(id)
 	}
@@ -271,8 +270,8 @@ func (n *network) land(id int32) {
 func (n *network) complete(id int32) {
 	c := &n.conns[id]
 	latency := n.way(c)
-	n.push(n.e.now+latency+n.lastRead(c, c.landed-1), id, stageArrive)
-	n.push(n.e.now+pick(c.tcp, 0, 2*latency), id, stageSent) // a socket has taken what was written
+	n.push(n.e.queue.Now+latency+n.lastRead(c, c.landed-1), id, stageArrive)
+	n.push(n.e.queue.Now+pick(c.tcp, 0, 2*latency), id, stageSent) // a socket has taken what was written
 }
 
 // Ports lists how many nets each host of a communicator has, as

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 )
@@ -64,7 +65,7 @@ func (c *Config) portsAlike() bool {
 
 // lay fills in groups and connections: of all ranks, or of those that stand
 // for the others.
-func (x *Executor) lay(e *engine, w *wiring, sink trace.Sink) error {
+func (x *Executor) lay(e *engine, w *route.Table, sink trace.Sink) error {
 	if x.folds(e, sink) {
 		// How far off a near quotient is was seen on ideal networks.
 		near := x.cfg.Fabric == nil && (x.cfg.Fold == FoldNear || x.cfg.Fold == FoldAuto && e.plan.Comm.NRanks > UnfoldedRanks)
@@ -131,7 +132,7 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 
 // layQuotient lays out the quotient by a symmetry; done is false where that is
 // neither exact nor, where that is allowed, known to be near.
-func (e *engine) layQuotient(w *wiring, s *symmetry, near bool) (done bool, err error) {
+func (e *engine) layQuotient(w *route.Table, s *symmetry, near bool) (done bool, err error) {
 	if near = near && s.margin > 0; !s.alike && !near {
 		return false, nil
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/rdma"
+	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/units"
 )
 
@@ -60,9 +60,9 @@ func (n *network) transmit(li int32, bytes units.Bytes) {
 		send = n.lose(li, bytes)
 	}
 	work := n.work(c, send)
-	l.since, l.sent = n.e.now, work
+	l.since, l.sent = n.e.queue.Now, work
 	n.e.net.Carry(l.route, work)
-	n.e.net.Start(n.e.now, l.route, bound, work, 1, ^li)
+	n.e.net.Start(n.e.queue.Now, l.route, bound, work, 1, ^li)
 }
 
 // lose decides which packet of an attempt is the first to be lost, and returns
@@ -77,7 +77,7 @@ func (n *network) lose(li int32, bytes units.Bytes) units.Bytes {
 		k = 0
 	} else {
 		r.draws++
-		k = min(k, int64(math.Log(uniform(n.e.seed, uint64(li), r.draws))/math.Log1p(-r.loss)))
+		k = min(k, int64(math.Log(chance.Uniform(n.e.seed, uint64(li), r.draws))/math.Log1p(-r.loss)))
 	}
 	r.left, r.stall = 0, 0
 	if k >= packets {
@@ -85,7 +85,7 @@ func (n *network) lose(li int32, bytes units.Bytes) units.Bytes {
 		return bytes
 	}
 	if k > 0 || r.tries == 0 {
-		r.tries, r.asked = 0, n.e.now
+		r.tries, r.asked = 0, n.e.queue.Now
 	}
 	r.tries++
 	r.left = bytes - units.Bytes(k)*packet
@@ -113,7 +113,7 @@ func (n *network) burst(li int32) int64 {
 	if r.loss >= 1 {
 		return math.MaxInt32
 	}
-	return int64(min(math.MaxInt32, math.Log(uniform(n.e.seed, 1<<32|uint64(li), r.draws))/math.Log(r.loss)))
+	return int64(min(math.MaxInt32, math.Log(chance.Uniform(n.e.seed, 1<<32|uint64(li), r.draws))/math.Log(r.loss)))
 }
 
 // repeat goes back to the first packet missing, or gives up.
@@ -121,20 +121,14 @@ func (n *network) repeat(li int32) {
 	l := &n.lanes[li]
 	if n.conns[l.conn].tcp {
 		pc := n.e.plan.Conn(n.conns[l.conn].conn)
-		n.e.err = &TimedOutError{Src: int(pc.Src), Dst: int(pc.Dst), Channel: int(pc.Channel), SrcNet: int(pc.Route.SrcNet), DstNet: int(pc.Route.DstNet), After: rdma.GiveUp}
+		n.e.err = &TimedOutError{Src: int(pc.Src), Dst: int(pc.Dst), Channel: int(pc.Channel), SrcNet: int(pc.Route.SrcNet), DstNet: int(pc.Route.DstNet), After: GiveUp}
 		return
 	}
 	if l.again.tries > int32(n.rc.Retries.Or(7)) {
 		pc := n.e.plan.Conn(n.conns[l.conn].conn)
 		n.e.err = &RetryError{Src: int(pc.Src), Dst: int(pc.Dst), Channel: int(pc.Channel), SrcNet: int(pc.Route.SrcNet), DstNet: int(pc.Route.DstNet),
-			Tries: int(l.again.tries), After: n.e.now - l.again.asked}
+			Tries: int(l.again.tries), After: n.e.queue.Now - l.again.asked}
 		return
 	}
 	n.transmit(li, l.again.left)
-}
-
-// uniform returns a variate in (0, 1) that is a pure function of its keys.
-func uniform(seed, a, b uint64) float64 {
-	x := mix(seed ^ mix(a+0x632be59bd9b4e019) ^ mix(b+0x9e6c63d0876a9a47))
-	return (float64(mix(x+0x9e3779b97f4a7c15)>>11) + 0.5) / (1 << 53)
 }

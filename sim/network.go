@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/rdma"
+	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -23,10 +23,10 @@ import (
 // the sender's proxy polls its own completion and returns the credit.
 type network struct {
 	e       *engine
-	w       *wiring
+	w       *route.Table
 	local   wire.RouteID
 	cost    netCosts
-	threads []rdma.Thread // by rank
+	threads []Thread // by rank
 	conns   []netConn
 	watched []int32 // connection ends that each thread looks at
 	routes  map[routeKey]wire.RouteID
@@ -141,11 +141,11 @@ const (
 	looksNextTCP = 2
 )
 
-func newNetwork(e *engine, w *wiring) *network {
+func newNetwork(e *engine, w *route.Table) *network {
 	us := units.FromMicros
 	p, t := &e.class.Net, &e.class.Net.TCP
-	return &network{e: e, w: w, local: w.local, routes: make(map[routeKey]wire.RouteID),
-		threads: make([]rdma.Thread, e.plan.Comm.NRanks),
+	return &network{e: e, w: w, local: w.Local, routes: make(map[routeKey]wire.RouteID),
+		threads: make([]Thread, e.plan.Comm.NRanks),
 		cost: netCosts{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag), us(p.Turn), us(p.Look),
 			us(t.Call), us(t.Look), us(t.Wire)}}
 }
@@ -165,11 +165,11 @@ func (n *network) connect(c *plan.Conn, id int32, pr *plan.Program) (int32, erro
 	key := n.key(c)
 	route, ok := n.routes[key]
 	if !ok {
-		n.w.uses = n.w.uses[:0]
+		n.w.Uses = n.w.Uses[:0]
 		if err := n.gather(c); err != nil {
 			return 0, err
 		}
-		route = n.w.intern()
+		route = n.w.Intern()
 		n.routes[key] = route
 	}
 	return n.join(c, id, pr, route)
@@ -181,7 +181,7 @@ func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route wire.Rout
 	nc := netConn{conn: id, src: c.Src, dst: c.Dst, channel: c.Channel, phase: pr.Phase, srcProxy: r.SrcProxy, dstProxy: r.DstProxy, srcLoad: 1, dstLoad: 1,
 		share: n.e.class.LinkShare[pr.Proto], flush: r.Flush && pr.Proto == coll.Simple, polled: r.DstGDR && pr.Proto != coll.Simple, route: route}
 	var err error
-	nc.bound, err = n.portRate(n.w.comm.NodeOf[c.Src], r.SrcNet)
+	nc.bound, err = n.portRate(n.w.Comm.NodeOf[c.Src], r.SrcNet)
 	if err != nil {
 		return 0, err
 	}
@@ -192,7 +192,7 @@ func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route wire.Rout
 		n.overSockets(&nc, sockets, helpers)
 		nc.direct = pr.Proto != coll.Simple
 	} else {
-		n.spread(&nc, n.fused(n.w.comm.NodeOf[c.Src], r.SrcNet), n.fused(n.w.comm.NodeOf[c.Dst], r.DstNet))
+		n.spread(&nc, n.fused(n.w.Comm.NodeOf[c.Src], r.SrcNet), n.fused(n.w.Comm.NodeOf[c.Dst], r.DstNet))
 	}
 	if err := n.layLanes(&nc, c); err != nil {
 		return 0, err
@@ -203,7 +203,7 @@ func (n *network) join(c *plan.Conn, id int32, pr *plan.Program, route wire.Rout
 
 func (n *network) key(c *plan.Conn) routeKey {
 	r := &c.Route
-	key := routeKey{n.memoryOf(c.Src), n.memoryOf(c.Dst), n.w.comm.NodeOf[c.Src], n.w.comm.NodeOf[c.Dst], r.SrcNet, r.DstNet, -1, -1}
+	key := routeKey{n.memoryOf(c.Src), n.memoryOf(c.Dst), n.w.Comm.NodeOf[c.Src], n.w.Comm.NodeOf[c.Dst], r.SrcNet, r.DstNet, -1, -1}
 	if _, helpers, tcp := n.overTCP(c); tcp && helpers == 0 {
 		key.writer, key.reader = r.SrcProxy, r.DstProxy
 	}
@@ -219,20 +219,20 @@ func (n *network) key(c *plan.Conn) routeKey {
 // memoryOf names the host memory of a rank's connections in a key: that of the
 // CPU nearest to its GPU, which is not that of every GPU of the node.
 func (n *network) memoryOf(rank int32) int32 {
-	node, g := n.w.gpu(rank)
+	node, g := n.w.GPU(rank)
 	if node < 0 {
 		return -1 // links that are left out
 	}
-	return -2 - int32(n.w.cpuOf(node, g))
+	return -2 - int32(n.w.CPUOf(node, g))
 }
 
 func (n *network) portRate(node, net int32) (wire.Rate, error) {
-	s := n.w.systems[node]
+	s := n.w.Systems[node]
 	nets := s.Of(topo.NET)
 	if int(net) >= len(nets) || net < 0 {
-		return 0, &RouteError{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
+		return 0, &route.Error{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
 	}
-	return n.w.netRate(s.Nodes[nets[net]].Net), nil
+	return n.w.NetRate(s.Nodes[nets[net]].Net), nil
 }
 
 // gather adds the links from memory through both NICs to memory.
@@ -252,23 +252,23 @@ func (n *network) gather(c *plan.Conn) error {
 // (out) or writes: a GPU's, or the host's where gpuRank is -1.
 func (n *network) endLinks(gpuRank, net, rank int32, out bool) error {
 	w := n.w
-	node, g := w.gpu(rank)
+	node, g := w.GPU(rank)
 	if node < 0 {
 		return nil // links that are left out
 	}
-	nets := w.systems[node].Of(topo.NET)
+	nets := w.Systems[node].Of(topo.NET)
 	if net < 0 || int(net) >= len(nets) {
-		return &RouteError{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
+		return &route.Error{Node: int(node), From: "NIC", To: fmt.Sprintf("net %d of %d", net, len(nets))}
 	}
-	walk, mem := w.walk, g
+	walk, mem := w.Walk, g
 	if gpuRank >= 0 {
-		_, mem = w.gpu(gpuRank)
-		w.throughRoot(node, mem, nets[net], out)
+		_, mem = w.GPU(gpuRank)
+		w.ThroughRoot(node, mem, nets[net], out)
 	} else {
-		walk, mem = w.walkHost, w.cpuOf(node, g)
+		walk, mem = w.WalkHost, w.CPUOf(node, g)
 	}
 	if mem == topo.None {
-		return &RouteError{Node: int(node), From: "host memory", To: "NIC"}
+		return &route.Error{Node: int(node), From: "host memory", To: "NIC"}
 	}
 	if out {
 		return walk(node, mem, nets[net])
@@ -277,7 +277,7 @@ func (n *network) endLinks(gpuRank, net, rank int32, out bool) error {
 }
 
 func (n *network) push(at units.Time, id, stage int32) {
-	n.e.queue.Push(max(at, n.e.now), classDone, evProxy, id, stage)
+	n.e.queue.Push(max(at, n.e.queue.Now), classDone, evProxy, id, stage)
 }
 
 // post takes a step from the kernel; the proxy can see it at time t.
@@ -308,14 +308,14 @@ func (n *network) tryPost(id int32) {
 
 // serve gives a proxy thread a job; done takes it up when it is over.
 func (n *network) serve(thread, id, stage int32, cost units.Time) {
-	if n.threads[thread].Add(rdma.Job{Conn: id, Stage: stage}, cost) {
-		n.e.queue.Push(n.e.now, classRound, evRound, thread, 0)
+	if n.threads[thread].Add(Job{Conn: id, Stage: stage}, cost) {
+		n.e.queue.Push(n.e.queue.Now, classRound, evRound, thread, 0)
 	}
 }
 
 // round ends an instant of a thread.
 func (n *network) round(thread int32) {
-	jobs, at := n.threads[thread].Round(n.e.now)
+	jobs, at := n.threads[thread].Round(n.e.queue.Now)
 	if obs := n.obs; obs != nil {
 		obs.Thread(thread, at)
 	}
@@ -346,7 +346,7 @@ func (n *network) event(id, stage int32) {
 		n.look(id, stage, &c.srcFree, c.srcProxy, pick[int32](c.tcp, looksSentTCP, looksSent))
 	case stageArrive:
 		if c.polled {
-			n.done(id, stage, n.e.now)
+			n.done(id, stage, n.e.queue.Now)
 			return
 		}
 		n.look(id, stage, &c.dstFree, c.dstProxy, looksArrive)
@@ -426,7 +426,7 @@ func (n *network) watch() {
 // there before.
 func (n *network) look(id, stage int32, free *units.Time, thread, looks int32) {
 	turn := n.turn(thread)
-	at := max(n.e.now+turn/2, *free)
+	at := max(n.e.queue.Now+turn/2, *free)
 	*free = at + turn*units.Time(looks)
 	n.push(at, id, stage+seen)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -16,12 +17,12 @@ import (
 
 // layMemory declares the memory of the one rank. What L2 holds does not reach
 // device memory: the rate is that of the working set's mixture of both.
-func (e *engine) layMemory(w *wiring) {
-	node, g := w.gpu(0)
+func (e *engine) layMemory(w *route.Table) {
+	node, g := w.GPU(0)
 	one := &e.class.One
 	miss := e.class.Miss(int64(workingSet(e.plan)))
 	rate := 1 / (miss/one.MemoryRate + (1-miss)/one.L2Rate)
-	id := e.net.AddLink(fmt.Sprintf("node%d %s memory", node, w.name(node, g)), wire.RateOf(rate))
+	id := e.net.AddLink(fmt.Sprintf("node%d %s memory", node, w.Name(node, g)), wire.RateOf(rate))
 	e.memory = e.net.AddRoute([]wire.Use{{Link: id, Count: 2}})
 	e.jitter = gpu.JitterCost{} // it lets channels drift apart that wait for each other
 }

@@ -82,14 +82,14 @@ func (t *tracer) starts(gi int32) {
 		c := &t.e.conns[id]
 		came = max(came, c.head[(c.taken+int64(g.op.RecvAhead))%plan.FIFOSteps])
 	}
-	t.groups[gi].piece = piece{since: min(g.since, t.e.now), start: t.e.now, joined: -1, data: min(came, t.e.now) - min(g.since, t.e.now), deps: t.depend(g)}
+	t.groups[gi].piece = piece{since: min(g.since, t.e.queue.Now), start: t.e.queue.Now, joined: -1, data: min(came, t.e.queue.Now) - min(g.since, t.e.queue.Now), deps: t.depend(g)}
 }
 
 // joins notes that a piece's bytes begin to move.
 func (t *tracer) joins(gi int32, work float64, rate wire.Rate) {
 	if t.follows(t.e.groups[gi].rank, nccltrace.DetailChannel) {
 		p := &t.groups[gi].piece
-		p.joined, p.alone = t.e.now, units.Time(work/float64(max(1, rate)))
+		p.joined, p.alone = t.e.queue.Now, units.Time(work/float64(max(1, rate)))
 	}
 }
 
@@ -100,8 +100,8 @@ func (t *tracer) moves(gi int32) {
 		return
 	}
 	p := &t.groups[gi].piece
-	if p.moved = t.e.now; p.joined < 0 {
-		p.joined = t.e.now
+	if p.moved = t.e.queue.Now; p.joined < 0 {
+		p.joined = t.e.queue.Now
 	}
 	dst := g.rank
 	if len(g.op.To) > 0 {
@@ -141,8 +141,8 @@ func (t *tracer) done(gi int32) {
 	if g.pr.Proto == coll.Simple {
 		after = nccltrace.Fence
 	}
-	sum[nccltrace.Data] += t.e.now - p.moved
-	sum[after] += g.free - t.e.now
+	sum[nccltrace.Data] += t.e.queue.Now - p.moved
+	sum[after] += g.free - t.e.queue.Now
 	t.groups[gi].sum.Add(&sum)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // fused is the number of physical ports behind a node's net.
 func (n *network) fused(node, net int32) int32 {
-	s := n.w.systems[node]
+	s := n.w.Systems[node]
 	nets := s.Of(topo.NET)
 	if net < 0 || int(net) >= len(nets) {
 		return 1
@@ -46,7 +46,7 @@ func portShare(info *topo.NetInfo, full wire.Rate, index int32) wire.Rate {
 
 // netOf is the net that a connection leaves by.
 func (n *network) netOf(c *plan.Conn) *topo.NetInfo {
-	s := n.w.systems[n.w.comm.NodeOf[c.Src]]
+	s := n.w.Systems[n.w.Comm.NodeOf[c.Src]]
 	return s.Nodes[s.Of(topo.NET)[c.Route.SrcNet]].Net
 }
 
@@ -57,15 +57,15 @@ func (n *network) fusedPort(node int32, p port, index int32) (wire.LinkID, error
 	if err != nil {
 		return 0, err
 	}
-	s := n.w.systems[node]
+	s := n.w.Systems[node]
 	info := s.Nodes[s.Of(topo.NET)[p.net]].Net
 	way := "in"
 	if p.out {
 		way = "out"
 	}
-	id, made := n.w.narrow(fmt.Sprintf("node%d %s %s", node, info.Fused[index], way), portShare(info, full, index))
+	id, made := n.w.Narrow(fmt.Sprintf("node%d %s %s", node, info.Fused[index], way), portShare(info, full, index))
 	if slow := n.portFault(p, index).Slow; made && slow > 1 {
-		n.w.net.Limit(id, wire.Rate(float64(n.w.net.Capacity(id))/slow))
+		n.w.Links.Limit(id, wire.Rate(float64(n.w.Links.Capacity(id))/slow))
 	}
 	return id, nil
 }

@@ -10,7 +10,7 @@ import (
 // it would have been alone, times its bytes.
 func (n *network) waited(l *queuePair) {
 	alone := units.Time(l.sent) / units.Time(max(1, l.bound))
-	wait := n.e.now - l.since - alone
+	wait := n.e.queue.Now - l.since - alone
 	if wait <= 0 {
 		return
 	}
@@ -27,7 +27,7 @@ func (n *network) waited(l *queuePair) {
 // without links.
 func (n *network) fullest(route wire.RouteID, links []exec.LinkLoad) int {
 	at := -1
-	for _, u := range n.w.net.Uses(route) {
+	for _, u := range n.w.Links.Uses(route) {
 		if l := int(u.Link); at < 0 || links[l].Ideal() > links[at].Ideal() {
 			at = l
 		}

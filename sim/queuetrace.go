@@ -22,7 +22,7 @@ func (t *tracer) waited(l *queuePair, wait units.Time) {
 	if !t.open || l.since < t.shift || t.depth < nccltrace.DetailStep {
 		return
 	}
-	t.backlog = append(t.backlog, backlog{l.route, l.since, t.e.now, float64(l.sent) / wire.NanoBytes * float64(wait) / float64(t.e.now-l.since)})
+	t.backlog = append(t.backlog, backlog{l.route, l.since, t.e.queue.Now, float64(l.sent) / wire.NanoBytes * float64(wait) / float64(t.e.queue.Now-l.since)})
 }
 
 // queues writes how many bytes waited before each link, by time. Where a message

@@ -3,7 +3,6 @@ package sim
 import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/rdma"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -64,7 +63,7 @@ func (n *network) tryCollect(si int32) {
 }
 
 func (n *network) pushCollect(at units.Time, bi, stage int32) {
-	n.e.queue.Push(max(at, n.e.now), classDone, evCollect, bi, stage)
+	n.e.queue.Push(max(at, n.e.queue.Now), classDone, evCollect, bi, stage)
 }
 
 // collect begins a stage of a batch's oldest step that is there.
@@ -94,8 +93,8 @@ func (n *network) collect(bi, stage int32) {
 				cost = n.cost.post
 			}
 		}
-		if n.threads[thread].Add(rdma.Job{Conn: bi, Stage: stage - seen}, cost) {
-			n.e.queue.Push(n.e.now, classRound, evRound, thread, 0)
+		if n.threads[thread].Add(Job{Conn: bi, Stage: stage - seen}, cost) {
+			n.e.queue.Push(n.e.queue.Now, classRound, evRound, thread, 0)
 		}
 	}
 }
@@ -103,7 +102,7 @@ func (n *network) collect(bi, stage int32) {
 // lookCollect is look for a batch.
 func (n *network) lookCollect(bi, stage int32, free *units.Time, thread, looks int32) {
 	turn := n.turn(thread)
-	at := max(n.e.now+turn/2, *free)
+	at := max(n.e.queue.Now+turn/2, *free)
 	*free = at + turn*units.Time(looks)
 	n.pushCollect(at, bi, stage+seen)
 }
@@ -201,7 +200,7 @@ func (n *network) beginCollective(ri int32) {
 		obs.Reduction(ReductionEvent{Point: SumBegun, Rail: ri})
 	}
 	r.begun++
-	n.e.net.Start(n.e.now, r.route, r.bound, work, 1, ^(int32(len(n.lanes)) + ri))
+	n.e.net.Start(n.e.queue.Now, r.route, r.bound, work, 1, ^(int32(len(n.lanes)) + ri))
 }
 
 // carry counts the bytes of a rail's next collective on its links and returns
@@ -237,7 +236,7 @@ func (n *network) reduced(ri int32) {
 		obs.Reduction(ReductionEvent{Point: SumLanded, Rail: ri})
 	}
 	for _, si := range r.sides {
-		n.pushCollect(n.e.now+r.later, n.sides[si].first+int32(r.ended%r.batches), collectDone)
+		n.pushCollect(n.e.queue.Now+r.later, n.sides[si].first+int32(r.ended%r.batches), collectDone)
 	}
 	r.ended++
 	n.beginCollective(ri)

@@ -9,6 +9,8 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/chance"
+	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/sim/wire/fluid"
 	"github.com/simccl/simccl/topo"
@@ -97,8 +99,8 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Comm == nil || cfg.Comm.NRanks < 1 {
 		return nil, &ConfigError{"Comm", "has no ranks; give a joined communicator"}
 	}
-	if len(cfg.Systems) != cfg.Comm.NNodes {
-		return nil, &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(cfg.Systems), cfg.Comm.NNodes)}
+	if err := cfg.checkSystems(); err != nil {
+		return nil, err
 	}
 	if cfg.QPs < 0 || cfg.QPs > maxQPs {
 		return nil, &ConfigError{"QPs", fmt.Sprintf("%d queue pairs of a connection; from 1 to %d", cfg.QPs, maxQPs)}
@@ -113,6 +115,19 @@ func New(cfg Config) (*Executor, error) {
 		x.class = ClassOf(cfg.Systems[0])
 	}
 	return x, nil
+}
+
+// checkSystems refuses what is not one System a node with a GPU for each rank.
+func (c *Config) checkSystems() error {
+	if len(c.Systems) != c.Comm.NNodes {
+		return &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(c.Systems), c.Comm.NNodes)}
+	}
+	for i, s := range c.Systems {
+		if gpus := len(s.Of(topo.GPU)); len(c.Comm.NodeRanks[i]) > gpus {
+			return &ConfigError{"Systems", fmt.Sprintf("node %d has %d GPUs for %d ranks", i, gpus, len(c.Comm.NodeRanks[i]))}
+		}
+	}
+	return nil
 }
 
 // Class returns the machine class that the executor uses.
@@ -231,10 +246,7 @@ func (x *Executor) model() wire.Model {
 // build lays out one run.
 func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	e := &engine{class: &x.class, cost: costsOf(&x.class), plan: p, net: x.model(), seed: x.cfg.Seed}
-	w, err := newWiring(p.Comm, x.cfg.Systems, e.class, e.net)
-	if err != nil {
-		return nil, err
-	}
+	w := route.New(p.Comm, x.cfg.Systems, e.class, e.net)
 	e.nw = newNetwork(e, w)
 	e.nw.configure(&x.cfg)
 	e.slow, e.gone = x.cfg.slowness(), x.cfg.gone()
@@ -316,13 +328,13 @@ func (e *engine) gapOf(pr *plan.Program) units.Time {
 func newGroup(e *engine, pr *plan.Program, dev, sm int32) group {
 	g := group{pr: *pr, rank: dev, sm: sm, wake: -1, joint: -1, spread: max(1, e.plan.Turn(pr))}
 	if e.jitter.Channel > 0 {
-		g.drift = e.jitter.Channel * normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
+		g.drift = e.jitter.Channel * chance.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
 	}
 	return g
 }
 
 // layConns finds both ends of every connection and its route.
-func (e *engine) layConns(w *wiring) error {
+func (e *engine) layConns(w *route.Table) error {
 	e.conns = make([]conn, e.plan.NumConns())
 	for i := range e.conns {
 		e.conns[i] = conn{snd: -1, rcv: -1, net: -1}
@@ -346,7 +358,7 @@ func (e *engine) layConns(w *wiring) error {
 	return e.nw.layRails()
 }
 
-func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
+func (e *engine) joinConns(w *route.Table, gi int32, op *plan.Op) error {
 	pr := &e.groups[gi].pr
 	for _, id := range op.To {
 		c := &e.conns[id]
@@ -354,14 +366,14 @@ func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
 			continue
 		}
 		pc := e.plan.Conn(id)
-		r, err := w.between(&pc)
+		r, err := w.Between(&pc)
 		if err != nil {
 			return err
 		}
 		c.snd, c.route, c.depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
 		c.host = e.inHost(&pc)
 		if c.far = e.farOf(&pc); c.far > 0 {
-			w.inHostMemory(&pc, e.onTheirWay(op))
+			w.Stage(&pc, e.onTheirWay(op))
 		}
 		c.net, err = e.nw.connect(&pc, id, pr)
 		if err != nil {
@@ -414,7 +426,7 @@ func (e *engine) onTheirWay(op *plan.Op) units.Bytes {
 
 // layJoint gives ops that reach several peers, or work through the switch,
 // their route, once all connections have theirs.
-func (e *engine) layJoint(w *wiring) error {
+func (e *engine) layJoint(w *route.Table) error {
 	var op plan.Op
 	var cur plan.Cursor
 	for gi := range e.groups {
@@ -423,11 +435,11 @@ func (e *engine) layJoint(w *wiring) error {
 		if !cur.Next(&op) || !e.hasJoint(&g.pr, &op) {
 			continue
 		}
-		w.uses = w.uses[:0]
-		if err := w.joint(&op, e.plan.Conn); err != nil {
+		w.Uses = w.Uses[:0]
+		if err := w.Joint(&op, e.plan.Conn); err != nil {
 			return err
 		}
-		g.joint = w.intern()
+		g.joint = w.Intern()
 	}
 	return nil
 }

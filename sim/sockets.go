@@ -6,7 +6,6 @@ import (
 
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/rdma"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -39,7 +38,7 @@ func (s *Sockets) onControl(n units.Bytes) units.Bytes {
 // socketNet returns what is known of a node's net, and whether it is the socket
 // plugin's.
 func (n *network) socketNet(node, net int32) (*topo.NetInfo, bool) {
-	s := n.w.systems[node]
+	s := n.w.Systems[node]
 	nets := s.Of(topo.NET)
 	if net < 0 || int(net) >= len(nets) {
 		return nil, false
@@ -52,46 +51,31 @@ func (n *network) socketNet(node, net int32) (*topo.NetInfo, bool) {
 // served by so many helpers of each side. The receiver's side decides, which the
 // sender asks (net_socket.cc:380).
 func (n *network) overTCP(c *plan.Conn) (sockets, helpers int32, tcp bool) {
-	if _, tcp = n.socketNet(n.w.comm.NodeOf[c.Src], c.Route.SrcNet); !tcp {
+	if _, tcp = n.socketNet(n.w.Comm.NodeOf[c.Src], c.Route.SrcNet); !tcp {
 		return 0, 0, false
 	}
 	vendor := uint16(0)
-	if info, _ := n.socketNet(n.w.comm.NodeOf[c.Dst], c.Route.DstNet); info != nil {
+	if info, _ := n.socketNet(n.w.Comm.NodeOf[c.Dst], c.Route.DstNet); info != nil {
 		vendor = info.Vendor
 	}
 	s, h := connect.SocketSplit(vendor, n.sockets.Threads, n.sockets.PerThread)
 	return int32(s), int32(h), true
 }
 
-// loopback is the interface that has no port behind it.
-func loopback(info *topo.NetInfo) bool { return info.Sockets && info.Name == "lo" }
-
-// netRate is the payload rate of a net: its speed without headers. Loopback
-// carries what the threads copy.
-func (w *wiring) netRate(info *topo.NetInfo) wire.Rate {
-	switch {
-	case loopback(info):
-		return wire.RateOf(10 * max(w.class.Net.TCP.Send, w.class.Net.TCP.Recv))
-	case info.Sockets:
-		return wire.RateOf(float64(info.BW) * w.class.Net.TCP.Eff)
-	}
-	return wire.RateOf(float64(info.BW) * w.class.Net.Eff)
-}
-
 // copies adds the link that stands for a proxy thread's copying between host
 // memory and sockets: all its connections share it. A byte read and a byte
 // written count as often as they cost.
 func (n *network) copies(rank int32, out bool) {
-	node, g := n.w.gpu(rank)
+	node, g := n.w.GPU(rank)
 	if node < 0 {
 		return
 	}
 	send, recv, capacity := n.e.class.Net.TCP.Shares()
-	id, _ := n.w.narrow(fmt.Sprintf("node%d %s proxy thread", node, n.w.name(node, g)), wire.RateOf(capacity))
+	id, _ := n.w.Narrow(fmt.Sprintf("node%d %s proxy thread", node, n.w.Name(node, g)), wire.RateOf(capacity))
 	if out {
-		n.w.add(id, send)
+		n.w.Add(id, send)
 	} else {
-		n.w.add(id, recv)
+		n.w.Add(id, recv)
 	}
 }
 
@@ -143,7 +127,7 @@ func (n *network) lastRead(c *netConn, k int64) units.Time {
 // cutOff ends a connection over which nothing gets through: TCP repeats for so
 // long, and the sender's next system call fails.
 func (n *network) cutOff(li int32) {
-	n.e.queue.Push(n.e.now+rdma.GiveUp, classDone, evRepeat, li, 0)
+	n.e.queue.Push(n.e.queue.Now+GiveUp, classDone, evRepeat, li, 0)
 }
 
 // ways is how many queue pairs, or sockets, a connection shows on a timeline;

@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -15,7 +16,7 @@ func (e *engine) try(gi int32) {
 	if g.state != idle && g.state != waiting {
 		return
 	}
-	if e.now < g.free {
+	if e.queue.Now < g.free {
 		e.wakeAt(gi, g.free)
 		return
 	}
@@ -30,7 +31,7 @@ func (e *engine) try(gi int32) {
 	if !ok {
 		return
 	}
-	if at > e.now {
+	if at > e.queue.Now {
 		e.wakeAt(gi, at)
 		return
 	}
@@ -128,7 +129,7 @@ func (g *group) pieceBytes(slice int32) units.Bytes {
 // begin starts a piece: its overhead first, then its bytes.
 func (e *engine) begin(gi int32) {
 	g := &e.groups[gi]
-	g.streams = g.posted && e.now == g.free
+	g.streams = g.posted && e.queue.Now == g.free
 	g.bytes = g.pieceBytes(g.slice)
 	g.state = opening
 	g.count++
@@ -153,14 +154,14 @@ func (e *engine) begin(gi int32) {
 	if g.pr.Proto != coll.Simple {
 		// Cut-through: the peer sees the first data a hop after the first trip.
 		for _, id := range g.op.To {
-			e.postHead(id, e.now+over+e.cost.hop[g.pr.Proto])
+			e.postHead(id, e.queue.Now+over+e.cost.hop[g.pr.Proto])
 		}
 	}
 	if g.bytes == 0 {
-		e.queue.Push(e.now+over, classDone, evDone, gi, 0)
+		e.queue.Push(e.queue.Now+over, classDone, evDone, gi, 0)
 		return
 	}
-	e.queue.Push(e.now+over, classDone, evJoin, gi, 0)
+	e.queue.Push(e.queue.Now+over, classDone, evJoin, gi, 0)
 }
 
 // join puts the piece on its links.
@@ -194,7 +195,7 @@ func (e *engine) flow(gi int32, rate wire.Rate) {
 	g := &e.groups[gi]
 	part := min(g.rest, maxFlow)
 	g.rest -= part
-	g.flow = e.net.Start(e.now, g.route, rate, wire.Work(part), 1, gi)
+	g.flow = e.net.Start(e.queue.Now, g.route, rate, wire.Work(part), 1, gi)
 }
 
 // carry counts the piece's bytes on its links.
@@ -215,7 +216,7 @@ func (e *engine) work(g *group) float64 {
 	w := e.carried(g)
 	jit := [...]float64{e.jitter.LL, e.jitter.LL128, e.jitter.Slice}[g.pr.Proto]
 	if jit > 0 {
-		f := 1 + jit*normal(e.seed, uint64(g.rank), uint64(g.pr.Channel)<<32|uint64(g.pr.Group), uint64(g.count))
+		f := 1 + jit*chance.Normal(e.seed, uint64(g.rank), uint64(g.pr.Channel)<<32|uint64(g.pr.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
 	if g.joint >= 0 && e.plan.Req.Algo >= coll.NVLS {
@@ -250,7 +251,7 @@ func (e *engine) reshare(si, except int32) {
 	sm := &e.sms[si]
 	for i := sm.first; i < sm.first+sm.n; i++ {
 		if g := &e.groups[i]; i != except && g.state == moving && g.flow >= 0 && g.pr.Proto == coll.Simple {
-			e.net.SetRate(e.now, g.flow, e.rate(g, sm.active))
+			e.net.SetRate(e.queue.Now, g.flow, e.rate(g, sm.active))
 		}
 	}
 }
@@ -289,28 +290,28 @@ func (e *engine) finish(gi int32) {
 func (e *engine) finishSlice(gi int32) {
 	g := &e.groups[gi]
 	hop := e.cost.hop[coll.Simple]
-	free := e.now
+	free := e.queue.Now
 	if g.streams {
 		free += e.drain(g)
 	}
 	if g.held.on {
 		g.held.on = false
-		wait := units.Time(e.class.Simple.Fence * float64(e.now-g.held.at))
+		wait := units.Time(e.class.Simple.Fence * float64(e.queue.Now-g.held.at))
 		e.post(gi, &g.held, g.held.at+wait+hop)
 	}
 	if e.obs != nil {
 		e.obs.Piece(PieceEvent{Point: PieceRead, Group: gi})
 	}
-	e.release(g, e.now+e.cost.credit[coll.Simple])
+	e.release(g, e.queue.Now+e.cost.credit[coll.Simple])
 	g.posted = len(g.op.To) > 0 && g.op.Do&plan.HoldSend == 0
 	if g.posted {
-		g.held.set(g, e.now)
+		g.held.set(g, e.queue.Now)
 		if e.obs != nil {
 			e.obs.Piece(PieceEvent{Point: PieceHeld, Group: gi})
 		}
 		if g.slice+1 >= g.slices || g.pieceBytes(g.slice+1) == 0 {
 			g.held.on = false
-			e.post(gi, &g.held, e.now+hop)
+			e.post(gi, &g.held, e.queue.Now+hop)
 		}
 	} else {
 		e.holdBack(g)
@@ -389,7 +390,7 @@ func (e *engine) complete(gi int32) {
 		if g.bytes > 0 && g.pr.Proto == coll.LL {
 			last += e.cost.llTrip
 		}
-		if last > e.now {
+		if last > e.queue.Now {
 			e.queue.Push(last, classDone, evEnd, gi, 0)
 			return
 		}
@@ -399,18 +400,18 @@ func (e *engine) complete(gi int32) {
 		c := &e.conns[id]
 		if c.net >= 0 { // the proxy sends whole steps only
 			k := e.nw.conns[c.net].posted
-			e.nw.post(c.net, e.now, g.bytes)
+			e.nw.post(c.net, e.queue.Now, g.bytes)
 			e.sentAtOnce(gi, id, k, 0)
 			continue
 		}
 		k := c.tails
-		e.sentAtOnce(gi, id, k, e.postTail(id, e.now+e.cost.hop[p]))
+		e.sentAtOnce(gi, id, k, e.postTail(id, e.queue.Now+e.cost.hop[p]))
 	}
 	if e.obs != nil {
 		e.obs.Piece(PieceEvent{Point: PieceRead, Group: gi})
 	}
-	e.release(g, e.now+e.cost.credit[p])
-	g.free, g.since = e.now, e.now
+	e.release(g, e.queue.Now+e.cost.credit[p])
+	g.free, g.since = e.queue.Now, e.queue.Now
 	if p == coll.LL128 && g.bytes > 0 {
 		g.free += e.cost.ll128Op
 	}
@@ -492,7 +493,7 @@ func (e *engine) postTail(id int32, t units.Time) units.Time {
 	c.tails++
 	if c.rcv >= 0 {
 		if g := &e.groups[c.rcv]; g.state == closing {
-			e.queue.Push(max(t, e.now), classDone, evEnd, c.rcv, 0)
+			e.queue.Push(max(t, e.queue.Now), classDone, evEnd, c.rcv, 0)
 		}
 	}
 	return t

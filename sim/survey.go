@@ -6,6 +6,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/chance"
+	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -20,7 +22,7 @@ import (
 type survey struct {
 	q       *quotient
 	e       *engine
-	w       *wiring
+	w       *route.Table
 	nw      *network
 	flows   []flow
 	uses    []wire.Use
@@ -55,18 +57,15 @@ type print struct{ a, b uint64 }
 
 // add puts n times a thing into the sum.
 func (p *print) add(thing uint64, n int32) {
-	p.a += mix(thing+0x9e3779b97f4a7c15) * uint64(n)
-	p.b += mix(thing^0xd1b54a32d192ed03) * uint64(n)
+	p.a += chance.Mix(thing+0x9e3779b97f4a7c15) * uint64(n)
+	p.b += chance.Mix(thing^0xd1b54a32d192ed03) * uint64(n)
 }
 
 // survey walks over the traffic and sorts it.
-func (q *quotient) survey(w *wiring) (*survey, error) {
+func (q *quotient) survey(w *route.Table) (*survey, error) {
 	e := q.e
-	sw, err := newWiring(e.plan.Comm, w.systems, e.class, new(wire.Layout))
-	if err != nil {
-		return nil, err
-	}
-	sw.home = q.home
+	sw := route.New(e.plan.Comm, w.Systems, e.class, new(wire.Layout))
+	sw.Home = q.home
 	s := &survey{q: q, e: e, w: sw, same: true, threads: make([]print, e.plan.Comm.NRanks)}
 	s.nw, s.joints = newNetwork(e, sw), make([]bool, len(e.groups))
 	s.nw.faults, s.nw.sockets, s.nw.slowed = e.nw.faults, e.nw.sockets, map[port]wire.LinkID{}
@@ -138,8 +137,8 @@ func (s *survey) sends(gi, id int32, rep bool) error {
 	m := &s.q.model[c]
 	s.same = s.same && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
 		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush
-	s.w.uses = s.w.uses[:0]
-	if err := s.w.stores(&pc); err != nil {
+	s.w.Uses = s.w.Uses[:0]
+	if err := s.w.Stores(&pc); err != nil {
 		return err
 	}
 	s.note(c, rep)
@@ -169,7 +168,7 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 	if reduces(pc) {
 		return s.contribution(c, pc, rep)
 	}
-	s.w.uses = s.w.uses[:0]
+	s.w.Uses = s.w.Uses[:0]
 	if err := s.nw.gather(pc); err != nil {
 		return err
 	}
@@ -198,7 +197,7 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 
 // contribution notes a head's part in what the network reduces.
 func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
-	s.w.uses = s.w.uses[:0]
+	s.w.Uses = s.w.Uses[:0]
 	if err := s.nw.gatherHead(pc); err != nil {
 		return err
 	}
@@ -228,8 +227,8 @@ func (s *survey) joint(gi int32, op *plan.Op, rep bool) error {
 	if !s.e.hasJoint(&s.e.groups[gi].pr, op) {
 		return nil
 	}
-	s.w.uses = s.w.uses[:0]
-	if err := s.w.joint(op, s.e.plan.Conn); err != nil {
+	s.w.Uses = s.w.Uses[:0]
+	if err := s.w.Joint(op, s.e.plan.Conn); err != nil {
 		return err
 	}
 	s.joints[gi] = true
@@ -250,10 +249,10 @@ func (e *engine) hasJoint(pr *plan.Program, op *plan.Op) bool {
 // note takes the gathered uses for one flow of a kind.
 func (s *survey) note(kind int32, rep bool) {
 	f := flow{kind: kind, from: int32(len(s.uses)), rep: rep}
-	s.uses = append(s.uses, s.w.uses...)
+	s.uses = append(s.uses, s.w.Uses...)
 	f.to = int32(len(s.uses))
 	s.flows = append(s.flows, f)
-	for _, u := range s.w.uses {
+	for _, u := range s.w.Uses {
 		for int(u.Link) >= len(s.links) {
 			s.links = append(s.links, print{})
 		}
@@ -272,7 +271,7 @@ func (s *survey) sortLinks() {
 	s.class = make([]int32, len(s.links))
 	known := map[kindOfLink]int32{}
 	for l := range s.class {
-		key := kindOfLink{s.w.net.Capacity(wire.LinkID(l)), s.links[l]}
+		key := kindOfLink{s.w.Links.Capacity(wire.LinkID(l)), s.links[l]}
 		c, ok := known[key]
 		if !ok {
 			c = int32(len(s.first))
@@ -362,18 +361,18 @@ func (s *survey) sortProxies() {
 }
 
 // declare gives the quotient its links, routes and proxy threads.
-func (s *survey) declare(w *wiring) error {
+func (s *survey) declare(w *route.Table) error {
 	e := s.e
 	link := make([]wire.LinkID, len(s.first))
 	for c, l := range s.first {
-		link[c] = w.net.AddLink(s.w.net.Name(l), s.w.net.Capacity(l))
+		link[c] = w.Links.AddLink(s.w.Links.Name(l), s.w.Links.Capacity(l))
 	}
 	route := func(kind int) wire.RouteID {
-		w.uses = w.uses[:0]
+		w.Uses = w.Uses[:0]
 		for _, u := range s.kinds[kind] {
-			w.uses = append(w.uses, wire.Use{Link: link[u.Link], Count: u.Count})
+			w.Uses = append(w.Uses, wire.Use{Link: link[u.Link], Count: u.Count})
 		}
-		return w.intern()
+		return w.Intern()
 	}
 	n := len(e.conns)
 	for c := range e.conns {

@@ -77,8 +77,8 @@ func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
 		if !t.rec.On(nccltrace.DetailOp, int(r)) {
 			continue
 		}
-		node, g := t.e.nw.w.gpu(r)
-		info := t.e.nw.w.systems[node].Nodes[g].GPU
+		node, g := t.e.nw.w.GPU(r)
+		info := t.e.nw.w.Systems[node].Nodes[g].GPU
 		t.rec.AddRank(nccltrace.Rank{Rank: int(r), Node: int(node), GPU: info.Dev, BusID: info.BusID, Host: fmt.Sprintf("node%d", node)})
 	}
 	if t.depth >= nccltrace.DetailStep {
@@ -125,7 +125,7 @@ func (t *tracer) transfer(r wire.RouteID, from units.Time, src, dst, channel int
 		return
 	}
 	for _, u := range t.e.net.Uses(r) {
-		t.rec.Transfer(t.link(u.Link), from-t.shift, t.e.now-t.shift, int(src), int(dst), int(channel), n)
+		t.rec.Transfer(t.link(u.Link), from-t.shift, t.e.queue.Now-t.shift, int(src), int(dst), int(channel), n)
 	}
 }
 
@@ -233,10 +233,10 @@ func (t *tracer) received(gi int32) {
 		}
 		step := ct.step(nccltrace.Recv, c.taken)
 		step.Deps = p.deps.of(nccltrace.Recv, i)
-		to := max(t.e.now-t.shift, 2*trace.Tick)
+		to := max(t.e.queue.Now-t.shift, 2*trace.Tick)
 		from := max(0, min(p.since-t.shift, to-2*trace.Tick))
 		terms := p.terms()
-		terms.Rest(nccltrace.Data, t.e.now-p.since) // cut-through: the last data
+		terms.Rest(nccltrace.Data, t.e.queue.Now-p.since) // cut-through: the last data
 		t.rec.Steps(&step, ct.slot(c.taken).flow, nccltrace.Phase{Wait: nccltrace.RecvWait, Start: from, End: to, Terms: terms})
 	}
 }
@@ -244,7 +244,7 @@ func (t *tracer) received(gi int32) {
 // cut closes the counters of a run that ends before its operation does.
 func (t *tracer) cut() {
 	if t.open {
-		t.rec.Finish(t.e.now - t.shift)
+		t.rec.Finish(t.e.queue.Now - t.shift)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -89,7 +90,7 @@ func between(pc *plan.Conn) bool {
 // down, or lose some.
 func (w *ways) of(pc *plan.Conn) (later units.Time, free bool, err error) {
 	src, dst := w.n.ports(pc)
-	comm := w.n.w.comm
+	comm := w.n.w.Comm
 	out, err := w.n.portRate(comm.NodeOf[pc.Src], src.net)
 	if err != nil {
 		return 0, false, err
@@ -152,7 +153,7 @@ func (x *Config) period(p *plan.Plan) int32 {
 		for _, i := range route {
 			t += x.Fabric.Wires[i].Latency
 		}
-		marks[c.NodeOf[pc.Src]].add(mix(uint64(pc.Channel)<<32|uint64(c.LocalRank[pc.Src]))^uint64(t), 1)
+		marks[c.NodeOf[pc.Src]].add(chance.Mix(uint64(pc.Channel)<<32|uint64(c.LocalRank[pc.Src]))^uint64(t), 1)
 	}
 	for d := 1; d <= maxPeriod && d < c.NNodes; d++ {
 		repeats := func(i int, m print) bool { return m == marks[i%d] }

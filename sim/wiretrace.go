@@ -80,7 +80,7 @@ func (t *tracer) fills(ct *connTrace, k int64, since, ready units.Time, terms nc
 // wires notes that the proxy has posted the k-th step.
 func (t *tracer) wires(id int32, k int64) {
 	ct, s := t.wireOf(id, k)
-	s.wired, s.allowed = t.e.now, t.e.nw.conns[id].allow[k%plan.FIFOSteps]
+	s.wired, s.allowed = t.e.queue.Now, t.e.nw.conns[id].allow[k%plan.FIFOSteps]
 	t.net.open++
 	if !ct.told(k) {
 		return
@@ -89,19 +89,19 @@ func (t *tracer) wires(id int32, k int64) {
 	for _, w := range t.chain(id, ct, k) {
 		t.rec.Posted(s.wired-t.shift, w)
 	}
-	t.rec.Settle(end.nic, t.e.now-t.shift)
+	t.rec.Settle(end.nic, t.e.queue.Now-t.shift)
 }
 
 // leaves notes that the k-th step's bytes begin to go.
 func (t *tracer) leaves(id int32, k int64) {
 	_, s := t.wireOf(id, k)
-	s.begun = t.e.now
+	s.begun = t.e.queue.Now
 }
 
 // lands notes that the k-th step's bytes are through.
 func (t *tracer) lands(id int32, k int64) {
 	_, s := t.wireOf(id, k)
-	s.landed = t.e.now
+	s.landed = t.e.queue.Now
 }
 
 // crosses writes the way of a queue pair's share through the network.
@@ -140,7 +140,7 @@ func (t *tracer) arrives(id int32, k int64, at, raised units.Time) {
 		t.rec.Posted(at-t.shift, w)
 		t.rec.Work(at-t.shift, at+t.e.nw.cost.flush-t.shift, w)
 	}
-	t.rec.Settle(end.nic, t.e.now-t.shift)
+	t.rec.Settle(end.nic, t.e.queue.Now-t.shift)
 }
 
 // acks writes the k-th step's send, whose completion is polled at time at.
@@ -195,7 +195,7 @@ func (t *tracer) offers(id int32, k int64, at units.Time) {
 // could see the data when it was shown.
 func (t *tracer) takes(ct *connTrace, k int64, shown units.Time, deps []int64) {
 	s := ct.wire.step(k)
-	to := max(t.e.now, s.flushed)
+	to := max(t.e.queue.Now, s.flushed)
 	from := min(max(s.offered, t.shift), s.polled-2*trace.Tick)
 	var come, back, gpu nccltrace.Terms
 	come[nccltrace.Proxy] = max(0, s.polled-max(s.arrived, from))
@@ -268,8 +268,8 @@ func (t *tracer) faults() {
 			continue
 		}
 		node := c.NodeOf[r]
-		if nets := t.e.nw.w.systems[node].Of(topo.NET); f.Net < len(nets) {
-			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: t.e.nw.w.systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
+		if nets := t.e.nw.w.Systems[node].Of(topo.NET); f.Net < len(nets) {
+			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: t.e.nw.w.Systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
 		}
 	}
 }
@@ -279,8 +279,8 @@ func (t *tracer) serves(thread int32, at units.Time) {
 	if t.net.busy == nil {
 		t.net.busy = make([]units.Time, len(t.e.nw.threads))
 	}
-	if last := t.net.busy[thread]; last > 0 && t.open && last >= t.shift && t.e.now-last >= trace.Tick {
-		t.rec.Proxy(int(thread), last-t.shift, t.e.now-t.shift, "Idle")
+	if last := t.net.busy[thread]; last > 0 && t.open && last >= t.shift && t.e.queue.Now-last >= trace.Tick {
+		t.rec.Proxy(int(thread), last-t.shift, t.e.queue.Now-t.shift, "Idle")
 	}
 	t.net.busy[thread] = at
 }
@@ -299,8 +299,8 @@ func (t *tracer) end(ct *connTrace, d nccltrace.Dir) *wireEnd {
 	if d == nccltrace.Recv {
 		of, rank, peer, net, role = t.net.ends.Dst, c.Dst, c.Src, c.Route.DstNet, nccltrace.QPIn
 	}
-	node := t.e.nw.w.comm.NodeOf[rank]
-	s := t.e.nw.w.systems[node]
+	node := t.e.nw.w.Comm.NodeOf[rank]
+	s := t.e.nw.w.Systems[node]
 	w.declared = true
 	nc := &t.e.nw.conns[t.e.conns[c.ID].net]
 	info := s.Nodes[s.Of(topo.NET)[net]].Net
