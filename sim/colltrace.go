@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -18,27 +18,27 @@ type reduction struct {
 
 // collective is the n-th of a rail.
 func (t *tracer) collective(ri int32, n int64) *reduction {
-	for len(t.net.rails) < len(t.e.nw.rails) {
-		t.net.rails = append(t.net.rails, make([]reduction, len(t.e.nw.rails[len(t.net.rails)].came)))
+	for len(t.net.rails) < len(t.e.nw.Rails) {
+		t.net.rails = append(t.net.rails, make([]reduction, t.e.nw.Rails[len(t.net.rails)].Window()))
 	}
 	return &t.net.rails[ri][n%int64(len(t.net.rails[ri]))]
 }
 
 // way declares the place of a rail's side at its port: queue pairs of one number
 // for all channels.
-func (t *tracer) way(s *side) *sideWay {
+func (t *tracer) way(s *host.Side) *sideWay {
 	if t.net.ways == nil {
-		t.net.ways = make([]sideWay, len(t.e.nw.sides))
+		t.net.ways = make([]sideWay, len(t.e.nw.Sides))
 	}
-	w := &t.net.ways[s.index]
+	w := &t.net.ways[s.Index]
 	if w.number > 0 {
 		return w
 	}
-	system := t.e.nw.w.Systems[s.node]
-	w.nic = t.rec.NIC(nccltrace.Port{Node: int(s.node), Net: int(s.net), Name: system.Nodes[system.Of(topo.NET)[s.net]].Net.Name})
+	system := t.e.nw.Table.Systems[s.Node]
+	w.nic = t.rec.NIC(nccltrace.Port{Node: int(s.Node), Net: int(s.Net), Name: system.Nodes[system.Of(topo.NET)[s.Net]].Net.Name})
 	w.number = 1
-	for i := range t.e.nw.sides[:s.index] {
-		if o := &t.e.nw.sides[i]; o.node == s.node && o.net == s.net {
+	for i := range t.e.nw.Sides[:s.Index] {
+		if o := &t.e.nw.Sides[i]; o.Node == s.Node && o.Net == s.Net {
 			w.number++
 		}
 	}
@@ -48,29 +48,29 @@ func (t *tracer) way(s *side) *sideWay {
 
 // request describes a batch's k-th collective at its port.
 func (t *tracer) request(bi int32, k int64, n units.Bytes) nccltrace.WorkRequest {
-	s := &t.e.nw.sides[t.e.nw.batches[bi].side]
-	w, batches := t.way(s), t.e.nw.rails[s.rail].batches
-	base := t.conn(t.e.nw.conns[t.e.nw.batches[bi].to[0]].conn).base
-	return nccltrace.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.rank), QPNum: int64(w.number), Opcode: "SHARP " + t.e.plan.Req.Func.String(),
-		ID: (k-base)*batches + int64(bi-s.first), Size: n}
+	s := &t.e.nw.Sides[t.e.nw.Batches[bi].Side]
+	w, batches := t.way(s), t.e.nw.Rails[s.Rail].Batches
+	base := t.conn(t.e.nw.Conns[t.e.nw.Batches[bi].To[0]].ID).base
+	return nccltrace.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.Rank), QPNum: int64(w.number), Opcode: "SHARP " + t.e.plan.Req.Func.String(),
+		ID: (k-base)*batches + int64(bi-s.First), Size: n}
 }
 
 // sent is what a batch gives to the network with its k-th step.
 func (t *tracer) sent(bi int32, k int64) units.Bytes {
-	s := &t.e.nw.sides[t.e.nw.batches[bi].side]
-	send, _ := t.e.plan.NetBytes(t.e.nw.rails[s.rail].group+bi-s.first, s.node, k%int64(max(1, t.e.plan.Split.Lo.NSteps)))
+	s := &t.e.nw.Sides[t.e.nw.Batches[bi].Side]
+	send, _ := t.e.plan.NetBytes(t.e.nw.Rails[s.Rail].Group+bi-s.First, s.Node, k%int64(max(1, t.e.plan.Split.Lo.NSteps)))
 	return send
 }
 
 // contributes notes that a batch's next step was posted to the network.
 func (t *tracer) contributes(bi int32) {
-	b := &t.e.nw.batches[bi]
-	s := &t.e.nw.sides[b.side]
-	k := s.posted / t.e.nw.rails[s.rail].batches
+	b := &t.e.nw.Batches[bi]
+	s := &t.e.nw.Sides[b.Side]
+	k := s.Posted / t.e.nw.Rails[s.Rail].Batches
 	told := false
-	for _, id := range b.to {
+	for _, id := range b.To {
 		ct, x := t.wireOf(id, k)
-		x.wired, x.allowed = t.e.queue.Now, b.open[k%plan.FIFOSteps]
+		x.wired, x.allowed = t.e.queue.Now, b.Opened(k)
 		told = told || ct.told(k)
 	}
 	if !told || t.depth < nccltrace.DetailStep {
@@ -82,29 +82,29 @@ func (t *tracer) contributes(bi int32) {
 
 // whole notes that the last side has posted a rail's collective, which all
 // others have waited for: arrows lead from its sends to everybody's receives.
-func (t *tracer) whole(last *side) {
-	r := &t.e.nw.rails[last.rail]
-	n := last.posted - 1
-	*t.collective(last.rail, n) = reduction{last: last.rank, whole: t.e.queue.Now}
-	k, at := n/r.batches, int32(n%r.batches)
-	for i := range t.e.nw.batches[last.first+at].to {
-		from, _ := t.wireOf(t.e.nw.batches[last.first+at].to[i], k)
+func (t *tracer) whole(last *host.Side) {
+	r := &t.e.nw.Rails[last.Rail]
+	n := last.Posted - 1
+	*t.collective(last.Rail, n) = reduction{last: last.Rank, whole: t.e.queue.Now}
+	k, at := n/r.Batches, int32(n%r.Batches)
+	for i := range t.e.nw.Batches[last.First+at].To {
+		from, _ := t.wireOf(t.e.nw.Batches[last.First+at].To[i], k)
 		if !from.told(k) {
 			continue
 		}
 		fan := &from.slot(k).fan
-		for _, si := range r.sides {
-			b := &t.e.nw.batches[t.e.nw.sides[si].first+at]
-			in, _ := t.wireOf(b.to[i], k)
-			out, _ := t.wireOf(b.from[i], k)
+		for _, si := range r.Sides {
+			b := &t.e.nw.Batches[t.e.nw.Sides[si].First+at]
+			in, _ := t.wireOf(b.To[i], k)
+			out, _ := t.wireOf(b.From[i], k)
 			if !out.open {
 				out.open, out.base = true, k
 			}
 			sent := in.slot(k)
-			x := slot{bytes: sent.bytes, chunk: sent.chunk, last: int(last.rank)}
+			x := slot{bytes: sent.bytes, chunk: sent.chunk, last: int(last.Rank)}
 			if t.depth >= nccltrace.DetailStep {
 				x.flow = t.rec.Flow()
-				*fan = append(*fan, nccltrace.Arrow{ID: x.flow, Rank: int(t.e.nw.sides[si].rank)})
+				*fan = append(*fan, nccltrace.Arrow{ID: x.flow, Rank: int(t.e.nw.Sides[si].Rank)})
 			}
 			*out.slot(k) = x
 		}
@@ -113,49 +113,44 @@ func (t *tracer) whole(last *side) {
 
 // leavesFor notes that a rail's next collective goes on the wire.
 func (t *tracer) leavesFor(ri int32) {
-	t.collective(ri, t.e.nw.rails[ri].begun).begun = t.e.queue.Now
+	t.collective(ri, t.e.nw.Rails[ri].Begun).begun = t.e.queue.Now
 }
 
 // landsFor writes a collective's time on the network's tree.
 func (t *tracer) landsFor(ri int32) {
-	r := &t.e.nw.rails[ri]
-	x := t.collective(ri, r.ended)
+	r := &t.e.nw.Rails[ri]
+	x := t.collective(ri, r.Ended)
 	x.landed = t.e.queue.Now
-	s := &t.e.nw.sides[r.sides[0]]
-	k, bi := r.ended/r.batches, s.first+int32(r.ended%r.batches)
-	ct, _ := t.wireOf(t.e.nw.batches[bi].to[0], k)
+	s := &t.e.nw.Sides[r.Sides[0]]
+	k, bi := r.Ended/r.Batches, s.First+int32(r.Ended%r.Batches)
+	ct, _ := t.wireOf(t.e.nw.Batches[bi].To[0], k)
 	if !ct.told(k) {
 		return
 	}
-	send, recv := t.e.plan.NetBytes(r.group+int32(r.ended%r.batches), s.node, k%int64(max(1, t.e.plan.Split.Lo.NSteps)))
+	send, recv := t.e.plan.NetBytes(r.Group+int32(r.Ended%r.Batches), s.Node, k%int64(max(1, t.e.plan.Split.Lo.NSteps)))
 	n := max(send, recv)
 	var terms nccltrace.Terms
-	terms[nccltrace.NIC] = min(x.landed-x.begun, t.aloneOn(r, n))
+	terms[nccltrace.NIC] = min(x.landed-x.begun, r.Alone(n))
 	terms.Rest(nccltrace.Link, x.landed-x.begun)
-	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccltrace.Reduction{Tree: int(ri), Root: r.root, Func: t.e.plan.Req.Func.String(),
-		ID: r.ended - ct.base*r.batches, Nodes: t.e.plan.Comm.NNodes, Bytes: n, Last: int(x.last), Terms: terms})
-	t.transfer(r.route, x.begun, x.last, nccltrace.NoPeer, ct.plan.Channel, n)
-}
-
-// aloneOn is how long bytes last on a rail that shares its links with nothing.
-func (t *tracer) aloneOn(r *rail, n units.Bytes) units.Time {
-	return units.Time(int64(n) * 1e9 / max(1, int64(r.bound)))
+	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccltrace.Reduction{Tree: int(ri), Root: r.Root, Func: t.e.plan.Req.Func.String(),
+		ID: r.Ended - ct.base*r.Batches, Nodes: t.e.plan.Comm.NNodes, Bytes: n, Last: int(x.last), Terms: terms})
+	t.transfer(r.Route, x.begun, x.last, nccltrace.NoPeer, ct.plan.Channel, n)
 }
 
 // sums writes a batch's k-th sends, whose completion is polled at time at.
 func (t *tracer) sums(bi int32, k int64, at units.Time) {
-	b := &t.e.nw.batches[bi]
-	s := &t.e.nw.sides[b.side]
-	r := &t.e.nw.rails[s.rail]
-	x := t.collective(s.rail, k*r.batches+int64(bi-s.first))
+	b := &t.e.nw.Batches[bi]
+	s := &t.e.nw.Sides[b.Side]
+	r := &t.e.nw.Rails[s.Rail]
+	x := t.collective(s.Rail, k*r.Batches+int64(bi-s.First))
 	ready := units.Time(0) // the last channel's
-	for _, id := range b.to {
+	for _, id := range b.To {
 		_, w := t.wireOf(id, k)
 		ready = max(ready, w.ready)
 	}
 	n := t.sent(bi, k)
 	told := false
-	for _, id := range b.to {
+	for _, id := range b.To {
 		ct, w := t.wireOf(id, k)
 		if !ct.told(k) {
 			continue
@@ -183,12 +178,12 @@ func (t *tracer) sums(bi int32, k int64, at units.Time) {
 
 // onTheTree says what the time from a post to its completion consists of: the
 // wait for other nodes, for earlier collectives, the bytes, the way.
-func (t *tracer) onTheTree(r *rail, x *reduction, posted, at units.Time, n units.Bytes) (w nccltrace.Terms) {
+func (t *tracer) onTheTree(r *host.Rail, x *reduction, posted, at units.Time, n units.Bytes) (w nccltrace.Terms) {
 	w[nccltrace.Data] = x.whole - posted
 	w[nccltrace.Queue] = x.begun - x.whole
-	w[nccltrace.NIC] = min(x.landed-x.begun, t.aloneOn(r, n))
+	w[nccltrace.NIC] = min(x.landed-x.begun, r.Alone(n))
 	w[nccltrace.Link] = x.landed - x.begun - w[nccltrace.NIC]
-	w[nccltrace.Wire] = min(at-x.landed, r.later)
+	w[nccltrace.Wire] = min(at-x.landed, r.Later)
 	w.Rest(nccltrace.Proxy, at-posted)
 	return w
 }
@@ -196,17 +191,17 @@ func (t *tracer) onTheTree(r *rail, x *reduction, posted, at units.Time, n units
 // takesFrom notes that the receiving proxy was told of a batch's k-th result at
 // time at, and raised its tails at time raised.
 func (t *tracer) takesFrom(bi int32, k int64, at, raised units.Time) {
-	b := &t.e.nw.batches[bi]
-	s := &t.e.nw.sides[b.side]
-	r := &t.e.nw.rails[s.rail]
-	landed := t.collective(s.rail, k*r.batches+int64(bi-s.first)).landed
+	b := &t.e.nw.Batches[bi]
+	s := &t.e.nw.Sides[b.Side]
+	r := &t.e.nw.Rails[s.Rail]
+	landed := t.collective(s.Rail, k*r.Batches+int64(bi-s.First)).landed
 	told := false
-	for _, id := range b.from {
+	for _, id := range b.From {
 		ct, w := t.wireOf(id, k)
-		w.arrived, w.polled, w.flushed, w.reads = landed+r.later, at, raised, t.e.nw.conns[id].flush
+		w.arrived, w.polled, w.flushed, w.reads = landed+r.Later, at, raised, t.e.nw.Conns[id].Flush
 		told = told || ct.told(k)
 	}
-	if flush := t.e.nw.cost.flush; told && t.e.nw.conns[b.from[0]].flush && t.depth >= nccltrace.DetailStep {
+	if flush := t.e.nw.Cost.Flush; told && t.e.nw.Conns[b.From[0]].Flush && t.depth >= nccltrace.DetailStep {
 		wr := t.request(bi, k, t.sent(bi, k))
 		wr.Opcode, wr.Terms[nccltrace.Flush] = nccltrace.OpRead, flush
 		t.rec.Posted(at-t.shift, wr)
@@ -216,7 +211,7 @@ func (t *tracer) takesFrom(bi int32, k int64, at, raised units.Time) {
 
 // makesRoom notes that a batch has room for its k-th result from time at on.
 func (t *tracer) makesRoom(bi int32, k int64, at units.Time) {
-	for _, id := range t.e.nw.batches[bi].from {
+	for _, id := range t.e.nw.Batches[bi].From {
 		_, w := t.wireOf(id, k)
 		w.offered = at
 	}

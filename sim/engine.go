@@ -9,28 +9,17 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/event"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
 
 // Kinds of events.
 const (
-	evTry     uint8 = iota // ID: a group may be able to start
-	evJoin                 // ID: a group's overhead is over, its bytes begin to move
-	evDone                 // ID: a piece without bytes is over
-	evEnd                  // ID: a cut-through op ends, its last data having come
-	evRound                // ID: a proxy thread ends its round
-	evRepeat               // ID: a queue pair sends again what was not acknowledged
-	evProxy                // ID: network connection, see network.go
-	evCollect              // ID: batch of a head that reduces in the network, see reduce.go
-)
-
-// Classes of events at one instant: completions go before
-// attempts, and proxy threads close the instant.
-const (
-	classDone uint8 = iota
-	classTry
-	classRound
+	evTry  uint8 = iota // ID: a group may be able to start
+	evJoin              // ID: a group's overhead is over, its bytes begin to move
+	evDone              // ID: a piece without bytes is over
+	evEnd               // ID: a cut-through op ends, its last data having come
 )
 
 // conn is a FIFO under simulation. Its unit is the piece: a slice of Simple,
@@ -137,7 +126,7 @@ type engine struct {
 	done    []int32
 	err     error
 	handled int64 // events until the last device was done
-	nw      *network
+	nw      *host.Network
 	obs     Observer           // nil: nobody listens
 	tell    func(part float64) // nil where nobody asks
 	fetched int64              // ops taken up
@@ -245,14 +234,8 @@ func (e *engine) handle(ev *event.Event) {
 		e.finish(ev.ID)
 	case evEnd:
 		e.complete(ev.ID)
-	case evRound:
-		e.nw.round(ev.ID)
-	case evRepeat:
-		e.nw.repeat(ev.ID)
-	case evProxy:
-		e.nw.event(ev.ID, ev.Arg)
-	case evCollect:
-		e.nw.collect(ev.ID, ev.Arg)
+	default:
+		e.nw.Handle(ev)
 	}
 }
 
@@ -260,7 +243,7 @@ func (e *engine) handle(ev *event.Event) {
 // messages below.
 func (e *engine) flowDone(tok int32) {
 	if tok < 0 {
-		e.nw.flowDone(^tok)
+		e.nw.FlowDone(^tok)
 		return
 	}
 	e.finish(tok)
@@ -274,17 +257,15 @@ func (e *engine) wakeAt(gi int32, t units.Time) {
 		return
 	}
 	g.wake = t
-	e.queue.Push(t, classTry, evTry, gi, 0)
+	e.queue.Push(t, event.Try, evTry, gi, 0)
 }
 
 func (e *engine) deadlock() error {
 	if e.gone != nil {
 		return e.hangs()
 	}
-	for i := range e.nw.rails {
-		if stuck := e.nw.rails[i].stuck; stuck != nil {
-			return stuck
-		}
+	if err := e.nw.Stuck(); err != nil {
+		return err
 	}
 	d := &DeadlockError{}
 	for i := range e.groups {

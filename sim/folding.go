@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
@@ -54,7 +55,7 @@ func (c *Config) portsAlike() bool {
 		}
 		for _, id := range s.Of(topo.NET) {
 			n := len(s.Nodes[id].Net.Fused)
-			if of >= 0 && n != of || !equalPorts(s.Nodes[id].Net) {
+			if of >= 0 && n != of || !host.EqualPorts(s.Nodes[id].Net) {
 				return false
 			}
 			of = n
@@ -147,7 +148,7 @@ func (e *engine) layQuotient(w *route.Table, s *symmetry, near bool) (done bool,
 			return false, err
 		}
 		if q.exact = q.exact && seen.same; q.exact || near {
-			e.quotient, seen.later = q, later
+			e.quotient, seen.later, e.nw.Folded = q, later, true
 			return true, seen.declare(w)
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/units"
 )
 
@@ -51,48 +52,48 @@ func (t *tracer) Block(sm int32, at units.Time) { t.kernel(sm, at) }
 // Waits implements Observer.
 func (t *tracer) Waits() bool { return t.waits() }
 
-// Step implements NetObserver.
-func (t *tracer) Step(ev StepEvent) {
+// Step implements host.Observer.
+func (t *tracer) Step(ev host.StepEvent) {
 	switch ev.Point {
-	case StepPosted:
+	case host.StepPosted:
 		t.wires(ev.Conn, ev.Step)
-	case StepBegun:
+	case host.StepBegun:
 		t.leaves(ev.Conn, ev.Step)
-	case PartCrossed:
-		t.crosses(ev.Lane)
-	case StepLanded:
+	case host.PartCrossed:
+		t.crosses(ev.QP)
+	case host.StepLanded:
 		t.lands(ev.Conn, ev.Step)
-	case StepArrived:
+	case host.StepArrived:
 		t.arrives(ev.Conn, ev.Step, ev.At, ev.Raised)
-	case StepAcked:
+	case host.StepAcked:
 		t.acks(ev.Conn, ev.Step, ev.At)
-	case StepOffered:
+	case host.StepOffered:
 		t.offers(ev.Conn, ev.Step, ev.At)
 	}
 }
 
-// Reduction implements NetObserver.
-func (t *tracer) Reduction(ev ReductionEvent) {
+// Reduction implements host.Observer.
+func (t *tracer) Reduction(ev host.ReductionEvent) {
 	switch ev.Point {
-	case SidePosted:
+	case host.SidePosted:
 		t.contributes(ev.Batch)
-	case AllPosted:
+	case host.AllPosted:
 		t.whole(ev.Side)
-	case SumBegun:
+	case host.SumBegun:
 		t.leavesFor(ev.Rail)
-	case SumLanded:
+	case host.SumLanded:
 		t.landsFor(ev.Rail)
-	case SumAcked:
+	case host.SumAcked:
 		t.sums(ev.Batch, ev.Step, ev.At)
-	case SumTaken:
+	case host.SumTaken:
 		t.takesFrom(ev.Batch, ev.Step, ev.At, ev.Raised)
-	case RoomOpened:
+	case host.RoomOpened:
 		t.makesRoom(ev.Batch, ev.Step, ev.At)
 	}
 }
 
-// Thread implements NetObserver.
+// Thread implements host.Observer.
 func (t *tracer) Thread(thread int32, until units.Time) { t.serves(thread, until) }
 
-// Delayed implements NetObserver.
-func (t *tracer) Delayed(l *queuePair, wait units.Time) { t.waited(l, wait) }
+// Delayed implements host.Observer.
+func (t *tracer) Delayed(l *host.QueuePair, wait units.Time) { t.waited(l, wait) }

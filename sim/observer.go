@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -14,7 +15,7 @@ import (
 // its bytes, and is done when the group can go on; what it sends is reported
 // by Sent, when its flag goes up.
 type Observer interface {
-	NetObserver
+	host.Observer
 	// Kernel reports that a device starts its k-th kernel, k from 0.
 	Kernel(k int32, at units.Time)
 	// Piece reports a point in the life of a group's piece.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -18,11 +19,11 @@ type backlog struct {
 }
 
 // waited notes a message of the last operation that was held up by so much.
-func (t *tracer) waited(l *queuePair, wait units.Time) {
-	if !t.open || l.since < t.shift || t.depth < nccltrace.DetailStep {
+func (t *tracer) waited(l *host.QueuePair, wait units.Time) {
+	if !t.open || l.Since < t.shift || t.depth < nccltrace.DetailStep {
 		return
 	}
-	t.backlog = append(t.backlog, backlog{l.route, l.since, t.e.queue.Now, float64(l.sent) / wire.NanoBytes * float64(wait) / float64(t.e.queue.Now-l.since)})
+	t.backlog = append(t.backlog, backlog{l.Route, l.Since, t.e.queue.Now, float64(l.Sent) / wire.NanoBytes * float64(wait) / float64(t.e.queue.Now-l.Since)})
 }
 
 // queues writes how many bytes waited before each link, by time. Where a message
@@ -36,7 +37,7 @@ func (t *tracer) queues(res *exec.Result) {
 	var all []change
 	for i := range t.backlog {
 		b := &t.backlog[i]
-		if l := t.e.nw.fullest(b.route, res.Links); l >= 0 {
+		if l := t.e.nw.Fullest(b.route, res.Links); l >= 0 {
 			all = append(all, change{l, b.from, b.bytes}, change{l, b.to, -b.bytes})
 		}
 	}

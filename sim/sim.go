@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/chance"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/sim/wire/fluid"
@@ -102,8 +103,8 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.checkSystems(); err != nil {
 		return nil, err
 	}
-	if cfg.QPs < 0 || cfg.QPs > maxQPs {
-		return nil, &ConfigError{"QPs", fmt.Sprintf("%d queue pairs of a connection; from 1 to %d", cfg.QPs, maxQPs)}
+	if cfg.QPs < 0 || cfg.QPs > host.MaxQPs {
+		return nil, &ConfigError{"QPs", fmt.Sprintf("%d queue pairs of a connection; from 1 to %d", cfg.QPs, host.MaxQPs)}
 	}
 	if err := cfg.checkFaults(); err != nil {
 		return nil, err
@@ -208,7 +209,7 @@ func (x *Executor) result(e *engine) exec.Result {
 		r.Links = append(r.Links, load)
 		need = max(need, load.Ideal())
 	}
-	e.nw.queues(r.Links, last)
+	e.nw.Queues(r.Links, last)
 	r.Elapsed = first
 	if k > 1 {
 		// Operations overlap at their edges, and few of them can seem to follow
@@ -235,6 +236,11 @@ func (x *Executor) result(e *engine) exec.Result {
 	return r
 }
 
+// network is what a Config says of the network.
+func (c *Config) network() host.Settings {
+	return host.Settings{Fabric: c.Fabric, QPs: c.QPs, Split: c.SplitData, TwoWrites: c.TwoWrites.Or(8192), Faults: c.Faults, RC: c.RC, Sockets: c.Sockets}
+}
+
 // model returns a model of links for one run.
 func (x *Executor) model() wire.Model {
 	if x.cfg.Wire != nil {
@@ -247,9 +253,8 @@ func (x *Executor) model() wire.Model {
 func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
 	e := &engine{class: &x.class, cost: costsOf(&x.class), plan: p, net: x.model(), seed: x.cfg.Seed}
 	w := route.New(p.Comm, x.cfg.Systems, e.class, e.net)
-	e.nw = newNetwork(e, w)
-	e.nw.configure(&x.cfg)
 	e.slow, e.gone = x.cfg.slowness(), x.cfg.gone()
+	e.nw = host.New(&host.Options{Class: e.class, Table: w, Model: e.net, Queue: &e.queue, Kernels: e, Plan: p, Seed: e.seed, Down: e.gone, Settings: x.cfg.network()})
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
 		e.jitter = x.class.Jitter
 	}
@@ -355,7 +360,7 @@ func (e *engine) layConns(w *route.Table) error {
 			}
 		}
 	}
-	return e.nw.layRails()
+	return e.nw.JoinRails()
 }
 
 func (e *engine) joinConns(w *route.Table, gi int32, op *plan.Op) error {
@@ -375,7 +380,7 @@ func (e *engine) joinConns(w *route.Table, gi int32, op *plan.Op) error {
 		if c.far = e.farOf(&pc); c.far > 0 {
 			w.Stage(&pc, e.onTheirWay(op))
 		}
-		c.net, err = e.nw.connect(&pc, id, pr)
+		c.net, err = e.nw.Connect(&pc, id, pr)
 		if err != nil {
 			return err
 		}
@@ -386,9 +391,9 @@ func (e *engine) joinConns(w *route.Table, gi int32, op *plan.Op) error {
 		if c.net >= 0 {
 			continue
 		}
-		if pc := e.plan.Conn(id); reduces(&pc) { // no rank is at its other end
+		if pc := e.plan.Conn(id); host.Reduces(&pc) { // no rank is at its other end
 			var err error
-			if c.net, err = e.nw.connect(&pc, id, pr); err != nil {
+			if c.net, err = e.nw.Connect(&pc, id, pr); err != nil {
 				return err
 			}
 		}
@@ -408,8 +413,8 @@ func (e *engine) farOf(pc *plan.Conn) units.Time {
 // inHost tells whether a kernel loads a connection's data over PCIe from host
 // memory, where another GPU or a thread put it.
 func (e *engine) inHost(pc *plan.Conn) bool {
-	if pc.Route.Transport == connect.NET && pc.Kind != connect.NVLSRoute && !reduces(pc) {
-		_, _, tcp := e.nw.overTCP(pc)
+	if pc.Route.Transport == connect.NET && pc.Kind != connect.NVLSRoute && !host.Reduces(pc) {
+		_, _, tcp := e.nw.OverTCP(pc)
 		return tcp
 	}
 	return pc.Route.Transport == connect.SHM
@@ -458,4 +463,21 @@ func (e *engine) kernelsFor(asked int) int32 {
 		return 2
 	}
 	return 3
+}
+
+// Ports lists how many nets each host of a communicator has, as
+// fabric.Network.Bind asks for them.
+func Ports(cl *fabric.Cluster) []int {
+	out := make([]int, cl.NHosts())
+	for h := range out {
+		out[h] = int(cl.PortOf(h, 0))
+	}
+	for h := range out {
+		end := cl.NPorts()
+		if h+1 < len(out) {
+			end = out[h+1]
+		}
+		out[h] = end - out[h]
+	}
+	return out
 }

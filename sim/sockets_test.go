@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
+	simhost "github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -165,7 +166,7 @@ func TestLossOverTCP(t *testing.T) {
 	}
 	_, err := lost(1)
 	var out *sim.TimedOutError
-	if !errors.As(err, &out) || out.After != sim.GiveUp || out.Src == out.Dst {
+	if !errors.As(err, &out) || out.After != simhost.GiveUp || out.Src == out.Dst {
 		t.Fatalf("a dead port: %v", err)
 	}
 }

@@ -1,7 +1,8 @@
 package sim
 
 import (
-	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
@@ -9,7 +10,7 @@ import (
 // messages lists what goes over each socket for the k-th step: its size over the
 // control socket, with all of a small one, and the rest over the data sockets, or
 // over the control socket where there are none.
-func (t *tracer) messages(ct *connTrace, c *netConn, d nccltrace.Dir, k int64) (out []nccltrace.WorkRequest) {
+func (t *tracer) messages(ct *connTrace, c *host.Conn, d nccltrace.Dir, k int64) (out []nccltrace.WorkRequest) {
 	end := t.end(ct, d)
 	op := nccltrace.OpSend
 	if d == nccltrace.Recv {
@@ -20,22 +21,22 @@ func (t *tracer) messages(ct *connTrace, c *netConn, d nccltrace.Dir, k int64) (
 		w.QPNum, w.Opcode = int64(sock), op
 		out = append(out, w)
 	}
-	control, size := c.ways()-1, units.Bytes(c.slot[k%plan.FIFOSteps].bytes)
-	told := t.e.nw.sockets.onControl(size)
+	control, size := c.Shown()-1, c.StepBytes(k)
+	told := t.e.nw.Sockets.OnControl(size)
 	add(control, told)
-	if size == 0 || told > header {
+	if size == 0 || told > param.Header {
 		return out
 	}
-	for q := range c.parts(k) {
-		add((c.lane(k, q)-c.first)%c.ways(), c.piece(k, q))
+	for q := range c.Parts(k) {
+		add((c.PairOf(k, q))%c.Shown(), c.Part(k, q))
 	}
 	return out
 }
 
 // reads writes what a receiver's sockets did for the k-th step.
-func (t *tracer) reads(ct *connTrace, c *netConn, k int64) {
+func (t *tracer) reads(ct *connTrace, c *host.Conn, k int64) {
 	s := ct.wire.step(k)
-	from := s.begun + t.e.nw.way(c)
+	from := s.begun + t.e.nw.Latency(c)
 	var terms nccltrace.Terms
 	terms.Rest(nccltrace.Data, s.arrived-from)
 	for _, w := range t.messages(ct, c, nccltrace.Recv, k) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/event"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/wire"
@@ -79,7 +80,7 @@ func (e *engine) fetch(g *group) bool {
 		g.pass.Host = g.pass.Host || e.conns[id].host
 	}
 	g.route = e.routeOf(g)
-	g.pass.Own = g.route == e.nw.local && len(op.To) > 0 && e.conns[op.To[0]].net >= 0
+	g.pass.Own = g.route == e.nw.Table.Local && len(op.To) > 0 && e.conns[op.To[0]].net >= 0
 	return true
 }
 
@@ -92,7 +93,7 @@ func (e *engine) routeOf(g *group) wire.RouteID {
 		return e.memory
 	}
 	if len(g.op.To) == 0 {
-		return e.nw.local
+		return e.nw.Table.Local
 	}
 	return e.conns[g.op.To[0]].route
 }
@@ -158,10 +159,10 @@ func (e *engine) begin(gi int32) {
 		}
 	}
 	if g.bytes == 0 {
-		e.queue.Push(e.queue.Now+over, classDone, evDone, gi, 0)
+		e.queue.Push(e.queue.Now+over, event.Done, evDone, gi, 0)
 		return
 	}
-	e.queue.Push(e.queue.Now+over, classDone, evJoin, gi, 0)
+	e.queue.Push(e.queue.Now+over, event.Done, evJoin, gi, 0)
 }
 
 // join puts the piece on its links.
@@ -331,7 +332,7 @@ func (e *engine) finishSlice(gi int32) {
 // drain is how long the fence holds the group up: stores into the GPU's own
 // memory, which a NIC will read, are through at once.
 func (e *engine) drain(g *group) units.Time {
-	if g.route == e.nw.local {
+	if g.route == e.nw.Table.Local {
 		return 0
 	}
 	return e.cost.drain
@@ -370,7 +371,7 @@ func (h *heldSlice) peers() []int32 {
 func (e *engine) holdBack(g *group) {
 	for _, id := range g.op.To {
 		if c := &e.conns[id]; c.net >= 0 {
-			e.nw.conns[c.net].part += g.bytes
+			e.nw.Hold(c.net, g.bytes)
 		}
 	}
 }
@@ -391,7 +392,7 @@ func (e *engine) complete(gi int32) {
 			last += e.cost.llTrip
 		}
 		if last > e.queue.Now {
-			e.queue.Push(last, classDone, evEnd, gi, 0)
+			e.queue.Push(last, event.Done, evEnd, gi, 0)
 			return
 		}
 	}
@@ -399,8 +400,8 @@ func (e *engine) complete(gi int32) {
 	for _, id := range g.op.To {
 		c := &e.conns[id]
 		if c.net >= 0 { // the proxy sends whole steps only
-			k := e.nw.conns[c.net].posted
-			e.nw.post(c.net, e.queue.Now, g.bytes)
+			k := e.nw.Conns[c.net].Posted()
+			e.nw.Post(c.net, e.queue.Now, g.bytes)
 			e.sentAtOnce(gi, id, k, 0)
 			continue
 		}
@@ -431,8 +432,8 @@ func (e *engine) post(gi int32, h *heldSlice, t units.Time) {
 	for _, id := range h.peers() {
 		c := &e.conns[id]
 		if c.net >= 0 {
-			k := e.nw.conns[c.net].posted
-			e.nw.post(c.net, t, h.bytes)
+			k := e.nw.Conns[c.net].Posted()
+			e.nw.Post(c.net, t, h.bytes)
 			e.sentHeld(gi, id, k, h, 0)
 			continue
 		}
@@ -493,7 +494,7 @@ func (e *engine) postTail(id int32, t units.Time) units.Time {
 	c.tails++
 	if c.rcv >= 0 {
 		if g := &e.groups[c.rcv]; g.state == closing {
-			e.queue.Push(max(t, e.queue.Now), classDone, evEnd, c.rcv, 0)
+			e.queue.Push(max(t, e.queue.Now), event.Done, evEnd, c.rcv, 0)
 		}
 	}
 	return t
@@ -514,7 +515,7 @@ func (e *engine) release(g *group, t units.Time) {
 		c := &e.conns[id]
 		c.taken++
 		if c.net >= 0 {
-			e.nw.release(c.net, t)
+			e.nw.Free(c.net, t)
 			continue
 		}
 		e.giveCredit(id, t)

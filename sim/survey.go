@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/chance"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
@@ -23,7 +24,7 @@ type survey struct {
 	q       *quotient
 	e       *engine
 	w       *route.Table
-	nw      *network
+	nw      *host.Network
 	flows   []flow
 	uses    []wire.Use
 	links   []print // of each real link: by which kinds it is crossed
@@ -67,8 +68,12 @@ func (q *quotient) survey(w *route.Table) (*survey, error) {
 	sw := route.New(e.plan.Comm, w.Systems, e.class, new(wire.Layout))
 	sw.Home = q.home
 	s := &survey{q: q, e: e, w: sw, same: true, threads: make([]print, e.plan.Comm.NRanks)}
-	s.nw, s.joints = newNetwork(e, sw), make([]bool, len(e.groups))
-	s.nw.faults, s.nw.sockets, s.nw.slowed = e.nw.faults, e.nw.sockets, map[port]wire.LinkID{}
+	// The network is that of the run but for the fabric: where ranks fold over one,
+	// its cables hold nothing up, and only their latency counts (ways.go).
+	settings := e.nw.Settings
+	settings.Fabric = nil
+	s.nw = host.New(&host.Options{Class: e.class, Table: sw, Queue: &e.queue, Kernels: e, Plan: e.plan, Settings: settings, Folded: true})
+	s.joints = make([]bool, len(e.groups))
 	var progs []plan.Program
 	for node, home := range q.home {
 		if int(home) != node {
@@ -154,7 +159,7 @@ func (s *survey) receives(gi, id int32, rep bool) error {
 		return nil
 	}
 	pc := s.e.plan.Conn(id)
-	if !reduces(&pc) && s.q.home[s.e.plan.Comm.NodeOf[pc.Src]] >= 0 {
+	if !host.Reduces(&pc) && s.q.home[s.e.plan.Comm.NodeOf[pc.Src]] >= 0 {
 		return nil // noted with its sender
 	}
 	return s.message(c, &pc, rep)
@@ -165,25 +170,24 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 	if pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
 		return nil
 	}
-	if reduces(pc) {
+	if host.Reduces(pc) {
 		return s.contribution(c, pc, rep)
 	}
 	s.w.Uses = s.w.Uses[:0]
-	if err := s.nw.gather(pc); err != nil {
+	if err := s.nw.Gather(pc); err != nil {
 		return err
 	}
 	m := &s.q.model[c]
-	want, err := s.nw.portRate(s.e.plan.Comm.NodeOf[m.Src], m.Route.SrcNet)
+	want, err := s.nw.PortRate(s.e.plan.Comm.NodeOf[m.Src], m.Route.SrcNet)
 	if err != nil {
 		return err
 	}
-	got, err := s.nw.portRate(s.e.plan.Comm.NodeOf[pc.Src], pc.Route.SrcNet)
+	got, err := s.nw.PortRate(s.e.plan.Comm.NodeOf[pc.Src], pc.Route.SrcNet)
 	if err != nil {
 		return err
 	}
-	s.same = s.same && got == want && s.nw.later(pc) == s.nw.later(m)
-	src, dst := s.nw.ports(pc)
-	if err := s.nw.cross(&netConn{bound: got}, new(queuePair), src, dst, 0, 0); err != nil {
+	s.same = s.same && got == want && s.nw.Later(pc) == s.nw.Later(m)
+	if err := s.nw.Cross(pc, got); err != nil {
 		return err
 	}
 	kind := c + int32(len(s.e.conns))
@@ -198,12 +202,12 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 // contribution notes a head's part in what the network reduces.
 func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
 	s.w.Uses = s.w.Uses[:0]
-	if err := s.nw.gatherHead(pc); err != nil {
+	if err := s.nw.GatherHead(pc); err != nil {
 		return err
 	}
 	kind, role := c+int32(len(s.e.conns)), int32(1)
 	s.note(kind, rep)
-	rank, _, sends := head(pc)
+	rank, _, sends := host.Head(pc)
 	if sends {
 		role = 0
 	}
@@ -382,28 +386,28 @@ func (s *survey) declare(w *route.Table) error {
 			continue
 		}
 		kind := int32(c + n)
-		if reduces(&pc) {
-			rank, _, _ := head(&pc)
-			net, err := e.nw.reach(&pc, int32(c), &e.groups[max(e.conns[c].snd, e.conns[c].rcv)].pr, route(c+n))
+		if host.Reduces(&pc) {
+			rank, _, _ := host.Head(&pc)
+			net, err := e.nw.JoinHead(&pc, int32(c), &e.groups[max(e.conns[c].snd, e.conns[c].rcv)].pr, route(c+n))
 			if err != nil {
 				return err
 			}
-			nc := &e.nw.conns[net]
-			nc.srcProxy, nc.dstProxy = pick(nc.srcProxy >= 0, s.proxy[rank], -1), pick(nc.dstProxy >= 0, s.proxy[rank], -1)
+			nc := &e.nw.Conns[net]
+			nc.Represent(s.proxy[rank])
 			e.conns[c].net = net
 			continue
 		}
-		net, err := e.nw.join(&pc, int32(c), &e.groups[e.conns[c].snd].pr, route(c+n))
+		net, err := e.nw.Join(&pc, int32(c), &e.groups[e.conns[c].snd].pr, route(c+n))
 		if err != nil {
 			return err
 		}
-		nc := &e.nw.conns[net]
-		nc.srcProxy, nc.dstProxy = s.proxy[pc.Route.SrcProxy], s.proxy[pc.Route.DstProxy]
-		nc.src, nc.dst = s.thread(pc.Src), s.thread(pc.Dst)
-		nc.srcLoad = max(1, s.load[job{kind, 0, nc.srcProxy}])
-		nc.dstLoad = max(1, s.load[job{kind, 1, nc.dstProxy}])
+		nc := &e.nw.Conns[net]
+		nc.SrcProxy, nc.DstProxy = s.proxy[pc.Route.SrcProxy], s.proxy[pc.Route.DstProxy]
+		nc.Src, nc.Dst = s.thread(pc.Src), s.thread(pc.Dst)
+		nc.SrcLoad = max(1, s.load[job{kind, 0, nc.SrcProxy}])
+		nc.DstLoad = max(1, s.load[job{kind, 1, nc.DstProxy}])
 		if s.later != nil {
-			nc.later = s.later[c]
+			nc.Later = s.later[c]
 		}
 		e.conns[c].net = net
 	}
@@ -412,5 +416,5 @@ func (s *survey) declare(w *route.Table) error {
 			e.groups[gi].joint = route(2*n + gi)
 		}
 	}
-	return e.nw.layRails()
+	return e.nw.JoinRails()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -77,14 +78,14 @@ func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
 		if !t.rec.On(nccltrace.DetailOp, int(r)) {
 			continue
 		}
-		node, g := t.e.nw.w.GPU(r)
-		info := t.e.nw.w.Systems[node].Nodes[g].GPU
+		node, g := t.e.nw.Table.GPU(r)
+		info := t.e.nw.Table.Systems[node].Nodes[g].GPU
 		t.rec.AddRank(nccltrace.Rank{Rank: int(r), Node: int(node), GPU: info.Dev, BusID: info.BusID, Host: fmt.Sprintf("node%d", node)})
 	}
 	if t.depth >= nccltrace.DetailStep {
 		t.e.net.Watch(t.rate)
 	}
-	e.obs, e.nw.obs = t, t
+	e.obs, e.nw.Observer = t, t
 	return t
 }
 
@@ -140,15 +141,15 @@ func (t *tracer) conn(id int32) *connTrace {
 	switch {
 	case ct.plan.Kind == connect.NVLSRoute:
 		ct.word = "NVLS"
-	case reduces(&ct.plan):
+	case host.Reduces(&ct.plan):
 		ct.word, ct.wire = "COLLNET/SHARP", new(wireTrace)
-		route = t.e.nw.rails[t.e.nw.sides[t.e.nw.batches[t.e.nw.conns[t.e.conns[id].net].batch].side].rail].route
+		route = t.e.nw.RouteOf(t.e.conns[id].net)
 	case t.e.conns[id].net >= 0:
 		ct.word, ct.wire = "NET/IB", new(wireTrace)
-		if t.e.nw.conns[t.e.conns[id].net].tcp {
+		if t.e.nw.Conns[t.e.conns[id].net].TCP() {
 			ct.word = "NET/Socket"
 		}
-		route = t.e.nw.lanes[t.e.nw.conns[t.e.conns[id].net].first].route
+		route = t.e.nw.RouteOf(t.e.conns[id].net)
 	case ct.plan.Route.Transport == connect.SHM:
 		ct.word = "SHM"
 	}
@@ -175,7 +176,7 @@ func (t *tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Byte
 	}
 	s := ct.slot(k)
 	*s = slot{bytes: n, chunk: int64(chunk), last: nccltrace.NoPeer}
-	if first && t.depth >= nccltrace.DetailStep && !reduces(&ct.plan) {
+	if first && t.depth >= nccltrace.DetailStep && !host.Reduces(&ct.plan) {
 		s.flow = t.rec.Flow() // one arrow an op: its first slice
 	}
 	if p.deps.recvs > 0 {
@@ -185,9 +186,9 @@ func (t *tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Byte
 	terms := p.terms()
 	flag := t.e.cost.hop[g.pr.Proto]
 	if ct.wire != nil {
-		ready := t.e.nw.conns[t.e.conns[id].net].ready[k%plan.FIFOSteps]
-		if flag += t.e.nw.cost.flag; g.pr.Proto != coll.Simple {
-			flag = t.e.nw.cost.flag // the proxy sees the data itself
+		ready := t.e.nw.Conns[t.e.conns[id].net].Ready(k)
+		if flag += t.e.nw.Cost.Flag; g.pr.Proto != coll.Simple {
+			flag = t.e.nw.Cost.Flag // the proxy sees the data itself
 		}
 		t.fills(ct, k, p.since, ready, told(terms, g.pr.Proto, flag, ready-p.since))
 		return
@@ -209,7 +210,7 @@ func (ct *connTrace) step(d nccltrace.Dir, k int64) nccltrace.Step {
 	if d == nccltrace.Recv {
 		s.Rank, s.Peer, s.GDR, s.Deps = s.Peer, s.Rank, ct.plan.Route.DstGDR, nil
 	}
-	if reduces(&ct.plan) {
+	if host.Reduces(&ct.plan) {
 		s.Peer = x.last
 	}
 	return s

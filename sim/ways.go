@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/chance"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -25,11 +26,11 @@ const maxWays = 1 << 22
 type crossing struct{ from, to meeting }
 
 type meeting struct {
-	ports []port
+	ports []host.Port
 	rate  wire.Rate
 }
 
-func (m *meeting) add(p port, r wire.Rate) {
+func (m *meeting) add(p host.Port, r wire.Rate) {
 	if !slices.Contains(m.ports, p) {
 		m.ports = append(m.ports, p)
 		m.rate += r
@@ -38,7 +39,7 @@ func (m *meeting) add(p port, r wire.Rate) {
 
 // ways walks over the ways of all connections of a plan.
 type ways struct {
-	n     *network
+	n     *host.Network
 	cross []crossing // by wire
 	route []int32
 }
@@ -48,13 +49,13 @@ type ways struct {
 // ways of several lengths.
 func (q *quotient) ways() (later []units.Time, ok bool, err error) {
 	n, p := q.e.nw, q.e.plan
-	if n.fabric == nil {
+	if n.Fabric == nil {
 		return nil, true, nil
 	}
 	if p.NumConns() > maxWays {
 		return nil, false, nil
 	}
-	w := &ways{n: n, cross: make([]crossing, len(n.fabric.Wires))}
+	w := &ways{n: n, cross: make([]crossing, len(n.Fabric.Wires))}
 	later = make([]units.Time, len(q.e.conns))
 	for i := range later {
 		later[i] = -1
@@ -65,7 +66,7 @@ func (q *quotient) ways() (later []units.Time, ok bool, err error) {
 			continue // no op uses it
 		}
 		pc := p.Conn(id)
-		if reduces(&pc) {
+		if host.Reduces(&pc) {
 			return nil, false, nil
 		}
 		if !between(&pc) {
@@ -89,27 +90,27 @@ func between(pc *plan.Conn) bool {
 // queue pair that has the longest way. free is false where it may also slow them
 // down, or lose some.
 func (w *ways) of(pc *plan.Conn) (later units.Time, free bool, err error) {
-	src, dst := w.n.ports(pc)
-	comm := w.n.w.Comm
-	out, err := w.n.portRate(comm.NodeOf[pc.Src], src.net)
+	src, dst := w.n.Ports(pc)
+	comm := w.n.Table.Comm
+	out, err := w.n.PortRate(comm.NodeOf[pc.Src], src.Net)
 	if err != nil {
 		return 0, false, err
 	}
-	in, err := w.n.portRate(comm.NodeOf[pc.Dst], dst.net)
+	in, err := w.n.PortRate(comm.NodeOf[pc.Dst], dst.Net)
 	if err != nil {
 		return 0, false, err
 	}
-	for q := range int32(max(1, w.n.qps)) {
-		w.route, err = w.n.router.Route(w.route[:0], whole(src), whole(dst), flowOf(pc, q))
+	for q := range int32(max(1, w.n.Settings.QPs)) {
+		w.route, err = w.n.Route(w.route[:0], src.Whole(), dst.Whole(), host.FlowOf(pc, q))
 		if err != nil {
 			return 0, false, err
 		}
-		t := w.n.later(pc)
+		t := w.n.Later(pc)
 		for _, i := range w.route {
-			cable, x := &w.n.fabric.Wires[i], &w.cross[i]
+			cable, x := &w.n.Fabric.Wires[i], &w.cross[i]
 			x.from.add(src, out)
 			x.to.add(dst, in)
-			if cable.Loss > 0 || min(x.from.rate, x.to.rate) > w.n.wireRate(i) {
+			if cable.Loss > 0 || min(x.from.rate, x.to.rate) > w.n.CableRate(i) {
 				return 0, false, nil
 			}
 			t += cable.Latency
@@ -117,16 +118,6 @@ func (w *ways) of(pc *plan.Conn) (later units.Time, free bool, err error) {
 		later = max(later, t)
 	}
 	return later, true, nil
-}
-
-func whole(p port) fabric.End { return fabric.End{Host: int(p.host), Net: int(p.net)} }
-
-// flowOf is what makes a queue pair's 5-tuple its own.
-func flowOf(pc *plan.Conn, q int32) uint64 { return uint64(uint32(pc.ID))<<16 | uint64(q) }
-
-// wireRate is what a wire of the fabric carries.
-func (n *network) wireRate(i int32) wire.Rate {
-	return wire.RateOf(float64(n.fabric.Wires[i].BW) * n.e.class.Net.Eff)
 }
 
 // maxPeriod is the longest stretch of nodes that stands for a ring of many.
@@ -145,8 +136,8 @@ func (x *Config) period(p *plan.Plan) int32 {
 			continue
 		}
 		var err error
-		src, dst := port{host: c.HostOf[pc.Src], net: pc.Route.SrcNet}, port{host: c.HostOf[pc.Dst], net: pc.Route.DstNet}
-		if route, err = r.Route(route[:0], whole(src), whole(dst), flowOf(&pc, 0)); err != nil {
+		src, dst := host.Port{Host: c.HostOf[pc.Src], Net: pc.Route.SrcNet}, host.Port{Host: c.HostOf[pc.Dst], Net: pc.Route.DstNet}
+		if route, err = r.Route(route[:0], src.Whole(), dst.Whole(), host.FlowOf(&pc, 0)); err != nil {
 			return 0
 		}
 		var t units.Time

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -63,7 +64,7 @@ func (t *tracer) waits() bool { return t.net.open > 0 }
 
 // wireOf returns a connection's network side and its k-th step.
 func (t *tracer) wireOf(id int32, k int64) (*connTrace, *wireStep) {
-	ct := t.conn(t.e.nw.conns[id].conn)
+	ct := t.conn(t.e.nw.Conns[id].ID)
 	return ct, ct.wire.step(k)
 }
 
@@ -80,7 +81,7 @@ func (t *tracer) fills(ct *connTrace, k int64, since, ready units.Time, terms nc
 // wires notes that the proxy has posted the k-th step.
 func (t *tracer) wires(id int32, k int64) {
 	ct, s := t.wireOf(id, k)
-	s.wired, s.allowed = t.e.queue.Now, t.e.nw.conns[id].allow[k%plan.FIFOSteps]
+	s.wired, s.allowed = t.e.queue.Now, t.e.nw.Conns[id].Allowed(k)
 	t.net.open++
 	if !ct.told(k) {
 		return
@@ -105,40 +106,40 @@ func (t *tracer) lands(id int32, k int64) {
 }
 
 // crosses writes the way of a queue pair's share through the network.
-func (t *tracer) crosses(l *queuePair) {
+func (t *tracer) crosses(l *host.QueuePair) {
 	if !t.open || t.depth < nccltrace.DetailPacket {
 		return
 	}
-	ct, s := t.wireOf(l.conn, l.step)
-	if ct.told(l.step) {
-		n := t.e.nw.conns[l.conn].piece(l.step, l.part)
-		t.transfer(l.route, s.begun, ct.plan.Src, ct.plan.Dst, ct.plan.Channel, n)
+	ct, s := t.wireOf(l.Conn, l.Step)
+	if ct.told(l.Step) {
+		n := t.e.nw.Conns[l.Conn].Part(l.Step, l.Part)
+		t.transfer(l.Route, s.begun, ct.plan.Src, ct.plan.Dst, ct.plan.Channel, n)
 	}
 }
 
 // arrives notes that the receiver's proxy has polled the k-th step's completion
 // at time at, and the tail was raised at time raised.
 func (t *tracer) arrives(id int32, k int64, at, raised units.Time) {
-	c := &t.e.nw.conns[id]
+	c := &t.e.nw.Conns[id]
 	ct, s := t.wireOf(id, k)
-	s.arrived, s.polled, s.flushed = s.landed+t.e.nw.way(c)+t.e.nw.lastRead(c, k), at, raised
-	s.reads = t.e.nw.flushes(c, k)
+	s.arrived, s.polled, s.flushed = s.landed+t.e.nw.Latency(c)+t.e.nw.LastCopy(c, k), at, raised
+	s.reads = t.e.nw.Flushes(c, k)
 	if !ct.told(k) {
 		return
 	}
 	end := t.end(ct, nccltrace.Recv)
-	if c.tcp {
+	if c.TCP() {
 		t.reads(ct, c, k)
 		return
 	}
-	for q := range c.parts(k) {
-		t.rec.Arrival(at-t.shift, t.work(ct, end, nccltrace.Recv, c.lane(k, q)-c.first, k, 0))
+	for q := range c.Parts(k) {
+		t.rec.Arrival(at-t.shift, t.work(ct, end, nccltrace.Recv, c.PairOf(k, q), k, 0))
 	}
 	if s.reads {
 		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
-		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, t.e.nw.cost.flush
+		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, t.e.nw.Cost.Flush
 		t.rec.Posted(at-t.shift, w)
-		t.rec.Work(at-t.shift, at+t.e.nw.cost.flush-t.shift, w)
+		t.rec.Work(at-t.shift, at+t.e.nw.Cost.Flush-t.shift, w)
 	}
 	t.rec.Settle(end.nic, t.e.queue.Now-t.shift)
 }
@@ -153,14 +154,14 @@ func (t *tracer) acks(id int32, k int64, at units.Time) {
 	var peer, onWire nccltrace.Terms
 	peer[nccltrace.CTS] = max(0, min(s.allowed, s.wired)-s.ready)
 	peer.Rest(nccltrace.Proxy, s.wired-s.ready)
-	c := &t.e.nw.conns[id]
+	c := &t.e.nw.Conns[id]
 	onWire[nccltrace.Queue] = s.begun - s.wired
-	onWire[nccltrace.NIC] = min(s.landed-s.begun, t.e.nw.alone(c, k))
+	onWire[nccltrace.NIC] = min(s.landed-s.begun, t.e.nw.Alone(c, k))
 	onWire[nccltrace.Link] = s.landed - s.begun - onWire[nccltrace.NIC]
-	onWire[nccltrace.Wire] = min(at-s.landed, pick(c.tcp, 0, 2*t.e.nw.way(c)))
+	onWire[nccltrace.Wire] = min(at-s.landed, t.e.nw.Ack(c))
 	onWire.Rest(nccltrace.Proxy, at-s.wired)
 	from, to, terms := s.wired, at, onWire
-	if c.tcp { // a socket is busy while it is written to
+	if c.TCP() { // a socket is busy while it is written to
 		from, to = s.begun, max(s.landed, s.begun+2*trace.Tick)
 		terms[nccltrace.Queue], terms[nccltrace.Wire], terms[nccltrace.Proxy] = 0, 0, 0
 		terms.Rest(nccltrace.Proxy, to-from)
@@ -182,10 +183,10 @@ func (t *tracer) acks(id int32, k int64, at units.Time) {
 func (t *tracer) offers(id int32, k int64, at units.Time) {
 	ct, s := t.wireOf(id, k)
 	s.offered = at
-	c := &t.e.nw.conns[id]
-	if post := t.e.nw.cost.post; ct.open && at-post >= t.shift && !c.tcp {
+	c := &t.e.nw.Conns[id]
+	if post := t.e.nw.Cost.Post; ct.open && at-post >= t.shift && !c.TCP() {
 		// The ports of a fused net send it in turn (net_ib.cc:2295).
-		w := t.work(ct, t.end(ct, nccltrace.Recv), nccltrace.Recv, int32(k%int64(c.dstPorts)), k, ctsBytes)
+		w := t.work(ct, t.end(ct, nccltrace.Recv), nccltrace.Recv, int32(k%int64(c.DstPorts())), k, ctsBytes)
 		w.Opcode, w.Terms[nccltrace.Proxy] = nccltrace.OpCTS, post
 		t.rec.Work(at-post-t.shift, at-t.shift, w)
 	}
@@ -201,7 +202,7 @@ func (t *tracer) takes(ct *connTrace, k int64, shown units.Time, deps []int64) {
 	come[nccltrace.Proxy] = max(0, s.polled-max(s.arrived, from))
 	come.Rest(nccltrace.Data, s.polled-from)
 	if s.reads {
-		back[nccltrace.Flush] = t.e.nw.cost.flush
+		back[nccltrace.Flush] = t.e.nw.Cost.Flush
 	}
 	back.Rest(nccltrace.Proxy, s.flushed-s.polled)
 	gpu[nccltrace.Flag] = max(0, min(shown, to)-s.flushed)
@@ -243,7 +244,7 @@ func (t *tracer) proxyOps() {
 			if w.op.Dir == nccltrace.Recv {
 				w.op.Rank, w.op.Peer = w.op.Peer, w.op.Rank
 			}
-			if reduces(&ct.plan) {
+			if host.Reduces(&ct.plan) {
 				w.op.Peer = nccltrace.NoPeer
 			}
 			t.rec.ProxyOperation(0, w.from-t.shift, w.to-t.shift, w.op)
@@ -254,7 +255,7 @@ func (t *tracer) proxyOps() {
 // faults writes what is not as it should be, at the operation's start.
 func (t *tracer) faults() {
 	c := t.e.plan.Comm
-	for _, f := range t.e.nw.faults {
+	for _, f := range t.e.nw.Faults {
 		why := fmt.Sprintf("%g times slower", f.Slow)
 		if f.Later > 0 {
 			why += fmt.Sprintf(", %v us later", f.Later)
@@ -268,8 +269,8 @@ func (t *tracer) faults() {
 			continue
 		}
 		node := c.NodeOf[r]
-		if nets := t.e.nw.w.Systems[node].Of(topo.NET); f.Net < len(nets) {
-			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: t.e.nw.w.Systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
+		if nets := t.e.nw.Table.Systems[node].Of(topo.NET); f.Net < len(nets) {
+			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: t.e.nw.Table.Systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
 		}
 	}
 }
@@ -277,7 +278,7 @@ func (t *tracer) faults() {
 // serves notes that a proxy thread, idle until now, is busy until at.
 func (t *tracer) serves(thread int32, at units.Time) {
 	if t.net.busy == nil {
-		t.net.busy = make([]units.Time, len(t.e.nw.threads))
+		t.net.busy = make([]units.Time, t.e.nw.Threads())
 	}
 	if last := t.net.busy[thread]; last > 0 && t.open && last >= t.shift && t.e.queue.Now-last >= trace.Tick {
 		t.rec.Proxy(int(thread), last-t.shift, t.e.queue.Now-t.shift, "Idle")
@@ -299,18 +300,18 @@ func (t *tracer) end(ct *connTrace, d nccltrace.Dir) *wireEnd {
 	if d == nccltrace.Recv {
 		of, rank, peer, net, role = t.net.ends.Dst, c.Dst, c.Src, c.Route.DstNet, nccltrace.QPIn
 	}
-	node := t.e.nw.w.Comm.NodeOf[rank]
-	s := t.e.nw.w.Systems[node]
+	node := t.e.nw.Table.Comm.NodeOf[rank]
+	s := t.e.nw.Table.Systems[node]
 	w.declared = true
-	nc := &t.e.nw.conns[t.e.conns[c.ID].net]
+	nc := &t.e.nw.Conns[t.e.conns[c.ID].net]
 	info := s.Nodes[s.Of(topo.NET)[net]].Net
-	w.nic, w.ports = t.rec.NIC(nccltrace.Port{Node: int(node), Net: int(net), Name: info.Name, Sockets: nc.tcp}), info.Fused
-	n := nc.ways()
+	w.nic, w.ports = t.rec.NIC(nccltrace.Port{Node: int(node), Net: int(net), Name: info.Name, Sockets: nc.TCP()}), info.Fused
+	n := nc.Shown()
 	w.first = nccltrace.FirstQP(of[c.ID], n)
 	for q := range n {
 		w.qps = append(w.qps, t.rec.QP(w.nic, int(w.first+q), int(peer), int(c.Channel), role))
 	}
-	if d == nccltrace.Recv && !nc.tcp {
+	if d == nccltrace.Recv && !nc.TCP() {
 		w.qps = append(w.qps, t.rec.QP(w.nic, int(w.first+n), int(peer), int(c.Channel), nccltrace.QPFlush))
 	}
 	return w
@@ -332,15 +333,15 @@ func (t *tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int
 // chain lists the requests of the k-th step: on each of its queue pairs a write
 // with an immediate, or a write and an empty one with the immediate.
 func (t *tracer) chain(id int32, ct *connTrace, k int64) (out []nccltrace.WorkRequest) {
-	c := &t.e.nw.conns[id]
+	c := &t.e.nw.Conns[id]
 	end := t.end(ct, nccltrace.Send)
-	if c.tcp {
+	if c.TCP() {
 		return t.messages(ct, c, nccltrace.Send, k)
 	}
 	size := ct.slot(k).bytes
-	for q := range c.parts(k) {
-		w := t.work(ct, end, nccltrace.Send, c.lane(k, q)-c.first, k, c.piece(k, q))
-		if t.e.nw.twoWrites >= 0 && size > t.e.nw.twoWrites {
+	for q := range c.Parts(k) {
+		w := t.work(ct, end, nccltrace.Send, c.PairOf(k, q), k, c.Part(k, q))
+		if t.e.nw.TwoWrites >= 0 && size > t.e.nw.TwoWrites {
 			w.Opcode = nccltrace.OpWrite
 			out = append(out, w)
 			w.Size = 0

@@ -5,6 +5,14 @@ package event
 
 import "github.com/simccl/simccl/units"
 
+// Classes of the simulator's events at one instant: completions precede attempts
+// to start, and proxy threads close the instant.
+const (
+	Done uint8 = iota
+	Try
+	Round
+)
+
 // Event is one entry of the queue. Kind, ID and Arg belong to the caller.
 type Event struct {
 	At    units.Time

@@ -1,11 +1,11 @@
-package sim
+package host
 
 import "github.com/simccl/simccl/units"
 
-// NetObserver hears what the network part of a run does. It must not change
+// Observer hears what the network part of a run does. It must not change
 // anything: no time depends on whether a run is observed. A run without one
 // pays a nil check an event.
-type NetObserver interface {
+type Observer interface {
 	// Step reports a point in the life of one step of a connection.
 	Step(StepEvent)
 	// Reduction reports a point in the life of a step that the network reduces.
@@ -14,7 +14,7 @@ type NetObserver interface {
 	Thread(thread int32, until units.Time)
 	// Delayed reports that the message on a queue pair took longer by a wait
 	// than it would have alone.
-	Delayed(l *queuePair, wait units.Time)
+	Delayed(l *QueuePair, wait units.Time)
 }
 
 // StepPoint is a point in the life of a connection's step.
@@ -36,9 +36,9 @@ const (
 // StepEvent is a step of a connection at one of its points.
 type StepEvent struct {
 	Point  StepPoint
-	Conn   int32      // network connection
+	Conn   int32      // in Network.Conns
 	Step   int64      // of the connection, from 0
-	Lane   *queuePair // PartCrossed
+	QP     *QueuePair // PartCrossed
 	At     units.Time // when the proxy thread is done: StepArrived, StepAcked, StepOffered
 	Raised units.Time // StepArrived: when the receiver's tail goes up
 }
@@ -63,7 +63,7 @@ const (
 type ReductionEvent struct {
 	Point  ReductionPoint
 	Rail   int32 // SumBegun, SumLanded
-	Side   *side // AllPosted: the last
+	Side   *Side // AllPosted: the last
 	Batch  int32 // the others
 	Step   int64 // SumAcked, SumTaken, RoomOpened: of the batch
 	At     units.Time
