@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/param"
 )
 
 // nodeSymmetry takes nodes that are alike together where the network reduces:
@@ -12,7 +13,7 @@ import (
 // each kind remains: equal ones, and those with the same faults. That is exact
 // where all do the same; of what is gathered or scattered every node has a block
 // of its own, which it gives or takes at another time.
-func (x *Config) nodeSymmetry(p *plan.Plan) *symmetry {
+func (x *foldConfig) nodeSymmetry(p *plan.Plan) *symmetry {
 	c := p.Comm
 	if len(p.NetGroups()) == 0 {
 		return nil
@@ -21,7 +22,7 @@ func (x *Config) nodeSymmetry(p *plan.Plan) *symmetry {
 	if !s.alike {
 		s.margin, s.leaves = 0.05, "nodes are taken to have their turn in what is gathered or scattered when the first has"
 	}
-	slow := x.slowness()
+	slow := x.Slow
 	var kinds []int32 // a node of each
 	for node := range s.home {
 		k := slices.IndexFunc(kinds, func(other int32) bool { return x.nodesAlike(p, slow, int32(node), other) })
@@ -59,7 +60,7 @@ func (x *Config) nodeSymmetry(p *plan.Plan) *symmetry {
 
 // nodesAlike tells whether the ranks of two nodes, in their order, do the same
 // with the same means.
-func (x *Config) nodesAlike(p *plan.Plan, slow []float64, a, b int32) bool {
+func (x *foldConfig) nodesAlike(p *plan.Plan, slow []float64, a, b int32) bool {
 	c := p.Comm
 	ra, rb := c.NodeRanks[a], c.NodeRanks[b]
 	if x.Systems[a] != x.Systems[b] || len(ra) != len(rb) {
@@ -100,7 +101,7 @@ func (x *Config) nodesAlike(p *plan.Plan, slow []float64, a, b int32) bool {
 }
 
 // portFaults lists the faults of a host's ports, as if they were the first's.
-func (x *Config) portFaults(host int32) (out []Fault) {
+func (x *foldConfig) portFaults(host int32) (out []param.Fault) {
 	for _, f := range x.Faults {
 		if f.Rank < 0 && f.Host == int(host) {
 			f.Host = 0

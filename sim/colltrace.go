@@ -51,14 +51,14 @@ func (t *tracer) request(bi int32, k int64, n units.Bytes) nccltrace.WorkRequest
 	s := &t.e.nw.Sides[t.e.nw.Batches[bi].Side]
 	w, batches := t.way(s), t.e.nw.Rails[s.Rail].Batches
 	base := t.conn(t.e.nw.Conns[t.e.nw.Batches[bi].To[0]].ID).base
-	return nccltrace.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.Rank), QPNum: int64(w.number), Opcode: "SHARP " + t.e.plan.Req.Func.String(),
+	return nccltrace.WorkRequest{NIC: w.nic, QP: w.qp, Rank: int(s.Rank), QPNum: int64(w.number), Opcode: "SHARP " + t.job.plan.Req.Func.String(),
 		ID: (k-base)*batches + int64(bi-s.First), Size: n}
 }
 
 // sent is what a batch gives to the network with its k-th step.
 func (t *tracer) sent(bi int32, k int64) units.Bytes {
 	s := &t.e.nw.Sides[t.e.nw.Batches[bi].Side]
-	send, _ := t.e.plan.NetBytes(t.e.nw.Rails[s.Rail].Group+bi-s.First, s.Node, k%int64(max(1, t.e.plan.Split.Lo.NSteps)))
+	send, _ := t.job.plan.NetBytes(t.e.nw.Rails[s.Rail].Group+bi-s.First, s.Node, k%int64(max(1, t.job.plan.Split.Lo.NSteps)))
 	return send
 }
 
@@ -127,13 +127,13 @@ func (t *tracer) landsFor(ri int32) {
 	if !ct.told(k) {
 		return
 	}
-	send, recv := t.e.plan.NetBytes(r.Group+int32(r.Ended%r.Batches), s.Node, k%int64(max(1, t.e.plan.Split.Lo.NSteps)))
+	send, recv := t.job.plan.NetBytes(r.Group+int32(r.Ended%r.Batches), s.Node, k%int64(max(1, t.job.plan.Split.Lo.NSteps)))
 	n := max(send, recv)
 	var terms nccltrace.Terms
 	terms[nccltrace.NIC] = min(x.landed-x.begun, r.Alone(n))
 	terms.Rest(nccltrace.Link, x.landed-x.begun)
-	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccltrace.Reduction{Tree: int(ri), Root: r.Root, Func: t.e.plan.Req.Func.String(),
-		ID: r.Ended - ct.base*r.Batches, Nodes: t.e.plan.Comm.NNodes, Bytes: n, Last: int(x.last), Terms: terms})
+	t.rec.Reduction(x.begun-t.shift, x.landed-t.shift, nccltrace.Reduction{Tree: int(ri), Root: r.Root, Func: t.job.plan.Req.Func.String(),
+		ID: r.Ended - ct.base*r.Batches, Nodes: t.job.plan.Comm.NNodes, Bytes: n, Last: int(x.last), Terms: terms})
 	t.transfer(r.Route, x.begun, x.last, nccltrace.NoPeer, ct.plan.Channel, n)
 }
 

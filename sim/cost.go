@@ -27,20 +27,21 @@ func (x *Executor) affordable(e *engine) error {
 	if x.cfg.Fold == FoldExact || x.cfg.Fold == Unfolded {
 		return nil
 	}
+	p := e.jobs[0].plan
 	steps, longest := int64(0), int64(0)
 	for i := range e.groups {
 		g := &e.groups[i]
-		n := e.plan.NumOps(&g.pr)
+		n := g.job.plan.NumOps(&g.pr)
 		longest = max(longest, n)
-		steps += n * int64(max(1, g.pr.Slices)) * int64(e.kernels)
+		steps += n * int64(max(1, g.pr.Slices)) * int64(g.job.kernels)
 	}
-	if steps <= maxSteps || longest <= max(maxOps, ringOps*int64(e.plan.Comm.NRanks)) {
+	if steps <= maxSteps || longest <= max(maxOps, ringOps*int64(p.Comm.NRanks)) {
 		return nil
 	}
-	l := e.plan.Layout(0)
+	l := p.Layout(0)
 	size := max(l.Input, l.Output)
 	return &exec.NotImplementedError{
-		Feature: fmt.Sprintf("%v of %d bytes, step by step", e.plan.Req.Func, size),
+		Feature: fmt.Sprintf("%v of %d bytes, step by step", p.Req.Func, size),
 		Missing: fmt.Sprintf("its %d steps would take some %d minutes of a processor; take a %d times smaller size or larger chunks, or insist with --fold exact",
 			steps, max(1, units.Time(steps)*stepTime/(60*units.Second)), (steps+maxSteps-1)/maxSteps),
 	}

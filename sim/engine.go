@@ -43,6 +43,7 @@ type conn struct {
 
 // group is a thread group walking its program.
 type group struct {
+	job            *job
 	pr             plan.Program
 	cur            plan.Cursor
 	op             plan.Op
@@ -96,6 +97,7 @@ type multiprocessor struct {
 
 // device is a rank's kernel.
 type device struct {
+	job      *job
 	first, n int32 // its multiprocessors
 	left     int32
 	done     int32 // kernels finished
@@ -103,26 +105,43 @@ type device struct {
 	ends     []units.Time
 }
 
-// engine is one run.
+// job is one operation of a run: a plan that all ranks of its communicator run so
+// many times back to back. Its connections are numbered as the plan's, or as those
+// that represent them where it is folded.
+type job struct {
+	plan    *plan.Plan
+	fold    folding // nil where every rank runs
+	kernels int32   // to run back to back
+	gap     units.Time
+	miss    float64      // share of its buffers that the L2 cache does not hold
+	memory  wire.RouteID // of the GPU's memory, where there is one rank; else 0
+}
+
+// folding is what an engine asks of a job of which representatives run.
+type folding interface {
+	// Ends replaces an op's connections of the plan by those of the engine.
+	Ends(g *group, op *plan.Op)
+	// Describe returns the plan's connection behind one of the engine's.
+	Describe(conn int32) plan.Conn
+}
+
+// engine is one run: a list of jobs, today of one. Every group and device knows
+// its job.
 type engine struct {
 	class   *gpu.Class
 	cost    costs
-	plan    *plan.Plan
+	jobs    []*job
 	queue   event.Queue
 	net     wire.Model
-	memory  wire.RouteID // of the GPU's memory, where there is one rank; else 0
 	conns   []conn
 	groups  []group
 	sms     []multiprocessor
 	devs    []device
-	kernels int32 // to run back to back
 	running int32 // devices that have kernels left
 	jitter  gpu.JitterCost
 	seed    uint64
 	gone    []bool    // by rank, nil where none is
 	slow    []float64 // by rank, nil where no rank is a straggler
-	miss    float64
-	gap     units.Time
 	done    []int32
 	err     error
 	handled int64 // events until the last device was done
@@ -131,8 +150,6 @@ type engine struct {
 	tell    func(part float64) // nil where nobody asks
 	fetched int64              // ops taken up
 	ops     int64              // in all, where tell is set
-	// quotient is what is alike taken together, nil where all is simulated.
-	quotient *quotient
 }
 
 // costs are the class's times in picoseconds.
@@ -173,7 +190,7 @@ func (e *engine) run(ctx context.Context) error {
 			}
 		}
 		if e.queue.Now >= lastTime {
-			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.plan.Req.Func, e.plan.Req.Count),
+			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.jobs[0].plan.Req.Func, e.jobs[0].plan.Req.Count),
 				Missing: "simulated time ends there; look at the speeds of links and ports, or take a smaller size"}
 		}
 		at, ok := e.queue.Next()
@@ -201,9 +218,10 @@ func (e *engine) run(ctx context.Context) error {
 func (e *engine) countOps() int64 {
 	n := int64(0)
 	for i := range e.groups {
-		n += e.plan.NumOps(&e.groups[i].pr)
+		g := &e.groups[i]
+		n += g.job.plan.NumOps(&g.pr) * int64(g.job.kernels)
 	}
-	return max(1, n*int64(e.kernels))
+	return max(1, n)
 }
 
 // advance ends the flows that are through at a time.
@@ -284,7 +302,7 @@ func (e *engine) startKernel(di int32, at units.Time) {
 	d := &e.devs[di]
 	d.begin = at
 	if e.obs != nil {
-		e.obs.Kernel(d.done, at-e.gap)
+		e.obs.Kernel(d.done, at-d.job.gap)
 	}
 	d.left = d.n
 	for s := d.first; s < d.first+d.n; s++ {
@@ -325,7 +343,7 @@ func (e *engine) nextPhase(si int32, at units.Time) {
 	}
 	for i := sm.first; i < sm.first+sm.n; i++ {
 		if g := &e.groups[i]; g.pr.Phase == next {
-			e.plan.OpenInto(&g.cur, &g.pr)
+			g.job.plan.OpenInto(&g.cur, &g.pr)
 			g.free, g.since, g.posted = at, at, false
 			g.state = idle
 			e.wakeAt(i, at)
@@ -350,8 +368,8 @@ func (e *engine) kernelDone(di int32, at units.Time) {
 	d := &e.devs[di]
 	d.ends = append(d.ends, at)
 	d.done++
-	if d.done < e.kernels {
-		e.startKernel(di, at+e.gap)
+	if d.done < d.job.kernels {
+		e.startKernel(di, at+d.job.gap)
 		return
 	}
 	if e.running--; e.running == 0 {

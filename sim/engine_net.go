@@ -13,10 +13,11 @@ func (e *engine) Credit(conn int32, at units.Time) { e.giveCredit(conn, at) }
 
 // Describe implements host.Kernels.
 func (e *engine) Describe(conn int32) plan.Conn {
-	if e.quotient != nil {
-		return e.quotient.model[conn]
+	j := e.jobs[0] // all connections are of the one job
+	if j.fold != nil {
+		return j.fold.Describe(conn)
 	}
-	return e.plan.Conn(conn)
+	return j.plan.Conn(conn)
 }
 
 // Fail implements host.Kernels.

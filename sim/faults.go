@@ -104,7 +104,7 @@ func (e *engine) hangs() error {
 		switch {
 		case e.gone[r]:
 			h.Gone = append(h.Gone, r)
-		case e.devs[r].done < e.kernels:
+		case e.devs[r].done < e.devs[r].job.kernels:
 			if h.Waiting++; h.First < 0 {
 				h.First = r
 			}

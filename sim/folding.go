@@ -6,27 +6,32 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/host"
-	"github.com/simccl/simccl/sim/internal/route"
+	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/topo/fabric"
 )
 
-// Folding tells when ranks and channels that behave alike are simulated once.
-type Folding uint8
+// foldMode says what ranks and channels may be represented by others.
+type foldMode uint8
 
-// Foldings. FoldAuto, the default, folds where that gives the same result bit
-// for bit; beyond UnfoldedRanks, where that is not possible or costs more than
-// exactWork, it folds what is nearly alike. FoldExact never does the latter, at
-// any cost, and FoldNear does it wherever it can be done. What became of it
-// stands in exec.Result.Account.
+// Modes: exactly equivalent ones, nearly where it has to be; none; exactly
+// equivalent ones at any cost; nearly equivalent ones wherever it can be done.
 const (
-	FoldAuto Folding = iota
-	Unfolded
-	FoldExact
-	FoldNear
+	foldAuto foldMode = iota
+	foldOff
+	foldExact
+	foldNear
 )
+
+// foldConfig is what decides which ranks are equivalent, beside the plan.
+type foldConfig struct {
+	Mode    foldMode
+	Systems []*topo.System // by node
+	Fabric  *fabric.Fabric
+	Faults  []param.Fault
+	Slow    []float64 // by rank, nil where no rank is a straggler
+}
 
 // UnfoldedRanks is the largest communicator that is simulated rank by rank
 // where folding would not be exact.
@@ -36,18 +41,17 @@ const UnfoldedRanks = 512
 // UnfoldedRanks where a near one is there: some tenths of a second.
 const exactWork = 1 << 16
 
-// folds tells whether ranks may be taken together at all: a trace tells of each,
-// jitter and what is lost by chance make them different, and a rank that is gone
-// stands for no other.
-func (x *Executor) folds(e *engine, sink trace.Sink) bool {
-	return x.cfg.Fold != Unfolded && sink == trace.Discard && e.jitter == (gpu.JitterCost{}) &&
-		x.cfg.foldable() && !slices.ContainsFunc(x.cfg.Faults, func(f Fault) bool { return f.Loss > 0 || f.Down || f.Port > 0 }) &&
-		x.cfg.portsAlike()
+// possible reports whether ranks may be represented by others at all: a lossy
+// port makes each different, a rank that is down represents no other, and queue
+// pairs use the ports of a fused net in rotation.
+func (c *foldConfig) possible() bool {
+	return c.Mode != foldOff && c.foldable() && c.portsAlike() &&
+		!slices.ContainsFunc(c.Faults, func(f param.Fault) bool { return f.Loss > 0 || f.Down || f.Port > 0 })
 }
 
 // portsAlike tells whether all nets are made of equally many ports, which their
 // traffic then uses alike.
-func (c *Config) portsAlike() bool {
+func (c *foldConfig) portsAlike() bool {
 	of := -1
 	for i, s := range c.Systems {
 		if i > 0 && s == c.Systems[i-1] {
@@ -64,57 +68,29 @@ func (c *Config) portsAlike() bool {
 	return true
 }
 
-// lay fills in groups and connections: of all ranks, or of those that stand
-// for the others.
-func (x *Executor) lay(e *engine, w *route.Table, sink trace.Sink) error {
-	if x.folds(e, sink) {
-		// How far off a near quotient is was seen on ideal networks.
-		near := x.cfg.Fabric == nil && (x.cfg.Fold == FoldNear || x.cfg.Fold == FoldAuto && e.plan.Comm.NRanks > UnfoldedRanks)
-		symmetries := x.cfg.symmetries(e.plan)
-		for i, s := range symmetries {
-			if near && x.skips(e.plan, s, symmetries[i+1:]) {
-				continue
-			}
-			if done, err := e.layQuotient(w, s, near); done || err != nil {
-				return err
-			}
+// layFolded fills in groups and connections of representatives; nil where every
+// rank has to run.
+func layFolded(e *engine, j *job, c *foldConfig) (*quotient, error) {
+	if !c.possible() {
+		return nil, nil
+	}
+	// How far off a near quotient is was seen on ideal networks.
+	near := c.Fabric == nil && (c.Mode == foldNear || c.Mode == foldAuto && j.plan.Comm.NRanks > UnfoldedRanks)
+	symmetries := c.symmetries(j.plan)
+	for i, s := range symmetries {
+		if near && c.skips(j.plan, s, symmetries[i+1:]) {
+			continue
+		}
+		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
+			return q, err
 		}
 	}
-	if err := x.fits(e.plan); err != nil {
-		return err
-	}
-	e.layGroups()
-	if err := e.layConns(w); err != nil {
-		return err
-	}
-	return e.layJoint(w)
-}
-
-// maxEach is how many connections are simulated one by one at most, and
-// eachBytes about what each takes with its ranks' programs and its way: 1,024
-// ranks that all send to all have a million, which took 16 GB.
-const (
-	maxEach   = 1 << 21
-	eachBytes = 16 << 10
-)
-
-// fits refuses what would only end for want of memory.
-func (x *Executor) fits(p *plan.Plan) error {
-	n := p.NumConns()
-	if n <= maxEach {
-		return nil
-	}
-	way := "a run without --trace and --fold off, and without losses, folds what is alike"
-	if x.cfg.Fabric != nil {
-		way = "over a network, ranks fold where no cable can hold anything up (docs/FABRIC.md)"
-	}
-	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
-		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, int64(n)*eachBytes>>30, way)}
+	return nil, nil
 }
 
 // skips tells whether a symmetry is left alone for one that gives near results.
-func (x *Executor) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
-	if s.margin > 0 || x.cfg.Fold != FoldNear && s.work(p) <= exactWork {
+func (c *foldConfig) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
+	if s.margin > 0 || c.Mode != foldNear && s.work(p) <= exactWork {
 		return false
 	}
 	return slices.ContainsFunc(others, func(o *symmetry) bool { return o.margin > 0 })
@@ -131,40 +107,36 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 	return n * int64(len(s.reps))
 }
 
-// layQuotient lays out the quotient by a symmetry; done is false where that is
-// neither exact nor, where that is allowed, known to be near.
-func (e *engine) layQuotient(w *route.Table, s *symmetry, near bool) (done bool, err error) {
+// layQuotient lays out the quotient by a symmetry; nil where that is neither exact
+// nor, where that is allowed, known to be near.
+func layQuotient(e *engine, j *job, s *symmetry, near bool) (*quotient, error) {
 	if near = near && s.margin > 0; !s.alike && !near {
-		return false, nil
+		return nil, nil
 	}
-	q := newQuotient(e, s)
+	q := newQuotient(e, j, s)
 	later, free, err := q.ways()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if q.exact = q.exact && free; q.exact || near {
-		seen, err := q.survey(w)
+		seen, err := q.survey()
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if q.exact = q.exact && seen.same; q.exact || near {
-			e.quotient, seen.later, e.nw.Folded = q, later, true
-			return true, seen.declare(w)
+			j.fold, seen.later, e.nw.Folded = q, later, true
+			return q, seen.declare(e.nw.Table)
 		}
 	}
 	e.devs, e.sms, e.groups, e.conns = nil, nil, nil, nil
-	return false, nil
+	return nil, nil
 }
 
-// account tells how a run's times came about.
-func (e *engine) account() exec.Account {
-	a := exec.Account{Programs: len(e.groups)}
-	switch q := e.quotient; {
-	case q == nil:
-	case q.exact:
-		a.Method = exec.Folded
-	default:
-		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups stand for all", q.leaves, len(e.groups))
+// account reports how a folded run's times came about.
+func (q *quotient) account() exec.Account {
+	a := exec.Account{Programs: len(q.e.groups), Method: exec.Folded}
+	if !q.exact {
+		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups stand for all", q.leaves, len(q.e.groups))
 	}
 	return a
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -17,13 +16,14 @@ import (
 
 // layMemory declares the memory of the one rank. What L2 holds does not reach
 // device memory: the rate is that of the working set's mixture of both.
-func (e *engine) layMemory(w *route.Table) {
+func (e *engine) layMemory(j *job) {
+	w := e.nw.Table
 	node, g := w.GPU(0)
 	one := &e.class.One
-	miss := e.class.Miss(int64(workingSet(e.plan)))
+	miss := e.class.Miss(int64(workingSet(j.plan)))
 	rate := 1 / (miss/one.MemoryRate + (1-miss)/one.L2Rate)
 	id := e.net.AddLink(fmt.Sprintf("node%d %s memory", node, w.Name(node, g)), wire.RateOf(rate))
-	e.memory = e.net.AddRoute([]wire.Use{{Link: id, Count: 2}})
+	j.memory = e.net.AddRoute([]wire.Use{{Link: id, Count: 2}})
 	e.jitter = gpu.JitterCost{} // it lets channels drift apart that wait for each other
 }
 
@@ -38,8 +38,8 @@ func workingSet(p *plan.Plan) units.Bytes {
 
 // oneRankGap is what the device takes for an operation of one rank beside its
 // bytes: nothing where nothing is launched.
-func (e *engine) oneRankGap() units.Time {
-	switch e.plan.OneRank() {
+func (e *engine) oneRankGap(j *job) units.Time {
+	switch j.plan.OneRank() {
 	case plan.DeviceCopy:
 		return units.FromMicros(e.class.One.CopyGap)
 	case plan.OneRankKernel:
@@ -53,7 +53,7 @@ func (e *engine) oneRankGap() units.Time {
 // sliceOverhead is what a slice of Simple costs beside its bytes. What one rank
 // copies has no slices with barriers around them (onerank.cu, sendrecv.h:98).
 func (e *engine) sliceOverhead(g *group) units.Time {
-	if e.plan.OneRank() != plan.NotOneRank {
+	if g.job.plan.OneRank() != plan.NotOneRank {
 		return 0
 	}
 	return units.FromMicros(e.class.SliceOverhead(g.pass, int(g.pr.Workers))) / units.Time(g.spread)

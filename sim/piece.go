@@ -105,7 +105,7 @@ func (t *tracer) moves(gi int32) {
 	}
 	dst := g.rank
 	if len(g.op.To) > 0 {
-		dst = t.e.plan.Conn(g.op.To[0]).Dst
+		dst = t.job.plan.Conn(g.op.To[0]).Dst
 	}
 	t.transfer(g.route, p.joined, g.rank, dst, g.pr.Channel, g.bytes)
 }
@@ -157,7 +157,7 @@ func (t *tracer) ended(gi int32) {
 // kernel writes the slice of one channel's thread block; a copy has none.
 func (t *tracer) kernel(si int32, at units.Time) {
 	g := &t.e.groups[t.e.sms[si].first]
-	if t.e.plan.OneRank() != plan.DeviceCopy && t.follows(g.rank, nccltrace.DetailChannel) {
+	if t.job.plan.OneRank() != plan.DeviceCopy && t.follows(g.rank, nccltrace.DetailChannel) {
 		t.rec.Kernel(int(g.rank), 0, int(g.pr.Channel), t.e.devs[g.rank].begin-t.shift, at-t.shift, &t.blocks[si])
 	}
 }

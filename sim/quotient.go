@@ -23,6 +23,8 @@ import (
 type quotient struct {
 	*symmetry
 	e       *engine
+	job     *job
+	plan    *plan.Plan
 	exact   bool
 	per     int32          // connection ids of a rank on a channel
 	index   []int32        // place in reps · per + kind of connection → connection of the engine, -1
@@ -36,8 +38,8 @@ type quotient struct {
 }
 
 // newQuotient lays out groups and connections; links come with the survey.
-func newQuotient(e *engine, s *symmetry) *quotient {
-	q := &quotient{symmetry: s, e: e, exact: s.alike, per: e.plan.ConnsPerRank(),
+func newQuotient(e *engine, j *job, s *symmetry) *quotient {
+	q := &quotient{symmetry: s, e: e, job: j, plan: j.plan, exact: s.alike, per: j.plan.ConnsPerRank(),
 		first: make([]int32, len(s.reps)), readers: map[seat][]int32{}, writers: map[seat][]int32{}}
 	q.layDevices()
 	q.layGroups()
@@ -64,7 +66,7 @@ func (q *quotient) layDevices() {
 		return i
 	}
 	for r := range q.of[0] {
-		if node := q.e.plan.Comm.NodeOf[r]; q.home[node] != node {
+		if node := q.plan.Comm.NodeOf[r]; q.home[node] != node {
 			continue
 		}
 		for _, of := range q.of[1:] {
@@ -85,6 +87,9 @@ func (q *quotient) layDevices() {
 		size[q.device[i]]++
 	}
 	q.e.devs = make([]device, len(size))
+	for i := range q.e.devs {
+		q.e.devs[i].job = q.job
+	}
 	q.fullDevices(size)
 }
 
@@ -121,8 +126,8 @@ func (q *quotient) layGroups() {
 			progs = q.programs(progs[:0], q.reps[i])
 			e.sms = append(e.sms, multiprocessor{first: q.first[i], n: int32(len(progs))})
 			for k := range progs {
-				e.gap = max(e.gap, e.gapOf(&progs[k]))
-				e.groups = append(e.groups, newGroup(e, &progs[k], int32(d), int32(len(e.sms)-1)))
+				q.job.gap = max(q.job.gap, e.gapOf(q.job, &progs[k]))
+				e.groups = append(e.groups, newGroup(e, q.job, &progs[k], int32(d), int32(len(e.sms)-1)))
 			}
 		}
 	}
@@ -131,7 +136,7 @@ func (q *quotient) layGroups() {
 // programs appends the programs of a rank's part of a channel.
 func (q *quotient) programs(dst []plan.Program, s seat) []plan.Program {
 	if len(q.all) == 0 || q.all[0].Rank != s.rank {
-		q.all = q.e.plan.AppendPrograms(q.all[:0], s.rank)
+		q.all = q.plan.AppendPrograms(q.all[:0], s.rank)
 	}
 	for i := range q.all {
 		if q.all[i].Channel == s.channel {
@@ -143,17 +148,17 @@ func (q *quotient) programs(dst []plan.Program, s seat) []plan.Program {
 
 // place returns where a rank's part of a channel stands in reps.
 func (q *quotient) place(channel, rank int32) int32 {
-	return q.of[int(channel)-q.e.plan.Split.ChannelLo][rank]
+	return q.of[int(channel)-q.plan.Split.ChannelLo][rank]
 }
 
 // key names the kind of a connection: the place of the rank that it belongs
 // to, and which of its connections it is. Where heads are taken for one, what
 // counts is how far the head is from the rank.
 func (q *quotient) key(id int32) int32 {
-	n := int32(q.e.plan.Comm.NRanks)
+	n := int32(q.plan.Comm.NRanks)
 	ch, rank, k := id/q.per/n, id/q.per%n, id%q.per
 	if h := q.heads; h > 0 && k < 2*h {
-		mine := q.e.plan.Comm.NVLS[int(ch)+q.e.plan.Split.ChannelLo].HeadIndex[rank]
+		mine := q.plan.Comm.NVLS[int(ch)+q.plan.Split.ChannelLo].HeadIndex[rank]
 		k = k/h*h + (k%h-mine+h)%h
 	}
 	return q.of[ch][rank]*q.per + k
@@ -164,8 +169,8 @@ func (q *quotient) conn(id int32) int32 {
 	if !q.turned {
 		return q.index[q.key(id)]
 	}
-	pc := q.e.plan.Conn(id)
-	if c, ok := q.turns[turnOf(q.e.plan.Comm, &pc)]; ok {
+	pc := q.plan.Conn(id)
+	if c, ok := q.turns[turnOf(q.plan.Comm, &pc)]; ok {
 		return c
 	}
 	return -1
@@ -177,7 +182,7 @@ func (q *quotient) users(s seat) (readers, writers []int32) {
 	if _, ok := q.readers[s]; !ok {
 		var r, w []int32
 		for _, pr := range q.programs(nil, s) {
-			q.e.each(&pr, func(op *plan.Op) error {
+			each(q.plan, &pr, func(op *plan.Op) error {
 				for _, id := range op.From {
 					r = append(r, id, pr.Group)
 				}
@@ -210,15 +215,15 @@ func (q *quotient) userOf(s seat, id int32, reads bool) int32 {
 // at their ends.
 func (q *quotient) layConns() {
 	e := q.e
-	n := int32(e.plan.Comm.NRanks)
+	n := int32(q.plan.Comm.NRanks)
 	q.index = make([]int32, len(q.reps)*int(q.per))
 	for i := range q.index {
 		q.index[i] = -1
 	}
 	for i := range q.index { // in the order of the plan's ids, on which turns over heads rely
 		rep := q.reps[i/int(q.per)]
-		id := ((rep.channel-int32(e.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
-		pc := e.plan.Conn(id)
+		id := ((rep.channel-int32(q.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
+		pc := q.plan.Conn(id)
 		snd, rcv, used := q.usersOf(&pc)
 		if !used {
 			continue
@@ -258,10 +263,10 @@ func (q *quotient) usersOf(c *plan.Conn) (snd, rcv int32, used bool) {
 }
 
 // each gives every connection that a program's ops use, once an op of its kind.
-func (e *engine) each(pr *plan.Program, do func(op *plan.Op) error) error {
+func each(p *plan.Plan, pr *plan.Program, do func(op *plan.Op) error) error {
 	var cur plan.Cursor
 	var op plan.Op
-	e.plan.OpenInto(&cur, pr)
+	p.OpenInto(&cur, pr)
 	n, turns := int32(math.MaxInt32), int32(math.MaxInt32)
 	switch pr.Role {
 	case plan.RoleRing:
@@ -280,8 +285,8 @@ func (e *engine) each(pr *plan.Program, do func(op *plan.Op) error) error {
 	return nil
 }
 
-// ends gives an op the engine's connections for the plan's.
-func (q *quotient) ends(g *group, op *plan.Op) {
+// Ends implements folding: an op gets the engine's connections for the plan's.
+func (q *quotient) Ends(g *group, op *plan.Op) {
 	switch g.pr.Role {
 	case plan.RoleScatter, plan.RoleGather, plan.RolePAT:
 		g.fromBuf, g.toBuf = q.some(g.fromBuf[:0], op.From), q.some(g.toBuf[:0], op.To)
@@ -306,6 +311,9 @@ func (q *quotient) some(buf, ids []int32) []int32 {
 	return buf
 }
 
+// Describe implements folding.
+func (q *quotient) Describe(conn int32) plan.Conn { return q.model[conn] }
+
 // finish returns when each rank ends, by how much the first operation ends later
 // than simulated, and by how much each one more.
 func (q *quotient) finish(ends []units.Time) (ranks []units.Time, later, again units.Time) {
@@ -314,7 +322,7 @@ func (q *quotient) finish(ends []units.Time) (ranks []units.Time, later, again u
 		ranks[r] = ends[q.device[q.of[0][r]]]
 	}
 	if q.cut != nil {
-		later = q.cut.stretch(q.e.plan.Comm.NodeOf, ranks)
+		later = q.cut.stretch(q.plan.Comm.NodeOf, ranks)
 		if q.cut.wraps { // the next begins beside the root when this one has come round
 			again = later
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/wire"
@@ -159,7 +158,7 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
 	sink = trace.OrDiscard(sink)
-	e, err := x.build(p, sink)
+	e, fold, err := x.build(p, sink)
 	if err != nil {
 		return exec.Result{}, err
 	}
@@ -174,7 +173,7 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		}
 		return exec.Result{Wrong: -1}, err
 	}
-	res := x.result(e)
+	res := x.result(e, fold)
 	if t != nil {
 		t.finish(&res)
 	}
@@ -182,18 +181,19 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 }
 
 // result sums up a finished run.
-func (x *Executor) result(e *engine) exec.Result {
-	k := int(e.kernels)
-	r := exec.Result{Finish: make([]units.Time, len(e.devs)), Events: e.handled, Wrong: -1, Account: e.account()}
+func (x *Executor) result(e *engine, fold *quotient) exec.Result {
+	p := e.jobs[0].plan
+	k := int(e.jobs[0].kernels)
+	r := exec.Result{Finish: make([]units.Time, len(e.devs)), Events: e.handled, Wrong: -1, Account: account(e, fold)}
 	var first, last units.Time
 	for i := range e.devs {
 		ends := e.devs[i].ends
 		r.Finish[i] = ends[0]
 		first, last = max(first, ends[0]), max(last, ends[k-1])
 	}
-	if e.quotient != nil {
+	if fold != nil {
 		var later, again units.Time
-		r.Finish, later, again = e.quotient.finish(r.Finish)
+		r.Finish, later, again = fold.finish(r.Finish)
 		first, last = first+later, last+later+again*units.Time(k-1)
 	}
 	var need units.Time               // of the fullest link for one operation
@@ -220,19 +220,19 @@ func (x *Executor) result(e *engine) exec.Result {
 	if x.cfg.Launch == Eager {
 		// The host runs ahead of the device or holds it up; the other of the two
 		// shows once in all timed operations.
-		host := HostTime(&x.class, e.plan, x.cfg.PerThread)
+		host := HostTime(&x.class, p, x.cfg.PerThread)
 		r.Elapsed = max(r.Elapsed, host) + min(r.Elapsed, host)/timed
 	}
-	req := &e.plan.Req
+	req := &p.Req
 	bytes := float64(req.Count) * float64(req.Type.Size())
 	switch req.Func {
 	case coll.AllGather, coll.ReduceScatter, coll.AllToAll, coll.Gather, coll.Scatter:
-		bytes *= float64(e.plan.Comm.NRanks)
+		bytes *= float64(p.Comm.NRanks)
 	}
 	if r.Elapsed > 0 {
 		r.AlgBW = bytes / (float64(r.Elapsed) * 1e-3)
 	}
-	r.BusBW = r.AlgBW * req.Func.BusFactor(e.plan.Comm.NRanks)
+	r.BusBW = r.AlgBW * req.Func.BusFactor(p.Comm.NRanks)
 	return r
 }
 
@@ -249,221 +249,95 @@ func (x *Executor) model() wire.Model {
 	return fluid.New()
 }
 
-// build lays out one run.
-func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
-	e := &engine{class: &x.class, cost: costsOf(&x.class), plan: p, net: x.model(), seed: x.cfg.Seed}
-	w := route.New(p.Comm, x.cfg.Systems, e.class, e.net)
-	e.slow, e.gone = x.cfg.slowness(), x.cfg.gone()
-	e.nw = host.New(&host.Options{Class: e.class, Table: w, Model: e.net, Queue: &e.queue, Kernels: e, Plan: p, Seed: e.seed, Down: e.gone, Settings: x.cfg.network()})
+// build lays out one run of a plan; fold is what folds it, nil where every rank
+// runs.
+func (x *Executor) build(p *plan.Plan, sink trace.Sink) (e *engine, fold *quotient, err error) {
+	e = newEngine(x, p)
+	j := e.jobs[0]
+	if fold, err = x.lay(e, j, sink); err != nil {
+		return nil, nil, err
+	}
+	e.layHeads()
+	e.net.Seal()
+	return e, fold, x.affordable(e)
+}
+
+// newEngine makes an engine of one job, without groups and connections yet.
+func newEngine(x *Executor, p *plan.Plan) *engine {
+	l := p.Layout(int32(p.Comm.NRanks - 1))
+	j := &job{plan: p, miss: x.class.Miss(int64(l.Input + l.Output))}
+	j.kernels = j.kernelsFor(x.cfg.Kernels)
+	e := &engine{class: &x.class, cost: costsOf(&x.class), jobs: []*job{j}, net: x.model(), seed: x.cfg.Seed, slow: x.cfg.slowness(), gone: x.cfg.gone()}
+	e.nw = host.New(&host.Options{Class: e.class, Table: route.New(p.Comm, x.cfg.Systems, e.class, e.net), Model: e.net, Queue: &e.queue,
+		Kernels: e, Plan: p, Seed: e.seed, Down: e.gone, Settings: x.cfg.network()})
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
 		e.jitter = x.class.Jitter
 	}
 	if p.OneRank() != plan.NotOneRank {
-		e.layMemory(w)
+		e.layMemory(j)
 	}
-	if err := x.lay(e, w, sink); err != nil {
+	return e
+}
+
+// lay fills in groups and connections: of representatives, where ranks fold, or of
+// all ranks. A trace reports each rank, and jitter makes them different.
+func (x *Executor) lay(e *engine, j *job, sink trace.Sink) (*quotient, error) {
+	if sink == trace.Discard && e.jitter == (gpu.JitterCost{}) {
+		c := foldConfig{foldMode(x.cfg.Fold), x.cfg.Systems, x.cfg.Fabric, x.cfg.Faults, e.slow}
+		if q, err := layFolded(e, j, &c); q != nil || err != nil {
+			return q, err
+		}
+	}
+	if err := x.fits(j.plan); err != nil {
 		return nil, err
 	}
-	e.layHeads()
-	e.net.Seal()
-	l := p.Layout(int32(p.Comm.NRanks - 1))
-	e.miss = x.class.Miss(int64(l.Input + l.Output))
-	e.kernels = e.kernelsFor(x.cfg.Kernels)
-	if err := x.affordable(e); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return nil, e.layAll(j)
 }
 
-// start begins the first kernel of every device.
-func (e *engine) start() {
-	e.running = int32(len(e.devs))
-	for i := range e.devs {
-		if e.gone != nil && e.gone[i] {
-			e.running--
-			continue
-		}
-		e.startKernel(int32(i), e.gap)
+// account reports how a run's times came about.
+func account(e *engine, fold *quotient) exec.Account {
+	if fold != nil {
+		return fold.account()
 	}
+	return exec.Account{Programs: len(e.groups)}
 }
 
-// layGroups lists the programs of every rank as groups, multiprocessors and
-// devices.
-func (e *engine) layGroups() {
-	n := int32(e.plan.Comm.NRanks)
-	e.devs = make([]device, n)
-	var progs []plan.Program
-	for r := range n {
-		progs = e.plan.AppendPrograms(progs[:0], r)
-		d := &e.devs[r]
-		d.first = int32(len(e.sms))
-		channel := int32(-1)
-		for i := range progs {
-			pr := &progs[i]
-			if i == 0 || pr.Channel != channel {
-				channel = pr.Channel
-				e.sms = append(e.sms, multiprocessor{first: int32(len(e.groups))})
-				d.n++
-			}
-			sm := &e.sms[len(e.sms)-1]
-			sm.n++
-			e.gap = max(e.gap, e.gapOf(pr))
-			e.groups = append(e.groups, newGroup(e, pr, r, int32(len(e.sms)-1)))
-		}
+// maxEach is how many connections are simulated one by one at most, and
+// eachBytes about what each takes with its ranks' programs and its route: 1,024
+// ranks that all send to all have a million, which took 16 GB.
+const (
+	maxEach   = 1 << 21
+	eachBytes = 16 << 10
+)
+
+// fits refuses a run that memory would not hold.
+func (x *Executor) fits(p *plan.Plan) error {
+	n := p.NumConns()
+	if n <= maxEach {
+		return nil
 	}
-	switch {
-	case e.plan.OneRank() != plan.NotOneRank:
-		e.gap = e.oneRankGap()
-	case e.gap == 0:
-		e.gap = units.FromMicros(e.class.KernelGap[coll.LL])
+	remedy := "a run without --trace and --fold off, and without losses, folds what is alike"
+	if x.cfg.Fabric != nil {
+		remedy = "over a network, ranks fold where no cable can hold anything up (docs/FABRIC.md)"
 	}
+	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
+		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, int64(n)*eachBytes>>30, remedy)}
 }
 
-// gapOf is what a kernel costs beside the program's transfers.
-func (e *engine) gapOf(pr *plan.Program) units.Time {
-	f := e.plan.Req.Func
-	if f >= coll.NumCollFuncs {
-		return units.FromMicros(e.class.P2PGap)
-	}
-	reduces := f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
-	return units.FromMicros(e.class.Gap(pr.Proto, reduces, 32*e.plan.Req.Warps))
-}
+// Folding says when equivalent ranks and channels are simulated once.
+type Folding uint8
 
-// newGroup makes the group of a program on a device and multiprocessor.
-func newGroup(e *engine, pr *plan.Program, dev, sm int32) group {
-	g := group{pr: *pr, rank: dev, sm: sm, wake: -1, joint: -1, spread: max(1, e.plan.Turn(pr))}
-	if e.jitter.Channel > 0 {
-		g.drift = e.jitter.Channel * chance.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
-	}
-	return g
-}
-
-// layConns finds both ends of every connection and its route.
-func (e *engine) layConns(w *route.Table) error {
-	e.conns = make([]conn, e.plan.NumConns())
-	for i := range e.conns {
-		e.conns[i] = conn{snd: -1, rcv: -1, net: -1}
-	}
-	var op plan.Op
-	var cur plan.Cursor
-	for gi := range e.groups {
-		g := &e.groups[gi]
-		e.plan.OpenInto(&cur, &g.pr)
-		// A program uses the same connections throughout, save that the first and
-		// last ops may lack some; PAT and NVLS vary.
-		for cur.Next(&op) {
-			if err := e.joinConns(w, int32(gi), &op); err != nil {
-				return err
-			}
-			if g.pr.Role <= plan.RoleTreeRoot && op.Seq > 1 {
-				break
-			}
-		}
-	}
-	return e.nw.JoinRails()
-}
-
-func (e *engine) joinConns(w *route.Table, gi int32, op *plan.Op) error {
-	pr := &e.groups[gi].pr
-	for _, id := range op.To {
-		c := &e.conns[id]
-		if c.snd >= 0 {
-			continue
-		}
-		pc := e.plan.Conn(id)
-		r, err := w.Between(&pc)
-		if err != nil {
-			return err
-		}
-		c.snd, c.route, c.depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
-		c.host = e.inHost(&pc)
-		if c.far = e.farOf(&pc); c.far > 0 {
-			w.Stage(&pc, e.onTheirWay(op))
-		}
-		c.net, err = e.nw.Connect(&pc, id, pr)
-		if err != nil {
-			return err
-		}
-	}
-	for _, id := range op.From {
-		c := &e.conns[id]
-		c.rcv = gi
-		if c.net >= 0 {
-			continue
-		}
-		if pc := e.plan.Conn(id); host.Reduces(&pc) { // no rank is at its other end
-			var err error
-			if c.net, err = e.nw.Connect(&pc, id, pr); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// farOf is what a connection's flags take longer than between GPUs: where it
-// goes through host memory.
-func (e *engine) farOf(pc *plan.Conn) units.Time {
-	if pc.Route.Transport == connect.SHM {
-		return units.FromMicros(e.class.HostHop)
-	}
-	return 0
-}
-
-// inHost tells whether a kernel loads a connection's data over PCIe from host
-// memory, where another GPU or a thread put it.
-func (e *engine) inHost(pc *plan.Conn) bool {
-	if pc.Route.Transport == connect.NET && pc.Kind != connect.NVLSRoute && !host.Reduces(pc) {
-		_, _, tcp := e.nw.OverTCP(pc)
-		return tcp
-	}
-	return pc.Route.Transport == connect.SHM
-}
-
-// onTheirWay is what a connection may hold of such operations: one of a
-// collective, whose ranks wait for each other, and as many as fit of a send.
-func (e *engine) onTheirWay(op *plan.Op) units.Bytes {
-	if e.plan.Req.Func >= coll.NumCollFuncs {
-		return op.Bytes * plan.FIFOSteps
-	}
-	return op.Bytes
-}
-
-// layJoint gives ops that reach several peers, or work through the switch,
-// their route, once all connections have theirs.
-func (e *engine) layJoint(w *route.Table) error {
-	var op plan.Op
-	var cur plan.Cursor
-	for gi := range e.groups {
-		g := &e.groups[gi]
-		e.plan.OpenInto(&cur, &g.pr)
-		if !cur.Next(&op) || !e.hasJoint(&g.pr, &op) {
-			continue
-		}
-		w.Uses = w.Uses[:0]
-		if err := w.Joint(&op, e.plan.Conn); err != nil {
-			return err
-		}
-		g.joint = w.Intern()
-	}
-	return nil
-}
-
-// kernelsFor decides how many operations to simulate: the period of long ones
-// is their own time.
-func (e *engine) kernelsFor(asked int) int32 {
-	if asked > 0 {
-		return int32(asked)
-	}
-	l := e.plan.Layout(0)
-	switch n := max(l.Input, l.Output); {
-	case n >= 512<<20:
-		return 1
-	case n >= 64<<20:
-		return 2
-	}
-	return 3
-}
+// Foldings. FoldAuto, the default, folds where that gives the same result bit
+// for bit; beyond UnfoldedRanks, where that is not possible or costs more than
+// exactWork, it folds nearly equivalent ones. FoldExact never does the latter, at
+// any cost, and FoldNear does it wherever it can be done. exec.Result.Account
+// reports what was done.
+const (
+	FoldAuto Folding = iota
+	Unfolded
+	FoldExact
+	FoldNear
+)
 
 // Ports lists how many nets each host of a communicator has, as
 // fabric.Network.Bind asks for them.

@@ -42,10 +42,10 @@ func (e *engine) layHeads() {
 		if !g.spreads() {
 			continue
 		}
-		e.plan.OpenInto(&cur, &g.pr)
+		g.job.plan.OpenInto(&cur, &g.pr)
 		for cur.Next(&op) && op.Step == 0 {
-			if e.quotient != nil {
-				e.quotient.ends(g, &op)
+			if g.job.fold != nil {
+				g.job.fold.Ends(g, &op)
 			}
 			for _, id := range slices.Concat(op.From, op.To) {
 				if !slices.Contains(g.heads, id) {

@@ -46,14 +46,14 @@ func (e *engine) fetch(g *group) bool {
 	}
 	e.fetched++
 	op := &g.op
-	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(e.plan.ElemSize())}
-	if e.quotient != nil {
-		e.quotient.ends(g, op)
+	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.job.plan.ElemSize())}
+	if g.job.fold != nil {
+		g.job.fold.Ends(g, op)
 	}
-	n, size := e.plan.Slices(&g.pr, op.Bytes)
+	n, size := g.job.plan.Slices(&g.pr, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
 	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
-	if g.joint >= 0 && e.plan.Req.Algo >= coll.NVLS {
+	if g.joint >= 0 && g.job.plan.Req.Algo >= coll.NVLS {
 		// The switch reduces what it pulls and copies what it spreads.
 		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}
@@ -69,10 +69,10 @@ func (e *engine) fetch(g *group) bool {
 	g.pass.Astride = align%128 != 0
 	g.pack = 16
 	if align%16 != 0 {
-		g.pack = int64(e.plan.ElemSize())
+		g.pack = int64(g.job.plan.ElemSize())
 		g.pass.Skew = true
 	}
-	if e.plan.OneRank() == plan.OneRankKernel { // a plain store, no second one beside a peer's
+	if g.job.plan.OneRank() == plan.OneRankKernel { // a plain store, no second one beside a peer's
 		g.pass.Local, g.pass.Stores = false, 1
 	}
 	g.pass.Host = false
@@ -89,8 +89,8 @@ func (e *engine) routeOf(g *group) wire.RouteID {
 	if g.joint >= 0 {
 		return g.joint
 	}
-	if e.memory > 0 {
-		return e.memory
+	if g.job.memory > 0 {
+		return g.job.memory
 	}
 	if len(g.op.To) == 0 {
 		return e.nw.Table.Local
@@ -220,7 +220,7 @@ func (e *engine) work(g *group) float64 {
 		f := 1 + jit*chance.Normal(e.seed, uint64(g.rank), uint64(g.pr.Channel)<<32|uint64(g.pr.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
-	if g.joint >= 0 && e.plan.Req.Algo >= coll.NVLS {
+	if g.joint >= 0 && g.job.plan.Req.Algo >= coll.NVLS {
 		w /= e.class.CastEff
 	}
 	return w
@@ -231,15 +231,15 @@ func (e *engine) rate(g *group, active int32) wire.Rate {
 	var r float64
 	switch g.pr.Proto {
 	case coll.Simple:
-		if e.plan.OneRank() == plan.DeviceCopy {
+		if g.job.plan.OneRank() == plan.DeviceCopy {
 			r = e.class.One.L2Rate // the memory holds it up
 			break
 		}
 		r = e.class.SimpleRate(g.pass, int(g.pr.Workers), int(active), g.pack)
 	case coll.LL:
-		r = float64(g.bytes) * 1e-3 / e.class.LLTime(g.pass, int(g.pr.Workers), int(e.sms[g.sm].threads-g.pr.Workers), int64(g.bytes), e.miss)
+		r = float64(g.bytes) * 1e-3 / e.class.LLTime(g.pass, int(g.pr.Workers), int(e.sms[g.sm].threads-g.pr.Workers), int64(g.bytes), g.job.miss)
 	default:
-		r = float64(g.bytes) * 1e-3 / e.class.LL128Time(g.pass, int(g.pr.Workers), int64(g.bytes), e.miss)
+		r = float64(g.bytes) * 1e-3 / e.class.LL128Time(g.pass, int(g.pr.Workers), int64(g.bytes), g.job.miss)
 	}
 	if e.slow != nil {
 		r /= e.slow[g.pr.Rank]

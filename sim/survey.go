@@ -3,7 +3,6 @@ package sim
 import (
 	"slices"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/chance"
@@ -23,13 +22,14 @@ import (
 type survey struct {
 	q       *quotient
 	e       *engine
+	plan    *plan.Plan
 	w       *route.Table
 	nw      *host.Network
 	flows   []flow
 	uses    []wire.Use
 	links   []print // of each real link: by which kinds it is crossed
 	threads []print // of each rank's proxy thread
-	jobs    []job
+	duties  []duty
 	joints  []bool  // by group: its ops have a route of their own
 	same    bool    // everything of a kind is alike so far
 	ins     []int32 // of the program at hand
@@ -39,7 +39,7 @@ type survey struct {
 	first []wire.LinkID // class → its first link
 	kinds [][]wire.Use  // kind → how many of its flows cross the first link of each class
 	proxy []int32       // rank → class of its proxy thread
-	load  map[job]int32 // kind, role, class of thread → messages
+	load  map[duty]int32 // kind, role, class of thread → messages
 	later []units.Time  // by the engine's connection: what the network adds, nil without one
 }
 
@@ -49,9 +49,9 @@ type flow struct {
 	rep            bool  // of a representative
 }
 
-// job is a proxy thread's part in the messages of a kind: as sender (role 0)
+// duty is a proxy thread's part in the messages of a kind: as sender (role 0)
 // or receiver (1).
-type job struct{ kind, role, thread int32 }
+type duty struct{ kind, role, thread int32 }
 
 // print identifies a sum of things, whatever their order: two sums of 64 bits.
 type print struct{ a, b uint64 }
@@ -63,24 +63,24 @@ func (p *print) add(thing uint64, n int32) {
 }
 
 // survey walks over the traffic and sorts it.
-func (q *quotient) survey(w *route.Table) (*survey, error) {
-	e := q.e
-	sw := route.New(e.plan.Comm, w.Systems, e.class, new(wire.Layout))
+func (q *quotient) survey() (*survey, error) {
+	e, w := q.e, q.e.nw.Table
+	sw := route.New(q.plan.Comm, w.Systems, e.class, new(wire.Layout))
 	sw.Home = q.home
-	s := &survey{q: q, e: e, w: sw, same: true, threads: make([]print, e.plan.Comm.NRanks)}
+	s := &survey{q: q, e: e, plan: q.plan, w: sw, same: true, threads: make([]print, q.plan.Comm.NRanks)}
 	// The network is that of the run but for the fabric: where ranks fold over one,
 	// its cables hold nothing up, and only their latency counts (ways.go).
 	settings := e.nw.Settings
 	settings.Fabric = nil
-	s.nw = host.New(&host.Options{Class: e.class, Table: sw, Queue: &e.queue, Kernels: e, Plan: e.plan, Settings: settings, Folded: true})
+	s.nw = host.New(&host.Options{Class: e.class, Table: sw, Queue: &e.queue, Kernels: e, Plan: q.plan, Settings: settings, Folded: true})
 	s.joints = make([]bool, len(e.groups))
 	var progs []plan.Program
 	for node, home := range q.home {
 		if int(home) != node {
 			continue
 		}
-		for _, rank := range e.plan.Comm.NodeRanks[node] {
-			progs = e.plan.AppendPrograms(progs[:0], rank)
+		for _, rank := range s.plan.Comm.NodeRanks[node] {
+			progs = s.plan.AppendPrograms(progs[:0], rank)
 			for i := range progs {
 				if err := s.program(&progs[i]); err != nil {
 					return nil, err
@@ -103,7 +103,7 @@ func (s *survey) program(pr *plan.Program) error {
 	s.same = s.same && g.pr.Role == pr.Role && g.pr.Group == pr.Group && g.pr.Threads == pr.Threads &&
 		(s.e.slow == nil || s.e.slow[pr.Rank] == s.e.slow[g.pr.Rank])
 	s.ins, s.outs = s.ins[:0], s.outs[:0]
-	err := s.e.each(pr, func(op *plan.Op) error {
+	err := each(s.plan, pr, func(op *plan.Op) error {
 		for _, id := range op.To {
 			if slices.Contains(s.outs, id) {
 				continue
@@ -138,7 +138,7 @@ func (s *survey) sends(gi, id int32, rep bool) error {
 	if c < 0 {
 		return nil
 	}
-	pc := s.e.plan.Conn(id)
+	pc := s.plan.Conn(id)
 	m := &s.q.model[c]
 	s.same = s.same && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
 		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush
@@ -158,8 +158,8 @@ func (s *survey) receives(gi, id int32, rep bool) error {
 	if c < 0 {
 		return nil
 	}
-	pc := s.e.plan.Conn(id)
-	if !host.Reduces(&pc) && s.q.home[s.e.plan.Comm.NodeOf[pc.Src]] >= 0 {
+	pc := s.plan.Conn(id)
+	if !host.Reduces(&pc) && s.q.home[s.plan.Comm.NodeOf[pc.Src]] >= 0 {
 		return nil // noted with its sender
 	}
 	return s.message(c, &pc, rep)
@@ -178,11 +178,11 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 		return err
 	}
 	m := &s.q.model[c]
-	want, err := s.nw.PortRate(s.e.plan.Comm.NodeOf[m.Src], m.Route.SrcNet)
+	want, err := s.nw.PortRate(s.plan.Comm.NodeOf[m.Src], m.Route.SrcNet)
 	if err != nil {
 		return err
 	}
-	got, err := s.nw.PortRate(s.e.plan.Comm.NodeOf[pc.Src], pc.Route.SrcNet)
+	got, err := s.nw.PortRate(s.plan.Comm.NodeOf[pc.Src], pc.Route.SrcNet)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 	s.note(kind, rep)
 	for role, thread := range [2]int32{pc.Route.SrcProxy, pc.Route.DstProxy} {
 		s.threads[s.thread(thread)].add(uint64(kind)<<1|uint64(role), 1)
-		s.jobs = append(s.jobs, job{kind, int32(role), thread})
+		s.duties = append(s.duties, duty{kind, int32(role), thread})
 	}
 	return nil
 }
@@ -212,14 +212,14 @@ func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
 		role = 0
 	}
 	s.threads[s.thread(rank)].add(uint64(kind)<<1|uint64(role), 1)
-	s.jobs = append(s.jobs, job{kind, role, rank})
+	s.duties = append(s.duties, duty{kind, role, rank})
 	return nil
 }
 
 // thread is the rank whose proxy thread stands for a rank's: the same one of
 // the node that stands for its own.
 func (s *survey) thread(rank int32) int32 {
-	c := s.e.plan.Comm
+	c := s.plan.Comm
 	if home := s.q.home[c.NodeOf[rank]]; home >= 0 {
 		return c.NodeRanks[home][c.LocalRank[rank]]
 	}
@@ -228,26 +228,16 @@ func (s *survey) thread(rank int32) int32 {
 
 // joint notes an op that has several peers, or works through the switch.
 func (s *survey) joint(gi int32, op *plan.Op, rep bool) error {
-	if !s.e.hasJoint(&s.e.groups[gi].pr, op) {
+	if !s.q.job.hasJoint(&s.e.groups[gi].pr, op) {
 		return nil
 	}
 	s.w.Uses = s.w.Uses[:0]
-	if err := s.w.Joint(op, s.e.plan.Conn); err != nil {
+	if err := s.w.Joint(op, s.plan.Conn); err != nil {
 		return err
 	}
 	s.joints[gi] = true
 	s.note(2*int32(len(s.e.conns))+gi, rep)
 	return nil
-}
-
-// hasJoint tells groups whose ops take a route of their own from those that
-// take their connection's.
-func (e *engine) hasJoint(pr *plan.Program, op *plan.Op) bool {
-	switch pr.Role {
-	case plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
-		return len(op.To) >= 2 || e.plan.Req.Algo >= coll.NVLS
-	}
-	return false
 }
 
 // note takes the gathered uses for one flow of a kind.
@@ -350,16 +340,16 @@ func (s *survey) sortProxies() {
 		}
 		s.proxy[r] = c
 	}
-	s.load = map[job]int32{}
-	of := map[job]int32{} // kind and role → class
-	for _, j := range s.jobs {
+	s.load = map[duty]int32{}
+	of := map[duty]int32{} // kind and role → class
+	for _, j := range s.duties {
 		c := s.proxy[j.thread]
-		key := job{j.kind, j.role, -1}
+		key := duty{j.kind, j.role, -1}
 		was, met := of[key]
 		s.same = s.same && (!met || was == c)
 		of[key] = c
 		if s.thread(j.thread) == first[c] {
-			s.load[job{j.kind, j.role, c}]++
+			s.load[duty{j.kind, j.role, c}]++
 		}
 	}
 }
@@ -404,8 +394,8 @@ func (s *survey) declare(w *route.Table) error {
 		nc := &e.nw.Conns[net]
 		nc.SrcProxy, nc.DstProxy = s.proxy[pc.Route.SrcProxy], s.proxy[pc.Route.DstProxy]
 		nc.Src, nc.Dst = s.thread(pc.Src), s.thread(pc.Dst)
-		nc.SrcLoad = max(1, s.load[job{kind, 0, nc.SrcProxy}])
-		nc.DstLoad = max(1, s.load[job{kind, 1, nc.DstProxy}])
+		nc.SrcLoad = max(1, s.load[duty{kind, 0, nc.SrcProxy}])
+		nc.DstLoad = max(1, s.load[duty{kind, 1, nc.DstProxy}])
 		if s.later != nil {
 			nc.Later = s.later[c]
 		}

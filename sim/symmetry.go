@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -39,7 +40,7 @@ type seat struct{ channel, rank int32 }
 
 // symmetries lists those worth trying for a plan, the smallest quotient first.
 // Faults leave those under which no node stands for another.
-func (x *Config) symmetries(p *plan.Plan) []*symmetry {
+func (x *foldConfig) symmetries(p *plan.Plan) []*symmetry {
 	if p.Req.Count == 0 || p.Comm.NRanks < 2 {
 		return nil
 	}
@@ -78,8 +79,8 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 			break
 		}
 		if t := forestOf(p); t != nil {
-			ports := slices.ContainsFunc(x.Faults, func(f Fault) bool { return f.Rank < 0 })
-			t.symmetries(x.slowness(), ports, add)
+			ports := slices.ContainsFunc(x.Faults, func(f param.Fault) bool { return f.Rank < 0 })
+			t.symmetries(x.Slow, ports, add)
 		}
 	case coll.PAT:
 		if well {

@@ -18,6 +18,7 @@ import (
 // shifted to begin at zero.
 type tracer struct {
 	e       *engine
+	job     *job
 	rec     *nccltrace.Recorder
 	shift   units.Time // when the first device turned to the last operation
 	open    bool       // it has
@@ -71,9 +72,9 @@ func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
 	if sink == trace.Discard {
 		return nil
 	}
-	t := &tracer{e: e, rec: nccltrace.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccltrace.DetailStep, conns: make([]*connTrace, len(e.conns)), groups: make([]groupTrace, len(e.groups)),
+	t := &tracer{e: e, job: e.jobs[0], rec: nccltrace.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccltrace.DetailStep, conns: make([]*connTrace, len(e.conns)), groups: make([]groupTrace, len(e.groups)),
 		blocks: make([]nccltrace.Terms, len(e.sms))}
-	c := t.e.plan.Comm
+	c := t.job.plan.Comm
 	for r := range int32(c.NRanks) {
 		if !t.rec.On(nccltrace.DetailOp, int(r)) {
 			continue
@@ -91,14 +92,14 @@ func newTracer(e *engine, sink trace.Sink, opt nccltrace.Options) *tracer {
 
 // begins notes that a device starts its k-th operation.
 func (t *tracer) begins(k int32, at units.Time) {
-	if !t.open && k == t.e.kernels-1 {
+	if !t.open && k == t.job.kernels-1 {
 		t.open, t.shift = true, at
 	}
 }
 
 // follows tells whether a rank's last operation is followed at that depth.
 func (t *tracer) follows(rank int32, d nccltrace.Detail) bool {
-	return t.open && d <= t.depth && t.e.devs[rank].done == t.e.kernels-1
+	return t.open && d <= t.depth && t.e.devs[rank].done == t.job.kernels-1
 }
 
 func (t *tracer) link(l wire.LinkID) int {
@@ -135,7 +136,7 @@ func (t *tracer) conn(id int32) *connTrace {
 	if ct := t.conns[id]; ct != nil {
 		return ct
 	}
-	ct := &connTrace{plan: t.e.plan.Conn(id), word: "P2P/CUMEM"}
+	ct := &connTrace{plan: t.job.plan.Conn(id), word: "P2P/CUMEM"}
 	t.conns[id] = ct
 	route := t.e.conns[id].route
 	switch {
@@ -251,8 +252,8 @@ func (t *tracer) cut() {
 
 // finish writes the operation of every rank and closes the counters.
 func (t *tracer) finish(res *exec.Result) {
-	req := &t.e.plan.Req
-	l := t.e.plan.Layout(0)
+	req := &t.job.plan.Req
+	l := t.job.plan.Layout(0)
 	var end units.Time
 	for i := range t.e.devs {
 		d := &t.e.devs[i]
@@ -260,18 +261,18 @@ func (t *tracer) finish(res *exec.Result) {
 		end = max(end, at)
 		// Graph replay and eager launches alike: the operation is there when the
 		// one before it ends.
-		op := nccltrace.Operation{Rank: i, Start: d.begin - t.e.gap - t.shift, End: at - t.shift, Launch: t.e.gap}
+		op := nccltrace.Operation{Rank: i, Start: d.begin - t.job.gap - t.shift, End: at - t.shift, Launch: t.job.gap}
 		algo, proto := req.Algo.LogName(), req.Proto.LogName()
-		one := t.e.plan.OneRank()
+		one := t.job.plan.OneRank()
 		if one != plan.NotOneRank {
 			algo, proto = "-", "-" // nothing was chosen
 		}
 		if req.Func == coll.SendRecv || req.Func >= coll.NumCollFuncs && one == plan.NotOneRank {
-			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: t.e.plan.Comm.P2PChannels})
+			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: t.job.plan.Comm.P2PChannels})
 			continue
 		}
 		t.rec.Collective(op, nccltrace.Coll{Func: req.Func.String(), SeqNum: 1, CommHash: "0x1", Count: req.Count,
-			Datatype: req.Type.String(), Algorithm: algo, Protocol: proto, NChannels: t.e.plan.Split.NChannels,
+			Datatype: req.Type.String(), Algorithm: algo, Protocol: proto, NChannels: t.job.plan.Split.NChannels,
 			Bytes: max(l.Input, l.Output), AlgBW: res.AlgBW, BusBW: res.BusBW, LimitingLink: limiting(res)})
 	}
 	t.proxyOps()

@@ -101,7 +101,7 @@ func (q *quotient) layTurns() {
 		}
 		pc := q.peer(g)
 		c := int32(len(e.conns))
-		q.turns[turnOf(e.plan.Comm, &pc)] = c
+		q.turns[turnOf(q.plan.Comm, &pc)] = c
 		e.conns = append(e.conns, conn{snd: int32(gi), rcv: -1, net: -1, depth: plan.FIFOSteps / int64(max(1, g.pr.SliceSteps)), far: e.farOf(&pc)})
 		q.model = append(q.model, pc)
 		g.outs = append(g.outs, c)
@@ -113,7 +113,7 @@ func (q *quotient) layTurns() {
 			continue
 		}
 		pc := q.peer(g)
-		c, ok := q.turns[turnOf(e.plan.Comm, &pc)]
+		c, ok := q.turns[turnOf(q.plan.Comm, &pc)]
 		if !ok || e.conns[c].rcv >= 0 {
 			q.exact = false
 			continue
@@ -129,12 +129,12 @@ func (q *quotient) layTurns() {
 func (q *quotient) peer(g *group) plan.Conn {
 	var cur plan.Cursor
 	var op plan.Op
-	q.e.plan.OpenInto(&cur, &g.pr)
+	q.plan.OpenInto(&cur, &g.pr)
 	if !cur.Next(&op) {
 		return plan.Conn{Src: -1, Dst: -1}
 	}
 	for _, id := range op.From {
-		return q.e.plan.Conn(id)
+		return q.plan.Conn(id)
 	}
-	return q.e.plan.Conn(op.To[0])
+	return q.plan.Conn(op.To[0])
 }

@@ -48,7 +48,7 @@ type ways struct {
 // ok is false where a cable may hold something up, or what is taken for one has
 // ways of several lengths.
 func (q *quotient) ways() (later []units.Time, ok bool, err error) {
-	n, p := q.e.nw, q.e.plan
+	n, p := q.e.nw, q.plan
 	if n.Fabric == nil {
 		return nil, true, nil
 	}
@@ -126,7 +126,7 @@ const maxPeriod = 64
 // period is after how many nodes the ways between the hosts repeat, 0 where they
 // do not: those of a ring within a group of hosts are shorter than those from
 // one group to the next.
-func (x *Config) period(p *plan.Plan) int32 {
+func (x *foldConfig) period(p *plan.Plan) int32 {
 	r, c := x.Fabric.Router(), p.Comm
 	marks := make([]print, c.NNodes)
 	var route []int32
@@ -166,7 +166,7 @@ func all[T any](list []T, is func(int, T) bool) bool {
 
 // foldable tells whether a network may be left out at all: where ways do not
 // depend on those given before, and every net has one.
-func (c *Config) foldable() bool {
+func (c *foldConfig) foldable() bool {
 	if c.Fabric == nil {
 		return true
 	}

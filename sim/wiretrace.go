@@ -254,7 +254,7 @@ func (t *tracer) proxyOps() {
 
 // faults writes what is not as it should be, at the operation's start.
 func (t *tracer) faults() {
-	c := t.e.plan.Comm
+	c := t.job.plan.Comm
 	for _, f := range t.e.nw.Faults {
 		why := fmt.Sprintf("%g times slower", f.Slow)
 		if f.Later > 0 {
@@ -293,7 +293,7 @@ func (t *tracer) end(ct *connTrace, d nccltrace.Dir) *wireEnd {
 		return w
 	}
 	if !t.net.known {
-		t.net.ends, t.net.known = t.e.plan.PortEnds(), true
+		t.net.ends, t.net.known = t.job.plan.PortEnds(), true
 	}
 	c := &ct.plan
 	of, rank, peer, net, role := t.net.ends.Src, c.Src, c.Dst, c.Route.SrcNet, nccltrace.QPOut

@@ -37,14 +37,14 @@ type Conn struct {
 	landed   int64 // through
 	arrived  int64 // delivered to the kernel
 	acked    int64
-	allowed  int64             // clear-to-sends that came
-	part     units.Bytes       // put into a step that is not posted yet
-	first    int32             // of its queue pairs, in Network.Pairs
-	pairs    int32             // queue pairs, or sockets with data
-	stripe   int32             // of them, a message goes over so many
-	next     int32             // queue pair of the next part
-	srcPorts int32             // physical ports of its nets
-	dstPorts int32             //
+	allowed  int64       // clear-to-sends that came
+	part     units.Bytes // put into a step that is not posted yet
+	first    int32       // of its queue pairs, in Network.Pairs
+	pairs    int32       // queue pairs, or sockets with data
+	stripe   int32       // of them, a message goes over so many
+	next     int32       // queue pair of the next part
+	srcPorts int32       // physical ports of its nets
+	dstPorts int32       //
 	split    [plan.FIFOSteps]split
 	ready    [plan.FIFOSteps]units.Time
 	allow    [plan.FIFOSteps]units.Time

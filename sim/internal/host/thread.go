@@ -42,10 +42,10 @@ func (t *thread) serve(now units.Time) ([]job, units.Time) {
 // 0.1 us and 0.4 us for the loop itself a round takes 2 us, and what becomes
 // ready is polled 1 us later in the mean.
 type proxies struct {
-	threads   []thread // by rank
-	ends      []int32  // connection ends that each thread polls; nil until the first poll
-	loop      units.Time
-	perEnd    units.Time // over TCP a system call that finds nothing
+	threads []thread // by rank
+	ends    []int32  // connection ends that each thread polls; nil until the first poll
+	loop    units.Time
+	perEnd  units.Time // over TCP a system call that finds nothing
 }
 
 // interval is how long a thread takes to poll an end of a connection again.
