@@ -43,8 +43,8 @@ func (c *Config) slowness() []float64 {
 	return out
 }
 
-// gone lists the ranks whose processes are gone; nil where none is.
-func (c *Config) gone() []bool {
+// down lists the ranks whose processes have ended; nil where none has.
+func (c *Config) down() []bool {
 	var out []bool
 	for _, t := range c.Faults {
 		if t.Rank < 0 || !t.Down {
@@ -95,20 +95,4 @@ func (c *Config) fusedPorts(host, net int) int {
 		return 0
 	}
 	return max(1, len(s.Nodes[nets[net]].Net.Fused))
-}
-
-// hangs tells who waits forever for the ranks that are gone.
-func (e *engine) hangs() error {
-	h := &HangError{First: -1}
-	for r := range e.devs {
-		switch {
-		case e.gone[r]:
-			h.Gone = append(h.Gone, r)
-		case e.devs[r].done < e.devs[r].job.kernels:
-			if h.Waiting++; h.First < 0 {
-				h.First = r
-			}
-		}
-	}
-	return h
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/sim/internal/host"
-	"github.com/simccl/simccl/sim/internal/route"
+	"github.com/simccl/simccl/sim/internal/tap"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/sim/wire/fluid"
 	"github.com/simccl/simccl/topo"
@@ -162,45 +164,45 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	if err != nil {
 		return exec.Result{}, err
 	}
-	t := newTracer(e, sink, x.cfg.Trace)
-	e.start()
+	t := tap.New(e, sink, x.cfg.Trace)
+	e.Start()
 	if x.cfg.Progress != nil {
-		e.tell, e.ops = x.cfg.Progress, e.countOps()
+		e.Progress, e.Ops = x.cfg.Progress, e.CountOps()
 	}
-	if err := e.run(ctx); err != nil {
+	if err := e.Run(ctx); err != nil {
 		if t != nil {
-			t.cut()
+			t.Cut()
 		}
 		return exec.Result{Wrong: -1}, err
 	}
 	res := x.result(e, fold)
 	if t != nil {
-		t.finish(&res)
+		t.Finish(&res)
 	}
 	return res, nil
 }
 
 // result sums up a finished run.
-func (x *Executor) result(e *engine, fold *quotient) exec.Result {
-	p := e.jobs[0].plan
-	k := int(e.jobs[0].kernels)
-	r := exec.Result{Finish: make([]units.Time, len(e.devs)), Events: e.handled, Wrong: -1, Account: account(e, fold)}
+func (x *Executor) result(e *engine.Engine, fold *fold.Quotient) exec.Result {
+	p := e.Jobs[0].Plan
+	k := int(e.Jobs[0].Kernels)
+	r := exec.Result{Finish: make([]units.Time, len(e.Devices)), Events: e.Events, Wrong: -1, Account: account(e, fold)}
 	var first, last units.Time
-	for i := range e.devs {
-		ends := e.devs[i].ends
+	for i := range e.Devices {
+		ends := e.Devices[i].Ends
 		r.Finish[i] = ends[0]
 		first, last = max(first, ends[0]), max(last, ends[k-1])
 	}
 	if fold != nil {
 		var later, again units.Time
-		r.Finish, later, again = fold.finish(r.Finish)
+		r.Finish, later, again = fold.Finish(r.Finish)
 		first, last = first+later, last+later+again*units.Time(k-1)
 	}
-	var need units.Time               // of the fullest link for one operation
-	for _, l := range e.net.Loads() { // of all simulated operations
+	var need units.Time                // of the fullest link for one operation
+	for _, l := range e.Wire.Loads() { // of all simulated operations
 		load := exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
 			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)}
-		if jitters := e.jitter != (gpu.JitterCost{}); jitters {
+		if jitters := e.Jitter != (gpu.JitterCost{}); jitters {
 			// Some pieces are short and others long; what is left of that over an
 			// operation does not make a link faster than it is.
 			load.Busy = max(load.Busy, load.Ideal())
@@ -209,7 +211,7 @@ func (x *Executor) result(e *engine, fold *quotient) exec.Result {
 		r.Links = append(r.Links, load)
 		need = max(need, load.Ideal())
 	}
-	e.nw.Queues(r.Links, last)
+	e.Net.Queues(r.Links, last)
 	r.Elapsed = first
 	if k > 1 {
 		// Operations overlap at their edges, and few of them can seem to follow
@@ -251,56 +253,48 @@ func (x *Executor) model() wire.Model {
 
 // build lays out one run of a plan; fold is what folds it, nil where every rank
 // runs.
-func (x *Executor) build(p *plan.Plan, sink trace.Sink) (e *engine, fold *quotient, err error) {
-	e = newEngine(x, p)
-	j := e.jobs[0]
+func (x *Executor) build(p *plan.Plan, sink trace.Sink) (e *engine.Engine, fold *fold.Quotient, err error) {
+	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels}
+	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
+		o.Jitter = x.class.Jitter
+	}
+	e = engine.New(&o, p)
+	j := e.Jobs[0]
 	if fold, err = x.lay(e, j, sink); err != nil {
 		return nil, nil, err
 	}
-	e.layHeads()
-	e.net.Seal()
+	e.LayHeads()
+	e.Wire.Seal()
 	return e, fold, x.affordable(e)
-}
-
-// newEngine makes an engine of one job, without groups and connections yet.
-func newEngine(x *Executor, p *plan.Plan) *engine {
-	l := p.Layout(int32(p.Comm.NRanks - 1))
-	j := &job{plan: p, miss: x.class.Miss(int64(l.Input + l.Output))}
-	j.kernels = j.kernelsFor(x.cfg.Kernels)
-	e := &engine{class: &x.class, cost: costsOf(&x.class), jobs: []*job{j}, net: x.model(), seed: x.cfg.Seed, slow: x.cfg.slowness(), gone: x.cfg.gone()}
-	e.nw = host.New(&host.Options{Class: e.class, Table: route.New(p.Comm, x.cfg.Systems, e.class, e.net), Model: e.net, Queue: &e.queue,
-		Kernels: e, Plan: p, Seed: e.seed, Down: e.gone, Settings: x.cfg.network()})
-	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
-		e.jitter = x.class.Jitter
-	}
-	if p.OneRank() != plan.NotOneRank {
-		e.layMemory(j)
-	}
-	return e
 }
 
 // lay fills in groups and connections: of representatives, where ranks fold, or of
 // all ranks. A trace reports each rank, and jitter makes them different.
-func (x *Executor) lay(e *engine, j *job, sink trace.Sink) (*quotient, error) {
-	if sink == trace.Discard && e.jitter == (gpu.JitterCost{}) {
-		c := foldConfig{foldMode(x.cfg.Fold), x.cfg.Systems, x.cfg.Fabric, x.cfg.Faults, e.slow}
-		if q, err := layFolded(e, j, &c); q != nil || err != nil {
+func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.Quotient, error) {
+	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) {
+		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
+		if q, err := fold.Lay(e, j, &c); q != nil || err != nil {
 			return q, err
 		}
 	}
-	if err := x.fits(j.plan); err != nil {
+	if err := x.fits(j.Plan); err != nil {
 		return nil, err
 	}
-	return nil, e.layAll(j)
+	return nil, e.LayAll(j)
 }
 
 // account reports how a run's times came about.
-func account(e *engine, fold *quotient) exec.Account {
+func account(e *engine.Engine, fold *fold.Quotient) exec.Account {
 	if fold != nil {
-		return fold.account()
+		return fold.Account()
 	}
-	return exec.Account{Programs: len(e.groups)}
+	return exec.Account{Programs: len(e.Groups)}
 }
+
+// UnfoldedRanks is the largest communicator that is simulated rank by rank where
+// folding would not be exact.
+const UnfoldedRanks = fold.UnfoldedRanks
 
 // maxEach is how many connections are simulated one by one at most, and
 // eachBytes about what each takes with its ranks' programs and its route: 1,024

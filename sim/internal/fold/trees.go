@@ -1,4 +1,4 @@
-package sim
+package fold
 
 import (
 	"slices"
@@ -7,9 +7,9 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// forest is what the channels' trees look like from outside the nodes. NCCL
+// trees is what the channels' trees look like from outside the nodes. NCCL
 // has two: in the second, inner nodes of the first are leaves.
-type forest struct {
+type trees struct {
 	p      *plan.Plan
 	parent [][]int32 // tree, node → node above it, -1 at the root
 	tree   []int32   // channel of the split → tree
@@ -17,10 +17,10 @@ type forest struct {
 	slow   []int32   // node → its slowest straggler + 1, 0 without; nil where there are none
 }
 
-// forestOf looks at a plan's trees; nil where its nodes do not form any, or
+// treesOf looks at a plan's trees; nil where its nodes do not form any, or
 // where a node's ranks are no chain.
-func forestOf(p *plan.Plan) *forest {
-	t := &forest{p: p}
+func treesOf(p *plan.Plan) *trees {
+	t := &trees{p: p}
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		parent, ok := t.parents(int32(ch))
 		if !ok {
@@ -44,7 +44,7 @@ func forestOf(p *plan.Plan) *forest {
 }
 
 // above returns the rank above a rank on a channel, -1 where there is none.
-func (t *forest) above(ch, rank int32) int32 {
+func (t *trees) above(ch, rank int32) int32 {
 	switch t.p.Req.Algo {
 	case coll.Tree:
 		return t.p.Comm.Channels[ch].Tree[rank].Up
@@ -56,7 +56,7 @@ func (t *forest) above(ch, rank int32) int32 {
 
 // parents returns every node's parent on a channel, -1 at the root; ok is
 // false where a node has two, or there is not one root.
-func (t *forest) parents(ch int32) (parent []int32, ok bool) {
+func (t *trees) parents(ch int32) (parent []int32, ok bool) {
 	c := t.p.Comm
 	parent = make([]int32, c.NNodes)
 	for n := range parent {
@@ -83,7 +83,7 @@ func (t *forest) parents(ch int32) (parent []int32, ok bool) {
 
 // places returns how far down its node's chain every rank stands; with NVLS
 // its index in the node. nil where the ranks of a node are no chain.
-func (t *forest) places(ch int32) []int32 {
+func (t *trees) places(ch int32) []int32 {
 	c := t.p.Comm
 	if t.p.Req.Algo != coll.Tree {
 		return c.LocalRank
@@ -110,7 +110,7 @@ func (t *forest) places(ch int32) []int32 {
 
 // mirrored reports whether node n-1-i of the second tree is what node i of the
 // first is (trees.cc:91, an even number of nodes).
-func (t *forest) mirrored() bool {
+func (t *trees) mirrored() bool {
 	if len(t.parent) != 2 {
 		return false
 	}
@@ -128,26 +128,26 @@ func (t *forest) mirrored() bool {
 }
 
 // first returns the first channel of the split that runs on a tree.
-func (t *forest) first(tree int32) int32 { return int32(slices.Index(t.tree, tree)) }
+func (t *trees) first(tree int32) int32 { return int32(slices.Index(t.tree, tree)) }
 
-// turns reports whether the heads of an NVLS channel can be taken for one.
-func (t *forest) turns() bool {
+// headsEquivalent reports whether the heads of an NVLS channel can be taken for one.
+func (t *trees) headsEquivalent() bool {
 	p := t.p
 	heads := int64(len(p.Comm.NVLS[p.Split.ChannelLo].Heads))
 	for _, pr := range p.Programs(0) {
 		if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
-			return chunksAlike(p, &pr, heads)
+			return equalChunks(p, &pr, heads)
 		}
 	}
 	return false
 }
 
-// symmetries proposes quotients: by channels, heads and mirrored nodes, by
+// propose proposes quotients: by channels, heads and mirrored nodes, by
 // channels alone, and the near one. Faults leave no two nodes alike, and none
 // of the ranks of a node; slow is by how much each rank is slower, nil where
 // none is, and ports tells whether ports are at fault, too, which would touch
 // some channels only.
-func (t *forest) symmetries(slow []float64, ports bool, add func(*symmetry)) {
+func (t *trees) propose(slow []float64, ports bool, add func(*symmetry)) {
 	nvls := t.p.Req.Algo != coll.Tree
 	if slow == nil && !ports {
 		if t.mirrored() {
@@ -163,12 +163,12 @@ func (t *forest) symmetries(slow []float64, ports bool, add func(*symmetry)) {
 	}
 	if !ports {
 		t.stragglers(slow)
-		add(t.lump())
+		add(t.nearSymmetry())
 	}
 }
 
 // stragglers notes the slowest rank of every node.
-func (t *forest) stragglers(slow []float64) {
+func (t *trees) stragglers(slow []float64) {
 	if slow == nil {
 		return
 	}
@@ -184,12 +184,12 @@ func (t *forest) stragglers(slow []float64) {
 // symmetry takes channels of one tree together, that differ in where they
 // enter a node, with mirror also the two trees, and with round also the heads
 // of an NVLS channel. Every node stays for itself.
-func (t *forest) symmetry(round, mirror bool) *symmetry {
+func (t *trees) symmetry(round, mirror bool) *symmetry {
 	p, c := t.p, t.p.Comm
-	s := &symmetry{home: allNodes(c), alike: partsAlike(p)}
+	s := &symmetry{home: allNodes(c), equivalent: equalParts(p)}
 	places := int32(c.MaxLocalRanks)
 	if p.Req.Algo != coll.Tree && round {
-		if !t.turns() {
+		if !t.headsEquivalent() {
 			return nil
 		}
 		places, s.heads = 1, int32(len(c.NVLS[p.Split.ChannelLo].Heads))
@@ -199,7 +199,7 @@ func (t *forest) symmetry(round, mirror bool) *symmetry {
 	if mirror {
 		trees = 1
 	}
-	s.reps = make([]seat, trees*n*places)
+	s.reps = make([]part, trees*n*places)
 	for i := range s.reps {
 		s.reps[i].rank = -1
 	}
@@ -222,7 +222,7 @@ func (t *forest) symmetry(round, mirror bool) *symmetry {
 		ch := int32(p.Split.ChannelLo + k)
 		for r := range of {
 			if rep := &s.reps[of[r]]; rep.rank < 0 && (s.heads == 0 || c.NVLS[ch].HeadIndex[r] == 0) {
-				*rep = seat{ch, int32(r)}
+				*rep = part{ch, int32(r)}
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package sim
+package fold
 
 import (
 	"fmt"
@@ -6,27 +6,28 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// foldMode says what ranks and channels may be represented by others.
-type foldMode uint8
+// Mode says what ranks and channels may be represented by others.
+type Mode uint8
 
 // Modes: exactly equivalent ones, nearly where it has to be; none; exactly
 // equivalent ones at any cost; nearly equivalent ones wherever it can be done.
 const (
-	foldAuto foldMode = iota
-	foldOff
-	foldExact
-	foldNear
+	Auto Mode = iota
+	Off
+	Exact
+	Near
 )
 
-// foldConfig is what decides which ranks are equivalent, beside the plan.
-type foldConfig struct {
-	Mode    foldMode
+// Config is what decides which ranks are equivalent, beside the plan.
+type Config struct {
+	Mode    Mode
 	Systems []*topo.System // by node
 	Fabric  *fabric.Fabric
 	Faults  []param.Fault
@@ -38,20 +39,20 @@ type foldConfig struct {
 const UnfoldedRanks = 512
 
 // exactWork is the largest exact quotient, in slices, that FoldAuto runs beyond
-// UnfoldedRanks where a near one is there: some tenths of a second.
+// unfoldedRanks where a near one is there: some tenths of a second.
 const exactWork = 1 << 16
 
 // possible reports whether ranks may be represented by others at all: a lossy
 // port makes each different, a rank that is down represents no other, and queue
 // pairs use the ports of a fused net in rotation.
-func (c *foldConfig) possible() bool {
-	return c.Mode != foldOff && c.foldable() && c.portsAlike() &&
+func (c *Config) possible() bool {
+	return c.Mode != Off && c.foldable() && c.equalNets() &&
 		!slices.ContainsFunc(c.Faults, func(f param.Fault) bool { return f.Loss > 0 || f.Down || f.Port > 0 })
 }
 
-// portsAlike tells whether all nets are made of equally many ports, which their
+// equalNets tells whether all nets are made of equally many ports, which their
 // traffic then uses alike.
-func (c *foldConfig) portsAlike() bool {
+func (c *Config) equalNets() bool {
 	of := -1
 	for i, s := range c.Systems {
 		if i > 0 && s == c.Systems[i-1] {
@@ -68,17 +69,17 @@ func (c *foldConfig) portsAlike() bool {
 	return true
 }
 
-// layFolded fills in groups and connections of representatives; nil where every
+// Lay fills in groups and connections of representatives; nil where every
 // rank has to run.
-func layFolded(e *engine, j *job, c *foldConfig) (*quotient, error) {
+func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	if !c.possible() {
 		return nil, nil
 	}
 	// How far off a near quotient is was seen on ideal networks.
-	near := c.Fabric == nil && (c.Mode == foldNear || c.Mode == foldAuto && j.plan.Comm.NRanks > UnfoldedRanks)
-	symmetries := c.symmetries(j.plan)
+	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
+	symmetries := c.symmetries(j.Plan)
 	for i, s := range symmetries {
-		if near && c.skips(j.plan, s, symmetries[i+1:]) {
+		if near && c.skips(j.Plan, s, symmetries[i+1:]) {
 			continue
 		}
 		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
@@ -89,8 +90,8 @@ func layFolded(e *engine, j *job, c *foldConfig) (*quotient, error) {
 }
 
 // skips tells whether a symmetry is left alone for one that gives near results.
-func (c *foldConfig) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
-	if s.margin > 0 || c.Mode != foldNear && s.work(p) <= exactWork {
+func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
+	if s.margin > 0 || c.Mode != Near && s.work(p) <= exactWork {
 		return false
 	}
 	return slices.ContainsFunc(others, func(o *symmetry) bool { return o.margin > 0 })
@@ -109,12 +110,12 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 
 // layQuotient lays out the quotient by a symmetry; nil where that is neither exact
 // nor, where that is allowed, known to be near.
-func layQuotient(e *engine, j *job, s *symmetry, near bool) (*quotient, error) {
-	if near = near && s.margin > 0; !s.alike && !near {
+func layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quotient, error) {
+	if near = near && s.margin > 0; !s.equivalent && !near {
 		return nil, nil
 	}
 	q := newQuotient(e, j, s)
-	later, free, err := q.ways()
+	later, free, err := q.latencies()
 	if err != nil {
 		return nil, err
 	}
@@ -123,20 +124,20 @@ func layQuotient(e *engine, j *job, s *symmetry, near bool) (*quotient, error) {
 		if err != nil {
 			return nil, err
 		}
-		if q.exact = q.exact && seen.same; q.exact || near {
-			j.fold, seen.later, e.nw.Folded = q, later, true
-			return q, seen.declare(e.nw.Table)
+		if q.exact = q.exact && seen.holds; q.exact || near {
+			j.Fold, seen.later, e.Net.Folded = q, later, true
+			return q, seen.declare(e.Net.Table)
 		}
 	}
-	e.devs, e.sms, e.groups, e.conns = nil, nil, nil, nil
+	e.Devices, e.SMs, e.Groups, e.Conns = nil, nil, nil, nil
 	return nil, nil
 }
 
-// account reports how a folded run's times came about.
-func (q *quotient) account() exec.Account {
-	a := exec.Account{Programs: len(q.e.groups), Method: exec.Folded}
+// Account reports how a folded run's times came about.
+func (q *Quotient) Account() exec.Account {
+	a := exec.Account{Programs: len(q.e.Groups), Method: exec.Folded}
 	if !q.exact {
-		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups stand for all", q.leaves, len(q.e.groups))
+		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups stand for all", q.approximation, len(q.e.Groups))
 	}
 	return a
 }

@@ -1,4 +1,4 @@
-package sim
+package engine
 
 import (
 	"github.com/simccl/simccl/sim/internal/host"
@@ -43,7 +43,7 @@ const (
 	PieceMoved
 	PieceRead
 	PieceHeld
-	PieceTurned
+	PieceInRound
 	PieceDone
 )
 
@@ -63,7 +63,7 @@ type SentAs uint8
 const (
 	SentAtOnce SentAs = iota
 	SentHeld
-	SentInTurn
+	SentInRound
 )
 
 // SendEvent is a piece that a group has put into a connection.

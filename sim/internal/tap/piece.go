@@ -1,8 +1,9 @@
-package sim
+package tap
 
 import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -21,7 +22,7 @@ type piece struct {
 // numbers from first on, sends of the first receive first.
 type deps struct {
 	first, recvs, sends int64
-	told                int // sends that have theirs
+	used                int // sends that have theirs
 }
 
 // of lists the arrows of the i-th connection on one side.
@@ -39,9 +40,9 @@ func (d *deps) of(side nccltrace.Dir, i int) (out []int64) {
 }
 
 // depend numbers a piece's arrows, where it has any and they are wanted.
-func (t *tracer) depend(g *group) (d deps) {
-	if n := int64(len(g.op.From) * len(g.op.To)); t.deps && n > 0 && g.op.Do&(plan.HoldRecv|plan.HoldSend) == 0 {
-		d = deps{first: t.rec.Flow(), recvs: int64(len(g.op.From)), sends: int64(len(g.op.To))}
+func (t *Tracer) depend(g *engine.Group) (d deps) {
+	if n := int64(len(g.Op.From) * len(g.Op.To)); t.deps && n > 0 && g.Op.Do&(plan.HoldRecv|plan.HoldSend) == 0 {
+		d = deps{first: t.rec.Flow(), recvs: int64(len(g.Op.From)), sends: int64(len(g.Op.To))}
 		for range n - 1 {
 			t.rec.Flow()
 		}
@@ -59,9 +60,9 @@ func (p *piece) terms() (t nccltrace.Terms) {
 	return t
 }
 
-// told gives a piece's terms what passes until its flag is seen: the flag's own
+// withFlag gives a piece's terms what passes until its flag is seen: the flag's own
 // way, and before it a fence, or of a cut-through operation the last data.
-func told(t nccltrace.Terms, proto coll.Protocol, flag, total units.Time) nccltrace.Terms {
+func withFlag(t nccltrace.Terms, proto coll.Protocol, flag, total units.Time) nccltrace.Terms {
 	t[nccltrace.Flag] += max(0, min(flag, total-t.Sum()))
 	if proto == coll.Simple {
 		t.Rest(nccltrace.Fence, total)
@@ -72,92 +73,92 @@ func told(t nccltrace.Terms, proto coll.Protocol, flag, total units.Time) nccltr
 }
 
 // starts notes that a group begins its next piece, and what it waited for.
-func (t *tracer) starts(gi int32) {
-	g := &t.e.groups[gi]
-	if !t.follows(g.rank, nccltrace.DetailChannel) {
+func (t *Tracer) starts(gi int32) {
+	g := &t.e.Groups[gi]
+	if !t.follows(g.Rank, nccltrace.DetailChannel) {
 		return
 	}
-	came := g.since // when the last data did
-	for _, id := range g.awaits(g.op.From) {
-		c := &t.e.conns[id]
-		came = max(came, c.head[(c.taken+int64(g.op.RecvAhead))%plan.FIFOSteps])
+	came := g.Since // when the last data did
+	for _, id := range g.Awaits(g.Op.From) {
+		c := &t.e.Conns[id]
+		came = max(came, c.Head[(c.Taken+int64(g.Op.RecvAhead))%plan.FIFOSteps])
 	}
-	t.groups[gi].piece = piece{since: min(g.since, t.e.queue.Now), start: t.e.queue.Now, joined: -1, data: min(came, t.e.queue.Now) - min(g.since, t.e.queue.Now), deps: t.depend(g)}
+	t.groups[gi].piece = piece{since: min(g.Since, t.e.Queue.Now), start: t.e.Queue.Now, joined: -1, data: min(came, t.e.Queue.Now) - min(g.Since, t.e.Queue.Now), deps: t.depend(g)}
 }
 
 // joins notes that a piece's bytes begin to move.
-func (t *tracer) joins(gi int32, work float64, rate wire.Rate) {
-	if t.follows(t.e.groups[gi].rank, nccltrace.DetailChannel) {
+func (t *Tracer) joins(gi int32, work float64, rate wire.Rate) {
+	if t.follows(t.e.Groups[gi].Rank, nccltrace.DetailChannel) {
 		p := &t.groups[gi].piece
-		p.joined, p.alone = t.e.queue.Now, units.Time(work/float64(max(1, rate)))
+		p.joined, p.alone = t.e.Queue.Now, units.Time(work/float64(max(1, rate)))
 	}
 }
 
 // moves notes that a piece's bytes are through.
-func (t *tracer) moves(gi int32) {
-	g := &t.e.groups[gi]
-	if !t.follows(g.rank, nccltrace.DetailChannel) {
+func (t *Tracer) moves(gi int32) {
+	g := &t.e.Groups[gi]
+	if !t.follows(g.Rank, nccltrace.DetailChannel) {
 		return
 	}
 	p := &t.groups[gi].piece
-	if p.moved = t.e.queue.Now; p.joined < 0 {
-		p.joined = t.e.queue.Now
+	if p.moved = t.e.Queue.Now; p.joined < 0 {
+		p.joined = t.e.Queue.Now
 	}
-	dst := g.rank
-	if len(g.op.To) > 0 {
-		dst = t.job.plan.Conn(g.op.To[0]).Dst
+	dst := g.Rank
+	if len(g.Op.To) > 0 {
+		dst = t.job.Plan.Conn(g.Op.To[0]).Dst
 	}
-	t.transfer(g.route, p.joined, g.rank, dst, g.pr.Channel, g.bytes)
+	t.transfer(g.Route, p.joined, g.Rank, dst, g.Program.Channel, g.Bytes)
 }
 
 // holds keeps the piece that has moved until its flag goes up.
-func (t *tracer) holds(gi int32) {
+func (t *Tracer) holds(gi int32) {
 	t.groups[gi].held = t.groups[gi].piece
 }
 
-// turns keeps a held piece until its turn over the heads is through.
-func (t *tracer) turns(gi int32) {
-	t.groups[gi].turn = append(t.groups[gi].turn, t.groups[gi].held)
+// joinsRound keeps a held piece until its turn over the heads is through.
+func (t *Tracer) joinsRound(gi int32) {
+	t.groups[gi].round = append(t.groups[gi].round, t.groups[gi].held)
 }
 
-// turned returns the i-th piece of a turn, and forgets all after the last.
-func (t *tracer) turned(gi int32, i, n int) *piece {
-	q := t.groups[gi].turn
+// inRound returns the i-th piece of a turn, and forgets all after the last.
+func (t *Tracer) inRound(gi int32, i, n int) *piece {
+	q := t.groups[gi].round
 	if i == n-1 {
-		t.groups[gi].turn = q[:0]
+		t.groups[gi].round = q[:0]
 	}
 	return &q[i]
 }
 
 // done adds a piece to the group's time, which it occupies until free.
-func (t *tracer) done(gi int32) {
-	g := &t.e.groups[gi]
-	if !t.follows(g.rank, nccltrace.DetailChannel) {
+func (t *Tracer) done(gi int32) {
+	g := &t.e.Groups[gi]
+	if !t.follows(g.Rank, nccltrace.DetailChannel) {
 		return
 	}
 	p := &t.groups[gi].piece
 	sum := p.terms()
 	after := nccltrace.Overhead
-	if g.pr.Proto == coll.Simple {
+	if g.Program.Proto == coll.Simple {
 		after = nccltrace.Fence
 	}
-	sum[nccltrace.Data] += t.e.queue.Now - p.moved
-	sum[after] += g.free - t.e.queue.Now
+	sum[nccltrace.Data] += t.e.Queue.Now - p.moved
+	sum[after] += g.Free - t.e.Queue.Now
 	t.groups[gi].sum.Add(&sum)
 }
 
 // ended takes the group that was the last of its multiprocessor's phase: its
 // time is the phase's.
-func (t *tracer) ended(gi int32) {
-	if g := &t.e.groups[gi]; t.follows(g.rank, nccltrace.DetailChannel) {
-		t.blocks[g.sm].Add(&t.groups[gi].sum)
+func (t *Tracer) ended(gi int32) {
+	if g := &t.e.Groups[gi]; t.follows(g.Rank, nccltrace.DetailChannel) {
+		t.blocks[g.Sm].Add(&t.groups[gi].sum)
 	}
 }
 
 // kernel writes the slice of one channel's thread block; a copy has none.
-func (t *tracer) kernel(si int32, at units.Time) {
-	g := &t.e.groups[t.e.sms[si].first]
-	if t.job.plan.OneRank() != plan.DeviceCopy && t.follows(g.rank, nccltrace.DetailChannel) {
-		t.rec.Kernel(int(g.rank), 0, int(g.pr.Channel), t.e.devs[g.rank].begin-t.shift, at-t.shift, &t.blocks[si])
+func (t *Tracer) kernel(si int32, at units.Time) {
+	g := &t.e.Groups[t.e.SMs[si].First]
+	if t.job.Plan.OneRank() != plan.DeviceCopy && t.follows(g.Rank, nccltrace.DetailChannel) {
+		t.rec.Kernel(int(g.Rank), 0, int(g.Program.Channel), t.e.Devices[g.Rank].Begin-t.shift, at-t.shift, &t.blocks[si])
 	}
 }

@@ -1,4 +1,4 @@
-package sim
+package fold
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ import (
 // A symmetry proposes which programs of a plan are alike. What it proposes is
 // proven, or refused, when the quotient is laid out (quotient.go).
 type symmetry struct {
-	reps []seat    // the programs that stand for the others
+	reps []part    // the programs that stand for the others
 	of   [][]int32 // channel of the split, rank → its place in reps
 	// home names, by node, the node whose links stand for its own; -1 where its
 	// links are left out.
@@ -23,24 +23,24 @@ type symmetry struct {
 	heads int32
 	// alike is set where nothing but structure can tell programs of one place
 	// apart: chunks, parts and addresses agree.
-	alike bool
+	equivalent bool
 	// margin is by how much, as a part of the time, the quotient was seen to be
 	// off where the symmetry does not quite hold, and leaves what is left out
 	// then; 0 where such a quotient says nothing.
-	margin float64
-	leaves string
-	cut    *cut // the stretch of a chain that is left out, nil without
+	margin        float64
+	approximation string
+	skipped       *chainGap // the stretch of a chain that is left out, nil without
 	// turned is set for send and receive, whose connections are known by how far
 	// apart their nodes are.
-	turned bool
+	rotated bool
 }
 
-// seat is a rank's part of a channel.
-type seat struct{ channel, rank int32 }
+// part is a rank's part of a channel.
+type part struct{ channel, rank int32 }
 
 // symmetries lists those worth trying for a plan, the smallest quotient first.
 // Faults leave those under which no node stands for another.
-func (x *foldConfig) symmetries(p *plan.Plan) []*symmetry {
+func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	if p.Req.Count == 0 || p.Comm.NRanks < 2 {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (x *foldConfig) symmetries(p *plan.Plan) []*symmetry {
 	}
 	if p.ConnsPerRank() == 0 {
 		if well {
-			add(turnSymmetry(p, x.Systems))
+			add(rotation(p, x.Systems))
 		}
 		return out
 	}
@@ -78,21 +78,21 @@ func (x *foldConfig) symmetries(p *plan.Plan) []*symmetry {
 			add(x.nodeSymmetry(p))
 			break
 		}
-		if t := forestOf(p); t != nil {
+		if t := treesOf(p); t != nil {
 			ports := slices.ContainsFunc(x.Faults, func(f param.Fault) bool { return f.Rank < 0 })
-			t.symmetries(x.Slow, ports, add)
+			t.propose(x.Slow, ports, add)
 		}
 	case coll.PAT:
 		if well {
-			add(circleSymmetry(p, x.Systems))
+			add(patSymmetry(p, x.Systems))
 		}
 	}
 	return out
 }
 
-// partsAlike reports whether all channels move equally many bytes from
+// equalParts reports whether all channels move equally many bytes from
 // addresses of equal alignment.
-func partsAlike(p *plan.Plan) bool {
+func equalParts(p *plan.Plan) bool {
 	s := &p.Split
 	if s.NChannels == 1 {
 		return true
@@ -100,9 +100,9 @@ func partsAlike(p *plan.Plan) bool {
 	return s.Lo == s.Mid && s.Mid == s.Hi && s.Mid.Count*int64(p.ElemSize())%16 == 0
 }
 
-// chunksAlike reports whether all ops of a program's turn, n of them, move
+// equalChunks reports whether all ops of a program's turn, n of them, move
 // equally many bytes from and to aligned addresses.
-func chunksAlike(p *plan.Plan, pr *plan.Program, n int64) bool {
+func equalChunks(p *plan.Plan, pr *plan.Program, n int64) bool {
 	cur := p.Open(pr)
 	var op plan.Op
 	size := op.Bytes
@@ -173,7 +173,7 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 	c := p.Comm
 	per := int32(len(c.NodeRanks[0]))
 	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.03,
-		leaves: "all chunks and channels are taken for alike"}
+		approximation: "all chunks and channels are taken for alike"}
 	for n := range s.home {
 		s.home[n] = int32(n) % period
 	}
@@ -190,7 +190,7 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 		for at, i := range order {
 			place[i] = int32(at)
 			if len(s.of) == 0 {
-				s.reps = append(s.reps, seat{int32(ch), c.NodeRanks[i/per][i%per]})
+				s.reps = append(s.reps, part{int32(ch), c.NodeRanks[i/per][i%per]})
 			}
 		}
 		of := make([]int32, c.NRanks)
@@ -203,7 +203,7 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 	if p.Req.Func == coll.AllReduce {
 		turn = 2*turn - 1
 	}
-	s.alike = partsAlike(p) && chunksAlike(p, &p.Programs(0)[0], turn)
+	s.equivalent = equalParts(p) && equalChunks(p, &p.Programs(0)[0], turn)
 	return s
 }
 
@@ -251,7 +251,7 @@ func quotientOrder(c *connect.Comm, ch int, period int32) []int32 {
 // left of a ring's symmetry where ranks differ, as in a chain.
 func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
-	s := &symmetry{home: allNodes(c), alike: partsAlike(p)}
+	s := &symmetry{home: allNodes(c), equivalent: equalParts(p)}
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		first := slices.IndexFunc(c.Channels[p.Split.ChannelLo:ch], func(o connect.Channel) bool {
 			return slices.Equal(o.Ring, c.Channels[ch].Ring)
@@ -263,24 +263,24 @@ func copiesOf(p *plan.Plan) *symmetry {
 		of := make([]int32, c.NRanks)
 		for r := range of {
 			of[r] = int32(len(s.reps))
-			s.reps = append(s.reps, seat{int32(ch), int32(r)})
+			s.reps = append(s.reps, part{int32(ch), int32(r)})
 		}
 		s.of = append(s.of, of)
 	}
 	return s
 }
 
-// circleSymmetry takes all ranks for one: in PAT every rank does to those at
+// patSymmetry takes all ranks for one: in PAT every rank does to those at
 // distance 2^d what the others do to theirs.
-func circleSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
+func patSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
 	c := p.Comm
 	for i := range systems {
 		if systems[i] != systems[0] || len(c.NodeRanks[i]) != 1 {
 			return nil
 		}
 	}
-	s := &symmetry{home: make([]int32, c.NNodes), reps: []seat{{int32(p.Split.ChannelLo), 0}},
-		alike: partsAlike(p) && aligned(p, &p.Programs(0)[0])}
+	s := &symmetry{home: make([]int32, c.NNodes), reps: []part{{int32(p.Split.ChannelLo), 0}},
+		equivalent: equalParts(p) && aligned(p, &p.Programs(0)[0])}
 	of := make([]int32, c.NRanks)
 	for range p.Split.NChannels {
 		s.of = append(s.of, of)

@@ -1,4 +1,4 @@
-package sim
+package fold
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/chance"
+	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/wire"
@@ -20,27 +21,27 @@ import (
 // the engine, then its network messages, then what each group's ops with
 // several peers do.
 type survey struct {
-	q       *quotient
-	e       *engine
-	plan    *plan.Plan
-	w       *route.Table
-	nw      *host.Network
-	flows   []flow
-	uses    []wire.Use
-	links   []print // of each real link: by which kinds it is crossed
-	threads []print // of each rank's proxy thread
-	duties  []duty
-	joints  []bool  // by group: its ops have a route of their own
-	same    bool    // everything of a kind is alike so far
-	ins     []int32 // of the program at hand
-	outs    []int32
+	q        *Quotient
+	e        *engine.Engine
+	plan     *plan.Plan
+	w        *route.Table
+	nw       *host.Network
+	flows    []flow
+	uses     []wire.Use
+	links    []fingerprint // of each real link: by which kinds it is crossed
+	threads  []fingerprint // of each rank's proxy thread
+	byThread []threadKind
+	joints   []bool  // by group: its ops have a route of their own
+	holds    bool    // everything of a kind is alike so far
+	ins      []int32 // of the program at hand
+	outs     []int32
 
-	class []int32       // of each real link
-	first []wire.LinkID // class → its first link
-	kinds [][]wire.Use  // kind → how many of its flows cross the first link of each class
-	proxy []int32       // rank → class of its proxy thread
-	load  map[duty]int32 // kind, role, class of thread → messages
-	later []units.Time  // by the engine's connection: what the network adds, nil without one
+	class []int32              // of each real link
+	first []wire.LinkID        // class → its first link
+	kinds [][]wire.Use         // kind → how many of its flows cross the first link of each class
+	proxy []int32              // rank → class of its proxy thread
+	load  map[threadKind]int32 // kind, role, class of thread → messages
+	later []units.Time         // by the engine's connection: what the network adds, nil without one
 }
 
 // flow is one real connection's or op's traffic.
@@ -49,31 +50,31 @@ type flow struct {
 	rep            bool  // of a representative
 }
 
-// duty is a proxy thread's part in the messages of a kind: as sender (role 0)
+// threadKind is a proxy thread's part in the messages of a kind: as sender (role 0)
 // or receiver (1).
-type duty struct{ kind, role, thread int32 }
+type threadKind struct{ kind, role, thread int32 }
 
-// print identifies a sum of things, whatever their order: two sums of 64 bits.
-type print struct{ a, b uint64 }
+// fingerprint identifies a sum of things, whatever their order: two sums of 64 bits.
+type fingerprint struct{ a, b uint64 }
 
 // add puts n times a thing into the sum.
-func (p *print) add(thing uint64, n int32) {
+func (p *fingerprint) add(thing uint64, n int32) {
 	p.a += chance.Mix(thing+0x9e3779b97f4a7c15) * uint64(n)
 	p.b += chance.Mix(thing^0xd1b54a32d192ed03) * uint64(n)
 }
 
 // survey walks over the traffic and sorts it.
-func (q *quotient) survey() (*survey, error) {
-	e, w := q.e, q.e.nw.Table
-	sw := route.New(q.plan.Comm, w.Systems, e.class, new(wire.Layout))
+func (q *Quotient) survey() (*survey, error) {
+	e, w := q.e, q.e.Net.Table
+	sw := route.New(q.plan.Comm, w.Systems, e.Class, new(wire.Layout))
 	sw.Home = q.home
-	s := &survey{q: q, e: e, plan: q.plan, w: sw, same: true, threads: make([]print, q.plan.Comm.NRanks)}
+	s := &survey{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]fingerprint, q.plan.Comm.NRanks)}
 	// The network is that of the run but for the fabric: where ranks fold over one,
 	// its cables hold nothing up, and only their latency counts (ways.go).
-	settings := e.nw.Settings
+	settings := e.Net.Settings
 	settings.Fabric = nil
-	s.nw = host.New(&host.Options{Class: e.class, Table: sw, Queue: &e.queue, Kernels: e, Plan: q.plan, Settings: settings, Folded: true})
-	s.joints = make([]bool, len(e.groups))
+	s.nw = host.New(&host.Options{Class: e.Class, Table: sw, Queue: &e.Queue, Kernels: e, Plan: q.plan, Settings: settings, Folded: true})
+	s.joints = make([]bool, len(e.Groups))
 	var progs []plan.Program
 	for node, home := range q.home {
 		if int(home) != node {
@@ -98,10 +99,10 @@ func (q *quotient) survey() (*survey, error) {
 func (s *survey) program(pr *plan.Program) error {
 	place := s.q.place(pr.Channel, pr.Rank)
 	gi := s.q.first[place] + pr.Group
-	g := &s.e.groups[gi]
-	rep := s.q.reps[place] == seat{pr.Channel, pr.Rank}
-	s.same = s.same && g.pr.Role == pr.Role && g.pr.Group == pr.Group && g.pr.Threads == pr.Threads &&
-		(s.e.slow == nil || s.e.slow[pr.Rank] == s.e.slow[g.pr.Rank])
+	g := &s.e.Groups[gi]
+	rep := s.q.reps[place] == part{pr.Channel, pr.Rank}
+	s.holds = s.holds && g.Program.Role == pr.Role && g.Program.Group == pr.Group && g.Program.Threads == pr.Threads &&
+		(s.e.Slow == nil || s.e.Slow[pr.Rank] == s.e.Slow[g.Program.Rank])
 	s.ins, s.outs = s.ins[:0], s.outs[:0]
 	err := each(s.plan, pr, func(op *plan.Op) error {
 		for _, id := range op.To {
@@ -127,34 +128,34 @@ func (s *survey) program(pr *plan.Program) error {
 		}
 		return nil
 	})
-	s.same = s.same && len(s.ins) == len(g.ins) && len(s.outs) == len(g.outs)
+	s.holds = s.holds && len(s.ins) == len(g.Ins) && len(s.outs) == len(g.Outs)
 	return err
 }
 
 // sends notes what a program puts into a connection.
 func (s *survey) sends(gi, id int32, rep bool) error {
 	c := s.q.conn(id)
-	s.same = s.same && c >= 0 && s.e.conns[c].snd == gi
+	s.holds = s.holds && c >= 0 && s.e.Conns[c].Snd == gi
 	if c < 0 {
 		return nil
 	}
 	pc := s.plan.Conn(id)
 	m := &s.q.model[c]
-	s.same = s.same && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
+	s.holds = s.holds && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
 		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR && pc.Route.Flush == m.Route.Flush
 	s.w.Uses = s.w.Uses[:0]
 	if err := s.w.Stores(&pc); err != nil {
 		return err
 	}
 	s.note(c, rep)
-	return s.message(c, &pc, rep)
+	return s.addMessage(c, &pc, rep)
 }
 
 // receives notes what comes into a program from nodes whose links are not
 // looked at.
 func (s *survey) receives(gi, id int32, rep bool) error {
 	c := s.q.conn(id)
-	s.same = s.same && c >= 0 && s.e.conns[c].rcv == gi
+	s.holds = s.holds && c >= 0 && s.e.Conns[c].Rcv == gi
 	if c < 0 {
 		return nil
 	}
@@ -162,11 +163,11 @@ func (s *survey) receives(gi, id int32, rep bool) error {
 	if !host.Reduces(&pc) && s.q.home[s.plan.Comm.NodeOf[pc.Src]] >= 0 {
 		return nil // noted with its sender
 	}
-	return s.message(c, &pc, rep)
+	return s.addMessage(c, &pc, rep)
 }
 
-// message notes the network's part of a connection.
-func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
+// addMessage notes the network's part of a connection.
+func (s *survey) addMessage(c int32, pc *plan.Conn, rep bool) error {
 	if pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
 		return nil
 	}
@@ -186,15 +187,15 @@ func (s *survey) message(c int32, pc *plan.Conn, rep bool) error {
 	if err != nil {
 		return err
 	}
-	s.same = s.same && got == want && s.nw.Later(pc) == s.nw.Later(m)
+	s.holds = s.holds && got == want && s.nw.Later(pc) == s.nw.Later(m)
 	if err := s.nw.Cross(pc, got); err != nil {
 		return err
 	}
-	kind := c + int32(len(s.e.conns))
+	kind := c + int32(len(s.e.Conns))
 	s.note(kind, rep)
 	for role, thread := range [2]int32{pc.Route.SrcProxy, pc.Route.DstProxy} {
 		s.threads[s.thread(thread)].add(uint64(kind)<<1|uint64(role), 1)
-		s.duties = append(s.duties, duty{kind, int32(role), thread})
+		s.byThread = append(s.byThread, threadKind{kind, int32(role), thread})
 	}
 	return nil
 }
@@ -205,14 +206,14 @@ func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
 	if err := s.nw.GatherHead(pc); err != nil {
 		return err
 	}
-	kind, role := c+int32(len(s.e.conns)), int32(1)
+	kind, role := c+int32(len(s.e.Conns)), int32(1)
 	s.note(kind, rep)
 	rank, _, sends := host.Head(pc)
 	if sends {
 		role = 0
 	}
 	s.threads[s.thread(rank)].add(uint64(kind)<<1|uint64(role), 1)
-	s.duties = append(s.duties, duty{kind, role, rank})
+	s.byThread = append(s.byThread, threadKind{kind, role, rank})
 	return nil
 }
 
@@ -228,7 +229,7 @@ func (s *survey) thread(rank int32) int32 {
 
 // joint notes an op that has several peers, or works through the switch.
 func (s *survey) joint(gi int32, op *plan.Op, rep bool) error {
-	if !s.q.job.hasJoint(&s.e.groups[gi].pr, op) {
+	if !s.q.job.HasJoint(&s.e.Groups[gi].Program, op) {
 		return nil
 	}
 	s.w.Uses = s.w.Uses[:0]
@@ -236,7 +237,7 @@ func (s *survey) joint(gi int32, op *plan.Op, rep bool) error {
 		return err
 	}
 	s.joints[gi] = true
-	s.note(2*int32(len(s.e.conns))+gi, rep)
+	s.note(2*int32(len(s.e.Conns))+gi, rep)
 	return nil
 }
 
@@ -248,24 +249,24 @@ func (s *survey) note(kind int32, rep bool) {
 	s.flows = append(s.flows, f)
 	for _, u := range s.w.Uses {
 		for int(u.Link) >= len(s.links) {
-			s.links = append(s.links, print{})
+			s.links = append(s.links, fingerprint{})
 		}
 		s.links[u.Link].add(uint64(kind), u.Count)
 	}
 }
 
-// kindOfLink is what links must have in common to be one.
-type kindOfLink struct {
+// linkKey is what links must have in common to be one.
+type linkKey struct {
 	capacity wire.Rate
-	crossed  print
+	crossed  fingerprint
 }
 
 // sortLinks finds the links that are crossed alike.
 func (s *survey) sortLinks() {
 	s.class = make([]int32, len(s.links))
-	known := map[kindOfLink]int32{}
+	known := map[linkKey]int32{}
 	for l := range s.class {
-		key := kindOfLink{s.w.Links.Capacity(wire.LinkID(l)), s.links[l]}
+		key := linkKey{s.w.Links.Capacity(wire.LinkID(l)), s.links[l]}
 		c, ok := known[key]
 		if !ok {
 			c = int32(len(s.first))
@@ -280,13 +281,13 @@ func (s *survey) sortLinks() {
 // link of each class, and checks that all flows of a kind cross the same
 // classes.
 func (s *survey) sortFlows() {
-	s.kinds = make([][]wire.Use, 2*len(s.e.conns)+len(s.e.groups))
-	prints := make([]print, len(s.kinds))
+	s.kinds = make([][]wire.Use, 2*len(s.e.Conns)+len(s.e.Groups))
+	prints := make([]fingerprint, len(s.kinds))
 	met := make([]bool, len(s.kinds))
 	own := make([]int32, len(s.kinds)) // the representative's flow + 1, or any
 	for i := range s.flows {
 		f := &s.flows[i]
-		var p print
+		var p fingerprint
 		for _, u := range s.uses[f.from:f.to] {
 			c := s.class[u.Link]
 			p.add(uint64(c), u.Count)
@@ -294,14 +295,14 @@ func (s *survey) sortFlows() {
 				s.kinds[f.kind] = count(s.kinds[f.kind], wire.LinkID(c), u.Count)
 			}
 		}
-		s.same = s.same && (!met[f.kind] || prints[f.kind] == p)
+		s.holds = s.holds && (!met[f.kind] || prints[f.kind] == p)
 		met[f.kind], prints[f.kind] = true, p
 		if own[f.kind] == 0 || f.rep {
 			own[f.kind] = int32(i) + 1
 		}
 	}
 	for k := range s.kinds {
-		if own[k] > 0 && !s.same {
+		if own[k] > 0 && !s.holds {
 			s.keep(k, &s.flows[own[k]-1])
 		}
 	}
@@ -328,7 +329,7 @@ func count(uses []wire.Use, l wire.LinkID, n int32) []wire.Use {
 // many of each kind they have.
 func (s *survey) sortProxies() {
 	s.proxy = make([]int32, len(s.threads))
-	known := map[print]int32{}
+	known := map[fingerprint]int32{}
 	first := []int32{}
 	for r := range s.proxy {
 		p := s.threads[s.thread(int32(r))]
@@ -340,16 +341,16 @@ func (s *survey) sortProxies() {
 		}
 		s.proxy[r] = c
 	}
-	s.load = map[duty]int32{}
-	of := map[duty]int32{} // kind and role → class
-	for _, j := range s.duties {
+	s.load = map[threadKind]int32{}
+	of := map[threadKind]int32{} // kind and role → class
+	for _, j := range s.byThread {
 		c := s.proxy[j.thread]
-		key := duty{j.kind, j.role, -1}
+		key := threadKind{j.kind, j.role, -1}
 		was, met := of[key]
-		s.same = s.same && (!met || was == c)
+		s.holds = s.holds && (!met || was == c)
 		of[key] = c
 		if s.thread(j.thread) == first[c] {
-			s.load[duty{j.kind, j.role, c}]++
+			s.load[threadKind{j.kind, j.role, c}]++
 		}
 	}
 }
@@ -368,9 +369,9 @@ func (s *survey) declare(w *route.Table) error {
 		}
 		return w.Intern()
 	}
-	n := len(e.conns)
-	for c := range e.conns {
-		e.conns[c].route = route(c)
+	n := len(e.Conns)
+	for c := range e.Conns {
+		e.Conns[c].Route = route(c)
 		pc := s.q.model[c]
 		if pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
 			continue
@@ -378,33 +379,33 @@ func (s *survey) declare(w *route.Table) error {
 		kind := int32(c + n)
 		if host.Reduces(&pc) {
 			rank, _, _ := host.Head(&pc)
-			net, err := e.nw.JoinHead(&pc, int32(c), &e.groups[max(e.conns[c].snd, e.conns[c].rcv)].pr, route(c+n))
+			net, err := e.Net.JoinHead(&pc, int32(c), &e.Groups[max(e.Conns[c].Snd, e.Conns[c].Rcv)].Program, route(c+n))
 			if err != nil {
 				return err
 			}
-			nc := &e.nw.Conns[net]
+			nc := &e.Net.Conns[net]
 			nc.Represent(s.proxy[rank])
-			e.conns[c].net = net
+			e.Conns[c].Net = net
 			continue
 		}
-		net, err := e.nw.Join(&pc, int32(c), &e.groups[e.conns[c].snd].pr, route(c+n))
+		net, err := e.Net.Join(&pc, int32(c), &e.Groups[e.Conns[c].Snd].Program, route(c+n))
 		if err != nil {
 			return err
 		}
-		nc := &e.nw.Conns[net]
+		nc := &e.Net.Conns[net]
 		nc.SrcProxy, nc.DstProxy = s.proxy[pc.Route.SrcProxy], s.proxy[pc.Route.DstProxy]
 		nc.Src, nc.Dst = s.thread(pc.Src), s.thread(pc.Dst)
-		nc.SrcLoad = max(1, s.load[duty{kind, 0, nc.SrcProxy}])
-		nc.DstLoad = max(1, s.load[duty{kind, 1, nc.DstProxy}])
+		nc.SrcLoad = max(1, s.load[threadKind{kind, 0, nc.SrcProxy}])
+		nc.DstLoad = max(1, s.load[threadKind{kind, 1, nc.DstProxy}])
 		if s.later != nil {
 			nc.Later = s.later[c]
 		}
-		e.conns[c].net = net
+		e.Conns[c].Net = net
 	}
-	for gi := range e.groups {
+	for gi := range e.Groups {
 		if s.joints[gi] {
-			e.groups[gi].joint = route(2*n + gi)
+			e.Groups[gi].Joint = route(2*n + gi)
 		}
 	}
-	return e.nw.JoinRails()
+	return e.Net.JoinRails()
 }

@@ -1,4 +1,4 @@
-package sim
+package fold
 
 import (
 	"slices"
@@ -6,19 +6,19 @@ import (
 	"github.com/simccl/simccl/coll"
 )
 
-// stand is how a node stands in a tree over nodes.
-type stand struct{ height, depth, kids int32 }
+// position is how a node stands in a tree over nodes.
+type position struct{ height, depth, kids int32 }
 
-// standing is how a node stands in the tree of a channel, and in the other one.
+// positions is how a node stands in the tree of a channel, and in the other one.
 // A node with a straggler, of which slow is the rank + 1, is like no other.
-type standing struct {
-	own, other stand
+type positions struct {
+	own, other position
 	slow       int32
 }
 
-// stands finds every node's stand, and its children in order.
-func stands(parent []int32) ([]stand, [][]int32) {
-	out := make([]stand, len(parent))
+// positionsIn finds every node's stand, and its children in order.
+func positionsIn(parent []int32) ([]position, [][]int32) {
+	out := make([]position, len(parent))
 	kids := make([][]int32, len(parent))
 	var order []int32
 	for n, up := range parent {
@@ -43,15 +43,15 @@ func stands(parent []int32) ([]stand, [][]int32) {
 	return out, kids
 }
 
-// lump takes nodes together that stand alike in both trees: by height, depth
+// nearSymmetry takes nodes together that stand alike in both trees: by height, depth
 // and number of children, of which there are O(log² n). It is near, not exact:
 // nodes of one kind have children and parents of several, of which only the
 // representative's count, and only links of representatives' nodes carry
 // anything.
-func (t *forest) lump() *symmetry {
+func (t *trees) nearSymmetry() *symmetry {
 	p, c := t.p, t.p.Comm
 	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.05,
-		leaves: "nodes of equal height and depth in both trees are taken for alike"}
+		approximation: "nodes of equal height and depth in both trees are taken for alike"}
 	switch {
 	case t.slow != nil:
 		s.margin = 0.15
@@ -60,16 +60,16 @@ func (t *forest) lump() *symmetry {
 	}
 	places := int32(c.MaxLocalRanks)
 	if p.Req.Algo != coll.Tree {
-		if !t.turns() {
+		if !t.headsEquivalent() {
 			return nil
 		}
 		places, s.heads = 1, int32(len(c.NVLS[p.Split.ChannelLo].Heads))
 	}
-	kind, reps := t.kinds()
+	kind, reps := t.kindsOfPositions()
 	for n := range s.home {
 		s.home[n] = -1
 	}
-	s.reps = make([]seat, int32(len(reps))*places)
+	s.reps = make([]part, int32(len(reps))*places)
 	for i := range s.reps {
 		s.reps[i].rank = -1
 	}
@@ -81,8 +81,8 @@ func (t *forest) lump() *symmetry {
 			node := c.NodeOf[r]
 			id := kind[tree][node]
 			of[r] = id*places + t.place[k][r]%places
-			if first && reps[id] == (seat{tree, node}) && (s.heads == 0 || int32(r) == t.spokesman(ch, node)) {
-				s.reps[of[r]] = seat{ch, int32(r)}
+			if first && reps[id] == (part{tree, node}) && (s.heads == 0 || int32(r) == t.representative(ch, node)) {
+				s.reps[of[r]] = part{ch, int32(r)}
 				s.home[node] = node
 			}
 		}
@@ -91,9 +91,9 @@ func (t *forest) lump() *symmetry {
 	return s.compact()
 }
 
-// spokesman is the rank that stands for all heads of a node: its straggler,
+// representative is the rank that stands for all heads of a node: its straggler,
 // where it has one, as no head is done before it has that one's data.
-func (t *forest) spokesman(ch, node int32) int32 {
+func (t *trees) representative(ch, node int32) int32 {
 	if t.slow != nil && t.slow[node] > 0 {
 		return t.slow[node] - 1
 	}
@@ -105,18 +105,18 @@ func (t *forest) spokesman(ch, node int32) int32 {
 	return -1
 }
 
-// kinds numbers the pairs of stands: kind by tree and node, and for each kind a
+// kindsOfPositions numbers the pairs of stands: kind by tree and node, and for each kind a
 // tree and node that represents it. Representatives are found from the root of
 // the first tree on, so that as far as possible they are each other's parents.
-func (t *forest) kinds() (kind [][]int32, reps []seat) {
-	all := make([][]stand, len(t.parent))
+func (t *trees) kindsOfPositions() (kind [][]int32, reps []part) {
+	all := make([][]position, len(t.parent))
 	kids := make([][][]int32, len(t.parent))
 	for tree, parent := range t.parent {
-		all[tree], kids[tree] = stands(parent)
+		all[tree], kids[tree] = positionsIn(parent)
 	}
-	known := map[standing]int32{}
+	known := map[positions]int32{}
 	look := func(tree, node int32) (id int32, fresh bool) {
-		key := standing{own: all[tree][node]}
+		key := positions{own: all[tree][node]}
 		if t.slow != nil {
 			key.slow = t.slow[node]
 		}
@@ -127,7 +127,7 @@ func (t *forest) kinds() (kind [][]int32, reps []seat) {
 		if !ok {
 			id = int32(len(reps))
 			known[key] = id
-			reps = append(reps, seat{tree, node})
+			reps = append(reps, part{tree, node})
 		}
 		return id, !ok
 	}

@@ -1,13 +1,14 @@
-package sim
+package fold
 
 import (
 	"math"
 
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/units"
 )
 
-// quotient is a plan's engine with programs that are alike taken together by a
+// Quotient is a plan's engine with programs that are alike taken together by a
 // symmetry: one of each kind runs, on links of which each stands for all that
 // are crossed alike, and before proxy threads that have all the messages of a
 // real one.
@@ -20,31 +21,31 @@ import (
 // next: the engine knows no order but that of time (rounds of proxy threads,
 // progressive filling of links). survey proves all of this for the plan at
 // hand, and lets go of a symmetry that does not hold.
-type quotient struct {
+type Quotient struct {
 	*symmetry
-	e       *engine
-	job     *job
-	plan    *plan.Plan
-	exact   bool
-	per     int32          // connection ids of a rank on a channel
-	index   []int32        // place in reps · per + kind of connection → connection of the engine, -1
-	turns   map[turn]int32 // the same for send and receive
-	first   []int32        // place in reps → first group
-	device  []int32        // place in reps → device
-	model   []plan.Conn
-	readers map[seat][]int32 // connection ids by rank's part of a channel, see users
-	writers map[seat][]int32
-	all     []plan.Program // of the rank that was asked for last
+	e        *engine.Engine
+	job      *engine.Job
+	plan     *plan.Plan
+	exact    bool
+	per      int32            // connection ids of a rank on a channel
+	index    []int32          // place in reps · per + kind of connection → connection of the engine, -1
+	byOffset map[offset]int32 // the same for send and receive
+	first    []int32          // place in reps → first group
+	device   []int32          // place in reps → device
+	model    []plan.Conn
+	readers  map[part][]int32 // connection ids by rank's part of a channel, see users
+	writers  map[part][]int32
+	all      []plan.Program // of the rank that was asked for last
 }
 
 // newQuotient lays out groups and connections; links come with the survey.
-func newQuotient(e *engine, j *job, s *symmetry) *quotient {
-	q := &quotient{symmetry: s, e: e, job: j, plan: j.plan, exact: s.alike, per: j.plan.ConnsPerRank(),
-		first: make([]int32, len(s.reps)), readers: map[seat][]int32{}, writers: map[seat][]int32{}}
+func newQuotient(e *engine.Engine, j *engine.Job, s *symmetry) *Quotient {
+	q := &Quotient{symmetry: s, e: e, job: j, plan: j.Plan, exact: s.equivalent, per: j.Plan.ConnsPerRank(),
+		first: make([]int32, len(s.reps)), readers: map[part][]int32{}, writers: map[part][]int32{}}
 	q.layDevices()
 	q.layGroups()
-	if q.turned {
-		q.layTurns()
+	if q.rotated {
+		q.layOffsets()
 	} else {
 		q.layConns()
 	}
@@ -53,7 +54,7 @@ func newQuotient(e *engine, j *job, s *symmetry) *quotient {
 
 // layDevices puts kinds that meet on one GPU on one device: a kernel ends with
 // the last of its channels.
-func (q *quotient) layDevices() {
+func (q *Quotient) layDevices() {
 	root := make([]int32, len(q.reps))
 	for i := range root {
 		root[i] = int32(i)
@@ -86,15 +87,15 @@ func (q *quotient) layDevices() {
 		q.device[i] = q.device[top]
 		size[q.device[i]]++
 	}
-	q.e.devs = make([]device, len(size))
-	for i := range q.e.devs {
-		q.e.devs[i].job = q.job
+	q.e.Devices = make([]engine.Device, len(size))
+	for i := range q.e.Devices {
+		q.e.Devices[i].Job = q.job
 	}
 	q.fullDevices(size)
 }
 
 // fullDevices checks that every GPU has all kinds of its device.
-func (q *quotient) fullDevices(size []int32) {
+func (q *Quotient) fullDevices(size []int32) {
 	seen := make([]int32, len(q.reps))
 	for i := range seen {
 		seen[i] = -1
@@ -112,29 +113,29 @@ func (q *quotient) fullDevices(size []int32) {
 }
 
 // layGroups lists the programs of the representatives, device by device.
-func (q *quotient) layGroups() {
+func (q *Quotient) layGroups() {
 	e := q.e
-	byDevice := make([][]int32, len(e.devs))
+	byDevice := make([][]int32, len(e.Devices))
 	for i, d := range q.device {
 		byDevice[d] = append(byDevice[d], int32(i))
 	}
 	var progs []plan.Program
 	for d, reps := range byDevice {
-		e.devs[d].first, e.devs[d].n = int32(len(e.sms)), int32(len(reps))
+		e.Devices[d].First, e.Devices[d].SMs = int32(len(e.SMs)), int32(len(reps))
 		for _, i := range reps {
-			q.first[i] = int32(len(e.groups))
+			q.first[i] = int32(len(e.Groups))
 			progs = q.programs(progs[:0], q.reps[i])
-			e.sms = append(e.sms, multiprocessor{first: q.first[i], n: int32(len(progs))})
+			e.SMs = append(e.SMs, engine.SM{First: q.first[i], Groups: int32(len(progs))})
 			for k := range progs {
-				q.job.gap = max(q.job.gap, e.gapOf(q.job, &progs[k]))
-				e.groups = append(e.groups, newGroup(e, q.job, &progs[k], int32(d), int32(len(e.sms)-1)))
+				q.job.Gap = max(q.job.Gap, e.GapOf(q.job, &progs[k]))
+				e.Groups = append(e.Groups, engine.NewGroup(e, q.job, &progs[k], int32(d), int32(len(e.SMs)-1)))
 			}
 		}
 	}
 }
 
 // programs appends the programs of a rank's part of a channel.
-func (q *quotient) programs(dst []plan.Program, s seat) []plan.Program {
+func (q *Quotient) programs(dst []plan.Program, s part) []plan.Program {
 	if len(q.all) == 0 || q.all[0].Rank != s.rank {
 		q.all = q.plan.AppendPrograms(q.all[:0], s.rank)
 	}
@@ -147,14 +148,14 @@ func (q *quotient) programs(dst []plan.Program, s seat) []plan.Program {
 }
 
 // place returns where a rank's part of a channel stands in reps.
-func (q *quotient) place(channel, rank int32) int32 {
+func (q *Quotient) place(channel, rank int32) int32 {
 	return q.of[int(channel)-q.plan.Split.ChannelLo][rank]
 }
 
 // key names the kind of a connection: the place of the rank that it belongs
 // to, and which of its connections it is. Where heads are taken for one, what
 // counts is how far the head is from the rank.
-func (q *quotient) key(id int32) int32 {
+func (q *Quotient) key(id int32) int32 {
 	n := int32(q.plan.Comm.NRanks)
 	ch, rank, k := id/q.per/n, id/q.per%n, id%q.per
 	if h := q.heads; h > 0 && k < 2*h {
@@ -165,12 +166,12 @@ func (q *quotient) key(id int32) int32 {
 }
 
 // conn returns the engine's connection of a plan's, -1 where it is left out.
-func (q *quotient) conn(id int32) int32 {
-	if !q.turned {
+func (q *Quotient) conn(id int32) int32 {
+	if !q.rotated {
 		return q.index[q.key(id)]
 	}
 	pc := q.plan.Conn(id)
-	if c, ok := q.turns[turnOf(q.plan.Comm, &pc)]; ok {
+	if c, ok := q.byOffset[offsetOf(q.plan.Comm, &pc)]; ok {
 		return c
 	}
 	return -1
@@ -178,7 +179,7 @@ func (q *quotient) conn(id int32) int32 {
 
 // users lists which connections each program of a rank's part of a channel
 // reads and writes, as id and group in turn.
-func (q *quotient) users(s seat) (readers, writers []int32) {
+func (q *Quotient) users(s part) (readers, writers []int32) {
 	if _, ok := q.readers[s]; !ok {
 		var r, w []int32
 		for _, pr := range q.programs(nil, s) {
@@ -198,7 +199,7 @@ func (q *quotient) users(s seat) (readers, writers []int32) {
 }
 
 // userOf returns the engine's group at one end of a connection, -1 without.
-func (q *quotient) userOf(s seat, id int32, reads bool) int32 {
+func (q *Quotient) userOf(s part, id int32, reads bool) int32 {
 	list, writers := q.users(s)
 	if !reads {
 		list = writers
@@ -213,7 +214,7 @@ func (q *quotient) userOf(s seat, id int32, reads bool) int32 {
 
 // layConns numbers the connections of the representatives and finds the groups
 // at their ends.
-func (q *quotient) layConns() {
+func (q *Quotient) layConns() {
 	e := q.e
 	n := int32(q.plan.Comm.NRanks)
 	q.index = make([]int32, len(q.reps)*int(q.per))
@@ -228,34 +229,34 @@ func (q *quotient) layConns() {
 		if !used {
 			continue
 		}
-		c := int32(len(e.conns))
+		c := int32(len(e.Conns))
 		q.index[q.key(id)] = c
-		pr := &e.groups[max(snd, rcv)].pr
-		e.conns = append(e.conns, conn{snd: snd, rcv: rcv, net: -1, depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), far: e.farOf(&pc), host: e.inHost(&pc)})
+		pr := &e.Groups[max(snd, rcv)].Program
+		e.Conns = append(e.Conns, engine.Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), Extra: e.ExtraHop(&pc), FromHost: e.FromHost(&pc)})
 		q.model = append(q.model, pc)
 		if snd >= 0 {
-			e.groups[snd].outs = append(e.groups[snd].outs, c)
+			e.Groups[snd].Outs = append(e.Groups[snd].Outs, c)
 		}
 		if rcv >= 0 {
-			e.groups[rcv].ins = append(e.groups[rcv].ins, c)
+			e.Groups[rcv].Ins = append(e.Groups[rcv].Ins, c)
 		}
 	}
 }
 
 // usersOf returns the groups at a connection's ends, of which the network has
 // none; used is false where nothing goes over it.
-func (q *quotient) usersOf(c *plan.Conn) (snd, rcv int32, used bool) {
+func (q *Quotient) usersOf(c *plan.Conn) (snd, rcv int32, used bool) {
 	snd, rcv = -1, -1
 	if c.Src == -1 || c.Dst == -1 {
 		return snd, rcv, false
 	}
 	if c.Src != plan.Network {
-		if snd = q.userOf(seat{c.Channel, c.Src}, c.ID, false); snd < 0 {
+		if snd = q.userOf(part{c.Channel, c.Src}, c.ID, false); snd < 0 {
 			return snd, rcv, false
 		}
 	}
 	if c.Dst != plan.Network {
-		if rcv = q.userOf(seat{c.Channel, c.Dst}, c.ID, true); rcv < 0 {
+		if rcv = q.userOf(part{c.Channel, c.Dst}, c.ID, true); rcv < 0 {
 			return snd, rcv, false
 		}
 	}
@@ -286,23 +287,23 @@ func each(p *plan.Plan, pr *plan.Program, do func(op *plan.Op) error) error {
 }
 
 // Ends implements folding: an op gets the engine's connections for the plan's.
-func (q *quotient) Ends(g *group, op *plan.Op) {
-	switch g.pr.Role {
+func (q *Quotient) Ends(g *engine.Group, op *plan.Op) {
+	switch g.Program.Role {
 	case plan.RoleScatter, plan.RoleGather, plan.RolePAT:
-		g.fromBuf, g.toBuf = q.some(g.fromBuf[:0], op.From), q.some(g.toBuf[:0], op.To)
-		op.From, op.To = g.fromBuf, g.toBuf
+		g.FromBuf, g.ToBuf = q.some(g.FromBuf[:0], op.From), q.some(g.ToBuf[:0], op.To)
+		op.From, op.To = g.FromBuf, g.ToBuf
 		return
 	}
 	// All ops that read, read from the same connections, and so for writing.
 	if len(op.From) > 0 {
-		op.From = g.ins
+		op.From = g.Ins
 	}
 	if len(op.To) > 0 {
-		op.To = g.outs
+		op.To = g.Outs
 	}
 }
 
-func (q *quotient) some(buf, ids []int32) []int32 {
+func (q *Quotient) some(buf, ids []int32) []int32 {
 	for _, id := range ids {
 		if i := q.conn(id); i >= 0 {
 			buf = append(buf, i)
@@ -312,18 +313,18 @@ func (q *quotient) some(buf, ids []int32) []int32 {
 }
 
 // Describe implements folding.
-func (q *quotient) Describe(conn int32) plan.Conn { return q.model[conn] }
+func (q *Quotient) Describe(conn int32) plan.Conn { return q.model[conn] }
 
-// finish returns when each rank ends, by how much the first operation ends later
+// Finish returns when each rank ends, by how much the first operation ends later
 // than simulated, and by how much each one more.
-func (q *quotient) finish(ends []units.Time) (ranks []units.Time, later, again units.Time) {
+func (q *Quotient) Finish(ends []units.Time) (ranks []units.Time, later, again units.Time) {
 	ranks = make([]units.Time, len(q.of[0]))
 	for r := range ranks {
 		ranks[r] = ends[q.device[q.of[0][r]]]
 	}
-	if q.cut != nil {
-		later = q.cut.stretch(q.plan.Comm.NodeOf, ranks)
-		if q.cut.wraps { // the next begins beside the root when this one has come round
+	if q.skipped != nil {
+		later = q.skipped.finish(q.plan.Comm.NodeOf, ranks)
+		if q.skipped.wraps { // the next begins beside the root when this one has come round
 			again = later
 		}
 	}

@@ -1,4 +1,4 @@
-package sim
+package tap
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 // netTrace is what the tracer keeps of proxies and ports.
 type netTrace struct {
 	ends  plan.PortEnds
-	known bool      // ends are
-	open  int       // steps posted and not acknowledged
-	ways  []sideWay // by side
+	known bool       // ends are
+	open  int        // steps posted and not acknowledged
+	sides []sidePort // by side
 	rails [][]reduction
 	busy  []units.Time // by rank: when its proxy thread was done; 0: never at work
 }
@@ -60,71 +60,71 @@ type wireStep struct {
 const ctsBytes = 64
 
 // waits tells whether completions are still to come that the trace shows.
-func (t *tracer) waits() bool { return t.net.open > 0 }
+func (t *Tracer) waits() bool { return t.net.open > 0 }
 
 // wireOf returns a connection's network side and its k-th step.
-func (t *tracer) wireOf(id int32, k int64) (*connTrace, *wireStep) {
-	ct := t.conn(t.e.nw.Conns[id].ID)
+func (t *Tracer) wireOf(id int32, k int64) (*connTrace, *wireStep) {
+	ct := t.conn(t.e.Net.Conns[id].ID)
 	return ct, ct.wire.step(k)
 }
 
-// told tells whether a connection's k-th step is of the last operation.
-func (ct *connTrace) told(k int64) bool { return ct.open && k >= ct.base }
+// shown tells whether a connection's k-th step is of the last operation.
+func (ct *connTrace) shown(k int64) bool { return ct.open && k >= ct.base }
 
 // fills notes that a kernel filled a step, which the proxy sees when it is
 // ready.
-func (t *tracer) fills(ct *connTrace, k int64, since, ready units.Time, terms nccltrace.Terms) {
+func (t *Tracer) fills(ct *connTrace, k int64, since, ready units.Time, terms nccltrace.Terms) {
 	s := ct.wire.step(k)
 	s.since, s.ready, s.filled = since, ready, terms
 }
 
 // wires notes that the proxy has posted the k-th step.
-func (t *tracer) wires(id int32, k int64) {
+func (t *Tracer) wires(id int32, k int64) {
 	ct, s := t.wireOf(id, k)
-	s.wired, s.allowed = t.e.queue.Now, t.e.nw.Conns[id].Allowed(k)
+	s.wired, s.allowed = t.e.Queue.Now, t.e.Net.Conns[id].Allowed(k)
 	t.net.open++
-	if !ct.told(k) {
+	if !ct.shown(k) {
 		return
 	}
 	end := t.end(ct, nccltrace.Send)
 	for _, w := range t.chain(id, ct, k) {
 		t.rec.Posted(s.wired-t.shift, w)
 	}
-	t.rec.Settle(end.nic, t.e.queue.Now-t.shift)
+	t.rec.Settle(end.nic, t.e.Queue.Now-t.shift)
 }
 
 // leaves notes that the k-th step's bytes begin to go.
-func (t *tracer) leaves(id int32, k int64) {
+func (t *Tracer) leaves(id int32, k int64) {
 	_, s := t.wireOf(id, k)
-	s.begun = t.e.queue.Now
+	s.begun = t.e.Queue.Now
 }
 
 // lands notes that the k-th step's bytes are through.
-func (t *tracer) lands(id int32, k int64) {
+func (t *Tracer) lands(id int32, k int64) {
 	_, s := t.wireOf(id, k)
-	s.landed = t.e.queue.Now
+	s.landed = t.e.Queue.Now
 }
 
 // crosses writes the way of a queue pair's share through the network.
-func (t *tracer) crosses(l *host.QueuePair) {
+func (t *Tracer) crosses(l *host.QueuePair) {
 	if !t.open || t.depth < nccltrace.DetailPacket {
 		return
 	}
 	ct, s := t.wireOf(l.Conn, l.Step)
-	if ct.told(l.Step) {
-		n := t.e.nw.Conns[l.Conn].Part(l.Step, l.Part)
+	if ct.shown(l.Step) {
+		n := t.e.Net.Conns[l.Conn].Part(l.Step, l.Part)
 		t.transfer(l.Route, s.begun, ct.plan.Src, ct.plan.Dst, ct.plan.Channel, n)
 	}
 }
 
 // arrives notes that the receiver's proxy has polled the k-th step's completion
 // at time at, and the tail was raised at time raised.
-func (t *tracer) arrives(id int32, k int64, at, raised units.Time) {
-	c := &t.e.nw.Conns[id]
+func (t *Tracer) arrives(id int32, k int64, at, raised units.Time) {
+	c := &t.e.Net.Conns[id]
 	ct, s := t.wireOf(id, k)
-	s.arrived, s.polled, s.flushed = s.landed+t.e.nw.Latency(c)+t.e.nw.LastCopy(c, k), at, raised
-	s.reads = t.e.nw.Flushes(c, k)
-	if !ct.told(k) {
+	s.arrived, s.polled, s.flushed = s.landed+t.e.Net.Latency(c)+t.e.Net.LastCopy(c, k), at, raised
+	s.reads = t.e.Net.Flushes(c, k)
+	if !ct.shown(k) {
 		return
 	}
 	end := t.end(ct, nccltrace.Recv)
@@ -137,28 +137,28 @@ func (t *tracer) arrives(id int32, k int64, at, raised units.Time) {
 	}
 	if s.reads {
 		w := t.work(ct, end, nccltrace.Recv, int32(len(end.qps)-1), k, 1)
-		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, t.e.nw.Cost.Flush
+		w.Opcode, w.Terms[nccltrace.Flush] = nccltrace.OpRead, t.e.Net.Cost.Flush
 		t.rec.Posted(at-t.shift, w)
-		t.rec.Work(at-t.shift, at+t.e.nw.Cost.Flush-t.shift, w)
+		t.rec.Work(at-t.shift, at+t.e.Net.Cost.Flush-t.shift, w)
 	}
-	t.rec.Settle(end.nic, t.e.queue.Now-t.shift)
+	t.rec.Settle(end.nic, t.e.Queue.Now-t.shift)
 }
 
 // acks writes the k-th step's send, whose completion is polled at time at.
-func (t *tracer) acks(id int32, k int64, at units.Time) {
+func (t *Tracer) acks(id int32, k int64, at units.Time) {
 	t.net.open--
 	ct, s := t.wireOf(id, k)
-	if !ct.told(k) {
+	if !ct.shown(k) {
 		return
 	}
 	var peer, onWire nccltrace.Terms
 	peer[nccltrace.CTS] = max(0, min(s.allowed, s.wired)-s.ready)
 	peer.Rest(nccltrace.Proxy, s.wired-s.ready)
-	c := &t.e.nw.Conns[id]
+	c := &t.e.Net.Conns[id]
 	onWire[nccltrace.Queue] = s.begun - s.wired
-	onWire[nccltrace.NIC] = min(s.landed-s.begun, t.e.nw.Alone(c, k))
+	onWire[nccltrace.NIC] = min(s.landed-s.begun, t.e.Net.Alone(c, k))
 	onWire[nccltrace.Link] = s.landed - s.begun - onWire[nccltrace.NIC]
-	onWire[nccltrace.Wire] = min(at-s.landed, t.e.nw.Ack(c))
+	onWire[nccltrace.Wire] = min(at-s.landed, t.e.Net.Ack(c))
 	onWire.Rest(nccltrace.Proxy, at-s.wired)
 	from, to, terms := s.wired, at, onWire
 	if c.TCP() { // a socket is busy while it is written to
@@ -180,11 +180,11 @@ func (t *tracer) acks(id int32, k int64, at units.Time) {
 
 // offers notes that the receiver's proxy posted the k-th receive and its
 // clear-to-send at time at.
-func (t *tracer) offers(id int32, k int64, at units.Time) {
+func (t *Tracer) offers(id int32, k int64, at units.Time) {
 	ct, s := t.wireOf(id, k)
 	s.offered = at
-	c := &t.e.nw.Conns[id]
-	if post := t.e.nw.Cost.Post; ct.open && at-post >= t.shift && !c.TCP() {
+	c := &t.e.Net.Conns[id]
+	if post := t.e.Net.Cost.Post; ct.open && at-post >= t.shift && !c.TCP() {
 		// The ports of a fused net send it in turn (net_ib.cc:2295).
 		w := t.work(ct, t.end(ct, nccltrace.Recv), nccltrace.Recv, int32(k%int64(c.DstPorts())), k, ctsBytes)
 		w.Opcode, w.Terms[nccltrace.Proxy] = nccltrace.OpCTS, post
@@ -194,15 +194,15 @@ func (t *tracer) offers(id int32, k int64, at units.Time) {
 
 // takes writes the k-th step's receive, which the kernel is through with; it
 // could see the data when it was shown.
-func (t *tracer) takes(ct *connTrace, k int64, shown units.Time, deps []int64) {
+func (t *Tracer) takes(ct *connTrace, k int64, shown units.Time, deps []int64) {
 	s := ct.wire.step(k)
-	to := max(t.e.queue.Now, s.flushed)
+	to := max(t.e.Queue.Now, s.flushed)
 	from := min(max(s.offered, t.shift), s.polled-2*trace.Tick)
 	var come, back, gpu nccltrace.Terms
 	come[nccltrace.Proxy] = max(0, s.polled-max(s.arrived, from))
 	come.Rest(nccltrace.Data, s.polled-from)
 	if s.reads {
-		back[nccltrace.Flush] = t.e.nw.Cost.Flush
+		back[nccltrace.Flush] = t.e.Net.Cost.Flush
 	}
 	back.Rest(nccltrace.Proxy, s.flushed-s.polled)
 	gpu[nccltrace.Flag] = max(0, min(shown, to)-s.flushed)
@@ -217,7 +217,7 @@ func (t *tracer) takes(ct *connTrace, k int64, shown units.Time, deps []int64) {
 }
 
 // progress counts a step of a proxy operation.
-func (t *tracer) progress(ct *connTrace, d nccltrace.Dir, k int64, from, to units.Time) {
+func (t *Tracer) progress(ct *connTrace, d nccltrace.Dir, k int64, from, to units.Time) {
 	w := &ct.wire.ends[d]
 	n := ct.slot(k).bytes
 	if w.op.Steps == 0 || from < w.from {
@@ -230,7 +230,7 @@ func (t *tracer) progress(ct *connTrace, d nccltrace.Dir, k int64, from, to unit
 }
 
 // proxyOps writes the proxy operations of all connections.
-func (t *tracer) proxyOps() {
+func (t *Tracer) proxyOps() {
 	for _, ct := range t.conns {
 		if ct == nil || ct.wire == nil {
 			continue
@@ -253,9 +253,9 @@ func (t *tracer) proxyOps() {
 }
 
 // faults writes what is not as it should be, at the operation's start.
-func (t *tracer) faults() {
-	c := t.job.plan.Comm
-	for _, f := range t.e.nw.Faults {
+func (t *Tracer) faults() {
+	c := t.job.Plan.Comm
+	for _, f := range t.e.Net.Faults {
 		why := fmt.Sprintf("%g times slower", f.Slow)
 		if f.Later > 0 {
 			why += fmt.Sprintf(", %v us later", f.Later)
@@ -269,41 +269,41 @@ func (t *tracer) faults() {
 			continue
 		}
 		node := c.NodeOf[r]
-		if nets := t.e.nw.Table.Systems[node].Of(topo.NET); f.Net < len(nets) {
-			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: t.e.nw.Table.Systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
+		if nets := t.e.Net.Table.Systems[node].Of(topo.NET); f.Net < len(nets) {
+			t.rec.PortEvent(t.rec.NIC(nccltrace.Port{Node: int(node), Net: f.Net, Name: t.e.Net.Table.Systems[node].Nodes[nets[f.Net]].Net.Name}), 0, "slow port", why)
 		}
 	}
 }
 
 // serves notes that a proxy thread, idle until now, is busy until at.
-func (t *tracer) serves(thread int32, at units.Time) {
+func (t *Tracer) serves(thread int32, at units.Time) {
 	if t.net.busy == nil {
-		t.net.busy = make([]units.Time, t.e.nw.Threads())
+		t.net.busy = make([]units.Time, t.e.Net.Threads())
 	}
-	if last := t.net.busy[thread]; last > 0 && t.open && last >= t.shift && t.e.queue.Now-last >= trace.Tick {
-		t.rec.Proxy(int(thread), last-t.shift, t.e.queue.Now-t.shift, "Idle")
+	if last := t.net.busy[thread]; last > 0 && t.open && last >= t.shift && t.e.Queue.Now-last >= trace.Tick {
+		t.rec.Proxy(int(thread), last-t.shift, t.e.Queue.Now-t.shift, "Idle")
 	}
 	t.net.busy[thread] = at
 }
 
 // end returns a connection's place at its port.
-func (t *tracer) end(ct *connTrace, d nccltrace.Dir) *wireEnd {
+func (t *Tracer) end(ct *connTrace, d nccltrace.Dir) *wireEnd {
 	w := &ct.wire.ends[d]
 	if w.declared {
 		return w
 	}
 	if !t.net.known {
-		t.net.ends, t.net.known = t.job.plan.PortEnds(), true
+		t.net.ends, t.net.known = t.job.Plan.PortEnds(), true
 	}
 	c := &ct.plan
 	of, rank, peer, net, role := t.net.ends.Src, c.Src, c.Dst, c.Route.SrcNet, nccltrace.QPOut
 	if d == nccltrace.Recv {
 		of, rank, peer, net, role = t.net.ends.Dst, c.Dst, c.Src, c.Route.DstNet, nccltrace.QPIn
 	}
-	node := t.e.nw.Table.Comm.NodeOf[rank]
-	s := t.e.nw.Table.Systems[node]
+	node := t.e.Net.Table.Comm.NodeOf[rank]
+	s := t.e.Net.Table.Systems[node]
 	w.declared = true
-	nc := &t.e.nw.Conns[t.e.conns[c.ID].net]
+	nc := &t.e.Net.Conns[t.e.Conns[c.ID].Net]
 	info := s.Nodes[s.Of(topo.NET)[net]].Net
 	w.nic, w.ports = t.rec.NIC(nccltrace.Port{Node: int(node), Net: int(net), Name: info.Name, Sockets: nc.TCP()}), info.Fused
 	n := nc.Shown()
@@ -318,7 +318,7 @@ func (t *tracer) end(ct *connTrace, d nccltrace.Dir) *wireEnd {
 }
 
 // work describes a request on a connection's q-th queue pair.
-func (t *tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int64, n units.Bytes) nccltrace.WorkRequest {
+func (t *Tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int64, n units.Bytes) nccltrace.WorkRequest {
 	rank := ct.plan.Src
 	if d == nccltrace.Recv {
 		rank = ct.plan.Dst
@@ -332,8 +332,8 @@ func (t *tracer) work(ct *connTrace, w *wireEnd, d nccltrace.Dir, q int32, k int
 
 // chain lists the requests of the k-th step: on each of its queue pairs a write
 // with an immediate, or a write and an empty one with the immediate.
-func (t *tracer) chain(id int32, ct *connTrace, k int64) (out []nccltrace.WorkRequest) {
-	c := &t.e.nw.Conns[id]
+func (t *Tracer) chain(id int32, ct *connTrace, k int64) (out []nccltrace.WorkRequest) {
+	c := &t.e.Net.Conns[id]
 	end := t.end(ct, nccltrace.Send)
 	if c.TCP() {
 		return t.messages(ct, c, nccltrace.Send, k)
@@ -341,7 +341,7 @@ func (t *tracer) chain(id int32, ct *connTrace, k int64) (out []nccltrace.WorkRe
 	size := ct.slot(k).bytes
 	for q := range c.Parts(k) {
 		w := t.work(ct, end, nccltrace.Send, c.PairOf(k, q), k, c.Part(k, q))
-		if t.e.nw.TwoWrites >= 0 && size > t.e.nw.TwoWrites {
+		if t.e.Net.TwoWrites >= 0 && size > t.e.Net.TwoWrites {
 			w.Opcode = nccltrace.OpWrite
 			out = append(out, w)
 			w.Size = 0

@@ -1,4 +1,4 @@
-package sim
+package fold
 
 import (
 	"slices"
@@ -17,9 +17,9 @@ const (
 	chainTail = 4
 )
 
-// cut is a chain of nodes out of which a stretch is left. Behind it all happens
+// chainGap is a chain of nodes out of which a stretch is left. Behind it all happens
 // so much later as the stretch takes.
-type cut struct {
+type chainGap struct {
 	order []int32 // nodes along the chain, from the root's
 	place []int32 // node → its place there
 	tail  int32   // first place behind the stretch
@@ -35,7 +35,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 	if p.Req.Func != coll.Broadcast && p.Req.Func != coll.Reduce || n < chainHead+chainTail+3 {
 		return nil
 	}
-	k := &cut{order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n), tail: n - chainTail - n%2, wraps: wraps(p)}
+	k := &chainGap{order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n), tail: n - chainTail - n%2, wraps: wraps(p)}
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		if o := nodeOrder(p, ch); len(o) != len(k.order) || !slices.Equal(o, k.order) {
 			return nil
@@ -49,11 +49,11 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			return nil
 		}
 	}
-	s := &symmetry{home: make([]int32, n), cut: k, margin: 0.08, leaves: "nodes in the middle of the chain are taken to do what those before them do"}
+	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.08, approximation: "nodes in the middle of the chain are taken to do what those before them do"}
 	for node := range s.home {
 		switch at := k.place[node]; {
 		case at < chainHead || at >= k.tail, at == chainHead, at == k.tail-1:
-			s.home[node] = k.stands(int32(node))
+			s.home[node] = k.represents(int32(node))
 		default:
 			s.home[node] = -1
 		}
@@ -68,16 +68,16 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 	for _, from := range all.of {
 		of := make([]int32, len(from))
 		for r := range of {
-			of[r] = from[c.NodeRanks[k.stands(c.NodeOf[r])][c.LocalRank[r]]]
+			of[r] = from[c.NodeRanks[k.represents(c.NodeOf[r])][c.LocalRank[r]]]
 		}
 		s.of = append(s.of, of)
 	}
 	return s.compact()
 }
 
-// stands is the node that is simulated for a node: the first behind the stretch
+// represents is the node that is simulated for a node: the first behind the stretch
 // for its first, the last before it for the others.
-func (k *cut) stands(node int32) int32 {
+func (k *chainGap) represents(node int32) int32 {
 	switch at := k.place[node]; {
 	case at < chainHead || at >= k.tail:
 		return node
@@ -122,9 +122,9 @@ func wraps(p *plan.Plan) bool {
 	return false
 }
 
-// stretch sets when every rank ends, whose nodes end as the simulated ones do,
+// finish sets when every rank ends, whose nodes end as the simulated ones do,
 // and returns by how much the chain's end is later than simulated.
-func (k *cut) stretch(nodeOf []int32, finish []units.Time) units.Time {
+func (k *chainGap) finish(nodeOf []int32, finish []units.Time) units.Time {
 	end := make([]units.Time, len(k.order))
 	for r, t := range finish {
 		end[k.place[nodeOf[r]]] = max(end[k.place[nodeOf[r]]], t)

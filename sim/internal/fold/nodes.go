@@ -1,4 +1,4 @@
-package sim
+package fold
 
 import (
 	"slices"
@@ -13,19 +13,19 @@ import (
 // each kind remains: equal ones, and those with the same faults. That is exact
 // where all do the same; of what is gathered or scattered every node has a block
 // of its own, which it gives or takes at another time.
-func (x *foldConfig) nodeSymmetry(p *plan.Plan) *symmetry {
+func (x *Config) nodeSymmetry(p *plan.Plan) *symmetry {
 	c := p.Comm
 	if len(p.NetGroups()) == 0 {
 		return nil
 	}
-	s := &symmetry{home: make([]int32, c.NNodes), alike: p.Req.Func == coll.AllReduce}
-	if !s.alike {
-		s.margin, s.leaves = 0.05, "nodes are taken to have their turn in what is gathered or scattered when the first has"
+	s := &symmetry{home: make([]int32, c.NNodes), equivalent: p.Req.Func == coll.AllReduce}
+	if !s.equivalent {
+		s.margin, s.approximation = 0.05, "nodes are taken to have their turn in what is gathered or scattered when the first has"
 	}
 	slow := x.Slow
 	var kinds []int32 // a node of each
 	for node := range s.home {
-		k := slices.IndexFunc(kinds, func(other int32) bool { return x.nodesAlike(p, slow, int32(node), other) })
+		k := slices.IndexFunc(kinds, func(other int32) bool { return x.equivalentNodes(p, slow, int32(node), other) })
 		if k < 0 {
 			k = len(kinds)
 			kinds = append(kinds, int32(node))
@@ -51,16 +51,16 @@ func (x *foldConfig) nodeSymmetry(p *plan.Plan) *symmetry {
 		s.of = append(s.of, of)
 		for _, node := range kinds {
 			for _, r := range c.NodeRanks[node] {
-				s.reps = append(s.reps, seat{int32(ch), r})
+				s.reps = append(s.reps, part{int32(ch), r})
 			}
 		}
 	}
 	return s
 }
 
-// nodesAlike tells whether the ranks of two nodes, in their order, do the same
+// equivalentNodes tells whether the ranks of two nodes, in their order, do the same
 // with the same means.
-func (x *foldConfig) nodesAlike(p *plan.Plan, slow []float64, a, b int32) bool {
+func (x *Config) equivalentNodes(p *plan.Plan, slow []float64, a, b int32) bool {
 	c := p.Comm
 	ra, rb := c.NodeRanks[a], c.NodeRanks[b]
 	if x.Systems[a] != x.Systems[b] || len(ra) != len(rb) {
@@ -101,7 +101,7 @@ func (x *foldConfig) nodesAlike(p *plan.Plan, slow []float64, a, b int32) bool {
 }
 
 // portFaults lists the faults of a host's ports, as if they were the first's.
-func (x *foldConfig) portFaults(host int32) (out []param.Fault) {
+func (x *Config) portFaults(host int32) (out []param.Fault) {
 	for _, f := range x.Faults {
 		if f.Rank < 0 && f.Host == int(host) {
 			f.Host = 0

@@ -1,4 +1,4 @@
-package sim
+package tap
 
 import (
 	"cmp"
@@ -19,16 +19,16 @@ type backlog struct {
 }
 
 // waited notes a message of the last operation that was held up by so much.
-func (t *tracer) waited(l *host.QueuePair, wait units.Time) {
+func (t *Tracer) waited(l *host.QueuePair, wait units.Time) {
 	if !t.open || l.Since < t.shift || t.depth < nccltrace.DetailStep {
 		return
 	}
-	t.backlog = append(t.backlog, backlog{l.Route, l.Since, t.e.queue.Now, float64(l.Sent) / wire.NanoBytes * float64(wait) / float64(t.e.queue.Now-l.Since)})
+	t.backlog = append(t.backlog, backlog{l.Route, l.Since, t.e.Queue.Now, float64(l.Sent) / wire.NanoBytes * float64(wait) / float64(t.e.Queue.Now-l.Since)})
 }
 
 // queues writes how many bytes waited before each link, by time. Where a message
 // waited is known when all loads are: at the fullest link of its way.
-func (t *tracer) queues(res *exec.Result) {
+func (t *Tracer) queues(res *exec.Result) {
 	type change struct {
 		link  int
 		at    units.Time
@@ -37,7 +37,7 @@ func (t *tracer) queues(res *exec.Result) {
 	var all []change
 	for i := range t.backlog {
 		b := &t.backlog[i]
-		if l := t.e.nw.Fullest(b.route, res.Links); l >= 0 {
+		if l := t.e.Net.Fullest(b.route, res.Links); l >= 0 {
 			all = append(all, change{l, b.from, b.bytes}, change{l, b.to, -b.bytes})
 		}
 	}

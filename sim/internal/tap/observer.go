@@ -1,59 +1,60 @@
-package sim
+package tap
 
 import (
+	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/units"
 )
 
-var _ Observer = (*tracer)(nil)
+var _ engine.Observer = (*Tracer)(nil)
 
 // Kernel implements Observer: the last kernel opens the trace.
-func (t *tracer) Kernel(k int32, at units.Time) { t.begins(k, at) }
+func (t *Tracer) Kernel(k int32, at units.Time) { t.begins(k, at) }
 
 // Piece implements Observer.
-func (t *tracer) Piece(ev PieceEvent) {
+func (t *Tracer) Piece(ev engine.PieceEvent) {
 	gi := ev.Group
 	switch ev.Point {
-	case PieceBegun:
+	case engine.PieceBegun:
 		t.starts(gi)
-	case PieceJoined:
+	case engine.PieceJoined:
 		t.joins(gi, ev.Work, ev.Rate)
-	case PieceMoved:
+	case engine.PieceMoved:
 		t.moves(gi)
-	case PieceRead:
+	case engine.PieceRead:
 		t.received(gi)
-	case PieceHeld:
+	case engine.PieceHeld:
 		t.holds(gi)
-	case PieceTurned:
-		t.turns(gi)
-	case PieceDone:
+	case engine.PieceInRound:
+		t.joinsRound(gi)
+	case engine.PieceDone:
 		t.done(gi)
 	}
 }
 
 // Sent implements Observer.
-func (t *tracer) Sent(ev SendEvent) {
+func (t *Tracer) Sent(ev engine.SendEvent) {
 	p := &t.groups[ev.Group].piece
 	switch ev.As {
-	case SentHeld:
+	case engine.SentHeld:
 		p = &t.groups[ev.Group].held
-	case SentInTurn:
-		p = t.turned(ev.Group, ev.Place, ev.Of)
+	case engine.SentInRound:
+		p = t.inRound(ev.Group, ev.Place, ev.Of)
 	}
 	t.sends(ev.Group, ev.Conn, ev.Piece, p, ev.First, ev.Bytes, ev.Chunk, ev.End)
 }
 
 // Phase implements Observer.
-func (t *tracer) Phase(group int32) { t.ended(group) }
+func (t *Tracer) Phase(group int32) { t.ended(group) }
 
 // Block implements Observer.
-func (t *tracer) Block(sm int32, at units.Time) { t.kernel(sm, at) }
+func (t *Tracer) Block(sm int32, at units.Time) { t.kernel(sm, at) }
 
 // Waits implements Observer.
-func (t *tracer) Waits() bool { return t.waits() }
+func (t *Tracer) Waits() bool { return t.waits() }
 
 // Step implements host.Observer.
-func (t *tracer) Step(ev host.StepEvent) {
+func (t *Tracer) Step(ev host.StepEvent) {
 	switch ev.Point {
 	case host.StepPosted:
 		t.wires(ev.Conn, ev.Step)
@@ -73,7 +74,7 @@ func (t *tracer) Step(ev host.StepEvent) {
 }
 
 // Reduction implements host.Observer.
-func (t *tracer) Reduction(ev host.ReductionEvent) {
+func (t *Tracer) Reduction(ev host.ReductionEvent) {
 	switch ev.Point {
 	case host.SidePosted:
 		t.contributes(ev.Batch)
@@ -93,7 +94,7 @@ func (t *tracer) Reduction(ev host.ReductionEvent) {
 }
 
 // Thread implements host.Observer.
-func (t *tracer) Thread(thread int32, until units.Time) { t.serves(thread, until) }
+func (t *Tracer) Thread(thread int32, until units.Time) { t.serves(thread, until) }
 
 // Delayed implements host.Observer.
-func (t *tracer) Delayed(l *host.QueuePair, wait units.Time) { t.waited(l, wait) }
+func (t *Tracer) Delayed(l *host.QueuePair, wait units.Time) { t.waited(l, wait) }

@@ -1,4 +1,4 @@
-package sim
+package tap
 
 import (
 	"github.com/simccl/simccl/sim/internal/host"
@@ -10,7 +10,7 @@ import (
 // messages lists what goes over each socket for the k-th step: its size over the
 // control socket, with all of a small one, and the rest over the data sockets, or
 // over the control socket where there are none.
-func (t *tracer) messages(ct *connTrace, c *host.Conn, d nccltrace.Dir, k int64) (out []nccltrace.WorkRequest) {
+func (t *Tracer) messages(ct *connTrace, c *host.Conn, d nccltrace.Dir, k int64) (out []nccltrace.WorkRequest) {
 	end := t.end(ct, d)
 	op := nccltrace.OpSend
 	if d == nccltrace.Recv {
@@ -22,7 +22,7 @@ func (t *tracer) messages(ct *connTrace, c *host.Conn, d nccltrace.Dir, k int64)
 		out = append(out, w)
 	}
 	control, size := c.Shown()-1, c.StepBytes(k)
-	told := t.e.nw.Sockets.OnControl(size)
+	told := t.e.Net.Sockets.OnControl(size)
 	add(control, told)
 	if size == 0 || told > param.Header {
 		return out
@@ -34,9 +34,9 @@ func (t *tracer) messages(ct *connTrace, c *host.Conn, d nccltrace.Dir, k int64)
 }
 
 // reads writes what a receiver's sockets did for the k-th step.
-func (t *tracer) reads(ct *connTrace, c *host.Conn, k int64) {
+func (t *Tracer) reads(ct *connTrace, c *host.Conn, k int64) {
 	s := ct.wire.step(k)
-	from := s.begun + t.e.nw.Latency(c)
+	from := s.begun + t.e.Net.Latency(c)
 	var terms nccltrace.Terms
 	terms.Rest(nccltrace.Data, s.arrived-from)
 	for _, w := range t.messages(ct, c, nccltrace.Recv, k) {

@@ -1,4 +1,4 @@
-package sim
+package fold
 
 import (
 	"slices"
@@ -18,45 +18,45 @@ import (
 // that receive, are together no faster than it. Then nothing is left of it but
 // latency, which has to be the same for all that is taken together.
 
-// maxWays is the number of connections up to which that is looked into.
-const maxWays = 1 << 22
+// maxRoutes is the number of connections up to which that is looked into.
+const maxRoutes = 1 << 22
 
-// crossing is what meets on a cable: ports that send over it and that receive,
+// traffic is what meets on a cable: ports that send over it and that receive,
 // and their rates.
-type crossing struct{ from, to meeting }
+type traffic struct{ from, to portSum }
 
-type meeting struct {
+type portSum struct {
 	ports []host.Port
 	rate  wire.Rate
 }
 
-func (m *meeting) add(p host.Port, r wire.Rate) {
+func (m *portSum) add(p host.Port, r wire.Rate) {
 	if !slices.Contains(m.ports, p) {
 		m.ports = append(m.ports, p)
 		m.rate += r
 	}
 }
 
-// ways walks over the ways of all connections of a plan.
-type ways struct {
+// cables walks over the ways of all connections of a plan.
+type cables struct {
 	n     *host.Network
-	cross []crossing // by wire
+	cross []traffic // by wire
 	route []int32
 }
 
-// ways finds by how much the network delays each of the engine's connections;
+// latencies finds by how much the network delays each of the engine's connections;
 // ok is false where a cable may hold something up, or what is taken for one has
 // ways of several lengths.
-func (q *quotient) ways() (later []units.Time, ok bool, err error) {
-	n, p := q.e.nw, q.plan
+func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
+	n, p := q.e.Net, q.plan
 	if n.Fabric == nil {
 		return nil, true, nil
 	}
-	if p.NumConns() > maxWays {
+	if p.NumConns() > maxRoutes {
 		return nil, false, nil
 	}
-	w := &ways{n: n, cross: make([]crossing, len(n.Fabric.Wires))}
-	later = make([]units.Time, len(q.e.conns))
+	w := &cables{n: n, cross: make([]traffic, len(n.Fabric.Wires))}
+	later = make([]units.Time, len(q.e.Conns))
 	for i := range later {
 		later[i] = -1
 	}
@@ -89,7 +89,7 @@ func between(pc *plan.Conn) bool {
 // of is by how much the network delays a connection's messages: those of the
 // queue pair that has the longest way. free is false where it may also slow them
 // down, or lose some.
-func (w *ways) of(pc *plan.Conn) (later units.Time, free bool, err error) {
+func (w *cables) of(pc *plan.Conn) (later units.Time, free bool, err error) {
 	src, dst := w.n.Ports(pc)
 	comm := w.n.Table.Comm
 	out, err := w.n.PortRate(comm.NodeOf[pc.Src], src.Net)
@@ -126,11 +126,11 @@ const maxPeriod = 64
 // period is after how many nodes the ways between the hosts repeat, 0 where they
 // do not: those of a ring within a group of hosts are shorter than those from
 // one group to the next.
-func (x *foldConfig) period(p *plan.Plan) int32 {
+func (x *Config) period(p *plan.Plan) int32 {
 	r, c := x.Fabric.Router(), p.Comm
-	marks := make([]print, c.NNodes)
+	marks := make([]fingerprint, c.NNodes)
 	var route []int32
-	for id := range min(maxWays, p.NumConns()) {
+	for id := range min(maxRoutes, p.NumConns()) {
 		pc := p.Conn(id)
 		if !between(&pc) {
 			continue
@@ -147,7 +147,7 @@ func (x *foldConfig) period(p *plan.Plan) int32 {
 		marks[c.NodeOf[pc.Src]].add(chance.Mix(uint64(pc.Channel)<<32|uint64(c.LocalRank[pc.Src]))^uint64(t), 1)
 	}
 	for d := 1; d <= maxPeriod && d < c.NNodes; d++ {
-		repeats := func(i int, m print) bool { return m == marks[i%d] }
+		repeats := func(i int, m fingerprint) bool { return m == marks[i%d] }
 		if c.NNodes%d == 0 && all(marks, repeats) {
 			return int32(d)
 		}
@@ -166,7 +166,7 @@ func all[T any](list []T, is func(int, T) bool) bool {
 
 // foldable tells whether a network may be left out at all: where ways do not
 // depend on those given before, and every net has one.
-func (c *foldConfig) foldable() bool {
+func (c *Config) foldable() bool {
 	if c.Fabric == nil {
 		return true
 	}
