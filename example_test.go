@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
@@ -149,7 +149,7 @@ func Example_sweep() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if err := plan.Check(p); err != nil { // every rank ends with every contribution once
+		if err := check.Plan(p); err != nil { // every rank ends with every contribution once
 			log.Fatal(err)
 		}
 		r, err := x.Run(context.Background(), exec.One(p), trace.Discard)

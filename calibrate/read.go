@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/bounded"
+	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/units"
 )
@@ -32,9 +33,9 @@ func (e *FileError) Error() string {
 		return e.Problem
 	}
 	if e.Line == 0 {
-		return e.File + ": " + e.Problem
+		return e.File + ": " + termtext.Short(e.Problem, 400)
 	}
-	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Problem)
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, termtext.Short(e.Problem, 400))
 }
 
 // Read loads the measured files of a directory and those below it: tables of
@@ -113,6 +114,14 @@ func asFileError(name string, err error) error {
 	var large *bounded.TooLargeError
 	if errors.As(err, &large) {
 		return &FileError{File: name, Problem: fmt.Sprintf("more than the %d bytes that are read of a measured file", large.Limit)}
+	}
+	return err
+}
+
+// scanned is what became of reading a file line by line.
+func scanned(name string, err error) error {
+	if errors.Is(err, bufio.ErrTooLong) {
+		return &FileError{File: name, Problem: fmt.Sprintf("a line of more than %d bytes", bufio.MaxScanTokenSize)}
 	}
 	return err
 }
@@ -198,5 +207,5 @@ func readList(name string, text []byte, s settings) (*Run, error) {
 			r.Samples = append(r.Samples, Sample{Op: comm.Op{Func: fn, Count: count, Type: t.typ}, Bytes: bytes, Us: us})
 		}
 	}
-	return r, scan.Err()
+	return r, scanned(name, scan.Err())
 }

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,31 @@ func TestReadRefuses(t *testing.T) {
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want a FileError with %q", name, err, c.want)
 		}
+	}
+}
+
+// TestUnusableFiles: what is too large, or has a line without end, is named; what
+// is no file is left out.
+func TestUnusableFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		file *fstest.MapFile
+		want string
+	}{
+		"large.txt": {&fstest.MapFile{Data: make([]byte, maxFile+1)}, "large.txt: more than the 16777216 bytes"},
+		"line.txt":  {&fstest.MapFile{Data: []byte("PB 2 ar 8 1 2\n" + strings.Repeat("x", 1<<17))}, "line.txt: a line of more than 65536 bytes"},
+		"number.txt": {&fstest.MapFile{Data: []byte(table + "8 2 float sum -1 " + strings.Repeat("9", 50_000) + " 0 0 N/A 1 0 0 N/A\n")},
+			"value out of range"},
+	} {
+		_, _, err := Read(fstest.MapFS{name: c.file})
+		var bad *FileError
+		if !errors.As(err, &bad) || len(err.Error()) > 1000 || !strings.Contains(err.Error(), c.want) && name != "number.txt" {
+			t.Errorf("%s: %.300v, want %q", name, err, c.want)
+		}
+	}
+	pipe := &fstest.MapFile{Mode: fs.ModeNamedPipe}
+	_, left, err := Read(fstest.MapFS{"a.txt": {Data: []byte("PB 2 ar 8 1 2\n")}, "b.txt": pipe})
+	if err != nil || len(left) != 1 || !strings.Contains(left[0], "not a file but a pipe") {
+		t.Errorf("%v, %v", left, err)
 	}
 }
 

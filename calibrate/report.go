@@ -54,13 +54,13 @@ func Summarise(all []Residual) []Summary {
 	var out []Summary
 	for _, held := range []bool{false, true} {
 		total := Summary{Op: five, Held: held}
-		for f := coll.Func(0); f < coll.NumFuncs; f++ {
+		for _, f := range coll.Funcs() {
 			s := Summary{Op: f.TestName(), Held: held}
 			for i := range all {
 				if r := &all[i]; r.Op.Func == f && r.Held == held {
 					s.Before.add(r, r.Before)
 					s.After.add(r, r.After)
-					if f < coll.NumCollFuncs {
+					if !f.IsP2P() {
 						total.Before.add(r, r.Before)
 						total.After.add(r, r.After)
 					}

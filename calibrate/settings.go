@@ -48,7 +48,7 @@ func parseSettings(text []byte) (settings, error) {
 		}
 		out = append(out, settingsLine{f[0], f[1:]})
 	}
-	return out, scan.Err()
+	return out, scanned(SettingsFile, scan.Err())
 }
 
 // of gathers the words for a file.

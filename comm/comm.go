@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -200,7 +201,7 @@ type Op struct {
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, InPlace: o.InPlace,
 		SlowNVLS: c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] < 150, Params: c.Params.Plan}
-	if c.NRanks == 1 || o.Func >= coll.NumCollFuncs || o.Count == 0 {
+	if c.NRanks == 1 || o.Func.IsP2P() || o.Count == 0 {
 		return r, tuning.Choice{}, nil
 	}
 	choice, err := c.Choose(o.op())
@@ -211,13 +212,13 @@ func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 }
 
 // Plan chooses for an operation and plans it. Errors are those of the choice,
-// or of plan.Build.
+// or of build.Plan.
 func (c *Comm) Plan(o Op) (*plan.Plan, tuning.Choice, error) {
 	r, choice, err := c.Request(o)
 	if err != nil {
 		return nil, choice, err
 	}
-	p, err := plan.Build(c.Comm, r)
+	p, err := build.Plan(c.Comm, r)
 	return p, choice, err
 }
 
@@ -230,7 +231,7 @@ func (c *Comm) PlanAs(o Op, a coll.Algorithm, p coll.Protocol) (*plan.Plan, tuni
 		return nil, tuning.Choice{}, err
 	}
 	choice := c.Model.Force(o.op(), a, p)
-	pl, err := plan.Build(c.Comm, withChoice(r, choice))
+	pl, err := build.Plan(c.Comm, withChoice(r, choice))
 	return pl, choice, err
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -104,7 +104,7 @@ func TestUnequalNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plan.Check(p); err != nil {
+	if err := check.Plan(p); err != nil {
 		t.Errorf("%v/%v over unequal nodes: %v", choice.Algo, choice.Proto, err)
 	}
 }
@@ -202,7 +202,7 @@ func TestCollNetOnMachines(t *testing.T) {
 				}
 				pl, _, err := c.PlanAs(comm.Op{Func: f, Count: 100003, Type: coll.Float32}, a, coll.Simple)
 				if err == nil {
-					err = plan.Check(pl)
+					err = check.Plan(pl)
 				}
 				if err != nil {
 					t.Errorf("%s: %v with %v: %v", tc.name, f, a, err)

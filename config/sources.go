@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/simccl/simccl/internal/termtext"
 )
 
 // Sources are the places that settings come from, highest precedence first.
@@ -73,7 +75,7 @@ type Warning struct {
 
 // String is one line.
 func (w Warning) String() string {
-	s := fmt.Sprintf("%s=%s (%s): %s", w.Var, w.Text, w.Origin, w.Problem)
+	s := fmt.Sprintf("%s=%s (%s): %s", termtext.Short(w.Var, 0), termtext.Short(w.Text, 0), w.Origin, w.Problem)
 	if w.Var == "" {
 		s = fmt.Sprintf("%s: %s", w.Origin, w.Problem)
 	}
@@ -96,7 +98,7 @@ func (e *Error) Error() string {
 	if e.Var == "" {
 		return fmt.Sprintf("%s: %v", e.Origin, e.Err)
 	}
-	return fmt.Sprintf("%s=%s (%s): %v", e.Var, e.Text, e.Origin, e.Err)
+	return fmt.Sprintf("%s=%s (%s): %v", termtext.Short(e.Var, 0), termtext.Short(e.Text, 0), e.Origin, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -222,15 +224,15 @@ func ParseConf(text string) []Entry {
 		case !ok && (bare == "" || strings.HasPrefix(bare, "#")):
 			continue
 		case !ok:
-			e.Name, e.Problem, e.Hint = "", fmt.Sprintf("%q sets nothing", bare), "write NAME=VALUE, or begin the line with #"
+			e.Name, e.Problem, e.Hint = "", fmt.Sprintf("%s sets nothing", termtext.Quote(bare, 0)), "write NAME=VALUE, or begin the line with #"
 		case strings.TrimSpace(name) == "":
 			e.Name, e.Problem, e.Hint = "", "no name before =", "write NAME=VALUE"
 		case strings.HasPrefix(bare, "#"):
 			e.Problem, e.Hint = "a comment must begin in the first column; NCCL takes this for a variable", "remove the blanks before #"
 		case strings.TrimSpace(name) != name:
-			e.Problem, e.Hint = fmt.Sprintf("the name has blanks, so NCCL never finds it (%q)", name), "write "+strings.TrimSpace(name)+"="+strings.TrimSpace(value)
+			e.Problem, e.Hint = fmt.Sprintf("the name has blanks, so NCCL never finds it (%s)", termtext.Quote(name, 0)), "write "+termtext.Short(strings.TrimSpace(name)+"="+strings.TrimSpace(value), 0)
 		case strings.TrimSpace(value) != value:
-			e.Problem, e.Hint = fmt.Sprintf("blanks belong to the value (%q)", value), "remove them"
+			e.Problem, e.Hint = fmt.Sprintf("blanks belong to the value (%s)", termtext.Quote(value, 0)), "remove them"
 		}
 		out = append(out, e)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/workload"
 )
@@ -17,7 +18,7 @@ import (
 // is refused by type.
 func TestJobsOfOneOperation(t *testing.T) {
 	req := plan.Request{Func: coll.AllReduce, Count: 1024, Type: coll.Float32, Algo: coll.Ring, Proto: coll.LL, Channels: 1, Warps: 16}
-	p, err := plan.Build(exectest.Comm(2, 1, 1), req)
+	p, err := build.Plan(exectest.Comm(2, 1, 1), req)
 	if err != nil {
 		t.Fatal(err)
 	}

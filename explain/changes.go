@@ -277,7 +277,7 @@ func (d *Difference) AddTime(a, b Side, oa, ob comm.Op, size units.Bytes, x, y T
 
 func (d *Difference) whyTime(a, b *comm.Comm, oa, ob comm.Op, t *TimeChange) []string {
 	var out []string
-	if oa.Func < coll.NumCollFuncs && oa.Count > 0 && ob.Count > 0 {
+	if !oa.Func.IsP2P() && oa.Count > 0 && ob.Count > 0 {
 		p, q := tuningOp(oa), tuningOp(ob)
 		x, y := chosen(a, p), chosen(b, q)
 		if x != y {

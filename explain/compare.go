@@ -105,7 +105,7 @@ func Compare(a, b Side, ops []coll.Func) (*Difference, error) {
 	d.paths(a.Comm, b.Comm)
 	d.refused(a, b)
 	for _, f := range ops {
-		if f >= coll.NumCollFuncs {
+		if f.IsP2P() {
 			continue
 		}
 		if err := d.choices(a.Comm, b.Comm, tuning.Op{Func: f, Type: coll.Float32, RedOp: coll.Sum}); err != nil {

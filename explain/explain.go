@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -120,7 +121,7 @@ func New(in Input) (*Report, error) {
 	switch {
 	case c.NRanks == 1:
 		return r, r.oneRank(c, o)
-	case o.Func >= coll.NumCollFuncs:
+	case o.Func.IsP2P():
 		return r, r.sendRecv(c)
 	case o.Count == 0:
 		r.Note = "nothing to do: the size is less than one element a rank"
@@ -226,7 +227,7 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 	if err != nil {
 		return err
 	}
-	s, err := plan.Schedule(c.Comm, req)
+	s, err := build.Split(c.Comm, req)
 	if err != nil {
 		if errors.Is(err, plan.ErrUnsupported) {
 			r.Note = "how the work is split is not known: " + err.Error()

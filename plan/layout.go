@@ -66,7 +66,7 @@ type Places struct {
 // AllRanks in Places means one contribution of every rank, reduced.
 const AllRanks = -1
 
-// Want tells what the output of a rank must hold: for each block of bytes,
+// Want yields what the output of a rank must hold: for each block of bytes,
 // in order and without gaps, where its data comes from.
 func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
 	r := &p.Req

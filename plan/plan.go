@@ -1,14 +1,17 @@
-// Package plan turns one chosen operation into per-rank, per-channel programs
-// of primitives exactly as NCCL 2.28.9 splits the work (enqueue.cc,
-// device/*.h). It is the waist of the house: simulator and hardware run the
-// same Plan. It knows no topology and no time.
+// Package plan is what an operation consists of: per rank and channel, programs
+// of fused primitives that send, receive, reduce and copy over connections. It
+// is the waist of the house: simulator and hardware run the same Plan. It knows
+// no topology and no time.
 //
-// In: a connect.Comm and a Request. Out: Schedule gives the split over
-// channels alone; Build gives a Plan, whose programs are made op by op by a
-// Cursor and never held in memory. Check proves a plan right.
+// A Plan holds no ops. Its Generator makes them one by one, through a Cursor.
+// Package plan/build makes plans as NCCL 2.28.9 does, plan/check proves a plan
+// right and executes it on any memory, plan/export writes it as text, CSV or
+// GOAL.
 package plan
 
 import (
+	"fmt"
+
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/units"
 )
@@ -54,11 +57,14 @@ type Ref struct {
 	Off units.Bytes
 }
 
+// String prints a place as in+4096.
+func (r Ref) String() string { return fmt.Sprintf("%v+%d", r.Buf, r.Off) }
+
 // Conn is one direction of one connection between two ranks on a channel:
 // a FIFO of FIFOSteps slots. The n-th step sent on a Conn meets the n-th
 // received.
 //
-// A Conn of kind NVLSRoute stands for a rank's part of a head's multicast
+// A Conn of kind NVLSRoute is a rank's part of a head's multicast
 // buffer. Data sent into it by the rank (Src is the rank, Dst the head) stays
 // in the rank's memory until the head's Reduce pulls it: the switch reduces on
 // the way, so however many such Conns an op reads, its head takes in the bytes

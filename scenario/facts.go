@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/units"
 )
@@ -16,7 +15,7 @@ func (r *Running) facts(o *Outcome, busBW float64) Facts {
 	switch {
 	case o.Choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(), o.Plan.Split.NChannels
-	case r.fn >= coll.NumCollFuncs:
+	case r.fn.IsP2P():
 		f.Algo, f.Channels = "P2P", r.Site.Comm.P2PChannels
 	}
 	if o.Best != nil && o.Best.Result.Elapsed > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -221,7 +222,7 @@ func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
 	}
 	out := Outcome{Choice: choice, Plan: pl}
 	if prove && !r.Spec.Engine.NoProof && pl.DataDefined() && opsUpTo(pl, maxProved) {
-		if err := plan.Check(pl); err != nil {
+		if err := check.Plan(pl); err != nil {
 			return Outcome{}, fmt.Errorf("%s of %d elements: %w", r.fn.TestName(), o.Count, err)
 		}
 		out.Checked = true

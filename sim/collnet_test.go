@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
@@ -248,7 +249,7 @@ func TestReducingNodesFold(t *testing.T) {
 func TestReductionsThatFail(t *testing.T) {
 	c := reducing(t, "dgx-h100.xml", 3)
 	run := func(faults []sim.Fault) error {
-		p, err := plan.Build(c.Comm, reduction(coll.NVLS, 1<<20))
+		p, err := build.Plan(c.Comm, reduction(coll.NVLS, 1<<20))
 		if err != nil {
 			t.Fatal(err)
 		}

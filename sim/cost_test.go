@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -25,7 +26,7 @@ func TestCostIsRefused(t *testing.T) {
 		bytes   units.Bytes
 		refused bool
 	}{{1 << 40, true}, {1 << 38, true}, {1 << 30, false}} {
-		p, err := plan.Build(c, plan.Request{Func: coll.AllReduce, Count: int64(tc.bytes), Type: coll.Int8, Algo: coll.Ring, Proto: coll.LL, Channels: 2, Warps: 16})
+		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Count: int64(tc.bytes), Type: coll.Int8, Algo: coll.Ring, Proto: coll.LL, Channels: 2, Warps: 16})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestLargePiecesTakeTheTimeOfTheirBytes(t *testing.T) {
 	for bytes := units.Bytes(1 << 30); bytes <= 1<<36; bytes *= 4 {
 		var took [2]units.Time
 		for i := range took {
-			p, err := plan.Build(c, plan.Request{Func: coll.Gather, Count: int64(bytes), Type: coll.Int8, InPlace: i == 1})
+			p, err := build.Plan(c, plan.Request{Func: coll.Gather, Count: int64(bytes), Type: coll.Int8, InPlace: i == 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -264,7 +264,8 @@ func TestUnevenExchangesAreNear(t *testing.T) {
 }
 
 // Faults unfold what they touch: heads of a node and nodes, and stay exact. What
-// they do not touch, as copies of a channel, stays folded.
+// they do not touch, as copies of a channel, stays folded; of NVLS trees that is
+// nothing, as channels that share proxy threads never fold.
 func TestFaultsUnfoldOnlyWhatTheyTouch(t *testing.T) {
 	cases := []struct {
 		folding
@@ -272,10 +273,10 @@ func TestFaultsUnfoldOnlyWhatTheyTouch(t *testing.T) {
 	}{
 		{folding{"dgx-h100.n2", 3, coll.AllReduce, coll.Ring, coll.Simple, 16, 1 << 13, exec.Folded, false}, sim.Fault{Rank: 5, Slow: 2}},
 		{folding{"dgx-h100.n2", 2, coll.AllGather, coll.Ring, coll.Simple, 16, 1 << 14, exec.Folded, false}, sim.Fault{Rank: -1, Host: 1, Net: 2, Slow: 4}},
-		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Folded, false}, sim.Fault{Rank: 13, Slow: 3}},
-		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Folded, false},
+		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Each, false}, sim.Fault{Rank: 13, Slow: 3}},
+		{folding{"dgx-h100+nvls.n2", 4, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 14, exec.Each, false},
 			sim.Fault{Rank: -1, Host: 2, Net: 1, Slow: 3, Later: 5 * units.Microsecond}},
-		{folding{"dgx-h100+nvls.n2", 128, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 12, exec.Folded, true}, sim.Fault{Rank: 517, Slow: 2}},
+		{folding{"dgx-h100+nvls.n2", 128, coll.AllReduce, coll.NVLSTree, coll.Simple, 16, 1 << 12, exec.Each, true}, sim.Fault{Rank: 517, Slow: 2}},
 	}
 	for _, x := range cases {
 		if x.long && testing.Short() {
@@ -289,7 +290,7 @@ func TestFaultsUnfoldOnlyWhatTheyTouch(t *testing.T) {
 		got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 		cfg.Fold = sim.Unfolded
 		want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
-		if got.Account.Method != x.method || got.Events*3 > want.Events*2 {
+		if folds := x.method == exec.Folded; got.Account.Method != x.method || folds && got.Events*3 > want.Events*2 {
 			t.Errorf("%v: found as %v with %d events, rank by rank %d", &x.folding, got.Account.Method, got.Events, want.Events)
 		}
 		if got.Elapsed != want.Elapsed || !slices.Equal(got.Finish, want.Finish) {

@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -32,7 +33,7 @@ func (b *breaker) Emit(e *trace.Event) {
 // A run that is called off ends soon, and what its sink has heard is good.
 func TestInterruptedRunEndsSoon(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 2, comm.Params{})
-	p, err := plan.Build(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
+	p, err := build.Plan(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
 		Count: 16 << 20, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/refsys"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
@@ -62,7 +63,7 @@ func simulate(t testing.TB, c *comm.Comm, cfg sim.Config, op comm.Op, sink trace
 
 func simulatePlan(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, sink trace.Sink) (exec.Result, *plan.Plan) {
 	t.Helper()
-	p, err := plan.Build(c.Comm, req)
+	p, err := build.Plan(c.Comm, req)
 	if err != nil {
 		t.Fatalf("%v %v/%v %d: %v", req.Func, req.Algo, req.Proto, req.Count, err)
 	}

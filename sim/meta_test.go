@@ -20,7 +20,7 @@ func drawRequest(t *rapid.T, c *comm.Comm) plan.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f < coll.NumCollFuncs {
+	if !f.IsP2P() {
 		req.Algo = coll.Ring
 		req.Proto = rapid.SampledFrom([]coll.Protocol{coll.LL, coll.LL128, coll.Simple}).Draw(t, "proto")
 	}

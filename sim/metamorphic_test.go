@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
@@ -194,7 +195,7 @@ func TestTraceChangesNoTimeBetweenNodes(t *testing.T) {
 func engineRun(t testing.TB, bytes int64) func() int64 {
 	t.Helper()
 	c, systems := nodes(t, "dgx-h100.n2", 1, comm.Params{})
-	p, err := plan.Build(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
+	p, err := build.Plan(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
 		Count: bytes / 4, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
@@ -33,7 +34,7 @@ func oneGPU(t testing.TB) func(r plan.Request, launch sim.Launch) exec.Result {
 		one.P2PChunkSize, one.BuffSizes = c.P2PChunkSize, c.BuffSizes
 		return func(r plan.Request, launch sim.Launch) exec.Result {
 			t.Helper()
-			p, err := plan.Build(one, r)
+			p, err := build.Plan(one, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +165,7 @@ func TestOneRankAsMeasured(t *testing.T) {
 		for _, row := range table.rows {
 			r.Count = row.count
 			bytes := row.count * int64(r.Type.Size())
-			p, err := plan.Build(exectest.Comm(1, 1, 4), r)
+			p, err := build.Plan(exectest.Comm(1, 1, 4), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +182,7 @@ func TestOneRankAsMeasured(t *testing.T) {
 				t.Errorf("%s: %d bytes: %.2f us, measured %.2f", table.command, bytes, got, row.out)
 			}
 			r.InPlace = true
-			if p, err = plan.Build(exectest.Comm(1, 1, 4), r); err != nil {
+			if p, err = build.Plan(exectest.Comm(1, 1, 4), r); err != nil {
 				t.Fatal(err)
 			}
 			if nothing := row.in < 1; nothing != (p.OneRank() == plan.NoLaunch) {

@@ -85,7 +85,7 @@ type Config struct {
 
 // JitterRanks is the largest communicator that is simulated with jitter: in a
 // longer pipeline its effect on the whole falls as 1/ranks.
-const JitterRanks = 72
+const JitterRanks = host.JitterRanks
 
 // Executor simulates plans of one communicator. It may run several plans, one
 // after the other.

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	simhost "github.com/simccl/simccl/sim/internal/host"
@@ -219,7 +220,7 @@ func TestNetworkAllocatesNothingPerMessage(t *testing.T) {
 	for name, change := range map[string]func(*topo.NetInfo){"sockets": ethernet(100), "fused ports": fusedNIC(2)} {
 		c, systems := renewed(t, "h200x4-h4x1.n2", 2, comm.Params{}, change)
 		run := func(bytes int64) func() int64 {
-			p, err := plan.Build(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16, Count: bytes / 4, Type: coll.Float32})
+			p, err := build.Plan(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16, Count: bytes / 4, Type: coll.Float32})
 			if err != nil {
 				t.Fatal(err)
 			}

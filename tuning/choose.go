@@ -98,7 +98,7 @@ func (e *NoChoiceError) Error() string {
 // operation that the model does not cover.
 func (m *Model) Choose(o Op) (Choice, error) {
 	c := Choice{Op: o}
-	if int(o.Func) >= nFuncs {
+	if o.Func.IsP2P() {
 		return c, fmt.Errorf("tuning: %s is no collective of the cost model", o.Func)
 	}
 	if m.In.NRanks == 1 {
@@ -134,9 +134,9 @@ func (m *Model) Force(o Op, a coll.Algorithm, p coll.Protocol) Choice {
 
 func (m *Model) times(o Op, nBytes uint64) Times {
 	var t Times
-	for a := coll.Algorithm(0); a < coll.NumAlgorithms; a++ {
+	for a := range coll.NumAlgorithms {
 		avail := m.allows(o, a)
-		for p := coll.Protocol(0); p < coll.NumProtocols; p++ {
+		for p := range coll.NumProtocols {
 			t[a][p] = Off
 			if !avail || m.Bandwidth[o.Func][a][p] == 0 {
 				continue

@@ -26,7 +26,7 @@ func TestSegmentsAgreeWithChoose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for f := coll.Func(0); f < coll.NumCollFuncs; f++ {
+		for _, f := range coll.CollFuncs() {
 			o := tuning.Op{Func: f, Type: coll.Float32}
 			segs, err := m.Segments(o, 0)
 			if err != nil {
@@ -74,7 +74,7 @@ func TestSegmentsExhaustive(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = 4 << 20
-	for f := coll.Func(0); f < coll.NumCollFuncs; f++ {
+	for _, f := range coll.CollFuncs() {
 		o := tuning.Op{Func: f, Type: coll.Float32}
 		segs, err := m.Segments(o, limit)
 		if err != nil {
@@ -106,7 +106,7 @@ func TestDeriveEndsAtTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for f := coll.Func(0); f < coll.NumCollFuncs; f++ {
+		for _, f := range coll.CollFuncs() {
 			for _, a := range coll.Algorithms() {
 				for _, p := range coll.Protocols() {
 					steps := m.Derive(f, a, p)
@@ -151,7 +151,7 @@ func TestEveryOffCellHasAReason(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for f := coll.Func(0); f < coll.NumCollFuncs; f++ {
+		for _, f := range coll.CollFuncs() {
 			o := tuning.Op{Func: f, Count: 1, Type: coll.Float32}
 			c, _ := m.Choose(o)
 			for a := range c.Times {

@@ -63,9 +63,9 @@ func New(in Input, p Params) (*Model, error) {
 		return m, nil
 	}
 	s := newShape(&m.In, tab)
-	for f := coll.Func(0); f < nFuncs; f++ {
-		for a := coll.Algorithm(0); a < coll.NumAlgorithms; a++ {
-			for pr := coll.Protocol(0); pr < coll.NumProtocols; pr++ {
+	for f := range coll.Func(nFuncs) {
+		for a := range coll.NumAlgorithms {
+			for pr := range coll.NumProtocols {
 				m.fill(s, f, a, pr)
 				m.enable(f, a, pr)
 			}

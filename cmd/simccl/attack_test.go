@@ -88,6 +88,9 @@ func TestAttackLargeFiles(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if code, said := attack(t, t.Context(), "topo diff ../../testdata/topos/dgx-h100.xml", file); code != exitCheck && code != exitInput {
+			t.Errorf("%s: simccl topo diff: status %d: %.300s", name, code, said)
+		}
 		for i, command := range readers {
 			code, said := attack(t, t.Context(), command, file)
 			if i == 0 && code == exitCheck || name == "unknown" && i == 0 {

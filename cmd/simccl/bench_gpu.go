@@ -77,23 +77,23 @@ type gpuBackend struct {
 	lib     *nccl.Lib
 	driver  *cuda.Driver
 	all     []nccltests.Device
-	shape   cuda.Shape
+	by      gpubench.Method
 	auto    bool
 	plans   planner
 	picked  map[gpubench.Op]choice
-	last    cuda.Shape     // picked before
-	events  *nccl.Profiler // with --trace
+	last    gpubench.Method // picked before
+	events  *nccl.Profiler  // with --trace
 }
 
 func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, error) {
-	g := &gpuBackend{shape: gpubench.NCCL, picked: map[gpubench.Op]choice{}, last: gpubench.NCCL}
+	g := &gpuBackend{by: gpubench.NCCL, picked: map[gpubench.Op]choice{}, last: gpubench.NCCL}
 	var err error
 	if g.driver, err = cuda.Open(); err != nil {
 		return nil, err
 	}
 	own := r.flags.backend == "cuda"
 	if own {
-		if g.shape, g.auto, err = parseShape(r.flags.gpu.algo); err != nil {
+		if g.by, g.auto, err = parseMethod(r.flags.gpu.algo); err != nil {
 			return nil, err
 		}
 		if _, err := r.profiler(own); err != nil {
@@ -126,7 +126,7 @@ func openGPUs(ctx context.Context, r *benchRun, buffer units.Bytes) (backend, er
 	if first+local > g.driver.Count() {
 		return nil, usage("-g %d: this machine has %d GPUs, and %d processes before this one use %d", local, g.driver.Count(), before, first)
 	}
-	cfg := gpubench.Config{Driver: g.driver, NCCL: g.lib, Free: own && g.shape != gpubench.Planned, Plans: own, First: r.team.rank * local, Ranks: local * r.team.nranks,
+	cfg := gpubench.Config{Driver: g.driver, NCCL: g.lib, Free: own && g.by != gpubench.Planned, Plans: own, First: r.team.rank * local, Ranks: local * r.team.nranks,
 		Boot: r.team.boot, Buffer: buffer, Register: gpubench.Registration(r.flags.run.test.localRegister), Unalign: r.flags.run.test.unalign}
 	for i := range local {
 		cfg.GPUs = append(cfg.GPUs, first+i)
@@ -162,31 +162,22 @@ func passEnv(list []string) error {
 	return nil
 }
 
-// parseShape reads --algo.
-func parseShape(s string) (shape cuda.Shape, auto bool, err error) {
+// parseMethod reads --algo.
+func parseMethod(s string) (by gpubench.Method, auto bool, err error) {
 	if s == "auto" {
 		return 0, true, nil
 	}
-	for _, sh := range ownShapes {
-		if s == shapeName(sh) {
-			return sh, false, nil
+	for _, m := range ownMethods {
+		if s == m.String() {
+			return m, false, nil
 		}
 	}
 	return 0, false, usage("--algo %s: write auto, plan, one-shot, two-words, two-shot, push, direct or copies", s)
 }
 
-// ownShapes are what --algo may name.
-var ownShapes = []cuda.Shape{gpubench.Planned, cuda.OneShot, cuda.TwoWords, cuda.TwoShot, cuda.Push, cuda.Direct, cuda.Copies}
-
-func shapeName(s cuda.Shape) string {
-	switch s {
-	case gpubench.NCCL:
-		return "nccl"
-	case gpubench.Planned:
-		return "plan"
-	}
-	return s.String()
-}
+// ownMethods are what --algo may name.
+var ownMethods = []gpubench.Method{gpubench.Planned, gpubench.Free(cuda.OneShot), gpubench.Free(cuda.TwoWords), gpubench.Free(cuda.TwoShot),
+	gpubench.Free(cuda.Push), gpubench.Free(cuda.Direct), gpubench.Free(cuda.Copies)}
 
 // gather tells every process all devices.
 func (g *gpuBackend) gather(boot *bootstrap.Comm) ([]nccltests.Device, error) {
@@ -236,28 +227,28 @@ func (g *gpuBackend) describe() string {
 }
 
 func (g *gpuBackend) measure(ctx context.Context, op *gpubench.Op, o gpubench.Options) (gpubench.Measurement, string, error) {
-	shape := g.shape
+	by := g.by
 	if g.auto {
 		c, err := g.pick(ctx, op, o)
 		if err != nil {
 			return gpubench.Measurement{}, "", err
 		}
-		shape = c.shape
+		by = c.by
 	}
-	m, err := g.run(ctx, op, shape, o)
-	return m, shapeName(shape), err
+	m, err := g.run(ctx, op, by, o)
+	return m, by.String(), err
 }
 
-// run measures one shape; the plan's schedule needs the plan.
-func (g *gpuBackend) run(ctx context.Context, op *gpubench.Op, shape cuda.Shape, o gpubench.Options) (gpubench.Measurement, error) {
+// run measures by one method; the plan's schedule needs the plan.
+func (g *gpuBackend) run(ctx context.Context, op *gpubench.Op, by gpubench.Method, o gpubench.Options) (gpubench.Measurement, error) {
 	one := *op
-	if shape == gpubench.Planned {
+	if by == gpubench.Planned {
 		var err error
 		if one.Plan, err = g.plans.plan(op); err != nil {
 			return gpubench.Measurement{}, err
 		}
 	}
-	return g.session.Measure(ctx, &one, shape, o)
+	return g.session.Measure(ctx, &one, by, o)
 }
 
 // libraryVersion is NCCL's, for the table's head.
@@ -271,7 +262,7 @@ func (r *benchRun) libraryVersion() int {
 // yardstick is NCCL's time of an operation that another backend ran; 0 where
 // NCCL is not there to ask.
 func (g *gpuBackend) yardstick(ctx context.Context, op *gpubench.Op, o gpubench.Options) (units.Time, error) {
-	if g.lib == nil || g.shape == gpubench.NCCL && !g.auto {
+	if g.lib == nil || g.by == gpubench.NCCL && !g.auto {
 		return 0, nil
 	}
 	o.Check = 0

@@ -10,7 +10,6 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	gpubench "github.com/simccl/simccl/real/bench"
-	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/units"
 )
 
@@ -41,21 +40,21 @@ func (p *planner) plan(op *gpubench.Op) (*plan.Plan, error) {
 	return pl, nil
 }
 
-// choice is a picked shape with the times that it was picked by.
+// choice is a picked method with the times that it was picked by.
 type choice struct {
-	shape  cuda.Shape
+	by     gpubench.Method
 	rivals []rival
 }
 
-// rival is a shape that --algo auto measured.
+// rival is a method that --algo auto measured.
 type rival struct {
 	Shape    string  `json:"shape"`
 	MedianUs float64 `json:"median_us"`
 	Measures int     `json:"measures"`
 }
 
-// How auto picks: every shape once; those within reach of the fastest until
-// each has picks measures, in turn; then the least median. The shape of the
+// How auto picks: every method once; those within reach of the fastest until
+// each has picks measures, in turn; then the least median. The method of the
 // size before keeps its place unless another is faster by more than hold.
 const (
 	reach = 1.4
@@ -63,19 +62,19 @@ const (
 	hold  = 0.03
 )
 
-// pick finds the shape for an operation. All processes see the same averaged
+// pick finds the method for an operation. All processes see the same averaged
 // times, so they pick alike.
 func (g *gpuBackend) pick(ctx context.Context, op *gpubench.Op, o gpubench.Options) (choice, error) {
 	if c, ok := g.picked[*op]; ok {
 		return c, nil
 	}
-	shapes := append(g.session.Shapes(op), gpubench.Planned)
+	methods := append(g.session.FreeMethods(op), gpubench.Planned)
 	o.Check, o.PerIter, o.Average = 0, false, gpubench.Slowest
-	times := make(map[cuda.Shape][]units.Time, len(shapes))
+	times := make(map[gpubench.Method][]units.Time, len(methods))
 	var least units.Time
 	var why error
 	for round := range picks {
-		for _, s := range shapes {
+		for _, s := range methods {
 			if round > 0 && (len(times[s]) == 0 || float64(times[s][0]) > reach*float64(least)) {
 				continue
 			}
@@ -95,31 +94,31 @@ func (g *gpuBackend) pick(ctx context.Context, op *gpubench.Op, o gpubench.Optio
 	if least == 0 && op.Sizes.Count > 0 {
 		return choice{}, errors.Join(notYet(fmt.Sprintf("--backend cuda of %v, %v, %v", op.Func, op.Type, op.Red), "an algorithm for it"), why)
 	}
-	c := judge(shapes, times, g.last)
-	g.picked[*op], g.last = c, c.shape
+	c := judge(methods, times, g.last)
+	g.picked[*op], g.last = c, c.by
 	return c, nil
 }
 
-// judge picks the least median, with the hold of the shape before.
-func judge(shapes []cuda.Shape, times map[cuda.Shape][]units.Time, last cuda.Shape) choice {
-	c := choice{shape: shapes[0]}
+// judge picks the least median, with the hold of the method before.
+func judge(methods []gpubench.Method, times map[gpubench.Method][]units.Time, last gpubench.Method) choice {
+	c := choice{by: methods[0]}
 	best := units.Time(-1)
-	median := func(s cuda.Shape) units.Time {
+	median := func(s gpubench.Method) units.Time {
 		t := slices.Sorted(slices.Values(times[s]))
 		return t[len(t)/2]
 	}
-	for _, s := range shapes {
+	for _, s := range methods {
 		if len(times[s]) == 0 {
 			continue
 		}
 		m := median(s)
-		c.rivals = append(c.rivals, rival{shapeName(s), m.Micros(), len(times[s])})
+		c.rivals = append(c.rivals, rival{s.String(), m.Micros(), len(times[s])})
 		if best < 0 || m < best {
-			best, c.shape = m, s
+			best, c.by = m, s
 		}
 	}
 	if len(times[last]) > 1 && float64(median(last)) <= (1+hold)*float64(best) {
-		c.shape = last
+		c.by = last
 	}
 	return c
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// The median decides, one outlier does not; and the shape of the size before
+// The median decides, one outlier does not; and the method of the size before
 // stays unless another is clearly faster.
 func TestJudgeTakesTheMedianAndHolds(t *testing.T) {
-	shapes := []cuda.Shape{cuda.OneShot, cuda.TwoShot, cuda.Push}
+	methods := []gpubench.Method{gpubench.Free(cuda.OneShot), gpubench.Free(cuda.TwoShot), gpubench.Free(cuda.Push)}
 	us := func(v ...float64) (t []units.Time) {
 		for _, x := range v {
 			t = append(t, units.FromMicros(x))
@@ -20,19 +20,19 @@ func TestJudgeTakesTheMedianAndHolds(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		times map[cuda.Shape][]units.Time
-		last  cuda.Shape
-		want  cuda.Shape
+		times map[gpubench.Method][]units.Time
+		last  gpubench.Method
+		want  gpubench.Method
 	}{
-		{"one outlier", map[cuda.Shape][]units.Time{cuda.OneShot: us(40, 7, 7, 7, 7), cuda.TwoShot: us(8, 8, 8, 8, 8)}, gpubench.NCCL, cuda.OneShot},
-		{"within the hold", map[cuda.Shape][]units.Time{cuda.OneShot: us(100, 100, 100), cuda.TwoShot: us(98, 98, 98)}, cuda.OneShot, cuda.OneShot},
-		{"beyond the hold", map[cuda.Shape][]units.Time{cuda.OneShot: us(100, 100, 100), cuda.TwoShot: us(90, 90, 90)}, cuda.OneShot, cuda.TwoShot},
-		{"given up after one measure", map[cuda.Shape][]units.Time{cuda.OneShot: us(91), cuda.TwoShot: us(90, 90, 90)}, cuda.OneShot, cuda.TwoShot},
-		{"one shape alone", map[cuda.Shape][]units.Time{cuda.Push: us(5, 5, 5)}, cuda.OneShot, cuda.Push},
+		{"one outlier", map[gpubench.Method][]units.Time{gpubench.Free(cuda.OneShot): us(40, 7, 7, 7, 7), gpubench.Free(cuda.TwoShot): us(8, 8, 8, 8, 8)}, gpubench.NCCL, gpubench.Free(cuda.OneShot)},
+		{"within the hold", map[gpubench.Method][]units.Time{gpubench.Free(cuda.OneShot): us(100, 100, 100), gpubench.Free(cuda.TwoShot): us(98, 98, 98)}, gpubench.Free(cuda.OneShot), gpubench.Free(cuda.OneShot)},
+		{"beyond the hold", map[gpubench.Method][]units.Time{gpubench.Free(cuda.OneShot): us(100, 100, 100), gpubench.Free(cuda.TwoShot): us(90, 90, 90)}, gpubench.Free(cuda.OneShot), gpubench.Free(cuda.TwoShot)},
+		{"given up after one measure", map[gpubench.Method][]units.Time{gpubench.Free(cuda.OneShot): us(91), gpubench.Free(cuda.TwoShot): us(90, 90, 90)}, gpubench.Free(cuda.OneShot), gpubench.Free(cuda.TwoShot)},
+		{"one shape alone", map[gpubench.Method][]units.Time{gpubench.Free(cuda.Push): us(5, 5, 5)}, gpubench.Free(cuda.OneShot), gpubench.Free(cuda.Push)},
 	} {
-		got := judge(shapes, c.times, c.last)
-		if got.shape != c.want || len(got.rivals) != len(c.times) {
-			t.Errorf("%s: %v of %v, want %v", c.name, got.shape, got.rivals, c.want)
+		got := judge(methods, c.times, c.last)
+		if got.by != c.want || len(got.rivals) != len(c.times) {
+			t.Errorf("%s: %v of %v, want %v", c.name, got.by, got.rivals, c.want)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type regrets map[gpubench.Op]map[contender]units.Time
 // protocol that NCCL's cost model has a time for, where the column regret is
 // wanted: one communicator after the other, so that only one more is open.
 func (r *benchRun) measureRivals(ctx context.Context) error {
-	if !r.wantsRegret() || int(r.fn) >= coll.NumCollFuncs || r.back.ranks() < 2 {
+	if !r.wantsRegret() || r.fn.IsP2P() || r.back.ranks() < 2 {
 		return nil
 	}
 	f, ok := r.back.(forcer)
@@ -165,5 +165,5 @@ func (g *gpuBackend) force(ctx context.Context, r *benchRun, v contender) (backe
 	if err != nil {
 		return nil, err
 	}
-	return &gpuBackend{session: s, lib: g.lib, driver: g.driver, all: g.all, shape: gpubench.NCCL, cfg: g.cfg}, nil
+	return &gpuBackend{session: s, lib: g.lib, driver: g.driver, all: g.all, by: gpubench.NCCL, cfg: g.cfg}, nil
 }

@@ -50,7 +50,7 @@ const settle = 200 * time.Millisecond
 // and keeps what it told of the second: the first sets up what NCCL needs to
 // watch its kernels, which takes milliseconds. Every process writes its file.
 func (g *gpuBackend) writeTrace(ctx context.Context, r *benchRun, op *gpubench.Op) error {
-	if r.flags.run.out.trace != "" && g.shape != gpubench.NCCL {
+	if r.flags.run.out.trace != "" && (g.by != gpubench.NCCL || g.auto) {
 		return g.writeOwn(r, op)
 	}
 	if g.events == nil {

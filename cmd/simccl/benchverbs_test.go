@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/transport"
 	"github.com/simccl/simccl/topo"
@@ -130,7 +131,7 @@ func TestConnectionsUseThePlansNICs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.Build(m.comm.Comm, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20, Algo: coll.Ring, Proto: coll.Simple, Channels: m.comm.NChannels, Warps: 16})
+	p, err := build.Plan(m.comm.Comm, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20, Algo: coll.Ring, Proto: coll.Simple, Channels: m.comm.NChannels, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (s *sweep) tellCalls(c *callSink, p point, done *outcome, opt nccltrace.Opt
 			continue
 		}
 		call := nccltrace.API{Cat: "COLL_API", Name: s.fn.String(), Count: p.count, Datatype: p.typ.String(), Root: p.root, Stream: "0x0"}
-		if s.fn >= coll.NumCollFuncs {
+		if s.fn.IsP2P() {
 			call.Cat = "P2P_API"
 		}
 		rec.Call(r, 0, c.shift, nccltrace.API{Cat: "GROUP_API", Name: "Group API", GroupID: 1, Depth: 1})

@@ -133,7 +133,7 @@ func (x *machine) summary(a *app) error {
 // choices lists who wins at which sizes.
 func (x *machine) choices(b *strings.Builder) error {
 	fmt.Fprintf(b, "%-14s %16s %16s  %s\n", "collective", "from bytes", "to bytes", "choice")
-	for f := coll.Func(0); f < coll.NumCollFuncs; f++ {
+	for _, f := range coll.CollFuncs() {
 		segs, err := x.comm.Model.Segments(tuning.Op{Func: f, Type: coll.Float32}, 16<<30)
 		if err != nil {
 			fmt.Fprintf(b, "%-14s %s\n", f.TestName(), err)

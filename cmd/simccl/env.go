@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// maxWarnings bounds what is printed of a configuration file that is none.
+const maxWarnings = 100
+
 // config reads the settings and tells what a user should know of them.
 func (a *app) config() (*config.Config, error) {
 	s := config.Sources{Flags: a.env, Environ: a.environ, NoEnv: a.noEnv, ReadFile: a.readConf}
@@ -17,7 +20,11 @@ func (a *app) config() (*config.Config, error) {
 		s.Home = home
 	}
 	c, warnings, err := config.Load(s)
-	for _, w := range warnings {
+	for i, w := range warnings {
+		if i == maxWarnings {
+			a.warn("%d more warnings of settings", len(warnings)-i)
+			break
+		}
 		a.warn("%v", w)
 	}
 	var bad *config.Error

@@ -119,7 +119,7 @@ why.`,
 			}
 			rows := []tuneRow{}
 			t := x.comm.Model
-			for f := coll.Func(0); f < coll.NumCollFuncs; f++ {
+			for _, f := range coll.CollFuncs() {
 				for _, al := range coll.Algorithms() {
 					for _, pr := range coll.Protocols() {
 						rows = append(rows, tuneRow{f.TestName(), al.String(), pr.String(), t.Latency[f][al][pr], t.Bandwidth[f][al][pr]})

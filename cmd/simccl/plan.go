@@ -11,6 +11,8 @@ import (
 
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/plan/export"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 )
@@ -18,7 +20,7 @@ import (
 func newPlan(a *app) *cobra.Command {
 	var m machineFlags
 	var o opFlags
-	format, check := "text", false
+	format, prove := "text", false
 	c := &cobra.Command{Use: "plan OP SIZE", Short: "Print the plan of an operation: every primitive of every rank",
 		Example: `  simccl plan all_reduce 64K -g 4 --nodes 1
   simccl plan alltoall 1M --format csv > flows.csv`,
@@ -45,8 +47,8 @@ func newPlan(a *app) *cobra.Command {
 			if err != nil {
 				return decisionError(err)
 			}
-			if check {
-				if err := plan.Check(p); err != nil {
+			if prove {
+				if err := check.Plan(p); err != nil {
 					return failed("%v", err)
 				}
 			}
@@ -56,20 +58,20 @@ func newPlan(a *app) *cobra.Command {
 	m.register(c)
 	o.register(c.Flags())
 	c.Flags().StringVar(&format, "format", "text", "text, csv (SimCCL's list of flows), goal, or json (the list of messages)")
-	c.Flags().BoolVar(&check, "check", false, "prove the plan first")
+	c.Flags().BoolVar(&prove, "check", false, "prove the plan first")
 	return c
 }
 
 func writePlan(w io.Writer, p *plan.Plan, format string) error {
 	switch format {
 	case "csv":
-		return plan.WriteFlows(w, p)
+		return export.WriteFlows(w, p)
 	case "goal":
-		return plan.WriteGOAL(w, p)
+		return export.WriteGOAL(w, p)
 	case "json":
 		return writeMessages(w, p)
 	}
-	return plan.WriteText(w, p)
+	return export.WriteText(w, p)
 }
 
 // message is one message of a plan in JSON.
@@ -96,7 +98,7 @@ func writeMessages(w io.Writer, p *plan.Plan) error {
 	if _, err := fmt.Fprintf(w, "{\"plan\":%s,\n\"messages\":[", head); err != nil {
 		return err
 	}
-	err = plan.EachFlow(p, func(f *plan.Flow) error {
+	err = export.EachFlow(p, func(f *export.Flow) error {
 		line, err := json.Marshal(message{f.ID, f.Conn.Src, f.Conn.Dst, f.Conn.Channel, f.Bytes, f.Chunk, append([]int64{}, f.Deps...), f.Prev})
 		if err != nil {
 			return err

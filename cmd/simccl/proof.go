@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 )
 
 // maxChecked bounds the ops of a plan that is proved with -c 1: beyond it the
@@ -20,7 +21,7 @@ func (o *outcome) prove() error {
 		o.tooBig = fmt.Sprintf("%.3g ops, more than %g", ops, float64(maxChecked))
 		return nil
 	}
-	err := plan.Check(o.plan)
+	err := check.Plan(o.plan)
 	var large *plan.UnsupportedError
 	if errors.As(err, &large) {
 		o.tooBig = large.Why

@@ -17,7 +17,7 @@ const (
 	maxNetwork  = fabric.MaxBytes  // the same
 	maxClass    = 1 << 20
 	maxResults  = 64 << 20 // tables and JSON of nccl-tests, decision documents
-	maxSettings = 1 << 20  // configuration files and option lists
+	maxSettings = 64 << 10 // configuration files and option lists
 )
 
 // read reads an input file that an option or argument names, up to limit bytes. It

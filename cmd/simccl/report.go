@@ -194,7 +194,7 @@ const bestRanks = 64
 // reportBest simulates the rivals of every size. Times of the formula have none:
 // there NCCL's choice is the best but for its own exceptions.
 func (s *sweep) reportBest(ctx context.Context, p *page.Page) error {
-	if s.m.comm.NRanks > bestRanks || s.fn >= coll.NumCollFuncs || s.flags.fidelity == "alpha" {
+	if s.m.comm.NRanks > bestRanks || s.fn.IsP2P() || s.flags.fidelity == "alpha" {
 		return nil
 	}
 	var points []point

@@ -135,7 +135,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, op string) (*sweep, error
 	if err := s.m.comm.CheckNets(); err != nil {
 		return nil, err
 	}
-	if w := explain.PeerChannels(s.m.comm); w != "" && s.fn >= coll.NumCollFuncs {
+	if w := explain.PeerChannels(s.m.comm); w != "" && s.fn.IsP2P() {
 		a.warn("%s", w)
 	}
 	if s.roots, err = r.test.roots(s.fn, s.m.comm.NRanks); err != nil {
@@ -274,7 +274,7 @@ func (p point) operation(f coll.Func) comm.Op {
 // sends tells whether the operation is made of sends and receives: one of one
 // rank may be a copy, or nothing.
 func (o *outcome) sends() bool {
-	if o.plan == nil || o.plan.Req.Func < coll.NumCollFuncs {
+	if o.plan == nil || !o.plan.Req.Func.IsP2P() {
 		return false
 	}
 	one := o.plan.OneRank()

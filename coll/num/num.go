@@ -52,7 +52,7 @@ func Put(t coll.DataType, b []byte, i int, v float64) {
 // wrap. Avg adds, as NCCL does before it scales.
 func Reduce(t coll.DataType, op coll.RedOp, dst, src []byte) error {
 	size := int(t.Size())
-	if size == 0 || op >= coll.NumRedOps || len(dst) != len(src) || len(dst)%size != 0 {
+	if size == 0 || !op.Valid() || len(dst) != len(src) || len(dst)%size != 0 {
 		return fmt.Errorf("cannot reduce %d and %d bytes of %v by %v", len(dst), len(src), t, op)
 	}
 	for i := range len(dst) / size {

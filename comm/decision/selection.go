@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
@@ -130,7 +131,7 @@ func choose(c *comm.Comm, f coll.Func, count int64) (out *Chosen, note string, e
 			out.Times[a][p] = Num(v)
 		}
 	}
-	s, err := plan.Schedule(c.Comm, req)
+	s, err := build.Split(c.Comm, req)
 	if errors.Is(err, plan.ErrUnsupported) {
 		return out, "no chunking: " + err.Error(), nil
 	}

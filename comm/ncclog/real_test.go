@@ -19,7 +19,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/parity"
-	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 )
 
 var (
@@ -101,7 +101,7 @@ func opText(c *comm.Comm, line string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := plan.Schedule(c.Comm, req)
+	s, err := build.Split(c.Comm, req)
 	if err != nil {
 		return "", err
 	}

@@ -76,7 +76,7 @@ func Requests(nodes int) []plan.Request {
 			list = append(list, plan.Request{Func: f, Type: coll.Float32, Algo: a, Proto: pr, Channels: 1 << 20, Warps: warps})
 		}
 	}
-	for f := range coll.Func(coll.NumCollFuncs) {
+	for _, f := range coll.CollFuncs() {
 		add(f, coll.Ring, 16, coll.LL, coll.LL128, coll.Simple)
 	}
 	add(coll.AllReduce, coll.Tree, 20, coll.LL, coll.LL128, coll.Simple)
@@ -89,7 +89,7 @@ func Requests(nodes int) []plan.Request {
 	for _, f := range funcs {
 		add(f, nvls, 20, coll.Simple)
 	}
-	for f := coll.SendRecv; f < coll.NumFuncs; f++ {
+	for _, f := range coll.P2PFuncs() {
 		add(f, coll.Ring, 20, coll.Simple)
 	}
 	return list

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/coll/num"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/units"
 )
 
@@ -112,7 +113,7 @@ func reference(p *plan.Plan, i int64) float64 {
 	}
 	if p.Req.Op == coll.Avg {
 		v /= float64(p.Comm.NRanks)
-		if p.Req.Type < coll.Float16 {
+		if !p.Req.Type.IsFloat() {
 			v = float64(int64(v))
 		}
 	}
@@ -141,8 +142,8 @@ func (d *Data) Wrong() (count int64, first string) {
 	return count, first
 }
 
-// Data is a plan.Machine that moves the real bytes.
-var _ plan.Machine[[]byte] = (*Data)(nil)
+// Data is a check.Memory that moves the real bytes.
+var _ check.Memory[[]byte] = (*Data)(nil)
 
 func (d *Data) place(rank int32, at plan.Ref, n units.Bytes) []byte {
 	b := d.Output[rank]

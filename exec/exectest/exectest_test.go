@@ -8,6 +8,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -27,17 +29,17 @@ func TestDataIsWhatItShouldBe(t *testing.T) {
 		for _, r := range Requests(s[1]) {
 			for i, typ := range coll.DataTypes() {
 				r.Type, r.Op = typ, coll.RedOp(i%int(coll.NumRedOps))
-				if r.Algo > coll.Ring && r.Op == coll.Avg {
+				if !r.Algo.HasLL() && r.Op == coll.Avg {
 					r.Op = coll.Sum
 				}
 				r.Count = []int64{1, 17, 1000, 4001}[i%4]
 				r.InPlace, r.Root = i%3 == 1, int32(i%c.NRanks)
-				p, err := plan.Build(c, r)
+				p, err := build.Plan(c, r)
 				if err != nil {
 					t.Fatal(err)
 				}
 				d := NewData(p)
-				if err := plan.Execute[[]byte](p, d); err != nil {
+				if err := check.Execute[[]byte](p, d); err != nil {
 					t.Fatalf("%v %v/%v %v: %v", r.Func, r.Algo, r.Proto, typ, err)
 				}
 				if n, first := d.Wrong(); n != 0 {
@@ -52,7 +54,7 @@ func TestDataIsWhatItShouldBe(t *testing.T) {
 
 // TestWrongDataIsSeen: the comparison can fail.
 func TestWrongDataIsSeen(t *testing.T) {
-	p, err := plan.Build(Comm(4, 1, 1), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 100, Algo: coll.Ring, Proto: coll.LL, Channels: 1, Warps: 16})
+	p, err := build.Plan(Comm(4, 1, 1), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 100, Algo: coll.Ring, Proto: coll.LL, Channels: 1, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func TestWrongDataIsSeen(t *testing.T) {
 	if n, _ := d.Wrong(); n == 0 {
 		t.Error("memory that nothing has moved in is right")
 	}
-	if err := plan.Execute[[]byte](p, d); err != nil {
+	if err := check.Execute[[]byte](p, d); err != nil {
 		t.Fatal(err)
 	}
 	d.Output[2][40] ^= 1

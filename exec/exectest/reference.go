@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -39,7 +40,7 @@ func (Reference) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.R
 			m.tracks[r] = sink.Track(trace.Track{Process: int64(r) + 1, ProcessName: fmt.Sprintf("rank %d", r), Thread: 1000 + int64(r), ThreadName: "ops"})
 		}
 	}
-	if err := plan.Execute[[]byte](p, m); err != nil {
+	if err := check.Execute[[]byte](p, m); err != nil {
 		return exec.Result{Wrong: -1}, fmt.Errorf("reference executor: %w", err)
 	}
 	res := exec.Result{Finish: m.now, Events: m.ops}
@@ -78,7 +79,7 @@ func (m *clocked) Read(rank int32, at plan.Ref, n units.Bytes) ([]byte, error) {
 	return m.Data.Read(rank, at, n)
 }
 
-// Ran implements plan.Observer.
+// Ran implements check.Observer.
 func (m *clocked) Ran(pr *plan.Program, op *plan.Op) {
 	m.ops++
 	start := m.now[op.Rank]

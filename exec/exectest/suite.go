@@ -11,6 +11,8 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/export"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -58,7 +60,7 @@ func Conform(t *testing.T, nodes []int, make func(t *testing.T, nodes int) Subje
 
 func (s *Subject) plan(t *testing.T, r plan.Request) *plan.Plan {
 	t.Helper()
-	p, err := plan.Build(s.Comm, r)
+	p, err := build.Plan(s.Comm, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +159,16 @@ func (s Subject) cancels(t *testing.T) {
 // hang and not a result.
 func (s Subject) refuses(t *testing.T) {
 	p := s.plan(t, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1000, Algo: coll.Ring, Proto: coll.Simple, Channels: 1, Warps: 16})
-	l := plan.List(p)
+	l := export.List(p)
 	l.Programs[0].Ops = l.Programs[0].Ops[1:]
 	for i := range l.Programs[0].Ops {
 		l.Programs[0].Ops[i].Seq--
 	}
-	if res, err := s.Executor.Run(context.Background(), exec.One(p.With(l)), trace.Discard); err == nil {
+	broken, err := l.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := s.Executor.Run(context.Background(), exec.One(broken), trace.Discard); err == nil {
 		t.Errorf("a plan that lacks a send runs in %v", res.Elapsed)
 	}
 }
@@ -233,7 +239,7 @@ func (c *collector) complete(t *testing.T, p *plan.Plan, arrows bool) {
 		return
 	}
 	want := 0
-	if err := plan.EachFlow(p, func(*plan.Flow) error { want++; return nil }); err != nil {
+	if err := export.EachFlow(p, func(*export.Flow) error { want++; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.from) != want || len(c.to) != want {

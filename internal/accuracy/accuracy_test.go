@@ -115,7 +115,7 @@ func chosen(points []calibrate.Point) []calibrate.Point {
 	return slices.DeleteFunc(points, func(c calibrate.Point) bool {
 		p := point{Point: c}
 		proto := p.Request().Proto.String()
-		if p.Op.Func >= coll.NumCollFuncs {
+		if p.Op.Func.IsP2P() {
 			proto = "P2P"
 		}
 		shown := slices.ContainsFunc(strings.Split(os.Getenv("SHOW"), ","), func(s string) bool { return s == "all" || strings.HasPrefix(p.set(), s) })

@@ -20,6 +20,8 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
@@ -175,7 +177,7 @@ func planOf(t testing.TB, c *comm.Comm, i int) *plan.Plan {
 	choice := c.Model.Force(op, q.algo, q.proto)
 	r := plan.Request{Func: op.Func, Count: op.Count, Type: op.Type, Algo: q.algo, Proto: q.proto,
 		Channels: choice.MaxChannels, Warps: choice.Warps}
-	return made(plan.Build(c.Comm, r))(t)
+	return made(build.Plan(c.Comm, r))(t)
 }
 
 // BenchmarkPlan makes a plan and walks all ops of eight ranks, which is what
@@ -219,7 +221,7 @@ func BenchmarkCheck(b *testing.B) {
 			p := planOf(b, c, i)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := plan.Check(p); err != nil {
+				if err := check.Plan(p); err != nil {
 					b.Fatal(err)
 				}
 			}

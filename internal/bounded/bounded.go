@@ -5,6 +5,7 @@ package bounded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,11 +28,41 @@ func (e *TooLargeError) Error() string {
 
 // Read reads all of r, or fails with a TooLargeError after limit bytes.
 func Read(r io.Reader, name string, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, &TooLargeError{Name: name, Limit: limit}
+	return read(r, name, limit, 0)
+}
+
+// chunk is how much is read at once of what does not tell its size.
+const chunk = 1 << 20
+
+// read gathers chunks and joins them once: a buffer that grows by copying takes
+// several times the limit. expect is the size of a file, 0 where it is not known.
+func read(r io.Reader, name string, limit, expect int64) ([]byte, error) {
+	var parts [][]byte
+	total := int64(0)
+	for next := min(max(expect, 512)+1, limit+1); ; next = min(chunk, limit+1-total) {
+		part := make([]byte, next)
+		n, err := io.ReadFull(r, part)
+		parts, total = append(parts, part[:n]), total+int64(n)
+		switch {
+		case total > limit:
+			return nil, &TooLargeError{Name: name, Limit: limit}
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return join(parts, total), nil
+		case err != nil:
+			return nil, err
+		}
 	}
-	return data, err
+}
+
+func join(parts [][]byte, total int64) []byte {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	out := make([]byte, 0, total)
+	for _, p := range parts {
+		out = append(out, p...)
+	}
+	return out
 }
 
 // ReadFile reads the file that open opens (os.Open of path, say). It returns when
@@ -81,7 +112,7 @@ func readOpen(ctx context.Context, f fs.File, name string, limit int64) ([]byte,
 	if info.Mode().IsRegular() && info.Size() > limit {
 		return nil, &TooLargeError{Name: name, Limit: limit, Size: info.Size()}
 	}
-	return Read(until{ctx, f}, name, limit)
+	return read(until{ctx, f}, name, limit, info.Size())
 }
 
 // until reads as long as its context lasts.

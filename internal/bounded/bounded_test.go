@@ -40,7 +40,7 @@ func TestReadEndsAtTheLimit(t *testing.T) {
 	var e endless
 	_, err := bounded.Read(&e, "zero", 1000)
 	var large *bounded.TooLargeError
-	if !errors.As(err, &large) || large.Limit != 1000 || e.n > 4000 {
+	if !errors.As(err, &large) || large.Limit != 1000 || e.n > 1001 {
 		t.Errorf("%v after %d bytes", err, e.n)
 	}
 }
@@ -105,5 +105,30 @@ func TestPipe(t *testing.T) {
 	}()
 	if data, err := readFile(t.Context(), name, 1000); err != nil || string(data) != "text" {
 		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// failing ends with an error of its own.
+type failing struct{ left int }
+
+var errBroken = errors.New("broken")
+
+func (f *failing) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		return 0, errBroken
+	}
+	n := min(f.left, len(p), 7)
+	f.left -= n
+	return n, nil
+}
+
+func TestReadJoinsChunks(t *testing.T) {
+	want := bytes.Repeat([]byte("0123456789abcdef"), 200_000) // 3.2 MB
+	got, err := bounded.Read(bytes.NewReader(want), "f", 4<<20)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if _, err := bounded.Read(&failing{left: 3000}, "f", 1<<20); !errors.Is(err, errBroken) {
+		t.Error(err)
 	}
 }

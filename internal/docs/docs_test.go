@@ -150,27 +150,29 @@ func TestGoBlocksBuild(t *testing.T) {
 	}
 }
 
-// TestLibraryProgramRuns runs the first program of docs/LIBRARY.md beside a
-// topology: it prints its line and leaves a trace.
-func TestLibraryProgramRuns(t *testing.T) {
+// TestLibraryProgramsRun runs the first two programs of docs/LIBRARY.md beside a
+// topology: the sweep prints a line a size, the other one its line and a trace.
+func TestLibraryProgramsRun(t *testing.T) {
 	var library []block
 	for _, b := range documented(t) {
 		if b.file == "docs/LIBRARY.md" {
 			library = append(library, b)
 		}
 	}
-	if len(library) == 0 {
-		t.Fatal("docs/LIBRARY.md shows no Go")
+	if len(library) < 2 {
+		t.Fatalf("docs/LIBRARY.md shows %d programs", len(library))
 	}
-	dir := outside(t, library[:1])
+	dir := outside(t, library[:2])
 	topo, err := os.ReadFile(filepath.Join(root, "testdata/topos/dgx-h100.xml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "topo.xml"), string(topo))
-	said, err := command(dir, "go", "run", "./0")
-	if err != nil || !strings.Contains(said, " us, ") || !strings.Contains(said, "GB/s") {
-		t.Errorf("%v\n%s", err, said)
+	for i, lines := range []int{4, 1} {
+		said, err := command(dir, "go", "run", fmt.Sprintf("./%d", i))
+		if err != nil || strings.Count(said, " us ")+strings.Count(said, " us, ") != lines || strings.Count(said, "GB/s\n") != lines {
+			t.Errorf("program %d: %v\n%s", i, err, said)
+		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, "out.json.gz")); err != nil || info.Size() == 0 {
 		t.Errorf("no trace: %v", err)

@@ -21,7 +21,7 @@ import (
 // Finding is one broken rule at one place.
 type Finding struct {
 	Pos     token.Position
-	Rule    string // "import", "pure", "edge", "map-order", "fma", "length", "doc", "docs", "file", "table"
+	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "file", "table"
 	Message string // what is wrong, why it matters, what to do
 }
 
@@ -55,6 +55,7 @@ func Check(p *Package) []Finding {
 	checkEdges(r)
 	checkMapOrder(r)
 	checkFusion(r)
+	checkEnums(r)
 	checkShape(r)
 	sort.SliceStable(r.found, func(i, j int) bool {
 		a, b := r.found[i].Pos, r.found[j].Pos

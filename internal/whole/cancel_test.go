@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -35,7 +35,7 @@ func stages(spec *topo.Spec, cancel func() error) (stage string, err error) {
 	if err != nil {
 		return "plan", err
 	}
-	return "check", plan.Check(pl)
+	return "check", check.Plan(pl)
 }
 
 // TestCancelEndsEveryStage cancels at chosen calls of the function that the stages

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/topo/lint"
@@ -81,7 +82,7 @@ func plans(t *testing.T, g *generator, c *comm.Comm, text string) {
 		if err != nil {
 			continue
 		}
-		if err := plan.Check(pl); err != nil && !errors.Is(err, plan.ErrUnsupported) {
+		if err := check.Plan(pl); err != nil && !errors.Is(err, plan.ErrUnsupported) {
 			t.Fatalf("%v of %d: %v\n%s", op.Func, op.Count, err, text)
 		}
 	}

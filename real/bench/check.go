@@ -31,11 +31,11 @@ func (r *rank) fill(op *Op, seed uint32) error {
 
 // check runs the operation once on fresh data and compares every element of
 // every rank.
-func (s *Session) check(op *Op, shape cuda.Shape, seed uint32) (wrong int64, first string, err error) {
+func (s *Session) check(op *Op, by Method, seed uint32) (wrong int64, first string, err error) {
 	count := make([]int64, len(s.ranks))
 	words := make([]string, len(s.ranks))
 	err = s.each(func(r *rank) error {
-		queue, err := r.queuer(op, shape)
+		queue, err := r.queuer(op, by)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -45,7 +46,7 @@ func everyType(t *testing.T, e *Executor, types []coll.DataType) {
 	for _, typ := range types {
 		for _, red := range coll.RedOps() {
 			for _, pr := range []coll.Protocol{coll.LL, coll.LL128, coll.Simple} {
-				p, err := plan.Build(c, plan.Request{Func: coll.AllReduce, Type: typ, Op: red, Count: 50_021, Algo: coll.Ring, Proto: pr, Channels: 2, Warps: 16})
+				p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: typ, Op: red, Count: 50_021, Algo: coll.Ring, Proto: pr, Channels: 2, Warps: 16})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -104,7 +105,7 @@ func TestBufferedOnGPUs(t *testing.T) {
 		for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.AllToAll} {
 			for size := units.Bytes(16 << 20); size <= 1<<30; size *= 4 {
 				sizes := coll.TestSizes(f, size, coll.Float32, 4)
-				p, err := plan.Build(c, plan.Request{Func: f, Type: coll.Float32, Count: sizes.Count, Algo: coll.Ring, Proto: coll.Simple, Channels: 24, Warps: 16})
+				p, err := build.Plan(c, plan.Request{Func: f, Type: coll.Float32, Count: sizes.Count, Algo: coll.Ring, Proto: coll.Simple, Channels: 24, Warps: 16})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -130,7 +131,7 @@ func sweep(t *testing.T, s *Session, f coll.Func, size units.Bytes, shape cuda.S
 		line := ""
 		for _, blocks := range []int{16, 32, 64, 96, 128} {
 			op := &Op{Func: f, Type: coll.Float32, Sizes: coll.TestSizes(f, size, coll.Float32, 4), Blocks: blocks, Piece: piece}
-			m, err := s.Measure(context.Background(), op, shape, Options{Iters: 20, Warmup: 1, Replays: 3, Check: 1, Average: Slowest, Seed: 1})
+			m, err := s.Measure(context.Background(), op, Free(shape), Options{Iters: 20, Warmup: 1, Replays: 3, Check: 1, Average: Slowest, Seed: 1})
 			if err != nil || m.Wrong > 0 {
 				t.Fatalf("%v %v %d bytes, %d blocks, piece %d: %d wrong, %v", f, shape, size, blocks, piece, m.Wrong, err)
 			}

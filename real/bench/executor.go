@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -42,7 +43,7 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return res, context.Cause(ctx)
 	}
 	if p.TotalOps() <= provable {
-		if err := plan.Check(p); err != nil {
+		if err := check.Plan(p); err != nil {
 			return res, err
 		}
 	}

@@ -55,7 +55,7 @@ func subject(nodes int, e *Executor) exectest.Subject {
 	c.BuffSizes = [3]units.Bytes{32 << 10, 8 * 5760 * 8, 64 << 10}
 	c.P2PChunkSize, c.NVLSChunkSize = 8<<10, 8<<10
 	return exectest.Subject{Comm: c, Executor: e, Arrows: true, Skip: func(r plan.Request) string {
-		if (r.Algo == coll.NVLS || r.Algo == coll.NVLSTree) && r.Func < coll.NumCollFuncs {
+		if (r.Algo == coll.NVLS || r.Algo == coll.NVLSTree) && !r.Func.IsP2P() {
 			return "these kernels have no NVLink multicast"
 		}
 		if r.Proto == coll.LL128 && nodes > 1 {

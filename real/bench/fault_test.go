@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/real/cuda/fake"
 	"github.com/simccl/simccl/trace"
@@ -26,7 +27,7 @@ func team(t *testing.T, d *cuda.Driver) (*Session, error) {
 // allReduce is an operation that every shape can run.
 func allReduce(t *testing.T, bytes int64) *Op {
 	t.Helper()
-	p, err := plan.Build(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: bytes / 4, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16})
+	p, err := build.Plan(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: bytes / 4, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,16 +59,16 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 	}
 	for _, bytes := range []int64{19_776, 300_012} {
 		op := allReduce(t, bytes)
-		for _, shape := range append(s.Shapes(op), Planned) {
-			if bytes > 1<<16 && shape < cuda.Push {
+		for _, by := range append(s.FreeMethods(op), Planned) {
+			if s, free := by.Shape(); bytes > 1<<16 && free && s < cuda.Push {
 				continue
 			}
 			for _, o := range options {
 				one := *op
 				one.InPlace = o.Replays > 0
-				m, err := s.Measure(context.Background(), &one, shape, o)
+				m, err := s.Measure(context.Background(), &one, by, o)
 				if err != nil || m.Wrong != 0 || !m.Checked {
-					t.Errorf("%d bytes, shape %d, %d replays: %d wrong (%s), %v", bytes, shape, o.Replays, m.Wrong, m.First, err)
+					t.Errorf("%d bytes, %v, %d replays: %d wrong (%s), %v", bytes, by, o.Replays, m.Wrong, m.First, err)
 				}
 			}
 		}
@@ -82,20 +83,20 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 // for it, are told to stop, and leave nothing behind.
 func TestADeadRankEndsKernels(t *testing.T) {
 	d, control := driver(t)
-	for _, shape := range []cuda.Shape{Planned, cuda.OneShot, cuda.TwoWords, cuda.TwoShot, cuda.Push, cuda.Direct, cuda.Copies} {
+	for _, by := range []Method{Planned, Free(cuda.OneShot), Free(cuda.TwoWords), Free(cuda.TwoShot), Free(cuda.Push), Free(cuda.Direct), Free(cuda.Copies)} {
 		s, err := team(t, d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		op := allReduce(t, 64<<10)
-		if shape == cuda.Copies {
+		if by == Free(cuda.Copies) {
 			op = allReduce(t, 512<<10)
 		}
 		if err := s.load(op.Plan, false); err != nil {
 			t.Fatal(err)
 		}
 		err = s.each(func(r *rank) error {
-			queue, err := r.queuer(op, shape)
+			queue, err := r.queuer(op, by)
 			if err != nil {
 				return err
 			}
@@ -111,10 +112,10 @@ func TestADeadRankEndsKernels(t *testing.T) {
 			return r.wait()
 		})
 		if err == nil || !strings.Contains(err.Error(), "rank 2: killed") {
-			t.Errorf("shape %d: %v, want what became of rank 2", shape, err)
+			t.Errorf("%v: %v, want what became of rank 2", by, err)
 		}
 		if err := s.Close(); err != nil {
-			t.Errorf("shape %d: close: %v", shape, err)
+			t.Errorf("%v: close: %v", by, err)
 		}
 		empty(t, control)
 	}
@@ -179,9 +180,9 @@ func TestWithoutPeerAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := allReduce(t, 4096)
-	for _, shape := range []cuda.Shape{cuda.OneShot, Planned} {
-		if _, err := s.Measure(context.Background(), op, shape, Options{Iters: 1}); !errors.Is(err, exec.ErrUnsupported) {
-			t.Errorf("shape %d: %v, want unsupported", shape, err)
+	for _, by := range []Method{Free(cuda.OneShot), Planned} {
+		if _, err := s.Measure(context.Background(), op, by, Options{Iters: 1}); !errors.Is(err, exec.ErrUnsupported) {
+			t.Errorf("%v: %v, want unsupported", by, err)
 		}
 	}
 	if err := s.Close(); err != nil {
@@ -192,7 +193,7 @@ func TestWithoutPeerAccess(t *testing.T) {
 		return connect.Route{Transport: connect.SHM, SrcNet: -1, DstNet: -1, SrcProxy: src, DstProxy: dst}
 	}
 	for _, proto := range []coll.Protocol{coll.LL, coll.LL128, coll.Simple} {
-		p, err := plan.Build(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 5000, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
+		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 5000, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,13 +24,10 @@ type Op struct {
 	Root    int
 	Sizes   coll.Sizes
 	InPlace bool
-	Plan    *plan.Plan  // of the operation, for the shape Planned
+	Plan    *plan.Plan  // of the operation, for the method Planned
 	Blocks  int         // grid of a free algorithm, 0: chosen by size
 	Piece   units.Bytes // of the shape Push, 0: chosen by size
 }
-
-// NCCL as a shape: the library's own choice. Other shapes are cuda.Shape.
-const NCCL = cuda.Shape(255)
 
 // Average says how the ranks' times become one, with nccl-tests' numbers.
 type Average int
@@ -78,9 +75,9 @@ type Measurement struct {
 	First   string // the first wrong element, for people
 }
 
-// Measure times the operation in the given shape and checks its result. All
+// Measure times the operation by the given method and checks its result. All
 // processes call it alike.
-func (s *Session) Measure(ctx context.Context, op *Op, shape cuda.Shape, o Options) (Measurement, error) {
+func (s *Session) Measure(ctx context.Context, op *Op, by Method, o Options) (Measurement, error) {
 	stop := context.AfterFunc(ctx, func() { s.abort(fmt.Errorf("%s: %w", op.Func.TestName(), context.Cause(ctx))) })
 	defer stop()
 	m := Measurement{}
@@ -88,16 +85,16 @@ func (s *Session) Measure(ctx context.Context, op *Op, shape cuda.Shape, o Optio
 		m.Checked = o.Check > 0
 		return m, nil
 	}
-	if err := s.lacking(shape); err != nil {
+	if err := s.lacking(by); err != nil {
 		return m, err
 	}
-	if shape == Planned {
+	if by == Planned {
 		if err := s.load(op.Plan, false); err != nil {
 			return m, err
 		}
 	}
 	each := make([][]units.Time, len(s.ranks))
-	err := s.each(func(r *rank) error { return r.measure(op, shape, o, &each[r.local]) })
+	err := s.each(func(r *rank) error { return r.measure(op, by, o, &each[r.local]) })
 	if err != nil {
 		return m, err
 	}
@@ -112,7 +109,7 @@ func (s *Session) Measure(ctx context.Context, op *Op, shape cuda.Shape, o Optio
 	if o.Check > 0 && !(op.InPlace && noInPlace(op.Func)) {
 		m.Checked = true
 		for n := 0; n < o.Check && m.Wrong == 0; n++ {
-			if m.Wrong, m.First, err = s.check(op, shape, o.Seed+uint32(n)); err != nil {
+			if m.Wrong, m.First, err = s.check(op, by, o.Seed+uint32(n)); err != nil {
 				return m, err
 			}
 		}
@@ -215,37 +212,38 @@ func (r *rank) places(op *Op) (in, out [cuda.MaxRanks]cuda.Ptr) {
 	return in, out
 }
 
-// lacking returns what the session lacks for a shape, the same on all ranks.
-func (s *Session) lacking(shape cuda.Shape) error {
+// lacking returns what the session lacks for a method, the same on all ranks.
+func (s *Session) lacking(by Method) error {
 	switch {
-	case shape == NCCL && s.cfg.NCCL == nil:
+	case by == NCCL && s.cfg.NCCL == nil:
 		return &exec.UnsupportedError{Feature: "NCCL", Needs: "libnccl.so.2", Found: "a session without it"}
-	case shape == NCCL || shape == Planned || s.ranks[0].free != nil:
+	case by == NCCL || by == Planned || s.ranks[0].free != nil:
 		return nil
 	}
-	return cmp.Or(s.apart, error(&exec.UnsupportedError{Feature: shape.String(), Needs: "peer access", Found: "a session without it"}))
+	return cmp.Or(s.apart, error(&exec.UnsupportedError{Feature: by.String(), Needs: "peer access", Found: "a session without it"}))
 }
 
 // queuer returns what puts one operation on the rank's stream.
-func (r *rank) queuer(op *Op, shape cuda.Shape) (func() error, error) {
-	if err := r.s.lacking(shape); err != nil {
+func (r *rank) queuer(op *Op, by Method) (func() error, error) {
+	if err := r.s.lacking(by); err != nil {
 		return nil, err
 	}
 	send, recv := r.place(op)
 	n, size := r.s.cfg.Ranks, int64(op.Type.Size())
-	if shape == NCCL {
+	if by == NCCL {
 		o := &nccl.Op{Func: op.Func, Send: send, Recv: recv, Count: op.Sizes.Count, Type: op.Type, Size: size,
 			Red: op.Red, Root: op.Root, Rank: r.id, N: n}
 		return func() error { return r.s.cfg.NCCL.Queue(r.comm, o, r.stream) }, nil
 	}
 	ins, outs := r.places(op)
-	if shape == Planned {
+	if by == Planned {
 		all := &outs
 		if r.s.cfg.Buffered {
 			all = nil
 		}
 		return func() error { return r.planned.Queue(send, recv, all, r.stream) }, nil
 	}
+	shape, _ := by.Shape()
 	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Blocks: op.Blocks, Piece: op.Piece, In: ins, Out: outs}
 	if !r.free.Fits(f) {
 		return nil, &exec.UnsupportedError{Feature: fmt.Sprintf("%v %v of %d bytes", shape, op.Func, f.Bytes), Needs: "a smaller operation"}
@@ -253,9 +251,9 @@ func (r *rank) queuer(op *Op, shape cuda.Shape) (func() error, error) {
 	return func() error { return r.free.Queue(f, r.stream) }, r.free.Prepare(f)
 }
 
-// Shapes lists the free shapes that can run the operation.
-func (s *Session) Shapes(op *Op) []cuda.Shape {
-	var out []cuda.Shape
+// FreeMethods lists the free algorithms that can run the operation.
+func (s *Session) FreeMethods(op *Op) []Method {
+	var out []Method
 	r := s.ranks[0]
 	if r.free == nil {
 		return nil
@@ -263,7 +261,7 @@ func (s *Session) Shapes(op *Op) []cuda.Shape {
 	for _, sh := range cuda.FreeShapes(op.Func) {
 		f := &cuda.FreeOp{Func: op.Func, Shape: sh, Bytes: units.Bytes(op.Sizes.Count * int64(op.Type.Size())), Type: op.Type, Red: op.Red}
 		if r.free.Fits(f) && r.free.Known(f) {
-			out = append(out, sh)
+			out = append(out, Free(sh))
 		}
 	}
 	return out
@@ -294,14 +292,14 @@ func (r *rank) wait() error {
 
 func (r *rank) together() error { return r.s.meet.wait(r.s.ctx, r.s.barrier) }
 
-func (r *rank) measure(op *Op, shape cuda.Shape, o Options, each *[]units.Time) error {
-	queue, err := r.queuer(op, shape)
+func (r *rank) measure(op *Op, by Method, o Options, each *[]units.Time) error {
+	queue, err := r.queuer(op, by)
 	if err != nil {
 		return err
 	}
 	group := queue
 	if o.Agg > 1 {
-		group = func() error { return r.aggregate(queue, shape, o.Agg) }
+		group = func() error { return r.aggregate(queue, by, o.Agg) }
 	}
 	if o.Check > 0 {
 		if err := r.fill(op, o.Seed); err != nil {
@@ -335,7 +333,7 @@ func (r *rank) measure(op *Op, shape cuda.Shape, o Options, each *[]units.Time) 
 }
 
 // aggregate launches several operations as one group.
-func (r *rank) aggregate(queue func() error, shape cuda.Shape, n int) error {
+func (r *rank) aggregate(queue func() error, by Method, n int) error {
 	run := func() error {
 		for range n {
 			if err := queue(); err != nil {
@@ -344,7 +342,7 @@ func (r *rank) aggregate(queue func() error, shape cuda.Shape, n int) error {
 		}
 		return nil
 	}
-	if shape == NCCL {
+	if by == NCCL {
 		return r.s.cfg.NCCL.Group(r.comm, run)
 	}
 	return run()

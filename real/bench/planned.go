@@ -10,9 +10,6 @@ import (
 	"github.com/simccl/simccl/real/cuda"
 )
 
-// Planned as a shape: the plan's own schedule, run by kernels (Op.Plan).
-const Planned = cuda.Shape(254)
-
 // loading is the plan whose connections stand.
 type loading struct {
 	plan  *plan.Plan

@@ -18,6 +18,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/bootstrap"
 	"github.com/simccl/simccl/real/cuda"
 	"github.com/simccl/simccl/real/cuda/fake"
@@ -170,7 +171,7 @@ func together(t *testing.T, job string, ranks int) []string {
 
 // plans builds an all_reduce.
 func (p *play) plan(c *connect.Comm, proto coll.Protocol, count int64) *plan.Plan {
-	pl, err := plan.Build(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: count, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
+	pl, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: count, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -178,8 +179,8 @@ func (p *play) plan(c *connect.Comm, proto coll.Protocol, count int64) *plan.Pla
 }
 
 // right measures a plan and checks each element.
-func (p *play) right(pl *plan.Plan, shape cuda.Shape) error {
-	m, err := p.s.Measure(context.Background(), OpOf(pl), shape, Options{Iters: 2, Warmup: 1, Check: 2})
+func (p *play) right(pl *plan.Plan, by Method) error {
+	m, err := p.s.Measure(context.Background(), OpOf(pl), by, Options{Iters: 2, Warmup: 1, Check: 2})
 	if err == nil && (m.Wrong != 0 || !m.Checked) {
 		err = fmt.Errorf("%d wrong: %s", m.Wrong, m.First)
 	}
@@ -208,7 +209,7 @@ func (p *play) peers() error {
 			return fmt.Errorf("%v: %w", proto, err)
 		}
 	}
-	return p.right(p.plan(c, coll.LL, 5000), cuda.TwoShot)
+	return p.right(p.plan(c, coll.LL, 5000), Free(cuda.TwoShot))
 }
 
 func (p *play) mixed() error {
@@ -263,7 +264,7 @@ func (p *play) apart() error {
 			return fmt.Errorf("%v: %w", proto, err)
 		}
 	}
-	_, err := p.s.Measure(context.Background(), OpOf(p.plan(small(p.ranks, 1), coll.LL, 1000)), cuda.OneShot, Options{Iters: 1})
+	_, err := p.s.Measure(context.Background(), OpOf(p.plan(small(p.ranks, 1), coll.LL, 1000)), Free(cuda.OneShot), Options{Iters: 1})
 	return err
 }
 
@@ -354,9 +355,9 @@ func TestOneGPUApart(t *testing.T) {
 	if err := p.island(); err != nil {
 		t.Error(err)
 	}
-	for _, shape := range []cuda.Shape{cuda.Direct, Planned} {
-		if _, err := s.Measure(context.Background(), allReduce(t, 4096), shape, Options{Iters: 1}); !errors.Is(err, exec.ErrUnsupported) {
-			t.Errorf("shape %d: %v, want unsupported", shape, err)
+	for _, by := range []Method{Free(cuda.Direct), Planned} {
+		if _, err := s.Measure(context.Background(), allReduce(t, 4096), by, Options{Iters: 1}); !errors.Is(err, exec.ErrUnsupported) {
+			t.Errorf("%v: %v, want unsupported", by, err)
 		}
 	}
 	if err := p.island(); err != nil {

@@ -232,7 +232,7 @@ func (w *Watched) Tell(sink trace.Sink, o nccltrace.Options) {
 	req := &p.Req
 	for _, r := range w.s.ranks {
 		op := nccltrace.Operation{Rank: r.id, End: res.Elapsed}
-		if req.Func >= coll.NumCollFuncs {
+		if req.Func.IsP2P() {
 			rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: r.id, Count: req.Count, Datatype: req.Type.String(), NChannels: p.Comm.P2PChannels})
 			continue
 		}

@@ -176,7 +176,7 @@ func (f *Free) Known(o *FreeOp) bool {
 		return true
 	}
 	_, ok := typeNames[o.Type]
-	return ok && o.Red < coll.NumRedOps
+	return ok && o.Red.Valid()
 }
 
 func (f *Free) find(o *FreeOp) (Kernel, error) {
@@ -194,7 +194,7 @@ func (f *Free) find(o *FreeOp) (Kernel, error) {
 		return f.kernel("moves", name)
 	}
 	t, ok := typeNames[o.Type]
-	if !ok || o.Red >= coll.NumRedOps {
+	if !ok || !o.Red.Valid() {
 		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v of %v, %v", o.Func, o.Type, o.Red), Missing: "a kernel for that type"}
 	}
 	return f.kernel(t, name+"_"+t+"_"+opNames[o.Red])

@@ -490,7 +490,7 @@ func (t *Table) choose(grain uint64) error {
 		return nil
 	}
 	typ, ok := planTypes[r.Type]
-	if !ok || r.Op >= coll.NumRedOps {
+	if !ok || !r.Op.Valid() {
 		return &exec.NotImplementedError{Feature: fmt.Sprintf("plan of %v of %v, %v", r.Func, r.Type, r.Op), Missing: "a kernel for that type"}
 	}
 	t.kernel = [2]string{file + typ, kind + typ + "_" + opNames[r.Op]}

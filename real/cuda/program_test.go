@@ -9,13 +9,14 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/units"
 )
 
 // tables writes the tables of all ranks of a plan.
 func tables(t *testing.T, nodes int, r plan.Request) []*Table {
 	t.Helper()
-	p, err := plan.Build(exectest.Comm(4/nodes, nodes, 2), r)
+	p, err := build.Plan(exectest.Comm(4/nodes, nodes, 2), r)
 	if err != nil {
 		t.Fatal(err)
 	}

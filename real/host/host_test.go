@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/ibv"
 	"github.com/simccl/simccl/real/sock"
 	"github.com/simccl/simccl/real/transport"
@@ -100,7 +101,7 @@ func (j job) plan(t *testing.T, c *comm.Comm, channels int) *plan.Plan {
 	t.Helper()
 	r := plan.Request{Func: j.f, Count: j.count, Type: j.typ, Op: j.red, Root: j.root, InPlace: j.inPlace,
 		Algo: j.algo, Proto: j.proto, Channels: min(channels, c.NChannels), Warps: 8}
-	p, err := plan.Build(c.Comm, r)
+	p, err := build.Plan(c.Comm, r)
 	if err != nil {
 		t.Fatalf("%v: %v", j, err)
 	}
@@ -228,7 +229,7 @@ func matrix(c *comm.Comm, count int64) []job {
 		if f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce {
 			j.red = coll.RedOp((i + len(out)) % int(coll.NumRedOps))
 		}
-		if a == coll.PAT || f >= coll.NumCollFuncs {
+		if a == coll.PAT || f.IsP2P() {
 			j.proto, j.inPlace = coll.Simple, false
 		}
 		if a == coll.PAT && j.red == coll.Avg {
@@ -236,13 +237,13 @@ func matrix(c *comm.Comm, count int64) []job {
 		}
 		out = append(out, j)
 	}
-	for f := range coll.Func(coll.NumCollFuncs) {
+	for _, f := range coll.CollFuncs() {
 		add(f, coll.Ring)
 	}
 	add(coll.AllReduce, coll.Tree)
 	add(coll.AllGather, coll.PAT)
 	add(coll.ReduceScatter, coll.PAT)
-	for f := coll.SendRecv; f < coll.NumFuncs; f++ {
+	for _, f := range coll.P2PFuncs() {
 		add(f, coll.Ring)
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -50,7 +51,7 @@ func (e *Executor) Open(ctx context.Context, p *plan.Plan) (*Session, error) {
 		return nil, fmt.Errorf("run %v: %d of %d ranks are here and no wire leads to the others", p.Req.Func, len(ranks), p.Comm.NRanks)
 	}
 	if p.TotalOps() <= provable {
-		if err := plan.Check(p); err != nil {
+		if err := check.Plan(p); err != nil {
 			return nil, err
 		}
 	}

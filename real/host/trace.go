@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
@@ -276,7 +275,7 @@ func phase(w nccltrace.Wait, from, to int64, t nccltrace.Terms) nccltrace.Phase 
 func (s *Session) tellOperation(rec *nccltrace.Recorder, res *exec.Result) {
 	req := &s.x.p.Req
 	for _, r := range s.ranks {
-		if req.Func >= coll.NumCollFuncs {
+		if req.Func.IsP2P() {
 			rec.PointToPoint(nccltrace.Operation{Rank: int(r), End: res.Elapsed}, nccltrace.P2P{CommHash: "0x1", Peer: int(r), Count: req.Count, Datatype: req.Type.String(), NChannels: s.x.p.Comm.P2PChannels})
 			continue
 		}

@@ -36,7 +36,7 @@ var ErrCut = errors.New("the connection closed during the handshake")
 
 // HandshakeTime is what callers give a handshake: Dial and Admit wait as long as
 // the connection's deadline lets them.
-const HandshakeTime = 10 * time.Second
+const HandshakeTime = 20 * time.Second
 
 // protocol is offered by TLS's ALPN, so that other programs, and other versions
 // of this handshake, are refused by name.

@@ -2,11 +2,14 @@ package nccltests
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/internal/termtext"
 )
 
 // Parsed is a table read back.
@@ -29,7 +32,12 @@ type ParseError struct {
 }
 
 // Error prints line, problem and text.
-func (e *ParseError) Error() string { return fmt.Sprintf("line %d: %s: %q", e.Line, e.Problem, e.Text) }
+func (e *ParseError) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("line %d: %s", e.Line, termtext.Short(e.Problem, 400))
+	}
+	return fmt.Sprintf("line %d: %s: %s", e.Line, termtext.Short(e.Problem, 400), termtext.Quote(e.Text, 0))
+}
 
 var deviceLine = regexp.MustCompile(`^#  Rank +(-?\d+) Group +(-?\d+) Pid +(-?\d+) on +(\S+) device +(-?\d+) \[([^\]]*)\] (.*)$`)
 
@@ -45,7 +53,9 @@ func Parse(r io.Reader) (*Parsed, error) {
 			return nil, &ParseError{line, text, problem}
 		}
 	}
-	if err := scan.Err(); err != nil {
+	if err := scan.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, &ParseError{line + 1, "", fmt.Sprintf("a line of more than %d bytes", bufio.MaxScanTokenSize)}
+	} else if err != nil {
 		return nil, err
 	}
 	if p.Config.Program == "" && len(p.Rows) == 0 {

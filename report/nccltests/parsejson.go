@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/internal/termtext"
 )
 
 // document is the file of -J as far as ParseJSON reads it.
@@ -111,7 +113,7 @@ func ParseJSON(text []byte) (*Report, error) {
 		v := &d.Results[i]
 		root, err := strconv.Atoi(strings.TrimSpace(v.Root))
 		if err != nil {
-			return nil, fmt.Errorf("result %d: root %q is no rank", i, v.Root)
+			return nil, fmt.Errorf("result %d: root %s is no rank", i, termtext.Quote(v.Root, 0))
 		}
 		r.Rows = append(r.Rows, Row{Size: v.Size, Count: v.Count, Type: v.Type, RedOp: v.RedOp, Root: root, Out: v.Out.measure(), In: v.In.measure()})
 		r.Own = append(r.Own, string(v.Own))

@@ -104,6 +104,7 @@ func parts(s *topo.Spec, names []string) (map[string]part, []string) {
 		known[n] = true
 	}
 	hosts := map[string]int{}
+	again := map[string]int{} // how often a name was taken
 	s.Root.Walk(func(e *topo.Element, above []*topo.Element) {
 		host, up := "", ""
 		for _, a := range append(above[:len(above):len(above)], e) {
@@ -121,8 +122,9 @@ func parts(s *topo.Spec, names []string) (map[string]part, []string) {
 			}
 		}
 		name := host + keyOf(e, up)
-		for i := 2; out[name].e != nil; i++ {
-			name = fmt.Sprintf("%s%s #%d", host, keyOf(e, up), i)
+		for base := name; out[name].e != nil; {
+			again[base]++
+			name = fmt.Sprintf("%s #%d", base, 1+again[base])
 		}
 		out[name] = part{e, up}
 		if !known[name] {

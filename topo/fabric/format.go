@@ -10,7 +10,7 @@ import (
 )
 
 // MaxBytes bounds a fabric file: 100,000 ports take some 30 MB.
-const MaxBytes = 128 << 20
+const MaxBytes = 64 << 20
 
 // Bounds on what a fabric file declares, as a few bytes of it can stand for many
 // wires with long names: {"count": 65536} is 131,072 of them.

@@ -264,6 +264,29 @@ func TestDownLinks(t *testing.T) {
 	}
 }
 
+// TestBoundsOfAFile: a few bytes must not stand for gigabytes of wires.
+func TestBoundsOfAFile(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"switches":[{"name":"a"},{"name":"b"}],"cables":[`)
+	for i := range 33 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(`{"a":"a","b":"b","gbit":1,"count":65536}`)
+	}
+	for text, want := range map[string]string{
+		b.String() + "]}": "more than 2097152 cables",
+		`{"switches":[{"name":"` + strings.Repeat("x", 300) + `"}]}`:              "a switch name of 300 bytes",
+		`{"routing":"` + strings.Repeat("x", 1<<20) + `"}`:                        "(1048576 bytes)",
+		`{"switches":[{"name":"a","radix":1` + strings.Repeat("0", 1<<20) + `}]}`: "where a whole number is expected",
+	} {
+		_, err := ParseNetwork([]byte(text), "f")
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 2000 {
+			t.Errorf("want %q, got %.300v", want, err)
+		}
+	}
+}
+
 func FuzzNetwork(f *testing.F) {
 	n, _ := Generate(Layout{Kind: "rail", Hosts: 2, Nets: 2, Gbit: 400, PerLeaf: 1, Spines: 2})
 	f.Add(n.Format())

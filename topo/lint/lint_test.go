@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,5 +143,28 @@ func TestRules(t *testing.T) {
 		if got := text(check(t, []byte(in), "t.xml")); !strings.Contains(got, c.want) {
 			t.Errorf("%s: want %q, got\n%s", c.name, c.want, got)
 		}
+	}
+}
+
+// TestEqualFindingsAreCounted: a fault of every GPU is told ten times, with its
+// number.
+func TestEqualFindingsAreCounted(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`<system version="1"><cpu numaid="0" affinity="1" arch="x86_64" vendor="AuthenticAMD">`)
+	for i := range 30 {
+		fmt.Fprintf(&b, `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="%s" link_width="16"><gpu dev="%d" sm="80" gdr="1"/></pci>`, i+1, strings.Repeat("z", 3000), i)
+	}
+	b.WriteString("</cpu></system>")
+	n := 0
+	for _, f := range check(t, []byte(b.String()), "f.xml") {
+		if f.Rule != "speed" {
+			continue
+		}
+		if n++; n == 10 && !strings.Contains(f.String(), "(and 20 more like it)") || len(f.String()) > 500 {
+			t.Error(f)
+		}
+	}
+	if n != 10 {
+		t.Errorf("%d findings of speed, want 10", n)
 	}
 }

@@ -3,8 +3,10 @@ package topoxml_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,6 +179,51 @@ func TestWhatNCCLCannotReadIsAWarning(t *testing.T) {
 		if !strings.Contains(said, c.want) {
 			t.Errorf("%s: want %q, got %q", c.name, c.want, said)
 		}
+	}
+}
+
+// TestAttributePositions: every attribute has its own place, however the tag is
+// written.
+func TestAttributePositions(t *testing.T) {
+	text := "<system version = \"1\"\n\tname='a b=\"c\" d=e'>\n  <cpu  numaid=\"0\" arch=\"numaid = x\" numaid=\"1\"/>\n</system>"
+	spec, err := topoxml.Parse([]byte(text), "f.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	topo.RootPlace(spec.Root).Walk(func(p *topo.Place) {
+		for _, a := range p.Elem.Attrs {
+			got = append(got, fmt.Sprintf("%s@%d:%d", a.Name, a.Origin.Line, a.Origin.Col))
+		}
+	})
+	want := []string{"version@1:9", "name@2:2", "numaid@3:9", "arch@3:20", "numaid@3:38"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestWarningsAreCounted: of equal warnings ten are kept, and their number.
+func TestWarningsAreCounted(t *testing.T) {
+	spec, err := topoxml.Parse([]byte(`<system version="1">`+strings.Repeat("<rack/>", 5000)+strings.Repeat("<cpu numaid=\"0\"  />", 3)+`</system>`), "f.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(spec.Warnings); n != 10+3+1 { // racks, blanks, and that there are too many children
+		for _, w := range spec.Warnings {
+			t.Log(w)
+		}
+		t.Errorf("%d warnings", n)
+	}
+	if last := spec.Warnings[10].Error(); !strings.Contains(last, "rack[9]: NCCL skips this element and all inside it (and 4990 more like it)") {
+		t.Error(last)
+	}
+	var many strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&many, "<e%d/>", i)
+	}
+	spec, err = topoxml.Parse([]byte(`<system version="1">`+many.String()+`</system>`), "f.xml")
+	if err != nil || len(spec.Warnings) != 1001 || !strings.Contains(spec.Warnings[1000].Error(), "2001 more warnings") {
+		t.Errorf("%d warnings, %v, the last %v", len(spec.Warnings), err, spec.Warnings[len(spec.Warnings)-1])
 	}
 }
 

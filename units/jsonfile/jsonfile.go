@@ -50,7 +50,7 @@ func (r *Reader) Fail(at int64, hint, format string, args ...any) error {
 	at = min(max(at, 0), int64(len(r.data)))
 	before := r.data[:at]
 	line := 1 + bytes.Count(before, []byte("\n"))
-	return &Error{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'), Problem: fmt.Sprintf(format, args...), Hint: hint}
+	return &Error{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'), Problem: termtext.Short(fmt.Sprintf(format, args...), 400), Hint: termtext.Short(hint, 400)}
 }
 
 // Next is the offset of the value to come.

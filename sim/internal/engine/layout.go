@@ -56,7 +56,7 @@ func (e *Engine) layGroups(j *Job) {
 // GapOf is what a kernel costs beside the program's transfers.
 func (e *Engine) GapOf(j *Job, pr *plan.Program) units.Time {
 	f := j.Plan.Req.Func
-	if f >= coll.NumCollFuncs {
+	if f.IsP2P() {
 		return units.FromMicros(e.Class.P2PGap)
 	}
 	reduces := f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
@@ -65,7 +65,7 @@ func (e *Engine) GapOf(j *Job, pr *plan.Program) units.Time {
 
 // NewGroup makes the group of a program on a device and multiprocessor.
 func NewGroup(e *Engine, j *Job, pr *plan.Program, dev, sm int32) Group {
-	g := Group{Job: j, Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, perRound: max(1, j.Plan.Turn(pr))}
+	g := Group{Job: j, Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, perRound: max(1, j.Plan.Fanout(pr))}
 	if e.Jitter.Channel > 0 {
 		g.drift = e.Jitter.Channel * chance.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
 	}
@@ -89,7 +89,7 @@ func (e *Engine) layConns(j *Job) error {
 			if err := e.joinConns(j, int32(gi), &op); err != nil {
 				return err
 			}
-			if g.Program.Role <= plan.RoleTreeRoot && op.Seq > 1 {
+			if !g.Program.Role.VariesConns() && op.Seq > 1 {
 				break
 			}
 		}
@@ -157,7 +157,7 @@ func (e *Engine) FromHost(pc *plan.Conn) bool {
 // inTransit is how many bytes a connection may hold of such operations: one of a
 // collective, whose ranks wait for each other, and as many as fit of a send.
 func (j *Job) inTransit(op *plan.Op) units.Bytes {
-	if j.Plan.Req.Func >= coll.NumCollFuncs {
+	if j.Plan.Req.Func.IsP2P() {
 		return op.Bytes * plan.FIFOSteps
 	}
 	return op.Bytes
@@ -189,7 +189,7 @@ func (e *Engine) layJoint(j *Job) error {
 func (j *Job) HasJoint(pr *plan.Program, op *plan.Op) bool {
 	switch pr.Role {
 	case plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
-		return len(op.To) >= 2 || j.Plan.Req.Algo >= coll.NVLS
+		return len(op.To) >= 2 || j.Plan.Req.Algo.IsNVLS()
 	}
 	return false
 }

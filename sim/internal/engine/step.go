@@ -53,7 +53,7 @@ func (e *Engine) fetch(g *Group) bool {
 	n, size := g.Job.Plan.Slices(&g.Program, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
 	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
-	if g.Joint >= 0 && g.Job.Plan.Req.Algo >= coll.NVLS {
+	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
 		// The switch reduces what it pulls and copies what it spreads.
 		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}
@@ -220,7 +220,7 @@ func (e *Engine) work(g *Group) float64 {
 		f := 1 + jit*chance.Normal(e.seed, uint64(g.Rank), uint64(g.Program.Channel)<<32|uint64(g.Program.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
-	if g.Joint >= 0 && g.Job.Plan.Req.Algo >= coll.NVLS {
+	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
 		w /= e.Class.CastEff
 	}
 	return w

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/sim/internal/host"
 )
 
 // position is how a node stands in a tree over nodes.
@@ -54,6 +55,8 @@ func (t *trees) nearSymmetry() *symmetry {
 		approximation: "nodes of equal height and depth in both trees are taken for alike"}
 	switch {
 	case t.slow != nil:
+		s.margin = 0.15
+	case !t.mirrored() && host.Staggers(p):
 		s.margin = 0.15
 	case !t.mirrored():
 		s.margin = 0.1

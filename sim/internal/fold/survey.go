@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/connect"
@@ -30,7 +31,7 @@ type survey struct {
 	uses     []wire.Use
 	links    []fingerprint // of each real link: by which kinds it is crossed
 	threads  []fingerprint // of each rank's proxy thread
-	byThread []threadKind
+	byThread []served
 	joints   []bool  // by group: its ops have a route of their own
 	holds    bool    // everything of a kind is alike so far
 	ins      []int32 // of the program at hand
@@ -53,6 +54,12 @@ type flow struct {
 // threadKind is a proxy thread's part in the messages of a kind: as sender (role 0)
 // or receiver (1).
 type threadKind struct{ kind, role, thread int32 }
+
+// served is a part of a thread's messages and its place in the thread's order.
+type served struct {
+	threadKind
+	channel, id int32
+}
 
 // fingerprint identifies a sum of things, whatever their order: two sums of 64 bits.
 type fingerprint struct{ a, b uint64 }
@@ -194,8 +201,7 @@ func (s *survey) addMessage(c int32, pc *plan.Conn, rep bool) error {
 	kind := c + int32(len(s.e.Conns))
 	s.note(kind, rep)
 	for role, thread := range [2]int32{pc.Route.SrcProxy, pc.Route.DstProxy} {
-		s.threads[s.thread(thread)].add(uint64(kind)<<1|uint64(role), 1)
-		s.byThread = append(s.byThread, threadKind{kind, int32(role), thread})
+		s.byThread = append(s.byThread, served{threadKind{kind, int32(role), thread}, pc.Channel, pc.ID})
 	}
 	return nil
 }
@@ -212,8 +218,7 @@ func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
 	if sends {
 		role = 0
 	}
-	s.threads[s.thread(rank)].add(uint64(kind)<<1|uint64(role), 1)
-	s.byThread = append(s.byThread, threadKind{kind, role, rank})
+	s.byThread = append(s.byThread, served{threadKind{kind, role, rank}, pc.Channel, pc.ID})
 	return nil
 }
 
@@ -328,6 +333,7 @@ func count(uses []wire.Use, l wire.LinkID, n int32) []wire.Use {
 // sortProxies finds the proxy threads that have the same messages, and how
 // many of each kind they have.
 func (s *survey) sortProxies() {
+	s.orderThreads()
 	s.proxy = make([]int32, len(s.threads))
 	known := map[fingerprint]int32{}
 	first := []int32{}
@@ -350,8 +356,32 @@ func (s *survey) sortProxies() {
 		s.holds = s.holds && (!met || was == c)
 		of[key] = c
 		if s.thread(j.thread) == first[c] {
-			s.load[threadKind{j.kind, j.role, c}]++
+			load := threadKind{j.kind, j.role, c}
+			s.load[load]++
+			s.holds = s.holds && (s.load[load] == 1 || !host.Staggers(s.plan)) // several are served one after the other
 		}
+	}
+}
+
+// orderThreads notes of each thread which kinds of messages it serves, in its
+// order: those of one role by channel. Where a quotient's threads had another
+// order than the real ones, it would not be exact.
+func (s *survey) orderThreads() {
+	slices.SortFunc(s.byThread, func(a, b served) int {
+		return cmp.Or(cmp.Compare(s.thread(a.thread), s.thread(b.thread)), cmp.Compare(a.role, b.role), cmp.Compare(a.channel, b.channel), cmp.Compare(a.id, b.id))
+	})
+	place, n, staggers := int32(0), int32(len(s.e.Conns)), host.Staggers(s.plan)
+	for i, j := range s.byThread {
+		another := i > 0 && (s.thread(j.thread) != s.thread(s.byThread[i-1].thread) || j.role != s.byThread[i-1].role)
+		if i > 0 && !another {
+			place++
+			a, b := &s.q.model[s.byThread[i-1].kind-n], &s.q.model[j.kind-n]
+			s.holds = s.holds && (!staggers || cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(s.byThread[i-1].kind, j.kind)) < 0)
+		}
+		if !staggers || another {
+			place = 0
+		}
+		s.threads[s.thread(j.thread)].add(uint64(place)<<40|uint64(j.kind)<<1|uint64(j.role), 1)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
 )
@@ -47,6 +48,9 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	well := len(x.Faults) == 0
 	var out []*symmetry
 	add := func(s *symmetry) {
+		if s != nil && host.Staggers(p) {
+			s = s.apart(p)
+		}
 		if s != nil {
 			out = append(out, s)
 		}

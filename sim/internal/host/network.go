@@ -95,6 +95,9 @@ func New(o *Options) *Network {
 		plan: o.Plan, down: o.Down, seed: o.Seed, ports: newPortMap(o.Settings.Fabric),
 		Cost:  Costs{us(p.Post), us(p.Poll), us(p.Wire), us(p.Flush), us(p.Flag)},
 		proxy: proxies{threads: make([]thread, o.Plan.Comm.NRanks), loop: us(p.Turn), perEnd: us(p.Look)}}
+	for i := range n.proxy.threads {
+		n.proxy.threads[i].together = !Staggers(o.Plan)
+	}
 	n.Split = n.Split && n.Settings.QPs > 1
 	n.rdma, n.tcp, n.sharp = newRDMA(n), newTCP(n), sharp{n}
 	return n

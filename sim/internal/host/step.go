@@ -112,10 +112,15 @@ func (n *Network) step(id, stage int32) {
 		}
 		n.push(n.pollAt(&c.dstFree, c.DstProxy, c.costs[stage].polls), id, stage+polled)
 	case stagePost + polled, stageSent + polled:
-		n.serve(c.SrcProxy, job{id, stage - polled}, c.costs[stage-polled].time*units.Time(c.SrcLoad))
+		n.serve(c.SrcProxy, c.job(id, stage-polled, c.SrcLoad))
 	case stageArrive + polled, stageFree + polled:
-		n.serve(c.DstProxy, job{id, stage - polled}, c.costs[stage-polled].time*units.Time(c.DstLoad))
+		n.serve(c.DstProxy, c.job(id, stage-polled, c.DstLoad))
 	}
+}
+
+// job is a stage of a connection, of so many messages at once.
+func (c *Conn) job(id, stage, load int32) job {
+	return job{conn: id, stage: stage, order: orderOf(stage, c.Channel, c.ID), cost: c.costs[stage].time * units.Time(load)}
 }
 
 // Latency is how long a small message of a connection takes.

@@ -4,37 +4,89 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/units"
 )
 
-// thread is a proxy thread: one server. Jobs that arrive at one instant are
-// served as one round of its loop and are done together, so that equal
-// connections stay equal.
+// thread is a proxy thread: one server, which goes from one connection to the
+// next. Jobs that arrive at one instant are served in their order (proxy.cc:776
+// goes through its list of operations): of four messages that take 0.4 us each
+// the first is posted after 0.4 us and the last after 1.6. Together, all four are
+// done after 1.6 us, so that equal connections stay equal.
 type thread struct {
+	together bool
+
 	busy  units.Time
-	total units.Time
 	batch []job
 }
 
 // job is a stage that a thread has to do for a connection, or for a batch of
 // heads (stages from collectPost on).
-type job struct{ conn, stage int32 }
+type job struct {
+	conn, stage int32
+	order       int64
+	cost        units.Time
+	done        units.Time // set by serve
+}
 
-// add takes a job of the given cost, and reports whether it is the first of its
-// round: the caller then calls serve at the end of the instant.
-func (t *thread) add(j job, cost units.Time) bool {
-	t.total += cost
+// orderOf is in which order a thread takes up what comes at one instant: stage by
+// stage, by channel.
+func orderOf(stage, channel, id int32) int64 {
+	return int64(stage)<<48 | int64(channel)<<32 | int64(id)
+}
+
+// add takes a job, and reports whether it is the first of its round: the caller
+// then calls serve at the end of the instant.
+func (t *thread) add(j job) bool {
 	t.batch = append(t.batch, j)
 	return len(t.batch) == 1
 }
 
-// serve works off the jobs that have come since the last round: in order of
-// arrival, all done at one time. The slice is good until the next add.
-func (t *thread) serve(now units.Time) ([]job, units.Time) {
-	t.busy = max(t.busy, now) + t.total
+// serve works off the jobs that have come since the last round, and sets when each
+// is done. The slice is good until the next add.
+func (t *thread) serve(now units.Time) []job {
+	if !t.together {
+		slices.SortStableFunc(t.batch, func(a, b job) int { return cmp.Compare(a.order, b.order) })
+	}
+	t.busy = max(t.busy, now)
+	for i := range t.batch {
+		t.busy += t.batch[i].cost
+		t.batch[i].done = t.busy
+	}
+	if t.together {
+		for i := range t.batch {
+			t.batch[i].done = t.busy
+		}
+	}
 	jobs := t.batch
-	t.total, t.batch = 0, t.batch[:0]
-	return jobs, t.busy
+	t.batch = t.batch[:0]
+	return jobs
+}
+
+// JitterRanks is the largest communicator that is simulated with jitter: in a
+// longer pipeline its effect on the whole falls as 1/ranks.
+const JitterRanks = 72
+
+// Staggers reports whether a plan's threads serve what comes at one instant one
+// after the other: those of NVLS trees, whose threads serve all channels, and of
+// rings and PAT where there are more than two channels a rank of a node. Where a
+// thread has one channel or two, to serve both together costs 2 % at most and
+// lets one represent the other (docs/adr/0016). Nodes of which two are more than
+// JitterRanks ranks, as the racks of an NVL72, have no run with jitter to agree
+// with, and their class was fitted to runs in lockstep.
+func Staggers(p *plan.Plan) bool {
+	if 2*p.Comm.MaxLocalRanks > JitterRanks {
+		return false
+	}
+	switch p.Req.Algo {
+	case coll.NVLSTree:
+		return p.Req.Func == coll.AllReduce
+	case coll.Ring, coll.PAT:
+		return (p.Req.Func == coll.AllReduce || p.Req.Func == coll.AllGather || p.Req.Func == coll.ReduceScatter) &&
+			p.Split.NChannels > 2*p.Comm.MaxLocalRanks
+	}
+	return false
 }
 
 // proxies are the proxy threads of all ranks. A thread's loop polls every
@@ -102,24 +154,25 @@ func (n *Network) pollAt(free *units.Time, thread, polls int32) units.Time {
 }
 
 // serve gives a proxy thread a job, which done or reduced ends.
-func (n *Network) serve(thread int32, j job, cost units.Time) {
-	if n.proxy.threads[thread].add(j, cost) {
+func (n *Network) serve(thread int32, j job) {
+	if n.proxy.threads[thread].add(j) {
 		n.pushRound(thread)
 	}
 }
 
 // round ends an instant of a thread.
 func (n *Network) round(thread int32) {
-	jobs, at := n.proxy.threads[thread].serve(n.queue.Now)
+	jobs := n.proxy.threads[thread].serve(n.queue.Now)
 	if obs := n.Observer; obs != nil {
-		obs.Thread(thread, at)
+		obs.Thread(thread, jobs[len(jobs)-1].done)
 	}
-	for _, j := range jobs {
+	for i := range jobs {
+		j := jobs[i]
 		if j.stage >= collectPost {
-			n.collected(j.conn, j.stage, at)
+			n.collected(j.conn, j.stage, j.done)
 			continue
 		}
-		n.done(j.conn, j.stage, at)
+		n.done(j.conn, j.stage, j.done)
 	}
 }
 

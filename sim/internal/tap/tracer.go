@@ -270,7 +270,7 @@ func (t *Tracer) Finish(res *exec.Result) {
 		if one != plan.NotOneRank {
 			algo, proto = "-", "-" // nothing was chosen
 		}
-		if req.Func == coll.SendRecv || req.Func >= coll.NumCollFuncs && one == plan.NotOneRank {
+		if req.Func == coll.SendRecv || req.Func.IsP2P() && one == plan.NotOneRank {
 			t.rec.PointToPoint(op, nccltrace.P2P{CommHash: "0x1", Peer: i, Count: req.Count, Datatype: req.Type.String(), NChannels: t.job.Plan.Comm.P2PChannels})
 			continue
 		}

@@ -1,0 +1,269 @@
+package build
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/pat"
+	"github.com/simccl/simccl/units"
+)
+
+// patAlgo is PAT (parallel aggregated trees): rank r exchanges with the ranks
+// at distance 2^d, and as long as data is small, the blocks of many ranks travel
+// together in one FIFO step.
+type patAlgo struct{}
+
+func (patAlgo) supports(_ *connect.Comm, r *plan.Request) error {
+	if r.Func != coll.AllGather && r.Func != coll.ReduceScatter {
+		return noKernel(r, "PAT is for all_gather and reduce_scatter")
+	}
+	if averages(r) {
+		return noKernel(r, "PAT does not scale (enqueue.cc:1805)")
+	}
+	return nil
+}
+
+func (patAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) {
+	rule := oneStep(c.NChannels)
+	times := int32(32)
+	if r.Func == coll.ReduceScatter {
+		times = 16
+	}
+	rule.shrink = func(chunk, nBytes int64) int64 {
+		// NCCL computes the product in 32 bits.
+		for uint64(int64(int32(chunk)*times)) > uint64(nBytes) && chunk > 65536 {
+			chunk /= 2
+		}
+		return chunk
+	}
+	return contiguous(c, r, rule)
+}
+
+func (patAlgo) generator(b base) (plan.Generator, error) {
+	b.perRank = int32(pat.Dims(b.comm.NRanks))
+	return &patTrees{base: b, scatters: b.req.Func == coll.ReduceScatter}, nil
+}
+
+// patTrees generates the programs of PAT: one per channel. NCCL deals the ops among
+// thread groups in lockstep, which are one here, for they share every barrier.
+// A rank has a connection for each distance.
+type patTrees struct {
+	base
+	scatters bool // reduce-scatter, else all-gather
+}
+
+// peer returns the rank at a distance to which (or from which) data flows:
+// reduce-scatter sends upwards, all-gather downwards (prims_simple.h:658-671).
+func (g *patTrees) peer(rank int32, dim int32, to bool) int32 {
+	n := int32(g.comm.NRanks)
+	d := int32(1) << dim % n
+	if to == g.scatters {
+		return (rank + d) % n
+	}
+	return (rank - d + n) % n
+}
+
+// Conn implements plan.Generator.
+func (g *patTrees) Conn(c *plan.Conn) {
+	rank, dim := g.locate(c)
+	c.Kind = connect.TreeRoute
+	c.Src, c.Dst = rank, g.peer(rank, dim, true)
+}
+
+// AppendPrograms implements plan.Generator.
+func (g *patTrees) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
+	for ch := int32(g.split.ChannelLo); ch <= int32(g.split.ChannelHi); ch++ {
+		pr := g.program(rank, ch)
+		pr.Role, pr.Threads, pr.Workers = plan.RolePAT, pat.Threads, pat.Threads
+		dst = append(dst, pr)
+	}
+	return dst
+}
+
+// NumOps implements plan.Generator. The ops of one chunk are counted.
+func (g *patTrees) NumOps(pr *plan.Program) int64 {
+	s := g.share(pr.Channel)
+	c := g.config(pr, &s)
+	c.End = min(c.End, c.Begin+c.Chunk)
+	var w pat.Walk
+	var t pat.Piece
+	w.Start(&c)
+	n := int64(0)
+	for w.Next(&t) {
+		n++
+	}
+	return n * divUp(s.total, s.chunk)
+}
+
+// config is what the walk through a program's pieces depends on.
+func (g *patTrees) config(pr *plan.Program, s *share) pat.Config {
+	return pat.Config{
+		Scatters: g.scatters, Rank: int(pr.Rank), Ranks: g.comm.NRanks, Block: s.block / s.es,
+		Begin: s.begin / s.es, End: (s.begin + s.total) / s.es, Chunk: s.chunk / s.es,
+		ChunkBytes: uint64(s.chunk), ChannelBytes: uint64(s.total),
+	}
+}
+
+// Open implements plan.Generator.
+func (g *patTrees) Open(pr *plan.Program, old plan.Stream) plan.Stream {
+	if g.scatters {
+		s := reuse[patScatter](old)
+		s.open(g, pr)
+		return s
+	}
+	s := reuse[patGather](old)
+	s.open(g, pr)
+	return s
+}
+
+// patStream is what the streams of PAT share.
+type patStream struct {
+	stream
+	share
+	g       *patTrees
+	inPlace bool
+	walk    pat.Walk
+	// send and recv are the two sides of the connections of each distance;
+	// local is how far the own input or output has been handled, in elements.
+	send, recv [32]patPort
+	local      int64
+	slot       int64 // elements of a FIFO step
+}
+
+// patPort is one side of the connections of one distance.
+type patPort struct {
+	steps int64 // posted or released so far
+	mark  int64 // how far, in elements of the endless FIFO, data has been put in or taken out
+}
+
+func (s *patStream) open(g *patTrees, pr *plan.Program) {
+	s.stream.open(pr)
+	s.share = g.share(pr.Channel)
+	s.g, s.inPlace = g, g.req.InPlace
+	s.from, s.to = s.from[:1], s.to[:1]
+	clear(s.send[:])
+	clear(s.recv[:])
+	s.local, s.slot = 0, int64(g.comm.BuffSizes[g.req.Proto])/plan.FIFOSteps/s.es
+	c := g.config(pr, &s.share)
+	s.walk.Start(&c)
+}
+
+// emitPiece turns a piece into an op and counts posted and released steps.
+func (s *patStream) emitPiece(op *plan.Op, t *pat.Piece, do plan.Do, step int64) {
+	if t.RecvDim >= 0 {
+		do |= plan.Recv
+		dim := int32(t.RecvDim)
+		s.from[0] = s.g.firstID(s.channel, s.g.peer(s.rank, dim, false)) + dim
+		if !t.PostRecv {
+			do |= plan.HoldRecv
+		}
+	}
+	if t.SendDim >= 0 {
+		do |= plan.Send
+		s.to[0] = s.g.firstID(s.channel, s.rank) + int32(t.SendDim)
+		if !t.PostSend {
+			do |= plan.HoldSend
+		}
+	}
+	s.emit(op, do, t.Elems*s.es)
+	op.Step = int32(step)
+	op.Chunk = int32((t.Offset*s.es - s.begin) / max(s.chunk, 1))
+	if t.RecvDim >= 0 {
+		op.RecvOff = units.Bytes(t.RecvOff * s.es)
+		if t.PostRecv {
+			s.recv[t.RecvDim].steps++
+		}
+	}
+	if t.SendDim >= 0 {
+		op.SendOff = units.Bytes(t.SendOff * s.es)
+		if t.PostSend {
+			s.send[t.SendDim].steps++
+		}
+	}
+}
+
+// patGather is all-gather by PAT: blocks travel the largest distance first, so
+// that every rank soon has something to pass on.
+type patGather struct{ patStream }
+
+// Next makes the op of the next piece. A piece that has not been there before is
+// also copied to the output.
+func (s *patGather) Next(op *plan.Op) bool {
+	var t pat.Piece
+	if !s.walk.Next(&t) {
+		return false
+	}
+	var do plan.Do
+	var src, dst plan.Ref
+	step, fresh := int64(0), false
+	if t.RecvDim >= 0 {
+		port := &s.recv[t.RecvDim]
+		step = port.steps
+		reach := t.RecvOff + t.Elems + (port.steps+t.Ahead)*s.slot
+		fresh = port.mark < reach
+		port.mark = max(port.mark, reach)
+	} else {
+		src = input(t.In * s.es)
+		fresh = s.local < t.In+t.Elems && !s.inPlace
+		s.local = max(s.local, t.In+t.Elems)
+	}
+	if t.SendDim >= 0 {
+		step = s.send[t.SendDim].steps
+	}
+	if fresh {
+		do |= plan.Copy
+		dst = output(t.Out * s.es)
+	}
+	s.emitPiece(op, &t, do, step)
+	op.Src, op.Dst = src, dst
+	if t.RecvDim >= 0 {
+		op.RecvAhead = int32(t.Ahead)
+	}
+	return true
+}
+
+// patScatter is reduce-scatter by PAT: blocks for far ranks go first, and every
+// rank on the way adds its own part.
+type patScatter struct{ patStream }
+
+// Next makes the op of the next piece. Where the place it goes to holds a piece
+// already, it is added to that and not to the input.
+func (s *patScatter) Next(op *plan.Op) bool {
+	var t pat.Piece
+	if !s.walk.Next(&t) {
+		return false
+	}
+	var do plan.Do
+	if t.RecvDim >= 0 {
+		do |= plan.Reduce
+	}
+	src, dst := input(t.In*s.es), plan.Ref{}
+	step := int64(0)
+	if t.SendDim >= 0 {
+		port := &s.send[t.SendDim]
+		step = port.steps
+		reach := t.SendOff + t.Elems + (port.steps+t.Ahead)*s.slot
+		if port.mark >= reach {
+			do |= plan.Accum
+			src = plan.Ref{}
+		}
+		port.mark = max(port.mark, reach)
+	} else {
+		do |= plan.Copy
+		dst = output(t.Out * s.es)
+		if s.local >= t.Out+t.Elems {
+			do |= plan.Accum
+			src = plan.Ref{}
+		}
+		s.local = max(s.local, t.Out+t.Elems)
+		if t.RecvDim >= 0 {
+			step = s.recv[t.RecvDim].steps
+		}
+	}
+	s.emitPiece(op, &t, do, step)
+	op.Src, op.Dst = src, dst
+	if t.SendDim >= 0 {
+		op.SendAhead = int32(t.Ahead)
+	}
+	return true
+}

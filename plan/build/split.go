@@ -1,0 +1,227 @@
+package build
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// minTrafficPerChannel is the least traffic for which a further channel is
+// used (enqueue.cc:528).
+const minTrafficPerChannel = 16 << 10
+
+// grain is the bytes that one grain of each protocol holds; chunks are whole
+// grains (ncclProtoGrainSize, include/device.h:336).
+var grain = [coll.NumProtocols]int64{coll.LL: 16, coll.LL128: 1920, coll.Simple: 512}
+
+// leastStep is the smallest FIFO step that holds a grain: LL has a flag beside
+// each word, LL128 fills 120 of 128 bytes.
+var leastStep = [coll.NumProtocols]int64{coll.LL: 2 * 16, coll.LL128: 1920 / 15 * 16, coll.Simple: 512}
+
+// holdsChunk refuses buffers whose FIFO steps are too small for a chunk.
+func holdsChunk(c *connect.Comm, proto coll.Protocol) error {
+	if int64(c.BuffSizes[proto])/plan.FIFOSteps < leastStep[proto] {
+		return badRequest("Comm", "%v buffers of %d bytes hold no chunk; give at least %d", proto, c.BuffSizes[proto], leastStep[proto]*plan.FIFOSteps)
+	}
+	return nil
+}
+
+// trafficPerByte is how often a byte of count crosses a rank's ports
+// (enqueue.cc:86).
+func trafficPerByte(f coll.Func, nRanks int) int64 {
+	switch f {
+	case coll.AllReduce:
+		return 2
+	case coll.AllGather, coll.ReduceScatter:
+		return int64(nRanks)
+	}
+	return 1
+}
+
+func divUp[T ~int64 | ~int](a, b T) T   { return (a + b - 1) / b }
+func alignUp[T ~int64 | ~int](a, b T) T { return divUp(a, b) * b }
+
+// cells is a division of a channel range by whole cells of data: lo for the
+// first channel, mid for each of nMid, hi for the last.
+type cells struct{ lo, mid, hi, nMid int64 }
+
+// divide gives each channel the cells that match its share of the traffic,
+// following enqueue.cc:596-625 for the only task of a launch (which starts on
+// channel 0 with no traffic yet).
+//
+// Ten cells at three a channel are 3 + 2·3 + 1: lo 3, two channels with mid 3,
+// hi 1. With at most three channels they are 3 + 3 + 4, for the last takes what
+// an even division of the rest leaves over.
+func divide(total, perChannel, want int64, maxChannels int) cells {
+	perChannel = min(total, perChannel)
+	lo := want
+	if maxChannels == 1 {
+		lo = total
+	}
+	lo = min(total, lo)
+	d := cells{lo: lo}
+	d.nMid = (total - lo) / perChannel
+	d.hi = (total - lo) % perChannel
+	n := d.nMid + 1
+	if d.hi != 0 {
+		n++
+	}
+	if int64(maxChannels) < n {
+		d.nMid = int64(maxChannels) - 2
+		perChannel = (total - lo) / (d.nMid + 1)
+		d.hi = perChannel + (total-lo)%(d.nMid+1)
+	}
+	if d.hi == 0 && d.nMid != 0 {
+		d.hi = perChannel
+		d.nMid--
+	}
+	if d.nMid != 0 {
+		d.mid = perChannel
+	}
+	return d
+}
+
+// chunkRule is how an algorithm cuts the part of a channel into chunks.
+type chunkRule struct {
+	channels                    int // most channels
+	chunkSteps, sliceSteps      int // FIFO steps of a chunk and of a slice
+	stepsPerLoop, chunksPerLoop int64
+	// shrink makes chunks smaller where few would fill the part, so that the
+	// stages of the algorithm overlap (enqueue.cc:2031-2100). nBytes are those
+	// of the part over all ranks. Nil keeps chunks.
+	shrink func(chunk, nBytes int64) int64
+}
+
+// oneStep is the rule of algorithms whose chunks are one FIFO step each.
+func oneStep(channels int) chunkRule {
+	return chunkRule{channels: channels, chunkSteps: 1, sliceSteps: 1, stepsPerLoop: 1, chunksPerLoop: 1}
+}
+
+// contiguous gives each channel one contiguous part of the operation. Parts are
+// whole cells of data, so that no channel has less than minTrafficPerChannel
+// while another could take it.
+func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, error) {
+	count, es := r.Elements()
+	elem := int64(es)
+	if rule.channels < 1 {
+		return plan.Split{}, badRequest("Comm", "has no channels")
+	}
+	// An LL byte is counted fourfold, both in the task's traffic and in the
+	// size of a cell (enqueue.cc:422, 595).
+	perByte := trafficPerByte(r.Func, c.NRanks)
+	traffic := count * elem * perByte
+	if r.Proto == coll.LL {
+		traffic *= 4
+		perByte *= 4
+	}
+	n := int64(min(r.Channels, rule.channels))
+	perChannel := max(minTrafficPerChannel, max(minTrafficPerChannel, traffic)/n)
+
+	cell := alignUp(divUp(minTrafficPerChannel, perByte), 16)
+	perCell := cell * perByte
+	total := divUp(count*elem, cell)
+	d := divide(total, divUp(perChannel, perCell), divUp(perChannel, perCell), rule.channels)
+	elems := cell / elem
+	lo, mid, hi := d.lo*elems, d.mid*elems, d.hi*elems
+	// The last cell may be incomplete.
+	if rest := total*elems - count; hi != 0 {
+		hi -= rest
+	} else {
+		lo -= rest
+	}
+	if err := holdsChunk(c, r.Proto); err != nil {
+		return plan.Split{}, err
+	}
+	s := plan.Split{ElemSize: es, NChannels: 1}
+	parts := elem
+	if r.Func == coll.AllGather || r.Func == coll.ReduceScatter {
+		parts *= int64(c.NRanks)
+	}
+	s.Lo = rule.part(c, r.Proto, lo, lo*parts)
+	if d.nMid != 0 {
+		s.Mid = rule.part(c, r.Proto, mid, mid*parts)
+		s.NChannels += int(d.nMid)
+	}
+	if hi != 0 {
+		s.Hi = rule.part(c, r.Proto, hi, hi*parts)
+		s.NChannels++
+	}
+	s.ChannelHi = s.NChannels - 1
+	return s, nil
+}
+
+// part sizes the chunks of a channel's part of count elements, nBytes over all
+// ranks.
+func (rule *chunkRule) part(c *connect.Comm, proto coll.Protocol, count, nBytes int64) plan.Part {
+	chunk := int64(c.BuffSizes[proto]) / plan.FIFOSteps * int64(rule.chunkSteps)
+	switch proto {
+	case coll.LL: // half of a line is flags
+		chunk /= 2
+	case coll.LL128: // the last 8 bytes of a 128-byte line are flags
+		chunk = chunk / 16 * 15
+	}
+	if rule.shrink != nil {
+		chunk = rule.shrink(chunk, nBytes)
+	}
+	chunk = chunk / grain[proto] * grain[proto]
+	loop := rule.chunksPerLoop * chunk
+	return plan.Part{
+		Count: count, ChunkSteps: rule.chunkSteps, SliceSteps: rule.sliceSteps,
+		NSteps:    int(int32(rule.stepsPerLoop * divUp(nBytes, max(loop, 1)) * int64(rule.chunkSteps))),
+		ChunkSize: units.Bytes(chunk),
+		SliceSize: units.Bytes(chunk / int64(rule.chunkSteps) * int64(rule.sliceSteps)),
+		LoopSize:  units.Bytes(loop),
+	}
+}
+
+// tier is one step of a table of chunk sizes: below times·heads·chunk bytes
+// use chunks of at most size.
+type tier struct{ times, size int64 }
+
+func shrinkTiers(chunk, nBytes, heads int64, tiers []tier) int64 {
+	for _, t := range tiers {
+		if nBytes < t.times*heads*chunk && chunk > t.size {
+			chunk = t.size
+		}
+	}
+	return chunk
+}
+
+// stripes deals the operation out in chunks: every channel takes the next chunk
+// (of every head) in turn, as many channels as the cost model allows, whatever
+// the size (enqueue.cc:568-597). chunk is NCCL's size of one for nBytes over
+// all ranks, from the FIFO step.
+func stripes(c *connect.Comm, r *plan.Request, channels, heads int, chunk func(step, nBytes, perLoop int64) int64) (plan.Split, error) {
+	n := min(r.Channels, c.NChannels, channels)
+	if n < 1 {
+		return plan.Split{}, badRequest("Comm", "has no channels")
+	}
+	if err := holdsChunk(c, coll.Simple); err != nil {
+		return plan.Split{}, err
+	}
+	step := int64(c.BuffSizes[coll.Simple]) / plan.FIFOSteps
+	count, es := r.Elements()
+	nBytes := count * int64(es)
+	if r.Func != coll.AllReduce {
+		nBytes *= int64(c.NRanks)
+	}
+	perLoop := int64(n) * int64(heads) // chunks of one iteration
+	size := chunk(step, nBytes, perLoop) / grain[coll.Simple] * grain[coll.Simple]
+	if size < grain[coll.Simple] {
+		return plan.Split{}, badRequest("Comm", "chunks of NVLS are of %d bytes; give at least %d", c.NVLSChunkSize, grain[coll.Simple])
+	}
+	loop := perLoop * size
+	return plan.Split{ChannelHi: n - 1, NChannels: n, ElemSize: es, Striped: true, Lo: plan.Part{
+		Count: count, ChunkSize: units.Bytes(size), SliceSize: units.Bytes(size), ChunkSteps: 1, SliceSteps: 1,
+		NSteps: int(int32(divUp(nBytes, loop))), LoopSize: units.Bytes(loop)}}, nil
+}
+
+// halve makes chunks smaller while there would be fewer than few in the
+// operation, but not smaller than limit.
+func halve(chunk, nBytes, perLoop, few, limit int64) int64 {
+	for nBytes/(perLoop*chunk) < few && chunk > limit {
+		chunk /= 2
+	}
+	return chunk
+}

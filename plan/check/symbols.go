@@ -1,0 +1,265 @@
+package check
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// seg is the symbolic content of n bytes: the contributions of a set of ranks,
+// byte i being their inputs' byte off+i.
+type seg struct {
+	n, off units.Bytes
+	set    int32 // below the number of ranks: that rank alone
+	post   bool  // scaled
+}
+
+// value is the content of a payload.
+type value []seg
+
+// interval is a seg at a place in memory.
+type interval struct {
+	at units.Bytes
+	seg
+}
+
+// memory holds what every rank's buffers contain, and the sets of ranks met.
+type symbols struct {
+	p     *plan.Plan
+	bufs  [][2][]interval // rank → Input, Output, sorted; the first alone where they are shared
+	sets  [][]uint64      // set id → members
+	byKey map[string]int32
+	pairs map[[2]int32]int32
+	all   int32
+}
+
+func newSymbols(p *plan.Plan) *symbols {
+	n := p.Comm.NRanks
+	m := &symbols{p: p, bufs: make([][2][]interval, n), byKey: map[string]int32{}, pairs: map[[2]int32]int32{}}
+	words := (n + 63) / 64
+	whole := make([]uint64, words)
+	for r := range n {
+		one := make([]uint64, words)
+		one[r/64] = 1 << (r % 64)
+		whole[r/64] |= 1 << (r % 64)
+		m.intern(one)
+		if l := p.Layout(int32(r)); l.Input > 0 {
+			m.bufs[r][0] = []interval{{l.InputAt, seg{n: l.Input, set: int32(r)}}}
+		}
+	}
+	m.all = m.intern(whole)
+	return m
+}
+
+func (m *symbols) intern(set []uint64) int32 {
+	key := fmt.Sprint(set)
+	if id, ok := m.byKey[key]; ok {
+		return id
+	}
+	id := int32(len(m.sets))
+	m.sets = append(m.sets, set)
+	m.byKey[key] = id
+	return id
+}
+
+// union returns the set of both, an error where a rank is in both.
+func (m *symbols) union(a, b int32) (int32, error) {
+	pair := [2]int32{min(a, b), max(a, b)}
+	if id, ok := m.pairs[pair]; ok {
+		return id, nil
+	}
+	sum := slices.Clone(m.sets[a])
+	for i, w := range m.sets[b] {
+		if both := sum[i] & w; both != 0 {
+			return 0, fmt.Errorf("contribution of rank %d twice", i*64+bits.TrailingZeros64(both))
+		}
+		sum[i] |= w
+	}
+	id := m.intern(sum)
+	m.pairs[pair] = id
+	return id, nil
+}
+
+// place returns the buffer and the offset in it of a Ref.
+func (m *symbols) place(rank int32, r plan.Ref) (*[]interval, units.Bytes) {
+	l := m.p.Layout(rank)
+	b := &m.bufs[rank][1]
+	off := r.Off + l.OutputAt
+	if r.Buf == plan.Input {
+		b, off = &m.bufs[rank][0], r.Off+l.InputAt
+	}
+	if l.Shared {
+		b = &m.bufs[rank][0]
+	}
+	return b, off
+}
+
+// find returns the index of the first interval that ends after at.
+func find(b []interval, at units.Bytes) int {
+	i, _ := slices.BinarySearchFunc(b, at, func(v interval, at units.Bytes) int {
+		if v.at+v.n <= at {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// Read returns the content of n bytes, an error where some are undefined.
+func (m *symbols) Read(rank int32, r plan.Ref, n units.Bytes) (value, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	b, at := m.place(rank, r)
+	var v value
+	for i := find(*b, at); n > 0; i++ {
+		if i >= len(*b) || (*b)[i].at > at {
+			return nil, fmt.Errorf("rank %d reads byte %d of %v, which was never written", rank, at-r.Off, r)
+		}
+		s := (*b)[i].seg
+		skip := at - (*b)[i].at
+		s.off += skip
+		s.n = min(s.n-skip, n)
+		v = append(v, s)
+		at += s.n
+		n -= s.n
+	}
+	return v, nil
+}
+
+// Write stores a value, over whatever was there.
+func (m *symbols) Write(rank int32, r plan.Ref, n units.Bytes, v value) error {
+	if n == 0 {
+		return nil
+	}
+	b, at := m.place(rank, r)
+	first := find(*b, at)
+	last := first
+	var put []interval
+	if first < len(*b) && (*b)[first].at < at {
+		left := (*b)[first]
+		left.n = at - left.at
+		put = append(put, left)
+	}
+	pos := at
+	for _, s := range v {
+		put = appendMerged(put, interval{pos, s})
+		pos += s.n
+	}
+	for last < len(*b) && (*b)[last].at < at+n {
+		right := (*b)[last]
+		if cut := at + n - right.at; cut < right.n {
+			put = appendMerged(put, interval{at + n, seg{right.n - cut, right.off + cut, right.set, right.post}})
+		}
+		last++
+	}
+	if first > 0 {
+		first--
+		put = append([]interval{(*b)[first]}, put...)
+		if len(put) > 1 && joins(put[0], put[1]) {
+			put[1].at, put[1].off, put[1].n = put[0].at, put[0].off, put[0].n+put[1].n
+			put = put[1:]
+		}
+	}
+	if last < len(*b) && len(put) > 0 && joins(put[len(put)-1], (*b)[last]) {
+		put[len(put)-1].n += (*b)[last].n
+		last++
+	}
+	*b = slices.Replace(*b, first, last, put...)
+	return nil
+}
+
+// joins reports whether b continues a.
+func joins(a, b interval) bool {
+	return a.at+a.n == b.at && a.set == b.set && a.post == b.post && a.off+a.n == b.off
+}
+
+func appendMerged(list []interval, v interval) []interval {
+	if k := len(list); k > 0 && joins(list[k-1], v) {
+		list[k-1].n += v.n
+		return list
+	}
+	return append(list, v)
+}
+
+// Reduce adds two values of equal size byte by byte.
+func (m *symbols) Reduce(_ *plan.Op, a, b value) (value, error) {
+	var out value
+	a, b = slices.Clone(a), slices.Clone(b)
+	for len(a) > 0 && len(b) > 0 {
+		n := min(a[0].n, b[0].n)
+		if a[0].off != b[0].off {
+			return nil, fmt.Errorf("adds byte %d of one input to byte %d of another", a[0].off, b[0].off)
+		}
+		if a[0].post || b[0].post {
+			return nil, fmt.Errorf("adds to a result that was scaled already")
+		}
+		set, err := m.union(a[0].set, b[0].set)
+		if err != nil {
+			return nil, err
+		}
+		s := seg{n: n, off: a[0].off, set: set}
+		if k := len(out); k > 0 && out[k-1].set == set && out[k-1].off+out[k-1].n == s.off {
+			out[k-1].n += n
+		} else {
+			out = append(out, s)
+		}
+		a, b = cut(a, n), cut(b, n)
+	}
+	if len(a)+len(b) > 0 {
+		return nil, fmt.Errorf("adds values of different size")
+	}
+	return out, nil
+}
+
+func cut(v value, n units.Bytes) value {
+	if v[0].n == n {
+		return v[1:]
+	}
+	v[0].off += n
+	v[0].n -= n
+	return v
+}
+
+// Post applies the final scaling, which is right only on complete sums.
+func (m *symbols) Post(_ *plan.Op, v value) (value, error) {
+	v = slices.Clone(v)
+	for i := range v {
+		if v[i].set != m.all {
+			return nil, fmt.Errorf("scales a sum that is not complete")
+		}
+		v[i].post = m.p.Req.Op == coll.Avg
+	}
+	return v, nil
+}
+
+// compare checks an output against what it should hold.
+func (m *symbols) compare(rank int32, at units.Bytes, got value, want seg) error {
+	for _, s := range got {
+		if s.set != want.set || s.off != want.off || s.post != want.post {
+			return &Error{rank, -1, -1, -1, fmt.Sprintf("output byte %d holds byte %d of ranks %s (scaled: %t), should hold byte %d of %s",
+				at, s.off, m.members(s.set), s.post, want.off, m.members(want.set))}
+		}
+		at += s.n
+		want.off += s.n
+	}
+	return nil
+}
+
+// members lists a set, shortened.
+func (m *symbols) members(id int32) string {
+	var out []int
+	for i, w := range m.sets[id] {
+		for ; w != 0; w &= w - 1 {
+			out = append(out, i*64+bits.TrailingZeros64(w))
+		}
+	}
+	if len(out) > 8 {
+		return fmt.Sprintf("%v… (%d)", out[:8], len(out))
+	}
+	return fmt.Sprint(out)
+}

@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/units"
+)
+
+// Stream makes the ops of one program in order.
+type Stream interface {
+	// Next makes the next op and sets every field of it; false at the end. It
+	// does not allocate.
+	Next(op *Op) bool
+}
+
+// Generator makes the programs, ops and connections of one kind of plan: of a
+// ring, of a tree, of sends and receives. It may be used by several goroutines
+// at once. plan/build has one for each of NCCL's algorithms.
+type Generator interface {
+	// AppendPrograms appends the programs of a rank to dst, by channel, then
+	// group.
+	AppendPrograms(dst []Program, rank int32) []Program
+	// Open returns a stream at the first op of a program. It may reuse old,
+	// which the caller has done with.
+	Open(pr *Program, old Stream) Stream
+	// NumOps returns the number of ops of a program.
+	NumOps(pr *Program) int64
+	// Fanout returns Plan.Fanout of a program.
+	Fanout(pr *Program) int32
+	// NumConns bounds the connection ids: they are 0 to NumConns-1.
+	NumConns() int64
+	// ConnsPerRank is how many consecutive ids each rank has on a channel where
+	// ids are numbered by channel, then rank; 0 where they are not.
+	ConnsPerRank() int32
+	// Conn sets Src, Dst, Channel, Kind and NetGroup of the connection c.ID. It
+	// leaves an end that does not exist at -1.
+	Conn(c *Conn)
+	// NetGroups returns Plan.NetGroups.
+	NetGroups() []NetGroup
+}
+
+// Plan is one operation of a communicator, ready to run. It holds only what
+// differs between operations; programs are generated on demand, for a
+// 1,024-rank ring has tens of millions of ops. A Plan may be read by several
+// goroutines at once.
+type Plan struct {
+	Req   Request
+	Comm  *connect.Comm
+	Split Split // zero for send/recv operations and for one rank
+
+	gen   Generator
+	one   OneRank
+	elem  units.Bytes
+	conns int32
+	nets  []NetGroup
+}
+
+// New makes the plan whose programs g generates. It refuses plans whose
+// connection ids do not fit in 32 bits.
+func New(c *connect.Comm, r Request, s Split, g Generator) (*Plan, error) {
+	n := g.NumConns()
+	if n > math.MaxInt32 {
+		return nil, &UnsupportedError{fmt.Sprintf("%v over %d ranks", r.Func, c.NRanks), fmt.Sprintf("%d connections do not fit a plan", n)}
+	}
+	p := &Plan{Req: r, Comm: c, Split: s, gen: g, conns: int32(n), nets: g.NetGroups()}
+	if g, ok := g.(OneRankGenerator); ok {
+		p.one = g.OneRank()
+	}
+	switch {
+	case p.one == DeviceCopy || p.one == OneRankKernel:
+		p.elem = r.Type.Size()
+	case r.Func.IsP2P():
+		p.elem = 1
+	default:
+		_, p.elem = r.Elements()
+	}
+	return p, nil
+}
+
+// Programs lists the programs of a rank, by channel, then group.
+func (p *Plan) Programs(rank int32) []Program { return p.AppendPrograms(nil, rank) }
+
+// AppendPrograms appends the programs of a rank to dst.
+func (p *Plan) AppendPrograms(dst []Program, rank int32) []Program {
+	return p.gen.AppendPrograms(dst, rank)
+}
+
+// Ops yields every op of the plan, rank by rank, program by program. The
+// slices of an Op are good only until the next is yielded.
+func (p *Plan) Ops() iter.Seq[Op] {
+	return func(yield func(Op) bool) {
+		var progs []Program
+		var cur Cursor
+		var op Op
+		for rank := range int32(p.Comm.NRanks) {
+			progs = p.AppendPrograms(progs[:0], rank)
+			for i := range progs {
+				p.OpenInto(&cur, &progs[i])
+				for cur.Next(&op) {
+					if !yield(op) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// NumOps returns the number of ops of a program, without making them except
+// for PAT, where those of one chunk are counted.
+func (p *Plan) NumOps(pr *Program) int64 { return p.gen.NumOps(pr) }
+
+// TotalOps returns the number of ops of the plan.
+func (p *Plan) TotalOps() int64 {
+	var progs []Program
+	total := int64(0)
+	for rank := range int32(p.Comm.NRanks) {
+		progs = p.AppendPrograms(progs[:0], rank)
+		for i := range progs {
+			total += p.NumOps(&progs[i])
+		}
+	}
+	return total
+}
+
+// Fanout returns how many connections one primitive of NCCL serves in a
+// program of RoleScatter or RoleGather. The plan has an op for each of them,
+// and op.Chunk counts iterations times Fanout plus the connection. It is 1 for
+// all other roles.
+func (p *Plan) Fanout(pr *Program) int32 { return p.gen.Fanout(pr) }
+
+// ElemSize returns the size of the elements that the plan moves: that of the
+// type, or one byte where NCCL counts bytes.
+func (p *Plan) ElemSize() units.Bytes { return p.elem }
+
+// NumConns bounds the connection ids: they are 0 to NumConns-1, though not
+// every id need be in use.
+func (p *Plan) NumConns() int32 { return p.conns }
+
+// ConnsPerRank is how many connection ids each rank has on a channel; 0 for
+// plans that do not number them so (send/recv, and listed plans).
+func (p *Plan) ConnsPerRank() int32 { return p.gen.ConnsPerRank() }
+
+// Conn describes a connection by its id. An id that no op uses gives a Conn
+// whose Src or Dst is -1; one that leads to or from the network has Network
+// there.
+func (p *Plan) Conn(id int32) Conn {
+	c := Conn{ID: id, Src: -1, Dst: -1}
+	if id < 0 || id >= p.conns {
+		return c
+	}
+	p.gen.Conn(&c)
+	if p.Comm.RouteOf != nil && c.Src != -1 && c.Dst != -1 {
+		c.Route = p.Comm.RouteOf(c.Src, c.Dst, int(c.Channel), c.Kind)
+	}
+	return c
+}

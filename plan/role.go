@@ -1,0 +1,42 @@
+package plan
+
+import "fmt"
+
+// Role is what a program's thread group does.
+type Role uint8
+
+// Roles.
+const (
+	RoleRing Role = iota
+	RoleTreeReduce
+	RoleTreeBroadcast
+	RoleTreeRoot // reduces and broadcasts in one
+	RolePAT
+	RoleScatter // NVLS, CollNetDirect: input to the heads' buffers
+	RoleGather  // NVLS, CollNetDirect: heads' buffers to output
+	RoleReduce  // NVLS head: reduce through the switch (and broadcast at the top); CollNet head: reduce for the network
+	RoleBroadcast
+	RoleSend
+	RoleRecv
+	RoleCopy // to itself, no connection
+	RoleChainReduce
+	RoleChainBroadcast
+)
+
+var roleNames = [...]string{"ring", "tree-reduce", "tree-broadcast", "tree-root", "pat", "scatter", "gather",
+	"reduce", "broadcast", "send", "recv", "copy", "chain-reduce", "chain-broadcast"}
+
+// String returns the role's word in plan text and traces.
+func (r Role) String() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return fmt.Sprintf("Role(%d)", uint8(r))
+}
+
+// VariesConns reports whether the ops of one program go over different
+// connections. All others keep theirs, though the first and the last op may
+// lack some.
+func (r Role) VariesConns() bool {
+	return r == RolePAT || r == RoleScatter || r == RoleGather
+}

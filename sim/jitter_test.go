@@ -1,0 +1,76 @@
+package sim_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/trace"
+)
+
+// A run without jitter takes what one with jitter does, but for what channels
+// lose or gain by drifting apart: lockstep is no artefact that costs time. NVLS
+// trees once took up to 43 % longer without jitter, as proxy threads were done
+// with all channels' messages at once, after the last (docs/adr/0016).
+func TestLockstepAgreesWithJitter(t *testing.T) {
+	worst := map[coll.Algorithm]float64{}
+	for _, nodesN := range []int{2, 4, 8} {
+		if testing.Short() && nodesN == 8 {
+			continue
+		}
+		c, systems := nodes(t, "dgx-h100+nvls.n2", nodesN, comm.Params{})
+		for _, algo := range []coll.Algorithm{coll.NVLSTree, coll.Tree} {
+			for _, bytes := range []int64{1 << 20, 8 << 20, 32 << 20} {
+				op := comm.Op{Func: coll.AllReduce, Count: bytes / 4, Type: coll.Float32}
+				_, choice, err := c.PlanAs(op, algo, coll.Simple)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req := plan.Request{Func: op.Func, Count: op.Count, Type: op.Type, Algo: algo, Proto: coll.Simple, Channels: choice.MaxChannels, Warps: choice.Warps}
+				cfg := sim.Config{Systems: systems, Launch: sim.Graph}
+				with, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+				cfg.NoJitter = true
+				without, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+				off := float64(without.Elapsed)/float64(with.Elapsed) - 1
+				worst[algo] = max(worst[algo], math.Abs(off))
+				if math.Abs(off) > 0.08 {
+					t.Errorf("%d nodes %v %d bytes: %v in lockstep, %v with jitter: %+.1f %%", nodesN, algo, bytes, without.Elapsed, with.Elapsed, 100*off)
+				}
+			}
+		}
+	}
+	t.Logf("worst: %.3v", worst)
+}
+
+// The same where one GPU's proxy thread has all channels of rings and of PAT.
+func TestLockstepAgreesWithJitterOfOneGPU(t *testing.T) {
+	c, systems := nodes(t, "gh200.n2", 8, comm.Params{})
+	for _, k := range []struct {
+		f coll.Func
+		a coll.Algorithm
+	}{{coll.AllReduce, coll.Ring}, {coll.AllGather, coll.Ring}, {coll.AllGather, coll.PAT}} {
+		for _, bytes := range []int64{1 << 20, 16 << 20} {
+			op := comm.Op{Func: k.f, Count: bytes / 4, Type: coll.Float32}
+			if k.f.PerRank() {
+				op.Count /= int64(c.NRanks)
+			}
+			_, choice, err := c.PlanAs(op, k.a, coll.Simple)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := plan.Request{Func: k.f, Count: op.Count, Type: op.Type, Algo: k.a, Proto: coll.Simple, Channels: choice.MaxChannels, Warps: choice.Warps}
+			cfg := sim.Config{Systems: systems, Launch: sim.Graph}
+			with, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+			cfg.NoJitter = true
+			without, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+			off := float64(without.Elapsed)/float64(with.Elapsed) - 1
+			t.Logf("%v %v %d: %+.1f %%", k.f, k.a, bytes, 100*off)
+			if math.Abs(off) > 0.1 {
+				t.Errorf("%v %v %d bytes: %v in lockstep, %v with jitter: %+.1f %%", k.f, k.a, bytes, without.Elapsed, with.Elapsed, 100*off)
+			}
+		}
+	}
+}
