@@ -15,7 +15,7 @@ import (
 // operation is large: where some program has more than maxOps ops, and that not
 // only because there are many ranks, each of which makes ringOps of them. 1e7
 // steps take about a minute. Bytes in a steady state add time in proportion, so
-// a smaller size tells the bandwidth too.
+// a smaller size shows the bandwidth too.
 const (
 	maxSteps = 10_000_000
 	maxOps   = 4096

@@ -59,7 +59,7 @@ type Config struct {
 	// switches do not block.
 	Fabric *fabric.Fabric
 	// QPs are the queue pairs of a connection (NCCL_IB_QPS_PER_CONNECTION), 0
-	// for 1. They take steps in turn, or each a part of every step with
+	// for 1. They take steps in rotation, or each a part of every step with
 	// SplitData (NCCL_IB_SPLIT_DATA_ON_QPS).
 	QPs       int
 	SplitData bool
@@ -69,7 +69,7 @@ type Config struct {
 	TwoWrites units.Opt[units.Bytes]
 	// Sockets are how connections over TCP are split.
 	Sockets Sockets
-	// Faults are stragglers, slow and lossy ports, and what is gone.
+	// Faults are stragglers, slow and lossy ports, and ranks and ports that are down.
 	Faults []Fault
 	// RC is how lost packets are repeated.
 	RC Reliability
@@ -78,7 +78,7 @@ type Config struct {
 	// Wire makes the model of links that a run uses, without links yet; nil for
 	// fluid.New, which shares them max-min.
 	Wire func() wire.Model
-	// Trace chooses what is told to a sink; the zero Options are collectives
+	// Trace chooses what is reported to a sink; the zero Options are collectives
 	// only, nccltrace.DetailStep is all of a step.
 	Trace nccltrace.Options
 }

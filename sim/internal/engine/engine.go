@@ -33,11 +33,11 @@ type Conn struct {
 	Depth    int64      // pieces that fit
 	Extra    units.Time // what flags take longer than between GPUs
 	FromHost bool       // what is received lies in host memory
-	posted   int64      // pieces whose data (or whose first data) is under way
+	posted   int64      // pieces whose data (or whose first data) is in progress
 	Taken    int64      // pieces read
 	sent     int64      // pieces begun by the sender
 	credited int64      // pieces whose room came back
-	tails    int64      // pieces whose last data is under way
+	tails    int64      // pieces whose last data is in progress
 	Head     [plan.FIFOSteps]units.Time
 	tail     [plan.FIFOSteps]units.Time
 	credit   [plan.FIFOSteps]units.Time
@@ -59,20 +59,20 @@ type Group struct {
 	pack           int64
 	Free           units.Time // when the group can start its next piece
 	flow           wire.FlowID
-	left           float64 // nano-bytes that the flow under way leaves to flows after it
+	left           float64 // nano-bytes that the flow in progress leaves to flows after it
 	Route          wire.RouteID
 	Joint          wire.RouteID // of ops with several peers, -1 where there are none
 	perRound       int32        // ops that one primitive of NCCL was cut into
-	heads          []int32      // connections of its turn over the heads
-	round          []roundPiece // pieces of a turn over the heads that wait for its end
-	Bytes          units.Bytes  // of the piece under way
+	heads          []int32      // connections of its round over the heads
+	round          []roundPiece // pieces of a round over the heads that wait for its end
+	Bytes          units.Bytes  // of the piece in progress
 	count          uint32       // pieces so far, for the jitter's stream
 	Ins, Outs      []int32      // of a quotient: all connections that it reads and writes
 	FromBuf, ToBuf []int32      // and those of one op, where they vary
 	drift          float64      // static share of this channel
 	held           heldSlice
 	posted         bool       // the last slice's flag goes up behind a fence
-	streams        bool       // the piece under way began without a pause after such a slice
+	streams        bool       // the piece in progress began without a pause after such a slice
 	Since          units.Time // when the wait for the piece began
 	wake           units.Time // time of the pending evTry, -1 without one
 }
@@ -148,8 +148,8 @@ type Engine struct {
 	err      error
 	Events   int64 // events until the last device was done
 	Net      *host.Network
-	Observer Observer           // nil: nobody listens
-	Progress func(part float64) // nil where nobody asks
+	Observer Observer           // nil: none
+	Progress func(part float64) // nil without a listener
 	fetched  int64              // ops taken up
 	Ops      int64              // in all, where tell is set
 }
@@ -199,7 +199,7 @@ func costsOf(c *gpu.Class) costs {
 	return k
 }
 
-// cancelEvery is how many events pass between looks at the context.
+// cancelEvery is how many events pass between two checks of the context.
 const cancelEvery = 1 << 14
 
 // lastTime is how far simulated time goes, 26 days: a quarter of what int64

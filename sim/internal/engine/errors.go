@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// HangError is an operation that never ends because a rank is gone: kernels
+// HangError is an operation that never ends because a rank is down: kernels
 // poll for what it would send, and NCCL 2.28.9 has no timeout for them.
 type HangError struct {
 	Gone    []int // ranks
@@ -42,7 +42,7 @@ func ranks(list []int) string {
 	return fmt.Sprintf("ranks %s are", strings.Join(strings.Fields(strings.Trim(fmt.Sprint(list), "[]")), ", "))
 }
 
-// hang tells who waits forever for the ranks that are gone.
+// hang reports who waits forever for the ranks that are down.
 func (e *Engine) hang() error {
 	h := &HangError{First: -1}
 	for r := range e.Devices {

@@ -144,7 +144,7 @@ func (e *Engine) ExtraHop(pc *plan.Conn) units.Time {
 	return 0
 }
 
-// FromHost tells whether a kernel loads a connection's data over PCIe from host
+// FromHost reports whether a kernel loads a connection's data over PCIe from host
 // memory, where another GPU or a thread put it.
 func (e *Engine) FromHost(pc *plan.Conn) bool {
 	if pc.Route.Transport == connect.NET && pc.Kind != connect.NVLSRoute && !host.Reduces(pc) {

@@ -10,22 +10,22 @@ import (
 // NCCL's scatter and gather primitives of NVLS handle the pieces of all heads
 // in one step: they wait for the room or the data of every head, and post or
 // release all of them at the end (prims_simple.h:494, ScatterGatherOp). In a
-// plan that step is one op a head; a turn puts them together again.
+// plan that step is one op a head; a round puts them together again.
 
-// roundPiece is a piece of a turn that is not posted or released yet.
+// roundPiece is a piece of a round that is not posted or released yet.
 type roundPiece struct {
 	conn  int32
 	chunk int32
 	bytes units.Bytes
 }
 
-// inRounds reports whether the group's ops come in turns over the heads.
+// inRounds reports whether the group's ops come in rounds over the heads.
 func (g *Group) inRounds() bool {
 	return g.perRound > 1 && (g.Program.Role == plan.RoleScatter || g.Program.Role == plan.RoleGather)
 }
 
 // Awaits are the connections that the op waits for, of its own ones: those of
-// all heads where a turn begins.
+// all heads where a round begins.
 func (g *Group) Awaits(own []int32) []int32 {
 	if g.inRounds() && len(own) > 0 && g.Op.Chunk%g.perRound == 0 {
 		return g.heads
@@ -33,7 +33,7 @@ func (g *Group) Awaits(own []int32) []int32 {
 	return own
 }
 
-// LayHeads lists the connections of every group whose ops come in turns.
+// LayHeads lists the connections of every group whose ops come in rounds.
 func (e *Engine) LayHeads() {
 	var cur plan.Cursor
 	var op plan.Op
@@ -56,7 +56,7 @@ func (e *Engine) LayHeads() {
 	}
 }
 
-// holdRound keeps a scattered piece back until the last of its turn is through.
+// holdRound keeps a scattered piece back until the last of its round is through.
 func (e *Engine) holdRound(gi int32, h *heldSlice, t units.Time) {
 	g := &e.Groups[gi]
 	for _, id := range h.peers() {
@@ -78,7 +78,7 @@ func (e *Engine) holdRound(gi int32, h *heldSlice, t units.Time) {
 	g.round = g.round[:0]
 }
 
-// releaseRound returns the room of a gathered turn at its end.
+// releaseRound returns the room of a gathered round at its end.
 func (e *Engine) releaseRound(g *Group, t units.Time) {
 	for _, id := range g.Op.From {
 		g.round = append(g.round, roundPiece{conn: id})

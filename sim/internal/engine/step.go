@@ -10,8 +10,21 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// tryStart starts the group's next piece if all it needs is there; else it leaves
-// the group to whoever brings what is missing.
+// A group walks its program op by op, and each op slice by slice (Simple) or in
+// one piece (LL, LL128):
+//
+//	tryStart  fetches the op; waits until data and room are there
+//	begin     the piece's overhead runs
+//	join      its bytes are on their links
+//	finish    they have moved: the slice's flag goes up, or a cut-through op waits
+//	          for the last data it reads (complete)
+//
+// Example: on a ring of LL, rank 1 begins when the first data of rank 0 has come,
+// and its own first data reaches rank 2 a hop later, long before the op is
+// through; the op ends when the last data of rank 0 has come.
+
+// tryStart starts the group's next piece if all it needs is there; else the group
+// waits, and what is missing wakes it: deliver, postHead or giveCredit.
 func (e *Engine) tryStart(gi int32) {
 	g := &e.Groups[gi]
 	if g.state != idle && g.state != waiting {
@@ -98,7 +111,7 @@ func (e *Engine) routeOf(g *Group) wire.RouteID {
 	return e.Conns[g.Op.To[0]].Route
 }
 
-// ready tells when data and room for the next piece are there; ok is false
+// ready reports when data and room for the next piece are there; ok is false
 // while that is not known.
 func (e *Engine) ready(g *Group) (at units.Time, ok bool) {
 	for _, id := range g.Awaits(g.Op.From) {
@@ -121,7 +134,7 @@ func (e *Engine) ready(g *Group) (at units.Time, ok bool) {
 	return at, true
 }
 
-// pieceBytes is the payload of the piece under way.
+// pieceBytes is the payload of the piece in progress.
 func (g *Group) pieceBytes(slice int32) units.Bytes {
 	left := g.Op.Bytes - g.size*units.Bytes(slice)
 	return max(0, min(left, g.size))
@@ -380,7 +393,7 @@ func (e *Engine) holdBack(g *Group) {
 func (e *Engine) complete(gi int32) {
 	g := &e.Groups[gi]
 	if g.state != closing {
-		return // an earlier look has ended it
+		return // an earlier event has ended it
 	}
 	for _, id := range g.Op.From {
 		c := &e.Conns[id]
@@ -473,7 +486,7 @@ func (e *Engine) deliver(id int32, t units.Time) units.Time {
 	return t
 }
 
-// postHead tells the receiver when the first data of a piece arrives.
+// postHead notes when the first data of a piece arrives.
 func (e *Engine) postHead(id int32, t units.Time) {
 	c := &e.Conns[id]
 	if c.Net >= 0 {
@@ -485,7 +498,7 @@ func (e *Engine) postHead(id int32, t units.Time) {
 	e.wake(c.Rcv, t)
 }
 
-// postTail tells the receiver when the last data of a piece arrives, and says
+// postTail notes when the last data of a piece arrives, and says
 // when that is.
 func (e *Engine) postTail(id int32, t units.Time) units.Time {
 	c := &e.Conns[id]
@@ -531,7 +544,7 @@ func (e *Engine) giveCredit(id int32, t units.Time) {
 	e.wake(c.Snd, t)
 }
 
-// wake lets a waiting group look again.
+// wake lets a waiting group try again.
 func (e *Engine) wake(gi int32, t units.Time) {
 	if gi >= 0 && e.Groups[gi].state == waiting {
 		e.wakeAt(gi, t)

@@ -18,7 +18,7 @@ import (
 // that receive, are together no faster than it. Then nothing is left of it but
 // latency, which has to be the same for all that is taken together.
 
-// maxRoutes is the number of connections up to which that is looked into.
+// maxRoutes is the number of connections up to which routes are compared.
 const maxRoutes = 1 << 22
 
 // traffic is what meets on a cable: ports that send over it and that receive,
@@ -37,7 +37,7 @@ func (m *portSum) add(p host.Port, r wire.Rate) {
 	}
 }
 
-// cables walks over the ways of all connections of a plan.
+// cables walks over the routes of all connections of a plan.
 type cables struct {
 	n     *host.Network
 	cross []traffic // by wire
@@ -46,7 +46,7 @@ type cables struct {
 
 // latencies finds by how much the network delays each of the engine's connections;
 // ok is false where a cable may hold something up, or what is taken for one has
-// ways of several lengths.
+// routes of several lengths.
 func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
 	n, p := q.e.Net, q.plan
 	if n.Fabric == nil {
@@ -87,7 +87,7 @@ func between(pc *plan.Conn) bool {
 }
 
 // of is by how much the network delays a connection's messages: those of the
-// queue pair that has the longest way. free is false where it may also slow them
+// queue pair that has the longest route. free is false where it may also slow them
 // down, or lose some.
 func (w *cables) of(pc *plan.Conn) (later units.Time, free bool, err error) {
 	src, dst := w.n.Ports(pc)
@@ -120,10 +120,10 @@ func (w *cables) of(pc *plan.Conn) (later units.Time, free bool, err error) {
 	return later, true, nil
 }
 
-// maxPeriod is the longest stretch of nodes that stands for a ring of many.
+// maxPeriod is the longest stretch of nodes that represents a ring of many.
 const maxPeriod = 64
 
-// period is after how many nodes the ways between the hosts repeat, 0 where they
+// period is after how many nodes the routes between the hosts repeat, 0 where they
 // do not: those of a ring within a group of hosts are shorter than those from
 // one group to the next.
 func (x *Config) period(p *plan.Plan) int32 {
@@ -164,7 +164,7 @@ func all[T any](list []T, is func(int, T) bool) bool {
 	return true
 }
 
-// foldable tells whether a network may be left out at all: where ways do not
+// foldable reports whether a network may be left out at all: where routes do not
 // depend on those given before, and every net has one.
 func (c *Config) foldable() bool {
 	if c.Fabric == nil {

@@ -102,7 +102,7 @@ func nodeOrder(p *plan.Plan, ch int) []int32 {
 	return order
 }
 
-// wraps tells whether the root's node has a rank that stands before the root on
+// wraps reports whether the root's node has a rank that is before the root on
 // some channels' rings and behind it on others.
 func wraps(p *plan.Plan) bool {
 	c := p.Comm

@@ -50,8 +50,8 @@ func (c *Config) possible() bool {
 		!slices.ContainsFunc(c.Faults, func(f param.Fault) bool { return f.Loss > 0 || f.Down || f.Port > 0 })
 }
 
-// equalNets tells whether all nets are made of equally many ports, which their
-// traffic then uses alike.
+// equalNets reports whether all nets are made of equally many ports, which their
+// traffic then uses equally.
 func (c *Config) equalNets() bool {
 	of := -1
 	for i, s := range c.Systems {
@@ -89,7 +89,7 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	return nil, nil
 }
 
-// skips tells whether a symmetry is left alone for one that gives near results.
+// skips reports whether a symmetry is left alone for one that gives near results.
 func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
 	if s.margin > 0 || c.Mode != Near && s.work(p) <= exactWork {
 		return false

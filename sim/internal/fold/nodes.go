@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/sim/param"
 )
 
-// nodeSymmetry takes nodes that are alike together where the network reduces:
+// nodeSymmetry takes nodes that are equivalent together where the network reduces:
 // what a node gives to it and takes from it is at no other node. One node of
 // each kind remains: equal ones, and those with the same faults. That is exact
 // where all do the same; of what is gathered or scattered every node has a block
@@ -58,7 +58,7 @@ func (x *Config) nodeSymmetry(p *plan.Plan) *symmetry {
 	return s
 }
 
-// equivalentNodes tells whether the ranks of two nodes, in their order, do the same
+// equivalentNodes reports whether the ranks of two nodes, in their order, do the same
 // with the same means.
 func (x *Config) equivalentNodes(p *plan.Plan, slow []float64, a, b int32) bool {
 	c := p.Comm

@@ -7,10 +7,11 @@ import (
 	"github.com/simccl/simccl/sim/internal/host"
 )
 
-// position is how a node stands in a tree over nodes.
+// position is a node's place in a tree over nodes: how far from its deepest leaf and
+// from the root, and with how many children.
 type position struct{ height, depth, kids int32 }
 
-// positions is how a node stands in the tree of a channel, and in the other one.
+// positions are a node's places in the tree of a channel and in the other one.
 // A node with a straggler, of which slow is the rank + 1, is like no other.
 type positions struct {
 	own, other position
@@ -44,7 +45,7 @@ func positionsIn(parent []int32) ([]position, [][]int32) {
 	return out, kids
 }
 
-// nearSymmetry takes nodes together that stand alike in both trees: by height, depth
+// nearSymmetry takes nodes together that have equal positions in both trees: by height, depth
 // and number of children, of which there are O(log² n). It is near, not exact:
 // nodes of one kind have children and parents of several, of which only the
 // representative's count, and only links of representatives' nodes carry
@@ -94,7 +95,7 @@ func (t *trees) nearSymmetry() *symmetry {
 	return s.compact()
 }
 
-// representative is the rank that stands for all heads of a node: its straggler,
+// representative is the rank that represents all heads of a node: its straggler,
 // where it has one, as no head is done before it has that one's data.
 func (t *trees) representative(ch, node int32) int32 {
 	if t.slow != nil && t.slow[node] > 0 {
@@ -108,7 +109,7 @@ func (t *trees) representative(ch, node int32) int32 {
 	return -1
 }
 
-// kindsOfPositions numbers the pairs of stands: kind by tree and node, and for each kind a
+// kindsOfPositions numbers the pairs of positions: kind by tree and node, and for each kind a
 // tree and node that represents it. Representatives are found from the root of
 // the first tree on, so that as far as possible they are each other's parents.
 func (t *trees) kindsOfPositions() (kind [][]int32, reps []part) {

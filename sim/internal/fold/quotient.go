@@ -8,19 +8,19 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Quotient is a plan's engine with programs that are alike taken together by a
-// symmetry: one of each kind runs, on links of which each stands for all that
-// are crossed alike, and before proxy threads that have all the messages of a
+// Quotient is a plan's engine with programs that are equivalent taken together by a
+// symmetry: one of each kind runs, on links of which each represents all that
+// are crossed equally, and before proxy threads that have all the messages of a
 // real one.
 //
 // It is exact, bit for bit, where the symmetry is: where every program of a
 // kind has the same ops, meets programs of the same kinds over equal
 // connections, crosses equally many links of each kind, where every link of a
 // kind is crossed equally often by each kind of traffic, and equally so for
-// proxy threads and kernels. Then what is alike at one instant is alike at the
+// proxy threads and kernels. Then what is equal at one instant is equal at the
 // next: the engine knows no order but that of time (rounds of proxy threads,
 // progressive filling of links). survey proves all of this for the plan at
-// hand, and lets go of a symmetry that does not hold.
+// hand, and drops a symmetry that does not hold.
 type Quotient struct {
 	*symmetry
 	e        *engine.Engine
@@ -147,7 +147,7 @@ func (q *Quotient) programs(dst []plan.Program, s part) []plan.Program {
 	return dst
 }
 
-// place returns where a rank's part of a channel stands in reps.
+// place returns where a rank's part of a channel is in reps.
 func (q *Quotient) place(channel, rank int32) int32 {
 	return q.of[int(channel)-q.plan.Split.ChannelLo][rank]
 }
@@ -221,7 +221,7 @@ func (q *Quotient) layConns() {
 	for i := range q.index {
 		q.index[i] = -1
 	}
-	for i := range q.index { // in the order of the plan's ids, on which turns over heads rely
+	for i := range q.index { // in the order of the plan's ids, on which rounds over heads rely
 		rep := q.reps[i/int(q.per)]
 		id := ((rep.channel-int32(q.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
 		pc := q.plan.Conn(id)

@@ -33,15 +33,15 @@ func rotation(p *plan.Plan, systems []*topo.System) *symmetry {
 	}
 	s := &symmetry{home: make([]int32, c.NNodes), rotated: true, equivalent: true}
 	// Where a peer's part begins in the buffer decides how fast it is read: from
-	// node to node alike only where a node's parts are whole lines.
+	// node to node that is equal only where a node's parts are whole lines.
 	if bytes := p.Req.Count * int64(p.Req.Type.Size()); p.Req.Func == coll.AllToAll && bytes*int64(per)%128 != 0 {
 		s.equivalent = false
-		if bytes*int64(per)%16 == 0 { // alike in a pack of 16 bytes, as which they are copied or not
+		if bytes*int64(per)%16 == 0 { // aligned equally to packs of 16 bytes, as which they are copied
 			s.margin, s.approximation = 0.08, "the parts of all nodes are taken to begin alike in a line of 128 bytes"
 		}
 	}
 	// Messages of sockets wait for each other as one thread comes to them, which
-	// one node's quotient tells nearly, not exactly.
+	// one node's quotient reproduces nearly, not exactly.
 	if slices.ContainsFunc(systems[0].Of(topo.NET), func(id topo.NodeID) bool { return systems[0].Nodes[id].Net.Sockets }) {
 		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are taken to come to all nodes' sockets alike"
 	}

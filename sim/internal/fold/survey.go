@@ -14,9 +14,18 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// survey walks over all real traffic of the nodes that a quotient looks at. It
-// finds out which links and proxy threads are crossed alike, and whether
-// everything of a kind is alike.
+// survey proves a symmetry for the plan at hand. It walks over all real traffic of
+// the nodes whose links are simulated, gives each link and each proxy thread a
+// fingerprint of what crosses it, and takes those with equal fingerprints as one
+// class. The symmetry holds where all flows of a kind cross the same classes
+// equally often.
+//
+// Example: a ring over two nodes of two GPUs, folded to one node. Two of the kinds
+// are the stores of GPU 0 into GPU 1's FIFO and the messages of GPU 1. The links
+// from GPU 0 to the switch are crossed once by the first kind on either node, so
+// they have one fingerprint and are one link of the quotient. If node 1 had a
+// slower NIC, the two NICs would be of two classes, the messages of node 0 and 1
+// would cross different ones, and the symmetry would not hold.
 //
 // Kinds of traffic are numbered: what kernels store into each connection of
 // the engine, then its network messages, then what each group's ops with
@@ -33,7 +42,7 @@ type survey struct {
 	threads  []fingerprint // of each rank's proxy thread
 	byThread []served
 	joints   []bool  // by group: its ops have a route of their own
-	holds    bool    // everything of a kind is alike so far
+	holds    bool    // everything of a kind is equivalent so far
 	ins      []int32 // of the program at hand
 	outs     []int32
 
@@ -61,7 +70,8 @@ type served struct {
 	channel, id int32
 }
 
-// fingerprint identifies a sum of things, whatever their order: two sums of 64 bits.
+// fingerprint identifies a multiset: two sums of 64-bit hashes, which do not depend
+// on the order in which its members are added.
 type fingerprint struct{ a, b uint64 }
 
 // add puts n times a thing into the sum.
@@ -159,7 +169,7 @@ func (s *survey) sends(gi, id int32, rep bool) error {
 }
 
 // receives notes what comes into a program from nodes whose links are not
-// looked at.
+// examined.
 func (s *survey) receives(gi, id int32, rep bool) error {
 	c := s.q.conn(id)
 	s.holds = s.holds && c >= 0 && s.e.Conns[c].Rcv == gi
@@ -222,8 +232,8 @@ func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
 	return nil
 }
 
-// thread is the rank whose proxy thread stands for a rank's: the same one of
-// the node that stands for its own.
+// thread is the rank whose proxy thread represents a rank's: the same one of
+// the node that represents its own.
 func (s *survey) thread(rank int32) int32 {
 	c := s.plan.Comm
 	if home := s.q.home[c.NodeOf[rank]]; home >= 0 {
@@ -266,7 +276,7 @@ type linkKey struct {
 	crossed  fingerprint
 }
 
-// sortLinks finds the links that are crossed alike.
+// sortLinks finds the links that are crossed equally.
 func (s *survey) sortLinks() {
 	s.class = make([]int32, len(s.links))
 	known := map[linkKey]int32{}

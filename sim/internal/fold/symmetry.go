@@ -11,18 +11,18 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// A symmetry proposes which programs of a plan are alike. What it proposes is
+// A symmetry proposes which programs of a plan are equivalent. What it proposes is
 // proven, or refused, when the quotient is laid out (quotient.go).
 type symmetry struct {
-	reps []part    // the programs that stand for the others
+	reps []part    // the programs that represent the others
 	of   [][]int32 // channel of the split, rank → its place in reps
-	// home names, by node, the node whose links stand for its own; -1 where its
+	// home names, by node, the node whose links represent its own; -1 where its
 	// links are left out.
 	home []int32
 	// heads is the number of heads of an NVLS channel where they are taken for
 	// one, else 0.
 	heads int32
-	// alike is set where nothing but structure can tell programs of one place
+	// equivalent is set where nothing but structure can tell programs of one place
 	// apart: chunks, parts and addresses agree.
 	equivalent bool
 	// margin is by how much, as a part of the time, the quotient was seen to be
@@ -40,7 +40,7 @@ type symmetry struct {
 type part struct{ channel, rank int32 }
 
 // symmetries lists those worth trying for a plan, the smallest quotient first.
-// Faults leave those under which no node stands for another.
+// Faults leave those under which no node represents another.
 func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	if p.Req.Count == 0 || p.Comm.NRanks < 2 {
 		return nil
@@ -104,7 +104,7 @@ func equalParts(p *plan.Plan) bool {
 	return s.Lo == s.Mid && s.Mid == s.Hi && s.Mid.Count*int64(p.ElemSize())%16 == 0
 }
 
-// equalChunks reports whether all ops of a program's turn, n of them, move
+// equalChunks reports whether all ops of a program's round, n of them, move
 // equally many bytes from and to aligned addresses.
 func equalChunks(p *plan.Plan, pr *plan.Program, n int64) bool {
 	cur := p.Open(pr)
@@ -292,7 +292,7 @@ func patSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
 	return s
 }
 
-// allNodes is home where every node's links stand for themselves.
+// allNodes is home where every node's links represent themselves.
 func allNodes(c *connect.Comm) []int32 {
 	home := make([]int32, c.NNodes)
 	for n := range home {

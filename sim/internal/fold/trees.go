@@ -7,8 +7,11 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// trees is what the channels' trees look like from outside the nodes. NCCL
-// has two: in the second, inner nodes of the first are leaves.
+// trees are the channels' trees over nodes, apart from what happens within a node.
+// NCCL has two: in the second, inner nodes of the first are leaves. Example of four
+// nodes: in the first tree 0 is the root, above 2, which is above 1 and 3; in the
+// second 3 is the root, above 1, which is above 0 and 2: node 3-i of the second is
+// what node i of the first is.
 type trees struct {
 	p      *plan.Plan
 	parent [][]int32 // tree, node → node above it, -1 at the root
@@ -17,7 +20,7 @@ type trees struct {
 	slow   []int32   // node → its slowest straggler + 1, 0 without; nil where there are none
 }
 
-// treesOf looks at a plan's trees; nil where its nodes do not form any, or
+// treesOf examines a plan's trees; nil where its nodes do not form any, or
 // where a node's ranks are no chain.
 func treesOf(p *plan.Plan) *trees {
 	t := &trees{p: p}
@@ -81,7 +84,7 @@ func (t *trees) parents(ch int32) (parent []int32, ok bool) {
 	return parent, roots == 1
 }
 
-// places returns how far down its node's chain every rank stands; with NVLS
+// places returns how far down its node's chain every rank is; with NVLS
 // its index in the node. nil where the ranks of a node are no chain.
 func (t *trees) places(ch int32) []int32 {
 	c := t.p.Comm
@@ -143,9 +146,9 @@ func (t *trees) headsEquivalent() bool {
 }
 
 // propose proposes quotients: by channels, heads and mirrored nodes, by
-// channels alone, and the near one. Faults leave no two nodes alike, and none
+// channels alone, and the near one. Faults leave no two nodes equal, and none
 // of the ranks of a node; slow is by how much each rank is slower, nil where
-// none is, and ports tells whether ports are at fault, too, which would touch
+// none is, and ports reports whether ports are at fault, too, which would touch
 // some channels only.
 func (t *trees) propose(slow []float64, ports bool, add func(*symmetry)) {
 	nvls := t.p.Req.Algo != coll.Tree

@@ -30,7 +30,7 @@ type Conn struct {
 	batch    int32 // of a head's connection, else -1
 	srcFree  units.Time
 	dstFree  units.Time
-	pending  bool // a step is on its way to the sender's proxy
+	pending  bool // a step waits for the sender's proxy
 	posted   int64
 	sent     int64 // written by the proxy
 	begun    int64 // on the wire: a queue pair sends one after the other
@@ -81,7 +81,7 @@ const (
 // NCCL).
 type split struct {
 	first       int32 // its first queue pair among the connection's
-	parts, left int16 // how many; how many are under way
+	parts, left int16 // how many; how many are in progress
 	bytes, each int32
 }
 

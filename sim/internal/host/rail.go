@@ -37,7 +37,7 @@ type Rail struct {
 	stuck   *StuckError // set where a port forwards nothing
 }
 
-// Window is how many collectives of a rail may be under way.
+// Window is how many collectives of a rail may be in progress.
 func (r *Rail) Window() int { return len(r.came) }
 
 // Alone is how long bytes last on a rail that shares its links with nothing.

@@ -65,7 +65,7 @@ func (r *rdma) offered(c *Conn, t units.Time) units.Time { return t + r.n.Latenc
 func (r *rdma) ack(c *Conn) units.Time { return 2 * r.n.Latency(c) }
 
 // divide: parts are equal, though NCCL's are multiples of 128 bytes: traffic that
-// uses all ports alike then stays equal.
+// uses all ports equally then stays equal.
 func (r *rdma) divide(c *Conn, n units.Bytes) (parts int32, each units.Bytes) {
 	return c.stripe, (n + units.Bytes(c.stripe) - 1) / units.Bytes(c.stripe)
 }

@@ -177,7 +177,7 @@ func (t *Tracer) sums(bi int32, k int64, at units.Time) {
 }
 
 // onTheTree says what the time from a post to its completion consists of: the
-// wait for other nodes, for earlier collectives, the bytes, the way.
+// wait for other nodes, for earlier collectives, the bytes, the latency.
 func (t *Tracer) onTheTree(r *host.Rail, x *reduction, posted, at units.Time, n units.Bytes) (w nccltrace.Terms) {
 	w[nccltrace.Data] = x.whole - posted
 	w[nccltrace.Queue] = x.begun - x.whole
@@ -188,7 +188,7 @@ func (t *Tracer) onTheTree(r *host.Rail, x *reduction, posted, at units.Time, n 
 	return w
 }
 
-// takesFrom notes that the receiving proxy was told of a batch's k-th result at
+// takesFrom notes that the receiving proxy had a batch's k-th result at
 // time at, and raised its tails at time raised.
 func (t *Tracer) takesFrom(bi int32, k int64, at, raised units.Time) {
 	b := &t.e.Net.Batches[bi]

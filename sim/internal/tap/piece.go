@@ -61,7 +61,7 @@ func (p *piece) terms() (t nccltrace.Terms) {
 }
 
 // withFlag gives a piece's terms what passes until its flag is seen: the flag's own
-// way, and before it a fence, or of a cut-through operation the last data.
+// latency, and before it a fence, or of a cut-through operation the last data.
 func withFlag(t nccltrace.Terms, proto coll.Protocol, flag, total units.Time) nccltrace.Terms {
 	t[nccltrace.Flag] += max(0, min(flag, total-t.Sum()))
 	if proto == coll.Simple {
@@ -116,12 +116,12 @@ func (t *Tracer) holds(gi int32) {
 	t.groups[gi].held = t.groups[gi].piece
 }
 
-// joinsRound keeps a held piece until its turn over the heads is through.
+// joinsRound keeps a held piece until its round over the heads is through.
 func (t *Tracer) joinsRound(gi int32) {
 	t.groups[gi].round = append(t.groups[gi].round, t.groups[gi].held)
 }
 
-// inRound returns the i-th piece of a turn, and forgets all after the last.
+// inRound returns the i-th piece of a round, and forgets all after the last.
 func (t *Tracer) inRound(gi int32, i, n int) *piece {
 	q := t.groups[gi].round
 	if i == n-1 {

@@ -27,7 +27,7 @@ func (t *Tracer) waited(l *host.QueuePair, wait units.Time) {
 }
 
 // queues writes how many bytes waited before each link, by time. Where a message
-// waited is known when all loads are: at the fullest link of its way.
+// waited is known when all loads are: at the fullest link of its route.
 func (t *Tracer) queues(res *exec.Result) {
 	type change struct {
 		link  int

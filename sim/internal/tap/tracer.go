@@ -35,20 +35,20 @@ type Tracer struct {
 
 // groupTrace is what is known of a thread group's pieces.
 type groupTrace struct {
-	piece piece           // under way
+	piece piece           // in progress
 	held  piece           // of the group's held slice
-	round []piece         // of the pieces of its turn
+	round []piece         // of the pieces of its round
 	sum   nccltrace.Terms // of all of the operation
 }
 
-// window is how many pieces of a connection may be under way between the kernel
+// window is how many pieces of a connection may be in progress between the kernel
 // that sent them and the one that has not read them yet. Over the network that
 // is a FIFO at each end: the sender's slot is free for piece 8 as soon as piece
 // 0 is acknowledged, though the receiver's kernel has read none of the first
 // eight.
 const window = 2 * plan.FIFOSteps
 
-// connTrace is what both ends of a connection share: the pieces under way, and
+// connTrace is what both ends of a connection share: the pieces in progress, and
 // what the network did with them.
 type connTrace struct {
 	open      bool
@@ -60,7 +60,7 @@ type connTrace struct {
 	wire      *wireTrace // of connections over the network
 }
 
-// slot is what is known of a piece under way.
+// slot is what is known of a piece in progress.
 type slot struct {
 	flow, chunk int64
 	deps        []int64 // arrows from what its op received
@@ -100,7 +100,7 @@ func (t *Tracer) begins(k int32, at units.Time) {
 	}
 }
 
-// follows tells whether a rank's last operation is followed at that depth.
+// follows reports whether a rank's last operation is followed at that depth.
 func (t *Tracer) follows(rank int32, d nccltrace.Detail) bool {
 	return t.open && d <= t.depth && t.e.Devices[rank].Done == t.job.Kernels-1
 }
@@ -262,7 +262,7 @@ func (t *Tracer) Finish(res *exec.Result) {
 		d := &t.e.Devices[i]
 		at := d.Ends[len(d.Ends)-1]
 		end = max(end, at)
-		// Graph replay and eager launches alike: the operation is there when the
+		// For graph replay as for eager launches the operation is there when the
 		// one before it ends.
 		op := nccltrace.Operation{Rank: i, Start: d.Begin - t.job.Gap - t.shift, End: at - t.shift, Launch: t.job.Gap}
 		algo, proto := req.Algo.LogName(), req.Proto.LogName()

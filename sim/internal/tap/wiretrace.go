@@ -59,7 +59,7 @@ type wireStep struct {
 // struct ncclIbSendFifo).
 const ctsBytes = 64
 
-// waits tells whether completions are still to come that the trace shows.
+// waits reports whether completions are still to come that the trace shows.
 func (t *Tracer) waits() bool { return t.net.open > 0 }
 
 // wireOf returns a connection's network side and its k-th step.
@@ -68,7 +68,7 @@ func (t *Tracer) wireOf(id int32, k int64) (*connTrace, *wireStep) {
 	return ct, ct.wire.step(k)
 }
 
-// shown tells whether a connection's k-th step is of the last operation.
+// shown reports whether a connection's k-th step is of the last operation.
 func (ct *connTrace) shown(k int64) bool { return ct.open && k >= ct.base }
 
 // fills notes that a kernel filled a step, which the proxy sees when it is
@@ -105,7 +105,7 @@ func (t *Tracer) lands(id int32, k int64) {
 	s.landed = t.e.Queue.Now
 }
 
-// crosses writes the way of a queue pair's share through the network.
+// crosses writes the transfer of a queue pair's share through the network.
 func (t *Tracer) crosses(l *host.QueuePair) {
 	if !t.open || t.depth < nccltrace.DetailPacket {
 		return

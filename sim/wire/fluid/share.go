@@ -161,7 +161,7 @@ func (f *Fluid) fill() bool {
 	return true
 }
 
-// least finds the smallest share that links give, and lets go of those whose
+// least finds the smallest share that links give, and drops those whose
 // flows are all settled.
 func (f *Fluid) least() wire.Rate {
 	share, n := wire.Rate(math.MaxInt64), 0
@@ -225,7 +225,7 @@ func (f *Fluid) fillTight(share wire.Rate) int {
 	return fixed
 }
 
-// takeIn adds links of the border to what is filled, and tells whether it did.
+// takeIn adds links of the border to what is filled, and reports whether it did.
 func (f *Fluid) takeIn(tight func(*link) bool) bool {
 	took := false
 	for _, li := range f.compO {
@@ -237,7 +237,7 @@ func (f *Fluid) takeIn(tight func(*link) bool) bool {
 	return took
 }
 
-// slack tells whether the border is slack at the rates found, and takes in what
+// slack reports whether the border is slack at the rates found, and takes in what
 // is not.
 func (f *Fluid) slack() bool {
 	return !f.takeIn(func(l *link) bool { return l.room < wire.Rate(l.flows) })
