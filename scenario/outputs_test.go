@@ -86,7 +86,7 @@ func TestOneRank(t *testing.T) {
 // TestLargeProofsAreLeftOut: a plan that is too large for its proof is simulated,
 // and says so.
 func TestLargeProofsAreLeftOut(t *testing.T) {
-	s := small("all_reduce", "1M")
+	s := small("all_reduce", "64M")
 	s.Machine.Nodes = []Nodes{{Count: 16}}
 	s.NCCL.Env = map[string]string{"NCCL_ALGO": "Ring"}
 	r, err := Run(context.Background(), s, Options{})
@@ -94,14 +94,14 @@ func TestLargeProofsAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := r.Rows[0]
-	if row.Out.Checked || !strings.Contains(row.Facts.NotProved, "ops, more than 200000") || !strings.Contains(strings.Join(r.Notes, "\n"), "1048576 bytes: the plan is not proved") {
+	if row.Out.Checked || !strings.Contains(row.Facts.NotProved, "ops, more than 200000") || !strings.Contains(strings.Join(r.Notes, "\n"), "67108864 bytes: the plan is not proved") {
 		t.Errorf("%+v, notes %q", row, r.Notes)
 	}
 }
 
 // TestWarnings: faults of topology files and filters that match nothing.
 func TestWarnings(t *testing.T) {
-	files := fstest.MapFS{"a.xml": {Data: bytes.Replace(builtin.DGXH100(), []byte(`link_width="16"`), []byte(`link_width="4"`), 1)}}
+	files := fstest.MapFS{"a.xml": {Data: bytes.Replace(builtin.DGXH100(), []byte(`link_width="16"`), []byte(`link_width="0"`), 1)}}
 	s := small("all_reduce", "8")
 	s.Machine.Nodes = []Nodes{{"a.xml", 1}}
 	s.NCCL.Env = map[string]string{"NCCL_IB_HCA": "mlx5_0,mlx5_99"}
