@@ -19,7 +19,6 @@ import (
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
-	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
 
@@ -34,8 +33,6 @@ type Options struct {
 	Settings config.Sources
 	// Create begins an output file; nil where nothing can be written.
 	Create func(name string) (File, error)
-	// Spool makes the scratch file of a large trace; nil keeps it in memory.
-	Spool func() (chrome.Spool, error)
 	// Program names the version of the program in what is written.
 	Program string
 	// Warn, if not nil, is called with each warning, one line each: a *FieldError

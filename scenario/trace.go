@@ -170,7 +170,7 @@ func (m *Site) Meta(program string, seed uint64) chrome.Meta {
 func (t *sinks) open(r *Running) error {
 	o := &r.Spec.Outputs
 	if o.Trace != "" {
-		opt := chrome.Options{Meta: r.Site.Meta(r.opt.Program, r.Spec.seed()), MaxEvents: o.MaxEvents, NCCLStyle: o.Style == "nccl", Cancelled: r.opt.Cancelled, Spool: r.opt.Spool}
+		opt := chrome.Options{Meta: r.Site.Meta(r.opt.Program, r.Spec.seed()), MaxEvents: o.MaxEvents, NCCLStyle: o.Style == "nccl", Cancelled: r.opt.Cancelled}
 		switch opt.MaxEvents {
 		case 0:
 			opt.MaxEvents = defaultEvents

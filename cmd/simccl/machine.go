@@ -8,7 +8,6 @@ import (
 
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/trace/chrome"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -115,7 +114,6 @@ func (a *app) splitCount(entry string) (scenario.Nodes, error) {
 func (a *app) options(found []byte) scenario.Options {
 	return scenario.Options{Files: files{app: a, given: map[string][]byte{thisTopo: found}}, Settings: a.sources(), Program: version,
 		Warn: a.warnOf, Cancelled: a.cancelled,
-		Spool: func() (chrome.Spool, error) { return newfile.Scratch("") },
 		Create: func(name string) (scenario.File, error) {
 			f, err := newfile.Create(a.path(name))
 			if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/compare"
-	"github.com/simccl/simccl/trace/tracefile"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
@@ -265,7 +264,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 				}
 				return a.join(out, args, heads, readers, budget)
 			}
-			w, err := tracefile.Chrome(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules().String()}, Cancelled: a.cancelled})
+			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules().String()}, Cancelled: a.cancelled})
 			if err != nil {
 				return input(err)
 			}
@@ -309,7 +308,7 @@ func (a *app) heads(names []string) (out []*chrome.Info, err error) {
 func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, budget *chrome.Budget) error {
 	meta := compare.JoinedMeta(heads)
 	meta.Version, meta.NCCLRules = version, ncclRules().String()
-	w, err := tracefile.Chrome(out, chrome.Options{Meta: meta, Cancelled: a.cancelled})
+	w, err := chrome.Create(out, chrome.Options{Meta: meta, Cancelled: a.cancelled})
 	if err != nil {
 		return input(err)
 	}

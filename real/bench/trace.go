@@ -18,7 +18,6 @@ import (
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
-	"github.com/simccl/simccl/trace/tracefile"
 )
 
 // Trace says where the trace of an operation goes.
@@ -36,7 +35,7 @@ func (to *Trace) create(t *team.Team, clock string) (*chrome.Writer, error) {
 	if t.Several() {
 		meta.Part = &chrome.Part{Rank: t.Rank, Of: t.NRanks}
 	}
-	w, err := tracefile.Chrome(t.FileName(to.File), chrome.Options{Meta: meta, Cancelled: to.Cancelled})
+	w, err := chrome.Create(t.FileName(to.File), chrome.Options{Meta: meta, Cancelled: to.Cancelled})
 	return w, team.Input(err)
 }
 

@@ -2,16 +2,18 @@ package chrome
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -59,9 +61,9 @@ type Options struct {
 	NCCLStyle bool
 	// BatchBytes is the memory for sorting; 0: 16 MiB, twice.
 	BatchBytes int
-	// Spool makes the scratch file of a trace beyond one batch; nil keeps what
-	// would be in it in memory.
-	Spool func() (Spool, error)
+	// SpoolDir holds the spool file of traces beyond one batch; empty: the
+	// system's directory for temporary files.
+	SpoolDir string
 	// Cancelled, if set, is polled while the file is written; the error that it
 	// returns ends the writing, and nothing appears under the file's name.
 	Cancelled func() error
@@ -80,7 +82,7 @@ type Writer struct {
 	spare    chan *batch // batches ready for use
 	full     chan *batch // batches to spill
 	spilled  chan error
-	spool    Spool
+	spool    *os.File
 	sizes    []int64
 	events   int64
 	pairs    int64 // asynchronous ids given (NCCLStyle)
@@ -131,26 +133,15 @@ type File interface {
 	Finish(err error) error
 }
 
-// Spool is a scratch file: it is written once, from front to back, and then read.
-type Spool interface {
-	io.Writer
-	io.ReaderAt
-	io.Closer
+// Create returns a Writer to a file, compressed if its name ends in .gz. The
+// file appears under its name only when Close succeeds.
+func Create(path string, opt Options) (*Writer, error) {
+	file, err := newfile.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("create trace: %w", err)
+	}
+	return To(file, path, opt), nil
 }
-
-// memory is a Spool in memory.
-type memory struct{ text []byte }
-
-func (m *memory) Write(p []byte) (int, error) {
-	m.text = append(m.text, p...)
-	return len(p), nil
-}
-
-func (m *memory) ReadAt(p []byte, at int64) (int, error) {
-	return bytes.NewReader(m.text).ReadAt(p, at)
-}
-
-func (m *memory) Close() error { return nil }
 
 // To returns a Writer to a file that was created under a name, compressed if the
 // name ends in .gz. Close or Abort finishes the file.
@@ -160,6 +151,9 @@ func To(file File, path string, opt Options) *Writer {
 	if strings.HasSuffix(path, ".gz") {
 		zip, _ = gzip.NewWriterLevel(file, gzip.BestSpeed)
 		out = zip
+	}
+	if opt.SpoolDir == "" {
+		opt.SpoolDir = filepath.Dir(path)
 	}
 	w := New(out, opt)
 	w.finish = func(err error) error {
@@ -313,13 +307,10 @@ func (w *Writer) swap() {
 }
 
 func (w *Writer) startSpool() {
-	var f Spool = &memory{}
-	if w.opt.Spool != nil {
-		var err error
-		if f, err = w.opt.Spool(); err != nil {
-			w.err = fmt.Errorf("spool: %w", err)
-			return
-		}
+	f, err := newfile.Scratch(w.opt.SpoolDir)
+	if err != nil {
+		w.err = fmt.Errorf("spool: %w", err)
+		return
 	}
 	w.spool = f
 	w.full, w.spare, w.spilled = make(chan *batch), make(chan *batch, 2), make(chan error, 1)

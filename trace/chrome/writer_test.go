@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -93,33 +92,19 @@ func noise(n int) func(trace.Sink) {
 	}
 }
 
-// create writes to a file of this machine, as trace/tracefile does.
-func create(path string, opt Options) (*Writer, error) {
-	file, err := newfile.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	return To(file, path, opt), nil
-}
-
-// spoolIn makes scratch files in a directory.
-func spoolIn(dir string) func() (Spool, error) {
-	return func() (Spool, error) { return newfile.Scratch(dir) }
-}
-
 // However small the sorting memory, the file is the same: the spool and the
 // merge change nothing.
 func TestSpoolChangesNothing(t *testing.T) {
 	whole := render(t, Options{}, noise(20000))
 	for _, size := range []int{100, 4096, 100000} {
-		if got := render(t, Options{BatchBytes: size, Spool: spoolIn(t.TempDir())}, noise(2000*min(size/100, 10))); size >= 1000 && got != whole {
+		if got := render(t, Options{BatchBytes: size, SpoolDir: t.TempDir()}, noise(2000*min(size/100, 10))); size >= 1000 && got != whole {
 			t.Errorf("batches of %d bytes give another file", size)
 		}
 	}
 }
 
 func TestEventsAreInTimeOrder(t *testing.T) {
-	got := render(t, Options{BatchBytes: 5000, Spool: spoolIn(t.TempDir())}, noise(3000))
+	got := render(t, Options{BatchBytes: 5000, SpoolDir: t.TempDir()}, noise(3000))
 	last, seen := -1.0, 0
 	for line := range strings.Lines(got) {
 		i := strings.Index(line, `"ts":`)
@@ -154,7 +139,7 @@ func TestBudgetIsRecorded(t *testing.T) {
 
 func TestCreateLeavesNothingHalfWritten(t *testing.T) {
 	dir := t.TempDir()
-	w, err := create(filepath.Join(dir, "t.json.gz"), Options{})
+	w, err := Create(filepath.Join(dir, "t.json.gz"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +152,7 @@ func TestCreateLeavesNothingHalfWritten(t *testing.T) {
 	if len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, err := create(filepath.Join(dir, "none", "t.json"), Options{}); err == nil {
+	if _, err := Create(filepath.Join(dir, "none", "t.json"), Options{}); err == nil {
 		t.Error("a missing directory was accepted")
 	}
 }
@@ -186,7 +171,7 @@ func TestStringsAreJSON(t *testing.T) {
 
 func BenchmarkWriter(b *testing.B) {
 	var out countingWriter
-	w := New(&out, Options{Spool: spoolIn(b.TempDir())})
+	w := New(&out, Options{SpoolDir: b.TempDir()})
 	id := w.Track(trace.Track{Process: 1000000, Thread: 10000})
 	args := []trace.Arg{trace.Int("Step", 3), trace.Int("Peer", 1), trace.Int("bytes", 131072), trace.Int("slot", 3), trace.Str("transport", "P2P/CUMEM")}
 	ev := trace.Event{Track: id, Cat: "NET", Name: "SendWait", Args: args}
@@ -242,9 +227,9 @@ func TestCancelledWriterEnds(t *testing.T) {
 	for _, name := range []string{"t.json", "t.json.gz"} {
 		path := filepath.Join(dir, name)
 		polls := 0
-		begin := func(end int) *Writer {
+		create := func(end int) *Writer {
 			polls = 0
-			w, err := create(path, Options{BatchBytes: 1 << 17, Cancelled: func() error {
+			w, err := Create(path, Options{BatchBytes: 1 << 17, Cancelled: func() error {
 				if polls++; end > 0 && polls >= end {
 					return why
 				}
@@ -255,7 +240,7 @@ func TestCancelledWriterEnds(t *testing.T) {
 			}
 			return w
 		}
-		w := begin(0)
+		w := create(0)
 		fill(w)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -269,7 +254,7 @@ func TestCancelledWriterEnds(t *testing.T) {
 			t.Fatalf("polled %d times: %v", whole, err)
 		}
 		for end := 1; end <= whole; end++ {
-			w := begin(end)
+			w := create(end)
 			fill(w)
 			if err := w.Close(); !errors.Is(err, why) {
 				t.Fatalf("%s cancelled at poll %d of %d: %v", name, end, whole, err)

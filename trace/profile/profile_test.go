@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -113,15 +112,6 @@ func TestBytesAndSteps(t *testing.T) {
 	}
 }
 
-// create writes to a file of this machine, as trace/tracefile does.
-func create(path string, opt Options) (*Writer, error) {
-	file, err := newfile.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	return To(file, path, opt), nil
-}
-
 // go tool pprof reads it: by rank, by link, and as a difference of two runs.
 func TestPprofReadsIt(t *testing.T) {
 	if testing.Short() {
@@ -129,7 +119,7 @@ func TestPprofReadsIt(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := func(name string, slow units.Time) string {
-		w, err := create(filepath.Join(dir, name), Options{})
+		w, err := Create(filepath.Join(dir, name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +177,7 @@ func TestCancelledProfileEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.pb.gz")
 	why := errors.New("cancelled")
 	write := func(end int) (polls int, err error) {
-		w, err := create(path, Options{Cancelled: func() error {
+		w, err := Create(path, Options{Cancelled: func() error {
 			if polls++; end > 0 && polls >= end {
 				return why
 			}
