@@ -3,7 +3,11 @@ package sim
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/units"
 )
 
@@ -11,7 +15,7 @@ import (
 // operation is large: where some program has more than maxOps ops, and that not
 // only because there are many ranks, each of which makes ringOps of them. 1e7
 // steps take about a minute. Bytes in a steady state add time in proportion, so
-// a smaller size tells the bandwidth too.
+// a smaller size shows the bandwidth too.
 const (
 	maxSteps = 10_000_000
 	maxOps   = 4096
@@ -23,25 +27,39 @@ const stepTime = 6 * units.Microsecond
 
 // affordable refuses what would take minutes for no more insight. FoldExact and
 // Unfolded run at any cost.
-func (x *Executor) affordable(e *engine) error {
+func (x *Executor) affordable(e *engine.Engine) error {
 	if x.cfg.Fold == FoldExact || x.cfg.Fold == Unfolded {
 		return nil
 	}
+	p := e.Jobs[0].Plan
 	steps, longest := int64(0), int64(0)
-	for i := range e.groups {
-		g := &e.groups[i]
-		n := e.plan.NumOps(&g.pr)
+	for i := range e.Groups {
+		g := &e.Groups[i]
+		n := g.Job.Plan.NumOps(&g.Program)
 		longest = max(longest, n)
-		steps += n * int64(max(1, g.pr.Slices)) * int64(e.kernels)
+		steps += n * int64(max(1, g.Program.Slices)) * int64(g.Job.Kernels)
 	}
-	if steps <= maxSteps || longest <= max(maxOps, ringOps*int64(e.plan.Comm.NRanks)) {
+	if steps <= maxSteps || longest <= max(maxOps, ringOps*int64(p.Comm.NRanks)) {
 		return nil
 	}
-	l := e.plan.Layout(0)
+	l := p.Layout(0)
 	size := max(l.Input, l.Output)
 	return &exec.NotImplementedError{
-		Feature: fmt.Sprintf("%v of %d bytes, step by step", e.plan.Req.Func, size),
+		Feature: fmt.Sprintf("%v of %d bytes, step by step", p.Req.Func, size),
 		Missing: fmt.Sprintf("its %d steps would take some %d minutes of a processor; take a %d times smaller size or larger chunks, or insist with --fold exact",
 			steps, max(1, units.Time(steps)*stepTime/(60*units.Second)), (steps+maxSteps-1)/maxSteps),
 	}
+}
+
+// HostTime is the host's time for one asynchronous operation on a machine of a
+// class, whose threads launch for so many GPUs each (Config.PerThread).
+func HostTime(c *gpu.Class, p *plan.Plan, perThread int) units.Time {
+	one := &c.One
+	switch kind := p.OneRank(); {
+	case kind == plan.DeviceCopy:
+		return units.FromMicros(one.CopyLaunch)
+	case kind == plan.NoLaunch && p.Req.Func != coll.SendRecv: // whose group is made and dropped
+		return units.FromMicros(one.Call)
+	}
+	return units.FromMicros(c.Launch(perThread))
 }

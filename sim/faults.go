@@ -4,32 +4,24 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/units"
 )
 
-// Fault is something that is not as it should be: of a rank, or of a port where
-// Rank is -1.
-type Fault struct {
-	Rank int
-	// Slow is by how much longer all lasts that the rank's GPU does, or by how
-	// much slower the port is; 1 for not at all.
-	Slow float64
-	// Host and Net name the port, and Later is what it adds to each message.
-	Host, Net int
-	// Port is which of a fused net's ports, from 1 on; 0: the net as a whole.
-	Port  int
-	Later units.Time
-	// Loss is the share of packets that the port loses.
-	Loss float64
-	// Down: the rank's process is gone, or the port passes nothing on.
-	Down bool
-}
+// Values that a user sets of the network; see package param.
+type (
+	// Sockets are how connections over TCP are split.
+	Sockets = param.Sockets
+	// Reliability is how lost packets are repeated.
+	Reliability = param.Reliability
+	// Fault is a defect of a rank or of a port.
+	Fault = param.Fault
+)
 
 // Bounds of a Fault.
 const (
-	MaxSlow  = 1e6
-	MaxLater = units.Time(1e12) // a second
+	MaxSlow  = param.MaxSlow
+	MaxLater = param.MaxLater
 )
 
 // slowness lists by how much each rank is slower than it should be; nil where
@@ -51,8 +43,8 @@ func (c *Config) slowness() []float64 {
 	return out
 }
 
-// gone lists the ranks whose processes are gone; nil where none is.
-func (c *Config) gone() []bool {
+// down lists the ranks whose processes have ended; nil where none has.
+func (c *Config) down() []bool {
 	var out []bool
 	for _, t := range c.Faults {
 		if t.Rank < 0 || !t.Down {
@@ -65,30 +57,6 @@ func (c *Config) gone() []bool {
 	}
 	return out
 }
-
-// fault sums up the faults of a net.
-func (n *network) fault(p port) Fault { return n.faultOf(p, 0) }
-
-// portFault sums up the faults of one of a fused net's ports, numbered from 0 on.
-func (n *network) portFault(p port, index int32) Fault { return n.faultOf(p, int(index)+1) }
-
-func (n *network) faultOf(p port, number int) Fault {
-	sum := Fault{Rank: -1, Slow: 1}
-	for _, t := range n.faults {
-		if t.Rank < 0 && t.Host == int(p.host) && t.Net == int(p.net) && t.Port == number {
-			sum.Slow *= t.Slow
-			sum.Later += t.Later
-			sum.Loss = either(sum.Loss, t.Loss)
-			if t.Down {
-				sum.Loss = 1
-			}
-		}
-	}
-	return sum
-}
-
-// either is the share that is lost at one of two places.
-func either(a, b float64) float64 { return 1 - float64((1-a)*(1-b)) }
 
 // checkFaults refuses faults of what is not there.
 func (c *Config) checkFaults() error {
@@ -127,20 +95,4 @@ func (c *Config) fusedPorts(host, net int) int {
 		return 0
 	}
 	return max(1, len(s.Nodes[nets[net]].Net.Fused))
-}
-
-// hangs tells who waits forever for the ranks that are gone.
-func (e *engine) hangs() error {
-	h := &HangError{First: -1}
-	for r := range e.devs {
-		switch {
-		case e.gone[r]:
-			h.Gone = append(h.Gone, r)
-		case e.devs[r].done < e.kernels:
-			if h.Waiting++; h.First < 0 {
-				h.First = r
-			}
-		}
-	}
-	return h
 }

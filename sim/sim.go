@@ -9,7 +9,12 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
-	simnet "github.com/simccl/simccl/sim/net"
+	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold"
+	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/internal/tap"
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/sim/wire/fluid"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
@@ -54,7 +59,7 @@ type Config struct {
 	// switches do not block.
 	Fabric *fabric.Fabric
 	// QPs are the queue pairs of a connection (NCCL_IB_QPS_PER_CONNECTION), 0
-	// for 1. They take steps in turn, or each a part of every step with
+	// for 1. They take steps in rotation, or each a part of every step with
 	// SplitData (NCCL_IB_SPLIT_DATA_ON_QPS).
 	QPs       int
 	SplitData bool
@@ -64,20 +69,23 @@ type Config struct {
 	TwoWrites units.Opt[units.Bytes]
 	// Sockets are how connections over TCP are split.
 	Sockets Sockets
-	// Faults are stragglers, slow and lossy ports, and what is gone.
+	// Faults are stragglers, slow and lossy ports, and ranks and ports that are down.
 	Faults []Fault
 	// RC is how lost packets are repeated.
 	RC Reliability
 	// Progress, where set, hears now and then which part of a run is done.
 	Progress func(part float64)
-	// Trace chooses what is told to a sink; the zero Options are collectives
+	// Wire makes the model of links that a run uses, without links yet; nil for
+	// fluid.New, which shares them max-min.
+	Wire func() wire.Model
+	// Trace chooses what is reported to a sink; the zero Options are collectives
 	// only, nccltrace.DetailStep is all of a step.
 	Trace nccltrace.Options
 }
 
 // JitterRanks is the largest communicator that is simulated with jitter: in a
 // longer pipeline its effect on the whole falls as 1/ranks.
-const JitterRanks = 72
+const JitterRanks = host.JitterRanks
 
 // Executor simulates plans of one communicator. It may run several plans, one
 // after the other.
@@ -93,11 +101,11 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Comm == nil || cfg.Comm.NRanks < 1 {
 		return nil, &ConfigError{"Comm", "has no ranks; give a joined communicator"}
 	}
-	if len(cfg.Systems) != cfg.Comm.NNodes {
-		return nil, &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(cfg.Systems), cfg.Comm.NNodes)}
+	if err := cfg.checkSystems(); err != nil {
+		return nil, err
 	}
-	if cfg.QPs < 0 || cfg.QPs > maxQPs {
-		return nil, &ConfigError{"QPs", fmt.Sprintf("%d queue pairs of a connection; from 1 to %d", cfg.QPs, maxQPs)}
+	if cfg.QPs < 0 || cfg.QPs > host.MaxQPs {
+		return nil, &ConfigError{"QPs", fmt.Sprintf("%d queue pairs of a connection; from 1 to %d", cfg.QPs, host.MaxQPs)}
 	}
 	if err := cfg.checkFaults(); err != nil {
 		return nil, err
@@ -109,6 +117,19 @@ func New(cfg Config) (*Executor, error) {
 		x.class = ClassOf(cfg.Systems[0])
 	}
 	return x, nil
+}
+
+// checkSystems refuses what is not one System a node with a GPU for each rank.
+func (c *Config) checkSystems() error {
+	if len(c.Systems) != c.Comm.NNodes {
+		return &ConfigError{"Systems", fmt.Sprintf("%d systems for %d nodes; give one a node", len(c.Systems), c.Comm.NNodes)}
+	}
+	for i, s := range c.Systems {
+		if gpus := len(s.Of(topo.GPU)); len(c.Comm.NodeRanks[i]) > gpus {
+			return &ConfigError{"Systems", fmt.Sprintf("node %d has %d GPUs for %d ranks", i, gpus, len(c.Comm.NodeRanks[i]))}
+		}
+	}
+	return nil
 }
 
 // Class returns the machine class that the executor uses.
@@ -138,42 +159,50 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	if p.Comm != x.cfg.Comm {
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
-	e, err := x.build(p, trace.OrDiscard(sink))
+	sink = trace.OrDiscard(sink)
+	e, fold, err := x.build(p, sink)
 	if err != nil {
 		return exec.Result{}, err
 	}
+	t := tap.New(e, sink, x.cfg.Trace)
+	e.Start()
 	if x.cfg.Progress != nil {
-		e.tell, e.ops = x.cfg.Progress, e.countOps()
+		e.Progress, e.Ops = x.cfg.Progress, e.CountOps()
 	}
-	if err := e.run(ctx); err != nil {
-		e.tr.cut(e)
+	if err := e.Run(ctx); err != nil {
+		if t != nil {
+			t.Cut()
+		}
 		return exec.Result{Wrong: -1}, err
 	}
-	res := x.result(e)
-	e.tr.finish(e, &res)
+	res := x.result(e, fold)
+	if t != nil {
+		t.Finish(&res)
+	}
 	return res, nil
 }
 
 // result sums up a finished run.
-func (x *Executor) result(e *engine) exec.Result {
-	k := int(e.kernels)
-	r := exec.Result{Finish: make([]units.Time, len(e.devs)), Events: e.handled, Wrong: -1, Account: e.account()}
+func (x *Executor) result(e *engine.Engine, fold *fold.Quotient) exec.Result {
+	p := e.Jobs[0].Plan
+	k := int(e.Jobs[0].Kernels)
+	r := exec.Result{Finish: make([]units.Time, len(e.Devices)), Events: e.Events, Wrong: -1, Account: account(e, fold)}
 	var first, last units.Time
-	for i := range e.devs {
-		ends := e.devs[i].ends
+	for i := range e.Devices {
+		ends := e.Devices[i].Ends
 		r.Finish[i] = ends[0]
 		first, last = max(first, ends[0]), max(last, ends[k-1])
 	}
-	if e.quotient != nil {
+	if fold != nil {
 		var later, again units.Time
-		r.Finish, later, again = e.quotient.finish(r.Finish)
+		r.Finish, later, again = fold.Finish(r.Finish)
 		first, last = first+later, last+later+again*units.Time(k-1)
 	}
-	var need units.Time               // of the fullest link for one operation
-	for _, l := range e.net.Loads() { // of all simulated operations
+	var need units.Time                // of the fullest link for one operation
+	for _, l := range e.Wire.Loads() { // of all simulated operations
 		load := exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
 			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)}
-		if jitters := e.jitter != (gpu.JitterCost{}); jitters {
+		if jitters := e.Jitter != (gpu.JitterCost{}); jitters {
 			// Some pieces are short and others long; what is left of that over an
 			// operation does not make a link faster than it is.
 			load.Busy = max(load.Busy, load.Ideal())
@@ -182,7 +211,7 @@ func (x *Executor) result(e *engine) exec.Result {
 		r.Links = append(r.Links, load)
 		need = max(need, load.Ideal())
 	}
-	e.nw.queues(r.Links, last)
+	e.Net.Queues(r.Links, last)
 	r.Elapsed = first
 	if k > 1 {
 		// Operations overlap at their edges, and few of them can seem to follow
@@ -193,235 +222,130 @@ func (x *Executor) result(e *engine) exec.Result {
 	if x.cfg.Launch == Eager {
 		// The host runs ahead of the device or holds it up; the other of the two
 		// shows once in all timed operations.
-		host := HostTime(&x.class, e.plan, x.cfg.PerThread)
+		host := HostTime(&x.class, p, x.cfg.PerThread)
 		r.Elapsed = max(r.Elapsed, host) + min(r.Elapsed, host)/timed
 	}
-	req := &e.plan.Req
+	req := &p.Req
 	bytes := float64(req.Count) * float64(req.Type.Size())
 	switch req.Func {
 	case coll.AllGather, coll.ReduceScatter, coll.AllToAll, coll.Gather, coll.Scatter:
-		bytes *= float64(e.plan.Comm.NRanks)
+		bytes *= float64(p.Comm.NRanks)
 	}
 	if r.Elapsed > 0 {
 		r.AlgBW = bytes / (float64(r.Elapsed) * 1e-3)
 	}
-	r.BusBW = r.AlgBW * req.Func.BusFactor(e.plan.Comm.NRanks)
+	r.BusBW = r.AlgBW * req.Func.BusFactor(p.Comm.NRanks)
 	return r
 }
 
-// build lays out one run.
-func (x *Executor) build(p *plan.Plan, sink trace.Sink) (*engine, error) {
-	e := &engine{class: &x.class, cost: costsOf(&x.class), plan: p, net: new(simnet.Fluid), seed: x.cfg.Seed}
-	w, err := newWiring(p.Comm, x.cfg.Systems, e.class, e.net)
-	if err != nil {
-		return nil, err
+// network is what a Config says of the network.
+func (c *Config) network() host.Settings {
+	return host.Settings{Fabric: c.Fabric, QPs: c.QPs, Split: c.SplitData, TwoWrites: c.TwoWrites.Or(8192), Faults: c.Faults, RC: c.RC, Sockets: c.Sockets}
+}
+
+// model returns a model of links for one run.
+func (x *Executor) model() wire.Model {
+	if x.cfg.Wire != nil {
+		return x.cfg.Wire()
 	}
-	e.nw = newNetwork(e, w)
-	e.nw.configure(&x.cfg)
-	e.slow, e.gone = x.cfg.slowness(), x.cfg.gone()
+	return fluid.New()
+}
+
+// build lays out one run of a plan; fold is what folds it, nil where every rank
+// runs.
+func (x *Executor) build(p *plan.Plan, sink trace.Sink) (e *engine.Engine, fold *fold.Quotient, err error) {
+	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels}
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
-		e.jitter = x.class.Jitter
+		o.Jitter = x.class.Jitter
 	}
-	if p.OneRank() != plan.NotOneRank {
-		e.layMemory(w)
+	e = engine.New(&o, p)
+	j := e.Jobs[0]
+	if fold, err = x.lay(e, j, sink); err != nil {
+		return nil, nil, err
 	}
-	if err := x.lay(e, w, sink); err != nil {
+	e.LayHeads()
+	e.Wire.Seal()
+	return e, fold, x.affordable(e)
+}
+
+// lay fills in groups and connections: of representatives, where ranks fold, or of
+// all ranks. A trace reports each rank, and jitter makes them different.
+func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.Quotient, error) {
+	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) {
+		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
+		if q, err := fold.Lay(e, j, &c); q != nil || err != nil {
+			return q, err
+		}
+	}
+	if err := x.fits(j.Plan); err != nil {
 		return nil, err
 	}
-	e.layHeads()
-	e.net.Prune()
-	l := p.Layout(int32(p.Comm.NRanks - 1))
-	e.miss = x.class.Miss(int64(l.Input + l.Output))
-	e.kernels = e.kernelsFor(x.cfg.Kernels)
-	if err := x.affordable(e); err != nil {
-		return nil, err
-	}
-	e.tr = newTracer(e, sink, x.cfg.Trace)
-	e.running = int32(len(e.devs))
-	for i := range e.devs {
-		if e.gone != nil && e.gone[i] {
-			e.running--
-			continue
-		}
-		e.startKernel(int32(i), e.gap)
-	}
-	return e, nil
+	return nil, e.LayAll(j)
 }
 
-// layGroups lists the programs of every rank as groups, multiprocessors and
-// devices.
-func (e *engine) layGroups() {
-	n := int32(e.plan.Comm.NRanks)
-	e.devs = make([]device, n)
-	var progs []plan.Program
-	for r := range n {
-		progs = e.plan.AppendPrograms(progs[:0], r)
-		d := &e.devs[r]
-		d.first = int32(len(e.sms))
-		channel := int32(-1)
-		for i := range progs {
-			pr := &progs[i]
-			if i == 0 || pr.Channel != channel {
-				channel = pr.Channel
-				e.sms = append(e.sms, multiprocessor{first: int32(len(e.groups))})
-				d.n++
-			}
-			sm := &e.sms[len(e.sms)-1]
-			sm.n++
-			e.gap = max(e.gap, e.gapOf(pr))
-			e.groups = append(e.groups, newGroup(e, pr, r, int32(len(e.sms)-1)))
-		}
+// account reports how a run's times came about.
+func account(e *engine.Engine, fold *fold.Quotient) exec.Account {
+	if fold != nil {
+		return fold.Account()
 	}
-	switch {
-	case e.plan.OneRank() != plan.NotOneRank:
-		e.gap = e.oneRankGap()
-	case e.gap == 0:
-		e.gap = units.FromMicros(e.class.KernelGap[coll.LL])
-	}
+	return exec.Account{Programs: len(e.Groups)}
 }
 
-// gapOf is what a kernel costs beside the program's transfers.
-func (e *engine) gapOf(pr *plan.Program) units.Time {
-	f := e.plan.Req.Func
-	if f.IsP2P() {
-		return units.FromMicros(e.class.P2PGap)
+// UnfoldedRanks is the largest communicator that is simulated rank by rank where
+// folding would not be exact.
+const UnfoldedRanks = fold.UnfoldedRanks
+
+// maxEach is how many connections are simulated one by one at most, and
+// eachBytes about what each takes with its ranks' programs and its route: 1,024
+// ranks that all send to all have a million, which took 16 GB.
+const (
+	maxEach   = 1 << 21
+	eachBytes = 16 << 10
+)
+
+// fits refuses a run that memory would not hold.
+func (x *Executor) fits(p *plan.Plan) error {
+	n := p.NumConns()
+	if n <= maxEach {
+		return nil
 	}
-	reduces := f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
-	return units.FromMicros(e.class.Gap(pr.Proto, reduces, 32*e.plan.Req.Warps))
+	remedy := "a run without --trace and --fold off, and without losses, folds what is alike"
+	if x.cfg.Fabric != nil {
+		remedy = "over a network, ranks fold where no cable can hold anything up (docs/FABRIC.md)"
+	}
+	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
+		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, int64(n)*eachBytes>>30, remedy)}
 }
 
-// newGroup makes the group of a program on a device and multiprocessor.
-func newGroup(e *engine, pr *plan.Program, dev, sm int32) group {
-	g := group{pr: *pr, rank: dev, sm: sm, wake: -1, joint: -1, spread: max(1, e.plan.Fanout(pr))}
-	if e.jitter.Channel > 0 {
-		g.drift = e.jitter.Channel * normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
-	}
-	return g
-}
+// Folding says when equivalent ranks and channels are simulated once.
+type Folding uint8
 
-// layConns finds both ends of every connection and its route.
-func (e *engine) layConns(w *wiring) error {
-	e.conns = make([]conn, e.plan.NumConns())
-	for i := range e.conns {
-		e.conns[i] = conn{snd: -1, rcv: -1, net: -1}
-	}
-	var op plan.Op
-	var cur plan.Cursor
-	for gi := range e.groups {
-		g := &e.groups[gi]
-		e.plan.OpenInto(&cur, &g.pr)
-		// A program uses the same connections throughout, save that the first and
-		// last ops may lack some; PAT and NVLS vary.
-		for cur.Next(&op) {
-			if err := e.joinConns(w, int32(gi), &op); err != nil {
-				return err
-			}
-			if !g.pr.Role.VariesConns() && op.Seq > 1 {
-				break
-			}
-		}
-	}
-	return e.nw.layRails()
-}
+// Foldings. FoldAuto, the default, folds where that gives the same result bit
+// for bit; beyond UnfoldedRanks, where that is not possible or costs more than
+// exactWork, it folds nearly equivalent ones. FoldExact never does the latter, at
+// any cost, and FoldNear does it wherever it can be done. exec.Result.Account
+// reports what was done.
+const (
+	FoldAuto Folding = iota
+	Unfolded
+	FoldExact
+	FoldNear
+)
 
-func (e *engine) joinConns(w *wiring, gi int32, op *plan.Op) error {
-	pr := &e.groups[gi].pr
-	for _, id := range op.To {
-		c := &e.conns[id]
-		if c.snd >= 0 {
-			continue
-		}
-		pc := e.plan.Conn(id)
-		r, err := w.between(&pc)
-		if err != nil {
-			return err
-		}
-		c.snd, c.route, c.depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
-		c.host = e.inHost(&pc)
-		if c.far = e.farOf(&pc); c.far > 0 {
-			w.inHostMemory(&pc, e.onTheirWay(op))
-		}
-		c.net, err = e.nw.connect(&pc, id, pr)
-		if err != nil {
-			return err
-		}
+// Ports lists how many nets each host of a communicator has, as
+// fabric.Network.Bind asks for them.
+func Ports(cl *fabric.Cluster) []int {
+	out := make([]int, cl.NHosts())
+	for h := range out {
+		out[h] = int(cl.PortOf(h, 0))
 	}
-	for _, id := range op.From {
-		c := &e.conns[id]
-		c.rcv = gi
-		if c.net >= 0 {
-			continue
+	for h := range out {
+		end := cl.NPorts()
+		if h+1 < len(out) {
+			end = out[h+1]
 		}
-		if pc := e.plan.Conn(id); reduces(&pc) { // no rank is at its other end
-			var err error
-			if c.net, err = e.nw.connect(&pc, id, pr); err != nil {
-				return err
-			}
-		}
+		out[h] = end - out[h]
 	}
-	return nil
-}
-
-// farOf is what a connection's flags take longer than between GPUs: where it
-// goes through host memory.
-func (e *engine) farOf(pc *plan.Conn) units.Time {
-	if pc.Route.Transport == connect.SHM {
-		return units.FromMicros(e.class.HostHop)
-	}
-	return 0
-}
-
-// inHost tells whether a kernel loads a connection's data over PCIe from host
-// memory, where another GPU or a thread put it.
-func (e *engine) inHost(pc *plan.Conn) bool {
-	if pc.Route.Transport == connect.NET && pc.Kind != connect.NVLSRoute && !reduces(pc) {
-		_, _, tcp := e.nw.overTCP(pc)
-		return tcp
-	}
-	return pc.Route.Transport == connect.SHM
-}
-
-// onTheirWay is what a connection may hold of such operations: one of a
-// collective, whose ranks wait for each other, and as many as fit of a send.
-func (e *engine) onTheirWay(op *plan.Op) units.Bytes {
-	if e.plan.Req.Func.IsP2P() {
-		return op.Bytes * plan.FIFOSteps
-	}
-	return op.Bytes
-}
-
-// layJoint gives ops that reach several peers, or work through the switch,
-// their route, once all connections have theirs.
-func (e *engine) layJoint(w *wiring) error {
-	var op plan.Op
-	var cur plan.Cursor
-	for gi := range e.groups {
-		g := &e.groups[gi]
-		e.plan.OpenInto(&cur, &g.pr)
-		if !cur.Next(&op) || !e.hasJoint(&g.pr, &op) {
-			continue
-		}
-		w.uses = w.uses[:0]
-		if err := w.joint(&op, e.plan.Conn); err != nil {
-			return err
-		}
-		g.joint = w.intern()
-	}
-	return nil
-}
-
-// kernelsFor decides how many operations to simulate: the period of long ones
-// is their own time.
-func (e *engine) kernelsFor(asked int) int32 {
-	if asked > 0 {
-		return int32(asked)
-	}
-	l := e.plan.Layout(0)
-	switch n := max(l.Input, l.Output); {
-	case n >= 512<<20:
-		return 1
-	case n >= 64<<20:
-		return 2
-	}
-	return 3
+	return out
 }

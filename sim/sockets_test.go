@@ -16,7 +16,7 @@ import (
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/sim/rdma"
+	simhost "github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -61,7 +61,7 @@ func bare(s *topo.System) gpu.Class {
 	class := sim.ClassOf(s)
 	class.Simple.PerByte /= 1000
 	class.Simple.Slice, class.Simple.PerThreads, class.Simple.SliceLocal = 0, 0, 0
-	class.Net = rdma.Params{Eff: 1, TCP: rdma.TCP{Send: 4, Recv: 8, Flow: 3, Eff: 0.95}}
+	class.Net = gpu.NIC{Eff: 1, TCP: gpu.TCP{Send: 4, Recv: 8, Flow: 3, Eff: 0.95}}
 	return class
 }
 
@@ -169,7 +169,7 @@ func TestLossOverTCP(t *testing.T) {
 	}
 	_, err := lost(1)
 	var out *sim.TimedOutError
-	if !errors.As(err, &out) || out.After != rdma.GiveUp || out.Src == out.Dst {
+	if !errors.As(err, &out) || out.After != simhost.GiveUp || out.Src == out.Dst {
 		t.Fatalf("a dead port: %v", err)
 	}
 }

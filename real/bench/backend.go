@@ -25,7 +25,7 @@ type (
 	Registration = device.Registration
 )
 
-// Backend runs operations on hardware. All processes of a run call it alike.
+// Backend runs operations on hardware. All processes of a run call it in the same order.
 type Backend interface {
 	About() About
 	// Measure times an operation and checks its result.
@@ -88,7 +88,7 @@ type Prediction struct {
 type NewModel func(devices []nccltests.Device) (Model, error)
 
 // Forcer is a backend that opens another of itself in which NCCL takes nothing
-// but a rival. All processes call it alike.
+// but a rival. All processes call it in the same order.
 type Forcer interface {
 	Force(ctx context.Context, v Rival) (Backend, error)
 }

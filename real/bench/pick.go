@@ -55,7 +55,7 @@ const (
 )
 
 // pick finds the method for an operation. All processes see the same averaged
-// times, so they pick alike.
+// times, so they all pick the same.
 func (g *gpus) pick(ctx context.Context, op *device.Op, o device.Options) (picked, error) {
 	if c, ok := g.picked[*op]; ok {
 		return c, nil

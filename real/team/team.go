@@ -160,7 +160,7 @@ func (t *Team) Give(err error) error {
 	if err == nil || t.Boot == nil {
 		return err
 	}
-	if t.command.Err() != nil { // the others have been told
+	if t.command.Err() != nil { // the others know it already
 		return t.Own(err)
 	}
 	var local Local

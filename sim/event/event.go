@@ -5,6 +5,14 @@ package event
 
 import "github.com/simccl/simccl/units"
 
+// Classes of the simulator's events at one instant: completions precede attempts
+// to start, and proxy threads close the instant.
+const (
+	Done uint8 = iota
+	Try
+	Round
+)
+
 // Event is one entry of the queue. Kind, ID and Arg belong to the caller.
 type Event struct {
 	At    units.Time
@@ -20,6 +28,9 @@ func (e *Event) Class() uint8 { return uint8(e.order >> 56) }
 
 // Queue is a 4-ary min-heap of events. The zero Queue is empty and ready.
 type Queue struct {
+	// Now is the virtual time, which the caller sets as it handles what is next.
+	Now units.Time
+
 	heap []Event
 	seq  uint64
 	done int64
@@ -31,8 +42,8 @@ func (q *Queue) Len() int { return len(q.heap) }
 // Handled returns how many events were popped since Reset.
 func (q *Queue) Handled() int64 { return q.done }
 
-// Reset empties the queue and keeps its memory.
-func (q *Queue) Reset() { q.heap, q.seq, q.done = q.heap[:0], 0, 0 }
+// Reset empties the queue, sets the clock to zero and keeps the memory.
+func (q *Queue) Reset() { q.heap, q.seq, q.done, q.Now = q.heap[:0], 0, 0, 0 }
 
 // Next returns the time of the earliest event; ok is false on an empty queue.
 func (q *Queue) Next() (at units.Time, ok bool) {

@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/sim/rdma"
 )
 
 // Class holds the physical quantities of one class of machine. Times are
@@ -69,7 +68,7 @@ type Class struct {
 	Memory MemoryCost
 	One    OneRankCost
 	Jitter JitterCost
-	Net    rdma.Params
+	Net    NIC
 }
 
 // SimpleCost is the Simple protocol's copy loop.

@@ -1,0 +1,407 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/event"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/internal/route"
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
+)
+
+// Kinds of events.
+const (
+	evStart uint8 = iota // ID: a group may be able to start
+	evJoin               // ID: a group's overhead is over, its bytes begin to move
+	evDone               // ID: a piece without bytes is over
+	evEnd                // ID: a cut-through op ends, its last data having come
+)
+
+// Conn is a FIFO under simulation. Its unit is the piece: a slice of Simple,
+// a step of LL and LL128.
+type Conn struct {
+	Snd, Rcv int32 // groups, -1 while unknown
+	Route    wire.RouteID
+	Net      int32      // index of the network side, -1 for memory
+	Depth    int64      // pieces that fit
+	Extra    units.Time // what flags take longer than between GPUs
+	FromHost bool       // what is received lies in host memory
+	posted   int64      // pieces whose data (or whose first data) is in progress
+	Taken    int64      // pieces read
+	sent     int64      // pieces begun by the sender
+	credited int64      // pieces whose room came back
+	tails    int64      // pieces whose last data is in progress
+	Head     [plan.FIFOSteps]units.Time
+	tail     [plan.FIFOSteps]units.Time
+	credit   [plan.FIFOSteps]units.Time
+}
+
+// Group is a thread group walking its program.
+type Group struct {
+	Job            *Job
+	Program        plan.Program
+	cur            plan.Cursor
+	Op             plan.Op
+	Rank           int32
+	Sm             int32
+	state          state
+	slice          int32 // within the op
+	slices         int32
+	size           units.Bytes // of a full slice
+	pass           gpu.Pass
+	pack           int64
+	Free           units.Time // when the group can start its next piece
+	flow           wire.FlowID
+	left           float64 // nano-bytes that the flow in progress leaves to flows after it
+	Route          wire.RouteID
+	Joint          wire.RouteID // of ops with several peers, -1 where there are none
+	perRound       int32        // ops that one primitive of NCCL was cut into
+	heads          []int32      // connections of its round over the heads
+	round          []roundPiece // pieces of a round over the heads that wait for its end
+	Bytes          units.Bytes  // of the piece in progress
+	count          uint32       // pieces so far, for the jitter's stream
+	Ins, Outs      []int32      // of a quotient: all connections that it reads and writes
+	FromBuf, ToBuf []int32      // and those of one op, where they vary
+	drift          float64      // static share of this channel
+	held           heldSlice
+	posted         bool       // the last slice's flag goes up behind a fence
+	streams        bool       // the piece in progress began without a pause after such a slice
+	Since          units.Time // when the wait for the piece began
+	wake           units.Time // time of the pending evTry, -1 without one
+}
+
+type state uint8
+
+const (
+	idle    state = iota // between ops, or before a later phase
+	waiting              // for data or room
+	opening              // its overhead runs
+	moving               // its bytes move
+	closing              // cut-through: waits for the last data
+	ended
+)
+
+// SM is what the groups of one rank's channel share.
+type SM struct {
+	First, Groups int32 // its groups
+	active        int32 // threads that move bytes
+	threads       int32 // of the phase's groups
+	phase         int32
+	left          int32 // groups of the phase that run
+}
+
+// Device is a rank's kernel.
+type Device struct {
+	Job        *Job
+	First, SMs int32 // its multiprocessors
+	left       int32
+	Done       int32 // kernels finished
+	Begin      units.Time
+	Ends       []units.Time
+}
+
+// Job is one operation of a run: a plan that all ranks of its communicator run so
+// many times back to back. Its connections are numbered as the plan's, or as those
+// that represent them where it is folded.
+type Job struct {
+	Plan    *plan.Plan
+	Fold    Folding // nil where every rank runs
+	Kernels int32   // to run back to back
+	Gap     units.Time
+	miss    float64      // share of its buffers that the L2 cache does not hold
+	memory  wire.RouteID // of the GPU's memory, where there is one rank; else 0
+}
+
+// Folding is what an engine asks of a job of which representatives run.
+type Folding interface {
+	// Ends replaces an op's connections of the plan by those of the engine.
+	Ends(g *Group, op *plan.Op)
+	// Describe returns the plan's connection behind one of the engine's.
+	Describe(conn int32) plan.Conn
+}
+
+// Engine is one run: a list of jobs, today of one. Every group and device knows
+// its job.
+type Engine struct {
+	Class    *gpu.Class
+	Cost     costs
+	Jobs     []*Job
+	Queue    event.Queue
+	Wire     wire.Model
+	Conns    []Conn
+	Groups   []Group
+	SMs      []SM
+	Devices  []Device
+	running  int32 // devices that have kernels left
+	Jitter   gpu.JitterCost
+	seed     uint64
+	down     []bool    // by rank, nil where none is
+	Slow     []float64 // by rank, nil where no rank is a straggler
+	done     []int32
+	err      error
+	Events   int64 // events until the last device was done
+	Net      *host.Network
+	Observer Observer           // nil: none
+	Progress func(part float64) // nil without a listener
+	fetched  int64              // ops taken up
+	Ops      int64              // in all, where tell is set
+}
+
+// Options are what a run is made of, beside its plan.
+type Options struct {
+	Class   *gpu.Class
+	Systems []*topo.System // by node
+	Model   wire.Model
+	Network host.Settings
+	Seed    uint64
+	Slow    []float64 // by rank: how much slower it is; nil where no rank is a straggler
+	Down    []bool    // by rank: its process has ended; nil where none has
+	Jitter  gpu.JitterCost
+	Kernels int // to run back to back, 0: as many as the period takes
+}
+
+// New makes an engine of one job, without groups and connections yet.
+func New(o *Options, p *plan.Plan) *Engine {
+	l := p.Layout(int32(p.Comm.NRanks - 1))
+	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output))}
+	j.Kernels = j.kernelsFor(o.Kernels)
+	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, Jitter: o.Jitter}
+	e.Net = host.New(&host.Options{Class: e.Class, Table: route.New(p.Comm, o.Systems, e.Class, e.Wire), Model: e.Wire, Queue: &e.Queue,
+		Kernels: e, Plan: p, Seed: e.seed, Down: e.down, Settings: o.Network})
+	if p.OneRank() != plan.NotOneRank {
+		e.layMemory(j)
+	}
+	return e
+}
+
+// costs are the class's times in picoseconds.
+type costs struct {
+	Hop, credit   [coll.NumProtocols]units.Time
+	ll128Op, llOp units.Time
+	llTrip, drain units.Time
+}
+
+func costsOf(c *gpu.Class) costs {
+	us := units.FromMicros
+	var k costs
+	k.Hop = [3]units.Time{us(c.LL.Hop), us(c.LL128.Hop), us(c.Flag + c.Simple.Post)}
+	k.credit = [3]units.Time{us(c.Flag), us(c.Flag), us(c.Flag + c.Simple.Post/2)}
+	k.llOp, k.ll128Op = us(c.LL.Op), us(c.LL128.Op)
+	k.drain = us(c.Simple.Drain)
+	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
+	return k
+}
+
+// cancelEvery is how many events pass between two checks of the context.
+const cancelEvery = 1 << 14
+
+// lastTime is how far simulated time goes, 26 days: a quarter of what int64
+// holds of picoseconds, so that no sum of times overflows.
+const lastTime = units.Time(1) << 61
+
+// Run handles events until all kernels are done.
+func (e *Engine) Run(ctx context.Context) error {
+	var ev event.Event
+	for i := 0; (e.running > 0 || e.Observer != nil && e.Observer.Waits()) && e.err == nil; i++ {
+		if i%cancelEvery == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if e.Progress != nil {
+				e.Progress(float64(e.fetched) / float64(e.Ops))
+			}
+		}
+		if e.Queue.Now >= lastTime {
+			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
+				Missing: "simulated time ends there; look at the speeds of links and ports, or take a smaller size"}
+		}
+		at, ok := e.Queue.Next()
+		// Rates are found when an instant is over: no flow ends within the instant
+		// that changes its rate.
+		if !ok || at > e.Queue.Now {
+			if end, flows := e.Wire.Next(); flows && (!ok || end <= at) {
+				e.advance(end)
+				continue
+			}
+		}
+		if !e.Queue.Pop(&ev) {
+			return e.deadlock()
+		}
+		e.Queue.Now = ev.At
+		e.handle(&ev)
+	}
+	if e.err == nil && e.down != nil {
+		return e.hang()
+	}
+	return e.err
+}
+
+// CountOps returns how many ops the run takes up, at least 1.
+func (e *Engine) CountOps() int64 {
+	n := int64(0)
+	for i := range e.Groups {
+		g := &e.Groups[i]
+		n += g.Job.Plan.NumOps(&g.Program) * int64(g.Job.Kernels)
+	}
+	return max(1, n)
+}
+
+// advance ends the flows that are through at a time.
+func (e *Engine) advance(end units.Time) {
+	e.Queue.Now = end
+	e.done = e.Wire.Advance(end, e.done[:0])
+	for _, tok := range e.done {
+		if tok >= 0 {
+			e.Groups[tok].flow = -1
+		}
+	}
+	for _, tok := range e.done {
+		e.flowDone(tok)
+	}
+}
+
+func (e *Engine) handle(ev *event.Event) {
+	switch ev.Kind {
+	case evStart:
+		g := &e.Groups[ev.ID]
+		if g.wake == ev.At {
+			g.wake = -1
+		}
+		e.tryStart(ev.ID)
+	case evJoin:
+		e.join(ev.ID)
+	case evDone:
+		e.finish(ev.ID)
+	case evEnd:
+		e.complete(ev.ID)
+	default:
+		e.Net.Handle(ev)
+	}
+}
+
+// flowDone routes a completed flow: groups have tokens from 0, network
+// messages below.
+func (e *Engine) flowDone(tok int32) {
+	if tok < 0 {
+		e.Net.FlowDone(^tok)
+		return
+	}
+	e.finish(tok)
+}
+
+// wakeAt lets a group try at time t.
+func (e *Engine) wakeAt(gi int32, t units.Time) {
+	g := &e.Groups[gi]
+	t = max(t, e.Queue.Now)
+	if g.wake >= 0 && g.wake <= t {
+		return
+	}
+	g.wake = t
+	e.Queue.Push(t, event.Try, evStart, gi, 0)
+}
+
+func (e *Engine) deadlock() error {
+	if e.down != nil {
+		return e.hang()
+	}
+	if err := e.Net.Stuck(); err != nil {
+		return err
+	}
+	d := &DeadlockError{}
+	for i := range e.Groups {
+		if g := &e.Groups[i]; g.state == waiting {
+			if d.Waiting == 0 {
+				d.Rank, d.Channel, d.Seq = g.Rank, g.Program.Channel, g.Op.Seq
+			}
+			d.Waiting++
+		}
+	}
+	return d
+}
+
+// startKernel begins the next kernel of a device.
+func (e *Engine) startKernel(di int32, at units.Time) {
+	d := &e.Devices[di]
+	d.Begin = at
+	if e.Observer != nil {
+		e.Observer.Kernel(d.Done, at-d.Job.Gap)
+	}
+	d.left = d.SMs
+	for s := d.First; s < d.First+d.SMs; s++ {
+		e.SMs[s].phase = -1
+		e.nextPhase(s, at)
+	}
+	if d.SMs == 0 {
+		e.kernelDone(di, at)
+	}
+}
+
+// nextPhase starts the groups of a multiprocessor's next phase, or ends its
+// part of the kernel.
+func (e *Engine) nextPhase(si int32, at units.Time) {
+	sm := &e.SMs[si]
+	next := int32(-1)
+	for i := sm.First; i < sm.First+sm.Groups; i++ {
+		if p := e.Groups[i].Program.Phase; p > sm.phase && (next < 0 || p < next) {
+			next = p
+		}
+	}
+	if next < 0 {
+		if e.Observer != nil {
+			e.Observer.Block(si, at)
+		}
+		d := &e.Devices[e.Groups[sm.First].Rank]
+		if d.left--; d.left == 0 {
+			e.kernelDone(e.Groups[sm.First].Rank, at)
+		}
+		return
+	}
+	sm.phase, sm.left, sm.threads = next, 0, 0
+	for i := sm.First; i < sm.First+sm.Groups; i++ {
+		if e.Groups[i].Program.Phase == next {
+			sm.left++
+			sm.threads += e.Groups[i].Program.Workers
+		}
+	}
+	for i := sm.First; i < sm.First+sm.Groups; i++ {
+		if g := &e.Groups[i]; g.Program.Phase == next {
+			g.Job.Plan.OpenInto(&g.cur, &g.Program)
+			g.Free, g.Since, g.posted = at, at, false
+			g.state = idle
+			e.wakeAt(i, at)
+		}
+	}
+}
+
+// programEnd notes that a group's program is over.
+func (e *Engine) programEnd(gi int32) {
+	g := &e.Groups[gi]
+	g.state = ended
+	sm := &e.SMs[g.Sm]
+	if sm.left--; sm.left == 0 {
+		if e.Observer != nil {
+			e.Observer.Phase(gi)
+		}
+		e.nextPhase(g.Sm, e.Queue.Now)
+	}
+}
+
+func (e *Engine) kernelDone(di int32, at units.Time) {
+	d := &e.Devices[di]
+	d.Ends = append(d.Ends, at)
+	d.Done++
+	if d.Done < d.Job.Kernels {
+		e.startKernel(di, at+d.Job.Gap)
+		return
+	}
+	if e.running--; e.running == 0 {
+		e.Events = e.Queue.Handled()
+	}
+}

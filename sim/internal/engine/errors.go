@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+)
+
+// HangError is an operation that never ends because a rank is down: kernels
+// poll for what it would send, and NCCL has no timeout for them.
+type HangError struct {
+	Gone    []int // ranks
+	Waiting int   // ranks that wait forever
+	First   int   // the lowest of them, -1 where none waits
+}
+
+func (e *HangError) Error() string {
+	if e.Waiting == 0 {
+		return fmt.Sprintf("%s gone and never ends; no other rank waits for it", ranks(e.Gone))
+	}
+	return fmt.Sprintf("the operation hangs: %s gone, and %d others wait for it forever, the first is rank %d; "+
+		"NCCL has no timeout for that: a watchdog has to call ncclCommAbort", ranks(e.Gone), e.Waiting, e.First)
+}
+
+// DeadlockError means that the plan stopped before its end: some op waits for
+// data or room that never comes.
+type DeadlockError struct {
+	Waiting       int   // groups that wait
+	Rank, Channel int32 // the first of them
+	Seq           int32 // and the op it waits in
+}
+
+func (e *DeadlockError) Error() string {
+	return fmt.Sprintf("simulator: the plan deadlocks: %d groups wait, the first is rank %d channel %d at op %d",
+		e.Waiting, e.Rank, e.Channel, e.Seq)
+}
+
+// ranks is the subject of a sentence: rank 3 is, ranks 3, 4 are.
+func ranks(list []int) string {
+	if len(list) == 1 {
+		return fmt.Sprintf("rank %d is", list[0])
+	}
+	return fmt.Sprintf("ranks %s are", strings.Join(strings.Fields(strings.Trim(fmt.Sprint(list), "[]")), ", "))
+}
+
+// hang reports who waits forever for the ranks that are down.
+func (e *Engine) hang() error {
+	h := &HangError{First: -1}
+	for r := range e.Devices {
+		switch {
+		case e.down[r]:
+			h.Gone = append(h.Gone, r)
+		case e.Devices[r].Done < e.Devices[r].Job.Kernels:
+			if h.Waiting++; h.First < 0 {
+				h.First = r
+			}
+		}
+	}
+	return h
+}

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/chance"
+	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/units"
+)
+
+// LayAll fills in groups and connections of all ranks.
+func (e *Engine) LayAll(j *Job) error {
+	e.layGroups(j)
+	if err := e.layConns(j); err != nil {
+		return err
+	}
+	return e.layJoint(j)
+}
+
+// layGroups lists the programs of every rank as groups, multiprocessors and
+// devices.
+func (e *Engine) layGroups(j *Job) {
+	n := int32(j.Plan.Comm.NRanks)
+	e.Devices = make([]Device, n)
+	for i := range e.Devices {
+		e.Devices[i].Job = j
+	}
+	var progs []plan.Program
+	for r := range n {
+		progs = j.Plan.AppendPrograms(progs[:0], r)
+		d := &e.Devices[r]
+		d.First = int32(len(e.SMs))
+		channel := int32(-1)
+		for i := range progs {
+			pr := &progs[i]
+			if i == 0 || pr.Channel != channel {
+				channel = pr.Channel
+				e.SMs = append(e.SMs, SM{First: int32(len(e.Groups))})
+				d.SMs++
+			}
+			sm := &e.SMs[len(e.SMs)-1]
+			sm.Groups++
+			j.Gap = max(j.Gap, e.GapOf(j, pr))
+			e.Groups = append(e.Groups, NewGroup(e, j, pr, r, int32(len(e.SMs)-1)))
+		}
+	}
+	switch {
+	case j.Plan.OneRank() != plan.NotOneRank:
+		j.Gap = e.oneRankGap(j)
+	case j.Gap == 0:
+		j.Gap = units.FromMicros(e.Class.KernelGap[coll.LL])
+	}
+}
+
+// GapOf is what a kernel costs beside the program's transfers.
+func (e *Engine) GapOf(j *Job, pr *plan.Program) units.Time {
+	f := j.Plan.Req.Func
+	if f.IsP2P() {
+		return units.FromMicros(e.Class.P2PGap)
+	}
+	reduces := f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
+	return units.FromMicros(e.Class.Gap(pr.Proto, reduces, 32*j.Plan.Req.Warps))
+}
+
+// NewGroup makes the group of a program on a device and multiprocessor.
+func NewGroup(e *Engine, j *Job, pr *plan.Program, dev, sm int32) Group {
+	g := Group{Job: j, Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, perRound: max(1, j.Plan.Fanout(pr))}
+	if e.Jitter.Channel > 0 {
+		g.drift = e.Jitter.Channel * chance.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
+	}
+	return g
+}
+
+// layConns finds both ends of every connection and its route.
+func (e *Engine) layConns(j *Job) error {
+	e.Conns = make([]Conn, j.Plan.NumConns())
+	for i := range e.Conns {
+		e.Conns[i] = Conn{Snd: -1, Rcv: -1, Net: -1}
+	}
+	var op plan.Op
+	var cur plan.Cursor
+	for gi := range e.Groups {
+		g := &e.Groups[gi]
+		j.Plan.OpenInto(&cur, &g.Program)
+		// A program uses the same connections throughout, save that the first and
+		// last ops may lack some; PAT and NVLS vary.
+		for cur.Next(&op) {
+			if err := e.joinConns(j, int32(gi), &op); err != nil {
+				return err
+			}
+			if !g.Program.Role.VariesConns() && op.Seq > 1 {
+				break
+			}
+		}
+	}
+	return e.Net.JoinRails()
+}
+
+func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
+	pr := &e.Groups[gi].Program
+	for _, id := range op.To {
+		c := &e.Conns[id]
+		if c.Snd >= 0 {
+			continue
+		}
+		pc := j.Plan.Conn(id)
+		r, err := e.Net.Table.Between(&pc)
+		if err != nil {
+			return err
+		}
+		c.Snd, c.Route, c.Depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
+		c.FromHost = e.FromHost(&pc)
+		if c.Extra = e.ExtraHop(&pc); c.Extra > 0 {
+			e.Net.Table.Stage(&pc, j.inTransit(op))
+		}
+		c.Net, err = e.Net.Connect(&pc, id, pr)
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range op.From {
+		c := &e.Conns[id]
+		c.Rcv = gi
+		if c.Net >= 0 {
+			continue
+		}
+		if pc := j.Plan.Conn(id); host.Reduces(&pc) { // no rank is at its other end
+			var err error
+			if c.Net, err = e.Net.Connect(&pc, id, pr); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ExtraHop is what a connection's flags take longer than between GPUs: where it
+// goes through host memory.
+func (e *Engine) ExtraHop(pc *plan.Conn) units.Time {
+	if pc.Route.Transport == connect.SHM {
+		return units.FromMicros(e.Class.HostHop)
+	}
+	return 0
+}
+
+// FromHost reports whether a kernel loads a connection's data over PCIe from host
+// memory, where another GPU or a thread put it.
+func (e *Engine) FromHost(pc *plan.Conn) bool {
+	if pc.Route.Transport == connect.NET && pc.Kind != connect.NVLSRoute && !host.Reduces(pc) {
+		_, _, tcp := e.Net.OverTCP(pc)
+		return tcp
+	}
+	return pc.Route.Transport == connect.SHM
+}
+
+// inTransit is how many bytes a connection may hold of such operations: one of a
+// collective, whose ranks wait for each other, and as many as fit of a send.
+func (j *Job) inTransit(op *plan.Op) units.Bytes {
+	if j.Plan.Req.Func.IsP2P() {
+		return op.Bytes * plan.FIFOSteps
+	}
+	return op.Bytes
+}
+
+// layJoint gives ops that reach several peers, or work through the switch,
+// their route, once all connections have theirs.
+func (e *Engine) layJoint(j *Job) error {
+	w := e.Net.Table
+	var op plan.Op
+	var cur plan.Cursor
+	for gi := range e.Groups {
+		g := &e.Groups[gi]
+		j.Plan.OpenInto(&cur, &g.Program)
+		if !cur.Next(&op) || !j.HasJoint(&g.Program, &op) {
+			continue
+		}
+		w.Uses = w.Uses[:0]
+		if err := w.Joint(&op, j.Plan.Conn); err != nil {
+			return err
+		}
+		g.Joint = w.Intern()
+	}
+	return nil
+}
+
+// HasJoint reports whether a program's ops take a route of their own in place of
+// their connection's: they reach several peers, or work through the switch.
+func (j *Job) HasJoint(pr *plan.Program, op *plan.Op) bool {
+	switch pr.Role {
+	case plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
+		return len(op.To) >= 2 || j.Plan.Req.Algo.IsNVLS()
+	}
+	return false
+}
+
+// Start begins the first kernel of every device.
+func (e *Engine) Start() {
+	e.running = int32(len(e.Devices))
+	for i := range e.Devices {
+		if e.down != nil && e.down[i] {
+			e.running--
+			continue
+		}
+		e.startKernel(int32(i), e.Devices[i].Job.Gap)
+	}
+}
+
+// kernelsFor decides how many operations to simulate: the period of long ones
+// is their own time.
+func (j *Job) kernelsFor(asked int) int32 {
+	if asked > 0 {
+		return int32(asked)
+	}
+	l := j.Plan.Layout(0)
+	switch n := max(l.Input, l.Output); {
+	case n >= 512<<20:
+		return 1
+	case n >= 64<<20:
+		return 2
+	}
+	return 3
+}

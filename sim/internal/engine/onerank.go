@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/units"
+)
+
+// An operation of one rank crosses no link between GPUs: what bounds it is the
+// GPU's memory, which is declared as a link that each byte crosses twice, read
+// and written. 1 GiB at 4,240 GB/s takes 507 us.
+
+// layMemory declares the memory of the one rank. What L2 holds does not reach
+// device memory: the rate is that of the working set's mixture of both.
+func (e *Engine) layMemory(j *Job) {
+	w := e.Net.Table
+	node, g := w.GPU(0)
+	one := &e.Class.One
+	miss := e.Class.Miss(int64(workingSet(j.Plan)))
+	rate := 1 / (miss/one.MemoryRate + (1-miss)/one.L2Rate)
+	id := e.Wire.AddLink(fmt.Sprintf("node%d %s memory", node, w.Name(node, g)), wire.RateOf(rate))
+	j.memory = e.Wire.AddRoute([]wire.Use{{Link: id, Count: 2}})
+	e.Jitter = gpu.JitterCost{} // it lets channels drift apart that wait for each other
+}
+
+// workingSet is what an operation of one rank touches.
+func workingSet(p *plan.Plan) units.Bytes {
+	l := p.Layout(0)
+	if l.Shared {
+		return l.Size()
+	}
+	return l.Input + l.Output
+}
+
+// oneRankGap is what the device takes for an operation of one rank beside its
+// bytes: nothing where nothing is launched.
+func (e *Engine) oneRankGap(j *Job) units.Time {
+	switch j.Plan.OneRank() {
+	case plan.DeviceCopy:
+		return units.FromMicros(e.Class.One.CopyGap)
+	case plan.OneRankKernel:
+		return units.FromMicros(e.Class.One.KernelGap)
+	case plan.SelfSend:
+		return units.FromMicros(e.Class.P2PGap)
+	}
+	return 0
+}
+
+// sliceOverhead is what a slice of Simple costs beside its bytes. What one rank
+// copies has no slices with barriers around them (onerank.cu, sendrecv.h:98).
+func (e *Engine) sliceOverhead(g *Group) units.Time {
+	if g.Job.Plan.OneRank() != plan.NotOneRank {
+		return 0
+	}
+	return units.FromMicros(e.Class.SliceOverhead(g.pass, int(g.Program.Workers))) / units.Time(g.perRound)
+}

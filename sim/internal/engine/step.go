@@ -1,0 +1,552 @@
+package engine
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/event"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/chance"
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/units"
+)
+
+// A group walks its program op by op, and each op slice by slice (Simple) or in
+// one piece (LL, LL128):
+//
+//	tryStart  fetches the op; waits until data and room are there
+//	begin     the piece's overhead runs
+//	join      its bytes are on their links
+//	finish    they have moved: the slice's flag goes up, or a cut-through op waits
+//	          for the last data it reads (complete)
+//
+// Example: on a ring of LL, rank 1 begins when the first data of rank 0 has come,
+// and its own first data reaches rank 2 a hop later, long before the op is
+// through; the op ends when the last data of rank 0 has come.
+
+// tryStart starts the group's next piece if all it needs is there; else the group
+// waits, and what is missing wakes it: deliver, postHead or giveCredit.
+func (e *Engine) tryStart(gi int32) {
+	g := &e.Groups[gi]
+	if g.state != idle && g.state != waiting {
+		return
+	}
+	if e.Queue.Now < g.Free {
+		e.wakeAt(gi, g.Free)
+		return
+	}
+	if g.state == idle {
+		if !e.fetch(g) {
+			e.programEnd(gi)
+			return
+		}
+		g.state, g.Since = waiting, max(g.Since, g.Free)
+	}
+	at, ok := e.ready(g)
+	if !ok {
+		return
+	}
+	if at > e.Queue.Now {
+		e.wakeAt(gi, at)
+		return
+	}
+	e.begin(gi)
+}
+
+// fetch takes the next op of the program.
+func (e *Engine) fetch(g *Group) bool {
+	if !g.cur.Next(&g.Op) {
+		return false
+	}
+	e.fetched++
+	op := &g.Op
+	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Job.Plan.ElemSize())}
+	if g.Job.Fold != nil {
+		g.Job.Fold.Ends(g, op)
+	}
+	n, size := g.Job.Plan.Slices(&g.Program, op.Bytes)
+	g.slice, g.slices, g.size = 0, int32(n), size
+	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
+	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
+		// The switch reduces what it pulls and copies what it spreads.
+		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
+	}
+	align := int64(0)
+	if op.Src.Buf != plan.NoBuffer || op.Do&plan.Accum != 0 {
+		g.pass.Loads++
+		g.pass.User = true
+		align = int64(op.Src.Off)
+	}
+	if g.pass.Local {
+		align |= int64(op.Dst.Off)
+	}
+	g.pass.Astride = align%128 != 0
+	g.pack = 16
+	if align%16 != 0 {
+		g.pack = int64(g.Job.Plan.ElemSize())
+		g.pass.Skew = true
+	}
+	if g.Job.Plan.OneRank() == plan.OneRankKernel { // a plain store, no second one beside a peer's
+		g.pass.Local, g.pass.Stores = false, 1
+	}
+	g.pass.Host = false
+	for _, id := range op.From {
+		g.pass.Host = g.pass.Host || e.Conns[id].FromHost
+	}
+	g.Route = e.routeOf(g)
+	g.pass.Own = g.Route == e.Net.Table.Local && len(op.To) > 0 && e.Conns[op.To[0]].Net >= 0
+	return true
+}
+
+// routeOf is the route that the op's loads and stores take.
+func (e *Engine) routeOf(g *Group) wire.RouteID {
+	if g.Joint >= 0 {
+		return g.Joint
+	}
+	if g.Job.memory > 0 {
+		return g.Job.memory
+	}
+	if len(g.Op.To) == 0 {
+		return e.Net.Table.Local
+	}
+	return e.Conns[g.Op.To[0]].Route
+}
+
+// ready reports when data and room for the next piece are there; ok is false
+// while that is not known.
+func (e *Engine) ready(g *Group) (at units.Time, ok bool) {
+	for _, id := range g.Awaits(g.Op.From) {
+		c := &e.Conns[id]
+		k := c.Taken + int64(g.Op.RecvAhead)
+		if k >= c.posted {
+			return 0, false
+		}
+		at = max(at, c.Head[k%plan.FIFOSteps])
+	}
+	for _, id := range g.Awaits(g.Op.To) {
+		c := &e.Conns[id]
+		if k := c.sent + int64(g.Op.SendAhead) - c.Depth; k >= 0 {
+			if k >= c.credited {
+				return 0, false
+			}
+			at = max(at, c.credit[k%plan.FIFOSteps])
+		}
+	}
+	return at, true
+}
+
+// pieceBytes is the payload of the piece in progress.
+func (g *Group) pieceBytes(slice int32) units.Bytes {
+	left := g.Op.Bytes - g.size*units.Bytes(slice)
+	return max(0, min(left, g.size))
+}
+
+// begin starts a piece: its overhead first, then its bytes.
+func (e *Engine) begin(gi int32) {
+	g := &e.Groups[gi]
+	g.streams = g.posted && e.Queue.Now == g.Free
+	g.Bytes = g.pieceBytes(g.slice)
+	g.state = opening
+	g.count++
+	if e.Observer != nil {
+		e.Observer.Piece(PieceEvent{Point: PieceBegun, Group: gi})
+	}
+	if g.Op.Do&plan.HoldSend == 0 {
+		for _, id := range g.Op.To {
+			e.Conns[id].sent++
+		}
+	}
+	var over units.Time
+	switch g.Program.Proto {
+	case coll.Simple:
+		over = e.sliceOverhead(g)
+	case coll.LL:
+		over = e.Cost.llOp
+	}
+	if e.Slow != nil {
+		over = units.Time(float64(over) * e.Slow[g.Program.Rank])
+	}
+	if g.Program.Proto != coll.Simple {
+		// Cut-through: the peer sees the first data a hop after the first trip.
+		for _, id := range g.Op.To {
+			e.postHead(id, e.Queue.Now+over+e.Cost.Hop[g.Program.Proto])
+		}
+	}
+	if g.Bytes == 0 {
+		e.Queue.Push(e.Queue.Now+over, event.Done, evDone, gi, 0)
+		return
+	}
+	e.Queue.Push(e.Queue.Now+over, event.Done, evJoin, gi, 0)
+}
+
+// join puts the piece on its links.
+func (e *Engine) join(gi int32) {
+	g := &e.Groups[gi]
+	g.state = moving
+	work := e.work(g)
+	sm := &e.SMs[g.Sm]
+	if g.Program.Proto == coll.Simple {
+		sm.active += g.Program.Workers
+		if sm.Groups > 1 {
+			e.reshare(g.Sm, gi)
+		}
+	}
+	e.carry(g)
+	rate := e.rate(g, sm.active)
+	if e.Observer != nil {
+		e.Observer.Piece(PieceEvent{Point: PieceJoined, Group: gi, Work: work, Rate: rate})
+	}
+	g.left = work
+	e.flow(gi, rate)
+}
+
+// maxFlow is what one flow carries at most, in nano-bytes: 4 GiB and more. A
+// flow's work is counted in 63 bits, and a piece may be larger: a copy is one
+// piece whatever its size.
+const maxFlow = 1 << 62
+
+// flow starts what is left of a piece's bytes, or as much as a flow carries.
+func (e *Engine) flow(gi int32, rate wire.Rate) {
+	g := &e.Groups[gi]
+	part := min(g.left, maxFlow)
+	g.left -= part
+	g.flow = e.Wire.Start(e.Queue.Now, g.Route, rate, wire.Work(part), 1, gi)
+}
+
+// carry counts the piece's bytes on its links.
+func (e *Engine) carry(g *Group) {
+	for left := e.carried(g); left > 0; left -= maxFlow {
+		e.Wire.Carry(g.Route, wire.Work(min(left, maxFlow)))
+	}
+}
+
+// carried is what the links carry for the piece, flags included, in nano-bytes.
+func (e *Engine) carried(g *Group) float64 {
+	return float64(g.Bytes) * wire.NanoBytes / e.Class.LinkShare[g.Program.Proto]
+}
+
+// work is how long the piece takes, as the bytes that would take so long
+// without jitter.
+func (e *Engine) work(g *Group) float64 {
+	w := e.carried(g)
+	jit := [...]float64{e.Jitter.LL, e.Jitter.LL128, e.Jitter.Slice}[g.Program.Proto]
+	if jit > 0 {
+		f := 1 + jit*chance.Normal(e.seed, uint64(g.Rank), uint64(g.Program.Channel)<<32|uint64(g.Program.Group), uint64(g.count))
+		w *= max(0.2, f+g.drift)
+	}
+	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
+		w /= e.Class.CastEff
+	}
+	return w
+}
+
+// rate is the group's own bound on the link.
+func (e *Engine) rate(g *Group, active int32) wire.Rate {
+	var r float64
+	switch g.Program.Proto {
+	case coll.Simple:
+		if g.Job.Plan.OneRank() == plan.DeviceCopy {
+			r = e.Class.One.L2Rate // the memory holds it up
+			break
+		}
+		r = e.Class.SimpleRate(g.pass, int(g.Program.Workers), int(active), g.pack)
+	case coll.LL:
+		r = float64(g.Bytes) * 1e-3 / e.Class.LLTime(g.pass, int(g.Program.Workers), int(e.SMs[g.Sm].threads-g.Program.Workers), int64(g.Bytes), g.Job.miss)
+	default:
+		r = float64(g.Bytes) * 1e-3 / e.Class.LL128Time(g.pass, int(g.Program.Workers), int64(g.Bytes), g.Job.miss)
+	}
+	if e.Slow != nil {
+		r /= e.Slow[g.Program.Rank]
+	}
+	return wire.RateOf(r / e.Class.LinkShare[g.Program.Proto])
+}
+
+// reshare gives the other moving groups of an SM their new rate.
+func (e *Engine) reshare(si, except int32) {
+	sm := &e.SMs[si]
+	for i := sm.First; i < sm.First+sm.Groups; i++ {
+		if g := &e.Groups[i]; i != except && g.state == moving && g.flow >= 0 && g.Program.Proto == coll.Simple {
+			e.Wire.SetRate(e.Queue.Now, g.flow, e.rate(g, sm.active))
+		}
+	}
+}
+
+// finish ends a piece whose bytes have moved.
+func (e *Engine) finish(gi int32) {
+	g := &e.Groups[gi]
+	if g.state == moving && g.left >= 1 {
+		e.flow(gi, e.rate(g, e.SMs[g.Sm].active))
+		return
+	}
+	if e.Observer != nil {
+		e.Observer.Piece(PieceEvent{Point: PieceMoved, Group: gi})
+	}
+	if g.state == moving && g.Program.Proto == coll.Simple {
+		sm := &e.SMs[g.Sm]
+		sm.active -= g.Program.Workers
+		g.state = closing
+		if sm.Groups > 1 {
+			e.reshare(g.Sm, gi)
+		}
+	}
+	g.state = closing
+	if g.Program.Proto == coll.Simple {
+		e.finishSlice(gi)
+		return
+	}
+	e.complete(gi)
+}
+
+// finishSlice ends a Simple slice: its flag goes up behind a fence
+// (prims_simple.h: the last warp fences and posts while the workers go on).
+// Within an op that fence has to wait for the stores of the next slice too,
+// and where the group goes on without a pause the barrier after the next slice
+// waits for the fence to drain.
+func (e *Engine) finishSlice(gi int32) {
+	g := &e.Groups[gi]
+	hop := e.Cost.Hop[coll.Simple]
+	free := e.Queue.Now
+	if g.streams {
+		free += e.drain(g)
+	}
+	if g.held.on {
+		g.held.on = false
+		wait := units.Time(e.Class.Simple.Fence * float64(e.Queue.Now-g.held.at))
+		e.post(gi, &g.held, g.held.at+wait+hop)
+	}
+	if e.Observer != nil {
+		e.Observer.Piece(PieceEvent{Point: PieceRead, Group: gi})
+	}
+	e.release(g, e.Queue.Now+e.Cost.credit[coll.Simple])
+	g.posted = len(g.Op.To) > 0 && g.Op.Do&plan.HoldSend == 0
+	if g.posted {
+		g.held.set(g, e.Queue.Now)
+		if e.Observer != nil {
+			e.Observer.Piece(PieceEvent{Point: PieceHeld, Group: gi})
+		}
+		if g.slice+1 >= g.slices || g.pieceBytes(g.slice+1) == 0 {
+			g.held.on = false
+			e.post(gi, &g.held, e.Queue.Now+hop)
+		}
+	} else {
+		e.holdBack(g)
+	}
+	g.slice++
+	g.Free, g.Since = free, free
+	if e.Observer != nil {
+		e.Observer.Piece(PieceEvent{Point: PieceDone, Group: gi})
+	}
+	g.state = waiting
+	if g.slice == g.slices {
+		g.state = idle
+	}
+	e.tryStart(gi)
+}
+
+// drain is how long the fence holds the group up: stores into the GPU's own
+// memory, which a NIC will read, are through at once.
+func (e *Engine) drain(g *Group) units.Time {
+	if g.Route == e.Net.Table.Local {
+		return 0
+	}
+	return e.Cost.drain
+}
+
+// heldSlice is a slice whose flag is not up yet.
+type heldSlice struct {
+	on    bool
+	first bool // of its op
+	n     uint8
+	bytes units.Bytes
+	at    units.Time // when its bytes were through
+	chunk int32
+	to    [4]int32
+	more  []int32 // of ops with more peers, which never change
+}
+
+func (h *heldSlice) set(g *Group, now units.Time) {
+	*h = heldSlice{on: true, first: g.slice == 0, bytes: g.Bytes, at: now, chunk: g.Op.Chunk, more: h.more[:0]}
+	if len(g.Op.To) > len(h.to) {
+		h.more = append(h.more, g.Op.To...)
+		return
+	}
+	h.n = uint8(copy(h.to[:], g.Op.To))
+}
+
+func (h *heldSlice) peers() []int32 {
+	if len(h.more) > 0 {
+		return h.more
+	}
+	return h.to[:h.n]
+}
+
+// holdBack keeps the bytes of a piece that shares its network step with the
+// pieces to come (PAT).
+func (e *Engine) holdBack(g *Group) {
+	for _, id := range g.Op.To {
+		if c := &e.Conns[id]; c.Net >= 0 {
+			e.Net.Hold(c.Net, g.Bytes)
+		}
+	}
+}
+
+// complete ends a cut-through op, once the last data it reads has come.
+func (e *Engine) complete(gi int32) {
+	g := &e.Groups[gi]
+	if g.state != closing {
+		return // an earlier event has ended it
+	}
+	for _, id := range g.Op.From {
+		c := &e.Conns[id]
+		if c.tails <= c.Taken {
+			return // postTail brings us back
+		}
+		last := c.tail[c.Taken%plan.FIFOSteps]
+		if g.Bytes > 0 && g.Program.Proto == coll.LL {
+			last += e.Cost.llTrip
+		}
+		if last > e.Queue.Now {
+			e.Queue.Push(last, event.Done, evEnd, gi, 0)
+			return
+		}
+	}
+	p := g.Program.Proto
+	for _, id := range g.Op.To {
+		c := &e.Conns[id]
+		if c.Net >= 0 { // the proxy sends whole steps only
+			k := e.Net.Conns[c.Net].Posted()
+			e.Net.Post(c.Net, e.Queue.Now, g.Bytes)
+			e.sentAtOnce(gi, id, k, 0)
+			continue
+		}
+		k := c.tails
+		e.sentAtOnce(gi, id, k, e.postTail(id, e.Queue.Now+e.Cost.Hop[p]))
+	}
+	if e.Observer != nil {
+		e.Observer.Piece(PieceEvent{Point: PieceRead, Group: gi})
+	}
+	e.release(g, e.Queue.Now+e.Cost.credit[p])
+	g.Free, g.Since = e.Queue.Now, e.Queue.Now
+	if p == coll.LL128 && g.Bytes > 0 {
+		g.Free += e.Cost.ll128Op
+	}
+	if e.Observer != nil {
+		e.Observer.Piece(PieceEvent{Point: PieceDone, Group: gi})
+	}
+	g.state = idle
+	e.tryStart(gi)
+}
+
+// post makes a slice visible to its receivers at time t.
+func (e *Engine) post(gi int32, h *heldSlice, t units.Time) {
+	if e.Groups[gi].inRounds() {
+		e.holdRound(gi, h, t)
+		return
+	}
+	for _, id := range h.peers() {
+		c := &e.Conns[id]
+		if c.Net >= 0 {
+			k := e.Net.Conns[c.Net].Posted()
+			e.Net.Post(c.Net, t, h.bytes)
+			e.sentHeld(gi, id, k, h, 0)
+			continue
+		}
+		k := c.posted
+		e.sentHeld(gi, id, k, h, e.deliver(id, t))
+	}
+}
+
+// sentAtOnce reports the k-th piece of a connection, of a cut-through op.
+func (e *Engine) sentAtOnce(gi, id int32, k int64, end units.Time) {
+	if e.Observer != nil {
+		g := &e.Groups[gi]
+		e.Observer.Sent(SendEvent{As: SentAtOnce, Group: gi, Conn: id, Piece: k, First: true, Bytes: g.Bytes, Chunk: g.Op.Chunk, End: end})
+	}
+}
+
+// sentHeld reports the k-th piece of a connection, a slice whose flag goes up.
+func (e *Engine) sentHeld(gi, id int32, k int64, h *heldSlice, end units.Time) {
+	if e.Observer != nil {
+		e.Observer.Sent(SendEvent{As: SentHeld, Group: gi, Conn: id, Piece: k, First: h.first, Bytes: h.bytes, Chunk: h.chunk, End: end})
+	}
+}
+
+// deliver makes the next piece of a connection readable at time t, never
+// before the piece ahead of it, and says when that is.
+func (e *Engine) deliver(id int32, t units.Time) units.Time {
+	c := &e.Conns[id]
+	t += c.Extra
+	if c.posted > 0 {
+		t = max(t, c.Head[(c.posted-1)%plan.FIFOSteps])
+	}
+	c.Head[c.posted%plan.FIFOSteps] = t
+	c.tail[c.posted%plan.FIFOSteps] = t
+	c.posted++
+	c.tails = c.posted
+	e.wake(c.Rcv, t)
+	return t
+}
+
+// postHead notes when the first data of a piece arrives.
+func (e *Engine) postHead(id int32, t units.Time) {
+	c := &e.Conns[id]
+	if c.Net >= 0 {
+		return
+	}
+	t += c.Extra
+	c.Head[c.posted%plan.FIFOSteps] = t
+	c.posted++
+	e.wake(c.Rcv, t)
+}
+
+// postTail notes when the last data of a piece arrives, and says
+// when that is.
+func (e *Engine) postTail(id int32, t units.Time) units.Time {
+	c := &e.Conns[id]
+	t += c.Extra
+	c.tail[c.tails%plan.FIFOSteps] = t
+	c.tails++
+	if c.Rcv >= 0 {
+		if g := &e.Groups[c.Rcv]; g.state == closing {
+			e.Queue.Push(max(t, e.Queue.Now), event.Done, evEnd, c.Rcv, 0)
+		}
+	}
+	return t
+}
+
+// release returns the room of the piece just read.
+func (e *Engine) release(g *Group, t units.Time) {
+	if g.Op.Do&plan.HoldRecv != 0 {
+		return
+	}
+	if g.inRounds() {
+		if len(g.Op.From) > 0 {
+			e.releaseRound(g, t)
+		}
+		return
+	}
+	for _, id := range g.Op.From {
+		c := &e.Conns[id]
+		c.Taken++
+		if c.Net >= 0 {
+			e.Net.Free(c.Net, t)
+			continue
+		}
+		e.giveCredit(id, t)
+	}
+}
+
+// giveCredit lets the sender use one more piece of room from time t.
+func (e *Engine) giveCredit(id int32, t units.Time) {
+	c := &e.Conns[id]
+	t += c.Extra
+	c.credit[c.credited%plan.FIFOSteps] = t
+	c.credited++
+	e.wake(c.Snd, t)
+}
+
+// wake lets a waiting group try again.
+func (e *Engine) wake(gi int32, t units.Time) {
+	if gi >= 0 && e.Groups[gi].state == waiting {
+		e.wakeAt(gi, t)
+	}
+}

@@ -1,0 +1,143 @@
+package fold
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// Nodes of a long chain that are simulated: those behind the root, by when every
+// node does what the one before it does, later by the same time, and those at
+// the end. Both are even, for rings that run through every second node the
+// other way round.
+const (
+	chainHead = 20
+	chainTail = 4
+)
+
+// chainGap is a chain of nodes out of which a stretch is left. Behind it all happens
+// so much later as the stretch takes.
+type chainGap struct {
+	order []int32 // nodes along the chain, from the root's
+	place []int32 // node → its place there
+	tail  int32   // first place behind the stretch
+	wraps bool    // a rank beside the root begins some channels' chains and ends others'
+}
+
+// chainSymmetry leaves a stretch of equal nodes out of a broadcast's or
+// reduce's chain; nil where there is none, or where channels visit nodes in
+// different orders.
+func chainSymmetry(p *plan.Plan) *symmetry {
+	c := p.Comm
+	n := int32(c.NNodes)
+	if p.Req.Func != coll.Broadcast && p.Req.Func != coll.Reduce || n < chainHead+chainTail+3 {
+		return nil
+	}
+	k := &chainGap{order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n), tail: n - chainTail - n%2, wraps: wraps(p)}
+	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
+		if o := nodeOrder(p, ch); len(o) != len(k.order) || !slices.Equal(o, k.order) {
+			return nil
+		}
+	}
+	if len(k.order) != int(n) {
+		return nil
+	}
+	for at, node := range k.order {
+		if k.place[node] = int32(at); len(c.NodeRanks[node]) != len(c.NodeRanks[0]) {
+			return nil
+		}
+	}
+	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.08, approximation: "nodes in the middle of the chain are taken to do what those before them do"}
+	for node := range s.home {
+		switch at := k.place[node]; {
+		case at < chainHead || at >= k.tail, at == chainHead, at == k.tail-1:
+			s.home[node] = k.represents(int32(node))
+		default:
+			s.home[node] = -1
+		}
+	}
+	all := copiesOf(p)
+	for i := range all.reps {
+		if at := k.place[c.NodeOf[all.reps[i].rank]]; at >= chainHead && at < k.tail {
+			all.reps[i].rank = -1
+		}
+	}
+	s.reps = all.reps
+	for _, from := range all.of {
+		of := make([]int32, len(from))
+		for r := range of {
+			of[r] = from[c.NodeRanks[k.represents(c.NodeOf[r])][c.LocalRank[r]]]
+		}
+		s.of = append(s.of, of)
+	}
+	return s.compact()
+}
+
+// represents is the node that is simulated for a node: the first behind the stretch
+// for its first, the last before it for the others.
+func (k *chainGap) represents(node int32) int32 {
+	switch at := k.place[node]; {
+	case at < chainHead || at >= k.tail:
+		return node
+	case at == chainHead:
+		return k.order[k.tail]
+	default:
+		return k.order[chainHead-1]
+	}
+}
+
+// nodeOrder lists the nodes as a channel's ring visits them from the root's on;
+// each is visited once, save the root's own, where the ring ends.
+func nodeOrder(p *plan.Plan, ch int) []int32 {
+	c := p.Comm
+	ring := c.Channels[ch].Ring
+	order := []int32{c.NodeOf[p.Req.Root]}
+	for r := ring[p.Req.Root].Next; r != p.Req.Root && len(order) <= c.NNodes; r = ring[r].Next {
+		if node := c.NodeOf[r]; node != order[len(order)-1] && node != order[0] {
+			order = append(order, node)
+		}
+	}
+	return order
+}
+
+// wraps reports whether the root's node has a rank that is before the root on
+// some channels' rings and behind it on others.
+func wraps(p *plan.Plan) bool {
+	c := p.Comm
+	mates := c.NodeRanks[c.NodeOf[p.Req.Root]]
+	n, per := int32(c.NRanks), int32(len(mates))
+	for _, r := range mates {
+		begins, ends := false, false
+		for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
+			pos := c.Channels[ch].Pos
+			behind := (pos[r]-pos[p.Req.Root]+n)%n < per
+			begins, ends = begins || behind, ends || !behind
+		}
+		if begins && ends {
+			return true
+		}
+	}
+	return false
+}
+
+// finish sets when every rank ends, whose nodes end as the simulated ones do,
+// and returns by how much the chain's end is later than simulated.
+func (k *chainGap) finish(nodeOf []int32, finish []units.Time) units.Time {
+	end := make([]units.Time, len(k.order))
+	for r, t := range finish {
+		end[k.place[nodeOf[r]]] = max(end[k.place[nodeOf[r]]], t)
+	}
+	two := end[chainHead-1] - end[chainHead-3] // what two nodes more take
+	later := func(at int32) units.Time { return two * units.Time(at-chainHead+1) / 2 }
+	for r := range finish {
+		switch at := k.place[nodeOf[r]]; {
+		case at >= k.tail, at == 0 && finish[r] > end[1]: // the ring ends where it began
+			finish[r] += later(k.tail - 1)
+		case at >= chainHead:
+			finish[r] = end[chainHead-1] + later(at)
+		}
+	}
+	return later(k.tail - 1)
+}

@@ -1,0 +1,143 @@
+package fold
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/param"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
+)
+
+// Mode says what ranks and channels may be represented by others.
+type Mode uint8
+
+// Modes: exactly equivalent ones, nearly where it has to be; none; exactly
+// equivalent ones at any cost; nearly equivalent ones wherever it can be done.
+const (
+	Auto Mode = iota
+	Off
+	Exact
+	Near
+)
+
+// Config is what decides which ranks are equivalent, beside the plan.
+type Config struct {
+	Mode    Mode
+	Systems []*topo.System // by node
+	Fabric  *fabric.Fabric
+	Faults  []param.Fault
+	Slow    []float64 // by rank, nil where no rank is a straggler
+}
+
+// UnfoldedRanks is the largest communicator that is simulated rank by rank
+// where folding would not be exact.
+const UnfoldedRanks = 512
+
+// exactWork is the largest exact quotient, in slices, that FoldAuto runs beyond
+// unfoldedRanks where a near one is there: some tenths of a second.
+const exactWork = 1 << 16
+
+// possible reports whether ranks may be represented by others at all: a lossy
+// port makes each different, a rank that is down represents no other, and queue
+// pairs use the ports of a fused net in rotation.
+func (c *Config) possible() bool {
+	return c.Mode != Off && c.foldable() && c.equalNets() &&
+		!slices.ContainsFunc(c.Faults, func(f param.Fault) bool { return f.Loss > 0 || f.Down || f.Port > 0 })
+}
+
+// equalNets reports whether all nets are made of equally many ports, which their
+// traffic then uses equally.
+func (c *Config) equalNets() bool {
+	of := -1
+	for i, s := range c.Systems {
+		if i > 0 && s == c.Systems[i-1] {
+			continue
+		}
+		for _, id := range s.Of(topo.NET) {
+			n := len(s.Nodes[id].Net.Fused)
+			if of >= 0 && n != of || !host.EqualPorts(s.Nodes[id].Net) {
+				return false
+			}
+			of = n
+		}
+	}
+	return true
+}
+
+// Lay fills in groups and connections of representatives; nil where every
+// rank has to run.
+func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
+	if !c.possible() {
+		return nil, nil
+	}
+	// How far off a near quotient is was seen on ideal networks.
+	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
+	symmetries := c.symmetries(j.Plan)
+	for i, s := range symmetries {
+		if near && c.skips(j.Plan, s, symmetries[i+1:]) {
+			continue
+		}
+		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
+			return q, err
+		}
+	}
+	return nil, nil
+}
+
+// skips reports whether a symmetry is left alone for one that gives near results.
+func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
+	if s.margin > 0 || c.Mode != Near && s.work(p) <= exactWork {
+		return false
+	}
+	return slices.ContainsFunc(others, func(o *symmetry) bool { return o.margin > 0 })
+}
+
+// work is about how many slices the quotient by a symmetry runs.
+func (s *symmetry) work(p *plan.Plan) int64 {
+	n := int64(0)
+	for _, pr := range p.Programs(s.reps[0].rank) {
+		if pr.Channel == s.reps[0].channel {
+			n += p.NumOps(&pr) * int64(max(1, pr.Slices))
+		}
+	}
+	return n * int64(len(s.reps))
+}
+
+// layQuotient lays out the quotient by a symmetry; nil where that is neither exact
+// nor, where that is allowed, known to be near.
+func layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quotient, error) {
+	if near = near && s.margin > 0; !s.equivalent && !near {
+		return nil, nil
+	}
+	q := newQuotient(e, j, s)
+	later, free, err := q.latencies()
+	if err != nil {
+		return nil, err
+	}
+	if q.exact = q.exact && free; q.exact || near {
+		seen, err := q.survey()
+		if err != nil {
+			return nil, err
+		}
+		if q.exact = q.exact && seen.holds; q.exact || near {
+			j.Fold, seen.later, e.Net.Folded = q, later, true
+			return q, seen.declare(e.Net.Table)
+		}
+	}
+	e.Devices, e.SMs, e.Groups, e.Conns = nil, nil, nil, nil
+	return nil, nil
+}
+
+// Account reports how a folded run's times came about.
+func (q *Quotient) Account() exec.Account {
+	a := exec.Account{Programs: len(q.e.Groups), Method: exec.Folded}
+	if !q.exact {
+		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups stand for all", q.approximation, len(q.e.Groups))
+	}
+	return a
+}

@@ -1,0 +1,103 @@
+package fold
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
+)
+
+// A proxy thread serves the channels of a rank one after the other (host.Staggers),
+// so channels that share one do not stay in lockstep, and none of them represents
+// another. A symmetry that takes channels together is divided into layers: one
+// layer has a channel of each set that shares a thread. Of 16 channels of NVLS
+// trees, each of which uses all NICs, every one is a layer.
+
+// layerNodes is of how many nodes it is seen which threads serve their channels; the
+// survey proves the answer for all.
+const layerNodes = 4
+
+// apart divides a symmetry into layers; nil where a layer lacks a part, or where
+// nothing is left to be represented by another.
+func (s *symmetry) apart(p *plan.Plan) *symmetry {
+	layers, n := s.layers(p)
+	if n == 1 {
+		return s
+	}
+	if len(s.reps)*int(n) >= p.Comm.NRanks*p.Split.NChannels {
+		return nil // every part would represent itself alone
+	}
+	size := int32(len(s.reps))
+	out := *s
+	out.reps, out.of = make([]part, size*n), nil
+	for i := range out.reps {
+		out.reps[i].rank = -1
+	}
+	for k, from := range s.of {
+		base := layers[k] * size
+		ch := int32(p.Split.ChannelLo + k)
+		of := make([]int32, len(from))
+		for r := range of {
+			i := from[r]
+			of[r] = base + i
+			rep, was := &out.reps[of[r]], s.reps[i]
+			switch node := p.Comm.NodeOf[r]; {
+			case s.home[node] != node:
+			case rep.rank < 0 && (s.heads == 0 || p.Comm.NVLS[ch].HeadIndex[r] == 0 || int32(r) == was.rank), rep.channel == ch && int32(r) == was.rank:
+				*rep = part{ch, int32(r)}
+			}
+		}
+		out.of = append(out.of, of)
+	}
+	return out.compact()
+}
+
+// layers gives every channel of the split its layer, and says how many there
+// are.
+func (s *symmetry) layers(p *plan.Plan) (of []int32, n int32) {
+	of, n = make([]int32, len(s.of)), 1
+	threads := make([][]int32, len(s.of))
+	for k := range s.of {
+		threads[k] = s.threads(p, int32(k))
+		for taken := true; taken; {
+			taken = false
+			for j := range k {
+				if of[j] == of[k] && slices.Min(s.of[j]) == slices.Min(s.of[k]) && slices.ContainsFunc(threads[j], func(t int32) bool { return slices.Contains(threads[k], t) }) {
+					of[k]++
+					taken = true
+					break
+				}
+			}
+		}
+		n = max(n, of[k]+1)
+	}
+	return of, n
+}
+
+// threads lists the ranks whose proxy threads serve a channel, of some nodes.
+func (s *symmetry) threads(p *plan.Plan, k int32) (ranks []int32) {
+	c, per := p.Comm, p.ConnsPerRank()
+	asked := 0
+	for node, home := range s.home {
+		if int(home) != node {
+			continue
+		}
+		if asked++; asked > layerNodes {
+			break
+		}
+		for _, r := range c.NodeRanks[node] {
+			for j := range per {
+				pc := p.Conn((k*int32(c.NRanks)+r)*per + j)
+				if pc.Src < 0 || pc.Dst < 0 || pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
+					continue
+				}
+				for _, t := range [2]int32{pc.Route.SrcProxy, pc.Route.DstProxy} {
+					if !slices.Contains(ranks, t) {
+						ranks = append(ranks, t)
+					}
+				}
+			}
+		}
+	}
+	return ranks
+}

@@ -1,0 +1,155 @@
+package fold
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/sim/internal/host"
+)
+
+// position is a node's place in a tree over nodes: how far from its deepest leaf and
+// from the root, and with how many children.
+type position struct{ height, depth, kids int32 }
+
+// positions are a node's places in the tree of a channel and in the other one.
+// A node with a straggler, of which slow is the rank + 1, is like no other.
+type positions struct {
+	own, other position
+	slow       int32
+}
+
+// positionsIn finds every node's stand, and its children in order.
+func positionsIn(parent []int32) ([]position, [][]int32) {
+	out := make([]position, len(parent))
+	kids := make([][]int32, len(parent))
+	var order []int32
+	for n, up := range parent {
+		if up < 0 {
+			order = append(order, int32(n))
+			continue
+		}
+		kids[up] = append(kids[up], int32(n))
+	}
+	for i := 0; i < len(order); i++ {
+		for _, k := range kids[order[i]] {
+			out[k].depth = out[order[i]].depth + 1
+			order = append(order, k)
+		}
+	}
+	for _, n := range slices.Backward(order) {
+		out[n].kids = int32(len(kids[n]))
+		for _, k := range kids[n] {
+			out[n].height = max(out[n].height, out[k].height+1)
+		}
+	}
+	return out, kids
+}
+
+// nearSymmetry takes nodes together that have equal positions in both trees: by height, depth
+// and number of children, of which there are O(log² n). It is near, not exact:
+// nodes of one kind have children and parents of several, of which only the
+// representative's count, and only links of representatives' nodes carry
+// anything.
+func (t *trees) nearSymmetry() *symmetry {
+	p, c := t.p, t.p.Comm
+	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.05,
+		approximation: "nodes of equal height and depth in both trees are taken for alike"}
+	switch {
+	case t.slow != nil:
+		s.margin = 0.15
+	case !t.mirrored() && host.Staggers(p):
+		s.margin = 0.15
+	case !t.mirrored():
+		s.margin = 0.1
+	}
+	places := int32(c.MaxLocalRanks)
+	if p.Req.Algo != coll.Tree {
+		if !t.headsEquivalent() {
+			return nil
+		}
+		places, s.heads = 1, int32(len(c.NVLS[p.Split.ChannelLo].Heads))
+	}
+	kind, reps := t.kindsOfPositions()
+	for n := range s.home {
+		s.home[n] = -1
+	}
+	s.reps = make([]part, int32(len(reps))*places)
+	for i := range s.reps {
+		s.reps[i].rank = -1
+	}
+	for k, tree := range t.tree {
+		of := make([]int32, c.NRanks)
+		ch := int32(p.Split.ChannelLo + k)
+		first := t.first(tree) == int32(k)
+		for r := range of {
+			node := c.NodeOf[r]
+			id := kind[tree][node]
+			of[r] = id*places + t.place[k][r]%places
+			if first && reps[id] == (part{tree, node}) && (s.heads == 0 || int32(r) == t.representative(ch, node)) {
+				s.reps[of[r]] = part{ch, int32(r)}
+				s.home[node] = node
+			}
+		}
+		s.of = append(s.of, of)
+	}
+	return s.compact()
+}
+
+// representative is the rank that represents all heads of a node: its straggler,
+// where it has one, as no head is done before it has that one's data.
+func (t *trees) representative(ch, node int32) int32 {
+	if t.slow != nil && t.slow[node] > 0 {
+		return t.slow[node] - 1
+	}
+	for _, r := range t.p.Comm.NodeRanks[node] {
+		if t.p.Comm.NVLS[ch].HeadIndex[r] == 0 {
+			return r
+		}
+	}
+	return -1
+}
+
+// kindsOfPositions numbers the pairs of positions: kind by tree and node, and for each kind a
+// tree and node that represents it. Representatives are found from the root of
+// the first tree on, so that as far as possible they are each other's parents.
+func (t *trees) kindsOfPositions() (kind [][]int32, reps []part) {
+	all := make([][]position, len(t.parent))
+	kids := make([][][]int32, len(t.parent))
+	for tree, parent := range t.parent {
+		all[tree], kids[tree] = positionsIn(parent)
+	}
+	known := map[positions]int32{}
+	look := func(tree, node int32) (id int32, fresh bool) {
+		key := positions{own: all[tree][node]}
+		if t.slow != nil {
+			key.slow = t.slow[node]
+		}
+		if len(all) == 2 {
+			key.other = all[1-tree][node]
+		}
+		id, ok := known[key]
+		if !ok {
+			id = int32(len(reps))
+			known[key] = id
+			reps = append(reps, part{tree, node})
+		}
+		return id, !ok
+	}
+	root := int32(slices.Index(t.parent[0], -1))
+	look(0, root)
+	for queue := []int32{root}; len(queue) > 0; queue = queue[1:] {
+		for _, k := range kids[0][queue[0]] {
+			if _, fresh := look(0, k); fresh {
+				queue = append(queue, k)
+			}
+		}
+	}
+	for tree := range t.parent {
+		of := make([]int32, len(t.parent[tree]))
+		for n := range of {
+			of[n], _ = look(int32(tree), int32(n))
+		}
+		kind = append(kind, of)
+	}
+	return kind, reps
+}

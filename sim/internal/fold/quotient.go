@@ -1,0 +1,332 @@
+package fold
+
+import (
+	"math"
+
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/units"
+)
+
+// Quotient is a plan's engine with programs that are equivalent taken together by a
+// symmetry: one of each kind runs, on links of which each represents all that
+// are crossed equally, and before proxy threads that have all the messages of a
+// real one.
+//
+// It is exact, bit for bit, where the symmetry is: where every program of a
+// kind has the same ops, meets programs of the same kinds over equal
+// connections, crosses equally many links of each kind, where every link of a
+// kind is crossed equally often by each kind of traffic, and equally so for
+// proxy threads and kernels. Then what is equal at one instant is equal at the
+// next: the engine knows no order but that of time (rounds of proxy threads,
+// progressive filling of links). survey proves all of this for the plan at
+// hand, and drops a symmetry that does not hold.
+type Quotient struct {
+	*symmetry
+	e        *engine.Engine
+	job      *engine.Job
+	plan     *plan.Plan
+	exact    bool
+	per      int32            // connection ids of a rank on a channel
+	index    []int32          // place in reps · per + kind of connection → connection of the engine, -1
+	byOffset map[offset]int32 // the same for send and receive
+	first    []int32          // place in reps → first group
+	device   []int32          // place in reps → device
+	model    []plan.Conn
+	readers  map[part][]int32 // connection ids by rank's part of a channel, see users
+	writers  map[part][]int32
+	all      []plan.Program // of the rank that was asked for last
+}
+
+// newQuotient lays out groups and connections; links come with the survey.
+func newQuotient(e *engine.Engine, j *engine.Job, s *symmetry) *Quotient {
+	q := &Quotient{symmetry: s, e: e, job: j, plan: j.Plan, exact: s.equivalent, per: j.Plan.ConnsPerRank(),
+		first: make([]int32, len(s.reps)), readers: map[part][]int32{}, writers: map[part][]int32{}}
+	q.layDevices()
+	q.layGroups()
+	if q.rotated {
+		q.layOffsets()
+	} else {
+		q.layConns()
+	}
+	return q
+}
+
+// layDevices puts kinds that meet on one GPU on one device: a kernel ends with
+// the last of its channels.
+func (q *Quotient) layDevices() {
+	root := make([]int32, len(q.reps))
+	for i := range root {
+		root[i] = int32(i)
+	}
+	find := func(i int32) int32 {
+		for root[i] != i {
+			root[i] = root[root[i]]
+			i = root[i]
+		}
+		return i
+	}
+	for r := range q.of[0] {
+		if node := q.plan.Comm.NodeOf[r]; q.home[node] != node {
+			continue
+		}
+		for _, of := range q.of[1:] {
+			if a, b := find(q.of[0][r]), find(of[r]); a != b {
+				root[max(a, b)] = min(a, b)
+			}
+		}
+	}
+	q.device = make([]int32, len(q.reps))
+	size := []int32{}
+	for i := range q.device {
+		top := find(int32(i))
+		if int(top) == i {
+			q.device[i] = int32(len(size))
+			size = append(size, 0)
+		}
+		q.device[i] = q.device[top]
+		size[q.device[i]]++
+	}
+	q.e.Devices = make([]engine.Device, len(size))
+	for i := range q.e.Devices {
+		q.e.Devices[i].Job = q.job
+	}
+	q.fullDevices(size)
+}
+
+// fullDevices checks that every GPU has all kinds of its device.
+func (q *Quotient) fullDevices(size []int32) {
+	seen := make([]int32, len(q.reps))
+	for i := range seen {
+		seen[i] = -1
+	}
+	for r := range q.of[0] {
+		kinds, dev := int32(0), q.device[q.of[0][r]]
+		for _, of := range q.of {
+			if seen[of[r]] != int32(r) && q.device[of[r]] == dev {
+				seen[of[r]] = int32(r)
+				kinds++
+			}
+		}
+		q.exact = q.exact && kinds == size[dev]
+	}
+}
+
+// layGroups lists the programs of the representatives, device by device.
+func (q *Quotient) layGroups() {
+	e := q.e
+	byDevice := make([][]int32, len(e.Devices))
+	for i, d := range q.device {
+		byDevice[d] = append(byDevice[d], int32(i))
+	}
+	var progs []plan.Program
+	for d, reps := range byDevice {
+		e.Devices[d].First, e.Devices[d].SMs = int32(len(e.SMs)), int32(len(reps))
+		for _, i := range reps {
+			q.first[i] = int32(len(e.Groups))
+			progs = q.programs(progs[:0], q.reps[i])
+			e.SMs = append(e.SMs, engine.SM{First: q.first[i], Groups: int32(len(progs))})
+			for k := range progs {
+				q.job.Gap = max(q.job.Gap, e.GapOf(q.job, &progs[k]))
+				e.Groups = append(e.Groups, engine.NewGroup(e, q.job, &progs[k], int32(d), int32(len(e.SMs)-1)))
+			}
+		}
+	}
+}
+
+// programs appends the programs of a rank's part of a channel.
+func (q *Quotient) programs(dst []plan.Program, s part) []plan.Program {
+	if len(q.all) == 0 || q.all[0].Rank != s.rank {
+		q.all = q.plan.AppendPrograms(q.all[:0], s.rank)
+	}
+	for i := range q.all {
+		if q.all[i].Channel == s.channel {
+			dst = append(dst, q.all[i])
+		}
+	}
+	return dst
+}
+
+// place returns where a rank's part of a channel is in reps.
+func (q *Quotient) place(channel, rank int32) int32 {
+	return q.of[int(channel)-q.plan.Split.ChannelLo][rank]
+}
+
+// key names the kind of a connection: the place of the rank that it belongs
+// to, and which of its connections it is. Where heads are taken for one, what
+// counts is how far the head is from the rank.
+func (q *Quotient) key(id int32) int32 {
+	n := int32(q.plan.Comm.NRanks)
+	ch, rank, k := id/q.per/n, id/q.per%n, id%q.per
+	if h := q.heads; h > 0 && k < 2*h {
+		mine := q.plan.Comm.NVLS[int(ch)+q.plan.Split.ChannelLo].HeadIndex[rank]
+		k = k/h*h + (k%h-mine+h)%h
+	}
+	return q.of[ch][rank]*q.per + k
+}
+
+// conn returns the engine's connection of a plan's, -1 where it is left out.
+func (q *Quotient) conn(id int32) int32 {
+	if !q.rotated {
+		return q.index[q.key(id)]
+	}
+	pc := q.plan.Conn(id)
+	if c, ok := q.byOffset[offsetOf(q.plan.Comm, &pc)]; ok {
+		return c
+	}
+	return -1
+}
+
+// users lists which connections each program of a rank's part of a channel
+// reads and writes, as id and group in turn.
+func (q *Quotient) users(s part) (readers, writers []int32) {
+	if _, ok := q.readers[s]; !ok {
+		var r, w []int32
+		for _, pr := range q.programs(nil, s) {
+			each(q.plan, &pr, func(op *plan.Op) error {
+				for _, id := range op.From {
+					r = append(r, id, pr.Group)
+				}
+				for _, id := range op.To {
+					w = append(w, id, pr.Group)
+				}
+				return nil
+			})
+		}
+		q.readers[s], q.writers[s] = r, w
+	}
+	return q.readers[s], q.writers[s]
+}
+
+// userOf returns the engine's group at one end of a connection, -1 without.
+func (q *Quotient) userOf(s part, id int32, reads bool) int32 {
+	list, writers := q.users(s)
+	if !reads {
+		list = writers
+	}
+	for i := 0; i < len(list); i += 2 {
+		if list[i] == id {
+			return q.first[q.place(s.channel, s.rank)] + list[i+1]
+		}
+	}
+	return -1
+}
+
+// layConns numbers the connections of the representatives and finds the groups
+// at their ends.
+func (q *Quotient) layConns() {
+	e := q.e
+	n := int32(q.plan.Comm.NRanks)
+	q.index = make([]int32, len(q.reps)*int(q.per))
+	for i := range q.index {
+		q.index[i] = -1
+	}
+	for i := range q.index { // in the order of the plan's ids, on which rounds over heads rely
+		rep := q.reps[i/int(q.per)]
+		id := ((rep.channel-int32(q.plan.Split.ChannelLo))*n+rep.rank)*q.per + int32(i)%q.per
+		pc := q.plan.Conn(id)
+		snd, rcv, used := q.usersOf(&pc)
+		if !used {
+			continue
+		}
+		c := int32(len(e.Conns))
+		q.index[q.key(id)] = c
+		pr := &e.Groups[max(snd, rcv)].Program
+		e.Conns = append(e.Conns, engine.Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: plan.FIFOSteps / int64(max(1, pr.SliceSteps)), Extra: e.ExtraHop(&pc), FromHost: e.FromHost(&pc)})
+		q.model = append(q.model, pc)
+		if snd >= 0 {
+			e.Groups[snd].Outs = append(e.Groups[snd].Outs, c)
+		}
+		if rcv >= 0 {
+			e.Groups[rcv].Ins = append(e.Groups[rcv].Ins, c)
+		}
+	}
+}
+
+// usersOf returns the groups at a connection's ends, of which the network has
+// none; used is false where nothing goes over it.
+func (q *Quotient) usersOf(c *plan.Conn) (snd, rcv int32, used bool) {
+	snd, rcv = -1, -1
+	if c.Src == -1 || c.Dst == -1 {
+		return snd, rcv, false
+	}
+	if c.Src != plan.Network {
+		if snd = q.userOf(part{c.Channel, c.Src}, c.ID, false); snd < 0 {
+			return snd, rcv, false
+		}
+	}
+	if c.Dst != plan.Network {
+		if rcv = q.userOf(part{c.Channel, c.Dst}, c.ID, true); rcv < 0 {
+			return snd, rcv, false
+		}
+	}
+	return snd, rcv, true
+}
+
+// each gives every connection that a program's ops use, once an op of its kind.
+func each(p *plan.Plan, pr *plan.Program, do func(op *plan.Op) error) error {
+	var cur plan.Cursor
+	var op plan.Op
+	p.OpenInto(&cur, pr)
+	n, turns := int32(math.MaxInt32), int32(math.MaxInt32)
+	switch pr.Role {
+	case plan.RoleRing:
+		n = 2 // the first and the last op lack one end
+	case plan.RoleTreeReduce, plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast, plan.RoleSend, plan.RoleRecv, plan.RoleCopy,
+		plan.RoleChainReduce, plan.RoleChainBroadcast:
+		n = 1
+	case plan.RoleScatter, plan.RoleGather:
+		turns = 1 // over the heads
+	}
+	for cur.Next(&op) && op.Seq < n && op.Step < turns {
+		if err := do(&op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ends implements folding: an op gets the engine's connections for the plan's.
+func (q *Quotient) Ends(g *engine.Group, op *plan.Op) {
+	switch g.Program.Role {
+	case plan.RoleScatter, plan.RoleGather, plan.RolePAT:
+		g.FromBuf, g.ToBuf = q.some(g.FromBuf[:0], op.From), q.some(g.ToBuf[:0], op.To)
+		op.From, op.To = g.FromBuf, g.ToBuf
+		return
+	}
+	// All ops that read, read from the same connections, and so for writing.
+	if len(op.From) > 0 {
+		op.From = g.Ins
+	}
+	if len(op.To) > 0 {
+		op.To = g.Outs
+	}
+}
+
+func (q *Quotient) some(buf, ids []int32) []int32 {
+	for _, id := range ids {
+		if i := q.conn(id); i >= 0 {
+			buf = append(buf, i)
+		}
+	}
+	return buf
+}
+
+// Describe implements folding.
+func (q *Quotient) Describe(conn int32) plan.Conn { return q.model[conn] }
+
+// Finish returns when each rank ends, by how much the first operation ends later
+// than simulated, and by how much each one more.
+func (q *Quotient) Finish(ends []units.Time) (ranks []units.Time, later, again units.Time) {
+	ranks = make([]units.Time, len(q.of[0]))
+	for r := range ranks {
+		ranks[r] = ends[q.device[q.of[0][r]]]
+	}
+	if q.skipped != nil {
+		later = q.skipped.finish(q.plan.Comm.NodeOf, ranks)
+		if q.skipped.wraps { // the next begins beside the root when this one has come round
+			again = later
+		}
+	}
+	return ranks, later, again
+}

@@ -1,0 +1,315 @@
+package fold
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/param"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
+)
+
+// A symmetry proposes which programs of a plan are equivalent. What it proposes is
+// proven, or refused, when the quotient is laid out (quotient.go).
+type symmetry struct {
+	reps []part    // the programs that represent the others
+	of   [][]int32 // channel of the split, rank → its place in reps
+	// home names, by node, the node whose links represent its own; -1 where its
+	// links are left out.
+	home []int32
+	// heads is the number of heads of an NVLS channel where they are taken for
+	// one, else 0.
+	heads int32
+	// equivalent is set where nothing but structure can tell programs of one place
+	// apart: chunks, parts and addresses agree.
+	equivalent bool
+	// margin is by how much, as a part of the time, the quotient was seen to be
+	// off where the symmetry does not quite hold, and leaves what is left out
+	// then; 0 where such a quotient says nothing.
+	margin        float64
+	approximation string
+	skipped       *chainGap // the stretch of a chain that is left out, nil without
+	// turned is set for send and receive, whose connections are known by how far
+	// apart their nodes are.
+	rotated bool
+}
+
+// part is a rank's part of a channel.
+type part struct{ channel, rank int32 }
+
+// symmetries lists those worth trying for a plan, the smallest quotient first.
+// Faults leave those under which no node represents another.
+func (x *Config) symmetries(p *plan.Plan) []*symmetry {
+	if p.Req.Count == 0 || p.Comm.NRanks < 2 {
+		return nil
+	}
+	well := len(x.Faults) == 0
+	var out []*symmetry
+	add := func(s *symmetry) {
+		if s != nil && host.Staggers(p) {
+			s = s.apart(p)
+		}
+		if s != nil {
+			out = append(out, s)
+		}
+	}
+	if p.ConnsPerRank() == 0 {
+		if well {
+			add(rotation(p, x.Systems))
+		}
+		return out
+	}
+	switch p.Req.Algo {
+	case coll.Ring:
+		if well {
+			add(ringSymmetry(p, x.Systems))
+			if x.Fabric != nil {
+				add(longerRing(p, x.Systems, x.period(p)))
+			}
+		}
+		if s := copiesOf(p); len(s.reps) < len(s.of)*p.Comm.NRanks {
+			add(s)
+		}
+		if well {
+			add(chainSymmetry(p))
+		}
+	case coll.CollNetDirect, coll.CollNetChain:
+		add(x.nodeSymmetry(p))
+	case coll.Tree, coll.NVLS, coll.NVLSTree:
+		if len(p.NetGroups()) > 0 {
+			add(x.nodeSymmetry(p))
+			break
+		}
+		if t := treesOf(p); t != nil {
+			ports := slices.ContainsFunc(x.Faults, func(f param.Fault) bool { return f.Rank < 0 })
+			t.propose(x.Slow, ports, add)
+		}
+	case coll.PAT:
+		if well {
+			add(patSymmetry(p, x.Systems))
+		}
+	}
+	return out
+}
+
+// grain is what addresses have to be multiples of for equal bytes to take equal
+// times: a pack of 16 bytes, or for LL, whose warps load and store user data
+// 256 bytes at a time, a line of 128 (gpu.Pass.Astride). Ranks of an all_gather
+// of 16 B each differ in that: only rank 0's part begins with a line.
+func grain(proto coll.Protocol) int64 {
+	if proto == coll.LL {
+		return 128
+	}
+	return 16
+}
+
+// equalParts reports whether all channels move equally many bytes from
+// addresses of equal alignment.
+func equalParts(p *plan.Plan) bool {
+	s := &p.Split
+	if s.NChannels == 1 {
+		return true
+	}
+	return s.Lo == s.Mid && s.Mid == s.Hi && s.Mid.Count*int64(p.ElemSize())%grain(p.Req.Proto) == 0
+}
+
+// equalChunks reports whether all ops of a program's round, n of them, move
+// equally many bytes from and to aligned addresses.
+func equalChunks(p *plan.Plan, pr *plan.Program, n int64) bool {
+	cur := p.Open(pr)
+	var op plan.Op
+	size := op.Bytes
+	for i := int64(0); cur.Next(&op); i++ {
+		if i%n == 0 {
+			size = op.Bytes
+		}
+		if op.Bytes != size {
+			return false
+		}
+	}
+	return aligned(p, pr)
+}
+
+// aligned reports whether all addresses of a program are those of whole packs,
+// or lines.
+func aligned(p *plan.Plan, pr *plan.Program) bool {
+	cur, n := p.Open(pr), units.Bytes(grain(pr.Proto))
+	var op plan.Op
+	for cur.Next(&op) {
+		if op.Src.Off%n != 0 || op.Dst.Off%n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ringSymmetry takes equal nodes together, and channels that differ only in
+// where they enter a node: what remains is one node's stretch of one ring, or
+// two nodes', whose last rank sends to its first. Chains have two ends.
+func ringSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
+	if p.Req.Func != coll.AllReduce && p.Req.Func != coll.AllGather && p.Req.Func != coll.ReduceScatter {
+		return nil
+	}
+	c := p.Comm
+	if !equalNodes(c, systems) {
+		return nil
+	}
+	for period := 1; period <= min(2, c.NNodes); period++ {
+		if c.NNodes%period == 0 {
+			if s := ringBy(p, int32(period)); s != nil {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// longerRing is the quotient by a period that a network has.
+func longerRing(p *plan.Plan, systems []*topo.System, period int32) *symmetry {
+	if p.Req.Func != coll.AllReduce && p.Req.Func != coll.AllGather && p.Req.Func != coll.ReduceScatter || period < 2 || !equalNodes(p.Comm, systems) {
+		return nil
+	}
+	return ringBy(p, period)
+}
+
+func equalNodes(c *connect.Comm, systems []*topo.System) bool {
+	for i := range systems {
+		if systems[i] != systems[0] || len(c.NodeRanks[i]) != len(c.NodeRanks[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// ringBy tries the quotient by every period-th node: rings that change NICs
+// run through odd nodes the other way round (connect.cc, crossNic).
+func ringBy(p *plan.Plan, period int32) *symmetry {
+	c := p.Comm
+	per := int32(len(c.NodeRanks[0]))
+	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.03,
+		approximation: "all chunks and channels are taken for alike"}
+	for n := range s.home {
+		s.home[n] = int32(n) % period
+	}
+	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
+		if k := len(s.of); k > 0 && &c.Channels[ch].Ring[0] == &c.Channels[ch-1].Ring[0] {
+			s.of = append(s.of, s.of[k-1])
+			continue
+		}
+		order := quotientOrder(c, ch, period)
+		if order == nil {
+			return nil
+		}
+		place := make([]int32, len(order))
+		for at, i := range order {
+			place[i] = int32(at)
+			if len(s.of) == 0 {
+				s.reps = append(s.reps, part{int32(ch), c.NodeRanks[i/per][i%per]})
+			}
+		}
+		of := make([]int32, c.NRanks)
+		for r := range of {
+			of[r] = place[c.NodeOf[r]%period*per+c.LocalRank[r]]
+		}
+		s.of = append(s.of, of)
+	}
+	turn := int64(c.NRanks)
+	if p.Req.Func == coll.AllReduce {
+		turn = 2*turn - 1
+	}
+	s.equivalent = equalParts(p) && equalChunks(p, &p.Programs(0)[0], turn)
+	return s
+}
+
+// quotientOrder returns the order in which a channel's ring visits the ranks
+// of a period of nodes, numbered node by node, from where it enters the first;
+// nil where periods differ.
+func quotientOrder(c *connect.Comm, ch int, period int32) []int32 {
+	per := int32(len(c.NodeRanks[0]))
+	n := per * period
+	next := make([]int32, n)
+	for i := range next {
+		next[i] = -1
+	}
+	at := func(r int32) int32 { return c.NodeOf[r]%period*per + c.LocalRank[r] }
+	entry := int32(-1)
+	for r := range c.Channels[ch].Ring {
+		to := c.Channels[ch].Ring[r].Next
+		from, target := at(int32(r)), at(to)
+		if next[from] >= 0 && next[from] != target {
+			return nil
+		}
+		next[from] = target
+		if c.NodeOf[r] == c.NodeOf[to] {
+			continue
+		}
+		if target < per && entry >= 0 && entry != target {
+			return nil
+		} else if target < per {
+			entry = target
+		}
+	}
+	o := make([]int32, 0, n)
+	seen := make([]bool, n)
+	for i := max(0, entry); int32(len(o)) < n; i = next[i] {
+		if i < 0 || seen[i] {
+			return nil
+		}
+		seen[i] = true
+		o = append(o, i)
+	}
+	return o
+}
+
+// copiesOf takes together only channels that are copies of each other: what is
+// left of a ring's symmetry where ranks differ, as in a chain.
+func copiesOf(p *plan.Plan) *symmetry {
+	c := p.Comm
+	s := &symmetry{home: allNodes(c), equivalent: equalParts(p)}
+	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
+		first := slices.IndexFunc(c.Channels[p.Split.ChannelLo:ch], func(o connect.Channel) bool {
+			return slices.Equal(o.Ring, c.Channels[ch].Ring)
+		})
+		if first >= 0 {
+			s.of = append(s.of, s.of[first])
+			continue
+		}
+		of := make([]int32, c.NRanks)
+		for r := range of {
+			of[r] = int32(len(s.reps))
+			s.reps = append(s.reps, part{int32(ch), int32(r)})
+		}
+		s.of = append(s.of, of)
+	}
+	return s
+}
+
+// patSymmetry takes all ranks for one: in PAT every rank does to those at
+// distance 2^d what the others do to theirs.
+func patSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
+	c := p.Comm
+	for i := range systems {
+		if systems[i] != systems[0] || len(c.NodeRanks[i]) != 1 {
+			return nil
+		}
+	}
+	s := &symmetry{home: make([]int32, c.NNodes), reps: []part{{int32(p.Split.ChannelLo), 0}},
+		equivalent: equalParts(p) && aligned(p, &p.Programs(0)[0])}
+	of := make([]int32, c.NRanks)
+	for range p.Split.NChannels {
+		s.of = append(s.of, of)
+	}
+	return s
+}
+
+// allNodes is home where every node's links represent themselves.
+func allNodes(c *connect.Comm) []int32 {
+	home := make([]int32, c.NNodes)
+	for n := range home {
+		home[n] = int32(n)
+	}
+	return home
+}

@@ -1,0 +1,255 @@
+package fold
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+)
+
+// trees are the channels' trees over nodes, apart from what happens within a node.
+// NCCL has two: in the second, inner nodes of the first are leaves. Example of four
+// nodes: in the first tree 0 is the root, above 2, which is above 1 and 3; in the
+// second 3 is the root, above 1, which is above 0 and 2: node 3-i of the second is
+// what node i of the first is.
+type trees struct {
+	p      *plan.Plan
+	parent [][]int32 // tree, node → node above it, -1 at the root
+	tree   []int32   // channel of the split → tree
+	place  [][]int32 // channel of the split, rank → its place in the node's chain
+	slow   []int32   // node → its slowest straggler + 1, 0 without; nil where there are none
+}
+
+// treesOf examines a plan's trees; nil where its nodes do not form any, or
+// where a node's ranks are no chain.
+func treesOf(p *plan.Plan) *trees {
+	t := &trees{p: p}
+	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
+		parent, ok := t.parents(int32(ch))
+		if !ok {
+			return nil
+		}
+		k := slices.IndexFunc(t.parent, func(o []int32) bool { return slices.Equal(o, parent) })
+		if k < 0 {
+			k = len(t.parent)
+			t.parent = append(t.parent, parent)
+		}
+		place := t.places(int32(ch))
+		if place == nil {
+			return nil
+		}
+		t.tree, t.place = append(t.tree, int32(k)), append(t.place, place)
+	}
+	if len(t.parent) > 2 {
+		return nil
+	}
+	return t
+}
+
+// above returns the rank above a rank on a channel, -1 where there is none.
+func (t *trees) above(ch, rank int32) int32 {
+	switch t.p.Req.Algo {
+	case coll.Tree:
+		return t.p.Comm.Channels[ch].Tree[rank].Up
+	case coll.NVLSTree:
+		return t.p.Comm.NVLS[ch].TreeUp[rank]
+	}
+	return -1
+}
+
+// parents returns every node's parent on a channel, -1 at the root; ok is
+// false where a node has two, or there is not one root.
+func (t *trees) parents(ch int32) (parent []int32, ok bool) {
+	c := t.p.Comm
+	parent = make([]int32, c.NNodes)
+	for n := range parent {
+		parent[n] = -1
+	}
+	for r := range int32(c.NRanks) {
+		up := t.above(ch, r)
+		if up < 0 || c.NodeOf[up] == c.NodeOf[r] {
+			continue
+		}
+		if was := parent[c.NodeOf[r]]; was >= 0 && was != c.NodeOf[up] {
+			return nil, false
+		}
+		parent[c.NodeOf[r]] = c.NodeOf[up]
+	}
+	roots := 0
+	for _, up := range parent {
+		if up < 0 {
+			roots++
+		}
+	}
+	return parent, roots == 1
+}
+
+// places returns how far down its node's chain every rank is; with NVLS
+// its index in the node. nil where the ranks of a node are no chain.
+func (t *trees) places(ch int32) []int32 {
+	c := t.p.Comm
+	if t.p.Req.Algo != coll.Tree {
+		return c.LocalRank
+	}
+	place := make([]int32, c.NRanks)
+	for r := range int32(c.NRanks) {
+		for at := t.above(ch, r); at >= 0 && c.NodeOf[at] == c.NodeOf[r]; at = t.above(ch, at) {
+			if place[r]++; int(place[r]) >= len(c.NodeRanks[c.NodeOf[r]]) {
+				return nil
+			}
+		}
+	}
+	for _, ranks := range c.NodeRanks {
+		var seen uint64
+		for _, r := range ranks {
+			if place[r] > 63 || seen>>place[r]&1 != 0 {
+				return nil
+			}
+			seen |= 1 << place[r]
+		}
+	}
+	return place
+}
+
+// mirrored reports whether node n-1-i of the second tree is what node i of the
+// first is (trees.cc:91, an even number of nodes).
+func (t *trees) mirrored() bool {
+	if len(t.parent) != 2 {
+		return false
+	}
+	n := int32(len(t.parent[0]))
+	for i, up := range t.parent[0] {
+		want := int32(-1)
+		if up >= 0 {
+			want = n - 1 - up
+		}
+		if t.parent[1][n-1-int32(i)] != want {
+			return false
+		}
+	}
+	return true
+}
+
+// first returns the first channel of the split that runs on a tree.
+func (t *trees) first(tree int32) int32 { return int32(slices.Index(t.tree, tree)) }
+
+// headsEquivalent reports whether the heads of an NVLS channel can be taken for one.
+func (t *trees) headsEquivalent() bool {
+	p := t.p
+	heads := int64(len(p.Comm.NVLS[p.Split.ChannelLo].Heads))
+	for _, pr := range p.Programs(0) {
+		if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
+			return equalChunks(p, &pr, heads)
+		}
+	}
+	return false
+}
+
+// propose proposes quotients: by channels, heads and mirrored nodes, by
+// channels alone, and the near one. Faults leave no two nodes equal, and none
+// of the ranks of a node; slow is by how much each rank is slower, nil where
+// none is, and ports reports whether ports are at fault, too, which would touch
+// some channels only.
+func (t *trees) propose(slow []float64, ports bool, add func(*symmetry)) {
+	nvls := t.p.Req.Algo != coll.Tree
+	if slow == nil && !ports {
+		if t.mirrored() {
+			add(t.symmetry(true, true))
+		}
+		add(t.symmetry(true, false))
+		if nvls && t.mirrored() {
+			add(t.symmetry(false, true))
+		}
+	}
+	if nvls {
+		add(t.symmetry(false, false))
+	}
+	if !ports {
+		t.stragglers(slow)
+		add(t.nearSymmetry())
+	}
+}
+
+// stragglers notes the slowest rank of every node.
+func (t *trees) stragglers(slow []float64) {
+	if slow == nil {
+		return
+	}
+	t.slow = make([]int32, t.p.Comm.NNodes)
+	for r, f := range slow {
+		worst := &t.slow[t.p.Comm.NodeOf[r]]
+		if f > 1 && (*worst == 0 || f > slow[*worst-1]) {
+			*worst = int32(r) + 1
+		}
+	}
+}
+
+// symmetry takes channels of one tree together, that differ in where they
+// enter a node, with mirror also the two trees, and with round also the heads
+// of an NVLS channel. Every node stays for itself.
+func (t *trees) symmetry(round, mirror bool) *symmetry {
+	p, c := t.p, t.p.Comm
+	s := &symmetry{home: allNodes(c), equivalent: equalParts(p)}
+	places := int32(c.MaxLocalRanks)
+	if p.Req.Algo != coll.Tree && round {
+		if !t.headsEquivalent() {
+			return nil
+		}
+		places, s.heads = 1, int32(len(c.NVLS[p.Split.ChannelLo].Heads))
+	}
+	n := int32(c.NNodes)
+	trees := int32(len(t.parent))
+	if mirror {
+		trees = 1
+	}
+	s.reps = make([]part, trees*n*places)
+	for i := range s.reps {
+		s.reps[i].rank = -1
+	}
+	for k, tree := range t.tree {
+		of := make([]int32, c.NRanks)
+		for r := range of {
+			node, place := c.NodeOf[r], t.place[k][r]%places
+			switch {
+			case tree == 1 && mirror:
+				node = n - 1 - node
+			case tree == 1:
+				node += n
+			}
+			of[r] = node*places + place
+		}
+		s.of = append(s.of, of)
+		if t.first(tree) != int32(k) || tree >= trees {
+			continue
+		}
+		ch := int32(p.Split.ChannelLo + k)
+		for r := range of {
+			if rep := &s.reps[of[r]]; rep.rank < 0 && (s.heads == 0 || c.NVLS[ch].HeadIndex[r] == 0) {
+				*rep = part{ch, int32(r)}
+			}
+		}
+	}
+	return s.compact()
+}
+
+// compact drops places that no rank takes.
+func (s *symmetry) compact() *symmetry {
+	to := make([]int32, len(s.reps))
+	kept := s.reps[:0]
+	for i, rep := range s.reps {
+		to[i] = -1
+		if rep.rank >= 0 {
+			to[i] = int32(len(kept))
+			kept = append(kept, rep)
+		}
+	}
+	s.reps = kept
+	for _, of := range s.of {
+		for r := range of {
+			if of[r] = to[of[r]]; of[r] < 0 {
+				return nil
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,46 @@
+package tap
+
+import (
+	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/param"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+)
+
+// messages lists what goes over each socket for the k-th step: its size over the
+// control socket, with all of a small one, and the rest over the data sockets, or
+// over the control socket where there are none.
+func (t *Tracer) messages(ct *connTrace, c *host.Conn, d nccltrace.Dir, k int64) (out []nccltrace.WorkRequest) {
+	end := t.end(ct, d)
+	op := nccltrace.OpSend
+	if d == nccltrace.Recv {
+		op = nccltrace.OpRecv
+	}
+	add := func(sock int32, n units.Bytes) {
+		w := t.work(ct, end, d, sock, int64(len(out))+ct.base, n)
+		w.QPNum, w.Opcode = int64(sock), op
+		out = append(out, w)
+	}
+	control, size := c.Shown()-1, c.StepBytes(k)
+	told := t.e.Net.Sockets.OnControl(size)
+	add(control, told)
+	if size == 0 || told > param.Header {
+		return out
+	}
+	for q := range c.Parts(k) {
+		add((c.PairOf(k, q))%c.Shown(), c.Part(k, q))
+	}
+	return out
+}
+
+// reads writes what a receiver's sockets did for the k-th step.
+func (t *Tracer) reads(ct *connTrace, c *host.Conn, k int64) {
+	s := ct.wire.step(k)
+	from := s.begun + t.e.Net.Latency(c)
+	var terms nccltrace.Terms
+	terms.Rest(nccltrace.Data, s.arrived-from)
+	for _, w := range t.messages(ct, c, nccltrace.Recv, k) {
+		w.Terms = terms
+		t.rec.Work(from-t.shift, max(s.arrived, from+1)-t.shift, w)
+	}
+}
