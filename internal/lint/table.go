@@ -180,7 +180,7 @@ var rooms = []room{
 		may: with(edge{"scenario", "a run"}, edge{"explain", "reasons"}, edge{"explain/diff", "comparisons"}, edge{"calibrate", "machine classes"},
 			edge{"comm", "one operation, and texts of decisions"}, edge{"tuning", "the error of a choice that cannot be made"}, edge{"plan", "errors of plans"},
 			edge{"plan/check", "plan --check"}, edge{"plan/export", "plan's formats"}, edge{"connect", "errors of routes"}, edge{"exec", "what is not built"},
-			edge{"sim", "errors of runs, and the class of a calibration"}, edge{"config", "env, and where settings come from"}, edge{"rules", "the release it names"},
+			edge{"sim", "errors of runs"}, edge{"sim/gpu", "the class of a calibration"}, edge{"config", "env, and where settings come from"}, edge{"rules", "the release it names"},
 			edge{"topo", "files that are shown"}, edge{"topo/xml", "files that are converted"}, edge{"topo/lint", "findings"}, edge{"topo/fabric", "networks that are laid out"},
 			edge{"topo/builtin", "the machine without a file"}, edge{"topo/detect", "this machine"}, edge{"report", "rings as text"}, edge{"report/topology", "machines as text"}, edge{"report/page", "the page"},
 			edge{"report/sweep", "the table of a run"}, edge{"report/nccltests", "tables"}, edge{"real", "hardware"}, edge{"real/team", "processes of a bench"}, edge{"real/bench", "benches"}, edge{"real/measure", "calibration"}, edge{"real/perftest", "verbs tests"}, edge{"config/netcfg", "settings of connections"},
