@@ -19,6 +19,7 @@ import (
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	Settings config.Sources
 	// Create begins an output file; nil where nothing can be written.
 	Create func(name string) (File, error)
+	// Scratch opens a temporary file near an output file; nil: memory.
+	Scratch func(near string) (chrome.Spool, error)
 	// Program names the version of the program in what is written.
 	Program string
 	// Warn, if not nil, is called with each warning, one line each: a *FieldError

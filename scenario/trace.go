@@ -177,6 +177,9 @@ func (t *sinks) open(r *Running) error {
 		case -1:
 			opt.MaxEvents = 0
 		}
+		if r.opt.Scratch != nil {
+			opt.Spool = func() (chrome.Spool, error) { return r.opt.Scratch(o.Trace) }
+		}
 		file, err := r.opt.create(o.Trace)
 		if err != nil {
 			return bad(fmt.Errorf("create trace: %w", err))

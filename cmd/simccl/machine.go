@@ -3,11 +3,14 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/trace/chrome"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -113,7 +116,7 @@ func (a *app) splitCount(entry string) (scenario.Nodes, error) {
 // standard error.
 func (a *app) options(found []byte) scenario.Options {
 	return scenario.Options{Files: files{app: a, given: map[string][]byte{thisTopo: found}}, Settings: a.sources(), Program: version,
-		Warn: a.warnOf, Cancelled: a.cancelled,
+		Warn: a.warnOf, Cancelled: a.cancelled, Scratch: func(near string) (chrome.Spool, error) { return tracefile.Scratch(filepath.Dir(a.path(near))) },
 		Create: func(name string) (scenario.File, error) {
 			f, err := newfile.Create(a.path(name))
 			if err != nil {

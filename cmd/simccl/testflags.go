@@ -142,18 +142,13 @@ func (t *testFlags) parseColumns() ([]sweep.Column, error) {
 	return c, nil
 }
 
-// types, ops and roots are what nccl-tests goes through for an operation.
+// types and ops are what nccl-tests goes through for an operation.
 func (t *testFlags) types() ([]coll.DataType, error) {
 	return (&scenario.Workload{Types: []string{t.datatype}}).AllTypes()
 }
 
 func (t *testFlags) ops(f coll.Func) ([]coll.RedOp, error) {
 	return (&scenario.Workload{Reductions: []string{t.op}}).AllReductions(f)
-}
-
-func (t *testFlags) roots(f coll.Func, ranks int) ([]int, error) {
-	list, err := (&scenario.Workload{Root: t.root}).AllRoots(f, ranks)
-	return list, asFlags(err)
 }
 
 func parseSize(flag, s string) (units.Bytes, error) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/compare"
 	"github.com/simccl/simccl/trace/validate"
@@ -264,7 +265,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 				}
 				return a.join(out, args, heads, readers, budget)
 			}
-			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules().String()}, Cancelled: a.cancelled})
+			w, err := tracefile.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules().String()}, Cancelled: a.cancelled})
 			if err != nil {
 				return input(err)
 			}
@@ -308,7 +309,7 @@ func (a *app) heads(names []string) (out []*chrome.Info, err error) {
 func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, budget *chrome.Budget) error {
 	meta := compare.JoinedMeta(heads)
 	meta.Version, meta.NCCLRules = version, ncclRules().String()
-	w, err := chrome.Create(out, chrome.Options{Meta: meta, Cancelled: a.cancelled})
+	w, err := tracefile.Create(out, chrome.Options{Meta: meta, Cancelled: a.cancelled})
 	if err != nil {
 		return input(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/real/internal/host"
 	"github.com/simccl/simccl/real/internal/nccl"
 	"github.com/simccl/simccl/real/team"
+	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
 )
@@ -35,7 +36,7 @@ func (to *Trace) create(t *team.Team, clock string) (*chrome.Writer, error) {
 	if t.Several() {
 		meta.Part = &chrome.Part{Rank: t.Rank, Of: t.NRanks}
 	}
-	w, err := chrome.Create(t.FileName(to.File), chrome.Options{Meta: meta, Cancelled: to.Cancelled})
+	w, err := tracefile.Create(t.FileName(to.File), chrome.Options{Meta: meta, Cancelled: to.Cancelled})
 	return w, team.Input(err)
 }
 

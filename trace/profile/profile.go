@@ -23,7 +23,6 @@ import (
 	"strings"
 
 	"github.com/google/pprof/profile"
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -93,16 +92,6 @@ func New(out io.Writer, opt Options) *Writer {
 type File interface {
 	io.Writer
 	Finish(err error) error
-}
-
-// Create returns a Writer to a file, which appears under its name only when
-// Close succeeds.
-func Create(path string, opt Options) (*Writer, error) {
-	file, err := newfile.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("create profile: %w", err)
-	}
-	return To(file, path, opt), nil
 }
 
 // To returns a Writer to a file that was created under a name. Close or Abort
