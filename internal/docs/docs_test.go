@@ -174,7 +174,7 @@ func TestLibraryProgramsRun(t *testing.T) {
 			t.Errorf("program %d: %v\n%s", i, err, said)
 		}
 	}
-	if info, err := os.Stat(filepath.Join(dir, "out.json.gz")); err != nil || info.Size() == 0 {
+	if info, err := os.Stat(filepath.Join(dir, "out.json")); err != nil || info.Size() == 0 {
 		t.Errorf("no trace: %v", err)
 	}
 }
