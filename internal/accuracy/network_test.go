@@ -226,6 +226,22 @@ type between struct {
 	Inside, Points, TestInside, TestPoints, FixInside, FixPoints int
 }
 
+// TestPageHasTheTemplatesProse: whoever edits one of the two edits both. It holds
+// without a simulation, and where the published tables are absent.
+func TestPageHasTheTemplatesProse(t *testing.T) {
+	field := regexp.MustCompile(`\\{\\{\\.\w+\\}\\}`) // as QuoteMeta has it
+	pattern := field.ReplaceAllString(regexp.QuoteMeta(betweenText), `(?s:.*?)`)
+	_, page := splitPage(t)
+	if page = strings.TrimLeft(page, "\n"); !regexp.MustCompile(`^` + pattern + `$`).MatchString(page) {
+		for line := range strings.Lines(betweenText) {
+			if !strings.Contains(line, "{{") && !strings.Contains(page, line) {
+				t.Errorf("docs/ACCURACY.md has no line\n%s", line)
+			}
+		}
+		t.Error("docs/ACCURACY.md is not what between.md.tmpl makes; make accuracy writes it")
+	}
+}
+
 // TestAccuracyBetweenNodes keeps the part of docs/ACCURACY.md about clusters.
 func TestAccuracyBetweenNodes(t *testing.T) {
 	if testing.Short() || !golden.Updating() {
