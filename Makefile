@@ -10,7 +10,7 @@ TESTFLAGS ?=
 TESTTIME ?= 60m
 # What make bench and bench-table measure: the stages, the engine's queue, the
 # trace writer. Rooms keep more benchmarks; bench-once runs them all.
-BENCHPKG ?= ./internal/bench ./sim/event ./trace/chrome
+BENCHPKG ?= ./internal/benchmarks ./sim/event ./trace/chrome
 ALLBENCH  = $(shell git grep -l '^func Benchmark' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 # go-nvml binds functions that its own header calls deprecated; with cgo the C
 # compiler would fill the screen with that.
@@ -42,7 +42,7 @@ wasm: ## build for js/wasm all that needs no hardware: every package but real, t
 
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
-	$(CC) -O2 -Wall -Wextra -shared -fPIC -o bin/libnccl-profiler-simccl.so real/nccl/profiler/profiler.c -lpthread
+	$(CC) -O2 -Wall -Wextra -shared -fPIC -o bin/libnccl-profiler-simccl.so real/internal/nccl/profiler/profiler.c -lpthread
 
 .PHONY: test
 test: ## every test that needs no special hardware
@@ -79,7 +79,7 @@ golden: ## rewrite our own golden files; read the diff before committing it
 .PHONY: generate
 generate: ## run the generators; a clean tree must stay clean
 	$(GO) generate ./...
-	@if command -v clang-16 >/dev/null; then real/cuda/kernels/generate.sh; else echo "left out: real/cuda/kernels needs clang-16"; fi
+	@if command -v clang-16 >/dev/null; then real/internal/cuda/kernels/generate.sh; else echo "left out: real/internal/cuda/kernels needs clang-16"; fi
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (60s) each
@@ -99,9 +99,9 @@ parity-v3: ## parity as compiled for CPUs with fused multiply-add, on one proces
 	GOAMD64=v3 GOMAXPROCS=1 $(GO) test -count=1 -timeout $(TESTTIME) -run '$(PARITYRUN)' $(TESTFLAGS) $(PARITY)
 
 .PHONY: bench
-bench: ## BENCH (all) ten times, compared with bench/baseline.txt
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count=10 -timeout 60m $(BENCHPKG) | tee bench/new.txt
-	$(TOOL) benchstat bench/baseline.txt bench/new.txt
+bench: ## BENCH (all) ten times, compared with internal/benchmarks/baseline.txt
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count=10 -timeout 60m $(BENCHPKG) | tee internal/benchmarks/new.txt
+	$(TOOL) benchstat internal/benchmarks/baseline.txt internal/benchmarks/new.txt
 
 .PHONY: bench-once
 bench-once: ## each benchmark one time, to see that it runs
@@ -109,8 +109,8 @@ bench-once: ## each benchmark one time, to see that it runs
 
 .PHONY: bench-table
 bench-table: ## docs/BENCHMARKS.md from a run on this machine
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > bench/table.txt
-	$(GO) run ./internal/cmd/benchtable bench/table.txt "$(NOTE)" > docs/BENCHMARKS.md
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > internal/benchmarks/table.txt
+	$(GO) run ./internal/cmd/benchtable internal/benchmarks/table.txt "$(NOTE)" > docs/BENCHMARKS.md
 
 .PHONY: device
 device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is skipped with its name, or fails with SIMCCL_REQUIRE=cuda,nccl,ib

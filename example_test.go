@@ -13,10 +13,8 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/topo/builtin"
-	"github.com/simccl/simccl/topo/fabric"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -76,26 +74,12 @@ func Example_stages() {
 
 // machine makes a communicator of DGX H100s with NCCL_* settings.
 func machine(nodes int, settings ...string) (*comm.Comm, *config.Config) {
-	spec, err := topoxml.Parse(builtin.DGXH100(), builtin.DGXH100Name)
+	spec := simccl.Spec{Machine: simccl.Machine{Nodes: []simccl.Nodes{{Count: nodes}}}}
+	site, err := scenario.Load(&spec, simccl.Options{Settings: config.Sources{Flags: settings}, Warn: func(w error) { log.Print(w) }})
 	if err != nil {
 		log.Fatal(err) // file:line:column, what is wrong, what to write instead
 	}
-	cfg, warnings, err := config.Load(config.Sources{Flags: settings})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, w := range warnings {
-		log.Print(w)
-	}
-	cluster, err := fabric.NewUniform(spec, nodes, cfg.Topo)
-	if err != nil {
-		log.Fatal(err)
-	}
-	c, err := comm.New(cluster, cfg.Comm())
-	if err != nil {
-		log.Fatal(err)
-	}
-	return c, cfg
+	return site.Comm, site.Config
 }
 
 // Why NCCL chooses what it chooses: the winner, and each rival with its time or

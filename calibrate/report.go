@@ -292,3 +292,29 @@ func Machine(points []Point) string {
 	}
 	return s
 }
+
+// Worst is the operation whose mean error is the largest; sums are not empty.
+func Worst(sums []Summary) Summary {
+	return slices.MaxFunc(sums, func(x, y Summary) int { return cmp.Compare(x.After.Mean, y.After.Mean) })
+}
+
+// Of keeps the points of these operations; no operation stands for all.
+func Of(points []Point, ops []coll.Func) []Point {
+	if len(ops) == 0 {
+		return points
+	}
+	return slices.DeleteFunc(points, func(p Point) bool { return !slices.Contains(ops, p.Op.Func) })
+}
+
+// NameAfter names the class that a fit makes of another.
+func NameAfter(start string) string { return strings.TrimSuffix(start, "-calibrated") + "-calibrated" }
+
+// Summary is one line: the file, and under which settings it is taken to be
+// measured.
+func (r *Run) Summary() string {
+	settings := "; it says nothing of settings: NCCL's defaults"
+	if r.From != "" {
+		settings = fmt.Sprintf("; %s says %s", r.From, strings.Join(r.Env, " "))
+	}
+	return fmt.Sprintf("%s: %d ranks, %d times%s", r.File, r.Ranks, len(r.Samples), settings)
+}

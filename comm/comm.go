@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -24,9 +25,11 @@ const (
 	MulticastOff
 )
 
-// Params are the settings of all stages. Search.NVLS and Search.CollNet are
-// set by New from Multicast and Connect.CollNet.
+// Params are the settings of all stages. New sets their Rules from Rules, and
+// Search.NVLS and Search.CollNet from Multicast and Connect.CollNet.
 type Params struct {
+	// Rules are the release's, for all stages; New and FromSystems refuse nil.
+	Rules     *rules.Ruleset
 	Search    search.Params
 	Connect   connect.Params
 	Tuning    tuning.Params
@@ -80,6 +83,10 @@ func New(cl *fabric.Cluster, p Params) (*Comm, error) {
 // FromSystems makes a communicator of parts that together hold every rank.
 // Errors are those of the stages, wrapped with what was attempted.
 func FromSystems(parts []Part, p Params) (*Comm, error) {
+	if err := p.Rules.Check("comm"); err != nil {
+		return nil, err
+	}
+	p.Search.Rules, p.Connect.Rules, p.Tuning.Rules = p.Rules, p.Rules, p.Rules
 	c := &Comm{Params: p, Multicast: multicast(parts, p.Multicast)}
 	in := connect.Input{Multicast: c.Multicast, Access: p.Access, Domains: make([]connect.Domain, len(parts))}
 	sets := map[*topo.System]search.Set{}
@@ -200,7 +207,7 @@ type Op struct {
 // the Choice is zero.
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, InPlace: o.InPlace,
-		SlowNVLS: c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] < 150, Params: c.Params.Plan}
+		SlowNVLS: c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] < c.Params.Rules.Plan.SlowNVLS, Params: c.Params.Plan}
 	if c.NRanks == 1 || o.Func.IsP2P() || o.Count == 0 {
 		return r, tuning.Choice{}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -27,6 +28,7 @@ type member struct {
 
 func make1(t testing.TB, p comm.Params, members ...member) *comm.Comm {
 	t.Helper()
+	p.Rules = rules.Default()
 	var list []fabric.Member
 	for _, m := range members {
 		path := filepath.Join(golden.Root(t), "testdata", "topos", m.name+".xml")

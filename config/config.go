@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"sort"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
@@ -17,7 +19,11 @@ import (
 
 // Config is all settings, and the Params of every room made from them.
 type Config struct {
-	values map[string]Value
+	values map[string]Value // of the variables that the release reads
+	unread map[string]Value // of all others
+
+	// Rules are those of the release; every room's Params have them too.
+	Rules *rules.Ruleset
 
 	Topo    topo.Params
 	Search  search.Params
@@ -31,7 +37,7 @@ type Config struct {
 // Comm gathers the settings of a communicator. Multicast and graphs from files
 // are the caller's to add.
 func (c *Config) Comm() comm.Params {
-	return comm.Params{Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan, Access: c.Topo.Access}
+	return comm.Params{Rules: c.Rules, Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan, Access: c.Topo.Access}
 }
 
 // Load merges the sources (flag before environment before file before
@@ -42,14 +48,20 @@ func Load(s Sources) (*Config, []Warning, error) {
 	if err != nil {
 		return nil, warns, err
 	}
+	r := s.Rules
+	if r == nil {
+		r = rules.Default()
+	}
 	service := netcfg.DefaultService()
-	c := &Config{values: vals, Topo: topo.DefaultParams(), IB: netcfg.IB{Service: &service}}
+	c := &Config{values: vals, unread: map[string]Value{}, Rules: r, Topo: topo.ParamsOf(r), Search: search.Params{Rules: r}, Connect: connect.Params{Rules: r}, Tuning: tuning.Params{Rules: r}, IB: netcfg.IB{Service: &service}}
 	for _, name := range sortedNames(vals) {
 		v := byName[name]
-		if v == nil {
-			if w, is := unknown(name, vals[name]); is {
+		if v == nil || !v.In().Holds(r.Release) {
+			if w, is := unknown(r, name, vals[name]); is {
 				warns = append(warns, w)
 			}
+			c.unread[name] = vals[name]
+			delete(vals, name)
 			continue
 		}
 		w, err := c.check(v)
@@ -78,14 +90,14 @@ func (c *Config) Cancel(f func() error) {
 
 // byName finds a variable.
 var byName = func() map[string]*Var {
-	m := make(map[string]*Var, len(Vars))
-	for i := range Vars {
-		m[Vars[i].Name] = &Vars[i]
+	m := make(map[string]*Var, len(vars))
+	for i := range vars {
+		m[vars[i].Name] = &vars[i]
 	}
 	return m
 }()
 
-// Lookup returns the variable of a name, nil where NCCL 2.28.9 reads none.
+// Lookup returns the variable of a name, nil where no release of NCCL has it.
 func Lookup(name string) *Var { return byName[name] }
 
 // Value returns what the sources said of a variable; its Origin is Default
@@ -195,17 +207,9 @@ func sortedNames(m map[string]Value) []string {
 	return names
 }
 
-// newer are variables of NCCL 2.30 that 2.28.9 does not read.
-var newer = map[string]bool{
-	"NCCL_NET_MERGE_POLICY": true, "NCCL_IB_SUBNET_AWARE_ROUTING": true, "NCCL_IB_DEVICE_PCI_ORDER": true,
-	"NCCL_TOPO_SPLIT_MLOPART": true, "NCCL_P2P_PER_CHANNEL_NET_BW": true, "NCCL_P2P_MAX_PEERS": true,
-	"NCCL_P2P_EPOCH_ENABLE": true, "NCCL_MNNVL_CROSS_CLIQUE": true, "NCCL_LSA_TEAM_SIZE": true,
-	"NCCL_MULTI_RANK_GPU_ENABLE": true, "NCCL_ALLGATHERV_ENABLE": true, "NCCL_PARAM_DUMP_ALL": true,
-}
-
 // unknown warns of a variable that looks like NCCL's and is not. Plugins have
 // names of their own below these prefixes.
-func unknown(name string, v Value) (Warning, bool) {
+func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 	if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "SIMCCL_") {
 		return Warning{}, false
 	}
@@ -217,17 +221,20 @@ func unknown(name string, v Value) (Warning, bool) {
 	if name == "NCCL_VERSION" && v.Origin.Kind == Environment {
 		return Warning{}, false // of NVIDIA's container images, for their build; whoever gives it to simccl means more
 	}
-	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + tuning.Version + " reads no such variable"}
+	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + r.Version() + " reads no such variable"}
 	if strings.HasPrefix(name, "SIMCCL_") {
 		w.Problem = "simccl reads no such variable"
 	}
-	if newer[name] {
-		w.Problem += "; NCCL 2.30 does"
+	if in := readIn(name); in.Since.Compare(r.Release) > 0 {
+		w.Problem += fmt.Sprintf("; NCCL %d.%d does", in.Since.Major, in.Since.Minor)
+		return w, true
+	} else if in.Until != (rules.Release{}) {
+		w.Problem += fmt.Sprintf("; NCCL did before %s", in.Until)
 		return w, true
 	}
-	all := make([]string, 0, len(Vars))
-	for i := range Vars {
-		all = append(all, Vars[i].Name)
+	all := make([]string, 0, len(vars))
+	for i := range vars {
+		all = append(all, vars[i].Name)
 	}
 	if n := nearest(name, all); n != "" {
 		w.Hint = "write " + n

@@ -7,11 +7,15 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/rules"
 )
 
 // Sources are the places that settings come from, highest precedence first.
 // The zero value has none and gives NCCL's defaults.
 type Sources struct {
+	// Rules are those of the release whose settings these are; nil for those of
+	// rules.Default.
+	Rules *rules.Ruleset
 	// Flags are the K=V of --env; the last of a name holds.
 	Flags []string
 	// Environ is the environment as os.Environ gives it; the first of a name
@@ -24,6 +28,24 @@ type Sources struct {
 	// NoEnv leaves environment and default files out (--no-env); a
 	// NCCL_CONF_FILE among Flags is still read.
 	NoEnv bool
+}
+
+// Getenv is a variable that NCCL does not read, such as NCCL_TESTS_MIN_BW: that of
+// Flags, else of the environment; no configuration file has it.
+func (s Sources) Getenv(name string) (string, bool) {
+	for i := len(s.Flags) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(s.Flags[i], name+"="); ok {
+			return v, true
+		}
+	}
+	if !s.NoEnv {
+		for _, e := range s.Environ {
+			if v, ok := strings.CutPrefix(e, name+"="); ok {
+				return v, true
+			}
+		}
+	}
+	return "", false
 }
 
 // OriginKind is the kind of place that a value comes from.
@@ -138,9 +160,9 @@ func foreign(name string) error {
 	if byName[name] != nil || strings.HasPrefix(name, "NCCL_") || strings.HasPrefix(name, "SIMCCL_") {
 		return nil
 	}
-	all := make([]string, len(Vars))
-	for i := range Vars {
-		all[i] = Vars[i].Name
+	all := make([]string, len(vars))
+	for i := range vars {
+		all[i] = vars[i].Name
 	}
 	upper := strings.ToUpper(name)
 	for _, guess := range []string{"NCCL_" + upper, upper} {

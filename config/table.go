@@ -1,5 +1,7 @@
 package config
 
+import "slices"
+
 // Kind is the form of a variable's value.
 type Kind uint8
 
@@ -64,7 +66,7 @@ const (
 	hostSide  = "it concerns the host's threads and memory; no decision and no modelled time depends on it"
 	noReg     = "registered user buffers are not simulated; plain buffers are, as nccl-tests has without -R"
 	noSym     = "symmetric windows and kernels are not simulated; they need registered buffers"
-	noGIN     = "GPU-initiated networking is not simulated; collectives of 2.28.9 do not use it"
+	noGIN     = "GPU-initiated networking is not simulated; collectives do not use it"
 	noRAS     = "it concerns NCCL's monitor of running jobs"
 	noPlugin  = "simccl loads no plugin; what a plugin would say is not known"
 	realOnly  = "it names a device of a live machine; a simulated machine has the NICs that its file has"
@@ -73,8 +75,11 @@ const (
 	notInTime = "the model of time does not take it into account"
 )
 
-// Vars is the table, sorted by part of NCCL as FEATURES' appendix A has it.
-var Vars = []Var{
+// Vars lists every variable, sorted by part of NCCL.
+func Vars() []Var { return slices.Clone(vars) }
+
+// vars is the table.
+var vars = []Var{
 	// What machine NCCL believes it has.
 	{"NCCL_TOPO_FILE", Path, "", "topo", "topology file to read before looking at the machine", "graph/topo.cc:1421", "", ""},
 	{"NCCL_TOPO_DUMP_FILE", Path, "", "cmd", "file to write the fused topology to", "init.cc:976", "", ""},

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -68,6 +69,10 @@ type NVLSChannel struct {
 
 // Comm is a communicator's static structure: what every rank agreed on.
 type Comm struct {
+	// Rules are those that the communicator was made by, and that plans of its
+	// operations and their runs follow.
+	Rules *rules.Ruleset
+
 	NRanks, NNodes int
 	NodeOf         []int32   // rank → NCCL node
 	LocalRank      []int32   // rank → index on its node

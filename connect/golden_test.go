@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/refsys"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -47,7 +48,7 @@ func part(ranks []int, like *topo.System) *topo.System {
 	}
 	nodes = append(nodes, like.Nodes[like.Of(topo.CPU)[0]])
 	nodes[len(nodes)-1].Links = nil
-	return topo.Assemble(nodes, nil, func(a, b topo.NodeID) topo.Path { return topo.Path{Kind: topo.PathDIS} })
+	return topo.Assemble(rules.Default(), nodes, nil, func(a, b topo.NodeID) topo.Path { return topo.Path{Kind: topo.PathDIS} })
 }
 
 // inputOf gives Join what NCCL's search found on every node.
@@ -82,7 +83,7 @@ func inputOf(t testing.TB, r *golden.Reference) connect.Input {
 }
 
 func paramsOf(t testing.TB, r *golden.Reference) connect.Params {
-	var p connect.Params
+	p := connect.Params{Rules: rules.Default()}
 	fields := map[string]*units.Opt[int64]{
 		"NCCL_MIN_NCHANNELS": &p.MinNChannels, "NCCL_MAX_NCHANNELS": &p.MaxNChannels, "NCCL_BUFFSIZE": &p.BuffSize,
 		"NCCL_NCHANNELS_PER_NET_PEER": &p.NChannelsPerNetPeer, "NCCL_NVLS_ENABLE": &p.NVLSEnable,
@@ -172,7 +173,7 @@ func TestChannelsAreNCCLs(t *testing.T) {
 			continue
 		}
 		d := diffChannels(c, &want)
-		for i, id := range search.Order {
+		for i, id := range search.Order() {
 			w := final[i].Search(t)
 			g := *c.Final[id]
 			g.Intra, g.Inter, g.CollNet = nil, nil, w.CollNet

@@ -42,7 +42,7 @@ func fail(format string, args ...any) error { return &Error{fmt.Sprintf(format, 
 // (transport/nvls.cc:155). multicast is Input.Multicast.
 func NVLSSupported(sys *topo.System, multicast bool, p Params) bool {
 	enable := p.NVLSEnable.Or(2)
-	if enable == 0 || len(sys.Of(topo.GPU)) < 2 {
+	if enable == 0 || len(sys.Of(topo.GPU)) < p.Rules.Connect.NVLSMinGPUs {
 		return false
 	}
 	return enable != 2 || multicast
@@ -52,17 +52,17 @@ func NVLSSupported(sys *topo.System, multicast bool, p Params) bool {
 // which depends on its own GPU (transport/nvls.cc:178): fewer on Blackwell
 // where all ranks share one NVLink domain.
 func (c *Comm) nvlsByRank(in *Input, p *Params) {
-	const sm90, sm100, sm100OneDomain = 16, 32, 24 // transport/nvls.cc:148
-	blackwell := int64(sm100OneDomain)
+	r := &p.Rules.Connect
+	blackwell := r.NVLSSM100OneDomain
 	if manyHosts(c.Domains) {
-		blackwell = sm100
+		blackwell = r.NVLSSM100
 	}
 	lo, hi := p.ctas()
 	c.NVLSCount = make([]int, c.NRanks)
 	for i := range c.Domains {
 		sys := c.Domains[i].System
 		for _, id := range sys.Of(topo.GPU) {
-			gpu, n := sys.Nodes[id].GPU, int64(sm90)
+			gpu, n := sys.Nodes[id].GPU, r.NVLSSM90
 			if gpu.SM >= 100 {
 				n = blackwell
 			}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -14,7 +15,12 @@ import (
 // ff.). Errors are *Error: domains that do not partition the ranks, or a graph
 // that is no permutation of its domain.
 func Join(in Input, p Params) (*Comm, error) {
-	c := &Comm{}
+	for i := range in.Domains {
+		if err := p.Rules.Check("connect", in.Domains[i].System.Rules); err != nil {
+			return nil, err
+		}
+	}
+	c := &Comm{Rules: p.Rules}
 	if err := c.place(in.Domains); err != nil {
 		return nil, err
 	}
@@ -30,6 +36,10 @@ func Join(in Input, p Params) (*Comm, error) {
 		return nil, err
 	}
 	c.joinNVLS(&in, &p)
+	if c.NVLSSupport && p.Rules.Connect.NVLSRaises {
+		c.copyChannels(c.NVLSChannels)
+		c.NChannels, c.CollChannels = len(c.Channels), len(c.Channels)
+	}
 	c.CollNet.attach(c)
 	c.buffers(&p)
 	c.p2pChannels(&p)
@@ -107,7 +117,9 @@ func (c *Comm) agree(in *Input, p *Params) {
 		if n > 0 && d.System == c.Domains[n-1].System {
 			continue // equal to the last: nothing new
 		}
-		c.agreeCPU(d.System)
+		if p.Rules.Connect.MixedCPUs {
+			c.agreeCPU(d.System)
+		}
 		for _, id := range d.System.Of(topo.GPU) {
 			sm := d.System.Nodes[id].GPU.SM
 			c.MinSM, c.MaxSM = min(c.MinSM, sm), max(c.MaxSM, sm)
@@ -119,7 +131,7 @@ func (c *Comm) agree(in *Input, p *Params) {
 				f.NChannels = 0
 			}
 		}
-		if t := d.Graphs[search.TreeID]; t != nil {
+		if t := d.Graphs[search.TreeID]; t != nil && (n == 0 || !p.Rules.Connect.OwnTreePattern) {
 			c.TreePattern = max(c.TreePattern, t.Pattern)
 		}
 	}
@@ -172,7 +184,7 @@ func allNVLink(sys *topo.System) bool {
 // count doubles, copies and cuts channels to their final number
 // (connect.cc:448-492).
 func (j *joiner) count() error {
-	c, n := j.c, min(2*j.n, maxChannels)
+	c, n := j.c, min(2*j.n, j.p.Rules.MaxChannels)
 	c.Channels = c.Channels[:n]
 	for ch := range n {
 		c.searched = append(c.searched, int32(ch%j.n))
@@ -180,13 +192,14 @@ func (j *joiner) count() error {
 	chain, ring := c.Final[search.CollNetChainID], c.Final[search.RingID]
 	if c.CollNet.Enabled {
 		if chain.BWIntra > chain.BWInter && c.NRanks > c.NNodes {
-			c.copyChannels(min(maxChannels, n+n/2))
+			c.copyChannels(min(j.p.Rules.MaxChannels, n+n/2))
 		}
 		if err := j.joinCollNet(); err != nil {
 			return err
 		}
 	}
-	if c.MinSM >= 90 && c.NNodes > 1 && ring.BWIntra > 45 && len(c.Channels) < 16 {
+	r := &j.p.Rules.Connect
+	if (c.MinSM == r.DoubleSM || c.MinSM > r.DoubleSM && !r.DoubleExact) && c.NNodes > 1 && ring.BWIntra > r.DoubleBW && len(c.Channels) < r.DoubleBelow {
 		c.copyChannels(2 * len(c.Channels))
 	}
 	lo, hi := j.p.ctas()
@@ -206,29 +219,22 @@ func (c *Comm) copyChannels(n int) {
 	}
 }
 
-// Sizes of buffers and chunks (device.h, init.cc:696-706).
-const (
-	steps         = 8 // NCCL_STEPS
-	llBuffer      = 8 * 512 * steps * 16
-	ll128Buffer   = 120 * 640 * steps * 8
-	simpleBuffer  = 1 << 22
-	p2pChunk      = 1 << 17
-	p2pNVLChunk   = 1 << 19
-	nvlsChunkSize = 128 << 10
-)
+// steps is NCCL_STEPS (device.h:24), how many chunks a buffer holds.
+const steps = 8
 
 // buffers sets buffer and chunk sizes (init.cc:708). NCCL keeps them in 32-bit
 // integers.
 func (c *Comm) buffers(p *Params) {
 	size := func(o units.Opt[int64], def int64) units.Bytes { return units.Bytes(whole(o, def)) }
-	c.BuffSizes = [3]units.Bytes{size(p.LLBuffSize, llBuffer), size(p.LL128BuffSize, ll128Buffer), size(p.BuffSize, simpleBuffer)}
+	r := &p.Rules.Connect
+	c.BuffSizes = [3]units.Bytes{size(p.LLBuffSize, r.Buffers[coll.LL]), size(p.LL128BuffSize, r.Buffers[coll.LL128]), size(p.BuffSize, r.Buffers[coll.Simple])}
 	switch {
 	case c.NNodes > 1:
-		c.P2PChunkSize = size(p.P2PNetChunkSize, p2pChunk)
+		c.P2PChunkSize = size(p.P2PNetChunkSize, r.P2PChunk)
 	case c.IsAllNVLink:
-		c.P2PChunkSize = size(p.P2PNVLChunkSize, p2pNVLChunk)
+		c.P2PChunkSize = size(p.P2PNVLChunkSize, r.P2PNVLChunk)
 	default:
-		c.P2PChunkSize = size(p.P2PPCIChunkSize, p2pChunk)
+		c.P2PChunkSize = size(p.P2PPCIChunkSize, r.P2PChunk)
 	}
 	if simple := c.BuffSizes[2]; units.Bytes(int32(c.P2PChunkSize*steps)) > simple {
 		c.P2PChunkSize = simple / steps

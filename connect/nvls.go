@@ -40,7 +40,7 @@ func (c *Comm) joinNVLS(in *Input, p *Params) {
 		c.NVLSChannels, c.NVLSCount = 0, make([]int, c.NRanks)
 		return
 	}
-	c.NVLSChunkSize = units.Bytes(int32(p.NVLSChunkSize.Or(nvlsChunkSize)))
+	c.NVLSChunkSize = units.Bytes(int32(p.NVLSChunkSize.Or(p.Rules.Connect.NVLSChunk)))
 	c.NVLSHeads = make([][]int32, n)
 	for h := range c.NVLSHeads {
 		c.NVLSHeads[h] = make([]int32, c.NNodes)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
@@ -13,27 +14,12 @@ import (
 // pow2Up rounds up to a power of two.
 func pow2Up(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }
 
-// nvlinkBW is the rate of one NVLink by compute capability (topo.h:274).
-func nvlinkBW(sm int) units.GBps {
-	switch {
-	case sm >= 100:
-		return 40.1
-	case sm >= 90:
-		return 20.6
-	case sm == 86:
-		return 12
-	case sm >= 60 && sm < 70:
-		return 18
-	}
-	return 20
-}
-
 // p2pChannels computes the channels of send/recv, all and per peer (paths.cc:861).
-// Both are powers of two. Each node takes the minimum per peer over its own GPUs
-// and NCCL 2.28.9 never exchanges it, so unlike nodes can disagree; P2PChannelsPerPeer
-// is rank 0's.
+// Both are powers of two. Each node takes the minimum per peer over its own GPUs.
+// Where NCCL does not exchange it (rules.Connect.PeersAgree), unlike nodes can
+// disagree; P2PChannelsPerPeer is rank 0's.
 func (c *Comm) p2pChannels(p *Params) {
-	n := min(int64(c.NChannels), whole(p.MaxP2PNChannels, maxChannels))
+	n := min(int64(c.NChannels), whole(p.MaxP2PNChannels, p.maxChannels()))
 	all := int(max(n, whole(p.MinP2PNChannels, 1)))
 	limit := min(pow2Up(all), pow2Down(int(p.argsChannels())))
 	c.P2PChannels = all
@@ -44,6 +30,12 @@ func (c *Comm) p2pChannels(p *Params) {
 			continue
 		}
 		c.PeerChannels[i] = min(pow2Up(c.peerChannels(c.Domains[i].System, p)), limit)
+	}
+	if p.Rules.Connect.PeersAgree {
+		least := slices.Min(c.PeerChannels)
+		for i := range c.PeerChannels {
+			c.PeerChannels[i] = least
+		}
 	}
 	c.P2PChannels = limit
 	c.P2PChannelsPerPeer = c.PeerChannels[0]
@@ -56,7 +48,7 @@ func (c *Comm) peerChannels(sys *topo.System, p *Params) int {
 	for i, g := range gpus {
 		for k, peer := range gpus {
 			if i != k {
-				perPeer = min(perPeer, localChannels(sys, g, peer))
+				perPeer = min(perPeer, localChannels(sys, g, peer, p.Rules))
 			}
 		}
 		if len(gpus) < c.NRanks {
@@ -89,25 +81,20 @@ func pow2Down(n int) int { return 1 << (bits.Len(uint(max(n, 1))) - 1) }
 
 // localChannels is how many channels send/recv to a GPU of the same node uses
 // (paths.cc:825): two per NVLink of the path's width, else two.
-func localChannels(sys *topo.System, g, peer topo.NodeID) int {
+func localChannels(sys *topo.System, g, peer topo.NodeID, r *rules.Ruleset) int {
 	path := sys.Path(peer, g)
 	if path.Kind != topo.PathNVL {
 		return 2
 	}
-	return 2 * max(1, int(path.BW/nvlinkBW(sys.Nodes[g].GPU.SM)))
+	return 2 * max(1, int(path.BW/r.Topo.NVLink(sys.Nodes[g].GPU.SM)))
 }
 
-// netChannels is the same over the network (paths.cc:837): enough for the NICs
-// that one GPU can fill, and fewer the more peers there are.
+// netChannels is the same over the network (paths.cc:837).
 func (c *Comm) netChannels(sys *topo.System, g int, p *Params) int {
 	if v := whole(p.NChannelsPerNetPeer, 0); v > 0 {
 		return int(v)
 	}
-	n := 2
-	for n > 1 && n*c.NRanks > c.P2PChannels*4 {
-		n /= 2
-	}
-	return max(n, netsToFill(sys, g))
+	return p.Rules.Connect.PeerChannels(rules.Peer{Ranks: c.NRanks, P2PChannels: c.P2PChannels, NetsToFill: netsToFill(sys, g)})
 }
 
 // netsToFill counts the nearest nets that a GPU needs to use its link to the
@@ -137,7 +124,7 @@ func netsToFill(sys *topo.System, g int) int {
 func (c *Comm) p2pGroup(p *Params) {
 	size := c.MaxLocalRanks
 	if c.NNodes > 1 {
-		size = int(p.P2PGroupSize.Or(8)) // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
+		size = int(p.P2PGroupSize.Or(p.Rules.Connect.P2PGroup))
 	}
 	size = max(size, 1)
 	for _, ranks := range c.NodeRanks {

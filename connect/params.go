@@ -3,15 +3,15 @@ package connect
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
-
-// maxChannels is NCCL's bound on channels (device.h MAXCHANNELS).
-const maxChannels = 64
 
 // Params are the settings that change channels and connections; unset means
 // NCCL's default. The config room fills them.
 type Params struct {
+	Rules *rules.Ruleset // the release's; Join refuses nil
+
 	MinNRings     units.Opt[int64] // NCCL_MIN_NRINGS: old name of NCCL_MIN_NCHANNELS
 	MaxNRings     units.Opt[int64] // NCCL_MAX_NRINGS: old name of NCCL_MAX_NCHANNELS
 	MinNChannels  units.Opt[int64] // NCCL_MIN_NCHANNELS: channels are copied up to this many
@@ -62,14 +62,17 @@ func (p *Params) poll() error {
 	return nil
 }
 
+// maxChannels is the release's bound on channels.
+func (p *Params) maxChannels() int64 { return int64(p.Rules.MaxChannels) }
+
 // ctas returns the configuration's bounds on channels (init.cc:1661-1773).
 func (p *Params) ctas() (lo, hi int64) {
-	lo, hi = 1, maxChannels
+	lo, hi = 1, p.maxChannels()
 	if v := whole(p.MinCTAs, 0); v > 0 {
-		lo = min(v, maxChannels)
+		lo = min(v, p.maxChannels())
 	}
 	if v := whole(p.MaxCTAs, 0); v > 0 {
-		hi = min(v, maxChannels)
+		hi = min(v, p.maxChannels())
 	}
 	return min(lo, hi), hi
 }
@@ -81,13 +84,13 @@ func whole(o units.Opt[int64], def int64) int64 { return int64(int32(o.Or(def)))
 // (connect.cc:328).
 func (p *Params) minChannels() int64 {
 	n := whole(p.MinNChannels, whole(p.MinNRings, 0))
-	return max(min(n, maxChannels), 0)
+	return max(min(n, p.maxChannels()), 0)
 }
 
 // maxUserChannels is the user's upper bound on channels (connect.cc:343).
 func (p *Params) maxUserChannels() int64 {
-	n := whole(p.MaxNChannels, whole(p.MaxNRings, maxChannels))
-	return max(min(n, p.argsChannels(), maxChannels), 1)
+	n := whole(p.MaxNChannels, whole(p.MaxNRings, p.maxChannels()))
+	return max(min(n, p.argsChannels(), p.maxChannels()), 1)
 }
 
 // argsChannels bounds the channels by the bytes of kernel arguments
@@ -95,8 +98,8 @@ func (p *Params) maxUserChannels() int64 {
 // so too few bytes wrap around and bound nothing.
 func (p *Params) argsChannels() int64 {
 	if !p.WorkArgsBytes.Set {
-		return maxChannels
+		return p.maxChannels()
 	}
 	n := (uint64(p.WorkArgsBytes.Value) - 32) / 16
-	return int64(min(n, maxChannels))
+	return int64(min(n, uint64(p.maxChannels())))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"pgregory.net/rapid"
@@ -19,7 +20,7 @@ func anyDomain(t *rapid.T, gpus, channels int) connect.Domain {
 		nodes = append(nodes, topo.Node{Kind: topo.GPU, GPU: &topo.GPUInfo{Dev: i, Rank: i, SM: 90}})
 	}
 	nodes = append(nodes, topo.Node{Kind: topo.CPU, CPU: &topo.CPUInfo{Arch: topo.ArchX86, Vendor: topo.VendorIntel}})
-	sys := topo.Assemble(nodes, nil, func(a, b topo.NodeID) topo.Path { return topo.Path{Kind: topo.PathNVL, BW: 100} })
+	sys := topo.Assemble(rules.Default(), nodes, nil, func(a, b topo.NodeID) topo.Path { return topo.Path{Kind: topo.PathNVL, BW: 100} })
 	d := connect.Domain{System: sys}
 	for id := range d.Graphs {
 		d.Graphs[id] = &search.Graph{ID: id}
@@ -57,7 +58,7 @@ func TestJoinedShapes(t *testing.T) {
 			first += len(d.System.Of(topo.GPU))
 			in.Domains = append(in.Domains, d)
 		}
-		c, err := connect.Join(in, connect.Params{})
+		c, err := connect.Join(in, connect.Params{Rules: rules.Default()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,7 @@ func checkTree(t *rapid.T, tree []connect.TreeLinks) {
 func TestJoinRefuses(t *testing.T) {
 	ok := build(t, "dgx-a100", 2)
 	twice := []connect.Domain{ok.Domains[0], ok.Domains[0]}
-	if _, err := connect.Join(connect.Input{Domains: twice}, connect.Params{}); err == nil {
+	if _, err := connect.Join(connect.Input{Domains: twice}, connect.Params{Rules: rules.Default()}); err == nil {
 		t.Error("two domains of the same ranks were taken")
 	}
 	short := ok.Domains[0]
@@ -117,10 +118,10 @@ func TestJoinRefuses(t *testing.T) {
 	ring.Intra = append([][]int(nil), ring.Intra...)
 	ring.Intra[0] = []int{0, 1, 2}
 	short.Graphs[search.RingID] = &ring
-	if _, err := connect.Join(connect.Input{Domains: []connect.Domain{short}}, connect.Params{}); err == nil {
+	if _, err := connect.Join(connect.Input{Domains: []connect.Domain{short}}, connect.Params{Rules: rules.Default()}); err == nil {
 		t.Error("a ring over three of eight GPUs was taken")
 	}
-	if _, err := connect.Join(connect.Input{}, connect.Params{}); err == nil {
+	if _, err := connect.Join(connect.Input{}, connect.Params{Rules: rules.Default()}); err == nil {
 		t.Error("a communicator without ranks was made")
 	}
 }
@@ -138,7 +139,7 @@ func BenchmarkJoin(b *testing.B) {
 		b.Run(fmt.Sprintf("ranks=%d", 8*nodes), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := connect.Join(in, connect.Params{}); err != nil {
+				if _, err := connect.Join(in, connect.Params{Rules: rules.Default()}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -34,7 +34,7 @@ func (j *joiner) intra(node, id, channel int) ([]int, int32, error) {
 // one node by the rail on which it enters the next (connect.cc:385).
 func (j *joiner) ringChannel(node, c int) int {
 	g := j.c.Domains[node].Graphs[search.RingID]
-	if g.CrossNIC == 2 && j.n%2 == 0 && node%2 == 1 {
+	if (g.CrossNIC == 2 || g.CrossNIC != 0 && j.p.Rules.Connect.SwapAnyCross) && j.n%2 == 0 && node%2 == 1 {
 		return c ^ 1
 	}
 	return c

@@ -108,14 +108,14 @@ func New(in Input) (*Report, error) {
 	c, o := in.Comm, in.Op
 	top := tuning.Op{Func: o.Func, Count: o.Count, Type: o.Type, RedOp: o.RedOp}
 	r := &Report{
-		NCCL: tuning.Version, Op: o.Func.TestName(), Type: o.Type.TestName(), Count: o.Count,
+		NCCL: c.Params.Rules.Version(), Op: o.Func.TestName(), Type: o.Type.TestName(), Count: o.Count,
 		Size: coll.CountSizes(o.Func, o.Count, c.NRanks).Bytes(o.Type), Ranks: c.NRanks, Nodes: c.NNodes,
 	}
 	if o.Func.Reduces() {
 		r.RedOp = o.RedOp.TestName()
 	}
 	r.Refused = refusals(c, in.Access)
-	if w := PeerChannels(c); w != "" {
+	if w := c.PeerWarning(); w != "" {
 		r.Warnings = append(r.Warnings, w)
 	}
 	switch {
@@ -143,17 +143,6 @@ func New(in Input) (*Report, error) {
 	}
 	r.Graph = graphUse(c, graphOf[choice.Algo])
 	return r, r.launch(c, o, choice)
-}
-
-// PeerChannels warns of nodes that disagree on the channels of send/recv, ""
-// where all agree.
-func PeerChannels(c *comm.Comm) string {
-	what, least := c.PeersDisagree()
-	if what == "" {
-		return ""
-	}
-	return fmt.Sprintf("nodes disagree on the channels of send/recv to one peer (%s): NCCL %s takes the minimum over each node's own GPUs and does not exchange it (graph/paths.cc:861, fixed in 2.29), so sendrecv, alltoall, gather and scatter between them can hang; NCCL_MAX_P2P_NCHANNELS=%d makes them agree",
-		what, tuning.Version, least)
 }
 
 // cells fills Choice and Rivals.

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/tuning"
@@ -49,7 +50,7 @@ func build(t testing.TB, file string, nodes int, multicast comm.Multicast, env .
 			parts = append(parts, comm.Part{System: s, First: int32(n * host.NRanks()), Host: int32(n)})
 		}
 	}
-	c, err := comm.FromSystems(parts, comm.Params{Search: cfg.Search, Connect: cfg.Connect, Tuning: cfg.Tuning, Multicast: multicast})
+	c, err := comm.FromSystems(parts, comm.Params{Rules: rules.Default(), Search: cfg.Search, Connect: cfg.Connect, Tuning: cfg.Tuning, Multicast: multicast})
 	if err != nil {
 		t.Fatal(err)
 	}

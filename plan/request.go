@@ -20,8 +20,8 @@ type Request struct {
 	Proto    coll.Protocol  // likewise
 	Channels int            // nMaxChannels of the cost model
 	Warps    int            // nWarps of the cost model
-	// SlowNVLS is set where the cost model gives NVLS all-reduce less than 150
-	// GB/s: between nodes NCCL then cuts it smaller (enqueue.cc:2046).
+	// SlowNVLS is set where the cost model gives NVLS all-reduce less than the
+	// rules' SlowNVLS: between nodes NCCL then cuts it smaller.
 	SlowNVLS bool
 	Params   Params
 }

@@ -18,9 +18,6 @@ func Digest(spec *Spec, opt Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := l.class(); err != nil {
-		return "", err
-	}
 	if _, err := l.graphFile(); err != nil {
 		return "", err
 	}
@@ -36,6 +33,7 @@ func (m *Site) digest(spec *Spec) string {
 	for i := range s.Machine.Nodes {
 		s.Machine.Nodes[i].Topo = ""
 	}
+	s.NCCL.Version = m.Config.Rules.Version()
 	s.NCCL.Env, s.Machine.Class, s.Network.Fabric = nil, "", ""
 	h := sha256.New()
 	put := func(what string, data []byte) { fmt.Fprintf(h, "%s %d\n%s\n", what, len(data), data) }

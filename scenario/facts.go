@@ -8,14 +8,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// facts sums an outcome up; busBW is that of its time.
-func (r *Running) facts(o *Outcome, busBW float64) Facts {
+// Facts sums an outcome up; busBW is the bus bandwidth of its time.
+func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 	f := Facts{Algo: "-", Proto: "-", ModelUs: float64(o.Choice.TimeUs), SimUs: o.Result.Elapsed.Micros(), Limit: "-",
-		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note}
+		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note, NotProved: o.NotProved}
 	switch {
 	case o.Choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(), o.Plan.Split.NChannels
-	case r.fn.IsP2P():
+	case o.SendsAndReceives():
 		f.Algo, f.Channels = "P2P", r.Site.Comm.P2PChannels
 	}
 	if o.Best != nil && o.Best.Result.Elapsed > 0 {

@@ -38,15 +38,23 @@ func (e *FieldError) Error() string {
 // Parse reads a scenario file and validates it. Errors are *jsonfile.Error, with
 // file, line and column; several are joined.
 func Parse(data []byte, file string) (Spec, error) {
+	s, _, err := ParsePlaced(data, file)
+	return s, err
+}
+
+// ParsePlaced is Parse that also returns a function which gives FieldErrors of
+// later stages, such as Load's, their place in the file.
+func ParsePlaced(data []byte, file string) (Spec, func(error) error, error) {
 	var s Spec
 	places, err := jsonfile.Strict(data, file, &s)
 	if err != nil {
-		return Spec{}, err
+		return Spec{}, nil, err
 	}
 	if s.Format != FormatVersion {
-		return Spec{}, places.Fail("scenario", fmt.Sprintf(`write "scenario": %d`, FormatVersion), "scenario format %d is not known", s.Format)
+		return Spec{}, nil, places.Fail("scenario", fmt.Sprintf(`write "scenario": %d`, FormatVersion), "scenario format %d is not known", s.Format)
 	}
-	return s, place(places, s.Validate())
+	placed := func(err error) error { return place(places, err) }
+	return s, placed, placed(s.Validate())
 }
 
 // place gives every FieldError of err its line and column.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/simccl/simccl/coll"
@@ -27,11 +28,12 @@ type pending struct {
 	err     error
 }
 
-// sameInPlace reports whether an operation has the same schedule in place as out
+// sameInPlace reports whether the operation has the same schedule in place as out
 // of place: only addresses differ, which no time depends on. The others copy a
-// rank's own part out of place and not in place.
-func sameInPlace(f coll.Func) bool {
-	return f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
+// rank's own part out of place and not in place, and one rank launches nothing in
+// place.
+func (r *Running) sameInPlace() bool {
+	return r.Site.Comm.NRanks > 1 && (r.fn == coll.AllReduce || r.fn == coll.ReduceScatter || r.fn == coll.Reduce)
 }
 
 // start begins to simulate every operation of the lines, in their order.
@@ -46,7 +48,7 @@ func (r *Running) start(ctx context.Context, lines []Line) *pool {
 				continue
 			}
 			p.results[at] = &pending{done: make(chan struct{})}
-			if !inPlace || !sameInPlace(r.fn) {
+			if !inPlace || !r.sameInPlace() {
 				order = append(order, at)
 				p.order = append(p.order, p.results[at])
 			}
@@ -59,11 +61,7 @@ func (r *Running) start(ctx context.Context, lines []Line) *pool {
 			next <- at
 		}
 	}()
-	workers := r.opt.Workers
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	for range min(workers, len(order)) {
+	for range min(r.workers(), len(order)) {
 		go func() {
 			for at := range next {
 				r.compute(ctx, p, at)
@@ -96,7 +94,7 @@ func (r *Running) compute(ctx context.Context, p *pool, at Operation) {
 	}
 	x.share.Store(math.Float64bits(1))
 	close(x.done)
-	if !sameInPlace(r.fn) {
+	if !r.sameInPlace() {
 		return
 	}
 	at.InPlace = true
@@ -150,9 +148,42 @@ func (r *Running) Best(ctx context.Context, at Operation, chosen Outcome) (Outco
 	return best, nil
 }
 
+// Bests finds the fastest choice of each operation, several at a time. Rows must
+// have been called with them.
+func (r *Running) Bests(ctx context.Context, ops []Operation) ([]Outcome, error) {
+	out, errs := make([]Outcome, len(ops)), make([]error, len(ops))
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(r.workers(), len(ops)) {
+		wg.Go(func() {
+			for i := range next {
+				chosen, err := r.Outcome(ops[i])
+				if err == nil {
+					out[i], err = r.Best(ctx, ops[i], chosen)
+				}
+				errs[i] = err
+			}
+		})
+	}
+	for i := range ops {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return out, errors.Join(errs...)
+}
+
+// workers is how many operations are simulated at a time.
+func (r *Running) workers() int {
+	if r.opt.Workers > 0 {
+		return r.opt.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
 // forced simulates an operation with a given algorithm and protocol.
 func (r *Running) forced(ctx context.Context, at Operation, a coll.Algorithm, pr coll.Protocol) (Outcome, error) {
-	pl, choice, err := r.Site.Comm.PlanAs(at.op(r.fn), a, pr)
+	pl, choice, err := r.Site.Comm.PlanAs(at.Op(r.fn), a, pr)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -87,6 +87,8 @@ type Facts struct {
 	Simulated string  `json:"simulated"`
 	Margin    float64 `json:"margin,omitempty"`
 	Near      string  `json:"near,omitempty"`
+	// NotProved is what of the plan was too large for its proof.
+	NotProved string `json:"not_proved,omitempty"`
 	// Regret is the time of NCCL's choice over that of the fastest choice, Best
 	// that choice; nil where rivals were not simulated.
 	Regret *float64 `json:"regret"`
@@ -107,8 +109,20 @@ type Outcome struct {
 	Choice  tuning.Choice // zero for send and receive, and for one rank
 	Plan    *plan.Plan    // nil for an operation of no elements
 	Result  exec.Result
-	Checked bool     // the plan was proved
-	Best    *Outcome // the fastest of all choices; nil where rivals were not simulated
+	Checked bool // the plan was proved
+	// NotProved is what of the plan was too large for its proof; empty: nothing.
+	NotProved string
+	Best      *Outcome // the fastest of all choices; nil where rivals were not simulated
+}
+
+// SendsAndReceives reports whether the operation is made of sends and receives;
+// one of a single rank may be a copy, or nothing.
+func (o *Outcome) SendsAndReceives() bool {
+	if o.Plan == nil || !o.Plan.Req.Func.IsP2P() {
+		return false
+	}
+	one := o.Plan.OneRank()
+	return one == plan.NotOneRank || one == plan.SelfSend
 }
 
 // Label names an outcome's choice as NCCL's log does: "RING/LL128".

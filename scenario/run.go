@@ -6,23 +6,21 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
-	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
 // ErrGrid: a Spec with a grid was given where one point is run. Expand it.
 var ErrGrid = errors.New("the scenario has a grid; run its points one by one")
 
-// Run simulates a Spec without a grid.
+// Run simulates a Spec without a grid and writes its Outputs.
 func Run(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 	r, err := Prepare(spec, opt)
 	if err != nil {
@@ -33,7 +31,7 @@ func Run(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	return r.Result(), nil
+	return r.Result(), r.Write(ctx, Listener{})
 }
 
 // Running is a Spec that was loaded and is ready to be simulated.
@@ -47,7 +45,7 @@ type Running struct {
 	types  []coll.DataType
 	redops []coll.RedOp
 	roots  []int
-	pool   *pool
+	pool   atomic.Pointer[pool]
 	rows   []Row
 }
 
@@ -64,11 +62,31 @@ func Prepare(spec Spec, opt Options) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	return On(site, spec, opt)
+	r, err := On(site, spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.check()
+}
+
+// check refuses what cannot be simulated.
+func (r *Running) check() error {
+	if err := r.Site.Comm.CheckNets(); err != nil {
+		return err
+	}
+	if w := r.Site.Comm.PeerWarning(); w != "" && r.fn.IsP2P() {
+		r.opt.warn(errors.New(w))
+	}
+	if _, err := r.traceOptions(); err != nil {
+		return err
+	}
+	_, err := r.Site.Executor(&r.Spec, nccltrace.Options{}, nil)
+	return err
 }
 
 // On prepares a Spec for a machine that is already loaded: that of another Spec
-// with the same Machine, NCCL and Network.
+// with the same Machine, NCCL and Network. It does not look whether the machine
+// can be simulated.
 func On(site *Site, spec Spec, opt Options) (*Running, error) {
 	r := &Running{Spec: spec, Site: site, opt: opt}
 	w := &r.Spec.Workload
@@ -76,19 +94,16 @@ func On(site *Site, spec Spec, opt Options) (*Running, error) {
 	if r.fn, err = coll.ParseFunc(w.Op); err != nil {
 		return nil, &FieldError{Path: "workload.op", Value: w.Op, Problem: err.Error()}
 	}
-	if r.sizes, err = w.list(); err != nil {
+	if r.sizes, err = w.AllSizes(); err != nil {
 		return nil, err
 	}
-	if r.types, err = w.types(); err != nil {
+	if r.types, err = w.AllTypes(); err != nil {
 		return nil, err
 	}
-	if r.redops, err = w.reductions(r.fn); err != nil {
+	if r.redops, err = w.AllReductions(r.fn); err != nil {
 		return nil, err
 	}
-	if r.roots, err = w.roots(r.fn, site.Comm.NRanks); err != nil {
-		return nil, err
-	}
-	_, err = site.Executor(&r.Spec, nccltrace.Options{}, nil)
+	r.roots, err = w.AllRoots(r.fn, site.Comm.NRanks)
 	return r, err
 }
 
@@ -104,8 +119,8 @@ type Operation struct {
 	InPlace bool
 }
 
-// op is the operation as the communicator plans it.
-func (o Operation) op(f coll.Func) comm.Op {
+// Op is the operation as the communicator plans it.
+func (o Operation) Op(f coll.Func) comm.Op {
 	return comm.Op{Func: f, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Root: int32(o.Root), InPlace: o.InPlace}
 }
 
@@ -141,7 +156,7 @@ func (r *Running) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		lines := r.Lines()
-		r.pool = r.start(ctx, lines)
+		r.pool.Store(r.start(ctx, lines))
 		for _, l := range lines {
 			row, err := r.row(l)
 			if err != nil {
@@ -157,10 +172,16 @@ func (r *Running) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 }
 
 // Share is the part of all operations that has been simulated, 0 to 1.
-func (r *Running) Share() float64 { return r.pool.share() }
+func (r *Running) Share() float64 {
+	if p := r.pool.Load(); p != nil {
+		return p.share()
+	}
+	return 0
+}
 
-// Outcome returns what became of an operation of Lines, and waits for it.
-func (r *Running) Outcome(o Operation) (Outcome, error) { return r.pool.wait(o) }
+// Outcome returns what became of an operation of Lines, and waits for it. Rows
+// must have been called.
+func (r *Running) Outcome(o Operation) (Outcome, error) { return r.pool.Load().wait(o) }
 
 // row sums up the two simulations of a line.
 func (r *Running) row(l Line) (*Row, error) {
@@ -172,7 +193,7 @@ func (r *Running) row(l Line) (*Row, error) {
 	var first Outcome
 	for i, m := range []*Measure{&row.Out, &row.In} {
 		at.InPlace = i == 1
-		o, err := r.pool.wait(at)
+		o, err := r.Outcome(at)
 		if err != nil {
 			return nil, err
 		}
@@ -182,13 +203,13 @@ func (r *Running) row(l Line) (*Row, error) {
 		alg, bus := coll.Bandwidth(r.fn, at.Count, at.Type, r.Site.Comm.NRanks, o.Result.Elapsed)
 		*m = Measure{Time: o.Result.Elapsed, AlgBW: alg, BusBW: bus, Checked: o.Checked}
 	}
-	row.Facts = r.facts(&first, row.Out.BusBW)
+	row.Facts = r.Facts(&first, row.Out.BusBW)
 	return &row, nil
 }
 
 // Result sums up the rows that were yielded.
 func (r *Running) Result() *Result {
-	out := &Result{Format: FormatVersion, Digest: r.Site.digest(&r.Spec), Spec: r.Spec, NCCL: tuning.Version, Rows: r.rows, Notes: r.notes(),
+	out := &Result{Format: FormatVersion, Digest: r.Site.digest(&r.Spec), Spec: r.Spec, NCCL: r.Site.Config.Rules.Version(), Rows: r.rows, Notes: r.notes(),
 		Machine: MachineInfo{Name: r.Site.Name, SHA256: r.Site.Digest, Ranks: r.Site.Comm.NRanks, Nodes: r.Site.Comm.NNodes,
 			Class: r.Site.Class.Name, Uncertainty: r.Site.Class.Sure}}
 	for i := range r.rows {
@@ -206,26 +227,26 @@ func (r *Running) notes() []string {
 			out = append(out, note)
 		}
 	}
+	for i := range r.rows {
+		if f := &r.rows[i].Facts; f.NotProved != "" {
+			out = append(out, fmt.Sprintf("%d bytes: the plan is not proved: %s", r.rows[i].Bytes, f.NotProved))
+		}
+	}
 	return out
 }
-
-// maxProved bounds the ops of a plan that is proved; beyond it the proof would
-// take longer than the simulation.
-const maxProved = 2e5
 
 // Plan chooses and plans one operation. With prove it proves the plan unless the
 // Spec forbids it or the plan is too large. It is safe for concurrent use.
 func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
-	pl, choice, err := r.Site.Comm.Plan(o.op(r.fn))
+	pl, choice, err := r.Site.Comm.Plan(o.Op(r.fn))
 	if err != nil {
 		return Outcome{}, &OperationError{r.fn, o.Count, err}
 	}
 	out := Outcome{Choice: choice, Plan: pl}
-	if prove && !r.Spec.Engine.NoProof && pl.DataDefined() && opsUpTo(pl, maxProved) {
-		if err := check.Plan(pl); err != nil {
+	if prove && !r.Spec.Engine.NoProof && pl.DataDefined() {
+		if err := out.prove(); err != nil {
 			return Outcome{}, fmt.Errorf("%s of %d elements: %w", r.fn.TestName(), o.Count, err)
 		}
-		out.Checked = true
 	}
 	return out, nil
 }
@@ -277,6 +298,9 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 	}
 	o.Result = exec.Result{Elapsed: units.FromMicros(float64(o.Choice.TimeUs)), Finish: make([]units.Time, r.Site.Comm.NRanks), Wrong: -1,
 		Account: exec.Account{Method: exec.Formula}}
+	if r.Site.Comm.NRanks == 1 {
+		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha of one rank", Missing: "NCCL copies and has no formula for it; write step"}
+	}
 	if o.Result.Elapsed <= 0 {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha for " + r.fn.TestName(), Missing: "NCCL has no formula for send and receive"}
 	}
@@ -284,15 +308,6 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 		o.Result.Finish[i] = o.Result.Elapsed
 	}
 	return o, nil
-}
-
-// opsUpTo reports whether a plan has at most limit ops, judged by rank 0's.
-func opsUpTo(p *plan.Plan, limit float64) bool {
-	n := int64(0)
-	for _, pr := range p.Programs(0) {
-		n += p.NumOps(&pr)
-	}
-	return float64(n)*float64(p.Comm.NRanks) <= limit
 }
 
 // Device is a rank's GPU as nccl-tests lists it.

@@ -279,7 +279,7 @@ func TestDomainBesideAHostWithoutFabric(t *testing.T) {
 		var warned []string
 		s := small("all_reduce", "8")
 		s.Machine = Machine{Nodes: []Nodes{{"two.xml", 1}, {"one.xml", 1}}, NVLinkDomain: domain}
-		site, err := Layout(&s, Options{Files: files, Warn: func(w string) { warned = append(warned, w) }})
+		site, err := Layout(&s, Options{Files: files, Warn: func(w error) { warned = append(warned, w.Error()) }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
@@ -17,6 +19,7 @@ import (
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
 
@@ -29,10 +32,15 @@ type Options struct {
 	// Settings are NCCL's settings from outside the Spec: environment and
 	// configuration files. NCCL.Env takes precedence.
 	Settings config.Sources
-	// Warn, if not nil, is called with each warning, one line each.
-	Warn func(text string)
-	// Progress, if not nil, is called now and then with the share that is done.
-	Progress func(share float64)
+	// Create begins an output file; nil where nothing can be written.
+	Create func(name string) (File, error)
+	// Scratch opens a temporary file near an output file; nil: memory.
+	Scratch func(near string) (chrome.Spool, error)
+	// Program names the version of the program in what is written.
+	Program string
+	// Warn, if not nil, is called with each warning, one line each: a *FieldError
+	// where a member of the Spec is meant, a *LintWarning of a topology file.
+	Warn func(err error)
 	// Cancelled, if not nil, is polled while files are parsed and graphs searched;
 	// its error ends that.
 	Cancelled func() error
@@ -48,13 +56,6 @@ type InputError struct{ Err error }
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-func bad(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &InputError{err}
-}
-
 // Site is a loaded machine: everything up to the communicator.
 type Site struct {
 	Config  *config.Config
@@ -66,6 +67,7 @@ type Site struct {
 	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
 
 	graphs []byte // of NCCL_GRAPH_FILE
+	named  bool   // the topology is that of a file, not the built-in one
 }
 
 // loader reads a Spec's files.
@@ -82,16 +84,15 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.class(); err != nil {
-		return nil, err
-	}
 	p := l.site.Config.Comm()
 	p.Multicast = spec.Machine.multicast()
 	if p.Given, err = l.graphFile(); err != nil {
 		return nil, err
 	}
-	l.site.Comm, err = comm.New(l.site.Cluster, p)
-	return l.site, err
+	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
+		return nil, err
+	}
+	return l.site, l.dump()
 }
 
 // Layout reads a Spec's files and lays the nodes out, without a communicator.
@@ -105,6 +106,12 @@ func Layout(spec *Spec, opt Options) (*Site, error) {
 
 func layout(spec *Spec, opt *Options) (*loader, error) {
 	l := &loader{spec: spec, opt: opt, site: &Site{}}
+	var c checks
+	c.machine(&spec.Machine)
+	c.env(spec.NCCL.Env)
+	if err := errors.Join(c.errs...); err != nil {
+		return nil, err
+	}
 	if err := l.settings(); err != nil {
 		return nil, err
 	}
@@ -112,6 +119,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	files := members
 	if members, err = l.domains(members); err != nil {
 		return nil, err
 	}
@@ -131,11 +139,9 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if l.site.Cluster, err = fabric.New(members, p); err != nil {
 		return nil, bad(err)
 	}
-	if n := l.site.Cluster.NoFabric; n != "" {
-		l.warn("%s is one host and reports no NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own (mnnvl.cc:27); where it has one, write \"nvlinkDomain\": 1", n)
-	}
+	l.doubts(files)
 	if f := spec.Network.Fabric; f != "" {
-		data, err := l.read(f)
+		data, err := opt.read(f, maxNetwork)
 		if err != nil {
 			return nil, err
 		}
@@ -143,38 +149,44 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 			return nil, bad(err)
 		}
 	}
-	return l, nil
-}
-
-func (l *loader) warn(format string, args ...any) {
-	if l.opt.Warn != nil {
-		l.opt.Warn(fmt.Sprintf(format, args...))
-	}
+	return l, l.class()
 }
 
 // settings merges the Spec's variables over those of the surroundings.
 func (l *loader) settings() error {
 	src := l.opt.Settings
+	if v := l.spec.NCCL.Version; v != "" || src.Rules == nil {
+		var err error
+		if src.Rules, err = rules.For(v); err != nil {
+			return &FieldError{Path: "nccl.version", Value: v, Problem: err.Error()}
+		}
+	}
 	for _, name := range sorted(l.spec.NCCL.Env) {
 		src.Flags = append(src.Flags[:len(src.Flags):len(src.Flags)], name+"="+l.spec.NCCL.Env[name])
 	}
-	cfg, warnings, err := config.Load(src)
-	for _, w := range warnings {
-		l.warn("%v", w)
-	}
+	cfg, err := Settings(src, l.opt.warn, l.opt.Cancelled)
 	l.site.Config = cfg
-	if err == nil && l.opt.Cancelled != nil {
-		cfg.Cancel(l.opt.Cancelled)
-	}
 	return err
 }
 
-func (l *loader) read(name string) ([]byte, error) {
-	if l.opt.Files == nil {
-		return nil, bad(&fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist})
+// maxWarnings bounds what is reported of a configuration file that is none.
+const maxWarnings = 100
+
+// Settings reads settings, passes their warnings on and has the stages poll
+// cancelled, if it is not nil.
+func Settings(src config.Sources, warn func(error), cancelled func() error) (*config.Config, error) {
+	cfg, warnings, err := config.Load(src)
+	for i, w := range warnings {
+		if i == maxWarnings {
+			warn(fmt.Errorf("%d more warnings of settings", len(warnings)-i))
+			break
+		}
+		warn(errors.New(w.String()))
 	}
-	data, err := fs.ReadFile(l.opt.Files, name)
-	return data, bad(err)
+	if err == nil && cancelled != nil {
+		cfg.Cancel(cancelled)
+	}
+	return cfg, err
 }
 
 // defaultNodes is how many of the built-in machine there are.
@@ -202,9 +214,10 @@ func (l *loader) members() ([]fabric.Member, error) {
 			}
 		} else {
 			var err error
-			if data, err = l.read(file); err != nil {
+			if data, err = l.opt.read(file, maxTopology); err != nil {
 				return nil, err
 			}
+			l.site.named = true
 		}
 		sum.Write(data)
 		spec, err := topoxml.Parse(data, file)
@@ -212,7 +225,7 @@ func (l *loader) members() ([]fabric.Member, error) {
 			return nil, bad(err)
 		}
 		for _, w := range spec.Warnings {
-			l.warn("%v", w)
+			l.opt.warn(fmt.Errorf("%v", w))
 		}
 		members, names = append(members, fabric.Member{Spec: spec, Count: count}), append(names, name)
 	}
@@ -261,7 +274,7 @@ func (l *loader) class() (err error) {
 		}
 		return nil
 	}
-	data, err := l.read(name)
+	data, err := l.opt.read(name, maxClass)
 	if err != nil {
 		return err
 	}
@@ -276,7 +289,7 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 	if !v.Set || v.Value == "" {
 		return nil, nil
 	}
-	data, err := l.read(v.Value)
+	data, err := l.opt.read(v.Value, maxTopology)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// DefaultRange is the sweep of a workload that names no sizes: 8 B to 1 GiB,
+// defaultRange is the sweep of a workload that names no sizes: 8 B to 1 GiB,
 // doubling.
 var defaultRange = coll.Sweep{Min: 8, Max: 1 << 30, Factor: 2, StepBytes: 1 << 20}
 
@@ -45,4 +45,22 @@ func (z Size) Count(f coll.Func, typ coll.DataType, ranks int) (int64, units.Byt
 	}
 	counts := coll.TestSizes(f, z.Asked, typ, ranks)
 	return counts.Count, counts.Bytes(typ)
+}
+
+// Bounds are the smallest and largest size, as nccl-tests' header shows them, with
+// the factor or difference between sizes of a range.
+func (w *Workload) Bounds() (coll.Sweep, error) {
+	if len(w.Sizes) == 0 {
+		return w.Range.Bounds()
+	}
+	var b coll.Sweep
+	list, err := w.AllSizes()
+	for i, z := range list {
+		n := int64(z.Asked)
+		if i == 0 {
+			b.Min = n
+		}
+		b.Min, b.Max = min(b.Min, n), max(b.Max, n)
+	}
+	return b, err
 }

@@ -61,6 +61,8 @@ type Nodes struct {
 
 // NCCL is the library whose decisions are taken.
 type NCCL struct {
+	// Version is the release whose rules decide, "2.28.9"; empty: rules.Default's.
+	Version string `json:"version,omitempty"`
 	// Env holds NCCL_* variables, and SIMCCL_* where they describe the machine.
 	// They take precedence over Options.Settings.
 	Env map[string]string `json:"env,omitempty"`
@@ -130,8 +132,20 @@ type Outputs struct {
 	Trace   string `json:"trace,omitempty"`
 	Profile string `json:"profile,omitempty"`
 	Ops     string `json:"ops,omitempty"`
-	// Detail of the trace: "collective", "op", "channel", "step", ….
+	// Detail of the trace: "op", "channel", "step" (also "") or "packet".
 	Detail string `json:"detail,omitempty"`
+	// Style of the trace: "lanes" (also ""), or "nccl", the layout of NCCL's
+	// profiler plugin.
+	Style string `json:"style,omitempty"`
+	// Ranks that the trace shows, "0-7,16"; empty: all.
+	Ranks string `json:"ranks,omitempty"`
+	// Deps adds arrows inside a rank, from what was received to the send that
+	// waited for it.
+	Deps bool `json:"deps,omitempty"`
+	// MaxEvents bounds the events of the trace; 0: 20 million, -1: no bound.
+	MaxEvents int64 `json:"maxEvents,omitempty"`
+	// EventMask is NCCL_PROFILE_EVENT_MASK: which kinds of events; 0: all.
+	EventMask uint32 `json:"eventMask,omitempty"`
 }
 
 // Axis is one dimension of a Grid.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
@@ -18,6 +19,9 @@ import (
 func (s *Spec) Validate() error {
 	var c checks
 	c.machine(&s.Machine)
+	if _, err := rules.For(s.NCCL.Version); err != nil {
+		c.add("nccl.version", s.NCCL.Version, err.Error(), "")
+	}
 	c.env(s.NCCL.Env)
 	c.workload(&s.Workload)
 	c.engine(s)
@@ -92,13 +96,13 @@ func (c *checks) workload(w *Workload) {
 	if len(w.Sizes) > 0 && w.Range != (Range{}) {
 		c.add("workload.sizes", "", "sizes take the place of a range", "leave one of them out")
 	}
-	if _, err := w.list(); err != nil {
+	if _, err := w.AllSizes(); err != nil {
 		c.errs = append(c.errs, err)
 	}
-	if _, err := w.types(); err != nil {
+	if _, err := w.AllTypes(); err != nil {
 		c.add("workload.types", strings.Join(w.Types, ","), err.Error(), "")
 	}
-	if _, err := w.reductions(f); err != nil {
+	if _, err := w.AllReductions(f); err != nil {
 		c.add("workload.reductions", strings.Join(w.Reductions, ","), err.Error(), "")
 	}
 	c.atLeast("workload.root", w.Root, -1)
@@ -131,6 +135,10 @@ func (c *checks) outputs(o *Outputs) {
 		}
 	}
 	c.word("outputs.detail", o.Detail, nccltrace.Details[:]...)
+	c.word("outputs.style", o.Style, "lanes", "nccl")
+	if o.MaxEvents < -1 {
+		c.add("outputs.maxEvents", fmt.Sprint(o.MaxEvents), "must be at least -1", "")
+	}
 }
 
 // grid validates each axis by its values, one at a time: every value must make a
@@ -173,8 +181,8 @@ type Size struct {
 	Exact bool
 }
 
-// list returns the sizes of a workload. Errors are *FieldErrors.
-func (w *Workload) list() ([]Size, error) {
+// AllSizes lists the sizes of a workload. Errors are *FieldErrors.
+func (w *Workload) AllSizes() ([]Size, error) {
 	var out []Size
 	for i, text := range w.Sizes {
 		n, err := units.ParseBytes(text)
@@ -200,7 +208,8 @@ func (w *Workload) list() ([]Size, error) {
 	return out, nil
 }
 
-func (w *Workload) types() ([]coll.DataType, error) {
+// AllTypes lists the element types of a workload.
+func (w *Workload) AllTypes() ([]coll.DataType, error) {
 	if len(w.Types) == 0 {
 		return []coll.DataType{coll.Float32}, nil
 	}
@@ -218,7 +227,8 @@ func (w *Workload) types() ([]coll.DataType, error) {
 	return out, nil
 }
 
-func (w *Workload) reductions(f coll.Func) ([]coll.RedOp, error) {
+// AllReductions lists the reductions of an operation of a workload.
+func (w *Workload) AllReductions(f coll.Func) ([]coll.RedOp, error) {
 	var out []coll.RedOp
 	for _, name := range w.Reductions {
 		if name == "all" {
@@ -239,10 +249,10 @@ func (w *Workload) reductions(f coll.Func) ([]coll.RedOp, error) {
 	return out, nil
 }
 
-// roots are the root ranks of an operation; -1 stands for none.
-func (w *Workload) roots(f coll.Func, ranks int) ([]int, error) {
+// AllRoots lists the root ranks of an operation; -1 stands for none.
+func (w *Workload) AllRoots(f coll.Func, ranks int) ([]int, error) {
 	switch {
-	case w.Root >= ranks:
+	case w.Root < -1 || w.Root >= ranks:
 		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("ranks go from 0 to %d", ranks-1)}
 	case !f.Rooted():
 		return []int{-1}, nil

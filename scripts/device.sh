@@ -165,17 +165,17 @@ torchjob() {
 }
 
 # tests are those that were compiled elsewhere (go test -c -o bin/nccl.test
-# ./real/nccl, and ./real/bench): here their hardware may not be missing. The
+# ./real/internal/nccl, and ./real/internal/device): here their hardware may not be missing. The
 # long conformance suite of our kernels belongs to the part own.
 tests() {
   local t run='^Test' skip=FreeAgainstNCCL
-  for t in nccl bench; do
+  for t in nccl device; do
     [ -x "$bin/$t.test" ] || { echo "$t.test: not there"; continue; }
-    if [ "$t" = bench ]; then
+    if [ "$t" = device ]; then
       run=OnGPUs skip='Geometry|Buffered'
       wants own || skip="$skip|Conforms|EveryType"
     fi
-    cd "$here/real/$t" || return
+    cd "$here/real/internal/$t" || return
     SIMCCL_TEST_LIBNCCL=${SIMCCL_LIBNCCL:-} SIMCCL_REQUIRE=cuda,nccl LIMIT=200 note "test_$t.txt" "$bin/$t.test" -test.v -test.run "$run" -test.skip "$skip"
     cd "$here" || return
     grep -H '^--- SKIP' "$out/test_$t.txt" && fail "$t.test: tests were skipped"

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/refsys"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -77,7 +78,7 @@ func domain72() *topo.System {
 		}})
 		m.join(net, nic, topo.LinkNET, 50)
 	}
-	s := topo.Assemble(m.nodes, m.links, m.paths())
+	s := topo.Assemble(rules.Default(), m.nodes, m.links, m.paths())
 	s.Inter, s.NHosts = true, 18
 	for i, id := range s.Of(topo.NET) {
 		s.Nodes[id].Net.LocalGPU = s.LocalGPU(i)
@@ -91,7 +92,7 @@ func BenchmarkSearchDomain(b *testing.B) {
 	sys := domain72()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := search.All(sys, search.Params{NVLS: true}); err != nil {
+		if _, err := search.All(sys, search.Params{Rules: rules.Default(), NVLS: true}); err != nil {
 			b.Fatal(err)
 		}
 	}

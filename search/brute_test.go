@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -128,7 +129,7 @@ func TestBruteForceFindsNoMoreRings(t *testing.T) {
 				return
 			}
 		}
-		g, err := search.Compute(sys, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 32}, search.Params{})
+		g, err := search.Compute(sys, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 32}, search.Params{Rules: rules.Default()})
 		if err != nil {
 			t.Fatal(err)
 		}

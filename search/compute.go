@@ -4,15 +4,18 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
 
 // Params are the settings that change a search; unset means NCCL's default.
 type Params struct {
+	Rules *rules.Ruleset // the release's; a search refuses nil
+
 	CrossNIC    units.Opt[int]  // NCCL_CROSS_NIC: 0 same rail, 1 free, 2 try 0 then alternate (default 2)
 	RailPerHost units.Opt[bool] // NCCL_MNNVL_RAIL_PER_HOST: rails go by PCI address between hosts (default off)
-	ScatterNets units.Opt[bool] // NCCL_MNNVL_SCATTER_NETS_ENABLE: nets by GPU first in a multi-host domain (default on)
+	ScatterNets units.Opt[bool] // NCCL_MNNVL_SCATTER_NETS_ENABLE: nets by GPU first in a multi-host domain (default by the rules)
 	CollNet     bool            // search the two CollNet graphs (NCCL_COLLNET_ENABLE and a plugin that can)
 	NVLS        bool            // search the NVLS graph (NVLink multicast is there and not switched off)
 	// Given holds the graphs of NCCL_GRAPH_FILE: each replaces the search of
@@ -38,7 +41,9 @@ type Set [NumGraphs]*Graph
 
 // Order lists graph ids in the order in which NCCL keeps and dumps them
 // (init.cc:1066): ring, tree, collnet direct, collnet chain, NVLS.
-var Order = [NumGraphs]int{RingID, TreeID, CollNetDirectID, CollNetChainID, NVLSID}
+func Order() [NumGraphs]int {
+	return [NumGraphs]int{RingID, TreeID, CollNetDirectID, CollNetChainID, NVLSID}
+}
 
 // names are the graphs' names by id, as decision documents spell them.
 var names = [NumGraphs]string{RingID: "ring", TreeID: "tree", CollNetChainID: "collnetChain", NVLSID: "nvls", CollNetDirectID: "collnetDirect"}
@@ -102,6 +107,9 @@ func (e *engine) after() *topo.System {
 }
 
 func prepareEngine(sys *topo.System, p Params) (*engine, error) {
+	if err := p.Rules.Check("search", sys.Rules); err != nil {
+		return nil, err
+	}
 	if len(sys.Of(topo.GPU)) == 0 {
 		return nil, ErrNoGPU
 	}
@@ -112,7 +120,8 @@ func prepareEngine(sys *topo.System, p Params) (*engine, error) {
 }
 
 func (e *engine) all(p Params) (set Set, err error) {
-	ring, err := e.compute(Want{ID: RingID, Pattern: RingPattern, MinChannels: 1, MaxChannels: topo.MaxChannels / 2}, p)
+	most := p.Rules.MaxChannels
+	ring, err := e.compute(Want{ID: RingID, Pattern: RingPattern, MinChannels: 1, MaxChannels: most / 2}, p)
 	if err != nil {
 		return set, err
 	}
@@ -124,8 +133,8 @@ func (e *engine) all(p Params) (set Set, err error) {
 	}{
 		{Want{ID: TreeID, Pattern: BalancedTree, MinChannels: n, MaxChannels: n}, true},
 		{Want{ID: CollNetChainID, Pattern: TreePattern, CollNet: true, MinChannels: n, MaxChannels: n}, p.CollNet},
-		{Want{ID: CollNetDirectID, Pattern: CollNetDirect, CollNet: true, MinChannels: 1, MaxChannels: topo.MaxChannels}, p.CollNet},
-		{Want{ID: NVLSID, Pattern: NVLSPattern, MinChannels: 1, MaxChannels: topo.MaxChannels}, p.NVLS},
+		{Want{ID: CollNetDirectID, Pattern: CollNetDirect, CollNet: true, MinChannels: 1, MaxChannels: most}, p.CollNet},
+		{Want{ID: NVLSID, Pattern: NVLSPattern, MinChannels: 1, MaxChannels: most}, p.NVLS},
 	} {
 		if !w.on {
 			set[w.ID] = w.empty()
@@ -151,8 +160,8 @@ func (e *engine) compute(w Want, p Params) (*Graph, error) {
 	if w.ID < 0 || w.ID >= NumGraphs {
 		return nil, fmt.Errorf("search: graph id %d: want 0 to %d", w.ID, NumGraphs-1)
 	}
-	if w.MaxChannels > topo.MaxChannels || w.MinChannels < 0 {
-		return nil, fmt.Errorf("search: %d to %d channels: want 0 to %d", w.MinChannels, w.MaxChannels, topo.MaxChannels)
+	if w.MaxChannels > p.Rules.MaxChannels || w.MinChannels < 0 {
+		return nil, fmt.Errorf("search: %d to %d channels: want 0 to %d", w.MinChannels, w.MaxChannels, p.Rules.MaxChannels)
 	}
 	s := newSchedule(e, w, p)
 	g, err := s.given(p)

@@ -3,6 +3,7 @@ package search
 import (
 	"math"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -34,11 +35,11 @@ func (t *trial) copyFrom(o *trial, gpus int) {
 	copy(t.out, o.out[:o.nChannels])
 }
 
-func newTrial(gpus int) trial {
+func newTrial(gpus, channels int) trial {
 	return trial{
-		order: make([]int32, topo.MaxChannels*gpus),
-		in:    make([]int32, topo.MaxChannels),
-		out:   make([]int32, topo.MaxChannels),
+		order: make([]int32, channels*gpus),
+		in:    make([]int32, channels),
+		out:   make([]int32, channels),
 	}
 }
 
@@ -46,6 +47,7 @@ func newTrial(gpus int) trial {
 // back; what rounding leaves changed stays changed for the next search, as in
 // NCCL, so the searches of one System go through one engine, in NCCL's order.
 type engine struct {
+	rules  *rules.Ruleset
 	sys    *topo.System
 	gpus   int
 	inter  bool
@@ -97,15 +99,15 @@ type rate struct {
 func newEngine(sys *topo.System, p Params) (*engine, error) {
 	gpus, nets, nvs := sys.Of(topo.GPU), sys.Of(topo.NET), sys.Of(topo.NVS)
 	e := &engine{
-		sys: sys, gpus: len(gpus), inter: sys.Inter, hasNVS: len(nvs) > 0,
+		rules: p.Rules, sys: sys, gpus: len(gpus), inter: sys.Inter, hasNVS: len(nvs) > 0,
 		nets:    newNetTable(sys, p),
 		linkBW:  make([]float32, len(sys.Links)),
 		left:    make([]int32, len(sys.Links)),
 		netBW:   make([]float32, len(nets)),
 		used:    make([]uint64, len(gpus)),
 		perHost: p.RailPerHost.Or(false),
-		cur:     newTrial(len(gpus)),
-		best:    newTrial(len(gpus)),
+		cur:     newTrial(len(gpus), p.Rules.MaxChannels),
+		best:    newTrial(len(gpus), p.Rules.MaxChannels),
 		ranked:  make([]rankedGPU, 0, len(gpus)),
 
 		cancelled: p.Cancelled,

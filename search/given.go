@@ -26,8 +26,8 @@ func (s *schedule) given(p Params) (*Graph, error) {
 
 // take checks a given graph against the System and adopts it.
 func (s *schedule) take(g *Graph) (*Graph, error) {
-	if g.NChannels > topo.MaxChannels {
-		return nil, fmt.Errorf("search: given graph %d has %d channels: at most %d are possible", g.ID, g.NChannels, topo.MaxChannels)
+	if g.NChannels > s.e.rules.MaxChannels {
+		return nil, fmt.Errorf("search: given graph %d has %d channels: at most %d are possible", g.ID, g.NChannels, s.e.rules.MaxChannels)
 	}
 	if len(g.Intra) < g.NChannels || len(g.Inter) < g.NChannels {
 		return nil, fmt.Errorf("search: given graph %d says %d channels but lists %d: list as many", g.ID, g.NChannels, min(len(g.Intra), len(g.Inter)))

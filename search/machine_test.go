@@ -3,6 +3,7 @@ package search_test
 import (
 	"pgregory.net/rapid"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
@@ -47,7 +48,7 @@ func drawSystem(t *rapid.T, maxGPUs int) *topo.System {
 	m.gpuLinks(n)
 	nets := upTo(m, "nets", 0, 4)
 	m.addNets(nets)
-	s := topo.Assemble(m.nodes, m.links, m.paths())
+	s := topo.Assemble(rules.Default(), m.nodes, m.links, m.paths())
 	s.Inter = nets > 0 && rapid.Bool().Draw(t, "inter")
 	for i, id := range s.Of(topo.NET) {
 		s.Nodes[id].Net.LocalGPU = s.LocalGPU(i)

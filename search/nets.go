@@ -4,9 +4,6 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// Nets tried per list are bounded as NCCL's arrays are (graph.h:89).
-const maxNodes = 576
-
 // netTable is what the search asks about nets, worked out once: NCCL computes
 // it again at every channel.
 type netTable struct {
@@ -28,14 +25,17 @@ type netTable struct {
 	sys     *topo.System
 	turns   [][]int32
 	scatter bool
+	most    int // channels at most
+	longest int // nets that are tried per list, as many as NCCL's arrays hold (graph.h:89)
 }
 
 func newNetTable(sys *topo.System, p Params) *netTable {
 	nets, gpus := sys.Of(topo.NET), sys.Of(topo.GPU)
 	t := &netTable{
 		count: len(nets), gpus: len(gpus), sys: sys,
-		scatter: sys.NHosts > 1 && p.ScatterNets.Or(true),
-		turns:   make([][]int32, len(gpus)),
+		scatter: sys.NHosts > 1 && p.ScatterNets.Or(p.Rules.Search.ScatterNets),
+		most:    p.Rules.MaxChannels, longest: p.Rules.Topo.MaxNodes,
+		turns: make([][]int32, len(gpus)),
 	}
 	t.group(nets)
 	for n, id := range nets {
@@ -133,14 +133,14 @@ func (t *netTable) choose(kind topo.PathKind, lo, hi int) []int32 {
 	} else {
 		t.preferByChannel(lo, hi, add)
 	}
-	limit := maxNodes
+	limit := t.longest
 	if t.sys.NetDevs.Mode == topo.NetDevsMax {
 		limit = t.sys.NetDevs.Max * (hi - lo)
 	}
 	gpus, nets := t.sys.Of(topo.GPU), t.sys.Of(topo.NET)
 	for k := topo.PathLOC; k <= kind; k++ {
 		for g := lo; g < hi; g++ {
-			for n := 0; n < t.count && n < topo.MaxChannels; n++ {
+			for n := 0; n < t.count && n < t.most; n++ {
 				if len(list) >= limit {
 					return list
 				}
@@ -161,7 +161,7 @@ func (t *netTable) preferByChannel(lo, hi int, add func(int32)) {
 		if len(turns) == 0 {
 			continue
 		}
-		for c := 0; c < topo.MaxChannels; c++ {
+		for c := 0; c < t.most; c++ {
 			n := turns[c%len(turns)]
 			if c > 0 && n == turns[0] {
 				break
@@ -175,7 +175,7 @@ func (t *netTable) preferByChannel(lo, hi int, add func(int32)) {
 // and so on (search.cc:446): the order of multi-host NVLink domains.
 func (t *netTable) preferByGPU(lo, hi int, add func(int32)) {
 	done := make([]bool, hi)
-	for c := 0; c < topo.MaxChannels; c++ {
+	for c := 0; c < t.most; c++ {
 		for g := lo; g < hi; g++ {
 			turns := t.turns[g]
 			if done[g] || len(turns) == 0 {

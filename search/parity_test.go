@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/refsys"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -15,7 +16,7 @@ import (
 
 // paramsOf reads the settings of a reference's run that the search knows.
 func paramsOf(t testing.TB, r *golden.Reference) search.Params {
-	p := search.Params{NVLS: r.Multicast}
+	p := search.Params{Rules: rules.Default(), NVLS: r.Multicast}
 	for _, name := range []string{"NCCL_CROSS_NIC", "NCCL_MNNVL_RAIL_PER_HOST", "NCCL_MNNVL_SCATTER_NETS_ENABLE", "NCCL_NVLS_ENABLE"} {
 		text, ok := r.Env[name]
 		if !ok {
@@ -96,7 +97,7 @@ func diffSet(t testing.TB, r *golden.Reference, sys *topo.System) string {
 	}
 	var want []refsys.Graph
 	r.Section(t, "graphs", &want)
-	for i, id := range search.Order {
+	for i, id := range search.Order() {
 		if d := diffGraph(t, set[id], &want[i]); d != "" {
 			return want[i].Name + ": " + d
 		}

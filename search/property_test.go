@@ -11,13 +11,14 @@ import (
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/refsys"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
 
 func drawParams(t *rapid.T) search.Params {
-	p := search.Params{NVLS: rapid.Bool().Draw(t, "nvls"), CollNet: rapid.Bool().Draw(t, "collnet")}
+	p := search.Params{Rules: rules.Default(), NVLS: rapid.Bool().Draw(t, "nvls"), CollNet: rapid.Bool().Draw(t, "collnet")}
 	if c := rapid.IntRange(-1, 2).Draw(t, "cross"); c >= 0 {
 		p.CrossNIC = units.Some(c)
 	}
@@ -133,7 +134,7 @@ func scaled(s *topo.System, by units.GBps) *topo.System {
 			nodes[i].Net = &info
 		}
 	}
-	out := topo.Assemble(nodes, links, func(from, base topo.NodeID) topo.Path {
+	out := topo.Assemble(rules.Default(), nodes, links, func(from, base topo.NodeID) topo.Path {
 		p := s.Path(from, base)
 		p.BW *= by
 		return p
@@ -154,7 +155,7 @@ func TestFasterMachinesRingFaster(t *testing.T) {
 		sys := refsys.System(t, &r)
 		last := float32(0)
 		for _, by := range []units.GBps{1, 1.25, 1.5, 2, 4} {
-			set, err := search.All(scaled(sys, by), search.Params{})
+			set, err := search.All(scaled(sys, by), search.Params{Rules: rules.Default()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +177,7 @@ func relabelled(s *topo.System, ranks []int) *topo.System {
 		info.Rank = ranks[i]
 		nodes[id].GPU = &info
 	}
-	out := topo.Assemble(nodes, s.Links, s.Path)
+	out := topo.Assemble(rules.Default(), nodes, s.Links, s.Path)
 	out.Inter, out.NHosts, out.NetDevs, out.MaxBW, out.TotalBW = s.Inter, s.NHosts, s.NetDevs, s.MaxBW, s.TotalBW
 	return out
 }
@@ -219,14 +220,14 @@ func TestGivenGraphsReplaceTheSearch(t *testing.T) {
 	r := golden.Own(t)[0]
 	r.Load(t)
 	sys := refsys.System(t, &r)
-	set, err := search.All(sys, search.Params{})
+	set, err := search.All(sys, search.Params{Rules: rules.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mine := *set[search.RingID]
 	mine.NChannels, mine.Intra, mine.Inter = 1, mine.Intra[:1], mine.Inter[:1]
 	mine.BWIntra, mine.BWInter = 7, 7
-	again, err := search.All(sys, search.Params{Given: []*search.Graph{&mine}})
+	again, err := search.All(sys, search.Params{Rules: rules.Default(), Given: []*search.Graph{&mine}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,12 +240,12 @@ func TestGivenGraphsReplaceTheSearch(t *testing.T) {
 	}
 	bad := mine
 	bad.Intra = [][]int{{99}}
-	if _, err := search.All(sys, search.Params{Given: []*search.Graph{&bad}}); err == nil {
+	if _, err := search.All(sys, search.Params{Rules: rules.Default(), Given: []*search.Graph{&bad}}); err == nil {
 		t.Error("a given graph with rank 99 was accepted")
 	}
 	crossing := mine
 	crossing.CrossNIC = 1
-	again, err = search.All(sys, search.Params{Given: []*search.Graph{&crossing}, CrossNIC: units.Some(0)})
+	again, err = search.All(sys, search.Params{Rules: rules.Default(), Given: []*search.Graph{&crossing}, CrossNIC: units.Some(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

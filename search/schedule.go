@@ -55,11 +55,11 @@ func newSchedule(e *engine, w Want, p Params) *schedule {
 			s.cross = p.CrossNIC.Or(2)
 		}
 	}
-	s.limitKinds()
 	s.minSM = lowestSM(sys)
+	s.limitKinds()
 	cpu := sys.Nodes[sys.Of(topo.CPU)[0]].CPU
 	s.amd = cpu.Arch == topo.ArchX86 && cpu.Vendor == topo.VendorAMD
-	s.speeds = speedsFor(s.minSM, e.inter)
+	s.speeds = speedsFor(&e.rules.Search, s.minSM, e.inter)
 	e.collNet = w.CollNet
 	e.steps = 0
 
@@ -80,9 +80,25 @@ func lowestSM(sys *topo.System) int {
 	return sm
 }
 
-// limitKinds finds the best and the worst paths between GPUs and to nets
-// (paths.cc:911, search.cc:1000).
+// limitKinds sets which kinds of paths are tried.
 func (s *schedule) limitKinds() {
+	s.existing()
+	r := &s.e.rules.Search
+	if !r.KindsOfSystem {
+		s.minIntra, s.minInter = topo.PathNVL, topo.PathPIX
+		if s.e.gpus == 1 {
+			s.minIntra = topo.PathLOC
+		}
+		s.maxIntra, s.maxInter = topo.PathSYS, topo.PathSYS
+	}
+	if r.SYSBelowSM90 && s.minSM < 90 {
+		s.maxInter = topo.PathSYS
+	}
+}
+
+// existing finds the best and the worst paths between GPUs and to nets
+// (paths.cc:911, search.cc:1000).
+func (s *schedule) existing() {
 	e := s.e
 	s.minIntra, s.maxIntra = topo.PathLOC, topo.PathSYS
 	s.minInter, s.maxInter = topo.PathPIX, topo.PathSYS
@@ -151,7 +167,7 @@ func (s *schedule) limitChannels() bool {
 		if !e.hasNVS || s.minSM < 90 {
 			return false
 		}
-		b.maxChannels = min(maxNVLSHeads, e.gpus)
+		b.maxChannels = min(e.rules.Search.MaxNVLSHeads, e.gpus)
 	case CollNetDirect:
 		b.maxChannels = min(maxCollNetHeads, e.gpus)
 	}
@@ -161,7 +177,7 @@ func (s *schedule) limitChannels() bool {
 	if b.pattern == NVLSPattern && !e.inter {
 		b.minChannels = b.maxChannels // all GPUs serve evenly
 	}
-	if b.pattern == RingPattern && b.maxChannels >= 2 && b.minChannels == 1 && e.splitNVLink() {
+	if b.pattern == RingPattern && b.maxChannels >= 2 && b.minChannels == 1 && e.rules.Search.TwoIslands && e.splitNVLink() {
 		b.minChannels = 2 // the tree will need two, and gets as many as the ring
 	}
 	return true

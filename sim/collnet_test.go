@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,13 +13,12 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -31,26 +29,7 @@ import (
 // reducing joins n equal nodes over a network that reduces.
 func reducing(t testing.TB, name string, n int) *comm.Comm {
 	t.Helper()
-	data, err := os.ReadFile(golden.Root(t, "testdata", "topos", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := topoxml.Parse(data, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tp := topo.DefaultParams()
-	tp.CollNet = true
-	cl, err := fabric.NewUniform(spec, n, tp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := comm.Params{Access: tp.Access}
-	p.Connect.CollNet = true
-	c, err := comm.New(cl, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := site.Load(t, site.Nodes(golden.Root(t, "testdata", "topos", name), n), "NCCL_COLLNET_ENABLE=1", "SIMCCL_COLLNET=1").Comm
 	if !c.CollNet.Enabled {
 		t.Fatalf("%s: CollNet is off", name)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/refsys"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
@@ -46,6 +47,7 @@ func hostOf(t testing.TB, name string) host {
 // nodes joins n hosts of a two-node reference's kind.
 func nodes(t testing.TB, name string, n int, p comm.Params) (*comm.Comm, []*topo.System) {
 	t.Helper()
+	p.Rules = rules.Default()
 	one := hostOf(t, name)
 	gpus := len(one.system.Of(topo.GPU))
 	parts, systems := make([]comm.Part, n), make([]*topo.System, n)
@@ -108,6 +110,11 @@ var foldings = []folding{
 	{"dgx-1v.n2", 2, coll.AllGather, coll.Ring, coll.LL, 0, 1 << 14, exec.Folded, false},
 	{"hgx-a100-4.n2", 3, coll.AllReduce, coll.Ring, coll.Simple, 0, 1 << 14, exec.Folded, false},
 	{"gh200.n2", 6, coll.AllReduce, coll.Ring, coll.LL128, 0, 1 << 14, exec.Folded, false},
+	// Parts of whole packs that are no whole lines: LL loads and stores by the line.
+	{"gh200.n2", 2, coll.AllGather, coll.Ring, coll.LL, 1, 4, exec.Each, false},
+	{"gh200.n2", 4, coll.ReduceScatter, coll.Ring, coll.LL, 1, 20, exec.Each, false},
+	{"gh200.n2", 4, coll.AllReduce, coll.Ring, coll.LL, 2, 68, exec.Each, false},
+	{"gh200.n2", 2, coll.AllGather, coll.Ring, coll.LL, 1, 32, exec.Folded, false},
 	{"gh200.n2", 8, coll.AllGather, coll.PAT, coll.Simple, 0, 1 << 14, exec.Folded, false},
 	{"gh200.n2", 16, coll.ReduceScatter, coll.PAT, coll.Simple, 0, 1 << 10, exec.Folded, false},
 	{"dgx-h100.n2", 32, coll.AllReduce, coll.Ring, coll.LL, 16, 1 << 12, exec.Folded, true},

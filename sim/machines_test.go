@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/refsys"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
@@ -22,6 +23,7 @@ import (
 // equal hosts that are one part each.
 func machine(t testing.TB, r *golden.Reference, p comm.Params) (*comm.Comm, []*topo.System) {
 	t.Helper()
+	p.Rules = rules.Default()
 	r.Load(t)
 	defer func() { r.Doc = nil }()
 	if _, split := r.Doc["domains"]; split {

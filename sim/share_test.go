@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
@@ -55,7 +56,7 @@ func TestHostMemoryHasACache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := comm.FromSystems([]comm.Part{{System: host.Systems[0]}}, comm.Params{Access: p.Access, Multicast: comm.MulticastOff})
+	c, err := comm.FromSystems([]comm.Part{{System: host.Systems[0]}}, comm.Params{Rules: rules.Default(), Access: p.Access, Multicast: comm.MulticastOff})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	simhost "github.com/simccl/simccl/sim/internal/host"
@@ -24,6 +25,7 @@ import (
 // renewed joins n hosts of a reference's kind whose nets are changed.
 func renewed(t testing.TB, name string, n int, p comm.Params, change func(*topo.NetInfo)) (*comm.Comm, []*topo.System) {
 	t.Helper()
+	p.Rules = rules.Default()
 	one := hostOf(t, name)
 	s := *one.system
 	s.Nodes = append([]topo.Node(nil), s.Nodes...)

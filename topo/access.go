@@ -48,10 +48,11 @@ func (s *System) relay(src, dst NodeID) NodeID {
 
 // p2pLimit is the worst path that P2P may use (paths.cc:319-327).
 func (s *System) p2pLimit(a *Access) PathKind {
-	limit := PathPXB
-	if len(s.of[CPU]) > 0 && len(s.of[GPU]) <= 2 {
+	r := &s.Rules.Topo
+	limit := PathKind(r.P2PLevel)
+	if len(s.of[CPU]) > 0 && len(s.of[GPU]) <= r.P2PAMDGPUs {
 		if c := s.Nodes[s.of[CPU][0]].CPU; c.Arch == ArchX86 && c.Vendor == VendorAMD {
-			limit = PathSYS
+			limit = PathKind(r.P2PLevelAMD)
 		}
 	}
 	return a.P2PLevel.Or(limit)
@@ -212,17 +213,21 @@ func (s *System) markP2C() error {
 	if len(s.of[NET]) == 0 {
 		return nil
 	}
-	cpus := make([]NodeID, len(s.of[GPU]))
+	cpus, local := make([]NodeID, len(s.of[GPU])), make([][]int, len(s.of[GPU]))
 	for g, gpu := range s.of[GPU] {
 		var err error
+		local[g], _ = s.Nearest(gpu, NET)
 		if cpus[g], err = s.localCPU(gpu); err != nil {
 			return err
 		}
 	}
-	for _, net := range s.of[NET] {
+	for i, net := range s.of[NET] {
 		for g, gpu := range s.of[GPU] {
 			cpu := cpus[g]
-			if joinKinds(s.Path(gpu, cpu).Kind, s.Path(net, cpu).Kind) == PathP2C {
+			if s.Rules.Topo.P2CLocalOnly && !slices.Contains(local[g], i) {
+				continue
+			}
+			if s.joinKinds(s.Path(gpu, cpu).Kind, s.Path(net, cpu).Kind) == PathP2C {
 				s.setKind(gpu, net, min(PathP2C, s.Path(gpu, net).Kind))
 				s.setKind(net, gpu, min(PathP2C, s.Path(net, gpu).Kind))
 			}
@@ -258,6 +263,8 @@ func (s *System) layPXN(i, g, owner int, a *Access) bool {
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, is on another host", s.Name(peer))
 	case rel.BW <= own.BW && own.Kind <= PathPXN:
 		v.Reason = fmt.Sprintf("its own path (%v, %g GB/s) is as good", own.Kind, own.BW)
+	case s.Rules.Topo.PXNNeedsGDR && !s.sendsGDR(peer, net, a):
+		v.Reason = fmt.Sprintf("%s, which owns the NIC, has no GPUDirect RDMA to it", s.Name(peer))
 	default:
 		s.detour(gpu, peer, net)
 		return true
@@ -287,6 +294,12 @@ func (s *System) GDR(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 	return s.gdr(gpu, net, read, a)
 }
 
+// sendsGDR tells whether a NIC reads a GPU's memory.
+func (s *System) sendsGDR(gpu, net NodeID, a *Access) bool {
+	ok, _ := s.gdr(gpu, net, true, a)
+	return ok
+}
+
 // gdr follows paths.cc:418-480.
 func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 	v := &Verdict{What: "GDR", From: gpu, To: net, Source: "graph/paths.cc:418"}
@@ -308,10 +321,15 @@ func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 		}
 	}
 	distance := s.Path(s.Proxy(gpu, net), net).Kind
-	if a.GDRC2C && distance == PathP2C {
-		distance = PathC2C
+	r := &s.Rules.Topo
+	limit := r.GDRLevel
+	if a.GDRC2C {
+		limit = r.GDRLevelC2C
+		if r.P2CAsC2C && distance == PathP2C {
+			distance = PathC2C
+		}
 	}
-	if limit := a.GDRLevel.Or(PathPXB); distance > limit {
+	if limit := a.GDRLevel.Or(PathKind(limit)); distance > limit {
 		v.Reason = fmt.Sprintf("path %v is worse than the limit %v", distance, limit)
 		v.Setting = "NCCL_NET_GDR_LEVEL=" + distance.String()
 		return false, v

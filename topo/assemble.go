@@ -4,19 +4,17 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
-// Bandwidths in GB/s that NCCL assumes where the file states none (topo.h:15-32).
+// Bandwidths in GB/s that NCCL assumes where the file states none (topo.h:15-32);
+// those between Intel sockets are the rules'.
 const (
 	locBW     = 5000.0
 	powerBW   = 32.0
 	armBW     = 6.0
 	amdBW     = 16.0
-	intelERP  = 40.0
-	intelSRP  = 22.0
-	intelSKL  = 10.0
-	intelBDW  = 6.0
 	zhaoxinBW = 6.0
 	yongfeng  = 9.0
 )
@@ -54,6 +52,7 @@ type edge struct {
 
 // draft is a System under construction.
 type draft struct {
+	rules  *rules.Ruleset
 	of     [NumNodeKinds][]*vertex
 	hashes []uint64 // host_hash by host number
 	errs   Errors
@@ -139,8 +138,8 @@ func connect(from, to *vertex, kind LinkKind, bw float32) {
 
 // assemble turns a fused tree into nodes and links in NCCL's order
 // (topo.cc:672).
-func assemble(root *Element) *draft {
-	d := &draft{root: root}
+func assemble(root *Element, r *rules.Ruleset) *draft {
+	d := &draft{root: root, rules: r}
 	for _, c := range root.Children {
 		if c.Name == "cpu" {
 			d.addCPU(c)
@@ -239,7 +238,7 @@ func readCPU(e *Element, numa int64) *CPUInfo {
 }
 
 // interCPU is the bandwidth from one socket to the others (topo.cc:70).
-func interCPU(c *CPUInfo) float32 {
+func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	switch {
 	case c.Arch == ArchPower:
 		return powerBW
@@ -252,13 +251,13 @@ func interCPU(c *CPUInfo) float32 {
 	case c.Vendor == VendorIntel:
 		switch c.Model {
 		case ModelERP:
-			return intelERP
+			return r.IntelERP
 		case ModelSRP:
-			return intelSRP
+			return r.IntelSRP
 		case ModelSKL:
-			return intelSKL
+			return r.IntelSKL
 		}
-		return intelBDW
+		return r.IntelBDW
 	case c.Vendor == VendorZhaoxin:
 		if c.Model == ModelYongfeng {
 			return yongfeng
@@ -392,7 +391,7 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	v := d.add(NET, ident(host, int64(dev)), e)
 	n := &NetInfo{
 		Dev: dev, ASIC: v.id, BW: netSpeed(e), Port: e.Int("port", 0), GDR: e.Int("gdr", 0) != 0,
-		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", MaxChannels), LocalGPU: -1, Host: host,
+		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", d.rules.MaxChannels), LocalGPU: -1, Host: host,
 	}
 	v.Net = n
 	n.Name = label(e)
@@ -405,6 +404,8 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	}
 	if g, ok := e.Hex("guid"); ok {
 		n.ASIC = g
+	} else if !d.rules.Topo.GUIDFallback {
+		n.ASIC = uint64(dev)
 	}
 	if s, ok := e.Get("latency"); ok {
 		n.LatencyUs = cFloat(s)
@@ -435,25 +436,6 @@ func (d *draft) addSideLinks(e *Element, host int, name string, add func(e *Elem
 	}
 }
 
-// nvlinkBW is the rate of one NVLink by compute capability (topo.h:265).
-func nvlinkBW(sm int) float32 {
-	switch {
-	case sm >= 100:
-		return 40.1
-	case sm >= 90:
-		return 20.6
-	case sm == 86:
-		return 12
-	case sm >= 80:
-		return 20
-	case sm >= 70:
-		return 20
-	case sm >= 60:
-		return 18
-	}
-	return 20
-}
-
 func (d *draft) addNVLink(e *Element, host int) {
 	gpu := d.get(GPU, ident(host, busIDOf(e.up)))
 	if gpu == nil {
@@ -480,7 +462,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 	if to == nil {
 		return
 	}
-	bw := float32(float32(count) * nvlinkBW(gpu.GPU.SM)) // converted: it is added to later, and must not fuse
+	bw := float32(float32(count) * float32(d.rules.Topo.NVLink(gpu.GPU.SM))) // converted: it is added to later, and must not fuse
 	connect(gpu, to, LinkNVL, bw)
 	if to.Kind != GPU {
 		connect(to, gpu, LinkNVL, bw)
@@ -497,8 +479,12 @@ func (d *draft) addC2C(e *Element, host int) {
 	if cpu == nil {
 		return
 	}
-	connect(gpu, cpu, LinkC2C, bw)
-	connect(cpu, gpu, LinkC2C, bw)
+	kind := LinkNVL
+	if d.rules.Topo.C2CLinks {
+		kind = LinkC2C
+	}
+	connect(gpu, cpu, kind, bw)
+	connect(cpu, gpu, kind, bw)
 }
 
 func (d *draft) addPCILink(e *Element, host int) {
@@ -536,7 +522,7 @@ func (d *draft) connectCPUs() {
 	for _, a := range d.of[CPU] {
 		for _, b := range d.of[CPU] {
 			if a != b && a.id>>56 == b.id>>56 {
-				connect(a, b, LinkSYS, interCPU(a.CPU))
+				connect(a, b, LinkSYS, interCPU(a.CPU, &d.rules.Topo))
 			}
 		}
 	}
@@ -568,7 +554,7 @@ func sortUplinks(v, up *vertex, seen map[*vertex]bool) {
 
 // freeze numbers the nodes and links of a draft.
 func (d *draft) freeze(p *Params) *System {
-	s := &System{NHosts: len(d.hashes), NetDevs: p.NetDevs}
+	s := &System{Rules: d.rules, NHosts: len(d.hashes), NetDevs: p.NetDevs}
 	at := map[*vertex]NodeID{}
 	for k := range d.of {
 		for _, v := range d.of[k] {

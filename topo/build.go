@@ -59,6 +59,9 @@ func (e *SplitHostsError) Error() string {
 // groups that can talk without the network (topo.cc:1416, paths.cc:641,
 // paths.cc:778). Errors are Errors with positions where the Spec is at fault.
 func Build(spec *Spec, p Params) (*Host, error) {
+	if err := p.Rules.Check("topo"); err != nil {
+		return nil, err
+	}
 	if spec == nil || spec.Root == nil {
 		return nil, noGPU(spec)
 	}
@@ -87,7 +90,7 @@ func Build(spec *Spec, p Params) (*Host, error) {
 		return nil, err
 	}
 	adopt(h.Fused)
-	d := assemble(h.Fused)
+	d := assemble(h.Fused, p.Rules)
 	d.holdable()
 	d.missingGPUs()
 	if len(d.errs) > 0 {
@@ -177,7 +180,7 @@ func (d *draft) missingGPUs() {
 		for up := g.up; up != nil; up = up.up {
 			switch {
 			case up == g.up && up.Name == "pci" && up.Child("gpu") != g:
-				problem, hint = "a second GPU in one <pci>: NCCL 2.28.9 sees the first only", "give it a <pci> of its own"
+				problem, hint = "a second GPU in one <pci>: NCCL "+d.rules.Version()+" sees the first only", "give it a <pci> of its own"
 			case up != g.up && up.Name == "pci" && up.Child("nic") != nil:
 				problem = "below a <pci> that also holds a <nic>, which NCCL takes for the NIC alone"
 				hint = "put the <nic> into a <pci> of its own beside this one"

@@ -96,7 +96,7 @@ func (s *System) domains() []int {
 // without copies the System, leaving out GPUs and their links; everything else
 // keeps its order.
 func (s *System) without(drop func(g int) bool) *System {
-	t := &System{NHosts: s.NHosts, NetDevs: s.NetDevs}
+	t := &System{Rules: s.Rules, NHosts: s.NHosts, NetDevs: s.NetDevs}
 	id := make([]NodeID, len(s.Nodes))
 	for i := range s.Nodes {
 		if s.Nodes[i].Kind == GPU && drop(int(s.index[i])) {

@@ -41,7 +41,7 @@ func (v *hostView) fuseNICs(nets []*Element, p *Params) error {
 		for _, d := range g {
 			nets[d].Set("keep", "0")
 		}
-		if err := v.addVNIC(nets, g, dev); err != nil {
+		if err := v.addVNIC(nets, g, dev, p); err != nil {
 			return err
 		}
 		dev++
@@ -200,7 +200,7 @@ func pciAbove(e *Element) *Element {
 // addVNIC puts the virtual NIC of a group into the tree (topo.cc:1212,
 // topo.cc:1298). Ports that meet at a switch or a CPU get a PCI device of their
 // own, and the links above them are widened to what the ports have together.
-func (v *hostView) addVNIC(nets []*Element, group []int, dev int) error {
+func (v *hostView) addVNIC(nets []*Element, group []int, dev int, p *Params) error {
 	ports := make([]*Element, len(group))
 	names := make([]string, len(group))
 	speed, each := 0, make([]int, len(group))
@@ -215,7 +215,7 @@ func (v *hostView) addVNIC(nets []*Element, group []int, dev int) error {
 		return nil // already there, as in a file that holds virtual NICs
 	}
 	kind, parent := netPath(ports)
-	if kind == PathPHB || kind == PathPXB || kind == PathPIX {
+	if p.Rules.Topo.WidenFused && (kind == PathPHB || kind == PathPXB || kind == PathPIX) {
 		widenLinks(ports, parent)
 	}
 	if parent == nil {

@@ -2,15 +2,6 @@ package topo
 
 import "fmt"
 
-// maxNodes is how many nodes of one kind a System of NCCL holds (graph.h:89), and
-// maxLinks how many links a node has there (topo.h:110). NCCL's init fails on one
-// more (topo.cc:114, topo.cc:169). 576 GPUs are the largest NVLink domain that was
-// announced; a host has 8 to 16.
-const (
-	maxNodes = 576
-	maxLinks = 576
-)
-
 // Problem and remedy of a GPU in the wrong place.
 const (
 	noGPUHere  = "NCCL does not look for GPUs here"
@@ -20,6 +11,7 @@ const (
 // examine refuses a Spec that NCCL cannot hold, and GPUs that it cannot see,
 // before any work that grows with the square of their number.
 func examine(spec *Spec, p *Params) error {
+	maxNodes := p.Rules.Topo.MaxNodes
 	gpus, err := CountGPUs(spec, p)
 	if err != nil {
 		return err
@@ -35,7 +27,7 @@ func examine(spec *Spec, p *Params) error {
 		visible(c, seen)
 	}
 	if len(cpus) > maxNodes {
-		return Errors{tooMany(cpus[maxNodes], "<cpu> elements", len(cpus))}
+		return Errors{tooMany(cpus[maxNodes], "<cpu> elements", len(cpus), maxNodes)}
 	}
 	var errs Errors
 	var at []Origin
@@ -54,7 +46,7 @@ func examine(spec *Spec, p *Params) error {
 		return errs
 	}
 	if gpus > maxNodes {
-		return Errors{tooMany(all[maxNodes], "GPUs", gpus)}
+		return Errors{tooMany(all[maxNodes], "GPUs", gpus, maxNodes)}
 	}
 	return nil
 }
@@ -73,8 +65,8 @@ func visible(e *Element, seen map[*Element]bool) {
 }
 
 // tooMany is the complaint of the first element above a limit.
-func tooMany(e *Element, what string, n int) *Error {
-	return &Error{Pos: e.Origin, Path: e.Name, Problem: fmt.Sprintf("%d %s in one NVLink domain: NCCL fails with more than %d (topo.cc:114)", n, what, maxNodes),
+func tooMany(e *Element, what string, n, most int) *Error {
+	return &Error{Pos: e.Origin, Path: e.Name, Problem: fmt.Sprintf("%d %s in one NVLink domain: NCCL fails with more than %d (topo.cc:114)", n, what, most),
 		Hint: "give the file of one host, and --nodes for how many there are"}
 }
 
@@ -98,6 +90,7 @@ func nameIn(spec *Spec, errs Errors, at []Origin) {
 // holdable complains where the finished draft has more nodes of a kind, or links
 // of a node, than NCCL has room for.
 func (d *draft) holdable() {
+	maxNodes, maxLinks := d.rules.Topo.MaxNodes, d.rules.Topo.MaxLinks
 	for k := range d.of {
 		if n := len(d.of[k]); n > maxNodes {
 			d.complain(d.of[k][maxNodes].from, "", fmt.Sprintf("%d nodes of kind %v: NCCL fails with more than %d (topo.cc:114)", n, NodeKind(k), maxNodes),

@@ -2,10 +2,6 @@ package topo
 
 import "math/bits"
 
-// MaxChannels is NCCL's bound on channels, and on how many different nets one
-// GPU rotates through (device.h MAXCHANNELS).
-const MaxChannels = 64
-
 // NetDevsMode says how many of its nearest nets a GPU uses
 // (NCCL_NETDEVS_POLICY).
 type NetDevsMode uint8
@@ -94,7 +90,7 @@ func (s *System) LocalGPU(n int) int {
 		turns[i] = s.LocalNets(g)
 	}
 	id := s.Nodes[s.of[NET][n]].Ident
-	for c := 0; c < MaxChannels; c++ {
+	for c := 0; c < s.Rules.MaxChannels; c++ {
 		for i, g := range gpus {
 			list := turns[i]
 			if len(list) > 0 && s.Nodes[s.of[NET][list[c%len(list)]]].Ident == id {

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
 // Params are the settings that change what NCCL believes a host to be and who
 // may talk to whom; unset means NCCL's default.
 type Params struct {
+	Rules *rules.Ruleset // the release's; Build refuses nil
+
 	// NRanks counts the ranks of the whole communicator; 0 means those of this
 	// Spec alone.
 	NRanks int
@@ -45,8 +48,13 @@ func (p *Params) poll() error {
 	return nil
 }
 
-// DefaultParams are NCCL's defaults.
-func DefaultParams() Params { return Params{Access: Access{PXNC2C: true, GDRC2C: true}} }
+// DefaultParams are the defaults of rules.Default's release.
+func DefaultParams() Params { return ParamsOf(rules.Default()) }
+
+// ParamsOf are NCCL's defaults in a release.
+func ParamsOf(r *rules.Ruleset) Params {
+	return Params{Rules: r, Access: Access{PXNC2C: r.Topo.PXNC2C, GDRC2C: r.Topo.GDRC2C}}
+}
 
 // oldLevels are the levels by their numbers of NCCL 2.4 (paths.cc:221).
 var oldLevels = [...]PathKind{PathLOC, PathPIX, PathPXB, PathPHB, PathSYS, PathSYS}

@@ -281,8 +281,8 @@ func (s *System) localCPU(gpu NodeID) (NodeID, error) {
 
 // joinKinds is the kind of a route made of two (paths.cc:179): the worse, but
 // host bridge and C2C together are P2C.
-func joinKinds(a, b PathKind) PathKind {
-	if max(a, b) == PathPHB && min(a, b) == PathC2C {
+func (s *System) joinKinds(a, b PathKind) PathKind {
+	if s.Rules.Topo.P2CPaths && max(a, b) == PathPHB && min(a, b) == PathC2C {
 		return PathP2C
 	}
 	return max(a, b)
@@ -293,7 +293,7 @@ func joinKinds(a, b PathKind) PathKind {
 func (s *System) detour(src, via, dst NodeID) {
 	a, b := s.Path(src, via), s.Path(via, dst)
 	links := make([]LinkID, 0, len(a.Links)+len(b.Links))
-	kind := joinKinds(a.Kind, b.Kind)
+	kind := s.joinKinds(a.Kind, b.Kind)
 	if s.Nodes[via].Kind == GPU {
 		kind = PathPXN
 	}

@@ -2,7 +2,10 @@
 // domain): nodes, links and the paths between them. Pure: no XML, no OS.
 package topo
 
-import "github.com/simccl/simccl/units"
+import (
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/units"
+)
 
 // NodeKind is a vertex kind, numbered as NCCL (topo.h, GPU..NET).
 type NodeKind uint8
@@ -131,7 +134,7 @@ type CPUInfo struct {
 type NetInfo struct {
 	Dev         int
 	Name        string
-	ASIC        uint64 // guid, or the net's own Ident without one
+	ASIC        uint64 // guid; without one the net's own Ident, or its number (rules.Topo.GUIDFallback)
 	Port        int
 	BW          units.GBps
 	LatencyUs   float32
@@ -163,6 +166,7 @@ type Path struct {
 
 // System is an immutable topology with its paths, after NCCL's trimming.
 type System struct {
+	Rules *rules.Ruleset // those that it was built by
 	Nodes []Node
 	Links []Link
 	// Inter is set when the communicator has more ranks than this System has
@@ -204,8 +208,8 @@ func (s *System) Path(from, to NodeID) Path {
 // nodes, and path(from, base) for base kinds GPU, NET, CPU and NVS. It does
 // not set Inter, MaxBW, TotalBW and NHosts. It is for Systems that do not come
 // from a topology file: tests and generators.
-func Assemble(nodes []Node, links []Link, path func(from, base NodeID) Path) *System {
-	s := &System{Nodes: nodes, Links: links, NHosts: 1, index: make([]int32, len(nodes))}
+func Assemble(r *rules.Ruleset, nodes []Node, links []Link, path func(from, base NodeID) Path) *System {
+	s := &System{Rules: r, Nodes: nodes, Links: links, NHosts: 1, index: make([]int32, len(nodes))}
 	for i := range nodes {
 		k := nodes[i].Kind
 		s.index[i] = int32(len(s.of[k]))

@@ -150,8 +150,8 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 	}
 	fillMissing(root)
 	nets := pluginNets(root, p)
-	if len(nets) > maxNodes {
-		return nil, Errors{tooMany(nets[maxNodes], "nets", len(nets))}
+	if most := p.Rules.Topo.MaxNodes; len(nets) > most {
+		return nil, Errors{tooMany(nets[most], "nets", len(nets), most)}
 	}
 	if len(nets) == 0 && needNet {
 		nets = []*Element{addSocketNet(root)}
@@ -166,7 +166,7 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 			n.setDefault("coll", "1")
 		}
 	}
-	if fuse && ib {
+	if fuse && ib && p.Rules.Topo.FuseNICs {
 		if err := v.fuseNICs(nets, p); err != nil {
 			return nil, err
 		}

@@ -10,12 +10,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Limits of NVLS and CollNet (include/device.h NCCL_MAX_NVLS_ARITY,
-// NCCL_MAX_DIRECT_ARITY).
-const (
-	maxNVLSArity   = 32
-	maxDirectArity = 7
-)
+// maxDirectArity is the limit of CollNet (include/device.h NCCL_MAX_DIRECT_ARITY).
+const maxDirectArity = 7
 
 // Op is one operation to choose for. Count is NCCL's: elements that a rank
 // sends for AllGather, receives for ReduceScatter, elements of the buffer
@@ -165,12 +161,12 @@ func (m *Model) Terms(o Op, a coll.Algorithm, p coll.Protocol) Terms {
 
 func (m *Model) terms(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes uint64) Terms {
 	t := Terms{LatencyUs: m.Latency[o.Func][a][p], GBps: bw, Correction: 1, Plateau: 1}
+	if lg := log2(nBytes >> 6); a == coll.Tree && (o.Func == coll.AllReduce || m.tab.CorrectAllTrees) && lg >= 0 && lg < len(m.tab.TreeCorrection[p]) {
+		t.Correction = m.tab.TreeCorrection[p][lg]
+		t.GBps *= t.Correction
+	}
 	if o.Func != coll.AllReduce {
 		return t
-	}
-	if lg := log2(nBytes >> 6); a == coll.Tree && lg >= 0 && lg < len(m.tab.treeCorrection[p]) {
-		t.Correction = m.tab.treeCorrection[p][lg]
-		t.GBps *= t.Correction
 	}
 	if a == coll.Ring && p == coll.Simple && m.In.NNodes > 1 && nBytes/m.plateau() >= 64 {
 		t.Plateau = m.plateauFactor()
@@ -226,12 +222,17 @@ func (m *Model) allows(o Op, a coll.Algorithm) bool {
 		return m.collNetFor(o) && in.MaxLocalRanks <= maxDirectArity+1
 	case coll.NVLS, coll.NVLSTree:
 		return in.NVLS && (o.Func == coll.AllGather || NVLSReduces(o.RedOp, o.Type)) &&
-			(o.Func == coll.AllReduce || in.LocalRanks <= maxNVLSArity) &&
+			(o.Func == coll.AllReduce || m.nvlsGathers()) &&
 			(a == coll.NVLSTree || in.NNodes == 1 || m.collNetFor(o))
 	case coll.PAT:
 		return o.Func != coll.ReduceScatter || o.RedOp != coll.Avg
 	}
 	return true
+}
+
+// nvlsGathers tells whether NVLS gathers and scatters on so many ranks and nodes.
+func (m *Model) nvlsGathers() bool {
+	return m.In.LocalRanks <= m.tab.NVLSGatherRanks && (m.In.NNodes == 1 || m.tab.NVLSGathersInter)
 }
 
 // barred words why allows says no.
@@ -261,8 +262,10 @@ func (m *Model) nvlsBarred(o Op) Reason {
 		return Reason{Rule: "NVLink multicast is not available", Source: "enqueue.cc:384"}
 	case o.Func != coll.AllGather && !NVLSReduces(o.RedOp, o.Type):
 		return Reason{Rule: fmt.Sprintf("the NVSwitch cannot %s %s", o.RedOp, o.Type), Source: "enqueue.cc:384"}
-	case o.Func != coll.AllReduce && in.LocalRanks > maxNVLSArity:
-		return Reason{Rule: fmt.Sprintf("NVLS %s is for %d ranks a node and there are %d", o.Func, maxNVLSArity, in.LocalRanks), Source: "enqueue.cc:1802"}
+	case o.Func != coll.AllReduce && in.LocalRanks > m.tab.NVLSGatherRanks:
+		return Reason{Rule: fmt.Sprintf("NVLS %s is for %d ranks a node and there are %d", o.Func, m.tab.NVLSGatherRanks, in.LocalRanks), Source: "enqueue.cc:1802"}
+	case o.Func != coll.AllReduce && !m.nvlsGathers():
+		return Reason{Rule: fmt.Sprintf("NVLS %s is for one node in NCCL %s", o.Func, m.Params.Rules.Version()), Source: "enqueue.cc"}
 	}
 	return m.collNetOff(coll.NVLS)
 }
@@ -301,7 +304,7 @@ func (m *Model) launch(c *Choice) {
 		nc = m.collNetChannels(n, nc, nt, per)
 	case coll.NVLS, coll.NVLSTree:
 		nc = int32(m.In.NVLSChannels)
-		if m.In.NNodes > 1 && c.Algo == coll.NVLS {
+		if m.In.NNodes > 1 && c.Algo == coll.NVLS && m.tab.NVLSFewest {
 			nc = min(nc, int32(m.In.Channels))
 		}
 	default:

@@ -63,7 +63,7 @@ type scan struct {
 // pieces cuts counts 1..last where the model's constants change.
 func (s *scan) pieces(last uint64) [][2]uint64 {
 	var cuts []uint64 // first count of a piece
-	for k := 6; k <= 6+len(s.m.tab.treeCorrection[0]); k++ {
+	for k := 6; k <= 6+len(s.m.tab.TreeCorrection[0]); k++ {
 		cuts = append(cuts, (uint64(1)<<k+s.unit-1)/s.unit)
 	}
 	plateau := (64*s.m.plateau() + s.unit - 1) / s.unit

@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/search"
@@ -42,7 +43,7 @@ func (m *Model) Derive(f coll.Func, a coll.Algorithm, p coll.Protocol) []Step {
 	case coll.Tree:
 		d.tree(s, g, f, p, m.In.TreePattern)
 	case coll.PAT:
-		d.add("PAT reaches .75 of the graph", float32(float64(d.last)*.75))
+		d.add("PAT reaches "+short(m.tab.PATEff)+" of the graph", float32(float64(d.last)*m.tab.PATEff))
 	case coll.CollNetDirect:
 		d.add("as the ratio of GPUs to NICs allows", s.collNetDirectBW(d.last, g, f, m.In.MinSM))
 	}
@@ -51,6 +52,9 @@ func (m *Model) Derive(f coll.Func, a coll.Algorithm, p coll.Protocol) []Step {
 	}
 	return d.steps
 }
+
+// short is a share without its leading zero: ".92".
+func short(share float64) string { return strings.TrimPrefix(fmt.Sprintf("%g", share), "0") }
 
 type deriver struct {
 	steps []Step
@@ -77,14 +81,14 @@ func (d *deriver) ring(s *shape, g *search.Graph, p coll.Protocol) {
 	case coll.LL:
 		d.limit("LL sends a flag with every 4 bytes: x .5", .5, fmt.Sprintf("LL reaches at most %g GB/s here", s.llMax), s.llMax, v)
 	case coll.LL128:
-		d.limit("LL128 sends 120 of 128 bytes: x .92", .92,
+		d.limit("LL128 sends 120 of 128 bytes: x "+short(s.ringLL128Share()), s.ringLL128Share(),
 			fmt.Sprintf("LL128 reaches at most %g GB/s a channel here", s.ringLL128), float64(g.NChannels)*s.ringLL128, v)
 	}
 }
 
 func (d *deriver) tree(s *shape, g *search.Graph, f coll.Func, p coll.Protocol, pattern search.Pattern) {
 	n := float64(g.NChannels)
-	if f == coll.AllReduce { // the protocols of treeBW leave Simple at this
+	if f == coll.AllReduce || s.tab.TreeMaxForAll { // the protocols of treeBW leave Simple at this
 		v := s.treeBW(d.last, g.NChannels, f, coll.Simple, 0)
 		d.limit("a tree reaches .92 of the graph", .92, fmt.Sprintf("a tree reaches at most %g GB/s a channel here", s.treeMax), n*s.treeMax, v)
 	}

@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/search"
@@ -55,8 +56,10 @@ func (m *Model) missing(a coll.Algorithm) Reason {
 func (m *Model) patOff() Reason {
 	in, set := &m.In, m.Params.PATEnable
 	switch {
-	case in.MinSM < 60:
-		return Reason{Rule: fmt.Sprintf("PAT needs sm_60 and a GPU is sm_%d", in.MinSM), Source: "tuning.cc:204"}
+	case !m.tab.PAT:
+		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " has no PAT", Source: "tuning.cc"}
+	case in.MinSM < m.tab.PATSM:
+		return Reason{Rule: fmt.Sprintf("PAT needs sm_%d and a GPU is sm_%d", m.tab.PATSM, in.MinSM), Source: "tuning.cc:204"}
 	case set.Set && set.Value == 0:
 		return Reason{Rule: "NCCL_PAT_ENABLE=0", Setting: "NCCL_PAT_ENABLE=1 switches PAT on", Source: "tuning.cc:205"}
 	case set.Set && set.Value != 2:
@@ -241,11 +244,14 @@ func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
 	if g.TypeIntra > topo.PathNVB {
 		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs NVLink inside the node and the %s graph has %s", graphName(g), g.TypeIntra), Setting: force, Source: "tuning.cc:492"})
 	}
-	if in.MinSM != in.MaxSM {
+	if in.MinSM != in.MaxSM && (m.tab.LL128MixedSM == 0 || in.MinSM < m.tab.LL128MixedSM) {
 		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs equal GPUs and there are sm_%d and sm_%d", in.MinSM, in.MaxSM), Setting: force, Source: "tuning.cc:493"})
 	}
-	if in.MinSM < 70 {
-		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs sm_70 and a GPU is sm_%d", in.MinSM), Setting: force, Source: "tuning.cc:494"})
+	switch known := m.tab.LL128SMs; {
+	case in.MinSM < m.tab.LL128MinSM:
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs sm_%d and a GPU is sm_%d", m.tab.LL128MinSM, in.MinSM), Setting: force, Source: "tuning.cc:494"})
+	case len(known) > 0 && !slices.Contains(known, in.MinSM):
+		rs = append(rs, Reason{Rule: fmt.Sprintf("NCCL %s has LL128 for other GPUs than sm_%d", m.Params.Rules.Version(), in.MinSM), Setting: force, Source: "tuning.cc"})
 	}
 	return rs
 }

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -36,21 +37,17 @@ type Model struct {
 	EnabledProtos [nFuncs][nProtos]int
 
 	off [nFuncs][nAlgos][nProtos][]Reason
-	tab *table
+	tab *rules.Tuning
 }
 
 // New computes the model (ncclTopoTuneModel). Errors: a
-// *coll.MaskError for a malformed list (NCCL fails its init with it), or an
-// unknown version.
+// *coll.MaskError for a malformed list (NCCL fails its init with it), or
+// Params without rules.
 func New(in Input, p Params) (*Model, error) {
-	v := p.Version
-	if v == "" {
-		v = Version
+	if err := p.Rules.Check("tuning"); err != nil {
+		return nil, err
 	}
-	tab := tables[v]
-	if tab == nil {
-		return nil, fmt.Errorf("tuning: no constants for NCCL %s; known: %s", v, Version)
-	}
+	tab := &p.Rules.Tuning
 	if in.NRanks < 1 || in.NNodes < 1 || in.NNodes > in.NRanks {
 		return nil, fmt.Errorf("tuning: %d ranks on %d nodes: not a communicator", in.NRanks, in.NNodes)
 	}
@@ -77,7 +74,7 @@ func New(in Input, p Params) (*Model, error) {
 
 // shape holds what all cells share.
 type shape struct {
-	tab         *table
+	tab         *rules.Tuning
 	nRanks      int
 	nNodes      int
 	ppn         float32 // ranks per node
@@ -91,31 +88,31 @@ type shape struct {
 	intraHW, hw [nAlgos]int
 }
 
-func newShape(in *Input, tab *table) *shape {
-	s := &shape{tab: tab, nRanks: in.NRanks, nNodes: in.NNodes, sm: smClass(in.MinSM), scale: min(in.NNodes, 3) - 1}
+func newShape(in *Input, tab *rules.Tuning) *shape {
+	s := &shape{tab: tab, nRanks: in.NRanks, nNodes: in.NNodes, sm: rules.Class(in.MinSM), scale: min(in.NNodes, 3) - 1}
 	s.ppn = float32(in.NRanks) / float32(in.NNodes)
 	row := s.sm
 	if in.NNodes > 1 { // LL goes by the CPU between nodes (tuning.cc:248)
 		row = 0
-		if in.CPUVendor == vendorAMD || in.CPUVendor == vendorMixed {
+		if in.CPUVendor == vendorAMD || in.CPUVendor == vendorMixed && tab.LLMixedAsAMD {
 			row = 1
 		}
 	}
-	s.llMax = tab.llMax[row][s.scale]
-	s.ringLL128 = tab.ringLL128Max[s.sm][s.scale]
-	s.treeLL128 = tab.treeLL128Max[s.sm][s.scale]
-	s.treeMax = tab.treeMax[s.sm][s.scale]
-	s.nvlsTreeMax = tab.nvlsTreeMax[s.sm][s.scale]
+	s.llMax = tab.LLMax[row][s.scale]
+	s.ringLL128 = tab.RingLL128Max[s.sm][s.scale]
+	s.treeLL128 = tab.TreeLL128Max[s.sm][s.scale]
+	s.treeMax = tab.TreeMax[s.sm][s.scale]
+	s.nvlsTreeMax = tab.NVLSTreeMax[s.sm][s.scale]
 	s.power = in.CPUArch == archPower
 	for a := range s.hw {
 		// Exactly NVL: LOC and NVB count as PCI (tuning.cc:261).
-		s.intraHW[a] = hwPCI
+		s.intraHW[a] = rules.HopPCI
 		if in.graph(coll.Algorithm(a)).TypeIntra == topo.PathNVL {
-			s.intraHW[a] = hwNVLink
+			s.intraHW[a] = rules.HopNVLink
 		}
 		s.hw[a] = s.intraHW[a]
 		if in.NNodes > 1 {
-			s.hw[a] = hwNet
+			s.hw[a] = rules.HopNet
 		}
 	}
 	return s
@@ -124,10 +121,10 @@ func newShape(in *Input, tab *table) *shape {
 // hwLat looks a hop latency up; on POWER the Tree's over PCI is the Ring's
 // (tuning.cc:256).
 func (s *shape) hwLat(hw int, a coll.Algorithm, p coll.Protocol) float32 {
-	if s.power && hw == hwPCI && a == coll.Tree && p == coll.Simple {
+	if s.power && hw == rules.HopPCI && a == coll.Tree && p == coll.Simple {
 		a = coll.Ring
 	}
-	return float32(s.tab.hwLat[hw][a][p])
+	return float32(s.tab.HWLat[hw][a][p])
 }
 
 // steps is the number of hops of a ring (tuning.cc:265).
@@ -189,7 +186,7 @@ func (m *Model) busBW(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, 
 	case coll.Tree:
 		bus = s.treeBW(bus, g.NChannels, f, p, m.In.TreePattern)
 	case coll.PAT:
-		bus = float32(float64(bus) * .75)
+		bus = float32(float64(bus) * s.tab.PATEff)
 	}
 	if r := unused(a, p); r.Rule != "" {
 		return 0, r
@@ -216,13 +213,21 @@ func (s *shape) ringBW(bus float32, nChannels int, p coll.Protocol) float32 {
 	case coll.LL:
 		return float32(math.Min(s.llMax, float64(bus)*.5))
 	case coll.LL128:
-		return float32(math.Min(float64(bus)*.92, float64(nChannels)*s.ringLL128))
+		return float32(math.Min(float64(bus)*s.ringLL128Share(), float64(nChannels)*s.ringLL128))
 	}
 	return bus
 }
 
+// ringLL128Share is what LL128 leaves of a ring's bandwidth.
+func (s *shape) ringLL128Share() float64 {
+	if s.ppn < 2 {
+		return s.tab.RingLL128Sparse
+	}
+	return s.tab.RingLL128
+}
+
 func (s *shape) treeBW(bus float32, nChannels int, f coll.Func, p coll.Protocol, pattern search.Pattern) float32 {
-	if f == coll.AllReduce {
+	if f == coll.AllReduce || s.tab.TreeMaxForAll {
 		bus = float32(math.Min(float64(bus)*.92, float64(nChannels)*s.treeMax))
 	}
 	switch p {
@@ -241,23 +246,12 @@ func (s *shape) treeBW(bus float32, nChannels int, f coll.Func, p coll.Protocol,
 	return bus
 }
 
-// nvlsBW is NVLS bus bandwidth per channel (tuning.cc:286-300).
+// nvlsBW is NVLS bus bandwidth per channel.
 func (s *shape) nvlsBW(g *search.Graph, f coll.Func, a coll.Algorithm) float32 {
-	n := float32(g.NChannels)
-	intra := float32(g.BWIntra) * s.tab.nvlsEff[s.sm] * (n - 1) / n
-	if f == coll.AllReduce {
-		intra *= 2
-	} else {
-		intra *= (s.ppn - 1) / s.ppn
-	}
-	inter := float32(g.BWInter)
-	if a == coll.NVLS {
-		return min(intra, inter)
-	}
-	if s.nNodes <= 2 {
-		inter *= 2
-	}
-	return min(intra, inter, float32(s.nvlsTreeMax))
+	return s.tab.NVLSBandwidth(s.tab, rules.NVLS{
+		Intra: float32(g.BWIntra), Inter: float32(g.BWInter), Channels: g.NChannels,
+		PerNode: s.ppn, Nodes: s.nNodes, Class: s.sm, Scale: s.scale, Tree: a == coll.NVLSTree, AllReduce: f == coll.AllReduce,
+	})
 }
 
 // collNetDirectBW: tuning.cc:309-319.
@@ -276,11 +270,11 @@ func (s *shape) collNetDirectBW(bus float32, g *search.Graph, f coll.Func, minSM
 
 // latency is the fixed time of a cell in microseconds (tuning.cc:349-405).
 func (m *Model) latency(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, p coll.Protocol) float32 {
-	base := float32(s.tab.baseLat[a][p])
+	base := float32(s.tab.BaseLat[a][p])
 	intra := s.hwLat(s.intraHW[a], a, p)
-	inter := s.hwLat(hwNet, a, p)
-	if s.ppn == 1 { // nothing hides the network: the Tree's latency holds for all
-		inter = s.hwLat(hwNet, coll.Tree, p)
+	inter := s.hwLat(rules.HopNet, a, p)
+	if s.ppn == 1 && s.tab.NetLatOfTree { // nothing hides the network: the Tree's latency holds for all
+		inter = s.hwLat(rules.HopNet, coll.Tree, p)
 	}
 	inter += g.LatencyInter
 	if p == coll.Simple { // the flush
@@ -333,7 +327,10 @@ func (m *Model) ringLatency(s *shape, g *search.Graph, f coll.Func, p coll.Proto
 			overhead *= 3
 		}
 		nInter = s.nNodes - 1
-		if f == coll.AllReduce {
+		switch {
+		case f == coll.AllReduce && s.tab.NetRoundTrip:
+			nInter = 2 * s.nNodes
+		case f == coll.AllReduce:
 			nInter *= 2
 		}
 	}

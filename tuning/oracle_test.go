@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
@@ -50,6 +51,7 @@ func (f *fields) float() float32 {
 
 // question reads communicator and settings: see testdata/README.md.
 func (f *fields) question() (in tuning.Input, p tuning.Params) {
+	p.Rules = rules.Default()
 	in.NRanks, in.NNodes, in.LocalRanks, in.MaxLocalRanks = f.int(), f.int(), f.int(), f.int()
 	in.MinSM, in.MaxSM = f.int(), f.int()
 	in.CPUArch, in.CPUVendor = topo.CPUArch(f.int()), topo.CPUVendor(f.int())

@@ -1,12 +1,14 @@
 package tuning
 
-import "github.com/simccl/simccl/units"
+import (
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/units"
+)
 
 // Params are the settings that change the cost model; unset means NCCL's
-// default. The environment room fills them.
+// default, but for Rules, which New wants. The environment room fills them.
 type Params struct {
-	// Version picks the constants; "2.28.9", the only one, where empty.
-	Version string
+	Rules *rules.Ruleset // the release's tables and switches; not nil
 
 	Algo  units.Opt[string] // NCCL_ALGO: list per collective, see ParseList
 	Proto units.Opt[string] // NCCL_PROTO: the same for protocols

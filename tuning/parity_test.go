@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
@@ -134,7 +135,7 @@ func (d *doc) input() tuning.Input {
 }
 
 func (d *doc) params(t testing.TB) tuning.Params {
-	var p tuning.Params
+	p := tuning.Params{Rules: rules.Default()}
 	num := func(dst *units.Opt[int64], v string) {
 		var n int64
 		if err := json.Unmarshal([]byte(v), &n); err != nil {

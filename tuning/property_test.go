@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
@@ -49,7 +50,7 @@ func drawOp(t *rapid.T) tuning.Op {
 }
 
 func model(t rapid.TB, in tuning.Input) *tuning.Model {
-	m, err := tuning.New(in, tuning.Params{})
+	m, err := tuning.New(in, tuning.Params{Rules: rules.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func FuzzAlgoList(f *testing.F) {
 	}
 	in := tuning.Input{NRanks: 8, NNodes: 2, LocalRanks: 4, MaxLocalRanks: 4, Channels: 8, MinSM: 90, MaxSM: 90}
 	f.Fuzz(func(t *testing.T, list string) {
-		for _, p := range []tuning.Params{{Algo: units.Some(list)}, {Proto: units.Some(list)}} {
+		for _, p := range []tuning.Params{{Rules: rules.Default(), Algo: units.Some(list)}, {Rules: rules.Default(), Proto: units.Some(list)}} {
 			m, err := tuning.New(in, p)
 			var mask *coll.MaskError
 			if err != nil && !errors.As(err, &mask) || err == nil && m == nil {
@@ -153,7 +154,7 @@ func BenchmarkNew(b *testing.B) {
 	in := d.input()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tuning.New(in, tuning.Params{}); err != nil {
+		if _, err := tuning.New(in, tuning.Params{Rules: rules.Default()}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -162,7 +163,7 @@ func BenchmarkNew(b *testing.B) {
 // BenchmarkChoose is one decision; NCCL makes one for every call of a user.
 func BenchmarkChoose(b *testing.B) {
 	d := loadDoc(b, "../testdata/topos/golden/dgx-h100.n2.json.gz")
-	m, err := tuning.New(d.input(), tuning.Params{})
+	m, err := tuning.New(d.input(), tuning.Params{Rules: rules.Default()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func BenchmarkChoose(b *testing.B) {
 
 func BenchmarkSegments(b *testing.B) {
 	d := loadDoc(b, "../testdata/topos/golden/dgx-h100.n2.json.gz")
-	m, err := tuning.New(d.input(), tuning.Params{})
+	m, err := tuning.New(d.input(), tuning.Params{Rules: rules.Default()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func BenchmarkSegments(b *testing.B) {
 // TestChooseAllocatesNothing holds for the hot call.
 func TestChooseAllocatesNothing(t *testing.T) {
 	d := loadDoc(t, "../testdata/topos/golden/dgx-h100.n2.json.gz")
-	m, err := tuning.New(d.input(), tuning.Params{})
+	m, err := tuning.New(d.input(), tuning.Params{Rules: rules.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}

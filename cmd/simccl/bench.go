@@ -1,25 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
-	"os"
+	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/real/host"
+	"github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/report/nccltests"
-	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/report/sweep"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
-	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 )
 
@@ -29,7 +24,10 @@ type benchFlags struct {
 	backend string
 	place   placeFlags
 	limit   time.Duration
-	gpu     gpuFlags
+	algo    string // of the cuda backend
+	timing  string
+	compare bool
+	libnccl string
 }
 
 func newBench(a *app) *cobra.Command {
@@ -68,372 +66,267 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 	f.DurationVar(&b.limit, "limit", 2*time.Minute, "most `TIME` of one size")
 	f.Uint64Var(&b.run.seed, "seed", 1, "seed of the input data")
 	b.place.register(f)
-	b.gpu.register(f)
+	f.StringVar(&b.algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct or copies")
+	f.StringVar(&b.timing, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
+	f.BoolVar(&b.compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
+	f.StringVar(&b.libnccl, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
 	f.StringVar(&b.run.out.trace, "trace", "", "write a Chrome trace of one verified operation of the last size to `FILE`; several processes put their rank before the ending")
 	c.AddCommand(newBenchVerbs(a))
 	f.StringVar(&b.run.out.detail, "trace-detail", "step", "how deep the trace goes")
 	return c
 }
 
-// bench is a prepared run.
-type bench struct {
-	sweep
-	flags *benchFlags
-	team  *team
-	exec  *host.Executor
-}
+// onGPUs reports whether the backend drives GPUs.
+func (b *benchFlags) onGPUs() bool { return b.backend == "nccl" || b.backend == "cuda" }
 
-func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) (err error) {
-	if backends[b.backend] != nil {
-		return b.onGPUs(a, cmd, op)
-	}
-	s := &bench{flags: b}
-	s.app, s.sweep.flags = a, &b.run
-	if s.fn, err = coll.ParseFunc(op); err != nil {
-		return err
-	}
-	if err := b.checkHost(cmd); err != nil {
-		return err
-	}
-	p, err := b.place.find(a)
+// openDevices opens GPUs; tests put others in their place.
+var openDevices = bench.OpenDevices
+
+func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
+	r := &benchRun{app: a, flags: b, began: time.Now()}
+	fn, err := coll.ParseFunc(op)
 	if err != nil {
 		return err
 	}
-	if b.run.machine.topo == "" && b.run.machine.nodes == 0 && b.run.machine.gpus == 0 {
-		b.run.machine.nodes, b.run.machine.gpus = cmp.Or(p.nranks, 2), 1
-	}
-	if err := s.prepare(cmd); err != nil {
+	if err := b.check(a, cmd); err != nil {
 		return err
 	}
-	if p.nranks > 0 && p.nranks != s.m.comm.NRanks {
-		return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", p.nranks, s.m.comm.NRanks)
-	}
-	if s.team, err = assemble(cmd.Context(), p, s.m.comm.NRanks); err != nil {
+	if r.spec, err = b.spec(a, cmd, fn); err != nil {
 		return err
 	}
-	defer s.team.leave()
-	if err := s.open(); err != nil {
-		return s.team.give(err)
-	}
-	return s.team.give(s.all())
-}
-
-func (s *bench) prepare(cmd *cobra.Command) (err error) {
-	r := s.sweep.flags
-	var bounds coll.Sweep
-	if s.sizes, bounds, err = r.test.list(cmd); err != nil {
+	at, err := b.place.find(a)
+	if err != nil {
 		return err
 	}
-	if s.types, err = r.test.types(); err != nil {
-		return err
-	}
-	if s.ops, err = r.test.ops(s.fn); err != nil {
-		return err
-	}
-	if s.columns, err = parseColumns(r.test.columns); err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(s.columns, func(c column) bool { return c.simulated || c.rivals }); i >= 0 {
-		if s.columns[i].rivals {
-			return usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", regretColumn, s.flags.backend)
+	ranks := max(at.NRanks, 1)
+	if b.onGPUs() {
+		if at.Rank < 0 && at.NRanks > 1 {
+			return usage("--nranks %d without --rank: the ranks of one process are its GPUs; write -g %d", at.NRanks, at.NRanks)
 		}
-		return usage("--columns +%s: --backend %s measures and simulates nothing; write some of +algo,proto,nch,model", s.columns[i].head.Name, s.flags.backend)
-	}
-	if s.minBW, err = s.app.minBW(); err != nil {
-		return err
-	}
-	if s.m, err = r.machine.load(s.app); err != nil {
-		return err
-	}
-	if s.roots, err = r.test.roots(s.fn, s.m.comm.NRanks); err != nil {
-		return err
-	}
-	t := &r.test
-	s.config = nccltests.Config{Program: s.fn.TestName() + "_perf", NCCLHeaders: ncclVersionCode, NCCLLibrary: ncclVersionCode,
-		Threads: 1, GPUs: 1, MinBytes: bounds.Min, MaxBytes: bounds.Max, StepFactor: bounds.Factor,
-		StepBytes: bounds.StepBytes, Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check,
-		ParallelInit: t.parallelInit != 0, Timestamps: t.timestamps != 0}
-	return nil
-}
-
-// open makes the executor of the local ranks.
-func (s *bench) open() error {
-	wire, err := openWire(s.flags.backend, s.m, s.team)
-	if err != nil {
-		return err
-	}
-	detail := nccltrace.Detail(slices.Index(nccltrace.Details[:], s.flags.run.out.detail))
-	s.exec = host.New(host.Config{Ranks: s.team.here(), Wire: wire, Seed: s.flags.run.seed, Timeout: s.flags.most(),
-		Trace: nccltrace.Options{Detail: detail}})
-	return s.team.agree([]byte(fmt.Sprint(s.fn, s.m.digest, s.config, s.types, s.ops, s.roots, s.flags.run.seed, s.m.settings())))
-}
-
-// all goes through the sizes and prints.
-func (s *bench) all() error {
-	table := nccltests.NewTable(s.app.out, columnHeads(s.columns)...)
-	talks := s.team.rank == 0 && !s.app.json
-	devices, err := s.devices()
-	if err != nil {
-		return err
-	}
-	if talks {
-		table.Preface(fmt.Sprintf("simccl %s measured in host memory, backend %s: topo=%s sha256=%s nccl-rules=%s seed=%d",
-			version, s.flags.backend, s.m.name, s.m.digest[:12], ncclRules, s.flags.run.seed))
-		table.Start(&s.config, devices)
-	}
-	started := time.Now()
-	var bus float64
-	lines := s.lines()
-	for i, l := range lines {
-		row, err := s.measure(l, i == len(lines)-1)
-		if err != nil {
+	} else {
+		if r.model, err = b.hostModel(a, fn, at.NRanks); err != nil {
 			return err
 		}
-		bus += row.Out.BusBW + row.In.BusBW
-		if row.Out.Wrong+row.In.Wrong > 0 {
-			s.summary.OutOfBounds++
-		}
-		if talks {
-			table.Row(row)
+		ranks = r.model.ranks()
+		if at.NRanks > 0 && at.NRanks != ranks {
+			return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", at.NRanks, ranks)
 		}
 	}
-	s.summary.AvgBusBW, s.summary.MinBW = bus/float64(max(2*len(lines), 1)), s.minBW
-	if talks {
-		err = table.Finish(&s.config, &s.summary)
+	if r.team, err = team.Assemble(cmd.Context(), at, ranks); err != nil {
+		return err
 	}
-	if s.team.rank == 0 && err == nil {
-		doc := s.report()
-		doc.Start, doc.End, doc.Devices, doc.Whole = started.Format(jsonTime), time.Now().Format(jsonTime), devices, ""
-		err = s.app.writeJSON(doc, s.flags.run.test.output)
+	defer r.team.Leave()
+	if b.onGPUs() {
+		return r.team.Own(r.measure())
+	}
+	return r.team.Give(r.measure())
+}
+
+// spec is what the options ask for.
+func (b *benchFlags) spec(a *app, cmd *cobra.Command, fn coll.Func) (*bench.Spec, error) {
+	t := &b.run.test
+	s := &bench.Spec{Func: fn, Root: t.root, Cycles: t.cycles, Seed: b.run.seed, Skip: t.skip, Unalign: t.unalign,
+		Register: bench.Registration(t.localRegister), Memory: t.memory != 0, Timestamps: t.timestamps != 0, Parallel: t.parallelInit != 0,
+		Limit: b.most(), Compare: b.compare,
+		Options: bench.Options{Iters: t.iters, Warmup: t.warmup, Agg: t.agg, Replays: b.replays(), Check: t.check,
+			Average: bench.Average(t.average), PerIter: t.perIter != 0, Seed: uint32(b.run.seed),
+			Wait: bench.Wait(t.blocking), CPUTime: t.cpuTime != 0}}
+	sizes, bounds, err := t.list(cmd)
+	if err != nil {
+		return nil, err
+	}
+	s.Bounds = bounds
+	for _, z := range sizes {
+		s.Sizes = append(s.Sizes, bench.Size{Asked: z.Asked, Exact: z.Exact})
+	}
+	if s.Types, err = t.types(); err != nil {
+		return nil, err
+	}
+	if s.Ops, err = t.ops(fn); err != nil {
+		return nil, err
+	}
+	if s.Columns, err = b.columns(); err != nil {
+		return nil, err
+	}
+	s.MinBW, err = a.minBW()
+	return s, err
+}
+
+// columns lists what --columns and --compare add, in that order.
+func (b *benchFlags) columns() ([]bench.Column, error) {
+	if !b.onGPUs() {
+		return b.hostColumns()
+	}
+	var names []string
+	if b.run.test.columns != "" {
+		for name := range strings.SplitSeq(strings.TrimPrefix(b.run.test.columns, "+"), ",") {
+			names = append(names, strings.TrimPrefix(name, "+"))
+		}
+	}
+	return bench.ColumnsOf(names, b.backend == "cuda", b.compare, func(name string) (bench.Column, error) {
+		of, err := sweep.ParseColumns(name)
+		if err != nil {
+			return bench.Column{}, usage("--columns %s: %v", name, err)
+		}
+		c := columnOfRun(of[0])
+		c.Predicts = true
+		return c, nil
+	})
+}
+
+// hostColumns are those of the choice by which CPUs run a plan.
+func (b *benchFlags) hostColumns() ([]bench.Column, error) {
+	all, err := b.run.test.parseColumns()
+	var out []bench.Column
+	for _, c := range all {
+		switch {
+		case c.Rivals:
+			return nil, usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", c.Head.Name, b.backend)
+		case c.Simulated:
+			return nil, usage("--columns +%s: --backend %s measures and simulates nothing; write some of +algo,proto,nch,model", c.Head.Name, b.backend)
+		}
+		out = append(out, columnOfRun(c))
+	}
+	return out, err
+}
+
+// benchRun is a bench whose ranks have met.
+type benchRun struct {
+	app   *app
+	flags *benchFlags
+	spec  *bench.Spec
+	team  *team.Team
+	model *benchModel // of CPUs
+	began time.Time
+	table *nccltests.Table
+}
+
+func (r *benchRun) measure() error {
+	back, err := r.open(r.team.Ctx)
+	if err != nil {
+		return err
+	}
+	err = r.sweep(r.team.Ctx, back)
+	if cerr := back.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func (r *benchRun) open(ctx context.Context) (bench.Backend, error) {
+	if r.flags.onGPUs() {
+		return openDevices(ctx, r.spec, r.team, r.flags.devices(r.app), r.newModel)
+	}
+	m := r.model.run.Site
+	return bench.OpenHost(r.spec, r.team, bench.HostConfig{Wire: r.flags.backend, Socket: m.Config.Socket, IB: m.Config.IB, Cluster: m.Cluster, Version: m.Config.Rules.Release.Code(),
+		Describe: fmt.Sprintf("topo=%s sha256=%s nccl-rules=%s seed=%d", m.Name, m.Digest[:12], m.Config.Rules.Version(), r.spec.Seed),
+		Same:     fmt.Append(nil, r.spec.Func, m.Digest, r.spec.Sizes, r.spec.Options, r.spec.Types, r.spec.Ops, r.spec.Root, r.spec.Seed, m.Settings())}, r.newModel)
+}
+
+// devices are the GPUs that the options ask for.
+func (b *benchFlags) devices(a *app) bench.DeviceConfig {
+	return bench.DeviceConfig{Own: b.backend == "cuda", Algo: b.algo, Compare: b.compare, Trace: b.run.out.trace != "", Library: b.libnccl,
+		GPUs: b.run.machine.gpus, Threads: b.run.test.threads, Env: b.ncclWords(a), Getenv: a.getenv, Headers: ncclRules().Code()}
+}
+
+// ncclWords are --env's variables, and the one that -x stands for.
+func (b *benchFlags) ncclWords(a *app) []string {
+	words := slices.Clone(a.env)
+	if p := b.run.test.ctaPolicy; p != noPolicy {
+		words = append(words, fmt.Sprintf("NCCL_CTA_POLICY=%d", p))
+	}
+	return words
+}
+
+// ncclEnv lists the NCCL variables that the library sees.
+func (b *benchFlags) ncclEnv(a *app) []string {
+	var out []string
+	for _, kv := range append(slices.Clone(a.environ), b.ncclWords(a)...) {
+		if strings.HasPrefix(kv, "NCCL_") {
+			out = append(out, kv)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Begin prints the head of the table; only rank 0 has one.
+func (r *benchRun) Begin(c *nccltests.Config, about *bench.About) {
+	out := r.app.out
+	if r.team.Rank != 0 || r.app.json {
+		out = io.Discard
+	}
+	r.table = nccltests.NewTable(out, bench.Heads(r.spec.Columns)...)
+	where := ""
+	if !r.flags.onGPUs() {
+		where = " in host memory, backend " + r.flags.backend
+	}
+	r.table.Preface(fmt.Sprintf("simccl %s measured%s: %s", version, where, about.Describe))
+	r.table.Start(c, about.Devices)
+}
+
+// Row prints a row.
+func (r *benchRun) Row(row *nccltests.Row) { r.table.Row(row) }
+
+// Wrong prints what is wrong.
+func (r *benchRun) Wrong(of, first string) {
+	if first != "" {
+		fmt.Fprintf(r.app.err, "simccl: %s: %s\n", of, first)
+	}
+}
+
+// sweep measures everything and writes what was asked for.
+func (r *benchRun) sweep(ctx context.Context, back bench.Backend) error {
+	run, err := bench.New(r.spec, r.team, back, r.newModel, r.began)
+	if err != nil {
+		return err
+	}
+	doc, err := run.Sweep(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := r.table.Finish(&doc.Config, &doc.Summary); err != nil {
+		return err
+	}
+	if err := r.trace(ctx, run); err != nil {
+		return err
+	}
+	if r.team.Rank == 0 {
+		doc.Args, doc.Env = append([]string{"simccl"}, r.app.args...), r.flags.ncclEnv(r.app)
+		if r.model != nil {
+			doc.Env = r.model.env()
+		}
+		if err := r.app.writeJSON(doc, r.flags.run.test.output); err != nil {
+			return err
+		}
 	}
 	switch {
-	case err != nil:
-		return err
-	case s.summary.OutOfBounds > 0:
-		return failed("%d of %d rows hold wrong values", s.summary.OutOfBounds, len(lines))
-	case s.summary.Failed():
-		return belowMinBW(&s.summary)
+	case doc.Summary.OutOfBounds > 0:
+		return failed("%d of %d measurements gave wrong values", doc.Summary.OutOfBounds, 2*len(doc.Rows))
 	}
+	return belowMinBW(&doc.Summary)
+}
+
+// trace writes one operation of the last size.
+func (r *benchRun) trace(ctx context.Context, run *bench.Run) error {
+	o := &r.flags.run.out
+	if o.trace == "" {
+		return nil
+	}
+	to := bench.Trace{File: r.app.path(o.trace), Cancelled: r.app.cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], o.detail)),
+		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules().String(), Seed: int64(r.spec.Seed)}}
+	if r.model != nil {
+		to.Meta = r.model.run.Site.Meta(version, r.spec.Seed)
+		to.Meta.Source, to.Meta.Clock = "real", ""
+	}
+	name := r.team.FileName(to.File)
+	w, err := run.Trace(ctx, to)
+	if err != nil {
+		return err
+	}
+	if w != nil {
+		return r.app.closeTrace(name, w)
+	}
+	r.app.wrote(name, openTrace)
 	return nil
 }
-
-// measure makes one row, out of place and in place.
-func (s *bench) measure(l line, last bool) (*nccltests.Row, error) {
-	row := nccltests.Row{Size: int64(l.shown), Count: l.count, Type: l.typ.TestName(), RedOp: "none", Root: l.column}
-	if s.fn.PrintsRedOp() {
-		row.RedOp = l.op.TestName()
-	}
-	var first outcome
-	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
-		p := l.point
-		p.inPlace = i == 1
-		pl, choice, err := s.m.comm.Plan(comm.Op{Func: s.fn, Count: p.count, Type: p.typ, RedOp: p.op, Root: int32(p.root), InPlace: p.inPlace})
-		if err != nil {
-			return nil, decisionError(fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err))
-		}
-		if i == 0 {
-			first = outcome{choice: choice, plan: pl}
-		}
-		if *m, err = s.point(pl, i == 0 && last); err != nil {
-			return nil, fmt.Errorf("%s of %d elements: %w", s.fn.TestName(), p.count, err)
-		}
-	}
-	facts := s.facts(&row, &first)
-	for _, c := range s.columns {
-		row.Extra = append(row.Extra, c.value(facts))
-	}
-	s.rows = append(s.rows, row)
-	s.own = append(s.own, toJSON(hostFacts{facts.Algo, facts.Proto, facts.Channels, facts.ModelUs, row.Out.TimeUs}))
-	if s.flags.run.test.timestamps != 0 {
-		row.Stamp = time.Now().Format(jsonTime)
-	}
-	return &row, nil
-}
-
-// hostFacts are what the JSON's own key tells of a row that CPUs ran.
-type hostFacts struct {
-	Algo       string  `json:"algo"`
-	Proto      string  `json:"proto"`
-	Channels   int     `json:"nchannels"`
-	ModelUs    float64 `json:"model_us"` // what NCCL predicts for the machine of --topo, by which it chooses
-	MeasuredUs float64 `json:"measured_us"`
-}
-
-// share is what every rank tells the others of a point.
-type share struct {
-	Time  units.Time
-	Wrong int64
-}
-
-// point times one plan as nccl-tests does, and verifies it in a run of its own.
-func (s *bench) point(pl *plan.Plan, traced bool) (nccltests.Measure, error) {
-	var none nccltests.Measure
-	ctx, t := s.team.ctx, &s.flags.run.test
-	x, err := s.exec.Open(ctx, pl)
-	if err != nil {
-		return none, err
-	}
-	mine, err := s.timed(ctx, x, traced)
-	if e := x.Close(err == nil); err == nil {
-		err = e
-	}
-	if err != nil {
-		return none, err
-	}
-	all, err := gather(s.team, mine)
-	if err != nil {
-		return none, err
-	}
-	m := nccltests.Measure{Checked: t.check != 0 && pl.DataDefined()}
-	for _, o := range all {
-		if m.Checked {
-			m.Wrong += o.Wrong
-		}
-	}
-	d := combine(all, t.average)
-	m.TimeUs = d.Micros()
-	m.AlgBW, m.BusBW = coll.Bandwidth(pl.Req.Func, pl.Req.Count, pl.Req.Type, pl.Comm.NRanks, d)
-	return m, nil
-}
-
-// combine is -a: 0 rank 0's time, 1 the average, 2 the shortest, 3 the longest.
-func combine(all []share, how int) units.Time {
-	sum, lo, hi := units.Time(0), all[0].Time, all[0].Time
-	for _, o := range all {
-		sum, lo, hi = sum+o.Time, min(lo, o.Time), max(hi, o.Time)
-	}
-	switch how {
-	case 0:
-		return all[0].Time
-	case 2:
-		return lo
-	case 3:
-		return hi
-	}
-	return sum / units.Time(len(all))
-}
-
-func (s *bench) timed(ctx context.Context, x *host.Session, traced bool) (share, error) {
-	t := &s.flags.run.test
-	if t.warmup > 0 {
-		if _, err := x.Iterate(ctx, t.warmup); err != nil {
-			return share{}, err
-		}
-	}
-	if err := s.team.barrier(); err != nil {
-		return share{}, err
-	}
-	d, err := x.Iterate(ctx, t.iters)
-	if err != nil {
-		return share{}, err
-	}
-	mine := share{Time: d / units.Time(t.iters)}
-	if t.check == 0 && !traced {
-		return mine, nil
-	}
-	var sync []chrome.ClockSync
-	if traced = traced && s.flags.run.out.trace != ""; traced {
-		if sync, err = s.team.clocks(0); err != nil {
-			return share{}, err
-		}
-	}
-	if err := s.team.barrier(); err != nil {
-		return share{}, err
-	}
-	if !traced {
-		res, err := x.Run(ctx, trace.Discard)
-		mine.Wrong = max(res.Wrong, 0)
-		return mine, err
-	}
-	w, err := s.traceFile()
-	if err != nil {
-		return share{}, err
-	}
-	res, err := x.Run(ctx, w)
-	mine.Wrong = max(res.Wrong, 0)
-	if err != nil {
-		w.Abort()
-		return mine, err
-	}
-	w.Clock(x.Epoch(), sync)
-	return mine, s.app.closeTrace(s.traceName(), w)
-}
-
-// traceName is the trace's file of this process.
-func (s *bench) traceName() string {
-	return s.team.fileName(s.app.path(s.flags.run.out.trace))
-}
-
-// clocks compares this process's clock with rank 0's, where there are others;
-// far is how well it tells the times of the trace, in nanoseconds.
-func (t *team) clocks(far int64) ([]chrome.ClockSync, error) {
-	if t.boot == nil {
-		return nil, nil
-	}
-	ahead, doubt, err := host.CompareClocks(t.boot, t.rank, t.nranks)
-	return []chrome.ClockSync{{Rank: t.rank, OffsetNs: ahead, UncertaintyNs: doubt + far}}, err
-}
-
-// traceFile opens the trace of a process.
-func (s *bench) traceFile() (*chrome.Writer, error) {
-	meta := chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules, Topo: "sha256:" + s.m.digest,
-		Seed: int64(s.flags.run.seed), Clock: "CLOCK_MONOTONIC"}
-	for _, v := range s.m.settings() {
-		meta.Env = append(meta.Env, trace.Str(v[0], v[1]))
-	}
-	if s.team.boot != nil && s.team.nranks > 1 {
-		meta.Part = &chrome.Part{Rank: s.team.rank, Of: s.team.nranks}
-	}
-	w, err := chrome.Create(s.traceName(), chrome.Options{Meta: meta, Cancelled: s.app.cancelled})
-	return w, input(err)
-}
-
-// devices lists the processes of all ranks where nccl-tests lists GPUs.
-func (s *bench) devices() ([]nccltests.Device, error) {
-	name, err := os.Hostname()
-	if err != nil {
-		name = "localhost"
-	}
-	out, err := gather(s.team, nccltests.Device{PID: os.Getpid(), Host: name})
-	if err != nil {
-		return nil, err
-	}
-	if s.team.boot == nil {
-		out = slices.Repeat(out, s.team.nranks)
-	}
-	for r := range out {
-		out[r].Rank, out[r].Name, out[r].BusID = r, "host memory", "0000:00:00"
-	}
-	return out, nil
-}
-
-// gather gives every process what each has to say.
-func gather[T any](t *team, mine T) ([]T, error) {
-	if t.boot == nil {
-		return []T{mine}, nil
-	}
-	out := make([]T, t.nranks)
-	b, err := json.Marshal(mine)
-	if err != nil {
-		return nil, err
-	}
-	all, err := t.boot.AllGather(b)
-	if err != nil {
-		return nil, err
-	}
-	for r, b := range all {
-		if err := json.Unmarshal(b, &out[r]); err != nil {
-			return nil, fmt.Errorf("what rank %d says: %w", r, err)
-		}
-	}
-	return out, nil
-}
-
-// loopbackOnly tells whether all processes meet on this host.
-func loopbackOnly(root string) bool {
-	h, _, err := net.SplitHostPort(root)
-	ip := net.ParseIP(h)
-	return err == nil && (h == "localhost" || ip != nil && ip.IsLoopback())
-}
-
-var errDisagree = errors.New("ranks were started with different options")

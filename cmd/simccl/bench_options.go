@@ -8,6 +8,27 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// check refuses what the backend cannot do, before anything is opened.
+func (b *benchFlags) check(a *app, cmd *cobra.Command) error {
+	if !b.onGPUs() {
+		return b.checkHost(cmd)
+	}
+	if err := b.checkGPUs(); err != nil {
+		return err
+	}
+	if text, ok := a.getenv("NCCL_TESTS_DEVICE"); ok && text != "" {
+		return notYet("NCCL_TESTS_DEVICE="+text, "a first GPU other than the first; CUDA_VISIBLE_DEVICES chooses GPUs")
+	}
+	return b.checkModes()
+}
+
+func (b *benchFlags) replays() int {
+	if b.timing == "graph" {
+		return max(b.run.test.graph, 1)
+	}
+	return b.run.test.graph
+}
+
 // checkHost refuses values that mean nothing where CPUs run the operation, and
 // fills the sizes of a run that asks for none: a CPU moves less than a GPU.
 func (b *benchFlags) checkHost(cmd *cobra.Command) error {
@@ -39,17 +60,17 @@ func (b *benchFlags) checkHost(cmd *cobra.Command) error {
 
 // onlyGPUs refuses what a CPU backend would have to pass over in silence.
 func (b *benchFlags) onlyGPUs() error {
-	t, g := &b.run.test, &b.gpu
+	t := &b.run.test
 	for _, o := range []struct {
 		said       bool
 		flag, have string
 	}{
 		{t.threads != 1, fmt.Sprintf("-t %d", t.threads), "its ranks are --nranks, or --nodes times -g"},
-		{g.timing != "eager", "--launch " + g.timing, "it has no graphs"},
+		{b.timing != "eager", "--launch " + b.timing, "it has no graphs"},
 		{t.graph != 0, fmt.Sprintf("-G %d", t.graph), "it has no graphs"},
-		{g.compare, "--compare", "nothing is known of CPUs to compare with"},
-		{g.algo != "auto", "--algo " + g.algo, "it runs the plan; NCCL_ALGO and NCCL_PROTO choose which"},
-		{g.libnccl != "", "--libnccl", "it does not load NCCL"},
+		{b.compare, "--compare", "nothing is known of CPUs to compare with"},
+		{b.algo != "auto", "--algo " + b.algo, "it runs the plan; NCCL_ALGO and NCCL_PROTO choose which"},
+		{b.libnccl != "", "--libnccl", "it does not load NCCL"},
 		{t.perIter != 0 || t.skip != 0, "-I, -K", "it times all iterations together"},
 		{t.blocking != 0 || t.cpuTime != 0 || t.streamNull != 0, "-z, -C, -y", "it has no streams"},
 		{t.agg != 1, fmt.Sprintf("-m %d", t.agg), "it does not group operations"},
@@ -93,13 +114,13 @@ func (b *benchFlags) most() time.Duration {
 func (b *benchFlags) checkGPUs() error {
 	t, trace := &b.run.test, b.run.out.trace
 	switch {
-	case b.gpu.timing != "eager" && b.gpu.timing != "graph":
-		return usage("--launch %s: write eager or graph", b.gpu.timing)
+	case b.timing != "eager" && b.timing != "graph":
+		return usage("--launch %s: write eager or graph", b.timing)
 	case t.iters < 1 || t.agg < 1 || t.cycles < 1 || t.warmup < 0 || t.graph < 0 || t.check < 0:
 		return usage("-n, -m and -N begin at 1; -w, -G and -c at 0")
 	case t.perIter < 0 || t.perIter > 1:
 		return usage("-I %d: 0 or 1", t.perIter)
-	case t.perIter != 0 && (t.graph > 0 || b.gpu.timing == "graph"):
+	case t.perIter != 0 && (t.graph > 0 || b.timing == "graph"):
 		return usage("-I %d: a graph replay has no times of single iterations; use eager launches", t.perIter)
 	case t.skip < 0 || t.skip >= t.iters:
 		return usage("-K %d: less than the %d iterations of -n", t.skip, t.iters)

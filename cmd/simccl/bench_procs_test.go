@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/real/cuda/fake"
+	"github.com/simccl/simccl/real/realtest"
 )
 
 // onMadeUpGPUs starts three processes, each with a GPU of the driver of tests,
 // that run the plan of an operation.
 func onMadeUpGPUs(t *testing.T, args ...string) []*process {
 	t.Helper()
-	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(fake.Library(t)))
+	t.Setenv("LD_LIBRARY_PATH", realtest.FakeDriver(t))
 	t.Setenv("NCCL_NVLS_ENABLE", "0")
 	topo := filepath.Join(golden.Root(t, "testdata", "topos"), "h200x4-4.xml")
 	return processes(t, 3, append([]string{"bench", "all_reduce", "--backend", "cuda", "--algo", "plan", "--topo", topo, "-g", "1"}, args...)...)

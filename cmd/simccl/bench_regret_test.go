@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
-	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/units"
 )
 
@@ -21,13 +21,14 @@ type paced struct {
 	open   *int
 }
 
-func (p *paced) measure(_ context.Context, _ *gpubench.Op, o gpubench.Options) (gpubench.Measurement, string, error) {
-	return gpubench.Measurement{Time: units.FromMicros(p.us), Checked: o.Check > 0}, "nccl", nil
+func (p *paced) Measure(_ context.Context, _ *bench.Op, o bench.Options) (m bench.Measurement, err error) {
+	m.Time, m.Checked, m.Shape = units.FromMicros(p.us), o.Check > 0, "nccl"
+	return m, nil
 }
 
-func (p *paced) close() error { *p.open--; return nil }
+func (p *paced) Close() error { *p.open--; return nil }
 
-func (p *paced) force(_ context.Context, _ *benchRun, v contender) (backend, error) {
+func (p *paced) Force(_ context.Context, v bench.Rival) (bench.Backend, error) {
 	*p.forced = append(*p.forced, v.String())
 	*p.open++
 	us, ok := p.table[v.String()]
@@ -41,14 +42,12 @@ func (p *paced) force(_ context.Context, _ *benchRun, v contender) (backend, err
 // rival's, every contender of the cost model is forced, and no communicator stays
 // open.
 func TestRegretOnHardware(t *testing.T) {
-	real := backends["nccl"]
-	t.Cleanup(func() { backends["nccl"] = real })
 	var forced []string
 	open := 0
-	backends["nccl"] = func(context.Context, *benchRun, units.Bytes) (backend, error) {
+	inPlaceOfGPUs(t, func() bench.Backend {
 		open++
-		return &paced{recorded: recorded{n: 4}, us: 12, table: map[string]float64{"RING/LL128": 10, "TREE/LL": 11}, forced: &forced, open: &open}, nil
-	}
+		return &paced{recorded: recorded{n: 4}, us: 12, table: map[string]float64{"RING/LL128": 10, "TREE/LL": 11}, forced: &forced, open: &open}
+	})
 	topo := golden.Root(t, "testdata", "topos", "h200x4-4.xml")
 	out := simccl(t, "bench", "all_reduce", "--topo", topo, "--multicast", "off", "-b", "8", "-e", "8", "--launch", "graph", "--columns", "+regret,algo,proto")
 	row := strings.Fields(lineWith(t, out, "float"))
@@ -89,5 +88,3 @@ func lineWith(t *testing.T, text, word string) string {
 	t.Fatalf("no line with %q in\n%s", word, text)
 	return ""
 }
-
-var _ forcer = (*gpuBackend)(nil)

@@ -14,10 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/config/netcfg"
-	simexec "github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/require"
-	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real/realtest"
 )
 
 // freePort finds a port that nobody has now, nor is given before it is used:
@@ -159,9 +156,7 @@ func TestKilledRankIsNamedByAll(t *testing.T) {
 		victim := c.victim
 		t.Run(fmt.Sprint(c.backend, " rank ", victim), func(t *testing.T) {
 			if c.backend == "verbs" {
-				n, err := ibv.NewNet(netcfg.IB{})
-				require.Hardware(t, "ib", err, simexec.ErrUnsupported)
-				n.Close()
+				realtest.NeedRDMA(t)
 			}
 			all := processes(t, 4, "bench", "all_reduce", "--backend", c.backend, "-b", "64K", "-e", "64K", "-n", "1000000")
 			killOne(t, all, victim)

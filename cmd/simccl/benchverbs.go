@@ -3,15 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/simccl/simccl/real/ibv"
-	"github.com/simccl/simccl/real/transport"
+	"github.com/simccl/simccl/config/netcfg"
+	"github.com/simccl/simccl/real/perftest"
+	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 )
@@ -90,19 +90,15 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	n, err := v.open(a)
+	set, err := v.settings(a)
 	if err != nil {
 		return err
 	}
-	defer n.Close()
-	devs, err := n.Devices()
+	ports, err := perftest.Open(set, v.device, v.port)
 	if err != nil {
 		return err
 	}
-	from, to, err := v.pick(devs)
-	if err != nil {
-		return err
-	}
+	defer ports.Close()
 	var key []byte
 	if v.serve || host != "" {
 		if key, err = v.key(a, host); err != nil {
@@ -110,31 +106,27 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 		}
 	}
 	if v.serve {
-		return v.wait(ctx, a, n, devs, from, key)
+		return v.wait(ctx, a, ports, key)
 	}
-	other, measure := devs[to].Name, func(c ibv.PerfConfig) (*ibv.Perf, error) { return n.RunPerf(ctx, from, to, c) }
+	other := ports.To()
+	var remote *perftest.Remote
 	if host != "" {
-		other, measure = host, func(c ibv.PerfConfig) (*ibv.Perf, error) { return n.Perf(ctx, host, from, key, c) }
+		other, remote = host, &perftest.Remote{Addr: host, Key: key}
 	}
-	v.head(a.out, devs[from].Name, other)
-	var remarks []string
-	for _, size := range sizes {
-		rows := map[string]verbsRow{}
-		for _, t := range tests {
-			c := ibv.PerfConfig{Op: t, Size: size, Iters: v.iters, Duration: time.Duration(v.seconds) * time.Second,
-				QPs: v.qps, TxDepth: v.depth, Bidirectional: v.both, NoPeak: v.noPeak}
-			if rows[t], err = v.row(a.out, c, measure); err != nil {
-				return fmt.Errorf("%s of %d bytes: %w", t, size, err)
-			}
-		}
-		remarks = append(remarks, remark(size, rows)...)
+	like := perftest.Case{Iters: v.iters, Duration: time.Duration(v.seconds) * time.Second,
+		QPs: v.qps, TxDepth: v.depth, Bidirectional: v.both, NoPeak: v.noPeak}
+	table := perftest.Table{Gbits: v.gbits}
+	fmt.Fprint(a.out, table.Head(&like, ports.From(), other))
+	remarks, err := ports.Measure(ctx, tests, sizes, like, remote, func(r *perftest.Row) { fmt.Fprint(a.out, table.Row(r)) })
+	if err != nil {
+		return err
 	}
-	fmt.Fprintln(a.out, ruler)
+	fmt.Fprintln(a.out, perftest.Ruler)
 	for _, r := range remarks {
 		fmt.Fprintln(a.out, " "+r)
 	}
-	if host != "" {
-		return ibv.EndPerf(ctx, host, key)
+	if remote != nil {
+		return remote.End(ctx)
 	}
 	return nil
 }
@@ -142,7 +134,7 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 // words reads the arguments: tests, and what is none is the other side's
 // address.
 func (v *verbsFlags) words(args []string) (host string, tests []string, err error) {
-	known := []string{"write", "read", "send", ibv.OpNCCL}
+	known := perftest.Tests()
 	for _, w := range args {
 		switch {
 		case slices.Contains(known, w):
@@ -170,13 +162,13 @@ func (v *verbsFlags) words(args []string) (host string, tests []string, err erro
 	return host, tests, nil
 }
 
-// open chooses the ports.
-func (v *verbsFlags) open(a *app) (*ibv.Net, error) {
+// settings are those of the environment, but for what the letters say.
+func (v *verbsFlags) settings(a *app) (set netcfg.IB, err error) {
 	cfg, err := a.config()
 	if err != nil {
-		return nil, err
+		return set, err
 	}
-	set := cfg.IB
+	set = cfg.IB
 	if v.gid >= 0 {
 		set.GIDIndex = units.Some(v.gid)
 	}
@@ -188,7 +180,7 @@ func (v *verbsFlags) open(a *app) (*ibv.Net, error) {
 			*s.to = uint8(s.given)
 		}
 	}
-	return ibv.NewNet(set)
+	return set, nil
 }
 
 // key is what the two sides share.
@@ -197,27 +189,25 @@ func (v *verbsFlags) key(a *app, host string) ([]byte, error) {
 	if v.serve {
 		at = net.JoinHostPort(v.listen, strconv.Itoa(v.tcp))
 	}
-	s, err := v.secret.read(a, loopbackOnly(at))
+	s, err := v.secret.read(a, team.Loopback(at))
 	if err != nil {
 		return nil, err
 	}
-	key := s.key("bench verbs")
+	key := s.Key("bench verbs")
 	return key[:], nil
 }
 
 // wait serves the other side.
-func (v *verbsFlags) wait(ctx context.Context, a *app, n *ibv.Net, devs []transport.Properties, dev int, key []byte) error {
+func (v *verbsFlags) wait(ctx context.Context, a *app, ports *perftest.Ports, key []byte) error {
 	l, err := v.listener()
 	if err != nil {
 		return err
 	}
 	ln := l.(*net.TCPListener)
 	defer ln.Close()
-	fmt.Fprintf(a.err, "simccl: %s port %d waits at %s\n", devs[dev].Name, devs[dev].Port, ln.Addr())
-	return n.ServePerf(ctx, ln, dev, key, func(c ibv.PerfConfig, err error) {
-		if err != nil {
-			fmt.Fprintf(a.err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
-		}
+	fmt.Fprintf(a.err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())
+	return ports.Serve(ctx, ln, key, func(c perftest.Case, err error) {
+		fmt.Fprintf(a.err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
 	})
 }
 
@@ -241,99 +231,5 @@ func (v *verbsFlags) sizes() ([]int, error) {
 		}
 		return []int{int(n)}, nil
 	}
-	var out []int
-	for n := 2; n <= 8<<20; n *= 2 {
-		out = append(out, n)
-	}
-	return out, nil
-}
-
-// pick finds the two ends among the ports that are up.
-func (v *verbsFlags) pick(devs []transport.Properties) (from, to int, err error) {
-	find := func(name string, def int) (int, error) {
-		var have []string
-		for i, d := range devs {
-			if (name == "" && v.port == 0 && i == def) || (name == d.Name || name == "") && (v.port == 0 || v.port == d.Port) {
-				return i, nil
-			}
-			have = append(have, fmt.Sprintf("%s:%d", d.Name, d.Port))
-		}
-		return 0, usage("-d %s -i %d: no such port is up; there are %s", name, v.port, strings.Join(have, ", "))
-	}
-	if v.device == "" && v.port == 0 {
-		return 0, len(devs) - 1, nil
-	}
-	a, b, two := strings.Cut(v.device, ",")
-	if from, err = find(a, 0); err != nil || !two {
-		return from, from, err
-	}
-	to, err = find(b, len(devs)-1)
-	return from, to, err
-}
-
-var ruler = strings.Repeat("-", 150)
-
-// head prints perftest's preface and columns, those of bandwidth before those of
-// latency.
-func (v *verbsFlags) head(w io.Writer, from, to string) {
-	dir, unit := "one way", "MiB/sec"
-	if v.both {
-		dir = "both ways"
-	}
-	if v.gbits {
-		unit = "Gb/sec"
-	}
-	fmt.Fprintf(w, "%s\n                    RDMA and NCCL's pattern, %s\n Device         : %s -> %s\n Number of qps  : %d\n TX depth       : %d (nccl: %d)\n%s\n",
-		ruler, dir, from, to, v.qps, v.depth, ncclSteps, ruler)
-	fmt.Fprintf(w, " %-5s  #bytes     #iterations    BW peak[%s]    BW average[%s]   MsgRate[Mpps]   BW average[GB/sec]", "test", unit, unit)
-	fmt.Fprintln(w, "    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]")
-}
-
-// verbsRow is what a row shows.
-type verbsRow struct{ bw, lat *ibv.Perf }
-
-// ncclSteps is how many messages of a connection nccl has under way.
-const ncclSteps = 8
-
-// remark says at one size what of write's bandwidth nccl reaches, and whether the
-// wait for clear-to-sends explains it.
-func remark(size int, rows map[string]verbsRow) []string {
-	write, nccl := rows["write"], rows[ibv.OpNCCL]
-	if write.bw == nil || nccl.bw == nil {
-		return nil
-	}
-	part := nccl.bw.Average / write.bw.Average
-	s := fmt.Sprintf("%d bytes: nccl reaches %.0f %% of write", size, 100*part)
-	if part >= 0.9 {
-		return []string{s}
-	}
-	each := nccl.lat.Typical().Seconds()
-	bound := ncclSteps * float64(size) / each
-	s += fmt.Sprintf("; %d messages of %.2f usec under way allow %.4f GB/sec", ncclSteps, each*1e6, bound/1e9)
-	if nccl.bw.Average > bound/2 {
-		return []string{s + ", so the round trip of the clear-to-send is the bound: larger messages or more connections help"}
-	}
-	return []string{s + ": what is missing is not waited for on the wire, look at the host's CPU"}
-}
-
-// row measures bandwidth, then latency.
-func (v *verbsFlags) row(w io.Writer, c ibv.PerfConfig, measure func(ibv.PerfConfig) (*ibv.Perf, error)) (r verbsRow, err error) {
-	if r.bw, err = measure(c); err != nil {
-		return r, err
-	}
-	c.Latency = true
-	if r.lat, err = measure(c); err != nil {
-		return r, err
-	}
-	bw, lat := r.bw, r.lat
-	unit := 1.0 / (1 << 20)
-	if v.gbits {
-		unit = 8e-9
-	}
-	mean, stdev := lat.Mean()
-	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
-	fmt.Fprintf(w, " %-5s  %-9d  %-13d  %-16.2f  %-18.2f %-15.6f %-18.4f", c.Op, c.Size, bw.Iters, bw.Peak*unit, bw.Average*unit, bw.Rate/1e6, bw.Average/1e9)
-	fmt.Fprintf(w, "    %-13.2f  %-11.2f  %-15.2f    %-11.2f    %-13.2f   %-20.2f   %.2f\n", us(lat.Times[0]), us(lat.Times[len(lat.Times)-1]),
-		us(lat.Typical()), us(mean), us(stdev), us(lat.Percentile(99)), us(lat.Percentile(99.9)))
-	return r, nil
+	return perftest.AllSizes(), nil
 }

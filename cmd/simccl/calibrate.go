@@ -1,17 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
@@ -121,7 +122,7 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
 	}
 	for _, l := range left {
-		if !strings.HasPrefix(l, topoFile+": ") { // it is read as the machine
+		if !strings.HasPrefix(l, measure.TopologyFile+": ") { // it is read as the machine
 			fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
 		}
 	}
@@ -141,25 +142,17 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	}
 	if !a.json {
 		for _, r := range runs {
-			fmt.Fprintf(a.out, "# %s: %d ranks, %d times%s\n", r.File, r.Ranks, len(r.Samples), settingsTold(r))
+			fmt.Fprintf(a.out, "# %s\n", r.Summary())
 		}
 	}
 	return points, class, nil
-}
-
-// settingsTold says under which settings a file is taken to be measured.
-func settingsTold(r *calibrate.Run) string {
-	if r.From == "" {
-		return "; it says nothing of settings: NCCL's defaults"
-	}
-	return fmt.Sprintf("; %s says %s", r.From, strings.Join(r.Env, " "))
 }
 
 // lab is the machine that the files of a directory were measured on.
 func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, error) {
 	m := c.machine
 	if m.topo == "" {
-		if file := filepath.Join(dir, topoFile); exists(file) {
+		if file := filepath.Join(dir, measure.TopologyFile); exists(file) {
 			m.topo = file
 		} else {
 			text, err := thisMachine(a)
@@ -169,26 +162,18 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 			m.found = text
 		}
 	}
-	if _, err := parseMulticast(m.multicast); err != nil {
-		return nil, gpu.Class{}, err
-	}
-	out, err := m.cluster(a)
+	spec, err := m.spec(a)
 	if err != nil {
 		return nil, gpu.Class{}, err
 	}
-	if err := m.readClass(a, out); err != nil {
-		return nil, gpu.Class{}, err
+	opt := a.options(m.found)
+	site, err := scenario.Layout(&spec, opt)
+	if err != nil {
+		return nil, gpu.Class{}, asFlags(err)
 	}
-	file, _, _, err := a.splitCount(strings.Split(m.topo, ",")[0])
-	if m.found != nil {
-		file, err = "this machine", nil
-	}
-	machine := scenario.Machine{Nodes: []scenario.Nodes{{Topo: file}}, Multicast: m.multicast, NVLinkDomain: m.mnnvl}
-	return &calibrate.Lab{Machine: machine, Files: files{app: a, given: map[string][]byte{"this machine": m.found}}}, out.class, err
+	machine := scenario.Machine{Nodes: []scenario.Nodes{{Topo: spec.Machine.Nodes[0].Topo}}, Multicast: m.multicast, NVLinkDomain: m.mnnvl}
+	return &calibrate.Lab{Machine: machine, Files: opt.Files}, site.Class, nil
 }
-
-// topoFile of a directory of measured times is the machine's topology.
-const topoFile = "topo.xml"
 
 func exists(file string) bool {
 	_, err := os.Stat(file)
@@ -208,8 +193,8 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	}
 	told := a.progress("rounds", fitRounds)
 	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout, Quantities: c.quantities, Rounds: fitRounds,
-		Round: func(int, float64) { told.step() }})
-	told.end()
+		Round: func(int, float64) { told.Step() }})
+	told.End()
 	if err != nil {
 		if errors.Is(err, calibrate.ErrNoHoldout) || errors.Is(err, calibrate.ErrTooFew) {
 			return input(err)
@@ -219,7 +204,7 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 		}
 		return err
 	}
-	res.Describe(c.className(class.Name), calibrate.Machine(points))
+	res.Describe(cmp.Or(c.name, calibrate.NameAfter(class.Name)), calibrate.Machine(points))
 	if err := c.write(a, res); err != nil {
 		return err
 	}
@@ -233,13 +218,6 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 
 // fitRounds bounds the search; it ends earlier where it gains nothing.
 const fitRounds = 12
-
-func (c *calibrateFlags) className(start string) string {
-	if c.name != "" {
-		return c.name
-	}
-	return strings.TrimSuffix(start, "-calibrated") + "-calibrated"
-}
 
 // writable fails before minutes are spent on what cannot be kept.
 func (c *calibrateFlags) writable(a *app) error {
@@ -271,9 +249,6 @@ func (c *calibrateFlags) writeResiduals(a *app, all []calibrate.Residual) error 
 
 // only keeps the points of --ops.
 func (c *calibrateFlags) only(points []calibrate.Point) ([]calibrate.Point, error) {
-	if len(c.ops) == 0 {
-		return points, nil
-	}
 	var ops []coll.Func
 	for _, name := range c.ops {
 		f, err := coll.ParseFunc(name)
@@ -282,11 +257,10 @@ func (c *calibrateFlags) only(points []calibrate.Point) ([]calibrate.Point, erro
 		}
 		ops = append(ops, f)
 	}
-	out := slices.DeleteFunc(points, func(p calibrate.Point) bool { return !slices.Contains(ops, p.Op.Func) })
-	if len(out) == 0 {
+	if points = calibrate.Of(points, ops); len(points) == 0 {
 		return nil, usage("--ops %s: none of them was measured", strings.Join(c.ops, ","))
 	}
-	return out, nil
+	return points, nil
 }
 
 func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
@@ -318,7 +292,7 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	} else {
 		fmt.Fprintf(a.out, "# %s\n%s", class.Summary(gpu.NoNetwork), calibrate.CheckText(res))
 	}
-	worst := slices.MaxFunc(sums, func(x, y calibrate.Summary) int { return int(math.Copysign(1, x.After.Mean-y.After.Mean)) })
+	worst := calibrate.Worst(sums)
 	if c.within > 0 && worst.After.Mean > c.within {
 		return failed("%s misses by %.1f %% in the mean, more than %.1f %%", worst.Op, 100*worst.After.Mean, 100*c.within)
 	}

@@ -12,9 +12,10 @@ import (
 
 	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
-	gpubench "github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/bench"
+	"github.com/simccl/simccl/real/measure"
+	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 )
@@ -27,22 +28,20 @@ type recorded struct {
 	asked int
 }
 
-func (r *recorded) ranks() int { return r.n }
-func (r *recorded) devices() []nccltests.Device {
-	out := make([]nccltests.Device, r.n)
-	for i := range out {
-		out[i] = nccltests.Device{Rank: i, Host: "recorded", Device: i, Name: "NVIDIA H200"}
+func (r *recorded) About() bench.About {
+	a := bench.About{Describe: "recorded", Threads: r.n}
+	for i := range r.n {
+		a.Devices = append(a.Devices, nccltests.Device{Rank: i, Host: "recorded", Device: i, Name: "NVIDIA H200"})
 	}
-	return out
+	return a
 }
-func (r *recorded) describe() string { return "recorded" }
-func (r *recorded) close() error     { return nil }
+func (r *recorded) Close() error { return nil }
 
-// measure interpolates between the recorded sizes; three passes differ by 2 %.
-func (r *recorded) measure(_ context.Context, op *gpubench.Op, _ gpubench.Options) (gpubench.Measurement, string, error) {
+// Measure interpolates between the recorded sizes; three passes differ by 2 %.
+func (r *recorded) Measure(_ context.Context, op *bench.Op, _ bench.Options) (m bench.Measurement, err error) {
 	list := r.times[op.Func]
 	if len(list) == 0 {
-		return gpubench.Measurement{}, "", fmt.Errorf("%v was not recorded", op.Func)
+		return m, fmt.Errorf("%v was not recorded", op.Func)
 	}
 	size := int64(op.Sizes.Bytes(op.Type))
 	i := 1
@@ -53,7 +52,8 @@ func (r *recorded) measure(_ context.Context, op *gpubench.Op, _ gpubench.Option
 	at := (math.Log(float64(size)) - math.Log(float64(a.Bytes))) / (math.Log(float64(b.Bytes)) - math.Log(float64(a.Bytes)))
 	us := math.Exp(math.Log(a.Us) + at*(math.Log(b.Us)-math.Log(a.Us)))
 	r.asked++
-	return gpubench.Measurement{Time: units.FromMicros(us * (1 + 0.01*float64(r.asked%3))), Checked: true}, "nccl", nil
+	m.Time, m.Checked, m.Shape = units.FromMicros(us*(1+0.01*float64(r.asked%3))), true, "nccl"
+	return m, nil
 }
 
 // record takes the place of the nccl backend for a test.
@@ -73,9 +73,17 @@ func record(t *testing.T, files ...string) {
 			}
 		}
 	}
-	real := backends["nccl"]
-	t.Cleanup(func() { backends["nccl"] = real })
-	backends["nccl"] = func(context.Context, *benchRun, units.Bytes) (backend, error) { return r, nil }
+	inPlaceOfGPUs(t, func() bench.Backend { return r })
+}
+
+// inPlaceOfGPUs has a test's commands open another backend than GPUs.
+func inPlaceOfGPUs(t *testing.T, open func() bench.Backend) {
+	t.Helper()
+	real := openDevices
+	t.Cleanup(func() { openDevices = real })
+	openDevices = func(context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel) (bench.Backend, error) {
+		return open(), nil
+	}
 }
 
 // TestCalibrateOnRecordedTimes goes the whole way of calibrate but for the GPUs:
@@ -111,14 +119,14 @@ func TestCalibrateOnRecordedTimes(t *testing.T) {
 func measureRecorded(t *testing.T, dir, name string, files ...string) {
 	t.Helper()
 	record(t, files...)
-	list, err := (&measureFlags{sets: []string{name}}).pick()
+	list, err := measure.Pick([]string{name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := list[0]
-	s.ops = []coll.Func{coll.AllReduce, coll.AllGather}
-	a := &app{out: os.Stdout, err: os.Stderr, environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.env...)}
-	if err := measureSet(t.Context(), a, &s, place{rank: -1}, "", dir); err != nil {
+	s.Ops = []coll.Func{coll.AllReduce, coll.AllGather}
+	a := &app{out: os.Stdout, err: os.Stderr, environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)}
+	if err := measureSet(t.Context(), a, &s, team.Alone(0), "", dir); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -135,11 +143,9 @@ func simccl(t *testing.T, args ...string) string {
 
 // TestWrongValuesEndCalibration: a time of wrong results is no time.
 func TestWrongValuesEndCalibration(t *testing.T) {
-	real := backends["nccl"]
-	t.Cleanup(func() { backends["nccl"] = real })
-	backends["nccl"] = func(context.Context, *benchRun, units.Bytes) (backend, error) { return wrong{&recorded{n: 4}}, nil }
-	s := sets()[0]
-	err := measureSet(t.Context(), &app{out: os.Stdout, err: os.Stderr}, &s, place{rank: -1}, "", t.TempDir())
+	inPlaceOfGPUs(t, func() bench.Backend { return wrong{&recorded{n: 4}} })
+	s := measure.Sets()[0]
+	err := measureSet(t.Context(), &app{out: os.Stdout, err: os.Stderr}, &s, team.Alone(0), "", t.TempDir())
 	if status(err) != exitCheck || !strings.Contains(err.Error(), "element 3") {
 		t.Errorf("wrong values: %v, exit status %d", err, status(err))
 	}
@@ -147,28 +153,7 @@ func TestWrongValuesEndCalibration(t *testing.T) {
 
 type wrong struct{ *recorded }
 
-func (wrong) measure(context.Context, *gpubench.Op, gpubench.Options) (gpubench.Measurement, string, error) {
-	return gpubench.Measurement{Time: units.Microsecond, Wrong: 1, Checked: true, First: "rank 1: element 3"}, "nccl", nil
-}
-
-// TestSetsAreTold: every set has a name of its own, operations and sizes, and
-// the settings they name are ones that NCCL reads.
-func TestSetsAreTold(t *testing.T) {
-	seen := map[string]bool{}
-	for _, s := range sets() {
-		if seen[s.name] || len(s.ops) == 0 || s.max < 8 || s.factor < 2 {
-			t.Errorf("set %+v", s)
-		}
-		seen[s.name] = true
-		if _, _, err := config.Load(config.Sources{Flags: s.env, NoEnv: true}); err != nil {
-			t.Errorf("%s: %v", s.name, err)
-		}
-		for _, f := range s.ops {
-			for _, x := range s.sizes(f, 3) {
-				if s.skew == (x.op.Sizes.SendCount*4%16 == 0 && x.op.Sizes.RecvCount*4%16 == 0) && f == coll.AllGather {
-					t.Errorf("%s: %v of %d bytes", s.name, f, x.shown)
-				}
-			}
-		}
-	}
+func (wrong) Measure(context.Context, *bench.Op, bench.Options) (m bench.Measurement, err error) {
+	m.Time, m.Wrong, m.Checked, m.First = units.Microsecond, 1, true, "rank 1: element 3"
+	return m, nil
 }

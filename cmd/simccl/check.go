@@ -1,15 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/comm/decision"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/spf13/cobra"
 )
@@ -81,17 +80,12 @@ func (a *app) checkCase(args string, update bool) (verdict, error) {
 	if err != nil {
 		return v, input(fmt.Errorf("%w; make it with --update", err))
 	}
-	var w, g any
-	if err := json.Unmarshal(want, &w); err != nil {
+	d, err := decision.Compare(want, got)
+	if err != nil {
 		return v, input(fmt.Errorf("%s.json: %w", name, err))
 	}
-	if err := json.Unmarshal(got, &g); err != nil {
-		return v, err
-	}
-	d := differences{}
-	d.compare("", w, g)
-	v.Count, v.Differences = d.count, append(v.Differences, d.lines...)
-	if d.count > 0 {
+	v.Count, v.Differences = d.Count, append(v.Differences, d.Lines...)
+	if d.Count > 0 {
 		v.Verdict = "FAIL"
 		return v, failed("%s: decisions differ from %s.json", args, name)
 	}
@@ -106,9 +100,9 @@ func (a *app) printVerdict(v *verdict) {
 	case "wrote":
 		fmt.Fprintf(a.out, "wrote %s.json\n", v.Case)
 	case "ok":
-		fmt.Fprintf(a.out, "%s   %s\n", p.green("ok"), v.Case)
+		fmt.Fprintf(a.out, "%s   %s\n", p.Green("ok"), v.Case)
 	case "FAIL":
-		fmt.Fprintf(a.out, "%s %s: %d differences\n", p.red("FAIL"), v.Case, v.Count)
+		fmt.Fprintf(a.out, "%s %s: %d differences\n", p.Red("FAIL"), v.Case, v.Count)
 		for _, l := range v.Differences {
 			fmt.Fprintf(a.out, "     %s\n", l)
 		}
@@ -136,7 +130,7 @@ func (a *app) decide(args string) ([]byte, error) {
 			if err != nil {
 				return err
 			}
-			text, err = x.document(sub)
+			text, err = sub.document(x)
 			return err
 		}}
 	m.register(c)
@@ -164,89 +158,4 @@ func argsFile(text string) ([]string, error) {
 		words = append(words, more...)
 	}
 	return words, nil
-}
-
-// differences lists where two documents part.
-type differences struct {
-	lines []string
-	count int
-}
-
-const (
-	shownDifferences = 20
-	tolerance        = 1e-5
-)
-
-func (d *differences) add(at, format string, args ...any) {
-	if d.count++; d.count <= shownDifferences {
-		d.lines = append(d.lines, strings.TrimPrefix(at, ".")+": "+fmt.Sprintf(format, args...))
-	}
-}
-
-func (d *differences) compare(at string, want, got any) {
-	switch w := want.(type) {
-	case map[string]any:
-		g, ok := got.(map[string]any)
-		if !ok {
-			d.add(at, "was an object, is %s", short(got))
-			return
-		}
-		d.compareKeys(at, w, g)
-	case []any:
-		g, ok := got.([]any)
-		if !ok || len(g) != len(w) {
-			d.add(at, "had %d elements, has %d", len(w), len(g))
-			return
-		}
-		for i := range w {
-			d.compare(fmt.Sprintf("%s[%d]", at, i), w[i], g[i])
-		}
-	case float64:
-		g, ok := got.(float64)
-		if !ok || math.Abs(w-g) > tolerance*max(math.Abs(w), math.Abs(g), 1e-9) {
-			d.add(at, "was %v, is %s", w, short(got))
-		}
-	default:
-		if want != got {
-			d.add(at, "was %s, is %s", short(want), short(got))
-		}
-	}
-}
-
-func (d *differences) compareKeys(at string, w, g map[string]any) {
-	keys := map[string]bool{}
-	for k := range w {
-		keys[k] = true
-	}
-	for k := range g {
-		keys[k] = true
-	}
-	sorted := make([]string, 0, len(keys))
-	for k := range keys {
-		sorted = append(sorted, k)
-	}
-	slices.Sort(sorted)
-	for _, k := range sorted {
-		_, inW := w[k]
-		_, inG := g[k]
-		switch {
-		case !inG:
-			d.add(at+"."+k, "is gone")
-		case !inW:
-			d.add(at+"."+k, "is new: %s", short(g[k]))
-		default:
-			d.compare(at+"."+k, w[k], g[k])
-		}
-	}
-}
-
-func short(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	if len(text) > 60 {
-		return string(text[:57]) + "..."
-	}
-	return string(text)
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/detect"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -18,7 +18,7 @@ func newTopoDetect(a *app) *cobra.Command {
 	gpus, out := 0, ""
 	c := &cobra.Command{Use: "detect", Short: "Write this machine's topology file",
 		Long: `detect reads GPUs from NVML and everything else from sysfs, and prints the file
-that NCCL 2.28.9 would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
+that NCCL ` + ncclRules().String() + ` would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
 NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
 choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
 keep at ` + detect.DefaultFile + `, goes before
@@ -46,26 +46,19 @@ what is found.`,
 // Where it cannot be asked, NCCL has no InfiniBand either; a machine that has
 // such devices all the same deserves a word.
 func verbsDevices(a *app) ([]detect.HCA, error) {
-	lib, err := ibv.Open()
-	var names []string
-	if err == nil {
-		names, err = lib.DeviceNames()
-	}
+	devices, left, err := real.RDMADevices()
 	if err != nil {
 		if there, _ := filepath.Glob("/sys/class/infiniband/*"); len(there) > 0 {
 			fmt.Fprintf(a.err, "simccl: warning: %d RDMA devices cannot be used, nor by NCCL: %v\n", len(there), err)
 		}
 		return nil, err
 	}
+	for _, err := range left {
+		fmt.Fprintf(a.err, "simccl: warning: %v\n", err)
+	}
 	var out []detect.HCA
-	for _, name := range names {
-		d, err := lib.OpenDevice(name)
-		if err != nil { // NCCL leaves it out too (net_ib.cc:715)
-			fmt.Fprintf(a.err, "simccl: warning: %v\n", err)
-			continue
-		}
-		out = append(out, detect.HCA{Name: name, MaxQP: d.MaxQP, DMABuf: d.DMABuf()})
-		d.Close()
+	for _, d := range devices {
+		out = append(out, detect.HCA{Name: d.Name, MaxQP: d.MaxQP, DMABuf: d.DMABuf})
 	}
 	return out, nil
 }

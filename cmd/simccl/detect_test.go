@@ -9,10 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	simexec "github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/internal/require"
-	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real/realtest"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/detect"
 )
@@ -21,24 +19,12 @@ import (
 // libibverbs says of them, and NCCL_IB_HCA chooses among them. There need be no
 // GPU: one is made up.
 func TestDetectedNICsAreVerbs(t *testing.T) {
-	lib, err := ibv.Open()
-	require.Hardware(t, "ib", err, simexec.ErrUnsupported)
-	names, err := lib.DeviceNames()
-	require.Hardware(t, "ib", err, simexec.ErrUnsupported)
-	var all []string
-	for _, name := range names {
-		d, err := lib.OpenDevice(name)
-		if err != nil {
-			t.Fatal(err)
+	var names, all []string
+	for _, d := range realtest.RDMA(t) {
+		names = append(names, d.Name)
+		for _, p := range d.Ports {
+			all = append(all, fmt.Sprintf("%s port %d: %d Mb/s, guid 0x%x, %d queue pairs", d.Name, p.Num, p.Mbps, bits.ReverseBytes64(d.GUID), d.MaxQP))
 		}
-		ports, err := d.Ports()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range ports {
-			all = append(all, fmt.Sprintf("%s port %d: %d Mb/s, guid 0x%x, %d queue pairs", name, p.Num, p.Mbps, bits.ReverseBytes64(d.GUID), d.MaxQP))
-		}
-		d.Close()
 	}
 	first, last := names[0], names[len(names)-1]
 	for list, want := range map[string]func(line string) bool{

@@ -2,26 +2,19 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/report/topology"
-	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/explain/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // diffSizes are timed where nobody asks for sizes.
 const diffSizes = "1K,32K,1M,16M,256M"
-
-// diffOps are compared where nobody names any.
-var diffOps = []string{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv"}
 
 func newDiff(a *app) *cobra.Command {
 	var both runFlags
@@ -50,7 +43,7 @@ anything differs.`,
 			if a.json {
 				err = a.printJSON(d)
 			} else {
-				err = a.printText(d.text())
+				err = a.printText(d.Text())
 			}
 			if err == nil && status && !d.Same() {
 				err = failed("A and B differ")
@@ -68,41 +61,15 @@ anything differs.`,
 	return c
 }
 
-// side is one of the two that are compared.
-type side struct {
-	app   *app
-	name  string // "A"
-	words []string
-	flags runFlags
-	times *pflag.FlagSet // what only times depend on
-	m     *machine
-}
-
-// comparison is what diff prints.
-type comparison struct {
-	A        shownSide         `json:"a"`
-	B        shownSide         `json:"b"`
-	Topology []topology.Change `json:"topology"` // of the first topology of each
-	*explain.Difference
-}
-
-// shownSide names a side.
-type shownSide struct {
-	Options  string `json:"options"`
-	Topology string `json:"topology"`
-	SHA256   string `json:"sha256"`
-	Nodes    int    `json:"nodes"`
-	Ranks    int    `json:"ranks"`
-}
-
-func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, texts [2]string) (*comparison, error) {
+// compareSides loads both sides and compares them.
+func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, texts [2]string) (*diff.Document, error) {
 	if !cmd.Flags().Changed("a") && !cmd.Flags().Changed("b") {
 		return nil, usage(`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
 	}
-	if len(args) == 0 {
-		args = diffOps
+	ops := diff.DefaultOps()
+	if len(args) > 0 {
+		ops = nil
 	}
-	var ops []coll.Func
 	for _, name := range args {
 		f, err := coll.ParseFunc(name)
 		if err != nil {
@@ -118,26 +85,21 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 		return nil, err
 	}
 	var talk bytes.Buffer
-	s := [2]*side{}
+	s := [2]*diff.Side{}
 	for i := range s {
-		s[i] = &side{app: a.quiet(&talk), name: string(rune('A' + i))}
-		if err := s[i].load(cmd, texts[i]); err != nil {
-			return nil, fmt.Errorf("--%s: %w", strings.ToLower(s[i].name), err)
+		if s[i], err = a.quiet(&talk).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
+			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
 	a.tellOnce(talk.String())
-	sa, sb := explain.Side{Comm: s[0].m.comm, Access: s[0].m.cfg.Topo.Access}, explain.Side{Comm: s[1].m.comm, Access: s[1].m.cfg.Topo.Access}
-	out := &comparison{A: s[0].shown(), B: s[1].shown(), Topology: []topology.Change{}}
-	if out.Difference, err = explain.Compare(sa, sb, ops); err != nil {
-		return nil, err
-	}
-	if s[0].m.digest != s[1].m.digest {
-		out.Topology = append(out.Topology, topology.Diff(s[0].m.cluster.Classes[0].Spec, s[1].m.cluster.Classes[0].Spec)...)
-	}
-	out.Inputs = append(out.Inputs, inputs(s[0], s[1])...)
 	told := a.progress("sizes", len(ops)*len(sizes))
-	defer told.end()
-	return out, out.times(cmd.Context(), s, [2]explain.Side{sa, sb}, ops, sizes, told)
+	defer told.End()
+	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, told.Step)
+	var of *diff.SideError
+	if errors.As(err, &of) {
+		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), asFlags(of.Err))
+	}
+	return d, err
 }
 
 // quiet is the app with its own settings, talking elsewhere.
@@ -159,14 +121,14 @@ func (a *app) tellOnce(lines string) {
 	}
 }
 
-// load parses the options of a side over those of both and builds it.
-func (s *side) load(both *cobra.Command, text string) error {
+// side parses the options of a side over those of both and builds it.
+func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err error) {
 	own, err := splitWords(text)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.words = own
 	var env []string
+	var flags runFlags
 	c := &cobra.Command{Use: "diff", SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, bare []string) error {
 			for _, w := range bare {
@@ -174,25 +136,34 @@ func (s *side) load(both *cobra.Command, text string) error {
 					return err
 				}
 			}
-			if err := s.flags.checkTimes(); err != nil {
+			a.env = append(a.env, env...)
+			spec, err := flags.spec(a, c, "all_reduce")
+			if err != nil {
 				return err
 			}
-			s.app.env = append(s.app.env, env...)
-			var err error
-			s.m, err = s.flags.machine.load(s.app)
-			return err
+			if err := spec.Validate(); err != nil {
+				return asFlags(err)
+			}
+			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.options(nil))
+			return asFlags(err)
 		}}
-	s.flags.machine.register(c)
-	s.flags.machine.registerClass(c)
-	s.times = pflag.NewFlagSet("times", pflag.ContinueOnError)
-	s.flags.registerTimes(s.times)
-	c.Flags().AddFlagSet(s.times)
+	flags.machine.register(c)
+	flags.machine.registerClass(c)
+	flags.registerTimes(c.Flags())
+	flags.test = testFlags{op: "sum", datatype: "float", check: 1, threads: 1, cycles: 1}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
-	c.Flags().BoolVar(&s.app.noEnv, "no-env", s.app.noEnv, "")
+	c.Flags().BoolVar(&a.noEnv, "no-env", a.noEnv, "")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
-	words := []string{} // not nil, which would mean the arguments of the process
+	c.SetArgs(append(shared(both, c), own...))
+	return s, c.Execute()
+}
+
+// shared are the options of both sides that a side knows, as words: not nil, which
+// would mean the arguments of the process.
+func shared(both, side *cobra.Command) []string {
+	words := []string{}
 	both.Flags().Visit(func(f *pflag.Flag) {
-		if c.Flags().Lookup(f.Name) == nil || both.InheritedFlags().Lookup(f.Name) != nil { // the app has those
+		if side.Flags().Lookup(f.Name) == nil || both.InheritedFlags().Lookup(f.Name) != nil { // the app has those
 			return
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -203,8 +174,7 @@ func (s *side) load(both *cobra.Command, text string) error {
 		}
 		words = append(words, "--"+f.Name+"="+f.Value.String())
 	})
-	c.SetArgs(append(words, own...))
-	return c.Execute()
+	return words
 }
 
 // setBare sets the option that a bare setting, file or fault is short for.
@@ -224,131 +194,4 @@ func setBare(c *cobra.Command, w string) error {
 		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, or a fault", w)
 	}
 	return c.Flags().Set(option, w)
-}
-
-func (s *side) shown() shownSide {
-	return shownSide{Options: strings.Join(s.words, " "), Topology: s.m.name, SHA256: s.m.digest, Nodes: s.m.cluster.NHosts(), Ranks: s.m.comm.NRanks}
-}
-
-// inputs lists what was given differently.
-func inputs(a, b *side) []explain.Figure {
-	var out []explain.Figure
-	add := func(what, x, y string, timing bool, why ...string) {
-		if x != y {
-			out = append(out, explain.Figure{What: what, A: orNone(x), B: orNone(y), Why: why, Timing: timing})
-		}
-	}
-	add("topology", a.m.name+" "+a.m.digest[:12], b.m.name+" "+b.m.digest[:12], false)
-	x, y := config.EnvRows(a.m.cfg, config.FactsOf(a.m.comm), true), config.EnvRows(b.m.cfg, config.FactsOf(b.m.comm), true)
-	for i := range x {
-		add(x[i].Name, inForce(&x[i]), inForce(&y[i]), false, y[i].Effect)
-	}
-	add("machine class", a.m.class.Name, b.m.class.Name, true)
-	add("network", network(a), network(b), true)
-	a.times.VisitAll(func(f *pflag.Flag) {
-		add(f.Name, f.Value.String(), b.times.Lookup(f.Name).Value.String(), true)
-	})
-	return out
-}
-
-// orNone writes an option's value; lists stand in brackets.
-func orNone(s string) string {
-	if s = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"); s == "" {
-		return "none"
-	}
-	return s
-}
-
-func inForce(r *config.EnvRow) string {
-	if r.Set {
-		return r.Value
-	}
-	return "unset"
-}
-
-// network names the network between the nodes of a side.
-func network(s *side) string {
-	if s.m.network == nil {
-		return "ideal"
-	}
-	return s.flags.machine.fabric
-}
-
-// times simulates every operation and size on both sides, side by side.
-func (d *comparison) times(ctx context.Context, s [2]*side, x [2]explain.Side, ops []coll.Func, sizes []size, told *progress) error {
-	for _, f := range ops {
-		for _, z := range sizes {
-			var done [2]outcome
-			var at [2]point
-			var errs [2]error
-			other := make(chan struct{})
-			run := func(i int) { at[i], done[i], errs[i] = s[i].time(ctx, f, z) }
-			go func() { defer close(other); run(1) }()
-			run(0)
-			<-other
-			for i, err := range errs {
-				if err != nil {
-					return fmt.Errorf("--%c: %w", 'a'+i, err)
-				}
-			}
-			d.AddTime(x[0], x[1], at[0].operation(f), at[1].operation(f), z.asked, s[0].timing(f, at[0], &done[0]), s[1].timing(f, at[1], &done[1]))
-			told.step()
-		}
-	}
-	return nil
-}
-
-// sweep is what simulates on a side.
-func (s *side) sweep(f coll.Func) *sweep {
-	return &sweep{app: s.app, m: s.m, flags: &s.flags, fn: f}
-}
-
-func (s *side) time(ctx context.Context, f coll.Func, z size) (point, outcome, error) {
-	count, _ := z.count(f, coll.Float32, s.m.comm.NRanks)
-	p := point{typ: coll.Float32, op: coll.Sum, count: count}
-	o, err := s.sweep(f).simulate(ctx, p, trace.Discard, nccltrace.Options{})
-	return p, o, err
-}
-
-// timing sums an outcome up.
-func (s *side) timing(f coll.Func, p point, o *outcome) explain.Timing {
-	_, bus := coll.Bandwidth(f, p.count, p.typ, s.m.comm.NRanks, o.result.Elapsed)
-	t := explain.Timing{Choice: "none", Us: o.result.Elapsed.Micros(), BusBW: bus, ModelUs: float64(o.choice.TimeUs)}
-	switch {
-	case p.count == 0:
-	case o.choice.Warps > 0:
-		t.Choice, t.Channels = o.choice.Algo.String()+" "+o.choice.Proto.String(), o.plan.Split.NChannels
-	case o.sends():
-		t.Choice, t.Channels = "P2P", s.m.comm.P2PChannels
-	}
-	if l, ok := limiting(o.result.Links); ok {
-		t.Link, t.LinkUs = l.Name, l.Ideal().Micros()
-	}
-	return t
-}
-
-// shownChanges bounds the differences of two topology files in the text.
-const shownChanges = 12
-
-func (d *comparison) text() string {
-	var b strings.Builder
-	for i, s := range []shownSide{d.A, d.B} {
-		fmt.Fprintf(&b, "%c  %s, nodes %d, ranks %d", 'A'+i, s.Topology, s.Nodes, s.Ranks)
-		if s.Options != "" {
-			fmt.Fprintf(&b, "   %s", s.Options)
-		}
-		b.WriteString("\n")
-	}
-	b.WriteString("\n")
-	b.WriteString(d.Difference.Text())
-	if n := len(d.Topology); n > 0 {
-		b.WriteString("\nTopology files:\n")
-		for _, c := range d.Topology[:min(n, shownChanges)] {
-			fmt.Fprintf(&b, "  %s\n", c)
-		}
-		if n > shownChanges {
-			fmt.Fprintf(&b, "  and %d more; --json has them, and topo diff\n", n-shownChanges)
-		}
-	}
-	return b.String()
 }

@@ -2,40 +2,31 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )
 
-// maxWarnings bounds what is printed of a configuration file that is none.
-const maxWarnings = 100
-
-// config reads the settings and tells what a user should know of them.
+// config reads the settings and warns of what a user should know of them.
 func (a *app) config() (*config.Config, error) {
+	return scenario.Settings(a.sources(), a.warnOf, a.cancelled)
+}
+
+// sources are where settings come from.
+func (a *app) sources() config.Sources {
 	s := config.Sources{Flags: a.env, Environ: a.environ, NoEnv: a.noEnv, ReadFile: a.readConf}
 	if home, err := os.UserHomeDir(); err == nil {
 		s.Home = home
 	}
-	c, warnings, err := config.Load(s)
-	for i, w := range warnings {
-		if i == maxWarnings {
-			a.warn("%d more warnings of settings", len(warnings)-i)
-			break
-		}
-		a.warn("%v", w)
-	}
-	var bad *config.Error
-	if errors.As(err, &bad) {
-		return nil, &statusError{code: exitUsage, err: err}
-	}
-	if err == nil {
-		c.Cancel(a.cancelled)
-	}
-	return c, err
+	return s
 }
+
+// getenv looks at --env, then at the environment.
+func (a *app) getenv(name string) (string, bool) { return a.sources().Getenv(name) }
 
 // readConf reads one of NCCL's configuration files, whose names are not relative
 // to a.dir.
@@ -49,7 +40,7 @@ func newEnv(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "env", Short: "Print settings, where they come from, and what they do here",
 		Long: `env lists the NCCL_* variables that are set, by --env, the environment or NCCL's
 configuration files, with their effect here or the reason why they have none;
---all lists every variable that NCCL 2.28.9 reads. With --topo or --nodes the
+--all lists every variable that NCCL ` + ncclRules().String() + ` reads. With --topo or --nodes the
 effects are those on that machine.`,
 		Example: `  simccl env --env NCCL_ALGO=Ring
   simccl env --all --no-env
@@ -63,7 +54,7 @@ effects are those on that machine.`,
 				if err != nil {
 					return err
 				}
-				c, facts = x.cfg, config.FactsOf(x.comm)
+				c, facts = x.Config, config.FactsOf(x.Comm)
 			} else {
 				var err error
 				if c, err = a.config(); err != nil {
@@ -86,9 +77,12 @@ effects are those on that machine.`,
 }
 
 // printJSON prints one document, indented.
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
+func (a *app) printJSON(v any) error { return encode(a.out, " ", false, v) }
+
+// encode writes one document of JSON; html escapes <, > and &.
+func encode(w io.Writer, indent string, html bool, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(html)
+	enc.SetIndent("", indent)
 	return enc.Encode(v)
 }

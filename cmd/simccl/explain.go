@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/comm/ncclog"
+	"github.com/simccl/simccl/comm/decision"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -72,14 +70,14 @@ is split, the limiting link, and every path that a rule refuses.`,
 			if err != nil {
 				return err
 			}
-			op, _, err := o.operation(args, x.comm.NRanks)
+			op, _, err := o.operation(args, x.Comm.NRanks)
 			if err != nil {
 				return err
 			}
-			rep, err := explain.New(explain.Input{Comm: x.comm, Op: op, Access: x.cfg.Topo.Access})
+			rep, err := explain.New(explain.Input{Comm: x.Comm, Op: op, Access: x.Config.Topo.Access})
 			var none *tuning.NoChoiceError
 			if err != nil && !(errors.As(err, &none) && rep != nil) {
-				return decisionError(err)
+				return err
 			}
 			if a.json {
 				if e := a.printJSON(rep); e != nil {
@@ -88,20 +86,11 @@ is split, the limiting link, and every path that a rule refuses.`,
 			} else if e := a.printText(rep.Text()); e != nil {
 				return e
 			}
-			return decisionError(err)
+			return err
 		}}
 	m.register(c)
 	o.register(c.Flags())
 	return c
-}
-
-// tuneRow is one cell of the cost table.
-type tuneRow struct {
-	Func          string  `json:"collective"`
-	Algo          string  `json:"algo"`
-	Proto         string  `json:"proto"`
-	LatencyUs     float32 `json:"latency_us"`
-	BandwidthGBps float32 `json:"bandwidth_GBs"` // 0: off
 }
 
 func newTune(a *app) *cobra.Command {
@@ -117,45 +106,12 @@ why.`,
 			if err != nil {
 				return err
 			}
-			rows := []tuneRow{}
-			t := x.comm.Model
-			for _, f := range coll.CollFuncs() {
-				for _, al := range coll.Algorithms() {
-					for _, pr := range coll.Protocols() {
-						rows = append(rows, tuneRow{f.TestName(), al.String(), pr.String(), t.Latency[f][al][pr], t.Bandwidth[f][al][pr]})
-					}
-				}
-			}
 			if a.json {
-				return a.printJSON(rows)
+				return a.printJSON(decision.Costs(x.Comm.Model))
 			}
-			var b strings.Builder
-			fmt.Fprintf(&b, "%-14s %-14s", "latency/GB/s", "")
-			for _, pr := range coll.Protocols() {
-				fmt.Fprintf(&b, " %16s", pr)
-			}
-			for i, r := range rows {
-				if i%int(coll.NumProtocols) == 0 {
-					fmt.Fprintf(&b, "\n%-14s %-14s", r.Func, r.Algo)
-				}
-				fmt.Fprintf(&b, " %8.1f/%7.1f", r.LatencyUs, r.BandwidthGBps)
-			}
-			_, err = fmt.Fprintln(a.out, b.String())
+			_, err = fmt.Fprint(a.out, decision.CostText(x.Comm.Model))
 			return err
 		}}
 	m.register(c)
 	return c
-}
-
-// ncclLog prints what NCCL would log on rank 0 when it makes the communicator.
-func (x *machine) ncclLog(w io.Writer) error {
-	p := x.cluster.Locate(0)
-	dev := p.System.Nodes[p.GPU].GPU.Dev
-	prefix := ncclog.Prefix(x.cluster.HostName(p.Host), 0, 0, dev)
-	for _, l := range ncclog.OfRank(x.comm, 0) {
-		if _, err := fmt.Fprintf(w, "%s%s\n", prefix, l.Text); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -15,10 +15,10 @@ type files struct {
 // Open opens a file.
 func (f files) Open(name string) (fs.File, error) { return os.Open(f.app.path(name)) }
 
-// ReadFile reads a file, or returns what was given in its place.
-func (f files) ReadFile(name string) ([]byte, error) {
+// ReadLimited reads a file, or returns what was given in its place.
+func (f files) ReadLimited(name string, limit int64) ([]byte, error) {
 	if data := f.given[name]; data != nil {
 		return data, nil
 	}
-	return f.app.read(name, maxNetwork) // the largest of what a scenario names
+	return f.app.read(name, limit)
 }

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/config/netcfg"
-	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/require"
-	"github.com/simccl/simccl/real/ibv"
+	"github.com/simccl/simccl/real/realtest"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
 )
@@ -75,9 +72,7 @@ func TestRealLanesAreTheSimulatedOnes(t *testing.T) {
 	for _, backend := range []string{"sockets", "verbs"} {
 		t.Run(backend, func(t *testing.T) {
 			if backend == "verbs" {
-				n, err := ibv.NewNet(netcfg.IB{})
-				require.Hardware(t, "ib", err, exec.ErrUnsupported)
-				n.Close()
+				realtest.NeedRDMA(t)
 			}
 			runOK(t, append([]string{"bench", "--backend", backend, "-n", "1", "-w", "0", "--trace", real}, common...)...)
 			got := lanesOf(t, real)

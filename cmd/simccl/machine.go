@@ -1,28 +1,21 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/search"
-	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/builtin"
-	"github.com/simccl/simccl/topo/fabric"
-	topoxml "github.com/simccl/simccl/topo/xml"
-	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/tracefile"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/trace/chrome"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// machineFlags say which machine is meant.
+// machineFlags say which machine is meant: the Machine and Network of a Spec.
 type machineFlags struct {
 	topo      string
 	nodes     int
@@ -32,10 +25,8 @@ type machineFlags struct {
 	mnnvl     int
 	class     string
 	given     *pflag.FlagSet
-	found     []byte // the topology of this machine, where it stands in place of a file
+	found     []byte // the topology of this machine, in place of a file
 }
-
-const defaultNodes = 2 // of the built-in machine
 
 func (m *machineFlags) register(c *cobra.Command) {
 	f := c.Flags()
@@ -48,283 +39,121 @@ func (m *machineFlags) register(c *cobra.Command) {
 	f.StringVar(&m.fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
 }
 
-// asked tells whether an option was written, which its zero value is not.
-func (m *machineFlags) asked(name string) bool { return m.given != nil && m.given.Changed(name) }
-
-// registerClass adds the option of commands that tell times.
+// registerClass adds the option of commands that predict times.
 func (m *machineFlags) registerClass(c *cobra.Command) {
 	c.Flags().StringVar(&m.class, "machine-class", "", "speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
 }
 
-// machine is everything up to the communicator.
-type machine struct {
-	cfg     *config.Config
-	cluster *fabric.Cluster
-	comm    *comm.Comm
-	network *fabric.Network // between the nodes, nil for an ideal one
-	class   gpu.Class       // how fast GPUs, links and NICs are
-	name    string          // of the topology, as it was given
-	digest  string          // sha256 of its bytes, hexadecimal
+// thisTopo is the name under which a Spec has the topology of this machine.
+const thisTopo = "this machine"
+
+// spec is what the options say, as a Spec without a workload.
+func (m *machineFlags) spec(a *app) (scenario.Spec, error) {
+	var s scenario.Spec
+	for _, o := range []struct {
+		flag, name string
+		v          int
+	}{{"nodes", "--nodes", m.nodes}, {"gpus", "-g", m.gpus}} {
+		if o.v < 0 || o.v == 0 && m.given != nil && m.given.Changed(o.flag) {
+			return s, usage("%s %d: must be at least 1", o.name, o.v)
+		}
+	}
+	nodes, err := m.kinds(a)
+	s.Machine = scenario.Machine{Nodes: nodes, GPUs: m.gpus, NVLinkDomain: m.mnnvl, Class: m.class}
+	if s.Machine.Multicast = m.multicast; m.multicast == "auto" {
+		s.Machine.Multicast = ""
+	}
+	s.Network.Fabric = m.fabric
+	return s, err
 }
 
-// between is what joins the nodes.
-func (m *machine) between() gpu.Network {
-	if m.comm.NNodes < 2 {
-		return gpu.NoNetwork
+// kinds reads --topo and --nodes: FILE, or FILE:COUNT,FILE:COUNT.
+func (m *machineFlags) kinds(a *app) ([]scenario.Nodes, error) {
+	switch {
+	case m.topo == "" && m.found != nil:
+		return []scenario.Nodes{{Topo: thisTopo, Count: m.nodes}}, nil
+	case m.topo == "" && m.nodes == 0:
+		return nil, nil
+	case m.topo == "":
+		return []scenario.Nodes{{Count: m.nodes}}, nil
 	}
-	for i := range m.cluster.Classes {
-		s := m.cluster.Classes[i].Host.System(0)
-		for _, id := range s.Of(topo.NET) {
-			if s.Nodes[id].Net.Sockets {
-				return gpu.Sockets
-			}
-		}
-	}
-	return gpu.RDMA
-}
-
-func parseMulticast(s string) (comm.Multicast, error) {
-	switch s {
-	case "auto":
-		return comm.MulticastAuto, nil
-	case "on":
-		return comm.MulticastOn, nil
-	case "off":
-		return comm.MulticastOff, nil
-	}
-	return 0, usage("--multicast %s: write on, off or auto", s)
-}
-
-// cluster reads the topology files and lays out the nodes.
-func (m *machineFlags) cluster(a *app) (*machine, error) {
-	cfg, err := a.config()
-	if err != nil {
-		return nil, err
-	}
-	out := &machine{cfg: cfg}
-	members, err := m.members(a, out)
-	if err != nil {
-		return nil, err
-	}
-	files := members
-	if members, err = m.joined(members); err != nil {
-		return nil, err
-	}
-	p := cfg.Topo
-	if m.gpus < 0 || m.gpus == 0 && m.asked("gpus") {
-		return nil, usage("-g %d: a number of GPUs from 1 on", m.gpus)
-	}
-	if m.gpus > 0 {
-		for _, x := range members {
-			n, err := topo.CountGPUs(x.Spec, &p)
-			if err != nil {
-				return nil, input(err)
-			}
-			if m.gpus > n {
-				return nil, usage("-g %d: %s has only %d GPUs", m.gpus, x.Spec.Name, n)
-			}
-		}
-		p.GPUs = units.Some(m.gpus)
-	}
-	if out.cluster, err = fabric.New(members, p); err != nil {
-		return nil, topologyError(err)
-	}
-	if n := out.cluster.NoFabric; n != "" {
-		a.warn("%s is one host and reports no NVLink fabric, so NCCL takes every host of the NVLink domains for a node of its own (mnnvl.cc:27); where it has one, write --mnnvl 1", n)
-	}
-	if m.topo != "" || out.cfg.Text("NCCL_TOPO_FILE").Value != "" {
-		a.lintMembers(files, cfg)
-	}
-	out.idleFilters(a, files)
-	out.network, err = m.readNetwork(a)
-	return out, err
-}
-
-// joined makes NVLink domains of K nodes each, where --mnnvl asks for them.
-func (m *machineFlags) joined(members []fabric.Member) ([]fabric.Member, error) {
-	if m.mnnvl < 0 {
-		return nil, usage("--mnnvl %d: how many nodes share an NVLink domain, from 1 on", m.mnnvl)
-	}
-	if m.mnnvl < 2 {
-		for i := range members {
-			members[i].Fabric = m.mnnvl == 1
-		}
-		return members, nil
-	}
-	out := make([]fabric.Member, len(members))
-	for i, x := range members {
-		count := x.Count
-		if len(members) == 1 && m.nodes == 0 {
-			count = m.mnnvl // one domain where nobody says how many
-		}
-		if count%m.mnnvl != 0 {
-			return nil, usage("--mnnvl %d: %d nodes of %s do not make whole domains", m.mnnvl, count, x.Spec.Name)
-		}
-		spec, err := topo.Join(x.Spec, m.mnnvl)
-		if err != nil {
-			return nil, input(err)
-		}
-		out[i] = fabric.Member{Spec: spec, Count: count / m.mnnvl}
-	}
-	return out, nil
-}
-
-// topologyError is a topology of which no machine can be made.
-func topologyError(err error) error {
-	var merge *topo.MergeError
-	if errors.As(err, &merge) {
-		return &statusError{code: exitUsage, err: err}
-	}
-	return input(err)
-}
-
-// members parses --topo: FILE, or FILE:COUNT,FILE:COUNT.
-func (m *machineFlags) members(a *app, out *machine) ([]fabric.Member, error) {
-	if m.nodes < 0 || m.nodes == 0 && m.asked("nodes") {
-		return nil, usage("--nodes %d: a number from 1 on", m.nodes)
-	}
-	name := m.topo
-	if v := out.cfg.Text("NCCL_TOPO_FILE"); name == "" && v.Set && v.Value != "" {
-		name = v.Value
-	}
-	sum := sha256.New()
-	if name == "" && m.found != nil {
-		out.name = "this machine"
-		sum.Write(m.found)
-		out.digest = hex.EncodeToString(sum.Sum(nil))
-		spec, err := a.parseTopo(m.found, out.name)
-		return []fabric.Member{{Spec: spec, Count: max(m.nodes, 1)}}, err
-	}
-	if name == "" {
-		out.name = builtin.DGXH100Name
-		sum.Write(builtin.DGXH100())
-		out.digest = hex.EncodeToString(sum.Sum(nil))
-		spec, err := a.parseTopo(builtin.DGXH100(), builtin.DGXH100Name)
-		nodes := m.nodes
-		if nodes == 0 {
-			nodes = defaultNodes
-		}
-		return []fabric.Member{{Spec: spec, Count: nodes}}, err
-	}
-	var members []fabric.Member
-	var names []string
-	entries := strings.Split(name, ",")
+	var out []scenario.Nodes
+	entries := strings.Split(m.topo, ",")
 	for _, entry := range entries {
-		file, count, counted, err := a.splitCount(entry)
+		n, err := a.splitCount(entry)
 		if err != nil {
 			return nil, err
 		}
 		switch {
-		case counted && m.nodes > 0:
-			return nil, usage("--topo %s: the counts after the colons already say how many nodes; leave --nodes out", name)
-		case !counted && len(entries) > 1:
-			count = 1
-		case !counted:
-			count = max(m.nodes, 1)
+		case n.Count > 0 && m.nodes > 0:
+			return nil, usage("--topo %s: the counts after the colons already say how many nodes; leave --nodes out", m.topo)
+		case n.Count == 0 && len(entries) == 1:
+			n.Count = m.nodes
 		}
-		data, err := a.read(file, maxTopology)
-		if err != nil {
-			return nil, err
-		}
-		sum.Write(data)
-		spec, err := a.parseTopo(data, file)
-		if err != nil {
-			return nil, err
-		}
-		members = append(members, fabric.Member{Spec: spec, Count: count})
-		names = append(names, filepath.Base(file))
+		out = append(out, n)
 	}
-	out.name, out.digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
-	return members, nil
+	return out, nil
 }
 
 // splitCount cuts FILE:COUNT; a file that exists under the whole name wins.
-func (a *app) splitCount(entry string) (file string, count int, counted bool, err error) {
+func (a *app) splitCount(entry string) (scenario.Nodes, error) {
+	n := scenario.Nodes{Topo: entry}
 	if entry == "" {
-		return "", 0, false, usage("--topo: a file name is missing")
-	}
-	if _, e := os.Stat(a.path(entry)); e == nil {
-		return entry, 0, false, nil
+		return n, usage("--topo: a file name is missing")
 	}
 	i := strings.LastIndexByte(entry, ':')
-	if i < 1 {
-		return entry, 0, false, nil
+	if _, err := os.Stat(a.path(entry)); err == nil || i < 1 {
+		return n, nil
 	}
-	n, e := strconv.Atoi(entry[i+1:])
-	if e != nil || n < 1 {
-		return "", 0, false, usage("--topo %s: after the colon stands the number of nodes, from 1 on", entry)
+	count, err := strconv.Atoi(entry[i+1:])
+	if err != nil || count < 1 {
+		return n, usage("--topo %s: after the colon stands the number of nodes, from 1 on", entry)
 	}
-	return entry[:i], n, true, nil
+	return scenario.Nodes{Topo: entry[:i], Count: count}, nil
 }
 
-func (a *app) parseTopo(data []byte, name string) (*topo.Spec, error) {
-	spec, err := topoxml.Parse(data, name)
-	if err != nil {
-		return nil, input(err)
+// options are the surroundings of a Spec: this process's files, environment and
+// standard error.
+func (a *app) options(found []byte) scenario.Options {
+	return scenario.Options{Files: files{app: a, given: map[string][]byte{thisTopo: found}}, Settings: a.sources(), Program: version,
+		Warn: a.warnOf, Cancelled: a.cancelled, Scratch: func(near string) (chrome.Spool, error) { return tracefile.Scratch(filepath.Dir(a.path(near))) },
+		Create: func(name string) (scenario.File, error) {
+			f, err := newfile.Create(a.path(name))
+			if err != nil {
+				return nil, err
+			}
+			return f, nil
+		}}
+}
+
+// warnOf prints a warning of a Spec.
+func (a *app) warnOf(err error) {
+	switch w := err.(type) {
+	case *scenario.LintWarning:
+		if w.File != thisTopo {
+			fmt.Fprintf(a.err, "topo lint: %s (simccl topo lint %s)\n", w.Summary, w.File)
+		}
+	case *scenario.NearError:
+		if p := a.last.showing.Load(); p != nil {
+			p.Clear()
+		}
+		fmt.Fprintf(a.err, "simccl: %v\n", w)
+	default:
+		a.warn("%v", asFlags(err))
 	}
-	for _, w := range spec.Warnings {
-		a.warn("%v", w)
-	}
-	return spec, nil
 }
 
 // load makes the communicator.
-func (m *machineFlags) load(a *app) (*machine, error) {
-	cast, err := parseMulticast(m.multicast)
-	if err != nil {
-		return nil, err
-	}
-	out, err := m.cluster(a)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.readClass(a, out); err != nil {
-		return nil, err
-	}
-	given, err := a.graphFile(out)
-	if err != nil {
-		return nil, err
-	}
-	p := commParams(out.cfg, cast)
-	p.Given = given
-	out.comm, err = comm.New(out.cluster, p)
-	if err != nil {
-		return nil, decisionError(err)
-	}
-	return out, out.dump(a)
-}
+func (m *machineFlags) load(a *app) (*scenario.Site, error) { return m.site(a, scenario.Load) }
 
-// commParams are the settings of the pure stages.
-func commParams(cfg *config.Config, cast comm.Multicast) comm.Params {
-	p := cfg.Comm()
-	p.Multicast = cast
-	return p
-}
+// layout reads the topology files and lays out the nodes, without a communicator.
+func (m *machineFlags) layout(a *app) (*scenario.Site, error) { return m.site(a, scenario.Layout) }
 
-// graphFile reads the graphs that a user wants in place of searched ones; nil
-// without a file. Every node takes them for its own GPUs.
-func (a *app) graphFile(m *machine) (func(*topo.System) ([]*search.Graph, error), error) {
-	v := m.cfg.Text("NCCL_GRAPH_FILE")
-	if !v.Set || v.Value == "" {
-		return nil, nil
-	}
-	data, err := a.read(v.Value, maxTopology)
+func (m *machineFlags) site(a *app, load func(*scenario.Spec, scenario.Options) (*scenario.Site, error)) (*scenario.Site, error) {
+	s, err := m.spec(a)
 	if err != nil {
 		return nil, err
 	}
-	return func(sys *topo.System) ([]*search.Graph, error) {
-		given, err := topoxml.ParseGraphs(data, v.Value, sys)
-		return given, input(err)
-	}, nil
-}
-
-// settings lists the NCCL variables that a source set, by name.
-func (m *machine) settings() [][2]string {
-	var out [][2]string
-	for _, row := range config.EnvRows(m.cfg, config.Facts{}, false) {
-		if row.Set && strings.HasPrefix(row.Name, "NCCL_") {
-			out = append(out, [2]string{row.Name, row.Value})
-		}
-	}
-	return out
+	x, err := load(&s, a.options(m.found))
+	return x, asFlags(err)
 }

@@ -64,6 +64,9 @@ type output struct {
 	err error
 }
 
+// Unwrap returns the writer below.
+func (o *output) Unwrap() io.Writer { return o.Writer }
+
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.Writer.Write(p)
 	if err != nil && o.err == nil {

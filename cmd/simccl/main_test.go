@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/real/cuda/fake"
+	"github.com/simccl/simccl/real/realtest"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) { scripts(t, "testdata/script", nil) }
 
 // TestScriptsOnMadeUpGPUs runs what needs GPUs on the driver of tests.
 func TestScriptsOnMadeUpGPUs(t *testing.T) {
-	scripts(t, "testdata/gpu", map[string]string{"LD_LIBRARY_PATH": filepath.Dir(fake.Library(t)), "NCCL_NVLS_ENABLE": "0"})
+	scripts(t, "testdata/gpu", map[string]string{"LD_LIBRARY_PATH": realtest.FakeDriver(t), "NCCL_NVLS_ENABLE": "0"})
 }
 
 func scripts(t *testing.T, dir string, env map[string]string) {

@@ -87,19 +87,19 @@ func TestSameTimeInPlace(t *testing.T) {
 		{"--nodes", "2", "--env", "NCCL_ALGO=Tree;reducescatter:ring;reduce:ring"}, {"-g", "1", "--nodes", "4"}} {
 		for _, f := range []coll.Func{coll.AllReduce, coll.ReduceScatter, coll.Reduce} {
 			s := prepared(t, new(runFlags), append([]string{f.TestName(), "--no-env", "--sizes", "96,33K,5M"}, args...))
-			for _, l := range s.lines() {
+			for _, l := range s.r.Lines() {
 				var times [2]string
 				for i, inPlace := range []bool{false, true} {
-					p := l.point
-					p.inPlace = inPlace
-					o, err := s.simulate(context.Background(), p, trace.Discard, nccltrace.Options{})
+					p := l.Operation
+					p.InPlace = inPlace
+					o, err := s.r.Simulate(context.Background(), p, trace.Discard, nccltrace.Options{}, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
-					times[i] = o.result.Elapsed.String()
+					times[i] = o.Result.Elapsed.String()
 				}
 				if times[0] != times[1] {
-					t.Errorf("%v %v, %d bytes: %s, in place %s", args, f, l.shown, times[0], times[1])
+					t.Errorf("%v %v, %d bytes: %s, in place %s", args, f, l.Shown, times[0], times[1])
 				}
 			}
 		}
@@ -107,7 +107,7 @@ func TestSameTimeInPlace(t *testing.T) {
 }
 
 // prepared parses the arguments of run.
-func prepared(t *testing.T, r *runFlags, args []string) *sweep {
+func prepared(t *testing.T, r *runFlags, args []string) *tableRun {
 	t.Helper()
 	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 	c := &cobra.Command{Use: "run"}
@@ -117,7 +117,7 @@ func prepared(t *testing.T, r *runFlags, args []string) *sweep {
 	if err := c.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	s, err := r.prepare(a, c, args[0])
+	s, err := r.prepare(a, c, args[:1])
 	if err != nil {
 		t.Fatal(err)
 	}

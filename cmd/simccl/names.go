@@ -1,12 +1,14 @@
 package main
 
-import "github.com/simccl/simccl/report/nccltests"
-
-const (
-	ncclRules        = "2.28.9"
-	ncclVersionCode  = 22809
-	ncclTestsVersion = nccltests.Version
+import (
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/rules"
 )
+
+const ncclTestsVersion = nccltests.Version
+
+// ncclRules is the release whose rules hold where no machine says another.
+func ncclRules() rules.Release { return rules.Default().Release }
 
 // ncclTestsNames maps nccl-tests' long options to ours.
 var ncclTestsNames = map[string]string{

@@ -13,7 +13,7 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "simccl",
 		Short: "What NCCL decides on a machine, why, and how fast it runs",
-		Long: `simccl reads NCCL's topo.xml and says what NCCL 2.28.9 decides on that machine
+		Long: `simccl reads NCCL's topo.xml and says what NCCL ` + ncclRules().String() + ` decides on that machine
 (paths, rings and trees, channels, algorithm and protocol), why, and how long
 it takes, by simulating the very schedule. It needs no GPU.`,
 		Example: `  simccl run all_reduce                                  # 2 x DGX H100, built in
@@ -35,7 +35,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	})
 	root.SetGlobalNormalizationFunc(longNames)
 	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), newTopo(a), newGraph(a), newTune(a), newPlan(a),
-		newCheck(a), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), newVersion(a))
+		newCheck(a), newScenario(a), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), newVersion(a))
 	completions(root)
 	return root
 }
@@ -129,10 +129,10 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Example: "  simccl version --json", Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
-				_, err := fmt.Fprintf(a.out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, ncclRules, ncclTestsVersion)
+				_, err := fmt.Fprintf(a.out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, ncclRules().String(), ncclTestsVersion)
 				return err
 			}
-			_, err := fmt.Fprintf(a.out, "simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", version, ncclRules, ncclTestsVersion)
+			_, err := fmt.Fprintf(a.out, "simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", version, ncclRules().String(), ncclTestsVersion)
 			return err
 		}}
 }

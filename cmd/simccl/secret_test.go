@@ -9,17 +9,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/real/bootstrap"
-	"github.com/simccl/simccl/real/sock"
+	"github.com/simccl/simccl/real"
+	"github.com/simccl/simccl/real/team"
 )
 
 // secretIn reads the secret of a command line with the given variables.
-func secretIn(t *testing.T, f secretFlags, noEnv bool, environ ...string) (secret, string, error) {
+func secretIn(t *testing.T, f secretFlags, noEnv bool, environ ...string) (team.Secret, string, error) {
 	t.Helper()
 	var errs bytes.Buffer
 	s, err := f.read(&app{err: &errs, environ: environ, noEnv: noEnv}, true)
@@ -65,101 +64,6 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 	}
 }
 
-// TestKeysAreNoFunctionOfTheAddress: two users who start the same command line
-// have different keys, and so have two jobs of one user.
-func TestKeysAreNoFunctionOfTheAddress(t *testing.T) {
-	seen := map[[16]byte]string{}
-	for _, user := range []string{"one", "two"} {
-		t.Setenv("HOME", t.TempDir())
-		t.Setenv("XDG_CONFIG_HOME", "")
-		for _, root := range []string{"127.0.0.1:29600", "127.0.0.1:29601"} {
-			p := placeFlags{rank: 1, nranks: 2, root: root}
-			at, err := p.find(&app{err: &bytes.Buffer{}, noEnv: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			who := user + " at " + root
-			if other, double := seen[at.id.Secret]; double || at.id.Secret == [16]byte{} {
-				t.Errorf("%s has the key of %s", who, other)
-			}
-			seen[at.id.Secret] = who
-		}
-	}
-}
-
-// TestUserKeyIsPrivate: one key for all who ask at once, in a file that only its
-// user reads; a file or directory that others could have touched is refused.
-func TestUserKeyIsPrivate(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "simccl")
-	keys := make([]secret, 16)
-	var all sync.WaitGroup
-	for i := range keys {
-		all.Go(func() {
-			var err error
-			if keys[i], err = keyIn(dir); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	for _, k := range keys {
-		if !bytes.Equal(k, keys[0]) || len(k) != 16 {
-			t.Fatalf("keys %x and %x", k, keys[0])
-		}
-	}
-	list, err := os.ReadDir(dir)
-	if err != nil || len(list) != 1 {
-		t.Errorf("the directory holds %v, %v", list, err)
-	}
-	name := filepath.Join(dir, "key")
-	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info.Mode(), err)
-	}
-	for _, c := range []struct {
-		name string
-		mode os.FileMode
-		want string
-	}{{name, 0o644, "chmod 600"}, {dir, 0o777, "chmod 700"}} {
-		if err := os.Chmod(c.name, c.mode); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := keyIn(dir); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s with mode %o: %v", c.name, c.mode, err)
-		}
-		if err := os.Chmod(c.name, c.mode&0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Rename(name, name+".moved"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(name+".moved", name); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := keyIn(dir); err == nil {
-		t.Error("a link is read")
-	}
-}
-
-// TestWithoutAHome: ranks of one host share a key among temporary files; ranks
-// of several need to be told a secret, and no home is made.
-func TestWithoutAHome(t *testing.T) {
-	home := filepath.Join(t.TempDir(), "none")
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_CONFIG_HOME", "")
-	t.Setenv("TMPDIR", t.TempDir())
-	if k, err := userKey(true); err != nil || len(k) != 16 {
-		t.Errorf("one host: %x, %v", k, err)
-	}
-	var s *statusError
-	if k, err := userKey(false); !errors.As(err, &s) || s.code != exitUsage || !strings.Contains(err.Error(), "set SIMCCL_SECRET") {
-		t.Errorf("several hosts: %x, %v", k, err)
-	}
-	if _, err := os.Stat(home); err == nil {
-		t.Error("a home was made")
-	}
-}
-
 // TestVerbsServerIsOfThisHost: unless told otherwise, the server cannot be
 // reached from elsewhere.
 func TestVerbsServerIsOfThisHost(t *testing.T) {
@@ -175,8 +79,7 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 		}
 		l.Close()
 	}
-	var s *statusError
-	if _, err := (&verbsFlags{listen: "203.0.113.1"}).listener(); !errors.As(err, &s) || s.code != exitUsage {
+	if _, err := (&verbsFlags{listen: "203.0.113.1"}).listener(); status(err) != exitUsage {
 		t.Errorf("an address of another host: %v", err)
 	}
 	t.Setenv("HOME", t.TempDir())
@@ -194,24 +97,24 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 	}
 }
 
-// TestStatusOfWhatOthersDid: nothing that another rank did is a defect of ours.
-func TestStatusOfWhatOthersDid(t *testing.T) {
+// TestStatusOfFaults: every fault of hardware and of other ranks has the exit
+// status of nccl-tests; none is a defect of ours.
+func TestStatusOfFaults(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want int
 	}{
-		{&bootstrap.TimeoutError{What: "bootstrap", Ranks: []int{1}}, exitTimeout},
-		{&bootstrap.MismatchError{Reason: "rank 1 reported twice"}, exitUsage},
-		{&bootstrap.DeadError{Rank: 1}, exitNCCL},
-		{&bootstrap.AbortError{Rank: 1}, exitNCCL},
-		{&bootstrap.InterruptError{Rank: 1, Signal: "SIGINT"}, exitNCCL},
-		{&bootstrap.LeftError{Rank: 1}, exitNCCL},
-		{bootstrap.ErrRefused, exitNCCL},
-		{bootstrap.ErrNoRank, exitNCCL},
-		{sock.ErrPeerGone, exitNCCL},
+		{team.Refuse("no such option"), exitUsage},
+		{team.Input(errors.New("no such file")), exitInput},
+		{team.Wrong("element 3"), exitCheck},
 	} {
-		if got := status(deadline(fmt.Errorf("rank 0: %w", c.err))); got != c.want {
+		if got := status(fmt.Errorf("rank 0: %w", c.err)); got != c.want {
 			t.Errorf("%v: exit status %d, want %d", c.err, got, c.want)
+		}
+	}
+	for f := real.Argument; f <= real.Late; f++ {
+		if faults[f] == exitOK {
+			t.Errorf("fault %d has no exit status", f)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/terminal"
 )
 
 // signalError is why a context ended: a signal. Its exit status is the one that
@@ -124,15 +125,15 @@ func (a *app) end(why *signalError, cancel context.CancelCauseFunc, done <-chan 
 type lastLine struct {
 	once    sync.Once
 	peers   atomic.Bool // other processes have to learn why this one ends
-	showing atomic.Pointer[progress]
+	showing atomic.Pointer[terminal.Progress]
 }
 
 // sayInterrupted prints the one line about a signal, in place of a progress line.
 func (a *app) sayInterrupted(why *signalError) {
 	a.last.once.Do(func() {
 		if p := a.last.showing.Load(); p != nil {
-			p.end()
+			p.End()
 		}
-		fmt.Fprintf(a.err, "%s %v\n", a.paint(a.err).red("simccl:"), why)
+		fmt.Fprintf(a.err, "%s %v\n", a.paint(a.err).Red("simccl:"), why)
 	})
 }

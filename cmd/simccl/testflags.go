@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/report/sweep"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -32,12 +33,6 @@ type testFlags struct {
 
 // noPolicy leaves NCCL's CTA policy to its variable.
 const noPolicy = -1
-
-// Sizes of a run that asks for none.
-const (
-	defaultMin = 8
-	defaultMax = 1 << 30
-)
 
 func (t *testFlags) register(c *cobra.Command) {
 	f := c.Flags()
@@ -124,69 +119,36 @@ func (t *testFlags) unsimulated(graph bool) error {
 	return nil
 }
 
-// size is one line to print.
-type size struct {
-	asked units.Bytes
-	exact bool // of --sizes: printed as asked, not rounded
-}
-
-// count is the size in NCCL's elements on so many ranks, and as it is printed.
-func (z size) count(f coll.Func, typ coll.DataType, ranks int) (int64, units.Bytes) {
-	if z.exact {
-		return coll.ExactSizes(f, z.asked, typ, ranks).Count, z.asked
-	}
-	counts := coll.TestSizes(f, z.asked, typ, ranks)
-	return counts.Count, counts.Bytes(typ)
-}
-
 // list returns the sizes to run and the bounds for the header.
-func (t *testFlags) list(c *cobra.Command) (sizes []size, sweep coll.Sweep, err error) {
-	given := swept(c)
-	if t.sizes != "" {
-		if given {
-			return nil, sweep, usage("--sizes stands in place of -b, -e, -i and -f; leave one of them out")
-		}
-		for i, s := range strings.Split(t.sizes, ",") {
-			n, err := parseSize("--sizes", s)
-			if err != nil {
-				return nil, sweep, err
-			}
-			if i == 0 {
-				sweep.Min = int64(n)
-			}
-			sweep.Min, sweep.Max = min(sweep.Min, int64(n)), max(sweep.Max, int64(n))
-			sizes = append(sizes, size{n, true})
-		}
-		return sizes, sweep, nil
+func (t *testFlags) list(c *cobra.Command) ([]scenario.Size, coll.Sweep, error) {
+	w := t.workload(c, "")
+	if t.sizes != "" && swept(c) {
+		return nil, coll.Sweep{}, usage("--sizes stands in place of -b, -e, -i and -f; leave one of them out")
 	}
-	sweep = coll.Sweep{Min: 32 << 20, Max: 32 << 20, StepBytes: 1 << 20, Factor: t.factor}
-	if !given {
-		sweep = coll.Sweep{Min: defaultMin, Max: defaultMax, Factor: 2, StepBytes: 1 << 20}
-	}
-	for _, o := range []struct {
-		flag, text string
-		to         *int64
-	}{{"-b", t.min, &sweep.Min}, {"-e", t.max, &sweep.Max}, {"-i", t.step, &sweep.StepBytes}} {
-		if o.text == "" {
-			continue
-		}
-		n, err := parseSize(o.flag, o.text)
-		if err != nil {
-			return nil, sweep, err
-		}
-		*o.to = int64(n)
-	}
-	if t.factor < 0 {
-		return nil, sweep, usage("-f %d: a factor from 2 on", t.factor)
-	}
-	list, err := sweep.Sizes()
+	sizes, err := w.AllSizes()
 	if err != nil {
-		return nil, sweep, usage("%v", err)
+		return nil, coll.Sweep{}, asFlags(err)
 	}
-	for _, n := range list {
-		sizes = append(sizes, size{units.Bytes(n), false})
+	bounds, err := w.Bounds()
+	return sizes, bounds, asFlags(err)
+}
+
+// parseColumns reads --columns.
+func (t *testFlags) parseColumns() ([]sweep.Column, error) {
+	c, err := sweep.ParseColumns(t.columns)
+	if err != nil {
+		return nil, usage("--columns %s: %v", t.columns, err)
 	}
-	return sizes, sweep, nil
+	return c, nil
+}
+
+// types and ops are what nccl-tests goes through for an operation.
+func (t *testFlags) types() ([]coll.DataType, error) {
+	return (&scenario.Workload{Types: []string{t.datatype}}).AllTypes()
+}
+
+func (t *testFlags) ops(f coll.Func) ([]coll.RedOp, error) {
+	return (&scenario.Workload{Reductions: []string{t.op}}).AllReductions(f)
 }
 
 func parseSize(flag, s string) (units.Bytes, error) {
@@ -195,40 +157,4 @@ func parseSize(flag, s string) (units.Bytes, error) {
 		return 0, usage("%s: %v", flag, err)
 	}
 	return n, nil
-}
-
-// types, ops and roots are what nccl-tests goes through for an operation.
-func (t *testFlags) types() ([]coll.DataType, error) {
-	if t.datatype == "all" {
-		return coll.DataTypes(), nil
-	}
-	d, err := coll.ParseDataType(t.datatype)
-	return []coll.DataType{d}, err
-}
-
-func (t *testFlags) ops(f coll.Func) ([]coll.RedOp, error) {
-	if t.op == "all" {
-		if !f.Reduces() {
-			return []coll.RedOp{coll.Sum}, nil
-		}
-		return coll.RedOps(), nil
-	}
-	o, err := coll.ParseRedOp(t.op)
-	return []coll.RedOp{o}, err
-}
-
-func (t *testFlags) roots(f coll.Func, ranks int) ([]int, error) {
-	switch {
-	case t.root < -1 || t.root >= ranks:
-		return nil, usage("-r %d: ranks go from 0 to %d", t.root, ranks-1)
-	case !f.Rooted():
-		return []int{-1}, nil
-	case t.root == -1:
-		all := make([]int, ranks)
-		for i := range all {
-			all[i] = i
-		}
-		return all, nil
-	}
-	return []int{t.root}, nil
 }

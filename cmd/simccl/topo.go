@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/simccl/simccl/report/topology"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/lint"
@@ -45,56 +45,27 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 			if err := m.oneFile(args); err != nil {
 				return err
 			}
-			x, err := m.cluster(a)
+			x, err := m.layout(a)
 			if err != nil {
 				return err
 			}
-			if node < 0 || node >= x.cluster.NHosts() {
-				return usage("--node %d: there are nodes 0 to %d", node, x.cluster.NHosts()-1)
+			if node < 0 || node >= x.Cluster.NHosts() {
+				return usage("--node %d: there are nodes 0 to %d", node, x.Cluster.NHosts()-1)
 			}
 			if a.json {
 				format = "json"
 			}
-			return showHost(a, x.cluster.Host(node), format)
+			err = topology.Write(a.out, x.Cluster.Host(node), format)
+			var word *topology.FormatError
+			if errors.As(err, &word) {
+				return usage("--format %v", err)
+			}
+			return err
 		}}
 	m.register(c)
 	c.Flags().StringVar(&format, "format", format, "text, json, dot or nccl")
 	c.Flags().IntVar(&node, "node", 0, "which node `I` of unequal ones")
 	return c
-}
-
-func showHost(a *app, h *topo.Host, format string) error {
-	switch format {
-	case "text":
-		fmt.Fprint(a.out, topology.Text(h))
-	case "dot":
-		for _, s := range h.Systems {
-			fmt.Fprint(a.out, topology.Dot(s))
-		}
-	case "nccl":
-		for _, s := range h.Systems {
-			fmt.Fprintln(a.out, strings.Join(s.Print(0), "\n"))
-		}
-	case "json":
-		e := json.NewEncoder(a.out)
-		e.SetIndent("", "  ")
-		return e.Encode(topology.JSON(h))
-	default:
-		return usage("--format %s: write text, json, dot or nccl", format)
-	}
-	return nil
-}
-
-// lintEntry is one finding in JSON.
-type lintEntry struct {
-	File     string `json:"file"`
-	Line     int    `json:"line"`
-	Column   int    `json:"column"`
-	Severity string `json:"severity"`
-	Rule     string `json:"rule"`
-	Path     string `json:"path"`
-	Problem  string `json:"problem"`
-	Remedy   string `json:"remedy"`
 }
 
 func newTopoLint(a *app) *cobra.Command {
@@ -120,8 +91,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 	if err != nil {
 		return err
 	}
-	entries, bad := []lintEntry{}, 0
-	var specs []*topo.Spec
+	entries, bad := []lint.Entry{}, 0
 	for _, file := range files {
 		data, err := a.read(file, maxTopology)
 		if err != nil {
@@ -131,28 +101,25 @@ func (a *app) lintFiles(files []string, strict bool) error {
 		if err != nil {
 			return input(err)
 		}
-		specs = append(specs, spec)
-		for _, f := range lint.Check(spec, lintParams(cfg)) {
+		for _, f := range lint.Check(spec, lint.AmongNodes(cfg.Topo)) {
 			if f.Severity == lint.Error || strict && f.Severity == lint.Warning {
 				bad++
 			}
 			if !a.json {
-				fmt.Fprintln(a.out, a.paint(a.out).severities(f.String()))
+				fmt.Fprintln(a.out, a.paint(a.out).Severities(f.String()))
 			}
-			entries = append(entries, lintEntry{f.Pos.File, f.Pos.Line, f.Pos.Col, f.Severity.String(), f.Rule, f.Path, f.Problem, f.Remedy})
+			entries = append(entries, f.Entry())
 		}
 	}
-	if w := peersOf(specs, cfg); w != "" {
+	if w := a.peersOf(files); w != "" {
 		f := lint.Finding{Severity: lint.Note, Rule: "p2p-channels", Problem: "as nodes of one job, in the order of the files: " + w, Remedy: "explain sendrecv --topo A.xml:4,B.xml:2 tells it for the numbers of a job"}
 		if !a.json {
-			fmt.Fprintln(a.out, a.paint(a.out).severities(f.String()))
+			fmt.Fprintln(a.out, a.paint(a.out).Severities(f.String()))
 		}
-		entries = append(entries, lintEntry{Severity: f.Severity.String(), Rule: f.Rule, Problem: f.Problem, Remedy: f.Remedy})
+		entries = append(entries, f.Entry())
 	}
 	if a.json {
-		e := json.NewEncoder(a.out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(entries); err != nil {
+		if err := encode(a.out, "  ", true, entries); err != nil {
 			return err
 		}
 	} else if len(entries) == 0 {
@@ -162,6 +129,24 @@ func (a *app) lintFiles(files []string, strict bool) error {
 		return failed("%d findings that make NCCL fail or decide badly", bad)
 	}
 	return nil
+}
+
+// peersOf says whether hosts of the files would disagree on the channels of
+// send/recv as nodes of one job, "" where they would not or make no communicator.
+func (a *app) peersOf(files []string) string {
+	var s scenario.Spec
+	for _, f := range files {
+		s.Machine.Nodes = append(s.Machine.Nodes, scenario.Nodes{Topo: f, Count: 1})
+	}
+	opt := a.options(nil)
+	if opt.Warn, opt.Create = nil, nil; len(files) < 2 {
+		return ""
+	}
+	site, err := scenario.Load(&s, opt)
+	if err != nil {
+		return ""
+	}
+	return site.Comm.PeerWarning()
 }
 
 func newTopoConvert(a *app) *cobra.Command {
@@ -182,10 +167,10 @@ replaces guids and host hashes by numbers.`,
 				return err
 			}
 			if anonymous {
-				root = anonymize(root)
+				root = topology.Anonymize(root)
 			}
 			if a.json {
-				return a.printJSON(newElement(root))
+				return a.printJSON(topology.ElementJSON(root))
 			}
 			_, err = a.out.Write(topoxml.Write(root))
 			return err
@@ -196,33 +181,14 @@ replaces guids and host hashes by numbers.`,
 	return c
 }
 
-// element is an element of a topology in JSON, attributes and children in the
-// file's order.
-type element struct {
-	Name     string      `json:"name"`
-	Attrs    [][2]string `json:"attrs"`
-	Children []element   `json:"children"`
-}
-
-func newElement(e *topo.Element) element {
-	out := element{Name: e.Name, Attrs: [][2]string{}, Children: []element{}}
-	for _, x := range e.Attrs {
-		out.Attrs = append(out.Attrs, [2]string{x.Name, x.Value})
-	}
-	for _, c := range e.Children {
-		out.Children = append(out.Children, newElement(c))
-	}
-	return out
-}
-
 // tree gives a file's elements, or those NCCL keeps.
 func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 	if fused {
-		x, err := m.cluster(a)
+		x, err := m.layout(a)
 		if err != nil {
 			return nil, err
 		}
-		return x.cluster.Host(0).Dump, nil
+		return x.Cluster.Host(0).Dump, nil
 	}
 	if m.topo == "" {
 		spec, err := a.parseTopo(builtin.DGXH100(), builtin.DGXH100Name)
@@ -238,6 +204,17 @@ func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 	return spec.Root, nil
 }
 
+func (a *app) parseTopo(data []byte, name string) (*topo.Spec, error) {
+	spec, err := topoxml.Parse(data, name)
+	if err != nil {
+		return nil, input(err)
+	}
+	for _, w := range spec.Warnings {
+		a.warn("%v", w)
+	}
+	return spec, nil
+}
+
 // readTopo parses a file and says what topo lint finds in it.
 func (a *app) readTopo(file string) (*topo.Spec, error) {
 	cfg, err := a.config()
@@ -250,30 +227,9 @@ func (a *app) readTopo(file string) (*topo.Spec, error) {
 	}
 	spec, err := a.parseTopo(data, file)
 	if err == nil {
-		a.lintLine(spec, cfg)
+		scenario.Lint(spec, cfg.Topo, a.warnOf)
 	}
 	return spec, err
-}
-
-// anonymize numbers guids and host hashes in order of appearance; equal ones
-// stay equal, because NCCL compares them.
-func anonymize(root *topo.Element) *topo.Element {
-	root = root.Clone()
-	numbers := map[string]int{}
-	root.Walk(func(e *topo.Element, _ []*topo.Element) {
-		for _, attr := range []string{"guid", "host_hash"} {
-			v, ok := e.Get(attr)
-			if !ok {
-				continue
-			}
-			key := attr + v
-			if numbers[key] == 0 {
-				numbers[key] = len(numbers) + 1
-			}
-			e.Set(attr, fmt.Sprintf("0x%x", numbers[key]))
-		}
-	})
-	return root
 }
 
 func newTopoDiff(a *app) *cobra.Command {
@@ -293,9 +249,7 @@ hashes do not count. Status 7 where there is a difference.`,
 			}
 			changes := topology.Diff(specs[0], specs[1])
 			if a.json {
-				e := json.NewEncoder(a.out)
-				e.SetIndent("", "  ")
-				if err := e.Encode(append([]topology.Change{}, changes...)); err != nil {
+				if err := encode(a.out, "  ", true, append([]topology.Change{}, changes...)); err != nil {
 					return err
 				}
 			} else {

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"strings"
 
+	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/compare"
 	"github.com/simccl/simccl/trace/validate"
@@ -85,53 +84,14 @@ func (r *polledReader) Read(b []byte) (int, error) {
 // closeTrace writes what a sink was given to its file, and says so.
 func (a *app) closeTrace(name string, w *chrome.Writer) error {
 	told := a.progress("events", 0)
-	defer told.end()
-	told.phase("writing trace", w.Progress)
+	defer told.End()
+	told.Phase("writing trace", w.Progress)
 	if err := w.Close(); err != nil {
 		return err
 	}
-	told.end()
+	told.End()
 	a.wroteTrace(name, w)
 	return nil
-}
-
-type validateDoc struct {
-	File     string   `json:"file"`
-	Schema   string   `json:"schema,omitempty"`
-	Events   int      `json:"events"`
-	Tracks   int      `json:"tracks"`
-	Slices   int      `json:"slices"`
-	Arrows   int      `json:"arrows"`
-	Counters int      `json:"counters"`
-	Errors   int      `json:"errors"`
-	Warnings int      `json:"warnings"`
-	Problems []string `json:"problems"` // every one
-	LeftOut  int      `json:"problems_left_out,omitempty"`
-	// Kinds counts problems that differ in names and numbers only.
-	Kinds []validateKind `json:"kinds"`
-}
-
-type validateKind struct {
-	Rule    string `json:"rule"`
-	Warning bool   `json:"warning"`
-	Count   int    `json:"count"`
-	First   string `json:"first"`
-}
-
-// kindsOf counts the problems of a report by kind.
-func kindsOf(list []validate.Problem) []validateKind {
-	out := []validateKind{}
-	n, first := 0, ""
-	for _, p := range list {
-		if n++; n == 1 {
-			first = p.String()
-		}
-		if p.Last {
-			out = append(out, validateKind{p.Rule, p.Warning, n + p.More, first})
-			n = 0
-		}
-	}
-	return out
 }
 
 func (a *app) validate(name string, memory units.Bytes) error {
@@ -144,25 +104,13 @@ func (a *app) validate(name string, memory units.Bytes) error {
 	if err != nil {
 		return traceError(name, err)
 	}
-	doc := validateDoc{name, rep.Info.Schema, rep.Info.Events, rep.Tracks, rep.Slices, rep.Flows, rep.Counters, rep.Errors, rep.Warnings, []string{}, rep.LeftOut, kindsOf(rep.Problems)}
 	if a.json {
-		for _, p := range rep.All {
-			doc.Problems = append(doc.Problems, p.String())
-		}
-		enc := json.NewEncoder(a.out)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(doc); err != nil {
-			return err
-		}
+		err = encode(a.out, "", false, rep.Document(name))
 	} else {
-		for _, p := range rep.Problems {
-			fmt.Fprintf(a.out, "%s:%s\n", name, p)
-			if p.More > 0 {
-				fmt.Fprintf(a.out, "%s: %d more like it [%s]\n", name, p.More, p.Rule)
-			}
-		}
-		fmt.Fprintf(a.out, "%s: %d events on %d tracks: %d slices, %d arrows, %d counter values; %d errors, %d warnings\n",
-			name, doc.Events, doc.Tracks, doc.Slices, doc.Arrows, doc.Counters, doc.Errors, doc.Warnings)
+		err = rep.Text(a.out, name)
+	}
+	if err != nil {
+		return err
 	}
 	if rep.Errors > 0 {
 		return &statusError{code: exitCheck, quiet: true, err: fmt.Errorf("%s: %d errors", name, rep.Errors)}
@@ -317,7 +265,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 				}
 				return a.join(out, args, heads, readers, budget)
 			}
-			w, err := chrome.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules}, Cancelled: a.cancelled})
+			w, err := tracefile.Create(out, chrome.Options{Meta: chrome.Meta{Source: "merged", Version: version, NCCLRules: ncclRules().String()}, Cancelled: a.cancelled})
 			if err != nil {
 				return input(err)
 			}
@@ -357,35 +305,11 @@ func (a *app) heads(names []string) (out []*chrome.Info, err error) {
 	return out, nil
 }
 
-// worstUs is the largest uncertainty in microseconds.
-func worstUs(list []chrome.ClockSync) float64 {
-	worst := int64(0)
-	for _, c := range list {
-		worst = max(worst, c.UncertaintyNs)
-	}
-	return float64(worst) / 1000
-}
-
 // join writes the ranks of one run as one trace.
 func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, budget *chrome.Budget) error {
-	h := heads[0]
-	meta := chrome.Meta{Source: h.Source, Version: version, NCCLRules: ncclRules, Clock: "calendar of each process's host"}
-	if slices.ContainsFunc(heads, func(h *chrome.Info) bool { return len(h.ClockSync) > 0 }) {
-		meta.Clock = "rank 0"
-	}
-	for _, h := range heads {
-		meta.GPUSync = append(meta.GPUSync, h.GPUSync...)
-	}
-	slices.SortStableFunc(meta.GPUSync, func(a, b chrome.ClockSync) int { return cmp.Compare(a.Rank, b.Rank) })
-	for _, o := range h.Other {
-		switch o.Key {
-		case "topo":
-			meta.Topo = o.Str
-		case "seed":
-			meta.Seed = o.Int
-		}
-	}
-	w, err := chrome.Create(out, chrome.Options{Meta: meta, Cancelled: a.cancelled})
+	meta := compare.JoinedMeta(heads)
+	meta.Version, meta.NCCLRules = version, ncclRules().String()
+	w, err := tracefile.Create(out, chrome.Options{Meta: meta, Cancelled: a.cancelled})
 	if err != nil {
 		return input(err)
 	}
@@ -396,16 +320,8 @@ func (a *app) join(out string, names []string, heads []*chrome.Info, traces []io
 	}
 	w.Clock(0, j.Clocks)
 	w.LeaveOut("flow", int64(j.Loose+j.Early))
-	clocks := "times by each process's calendar"
-	if len(j.Clocks) > 0 {
-		clocks = fmt.Sprintf("clocks agree to %.3f us", worstUs(j.Clocks))
-	}
-	if len(meta.GPUSync) > 0 {
-		clocks += fmt.Sprintf(", GPUs' tied to them within %.3f us", worstUs(meta.GPUSync))
-	}
-	fmt.Fprintf(a.err, "simccl: files of %d processes, %d ranks in all, %d arrows between them; %s\n", len(heads), h.Part.Of, j.Arrows, clocks)
-	if j.Loose+j.Early > 0 {
-		fmt.Fprintf(a.err, "simccl: left out %d arrows to ranks that are not here, %d shorter than the clocks are sure\n", j.Loose, j.Early)
+	for line := range strings.Lines(j.Text(heads)) {
+		fmt.Fprint(a.err, "simccl: "+line)
 	}
 	return a.closeTrace(out, w)
 }

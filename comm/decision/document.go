@@ -8,7 +8,6 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
-	"github.com/simccl/simccl/tuning"
 )
 
 // Document is everything NCCL decides. System and Paths describe rank 0's
@@ -53,7 +52,7 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 	}
 	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: g.TopoXML,
 		System: topo.SystemDoc(c.Searched), Paths: topo.PathsDoc(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Comm),
-		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + version(c)}
+		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + c.Params.Rules.Version()}
 	if d.Env == nil {
 		d.Env = map[string]string{}
 	}
@@ -88,14 +87,6 @@ func (g *Given) render(c *comm.Comm) error {
 		g.TopoXML = string(topoxml.Write(c.Cluster.Host(0).Dump))
 	}
 	return nil
-}
-
-// version is the NCCL release whose rules were followed.
-func version(c *comm.Comm) string {
-	if v := c.Params.Tuning.Version; v != "" {
-		return v
-	}
-	return tuning.Version
 }
 
 // domainsOf lists the parts of the first host, where there are several.

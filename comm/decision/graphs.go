@@ -71,7 +71,7 @@ func graphOf(g *search.Graph, inter bool) Graph {
 // graphsOf lists all graphs in NCCL's order.
 func graphsOf(s *search.Set, sys *topo.System) []Graph {
 	out := make([]Graph, 0, search.NumGraphs)
-	for _, id := range search.Order {
+	for _, id := range search.Order() {
 		out = append(out, graphOf(s[id], sys.Inter))
 	}
 	return out

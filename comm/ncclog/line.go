@@ -39,14 +39,22 @@ func Prefix(host string, pid, tid, dev int) string {
 // number is its rank. subs selects subsystems; none selects all.
 func Write(w io.Writer, c *comm.Comm, subs ...Subsystem) error {
 	for r := range int32(c.NRanks) {
-		prefix := RankPrefix(c, r)
-		for _, l := range OfRank(c, r) {
-			if len(subs) > 0 && !slices.Contains(subs, l.Sub) {
-				continue
-			}
-			if _, err := fmt.Fprintf(w, "%s%s\n", prefix, l.Text); err != nil {
-				return err
-			}
+		if err := WriteRank(w, c, r, subs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteRank prints what one rank logs.
+func WriteRank(w io.Writer, c *comm.Comm, rank int32, subs ...Subsystem) error {
+	prefix := RankPrefix(c, rank)
+	for _, l := range OfRank(c, rank) {
+		if len(subs) > 0 && !slices.Contains(subs, l.Sub) {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s%s\n", prefix, l.Text); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
@@ -12,7 +13,7 @@ import (
 // that a plan can ask for. channels is a power of two.
 func Comm(perNode, nodes, channels int) *connect.Comm {
 	n := int32(perNode * nodes)
-	c := &connect.Comm{
+	c := &connect.Comm{Rules: rules.Default(),
 		NRanks: int(n), NNodes: nodes, NChannels: channels, CollChannels: channels,
 		NVLSChannels: channels, NVLSChunkSize: 128 << 10,
 		P2PChannels: channels, P2PChannelsPerPeer: channels, P2PChunkSize: 512 << 10,

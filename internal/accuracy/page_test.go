@@ -42,10 +42,10 @@ func (s *sum) mean() float64 {
 // cell gathers what is told of one operation of one set.
 type cell struct{ all, large, model sum }
 
-func (c *cell) add(p *point) {
-	c.all.add(p.off())
+func (c *cell) add(p *Point) {
+	c.all.add(p.Off())
 	if p.large() {
-		c.large.add(p.off())
+		c.large.add(p.Off())
 	}
 	if p.ModelUs > 0 {
 		c.model.add(p.ModelUs/p.Us - 1)
@@ -63,7 +63,7 @@ func (c column) at(f coll.Func) *cell {
 }
 
 // columnOf sums up the points that are meant.
-func columnOf(points []point, meant func(*point) bool) column {
+func columnOf(points []Point, meant func(*Point) bool) column {
 	c := column{}
 	for i := range points {
 		if p := &points[i]; meant(p) {
@@ -106,10 +106,10 @@ func percent(v float64) string {
 }
 
 // floor compares the two machines at equal settings and sizes.
-func floor(points []point) column {
+func floor(points []Point) column {
 	at := map[string]float64{}
 	for i := range points {
-		if p := &points[i]; p.procs() && p.set() == "default_4" {
+		if p := &points[i]; p.procs() && p.Set() == "default_4" {
 			at[fmt.Sprint(p.Op.Func, p.Bytes)] = p.Us
 		}
 	}
@@ -117,7 +117,7 @@ func floor(points []point) column {
 	for i := range points {
 		p := &points[i]
 		v := at[fmt.Sprint(p.Op.Func, p.Bytes)]
-		if p.set() != "rep_default_4" || v == 0 {
+		if p.Set() != "rep_default_4" || v == 0 {
 			continue
 		}
 		x := c.at(p.Op.Func)
@@ -162,8 +162,8 @@ func TestAccuracyPage(t *testing.T) {
 		t.Skip("runs every measured point")
 	}
 	points := simulated(t, measured(t, "procs", "more"))
-	direct := func(p *point) bool { return !p.shm() }
-	heldOut := columnOf(points, func(p *point) bool { return direct(p) && p.Held(2) })
+	direct := func(p *Point) bool { return !p.shm() }
+	heldOut := columnOf(points, func(p *Point) bool { return direct(p) && p.Held(2) })
 	var b strings.Builder
 	b.WriteString(pageHead + "## In short\n\n" + pageTable)
 	heldOut.rows(&b, "held out")
@@ -171,7 +171,7 @@ func TestAccuracyPage(t *testing.T) {
 	fmt.Fprintf(&b, "| **held out** | **five collectives** | %d | **%s** | %s | **%s** | %s | | |\n", five.n,
 		percent(five.mean()), percent(five.max), percent(large.mean()), percent(large.max))
 	columnOf(points, direct).rows(&b, "all sizes")
-	columnOf(points, func(p *point) bool { return p.shm() && p.Held(2) }).rows(&b, "held out, through host memory")
+	columnOf(points, func(p *Point) bool { return p.shm() && p.Held(2) }).rows(&b, "held out, through host memory")
 	floor(points).rows(&b, "another machine of the kind")
 	b.WriteString(pageFloor)
 	others(t, &b)
@@ -181,7 +181,7 @@ func TestAccuracyPage(t *testing.T) {
 			continue
 		}
 		run := points[i].Run
-		columnOf(points, func(p *point) bool { return p.Run == run }).rows(&b, points[i].set())
+		columnOf(points, func(p *Point) bool { return p.Run == run }).rows(&b, points[i].Set())
 	}
 	b.WriteString(pageLeftOut)
 	parameters(&b)
@@ -210,19 +210,20 @@ func others(t *testing.T, b *strings.Builder) {
 		inPlace bool
 	}{{"nccl-tests, out of place", "nccl-tests/", false}, {"nccl-tests, in place", "nccl-tests/", true},
 		{"calibrate, first run", "calibrate/first/", false}, {"calibrate, later run", "calibrate/later/", false}} {
-		columnOf(points, func(p *point) bool { return strings.HasPrefix(p.Run.File, x.dir) && p.Op.InPlace == x.inPlace }).rows(b, x.name)
+		columnOf(points, func(p *Point) bool { return strings.HasPrefix(p.Run.File, x.dir) && p.Op.InPlace == x.inPlace }).rows(b, x.name)
 	}
 }
 
-// limits fails where an error is beyond what was promised.
+// limits fails where an error is beyond what the page says today, rounded as
+// there: 4.0, 3.2, 5.3 and 3.8 %. A page that is written anew cannot say more.
 func limits(t *testing.T, heldOut column) {
 	five, large := heldOut.five()
 	for _, x := range []struct {
 		what  string
 		got   float64
 		limit float64
-	}{{"five collectives", five.mean(), 0.07}, {"five collectives from 1 MiB", large.mean(), 0.04},
-		{"alltoall", heldOut[coll.AllToAll].all.mean(), 0.12}, {"sendrecv", heldOut[coll.SendRecv].all.mean(), 0.12}} {
+	}{{"five collectives", five.mean(), 0.0405}, {"five collectives from 1 MiB", large.mean(), 0.0325},
+		{"alltoall", heldOut[coll.AllToAll].all.mean(), 0.0535}, {"sendrecv", heldOut[coll.SendRecv].all.mean(), 0.0385}} {
 		if x.got > x.limit {
 			t.Errorf("%s, sizes held out: mean error %.1f %%, want at most %g %%", x.what, 100*x.got, 100*x.limit)
 		}

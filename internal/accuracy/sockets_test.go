@@ -42,9 +42,15 @@ func TestAccuracyOverSockets(t *testing.T) {
 		sums := map[string]*sum{}
 		low, high := map[string]float64{}, map[string]float64{}
 		for _, p := range readHosts(t, h.log) {
-			pub := public{topo: h.topo, nodes: h.nodes, gpus: h.gpus, env: []string{"NCCL_NVLS_ENABLE=0"}}
-			c, systems := pub.machine(t, "2.28.9")
-			res, _ := simulateOne(t, c, systems, comm.Op{Func: p.f, Type: coll.Float32, Count: coll.ExactSizes(p.f, units.Bytes(p.bytes), coll.Float32, c.NRanks).Count})
+			pub := Published{topo: h.topo, nodes: h.nodes, gpus: h.gpus, env: []string{"NCCL_NVLS_ENABLE=0"}}
+			m, err := pub.load(os.DirFS(golden.Root(t, "testdata", "topos")), "2.28.9")
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, _, err := m.run(t.Context(), comm.Op{Func: p.f, Type: coll.Float32, Count: coll.ExactSizes(p.f, units.Bytes(p.bytes), coll.Float32, m.site.Comm.NRanks).Count})
+			if err != nil {
+				t.Fatal(err)
+			}
 			off := res.Elapsed.Micros()/p.us - 1
 			kind := "1 to 16 KiB"
 			switch {

@@ -9,7 +9,7 @@ import (
 )
 
 // exact are the rooms whose floating point must give NCCL's very bits.
-var exact = []string{"search", "tuning", "topo"}
+var exact = []string{"rules", "search", "tuning", "topo"}
 
 // checkFusion reports a floating-point product that is summed without an
 // explicit conversion around it. Go may fuse x*y+z into one rounding, also

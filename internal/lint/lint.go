@@ -56,6 +56,7 @@ func Check(p *Package) []Finding {
 	checkMapOrder(r)
 	checkFusion(r)
 	checkEnums(r)
+	checkState(r)
 	checkShape(r)
 	sort.SliceStable(r.found, func(i, j int) bool {
 		a, b := r.found[i].Pos, r.found[j].Pos

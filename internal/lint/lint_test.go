@@ -204,7 +204,7 @@ func TestTableIsSound(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ pkg, room string }{
-		{"topo/xml", "topo/xml"}, {"sim/wire/fluid", "sim/wire"}, {"real/ibv", "real"}, {"cmd/simccl", "cmd"}, {"topography", ""}, {"", ""},
+		{"topo/xml", "topo/xml"}, {"sim/wire/fluid", "sim/wire"}, {"real/internal/ibv", "real/internal"}, {"cmd/simccl", "cmd"}, {"topography", ""}, {"", ""},
 	} {
 		got := ""
 		if r := roomOf(c.pkg); r != nil {
@@ -241,9 +241,9 @@ func TestTableReportsIdlePermissions(t *testing.T) {
 	}
 	packages := []*Package{
 		{Path: "plan", Files: []*File{file(false, module+"/units", "fmt"), file(true, module+"/topo")}},
-		{Path: "plan/deep", Files: []*File{file(false, module+"/real/ibv")}}, // built for another system, say
+		{Path: "plan/deep", Files: []*File{file(false, module+"/real/internal/ibv")}}, // built for another system, say
 		{Path: "topo", Files: []*File{file(false, "example.com/used/deep")}},
-		{Path: "real/ibv", Files: []*File{file(false, module+"/real/dl")}}, // its own room: no use of "*"
+		{Path: "real/internal/ibv", Files: []*File{file(false, module+"/real/internal/dl")}}, // its own room: no use of "*"
 		{Path: "elsewhere", Files: []*File{file(false, module+"/sim")}},
 	}
 	var got []string

@@ -7,16 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"sort"
 	"testing"
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/comm/decision"
-	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/topo/fabric"
-	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/internal/site"
 )
 
 // Sections are the keys of a decision that are compared.
@@ -41,29 +38,16 @@ func Comm(t testing.TB, r *golden.Reference) (*comm.Comm, decision.Given) {
 // Build reads a topology and makes the communicator of n such nodes under the
 // settings env (K=V).
 func Build(path string, n int, multicast bool, env []string) (*comm.Comm, decision.Given, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, decision.Given{}, err
-	}
-	spec, err := topoxml.Parse(data, path)
-	if err != nil {
-		return nil, decision.Given{}, err
-	}
-	cfg, _, err := config.Load(config.Sources{Flags: env})
-	if err != nil {
-		return nil, decision.Given{}, err
-	}
-	cluster, err := fabric.NewUniform(spec, n, cfg.Topo)
-	if err != nil {
-		return nil, decision.Given{}, err
-	}
-	p := cfg.Comm()
-	p.Multicast = comm.MulticastOff
+	m := site.Nodes(path, n)
+	m.Multicast = "off"
 	if multicast {
-		p.Multicast = comm.MulticastOn
+		m.Multicast = "on"
 	}
-	c, err := comm.New(cluster, p)
-	return c, decision.Given{Nodes: n, GPUsPerNode: cluster.Host(0).NRanks()}, err
+	s, err := site.Open(m, env...)
+	if err != nil {
+		return nil, decision.Given{}, err
+	}
+	return s.Comm, decision.Given{Nodes: n, GPUsPerNode: s.Cluster.Host(0).NRanks()}, nil
 }
 
 // Differ names the first difference between two decoded documents: all that

@@ -6,13 +6,14 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
 // Plain is a communicator of equal nodes with rings and trees in rank order.
 func Plain(perNode, nodes, channels int) *connect.Comm {
 	n := perNode * nodes
-	c := &connect.Comm{
+	c := &connect.Comm{Rules: rules.Default(),
 		NRanks: n, NNodes: nodes, NChannels: channels, CollChannels: channels,
 		NVLSChannels: channels, NVLSChunkSize: 131072,
 		P2PChannels: channels, P2PChannelsPerPeer: channels, P2PChunkSize: 131072,

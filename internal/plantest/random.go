@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
@@ -21,7 +22,7 @@ type Shape struct {
 func RandomComm(t *rapid.T, s Shape) *connect.Comm {
 	n := s.PerNode * s.Nodes
 	pow2 := 1 << bits.Len(uint(s.Channels-1))
-	c := &connect.Comm{
+	c := &connect.Comm{Rules: rules.Default(),
 		NRanks: n, NNodes: s.Nodes, NChannels: s.Channels, CollChannels: s.Channels,
 		NVLSChannels: s.Channels, NVLSChunkSize: 131072,
 		P2PChannels: pow2, P2PChannelsPerPeer: 1 << rapid.IntRange(0, bits.Len(uint(pow2))-1).Draw(t, "perPeerLog"),

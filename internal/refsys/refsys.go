@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -136,7 +137,7 @@ func System(t testing.TB, r *golden.Reference) *topo.System {
 			at++
 		}
 	}
-	sys := topo.Assemble(l.nodes, l.links, l.pathsOf(&paths))
+	sys := topo.Assemble(rules.Default(), l.nodes, l.links, l.pathsOf(&paths))
 	sys.Inter = doc.Inter != 0
 	sys.MaxBW, sys.TotalBW = units.GBps(doc.MaxBw), units.GBps(doc.TotalBw)
 	if sys.NHosts = 1; len(all[topo.GPU]) > 0 {

@@ -19,7 +19,7 @@ command -v apt-get >/dev/null || missing "no apt-get to fetch a kernel and qemu 
 bin=$(mktemp -d /var/tmp/simccl-rxe.XXXXXX)
 trap 'rm -rf "$bin"' EXIT
 export CGO_ENABLED=0
-for p in real/ibv real/host cmd/simccl; do
+for p in real/internal/ibv real/internal/host cmd/simccl; do
   go test -c -o "$bin/${p##*/}.test" "./$p"
 done
 go build -o "$bin/simccl" ./cmd/simccl
@@ -29,7 +29,7 @@ export SIMCCL_REQUIRE=ib PATH=$bin:\$PATH
 rc=0
 run() { echo "== \$*"; local from=\$SECONDS; "\$@" || rc=1; echo "-- \$((SECONDS - from)) s"; }
 test() { run $bin/\$1.test -test.short -test.timeout 40m ${VERBOSE:+-test.v} -test.run "\$2"; }
-cd $root/real/host
+cd $root/real/internal/host
 test host 'OverVerbs/[0-9] ranks'
 c=ConformsOverVerbs/2_nodes/.*/.*
 test host "\$c/LL\$/^1\$|\$c/LL128/^1000\$|\$c/Simple/^(0|1000)\$|ConformsOverVerbs/2_nodes/all_reduce/.*/Simple/20011"
@@ -50,7 +50,7 @@ sed 's/"mlx5_0"/"rxe0"/; s/"mlx5_3"/"rxe1"/' $root/testdata/topos/dgx-h100.xml >
 run env NCCL_NET_FORCE_MERGE=rxe0,rxe1 $bin/simccl bench all_reduce --topo /run/fused.xml --nodes 4 --gpus 1 --backend verbs -b 8 -e 64K -f 8192 -n 2 --trace /run/t.json
 run $bin/simccl trace validate /run/t.json
 cd $root/cmd/simccl && test simccl 'Killed.*/verbs|RealLanes.*/verbs|DetectedNICs'
-cd $root/real/ibv && test ibv 'Contract|Fused|Fault|Lost|Perf|Disturbed'
+cd $root/real/internal/ibv && test ibv 'Contract|Fused|Fault|Lost|Perf|Disturbed'
 exit \$rc
 SH
 # Limits end what hangs. Emulated, on two busy cores, the first step took 180 s.

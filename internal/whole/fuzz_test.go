@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/topo/lint"
@@ -206,7 +207,7 @@ func (g *generator) params() (topo.Params, comm.Params) {
 	if bits&128 != 0 {
 		p.MergeLevel = units.Some(topo.PathKind(g.next(int(topo.PathDIS))))
 	}
-	c := comm.Params{Access: p.Access, Multicast: comm.Multicast(g.next(3))}
+	c := comm.Params{Rules: rules.Default(), Access: p.Access, Multicast: comm.Multicast(g.next(3))}
 	c.Connect.CollNet = p.CollNet
 	return p, c
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -43,7 +44,7 @@ func FuzzGivenGraphs(f *testing.F) {
 				t.Fatalf("%v in\n%s", r, file)
 			}
 		}()
-		c, err := comm.New(cl, comm.Params{Access: p.Access, Given: func(s *topo.System) ([]*search.Graph, error) {
+		c, err := comm.New(cl, comm.Params{Rules: rules.Default(), Access: p.Access, Given: func(s *topo.System) ([]*search.Graph, error) {
 			return topoxml.ParseGraphs([]byte(file), "fuzz", s)
 		}})
 		if err == nil {

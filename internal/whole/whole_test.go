@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -17,11 +16,10 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/fabric"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
@@ -37,23 +35,7 @@ type machine struct {
 
 func load(t testing.TB, path string, nodes int) machine {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := topoxml.Parse(text, filepath.Base(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := topo.DefaultParams()
-	cluster, err := fabric.NewUniform(spec, nodes, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := comm.New(cluster, comm.Params{Access: p.Access})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := site.Load(t, site.Nodes(path, nodes)).Comm
 	return machine{comm: c, systems: c.Systems()}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
@@ -89,7 +90,7 @@ func goldenFiles(tb testing.TB) []string {
 // comm builds the communicator that the document describes.
 func (d *goldenDoc) comm() *connect.Comm {
 	ch := &d.Channels
-	c := &connect.Comm{
+	c := &connect.Comm{Rules: rules.Default(),
 		NRanks: d.NRanks, NNodes: max(ch.NNodes, 1),
 		NChannels: ch.NChannels, CollChannels: ch.CollChannels,
 		NVLSChannels: ch.NvlsChannels, NVLSChunkSize: units.Bytes(ch.NvlsChunkSize),

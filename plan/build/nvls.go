@@ -31,7 +31,7 @@ func (nvlsAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) {
 	limit := int64(c.NVLSChunkSize)
 	if c.NNodes > 1 {
 		if r.SlowNVLS {
-			limit = 32768
+			limit = c.Rules.Plan.SlowNVLSChunk
 		}
 		return stripes(c, r, c.NVLSChannels, headsOf(c), func(step, nBytes, perLoop int64) int64 {
 			return shrinkTiers(min(step, limit), nBytes, perLoop, nvlsTiers)
@@ -89,8 +89,8 @@ func (nvlsTreeAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) 
 	rule.shrink = func(_, nBytes int64) int64 {
 		chunk := int64(c.NVLSChunkSize)
 		limit := chunk
-		if c.NNodes >= 4 {
-			limit = 65536
+		if c.NNodes >= c.Rules.Plan.NVLSTreeNodes {
+			limit = c.Rules.Plan.NVLSTreeChunk
 		}
 		chunk = min(chunk, int64(int32(r.Params.NVLSTreeMaxChunk.Or(limit))))
 		return shrinkTiers(chunk, nBytes, rule.chunksPerLoop, []tier{{32, 262144}, {16, 131072}, {4, 65536}, {1, 32768}})

@@ -10,12 +10,13 @@ import (
 	"github.com/simccl/simccl/internal/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
 // unevenComm has nodes of the given sizes, for send/recv only.
 func unevenComm(sizes []int, channels int) *connect.Comm {
-	c := &connect.Comm{NNodes: len(sizes), P2PChannels: channels, P2PChannelsPerPeer: 1, P2PChunkSize: 131072,
+	c := &connect.Comm{Rules: rules.Default(), NNodes: len(sizes), P2PChannels: channels, P2PChannelsPerPeer: 1, P2PChunkSize: 131072,
 		BuffSizes: [3]units.Bytes{524288, 4915200, 4194304}}
 	for node, k := range sizes {
 		var ranks []int32

@@ -16,6 +16,8 @@ func validate(c *connect.Comm, r *plan.Request) error {
 	switch {
 	case c == nil || c.NRanks < 1:
 		return badRequest("Comm", "has no ranks")
+	case c.Rules == nil:
+		return badRequest("Comm", "has no rules; give those of a release, as connect.Join does")
 	case !r.Func.Valid():
 		return badRequest("Func", "%d is no operation", r.Func)
 	case !r.Type.Valid():

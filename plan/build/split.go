@@ -7,10 +7,6 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// minTrafficPerChannel is the least traffic for which a further channel is
-// used (enqueue.cc:528).
-const minTrafficPerChannel = 16 << 10
-
 // grain is the bytes that one grain of each protocol holds; chunks are whole
 // grains (ncclProtoGrainSize, include/device.h:336).
 var grain = [coll.NumProtocols]int64{coll.LL: 16, coll.LL128: 1920, coll.Simple: 512}
@@ -99,7 +95,7 @@ func oneStep(channels int) chunkRule {
 }
 
 // contiguous gives each channel one contiguous part of the operation. Parts are
-// whole cells of data, so that no channel has less than minTrafficPerChannel
+// whole cells of data, so that no channel has less than the rules' MinTraffic
 // while another could take it.
 func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, error) {
 	count, es := r.Elements()
@@ -107,18 +103,18 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 	if rule.channels < 1 {
 		return plan.Split{}, badRequest("Comm", "has no channels")
 	}
-	// An LL byte is counted fourfold, both in the task's traffic and in the
-	// size of a cell (enqueue.cc:422, 595).
+	// LL's flags count as traffic, in the task's sum and in the size of a cell.
+	rules := &c.Rules.Plan
 	perByte := trafficPerByte(r.Func, c.NRanks)
 	traffic := count * elem * perByte
 	if r.Proto == coll.LL {
-		traffic *= 4
-		perByte *= 4
+		traffic *= rules.LLTraffic
+		perByte *= rules.LLTraffic
 	}
 	n := int64(min(r.Channels, rule.channels))
-	perChannel := max(minTrafficPerChannel, max(minTrafficPerChannel, traffic)/n)
+	perChannel := max(rules.MinTraffic, max(rules.MinTraffic, traffic)/n)
 
-	cell := alignUp(divUp(minTrafficPerChannel, perByte), 16)
+	cell := alignUp(divUp(rules.MinTraffic, perByte), 16)
 	perCell := cell * perByte
 	total := divUp(count*elem, cell)
 	d := divide(total, divUp(perChannel, perCell), divUp(perChannel, perCell), rule.channels)

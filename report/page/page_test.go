@@ -11,6 +11,7 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -104,12 +105,12 @@ func TestChannelsOnTheTopology(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := topo.Build(spec, topo.Params{NRanks: 16})
+	host, err := topo.Build(spec, topo.Params{Rules: rules.Default(), NRanks: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sys := host.Systems[0]
-	graphs, err := search.All(sys, search.Params{})
+	graphs, err := search.All(sys, search.Params{Rules: rules.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/report/rings"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -29,7 +30,7 @@ func commOf(t *testing.T, machine string, nodes int) *comm.Comm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := comm.New(cl, comm.Params{Access: p.Access, Multicast: comm.MulticastOff})
+	c, err := comm.New(cl, comm.Params{Rules: rules.Default(), Access: p.Access, Multicast: comm.MulticastOff})
 	if err != nil {
 		t.Fatal(err)
 	}

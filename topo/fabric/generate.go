@@ -32,11 +32,13 @@ type LayoutError struct{ Problem string }
 func (e *LayoutError) Error() string { return "network: " + e.Problem }
 
 // Kinds lists the networks that Generate knows, with what they are.
-var Kinds = [][2]string{
-	{"leaf-spine", "all ports of a host go to one leaf; leaves meet in spines"},
-	{"rail", "port i of every host of a group goes to leaf i of the group; leaves meet in spines"},
-	{"fat-tree", "pods of rail leaves and aggregation switches; pods meet in cores"},
-	{"planes", "separate leaf-spine networks, a port in each in turn"},
+func Kinds() [][2]string {
+	return [][2]string{
+		{"leaf-spine", "all ports of a host go to one leaf; leaves meet in spines"},
+		{"rail", "port i of every host of a group goes to leaf i of the group; leaves meet in spines"},
+		{"fat-tree", "pods of rail leaves and aggregation switches; pods meet in cores"},
+		{"planes", "separate leaf-spine networks, a port in each in turn"},
+	}
 }
 
 // Generate lays out a network.

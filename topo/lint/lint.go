@@ -183,7 +183,7 @@ func (c *checker) built(p topo.Params) {
 	}
 	if n := count(h.Dump); n > ncclElements {
 		c.found = append(c.found, Finding{Warning, "size", c.spec.Root.Origin, "system",
-			fmt.Sprintf("%d elements once the local ranks' trees are fused, NCCL 2.28.9 fails above %d", n, ncclElements), "leave out what no rank uses"})
+			fmt.Sprintf("%d elements once the local ranks' trees are fused, NCCL %s fails above %d", n, p.Rules.Version(), ncclElements), "leave out what no rank uses"})
 	}
 	if len(h.Systems) > 1 {
 		c.found = append(c.found, Finding{Note, "split", c.spec.Root.Origin, "system",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -145,7 +146,7 @@ func (c *checker) run(marks []mark, data []byte, name string) {
 	root := topo.RootPlace(c.spec.Root)
 	c.visit(root, &count)
 	if count > ncclElements {
-		c.complain(root, "", fmt.Sprintf("%d elements, NCCL 2.28.9 reads at most %d and fails", count, ncclElements), "remove what the ranks do not use")
+		c.complain(root, "", fmt.Sprintf("%d elements, NCCL %s reads at most %d and fails", count, rules.Default().Version(), ncclElements), "remove what the ranks do not use")
 	}
 	const one = "put one blank between attributes"
 	for _, m := range marks {

@@ -26,7 +26,7 @@ func WriteGraphs(sys *topo.System, set search.Set) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString("<graphs version=\"1\">\n")
-	for _, id := range search.Order {
+	for _, id := range search.Order() {
 		g := set[id]
 		if g == nil {
 			g = &search.Graph{ID: id, Pattern: patternOf[id]}
@@ -197,8 +197,8 @@ func (p *graphParser) graph(e *topo.Element, above []*topo.Element) *search.Grap
 		g.Name = graphNames[g.ID]
 		g.CollNet = g.ID == search.CollNetChainID || g.ID == search.CollNetDirectID
 	}
-	if g.NChannels < 0 || g.NChannels > topo.MaxChannels {
-		p.fail(e, above, "nchannels", "not a number of channels", fmt.Sprintf("write 0 to %d", topo.MaxChannels))
+	if most := p.sys.Rules.MaxChannels; g.NChannels < 0 || g.NChannels > most {
+		p.fail(e, above, "nchannels", "not a number of channels", fmt.Sprintf("write 0 to %d", most))
 	}
 	inside := append(above[:len(above):len(above)], e)
 	for _, c := range e.Children {

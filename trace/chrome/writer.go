@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -61,9 +58,9 @@ type Options struct {
 	NCCLStyle bool
 	// BatchBytes is the memory for sorting; 0: 16 MiB, twice.
 	BatchBytes int
-	// SpoolDir holds the spool file of traces beyond one batch; empty: the
-	// system's directory for temporary files.
-	SpoolDir string
+	// Spool opens what holds the events of a trace beyond one batch until Close;
+	// nil: memory.
+	Spool func() (Spool, error)
 	// Cancelled, if set, is polled while the file is written; the error that it
 	// returns ends the writing, and nothing appears under the file's name.
 	Cancelled func() error
@@ -82,7 +79,7 @@ type Writer struct {
 	spare    chan *batch // batches ready for use
 	full     chan *batch // batches to spill
 	spilled  chan error
-	spool    *os.File
+	spool    Spool
 	sizes    []int64
 	events   int64
 	pairs    int64 // asynchronous ids given (NCCLStyle)
@@ -126,21 +123,21 @@ func New(out io.Writer, opt Options) *Writer {
 		left: make(map[string]int64), counters: make(map[counterKey]*counter)}
 }
 
-// Create returns a Writer to a file, compressed if its name ends in .gz. The
-// file appears under its name only when Close succeeds.
-func Create(path string, opt Options) (*Writer, error) {
-	file, err := newfile.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("create trace: %w", err)
-	}
+// File is a file in the making: Finish gives it its name, or discards it if err
+// is not nil.
+type File interface {
+	io.Writer
+	Finish(err error) error
+}
+
+// To returns a Writer to a file that was created under a name, compressed if the
+// name ends in .gz. Close or Abort finishes the file.
+func To(file File, path string, opt Options) *Writer {
 	var out io.Writer = file
 	var zip *gzip.Writer
 	if strings.HasSuffix(path, ".gz") {
 		zip, _ = gzip.NewWriterLevel(file, gzip.BestSpeed)
 		out = zip
-	}
-	if opt.SpoolDir == "" {
-		opt.SpoolDir = filepath.Dir(path)
 	}
 	w := New(out, opt)
 	w.finish = func(err error) error {
@@ -154,7 +151,7 @@ func Create(path string, opt Options) (*Writer, error) {
 		}
 		return nil
 	}
-	return w, nil
+	return w
 }
 
 // Track registers a lane.
@@ -294,10 +291,13 @@ func (w *Writer) swap() {
 }
 
 func (w *Writer) startSpool() {
-	f, err := newfile.Scratch(w.opt.SpoolDir)
-	if err != nil {
-		w.err = fmt.Errorf("spool: %w", err)
-		return
+	var f Spool = &memorySpool{}
+	if w.opt.Spool != nil {
+		var err error
+		if f, err = w.opt.Spool(); err != nil {
+			w.err = fmt.Errorf("spool: %w", err)
+			return
+		}
 	}
 	w.spool = f
 	w.full, w.spare, w.spilled = make(chan *batch), make(chan *batch, 2), make(chan error, 1)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -97,14 +98,14 @@ func noise(n int) func(trace.Sink) {
 func TestSpoolChangesNothing(t *testing.T) {
 	whole := render(t, Options{}, noise(20000))
 	for _, size := range []int{100, 4096, 100000} {
-		if got := render(t, Options{BatchBytes: size, SpoolDir: t.TempDir()}, noise(2000*min(size/100, 10))); size >= 1000 && got != whole {
+		if got := render(t, Options{BatchBytes: size, Spool: spoolIn(t.TempDir())}, noise(2000*min(size/100, 10))); size >= 1000 && got != whole {
 			t.Errorf("batches of %d bytes give another file", size)
 		}
 	}
 }
 
 func TestEventsAreInTimeOrder(t *testing.T) {
-	got := render(t, Options{BatchBytes: 5000, SpoolDir: t.TempDir()}, noise(3000))
+	got := render(t, Options{BatchBytes: 5000, Spool: spoolIn(t.TempDir())}, noise(3000))
 	last, seen := -1.0, 0
 	for line := range strings.Lines(got) {
 		i := strings.Index(line, `"ts":`)
@@ -139,7 +140,7 @@ func TestBudgetIsRecorded(t *testing.T) {
 
 func TestCreateLeavesNothingHalfWritten(t *testing.T) {
 	dir := t.TempDir()
-	w, err := Create(filepath.Join(dir, "t.json.gz"), Options{})
+	w, err := createFile(filepath.Join(dir, "t.json.gz"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestCreateLeavesNothingHalfWritten(t *testing.T) {
 	if len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, err := Create(filepath.Join(dir, "none", "t.json"), Options{}); err == nil {
+	if _, err := createFile(filepath.Join(dir, "none", "t.json"), Options{}); err == nil {
 		t.Error("a missing directory was accepted")
 	}
 }
@@ -171,7 +172,7 @@ func TestStringsAreJSON(t *testing.T) {
 
 func BenchmarkWriter(b *testing.B) {
 	var out countingWriter
-	w := New(&out, Options{SpoolDir: b.TempDir()})
+	w := New(&out, Options{Spool: spoolIn(b.TempDir())})
 	id := w.Track(trace.Track{Process: 1000000, Thread: 10000})
 	args := []trace.Arg{trace.Int("Step", 3), trace.Int("Peer", 1), trace.Int("bytes", 131072), trace.Int("slot", 3), trace.Str("transport", "P2P/CUMEM")}
 	ev := trace.Event{Track: id, Cat: "NET", Name: "SendWait", Args: args}
@@ -229,7 +230,7 @@ func TestCancelledWriterEnds(t *testing.T) {
 		polls := 0
 		create := func(end int) *Writer {
 			polls = 0
-			w, err := Create(path, Options{BatchBytes: 1 << 17, Cancelled: func() error {
+			w, err := createFile(path, Options{BatchBytes: 1 << 17, Cancelled: func() error {
 				if polls++; end > 0 && polls >= end {
 					return why
 				}
@@ -267,4 +268,25 @@ func TestCancelledWriterEnds(t *testing.T) {
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {
 		t.Errorf("files %v %v", list, err)
 	}
+}
+
+// spoolIn opens spool files in a directory.
+func spoolIn(dir string) func() (Spool, error) {
+	return func() (Spool, error) {
+		f, err := newfile.Scratch(dir)
+		if err != nil {
+			return nil, err
+		}
+		return f, nil
+	}
+}
+
+// createFile is internal/tracefile's Create, which imports this package.
+func createFile(path string, opt Options) (*Writer, error) {
+	file, err := newfile.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	opt.Spool = spoolIn(filepath.Dir(path))
+	return To(file, path, opt), nil
 }

@@ -23,7 +23,6 @@ import (
 	"strings"
 
 	"github.com/google/pprof/profile"
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -88,13 +87,16 @@ func New(out io.Writer, opt Options) *Writer {
 	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), byPID: make(map[int64]*rank), stacks: make(map[stackKey]int32)}
 }
 
-// Create returns a Writer to a file, which appears under its name only when
-// Close succeeds.
-func Create(path string, opt Options) (*Writer, error) {
-	file, err := newfile.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("create profile: %w", err)
-	}
+// File is a file in the making: Finish gives it its name, or discards it if err
+// is not nil.
+type File interface {
+	io.Writer
+	Finish(err error) error
+}
+
+// To returns a Writer to a file that was created under a name. Close or Abort
+// finishes the file.
+func To(file File, path string, opt Options) *Writer {
 	w := New(file, opt)
 	w.finish = func(err error) error {
 		if err = file.Finish(err); err != nil {
@@ -102,7 +104,7 @@ func Create(path string, opt Options) (*Writer, error) {
 		}
 		return nil
 	}
-	return w, nil
+	return w
 }
 
 // Track registers a lane.

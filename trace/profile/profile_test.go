@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
@@ -119,7 +120,7 @@ func TestPprofReadsIt(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := func(name string, slow units.Time) string {
-		w, err := Create(filepath.Join(dir, name), Options{})
+		w, err := createFile(filepath.Join(dir, name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +178,7 @@ func TestCancelledProfileEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.pb.gz")
 	why := errors.New("cancelled")
 	write := func(end int) (polls int, err error) {
-		w, err := Create(path, Options{Cancelled: func() error {
+		w, err := createFile(path, Options{Cancelled: func() error {
 			if polls++; end > 0 && polls >= end {
 				return why
 			}
@@ -206,4 +207,13 @@ func TestCancelledProfileEnds(t *testing.T) {
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, old) {
 		t.Errorf("the old file changed: %v", err)
 	}
+}
+
+// createFile is internal/tracefile's Profile, which imports this package.
+func createFile(path string, opt Options) (*Writer, error) {
+	file, err := newfile.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return To(file, path, opt), nil
 }

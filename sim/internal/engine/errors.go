@@ -6,7 +6,7 @@ import (
 )
 
 // HangError is an operation that never ends because a rank is down: kernels
-// poll for what it would send, and NCCL 2.28.9 has no timeout for them.
+// poll for what it would send, and NCCL has no timeout for them.
 type HangError struct {
 	Gone    []int // ranks
 	Waiting int   // ranks that wait forever
@@ -18,7 +18,7 @@ func (e *HangError) Error() string {
 		return fmt.Sprintf("%s gone and never ends; no other rank waits for it", ranks(e.Gone))
 	}
 	return fmt.Sprintf("the operation hangs: %s gone, and %d others wait for it forever, the first is rank %d; "+
-		"NCCL 2.28.9 has no timeout for that: a watchdog has to call ncclCommAbort", ranks(e.Gone), e.Waiting, e.First)
+		"NCCL has no timeout for that: a watchdog has to call ncclCommAbort", ranks(e.Gone), e.Waiting, e.First)
 }
 
 // DeadlockError means that the plan stopped before its end: some op waits for

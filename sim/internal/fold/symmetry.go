@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
 )
 
 // A symmetry proposes which programs of a plan are equivalent. What it proposes is
@@ -94,6 +95,17 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	return out
 }
 
+// grain is what addresses have to be multiples of for equal bytes to take equal
+// times: a pack of 16 bytes, or for LL, whose warps load and store user data
+// 256 bytes at a time, a line of 128 (gpu.Pass.Astride). Ranks of an all_gather
+// of 16 B each differ in that: only rank 0's part begins with a line.
+func grain(proto coll.Protocol) int64 {
+	if proto == coll.LL {
+		return 128
+	}
+	return 16
+}
+
 // equalParts reports whether all channels move equally many bytes from
 // addresses of equal alignment.
 func equalParts(p *plan.Plan) bool {
@@ -101,7 +113,7 @@ func equalParts(p *plan.Plan) bool {
 	if s.NChannels == 1 {
 		return true
 	}
-	return s.Lo == s.Mid && s.Mid == s.Hi && s.Mid.Count*int64(p.ElemSize())%16 == 0
+	return s.Lo == s.Mid && s.Mid == s.Hi && s.Mid.Count*int64(p.ElemSize())%grain(p.Req.Proto) == 0
 }
 
 // equalChunks reports whether all ops of a program's round, n of them, move
@@ -121,12 +133,13 @@ func equalChunks(p *plan.Plan, pr *plan.Program, n int64) bool {
 	return aligned(p, pr)
 }
 
-// aligned reports whether all addresses of a program are those of whole packs.
+// aligned reports whether all addresses of a program are those of whole packs,
+// or lines.
 func aligned(p *plan.Plan, pr *plan.Program) bool {
-	cur := p.Open(pr)
+	cur, n := p.Open(pr), units.Bytes(grain(pr.Proto))
 	var op plan.Op
 	for cur.Next(&op) {
-		if op.Src.Off%16 != 0 || op.Dst.Off%16 != 0 {
+		if op.Src.Off%n != 0 || op.Dst.Off%n != 0 {
 			return false
 		}
 	}

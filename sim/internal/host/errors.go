@@ -45,5 +45,5 @@ type StuckError struct{ Host, Net int }
 
 func (e *StuckError) Error() string {
 	return fmt.Sprintf("the operation hangs: nothing gets through net %d of node %d, and the network reduces only what all nodes have sent; "+
-		"NCCL 2.28.9 has no timeout for that: a watchdog has to call ncclCommAbort", e.Net, e.Host)
+		"NCCL has no timeout for that: a watchdog has to call ncclCommAbort", e.Net, e.Host)
 }

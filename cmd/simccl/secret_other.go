@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "io/fs"
-
-// ours is not known where files have no owner's number.
-func ours(fs.FileInfo) bool { return true }

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/report/sweep"
+	"github.com/simccl/simccl/scenario"
+	"github.com/spf13/cobra"
+)
+
+// flagNames are the options that set the members of a Spec; those without one
+// have values that name themselves.
+var flagNames = map[string]string{
+	"machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
+	"machine.class": "--machine-class", "nccl.env": "--env", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
+	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
+	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "engine.fidelity": "--fidelity",
+	"engine.fold": "--fold", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
+	"outputs.profile": "--profile", "outputs.ops": "--ops", "outputs.detail": "--trace-detail", "outputs.style": "--trace-style",
+	"outputs.ranks": "--trace-ranks", "outputs.maxEvents": "--trace-events",
+}
+
+// asFlags names options in place of the members of a Spec. Such an error is one of
+// usage.
+func asFlags(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, asFlags(e))
+		}
+		return worst(all)
+	}
+	var f *scenario.FieldError
+	if !errors.As(err, &f) {
+		return err
+	}
+	path, _, _ := strings.Cut(f.Path, "[")
+	flag, known := flagNames[path]
+	if !known {
+		return &statusError{code: exitUsage, err: err}
+	}
+	own := *f
+	if own.Path = flag; flag == "" {
+		own.Path, own.Value = "", ""
+		return usage("%s", strings.TrimPrefix(own.Error(), ": "))
+	}
+	return &statusError{code: exitUsage, err: &own}
+}
+
+// spec is what the options of a run say.
+func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, error) {
+	s, err := r.machine.spec(a)
+	if err != nil {
+		return s, err
+	}
+	s.Workload = r.test.workload(cmd, op)
+	s.Network.Faults, s.Engine, s.Outputs = r.faults, r.engine(), r.out.outputs()
+	if s.Seed = r.seed; s.Seed == 1 {
+		s.Seed = 0
+	}
+	return s, nil
+}
+
+// engine is how times are found.
+func (r *runFlags) engine() scenario.Engine {
+	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.threads, 1),
+		NoProof: r.test.check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
+	if e.Launch == "" && r.test.graph > 0 {
+		e.Launch = "graph"
+	}
+	return e
+}
+
+// orDefault is a value, or none where it is what a Spec has without it.
+func orDefault[T comparable](v, def T) T {
+	if v == def {
+		var none T
+		return none
+	}
+	return v
+}
+
+// workload is the operation and what it goes through.
+func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
+	w := scenario.Workload{Op: op, Root: t.root, Cycles: orDefault(t.cycles, 1)}
+	if f, err := coll.ParseFunc(op); err == nil {
+		w.Op = f.TestName()
+	}
+	if t.sizes != "" {
+		w.Sizes = strings.Split(t.sizes, ",")
+	}
+	if w.Range = (scenario.Range{Min: t.min, Max: t.max, Step: t.step, Factor: t.factor}); swept(c) && w.Range == (scenario.Range{}) {
+		w.Range.Min = "32M" // nccl-tests' own, where a sweep is asked for that says nothing
+	}
+	if t.datatype != "float" {
+		w.Types = []string{t.datatype}
+	}
+	if t.op != "sum" {
+		w.Reductions = []string{t.op}
+	}
+	return w
+}
+
+// outputs are the files about one operation.
+func (o *outputFlags) outputs() scenario.Outputs {
+	out := scenario.Outputs{Trace: o.trace, Profile: o.profile, Ops: o.ops, Detail: orDefault(o.detail, "step"), Style: orDefault(o.style, "lanes"),
+		Ranks: o.ranks, Deps: o.deps, MaxEvents: orDefault(o.events, defaultEvents), EventMask: o.mask}
+	if o.events == 0 {
+		out.MaxEvents = -1
+	}
+	return out
+}
+
+// readScenario reads a scenario file; placed gives errors about its members their
+// line and column.
+func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error) {
+	data, err := a.read(name, maxSettings)
+	if err != nil {
+		return scenario.Spec{}, nil, err
+	}
+	s, placed, err := scenario.ParsePlaced(data, name)
+	for _, kv := range a.env { // a flag outranks a file
+		if k, v, ok := strings.Cut(kv, "="); ok && err == nil {
+			if s.NCCL.Env == nil {
+				s.NCCL.Env = map[string]string{}
+			}
+			s.NCCL.Env[k] = v
+		}
+	}
+	return s, func(err error) error {
+		var f *scenario.FieldError
+		if errors.As(err, &f) {
+			return input(placed(err))
+		}
+		return err
+	}, input(err)
+}
+
+// saveScenario writes what the options meant.
+func (a *app) saveScenario(name string, s scenario.Spec) error {
+	for _, kv := range a.env {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			if s = s.Clone(); s.NCCL.Env == nil {
+				s.NCCL.Env = map[string]string{}
+			}
+			s.NCCL.Env[k] = v
+		}
+	}
+	opt := a.options(nil)
+	f, err := opt.Create(name)
+	if err != nil {
+		return input(err)
+	}
+	_, err = f.Write(s.JSON())
+	if err = f.Finish(err); err == nil {
+		a.wrote(name, "run it with simccl run --scenario "+name)
+	}
+	return err
+}
+
+func newScenario(a *app) *cobra.Command {
+	show := &cobra.Command{Use: "show FILE", Short: "Print a scenario as it is understood",
+		Long: `show prints a scenario file as a Spec is written, with how many points its grid has
+and the digest of the first: equal digests give equal results, whatever the files
+are called.`,
+		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n  simccl scenario show four.json",
+		Args:    exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, placed, err := a.readScenario(args[0])
+			if err != nil {
+				return err
+			}
+			points, digest, err := describe(a, &s)
+			if err != nil {
+				return placed(err)
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"points": points, "digest": digest, "spec": s})
+			}
+			_, err = fmt.Fprintf(a.out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
+			return err
+		}}
+	check := &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
+		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check two.json", Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var errs []error
+			for _, name := range args {
+				s, placed, err := a.readScenario(name)
+				if err == nil {
+					err = a.checkPoints(&s)
+					err = placed(err)
+				}
+				if errs = append(errs, err); err == nil && !a.json {
+					fmt.Fprintf(a.out, "%s %s\n", a.paint(a.out).Green("ok"), name)
+				}
+			}
+			return worst(errs)
+		}}
+	return group("scenario", "Show and check scenario files", show, check)
+}
+
+// describe counts the points of a scenario and identifies the first.
+func describe(a *app, s *scenario.Spec) (points int, digest string, err error) {
+	if points, err = s.Points(); err != nil {
+		return 0, "", err
+	}
+	first, err := s.Point(0)
+	if err == nil {
+		digest, err = scenario.Digest(&first, a.options(nil))
+	}
+	return points, digest, err
+}
+
+// checkPoints prepares the first point of a scenario, which reads its files.
+func (a *app) checkPoints(s *scenario.Spec) error {
+	first, err := s.Point(0)
+	if err == nil {
+		_, err = scenario.Prepare(first, a.options(nil))
+	}
+	return err
+}

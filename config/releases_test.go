@@ -1,0 +1,47 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/rules"
+)
+
+// TestVariablesOfReleases: every variable of the table is one that the default
+// release reads, and another release passes over those that it has not.
+func TestVariablesOfReleases(t *testing.T) {
+	for _, v := range config.Vars() {
+		if !v.In().Holds(rules.Default().Release) {
+			t.Errorf("%s is not of NCCL %s: %+v", v.Name, rules.Default().Version(), v.In())
+		}
+	}
+	older := rules.Default()
+	older.Release = rules.Release{Major: 2, Minor: 27, Patch: 7}
+	env := []string{"NCCL_NETDEVS_POLICY=ALL", "NCCL_ALGO=Ring", "NCCL_P2P_MAX_PEERS=3"}
+	c, warns, err := config.Load(config.Sources{Rules: older, Flags: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range warns {
+		got = append(got, w.String())
+	}
+	want := "NCCL_NETDEVS_POLICY=ALL (--env): NCCL 2.27.7 reads no such variable; NCCL 2.28 does\n" +
+		"NCCL_P2P_MAX_PEERS=3 (--env): NCCL 2.27.7 reads no such variable; NCCL 2.30 does"
+	if g := strings.Join(got, "\n"); g != want {
+		t.Errorf("got\n%s\nwant\n%s", g, want)
+	}
+	if c.Topo.NetDevs.Mode != 0 || c.Text("NCCL_NETDEVS_POLICY").Set || !c.Text("NCCL_ALGO").Set {
+		t.Errorf("the policy is in force: %+v", c.Topo.NetDevs)
+	}
+	rows := config.EnvRows(c, config.Facts{}, false)
+	if len(rows) != 3 || rows[0].Name != "NCCL_ALGO" || rows[1].Status != "no effect" || rows[2].Status != "no effect" {
+		t.Errorf("rows %+v", rows)
+	}
+	for _, p := range []*rules.Ruleset{c.Rules, c.Topo.Rules, c.Search.Rules, c.Connect.Rules, c.Tuning.Rules, c.Comm().Rules} {
+		if p != older {
+			t.Error("a room has other rules than were given")
+		}
+	}
+}

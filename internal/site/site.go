@@ -1,0 +1,44 @@
+// Package site loads machines for tests and benchmarks, from topology files to a
+// communicator, the way every command does: through scenario.Load.
+package site
+
+import (
+	"io/fs"
+	"os"
+	"testing"
+
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/scenario"
+)
+
+// files opens paths as they are.
+type files struct{}
+
+func (files) Open(name string) (fs.File, error) { return os.Open(name) }
+
+// Options reads the files of this machine, and no environment.
+func Options() scenario.Options {
+	return scenario.Options{Files: files{}, Settings: config.Sources{NoEnv: true}}
+}
+
+// Open loads a machine under settings NAME=VALUE.
+func Open(m scenario.Machine, env ...string) (*scenario.Site, error) {
+	opt := Options()
+	opt.Settings.Flags = env
+	return scenario.Load(&scenario.Spec{Machine: m}, opt)
+}
+
+// Load is Open for tests.
+func Load(t testing.TB, m scenario.Machine, env ...string) *scenario.Site {
+	t.Helper()
+	s, err := Open(m, env...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Nodes is a machine of equal nodes.
+func Nodes(file string, count int) scenario.Machine {
+	return scenario.Machine{Nodes: []scenario.Nodes{{Topo: file, Count: count}}}
+}

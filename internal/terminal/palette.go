@@ -1,0 +1,83 @@
+package terminal
+
+import (
+	"io"
+	"os"
+	"strings"
+)
+
+// Palette colours words on a terminal, and nowhere else.
+type Palette struct {
+	On bool
+	// Mark follows the escape character, so that a writer which escapes control
+	// characters lets these pass (internal/termtext).
+	Mark string
+}
+
+// PaletteOf is the palette of a stream: off where it is no terminal, where
+// NO_COLOR is set (no-color.org), and on terminals that know no colours.
+func PaletteOf(w io.Writer, mark string, getenv func(string) (string, bool)) Palette {
+	none, set := getenv("NO_COLOR")
+	term, _ := getenv("TERM")
+	return Palette{Is(w) && !(set && none != "") && term != "dumb", mark}
+}
+
+// Raw is the writer below those that escape and count: for a line that is rewritten
+// in its place.
+func Raw(w io.Writer) io.Writer {
+	for {
+		o, ok := w.(interface{ Unwrap() io.Writer })
+		if !ok {
+			return w
+		}
+		w = o.Unwrap()
+	}
+}
+
+// Is reports whether a stream is a terminal.
+func Is(w io.Writer) bool {
+	f, ok := Raw(w).(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func (p Palette) in(code, s string) string {
+	if !p.On {
+		return s
+	}
+	esc := "\x1b" + p.Mark
+	return esc + "[" + code + "m" + s + esc + "[0m"
+}
+
+// Red is s in red.
+func (p Palette) Red(s string) string { return p.in("31", s) }
+
+// Green is s in green.
+func (p Palette) Green(s string) string { return p.in("32", s) }
+
+// Yellow is s in yellow.
+func (p Palette) Yellow(s string) string { return p.in("33", s) }
+
+// Severities colours the word that says how bad a finding is.
+func (p Palette) Severities(line string) string {
+	line = strings.Replace(line, " error: ", " "+p.Red("error:")+" ", 1)
+	return strings.Replace(line, " warning: ", " "+p.Yellow("warning:")+" ", 1)
+}
+
+// Headings sets the headings of a text in bold: lines that are not indented and end
+// in a colon.
+func (p Palette) Headings(text string) string {
+	if !p.On {
+		return text
+	}
+	lines := strings.SplitAfter(text, "\n")
+	for i, l := range lines {
+		if bare := strings.TrimRight(l, "\n"); strings.HasSuffix(bare, ":") && !strings.HasPrefix(bare, " ") {
+			lines[i] = p.in("1", bare) + l[len(bare):]
+		}
+	}
+	return strings.Join(lines, "")
+}

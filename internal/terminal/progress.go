@@ -1,0 +1,157 @@
+// Package terminal writes for people at a terminal: a line of progress that is
+// rewritten in place, and colours. Where a stream is no terminal, neither shows.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Progress shows on a terminal how far a long command is: nothing within the
+// first two seconds, then one line that is rewritten, cleared for what the command
+// prints, and at the end removed.
+type Progress struct {
+	now   func() time.Time
+	doing string // what the counted things are counted for; empty: their name says it
+	what  string // what is counted
+	begun time.Time
+	over  chan struct{}
+	ended sync.Once
+	// reached, where set, counts what is done with the parts of what is under way.
+	reached func() float64
+	// counts, where set, is how many of how many are done.
+	counts func() (done, total int64)
+
+	mu    sync.Mutex
+	w     io.Writer // nil: not a terminal, or over
+	done  int64
+	total int64 // 0: not known
+	shown time.Time
+	width int
+}
+
+const (
+	patience = 2 * time.Second
+	refresh  = 200 * time.Millisecond
+)
+
+// Start begins to count. It shows itself if w is a terminal.
+func Start(w io.Writer, what string, total int) *Progress {
+	p := &Progress{now: time.Now, what: what, total: int64(total), over: make(chan struct{})}
+	p.begun = p.now()
+	if Is(w) {
+		p.w = Raw(w)
+		go p.watch()
+	}
+	return p
+}
+
+// Follow counts the parts of what is under way.
+func (p *Progress) Follow(reached func() float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached = reached
+}
+
+// Phase begins another part of the work, of which a function knows how many of
+// how many are done.
+func (p *Progress) Phase(doing string, counts func() (done, total int64)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doing, p.counts, p.reached, p.done, p.begun = doing, counts, nil, 0, p.now()
+}
+
+// watch rewrites the line while one thing takes long.
+func (p *Progress) watch() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.over:
+			return
+		case <-tick.C:
+			p.mu.Lock()
+			p.show()
+			p.mu.Unlock()
+		}
+	}
+}
+
+// Step notes that one more is done.
+func (p *Progress) Step() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	p.show()
+}
+
+// show writes the line, unless it is too early, or was just written.
+func (p *Progress) show() {
+	if p.w == nil {
+		return
+	}
+	now := p.now()
+	spent := now.Sub(p.begun)
+	if spent < patience || now.Sub(p.shown) < refresh {
+		return
+	}
+	p.shown = now
+	if p.counts != nil {
+		p.done, p.total = p.counts()
+	}
+	line := p.line(spent)
+	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
+	p.width = len(line)
+}
+
+// line is what is shown after so much time.
+func (p *Progress) line(spent time.Duration) string {
+	var parts []string
+	if p.total > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d %s", p.done, p.total, p.what))
+	}
+	done, total := float64(p.done), float64(max(p.total, 1))
+	if p.reached != nil {
+		done = max(done, p.reached())
+	}
+	if done > 0 {
+		rate := done / spent.Seconds()
+		left := time.Duration((total - done) / rate * float64(time.Second))
+		parts = append(parts, fmt.Sprintf("%.0f %%", 100*done/total))
+		if p.total > 0 {
+			parts = append(parts, fmt.Sprintf("%.2g/s", rate))
+		}
+		parts = append(parts, fmt.Sprintf("%s left", left.Round(time.Second)))
+	} else {
+		parts = append(parts, fmt.Sprintf("%s so far", spent.Round(time.Second)))
+	}
+	line := strings.Join(parts, ", ")
+	if p.doing != "" {
+		line = p.doing + ": " + line
+	}
+	return line
+}
+
+// Clear takes the line away, for something else to be printed.
+func (p *Progress) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.w != nil && p.width > 0 {
+		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", p.width))
+		p.width, p.shown = 0, time.Time{}
+	}
+}
+
+// End removes the line for good.
+func (p *Progress) End() {
+	p.ended.Do(func() {
+		close(p.over)
+		p.Clear()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.w = nil
+	})
+}

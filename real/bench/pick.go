@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/internal/device"
+	"github.com/simccl/simccl/units"
+)
+
+// plan is what NCCL would do for the operation on this machine.
+func (g *gpus) plan(op *device.Op) (*plan.Plan, error) {
+	if pl, ok := g.plans[*op]; ok {
+		return pl, nil
+	}
+	if g.model == nil {
+		m, err := g.newModel(g.all)
+		if err != nil {
+			return nil, err
+		}
+		g.model = m
+	}
+	pl, _, err := g.model.Plan(op)
+	if err != nil {
+		return nil, err
+	}
+	g.plans[*op] = pl
+	return pl, nil
+}
+
+// picked is a method with the times that it was picked by.
+type picked struct {
+	by    device.Method
+	picks []Pick
+}
+
+// Pick is a method that was measured to pick one.
+type Pick struct {
+	Shape    string  `json:"shape"`
+	MedianUs float64 `json:"median_us"`
+	Measures int     `json:"measures"`
+}
+
+// How a method is picked: every one is measured once; those within reach of the
+// fastest until each has rounds measures, in turn; then the least median counts.
+// The method of the size before stays unless another is faster by more than hold.
+const (
+	reach  = 1.4
+	rounds = 5
+	hold   = 0.03
+)
+
+// pick finds the method for an operation. All processes see the same averaged
+// times, so they all pick the same.
+func (g *gpus) pick(ctx context.Context, op *device.Op, o device.Options) (picked, error) {
+	if c, ok := g.picked[*op]; ok {
+		return c, nil
+	}
+	methods := append(g.session.FreeMethods(op), device.Planned)
+	o.Check, o.PerIter, o.Average = 0, false, device.Slowest
+	times := make(map[device.Method][]units.Time, len(methods))
+	var least units.Time
+	var why error
+	for round := range rounds {
+		for _, s := range methods {
+			if round > 0 && (len(times[s]) == 0 || float64(times[s][0]) > reach*float64(least)) {
+				continue
+			}
+			m, err := g.run(ctx, op, s, o)
+			if errors.Is(err, exec.ErrUnsupported) || errors.Is(err, exec.ErrNotImplemented) {
+				why = err
+				continue
+			}
+			if err != nil {
+				return picked{}, err
+			}
+			if times[s] = append(times[s], m.Time); least == 0 || m.Time < least {
+				least = m.Time
+			}
+		}
+	}
+	if least == 0 && op.Sizes.Count > 0 {
+		none := &exec.NotImplementedError{Feature: fmt.Sprintf("--backend cuda of %v, %v, %v", op.Func, op.Type, op.Red), Missing: "an algorithm for it"}
+		return picked{}, errors.Join(none, why)
+	}
+	c := judge(methods, times, g.last)
+	g.picked[*op], g.last = c, c.by
+	return c, nil
+}
+
+// judge picks the least median; the method of the size before is given up only
+// for one that is clearly faster.
+func judge(methods []device.Method, times map[device.Method][]units.Time, last device.Method) picked {
+	c := picked{by: methods[0]}
+	best := units.Time(-1)
+	median := func(s device.Method) units.Time {
+		t := slices.Sorted(slices.Values(times[s]))
+		return t[len(t)/2]
+	}
+	for _, s := range methods {
+		if len(times[s]) == 0 {
+			continue
+		}
+		m := median(s)
+		c.picks = append(c.picks, Pick{s.String(), m.Micros(), len(times[s])})
+		if best < 0 || m < best {
+			best, c.by = m, s
+		}
+	}
+	if len(times[last]) > 1 && float64(median(last)) <= (1+hold)*float64(best) {
+		c.by = last
+	}
+	return c
+}

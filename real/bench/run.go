@@ -1,0 +1,171 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/real/internal/device"
+	"github.com/simccl/simccl/real/team"
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/trace/chrome"
+)
+
+// Reporter hears how far a run is. Every process has one.
+type Reporter interface {
+	// Begin comes before the first row.
+	Begin(c *nccltests.Config, about *About)
+	Row(*nccltests.Row)
+	// Wrong comes for each measurement whose result is wrong; first is the first
+	// wrong element.
+	Wrong(of, first string)
+}
+
+// Run is a benchmark on an open backend.
+type Run struct {
+	spec   *Spec
+	team   *team.Team
+	back   Backend
+	about  About
+	model  Model
+	make   NewModel
+	asks   bool // this process predicts
+	points []point
+	rivals regrets // with the column regret
+
+	began   time.Time
+	config  nccltests.Config
+	rows    []nccltests.Row
+	own     []string
+	summary nccltests.Summary
+}
+
+// New prepares a run. It fails where the spec does not fit the ranks.
+func New(spec *Spec, t *team.Team, back Backend, model NewModel, began time.Time) (*Run, error) {
+	r := &Run{spec: spec, team: t, back: back, about: back.About(), make: model, began: began}
+	r.asks = t.Rank == 0 && spec.wants(func(c *Column) bool { return c.Predicts })
+	var err error
+	if r.points, err = spec.points(r.ranks()); err != nil {
+		return nil, err
+	}
+	if r.asks {
+		if r.model, err = model(r.about.Devices); err != nil {
+			return nil, err
+		}
+	}
+	r.config = spec.config(&r.about)
+	return r, nil
+}
+
+func (r *Run) ranks() int { return len(r.about.Devices) }
+
+// Sweep measures all rows. What it returns of wrong values and bandwidth is in
+// Report: it fails only where nothing could be measured.
+func (r *Run) Sweep(ctx context.Context, rep Reporter) (*nccltests.Report, error) {
+	if err := r.measureRivals(ctx); err != nil {
+		return nil, err
+	}
+	rep.Begin(&r.config, &r.about)
+	bus := 0.0
+	for _, p := range r.points {
+		row, err := r.row(ctx, p, rep)
+		if err != nil {
+			return nil, err
+		}
+		bus += row.Out.BusBW + row.In.BusBW
+		rep.Row(row)
+	}
+	r.summary.AvgBusBW, r.summary.MinBW = bus/float64(max(2*len(r.rows), 1)), r.spec.MinBW
+	if back, ok := r.back.(rememberer); ok && r.spec.Memory {
+		var err error
+		if r.summary.Memory, err = back.memory(); err != nil {
+			return nil, err
+		}
+	}
+	return r.Report(), nil
+}
+
+// jsonTime is how nccl-tests writes times, which are local ones (util.cu:305).
+const jsonTime = "2006-01-02 15:04:05"
+
+// Report is the run as nccl-tests' JSON has it, but for what is the caller's:
+// arguments and environment.
+func (r *Run) Report() *nccltests.Report {
+	return &nccltests.Report{Start: r.began.Format(jsonTime), End: time.Now().Format(jsonTime), Config: r.config,
+		Devices: r.about.Devices, Rows: r.rows, Own: r.own, Summary: r.summary}
+}
+
+// Trace writes a trace of one operation of the last row. The writer is ready to
+// be closed; nil where NCCL has written the file itself.
+func (r *Run) Trace(ctx context.Context, to Trace) (*chrome.Writer, error) {
+	back, ok := r.back.(tracer)
+	if !ok || len(r.points) == 0 {
+		return nil, nil
+	}
+	op := r.points[len(r.points)-1].op
+	return back.trace(ctx, &op, to)
+}
+
+// row measures one line of the table, out of place and in place.
+func (r *Run) row(ctx context.Context, p point, rep Reporter) (*nccltests.Row, error) {
+	f := r.spec.Func
+	row := nccltests.Row{Size: int64(p.shown), Count: p.op.Sizes.Count, Type: p.op.Type.TestName(), RedOp: "none", Root: p.root}
+	if f.PrintsRedOp() {
+		row.RedOp = p.op.Red.TestName()
+	}
+	what := fmt.Sprintf("%s of %d bytes", f.TestName(), p.shown)
+	facts := Facts{Shape: "-"}
+	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
+		op := p.op
+		op.InPlace = i == 1
+		got, err := r.back.Measure(ctx, &op, r.spec.Options)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		if got.Wrong > 0 {
+			r.summary.OutOfBounds++
+			rep.Wrong(what, got.First)
+		}
+		alg, bus := coll.Bandwidth(f, op.Sizes.Count, op.Type, r.ranks(), got.Time)
+		*m = nccltests.Measure{TimeUs: got.Time.Micros(), AlgBW: alg, BusBW: bus, Wrong: got.Wrong, Checked: got.Checked,
+			Iters: r.iterStats(&got.Measurement)}
+		if i == 0 {
+			facts.Shape, facts.Picks, facts.MeasuredUs, facts.Choice, facts.Iters = got.Shape, got.Picks, got.Time.Micros(), got.Choice, m.Iters
+			r.rivals.compare(&op, got.Time, &facts)
+		}
+	}
+	if r.spec.Timestamps {
+		row.Stamp = time.Now().Format(jsonTime)
+	}
+	if err := r.ask(ctx, &p.op, &facts); err != nil {
+		return nil, err
+	}
+	for i := range r.spec.Columns {
+		row.Extra = append(row.Extra, r.spec.Columns[i].Value(&facts))
+	}
+	r.rows = append(r.rows, row)
+	r.own = append(r.own, facts.json())
+	return &row, nil
+}
+
+// ask adds to the facts of a row what is predicted, and NCCL's own time where
+// another backend was measured.
+func (r *Run) ask(ctx context.Context, op *device.Op, f *Facts) error {
+	if op.Sizes.Count == 0 {
+		return nil
+	}
+	if back, ok := r.back.(comparer); ok && r.spec.Compare {
+		t, err := back.ncclTime(ctx, op, r.spec.Options)
+		if err != nil {
+			return err
+		}
+		f.NCCLUs = t.Micros()
+	}
+	if !r.asks {
+		return nil
+	}
+	var err error
+	f.Predicted, err = r.model.Predict(ctx, op)
+	return err
+}

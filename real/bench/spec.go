@@ -1,0 +1,139 @@
+// Package bench measures an operation over a sweep of sizes, as nccl-tests does,
+// and verifies every result: on GPUs (OpenDevices) with NCCL's library or kernels
+// of our own, or in host memory (OpenHost) by NCCL's schedule over sockets, verbs
+// or shared memory. A Spec says what is measured; a Backend measures it; a Model,
+// which the caller supplies, knows NCCL's rules for the machine: plans, predictions
+// and what else NCCL could have chosen. The outcome is data.
+//
+// All processes of a run call everything here in the same order.
+package bench
+
+import (
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/real/internal/device"
+	"github.com/simccl/simccl/real/team"
+	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/units"
+)
+
+// Size is one size of a sweep. Exact ones are shown as they were asked for,
+// others as nccl-tests rounds them.
+type Size struct {
+	Asked units.Bytes
+	Exact bool
+}
+
+// counts are the elements of the size on so many ranks.
+func (z Size) counts(f coll.Func, typ coll.DataType, ranks int) coll.Sizes {
+	if z.Exact {
+		return coll.ExactSizes(f, z.Asked, typ, ranks)
+	}
+	return coll.TestSizes(f, z.Asked, typ, ranks)
+}
+
+// Spec says what is measured, with the words of nccl-tests' options.
+type Spec struct {
+	Func   coll.Func
+	Sizes  []Size
+	Bounds coll.Sweep // of the sizes, for the table's head
+	Types  []coll.DataType
+	Ops    []coll.RedOp
+	Root   int    // -1: each rank in turn
+	Cycles int    // how often to go through all sizes
+	Seed   uint64 // of the input data
+
+	Options    device.Options
+	Skip       int // iterations that the spread of single ones leaves out
+	Unalign    int // elements by which buffers are moved
+	Register   device.Registration
+	Memory     bool // report how much device memory is taken
+	Timestamps bool
+	Parallel   bool // ranks are started at the same time: for the table's head
+
+	Limit   time.Duration // of one measurement
+	MinBW   float64       // bus bandwidth that is wanted; below 0: none
+	Columns []Column
+	Compare bool // also measure NCCL's own time where another backend runs
+}
+
+// wants reports whether a column needs something.
+func (s *Spec) wants(what func(*Column) bool) bool {
+	for i := range s.Columns {
+		if what(&s.Columns[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Buffer is the size of the largest buffer on so many ranks.
+func (s *Spec) Buffer(ranks int) units.Bytes {
+	most := units.Bytes(0)
+	for _, typ := range s.Types {
+		for _, z := range s.Sizes {
+			most = max(most, z.counts(s.Func, typ, ranks).Bytes(typ))
+		}
+	}
+	return most
+}
+
+// roots lists the roots as the table shows them, -1 where there is none.
+func (s *Spec) roots(ranks int) ([]int, error) {
+	switch {
+	case s.Root < -1 || s.Root >= ranks:
+		return nil, team.Refuse("-r %d: ranks go from 0 to %d", s.Root, ranks-1)
+	case !s.Func.Rooted():
+		return []int{-1}, nil
+	case s.Root >= 0:
+		return []int{s.Root}, nil
+	}
+	all := make([]int, ranks)
+	for r := range all {
+		all[r] = r
+	}
+	return all, nil
+}
+
+// point is a row to come.
+type point struct {
+	op    device.Op
+	root  int         // as it is shown
+	shown units.Bytes // the size as it is shown
+}
+
+// points lists the rows in the order in which nccl-tests prints them.
+func (s *Spec) points(ranks int) ([]point, error) {
+	roots, err := s.roots(ranks)
+	if err != nil {
+		return nil, err
+	}
+	var out []point
+	for _, typ := range s.Types {
+		for _, red := range s.Ops {
+			for _, root := range roots {
+				for range s.Cycles {
+					for _, z := range s.Sizes {
+						p := point{op: device.Op{Func: s.Func, Type: typ, Red: red, Root: max(root, 0), Sizes: z.counts(s.Func, typ, ranks)}, root: root}
+						if p.shown = p.op.Sizes.Bytes(typ); z.Exact {
+							p.shown = z.Asked
+						}
+						out = append(out, p)
+					}
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// config is the head of nccl-tests' output.
+func (s *Spec) config(about *About) nccltests.Config {
+	o := &s.Options
+	return nccltests.Config{Program: s.Func.TestName() + "_perf", NCCLHeaders: about.Headers, NCCLLibrary: about.Library,
+		Threads: about.Threads, GPUs: 1, MinBytes: s.Bounds.Min, MaxBytes: s.Bounds.Max, StepFactor: s.Bounds.Factor,
+		StepBytes: s.Bounds.StepBytes, Warmup: o.Warmup, Iters: o.Iters, AggIters: o.Agg, Check: o.Check, Graph: o.Replays,
+		Blocking: int(o.Wait), CPUTime: o.CPUTime, Unalign: s.Unalign, ParallelInit: s.Parallel,
+		PerIter: o.PerIter, PerIterSkip: s.Skip, Timestamps: s.Timestamps}
+}

@@ -1,0 +1,295 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/simccl/simccl/real/internal/psk"
+)
+
+// Comm is one rank's membership. Its methods may be called from several
+// goroutines; AllGather and Barrier must be called by all ranks in the same
+// order, like any collective.
+type Comm struct {
+	rank, n int
+	id      ID
+	opt     Options
+	ln      net.Listener
+	gate    *psk.Gate
+	control net.Conn
+	cmu     sync.Mutex // writes on control
+
+	next, prev net.Conn
+	ringMu     sync.Mutex
+	ringSeq    uint32
+	prevCh     chan net.Conn // the predecessor's connection, once accepted
+
+	addrs []string // by rank
+	out   []*peerOut
+	box   *mailbox
+
+	succ   chan string
+	err    atomic.Pointer[error]
+	failed chan struct{} // closed with the first failure
+	once   sync.Once
+	closed atomic.Bool
+	stop   chan struct{}
+	conns  connSet
+}
+
+// connSet remembers connections so that a failure can wake whoever waits.
+type connSet struct {
+	mu   sync.Mutex
+	all  []net.Conn
+	shut bool
+}
+
+func (s *connSet) add(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shut {
+		c.Close()
+		return
+	}
+	s.all = append(s.all, c)
+}
+
+func (s *connSet) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut = true
+	for _, c := range s.all {
+		c.Close()
+	}
+}
+
+// frameTime bounds the writing of a frame that is not data.
+const frameTime = 5 * time.Second
+
+// Join reports to the root, waits for all ranks, and builds the ring. It
+// returns a *TimeoutError naming the missing ranks, ErrRefused, the error that
+// the root's verdict stands for, or ctx's cause, of which it tells the others.
+func Join(ctx context.Context, id ID, rank, nRanks int, opt Options) (*Comm, error) {
+	if rank < 0 || rank >= nRanks {
+		return nil, fmt.Errorf("bootstrap: rank %d is outside 0..%d", rank, nRanks-1)
+	}
+	c := &Comm{rank: rank, n: nRanks, id: id, opt: opt.withDefaults(), gate: psk.NewGate(id.Secret[:]),
+		prevCh: make(chan net.Conn, 1), succ: make(chan string, 1),
+		failed: make(chan struct{}), stop: make(chan struct{}), out: make([]*peerOut, nRanks)}
+	for i := range c.out {
+		c.out[i] = &peerOut{}
+	}
+	c.box = newMailbox(nRanks)
+	limited, cancel := context.WithTimeout(ctx, c.opt.Join+psk.HandshakeTime)
+	defer cancel()
+	if err := c.join(limited); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+			c.giveUp(err)
+		}
+		c.shutdown()
+		return nil, fmt.Errorf("bootstrap: rank %d: %w", rank, err)
+	}
+	return c, nil
+}
+
+func (c *Comm) join(ctx context.Context) error {
+	control, err := c.dial(ctx, c.id.Addr, roleControl)
+	if err != nil {
+		return fmt.Errorf("report to the root at %s: %w", c.id.Addr, err)
+	}
+	c.control = control
+	host := c.opt.Host
+	if host == "" {
+		host, _, err = net.SplitHostPort(control.LocalAddr().String())
+		if err != nil {
+			return err
+		}
+	}
+	if c.ln, err = net.Listen("tcp", net.JoinHostPort(host, "0")); err != nil {
+		return fmt.Errorf("listen on %s: %w", host, err)
+	}
+	go c.accept()
+	if err := c.tell(frame{kind: frReport, payload: []byte(c.ln.Addr().String())}); err != nil {
+		return fmt.Errorf("report to the root: %w", err)
+	}
+	go c.watch()
+	go pings(c.stop, c.opt.Ping, func() { _ = c.tell(frame{kind: frPing}) })
+	var succ string
+	select {
+	case succ = <-c.succ:
+	case <-c.failed:
+		return *c.err.Load()
+	case <-ctx.Done():
+		return &TimeoutError{What: "wait for all ranks to report"}
+	}
+	return c.buildRing(ctx, succ)
+}
+
+// dialTries is how often a connection that is cut in its handshake is made
+// again: a root that strangers crowd drops the oldest of those it does not know.
+const dialTries = 8
+
+// dial connects with retries, since the other side may not listen yet.
+func (c *Comm) dial(ctx context.Context, addr string, as role) (net.Conn, error) {
+	var d net.Dialer
+	tries := 0
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		conn, err := d.DialContext(ctx, "tcp", addr)
+		if err == nil {
+			stop := context.AfterFunc(ctx, func() { conn.Close() })
+			var safe net.Conn
+			safe, err = greet(conn, c.id.Secret, greeting{as, uint32(c.rank), uint32(c.n)})
+			stop()
+			if err == nil {
+				c.conns.add(safe)
+				return safe, nil
+			}
+			conn.Close()
+			switch tries++; {
+			case errors.Is(err, ErrRefused) || ctx.Err() != nil:
+				return nil, err
+			case !errors.Is(err, psk.ErrCut) || tries == dialTries:
+				return nil, fmt.Errorf("%w: %w", ErrNoRank, err)
+			}
+		} else if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
+			return nil, err // "a" without a port is no address later, either
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-c.failed:
+			return nil, *c.err.Load()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (c *Comm) tell(f frame) error {
+	c.cmu.Lock()
+	defer c.cmu.Unlock()
+	c.control.SetWriteDeadline(time.Now().Add(frameTime))
+	return writeFrame(c.control, f)
+}
+
+// watch listens to the root: the successor's address, then news of the others.
+func (c *Comm) watch() {
+	for {
+		c.control.SetReadDeadline(time.Now().Add(c.opt.Silence))
+		f, err := readFrame(c.control)
+		if err != nil {
+			c.fail(&DeadError{Rank: 0, Reason: "the root it hosts: " + deathReason(err, c.opt.Silence)})
+			return
+		}
+		switch f.kind {
+		case frSuccessor:
+			select {
+			case c.succ <- string(f.payload):
+			default:
+			}
+		case frVerdict:
+			v := readVerdict(f.payload)
+			c.fail(v.err())
+			return
+		case frLeft:
+			c.box.leave(int(f.tag))
+		}
+	}
+}
+
+// fail records the first failure and wakes every waiter.
+func (c *Comm) fail(err error) {
+	c.once.Do(func() {
+		if c.closed.Load() {
+			err = net.ErrClosed
+		}
+		c.err.Store(&err)
+		close(c.failed)
+		c.conns.closeAll()
+		c.box.close()
+	})
+}
+
+// Failed is closed when the communicator fails; Err then says why.
+func (c *Comm) Failed() <-chan struct{} { return c.failed }
+
+// Err returns why the communicator failed, or nil.
+func (c *Comm) Err() error {
+	if e := c.err.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// Addr is the address at which the others reach this rank.
+func (c *Comm) Addr() string { return c.ln.Addr().String() }
+
+// Rank and Size describe the communicator.
+func (c *Comm) Rank() int { return c.rank }
+
+// Size returns the number of ranks.
+func (c *Comm) Size() int { return c.n }
+
+// Abort tells all ranks that this one gives up, and why: a cause that carries a
+// signal is told as an interruption.
+func (c *Comm) Abort(cause error) {
+	c.giveUp(cause)
+	c.shutdown()
+}
+
+func (c *Comm) giveUp(cause error) {
+	v := verdictOf(c.rank, cause)
+	if c.control != nil && c.Err() == nil {
+		_ = c.tell(v.frame(frAbort))
+	}
+	c.fail(v.err())
+}
+
+// Close leaves in order. The rank whose process hosts the Root calls
+// Root.Wait afterwards, so that the others are not cut off.
+func (c *Comm) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	_ = c.tell(frame{kind: frBye})
+	c.shutdown()
+	return nil
+}
+
+func (c *Comm) shutdown() {
+	c.closed.Store(true)
+	select {
+	case <-c.stop:
+	default:
+		close(c.stop)
+	}
+	if c.ln != nil {
+		c.ln.Close()
+	}
+	c.fail(net.ErrClosed)
+}
+
+// cause turns the error of a broken wait into the reason behind it: when a
+// peer's connection breaks, the root's verdict follows within moments.
+func (c *Comm) cause(what string, peer int, err error) error {
+	grace := time.NewTimer(c.opt.Silence + time.Second)
+	defer grace.Stop()
+	var ne net.Error
+	if errors.As(err, &ne) && ne.Timeout() {
+		if e := c.Err(); e != nil {
+			return fmt.Errorf("%s: %w", what, e)
+		}
+		return &TimeoutError{What: what, Ranks: []int{peer}}
+	}
+	select {
+	case <-c.failed:
+		return fmt.Errorf("%s: %w", what, c.Err())
+	case <-grace.C:
+		return fmt.Errorf("%s: rank %d: %w", what, peer, err)
+	}
+}

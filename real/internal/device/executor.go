@@ -1,0 +1,88 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/real/internal/cuda"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/nccltrace"
+)
+
+// Executor runs plans on the GPUs of this process: rank r on GPUs[r], with the
+// kernels that interpret a plan's programs. It implements exec.Executor.
+type Executor struct {
+	Driver *cuda.Driver
+	GPUs   []int // several ranks may share one
+	Warps  int   // of a block that move data; 0: as cuda.NewCompiler
+	// Buffered lets all data go through FIFOs, as in Config.
+	Buffered bool
+	Seed     uint32
+	Timeout  time.Duration // of a run, 0: two minutes
+	Trace    nccltrace.Options
+}
+
+// provable bounds the ops of a plan that is proved before it runs; a plan that
+// is not right would only be seen to hang.
+const provable = 20_000
+
+// Run executes the plan once on fresh data and compares every output on the
+// GPU with what it must be.
+func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.Result, error) {
+	res := exec.Result{Wrong: -1}
+	p, err := job.Single("the executor on GPUs")
+	if err != nil {
+		return res, err
+	}
+	if err := ctx.Err(); err != nil {
+		return res, context.Cause(ctx)
+	}
+	if p.TotalOps() <= provable {
+		if err := check.Plan(p); err != nil {
+			return res, err
+		}
+	}
+	n := p.Comm.NRanks
+	if len(e.GPUs) < n {
+		return res, &exec.UnsupportedError{Feature: "plan on GPUs", Needs: fmt.Sprintf("%d GPUs", n), Found: fmt.Sprintf("%d", len(e.GPUs))}
+	}
+	limit := e.Timeout
+	if limit == 0 {
+		limit = 2 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	op := OpOf(p)
+	s, err := Open(ctx, Config{Driver: e.Driver, Plans: true, GPUs: e.GPUs[:n], Ranks: n, Buffer: op.Sizes.Bytes(op.Type), Warps: e.Warps, Buffered: e.Buffered})
+	if err != nil {
+		return res, err
+	}
+	res, err = s.execute(op, e.Seed, sink, e.Trace)
+	if cerr := s.Close(); err == nil {
+		err = cerr
+	}
+	return res, err
+}
+
+// OpOf is the operation of a plan.
+func OpOf(p *plan.Plan) *Op {
+	r := &p.Req
+	return &Op{Func: r.Func, Type: r.Type, Red: r.Op, Root: int(r.Root), InPlace: r.InPlace, Plan: p,
+		Sizes: coll.CountSizes(r.Func, r.Count, p.Comm.NRanks)}
+}
+
+// execute runs an operation once by its plan, verified and, if anybody wants
+// to see, watched.
+func (s *Session) execute(op *Op, seed uint32, sink trace.Sink, o nccltrace.Options) (exec.Result, error) {
+	w, err := s.Watch(op, seed)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	w.Tell(trace.OrDiscard(sink), o)
+	return w.Result(), nil
+}

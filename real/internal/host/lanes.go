@@ -1,0 +1,178 @@
+package host
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/units"
+)
+
+// tellProxies writes what each rank's pump did: an operation for each of its
+// connections, and where it had nothing to do.
+func (s *Session) tellProxies(rec *nccltrace.Recorder) {
+	for _, q := range s.pumps {
+		for _, o := range q.sends {
+			proxyOp(rec, &o.conn, nccltrace.Send, s.x.log.sends[o.conn.ID], o.hops)
+		}
+		for _, i := range q.recvs {
+			proxyOp(rec, &i.conn, nccltrace.Recv, s.x.log.recvs[i.conn.ID], i.hops)
+		}
+		for _, n := range q.idle {
+			rec.Proxy(int(q.rank), at(n[0]), at(n[1]), "Idle")
+		}
+	}
+}
+
+// proxyOp writes a connection's messages as one operation: a send from its
+// program's first turn to it until the net is done, a receive from its first
+// offer until the program is done.
+func proxyOp(rec *nccltrace.Recorder, c *plan.Conn, d nccltrace.Dir, pieces []piece, hops []hop) {
+	if len(pieces) == 0 {
+		return
+	}
+	op := nccltrace.ProxyOp{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d, Steps: int64(len(pieces))}
+	if d == nccltrace.Recv {
+		op.Rank, op.Peer = op.Peer, op.Rank
+	}
+	from, to := pieces[0].began, int64(0)
+	for i := range pieces {
+		n := units.Bytes(pieces[i].bytes)
+		op.TransSize += n
+		op.ChunkSize = max(op.ChunkSize, n)
+		to = max(to, pieces[i].end)
+	}
+	for _, h := range hops {
+		if d == nccltrace.Send {
+			to = max(to, h.to)
+		} else {
+			from = min(from, h.from)
+		}
+	}
+	rec.ProxyOperation(0, at(from), at(to), op)
+}
+
+// rests notes that a pump's turn moved nothing, and moves that it did.
+func (q *pump) rests() {
+	if q.log != nil && q.still == 0 {
+		q.still = q.log.now()
+	}
+}
+
+func (q *pump) moves() {
+	if q.still > 0 {
+		q.idle = append(q.idle, [2]int64{q.still, q.log.now()})
+		q.still = 0
+	}
+}
+
+// portNode is the first number of ports that no plan knows: of connections
+// between ranks of one node that go through a NIC nevertheless.
+const portNode = 64
+
+// place is where a connection's end is on a timeline.
+type place struct {
+	s       *Session
+	rec     *nccltrace.Recorder
+	nic     int
+	number  int32 // of the end at its port
+	rank    int32
+	peer    int32
+	channel int32
+	role    nccltrace.QPRole
+	qps     map[int]int // lane → handle
+}
+
+// request is a work request of a place.
+type request struct {
+	*place
+	transport.Work
+}
+
+// tellWork writes the work requests of every port, each on its queue pair.
+func (s *Session) tellWork(rec *nccltrace.Recorder) {
+	var all []request
+	ends := s.x.p.PortEnds()
+	keep := func(p *place, works []transport.Work) {
+		for _, w := range works {
+			all = append(all, request{p, w})
+		}
+	}
+	for _, q := range s.pumps {
+		for _, o := range q.sends {
+			c := &o.conn
+			keep(s.place(rec, c, c.Src, c.Dst, c.Route.SrcNet, ends.Src[c.ID], nccltrace.QPOut), o.works)
+		}
+		for _, i := range q.recvs {
+			c := &i.conn
+			keep(s.place(rec, c, c.Dst, c.Src, c.Route.DstNet, ends.Dst[c.ID], nccltrace.QPIn), i.works)
+		}
+	}
+	// Counters need posts and completions in the order of time.
+	type moment struct {
+		at   time.Time
+		of   int
+		done bool
+	}
+	var order []moment
+	for i := range all {
+		if all[i].Opcode != transport.OpCTS && all[i].Opcode != transport.OpArrival {
+			order = append(order, moment{all[i].Posted, i, false})
+		}
+		order = append(order, moment{all[i].Done, i, true})
+	}
+	slices.SortStableFunc(order, func(a, b moment) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.of, b.of)) })
+	for _, m := range order {
+		all[m.of].tell(m.done)
+	}
+}
+
+// place declares a connection's end.
+func (s *Session) place(rec *nccltrace.Recorder, c *plan.Conn, rank, peer, net, number int32, role nccltrace.QPRole) *place {
+	w := s.e.cfg.Wire
+	dev := w.Device(rank, net)
+	if net < 0 {
+		net = int32(portNode + dev)
+	}
+	port := nccltrace.Port{Node: int(s.x.p.Comm.NodeOf[rank]), Net: int(net), Sockets: w.Net.Name() == "Socket"}
+	if devs, err := w.Net.Devices(); err == nil && dev < len(devs) {
+		port.Name = devs[dev].Name
+	}
+	return &place{s: s, rec: rec, nic: rec.NIC(port), number: number, rank: rank, peer: peer, channel: c.Channel, role: role, qps: map[int]int{}}
+}
+
+// qp returns the handle of a lane of the place.
+func (p *place) qp(lane, lanes int) int {
+	h, ok := p.qps[lane]
+	if !ok {
+		role := p.role
+		if lane >= lanes {
+			role = nccltrace.QPFlush
+		}
+		h = p.rec.QP(p.nic, int(nccltrace.FirstQP(p.number, int32(lanes)))+lane, int(p.peer), int(p.channel), role)
+		p.qps[lane] = h
+	}
+	return h
+}
+
+// tell writes a request when it is posted, and when it is done.
+func (r *request) tell(done bool) {
+	log := r.s.x.log
+	from := max(r.Posted.Sub(log.began).Nanoseconds(), 0)
+	to := max(r.Done.Sub(log.began).Nanoseconds(), from+1)
+	w := nccltrace.WorkRequest{NIC: r.nic, QP: r.qp(r.Lane, r.Lanes), Rank: int(r.rank), Device: r.Device, QPNum: int64(r.QP),
+		Opcode: r.Opcode, ID: int64(r.ID), Size: units.Bytes(r.Size)}
+	switch {
+	case !done:
+		r.rec.Posted(at(from), w)
+		r.rec.Settle(r.nic, at(from))
+	case r.Opcode == transport.OpArrival:
+		r.rec.Arrival(at(from), w)
+	default:
+		r.rec.Work(at(from), at(to), w)
+		r.rec.Settle(r.nic, at(to))
+	}
+}

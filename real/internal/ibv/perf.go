@@ -1,0 +1,338 @@
+package ibv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/simccl/simccl/real/internal/psk"
+	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/units"
+)
+
+// PerfConfig is one measurement between two ports, as perftest's ib_write_bw,
+// ib_read_bw, ib_send_bw and their _lat siblings make it, or NCCL's pattern.
+type PerfConfig struct {
+	Op            string // write, read, send or nccl
+	Size          int    // bytes of a message
+	Iters         int
+	Duration      time.Duration // in place of Iters where set
+	QPs           int           // bandwidth only
+	TxDepth       int           // messages of a QP under way, 1 to 512; bandwidth only, not of nccl
+	Bidirectional bool          // bandwidth only
+	Latency       bool
+	NoPeak        bool
+}
+
+// OpNCCL is what NCCL does with verbs in place of one bare operation.
+const OpNCCL = "nccl"
+
+var perfOps = map[string]uint32{"write": opWrite, "read": opRead, "send": opSend, OpNCCL: opWriteImm}
+
+func (c *PerfConfig) check() error {
+	if _, known := perfOps[c.Op]; !known || c.Size < 1 || c.Iters < 1 && c.Duration <= 0 {
+		return fmt.Errorf("verbs measurement %q of %d bytes, %d times: write, read, send or nccl, of 1 byte or more, once or more", c.Op, c.Size, c.Iters)
+	}
+	if c.QPs < 1 || c.QPs > maxQPs || c.TxDepth < 1 || c.TxDepth > 2*maxRequests {
+		return fmt.Errorf("verbs measurement over %d queue pairs with %d messages under way: 1 to %d, and 1 to %d", c.QPs, c.TxDepth, maxQPs, 2*maxRequests)
+	}
+	return nil
+}
+
+// more tells whether message i is still to be sent, so long after the start.
+func (c *PerfConfig) more(i int, since time.Duration) bool {
+	if c.Duration > 0 {
+		return since < c.Duration
+	}
+	return i < c.Iters
+}
+
+// Perf is what a measurement found.
+type Perf struct {
+	Iters int
+	// Bandwidths in bytes per second, messages per second; of both directions
+	// together where bidirectional. Peak is 0 where it was not looked for.
+	Peak, Average, Rate float64
+	// Times of single messages, sorted: half a round trip of write and send, a
+	// whole one of read.
+	Times []time.Duration
+}
+
+// add counts the other direction in.
+func (p *Perf) add(q *Perf) {
+	p.Iters = max(p.Iters, q.Iters)
+	p.Peak, p.Average, p.Rate = p.Peak+q.Peak, p.Average+q.Average, p.Rate+q.Rate
+	p.Times = append(p.Times, q.Times...)
+	slices.Sort(p.Times)
+}
+
+// Typical is the middle of the sorted times; Mean and Stdev are of all.
+func (p *Perf) Typical() time.Duration { return p.Percentile(50) }
+
+// Percentile gives the time that pc of a hundred messages stay within.
+func (p *Perf) Percentile(pc float64) time.Duration {
+	return p.Times[min(len(p.Times)-1, int(math.Ceil(float64(len(p.Times))*pc/100)))]
+}
+
+// Mean is the average time and its standard deviation.
+func (p *Perf) Mean() (mean, stdev time.Duration) {
+	var sum, square float64
+	for _, t := range p.Times {
+		sum += float64(t)
+	}
+	m := sum / float64(len(p.Times))
+	for _, t := range p.Times {
+		square += (float64(t) - m) * (float64(t) - m)
+	}
+	return time.Duration(m), time.Duration(math.Sqrt(square / float64(len(p.Times))))
+}
+
+// stall is how long nothing may complete.
+const stall = 30 * time.Second
+
+// call opens a measurement: what the client says first. Without an operation
+// it is a farewell.
+type call struct{ PerfConfig }
+
+// ServePerf takes part in clients' measurements by a device, one after another,
+// until a client says farewell or ctx ends. Who does not prove the secret is
+// refused. told hears of each measurement; nil tells nobody.
+func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secret []byte, told func(PerfConfig, error)) error {
+	type caller struct {
+		conn net.Conn
+		call
+	}
+	gate := psk.NewGate(secret)
+	check := func(c net.Conn) (w caller, err error) {
+		if w.conn, _, err = gate.Admit(c); err == nil {
+			err = hear(w.conn, &w.call)
+		}
+		return w, err
+	}
+	return transport.Admit(ctx, ln, setupTime, check, func(_ net.Conn, w caller) (farewell bool) {
+		if w.Op == "" {
+			w.conn.Close()
+			return true
+		}
+		_, err := n.perform(ctx, w.conn, dev, w.PerfConfig, false)
+		if told != nil {
+			told(w.PerfConfig, err)
+		}
+		return false
+	})
+}
+
+// Perf makes a measurement with the server at an address.
+func (n *Net) Perf(ctx context.Context, addr string, dev int, secret []byte, c PerfConfig) (*Perf, error) {
+	conn, err := dialPerf(ctx, addr, secret, call{c})
+	if err != nil {
+		return nil, err
+	}
+	return n.perform(ctx, conn, dev, c, true)
+}
+
+// EndPerf tells the server that no more is to be measured.
+func EndPerf(ctx context.Context, addr string, secret []byte) error {
+	conn, err := dialPerf(ctx, addr, secret, call{})
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+func dialPerf(ctx context.Context, addr string, secret []byte, w call) (net.Conn, error) {
+	if w.Op != "" {
+		if err := w.check(); err != nil {
+			return nil, err
+		}
+	}
+	var d net.Dialer
+	raw, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("no server to measure with (bench verbs --serve --listen ADDRESS starts one): %w", err)
+	}
+	_ = raw.SetDeadline(time.Now().Add(setupTime))
+	conn, err := psk.Dial(raw, secret, nil)
+	if err == nil {
+		err = say(conn, &w)
+	}
+	if err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("server at %s: %w", addr, err)
+	}
+	_ = raw.SetDeadline(time.Time{})
+	return conn, nil
+}
+
+// RunPerf makes a measurement between two devices of this machine.
+func (n *Net) RunPerf(ctx context.Context, from, to int, c PerfConfig) (*Perf, error) {
+	ln, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, err
+	}
+	defer ln.Close()
+	key, err := transport.NewKey()
+	if err != nil {
+		return nil, err
+	}
+	secret := key[:]
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		err := n.ServePerf(ctx, ln, to, secret, func(_ PerfConfig, err error) {
+			if err != nil {
+				served <- err
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			served <- err
+		}
+	}()
+	p, err := n.Perf(ctx, ln.Addr().String(), from, secret, c)
+	if err == nil {
+		return p, EndPerf(ctx, ln.Addr().String(), secret)
+	}
+	select {
+	case e := <-served:
+		err = errors.Join(err, e)
+	case <-time.After(time.Second):
+	}
+	return nil, err
+}
+
+// perform is one side's part in a measurement. The client gets the result.
+func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig, client bool) (p *Perf, err error) {
+	defer conn.Close()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if dev < 0 || dev >= len(n.virt) {
+		return nil, fmt.Errorf("no RDMA device %d, there are %d", dev, len(n.virt))
+	}
+	// A broken wait must not outlive the measurement's end.
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	m := *n
+	// Where the peer reached this side, it reaches its listeners too.
+	if m.set.Host, _, err = net.SplitHostPort(conn.LocalAddr().String()); err != nil {
+		return nil, err
+	}
+	m.set.QPs = units.Some(c.QPs)
+	if c.Latency {
+		m.set.QPs, c.Bidirectional = units.Some(1), false
+	}
+	var t *talk
+	if c.Op == OpNCCL {
+		t = newTalk(conn)
+		p, err = m.pattern(ctx, t, dev, &c, client)
+	} else {
+		p, t, err = m.bare(ctx, conn, dev, &c, client)
+	}
+	if t == nil {
+		return nil, err
+	}
+	return t.settle(p, err, client)
+}
+
+// note is what the sides tell each other by the way.
+type note struct {
+	Ready  bool
+	Ended  bool   // no more messages will come; of nccl, no more will be taken
+	Count  int    // with Ended: how many were offered
+	Handle []byte // of nccl: where the receiver listens
+	Perf   *Perf
+	Err    string
+}
+
+// talk is the connection by which two sides agree.
+type talk struct {
+	conn net.Conn
+	far  chan note // closed when the peer is gone
+}
+
+func newTalk(conn net.Conn) *talk {
+	t := &talk{conn: conn, far: make(chan note, 16)}
+	go func() {
+		defer close(t.far)
+		for in := json.NewDecoder(conn); ; {
+			var w note
+			if in.Decode(&w) != nil {
+				return
+			}
+			t.far <- w
+		}
+	}()
+	return t
+}
+
+var errPeerGone = errors.New("the peer ended the measurement")
+
+// next waits for the peer's next note.
+func (t *talk) next() (note, error) {
+	w, ok := <-t.far
+	return w, w.fault(ok)
+}
+
+func (w *note) fault(ok bool) error {
+	switch {
+	case !ok:
+		return errPeerGone
+	case w.Err != "":
+		return fmt.Errorf("the peer says: %s", w.Err)
+	}
+	return nil
+}
+
+// look takes a note if there is one.
+func (t *talk) look() (w note, err error) {
+	select {
+	case w, ok := <-t.far:
+		return w, w.fault(ok)
+	default:
+		return note{}, nil
+	}
+}
+
+// meet waits until both are ready.
+func (t *talk) meet() error {
+	if err := say(t.conn, &note{Ready: true}); err != nil {
+		return err
+	}
+	w, err := t.next()
+	if err == nil && !w.Ready {
+		err = errors.New("the peer is not ready")
+	}
+	return err
+}
+
+// settle gives the client both sides' results, and the server nothing.
+func (t *talk) settle(p *Perf, err error, client bool) (*Perf, error) {
+	if err != nil {
+		_ = say(t.conn, &note{Err: err.Error()})
+		return nil, err
+	}
+	if !client {
+		if err := say(t.conn, &note{Perf: p}); err != nil {
+			return nil, err
+		}
+		// The client goes when it has it.
+		if w, err := t.next(); err != errPeerGone {
+			return nil, errors.Join(err, w.fault(true))
+		}
+		return nil, nil
+	}
+	w, err := t.next()
+	if err == nil && w.Perf == nil {
+		err = errors.New("the peer tells no result")
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.add(w.Perf)
+	return p, nil
+}

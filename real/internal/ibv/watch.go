@@ -1,0 +1,100 @@
+package ibv
+
+import (
+	"slices"
+	"time"
+
+	"github.com/simccl/simccl/real/internal/transport"
+)
+
+// opcodes are the names of ibv_wr_opcode.
+var opcodes = map[uint32]string{opWrite: "RDMA_WRITE", opWriteImm: "RDMA_WRITE_WITH_IMM", opSend: "SEND", opRead: "RDMA_READ"}
+
+// watcher follows what a connection posts; nil follows nothing. Requests
+// without a completion of their own are done when a later one of their QP is.
+type watcher struct {
+	of   *comm
+	tell func(transport.Work)
+	sent map[*QP][]pending // in the order of posting
+}
+
+// pending is a request on its way.
+type pending struct {
+	transport.Work
+	signaled bool
+}
+
+// Watch reports every request of the connection from now on; nil ends it.
+func (k *comm) Watch(tell func(transport.Work)) {
+	k.watch = nil
+	if tell != nil {
+		k.watch = &watcher{of: k, tell: tell, sent: map[*QP][]pending{}}
+	}
+}
+
+func (w *watcher) work(q *QP, opcode string, size int, id uint64, posted time.Time) transport.Work {
+	n := len(w.of.qps)
+	lane := slices.Index(w.of.qps, q)
+	if lane < 0 {
+		lane = n
+	}
+	return transport.Work{Device: q.dev.Name, QP: q.Num, Lane: lane, Lanes: n, Opcode: opcode, Size: size, ID: id, Posted: posted}
+}
+
+// posted notes a chain.
+func (w *watcher) posted(q *QP, chain ...Work) {
+	if w == nil {
+		return
+	}
+	now := time.Now()
+	for _, c := range chain {
+		w.sent[q] = append(w.sent[q], pending{w.work(q, opcodes[c.Op], c.Len, c.ID, now), c.Signaled})
+	}
+}
+
+// completed tells of the next request of a QP that has a completion, and of
+// those before it: a QP ends them in order.
+func (w *watcher) completed(q *QP) {
+	if w == nil {
+		return
+	}
+	all, now := w.sent[q], time.Now()
+	for i := range all {
+		if !all[i].signaled {
+			continue
+		}
+		for _, k := range all[:i+1] {
+			k.Done = now
+			if k.Opcode != transport.OpCTS {
+				w.tell(k.Work)
+			}
+		}
+		w.sent[q] = append(all[:0], all[i+1:]...)
+		return
+	}
+}
+
+// offered tells of a CTS whose posting began at a time. Few have a completion,
+// which must not end another request.
+func (w *watcher) offered(q *QP, cts Work, began time.Time) {
+	if w == nil {
+		return
+	}
+	k := w.work(q, transport.OpCTS, cts.Len, cts.ID, began)
+	k.Done = time.Now()
+	w.tell(k)
+	if cts.Signaled {
+		w.sent[q] = append(w.sent[q], pending{k, true})
+	}
+}
+
+// arrived tells that a receiver knows of its data.
+func (w *watcher) arrived(q *QP, wc *workCompletion, size int) {
+	if w == nil {
+		return
+	}
+	now := time.Now()
+	k := w.work(q, transport.OpArrival, size, wc.wrID, now)
+	k.Done = now
+	w.tell(k)
+}

@@ -1,0 +1,315 @@
+// Package nccl runs collectives through NVIDIA's own library, libnccl.so.2,
+// opened at run time: the yardstick that simulated and own schedules are held
+// against.
+package nccl
+
+import (
+	"cmp"
+	"fmt"
+	"unsafe"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/real/internal/cuda"
+	"github.com/simccl/simccl/real/internal/dl"
+)
+
+// UniqueID is ncclUniqueId: what all ranks of a communicator share.
+type UniqueID [128]byte
+
+// Comm is an ncclComm_t.
+type Comm uintptr
+
+// Error is a failed NCCL call.
+type Error struct {
+	Call   string
+	Code   int
+	Text   string // ncclGetErrorString
+	Detail string // ncclGetLastError
+}
+
+func (e *Error) Error() string {
+	if e.Detail != "" {
+		return fmt.Sprintf("nccl: %s: %s (%d): %s", e.Call, e.Text, e.Code, e.Detail)
+	}
+	return fmt.Sprintf("nccl: %s: %s (%d)", e.Call, e.Text, e.Code)
+}
+
+// Lib is the open library.
+type Lib struct {
+	lib     *dl.Lib
+	version int
+	fn      procs
+}
+
+type procs struct {
+	getVersion, getErrorString, getLastError, getUniqueID, commInit, commDestroy, commAbort, asyncError,
+	groupStart, groupEnd, allReduce, allGather, reduceScatter, broadcast, reduce, send, recv dl.Proc
+	// Of NCCL 2.19 and later; 0 where there are none.
+	memAlloc, memFree, register, deregister dl.Proc
+	// Of 2.27 and later.
+	windowRegister, windowDeregister dl.Proc
+	// Of 2.28 and later: operations that were groups of sends and receives.
+	allToAll, gather, scatter dl.Proc
+}
+
+// registration are the functions for buffers that NCCL knows beforehand.
+func (p *procs) registration() map[string]*dl.Proc {
+	return map[string]*dl.Proc{"ncclMemAlloc": &p.memAlloc, "ncclMemFree": &p.memFree,
+		"ncclCommRegister": &p.register, "ncclCommDeregister": &p.deregister}
+}
+
+// windows are the functions for buffers that all ranks register together.
+func (p *procs) windows() map[string]*dl.Proc {
+	return map[string]*dl.Proc{"ncclMemAlloc": &p.memAlloc, "ncclMemFree": &p.memFree,
+		"ncclCommWindowRegister": &p.windowRegister, "ncclCommWindowDeregister": &p.windowDeregister}
+}
+
+// whole are the operations that older libraries have as groups only.
+func (p *procs) whole() map[string]*dl.Proc {
+	return map[string]*dl.Proc{"ncclAlltoAll": &p.allToAll, "ncclGather": &p.gather, "ncclScatter": &p.scatter}
+}
+
+func (p *procs) table() map[string]*dl.Proc {
+	return map[string]*dl.Proc{
+		"ncclGetVersion": &p.getVersion, "ncclGetErrorString": &p.getErrorString, "ncclGetLastError": &p.getLastError,
+		"ncclGetUniqueId": &p.getUniqueID,
+		// The scalable form takes the id by pointer; ncclCommInitRank takes
+		// 128 bytes by value, which a plain register call cannot pass.
+		"ncclCommInitRankScalable": &p.commInit,
+		"ncclCommDestroy":          &p.commDestroy, "ncclCommAbort": &p.commAbort, "ncclCommGetAsyncError": &p.asyncError,
+		"ncclGroupStart": &p.groupStart, "ncclGroupEnd": &p.groupEnd,
+		"ncclAllReduce": &p.allReduce, "ncclAllGather": &p.allGather, "ncclReduceScatter": &p.reduceScatter,
+		"ncclBroadcast": &p.broadcast, "ncclReduce": &p.reduce, "ncclSend": &p.send, "ncclRecv": &p.recv,
+	}
+}
+
+// Open loads libnccl.so.2, or the library at path where one is given: no other
+// in its place.
+func Open(path string) (*Lib, error) {
+	const feature = "NCCL"
+	lib, err := dl.Open(feature, cmp.Or(path, "libnccl.so.2"))
+	if err != nil {
+		return nil, err
+	}
+	l := &Lib{lib: lib}
+	if err := lib.Bind(feature, l.fn.table()); err != nil {
+		return nil, err
+	}
+	v := new(int32)
+	if err := l.check("ncclGetVersion", 0, l.fn.getVersion.Call(uintptr(unsafe.Pointer(v)))); err != nil {
+		return nil, err
+	}
+	l.version = int(*v)
+	if l.version >= 22800 {
+		err = lib.Bind(feature, l.fn.whole())
+	}
+	return l, err
+}
+
+// Setenv sets a variable for libraries of C, which do not see changes of Go's
+// environment. It must be called before the library reads the variable.
+func Setenv(name, value string) error {
+	setenv, err := libc("setenv")
+	if err != nil {
+		return err
+	}
+	k, v := append([]byte(name), 0), append([]byte(value), 0)
+	return refused("set", name, setenv.Call(uintptr(unsafe.Pointer(&k[0])), uintptr(unsafe.Pointer(&v[0])), 1))
+}
+
+// Unsetenv takes a variable away from libraries of C.
+func Unsetenv(name string) error {
+	unsetenv, err := libc("unsetenv")
+	if err != nil {
+		return err
+	}
+	k := append([]byte(name), 0)
+	return refused("unset", name, unsetenv.Call(uintptr(unsafe.Pointer(&k[0]))))
+}
+
+func refused(what, name string, code uintptr) error {
+	if int32(code) != 0 {
+		return fmt.Errorf("nccl: %s %s: refused by the C library", what, name)
+	}
+	return nil
+}
+
+// libc finds a function of C's environment.
+func libc(name string) (f dl.Proc, err error) {
+	const feature = "environment of C"
+	lib, err := dl.Open(feature, "libc.so.6")
+	if err == nil {
+		err = lib.Bind(feature, map[string]*dl.Proc{name: &f})
+	}
+	return f, err
+}
+
+// Version returns NCCL's version code, 22809 for 2.28.9.
+func (l *Lib) Version() int { return l.version }
+
+// Name returns the name under which the library was found.
+func (l *Lib) Name() string { return l.lib.Name() }
+
+func (l *Lib) check(call string, c Comm, code uintptr) error {
+	n := int(int32(code))
+	if n == 0 {
+		return nil
+	}
+	e := &Error{Call: call, Code: n, Text: text(l.fn.getErrorString.Call(uintptr(n)))}
+	if c != 0 {
+		e.Detail = text(l.fn.getLastError.Call(uintptr(c)))
+	}
+	return e
+}
+
+// text copies a C string that the library owns.
+func text(p uintptr) string {
+	if p == 0 {
+		return ""
+	}
+	base := *(*unsafe.Pointer)(unsafe.Pointer(&p)) // C memory, not Go's
+	n := 0
+	for *(*byte)(unsafe.Add(base, n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice((*byte)(base), n))
+}
+
+// NewID draws a unique id and starts its root in this process.
+func (l *Lib) NewID() (UniqueID, error) {
+	id := new(UniqueID)
+	err := l.check("ncclGetUniqueId", 0, l.fn.getUniqueID.Call(uintptr(unsafe.Pointer(id))))
+	return *id, err
+}
+
+// Init joins a communicator; the device of the calling thread's context is the
+// rank's. All ranks must call it at the same time.
+func (l *Lib) Init(id UniqueID, rank, n int) (Comm, error) {
+	c, ids := new(Comm), &id
+	err := l.check("ncclCommInitRankScalable", 0,
+		l.fn.commInit.Call(uintptr(unsafe.Pointer(c)), uintptr(n), uintptr(rank), 1, uintptr(unsafe.Pointer(ids)), 0))
+	return *c, err
+}
+
+// Destroy frees a communicator; Abort ends one whose peers are gone.
+func (l *Lib) Destroy(c Comm) error {
+	return l.check("ncclCommDestroy", 0, l.fn.commDestroy.Call(uintptr(c)))
+}
+
+// Abort ends a communicator without waiting for its peers.
+func (l *Lib) Abort(c Comm) error {
+	return l.check("ncclCommAbort", 0, l.fn.commAbort.Call(uintptr(c)))
+}
+
+// AsyncError returns an error that happened after a call had returned.
+func (l *Lib) AsyncError(c Comm) error {
+	code := new(int32)
+	if err := l.check("ncclCommGetAsyncError", c, l.fn.asyncError.Call(uintptr(c), uintptr(unsafe.Pointer(code)))); err != nil {
+		return err
+	}
+	return l.check("asynchronous operation", c, uintptr(*code))
+}
+
+// Group lets all operations that f queues start as one.
+func (l *Lib) Group(c Comm, f func() error) error {
+	if err := l.check("ncclGroupStart", c, l.fn.groupStart.Call()); err != nil {
+		return err
+	}
+	err := f()
+	if e := l.check("ncclGroupEnd", c, l.fn.groupEnd.Call()); err == nil {
+		err = e
+	}
+	return err
+}
+
+// Op is one operation of a rank with its buffers.
+type Op struct {
+	Func       coll.Func
+	Send, Recv cuda.Ptr
+	Count      int64 // elements, NCCL's meaning per operation; alltoall, gather, scatter: per peer
+	Type       coll.DataType
+	Size       int64 // bytes of one element
+	Red        coll.RedOp
+	Root       int
+	Rank, N    int
+}
+
+// Queue puts the operation on the stream.
+func (l *Lib) Queue(c Comm, o *Op, s cuda.Stream) error {
+	send, recv, n, typ, st := uintptr(o.Send), uintptr(o.Recv), uintptr(o.Count), uintptr(o.Type), uintptr(s)
+	comm, red, root := uintptr(c), uintptr(o.Red), uintptr(o.Root)
+	switch o.Func {
+	case coll.AllReduce:
+		return l.check("ncclAllReduce", c, l.fn.allReduce.Call(send, recv, n, typ, red, comm, st))
+	case coll.AllGather:
+		return l.check("ncclAllGather", c, l.fn.allGather.Call(send, recv, n, typ, comm, st))
+	case coll.ReduceScatter:
+		return l.check("ncclReduceScatter", c, l.fn.reduceScatter.Call(send, recv, n, typ, red, comm, st))
+	case coll.Broadcast:
+		return l.check("ncclBroadcast", c, l.fn.broadcast.Call(send, recv, n, typ, root, comm, st))
+	case coll.Reduce:
+		return l.check("ncclReduce", c, l.fn.reduce.Call(send, recv, n, typ, red, root, comm, st))
+	}
+	if l.fn.allToAll == 0 {
+		return l.queueP2P(c, o, s)
+	}
+	switch o.Func {
+	case coll.AllToAll:
+		return l.check("ncclAlltoAll", c, l.fn.allToAll.Call(send, recv, n, typ, comm, st))
+	case coll.Gather:
+		return l.check("ncclGather", c, l.fn.gather.Call(send, recv, n, typ, root, comm, st))
+	case coll.Scatter:
+		return l.check("ncclScatter", c, l.fn.scatter.Call(send, recv, n, typ, root, comm, st))
+	}
+	return l.queueP2P(c, o, s)
+}
+
+// queueP2P groups the sends and receives of the operations that NCCL builds
+// from point-to-point calls (nccl-tests sendrecv.cu, alltoall.cu, …).
+func (l *Lib) queueP2P(c Comm, o *Op, s cuda.Stream) (err error) {
+	if err := l.check("ncclGroupStart", c, l.fn.groupStart.Call()); err != nil {
+		return err
+	}
+	defer func() {
+		if e := l.check("ncclGroupEnd", c, l.fn.groupEnd.Call()); err == nil {
+			err = e
+		}
+	}()
+	part := func(i int) uintptr { return uintptr(int64(i) * o.Count * o.Size) }
+	send := func(peer int, off uintptr) error {
+		return l.check("ncclSend", c, l.fn.send.Call(uintptr(o.Send)+off, uintptr(o.Count), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
+	}
+	recv := func(peer int, off uintptr) error {
+		return l.check("ncclRecv", c, l.fn.recv.Call(uintptr(o.Recv)+off, uintptr(o.Count), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
+	}
+	switch o.Func {
+	case coll.SendRecv:
+		if err := send((o.Rank+1)%o.N, 0); err != nil {
+			return err
+		}
+		return recv((o.Rank+o.N-1)%o.N, 0)
+	case coll.AllToAll, coll.Gather, coll.Scatter:
+		for p := range o.N {
+			sends, recvs, sendOff, recvOff := true, true, part(p), part(p)
+			switch o.Func {
+			case coll.Gather:
+				sends, recvs, sendOff = p == o.Root, o.Rank == o.Root, 0
+			case coll.Scatter:
+				sends, recvs, recvOff = o.Rank == o.Root, p == o.Root, 0
+			}
+			if sends {
+				if err := send(p, sendOff); err != nil {
+					return err
+				}
+			}
+			if recvs {
+				if err := recv(p, recvOff); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return &exec.NotImplementedError{Feature: fmt.Sprintf("NCCL operation %d", o.Func), Missing: "its NCCL call"}
+}

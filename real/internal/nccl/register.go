@@ -1,0 +1,59 @@
+package nccl
+
+import (
+	"unsafe"
+
+	"github.com/simccl/simccl/real/internal/cuda"
+	"github.com/simccl/simccl/units"
+)
+
+// CanRegister tells whether the library registers buffers (from 2.19 on): the
+// error is an *exec.UnsupportedError that names what is missing.
+func (l *Lib) CanRegister() error { return l.lib.Bind("buffer registration", l.fn.registration()) }
+
+// MemAlloc takes device memory of the kind that NCCL can register, on the
+// device of the calling thread's context. CanRegister must have been asked.
+func (l *Lib) MemAlloc(size units.Bytes) (cuda.Ptr, error) {
+	p := new(cuda.Ptr)
+	err := l.check("ncclMemAlloc", 0, l.fn.memAlloc.Call(uintptr(unsafe.Pointer(p)), uintptr(size)))
+	return *p, err
+}
+
+// MemFree gives memory of MemAlloc back.
+func (l *Lib) MemFree(p cuda.Ptr) error {
+	return l.check("ncclMemFree", 0, l.fn.memFree.Call(uintptr(p)))
+}
+
+// Register tells a communicator of a buffer that operations will use.
+func (l *Lib) Register(c Comm, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
+	h := new(uintptr)
+	err = l.check("ncclCommRegister", c, l.fn.register.Call(uintptr(c), uintptr(p), uintptr(size), uintptr(unsafe.Pointer(h))))
+	return *h, err
+}
+
+// Deregister takes a buffer back.
+func (l *Lib) Deregister(c Comm, handle uintptr) error {
+	return l.check("ncclCommDeregister", c, l.fn.deregister.Call(uintptr(c), handle))
+}
+
+// CanWindow tells whether the library has windows (from 2.27 on), as
+// CanRegister.
+func (l *Lib) CanWindow() error { return l.lib.Bind("symmetric windows", l.fn.windows()) }
+
+// Window tells a communicator of a buffer that every rank has at the same
+// offset of memory from MemAlloc, so that its kernels reach all ranks' buffers
+// (NCCL_WIN_COLL_SYMMETRIC, nccl.h.in:59). All ranks call it together, with
+// the same size. On machines where memory is not shared this way, NCCL registers
+// the buffer as Register does.
+func (l *Lib) Window(c Comm, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
+	const symmetric = 1
+	h := new(uintptr)
+	err = l.check("ncclCommWindowRegister", c,
+		l.fn.windowRegister.Call(uintptr(c), uintptr(p), uintptr(size), uintptr(unsafe.Pointer(h)), symmetric))
+	return *h, err
+}
+
+// CloseWindow takes a buffer of Window back.
+func (l *Lib) CloseWindow(c Comm, handle uintptr) error {
+	return l.check("ncclCommWindowDeregister", c, l.fn.windowDeregister.Call(uintptr(c), handle))
+}

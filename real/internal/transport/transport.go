@@ -1,0 +1,136 @@
+// Package transport declares what carries bytes between ranks of different
+// processes, in the shape of NCCL's net plugin interface v11 (net/net_v11.h):
+// devices with properties; listen, connect, accept; registered memory;
+// non-blocking isend, irecv, iflush and test. real/internal/ibv and real/internal/sock implement
+// it; real/internal/host runs plans over it.
+//
+// A receive may take several messages at once, told apart by tag; a send finds
+// the receive that has its tag. A message never overtakes another of its
+// connection.
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// MaxRecvs is how many messages one receive can take (net_ib.cc,
+// NCCL_NET_IB_MAX_RECVS).
+const MaxRecvs = 8
+
+// ErrClosed is returned by requests of a connection that was closed.
+var ErrClosed = errors.New("connection closed")
+
+// TruncatedError: a message was longer than the buffer of its receive.
+type TruncatedError struct {
+	Tag        int32
+	Sent, Room int
+}
+
+func (e *TruncatedError) Error() string {
+	return fmt.Sprintf("message of %d bytes with tag %d does not fit the %d bytes of its receive", e.Sent, e.Tag, e.Room)
+}
+
+// Properties describe a device (ncclNetProperties_v11_t).
+type Properties struct {
+	Name     string
+	PCIPath  string
+	GUID     uint64
+	Mbps     int
+	Port     int
+	MaxComms int
+	MaxRecvs int
+	// Regs tells whether memory must be registered before use.
+	Regs bool
+	// Ports are the devices that a fused one is made of, itself where it is not
+	// fused; nil where the net fuses none.
+	Ports []int
+}
+
+// Handle tells a peer where to connect; it travels through the bootstrap.
+type Handle []byte
+
+// Memory is a registered buffer. Its bytes must lie outside the Go heap where
+// Properties.Regs is set.
+type Memory interface {
+	Bytes() []byte
+	Release() error
+}
+
+// Buf is a part of a registered buffer.
+type Buf struct {
+	Mem  Memory
+	Off  int
+	Size int
+}
+
+// Request is an operation under way.
+type Request interface {
+	// Test reports whether it has ended; sizes are the bytes received by
+	// message. It must be called until it reports true or an error.
+	Test() (done bool, sizes []int, err error)
+}
+
+// SendComm is the sending end of a connection.
+type SendComm interface {
+	Register(mem []byte) (Memory, error)
+	// Isend starts sending. A nil Request without error means that the
+	// receiver is not ready: try again.
+	Isend(b Buf, tag int32) (Request, error)
+	Close() error
+}
+
+// RecvComm is the receiving end.
+type RecvComm interface {
+	Register(mem []byte) (Memory, error)
+	// Irecv offers buffers for messages with the given tags. A nil Request
+	// without error means that too many are under way: try again.
+	Irecv(bufs []Buf, tags []int32) (Request, error)
+	// Iflush makes received data visible to whoever reads the memory by
+	// another way; a nil Request means that there is nothing to do.
+	Iflush(bufs []Buf) (Request, error)
+	Close() error
+}
+
+// Work is a request that a device has done, for timelines.
+type Work struct {
+	Device string
+	QP     uint32
+	// Lane is the queue pair's place in its connection, of Lanes that carry
+	// data; a flush has the lane behind them.
+	Lane, Lanes  int
+	Opcode       string // RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ; send, recv
+	ID           uint64
+	Size         int
+	Posted, Done time.Time
+}
+
+// Opcodes of Work that are no requests of their own: an offer of buffers, from
+// before it is posted until it is (nothing tells when it is through), and the
+// moment at which a receiver is told of its data.
+const (
+	OpCTS     = "CTS RDMA_WRITE"
+	OpArrival = "RECV_RDMA_WRITE_WITH_IMM"
+)
+
+// Watched is implemented by ends of connections that can tell of their work.
+// The function is called by whoever calls Test; nil ends it.
+type Watched interface{ Watch(func(Work)) }
+
+// Listener waits for one peer.
+type Listener interface {
+	Handle() Handle
+	Accept(ctx context.Context) (RecvComm, error)
+	Close() error
+}
+
+// Net is a transport.
+type Net interface {
+	Name() string
+	Devices() ([]Properties, error)
+	Listen(dev int) (Listener, error)
+	Connect(ctx context.Context, dev int, to Handle) (SendComm, error)
+	Close() error
+}

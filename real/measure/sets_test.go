@@ -1,0 +1,30 @@
+package measure
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/config"
+)
+
+// TestSets: every set has a name of its own, operations and sizes, and
+// the settings they name are ones that NCCL reads.
+func TestSets(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range Sets() {
+		if seen[s.Name] || len(s.Ops) == 0 || s.Max < 8 || s.Factor < 2 {
+			t.Errorf("set %+v", s)
+		}
+		seen[s.Name] = true
+		if _, _, err := config.Load(config.Sources{Flags: s.Env, NoEnv: true}); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+		for _, f := range s.Ops {
+			for _, x := range s.sizes(f, 3) {
+				if s.Skew == (x.op.Sizes.SendCount*4%16 == 0 && x.op.Sizes.RecvCount*4%16 == 0) && f == coll.AllGather {
+					t.Errorf("%s: %v of %d bytes", s.Name, f, x.shown)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,67 @@
+// Package realtest is what tests of commands need of hardware.
+package realtest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/simccl/simccl/config/netcfg"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/require"
+	"github.com/simccl/simccl/real/internal/cuda/fake"
+	"github.com/simccl/simccl/real/internal/ibv"
+)
+
+// FakeDriver is the directory of a CUDA driver whose GPUs are this computer's
+// memory, for LD_LIBRARY_PATH. Without a C++ compiler the test is skipped.
+func FakeDriver(t testing.TB) string {
+	t.Helper()
+	return filepath.Dir(fake.Library(t))
+}
+
+// NeedRDMA skips a test on a machine without RDMA.
+func NeedRDMA(t testing.TB) {
+	t.Helper()
+	n, err := ibv.NewNet(netcfg.IB{})
+	require.Hardware(t, "ib", err, exec.ErrUnsupported)
+	n.Close()
+}
+
+// Device is an RDMA device as libibverbs describes it.
+type Device struct {
+	Name  string
+	GUID  uint64
+	MaxQP int
+	Ports []Port
+}
+
+// Port is one of its ports.
+type Port struct{ Num, Mbps int }
+
+// RDMA lists this machine's RDMA devices; a test is skipped where there are
+// none.
+func RDMA(t testing.TB) []Device {
+	t.Helper()
+	lib, err := ibv.Open()
+	require.Hardware(t, "ib", err, exec.ErrUnsupported)
+	names, err := lib.DeviceNames()
+	require.Hardware(t, "ib", err, exec.ErrUnsupported)
+	var out []Device
+	for _, name := range names {
+		d, err := lib.OpenDevice(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports, err := d.Ports()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dev := Device{Name: name, GUID: d.GUID, MaxQP: d.MaxQP}
+		for _, p := range ports {
+			dev.Ports = append(dev.Ports, Port{int(p.Num), int(p.Mbps)})
+		}
+		d.Close()
+		out = append(out, dev)
+	}
+	return out
+}

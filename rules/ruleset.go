@@ -1,0 +1,360 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+)
+
+// Ruleset is the rules of one release. It is passed by pointer through the Params
+// of every stage and must not be changed on the way: two stages of one
+// communicator have the same rules. A Ruleset comes from Default or For; a nil
+// one is refused by every stage (Check).
+type Ruleset struct {
+	Release Release
+
+	// MaxChannels bounds the channels of a communicator (device.h:86).
+	MaxChannels int
+
+	Topo    Topo
+	Search  Search
+	Connect Connect
+	Tuning  Tuning
+	Plan    Plan
+}
+
+// Default returns the rules that hold where no release is asked for: the one
+// place that decides which.
+func Default() *Ruleset { return nccl2289() }
+
+// For returns the rules of a release; "" is the default's. Errors are a
+// *FormatError, or an *UnknownError with the releases that are known.
+func For(text string) (*Ruleset, error) {
+	if text == "" {
+		return Default(), nil
+	}
+	want, err := ParseRelease(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all() {
+		if r.Release == want {
+			return r, nil
+		}
+	}
+	return nil, &UnknownError{want}
+}
+
+// all makes the rules of every known release, oldest first.
+func all() []*Ruleset { return []*Ruleset{nccl2289()} }
+
+// Known lists the releases that have rules, oldest first.
+func Known() []Release {
+	var out []Release
+	for _, r := range all() {
+		out = append(out, r.Release)
+	}
+	return out
+}
+
+// UnknownError says that a release has no rules here.
+type UnknownError struct{ Release Release }
+
+func (e *UnknownError) Error() string {
+	var names []string
+	for _, r := range Known() {
+		names = append(names, r.String())
+	}
+	return fmt.Sprintf("no rules of NCCL %s; known: %s", e.Release, strings.Join(names, ", "))
+}
+
+// Version is the release as text: "2.28.9". All that is printed of a version
+// comes from here.
+func (r *Ruleset) Version() string { return r.Release.String() }
+
+// Check returns an error where a stage was given no rules, or others than what
+// it works on was made by. of are the rules of its inputs; nil ones, of inputs
+// without a history, are passed over.
+func (r *Ruleset) Check(stage string, of ...*Ruleset) error {
+	if r == nil {
+		return &MissingError{stage}
+	}
+	for _, o := range of {
+		if o != nil && o != r && o.Release != r.Release {
+			return &MixedError{Stage: stage, Want: r.Release, Have: o.Release}
+		}
+	}
+	return nil
+}
+
+// MissingError says that a stage was called without rules: an error of the
+// caller's program.
+type MissingError struct{ Stage string }
+
+func (e *MissingError) Error() string {
+	return e.Stage + ": no rules given; set Rules in its Params, for instance to rules.Default()"
+}
+
+// MixedError says that a stage works on something made by another release's
+// rules: an error of the caller's program.
+type MixedError struct {
+	Stage      string
+	Want, Have Release
+}
+
+func (e *MixedError) Error() string {
+	return fmt.Sprintf("%s: rules of NCCL %s for what was made by those of %s", e.Stage, e.Want, e.Have)
+}
+
+// Level is a kind of path as a limit, in the order of topo.PathKind.
+type Level uint8
+
+// Levels, best first; the numbers are those of topo.PathKind.
+const (
+	LOC Level = iota
+	NVL
+	NVB
+	C2C
+	PIX
+	PXB
+	P2C
+	PXN
+	PHB
+	SYS
+)
+
+// SMRow is a figure for GPUs of at least a compute capability (90 for sm_90).
+type SMRow struct {
+	SM int
+	BW units.GBps
+}
+
+// Topo are the rules of building a topology.
+type Topo struct {
+	NVLinkBW []SMRow // rate of one NVLink, highest compute capability first
+	// Bandwidth between the sockets of Intel machines, by CPU model (BDW, SKL,
+	// SRP, ERP).
+	IntelBDW, IntelSKL, IntelSRP, IntelERP float32
+
+	MaxNodes int // nodes of one kind
+	MaxLinks int // links of one node
+
+	// P2PLevel is the worst path on which GPUs address each other's memory, and
+	// P2PLevelAMD that on AMD machines of at most P2PAMDGPUs GPUs.
+	P2PLevel, P2PLevelAMD Level
+	P2PAMDGPUs            int
+
+	// C2CLinks: a C2C link has a kind of its own; else it counts as NVLink.
+	C2CLinks bool
+	// P2CPaths: GPU-C2C-CPU-NIC has a kind of its own.
+	P2CPaths bool
+	// P2CLocalOnly relabels paths as P2C only to the nets that a GPU would use.
+	P2CLocalOnly bool
+
+	PXNC2C bool // default of NCCL_PXN_C2C
+	GDRC2C bool // default of NCCL_NET_GDR_C2C
+	// GDRLevel is the worst path for GPUDirect RDMA; GDRLevelC2C the same with
+	// NCCL_NET_GDR_C2C on.
+	GDRLevel, GDRLevelC2C Level
+	// P2CAsC2C: NCCL_NET_GDR_C2C takes a P2C path for a C2C path.
+	P2CAsC2C bool
+	// PXNNeedsGDR: a GPU relays only to a net with which it has GPUDirect RDMA.
+	PXNNeedsGDR bool
+
+	FuseNICs   bool // near NICs become one virtual NIC
+	WidenFused bool // PCI links above a virtual NIC get the width of its ports
+	// GUIDFallback: a net without guid has its id for one; else its number.
+	GUIDFallback bool
+}
+
+// NVLink is the rate of one NVLink of a GPU.
+func (t *Topo) NVLink(sm int) units.GBps {
+	for _, r := range t.NVLinkBW {
+		if sm >= r.SM {
+			return r.BW
+		}
+	}
+	return 0
+}
+
+// Search are the rules of searching graphs.
+type Search struct {
+	Speeds []Speeds // highest compute capability first; the last has SM 0
+	// MaxNVLSHeads bounds the channels of an NVLS graph.
+	MaxNVLSHeads int
+	// KindsOfSystem: the kinds of paths that are tried go from the best to the
+	// worst in the system; else from NVL (between GPUs) and PIX (to nets) to SYS.
+	KindsOfSystem bool
+	// SYSBelowSM90: below sm_90 paths to nets are tried up to SYS in any case.
+	SYSBelowSM90 bool
+	// TwoIslands: two groups of GPUs joined by NVLink get two rings at least.
+	TwoIslands bool
+	// ScatterNets is the default of NCCL_MNNVL_SCATTER_NETS_ENABLE.
+	ScatterNets bool
+}
+
+// Speeds are the speeds in GB/s that a search tries, fastest first, for machines
+// whose lowest compute capability is at least SM: within a host and between
+// hosts.
+type Speeds struct {
+	SM           int
+	Intra, Inter []float32
+}
+
+// Connect are the rules of joining ranks.
+type Connect struct {
+	// SwapAnyCross: neighbouring channels of odd nodes are swapped where NICs may
+	// cross at all; else only where the search alternates them (crossNic 2).
+	SwapAnyCross bool
+	// MixedCPUs: nodes with other processors than rank 0's make the
+	// communicator's architecture or vendor "mixed"; else rank 0's hold.
+	MixedCPUs bool
+	// OwnTreePattern: the cost model takes rank 0's tree pattern, not the largest
+	// of all ranks.
+	OwnTreePattern bool
+
+	// Channels are doubled between nodes of at least DoubleSM (exactly, with
+	// DoubleExact), with rings faster than DoubleBW and fewer than DoubleBelow.
+	DoubleSM    int
+	DoubleExact bool
+	DoubleBW    units.GBps
+	DoubleBelow int
+
+	// NVLS channels by compute capability: SM90 and older, SM100 and newer, and
+	// the latter where all ranks share one NVLink domain.
+	NVLSSM90, NVLSSM100, NVLSSM100OneDomain int64
+	NVLSMinGPUs                             int
+	// NVLSRaises: a communicator has at least as many channels as NVLS.
+	NVLSRaises bool
+
+	Buffers [coll.NumProtocols]int64 // bytes
+	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
+	P2PChunk, P2PNVLChunk int64
+	NVLSChunk             int64
+	P2PGroup              int64 // ranks of a node scheduled together in send/recv
+
+	// PeerChannels is how many channels send/recv to one peer uses over the
+	// network. PeersAgree: the minimum over all ranks holds; else each node has
+	// its own.
+	PeerChannels func(Peer) int
+	PeersAgree   bool
+}
+
+// Peer is what the channels of send/recv over the network depend on.
+type Peer struct {
+	Ranks       int // of the communicator
+	P2PChannels int // of the communicator
+	NetsToFill  int // nearest nets that a GPU needs to use its link to the CPU fully
+}
+
+// Classes are the rows of the bandwidth caps: below sm_80, sm_80, sm_90, sm_100.
+const Classes = 4
+
+// Class is the row for a lowest compute capability.
+func Class(sm int) int {
+	switch {
+	case sm >= 100:
+		return 3
+	case sm >= 90:
+		return 2
+	case sm >= 80:
+		return 1
+	}
+	return 0
+}
+
+// Hops between ranks, rows of Tuning.HWLat.
+const (
+	HopNVLink = iota
+	HopPCI
+	HopNet
+	NumHops
+)
+
+// Caps are bandwidth limits in GB/s by Class and by 1, 2 or more nodes.
+type Caps [Classes][3]float64
+
+// Cells are figures by algorithm and protocol.
+type Cells [coll.NumAlgorithms][coll.NumProtocols]float64
+
+// Tuning are the rules of the cost model. GB/s and microseconds.
+type Tuning struct {
+	BaseLat Cells
+	HWLat   [NumHops]Cells
+
+	LLMax        Caps
+	RingLL128Max Caps // per channel
+	TreeLL128Max Caps // per channel
+	TreeMax      Caps // per channel
+	NVLSTreeMax  Caps // per channel
+	NVLSEff      [Classes]float32
+
+	// TreeCorrection is a tree's share of its bandwidth by log2(bytes / 64).
+	TreeCorrection [coll.NumProtocols][23]float32
+	// CorrectAllTrees: it holds for every collective, else for AllReduce.
+	CorrectAllTrees bool
+	// TreeMaxForAll: so do a tree's share of .92 and TreeMax.
+	TreeMaxForAll bool
+
+	// RingLL128 is LL128's share of a ring's bandwidth; RingLL128Sparse with less
+	// than two ranks a node.
+	RingLL128, RingLL128Sparse float64
+	// NetLatOfTree: with one rank a node, a network hop of any algorithm takes
+	// what one of a tree does.
+	NetLatOfTree bool
+	// NetRoundTrip: a ring AllReduce passes the network 2 times for each node,
+	// else 2 times for each but one.
+	NetRoundTrip bool
+	// LLMixedAsAMD: between nodes, LL on mixed CPUs has AMD's row.
+	LLMixedAsAMD bool
+
+	// LL128SMs are the compute capabilities with LL128 by default; empty for all
+	// from LL128MinSM on.
+	LL128SMs   []int
+	LL128MinSM int
+	// LL128MixedSM is the lowest compute capability from which GPUs of different
+	// ones have LL128 by default; 0 for none.
+	LL128MixedSM int
+
+	PAT    bool // there is a PAT algorithm
+	PATSM  int  // lowest compute capability for it
+	PATEff float64
+
+	// NVLSBandwidth is the bus bandwidth per channel of NVLS and NVLSTree.
+	NVLSBandwidth func(t *Tuning, in NVLS) float32
+	// NVLSGathersInter: NVLS AllGather and ReduceScatter exist between nodes.
+	NVLSGathersInter bool
+	// NVLSGatherRanks is the most local ranks for them; NVLSFewest: NVLS between
+	// nodes has no more channels than the rings.
+	NVLSGatherRanks int
+	NVLSFewest      bool
+}
+
+// NVLS is what the bandwidth of NVLS depends on.
+type NVLS struct {
+	Intra, Inter float32 // GB/s of the graph
+	Channels     int     // of the graph
+	PerNode      float32 // ranks of a node
+	Nodes        int
+	Class, Scale int // row and column of the caps
+	Tree         bool
+	AllReduce    bool
+}
+
+// Plan are the rules of splitting an operation over channels and chunks.
+type Plan struct {
+	// MinTraffic is the least traffic for which a further channel is used.
+	MinTraffic int64
+	// LLTraffic is how many bytes of traffic an LL byte counts for.
+	LLTraffic int64
+
+	// SlowNVLS is the bandwidth of NVLS AllReduce in GB/s below which its chunks
+	// between nodes are at most SlowNVLSChunk bytes.
+	SlowNVLS      float32
+	SlowNVLSChunk int64
+	// NVLSTreeChunk is the largest NVLSTree chunk from NVLSTreeNodes nodes on.
+	NVLSTreeChunk int64
+	NVLSTreeNodes int
+}

@@ -1,0 +1,117 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/trace/validate"
+)
+
+// memory keeps what is written, by name.
+type memory map[string]*memoryFile
+
+type memoryFile struct {
+	bytes.Buffer
+	done bool
+}
+
+func (f *memoryFile) Finish(err error) error {
+	f.done = err == nil
+	return err
+}
+
+func (m memory) create(name string) (File, error) {
+	m[name] = &memoryFile{}
+	return m[name], nil
+}
+
+// TestRunWritesItsOutputs: a run without an operating system writes a trace that is
+// one, a profile and the list of operations, and NCCL's dump files.
+func TestRunWritesItsOutputs(t *testing.T) {
+	s := small("all_reduce", "64K")
+	s.Machine.GPUs = 2
+	s.NCCL.Env = map[string]string{"NCCL_TOPO_DUMP_FILE": "topo.xml", "NCCL_GRAPH_DUMP_FILE": "graph.xml"}
+	s.Outputs = Outputs{Trace: "t.json", Profile: "p.pb.gz", Ops: "o.csv"}
+	out := memory{}
+	if _, err := Run(context.Background(), s, Options{Create: out.create, Program: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"t.json", "p.pb.gz", "o.csv", "topo.xml", "graph.xml"} {
+		if f := out[name]; f == nil || !f.done || f.Len() == 0 {
+			t.Errorf("%s is not there or empty", name)
+		}
+	}
+	if rep, err := validate.Check(bytes.NewReader(out["t.json"].Bytes())); err != nil || rep.Errors > 0 || rep.Slices == 0 {
+		t.Errorf("the trace: %+v, %v", rep, err)
+	}
+	if _, err := Run(context.Background(), s, Options{}); !errors.Is(err, errNowhere) {
+		t.Errorf("nowhere to write: %v", err)
+	}
+	s.Workload.Sizes = []string{"1"}
+	s.Outputs = Outputs{Ops: "o.goal"}
+	var f *FieldError
+	if _, err := Run(context.Background(), s, Options{Create: out.create}); !errors.As(err, &f) || f.Path != "outputs.ops" {
+		t.Errorf("no operations: %v", err)
+	}
+	s.Outputs = Outputs{Trace: "t.json", Ranks: "3-9"}
+	if _, err := Prepare(s, Options{}); !errors.As(err, &f) || f.Path != "outputs.ranks" {
+		t.Errorf("ranks: %v", err)
+	}
+}
+
+// TestOneRank: a copy out of place takes time, in place nothing is launched, and
+// there is no formula.
+func TestOneRank(t *testing.T) {
+	s := small("all_reduce", "64M")
+	s.Machine = Machine{Nodes: []Nodes{{Count: 1}}, GPUs: 1}
+	s.Engine.Launch = "graph"
+	r, err := Run(context.Background(), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row := r.Rows[0]; row.Out.Time <= row.In.Time || row.Facts.Algo != "-" {
+		t.Errorf("%+v", row)
+	}
+	s.Engine.Fidelity = "alpha"
+	if _, err := Run(context.Background(), s, Options{}); err == nil || !strings.Contains(err.Error(), "alpha of one rank") {
+		t.Error(err)
+	}
+}
+
+// TestLargeProofsAreLeftOut: a plan that is too large for its proof is simulated,
+// and says so.
+func TestLargeProofsAreLeftOut(t *testing.T) {
+	s := small("all_reduce", "64M")
+	s.Machine.Nodes = []Nodes{{Count: 16}}
+	s.NCCL.Env = map[string]string{"NCCL_ALGO": "Ring"}
+	r, err := Run(context.Background(), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := r.Rows[0]
+	if row.Out.Checked || !strings.Contains(row.Facts.NotProved, "ops, more than 200000") || !strings.Contains(strings.Join(r.Notes, "\n"), "67108864 bytes: the plan is not proved") {
+		t.Errorf("%+v, notes %q", row, r.Notes)
+	}
+}
+
+// TestWarnings: faults of topology files and filters that match nothing.
+func TestWarnings(t *testing.T) {
+	files := fstest.MapFS{"a.xml": {Data: bytes.Replace(builtin.DGXH100(), []byte(`link_width="16"`), []byte(`link_width="0"`), 1)}}
+	s := small("all_reduce", "8")
+	s.Machine.Nodes = []Nodes{{"a.xml", 1}}
+	s.NCCL.Env = map[string]string{"NCCL_IB_HCA": "mlx5_0,mlx5_99"}
+	var warned []error
+	if _, err := Layout(&s, Options{Files: files, Warn: func(w error) { warned = append(warned, w) }}); err != nil {
+		t.Fatal(err)
+	}
+	text := errors.Join(warned...).Error()
+	var lint *LintWarning
+	if !errors.As(errors.Join(warned...), &lint) || lint.File != "a.xml" || lint.Warnings+lint.Errors == 0 || !strings.Contains(text, "mlx5_99 matches nothing") {
+		t.Errorf("warnings %q", text)
+	}
+}

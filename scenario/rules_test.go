@@ -1,0 +1,38 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/rules"
+)
+
+// TestVersionOfNCCL: a Spec may name the release; one without rules is refused
+// at its place, and the default by name is the default.
+func TestVersionOfNCCL(t *testing.T) {
+	_, err := Parse([]byte("{\"scenario\": 1,\n \"nccl\": {\"version\": \"2.10.3\"},\n \"workload\": {\"op\": \"all_reduce\"}}"), "s.json")
+	if err == nil || !strings.Contains(err.Error(), "s.json:2:22: nccl.version 2.10.3: no rules of NCCL 2.10.3; known: "+rules.Default().Version()) {
+		t.Errorf("a release without rules: %v", err)
+	}
+	_, err = Parse([]byte(`{"scenario": 1, "nccl": {"version": "new"}, "workload": {"op": "all_reduce"}}`), "s.json")
+	if err == nil || !strings.Contains(err.Error(), `"new" is no version of NCCL: write three numbers, as in `) {
+		t.Errorf("no release: %v", err)
+	}
+	var sums [2]string
+	for i, version := range []string{"", rules.Default().Version()} {
+		s := Spec{NCCL: NCCL{Version: version}, Workload: Workload{Op: "all_reduce", Sizes: []string{"1M"}}}
+		site, err := Load(&s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if site.Comm.Rules.Version() != rules.Default().Version() {
+			t.Errorf("version %q: rules of %s", version, site.Comm.Rules.Version())
+		}
+		if sums[i], err = Digest(&s, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sums[0] != sums[1] {
+		t.Error("the default by name is another run")
+	}
+}

@@ -1,0 +1,89 @@
+package search_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/topo"
+	topoxml "github.com/simccl/simccl/topo/xml"
+)
+
+// islands is a host with a pair of GPUs at each CPU, joined by NVLink, and a slow
+// net at the first CPU.
+func islands(t *testing.T, r *rules.Ruleset, cpus, nRanks int) *topo.System {
+	t.Helper()
+	text := `<system version="1">`
+	for cpu := range cpus {
+		text += fmt.Sprintf(`<cpu numaid="%d" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">`, cpu)
+		for g := range 2 {
+			text += fmt.Sprintf(`<pci busid="0000:%d%d:00.0" class="0x030200" link_speed="8.0 GT/s PCIe" link_width="16"><gpu dev="%d" sm="80" gdr="1">`+
+				`<nvlink target="0000:%d%d:00.0" count="2" tclass="0x030200"/></gpu></pci>`, cpu, g, 2*cpu+g, cpu, 1-g)
+		}
+		if cpu == 0 {
+			text += `<pci busid="0000:0a:00.0" class="0x020700" link_speed="8.0 GT/s PCIe" link_width="16"><nic><net name="mlx5_0" dev="0" speed="100" port="1" guid="0x1" gdr="1"/></nic></pci>`
+		}
+		text += `</cpu>`
+	}
+	spec, err := topoxml.Parse([]byte(text+`</system>`), "t.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := topo.ParamsOf(r)
+	p.NRanks = nRanks
+	h, err := topo.Build(spec, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.System(0)
+}
+
+// TestRulesOfSearch: what a search tries is the ruleset's.
+func TestRulesOfSearch(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		cpus, nRanks int
+		change       func(*rules.Ruleset)
+		want         string
+	}{
+		{"one node", 2, 4, func(*rules.Ruleset) {}, "2 to 32 channels, NVL to SYS, PIX to PIX"},
+		{"TwoIslands", 2, 4, func(r *rules.Ruleset) { r.Search.TwoIslands = false }, "1 to 32 channels, NVL to SYS, PIX to PIX"},
+		{"MaxChannels", 2, 4, func(r *rules.Ruleset) { r.MaxChannels = 8 }, "2 to 4 channels, NVL to SYS, PIX to PIX"},
+		{"two nodes", 1, 4, func(*rules.Ruleset) {}, "1 to 32 channels, NVL to PHB, PHB to PHB"},
+		{"SYSBelowSM90", 1, 4, func(r *rules.Ruleset) { r.Search.SYSBelowSM90 = true }, "1 to 32 channels, NVL to SYS, PHB to SYS"},
+		{"KindsOfSystem", 1, 4, func(r *rules.Ruleset) { r.Search.KindsOfSystem = false }, "1 to 32 channels, NVL to SYS, PIX to SYS"},
+	} {
+		r := rules.Default()
+		c.change(r)
+		sys := islands(t, r, c.cpus, c.nRanks)
+		g, err := search.Compute(sys, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: r.MaxChannels / 2}, search.Params{Rules: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := g.Attempts[0]
+		intra, inter, least, most := first.TypeIntra, first.TypeInter, first.TypeIntra, first.TypeInter
+		for _, a := range g.Attempts {
+			intra, inter = max(intra, a.TypeIntra), max(inter, a.TypeInter)
+		}
+		if got := fmt.Sprintf("%d to %d channels, %v to %v, %v to %v", g.MinChannels, g.MaxChannels, least, intra, most, inter); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestSearchWantsRules: and those of its System.
+func TestSearchWantsRules(t *testing.T) {
+	sys := islands(t, rules.Default(), 2, 4)
+	var missing *rules.MissingError
+	if _, err := search.All(sys, search.Params{}); !errors.As(err, &missing) {
+		t.Errorf("no rules: %v", err)
+	}
+	other := rules.Default()
+	other.Release.Minor++
+	var mixed *rules.MixedError
+	if _, err := search.All(sys, search.Params{Rules: other}); !errors.As(err, &mixed) {
+		t.Errorf("rules of another release: %v", err)
+	}
+}

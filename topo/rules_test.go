@@ -1,0 +1,101 @@
+package topo_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/topo"
+	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/units"
+)
+
+// TestLevels: rules number levels as paths are numbered.
+func TestLevels(t *testing.T) {
+	for l, k := range map[rules.Level]topo.PathKind{rules.LOC: topo.PathLOC, rules.NVL: topo.PathNVL, rules.NVB: topo.PathNVB, rules.C2C: topo.PathC2C,
+		rules.PIX: topo.PathPIX, rules.PXB: topo.PathPXB, rules.P2C: topo.PathP2C, rules.PXN: topo.PathPXN, rules.PHB: topo.PathPHB, rules.SYS: topo.PathSYS} {
+		if topo.PathKind(l) != k {
+			t.Errorf("%v has the number %d", k, l)
+		}
+	}
+}
+
+// ruledHost: a GPU and two ports behind a switch, on two cards.
+const ruledHost = `<system version="1"><cpu host_hash="0x1" numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+<pci busid="0000:01:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">
+<pci busid="0000:02:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="80" gdr="1"/></pci>
+<pci busid="0000:04:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="8"><nic><net name="mlx5_0" dev="0" speed="200000" port="1" gdr="1"/></nic></pci>
+<pci busid="0000:05:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="8"><nic><net name="mlx5_1" dev="1" speed="200000" port="1" gdr="1"/></nic></pci>
+</pci></cpu></system>`
+
+// TestRulesOfNets: fusion of NICs, widths above them and ids without a guid are
+// the ruleset's.
+func TestRulesOfNets(t *testing.T) {
+	one, cpu := ruledHost, ruledHost[len(`<system version="1">`):len(ruledHost)-len("</system>")]
+	two := `<system version="1">` + cpu + strings.Replace(cpu, `host_hash="0x1"`, `host_hash="0x2"`, 1) + "</system>"
+	merged := func(p *topo.Params) { p.MergeLevel = units.Some(topo.PathPIX) }
+	for _, c := range []struct {
+		name, text string
+		change     func(*topo.Params)
+		want       string
+	}{
+		{"as is", one, merged, "mlx5_0+mlx5_1 2 48"},
+		{"WidenFused", one, func(p *topo.Params) { merged(p); p.Rules.Topo.WidenFused = false }, "mlx5_0+mlx5_1 2 24"},
+		{"FuseNICs", one, func(p *topo.Params) { merged(p); p.Rules.Topo.FuseNICs = false }, "mlx5_0 0 24; mlx5_1 1 24"},
+		{"two hosts", two, func(*topo.Params) {}, "mlx5_0 0 24; mlx5_1 1 24; mlx5_0 100000000000000 0; mlx5_1 100000000000001 0"},
+		{"GUIDFallback", two, func(p *topo.Params) { p.Rules.Topo.GUIDFallback = false }, "mlx5_0 0 24; mlx5_1 1 24; mlx5_0 0 0; mlx5_1 1 0"},
+	} {
+		p := topo.DefaultParams()
+		p.NRanks = 4
+		c.change(&p)
+		h := built(t, c.text, p)
+		s := h.Systems[0]
+		if h.Whole != nil {
+			s = h.Whole
+		}
+		var got []string
+		for _, n := range s.Of(topo.NET) {
+			got = append(got, fmt.Sprintf("%s %x %g", s.Nodes[n].Net.Name, s.Nodes[n].Net.ASIC, s.Path(s.Of(topo.GPU)[0], n).BW))
+		}
+		if g := strings.Join(got, "; "); g != c.want {
+			t.Errorf("%s: %s, want %s", c.name, g, c.want)
+		}
+	}
+}
+
+func built(t *testing.T, text string, p topo.Params) *topo.Host {
+	t.Helper()
+	spec, err := topoxml.Parse([]byte(text), "t.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := topo.Build(spec, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestBuildWantsRules: and holds the limits that they set.
+func TestBuildWantsRules(t *testing.T) {
+	spec, err := topoxml.Parse([]byte(ruledHost), "t.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missing *rules.MissingError
+	if _, err := topo.Build(spec, topo.Params{NRanks: 2}); !errors.As(err, &missing) {
+		t.Errorf("no rules: %v", err)
+	}
+	p := topo.DefaultParams()
+	p.Rules.Topo.MaxLinks = 2
+	if _, err := topo.Build(spec, p); err == nil || !strings.Contains(err.Error(), "fails with more than 2 of a node") {
+		t.Errorf("two links at most: %v", err)
+	}
+	p = topo.DefaultParams()
+	p.Rules.Topo.MaxNodes = 0
+	if _, err := topo.Build(spec, p); err == nil || !strings.Contains(err.Error(), "fails with more than 0") {
+		t.Errorf("no node at all: %v", err)
+	}
+}

@@ -1,0 +1,37 @@
+package chrome
+
+import "io"
+
+// Spool holds sorted events until the file is written.
+type Spool interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+}
+
+// memorySpool is a Spool where there are no files.
+type memorySpool struct{ data []byte }
+
+// Write appends.
+func (m *memorySpool) Write(p []byte) (int, error) {
+	m.data = append(m.data, p...)
+	return len(p), nil
+}
+
+// ReadAt reads what was written.
+func (m *memorySpool) ReadAt(p []byte, off int64) (int, error) {
+	if off >= int64(len(m.data)) {
+		return 0, io.EOF
+	}
+	n := copy(p, m.data[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Close forgets it.
+func (m *memorySpool) Close() error {
+	m.data = nil
+	return nil
+}
