@@ -415,11 +415,16 @@ func (e *Engine) complete(gi int32) {
 		if c.Net >= 0 { // the proxy sends whole steps only
 			k := e.Net.Conns[c.Net].Posted()
 			e.Net.Post(c.Net, e.Queue.Now, g.Bytes)
-			e.sentAtOnce(gi, id, k, 0)
+			if e.Observer != nil {
+				e.sentAtOnce(gi, id, k, 0)
+			}
 			continue
 		}
 		k := c.tails
-		e.sentAtOnce(gi, id, k, e.postTail(id, e.Queue.Now+e.Cost.Hop[p]))
+		end := e.postTail(id, e.Queue.Now+e.Cost.Hop[p])
+		if e.Observer != nil {
+			e.sentAtOnce(gi, id, k, end)
+		}
 	}
 	if e.Observer != nil {
 		e.Observer.Piece(PieceEvent{Point: PieceRead, Group: gi})
@@ -447,27 +452,28 @@ func (e *Engine) post(gi int32, h *heldSlice, t units.Time) {
 		if c.Net >= 0 {
 			k := e.Net.Conns[c.Net].Posted()
 			e.Net.Post(c.Net, t, h.bytes)
-			e.sentHeld(gi, id, k, h, 0)
+			if e.Observer != nil {
+				e.sentHeld(gi, id, k, h, 0)
+			}
 			continue
 		}
 		k := c.posted
-		e.sentHeld(gi, id, k, h, e.deliver(id, t))
+		end := e.deliver(id, t)
+		if e.Observer != nil {
+			e.sentHeld(gi, id, k, h, end)
+		}
 	}
 }
 
 // sentAtOnce reports the k-th piece of a connection, of a cut-through op.
 func (e *Engine) sentAtOnce(gi, id int32, k int64, end units.Time) {
-	if e.Observer != nil {
-		g := &e.Groups[gi]
-		e.Observer.Sent(SendEvent{As: SentAtOnce, Group: gi, Conn: id, Piece: k, First: true, Bytes: g.Bytes, Chunk: g.Op.Chunk, End: end})
-	}
+	g := &e.Groups[gi]
+	e.Observer.Sent(SendEvent{As: SentAtOnce, Group: gi, Conn: id, Piece: k, First: true, Bytes: g.Bytes, Chunk: g.Op.Chunk, End: end})
 }
 
 // sentHeld reports the k-th piece of a connection, a slice whose flag goes up.
 func (e *Engine) sentHeld(gi, id int32, k int64, h *heldSlice, end units.Time) {
-	if e.Observer != nil {
-		e.Observer.Sent(SendEvent{As: SentHeld, Group: gi, Conn: id, Piece: k, First: h.first, Bytes: h.bytes, Chunk: h.chunk, End: end})
-	}
+	e.Observer.Sent(SendEvent{As: SentHeld, Group: gi, Conn: id, Piece: k, First: h.first, Bytes: h.bytes, Chunk: h.chunk, End: end})
 }
 
 // deliver makes the next piece of a connection readable at time t, never
