@@ -151,10 +151,10 @@ func FuzzAlgoList(f *testing.F) {
 
 func BenchmarkNew(b *testing.B) {
 	d := loadDoc(b, "../testdata/topos/golden/dgx-h100.n2.json.gz")
-	in := d.input()
+	in, p := d.input(), tuning.Params{Rules: rules.Default()}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tuning.New(in, tuning.Params{Rules: rules.Default()}); err != nil {
+		if _, err := tuning.New(in, p); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -68,6 +68,9 @@ func cluster(t testing.TB, nodes int) *fabric.Cluster {
 	return made(fabric.NewUniform(spec(t), nodes, topo.DefaultParams()))(t)
 }
 
+// release is the rules of every benchmark: a run has them made once.
+var release = rules.Default()
+
 func params() comm.Params {
 	return comm.Params{Rules: rules.Default(), Access: topo.DefaultParams().Access}
 }
@@ -107,7 +110,7 @@ func BenchmarkSearch(b *testing.B) {
 	eachSize(b, func(b *testing.B, nodes int) {
 		sys := cluster(b, nodes).Host(0).System(0)
 		for b.Loop() {
-			made(search.All(sys, search.Params{Rules: rules.Default(), NVLS: true}))(b)
+			made(search.All(sys, search.Params{Rules: release, NVLS: true}))(b)
 		}
 	})
 }
@@ -116,13 +119,13 @@ func BenchmarkSearch(b *testing.B) {
 func BenchmarkConnect(b *testing.B) {
 	eachSize(b, func(b *testing.B, nodes int) {
 		c := cluster(b, nodes)
-		set := made(search.All(c.Host(0).System(0), search.Params{Rules: rules.Default(), NVLS: true}))(b)
+		set := made(search.All(c.Host(0).System(0), search.Params{Rules: release, NVLS: true}))(b)
 		in := connect.Input{Multicast: true, Access: topo.DefaultParams().Access}
 		for h := range c.NHosts() {
 			in.Domains = append(in.Domains, connect.Domain{System: c.Host(h).System(0), Graphs: set, First: int32(c.Rank(h, 0)), Host: int32(h)})
 		}
 		for b.Loop() {
-			made(connect.Join(in, connect.Params{Rules: rules.Default()}))(b)
+			made(connect.Join(in, connect.Params{Rules: release}))(b)
 		}
 	})
 }
@@ -132,7 +135,7 @@ func BenchmarkTuning(b *testing.B) {
 	eachSize(b, func(b *testing.B, nodes int) {
 		in := communicator(b, nodes).Model.In
 		for b.Loop() {
-			made(tuning.New(in, tuning.Params{Rules: rules.Default()}))(b)
+			made(tuning.New(in, tuning.Params{Rules: release}))(b)
 		}
 	})
 }
