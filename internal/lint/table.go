@@ -169,7 +169,7 @@ var rooms = []room{
 	{dir: "report/nccltests", pure: true, idea: "nccl-tests' table and JSON are text of numbers, apart from what was measured",
 		may: []edge{{"internal/termtext", "text of a file in its errors"}}},
 	{dir: "workload", pure: true, idea: "what ranks do is data; it names no machine, plan or executor", may: with()},
-	{dir: "scenario", idea: "a run is data, apart from flags, terminals, hardware and how a result is shown",
+	{dir: "scenario", pure: true, idea: "a run is data, apart from flags, terminals, hardware and how a result is shown",
 		may: with(release, edge{"config", "NCCL's settings become the stages' Params"}, edge{"topo/xml", "topology files"}, edge{"topo", "a machine's Spec and System"},
 			edge{"topo/fabric", "nodes and the network between them"}, edge{"topo/builtin", "the built-in machine"}, edge{"search", "graphs of NCCL_GRAPH_FILE"},
 			edge{"comm", "the communicator"}, edge{"tuning", "the choice"}, edge{"plan", "what is simulated"}, edge{"plan/check", "what a small plan is proven by"}, edge{"exec", "how it is run"},
