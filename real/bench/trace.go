@@ -12,11 +12,11 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/internal/host"
 	"github.com/simccl/simccl/real/internal/nccl"
 	"github.com/simccl/simccl/real/team"
-	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccltrace"
 )

@@ -19,8 +19,8 @@ import (
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
-	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/internal/cuda"
+	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/units"
 )
 
