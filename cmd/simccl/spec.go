@@ -185,22 +185,44 @@ are called.`,
 			return err
 		}}
 	check := &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
-		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check two.json", Args: cobra.MinimumNArgs(1),
+		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check two.json", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			var errs []error
-			for _, name := range args {
-				s, placed, err := a.readScenario(name)
-				if err == nil {
-					err = a.checkPoints(&s)
-					err = placed(err)
-				}
-				if errs = append(errs, err); err == nil && !a.json {
-					fmt.Fprintf(a.out, "%s %s\n", a.paint(a.out).Green("ok"), name)
-				}
+			if len(args) == 0 {
+				return usage("simccl scenario check: FILE missing")
 			}
-			return worst(errs)
+			return a.checkScenarios(args)
 		}}
 	return group("scenario", "Show and check scenario files", show, check)
+}
+
+// checkScenarios checks files; --json prints the verdicts as a list.
+func (a *app) checkScenarios(names []string) error {
+	type verdict struct {
+		File  string `json:"file"`
+		OK    bool   `json:"ok"`
+		Error string `json:"error,omitempty"`
+	}
+	var errs []error
+	var doc []verdict
+	for _, name := range names {
+		s, placed, err := a.readScenario(name)
+		if err == nil {
+			err = placed(a.checkPoints(&s))
+		}
+		v := verdict{File: name, OK: err == nil}
+		if err != nil {
+			v.Error = err.Error()
+		} else if !a.json {
+			fmt.Fprintf(a.out, "%s %s\n", a.paint(a.out).Green("ok"), name)
+		}
+		errs, doc = append(errs, err), append(doc, v)
+	}
+	if a.json {
+		if err := a.printJSON(doc); err != nil {
+			return err
+		}
+	}
+	return worst(errs)
 }
 
 // describe counts the points of a scenario and identifies the first.
