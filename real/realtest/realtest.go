@@ -1,3 +1,5 @@
+//go:build linux && (amd64 || arm64)
+
 // Package realtest is what tests of commands need of hardware.
 package realtest
 

@@ -61,8 +61,9 @@ type Options struct {
 	// Spool opens what holds the events of a trace beyond one batch until Close;
 	// nil: memory.
 	Spool func() (Spool, error)
-	// Cancelled, if set, is polled while the file is written; the error that it
-	// returns ends the writing, and nothing appears under the file's name.
+	// Cancelled, if set, is polled while the file is written, by several goroutines;
+	// the error that it returns ends the writing, and nothing appears under the
+	// file's name.
 	Cancelled func() error
 }
 

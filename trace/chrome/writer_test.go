@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/simccl/simccl/internal/newfile"
@@ -227,11 +228,11 @@ func TestCancelledWriterEnds(t *testing.T) {
 	}
 	for _, name := range []string{"t.json", "t.json.gz"} {
 		path := filepath.Join(dir, name)
-		polls := 0
+		var polls atomic.Int64 // the goroutine that spills polls as well
 		create := func(end int) *Writer {
-			polls = 0
+			polls.Store(0)
 			w, err := createFile(path, Options{BatchBytes: 1 << 17, Cancelled: func() error {
-				if polls++; end > 0 && polls >= end {
+				if n := polls.Add(1); end > 0 && int(n) >= end {
 					return why
 				}
 				return nil
@@ -249,7 +250,7 @@ func TestCancelledWriterEnds(t *testing.T) {
 		if n, of := w.Progress(); n != 20_000 || of != 20_000 {
 			t.Errorf("%s: %d of %d events written", name, n, of)
 		}
-		whole := polls
+		whole := int(polls.Load())
 		old, err := os.ReadFile(path)
 		if err != nil || whole < 10 {
 			t.Fatalf("polled %d times: %v", whole, err)
