@@ -49,9 +49,8 @@ func (p *Places) value(path string, v reflect.Value) error {
 	switch {
 	case v.Addr().Type().Implements(unmarshaler):
 	case v.Kind() == reflect.Struct:
-		return p.object(path, fieldNames(v.Type()), func(key string) error {
-			return p.value(join(path, key), v.FieldByIndex(fieldOf(v.Type(), key).Index))
-		})
+		names, fields := fieldsOf(v.Type())
+		return p.object(path, names, func(key string) error { return p.value(join(path, key), v.Field(fields[key])) })
 	case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
 		v.Set(reflect.MakeMap(v.Type()))
 		return p.object(path, nil, func(key string) error {
@@ -93,24 +92,15 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// fieldNames lists the JSON names of a struct's fields.
-func fieldNames(t reflect.Type) []string {
-	var out []string
+// fieldsOf lists the JSON names of a struct's fields, and the field of each.
+func fieldsOf(t reflect.Type) (names []string, fields map[string]int) {
+	fields = map[string]int{}
 	for i := range t.NumField() {
 		if name := jsonName(t.Field(i)); name != "" {
-			out = append(out, name)
+			names, fields[name] = append(names, name), i
 		}
 	}
-	return out
-}
-
-func fieldOf(t reflect.Type, name string) reflect.StructField {
-	for i := range t.NumField() {
-		if f := t.Field(i); jsonName(f) == name {
-			return f
-		}
-	}
-	panic("jsonfile: no field " + name) // callers take names from fieldNames
+	return names, fields
 }
 
 // jsonName is the member that a field is read from, "" for none.
