@@ -169,14 +169,14 @@ type Topo struct {
 	GUIDFallback bool
 }
 
-// NVLink is the rate of one NVLink of a GPU.
+// NVLink is the rate of one NVLink of a GPU. The last row holds for all compute
+// capabilities below it, a negative one included.
 func (t *Topo) NVLink(sm int) units.GBps {
-	for _, r := range t.NVLinkBW {
-		if sm >= r.SM {
-			return r.BW
-		}
+	i := 0
+	for i < len(t.NVLinkBW)-1 && sm < t.NVLinkBW[i].SM {
+		i++
 	}
-	return 0
+	return t.NVLinkBW[i].BW
 }
 
 // Search are the rules of searching graphs.

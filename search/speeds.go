@@ -2,19 +2,17 @@ package search
 
 import "github.com/simccl/simccl/rules"
 
-// speedsFor returns the speeds to try for a lowest compute capability.
+// speedsFor returns the speeds to try for a lowest compute capability. The last
+// row holds for all below it, a negative one included: a file may say sm="-1".
 func speedsFor(r *rules.Search, sm int, inter bool) []float32 {
-	for i := range r.Speeds {
-		row := &r.Speeds[i]
-		switch {
-		case sm < row.SM:
-		case inter:
-			return row.Inter
-		default:
-			return row.Intra
-		}
+	i := 0
+	for i < len(r.Speeds)-1 && sm < r.Speeds[i].SM {
+		i++
 	}
-	return nil
+	if inter {
+		return r.Speeds[i].Inter
+	}
+	return r.Speeds[i].Intra
 }
 
 // Budgets in calls of the recursive GPU search (search.cc:315-318); they bound

@@ -19,6 +19,7 @@ var attackStatus = map[string][2]int{
 	"nocpu2.xml": {7, 8}, "nocpu_min.xml": {7, 8}, "cpu_in_cpu.xml": {7, 8}, "gpu_in_gpu.xml": {7, 8}, "gpu_under_nic.xml": {7, 8},
 	"dupbus.xml": {7, 8}, "nvlink_cycle.xml": {7, 8}, "width_99999999999999999999.xml": {7, 8},
 	"nvlink_neg.xml": {7, 0},
+	"sm_-1.xml":      {0, 0},
 	"utf7decl.xml":   {0, 0}, "trailing.xml": {0, 0}, "tworoots.xml": {0, 0}, "nsattr.xml": {0, 0}, "dupattr.xml": {0, 0}, "dupdev.xml": {0, 0},
 	"dev_neg.xml": {0, 0}, "dev_of.xml": {0, 0}, "depth_62.xml": {0, 0}, "nvlink_0.xml": {0, 0}, "nvlink_huge.xml": {0, 0}, "rank_gap.xml": {0, 0},
 	"selfnvlink.xml": {0, 0}, "numa_99999999999999999999.xml": {0, 0}, "lat_-inf.xml": {0, 0},
