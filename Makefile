@@ -10,7 +10,7 @@ TESTFLAGS ?=
 TESTTIME ?= 60m
 # What make bench and bench-table measure: the stages, the engine's queue, the
 # trace writer. Rooms keep more benchmarks; bench-once runs them all.
-BENCHPKG ?= ./internal/benchmarks ./sim/event ./trace/chrome
+BENCHPKG ?= ./internal/benchmarks ./sim/internal/event ./trace/chrome
 ALLBENCH  = $(shell git grep -l '^func Benchmark' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 # go-nvml binds functions that its own header calls deprecated; with cgo the C
 # compiler would fill the screen with that.

@@ -17,7 +17,6 @@ import (
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/trace/validate"
 )
 
@@ -48,7 +47,7 @@ func Example_stages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: c.Systems(), Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: c.Systems(), Trace: sim.TraceOptions{Detail: sim.DetailStep}})
 	if err != nil {
 		log.Fatal(err)
 	}

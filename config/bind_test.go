@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -34,8 +35,8 @@ func TestEveryParamIsFilled(t *testing.T) {
 		if !f.IsExported() || f.Type.Name() != "Params" {
 			continue
 		}
-		room := f.Type.PkgPath()[strings.LastIndexByte(f.Type.PkgPath(), '/')+1:]
-		for field, name := range paramFields(t, room) {
+		room := path.Base(f.Type.PkgPath())
+		for field, name := range paramFields(t, strings.TrimPrefix(f.Type.PkgPath(), "github.com/simccl/simccl/")) {
 			if otherwise[room+"."+field] != "" {
 				continue
 			}

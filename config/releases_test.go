@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/internal/rules"
 )
 
 // TestVariablesOfReleases: every variable of the table is one that the default

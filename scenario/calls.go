@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )

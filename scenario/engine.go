@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/units/jsonfile"
+	"github.com/simccl/simccl/internal/jsonfile"
 )
 
 // Value is a JSON value of a Grid, kept as it was written.

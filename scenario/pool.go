@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // pool simulates the operations of a run side by side, each once. Its results do

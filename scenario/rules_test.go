@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/internal/rules"
 )
 
 // TestVersionOfNCCL: a Spec may name the release; one without rules is refused

@@ -11,9 +11,9 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/simccl/simccl/internal/jsonfile"
 	"github.com/simccl/simccl/topo/builtin"
-	"github.com/simccl/simccl/units/jsonfile"
 )
 
 func small(op string, sizes ...string) Spec {

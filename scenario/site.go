@@ -11,7 +11,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"

@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/export"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/trace/profile"
 	"github.com/simccl/simccl/units"
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
@@ -21,7 +22,6 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 )

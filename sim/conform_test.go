@@ -5,11 +5,11 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/exec/exectest"
+	"github.com/simccl/simccl/internal/exectest"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
-	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // TestConforms runs the suite of all executors on the simulator.

@@ -10,7 +10,7 @@
 //
 //	sim/gpu              machine classes: what kernels, links and NICs cost
 //	sim/param            what a user sets of the network: sockets, retries, faults
-//	sim/event            the virtual clock
+//	sim/internal/event            the virtual clock
 //	sim/wire             the model of links: an interface, with fluid and ideal
 //	sim/internal/route   which links the bytes of a connection cross
 //	sim/internal/host    proxy threads, NICs and transports: RDMA, TCP, SHARP

@@ -7,14 +7,14 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/exec/exectest"
+	"github.com/simccl/simccl/internal/exectest"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/sim/wire/ideal"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 func idealWire() wire.Model { return ideal.New() }

@@ -9,11 +9,11 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // breaker calls off the run after so many events of its trace.

@@ -5,20 +5,19 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fluid"
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/sim/internal/tap"
 	"github.com/simccl/simccl/sim/wire"
-	"github.com/simccl/simccl/sim/wire/fluid"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -79,8 +78,8 @@ type Config struct {
 	// fluid.New, which shares them max-min.
 	Wire func() wire.Model
 	// Trace chooses what is reported to a sink; the zero Options are collectives
-	// only, nccltrace.DetailStep is all of a step.
-	Trace nccltrace.Options
+	// only, DetailStep is all of a step.
+	Trace TraceOptions
 }
 
 // JitterRanks is the largest communicator that is simulated with jitter: in a

@@ -3,8 +3,8 @@ package topo
 import (
 	"strings"
 
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/termtext"
-	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 

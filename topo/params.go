@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/units"
 )
 

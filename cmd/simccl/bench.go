@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/team"
-	"github.com/simccl/simccl/report/nccltests"
-	"github.com/simccl/simccl/report/sweep"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/spf13/cobra"
 )
 

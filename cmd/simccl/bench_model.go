@@ -6,14 +6,14 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/bench"
-	"github.com/simccl/simccl/report/nccltests"
-	"github.com/simccl/simccl/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // benchModel is what run would do on the machine that bench measures.

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/scenario"

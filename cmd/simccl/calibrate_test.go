@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/real/team"
-	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 )
 

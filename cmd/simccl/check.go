@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/comm/decision"
+	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/spf13/cobra"
 )

@@ -5,7 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/trace/nccltrace"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/spf13/cobra"
 )
 

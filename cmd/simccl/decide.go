@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/comm/decision"
-	"github.com/simccl/simccl/comm/ncclog"
-	"github.com/simccl/simccl/report/rings"
+	"github.com/simccl/simccl/internal/decision"
+	"github.com/simccl/simccl/internal/ncclog"
+	"github.com/simccl/simccl/internal/report/rings"
 	"github.com/simccl/simccl/scenario"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"

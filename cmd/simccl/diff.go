@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/explain/diff"
+	"github.com/simccl/simccl/internal/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

@@ -12,8 +12,8 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/scenario"

@@ -6,8 +6,8 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/comm/decision"
 	"github.com/simccl/simccl/explain"
+	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"

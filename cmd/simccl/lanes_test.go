@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/real/realtest"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // lanesOf counts a trace's network slices by process, thread (without the lane

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/spf13/cobra"
 )
 

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"github.com/simccl/simccl/report/nccltests"
-	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/internal/rules"
 )
 
 const ncclTestsVersion = nccltests.Version

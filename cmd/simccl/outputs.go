@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/report/nccltests"
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/spf13/pflag"
 )
 

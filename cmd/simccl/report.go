@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/report/page"
+	"github.com/simccl/simccl/internal/report/page"
 	"github.com/spf13/cobra"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/report/sweep"
+	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/report/sweep"
+	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"

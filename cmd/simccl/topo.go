@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/simccl/simccl/report/topology"
+	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"

@@ -7,9 +7,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/simccl/simccl/internal/compare"
 	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/compare"
 	"github.com/simccl/simccl/trace/validate"
 	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/sim/gpu"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"

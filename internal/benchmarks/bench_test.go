@@ -15,15 +15,16 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/comm/decision"
-	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/check"
-	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
@@ -33,7 +34,6 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/tuning"
 )
 

@@ -192,3 +192,45 @@ func TestBrokenBlockIsFound(t *testing.T) {
 		t.Errorf("%v\n%s", err, said)
 	}
 }
+
+// TestLibraryNamesEveryPublicPackage holds docs/LIBRARY.md to the tree: what a
+// program outside the module can import is named there with its promise, and
+// what is named exists.
+func TestLibraryNamesEveryPublicPackage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "LIBRARY.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(page), "## What to expect of the packages")
+	if !ok {
+		t.Fatal("docs/LIBRARY.md has no table of packages")
+	}
+	named := map[string]bool{".": true}
+	for _, line := range strings.Split(table, "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		for _, word := range strings.Split(cells[2], ",") {
+			named[strings.TrimSpace(word)] = true
+		}
+	}
+	out, err := exec.Command("go", "list", "-f", "{{.Name}} {{.ImportPath}}", "github.com/simccl/simccl/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := 0
+	for _, line := range strings.Fields(strings.ReplaceAll(string(out), "main github.com", "- github.com")) {
+		rel := strings.TrimPrefix(line, "github.com/simccl/simccl/")
+		if rel == line || strings.Contains(rel, "internal/") || strings.HasPrefix(rel, "cmd/") || strings.HasPrefix(rel, "tools") {
+			continue
+		}
+		public++
+		if !named[rel] {
+			t.Errorf("docs/LIBRARY.md promises nothing of %s: name it there, or move it below internal", rel)
+		}
+	}
+	if public < 20 {
+		t.Fatalf("%d public packages found", public)
+	}
+}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/simccl/simccl/comm/decision"
+	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/golden"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/comm/decision"
+	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/site"
 )

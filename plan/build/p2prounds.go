@@ -3,7 +3,7 @@ package build
 import (
 	"math/bits"
 
-	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/device"
-	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/real/internal/device"
-	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 )
 

@@ -6,12 +6,12 @@ import (
 	"os"
 	"strings"
 
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/internal/nccl"
 	"github.com/simccl/simccl/real/team"
-	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/units"
 )
 

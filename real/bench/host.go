@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/config/netcfg"
+	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/device"
 	"github.com/simccl/simccl/real/internal/host"
@@ -13,12 +15,10 @@ import (
 	"github.com/simccl/simccl/real/internal/sock"
 	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/real/team"
-	"github.com/simccl/simccl/report/nccltests"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/real/internal/device"
@@ -18,7 +19,6 @@ import (
 	"github.com/simccl/simccl/real/internal/nccl"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // Trace says where the trace of an operation goes.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/units/jsonfile"
+	"github.com/simccl/simccl/internal/jsonfile"
 )
 
 // Source tells where a value is from.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/units/jsonfile"
+	"github.com/simccl/simccl/internal/jsonfile"
 )
 
 // A tray of an NVL72 is told from eight B200 by its Grace CPU; what the rack's

@@ -7,7 +7,7 @@
 // knows nothing of ranks, plans or protocols. It is deterministic: what it
 // returns is a function of the calls before.
 //
-// Models: sim/wire/fluid shares links max-min fairly and is the simulator's own;
+// Models: sim/internal/fluid shares links max-min fairly and is the simulator's own;
 // sim/wire/ideal lets no flow wait for another. A third needs nothing of the
 // engine but this package, and passes the conformance test beside it.
 //

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/simccl/simccl/sim/internal/fluid"
 	"github.com/simccl/simccl/sim/wire"
-	"github.com/simccl/simccl/sim/wire/fluid"
 	"github.com/simccl/simccl/sim/wire/ideal"
 	"github.com/simccl/simccl/units"
 	"pgregory.net/rapid"

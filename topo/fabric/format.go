@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/simccl/simccl/internal/jsonfile"
 	"github.com/simccl/simccl/internal/termtext"
-	"github.com/simccl/simccl/units/jsonfile"
 )
 
 // MaxBytes bounds a fabric file: 100,000 ports take some 30 MB.

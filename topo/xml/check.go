@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/termtext"
-	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 )
 

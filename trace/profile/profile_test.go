@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 	"pgregory.net/rapid"
 )

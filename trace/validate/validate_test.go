@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 

@@ -17,8 +17,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/simccl/simccl/calibrate"
 	"github.com/simccl/simccl/internal/accuracy"
+	"github.com/simccl/simccl/internal/calibrate"
 )
 
 func main() {

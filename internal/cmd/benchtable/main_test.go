@@ -16,7 +16,7 @@ BenchmarkSearch/8gpus-2         	     100	  3000000 ns/op	    2048 B/op	       3
 PASS
 ok  	github.com/simccl/simccl/search	1.2s
 goos: linux
-pkg: github.com/simccl/simccl/sim/event
+pkg: github.com/simccl/simccl/sim/internal/event
 cpu: A CPU @ 2.00GHz
 BenchmarkEngine-2   	 1000000	       212.4 ns/op	   4708098 events/s
 ?   	github.com/simccl/simccl/units	[no test files]

@@ -6,13 +6,13 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/exec/exectest"
+	"github.com/simccl/simccl/internal/exectest"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // hardware opens CUDA and returns four GPUs, the same again where there are

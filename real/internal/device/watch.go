@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 

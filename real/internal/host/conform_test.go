@@ -5,9 +5,9 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config/netcfg"
-	"github.com/simccl/simccl/exec/exectest"
+	"github.com/simccl/simccl/internal/exectest"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 )
 
 // Exchange carries the handles of connections between ranks; bootstrap.Comm is

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/chance"
 	"github.com/simccl/simccl/sim/internal/host"

@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/event"
 	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/sim/wire"

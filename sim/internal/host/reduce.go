@@ -2,7 +2,7 @@ package host
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/sim/event"
+	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )

@@ -1,9 +1,9 @@
 package tap
 
 import (
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/host"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
-	"github.com/simccl/simccl/trace/nccltrace"
 	"github.com/simccl/simccl/units"
 )
 

@@ -1,0 +1,275 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/internal/report/topology"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/topo/lint"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// Of draws a run whose Rows have ended. program is the version of the program, and
+// cancelled ends the search for the critical path.
+func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program string, cancelled func() error) (*Page, error) {
+	d := &drawn{Running: r, lines: r.Lines(), rows: rows, cancelled: cancelled}
+	d.lines = d.lines[:d.first()]
+	c, site := r.Site.Comm, r.Site
+	p := &Page{Title: fmt.Sprintf("%s on %d × %s", r.Func().TestName(), site.Cluster.NHosts(), site.Name)}
+	launch := r.Spec.Engine.Launch
+	if launch == "" {
+		launch = "eager"
+	}
+	p.Facts = []Fact{
+		{Name: "ranks", Value: fmt.Sprintf("%d, nodes %d", c.NRanks, c.NNodes)},
+		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels, c.P2PChannels)},
+		{Name: "NVLink multicast", Value: map[bool]string{true: "on", false: "off"}[c.Multicast]},
+		{Name: "rules", Value: "NCCL " + site.Config.Rules.Version()}, {Name: "simccl", Value: program},
+		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]}, {Name: "seed", Value: fmt.Sprint(max(r.Spec.Seed, 1))},
+		{Name: "launch", Value: launch}, {Name: "times", Value: site.Class.Summary(site.Between())}}
+	if err := d.points(p); err != nil {
+		return nil, err
+	}
+	if err := d.best(ctx, p); err != nil {
+		return nil, err
+	}
+	d.machine(p)
+	all := r.Lines()
+	last := all[len(all)-1].Operation
+	done, err := r.Outcome(last)
+	if err != nil {
+		return nil, err
+	}
+	p.Links, p.Elapsed = done.Result.Links, done.Result.Elapsed
+	if done.Plan != nil && r.Spec.Engine.Fidelity != "alpha" { // a formula has no events
+		p.Timeline, err = d.timeline(ctx, last)
+	}
+	return p, err
+}
+
+// drawn is a run that is drawn.
+type drawn struct {
+	*scenario.Running
+	lines     []scenario.Line // of the first type, reduction, root and cycle
+	rows      []scenario.Row
+	cancelled func() error
+}
+
+// first counts the lines of the first type, reduction, root and cycle.
+func (d *drawn) first() int {
+	n, err := d.Spec.Workload.AllSizes()
+	if err != nil { // Prepare has refused it
+		return 0
+	}
+	return min(len(n), len(d.lines))
+}
+
+const (
+	// timelineRanks are the ranks whose steps the page draws.
+	timelineRanks = 2
+	// pathRanks bounds the communicators whose page has a critical path: for it the
+	// steps of every rank are simulated.
+	pathRanks = 72
+	// bestRanks bounds the communicators whose page has the best of all choices:
+	// every rival is simulated for it.
+	bestRanks = 64
+	// matrixGPUs bounds the GPUs of a path matrix that is shown.
+	matrixGPUs = 72
+)
+
+// timeline simulates the first ranks' steps and, of communicators that are not
+// too large for it, the critical path.
+func (d *drawn) timeline(ctx context.Context, at scenario.Operation) (*trace.Memory, error) {
+	kept := &firstRanks{keep: map[trace.TrackID]bool{}}
+	opt := nccltrace.Options{Detail: nccltrace.DetailStep}
+	var sink trace.Sink = kept
+	if d.Site.Comm.NRanks <= pathRanks {
+		sink = nccltrace.CriticalPath(kept, d.cancelled)
+	} else {
+		opt.Ranks = func(r int) bool { return r < timelineRanks }
+	}
+	if _, err := d.Simulate(ctx, at, sink, opt, nil); err != nil {
+		return nil, err
+	}
+	return &kept.Memory, sink.Close()
+}
+
+// firstRanks keeps what the page draws.
+type firstRanks struct {
+	trace.Memory
+	keep map[trace.TrackID]bool
+}
+
+// Track notes whether a track is drawn.
+func (f *firstRanks) Track(t trace.Track) trace.TrackID {
+	id := f.Memory.Track(t)
+	f.keep[id] = t.Process < nccltrace.RankPID+timelineRanks || t.Process == nccltrace.CriticalPID
+	return id
+}
+
+// Emit keeps an event of a track that is drawn.
+func (f *firstRanks) Emit(e *trace.Event) {
+	if f.keep[e.Track] {
+		f.Memory.Emit(e)
+	}
+}
+
+// points fills the curves and the cost map.
+func (d *drawn) points(p *Page) error {
+	rivals := map[[2]uint8]*Rival{}
+	for i, l := range d.lines {
+		if l.Count == 0 {
+			continue
+		}
+		o, err := d.Outcome(l.Operation)
+		if err != nil {
+			return err
+		}
+		row := &d.rows[i]
+		f := &row.Facts
+		x := Point{Size: l.Shown, TimeUs: row.Out.Time.Micros(), BusBW: row.Out.BusBW, LimitBW: f.Expect, Choice: f.Algo, Channels: f.Channels, Link: f.Limit}
+		if o.Choice.Warps > 0 {
+			x.Choice = f.Algo + "/" + f.Proto
+			x.ModelUs = f.ModelUs
+			_, x.ModelBW = coll.Bandwidth(d.Func(), l.Count, l.Type, d.Site.Comm.NRanks, units.FromMicros(f.ModelUs))
+			addRivals(rivals, &o, len(p.Points), len(d.lines))
+		}
+		p.Points = append(p.Points, x)
+		for _, r := range rivals { //lint:sorted all are filled alike
+			for len(r.Times) < len(p.Points) {
+				r.Times = append(r.Times, 0)
+			}
+		}
+	}
+	for _, a := range coll.Algorithms() {
+		for _, pr := range coll.Protocols() {
+			if r := rivals[[2]uint8{uint8(a), uint8(pr)}]; r != nil {
+				p.Rivals = append(p.Rivals, *r)
+			}
+		}
+	}
+	return nil
+}
+
+// addRivals adds the model's times of one size, the n-th of so many.
+func addRivals(rivals map[[2]uint8]*Rival, o *scenario.Outcome, n, of int) {
+	for _, a := range coll.Algorithms() {
+		for _, pr := range coll.Protocols() {
+			k := [2]uint8{uint8(a), uint8(pr)}
+			if t := o.Choice.Times[a][pr]; t > 0 {
+				if rivals[k] == nil {
+					rivals[k] = &Rival{Name: fmt.Sprintf("%s %s", a, pr), Times: make([]float64, n, of)}
+				}
+				rivals[k].Times = append(rivals[k].Times, float64(t))
+			}
+		}
+	}
+}
+
+// best simulates the rivals of every size. Times of the formula have none: there
+// NCCL's choice is the best but for its own exceptions.
+func (d *drawn) best(ctx context.Context, p *Page) error {
+	if d.Site.Comm.NRanks > bestRanks || d.Func().IsP2P() || d.Spec.Engine.Fidelity == "alpha" {
+		return nil
+	}
+	var ops []scenario.Operation
+	for _, l := range d.lines {
+		if l.Count > 0 {
+			ops = append(ops, l.Operation)
+		}
+	}
+	best, err := d.Bests(ctx, ops)
+	if err != nil {
+		return err
+	}
+	for i, o := range best {
+		if o.Choice.Warps == 0 {
+			continue
+		}
+		x := &p.Points[i]
+		x.Best, x.BestUs = o.Label(), o.Result.Elapsed.Micros()
+		_, x.BestBW = coll.Bandwidth(d.Func(), ops[i].Count, ops[i].Type, d.Site.Comm.NRanks, o.Result.Elapsed)
+	}
+	return nil
+}
+
+// machine fills in what does not depend on the operation.
+func (d *drawn) machine(p *Page) {
+	site := d.Site
+	host := site.Cluster.Host(0)
+	p.System, p.Host, p.NodeOf = host.Systems[0], "node0", site.Comm.NodeOf
+	if host.NRanks() <= matrixGPUs {
+		var b strings.Builder
+		topology.Matrix(&b, host.Systems[0])
+		p.Matrix = b.String()
+	}
+	p.Graphs = site.Comm.Domains[0].Graphs
+	for i, c := range site.Comm.Channels {
+		p.Rings = append(p.Rings, Ring{Channel: i, Order: c.Order})
+		t := Tree{Channel: i, Up: make([]int32, len(c.Tree))}
+		for rank, links := range c.Tree {
+			t.Up[rank] = links.Up
+		}
+		p.Trees = append(p.Trees, t)
+	}
+	for _, row := range config.EnvRows(site.Config, config.FactsOf(site.Comm), false) {
+		p.Settings = append(p.Settings, Setting{Name: row.Name, Value: row.Value, Origin: row.Origin, Effect: row.Effect})
+	}
+	for _, c := range site.Cluster.Classes {
+		for _, f := range lint.Check(c.Spec, site.Config.Topo) {
+			if f.Severity >= lint.Warning {
+				p.Warnings = append(p.Warnings, f.String())
+			}
+		}
+	}
+}
+
+// ReadMeasured reads what nccl-tests, bench or run printed, or wrote with -J, of a
+// program such as "all_reduce_perf", for the curves.
+func ReadMeasured(data []byte, name, program string) (Measured, error) {
+	rows, of, err := results(data)
+	switch {
+	case err != nil:
+		return Measured{}, fmt.Errorf("%s: %w", name, err)
+	case of != "" && of != program:
+		return Measured{}, fmt.Errorf("%s: has results of %s, the page is of %s; measure the same operation", name, of, program)
+	}
+	m := Measured{Name: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}
+	for _, r := range rows {
+		if len(m.Points) > 0 && int64(m.Points[len(m.Points)-1].Size) >= r.Size {
+			continue // of a further root, type or cycle
+		}
+		m.Points = append(m.Points, Sample{Size: units.Bytes(r.Size), TimeUs: r.Out.TimeUs, BusBW: r.Out.BusBW})
+	}
+	return m, nil
+}
+
+// results reads a table or its JSON, and the name of the program if the file has
+// it.
+func results(data []byte) (rows []nccltests.Row, program string, err error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		t, err := nccltests.Parse(bytes.NewReader(data))
+		if err != nil {
+			return nil, "", err
+		}
+		return t.Rows, t.Config.Program, nil
+	}
+	r, err := nccltests.ParseJSON(data)
+	if err == nil && r == nil {
+		err = errors.New("JSON, but not of nccl-tests' -J: no results")
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return r.Rows, r.Config.Program, nil
+}

@@ -1,0 +1,131 @@
+package sweep
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/scenario"
+)
+
+// Table collects the rows of a sweep.
+type Table struct {
+	Config  nccltests.Config
+	Columns []Column
+	Rows    []nccltests.Row
+	Own     []string // simccl's own key in the JSON of each row
+	Summary nccltests.Summary
+
+	facts []*scenario.Facts
+	bus   float64
+}
+
+// New begins the table of a run. counts has nccl-tests' own counts, which change no
+// simulated time: Warmup, Iters, AggIters, Check, Graph. code is the number of the
+// NCCL release.
+func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error) {
+	e := &r.Spec.Engine
+	bounds, err := r.Spec.Workload.Bounds()
+	if err != nil {
+		return nil, err
+	}
+	perThread, err := e.GPUsPerThread(r.Site.Cluster)
+	c := counts
+	c.Program, c.NCCLHeaders, c.NCCLLibrary = r.Func().TestName()+"_perf", code, code
+	c.Threads, c.GPUs = max(e.Threads, 1), r.Site.Cluster.Host(0).NRanks()
+	c.MinBytes, c.MaxBytes, c.StepFactor, c.StepBytes = bounds.Min, bounds.Max, bounds.Factor, bounds.StepBytes
+	if e.Launch == "graph" {
+		c.Graph = max(c.Graph, 1)
+	}
+	if perThread > 1 || e.Threads > 1 {
+		c.GPUs = perThread
+	}
+	return &Table{Config: c}, err
+}
+
+// Prefaces are the lines above the table, of a program's version.
+func Prefaces(r *scenario.Running, program string) []string {
+	site := r.Site
+	return []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), max(r.Spec.Seed, 1)),
+		site.Class.Summary(site.Between())}
+}
+
+// Add adds a simulated row and returns it as nccl-tests has it.
+func (t *Table) Add(r *scenario.Row) *nccltests.Row {
+	measure := func(m *scenario.Measure) nccltests.Measure {
+		return nccltests.Measure{TimeUs: m.Time.Micros(), AlgBW: m.AlgBW, BusBW: m.BusBW, Checked: m.Checked}
+	}
+	row := nccltests.Row{Size: int64(r.Bytes), Count: r.Count, Type: r.Type, RedOp: cmp.Or(r.RedOp, "none"), Root: r.Root, Out: measure(&r.Out), In: measure(&r.In)}
+	t.facts = append(t.facts, &r.Facts)
+	t.Keep(&row, &r.Facts, JSON(&r.Facts))
+	return &row
+}
+
+// Keep adds a row with the values of the columns, and simccl's own key of it.
+func (t *Table) Keep(row *nccltests.Row, f *scenario.Facts, own string) {
+	for _, c := range t.Columns {
+		row.Extra = append(row.Extra, c.Value(f))
+	}
+	t.Rows, t.Own = append(t.Rows, *row), append(t.Own, own)
+	t.bus += row.Out.BusBW + row.In.BusBW
+	t.Summary.AvgBusBW = t.bus / float64(2*len(t.Rows))
+}
+
+// Notes say which rows are approximate, and which plans are not proved, with the
+// largest size as the example.
+func (t *Table) Notes() []string {
+	var near, unproved []string
+	most := int64(-1)
+	for i, f := range t.facts {
+		if f.Near != "" {
+			near = append(near, fmt.Sprintf("Near, not exact, within about %.0f %%: %s; --fold exact leaves nothing out", 100*f.Margin, f.Near))
+		}
+		if f.NotProved != "" {
+			if unproved = append(unproved, f.NotProved); t.Rows[i].Size > most {
+				most, unproved[0] = t.Rows[i].Size, f.NotProved
+			}
+		}
+	}
+	out := slices.Compact(near)
+	if len(unproved) > 0 {
+		out = append(out, fmt.Sprintf("#wrong is N/A in %d of %d rows: the proof of the plan (-c 1) is too large; that of %d B would have %s",
+			len(unproved), len(t.Rows), most, unproved[0]))
+	}
+	return out
+}
+
+// Devices lists the ranks as nccl-tests lists GPUs.
+func Devices(site *scenario.Site) []nccltests.Device {
+	var out []nccltests.Device
+	for _, d := range site.Devices() {
+		out = append(out, nccltests.Device{Rank: d.Rank, Host: d.Host, Device: d.Dev, Name: d.Name, BusID: d.BusID})
+	}
+	return out
+}
+
+// Report is the whole sweep for nccl-tests' JSON; args is the command line. A
+// simulation has no clock: its start is the epoch.
+func (t *Table) Report(site *scenario.Site, args []string) *nccltests.Report {
+	r := &nccltests.Report{Start: "1970-01-01 00:00:00", End: "1970-01-01 00:00:00", Args: args,
+		Config: t.Config, Devices: Devices(site), Rows: t.Rows, Own: t.Own, Summary: t.Summary,
+		Whole: JSON(map[string]any{"machine_class": map[string]any{
+			"name": site.Class.Name, "machine": site.Class.Machine, "source": site.Class.Source, "uncertainty": site.Class.Sure}})}
+	for _, v := range site.Settings() {
+		r.Env = append(r.Env, v[0]+"="+v[1])
+	}
+	return r
+}
+
+// JSON writes a value for a JSON file of nccl-tests.
+func JSON(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "null" // only numbers that JSON has no word for
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

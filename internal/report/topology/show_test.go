@@ -1,0 +1,71 @@
+package topology_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/report/topology"
+	"github.com/simccl/simccl/topo"
+	topoxml "github.com/simccl/simccl/topo/xml"
+)
+
+func hostOf(t *testing.T, machine string, nRanks int) *topo.Host {
+	t.Helper()
+	data, err := os.ReadFile(golden.Root(t, "testdata", "topos", machine+".xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := topoxml.Parse(data, machine+".xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := topo.DefaultParams()
+	p.NRanks = nRanks
+	h, err := topo.Build(spec, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestPages keeps the pages that people read; look at the files.
+func TestPages(t *testing.T) {
+	for _, m := range []string{"dgx-h100", "hgx-a100-4", "gh200", "h200x4-4", "pcie-l40s-8", "gb200-nvl72-2tray"} {
+		h := hostOf(t, m, 64)
+		golden.Text(t, "testdata/"+m+".txt", topology.Text(h))
+		if m == "gh200" {
+			golden.Text(t, "testdata/"+m+".dot", topology.Dot(h.Systems[0]))
+		}
+	}
+}
+
+// TestEveryMachineHasAPage draws all that there is.
+func TestEveryMachineHasAPage(t *testing.T) {
+	for _, r := range golden.Own(t) {
+		if r.Nodes != 2 {
+			continue
+		}
+		h := hostOf(t, r.Machine, 1<<10)
+		text := topology.Text(h)
+		for _, g := range h.GPUs {
+			if !strings.Contains(text, g.BusID) {
+				t.Errorf("%s: the page lacks GPU %s", r.Machine, g.BusID)
+			}
+		}
+		for _, n := range h.Systems[0].Of(topo.NET) {
+			if name := h.Systems[0].Nodes[n].Net.Name; !strings.Contains(text, name) {
+				t.Errorf("%s: the page lacks net %s", r.Machine, name)
+			}
+		}
+		dot := topology.Dot(h.Systems[0])
+		if strings.Count(dot, "{") != 1 || strings.Count(dot, " -- ") < len(h.GPUs) {
+			t.Errorf("%s: an odd drawing:\n%s", r.Machine, dot)
+		}
+		if _, err := json.Marshal(topology.JSON(h)); err != nil {
+			t.Errorf("%s: %v", r.Machine, err)
+		}
+	}
+}
