@@ -14,8 +14,8 @@ import (
 
 	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/real/internal/transport"
-	"github.com/simccl/simccl/topo"
 )
 
 // physical is one port in use.
@@ -194,7 +194,7 @@ func sysfsRoCEVersion(dev string, port uint8, i int) int {
 }
 
 // Chosen tells whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
-func Chosen(list, dev string, port int) bool { return topo.Listed(list, dev, port) }
+func Chosen(list, dev string, port int) bool { return iflist.Listed(list, dev, port) }
 
 // Name is the plugin's name in NCCL's logs.
 func (n *Net) Name() string { return "IB" }
