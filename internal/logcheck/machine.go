@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -90,7 +90,7 @@ func (p *printed) describe(r *ncclog.Rank, network string) {
 		if !said {
 			gdr = direct
 		}
-		n.Attrs = slices.Insert(n.Attrs, 0, topo.Attr{Name: "name", Value: name})
+		n.Attrs = slices.Insert(n.Attrs, 0, decl.Attr{Name: "name", Value: name})
 		n.Set("maxconn", map[bool]string{true: "65536", false: "131072"}[network == "Socket"])
 		if strings.Contains(network, "Libfabric") {
 			n.Set("latency", "75") // aws-ofi-nccl reports it for every EFA device (param.h: OFI_NCCL_NET_LATENCY)

@@ -5,8 +5,9 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/ncclog"
-	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 )
 
 // order puts devices below each CPU and switch into the order in which NCCL met
@@ -33,9 +34,9 @@ func (p *printed) order(lines []ncclog.Text) {
 	for _, cpu := range p.root.Children {
 		hash, _ := cpu.Hex("host_hash")
 		host := int64(hash) - hostHash
-		cpu.Walk(func(e *topo.Element, _ []*topo.Element) {
+		cpu.Walk(func(e *decl.Element, _ []*decl.Element) {
 			if e.Name == "cpu" || e.Name == "pci" {
-				p.merge(e, func(a, b *topo.Element) bool { return before(a, b, host, at) })
+				p.merge(e, func(a, b *decl.Element) bool { return before(a, b, host, at) })
 			}
 		})
 	}
@@ -43,8 +44,8 @@ func (p *printed) order(lines []ncclog.Text) {
 
 // merge joins the children of equal bandwidth, whose order the print keeps, as
 // far as the paths' line shows which came before which.
-func (p *printed) merge(e *topo.Element, before func(a, b *topo.Element) bool) {
-	var lists [][]*topo.Element
+func (p *printed) merge(e *decl.Element, before func(a, b *decl.Element) bool) {
+	var lists [][]*decl.Element
 	of := map[float64]int{}
 	for _, c := range e.Children {
 		i, ok := of[p.links[c]]
@@ -82,7 +83,7 @@ var anyNode = regexp.MustCompile(`([A-Z]+/[0-9a-f]+-[0-9a-f]+) \(\d+/[\d.]+/\w+\
 
 // before reports whether a was added before b. The line lists kind after kind,
 // so that only two NETs or two GPUs can be compared.
-func before(a, b *topo.Element, host int64, at map[string]int) bool {
+func before(a, b *decl.Element, host int64, at map[string]int) bool {
 	for _, kind := range [...]string{"NET", "GPU"} {
 		i, ok := earliest(a, kind, host, at)
 		j, also := earliest(b, kind, host, at)
@@ -94,16 +95,16 @@ func before(a, b *topo.Element, host int64, at map[string]int) bool {
 }
 
 // earliest is the first place of a node of a kind at or below an element.
-func earliest(e *topo.Element, kind string, host int64, at map[string]int) (int, bool) {
+func earliest(e *decl.Element, kind string, host int64, at map[string]int) (int, bool) {
 	first, ok := 0, false
-	e.Walk(func(c *topo.Element, above []*topo.Element) {
+	e.Walk(func(c *decl.Element, above []*decl.Element) {
 		name := ""
 		switch {
 		case kind == "NET" && c.Name == "net":
 			name = fmt.Sprintf("NET/%x-%x", host, c.Int("dev", 0))
 		case kind == "GPU" && c.Name == "pci":
 			bus, _ := c.Get("busid")
-			name = fmt.Sprintf("GPU/%x-%x", host, topo.BusID(bus))
+			name = fmt.Sprintf("GPU/%x-%x", host, cnum.BusID(bus))
 		}
 		if i, known := at[name]; known && (!ok || i < first) {
 			first, ok = i, true
@@ -174,7 +175,7 @@ func shorten(line string) string {
 // ranks before it flattens, and only two levels keep the printed order. A lower
 // half begins at each NIC, which every rank's tree has, and holds the GPUs that
 // follow. Example: NIC, GPU, NIC becomes {NIC, GPU}, {NIC}.
-func (p *printed) unflatten(e *topo.Element) {
+func (p *printed) unflatten(e *decl.Element) {
 	for _, c := range e.Children {
 		p.unflatten(c)
 	}
@@ -185,13 +186,13 @@ func (p *printed) unflatten(e *topo.Element) {
 		return
 	}
 	e.Set("subsystem_device", upper)
-	var halves []*topo.Element
+	var halves []*decl.Element
 	for _, c := range e.Children {
 		if n := len(halves); n == 0 || c.Child("nic") != nil {
 			p.halves++
-			half := &topo.Element{Name: "pci", Open: true, Origin: c.Origin}
+			half := &decl.Element{Name: "pci", Open: true, Origin: c.Origin}
 			half.Attrs = append(half.Attrs, e.Attrs...)
-			half.Set("busid", topo.BusIDText(halfBus+p.halves<<12))
+			half.Set("busid", cnum.BusIDText(halfBus+p.halves<<12))
 			half.Set("subsystem_device", lower)
 			halves = append(halves, half)
 		}

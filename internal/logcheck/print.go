@@ -7,9 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 )
 
 // A PrintError says why no topology can be made of a log's system print.
@@ -29,15 +31,15 @@ func (e *PrintError) Error() string {
 // and what it does not print (compute capability, GPU Direct) comes from
 // elsewhere.
 type printed struct {
-	root  *topo.Element
-	gpus  map[int]*topo.Element // by rank of the communicator
-	nets  []*topo.Element       // in order of first appearance
+	root  *decl.Element
+	gpus  map[int]*decl.Element // by rank of the communicator
+	nets  []*decl.Element       // in order of first appearance
 	seen  map[string]bool       // NETs by name, "NET/1-0"
 	stack []place               // open nodes, outermost first
 	// rates are the bandwidths of NVLinks: of one entry per <nvlink> element, to
 	// be turned into counts when the compute capability is known.
-	rates map[*topo.Element]float64
-	links map[*topo.Element]float64 // GB/s from the owner, by pci and nic
+	rates map[*decl.Element]float64
+	links map[*decl.Element]float64 // GB/s from the owner, by pci and nic
 	at    ncclog.Text
 
 	halves int64 // lower halves of switches that were added
@@ -46,7 +48,7 @@ type printed struct {
 // place is a node whose links follow: they are indented to its column.
 type place struct {
 	column int
-	e      *topo.Element
+	e      *decl.Element
 }
 
 var (
@@ -62,7 +64,7 @@ func isSystem(line string) bool {
 
 // readPrint reads the first system print among a rank's lines, nil without one.
 func readPrint(lines []ncclog.Text) (*printed, error) {
-	p := &printed{root: &topo.Element{Name: "system", Attrs: []topo.Attr{{Name: "version", Value: "1"}}}, gpus: map[int]*topo.Element{}, rates: map[*topo.Element]float64{}, links: map[*topo.Element]float64{}, seen: map[string]bool{}}
+	p := &printed{root: &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"}}}, gpus: map[int]*decl.Element{}, rates: map[*decl.Element]float64{}, links: map[*decl.Element]float64{}, seen: map[string]bool{}}
 	for _, l := range lines {
 		if !isSystem(l.Text) {
 			continue
@@ -84,10 +86,10 @@ func (p *printed) fail(problem string) error {
 }
 
 // new makes an element that remembers its line of the log.
-func (p *printed) new(name string, attrs ...string) *topo.Element {
-	e := &topo.Element{Name: name, Open: true, Origin: topo.Origin{File: p.at.File, Line: p.at.Line, Col: 1}}
+func (p *printed) new(name string, attrs ...string) *decl.Element {
+	e := &decl.Element{Name: name, Open: true, Origin: decl.Origin{File: p.at.File, Line: p.at.Line, Col: 1}}
 	for i := 0; i+1 < len(attrs); i += 2 {
-		e.Attrs = append(e.Attrs, topo.Attr{Name: attrs[i], Value: attrs[i+1]})
+		e.Attrs = append(e.Attrs, decl.Attr{Name: attrs[i], Value: attrs[i+1]})
 	}
 	return e
 }
@@ -127,7 +129,7 @@ func (p *printed) line(text string) error {
 
 // link adds what a link leads to; the element whose own links may follow is
 // returned.
-func (p *printed) link(owner *topo.Element, kind string, bw float64, m []string) (*topo.Element, error) {
+func (p *printed) link(owner *decl.Element, kind string, bw float64, m []string) (*decl.Element, error) {
 	switch kind {
 	case "PCI":
 		return p.pci(owner, bw, m)
@@ -144,7 +146,7 @@ func (p *printed) link(owner *topo.Element, kind string, bw float64, m []string)
 }
 
 // cpu reads "CPU/0-1 (1/2/-1)": architecture, vendor, model in NCCL's numbers.
-func (p *printed) cpu(m []string) (*topo.Element, error) {
+func (p *printed) cpu(m []string) (*decl.Element, error) {
 	numa := "-1"
 	if n, err := strconv.ParseInt(m[3], 16, 64); err == nil && n < 1<<31 {
 		numa = strconv.FormatInt(n, 10)
@@ -157,10 +159,10 @@ func (p *printed) cpu(m []string) (*topo.Element, error) {
 	}
 	arch, vendor, model := topo.CPUArch(atoi(f[0])), topo.CPUVendor(atoi(f[1])), topo.CPUModel(atoi(f[2]))
 	set := func(arch, vendor string, family, model int) {
-		e.Attrs = append(e.Attrs, topo.Attr{Name: "arch", Value: arch})
+		e.Attrs = append(e.Attrs, decl.Attr{Name: "arch", Value: arch})
 		if vendor != "" {
-			e.Attrs = append(e.Attrs, topo.Attr{Name: "vendor", Value: vendor}, topo.Attr{Name: "familyid", Value: strconv.Itoa(family)},
-				topo.Attr{Name: "modelid", Value: strconv.Itoa(model)})
+			e.Attrs = append(e.Attrs, decl.Attr{Name: "vendor", Value: vendor}, decl.Attr{Name: "familyid", Value: strconv.Itoa(family)},
+				decl.Attr{Name: "modelid", Value: strconv.Itoa(model)})
 		}
 	}
 	switch {
@@ -215,7 +217,7 @@ func speed(bw float64) (text string, width int, ok bool) {
 var classes = map[string]string{"PCI": "0x060400", "GPU": "0x030200", "NIC": "0x020000"}
 
 // pci adds a switch, a GPU or a NIC below its owner.
-func (p *printed) pci(owner *topo.Element, bw float64, m []string) (*topo.Element, error) {
+func (p *printed) pci(owner *decl.Element, bw float64, m []string) (*decl.Element, error) {
 	bus, err := strconv.ParseInt(m[3], 16, 64)
 	class := classes[m[1]]
 	if err != nil || class == "" || owner.Name != "cpu" && owner.Name != "pci" {
@@ -232,7 +234,7 @@ func (p *printed) pci(owner *topo.Element, bw float64, m []string) (*topo.Elemen
 	if !ok {
 		return nil, p.fail("a PCI bandwidth of no width and speed")
 	}
-	e := p.new("pci", "busid", topo.BusIDText(bus), "class", class)
+	e := p.new("pci", "busid", cnum.BusIDText(bus), "class", class)
 	if id, err := strconv.ParseUint(m[4], 16, 64); m[1] == "PCI" && err == nil {
 		for i, name := range [...]string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
 			e.Set(name, fmt.Sprintf("0x%04x", id>>(48-16*i)&0xffff))
@@ -261,7 +263,7 @@ func (p *printed) pci(owner *topo.Element, bw float64, m []string) (*topo.Elemen
 }
 
 // c2c adds a C2C link of a GPU to its CPU; the CPU's end prints it, too.
-func (p *printed) c2c(owner *topo.Element, bw float64) error {
+func (p *printed) c2c(owner *decl.Element, bw float64) error {
 	if owner.Name == "gpu" {
 		owner.Children = append(owner.Children, p.new("c2c", "bw", strconv.FormatFloat(bw*1000, 'f', 0, 64), "count", "1"))
 	}
@@ -272,7 +274,7 @@ func (p *printed) c2c(owner *topo.Element, bw float64) error {
 var targets = map[string]string{"GPU": "0x030200", "NVS": "0x068000", "CPU": "0x068001"}
 
 // nvlink adds an NVLink of a GPU.
-func (p *printed) nvlink(owner *topo.Element, bw float64, m []string) error {
+func (p *printed) nvlink(owner *decl.Element, bw float64, m []string) error {
 	if owner.Name != "gpu" {
 		return nil // the other end prints it
 	}
@@ -289,7 +291,7 @@ func (p *printed) nvlink(owner *topo.Element, bw float64, m []string) error {
 		if err != nil {
 			return p.fail("an NVLink to an unknown GPU")
 		}
-		bus = topo.BusIDText(id)
+		bus = cnum.BusIDText(id)
 	}
 	l := p.new("nvlink", "target", bus, "tclass", class)
 	p.rates[l] = bw
@@ -298,7 +300,7 @@ func (p *printed) nvlink(owner *topo.Element, bw float64, m []string) error {
 }
 
 // net adds "NET/0-0 (coll/asic/port/bw)".
-func (p *printed) net(owner *topo.Element, m []string) error {
+func (p *printed) net(owner *decl.Element, m []string) error {
 	f := strings.Split(m[4], "/")
 	id, err := strconv.ParseInt(m[3], 16, 32)
 	if owner.Name != "nic" || len(f) != 4 || err != nil {
