@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/decision"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/spf13/cobra"
 )
@@ -47,7 +48,7 @@ else exactly. Exit status 7 and the differences if there are any.
 			if a.json {
 				errs = append(errs, a.printJSON(verdicts))
 			}
-			return worst(errs)
+			return fail.Join(errs...)
 		}}
 	c.Flags().BoolVar(&update, "update", false, "write what is decided now")
 	return c

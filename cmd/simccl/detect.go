@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/topo"
@@ -116,7 +117,7 @@ func detectSpec(a *app, gpus int) (*topo.Spec, error) {
 	}
 	spec, err := detect.Detect(m, p)
 	if errors.Is(err, detect.ErrUnsupported) {
-		return nil, &statusError{code: exitAbsent, err: err}
+		return nil, fail.Unavailable(err)
 	}
 	if err != nil {
 		return nil, usage("%v", err)

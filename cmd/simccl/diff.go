@@ -9,6 +9,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/diff"
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -78,9 +79,9 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 		ops = append(ops, f)
 	}
 	if !both.test.sized(cmd) {
-		both.test.sizes = diffSizes
+		both.test.Sizes = diffSizes
 	}
-	sizes, _, err := both.test.list(cmd)
+	sizes, err := both.test.list(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 	flags.machine.register(c)
 	flags.machine.registerClass(c)
 	flags.registerTimes(c.Flags())
-	flags.test = testFlags{op: "sum", datatype: "float", check: 1, threads: 1, cycles: 1}
+	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.noEnv, "no-env", a.noEnv, "")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	osexec "os/exec"
 	"strings"
 	"syscall"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/scenario"
@@ -26,7 +28,7 @@ import (
 )
 
 // Exit statuses: 0 to 7 mean what they mean in nccl-tests. A signal's is
-// signalError.status.
+// interrupt.Error.Status.
 const (
 	exitOK             = 0
 	exitInternal       = 1
@@ -40,117 +42,86 @@ const (
 	exitAbsent         = 9
 )
 
-// statusError gives an error its exit status; quiet ones were told already.
-type statusError struct {
-	code  int
-	quiet bool
-	err   error
-}
+// usage is an error of an option or argument.
+func usage(format string, args ...any) error { return fail.Usage(format, args...) }
 
-func (e *statusError) Error() string { return e.err.Error() }
-func (e *statusError) Unwrap() error { return e.err }
-
-// Local says to the other ranks of a bench that they cannot know more of it.
-func (e *statusError) Local() {}
-
-func usage(format string, args ...any) error {
-	return &statusError{code: exitUsage, err: fmt.Errorf(format, args...)}
-}
-
-func input(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &statusError{code: exitInput, err: err}
-}
+// input makes err an error of an input file; nil of nil.
+func input(err error) error { return fail.Input(err) }
 
 // failed is a check that was answered with no; what is wrong was printed.
-func failed(format string, args ...any) error {
-	return &statusError{code: exitCheck, err: fmt.Errorf(format, args...)}
+func failed(format string, args ...any) error { return fail.Check(format, args...) }
+
+// kinds and faults are the exit statuses of what a command was given, and of what
+// hardware, its libraries and other ranks did.
+var (
+	kinds  = map[fail.Kind]int{fail.BadArgument: exitUsage, fail.BadInput: exitInput, fail.No: exitCheck, fail.Absent: exitAbsent, fail.NotBuilt: exitNotImplemented}
+	faults = map[real.Fault]int{real.Argument: exitUsage, real.Input: exitInput, real.Wrong: exitCheck, real.Driver: exitCUDA,
+		real.Peer: exitNCCL, real.Late: exitTimeout}
+)
+
+// is reports whether an error is of a type, of a value whether it matches that.
+func is[T error](err error) bool {
+	var e T
+	return errors.As(err, &e)
 }
 
-func notYet(feature, missing string) error {
-	return &exec.NotImplementedError{Feature: feature, Missing: missing}
+func matches(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+// classes are the exit statuses of errors by their types and values; the first
+// that fits counts.
+var classes = []struct {
+	status int
+	of     []func(error) bool
+}{
+	{exitNotImplemented, []func(error) bool{is[*topo.SplitHostsError], matches(exec.ErrNotImplemented), matches(plan.ErrUnsupported)}},
+	{exitAbsent, []func(error) bool{matches(exec.ErrUnsupported)}},
+	{exitTimeout, []func(error) bool{matches(context.DeadlineExceeded), matches(context.Canceled)}},
+	{exitNCCL, []func(error) bool{is[*sim.RetryError], is[*sim.TimedOutError], is[*net.OpError], real.PeerGone}},
+	{exitTimeout, []func(error) bool{is[*sim.HangError], is[*sim.StuckError]}},
+	{exitUsage, []func(error) bool{is[*coll.UnknownNameError], is[*coll.MaskError], is[*config.Error], is[*tuning.NoChoiceError], is[*topo.MergeError],
+		is[*scenario.FieldError], func(err error) bool {
+			var setting *sim.ConfigError
+			return errors.As(err, &setting) && setting.Field == "Faults"
+		}}},
+	{exitInput, []func(error) bool{is[*scenario.InputError], is[topoxml.Errors], is[*fabric.NoRouteError], is[*fabric.NoTreeError], is[*connect.NoNetError],
+		is[*chrome.SyntaxError], matches(os.ErrNotExist), matches(os.ErrPermission),
+		matches(syscall.EISDIR), matches(syscall.ENOTDIR), matches(syscall.EROFS), matches(syscall.ENAMETOOLONG)}}, // a file named where none can be
 }
 
 // status maps an error to its exit status. Errors that nobody typed are ours.
 func status(err error) int {
-	var s *statusError
-	var name *coll.UnknownNameError
-	var mask *coll.MaskError
-	var syntax *chrome.SyntaxError
-	var setting *sim.ConfigError
-	var remote *sim.RetryError
-	var timedOut *sim.TimedOutError
-	var hangs *sim.HangError
-	var stuck *sim.StuckError
-	var refused *net.OpError
-	var noNet *connect.NoNetError
-	var split *topo.SplitHostsError
+	var given *fail.Error
+	var process *osexec.ExitError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &s):
-		return s.code
+	case errors.As(err, &given) && given.Kind == fail.AsOf:
+		return status(given.First)
+	case given != nil:
+		return kinds[given.Kind]
+	case errors.As(err, &process) && process.ExitCode() > 0: // one of ours, of calibrate
+		return process.ExitCode()
 	case real.FaultOf(err) != real.Elsewhere:
 		return faults[real.FaultOf(err)]
-	case errors.As(err, &split), errors.Is(err, exec.ErrNotImplemented), errors.Is(err, plan.ErrUnsupported):
-		return exitNotImplemented
-	case errors.Is(err, exec.ErrUnsupported):
-		return exitAbsent
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return exitTimeout
-	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), real.PeerGone(err):
-		return exitNCCL
-	case errors.As(err, &hangs), errors.As(err, &stuck):
-		return exitTimeout
-	case errors.As(err, &name), errors.As(err, &mask), isUsage(err), errors.As(err, &setting) && setting.Field == "Faults":
-		return exitUsage
-	case isInput(err), errors.As(err, &noNet), errors.As(err, &syntax), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission), misplaced(err):
-		return exitInput
 	}
-	return exitInternal
-}
-
-// isUsage reports a setting or choice that a user has to change.
-func isUsage(err error) bool {
-	var set *config.Error
-	var none *tuning.NoChoiceError
-	var merge *topo.MergeError
-	var member *scenario.FieldError
-	return errors.As(err, &set) || errors.As(err, &none) || errors.As(err, &merge) || errors.As(err, &member)
-}
-
-// isInput reports an input of which nothing can be made.
-func isInput(err error) bool {
-	var file *scenario.InputError
-	var graphs topoxml.Errors
-	var parted *fabric.NoRouteError
-	var apart *fabric.NoTreeError
-	return errors.As(err, &file) || errors.As(err, &graphs) || errors.As(err, &parted) || errors.As(err, &apart)
-}
-
-// faults are the exit statuses of what hardware, its libraries and other ranks
-// did.
-var faults = map[real.Fault]int{real.Argument: exitUsage, real.Input: exitInput, real.Wrong: exitCheck, real.Driver: exitCUDA,
-	real.Peer: exitNCCL, real.Late: exitTimeout}
-
-// misplaced tells that a file was named where none can be.
-func misplaced(err error) bool {
-	for _, no := range []error{syscall.EISDIR, syscall.ENOTDIR, syscall.EROFS, syscall.ENAMETOOLONG} {
-		if errors.Is(err, no) {
-			return true
+	for _, c := range classes {
+		for _, fits := range c.of {
+			if fits(err) {
+				return c.status
+			}
 		}
 	}
-	return false
+	return exitInternal
 }
 
 // report prints an error, one line for each problem of a joined one, and
 // returns the exit status.
 func (a *app) report(err error) int {
 	code := status(err)
-	var s *statusError
-	if err == nil || errors.As(err, &s) && s.quiet {
+	var given *fail.Error
+	if err == nil || errors.As(err, &given) && given.Quiet {
 		return code
 	}
 	for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {
