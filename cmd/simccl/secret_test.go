@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/real"
+	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
 )
 
@@ -69,8 +70,8 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 func TestVerbsServerIsOfThisHost(t *testing.T) {
 	def := newBenchVerbs(&app{}).Flags().Lookup("listen").DefValue
 	for listen, want := range map[string]bool{def: true, "0.0.0.0": false} {
-		v := verbsFlags{listen: listen}
-		l, err := v.listener()
+		v := verbsFlags{Request: perftest.Request{Listen: listen}}
+		l, err := v.Listener()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,14 +80,14 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 		}
 		l.Close()
 	}
-	if _, err := (&verbsFlags{listen: "203.0.113.1"}).listener(); status(err) != exitUsage {
+	if _, err := (&perftest.Request{Listen: "203.0.113.1"}).Listener(); status(err) != exitUsage {
 		t.Errorf("an address of another host: %v", err)
 	}
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", "")
 	keys := map[string]bool{}
 	for _, environ := range [][]string{nil, {"SIMCCL_SECRET=a"}, {"SIMCCL_SECRET=b"}} {
-		k, err := (&verbsFlags{listen: def, serve: true}).key(&app{environ: environ}, "")
+		k, err := (&verbsFlags{}).key(&app{environ: environ}, def+":0")
 		if err != nil {
 			t.Fatal(err)
 		}

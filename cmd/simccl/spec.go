@@ -28,6 +28,8 @@ var flagNames = map[string]string{
 	"Threads": "-t", "Blocking": "-z", "StreamNull": "-y", "Timeout": "-T", "CPUTime": "-C", "Average": "-a", "LocalRegister": "-R", "CTAPolicy": "-x",
 	"Memory": "-M", "Unalign": "-u", "Device": "-D", "PerIter": "-I", "Skip": "-K", "Backend": "--backend", "Launch": "--launch", "Algo": "--algo",
 	"Library": "--libnccl", "Multicast": "--multicast", "Compare": "--compare", "Trace": "--trace", "Limit": "--limit", "Ranks": "--nranks",
+	// Members of a perftest.Request, where they are not called so above.
+	"QPs": "-q", "Seconds": "-D", "Depth": "-t", "SL": "-S", "TrafficClass": "--tclass", "QPTimeout": "-u", "TCP": "-p", "Serve": "--serve", "Listen": "--listen", "Size": "-s",
 }
 
 // asFlags names options in place of the members of a Spec, whose error is one of
