@@ -16,7 +16,6 @@ import (
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/scenario"
-	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/spf13/cobra"
 )
@@ -175,15 +174,6 @@ func loadModel(a *app, m machineFlags, spec scenario.Spec) (*predict.Model, erro
 	return model, asFlags(err)
 }
 
-// thisMachine is the topology file of the machine that the program runs on.
-func thisMachine(a *app) ([]byte, error) {
-	spec, err := detectSpec(a, 0)
-	if err != nil {
-		return nil, err
-	}
-	return topoxml.Write(spec.Root), nil
-}
-
 // benchRun is a bench whose ranks have met.
 type benchRun struct {
 	app   *app
@@ -206,7 +196,7 @@ func (r *benchRun) newModel(devices []nccltests.Device) (bench.Model, error) {
 	hosts, gpus := predict.Hosts(devices)
 	m.gpus, m.nodes = gpus, cmp.Or(m.nodes, hosts)
 	if m.topo == "" {
-		text, err := thisMachine(r.app)
+		text, err := r.app.thisHost().Topology()
 		if err != nil {
 			return nil, fmt.Errorf("prediction of this machine: %w", err)
 		}

@@ -63,7 +63,7 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 		return err
 	}
 	p := measure.Plan{Sets: sets, GPUs: m.gpus, Budget: m.budget, Dir: dir,
-		Topology: func() ([]byte, error) { return thisMachine(a) },
+		Topology: a.thisHost().Topology,
 		Command: func(ctx context.Context, s *measure.Set, rank, ranks int, root string) *exec.Cmd {
 			args := []string{"calibrate", "set", s.Name, dir, "--libnccl", m.libnccl, "--nranks", fmt.Sprint(ranks), "--root-address", root}
 			for _, kv := range a.env {

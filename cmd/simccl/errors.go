@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan"
@@ -86,6 +87,7 @@ var classes = []struct {
 			return errors.As(err, &setting) && setting.Field == "Faults"
 		}}},
 	{exitInput, []func(error) bool{is[*scenario.InputError], is[topoxml.Errors], is[*fabric.NoRouteError], is[*fabric.NoTreeError], is[*connect.NoNetError],
+		matches(calibrate.ErrNoHoldout), matches(calibrate.ErrTooFew),
 		is[*chrome.SyntaxError], matches(os.ErrNotExist), matches(os.ErrPermission),
 		matches(syscall.EISDIR), matches(syscall.ENOTDIR), matches(syscall.EROFS), matches(syscall.ENAMETOOLONG)}}, // a file named where none can be
 }
