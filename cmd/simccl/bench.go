@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/benchrun"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/predict"
 	"github.com/simccl/simccl/internal/report/nccltests"
@@ -95,15 +96,15 @@ func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error)
 }
 
 func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
-	r := &benchRun{app: a, flags: b, began: time.Now()}
+	r := &benchrun.Bench{Began: time.Now()}
 	fn, err := coll.ParseFunc(op)
 	if err != nil {
 		return err
 	}
-	if r.ask, err = b.request(a, cmd); err != nil {
+	if r.Request, err = b.request(a, cmd); err != nil {
 		return err
 	}
-	if r.spec, err = b.spec(a, cmd, r.ask, fn); err != nil {
+	if r.Spec, err = b.spec(a, cmd, r.Request, fn); err != nil {
 		return err
 	}
 	at, err := b.place.find(a)
@@ -111,27 +112,27 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 		return err
 	}
 	ranks := max(at.NRanks, 1)
-	if r.ask.OnGPUs() {
+	if r.Request.OnGPUs() {
 		if at.Rank < 0 && at.NRanks > 1 {
 			return usage("--nranks %d without --rank: the ranks of one process are its GPUs; write -g %d", at.NRanks, at.NRanks)
 		}
 	} else {
-		if r.model, err = b.hostModel(a, fn, at.NRanks); err != nil {
+		if r.Plans, err = b.hostModel(a, fn, at.NRanks); err != nil {
 			return err
 		}
-		ranks = r.model.Ranks()
+		ranks = r.Plans.Ranks()
 		if at.NRanks > 0 && at.NRanks != ranks {
 			return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", at.NRanks, ranks)
 		}
 	}
-	if r.team, err = team.Assemble(cmd.Context(), at, ranks); err != nil {
+	if r.Team, err = team.Assemble(cmd.Context(), at, ranks); err != nil {
 		return err
 	}
-	defer r.team.Leave()
-	if r.ask.OnGPUs() {
-		return r.team.Own(r.measure())
+	defer r.Team.Leave()
+	if r.Request.OnGPUs() {
+		return r.Team.Own(b.run(a, r).Run(r.Team.Ctx))
 	}
-	return r.team.Give(r.measure())
+	return r.Team.Give(b.run(a, r).Run(r.Team.Ctx))
 }
 
 // spec is what the options ask for.
@@ -174,141 +175,59 @@ func loadModel(a *app, m machineFlags, spec scenario.Spec) (*predict.Model, erro
 	return model, asFlags(err)
 }
 
-// benchRun is a bench whose ranks have met.
-type benchRun struct {
-	app   *app
-	flags *benchFlags
-	ask   *bench.Request
-	spec  *bench.Spec
-	team  *team.Team
-	model *predict.Model // of CPUs
-	began time.Time
-	table *nccltests.Table
-}
-
-// newModel is the model of the machine that the devices are of: the file of
-// --topo, else this machine as it is found.
-func (r *benchRun) newModel(devices []nccltests.Device) (bench.Model, error) {
-	if r.model != nil {
-		return r.model, nil
-	}
-	m := r.flags.machine
+// predict is the model of the machine that the devices are of: the file of --topo,
+// else this machine as it is found.
+func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (bench.Model, error) {
+	m := b.machine
 	hosts, gpus := predict.Hosts(devices)
 	m.gpus, m.nodes = gpus, cmp.Or(m.nodes, hosts)
 	if m.topo == "" {
-		text, err := r.app.thisHost().Topology()
+		text, err := a.thisHost().Topology()
 		if err != nil {
 			return nil, fmt.Errorf("prediction of this machine: %w", err)
 		}
 		m.found = text
 	}
-	spec := scenario.Spec{Workload: scenario.Workload{Op: r.spec.Func.TestName()}, Engine: scenario.Engine{NoProof: true}} // every GPU has a thread of its own
-	if r.ask.Replays() > 0 {
+	spec := scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Engine: scenario.Engine{NoProof: true}} // every GPU has a thread of its own
+	if ask.Replays() > 0 {
 		spec.Engine.Launch = "graph"
 	}
-	return loadModel(r.app, m, spec)
+	return loadModel(a, m, spec)
 }
 
-func (r *benchRun) measure() error {
-	back, err := r.open(r.team.Ctx)
-	if err != nil {
-		return err
+// run is the bench of ranks that have met.
+func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
+	r.Program, r.Table, r.Wrong = version, a.out, func(line string) { fmt.Fprintf(a.err, "simccl: %s\n", line) }
+	if a.json {
+		r.Table = io.Discard
 	}
-	err = r.sweep(r.team.Ctx, back)
-	if cerr := back.Close(); err == nil {
-		err = cerr
+	r.OpenGPUs = func(ctx context.Context, newModel bench.NewModel) (bench.Backend, error) {
+		return openDevices(ctx, r.Spec, r.Team, a.devices(r.Request, b.machine.gpus), newModel)
 	}
-	return err
-}
-
-func (r *benchRun) open(ctx context.Context) (bench.Backend, error) {
-	if r.ask.OnGPUs() {
-		return openDevices(ctx, r.spec, r.team, r.app.devices(r.ask, r.flags.machine.gpus), r.newModel)
+	r.Predict = func(d []nccltests.Device) (bench.Model, error) { return b.predict(a, r.Request, r.Spec.Func, d) }
+	r.Args, r.Env = append([]string{"simccl"}, a.args...), bench.NCCLVariables(a.environ, r.Request.NCCLEnv(a.env))
+	r.Document = func(doc *nccltests.Report) error { return a.writeJSON(doc, r.Request.Output) }
+	if r.Request.Trace == "" {
+		return r
 	}
-	return bench.OpenHost(r.spec, r.team, r.model.Host(r.ask.Backend, r.spec), r.newModel)
+	r.Trace = bench.Trace{File: a.path(r.Request.Trace), Cancelled: a.cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], b.detail)),
+		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules().String(), Seed: int64(r.Spec.Seed)}}
+	if r.Plans != nil {
+		r.Trace.Meta = r.Plans.Run.Site.Meta(version, r.Spec.Seed)
+		r.Trace.Meta.Source, r.Trace.Meta.Clock = "real", ""
+	}
+	r.Traced = func(name string, w *chrome.Writer) error {
+		if w == nil {
+			a.wrote(name, openTrace)
+			return nil
+		}
+		return a.closeTrace(name, w)
+	}
+	return r
 }
 
 // devices are the GPUs that a request asks for.
 func (a *app) devices(ask *bench.Request, gpus int) bench.DeviceConfig {
 	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare, Trace: ask.Trace != "", Library: ask.Library,
 		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.env), Getenv: a.getenv, Headers: ncclRules().Code()}
-}
-
-// Begin prints the head of the table; only rank 0 has one.
-func (r *benchRun) Begin(c *nccltests.Config, about *bench.About) {
-	out := r.app.out
-	if r.team.Rank != 0 || r.app.json {
-		out = io.Discard
-	}
-	r.table = nccltests.NewTable(out, bench.Heads(r.spec.Columns)...)
-	where := ""
-	if !r.ask.OnGPUs() {
-		where = " in host memory, backend " + r.ask.Backend
-	}
-	r.table.Preface(fmt.Sprintf("simccl %s measured%s: %s", version, where, about.Describe))
-	r.table.Start(c, about.Devices)
-}
-
-// Row prints a row.
-func (r *benchRun) Row(row *nccltests.Row) { r.table.Row(row) }
-
-// Wrong prints what is wrong.
-func (r *benchRun) Wrong(of, first string) {
-	if first != "" {
-		fmt.Fprintf(r.app.err, "simccl: %s: %s\n", of, first)
-	}
-}
-
-// sweep measures everything and writes what was asked for.
-func (r *benchRun) sweep(ctx context.Context, back bench.Backend) error {
-	run, err := bench.New(r.spec, r.team, back, r.newModel, r.began)
-	if err != nil {
-		return err
-	}
-	doc, err := run.Sweep(ctx, r)
-	if err != nil {
-		return err
-	}
-	if err := r.table.Finish(&doc.Config, &doc.Summary); err != nil {
-		return err
-	}
-	if err := r.trace(ctx, run); err != nil {
-		return err
-	}
-	if r.team.Rank == 0 {
-		doc.Args, doc.Env = append([]string{"simccl"}, r.app.args...), bench.NCCLVariables(r.app.environ, r.ask.NCCLEnv(r.app.env))
-		if r.model != nil {
-			doc.Env = r.model.Env()
-		}
-		if err := r.app.writeJSON(doc, r.ask.Output); err != nil {
-			return err
-		}
-	}
-	if doc.Summary.OutOfBounds > 0 {
-		return failed("%d of %d measurements gave wrong values", doc.Summary.OutOfBounds, 2*len(doc.Rows))
-	}
-	return belowMinBW(&doc.Summary)
-}
-
-// trace writes one operation of the last size.
-func (r *benchRun) trace(ctx context.Context, run *bench.Run) error {
-	if r.ask.Trace == "" {
-		return nil
-	}
-	to := bench.Trace{File: r.app.path(r.ask.Trace), Cancelled: r.app.cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], r.flags.detail)),
-		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules().String(), Seed: int64(r.spec.Seed)}}
-	if r.model != nil {
-		to.Meta = r.model.Run.Site.Meta(version, r.spec.Seed)
-		to.Meta.Source, to.Meta.Clock = "real", ""
-	}
-	name := r.team.FileName(to.File)
-	w, err := run.Trace(ctx, to)
-	if err != nil {
-		return err
-	}
-	if w != nil {
-		return r.app.closeTrace(name, w)
-	}
-	r.app.wrote(name, openTrace)
-	return nil
 }

@@ -203,7 +203,7 @@ func (s *tableRun) run(ctx context.Context) error {
 	if err := s.outputs(ctx); err != nil {
 		return err
 	}
-	return belowMinBW(&s.Summary)
+	return s.Summary.BelowMinBW()
 }
 
 // all simulates and prints every row.
@@ -224,14 +224,6 @@ func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
 		told.Step()
 	}
 	return nil
-}
-
-// belowMinBW fails where nccl-tests does.
-func belowMinBW(s *nccltests.Summary) error {
-	if !s.Failed() {
-		return nil
-	}
-	return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", s.AvgBusBW, s.MinBW)
 }
 
 // outputs writes the files that were asked for.
