@@ -1,9 +1,11 @@
-package main
+// Package interrupt ends a command after SIGINT or SIGTERM: nothing that it writes
+// appears from then on, its context is cancelled, and what does not end by itself
+// in time is cut off.
+package interrupt
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -12,14 +14,12 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/terminal"
 )
 
-// signalError is why a context ended: a signal. Its exit status is the one that
-// shells give to a process which a signal ended.
-type signalError struct{ sig syscall.Signal }
+// Error is why a context ended: a signal.
+type Error struct{ sig syscall.Signal }
 
-func (e *signalError) Error() string {
+func (e *Error) Error() string {
 	switch e.sig {
 	case syscall.SIGINT:
 		return "interrupted"
@@ -30,22 +30,23 @@ func (e *signalError) Error() string {
 }
 
 // Signal is the signal: by it the other ranks of a bench learn why this one ends.
-func (e *signalError) Signal() os.Signal { return e.sig }
+func (e *Error) Signal() os.Signal { return e.sig }
 
-func (e *signalError) status() int { return 128 + int(e.sig) }
+// Status is the exit status that shells give to a process which the signal ended.
+func (e *Error) Status() int { return 128 + int(e.sig) }
 
 // Is makes a signal's error one of a cancelled context too.
-func (e *signalError) Is(target error) bool { return target == context.Canceled }
+func (e *Error) Is(target error) bool { return target == context.Canceled }
 
-// interruption is the signal that ended a context; nil if the context has not
-// ended, or otherwise. Who cancels it without a reason is taken for Ctrl-C.
-func interruption(ctx context.Context) *signalError {
-	var s *signalError
+// Of is the signal that ended a context; nil if the context has not ended, or
+// otherwise. A cancellation without a reason is taken for Ctrl-C.
+func Of(ctx context.Context) *Error {
+	var s *Error
 	switch cause := context.Cause(ctx); {
 	case errors.As(cause, &s):
 		return s
 	case cause == context.Canceled:
-		return &signalError{syscall.SIGINT}
+		return &Error{syscall.SIGINT}
 	}
 	return nil
 }
@@ -63,38 +64,50 @@ const (
 	lastWords = 100 * time.Millisecond
 )
 
-// start runs a command line and returns the exit status. The first SIGINT or
-// SIGTERM ends the command: no file appears from then on, its context is
-// cancelled, and it has the grace to end by itself. A second one ends it at once.
+// Command is one command of a process. The zero value is ready.
+type Command struct {
+	// Peers says that other processes have to learn why this one ends.
+	Peers atomic.Bool
+
+	said sync.Once
+}
+
+// Say calls print, once for a Command: the command that ends by itself and the one
+// who cuts it off both name the signal.
+func (c *Command) Say(print func()) { c.said.Do(print) }
+
+// Run runs a command, which returns its exit status. The first SIGINT or SIGTERM
+// ends it: no file appears from then on, its context is cancelled, and it has the
+// grace to end by itself; say then prints the signal. A second one ends it at once.
 //
 // Also a signal that was ignored when the process began is heard: a script's
 // background commands begin so, and are to end when a signal is sent to them.
-func start(args []string, a *app) int {
+func (c *Command) Run(command func(ctx context.Context) int, say func(*Error)) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan int, 1)
-	a.last = &lastLine{}
-	go func() { done <- run(ctx, args, a) }()
+	go func() { done <- command(ctx) }()
 	select {
 	case code := <-done:
 		return code
 	case s := <-signals:
 		sig, _ := s.(syscall.Signal)
-		return a.end(&signalError{sig}, cancel, done, signals)
+		why := &Error{sig}
+		return c.end(why, cancel, done, signals, func() { say(why) })
 	}
 }
 
-// end has a command end after a signal.
-func (a *app) end(why *signalError, cancel context.CancelCauseFunc, done <-chan int, signals <-chan os.Signal) int {
+// end has the command end after a signal.
+func (c *Command) end(why *Error, cancel context.CancelCauseFunc, done <-chan int, signals <-chan os.Signal, say func()) int {
 	abandoned := make(chan struct{})
 	go func() { // a file system may hang
 		newfile.Abandon(why)
 		close(abandoned)
 	}()
 	limit := time.After(grace)
-	if a.last.peers.Load() {
+	if c.Peers.Load() {
 		limit = time.After(peersGrace)
 	}
 	select {
@@ -110,30 +123,12 @@ func (a *app) end(why *signalError, cancel context.CancelCauseFunc, done <-chan 
 	}
 	said := make(chan struct{})
 	go func() {
-		a.sayInterrupted(why)
+		c.Say(say)
 		close(said)
 	}()
 	select {
 	case <-said:
 	case <-time.After(lastWords):
 	}
-	return why.status()
-}
-
-// lastLine is shared by the command that ends by itself and the one who cuts it
-// off: one of them names the signal.
-type lastLine struct {
-	once    sync.Once
-	peers   atomic.Bool // other processes have to learn why this one ends
-	showing atomic.Pointer[terminal.Progress]
-}
-
-// sayInterrupted prints the one line about a signal, in place of a progress line.
-func (a *app) sayInterrupted(why *signalError) {
-	a.last.once.Do(func() {
-		if p := a.last.showing.Load(); p != nil {
-			p.End()
-		}
-		fmt.Fprintf(a.err, "%s %v\n", a.paint(a.err).Red("simccl:"), why)
-	})
+	return why.Status()
 }
