@@ -90,7 +90,7 @@ func Build(spec *Spec, p Params) (*Host, error) {
 		return nil, err
 	}
 	adopt(h.Fused)
-	d := assemble(h.Fused, p.Rules)
+	d := assemble(h.Fused, &p)
 	d.holdable()
 	d.missingGPUs()
 	if len(d.errs) > 0 {

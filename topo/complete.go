@@ -47,7 +47,7 @@ func complete(s *System, p *Params, nRanks int) ([]*System, error) {
 		}
 		t := s
 		if multiple(domain) {
-			t = s.without(func(g int) bool { return domain[g] != d })
+			t = s.without(func(n NodeID) bool { return s.Nodes[n].Kind == GPU && domain[s.index[n]] != d })
 			if err := t.compute(p); err != nil {
 				return nil, err
 			}
@@ -55,6 +55,13 @@ func complete(s *System, p *Params, nRanks int) ([]*System, error) {
 		// The whole host's System is computed twice by NCCL too; without a
 		// split the second time gives what the first did.
 		t.Inter = len(t.of[GPU]) != nRanks
+		if s.Rules.Topo.TrimNets && !t.Inter && len(t.of[NET]) > 0 {
+			all := t
+			t = all.without(func(n NodeID) bool { return all.Nodes[n].Kind == NET })
+			if err := t.compute(p); err != nil {
+				return nil, err
+			}
+		}
 		t.measure()
 		out = append(out, t)
 	}
@@ -93,13 +100,13 @@ func (s *System) domains() []int {
 	return d
 }
 
-// without copies the System, leaving out GPUs and their links; everything else
+// without copies the System, leaving out nodes and their links; everything else
 // keeps its order.
-func (s *System) without(drop func(g int) bool) *System {
+func (s *System) without(drop func(NodeID) bool) *System {
 	t := &System{Rules: s.Rules, NHosts: s.NHosts, NetDevs: s.NetDevs}
 	id := make([]NodeID, len(s.Nodes))
 	for i := range s.Nodes {
-		if s.Nodes[i].Kind == GPU && drop(int(s.index[i])) {
+		if drop(NodeID(i)) {
 			id[i] = None
 			continue
 		}
@@ -152,11 +159,11 @@ func (s *System) measure() {
 		s.MaxBW, s.TotalBW = selfBW, selfBW
 		return
 	}
-	far := GPU
+	far := s.linked()
 	if s.Inter {
 		far = NET
 	}
-	for _, g := range s.of[GPU] {
+	for _, g := range s.of[s.linked()] {
 		for _, to := range s.of[far] {
 			if p := s.Path(g, to); len(p.Links) > 0 {
 				s.MaxBW = max(s.MaxBW, p.BW)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/internal/rules"
 )
 
 // maxPerVNIC is how many ports one virtual NIC may hold (net.h
@@ -39,7 +41,7 @@ func (v *hostView) fuseNICs(nets []*Element, p *Params) error {
 			continue
 		}
 		for _, d := range g {
-			nets[d].Set("keep", "0")
+			replacePort(nets[d], &p.Rules.Topo)
 		}
 		if err := v.addVNIC(nets, g, dev, p); err != nil {
 			return err
@@ -47,6 +49,16 @@ func (v *hostView) fuseNICs(nets []*Element, p *Params) error {
 		dev++
 	}
 	return nil
+}
+
+// replacePort takes a port out for the virtual NIC that it is a part of, or keeps it
+// for GPUs that use it themselves (graph/topo.cc:1694 of v2.30.7).
+func replacePort(n *Element, r *rules.Topo) {
+	if r.GINPorts && (n.Int("gin", 0) != 0 || n.Int("coll", 0) != 0) {
+		n.Set("net", "0")
+		return
+	}
+	n.Set("keep", "0")
 }
 
 // forcedGroups reads NCCL_NET_FORCE_MERGE (topo.cc:1021).
