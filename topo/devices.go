@@ -1,6 +1,9 @@
 package topo
 
-import "github.com/simccl/simccl/internal/termtext"
+import (
+	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/topo/internal/view"
+)
 
 // addDevice adds a GPU and returns the node that has its links: the GPU, or where
 // NCCL tells them apart the GPU's device (graph/topo.cc:591 of v2.30.7).
@@ -49,7 +52,7 @@ func (d *draft) rail(e *Element) (rail, plane int) {
 // (graph/topo.cc:404 of v2.29.7).
 func (d *draft) addGIN(e *Element, nic *vertex, host, dev int) {
 	v := d.add(GIN, ident(host, int64(dev)), e)
-	bw := float32(netSpeed(e))
+	bw := float32(view.NetSpeed(e))
 	connect(nic, v, LinkNET, bw)
 	connect(v, nic, LinkNET, bw)
 }
