@@ -12,15 +12,22 @@ func (s *System) Name(n NodeID) string {
 	return fmt.Sprintf("%v/%x-%x", s.Nodes[n].Kind, id>>56, id&(1<<56-1))
 }
 
-// Short is a node's short name, as link counters and pictures have it: GPUs by
-// local rank, CPUs by NUMA number, nets by name, the rest by place in its kind.
+// Short is a node's short name, as link counters and pictures have it: GPUs and
+// their devices by local rank, CPUs by NUMA number, nets by name, the rest by place in its kind.
 func (s *System) Short(id NodeID) string {
 	n := &s.Nodes[id]
 	switch n.Kind {
 	case GPU:
 		return fmt.Sprintf("GPU%d", n.GPU.Rank)
+	case DEV:
+		if g := s.GPUAt(id); g != None {
+			return s.Short(g)
+		}
+		return fmt.Sprintf("DEV%d", s.Index(id))
 	case NVS:
 		return "NVSwitch"
+	case GIN:
+		return fmt.Sprintf("GIN%d", s.Index(id))
 	case CPU:
 		return fmt.Sprintf("CPU%d", n.CPU.NUMA)
 	case NET:

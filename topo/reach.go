@@ -21,6 +21,14 @@ func (s *System) Device(n NodeID) NodeID {
 	return n
 }
 
+// OnDevice tells whether a link joins a GPU with its own device: bytes cross it
+// within the chip.
+func (s *System) OnDevice(l LinkID) bool {
+	link := &s.Links[l]
+	a, b := s.Nodes[link.From].Kind, s.Nodes[link.To].Kind
+	return a == GPU && b == DEV || a == DEV && b == GPU
+}
+
 // GPUAt is the GPU that a node is or that is on it; None for other nodes than GPUs
 // and their devices.
 func (s *System) GPUAt(n NodeID) NodeID {
