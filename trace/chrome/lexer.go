@@ -63,9 +63,12 @@ func (l *lexer) event(begins bool) {
 	}
 }
 
-const maxToken = 16 << 20
+const (
+	maxToken = 16 << 20
+	window   = 1 << 18 // of the text that is looked at
+)
 
-func newLexer(r io.Reader) *lexer { return &lexer{in: bufio.NewReaderSize(r, 1<<16), line: 1} }
+func newLexer(r io.Reader) *lexer { return &lexer{in: bufio.NewReaderSize(r, window), line: 1} }
 
 func (l *lexer) fail(format string, args ...any) error {
 	return &SyntaxError{l.line, l.col, fmt.Sprintf(format, args...)}
