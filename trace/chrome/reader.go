@@ -89,7 +89,7 @@ func read(r io.Reader, each func(*Event) error, head bool) (*Info, error) {
 }
 
 func parse(src io.Reader, p *parser) (*Info, error) {
-	p.lex = newLexer(src)
+	p.lex = newLexer(src, p.window)
 	info := p.info
 	if err := p.file(); err != nil {
 		return info, p.placed(err)
@@ -127,6 +127,7 @@ type parser struct {
 	pico      int64  // and the rest
 	kept      int    // bytes of otherData
 	quick     *quick // nil: every event is read as tokens
+	window    int    // of the lexer
 }
 
 func (p *parser) mend(t token, problem string) {
