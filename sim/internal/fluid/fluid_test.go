@@ -283,12 +283,8 @@ func play(f *Fluid, starts []start) (ends []units.Time) {
 // others is not shared out anew: all rates and ends stay the same.
 func TestShortcutsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		build := func(full bool) *Fluid {
-			f := new(Fluid)
-			f.full = full
-			return f
-		}
-		short, full := build(false), build(true)
+		short, full := new(Fluid), new(Fluid)
+		full.Watch(func(wire.LinkID, units.Time, wire.Rate) {})
 		unit := rapid.SampledFrom([]wire.Rate{1, 7, 1e6}).Draw(t, "unit") // small ones round at every share
 		links := rapid.IntRange(1, 12).Draw(t, "links")
 		for range links {
