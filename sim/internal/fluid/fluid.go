@@ -42,10 +42,7 @@ type bundleKey struct {
 // bundle holds the flows that share a route and a bound, hence a rate: each
 // has received the same work since it was there.
 type bundle struct {
-	bound wire.Rate
-	rate  wire.Rate
-	n     int64 // flows that its links count, weighted by multiplicity
-	live  int64 // flows that it has
+	live  int64 // flows that it has, weighted by multiplicity
 	uses  []place
 	done  wire.Work // work per flow so far
 	last  units.Time
@@ -53,6 +50,13 @@ type bundle struct {
 	route int32
 	pos   int32 // place in the completion heap, -1 when absent
 	moved bool  // flows came or went, or the rate changed, since the last refill
+}
+
+// share is what links ask of a bundle, side by side for all bundles.
+type share struct {
+	rate  wire.Rate
+	bound wire.Rate
+	n     int64 // flows that its links count, weighted by multiplicity
 }
 
 // place is a use of a bundle's route, and where the bundle is among the link's
@@ -78,12 +82,14 @@ type Fluid struct {
 	links   []link
 	routes  []route
 	bundles []bundle
+	shares  []share // by bundle
 	flows   []flow
 	free    []wire.FlowID
 	order   []due   // heap of bundles by next completion
 	moved   []int32 // bundles
 	queue   []int32 // links
-	caps    []limit // of the flows on the link at hand
+	open    []limit // bundles on the link at hand that are not settled yet,
+	held    []limit // and those that it holds up
 	seq     int64
 	now     units.Time
 	watched *watched // nil: nobody watches rates
@@ -98,6 +104,9 @@ func New() *Fluid { return new(Fluid) }
 func (f *Fluid) AddLink(name string, c wire.Rate) wire.LinkID {
 	id := f.Layout.AddLink(name, c)
 	f.links = append(f.links, link{lead: id, level: none})
+	if f.watched != nil {
+		f.watched.ofLink = append(f.watched.ofLink, linkFill{})
+	}
 	f.Limit(id, c)
 	return id
 }
@@ -162,11 +171,12 @@ func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 		}
 	}
 	id := int32(len(f.bundles))
-	b := bundle{route: int32(r), bound: bound, rate: bound, pos: -1, uses: make([]place, len(rt.uses))}
+	b := bundle{route: int32(r), pos: -1, uses: make([]place, len(rt.uses))}
 	for i, u := range rt.uses {
 		b.uses[i] = place{link: int32(u.Link), count: u.Count}
 	}
 	f.bundles = append(f.bundles, b)
+	f.shares = append(f.shares, share{rate: bound, bound: bound})
 	rt.bundles = append(rt.bundles, bundleKey{bound, id})
 	return id
 }
@@ -206,7 +216,7 @@ func (f *Fluid) Carry(r wire.RouteID, w wire.Work) {
 // join adds a flow with work w left to a bundle.
 func (f *Fluid) join(id wire.FlowID, bi int32, w wire.Work) {
 	b := &f.bundles[bi]
-	f.settle(b)
+	f.settle(b, f.shares[bi].rate)
 	f.seq++
 	fl := &f.flows[id]
 	fl.bundle = bi
@@ -227,12 +237,12 @@ func (f *Fluid) touch(bi int32, b *bundle, n int64) {
 }
 
 // settle credits a bundle's flows with the work done since its last change.
-func (f *Fluid) settle(b *bundle) {
+func (f *Fluid) settle(b *bundle, rate wire.Rate) {
 	if len(b.heap) == 0 {
 		b.done, b.last = 0, f.now
 		return
 	}
-	b.done += wire.Work(b.rate) * wire.Work(f.now-b.last)
+	b.done += wire.Work(rate) * wire.Work(f.now-b.last)
 	b.last = f.now
 	if b.done > 1<<61 {
 		for i := range b.heap {
@@ -249,11 +259,11 @@ func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	if fl.bundle < 0 {
 		return // complete, in the same Advance whose tokens are being handled
 	}
-	b := &f.bundles[fl.bundle]
-	if b.bound == bound {
+	b, s := &f.bundles[fl.bundle], &f.shares[fl.bundle]
+	if s.bound == bound {
 		return
 	}
-	f.settle(b)
+	f.settle(b, s.rate)
 	left := max(1, b.heap[fl.pos].target-b.done)
 	r := wire.RouteID(b.route)
 	f.drop(id)
@@ -294,7 +304,7 @@ func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
 	for len(f.order) > 0 && f.order[0].at <= now {
 		bi := f.order[0].bundle
 		b := &f.bundles[bi]
-		f.settle(b)
+		f.settle(b, f.shares[bi].rate)
 		for len(b.heap) > 0 && b.heap[0].target <= b.done {
 			id := b.heap[0].flow
 			done = append(done, f.flows[id].token)
@@ -314,7 +324,8 @@ func (f *Fluid) schedule(bi int32, b *bundle) {
 		return
 	}
 	left := max(0, b.heap[0].target-b.done)
-	dt := (left + wire.Work(b.rate) - 1) / wire.Work(b.rate)
+	rate := wire.Work(f.shares[bi].rate)
+	dt := (left + rate - 1) / rate
 	if dt > math.MaxInt64/4 {
 		dt = math.MaxInt64 / 4
 	}

@@ -51,18 +51,18 @@ func (w *watched) touch(bi int32, n int64) {
 	for int(bi) >= len(w.of) {
 		w.of = append(w.of, bundleFill{})
 	}
-	b := &w.bundles[bi]
-	b.n = b.live
-	if b.n == n {
-		b.rate = b.bound
+	b, x := &w.bundles[bi], &w.shares[bi]
+	x.n = b.live
+	if x.n == n {
+		x.rate = x.bound
 	}
 	for i := range b.uses {
 		u := &b.uses[i]
 		l := &w.links[u.link]
-		if b.n == n {
+		if x.n == n {
 			u.at = int32(len(l.active))
 			l.active = append(l.active, activeUse{bi, u.count, int32(i)})
-		} else if b.n == 0 {
+		} else if x.n == 0 {
 			w.retire(l, u.at)
 		}
 		if l.flows == 0 {
@@ -71,7 +71,7 @@ func (w *watched) touch(bi int32, n int64) {
 		if l.flows += n * int64(u.count); l.flows == 0 {
 			l.busy += w.now - l.since
 		}
-		l.rest -= wire.Rate(n*int64(u.count)) * b.rate
+		l.rest -= wire.Rate(n*int64(u.count)) * x.rate
 		if s := &w.ofLink[u.link]; !s.dirty {
 			s.dirty = true
 			w.dirtyL = append(w.dirtyL, u.link)
@@ -90,15 +90,15 @@ func (w *watched) refill() {
 		return
 	}
 	for _, bi := range w.dirtyB {
-		b := &w.bundles[bi]
+		b, x := &w.bundles[bi], &w.shares[bi]
 		if len(b.uses) == 0 {
-			w.settle(b)
-			b.rate = b.bound
+			w.settle(b, x.rate)
+			x.rate = x.bound
 			w.schedule(bi, b)
 		} else if len(b.heap) == 0 {
 			w.orderRemove(b)
 		}
-		w.of[bi].dirty = b.n > 0 && len(b.uses) > 0
+		w.of[bi].dirty = x.n > 0 && len(b.uses) > 0
 	}
 	for _, li := range w.dirtyL {
 		if s := &w.ofLink[li]; s.dirty && s.tight {
@@ -191,12 +191,12 @@ func (w *watched) open() {
 		}
 	}
 	for _, bi := range w.compB {
-		b := &w.bundles[bi]
+		x := &w.shares[bi]
 		w.of[bi].fixed = false
-		for _, u := range b.uses {
+		for _, u := range w.bundles[bi].uses {
 			if s := &w.ofLink[u.link]; s.border {
-				n := b.n * int64(u.count)
-				s.room += wire.Rate(n) * b.rate
+				n := x.n * int64(u.count)
+				s.room += wire.Rate(n) * x.rate
 				s.open += n
 			}
 		}
@@ -255,13 +255,13 @@ func (w *watched) least() wire.Rate {
 func (w *watched) fixBound(share wire.Rate) (least wire.Rate, fixed int) {
 	least, n := none, 0
 	for _, bi := range w.openB {
-		switch b := &w.bundles[bi]; {
+		switch x := &w.shares[bi]; {
 		case w.of[bi].fixed:
-		case b.bound <= share:
-			w.fix(bi, b.bound)
+		case x.bound <= share:
+			w.fix(bi, x.bound)
 			fixed++
 		default:
-			least = min(least, b.bound)
+			least = min(least, x.bound)
 			w.openB[n] = bi
 			n++
 		}
@@ -314,11 +314,10 @@ func (w *watched) slack() bool {
 
 // fix settles a bundle's rate within a filling.
 func (w *watched) fix(bi int32, r wire.Rate) {
-	b := &w.bundles[bi]
 	w.of[bi].fixed, w.of[bi].fresh = true, r
-	for _, u := range b.uses {
+	for _, u := range w.bundles[bi].uses {
 		s := &w.ofLink[u.link]
-		n := b.n * int64(u.count)
+		n := w.shares[bi].n * int64(u.count)
 		s.room = max(0, s.room-wire.Rate(n)*r)
 		s.open -= n
 	}
@@ -327,12 +326,12 @@ func (w *watched) fix(bi int32, r wire.Rate) {
 // commit puts the rates found in force. What keeps its rate ends when it would.
 func (w *watched) commit() {
 	for _, bi := range w.compB {
-		b, s := &w.bundles[bi], &w.of[bi]
-		if more := s.fresh - b.rate; more != 0 {
-			w.settle(b)
-			b.rate = s.fresh
+		b, x, s := &w.bundles[bi], &w.shares[bi], &w.of[bi]
+		if more := s.fresh - x.rate; more != 0 {
+			w.settle(b, x.rate)
+			x.rate = s.fresh
 			for _, u := range b.uses {
-				w.links[u.link].rest -= wire.Rate(b.n*int64(u.count)) * more
+				w.links[u.link].rest -= wire.Rate(x.n*int64(u.count)) * more
 			}
 		} else if !s.dirty {
 			continue
