@@ -73,11 +73,17 @@ func run(ctx context.Context, args []string, a *app) int {
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	var own cpuProfile
+	own.flag(a, root)
 	err := root.ExecuteContext(ctx)
+	profiled := own.stop(a)
 	flush()
 	if why := interrupt.Of(ctx); why != nil {
 		a.last.Say(func() { a.sayInterrupted(why) })
 		return why.Status()
+	}
+	if err == nil {
+		err = profiled
 	}
 	if out.err != nil && !errors.Is(err, out.err) {
 		err = errors.Join(err, out.err) // many a line is printed without a look at what became of it
