@@ -49,7 +49,7 @@ func (o *opFlags) operation(args []string, ranks int) (comm.Op, units.Bytes, err
 		return out, 0, err
 	}
 	if o.root < 0 || o.root >= ranks {
-		return out, 0, usage("-r %d: ranks go from 0 to %d", o.root, ranks-1)
+		return out, 0, usage("-r %d: must be a rank from 0 to %d", o.root, ranks-1)
 	}
 	n := coll.ExactSizes(f, size, typ, ranks).Count
 	return comm.Op{Func: f, Count: n, Type: typ, RedOp: red, Root: int32(o.root), InPlace: o.inPlace}, size, nil

@@ -110,7 +110,7 @@ var reasons = []string{
 	"not clean, by their own notes",
 }
 
-// reason tells why a table is not compared, and "" where it should be.
+// reason reports why a table is not compared, and "" where it should be.
 func (tab *table) reason() string {
 	has := func(s string, words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// LinkLayer is what a port speaks.
+// LinkLayer is the link layer of a port.
 type LinkLayer uint8
 
 // Link layers.
@@ -148,8 +148,8 @@ func (d *Device) Ports() ([]Port, error) {
 	return out, nil
 }
 
-// port asks for a port's state: with the newer call where the library has it,
-// which also tells speeds that the old byte cannot hold (ibvwrap.cc:146).
+// port queries a port's state: with the newer call where the library has it,
+// which also reports speeds that the old byte cannot hold (ibvwrap.cc:146).
 func (d *Device) port(n uint8) (*portAttr, error) {
 	a := new(portAttr)
 	query := d.lib.fn.queryPort
@@ -258,7 +258,7 @@ func (d *Device) Close() error {
 	return errs.first
 }
 
-// closing goes on after an error and keeps the first.
+// closing continues after an error and keeps the first.
 type closing struct{ first error }
 
 func (c *closing) keep(err error) {

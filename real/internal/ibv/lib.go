@@ -1,5 +1,5 @@
 // Package ibv moves bytes over InfiniBand and RoCE by libibverbs.so.1, opened
-// at run time, the way NCCL 2.28.9's net_ib does: reliable connections, a CTS
+// at run time, as NCCL 2.28.9's net_ib does: reliable connections, a CTS
 // FIFO that the receiver writes into the sender's memory, chains of RDMA WRITE
 // that end in WRITE_WITH_IMM, and flushes by RDMA READ.
 //
@@ -53,7 +53,7 @@ type CompletionError struct {
 func (e *CompletionError) Error() string {
 	s := fmt.Sprintf("%s on %s QP %d to %s: %s (status %d, vendor 0x%x)", e.Verb, e.Device, e.QP, e.Peer, e.Text, e.Status, e.Vendor)
 	if e.Notice != "" {
-		s += "; the device told before: " + e.Notice
+		s += "; the device reported before: " + e.Notice
 	}
 	return s
 }
@@ -108,7 +108,7 @@ func Open() (*Lib, error) {
 	return l, nil
 }
 
-// errnoOf turns the result of a verb that returns an errno.
+// errnoOf converts the result of a verb that returns an errno.
 func errnoOf(verb, dev string, r uintptr) error {
 	n := int32(r)
 	if n == 0 {

@@ -193,7 +193,7 @@ func sysfsRoCEVersion(dev string, port uint8, i int) int {
 	return 1
 }
 
-// Chosen tells whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
+// Chosen reports whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
 func Chosen(list, dev string, port int) bool { return topo.Listed(list, dev, port) }
 
 // Name is the plugin's name in NCCL's logs.
@@ -275,10 +275,10 @@ func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	return l.net.newRecv(l.dev, conn, &far)
 }
 
-// greeted has a newcomer prove the key, and reads its greeting.
+// greeted makes a new connection prove the key, and reads its greeting.
 func (v *invitation) greeted(c net.Conn) (g greeting, err error) {
 	if _, err = v.Key.Check(c); err == nil {
-		err = hear(c, &g)
+		err = readLine(c, &g)
 	}
 	return g, err
 }

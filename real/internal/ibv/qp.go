@@ -190,7 +190,7 @@ func (q *QP) Connect(n *nearEnd, to *Address, num uint32, s netcfg.Service, peer
 	return q.modify("RTS", b, maskState|maskTimeout|maskRetryCnt|maskRNRRetry|maskSQPSN|maskMaxRD)
 }
 
-// ece asks for the extensions that a QP's NIC offers, or after RTS those that
+// ece queries the extensions that a QP's NIC offers, or after RTS those that
 // both NICs have; nil without any (net_ib.cc:1449, ibvwrap.cc:313).
 func (q *QP) ece() (*ECE, error) {
 	e := new(ECE)
@@ -284,7 +284,7 @@ func (q *QP) PostRecvInto(id uint64, addr uintptr, n int, lkey uint32) error {
 	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, pointer(&q.rwr[0]), pointer(&q.bad[0])))
 }
 
-// failure turns a bad completion into an error; verb says what was posted.
+// failure converts a bad completion into an error; verb says what was posted.
 func (q *QP) failure(verb string, wc *workCompletion) error {
 	return &CompletionError{Verb: verb, Status: wc.status, Text: cString(q.dev.lib.fn.wcStatusStr.Call(uintptr(wc.status))),
 		Device: q.dev.Name, QP: wc.qpNum, Peer: q.peer, Vendor: wc.vendorErr, Notice: q.dev.watch.notice()}
