@@ -8,7 +8,7 @@ import (
 
 // hop is one link of a route with what is charged against the link's reverse:
 // old GPUs slow their own sending while they receive, and POWER's NVLink to
-// the CPU counts both ways (search.cc:96-105).
+// the CPU counts in both directions (search.cc:96-105).
 type hop struct {
 	link, rev int32
 	pci       bool  // charged with the Intel surcharge where the route has one
@@ -24,7 +24,7 @@ const (
 // route is the path between two nodes as the search charges it.
 type route struct {
 	hops       []hop
-	kind, back topo.PathKind // of the path and of the path the other way
+	kind, back topo.PathKind // of the path and of the reverse path
 	// surcharge: PCI links carry 6/5 of the bandwidth, because an Intel root
 	// complex cuts peer traffic of GPUs into 64-byte packets (topo.h:34).
 	surcharge bool
@@ -74,7 +74,7 @@ func (m *routeMaker) make(from, to topo.NodeID) route {
 	return r
 }
 
-// reverse finds the link of the same kind the other way.
+// reverse finds the link of the same kind in the other direction.
 func (m *routeMaker) reverse(l *topo.Link) int32 {
 	for _, id := range m.sys.Nodes[l.To].Links {
 		if r := &m.sys.Links[id]; r.To == l.From && r.Kind == l.Kind {

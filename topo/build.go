@@ -45,7 +45,7 @@ func noGPU(spec *Spec) error {
 	return Errors{e}
 }
 
-// SplitHostsError tells that a Spec of several hosts was asked to be taken as
+// SplitHostsError reports that a Spec of several hosts was asked to be taken as
 // separate machines.
 type SplitHostsError struct{ Hosts int }
 
@@ -56,7 +56,7 @@ func (e *SplitHostsError) Error() string {
 
 // Build applies NCCL's rules to a Spec: what each local rank keeps of it, how
 // those trees are fused, NIC fusion, nodes, links and paths, and the split into
-// groups that can talk without the network (topo.cc:1416, paths.cc:641,
+// groups that can communicate without the network (topo.cc:1416, paths.cc:641,
 // paths.cc:778). Errors are Errors with positions where the Spec is at fault.
 func Build(spec *Spec, p Params) (*Host, error) {
 	if err := p.Rules.Check("topo"); err != nil {
@@ -166,7 +166,7 @@ func (d *draft) pathsIn(spec *Spec) Errors {
 	return d.errs
 }
 
-// missingGPUs complains of ranks whose GPU is where NCCL does not look.
+// missingGPUs reports ranks whose GPU is where NCCL does not look.
 func (d *draft) missingGPUs() {
 	seen := map[*Element]bool{}
 	for _, v := range d.of[GPU] {

@@ -13,7 +13,7 @@ const maxPerVNIC = 4
 // bridgeClass is the PCI class of a switch port (topo.cc:429).
 const bridgeClass = "0x060400"
 
-// MergeError tells that NCCL_NET_FORCE_MERGE cannot be followed; NCCL's init
+// MergeError reports that NCCL_NET_FORCE_MERGE cannot be followed; NCCL's init
 // fails on it.
 type MergeError struct{ Group, Problem string }
 
@@ -81,7 +81,7 @@ func forcedGroups(nets []*Element, placed []bool, p *Params) ([][]int, error) {
 
 // nearGroups gathers, port by port, the ports within the merge level
 // (topo.cc:1076). With NCCL_IB_MERGE_NICS=0 every merge fails in the plugin and
-// NCCL goes on with single ports.
+// NCCL continues with single ports.
 func nearGroups(nets []*Element, placed []bool, p *Params) [][]int {
 	if p.MergeNICsDisabled {
 		return nil
@@ -122,7 +122,7 @@ func chainFrom(e *Element) []*Element {
 	return up
 }
 
-// netPath tells how far nets are apart and under which element they meet, or
+// netPath reports how far nets are apart and under which element they meet, or
 // the <pci> above that (topo.cc:831).
 func netPath(nets []*Element) (PathKind, *Element) {
 	chains := make([][]*Element, len(nets))
@@ -147,7 +147,7 @@ func netPath(nets []*Element) (PathKind, *Element) {
 	return meetKind(common, nets), pciAbove(common)
 }
 
-// sameCard tells whether the places where the chains part are functions of one
+// sameCard reports whether the places where the chains part are functions of one
 // PCI device: bus ids that differ in the last character only.
 func sameCard(chains [][]*Element, depth int) bool {
 	first, ok := chains[0][depth].Get("busid")
@@ -286,7 +286,7 @@ func (v *hostView) ownPCI(parent, port *Element) (*Element, error) {
 		appendChild(parent, made)
 		return made, nil
 	}
-	return nil, &MergeError{busIDAttr(src), "no free bus id beside it"}
+	return nil, &MergeError{busIDAttr(src), "no free bus id next to it"}
 }
 
 func busIDAttr(e *Element) string { s, _ := e.Get("busid"); return s }

@@ -11,10 +11,10 @@ const (
 	maxListedInterfaces = 16
 )
 
-// Listed tells whether a list as of NCCL_IB_HCA or NCCL_SOCKET_IFNAME allows a
+// Listed reports whether a list as of NCCL_IB_HCA or NCCL_SOCKET_IFNAME allows a
 // device: names are prefixes, after '=' whole names, after '^' exclusions;
 // ":port" narrows (misc/utils.cc:136). A list that names nothing matches all;
-// port -1 stands for a device without ports.
+// port -1 means a device without ports.
 func Listed(list, name string, port int) bool {
 	list, not := strings.CutPrefix(list, "^")
 	list, exact := strings.CutPrefix(list, "=")

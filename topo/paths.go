@@ -9,7 +9,7 @@ import (
 // selfBW is NCCL's bandwidth of a node to itself, GB/s (topo.h:15 LOC_BW).
 const selfBW units.GBps = 5000
 
-// PathError tells why NCCL cannot lay the paths of a System, and where.
+// PathError reports why NCCL cannot lay the paths of a System, and where.
 type PathError struct {
 	Node    string // NCCL's name of it
 	At      NodeID
@@ -94,7 +94,7 @@ func unreached(n int) []Path {
 // table changes paths that others were built on, so it keeps each path whole.
 type walker struct {
 	s         *System
-	back      []LinkID // by link: the first of its kind that leads the other way
+	back      []LinkID // by link: the first of its kind that leads in the other direction
 	at        []step
 	lists     [][]LinkID // by node: the whole path, nil in a first walk
 	now, next []NodeID
@@ -226,7 +226,7 @@ func (w *walker) mayRelay(here step, link *Link) bool {
 }
 
 // stepKind is what one more link makes of a route: its own kind, with PCI
-// bridges and CPUs told apart (paths.cc:92-100).
+// bridges and CPUs distinguished (paths.cc:92-100).
 func (s *System) stepKind(sofar PathKind, node NodeID, link *Link, hops int32) PathKind {
 	kind := PathKind(link.Kind)
 	if link.Kind == LinkNET {
@@ -288,7 +288,7 @@ func (s *System) joinKinds(a, b PathKind) PathKind {
 	return max(a, b)
 }
 
-// detour replaces the route from src to dst by src→via→dst. A route by way of
+// detour replaces the route from src to dst by src→via→dst. A route through
 // a GPU is PXN.
 func (s *System) detour(src, via, dst NodeID) {
 	a, b := s.Path(src, via), s.Path(via, dst)

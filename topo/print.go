@@ -97,7 +97,7 @@ func (s *System) reachesAny(n NodeID, k NodeKind) bool {
 	return false
 }
 
-// BackLink gives the first link of the same kind that leads the other way, -1
+// BackLink gives the first link of the same kind that leads in the other direction, -1
 // without one.
 func (s *System) BackLink(l LinkID) LinkID {
 	link := &s.Links[l]

@@ -34,7 +34,7 @@ type Element struct {
 	Name     string
 	Attrs    []Attr
 	Children []*Element
-	// Open tells that the source had separate start and end tags; NCCL never
+	// Open reports that the source had separate start and end tags; NCCL never
 	// takes an open and a self-closed element for the same one (xml.h:207).
 	Open   bool
 	Origin Origin
@@ -186,7 +186,7 @@ func PathOf(e *Element, above []*Element) string {
 
 // CInt reads a number as C's strtol with base 0: leading blanks, a sign, 0x or
 // 0 for base 16 or 8, and it stops at the first character that does not fit.
-// ok tells whether the whole of s was one number.
+// ok reports whether the whole of s was one number.
 func CInt(s string) (n int64, ok bool) {
 	t := strings.TrimLeft(s, " \t\n\v\f\r")
 	neg := false

@@ -95,7 +95,7 @@ func splitHosts(root *Element) []*Element {
 // them, as all that it does not know (xml.cc:326-377).
 var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
 
-// dropMisplaced takes out what NCCL does not read where it stands.
+// dropMisplaced takes out what NCCL does not read at its place.
 func dropMisplaced(e *Element) *Element {
 	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool { return !slices.Contains(places[c.Name], e.Name) })
 	for _, c := range e.Children {
@@ -179,7 +179,7 @@ func newHostView(root *Element, p *Params, needNet, fuse bool) (*hostView, error
 	return v, nil
 }
 
-// TooManyGPUsError tells that more GPUs were asked for than the host has.
+// TooManyGPUsError reports that more GPUs were asked for than the host has.
 type TooManyGPUsError struct{ Asked, Found int }
 
 // Error says how many there are.
@@ -192,13 +192,13 @@ func removeAll(e *Element, list []*Element) {
 	if len(list) == 0 {
 		return
 	}
-	gone := make(map[*Element]bool, len(list))
+	removed := make(map[*Element]bool, len(list))
 	for _, x := range list {
-		gone[x] = true
+		removed[x] = true
 	}
 	var rec func(e *Element)
 	rec = func(e *Element) {
-		e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool { return gone[c] })
+		e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool { return removed[c] })
 		for _, c := range e.Children {
 			rec(c)
 		}
@@ -206,7 +206,7 @@ func removeAll(e *Element, list []*Element) {
 	rec(e)
 }
 
-// prune takes out the branches that no rank keeps, and tells whether a rank keeps
+// prune takes out the branches that no rank keeps, and reports whether a rank keeps
 // e: every rank would leave them out of its own tree (see keepBranches), and there
 // is one for each.
 func prune(e *Element, ranks map[*Element]bool) bool {
@@ -222,7 +222,7 @@ func prune(e *Element, ranks map[*Element]bool) bool {
 	return kept
 }
 
-// isBranch tells whether NCCL leaves an element out where nothing in it is kept
+// isBranch reports whether NCCL leaves an element out where nothing in it is kept
 // (xml.cc:922).
 func isBranch(e *Element) bool {
 	switch e.Name {
@@ -265,7 +265,7 @@ func fillMissing(root *Element) {
 	}
 }
 
-// isIB tells whether a net's name is one that NCCL's IB plugin gives. An interface
+// isIB reports whether a net's name is one that NCCL's IB plugin gives. An interface
 // of IP over InfiniBand may be called ib0 as well; it is the socket plugin's.
 func isIB(n *Element, name string) bool {
 	if ofSockets(n) {
@@ -279,13 +279,13 @@ func isIB(n *Element, name string) bool {
 	return false
 }
 
-// ofSockets tells whether the socket plugin reported a net: port 0, host memory
+// ofSockets reports whether the socket plugin reported a net: port 0, host memory
 // only, and so many connections (net_socket.cc:117).
 func ofSockets(n *Element) bool {
 	return n.Int("port", -1) == 0 && n.Int("gdr", -1) == 0 && n.Int("maxconn", -1) == socketMaxConn
 }
 
-// maybeSockets tells whether the socket plugin could have reported a net: it has
+// maybeSockets reports whether the socket plugin could have reported a net: it has
 // no device's name of InfiniBand, and says nothing of itself that this plugin
 // never says. NCCL drops what the plugin in use does not report (plugin/net.cc:360,
 // xml.cc:957).
@@ -353,7 +353,7 @@ func parseInterfaces(s string) []iface {
 	return out
 }
 
-// matchInterface tells whether a name and port are on a list; an empty list
+// matchInterface reports whether a name and port are on a list; an empty list
 // holds everything (utils.cc:182).
 func matchInterface(name string, port int, ifs []iface, exact bool) bool {
 	if len(ifs) == 0 {
@@ -392,7 +392,7 @@ func addSocketNet(root *Element) *Element {
 	return net
 }
 
-// describeSocketNet writes what the socket plugin tells of every net, where the
+// describeSocketNet writes what the socket plugin reports of every net, where the
 // file is silent (net_socket.cc:117).
 func describeSocketNet(n *Element) {
 	n.setDefault("port", "0")
@@ -401,7 +401,7 @@ func describeSocketNet(n *Element) {
 }
 
 // describeNet marks a net as present and writes its plugin index; what the
-// plugin would tell is written only where the file is silent (topo.cc:1321).
+// plugin would report is written only where the file is silent (topo.cc:1321).
 func describeNet(n *Element, dev int) {
 	n.Set("keep", "1")
 	n.Set("dev", strconv.Itoa(dev))
@@ -452,7 +452,7 @@ func keepBranches(e, own *Element) (*Element, bool) {
 }
 
 // keepWhole copies e and all below it, as NCCL leaves a branch whose top says
-// keep="1": it does not look further down, so the own GPU there keeps its mark
+// keep="1": it does not search further down, so the own GPU there keeps its mark
 // (xml.cc:922).
 func keepWhole(e, own *Element) *Element {
 	c := *e

@@ -59,7 +59,7 @@ type Step struct {
 	Fan []Arrow
 }
 
-// Arrow is one end of an arrow, told at the other one's rank.
+// Arrow is one end of an arrow, recorded at the other one's rank.
 type Arrow struct {
 	ID   int64
 	Rank int
