@@ -49,7 +49,7 @@ func idle(c *comm.Comm) *gpu.Class {
 	class.Net.Turn, class.Net.Look, class.Net.Post, class.Net.Poll, class.Net.Flag = 0, 0, 0, 0, 0
 	class.Simple.PerByte /= 1000
 	class.Simple.Slice, class.Simple.PerThreads, class.Simple.SliceLocal, class.Simple.Drain, class.Simple.Fence = 0, 0, 0, 0, 0
-	class.LinkEff, class.CastEff, class.PCIEff, class.Crowd = 10, 1, 10, 0
+	class.LinkEff, class.MulticastEff, class.PCIEff, class.Crowd = 10, 1, 10, 0
 	return &class
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// benchFlags are the options of bench beside machine and sizes.
+// benchFlags are the options of bench other than machine and sizes.
 type benchFlags struct {
 	run     runFlags // machine, test and outputs
 	backend string
@@ -40,7 +40,7 @@ they should be.
 --backend nccl runs NVIDIA's libnccl.so.2; cuda runs kernels of our own over peer
 memory: NCCL's schedule (--algo plan) or other algorithms, chosen by --algo or,
 with auto, by measurement. One process drives
--g GPUs (alone: all; beside others: one), each from a thread of its own.
+-g GPUs (alone: all; with other processes: one), each from a thread of its own.
 --compare adds what run predicts for this machine.
 
 verbs, sockets and host run what NCCL would do, by its own schedule, in host
@@ -122,7 +122,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	return r.team.Give(r.measure())
 }
 
-// spec is what the options ask for.
+// spec is the benchmark that the options request.
 func (b *benchFlags) spec(a *app, cmd *cobra.Command, fn coll.Func) (*bench.Spec, error) {
 	t := &b.run.test
 	s := &bench.Spec{Func: fn, Root: t.root, Cycles: t.cycles, Seed: b.run.seed, Skip: t.skip, Unalign: t.unalign,
@@ -223,13 +223,13 @@ func (r *benchRun) open(ctx context.Context) (bench.Backend, error) {
 		Same:     fmt.Append(nil, r.spec.Func, m.Digest, r.spec.Sizes, r.spec.Options, r.spec.Types, r.spec.Ops, r.spec.Root, r.spec.Seed, m.Settings())}, r.newModel)
 }
 
-// devices are the GPUs that the options ask for.
+// devices are the GPUs that the options select.
 func (b *benchFlags) devices(a *app) bench.DeviceConfig {
 	return bench.DeviceConfig{Own: b.backend == "cuda", Algo: b.algo, Compare: b.compare, Trace: b.run.out.trace != "", Library: b.libnccl,
 		GPUs: b.run.machine.gpus, Threads: b.run.test.threads, Env: b.ncclWords(a), Getenv: a.getenv, Headers: ncclRules().Code()}
 }
 
-// ncclWords are --env's variables, and the one that -x stands for.
+// ncclWords are --env's variables, and the one that -x sets.
 func (b *benchFlags) ncclWords(a *app) []string {
 	words := slices.Clone(a.env)
 	if p := b.run.test.ctaPolicy; p != noPolicy {

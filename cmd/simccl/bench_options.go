@@ -30,7 +30,7 @@ func (b *benchFlags) replays() int {
 }
 
 // checkHost refuses values that mean nothing where CPUs run the operation, and
-// fills the sizes of a run that asks for none: a CPU moves less than a GPU.
+// fills the sizes of a run without any: a CPU moves less than a GPU.
 func (b *benchFlags) checkHost(cmd *cobra.Command) error {
 	if !b.run.test.sized(cmd) {
 		for _, kv := range [][2]string{{"min-bytes", "8"}, {"max-bytes", "16M"}, {"step-factor", "8"}} {
@@ -95,7 +95,7 @@ func (b *benchFlags) checkBoth() error {
 	case b.limit <= 0:
 		return usage("--limit %v: more than nothing, like 30s or 5m", b.limit)
 	case b.place.nranks < 0:
-		return usage("--nranks %d: ranks go from 1 on", b.place.nranks)
+		return usage("--nranks %d: must be at least 1", b.place.nranks)
 	case t.device != 0:
 		return notYet(fmt.Sprintf("-D %d", t.device), "kernels of NCCL's device API; -D 0 runs its collectives")
 	}
@@ -133,13 +133,13 @@ func (b *benchFlags) checkGPUs() error {
 	return b.checkBoth()
 }
 
-// checkModes refuses ways of launching that do not go together.
+// checkModes refuses launch modes that exclude each other.
 func (b *benchFlags) checkModes() error {
 	t := &b.run.test
 	switch {
 	case t.blocking < 0 || t.blocking > 3 || t.cpuTime < 0 || t.cpuTime > 1 || t.localRegister < 0 || t.localRegister > 2 ||
 		t.ctaPolicy < noPolicy || t.ctaPolicy > 2 || t.unalign < 0:
-		return usage("-z is 0 to 3, -C 0 or 1, -R 0 to 2, -x 0 to 2, -u from 0 on")
+		return usage("-z is 0 to 3, -C 0 or 1, -R 0 to 2, -x 0 to 2, -u at least 0")
 	case (t.blocking != 0 || t.cpuTime != 0) && b.replays() > 0:
 		return usage("-z %d -C %d: a graph replay neither blocks nor is launched one by one; use eager launches", t.blocking, t.cpuTime)
 	case t.streamNull != 0:

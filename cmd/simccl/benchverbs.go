@@ -35,10 +35,10 @@ type verbsFlags struct {
 
 func newBenchVerbs(a *app) *cobra.Command {
 	var v verbsFlags
-	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, beside what NCCL makes of it",
+	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, and NCCL's own transport pattern beside it",
 		Long: `verbs measures bandwidth and latency with the letters and columns of ib_write_bw and
 its siblings, and in the same table what NCCL's pattern reaches: nccl waits for a
-clear-to-send, keeps 8 messages under way and tells the receiver by a write with
+clear-to-send, keeps 8 messages in flight and notifies the receiver by a write with
 immediate. Where write is fast and nccl is not, the cause is neither NIC nor wire; a
 line below the table says what it is.
 
@@ -64,11 +64,11 @@ receive to its end. The peak is looked for up to 20000 messages and not of nccl.
 	f.StringVarP(&v.size, "size", "s", "65536", "`SIZE` of a message")
 	f.IntVarP(&v.iters, "iters", "n", 1000, "messages of a measurement")
 	f.IntVarP(&v.qps, "qp", "q", 1, "queue pairs; of bandwidth")
-	f.IntVarP(&v.depth, "tx-depth", "t", 128, "messages of a queue pair under way; of bandwidth, not of nccl")
+	f.IntVarP(&v.depth, "tx-depth", "t", 128, "messages in flight per queue pair (bandwidth tests only, not nccl)")
 	f.BoolVarP(&v.all, "all", "a", false, "all sizes from 2 bytes to 8 MiB by powers of 2")
 	f.BoolVarP(&v.both, "bidirectional", "b", false, "both directions at once; of bandwidth")
 	f.IntVarP(&v.seconds, "duration", "D", 0, "measure for `SECONDS` in place of -n")
-	f.BoolVarP(&v.noPeak, "noPeak", "N", false, "do not look for the peak")
+	f.BoolVarP(&v.noPeak, "noPeak", "N", false, "do not search for the peak")
 	f.IntVarP(&v.sl, "sl", "S", -1, "service `LEVEL` (default as NCCL_IB_SL)")
 	f.IntVar(&v.tclass, "tclass", -1, "traffic `CLASS` (default as NCCL_IB_TC)")
 	f.IntVarP(&v.timeout, "qp-timeout", "u", -1, "4.096 us times two to this `EXPONENT`, before a retry (default as NCCL_IB_TIMEOUT)")
@@ -150,7 +150,7 @@ func (v *verbsFlags) words(args []string) (host string, tests []string, err erro
 	}
 	switch {
 	case v.iters < 5 || v.qps < 1 || v.qps > 128 || v.seconds < 0 || v.depth < 1 || v.depth > 512:
-		return "", nil, usage("-n %d -q %d -D %d -t %d: 5 messages or more, 1 to 128 queue pairs, no time below 0, 1 to 512 under way", v.iters, v.qps, v.seconds, v.depth)
+		return "", nil, usage("-n %d -q %d -D %d -t %d: 5 messages or more, 1 to 128 queue pairs, no time below 0, 1 to 512 in flight", v.iters, v.qps, v.seconds, v.depth)
 	case v.sl > 15 || v.tclass > 255 || v.timeout > 31 || v.tcp < 1 || v.tcp > 65535:
 		return "", nil, usage("-S %d --tclass %d -u %d -p %d: levels go to 15, classes to 255, exponents to 31, ports from 1 to 65535", v.sl, v.tclass, v.timeout, v.tcp)
 	}
@@ -211,7 +211,7 @@ func (v *verbsFlags) wait(ctx context.Context, a *app, ports *perftest.Ports, ke
 	})
 }
 
-// listener waits where --listen says: on this host alone unless told otherwise.
+// listener waits where --listen says: on this host alone by default.
 func (v *verbsFlags) listener() (net.Listener, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(v.listen, strconv.Itoa(v.tcp)))
 	if err != nil {

@@ -93,7 +93,7 @@ func (a *app) checkCase(args string, update bool) (verdict, error) {
 	return v, nil
 }
 
-// printVerdict tells a verdict; errors are told by who gets them.
+// printVerdict prints a verdict; the caller reports errors.
 func (a *app) printVerdict(v *verdict) {
 	p := a.paint(a.out)
 	switch v.Verdict {

@@ -21,7 +21,7 @@ func newTopoDetect(a *app) *cobra.Command {
 that NCCL ` + ncclRules().String() + ` would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
 NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
 choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
-keep at ` + detect.DefaultFile + `, goes before
+keep at ` + detect.DefaultFile + `, overrides
 what is found.`,
 		Example: "  simccl topo detect > this.xml\n  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
 		Args:    exactly(),
@@ -42,7 +42,7 @@ what is found.`,
 	return c
 }
 
-// verbsDevices asks libibverbs for what sysfs does not tell of RDMA devices.
+// verbsDevices queries libibverbs for what sysfs does not report of RDMA devices.
 // Where it cannot be asked, NCCL has no InfiniBand either; a machine that has
 // such devices all the same deserves a word.
 func verbsDevices(a *app) ([]detect.HCA, error) {
@@ -63,7 +63,7 @@ func verbsDevices(a *app) ([]detect.HCA, error) {
 	return out, nil
 }
 
-// beginning is the topology file that NCCL reads before it looks at the
+// beginning is the topology file that NCCL reads before it reads the
 // machine, nil without one.
 func beginning(a *app) (*topo.Element, error) {
 	name, _ := a.getenv("NCCL_TOPO_FILE")

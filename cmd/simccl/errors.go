@@ -40,7 +40,7 @@ const (
 	exitAbsent         = 9
 )
 
-// statusError gives an error its exit status; quiet ones were told already.
+// statusError gives an error its exit status; quiet ones were reported already.
 type statusError struct {
 	code  int
 	quiet bool
@@ -73,7 +73,7 @@ func notYet(feature, missing string) error {
 	return &exec.NotImplementedError{Feature: feature, Missing: missing}
 }
 
-// status maps an error to its exit status. Errors that nobody typed are ours.
+// status maps an error to its exit status. Errors without a type are bugs.
 func status(err error) int {
 	var s *statusError
 	var name *coll.UnknownNameError
@@ -135,7 +135,7 @@ func isInput(err error) bool {
 var faults = map[real.Fault]int{real.Argument: exitUsage, real.Input: exitInput, real.Wrong: exitCheck, real.Driver: exitCUDA,
 	real.Peer: exitNCCL, real.Late: exitTimeout}
 
-// misplaced tells that a file was named where none can be.
+// misplaced reports that a file was named where none can be.
 func misplaced(err error) bool {
 	for _, no := range []error{syscall.EISDIR, syscall.ENOTDIR, syscall.EROFS, syscall.ENAMETOOLONG} {
 		if errors.Is(err, no) {
@@ -157,7 +157,7 @@ func (a *app) report(err error) int {
 		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).Red("simccl:"), strings.TrimRight(line, "\n"))
 	}
 	var file *fs.PathError
-	if code == exitInternal && !errors.As(err, &file) { // a full disk is nobody's defect
+	if code == exitInternal && !errors.As(err, &file) { // an I/O failure is not a bug in simccl
 		fmt.Fprintf(a.err, "simccl: this is a defect of simccl; please report it with the command line and the input\n")
 	}
 	return code

@@ -37,7 +37,7 @@ func (l *traceLimit) budget() (*chrome.Budget, error) {
 }
 
 // affordable is how much a reader of traces may keep. Under a limit on the
-// address space (ulimit -v) it is a quarter of what is left: lists that grow are
+// address space (ulimit -v) it is a quarter of the rest: lists that grow are
 // there twice, and the collector needs room.
 func affordable() units.Bytes {
 	var limit syscall.Rlimit

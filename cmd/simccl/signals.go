@@ -51,20 +51,20 @@ func interruption(ctx context.Context) *signalError {
 }
 
 const (
-	// grace is how long a command may go on after a signal: what does not poll its
+	// grace is how long a command may continue after a signal: what does not poll its
 	// context, or waits in a system call, is cut off then. All must be over a second
 	// after the signal, and the kernel takes a while to take back gigabytes.
 	grace = 300 * time.Millisecond
-	// peersGrace is the grace of a rank beside others: the root of a bench passes on
+	// peersGrace is the grace of a rank of several: the root of a bench passes on
 	// for 400 ms why it ends.
 	peersGrace = 600 * time.Millisecond
 	// lastWords is how long the message of a command that was cut off may take:
-	// standard error may be a pipe that nobody reads.
+	// standard error may be a pipe without a reader.
 	lastWords = 100 * time.Millisecond
 )
 
 // start runs a command line and returns the exit status. The first SIGINT or
-// SIGTERM ends the command: no file appears from then on, its context is
+// SIGTERM ends the command: no file appears after it, its context is
 // cancelled, and it has the grace to end by itself. A second one ends it at once.
 //
 // Also a signal that was ignored when the process began is heard: a script's

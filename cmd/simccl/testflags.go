@@ -45,7 +45,7 @@ func (t *testFlags) register(c *cobra.Command) {
 	f.IntVarP(&t.check, "check", "c", 1, "check that results are right: prove the plan")
 	f.StringVarP(&t.op, "op", "o", "sum", "reduction: sum, prod, min, max, avg or all")
 	f.StringVarP(&t.datatype, "datatype", "d", "float", "element type, or all")
-	f.IntVarP(&t.root, "root", "r", 0, "root rank, -1 for each in turn")
+	f.IntVarP(&t.root, "root", "r", 0, "root rank, -1 for each one after the other")
 	f.IntVarP(&t.graph, "cudagraph", "G", 0, "1: as --launch graph")
 	f.StringVarP(&t.output, "output-file", "J", "", "write nccl-tests' JSON to `FILE`")
 	f.StringVar(&t.columns, "columns", "", "columns to add: `+algo,proto,nch,model,expect,limit,use,queue,regret`")
@@ -95,7 +95,7 @@ func swept(c *cobra.Command) bool {
 }
 
 // unsimulated names options whose values would change the times, but are not
-// simulated. NCCL looks at the CTA policy only where buffers are registered,
+// simulated. NCCL reads the CTA policy only where buffers are registered,
 // which those of a captured graph are (enqueue.cc:1950, :2580).
 func (t *testFlags) unsimulated(graph bool) error {
 	switch {
@@ -123,7 +123,7 @@ func (t *testFlags) unsimulated(graph bool) error {
 func (t *testFlags) list(c *cobra.Command) ([]scenario.Size, coll.Sweep, error) {
 	w := t.workload(c, "")
 	if t.sizes != "" && swept(c) {
-		return nil, coll.Sweep{}, usage("--sizes stands in place of -b, -e, -i and -f; leave one of them out")
+		return nil, coll.Sweep{}, usage("--sizes replaces -b, -e, -i and -f; leave one of them out")
 	}
 	sizes, err := w.AllSizes()
 	if err != nil {

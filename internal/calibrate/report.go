@@ -260,7 +260,7 @@ func (r *Result) Describe(name, machine string) {
 		}
 	}
 	held.end()
-	c.Sure = max(0.001, round(held.Mean, 2))
+	c.Uncertainty = max(0.001, round(held.Mean, 2))
 }
 
 // round keeps n significant digits.

@@ -88,7 +88,7 @@ type Fluid struct {
 	stamp   int64
 	seq     int64
 	now     units.Time
-	full    bool // find all rates anew at every change, as a test does
+	full    bool // compute all rates again at every change, as a test does
 }
 
 var _ wire.Model = (*Fluid)(nil)
@@ -219,7 +219,7 @@ func (f *Fluid) touch(bi int32, n int64) {
 	f.soil(bi)
 }
 
-// soil asks for new rates of all that share with a bundle.
+// soil marks for new rates all that share with a bundle.
 func (f *Fluid) soil(bi int32) {
 	for _, u := range f.routes[f.bundles[bi].route].uses {
 		if l := &f.links[u.Link]; !l.dirty {

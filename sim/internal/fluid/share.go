@@ -69,7 +69,7 @@ func (f *Fluid) addBundle(bi int32) {
 	f.compB = append(f.compB, bi)
 }
 
-// resolve gathers, fills, and takes in links that turn out to be tight, until
+// resolve gathers, fills, and takes in links that prove to be tight, until
 // none does.
 func (f *Fluid) resolve() {
 	links, bundles := 0, 0

@@ -37,13 +37,13 @@ func rotation(p *plan.Plan, systems []*topo.System) *symmetry {
 	if bytes := p.Req.Count * int64(p.Req.Type.Size()); p.Req.Func == coll.AllToAll && bytes*int64(per)%128 != 0 {
 		s.equivalent = false
 		if bytes*int64(per)%16 == 0 { // aligned equally to packs of 16 bytes, as which they are copied
-			s.margin, s.approximation = 0.08, "the parts of all nodes are taken to begin alike in a line of 128 bytes"
+			s.margin, s.approximation = 0.08, "the parts of all nodes are assumed to have the same offset in a line of 128 bytes"
 		}
 	}
-	// Messages of sockets wait for each other as one thread comes to them, which
+	// Messages of sockets wait for each other as one thread serves them, which
 	// one node's quotient reproduces nearly, not exactly.
 	if slices.ContainsFunc(systems[0].Of(topo.NET), func(id topo.NodeID) bool { return systems[0].Nodes[id].Net.Sockets }) {
-		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are taken to come to all nodes' sockets alike"
+		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are assumed to poll all nodes' sockets at the same times"
 	}
 	places := make([][]int32, c.P2PChannels) // channel, local rank → place in reps
 	for ch := range places {
