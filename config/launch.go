@@ -48,7 +48,7 @@ var launchers = []launcher{
 // FindLaunch reads the environment of torchrun, Open MPI, PMI or Slurm. The
 // zero Launch represents a process that was started alone. NCCL_COMM_ID goes
 // before what the launcher says of the root. A rank without the number of ranks,
-// or the other way round, is an error: every process would take itself for the
+// or the reverse, is an error: every process would take itself for the
 // only one.
 func FindLaunch(getenv func(name string) (string, bool)) (Launch, error) {
 	get := lookup(getenv)

@@ -201,7 +201,7 @@ func readConf(s Sources, f confFile, vals map[string]Value) []Warning {
 		if f.origin.Kind == Default {
 			return nil
 		}
-		return []Warning{{Var: "NCCL_CONF_FILE", Text: f.name, Origin: f.origin, Problem: "cannot be read, and NCCL goes on without it: " + err.Error()}}
+		return []Warning{{Var: "NCCL_CONF_FILE", Text: f.name, Origin: f.origin, Problem: "cannot be read, and NCCL continues without it: " + err.Error()}}
 	}
 	var warns []Warning
 	for _, e := range ParseConf(string(data)) {

@@ -38,7 +38,7 @@ func TestSpecSurvivesItsFile(t *testing.T) {
 	}
 }
 
-// TestComplaintsHavePlaces: each mistake is named where it stands, all at once.
+// TestComplaintsHavePlaces: each mistake is named at its place, all at once.
 func TestComplaintsHavePlaces(t *testing.T) {
 	_, err := Parse([]byte(`{"scenario": 1,
  "machine": {"multicast": "maybe", "gpus": -1},

@@ -302,7 +302,7 @@ func TestTracesOfReductions(t *testing.T) {
 }
 
 // To gather, a head gives the network its own block and takes all of them; to
-// scatter, the other way round. Whoever has more to carry sets the pace.
+// scatter, the opposite direction. Whoever has more to carry sets the pace.
 func TestGatheredBlocksCrossAPortOnce(t *testing.T) {
 	const nodes, block = 3, 8 << 20
 	c := reducing(t, "dgx-h100.xml", nodes)

@@ -85,7 +85,7 @@ func TestScalePage(t *testing.T) {
 	}
 }
 
-// scaleRow runs the command and tells what it took.
+// scaleRow runs the command and reports what it took.
 func scaleRow(t *testing.T, tool, op, algo string, nodes int, limit string, more ...string) string {
 	args := append([]string{"run", op, "-b", "1G", "-e", "1G", "--nodes", fmt.Sprint(nodes), "--json"}, more...)
 	cmd := exec.Command(tool, args...)

@@ -3,8 +3,12 @@ package topo
 import (
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/internal/pcie"
+	"github.com/simccl/simccl/topo/internal/view"
 	"github.com/simccl/simccl/units"
 )
 
@@ -64,8 +68,8 @@ type draft struct {
 // path comes from there, see pathsIn.
 func (d *draft) complain(e *Element, attr, problem, hint string) {
 	path := e.Name
-	if e.Origin.Line == 0 && len(d.errs) < maxShown {
-		path = PathOf(e, aboveOf(e))
+	if e.Origin.Line == 0 && len(d.errs) < decl.MaxShown {
+		path = decl.PathOf(e, above(e))
 	}
 	d.errAt = append(d.errAt, e.Origin)
 	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: path, Attr: attrText(e, attr), Problem: problem, Hint: hint})
@@ -81,12 +85,8 @@ func attrText(e *Element, attr string) string {
 	return attr
 }
 
-func aboveOf(e *Element) []*Element {
-	if e.up == nil {
-		return nil
-	}
-	return chainFrom(e.up)
-}
+// above lists what is around an element, outermost first.
+func above(e *Element) []*Element { return e.Parent().Chain() }
 
 // number reads a required integer attribute.
 func (d *draft) number(e *Element, attr string) int {
@@ -272,7 +272,7 @@ func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 var pciClasses = []struct {
 	prefix string
 	kind   NodeKind
-}{{bridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU}, {"0x02", NIC}}
+}{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU}, {"0x02", NIC}}
 
 func classKind(class string) NodeKind {
 	for _, c := range pciClasses {
@@ -283,30 +283,6 @@ func classKind(class string) NodeKind {
 	return PCI
 }
 
-// pciSpeeds maps link_speed prefixes to 100 Mb/s per lane, tried in this order
-// (topo.cc:432); anything else is taken as Gen3.
-var pciSpeeds = []struct {
-	prefix string
-	speed  int
-}{{"2.5 GT/s", 15}, {"5 GT/s", 30}, {"8 GT/s", 60}, {"16 GT/s", 120}, {"32 GT/s", 240},
-	{"2.5 GT/s PCIe", 15}, {"5.0 GT/s PCIe", 30}, {"8.0 GT/s PCIe", 60}, {"16.0 GT/s PCIe", 120}, {"32.0 GT/s PCIe", 240}, {"64.0 GT/s PCIe", 480}}
-
-// PCIBandwidth is the rate of a PCIe link by NCCL's reckoning, and whether its
-// speed text is one that NCCL knows (topo.cc:487).
-func PCIBandwidth(width int, speed string) (units.GBps, bool) {
-	lane, known := 60, false
-	for _, s := range pciSpeeds {
-		if strings.HasPrefix(speed, s.prefix) {
-			lane, known = s.speed, true
-			break
-		}
-	}
-	if width == 0 {
-		width = 16
-	}
-	return units.GBps(float32(float64(width*lane) / 80.0)), known
-}
-
 func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	class, _ := e.Get("class")
 	kind := classKind(class)
@@ -314,7 +290,7 @@ func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	if !ok {
 		d.complain(e, "busid", "is missing", `write busid="0000:1b:00.0"`)
 	}
-	bus := BusID(busText)
+	bus := cnum.BusID(busText)
 	var v *vertex
 	if g := e.Child("gpu"); g != nil {
 		if r, _ := g.Get("rank"); r == "" {
@@ -344,7 +320,7 @@ func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 		return
 	}
 	speed, _ := e.Get("link_speed")
-	bw, _ := PCIBandwidth(e.Int("link_width", 0), speed)
+	bw, _ := pcie.Bandwidth(e.Int("link_width", 0), speed)
 	connect(v, parent, LinkPCI, float32(bw))
 	connect(parent, v, LinkPCI, float32(bw))
 }
@@ -354,7 +330,7 @@ func deviceID(e *Element) uint64 {
 	var id uint64
 	for i, a := range []string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
 		if s, ok := e.Get(a); ok {
-			n, _ := CInt(s)
+			n, _ := cnum.Int(s)
 			id += uint64(n) << (48 - 16*i)
 		}
 	}
@@ -390,16 +366,16 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	dev := e.Int("dev", 0)
 	v := d.add(NET, ident(host, int64(dev)), e)
 	n := &NetInfo{
-		Dev: dev, ASIC: v.id, BW: netSpeed(e), Port: e.Int("port", 0), GDR: e.Int("gdr", 0) != 0,
+		Dev: dev, ASIC: v.id, BW: view.NetSpeed(e), Port: e.Int("port", 0), GDR: e.Int("gdr", 0) != 0,
 		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", d.rules.MaxChannels), LocalGPU: -1, Host: host,
 	}
 	v.Net = n
 	n.Name = label(e)
-	n.Sockets = ofSockets(e)
+	n.Sockets = view.OfSockets(e)
 	if strings.Contains(n.Name, "+") {
 		n.Fused = strings.Split(n.Name, "+")
-		for _, mbps := range e.mbps {
-			n.PortBW = append(n.PortBW, portSpeed(mbps))
+		for _, mbps := range e.Ports {
+			n.PortBW = append(n.PortBW, view.PortSpeed(mbps))
 		}
 	}
 	if g, ok := e.Hex("guid"); ok {
@@ -408,9 +384,9 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 		n.ASIC = uint64(dev)
 	}
 	if s, ok := e.Get("latency"); ok {
-		n.LatencyUs = cFloat(s)
+		n.LatencyUs = cnum.Float(s)
 	}
-	for up := e.up; up != nil; up = up.up {
+	for up := e.Parent(); up != nil; up = up.Parent() {
 		if up.Name == "pci" {
 			n.PCIBusID, _ = up.Get("busid")
 			n.Vendor = uint16(deviceID(up) >> 48)
@@ -437,7 +413,7 @@ func (d *draft) addSideLinks(e *Element, host int, name string, add func(e *Elem
 }
 
 func (d *draft) addNVLink(e *Element, host int) {
-	gpu := d.get(GPU, ident(host, busIDOf(e.up)))
+	gpu := d.get(GPU, ident(host, e.Parent().BusID()))
 	if gpu == nil {
 		return // an element below a GPU of no rank
 	}
@@ -450,7 +426,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 		if !ok {
 			d.complain(e, "target", "is missing", `write the peer's bus id, target="0000:1b:00.0"`)
 		}
-		to = d.get(GPU, ident(host, BusID(target)))
+		to = d.get(GPU, ident(host, cnum.BusID(target)))
 	case CPU:
 		to = localCPU(gpu, nil)
 	default:
@@ -470,7 +446,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 }
 
 func (d *draft) addC2C(e *Element, host int) {
-	gpu := d.get(GPU, ident(host, busIDOf(e.up)))
+	gpu := d.get(GPU, ident(host, e.Parent().BusID()))
 	if gpu == nil {
 		return
 	}
@@ -488,7 +464,7 @@ func (d *draft) addC2C(e *Element, host int) {
 }
 
 func (d *draft) addPCILink(e *Element, host int) {
-	from := d.get(PCI, ident(host, busIDOf(e.up)))
+	from := d.get(PCI, ident(host, e.Parent().BusID()))
 	if from == nil {
 		return
 	}
@@ -497,7 +473,7 @@ func (d *draft) addPCILink(e *Element, host int) {
 		d.complain(e, "target", "is missing", `write the other switch's bus id`)
 		return
 	}
-	if to := d.get(PCI, ident(host, BusID(target))); to != nil {
+	if to := d.get(PCI, ident(host, cnum.BusID(target))); to != nil {
 		connect(from, to, LinkLOC, locBW)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/topo"
@@ -93,7 +94,7 @@ func beginning(a *app) (*topo.Element, error) {
 // default (misc/param.cc:76).
 func (a *app) number(name string, def int64) int64 {
 	if v, _ := a.getenv(name); v != "" {
-		def, _ = topo.CInt(v)
+		def, _ = cnum.Int(v)
 	}
 	return def
 }

@@ -10,11 +10,16 @@ import (
 const (
 	maxFunction = 70
 	maxFile     = 600
+	maxPackage  = 3500 // all files of its folder but tests and generated ones
 )
+
+// longer are packages that are still to be divided, with the lines that they may
+// have until then. A package that needs its place no longer loses it.
+var longer = map[string]int{"cmd/simccl": 4800}
 
 // checkShape holds lengths and documentation.
 func checkShape(r *reporter) {
-	documented, first := false, (*File)(nil)
+	documented, first, lines := false, (*File)(nil), 0
 	for _, f := range r.p.Files {
 		if ast.IsGenerated(f.Syn) {
 			documented = documented || f.Syn.Doc != nil
@@ -28,10 +33,29 @@ func checkShape(r *reporter) {
 			first = f
 		}
 		documented = documented || f.Syn.Doc != nil
+		lines += f.Lines
 		checkDocs(r, f)
+	}
+	if first != nil {
+		checkPackage(r, first, lines)
 	}
 	if first != nil && !documented {
 		r.report(first, first.Syn.Package, "doc", "package %s has no package comment: say purpose, inputs, outputs, what it must not know and its NCCL counterpart", r.p.Path)
+	}
+}
+
+// checkPackage holds the lines of a package to its ceiling; they are reported at
+// its first file.
+func checkPackage(r *reporter, first *File, lines int) {
+	most, excused := longer[r.p.Path]
+	switch {
+	case !excused:
+		most = maxPackage
+	case lines <= maxPackage:
+		r.report(first, first.Syn.Package, "length", "package %s has %d lines, no more than any may have: take it off the list of longer ones", r.p.Path, lines)
+	}
+	if lines > most {
+		r.report(first, first.Syn.Package, "length", "package %s has %d lines without tests, more than %d; divide it by subject, insides into %s/internal", r.p.Path, lines, most, r.p.Path)
 	}
 }
 

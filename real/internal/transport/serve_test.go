@@ -60,7 +60,7 @@ func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 	silent := dial(t, ln)
 	young := dial(t, ln) // which may stay
 	ln.fail.Store(3)
-	dial(t, ln).Close() // wakes the accept that is under way
+	dial(t, ln).Close() // wakes the accept in flight
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the oldest stranger is not closed: %v", err)
 	}

@@ -1,17 +1,27 @@
-package topo
+package view
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/internal/cnum"
+	"github.com/simccl/simccl/internal/iflist"
+	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/internal/pcie"
 )
+
+// Port is the merge level of NICs that are ports of one card; NCCL gives it
+// NVL's number (topo.h:100).
+const Port = rules.NVL
+
+// unrelated is further than any merge level: NCCL's PATH_DIS (topo.h).
+const unrelated rules.Level = 11
 
 // maxPerVNIC is how many ports one virtual NIC may hold (net.h
 // NCCL_NET_MAX_DEVS_PER_NIC).
 const maxPerVNIC = 4
-
-// bridgeClass is the PCI class of a switch port (topo.cc:429).
-const bridgeClass = "0x060400"
 
 // MergeError reports that NCCL_NET_FORCE_MERGE cannot be followed; NCCL's init
 // fails on it.
@@ -26,13 +36,13 @@ func (e *MergeError) Error() string {
 // with the IB plugin: first the groups that the user forces, then every port
 // with those at most the merge level away (topo.cc:1261). The ports themselves
 // leave the topology.
-func (v *hostView) fuseNICs(nets []*Element, p *Params) error {
+func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 	placed := make([]bool, len(nets))
-	groups, err := forcedGroups(nets, placed, p)
+	groups, err := forcedGroups(nets, placed, s)
 	if err != nil {
 		return err
 	}
-	groups = append(groups, nearGroups(nets, placed, p)...)
+	groups = append(groups, nearGroups(nets, placed, s)...)
 	dev := len(nets)
 	for _, g := range groups {
 		if len(g) < 2 {
@@ -41,7 +51,7 @@ func (v *hostView) fuseNICs(nets []*Element, p *Params) error {
 		for _, d := range g {
 			nets[d].Set("keep", "0")
 		}
-		if err := v.addVNIC(nets, g, dev, p); err != nil {
+		if err := v.addVNIC(nets, g, dev, s); err != nil {
 			return err
 		}
 		dev++
@@ -50,25 +60,25 @@ func (v *hostView) fuseNICs(nets []*Element, p *Params) error {
 }
 
 // forcedGroups reads NCCL_NET_FORCE_MERGE (topo.cc:1021).
-func forcedGroups(nets []*Element, placed []bool, p *Params) ([][]int, error) {
+func forcedGroups(nets []*decl.Element, placed []bool, s *Settings) ([][]int, error) {
 	var groups [][]int
-	for _, part := range strings.Split(p.ForceMerge, ";") {
+	for _, part := range strings.Split(s.ForceMerge, ";") {
 		if part == "" {
 			continue
 		}
-		ifs := parseInterfaces(part)
+		ifs := iflist.Parse(part)
 		ifs = ifs[:min(len(ifs), maxPerVNIC)] // NCCL reads no further (topo.cc:1045)
 		var g []int
 		for d, n := range nets {
 			name, _ := n.Get("name")
-			if len(ifs) > 0 && matchInterface(name, n.Int("port", -1), ifs, true) {
+			if len(ifs) > 0 && iflist.Match(name, n.Int("port", -1), ifs, true) {
 				g = append(g, d)
 			}
 		}
 		switch {
 		case len(g) != len(ifs):
 			return nil, &MergeError{part, fmt.Sprintf("matches %d nets, names %d", len(g), len(ifs))}
-		case len(g) > 1 && p.MergeNICsDisabled:
+		case len(g) > 1 && s.MergeNICsDisabled:
 			return nil, &MergeError{part, "NCCL_IB_MERGE_NICS=0 forbids merging"}
 		}
 		for _, d := range g {
@@ -82,11 +92,11 @@ func forcedGroups(nets []*Element, placed []bool, p *Params) ([][]int, error) {
 // nearGroups gathers, port by port, the ports within the merge level
 // (topo.cc:1076). With NCCL_IB_MERGE_NICS=0 every merge fails in the plugin and
 // NCCL continues with single ports.
-func nearGroups(nets []*Element, placed []bool, p *Params) [][]int {
-	if p.MergeNICsDisabled {
+func nearGroups(nets []*decl.Element, placed []bool, s *Settings) [][]int {
+	if s.MergeNICsDisabled {
 		return nil
 	}
-	level := p.MergeLevel.Or(PathPORT)
+	level := s.MergeLevel.Or(Port)
 	var groups [][]int
 	for i := range nets {
 		if placed[i] {
@@ -96,7 +106,7 @@ func nearGroups(nets []*Element, placed []bool, p *Params) [][]int {
 		g := []int{i}
 		for j := range nets {
 			if j != i && !placed[j] {
-				if kind, _ := netPath([]*Element{nets[i], nets[j]}); kind <= level {
+				if kind, _ := netPath([]*decl.Element{nets[i], nets[j]}); kind <= level {
 					g = append(g, j)
 					placed[j] = true
 				}
@@ -110,26 +120,14 @@ func nearGroups(nets []*Element, placed []bool, p *Params) [][]int {
 	return groups
 }
 
-// chainFrom lists e and all above it, outermost first.
-func chainFrom(e *Element) []*Element {
-	var up []*Element
-	for ; e != nil; e = e.up {
-		up = append(up, e)
-	}
-	for i, j := 0, len(up)-1; i < j; i, j = i+1, j-1 {
-		up[i], up[j] = up[j], up[i]
-	}
-	return up
-}
-
 // netPath reports how far nets are apart and under which element they meet, or
 // the <pci> above that (topo.cc:831).
-func netPath(nets []*Element) (PathKind, *Element) {
-	chains := make([][]*Element, len(nets))
+func netPath(nets []*decl.Element) (rules.Level, *decl.Element) {
+	chains := make([][]*decl.Element, len(nets))
 	for i, n := range nets {
-		chains[i] = chainFrom(n)
+		chains[i] = n.Chain()
 	}
-	var common *Element
+	var common *decl.Element
 	for depth := 0; depth < len(chains[0]); depth++ {
 		here := chains[0][depth]
 		same := true
@@ -138,7 +136,7 @@ func netPath(nets []*Element) (PathKind, *Element) {
 		}
 		if !same {
 			if sameCard(chains, depth) {
-				return PathPORT, pciAbove(common)
+				return Port, pciAbove(common)
 			}
 			break
 		}
@@ -149,7 +147,7 @@ func netPath(nets []*Element) (PathKind, *Element) {
 
 // sameCard reports whether the places where the chains part are functions of one
 // PCI device: bus ids that differ in the last character only.
-func sameCard(chains [][]*Element, depth int) bool {
+func sameCard(chains [][]*decl.Element, depth int) bool {
 	first, ok := chains[0][depth].Get("busid")
 	if !ok {
 		return false
@@ -166,30 +164,30 @@ func sameCard(chains [][]*Element, depth int) bool {
 	return true
 }
 
-func meetKind(common *Element, nets []*Element) PathKind {
+func meetKind(common *decl.Element, nets []*decl.Element) rules.Level {
 	if common == nil {
-		return PathDIS
+		return unrelated
 	}
 	switch common.Name {
 	case "system":
-		return PathSYS
+		return rules.SYS
 	case "cpu":
-		return PathPHB
+		return rules.PHB
 	case "nic", "net":
-		return PathPORT
+		return Port
 	}
 	for _, n := range nets {
-		nic := n.up
-		if nic != nil && nic.Name == "nic" && nic.up != nil && nic.up.Name == "pci" && nic.up.up != common {
-			return PathPXB
+		nic := n.Parent()
+		if nic != nil && nic.Name == "nic" && nic.Parent() != nil && nic.Parent().Name == "pci" && nic.Parent().Parent() != common {
+			return rules.PXB
 		}
 	}
-	return PathPIX
+	return rules.PIX
 }
 
 // pciAbove climbs to the nearest <pci>; below a CPU it stays where it is.
-func pciAbove(e *Element) *Element {
-	for p := e; p != nil && p.Name != "system"; p = p.up {
+func pciAbove(e *decl.Element) *decl.Element {
+	for p := e; p != nil && p.Name != "system"; p = p.Parent() {
 		if p.Name == "pci" {
 			return p
 		}
@@ -200,8 +198,8 @@ func pciAbove(e *Element) *Element {
 // addVNIC puts the virtual NIC of a group into the tree (topo.cc:1212,
 // topo.cc:1298). Ports that meet at a switch or a CPU get a PCI device of their
 // own, and the links above them are widened to what the ports have together.
-func (v *hostView) addVNIC(nets []*Element, group []int, dev int, p *Params) error {
-	ports := make([]*Element, len(group))
+func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) error {
+	ports := make([]*decl.Element, len(group))
 	names := make([]string, len(group))
 	speed, each := 0, make([]int, len(group))
 	for i, d := range group {
@@ -211,18 +209,18 @@ func (v *hostView) addVNIC(nets []*Element, group []int, dev int, p *Params) err
 		speed, each[i] = speed+mbps, mbps
 	}
 	name := strings.Join(names, "+")
-	if find(v.root, "net", func(e *Element) bool { n, _ := e.Get("name"); return n == name }) != nil {
+	if v.root.Find("net", func(e *decl.Element) bool { n, _ := e.Get("name"); return n == name }) != nil {
 		return nil // already there, as in a file that holds virtual NICs
 	}
 	kind, parent := netPath(ports)
-	if p.Rules.Topo.WidenFused && (kind == PathPHB || kind == PathPXB || kind == PathPIX) {
+	if s.Rules.Topo.WidenFused && (kind == rules.PHB || kind == rules.PXB || kind == rules.PIX) {
 		widenLinks(ports, parent)
 	}
 	if parent == nil {
 		return &MergeError{name, "the ports have nothing in common"}
 	}
 	class, _ := parent.Get("class")
-	if parent.Name == "cpu" || (parent.Name == "pci" && class == bridgeClass) {
+	if parent.Name == "cpu" || (parent.Name == "pci" && class == pcie.BridgeClass) {
 		made, err := v.ownPCI(parent, ports[0])
 		if err != nil {
 			return err
@@ -231,11 +229,11 @@ func (v *hostView) addVNIC(nets []*Element, group []int, dev int, p *Params) err
 	}
 	nic := parent.Child("nic")
 	if nic == nil {
-		nic = &Element{Name: "nic", Origin: ports[0].Origin}
-		appendChild(parent, nic)
+		nic = &decl.Element{Name: "nic", Origin: ports[0].Origin}
+		parent.Append(nic)
 	}
-	net := &Element{Name: "net", Origin: ports[0].Origin, mbps: each}
-	appendChild(nic, net)
+	net := &decl.Element{Name: "net", Origin: ports[0].Origin, Ports: each}
+	nic.Append(net)
 	net.Set("name", name)
 	net.Set("keep", "1")
 	net.Set("dev", strconv.Itoa(dev))
@@ -246,18 +244,18 @@ func (v *hostView) addVNIC(nets []*Element, group []int, dev int, p *Params) err
 	}
 	net.Set("speed", strconv.Itoa(speed))
 	if us, ok := ports[0].Get("latency"); ok {
-		net.Set("latency", strconv.Itoa(int(cFloat(us)))) // an int here, unlike in a file (topo.cc:1351)
+		net.Set("latency", strconv.Itoa(int(cnum.Float(us)))) // an int here, unlike in a file (topo.cc:1351)
 	}
-	v.nets, v.made = append(v.nets, name), append(v.made, name)
+	v.Nets, v.Made = append(v.Nets, name), append(v.Made, name)
 	return nil
 }
 
 // ownPCI makes a PCI device for a virtual NIC: a copy of the first port's, under
 // the next free bus id (topo.cc:916).
-func (v *hostView) ownPCI(parent, port *Element) (*Element, error) {
-	var src *Element
-	if port.up != nil {
-		src = port.up.up
+func (v *Host) ownPCI(parent, port *decl.Element) (*decl.Element, error) {
+	var src *decl.Element
+	if port.Parent() != nil {
+		src = port.Parent().Parent()
 	}
 	if src == nil || src.Name != "pci" {
 		name, _ := port.Get("name")
@@ -265,35 +263,35 @@ func (v *hostView) ownPCI(parent, port *Element) (*Element, error) {
 	}
 	if v.buses == nil {
 		v.buses = map[string]bool{}
-		for _, e := range collect(v.root, "pci", nil) {
-			v.buses[busIDAttr(e)] = true
+		for _, e := range v.root.All("pci") {
+			v.buses[busID(e)] = true
 		}
 	}
-	id := busIDOf(src)
+	id := src.BusID()
 	for try := 0; try < 100; try++ {
 		id++
-		text := BusIDText(id)
+		text := cnum.BusIDText(id)
 		if v.buses[text] {
 			continue
 		}
 		v.buses[text] = true
-		made := &Element{Name: "pci", Origin: src.Origin}
+		made := &decl.Element{Name: "pci", Origin: src.Origin}
 		made.Set("busid", text)
 		for _, a := range src.Attrs {
 			made.Set(a.Name, a.Value)
 		}
 		made.Set("busid", text)
-		appendChild(parent, made)
+		parent.Append(made)
 		return made, nil
 	}
-	return nil, &MergeError{busIDAttr(src), "no free bus id next to it"}
+	return nil, &MergeError{busID(src), "no free bus id next to it"}
 }
 
-func busIDAttr(e *Element) string { s, _ := e.Get("busid"); return s }
+func busID(e *decl.Element) string { s, _ := e.Get("busid"); return s }
 
 // widenLinks gives every PCI link from the ports up to parent the width that
 // the ports have together (topo.cc:1195).
-func widenLinks(ports []*Element, parent *Element) {
+func widenLinks(ports []*decl.Element, parent *decl.Element) {
 	sum := 0
 	for _, c := range parent.Children {
 		if w, found := widthBelow(c, ports); found {
@@ -302,7 +300,7 @@ func widenLinks(ports []*Element, parent *Element) {
 	}
 	width := strconv.Itoa(sum)
 	for _, p := range ports {
-		for e := p; e != nil && e != parent; e = e.up {
+		for e := p; e != nil && e != parent; e = e.Parent() {
 			if e.Name == "pci" {
 				e.Set("link_width", width)
 			}
@@ -315,7 +313,7 @@ func widenLinks(ports []*Element, parent *Element) {
 
 // widthBelow is the PCI width by which the ports below e are reached: the
 // narrower of e's own and the sum over its children (topo.cc:1159).
-func widthBelow(e *Element, ports []*Element) (width int, found bool) {
+func widthBelow(e *decl.Element, ports []*decl.Element) (width int, found bool) {
 	own := 0
 	if e.Name == "pci" {
 		own = e.Int("link_width", 0)

@@ -1,4 +1,4 @@
-package ibv
+package verbs
 
 import (
 	"os"
@@ -29,12 +29,12 @@ var layout = []struct {
 	{"recv_wr.sg_list", unsafe.Offsetof(recvWR{}.sgList), "offsetof(struct ibv_recv_wr, sg_list)"},
 	{"recv_wr.num_sge", unsafe.Offsetof(recvWR{}.numSGE), "offsetof(struct ibv_recv_wr, num_sge)"},
 	{"sge", unsafe.Sizeof(sge{}), "sizeof(struct ibv_sge)"},
-	{"wc", unsafe.Sizeof(workCompletion{}), "sizeof(struct ibv_wc)"},
-	{"wc.status", unsafe.Offsetof(workCompletion{}.status), "offsetof(struct ibv_wc, status)"},
-	{"wc.opcode", unsafe.Offsetof(workCompletion{}.opcode), "offsetof(struct ibv_wc, opcode)"},
-	{"wc.vendor_err", unsafe.Offsetof(workCompletion{}.vendorErr), "offsetof(struct ibv_wc, vendor_err)"},
-	{"wc.imm_data", unsafe.Offsetof(workCompletion{}.imm), "offsetof(struct ibv_wc, imm_data)"},
-	{"wc.qp_num", unsafe.Offsetof(workCompletion{}.qpNum), "offsetof(struct ibv_wc, qp_num)"},
+	{"wc", unsafe.Sizeof(WC{}), "sizeof(struct ibv_wc)"},
+	{"wc.status", unsafe.Offsetof(WC{}.Status), "offsetof(struct ibv_wc, status)"},
+	{"wc.opcode", unsafe.Offsetof(WC{}.opcode), "offsetof(struct ibv_wc, opcode)"},
+	{"wc.vendor_err", unsafe.Offsetof(WC{}.vendorErr), "offsetof(struct ibv_wc, vendor_err)"},
+	{"wc.imm_data", unsafe.Offsetof(WC{}.imm), "offsetof(struct ibv_wc, imm_data)"},
+	{"wc.qp_num", unsafe.Offsetof(WC{}.QP), "offsetof(struct ibv_wc, qp_num)"},
 	{"qp_attr", unsafe.Sizeof(qpAttr{}), "sizeof(struct ibv_qp_attr)"},
 	{"qp_attr.path_mtu", unsafe.Offsetof(qpAttr{}.pathMTU), "offsetof(struct ibv_qp_attr, path_mtu)"},
 	{"qp_attr.dest_qp_num", unsafe.Offsetof(qpAttr{}.destQPNum), "offsetof(struct ibv_qp_attr, dest_qp_num)"},
@@ -86,7 +86,7 @@ var layout = []struct {
 	{"device_attr.max_cqe", unsafe.Offsetof(deviceAttr{}.maxCQE), "offsetof(struct ibv_device_attr, max_cqe)"},
 	{"device_attr.sys_image_guid", unsafe.Offsetof(deviceAttr{}.sysImageGUID), "offsetof(struct ibv_device_attr, sys_image_guid)"},
 	{"port_attr.active_speed_ex", unsafe.Offsetof(portAttr{}.activeSpeedEx), "offsetof(struct ibv_port_attr, port_cap_flags2) + 4"},
-	{"REMOTE_ATOMIC", accessRemoteAtomic, "IBV_ACCESS_REMOTE_ATOMIC"},
+	{"REMOTE_ATOMIC", AccessRemoteAtomic, "IBV_ACCESS_REMOTE_ATOMIC"},
 	{"EVENT_CQ_ERR", eventCQ, "IBV_EVENT_CQ_ERR"},
 	{"EVENT_QP_FATAL", eventQPFatal, "IBV_EVENT_QP_FATAL"},
 	{"EVENT_QP_REQ_ERR", eventQPReq, "IBV_EVENT_QP_REQ_ERR"},
@@ -95,8 +95,8 @@ var layout = []struct {
 	{"RTR mask AV", maskAV, "IBV_QP_AV"},
 	{"mask MAX_DEST_RD_ATOMIC", maskMaxDestRD, "IBV_QP_MAX_DEST_RD_ATOMIC"},
 	{"mask DEST_QPN", maskDestQPN, "IBV_QP_DEST_QPN"},
-	{"WRITE_WITH_IMM", opWriteImm, "IBV_WR_RDMA_WRITE_WITH_IMM"},
-	{"READ", opRead, "IBV_WR_RDMA_READ"},
+	{"WRITE_WITH_IMM", OpWriteImm, "IBV_WR_RDMA_WRITE_WITH_IMM"},
+	{"READ", OpRead, "IBV_WR_RDMA_READ"},
 	{"RECV_RDMA_WITH_IMM", wcRecvRDMAImm, "IBV_WC_RECV_RDMA_WITH_IMM"},
 	{"RELAXED_ORDERING", accessRelaxed, "IBV_ACCESS_RELAXED_ORDERING"},
 	{"SEND_INLINE", sendInline, "IBV_SEND_INLINE"},
@@ -146,44 +146,4 @@ func uitoa(v uintptr) string {
 		b = append([]byte{byte('0' + v%10)}, b...)
 	}
 	return string(b)
-}
-
-func TestCTSIs64Bytes(t *testing.T) {
-	if n := unsafe.Sizeof(cts{}); n != ctsSize {
-		t.Errorf("a CTS entry has %d bytes, want %d", n, ctsSize)
-	}
-}
-
-func TestChosenFollowsNCCLsLists(t *testing.T) {
-	for _, c := range []struct {
-		list, dev string
-		port      int
-		want      bool
-	}{
-		{"", "mlx5_0", 1, true}, {"mlx5", "mlx5_3", 1, true}, {"mlx5_1", "mlx5_10", 1, true}, {"=mlx5_1", "mlx5_10", 1, false},
-		{"=mlx5_1", "mlx5_1", 1, true}, {"^mlx5_2", "mlx5_2", 1, false}, {"^mlx5_2", "mlx5_3", 1, true},
-		{"mlx5_0:2", "mlx5_0", 1, false}, {"mlx5_0:2", "mlx5_0", 2, true}, {"mlx4_0,mlx5_1", "mlx5_1", 1, true},
-	} {
-		if got := Chosen(c.list, c.dev, c.port); got != c.want {
-			t.Errorf("NCCL_IB_HCA=%s, %s port %d: %v, want %v", c.list, c.dev, c.port, got, c.want)
-		}
-	}
-}
-
-func TestSharesCoverAMessage(t *testing.T) {
-	for _, size := range []int{0, 1, 127, 128, 1000, 1 << 20, 1<<20 + 1} {
-		for nq := 1; nq <= 5; nq++ {
-			next := 0
-			for q := range nq {
-				off, n := share(size, q, nq)
-				if off != next || n < 0 {
-					t.Fatalf("size %d QP %d of %d: part %d+%d, want it to start at %d", size, q, nq, off, n, next)
-				}
-				next = off + n
-			}
-			if next != size {
-				t.Errorf("size %d over %d QPs: %d bytes covered", size, nq, next)
-			}
-		}
-	}
 }

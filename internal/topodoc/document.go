@@ -1,9 +1,12 @@
-package topo
+// Package topodoc writes a System as others read it: the sections system and
+// paths of the decision document, and the lines of NCCL's INFO log. It knows
+// nothing of what is decided from a System.
+package topodoc
 
 import (
 	"strconv"
 
-	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/topo"
 )
 
 // The types below are the `system` and `paths` sections of the decision
@@ -94,50 +97,36 @@ func flag(b bool) int {
 	return 0
 }
 
-// SystemDoc renders a System as the `system` section.
-func SystemDoc(s *System) SystemSection { return SystemDocWith(s, nil) }
-
-// SystemDocWith renders a System with other link bandwidths, by LinkID: what
-// NCCL's search leaves behind, because it takes and gives back bandwidth with a
-// rounding that drifts on 5000 GB/s links (search.cc SUB_ROUND), and NCCL's
-// system is looked at after the search. A nil slice means the System's own.
-func SystemDocWith(s *System, bw []units.GBps) SystemSection {
-	if bw != nil {
-		c := *s
-		c.Links = append([]Link(nil), s.Links...)
-		for i := range c.Links {
-			c.Links[i].BW = bw[i]
-		}
-		s = &c
-	}
+// System renders a System as the `system` section.
+func System(s *topo.System) SystemSection {
 	d := SystemSection{MaxBW: float32(s.MaxBW), TotalBW: float32(s.TotalBW), Inter: flag(s.Inter),
 		GPUs: []GPUEntry{}, PCI: []PCIEntry{}, NVS: []NodeEntry{}, CPUs: []CPUEntry{}, NICs: []NodeEntry{}, Nets: []NetEntry{}}
-	for _, n := range s.of[GPU] {
+	for _, n := range s.Of(topo.GPU) {
 		g := s.Nodes[n].GPU
-		d.GPUs = append(d.GPUs, GPUEntry{ID: s.Name(n), Dev: g.Dev, Rank: g.Rank, SM: g.SM, GDR: flag(g.GDR), Links: s.linkEntries(n)})
+		d.GPUs = append(d.GPUs, GPUEntry{ID: s.Name(n), Dev: g.Dev, Rank: g.Rank, SM: g.SM, GDR: flag(g.GDR), Links: linkEntries(s, n)})
 	}
-	for _, n := range s.of[PCI] {
-		d.PCI = append(d.PCI, PCIEntry{ID: s.Name(n), Device: strconv.FormatUint(s.Nodes[n].PCI.Device, 16), Links: s.linkEntries(n)})
+	for _, n := range s.Of(topo.PCI) {
+		d.PCI = append(d.PCI, PCIEntry{ID: s.Name(n), Device: strconv.FormatUint(s.Nodes[n].PCI.Device, 16), Links: linkEntries(s, n)})
 	}
-	for _, n := range s.of[NVS] {
-		d.NVS = append(d.NVS, NodeEntry{ID: s.Name(n), Links: s.linkEntries(n)})
+	for _, n := range s.Of(topo.NVS) {
+		d.NVS = append(d.NVS, NodeEntry{ID: s.Name(n), Links: linkEntries(s, n)})
 	}
-	for _, n := range s.of[CPU] {
+	for _, n := range s.Of(topo.CPU) {
 		c := s.Nodes[n].CPU
-		d.CPUs = append(d.CPUs, CPUEntry{ID: s.Name(n), Arch: int(c.Arch), Vendor: int(c.Vendor), Model: int(c.Model), Links: s.linkEntries(n)})
+		d.CPUs = append(d.CPUs, CPUEntry{ID: s.Name(n), Arch: int(c.Arch), Vendor: int(c.Vendor), Model: int(c.Model), Links: linkEntries(s, n)})
 	}
-	for _, n := range s.of[NIC] {
-		d.NICs = append(d.NICs, NodeEntry{ID: s.Name(n), Links: s.linkEntries(n)})
+	for _, n := range s.Of(topo.NIC) {
+		d.NICs = append(d.NICs, NodeEntry{ID: s.Name(n), Links: linkEntries(s, n)})
 	}
-	for _, n := range s.of[NET] {
+	for _, n := range s.Of(topo.NET) {
 		e := s.Nodes[n].Net
 		d.Nets = append(d.Nets, NetEntry{ID: s.Name(n), Dev: e.Dev, ASIC: strconv.FormatUint(e.ASIC, 16), Port: e.Port, BW: float32(e.BW),
-			Latency: e.LatencyUs, GDR: flag(e.GDR), Coll: flag(e.Coll), MaxChannels: e.MaxChannels, LocalGPU: e.LocalGPU, Links: s.linkEntries(n)})
+			Latency: e.LatencyUs, GDR: flag(e.GDR), Coll: flag(e.Coll), MaxChannels: e.MaxChannels, LocalGPU: e.LocalGPU, Links: linkEntries(s, n)})
 	}
 	return d
 }
 
-func (s *System) linkEntries(n NodeID) []LinkEntry {
+func linkEntries(s *topo.System, n topo.NodeID) []LinkEntry {
 	out := []LinkEntry{}
 	for _, l := range s.Nodes[n].Links {
 		k := &s.Links[l]
@@ -146,13 +135,13 @@ func (s *System) linkEntries(n NodeID) []LinkEntry {
 	return out
 }
 
-// PathsDoc renders a System's paths as the `paths` section.
-func PathsDoc(s *System) PathsSection {
-	m := func(from, to NodeKind) [][]PathEntry {
+// Paths renders a System's paths as the `paths` section.
+func Paths(s *topo.System) PathsSection {
+	m := func(from, to topo.NodeKind) [][]PathEntry {
 		rows := [][]PathEntry{}
-		for _, a := range s.of[from] {
+		for _, a := range s.Of(from) {
 			row := []PathEntry{}
-			for _, b := range s.of[to] {
+			for _, b := range s.Of(to) {
 				p := s.Path(a, b)
 				e := PathEntry{Type: p.Kind.String(), BW: float32(p.BW), Hops: len(p.Links), Via: []string{}}
 				for _, l := range p.Links {
@@ -164,5 +153,5 @@ func PathsDoc(s *System) PathsSection {
 		}
 		return rows
 	}
-	return PathsSection{GPUGPU: m(GPU, GPU), GPUNet: m(GPU, NET), NetGPU: m(NET, GPU), GPUCPU: m(GPU, CPU), GPUNVS: m(GPU, NVS), NetCPU: m(NET, CPU)}
+	return PathsSection{GPUGPU: m(topo.GPU, topo.GPU), GPUNet: m(topo.GPU, topo.NET), NetGPU: m(topo.NET, topo.GPU), GPUCPU: m(topo.GPU, topo.CPU), GPUNVS: m(topo.GPU, topo.NVS), NetCPU: m(topo.NET, topo.CPU)}
 }

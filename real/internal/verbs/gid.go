@@ -1,8 +1,11 @@
-package ibv
+package verbs
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
+	"os"
+	"strings"
 )
 
 // GID is a port's address.
@@ -86,4 +89,16 @@ func (w *gidWish) pick(table []gidEntry) int {
 		}
 	}
 	return at
+}
+
+// sysfsRoCEVersion reads the RoCE version of a GID entry from sysfs.
+func sysfsRoCEVersion(dev string, port uint8, i int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", dev, port, i))
+	switch {
+	case err != nil:
+		return 0
+	case strings.Contains(string(b), "v2"):
+		return 2
+	}
+	return 1
 }

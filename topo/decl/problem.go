@@ -1,6 +1,7 @@
-package topo
+package decl
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -38,8 +39,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// maxShown is how many problems of one file are printed.
-const maxShown = 10
+// MaxShown is how many problems of one file are printed.
+const MaxShown = 10
 
 // Errors is every problem of one topology.
 type Errors []*Error
@@ -48,8 +49,8 @@ type Errors []*Error
 func (es Errors) Error() string {
 	var b strings.Builder
 	for i, e := range es {
-		if i == maxShown {
-			fmt.Fprintf(&b, "\nand %d more", len(es)-maxShown)
+		if i == MaxShown {
+			fmt.Fprintf(&b, "\nand %d more", len(es)-MaxShown)
 			break
 		}
 		if i > 0 {
@@ -75,4 +76,17 @@ func (es Errors) Or() error {
 		return nil
 	}
 	return es
+}
+
+// ErrNoGPU marks a topology that has no GPU to run on.
+var ErrNoGPU = errors.New("no GPU")
+
+// NoGPU says so with the place of the topology.
+func NoGPU(spec *Spec) error {
+	e := &Error{Problem: "no <gpu>: the file names PCI places only, or nothing", Err: ErrNoGPU,
+		Hint: `run NCCL with NCCL_TOPO_DUMP_FILE on the machine, or write <gpu dev="0" sm="90" gdr="1"/> into the <pci> of each GPU`}
+	if spec != nil && spec.Root != nil {
+		e.Pos, e.Path = spec.Root.Origin, spec.Root.Name
+	}
+	return Errors{e}
 }

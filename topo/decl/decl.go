@@ -1,9 +1,14 @@
-package topo
+// Package decl is what a source (a file, or the probes of a running machine)
+// declares of a host: a tree of elements with attributes and their origins, in
+// the vocabulary of NCCL's topology files. It knows no XML, and not what NCCL
+// makes of a declaration (topo). Its counterpart is NCCL's graph/xml.h.
+package decl
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/internal/cnum"
 )
 
 // Origin is where a declaration comes from: a place in a file, or the probe
@@ -39,10 +44,11 @@ type Element struct {
 	Open   bool
 	Origin Origin
 
-	up *Element // set by adopt, in working copies only
-	// mbps are the speeds of the ports that a net was fused of; nil where a source
-	// says only their sum.
-	mbps []int
+	// Ports are the speeds in Mb/s of the ports that a net was fused of, in order;
+	// nil where a source says only their sum.
+	Ports []int
+
+	parent *Element // set by SetParents
 }
 
 // Spec is a blueprint of one host, or of all hosts of one multi-node NVLink
@@ -67,7 +73,7 @@ func (e *Element) Get(name string) (string, bool) {
 // to 32 bits as NCCL's ints are, or def where it is not declared.
 func (e *Element) Int(name string, def int) int {
 	if v, ok := e.Get(name); ok {
-		n, _ := CInt(v)
+		n, _ := cnum.Int(v)
 		return int(int32(n))
 	}
 	return def
@@ -79,7 +85,7 @@ func (e *Element) Hex(name string) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	return cHex(v), true
+	return cnum.Hex(v), true
 }
 
 // AttrOrigin returns where an attribute was declared, or the element's origin.
@@ -103,15 +109,15 @@ func (e *Element) Set(name, value string) {
 	e.Attrs = append(e.Attrs, Attr{Name: name, Value: value})
 }
 
-// setDefault appends an attribute that is not declared yet.
-func (e *Element) setDefault(name, value string) {
+// SetDefault appends an attribute that is not declared yet.
+func (e *Element) SetDefault(name, value string) {
 	if _, ok := e.Get(name); !ok {
 		e.Attrs = append(e.Attrs, Attr{Name: name, Value: value})
 	}
 }
 
-// unset removes an attribute.
-func (e *Element) unset(name string) {
+// Unset removes an attribute.
+func (e *Element) Unset(name string) {
 	for i := range e.Attrs {
 		if e.Attrs[i].Name == name {
 			e.Attrs = append(e.Attrs[:i:i], e.Attrs[i+1:]...)
@@ -182,100 +188,4 @@ func PathOf(e *Element, above []*Element) string {
 		return e.Name
 	}
 	return b.String()
-}
-
-// CInt reads a number as C's strtol with base 0: leading blanks, a sign, 0x or
-// 0 for base 16 or 8, and it stops at the first character that does not fit.
-// ok reports whether the whole of s was one number.
-func CInt(s string) (n int64, ok bool) {
-	t := strings.TrimLeft(s, " \t\n\v\f\r")
-	neg := false
-	if t != "" && (t[0] == '-' || t[0] == '+') {
-		neg, t = t[0] == '-', t[1:]
-	}
-	base := uint64(10)
-	switch {
-	case len(t) > 2 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X') && digit(t[2]) < 16:
-		base, t = 16, t[2:]
-	case len(t) > 0 && t[0] == '0':
-		base = 8
-	}
-	v, rest := digits(t, base, 1<<63-1)
-	n = int64(v)
-	if neg {
-		n = -n
-	}
-	return n, len(rest) == 0 && len(t) > 0
-}
-
-// cHex reads as C's strtoull with base 16.
-func cHex(s string) uint64 {
-	t := strings.TrimLeft(s, " \t\n\v\f\r")
-	if len(t) > 2 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X') && digit(t[2]) < 16 {
-		t = t[2:]
-	}
-	v, _ := digits(t, 16, 1<<64-1)
-	return v
-}
-
-// digits reads the leading digits of a base, saturating at limit.
-func digits(t string, base, limit uint64) (v uint64, rest string) {
-	for t != "" {
-		d := digit(t[0])
-		if d >= base {
-			break
-		}
-		if v > (limit-d)/base {
-			v = limit
-		} else {
-			v = v*base + d
-		}
-		t = t[1:]
-	}
-	return v, t
-}
-
-func digit(c byte) uint64 {
-	switch {
-	case c >= '0' && c <= '9':
-		return uint64(c - '0')
-	case c >= 'a' && c <= 'f':
-		return uint64(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return uint64(c-'A') + 10
-	}
-	return 99
-}
-
-// BusID packs a PCI address "dddd:bb:dd.f" into NCCL's integer: its hex digits
-// in order, stopping at the first other character (utils.cc:30).
-func BusID(s string) int64 {
-	var hex []byte
-	for i := 0; i < len(s) && len(hex) < 16; i++ {
-		if s[i] == '.' || s[i] == ':' {
-			continue
-		}
-		if digit(s[i]) >= 16 {
-			break
-		}
-		hex = append(hex, s[i])
-	}
-	v, _ := digits(string(hex), 16, 1<<63-1)
-	return int64(v)
-}
-
-// BusIDText prints NCCL's integer as a PCI address (utils.cc:25).
-func BusIDText(id int64) string {
-	return fmt.Sprintf("%04x:%02x:%02x.%01x", uint64(id)>>20, uint64(id)&0xff000>>12, uint64(id)&0xff0>>4, uint64(id)&0xf)
-}
-
-// cFloat reads the leading number of s as C's strtof does, 0 without one.
-func cFloat(s string) float32 {
-	s = strings.TrimLeft(s, " \t\n\v\f\r")
-	for n := len(s); n > 0; n-- {
-		if v, err := strconv.ParseFloat(s[:n], 32); err == nil {
-			return float32(v)
-		}
-	}
-	return 0
 }

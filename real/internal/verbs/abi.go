@@ -1,4 +1,4 @@
-package ibv
+package verbs
 
 import "structs"
 
@@ -37,20 +37,30 @@ type recvWR struct {
 	_      int32
 }
 
-// workCompletion is struct ibv_wc.
-type workCompletion struct {
+// WC is struct ibv_wc.
+type WC struct {
 	_         structs.HostLayout
-	wrID      uint64
-	status    uint32
+	ID        uint64
+	Status    uint32
 	opcode    uint32
 	vendorErr uint32
 	byteLen   uint32
 	imm       uint32 // network byte order
-	qpNum     uint32
+	QP        uint32
 	srcQP     uint32
 	flags     uint32
 	_         [8]byte
 }
+
+// OK says whether the request succeeded.
+func (wc *WC) OK() bool { return wc.Status == statusSuccess }
+
+// Arrived says whether the completion is a receive's that an RDMA write with
+// immediate has taken.
+func (wc *WC) Arrived() bool { return wc.opcode == wcRecvRDMAImm }
+
+// Imm is the immediate that came with the message.
+func (wc *WC) Imm() uint32 { return swap32(wc.imm) }
 
 type qpCap struct {
 	_                                                           structs.HostLayout
@@ -212,10 +222,10 @@ const (
 
 // Numbers of verbs.h.
 const (
-	opWrite    = 0
-	opWriteImm = 1
-	opSend     = 2
-	opRead     = 4
+	OpWrite    = 0
+	OpWriteImm = 1
+	OpSend     = 2
+	OpRead     = 4
 
 	qptRC = 2
 
@@ -227,10 +237,10 @@ const (
 	sendSignaled = 2
 	sendInline   = 8
 
-	accessLocalWrite   = 1
-	accessRemoteWrite  = 2
-	accessRemoteRead   = 4
-	accessRemoteAtomic = 8
+	AccessLocalWrite   = 1
+	AccessRemoteWrite  = 2
+	AccessRemoteRead   = 4
+	AccessRemoteAtomic = 8
 	accessRelaxed      = 1 << 20
 
 	maskState     = 1

@@ -1,4 +1,4 @@
-package ibv
+package verbs
 
 import (
 	"fmt"
@@ -47,11 +47,11 @@ func (a *Arena) Bytes() []byte { return a.mem }
 // Close unmaps the arena; nothing may point into it any more.
 func (a *Arena) Close() error { return syscall.Munmap(a.mem) }
 
-// address is where a slice lies.
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+// AddressOf is where a slice lies.
+func AddressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// place views arena memory as n values of T.
-func place[T any](a *Arena, n int) ([]T, error) {
+// Values views arena memory as n values of T.
+func Values[T any](a *Arena, n int) ([]T, error) {
 	var zero T
 	b, err := a.Take(n * int(unsafe.Sizeof(zero)))
 	if err != nil {
@@ -60,9 +60,9 @@ func place[T any](a *Arena, n int) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
 
-// pointer is an address for C. What it points to is made to live in the heap:
+// Pointer is an address for C. What it points to is made to live in the heap:
 // a goroutine's stack may move before C reads the address.
-func pointer[T any](p *T) uintptr {
+func Pointer[T any](p *T) uintptr {
 	if never {
 		leak, _ = unsafe.Pointer(p), leak
 	}

@@ -1,11 +1,9 @@
-// Package ibv moves bytes over InfiniBand and RoCE by libibverbs.so.1, opened
-// at run time, as NCCL 2.28.9's net_ib does: reliable connections, a CTS
-// FIFO that the receiver writes into the sender's memory, chains of RDMA WRITE
-// that end in WRITE_WITH_IMM, and flushes by RDMA READ.
-//
-// It knows nothing of collectives; Net (net.go) has the shape of NCCL's net
-// plugin v11. NCCL counterpart: transport/net_ib.cc, misc/ibvwrap.cc.
-package ibv
+// Package verbs calls libibverbs.so.1, opened at run time: devices, ports and
+// their addresses, registrations of memory, completion queues and queue pairs,
+// with the attributes that NCCL 2.28.9 gives them. It knows no net plugin and no
+// message. NCCL counterpart: misc/ibvwrap.cc, and transport/net_ib.cc where it
+// sets attributes.
+package verbs
 
 import (
 	"fmt"
@@ -88,22 +86,23 @@ func (p *procs) table() map[string]*dl.Proc {
 	}
 }
 
-const feature = "InfiniBand verbs"
+// Feature is what is missing where libibverbs or a device is.
+const Feature = "InfiniBand verbs"
 
 // Open loads libibverbs.
 func Open() (*Lib, error) {
-	lib, err := dl.Open(feature, "libibverbs.so.1")
+	lib, err := dl.Open(Feature, "libibverbs.so.1")
 	if err != nil {
 		return nil, err
 	}
 	l := &Lib{lib: lib}
-	if err := lib.Bind(feature, l.fn.table()); err != nil {
+	if err := lib.Bind(Feature, l.fn.table()); err != nil {
 		return nil, err
 	}
 	// Each alone: a library may have one and not another.
 	for name, p := range map[string]*dl.Proc{"ibv_reg_mr_iova2": &l.fn.regMRIova2, "ibv_reg_dmabuf_mr": &l.fn.regDMABuf,
 		"ibv_query_ece": &l.fn.queryECE, "ibv_set_ece": &l.fn.setECE} {
-		_ = lib.Bind(feature, map[string]*dl.Proc{name: p})
+		_ = lib.Bind(Feature, map[string]*dl.Proc{name: p})
 	}
 	return l, nil
 }
@@ -128,6 +127,10 @@ func object(verb, dev string, r uintptr) (uintptr, error) {
 	return r, nil
 }
 
+// CanRelax says whether the library can register memory whose PCI writes may
+// overtake each other.
+func (l *Lib) CanRelax() bool { return l.fn.regMRIova2 != 0 }
+
 // DeviceNames lists the RDMA devices of the machine; none is an
 // *exec.UnsupportedError.
 func (l *Lib) DeviceNames() ([]string, error) {
@@ -137,17 +140,17 @@ func (l *Lib) DeviceNames() ([]string, error) {
 		return nil
 	})
 	if err == nil && len(names) == 0 {
-		err = &exec.UnsupportedError{Feature: feature, Needs: "an RDMA device", Found: "the kernel lists none"}
+		err = &exec.UnsupportedError{Feature: Feature, Needs: "an RDMA device", Found: "the kernel lists none"}
 	}
 	return names, err
 }
 
 func (l *Lib) each(f func(dev uintptr, name string) error) error {
 	n := new(int32)
-	list := l.fn.getDeviceList.Call(pointer(n))
+	list := l.fn.getDeviceList.Call(Pointer(n))
 	runtime.KeepAlive(n)
 	if list == 0 {
-		return &exec.UnsupportedError{Feature: feature, Needs: "the kernel's RDMA support", Found: "ibv_get_device_list gives none"}
+		return &exec.UnsupportedError{Feature: Feature, Needs: "the kernel's RDMA support", Found: "ibv_get_device_list gives none"}
 	}
 	defer l.fn.freeDeviceList.Call(list)
 	for i := range int(*n) {

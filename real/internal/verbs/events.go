@@ -1,4 +1,4 @@
-package ibv
+package verbs
 
 import (
 	"encoding/binary"
@@ -9,12 +9,13 @@ import (
 	"syscall"
 )
 
-// fault is the first fatal event of a device or a connection.
-type fault struct{ err atomic.Pointer[error] }
+// Fault is the first fatal event of a device or a connection.
+type Fault struct{ err atomic.Pointer[error] }
 
-func (f *fault) set(err error) { f.err.CompareAndSwap(nil, &err) }
+func (f *Fault) set(err error) { f.err.CompareAndSwap(nil, &err) }
 
-func (f *fault) get() error {
+// Get returns it, nil without one.
+func (f *Fault) Get() error {
 	if e := f.err.Load(); e != nil {
 		return *e
 	}
@@ -36,15 +37,15 @@ const (
 // kernel and books them where they belong.
 type watch struct {
 	mu    sync.Mutex
-	owner map[uintptr]*fault // by handle of QP or CQ
-	dev   fault
+	owner map[uintptr]*Fault // by handle of QP or CQ
+	dev   Fault
 	last  atomic.Pointer[string] // the last one that was not fatal
 	file  *os.File
 	ended chan struct{}
 }
 
 // follow books fatal events of a QP or CQ to its connection; nil ends it.
-func (w *watch) follow(handle uintptr, f *fault) {
+func (w *watch) follow(handle uintptr, f *Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f == nil {
@@ -52,7 +53,7 @@ func (w *watch) follow(handle uintptr, f *fault) {
 		return
 	}
 	if w.owner == nil {
-		w.owner = map[uintptr]*fault{}
+		w.owner = map[uintptr]*Fault{}
 	}
 	w.owner[handle] = f
 }
@@ -112,11 +113,11 @@ func (d *Device) startEvents() error {
 // drain books all events that are there.
 func (d *Device) drain() {
 	ev := new([sizeAsyncEvent]byte)
-	for int32(d.lib.fn.getAsyncEvent.Call(d.ctx, pointer(ev))) == 0 {
+	for int32(d.lib.fn.getAsyncEvent.Call(d.ctx, Pointer(ev))) == 0 {
 		kind := binary.LittleEndian.Uint32(ev[offEventType:])
 		d.watch.book(d.Name, kind, uintptr(binary.LittleEndian.Uint64(ev[:])), cString(d.lib.fn.eventTypeStr.Call(uintptr(kind))))
 		// Last: the destroyer of the element waits for this.
-		d.lib.fn.ackAsyncEvent.Call(pointer(ev))
+		d.lib.fn.ackAsyncEvent.Call(Pointer(ev))
 	}
 }
 
@@ -126,3 +127,7 @@ func (d *Device) stopEvents() {
 		<-d.watch.ended
 	}
 }
+
+// Fail books an event after which the whole device is unusable, as if the kernel
+// had reported it; text is the event's name. Tests of what uses devices call it.
+func (d *Device) Fail(text string) { d.watch.book(d.Name, eventDevice, 0, text) }

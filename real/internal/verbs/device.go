@@ -1,4 +1,4 @@
-package ibv
+package verbs
 
 import (
 	"encoding/binary"
@@ -56,14 +56,15 @@ type Device struct {
 	mu            sync.Mutex
 	mrs           mrCache
 	watch         watch
-	retry         retries
+	// Retry holds for all QPs of the device.
+	Retry Retries
 }
 
-// retries are those of ibv_modify_qp (ibvwrap.cc:96).
-type retries struct {
-	all   bool
-	count int
-	sleep time.Duration // before the first; n times as long before the n-th
+// Retries are those of ibv_modify_qp (ibvwrap.cc:96).
+type Retries struct {
+	All   bool // after every error, not after time-outs alone
+	Count int
+	Sleep time.Duration // before the first; n times as long before the n-th
 }
 
 // laneMbps are megabits per second of one lane by active_speed's bit,
@@ -86,7 +87,7 @@ func byBit(table []int, v uint32) int {
 // OpenDevice opens a device by name.
 func (l *Lib) OpenDevice(name string) (*Device, error) {
 	d := &Device{lib: l, Name: name}
-	d.mrs = mrCache{page: uintptr(os.Getpagesize()), release: d.deregister}
+	d.mrs = mrCache{page: uintptr(os.Getpagesize()), release: d.Deregister}
 	err := l.each(func(dev uintptr, n string) (err error) {
 		if n == name {
 			d.ctx, err = object("ibv_open_device", name, l.fn.openDevice.Call(dev))
@@ -101,7 +102,7 @@ func (l *Lib) OpenDevice(name string) (*Device, error) {
 		return nil, fmt.Errorf("RDMA device %q: not here; there are %v", name, names)
 	}
 	a := new(deviceAttr)
-	err = errnoOf("ibv_query_device", name, l.fn.queryDevice.Call(d.ctx, pointer(a)))
+	err = errnoOf("ibv_query_device", name, l.fn.queryDevice.Call(d.ctx, Pointer(a)))
 	if err == nil {
 		d.GUID, d.MaxQP, d.MaxCQE, d.ports = swap64(a.sysImageGUID), int(a.maxQP), int(a.maxCQE), a.physPortCnt
 		d.pd, err = object("ibv_alloc_pd", name, l.fn.allocPD.Call(d.ctx))
@@ -153,7 +154,7 @@ func (d *Device) Ports() ([]Port, error) {
 func (d *Device) port(n uint8) (*portAttr, error) {
 	a := new(portAttr)
 	query := d.lib.fn.queryPort
-	args := []uintptr{d.ctx, uintptr(n), pointer(a)}
+	args := []uintptr{d.ctx, uintptr(n), Pointer(a)}
 	if peek[uintptr](d.ctx, offABICompat) == ^uintptr(0) && peek[uint64](d.ctx, offExtSize) >= extSizeQueryPort {
 		if f := peek[uintptr](d.ctx, offExtQueryPort); f != 0 {
 			query = dl.Proc(f)
@@ -168,7 +169,7 @@ func (d *Device) port(n uint8) (*portAttr, error) {
 // GID returns entry i of the port's table.
 func (d *Device) GID(port uint8, i int) (GID, error) {
 	g := new(GID)
-	err := errnoOf("ibv_query_gid", d.Name, d.lib.fn.queryGID.Call(d.ctx, uintptr(port), uintptr(i), pointer(g)))
+	err := errnoOf("ibv_query_gid", d.Name, d.lib.fn.queryGID.Call(d.ctx, uintptr(port), uintptr(i), Pointer(g)))
 	return *g, err
 }
 
@@ -208,9 +209,9 @@ func (d *Device) Register(mem []byte, relaxed bool) (*MR, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mrs.register = func(addr uintptr, size int) (*MR, error) {
-		return d.register(addr, size, accessLocalWrite|accessRemoteWrite|accessRemoteRead|accessRemoteAtomic, relaxed)
+		return d.register(addr, size, AccessLocalWrite|AccessRemoteWrite|AccessRemoteRead|AccessRemoteAtomic, relaxed)
 	}
-	return d.mrs.take(address(mem), len(mem))
+	return d.mrs.take(AddressOf(mem), len(mem))
 }
 
 // register makes a registration of its own. Only the newer call takes flags
@@ -229,7 +230,15 @@ func (d *Device) register(addr uintptr, size int, access uint32, relaxed bool) (
 	return &MR{handle: h, Addr: addr, Len: size, Lkey: peek[uint32](h, offMRLkey), Rkey: peek[uint32](h, offMRRkey)}, nil
 }
 
-func (d *Device) deregister(m *MR) error {
+// RegisterArena makes a registration of its own of a whole arena, to which the
+// peer may write and from which it may read.
+func (d *Device) RegisterArena(a *Arena) (*MR, error) {
+	all := a.Bytes()
+	return d.register(AddressOf(all), len(all), AccessLocalWrite|AccessRemoteWrite|AccessRemoteRead, false)
+}
+
+// Deregister undoes RegisterArena.
+func (d *Device) Deregister(m *MR) error {
 	return errnoOf("ibv_dereg_mr", d.Name, d.lib.fn.deregMR.Call(m.handle))
 }
 
@@ -242,27 +251,28 @@ func (d *Device) Release(m *MR) error {
 
 // Err returns the event after which the whole device is unusable, nil without
 // one.
-func (d *Device) Err() error { return d.watch.dev.get() }
+func (d *Device) Err() error { return d.watch.dev.Get() }
 
 // Close frees what is left of the device.
 func (d *Device) Close() error {
 	d.stopEvents()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	errs := closing{}
-	errs.keep(d.mrs.clear())
+	errs := Closing{}
+	errs.Keep(d.mrs.clear())
 	if d.pd != 0 {
-		errs.keep(errnoOf("ibv_dealloc_pd", d.Name, d.lib.fn.deallocPD.Call(d.pd)))
+		errs.Keep(errnoOf("ibv_dealloc_pd", d.Name, d.lib.fn.deallocPD.Call(d.pd)))
 	}
-	errs.keep(errnoOf("ibv_close_device", d.Name, d.lib.fn.closeDevice.Call(d.ctx)))
-	return errs.first
+	errs.Keep(errnoOf("ibv_close_device", d.Name, d.lib.fn.closeDevice.Call(d.ctx)))
+	return errs.First
 }
 
-// closing continues after an error and keeps the first.
-type closing struct{ first error }
+// Closing continues after an error and keeps the first.
+type Closing struct{ First error }
 
-func (c *closing) keep(err error) {
-	if c.first == nil {
-		c.first = err
+// Keep takes an error, or nil.
+func (c *Closing) Keep(err error) {
+	if c.First == nil {
+		c.First = err
 	}
 }
