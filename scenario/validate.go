@@ -249,11 +249,11 @@ func (w *Workload) AllReductions(f coll.Func) ([]coll.RedOp, error) {
 	return out, nil
 }
 
-// AllRoots lists the root ranks of an operation; -1 stands for none.
+// AllRoots lists the root ranks of an operation; -1 means none.
 func (w *Workload) AllRoots(f coll.Func, ranks int) ([]int, error) {
 	switch {
 	case w.Root < -1 || w.Root >= ranks:
-		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("ranks go from 0 to %d", ranks-1)}
+		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("must be a rank from 0 to %d", ranks-1)}
 	case !f.Rooted():
 		return []int{-1}, nil
 	case w.Root == -1:

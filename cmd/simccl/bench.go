@@ -40,7 +40,7 @@ they should be.
 --backend nccl runs NVIDIA's libnccl.so.2; cuda runs kernels of our own over peer
 memory: NCCL's schedule (--algo plan) or other algorithms, chosen by --algo or,
 with auto, by measurement. One process drives
--g GPUs (alone: all; beside others: one), each from a thread of its own.
+-g GPUs (alone: all; with other processes: one), each from a thread of its own.
 --compare adds what run predicts for this machine.
 
 verbs, sockets and host run what NCCL would do, by its own schedule, in host

@@ -107,7 +107,7 @@ func (a *app) splitCount(entry string) (scenario.Nodes, error) {
 	}
 	count, err := strconv.Atoi(entry[i+1:])
 	if err != nil || count < 1 {
-		return n, usage("--topo %s: after the colon stands the number of nodes, from 1 on", entry)
+		return n, usage("--topo %s: the number of nodes after the colon must be at least 1, e.g. dgx.xml:4", entry)
 	}
 	return scenario.Nodes{Topo: entry[:i], Count: count}, nil
 }

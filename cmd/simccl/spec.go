@@ -173,7 +173,7 @@ func (a *app) saveScenario(name string, s scenario.Spec) error {
 func newScenario(a *app) *cobra.Command {
 	show := &cobra.Command{Use: "show FILE", Short: "Print a scenario as it is understood",
 		Long: `show prints a scenario file as a Spec is written, with how many points its grid has
-and the digest of the first: equal digests give equal results, whatever the files
+and the digest of the first: equal digests give equal results, with any file
 are called.`,
 		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n  simccl scenario show four.json",
 		Args:    exactly("FILE"),
