@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/units"
 )
 
@@ -19,7 +19,7 @@ import (
 func (s *Spec) Validate() error {
 	var c checks
 	c.machine(&s.Machine)
-	if _, err := rules.For(s.NCCL.Version); err != nil {
+	if _, _, err := release.Select(s.NCCL.Version); err != nil {
 		c.add("nccl.version", s.NCCL.Version, err.Error(), "")
 	}
 	c.env(s.NCCL.Env)

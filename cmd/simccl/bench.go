@@ -57,6 +57,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
 		Args: exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
+	b.machine.runsNCCL = true
 	b.machine.register(c)
 	b.machine.registerClass(c)
 	b.test.register(c)

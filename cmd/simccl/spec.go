@@ -17,7 +17,7 @@ import (
 // have values that name themselves.
 var flagNames = map[string]string{
 	"machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
-	"machine.class": "--machine-class", "nccl.env": "--env", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
+	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
 	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
 	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "engine.fidelity": "--fidelity",
 	"engine.fold": "--fold", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
