@@ -51,7 +51,7 @@ type protoShape struct {
 // CheckPath says why a trace with those options cannot be written under a name.
 func CheckPath(path string, opt Options) error {
 	if opt.NCCLStyle && isProto(path) {
-		return errors.New("the layout of NCCL's profiler plugin is one of Chrome's JSON; write to .json or .json.gz, or leave out --trace-style nccl")
+		return errors.New("the layout of NCCL's profiler plugin is one of Chrome's JSON; write to .json or .json.gz, or leave the style out")
 	}
 	return nil
 }
