@@ -61,7 +61,9 @@ type Info struct {
 }
 
 // Read calls each for every event of a trace, compressed or not: an object
-// with traceEvents or a bare list. The Event and its Args are reused between
+// with traceEvents or a bare list, or packets of Perfetto's own format, whose
+// track events come as those of a Chrome trace, with the number of their packet for
+// a line. The Event and its Args are reused between
 // calls. Values without quotes, a missing comma before `]` and `{}` events,
 // as NCCL's example profiler writes them, are repaired and counted.
 func Read(r io.Reader, each func(*Event) error) (*Info, error) { return read(r, each, false) }
@@ -90,6 +92,9 @@ func read(r io.Reader, each func(*Event) error, head bool) (*Info, error) {
 
 func parse(src io.Reader, p *parser) (*Info, error) {
 	p.lex = newLexer(src, p.window)
+	if head, _ := p.lex.in.Peek(64); protoBegins(head) {
+		return p.proto(p.lex.in)
+	}
 	info := p.info
 	if err := p.file(); err != nil {
 		return info, p.placed(err)
