@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/internal/nccltrace"
@@ -52,10 +50,7 @@ func (o *outputFlags) check() error {
 
 // directory fails where the directory of a file to be written is not there.
 func directory(flag, name string) error {
-	if name == "" {
-		return nil
-	}
-	if at, err := os.Stat(filepath.Dir(name)); err != nil || !at.IsDir() {
+	if !newfile.Possible(name) {
 		return input(fmt.Errorf("%s %s: no such directory", flag, name))
 	}
 	return nil
