@@ -1,11 +1,9 @@
 package build
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
@@ -242,6 +240,9 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 // thousand ranks on.
 func (g *p2p) works(rank int32) []work {
 	var list []work
+	if c := g.comm; g.req.Func == coll.AllToAll || rank == g.req.Root {
+		list = make([]work, 0, c.NRanks)
+	}
 	type batch struct{ phase, n, epoch int32 }
 	open := make([]batch, g.comm.P2PChannels)
 	g.eachRound(rank, func(round int) {
@@ -262,10 +263,26 @@ func (g *p2p) works(rank int32) []work {
 			b.n++
 		}
 	})
-	slices.SortFunc(list, func(a, b work) int {
-		return cmp.Or(cmp.Compare(a.channel, b.channel), cmp.Compare(a.phase, b.phase), cmp.Compare(a.index, b.index))
-	})
-	return list
+	return byChannel(list, g.comm.P2PChannels)
+}
+
+// byChannel sorts works by channel. Those of a channel are in the order of their
+// batches already.
+func byChannel(list []work, channels int) []work {
+	next := make([]int, channels+1)
+	for i := range list {
+		next[list[i].channel+1]++
+	}
+	for ch := range channels {
+		next[ch+1] += next[ch]
+	}
+	out := make([]work, len(list))
+	for i := range list {
+		at := &next[list[i].channel]
+		out[*at] = list[i]
+		*at++
+	}
+	return out
 }
 
 // AppendPrograms implements plan.Generator: a rank's send, receive and copy
