@@ -87,7 +87,7 @@ NVLink multicast was off: files rarely tell.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
 		Args: exactly("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.fit(a, cmd, a.path(args[0])) }}
+		RunE: func(cmd *cobra.Command, args []string) error { return c.fit(a, cmd, a.Path(args[0])) }}
 	c.registerFit(cmd)
 	return cmd
 }
@@ -100,7 +100,7 @@ them) and prints by how much the class misses, by operation and size. With
 --within it exits 7 where an operation's mean error is above that.`,
 		Example: `  simccl calibrate check later/ --topo topo.xml --machine-class ./h200.json --within 0.05`,
 		Args:    exactly("DIR"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.path(args[0])) }}
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.Path(args[0])) }}
 	c.registerMachine(cmd, "`FILE` or name of the class (default by the topology)")
 	cmd.Flags().Float64Var(&c.within, "within", 0, "largest mean `ERROR` of an operation, 0.05 for 5 % (default: none is too large)")
 	cmd.Flags().StringSliceVar(&c.ops, "ops", nil, "only these `OPERATIONS` (default all)")
@@ -121,11 +121,11 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	}
 	for _, l := range left {
 		if !strings.HasPrefix(l, measure.TopologyFile+": ") { // it is read as the machine
-			fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
+			fmt.Fprintf(a.Err, "simccl: left out: %s\n", l)
 		}
 	}
 	for _, r := range runs {
-		r.Assume(a.env)
+		r.Assume(a.Env)
 	}
 	lab, class, err := c.lab(a, dir)
 	if err != nil {
@@ -133,14 +133,14 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	}
 	points, left, err = lab.Prepare(runs)
 	for _, l := range left {
-		fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
+		fmt.Fprintf(a.Err, "simccl: left out: %s\n", l)
 	}
 	if err != nil {
 		return nil, class, input(err)
 	}
 	if !a.json {
 		for _, r := range runs {
-			fmt.Fprintf(a.out, "# %s\n", r.Summary())
+			fmt.Fprintf(a.Out, "# %s\n", r.Summary())
 		}
 	}
 	return points, class, nil
@@ -164,7 +164,7 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 	if err != nil {
 		return nil, gpu.Class{}, err
 	}
-	lab, class, err := calibrate.NewLab(spec, a.options(m.found))
+	lab, class, err := calibrate.NewLab(spec, a.Options(m.found))
 	return lab, class, asFlags(err)
 }
 
@@ -184,7 +184,7 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	told := a.progress("rounds", fitRounds)
+	told := a.Progress("rounds", fitRounds)
 	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout, Quantities: c.quantities, Rounds: fitRounds,
 		Round: func(int, float64) { told.Step() }})
 	told.End()
@@ -195,17 +195,17 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 		return err
 	}
 	res.Describe(cmp.Or(c.name, calibrate.NameAfter(class.Name)), calibrate.Machine(points))
-	if err := newfile.Write(a.path(c.out), res.Class.Format()); err != nil {
+	if err := newfile.Write(a.Path(c.out), res.Class.Format()); err != nil {
 		return err
 	}
 	if err := c.writeResiduals(a, res.Residuals); err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(res.Document())
+		return a.PrintJSON(res.Document())
 	}
-	fmt.Fprint(a.out, res.Text())
-	fmt.Fprintf(a.out, "# written to %s: give it to --machine-class, with its path\n", c.out)
+	fmt.Fprint(a.Out, res.Text())
+	fmt.Fprintf(a.Out, "# written to %s: give it to --machine-class, with its path\n", c.out)
 	return nil
 }
 
@@ -215,14 +215,14 @@ const fitRounds = 12
 // writable fails before minutes are spent on what cannot be kept.
 func (c *calibrateFlags) writable(a *app) error {
 	if c.out != "" {
-		if err := directory("--out", a.path(c.out)); err != nil {
+		if err := directory("--out", a.Path(c.out)); err != nil {
 			return err
 		}
 	}
 	if c.residuals == "" {
 		return nil
 	}
-	return directory("--residuals", a.path(c.residuals))
+	return directory("--residuals", a.Path(c.residuals))
 }
 
 // writeResiduals keeps the points where that is asked for.
@@ -230,7 +230,7 @@ func (c *calibrateFlags) writeResiduals(a *app, all []calibrate.Residual) error 
 	if c.residuals == "" {
 		return nil
 	}
-	return newfile.Write(a.path(c.residuals), calibrate.CSV(all))
+	return newfile.Write(a.Path(c.residuals), calibrate.CSV(all))
 }
 
 func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
@@ -256,11 +256,11 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	}
 	sums := calibrate.Summarise(res)
 	if a.json {
-		if err := a.printJSON(sums); err != nil {
+		if err := a.PrintJSON(sums); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.out, "# %s\n%s", class.Summary(gpu.NoNetwork), calibrate.CheckText(res))
+		fmt.Fprintf(a.Out, "# %s\n%s", class.Summary(gpu.NoNetwork), calibrate.CheckText(res))
 	}
 	worst := calibrate.Worst(sums)
 	if c.within > 0 && worst.After.Mean > c.within {

@@ -28,16 +28,16 @@ chunking for every power of two. --json prints all of it as one document.`,
 			}
 			switch {
 			case log:
-				return ncclog.WriteRank(a.out, x.Comm, 0)
+				return ncclog.WriteRank(a.Out, x.Comm, 0)
 			case !a.json:
-				_, err := fmt.Fprint(a.out, decision.Text(x.Comm, x.Name))
+				_, err := fmt.Fprint(a.Out, decision.Text(x.Comm, x.Name))
 				return err
 			}
 			text, err := a.document(x)
 			if err != nil {
 				return err
 			}
-			_, err = a.out.Write(text)
+			_, err = a.Out.Write(text)
 			return err
 		}}
 	m.register(c)
@@ -49,7 +49,7 @@ chunking for every power of two. --json prints all of it as one document.`,
 func (a *app) document(x *scenario.Site) ([]byte, error) {
 	text, warn, err := decision.Of(x.Comm, x.Cluster, x.Settings())
 	if warn != nil {
-		a.warn("%v", warn)
+		a.Warn("%v", warn)
 	}
 	return text, err
 }
@@ -77,10 +77,10 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 				if err != nil {
 					return err
 				}
-				_, err = a.out.Write(text)
+				_, err = a.Out.Write(text)
 				return err
 			case "text":
-				_, err := fmt.Fprint(a.out, decision.GraphText(x.Comm))
+				_, err := fmt.Fprint(a.Out, decision.GraphText(x.Comm))
 				return err
 			}
 			return a.printChannels(x, format)
@@ -94,11 +94,11 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 func (a *app) printChannels(x *scenario.Site, format string) error {
 	switch format {
 	case "rings":
-		fmt.Fprint(a.out, rings.Text(x.Comm.Comm, x.Cluster))
+		fmt.Fprint(a.Out, rings.Text(x.Comm.Comm, x.Cluster))
 	case "dot":
-		fmt.Fprint(a.out, rings.Dot(x.Comm.Comm, x.Cluster))
+		fmt.Fprint(a.Out, rings.Dot(x.Comm.Comm, x.Cluster))
 	case "json":
-		return encode(a.out, "  ", true, rings.JSON(x.Comm.Comm, x.Cluster))
+		return a.Encode("  ", true, rings.JSON(x.Comm.Comm, x.Cluster))
 	default:
 		return usage("--format %s: write xml, text, rings, json or dot", format)
 	}

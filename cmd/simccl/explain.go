@@ -80,10 +80,10 @@ is split, the limiting link, and every path that a rule refuses.`,
 				return err
 			}
 			if a.json {
-				if e := a.printJSON(rep); e != nil {
+				if e := a.PrintJSON(rep); e != nil {
 					return e
 				}
-			} else if e := a.printText(rep.Text()); e != nil {
+			} else if e := a.PrintText(rep.Text()); e != nil {
 				return e
 			}
 			return err
@@ -107,9 +107,9 @@ why.`,
 				return err
 			}
 			if a.json {
-				return a.printJSON(decision.Costs(x.Comm.Model))
+				return a.PrintJSON(decision.Costs(x.Comm.Model))
 			}
-			_, err = fmt.Fprint(a.out, decision.CostText(x.Comm.Model))
+			_, err = fmt.Fprint(a.Out, decision.CostText(x.Comm.Model))
 			return err
 		}}
 	m.register(c)

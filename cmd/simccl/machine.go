@@ -1,16 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/tracefile"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/trace/chrome"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -44,9 +40,6 @@ func (m *machineFlags) registerClass(c *cobra.Command) {
 	c.Flags().StringVar(&m.class, "machine-class", "", "speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
 }
 
-// thisTopo is the name under which a Spec has the topology of this machine.
-const thisTopo = "this machine"
-
 // spec is what the options say, as a Spec without a workload.
 func (m *machineFlags) spec(a *app) (scenario.Spec, error) {
 	var s scenario.Spec
@@ -71,7 +64,7 @@ func (m *machineFlags) spec(a *app) (scenario.Spec, error) {
 func (m *machineFlags) kinds(a *app) ([]scenario.Nodes, error) {
 	switch {
 	case m.topo == "" && m.found != nil:
-		return []scenario.Nodes{{Topo: thisTopo, Count: m.nodes}}, nil
+		return []scenario.Nodes{{Topo: process.ThisTopology, Count: m.nodes}}, nil
 	case m.topo == "" && m.nodes == 0:
 		return nil, nil
 	case m.topo == "":
@@ -102,7 +95,7 @@ func (a *app) splitCount(entry string) (scenario.Nodes, error) {
 		return n, usage("--topo: a file name is missing")
 	}
 	i := strings.LastIndexByte(entry, ':')
-	if _, err := os.Stat(a.path(entry)); err == nil || i < 1 {
+	if _, err := os.Stat(a.Path(entry)); err == nil || i < 1 {
 		return n, nil
 	}
 	count, err := strconv.Atoi(entry[i+1:])
@@ -110,37 +103,6 @@ func (a *app) splitCount(entry string) (scenario.Nodes, error) {
 		return n, usage("--topo %s: after the colon stands the number of nodes, from 1 on", entry)
 	}
 	return scenario.Nodes{Topo: entry[:i], Count: count}, nil
-}
-
-// options are the surroundings of a Spec: this process's files, environment and
-// standard error.
-func (a *app) options(found []byte) scenario.Options {
-	return scenario.Options{Files: files{app: a, given: map[string][]byte{thisTopo: found}}, Settings: a.sources(), Program: version,
-		Warn: a.warnOf, Cancelled: a.cancelled, Scratch: func(near string) (chrome.Spool, error) { return tracefile.Scratch(filepath.Dir(a.path(near))) },
-		Create: func(name string) (scenario.File, error) {
-			f, err := newfile.Create(a.path(name))
-			if err != nil {
-				return nil, err
-			}
-			return f, nil
-		}}
-}
-
-// warnOf prints a warning of a Spec.
-func (a *app) warnOf(err error) {
-	switch w := err.(type) {
-	case *scenario.LintWarning:
-		if w.File != thisTopo {
-			fmt.Fprintf(a.err, "topo lint: %s (simccl topo lint %s)\n", w.Summary, w.File)
-		}
-	case *scenario.NearError:
-		if p := a.last.showing.Load(); p != nil {
-			p.Clear()
-		}
-		fmt.Fprintf(a.err, "simccl: %v\n", w)
-	default:
-		a.warn("%v", asFlags(err))
-	}
 }
 
 // load makes the communicator.
@@ -154,6 +116,6 @@ func (m *machineFlags) site(a *app, load func(*scenario.Spec, scenario.Options) 
 	if err != nil {
 		return nil, err
 	}
-	x, err := load(&s, a.options(m.found))
+	x, err := load(&s, a.Options(m.found))
 	return x, asFlags(err)
 }

@@ -25,11 +25,11 @@ func (p *placeFlags) register(f *pflag.FlagSet) {
 
 // find reads flags before the launcher's environment.
 func (p *placeFlags) find(a *app) (team.Place, error) {
-	f := team.Finder{Rank: p.rank, NRanks: p.nranks, Root: p.root, Getenv: a.getenv,
+	f := team.Finder{Rank: p.rank, NRanks: p.nranks, Root: p.root, Getenv: a.Getenv,
 		Secret: func(loopback bool) (team.Secret, error) { return p.secret.read(a, loopback) }}
 	at, err := f.Find()
-	if a.last != nil {
-		a.last.Peers.Store(at.Rank >= 0 && at.NRanks > 1)
+	if a.Line != nil {
+		a.Line.Peers.Store(at.Rank >= 0 && at.NRanks > 1)
 	}
 	return at, err
 }
@@ -51,7 +51,7 @@ func (s *secretFlags) read(a *app, loopback bool) (team.Secret, error) {
 	case s.file != "" && s.word != "":
 		return nil, usage("--secret and --secret-file: write one of them")
 	case s.file != "":
-		b, err := os.ReadFile(a.path(s.file))
+		b, err := os.ReadFile(a.Path(s.file))
 		if err != nil {
 			return nil, input(fmt.Errorf("--secret-file: %w", err))
 		}
@@ -60,12 +60,12 @@ func (s *secretFlags) read(a *app, loopback bool) (team.Secret, error) {
 		}
 		return b, nil
 	case s.word != "":
-		a.warn("--secret stands in the list of processes, where every user of this host can read it; write --secret-file FILE or set %s", team.SecretVariable)
+		a.Warn("--secret stands in the list of processes, where every user of this host can read it; write --secret-file FILE or set %s", team.SecretVariable)
 		return team.Secret(s.word), nil
 	}
 	sub := *a
-	sub.noEnv = false
-	if v, _ := sub.getenv(team.SecretVariable); v != "" {
+	sub.NoEnv = false
+	if v, _ := sub.Getenv(team.SecretVariable); v != "" {
 		return team.Secret(v), nil
 	}
 	return team.UserKey(loopback)

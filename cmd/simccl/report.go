@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/page"
 	"github.com/spf13/cobra"
 )
@@ -24,7 +25,7 @@ paths and settings. It takes run's options.`,
 		Args: r.operation,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			quiet := *a
-			quiet.out, quiet.json = io.Discard, false
+			quiet.Out, quiet.json = io.Discard, false
 			if r.out.report == "" {
 				r.out.report = "report.html"
 			}
@@ -36,9 +37,9 @@ paths and settings. It takes run's options.`,
 				return err
 			}
 			if a.json {
-				return a.printJSON(map[string]string{"page": r.out.report})
+				return a.PrintJSON(map[string]string{"page": r.out.report})
 			}
-			_, err = fmt.Fprintln(a.out, r.out.report)
+			_, err = fmt.Fprintln(a.Out, r.out.report)
 			return err
 		}}
 	r.register(c)
@@ -47,11 +48,11 @@ paths and settings. It takes run's options.`,
 
 // writeReport draws the whole run.
 func (s *tableRun) writeReport(ctx context.Context) error {
-	p, err := page.Of(ctx, s.r, s.r.Result().Rows, version, s.app.cancelled)
+	p, err := page.Of(ctx, s.r, s.r.Result().Rows, version, s.app.Cancelled)
 	if err != nil {
 		return err
 	}
-	p.Command, p.Measured = "simccl "+strings.Join(s.app.args, " "), s.measured
+	p.Command, p.Measured = "simccl "+strings.Join(s.app.Args, " "), s.measured
 	var out bytes.Buffer
 	if err := page.Write(&out, p); err != nil {
 		return err
@@ -59,7 +60,7 @@ func (s *tableRun) writeReport(ctx context.Context) error {
 	if err := newfile.Write(s.flags.out.report, out.Bytes()); err != nil {
 		return err
 	}
-	s.app.wrote(s.flags.out.report, "open it in a browser")
+	s.app.Wrote(s.flags.out.report, "open it in a browser")
 	return nil
 }
 
@@ -69,7 +70,7 @@ func (s *tableRun) readMeasured() (out []page.Measured, err error) {
 		return nil, usage("--measured: is drawn on the page; write --report FILE.html as well")
 	}
 	for _, name := range s.flags.out.measured {
-		data, err := s.app.read(name, maxResults)
+		data, err := s.app.Read(name, process.MaxResults)
 		if err != nil {
 			return nil, err
 		}

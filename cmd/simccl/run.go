@@ -134,7 +134,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 		return nil, err
 	}
 	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool { return c.Rivals })
-	minBW, err := testoptions.MinBW(a.getenv)
+	minBW, err := testoptions.MinBW(a.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 			return nil, err
 		}
 	}
-	if s.r, err = scenario.Prepare(spec, a.options(r.machine.found)); err != nil {
+	if s.r, err = scenario.Prepare(spec, a.Options(r.machine.found)); err != nil {
 		return nil, placed(err)
 	}
 	t := &r.test
@@ -177,7 +177,7 @@ func (r *runFlags) check() error {
 
 // run goes through all sizes and prints.
 func (s *tableRun) run(ctx context.Context) error {
-	table := nccltests.NewTable(s.app.out, sweep.Heads(s.Columns)...)
+	table := nccltests.NewTable(s.app.Out, sweep.Heads(s.Columns)...)
 	if !s.app.json {
 		for _, line := range sweep.Prefaces(s.r, version) {
 			table.Preface(line)
@@ -185,7 +185,7 @@ func (s *tableRun) run(ctx context.Context) error {
 		table.Start(&s.Config, sweep.Devices(s.r.Site))
 	}
 	if s.flags.ncclLog {
-		if err := ncclog.WriteRank(s.app.err, s.r.Site.Comm, 0); err != nil {
+		if err := ncclog.WriteRank(s.app.Err, s.r.Site.Comm, 0); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (s *tableRun) run(ctx context.Context) error {
 			return err
 		}
 		for _, note := range s.Notes() {
-			fmt.Fprintln(s.app.out, "# "+note)
+			fmt.Fprintln(s.app.Out, "# "+note)
 		}
 	}
 	if err := s.outputs(ctx); err != nil {
@@ -209,7 +209,7 @@ func (s *tableRun) run(ctx context.Context) error {
 // all simulates and prints every row.
 func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
 	n := len(s.r.Lines())
-	told := s.app.progress("sizes", n)
+	told := s.app.Progress("sizes", n)
 	defer told.End()
 	told.Follow(func() float64 { return s.r.Share() * float64(n) })
 	for row, err := range s.r.Rows(ctx) {
@@ -228,7 +228,7 @@ func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
 
 // outputs writes the files that were asked for.
 func (s *tableRun) outputs(ctx context.Context) error {
-	told := s.app.progress("events", 0)
+	told := s.app.Progress("events", 0)
 	defer told.End()
 	err := s.r.Write(ctx, scenario.Listener{
 		Phase: func(p scenario.Phase) {
@@ -248,5 +248,5 @@ func (s *tableRun) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.app.writeJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.args...)), s.flags.test.Output)
+	return s.app.writeJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
@@ -126,12 +127,12 @@ func (o *outputFlags) outputs() scenario.Outputs {
 // readScenario reads a scenario file; placed gives errors about its members their
 // line and column.
 func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error) {
-	data, err := a.read(name, maxSettings)
+	data, err := a.Read(name, process.MaxSettings)
 	if err != nil {
 		return scenario.Spec{}, nil, err
 	}
 	s, placed, err := scenario.ParsePlaced(data, name)
-	for _, kv := range a.env { // a flag outranks a file
+	for _, kv := range a.Env { // a flag outranks a file
 		if k, v, ok := strings.Cut(kv, "="); ok && err == nil {
 			if s.NCCL.Env == nil {
 				s.NCCL.Env = map[string]string{}
@@ -150,7 +151,7 @@ func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error
 
 // saveScenario writes what the options meant.
 func (a *app) saveScenario(name string, s scenario.Spec) error {
-	for _, kv := range a.env {
+	for _, kv := range a.Env {
 		if k, v, ok := strings.Cut(kv, "="); ok {
 			if s = s.Clone(); s.NCCL.Env == nil {
 				s.NCCL.Env = map[string]string{}
@@ -158,14 +159,14 @@ func (a *app) saveScenario(name string, s scenario.Spec) error {
 			s.NCCL.Env[k] = v
 		}
 	}
-	opt := a.options(nil)
+	opt := a.Options(nil)
 	f, err := opt.Create(name)
 	if err != nil {
 		return input(err)
 	}
 	_, err = f.Write(s.JSON())
 	if err = f.Finish(err); err == nil {
-		a.wrote(name, "run it with simccl run --scenario "+name)
+		a.Wrote(name, "run it with simccl run --scenario "+name)
 	}
 	return err
 }
@@ -187,9 +188,9 @@ are called.`,
 				return placed(err)
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"points": points, "digest": digest, "spec": s})
+				return a.PrintJSON(map[string]any{"points": points, "digest": digest, "spec": s})
 			}
-			_, err = fmt.Fprintf(a.out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
+			_, err = fmt.Fprintf(a.Out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
 			return err
 		}}
 	check := &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
@@ -221,12 +222,12 @@ func (a *app) checkScenarios(names []string) error {
 		if err != nil {
 			v.Error = err.Error()
 		} else if !a.json {
-			fmt.Fprintf(a.out, "%s %s\n", a.paint(a.out).Green("ok"), name)
+			fmt.Fprintf(a.Out, "%s %s\n", a.Paint(a.Out).Green("ok"), name)
 		}
 		errs, doc = append(errs, err), append(doc, v)
 	}
 	if a.json {
-		if err := a.printJSON(doc); err != nil {
+		if err := a.PrintJSON(doc); err != nil {
 			return err
 		}
 	}
@@ -240,7 +241,7 @@ func describe(a *app, s *scenario.Spec) (points int, digest string, err error) {
 	}
 	first, err := s.Point(0)
 	if err == nil {
-		digest, err = scenario.Digest(&first, a.options(nil))
+		digest, err = scenario.Digest(&first, a.Options(nil))
 	}
 	return points, digest, err
 }
@@ -249,7 +250,7 @@ func describe(a *app, s *scenario.Spec) (points int, digest string, err error) {
 func (a *app) checkPoints(s *scenario.Spec) error {
 	first, err := s.Point(0)
 	if err == nil {
-		_, err = scenario.Prepare(first, a.options(nil))
+		_, err = scenario.Prepare(first, a.Options(nil))
 	}
 	return err
 }
