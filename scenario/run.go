@@ -11,8 +11,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -323,7 +323,7 @@ func (m *Site) Devices() []Device {
 	for r := range out {
 		p := m.Cluster.Locate(r)
 		g := p.System.Nodes[p.GPU].GPU
-		id := topo.BusID(g.BusID)
+		id := cnum.BusID(g.BusID)
 		name := g.Name
 		if name == "" {
 			name = fmt.Sprintf("sm_%d", g.SM)

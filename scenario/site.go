@@ -17,6 +17,7 @@ import (
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace/chrome"
@@ -252,7 +253,7 @@ func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 		if count%k != 0 {
 			return nil, &FieldError{Path: "machine.nvlinkDomain", Value: fmt.Sprint(k), Problem: fmt.Sprintf("%d nodes of %s do not make whole domains", count, x.Spec.Name)}
 		}
-		spec, err := topo.Join(x.Spec, k)
+		spec, err := decl.Join(x.Spec, k)
 		if err != nil {
 			return nil, bad(err)
 		}

@@ -207,7 +207,7 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	}
 	r.Predict = func(d []nccltests.Device) (bench.Model, error) { return b.predict(a, r.Request, r.Spec.Func, d) }
 	r.Args, r.Env = append([]string{"simccl"}, a.Args...), bench.NCCLVariables(a.Environ, r.Request.NCCLEnv(a.Env))
-	r.Document = func(doc *nccltests.Report) error { return a.writeJSON(doc, r.Request.Output) }
+	r.Document = func(doc *nccltests.Report) error { return a.WriteJSON(doc, r.Request.Output, a.json) }
 	if r.Request.Trace == "" {
 		return r
 	}

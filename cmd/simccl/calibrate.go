@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/newfile"
@@ -115,25 +114,18 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	} else if !at.IsDir() {
 		return nil, class, usage("%s: not a directory; write the one that holds the measured files", dir)
 	}
-	runs, left, err := calibrate.Read(os.DirFS(dir))
+	leftOut := func(line string) { fmt.Fprintf(a.Err, "simccl: left out: %s\n", line) }
+	runs, err := calibrate.ReadAll(os.DirFS(dir), measure.TopologyFile, a.Env, leftOut) // the topology is read as the machine
 	if err != nil {
 		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
-	}
-	for _, l := range left {
-		if !strings.HasPrefix(l, measure.TopologyFile+": ") { // it is read as the machine
-			fmt.Fprintf(a.Err, "simccl: left out: %s\n", l)
-		}
-	}
-	for _, r := range runs {
-		r.Assume(a.Env)
 	}
 	lab, class, err := c.lab(a, dir)
 	if err != nil {
 		return nil, class, err
 	}
-	points, left, err = lab.Prepare(runs)
+	points, left, err := lab.Prepare(runs)
 	for _, l := range left {
-		fmt.Fprintf(a.Err, "simccl: left out: %s\n", l)
+		leftOut(l)
 	}
 	if err != nil {
 		return nil, class, input(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/simccl/simccl/internal/decision"
@@ -83,24 +84,14 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 				_, err := fmt.Fprint(a.Out, decision.GraphText(x.Comm))
 				return err
 			}
-			return a.printChannels(x, format)
+			err = rings.Write(a.Out, x.Comm.Comm, x.Cluster, format)
+			var word *rings.FormatError
+			if errors.As(err, &word) {
+				return usage("--format %s: write xml, text, rings, json or dot", format)
+			}
+			return err
 		}}
 	m.register(c)
 	c.Flags().StringVar(&format, "format", "text", "xml, text, rings, json or dot")
 	return c
-}
-
-// printChannels shows the channels over all ranks.
-func (a *app) printChannels(x *scenario.Site, format string) error {
-	switch format {
-	case "rings":
-		fmt.Fprint(a.Out, rings.Text(x.Comm.Comm, x.Cluster))
-	case "dot":
-		fmt.Fprint(a.Out, rings.Dot(x.Comm.Comm, x.Cluster))
-	case "json":
-		return a.Encode("  ", true, rings.JSON(x.Comm.Comm, x.Cluster))
-	default:
-		return usage("--format %s: write xml, text, rings, json or dot", format)
-	}
-	return nil
 }

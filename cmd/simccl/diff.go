@@ -168,18 +168,8 @@ func shared(both, side *cobra.Command) []string {
 
 // setBare sets the option that a bare setting, file or fault is short for.
 func setBare(c *cobra.Command, w string) error {
-	key, _, assigned := strings.Cut(w, "=")
-	option := ""
-	switch {
-	case assigned && (key == "rank" || key == "nic" || key == "link"):
-		option = "fault"
-	case assigned && key == strings.ToUpper(key):
-		option = "env"
-	case strings.HasSuffix(w, ".json"):
-		option = "fabric"
-	case strings.Contains(w, ".xml"):
-		option = "topo"
-	default:
+	option := diff.Option(w)
+	if option == "" {
 		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, or a fault", w)
 	}
 	return c.Flags().Set(option, w)

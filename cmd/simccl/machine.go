@@ -2,8 +2,6 @@ package main
 
 import (
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/scenario"
@@ -51,58 +49,16 @@ func (m *machineFlags) spec(a *app) (scenario.Spec, error) {
 			return s, usage("%s %d: must be at least 1", o.name, o.v)
 		}
 	}
-	nodes, err := m.kinds(a)
+	nodes, err := scenario.ParseNodes(m.topo, m.nodes, func(name string) bool { _, err := os.Stat(a.Path(name)); return err == nil })
+	if m.topo == "" && m.found != nil {
+		nodes = []scenario.Nodes{{Topo: process.ThisTopology, Count: m.nodes}}
+	}
 	s.Machine = scenario.Machine{Nodes: nodes, GPUs: m.gpus, NVLinkDomain: m.mnnvl, Class: m.class}
 	if s.Machine.Multicast = m.multicast; m.multicast == "auto" {
 		s.Machine.Multicast = ""
 	}
 	s.Network.Fabric = m.fabric
-	return s, err
-}
-
-// kinds reads --topo and --nodes: FILE, or FILE:COUNT,FILE:COUNT.
-func (m *machineFlags) kinds(a *app) ([]scenario.Nodes, error) {
-	switch {
-	case m.topo == "" && m.found != nil:
-		return []scenario.Nodes{{Topo: process.ThisTopology, Count: m.nodes}}, nil
-	case m.topo == "" && m.nodes == 0:
-		return nil, nil
-	case m.topo == "":
-		return []scenario.Nodes{{Count: m.nodes}}, nil
-	}
-	var out []scenario.Nodes
-	entries := strings.Split(m.topo, ",")
-	for _, entry := range entries {
-		n, err := a.splitCount(entry)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case n.Count > 0 && m.nodes > 0:
-			return nil, usage("--topo %s: the counts after the colons already say how many nodes; leave --nodes out", m.topo)
-		case n.Count == 0 && len(entries) == 1:
-			n.Count = m.nodes
-		}
-		out = append(out, n)
-	}
-	return out, nil
-}
-
-// splitCount cuts FILE:COUNT; a file that exists under the whole name wins.
-func (a *app) splitCount(entry string) (scenario.Nodes, error) {
-	n := scenario.Nodes{Topo: entry}
-	if entry == "" {
-		return n, usage("--topo: a file name is missing")
-	}
-	i := strings.LastIndexByte(entry, ':')
-	if _, err := os.Stat(a.Path(entry)); err == nil || i < 1 {
-		return n, nil
-	}
-	count, err := strconv.Atoi(entry[i+1:])
-	if err != nil || count < 1 {
-		return n, usage("--topo %s: after the colon stands the number of nodes, from 1 on", entry)
-	}
-	return scenario.Nodes{Topo: entry[:i], Count: count}, nil
+	return s, asFlags(err)
 }
 
 // load makes the communicator.

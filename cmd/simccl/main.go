@@ -9,6 +9,7 @@ import (
 
 	"github.com/simccl/simccl/internal/interrupt"
 	"github.com/simccl/simccl/internal/process"
+	"github.com/spf13/cobra"
 )
 
 // version is set by the linker for releases.
@@ -42,10 +43,24 @@ func run(ctx context.Context, args []string, a *app) int {
 	root.SetArgs(args)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	err := end(root.ExecuteContext(ctx))
+	profile := &process.CPUProfile{}
+	profileFlag(a, root, profile)
+	err := root.ExecuteContext(ctx)
+	if lost := profile.Stop(&a.Process); err == nil {
+		err = lost
+	}
+	err = end(err)
 	if why := interrupt.Of(ctx); why != nil {
 		a.Line.Say(func() { a.Interrupted(why) })
 		return why.Status()
 	}
 	return a.report(err)
+}
+
+// profileFlag declares --cpuprofile on the root: every command has it. Users of
+// simulated times look for --profile, so help does not list this one.
+func profileFlag(a *app, root *cobra.Command, c *process.CPUProfile) {
+	root.PersistentFlags().StringVar(&c.Name, "cpuprofile", "", "write a pprof CPU profile of simccl itself to `FILE` (.pb.gz)")
+	_ = root.PersistentFlags().MarkHidden("cpuprofile")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return c.Start(&a.Process) }
 }

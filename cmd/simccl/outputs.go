@@ -7,7 +7,6 @@ import (
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
-	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/pflag"
 )
@@ -69,29 +68,4 @@ func (a *app) wroteOutput(w scenario.Written) {
 	default:
 		a.Wrote(w.Name, "the point-to-point operations in SimCCL's columns")
 	}
-}
-
-// writeJSON writes nccl-tests' JSON: with --json on standard output, and to the
-// file of -J.
-func (a *app) writeJSON(doc *nccltests.Report, name string) error {
-	if a.json {
-		if err := nccltests.WriteJSON(a.Out, doc); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(a.Out); err != nil {
-			return err
-		}
-	}
-	if name == "" {
-		return nil
-	}
-	f, err := newfile.CreateNew(a.Path(name)) // NAME, NAME.0, …: as nccl-tests does for -J
-	if err != nil {
-		return input(err)
-	}
-	if err := f.Finish(nccltests.WriteJSON(f, doc)); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	fmt.Fprintf(a.Err, "# Writing JSON output to %s\n", f.Name())
-	return nil
 }

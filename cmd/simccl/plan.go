@@ -31,7 +31,7 @@ func newPlan(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			op, _, err := o.operation(args, x.Comm.NRanks)
+			op, err := o.operation(args, x.Comm.NRanks)
 			if err != nil {
 				return err
 			}

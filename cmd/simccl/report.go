@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -53,15 +52,14 @@ func (s *tableRun) writeReport(ctx context.Context) error {
 		return err
 	}
 	p.Command, p.Measured = "simccl "+strings.Join(s.app.Args, " "), s.measured
-	var out bytes.Buffer
-	if err := page.Write(&out, p); err != nil {
-		return err
+	text, err := p.Bytes()
+	if err == nil {
+		err = newfile.Write(s.flags.out.report, text)
 	}
-	if err := newfile.Write(s.flags.out.report, out.Bytes()); err != nil {
-		return err
+	if err == nil {
+		s.app.Wrote(s.flags.out.report, "open it in a browser")
 	}
-	s.app.Wrote(s.flags.out.report, "open it in a browser")
-	return nil
+	return err
 }
 
 // readMeasured reads the results of --measured.
@@ -69,16 +67,5 @@ func (s *tableRun) readMeasured() (out []page.Measured, err error) {
 	if len(s.flags.out.measured) > 0 && s.flags.out.report == "" {
 		return nil, usage("--measured: is drawn on the page; write --report FILE.html as well")
 	}
-	for _, name := range s.flags.out.measured {
-		data, err := s.app.Read(name, process.MaxResults)
-		if err != nil {
-			return nil, err
-		}
-		m, err := page.ReadMeasured(data, name, s.Config.Program)
-		if err != nil {
-			return nil, input(err)
-		}
-		out = append(out, m)
-	}
-	return out, nil
+	return page.ReadAll(s.flags.out.measured, s.Config.Program, func(name string) ([]byte, error) { return s.app.Read(name, process.MaxResults) })
 }

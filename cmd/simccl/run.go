@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/internal/ncclog"
@@ -177,53 +176,29 @@ func (r *runFlags) check() error {
 
 // run goes through all sizes and prints.
 func (s *tableRun) run(ctx context.Context) error {
-	table := nccltests.NewTable(s.app.Out, sweep.Heads(s.Columns)...)
+	n := len(s.r.Lines())
+	told := s.app.Progress("sizes", n)
+	defer told.End()
+	told.Follow(func() float64 { return s.r.Share() * float64(n) })
+	p := sweep.Printer{Program: version, Printing: told.Clear, Done: told.Step, Ended: told.End, Begun: func() error {
+		if !s.flags.ncclLog {
+			return nil
+		}
+		return ncclog.WriteRank(s.app.Err, s.r.Site.Comm, 0)
+	}}
 	if !s.app.json {
-		for _, line := range sweep.Prefaces(s.r, version) {
-			table.Preface(line)
-		}
-		table.Start(&s.Config, sweep.Devices(s.r.Site))
+		p.Out = s.app.Out
 	}
-	if s.flags.ncclLog {
-		if err := ncclog.WriteRank(s.app.Err, s.r.Site.Comm, 0); err != nil {
-			return err
-		}
-	}
-	if err := s.all(ctx, table); err != nil {
+	if err := s.Print(ctx, s.r, p); err != nil {
 		return err
 	}
 	if !s.app.json {
-		if err := table.Finish(&s.Config, &s.Summary); err != nil {
-			return err
-		}
-		for _, note := range s.Notes() {
-			fmt.Fprintln(s.app.Out, "# "+note)
-		}
+		s.PrintNotes(s.app.Out)
 	}
 	if err := s.outputs(ctx); err != nil {
 		return err
 	}
 	return s.Summary.BelowMinBW()
-}
-
-// all simulates and prints every row.
-func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
-	n := len(s.r.Lines())
-	told := s.app.Progress("sizes", n)
-	defer told.End()
-	told.Follow(func() float64 { return s.r.Share() * float64(n) })
-	for row, err := range s.r.Rows(ctx) {
-		if err != nil {
-			return err
-		}
-		r := s.Add(row)
-		if !s.app.json {
-			told.Clear()
-			table.Row(r)
-		}
-		told.Step()
-	}
-	return nil
 }
 
 // outputs writes the files that were asked for.
@@ -248,5 +223,5 @@ func (s *tableRun) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.app.writeJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output)
+	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output, s.app.json)
 }

@@ -24,6 +24,7 @@ var flagNames = map[string]string{
 	"engine.fold": "--fold", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
 	"outputs.profile": "--profile", "outputs.ops": "--ops", "outputs.detail": "--trace-detail", "outputs.style": "--trace-style",
 	"outputs.ranks": "--trace-ranks", "outputs.maxEvents": "--trace-events",
+	"Topo": "--topo", "Nodes": "--nodes", "Root": "-r",
 	// Members of a bench.Request.
 	"Iters": "-n", "Warmup": "-w", "Agg": "-m", "Cycles": "-N", "Check": "-c", "Graph": "-G", "Output": "-J", "Columns": "--columns",
 	"Threads": "-t", "Blocking": "-z", "StreamNull": "-y", "Timeout": "-T", "CPUTime": "-C", "Average": "-a", "LocalRegister": "-R", "CTAPolicy": "-x",
@@ -132,13 +133,8 @@ func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error
 		return scenario.Spec{}, nil, err
 	}
 	s, placed, err := scenario.ParsePlaced(data, name)
-	for _, kv := range a.Env { // a flag outranks a file
-		if k, v, ok := strings.Cut(kv, "="); ok && err == nil {
-			if s.NCCL.Env == nil {
-				s.NCCL.Env = map[string]string{}
-			}
-			s.NCCL.Env[k] = v
-		}
+	if err == nil { // a flag outranks a file
+		s = s.WithEnv(a.Env)
 	}
 	return s, func(err error) error {
 		var f *scenario.FieldError
@@ -151,14 +147,7 @@ func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error
 
 // saveScenario writes what the options meant.
 func (a *app) saveScenario(name string, s scenario.Spec) error {
-	for _, kv := range a.Env {
-		if k, v, ok := strings.Cut(kv, "="); ok {
-			if s = s.Clone(); s.NCCL.Env == nil {
-				s.NCCL.Env = map[string]string{}
-			}
-			s.NCCL.Env[k] = v
-		}
-	}
+	s = s.WithEnv(a.Env)
 	opt := a.Options(nil)
 	f, err := opt.Create(name)
 	if err != nil {
@@ -183,7 +172,7 @@ are called.`,
 			if err != nil {
 				return err
 			}
-			points, digest, err := describe(a, &s)
+			points, digest, err := scenario.Describe(&s, a.Options(nil))
 			if err != nil {
 				return placed(err)
 			}
@@ -216,7 +205,7 @@ func (a *app) checkScenarios(names []string) error {
 	for _, name := range names {
 		s, placed, err := a.readScenario(name)
 		if err == nil {
-			err = placed(a.checkPoints(&s))
+			err = placed(scenario.CheckFirst(&s, a.Options(nil)))
 		}
 		v := verdict{File: name, OK: err == nil}
 		if err != nil {
@@ -232,25 +221,4 @@ func (a *app) checkScenarios(names []string) error {
 		}
 	}
 	return fail.Join(errs...)
-}
-
-// describe counts the points of a scenario and identifies the first.
-func describe(a *app, s *scenario.Spec) (points int, digest string, err error) {
-	if points, err = s.Points(); err != nil {
-		return 0, "", err
-	}
-	first, err := s.Point(0)
-	if err == nil {
-		digest, err = scenario.Digest(&first, a.Options(nil))
-	}
-	return points, digest, err
-}
-
-// checkPoints prepares the first point of a scenario, which reads its files.
-func (a *app) checkPoints(s *scenario.Spec) error {
-	first, err := s.Point(0)
-	if err == nil {
-		_, err = scenario.Prepare(first, a.Options(nil))
-	}
-	return err
 }

@@ -251,3 +251,20 @@ func (d *Document) Text() string {
 	}
 	return b.String()
 }
+
+// Option is the option that a bare word of a side is short for: a fault, a setting,
+// a network or a topology; "" where it is none.
+func Option(word string) string {
+	key, _, assigned := strings.Cut(word, "=")
+	switch {
+	case assigned && (key == "rank" || key == "nic" || key == "link"):
+		return "fault"
+	case assigned && key == strings.ToUpper(key):
+		return "env"
+	case strings.HasSuffix(word, ".json"):
+		return "fabric"
+	case strings.Contains(word, ".xml"):
+		return "topo"
+	}
+	return ""
+}

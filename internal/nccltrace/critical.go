@@ -124,6 +124,7 @@ func (p *pathSink) Emit(e *trace.Event) {
 			return
 		}
 		if p.full = len(p.steps) == maxPathSlices; p.full {
+			p.steps, p.sends, p.last = nil, nil, nil // of no use
 			return
 		}
 		s := pathStep{start: worked(e), end: e.Start + e.Dur, rank: l.rank, channel: l.channel,

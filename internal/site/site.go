@@ -23,9 +23,14 @@ func Options() scenario.Options {
 
 // Open loads a machine under settings NAME=VALUE.
 func Open(m scenario.Machine, env ...string) (*scenario.Site, error) {
+	return OpenFor("", m, env...)
+}
+
+// OpenFor is Open by the rules of a release of NCCL; "" is the default's.
+func OpenFor(version string, m scenario.Machine, env ...string) (*scenario.Site, error) {
 	opt := Options()
 	opt.Settings.Flags = env
-	return scenario.Load(&scenario.Spec{Machine: m}, opt)
+	return scenario.Load(&scenario.Spec{Machine: m, NCCL: scenario.NCCL{Version: version}}, opt)
 }
 
 // Load is Open for tests.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/real"
 	"github.com/simccl/simccl/topo"
@@ -120,7 +121,7 @@ func (h *Host) beginning() (*topo.Element, error) {
 // default (misc/param.cc:76).
 func (h *Host) number(name string, def int64) int64 {
 	if v, _ := h.Getenv(name); v != "" {
-		def, _ = topo.CInt(v)
+		def, _ = cnum.Int(v)
 	}
 	return def
 }

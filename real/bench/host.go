@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/real/internal/ibv"
 	"github.com/simccl/simccl/real/internal/sock"
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/real/internal/verbs"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -248,7 +249,7 @@ func openWire(c *HostConfig, t *team.Team) (*host.Wire, error) {
 		set := c.IB
 		set.Host = t.Address()
 		n, err = ibv.NewNet(set)
-		w.Memory = ibv.HostMemory
+		w.Memory = verbs.HostMemory
 	}
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 )
 
 // ErrUnsupported is matched by errors that say which hardware or library is
@@ -135,7 +136,7 @@ func Detect(m *Machine, p Params) (*topo.Spec, error) {
 		if all == nil {
 			all = b.root
 		} else {
-			topo.Fuse(all, b.root)
+			all.Fuse(b.root)
 		}
 	}
 	return &topo.Spec{Name: "this machine", Root: all}, nil
@@ -202,7 +203,7 @@ func initial(e *topo.Element, name, value string) {
 // anything is (xml.cc:947).
 func (b *builder) trim(e *topo.Element) bool {
 	asked, _ := e.Get("keep")
-	e.Attrs = slices.DeleteFunc(e.Attrs, func(a topo.Attr) bool { return a.Name == "keep" && (asked == "1" || b.keep[e]) })
+	e.Attrs = slices.DeleteFunc(e.Attrs, func(a decl.Attr) bool { return a.Name == "keep" && (asked == "1" || b.keep[e]) })
 	if asked == "1" || b.keep[e] {
 		return true
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -94,7 +95,7 @@ func (m *Machine) ibPorts(p Params) []netPort {
 		}
 		for _, q := range ports {
 			num, at := atoi(q.Name()), dir+"/ports/"+q.Name()
-			if !m.usable(at) || !topo.Listed(p.IBHCA, d.Name, num) || len(out) == maxHCAs {
+			if !m.usable(at) || !iflist.Listed(p.IBHCA, d.Name, num) || len(out) == maxHCAs {
 				continue
 			}
 			// The port of a card: functions before this one count too
@@ -197,7 +198,7 @@ func (m *Machine) socketPorts(p Params) ([]netPort, error) {
 	for _, list := range lists {
 		var out []netPort
 		for _, i := range ordered {
-			if topo.Listed(list, i.Name, -1) && len(out) < maxInterfaces {
+			if iflist.Listed(list, i.Name, -1) && len(out) < maxInterfaces {
 				out = append(out, m.socketPort(i.Name, len(out)))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 )
 
 // Severity orders findings.
@@ -147,10 +148,10 @@ func (c *checker) say(s Severity, rule string, it item, attr, problem, remedy st
 // gather lists elements by name with their places.
 func (c *checker) gather() {
 	c.all = map[string][]item{}
-	c.gatherAt(topo.RootPlace(c.spec.Root), item{})
+	c.gatherAt(decl.RootPlace(c.spec.Root), item{})
 }
 
-func (c *checker) gatherAt(p *topo.Place, it item) {
+func (c *checker) gatherAt(p *decl.Place, it item) {
 	it.e, it.path = p.Elem, p.String()
 	switch p.Elem.Name {
 	case "cpu":

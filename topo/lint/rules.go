@@ -6,8 +6,9 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/termtext"
-	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/internal/pcie"
 )
 
 // cpus looks at NUMA numbers, affinities and what NCCL takes the CPU for.
@@ -112,7 +113,7 @@ func (c *checker) busIDs() {
 	seen := map[string]string{}
 	for _, it := range c.all["pci"] {
 		id, _ := it.e.Get("busid")
-		k := fmt.Sprintf("%s %x", it.host, topo.BusID(id))
+		k := fmt.Sprintf("%s %x", it.host, cnum.BusID(id))
 		if first, dup := seen[k]; dup {
 			c.say(Error, "busid", it, "busid", fmt.Sprintf("busid %s is %s already: NCCL joins links to the first", termtext.Short(id, 0), first), "give every device its own address")
 		}
@@ -139,7 +140,7 @@ func (c *checker) links() {
 		w, hasW := it.e.Get("link_width")
 		s, hasS := it.e.Get("link_speed")
 		wide := it.e.Int("link_width", 0)
-		bw, known := topo.PCIBandwidth(wide, s)
+		bw, known := pcie.Bandwidth(wide, s)
 		switch {
 		case (hasW && w == "") || !hasW || wide == 0:
 			c.say(Warning, "width", it, "link_width", fmt.Sprintf("link_width is %s, NCCL takes 16 lanes", termtext.Quote(w, 0)), "write the lanes, as max_link_width in sysfs")
@@ -173,7 +174,7 @@ func (c *checker) gpuAttributes() {
 		}
 		if it.pci != nil {
 			speed, ok := it.pci.Get("link_speed")
-			bw, known := topo.PCIBandwidth(it.pci.Int("link_width", 0), speed)
+			bw, known := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
 			if ok && known && sm > 0 && float32(bw) < generation(sm) && sm != 121 {
 				c.say(Note, "gpu-link", it, "", fmt.Sprintf("its PCIe link has %g GB/s, an sm_%d chip can %g", float32(bw), sm, generation(sm)), "check link_speed and link_width; a sleeping link shows less")
 			}
@@ -207,7 +208,7 @@ func (c *checker) nets() {
 			continue
 		}
 		speed, _ := it.pci.Get("link_speed")
-		bw, _ := topo.PCIBandwidth(it.pci.Int("link_width", 0), speed)
+		bw, _ := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
 		if need := float32(mbps) / 8000; float32(bw)*1.06 < need {
 			c.say(Warning, "net-link", it, "speed", fmt.Sprintf("a port of %g GB/s on a PCIe link of %g GB/s", need, float32(bw)), "check link_speed and link_width of its <pci>")
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 )
 
 // MaxBytes bounds a topology or graph file; real ones have kilobytes.
@@ -149,7 +150,7 @@ func (b *builder) element(e *etree.Element) *topo.Element {
 		if i < len(at) {
 			pos = at[i]
 		}
-		out.Attrs = append(out.Attrs, topo.Attr{Name: a.FullKey(), Value: a.Value, Origin: pos})
+		out.Attrs = append(out.Attrs, decl.Attr{Name: a.FullKey(), Value: a.Value, Origin: pos})
 	}
 	for _, c := range e.ChildElements() {
 		out.Children = append(out.Children, b.element(c))

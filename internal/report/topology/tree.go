@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -64,7 +65,7 @@ func nodeText(s *topo.System, n topo.NodeID) string {
 	case topo.GPU:
 		return fmt.Sprintf("GPU%d %s sm_%d dev %d", node.GPU.Rank, node.GPU.BusID, node.GPU.SM, node.GPU.Dev)
 	case topo.PCI:
-		return fmt.Sprintf("PCI %s (%x)", topo.BusIDText(id), node.PCI.Device)
+		return fmt.Sprintf("PCI %s (%x)", cnum.BusIDText(id), node.PCI.Device)
 	case topo.NVS:
 		return "NVSwitch"
 	case topo.CPU:
@@ -73,7 +74,7 @@ func nodeText(s *topo.System, n topo.NodeID) string {
 		if id == 0 {
 			return "NIC outside PCI"
 		}
-		return "NIC " + topo.BusIDText(id)
+		return "NIC " + cnum.BusIDText(id)
 	}
 	return fmt.Sprintf("%s %s", label(s, n), node.Net.Name)
 }
@@ -95,7 +96,7 @@ func Dot(s *topo.System) string {
 	}
 	for i := range s.Links {
 		l := &s.Links[i]
-		back := s.BackLink(topo.LinkID(i))
+		back := backLink(s, topo.LinkID(i))
 		if back >= 0 && l.From > l.To {
 			continue // drawn with the other direction
 		}
@@ -116,4 +117,16 @@ func Dot(s *topo.System) string {
 	}
 	b.WriteString("}\n")
 	return b.String()
+}
+
+// backLink gives the first link of the same kind that leads the other way, -1
+// without one.
+func backLink(s *topo.System, l topo.LinkID) topo.LinkID {
+	link := &s.Links[l]
+	for _, r := range s.Nodes[link.To].Links {
+		if s.Links[r].To == link.From && s.Links[r].Kind == link.Kind {
+			return r
+		}
+	}
+	return -1
 }

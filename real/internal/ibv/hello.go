@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/config/netcfg"
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 // A connection is set up over TCP, in NCCL's order (net_ib.cc:1354): both tell
@@ -23,7 +24,7 @@ type greeting struct {
 
 // hello shows one side's QPs and memory.
 type hello struct {
-	NICs []Address
+	NICs []verbs.Address
 	QPs  []farQP
 	// Addr is the sender's CTS FIFO, or the receiver's array of message sizes.
 	Addr   uint64
@@ -34,7 +35,7 @@ type hello struct {
 type farQP struct {
 	Num uint32
 	NIC int
-	ECE *ECE `json:",omitempty"`
+	ECE *verbs.ECE `json:",omitempty"`
 }
 
 // say and hear exchange lines of JSON.
@@ -129,11 +130,11 @@ func (k *comm) meet(me *hello, dials bool) error {
 
 // connect brings one QP up. Extensions are what the dialer's NIC offers, less
 // what the other one lacks (net_ib.cc:1802).
-func (k *comm) connect(q *QP, to *farQP, s netcfg.Service, me *hello, i int, dials bool) error {
+func (k *comm) connect(q *queuePair, to *farQP, s netcfg.Service, me *hello, i int, dials bool) error {
 	known := false
 	if to.ECE != nil {
 		var err error
-		if known, err = q.setECE(to.ECE); err != nil {
+		if known, err = q.SetExtensions(to.ECE); err != nil {
 			return err
 		}
 	}
@@ -143,7 +144,7 @@ func (k *comm) connect(q *QP, to *farQP, s netcfg.Service, me *hello, i int, dia
 	if dials || !known {
 		return nil
 	}
-	both, err := q.ece()
+	both, err := q.Extensions()
 	me.QPs[i].ECE = both
 	return err
 }
@@ -153,7 +154,7 @@ func (k *comm) offerECE(me *hello) (err error) {
 		if k.net.set.ECEOff {
 			break
 		}
-		if me.QPs[i].ECE, err = q.ece(); err != nil {
+		if me.QPs[i].ECE, err = q.Extensions(); err != nil {
 			return err
 		}
 	}
@@ -167,7 +168,7 @@ func (k *comm) fits() error {
 		return fmt.Errorf("the peer shows %d QPs of %d NICs, %d QPs are to be connected", len(far.QPs), len(far.NICs), len(k.qps))
 	}
 	for _, n := range far.NICs {
-		if near := k.nics[0].near.port; n.Layer != near.Layer {
+		if near := k.nics[0].near.Port; n.Layer != near.Layer {
 			return fmt.Errorf("%s speaks another link layer (%v) than %s (%v): choose NICs of one by NCCL_IB_HCA", n.Device, n.Layer, near.Device, near.Layer)
 		}
 	}

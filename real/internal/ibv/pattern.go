@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 // inFlight is how many steps of a connection NCCL has under way (NCCL_STEPS).
@@ -95,7 +96,7 @@ func (f *flow) connect(ctx context.Context, n *Net, dev int, sends, receives boo
 }
 
 func (f *flow) memory(register func([]byte) (transport.Memory, error)) (transport.Memory, error) {
-	mem, free, err := HostMemory(inFlight * f.c.Size)
+	mem, free, err := verbs.HostMemory(inFlight * f.c.Size)
 	if err != nil {
 		return nil, err
 	}

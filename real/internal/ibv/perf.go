@@ -12,6 +12,7 @@ import (
 
 	"github.com/simccl/simccl/real/internal/psk"
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/real/internal/verbs"
 	"github.com/simccl/simccl/units"
 )
 
@@ -32,7 +33,7 @@ type PerfConfig struct {
 // OpNCCL is what NCCL does with verbs in place of one bare operation.
 const OpNCCL = "nccl"
 
-var perfOps = map[string]uint32{"write": opWrite, "read": opRead, "send": opSend, OpNCCL: opWriteImm}
+var perfOps = map[string]uint32{"write": verbs.OpWrite, "read": verbs.OpRead, "send": verbs.OpSend, OpNCCL: verbs.OpWriteImm}
 
 func (c *PerfConfig) check() error {
 	if _, known := perfOps[c.Op]; !known || c.Size < 1 || c.Iters < 1 && c.Duration <= 0 {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 // side is one end of a measurement of a bare operation. Its memory is two
@@ -27,7 +29,7 @@ type side struct {
 
 // bare measures write, read or send.
 func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, client bool) (*Perf, *talk, error) {
-	o := &opening{conn: conn, notes: 2 * c.Size, access: accessRemoteWrite | accessRemoteRead}
+	o := &opening{conn: conn, notes: 2 * c.Size, access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead}
 	if !client {
 		o.far = new(greeting)
 		if err := hear(conn, o.far); err != nil {
@@ -44,7 +46,7 @@ func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, c
 }
 
 func (s *side) run(ctx context.Context, client bool) (*Perf, error) {
-	if s.op == opSend {
+	if s.op == verbs.OpSend {
 		for _, q := range s.qps {
 			for range min(s.c.TxDepth, maxRequests) {
 				if err := s.offer(q); err != nil {
@@ -66,16 +68,16 @@ func (s *side) run(ctx context.Context, client bool) (*Perf, error) {
 }
 
 // work is the next message of the side on one of its QPs.
-func (s *side) work(q *QP, id uint64) Work {
-	return Work{ID: id, Op: s.op, Signaled: true, Local: address(s.mem), Len: s.c.Size, Lkey: s.nics[q.nic].own.Lkey,
+func (s *side) work(q *queuePair, id uint64) verbs.Work {
+	return verbs.Work{ID: id, Op: s.op, Signaled: true, Local: verbs.AddressOf(s.mem), Len: s.c.Size, Lkey: s.nics[q.nic].own.Lkey,
 		Remote: s.far.Addr + uint64(s.c.Size), Rkey: s.far.NICs[q.far].Rkey}
 }
 
 // received is the id of a receive, which no message has.
 const received = 1 << 32
 
-func (s *side) offer(q *QP) error {
-	return q.PostRecvInto(received, address(s.mem)+uintptr(s.c.Size), s.c.Size, s.nics[q.nic].own.Lkey)
+func (s *side) offer(q *queuePair) error {
+	return q.PostRecvInto(received, verbs.AddressOf(s.mem)+uintptr(s.c.Size), s.c.Size, s.nics[q.nic].own.Lkey)
 }
 
 // poll handles completions; sent counts own messages, by id.
@@ -87,12 +89,12 @@ func (s *side) poll(sent func(id uint64)) (n int, err error) {
 		}
 		for j := range wcs {
 			wc := &wcs[j]
-			q := s.qp(i, wc.qpNum)
-			if wc.status != statusSuccess {
-				return 0, q.failure(opcodes[s.op], wc)
+			q := s.qp(i, wc.QP)
+			if !wc.OK() {
+				return 0, q.Failure(opcodes[s.op], wc)
 			}
-			if wc.wrID != received {
-				sent(wc.wrID)
+			if wc.ID != received {
+				sent(wc.ID)
 				continue
 			}
 			s.got++
@@ -200,7 +202,7 @@ func (s *side) ping(ctx context.Context) (*Perf, error) {
 			return nil, err
 		}
 		d := time.Since(from)
-		if s.op != opRead {
+		if s.op != verbs.OpRead {
 			d /= 2
 		}
 		p.Times = append(p.Times, d)
@@ -238,7 +240,7 @@ func (s *side) await(ctx context.Context, i int) error {
 			return err
 		}
 		switch {
-		case s.op == opRead && read && !s.awaits, s.op == opSend && s.got >= int64(i), s.op == opWrite && loadByte(&s.mem[2*s.c.Size-1]) == byte(i):
+		case s.op == verbs.OpRead && read && !s.awaits, s.op == verbs.OpSend && s.got >= int64(i), s.op == verbs.OpWrite && loadByte(&s.mem[2*s.c.Size-1]) == byte(i):
 			return nil
 		case n%64 == 63:
 			if err := s.listen(); err != nil || s.farEnded {
@@ -246,7 +248,7 @@ func (s *side) await(ctx context.Context, i int) error {
 			}
 		case n%1024 == 0 && ctx.Err() != nil:
 			return context.Cause(ctx)
-		case n%1024 == 0 && !(s.op == opRead && s.awaits) && time.Now().After(limit):
+		case n%1024 == 0 && !(s.op == verbs.OpRead && s.awaits) && time.Now().After(limit):
 			return fmt.Errorf("%s on %s: message %d has not come for %v", opcodes[s.op], s.nics[0].dev.Name, i, stall)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/internal/iflist"
 )
 
 // Interface is a network interface with one address.
@@ -64,7 +64,7 @@ func Choose(all []Interface, ifname, family string) []Interface {
 		for _, i := range all {
 			v4 := i.Addr.To4() != nil
 			switch {
-			case !topo.Listed(list, i.Name, -1), seen[i.Name],
+			case !iflist.Listed(list, i.Name, -1), seen[i.Name],
 				family == "AF_INET" && !v4, family == "AF_INET6" && v4, !v4 && i.Addr.IsLoopback():
 				continue
 			}

@@ -138,7 +138,9 @@ func (w *Table) Walk(node int32, from, to topo.NodeID) error {
 		return &Error{Node: int(node), From: w.Name(node, from), To: w.Name(node, to)}
 	}
 	for _, l := range p.Links {
-		w.Add(w.link(node, l), 1)
+		if !w.Systems[node].OnDevice(l) {
+			w.Add(w.link(node, l), 1)
+		}
 	}
 	return nil
 }
@@ -147,6 +149,7 @@ func (w *Table) Walk(node int32, from, to topo.NodeID) error {
 // net: over PCIe and between CPUs, through no other GPU.
 func (w *Table) WalkHost(node int32, from, to topo.NodeID) error {
 	s := w.Systems[node]
+	from, to = s.Device(from), s.Device(to)
 	via := make([]topo.LinkID, len(s.Nodes))
 	for i := range via {
 		via[i] = -1
@@ -155,7 +158,7 @@ func (w *Table) WalkHost(node int32, from, to topo.NodeID) error {
 	for i := 0; i < len(queue) && via[to] < 0; i++ {
 		for _, l := range s.Nodes[queue[i]].Links {
 			t := s.Links[l].To
-			if s.Links[l].Kind == topo.LinkNVL || t == from || via[t] >= 0 || (t != to && s.Nodes[t].Kind == topo.GPU) {
+			if s.Links[l].Kind == topo.LinkNVL || t == from || via[t] >= 0 || (t != to && s.GPUAt(t) != topo.None) {
 				continue
 			}
 			via[t] = l
@@ -249,6 +252,7 @@ func (w *Table) throughSwitch(op *plan.Op, connOf func(int32) plan.Conn) error {
 func (w *Table) toSwitch(rank int32, out bool) error {
 	node, g := w.GPU(rank)
 	s := w.Systems[node]
+	g = s.Device(g)
 	for _, l := range s.Nodes[g].Links {
 		t := s.Links[l].To
 		if s.Nodes[t].Kind != topo.NVS {
@@ -318,6 +322,7 @@ func (w *Table) ThroughRoot(node int32, gpu, net topo.NodeID, out bool) {
 // CPUOf returns the CPU nearest to a node.
 func (w *Table) CPUOf(node int32, id topo.NodeID) topo.NodeID {
 	s := w.Systems[node]
+	id = s.Device(id)
 	seen := make([]bool, len(s.Nodes))
 	seen[id] = true
 	queue := []topo.NodeID{id}
@@ -326,7 +331,7 @@ func (w *Table) CPUOf(node int32, id topo.NodeID) topo.NodeID {
 			return queue[i]
 		}
 		for _, l := range s.Nodes[queue[i]].Links {
-			if t := s.Links[l].To; !seen[t] && s.Links[l].Kind != topo.LinkNVL && s.Nodes[t].Kind != topo.GPU {
+			if t := s.Links[l].To; !seen[t] && s.Links[l].Kind != topo.LinkNVL && s.GPUAt(t) == topo.None {
 				seen[t] = true
 				queue = append(queue, t)
 			}
