@@ -3,6 +3,7 @@ package build
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -24,6 +25,7 @@ type p2p struct {
 	chMin, chMax int   // channels of a transfer
 	llMax        int64 // bytes up to which LL is used
 	peersPerRank int64 // destinations per source with connection ids of their own
+	turned       int32 // ranks of a node where ids are shared (plan.SharingGenerator), else 0
 }
 
 // newP2P computes the schedule of rounds and the channel counts
@@ -50,8 +52,28 @@ func newP2P(b base) (plan.Generator, error) {
 	g.llMax = int64(g.chMax) * r.Params.P2PLLThreshold.Or(16384)
 	if r.Func == coll.AllToAll {
 		g.peersPerRank = int64(c.NRanks)
+		if per := int64(len(c.NodeRanks[0])); g.NumConns() > math.MaxInt32 && equalNodes(c) && per*g.peersPerRank*int64(g.chMax) <= math.MaxInt32 {
+			g.turned = int32(per)
+		}
 	}
 	return g, nil
+}
+
+// equalNodes reports whether all nodes have equally many ranks, one node's after
+// the other's.
+func equalNodes(c *connect.Comm) bool {
+	per := len(c.NodeRanks[0])
+	for i, ranks := range c.NodeRanks {
+		if len(ranks) != per {
+			return false
+		}
+		for j, r := range ranks {
+			if int(r) != i*per+j {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // transfer is one send or receive of a rank, before it is divided into parts.
@@ -316,6 +338,10 @@ func (g *p2p) moves(pr plan.Program, t *transfer, part int, conn int32) plan.Pro
 // connID numbers connections by the end that is not the same for all, the other
 // end (all-to-all only), and the part.
 func (g *p2p) connID(src, dst int32, part int) int32 {
+	if g.turned > 0 {
+		n, first := int32(g.comm.NRanks), src/g.turned*g.turned
+		src, dst = src-first, (dst-first+n)%n
+	}
 	id := int64(src)
 	switch g.req.Func {
 	case coll.AllToAll:
@@ -326,8 +352,19 @@ func (g *p2p) connID(src, dst int32, part int) int32 {
 	return int32(id*int64(g.chMax) + int64(part))
 }
 
+// Sharing implements plan.SharingGenerator.
+func (g *p2p) Sharing() int {
+	if g.turned > 0 {
+		return g.comm.NNodes
+	}
+	return 1
+}
+
 // NumConns implements plan.Generator.
 func (g *p2p) NumConns() int64 {
+	if g.turned > 0 {
+		return int64(g.turned) * g.peersPerRank * int64(g.chMax)
+	}
 	return int64(g.comm.NRanks) * g.peersPerRank * int64(g.chMax)
 }
 

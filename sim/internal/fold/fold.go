@@ -78,10 +78,17 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	// How far off a near quotient is was seen on ideal networks.
 	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
 	symmetries := c.symmetries(j.Plan)
+	var left []*symmetry
 	for i, s := range symmetries {
 		if near && c.skips(j.Plan, s, symmetries[i+1:]) {
+			left = append(left, s)
 			continue
 		}
+		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
+			return q, err
+		}
+	}
+	for _, s := range left { // what they were left for does not hold
 		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
 			return q, err
 		}
@@ -124,7 +131,7 @@ func layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quot
 		if err != nil {
 			return nil, err
 		}
-		if q.exact = q.exact && seen.holds; q.exact || near {
+		if q.exact = q.exact && seen.holds; q.exact || near && (seen.holds && q.meets || !s.within) {
 			j.Fold, seen.later, e.Net.Folded = q, later, true
 			return q, seen.declare(e.Net.Table)
 		}

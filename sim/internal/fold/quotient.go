@@ -27,6 +27,7 @@ type Quotient struct {
 	job      *engine.Job
 	plan     *plan.Plan
 	exact    bool
+	meets    bool             // every send has its receive
 	per      int32            // connection ids of a rank on a channel
 	index    []int32          // place in reps · per + kind of connection → connection of the engine, -1
 	byOffset map[offset]int32 // the same for send and receive
@@ -44,6 +45,7 @@ func newQuotient(e *engine.Engine, j *engine.Job, s *symmetry) *Quotient {
 		first: make([]int32, len(s.reps)), readers: map[part][]int32{}, writers: map[part][]int32{}}
 	q.layDevices()
 	q.layGroups()
+	q.meets = true
 	if q.rotated {
 		q.layOffsets()
 	} else {
@@ -171,7 +173,7 @@ func (q *Quotient) conn(id int32) int32 {
 		return q.index[q.key(id)]
 	}
 	pc := q.plan.Conn(id)
-	if c, ok := q.byOffset[offsetOf(q.plan.Comm, &pc)]; ok {
+	if c, ok := q.byOffset[q.offsetOf(q.plan.Comm, &pc)]; ok {
 		return c
 	}
 	return -1
