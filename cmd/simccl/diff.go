@@ -133,6 +133,9 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 		a.Env = append(a.Env, env...)
 		spec, err := flags.spec(a, c, "all_reduce")
 		if err == nil {
+			err = spec.Validate()
+		}
+		if err == nil {
 			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.Options(nil))
 		}
 		return asFlags(err)

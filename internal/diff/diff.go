@@ -32,10 +32,7 @@ type Side struct {
 
 // Load builds the machine of a side. The Spec's workload is not used.
 func Load(s Side, opt scenario.Options) (*Side, error) {
-	err := s.Spec.Validate()
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	s.opt = opt
 	s.site, err = scenario.Load(&s.Spec, opt)
 	return &s, err
