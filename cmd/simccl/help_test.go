@@ -106,7 +106,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 // With --json every command that prints a result prints one JSON document.
 func TestEveryCommandSpeaksJSON(t *testing.T) {
 	s := newShell(t)
-	for _, set := range []string{"mkdir ci && echo '--nodes 1 -g 2' > ci/a.Args && simccl check ci --update --json", "simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json"} {
+	for _, set := range []string{"mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json", "simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json"} {
 		if _, errs, status := s.run(t, set); status != 0 {
 			t.Fatalf("%s: %s", set, errs)
 		}
