@@ -35,7 +35,7 @@ func (n *Named) Parse(ranks int) (comm.Op, error) {
 		return comm.Op{}, err
 	}
 	if n.Root < 0 || n.Root >= ranks {
-		return comm.Op{}, fail.Usage("{Root} %d: ranks go from 0 to %d", n.Root, ranks-1)
+		return comm.Op{}, fail.Usage("{Root} %d: must be a rank from 0 to %d", n.Root, ranks-1)
 	}
 	count := coll.ExactSizes(f, size, typ, ranks).Count
 	return comm.Op{Func: f, Count: count, Type: typ, RedOp: red, Root: int32(n.Root), InPlace: n.InPlace}, nil

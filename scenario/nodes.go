@@ -48,7 +48,7 @@ func parseCount(entry string, exists func(name string) bool) (Nodes, error) {
 	}
 	count, err := strconv.Atoi(entry[i+1:])
 	if err != nil || count < 1 {
-		return n, fail.Usage("{Topo} %s: after the colon stands the number of nodes, from 1 on", entry)
+		return n, fail.Usage("{Topo} %s: the number of nodes after the colon must be at least 1, e.g. dgx.xml:4", entry)
 	}
 	return Nodes{Topo: entry[:i], Count: count}, nil
 }

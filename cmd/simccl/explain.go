@@ -34,7 +34,7 @@ func newExplain(a *app) *cobra.Command {
 	var m machineFlags
 	var o opFlags
 	c := &cobra.Command{Use: "explain OP SIZE", Short: "Say why NCCL chooses what it chooses",
-		Long: `explain tells the choice for one operation and size, every rival with its time or
+		Long: `explain prints the choice for one operation and size, every rival with its time or
 the reason why it is off, the sizes at which the choice changes, how the work
 is split, the limiting link, and every path that a rule refuses.`,
 		Example: `  simccl explain all_reduce 2M

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,6 +19,9 @@ type machineFlags struct {
 	fabric    string
 	mnnvl     int
 	class     string
+	nccl      string
+	libnccl   string
+	runsNCCL  bool // the command's own --libnccl is the library that it runs
 	given     *pflag.FlagSet
 	found     []byte // the topology of this machine, in place of a file
 }
@@ -30,6 +34,10 @@ func (m *machineFlags) register(c *cobra.Command) {
 	f.IntVarP(&m.gpus, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
 	f.StringVar(&m.multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
 	f.IntVar(&m.mnnvl, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
+	f.StringVar(&m.nccl, "nccl-version", "", "decide as this `VERSION` of NCCL does: "+release.Names()+", one between (the nearest older answers), or torch==2.8 (default SIMCCL_NCCL_VERSION, else "+ncclRules().String()+")")
+	if !m.runsNCCL {
+		f.StringVar(&m.libnccl, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
+	}
 	f.StringVar(&m.fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
 }
 
@@ -58,6 +66,9 @@ func (m *machineFlags) spec(a *app) (scenario.Spec, error) {
 		s.Machine.Multicast = ""
 	}
 	s.Network.Fabric = m.fabric
+	if err == nil {
+		s.NCCL.Version, err = a.Release(m.nccl, m.libnccl)
+	}
 	return s, asFlags(err)
 }
 

@@ -32,7 +32,7 @@ func (p *placeFlags) find(a *app) (team.Place, error) {
 	return at, err
 }
 
-// secretFlags say what the processes of a run share and strangers do not know.
+// secretFlags say what the processes of a run share and others do not know.
 type secretFlags struct{ file, word string }
 
 func (s *secretFlags) register(f *pflag.FlagSet) {

@@ -145,8 +145,8 @@ further ones get other numbers and their file's name.
 
 Files that the ranks of one run wrote (bench with several processes: t.rank0.json,
 t.rank1.json, …) become one trace instead: times by rank 0's clock, arrows between the ranks, the sum of
-what they have under way at a port they share. How far the clocks differ, and
-how sure that is, stands in the file. So do NCCL's own events of several
+what they have in flight at a port they share. How far the clocks differ, and
+how certain that is, is in the file. So do NCCL's own events of several
 processes (our profiler plugin): times by the hosts' calendar clocks.`,
 		Example: "  simccl trace merge -o both.json.gz sim.json.gz real.json",
 		Args:    cobra.ArbitraryArgs,

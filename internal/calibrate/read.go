@@ -201,7 +201,7 @@ func readList(name string, text []byte, s settings) (*Run, error) {
 			comments = append(comments, scan.Text())
 		}
 	}
-	t, err := tell(name, settingsInText(comments), s)
+	t, err := provenanceOf(name, settingsInText(comments), s)
 	if err != nil {
 		return nil, &FileError{File: name, Problem: err.Error()}
 	}

@@ -85,6 +85,8 @@ func (p *Process) warnOf(err error) {
 		if w.File != ThisTopology {
 			fmt.Fprintf(p.Err, "topo lint: %s (simccl topo lint %s)\n", w.Summary, w.File)
 		}
+	case *scenario.ReleaseNote:
+		fmt.Fprintf(p.Err, "simccl: %v\n", w)
 	case *scenario.NearError:
 		if line := p.Line.showing.Load(); line != nil {
 			line.Clear()

@@ -98,7 +98,7 @@ func keyIn(dir string) (Secret, error) {
 	return readKey(name)
 }
 
-// readKey reads a key that nobody else can have written or read.
+// readKey reads a key that no other user can have written or read.
 func readKey(name string) (Secret, error) {
 	if _, err := os.Lstat(name); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (g *Given) Find(loopback bool) (Secret, error) {
 		}
 		return b, nil
 	case g.Word != "":
-		g.Warn("--secret stands in the list of processes, where every user of this host can read it; write --secret-file FILE or set %s", SecretVariable)
+		g.Warn("--secret is visible in the process list to every user of this host; write --secret-file FILE or set %s", SecretVariable)
 		return Secret(g.Word), nil
 	}
 	if v, _ := g.Getenv(SecretVariable); v != "" {
