@@ -9,7 +9,7 @@ import (
 
 // hop is one link of a route with what is charged against the link's reverse:
 // old GPUs slow their own sending while they receive, and POWER's NVLink to
-// the CPU counts both ways (search.cc:96-105).
+// the CPU counts in both directions (search.cc:96-105).
 type hop struct {
 	link, rev int32
 	pci       bool  // charged with the Intel surcharge where the route has one
@@ -25,7 +25,7 @@ const (
 // route is the path between two nodes as the search charges it.
 type route struct {
 	hops       []hop
-	kind, back topo.PathKind // of the path and of the path the other way
+	kind, back topo.PathKind // of the path and of the reverse path
 	// surcharge: PCI links carry 6/5 of the bandwidth, because an Intel root
 	// complex cuts peer traffic of GPUs into 64-byte packets (topo.h:34).
 	surcharge bool

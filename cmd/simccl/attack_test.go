@@ -84,7 +84,7 @@ func TestAttackLargeFiles(t *testing.T) {
 		"cpus":       {system(cpus.String()), "599 <cpu> elements in one NVLink domain"},
 		"value":      {`<system version="1" name="` + strings.Repeat("x", 15<<20) + `"/>`, "longer than 4096 bytes"},
 		"names":      {system(strings.Repeat("<"+strings.Repeat("y", 300)+"/>", 1000)), "an element's name of more than 256 bytes"},
-		"unknown":    {system(strings.Repeat("<rack/>", 99_000)), "and 98990 more like it"},
+		"unknown":    {system(strings.Repeat("<rack/>", 99_000)), "and 98990 more of this kind"},
 		"nested":     {system(strings.Repeat("<rack>", 70)), "more than 64 levels"},
 	} {
 		file := filepath.Join(t.TempDir(), name+".xml")

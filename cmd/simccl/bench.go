@@ -40,7 +40,7 @@ they should be.
 --backend nccl runs NVIDIA's libnccl.so.2; cuda runs kernels of our own over peer
 memory: NCCL's schedule (--algo plan) or other algorithms, chosen by --algo or,
 with auto, by measurement. One process drives
--g GPUs (alone: all; beside others: one), each from a thread of its own.
+-g GPUs (alone: all; with other processes: one), each from a thread of its own.
 --compare adds what run predicts for this machine.
 
 verbs, sockets and host run what NCCL would do, by its own schedule, in host
@@ -57,6 +57,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
 		Args: exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
+	b.machine.runsNCCL = true
 	b.machine.register(c)
 	b.machine.registerClass(c)
 	b.test.register(c)

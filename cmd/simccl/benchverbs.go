@@ -21,10 +21,10 @@ type verbsFlags struct {
 
 func newBenchVerbs(a *app) *cobra.Command {
 	var v verbsFlags
-	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, beside what NCCL makes of it",
+	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, and NCCL's own transport pattern beside it",
 		Long: `verbs measures bandwidth and latency with the letters and columns of ib_write_bw and
 its siblings, and in the same table what NCCL's pattern reaches: nccl waits for a
-clear-to-send, keeps 8 messages under way and tells the receiver by a write with
+clear-to-send, keeps 8 messages in flight and notifies the receiver by a write with
 immediate. Where write is fast and nccl is not, the cause is neither NIC nor wire; a
 line below the table says what it is.
 

@@ -43,7 +43,7 @@ func (c *calibrateFlags) registerFit(cmd *cobra.Command) {
 	f.StringVar(&c.out, "out", "machine-class.json", "`FILE` to write")
 	f.StringVar(&c.name, "name", "", "name of the class (default the start's, with -calibrated)")
 	f.IntVar(&c.holdout, "holdout", 2, "keep every `N`th size of an operation out of the fit, to judge it by")
-	f.StringSliceVar(&c.quantities, "quantities", nil, "fit only these, by the `NAMES` of the file (default all that the data tell of)")
+	f.StringSliceVar(&c.quantities, "quantities", nil, "fit only these, by the `NAMES` of the file (default all that the data identify)")
 }
 
 func newCalibrate(a *app) *cobra.Command {
@@ -56,7 +56,7 @@ link shares, caches) to what it measured. The file it writes is what
 
 It starts one process a GPU for each of a list of settings (NCCL's own choices
 twice, then algorithms, protocols and channels forced), by CUDA graph replay.
-fit does the second half alone, from tables that exist already; check tells how
+fit does the second half alone, from tables that exist already; check reports how
 well a class predicts measured times.`,
 		Example: `  simccl calibrate --out h200.json
   simccl run all_reduce --topo topo.xml --machine-class ./h200.json
@@ -80,10 +80,10 @@ second size is held out: the errors on those are what the class is worth.
 
 Settings (NCCL_ALGO=… and the like) are taken from the file itself (JSON holds
 the environment; comments may hold a command line), else from the file's name,
-whose parts like Ring, Tree, LL, LL128, Simple, ch4 stand for them; lines
+whose parts like Ring, Tree, LL, LL128, Simple, ch4 denote them; lines
 PATTERN NCCL_NAME=VALUE … of DIR/settings.txt add to that, and --env holds where
 none of them says otherwise. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
-NVLink multicast was off: files rarely tell.`,
+NVLink multicast was off: files rarely say.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
 		Args: exactly("DIR"),
@@ -184,10 +184,10 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	told := a.progress("rounds", fitRounds)
+	progress := a.progress("rounds", fitRounds)
 	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout, Quantities: c.quantities, Rounds: fitRounds,
-		Round: func(int, float64) { told.Step() }})
-	told.End()
+		Round: func(int, float64) { progress.Step() }})
+	progress.End()
 	if err != nil {
 		if errors.Is(err, calibrate.ErrNoSuch) {
 			return usage("--quantities: %v; a class file lists them", err)
@@ -264,7 +264,7 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	}
 	worst := calibrate.Worst(sums)
 	if c.within > 0 && worst.After.Mean > c.within {
-		return failed("%s misses by %.1f %% in the mean, more than %.1f %%", worst.Op, 100*worst.After.Mean, 100*c.within)
+		return failed("%s misses by %.1f %% on average, more than %.1f %%", worst.Op, 100*worst.After.Mean, 100*c.within)
 	}
 	return nil
 }

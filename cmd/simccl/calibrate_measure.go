@@ -29,7 +29,7 @@ type measureFlags struct {
 
 func (m *measureFlags) register(c *cobra.Command) {
 	m.registerCommon(c)
-	c.Flags().StringVar(&m.data, "data", "", "keep the measured times in `DIR` (default a new one beside the file)")
+	c.Flags().StringVar(&m.data, "data", "", "keep the measured times in `DIR` (default a new one next to the file)")
 }
 
 func (m *measureFlags) registerCommon(c *cobra.Command) {

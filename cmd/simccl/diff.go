@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// diffSizes are timed where nobody asks for sizes.
+// diffSizes are timed if no sizes are given.
 const diffSizes = "1K,32K,1M,16M,256M"
 
 func newDiff(a *app) *cobra.Command {
@@ -86,10 +86,10 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
-	a.tellOnce(talk.String())
-	told := a.progress("sizes", len(ops)*len(sizes))
-	defer told.End()
-	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, told.Step)
+	a.reportOnce(talk.String())
+	progress := a.progress("sizes", len(ops)*len(sizes))
+	defer progress.End()
+	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
 		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), asFlags(of.Err))
@@ -105,8 +105,8 @@ func (a *app) quiet(talk *bytes.Buffer) *app {
 	return &sub
 }
 
-// tellOnce prints lines, each once.
-func (a *app) tellOnce(lines string) {
+// reportOnce prints lines, each once.
+func (a *app) reportOnce(lines string) {
 	seen := map[string]bool{}
 	for l := range strings.Lines(lines) {
 		if !seen[l] {

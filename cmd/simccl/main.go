@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string, a *app) int {
 		err = profiled
 	}
 	if out.err != nil && !errors.Is(err, out.err) {
-		err = errors.Join(err, out.err) // many a line is printed without a look at what became of it
+		err = errors.Join(err, out.err) // most prints ignore write errors; report the first one here
 	}
 	return a.report(err)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runFlags are the options of run beside machine and sizes.
+// runFlags are the options of run other than machine and sizes.
 type runFlags struct {
 	machine  machineFlags
 	test     testFlags
@@ -76,11 +76,11 @@ func (r *runFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&r.save, "save-scenario", "", "write what the options meant as a scenario `FILE`")
 }
 
-// registerTimes adds what times depend on beside machine and operation.
+// registerTimes adds what times depend on other than machine and operation.
 func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
 	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
-	f.StringVar(&r.fold, "fold", "auto", "what ranks simulate that behave alike: auto (those alike are one; beyond 512 ranks where need be also those nearly alike), exact, near, off")
+	f.StringVar(&r.fold, "fold", "auto", "how equivalent ranks are folded: auto (merge equivalent ranks exactly; above 512 ranks also merge nearly equivalent ones if needed), exact, near, off")
 	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:loss=0.001, link=leaf0~spine1:down; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
@@ -209,37 +209,37 @@ func (s *tableRun) run(ctx context.Context) error {
 // all simulates and prints every row.
 func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
 	n := len(s.r.Lines())
-	told := s.app.progress("sizes", n)
-	defer told.End()
-	told.Follow(func() float64 { return s.r.Share() * float64(n) })
+	progress := s.app.progress("sizes", n)
+	defer progress.End()
+	progress.Follow(func() float64 { return s.r.Share() * float64(n) })
 	for row, err := range s.r.Rows(ctx) {
 		if err != nil {
 			return err
 		}
 		r := s.Add(row)
 		if !s.app.json {
-			told.Clear()
+			progress.Clear()
 			table.Row(r)
 		}
-		told.Step()
+		progress.Step()
 	}
 	return nil
 }
 
 // outputs writes the files that were asked for.
 func (s *tableRun) outputs(ctx context.Context) error {
-	told := s.app.progress("events", 0)
-	defer told.End()
+	progress := s.app.progress("events", 0)
+	defer progress.End()
 	err := s.r.Write(ctx, scenario.Listener{
 		Phase: func(p scenario.Phase) {
-			told.Phase(p.Name, p.Counts)
-			told.Follow(p.Share)
+			progress.Phase(p.Name, p.Counts)
+			progress.Follow(p.Share)
 		},
 		Wrote: func(w scenario.Written) {
-			told.End()
+			progress.End()
 			s.app.wroteOutput(w)
 		}})
-	told.End()
+	progress.End()
 	if err != nil {
 		return asFlags(err)
 	}

@@ -47,7 +47,7 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 		{"word", secretFlags{word: "of the flag"}, true, "of the flag", true},
 	} {
 		got, said, err := secretIn(t, c.flags, c.noEnv, "SIMCCL_SECRET=of the variable")
-		if err != nil || string(got) != c.want || strings.Contains(said, "list of processes") != c.warns {
+		if err != nil || string(got) != c.want || strings.Contains(said, "process list") != c.warns {
 			t.Errorf("%s: %q, says %q: %v", c.name, got, said, err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // have values that name themselves.
 var flagNames = map[string]string{
 	"machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
-	"machine.class": "--machine-class", "nccl.env": "--env", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
+	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
 	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
 	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "engine.fidelity": "--fidelity",
 	"engine.fold": "--fold", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
@@ -173,7 +173,7 @@ func (a *app) saveScenario(name string, s scenario.Spec) error {
 func newScenario(a *app) *cobra.Command {
 	show := &cobra.Command{Use: "show FILE", Short: "Print a scenario as it is understood",
 		Long: `show prints a scenario file as a Spec is written, with how many points its grid has
-and the digest of the first: equal digests give equal results, whatever the files
+and the digest of the first: equal digests give equal results, with any file
 are called.`,
 		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n  simccl scenario show four.json",
 		Args:    exactly("FILE"),

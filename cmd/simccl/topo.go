@@ -13,7 +13,7 @@ import (
 )
 
 func newTopo(a *app) *cobra.Command {
-	return group("topo", "Look at topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
+	return group("topo", "Inspect topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
 }
 
 // oneFile takes the file as argument or as --topo.
@@ -163,7 +163,7 @@ func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 func newTopoDiff(a *app) *cobra.Command {
 	return &cobra.Command{Use: "diff OLD NEW", Short: "Compare two topology files",
 		Long: `diff says what two topologies declare differently: devices by bus id, nets by
-name, CPUs by NUMA number, wherever they stand in the file; order, ranks and host
+name, CPUs by NUMA number, anywhere in the file; order, ranks and host
 hashes do not count. Status 7 where there is a difference.`,
 		Example: "  simccl topo diff old.xml new.xml",
 		Args:    exactly("OLD", "NEW"),

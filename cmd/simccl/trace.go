@@ -58,13 +58,13 @@ func (a *app) traces(limit string) (*traceview.Files, error) {
 
 // closeTrace writes what a sink was given to its file, and says so.
 func (a *app) closeTrace(name string, w *chrome.Writer) error {
-	told := a.progress("events", 0)
-	defer told.End()
-	told.Phase("writing trace", w.Progress)
+	progress := a.progress("events", 0)
+	defer progress.End()
+	progress.Phase("writing trace", w.Progress)
 	if err := w.Close(); err != nil {
 		return err
 	}
-	told.End()
+	progress.End()
 	a.wroteTrace(name, w)
 	return nil
 }
@@ -158,8 +158,8 @@ further ones get other numbers and their file's name.
 
 Files that the ranks of one run wrote (bench with several processes: t.rank0.json,
 t.rank1.json, …) become one trace instead: times by rank 0's clock, arrows between the ranks, the sum of
-what they have under way at a port they share. How far the clocks differ, and
-how sure that is, stands in the file. So do NCCL's own events of several
+what they have in flight at a port they share. How far the clocks differ, and
+how certain that is, is in the file. So do NCCL's own events of several
 processes (our profiler plugin): times by the hosts' calendar clocks.`,
 		Example: "  simccl trace merge -o both.json.gz sim.json.gz real.json",
 		Args:    cobra.ArbitraryArgs,

@@ -1,5 +1,5 @@
 // Package site loads machines for tests and benchmarks, from topology files to a
-// communicator, the way every command does: through scenario.Load.
+// communicator, as every command does: through scenario.Load.
 package site
 
 import (
