@@ -143,7 +143,7 @@ func TestRankThatIsDown(t *testing.T) {
 	e.Start()
 	err := e.Run(context.Background())
 	var hang *engine.HangError
-	if !errors.As(err, &hang) || len(hang.Gone) != 1 || hang.Gone[0] != 0 || hang.First != 1 || hang.Waiting != 1 {
+	if !errors.As(err, &hang) || len(hang.Failed) != 1 || hang.Failed[0] != 0 || hang.First != 1 || hang.Waiting != 1 {
 		t.Errorf("%v, want that rank 1 waits for rank 0", err)
 	}
 }
