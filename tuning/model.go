@@ -230,7 +230,7 @@ func (s *shape) ringLL128Share() float64 {
 }
 
 func (s *shape) treeBW(bus float32, nChannels int, f coll.Func, p coll.Protocol, pattern search.Pattern) float32 {
-	if f == coll.AllReduce || s.tab.TreeMaxForAll {
+	if f == coll.AllReduce {
 		bus = float32(math.Min(float64(bus)*.92, float64(nChannels)*s.treeMax))
 	}
 	switch p {

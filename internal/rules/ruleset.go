@@ -349,8 +349,6 @@ type Tuning struct {
 	NVLSTreeSM int
 	// CorrectAllTrees: it holds for every collective, else for AllReduce.
 	CorrectAllTrees bool
-	// TreeMaxForAll: so do a tree's share of .92 and TreeMax.
-	TreeMaxForAll bool
 
 	// RingLL128 is LL128's share of a ring's bandwidth; RingLL128Sparse with less
 	// than two ranks a node.
