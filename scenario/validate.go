@@ -9,8 +9,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
 

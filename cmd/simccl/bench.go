@@ -218,7 +218,7 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	}
 	r.Traced = func(name string, w *chrome.Writer) error {
 		if w == nil {
-			a.wrote(name, openTrace)
+			a.wrote(name, openTrace(name))
 			return nil
 		}
 		return a.closeTrace(name, w)

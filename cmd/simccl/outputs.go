@@ -60,7 +60,7 @@ func directory(flag, name string) error {
 func (a *app) wroteOutput(w scenario.Written) {
 	switch {
 	case w.Member == "trace":
-		a.wroteOf(w.Name, fmt.Sprintf("%d events, ", w.Events), openTrace)
+		a.wroteOf(w.Name, fmt.Sprintf("%d events, ", w.Events), openTrace(w.Name))
 	case w.Member == "profile":
 		a.wrote(w.Name, "look at it with `go tool pprof -http=: "+w.Name+"`")
 	case strings.HasSuffix(w.Name, ".goal"):

@@ -3,12 +3,18 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// openTrace is what to do with a trace.
-const openTrace = "open it in https://ui.perfetto.dev or chrome://tracing"
+// openTrace says what to do with a trace of that name.
+func openTrace(name string) string {
+	if strings.Contains(name, ".pftrace") {
+		return "open it in https://ui.perfetto.dev"
+	}
+	return "open it in https://ui.perfetto.dev or chrome://tracing"
+}
 
 // wrote says on standard error, in one line, which file was written, how large it
 // is, and what to do with it.
@@ -22,7 +28,7 @@ func (a *app) wroteTrace(name string, w *chrome.Writer) {
 		return
 	}
 	n, _ := w.Progress()
-	a.wroteOf(name, fmt.Sprintf("%d events, ", n), openTrace)
+	a.wroteOf(name, fmt.Sprintf("%d events, ", n), openTrace(name))
 }
 
 func (a *app) wroteOf(name, what, how string) {
