@@ -220,7 +220,7 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	}
 	r.Traced = func(name string, w *chrome.Writer) error {
 		if w == nil {
-			a.Wrote(name, process.OpenTrace)
+			a.Wrote(name, process.OpenTrace(name))
 			return nil
 		}
 		return a.CloseTrace(name, w)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/simccl/simccl/internal/interrupt"
 	"github.com/simccl/simccl/internal/terminal"
@@ -117,8 +118,13 @@ func (p *Process) Interrupted(why *interrupt.Error) {
 	fmt.Fprintf(p.Err, "%s %v\n", p.Paint(p.Err).Red("simccl:"), why)
 }
 
-// OpenTrace is what to do with a trace.
-const OpenTrace = "open it in https://ui.perfetto.dev or chrome://tracing"
+// OpenTrace says what to do with a trace of that name.
+func OpenTrace(name string) string {
+	if strings.Contains(name, ".pftrace") {
+		return "open it in https://ui.perfetto.dev"
+	}
+	return "open it in https://ui.perfetto.dev or chrome://tracing"
+}
 
 // CloseTrace writes what a sink was given to its file, and says so.
 func (p *Process) CloseTrace(name string, w *chrome.Writer) error {
@@ -130,7 +136,7 @@ func (p *Process) CloseTrace(name string, w *chrome.Writer) error {
 	}
 	line.End()
 	n, _ := w.Progress()
-	p.WroteOf(name, fmt.Sprintf("%d events, ", n), OpenTrace)
+	p.WroteOf(name, fmt.Sprintf("%d events, ", n), OpenTrace(name))
 	return nil
 }
 
