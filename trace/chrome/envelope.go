@@ -11,41 +11,37 @@ import (
 // Schema names the layout of our files; readers may rely on it.
 const Schema = "simccl/1"
 
-// separator goes before every event but the first, which is metadata.
+// separator precedes every event but the first, which is metadata.
 const separator = ",\n"
 
-const copyBuffer = 1 << 18
-
+// write writes the whole file.
 func (w *Writer) write() error {
-	buf := bufio.NewWriterSize(&polled{w.out, w.cancelled}, copyBuffer)
-	_, _ = buf.Write(w.head()) // errors stay in buf
-	_, _ = buf.Write(w.metadata())
-	if err := w.body(buf); err != nil {
-		return err
-	}
-	_, _ = buf.WriteString("\n]}\n")
-	return buf.Flush()
+	return w.pour(append(w.head(), w.metadata()...), w.body, []byte("\n]}\n"))
 }
 
-func (w *Writer) body(buf *bufio.Writer) error {
+// body gives every event to each, in order.
+func (w *Writer) body(each func(event []byte) error) error {
+	o := order{w.tracks, w.opt.NCCLStyle}
 	if w.spool == nil {
-		w.cur.order()
+		w.cur.order = o
+		new(sorter).sort(w.cur)
+		var event []byte
 		for i := range w.cur.recs {
 			r := &w.cur.recs[i]
-			if _, err := buf.Write(w.cur.text[r.off : r.off+r.len]); err != nil {
+			event = append(appendHead(event[:0], r), w.cur.data[r.off:r.off+r.len]...)
+			if err := each(event); err != nil {
 				return err
 			}
-			w.written.Add(1)
 		}
 		return nil
 	}
 	var runs []*run
 	off := int64(0)
 	for _, size := range w.sizes {
-		runs = append(runs, &run{in: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), copyBuffer)})
+		runs = append(runs, &run{in: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), runBuffer)})
 		off += size
 	}
-	return merge(buf, runs, &w.written)
+	return merge(&o, runs, each)
 }
 
 func (w *Writer) head() []byte {
