@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/simccl/simccl/internal/cpuprofile"
 	"github.com/simccl/simccl/internal/interrupt"
 	"github.com/simccl/simccl/internal/terminal"
+	"github.com/spf13/cobra"
 )
 
 // version is set by the linker for releases.
@@ -73,10 +75,9 @@ func run(ctx context.Context, args []string, a *app) int {
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	var own cpuProfile
-	own.flag(a, root)
+	stop := a.profileItself(root)
 	err := root.ExecuteContext(ctx)
-	profiled := own.stop(a)
+	profiled := stop()
 	flush()
 	if why := interrupt.Of(ctx); why != nil {
 		a.last.Say(func() { a.sayInterrupted(why) })
@@ -89,6 +90,28 @@ func run(ctx context.Context, args []string, a *app) int {
 		err = errors.Join(err, out.err) // most prints ignore write errors; report the first one here
 	}
 	return a.report(err)
+}
+
+// profileItself gives every command --cpuprofile. Help does not list it: users look
+// for --profile, where the simulated time goes. The file is also of a command that
+// fails; a signal leaves none.
+func (a *app) profileItself(root *cobra.Command) (stop func() error) {
+	var own cpuprofile.Profile
+	name := root.PersistentFlags().String("cpuprofile", "", "write a pprof CPU profile of simccl itself to `FILE` (.pb.gz)")
+	_ = root.PersistentFlags().MarkHidden("cpuprofile")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if *name == "" {
+			return nil
+		}
+		return own.Start(a.path(*name))
+	}
+	return func() error {
+		name, err := own.Stop()
+		if name != "" {
+			a.wrote(name, "go tool pprof shows it")
+		}
+		return err
+	}
 }
 
 // output remembers that something could not be written.
