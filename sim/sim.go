@@ -305,6 +305,11 @@ const (
 
 // fits refuses a run that memory would not hold.
 func (x *Executor) fits(p *plan.Plan) error {
+	if f := p.Req.Func; f == coll.Gather || f == coll.Scatter {
+		if err := fold.Transfers(p, int64(p.Comm.NRanks), fold.Mode(x.cfg.Fold)); err != nil {
+			return err
+		}
+	}
 	n := int64(p.NumConns()) * int64(p.Sharing())
 	if n <= maxEach {
 		return nil
