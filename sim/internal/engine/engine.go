@@ -150,6 +150,9 @@ type Engine struct {
 	Net      *host.Network
 	Observer Observer           // nil: none
 	Progress func(part float64) // nil without a listener
+	// Cancelled is polled while groups and connections are laid out; its error ends
+	// that. nil: nothing does.
+	Cancelled func() error
 	fetched  int64              // ops taken up
 	Ops      int64              // in all, where tell is set
 }

@@ -130,6 +130,9 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 // layQuotient lays out the quotient by a symmetry; nil where that is neither exact
 // nor, where that is allowed, known to be near.
 func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quotient, error) {
+	if err := e.Poll(); err != nil {
+		return nil, err
+	}
 	if near = near && s.margin > 0; !s.equivalent && !near {
 		return nil, nil
 	}
