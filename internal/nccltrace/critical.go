@@ -168,10 +168,10 @@ func (p *pathSink) Close() error {
 	return err
 }
 
-// pollEvery is after how many rounds of a long loop poll asks.
+// pollEvery is after how many rounds of a long loop poll checks.
 const pollEvery = 1 << 12
 
-// poll asks now and then whether the search for the path is cancelled.
+// poll checks periodically whether the search for the path is cancelled.
 func (p *pathSink) poll() error {
 	if p.polls++; p.cancelled == nil || p.polls < pollEvery {
 		return nil
@@ -201,8 +201,8 @@ type channelPath struct {
 }
 
 // causes lists them by channel, each list in the order of their ends. A
-// receive stands for the send whose data it waited for: its own slice lasts
-// until the kernel is done with it, and by then the next send is under way.
+// receive represents the send whose data it waited for: its own slice lasts
+// until the kernel is done with it, and by then the next send is in flight.
 func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 	by = make(map[lane]*channelPath)
 	for i := range p.steps {
@@ -277,7 +277,7 @@ func (p *pathSink) path() ([]pathPiece, error) {
 }
 
 // nearRecvs bounds how many receives before an instant are looked at for one
-// that is under way: a channel has few at a time.
+// in flight: a channel has few at a time.
 const nearRecvs = 64
 
 // before returns what a channel waited for at t: data that was coming in just

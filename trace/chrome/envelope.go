@@ -2,7 +2,6 @@ package chrome
 
 import (
 	"bufio"
-	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -11,11 +10,14 @@ import (
 // Schema names the layout of our files; readers may rely on it.
 const Schema = "simccl/1"
 
-// separator goes before every event but the first, which is metadata.
+// separator precedes every event but the first, which is metadata.
 const separator = ",\n"
 
 // write writes the whole file.
 func (w *Writer) write() error {
+	if w.proto != nil {
+		return w.pour(w.protoHead(), w.body, nil)
+	}
 	return w.pour(append(w.head(), w.metadata()...), w.body, []byte("\n]}\n"))
 }
 
@@ -45,8 +47,14 @@ func (w *Writer) body(each func(event []byte) error) error {
 }
 
 func (w *Writer) head() []byte {
+	b := append([]byte(`{"displayTimeUnit":"ns",`+"\n"+`"otherData":`), w.other()...)
+	return append(b, ",\n\"traceEvents\":[\n"...)
+}
+
+// other is what the trace says of itself.
+func (w *Writer) other() []byte {
 	m := &w.opt.Meta
-	b := []byte(`{"displayTimeUnit":"ns",` + "\n" + `"otherData":{"schema":"` + Schema + `"`)
+	b := []byte(`{"schema":"` + Schema + `"`)
 	text := func(k, v string) {
 		if v != "" {
 			b = appendString(append(appendString(append(b, ','), k), ':'), v)
@@ -77,8 +85,7 @@ func (w *Writer) head() []byte {
 		b = strconv.AppendInt(append(b, `,"overflow_lanes":`...), w.overflow, 10)
 	}
 	b = strconv.AppendInt(append(b, `,"events":`...), w.events, 10)
-	b = w.leftOut(b)
-	return append(b, "},\n\"traceEvents\":[\n"...)
+	return append(w.leftOut(b), '}')
 }
 
 func appendSync(b []byte, key string, list []ClockSync) []byte {
@@ -117,13 +124,7 @@ func (w *Writer) leftOut(b []byte) []byte {
 
 // metadata names and orders processes and threads, by number.
 func (w *Writer) metadata() []byte {
-	order := make([]*track, len(w.tracks))
-	for i := range w.tracks {
-		order[i] = &w.tracks[i]
-	}
-	slices.SortFunc(order, func(a, b *track) int {
-		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread))
-	})
+	order := w.ordered()
 	var b []byte
 	line := func(pid, tid int64, name, key, str string, num int64) {
 		if len(b) > 0 {

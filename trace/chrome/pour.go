@@ -78,7 +78,10 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 	p := fresh()
 	err := body(func(event []byte) error {
 		p.events = append(p.events, event...)
-		if p.n++; len(p.events) < portionBytes {
+		if event[headSize] != protoEnd { // the begin was counted
+			p.n++
+		}
+		if len(p.events) < portionBytes {
 			return nil
 		}
 		full := p
@@ -96,6 +99,7 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 // prepare makes portions ready.
 func (w *Writer) prepare(todo <-chan *portion) {
 	var zip *flate.Writer
+	proto := protoEncoder{w: w}
 	var e packed
 	for p := range todo {
 		for b := p.events; len(b) > 0; {
@@ -103,7 +107,10 @@ func (w *Writer) prepare(todo <-chan *portion) {
 			e.key, e.track = r.key, r.track
 			b = b[headSize:]
 			w.tables.unpack(&e, b[:r.len])
-			b = b[r.len:]
+			if b = b[r.len:]; w.proto != nil {
+				p.text = proto.append(p.text, &e)
+				continue
+			}
 			p.text = w.tables.appendEvent(append(p.text, separator...), &e, &w.tracks[e.track])
 		}
 		if w.zip {

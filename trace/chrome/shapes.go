@@ -190,9 +190,11 @@ type packed struct {
 	track int32
 	kind  byte
 	id    uint64
-	shape *shape
-	loose shape
-	args  []byte
+	// number is the shape's, 0 of one that is spelled out.
+	number uint64
+	shape  *shape
+	loose  shape
+	args   []byte
 }
 
 func uvarint(b []byte) (uint64, []byte) {
@@ -211,10 +213,14 @@ func text(b []byte) (string, []byte) {
 // unpack reads what pack wrote.
 func (t *tables) unpack(p *packed, b []byte) {
 	p.kind, p.id, b = b[0], 0, b[1:]
+	if p.kind == protoEnd {
+		return
+	}
 	if p.kind == byte(trace.FlowStart) || p.kind == byte(trace.FlowEnd) || p.kind >= pairBegin {
 		p.id, b = uvarint(b)
 	}
 	n, b := uvarint(b)
+	p.number = n
 	if p.shape, p.args = &t.shapes[n], b; n > 0 {
 		return
 	}
@@ -265,7 +271,7 @@ func (t *tables) values(p *packed, each func(a *shapeArg, v *value)) {
 			v.float, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
 		case trace.StringArg:
 			n, rest := uvarint(b)
-			if b = rest; n > 0 {
+			if b, v.number = rest, n; n > 0 {
 				v.word = &t.words[n-1]
 			} else {
 				v.loose.s, b = text(b)
@@ -283,4 +289,6 @@ type value struct {
 	float float64
 	word  *word
 	loose word
+	// number is the word's from 1 on, 0 of one that is spelled out.
+	number uint64
 }

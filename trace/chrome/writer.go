@@ -49,7 +49,7 @@ type Part struct {
 type Options struct {
 	Meta Meta
 	// MaxEvents bounds the file; 0: no bound. Slices of operations and kernels
-	// are kept beyond it; what is left out is counted by category in
+	// are kept beyond it; events left out are counted by category in
 	// otherData.left_out.
 	MaxEvents int64
 	// NCCLStyle writes what NCCL's example profiler plugin writes: slices as
@@ -76,7 +76,8 @@ type Writer struct {
 	tracks   []track
 	known    map[[2]int64]trace.TrackID
 	tables   *tables
-	zip      bool // the file is compressed
+	zip      bool      // the file is compressed
+	proto    *protobuf // of Perfetto's format; nil: JSON
 	cur      *batch
 	spare    chan *batch // batches ready for use
 	full     chan *batch // batches to spill
@@ -132,11 +133,15 @@ type File interface {
 	Finish(err error) error
 }
 
-// To returns a Writer to a file that was created under a name, compressed if the
-// name ends in .gz. Close or Abort finishes the file.
+// To returns a Writer to a file that was created under a name, in Perfetto's own
+// format if the name ends in .pftrace, compressed if it ends in .gz. Close or Abort finishes the file.
 func To(file File, path string, opt Options) *Writer {
 	w := New(file, opt)
 	w.zip = strings.HasSuffix(path, ".gz")
+	if isProto(path) {
+		w.proto = &protobuf{counters: map[protoCounterKey]uint64{}}
+		w.err = CheckPath(path, opt)
+	}
 	w.finish = func(err error) error {
 		if err = file.Finish(err); err != nil {
 			return fmt.Errorf("write trace %s: %w", path, err)
@@ -187,7 +192,19 @@ func (w *Writer) Emit(e *trace.Event) {
 		}
 		return
 	}
-	w.put(e, from, to)
+	w.add(e, from, to)
+}
+
+// add keeps an event as the file's format has it.
+func (w *Writer) add(e *trace.Event, from, to int64) {
+	if w.proto != nil {
+		w.putProto(e, from, to)
+	} else {
+		w.put(e, from, to)
+	}
+	if w.cur.size() >= w.opt.BatchBytes {
+		w.swap()
+	}
 }
 
 func (w *Writer) drop(e *trace.Event) {
@@ -198,7 +215,7 @@ func (w *Writer) drop(e *trace.Event) {
 	w.left[cat]++
 }
 
-// count remembers whether a counter stands at zero, so that Close can end it
+// count remembers whether a counter is zero, so that Close can end it
 // there even if its last events were left out.
 func (w *Writer) count(e *trace.Event) {
 	k := counterKey{e.Track, e.Name}
@@ -216,9 +233,6 @@ func (w *Writer) put(e *trace.Event, from, to int64) {
 	w.cur.data = w.tables.pack(w.cur.data, byte(e.Phase), uint64(e.ID), e)
 	w.cur.add(key{from, to - from}, e.Track, off)
 	w.events++
-	if w.cur.size() >= w.opt.BatchBytes {
-		w.swap()
-	}
 }
 
 // putPair keeps a slice as a begin and an end with a number of their own.
@@ -237,7 +251,7 @@ func (w *Writer) putPair(e *trace.Event, from, to int64) {
 	}
 }
 
-// cancelled returns why the writing is to end, nil to go on.
+// cancelled returns why the writing is to end, nil to continue.
 func (w *Writer) cancelled() error {
 	if w.opt.Cancelled == nil {
 		return nil
@@ -357,7 +371,7 @@ func (w *Writer) zeroCounters() {
 	})
 	for _, k := range open {
 		args := []trace.Arg{trace.Int(w.counters[k].key, 0)}
-		w.put(&trace.Event{Phase: trace.Counter, Track: k.track, Name: k.name, Args: args}, w.end, w.end)
+		w.add(&trace.Event{Phase: trace.Counter, Track: k.track, Name: k.name, Args: args}, w.end, w.end)
 	}
 }
 

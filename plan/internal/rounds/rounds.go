@@ -18,8 +18,8 @@ const WorksPerBatch = 8
 // sends to one peer while another sends to it (init.cc:768-838).
 //
 // The ranks of all nodes, one after the other, are divided into equal groups.
-// Groups at one distance talk for size rounds, within which the ranks of a group
-// take turns. With 2 nodes of 2 ranks and groups of 2, rank 0 sends to 0, 1, 2
+// Groups at one distance exchange data for size rounds, within which the ranks of a group
+// alternate. With 2 nodes of 2 ranks and groups of 2, rank 0 sends to 0, 1, 2
 // and 3 in rounds 0 to 3, rank 3 to 3, 2, 1 and 0.
 type Rounds struct {
 	c       *connect.Comm

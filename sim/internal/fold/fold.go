@@ -26,7 +26,7 @@ const (
 	Near
 )
 
-// Config is what decides which ranks are equivalent, beside the plan.
+// Config is what decides which ranks are equivalent, other than the plan.
 type Config struct {
 	Mode    Mode
 	Systems []*topo.System // by node
@@ -151,7 +151,7 @@ func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near 
 		return nil, err
 	}
 	if q.exact = q.exact && free; q.exact || near {
-		seen, err := q.survey()
+		seen, err := q.scan()
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near 
 func (q *Quotient) Account() exec.Account {
 	a := exec.Account{Programs: len(q.e.Groups), Method: exec.Folded}
 	if !q.exact {
-		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups stand for all", q.approximation, len(q.e.Groups))
+		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups represent all", q.approximation, len(q.e.Groups))
 	}
 	return a
 }

@@ -44,7 +44,7 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 	// Messages of sockets wait for each other as one thread comes to them, which
 	// one node's quotient reproduces nearly, not exactly.
 	if slices.ContainsFunc(systems[0].Of(topo.NET), func(id topo.NodeID) bool { return systems[0].Nodes[id].Net.Sockets }) {
-		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are taken to come to all nodes' sockets alike"
+		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are assumed to poll all nodes' sockets at the same times"
 	}
 	s.list = func() { s.listParts(p, per) }
 	return s

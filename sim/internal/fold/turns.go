@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// manyTurns is the number of a node's connections from which the survey of sends
+// manyTurns is the number of a node's connections from which the scan of sends
 // and receives takes the schedule as it is known to be: what one rank sends to
 // another so many groups and places away, all do. Below, it compares the programs.
 const manyTurns = 1 << 14
@@ -17,7 +17,7 @@ const manyTurns = 1 << 14
 // the node sends in place of it. Nodes are equal, so equal routes between ranks of
 // equal places cross equal links.
 type turns struct {
-	s     *survey
+	s     *scan
 	known map[turnKey]turned
 	model []turned // by connection of the engine
 }
@@ -29,7 +29,7 @@ type turnKey struct {
 	route    connect.Route
 }
 
-// turned is what a connection crosses, as ranges of survey.uses.
+// turned is what a connection crosses, as ranges of scan.uses.
 type turned struct {
 	stores, message [2]int32
 	rate            wire.Rate
@@ -37,8 +37,8 @@ type turned struct {
 	net             bool
 }
 
-// turns surveys a quotient by rotation that has many connections.
-func (s *survey) turns() error {
+// turns scans a quotient by rotation that has many connections.
+func (s *scan) turns() error {
 	t := &turns{s: s, known: map[turnKey]turned{}, model: make([]turned, len(s.e.Conns))}
 	per := int32(1)
 	if s.q.within {
@@ -129,7 +129,7 @@ func (t *turns) of(pc *plan.Conn) (turned, error) {
 }
 
 // keepUses keeps the gathered uses and returns where.
-func (s *survey) keepUses() [2]int32 {
+func (s *scan) keepUses() [2]int32 {
 	from := int32(len(s.uses))
 	s.uses = append(s.uses, s.w.Uses...)
 	return [2]int32{from, int32(len(s.uses))}
