@@ -153,8 +153,8 @@ type Engine struct {
 	// Cancelled is polled while groups and connections are laid out; its error ends
 	// that. nil: nothing does.
 	Cancelled func() error
-	fetched  int64              // ops taken up
-	Ops      int64              // in all, where report is set
+	fetched   int64 // ops taken up
+	Ops       int64 // in all, where report is set
 }
 
 // Options are the inputs of a run other than its plan.
