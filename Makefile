@@ -128,9 +128,11 @@ rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
 
+# Which of the page's tables make scale writes: ScaleGrowth for the growth in ranks.
+SCALE    ?= Scale
 .PHONY: scale
 scale: ## docs/SCALE.md: time and memory of large communicators
-	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Scale ./sim
+	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
 
 .PHONY: budget
 budget: ## seconds of what is limited in seconds: the end after a signal, large inputs

@@ -61,6 +61,11 @@ func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
 		later[i] = -1
 	}
 	for id := range p.NumConns() {
+		if id%(1<<12) == 0 {
+			if err := q.e.Poll(); err != nil {
+				return nil, false, err
+			}
+		}
 		c := q.conn(id)
 		if c < 0 {
 			continue // no op uses it

@@ -50,6 +50,18 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 	return s
 }
 
+// transfers is how many sends remain, at least.
+func (s *symmetry) transfers(p *plan.Plan) int64 {
+	n := int64(p.Comm.MaxLocalRanks)
+	if s.within {
+		n = 1
+	}
+	if p.Req.Func == coll.AllToAll {
+		n *= int64(p.Comm.NRanks)
+	}
+	return n
+}
+
 // listParts lists the parts of what remains: of the first rank, or of all ranks of
 // the first node.
 func (s *symmetry) listParts(p *plan.Plan, per int) {
