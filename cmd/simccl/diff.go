@@ -84,14 +84,14 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	if err != nil {
 		return nil, err
 	}
-	var talk bytes.Buffer
+	var stderr bytes.Buffer
 	s := [2]*diff.Side{}
 	for i := range s {
-		if s[i], err = a.quiet(&talk).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
+		if s[i], err = a.quiet(&stderr).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
-	a.reportOnce(talk.String())
+	a.reportOnce(stderr.String())
 	progress := a.progress("sizes", len(ops)*len(sizes))
 	defer progress.End()
 	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
@@ -103,9 +103,9 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 }
 
 // quiet is the app with its own settings, talking elsewhere.
-func (a *app) quiet(talk *bytes.Buffer) *app {
+func (a *app) quiet(stderr *bytes.Buffer) *app {
 	sub := *a
-	sub.err, sub.json = talk, false
+	sub.err, sub.json = stderr, false
 	sub.env = slices.Clone(a.env)
 	return &sub
 }

@@ -100,7 +100,7 @@ func status(err error) int {
 		return exitAbsent
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return exitTimeout
-	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), real.PeerGone(err):
+	case errors.As(err, &remote), errors.As(err, &timedOut), errors.As(err, &refused), real.PeerClosed(err):
 		return exitNCCL
 	case errors.As(err, &hangs), errors.As(err, &stuck):
 		return exitTimeout

@@ -67,7 +67,7 @@ const (
 // SIGTERM ends the command: no file appears after it, its context is
 // cancelled, and it has the grace to end by itself. A second one ends it at once.
 //
-// Also a signal that was ignored when the process began is heard: a script's
+// Also a signal that was ignored when the process began is handled: a script's
 // background commands begin so, and are to end when a signal is sent to them.
 func start(args []string, a *app) int {
 	signals := make(chan os.Signal, 2)

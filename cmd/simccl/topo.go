@@ -112,7 +112,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 		}
 	}
 	if w := a.peersOf(files); w != "" {
-		f := lint.Finding{Severity: lint.Note, Rule: "p2p-channels", Problem: "as nodes of one job, in the order of the files: " + w, Remedy: "explain sendrecv --topo A.xml:4,B.xml:2 tells it for the numbers of a job"}
+		f := lint.Finding{Severity: lint.Note, Rule: "p2p-channels", Problem: "as nodes of one job, in the order of the files: " + w, Remedy: "explain sendrecv --topo A.xml:4,B.xml:2 gives it for the numbers of a job"}
 		if !a.json {
 			fmt.Fprintln(a.out, a.paint(a.out).Severities(f.String()))
 		}

@@ -182,7 +182,7 @@ func (f *Fluid) least() wire.Rate {
 
 // fixBound gives bundles their own rates where those are no more than a share,
 // and returns the smallest of the others' and how many it settled; fixed ones
-// are let go of.
+// are released.
 func (f *Fluid) fixBound(share wire.Rate) (least wire.Rate, fixed int) {
 	least, n := wire.Rate(math.MaxInt64), 0
 	for _, bi := range f.openB {
