@@ -211,6 +211,7 @@ func Markdown() string {
 What simccl does with each. Precedence: ` + "`--env K=V`" + `, then the environment, then NCCL_CONF_FILE (else ~/.nccl.conf), then
 /etc/nccl.conf, then the default; ` + "`--no-env`" + ` leaves environment and default files out. Values are read as NCCL reads them:
 numbers by strtoll with base 0 (0x10 and 010 are 16 and 8, text is 0), and a file fills only what is not set yet.
+A form with a range is refused outside of it, because NCCL fails with such a value; the error says why.
 ` + "`simccl env`" + ` shows the values in force, where each comes from and what it changes here.
 
 `)
@@ -227,7 +228,7 @@ numbers by strtoll with base 0 (0x10 and 010 are 16 and 8, text is 0), and a fil
 			if def == "" {
 				def = "–"
 			}
-			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` |\n", v.Name, v.Kind, mdEscape(def), mdEscape(v.Meaning), mdEscape(note(v)), v.Source)
+			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` |\n", v.Name, form(v), mdEscape(def), mdEscape(v.Meaning), mdEscape(note(v)), v.Source)
 		}
 		fmt.Fprintf(&b, "## %s (%d)\n\n", title, n)
 		b.WriteString("| variable | form | default | meaning | here | NCCL |\n|---|---|---|---|---|---|\n")
@@ -237,6 +238,18 @@ numbers by strtoll with base 0 (0x10 and 010 are 16 and 8, text is 0), and a fil
 	section("Not supported", func(v *Var) bool { return v.missing() != "" }, (*Var).missing)
 	section("Without effect", func(v *Var) bool { return v.NoEffect != "" }, func(v *Var) string { return v.NoEffect })
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// form is a variable's kind, with the range in which NCCL works with it.
+func form(v *Var) string {
+	r, ok := spans[v.Name]
+	switch {
+	case !ok:
+		return v.Kind.String()
+	case r.off:
+		return fmt.Sprintf("%s, 0 or %d to %d", v.Kind, r.least, r.most)
+	}
+	return fmt.Sprintf("%s, %d to %d", v.Kind, r.least, r.most)
 }
 
 func mdEscape(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -51,7 +51,7 @@ func (v *Var) missing() string {
 var bound = func() map[string]bool {
 	m := map[string]bool{
 		"NCCL_TOPO_FILE": true, "NCCL_TOPO_DUMP_FILE": true, "NCCL_GRAPH_FILE": true, "NCCL_GRAPH_DUMP_FILE": true,
-		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true, "SIMCCL_PROFILER_PLUGIN": true,
+		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true, "SIMCCL_NCCL_VERSION": true, "SIMCCL_PROFILER_PLUGIN": true,
 	}
 	for _, b := range new(Config).bindings() {
 		m[b.name] = true
@@ -283,6 +283,8 @@ var vars = []Var{
 	{"NCCL_WARN_ENABLE_DEBUG_INFO", Flag, "0", "debug", "print INFO after the first WARN", "debug.cc:125", logging, ""},
 	// Ours.
 	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose NVIDIA's net plugin and switches that reduce (SHARP; NCCL_COLLNET_ENABLE=1 then uses them)", "-", "", ""},
+	{"SIMCCL_NCCL_VERSION", Text, "2.28.9", "rules", "the release of NCCL whose rules decide, as --nccl-version", "-", "", ""},
+	{"SIMCCL_NET_RAIL", Number, "0", "topo", "rail and plane of nets for which the file gives none, from NCCL 2.30.7 on; -1: none, as NCCL's own IB and socket plugins report", "-", "", ""},
 	{"SIMCCL_LIBNCCL", Path, "", "real", "NCCL's library, where the loader does not find libnccl.so.2", "-", "", ""},
 	{"SIMCCL_PROFILER_PLUGIN", Path, "", "real", "our profiler plugin for bench --trace, where it does not lie beside simccl", "-", "", ""},
 	{"SIMCCL_SECRET", Text, "", "real", "secret that the processes of a bench share; without it a key of this user's", "-", "", ""},

@@ -183,7 +183,7 @@ func (l *loads) fullest() []LinkUse {
 	var out []LinkUse
 	for id, load := range l.load {
 		link := &l.s.Links[id]
-		if load == 0 || link.BW <= 0 {
+		if load == 0 || link.BW <= 0 || l.s.OnDevice(topo.LinkID(id)) {
 			continue
 		}
 		u := LinkUse{

@@ -61,7 +61,8 @@ type Nodes struct {
 
 // NCCL is the library whose decisions are taken.
 type NCCL struct {
-	// Version is the release whose rules decide, "2.28.9"; empty: rules.Default's.
+	// Version is the release whose rules decide, "2.28.9" or "torch==2.8"; empty: that
+	// of SIMCCL_NCCL_VERSION, else rules.Default's.
 	Version string `json:"version,omitempty"`
 	// Env holds NCCL_* variables, and SIMCCL_* where they describe the machine.
 	// They take precedence over Options.Settings.

@@ -208,7 +208,7 @@ func (s *schedule) graph() *Graph {
 			ranks[i] = e.sys.Nodes[gpus[t.order[c*e.gpus+i]]].GPU.Rank
 		}
 		g.Intra = append(g.Intra, ranks)
-		var inter [2]uint64
+		inter := s.ends
 		if e.inter && !s.fallback {
 			inter[0] = e.sys.Nodes[nets[t.in[c]]].Ident
 			inter[1] = e.sys.Nodes[nets[t.out[c]]].Ident

@@ -14,6 +14,8 @@ type netTable struct {
 	rail  []int32 // nets with equal asic and port share a number
 	host  []uint8 // system id
 	slot  []int32 // nets with equal PCI address and port share a number
+	rails []int   // as the plugin reports them, -1 for none
+	plane []int
 	peers [][]int32
 	// nearest GPUs of each net, other than its own GPU; cut[n] is set where no
 	// GPU reaches the net.
@@ -43,6 +45,7 @@ func newNetTable(sys *topo.System, p Params) *netTable {
 		info := sys.Nodes[id].Net
 		own := info.LocalGPU
 		t.info = append(t.info, info)
+		t.rails, t.plane = append(t.rails, info.Rail), append(t.plane, info.Plane)
 		var others []int32
 		for _, g := range near {
 			if g != own {

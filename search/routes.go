@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -56,7 +57,7 @@ func (m *routeMaker) make(from, to topo.NodeID) route {
 		end := &m.sys.Nodes[link.To]
 		h := hop{link: int32(l), rev: -1, pci: link.Kind == topo.LinkPCI}
 		switch {
-		case end.Kind == topo.GPU && end.GPU.SM < 80 && start.Kind != topo.GPU:
+		case oldGPU(end, m.sys.Rules) && start.Kind != topo.GPU:
 			h.share = shareEighth
 		case end.Kind == topo.CPU && end.CPU.Arch == topo.ArchPower && link.Kind == topo.LinkNVL:
 			h.share = shareAll
@@ -74,7 +75,16 @@ func (m *routeMaker) make(from, to topo.NodeID) route {
 	return r
 }
 
-// reverse finds the link of the same kind in the other direction.
+// oldGPU reports whether a node is a GPU below sm_80, or its device where that has the
+// links.
+func oldGPU(n *topo.Node, r *rules.Ruleset) bool {
+	if r.Topo.DevNodes {
+		return n.Kind == topo.DEV && n.Dev.SM < 80
+	}
+	return n.Kind == topo.GPU && n.GPU.SM < 80
+}
+
+// reverse finds the link of the same kind the other way.
 func (m *routeMaker) reverse(l *topo.Link) int32 {
 	for _, id := range m.sys.Nodes[l.To].Links {
 		if r := &m.sys.Links[id]; r.To == l.From && r.Kind == l.Kind {
@@ -118,6 +128,7 @@ func (m *routeMaker) table(from, to []topo.NodeID) table {
 type uplink struct{ up, down int32 }
 
 func uplinkOf(sys *topo.System, gpu topo.NodeID) uplink {
+	gpu = sys.Device(gpu)
 	for _, up := range sys.Nodes[gpu].Links {
 		if sys.Links[up].Kind != topo.LinkPCI {
 			continue

@@ -23,7 +23,8 @@ type schedule struct {
 	amd                bool  // AMD CPUs carry different channels badly across sockets
 	left               int64 // of the global budget
 	attempts           []Attempt
-	fallback           bool // no channel was found
+	fallback           bool      // no channel was found
+	ends               [2]uint64 // the nets of that graph
 	firstPass          bool
 	// kinds of routes that exist, by kind: raising a limit to one that does not
 	// exist permits nothing new.
@@ -211,8 +212,12 @@ func (e *engine) splitNVLink() bool {
 func (s *schedule) firstSpeed() {
 	e := s.e
 	total := float32(e.sys.TotalBW)
-	if e.gpus > 1 && e.cur.pattern != RingPattern {
-		total = float32(float64(total) * (float64(e.gpus) / float64(e.gpus-1)))
+	n := e.gpus
+	if e.rules.Topo.DevNodes {
+		n = len(e.sys.Of(topo.DEV))
+	}
+	if n > 1 && e.cur.pattern != RingPattern {
+		total = float32(float64(total) * (float64(n) / float64(n-1)))
 	}
 	for s.at < len(s.speeds)-1 &&
 		(s.speeds[s.at] > float32(e.sys.MaxBW) || s.speeds[s.at]*float32(e.cur.minChannels) > total) {
@@ -392,4 +397,21 @@ func (s *schedule) giveUp() {
 	b.typeIntra, b.typeInter = topo.PathSYS, topo.PathSYS
 	b.nChannels = 1
 	s.fallback = true
+	if s.e.rules.Search.NoGraphNets {
+		s.giveUpNets()
+	}
+}
+
+// giveUpNets takes the best nets of the first and the last GPU for that graph; where
+// one has none it leads to no other node (search.cc:1195 of v2.29.7).
+func (s *schedule) giveUpNets() {
+	b, nets := &s.e.best, s.e.nets
+	in, out := nets.returns(topo.PathLOC, 0), nets.returns(topo.PathLOC, s.e.gpus-1)
+	if len(in) == 0 || len(out) == 0 {
+		b.bwInter, b.typeInter = 0, topo.PathDIS
+		s.ends = [2]uint64{NoNet, NoNet}
+		return
+	}
+	all := s.e.sys.Of(topo.NET)
+	s.ends = [2]uint64{s.e.sys.Nodes[all[in[0]]].Ident, s.e.sys.Nodes[all[out[0]]].Ident}
 }

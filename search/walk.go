@@ -205,6 +205,9 @@ func (e *engine) leave(g, place, toFirst int, order gpuOrder) {
 func (e *engine) mayReturn(start, n int32, place int) bool {
 	t, nets := &e.cur, e.nets
 	id := nets.first[n]
+	if e.rules.Topo.NetRails && differ(nets.plane[n], nets.plane[start]) {
+		return false
+	}
 	if t.pattern == TreePattern && id != start {
 		return false // both directions of a plain tree use one net
 	}
@@ -214,7 +217,11 @@ func (e *engine) mayReturn(start, n int32, place int) bool {
 			return false // odd channels mirror the even ones before them
 		}
 	case t.crossNIC == 0:
-		if e.perHost && nets.host[n] != nets.host[start] {
+		if e.rules.Topo.NetRails && nets.rails[n] >= 0 && nets.rails[start] >= 0 {
+			if nets.rails[n] != nets.rails[start] {
+				return false
+			}
+		} else if e.perHost && nets.host[n] != nets.host[start] {
 			if nets.slot[n] != nets.slot[start] {
 				return false
 			}
@@ -224,6 +231,9 @@ func (e *engine) mayReturn(start, n int32, place int) bool {
 	}
 	return t.pattern != BalancedTree || place == 0 || id == t.out[t.nChannels]
 }
+
+// differ reports whether two nets have a plane each, and not the same.
+func differ(a, b int) bool { return a >= 0 && b >= 0 && a != b }
 
 // better reports whether a is a better result than b (search.cc:420). For NVLS
 // the head counts: more heads, or more bandwidth over all heads.

@@ -305,7 +305,7 @@ const (
 
 // fits refuses a run that memory would not hold.
 func (x *Executor) fits(p *plan.Plan) error {
-	n := p.NumConns()
+	n := int64(p.NumConns()) * int64(p.Sharing())
 	if n <= maxEach {
 		return nil
 	}
@@ -314,7 +314,7 @@ func (x *Executor) fits(p *plan.Plan) error {
 		remedy = "over a network, ranks fold where no cable can be saturated (docs/FABRIC.md)"
 	}
 	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
-		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, int64(n)*eachBytes>>30, remedy)}
+		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, n*eachBytes>>30, remedy)}
 }
 
 // Folding says when equivalent ranks and channels are simulated once.

@@ -36,21 +36,21 @@ func (s *System) refuse(v Verdict) { s.Verdicts = append(s.Verdicts, v) }
 // a third, None where it is not (paths.cc:311).
 func (s *System) relay(src, dst NodeID) NodeID {
 	p := s.Path(src, dst)
-	if len(p.Links) != 2 {
+	links := p.Links
+	if s.Rules.Topo.DevNodes && len(links) == 4 { // without those between GPUs and their devices
+		links = links[1:3]
+	}
+	if len(links) != 2 || s.Nodes[s.Links[links[0]].To].Kind != s.linked() {
 		return None
 	}
-	mid := s.Links[p.Links[0]].To
-	if s.Nodes[mid].Kind != GPU {
-		return None
-	}
-	return mid
+	return s.GPUAt(s.Links[links[0]].To)
 }
 
 // p2pLimit is the worst path that P2P may use (paths.cc:319-327).
 func (s *System) p2pLimit(a *Access) PathKind {
 	r := &s.Rules.Topo
 	limit := PathKind(r.P2PLevel)
-	if len(s.of[CPU]) > 0 && len(s.of[GPU]) <= r.P2PAMDGPUs {
+	if len(s.of[CPU]) > 0 && len(s.of[s.linked()]) <= r.P2PAMDGPUs {
 		if c := s.Nodes[s.of[CPU][0]].CPU; c.Arch == ArchX86 && c.Vendor == VendorAMD {
 			limit = PathKind(r.P2PLevelAMD)
 		}
@@ -280,9 +280,10 @@ func (s *System) Proxy(gpu, net NodeID) NodeID {
 	if p.Kind != PathPXN {
 		return gpu
 	}
+	own := s.Device(gpu)
 	for _, l := range p.Links {
-		if to := s.Links[l].To; s.Nodes[to].Kind != NVS {
-			return to
+		if to := s.Links[l].To; s.Nodes[to].Kind != NVS && to != own {
+			return s.GPUAt(to)
 		}
 	}
 	return gpu

@@ -82,7 +82,7 @@ func Build(spec *Spec, p Params) (*Host, error) {
 		return nil, err
 	}
 	h.Fused.SetParents()
-	d := assemble(h.Fused, p.Rules)
+	d := assemble(h.Fused, &p)
 	d.holdable()
 	d.missingGPUs()
 	if len(d.errs) > 0 {

@@ -27,6 +27,9 @@ type Params struct {
 	MergeNICsDisabled bool                // NCCL_IB_MERGE_NICS=0
 	IBHCA             string              // NCCL_IB_HCA: "mlx5_0", "^mlx5_1", "=mlx5_2:1"
 	SocketsOnly       bool                // NCCL_NET=Socket: no net of InfiniBand or of another plugin
+	// NetRail is the rail and plane that the net plugin reports of nets for which the
+	// file gives none, -1 for none (SIMCCL_NET_RAIL); unset: rules.Topo.NetRail.
+	NetRail units.Opt[int]
 	// SplitHosts takes the hosts of a multi-host Spec as separate machines
 	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.
 	SplitHosts bool

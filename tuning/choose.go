@@ -161,7 +161,7 @@ func (m *Model) Terms(o Op, a coll.Algorithm, p coll.Protocol) Terms {
 
 func (m *Model) terms(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes uint64) Terms {
 	t := Terms{LatencyUs: m.Latency[o.Func][a][p], GBps: bw, Correction: 1, Plateau: 1}
-	if lg := log2(nBytes >> 6); a == coll.Tree && (o.Func == coll.AllReduce || m.tab.CorrectAllTrees) && lg >= 0 && lg < len(m.tab.TreeCorrection[p]) {
+	if lg := log2(nBytes >> 6); lg >= 0 && lg < m.corrected(o.Func, a) {
 		t.Correction = m.tab.TreeCorrection[p][lg]
 		t.GBps *= t.Correction
 	}
@@ -173,6 +173,18 @@ func (m *Model) terms(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nByte
 		t.LatencyUs = float32(float64(t.LatencyUs) * t.Plateau)
 	}
 	return t
+}
+
+// corrected is how many entries of the table of corrections hold for an algorithm.
+func (m *Model) corrected(f coll.Func, a coll.Algorithm) int {
+	n := len(m.tab.TreeCorrection[0])
+	switch {
+	case a == coll.Tree && (f == coll.AllReduce || m.tab.CorrectAllTrees):
+		return n - 1
+	case a == coll.NVLSTree && f == coll.AllReduce && m.tab.NVLSTreeSM > 0 && m.In.MinSM >= m.tab.NVLSTreeSM && m.In.CPUArch == archX86:
+		return n
+	}
+	return 0
 }
 
 // time is the model's time in microseconds of a cell with bandwidth bw

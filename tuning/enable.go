@@ -75,17 +75,17 @@ func (m *Model) patOff() Reason {
 	return Reason{}
 }
 
-// nvlsGraphOff: NVLS needs a graph of at least two channels (tuning.cc:289).
+// nvlsGraphOff: NVLS needs a graph of enough channels (tuning.cc:289).
 func (m *Model) nvlsGraphOff(a coll.Algorithm) Reason {
 	g := m.In.graph(a)
-	if g.NChannels >= 2 {
+	if g.NChannels >= m.tab.NVLSLeast {
 		return Reason{}
 	}
 	if r := m.In.NVLSOff; g.NChannels == 0 && r.Rule != "" {
 		return r
 	}
 	return Reason{
-		Rule:   fmt.Sprintf("%s needs 2 channels and the search found %d", a, g.NChannels),
+		Rule:   fmt.Sprintf("%s needs %d channels and the search found %d", a, m.tab.NVLSLeast, g.NChannels),
 		Source: "tuning.cc:289",
 	}
 }

@@ -159,7 +159,10 @@ func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	}
 	if a == coll.Ring || !gathers(f) { // bus to algorithm bandwidth
 		ratio := float32(.5)
-		if a == coll.Ring || a == coll.NVLS || a == coll.NVLSTree {
+		switch {
+		case a != coll.Ring && s.tab.NVLSRatio != 0 && (a == coll.NVLS || a == coll.NVLSTree):
+			ratio = s.tab.NVLSRatio
+		case a == coll.Ring || a == coll.NVLS || a == coll.NVLSTree:
 			ratio = float32(float64(s.nRanks) / float64(s.steps(f)))
 		}
 		bus *= ratio

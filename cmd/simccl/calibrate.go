@@ -9,11 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real/measure"
-	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 )
@@ -155,7 +153,7 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 		if file := filepath.Join(dir, measure.TopologyFile); exists(file) {
 			m.topo = file
 		} else {
-			text, err := thisMachine(a)
+			text, err := a.thisHost().Topology()
 			if err != nil {
 				return nil, gpu.Class{}, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
 			}
@@ -166,13 +164,8 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 	if err != nil {
 		return nil, gpu.Class{}, err
 	}
-	opt := a.options(m.found)
-	site, err := scenario.Layout(&spec, opt)
-	if err != nil {
-		return nil, gpu.Class{}, asFlags(err)
-	}
-	machine := scenario.Machine{Nodes: []scenario.Nodes{{Topo: spec.Machine.Nodes[0].Topo}}, Multicast: m.multicast, NVLinkDomain: m.mnnvl}
-	return &calibrate.Lab{Machine: machine, Files: opt.Files}, site.Class, nil
+	lab, class, err := calibrate.NewLab(spec, a.options(m.found))
+	return lab, class, asFlags(err)
 }
 
 func exists(file string) bool {
@@ -196,16 +189,16 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 		Round: func(int, float64) { progress.Step() }})
 	progress.End()
 	if err != nil {
-		if errors.Is(err, calibrate.ErrNoHoldout) || errors.Is(err, calibrate.ErrTooFew) {
-			return input(err)
-		}
 		if errors.Is(err, calibrate.ErrNoSuch) {
 			return usage("--quantities: %v; a class file lists them", err)
 		}
 		return err
 	}
 	res.Describe(cmp.Or(c.name, calibrate.NameAfter(class.Name)), calibrate.Machine(points))
-	if err := c.write(a, res); err != nil {
+	if err := newfile.Write(a.path(c.out), res.Class.Format()); err != nil {
+		return err
+	}
+	if err := c.writeResiduals(a, res.Residuals); err != nil {
 		return err
 	}
 	if a.json {
@@ -232,35 +225,12 @@ func (c *calibrateFlags) writable(a *app) error {
 	return directory("--residuals", a.path(c.residuals))
 }
 
-// write keeps the class, and the points where that is asked for.
-func (c *calibrateFlags) write(a *app, res *calibrate.Result) error {
-	if err := newfile.Write(a.path(c.out), res.Class.Format()); err != nil {
-		return err
-	}
-	return c.writeResiduals(a, res.Residuals)
-}
-
+// writeResiduals keeps the points where that is asked for.
 func (c *calibrateFlags) writeResiduals(a *app, all []calibrate.Residual) error {
 	if c.residuals == "" {
 		return nil
 	}
 	return newfile.Write(a.path(c.residuals), calibrate.CSV(all))
-}
-
-// only keeps the points of --ops.
-func (c *calibrateFlags) only(points []calibrate.Point) ([]calibrate.Point, error) {
-	var ops []coll.Func
-	for _, name := range c.ops {
-		f, err := coll.ParseFunc(name)
-		if err != nil {
-			return nil, err
-		}
-		ops = append(ops, f)
-	}
-	if points = calibrate.Of(points, ops); len(points) == 0 {
-		return nil, usage("--ops %s: none of them was measured", strings.Join(c.ops, ","))
-	}
-	return points, nil
 }
 
 func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
@@ -274,8 +244,8 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	if points, err = c.only(points); err != nil {
-		return err
+	if points, err = calibrate.Only(points, c.ops); err != nil {
+		return asFlags(err)
 	}
 	res, err := calibrate.Check(cmd.Context(), points, &class)
 	if err != nil {

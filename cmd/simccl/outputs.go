@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/internal/nccltrace"
@@ -29,7 +27,7 @@ type outputFlags struct {
 const defaultEvents = 20e6
 
 func (o *outputFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&o.trace, "trace", "", "write a Chrome trace of one operation of the last size to `FILE` (.json, .json.gz)")
+	f.StringVar(&o.trace, "trace", "", "write a trace of one operation of the last size to `FILE` (.json, .json.gz; .pftrace: Perfetto's own format)")
 	f.StringVar(&o.profile, "profile", "", "write a pprof profile of it to `FILE` (.pb.gz)")
 	f.StringVar(&o.ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
 	f.StringVar(&o.report, "report", "", "write an HTML page about the run to `FILE` (.html)")
@@ -52,10 +50,7 @@ func (o *outputFlags) check() error {
 
 // directory fails where the directory of a file to be written is not there.
 func directory(flag, name string) error {
-	if name == "" {
-		return nil
-	}
-	if at, err := os.Stat(filepath.Dir(name)); err != nil || !at.IsDir() {
+	if !newfile.Possible(name) {
 		return input(fmt.Errorf("%s %s: no such directory", flag, name))
 	}
 	return nil

@@ -29,7 +29,7 @@ func (p *placeFlags) find(a *app) (team.Place, error) {
 		Secret: func(loopback bool) (team.Secret, error) { return p.secret.read(a, loopback) }}
 	at, err := f.Find()
 	if a.last != nil {
-		a.last.peers.Store(at.Rank >= 0 && at.NRanks > 1)
+		a.last.Peers.Store(at.Rank >= 0 && at.NRanks > 1)
 	}
 	return at, err
 }

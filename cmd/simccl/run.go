@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/page"
 	"github.com/simccl/simccl/internal/report/sweep"
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -133,7 +134,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 		return nil, err
 	}
 	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool { return c.Rivals })
-	minBW, err := a.minBW()
+	minBW, err := testoptions.MinBW(a.getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 		return nil, placed(err)
 	}
 	t := &r.test
-	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: t.graph}, s.r.Site.Config.Rules.Release.Code())
+	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph}, s.r.Site.Config.Rules.Release.Code())
 	if err != nil {
 		return nil, asFlags(err)
 	}
@@ -162,38 +163,16 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 
 // check refuses values that mean nothing before anything is computed.
 func (r *runFlags) check() error {
-	switch {
-	case r.test.iters < 1:
-		return usage("-n %d: at least one operation is timed", r.test.iters)
-	case r.test.cycles < 1:
-		return usage("-N %d: run_cycles must be at least 1; the number of nodes is --nodes", r.test.cycles)
-	case r.test.warmup < 0:
-		return usage("-w %d: cannot be below 0", r.test.warmup)
+	if err := r.test.Counts(); err != nil {
+		return asFlags(err)
 	}
 	if err := r.out.check(); err != nil {
 		return err
 	}
-	if err := directory("-J", r.test.output); err != nil {
+	if err := directory("-J", r.test.Output); err != nil {
 		return err
 	}
-	return r.test.unsimulated(r.launch == "graph" || r.test.graph > 0)
-}
-
-// minBW reads NCCL_TESTS_MIN_BW as nccl-tests does; -1 where it is unset. Its
-// variables that would make another run of this one are refused.
-func (a *app) minBW() (float64, error) {
-	v := -1.0
-	for _, name := range []string{"NCCL_TESTS_SPLIT_MASK", "NCCL_TESTS_SPLIT"} {
-		if text, ok := a.getenv(name); ok && text != "" {
-			return 0, notYet(name+"="+text, "groups of ranks that run at the same time; unset it")
-		}
-	}
-	if text, ok := a.getenv("NCCL_TESTS_MIN_BW"); ok && text != "" {
-		if _, err := fmt.Sscanf(text, "%g", &v); err != nil {
-			return 0, usage("NCCL_TESTS_MIN_BW=%s: not a number of GB/s", text)
-		}
-	}
-	return v, nil
+	return asFlags(r.test.Simulated(r.launch == "graph" || r.test.Graph > 0))
 }
 
 // run goes through all sizes and prints.
@@ -224,7 +203,7 @@ func (s *tableRun) run(ctx context.Context) error {
 	if err := s.outputs(ctx); err != nil {
 		return err
 	}
-	return belowMinBW(&s.Summary)
+	return s.Summary.BelowMinBW()
 }
 
 // all simulates and prints every row.
@@ -245,14 +224,6 @@ func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
 		progress.Step()
 	}
 	return nil
-}
-
-// belowMinBW fails where nccl-tests does.
-func belowMinBW(s *nccltests.Summary) error {
-	if !s.Failed() {
-		return nil
-	}
-	return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", s.AvgBusBW, s.MinBW)
 }
 
 // outputs writes the files that were asked for.
@@ -277,5 +248,5 @@ func (s *tableRun) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.app.writeJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.args...)), s.flags.test.output)
+	return s.app.writeJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.args...)), s.flags.test.Output)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 )
@@ -298,12 +299,24 @@ func Worst(sums []Summary) Summary {
 	return slices.MaxFunc(sums, func(x, y Summary) int { return cmp.Compare(x.After.Mean, y.After.Mean) })
 }
 
-// Of keeps the points of these operations; an empty list means all.
-func Of(points []Point, ops []coll.Func) []Point {
-	if len(ops) == 0 {
-		return points
+// Only keeps the points of operations, by their names; no name means all. It
+// is an error where no point is left.
+func Only(points []Point, names []string) ([]Point, error) {
+	var ops []coll.Func
+	for _, name := range names {
+		f, err := coll.ParseFunc(name)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, f)
 	}
-	return slices.DeleteFunc(points, func(p Point) bool { return !slices.Contains(ops, p.Op.Func) })
+	if len(ops) > 0 {
+		points = slices.DeleteFunc(points, func(p Point) bool { return !slices.Contains(ops, p.Op.Func) })
+	}
+	if len(points) == 0 {
+		return nil, fail.Usage("--ops %s: none of them was measured", strings.Join(names, ","))
+	}
+	return points, nil
 }
 
 // NameAfter names the class that a fit makes of another.

@@ -83,6 +83,8 @@ type Comm struct {
 	CollChannels  int // comm->collChannels
 	NVLSChannels  int // of rank 0
 	NVLSChunkSize units.Bytes
+	// NVLSTreeChunk bounds chunks of NVLSTree; 0 where only the rules of plans do.
+	NVLSTreeChunk units.Bytes
 	Channels      []Channel
 	// Joined are the channels before any was copied or cut: those of the search
 	// with the first tree, then the same with the second.

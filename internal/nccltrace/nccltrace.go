@@ -35,6 +35,7 @@ const (
 	channelTID  = 10000
 	overflowTID = 20000
 	perChannel  = 128
+	perComm     = 64
 	recvOffset  = 64
 	stepLanes   = 48
 	opLanes     = 16

@@ -169,7 +169,7 @@ func (r *Recorder) Kernel(rank, comm, channel int, start, end units.Time, terms 
 		return
 	}
 	t := r.rank(rank)
-	tid := int64(kernelTID + 64*comm + channel)
+	tid := int64(kernelTID + perComm*comm + channel)
 	id := r.thread(t, tid, func() string { return fmt.Sprintf("comm %d kernel ch %02d", comm, channel) })
 	r.slice(id, start, end, "GPU", "KernelCh", terms.args(append(r.args[:0], trace.Int("Channel", int64(channel)))))
 }

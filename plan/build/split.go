@@ -113,6 +113,9 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 	}
 	n := int64(min(r.Channels, rule.channels))
 	perChannel := max(rules.MinTraffic, max(rules.MinTraffic, traffic)/n)
+	if rules.RoundShare {
+		perChannel = alignUp(max(rules.MinTraffic, traffic)/n, 16)
+	}
 
 	cell := alignUp(divUp(rules.MinTraffic, perByte), 16)
 	perCell := cell * perByte

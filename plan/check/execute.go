@@ -37,6 +37,9 @@ type Observer interface {
 // because what one end of a FIFO does never takes away what the other waits
 // for.
 func Execute[V any](p *plan.Plan, m Memory[V]) error {
+	if err := p.Distinct(); err != nil {
+		return err
+	}
 	c, err := newRunner(p, m)
 	if err != nil {
 		return err

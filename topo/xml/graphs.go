@@ -73,7 +73,11 @@ func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, devOf map[in
 			if !ok {
 				return fmt.Errorf("graph %d channel %d: local rank %d has no GPU in the system", g.ID, c, r)
 			}
-			fmt.Fprintf(b, "      <gpu dev=\"%s\"/>\n", altHex(dev))
+			rank := ""
+			if sys.Rules.Search.GraphRanks {
+				rank = fmt.Sprintf(" rank=\"%d\"", r)
+			}
+			fmt.Fprintf(b, "      <gpu dev=\"%s\"%s/>\n", altHex(dev), rank)
 			if g.ID == search.NVLSID {
 				break // only the head counts
 			}

@@ -2,6 +2,7 @@ package chrome
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -63,9 +64,15 @@ func (l *lexer) event(begins bool) {
 	}
 }
 
-const maxToken = 16 << 20
+const (
+	maxToken = 16 << 20
+	window   = 1 << 18 // of the text that is looked at
+)
 
-func newLexer(r io.Reader) *lexer { return &lexer{in: bufio.NewReaderSize(r, 1<<16), line: 1} }
+// newLexer looks at a window of that many bytes of the text, of the usual size for 0.
+func newLexer(r io.Reader, size int) *lexer {
+	return &lexer{in: bufio.NewReaderSize(r, cmp.Or(size, window)), line: 1}
+}
 
 func (l *lexer) fail(format string, args ...any) error {
 	return &SyntaxError{l.line, l.col, fmt.Sprintf(format, args...)}

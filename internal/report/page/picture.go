@@ -137,7 +137,7 @@ func (d *drawing) tree(n topo.NodeID, depth float64) {
 	for _, l := range d.s.Nodes[n].Links {
 		link := &d.s.Links[l]
 		k := d.s.Nodes[link.To].Kind
-		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C
+		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C || d.s.OnDevice(l)
 		if !down || d.at[link.To].set || k == topo.CPU || k == topo.NVS {
 			continue
 		}
@@ -163,7 +163,7 @@ func (d *drawing) edges() {
 	for i := range d.s.Links {
 		l := &d.s.Links[i]
 		back := slices.ContainsFunc(d.s.Nodes[l.To].Links, func(b topo.LinkID) bool { return d.s.Links[b].To == l.From && d.s.Links[b].Kind == l.Kind })
-		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC {
+		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC && !d.s.OnDevice(topo.LinkID(i)) {
 			continue
 		}
 		a, b := d.at[l.From], d.at[l.To]
@@ -188,7 +188,7 @@ func (d *drawing) edges() {
 	}
 }
 
-var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo.NVS: "nvs", topo.CPU: "cpu", topo.NIC: "nic", topo.NET: "net"}
+var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo.NVS: "nvs", topo.CPU: "cpu", topo.NIC: "nic", topo.NET: "net", topo.GIN: "net", topo.DEV: "gpu"}
 
 func (d *drawing) node(id topo.NodeID) {
 	n, at := &d.s.Nodes[id], d.at[id]

@@ -75,7 +75,7 @@ func TestSameSecretMeets(t *testing.T) {
 	}
 	for _, clear := range []string{"rank 1", "in clear", "secret"} {
 		if bytes.Contains(tap.out(), []byte(clear)) || bytes.Contains(tap.in(), []byte(clear)) {
-			t.Errorf("%q stands on the wire", clear)
+			t.Errorf("%q is sent on the wire", clear)
 		}
 	}
 }

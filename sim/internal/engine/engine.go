@@ -90,10 +90,10 @@ const (
 
 // SM is what the groups of one rank's channel share.
 type SM struct {
-	First, Groups int32 // its groups
+	First, Groups int32 // its groups, in the order of their phases
+	from, to      int32 // the groups of the phase
 	active        int32 // threads that move bytes
 	threads       int32 // of the phase's groups
-	phase         int32
 	left          int32 // groups of the phase that run
 }
 
@@ -335,7 +335,7 @@ func (e *Engine) startKernel(di int32, at units.Time) {
 	}
 	d.left = d.SMs
 	for s := d.First; s < d.First+d.SMs; s++ {
-		e.SMs[s].phase = -1
+		e.SMs[s].to = e.SMs[s].First
 		e.nextPhase(s, at)
 	}
 	if d.SMs == 0 {
@@ -347,13 +347,14 @@ func (e *Engine) startKernel(di int32, at units.Time) {
 // part of the kernel.
 func (e *Engine) nextPhase(si int32, at units.Time) {
 	sm := &e.SMs[si]
-	next := int32(-1)
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
-		if p := e.Groups[i].Program.Phase; p > sm.phase && (next < 0 || p < next) {
-			next = p
-		}
+	end := sm.First + sm.Groups
+	sm.from, sm.left, sm.threads = sm.to, 0, 0
+	for sm.to < end && e.Groups[sm.to].Program.Phase == e.Groups[sm.from].Program.Phase {
+		sm.left++
+		sm.threads += e.Groups[sm.to].Program.Workers
+		sm.to++
 	}
-	if next < 0 {
+	if sm.left == 0 {
 		if e.Observer != nil {
 			e.Observer.Block(si, at)
 		}
@@ -363,20 +364,12 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 		}
 		return
 	}
-	sm.phase, sm.left, sm.threads = next, 0, 0
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
-		if e.Groups[i].Program.Phase == next {
-			sm.left++
-			sm.threads += e.Groups[i].Program.Workers
-		}
-	}
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
-		if g := &e.Groups[i]; g.Program.Phase == next {
-			g.Job.Plan.OpenInto(&g.cur, &g.Program)
-			g.Free, g.Since, g.posted = at, at, false
-			g.state = idle
-			e.wakeAt(i, at)
-		}
+	for i := sm.from; i < sm.to; i++ {
+		g := &e.Groups[i]
+		g.Job.Plan.OpenInto(&g.cur, &g.Program)
+		g.Free, g.Since, g.posted = at, at, false
+		g.state = idle
+		e.wakeAt(i, at)
 	}
 }
 

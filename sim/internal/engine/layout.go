@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
@@ -25,6 +27,9 @@ func (e *Engine) layGroups(j *Job) {
 	e.Devices = make([]Device, n)
 	for i := range e.Devices {
 		e.Devices[i].Job = j
+	}
+	if j.Plan.Req.Func.IsP2P() { // a group at either end of a connection, or fewer
+		e.Groups = slices.Grow(e.Groups, 2*int(j.Plan.NumConns()))
 	}
 	var progs []plan.Program
 	for r := range n {
@@ -77,6 +82,9 @@ func (e *Engine) layConns(j *Job) error {
 	e.Conns = make([]Conn, j.Plan.NumConns())
 	for i := range e.Conns {
 		e.Conns[i] = Conn{Snd: -1, Rcv: -1, Net: -1}
+	}
+	if j.Plan.Req.Func.IsP2P() {
+		e.Net.Expect(len(e.Groups) / 2)
 	}
 	var op plan.Op
 	var cur plan.Cursor

@@ -263,7 +263,7 @@ func (e *Engine) rate(g *Group, active int32) wire.Rate {
 // reshare gives the other moving groups of an SM their new rate.
 func (e *Engine) reshare(si, except int32) {
 	sm := &e.SMs[si]
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
+	for i := sm.from; i < sm.to; i++ {
 		if g := &e.Groups[i]; i != except && g.state == moving && g.flow >= 0 && g.Program.Proto == coll.Simple {
 			e.Wire.SetRate(e.Queue.Now, g.flow, e.rate(g, sm.active))
 		}

@@ -27,6 +27,7 @@ type Quotient struct {
 	job      *engine.Job
 	plan     *plan.Plan
 	exact    bool
+	meets    bool             // every send has its receive
 	per      int32            // connection ids of a rank on a channel
 	index    []int32          // place in reps · per + kind of connection → connection of the engine, -1
 	byOffset map[offset]int32 // the same for send and receive
@@ -44,6 +45,7 @@ func newQuotient(e *engine.Engine, j *engine.Job, s *symmetry) *Quotient {
 		first: make([]int32, len(s.reps)), readers: map[part][]int32{}, writers: map[part][]int32{}}
 	q.layDevices()
 	q.layGroups()
+	q.meets = true
 	if q.rotated {
 		q.layOffsets()
 	} else {
@@ -119,6 +121,17 @@ func (q *Quotient) layGroups() {
 	for i, d := range q.device {
 		byDevice[d] = append(byDevice[d], int32(i))
 	}
+	if q.rotated { // all programs of the representatives' ranks run
+		n, last := 0, int32(-1)
+		for _, rep := range q.reps {
+			if rep.rank != last {
+				q.all, last = q.plan.AppendPrograms(q.all[:0], rep.rank), rep.rank
+				n += len(q.all)
+			}
+		}
+		e.Groups, e.Conns, q.model = make([]engine.Group, 0, n), make([]engine.Conn, 0, n/2+1), make([]plan.Conn, 0, n/2+1)
+		e.Net.Expect(n / 2)
+	}
 	var progs []plan.Program
 	for d, reps := range byDevice {
 		e.Devices[d].First, e.Devices[d].SMs = int32(len(e.SMs)), int32(len(reps))
@@ -171,7 +184,7 @@ func (q *Quotient) conn(id int32) int32 {
 		return q.index[q.key(id)]
 	}
 	pc := q.plan.Conn(id)
-	if c, ok := q.byOffset[offsetOf(q.plan.Comm, &pc)]; ok {
+	if c, ok := q.byOffset[q.offsetOf(q.plan.Comm, &pc)]; ok {
 		return c
 	}
 	return -1

@@ -32,9 +32,12 @@ type symmetry struct {
 	margin        float64
 	approximation string
 	skipped       *chainGap // the stretch of a chain that is left out, nil without
-	// turned is set for send and receive, whose connections are known by how far
-	// apart their nodes are.
-	rotated bool
+	// rotated is set for send and receive, whose connections are known by how far
+	// apart their nodes are, and with within their places in a node.
+	rotated, within bool
+	// list fills in reps and of where that is put off until they are needed, for
+	// that takes a while; nil where they are there.
+	list func()
 }
 
 // part is a rank's part of a channel.
@@ -58,7 +61,9 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	}
 	if p.ConnsPerRank() == 0 {
 		if well {
-			add(rotation(p, x.Systems))
+			for _, s := range rotations(p, x.Systems) {
+				add(s)
+			}
 		}
 		return out
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
@@ -126,6 +127,12 @@ func (n *Network) Connect(c *plan.Conn, id int32, pr *plan.Program) (int32, erro
 		n.ports.routes[key] = r
 	}
 	return n.Join(c, id, pr, r)
+}
+
+// Expect makes room for about n connections, before they join.
+func (n *Network) Expect(conns int) {
+	n.Conns = slices.Grow(n.Conns, conns)
+	n.Pairs = slices.Grow(n.Pairs, conns*max(1, n.QPs))
 }
 
 // Join adds the network side of a connection whose route is known.

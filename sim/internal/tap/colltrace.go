@@ -92,7 +92,7 @@ func (t *Tracer) whole(last *host.Side) {
 		if !from.shown(k) {
 			continue
 		}
-		fan := &from.slot(k).fan
+		head := from.slot(k)
 		for _, si := range r.Sides {
 			b := &t.e.Net.Batches[t.e.Net.Sides[si].First+at]
 			in, _ := t.wireOf(b.To[i], k)
@@ -101,10 +101,13 @@ func (t *Tracer) whole(last *host.Side) {
 				out.open, out.base = true, k
 			}
 			sent := in.slot(k)
-			x := slot{bytes: sent.bytes, chunk: sent.chunk, last: int(last.Rank)}
+			x := slot{bytes: sent.bytes, chunk: sent.chunk, last: last.Rank}
 			if t.depth >= nccltrace.DetailStep {
 				x.flow = t.rec.Flow()
-				*fan = append(*fan, nccltrace.Arrow{ID: x.flow, Rank: int(t.e.Net.Sides[si].Rank)})
+				if head.more == nil {
+					head.more = &arrows{}
+				}
+				head.more.fan = append(head.more.fan, nccltrace.Arrow{ID: x.flow, Rank: int(t.e.Net.Sides[si].Rank)})
 			}
 			*out.slot(k) = x
 		}
@@ -167,7 +170,7 @@ func (t *Tracer) sums(bi int32, k int64, at units.Time) {
 		peer[nccltrace.CTS] = max(0, min(w.allowed, w.wired)-ready)
 		peer.Rest(nccltrace.Proxy, w.wired-w.ready)
 		step := ct.step(nccltrace.Send, k)
-		step.Fan = ct.slot(k).fan
+		step.Fan = ct.slot(k).arrows().fan
 		t.rec.Steps(&step, 0,
 			nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: w.since - t.shift, End: w.ready - t.shift, Terms: w.filled},
 			nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: w.ready - t.shift, End: w.wired - t.shift, Terms: peer},

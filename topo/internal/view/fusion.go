@@ -49,7 +49,7 @@ func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 			continue
 		}
 		for _, d := range g {
-			nets[d].Set("keep", "0")
+			replacePort(nets[d], &s.Rules.Topo)
 		}
 		if err := v.addVNIC(nets, g, dev, s); err != nil {
 			return err
@@ -57,6 +57,16 @@ func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 		dev++
 	}
 	return nil
+}
+
+// replacePort takes a port out for the virtual NIC that it is a part of, or keeps it
+// for GPUs that use it themselves (graph/topo.cc:1694 of v2.30.7).
+func replacePort(n *decl.Element, r *rules.Topo) {
+	if r.GINPorts && (n.Int("gin", 0) != 0 || n.Int("coll", 0) != 0) {
+		n.Set("net", "0")
+		return
+	}
+	n.Set("keep", "0")
 }
 
 // forcedGroups reads NCCL_NET_FORCE_MERGE (topo.cc:1021).
