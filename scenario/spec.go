@@ -90,7 +90,7 @@ type Workload struct {
 	Reductions []string `json:"reductions,omitempty"`
 	// Root is the root rank; -1 takes each rank, one after the other.
 	Root int `json:"root,omitempty"`
-	// Cycles is how often all sizes are gone through; 0 means 1.
+	// Cycles is how often all sizes are run; 0 means 1.
 	Cycles int `json:"cycles,omitempty"`
 }
 

@@ -317,7 +317,7 @@ func (x *Executor) fits(p *plan.Plan) error {
 	}
 	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
 	if x.cfg.Fabric != nil {
-		remedy = "over a network, ranks fold where no cable can hold anything up (docs/FABRIC.md)"
+		remedy = "over a network, ranks fold where no cable can be saturated (docs/FABRIC.md)"
 	}
 	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
 		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, n*eachBytes>>30, remedy)}

@@ -79,17 +79,17 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	if err != nil {
 		return nil, err
 	}
-	var talk bytes.Buffer
+	var stderr bytes.Buffer
 	s := [2]*diff.Side{}
 	for i := range s {
-		if s[i], err = a.quiet(&talk).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
+		if s[i], err = a.quiet(&stderr).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
-	a.reportOnce(talk.String())
-	told := a.Progress("sizes", len(ops)*len(sizes))
-	defer told.End()
-	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, told.Step)
+	a.reportOnce(stderr.String())
+	progress := a.Progress("sizes", len(ops)*len(sizes))
+	defer progress.End()
+	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
 		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), asFlags(of.Err))
@@ -98,9 +98,9 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 }
 
 // quiet is the app with its own settings, talking elsewhere.
-func (a *app) quiet(talk *bytes.Buffer) *app {
+func (a *app) quiet(stderr *bytes.Buffer) *app {
 	sub := *a
-	sub.Err, sub.json = talk, false
+	sub.Err, sub.json = stderr, false
 	sub.Env = slices.Clone(a.Env)
 	return &sub
 }

@@ -177,10 +177,10 @@ func (r *runFlags) check() error {
 // run goes through all sizes and prints.
 func (s *tableRun) run(ctx context.Context) error {
 	n := len(s.r.Lines())
-	told := s.app.Progress("sizes", n)
-	defer told.End()
-	told.Follow(func() float64 { return s.r.Share() * float64(n) })
-	p := sweep.Printer{Program: version, Printing: told.Clear, Done: told.Step, Ended: told.End, Begun: func() error {
+	progress := s.app.Progress("sizes", n)
+	defer progress.End()
+	progress.Follow(func() float64 { return s.r.Share() * float64(n) })
+	p := sweep.Printer{Program: version, Printing: progress.Clear, Done: progress.Step, Ended: progress.End, Begun: func() error {
 		if !s.flags.ncclLog {
 			return nil
 		}

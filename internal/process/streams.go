@@ -29,7 +29,7 @@ func (p *Process) Guard() (end func(error) error) {
 	return func(of error) error {
 		_, _ = out.Flush(), err.Flush() // a full disk has been met before
 		if kept.err != nil && !errors.Is(of, kept.err) {
-			of = errors.Join(of, kept.err) // many a line is printed without a look at what became of it
+			of = errors.Join(of, kept.err) // most prints ignore write errors; report the first one here
 		}
 		return of
 	}

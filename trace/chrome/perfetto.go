@@ -20,7 +20,7 @@ import (
 // often begins to wait before its send begins. What events repeat is interned once,
 // at the front, so that all that follows can be made ready in parallel.
 
-// UUIDs of tracks: of threads their number from 1 on.
+// UUIDs of tracks: of threads their number numbered from 1.
 const (
 	processUUID = 1 << 32
 	counterUUID = 1 << 33
@@ -89,7 +89,7 @@ func (w *Writer) putProto(e *trace.Event, from, to int64) {
 	}
 }
 
-// protoHead is all that stands before the events.
+// protoHead is all that precedes the events.
 func (w *Writer) protoHead() []byte {
 	b := wire.AppendBytes(nil, wire.TracePacket, w.intern())
 	other := w.other()

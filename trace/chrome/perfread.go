@@ -20,7 +20,7 @@ import (
 
 // PacketError is a place where a file of Perfetto's format cannot be read.
 type PacketError struct {
-	Packet  int   // from 1 on
+	Packet  int   // counted from 1
 	Offset  int64 // of the packet in the file, decompressed
 	Problem string
 }

@@ -54,7 +54,7 @@ func (w *Writer) pour(head []byte, body func(each func(event []byte) error) erro
 	}()
 	err := w.output(order, free)
 	close(stop)
-	for p := range order { // what is under way, after a failure
+	for p := range order { // what is in progress, after a failure
 		<-p.ready
 	}
 	<-finished

@@ -29,7 +29,7 @@ func lines(points []Point, measured []Measured) []series {
 	}
 	choice := func(i int) string { return points[i].Choice }
 	out := []series{
-		{"limit", "were the limiting link never idle", of(func(p Point) (float64, float64) { return 0, p.LimitBW }), func(i int) string { return points[i].Link }},
+		{"limit", "bound: the limiting link always busy", of(func(p Point) (float64, float64) { return 0, p.LimitBW }), func(i int) string { return points[i].Link }},
 		{"model", "NCCL's cost model", of(func(p Point) (float64, float64) { return p.ModelUs, p.ModelBW }), choice},
 		{"best", "best of all choices", of(func(p Point) (float64, float64) { return p.BestUs, p.BestBW }), func(i int) string { return points[i].Best }},
 		{"sim", "simulated", of(func(p Point) (float64, float64) { return p.TimeUs, p.BusBW }), choice},

@@ -41,7 +41,7 @@ type Point struct {
 	Size             units.Bytes
 	TimeUs, BusBW    float64 // simulated
 	ModelUs, ModelBW float64 // by NCCL's cost model; 0: it has none
-	LimitBW          float64 // were the limiting link never idle; 0: unknown
+	LimitBW          float64 // bound given by the limiting link, always busy; 0: unknown
 	Best             string  // the fastest of all choices simulated; "" where they were not
 	BestUs, BestBW   float64
 	Choice           string

@@ -27,10 +27,10 @@ type Record struct {
 
 // Order compares events that may be of any track.
 type Order struct {
-	// At tells the process and thread of a track.
+	// At returns the process and thread of a track.
 	At func(track int32) (process, thread int64)
-	// Alike: all events of a process are on one thread.
-	Alike bool
+	// OneThread: all events of a process are on one thread.
+	OneThread bool
 }
 
 func (o *Order) compare(a, b Key, x, y int32) int {
@@ -44,7 +44,7 @@ func (o *Order) compare(a, b Key, x, y int32) int {
 	}
 	p, s := o.At(x)
 	q, t := o.At(y)
-	if c := cmp.Compare(p, q); c != 0 || o.Alike {
+	if c := cmp.Compare(p, q); c != 0 || o.OneThread {
 		return c
 	}
 	return cmp.Compare(s, t)
@@ -138,10 +138,10 @@ func (s *Sorter) Sort(b *Batch) {
 	}
 }
 
-// HeadSize is what stands before the bytes of an event.
+// HeadSize is the size of what precedes the bytes of an event.
 const HeadSize = 24
 
-// AppendHead appends what stands before the bytes of an event.
+// AppendHead appends what precedes the bytes of an event.
 func AppendHead(b []byte, r *Record) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.TS))
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.Dur))
