@@ -150,7 +150,9 @@ func choicesOfReleases() []of {
 		{"LL128 of sparse rings", []member{gh}, func(c *comm.Comm) any { return c.Model.Raw[coll.AllReduce][coll.Ring][coll.LL128] }, "2.22.3", "2.23.4", "33.6", "44.16"},
 		{"latency of nodes of one rank", []member{gh}, lat(coll.AllReduce, coll.Ring, coll.LL), "2.22.3", "2.23.4", "15.4", "16.6"},
 		{"LL of sm_100", b1, bw(coll.AllReduce, coll.Ring, coll.LL), "2.24.3", "2.25.1", "80.571434", "161.14287"},
-		{"LL128 of other GPUs", []member{{"pcie-l40s-8", 1}}, func(c *comm.Comm) any { return len(c.Model.WhyOff(tuning.Op{Func: coll.AllReduce, Count: 1024}, coll.Ring, coll.LL128)) }, "2.26.6", "2.27.3", "2", "1"},
+		{"LL128 of other GPUs", []member{{"pcie-l40s-8", 1}}, func(c *comm.Comm) any {
+			return len(c.Model.WhyOff(tuning.Op{Func: coll.AllReduce, Count: 1024}, coll.Ring, coll.LL128))
+		}, "2.26.6", "2.27.3", "2", "1"},
 		{"NVLS gathers", []member{{"dgx-h100", 1}}, bw(coll.AllGather, coll.NVLS, coll.Simple), "2.26.6", "2.27.3", "320", "280"},
 		{"NVLS by efficiency", []member{{"dgx-h100", 1}}, bw(coll.AllReduce, coll.NVLS, coll.Simple), "2.27.7", "2.28.3", "266.66666", "272"},
 		{"NVLS gathers by ratio", []member{{"dgx-h100", 1}}, bw(coll.AllGather, coll.NVLS, coll.Simple), "2.22.3", "2.23.4", "266.66666", "320"},
