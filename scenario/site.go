@@ -216,7 +216,7 @@ func Settings(src config.Sources, warn func(error), cancelled func() error) (*co
 // defaultNodes is how many of the built-in machine there are.
 const defaultNodes = 2
 
-// members reads the topologies. NCCL_TOPO_FILE stands for a Spec without one.
+// members reads the topologies. NCCL_TOPO_FILE applies to a Spec without one.
 func (l *loader) members() ([]fabric.Member, error) {
 	nodes := l.spec.Machine.Nodes
 	if len(nodes) == 0 {

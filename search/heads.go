@@ -14,7 +14,7 @@ func (e *engine) fromNets(toNet, toFirst int) {
 	whole := float32(int32(t.bwInter)) // NCCL keeps it in an int: 17.5 counts as 17
 	headTried := false
 	for i := range list {
-		// The first channel's PCI try has its own budget: it goes on when the
+		// The first channel's PCI try has its own budget: it continues when the
 		// common budget is spent.
 		probes := t.nChannels == 0 && !e.hasNVS && !heads
 		if heads && headTried || e.spent() && e.evenNets && !probes {
@@ -114,7 +114,7 @@ func (e *engine) fewestHops(n int32, toNet int) {
 	}
 }
 
-// isHead tells whether GPU g already heads a channel.
+// isHead reports whether GPU g already heads a channel.
 func (e *engine) isHead(g int32) bool {
 	for c := 0; c < e.cur.nChannels; c++ {
 		if e.cur.order[c*e.gpus] == g {

@@ -63,12 +63,12 @@ func (s *System) p2pLimit(a *Access) PathKind {
 	return a.P2PLevel.Or(limit)
 }
 
-// PeerToPeer tells whether src may address dst's memory.
+// PeerToPeer reports whether src may address dst's memory.
 func (s *System) PeerToPeer(src, dst NodeID, a *Access) bool {
 	return s.Path(src, dst).Kind <= s.p2pLimit(a)
 }
 
-// netIsFaster tells whether both GPUs reach a NIC, without crossing a CPU,
+// netIsFaster reports whether both GPUs reach a NIC, without crossing a CPU,
 // with more bandwidth than each other (paths.cc:536).
 func (s *System) netIsFaster(src, dst NodeID, a *Access) bool {
 	if a.NetDisableIntra {
@@ -91,7 +91,7 @@ func (s *System) netSpeed(gpu NodeID) units.GBps {
 	return best
 }
 
-// connects tells by which transport src reaches dst inside the host, "" for
+// connects reports by which transport src reaches dst inside the host, "" for
 // none (transport/p2p.cc:123, transport/shm.cc:75).
 func (s *System) connects(src, dst NodeID, a *Access) string {
 	sameHost := s.Nodes[src].GPU.Host == s.Nodes[dst].GPU.Host
@@ -111,7 +111,7 @@ func (s *System) connects(src, dst NodeID, a *Access) string {
 	return "SHM"
 }
 
-// applyAccess turns the bare routes into those that NCCL may use: it diverts
+// applyAccess reduces the bare routes to those that NCCL may use: it diverts
 // what P2P and GDR may not take through the CPU, marks what no transport of
 // the host connects, and lays PXN routes (paths.cc:664-745).
 func (s *System) applyAccess(p *Params) error {
@@ -150,7 +150,7 @@ func (s *System) applyAccess(p *Params) error {
 
 // correctNet lays PXN routes to one net and diverts what may not use GDR. Who
 // owns the net is asked for every GPU, because the corrections themselves may
-// change it; it is worked out anew only where they can have.
+// change it; it is computed again only where they can have.
 func (s *System) correctNet(i int, a *Access) error {
 	net := s.of[NET][i]
 	near, _ := s.Nearest(net, GPU)
@@ -248,8 +248,8 @@ func (s *System) markP2C() error {
 	return nil
 }
 
-// layPXN lets GPU g (index) send to net i (index) by way of the GPU that owns
-// the net, where that is better (paths.cc:716-736), and tells whether it did.
+// layPXN lets GPU g (index) send to net i (index) through the GPU that owns
+// the net, where that is better (paths.cc:716-736), and reports whether it did.
 func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	if owner == g || owner == -1 {
 		return false
@@ -301,13 +301,13 @@ func (s *System) Proxy(gpu, net NodeID) NodeID {
 	return gpu
 }
 
-// GDR tells whether the NIC moves gpu's data without a host copy, reading
+// GDR reports whether the NIC moves gpu's data without a host copy, reading
 // (sends) or writing (receives); else the verdict says why not.
 func (s *System) GDR(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 	return s.gdr(gpu, net, read, a)
 }
 
-// sendsGDR tells whether a NIC reads a GPU's memory.
+// sendsGDR reports whether a NIC reads a GPU's memory.
 func (s *System) sendsGDR(gpu, net NodeID, a *Access) bool {
 	ok, _ := s.gdr(gpu, net, true, a)
 	return ok

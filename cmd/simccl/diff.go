@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/diff"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/shellwords"
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// diffSizes are timed where nobody asks for sizes.
+// diffSizes are timed if no sizes are given.
 const diffSizes = "1K,32K,1M,16M,256M"
 
 func newDiff(a *app) *cobra.Command {
@@ -41,9 +43,9 @@ anything differs.`,
 				return err
 			}
 			if a.json {
-				err = a.printJSON(d)
+				err = a.PrintJSON(d)
 			} else {
-				err = a.printText(d.Text())
+				err = a.PrintText(d.Text())
 			}
 			if err == nil && status && !d.Same() {
 				err = failed("A and B differ")
@@ -66,21 +68,14 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	if !cmd.Flags().Changed("a") && !cmd.Flags().Changed("b") {
 		return nil, usage(`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
 	}
-	ops := diff.DefaultOps()
-	if len(args) > 0 {
-		ops = nil
-	}
-	for _, name := range args {
-		f, err := coll.ParseFunc(name)
-		if err != nil {
-			return nil, err
-		}
-		ops = append(ops, f)
+	ops, err := diff.Ops(args)
+	if err != nil {
+		return nil, err
 	}
 	if !both.test.sized(cmd) {
-		both.test.sizes = diffSizes
+		both.test.Sizes = diffSizes
 	}
-	sizes, _, err := both.test.list(cmd)
+	sizes, err := both.test.list(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +86,8 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
-	a.tellOnce(talk.String())
-	told := a.progress("sizes", len(ops)*len(sizes))
+	a.reportOnce(talk.String())
+	told := a.Progress("sizes", len(ops)*len(sizes))
 	defer told.End()
 	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, told.Step)
 	var of *diff.SideError
@@ -105,55 +100,52 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 // quiet is the app with its own settings, talking elsewhere.
 func (a *app) quiet(talk *bytes.Buffer) *app {
 	sub := *a
-	sub.err, sub.json = talk, false
-	sub.env = slices.Clone(a.env)
+	sub.Err, sub.json = talk, false
+	sub.Env = slices.Clone(a.Env)
 	return &sub
 }
 
-// tellOnce prints lines, each once.
-func (a *app) tellOnce(lines string) {
+// reportOnce prints lines, each once.
+func (a *app) reportOnce(lines string) {
 	seen := map[string]bool{}
 	for l := range strings.Lines(lines) {
 		if !seen[l] {
 			seen[l] = true
-			fmt.Fprint(a.err, l)
+			fmt.Fprint(a.Err, l)
 		}
 	}
 }
 
 // side parses the options of a side over those of both and builds it.
 func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err error) {
-	own, err := splitWords(text)
+	own, err := shellwords.Split(text)
 	if err != nil {
-		return nil, err
+		return nil, fail.Argument(err)
 	}
 	var env []string
 	var flags runFlags
-	c := &cobra.Command{Use: "diff", SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, bare []string) error {
-			for _, w := range bare {
-				if err := setBare(c, w); err != nil {
-					return err
-				}
-			}
-			a.env = append(a.env, env...)
-			spec, err := flags.spec(a, c, "all_reduce")
-			if err != nil {
+	c := nested("diff", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
+		for _, w := range bare {
+			if err := setBare(c, w); err != nil {
 				return err
 			}
-			if err := spec.Validate(); err != nil {
-				return asFlags(err)
-			}
-			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.options(nil))
-			return asFlags(err)
-		}}
+		}
+		a.Env = append(a.Env, env...)
+		spec, err := flags.spec(a, c, "all_reduce")
+		if err == nil {
+			err = spec.Validate()
+		}
+		if err == nil {
+			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.Options(nil))
+		}
+		return asFlags(err)
+	})
 	flags.machine.register(c)
 	flags.machine.registerClass(c)
 	flags.registerTimes(c.Flags())
-	flags.test = testFlags{op: "sum", datatype: "float", check: 1, threads: 1, cycles: 1}
+	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
-	c.Flags().BoolVar(&a.noEnv, "no-env", a.noEnv, "")
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(shared(both, c), own...))
 	return s, c.Execute()
 }
@@ -179,18 +171,8 @@ func shared(both, side *cobra.Command) []string {
 
 // setBare sets the option that a bare setting, file or fault is short for.
 func setBare(c *cobra.Command, w string) error {
-	key, _, assigned := strings.Cut(w, "=")
-	option := ""
-	switch {
-	case assigned && (key == "rank" || key == "nic" || key == "link"):
-		option = "fault"
-	case assigned && key == strings.ToUpper(key):
-		option = "env"
-	case strings.HasSuffix(w, ".json"):
-		option = "fabric"
-	case strings.Contains(w, ".xml"):
-		option = "topo"
-	default:
+	option := diff.Option(w)
+	if option == "" {
 		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, or a fault", w)
 	}
 	return c.Flags().Set(option, w)

@@ -7,7 +7,6 @@ package diff
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -206,9 +205,21 @@ func (s *Side) network() string {
 	return s.Spec.Network.Fabric
 }
 
-// DefaultOps are compared where none are named.
-func DefaultOps() []coll.Func {
-	return slices.Clone([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv})
+// Ops are the operations that are compared: those named, or seven where none are.
+// Its error is a *coll.UnknownNameError.
+func Ops(names []string) ([]coll.Func, error) {
+	if len(names) == 0 {
+		return []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv}, nil
+	}
+	var ops []coll.Func
+	for _, name := range names {
+		f, err := coll.ParseFunc(name)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, f)
+	}
+	return ops, nil
 }
 
 // shownChanges bounds the differences of two topology files in the text.
@@ -236,4 +247,21 @@ func (d *Document) Text() string {
 		}
 	}
 	return b.String()
+}
+
+// Option is the option that a bare word of a side is short for: a fault, a setting,
+// a network or a topology; "" where it is none.
+func Option(word string) string {
+	key, _, assigned := strings.Cut(word, "=")
+	switch {
+	case assigned && (key == "rank" || key == "nic" || key == "link"):
+		return "fault"
+	case assigned && key == strings.ToUpper(key):
+		return "env"
+	case strings.HasSuffix(word, ".json"):
+		return "fabric"
+	case strings.Contains(word, ".xml"):
+		return "topo"
+	}
+	return ""
 }

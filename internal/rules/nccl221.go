@@ -66,7 +66,6 @@ func nccl2223() *Ruleset {
 		u.HWLat[hop][coll.Tree][coll.Simple] = 28
 	}
 	u.RingLL128Sparse = .7                           // graph/tuning.cc:201
-	u.TreeMaxForAll = true                           // graph/tuning.cc:202
 	u.NVLSRatioAll = true                            // graph/tuning.cc:229
 	u.NetLatOfTree = false                           // graph/tuning.cc:240
 	u.NetRoundTrip = true                            // graph/tuning.cc:182

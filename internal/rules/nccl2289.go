@@ -120,7 +120,6 @@ func tuning2289() Tuning {
 			{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},
 		},
 		CorrectAllTrees: false,                     // tuning.cc:592; true before 2.23 (2.22.3 tuning.cc:434)
-		TreeMaxForAll:   false,                     // tuning.cc:306; true before 2.23
 		RingLL128:       .92, RingLL128Sparse: .92, // tuning.cc:305; .7 where sparse before 2.23.4 (2.22.3 tuning.cc:179)
 		NetLatOfTree: true,                         // tuning.cc:352; since 2.23.4
 		NetRoundTrip: false,                        // tuning.cc:378; true before 2.23 (2.22.3 tuning.cc:159)

@@ -9,7 +9,7 @@ import (
 )
 
 // Ruleset is the rules of one release. It is passed by pointer through the Params
-// of every stage and must not be changed on the way: two stages of one
+// of every stage and must not be changed in between: two stages of one
 // communicator have the same rules. A Ruleset comes from Default or For; a nil
 // one is refused by every stage (Check).
 type Ruleset struct {
@@ -218,7 +218,7 @@ type Search struct {
 	Speeds []Speeds // highest compute capability first; the last has SM 0
 	// MaxNVLSHeads bounds the channels of an NVLS graph.
 	MaxNVLSHeads int
-	// KindsOfSystem: the kinds of paths that are tried go from the best to the
+	// KindsOfSystem: the kinds of paths that are tried are listed from the best to the
 	// worst in the system; else from NVL (between GPUs) and PIX (to nets) to SYS.
 	KindsOfSystem bool
 	// SYSBelowSM90: below sm_90 paths to nets are tried up to SYS in any case.
@@ -385,8 +385,6 @@ type Tuning struct {
 	NVLSTreeSM int
 	// CorrectAllTrees: it holds for every collective, else for AllReduce.
 	CorrectAllTrees bool
-	// TreeMaxForAll: so do a tree's share of .92 and TreeMax.
-	TreeMaxForAll bool
 
 	// RingLL128 is LL128's share of a ring's bandwidth; RingLL128Sparse with less
 	// than two ranks a node.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -101,6 +102,13 @@ var layout = template.Must(template.New("page").Funcs(template.FuncMap{
 	"measured": measuredAt,
 	"mod":      func(i int) int { return i % curveColours },
 }).Parse(skeleton))
+
+// Bytes is the file.
+func (p *Page) Bytes() ([]byte, error) {
+	var out bytes.Buffer
+	err := Write(&out, p)
+	return out.Bytes(), err
+}
 
 // Write writes the file.
 func Write(w io.Writer, p *Page) error {

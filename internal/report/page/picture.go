@@ -181,7 +181,7 @@ func (d *drawing) edges() {
 			style = fmt.Sprintf(`class="link" stroke="%s" stroke-width="3.5"`, heatColour(most))
 		}
 		shape := fmt.Sprintf("M%.1f %.1fL%.1f %.1f", a.x, a.y, b.x, b.y)
-		if a.y == b.y { // beside each other: an arc below GPUs, above CPUs
+		if a.y == b.y { // side by side: an arc below GPUs, above CPUs
 			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2, a.y+bow(a, b, l.Kind), b.x, b.y)
 		}
 		d.add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, shape, esc(tip))

@@ -123,7 +123,7 @@ func Dot(s *topo.System) string {
 	return b.String()
 }
 
-// backLink gives the first link of the same kind that leads the other way, -1
+// backLink gives the first link of the same kind that leads in the other direction, -1
 // without one.
 func backLink(s *topo.System, l topo.LinkID) topo.LinkID {
 	link := &s.Links[l]

@@ -1,9 +1,9 @@
-package main
+package thishost
 
 import (
-	"bytes"
 	"fmt"
 	"math/bits"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,7 +58,7 @@ func detectedPorts(t *testing.T, list string) []string {
 		t.Fatal(err)
 	}
 	m.GPUs = func() ([]detect.GPU, error) { return []detect.GPU{{BusID: "0000:ff:1f.7", SM: 90}}, nil }
-	m.Verbs = func() ([]detect.HCA, error) { return verbsDevices(&app{err: t.Output()}) }
+	m.Verbs = func() ([]detect.HCA, error) { return (&Host{Note: func(line string) { t.Log(line) }}).verbs() }
 	spec, err := detect.Detect(m, detect.Params{MergeVFs: true, IBHCA: list})
 	if err != nil {
 		t.Fatal(err)
@@ -82,17 +82,19 @@ func detectedPorts(t *testing.T, list string) []string {
 // nothing where it is not there; a file that is none is an error.
 func TestWhereDetectionBegins(t *testing.T) {
 	file := filepath.Join(golden.Root(t, "testdata", "topos"), "h200x4-4.xml")
-	for value, want := range map[string]string{file: "begun with " + file, "none.xml": "NCCL_TOPO_FILE=none.xml is not there", "detect_test.go": "not well-formed XML"} {
-		var errs bytes.Buffer
-		a := &app{err: &errs, environ: []string{"NCCL_TOPO_FILE=" + value, "NCCL_IB_MERGE_VFS=0x0", "NCCL_IB_DISABLE="}}
-		root, err := beginning(a)
+	for value, want := range map[string]string{file: "begun with " + file, "none.xml": "NCCL_TOPO_FILE=none.xml is not there", "thishost_test.go": "not well-formed XML"} {
+		var said strings.Builder
+		env := map[string]string{"NCCL_TOPO_FILE": value, "NCCL_IB_MERGE_VFS": "0x0", "NCCL_IB_DISABLE": ""}
+		h := &Host{Read: os.ReadFile, Warn: func(err error) { fmt.Fprintln(&said, err) }, Note: func(line string) { fmt.Fprintln(&said, line) },
+			Getenv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+		root, err := h.beginning()
 		if err != nil {
-			fmt.Fprint(&errs, err)
+			fmt.Fprint(&said, err)
 		}
-		if !strings.Contains(errs.String(), want) || (root != nil) != (value == file) {
-			t.Errorf("%s: %v, %q", value, root, errs.String())
+		if !strings.Contains(said.String(), want) || (root != nil) != (value == file) {
+			t.Errorf("%s: %v, %q", value, root, said.String())
 		}
-		if a.number("NCCL_IB_MERGE_VFS", 1) != 0 || a.number("NCCL_IB_DISABLE", 3) != 3 || a.number("NCCL_DMABUF_ENABLE", 1) != 1 {
+		if h.number("NCCL_IB_MERGE_VFS", 1) != 0 || h.number("NCCL_IB_DISABLE", 3) != 3 || h.number("NCCL_DMABUF_ENABLE", 1) != 1 {
 			t.Error("numbers are not read as NCCL reads them")
 		}
 	}

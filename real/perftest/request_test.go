@@ -1,12 +1,12 @@
-package main
+package perftest
 
 import (
 	"strings"
 	"testing"
 )
 
-// TestVerbsWords: what is no test is the other side.
-func TestVerbsWords(t *testing.T) {
+// TestWords: what is no test is the other side.
+func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		args  string
 		serve bool
@@ -19,10 +19,13 @@ func TestVerbsWords(t *testing.T) {
 		{"fe80::1", false, "[fe80::1]:18515", "write read send nccl", false}, {"", true, "", "write read send nccl", false},
 		{"node1 node2", false, "", "", true}, {"node1", true, "", "", true},
 	} {
-		v := verbsFlags{iters: 5, qps: 1, depth: 1, tcp: 18515, serve: c.serve}
-		host, tests, err := v.words(strings.Fields(c.args))
-		if (err != nil) != c.wrong || host != c.host || strings.Join(tests, " ") != c.tests {
-			t.Errorf("%q: host %q, tests %q, %v", c.args, host, tests, err)
+		r := Request{Words: strings.Fields(c.args), Size: "8", Iters: 5, QPs: 1, Depth: 1, TCP: 18515, Serve: c.serve}
+		p, err := r.Plan()
+		if err != nil {
+			p = &Plan{}
+		}
+		if (err != nil) != c.wrong || p.Host != c.host || strings.Join(p.Tests, " ") != c.tests {
+			t.Errorf("%q: host %q, tests %q, %v", c.args, p.Host, p.Tests, err)
 		}
 	}
 }

@@ -1,4 +1,7 @@
-package build
+// Package rounds is the order in which ranks send to each other: NCCL's schedule
+// of send and receive (init.cc:768-838). It knows ranks, nodes and channels, and
+// no bytes.
+package rounds
 
 import (
 	"math/bits"
@@ -8,18 +11,18 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// worksPerBatch is the most transfers of a batch
+// WorksPerBatch is the most transfers of a batch
 // (NCCL_MAX_DEV_WORK_P2P_PER_BATCH, device.h:435).
-const worksPerBatch = 8
+const WorksPerBatch = 8
 
-// rounds is the order in which ranks talk to each other: in round k a rank
+// Rounds is the order in which ranks talk to each other: in round k a rank
 // sends to one peer while another sends to it (init.cc:768-838).
 //
 // The ranks of all nodes, one after the other, are divided into equal groups.
-// Groups at one distance talk for size rounds, within which the ranks of a group
-// take turns. With 2 nodes of 2 ranks and groups of 2, rank 0 sends to 0, 1, 2
+// Groups at one distance exchange data for size rounds, within which the ranks of a group
+// alternate. With 2 nodes of 2 ranks and groups of 2, rank 0 sends to 0, 1, 2
 // and 3 in rounds 0 to 3, rank 3 to 3, 2, 1 and 0.
-type rounds struct {
+type Rounds struct {
 	c       *connect.Comm
 	size    int     // ranks of a group
 	groups  int     // groups in all
@@ -32,11 +35,11 @@ type rounds struct {
 	flat                   bool // all ranks are one group, by rank
 }
 
-// newRounds divides nodes into equal groups and lists the distances between
+// New divides nodes into equal groups and lists the distances between
 // groups by the triangular numbers modulo a power of two, which visit each once:
 // of 6 groups 0, 1, 3, then (6 and 7 are no distance) 2, 5, 4.
-func newRounds(c *connect.Comm, params plan.Params) rounds {
-	s := rounds{c: c}
+func New(c *connect.Comm, params plan.Params) Rounds {
+	s := Rounds{c: c}
 	if c.Rules.Connect.P2PGroup == 0 {
 		s.byNode()
 		return s
@@ -45,7 +48,7 @@ func newRounds(c *connect.Comm, params plan.Params) rounds {
 		s.size = max(s.size, len(ranks))
 	}
 	if c.NNodes > 1 {
-		s.size = int(max(params.P2PGroupSize.Or(worksPerBatch), 1))
+		s.size = int(max(params.P2PGroupSize.Or(WorksPerBatch), 1))
 	}
 	for _, ranks := range c.NodeRanks {
 		if len(ranks)%s.size != 0 || len(ranks) < s.size {
@@ -63,7 +66,7 @@ func newRounds(c *connect.Comm, params plan.Params) rounds {
 
 // byNode makes a group of every node, or one of all ranks where nodes differ in size,
 // and takes places in triangular order as well (init.cc:1093 of v2.27.7).
-func (s *rounds) byNode() {
+func (s *Rounds) byNode() {
 	s.size = len(s.c.NodeRanks[0])
 	for _, ranks := range s.c.NodeRanks {
 		s.flat = s.flat || len(ranks) != s.size
@@ -102,8 +105,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// slot returns the rank's group and its place in it.
-func (s *rounds) slot(rank int32) (group, place int) {
+// Slot returns the rank's group and its place in it.
+func (s *Rounds) Slot(rank int32) (group, place int) {
 	if s.flat {
 		return 0, int(rank)
 	}
@@ -111,10 +114,10 @@ func (s *rounds) slot(rank int32) (group, place int) {
 	return int(s.groupOf[s.c.NodeOf[rank]]) + local/s.size, local % s.size
 }
 
-// of returns the round in which src sends to dst.
-func (s *rounds) of(src, dst int32) int {
-	sg, sp := s.slot(src)
-	dg, dp := s.slot(dst)
+// Of returns the round in which src sends to dst.
+func (s *Rounds) Of(src, dst int32) int {
+	sg, sp := s.Slot(src)
+	dg, dp := s.Slot(dst)
 	d := (dg - sg + s.groups) % s.groups
 	place := (dp - sp + s.size) % s.size
 	if s.placeOrder != nil {
@@ -123,9 +126,9 @@ func (s *rounds) of(src, dst int32) int {
 	return int(s.order[d])*s.size + place
 }
 
-// peers returns whom a rank sends to and receives from in a round.
-func (s *rounds) peers(rank int32, round int) (to, from int32) {
-	g, pl := s.slot(rank)
+// Peers returns whom a rank sends to and receives from in a round.
+func (s *Rounds) Peers(rank int32, round int) (to, from int32) {
+	g, pl := s.Slot(rank)
 	d := int(s.delta[round/s.size])
 	k := round % s.size
 	if s.placeDelta != nil {
@@ -135,17 +138,17 @@ func (s *rounds) peers(rank int32, round int) (to, from int32) {
 	return at((g+d)%s.groups, (pl+k)%s.size), at((g-d+s.groups)%s.groups, (pl-k+s.size)%s.size)
 }
 
-// channelBase returns the channel of the first part of a round's transfers
+// ChannelBase returns the channel of the first part of a round's transfers
 // (channel.h:19): rounds are spread over the channels in bit-reversed order, so
 // that consecutive rounds and the parts of their transfers do not meet. With 8
 // channels rounds 0 to 3 begin on 0, 4, 2 and 6.
-func (s *rounds) channelBase(round int) int {
+func (s *Rounds) ChannelBase(round int) int {
 	base, size := round, s.size
 	if s.flat {
 		size = s.c.MaxLocalRanks
 	}
 	if s.c.NNodes > 1 {
-		base = round/size*divUp(size, worksPerBatch) + round%size/worksPerBatch
+		base = round/size*((size+WorksPerBatch-1)/WorksPerBatch) + round%size/WorksPerBatch
 	}
 	if s.c.Rules.Connect.P2PReverseParts {
 		return base & 0xff
@@ -157,10 +160,10 @@ func (s *rounds) channelBase(round int) int {
 	return int(uint8(bits.Reverse64(uint64(base)) >> (64 - n)))
 }
 
-// channel returns the channel of a part of a round's transfers (device.h:273).
-func (s *rounds) channel(round, part int) int32 {
+// Channel returns the channel of a part of a round's transfers (device.h:273).
+func (s *Rounds) Channel(round, part int) int32 {
 	if n := bits.Len(uint(s.c.P2PChannels - 1)); s.c.Rules.Connect.P2PReverseParts && n > 0 {
 		part = int(bits.Reverse64(uint64(part)) >> (64 - n))
 	}
-	return int32((s.channelBase(round) + part) & (s.c.P2PChannels - 1))
+	return int32((s.ChannelBase(round) + part) & (s.c.P2PChannels - 1))
 }
