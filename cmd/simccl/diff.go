@@ -27,7 +27,7 @@ func newDiff(a *app) *cobra.Command {
 differ between them, and why: rules that switch something off on one side, cost
 terms that moved, graphs, paths, the fullest link. Options given outside --a and
 --b hold for both. In them, K=V is short for --env K=V, FILE.xml for --topo,
-FILE.json for --fabric, and rank=…, nic=… and link=… for --fault; quotes work as
+FILE.json for --fabric, a version such as 2.21.5 for --nccl-version, and rank=…, nic=… and link=… for --fault; quotes work as
 in a shell. A side that is left out, or empty, has nothing of its own.
 
 Without OP, seven operations are compared; sizes are ` + diffSizes + ` unless
@@ -36,6 +36,7 @@ anything differs.`,
 		Example: `  simccl diff all_reduce --b NCCL_NVLS_ENABLE=0
   simccl diff all_reduce --nodes 4 --a NCCL_ALGO=Ring --b NCCL_ALGO=Tree --sizes 64K,16M
   simccl diff --a "--topo old.xml --nodes 2" --b "--topo new.xml --nodes 2" --sizes 1M
+  simccl diff --a 2.21.5 --b 2.28.9 --nodes 2
   simccl diff alltoall --sizes 4M --fabric net.json --b link=leaf0~spine1:down`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.compareSides(cmd, &both, args, texts)
@@ -173,7 +174,7 @@ func shared(both, side *cobra.Command) []string {
 func setBare(c *cobra.Command, w string) error {
 	option := diff.Option(w)
 	if option == "" {
-		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, or a fault", w)
+		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, a version of NCCL, or a fault", w)
 	}
 	return c.Flags().Set(option, w)
 }

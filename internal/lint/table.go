@@ -184,7 +184,7 @@ var rooms = []room{
 			edge{"plan", "requests, and the parts of a split"},
 			edge{"plan/build", "how a choice is split over channels"})},
 	{dir: "internal/diff", pure: true, idea: "a comparison has two Specs, apart from flags",
-		may: []edge{{"scenario", "the runs it compares"}, {"explain", "the decisions it compares"}, {"config", "the settings that differ"},
+		may: []edge{{"scenario", "the runs it compares"}, {"internal/release", "versions of NCCL as sides"}, {"explain", "the decisions it compares"}, {"config", "the settings that differ"},
 			{"internal/report/topology", "how topology files differ"}, {"trace", "the sink that discards"}, {"internal/nccltrace", "what a trace shows: nothing"}, vocabulary}},
 	{dir: "internal/report", idea: "reports read results, traces and decisions",
 		may: []edge{{"internal/connect", "the rings and trees it draws"}, {"topo", "the machine it draws"}, {"topo/fabric", "the cluster it draws"}}},

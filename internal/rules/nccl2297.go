@@ -38,12 +38,11 @@ func insert(list []float32, speed float32) []float32 {
 	return append(list[:i:i], append([]float32{speed}, list[i:]...)...)
 }
 
-// peersByBandwidth: enough channels for the nets of a GPU with 14 GB/s each, at
+// peersByBandwidth: enough channels for the nets of a GPU with ChannelBW each, at
 // least one a net (graph/paths.cc:832, 851; NCCL_P2P_PER_CHANNEL_NET_BW).
 func peersByBandwidth(p Peer) int {
 	if p.NetsToFill == 0 {
 		return 2
 	}
-	const each = 14
-	return max(p.NetsToFill, (int(p.NetsBW)+each-1)/each)
+	return max(p.NetsToFill, (int(p.NetsBW)+p.ChannelBW-1)/p.ChannelBW)
 }

@@ -322,6 +322,8 @@ type Peer struct {
 	NetsToFill  int // nearest nets that a GPU needs to use its link to the CPU fully
 	// NetsBW is their bandwidth together, GB/s.
 	NetsBW float32
+	// ChannelBW is NCCL_P2P_PER_CHANNEL_NET_BW, GB/s.
+	ChannelBW int
 }
 
 // NVLSShape is what the channels and chunks of NVLS depend on.

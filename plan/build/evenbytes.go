@@ -25,9 +25,9 @@ func evenBytes(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, er
 	if r.Func == coll.AllGather || r.Func == coll.ReduceScatter {
 		copies = int64(c.NRanks)
 	}
-	sized := func(count int64) plan.Part {
-		p := rule.part(c, r.Proto, count, bytesOf(r, elem)*copies/n)
-		loops := divUp(count*elem*copies, max(int64(p.LoopSize), 1))
+	sized := func(own int64) plan.Part {
+		p := rule.part(c, r.Proto, own, count*elem*copies/n)
+		loops := divUp(own*elem*copies, max(int64(p.LoopSize), 1))
 		p.NSteps = int(int32(rule.stepsPerLoop * loops * int64(rule.chunkSteps)))
 		return p
 	}
@@ -40,12 +40,6 @@ func evenBytes(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, er
 		s.Hi = sized(count - each*int64(s.NChannels-1))
 	}
 	return s, nil
-}
-
-// bytesOf is what a rank gives or gets.
-func bytesOf(r *plan.Request, elem int64) int64 {
-	count, _ := r.Elements()
-	return count * elem
 }
 
 // threadGrain is what the threads of a channel move at a time, in bytes
