@@ -91,7 +91,7 @@ func (c *Config) effect(v *Var, f Facts, set bool) (status, text string) {
 	case v.missing() != "":
 		return "unsupported", "not supported: " + v.missing()
 	}
-	if why := c.moot(v.Name, f); why != "" {
+	if why := c.unused(v.Name, f); why != "" {
 		return "no effect", "no effect because " + why
 	}
 	if set && (v.Kind == Number || v.Kind == Flag) {
@@ -102,20 +102,20 @@ func (c *Config) effect(v *Var, f Facts, set bool) (status, text string) {
 	return "honoured", v.Meaning
 }
 
-// moot tells why an honoured variable changes nothing for these settings or on
+// unused reports why an honoured variable changes nothing for these settings or on
 // this machine, or "".
-func (c *Config) moot(name string, f Facts) string {
+func (c *Config) unused(name string, f Facts) string {
 	if by := overruled[name]; by != "" && c.Number(by).Set {
-		return by + " is set and goes before"
+		return by + " is set and takes precedence"
 	}
 	if (name == "NCCL_P2P_LEVEL") && c.Number("NCCL_P2P_DISABLE").Value == 1 {
-		return "NCCL_P2P_DISABLE=1 goes before"
+		return "NCCL_P2P_DISABLE=1 takes precedence"
 	}
-	switch asked, there := c.Number("NCCL_COLLNET_ENABLE").Value == 1, c.Number("SIMCCL_COLLNET").Value != 0; {
+	switch given, there := c.Number("NCCL_COLLNET_ENABLE").Value == 1, c.Number("SIMCCL_COLLNET").Value != 0; {
 	case strings.HasPrefix(name, "NCCL_COLLNET") && !there:
 		return "no net plugin that reduces in the network is supposed; SIMCCL_COLLNET=1 supposes one"
-	case (name == "SIMCCL_COLLNET" || name == "NCCL_COLLNET_NODE_THRESHOLD") && !asked:
-		return "NCCL_COLLNET_ENABLE=1 does not ask for it"
+	case (name == "SIMCCL_COLLNET" || name == "NCCL_COLLNET_NODE_THRESHOLD") && !given:
+		return "NCCL_COLLNET_ENABLE=1 does not enable it"
 	}
 	if !f.Known {
 		return ""
@@ -148,7 +148,7 @@ func (c *Config) moot(name string, f Facts) string {
 	return ""
 }
 
-// overruled names what goes before a variable (graph/connect.cc:330-347).
+// overruled names what takes precedence over a variable (graph/connect.cc:330-347).
 var overruled = map[string]string{
 	"NCCL_MIN_NRINGS": "NCCL_MIN_NCHANNELS",
 	"NCCL_MAX_NRINGS": "NCCL_MAX_NCHANNELS",

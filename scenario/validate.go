@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
@@ -20,7 +20,7 @@ import (
 func (s *Spec) Validate() error {
 	var c checks
 	c.machine(&s.Machine)
-	if _, err := rules.For(s.NCCL.Version); err != nil {
+	if _, _, err := release.Select(s.NCCL.Version); err != nil {
 		c.add("nccl.version", s.NCCL.Version, err.Error(), "")
 	}
 	c.env(s.NCCL.Env)
@@ -253,11 +253,11 @@ func (w *Workload) AllReductions(f coll.Func) ([]coll.RedOp, error) {
 	return out, nil
 }
 
-// AllRoots lists the root ranks of an operation; -1 stands for none.
+// AllRoots lists the root ranks of an operation; -1 means none.
 func (w *Workload) AllRoots(f coll.Func, ranks int) ([]int, error) {
 	switch {
 	case w.Root < -1 || w.Root >= ranks:
-		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("ranks go from 0 to %d", ranks-1)}
+		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("must be a rank from 0 to %d", ranks-1)}
 	case !f.Rooted():
 		return []int{-1}, nil
 	case w.Root == -1:

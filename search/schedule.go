@@ -32,7 +32,7 @@ type schedule struct {
 	seen               map[settings]outcome // attempts of the first pass at this speed
 }
 
-// settings are what tells an attempt of the first pass from another at the same
+// settings are what distinguishes an attempt of the first pass from another at the same
 // speed.
 type settings struct {
 	pattern      Pattern
@@ -184,7 +184,7 @@ func (s *schedule) limitChannels() bool {
 	return true
 }
 
-// splitNVLink tells whether NVLink joins the GPUs into exactly two groups
+// splitNVLink reports whether NVLink joins the GPUs into exactly two groups
 // (paths.cc:948).
 func (e *engine) splitNVLink() bool {
 	group := make([]int, e.gpus)
@@ -265,7 +265,7 @@ func (s *schedule) attempt() {
 // once searches unless an earlier attempt of the first pass at this speed was
 // the same: NCCL searches again, visits the same channels in the same order and
 // finds none that is better than what it already has, because results only get
-// better (search.cc:420; not so for NVLS). It tells whether it did not search.
+// better (search.cc:420; not so for NVLS). It reports whether it did not search.
 func (s *schedule) once() bool {
 	e, t := s.e, &s.e.cur
 	key := settings{t.pattern, t.sameChannels, t.crossNIC, worst(&s.hasIntra, t.typeIntra), worst(&s.hasInter, t.typeInter)}
@@ -290,7 +290,7 @@ func worst(has *[topo.PathDIS + 1]bool, limit topo.PathKind) topo.PathKind {
 // relax moves on to the next settings of the first pass; false at their end.
 // The order is NCCL's: different channels, a plain tree, worse paths between
 // GPUs, worse paths to nets, crossing nets, less speed; each starts those
-// before it anew (search.cc:1103-1151).
+// before it again (search.cc:1103-1151).
 func (s *schedule) relax() bool {
 	e, t, b := s.e, &s.e.cur, &s.e.best
 	if t.sameChannels && !(s.amd && t.typeIntra == topo.PathSYS) {
@@ -325,8 +325,10 @@ func (s *schedule) relax() bool {
 		}
 	}
 	t.typeInter = s.minInter
-	if s.cross == 2 && t.crossNIC == 0 && (b.pattern == RingPattern || b.pattern == BalancedTree) {
-		t.crossNIC = 2
+	if any := s.e.rules.Search.CrossAny; s.cross == 2 && t.crossNIC == 0 && (any || b.pattern == RingPattern || b.pattern == BalancedTree) {
+		if t.crossNIC = 2; any {
+			t.crossNIC = 1
+		}
 		return true
 	}
 	t.crossNIC = s.firstCross()

@@ -137,7 +137,7 @@ func connect(from, to *vertex, kind LinkKind, bw float32) {
 	from.edges[at] = e
 }
 
-// assemble turns a fused tree into nodes and links in NCCL's order
+// assemble converts a fused tree to nodes and links in NCCL's order
 // (topo.cc:672).
 func assemble(root *Element, p *Params) *draft {
 	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(p.Rules.Topo.NetRail)}
@@ -268,7 +268,7 @@ func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	return locBW
 }
 
-// pciClasses maps class prefixes to what stands there, tried in this order
+// pciClasses maps class prefixes to node kinds, tried in this order
 // (topo.cc:431).
 var pciClasses = []struct {
 	prefix string
@@ -295,13 +295,16 @@ func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	var v *vertex
 	if g := e.Child("gpu"); g != nil {
 		if r, _ := g.Get("rank"); r == "" {
-			return // nobody's GPU
+			return // no rank's GPU
 		}
 		kind = GPU
 		v = d.addDevice(e, g, host, bus, busText)
 	}
 	if nic := e.Child("nic"); nic != nil {
 		id := ident(host, numa<<56+bus)
+		if d.rules.Topo.NICsByCard {
+			id = ident(host, bus&^0xf) // graph/topo.cc:419 of v2.23.4
+		}
 		n := d.get(NIC, id)
 		if n == nil {
 			n = d.add(NIC, id, e)
@@ -425,7 +428,7 @@ func (d *draft) addSideLinks(e *Element, host int, name string, add func(e *Elem
 func (d *draft) addNVLink(e *Element, host int) {
 	gpu := d.device(host, e.Parent().BusID())
 	if gpu == nil {
-		return // an element below a GPU that is nobody's
+		return // an element below a GPU of no rank
 	}
 	count := d.number(e, "count")
 	class, _ := e.Get("tclass")
@@ -515,7 +518,7 @@ func (d *draft) connectCPUs() {
 }
 
 // sortUplinks moves the link towards the CPU to the end of every list, so that
-// a walk looks down the PCI tree before it goes up (topo.cc:328). The link
+// a walk goes down the PCI tree before it goes up (topo.cc:328). The link
 // moved is the first to the upper node, of whatever kind.
 func sortUplinks(v, up *vertex, seen map[*vertex]bool) {
 	if seen[v] {

@@ -39,7 +39,7 @@ func (s *System) Short(id NodeID) string {
 }
 
 // complete lays the paths of a raw System, splits it into the domains that P2P
-// and shared memory connect, and lays the paths of each anew, as NCCL does in
+// and shared memory connect, and computes the paths of each again, as NCCL does in
 // every rank of it (init.cc: compute, trim, compute, search init). Domains come
 // in the order of their first GPUs. nRanks is the size of the communicator.
 func complete(s *System, p *Params, nRanks int) ([]*System, error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Params are the settings that change what NCCL believes a host to be and who
-// may talk to whom; unset means NCCL's default.
+// may communicate; unset means NCCL's default.
 type Params struct {
 	Rules *rules.Ruleset // the release's; Build refuses nil
 
@@ -37,12 +37,12 @@ type Params struct {
 	// as a net plugin with collectives would have it (topo.cc:1360).
 	CollNet bool
 
-	// Cancelled is asked now and then by long loops: nil to go on, else why to end,
+	// Cancelled is polled by long loops: nil to continue, else the reason to stop,
 	// as a context's Err. It decides nothing. Nil: never.
 	Cancelled func() error
 }
 
-// poll asks whether to go on.
+// poll checks whether to continue.
 func (p *Params) poll() error {
 	if p.Cancelled == nil {
 		return nil

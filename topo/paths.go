@@ -9,7 +9,7 @@ import (
 // selfBW is NCCL's bandwidth of a node to itself, GB/s (topo.h:15 LOC_BW).
 const selfBW units.GBps = 5000
 
-// PathError tells why NCCL cannot lay the paths of a System, and where.
+// PathError reports why NCCL cannot lay the paths of a System, and where.
 type PathError struct {
 	Node    string // NCCL's name of it
 	At      NodeID
@@ -97,7 +97,7 @@ func unreached(n int) []Path {
 // table changes paths that others were built on, so it keeps each path whole.
 type walker struct {
 	s         *System
-	back      []LinkID // by link: the first of its kind that leads the other way
+	back      []LinkID // by link: the first of its kind that leads in the other direction
 	at        []step
 	lists     [][]LinkID // by node: the whole path, nil in a first walk
 	byKind    bool       // rules.Topo.PathsByKind
@@ -331,13 +331,13 @@ func (s *System) localCPU(gpu NodeID) (NodeID, error) {
 // joinKinds is the kind of a route made of two (paths.cc:179): the worse, but
 // host bridge and C2C together are P2C.
 func (s *System) joinKinds(a, b PathKind) PathKind {
-	if s.Rules.Topo.P2CPaths && max(a, b) == PathPHB && min(a, b) == PathC2C {
+	if s.Rules.Topo.P2CPaths && !s.Rules.Topo.P2CFromPHB && max(a, b) == PathPHB && min(a, b) == PathC2C {
 		return PathP2C
 	}
 	return max(a, b)
 }
 
-// detour replaces the route from src to dst by src→via→dst. A route by way of
+// detour replaces the route from src to dst by src→via→dst. A route through
 // a GPU is PXN.
 func (s *System) detour(src, via, dst NodeID) {
 	a, b := s.Path(src, via), s.Path(via, dst)

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/benchrun"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/predict"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/real/bench"
@@ -40,7 +41,7 @@ they should be.
 --backend nccl runs NVIDIA's libnccl.so.2; cuda runs kernels of our own over peer
 memory: NCCL's schedule (--algo plan) or other algorithms, chosen by --algo or,
 with auto, by measurement. One process drives
--g GPUs (alone: all; beside others: one), each from a thread of its own.
+-g GPUs (alone: all; with other processes: one), each from a thread of its own.
 --compare adds what run predicts for this machine.
 
 verbs, sockets and host run what NCCL would do, by its own schedule, in host
@@ -57,6 +58,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
 		Args: exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
+	b.machine.runsNCCL = true
 	b.machine.register(c)
 	b.machine.registerClass(c)
 	b.test.register(c)
@@ -91,7 +93,7 @@ func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error)
 	}
 	ask := b.ask
 	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.multicast, b.place.nranks
-	ask.TestsDevice, _ = a.getenv("NCCL_TESTS_DEVICE")
+	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
 	return &ask, asFlags(ask.Validate())
 }
 
@@ -149,7 +151,7 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	if s.Columns, err = predict.Columns(ask); err != nil {
 		return nil, asFlags(err)
 	}
-	s.MinBW, err = testoptions.MinBW(a.getenv)
+	s.MinBW, err = testoptions.MinBW(a.Getenv)
 	return s, err
 }
 
@@ -171,7 +173,7 @@ func loadModel(a *app, m machineFlags, spec scenario.Spec) (*predict.Model, erro
 		return nil, err
 	}
 	spec.Machine, spec.Network = on.Machine, on.Network
-	model, err := predict.Load(spec, a.options(m.found))
+	model, err := predict.Load(spec, a.Options(m.found))
 	return model, asFlags(err)
 }
 
@@ -197,7 +199,7 @@ func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices [
 
 // run is the bench of ranks that have met.
 func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
-	r.Program, r.Table, r.Wrong = version, a.out, func(line string) { fmt.Fprintf(a.err, "simccl: %s\n", line) }
+	r.Program, r.Table, r.Wrong = version, a.Out, func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }
 	if a.json {
 		r.Table = io.Discard
 	}
@@ -205,12 +207,12 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 		return openDevices(ctx, r.Spec, r.Team, a.devices(r.Request, b.machine.gpus), newModel)
 	}
 	r.Predict = func(d []nccltests.Device) (bench.Model, error) { return b.predict(a, r.Request, r.Spec.Func, d) }
-	r.Args, r.Env = append([]string{"simccl"}, a.args...), bench.NCCLVariables(a.environ, r.Request.NCCLEnv(a.env))
-	r.Document = func(doc *nccltests.Report) error { return a.writeJSON(doc, r.Request.Output) }
+	r.Args, r.Env = append([]string{"simccl"}, a.Args...), bench.NCCLVariables(a.Environ, r.Request.NCCLEnv(a.Env))
+	r.Document = func(doc *nccltests.Report) error { return a.WriteJSON(doc, r.Request.Output, a.json) }
 	if r.Request.Trace == "" {
 		return r
 	}
-	r.Trace = bench.Trace{File: a.path(r.Request.Trace), Cancelled: a.cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], b.detail)),
+	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], b.detail)),
 		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules().String(), Seed: int64(r.Spec.Seed)}}
 	if r.Plans != nil {
 		r.Trace.Meta = r.Plans.Run.Site.Meta(version, r.Spec.Seed)
@@ -218,10 +220,10 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	}
 	r.Traced = func(name string, w *chrome.Writer) error {
 		if w == nil {
-			a.wrote(name, openTrace(name))
+			a.Wrote(name, process.OpenTrace(name))
 			return nil
 		}
-		return a.closeTrace(name, w)
+		return a.CloseTrace(name, w)
 	}
 	return r
 }
@@ -229,5 +231,5 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 // devices are the GPUs that a request asks for.
 func (a *app) devices(ask *bench.Request, gpus int) bench.DeviceConfig {
 	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare, Trace: ask.Trace != "", Library: ask.Library,
-		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.env), Getenv: a.getenv, Headers: ncclRules().Code()}
+		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.Env), Getenv: a.Getenv, Headers: ncclRules().Code()}
 }

@@ -21,10 +21,10 @@ type verbsFlags struct {
 
 func newBenchVerbs(a *app) *cobra.Command {
 	var v verbsFlags
-	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, beside what NCCL makes of it",
+	c := &cobra.Command{Use: "verbs [HOST] [write|read|send|nccl]...", Short: "Measure RDMA as perftest does, and NCCL's own transport pattern beside it",
 		Long: `verbs measures bandwidth and latency with the letters and columns of ib_write_bw and
 its siblings, and in the same table what NCCL's pattern reaches: nccl waits for a
-clear-to-send, keeps 8 messages under way and tells the receiver by a write with
+clear-to-send, keeps 8 messages in flight and notifies the receiver by a write with
 immediate. Where write is fast and nccl is not, the cause is neither NIC nor wire; a
 line below the table says what it is.
 
@@ -73,7 +73,7 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return asFlags(err)
 	}
-	cfg, err := a.config()
+	cfg, err := a.Config()
 	if err != nil {
 		return err
 	}
@@ -95,14 +95,14 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 		other, remote = p.Host, &perftest.Remote{Addr: p.Host, Key: key}
 	}
 	table := perftest.Table{Gbits: v.gbits}
-	fmt.Fprint(a.out, table.Head(&p.Case, ports.From(), other))
-	remarks, err := ports.Measure(ctx, p.Tests, p.Sizes, p.Case, remote, func(r *perftest.Row) { fmt.Fprint(a.out, table.Row(r)) })
+	fmt.Fprint(a.Out, table.Head(&p.Case, ports.From(), other))
+	remarks, err := ports.Measure(ctx, p.Tests, p.Sizes, p.Case, remote, func(r *perftest.Row) { fmt.Fprint(a.Out, table.Row(r)) })
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out, perftest.Ruler)
+	fmt.Fprintln(a.Out, perftest.Ruler)
 	for _, r := range remarks {
-		fmt.Fprintln(a.out, " "+r)
+		fmt.Fprintln(a.Out, " "+r)
 	}
 	if remote != nil {
 		return remote.End(ctx)
@@ -131,8 +131,8 @@ func (v *verbsFlags) wait(ctx context.Context, a *app, ports *perftest.Ports) er
 		return asFlags(err)
 	}
 	defer ln.Close()
-	fmt.Fprintf(a.err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())
+	fmt.Fprintf(a.Err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())
 	return ports.Serve(ctx, ln, key, func(c perftest.Case, err error) {
-		fmt.Fprintf(a.err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
+		fmt.Fprintf(a.Err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/internal/ncclog"
@@ -15,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runFlags are the options of run beside machine and sizes.
+// runFlags are the options of run other than machine and sizes.
 type runFlags struct {
 	machine  machineFlags
 	test     testFlags
@@ -76,11 +75,11 @@ func (r *runFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&r.save, "save-scenario", "", "write what the options meant as a scenario `FILE`")
 }
 
-// registerTimes adds what times depend on beside machine and operation.
+// registerTimes adds what times depend on other than machine and operation.
 func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
 	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
-	f.StringVar(&r.fold, "fold", "auto", "what ranks simulate that behave alike: auto (those alike are one; beyond 512 ranks where need be also those nearly alike), exact, near, off")
+	f.StringVar(&r.fold, "fold", "auto", "how equivalent ranks are folded: auto (merge equivalent ranks exactly; above 512 ranks also merge nearly equivalent ones if needed), exact, near, off")
 	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:loss=0.001, link=leaf0~spine1:down; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
@@ -134,7 +133,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 		return nil, err
 	}
 	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool { return c.Rivals })
-	minBW, err := testoptions.MinBW(a.getenv)
+	minBW, err := testoptions.MinBW(a.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 			return nil, err
 		}
 	}
-	if s.r, err = scenario.Prepare(spec, a.options(r.machine.found)); err != nil {
+	if s.r, err = scenario.Prepare(spec, a.Options(r.machine.found)); err != nil {
 		return nil, placed(err)
 	}
 	t := &r.test
@@ -177,28 +176,24 @@ func (r *runFlags) check() error {
 
 // run goes through all sizes and prints.
 func (s *tableRun) run(ctx context.Context) error {
-	table := nccltests.NewTable(s.app.out, sweep.Heads(s.Columns)...)
+	n := len(s.r.Lines())
+	told := s.app.Progress("sizes", n)
+	defer told.End()
+	told.Follow(func() float64 { return s.r.Share() * float64(n) })
+	p := sweep.Printer{Program: version, Printing: told.Clear, Done: told.Step, Ended: told.End, Begun: func() error {
+		if !s.flags.ncclLog {
+			return nil
+		}
+		return ncclog.WriteRank(s.app.Err, s.r.Site.Comm, 0)
+	}}
 	if !s.app.json {
-		for _, line := range sweep.Prefaces(s.r, version) {
-			table.Preface(line)
-		}
-		table.Start(&s.Config, sweep.Devices(s.r.Site))
+		p.Out = s.app.Out
 	}
-	if s.flags.ncclLog {
-		if err := ncclog.WriteRank(s.app.err, s.r.Site.Comm, 0); err != nil {
-			return err
-		}
-	}
-	if err := s.all(ctx, table); err != nil {
+	if err := s.Print(ctx, s.r, p); err != nil {
 		return err
 	}
 	if !s.app.json {
-		if err := table.Finish(&s.Config, &s.Summary); err != nil {
-			return err
-		}
-		for _, note := range s.Notes() {
-			fmt.Fprintln(s.app.out, "# "+note)
-		}
+		s.PrintNotes(s.app.Out)
 	}
 	if err := s.outputs(ctx); err != nil {
 		return err
@@ -206,40 +201,20 @@ func (s *tableRun) run(ctx context.Context) error {
 	return s.Summary.BelowMinBW()
 }
 
-// all simulates and prints every row.
-func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
-	n := len(s.r.Lines())
-	told := s.app.progress("sizes", n)
-	defer told.End()
-	told.Follow(func() float64 { return s.r.Share() * float64(n) })
-	for row, err := range s.r.Rows(ctx) {
-		if err != nil {
-			return err
-		}
-		r := s.Add(row)
-		if !s.app.json {
-			told.Clear()
-			table.Row(r)
-		}
-		told.Step()
-	}
-	return nil
-}
-
 // outputs writes the files that were asked for.
 func (s *tableRun) outputs(ctx context.Context) error {
-	told := s.app.progress("events", 0)
-	defer told.End()
+	progress := s.app.Progress("events", 0)
+	defer progress.End()
 	err := s.r.Write(ctx, scenario.Listener{
 		Phase: func(p scenario.Phase) {
-			told.Phase(p.Name, p.Counts)
-			told.Follow(p.Share)
+			progress.Phase(p.Name, p.Counts)
+			progress.Follow(p.Share)
 		},
 		Wrote: func(w scenario.Written) {
-			told.End()
+			progress.End()
 			s.app.wroteOutput(w)
 		}})
-	told.End()
+	progress.End()
 	if err != nil {
 		return asFlags(err)
 	}
@@ -248,5 +223,5 @@ func (s *tableRun) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.app.writeJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.args...)), s.flags.test.Output)
+	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output, s.app.json)
 }

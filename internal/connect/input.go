@@ -20,7 +20,7 @@ type Domain struct {
 	// rank in the communicator.
 	First int32
 	// Host is the domain's host in the cluster; a multi-host NVLink domain counts
-	// as one, and GPUInfo.Host tells which machine of it a GPU is in.
+	// as one, and GPUInfo.Host reports which machine of it a GPU is in.
 	Host int32
 }
 
@@ -41,7 +41,7 @@ func (e *Error) Error() string { return "connect: " + e.Problem }
 
 func fail(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// NVLSSupported tells whether the ranks of a System search NVLS graphs
+// NVLSSupported reports whether the ranks of a System search NVLS graphs
 // (transport/nvls.cc:155). multicast is Input.Multicast.
 func NVLSSupported(sys *topo.System, multicast bool, p Params) bool {
 	enable := p.NVLSEnable.Or(2)
@@ -110,7 +110,7 @@ func (c *Comm) tuneNVLS(r *rules.Connect) rules.NVLSTuned {
 	return r.NVLSTune(rules.NVLSShape{MinSM: c.MinSM, Nodes: c.NNodes, PerNode: c.MinLocalRanks, NetBW: bw, TypeInter: rules.Level(c.Final[search.NVLSID].TypeInter)})
 }
 
-// manyHosts tells whether ranks exist beyond rank 0's NVLink domain (or host,
+// manyHosts reports whether ranks exist beyond rank 0's NVLink domain (or host,
 // where the domain is no larger).
 func manyHosts(ds []Domain) bool {
 	for i := range ds {

@@ -167,7 +167,7 @@ func (c *Comm) agreeCPU(sys *topo.System) {
 	}
 }
 
-// allNVLink tells whether no pair of GPUs is farther apart than NVLink or C2C
+// allNVLink reports whether no pair of GPUs is farther apart than NVLink or C2C
 // (paths.cc:942).
 func allNVLink(sys *topo.System) bool {
 	gpus := sys.Of(topo.GPU)

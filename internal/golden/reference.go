@@ -51,7 +51,7 @@ func thinned(t testing.TB, refs []Reference) []Reference {
 	var few []Reference
 	for i, r := range refs {
 		switch r.Machine {
-		case "dgx-h100", "dgx-a100", "h200x4-2", "h200x4-4": // tests ask for them by name
+		case "dgx-h100", "dgx-a100", "h200x4-2", "h200x4-4": // tests load them by name
 			if len(r.Env) == 0 {
 				few = append(few, r)
 			}
@@ -65,7 +65,7 @@ func thinned(t testing.TB, refs []Reference) []Reference {
 	return few
 }
 
-// All returns every reference at hand: those of ../shared where that is
+// All returns every available reference: those of ../shared where that is
 // present, which include the project's own, else Own's; thinned as Own's.
 func All(t testing.TB) []Reference {
 	t.Helper()

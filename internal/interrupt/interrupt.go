@@ -52,15 +52,15 @@ func Of(ctx context.Context) *Error {
 }
 
 const (
-	// grace is how long a command may go on after a signal: what does not poll its
+	// grace is how long a command may continue after a signal: what does not poll its
 	// context, or waits in a system call, is cut off then. All must be over a second
 	// after the signal, and the kernel takes a while to take back gigabytes.
 	grace = 300 * time.Millisecond
-	// peersGrace is the grace of a rank beside others: the root of a bench passes on
+	// peersGrace is the grace of a rank of several: the root of a bench passes on
 	// for 400 ms why it ends.
 	peersGrace = 600 * time.Millisecond
 	// lastWords is how long the message of a command that was cut off may take:
-	// standard error may be a pipe that nobody reads.
+	// standard error may be a pipe without a reader.
 	lastWords = 100 * time.Millisecond
 )
 

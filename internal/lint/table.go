@@ -17,7 +17,7 @@ type room struct {
 	guests []edge // third-party packages, by path prefix
 }
 
-// Permissions that most rooms need. Each stands only where it is used, as all
+// Permissions that most rooms need. Each is listed only where it is used, as all
 // others do: CheckTable reports what no import needs.
 var (
 	quantities = edge{"units", "quantities"}
@@ -28,7 +28,7 @@ var (
 // with is a list of permissions that ends with units and coll.
 func with(edges ...edge) []edge { return append(edges, quantities, vocabulary) }
 
-// rooms is HOUSE's table: which way the doors open. A package belongs to the
+// rooms is HOUSE's table: the permitted imports. A package belongs to the
 // room with the longest matching directory.
 var rooms = []room{
 	{dir: ".", pure: true, idea: "the root is the library's door: it only calls", may: []edge{{"scenario", "what it calls"}}},
@@ -37,6 +37,8 @@ var rooms = []room{
 	{dir: "internal/num", pure: true, idea: "arithmetic of element types, apart from who sums", may: []edge{vocabulary}},
 	{dir: "coll", pure: true, idea: "it is a leaf above units", may: []edge{quantities}},
 	{dir: "internal/rules", pure: true, idea: "the rules of a release are values; they know no topology, graph or operation", may: with()},
+	{dir: "internal/release", pure: true, idea: "which release a text or a library names, apart from who asks and what its rules are",
+		may: []edge{{"internal/rules", "releases and their rules"}}},
 	{dir: "internal/cnum", pure: true, idea: "numbers as C reads them, apart from what they count"},
 	{dir: "internal/iflist", pure: true, idea: "lists of devices, apart from who has devices", may: []edge{{"internal/cnum", "ports in a list"}}},
 	{dir: "topo/decl", pure: true, idea: "a declaration knows no XML, and not what is made of it", may: []edge{{"internal/cnum", "numbers in attributes"}}},
@@ -80,7 +82,7 @@ var rooms = []room{
 	{dir: "comm", pure: true, idea: "the communicator wires the pure stages and decides nothing",
 		may: []edge{vocabulary, release, {"topo", "the Systems of its nodes"}, {"topo/fabric", "the cluster it is made of"},
 			{"search", "the stage it runs first: the graphs of each node"},
-			{"internal/connect", "the stage after it: channels and routes over all ranks"}, {"tuning", "the cost model it asks for a choice"},
+			{"internal/connect", "the stage after it: channels and routes over all ranks"}, {"tuning", "the cost model that makes the choice"},
 			{"plan", "requests and plans of a choice"}, {"plan/build", "NCCL's schedule of what was chosen"}}},
 	{dir: "internal/decision", pure: true, idea: "the decision document is text of a communicator",
 		may: with(edge{"comm", "what was decided"}, edge{"topo", "links and kinds of nodes"}, edge{"internal/topodoc", "sections system and paths"}, edge{"topo/fabric", "the cluster"},
@@ -110,7 +112,7 @@ var rooms = []room{
 		may: with(edge{"internal/num", "reference sums"}, release, edge{"exec", "what is tested"}, edge{"plan", "the plans that are run, and their reference"},
 			edge{"plan/build", "the plans to run"}, edge{"plan/check", "runs a plan on real bytes"}, edge{"plan/export", "broken plans, and the messages that a trace must show"},
 			edge{"internal/connect", "the communicators that plans are made for"}, edge{"trace", "the events that a run has to emit"})},
-	{dir: "sim", pure: true, idea: "the simulator runs a plan: it never asks search, tuning, comm or real",
+	{dir: "sim", pure: true, idea: "the simulator runs a plan: it never calls search, tuning, comm or real",
 		may: with(edge{"exec", "the seam it fills"}, edge{"plan", "what it runs"}, edge{"internal/connect", "the communicator"}, edge{"trace", "the sink of a run"},
 			edge{"internal/nccltrace", "what a trace shows"}, edge{"topo", "the Systems of nodes"}, edge{"topo/fabric", "the network"},
 			edge{"sim/gpu", "the machine class"}, edge{"sim/param", "settings and faults"}, edge{"sim/wire", "the model of links"},
@@ -140,14 +142,14 @@ var rooms = []room{
 		may: with(edge{"exec", "the result of a run"}, edge{"plan", "connections and ports"}, edge{"internal/connect", "transports"}, edge{"topo", "names of devices"},
 			edge{"trace", "the events it emits"}, edge{"internal/nccltrace", "NCCL's event names"}, edge{"sim/param", "bytes on control sockets"}, edge{"sim/wire", "rates on links"},
 			edge{"sim/internal/host", "steps and reductions"}, edge{"sim/internal/engine", "what it observes"})},
-	{dir: "internal/calibrate", pure: true, idea: "calibration turns measured times into a machine class; it does not measure",
+	{dir: "internal/calibrate", pure: true, idea: "calibration derives from measured times a machine class; it does not measure",
 		may: with(edge{"scenario", "the machine that was measured"}, edge{"config", "the settings of a measured file"}, edge{"sim", "what is fitted"}, edge{"sim/gpu", "machine classes"},
 			edge{"comm", "operations that were measured"}, edge{"plan", "what is simulated"}, edge{"exec", "the job it runs"}, edge{"trace", "the sink that discards"},
 			edge{"internal/report/nccltests", "the tables it reads"}, edge{"internal/bounded", "measured files are read up to a limit"}, edge{"internal/termtext", "text of a file in its errors"}, edge{"internal/fail", "operations that were not measured"}),
 		guests: []edge{{"gonum.org/v1/gonum", "optimisation and linear algebra"}}},
 	{dir: "real", idea: "the door to hardware: what is common to its rooms",
 		may: []edge{{"real/internal", "errors and devices it classifies and lists"}, {"real/team", "its refusals are faults"}}},
-	{dir: "real/internal", idea: "hardware runs a plan: it never asks search, tuning, comm or sim",
+	{dir: "real/internal", idea: "hardware runs a plan: it never calls search, tuning, comm or sim",
 		may: with(edge{"exec", "the seam it fills"}, edge{"plan", "what it runs"}, edge{"plan/check", "proves a plan before GPUs or sockets run it"}, edge{"internal/connect", "routes"}, edge{"trace", "the events it emits"},
 			edge{"internal/nccltrace", "NCCL's event names"}, edge{"internal/iflist", "NCCL_IB_HCA and NCCL_SOCKET_IFNAME"},
 			edge{"config/netcfg", "the settings of connections"}, edge{"real/internal/psk", "channels between ranks"}),
@@ -156,7 +158,7 @@ var rooms = []room{
 		guests: []edge{{"github.com/gtank/ristretto255", "the prime-order group of CPace"}}},
 	{dir: "real/team", idea: "the processes of a run meet, apart from what they run",
 		may: []edge{{"real/internal", "bootstrap, PMI and interfaces"}, {"config", "what launchers say of a process"}}},
-	{dir: "real/bench", idea: "a benchmark measures plans and compares with predictions that others make: it never asks search, tuning, comm or sim",
+	{dir: "real/bench", idea: "a benchmark measures plans and compares with predictions that others make: it never calls search, tuning, comm or sim",
 		may: with(edge{"internal/tracefile", "traces in files"}, edge{"real/internal", "GPUs, and CPUs over nets"}, edge{"real/team", "the processes"}, edge{"exec", "its errors"}, edge{"plan", "what is run"},
 			edge{"topo", "nets of a host"}, edge{"topo/fabric", "where ranks and NICs are"}, edge{"trace", "the sink that discards"},
 			edge{"internal/nccltrace", "how deep a trace goes"}, edge{"trace/chrome", "traces of ranks"}, edge{"config/netcfg", "the settings of connections"},
@@ -188,7 +190,7 @@ var rooms = []room{
 		may: []edge{{"internal/connect", "the rings and trees it draws"}, {"topo", "the machine it draws"}, {"topo/fabric", "the cluster it draws"}}},
 	{dir: "internal/report/page", idea: "a page draws a run and a machine, apart from flags",
 		may: with(edge{"scenario", "the run it draws"}, edge{"config", "the settings it lists"}, edge{"internal/report/nccltests", "measured tables"},
-			edge{"internal/report/topology", "the path matrix"}, edge{"topo/lint", "the warnings it lists"},
+			edge{"internal/report/topology", "the path matrix"}, edge{"internal/fail", "results that cannot be read"}, edge{"topo/lint", "the warnings it lists"},
 			edge{"exec", "loads of links"}, edge{"trace", "the events of a timeline"}, edge{"internal/nccltrace", "the names of processes"},
 			edge{"search", "the graphs it draws"}, edge{"topo", "the machine it draws"})},
 	{dir: "internal/report/topology", pure: true, idea: "a machine as text, JSON and drawing", may: []edge{{"topo", "the machine"}, {"internal/topodoc", "its sections and lines"}, {"internal/cnum", "bus ids"}}},
@@ -198,14 +200,14 @@ var rooms = []room{
 		may: []edge{{"internal/termtext", "text of a file in its errors"}, {"internal/fail", "bandwidth below what is wanted"}}},
 	{dir: "workload", pure: true, idea: "what ranks do is data; it names no machine, plan or executor", may: with()},
 	{dir: "scenario", pure: true, idea: "a run is data, apart from flags, terminals, hardware and how a result is shown",
-		may: with(edge{"internal/jsonfile", "scenario files"}, release, edge{"config", "NCCL's settings become the stages' Params"}, edge{"topo/xml", "topology files"}, edge{"topo", "a machine's Spec and System"},
+		may: with(edge{"internal/jsonfile", "scenario files"}, edge{"internal/release", "the rules of the release that is named"}, edge{"config", "NCCL's settings become the stages' Params"}, edge{"topo/xml", "topology files"}, edge{"topo", "a machine's Spec and System"},
 			edge{"topo/decl", "NVLink domains of equal hosts"}, edge{"internal/cnum", "bus ids"}, edge{"topo/fabric", "nodes and the network between them"}, edge{"topo/builtin", "the built-in machine"}, edge{"search", "graphs of NCCL_GRAPH_FILE"},
 			edge{"comm", "the communicator"}, edge{"tuning", "the choice"}, edge{"plan", "what is simulated"}, edge{"plan/check", "what a small plan is proven by"}, edge{"exec", "how it is run"},
 			edge{"sim", "the simulator"}, edge{"sim/gpu", "machine classes"}, edge{"trace", "sinks"}, edge{"internal/nccltrace", "what a trace shows"},
 			edge{"trace/chrome", "the trace it writes"}, edge{"trace/profile", "the profile it writes"}, edge{"plan/export", "the list of operations it writes"},
-			edge{"topo/lint", "faults of topology files"}, edge{"internal/bounded", "files are read up to a limit"})},
+			edge{"internal/fail", "lines that name nodes and operations"}, edge{"topo/lint", "faults of topology files"}, edge{"internal/bounded", "files are read up to a limit"})},
 	{dir: "cmd", idea: "parse, call, print: what is decided, simulated, measured or drawn is elsewhere",
-		may: with(edge{"scenario", "a run"}, edge{"explain", "reasons"}, edge{"internal/diff", "comparisons"}, edge{"internal/calibrate", "machine classes"},
+		may: with(edge{"scenario", "a run"}, edge{"internal/release", "a library names one"}, edge{"explain", "reasons"}, edge{"internal/diff", "comparisons"}, edge{"internal/calibrate", "machine classes"},
 			edge{"comm", "one operation, and texts of decisions"}, edge{"tuning", "the error of a choice that cannot be made"}, edge{"plan", "errors of plans"},
 			edge{"plan/check", "plan --check"}, edge{"plan/export", "plan's formats"},
 			edge{"sim/gpu", "the class of a calibration"}, edge{"config", "env, and where settings come from"}, edge{"internal/rules", "the release it names"},
@@ -213,8 +215,8 @@ var rooms = []room{
 			edge{"internal/report", "rings as text"}, edge{"internal/report/topology", "machines as text"}, edge{"internal/report/page", "the page"},
 			edge{"internal/report/sweep", "the table of a run"}, edge{"internal/report/nccltests", "tables"}, edge{"real/team", "processes of a bench"}, edge{"real/bench", "benches"}, edge{"real/measure", "calibration"}, edge{"real/perftest", "verbs tests"},
 			edge{"trace/chrome", "traces that are written"},
-			edge{"internal/nccltrace", "words of options"}, edge{"internal/newfile", "files that appear whole"}, edge{"internal/tracefile", "traces in files"}, edge{"internal/bounded", "files are read up to a limit"},
-			edge{"internal/termtext", "other people's text"}, edge{"internal/decision", "the decision document"}, edge{"internal/ncclog", "NCCL's log"}, edge{"internal/terminal", "colours and progress"}, edge{"internal/fail", "errors by kind"}, edge{"internal/check", "stored decisions"}, edge{"internal/benchrun", "benches"}, edge{"internal/status", "exit statuses"}, edge{"internal/thishost", "this machine"}, edge{"internal/shellwords", "options within options"},
+			edge{"internal/nccltrace", "words of options"}, edge{"internal/newfile", "files that appear whole"},
+			edge{"internal/decision", "the decision document"}, edge{"internal/ncclog", "NCCL's log"}, edge{"internal/fail", "errors by kind"}, edge{"internal/check", "stored decisions"}, edge{"internal/process", "streams, files and environment"}, edge{"internal/benchrun", "benches"}, edge{"internal/status", "exit statuses"}, edge{"internal/thishost", "this machine"}, edge{"internal/shellwords", "options within options"},
 			edge{"internal/interrupt", "signals"}, edge{"internal/testoptions", "nccl-tests' options"}, edge{"internal/traceview", "trace files"}, edge{"internal/predict", "what a bench is compared with"}),
 		guests: []edge{{"github.com/spf13/cobra", "commands"}, {"github.com/spf13/pflag", "flags"}}},
 	{dir: "internal/fail", pure: true, idea: "an error has a kind and a text, apart from exit statuses and flags"},
@@ -238,6 +240,10 @@ var rooms = []room{
 	{dir: "internal/benchrun", idea: "a bench runs and prints its table, apart from flags",
 		may: []edge{{"real/bench", "what is measured"}, {"real/team", "the ranks"}, {"internal/predict", "plans of CPUs"}, {"internal/report/nccltests", "the table"},
 			{"internal/fail", "results that are wrong"}, {"trace/chrome", "the trace of a rank"}}},
+	{dir: "internal/process", idea: "streams, files and environment of a process, apart from what a command does with them",
+		may: []edge{{"scenario", "the Options that it fills"}, {"config", "where settings come from"}, {"internal/bounded", "files are read up to a limit"}, {"internal/fail", "files that cannot be read"},
+			{"internal/interrupt", "signals"}, {"internal/newfile", "files that appear whole"}, {"internal/report/nccltests", "its JSON"}, {"internal/release", "versions of libraries"}, {"internal/terminal", "colours and progress"}, {"internal/termtext", "other people's text"},
+			{"internal/tracefile", "temporary files of traces"}, {"topo/fabric", "the limit of networks"}, {"topo/xml", "the limit of topologies"}, {"trace/chrome", "traces that are closed"}}},
 	{dir: "internal/shellwords", pure: true, idea: "words of a line, apart from what they mean"},
 	{dir: "internal/check", idea: "stored decisions are compared, apart from how options become a decision",
 		may: []edge{{"internal/decision", "the documents"}, {"internal/fail", "cases that fail"}, {"internal/newfile", "documents that appear whole"},
@@ -248,7 +254,7 @@ var rooms = []room{
 	{dir: "internal/tracefile", idea: "traces and profiles in files", may: []edge{{"trace/chrome", "traces"}, {"trace/profile", "profiles"}, {"internal/newfile", "files that appear whole"}}},
 	{dir: "internal/newfile", idea: "bytes and a path, apart from what they mean"},
 	{dir: "real/internal/cmd", idea: "tools that need hardware", may: []edge{{"real/internal", "the GPUs that it drives"},
-		{"internal/exectest", "made-up communicators"}, {"plan", "what it measures"}, {"plan/build", "plans of those communicators"}, vocabulary, quantities}},
+		{"internal/exectest", "synthetic communicators"}, {"plan", "what it measures"}, {"plan/build", "plans of those communicators"}, vocabulary, quantities}},
 	{dir: "internal", idea: "tests and tools", may: []edge{{"*", "tests and tools"}},
 		guests: []edge{{"github.com/rogpeppe/go-internal", "test helpers"}, {"pgregory.net/rapid", "random communicators and requests"}}},
 }

@@ -74,7 +74,7 @@ func (r *Recorder) group(op Operation) trace.TrackID {
 	return id
 }
 
-// Decision writes the instant that tells what the tuner chose and what came
+// Decision writes the instant that reports what the tuner chose and what came
 // second, and by how much.
 func (r *Recorder) Decision(rank int, at units.Time, chosen, runnerUp string, ratio float64) {
 	if !r.on(DetailOp, MaskColl, rank) {

@@ -1,5 +1,5 @@
 // Package parity compares whole decisions with NCCL's: its test walks every
-// reference at hand and counts the equal sections. It also turns a reference's
+// available reference and counts the equal sections. It also turns a reference's
 // run into a communicator, for other tests and benchmarks.
 package parity
 

@@ -309,7 +309,7 @@ func (s *nvlsStream) nextIteration() {
 	s.shortenLast()
 }
 
-// nvlsSpread is scatter or gather: the chunk of every head in turn. One
+// nvlsSpread is scatter or gather: the chunk of each head. One
 // primitive of NCCL is an op for each head here.
 type nvlsSpread struct {
 	nvlsStream

@@ -58,7 +58,7 @@ func (blind) Write(int32, plan.Ref, units.Bytes, struct{}) error    { return nil
 func (blind) Reduce(*plan.Op, struct{}, struct{}) (struct{}, error) { return struct{}{}, nil }
 func (blind) Post(*plan.Op, struct{}) (struct{}, error)             { return struct{}{}, nil }
 
-// running is a program under way.
+// running is a program in progress.
 type running struct {
 	pr      plan.Program
 	cur     plan.Cursor
@@ -134,7 +134,7 @@ func newRunner[V any](p *plan.Plan, m Memory[V]) (*runner[V], error) {
 	return c, nil
 }
 
-// poll asks now and then whether to go on.
+// poll checks periodically whether to continue.
 func (c *runner[V]) poll() error {
 	if c.polls++; c.polls%1024 != 0 {
 		return nil

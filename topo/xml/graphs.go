@@ -140,7 +140,7 @@ type graphParser struct {
 
 func (p *graphParser) fail(e *topo.Element, above []*topo.Element, attr, problem, hint string) {
 	path := e.Name
-	if len(p.errs) < shownAlike { // the rest is counted
+	if len(p.errs) < shownRepeated { // the rest is counted
 		path = decl.PathOf(e, above)
 	}
 	p.errs = append(p.errs, complaint(e, path, attr, problem, hint))

@@ -12,7 +12,7 @@ import (
 // Schema names the layout of our files; readers may rely on it.
 const Schema = "simccl/1"
 
-// separator goes before every event but the first, which is metadata.
+// separator precedes every event but the first, which is metadata.
 const separator = ",\n"
 
 // write writes the whole file.

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// SyntaxError is a place where a file is not JSON and cannot be mended.
+// SyntaxError is a place where a file is not JSON and cannot be repaired.
 type SyntaxError struct {
 	Line, Column int
 	Problem      string
@@ -154,7 +154,7 @@ func (l *lexer) next() (token, error) {
 	return t, nil
 }
 
-// isNumber tells JSON numbers from words; NCCL's bare 0x… is a word.
+// isNumber reports whether a token is a JSON number; NCCL's bare 0x… is a word.
 func isNumber(b []byte) bool {
 	i := 0
 	if b[0] == '-' {
@@ -213,7 +213,7 @@ func (l *lexer) str() ([]byte, error) {
 	}
 }
 
-// cut is what is wrong where a string does not go on.
+// cut is what is wrong where a string does not continue.
 func (l *lexer) cut(err error) error {
 	if err != io.EOF {
 		return err

@@ -48,13 +48,13 @@ type Info struct {
 	Part      *Part
 	EpochNs   int64
 	ClockSync []ClockSync
-	// GPUSync ties GPUs' clocks to the host's, where NCCL told of its kernels.
+	// GPUSync ties GPUs' clocks to the host's, where NCCL reported its kernels.
 	GPUSync []ClockSync
 	// Base is the whole number of microseconds that was taken off every time:
 	// traces that count from the epoch do not fit picoseconds.
 	Base int64
-	// Mended counts the places where invalid JSON was understood nevertheless.
-	Mended     int
+	// Repaired counts the places where invalid JSON was understood nevertheless.
+	Repaired   int
 	FirstMend  *SyntaxError
 	Events     int
 	Compressed bool
@@ -65,7 +65,7 @@ type Info struct {
 // track events come as those of a Chrome trace, with the number of their packet for
 // a line. The Event and its Args are reused between
 // calls. Values without quotes, a missing comma before `]` and `{}` events,
-// as NCCL's example profiler writes them, are mended and counted.
+// as NCCL's example profiler writes them, are repaired and counted.
 func Read(r io.Reader, each func(*Event) error) (*Info, error) { return read(r, each, false) }
 
 // errHead ends the reading of a head.
@@ -135,8 +135,8 @@ type parser struct {
 	window    int    // of the lexer
 }
 
-func (p *parser) mend(t token, problem string) {
-	p.info.Mended++
+func (p *parser) repair(t token, problem string) {
+	p.info.Repaired++
 	if p.info.FirstMend == nil {
 		p.info.FirstMend = &SyntaxError{t.line, t.col, problem}
 	}
@@ -212,7 +212,7 @@ func (p *parser) object(member func(key string) error) error {
 				return err
 			}
 			if t.kind == tokClose {
-				p.mend(t, "a comma before }")
+				p.repair(t, "a comma before }")
 				return nil
 			}
 		}
@@ -275,11 +275,11 @@ func (p *parser) events() error {
 					return err
 				}
 				if t.kind == tokEndList {
-					p.mend(t, "a comma before ]")
+					p.repair(t, "a comma before ]")
 					return nil
 				}
 			case tokOpen:
-				p.mend(t, "no comma between events")
+				p.repair(t, "no comma between events")
 			case tokEOF: // the format allows a list that was cut short
 				return nil
 			default:
@@ -308,7 +308,7 @@ func (p *parser) oneEvent(open token) error {
 		return err
 	}
 	if members == 0 { // NCCL ends its list with {}
-		p.mend(open, "an event without members")
+		p.repair(open, "an event without members")
 		return nil
 	}
 	return p.pass()
@@ -386,7 +386,7 @@ func (p *parser) bare(t token) {
 	switch string(t.text) {
 	case "true", "false", "null":
 	default:
-		p.mend(t, termtext.Short(string(t.text[:min(len(t.text), maxName)]), 40)+" without quotes")
+		p.repair(t, termtext.Short(string(t.text[:min(len(t.text), maxName)]), 40)+" without quotes")
 	}
 }
 

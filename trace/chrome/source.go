@@ -115,7 +115,7 @@ func (s *source) read(p []byte) (int, error) {
 		s.text += int64(n)
 		switch {
 		case err == io.EOF && n > 0:
-			return n, nil // the next call is told
+			return n, nil // the next call reports it
 		case err == io.EOF:
 			if err := s.member(); err != nil {
 				return 0, err

@@ -50,7 +50,7 @@ type Part struct {
 type Options struct {
 	Meta Meta
 	// MaxEvents bounds the file; 0: no bound. Slices of operations and kernels
-	// are kept beyond it; what is left out is counted by category in
+	// are kept beyond it; events left out are counted by category in
 	// otherData.left_out.
 	MaxEvents int64
 	// NCCLStyle writes what NCCL's example profiler plugin writes: slices as
@@ -216,7 +216,7 @@ func (w *Writer) drop(e *trace.Event) {
 	w.left[cat]++
 }
 
-// count remembers whether a counter stands at zero, so that Close can end it
+// count remembers whether a counter is zero, so that Close can end it
 // there even if its last events were left out.
 func (w *Writer) count(e *trace.Event) {
 	k := counterKey{e.Track, e.Name}
@@ -252,7 +252,7 @@ func (w *Writer) putPair(e *trace.Event, from, to int64) {
 	}
 }
 
-// cancelled returns why the writing is to end, nil to go on.
+// cancelled returns why the writing is to end, nil to continue.
 func (w *Writer) cancelled() error {
 	if w.opt.Cancelled == nil {
 		return nil

@@ -15,14 +15,14 @@ type flow struct {
 	again        bool // another arrow of the id is whole
 }
 
-// flowBytes is what an arrow takes beside its key, and doneBytes one that is
+// flowBytes is the size of an arrow without its key, and doneBytes one that is
 // known to be whole.
 const (
 	flowBytes = 240
 	doneBytes = 48
 )
 
-// flowID stands for the key of an arrow that is whole.
+// flowID represents the key of an arrow that is whole.
 type flowID [16]byte
 
 // flowKey tells arrows apart.
@@ -43,7 +43,7 @@ func idOf(key flowKey) (id flowID) {
 }
 
 func (c *checker) arrow(e *chrome.Event) {
-	if e.Phase == 't' { // a step on the way
+	if e.Phase == 't' { // an intermediate step
 		return
 	}
 	k := flowKey{e.Cat, e.Name, e.ID}

@@ -243,7 +243,7 @@ func (c *checker) finish() {
 		}
 	}
 	c.settleOwn()
-	if n := c.rep.Info.Mended; n > 0 {
+	if n := c.rep.Info.Repaired; n > 0 {
 		m := c.rep.Info.FirstMend
 		c.warn(m.Line, "json", "not valid JSON in %d places, understood nevertheless; first: %s", n, m.Problem)
 	}

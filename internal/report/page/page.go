@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -84,6 +85,13 @@ type Setting struct{ Name, Value, Origin, Effect string }
 
 // markup is HTML in which everything was escaped where it was put in.
 type markup string
+
+// Bytes is the file.
+func (p *Page) Bytes() ([]byte, error) {
+	var out bytes.Buffer
+	err := Write(&out, p)
+	return out.Bytes(), err
+}
 
 // sizeName prints a size with the largest binary unit that divides it.
 func sizeName(b units.Bytes) string {

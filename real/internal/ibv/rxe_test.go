@@ -317,10 +317,10 @@ func TestPerfServer(t *testing.T) {
 	}
 	defer ln.Close()
 	secret, addr, ctx := []byte("secret"), ln.Addr().String(), context.Background()
-	told := make(chan error, 8)
+	reported := make(chan error, 8)
 	served := make(chan error, 1)
 	go func() {
-		served <- n.ServePerf(ctx, ln, len(n.phys)-1, secret, func(_ PerfConfig, err error) { told <- err })
+		served <- n.ServePerf(ctx, ln, len(n.phys)-1, secret, func(_ PerfConfig, err error) { reported <- err })
 	}()
 	c := PerfConfig{Op: "write", Size: 100, Iters: 10, QPs: 1, TxDepth: 4}
 	if _, err := n.Perf(ctx, addr, 0, []byte("another"), c); err == nil {
@@ -332,7 +332,7 @@ func TestPerfServer(t *testing.T) {
 	}
 	conn.Close() // dies
 	// Callers are heard side by side: the next one waits until the dead one had its turn.
-	if err := <-told; err == nil {
+	if err := <-reported; err == nil {
 		t.Error("the server measured with a dead client")
 	}
 	if _, err := n.Perf(ctx, addr, 0, secret, c); err != nil {
@@ -344,9 +344,9 @@ func TestPerfServer(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Errorf("the server ends with %v", err)
 	}
-	close(told)
-	if err, heard := <-told; err != nil || !heard || len(told) != 0 {
-		t.Errorf("of the good measurement the server tells %v (told: %v), and %d more", err, heard, len(told))
+	close(reported)
+	if err, heard := <-reported; err != nil || !heard || len(reported) != 0 {
+		t.Errorf("of the good measurement the server reports %v (received: %v), and %d more", err, heard, len(reported))
 	}
 }
 

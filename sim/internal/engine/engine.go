@@ -119,7 +119,7 @@ type Job struct {
 	memory  wire.RouteID // of the GPU's memory, where there is one rank; else 0
 }
 
-// Folding is what an engine asks of a job of which representatives run.
+// Folding is what an engine needs of a job of which representatives run.
 type Folding interface {
 	// Ends replaces an op's connections of the plan by those of the engine.
 	Ends(g *Group, op *plan.Op)
@@ -151,10 +151,10 @@ type Engine struct {
 	Observer Observer           // nil: none
 	Progress func(part float64) // nil without a listener
 	fetched  int64              // ops taken up
-	Ops      int64              // in all, where tell is set
+	Ops      int64              // in all, where report is set
 }
 
-// Options are what a run is made of, beside its plan.
+// Options are the inputs of a run other than its plan.
 type Options struct {
 	Class   *gpu.Class
 	Systems []*topo.System // by node
@@ -220,7 +220,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		if e.Queue.Now >= lastTime {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
-				Missing: "simulated time ends there; look at the speeds of links and ports, or take a smaller size"}
+				Missing: "simulated time ends there; check the speeds of links and ports, or take a smaller size"}
 		}
 		at, ok := e.Queue.Next()
 		// Rates are found when an instant is over: no flow ends within the instant

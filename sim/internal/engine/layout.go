@@ -58,7 +58,7 @@ func (e *Engine) layGroups(j *Job) {
 	}
 }
 
-// GapOf is what a kernel costs beside the program's transfers.
+// GapOf is a kernel's fixed cost.
 func (e *Engine) GapOf(j *Job, pr *plan.Program) units.Time {
 	f := j.Plan.Req.Func
 	if f.IsP2P() {
@@ -216,9 +216,9 @@ func (e *Engine) Start() {
 
 // kernelsFor decides how many operations to simulate: the period of long ones
 // is their own time.
-func (j *Job) kernelsFor(asked int) int32 {
-	if asked > 0 {
-		return int32(asked)
+func (j *Job) kernelsFor(given int) int32 {
+	if given > 0 {
+		return int32(given)
 	}
 	l := j.Plan.Layout(0)
 	switch n := max(l.Input, l.Output); {

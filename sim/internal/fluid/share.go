@@ -138,7 +138,7 @@ func (w *watched) addBundle(bi int32) {
 	w.compB = append(w.compB, bi)
 }
 
-// resolve gathers, fills, and takes in links that turn out to be tight, until
+// resolve gathers, fills, and takes in links that prove to be tight, until
 // none does.
 func (w *watched) resolve() {
 	links, bundles := 0, 0

@@ -44,8 +44,16 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 	// Messages of sockets wait for each other as one thread comes to them, which
 	// one node's quotient reproduces nearly, not exactly.
 	if slices.ContainsFunc(systems[0].Of(topo.NET), func(id topo.NodeID) bool { return systems[0].Nodes[id].Net.Sockets }) {
-		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are taken to come to all nodes' sockets alike"
+		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are assumed to poll all nodes' sockets at the same times"
 	}
+	s.list = func() { s.listParts(p, per) }
+	return s
+}
+
+// listParts lists the parts of what remains: of the first rank, or of all ranks of
+// the first node.
+func (s *symmetry) listParts(p *plan.Plan, per int) {
+	c, within := p.Comm, s.within
 	places := make([][]int32, c.P2PChannels) // channel, local rank → place in reps
 	for ch := range places {
 		places[ch] = make([]int32, per)
@@ -66,7 +74,6 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 		}
 		s.of = append(s.of, of)
 	}
-	return s
 }
 
 // alignParts sees whether all that is taken together begins alike in the buffer:

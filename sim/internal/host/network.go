@@ -17,7 +17,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Kernels is what the network asks of the GPUs' side of a run.
+// Kernels is what the network needs of the GPUs' side of a run.
 type Kernels interface {
 	// Deliver makes the next step of a connection readable at a time.
 	Deliver(conn int32, at units.Time)

@@ -1,4 +1,4 @@
-// Package route finds which links a connection's bytes cross: it turns the
+// Package route finds which links a connection's bytes cross: it resolves the
 // connections of a plan into routes over the links of a model (sim/wire).
 //
 // In: the communicator, the Systems of its nodes, a machine class. Out: links
@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("simulator: node%d: no path from %s to %s in the topology", e.Node, e.From, e.To)
 }
 
-// Table turns connections into routes over the links of the model. Links are
+// Table maps connections to routes over the links of the model. Links are
 // declared when the first route needs them.
 type Table struct {
 	Comm    *connect.Comm
@@ -428,7 +428,7 @@ func (w *Table) isLocal(c *plan.Conn) bool {
 }
 
 // storeKey names the memory that a connection's stores go to: the peer's, with
-// PXN that of the GPU beside the NIC, without GDR the host's (-1).
+// PXN that of the GPU next to the NIC, without GDR the host's (-1).
 func (w *Table) storeKey(c *plan.Conn) storePair {
 	key := storePair{c.Src, c.Dst, c.Route.Transport}
 	if c.Route.Transport == connect.NET {

@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// survey proves a symmetry for the plan at hand. It walks over all real traffic of
+// scan proves a symmetry for the given plan. It walks over all real traffic of
 // the nodes whose links are simulated, gives each link and each proxy thread a
 // fingerprint of what crosses it, and takes those with equal fingerprints as one
 // class. The symmetry holds where all flows of a kind cross the same classes
@@ -30,7 +30,7 @@ import (
 // Kinds of traffic are numbered: what kernels store into each connection of
 // the engine, then its network messages, then what each group's ops with
 // several peers do.
-type survey struct {
+type scan struct {
 	q        *Quotient
 	e        *engine.Engine
 	plan     *plan.Plan
@@ -43,7 +43,7 @@ type survey struct {
 	byThread []served
 	joints   []bool  // by group: its ops have a route of their own
 	holds    bool    // everything of a kind is equivalent so far
-	ins      []int32 // of the program at hand
+	ins      []int32 // of the current program
 	outs     []int32
 
 	class []int32              // of each real link
@@ -80,18 +80,33 @@ func (p *fingerprint) add(thing uint64, n int32) {
 	p.b += chance.Mix(thing^0xd1b54a32d192ed03) * uint64(n)
 }
 
-// survey walks over the traffic and sorts it.
-func (q *Quotient) survey() (*survey, error) {
+// scan walks over the traffic and sorts it.
+func (q *Quotient) scan() (*scan, error) {
 	e, w := q.e, q.e.Net.Table
 	sw := route.New(q.plan.Comm, w.Systems, e.Class, new(wire.Layout))
 	sw.Home = q.home
-	s := &survey{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]fingerprint, q.plan.Comm.NRanks)}
+	s := &scan{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]fingerprint, q.plan.Comm.NRanks)}
 	// The network is that of the run but for the fabric: where ranks fold over one,
-	// its cables hold nothing up, and only their latency counts (ways.go).
+	// its cables are never saturated, and only their latency counts (ways.go).
 	settings := e.Net.Settings
 	settings.Fabric = nil
 	s.nw = host.New(&host.Options{Class: e.Class, Table: sw, Queue: &e.Queue, Kernels: e, Plan: q.plan, Settings: settings, Folded: true})
 	s.joints = make([]bool, len(e.Groups))
+	if err := s.walk(); err != nil {
+		return nil, err
+	}
+	s.sortLinks()
+	s.sortFlows()
+	s.sortProxies()
+	return s, nil
+}
+
+// walk notes the traffic of all nodes whose links are simulated.
+func (s *scan) walk() error {
+	q := s.q
+	if q.rotated && int64(q.plan.Comm.NRanks)*int64(q.plan.Comm.MaxLocalRanks) > manyTurns && q.meets && s.e.Slow == nil {
+		return s.turns()
+	}
 	var progs []plan.Program
 	for node, home := range q.home {
 		if int(home) != node {
@@ -101,19 +116,16 @@ func (q *Quotient) survey() (*survey, error) {
 			progs = s.plan.AppendPrograms(progs[:0], rank)
 			for i := range progs {
 				if err := s.program(&progs[i]); err != nil {
-					return nil, err
+					return err
 				}
 			}
 		}
 	}
-	s.sortLinks()
-	s.sortFlows()
-	s.sortProxies()
-	return s, nil
+	return nil
 }
 
 // program walks over one program's traffic and compares it with its kind.
-func (s *survey) program(pr *plan.Program) error {
+func (s *scan) program(pr *plan.Program) error {
 	place := s.q.place(pr.Channel, pr.Rank)
 	gi := s.q.first[place] + pr.Group
 	g := &s.e.Groups[gi]
@@ -150,7 +162,7 @@ func (s *survey) program(pr *plan.Program) error {
 }
 
 // sends notes what a program puts into a connection.
-func (s *survey) sends(gi, id int32, rep bool) error {
+func (s *scan) sends(gi, id int32, rep bool) error {
 	c := s.q.conn(id)
 	s.holds = s.holds && c >= 0 && s.e.Conns[c].Snd == gi
 	if c < 0 {
@@ -170,7 +182,7 @@ func (s *survey) sends(gi, id int32, rep bool) error {
 
 // receives notes what comes into a program from nodes whose links are not
 // examined.
-func (s *survey) receives(gi, id int32, rep bool) error {
+func (s *scan) receives(gi, id int32, rep bool) error {
 	c := s.q.conn(id)
 	s.holds = s.holds && c >= 0 && s.e.Conns[c].Rcv == gi
 	if c < 0 {
@@ -184,7 +196,7 @@ func (s *survey) receives(gi, id int32, rep bool) error {
 }
 
 // addMessage notes the network's part of a connection.
-func (s *survey) addMessage(c int32, pc *plan.Conn, rep bool) error {
+func (s *scan) addMessage(c int32, pc *plan.Conn, rep bool) error {
 	if pc.Kind == connect.NVLSRoute || pc.Route.Transport != connect.NET {
 		return nil
 	}
@@ -217,7 +229,7 @@ func (s *survey) addMessage(c int32, pc *plan.Conn, rep bool) error {
 }
 
 // contribution notes a head's part in what the network reduces.
-func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
+func (s *scan) contribution(c int32, pc *plan.Conn, rep bool) error {
 	s.w.Uses = s.w.Uses[:0]
 	if err := s.nw.GatherHead(pc); err != nil {
 		return err
@@ -234,7 +246,7 @@ func (s *survey) contribution(c int32, pc *plan.Conn, rep bool) error {
 
 // thread is the rank whose proxy thread represents a rank's: the same one of
 // the node that represents its own.
-func (s *survey) thread(rank int32) int32 {
+func (s *scan) thread(rank int32) int32 {
 	c := s.plan.Comm
 	if home := s.q.home[c.NodeOf[rank]]; home >= 0 {
 		return c.NodeRanks[home][c.LocalRank[rank]]
@@ -243,7 +255,7 @@ func (s *survey) thread(rank int32) int32 {
 }
 
 // joint notes an op that has several peers, or works through the switch.
-func (s *survey) joint(gi int32, op *plan.Op, rep bool) error {
+func (s *scan) joint(gi int32, op *plan.Op, rep bool) error {
 	if !s.q.job.HasJoint(&s.e.Groups[gi].Program, op) {
 		return nil
 	}
@@ -257,12 +269,14 @@ func (s *survey) joint(gi int32, op *plan.Op, rep bool) error {
 }
 
 // note takes the gathered uses for one flow of a kind.
-func (s *survey) note(kind int32, rep bool) {
-	f := flow{kind: kind, from: int32(len(s.uses)), rep: rep}
-	s.uses = append(s.uses, s.w.Uses...)
-	f.to = int32(len(s.uses))
-	s.flows = append(s.flows, f)
-	for _, u := range s.w.Uses {
+func (s *scan) note(kind int32, rep bool) {
+	s.noteUses(kind, s.keepUses(), rep)
+}
+
+// noteUses takes the uses of a range for one flow of a kind.
+func (s *scan) noteUses(kind int32, at [2]int32, rep bool) {
+	s.flows = append(s.flows, flow{kind: kind, from: at[0], to: at[1], rep: rep})
+	for _, u := range s.uses[at[0]:at[1]] {
 		for int(u.Link) >= len(s.links) {
 			s.links = append(s.links, fingerprint{})
 		}
@@ -277,7 +291,7 @@ type linkKey struct {
 }
 
 // sortLinks finds the links that are crossed equally.
-func (s *survey) sortLinks() {
+func (s *scan) sortLinks() {
 	s.class = make([]int32, len(s.links))
 	known := map[linkKey]int32{}
 	for l := range s.class {
@@ -295,9 +309,9 @@ func (s *survey) sortLinks() {
 // sortFlows counts, by kind of traffic, how many of its flows cross the first
 // link of each class, and checks that all flows of a kind cross the same
 // classes.
-func (s *survey) sortFlows() {
+func (s *scan) sortFlows() {
 	s.kinds = make([][]wire.Use, 2*len(s.e.Conns)+len(s.e.Groups))
-	prints := make([]fingerprint, len(s.kinds))
+	fingerprints := make([]fingerprint, len(s.kinds))
 	met := make([]bool, len(s.kinds))
 	own := make([]int32, len(s.kinds)) // the representative's flow + 1, or any
 	for i := range s.flows {
@@ -310,8 +324,8 @@ func (s *survey) sortFlows() {
 				s.kinds[f.kind] = count(s.kinds[f.kind], wire.LinkID(c), u.Count)
 			}
 		}
-		s.holds = s.holds && (!met[f.kind] || prints[f.kind] == p)
-		met[f.kind], prints[f.kind] = true, p
+		s.holds = s.holds && (!met[f.kind] || fingerprints[f.kind] == p)
+		met[f.kind], fingerprints[f.kind] = true, p
 		if own[f.kind] == 0 || f.rep {
 			own[f.kind] = int32(i) + 1
 		}
@@ -324,7 +338,7 @@ func (s *survey) sortFlows() {
 }
 
 // keep leaves a kind only the classes of links that one of its flows crosses.
-func (s *survey) keep(kind int, f *flow) {
+func (s *scan) keep(kind int, f *flow) {
 	s.kinds[kind] = slices.DeleteFunc(s.kinds[kind], func(u wire.Use) bool {
 		return !slices.ContainsFunc(s.uses[f.from:f.to], func(x wire.Use) bool { return s.class[x.Link] == int32(u.Link) })
 	})
@@ -342,7 +356,7 @@ func count(uses []wire.Use, l wire.LinkID, n int32) []wire.Use {
 
 // sortProxies finds the proxy threads that have the same messages, and how
 // many of each kind they have.
-func (s *survey) sortProxies() {
+func (s *scan) sortProxies() {
 	s.orderThreads()
 	s.proxy = make([]int32, len(s.threads))
 	known := map[fingerprint]int32{}
@@ -358,13 +372,12 @@ func (s *survey) sortProxies() {
 		s.proxy[r] = c
 	}
 	s.load = map[threadKind]int32{}
-	of := map[threadKind]int32{} // kind and role → class
+	of := make([]int32, 2*len(s.kinds)) // kind and role → class + 1
 	for _, j := range s.byThread {
 		c := s.proxy[j.thread]
-		key := threadKind{j.kind, j.role, -1}
-		was, met := of[key]
-		s.holds = s.holds && (!met || was == c)
-		of[key] = c
+		was := &of[2*j.kind+j.role]
+		s.holds = s.holds && (*was == 0 || *was == c+1)
+		*was = c + 1
 		if s.thread(j.thread) == first[c] {
 			load := threadKind{j.kind, j.role, c}
 			s.load[load]++
@@ -376,7 +389,13 @@ func (s *survey) sortProxies() {
 // orderThreads notes of each thread which kinds of messages it serves, in its
 // order: those of one role by channel. Where a quotient's threads had another
 // order than the real ones, it would not be exact.
-func (s *survey) orderThreads() {
+func (s *scan) orderThreads() {
+	if !host.Staggers(s.plan) { // no order
+		for _, j := range s.byThread {
+			s.threads[s.thread(j.thread)].add(uint64(j.kind)<<1|uint64(j.role), 1)
+		}
+		return
+	}
 	slices.SortFunc(s.byThread, func(a, b served) int {
 		return cmp.Or(cmp.Compare(s.thread(a.thread), s.thread(b.thread)), cmp.Compare(a.role, b.role), cmp.Compare(a.channel, b.channel), cmp.Compare(a.id, b.id))
 	})
@@ -396,7 +415,7 @@ func (s *survey) orderThreads() {
 }
 
 // declare gives the quotient its links, routes and proxy threads.
-func (s *survey) declare(w *route.Table) error {
+func (s *scan) declare(w *route.Table) error {
 	e := s.e
 	link := make([]wire.LinkID, len(s.first))
 	for c, l := range s.first {
