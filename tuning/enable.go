@@ -152,7 +152,7 @@ func (m *Model) readLists() error {
 	return nil
 }
 
-// readOneList applies lists that hold for all collectives alike. Where CollNet is off
+// readOneList applies lists that hold for all collectives. Where CollNet is off
 // and no other algorithm is left, Ring and Tree come back (tuning.cc:313 of v2.23.4).
 func (m *Model) readOneList() {
 	var algo, proto []bool

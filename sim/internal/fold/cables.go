@@ -52,7 +52,7 @@ func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
 	if n.Fabric == nil {
 		return nil, true, nil
 	}
-	if p.NumConns() > maxRoutes {
+	if p.NumConns() > maxRoutes || p.Sharing() > 1 {
 		return nil, false, nil
 	}
 	w := &cables{n: n, cross: make([]traffic, len(n.Fabric.Wires))}
