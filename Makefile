@@ -85,6 +85,10 @@ generate: ## run the generators; a clean tree must stay clean
 	$(GO) generate ./...
 	@if command -v clang-16 >/dev/null; then real/internal/cuda/kernels/generate.sh; else echo "left out: real/internal/cuda/kernels needs clang-16"; fi
 
+.PHONY: upgrades
+upgrades: ## docs/UPGRADES.md: what changes from each release of NCCL to the next
+	$(GO) run ./internal/cmd/genupgrades testdata/topos docs/UPGRADES.md
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (60s) each
 	.ci/fuzz $(FUZZTIME) $(PKG)

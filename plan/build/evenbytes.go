@@ -12,10 +12,7 @@ import (
 func evenBytes(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, error) {
 	count, es := r.Elements()
 	elem := int64(es)
-	n := int64(min(r.Channels, rule.channels))
-	if n < 1 {
-		return plan.Split{}, badRequest("Comm", "has no channels")
-	}
+	n := int64(max(min(r.Channels, rule.channels), 1))
 	if err := holdsChunk(c, r.Proto); err != nil {
 		return plan.Split{}, err
 	}
