@@ -128,7 +128,8 @@ type Engine struct {
 // Outputs are files about one operation of the last size. Names go to
 // Options.Outputs as they are.
 type Outputs struct {
-	// Trace is a Chrome trace (.json, .json.gz), Profile a pprof profile
+	// Trace is a Chrome trace (.json, .json.gz) or one of Perfetto's own format
+	// (.pftrace, .pftrace.gz), Profile a pprof profile
 	// (.pb.gz), Ops a list of point-to-point operations (.csv, .goal).
 	Trace   string `json:"trace,omitempty"`
 	Profile string `json:"profile,omitempty"`

@@ -212,7 +212,12 @@ func (e *engine) mayReturn(start, n int32, place int) bool {
 		return false // both directions of a plain tree use one net
 	}
 	switch {
-	case t.pattern == RingPattern && t.crossNIC == 2:
+	case e.rules.Search.CrossAny: // search.cc:491 of v2.22.3
+		if t.crossNIC != 1 && nets.rail[n] != nets.rail[start] ||
+			e.mirrors() && t.nChannels&1 == 1 && id != t.in[t.nChannels-1] {
+			return false
+		}
+	case e.mirrors():
 		if t.nChannels&1 == 1 && id != t.in[t.nChannels-1] {
 			return false // odd channels mirror the even ones before them
 		}
@@ -230,6 +235,14 @@ func (e *engine) mayReturn(start, n int32, place int) bool {
 		}
 	}
 	return t.pattern != BalancedTree || place == 0 || id == t.out[t.nChannels]
+}
+
+// mirrors reports whether odd channels go the way of the even ones before them back.
+func (e *engine) mirrors() bool {
+	if e.rules.Search.CrossAny {
+		return e.cur.crossNIC != 0
+	}
+	return e.cur.pattern == RingPattern && e.cur.crossNIC == 2
 }
 
 // differ reports whether two nets have a plane each, and not the same.

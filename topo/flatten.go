@@ -38,6 +38,9 @@ func (d *draft) flattenSwitches() {
 		}
 		sw.PCI.Device |= 0xffff // not to be treated as one again
 		i = -1                  // the list has changed
+		if d.rules.Topo.FlattenSecond {
+			i = 0
+		}
 	}
 }
 

@@ -331,7 +331,7 @@ func (s *System) localCPU(gpu NodeID) (NodeID, error) {
 // joinKinds is the kind of a route made of two (paths.cc:179): the worse, but
 // host bridge and C2C together are P2C.
 func (s *System) joinKinds(a, b PathKind) PathKind {
-	if s.Rules.Topo.P2CPaths && max(a, b) == PathPHB && min(a, b) == PathC2C {
+	if s.Rules.Topo.P2CPaths && !s.Rules.Topo.P2CFromPHB && max(a, b) == PathPHB && min(a, b) == PathC2C {
 		return PathP2C
 	}
 	return max(a, b)

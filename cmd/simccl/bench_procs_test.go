@@ -13,7 +13,7 @@ import (
 
 // onMadeUpGPUs starts three processes, each with a GPU of the driver of tests,
 // that run the plan of an operation.
-func onMadeUpGPUs(t *testing.T, args ...string) []*process {
+func onMadeUpGPUs(t *testing.T, args ...string) []*rankProcess {
 	t.Helper()
 	t.Setenv("LD_LIBRARY_PATH", realtest.FakeDriver(t))
 	t.Setenv("NCCL_NVLS_ENABLE", "0")

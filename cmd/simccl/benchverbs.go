@@ -73,7 +73,7 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return asFlags(err)
 	}
-	cfg, err := a.config()
+	cfg, err := a.Config()
 	if err != nil {
 		return err
 	}
@@ -95,14 +95,14 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 		other, remote = p.Host, &perftest.Remote{Addr: p.Host, Key: key}
 	}
 	table := perftest.Table{Gbits: v.gbits}
-	fmt.Fprint(a.out, table.Head(&p.Case, ports.From(), other))
-	remarks, err := ports.Measure(ctx, p.Tests, p.Sizes, p.Case, remote, func(r *perftest.Row) { fmt.Fprint(a.out, table.Row(r)) })
+	fmt.Fprint(a.Out, table.Head(&p.Case, ports.From(), other))
+	remarks, err := ports.Measure(ctx, p.Tests, p.Sizes, p.Case, remote, func(r *perftest.Row) { fmt.Fprint(a.Out, table.Row(r)) })
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out, perftest.Ruler)
+	fmt.Fprintln(a.Out, perftest.Ruler)
 	for _, r := range remarks {
-		fmt.Fprintln(a.out, " "+r)
+		fmt.Fprintln(a.Out, " "+r)
 	}
 	if remote != nil {
 		return remote.End(ctx)
@@ -131,8 +131,8 @@ func (v *verbsFlags) wait(ctx context.Context, a *app, ports *perftest.Ports) er
 		return asFlags(err)
 	}
 	defer ln.Close()
-	fmt.Fprintf(a.err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())
+	fmt.Fprintf(a.Err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())
 	return ports.Serve(ctx, ln, key, func(c perftest.Case, err error) {
-		fmt.Fprintf(a.err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
+		fmt.Fprintf(a.Err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
 	})
 }

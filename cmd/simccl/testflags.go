@@ -6,7 +6,6 @@ import (
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -99,12 +98,4 @@ func (t *testFlags) parseColumns() ([]sweep.Column, error) {
 		return nil, usage("--columns %s: %v", t.Columns, err)
 	}
 	return c, nil
-}
-
-func parseSize(flag, s string) (units.Bytes, error) {
-	n, err := units.ParseBytes(s)
-	if err != nil {
-		return 0, usage("%s: %v", flag, err)
-	}
-	return n, nil
 }

@@ -142,7 +142,11 @@ func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 	}
 	// Network connections of send/recv share one buffer pool, which has no LL
 	// buffers unless asked for (transport/net.cc:294, 893; init.cc:1063).
-	ll := src != dst && t.bytes <= g.llMax
+	most := g.llMax
+	if c.Rules.Plan.LLByParts {
+		most = int64(g.parts(t.bytes, int64(c.P2PChunkSize))) * g.req.Params.P2PLLThreshold.Or(16384)
+	}
+	ll := src != dst && t.bytes <= most
 	if params := &g.req.Params; net && params.NetSharedBuffers.Or(1) != 0 && params.AllocP2PNetLL.Or(0) != 1 {
 		ll = false
 	}
@@ -165,6 +169,9 @@ func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 		chunk /= 2
 	}
 	t.chunk = max(roundMantissa(chunk), 1)
+	if c.Rules.Plan.LLByParts {
+		step = int64(c.P2PChunkSize)
+	}
 	t.parts = g.parts(t.bytes, step)
 }
 
@@ -253,7 +260,10 @@ func (g *p2p) works(rank int32) []work {
 		for part := range max(send.parts, recv.parts) {
 			ch := g.Channel(round, part)
 			b := &open[ch]
-			epoch := int32(round / rounds.WorksPerBatch)
+			epoch := int32(0)
+			if g.comm.Rules.Plan.BatchByRound {
+				epoch = int32(round / rounds.WorksPerBatch)
+			}
 			if b.n == rounds.WorksPerBatch || (b.n > 0 && b.epoch != epoch) {
 				b.phase++
 				b.n = 0

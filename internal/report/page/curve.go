@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"strings"
 
@@ -42,7 +41,7 @@ func lines(points []Point, measured []Measured) []series {
 }
 
 // curve draws bus bandwidth over size, sizes logarithmic.
-func curve(points []Point, measured []Measured) template.HTML {
+func curve(points []Point, measured []Measured) markup {
 	if len(points) < 2 {
 		return ""
 	}
@@ -122,7 +121,7 @@ func niceStep(v float64) float64 {
 
 // heat draws the predicted time of every rival at every size against the best:
 // blue wins, red loses, empty is off.
-func heat(points []Point, rivals []Rival) template.HTML {
+func heat(points []Point, rivals []Rival) markup {
 	if len(points) == 0 || len(rivals) == 0 {
 		return ""
 	}
