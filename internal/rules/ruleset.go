@@ -291,7 +291,7 @@ type Connect struct {
 	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
 	P2PChunk, P2PNVLChunk int64
 	// P2PReverseParts: the parts of a transfer are spread over the channels in
-	// bit-reversed order, and rounds in order; else the opposite direction.
+	// bit-reversed order, and rounds in order; else the reverse.
 	P2PReverseParts bool
 	// P2PChunkARM is by how much that between nodes is larger from sm_100 on with
 	// ARM CPUs; 0 for not at all.
