@@ -17,7 +17,7 @@ import (
 )
 
 // Guard puts writers before standard output and error that escape the control
-// characters of whatever is printed: names in topologies, fabrics and traces are
+// characters of what is printed: names in topologies, fabrics and traces are
 // other people's text. Only colours that carry our mark pass. It returns what ends
 // the output: it writes the end of an unfinished character, and adds to an error of
 // the command that something could not be written.

@@ -20,7 +20,7 @@ import (
 // often begins to wait before its send begins. What events repeat is interned once,
 // at the front, so that all that follows can be made ready in parallel.
 
-// UUIDs of tracks: of threads their number numbered from 1.
+// UUIDs of tracks: of threads their number, counted from 1,.
 const (
 	processUUID = 1 << 32
 	counterUUID = 1 << 33

@@ -294,7 +294,7 @@ func (w *Writer) swap() {
 // order is that of events on the tracks that there are now.
 func (w *Writer) order() pack.Order {
 	tracks := w.tracks
-	return pack.Order{OneThread: w.opt.NCCLStyle, At: func(i int32) (process, thread int64) { return tracks[i].Process, tracks[i].Thread }}
+	return pack.Order{Single: w.opt.NCCLStyle, At: func(i int32) (process, thread int64) { return tracks[i].Process, tracks[i].Thread }}
 }
 
 // hand gives the current batch away for another.

@@ -126,7 +126,7 @@ func (l *layout) curve() {
 	for i, m := range l.Measured {
 		l.raw(`<span><i style="background:var(--m%d)"></i>measured: %s</span>`, i%curveColours, text(m.Name))
 	}
-	l.raw(`<span><i style="background:var(--limit)"></i>were the limiting link never idle</span></p>
+	l.raw(`<span><i style="background:var(--limit)"></i>bound: the limiting link always busy</span></p>
 <div class="wide">%s</div>
 `, drawn)
 }

@@ -10,7 +10,7 @@ import (
 // Tables hold what events repeat. An event is kept as the number of its shape and
 // the values of its arguments until the file is written: a quarter of its text.
 type Tables struct {
-	Shapes   []Shape // numbered from 1; 0 means an event that is spelled out
+	Shapes   []Shape // counted from 1; 0 means an event that is spelled out
 	byShape  map[string]uint32
 	near     [1 << 13]uint32 // shapes by a hash of theirs
 	Words    []Word
@@ -295,6 +295,6 @@ type Value struct {
 	Float float64
 	Word  *Word
 	loose Word
-	// Number is the word's numbered from 1, 0 of one that is spelled out.
+	// Number is the word's, counted from 1; 0 of one that is spelled out.
 	Number uint64
 }

@@ -29,8 +29,8 @@ type Record struct {
 type Order struct {
 	// At returns the process and thread of a track.
 	At func(track int32) (process, thread int64)
-	// OneThread: all events of a process are on one thread.
-	OneThread bool
+	// Single: all events of a process are on one thread.
+	Single bool
 }
 
 func (o *Order) compare(a, b Key, x, y int32) int {
@@ -44,7 +44,7 @@ func (o *Order) compare(a, b Key, x, y int32) int {
 	}
 	p, s := o.At(x)
 	q, t := o.At(y)
-	if c := cmp.Compare(p, q); c != 0 || o.OneThread {
+	if c := cmp.Compare(p, q); c != 0 || o.Single {
 		return c
 	}
 	return cmp.Compare(s, t)
@@ -138,7 +138,7 @@ func (s *Sorter) Sort(b *Batch) {
 	}
 }
 
-// HeadSize is the size of what precedes the bytes of an event.
+// HeadSize is what precedes the bytes of an event.
 const HeadSize = 24
 
 // AppendHead appends what precedes the bytes of an event.
