@@ -113,6 +113,7 @@ func (c *checks) engine(s *Spec) {
 	e := &s.Engine
 	c.word("engine.fidelity", e.Fidelity, "alpha", "step", "flow")
 	c.word("engine.fold", e.Fold, Folds()...)
+	c.word("engine.skip", e.Skip, "auto", "off")
 	c.word("engine.launch", e.Launch, "eager", "graph")
 	c.atLeast("engine.processes", e.Processes, 0)
 	c.atLeast("engine.threads", e.Threads, 0)

@@ -21,6 +21,7 @@ type runFlags struct {
 	launch   string
 	fidelity string
 	fold     string
+	skip     string
 	faults   []string
 	procs    int
 	ncclLog  bool
@@ -80,6 +81,7 @@ func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
 	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
 	f.StringVar(&r.fold, "fold", "auto", "what ranks simulate that behave alike: auto (those alike are one; beyond 512 ranks where need be also those nearly alike), exact, near, off")
+	f.StringVar(&r.skip, "skip", "auto", "periods of a steady state that recurs: auto (counted: the same times), off (each is simulated)")
 	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:loss=0.001, link=leaf0~spine1:down; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")

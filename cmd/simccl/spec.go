@@ -19,7 +19,7 @@ var flagNames = map[string]string{
 	"machine.class": "--machine-class", "nccl.env": "--env", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
 	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
 	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "engine.fidelity": "--fidelity",
-	"engine.fold": "--fold", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
+	"engine.fold": "--fold", "engine.skip": "--skip", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
 	"outputs.profile": "--profile", "outputs.ops": "--ops", "outputs.detail": "--trace-detail", "outputs.style": "--trace-style",
 	"outputs.ranks": "--trace-ranks", "outputs.maxEvents": "--trace-events",
 }
@@ -67,7 +67,7 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 
 // engine is how times are found.
 func (r *runFlags) engine() scenario.Engine {
-	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.threads, 1),
+	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Skip: orDefault(r.skip, "auto"), Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.threads, 1),
 		NoProof: r.test.check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
 	if e.Launch == "" && r.test.graph > 0 {
 		e.Launch = "graph"

@@ -3,7 +3,12 @@
 // replays in the same order. It allocates only to grow.
 package event
 
-import "github.com/simccl/simccl/units"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/units"
+)
 
 // Classes of the simulator's events at one instant: completions precede attempts
 // to start, and proxy threads close the instant.
@@ -116,4 +121,13 @@ func (q *Queue) sink(e Event, n int) {
 		i = best
 	}
 	h[i] = e
+}
+
+// AppendAll appends the events that wait, in the order in which Pop would
+// return them.
+func (q *Queue) AppendAll(dst []Event) []Event {
+	first := len(dst)
+	dst = append(dst, q.heap...)
+	slices.SortFunc(dst[first:], func(a, b Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order)) })
+	return dst
 }

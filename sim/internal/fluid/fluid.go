@@ -88,7 +88,9 @@ type Fluid struct {
 	stamp   int64
 	seq     int64
 	now     units.Time
-	full    bool // find all rates anew at every change, as a test does
+	full    bool    // find all rates anew at every change, as a test does
+	scratch []int32 // of AppendState
+	sorted  []entry
 }
 
 var _ wire.Model = (*Fluid)(nil)
