@@ -36,7 +36,7 @@ func ParseProtocolMask(list string, def Mask) (Mask, error) {
 
 // ParseMask reads NCCL's list grammar (tuning.cc:28-52 and 54-130): entries
 // parted by ";", each "[collective:][^]name,name…". An entry without "^"
-// enables just its names, one with "^" all but them; it speaks for its
+// enables just its names, one with "^" all but them; it covers its
 // collective, or, where it names none, for all, which only the first entry
 // may. Collectives that no entry mentions keep def. Case does not matter;
 // empty parts are skipped as strtok does. The result shares nothing with def.

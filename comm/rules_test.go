@@ -123,7 +123,7 @@ func choiceRules() []rule {
 		{"CorrectAllTrees", []member{h100}, func(r *rules.Ruleset) { r.Tuning.CorrectAllTrees = true }, func(c *comm.Comm) any {
 			return c.Model.Terms(tuning.Op{Func: coll.Broadcast, Count: 1 << 20}, coll.Tree, coll.Simple).Correction
 		}, "1", "0.5"},
-		{"TreeCorrection", []member{h100}, func(r *rules.Ruleset) { r.Tuning.TreeCorrection[coll.Simple] = [23]float32{14: .25} }, func(c *comm.Comm) any {
+		{"TreeCorrection", []member{h100}, func(r *rules.Ruleset) { r.Tuning.TreeCorrection[coll.Simple] = [24]float32{14: .25} }, func(c *comm.Comm) any {
 			return c.Model.Terms(tuning.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Int8}, coll.Tree, coll.Simple).Correction
 		}, "0.5", "0.25"},
 		{"NVLSGatherRanks", []member{{"dgx-h100", 1}}, func(r *rules.Ruleset) { r.Tuning.NVLSGatherRanks = 7 }, gathers, "true", "false"},

@@ -48,6 +48,7 @@ func (c *Config) topoBindings() []binding {
 		{"NCCL_NET_FORCE_MERGE", &p.ForceMerge},
 		{"NCCL_IB_MERGE_NICS", func(n int64) { p.MergeNICsDisabled = n == 0 }}, // transport/net_ib.cc:599
 		{"NCCL_IB_HCA", &p.IBHCA},
+		{"SIMCCL_NET_RAIL", func(n int64) { p.NetRail = units.Some(int(max(n, -1))) }},
 		{"NCCL_IB_DISABLE", func(n int64) { // transport/net_ib.cc:677
 			if n != 0 {
 				p.IBHCA = noHCA

@@ -37,12 +37,12 @@ type Params struct {
 	AllocP2PNetLL    units.Opt[int64] // NCCL_ALLOC_P2P_NET_LL_BUFFERS: 1 gives them beside the shared ones
 
 	// Cancelled is asked now and then by build.Plan, check.Plan and check.Execute:
-	// nil to go on, else why to end, as a context's Err. It decides nothing. Nil:
+	// nil to continue, else the reason to stop, as a context's Err. It decides nothing. Nil:
 	// never.
 	Cancelled func() error
 }
 
-// Poll asks Cancelled whether to go on.
+// Poll checks Cancelled.
 func (p *Params) Poll() error {
 	if p.Cancelled == nil {
 		return nil

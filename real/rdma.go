@@ -1,6 +1,6 @@
 package real
 
-import "github.com/simccl/simccl/real/internal/ibv"
+import "github.com/simccl/simccl/real/internal/verbs"
 
 // RDMADevice is what libibverbs says of a device and sysfs does not.
 type RDMADevice struct {
@@ -13,7 +13,7 @@ type RDMADevice struct {
 // them, one error a device; err is an *exec.UnsupportedError where libibverbs
 // cannot be asked.
 func RDMADevices() (devices []RDMADevice, left []error, err error) {
-	lib, err := ibv.Open()
+	lib, err := verbs.Open()
 	if err != nil {
 		return nil, nil, err
 	}

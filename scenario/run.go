@@ -11,8 +11,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -211,7 +211,7 @@ func (r *Running) row(l Line) (*Row, error) {
 func (r *Running) Result() *Result {
 	out := &Result{Format: FormatVersion, Digest: r.Site.digest(&r.Spec), Spec: r.Spec, NCCL: r.Site.Config.Rules.Version(), Rows: r.rows, Notes: r.notes(),
 		Machine: MachineInfo{Name: r.Site.Name, SHA256: r.Site.Digest, Ranks: r.Site.Comm.NRanks, Nodes: r.Site.Comm.NNodes,
-			Class: r.Site.Class.Name, Uncertainty: r.Site.Class.Sure}}
+			Class: r.Site.Class.Name, Uncertainty: r.Site.Class.Uncertainty}}
 	for i := range r.rows {
 		out.AvgBusBW += (r.rows[i].Out.BusBW + r.rows[i].In.BusBW) / float64(2*len(r.rows))
 	}
@@ -323,7 +323,7 @@ func (m *Site) Devices() []Device {
 	for r := range out {
 		p := m.Cluster.Locate(r)
 		g := p.System.Nodes[p.GPU].GPU
-		id := topo.BusID(g.BusID)
+		id := cnum.BusID(g.BusID)
 		name := g.Name
 		if name == "" {
 			name = fmt.Sprintf("sm_%d", g.SM)

@@ -38,7 +38,7 @@ func TestSpecSurvivesItsFile(t *testing.T) {
 	}
 }
 
-// TestComplaintsHavePlaces: each mistake is named where it stands, all at once.
+// TestComplaintsHavePlaces: each mistake is named at its place, all at once.
 func TestComplaintsHavePlaces(t *testing.T) {
 	_, err := Parse([]byte(`{"scenario": 1,
  "machine": {"multicast": "maybe", "gpus": -1},
@@ -235,7 +235,7 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		{func(s *Spec) { s.Machine.NVLinkDomain, s.Machine.Nodes = 2, []Nodes{{Count: 3}} }, false, "3 nodes of dgx-h100.xml do not make whole domains"},
 		{func(s *Spec) { s.Engine.Processes = 3 }, false, "8 GPUs of a node cannot be divided evenly"},
 		{func(s *Spec) { s.Network.Faults = []string{"link=a~b:down"} }, false, "without a fabric"},
-		{func(s *Spec) { s.Workload.Op, s.Workload.Root = "broadcast", 16 }, false, "ranks go from 0 to 15"},
+		{func(s *Spec) { s.Workload.Op, s.Workload.Root = "broadcast", 16 }, false, "must be a rank from 0 to 15"},
 		{func(s *Spec) { s.NCCL.Env = map[string]string{"NCCL_ALGO": "Rign"} }, false, "NCCL_ALGO=Rign"},
 	} {
 		s := small("all_reduce", "8")

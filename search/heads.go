@@ -1,6 +1,6 @@
 package search
 
-// fromNets looks for a channel from each net in turn (search.cc:676).
+// fromNets looks for a channel from each net, one after the other (search.cc:676).
 func (e *engine) fromNets(toNet, toFirst int) {
 	t := &e.cur
 	list := e.nets.starts(t.typeInter)
@@ -8,7 +8,7 @@ func (e *engine) fromNets(toNet, toFirst int) {
 	whole := float32(int32(t.bwInter)) // NCCL keeps it in an int: 17.5 counts as 17
 	headTried := false
 	for i := range list {
-		// The first channel's PCI try has its own budget: it goes on when the
+		// The first channel's PCI try has its own budget: it continues when the
 		// common budget is spent.
 		probes := t.nChannels == 0 && !e.hasNVS && !heads
 		if heads && headTried || e.spent() && e.evenNets && !probes {
@@ -73,7 +73,7 @@ func (e *engine) throughNet(n int32, toNet int) bool {
 	return true
 }
 
-// isHead tells whether GPU g already heads a channel.
+// isHead reports whether GPU g already heads a channel.
 func (e *engine) isHead(g int32) bool {
 	for c := 0; c < e.cur.nChannels; c++ {
 		if e.cur.order[c*e.gpus] == g {

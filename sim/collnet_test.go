@@ -49,7 +49,7 @@ func idle(c *comm.Comm) *gpu.Class {
 	class.Net.Turn, class.Net.Look, class.Net.Post, class.Net.Poll, class.Net.Flag = 0, 0, 0, 0, 0
 	class.Simple.PerByte /= 1000
 	class.Simple.Slice, class.Simple.PerThreads, class.Simple.SliceLocal, class.Simple.Drain, class.Simple.Fence = 0, 0, 0, 0, 0
-	class.LinkEff, class.CastEff, class.PCIEff, class.Crowd = 10, 1, 10, 0
+	class.LinkEff, class.MulticastEff, class.PCIEff, class.Crowd = 10, 1, 10, 0
 	return &class
 }
 
@@ -302,7 +302,7 @@ func TestTracesOfReductions(t *testing.T) {
 }
 
 // To gather, a head gives the network its own block and takes all of them; to
-// scatter, the other way round. Whoever has more to carry sets the pace.
+// scatter, the opposite direction. Whoever has more to carry sets the pace.
 func TestGatheredBlocksCrossAPortOnce(t *testing.T) {
 	const nodes, block = 3, 8 << 20
 	c := reducing(t, "dgx-h100.xml", nodes)

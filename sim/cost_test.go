@@ -58,7 +58,7 @@ func dgx(t *testing.T, ranks int) (*connect.Comm, []*topo.System) {
 	return nil, nil
 }
 
-// A self copy of an alltoall is one piece whatever its size: beyond 9.2 GB a
+// A self copy of an alltoall is one piece of any size: beyond 9.2 GB a
 // channel its work once passed 63 bits, and it took no time.
 func TestLargePiecesTakeTheTimeOfTheirBytes(t *testing.T) {
 	c, systems := dgx(t, 2)

@@ -131,7 +131,7 @@ func TestDeadRank(t *testing.T) {
 		}
 		_, err = x.Run(context.Background(), exec.One(p), trace.Discard)
 		var hangs *sim.HangError
-		if !errors.As(err, &hangs) || hangs.Waiting != 15 || hangs.First != 0 || len(hangs.Gone) != 1 || hangs.Gone[0] != 3 {
+		if !errors.As(err, &hangs) || hangs.Waiting != 15 || hangs.First != 0 || len(hangs.Failed) != 1 || hangs.Failed[0] != 3 {
 			t.Errorf("%v with rank 3 gone: %v", f, err)
 		}
 	}

@@ -56,7 +56,7 @@ func TestInterruptedRunEndsSoon(t *testing.T) {
 	}
 }
 
-// A run tells how far it is, from nothing to nearly all.
+// A run reports how far it is, from nothing to nearly all.
 func TestProgressIsTold(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 2, comm.Params{})
 	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 16 << 20, Type: coll.Float32})

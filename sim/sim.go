@@ -33,7 +33,7 @@ const (
 // timed is how many operations nccl-tests times together.
 const timed = 20
 
-// Config is what a simulation needs beside the plan.
+// Config is the input of a simulation other than the plan.
 type Config struct {
 	Comm *connect.Comm
 	// Systems are the topologies by node (Comm.NodeOf); equal nodes share one.
@@ -75,7 +75,7 @@ type Config struct {
 	Faults []Fault
 	// RC is how lost packets are repeated.
 	RC Reliability
-	// Progress, where set, hears now and then which part of a run is done.
+	// Progress, where set, is called periodically with the part of a run that is done.
 	Progress func(part float64)
 	// Wire makes the model of links that a run uses, without links yet; nil for
 	// fluid.New, which shares them max-min.
@@ -208,7 +208,7 @@ func (x *Executor) result(e *engine.Engine, fold *fold.Quotient) exec.Result {
 		load := exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
 			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)}
 		if jitters := e.Jitter != (gpu.JitterCost{}); jitters {
-			// Some pieces are short and others long; what is left of that over an
+			// Some pieces are short and others long; the rest of that over an
 			// operation does not make a link faster than it is.
 			load.Busy = max(load.Busy, load.Ideal())
 			first = max(first, load.Ideal())
@@ -313,16 +313,16 @@ const (
 
 // fits refuses a run that memory would not hold.
 func (x *Executor) fits(p *plan.Plan) error {
-	n := p.NumConns()
+	n := int64(p.NumConns()) * int64(p.Sharing())
 	if n <= maxEach {
 		return nil
 	}
-	remedy := "a run without --trace and --fold off, and without losses, folds what is alike"
+	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
 	if x.cfg.Fabric != nil {
 		remedy = "over a network, ranks fold where no cable can hold anything up (docs/FABRIC.md)"
 	}
 	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
-		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, int64(n)*eachBytes>>30, remedy)}
+		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, n*eachBytes>>30, remedy)}
 }
 
 // Folding says when equivalent ranks and channels are simulated once.
@@ -341,7 +341,7 @@ const (
 )
 
 // Ports lists how many nets each host of a communicator has, as
-// fabric.Network.Bind asks for them.
+// fabric.Network.Bind needs them.
 func Ports(cl *fabric.Cluster) []int {
 	out := make([]int, cl.NHosts())
 	for h := range out {

@@ -36,21 +36,21 @@ func (s *System) refuse(v Verdict) { s.Verdicts = append(s.Verdicts, v) }
 // a third, None where it is not (paths.cc:311).
 func (s *System) relay(src, dst NodeID) NodeID {
 	p := s.Path(src, dst)
-	if len(p.Links) != 2 {
+	links := p.Links
+	if s.Rules.Topo.DevNodes && len(links) == 4 { // without those between GPUs and their devices
+		links = links[1:3]
+	}
+	if len(links) != 2 || s.Nodes[s.Links[links[0]].To].Kind != s.linked() {
 		return None
 	}
-	mid := s.Links[p.Links[0]].To
-	if s.Nodes[mid].Kind != GPU {
-		return None
-	}
-	return mid
+	return s.GPUAt(s.Links[links[0]].To)
 }
 
 // p2pLimit is the worst path that P2P may use (paths.cc:319-327).
 func (s *System) p2pLimit(a *Access) PathKind {
 	r := &s.Rules.Topo
 	limit := PathKind(r.P2PLevel)
-	if len(s.of[CPU]) > 0 && len(s.of[GPU]) <= r.P2PAMDGPUs {
+	if len(s.of[CPU]) > 0 && len(s.of[s.linked()]) <= r.P2PAMDGPUs {
 		if c := s.Nodes[s.of[CPU][0]].CPU; c.Arch == ArchX86 && c.Vendor == VendorAMD {
 			limit = PathKind(r.P2PLevelAMD)
 		}
@@ -58,12 +58,12 @@ func (s *System) p2pLimit(a *Access) PathKind {
 	return a.P2PLevel.Or(limit)
 }
 
-// PeerToPeer tells whether src may address dst's memory.
+// PeerToPeer reports whether src may address dst's memory.
 func (s *System) PeerToPeer(src, dst NodeID, a *Access) bool {
 	return s.Path(src, dst).Kind <= s.p2pLimit(a)
 }
 
-// netIsFaster tells whether both GPUs reach a NIC, without crossing a CPU,
+// netIsFaster reports whether both GPUs reach a NIC, without crossing a CPU,
 // with more bandwidth than each other (paths.cc:536).
 func (s *System) netIsFaster(src, dst NodeID, a *Access) bool {
 	if a.NetDisableIntra {
@@ -86,7 +86,7 @@ func (s *System) netSpeed(gpu NodeID) units.GBps {
 	return best
 }
 
-// connects tells by which transport src reaches dst inside the host, "" for
+// connects reports by which transport src reaches dst inside the host, "" for
 // none (transport/p2p.cc:123, transport/shm.cc:75).
 func (s *System) connects(src, dst NodeID, a *Access) string {
 	sameHost := s.Nodes[src].GPU.Host == s.Nodes[dst].GPU.Host
@@ -106,7 +106,7 @@ func (s *System) connects(src, dst NodeID, a *Access) string {
 	return "SHM"
 }
 
-// applyAccess turns the bare routes into those that NCCL may use: it diverts
+// applyAccess reduces the bare routes to those that NCCL may use: it diverts
 // what P2P and GDR may not take through the CPU, marks what no transport of
 // the host connects, and lays PXN routes (paths.cc:664-745).
 func (s *System) applyAccess(p *Params) error {
@@ -145,7 +145,7 @@ func (s *System) applyAccess(p *Params) error {
 
 // correctNet lays PXN routes to one net and diverts what may not use GDR. Who
 // owns the net is asked for every GPU, because the corrections themselves may
-// change it; it is worked out anew only where they can have.
+// change it; it is computed again only where they can have.
 func (s *System) correctNet(i int, a *Access) error {
 	net := s.of[NET][i]
 	near, _ := s.Nearest(net, GPU)
@@ -236,8 +236,8 @@ func (s *System) markP2C() error {
 	return nil
 }
 
-// layPXN lets GPU g (index) send to net i (index) by way of the GPU that owns
-// the net, where that is better (paths.cc:716-736), and tells whether it did.
+// layPXN lets GPU g (index) send to net i (index) through the GPU that owns
+// the net, where that is better (paths.cc:716-736), and reports whether it did.
 func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	if owner == g || owner == -1 {
 		return false
@@ -280,21 +280,22 @@ func (s *System) Proxy(gpu, net NodeID) NodeID {
 	if p.Kind != PathPXN {
 		return gpu
 	}
+	own := s.Device(gpu)
 	for _, l := range p.Links {
-		if to := s.Links[l].To; s.Nodes[to].Kind != NVS {
-			return to
+		if to := s.Links[l].To; s.Nodes[to].Kind != NVS && to != own {
+			return s.GPUAt(to)
 		}
 	}
 	return gpu
 }
 
-// GDR tells whether the NIC moves gpu's data without a host copy, reading
+// GDR reports whether the NIC moves gpu's data without a host copy, reading
 // (sends) or writing (receives); else the verdict says why not.
 func (s *System) GDR(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 	return s.gdr(gpu, net, read, a)
 }
 
-// sendsGDR tells whether a NIC reads a GPU's memory.
+// sendsGDR reports whether a NIC reads a GPU's memory.
 func (s *System) sendsGDR(gpu, net NodeID, a *Access) bool {
 	ok, _ := s.gdr(gpu, net, true, a)
 	return ok

@@ -3,8 +3,12 @@ package topo
 import (
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/internal/pcie"
+	"github.com/simccl/simccl/topo/internal/view"
 	"github.com/simccl/simccl/units"
 )
 
@@ -52,20 +56,21 @@ type edge struct {
 
 // draft is a System under construction.
 type draft struct {
-	rules  *rules.Ruleset
-	of     [NumNodeKinds][]*vertex
-	hashes []uint64 // host_hash by host number
-	errs   Errors
-	errAt  []Origin // of the elements that errs are about
-	root   *Element
+	rules   *rules.Ruleset
+	netRail int // of nets for which the file gives none, -1 for none
+	of      [NumNodeKinds][]*vertex
+	hashes  []uint64 // host_hash by host number
+	errs    Errors
+	errAt   []Origin // of the elements that errs are about
+	root    *Element
 }
 
 // complain records a problem of an element. Where the element is in a file, its
 // path comes from there, see pathsIn.
 func (d *draft) complain(e *Element, attr, problem, hint string) {
 	path := e.Name
-	if e.Origin.Line == 0 && len(d.errs) < maxShown {
-		path = PathOf(e, aboveOf(e))
+	if e.Origin.Line == 0 && len(d.errs) < decl.MaxShown {
+		path = decl.PathOf(e, above(e))
 	}
 	d.errAt = append(d.errAt, e.Origin)
 	d.errs = append(d.errs, &Error{Pos: e.AttrOrigin(attr), Path: path, Attr: attrText(e, attr), Problem: problem, Hint: hint})
@@ -81,12 +86,8 @@ func attrText(e *Element, attr string) string {
 	return attr
 }
 
-func aboveOf(e *Element) []*Element {
-	if e.up == nil {
-		return nil
-	}
-	return chainFrom(e.up)
-}
+// above lists what is around an element, outermost first.
+func above(e *Element) []*Element { return e.Parent().Chain() }
 
 // number reads a required integer attribute.
 func (d *draft) number(e *Element, attr string) int {
@@ -136,10 +137,10 @@ func connect(from, to *vertex, kind LinkKind, bw float32) {
 	from.edges[at] = e
 }
 
-// assemble turns a fused tree into nodes and links in NCCL's order
+// assemble converts a fused tree to nodes and links in NCCL's order
 // (topo.cc:672).
-func assemble(root *Element, r *rules.Ruleset) *draft {
-	d := &draft{root: root, rules: r}
+func assemble(root *Element, p *Params) *draft {
+	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(p.Rules.Topo.NetRail)}
 	for _, c := range root.Children {
 		if c.Name == "cpu" {
 			d.addCPU(c)
@@ -267,12 +268,12 @@ func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	return locBW
 }
 
-// pciClasses maps class prefixes to what stands there, tried in this order
+// pciClasses maps class prefixes to node kinds, tried in this order
 // (topo.cc:431).
 var pciClasses = []struct {
 	prefix string
 	kind   NodeKind
-}{{bridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU}, {"0x02", NIC}}
+}{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU}, {"0x02", NIC}}
 
 func classKind(class string) NodeKind {
 	for _, c := range pciClasses {
@@ -283,30 +284,6 @@ func classKind(class string) NodeKind {
 	return PCI
 }
 
-// pciSpeeds maps link_speed prefixes to 100 Mb/s per lane, tried in this order
-// (topo.cc:432); anything else is taken as Gen3.
-var pciSpeeds = []struct {
-	prefix string
-	speed  int
-}{{"2.5 GT/s", 15}, {"5 GT/s", 30}, {"8 GT/s", 60}, {"16 GT/s", 120}, {"32 GT/s", 240},
-	{"2.5 GT/s PCIe", 15}, {"5.0 GT/s PCIe", 30}, {"8.0 GT/s PCIe", 60}, {"16.0 GT/s PCIe", 120}, {"32.0 GT/s PCIe", 240}, {"64.0 GT/s PCIe", 480}}
-
-// PCIBandwidth is the rate of a PCIe link by NCCL's reckoning, and whether its
-// speed text is one that NCCL knows (topo.cc:487).
-func PCIBandwidth(width int, speed string) (units.GBps, bool) {
-	lane, known := 60, false
-	for _, s := range pciSpeeds {
-		if strings.HasPrefix(speed, s.prefix) {
-			lane, known = s.speed, true
-			break
-		}
-	}
-	if width == 0 {
-		width = 16
-	}
-	return units.GBps(float32(float64(width*lane) / 80.0)), known
-}
-
 func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	class, _ := e.Get("class")
 	kind := classKind(class)
@@ -314,14 +291,14 @@ func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	if !ok {
 		d.complain(e, "busid", "is missing", `write busid="0000:1b:00.0"`)
 	}
-	bus := BusID(busText)
+	bus := cnum.BusID(busText)
 	var v *vertex
 	if g := e.Child("gpu"); g != nil {
 		if r, _ := g.Get("rank"); r == "" {
-			return // nobody's GPU
+			return // no rank's GPU
 		}
 		kind = GPU
-		v = d.addGPU(g, host, bus, busText)
+		v = d.addDevice(e, g, host, bus, busText)
 	}
 	if nic := e.Child("nic"); nic != nil {
 		id := ident(host, numa<<56+bus)
@@ -344,7 +321,7 @@ func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 		return
 	}
 	speed, _ := e.Get("link_speed")
-	bw, _ := PCIBandwidth(e.Int("link_width", 0), speed)
+	bw, _ := pcie.Bandwidth(e.Int("link_width", 0), speed)
 	connect(v, parent, LinkPCI, float32(bw))
 	connect(parent, v, LinkPCI, float32(bw))
 }
@@ -354,7 +331,7 @@ func deviceID(e *Element) uint64 {
 	var id uint64
 	for i, a := range []string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
 		if s, ok := e.Get(a); ok {
-			n, _ := CInt(s)
+			n, _ := cnum.Int(s)
 			id += uint64(n) << (48 - 16*i)
 		}
 	}
@@ -388,18 +365,27 @@ func (d *draft) addNets(nic *Element, at *vertex, host int) {
 
 func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	dev := e.Int("dev", 0)
+	if d.rules.Topo.GINNodes {
+		if e.Int("gin", 0) != 0 {
+			defer d.addGIN(e, nic, host, dev)
+		}
+		if e.Int("net", 1) == 0 {
+			return
+		}
+	}
 	v := d.add(NET, ident(host, int64(dev)), e)
 	n := &NetInfo{
-		Dev: dev, ASIC: v.id, BW: netSpeed(e), Port: e.Int("port", 0), GDR: e.Int("gdr", 0) != 0,
+		Dev: dev, ASIC: v.id, BW: view.NetSpeed(e), Port: e.Int("port", 0), GDR: e.Int("gdr", 0) != 0,
 		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", d.rules.MaxChannels), LocalGPU: -1, Host: host,
 	}
+	n.Rail, n.Plane = d.rail(e)
 	v.Net = n
 	n.Name = label(e)
-	n.Sockets = ofSockets(e)
+	n.Sockets = view.OfSockets(e)
 	if strings.Contains(n.Name, "+") {
 		n.Fused = strings.Split(n.Name, "+")
-		for _, mbps := range e.mbps {
-			n.PortBW = append(n.PortBW, portSpeed(mbps))
+		for _, mbps := range e.Ports {
+			n.PortBW = append(n.PortBW, view.PortSpeed(mbps))
 		}
 	}
 	if g, ok := e.Hex("guid"); ok {
@@ -408,9 +394,9 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 		n.ASIC = uint64(dev)
 	}
 	if s, ok := e.Get("latency"); ok {
-		n.LatencyUs = cFloat(s)
+		n.LatencyUs = cnum.Float(s)
 	}
-	for up := e.up; up != nil; up = up.up {
+	for up := e.Parent(); up != nil; up = up.Parent() {
 		if up.Name == "pci" {
 			n.PCIBusID, _ = up.Get("busid")
 			n.Vendor = uint16(deviceID(up) >> 48)
@@ -437,9 +423,9 @@ func (d *draft) addSideLinks(e *Element, host int, name string, add func(e *Elem
 }
 
 func (d *draft) addNVLink(e *Element, host int) {
-	gpu := d.get(GPU, ident(host, busIDOf(e.up)))
+	gpu := d.device(host, e.Parent().BusID())
 	if gpu == nil {
-		return // an element below a GPU that is nobody's
+		return // an element below a GPU of no rank
 	}
 	count := d.number(e, "count")
 	class, _ := e.Get("tclass")
@@ -450,7 +436,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 		if !ok {
 			d.complain(e, "target", "is missing", `write the peer's bus id, target="0000:1b:00.0"`)
 		}
-		to = d.get(GPU, ident(host, BusID(target)))
+		to = d.device(host, cnum.BusID(target))
 	case CPU:
 		to = localCPU(gpu, nil)
 	default:
@@ -462,15 +448,15 @@ func (d *draft) addNVLink(e *Element, host int) {
 	if to == nil {
 		return
 	}
-	bw := float32(float32(count) * float32(d.rules.Topo.NVLink(gpu.GPU.SM))) // converted: it is added to later, and must not fuse
+	bw := float32(float32(count) * float32(d.rules.Topo.NVLink(gpu.sm()))) // converted: it is added to later, and must not fuse
 	connect(gpu, to, LinkNVL, bw)
-	if to.Kind != GPU {
+	if to.Kind != gpu.Kind {
 		connect(to, gpu, LinkNVL, bw)
 	}
 }
 
 func (d *draft) addC2C(e *Element, host int) {
-	gpu := d.get(GPU, ident(host, busIDOf(e.up)))
+	gpu := d.device(host, e.Parent().BusID())
 	if gpu == nil {
 		return
 	}
@@ -488,7 +474,7 @@ func (d *draft) addC2C(e *Element, host int) {
 }
 
 func (d *draft) addPCILink(e *Element, host int) {
-	from := d.get(PCI, ident(host, busIDOf(e.up)))
+	from := d.get(PCI, ident(host, e.Parent().BusID()))
 	if from == nil {
 		return
 	}
@@ -497,7 +483,7 @@ func (d *draft) addPCILink(e *Element, host int) {
 		d.complain(e, "target", "is missing", `write the other switch's bus id`)
 		return
 	}
-	if to := d.get(PCI, ident(host, BusID(target))); to != nil {
+	if to := d.get(PCI, ident(host, cnum.BusID(target))); to != nil {
 		connect(from, to, LinkLOC, locBW)
 	}
 }
@@ -529,7 +515,7 @@ func (d *draft) connectCPUs() {
 }
 
 // sortUplinks moves the link towards the CPU to the end of every list, so that
-// a walk looks down the PCI tree before it goes up (topo.cc:328). The link
+// a walk goes down the PCI tree before it goes up (topo.cc:328). The link
 // moved is the first to the upper node, of whatever kind.
 func sortUplinks(v, up *vertex, seen map[*vertex]bool) {
 	if seen[v] {

@@ -4,6 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+
+	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/internal/view"
+	"github.com/simccl/simccl/units"
 )
 
 // Host is one machine, or one multi-node NVLink domain, as NCCL sees it: one
@@ -32,20 +37,7 @@ func (h *Host) NRanks() int { return len(h.GPUs) }
 // System returns the System of a local rank.
 func (h *Host) System(local int) *System { return h.Systems[h.SystemOf[local]] }
 
-// ErrNoGPU marks a topology that has no GPU to run on.
-var ErrNoGPU = errors.New("no GPU")
-
-// noGPU says so with the place of the topology.
-func noGPU(spec *Spec) error {
-	e := &Error{Problem: "no <gpu>: the file names PCI places only, or nothing", Err: ErrNoGPU,
-		Hint: `run NCCL with NCCL_TOPO_DUMP_FILE on the machine, or write <gpu dev="0" sm="90" gdr="1"/> into the <pci> of each GPU`}
-	if spec != nil && spec.Root != nil {
-		e.Pos, e.Path = spec.Root.Origin, spec.Root.Name
-	}
-	return Errors{e}
-}
-
-// SplitHostsError tells that a Spec of several hosts was asked to be taken as
+// SplitHostsError reports that a Spec of several hosts was asked to be taken as
 // separate machines.
 type SplitHostsError struct{ Hosts int }
 
@@ -56,55 +48,56 @@ func (e *SplitHostsError) Error() string {
 
 // Build applies NCCL's rules to a Spec: what each local rank keeps of it, how
 // those trees are fused, NIC fusion, nodes, links and paths, and the split into
-// groups that can talk without the network (topo.cc:1416, paths.cc:641,
+// groups that can communicate without the network (topo.cc:1416, paths.cc:641,
 // paths.cc:778). Errors are Errors with positions where the Spec is at fault.
 func Build(spec *Spec, p Params) (*Host, error) {
 	if err := p.Rules.Check("topo"); err != nil {
 		return nil, err
 	}
 	if spec == nil || spec.Root == nil {
-		return nil, noGPU(spec)
+		return nil, decl.NoGPU(spec)
 	}
 	if err := examine(spec, &p); err != nil {
 		return nil, err
 	}
-	views, err := hostViews(spec, &p, true)
+	views, err := hostViews(spec, &p, view.Settings{})
 	if err != nil {
 		return nil, err
 	}
 	h := &Host{Spec: spec}
 	for i, v := range views {
-		h.MadeNets = append(h.MadeNets, v.made...)
+		h.MadeNets = append(h.MadeNets, v.Made...)
 		if i == 0 {
-			h.Nets = v.nets
+			h.Nets = v.Nets
 		}
 	}
-	physical, err := hostViews(spec, &p, false)
+	physical, err := hostViews(spec, &p, view.Settings{Physical: true})
 	if err != nil {
 		return nil, err
 	}
-	if h.Dump, err = fuseHosts(physical, &p); err != nil {
+	if h.Dump, err = view.Join(physical, p.poll); err != nil {
 		return nil, err
 	}
-	if h.Fused, err = fuseHosts(views, &p); err != nil {
+	if h.Fused, err = view.Join(views, p.poll); err != nil {
 		return nil, err
 	}
-	adopt(h.Fused)
-	d := assemble(h.Fused, p.Rules)
+	h.Fused.SetParents()
+	d := assemble(h.Fused, &p)
 	d.holdable()
 	d.missingGPUs()
 	if len(d.errs) > 0 {
 		return nil, d.pathsIn(spec)
 	}
 	if len(d.of[CPU]) == 0 || len(d.of[GPU]) == 0 {
-		return nil, noGPU(spec)
+		return nil, decl.NoGPU(spec)
 	}
 	return h, h.split(d, &p)
 }
 
-// hostViews prepares every host of a Spec.
-func hostViews(spec *Spec, p *Params, fuse bool) ([]*hostView, error) {
-	roots := splitHosts(spec.Root)
+// hostViews prepares every host of a Spec; Params give all settings of s but
+// Physical.
+func hostViews(spec *Spec, p *Params, s view.Settings) ([]*view.Host, error) {
+	roots := decl.SplitHosts(spec.Root)
 	if p.SplitHosts && len(roots) > 1 {
 		return nil, &SplitHostsError{len(roots)}
 	}
@@ -112,17 +105,18 @@ func hostViews(spec *Spec, p *Params, fuse bool) ([]*hostView, error) {
 	if err != nil {
 		return nil, err
 	}
-	needNet := p.NRanks > local
-	views := make([]*hostView, len(roots))
-	left := p.GPUs
+	s.Rules, s.GPUs, s.NeedNet = p.Rules, p.GPUs, p.NRanks > local
+	s.ForceMerge, s.MergeNICsDisabled, s.IBHCA, s.SocketsOnly, s.CollNet = p.ForceMerge, p.MergeNICsDisabled, p.IBHCA, p.SocketsOnly, p.CollNet
+	if p.MergeLevel.Set {
+		s.MergeLevel = units.Some(rules.Level(p.MergeLevel.Value))
+	}
+	views := make([]*view.Host, len(roots))
 	for i, r := range roots {
-		own := *p
-		own.GPUs = left
-		v, err := newHostView(r, &own, needNet, fuse)
+		v, err := view.New(r, &s)
 		if err != nil {
 			return nil, err
 		}
-		left.Value -= len(v.gpus)
+		s.GPUs.Value -= len(v.GPUs)
 		views[i] = v
 	}
 	return views, nil
@@ -166,25 +160,25 @@ func (d *draft) pathsIn(spec *Spec) Errors {
 	return d.errs
 }
 
-// missingGPUs complains of ranks whose GPU is where NCCL does not look.
+// missingGPUs reports ranks whose GPU is where NCCL does not look.
 func (d *draft) missingGPUs() {
 	seen := map[*Element]bool{}
 	for _, v := range d.of[GPU] {
 		seen[v.from] = true
 	}
-	for _, g := range collect(d.root, "gpu", nil) {
+	for _, g := range d.root.All("gpu") {
 		if r, _ := g.Get("rank"); r == "" || seen[g] {
 			continue
 		}
 		problem, hint := noGPUHere, whereToPut
-		for up := g.up; up != nil; up = up.up {
+		for up := g.Parent(); up != nil; up = up.Parent() {
 			switch {
-			case up == g.up && up.Name == "pci" && up.Child("gpu") != g:
+			case up == g.Parent() && up.Name == "pci" && up.Child("gpu") != g:
 				problem, hint = "a second GPU in one <pci>: NCCL "+d.rules.Version()+" sees the first only", "give it a <pci> of its own"
-			case up != g.up && up.Name == "pci" && up.Child("nic") != nil:
+			case up != g.Parent() && up.Name == "pci" && up.Child("nic") != nil:
 				problem = "below a <pci> that also holds a <nic>, which NCCL takes for the NIC alone"
 				hint = "put the <nic> into a <pci> of its own beside this one"
-			case up != g.up && up.Name == "pci" && up.Child("gpu") != nil:
+			case up != g.Parent() && up.Name == "pci" && up.Child("gpu") != nil:
 				problem, hint = "below another GPU's <pci>, where NCCL does not look", "put it beside that one"
 			}
 		}
@@ -202,7 +196,7 @@ func (d *draft) locate(err error) error {
 	for k := range d.of {
 		if int(n) < len(d.of[k]) {
 			e := d.of[k][n].from
-			return Errors{{Pos: e.Origin, Path: PathOf(e, aboveOf(e)), Problem: p.Node + ": " + p.Problem, Hint: p.Hint, Err: err}}
+			return Errors{{Pos: e.Origin, Path: decl.PathOf(e, above(e)), Problem: p.Node + ": " + p.Problem, Hint: p.Hint, Err: err}}
 		}
 		n -= NodeID(len(d.of[k]))
 	}
@@ -220,11 +214,11 @@ func (s *System) lowestRank() int {
 // CountGPUs counts the ranks that Build would give a Spec.
 func CountGPUs(spec *Spec, p *Params) (int, error) {
 	if spec == nil || spec.Root == nil {
-		return 0, noGPU(spec)
+		return 0, decl.NoGPU(spec)
 	}
-	total := len(collect(spec.Root, "gpu", nil))
+	total := len(spec.Root.All("gpu"))
 	if total == 0 {
-		return 0, noGPU(spec)
+		return 0, decl.NoGPU(spec)
 	}
 	if k := p.GPUs; k.Set {
 		if k.Value < 1 || k.Value > total {
@@ -233,4 +227,12 @@ func CountGPUs(spec *Spec, p *Params) (int, error) {
 		total = k.Value
 	}
 	return total, nil
+}
+
+// TooManyGPUsError reports that more GPUs were asked for than the host has.
+type TooManyGPUsError struct{ Asked, Found int }
+
+// Error says how many there are.
+func (e *TooManyGPUsError) Error() string {
+	return fmt.Sprintf("%d GPUs a node asked for, the topology has %d", e.Asked, e.Found)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -58,7 +59,7 @@ func TestJoinedHostsHaveOtherCards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		both, err := topo.Join(spec, 2)
+		both, err := decl.Join(spec, 2)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 package topo
 
-// bcmGen tells which generation of Broadcom switch a device id names, 0 for
+// bcmGen reports which generation of Broadcom switch a device id names, 0 for
 // none; Gen5 ids carry the level in the hierarchy (topo.cc:194).
 func bcmGen(device uint64, level uint64) int {
 	switch device & 0xfffffffffffff000 {
@@ -41,7 +41,7 @@ func (d *draft) flattenSwitches() {
 	}
 }
 
-// slot is the PCI node at a place of the list. NCCL goes on with whatever stands
+// slot is the PCI node at a place of the list. NCCL continues with what stands
 // in the switch's place after a node was removed (topo.cc:245), which is another
 // one where the lower half, by its id, was the upper one in the tree.
 func (d *draft) slot(i int) *vertex {

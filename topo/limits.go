@@ -1,6 +1,11 @@
 package topo
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/internal/view"
+)
 
 // Problem and remedy of a GPU in the wrong place.
 const (
@@ -16,7 +21,7 @@ func examine(spec *Spec, p *Params) error {
 	if err != nil {
 		return err
 	}
-	all := collect(spec.Root, "gpu", nil)
+	all := spec.Root.All("gpu")
 	seen := map[*Element]bool{}
 	var cpus []*Element
 	for _, c := range spec.Root.Children {
@@ -27,17 +32,17 @@ func examine(spec *Spec, p *Params) error {
 		visible(c, seen)
 	}
 	if len(cpus) > maxNodes {
-		return Errors{tooMany(cpus[maxNodes], "<cpu> elements", len(cpus), maxNodes)}
+		return Errors{view.TooMany(cpus[maxNodes], "<cpu> elements", len(cpus), maxNodes)}
 	}
 	var errs Errors
 	var at []Origin
 	for _, g := range all {
-		if seen[g] || len(errs) > maxShown {
+		if seen[g] || len(errs) > decl.MaxShown {
 			continue
 		}
 		e := &Error{Pos: g.Origin, Path: g.Name, Problem: noGPUHere, Hint: whereToPut}
 		if len(seen) == 0 {
-			e.Err = ErrNoGPU
+			e.Err = decl.ErrNoGPU
 		}
 		errs, at = append(errs, e), append(at, g.Origin)
 	}
@@ -46,7 +51,7 @@ func examine(spec *Spec, p *Params) error {
 		return errs
 	}
 	if gpus > maxNodes {
-		return Errors{tooMany(all[maxNodes], "GPUs", gpus, maxNodes)}
+		return Errors{view.TooMany(all[maxNodes], "GPUs", gpus, maxNodes)}
 	}
 	return nil
 }
@@ -64,12 +69,6 @@ func visible(e *Element, seen map[*Element]bool) {
 	}
 }
 
-// tooMany is the complaint of the first element above a limit.
-func tooMany(e *Element, what string, n, most int) *Error {
-	return &Error{Pos: e.Origin, Path: e.Name, Problem: fmt.Sprintf("%d %s in one NVLink domain: NCCL fails with more than %d (topo.cc:114)", n, what, most),
-		Hint: "give the file of one host, and --nodes for how many there are"}
-}
-
 // nameIn writes the paths of the elements that errors are about, found by their
 // places in the file: each has one.
 func nameIn(spec *Spec, errs Errors, at []Origin) {
@@ -77,7 +76,7 @@ func nameIn(spec *Spec, errs Errors, at []Origin) {
 	for i, e := range errs {
 		about[at[i]] = append(about[at[i]], e)
 	}
-	RootPlace(spec.Root).Walk(func(p *Place) {
+	decl.RootPlace(spec.Root).Walk(func(p *decl.Place) {
 		if p.Elem.Origin.Line == 0 {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -50,7 +51,7 @@ func TestGPUsWhereNCCLDoesNotLook(t *testing.T) {
 			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.place) || !strings.Contains(err.Error(), "NCCL does not look for GPUs here") {
 				t.Errorf("%s: %v, want it at %s", c.name, err, c.place)
 			}
-			if errors.Is(err, topo.ErrNoGPU) != c.none {
+			if errors.Is(err, decl.ErrNoGPU) != c.none {
 				t.Errorf("%s: no GPU: %v", c.name, !c.none)
 			}
 		}

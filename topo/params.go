@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/topo/internal/view"
 	"github.com/simccl/simccl/units"
 )
 
 // Params are the settings that change what NCCL believes a host to be and who
-// may talk to whom; unset means NCCL's default.
+// may communicate; unset means NCCL's default.
 type Params struct {
 	Rules *rules.Ruleset // the release's; Build refuses nil
 
@@ -25,6 +27,9 @@ type Params struct {
 	MergeNICsDisabled bool                // NCCL_IB_MERGE_NICS=0
 	IBHCA             string              // NCCL_IB_HCA: "mlx5_0", "^mlx5_1", "=mlx5_2:1"
 	SocketsOnly       bool                // NCCL_NET=Socket: no net of InfiniBand or of another plugin
+	// NetRail is the rail and plane that the net plugin reports of nets for which the
+	// file gives none, -1 for none (SIMCCL_NET_RAIL); unset: rules.Topo.NetRail.
+	NetRail units.Opt[int]
 	// SplitHosts takes the hosts of a multi-host Spec as separate machines
 	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.
 	SplitHosts bool
@@ -32,12 +37,12 @@ type Params struct {
 	// as a net plugin with collectives would have it (topo.cc:1360).
 	CollNet bool
 
-	// Cancelled is asked now and then by long loops: nil to go on, else why to end,
+	// Cancelled is polled by long loops: nil to continue, else the reason to stop,
 	// as a context's Err. It decides nothing. Nil: never.
 	Cancelled func() error
 }
 
-// poll asks whether to go on.
+// poll checks whether to continue.
 func (p *Params) poll() error {
 	if p.Cancelled == nil {
 		return nil
@@ -71,13 +76,9 @@ func ParseLevel(s string) units.Opt[PathKind] {
 	if s == "" || s[0] < '0' || s[0] > '9' {
 		return units.Opt[PathKind]{}
 	}
-	n, _ := CInt(s)
+	n, _ := cnum.Int(s)
 	return units.Some(oldLevels[min(max(n, 0), int64(len(oldLevels)-1))])
 }
-
-// PathPORT is the merge level of NICs that are ports of one card; NCCL gives it
-// NVL's number (topo.h:100).
-const PathPORT = PathNVL
 
 // ParseMergeLevel reads NCCL_NET_MERGE_LEVEL by prefix, and takes what it does
 // not know as LOC, which switches fusion off (topo.cc:1147).
@@ -85,7 +86,7 @@ func ParseMergeLevel(s string) PathKind {
 	for _, l := range []struct {
 		name string
 		kind PathKind
-	}{{"LOC", PathLOC}, {"PORT", PathPORT}, {"PIX", PathPIX}, {"PXB", PathPXB}, {"P2C", PathP2C}, {"PXN", PathPXN}, {"PHB", PathPHB}, {"SYS", PathSYS}} {
+	}{{"LOC", PathLOC}, {"PORT", PathKind(view.Port)}, {"PIX", PathPIX}, {"PXB", PathPXB}, {"P2C", PathP2C}, {"PXN", PathPXN}, {"PHB", PathPHB}, {"SYS", PathSYS}} {
 		if strings.HasPrefix(s, l.name) {
 			return l.kind
 		}

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
@@ -19,9 +21,9 @@ import (
 // envParams reads the variables of this room as config does.
 func envParams(t testing.TB, env map[string]string) topo.Params {
 	p := topo.DefaultParams()
-	on := func(v string) bool { n, _ := topo.CInt(v); return n == 1 }
+	on := func(v string) bool { n, _ := cnum.Int(v); return n == 1 }
 	for k, v := range env {
-		n, _ := topo.CInt(v)
+		n, _ := cnum.Int(v)
 		switch strings.TrimPrefix(k, "NCCL_") {
 		case "P2P_LEVEL":
 			p.P2PLevel = topo.ParseLevel(v)
@@ -97,7 +99,7 @@ func TestReferences(t *testing.T) {
 		r.Load(t)
 		h := hostOf(t, r)
 		s := h.System(0)
-		for key, doc := range map[string]any{"system": topo.SystemDoc(s), "paths": topo.PathsDoc(s)} {
+		for key, doc := range map[string]any{"system": topodoc.System(s), "paths": topodoc.Paths(s)} {
 			var want any
 			if !r.Section(t, key, &want) {
 				continue

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -72,7 +73,7 @@ func TestLogsShowTheSameSystem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := h.Systems[0].Print(0)
+		got := topodoc.Log(h.Systems[0], 0)
 		equal := 0
 		for _, want := range logs {
 			if slices.Equal(want, got) {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
@@ -122,9 +123,9 @@ func TestAddressesDoNotMatter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		strip := func(s *topo.System) topo.PathsSection {
-			d := topo.PathsDoc(s)
-			for _, m := range [][][]topo.PathEntry{d.GPUGPU, d.GPUNet, d.NetGPU, d.GPUCPU, d.GPUNVS, d.NetCPU} {
+		strip := func(s *topo.System) topodoc.PathsSection {
+			d := topodoc.Paths(s)
+			for _, m := range [][][]topodoc.PathEntry{d.GPUGPU, d.GPUNet, d.NetGPU, d.GPUCPU, d.GPUNVS, d.NetCPU} {
 				for _, row := range m {
 					for i := range row {
 						row[i].Via = nil
@@ -196,7 +197,7 @@ func TestBuildTwiceIsTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(topo.SystemDoc(a.Systems[0]), topo.SystemDoc(b.Systems[0])); d != "" {
+		if d := cmp.Diff(topodoc.System(a.Systems[0]), topodoc.System(b.Systems[0])); d != "" {
 			t.Errorf("%s: %s", m, d)
 		}
 		if after := string(topoxml.Write(spec.Root)); after != before {

@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/search"
 )
 
-// Step is one line of how a bandwidth comes about.
+// Step is one line of how a bandwidth is derived.
 type Step struct {
 	What string  `json:"what"`
 	GBps float32 `json:"gbps"` // the value after it
@@ -16,7 +16,7 @@ type Step struct {
 	Caps bool `json:"caps,omitempty"`
 }
 
-// Derive tells how the raw bandwidth of a cell comes about: the graph's, then
+// Derive reports how the raw bandwidth of a cell is derived: the graph's, then
 // each share or limit that the protocol and the algorithm impose. The last
 // step has Raw's value. It is empty where the cell does not exist.
 func (m *Model) Derive(f coll.Func, a coll.Algorithm, p coll.Protocol) []Step {

@@ -118,7 +118,7 @@ func newShape(in *Input, tab *rules.Tuning) *shape {
 	return s
 }
 
-// hwLat looks a hop latency up; on POWER the Tree's over PCI is the Ring's
+// hwLat looks up a hop latency; on POWER the Tree's over PCI is the Ring's
 // (tuning.cc:256).
 func (s *shape) hwLat(hw int, a coll.Algorithm, p coll.Protocol) float32 {
 	if s.power && hw == rules.HopPCI && a == coll.Tree && p == coll.Simple {
@@ -138,18 +138,18 @@ func (s *shape) steps(f coll.Func) int {
 	return s.nRanks
 }
 
-// gathers tells AllGather and ReduceScatter from the rest.
+// gathers reports whether an operation is AllGather or ReduceScatter.
 func gathers(f coll.Func) bool { return f == coll.AllGather || f == coll.ReduceScatter }
 
 // fill computes one cell's latency and raw bandwidth, or notes why NCCL has no
 // such cell (tuning.cc:270-406).
 func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
-	gone := skipped(f, a, p)
-	if gone.Rule == "" {
-		gone = m.missing(a)
+	reason := skipped(f, a, p)
+	if reason.Rule == "" {
+		reason = m.missing(a)
 	}
-	if gone.Rule != "" {
-		m.off[f][a][p] = []Reason{gone}
+	if reason.Rule != "" {
+		m.off[f][a][p] = []Reason{reason}
 		return
 	}
 	g := m.In.graph(a)
@@ -159,7 +159,10 @@ func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	}
 	if a == coll.Ring || !gathers(f) { // bus to algorithm bandwidth
 		ratio := float32(.5)
-		if a == coll.Ring || a == coll.NVLS || a == coll.NVLSTree {
+		switch {
+		case a != coll.Ring && s.tab.NVLSRatio != 0 && (a == coll.NVLS || a == coll.NVLSTree):
+			ratio = s.tab.NVLSRatio
+		case a == coll.Ring || a == coll.NVLS || a == coll.NVLSTree:
 			ratio = float32(float64(s.nRanks) / float64(s.steps(f)))
 		}
 		bus *= ratio

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/status"
 	"github.com/simccl/simccl/real/realtest"
 )
 
@@ -58,9 +59,9 @@ func TestGPUsAreGivenUp(t *testing.T) {
 			t.Errorf("rank %d: no error", r)
 		}
 		switch code := p.ProcessState.ExitCode(); code {
-		case exitTimeout:
+		case status.Timeout:
 			first++
-		case exitNCCL:
+		case status.NCCL:
 			if !strings.Contains(p.err.String(), "aborted: all_reduce: no end within 1s") {
 				t.Errorf("rank %d: %s", r, p.err.String())
 			}

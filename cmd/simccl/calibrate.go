@@ -9,11 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real/measure"
-	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 )
@@ -45,7 +43,7 @@ func (c *calibrateFlags) registerFit(cmd *cobra.Command) {
 	f.StringVar(&c.out, "out", "machine-class.json", "`FILE` to write")
 	f.StringVar(&c.name, "name", "", "name of the class (default the start's, with -calibrated)")
 	f.IntVar(&c.holdout, "holdout", 2, "keep every `N`th size of an operation out of the fit, to judge it by")
-	f.StringSliceVar(&c.quantities, "quantities", nil, "fit only these, by the `NAMES` of the file (default all that the data tell of)")
+	f.StringSliceVar(&c.quantities, "quantities", nil, "fit only these, by the `NAMES` of the file (default all that the data identify)")
 }
 
 func newCalibrate(a *app) *cobra.Command {
@@ -58,7 +56,7 @@ link shares, caches) to what it measured. The file it writes is what
 
 It starts one process a GPU for each of a list of settings (NCCL's own choices
 twice, then algorithms, protocols and channels forced), by CUDA graph replay.
-fit does the second half alone, from tables that exist already; check tells how
+fit does the second half alone, from tables that exist already; check reports how
 well a class predicts measured times.`,
 		Example: `  simccl calibrate --out h200.json
   simccl run all_reduce --topo topo.xml --machine-class ./h200.json
@@ -82,10 +80,10 @@ second size is held out: the errors on those are what the class is worth.
 
 Settings (NCCL_ALGO=… and the like) are taken from the file itself (JSON holds
 the environment; comments may hold a command line), else from the file's name,
-whose parts like Ring, Tree, LL, LL128, Simple, ch4 stand for them; lines
+whose parts like Ring, Tree, LL, LL128, Simple, ch4 denote them; lines
 PATTERN NCCL_NAME=VALUE … of DIR/settings.txt add to that, and --env holds where
 none of them says otherwise. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
-NVLink multicast was off: files rarely tell.`,
+NVLink multicast was off: files rarely say.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
 		Args: exactly("DIR"),
@@ -155,7 +153,7 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 		if file := filepath.Join(dir, measure.TopologyFile); exists(file) {
 			m.topo = file
 		} else {
-			text, err := thisMachine(a)
+			text, err := a.thisHost().Topology()
 			if err != nil {
 				return nil, gpu.Class{}, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
 			}
@@ -166,13 +164,8 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 	if err != nil {
 		return nil, gpu.Class{}, err
 	}
-	opt := a.options(m.found)
-	site, err := scenario.Layout(&spec, opt)
-	if err != nil {
-		return nil, gpu.Class{}, asFlags(err)
-	}
-	machine := scenario.Machine{Nodes: []scenario.Nodes{{Topo: spec.Machine.Nodes[0].Topo}}, Multicast: m.multicast, NVLinkDomain: m.mnnvl}
-	return &calibrate.Lab{Machine: machine, Files: opt.Files}, site.Class, nil
+	lab, class, err := calibrate.NewLab(spec, a.options(m.found))
+	return lab, class, asFlags(err)
 }
 
 func exists(file string) bool {
@@ -191,21 +184,21 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	told := a.progress("rounds", fitRounds)
+	progress := a.progress("rounds", fitRounds)
 	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout, Quantities: c.quantities, Rounds: fitRounds,
-		Round: func(int, float64) { told.Step() }})
-	told.End()
+		Round: func(int, float64) { progress.Step() }})
+	progress.End()
 	if err != nil {
-		if errors.Is(err, calibrate.ErrNoHoldout) || errors.Is(err, calibrate.ErrTooFew) {
-			return input(err)
-		}
 		if errors.Is(err, calibrate.ErrNoSuch) {
 			return usage("--quantities: %v; a class file lists them", err)
 		}
 		return err
 	}
 	res.Describe(cmp.Or(c.name, calibrate.NameAfter(class.Name)), calibrate.Machine(points))
-	if err := c.write(a, res); err != nil {
+	if err := newfile.Write(a.path(c.out), res.Class.Format()); err != nil {
+		return err
+	}
+	if err := c.writeResiduals(a, res.Residuals); err != nil {
 		return err
 	}
 	if a.json {
@@ -232,35 +225,12 @@ func (c *calibrateFlags) writable(a *app) error {
 	return directory("--residuals", a.path(c.residuals))
 }
 
-// write keeps the class, and the points where that is asked for.
-func (c *calibrateFlags) write(a *app, res *calibrate.Result) error {
-	if err := newfile.Write(a.path(c.out), res.Class.Format()); err != nil {
-		return err
-	}
-	return c.writeResiduals(a, res.Residuals)
-}
-
+// writeResiduals keeps the points where that is asked for.
 func (c *calibrateFlags) writeResiduals(a *app, all []calibrate.Residual) error {
 	if c.residuals == "" {
 		return nil
 	}
 	return newfile.Write(a.path(c.residuals), calibrate.CSV(all))
-}
-
-// only keeps the points of --ops.
-func (c *calibrateFlags) only(points []calibrate.Point) ([]calibrate.Point, error) {
-	var ops []coll.Func
-	for _, name := range c.ops {
-		f, err := coll.ParseFunc(name)
-		if err != nil {
-			return nil, err
-		}
-		ops = append(ops, f)
-	}
-	if points = calibrate.Of(points, ops); len(points) == 0 {
-		return nil, usage("--ops %s: none of them was measured", strings.Join(c.ops, ","))
-	}
-	return points, nil
 }
 
 func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
@@ -274,8 +244,8 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	if points, err = c.only(points); err != nil {
-		return err
+	if points, err = calibrate.Only(points, c.ops); err != nil {
+		return asFlags(err)
 	}
 	res, err := calibrate.Check(cmd.Context(), points, &class)
 	if err != nil {
@@ -294,7 +264,7 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	}
 	worst := calibrate.Worst(sums)
 	if c.within > 0 && worst.After.Mean > c.within {
-		return failed("%s misses by %.1f %% in the mean, more than %.1f %%", worst.Op, 100*worst.After.Mean, 100*c.within)
+		return failed("%s misses by %.1f %% on average, more than %.1f %%", worst.Op, 100*worst.After.Mean, 100*c.within)
 	}
 	return nil
 }

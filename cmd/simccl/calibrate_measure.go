@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/real/team"
@@ -29,7 +29,7 @@ type measureFlags struct {
 
 func (m *measureFlags) register(c *cobra.Command) {
 	m.registerCommon(c)
-	c.Flags().StringVar(&m.data, "data", "", "keep the measured times in `DIR` (default a new one beside the file)")
+	c.Flags().StringVar(&m.data, "data", "", "keep the measured times in `DIR` (default a new one next to the file)")
 }
 
 func (m *measureFlags) registerCommon(c *cobra.Command) {
@@ -63,7 +63,7 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 		return err
 	}
 	p := measure.Plan{Sets: sets, GPUs: m.gpus, Budget: m.budget, Dir: dir,
-		Topology: func() ([]byte, error) { return thisMachine(a) },
+		Topology: a.thisHost().Topology,
 		Command: func(ctx context.Context, s *measure.Set, rank, ranks int, root string) *exec.Cmd {
 			args := []string{"calibrate", "set", s.Name, dir, "--libnccl", m.libnccl, "--nranks", fmt.Sprint(ranks), "--root-address", root}
 			for _, kv := range a.env {
@@ -79,12 +79,7 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 		Left: func(s *measure.Set, spent time.Duration) {
 			fmt.Fprintf(a.err, "simccl: %s and what follows left out: %.0f s of %.0f are spent\n", s.Name, spent.Seconds(), m.budget.Seconds())
 		}}
-	err = p.Run(ctx)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 {
-		return &statusError{code: exit.ExitCode(), err: err}
-	}
-	return err
+	return p.Run(ctx)
 }
 
 // newCalibrateSet is what measure starts: one process of a set.
@@ -110,14 +105,13 @@ func newCalibrateSet(a *app) *cobra.Command {
 
 // measureSet measures a set as one of its processes, each with one GPU.
 func measureSet(ctx context.Context, a *app, s *measure.Set, at team.Place, libnccl, dir string) error {
-	b := &benchFlags{backend: "nccl", libnccl: libnccl}
-	b.run.test.threads, b.run.test.ctaPolicy, b.run.machine.gpus = 1, noPolicy, 1
+	ask := &bench.Request{Backend: "nccl", Library: libnccl, Options: testoptions.Options{Threads: 1, CTAPolicy: testoptions.NoPolicy}}
 	open := func(ctx context.Context, t *team.Team, buffer units.Bytes) (bench.Backend, error) {
-		c := b.devices(a)
+		c := a.devices(ask, 1)
 		c.Buffer = buffer
 		return openDevices(ctx, &bench.Spec{}, t, c, nil)
 	}
-	return s.Rank(ctx, at, open, b.ncclEnv(a), dir)
+	return s.Rank(ctx, at, open, bench.NCCLVariables(a.environ, a.env), dir)
 }
 
 // all measures, then fits.

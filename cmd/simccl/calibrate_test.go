@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/internal/status"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/real/team"
@@ -146,8 +147,8 @@ func TestWrongValuesEndCalibration(t *testing.T) {
 	inPlaceOfGPUs(t, func() bench.Backend { return wrong{&recorded{n: 4}} })
 	s := measure.Sets()[0]
 	err := measureSet(t.Context(), &app{out: os.Stdout, err: os.Stderr}, &s, team.Alone(0), "", t.TempDir())
-	if status(err) != exitCheck || !strings.Contains(err.Error(), "element 3") {
-		t.Errorf("wrong values: %v, exit status %d", err, status(err))
+	if status.Of(err) != status.Check || !strings.Contains(err.Error(), "element 3") {
+		t.Errorf("wrong values: %v, exit status %d", err, status.Of(err))
 	}
 }
 

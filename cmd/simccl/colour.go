@@ -10,7 +10,7 @@ import (
 )
 
 // guard puts writers before standard output and error that escape the control
-// characters of whatever is printed: names in topologies, fabrics and traces are
+// characters of what is printed: names in topologies, fabrics and traces are
 // other people's text. Only colours that carry our mark pass. It returns what
 // writes the end of an unfinished character.
 func (a *app) guard() (flush func()) {

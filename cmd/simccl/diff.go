@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/diff"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/shellwords"
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// diffSizes are timed where nobody asks for sizes.
+// diffSizes are timed if no sizes are given.
 const diffSizes = "1K,32K,1M,16M,256M"
 
 func newDiff(a *app) *cobra.Command {
@@ -66,21 +68,14 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	if !cmd.Flags().Changed("a") && !cmd.Flags().Changed("b") {
 		return nil, usage(`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
 	}
-	ops := diff.DefaultOps()
-	if len(args) > 0 {
-		ops = nil
-	}
-	for _, name := range args {
-		f, err := coll.ParseFunc(name)
-		if err != nil {
-			return nil, err
-		}
-		ops = append(ops, f)
+	ops, err := diff.Ops(args)
+	if err != nil {
+		return nil, err
 	}
 	if !both.test.sized(cmd) {
-		both.test.sizes = diffSizes
+		both.test.Sizes = diffSizes
 	}
-	sizes, _, err := both.test.list(cmd)
+	sizes, err := both.test.list(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +86,10 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
-	a.tellOnce(talk.String())
-	told := a.progress("sizes", len(ops)*len(sizes))
-	defer told.End()
-	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, told.Step)
+	a.reportOnce(talk.String())
+	progress := a.progress("sizes", len(ops)*len(sizes))
+	defer progress.End()
+	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
 		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), asFlags(of.Err))
@@ -110,8 +105,8 @@ func (a *app) quiet(talk *bytes.Buffer) *app {
 	return &sub
 }
 
-// tellOnce prints lines, each once.
-func (a *app) tellOnce(lines string) {
+// reportOnce prints lines, each once.
+func (a *app) reportOnce(lines string) {
 	seen := map[string]bool{}
 	for l := range strings.Lines(lines) {
 		if !seen[l] {
@@ -123,37 +118,31 @@ func (a *app) tellOnce(lines string) {
 
 // side parses the options of a side over those of both and builds it.
 func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err error) {
-	own, err := splitWords(text)
+	own, err := shellwords.Split(text)
 	if err != nil {
-		return nil, err
+		return nil, fail.Argument(err)
 	}
 	var env []string
 	var flags runFlags
-	c := &cobra.Command{Use: "diff", SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, bare []string) error {
-			for _, w := range bare {
-				if err := setBare(c, w); err != nil {
-					return err
-				}
-			}
-			a.env = append(a.env, env...)
-			spec, err := flags.spec(a, c, "all_reduce")
-			if err != nil {
+	c := nested("diff", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
+		for _, w := range bare {
+			if err := setBare(c, w); err != nil {
 				return err
 			}
-			if err := spec.Validate(); err != nil {
-				return asFlags(err)
-			}
+		}
+		a.env = append(a.env, env...)
+		spec, err := flags.spec(a, c, "all_reduce")
+		if err == nil {
 			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.options(nil))
-			return asFlags(err)
-		}}
+		}
+		return asFlags(err)
+	})
 	flags.machine.register(c)
 	flags.machine.registerClass(c)
 	flags.registerTimes(c.Flags())
-	flags.test = testFlags{op: "sum", datatype: "float", check: 1, threads: 1, cycles: 1}
+	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.noEnv, "no-env", a.noEnv, "")
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
 	c.SetArgs(append(shared(both, c), own...))
 	return s, c.Execute()
 }

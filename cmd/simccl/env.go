@@ -25,7 +25,7 @@ func (a *app) sources() config.Sources {
 	return s
 }
 
-// getenv looks at --env, then at the environment.
+// getenv reads --env, then the environment.
 func (a *app) getenv(name string) (string, bool) { return a.sources().Getenv(name) }
 
 // readConf reads one of NCCL's configuration files, whose names are not relative

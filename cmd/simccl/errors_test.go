@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,18 +11,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/status"
 )
-
-// A peer that cannot be reached is the network's failure, no defect.
-func TestRefusedConnectionIsTheNetworks(t *testing.T) {
-	err := fmt.Errorf("read of 4096 bytes: %w", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
-	if got := status(err); got != exitNCCL {
-		t.Errorf("%v: exit status %d, want %d", err, got, exitNCCL)
-	}
-	if got := status(fmt.Errorf("an error without a type")); got != exitInternal {
-		t.Errorf("exit status %d, want %d", got, exitInternal)
-	}
-}
 
 // full is a standard output on a full disk.
 type full struct{}
@@ -40,7 +28,7 @@ func TestLostOutputIsAnError(t *testing.T) {
 	for _, args := range []string{"--help", "version", "env", "topo show " + file, "tune --topo " + file, "run all_reduce --sizes 8 -c 0"} {
 		var errs bytes.Buffer
 		code := run(t.Context(), strings.Fields(args), &app{out: full{}, err: &errs})
-		if code != exitInternal || strings.Count(errs.String(), "no space left") != 1 || strings.Contains(errs.String(), "defect") {
+		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 || strings.Contains(errs.String(), "defect") {
 			t.Errorf("%s: exit status %d, %q", args, code, errs.String())
 		}
 	}
@@ -57,7 +45,7 @@ func TestFilesAreWholeOrNotThere(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		code := run(t.Context(), []string{"run", "all_reduce", "--sizes", "64K", "-c", "0", "-g", "1", opt, file}, &app{out: &out, err: &errs})
-		if code != exitInternal || strings.Count(errs.String(), "no space left") != 1 {
+		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 {
 			t.Errorf("%s: exit status %d, %q", opt, code, errs.String())
 		}
 		if to, err := os.Readlink(file); err != nil || to != "/dev/full" {

@@ -49,7 +49,7 @@ func (o *opFlags) operation(args []string, ranks int) (comm.Op, units.Bytes, err
 		return out, 0, err
 	}
 	if o.root < 0 || o.root >= ranks {
-		return out, 0, usage("-r %d: ranks go from 0 to %d", o.root, ranks-1)
+		return out, 0, usage("-r %d: must be a rank from 0 to %d", o.root, ranks-1)
 	}
 	n := coll.ExactSizes(f, size, typ, ranks).Count
 	return comm.Op{Func: f, Count: n, Type: typ, RedOp: red, Root: int32(o.root), InPlace: o.inPlace}, size, nil
@@ -59,7 +59,7 @@ func newExplain(a *app) *cobra.Command {
 	var m machineFlags
 	var o opFlags
 	c := &cobra.Command{Use: "explain OP SIZE", Short: "Say why NCCL chooses what it chooses",
-		Long: `explain tells the choice for one operation and size, every rival with its time or
+		Long: `explain prints the choice for one operation and size, every rival with its time or
 the reason why it is off, the sizes at which the choice changes, how the work
 is split, the limiting link, and every path that a rule refuses.`,
 		Example: `  simccl explain all_reduce 2M

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/tracefile"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace/chrome"
@@ -24,6 +25,9 @@ type machineFlags struct {
 	fabric    string
 	mnnvl     int
 	class     string
+	nccl      string
+	libnccl   string
+	runsNCCL  bool // the command's own --libnccl is the library that it runs
 	given     *pflag.FlagSet
 	found     []byte // the topology of this machine, in place of a file
 }
@@ -36,6 +40,10 @@ func (m *machineFlags) register(c *cobra.Command) {
 	f.IntVarP(&m.gpus, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
 	f.StringVar(&m.multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
 	f.IntVar(&m.mnnvl, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
+	f.StringVar(&m.nccl, "nccl-version", "", "decide as this `VERSION` of NCCL does: "+release.Names()+", one between (the nearest older answers), or torch==2.8 (default SIMCCL_NCCL_VERSION, else "+ncclRules().String()+")")
+	if !m.runsNCCL {
+		f.StringVar(&m.libnccl, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
+	}
 	f.StringVar(&m.fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
 }
 
@@ -64,7 +72,30 @@ func (m *machineFlags) spec(a *app) (scenario.Spec, error) {
 		s.Machine.Multicast = ""
 	}
 	s.Network.Fabric = m.fabric
+	if err == nil {
+		s.NCCL.Version, err = m.release(a)
+	}
 	return s, err
+}
+
+// release is the version of NCCL that the options name.
+func (m *machineFlags) release(a *app) (string, error) {
+	switch {
+	case m.libnccl == "":
+		return m.nccl, nil
+	case m.nccl != "":
+		return "", usage("--nccl-version and --libnccl name a version each; leave one out")
+	}
+	f, err := os.Open(a.path(m.libnccl))
+	if err != nil {
+		return "", fmt.Errorf("--libnccl: %w", err)
+	}
+	defer f.Close()
+	v, err := release.OfLibrary(f)
+	if err != nil {
+		return "", fmt.Errorf("--libnccl %s: %w", m.libnccl, err)
+	}
+	return v.String(), nil
 }
 
 // kinds reads --topo and --nodes: FILE, or FILE:COUNT,FILE:COUNT.
@@ -107,7 +138,7 @@ func (a *app) splitCount(entry string) (scenario.Nodes, error) {
 	}
 	count, err := strconv.Atoi(entry[i+1:])
 	if err != nil || count < 1 {
-		return n, usage("--topo %s: after the colon stands the number of nodes, from 1 on", entry)
+		return n, usage("--topo %s: the number of nodes after the colon must be at least 1, e.g. dgx.xml:4", entry)
 	}
 	return scenario.Nodes{Topo: entry[:i], Count: count}, nil
 }
@@ -133,6 +164,8 @@ func (a *app) warnOf(err error) {
 		if w.File != thisTopo {
 			fmt.Fprintf(a.err, "topo lint: %s (simccl topo lint %s)\n", w.Summary, w.File)
 		}
+	case *scenario.ReleaseNote:
+		fmt.Fprintf(a.err, "simccl: %v\n", w)
 	case *scenario.NearError:
 		if p := a.last.showing.Load(); p != nil {
 			p.Clear()

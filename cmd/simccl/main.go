@@ -6,9 +6,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
+
+	"github.com/simccl/simccl/internal/interrupt"
+	"github.com/simccl/simccl/internal/terminal"
 )
 
 // version is set by the linker for releases.
@@ -16,6 +21,28 @@ var version = "v0.1.0-dev"
 
 func main() {
 	os.Exit(start(os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()}))
+}
+
+// start runs a command line until it ends or a signal ends it, and returns the
+// exit status.
+func start(args []string, a *app) int {
+	a.last = &lastLine{}
+	return a.last.Run(func(ctx context.Context) int { return run(ctx, args, a) }, a.sayInterrupted)
+}
+
+// lastLine is shared by the command that ends by itself and the one who cuts it
+// off: one of them names the signal, in place of a progress line.
+type lastLine struct {
+	interrupt.Command
+	showing atomic.Pointer[terminal.Progress]
+}
+
+// sayInterrupted prints the one line about a signal.
+func (a *app) sayInterrupted(why *interrupt.Error) {
+	if p := a.last.showing.Load(); p != nil {
+		p.End()
+	}
+	fmt.Fprintf(a.err, "%s %v\n", a.paint(a.err).Red("simccl:"), why)
 }
 
 // app is what a command may touch of the process.
@@ -46,14 +73,20 @@ func run(ctx context.Context, args []string, a *app) int {
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	var own cpuProfile
+	own.flag(a, root)
 	err := root.ExecuteContext(ctx)
+	profiled := own.stop(a)
 	flush()
-	if why := interruption(ctx); why != nil {
-		a.sayInterrupted(why)
-		return why.status()
+	if why := interrupt.Of(ctx); why != nil {
+		a.last.Say(func() { a.sayInterrupted(why) })
+		return why.Status()
+	}
+	if err == nil {
+		err = profiled
 	}
 	if out.err != nil && !errors.Is(err, out.err) {
-		err = errors.Join(err, out.err) // many a line is printed without a look at what became of it
+		err = errors.Join(err, out.err) // most prints ignore write errors; report the first one here
 	}
 	return a.report(err)
 }

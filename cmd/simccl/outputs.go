@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/internal/nccltrace"
@@ -29,7 +27,7 @@ type outputFlags struct {
 const defaultEvents = 20e6
 
 func (o *outputFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&o.trace, "trace", "", "write a Chrome trace of one operation of the last size to `FILE` (.json, .json.gz)")
+	f.StringVar(&o.trace, "trace", "", "write a trace of one operation of the last size to `FILE` (.json, .json.gz; .pftrace: Perfetto's own format)")
 	f.StringVar(&o.profile, "profile", "", "write a pprof profile of it to `FILE` (.pb.gz)")
 	f.StringVar(&o.ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
 	f.StringVar(&o.report, "report", "", "write an HTML page about the run to `FILE` (.html)")
@@ -38,7 +36,7 @@ func (o *outputFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.style, "trace-style", "lanes", "lanes, or nccl: the layout of NCCL's profiler plugin")
 	f.StringVar(&o.ranks, "trace-ranks", "", "only these ranks: `0-7,16`")
 	f.BoolVar(&o.deps, "trace-deps", false, "also arrows inside a rank: from what was received to the send that waited for it")
-	f.Int64Var(&o.events, "trace-events", defaultEvents, "most events of a trace; what is left out is counted in it")
+	f.Int64Var(&o.events, "trace-events", defaultEvents, "maximum number of events of a trace; the trace counts those left out")
 	f.Uint32Var(&o.mask, "event-mask", 0, "NCCL_PROFILE_EVENT_MASK: which kinds of events (default all)")
 }
 
@@ -52,10 +50,7 @@ func (o *outputFlags) check() error {
 
 // directory fails where the directory of a file to be written is not there.
 func directory(flag, name string) error {
-	if name == "" {
-		return nil
-	}
-	if at, err := os.Stat(filepath.Dir(name)); err != nil || !at.IsDir() {
+	if !newfile.Possible(name) {
 		return input(fmt.Errorf("%s %s: no such directory", flag, name))
 	}
 	return nil
@@ -67,7 +62,7 @@ func (a *app) wroteOutput(w scenario.Written) {
 	case w.Member == "trace":
 		a.wroteOf(w.Name, fmt.Sprintf("%d events, ", w.Events), openTrace)
 	case w.Member == "profile":
-		a.wrote(w.Name, "look at it with `go tool pprof -http=: "+w.Name+"`")
+		a.wrote(w.Name, "open it with `go tool pprof -http=: "+w.Name+"`")
 	case strings.HasSuffix(w.Name, ".goal"):
 		a.wrote(w.Name, "the point-to-point operations as a GOAL schedule, for LogGOPSim and ATLAHS")
 	default:

@@ -29,12 +29,12 @@ func (p *placeFlags) find(a *app) (team.Place, error) {
 		Secret: func(loopback bool) (team.Secret, error) { return p.secret.read(a, loopback) }}
 	at, err := f.Find()
 	if a.last != nil {
-		a.last.peers.Store(at.Rank >= 0 && at.NRanks > 1)
+		a.last.Peers.Store(at.Rank >= 0 && at.NRanks > 1)
 	}
 	return at, err
 }
 
-// secretFlags say what the processes of a run share and strangers do not know.
+// secretFlags say what the processes of a run share and others do not know.
 type secretFlags struct{ file, word string }
 
 func (s *secretFlags) register(f *pflag.FlagSet) {
@@ -60,7 +60,7 @@ func (s *secretFlags) read(a *app, loopback bool) (team.Secret, error) {
 		}
 		return b, nil
 	case s.word != "":
-		a.warn("--secret stands in the list of processes, where every user of this host can read it; write --secret-file FILE or set %s", team.SecretVariable)
+		a.warn("--secret is visible in the process list to every user of this host; write --secret-file FILE or set %s", team.SecretVariable)
 		return team.Secret(s.word), nil
 	}
 	sub := *a

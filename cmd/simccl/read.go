@@ -48,5 +48,5 @@ func (a *app) context() context.Context {
 	return a.ctx
 }
 
-// cancelled is what the stages ask now and then: nil to go on.
+// cancelled is what the stages poll: nil to continue.
 func (a *app) cancelled() error { return a.context().Err() }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -38,38 +37,6 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		newCheck(a), newScenario(a), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), newVersion(a))
 	completions(root)
 	return root
-}
-
-// splitWords cuts a line into words as a shell does: at blanks, except within
-// quotes, which it takes off.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	inWord, quote := false, rune(0)
-	for _, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, inWord = r, true
-		case quote == 0 && unicode.IsSpace(r):
-			if inWord {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			inWord = false
-		default:
-			word.WriteRune(r)
-			inWord = true
-		}
-	}
-	if quote != 0 {
-		return nil, usage("%s: a quote %c is not closed", strings.TrimSpace(line), quote)
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	return words, nil
 }
 
 // longNames accepts nccl-tests' long options under their own spelling and

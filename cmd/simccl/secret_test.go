@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/real"
+	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
 )
 
@@ -47,7 +47,7 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 		{"word", secretFlags{word: "of the flag"}, true, "of the flag", true},
 	} {
 		got, said, err := secretIn(t, c.flags, c.noEnv, "SIMCCL_SECRET=of the variable")
-		if err != nil || string(got) != c.want || strings.Contains(said, "list of processes") != c.warns {
+		if err != nil || string(got) != c.want || strings.Contains(said, "process list") != c.warns {
 			t.Errorf("%s: %q, says %q: %v", c.name, got, said, err)
 		}
 	}
@@ -69,8 +69,8 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 func TestVerbsServerIsOfThisHost(t *testing.T) {
 	def := newBenchVerbs(&app{}).Flags().Lookup("listen").DefValue
 	for listen, want := range map[string]bool{def: true, "0.0.0.0": false} {
-		v := verbsFlags{listen: listen}
-		l, err := v.listener()
+		v := verbsFlags{Request: perftest.Request{Listen: listen}}
+		l, err := v.Listener()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,14 +79,14 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 		}
 		l.Close()
 	}
-	if _, err := (&verbsFlags{listen: "203.0.113.1"}).listener(); status(err) != exitUsage {
+	if _, err := (&perftest.Request{Listen: "203.0.113.1"}).Listener(); status.Of(err) != status.Usage {
 		t.Errorf("an address of another host: %v", err)
 	}
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", "")
 	keys := map[string]bool{}
 	for _, environ := range [][]string{nil, {"SIMCCL_SECRET=a"}, {"SIMCCL_SECRET=b"}} {
-		k, err := (&verbsFlags{listen: def, serve: true}).key(&app{environ: environ}, "")
+		k, err := (&verbsFlags{}).key(&app{environ: environ}, def+":0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,28 +94,6 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 	}
 	if len(keys) != 3 {
 		t.Errorf("%d keys of 3 secrets", len(keys))
-	}
-}
-
-// TestStatusOfFaults: every fault of hardware and of other ranks has the exit
-// status of nccl-tests; none is a defect of ours.
-func TestStatusOfFaults(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want int
-	}{
-		{team.Refuse("no such option"), exitUsage},
-		{team.Input(errors.New("no such file")), exitInput},
-		{team.Wrong("element 3"), exitCheck},
-	} {
-		if got := status(fmt.Errorf("rank 0: %w", c.err)); got != c.want {
-			t.Errorf("%v: exit status %d, want %d", c.err, got, c.want)
-		}
-	}
-	for f := real.Argument; f <= real.Late; f++ {
-		if faults[f] == exitOK {
-			t.Errorf("fault %d has no exit status", f)
-		}
 	}
 }
 
@@ -148,7 +126,7 @@ func TestInterruptedRankIsNamedByAll(t *testing.T) {
 					continue
 				}
 				want := fmt.Sprintf("simccl: rank %d was interrupted (%s)\n", c.victim, c.name)
-				if got := p.err.String(); p.ProcessState.ExitCode() != exitNCCL || got != want {
+				if got := p.err.String(); p.ProcessState.ExitCode() != status.NCCL || got != want {
 					t.Errorf("rank %d ends with %v and says %q, want %q", r, err, got, want)
 				}
 			}

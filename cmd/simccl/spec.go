@@ -7,48 +7,56 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )
 
-// flagNames are the options that set the members of a Spec; those without one
+// flagNames are the options that set the members of a Spec and of a bench; those without one
 // have values that name themselves.
 var flagNames = map[string]string{
 	"machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
-	"machine.class": "--machine-class", "nccl.env": "--env", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
+	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
 	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
 	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "engine.fidelity": "--fidelity",
 	"engine.fold": "--fold", "engine.skip": "--skip", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
 	"outputs.profile": "--profile", "outputs.ops": "--ops", "outputs.detail": "--trace-detail", "outputs.style": "--trace-style",
 	"outputs.ranks": "--trace-ranks", "outputs.maxEvents": "--trace-events",
+	// Members of a bench.Request.
+	"Iters": "-n", "Warmup": "-w", "Agg": "-m", "Cycles": "-N", "Check": "-c", "Graph": "-G", "Output": "-J", "Columns": "--columns",
+	"Threads": "-t", "Blocking": "-z", "StreamNull": "-y", "Timeout": "-T", "CPUTime": "-C", "Average": "-a", "LocalRegister": "-R", "CTAPolicy": "-x",
+	"Memory": "-M", "Unalign": "-u", "Device": "-D", "PerIter": "-I", "Skip": "-K", "Backend": "--backend", "Launch": "--launch", "Algo": "--algo",
+	"Library": "--libnccl", "Multicast": "--multicast", "Compare": "--compare", "Trace": "--trace", "Limit": "--limit", "Ranks": "--nranks",
+	// Members of a perftest.Request, where they are not called so above.
+	"QPs": "-q", "Seconds": "-D", "Depth": "-t", "SL": "-S", "TrafficClass": "--tclass", "QPTimeout": "-u", "TCP": "-p", "Serve": "--serve", "Listen": "--listen", "Size": "-s",
 }
 
-// asFlags names options in place of the members of a Spec. Such an error is one of
-// usage.
+// asFlags names options in place of the members of a Spec, whose error is one of
+// usage, and of a bench.Request.
 func asFlags(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
 		for _, e := range joined.Unwrap() {
 			all = append(all, asFlags(e))
 		}
-		return worst(all)
+		return fail.Join(all...)
 	}
 	var f *scenario.FieldError
 	if !errors.As(err, &f) {
-		return err
+		return fail.Named(err, flagNames)
 	}
 	path, _, _ := strings.Cut(f.Path, "[")
 	flag, known := flagNames[path]
 	if !known {
-		return &statusError{code: exitUsage, err: err}
+		return fail.Argument(err)
 	}
 	own := *f
 	if own.Path = flag; flag == "" {
 		own.Path, own.Value = "", ""
 		return usage("%s", strings.TrimPrefix(own.Error(), ": "))
 	}
-	return &statusError{code: exitUsage, err: &own}
+	return fail.Argument(&own)
 }
 
 // spec is what the options of a run say.
@@ -67,9 +75,9 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 
 // engine is how times are found.
 func (r *runFlags) engine() scenario.Engine {
-	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Skip: orDefault(r.skip, "auto"), Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.threads, 1),
-		NoProof: r.test.check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
-	if e.Launch == "" && r.test.graph > 0 {
+	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Skip: orDefault(r.skip, "auto"), Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.Threads, 1),
+		NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
+	if e.Launch == "" && r.test.Graph > 0 {
 		e.Launch = "graph"
 	}
 	return e
@@ -86,21 +94,21 @@ func orDefault[T comparable](v, def T) T {
 
 // workload is the operation and what it goes through.
 func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
-	w := scenario.Workload{Op: op, Root: t.root, Cycles: orDefault(t.cycles, 1)}
+	w := scenario.Workload{Op: op, Root: t.Root, Cycles: orDefault(t.Cycles, 1)}
 	if f, err := coll.ParseFunc(op); err == nil {
 		w.Op = f.TestName()
 	}
-	if t.sizes != "" {
-		w.Sizes = strings.Split(t.sizes, ",")
+	if t.Sizes != "" {
+		w.Sizes = strings.Split(t.Sizes, ",")
 	}
-	if w.Range = (scenario.Range{Min: t.min, Max: t.max, Step: t.step, Factor: t.factor}); swept(c) && w.Range == (scenario.Range{}) {
+	if w.Range = (scenario.Range{Min: t.Min, Max: t.Max, Step: t.Step, Factor: t.Factor}); swept(c) && w.Range == (scenario.Range{}) {
 		w.Range.Min = "32M" // nccl-tests' own, where a sweep is asked for that says nothing
 	}
-	if t.datatype != "float" {
-		w.Types = []string{t.datatype}
+	if t.DataType != "float" {
+		w.Types = []string{t.DataType}
 	}
-	if t.op != "sum" {
-		w.Reductions = []string{t.op}
+	if t.Op != "sum" {
+		w.Reductions = []string{t.Op}
 	}
 	return w
 }
@@ -165,7 +173,7 @@ func (a *app) saveScenario(name string, s scenario.Spec) error {
 func newScenario(a *app) *cobra.Command {
 	show := &cobra.Command{Use: "show FILE", Short: "Print a scenario as it is understood",
 		Long: `show prints a scenario file as a Spec is written, with how many points its grid has
-and the digest of the first: equal digests give equal results, whatever the files
+and the digest of the first: equal digests give equal results, with any file
 are called.`,
 		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n  simccl scenario show four.json",
 		Args:    exactly("FILE"),
@@ -222,7 +230,7 @@ func (a *app) checkScenarios(names []string) error {
 			return err
 		}
 	}
-	return worst(errs)
+	return fail.Join(errs...)
 }
 
 // describe counts the points of a scenario and identifies the first.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/status"
 	"github.com/simccl/simccl/internal/termtext"
 )
 
@@ -114,7 +115,7 @@ func TestNoControlCharacterReachesATerminal(t *testing.T) {
 			i := strings.Index(shown, "\nFORGED")
 			t.Errorf("%q: a name begins a line of its own: %q", line, shown[max(0, i-80):min(len(shown), i+20)])
 		}
-		if code == exitInternal {
+		if code == status.Internal {
 			t.Errorf("%q: status %d: %s", line, code, &err)
 		}
 		if c.name != "" && !strings.Contains(shown, c.name) {

@@ -23,7 +23,7 @@ import (
 )
 
 // browser runs headless Chromium on a page, and skips where there is none
-// unless SIMCCL_REQUIRE asks for it. extra flags come before the address.
+// unless SIMCCL_REQUIRE requires it. extra flags come before the address.
 func browser(t *testing.T, extra ...string) string {
 	t.Helper()
 	if testing.Short() {

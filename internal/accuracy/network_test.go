@@ -49,7 +49,7 @@ func span(cs []Compared) string {
 	return fmt.Sprintf("%d–%d MiB | %.1f–%.1f | %.1f–%.1f", first.Bytes>>20, last.Bytes>>20, first.Real, last.Real, first.Sim, last.Sim)
 }
 
-// stand names the machine that stands for a table's.
+// stand names the machine that represents a table's.
 func (p *Published) stand() string {
 	if p.domain > 0 {
 		return fmt.Sprintf("%s, %d to a domain | %d x %d", p.topo, p.domain, p.nodes, p.gpus)
@@ -110,7 +110,7 @@ var reasons = []string{
 	"not clean, by their own notes",
 }
 
-// reason tells why a table is not compared, and "" where it should be.
+// reason reports why a table is not compared, and "" where it should be.
 func (tab *table) reason() string {
 	has := func(s string, words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })

@@ -65,7 +65,7 @@ func Read(dir fs.FS) (runs []*Run, left []string, err error) {
 	return runs, left, err
 }
 
-// readFile reads one file; why tells why it is left out.
+// readFile reads one file; why reports why it is left out.
 func readFile(dir fs.FS, name string) (run *Run, why string, err error) {
 	ext := path.Ext(name)
 	if !slices.Contains([]string{".txt", ".log", ".out", ".json"}, ext) {
@@ -183,7 +183,7 @@ func readList(name string, text []byte, s settings) (*Run, error) {
 			comments = append(comments, scan.Text())
 		}
 	}
-	t, err := tell(name, settingsInText(comments), s)
+	t, err := provenanceOf(name, settingsInText(comments), s)
 	if err != nil {
 		return nil, &FileError{File: name, Problem: err.Error()}
 	}

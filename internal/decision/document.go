@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
@@ -14,22 +15,22 @@ import (
 // System; Domains is there where the host falls apart; Selection is absent for
 // one rank, where NCCL chooses nothing.
 type Document struct {
-	NNodes      int                `json:"nNodes"`
-	GPUsPerNode int                `json:"gpusPerNode"`
-	NRanks      int                `json:"nRanks"`
-	Env         map[string]string  `json:"env"`
-	Notes       []string           `json:"notes"`
-	TopoXML     string             `json:"topoXml"`
-	System      topo.SystemSection `json:"system"`
-	Paths       topo.PathsSection  `json:"paths"`
-	Graphs      []Graph            `json:"graphs"`
-	Domains     []Domain           `json:"domains,omitempty"`
-	GraphXML    string             `json:"graphXml"`
-	GraphsFinal []Graph            `json:"graphsFinal"`
-	Channels    Channels           `json:"channels"`
-	Tuning      Tuning             `json:"tuning"`
-	Selection   []Choice           `json:"selection,omitempty"`
-	Reference   string             `json:"reference"`
+	NNodes      int                   `json:"nNodes"`
+	GPUsPerNode int                   `json:"gpusPerNode"`
+	NRanks      int                   `json:"nRanks"`
+	Env         map[string]string     `json:"env"`
+	Notes       []string              `json:"notes"`
+	TopoXML     string                `json:"topoXml"`
+	System      topodoc.SystemSection `json:"system"`
+	Paths       topodoc.PathsSection  `json:"paths"`
+	Graphs      []Graph               `json:"graphs"`
+	Domains     []Domain              `json:"domains,omitempty"`
+	GraphXML    string                `json:"graphXml"`
+	GraphsFinal []Graph               `json:"graphsFinal"`
+	Channels    Channels              `json:"channels"`
+	Tuning      Tuning                `json:"tuning"`
+	Selection   []Choice              `json:"selection,omitempty"`
+	Reference   string                `json:"reference"`
 }
 
 // Given is what a communicator does not know of itself.
@@ -51,7 +52,7 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		return nil, err
 	}
 	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: g.TopoXML,
-		System: topo.SystemDoc(c.Searched), Paths: topo.PathsDoc(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Comm),
+		System: topodoc.System(c.Searched), Paths: topodoc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Comm),
 		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + c.Params.Rules.Version()}
 	if d.Env == nil {
 		d.Env = map[string]string{}

@@ -7,7 +7,6 @@ package diff
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +32,10 @@ type Side struct {
 
 // Load builds the machine of a side. The Spec's workload is not used.
 func Load(s Side, opt scenario.Options) (*Side, error) {
-	var err error
+	err := s.Spec.Validate()
+	if err != nil {
+		return nil, err
+	}
 	s.opt = opt
 	s.site, err = scenario.Load(&s.Spec, opt)
 	return &s, err
@@ -206,9 +208,21 @@ func (s *Side) network() string {
 	return s.Spec.Network.Fabric
 }
 
-// DefaultOps are compared where none are named.
-func DefaultOps() []coll.Func {
-	return slices.Clone([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv})
+// Ops are the operations that are compared: those named, or seven where none are.
+// Its error is a *coll.UnknownNameError.
+func Ops(names []string) ([]coll.Func, error) {
+	if len(names) == 0 {
+		return []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv}, nil
+	}
+	var ops []coll.Func
+	for _, name := range names {
+		f, err := coll.ParseFunc(name)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, f)
+	}
+	return ops, nil
 }
 
 // shownChanges bounds the differences of two topology files in the text.

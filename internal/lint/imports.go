@@ -61,7 +61,7 @@ func checkImport(r *reporter, f *File, spec *ast.ImportSpec, home *room, path st
 			return
 		}
 	}
-	r.report(f, spec.Pos(), "import", "%s imports %s, which is no guest of this room (it has %s); a guest lives in one room, see docs/DEPENDENCIES.md", r.p.Path, path, names(home.guests))
+	r.report(f, spec.Pos(), "import", "%s imports %s, which is not a third-party module of this package (it has %s); each has one package, see docs/DEPENDENCIES.md", r.p.Path, path, names(home.guests))
 }
 
 func names(edges []edge) string {

@@ -40,7 +40,7 @@ type File struct {
 	Built bool // part of the type-checked package
 }
 
-// Package is what the rules look at.
+// Package is the input of the rules.
 type Package struct {
 	Path  string // import path relative to the module, "topo/xml"; "." is the root
 	Fset  *token.FileSet
@@ -92,7 +92,7 @@ func (r *reporter) built() []*File {
 }
 
 // escapes returns the lines on which, or below which, the comment
-// "//lint:WORD reason" stands. An escape without a reason counts for nothing.
+// "//lint:WORD reason" is written. An escape without a reason counts for nothing.
 func escapes(fset *token.FileSet, f *ast.File, word string) map[int]bool {
 	lines := map[int]bool{}
 	for _, group := range f.Comments {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -18,7 +19,7 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 	var l log
 	node := c.NodeOf[rank]
 	d := &c.Domains[node]
-	for _, line := range d.System.Print(int(d.First)) {
+	for _, line := range topodoc.Log(d.System, int(d.First)) {
 		l.add(Graph, "%s", line)
 	}
 	for _, id := range [...]int{search.RingID, search.TreeID, search.CollNetChainID, search.CollNetDirectID, search.NVLSID} {
@@ -47,7 +48,7 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 	return l
 }
 
-// searched tells whether NCCL searched a graph, and so prints it
+// searched reports whether NCCL searched a graph, and so prints it
 // (init.cc:1015-1058).
 func searched(c *comm.Comm, d *connect.Domain, id int) bool {
 	switch id {

@@ -14,8 +14,11 @@ const maxPathSlices = 4 << 20
 
 // CriticalPath returns a sink that passes everything on and, when it is closed,
 // adds the critical path: the chain of steps that the end of the run waited
-// for, found backwards from the last step from each receive to its send and along
-// each channel's order. Its slices follow each other without a gap.
+// for, found backwards from the kernel or step that ends last, from each receive
+// to its send and along each channel's order. Its slices follow each other
+// without a gap, from zero to the end of the last kernel. Beside steps there are
+// "kernel", what a kernel does before, between and after its steps, and "launch",
+// the time before a rank's first kernel and between its kernels.
 //
 // cancelled, if not nil, is polled while the path is sought; the error that it
 // returns ends the search, and is returned by Close, which leaves out the path.
@@ -32,6 +35,7 @@ type pathSink struct {
 	steps     []pathStep
 	sends     map[sendKey]int32       // the SendWait of each step
 	last      map[trace.TrackID]int32 // the newest step of a track
+	kernels   kernels
 	full      bool
 }
 
@@ -98,6 +102,7 @@ func (p *pathSink) Track(t trace.Track) trace.TrackID {
 	for int(id) >= len(p.lanes) {
 		p.lanes = append(p.lanes, lane{rank: -1})
 	}
+	p.kernels.track(id, &t)
 	if rank := t.Process - RankPID; rank >= 0 && t.Process < NICPID && t.Thread >= channelTID {
 		channel := (t.Thread - channelTID) / perChannel
 		if t.Thread >= overflowTID {
@@ -111,6 +116,7 @@ func (p *pathSink) Track(t trace.Track) trace.TrackID {
 // Emit passes an event on and keeps steps and their arrows.
 func (p *pathSink) Emit(e *trace.Event) {
 	p.Sink.Emit(e)
+	p.kernels.emit(e)
 	l := lane{rank: -1}
 	if int(e.Track) < len(p.lanes) {
 		l = p.lanes[e.Track]
@@ -124,6 +130,7 @@ func (p *pathSink) Emit(e *trace.Event) {
 			return
 		}
 		if p.full = len(p.steps) == maxPathSlices; p.full {
+			p.steps, p.sends, p.last = nil, nil, nil // of no use
 			return
 		}
 		s := pathStep{start: worked(e), end: e.Start + e.Dur, rank: l.rank, channel: l.channel,
@@ -161,10 +168,10 @@ func (p *pathSink) Close() error {
 	return err
 }
 
-// pollEvery is after how many rounds of a long loop poll asks.
+// pollEvery is after how many rounds of a long loop poll checks.
 const pollEvery = 1 << 12
 
-// poll asks now and then whether the search for the path is cancelled.
+// poll checks periodically whether the search for the path is cancelled.
 func (p *pathSink) poll() error {
 	if p.polls++; p.cancelled == nil || p.polls < pollEvery {
 		return nil
@@ -194,8 +201,8 @@ type channelPath struct {
 }
 
 // causes lists them by channel, each list in the order of their ends. A
-// receive stands for the send whose data it waited for: its own slice lasts
-// until the kernel is done with it, and by then the next send is under way.
+// receive represents the send whose data it waited for: its own slice lasts
+// until the kernel is done with it, and by then the next send is in flight.
 func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 	by = make(map[lane]*channelPath)
 	for i := range p.steps {
@@ -235,52 +242,42 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 	return by, final, nil
 }
 
-// path walks back from the step that ends last.
-func (p *pathSink) path() (out []pathPiece, err error) {
+// path walks back from the end of the run.
+func (p *pathSink) path() ([]pathPiece, error) {
 	by, final, err := p.causes()
 	if err != nil || final.end == 0 {
 		return nil, err
 	}
-	at, i := final.end, final.step // from at on everything is explained
-	if s := &p.steps[i]; s.wait == RecvWait {
-		if j, ok := p.sendOf(s); ok && p.steps[j].start < at {
+	p.kernels.order()
+	w := &walk{p: p, by: by, at: final.end} // from at on everything is explained
+	i, ok := final.step, true
+	if k, later := p.kernels.last(final.end); later {
+		w.at = k.end
+		i, ok = w.back(k.lane)
+	} else if s := &p.steps[i]; s.wait == RecvWait {
+		if j, known := p.sendOf(s); known && p.steps[j].start < w.at {
 			i = j
 		}
 	}
-	for {
+	for ok {
 		if err := p.poll(); err != nil {
 			return nil, err
 		}
 		s := &p.steps[i]
-		from := max(min(s.start, at), 0)
-		if from < at {
-			out = append(out, pathPiece{from, at, waitName[s.wait], s.rank, s.channel})
-			at = from
-		}
+		l := lane{s.rank, s.channel}
+		w.add(s.start, waitName[s.wait], l)
 		if s.before >= 0 {
 			i = s.before
 			continue
 		}
-		before, ok := p.before(by[lane{s.rank, s.channel}], at)
-		if !ok {
-			break
-		}
-		if before.end < at { // between steps the kernel works
-			out = append(out, pathPiece{before.end, at, "kernel", s.rank, s.channel})
-			at = before.end
-		}
-		i = before.step
+		i, ok = w.back(l)
 	}
-	if at > 0 {
-		last := &out[len(out)-1]
-		out = append(out, pathPiece{0, at, "launch", last.rank, last.channel})
-	}
-	slices.Reverse(out)
-	return out, nil
+	slices.Reverse(w.out)
+	return w.out, nil
 }
 
 // nearRecvs bounds how many receives before an instant are looked at for one
-// that is under way: a channel has few at a time.
+// in flight: a channel has few at a time.
 const nearRecvs = 64
 
 // before returns what a channel waited for at t: data that was coming in just

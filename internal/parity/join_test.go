@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
-	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -23,7 +23,7 @@ func TestTraysJoinedAreNCCLsDomain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := topo.Join(spec, 2)
+	two, err := decl.Join(spec, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

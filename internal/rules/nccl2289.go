@@ -110,10 +110,10 @@ func tuning2289() Tuning {
 		TreeMax:      Caps{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}},
 		NVLSTreeMax:  Caps{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 43.8}},
 		NVLSEff:      [Classes]float32{0, 0, .85, .74},
-		TreeCorrection: [coll.NumProtocols][23]float32{
-			{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
-			{1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
-			{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
+		TreeCorrection: [coll.NumProtocols][24]float32{
+			{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
+			{1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
+			{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},
 		},
 		CorrectAllTrees: false,                     // tuning.cc:592; true before 2.23 (2.22.3 tuning.cc:434)
 		TreeMaxForAll:   false,                     // tuning.cc:306; true before 2.23
@@ -125,6 +125,7 @@ func tuning2289() Tuning {
 		LL128MixedSM: 0,                            // tuning.cc:492; 90 from 2.30.3 (2.30.3 tuning.cc:501)
 		PAT:          true, PATSM: 60, PATEff: .75, // tuning.cc:202-208, 310; .85 in 2.23.4, none before
 
+		NVLSLeast:        2, // tuning.cc:288; 0 before 2.28.3
 		NVLSBandwidth:    nvlsByEfficiency,
 		NVLSGathersInter: true, NVLSGatherRanks: 32, // enqueue.cc:1802; one node alone before 2.27.3 (2.26.2 enqueue.cc:1672)
 		NVLSFewest: true, // enqueue.cc:1882; since 2.28

@@ -9,7 +9,7 @@ import (
 )
 
 // Ruleset is the rules of one release. It is passed by pointer through the Params
-// of every stage and must not be changed on the way: two stages of one
+// of every stage and must not be changed in between: two stages of one
 // communicator have the same rules. A Ruleset comes from Default or For; a nil
 // one is refused by every stage (Check).
 type Ruleset struct {
@@ -48,7 +48,9 @@ func For(text string) (*Ruleset, error) {
 }
 
 // all makes the rules of every known release, oldest first.
-func all() []*Ruleset { return []*Ruleset{nccl2289()} }
+func all() []*Ruleset {
+	return []*Ruleset{nccl2277(), nccl2289(), nccl2297(), nccl2307()}
+}
 
 // Known lists the releases that have rules, oldest first.
 func Known() []Release {
@@ -167,6 +169,21 @@ type Topo struct {
 	WidenFused bool // PCI links above a virtual NIC get the width of its ports
 	// GUIDFallback: a net without guid has its id for one; else its number.
 	GUIDFallback bool
+	// TrimNets: a System that holds all ranks loses its nets.
+	TrimNets bool
+	// GINNodes: nets with gin="1" have a GIN node too.
+	GINNodes bool
+	// GINPorts: a port that a virtual NIC replaces stays for its GIN node.
+	GINPorts bool
+	// NetRails: nets have rails and planes, by which channels are matched. NetRail is
+	// that of nets for which nothing says it, -1 for none.
+	NetRails bool
+	NetRail  int
+	// DevNodes: a DEV node stands between a GPU and its links.
+	DevNodes bool
+	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
+	// then the shorter; else the wider one of those that are not longer.
+	PathsByKind bool
 }
 
 // NVLink is the rate of one NVLink of a GPU. The last row holds for all compute
@@ -184,7 +201,7 @@ type Search struct {
 	Speeds []Speeds // highest compute capability first; the last has SM 0
 	// MaxNVLSHeads bounds the channels of an NVLS graph.
 	MaxNVLSHeads int
-	// KindsOfSystem: the kinds of paths that are tried go from the best to the
+	// KindsOfSystem: the kinds of paths that are tried are listed from the best to the
 	// worst in the system; else from NVL (between GPUs) and PIX (to nets) to SYS.
 	KindsOfSystem bool
 	// SYSBelowSM90: below sm_90 paths to nets are tried up to SYS in any case.
@@ -193,6 +210,12 @@ type Search struct {
 	TwoIslands bool
 	// ScatterNets is the default of NCCL_MNNVL_SCATTER_NETS_ENABLE.
 	ScatterNets bool
+	// GraphRanks: the file of graphs names ranks beside devices.
+	GraphRanks bool
+	// NoGraphNets: where nothing is found, the graph has the nets of the first and
+	// the last GPU, or no speed and DIS between nodes where these have none; else
+	// no nets, 0.1 GB/s and SYS.
+	NoGraphNets bool
 }
 
 // Speeds are the speeds in GB/s that a search tries, fastest first, for machines
@@ -226,20 +249,34 @@ type Connect struct {
 	// the latter where all ranks share one NVLink domain.
 	NVLSSM90, NVLSSM100, NVLSSM100OneDomain int64
 	NVLSMinGPUs                             int
+	// NVLSTune changes the channels and chunks of NVLS; nil for nothing.
+	NVLSTune func(NVLSShape) NVLSTuned
 	// NVLSRaises: a communicator has at least as many channels as NVLS.
 	NVLSRaises bool
 
 	Buffers [coll.NumProtocols]int64 // bytes
 	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
 	P2PChunk, P2PNVLChunk int64
-	NVLSChunk             int64
-	P2PGroup              int64 // ranks of a node scheduled together in send/recv
+	// P2PChunkARM is by how much that between nodes is larger from sm_100 on with
+	// ARM CPUs; 0 for not at all.
+	P2PChunkARM int64
+	NVLSChunk   int64
+	P2PGroup    int64 // ranks of a node scheduled together in send/recv
 
 	// PeerChannels is how many channels send/recv to one peer uses over the
 	// network. PeersAgree: the minimum over all ranks holds; else each node has
 	// its own.
 	PeerChannels func(Peer) int
 	PeersAgree   bool
+	// PeersByTurns: the nets that fill a GPU are those that it takes in turn, up to
+	// its bandwidth to the CPU; else its nearest, up to its own link to a CPU.
+	PeersByTurns bool
+	// PeerBatch is how many ranks' send/recv share a channel at a time: between
+	// nodes the channels a peer are halved while they times the batches of all
+	// ranks are more than there are. 0: they are only bounded by that number.
+	PeerBatch int
+	// NVBPeers: a path by way of a GPU counts as NVLink for them.
+	NVBPeers bool
 }
 
 // Peer is what the channels of send/recv over the network depend on.
@@ -247,7 +284,20 @@ type Peer struct {
 	Ranks       int // of the communicator
 	P2PChannels int // of the communicator
 	NetsToFill  int // nearest nets that a GPU needs to use its link to the CPU fully
+	// NetsBW is their bandwidth together, GB/s.
+	NetsBW float32
 }
+
+// NVLSShape is what the channels and chunks of NVLS depend on.
+type NVLSShape struct {
+	MinSM, Nodes int
+	PerNode      int     // ranks of the smallest node
+	NetBW        float32 // GB/s of the slowest net that a rank uses
+	TypeInter    Level   // of the NVLS graph
+}
+
+// NVLSTuned are channels and chunks of NVLS in bytes; 0 where nothing is changed.
+type NVLSTuned struct{ Channels, Chunk, TreeChunk int64 }
 
 // Classes are the rows of the bandwidth caps: below sm_80, sm_80, sm_90, sm_100.
 const Classes = 4
@@ -291,8 +341,12 @@ type Tuning struct {
 	NVLSTreeMax  Caps // per channel
 	NVLSEff      [Classes]float32
 
-	// TreeCorrection is a tree's share of its bandwidth by log2(bytes / 64).
-	TreeCorrection [coll.NumProtocols][23]float32
+	// TreeCorrection is a tree's share of its bandwidth by log2(bytes / 64), for an
+	// AllReduce by Tree up to the one before last.
+	TreeCorrection [coll.NumProtocols][24]float32
+	// NVLSTreeSM is the lowest compute capability from which NVLSTree has it too, in
+	// full, with x86 CPUs; 0 for none.
+	NVLSTreeSM int
 	// CorrectAllTrees: it holds for every collective, else for AllReduce.
 	CorrectAllTrees bool
 	// TreeMaxForAll: so do a tree's share of .92 and TreeMax.
@@ -322,6 +376,11 @@ type Tuning struct {
 	PATSM  int  // lowest compute capability for it
 	PATEff float64
 
+	// NVLSLeast is the least channels of a graph for NVLS and NVLSTree.
+	NVLSLeast int
+	// NVLSRatio is their algorithm's share of the bus bandwidth; 0: ranks by steps,
+	// as for Ring.
+	NVLSRatio float32
 	// NVLSBandwidth is the bus bandwidth per channel of NVLS and NVLSTree.
 	NVLSBandwidth func(t *Tuning, in NVLS) float32
 	// NVLSGathersInter: NVLS AllGather and ReduceScatter exist between nodes.
@@ -346,7 +405,10 @@ type NVLS struct {
 // Plan are the rules of splitting an operation over channels and chunks.
 type Plan struct {
 	// MinTraffic is the least traffic for which a further channel is used.
+	// RoundShare: a channel's share is rounded up to 16 bytes, else raised to
+	// MinTraffic.
 	MinTraffic int64
+	RoundShare bool
 	// LLTraffic is how many bytes of traffic an LL byte counts for.
 	LLTraffic int64
 

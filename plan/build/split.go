@@ -113,6 +113,9 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 	}
 	n := int64(min(r.Channels, rule.channels))
 	perChannel := max(rules.MinTraffic, max(rules.MinTraffic, traffic)/n)
+	if rules.RoundShare {
+		perChannel = alignUp(max(rules.MinTraffic, traffic)/n, 16)
+	}
 
 	cell := alignUp(divUp(rules.MinTraffic, perByte), 16)
 	perCell := cell * perByte
@@ -185,7 +188,7 @@ func shrinkTiers(chunk, nBytes, heads int64, tiers []tier) int64 {
 }
 
 // stripes deals the operation out in chunks: every channel takes the next chunk
-// (of every head) in turn, as many channels as the cost model allows, whatever
+// (of every head) round-robin, as many channels as the cost model allows, whatever
 // the size (enqueue.cc:568-597). chunk is NCCL's size of one for nBytes over
 // all ranks, from the FIFO step.
 func stripes(c *connect.Comm, r *plan.Request, channels, heads int, chunk func(step, nBytes, perLoop int64) int64) (plan.Split, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/simccl/simccl/real/internal/ibv"
 	"github.com/simccl/simccl/real/internal/sock"
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/real/internal/verbs"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -92,7 +93,7 @@ func (h *hosts) About() About {
 
 func (h *hosts) Close() error { return nil }
 
-// share is what every rank tells the others of a measurement.
+// share is what every rank sends the others of a measurement.
 type share struct {
 	Time  units.Time
 	Wrong int64
@@ -218,7 +219,7 @@ func (h *hosts) traced(ctx context.Context, x *host.Session, pl *plan.Plan, to T
 }
 
 // clocks compares this process's clock with rank 0's, where there are others;
-// far is how well it tells the times of the trace, in nanoseconds.
+// far is the uncertainty of the trace's times, in nanoseconds.
 func clocks(t *team.Team, far int64) ([]chrome.ClockSync, error) {
 	if t.Boot == nil {
 		return nil, nil
@@ -248,7 +249,7 @@ func openWire(c *HostConfig, t *team.Team) (*host.Wire, error) {
 		set := c.IB
 		set.Host = t.Address()
 		n, err = ibv.NewNet(set)
-		w.Memory = ibv.HostMemory
+		w.Memory = verbs.HostMemory
 	}
 	if err != nil {
 		return nil, err

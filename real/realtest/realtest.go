@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/real/internal/cuda/fake"
 	"github.com/simccl/simccl/real/internal/ibv"
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 // FakeDriver is the directory of a CUDA driver whose GPUs are this computer's
@@ -44,7 +45,7 @@ type Port struct{ Num, Mbps int }
 // none.
 func RDMA(t testing.TB) []Device {
 	t.Helper()
-	lib, err := ibv.Open()
+	lib, err := verbs.Open()
 	require.Hardware(t, "ib", err, exec.ErrUnsupported)
 	names, err := lib.DeviceNames()
 	require.Hardware(t, "ib", err, exec.ErrUnsupported)

@@ -97,7 +97,7 @@ func keyIn(dir string) (Secret, error) {
 	return readKey(name)
 }
 
-// readKey reads a key that nobody else can have written or read.
+// readKey reads a key that no other user can have written or read.
 func readKey(name string) (Secret, error) {
 	if _, err := os.Lstat(name); err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ func TestNVL72(t *testing.T) {
 	if rack.Name != "nvl72-sm100" || board.Name != "nvswitch-sm100" {
 		t.Fatalf("classes %s and %s", rack.Name, board.Name)
 	}
-	if rack.CastEff >= board.CastEff {
-		t.Errorf("multicast over 72 GPUs keeps %g of a link, over 8 %g", rack.CastEff, board.CastEff)
+	if rack.MulticastEff >= board.MulticastEff {
+		t.Errorf("multicast over 72 GPUs keeps %g of a link, over 8 %g", rack.MulticastEff, board.MulticastEff)
 	}
 	for _, q := range Quantities() {
 		if q.Name != "multicast_eff" && q.Name != "nic_look" && *q.At(&rack) != *q.At(&board) {

@@ -311,7 +311,7 @@ func TestAMDFamiliesAreNCCLs(t *testing.T) {
 	}
 }
 
-// TestWhatAVirtualMachineIsTold: a file that NCCL reads before it looks at the
+// TestWhatAVirtualMachineIsTold: a file that NCCL reads before it reads the
 // machine goes before what sysfs shows; what is in it and not here is left out.
 func TestWhatAVirtualMachineIsTold(t *testing.T) {
 	text, err := os.ReadFile("testdata/vm.begin.xml")

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -61,7 +62,7 @@ func (m *Machine) hcas() []HCA {
 	return out
 }
 
-// usualMaxQP stands for a device's limit where nobody can be asked: that of
+// usualMaxQP replaces a device's limit that cannot be queried: that of
 // ConnectX-6 and -7.
 const usualMaxQP = 131072
 
@@ -94,7 +95,7 @@ func (m *Machine) ibPorts(p Params) []netPort {
 		}
 		for _, q := range ports {
 			num, at := atoi(q.Name()), dir+"/ports/"+q.Name()
-			if !m.usable(at) || !topo.Listed(p.IBHCA, d.Name, num) || len(out) == maxHCAs {
+			if !m.usable(at) || !iflist.Listed(p.IBHCA, d.Name, num) || len(out) == maxHCAs {
 				continue
 			}
 			// The port of a card: functions before this one count too
@@ -112,7 +113,7 @@ func (m *Machine) ibPorts(p Params) []netPort {
 	return out
 }
 
-// usable tells whether a port is active and speaks InfiniBand or Ethernet
+// usable reports whether a port is active and speaks InfiniBand or Ethernet
 // (net_ib.cc:738).
 func (m *Machine) usable(port string) bool {
 	state, _, _ := strings.Cut(m.read(port+"/state"), ":")
@@ -161,7 +162,7 @@ func guid(s string) uint64 {
 	return out
 }
 
-// peerMemory tells whether the kernel lets NICs reach GPU memory
+// peerMemory reports whether the kernel lets NICs reach GPU memory
 // (net_ib.cc:990, ncclIbGdrSupport).
 func (m *Machine) peerMemory() bool {
 	for _, f := range []string{"sys/kernel/mm/memory_peers/nv_mem/version", "sys/kernel/mm/memory_peers/nv_mem_nc/version", "sys/module/nvidia_peermem/version"} {
@@ -175,7 +176,7 @@ func (m *Machine) peerMemory() bool {
 // maxInterfaces is how many interfaces the socket plugin takes (socket.h:18).
 const maxInterfaces = 16
 
-// socketPorts lists the interfaces that NCCL would talk over
+// socketPorts lists the interfaces that NCCL would use
 // (misc/socket.cc:136 and 355): addresses of IPv4 come before those of IPv6.
 func (m *Machine) socketPorts(p Params) ([]netPort, error) {
 	all, err := m.Interfaces()
@@ -197,7 +198,7 @@ func (m *Machine) socketPorts(p Params) ([]netPort, error) {
 	for _, list := range lists {
 		var out []netPort
 		for _, i := range ordered {
-			if topo.Listed(list, i.Name, -1) && len(out) < maxInterfaces {
+			if iflist.Listed(list, i.Name, -1) && len(out) < maxInterfaces {
 				out = append(out, m.socketPort(i.Name, len(out)))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -35,7 +36,7 @@ func (m *Machine) read(name string) string {
 }
 
 func (m *Machine) number(name string) int {
-	n, _ := topo.CInt(m.read(name))
+	n, _ := cnum.Int(m.read(name))
 	return int(n)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
@@ -103,7 +104,7 @@ func TestDomainsAreTakenApartAndJoined(t *testing.T) {
 	if whole.NHosts() != 2 || whole.Host(0).Systems[0].NHosts != 2 || single.NHosts() != 4 || single.NRanks() != whole.NRanks() || len(single.Classes) != 2 {
 		t.Errorf("whole %d hosts of %d, single %d of %d classes", whole.NHosts(), whole.Host(0).Systems[0].NHosts, single.NHosts(), len(single.Classes))
 	}
-	joined, err := topo.Join(specOf(t, "gb200-nvl72-tray"), 3)
+	joined, err := decl.Join(specOf(t, "gb200-nvl72-tray"), 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -27,7 +28,7 @@ func withoutFabric(members []Member) string {
 	for _, m := range members {
 		switch {
 		case m.Count < 1:
-		case len(topo.Hosts(m.Spec)) > 1:
+		case len(decl.Hosts(m.Spec)) > 1:
 			domain = true
 		case !m.Fabric && name == "":
 			name = m.Spec.Name
@@ -44,7 +45,7 @@ func withoutFabric(members []Member) string {
 func apart(members []Member, p topo.Params) ([]member, error) {
 	var out []member
 	for _, m := range members {
-		hosts := topo.Hosts(m.Spec)
+		hosts := decl.Hosts(m.Spec)
 		if len(hosts) == 1 || m.Count < 1 {
 			out = append(out, member{m, p.GPUs})
 			continue

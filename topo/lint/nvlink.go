@@ -5,8 +5,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/termtext"
-	"github.com/simccl/simccl/topo"
 )
 
 // maxNVLinks is how many NVLinks a chip has at most (xml.cc:760).
@@ -43,7 +43,7 @@ func (c *checker) nvlinks() {
 		if byHost[it.host] == nil {
 			byHost[it.host] = map[int64]*gpuLinks{}
 		}
-		byHost[it.host][topo.BusID(it.bus)] = g
+		byHost[it.host][cnum.BusID(it.bus)] = g
 		c.ownLinks(g)
 	}
 	for _, g := range order {
@@ -68,7 +68,7 @@ func (c *checker) ownLinks(g *gpuLinks) {
 		target, _ := l.Get("target")
 		class, _ := l.Get("tclass")
 		if strings.HasPrefix(class, "0x03") {
-			g.toGPU[topo.BusID(target)] += n
+			g.toGPU[cnum.BusID(target)] += n
 		} else {
 			targets = append(targets, target)
 		}
@@ -91,12 +91,12 @@ func (c *checker) mirrored(g *gpuLinks, host map[int64]*gpuLinks) {
 		peers = append(peers, p)
 	}
 	sort.Slice(peers, func(i, j int) bool { return peers[i] < peers[j] })
-	own := topo.BusID(g.it.bus)
+	own := cnum.BusID(g.it.bus)
 	for _, p := range peers {
 		peer, ok := host[p]
 		switch back := 0; {
 		case !ok:
-			c.say(Note, "nvlink", g.it, "", fmt.Sprintf("NVLinks to %s, where no GPU is declared: NCCL ignores them", topo.BusIDText(p)), "declare that GPU, or remove the links")
+			c.say(Note, "nvlink", g.it, "", fmt.Sprintf("NVLinks to %s, where no GPU is declared: NCCL ignores them", cnum.BusIDText(p)), "declare that GPU, or remove the links")
 		default:
 			back = peer.toGPU[own]
 			if back == g.toGPU[p] || (back > 0 && own > p) {

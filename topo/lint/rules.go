@@ -6,11 +6,12 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/termtext"
-	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/internal/pcie"
 )
 
-// cpus looks at NUMA numbers, affinities and what NCCL takes the CPU for.
+// cpus checks NUMA numbers, affinities and what NCCL takes the CPU for.
 func (c *checker) cpus() {
 	type key struct{ host, numa string }
 	seen := map[key]string{}
@@ -112,7 +113,7 @@ func (c *checker) busIDs() {
 	seen := map[string]string{}
 	for _, it := range c.all["pci"] {
 		id, _ := it.e.Get("busid")
-		k := fmt.Sprintf("%s %x", it.host, topo.BusID(id))
+		k := fmt.Sprintf("%s %x", it.host, cnum.BusID(id))
 		if first, dup := seen[k]; dup {
 			c.say(Error, "busid", it, "busid", fmt.Sprintf("busid %s is %s already: NCCL joins links to the first", termtext.Short(id, 0), first), "give every device its own address")
 		}
@@ -133,13 +134,13 @@ func (c *checker) busIDs() {
 	}
 }
 
-// links looks at widths and speeds of PCI links.
+// links checks widths and speeds of PCI links.
 func (c *checker) links() {
 	for _, it := range c.all["pci"] {
 		w, hasW := it.e.Get("link_width")
 		s, hasS := it.e.Get("link_speed")
 		wide := it.e.Int("link_width", 0)
-		bw, known := topo.PCIBandwidth(wide, s)
+		bw, known := pcie.Bandwidth(wide, s)
 		switch {
 		case (hasW && w == "") || !hasW || wide == 0:
 			c.say(Warning, "width", it, "link_width", fmt.Sprintf("link_width is %s, NCCL takes 16 lanes", termtext.Quote(w, 0)), "write the lanes, as max_link_width in sysfs")
@@ -163,7 +164,7 @@ func generation(sm int) float32 {
 	return 12
 }
 
-// gpuAttributes looks at GPUs and the links they hang on.
+// gpuAttributes checks GPUs and their links.
 func (c *checker) gpuAttributes() {
 	sms := map[int]string{}
 	for _, it := range c.all["gpu"] {
@@ -173,7 +174,7 @@ func (c *checker) gpuAttributes() {
 		}
 		if it.pci != nil {
 			speed, ok := it.pci.Get("link_speed")
-			bw, known := topo.PCIBandwidth(it.pci.Int("link_width", 0), speed)
+			bw, known := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
 			if ok && known && sm > 0 && float32(bw) < generation(sm) && sm != 121 {
 				c.say(Note, "gpu-link", it, "", fmt.Sprintf("its PCIe link has %g GB/s, an sm_%d chip can %g", float32(bw), sm, generation(sm)), "check link_speed and link_width; a sleeping link shows less")
 			}
@@ -186,7 +187,7 @@ func (c *checker) gpuAttributes() {
 	}
 }
 
-// nets looks at names, speeds and whether the PCIe link carries the port.
+// nets checks names, speeds and whether the PCIe link carries the port.
 func (c *checker) nets() {
 	seen := map[string]string{}
 	for _, it := range c.all["net"] {
@@ -207,7 +208,7 @@ func (c *checker) nets() {
 			continue
 		}
 		speed, _ := it.pci.Get("link_speed")
-		bw, _ := topo.PCIBandwidth(it.pci.Int("link_width", 0), speed)
+		bw, _ := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
 		if need := float32(mbps) / 8000; float32(bw)*1.06 < need {
 			c.say(Warning, "net-link", it, "speed", fmt.Sprintf("a port of %g GB/s on a PCIe link of %g GB/s", need, float32(bw)), "check link_speed and link_width of its <pci>")
 		}
@@ -218,7 +219,7 @@ func (c *checker) nets() {
 // others that it describes: they are no ranks here, and would be on the machine.
 const LeftOut = "left-out"
 
-// places finds PCI devices that a template names without what is there.
+// places finds PCI devices that a template names without saying what it is.
 func (c *checker) places() {
 	var gpus, nics, lost []item
 	for _, it := range c.all["pci"] {
@@ -234,7 +235,7 @@ func (c *checker) places() {
 	}
 	const remedy = `write <gpu dev="0" sm="90" gdr="1"/> into each`
 	if len(lost) > 0 {
-		c.say(Warning, LeftOut, lost[0], "", fmt.Sprintf("%d of %d GPUs are left out, this is the first: its <pci> has no <gpu>, which NCCL asks the machine for", len(lost), len(lost)+len(c.all["gpu"])), remedy)
+		c.say(Warning, LeftOut, lost[0], "", fmt.Sprintf("%d of %d GPUs are left out, this is the first: its <pci> has no <gpu>, which NCCL detects on the machine", len(lost), len(lost)+len(c.all["gpu"])), remedy)
 	}
 	if len(gpus) > 0 {
 		c.say(Note, "template", gpus[0], "", fmt.Sprintf("%d places of GPUs without <gpu>, this is the first: NCCL fills them in on the machine, here they count for nothing", len(gpus)), remedy)

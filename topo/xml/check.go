@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 )
 
 // NCCL's parser limits (xml.h:17-19, topo.h:226).
@@ -56,7 +58,7 @@ var inside = map[string][]string{
 	"nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"},
 }
 
-// required lists what NCCL cannot go on without and this program has no source
+// required lists what NCCL cannot continue without and this program has no source
 // for either.
 var required = map[string][]string{"system": {"version"}, "cpu": {"numaid"}, "pci": {"busid"}}
 
@@ -67,39 +69,39 @@ type checker struct {
 }
 
 // warner gathers warnings. Of those that differ in their place alone it keeps
-// shownAlike, and the last of them says how many more there are; of all it keeps
+// shownRepeated, and the last of them says how many more there are; of all it keeps
 // shownWarnings.
 type warner struct {
-	list  []*Error
-	alike map[string]*alike
-	more  int // warnings beyond shownWarnings
+	list     []*Error
+	repeated map[string]*repeated
+	more     int // warnings beyond shownWarnings
 }
 
-// alike counts equal warnings.
-type alike struct {
+// repeated counts equal warnings.
+type repeated struct {
 	n    int
 	last *Error
 }
 
 const (
-	shownAlike    = 10
+	shownRepeated = 10
 	shownWarnings = 1000
 )
 
 func (w *warner) add(what string, e func() *Error) {
-	a := w.alike[what]
+	a := w.repeated[what]
 	switch {
 	case a == nil && len(w.list) >= shownWarnings:
 		w.more++
 		return
 	case a == nil:
-		if w.alike == nil {
-			w.alike = map[string]*alike{}
+		if w.repeated == nil {
+			w.repeated = map[string]*repeated{}
 		}
-		a = &alike{}
-		w.alike[what] = a
+		a = &repeated{}
+		w.repeated[what] = a
 	}
-	if a.n++; a.n <= shownAlike {
+	if a.n++; a.n <= shownRepeated {
 		a.last = e()
 		w.list = append(w.list, a.last)
 	}
@@ -107,13 +109,13 @@ func (w *warner) add(what string, e func() *Error) {
 
 // end says of the last warning of a kind how many more there are.
 func (w *warner) end(root *topo.Element) []*Error {
-	count := make(map[*Error]int, len(w.alike))
-	for _, a := range w.alike { //lint:sorted each changes its own warning
-		count[a.last] = a.n - shownAlike
+	count := make(map[*Error]int, len(w.repeated))
+	for _, a := range w.repeated { //lint:sorted each changes its own warning
+		count[a.last] = a.n - shownRepeated
 	}
 	for _, e := range w.list {
 		if n := count[e]; n > 0 {
-			e.Problem += fmt.Sprintf(" (and %d more like it)", n)
+			e.Problem += fmt.Sprintf(" (and %d more of this kind)", n)
 		}
 	}
 	if w.more > 0 {
@@ -122,12 +124,12 @@ func (w *warner) end(root *topo.Element) []*Error {
 	return w.list
 }
 
-func (c *checker) fail(p *topo.Place, attr, problem, hint string) {
+func (c *checker) fail(p *decl.Place, attr, problem, hint string) {
 	c.errs = append(c.errs, complaint(p.Elem, p.String(), attr, problem, hint))
 }
 
 // complain warns of an element or of one of its attributes.
-func (c *checker) complain(p *topo.Place, attr, problem, hint string) {
+func (c *checker) complain(p *decl.Place, attr, problem, hint string) {
 	c.warn.add(strings.Join([]string{p.Elem.Name, attr, problem}, " "), func() *Error { return complaint(p.Elem, p.String(), attr, problem, hint) })
 }
 
@@ -143,7 +145,7 @@ func complaint(e *topo.Element, path, attr, problem, hint string) *Error {
 
 func (c *checker) run(marks []mark, data []byte, name string) {
 	count := 0
-	root := topo.RootPlace(c.spec.Root)
+	root := decl.RootPlace(c.spec.Root)
 	c.visit(root, &count)
 	if count > ncclElements {
 		c.complain(root, "", fmt.Sprintf("%d elements, NCCL %s reads at most %d and fails", count, rules.Default().Version(), ncclElements), "remove what the ranks do not use")
@@ -173,11 +175,11 @@ func (c *checker) tag(m mark, at int, problem, hint string) {
 
 // visit checks an element and what is below it; an element that NCCL skips is not
 // looked into.
-func (c *checker) visit(p *topo.Place, count *int) {
+func (c *checker) visit(p *decl.Place, count *int) {
 	e := p.Elem
 	attrs, ok := known[e.Name]
 	if !ok || !rightPlace(p) {
-		c.complain(p, "", "NCCL skips this element and all inside it", "see NCCL_TOPO_DUMP_FILE for what may stand here")
+		c.complain(p, "", "NCCL skips this element and all inside it", "see NCCL_TOPO_DUMP_FILE for what is allowed here")
 		return
 	}
 	*count++
@@ -193,7 +195,7 @@ func (c *checker) visit(p *topo.Place, count *int) {
 		}
 	}
 	for i, a := range e.Attrs {
-		if slices.ContainsFunc(e.Attrs[:i], func(b topo.Attr) bool { return b.Name == a.Name }) {
+		if slices.ContainsFunc(e.Attrs[:i], func(b decl.Attr) bool { return b.Name == a.Name }) {
 			c.complain(p, a.Name, "given twice: NCCL reads the first, and takes such elements of several ranks for different ones", "remove one")
 			continue
 		}
@@ -201,7 +203,7 @@ func (c *checker) visit(p *topo.Place, count *int) {
 	}
 	if e.Name == "system" {
 		if v, ok := e.Get("version"); ok && e.Int("version", 0) != 1 {
-			if _, whole := topo.CInt(v); whole {
+			if _, whole := cnum.Int(v); whole {
 				c.fail(p, "version", "only version 1 is known, to NCCL as well", `write version="1" if the file is NCCL's`)
 			}
 		}
@@ -211,7 +213,7 @@ func (c *checker) visit(p *topo.Place, count *int) {
 	}
 }
 
-func rightPlace(p *topo.Place) bool {
+func rightPlace(p *decl.Place) bool {
 	if p.Elem.Name == "system" {
 		return p.Up == nil
 	}
@@ -219,7 +221,7 @@ func rightPlace(p *topo.Place) bool {
 }
 
 // value checks one attribute.
-func (c *checker) value(p *topo.Place, a topo.Attr, attrs map[string]valueKind) {
+func (c *checker) value(p *decl.Place, a decl.Attr, attrs map[string]valueKind) {
 	kind, ok := attrs[a.Name]
 	if !ok {
 		if a.Name != "keep" {
@@ -240,7 +242,7 @@ func (c *checker) value(p *topo.Place, a topo.Attr, attrs map[string]valueKind) 
 		}
 		fallthrough
 	case integer:
-		if _, whole := topo.CInt(a.Value); !whole {
+		if _, whole := cnum.Int(a.Value); !whole {
 			c.fail(p, a.Name, "not an integer", "write "+suggestInt(a.Value))
 		}
 	case hexadecimal:

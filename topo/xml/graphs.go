@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/units"
 )
 
@@ -71,7 +73,11 @@ func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, devOf map[in
 			if !ok {
 				return fmt.Errorf("graph %d channel %d: local rank %d has no GPU in the system", g.ID, c, r)
 			}
-			fmt.Fprintf(b, "      <gpu dev=\"%s\"/>\n", altHex(dev))
+			rank := ""
+			if sys.Rules.Search.GraphRanks {
+				rank = fmt.Sprintf(" rank=\"%d\"", r)
+			}
+			fmt.Fprintf(b, "      <gpu dev=\"%s\"%s/>\n", altHex(dev), rank)
 			if g.ID == search.NVLSID {
 				break // only the head counts
 			}
@@ -134,8 +140,8 @@ type graphParser struct {
 
 func (p *graphParser) fail(e *topo.Element, above []*topo.Element, attr, problem, hint string) {
 	path := e.Name
-	if len(p.errs) < shownAlike { // the rest is counted
-		path = topo.PathOf(e, above)
+	if len(p.errs) < shownRepeated { // the rest is counted
+		path = decl.PathOf(e, above)
 	}
 	p.errs = append(p.errs, complaint(e, path, attr, problem, hint))
 }
@@ -146,7 +152,7 @@ func (p *graphParser) integer(e *topo.Element, above []*topo.Element, attr strin
 		p.fail(e, above, attr, "is missing", "write a number")
 		return 0
 	}
-	n, whole := topo.CInt(v)
+	n, whole := cnum.Int(v)
 	if !whole || n != int64(int32(n)) {
 		p.fail(e, above, attr, "not an integer", "write "+suggestInt(v))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -191,7 +192,7 @@ func TestAttributePositions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	topo.RootPlace(spec.Root).Walk(func(p *topo.Place) {
+	decl.RootPlace(spec.Root).Walk(func(p *decl.Place) {
 		for _, a := range p.Elem.Attrs {
 			got = append(got, fmt.Sprintf("%s@%d:%d", a.Name, a.Origin.Line, a.Origin.Col))
 		}
@@ -214,7 +215,7 @@ func TestWarningsAreCounted(t *testing.T) {
 		}
 		t.Errorf("%d warnings", n)
 	}
-	if last := spec.Warnings[10].Error(); !strings.Contains(last, "rack[9]: NCCL skips this element and all inside it (and 4990 more like it)") {
+	if last := spec.Warnings[10].Error(); !strings.Contains(last, "rack[9]: NCCL skips this element and all inside it (and 4990 more of this kind)") {
 		t.Error(last)
 	}
 	var many strings.Builder

@@ -9,6 +9,6 @@
 // The reader takes other people's files too, among them those of NCCL's
 // example profiler plugin, which are not valid JSON before NCCL 2.30.
 //
-// What viewers force on the format (bounds, sorting, ids) is told in
+// What viewers force on the format (bounds, sorting, ids) is described in
 // docs/TRACE.md.
 package chrome

@@ -54,27 +54,6 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// appendArgs prints `,"args":{…}`; a number that JSON has no word for is null.
-func appendArgs(b []byte, args []trace.Arg) []byte {
-	b = append(b, `,"args":{`...)
-	for i := range args {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		a := &args[i]
-		b = append(appendString(b, a.Key), ':')
-		switch a.Kind {
-		case trace.StringArg:
-			b = appendString(b, a.Str)
-		case trace.IntArg:
-			b = strconv.AppendInt(b, a.Int, 10)
-		case trace.FloatArg:
-			b = appendFloat(b, a.Num)
-		}
-	}
-	return append(b, '}')
-}
-
 func appendFloat(b []byte, v float64) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return append(b, "null"...)
@@ -88,52 +67,73 @@ func appendFloat(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'e', -1, 64)
 }
 
-// appendEvent prints one event without the line end. from and to are its
-// bounds in ticks; place is the track's `"pid":…,"tid":…`.
-func appendEvent(b []byte, e *trace.Event, place, process []byte, from, to int64) []byte {
-	switch e.Phase {
+// appendValue prints a value of an argument; a number that JSON has no word for is
+// null.
+func appendValue(b []byte, kind trace.ArgKind, v *value) []byte {
+	switch kind {
+	case trace.StringArg:
+		return append(b, v.word.text...)
+	case trace.IntArg:
+		return strconv.AppendInt(b, v.num, 10)
+	}
+	return appendFloat(b, v.float)
+}
+
+// appendArgs prints `,"args":{…}` where there are any.
+func (t *tables) appendArgs(b []byte, p *packed) []byte {
+	if len(p.shape.args) == 0 {
+		return b
+	}
+	b = append(b, `,"args":{`...)
+	t.values(p, func(a *shapeArg, v *value) {
+		b = append(appendValue(append(b, a.text...), a.kind, v), ',')
+	})
+	b[len(b)-1] = '}'
+	return b
+}
+
+// appendEvent prints one event without the line end.
+func (t *tables) appendEvent(b []byte, p *packed, at *track) []byte {
+	if p.kind >= pairBegin {
+		return t.appendPair(b, p, at)
+	}
+	from := p.ts
+	switch trace.Phase(p.kind) {
 	case trace.Slice:
-		b = append(append(b, `{"ph":"X",`...), place...)
+		b = append(append(b, `{"ph":"X",`...), at.place...)
 		b = appendMicros(append(b, `,"ts":`...), from)
-		b = appendMicros(append(b, `,"dur":`...), to-from)
+		b = appendMicros(append(b, `,"dur":`...), p.dur)
 	case trace.Instant:
-		b = append(append(b, `{"ph":"i","s":"t",`...), place...)
+		b = append(append(b, `{"ph":"i","s":"t",`...), at.place...)
 		b = appendMicros(append(b, `,"ts":`...), from)
 	case trace.FlowStart, trace.FlowEnd:
-		if e.Phase == trace.FlowStart {
+		if trace.Phase(p.kind) == trace.FlowStart {
 			b = append(b, `{"ph":"s",`...)
 		} else {
 			b = append(b, `{"ph":"f","bp":"e",`...)
 		}
-		b = appendMicros(append(append(b, place...), `,"ts":`...), from)
-		b = append(strconv.AppendUint(append(b, `,"id":"0x`...), uint64(e.ID), 16), '"')
+		b = appendMicros(append(append(b, at.place...), `,"ts":`...), from)
+		b = append(strconv.AppendUint(append(b, `,"id":"0x`...), p.id, 16), '"')
 	case trace.Counter:
-		b = append(append(b, `{"ph":"C",`...), process...)
+		b = append(append(b, `{"ph":"C",`...), at.process...)
 		b = appendMicros(append(b, `,"ts":`...), from)
 	}
-	if e.Cat != "" {
-		b = appendString(append(b, `,"cat":`...), e.Cat)
-	}
-	b = appendString(append(b, `,"name":`...), e.Name)
-	if len(e.Args) > 0 {
-		b = appendArgs(b, e.Args)
-	}
-	return append(b, '}')
+	return append(t.appendArgs(append(b, p.shape.text...), p), '}')
 }
 
 // appendPair prints one half of an asynchronous pair.
-func appendPair(b []byte, e *trace.Event, process []byte, id, at int64, begin bool) []byte {
-	b = appendString(append(b, `{"name":`...), e.Name)
-	b = appendString(append(b, `,"cat":`...), e.Cat)
+func (t *tables) appendPair(b []byte, p *packed, at *track) []byte {
+	b = appendString(append(b, `{"name":`...), p.shape.name)
+	b = appendString(append(b, `,"cat":`...), p.shape.cat)
 	ph := `,"ph":"e","id":`
-	if begin {
+	if p.kind == pairBegin {
 		ph = `,"ph":"b","id":`
 	}
-	b = strconv.AppendInt(append(b, ph...), id, 10)
-	b = append(append(b, ','), process...)
-	b = appendMicros(append(b, `,"tid":1,"ts":`...), at)
-	if begin && len(e.Args) > 0 {
-		b = appendArgs(b, e.Args)
+	b = strconv.AppendUint(append(b, ph...), p.id, 10)
+	b = append(append(b, ','), at.process...)
+	b = appendMicros(append(b, `,"tid":1,"ts":`...), p.ts)
+	if p.kind == pairBegin {
+		b = t.appendArgs(b, p)
 	}
 	return append(b, '}')
 }

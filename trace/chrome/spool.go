@@ -7,77 +7,159 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync/atomic"
+
+	"github.com/simccl/simccl/trace"
 )
 
 // key orders events as viewers need them: by start, the longer first (so a
 // parent comes before its child), then by track; equal keys keep the order in
 // which they were emitted.
-type key struct{ ts, dur, pid, tid int64 }
+type key struct{ ts, dur int64 }
 
-func (k key) compare(o key) int {
-	switch {
-	case k.ts != o.ts:
-		return cmp.Compare(k.ts, o.ts)
-	case k.dur != o.dur:
-		return cmp.Compare(o.dur, k.dur)
-	case k.pid != o.pid:
-		return cmp.Compare(k.pid, o.pid)
-	}
-	return cmp.Compare(k.tid, o.tid)
-}
-
-// record is one printed event of a batch.
+// record is one kept event of a batch.
 type record struct {
 	key
+	track    int32
 	off, len uint32
 }
 
-// batch is a bounded number of printed events, sorted as a whole.
+// order compares events that may be of any track.
+type order struct {
+	tracks []track
+	// alike: all events of a process are on one thread.
+	alike bool
+}
+
+func (o *order) compare(a, b key, x, y int32) int {
+	switch {
+	case a.ts != b.ts:
+		return cmp.Compare(a.ts, b.ts)
+	case a.dur != b.dur:
+		return cmp.Compare(b.dur, a.dur)
+	case x == y:
+		return 0
+	}
+	s, t := &o.tracks[x].Track, &o.tracks[y].Track
+	if c := cmp.Compare(s.Process, t.Process); c != 0 || o.alike {
+		return c
+	}
+	return cmp.Compare(s.Thread, t.Thread)
+}
+
+// batch is a bounded number of events, sorted as a whole.
 type batch struct {
-	text []byte
+	data  []byte
+	recs  []record
+	order order // of the tracks that were known when it was full
+	late  bool  // events came out of order
+}
+
+func (b *batch) reset() { b.data, b.recs, b.late = b.data[:0], b.recs[:0], false }
+
+// size is about what the batch takes.
+func (b *batch) size() int { return len(b.data) + recordSize*len(b.recs) }
+
+const recordSize = 32
+
+// add notes the event whose bytes begin at off.
+func (b *batch) add(k key, t trace.TrackID, off int) {
+	n := len(b.recs)
+	b.recs = append(b.recs, record{k, int32(t), uint32(off), uint32(len(b.data) - off)})
+	if n > 0 && !b.late {
+		l := &b.recs[n-1]
+		b.late = k.ts < l.ts || k.ts == l.ts && int32(t) != l.track || k.ts == l.ts && k.dur > l.dur
+	}
+}
+
+// sorter is the memory for sorting batches.
+type sorter struct {
+	a, b []place
 	recs []record
-	last key
-	sort bool // events came out of order
 }
 
-func (b *batch) reset() { b.text, b.recs, b.sort = b.text[:0], b.recs[:0], false }
+// place is where an event of a time is.
+type place struct {
+	ts int64
+	at uint32
+}
 
-func (b *batch) add(k key, off int) {
-	if n := len(b.recs); n > 0 && b.last.compare(k) > 0 {
-		b.sort = true
+// sort puts a batch in order: by time with counting sorts, which know that times are
+// not negative and near each other, then what is of one time by comparison.
+func (s *sorter) sort(b *batch) {
+	if !b.late {
+		return
 	}
-	b.last = k
-	b.recs = append(b.recs, record{k, uint32(off), uint32(len(b.text) - off)})
-}
-
-func (b *batch) order() {
-	if b.sort {
-		slices.SortFunc(b.recs, func(x, y record) int {
-			if c := x.compare(y.key); c != 0 {
-				return c
-			}
-			return cmp.Compare(x.off, y.off)
-		})
+	n := len(b.recs)
+	s.a, s.b = slices.Grow(s.a[:0], n)[:n], slices.Grow(s.b[:0], n)[:n]
+	differ := int64(0)
+	for i := range b.recs {
+		s.a[i] = place{b.recs[i].ts, uint32(i)}
+		differ |= b.recs[i].ts ^ b.recs[0].ts
+	}
+	for shift := 0; differ>>shift != 0; shift += 8 {
+		if differ>>shift&0xff == 0 {
+			continue
+		}
+		var next [256]int
+		for i := range s.a {
+			next[s.a[i].ts>>shift&0xff]++
+		}
+		sum := 0
+		for d, k := range next {
+			next[d], sum = sum, sum+k
+		}
+		for _, p := range s.a {
+			d := p.ts >> shift & 0xff
+			s.b[next[d]] = p
+			next[d]++
+		}
+		s.a, s.b = s.b, s.a
+	}
+	s.recs = slices.Grow(s.recs[:0], n)[:n]
+	for i, p := range s.a {
+		s.recs[i] = b.recs[p.at]
+	}
+	b.recs, s.recs = s.recs, b.recs
+	compare := func(x, y record) int { return b.order.compare(x.key, y.key, x.track, y.track) }
+	for from := 0; from < n; {
+		to := from + 1
+		for to < n && b.recs[to].ts == b.recs[from].ts {
+			to++
+		}
+		if same := b.recs[from:to]; len(same) > 1 && !slices.IsSortedFunc(same, compare) {
+			slices.SortStableFunc(same, compare)
+		}
+		from = to
 	}
 }
 
-const headSize = 36
+// headSize is what stands before the bytes of an event.
+const headSize = 24
+
+func appendHead(b []byte, r *record) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.ts))
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.dur))
+	b = binary.LittleEndian.AppendUint32(b, uint32(r.track))
+	return binary.LittleEndian.AppendUint32(b, r.len)
+}
+
+func readHead(b []byte) (r record) {
+	_ = b[headSize-1]
+	r.ts, r.dur = int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))
+	r.track, r.len = int32(binary.LittleEndian.Uint32(b[16:])), binary.LittleEndian.Uint32(b[20:])
+	return r
+}
 
 // spill appends the sorted batch to the spool.
 func (b *batch) spill(w *bufio.Writer) (size int64, err error) {
-	var head [headSize]byte
+	var head []byte
 	for i := range b.recs {
 		r := &b.recs[i]
-		binary.LittleEndian.PutUint64(head[0:], uint64(r.ts))
-		binary.LittleEndian.PutUint64(head[8:], uint64(r.dur))
-		binary.LittleEndian.PutUint64(head[16:], uint64(r.pid))
-		binary.LittleEndian.PutUint64(head[24:], uint64(r.tid))
-		binary.LittleEndian.PutUint32(head[32:], r.len)
-		if _, err = w.Write(head[:]); err != nil {
+		head = appendHead(head[:0], r)
+		if _, err = w.Write(head); err != nil {
 			return size, err
 		}
-		if _, err = w.Write(b.text[r.off : r.off+r.len]); err != nil {
+		if _, err = w.Write(b.data[r.off : r.off+r.len]); err != nil {
 			return size, err
 		}
 		size += headSize + int64(r.len)
@@ -87,13 +169,20 @@ func (b *batch) spill(w *bufio.Writer) (size int64, err error) {
 
 // run reads one spilled batch back.
 type run struct {
-	in   *bufio.Reader
-	key  key
-	len  int
-	done bool
+	in    *bufio.Reader
+	rec   record
+	nth   int
+	event []byte // head and bytes
+	long  bool   // event is not in the buffer
+	done  bool
 }
 
+const runBuffer = 1 << 16
+
 func (r *run) next() error {
+	if !r.long {
+		_, _ = r.in.Discard(len(r.event)) // it is buffered
+	}
 	head, err := r.in.Peek(headSize)
 	if err == io.EOF && len(head) == 0 {
 		r.done = true
@@ -102,64 +191,68 @@ func (r *run) next() error {
 	if err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
-	r.key = key{int64(binary.LittleEndian.Uint64(head[0:])), int64(binary.LittleEndian.Uint64(head[8:])),
-		int64(binary.LittleEndian.Uint64(head[16:])), int64(binary.LittleEndian.Uint64(head[24:]))}
-	r.len = int(binary.LittleEndian.Uint32(head[32:]))
-	_, err = r.in.Discard(headSize)
-	return err
-}
-
-// copyTo writes the current event's text and moves on.
-func (r *run) copyTo(w *bufio.Writer) error {
-	for r.len > 0 {
-		part, err := r.in.Peek(min(r.len, r.in.Size()))
-		if err != nil {
-			return fmt.Errorf("spool: %w", err)
-		}
-		if _, err := w.Write(part); err != nil {
-			return err
-		}
-		_, _ = r.in.Discard(len(part))
-		r.len -= len(part)
+	r.rec = readHead(head)
+	n := headSize + int(r.rec.len)
+	if r.long = n > r.in.Size(); r.long {
+		r.event = make([]byte, n)
+		_, err = io.ReadFull(r.in, r.event)
+	} else {
+		r.event, err = r.in.Peek(n)
 	}
-	return r.next()
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	return nil
 }
 
-// merge writes all runs in key order; of equal keys the earlier run goes
-// first. The run with the least key is copied for as long as it stays least,
-// which is nearly always its whole length. It counts the events in written.
-func merge(w *bufio.Writer, runs []*run, written *atomic.Int64) error {
-	for _, r := range runs {
+// merge gives all events of the runs in order to each; of equal keys the earlier
+// run goes first. The runs are a heap; the first is read for as long as it stays
+// first, which is nearly always its whole length.
+func merge(o *order, runs []*run, each func(event []byte) error) error {
+	before := func(a, b *run) bool {
+		if c := o.compare(a.rec.key, b.rec.key, a.rec.track, b.rec.track); c != 0 {
+			return c < 0
+		}
+		return a.nth < b.nth
+	}
+	sink := func(i int) {
+		for {
+			least := i
+			for _, c := range [...]int{2*i + 1, 2*i + 2} {
+				if c < len(runs) && before(runs[c], runs[least]) {
+					least = c
+				}
+			}
+			if least == i {
+				return
+			}
+			runs[i], runs[least] = runs[least], runs[i]
+			i = least
+		}
+	}
+	for i, r := range runs {
+		r.nth = i
 		if err := r.next(); err != nil {
 			return err
 		}
 	}
-	for {
-		least, second := -1, -1
-		for i, r := range runs {
-			switch {
-			case r.done:
-			case least < 0 || r.key.compare(runs[least].key) < 0:
-				least, second = i, least
-			case second < 0 || r.key.compare(runs[second].key) < 0:
-				second = i
-			}
-		}
-		if least < 0 {
-			return nil
-		}
-		r := runs[least]
-		for !r.done {
-			if second >= 0 {
-				c := r.key.compare(runs[second].key)
-				if c > 0 || c == 0 && second < least {
-					break
-				}
-			}
-			if err := r.copyTo(w); err != nil {
-				return err
-			}
-			written.Add(1)
-		}
+	runs = slices.DeleteFunc(runs, func(r *run) bool { return r.done })
+	for i := len(runs)/2 - 1; i >= 0; i-- {
+		sink(i)
 	}
+	for len(runs) > 0 {
+		r := runs[0]
+		if err := each(r.event); err != nil {
+			return err
+		}
+		if err := r.next(); err != nil {
+			return err
+		}
+		if r.done {
+			runs[0] = runs[len(runs)-1]
+			runs = runs[:len(runs)-1]
+		}
+		sink(0)
+	}
+	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 const (
 	circlesShown = 16
-	circleRanks  = 96 // beyond it whole nodes stand for their ranks
+	circleRanks  = 96 // beyond it nodes are drawn instead of ranks
 )
 
 // edge is a line of a circle between two places, with the ranks it is of.
@@ -29,7 +29,7 @@ type figure struct {
 	like    int // further channels that are the same
 }
 
-// places says where a rank stands on the circles: by itself, or with its node.
+// places says where a rank is on the circles: by itself, or with its node.
 type places struct {
 	nodeOf []int32
 	nodes  bool
@@ -51,7 +51,7 @@ func (p *places) at(rank int32) int32 {
 	return rank
 }
 
-// name of what stands at a place.
+// name of what is drawn at a place.
 func (p *places) name(i int32) string {
 	if p.nodes {
 		return fmt.Sprintf("node %d", i)
@@ -66,7 +66,7 @@ func (p *places) node(i int32) int32 {
 	return p.nodeOf[i]
 }
 
-// join adds a line, unless both ends stand at one place or it is there already.
+// join adds a line, unless both ends are at one place or it is there already.
 func (p *places) join(edges []edge, from, to int32) []edge {
 	e := edge{p.at(from), p.at(to), from, to, p.nodeOf[from] != p.nodeOf[to]}
 	if e.a == e.b || p.nodes && slices.ContainsFunc(edges, func(o edge) bool { return o.a == e.a && o.b == e.b }) {

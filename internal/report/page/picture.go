@@ -137,7 +137,7 @@ func (d *drawing) tree(n topo.NodeID, depth float64) {
 	for _, l := range d.s.Nodes[n].Links {
 		link := &d.s.Links[l]
 		k := d.s.Nodes[link.To].Kind
-		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C
+		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C || d.s.OnDevice(l)
 		if !down || d.at[link.To].set || k == topo.CPU || k == topo.NVS {
 			continue
 		}
@@ -163,7 +163,7 @@ func (d *drawing) edges() {
 	for i := range d.s.Links {
 		l := &d.s.Links[i]
 		back := slices.ContainsFunc(d.s.Nodes[l.To].Links, func(b topo.LinkID) bool { return d.s.Links[b].To == l.From && d.s.Links[b].Kind == l.Kind })
-		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC {
+		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC && !d.s.OnDevice(topo.LinkID(i)) {
 			continue
 		}
 		a, b := d.at[l.From], d.at[l.To]
@@ -181,14 +181,14 @@ func (d *drawing) edges() {
 			style = fmt.Sprintf(`class="link" stroke="%s" stroke-width="3.5"`, heatColour(most))
 		}
 		shape := fmt.Sprintf("M%.1f %.1fL%.1f %.1f", a.x, a.y, b.x, b.y)
-		if a.y == b.y { // beside each other: an arc below GPUs, above CPUs
+		if a.y == b.y { // side by side: an arc below GPUs, above CPUs
 			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2, a.y+bow(a, b, l.Kind), b.x, b.y)
 		}
 		d.add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, shape, esc(tip))
 	}
 }
 
-var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo.NVS: "nvs", topo.CPU: "cpu", topo.NIC: "nic", topo.NET: "net"}
+var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo.NVS: "nvs", topo.CPU: "cpu", topo.NIC: "nic", topo.NET: "net", topo.GIN: "net", topo.DEV: "gpu"}
 
 func (d *drawing) node(id topo.NodeID) {
 	n, at := &d.s.Nodes[id], d.at[id]

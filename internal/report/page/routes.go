@@ -20,7 +20,7 @@ type route struct {
 // hop is one transfer of a channel.
 type hop struct {
 	from, to topo.NodeID
-	both     bool // data goes both ways
+	both     bool // data flows in both directions
 	bw       float64
 }
 
@@ -143,7 +143,7 @@ func (d *drawing) routeLayers(all []route) {
 	}
 }
 
-// along is the way of a hop over the drawn links, a little to the right of each
+// along is the path of a hop over the drawn links, a little to the right of each
 // in the direction of travel, so that both directions can be seen.
 func (d *drawing) along(h hop) string {
 	const aside = 3.0
@@ -164,7 +164,7 @@ func (d *drawing) along(h hop) string {
 		if i == 0 {
 			cmd = "M"
 		}
-		if at.y == next.y { // as edges draws what stands side by side
+		if at.y == next.y { // as edges draws nodes that are side by side
 			fmt.Fprintf(&b, "%s%.1f %.1fQ%.1f %.1f %.1f %.1f", cmd, at.x+ox, at.y+oy, (at.x+next.x)/2, at.y+bow(at, next, d.s.Links[l].Kind)+oy, next.x+ox, next.y+oy)
 		} else {
 			fmt.Fprintf(&b, "%s%.1f %.1fL%.1f %.1f", cmd, at.x+ox, at.y+oy, next.x+ox, next.y+oy)

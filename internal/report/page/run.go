@@ -145,7 +145,7 @@ func (d *drawn) points(p *Page) error {
 			addRivals(rivals, &o, len(p.Points), len(d.lines))
 		}
 		p.Points = append(p.Points, x)
-		for _, r := range rivals { //lint:sorted all are filled alike
+		for _, r := range rivals { //lint:sorted each is filled in the same way
 			for len(r.Times) < len(p.Points) {
 				r.Times = append(r.Times, 0)
 			}

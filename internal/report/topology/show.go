@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -21,9 +22,9 @@ type Doc struct {
 
 // Part is one System of the machine.
 type Part struct {
-	Ranks  []int              `json:"ranks"`
-	System topo.SystemSection `json:"system"`
-	Paths  topo.PathsSection  `json:"paths"`
+	Ranks  []int                 `json:"ranks"`
+	System topodoc.SystemSection `json:"system"`
+	Paths  topodoc.PathsSection  `json:"paths"`
 }
 
 // JSON gives the document.
@@ -33,7 +34,7 @@ func JSON(h *topo.Host) Doc {
 		d.Name = h.Spec.Name
 	}
 	for i, s := range h.Systems {
-		d.Parts = append(d.Parts, Part{Ranks: ranksOf(h, i), System: topo.SystemDoc(s), Paths: topo.PathsDoc(s)})
+		d.Parts = append(d.Parts, Part{Ranks: ranksOf(h, i), System: topodoc.System(s), Paths: topodoc.Paths(s)})
 	}
 	return d
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -64,16 +65,20 @@ func nodeText(s *topo.System, n topo.NodeID) string {
 	case topo.GPU:
 		return fmt.Sprintf("GPU%d %s sm_%d dev %d", node.GPU.Rank, node.GPU.BusID, node.GPU.SM, node.GPU.Dev)
 	case topo.PCI:
-		return fmt.Sprintf("PCI %s (%x)", topo.BusIDText(id), node.PCI.Device)
+		return fmt.Sprintf("PCI %s (%x)", cnum.BusIDText(id), node.PCI.Device)
 	case topo.NVS:
 		return "NVSwitch"
+	case topo.DEV:
+		return "device of " + s.Short(n)
+	case topo.GIN:
+		return s.Short(n)
 	case topo.CPU:
 		return cpuText(s, n)
 	case topo.NIC:
 		if id == 0 {
 			return "NIC outside PCI"
 		}
-		return "NIC " + topo.BusIDText(id)
+		return "NIC " + cnum.BusIDText(id)
 	}
 	return fmt.Sprintf("%s %s", label(s, n), node.Net.Name)
 }
@@ -83,7 +88,7 @@ func nodeText(s *topo.System, n topo.NodeID) string {
 func Dot(s *topo.System) string {
 	var b strings.Builder
 	b.WriteString("graph topology {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=8];\n")
-	shapes := map[topo.NodeKind]string{topo.GPU: "style=filled, fillcolor=\"#b7e1cd\"", topo.NVS: "shape=ellipse", topo.NET: "style=filled, fillcolor=\"#c9daf8\"", topo.CPU: "style=filled, fillcolor=\"#fce5cd\""}
+	shapes := map[topo.NodeKind]string{topo.GPU: "style=filled, fillcolor=\"#b7e1cd\"", topo.NVS: "shape=ellipse", topo.DEV: "style=filled, fillcolor=\"#d9ead3\"", topo.NET: "style=filled, fillcolor=\"#c9daf8\"", topo.CPU: "style=filled, fillcolor=\"#fce5cd\""}
 	for k := topo.GPU; k < topo.NumNodeKinds; k++ {
 		for _, n := range s.Of(k) {
 			fmt.Fprintf(&b, "  n%d [label=%q", n, nodeText(s, n))
@@ -95,7 +100,7 @@ func Dot(s *topo.System) string {
 	}
 	for i := range s.Links {
 		l := &s.Links[i]
-		back := s.BackLink(topo.LinkID(i))
+		back := backLink(s, topo.LinkID(i))
 		if back >= 0 && l.From > l.To {
 			continue // drawn with the other direction
 		}
@@ -116,4 +121,16 @@ func Dot(s *topo.System) string {
 	}
 	b.WriteString("}\n")
 	return b.String()
+}
+
+// backLink gives the first link of the same kind that leads in the other direction, -1
+// without one.
+func backLink(s *topo.System, l topo.LinkID) topo.LinkID {
+	link := &s.Links[l]
+	for _, r := range s.Nodes[link.To].Links {
+		if s.Links[r].To == link.From && s.Links[r].Kind == link.Kind {
+			return r
+		}
+	}
+	return -1
 }

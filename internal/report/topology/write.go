@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/simccl/simccl/internal/topodoc"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -26,7 +27,7 @@ func Write(w io.Writer, h *topo.Host, format string) error {
 		return err
 	case "dot", "nccl":
 		for _, s := range h.Systems {
-			text := strings.Join(s.Print(0), "\n") + "\n"
+			text := strings.Join(topodoc.Log(s, 0), "\n") + "\n"
 			if format == "dot" {
 				text = Dot(s)
 			}

@@ -130,7 +130,7 @@ func TestStrangersDoNotCrowdOutRanks(t *testing.T) {
 	}
 	defer root.Close()
 	var all []net.Conn
-	for range transport.Strangers() + 2 + 10 {
+	for range transport.MaxUnproven() + 2 + 10 {
 		c, err := net.Dial("tcp", root.ID().Addr)
 		if err != nil {
 			t.Fatal(err)

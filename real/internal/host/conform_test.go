@@ -34,7 +34,7 @@ func TestConformsInProcess(t *testing.T) {
 // TestConformsOverVerbs is the same suite with every connection on the wire.
 func TestConformsOverVerbs(t *testing.T) {
 	exectest.Conform(t, []int{2}, func(t *testing.T, nodes int) exectest.Subject {
-		return subject(nodes, verbs(t, netcfg.IB{}))
+		return subject(nodes, verbsWire(t, netcfg.IB{}))
 	})
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/real/internal/ibv"
 	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/real/internal/transport/transporttest"
+	"github.com/simccl/simccl/real/internal/verbs"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -49,7 +49,7 @@ func TestLostClearToSendIsNamed(t *testing.T) {
 	c := machine(t, "dgx-h100", 1, 2)
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 40_000, 0, false}
 	for name, open := range map[string]func(*testing.T) *Wire{
-		"sockets": loopback, "verbs": func(t *testing.T) *Wire { return verbs(t, netcfg.IB{}) },
+		"sockets": loopback, "verbs": func(t *testing.T) *Wire { return verbsWire(t, netcfg.IB{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
@@ -78,7 +78,7 @@ func TestOperationsOnADisturbedWire(t *testing.T) {
 	}
 	for _, what := range []string{"loss 1%", "delay 2ms 1ms", "duplicate 2%", "corrupt 1%"} {
 		t.Run(what, func(t *testing.T) {
-			w := verbs(t, impatient)
+			w := verbsWire(t, impatient)
 			transporttest.Disturb(t, what)
 			runAll(t, New(Config{Wire: w, Seed: 9}), c, list, 1)
 		})
@@ -90,7 +90,7 @@ func TestOperationsOnADisturbedWire(t *testing.T) {
 func TestCutWireEndsAnOperation(t *testing.T) {
 	c := machine(t, "dgx-h100", 1, 4)
 	j := job{coll.AllReduce, coll.Ring, coll.Simple, coll.Float32, coll.Sum, 4001, 0, false}
-	s, err := New(Config{Wire: verbs(t, impatient)}).Open(context.Background(), j.plan(t, c, 1))
+	s, err := New(Config{Wire: verbsWire(t, impatient)}).Open(context.Background(), j.plan(t, c, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestCutWireEndsAnOperation(t *testing.T) {
 	}
 	mend()
 	t.Logf("after %v: %v", time.Since(began).Round(time.Millisecond), err)
-	var ce *ibv.CompletionError
+	var ce *verbs.CompletionError
 	if !errors.As(err, &ce) || !strings.Contains(err.Error(), "rank") {
 		t.Errorf("got %v, want a failed completion and its rank", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/simccl/simccl/real/internal/ibv"
 	"github.com/simccl/simccl/real/internal/sock"
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/real/internal/verbs"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -177,8 +178,8 @@ func loopback(t *testing.T) *Wire {
 	return &Wire{Net: n, Device: func(int32, int32) int { return 0 }, Exchange: NewInProcess().Of}
 }
 
-// verbs opens the RDMA devices, or skips unless SIMCCL_REQUIRE names ib.
-func verbs(t *testing.T, set netcfg.IB) *Wire {
+// verbsWire opens the RDMA devices, or skips unless SIMCCL_REQUIRE names ib.
+func verbsWire(t *testing.T, set netcfg.IB) *Wire {
 	t.Helper()
 	n, err := ibv.NewNet(set)
 	require.Hardware(t, "ib", err, exec.ErrUnsupported)
@@ -189,13 +190,7 @@ func verbs(t *testing.T, set netcfg.IB) *Wire {
 	}
 	ex := NewInProcess()
 	return &Wire{Net: n, Device: func(r, nic int32) int { return int(r+max(nic, 0)) % len(devs) }, Exchange: ex.Of,
-		Memory: func(n int) ([]byte, func(), error) {
-			a, err := ibv.NewArena(n)
-			if err != nil {
-				return nil, nil, err
-			}
-			return a.Bytes()[:n], func() { a.Close() }, nil
-		}}
+		Memory: verbs.HostMemory}
 }
 
 // matrix is every operation once on every algorithm that connections carry,
@@ -276,7 +271,7 @@ func TestEveryOperationOverVerbs(t *testing.T) {
 			set = netcfg.IB{QPs: units.Some(2), SplitData: true}
 		}
 		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
-			w := verbs(t, set)
+			w := verbsWire(t, set)
 			if n == 4 {
 				w.Device = fused(t, w.Net)
 			}

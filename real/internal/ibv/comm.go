@@ -1,3 +1,10 @@
+// Package ibv moves bytes over InfiniBand and RoCE as NCCL 2.28.9's net_ib
+// does: reliable connections, a CTS FIFO that the receiver writes into the
+// sender's memory, chains of RDMA WRITE that end in WRITE_WITH_IMM, and flushes
+// by RDMA READ. Package verbs below it has devices and queues.
+//
+// It knows nothing of collectives; Net (net.go) has the shape of NCCL's net
+// plugin v11. NCCL counterpart: transport/net_ib.cc.
 package ibv
 
 import (
@@ -6,13 +13,14 @@ import (
 	"structs"
 
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 const (
 	// maxNICs is how many ports one fused device has at most (net_ib.cc:49,
 	// NCCL_IB_MAX_DEVS_PER_NIC).
 	maxNICs = 4
-	// maxRequests are under way per connection at most; there are as many FIFO
+	// maxRequests are outstanding per connection at most; there are as many FIFO
 	// slots (net_ib.cc:972: NCCL_NET_MAX_REQUESTS x NCCL_NET_IB_MAX_RECVS).
 	maxRequests = 32 * transport.MaxRecvs
 	// idBits are those of a request's index: a work request's id holds the
@@ -41,10 +49,21 @@ const (
 
 // nic is a connection's part of one port.
 type nic struct {
-	dev  *Device
-	near nearEnd
-	cq   *CQ
-	own  *MR // of the arena
+	dev  *verbs.Device
+	near verbs.End
+	cq   *verbs.CQ
+	own  *verbs.MR // of the arena
+}
+
+// maxChain is the longest chain of work requests of one post: one write per
+// receive of a multi-receive, and the final write with immediate.
+const maxChain = transport.MaxRecvs + 1
+
+// queuePair is a QP with the ports that it connects.
+type queuePair struct {
+	*verbs.QP
+	nic int // of its connection, which of its NICs
+	far int // which of the peer's NICs
 }
 
 // comm is what both ends have.
@@ -52,18 +71,18 @@ type comm struct {
 	net   *Net
 	conn  net.Conn
 	peer  string
-	arena *Arena
+	arena *verbs.Arena
 	notes []byte // the arena's start, to which the peer may write
 	nics  []*nic
-	qps   []*QP // NICs take turns
-	flush []*QP // of a receiver: by NIC, connected to themselves
-	qpAt  int   // next QP, in step on both sides
-	perOp int   // QPs of a message that is not split over all
+	qps   []*queuePair // alternating between NICs
+	flush []*queuePair // of a receiver: by NIC, connected to themselves
+	qpAt  int          // next QP, in step on both sides
+	perOp int          // QPs of a message that is not split over all
 	reqs  [maxRequests]request
 	far   hello
 	err   error
-	fatal fault    // asynchronous events of its QPs and CQs
-	watch *watcher // nil: nobody
+	fatal verbs.Fault // asynchronous events of its QPs and CQs
+	watch *watcher    // nil: not watched
 }
 
 // kind of request
@@ -116,16 +135,15 @@ func (n *Net) open(dev int, o *opening) (k *comm, mem []byte, err error) {
 
 // room makes the arena for n QPs and shows it to the NICs.
 func (k *comm) room(n int, o *opening) (err error) {
-	size := o.notes + o.more + (n+maxNICs)*qpBytes + len(k.nics)*(pollBatch+1)*64
-	if k.arena, err = NewArena(size); err != nil {
+	size := o.notes + o.more + (n+maxNICs)*verbs.QPBytes + len(k.nics)*verbs.CQBytes
+	if k.arena, err = verbs.NewArena(size); err != nil {
 		return err
 	}
 	if k.notes, err = k.arena.Take(o.notes); err != nil {
 		return err
 	}
 	for _, c := range k.nics {
-		all := k.arena.Bytes()
-		if c.own, err = c.dev.register(address(all), len(all), accessLocalWrite|accessRemoteWrite|accessRemoteRead, false); err != nil {
+		if c.own, err = c.dev.RegisterArena(k.arena); err != nil {
 			return err
 		}
 	}
@@ -135,20 +153,20 @@ func (k *comm) room(n int, o *opening) (err error) {
 // queues makes n QPs, one NIC after another, and says what to show of them
 // (net_ib.cc:1436).
 func (k *comm) queues(n int, o *opening) (*hello, error) {
-	me := &hello{Addr: uint64(address(k.arena.Bytes()))}
+	me := &hello{Addr: uint64(verbs.AddressOf(k.arena.Bytes()))}
 	for i, c := range k.nics {
 		var err error
 		mine := (n - i + len(k.nics) - 1) / len(k.nics)
 		if c.cq, err = c.dev.NewCQ(k.arena, 2*maxRequests*mine, &k.fatal); err != nil {
 			return nil, err
 		}
-		p := c.near.port
-		me.NICs = append(me.NICs, Address{Device: p.Device, LID: p.LID, GID: c.near.gid, MTU: p.MTU, Layer: p.Layer, Rkey: c.own.Rkey})
+		p := c.near.Port
+		me.NICs = append(me.NICs, verbs.Address{Device: p.Device, LID: p.LID, GID: c.near.GID, MTU: p.MTU, Layer: p.Layer, Rkey: c.own.Rkey})
 	}
 	// Twice as many sends: data and notice.
-	w := qpPlan{sends: 2 * maxRequests, recvs: maxRequests, access: o.access}
+	w := verbs.QPPlan{Chain: maxChain, Sends: 2 * maxRequests, Recvs: maxRequests, Access: o.access}
 	if k.net.set.Inline {
-		w.inline = ctsSize
+		w.Inline = ctsSize
 	}
 	for i := range n {
 		q, err := k.newQP(i%len(k.nics), w)
@@ -162,14 +180,14 @@ func (k *comm) queues(n int, o *opening) (*hello, error) {
 }
 
 // newQP makes a QP of a NIC, in INIT.
-func (k *comm) newQP(i int, w qpPlan) (*QP, error) {
+func (k *comm) newQP(i int, w verbs.QPPlan) (*queuePair, error) {
 	c := k.nics[i]
-	q, err := c.dev.NewQP(k.arena, c.cq, w, &k.fatal)
+	made, err := c.dev.NewQP(k.arena, c.cq, w, &k.fatal)
 	if err != nil {
 		return nil, err
 	}
-	q.nic = i
-	if err := q.Init(c.near.port.Num, k.net.set.Service.PkeyIndex); err != nil {
+	q := &queuePair{QP: made, nic: i}
+	if err := q.Init(c.near.Port.Num, k.net.set.Service.PkeyIndex); err != nil {
 		_ = q.Close()
 		return nil, err
 	}
@@ -195,14 +213,14 @@ func (k *comm) perMessage() int {
 	return k.perOp
 }
 
-// nextQP is the next in turn.
-func (k *comm) nextQP() *QP {
+// nextQP is the next, round-robin.
+func (k *comm) nextQP() *queuePair {
 	q := k.qps[k.qpAt]
 	k.qpAt = (k.qpAt + 1) % len(k.qps)
 	return q
 }
 
-// alive returns why the connection cannot go on.
+// alive returns why the connection cannot continue.
 func (k *comm) alive() error {
 	if k.err != nil {
 		return k.err
@@ -210,7 +228,7 @@ func (k *comm) alive() error {
 	if k.net.set.IgnoreEvents {
 		return nil
 	}
-	k.err = k.fatal.get()
+	k.err = k.fatal.Get()
 	for _, c := range k.nics {
 		if k.err == nil {
 			k.err = c.dev.Err()
@@ -240,45 +258,46 @@ func (k *comm) progress() error {
 }
 
 // completed books one completion of a NIC.
-func (k *comm) completed(nic int, wc *workCompletion) error {
-	r := &k.reqs[wc.wrID%maxRequests]
-	if wc.status != statusSuccess {
-		return k.qp(nic, wc.qpNum).failure(verbs[r.kind], wc)
+func (k *comm) completed(nic int, wc *verbs.WC) error {
+	r := &k.reqs[wc.ID%maxRequests]
+	if !wc.OK() {
+		return k.qp(nic, wc.QP).Failure(kindVerbs[r.kind], wc)
 	}
-	arrival := wc.opcode == wcRecvRDMAImm
+	arrival := wc.Arrived()
 	if arrival && r.n == 1 {
-		r.sizes[0] = int(swap32(wc.imm))
+		r.sizes[0] = int(wc.Imm())
 	}
 	switch {
 	case k.watch == nil:
 	case arrival:
-		k.watch.arrived(k.qp(nic, wc.qpNum), wc, r.sizes[0])
+		k.watch.arrived(k.qp(nic, wc.QP), wc, r.sizes[0])
 	default:
-		k.watch.completed(k.qp(nic, wc.qpNum))
+		k.watch.completed(k.qp(nic, wc.QP))
 	}
 	if r.kind != sending {
 		r.events--
 		return nil
 	}
 	for i := range r.n {
-		k.reqs[wc.wrID>>(idBits*i)%maxRequests].events--
+		k.reqs[wc.ID>>(idBits*i)%maxRequests].events--
 	}
 	return nil
 }
 
 // qp finds a QP by its NIC and number.
-func (k *comm) qp(nic int, num uint32) *QP {
-	for _, list := range [][]*QP{k.qps, k.flush} {
+func (k *comm) qp(nic int, num uint32) *queuePair {
+	for _, list := range [][]*queuePair{k.qps, k.flush} {
 		for _, q := range list {
 			if q.nic == nic && q.Num == num {
 				return q
 			}
 		}
 	}
-	return &QP{dev: k.nics[nic].dev, Num: num}
+	return &queuePair{QP: k.nics[nic].dev.Unknown(num), nic: nic}
 }
 
-var verbs = [...]string{free: "completion", sending: "RDMA write", receiving: "receive or CTS write", flushing: "RDMA read (flush)"}
+// kindVerbs says what a request of each kind has posted, for errors.
+var kindVerbs = [...]string{free: "completion", sending: "RDMA write", receiving: "receive or CTS write", flushing: "RDMA read (flush)"}
 
 // Register makes memory known to the connection's NICs.
 func (k *comm) Register(mem []byte) (transport.Memory, error) {
@@ -298,7 +317,7 @@ func (k *comm) Register(mem []byte) (transport.Memory, error) {
 type memory struct {
 	mem []byte
 	of  *comm
-	mrs []*MR // by NIC
+	mrs []*verbs.MR // by NIC
 }
 
 // Bytes is the memory.
@@ -306,11 +325,11 @@ func (m *memory) Bytes() []byte { return m.mem }
 
 // Release ends the registrations.
 func (m *memory) Release() error {
-	var c closing
+	var c verbs.Closing
 	for i, mr := range m.mrs {
-		c.keep(m.of.nics[i].dev.Release(mr))
+		c.Keep(m.of.nics[i].dev.Release(mr))
 	}
-	return c.first
+	return c.First
 }
 
 // at gives the local address and keys of a part of registered memory.
@@ -319,34 +338,34 @@ func at(b transport.Buf) (uintptr, *memory, error) {
 	if !ok || b.Off < 0 || b.Size < 0 || b.Off+b.Size > len(m.mem) {
 		return 0, nil, fmt.Errorf("buffer of %d bytes at %d is not inside registered memory of this transport", b.Size, b.Off)
 	}
-	return address(m.mem) + uintptr(b.Off), m, nil
+	return verbs.AddressOf(m.mem) + uintptr(b.Off), m, nil
 }
 
 // close frees the connection; the other side's requests fail.
 func (k *comm) close() error {
-	var c closing
-	c.keep(k.free())
-	c.keep(k.conn.Close())
-	return c.first
+	var c verbs.Closing
+	c.Keep(k.free())
+	c.Keep(k.conn.Close())
+	return c.First
 }
 
 // free ends the QPs and leaves the socket by which they were set up.
 func (k *comm) free() error {
-	var c closing
+	var c verbs.Closing
 	k.err = transport.ErrClosed
 	for _, q := range append(k.flush, k.qps...) {
-		c.keep(q.Close())
+		c.Keep(q.Close())
 	}
 	for _, n := range k.nics {
 		if n.cq != nil {
-			c.keep(n.cq.Close())
+			c.Keep(n.cq.Close())
 		}
 		if n.own != nil {
-			c.keep(n.dev.deregister(n.own))
+			c.Keep(n.dev.Deregister(n.own))
 		}
 	}
 	if k.arena != nil {
-		c.keep(k.arena.Close())
+		c.Keep(k.arena.Close())
 	}
-	return c.first
+	return c.First
 }

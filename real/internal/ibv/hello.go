@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/config/netcfg"
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
-// A connection is set up over TCP, in NCCL's order (net_ib.cc:1354): both tell
+// A connection is set up over TCP, in NCCL's order (net_ib.cc:1354): both send
 // how many NICs they have, so that both make as many QPs; the dialer shows its
 // QPs; the other side connects its own to them and shows those; the dialer
 // connects and says that it is ready.
 
-// greeting is what both tell first.
+// greeting is what both sides send first.
 type greeting struct {
 	NICs int
 	QPs  int // of a NIC
@@ -23,7 +24,7 @@ type greeting struct {
 
 // hello shows one side's QPs and memory.
 type hello struct {
-	NICs []Address
+	NICs []verbs.Address
 	QPs  []farQP
 	// Addr is the sender's CTS FIFO, or the receiver's array of message sizes.
 	Addr   uint64
@@ -34,11 +35,11 @@ type hello struct {
 type farQP struct {
 	Num uint32
 	NIC int
-	ECE *ECE `json:",omitempty"`
+	ECE *verbs.ECE `json:",omitempty"`
 }
 
-// say and hear exchange lines of JSON.
-func say(w io.Writer, what any) error {
+// writeLine and readLine write and read lines of JSON.
+func writeLine(w io.Writer, what any) error {
 	b, err := json.Marshal(what)
 	if err != nil {
 		return err
@@ -50,8 +51,8 @@ func say(w io.Writer, what any) error {
 // maxLine bounds what a peer can make us read: 128 QPs of four NICs.
 const maxLine = 64 << 10
 
-// hear reads one line, byte by byte: nothing behind it may be swallowed.
-func hear(r io.Reader, what any) error {
+// readLine reads one line byte by byte, so that nothing behind it is consumed.
+func readLine(r io.Reader, what any) error {
 	var line []byte
 	var b [1]byte
 	for len(line) < maxLine {
@@ -67,22 +68,22 @@ func hear(r io.Reader, what any) error {
 }
 
 // greet exchanges greetings and returns how many QPs the connection has. The
-// dialer speaks first; far is what the other side has heard of it.
+// dialer sends first; far is what the other side received.
 func (k *comm) greet(far *greeting) (qps int, err error) {
 	me := greeting{NICs: len(k.nics), QPs: k.net.set.QPsPerPort()}
 	dials := far == nil
-	if err := say(k.conn, &me); err != nil {
+	if err := writeLine(k.conn, &me); err != nil {
 		return 0, err
 	}
 	if dials {
 		far = new(greeting)
-		if err := hear(k.conn, far); err != nil {
+		if err := readLine(k.conn, far); err != nil {
 			return 0, err
 		}
 	}
 	switch {
 	case far.QPs != me.QPs:
-		return 0, fmt.Errorf("the peer has %d QPs per connection, this side %d: set NCCL_IB_QPS_PER_CONNECTION alike", far.QPs, me.QPs)
+		return 0, fmt.Errorf("the peer has %d QPs per connection, this side %d: set NCCL_IB_QPS_PER_CONNECTION to one value on both", far.QPs, me.QPs)
 	case far.NICs < 1 || far.NICs > maxNICs:
 		return 0, fmt.Errorf("the peer has %d NICs, not 1 to %d", far.NICs, maxNICs)
 	}
@@ -98,11 +99,11 @@ func (k *comm) meet(me *hello, dials bool) error {
 		if err := k.offerECE(me); err != nil {
 			return err
 		}
-		if err := say(k.conn, me); err != nil {
+		if err := writeLine(k.conn, me); err != nil {
 			return err
 		}
 	}
-	if err := hear(k.conn, &k.far); err != nil {
+	if err := readLine(k.conn, &k.far); err != nil {
 		return err
 	}
 	if err := k.fits(); err != nil {
@@ -122,18 +123,18 @@ func (k *comm) meet(me *hello, dials bool) error {
 	}
 	if !dials {
 		me.SL, me.TC = k.far.SL, k.far.TC
-		return say(k.conn, me)
+		return writeLine(k.conn, me)
 	}
 	return nil
 }
 
 // connect brings one QP up. Extensions are what the dialer's NIC offers, less
 // what the other one lacks (net_ib.cc:1802).
-func (k *comm) connect(q *QP, to *farQP, s netcfg.Service, me *hello, i int, dials bool) error {
+func (k *comm) connect(q *queuePair, to *farQP, s netcfg.Service, me *hello, i int, dials bool) error {
 	known := false
 	if to.ECE != nil {
 		var err error
-		if known, err = q.setECE(to.ECE); err != nil {
+		if known, err = q.SetExtensions(to.ECE); err != nil {
 			return err
 		}
 	}
@@ -143,7 +144,7 @@ func (k *comm) connect(q *QP, to *farQP, s netcfg.Service, me *hello, i int, dia
 	if dials || !known {
 		return nil
 	}
-	both, err := q.ece()
+	both, err := q.Extensions()
 	me.QPs[i].ECE = both
 	return err
 }
@@ -153,7 +154,7 @@ func (k *comm) offerECE(me *hello) (err error) {
 		if k.net.set.ECEOff {
 			break
 		}
-		if me.QPs[i].ECE, err = q.ece(); err != nil {
+		if me.QPs[i].ECE, err = q.Extensions(); err != nil {
 			return err
 		}
 	}
@@ -167,8 +168,8 @@ func (k *comm) fits() error {
 		return fmt.Errorf("the peer shows %d QPs of %d NICs, %d QPs are to be connected", len(far.QPs), len(far.NICs), len(k.qps))
 	}
 	for _, n := range far.NICs {
-		if near := k.nics[0].near.port; n.Layer != near.Layer {
-			return fmt.Errorf("%s speaks another link layer (%v) than %s (%v): choose NICs of one by NCCL_IB_HCA", n.Device, n.Layer, near.Device, near.Layer)
+		if near := k.nics[0].near.Port; n.Layer != near.Layer {
+			return fmt.Errorf("%s has another link layer (%v) than %s (%v): choose NICs of one link layer with NCCL_IB_HCA", n.Device, n.Layer, near.Device, near.Layer)
 		}
 	}
 	for _, q := range far.QPs {

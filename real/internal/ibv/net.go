@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,14 +13,15 @@ import (
 
 	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/real/internal/transport"
-	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 // physical is one port in use.
 type physical struct {
-	dev  *Device
-	near nearEnd
+	dev  *verbs.Device
+	near verbs.End
 	card string // PCI path of the card that its functions and ports share
 	port int    // which of the card's ports, from 1
 }
@@ -34,10 +34,10 @@ type virtual struct {
 
 // Net is the verbs transport over the machine's chosen ports.
 type Net struct {
-	lib     *Lib
+	lib     *verbs.Lib
 	set     netcfg.IB
 	relaxed bool
-	devs    []*Device
+	devs    []*verbs.Device
 	phys    []physical
 	virt    []virtual // every port alone, then what was fused
 }
@@ -52,9 +52,9 @@ func NewNet(set netcfg.IB) (*Net, error) {
 		return nil, fmt.Errorf("NCCL_IB_QPS_PER_CONNECTION=%d: up to %d", n, maxQPs)
 	}
 	if set.Disabled {
-		return nil, &exec.UnsupportedError{Feature: feature, Needs: "NCCL_IB_DISABLE unset", Found: "NCCL_IB_DISABLE=1, with which NCCL uses sockets"}
+		return nil, &exec.UnsupportedError{Feature: verbs.Feature, Needs: "NCCL_IB_DISABLE unset", Found: "NCCL_IB_DISABLE=1, with which NCCL uses sockets"}
 	}
-	lib, err := Open()
+	lib, err := verbs.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func NewNet(set netcfg.IB) (*Net, error) {
 		return nil, err
 	}
 	mode := set.Relaxed.Or(2)
-	n := &Net{lib: lib, set: set, relaxed: (mode == 1 || mode == 2) && lib.fn.regMRIova2 != 0}
+	n := &Net{lib: lib, set: set, relaxed: (mode == 1 || mode == 2) && lib.CanRelax()}
 	for _, name := range names {
 		if err := n.add(name); err != nil {
 			n.Close()
@@ -72,7 +72,7 @@ func NewNet(set netcfg.IB) (*Net, error) {
 	}
 	if len(n.phys) == 0 {
 		n.Close()
-		return nil, &exec.UnsupportedError{Feature: feature, Needs: "an active port" + ofHCA(set.HCA), Found: "devices " + strings.Join(names, ", ") + " have none"}
+		return nil, &exec.UnsupportedError{Feature: verbs.Feature, Needs: "an active port" + ofHCA(set.HCA), Found: "devices " + strings.Join(names, ", ") + " have none"}
 	}
 	return n, nil
 }
@@ -94,7 +94,7 @@ func (n *Net) add(name string) error {
 		return err
 	}
 	s := &n.set
-	d.retry = retries{all: s.RetryAll, count: s.Retries.Or(34), sleep: time.Duration(s.RetrySleep.Or(100)) * time.Millisecond}
+	d.Retry = verbs.Retries{All: s.RetryAll, Count: s.Retries.Or(34), Sleep: time.Duration(s.RetrySleep.Or(100)) * time.Millisecond}
 	ports, err := d.Ports()
 	if err != nil {
 		d.Close()
@@ -105,9 +105,9 @@ func (n *Net) add(name string) error {
 		if !Chosen(s.HCA, p.Device, int(p.Num)) {
 			continue
 		}
-		e := nearEnd{port: p}
-		if e.gidIndex, err = d.FindGID(p, s); err == nil {
-			e.gid, err = d.GID(p.Num, e.gidIndex)
+		e := verbs.End{Port: p}
+		if e.GIDIndex, err = d.FindGID(p, s); err == nil {
+			e.GID, err = d.GID(p.Num, e.GIDIndex)
 		}
 		if err != nil {
 			d.Close()
@@ -168,7 +168,7 @@ func (n *Net) Fuse(ports ...int) (int, error) {
 		if p < 0 || p >= len(n.phys) {
 			return 0, fmt.Errorf("fuse port %d: there are %d", p, len(n.phys))
 		}
-		first, here := n.phys[ports[0]].near.port, n.phys[p].near.port
+		first, here := n.phys[ports[0]].near.Port, n.phys[p].near.Port
 		if first.Layer != here.Layer {
 			return 0, fmt.Errorf("fuse %s (%v) with %s (%v): not of one link layer; choose by NCCL_IB_HCA", first.Device, first.Layer, here.Device, here.Layer)
 		}
@@ -181,20 +181,8 @@ func (n *Net) Fuse(ports ...int) (int, error) {
 	return len(n.virt) - 1, nil
 }
 
-// sysfsRoCEVersion reads the RoCE version of a GID entry from sysfs.
-func sysfsRoCEVersion(dev string, port uint8, i int) int {
-	b, err := os.ReadFile(fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", dev, port, i))
-	switch {
-	case err != nil:
-		return 0
-	case strings.Contains(string(b), "v2"):
-		return 2
-	}
-	return 1
-}
-
-// Chosen tells whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
-func Chosen(list, dev string, port int) bool { return topo.Listed(list, dev, port) }
+// Chosen reports whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
+func Chosen(list, dev string, port int) bool { return iflist.Listed(list, dev, port) }
 
 // Name is the plugin's name in NCCL's logs.
 func (n *Net) Name() string { return "IB" }
@@ -207,7 +195,7 @@ func (n *Net) Devices() ([]transport.Properties, error) {
 		q := transport.Properties{Name: v.name, PCIPath: p.card, GUID: p.dev.GUID, Port: p.port, MaxComms: p.dev.MaxQP,
 			MaxRecvs: transport.MaxRecvs, Regs: true, Ports: v.ports}
 		for _, i := range v.ports {
-			q.Mbps += n.phys[i].near.port.Mbps
+			q.Mbps += n.phys[i].near.Port.Mbps
 		}
 		out = append(out, q)
 	}
@@ -216,11 +204,11 @@ func (n *Net) Devices() ([]transport.Properties, error) {
 
 // Close closes the devices; connections must be closed before.
 func (n *Net) Close() error {
-	var c closing
+	var c verbs.Closing
 	for _, d := range n.devs {
-		c.keep(d.Close())
+		c.Keep(d.Close())
 	}
-	return c.first
+	return c.First
 }
 
 // invitation is what a Handle holds.
@@ -275,10 +263,10 @@ func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	return l.net.newRecv(l.dev, conn, &far)
 }
 
-// greeted has a newcomer prove the key, and reads its greeting.
+// greeted makes a new connection prove the key, and reads its greeting.
 func (v *invitation) greeted(c net.Conn) (g greeting, err error) {
 	if _, err = v.Key.Check(c); err == nil {
-		err = hear(c, &g)
+		err = readLine(c, &g)
 	}
 	return g, err
 }

@@ -7,13 +7,15 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 // side is one end of a measurement of a bare operation. Its memory is two
 // messages: what goes out, and what comes in.
 type side struct {
 	*comm
-	t        *talk
+	t        *control
 	c        *PerfConfig
 	op       uint32
 	sends    bool // in bandwidth
@@ -26,11 +28,11 @@ type side struct {
 }
 
 // bare measures write, read or send.
-func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, client bool) (*Perf, *talk, error) {
-	o := &opening{conn: conn, notes: 2 * c.Size, access: accessRemoteWrite | accessRemoteRead}
+func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, client bool) (*Perf, *control, error) {
+	o := &opening{conn: conn, notes: 2 * c.Size, access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead}
 	if !client {
 		o.far = new(greeting)
-		if err := hear(conn, o.far); err != nil {
+		if err := readLine(conn, o.far); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -44,7 +46,7 @@ func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, c
 }
 
 func (s *side) run(ctx context.Context, client bool) (*Perf, error) {
-	if s.op == opSend {
+	if s.op == verbs.OpSend {
 		for _, q := range s.qps {
 			for range min(s.c.TxDepth, maxRequests) {
 				if err := s.offer(q); err != nil {
@@ -66,16 +68,16 @@ func (s *side) run(ctx context.Context, client bool) (*Perf, error) {
 }
 
 // work is the next message of the side on one of its QPs.
-func (s *side) work(q *QP, id uint64) Work {
-	return Work{ID: id, Op: s.op, Signaled: true, Local: address(s.mem), Len: s.c.Size, Lkey: s.nics[q.nic].own.Lkey,
+func (s *side) work(q *queuePair, id uint64) verbs.Work {
+	return verbs.Work{ID: id, Op: s.op, Signaled: true, Local: verbs.AddressOf(s.mem), Len: s.c.Size, Lkey: s.nics[q.nic].own.Lkey,
 		Remote: s.far.Addr + uint64(s.c.Size), Rkey: s.far.NICs[q.far].Rkey}
 }
 
 // received is the id of a receive, which no message has.
 const received = 1 << 32
 
-func (s *side) offer(q *QP) error {
-	return q.PostRecvInto(received, address(s.mem)+uintptr(s.c.Size), s.c.Size, s.nics[q.nic].own.Lkey)
+func (s *side) offer(q *queuePair) error {
+	return q.PostRecvInto(received, verbs.AddressOf(s.mem)+uintptr(s.c.Size), s.c.Size, s.nics[q.nic].own.Lkey)
 }
 
 // poll handles completions; sent counts own messages, by id.
@@ -87,12 +89,12 @@ func (s *side) poll(sent func(id uint64)) (n int, err error) {
 		}
 		for j := range wcs {
 			wc := &wcs[j]
-			q := s.qp(i, wc.qpNum)
-			if wc.status != statusSuccess {
-				return 0, q.failure(opcodes[s.op], wc)
+			q := s.qp(i, wc.QP)
+			if !wc.OK() {
+				return 0, q.Failure(opcodes[s.op], wc)
 			}
-			if wc.wrID != received {
-				sent(wc.wrID)
+			if wc.ID != received {
+				sent(wc.ID)
 				continue
 			}
 			s.got++
@@ -105,9 +107,9 @@ func (s *side) poll(sent func(id uint64)) (n int, err error) {
 	return n, nil
 }
 
-// listen hears whether the other side has ended.
+// listen detects that the other side has ended.
 func (s *side) listen() error {
-	w, err := s.t.look()
+	w, err := s.t.poll()
 	s.farEnded = s.farEnded || w.Ended
 	return err
 }
@@ -117,8 +119,8 @@ func (s *side) listen() error {
 func (s *side) stream(ctx context.Context) (*Perf, error) {
 	began := time.Now()
 	now := func() int64 { return time.Since(began).Nanoseconds() }
-	done, alive, told := 0, began, !s.sends
-	for turn := 0; ; turn++ {
+	done, alive, reported := 0, began, !s.sends
+	for round := 0; ; round++ {
 		for s.sends && len(s.posted)-done < s.c.TxDepth*len(s.qps) && s.c.more(len(s.posted), time.Since(began)) {
 			id := len(s.posted)
 			s.posted, s.finished = append(s.posted, now()), append(s.finished, 0)
@@ -134,23 +136,23 @@ func (s *side) stream(ctx context.Context) (*Perf, error) {
 		if n > 0 {
 			alive = time.Now()
 		}
-		if !told && done == len(s.posted) && !s.c.more(done, time.Since(began)) {
-			told = true
-			if err := say(s.t.conn, &note{Ended: true}); err != nil {
+		if !reported && done == len(s.posted) && !s.c.more(done, time.Since(began)) {
+			reported = true
+			if err := writeLine(s.t.conn, &note{Ended: true}); err != nil {
 				return nil, err
 			}
 		}
-		if n == 0 || turn%64 == 0 {
+		if n == 0 || round%64 == 0 {
 			if err := s.listen(); err != nil {
 				return nil, err
 			}
 		}
 		switch {
-		case told && n == 0 && (s.farEnded || !s.awaits):
+		case reported && n == 0 && (s.farEnded || !s.awaits):
 			return s.bandwidth(), nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case !told && time.Since(alive) > stall:
+		case !reported && time.Since(alive) > stall:
 			return nil, fmt.Errorf("%s on %s: nothing has completed for %v", opcodes[s.op], s.nics[0].dev.Name, stall)
 		}
 	}
@@ -169,7 +171,7 @@ func (s *side) bandwidth() *Perf {
 	return p
 }
 
-// mostForPeak is up to how many messages perftest looks for the peak.
+// mostForPeak is the largest number of messages for which perftest searches the peak.
 const mostForPeak = 20_000
 
 // peak is the best rate from the posting of one message to the completion of
@@ -200,14 +202,14 @@ func (s *side) ping(ctx context.Context) (*Perf, error) {
 			return nil, err
 		}
 		d := time.Since(from)
-		if s.op != opRead {
+		if s.op != verbs.OpRead {
 			d /= 2
 		}
 		p.Times = append(p.Times, d)
 	}
 	p.Iters = len(p.Times)
 	slices.Sort(p.Times)
-	return p, say(s.t.conn, &note{Ended: true})
+	return p, writeLine(s.t.conn, &note{Ended: true})
 }
 
 // pong answers each message until the client has ended.
@@ -238,7 +240,7 @@ func (s *side) await(ctx context.Context, i int) error {
 			return err
 		}
 		switch {
-		case s.op == opRead && read && !s.awaits, s.op == opSend && s.got >= int64(i), s.op == opWrite && loadByte(&s.mem[2*s.c.Size-1]) == byte(i):
+		case s.op == verbs.OpRead && read && !s.awaits, s.op == verbs.OpSend && s.got >= int64(i), s.op == verbs.OpWrite && loadByte(&s.mem[2*s.c.Size-1]) == byte(i):
 			return nil
 		case n%64 == 63:
 			if err := s.listen(); err != nil || s.farEnded {
@@ -246,7 +248,7 @@ func (s *side) await(ctx context.Context, i int) error {
 			}
 		case n%1024 == 0 && ctx.Err() != nil:
 			return context.Cause(ctx)
-		case n%1024 == 0 && !(s.op == opRead && s.awaits) && time.Now().After(limit):
+		case n%1024 == 0 && !(s.op == verbs.OpRead && s.awaits) && time.Now().After(limit):
 			return fmt.Errorf("%s on %s: message %d has not come for %v", opcodes[s.op], s.nics[0].dev.Name, i, stall)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 // recvComm is the receiving end: it offers buffers by writing CTS entries into
@@ -22,15 +23,15 @@ type recvComm struct {
 
 // newRecv takes a peer that has proven the handle's key.
 func (n *Net) newRecv(dev int, c net.Conn, far *greeting) (*recvComm, error) {
-	k, mem, err := n.open(dev, &opening{conn: c, far: far, notes: noteBytes, more: fifoBytes + maxNICs*qpBytes,
-		access: accessRemoteWrite | accessRemoteAtomic})
+	k, mem, err := n.open(dev, &opening{conn: c, far: far, notes: noteBytes, more: fifoBytes + maxNICs*verbs.QPBytes,
+		access: verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic})
 	if err != nil {
 		return nil, err
 	}
 	r := &recvComm{comm: k, sizes: unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(mem))), maxRequests*transport.MaxRecvs)}
-	r.offer, err = place[cts](k.arena, maxRequests*transport.MaxRecvs)
+	r.offer, err = verbs.Values[cts](k.arena, maxRequests*transport.MaxRecvs)
 	if err == nil {
-		r.landed, err = place[uint32](k.arena, 1)
+		r.landed, err = verbs.Values[uint32](k.arena, 1)
 	}
 	if err != nil {
 		_ = k.close()
@@ -46,13 +47,13 @@ func (r *recvComm) openFlush() error {
 	s := *r.net.set.Service
 	s.SL, s.TC = r.far.SL, r.far.TC
 	for i, c := range r.nics {
-		q, err := r.newQP(i, qpPlan{sends: 2 * maxRequests, recvs: 1, access: accessLocalWrite | accessRemoteRead})
+		q, err := r.newQP(i, verbs.QPPlan{Chain: maxChain, Sends: 2 * maxRequests, Recvs: 1, Access: verbs.AccessLocalWrite | verbs.AccessRemoteRead})
 		if err != nil {
 			return err
 		}
 		r.flush = append(r.flush, q)
-		p := c.near.port
-		self := Address{LID: p.LID, GID: c.near.gid, MTU: p.MTU, Layer: p.Layer}
+		p := c.near.Port
+		self := verbs.Address{LID: p.LID, GID: c.near.GID, MTU: p.MTU, Layer: p.Layer}
 		if err := q.Connect(&c.near, &self, q.Num, s, "itself"); err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ func (r *recvComm) announce(q *request, id uint64, slot int, e []cts) error {
 	}
 	qp := r.qps[r.nicAt]
 	r.nicAt = (r.nicAt + 1) % len(r.nics)
-	w := Work{ID: id, Op: opWrite, Local: pointer(&e[0]), Len: len(e) * ctsSize, Lkey: r.nics[qp.nic].own.Lkey,
+	w := verbs.Work{ID: id, Op: verbs.OpWrite, Local: verbs.Pointer(&e[0]), Len: len(e) * ctsSize, Lkey: r.nics[qp.nic].own.Lkey,
 		Remote: r.far.Addr + uint64(slot*transport.MaxRecvs*ctsSize), Rkey: r.far.NICs[qp.far].Rkey,
 		Inline: r.net.set.Inline && len(e) == 1}
 	if slot == qp.nic {
@@ -147,11 +148,11 @@ func (r *recvComm) Iflush(bufs []transport.Buf) (transport.Request, error) {
 	}
 	q, id := r.take(flushing)
 	if q == nil {
-		return nil, fmt.Errorf("flush: %d requests are under way", maxRequests)
+		return nil, fmt.Errorf("flush: %d requests are outstanding", maxRequests)
 	}
 	q.events = len(r.flush)
 	for i, qp := range r.flush {
-		w := Work{ID: id, Op: opRead, Signaled: true, Local: pointer(&r.landed[0]), Len: 1, Lkey: r.nics[i].own.Lkey,
+		w := verbs.Work{ID: id, Op: verbs.OpRead, Signaled: true, Local: verbs.Pointer(&r.landed[0]), Len: 1, Lkey: r.nics[i].own.Lkey,
 			Remote: uint64(addr), Rkey: m.mrs[i].Rkey}
 		r.watch.posted(qp, w)
 		if err := qp.Post(w); err != nil {

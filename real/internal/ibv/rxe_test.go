@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/real/internal/transport/transporttest"
+	"github.com/simccl/simccl/real/internal/verbs"
 	"github.com/simccl/simccl/units"
 )
 
@@ -35,7 +36,7 @@ func wires(t *testing.T, set netcfg.IB) *Net {
 // arena is memory that the NIC may use.
 func arena(t *testing.T, n int) []byte {
 	t.Helper()
-	a, err := NewArena(n)
+	a, err := verbs.NewArena(n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestFusedDataGoesOverAllPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Half of it in whole 128 bytes: 5,120 and the rest.
-	if a, b := carried[n.phys[0].near.port.Device], carried[n.phys[1].near.port.Device]; a != 5120 || b != 4880 {
+	if a, b := carried[n.phys[0].near.Port.Device], carried[n.phys[1].near.Port.Device]; a != 5120 || b != 4880 {
 		t.Errorf("%d bytes went by the first port and %d by the second: %v", a, b, carried)
 	}
 	d, err := n.Devices()
@@ -221,7 +222,7 @@ func TestFaultsEndWithAClearError(t *testing.T) {
 		{"receiver's QP in error before anything is sent", func(c *faultCase) { _ = c.r.qps[0].Break() }, "", true, true},
 		{"receiver gone", func(c *faultCase) { _ = c.r.qps[0].Close(); c.r.qps = nil }, "retry counter exceeded", false, false},
 		{"wire cut", func(c *faultCase) { transporttest.Disturb(c.t, "loss 100%") }, "retry counter exceeded", false, false},
-		{"device says that it failed", func(c *faultCase) { c.s.nics[0].dev.watch.book("rxe0", eventDevice, 0, "local catastrophic error") }, "local catastrophic error", false, false},
+		{"device says that it failed", func(c *faultCase) { c.s.nics[0].dev.Fail("local catastrophic error") }, "local catastrophic error", false, false},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			c := newFaultCase(t, subject(t, netcfg.IB{Service: &netcfg.Service{Timeout: 10, Retry: 2}}))
@@ -236,7 +237,7 @@ func TestFaultsEndWithAClearError(t *testing.T) {
 			}
 			if f.hears {
 				_, err := transporttest.Until(c.recv)
-				var ce *CompletionError
+				var ce *verbs.CompletionError
 				if !errors.As(err, &ce) {
 					t.Errorf("the receiver gets %v, want a failed completion", err)
 				}
@@ -316,10 +317,10 @@ func TestPerfServer(t *testing.T) {
 	}
 	defer ln.Close()
 	secret, addr, ctx := []byte("secret"), ln.Addr().String(), context.Background()
-	told := make(chan error, 8)
+	reported := make(chan error, 8)
 	served := make(chan error, 1)
 	go func() {
-		served <- n.ServePerf(ctx, ln, len(n.phys)-1, secret, func(_ PerfConfig, err error) { told <- err })
+		served <- n.ServePerf(ctx, ln, len(n.phys)-1, secret, func(_ PerfConfig, err error) { reported <- err })
 	}()
 	c := PerfConfig{Op: "write", Size: 100, Iters: 10, QPs: 1, TxDepth: 4}
 	if _, err := n.Perf(ctx, addr, 0, []byte("another"), c); err == nil {
@@ -331,7 +332,7 @@ func TestPerfServer(t *testing.T) {
 	}
 	conn.Close() // dies
 	// Callers are heard side by side: the next one waits until the dead one had its turn.
-	if err := <-told; err == nil {
+	if err := <-reported; err == nil {
 		t.Error("the server measured with a dead client")
 	}
 	if _, err := n.Perf(ctx, addr, 0, secret, c); err != nil {
@@ -343,14 +344,14 @@ func TestPerfServer(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Errorf("the server ends with %v", err)
 	}
-	close(told)
-	if err, heard := <-told; err != nil || !heard || len(told) != 0 {
-		t.Errorf("of the good measurement the server tells %v (told: %v), and %d more", err, heard, len(told))
+	close(reported)
+	if err, heard := <-reported; err != nil || !heard || len(reported) != 0 {
+		t.Errorf("of the good measurement the server reports %v (received: %v), and %d more", err, heard, len(reported))
 	}
 }
 
 func TestLibraryAbsentIsTyped(t *testing.T) {
-	_, err := Open()
+	_, err := verbs.Open()
 	if err == nil {
 		t.Skip("libibverbs is here")
 	}

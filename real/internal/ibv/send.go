@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 // sendComm is the sending end: it waits for the receiver's CTS and writes into
@@ -22,7 +23,7 @@ type sendComm struct {
 }
 
 func (n *Net) newSend(dev int, c net.Conn) (*sendComm, error) {
-	k, mem, err := n.open(dev, &opening{conn: c, notes: fifoBytes, more: noteBytes, access: accessRemoteWrite})
+	k, mem, err := n.open(dev, &opening{conn: c, notes: fifoBytes, more: noteBytes, access: verbs.AccessRemoteWrite})
 	if err != nil {
 		return nil, err
 	}
@@ -30,12 +31,12 @@ func (n *Net) newSend(dev int, c net.Conn) (*sendComm, error) {
 	// On where every fused port has it; unset, InfiniBand has it (net_ib.cc:798).
 	for _, c := range k.nics {
 		byLayer := 0
-		if c.near.port.Layer == InfiniBand {
+		if c.near.Port.Layer == verbs.InfiniBand {
 			byLayer = 1
 		}
 		s.adaptive = s.adaptive && n.set.Adaptive.Or(byLayer) != 0
 	}
-	if s.sizes, err = place[int32](k.arena, maxRequests*transport.MaxRecvs); err != nil {
+	if s.sizes, err = verbs.Values[int32](k.arena, maxRequests*transport.MaxRecvs); err != nil {
 		_ = k.close()
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (s *sendComm) post(e []cts) error {
 	}
 	for part := range nq {
 		qp := s.nextQP()
-		var chain [maxChain]Work
+		var chain [maxChain]verbs.Work
 		c := 0
 		for i, r := range s.slot[:n] {
 			off, size := share(r.buf.Size, part, nq)
@@ -136,7 +137,7 @@ func (s *sendComm) post(e []cts) error {
 			if err != nil {
 				return err
 			}
-			chain[c] = Work{Op: opWrite, Local: addr + uintptr(off), Len: size, Lkey: m.mrs[qp.nic].Lkey,
+			chain[c] = verbs.Work{Op: verbs.OpWrite, Local: addr + uintptr(off), Len: size, Lkey: m.mrs[qp.nic].Lkey,
 				Remote: e[i].addr + uint64(off), Rkey: e[i].rkeys[qp.far]}
 			c++
 		}
@@ -155,8 +156,8 @@ func (s *sendComm) post(e []cts) error {
 // finish ends a chain with the immediate that completes the receive: on the
 // data itself, or behind it where adaptive routing may reorder the data, or
 // with the sizes of a multi-receive.
-func (s *sendComm) finish(chain *[maxChain]Work, c int, qp *QP, notes []int32) int {
-	last := Work{Op: opWriteImm, Signaled: true, ID: s.ids, Remote: s.far.Addr, Rkey: s.far.NICs[qp.far].Rkey}
+func (s *sendComm) finish(chain *[maxChain]verbs.Work, c int, qp *queuePair, notes []int32) int {
+	last := verbs.Work{Op: verbs.OpWriteImm, Signaled: true, ID: s.ids, Remote: s.far.Addr, Rkey: s.far.NICs[qp.far].Rkey}
 	if len(notes) == 1 {
 		size := s.slot[0].buf.Size
 		last.Imm = uint32(size)
@@ -166,7 +167,7 @@ func (s *sendComm) finish(chain *[maxChain]Work, c int, qp *QP, notes []int32) i
 			return 1
 		}
 	} else {
-		last.Local, last.Len, last.Lkey = pointer(&notes[0]), 4*len(notes), s.nics[qp.nic].own.Lkey
+		last.Local, last.Len, last.Lkey = verbs.Pointer(&notes[0]), 4*len(notes), s.nics[qp.nic].own.Lkey
 		last.Remote += uint64(4 * transport.MaxRecvs * (s.head % maxRequests))
 	}
 	chain[c] = last

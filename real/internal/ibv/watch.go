@@ -5,44 +5,45 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/real/internal/transport"
+	"github.com/simccl/simccl/real/internal/verbs"
 )
 
 // opcodes are the names of ibv_wr_opcode.
-var opcodes = map[uint32]string{opWrite: "RDMA_WRITE", opWriteImm: "RDMA_WRITE_WITH_IMM", opSend: "SEND", opRead: "RDMA_READ"}
+var opcodes = map[uint32]string{verbs.OpWrite: "RDMA_WRITE", verbs.OpWriteImm: "RDMA_WRITE_WITH_IMM", verbs.OpSend: "SEND", verbs.OpRead: "RDMA_READ"}
 
 // watcher follows what a connection posts; nil follows nothing. Requests
 // without a completion of their own are done when a later one of their QP is.
 type watcher struct {
-	of   *comm
-	tell func(transport.Work)
-	sent map[*QP][]pending // in the order of posting
+	of     *comm
+	report func(transport.Work)
+	sent   map[*queuePair][]pending // in the order of posting
 }
 
-// pending is a request on its way.
+// pending is a request in flight.
 type pending struct {
 	transport.Work
 	signaled bool
 }
 
-// Watch reports every request of the connection from now on; nil ends it.
-func (k *comm) Watch(tell func(transport.Work)) {
+// Watch reports every request of the connection from this call on; nil ends it.
+func (k *comm) Watch(report func(transport.Work)) {
 	k.watch = nil
-	if tell != nil {
-		k.watch = &watcher{of: k, tell: tell, sent: map[*QP][]pending{}}
+	if report != nil {
+		k.watch = &watcher{of: k, report: report, sent: map[*queuePair][]pending{}}
 	}
 }
 
-func (w *watcher) work(q *QP, opcode string, size int, id uint64, posted time.Time) transport.Work {
+func (w *watcher) work(q *queuePair, opcode string, size int, id uint64, posted time.Time) transport.Work {
 	n := len(w.of.qps)
 	lane := slices.Index(w.of.qps, q)
 	if lane < 0 {
 		lane = n
 	}
-	return transport.Work{Device: q.dev.Name, QP: q.Num, Lane: lane, Lanes: n, Opcode: opcode, Size: size, ID: id, Posted: posted}
+	return transport.Work{Device: q.Device().Name, QP: q.Num, Lane: lane, Lanes: n, Opcode: opcode, Size: size, ID: id, Posted: posted}
 }
 
 // posted notes a chain.
-func (w *watcher) posted(q *QP, chain ...Work) {
+func (w *watcher) posted(q *queuePair, chain ...verbs.Work) {
 	if w == nil {
 		return
 	}
@@ -52,9 +53,9 @@ func (w *watcher) posted(q *QP, chain ...Work) {
 	}
 }
 
-// completed tells of the next request of a QP that has a completion, and of
+// completed reports the next request of a QP that has a completion, and of
 // those before it: a QP ends them in order.
-func (w *watcher) completed(q *QP) {
+func (w *watcher) completed(q *queuePair) {
 	if w == nil {
 		return
 	}
@@ -66,7 +67,7 @@ func (w *watcher) completed(q *QP) {
 		for _, k := range all[:i+1] {
 			k.Done = now
 			if k.Opcode != transport.OpCTS {
-				w.tell(k.Work)
+				w.report(k.Work)
 			}
 		}
 		w.sent[q] = append(all[:0], all[i+1:]...)
@@ -74,27 +75,27 @@ func (w *watcher) completed(q *QP) {
 	}
 }
 
-// offered tells of a CTS whose posting began at a time. Few have a completion,
+// offered reports a CTS whose posting began at a time. Few have a completion,
 // which must not end another request.
-func (w *watcher) offered(q *QP, cts Work, began time.Time) {
+func (w *watcher) offered(q *queuePair, cts verbs.Work, began time.Time) {
 	if w == nil {
 		return
 	}
 	k := w.work(q, transport.OpCTS, cts.Len, cts.ID, began)
 	k.Done = time.Now()
-	w.tell(k)
+	w.report(k)
 	if cts.Signaled {
 		w.sent[q] = append(w.sent[q], pending{k, true})
 	}
 }
 
-// arrived tells that a receiver knows of its data.
-func (w *watcher) arrived(q *QP, wc *workCompletion, size int) {
+// arrived reports that a receiver knows of its data.
+func (w *watcher) arrived(q *queuePair, wc *verbs.WC, size int) {
 	if w == nil {
 		return
 	}
 	now := time.Now()
-	k := w.work(q, transport.OpArrival, size, wc.wrID, now)
+	k := w.work(q, transport.OpArrival, size, wc.ID, now)
 	k.Done = now
-	w.tell(k)
+	w.report(k)
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/real/internal/transport"
 	"github.com/simccl/simccl/real/internal/transport/transporttest"
-	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
 
@@ -143,7 +143,7 @@ func TestChoose(t *testing.T) {
 		{"^ib,docker,virbr", "AF_INET", "", []string{"lo", "eth0"}},
 		{"nosuch", "", "", nil},
 	} {
-		here := slices.DeleteFunc(slices.Clone(all), func(i Interface) bool { return c.without != "" && topo.Listed(c.without, i.Name, -1) })
+		here := slices.DeleteFunc(slices.Clone(all), func(i Interface) bool { return c.without != "" && iflist.Listed(c.without, i.Name, -1) })
 		var got []string
 		for _, i := range Choose(here, c.ifname, c.family) {
 			got = append(got, i.Name)

@@ -91,10 +91,10 @@ const (
 
 // SM is what the groups of one rank's channel share.
 type SM struct {
-	First, Groups int32 // its groups
+	First, Groups int32 // its groups, in the order of their phases
+	from, to      int32 // the groups of the phase
 	active        int32 // threads that move bytes
 	threads       int32 // of the phase's groups
-	phase         int32
 	left          int32 // groups of the phase that run
 }
 
@@ -120,7 +120,7 @@ type Job struct {
 	memory  wire.RouteID // of the GPU's memory, where there is one rank; else 0
 }
 
-// Folding is what an engine asks of a job of which representatives run.
+// Folding is what an engine needs of a job of which representatives run.
 type Folding interface {
 	// Ends replaces an op's connections of the plan by those of the engine.
 	Ends(g *Group, op *plan.Op)
@@ -152,7 +152,7 @@ type Engine struct {
 	Observer Observer           // nil: none
 	Progress func(part float64) // nil without a listener
 	fetched  int64              // ops taken up
-	Ops      int64              // in all, where tell is set
+	Ops      int64              // in all, where report is set
 	// Skipped is the time of the periods of a steady state that were counted in
 	// place of being simulated, and Periods how many those are.
 	Skipped       units.Time
@@ -161,7 +161,7 @@ type Engine struct {
 	steady        steady
 }
 
-// Options are what a run is made of, beside its plan.
+// Options are the inputs of a run other than its plan.
 type Options struct {
 	Class   *gpu.Class
 	Systems []*topo.System // by node
@@ -227,7 +227,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		if e.Queue.Now+e.Skipped >= lastTime {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
-				Missing: "simulated time ends there; look at the speeds of links and ports, or take a smaller size"}
+				Missing: "simulated time ends there; check the speeds of links and ports, or take a smaller size"}
 		}
 		at, ok := e.Queue.Next()
 		// Rates are found when an instant is over: no flow ends within the instant
@@ -346,7 +346,7 @@ func (e *Engine) startKernel(di int32, at units.Time) {
 	}
 	d.left = d.SMs
 	for s := d.First; s < d.First+d.SMs; s++ {
-		e.SMs[s].phase = -1
+		e.SMs[s].to = e.SMs[s].First
 		e.nextPhase(s, at)
 	}
 	if d.SMs == 0 {
@@ -358,13 +358,14 @@ func (e *Engine) startKernel(di int32, at units.Time) {
 // part of the kernel.
 func (e *Engine) nextPhase(si int32, at units.Time) {
 	sm := &e.SMs[si]
-	next := int32(-1)
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
-		if p := e.Groups[i].Program.Phase; p > sm.phase && (next < 0 || p < next) {
-			next = p
-		}
+	end := sm.First + sm.Groups
+	sm.from, sm.left, sm.threads = sm.to, 0, 0
+	for sm.to < end && e.Groups[sm.to].Program.Phase == e.Groups[sm.from].Program.Phase {
+		sm.left++
+		sm.threads += e.Groups[sm.to].Program.Workers
+		sm.to++
 	}
-	if next < 0 {
+	if sm.left == 0 {
 		if e.Observer != nil {
 			e.Observer.Block(si, at)
 		}
@@ -374,20 +375,12 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 		}
 		return
 	}
-	sm.phase, sm.left, sm.threads = next, 0, 0
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
-		if e.Groups[i].Program.Phase == next {
-			sm.left++
-			sm.threads += e.Groups[i].Program.Workers
-		}
-	}
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
-		if g := &e.Groups[i]; g.Program.Phase == next {
-			g.Job.Plan.OpenInto(&g.cur, &g.Program)
-			g.Free, g.Since, g.posted, g.taken = at, at, false, 0
-			g.state = idle
-			e.wakeAt(i, at)
-		}
+	for i := sm.from; i < sm.to; i++ {
+		g := &e.Groups[i]
+		g.Job.Plan.OpenInto(&g.cur, &g.Program)
+		g.Free, g.Since, g.posted, g.taken = at, at, false, 0
+		g.state = idle
+		e.wakeAt(i, at)
 	}
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
@@ -25,6 +27,9 @@ func (e *Engine) layGroups(j *Job) {
 	e.Devices = make([]Device, n)
 	for i := range e.Devices {
 		e.Devices[i].Job = j
+	}
+	if j.Plan.Req.Func.IsP2P() { // a group at either end of a connection, or fewer
+		e.Groups = slices.Grow(e.Groups, 2*int(j.Plan.NumConns()))
 	}
 	var progs []plan.Program
 	for r := range n {
@@ -53,7 +58,7 @@ func (e *Engine) layGroups(j *Job) {
 	}
 }
 
-// GapOf is what a kernel costs beside the program's transfers.
+// GapOf is a kernel's fixed cost.
 func (e *Engine) GapOf(j *Job, pr *plan.Program) units.Time {
 	f := j.Plan.Req.Func
 	if f.IsP2P() {
@@ -77,6 +82,9 @@ func (e *Engine) layConns(j *Job) error {
 	e.Conns = make([]Conn, j.Plan.NumConns())
 	for i := range e.Conns {
 		e.Conns[i] = Conn{Snd: -1, Rcv: -1, Net: -1}
+	}
+	if j.Plan.Req.Func.IsP2P() {
+		e.Net.Expect(len(e.Groups) / 2)
 	}
 	var op plan.Op
 	var cur plan.Cursor
@@ -208,9 +216,9 @@ func (e *Engine) Start() {
 
 // kernelsFor decides how many operations to simulate: the period of long ones
 // is their own time.
-func (j *Job) kernelsFor(asked int) int32 {
-	if asked > 0 {
-		return int32(asked)
+func (j *Job) kernelsFor(given int) int32 {
+	if given > 0 {
+		return int32(given)
 	}
 	l := j.Plan.Layout(0)
 	switch n := max(l.Input, l.Output); {

@@ -23,7 +23,7 @@ func (e *Engine) appendState(dst []int64) []int64 {
 	}
 	for i := range e.SMs {
 		m := &e.SMs[i]
-		dst = append(dst, int64(m.active), int64(m.phase), int64(m.left))
+		dst = append(dst, int64(m.active), int64(m.from), int64(m.left))
 	}
 	for i := range e.Groups {
 		dst = e.Groups[i].appendState(dst, now)

@@ -16,7 +16,7 @@ import (
 // A network between the hosts can be left out of a quotient where none of its
 // cables can hold anything up: where the ports that send over a cable, or those
 // that receive, are together no faster than it. Then nothing is left of it but
-// latency, which has to be the same for all that is taken together.
+// latency, which has to be the same for all that is merged.
 
 // maxRoutes is the number of connections up to which routes are compared.
 const maxRoutes = 1 << 22
@@ -81,7 +81,7 @@ func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
 	return later, true, nil
 }
 
-// between tells connections that go from host to host.
+// between reports whether a connection goes from host to host.
 func between(pc *plan.Conn) bool {
 	return pc.Src >= 0 && pc.Dst >= 0 && pc.Kind != connect.NVLSRoute && pc.Route.Transport == connect.NET
 }

@@ -11,7 +11,7 @@ import (
 // Nodes of a long chain that are simulated: those behind the root, by when every
 // node does what the one before it does, later by the same time, and those at
 // the end. Both are even, for rings that run through every second node the
-// other way round.
+// opposite direction.
 const (
 	chainHead = 20
 	chainTail = 4
@@ -49,7 +49,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			return nil
 		}
 	}
-	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.08, approximation: "nodes in the middle of the chain are taken to do what those before them do"}
+	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.08, approximation: "nodes in the middle of the chain are assumed to behave as those before them"}
 	for node := range s.home {
 		switch at := k.place[node]; {
 		case at < chainHead || at >= k.tail, at == chainHead, at == k.tail-1:

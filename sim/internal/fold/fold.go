@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
@@ -25,7 +26,7 @@ const (
 	Near
 )
 
-// Config is what decides which ranks are equivalent, beside the plan.
+// Config is what decides which ranks are equivalent, other than the plan.
 type Config struct {
 	Mode    Mode
 	Systems []*topo.System // by node
@@ -78,10 +79,17 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	// How far off a near quotient is was seen on ideal networks.
 	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
 	symmetries := c.symmetries(j.Plan)
+	var left []*symmetry
 	for i, s := range symmetries {
 		if near && c.skips(j.Plan, s, symmetries[i+1:]) {
+			left = append(left, s)
 			continue
 		}
+		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
+			return q, err
+		}
+	}
+	for _, s := range left { // what they were left for does not hold
 		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
 			return q, err
 		}
@@ -99,6 +107,17 @@ func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
 
 // work is about how many slices the quotient by a symmetry runs.
 func (s *symmetry) work(p *plan.Plan) int64 {
+	if s.rotated && p.Req.Func == coll.AllToAll { // of every transfer both ends
+		n := 2 * int64(p.Comm.NRanks) * (1 + p.Req.Count*int64(p.Req.Type.Size())/int64(p.Comm.P2PChunkSize))
+		if s.within {
+			return n
+		}
+		return n * int64(p.Comm.MaxLocalRanks)
+	}
+	if s.list != nil {
+		s.list()
+		s.list = nil
+	}
 	n := int64(0)
 	for _, pr := range p.Programs(s.reps[0].rank) {
 		if pr.Channel == s.reps[0].channel {
@@ -114,17 +133,21 @@ func layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quot
 	if near = near && s.margin > 0; !s.equivalent && !near {
 		return nil, nil
 	}
+	if s.list != nil {
+		s.list()
+		s.list = nil
+	}
 	q := newQuotient(e, j, s)
 	later, free, err := q.latencies()
 	if err != nil {
 		return nil, err
 	}
 	if q.exact = q.exact && free; q.exact || near {
-		seen, err := q.survey()
+		seen, err := q.scan()
 		if err != nil {
 			return nil, err
 		}
-		if q.exact = q.exact && seen.holds; q.exact || near {
+		if q.exact = q.exact && seen.holds; q.exact || near && (seen.holds && q.meets || !s.within) {
 			j.Fold, seen.later, e.Net.Folded = q, later, true
 			return q, seen.declare(e.Net.Table)
 		}
@@ -137,7 +160,7 @@ func layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quot
 func (q *Quotient) Account() exec.Account {
 	a := exec.Account{Programs: len(q.e.Groups), Method: exec.Folded}
 	if !q.exact {
-		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups stand for all", q.approximation, len(q.e.Groups))
+		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups represent all", q.approximation, len(q.e.Groups))
 	}
 	return a
 }

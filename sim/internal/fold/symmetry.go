@@ -23,8 +23,8 @@ type symmetry struct {
 	// heads is the number of heads of an NVLS channel where they are taken for
 	// one, else 0.
 	heads int32
-	// equivalent is set where nothing but structure can tell programs of one place
-	// apart: chunks, parts and addresses agree.
+	// equivalent is set where programs of one place can differ in structure only:
+	// chunks, parts and addresses agree.
 	equivalent bool
 	// margin is by how much, as a part of the time, the quotient was seen to be
 	// off where the symmetry does not quite hold, and leaves what is left out
@@ -32,9 +32,12 @@ type symmetry struct {
 	margin        float64
 	approximation string
 	skipped       *chainGap // the stretch of a chain that is left out, nil without
-	// turned is set for send and receive, whose connections are known by how far
-	// apart their nodes are.
-	rotated bool
+	// rotated is set for send and receive, whose connections are known by how far
+	// apart their nodes are, and with within their places in a node.
+	rotated, within bool
+	// list fills in reps and of where that is put off until they are needed, for
+	// that takes a while; nil where they are there.
+	list func()
 }
 
 // part is a rank's part of a channel.
@@ -58,7 +61,9 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	}
 	if p.ConnsPerRank() == 0 {
 		if well {
-			add(rotation(p, x.Systems))
+			for _, s := range rotations(p, x.Systems) {
+				add(s)
+			}
 		}
 		return out
 	}
@@ -185,12 +190,12 @@ func equalNodes(c *connect.Comm, systems []*topo.System) bool {
 }
 
 // ringBy tries the quotient by every period-th node: rings that change NICs
-// run through odd nodes the other way round (connect.cc, crossNic).
+// run through odd nodes in the opposite direction (connect.cc, crossNic).
 func ringBy(p *plan.Plan, period int32) *symmetry {
 	c := p.Comm
 	per := int32(len(c.NodeRanks[0]))
 	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.03,
-		approximation: "all chunks and channels are taken for alike"}
+		approximation: "all chunks and channels are treated as equivalent"}
 	for n := range s.home {
 		s.home[n] = int32(n) % period
 	}
@@ -216,11 +221,11 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 		}
 		s.of = append(s.of, of)
 	}
-	turn := int64(c.NRanks)
+	cycle := int64(c.NRanks)
 	if p.Req.Func == coll.AllReduce {
-		turn = 2*turn - 1
+		cycle = 2*cycle - 1
 	}
-	s.equivalent = equalParts(p) && equalChunks(p, &p.Programs(0)[0], turn)
+	s.equivalent = equalParts(p) && equalChunks(p, &p.Programs(0)[0], cycle)
 	return s
 }
 

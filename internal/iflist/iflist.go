@@ -1,0 +1,127 @@
+// Package iflist reads lists of network devices as NCCL_IB_HCA and
+// NCCL_SOCKET_IFNAME hold them (misc/utils.cc), and says which devices they
+// allow. It knows no topology.
+package iflist
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/internal/cnum"
+)
+
+// How many names of a list NCCL reads (net_ib.cc:102, socket.h:18).
+const (
+	maxListedHCAs       = 32
+	maxListedInterfaces = 16
+)
+
+// Listed reports whether a list as of NCCL_IB_HCA or NCCL_SOCKET_IFNAME allows a
+// device: names are prefixes, after '=' whole names, after '^' exclusions;
+// ":port" narrows (misc/utils.cc:136). A list that names nothing matches all;
+// port -1 means a device without ports.
+func Listed(list, name string, port int) bool {
+	list, not := strings.CutPrefix(list, "^")
+	list, exact := strings.CutPrefix(list, "=")
+	items, match, most := 0, false, maxListedHCAs
+	if port < 0 {
+		most = maxListedInterfaces
+	}
+	for item := range strings.SplitSeq(list, ",") {
+		want, p, narrowed := strings.Cut(item, ":")
+		if want == "" {
+			continue
+		}
+		if items++; items > most {
+			break
+		}
+		here := strings.HasPrefix(name, want)
+		if exact {
+			here = name == want
+		}
+		match = match || here && (!narrowed || port < 0 || leading(p) == port)
+	}
+	return (match || items == 0) != not
+}
+
+// leading is the number that a text begins with, as C's atoi sees it.
+func leading(s string) int {
+	n, _ := strconv.Atoi(s[:len(s)-len(strings.TrimLeft(s, "0123456789"))])
+	return n
+}
+
+// Entry is one entry "name:port" of an interface list; port -1 matches any.
+type Entry struct {
+	Name string // a prefix, or the whole name
+	Port int
+}
+
+// Parse reads "a,b:1" (utils.cc:136).
+func Parse(s string) []Entry {
+	var out []Entry
+	for _, f := range strings.Split(s, ",") {
+		name, port, has := strings.Cut(f, ":")
+		if name == "" {
+			continue
+		}
+		i := Entry{Name: name, Port: -1}
+		if has {
+			n, _ := cnum.Int(port)
+			i.Port = int(n)
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+// Match reports whether a name and port are on a list; an empty list
+// holds everything (utils.cc:182).
+func Match(name string, port int, ifs []Entry, exact bool) bool {
+	if len(ifs) == 0 {
+		return true
+	}
+	for _, i := range ifs {
+		match := strings.HasPrefix(name, i.Name)
+		if exact {
+			match = name == i.Name
+		}
+		if match && (i.Port == -1 || port == -1 || i.Port == port) {
+			return true
+		}
+	}
+	return false
+}
+
+// Device is a network device that a list may name; Port is -1 without one.
+type Device struct {
+	Name string
+	Port int
+}
+
+// Unmatched lists the entries of a list that match none of the devices, and the
+// names of the devices. Without devices it lists nothing.
+func Unmatched(list string, devices []Device) (entries, names []string) {
+	list = strings.TrimPrefix(list, "^")
+	exact := strings.HasPrefix(list, "=")
+	ifs := Parse(strings.TrimPrefix(list, "="))
+	matched := make([]bool, len(ifs))
+	seen := map[string]bool{}
+	for _, d := range devices {
+		if !seen[d.Name] {
+			seen[d.Name] = true
+			names = append(names, d.Name)
+		}
+		for i := range ifs {
+			matched[i] = matched[i] || Match(d.Name, d.Port, ifs[i:i+1], exact)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	for i, f := range ifs {
+		if !matched[i] {
+			entries = append(entries, f.Name)
+		}
+	}
+	return entries, names
+}

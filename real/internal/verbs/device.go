@@ -1,0 +1,278 @@
+package verbs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/simccl/simccl/config/netcfg"
+	"github.com/simccl/simccl/real/internal/dl"
+)
+
+// LinkLayer is the link layer of a port.
+type LinkLayer uint8
+
+// Link layers.
+const (
+	InfiniBand LinkLayer = layerIB
+	Ethernet   LinkLayer = layerEthernet
+)
+
+// String is NCCL's word for the layer.
+func (l LinkLayer) String() string {
+	if l == Ethernet {
+		return "RoCE"
+	}
+	return "IB"
+}
+
+// Port is one active port of a device.
+type Port struct {
+	Device string
+	Num    uint8
+	Layer  LinkLayer
+	LID    uint16
+	MTU    int // bytes
+	// Mbps is width x speed as NCCL computes it (net_ib.cc:562).
+	Mbps int
+	GIDs int // entries of the GID table
+}
+
+// Device is an open device with one protection domain and a cache of memory
+// registrations.
+type Device struct {
+	lib  *Lib
+	Name string
+	// GUID is the system image's, which all functions of a card share
+	// (net_ib.cc:768); MaxQP and MaxCQE are the device's limits.
+	GUID          uint64
+	MaxQP, MaxCQE int
+	ports         uint8
+	ctx           uintptr
+	pd            uintptr
+	mu            sync.Mutex
+	mrs           mrCache
+	watch         watch
+	// Retry holds for all QPs of the device.
+	Retry Retries
+}
+
+// Retries are those of ibv_modify_qp (ibvwrap.cc:96).
+type Retries struct {
+	All   bool // after every error, not after time-outs alone
+	Count int
+	Sleep time.Duration // before the first; n times as long before the n-th
+}
+
+// laneMbps are megabits per second of one lane by active_speed's bit,
+// laneCount lanes by active_width's bit (net_ib.cc:542).
+var (
+	laneMbps  = [...]int{2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000, 200000}
+	laneCount = [...]int{1, 4, 8, 12, 2}
+)
+
+// byBit picks the entry of the lowest bit that is set, the last without one.
+func byBit(table []int, v uint32) int {
+	for i, n := range table {
+		if v&(1<<i) != 0 {
+			return n
+		}
+	}
+	return table[len(table)-1]
+}
+
+// OpenDevice opens a device by name.
+func (l *Lib) OpenDevice(name string) (*Device, error) {
+	d := &Device{lib: l, Name: name}
+	d.mrs = mrCache{page: uintptr(os.Getpagesize()), release: d.Deregister}
+	err := l.each(func(dev uintptr, n string) (err error) {
+		if n == name {
+			d.ctx, err = object("ibv_open_device", name, l.fn.openDevice.Call(dev))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if d.ctx == 0 {
+		names, _ := l.DeviceNames()
+		return nil, fmt.Errorf("RDMA device %q: not here; there are %v", name, names)
+	}
+	a := new(deviceAttr)
+	err = errnoOf("ibv_query_device", name, l.fn.queryDevice.Call(d.ctx, Pointer(a)))
+	if err == nil {
+		d.GUID, d.MaxQP, d.MaxCQE, d.ports = swap64(a.sysImageGUID), int(a.maxQP), int(a.maxCQE), a.physPortCnt
+		d.pd, err = object("ibv_alloc_pd", name, l.fn.allocPD.Call(d.ctx))
+	}
+	if err == nil {
+		err = d.startEvents()
+	}
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func swap64(v uint64) uint64 {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func swap32(v uint32) uint32 {
+	return v>>24 | v>>8&0xff00 | v<<8&0xff0000 | v<<24
+}
+
+// Ports lists the device's active ports.
+func (d *Device) Ports() ([]Port, error) {
+	var out []Port
+	for n := uint8(1); n <= d.ports; n++ {
+		a, err := d.port(n)
+		if err != nil {
+			return nil, err
+		}
+		layer := LinkLayer(a.linkLayer)
+		if a.state != portActive || layer != InfiniBand && layer != Ethernet {
+			continue
+		}
+		speed := uint32(a.activeSpeed)
+		if a.activeSpeedEx != 0 {
+			speed = a.activeSpeedEx
+		}
+		out = append(out, Port{Device: d.Name, Num: n, Layer: layer, LID: a.lid, MTU: 128 << a.activeMTU,
+			Mbps: byBit(laneMbps[:], speed) * byBit(laneCount[:], uint32(a.activeWidth)), GIDs: int(a.gidTblLen)})
+	}
+	return out, nil
+}
+
+// port queries a port's state: with the newer call where the library has it,
+// which also reports speeds that the old byte cannot hold (ibvwrap.cc:146).
+func (d *Device) port(n uint8) (*portAttr, error) {
+	a := new(portAttr)
+	query := d.lib.fn.queryPort
+	args := []uintptr{d.ctx, uintptr(n), Pointer(a)}
+	if peek[uintptr](d.ctx, offABICompat) == ^uintptr(0) && peek[uint64](d.ctx, offExtSize) >= extSizeQueryPort {
+		if f := peek[uintptr](d.ctx, offExtQueryPort); f != 0 {
+			query = dl.Proc(f)
+			args = append(args, sizePortAttr)
+		}
+	}
+	err := errnoOf("ibv_query_port", d.Name, query.Call(args...))
+	runtime.KeepAlive(a)
+	return a, err
+}
+
+// GID returns entry i of the port's table.
+func (d *Device) GID(port uint8, i int) (GID, error) {
+	g := new(GID)
+	err := errnoOf("ibv_query_gid", d.Name, d.lib.fn.queryGID.Call(d.ctx, uintptr(port), uintptr(i), Pointer(g)))
+	return *g, err
+}
+
+// FindGID picks the port's address as NCCL does (net_ib.cc:470,
+// ncclIbGetGidIndex): of InfiniBand the routable one where it is set, else
+// entry 0; of RoCE what the settings wish for.
+func (d *Device) FindGID(p Port, set *netcfg.IB) (int, error) {
+	if p.Layer == InfiniBand {
+		routable := set.RoutableGID.Or(1)
+		if routable < 0 || routable >= p.GIDs {
+			return 0, nil
+		}
+		g, err := d.GID(p.Num, routable)
+		if err == nil && g.flid() == 0 {
+			routable = 0
+		}
+		return routable, err
+	}
+	if i := set.GIDIndex.Or(-1); i >= 0 {
+		return i, nil
+	}
+	w := gidWish{ipv6: set.IPv6, within: addressRange(set.AddrRange, set.IPv6), version: set.RoCEVersion.Or(2)}
+	table := make([]gidEntry, p.GIDs)
+	for i := range table {
+		// An entry that cannot be read is one that is not used.
+		if g, err := d.GID(p.Num, i); err == nil && g != (GID{}) {
+			table[i] = gidEntry{g, sysfsRoCEVersion(d.Name, p.Num, i)}
+		}
+	}
+	return w.pick(table), nil
+}
+
+// Register makes memory known to the NIC, or counts one more user of a
+// registration that holds it. Relaxed lets PCI writes overtake each other where
+// library and kernel can.
+func (d *Device) Register(mem []byte, relaxed bool) (*MR, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mrs.register = func(addr uintptr, size int) (*MR, error) {
+		return d.register(addr, size, AccessLocalWrite|AccessRemoteWrite|AccessRemoteRead|AccessRemoteAtomic, relaxed)
+	}
+	return d.mrs.take(AddressOf(mem), len(mem))
+}
+
+// register makes a registration of its own. Only the newer call takes flags
+// that a kernel may not know (net_ib.cc:1966).
+func (d *Device) register(addr uintptr, size int, access uint32, relaxed bool) (*MR, error) {
+	verb, args := "ibv_reg_mr", []uintptr{d.pd, addr, uintptr(size), uintptr(access)}
+	f := d.lib.fn.regMR
+	if relaxed && d.lib.fn.regMRIova2 != 0 {
+		verb, f = "ibv_reg_mr_iova2", d.lib.fn.regMRIova2
+		args = []uintptr{d.pd, addr, uintptr(size), addr, uintptr(access | accessRelaxed)}
+	}
+	h, err := object(verb, d.Name, f.Call(args...))
+	if err != nil {
+		return nil, err
+	}
+	return &MR{handle: h, Addr: addr, Len: size, Lkey: peek[uint32](h, offMRLkey), Rkey: peek[uint32](h, offMRRkey)}, nil
+}
+
+// RegisterArena makes a registration of its own of a whole arena, to which the
+// peer may write and from which it may read.
+func (d *Device) RegisterArena(a *Arena) (*MR, error) {
+	all := a.Bytes()
+	return d.register(AddressOf(all), len(all), AccessLocalWrite|AccessRemoteWrite|AccessRemoteRead, false)
+}
+
+// Deregister undoes RegisterArena.
+func (d *Device) Deregister(m *MR) error {
+	return errnoOf("ibv_dereg_mr", d.Name, d.lib.fn.deregMR.Call(m.handle))
+}
+
+// Release drops one use of a registration; the last one undoes it.
+func (d *Device) Release(m *MR) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mrs.drop(m)
+}
+
+// Err returns the event after which the whole device is unusable, nil without
+// one.
+func (d *Device) Err() error { return d.watch.dev.Get() }
+
+// Close frees what is left of the device.
+func (d *Device) Close() error {
+	d.stopEvents()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	errs := Closing{}
+	errs.Keep(d.mrs.clear())
+	if d.pd != 0 {
+		errs.Keep(errnoOf("ibv_dealloc_pd", d.Name, d.lib.fn.deallocPD.Call(d.pd)))
+	}
+	errs.Keep(errnoOf("ibv_close_device", d.Name, d.lib.fn.closeDevice.Call(d.ctx)))
+	return errs.First
+}
+
+// Closing continues after an error and keeps the first.
+type Closing struct{ First error }
+
+// Keep takes an error, or nil.
+func (c *Closing) Keep(err error) {
+	if c.First == nil {
+		c.First = err
+	}
+}

@@ -1,0 +1,16 @@
+package verbs
+
+import "syscall"
+
+// DMABuf reports whether the device registers DMA-BUF memory: asked for a
+// descriptor that cannot be, it must complain about that and not about the
+// request (net_ib.cc:885).
+func (d *Device) DMABuf() bool {
+	reg := d.lib.fn.regDMABuf
+	if reg == 0 {
+		return false
+	}
+	const none = ^uintptr(0) // descriptor -1
+	_, errno := reg.CallErrno(d.pd, 0, 0, 0, none, 0)
+	return errno != syscall.EOPNOTSUPP && errno != syscall.EPROTONOSUPPORT
+}

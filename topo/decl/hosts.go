@@ -1,0 +1,105 @@
+package decl
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Hosts takes a Spec of several hosts apart, one Spec for each host_hash in
+// order of first appearance; a Spec of one host is returned as it is.
+func Hosts(spec *Spec) []*Spec {
+	if spec == nil || spec.Root == nil {
+		return []*Spec{spec}
+	}
+	roots := SplitHosts(spec.Root)
+	if len(roots) < 2 {
+		return []*Spec{spec}
+	}
+	out := make([]*Spec, len(roots))
+	for i, r := range roots {
+		out[i] = &Spec{Name: fmt.Sprintf("%s#%d", spec.Name, i), Root: r}
+	}
+	out[0].Warnings = spec.Warnings
+	return out
+}
+
+// ownCard gives the NICs of a copied host numbers of their own: NCCL takes nets
+// of equal guid and port for one card, whose bandwidth their channels share.
+func ownCard(e *Element, host int) {
+	if n, ok := e.Hex("guid"); ok && e.Name == "net" && host > 0 && n != 0 {
+		e.Set("guid", fmt.Sprintf("%#x", n+uint64(host)<<16))
+	}
+}
+
+// Join makes one NVLink domain of k equal hosts: the Spec's CPUs k times over,
+// each time with another host_hash, as NCCL's dump of a multi-node domain has
+// them. The Spec must be of one host.
+func Join(spec *Spec, k int) (*Spec, error) {
+	if k == 1 {
+		return spec, nil
+	}
+	if k < 1 {
+		return nil, fmt.Errorf("an NVLink domain of %d hosts: it has at least 1", k)
+	}
+	if spec == nil || spec.Root == nil {
+		return nil, NoGPU(spec)
+	}
+	if n := len(SplitHosts(spec.Root)); n > 1 {
+		return nil, fmt.Errorf("%s holds a domain of %d hosts already; give the file of one host", spec.Name, n)
+	}
+	root := *spec.Root
+	root.Children = nil
+	for i := range k {
+		for _, c := range spec.Root.Children {
+			n := c.Clone()
+			if n.Name == "cpu" {
+				n.Set("host_hash", fmt.Sprintf("0x%x", i+1))
+			}
+			n.Walk(func(e *Element, _ []*Element) { ownCard(e, i) })
+			root.Children = append(root.Children, n)
+		}
+	}
+	return &Spec{Name: fmt.Sprintf("%s x %d", spec.Name, k), Root: &root, Warnings: spec.Warnings}, nil
+}
+
+// SplitHosts makes one working copy per host_hash, in order of first
+// appearance (topo.cc:557).
+func SplitHosts(root *Element) []*Element {
+	var hashes []uint64
+	var hosts []*Element
+	for _, c := range root.Children {
+		if c.Name != "cpu" {
+			continue
+		}
+		h, _ := c.Hex("host_hash")
+		i := 0
+		for i < len(hashes) && hashes[i] != h {
+			i++
+		}
+		if i == len(hashes) {
+			hashes = append(hashes, h)
+			top := *root
+			top.Children = nil
+			top.Attrs = append([]Attr(nil), root.Attrs...)
+			hosts = append(hosts, &top)
+		}
+		hosts[i].Children = append(hosts[i].Children, dropMisplaced(c.Clone()))
+	}
+	for _, h := range hosts {
+		h.SetParents()
+	}
+	return hosts
+}
+
+// places says inside what NCCL reads these elements; anywhere else it skips
+// them, as all that it does not know (xml.cc:326-377).
+var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
+
+// dropMisplaced takes out what NCCL does not read at its place.
+func dropMisplaced(e *Element) *Element {
+	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool { return !slices.Contains(places[c.Name], e.Name) })
+	for _, c := range e.Children {
+		dropMisplaced(c)
+	}
+	return e
+}

@@ -1,0 +1,385 @@
+// Package view makes of a host's declaration what the ranks of NCCL on it see:
+// GPUs by local rank, the nets that the plugin in use reports, virtual NICs in
+// place of ports that NCCL fuses, and the tree that all ranks agree on. It knows
+// no nodes, links or paths. Its counterpart is ncclTopoGetSystem (graph/topo.cc)
+// with graph/xml.cc.
+package view
+
+import (
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/internal/iflist"
+	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/internal/pcie"
+	"github.com/simccl/simccl/units"
+)
+
+// What NCCL's socket plugin reports of a virtual interface (net_socket.cc):
+// 10 Gb/s and as many connections as it can hold.
+const (
+	socketSpeedMbps = 10000
+	socketMaxConn   = 65536
+)
+
+// Settings are the part of topo.Params that a host's view depends on.
+type Settings struct {
+	Rules             *rules.Ruleset
+	GPUs              units.Opt[int]         // this many lowest local ranks
+	NeedNet           bool                   // the communicator has ranks elsewhere
+	MergeLevel        units.Opt[rules.Level] // NCCL_NET_MERGE_LEVEL; PORT where unset
+	ForceMerge        string                 // NCCL_NET_FORCE_MERGE
+	MergeNICsDisabled bool                   // NCCL_IB_MERGE_NICS=0
+	IBHCA             string                 // NCCL_IB_HCA
+	SocketsOnly       bool                   // NCCL_NET=Socket
+	CollNet           bool                   // the network reduces behind every net that does not say coll="0"
+	// Physical leaves ports as they are: no virtual NICs, as in a dump (topo.cc:1343).
+	Physical bool
+}
+
+// Host is the working copy of one host: its tree with nets numbered, named
+// and fused as the net plugin would, and its GPUs in local rank order.
+type Host struct {
+	GPUs []*decl.Element // <gpu> elements by local rank
+	Nets []string        // names by plugin index, virtual ones last
+	Made []string        // names of the virtual NICs
+
+	root  *decl.Element
+	buses map[string]bool // bus ids in the tree, once a virtual NIC asked for a free one
+}
+
+// rankGPUs lists a host's GPUs in local rank order: by device number where
+// every one has it, else by bus id.
+func rankGPUs(root *decl.Element) []*decl.Element {
+	gpus := root.All("gpu")
+	byDev := true
+	for _, g := range gpus {
+		_, ok := g.Get("dev")
+		byDev = byDev && ok
+	}
+	key := func(g *decl.Element) int64 {
+		if byDev {
+			return int64(g.Int("dev", 0))
+		}
+		return g.BusID()
+	}
+	sort.SliceStable(gpus, func(i, j int) bool { return key(gpus[i]) < key(gpus[j]) })
+	return gpus
+}
+
+// New prepares one host's tree, which it changes, for the ranks on it. Errors
+// are decl.Errors and MergeError.
+func New(root *decl.Element, s *Settings) (*Host, error) {
+	v := &Host{root: root, GPUs: rankGPUs(root)}
+	if keep := s.GPUs; keep.Set {
+		removeAll(root, v.GPUs[min(keep.Value, len(v.GPUs)):])
+		v.GPUs = v.GPUs[:min(keep.Value, len(v.GPUs))]
+	}
+	for i, g := range v.GPUs {
+		if _, ok := g.Get("rank"); ok {
+			g.Set("rank", "") // another run's; its place in the dump stays
+		}
+		g.SetDefault("dev", strconv.Itoa(i))
+	}
+	fillMissing(root)
+	nets := pluginNets(root, s)
+	if most := s.Rules.Topo.MaxNodes; len(nets) > most {
+		return nil, decl.Errors{TooMany(nets[most], "nets", len(nets), most)}
+	}
+	if len(nets) == 0 && s.NeedNet {
+		nets = []*decl.Element{addSocketNet(root)}
+	}
+	ib := false
+	for i, n := range nets {
+		name, _ := n.Get("name")
+		ib = ib || IsIB(n, name)
+		v.Nets = append(v.Nets, name)
+		describeNet(n, i)
+		if s.CollNet && !OfSockets(n) {
+			n.SetDefault("coll", "1")
+		}
+	}
+	if !s.Physical && ib && s.Rules.Topo.FuseNICs {
+		if err := v.fuseNICs(nets, s); err != nil {
+			return nil, err
+		}
+	}
+	ranks := make(map[*decl.Element]bool, len(v.GPUs))
+	for _, g := range v.GPUs {
+		ranks[g] = true
+	}
+	prune(root, ranks)
+	return v, nil
+}
+
+// removeAll takes elements out of the tree below e.
+func removeAll(e *decl.Element, list []*decl.Element) {
+	if len(list) == 0 {
+		return
+	}
+	gone := make(map[*decl.Element]bool, len(list))
+	for _, x := range list {
+		gone[x] = true
+	}
+	var rec func(e *decl.Element)
+	rec = func(e *decl.Element) {
+		e.Children = slices.DeleteFunc(e.Children, func(c *decl.Element) bool { return gone[c] })
+		for _, c := range e.Children {
+			rec(c)
+		}
+	}
+	rec(e)
+}
+
+// prune takes out the branches that no rank keeps, and reports whether a rank keeps
+// e: every rank would leave them out of its own tree (see keepBranches), and there
+// is one for each.
+func prune(e *decl.Element, ranks map[*decl.Element]bool) bool {
+	if keep, _ := e.Get("keep"); keep == "1" || ranks[e] {
+		return true
+	}
+	kept := false
+	e.Children = slices.DeleteFunc(e.Children, func(c *decl.Element) bool {
+		below := prune(c, ranks)
+		kept = kept || below
+		return !below && isBranch(c)
+	})
+	return kept
+}
+
+// isBranch reports whether NCCL leaves an element out where nothing in it is kept
+// (xml.cc:922).
+func isBranch(e *decl.Element) bool {
+	switch e.Name {
+	case "pci", "cpu", "nic", "net":
+		return true
+	}
+	return false
+}
+
+// fillMissing writes what NCCL would take from the running machine, for which
+// a file alone has no source (xml.cc:476, xml.cc:548): the golden's stated
+// assumptions are an AMD x86 machine without sysfs.
+func fillMissing(root *decl.Element) {
+	for _, c := range root.All("cpu") {
+		c.SetDefault("arch", "x86_64")
+		if arch, _ := c.Get("arch"); strings.HasPrefix(arch, "x86_64") {
+			c.SetDefault("vendor", "AuthenticAMD")
+		}
+	}
+	for _, e := range root.All("pci") {
+		switch {
+		case e.Child("gpu") != nil:
+			e.SetDefault("class", "0x03")
+		case e.Child("nic") != nil:
+			e.SetDefault("class", "0x02")
+		default:
+			e.SetDefault("class", pcie.BridgeClass)
+		}
+		e.SetDefault("link_speed", "")
+		e.SetDefault("link_width", "")
+	}
+	for _, l := range root.All("nvlink") {
+		l.SetDefault("tclass", "0x068000") // a target that the machine does not show is an NVSwitch (xml.cc:834)
+	}
+}
+
+// IsIB reports whether a net's name is one that NCCL's IB plugin gives. An interface
+// of IP over InfiniBand may be called ib0 as well; it is the socket plugin's.
+func IsIB(n *decl.Element, name string) bool {
+	if OfSockets(n) {
+		return false
+	}
+	for _, p := range []string{"mlx", "ib", "bnxt", "ionic"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// OfSockets reports whether the socket plugin reported a net: port 0, host memory
+// only, and so many connections (net_socket.cc:117).
+func OfSockets(n *decl.Element) bool {
+	return n.Int("port", -1) == 0 && n.Int("gdr", -1) == 0 && n.Int("maxconn", -1) == socketMaxConn
+}
+
+// maybeSockets reports whether the socket plugin could have reported a net: it has
+// no device's name of InfiniBand, and says nothing of itself that this plugin
+// never says. NCCL drops what the plugin in use does not report (plugin/net.cc:360,
+// xml.cc:957).
+func maybeSockets(n *decl.Element, name string) bool {
+	return !IsIB(n, name) && n.Int("port", 0) == 0 && n.Int("gdr", 0) == 0 && n.Int("maxconn", socketMaxConn) == socketMaxConn
+}
+
+// pluginNets lists the nets that the plugin reports, by its index: in order of
+// the declared dev, one element per name, the first that has it
+// (topo.cc:1299).
+func pluginNets(root *decl.Element, s *Settings) []*decl.Element {
+	all := root.All("net")
+	var nets []*decl.Element
+	seen := map[string]bool{}
+	for _, n := range all {
+		name, ok := n.Get("name")
+		if !ok || seen[name] || !wantedHCA(n, name, s.IBHCA) || s.SocketsOnly && !maybeSockets(n, name) {
+			continue
+		}
+		if s.SocketsOnly {
+			describeSocketNet(n)
+		}
+		seen[name] = true
+		nets = append(nets, n)
+	}
+	key := func(n *decl.Element) int { return n.Int("dev", 1<<30) }
+	sort.SliceStable(nets, func(i, j int) bool { return key(nets[i]) < key(nets[j]) })
+	return nets
+}
+
+// wantedHCA applies NCCL_IB_HCA to nets of the IB plugin (net_ib.cc:701).
+func wantedHCA(n *decl.Element, name, list string) bool {
+	if list == "" || !IsIB(n, name) {
+		return true
+	}
+	not := strings.HasPrefix(list, "^")
+	list = strings.TrimPrefix(list, "^")
+	exact := strings.HasPrefix(list, "=")
+	list = strings.TrimPrefix(list, "=")
+	ifs := iflist.Parse(list)
+	return iflist.Match(name, n.Int("port", -1), ifs, exact) != not
+}
+
+// addSocketNet gives a host without any net a TCP interface on its first CPU,
+// as NCCL does with one that is no PCI device (xml.cc:908).
+func addSocketNet(root *decl.Element) *decl.Element {
+	cpu := root.Find("cpu", nil)
+	nic := cpu.Child("nic")
+	if nic == nil {
+		nic = &decl.Element{Name: "nic", Origin: decl.Origin{File: "assumed"}}
+		cpu.Append(nic)
+	}
+	net := &decl.Element{Name: "net", Origin: decl.Origin{File: "assumed"}}
+	nic.Append(net)
+	net.Set("name", "eth0")
+	net.Set("dev", "0")
+	net.Set("latency", "0")
+	net.Set("speed", strconv.Itoa(socketSpeedMbps))
+	net.Set("port", "0")
+	net.Set("guid", "0x0")
+	describeSocketNet(net)
+	return net
+}
+
+// describeSocketNet writes what the socket plugin reports of every net, where the
+// file is silent (net_socket.cc:117).
+func describeSocketNet(n *decl.Element) {
+	n.SetDefault("port", "0")
+	n.SetDefault("maxconn", strconv.Itoa(socketMaxConn))
+	n.SetDefault("gdr", "0")
+}
+
+// describeNet marks a net as present and writes its plugin index; what the
+// plugin would report is written only where the file is silent (topo.cc:1321).
+func describeNet(n *decl.Element, dev int) {
+	n.Set("keep", "1")
+	n.Set("dev", strconv.Itoa(dev))
+	n.SetDefault("gdr", "1")
+}
+
+// rankTree is what one rank's XML holds before fusion: its own GPU,
+// every net, and the branches above them (topo.cc:1455, xml.cc:947).
+func (v *Host) rankTree(local, rank int) *decl.Element {
+	own := v.GPUs[local]
+	t, _ := keepBranches(v.root, own)
+	if t == nil {
+		t = &decl.Element{Name: v.root.Name, Attrs: v.root.Attrs, Open: true, Origin: v.root.Origin}
+	}
+	if g := t.Find("gpu", func(e *decl.Element) bool { r, _ := e.Get("rank"); return r == ownRank }); g != nil {
+		g.Set("rank", strconv.Itoa(rank))
+	}
+	return t
+}
+
+// ownRank marks the own GPU until its rank is filled in.
+const ownRank = "own"
+
+// keepBranches copies e without the branches in which nothing is kept. The own
+// GPU gets a rank attribute to be filled in.
+func keepBranches(e, own *decl.Element) (*decl.Element, bool) {
+	keep, _ := e.Get("keep")
+	if e == own || keep == "1" {
+		c := keepWhole(e, own)
+		c.Unset("keep")
+		return c, true
+	}
+	c := *e
+	c.Children = nil
+	kept := false
+	for _, s := range e.Children {
+		k, ok := keepBranches(s, own)
+		kept = kept || ok
+		if k != nil {
+			c.Children = append(c.Children, k)
+		}
+	}
+	if !kept && isBranch(e) {
+		return nil, false
+	}
+	c.Attrs = append([]decl.Attr(nil), e.Attrs...)
+	return &c, kept
+}
+
+// keepWhole copies e and all below it, as NCCL leaves a branch whose top says
+// keep="1": it does not search further down, so the own GPU there keeps its mark
+// (xml.cc:922).
+func keepWhole(e, own *decl.Element) *decl.Element {
+	c := *e
+	c.Attrs = append([]decl.Attr(nil), e.Attrs...)
+	if e == own {
+		c.Set("keep", "1")
+		c.Set("rank", ownRank)
+		c.SetDefault("gdr", "1")
+	}
+	c.Children = make([]*decl.Element, len(e.Children))
+	for i, s := range e.Children {
+		c.Children[i] = keepWhole(s, own)
+	}
+	return &c
+}
+
+// Join makes the tree that all ranks of a domain agree on, ranks numbered
+// through the hosts in order. poll ends it with its error.
+func Join(hosts []*Host, poll func() error) (*decl.Element, error) {
+	var top *decl.Element
+	rank := 0
+	for _, v := range hosts {
+		for l := range v.GPUs {
+			if err := poll(); err != nil {
+				return nil, err
+			}
+			t := v.rankTree(l, rank)
+			rank++
+			if top == nil {
+				top = t
+				continue
+			}
+			top.Fuse(t)
+		}
+	}
+	return top, nil
+}
+
+// NetSpeed is the bandwidth of a <net>: an absent or negative speed counts as
+// 10 Gb/s (topo.cc:371).
+func NetSpeed(n *decl.Element) units.GBps {
+	mbps := n.Int("speed", 0)
+	if mbps <= 0 {
+		mbps = socketSpeedMbps
+	}
+	return PortSpeed(mbps)
+}
+
+// PortSpeed converts Mb/s as NCCL does (topo.cc:373).
+func PortSpeed(mbps int) units.GBps { return units.GBps(float32(float64(mbps) / 8000.0)) }
