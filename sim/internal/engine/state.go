@@ -14,8 +14,8 @@ const lineBytes = 128
 func ahead(t, now units.Time) int64 { return int64(max(0, t-now)) }
 
 // appendState appends all that decides what the run does from now on, with
-// times relative to now, and counts of pieces relative to each other. Where
-// programs stand is not part of it.
+// times relative to now, and counts of pieces relative to each other. The
+// positions of programs are not part of it.
 func (e *Engine) appendState(dst []int64) []int64 {
 	now := e.Queue.Now
 	for i := range e.Devices {

@@ -20,7 +20,7 @@ import (
 // periods are skipped. The result is that of the whole run, to the picosecond.
 //
 // Example: a ring of 16 ranks takes 31 ops for a loop of 32 MiB a channel. If all
-// groups, links and threads stand at the end of loop 3 as they did at the end of
+// groups, links and threads are at the end of loop 3 as they were at the end of
 // loop 2, and loops 4 to 30 have ops of the same sizes as loop 3, 27 loops last 27
 // times as long as it did.
 //
@@ -69,9 +69,8 @@ type steadyKey struct {
 // What the search may cost: so many words of state for each event handled, of
 // which one takes some 300 times as long as a word. An op that is compared costs
 // as much as a few words.
-
 const (
-	wordsPerEvent = 8
+	wordsPerEvent = 4
 	wordsPerOp    = 8
 	firstWords    = 1 << 16
 )
@@ -148,7 +147,7 @@ func (e *Engine) skip() bool {
 	times := int64(math.MaxInt64)
 	for i := range e.Groups {
 		if n := e.Groups[i].taken - s.taken[i]; n > 0 {
-			times = min(times, e.alike(&e.Groups[i], s.taken[i], n, times)/n)
+			times = min(times, e.repeats(&e.Groups[i], s.taken[i], n, times)/n)
 			if times == 0 {
 				return false
 			}
@@ -175,9 +174,9 @@ func (e *Engine) skip() bool {
 	return true
 }
 
-// alike returns how many ops of a group, from the first on, are the same n ops
+// repeats returns how many ops of a group, from the first on, are the same n ops
 // over and over, those after the first n; at most as many as times asks for.
-func (e *Engine) alike(g *Group, first, n, times int64) int64 {
+func (e *Engine) repeats(g *Group, first, n, times int64) int64 {
 	p := g.Job.Plan
 	var a, b plan.Op
 	behind, ahead := p.Open(&g.Program), p.Open(&g.Program)
