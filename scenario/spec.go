@@ -111,6 +111,12 @@ type Engine struct {
 	Fidelity string `json:"fidelity,omitempty"`
 	// Fold: "auto" (also ""), "exact", "near" or "off".
 	Fold string `json:"fold,omitempty"`
+	// Skip: "auto" (also ""), periods of a steady state are counted, which gives
+	// the same times; "off", each is simulated.
+	Skip string `json:"skip,omitempty"`
+	// Jitter: "drawn" (also ""), of pieces and channels on up to sim.JitterRanks
+	// ranks; "off": none, so that ranks fold and steady states recur at every size.
+	Jitter string `json:"jitter,omitempty"`
 	// Launch: "eager" (also ""), asynchronous launches; "graph", a replayed CUDA
 	// graph, device time alone.
 	Launch string `json:"launch,omitempty"`

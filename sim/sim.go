@@ -52,6 +52,9 @@ type Config struct {
 	// JitterRanks ranks it is always off.
 	Seed     uint64
 	NoJitter bool
+	// NoSkip simulates every period of a steady state, for comparison: results are
+	// equal to the picosecond.
+	NoSkip bool
 	// Fold says whether equal ranks and channels are simulated once.
 	Fold Folding
 	// Fabric is the network between the hosts; nil: ports share max-min, and
@@ -164,6 +167,9 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, err
 	}
 	t := tap.New(e, sink, x.cfg.Trace)
+	if !x.cfg.NoSkip {
+		e.Skip()
+	}
 	e.Start()
 	if x.cfg.Progress != nil {
 		e.Progress, e.Ops = x.cfg.Progress, e.CountOps()
@@ -286,10 +292,12 @@ func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.
 
 // account reports how a run's times came about.
 func account(e *engine.Engine, fold *fold.Quotient) exec.Account {
+	a := exec.Account{Programs: len(e.Groups)}
 	if fold != nil {
-		return fold.Account()
+		a = fold.Account()
 	}
-	return exec.Account{Programs: len(e.Groups)}
+	a.Periods, a.Skipped = e.Periods, e.Skipped
+	return a
 }
 
 // UnfoldedRanks is the largest communicator that is simulated rank by rank where

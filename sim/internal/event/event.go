@@ -5,6 +5,7 @@ package event
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/simccl/simccl/units"
@@ -166,4 +167,22 @@ func order(events []Event) {
 			events[k] = e
 		}
 	}
+}
+
+// AppendAll appends the events that wait, in the order in which Pop would
+// return them.
+func (q *Queue) AppendAll(dst []Event) []Event {
+	first := len(dst)
+	dst = append(dst, q.due[q.head:]...)
+	dst = append(dst, q.soon...)
+	dst = append(dst, q.beyond...)
+	for i, word := range q.wheel.full {
+		for ; word != 0; word &= word - 1 {
+			for n := q.wheel.heads[64*i+bits.TrailingZeros64(word)]; n != 0; n = q.wheel.nodes[n-1].next {
+				dst = append(dst, q.wheel.nodes[n-1].Event)
+			}
+		}
+	}
+	slices.SortFunc(dst[first:], func(a, b Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order)) })
+	return dst
 }

@@ -93,6 +93,8 @@ type Fluid struct {
 	seq     int64
 	now     units.Time
 	watched *watched // nil: no trace rates
+	active  []int32  // of AppendState, as sorted
+	sorted  []entry
 }
 
 var _ wire.Model = (*Fluid)(nil)
