@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
 
@@ -128,7 +129,7 @@ func (c *checks) outputs(o *Outputs) {
 	for _, f := range []struct {
 		path, name string
 		ends       []string
-	}{{"outputs.trace", o.Trace, []string{".json", ".json.gz"}}, {"outputs.profile", o.Profile, []string{".pb.gz"}},
+	}{{"outputs.trace", o.Trace, []string{".json", ".json.gz", ".pftrace", ".pftrace.gz"}}, {"outputs.profile", o.Profile, []string{".pb.gz"}},
 		{"outputs.ops", o.Ops, []string{".csv", ".goal"}}} {
 		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool { return strings.HasSuffix(f.name, e) }) {
 			c.add(f.path, f.name, "the name must end in "+oneOf(f.ends), "")
@@ -136,6 +137,9 @@ func (c *checks) outputs(o *Outputs) {
 	}
 	c.word("outputs.detail", o.Detail, nccltrace.Details[:]...)
 	c.word("outputs.style", o.Style, "lanes", "nccl")
+	if err := chrome.CheckPath(o.Trace, chrome.Options{NCCLStyle: o.Style == "nccl"}); err != nil {
+		c.add("outputs.style", o.Style, err.Error(), "")
+	}
 	if o.MaxEvents < -1 {
 		c.add("outputs.maxEvents", fmt.Sprint(o.MaxEvents), "must be at least -1", "")
 	}

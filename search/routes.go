@@ -75,7 +75,7 @@ func (m *routeMaker) make(from, to topo.NodeID) route {
 	return r
 }
 
-// oldGPU tells whether a node is a GPU below sm_80, or its device where that has the
+// oldGPU reports whether a node is a GPU below sm_80, or its device where that has the
 // links.
 func oldGPU(n *topo.Node, r *rules.Ruleset) bool {
 	if r.Topo.DevNodes {
@@ -84,7 +84,9 @@ func oldGPU(n *topo.Node, r *rules.Ruleset) bool {
 	return n.Kind == topo.GPU && n.GPU.SM < 80
 }
 
-// reverse finds the link of the same kind the other way.
+// reverse finds the link of the same kind the other way. Paths that Build lays
+// have one for each of their links; only a System of other parts (topo.Assemble)
+// can lack it.
 func (m *routeMaker) reverse(l *topo.Link) int32 {
 	for _, id := range m.sys.Nodes[l.To].Links {
 		if r := &m.sys.Links[id]; r.To == l.From && r.Kind == l.Kind {
@@ -92,8 +94,9 @@ func (m *routeMaker) reverse(l *topo.Link) int32 {
 		}
 	}
 	if m.err == nil {
-		m.err = fmt.Errorf("search: link from node %#x to node %#x has no link back, which charging both directions needs: declare it in both directions",
-			m.sys.Nodes[l.From].Ident, m.sys.Nodes[l.To].Ident)
+		m.err = &topo.PathError{Node: m.sys.Name(l.From), At: l.From,
+			Problem: fmt.Sprintf("its %v link to %s has none back: NCCL charges both directions of it (search.cc:96)", l.Kind, m.sys.Name(l.To)),
+			Hint:    "declare the link on both sides or on neither"}
 	}
 	return 0
 }

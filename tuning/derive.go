@@ -88,7 +88,7 @@ func (d *deriver) ring(s *shape, g *search.Graph, p coll.Protocol) {
 
 func (d *deriver) tree(s *shape, g *search.Graph, f coll.Func, p coll.Protocol, pattern search.Pattern) {
 	n := float64(g.NChannels)
-	if f == coll.AllReduce || s.tab.TreeMaxForAll { // the protocols of treeBW leave Simple at this
+	if f == coll.AllReduce { // the protocols of treeBW leave Simple at this
 		v := s.treeBW(d.last, g.NChannels, f, coll.Simple, 0)
 		d.limit("a tree reaches .92 of the graph", .92, fmt.Sprintf("a tree reaches at most %g GB/s a channel here", s.treeMax), n*s.treeMax, v)
 	}

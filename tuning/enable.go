@@ -149,7 +149,7 @@ func (m *Model) readLists() error {
 }
 
 // applyMask sets the cells that a list names to 0 or 1. Those it does not
-// mention follow whatever default the mask is read over, which tells them
+// mention follow whatever default the mask is read over, which keeps them
 // apart.
 func applyMask(list string, parse func(string, coll.Mask) (coll.Mask, error), n int, set func(f, i, on int)) error {
 	var yes coll.Mask

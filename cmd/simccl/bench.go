@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/benchrun"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/predict"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/real/bench"
@@ -92,7 +93,7 @@ func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error)
 	}
 	ask := b.ask
 	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.multicast, b.place.nranks
-	ask.TestsDevice, _ = a.getenv("NCCL_TESTS_DEVICE")
+	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
 	return &ask, asFlags(ask.Validate())
 }
 
@@ -136,7 +137,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	return r.Team.Give(b.run(a, r).Run(r.Team.Ctx))
 }
 
-// spec is what the options ask for.
+// spec is the benchmark that the options request.
 func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn coll.Func) (*bench.Spec, error) {
 	s := ask.Spec(fn)
 	if err := b.test.oneWay(cmd); err != nil {
@@ -150,7 +151,7 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	if s.Columns, err = predict.Columns(ask); err != nil {
 		return nil, asFlags(err)
 	}
-	s.MinBW, err = testoptions.MinBW(a.getenv)
+	s.MinBW, err = testoptions.MinBW(a.Getenv)
 	return s, err
 }
 
@@ -172,7 +173,7 @@ func loadModel(a *app, m machineFlags, spec scenario.Spec) (*predict.Model, erro
 		return nil, err
 	}
 	spec.Machine, spec.Network = on.Machine, on.Network
-	model, err := predict.Load(spec, a.options(m.found))
+	model, err := predict.Load(spec, a.Options(m.found))
 	return model, asFlags(err)
 }
 
@@ -198,7 +199,7 @@ func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices [
 
 // run is the bench of ranks that have met.
 func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
-	r.Program, r.Table, r.Wrong = version, a.out, func(line string) { fmt.Fprintf(a.err, "simccl: %s\n", line) }
+	r.Program, r.Table, r.Wrong = version, a.Out, func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }
 	if a.json {
 		r.Table = io.Discard
 	}
@@ -206,12 +207,12 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 		return openDevices(ctx, r.Spec, r.Team, a.devices(r.Request, b.machine.gpus), newModel)
 	}
 	r.Predict = func(d []nccltests.Device) (bench.Model, error) { return b.predict(a, r.Request, r.Spec.Func, d) }
-	r.Args, r.Env = append([]string{"simccl"}, a.args...), bench.NCCLVariables(a.environ, r.Request.NCCLEnv(a.env))
-	r.Document = func(doc *nccltests.Report) error { return a.writeJSON(doc, r.Request.Output) }
+	r.Args, r.Env = append([]string{"simccl"}, a.Args...), bench.NCCLVariables(a.Environ, r.Request.NCCLEnv(a.Env))
+	r.Document = func(doc *nccltests.Report) error { return a.WriteJSON(doc, r.Request.Output, a.json) }
 	if r.Request.Trace == "" {
 		return r
 	}
-	r.Trace = bench.Trace{File: a.path(r.Request.Trace), Cancelled: a.cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], b.detail)),
+	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], b.detail)),
 		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules().String(), Seed: int64(r.Spec.Seed)}}
 	if r.Plans != nil {
 		r.Trace.Meta = r.Plans.Run.Site.Meta(version, r.Spec.Seed)
@@ -219,10 +220,10 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	}
 	r.Traced = func(name string, w *chrome.Writer) error {
 		if w == nil {
-			a.wrote(name, openTrace)
+			a.Wrote(name, process.OpenTrace(name))
 			return nil
 		}
-		return a.closeTrace(name, w)
+		return a.CloseTrace(name, w)
 	}
 	return r
 }
@@ -230,5 +231,5 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 // devices are the GPUs that a request asks for.
 func (a *app) devices(ask *bench.Request, gpus int) bench.DeviceConfig {
 	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare, Trace: ask.Trace != "", Library: ask.Library,
-		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.env), Getenv: a.getenv, Headers: ncclRules().Code()}
+		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.Env), Getenv: a.Getenv, Headers: ncclRules().Code()}
 }

@@ -13,7 +13,7 @@ import (
 
 // onMadeUpGPUs starts three processes, each with a GPU of the driver of tests,
 // that run the plan of an operation.
-func onMadeUpGPUs(t *testing.T, args ...string) []*process {
+func onMadeUpGPUs(t *testing.T, args ...string) []*rankProcess {
 	t.Helper()
 	t.Setenv("LD_LIBRARY_PATH", realtest.FakeDriver(t))
 	t.Setenv("NCCL_NVLS_ENABLE", "0")
@@ -47,7 +47,7 @@ func TestBenchOnGPUsOverProcesses(t *testing.T) {
 }
 
 // TestGPUsAreGivenUp: --limit ends a measurement on all ranks, by their own
-// limit or by what another tells.
+// limit or by what another reports.
 func TestGPUsAreGivenUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes four seconds, most of them waiting")

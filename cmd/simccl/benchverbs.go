@@ -50,11 +50,11 @@ receive to its end. The peak is looked for up to 20000 messages and not of nccl.
 	f.StringVarP(&v.Size, "size", "s", "65536", "`SIZE` of a message")
 	f.IntVarP(&v.Iters, "iters", "n", 1000, "messages of a measurement")
 	f.IntVarP(&v.QPs, "qp", "q", 1, "queue pairs; of bandwidth")
-	f.IntVarP(&v.Depth, "tx-depth", "t", 128, "messages of a queue pair under way; of bandwidth, not of nccl")
+	f.IntVarP(&v.Depth, "tx-depth", "t", 128, "messages in flight per queue pair (bandwidth tests only, not nccl)")
 	f.BoolVarP(&v.AllSizes, "all", "a", false, "all sizes from 2 bytes to 8 MiB by powers of 2")
 	f.BoolVarP(&v.Bidirectional, "bidirectional", "b", false, "both directions at once; of bandwidth")
 	f.IntVarP(&v.Seconds, "duration", "D", 0, "measure for `SECONDS` in place of -n")
-	f.BoolVarP(&v.NoPeak, "noPeak", "N", false, "do not look for the peak")
+	f.BoolVarP(&v.NoPeak, "noPeak", "N", false, "do not search for the peak")
 	f.IntVarP(&v.SL, "sl", "S", -1, "service `LEVEL` (default as NCCL_IB_SL)")
 	f.IntVar(&v.TrafficClass, "tclass", -1, "traffic `CLASS` (default as NCCL_IB_TC)")
 	f.IntVarP(&v.QPTimeout, "qp-timeout", "u", -1, "4.096 us times two to this `EXPONENT`, before a retry (default as NCCL_IB_TIMEOUT)")
@@ -73,7 +73,7 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return asFlags(err)
 	}
-	cfg, err := a.config()
+	cfg, err := a.Config()
 	if err != nil {
 		return err
 	}
@@ -95,14 +95,14 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 		other, remote = p.Host, &perftest.Remote{Addr: p.Host, Key: key}
 	}
 	table := perftest.Table{Gbits: v.gbits}
-	fmt.Fprint(a.out, table.Head(&p.Case, ports.From(), other))
-	remarks, err := ports.Measure(ctx, p.Tests, p.Sizes, p.Case, remote, func(r *perftest.Row) { fmt.Fprint(a.out, table.Row(r)) })
+	fmt.Fprint(a.Out, table.Head(&p.Case, ports.From(), other))
+	remarks, err := ports.Measure(ctx, p.Tests, p.Sizes, p.Case, remote, func(r *perftest.Row) { fmt.Fprint(a.Out, table.Row(r)) })
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out, perftest.Ruler)
+	fmt.Fprintln(a.Out, perftest.Ruler)
 	for _, r := range remarks {
-		fmt.Fprintln(a.out, " "+r)
+		fmt.Fprintln(a.Out, " "+r)
 	}
 	if remote != nil {
 		return remote.End(ctx)
@@ -131,8 +131,8 @@ func (v *verbsFlags) wait(ctx context.Context, a *app, ports *perftest.Ports) er
 		return asFlags(err)
 	}
 	defer ln.Close()
-	fmt.Fprintf(a.err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())
+	fmt.Fprintf(a.Err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())
 	return ports.Serve(ctx, ln, key, func(c perftest.Case, err error) {
-		fmt.Fprintf(a.err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
+		fmt.Fprintf(a.Err, "simccl: %s of %d bytes: %v\n", c.Op, c.Size, err)
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/newfile"
@@ -87,7 +86,7 @@ NVLink multicast was off: files rarely say.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
 		Args: exactly("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.fit(a, cmd, a.path(args[0])) }}
+		RunE: func(cmd *cobra.Command, args []string) error { return c.fit(a, cmd, a.Path(args[0])) }}
 	c.registerFit(cmd)
 	return cmd
 }
@@ -100,7 +99,7 @@ them) and prints by how much the class misses, by operation and size. With
 --within it exits 7 where an operation's mean error is above that.`,
 		Example: `  simccl calibrate check later/ --topo topo.xml --machine-class ./h200.json --within 0.05`,
 		Args:    exactly("DIR"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.path(args[0])) }}
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.Path(args[0])) }}
 	c.registerMachine(cmd, "`FILE` or name of the class (default by the topology)")
 	cmd.Flags().Float64Var(&c.within, "within", 0, "largest mean `ERROR` of an operation, 0.05 for 5 % (default: none is too large)")
 	cmd.Flags().StringSliceVar(&c.ops, "ops", nil, "only these `OPERATIONS` (default all)")
@@ -115,32 +114,25 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	} else if !at.IsDir() {
 		return nil, class, usage("%s: not a directory; write the one that holds the measured files", dir)
 	}
-	runs, left, err := calibrate.Read(os.DirFS(dir))
+	leftOut := func(line string) { fmt.Fprintf(a.Err, "simccl: left out: %s\n", line) }
+	runs, err := calibrate.ReadAll(os.DirFS(dir), measure.TopologyFile, a.Env, leftOut) // the topology is read as the machine
 	if err != nil {
 		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
-	}
-	for _, l := range left {
-		if !strings.HasPrefix(l, measure.TopologyFile+": ") { // it is read as the machine
-			fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
-		}
-	}
-	for _, r := range runs {
-		r.Assume(a.env)
 	}
 	lab, class, err := c.lab(a, dir)
 	if err != nil {
 		return nil, class, err
 	}
-	points, left, err = lab.Prepare(runs)
+	points, left, err := lab.Prepare(runs)
 	for _, l := range left {
-		fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
+		leftOut(l)
 	}
 	if err != nil {
 		return nil, class, input(err)
 	}
 	if !a.json {
 		for _, r := range runs {
-			fmt.Fprintf(a.out, "# %s\n", r.Summary())
+			fmt.Fprintf(a.Out, "# %s\n", r.Summary())
 		}
 	}
 	return points, class, nil
@@ -164,7 +156,7 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 	if err != nil {
 		return nil, gpu.Class{}, err
 	}
-	lab, class, err := calibrate.NewLab(spec, a.options(m.found))
+	lab, class, err := calibrate.NewLab(spec, a.Options(m.found))
 	return lab, class, asFlags(err)
 }
 
@@ -184,7 +176,7 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	progress := a.progress("rounds", fitRounds)
+	progress := a.Progress("rounds", fitRounds)
 	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout, Quantities: c.quantities, Rounds: fitRounds,
 		Round: func(int, float64) { progress.Step() }})
 	progress.End()
@@ -195,17 +187,17 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 		return err
 	}
 	res.Describe(cmp.Or(c.name, calibrate.NameAfter(class.Name)), calibrate.Machine(points))
-	if err := newfile.Write(a.path(c.out), res.Class.Format()); err != nil {
+	if err := newfile.Write(a.Path(c.out), res.Class.Format()); err != nil {
 		return err
 	}
 	if err := c.writeResiduals(a, res.Residuals); err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(res.Document())
+		return a.PrintJSON(res.Document())
 	}
-	fmt.Fprint(a.out, res.Text())
-	fmt.Fprintf(a.out, "# written to %s: give it to --machine-class, with its path\n", c.out)
+	fmt.Fprint(a.Out, res.Text())
+	fmt.Fprintf(a.Out, "# written to %s: give it to --machine-class, with its path\n", c.out)
 	return nil
 }
 
@@ -215,14 +207,14 @@ const fitRounds = 12
 // writable fails before minutes are spent on what cannot be kept.
 func (c *calibrateFlags) writable(a *app) error {
 	if c.out != "" {
-		if err := directory("--out", a.path(c.out)); err != nil {
+		if err := directory("--out", a.Path(c.out)); err != nil {
 			return err
 		}
 	}
 	if c.residuals == "" {
 		return nil
 	}
-	return directory("--residuals", a.path(c.residuals))
+	return directory("--residuals", a.Path(c.residuals))
 }
 
 // writeResiduals keeps the points where that is asked for.
@@ -230,7 +222,7 @@ func (c *calibrateFlags) writeResiduals(a *app, all []calibrate.Residual) error 
 	if c.residuals == "" {
 		return nil
 	}
-	return newfile.Write(a.path(c.residuals), calibrate.CSV(all))
+	return newfile.Write(a.Path(c.residuals), calibrate.CSV(all))
 }
 
 func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
@@ -256,11 +248,11 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	}
 	sums := calibrate.Summarise(res)
 	if a.json {
-		if err := a.printJSON(sums); err != nil {
+		if err := a.PrintJSON(sums); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.out, "# %s\n%s", class.Summary(gpu.NoNetwork), calibrate.CheckText(res))
+		fmt.Fprintf(a.Out, "# %s\n%s", class.Summary(gpu.NoNetwork), calibrate.CheckText(res))
 	}
 	worst := calibrate.Worst(sums)
 	if c.within > 0 && worst.After.Mean > c.within {

@@ -47,7 +47,7 @@ func newCalibrateMeasure(a *app) *cobra.Command {
 setting and operation, and the machine's topology, to DIR.`,
 		Example: "  simccl calibrate measure later/ --sets default && simccl calibrate check later/ --machine-class ./h200.json",
 		Args:    exactly("DIR"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.path(args[0])) }}
+		RunE:    func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.Path(args[0])) }}
 	m.registerCommon(c)
 	return c
 }
@@ -66,18 +66,18 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 		Topology: a.thisHost().Topology,
 		Command: func(ctx context.Context, s *measure.Set, rank, ranks int, root string) *exec.Cmd {
 			args := []string{"calibrate", "set", s.Name, dir, "--libnccl", m.libnccl, "--nranks", fmt.Sprint(ranks), "--root-address", root}
-			for _, kv := range a.env {
+			for _, kv := range a.Env {
 				args = append(args, "--env", kv)
 			}
 			c := exec.CommandContext(ctx, self, append(args, "--rank", fmt.Sprint(rank))...)
-			c.Env = slices.Clone(a.environ)
+			c.Env = slices.Clone(a.Environ)
 			return c
 		},
 		Measured: func(s *measure.Set, took time.Duration) {
-			fmt.Fprintf(a.err, "simccl: measured %s: %.1f s\n", s.Name, took.Seconds())
+			fmt.Fprintf(a.Err, "simccl: measured %s: %.1f s\n", s.Name, took.Seconds())
 		},
 		Left: func(s *measure.Set, spent time.Duration) {
-			fmt.Fprintf(a.err, "simccl: %s and what follows left out: %.0f s of %.0f are spent\n", s.Name, spent.Seconds(), m.budget.Seconds())
+			fmt.Fprintf(a.Err, "simccl: %s and what follows left out: %.0f s of %.0f are spent\n", s.Name, spent.Seconds(), m.budget.Seconds())
 		}}
 	return p.Run(ctx)
 }
@@ -111,7 +111,7 @@ func measureSet(ctx context.Context, a *app, s *measure.Set, at team.Place, libn
 		c.Buffer = buffer
 		return openDevices(ctx, &bench.Spec{}, t, c, nil)
 	}
-	return s.Rank(ctx, at, open, bench.NCCLVariables(a.environ, a.env), dir)
+	return s.Rank(ctx, at, open, bench.NCCLVariables(a.Environ, a.Env), dir)
 }
 
 // all measures, then fits.
@@ -125,11 +125,11 @@ func (c *calibrateFlags) all(a *app, cmd *cobra.Command) error {
 	dir := c.measure.data
 	if dir == "" {
 		var err error
-		if dir, err = os.MkdirTemp(filepath.Dir(a.path(c.out)), strings.TrimSuffix(filepath.Base(c.out), ".json")+"-times-"); err != nil {
+		if dir, err = os.MkdirTemp(filepath.Dir(a.Path(c.out)), strings.TrimSuffix(filepath.Base(c.out), ".json")+"-times-"); err != nil {
 			return input(err)
 		}
 	} else {
-		dir = a.path(dir)
+		dir = a.Path(dir)
 	}
 	if err := c.measure.all(cmd.Context(), a, dir); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/internal/check"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/spf13/cobra"
 )
 
@@ -36,26 +37,27 @@ func (a *app) check(dir string, update bool) error {
 		return err
 	}
 	run := check.Run{Update: update, Decide: a.decide,
-		ReadOptions:  func(name string) ([]byte, error) { return readFile(a.context(), name, maxSettings) },
-		ReadDocument: func(name string) ([]byte, error) { return readFile(a.context(), name, maxResults) }}
+		ReadOptions:  func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxSettings) },
+		ReadDocument: func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxResults) }}
 	var errs []error
 	verdicts := []check.Verdict{}
 	for _, c := range cases {
 		v, err := run.Check(c)
 		errs = append(errs, err)
 		if verdicts = append(verdicts, v); !a.json {
-			fmt.Fprint(a.out, v.Text(a.paint(a.out)))
+			fmt.Fprint(a.Out, v.Text(a.Paint(a.Out)))
 		}
 	}
 	if a.json {
-		errs = append(errs, a.printJSON(verdicts))
+		errs = append(errs, a.PrintJSON(verdicts))
 	}
 	return fail.Join(errs...)
 }
 
 // decide runs inspect with options, in a directory.
 func (a *app) decide(words []string, dir string) (text []byte, err error) {
-	sub := &app{out: io.Discard, err: a.err, ctx: a.ctx, last: a.last, environ: a.environ, env: a.env, noEnv: a.noEnv, dir: dir}
+	sub := &app{Process: a.Process}
+	sub.Out, sub.Dir = io.Discard, dir
 	var m machineFlags
 	c := nested("inspect", exactly(), func(*cobra.Command, []string) error {
 		x, err := m.load(sub)
@@ -66,14 +68,14 @@ func (a *app) decide(words []string, dir string) (text []byte, err error) {
 		return err
 	})
 	m.register(c)
-	c.Flags().StringArrayVar(&sub.env, "env", a.env, "")
+	c.Flags().StringArrayVar(&sub.Env, "env", a.Env, "")
 	c.SetArgs(words)
 	c.SetOut(io.Discard)
 	c.SetErr(io.Discard)
 	return text, c.Execute()
 }
 
-// nested is a command whose options stand in a file or in another option.
+// nested is a command whose options are in a file or in another option.
 func nested(use string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	c := &cobra.Command{Use: use, SilenceUsage: true, SilenceErrors: true, Args: args, RunE: run}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/thishost"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ func newTopoDetect(a *app) *cobra.Command {
 that NCCL ` + ncclRules().String() + ` would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
 NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
 choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
-keep at ` + thishost.DefaultFile + `, goes before
+keep at ` + thishost.DefaultFile + `, overrides
 what is found.`,
 		Example: "  simccl topo detect > this.xml\n  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
 		Args:    exactly(),
@@ -27,9 +28,9 @@ what is found.`,
 			}
 			text := topoxml.Write(spec.Root)
 			if out != "" {
-				return newfile.Write(a.path(out), text)
+				return newfile.Write(a.Path(out), text)
 			}
-			_, err = a.out.Write(text)
+			_, err = a.Out.Write(text)
 			return err
 		}}
 	c.Flags().IntVarP(&gpus, "gpus", "g", 0, "only the first K GPUs (default all)")
@@ -39,6 +40,6 @@ what is found.`,
 
 // thisHost is the machine that the program runs on.
 func (a *app) thisHost() *thishost.Host {
-	return &thishost.Host{Getenv: a.getenv, Warn: func(err error) { a.warn("%v", err) }, Note: func(line string) { fmt.Fprintln(a.err, "simccl: "+line) },
-		Read: func(name string) ([]byte, error) { return a.read(name, maxTopology) }}
+	return &thishost.Host{Getenv: a.Getenv, Warn: func(err error) { a.Warn("%v", err) }, Note: func(line string) { fmt.Fprintln(a.Err, "simccl: "+line) },
+		Read: func(name string) ([]byte, error) { return a.Read(name, process.MaxTopology) }}
 }

@@ -43,9 +43,9 @@ anything differs.`,
 				return err
 			}
 			if a.json {
-				err = a.printJSON(d)
+				err = a.PrintJSON(d)
 			} else {
-				err = a.printText(d.Text())
+				err = a.PrintText(d.Text())
 			}
 			if err == nil && status && !d.Same() {
 				err = failed("A and B differ")
@@ -79,15 +79,15 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	if err != nil {
 		return nil, err
 	}
-	var talk bytes.Buffer
+	var stderr bytes.Buffer
 	s := [2]*diff.Side{}
 	for i := range s {
-		if s[i], err = a.quiet(&talk).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
+		if s[i], err = a.quiet(&stderr).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
-	a.reportOnce(talk.String())
-	progress := a.progress("sizes", len(ops)*len(sizes))
+	a.reportOnce(stderr.String())
+	progress := a.Progress("sizes", len(ops)*len(sizes))
 	defer progress.End()
 	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
@@ -98,10 +98,10 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 }
 
 // quiet is the app with its own settings, talking elsewhere.
-func (a *app) quiet(talk *bytes.Buffer) *app {
+func (a *app) quiet(stderr *bytes.Buffer) *app {
 	sub := *a
-	sub.err, sub.json = talk, false
-	sub.env = slices.Clone(a.env)
+	sub.Err, sub.json = stderr, false
+	sub.Env = slices.Clone(a.Env)
 	return &sub
 }
 
@@ -111,7 +111,7 @@ func (a *app) reportOnce(lines string) {
 	for l := range strings.Lines(lines) {
 		if !seen[l] {
 			seen[l] = true
-			fmt.Fprint(a.err, l)
+			fmt.Fprint(a.Err, l)
 		}
 	}
 }
@@ -130,10 +130,13 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 				return err
 			}
 		}
-		a.env = append(a.env, env...)
+		a.Env = append(a.Env, env...)
 		spec, err := flags.spec(a, c, "all_reduce")
 		if err == nil {
-			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.options(nil))
+			err = spec.Validate()
+		}
+		if err == nil {
+			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.Options(nil))
 		}
 		return asFlags(err)
 	})
@@ -142,7 +145,7 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 	flags.registerTimes(c.Flags())
 	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
-	c.Flags().BoolVar(&a.noEnv, "no-env", a.noEnv, "")
+	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(shared(both, c), own...))
 	return s, c.Execute()
 }
@@ -168,18 +171,8 @@ func shared(both, side *cobra.Command) []string {
 
 // setBare sets the option that a bare setting, file or fault is short for.
 func setBare(c *cobra.Command, w string) error {
-	key, _, assigned := strings.Cut(w, "=")
-	option := ""
-	switch {
-	case assigned && (key == "rank" || key == "nic" || key == "link"):
-		option = "fault"
-	case assigned && key == strings.ToUpper(key):
-		option = "env"
-	case strings.HasSuffix(w, ".json"):
-		option = "fabric"
-	case strings.Contains(w, ".xml"):
-		option = "topo"
-	default:
+	option := diff.Option(w)
+	if option == "" {
 		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, or a fault", w)
 	}
 	return c.Flags().Set(option, w)

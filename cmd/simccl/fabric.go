@@ -40,7 +40,7 @@ func newTopoFabric(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = a.out.Write(n.Format())
+			_, err = a.Out.Write(n.Format())
 			return err
 		}}
 	f := c.Flags()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -26,8 +27,8 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		Args:              noCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.PersistentFlags().StringArrayVar(&a.env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
-	root.PersistentFlags().BoolVar(&a.noEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
+	root.PersistentFlags().StringArrayVar(&a.Env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
+	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON instead of a table")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v; see simccl %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "simccl "))
@@ -42,7 +43,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 // longNames accepts nccl-tests' long options under their own spelling and
 // with dashes.
 func longNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if alias, ok := ncclTestsNames[strings.ReplaceAll(name, "-", "_")]; ok {
+	if alias, ok := nccltests.LongName(strings.ReplaceAll(name, "-", "_")); ok {
 		return pflag.NormalizedName(alias)
 	}
 	return pflag.NormalizedName(name)
@@ -96,10 +97,10 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Example: "  simccl version --json", Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
-				_, err := fmt.Fprintf(a.out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, ncclRules().String(), ncclTestsVersion)
+				_, err := fmt.Fprintf(a.Out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, ncclRules().String(), nccltests.Version)
 				return err
 			}
-			_, err := fmt.Fprintf(a.out, "simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", version, ncclRules().String(), ncclTestsVersion)
+			_, err := fmt.Fprintf(a.Out, "simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", version, ncclRules().String(), nccltests.Version)
 			return err
 		}}
 }

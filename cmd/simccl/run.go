@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/internal/ncclog"
@@ -134,7 +133,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 		return nil, err
 	}
 	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool { return c.Rivals })
-	minBW, err := testoptions.MinBW(a.getenv)
+	minBW, err := testoptions.MinBW(a.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 			return nil, err
 		}
 	}
-	if s.r, err = scenario.Prepare(spec, a.options(r.machine.found)); err != nil {
+	if s.r, err = scenario.Prepare(spec, a.Options(r.machine.found)); err != nil {
 		return nil, placed(err)
 	}
 	t := &r.test
@@ -177,28 +176,24 @@ func (r *runFlags) check() error {
 
 // run goes through all sizes and prints.
 func (s *tableRun) run(ctx context.Context) error {
-	table := nccltests.NewTable(s.app.out, sweep.Heads(s.Columns)...)
+	n := len(s.r.Lines())
+	progress := s.app.Progress("sizes", n)
+	defer progress.End()
+	progress.Follow(func() float64 { return s.r.Share() * float64(n) })
+	p := sweep.Printer{Program: version, Printing: progress.Clear, Done: progress.Step, Ended: progress.End, Begun: func() error {
+		if !s.flags.ncclLog {
+			return nil
+		}
+		return ncclog.WriteRank(s.app.Err, s.r.Site.Comm, 0)
+	}}
 	if !s.app.json {
-		for _, line := range sweep.Prefaces(s.r, version) {
-			table.Preface(line)
-		}
-		table.Start(&s.Config, sweep.Devices(s.r.Site))
+		p.Out = s.app.Out
 	}
-	if s.flags.ncclLog {
-		if err := ncclog.WriteRank(s.app.err, s.r.Site.Comm, 0); err != nil {
-			return err
-		}
-	}
-	if err := s.all(ctx, table); err != nil {
+	if err := s.Print(ctx, s.r, p); err != nil {
 		return err
 	}
 	if !s.app.json {
-		if err := table.Finish(&s.Config, &s.Summary); err != nil {
-			return err
-		}
-		for _, note := range s.Notes() {
-			fmt.Fprintln(s.app.out, "# "+note)
-		}
+		s.PrintNotes(s.app.Out)
 	}
 	if err := s.outputs(ctx); err != nil {
 		return err
@@ -206,29 +201,9 @@ func (s *tableRun) run(ctx context.Context) error {
 	return s.Summary.BelowMinBW()
 }
 
-// all simulates and prints every row.
-func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
-	n := len(s.r.Lines())
-	progress := s.app.progress("sizes", n)
-	defer progress.End()
-	progress.Follow(func() float64 { return s.r.Share() * float64(n) })
-	for row, err := range s.r.Rows(ctx) {
-		if err != nil {
-			return err
-		}
-		r := s.Add(row)
-		if !s.app.json {
-			progress.Clear()
-			table.Row(r)
-		}
-		progress.Step()
-	}
-	return nil
-}
-
 // outputs writes the files that were asked for.
 func (s *tableRun) outputs(ctx context.Context) error {
-	progress := s.app.progress("events", 0)
+	progress := s.app.Progress("events", 0)
 	defer progress.End()
 	err := s.r.Write(ctx, scenario.Listener{
 		Phase: func(p scenario.Phase) {
@@ -248,5 +223,5 @@ func (s *tableRun) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.app.writeJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.args...)), s.flags.test.Output)
+	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output, s.app.json)
 }

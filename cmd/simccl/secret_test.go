@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/status"
 	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
@@ -21,11 +22,11 @@ import (
 func secretIn(t *testing.T, f secretFlags, noEnv bool, environ ...string) (team.Secret, string, error) {
 	t.Helper()
 	var errs bytes.Buffer
-	s, err := f.read(&app{err: &errs, environ: environ, noEnv: noEnv}, true)
+	s, err := f.read(&app{Process: process.Process{Err: &errs, Environ: environ, NoEnv: noEnv}}, true)
 	return s, errs.String(), err
 }
 
-// TestWhereSecretsComeFrom: a file goes before the variable, --no-env hides no
+// TestWhereSecretsComeFrom: a file takes precedence over the variable, --no-env hides no
 // secret, and without any there is this user's key.
 func TestWhereSecretsComeFrom(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
@@ -64,7 +65,7 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 	}
 }
 
-// TestVerbsServerIsOfThisHost: unless told otherwise, the server cannot be
+// TestVerbsServerIsOfThisHost: by default, the server cannot be
 // reached from elsewhere.
 func TestVerbsServerIsOfThisHost(t *testing.T) {
 	def := newBenchVerbs(&app{}).Flags().Lookup("listen").DefValue
@@ -86,7 +87,7 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "")
 	keys := map[string]bool{}
 	for _, environ := range [][]string{nil, {"SIMCCL_SECRET=a"}, {"SIMCCL_SECRET=b"}} {
-		k, err := (&verbsFlags{}).key(&app{environ: environ}, def+":0")
+		k, err := (&verbsFlags{}).key(&app{Process: process.Process{Environ: environ}}, def+":0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,9 +143,9 @@ func TestRootSurvivesStrangersWithoutEnd(t *testing.T) {
 		t.Skip(err)
 	}
 	root := fmt.Sprint("127.0.0.1:", freePort(t))
-	start := func(rank int, limit string) *process {
+	start := func(rank int, limit string) *rankProcess {
 		args := fmt.Sprintf("ulimit -n %s && exec simccl bench all_reduce --backend sockets --rank %d --nranks 2 --root-address %s --sizes 8 -n 1 -w 0", limit, rank, root)
-		p := &process{Cmd: exec.Command(sh, "-c", args), ended: make(chan error, 1)}
+		p := &rankProcess{Cmd: exec.Command(sh, "-c", args), ended: make(chan error, 1)}
 		p.Stdout, p.Stderr = &p.out, &p.err
 		p.Env = append(p.Environ(), "SIMCCL_SECRET=test")
 		if err := p.Start(); err != nil {
@@ -168,12 +169,12 @@ func TestRootSurvivesStrangersWithoutEnd(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond) // it does not listen yet
 	}
-	// The root has run out of descriptors once it drops a stranger.
+	// The root has run out of descriptors once it drops an unknown peer.
 	if _, err := strangers[0].Read(make([]byte, 1)); err == nil {
 		t.Fatal("a stranger is answered")
 	}
 	second := start(1, "1024")
-	for r, p := range []*process{first, second} {
+	for r, p := range []*rankProcess{first, second} {
 		if err := p.wait(t, 60*time.Second); err != nil {
 			t.Errorf("rank %d: %v\n%s", r, err, p.err.String())
 		}

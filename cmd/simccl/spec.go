@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ var flagNames = map[string]string{
 	"engine.fold": "--fold", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
 	"outputs.profile": "--profile", "outputs.ops": "--ops", "outputs.detail": "--trace-detail", "outputs.style": "--trace-style",
 	"outputs.ranks": "--trace-ranks", "outputs.maxEvents": "--trace-events",
+	"Topo": "--topo", "Nodes": "--nodes", "Root": "-r",
 	// Members of a bench.Request.
 	"Iters": "-n", "Warmup": "-w", "Agg": "-m", "Cycles": "-N", "Check": "-c", "Graph": "-G", "Output": "-J", "Columns": "--columns",
 	"Threads": "-t", "Blocking": "-z", "StreamNull": "-y", "Timeout": "-T", "CPUTime": "-C", "Average": "-a", "LocalRegister": "-R", "CTAPolicy": "-x",
@@ -126,18 +128,13 @@ func (o *outputFlags) outputs() scenario.Outputs {
 // readScenario reads a scenario file; placed gives errors about its members their
 // line and column.
 func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error) {
-	data, err := a.read(name, maxSettings)
+	data, err := a.Read(name, process.MaxSettings)
 	if err != nil {
 		return scenario.Spec{}, nil, err
 	}
 	s, placed, err := scenario.ParsePlaced(data, name)
-	for _, kv := range a.env { // a flag outranks a file
-		if k, v, ok := strings.Cut(kv, "="); ok && err == nil {
-			if s.NCCL.Env == nil {
-				s.NCCL.Env = map[string]string{}
-			}
-			s.NCCL.Env[k] = v
-		}
+	if err == nil { // a flag outranks a file
+		s = s.WithEnv(a.Env)
 	}
 	return s, func(err error) error {
 		var f *scenario.FieldError
@@ -150,22 +147,15 @@ func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error
 
 // saveScenario writes what the options meant.
 func (a *app) saveScenario(name string, s scenario.Spec) error {
-	for _, kv := range a.env {
-		if k, v, ok := strings.Cut(kv, "="); ok {
-			if s = s.Clone(); s.NCCL.Env == nil {
-				s.NCCL.Env = map[string]string{}
-			}
-			s.NCCL.Env[k] = v
-		}
-	}
-	opt := a.options(nil)
+	s = s.WithEnv(a.Env)
+	opt := a.Options(nil)
 	f, err := opt.Create(name)
 	if err != nil {
 		return input(err)
 	}
 	_, err = f.Write(s.JSON())
 	if err = f.Finish(err); err == nil {
-		a.wrote(name, "run it with simccl run --scenario "+name)
+		a.Wrote(name, "run it with simccl run --scenario "+name)
 	}
 	return err
 }
@@ -182,14 +172,14 @@ are called.`,
 			if err != nil {
 				return err
 			}
-			points, digest, err := describe(a, &s)
+			points, digest, err := scenario.Describe(&s, a.Options(nil))
 			if err != nil {
 				return placed(err)
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"points": points, "digest": digest, "spec": s})
+				return a.PrintJSON(map[string]any{"points": points, "digest": digest, "spec": s})
 			}
-			_, err = fmt.Fprintf(a.out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
+			_, err = fmt.Fprintf(a.Out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
 			return err
 		}}
 	check := &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
@@ -215,41 +205,20 @@ func (a *app) checkScenarios(names []string) error {
 	for _, name := range names {
 		s, placed, err := a.readScenario(name)
 		if err == nil {
-			err = placed(a.checkPoints(&s))
+			err = placed(scenario.CheckFirst(&s, a.Options(nil)))
 		}
 		v := verdict{File: name, OK: err == nil}
 		if err != nil {
 			v.Error = err.Error()
 		} else if !a.json {
-			fmt.Fprintf(a.out, "%s %s\n", a.paint(a.out).Green("ok"), name)
+			fmt.Fprintf(a.Out, "%s %s\n", a.Paint(a.Out).Green("ok"), name)
 		}
 		errs, doc = append(errs, err), append(doc, v)
 	}
 	if a.json {
-		if err := a.printJSON(doc); err != nil {
+		if err := a.PrintJSON(doc); err != nil {
 			return err
 		}
 	}
 	return fail.Join(errs...)
-}
-
-// describe counts the points of a scenario and identifies the first.
-func describe(a *app, s *scenario.Spec) (points int, digest string, err error) {
-	if points, err = s.Points(); err != nil {
-		return 0, "", err
-	}
-	first, err := s.Point(0)
-	if err == nil {
-		digest, err = scenario.Digest(&first, a.options(nil))
-	}
-	return points, digest, err
-}
-
-// checkPoints prepares the first point of a scenario, which reads its files.
-func (a *app) checkPoints(s *scenario.Spec) error {
-	first, err := s.Point(0)
-	if err == nil {
-		_, err = scenario.Prepare(first, a.options(nil))
-	}
-	return err
 }

@@ -54,7 +54,7 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 			if a.json {
 				format = "json"
 			}
-			err = topology.Write(a.out, x.Cluster.Host(node), format)
+			err = topology.Write(a.Out, x.Cluster.Host(node), format)
 			var word *topology.FormatError
 			if errors.As(err, &word) {
 				return usage("--format %v", err)
@@ -87,12 +87,12 @@ remedy. Status 7 where NCCL would fail, with --strict also for warnings.`,
 
 func (a *app) lintFiles(files []string, strict bool) error {
 	entries, bad := []lint.Entry{}, 0
-	err := scenario.Findings(files, a.options(nil), func(f *lint.Finding) {
+	err := scenario.Findings(files, a.Options(nil), func(f *lint.Finding) {
 		if f.Severity == lint.Error || strict && f.Severity == lint.Warning {
 			bad++
 		}
 		if !a.json {
-			fmt.Fprintln(a.out, a.paint(a.out).Severities(f.String()))
+			fmt.Fprintln(a.Out, a.Paint(a.Out).Severities(f.String()))
 		}
 		entries = append(entries, f.Entry())
 	})
@@ -100,11 +100,11 @@ func (a *app) lintFiles(files []string, strict bool) error {
 	case err != nil:
 		return err
 	case a.json:
-		if err := encode(a.out, "  ", true, entries); err != nil {
+		if err := a.Encode("  ", true, entries); err != nil {
 			return err
 		}
 	case len(entries) == 0:
-		fmt.Fprintln(a.err, "nothing to complain of")
+		fmt.Fprintln(a.Err, "nothing to complain of")
 	}
 	if bad > 0 {
 		return failed("%d findings that make NCCL fail or decide badly", bad)
@@ -133,9 +133,9 @@ replaces guids and host hashes by numbers.`,
 				root = topology.Anonymize(root)
 			}
 			if a.json {
-				return a.printJSON(topology.ElementJSON(root))
+				return a.PrintJSON(topology.ElementJSON(root))
 			}
-			_, err = a.out.Write(topoxml.Write(root))
+			_, err = a.Out.Write(topoxml.Write(root))
 			return err
 		}}
 	m.register(c)
@@ -153,7 +153,7 @@ func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 		}
 		return x.Cluster.Host(0).Dump, nil
 	}
-	spec, err := scenario.Topology(m.topo, a.options(nil))
+	spec, err := scenario.Topology(m.topo, a.Options(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -171,18 +171,18 @@ hashes do not count. Status 7 where there is a difference.`,
 			var specs [2]*topo.Spec
 			for i, file := range args {
 				var err error
-				if specs[i], err = scenario.Topology(file, a.options(nil)); err != nil {
+				if specs[i], err = scenario.Topology(file, a.Options(nil)); err != nil {
 					return err
 				}
 			}
 			changes := topology.Diff(specs[0], specs[1])
 			if a.json {
-				if err := encode(a.out, "  ", true, append([]topology.Change{}, changes...)); err != nil {
+				if err := a.Encode("  ", true, append([]topology.Change{}, changes...)); err != nil {
 					return err
 				}
 			} else {
 				for _, c := range changes {
-					fmt.Fprintln(a.out, c)
+					fmt.Fprintln(a.Out, c)
 				}
 			}
 			if len(changes) > 0 {

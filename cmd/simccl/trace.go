@@ -13,8 +13,8 @@ import (
 func newTrace(a *app) *cobra.Command {
 	limit := ""
 	check := &cobra.Command{Use: "validate FILE…", Short: "Check that viewers can show a trace and that it is consistent",
-		Long: `validate checks Chrome traces (.json, .json.gz): events nest, arrows join slices
-and go forward in time, counters end at 0. On traces of other programs, what
+		Long: `validate checks traces (.json, .pftrace, also with .gz): events nest, arrows join
+slices and go forward in time, counters end at 0. On traces of other programs, what
 only ours promise is a warning. Errors come before warnings, up to five of each
 kind; --json lists every one. Exit status 7 if there is an error, 8 if a file is
 no trace.`,
@@ -47,26 +47,13 @@ func limitMemory(c *cobra.Command, to *string) {
 // memory.
 func (a *app) traces(limit string) (*traceview.Files, error) {
 	if limit == "" {
-		return &traceview.Files{Cancelled: a.cancelled, Memory: traceview.Affordable()}, nil
+		return &traceview.Files{Cancelled: a.Cancelled, Memory: traceview.Affordable()}, nil
 	}
 	n, err := units.ParseBytes(limit)
 	if err != nil || n < 1 {
 		return nil, usage("--max-memory %s: write a size like 384M or 4G", limit)
 	}
-	return &traceview.Files{Cancelled: a.cancelled, Memory: n}, nil
-}
-
-// closeTrace writes what a sink was given to its file, and says so.
-func (a *app) closeTrace(name string, w *chrome.Writer) error {
-	progress := a.progress("events", 0)
-	defer progress.End()
-	progress.Phase("writing trace", w.Progress)
-	if err := w.Close(); err != nil {
-		return err
-	}
-	progress.End()
-	a.wroteTrace(name, w)
-	return nil
+	return &traceview.Files{Cancelled: a.Cancelled, Memory: n}, nil
 }
 
 func (a *app) validate(name string, from *traceview.Files) error {
@@ -75,9 +62,9 @@ func (a *app) validate(name string, from *traceview.Files) error {
 		return err
 	}
 	if a.json {
-		err = encode(a.out, "", false, rep.Document(name))
+		err = a.Encode("", false, rep.Document(name))
 	} else {
-		err = rep.Text(a.out, name)
+		err = rep.Text(a.Out, name)
 	}
 	if err == nil && rep.Errors > 0 {
 		err = fail.Printed("%s: %d errors", name, rep.Errors)
@@ -99,9 +86,9 @@ func newTraceStats(a *app) *cobra.Command {
 				return err
 			}
 			if a.json {
-				err = a.printJSON(s)
+				err = a.PrintJSON(s)
 			} else {
-				err = s.Text(a.out)
+				err = s.Text(a.Out)
 			}
 			if err == nil && s.Timeless > 0 {
 				err = failed("%s: %d events are left out: their ts or dur is no number of microseconds, the first in %s; simccl trace validate names more",
@@ -135,9 +122,9 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 				return err
 			}
 			if a.json {
-				err = a.printJSON(d)
+				err = a.PrintJSON(d)
 			} else {
-				err = d.Text(a.out, [2]string{args[0], args[1]})
+				err = d.Text(a.Out, [2]string{args[0], args[1]})
 			}
 			if err == nil && !d.Equal() {
 				err = fail.Printed("the traces differ")
@@ -166,7 +153,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
 			defer func() {
 				if err == nil && a.json {
-					err = a.printJSON(map[string]any{"output": out, "files": args})
+					err = a.PrintJSON(map[string]any{"output": out, "files": args})
 				}
 			}()
 			if out == "" || len(args) < 2 {
@@ -181,11 +168,11 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 				return err
 			}
 			for _, n := range notes {
-				fmt.Fprint(a.err, "simccl: "+n)
+				fmt.Fprint(a.Err, "simccl: "+n)
 			}
-			return a.closeTrace(out, w)
+			return a.CloseTrace(out, w)
 		}}
 	limitMemory(c, &limit)
-	c.Flags().StringVarP(&out, "output", "o", "", "`file` to write, .json or .json.gz")
+	c.Flags().StringVarP(&out, "output", "o", "", "`file` to write (.json, .json.gz, .pftrace)")
 	return c
 }

@@ -162,7 +162,7 @@ func (s *side) event(e *chrome.Event) error {
 	// The critical path repeats what the steps say, and a proxy is idle between
 	// them.
 	x, ok, err := s.pairs.slice(e)
-	if err != nil || !ok || e.Cat == "critical" || e.Name == "Idle" {
+	if err != nil || !ok || x.cat == "critical" || x.name == "Idle" {
 		return err
 	}
 	if _, known := s.ranks[x.pid]; !known && x.rank >= 0 && x.pid < nccltrace.RankPID {

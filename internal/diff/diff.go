@@ -32,10 +32,7 @@ type Side struct {
 
 // Load builds the machine of a side. The Spec's workload is not used.
 func Load(s Side, opt scenario.Options) (*Side, error) {
-	err := s.Spec.Validate()
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	s.opt = opt
 	s.site, err = scenario.Load(&s.Spec, opt)
 	return &s, err
@@ -250,4 +247,21 @@ func (d *Document) Text() string {
 		}
 	}
 	return b.String()
+}
+
+// Option is the option that a bare word of a side is short for: a fault, a setting,
+// a network or a topology; "" where it is none.
+func Option(word string) string {
+	key, _, assigned := strings.Cut(word, "=")
+	switch {
+	case assigned && (key == "rank" || key == "nic" || key == "link"):
+		return "fault"
+	case assigned && key == strings.ToUpper(key):
+		return "env"
+	case strings.HasSuffix(word, ".json"):
+		return "fabric"
+	case strings.Contains(word, ".xml"):
+		return "topo"
+	}
+	return ""
 }

@@ -10,11 +10,11 @@ type edge struct{ to, why string }
 
 // room is a package, or a tree of them, with what it may know.
 type room struct {
-	dir    string
-	idea   string // what it must not know, printed with a forbidden import
-	pure   bool   // a function of its arguments: no system, clock or chance
-	may    []edge // our packages
-	guests []edge // third-party packages, by path prefix
+	dir     string
+	idea    string // what it must not know, printed with a forbidden import
+	pure    bool   // a function of its arguments: no system, clock or chance
+	may     []edge // our packages
+	modules []edge // third-party packages, by path prefix
 }
 
 // Permissions that most rooms need. Each is listed only where it is used, as all
@@ -60,10 +60,10 @@ var rooms = []room{
 	{dir: "topo/xml", pure: true, idea: "a codec knows files' text, not what is decided from it",
 		may: []edge{release, {"topo", "the Spec it reads and writes"}, {"topo/decl", "elements and their places"}, {"internal/cnum", "numbers in attributes"},
 			{"search", "the graphs it reads and writes"}, {"internal/termtext", "words of a file in its errors"}, quantities},
-		guests: []edge{{"github.com/beevik/etree", "keeps order and unknown attributes on rewrite"}}},
+		modules: []edge{{"github.com/beevik/etree", "keeps order and unknown attributes on rewrite"}}},
 	{dir: "topo/detect", idea: "live detection yields a Spec and decides nothing",
-		may:    []edge{{"topo", "the Spec it yields"}, {"topo/decl", "its attributes"}, {"internal/cnum", "numbers in sysfs"}, {"internal/iflist", "NCCL_IB_HCA and NCCL_SOCKET_IFNAME"}},
-		guests: []edge{{"github.com/NVIDIA/go-nvml", "NVML with cgo"}, {"github.com/ebitengine/purego", "NVML without cgo"}}},
+		may:     []edge{{"topo", "the Spec it yields"}, {"topo/decl", "its attributes"}, {"internal/cnum", "numbers in sysfs"}, {"internal/iflist", "NCCL_IB_HCA and NCCL_SOCKET_IFNAME"}},
+		modules: []edge{{"github.com/NVIDIA/go-nvml", "NVML with cgo"}, {"github.com/ebitengine/purego", "NVML without cgo"}}},
 	{dir: "internal/topodoc", pure: true, idea: "a System as text, apart from what is decided from it", may: []edge{{"topo", "the System"}}},
 	{dir: "search", pure: true, idea: "a search knows no rank beyond its host and no message size",
 		may: []edge{release, {"topo", "the System it searches"}, quantities}},
@@ -95,12 +95,15 @@ var rooms = []room{
 		may: []edge{quantities}},
 	{dir: "internal/nccltrace", idea: "the events of NCCL's profiler, named once for simulator and hardware",
 		may: []edge{{"trace", "what it builds"}, quantities}},
+	{dir: "trace/chrome/internal/wire", pure: true, idea: "protobuf's encoding and numbers of fields, apart from what they say"},
+	{dir: "trace/chrome/internal/pack", pure: true, idea: "events in few bytes, in order, apart from the file they become", may: []edge{{"trace", "the events"}}},
 	{dir: "trace/chrome", pure: true, idea: "a sink knows events only", may: []edge{{"trace", "what it writes"},
+		{"trace/chrome/internal/pack", "events until they are written"}, {"trace/chrome/internal/wire", "Perfetto's format"},
 		{"internal/termtext", "words of a file in its errors"}, quantities}},
 	{dir: "internal/compare", idea: "a comparison reads any program's traces", may: []edge{{"trace", "what a merge writes"}, {"trace/chrome", "the reader"},
 		{"internal/nccltrace", "the terms of the timing model that slices name"}, {"internal/termtext", "names of other programs, in text"}, quantities}},
 	{dir: "trace/profile", pure: true, idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, quantities},
-		guests: []edge{{"github.com/google/pprof", "the profile's own types and checks"}}},
+		modules: []edge{{"github.com/google/pprof", "the profile's own types and checks"}}},
 	{dir: "trace/validate", idea: "a check of traces knows traces only, ours or others'",
 		may: []edge{{"trace", "what it checks"}, {"trace/chrome", "the format and its reader"}, {"internal/termtext", "names of other programs, in text"}, quantities}},
 	{dir: "exec", idea: "the seam between a plan and its executors",
@@ -143,16 +146,16 @@ var rooms = []room{
 		may: with(edge{"scenario", "the machine that was measured"}, edge{"config", "the settings of a measured file"}, edge{"sim", "what is fitted"}, edge{"sim/gpu", "machine classes"},
 			edge{"comm", "operations that were measured"}, edge{"plan", "what is simulated"}, edge{"exec", "the job it runs"}, edge{"trace", "the sink that discards"},
 			edge{"internal/report/nccltests", "the tables it reads"}, edge{"internal/bounded", "measured files are read up to a limit"}, edge{"internal/termtext", "text of a file in its errors"}, edge{"internal/fail", "operations that were not measured"}),
-		guests: []edge{{"gonum.org/v1/gonum", "optimisation and linear algebra"}}},
+		modules: []edge{{"gonum.org/v1/gonum", "optimisation and linear algebra"}}},
 	{dir: "real", idea: "the door to hardware: what is common to its rooms",
 		may: []edge{{"real/internal", "errors and devices it classifies and lists"}, {"real/team", "its refusals are faults"}}},
 	{dir: "real/internal", idea: "hardware runs a plan: it never calls search, tuning, comm or sim",
 		may: with(edge{"exec", "the seam it fills"}, edge{"plan", "what it runs"}, edge{"plan/check", "proves a plan before GPUs or sockets run it"}, edge{"internal/connect", "routes"}, edge{"trace", "the events it emits"},
 			edge{"internal/nccltrace", "NCCL's event names"}, edge{"internal/iflist", "NCCL_IB_HCA and NCCL_SOCKET_IFNAME"},
 			edge{"config/netcfg", "the settings of connections"}, edge{"real/internal/psk", "channels between ranks"}),
-		guests: []edge{{"github.com/ebitengine/purego", "libcuda, libnccl and libibverbs opened at run time"}}},
+		modules: []edge{{"github.com/ebitengine/purego", "libcuda, libnccl and libibverbs opened at run time"}}},
 	{dir: "real/internal/psk", idea: "a channel proves a secret and carries bytes, apart from what they mean",
-		guests: []edge{{"github.com/gtank/ristretto255", "the prime-order group of CPace"}}},
+		modules: []edge{{"github.com/gtank/ristretto255", "the prime-order group of CPace"}}},
 	{dir: "real/team", idea: "the processes of a run meet, apart from what they run",
 		may: []edge{{"real/internal", "bootstrap, PMI and interfaces"}, {"config", "what launchers say of a process"}}},
 	{dir: "real/bench", idea: "a benchmark measures plans and compares with predictions that others make: it never calls search, tuning, comm or sim",
@@ -187,7 +190,7 @@ var rooms = []room{
 		may: []edge{{"internal/connect", "the rings and trees it draws"}, {"topo", "the machine it draws"}, {"topo/fabric", "the cluster it draws"}}},
 	{dir: "internal/report/page", idea: "a page draws a run and a machine, apart from flags",
 		may: with(edge{"scenario", "the run it draws"}, edge{"config", "the settings it lists"}, edge{"internal/report/nccltests", "measured tables"},
-			edge{"internal/report/topology", "the path matrix"}, edge{"topo/lint", "the warnings it lists"},
+			edge{"internal/report/topology", "the path matrix"}, edge{"internal/fail", "results that cannot be read"}, edge{"topo/lint", "the warnings it lists"},
 			edge{"exec", "loads of links"}, edge{"trace", "the events of a timeline"}, edge{"internal/nccltrace", "the names of processes"},
 			edge{"search", "the graphs it draws"}, edge{"topo", "the machine it draws"})},
 	{dir: "internal/report/topology", pure: true, idea: "a machine as text, JSON and drawing", may: []edge{{"topo", "the machine"}, {"internal/topodoc", "its sections and lines"}, {"internal/cnum", "bus ids"}}},
@@ -202,7 +205,7 @@ var rooms = []room{
 			edge{"comm", "the communicator"}, edge{"tuning", "the choice"}, edge{"plan", "what is simulated"}, edge{"plan/check", "what a small plan is proven by"}, edge{"exec", "how it is run"},
 			edge{"sim", "the simulator"}, edge{"sim/gpu", "machine classes"}, edge{"trace", "sinks"}, edge{"internal/nccltrace", "what a trace shows"},
 			edge{"trace/chrome", "the trace it writes"}, edge{"trace/profile", "the profile it writes"}, edge{"plan/export", "the list of operations it writes"},
-			edge{"topo/lint", "faults of topology files"}, edge{"internal/bounded", "files are read up to a limit"})},
+			edge{"internal/fail", "lines that name nodes and operations"}, edge{"topo/lint", "faults of topology files"}, edge{"internal/bounded", "files are read up to a limit"})},
 	{dir: "cmd", idea: "parse, call, print: what is decided, simulated, measured or drawn is elsewhere",
 		may: with(edge{"scenario", "a run"}, edge{"internal/release", "a library names one"}, edge{"explain", "reasons"}, edge{"internal/diff", "comparisons"}, edge{"internal/calibrate", "machine classes"},
 			edge{"comm", "one operation, and texts of decisions"}, edge{"tuning", "the error of a choice that cannot be made"}, edge{"plan", "errors of plans"},
@@ -212,10 +215,10 @@ var rooms = []room{
 			edge{"internal/report", "rings as text"}, edge{"internal/report/topology", "machines as text"}, edge{"internal/report/page", "the page"},
 			edge{"internal/report/sweep", "the table of a run"}, edge{"internal/report/nccltests", "tables"}, edge{"real/team", "processes of a bench"}, edge{"real/bench", "benches"}, edge{"real/measure", "calibration"}, edge{"real/perftest", "verbs tests"},
 			edge{"trace/chrome", "traces that are written"},
-			edge{"internal/nccltrace", "words of options"}, edge{"internal/newfile", "files that appear whole"}, edge{"internal/tracefile", "traces in files"}, edge{"internal/bounded", "files are read up to a limit"},
-			edge{"internal/termtext", "other people's text"}, edge{"internal/decision", "the decision document"}, edge{"internal/ncclog", "NCCL's log"}, edge{"internal/terminal", "colours and progress"}, edge{"internal/fail", "errors by kind"}, edge{"internal/check", "stored decisions"}, edge{"internal/benchrun", "benches"}, edge{"internal/status", "exit statuses"}, edge{"internal/thishost", "this machine"}, edge{"internal/shellwords", "options within options"},
-			edge{"internal/interrupt", "signals"}, edge{"internal/cpuprofile", "a profile of the process"}, edge{"internal/testoptions", "nccl-tests' options"}, edge{"internal/traceview", "trace files"}, edge{"internal/predict", "what a bench is compared with"}),
-		guests: []edge{{"github.com/spf13/cobra", "commands"}, {"github.com/spf13/pflag", "flags"}}},
+			edge{"internal/nccltrace", "words of options"}, edge{"internal/newfile", "files that appear whole"},
+			edge{"internal/decision", "the decision document"}, edge{"internal/ncclog", "NCCL's log"}, edge{"internal/fail", "errors by kind"}, edge{"internal/check", "stored decisions"}, edge{"internal/process", "streams, files and environment"}, edge{"internal/benchrun", "benches"}, edge{"internal/status", "exit statuses"}, edge{"internal/thishost", "this machine"}, edge{"internal/shellwords", "options within options"},
+			edge{"internal/interrupt", "signals"}, edge{"internal/testoptions", "nccl-tests' options"}, edge{"internal/traceview", "trace files"}, edge{"internal/predict", "what a bench is compared with"}),
+		modules: []edge{{"github.com/spf13/cobra", "commands"}, {"github.com/spf13/pflag", "flags"}}},
 	{dir: "internal/fail", pure: true, idea: "an error has a kind and a text, apart from exit statuses and flags"},
 	{dir: "internal/interrupt", idea: "a signal ends a command, apart from what the command does", may: []edge{{"internal/newfile", "files that must not appear"}}},
 	{dir: "internal/testoptions", pure: true, idea: "nccl-tests' options are values, apart from command lines", may: []edge{{"internal/fail", "options that are refused"}}},
@@ -237,6 +240,10 @@ var rooms = []room{
 	{dir: "internal/benchrun", idea: "a bench runs and prints its table, apart from flags",
 		may: []edge{{"real/bench", "what is measured"}, {"real/team", "the ranks"}, {"internal/predict", "plans of CPUs"}, {"internal/report/nccltests", "the table"},
 			{"internal/fail", "results that are wrong"}, {"trace/chrome", "the trace of a rank"}}},
+	{dir: "internal/process", idea: "streams, files and environment of a process, apart from what a command does with them",
+		may: []edge{{"scenario", "the Options that it fills"}, {"internal/cpuprofile", "a profile of the process"}, {"config", "where settings come from"}, {"internal/bounded", "files are read up to a limit"}, {"internal/fail", "files that cannot be read"},
+			{"internal/interrupt", "signals"}, {"internal/newfile", "files that appear whole"}, {"internal/report/nccltests", "its JSON"}, {"internal/release", "versions of libraries"}, {"internal/terminal", "colours and progress"}, {"internal/termtext", "other people's text"},
+			{"internal/tracefile", "temporary files of traces"}, {"topo/fabric", "the limit of networks"}, {"topo/xml", "the limit of topologies"}, {"trace/chrome", "traces that are closed"}}},
 	{dir: "internal/shellwords", pure: true, idea: "words of a line, apart from what they mean"},
 	{dir: "internal/check", idea: "stored decisions are compared, apart from how options become a decision",
 		may: []edge{{"internal/decision", "the documents"}, {"internal/fail", "cases that fail"}, {"internal/newfile", "documents that appear whole"},
@@ -250,7 +257,7 @@ var rooms = []room{
 	{dir: "real/internal/cmd", idea: "tools that need hardware", may: []edge{{"real/internal", "the GPUs that it drives"},
 		{"internal/exectest", "synthetic communicators"}, {"plan", "what it measures"}, {"plan/build", "plans of those communicators"}, vocabulary, quantities}},
 	{dir: "internal", idea: "tests and tools", may: []edge{{"*", "tests and tools"}},
-		guests: []edge{{"github.com/rogpeppe/go-internal", "test helpers"}, {"pgregory.net/rapid", "random communicators and requests"}}},
+		modules: []edge{{"github.com/rogpeppe/go-internal", "test helpers"}, {"pgregory.net/rapid", "random communicators and requests"}}},
 }
 
 // impure are the packages that a pure room must not import.

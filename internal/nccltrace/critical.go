@@ -249,7 +249,7 @@ func (p *pathSink) path() ([]pathPiece, error) {
 		return nil, err
 	}
 	p.kernels.order()
-	w := &walk{p: p, by: by, at: final.end} // from at on everything is explained
+	w := &walk{p: p, by: by, at: final.end} // everything after at is explained
 	i, ok := final.step, true
 	if k, later := p.kernels.last(final.end); later {
 		w.at = k.end

@@ -37,6 +37,24 @@ func (e examples) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
+// Plan prepares a scenario on Files, and plans its one operation.
+func Plan(t testing.TB, text string) (*scenario.Running, scenario.Outcome) {
+	t.Helper()
+	spec, err := scenario.Parse([]byte(text), "scenario.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scenario.Prepare(spec, scenario.Options{Files: Files(t), Settings: config.Sources{NoEnv: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := r.Plan(r.Lines()[0].Operation, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, o
+}
+
 // Options reads the files of this machine, and no environment.
 func Options() scenario.Options {
 	return scenario.Options{Files: files{}, Settings: config.Sources{NoEnv: true}}

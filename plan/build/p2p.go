@@ -1,11 +1,8 @@
 package build
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"math/bits"
-	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
@@ -144,7 +141,11 @@ func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 	}
 	// Network connections of send/recv share one buffer pool, which has no LL
 	// buffers unless asked for (transport/net.cc:294, 893; init.cc:1063).
-	ll := src != dst && t.bytes <= g.llMax
+	most := g.llMax
+	if c.Rules.Plan.LLByParts {
+		most = int64(rounds.Parts(t.bytes, int64(c.P2PChunkSize), g.chMin, g.chMax, c.NNodes)) * g.req.Params.P2PLLThreshold.Or(16384)
+	}
+	ll := src != dst && t.bytes <= most
 	if params := &g.req.Params; net && params.NetSharedBuffers.Or(1) != 0 && params.AllocP2PNetLL.Or(0) != 1 {
 		ll = false
 	}
@@ -166,36 +167,11 @@ func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 	if ll {
 		chunk /= 2
 	}
-	t.chunk = max(roundMantissa(chunk), 1)
-	t.parts = g.parts(t.bytes, step)
-}
-
-// parts returns over how many channels a transfer is spread.
-func (g *p2p) parts(bytes, step int64) int {
-	if bytes == 0 {
-		return 1
+	t.chunk = max(rounds.Mantissa(chunk), 1)
+	if c.Rules.Plan.LLByParts {
+		step = int64(c.P2PChunkSize)
 	}
-	least, most := step/8, step*32
-	if g.comm.NNodes > 1 {
-		least, most = step/2, step
-	}
-	least = max(least, 1)
-	n := int64(min(int64(g.chMin), divUp(bytes, least)))
-	size := max(least, divUp(bytes, n))
-	for size > most && n <= int64(g.chMax/2) {
-		n *= 2
-		size = divUp(bytes, n)
-	}
-	return int(n)
-}
-
-// roundMantissa keeps the leading bit and the next three, as NCCL's 8-bit
-// encoding of chunk sizes does (bitops.h:407).
-func roundMantissa(x int64) int64 {
-	if n := bits.Len64(uint64(x)); n > 4 {
-		return x >> (n - 4) << (n - 4)
-	}
-	return x
+	t.parts = rounds.Parts(t.bytes, step, g.chMin, g.chMax, c.NNodes)
 }
 
 // bounds returns the share of a part.
@@ -242,6 +218,9 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 // thousand ranks on.
 func (g *p2p) works(rank int32) []work {
 	var list []work
+	if c := g.comm; g.req.Func == coll.AllToAll || rank == g.req.Root {
+		list = make([]work, 0, c.NRanks)
+	}
 	type batch struct{ phase, n, epoch int32 }
 	open := make([]batch, g.comm.P2PChannels)
 	g.eachRound(rank, func(round int) {
@@ -252,7 +231,10 @@ func (g *p2p) works(rank int32) []work {
 		for part := range max(send.parts, recv.parts) {
 			ch := g.Channel(round, part)
 			b := &open[ch]
-			epoch := int32(round / rounds.WorksPerBatch)
+			epoch := int32(0)
+			if g.comm.Rules.Plan.BatchByRound {
+				epoch = int32(round / rounds.WorksPerBatch)
+			}
 			if b.n == rounds.WorksPerBatch || (b.n > 0 && b.epoch != epoch) {
 				b.phase++
 				b.n = 0
@@ -262,10 +244,26 @@ func (g *p2p) works(rank int32) []work {
 			b.n++
 		}
 	})
-	slices.SortFunc(list, func(a, b work) int {
-		return cmp.Or(cmp.Compare(a.channel, b.channel), cmp.Compare(a.phase, b.phase), cmp.Compare(a.index, b.index))
-	})
-	return list
+	return byChannel(list, g.comm.P2PChannels)
+}
+
+// byChannel sorts works by channel. Those of a channel are in the order of their
+// batches already.
+func byChannel(list []work, channels int) []work {
+	next := make([]int, channels+1)
+	for i := range list {
+		next[list[i].channel+1]++
+	}
+	for ch := range channels {
+		next[ch+1] += next[ch]
+	}
+	out := make([]work, len(list))
+	for i := range list {
+		at := &next[list[i].channel]
+		out[*at] = list[i]
+		*at++
+	}
+	return out
 }
 
 // AppendPrograms implements plan.Generator: a rank's send, receive and copy

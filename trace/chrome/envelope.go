@@ -2,10 +2,11 @@ package chrome
 
 import (
 	"bufio"
-	"cmp"
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
 // Schema names the layout of our files; readers may rely on it.
@@ -16,37 +17,46 @@ const separator = ",\n"
 
 // write writes the whole file.
 func (w *Writer) write() error {
+	if w.proto != nil {
+		return w.pour(w.protoHead(), w.body, nil)
+	}
 	return w.pour(append(w.head(), w.metadata()...), w.body, []byte("\n]}\n"))
 }
 
 // body gives every event to each, in order.
 func (w *Writer) body(each func(event []byte) error) error {
-	o := order{w.tracks, w.opt.NCCLStyle}
+	o := w.order()
 	if w.spool == nil {
-		w.cur.order = o
-		new(sorter).sort(w.cur)
+		w.cur.Order = o
+		new(pack.Sorter).Sort(w.cur)
 		var event []byte
-		for i := range w.cur.recs {
-			r := &w.cur.recs[i]
-			event = append(appendHead(event[:0], r), w.cur.data[r.off:r.off+r.len]...)
+		for i := range w.cur.Recs {
+			r := &w.cur.Recs[i]
+			event = append(pack.AppendHead(event[:0], r), w.cur.Bytes(r)...)
 			if err := each(event); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	var runs []*run
+	var runs []*pack.Run
 	off := int64(0)
 	for _, size := range w.sizes {
-		runs = append(runs, &run{in: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), runBuffer)})
+		runs = append(runs, &pack.Run{In: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), pack.RunBuffer)})
 		off += size
 	}
-	return merge(&o, runs, each)
+	return pack.Merge(&o, runs, each)
 }
 
 func (w *Writer) head() []byte {
+	b := append([]byte(`{"displayTimeUnit":"ns",`+"\n"+`"otherData":`), w.other()...)
+	return append(b, ",\n\"traceEvents\":[\n"...)
+}
+
+// other is what the trace says of itself.
+func (w *Writer) other() []byte {
 	m := &w.opt.Meta
-	b := []byte(`{"displayTimeUnit":"ns",` + "\n" + `"otherData":{"schema":"` + Schema + `"`)
+	b := []byte(`{"schema":"` + Schema + `"`)
 	text := func(k, v string) {
 		if v != "" {
 			b = appendString(append(appendString(append(b, ','), k), ':'), v)
@@ -77,8 +87,7 @@ func (w *Writer) head() []byte {
 		b = strconv.AppendInt(append(b, `,"overflow_lanes":`...), w.overflow, 10)
 	}
 	b = strconv.AppendInt(append(b, `,"events":`...), w.events, 10)
-	b = w.leftOut(b)
-	return append(b, "},\n\"traceEvents\":[\n"...)
+	return append(w.leftOut(b), '}')
 }
 
 func appendSync(b []byte, key string, list []ClockSync) []byte {
@@ -117,13 +126,7 @@ func (w *Writer) leftOut(b []byte) []byte {
 
 // metadata names and orders processes and threads, by number.
 func (w *Writer) metadata() []byte {
-	order := make([]*track, len(w.tracks))
-	for i := range w.tracks {
-		order[i] = &w.tracks[i]
-	}
-	slices.SortFunc(order, func(a, b *track) int {
-		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread))
-	})
+	order := w.ordered()
 	var b []byte
 	line := func(pid, tid int64, name, key, str string, num int64) {
 		if len(b) > 0 {

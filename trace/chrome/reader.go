@@ -54,14 +54,16 @@ type Info struct {
 	// traces that count from the epoch do not fit picoseconds.
 	Base int64
 	// Repaired counts the places where invalid JSON was understood nevertheless.
-	Repaired   int
-	FirstMend  *SyntaxError
-	Events     int
-	Compressed bool
+	Repaired    int
+	FirstRepair *SyntaxError
+	Events      int
+	Compressed  bool
 }
 
 // Read calls each for every event of a trace, compressed or not: an object
-// with traceEvents or a bare list. The Event and its Args are reused between
+// with traceEvents or a bare list, or packets of Perfetto's own format, whose
+// track events come as those of a Chrome trace, with the number of their packet for
+// a line. The Event and its Args are reused between
 // calls. Values without quotes, a missing comma before `]` and `{}` events,
 // as NCCL's example profiler writes them, are repaired and counted.
 func Read(r io.Reader, each func(*Event) error) (*Info, error) { return read(r, each, false) }
@@ -90,6 +92,9 @@ func read(r io.Reader, each func(*Event) error, head bool) (*Info, error) {
 
 func parse(src io.Reader, p *parser) (*Info, error) {
 	p.lex = newLexer(src, p.window)
+	if head, _ := p.lex.in.Peek(64); protoBegins(head) {
+		return p.proto(p.lex.in)
+	}
 	info := p.info
 	if err := p.file(); err != nil {
 		return info, p.placed(err)
@@ -132,8 +137,8 @@ type parser struct {
 
 func (p *parser) repair(t token, problem string) {
 	p.info.Repaired++
-	if p.info.FirstMend == nil {
-		p.info.FirstMend = &SyntaxError{t.line, t.col, problem}
+	if p.info.FirstRepair == nil {
+		p.info.FirstRepair = &SyntaxError{t.line, t.col, problem}
 	}
 }
 
@@ -434,7 +439,7 @@ func numeric(key, text string) trace.Arg {
 		return trace.Int(key, v)
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil { // beyond what a float holds: no number for anybody
+	if err != nil { // beyond what a float holds: not a number
 		return trace.Str(key, text)
 	}
 	return trace.Num(key, v)

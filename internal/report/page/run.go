@@ -10,6 +10,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/topology"
@@ -232,6 +233,22 @@ func (d *drawn) machine(p *Page) {
 			}
 		}
 	}
+}
+
+// ReadAll is ReadMeasured of files. Errors are of kind fail.BadInput, or read's.
+func ReadAll(files []string, program string, read func(name string) ([]byte, error)) (out []Measured, err error) {
+	for _, name := range files {
+		data, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := ReadMeasured(data, name, program)
+		if err != nil {
+			return nil, fail.Input(err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
 }
 
 // ReadMeasured reads what nccl-tests, bench or run printed, or wrote with -J, of a

@@ -150,8 +150,11 @@ type Engine struct {
 	Net      *host.Network
 	Observer Observer           // nil: none
 	Progress func(part float64) // nil without a listener
-	fetched  int64              // ops taken up
-	Ops      int64              // in all, where report is set
+	// Cancelled is polled while groups and connections are laid out; its error ends
+	// that. nil: nothing does.
+	Cancelled func() error
+	fetched   int64 // ops taken up
+	Ops       int64 // in all, where report is set
 }
 
 // Options are the inputs of a run other than its plan.

@@ -40,7 +40,7 @@ const (
 	slots    = 4096
 )
 
-// Queue holds events that are due within the slot at hand in order, those of the
+// Queue holds events that are due within the current slot in order, those of the
 // next slots by slot, unordered, and those after them in a heap. Few events share
 // a slot, or nearly all of those that do are due at one instant and were pushed in
 // order: either way there is little to sort. The zero Queue is empty and ready.
@@ -52,10 +52,10 @@ type Queue struct {
 	done int64
 	len  int
 
-	due    []Event // of the slot at hand, in order, those from head on
+	due    []Event // of the current slot, in order, those from head on
 	head   int
 	soon   heap       // pushed since, before the end of that slot
-	slot   units.Time // at hand
+	slot   units.Time // the current one
 	wheel  wheel      // the slots after it
 	beyond heap       // the time after the wheel
 }
@@ -80,7 +80,7 @@ func (q *Queue) Next() (at units.Time, ok bool) {
 	return q.first().At, true
 }
 
-// first is the earliest event of the slot at hand, which has one.
+// first is the earliest event of the current slot, which has one.
 func (q *Queue) first() *Event {
 	if q.head == len(q.due) || len(q.soon) > 0 && q.soon[0].before(&q.due[q.head]) {
 		return &q.soon[0]

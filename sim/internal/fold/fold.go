@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
@@ -84,12 +85,12 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 			left = append(left, s)
 			continue
 		}
-		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
+		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
 			return q, err
 		}
 	}
 	for _, s := range left { // what they were left for does not hold
-		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
+		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
 			return q, err
 		}
 	}
@@ -106,6 +107,17 @@ func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
 
 // work is about how many slices the quotient by a symmetry runs.
 func (s *symmetry) work(p *plan.Plan) int64 {
+	if s.rotated && p.Req.Func == coll.AllToAll { // of every transfer both ends
+		n := 2 * int64(p.Comm.NRanks) * (1 + p.Req.Count*int64(p.Req.Type.Size())/int64(p.Comm.P2PChunkSize))
+		if s.within {
+			return n
+		}
+		return n * int64(p.Comm.MaxLocalRanks)
+	}
+	if s.list != nil {
+		s.list()
+		s.list = nil
+	}
 	n := int64(0)
 	for _, pr := range p.Programs(s.reps[0].rank) {
 		if pr.Channel == s.reps[0].channel {
@@ -117,9 +129,21 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 
 // layQuotient lays out the quotient by a symmetry; nil where that is neither exact
 // nor, where that is allowed, known to be near.
-func layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quotient, error) {
+func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quotient, error) {
+	if err := e.Poll(); err != nil {
+		return nil, err
+	}
 	if near = near && s.margin > 0; !s.equivalent && !near {
 		return nil, nil
+	}
+	if s.rotated {
+		if err := Transfers(j.Plan, s.transfers(j.Plan), c.Mode); err != nil {
+			return nil, err
+		}
+	}
+	if s.list != nil {
+		s.list()
+		s.list = nil
 	}
 	q := newQuotient(e, j, s)
 	later, free, err := q.latencies()

@@ -121,6 +121,17 @@ func (q *Quotient) layGroups() {
 	for i, d := range q.device {
 		byDevice[d] = append(byDevice[d], int32(i))
 	}
+	if q.rotated { // all programs of the representatives' ranks run
+		n, last := 0, int32(-1)
+		for _, rep := range q.reps {
+			if rep.rank != last {
+				q.all, last = q.plan.AppendPrograms(q.all[:0], rep.rank), rep.rank
+				n += len(q.all)
+			}
+		}
+		e.Groups, e.Conns, q.model = make([]engine.Group, 0, n), make([]engine.Conn, 0, n/2+1), make([]plan.Conn, 0, n/2+1)
+		e.Net.Expect(n / 2)
+	}
 	var progs []plan.Program
 	for d, reps := range byDevice {
 		e.Devices[d].First, e.Devices[d].SMs = int32(len(e.SMs)), int32(len(reps))
@@ -155,7 +166,7 @@ func (q *Quotient) place(channel, rank int32) int32 {
 }
 
 // key names the kind of a connection: the place of the rank that it belongs
-// to, and which of its connections it is. Where heads are taken for one, what
+// to, and which of its connections it is. Where heads are merged, what
 // counts is how far the head is from the rank.
 func (q *Quotient) key(id int32) int32 {
 	n := int32(q.plan.Comm.NRanks)

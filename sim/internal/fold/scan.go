@@ -92,24 +92,39 @@ func (q *Quotient) scan() (*scan, error) {
 	settings.Fabric = nil
 	s.nw = host.New(&host.Options{Class: e.Class, Table: sw, Queue: &e.Queue, Kernels: e, Plan: q.plan, Settings: settings, Folded: true})
 	s.joints = make([]bool, len(e.Groups))
+	if err := s.walk(); err != nil {
+		return nil, err
+	}
+	s.sortLinks()
+	s.sortFlows()
+	s.sortProxies()
+	return s, nil
+}
+
+// walk notes the traffic of all nodes whose links are simulated.
+func (s *scan) walk() error {
+	q := s.q
+	if q.rotated && int64(q.plan.Comm.NRanks)*int64(q.plan.Comm.MaxLocalRanks) > manyTurns && q.meets && s.e.Slow == nil {
+		return s.turns()
+	}
 	var progs []plan.Program
 	for node, home := range q.home {
 		if int(home) != node {
 			continue
 		}
 		for _, rank := range s.plan.Comm.NodeRanks[node] {
+			if err := s.e.Poll(); err != nil {
+				return err
+			}
 			progs = s.plan.AppendPrograms(progs[:0], rank)
 			for i := range progs {
 				if err := s.program(&progs[i]); err != nil {
-					return nil, err
+					return err
 				}
 			}
 		}
 	}
-	s.sortLinks()
-	s.sortFlows()
-	s.sortProxies()
-	return s, nil
+	return nil
 }
 
 // program walks over one program's traffic and compares it with its kind.
@@ -258,11 +273,13 @@ func (s *scan) joint(gi int32, op *plan.Op, rep bool) error {
 
 // note takes the gathered uses for one flow of a kind.
 func (s *scan) note(kind int32, rep bool) {
-	f := flow{kind: kind, from: int32(len(s.uses)), rep: rep}
-	s.uses = append(s.uses, s.w.Uses...)
-	f.to = int32(len(s.uses))
-	s.flows = append(s.flows, f)
-	for _, u := range s.w.Uses {
+	s.noteUses(kind, s.keepUses(), rep)
+}
+
+// noteUses takes the uses of a range for one flow of a kind.
+func (s *scan) noteUses(kind int32, at [2]int32, rep bool) {
+	s.flows = append(s.flows, flow{kind: kind, from: at[0], to: at[1], rep: rep})
+	for _, u := range s.uses[at[0]:at[1]] {
 		for int(u.Link) >= len(s.links) {
 			s.links = append(s.links, fingerprint{})
 		}
@@ -358,13 +375,12 @@ func (s *scan) sortProxies() {
 		s.proxy[r] = c
 	}
 	s.load = map[threadKind]int32{}
-	of := map[threadKind]int32{} // kind and role → class
+	of := make([]int32, 2*len(s.kinds)) // kind and role → class + 1
 	for _, j := range s.byThread {
 		c := s.proxy[j.thread]
-		key := threadKind{j.kind, j.role, -1}
-		was, met := of[key]
-		s.holds = s.holds && (!met || was == c)
-		of[key] = c
+		was := &of[2*j.kind+j.role]
+		s.holds = s.holds && (*was == 0 || *was == c+1)
+		*was = c + 1
 		if s.thread(j.thread) == first[c] {
 			load := threadKind{j.kind, j.role, c}
 			s.load[load]++
@@ -377,6 +393,12 @@ func (s *scan) sortProxies() {
 // order: those of one role by channel. Where a quotient's threads had another
 // order than the real ones, it would not be exact.
 func (s *scan) orderThreads() {
+	if !host.Staggers(s.plan) { // no order
+		for _, j := range s.byThread {
+			s.threads[s.thread(j.thread)].add(uint64(j.kind)<<1|uint64(j.role), 1)
+		}
+		return
+	}
 	slices.SortFunc(s.byThread, func(a, b served) int {
 		return cmp.Or(cmp.Compare(s.thread(a.thread), s.thread(b.thread)), cmp.Compare(a.role, b.role), cmp.Compare(a.channel, b.channel), cmp.Compare(a.id, b.id))
 	})

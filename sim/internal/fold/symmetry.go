@@ -35,6 +35,9 @@ type symmetry struct {
 	// rotated is set for send and receive, whose connections are known by how far
 	// apart their nodes are, and with within their places in a node.
 	rotated, within bool
+	// list fills in reps and of where that is put off until they are needed, for
+	// that takes a while; nil where they are there.
+	list func()
 }
 
 // part is a rank's part of a channel.

@@ -1,0 +1,61 @@
+package build
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/plan"
+)
+
+// evenBytes gives every channel that the cost model allows the same bytes, whole
+// grains of what the threads move at a time, and the last what is left; chunks are
+// sized for all of it (enqueue.cc:432, 1722 of v2.21.5).
+func evenBytes(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, error) {
+	count, es := r.Elements()
+	elem := int64(es)
+	n := int64(min(r.Channels, rule.channels))
+	if n < 1 {
+		return plan.Split{}, badRequest("Comm", "has no channels")
+	}
+	if err := holdsChunk(c, r.Proto); err != nil {
+		return plan.Split{}, err
+	}
+	share := alignUp(divUp(count*elem, n), 16)
+	each := min(count, alignUp(divUp(share, elem), max(threadGrain(r)/elem, 1)))
+	copies := int64(1)
+	if r.Func == coll.AllGather || r.Func == coll.ReduceScatter {
+		copies = int64(c.NRanks)
+	}
+	sized := func(count int64) plan.Part {
+		p := rule.part(c, r.Proto, count, bytesOf(r, elem)*copies/n)
+		loops := divUp(count*elem*copies, max(int64(p.LoopSize), 1))
+		p.NSteps = int(int32(rule.stepsPerLoop * loops * int64(rule.chunkSteps)))
+		return p
+	}
+	s := plan.Split{ElemSize: es, NChannels: int(divUp(count, each)), Lo: sized(each)}
+	s.ChannelHi = s.NChannels - 1
+	if s.NChannels > 2 {
+		s.Mid = s.Lo
+	}
+	if s.NChannels > 1 {
+		s.Hi = sized(count - each*int64(s.NChannels-1))
+	}
+	return s, nil
+}
+
+// bytesOf is what a rank gives or gets.
+func bytesOf(r *plan.Request, elem int64) int64 {
+	count, _ := r.Elements()
+	return count * elem
+}
+
+// threadGrain is what the threads of a channel move at a time, in bytes
+// (enqueue.h:15 of v2.21.5).
+func threadGrain(r *plan.Request) int64 {
+	switch r.Proto {
+	case coll.LL:
+		return 8 * int64(r.Warps) * plan.WarpSize
+	case coll.LL128:
+		return 480 * int64(r.Warps)
+	}
+	return plan.WarpSize * 8 * 16
+}
