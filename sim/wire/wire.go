@@ -92,8 +92,8 @@ type Model interface {
 	Advance(now units.Time, done []int32) []int32
 	// Loads reports what each link carried up to now, in the order of LinkID.
 	Loads() []Load
-	// Watch requests a call with the rate in use on a link whenever it may have
-	// changed; nil for never. Rates do not depend on it.
+	// Watch, before the first flow, requests a call with the rate in use on a link
+	// whenever it may have changed; nil for never. Rates do not depend on it.
 	Watch(report func(l LinkID, at units.Time, rate Rate))
 }
 

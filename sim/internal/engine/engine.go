@@ -282,7 +282,7 @@ func (e *Engine) advance(end units.Time) {
 }
 
 func (e *Engine) handle(ev *event.Event) {
-	switch ev.Kind {
+	switch ev.Kind() {
 	case evStart:
 		g := &e.Groups[ev.ID]
 		if g.wake == ev.At {

@@ -19,14 +19,16 @@ const (
 	Round
 )
 
-// Event is one entry of the queue. Kind, ID and Arg belong to the caller.
+// Event is one entry of the queue. ID and Arg belong to the caller.
 type Event struct {
 	At    units.Time
-	order uint64 // class in the upper 8 bits, sequence number below
+	order uint64 // class, sequence number and kind, in 8, 48 and 8 bits
 	ID    int32
 	Arg   int32
-	Kind  uint8
 }
+
+// Kind returns the kind that the event was pushed with, which is the caller's own.
+func (e *Event) Kind() uint8 { return uint8(e.order) }
 
 // Class returns the class that the event was pushed with: of two events at
 // one instant the lower class comes first.
@@ -99,7 +101,7 @@ func (e *Event) before(o *Event) bool {
 func (q *Queue) Push(at units.Time, class, kind uint8, id, arg int32) {
 	q.seq++
 	q.len++
-	e := Event{At: at, order: uint64(class)<<56 | q.seq, ID: id, Arg: arg, Kind: kind}
+	e := Event{At: at, order: uint64(class)<<56 | q.seq<<8 | uint64(kind), ID: id, Arg: arg}
 	switch slot := at >> slotBits; {
 	case slot > q.slot+slots:
 		q.beyond.push(&e)

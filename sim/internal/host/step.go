@@ -34,7 +34,7 @@ const (
 
 // Handle handles one of the network's events.
 func (n *Network) Handle(ev *event.Event) {
-	switch ev.Kind {
+	switch ev.Kind() {
 	case evRound:
 		n.round(ev.ID)
 	case evRepeat:
