@@ -131,3 +131,27 @@ func ncclNames(table []words) []string {
 	}
 	return names
 }
+
+// OneAlgorithmList and OneProtocolList read NCCL_ALGO and NCCL_PROTO as NCCL did before
+// 2.24.3: one list for all functions, with ^ in front all but those named; names that it
+// does not know are passed over (graph/tuning.cc:21 of v2.23.4).
+func OneAlgorithmList(list string) []bool { return oneList(list, ncclNames(algorithmWords[:])) }
+
+// OneProtocolList is described with OneAlgorithmList.
+func OneProtocolList(list string) []bool { return oneList(list, ncclNames(protocolWords[:])) }
+
+func oneList(list string, names []string) []bool {
+	list, not := strings.CutPrefix(list, "^")
+	on := make([]bool, len(names))
+	for i := range on {
+		on[i] = not
+	}
+	for word := range tokens(list, ",") {
+		for i, n := range names {
+			if strings.EqualFold(word, n) {
+				on[i] = !not
+			}
+		}
+	}
+	return on
+}

@@ -95,6 +95,7 @@ func (c *Config) connectBindings() []binding {
 		{"NCCL_MAX_P2P_NCHANNELS", &p.MaxP2PNChannels},
 		{"NCCL_NCHANNELS_PER_NET_PEER", &p.NChannelsPerNetPeer},
 		{"NCCL_P2P_SCHEDULE_GROUP_SIZE", &p.P2PGroupSize},
+		{"NCCL_P2P_PER_CHANNEL_NET_BW", &p.P2PPerChannelNetBW},
 		{"NCCL_CROSS_NIC", &p.CrossNIC},
 		{"NCCL_PXN_DISABLE", &p.PXNDisable},
 		{"NCCL_P2P_PXN_LEVEL", &p.P2PPXNLevel},

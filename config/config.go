@@ -140,12 +140,17 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 	val := c.values[v.Name]
 	var problem, hint string
 	switch v.Name {
-	case "NCCL_ALGO":
-		if _, err := coll.ParseAlgorithmMask(val.Text, coll.Mask{}); err != nil {
-			return nil, err
+	case "NCCL_ALGO", "NCCL_PROTO":
+		if c.Rules.Tuning.ListsOfAll {
+			break // names that it does not know are passed over
 		}
-	case "NCCL_PROTO":
-		if _, err := coll.ParseProtocolMask(val.Text, coll.Mask{}); err != nil {
+		if v.Name == "NCCL_PROTO" {
+			if _, err := coll.ParseProtocolMask(val.Text, coll.Mask{}); err != nil {
+				return nil, err
+			}
+			break
+		}
+		if _, err := coll.ParseAlgorithmMask(val.Text, coll.Mask{}); err != nil {
 			return nil, err
 		}
 	case "NCCL_NET_MERGE_LEVEL":

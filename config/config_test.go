@@ -88,7 +88,7 @@ func TestParseNumber(t *testing.T) {
 	}
 }
 
-// TestWarnings is what a user gets told, one case a line.
+// TestWarnings is the warnings of a user, one case a line.
 func TestWarnings(t *testing.T) {
 	s := config.Sources{
 		Environ: []string{

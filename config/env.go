@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -228,16 +229,29 @@ A form with a range is refused outside of it, because NCCL fails with such a val
 			if def == "" {
 				def = "–"
 			}
-			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` |\n", v.Name, form(v), mdEscape(def), mdEscape(v.Meaning), mdEscape(note(v)), v.Source)
+			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` | %s |\n", v.Name, form(v), mdEscape(def), mdEscape(v.Meaning), mdEscape(note(v)), v.Source, spanText(v.In()))
 		}
 		fmt.Fprintf(&b, "## %s (%d)\n\n", title, n)
-		b.WriteString("| variable | form | default | meaning | here | NCCL |\n|---|---|---|---|---|---|\n")
+		b.WriteString("| variable | form | default | meaning | here | NCCL | releases |\n|---|---|---|---|---|---|---|\n")
 		b.WriteString(rows.String() + "\n")
 	}
 	section("Honoured", (*Var).Honoured, func(v *Var) string { return "by " + v.Room })
 	section("Not supported", func(v *Var) bool { return v.missing() != "" }, (*Var).missing)
 	section("Without effect", func(v *Var) bool { return v.NoEffect != "" }, func(v *Var) string { return v.NoEffect })
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// spanText says which releases read a variable, of those from 2.21.5 on.
+func spanText(s rules.Span) string {
+	var parts []string
+	none := rules.Release{}
+	if s.Since != none {
+		parts = append(parts, "from "+s.Since.String())
+	}
+	if s.Until != none {
+		parts = append(parts, "before "+s.Until.String())
+	}
+	return cmp.Or(strings.Join(parts, ", "), "all")
 }
 
 // form is a variable's kind, with the range in which NCCL works with it.

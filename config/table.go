@@ -281,6 +281,8 @@ var vars = []Var{
 	{"NCCL_DEBUG_TIMESTAMP_FORMAT", Text, "", "debug", "form of the time before a line", "debug.cc:171", logging, ""},
 	{"NCCL_DEBUG_TIMESTAMP_LEVELS", Text, "WARN", "debug", "lines that have it", "debug.cc:135", logging, ""},
 	{"NCCL_WARN_ENABLE_DEBUG_INFO", Flag, "0", "debug", "print INFO after the first WARN", "debug.cc:125", logging, ""},
+	// Of later releases than the default's; their sources are of those.
+	{"NCCL_P2P_PER_CHANNEL_NET_BW", Number, "14", "connect", "GB/s of a net's bandwidth for which send/recv gets a channel", "graph/paths.cc:832 of v2.29.7", "", ""},
 	// Ours.
 	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose NVIDIA's net plugin and switches that reduce (SHARP; NCCL_COLLNET_ENABLE=1 then uses them)", "-", "", ""},
 	{"SIMCCL_NCCL_VERSION", Text, "2.28.9", "rules", "the release of NCCL whose rules decide, as --nccl-version", "-", "", ""},

@@ -20,6 +20,7 @@ type netTable struct {
 	// nearest GPUs of each net, other than its own GPU; cut[n] is set where no
 	// GPU reaches the net.
 	near [][]int32
+	all  [][]int32 // the same with its own
 	cut  []bool
 	own  []int32
 	// lists[kind] holds the nets of a search's start, then of every GPU.
@@ -46,13 +47,14 @@ func newNetTable(sys *topo.System, p Params) *netTable {
 		own := info.LocalGPU
 		t.info = append(t.info, info)
 		t.rails, t.plane = append(t.rails, info.Rail), append(t.plane, info.Plane)
-		var others []int32
+		var others, all []int32
 		for _, g := range near {
+			all = append(all, int32(g))
 			if g != own {
 				others = append(others, int32(g))
 			}
 		}
-		t.near = append(t.near, others)
+		t.near, t.all = append(t.near, others), append(t.all, all)
 		t.cut = append(t.cut, kind == topo.PathDIS)
 		t.own = append(t.own, int32(own))
 		t.peers = append(t.peers, nil)

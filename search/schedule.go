@@ -325,8 +325,10 @@ func (s *schedule) relax() bool {
 		}
 	}
 	t.typeInter = s.minInter
-	if s.cross == 2 && t.crossNIC == 0 && (b.pattern == RingPattern || b.pattern == BalancedTree) {
-		t.crossNIC = 2
+	if any := s.e.rules.Search.CrossAny; s.cross == 2 && t.crossNIC == 0 && (any || b.pattern == RingPattern || b.pattern == BalancedTree) {
+		if t.crossNIC = 2; any {
+			t.crossNIC = 1
+		}
 		return true
 	}
 	t.crossNIC = s.firstCross()

@@ -212,7 +212,12 @@ func (e *engine) mayReturn(start, n int32, place int) bool {
 		return false // both directions of a plain tree use one net
 	}
 	switch {
-	case t.pattern == RingPattern && t.crossNIC == 2:
+	case e.rules.Search.CrossAny: // search.cc:491 of v2.22.3
+		if t.crossNIC != 1 && nets.rail[n] != nets.rail[start] ||
+			e.mirrors() && t.nChannels&1 == 1 && id != t.in[t.nChannels-1] {
+			return false
+		}
+	case e.mirrors():
 		if t.nChannels&1 == 1 && id != t.in[t.nChannels-1] {
 			return false // odd channels mirror the even ones before them
 		}
@@ -232,10 +237,18 @@ func (e *engine) mayReturn(start, n int32, place int) bool {
 	return t.pattern != BalancedTree || place == 0 || id == t.out[t.nChannels]
 }
 
-// differ tells whether two nets have a plane each, and not the same.
+// mirrors reports whether odd channels go the way of the even ones before them back.
+func (e *engine) mirrors() bool {
+	if e.rules.Search.CrossAny {
+		return e.cur.crossNIC != 0
+	}
+	return e.cur.pattern == RingPattern && e.cur.crossNIC == 2
+}
+
+// differ reports whether two nets have a plane each, and not the same.
 func differ(a, b int) bool { return a >= 0 && b >= 0 && a != b }
 
-// better tells whether a is a better result than b (search.cc:420). For NVLS
+// better reports whether a is a better result than b (search.cc:420). For NVLS
 // the head counts: more heads, or more bandwidth over all heads.
 func (e *engine) better(a, b *trial) bool {
 	if a.nChannels < a.minChannels {

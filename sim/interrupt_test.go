@@ -30,7 +30,7 @@ func (b *breaker) Emit(e *trace.Event) {
 	b.Memory.Emit(e)
 }
 
-// A run that is called off ends soon, and what its sink has heard is good.
+// A run that is called off ends soon, and what its sink has received is valid.
 func TestInterruptedRunEndsSoon(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 2, comm.Params{})
 	p, err := build.Plan(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,

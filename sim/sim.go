@@ -52,6 +52,9 @@ type Config struct {
 	// JitterRanks ranks it is always off.
 	Seed     uint64
 	NoJitter bool
+	// NoSkip simulates every period of a steady state, for comparison: results are
+	// equal to the picosecond.
+	NoSkip bool
 	// Fold says whether equal ranks and channels are simulated once.
 	Fold Folding
 	// Fabric is the network between the hosts; nil: ports share max-min, and
@@ -164,6 +167,9 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, err
 	}
 	t := tap.New(e, sink, x.cfg.Trace)
+	if !x.cfg.NoSkip {
+		e.Skip()
+	}
 	e.Start()
 	if x.cfg.Progress != nil {
 		e.Progress, e.Ops = x.cfg.Progress, e.CountOps()
@@ -286,10 +292,12 @@ func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.
 
 // account reports how a run's times came about.
 func account(e *engine.Engine, fold *fold.Quotient) exec.Account {
+	a := exec.Account{Programs: len(e.Groups)}
 	if fold != nil {
-		return fold.Account()
+		a = fold.Account()
 	}
-	return exec.Account{Programs: len(e.Groups)}
+	a.Periods, a.Skipped = e.Periods, e.Skipped
+	return a
 }
 
 // UnfoldedRanks is the largest communicator that is simulated rank by rank where
@@ -317,7 +325,7 @@ func (x *Executor) fits(p *plan.Plan) error {
 	}
 	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
 	if x.cfg.Fabric != nil {
-		remedy = "over a network, ranks fold where no cable can hold anything up (docs/FABRIC.md)"
+		remedy = "over a network, ranks fold where no cable can be saturated (docs/FABRIC.md)"
 	}
 	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
 		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, n*eachBytes>>30, remedy)}

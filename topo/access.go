@@ -50,9 +50,14 @@ func (s *System) relay(src, dst NodeID) NodeID {
 func (s *System) p2pLimit(a *Access) PathKind {
 	r := &s.Rules.Topo
 	limit := PathKind(r.P2PLevel)
-	if len(s.of[CPU]) > 0 && len(s.of[s.linked()]) <= r.P2PAMDGPUs {
-		if c := s.Nodes[s.of[CPU][0]].CPU; c.Arch == ArchX86 && c.Vendor == VendorAMD {
-			limit = PathKind(r.P2PLevelAMD)
+	if len(s.of[CPU]) > 0 {
+		switch c := s.Nodes[s.of[CPU][0]].CPU; {
+		case c.Arch == ArchX86 && c.Vendor == VendorAMD:
+			if len(s.of[s.linked()]) <= r.P2PAMDGPUs {
+				limit = PathKind(r.P2PLevelAMD)
+			}
+		case c.Arch != ArchARM && (c.Arch != ArchX86 || c.Vendor != VendorIntel && c.Vendor != VendorZhaoxin):
+			limit = PathKind(r.P2PLevelOther)
 		}
 	}
 	return a.P2PLevel.Or(limit)
@@ -210,7 +215,7 @@ func (s *System) noTransport(src, dst NodeID, a *Access) Verdict {
 // markP2C gives GPU–NIC routes that are C2C on one side and a host bridge on
 // the other their own kind (paths.cc:696).
 func (s *System) markP2C() error {
-	if len(s.of[NET]) == 0 {
+	if len(s.of[NET]) == 0 || !s.Rules.Topo.P2CPaths {
 		return nil
 	}
 	cpus, local := make([]NodeID, len(s.of[GPU])), make([][]int, len(s.of[GPU]))
@@ -225,6 +230,13 @@ func (s *System) markP2C() error {
 		for g, gpu := range s.of[GPU] {
 			cpu := cpus[g]
 			if s.Rules.Topo.P2CLocalOnly && !slices.Contains(local[g], i) {
+				continue
+			}
+			if s.Rules.Topo.P2CFromPHB {
+				if s.Path(gpu, net).Kind == PathPHB && s.Path(gpu, cpu).Kind == PathC2C {
+					s.setKind(gpu, net, PathP2C)
+					s.setKind(net, gpu, PathP2C)
+				}
 				continue
 			}
 			if s.joinKinds(s.Path(gpu, cpu).Kind, s.Path(net, cpu).Kind) == PathP2C {
@@ -261,7 +273,7 @@ func (s *System) layPXN(i, g, owner int, a *Access) bool {
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, is not connected by NVLink", s.Name(peer))
 	case s.Nodes[peer].GPU.Host != s.Nodes[gpu].GPU.Host:
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, is on another host", s.Name(peer))
-	case rel.BW <= own.BW && own.Kind <= PathPXN:
+	case rel.BW <= own.BW && own.Kind <= PathKind(s.Rules.Topo.PXNFrom):
 		v.Reason = fmt.Sprintf("its own path (%v, %g GB/s) is as good", own.Kind, own.BW)
 	case s.Rules.Topo.PXNNeedsGDR && !s.sendsGDR(peer, net, a):
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, has no GPUDirect RDMA to it", s.Name(peer))
@@ -329,6 +341,9 @@ func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 		if r.P2CAsC2C && distance == PathP2C {
 			distance = PathC2C
 		}
+		if !r.P2CPaths && distance == PathPHB && s.overC2C(s.Proxy(gpu, net)) { // paths.cc:430 of v2.26.2
+			distance = PathC2C
+		}
 	}
 	if limit := a.GDRLevel.Or(PathKind(limit)); distance > limit {
 		v.Reason = fmt.Sprintf("path %v is worse than the limit %v", distance, limit)
@@ -336,6 +351,12 @@ func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 		return false, v
 	}
 	return true, nil
+}
+
+// overC2C reports whether a GPU reaches its CPU by C2C.
+func (s *System) overC2C(gpu NodeID) bool {
+	cpu, err := s.localCPU(gpu)
+	return err == nil && s.Path(gpu, cpu).Kind == PathC2C
 }
 
 func (s *System) hasNVLinkPeer(gpu NodeID) bool {

@@ -302,6 +302,9 @@ func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	}
 	if nic := e.Child("nic"); nic != nil {
 		id := ident(host, numa<<56+bus)
+		if d.rules.Topo.NICsByCard {
+			id = ident(host, bus&^0xf) // graph/topo.cc:419 of v2.23.4
+		}
 		n := d.get(NIC, id)
 		if n == nil {
 			n = d.add(NIC, id, e)

@@ -110,6 +110,9 @@ func (m *Model) Choose(o Op) (Choice, error) {
 			}
 		}
 	}
+	if !found && m.tab.ListsOfAll {
+		best, found = m.backup(&c)
+	}
 	if !found {
 		return c, &NoChoiceError{Op: o, Algo: m.Params.Algo, Proto: m.Params.Proto}
 	}
@@ -126,6 +129,23 @@ func (m *Model) Force(o Op, a coll.Algorithm, p coll.Protocol) Choice {
 	c.TimeUs = c.Times[a][p]
 	m.launch(&c)
 	return c
+}
+
+// backup takes Ring with the bandwidth that a list of algorithms took from it, where
+// nothing else is left (enqueue.cc:1604 of v2.22.3).
+func (m *Model) backup(c *Choice) (float32, bool) {
+	best, found := float32(3600000000), false
+	f := c.Op.Func
+	for p := range coll.NumProtocols {
+		raw := m.Raw[f][coll.Ring][p]
+		if raw == 0 || m.EnabledProtos[f][p] == 0 || m.EnabledProtos[f][p] == 2 && len(m.ll128Unsafe(coll.Ring)) > 0 {
+			continue
+		}
+		if t := m.time(raw, c.Op, coll.Ring, p, uint64(c.NBytes)); t < best {
+			c.Algo, c.Proto, best, found = coll.Ring, p, t, true
+		}
+	}
+	return best, found
 }
 
 func (m *Model) times(o Op, nBytes uint64) Times {

@@ -133,6 +133,10 @@ func (m *Model) readLists() error {
 		}
 		m.EnabledProtos[f] = [nProtos]int{coll.LL: 1, coll.LL128: 2, coll.Simple: 1}
 	}
+	if m.tab.ListsOfAll {
+		m.readOneList()
+		return nil
+	}
 	if s := m.Params.Proto; s.Set {
 		err := applyMask(s.Value, coll.ParseProtocolMask, nProtos, func(f, p, on int) { m.EnabledProtos[f][p] = on })
 		if err != nil {
@@ -148,8 +152,38 @@ func (m *Model) readLists() error {
 	return nil
 }
 
+// readOneList applies lists that hold for all collectives. Where CollNet is off
+// and no other algorithm is left, Ring and Tree come back (tuning.cc:313 of v2.23.4).
+func (m *Model) readOneList() {
+	var algo, proto []bool
+	if s := m.Params.Algo; s.Set {
+		algo = coll.OneAlgorithmList(s.Value)
+		if !m.In.CollNet.Enabled && !algo[coll.Ring] && !algo[coll.Tree] && !algo[coll.NVLS] && !algo[coll.NVLSTree] {
+			algo[coll.Ring], algo[coll.Tree] = true, true
+		}
+	}
+	if s := m.Params.Proto; s.Set {
+		proto = coll.OneProtocolList(s.Value)
+	}
+	for f := range m.EnabledAlgos {
+		for a, on := range algo {
+			m.EnabledAlgos[f][a] = number(on)
+		}
+		for p, on := range proto {
+			m.EnabledProtos[f][p] = number(on)
+		}
+	}
+}
+
+func number(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
 // applyMask sets the cells that a list names to 0 or 1. Those it does not
-// mention follow whatever default the mask is read over, which tells them
+// mention follow whatever default the mask is read over, which keeps them
 // apart.
 func applyMask(list string, parse func(string, coll.Mask) (coll.Mask, error), n int, set func(f, i, on int)) error {
 	var yes coll.Mask

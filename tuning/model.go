@@ -157,12 +157,13 @@ func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	if r.Rule != "" {
 		m.off[f][a][p] = []Reason{r}
 	}
-	if a == coll.Ring || !gathers(f) { // bus to algorithm bandwidth
+	nvls := a == coll.NVLS || a == coll.NVLSTree
+	if a == coll.Ring || !gathers(f) || nvls && s.tab.NVLSRatioAll { // bus to algorithm bandwidth
 		ratio := float32(.5)
 		switch {
-		case a != coll.Ring && s.tab.NVLSRatio != 0 && (a == coll.NVLS || a == coll.NVLSTree):
+		case nvls && s.tab.NVLSRatio != 0:
 			ratio = s.tab.NVLSRatio
-		case a == coll.Ring || a == coll.NVLS || a == coll.NVLSTree:
+		case a == coll.Ring || nvls:
 			ratio = float32(float64(s.nRanks) / float64(s.steps(f)))
 		}
 		bus *= ratio
@@ -260,7 +261,7 @@ func (s *shape) nvlsBW(g *search.Graph, f coll.Func, a coll.Algorithm) float32 {
 // collNetDirectBW: tuning.cc:309-319.
 func (s *shape) collNetDirectBW(bus float32, g *search.Graph, f coll.Func, minSM int) float32 {
 	if gathers(f) {
-		return s.ppn * min(float32(g.BWIntra), float32(g.BWInter)*0.9)
+		return s.tab.CollNetGather(s.ppn, float32(g.BWIntra), float32(g.BWInter), s.nNodes > 1)
 	}
 	factor := float32(float64(s.ppn) / float64(g.NChannels)) // GPUs per NIC
 	factor -= (factor - 1) / 2

@@ -38,6 +38,7 @@ type Params struct {
 	MinP2PNChannels     units.Opt[int64] // NCCL_MIN_P2P_NCHANNELS: at least this many send/recv channels (default 1)
 	MaxP2PNChannels     units.Opt[int64] // NCCL_MAX_P2P_NCHANNELS: at most this many send/recv channels (default 64)
 	NChannelsPerNetPeer units.Opt[int64] // NCCL_NCHANNELS_PER_NET_PEER: send/recv channels per peer over the network
+	P2PPerChannelNetBW  units.Opt[int64] // NCCL_P2P_PER_CHANNEL_NET_BW: GB/s of a net for which send/recv gets a channel (default 14)
 	P2PGroupSize        units.Opt[int64] // NCCL_P2P_SCHEDULE_GROUP_SIZE: ranks scheduled together in send/recv (default 8)
 
 	CrossNIC    units.Opt[int64] // NCCL_CROSS_NIC: 0 makes send/recv use the peer's rail (default 2)

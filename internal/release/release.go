@@ -48,6 +48,15 @@ func nearest(named rules.Release) (*rules.Ruleset, string, error) {
 	return r, fmt.Sprintf("NCCL %s has no rules of its own here; those of %s answer", named, known[i-1]), err
 }
 
+// Named reports whether a word has the form of what Select reads.
+func Named(word string) bool {
+	if strings.HasPrefix(word, "torch==") {
+		return true
+	}
+	_, err := rules.ParseRelease(word)
+	return err == nil
+}
+
 // Names lists what Select knows, for help: "2.21.5, …, 2.30.7".
 func Names() string {
 	var out []string

@@ -12,11 +12,14 @@ func nccl2277() *Ruleset {
 	t.WidenFused = false   // graph/topo.cc:1113
 	t.GUIDFallback = false // graph/topo.cc:321
 	t.TrimNets = true      // graph/paths.cc:779
+	t.FusedDevice = false  // graph/topo.cc:1116
 
 	c := &r.Connect
-	c.NVLSMinGPUs = 3   // transport/nvls.cc:161
-	c.NVLSRaises = true // graph/connect.cc:493
-	c.P2PGroup = 0      // init.cc: no groups before 2.28.7
+	c.NVLSMinGPUs = 3           // transport/nvls.cc:161
+	c.NVLSRaises = true         // graph/connect.cc:493
+	c.P2PGroup = 0              // init.cc:1093
+	c.P2PReverseParts = true    // include/device.h:269
+	r.Plan.BatchByRound = false // enqueue.cc:73
 
 	u := &r.Tuning
 	u.HWLat[HopNet][coll.NVLSTree][coll.Simple] = 14 // graph/tuning.cc:160

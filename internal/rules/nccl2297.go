@@ -6,6 +6,7 @@ func nccl2297() *Ruleset {
 	r.Release = Release{2, 29, 7}
 
 	t := &r.Topo
+	t.MaxNodes = 640                       // include/graph.h:94
 	t.GINNodes = true                      // graph/topo.cc:437
 	t.P2CLocalOnly = true                  // graph/paths.cc:688
 	t.GDRLevelC2C, t.P2CAsC2C = P2C, false // graph/paths.cc:460
@@ -23,6 +24,7 @@ func nccl2297() *Ruleset {
 	u.RingLL128Max[3] = [3]float64{40, 40, 40} // graph/tuning.cc:180
 	u.NVLSTreeSM = 100                         // graph/tuning.cc:596
 
+	r.Plan.LLByParts = true                             // enqueue.cc:878
 	r.Plan.MinTraffic, r.Plan.RoundShare = 32<<10, true // enqueue.cc:581, 614
 	return r
 }
@@ -36,12 +38,11 @@ func insert(list []float32, speed float32) []float32 {
 	return append(list[:i:i], append([]float32{speed}, list[i:]...)...)
 }
 
-// peersByBandwidth: enough channels for the nets of a GPU with 14 GB/s each, at
+// peersByBandwidth: enough channels for the nets of a GPU with ChannelBW each, at
 // least one a net (graph/paths.cc:832, 851; NCCL_P2P_PER_CHANNEL_NET_BW).
 func peersByBandwidth(p Peer) int {
 	if p.NetsToFill == 0 {
 		return 2
 	}
-	const each = 14
-	return max(p.NetsToFill, (int(p.NetsBW)+each-1)/each)
+	return max(p.NetsToFill, (int(p.NetsBW)+p.ChannelBW-1)/p.ChannelBW)
 }

@@ -49,7 +49,8 @@ func For(text string) (*Ruleset, error) {
 
 // all makes the rules of every known release, oldest first.
 func all() []*Ruleset {
-	return []*Ruleset{nccl2277(), nccl2289(), nccl2297(), nccl2307()}
+	return []*Ruleset{nccl2215(), nccl2223(), nccl2234(), nccl2243(), nccl2251(), nccl2262(), nccl2266(),
+		nccl2273(), nccl2275(), nccl2277(), nccl2283(), nccl2289(), nccl2297(), nccl2307()}
 }
 
 // Known lists the releases that have rules, oldest first.
@@ -147,11 +148,17 @@ type Topo struct {
 	// P2PLevelAMD that on AMD machines of at most P2PAMDGPUs GPUs.
 	P2PLevel, P2PLevelAMD Level
 	P2PAMDGPUs            int
+	// P2PLevelOther is it on machines that are neither ARM nor of Intel, AMD or
+	// Zhaoxin.
+	P2PLevelOther Level
 
 	// C2CLinks: a C2C link has a kind of its own; else it counts as NVLink.
 	C2CLinks bool
 	// P2CPaths: GPU-C2C-CPU-NIC has a kind of its own.
 	P2CPaths bool
+	// P2CFromPHB gives a path that kind where it was PHB and the GPU's to the CPU is
+	// C2C, and no other.
+	P2CFromPHB bool
 	// P2CLocalOnly relabels paths as P2C only to the nets that a GPU would use.
 	P2CLocalOnly bool
 
@@ -162,11 +169,21 @@ type Topo struct {
 	GDRLevel, GDRLevelC2C Level
 	// P2CAsC2C: NCCL_NET_GDR_C2C takes a P2C path for a C2C path.
 	P2CAsC2C bool
+	// PXNFrom: a GPU whose own path to a net is worse than this has it relayed also
+	// where that brings no bandwidth.
+	PXNFrom Level
 	// PXNNeedsGDR: a GPU relays only to a net with which it has GPUDirect RDMA.
 	PXNNeedsGDR bool
 
 	FuseNICs   bool // near NICs become one virtual NIC
 	WidenFused bool // PCI links above a virtual NIC get the width of its ports
+	// FusedDevice: a virtual NIC below a CPU gets a PCI device of its own.
+	FusedDevice bool
+	// NICsByCard: the ports of a card are one NIC; else each has its own.
+	NICsByCard bool
+	// FlattenSecond: after a Broadcom switch was made one, NCCL goes on with the second
+	// PCI node; else it starts anew.
+	FlattenSecond bool
 	// GUIDFallback: a net without guid has its id for one; else its number.
 	GUIDFallback bool
 	// TrimNets: a System that holds all ranks loses its nets.
@@ -179,7 +196,7 @@ type Topo struct {
 	// that of nets for which nothing says it, -1 for none.
 	NetRails bool
 	NetRail  int
-	// DevNodes: a DEV node stands between a GPU and its links.
+	// DevNodes: a DEV node is between a GPU and its links.
 	DevNodes bool
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
 	// then the shorter; else the wider one of those that are not longer.
@@ -210,6 +227,11 @@ type Search struct {
 	TwoIslands bool
 	// ScatterNets is the default of NCCL_MNNVL_SCATTER_NETS_ENABLE.
 	ScatterNets bool
+	// FirstGPUs says which GPUs a channel that comes from a net is tried with.
+	FirstGPUs FirstGPUs
+	// CrossAny: NICs may cross in every pattern, and odd channels mirror the even ones
+	// before them wherever they do; else in rings alone.
+	CrossAny bool
 	// GraphRanks: the file of graphs names ranks beside devices.
 	GraphRanks bool
 	// NoGraphNets: where nothing is found, the graph has the nets of the first and
@@ -217,6 +239,17 @@ type Search struct {
 	// no nets, 0.1 GB/s and SYS.
 	NoGraphNets bool
 }
+
+// FirstGPUs are the ways in which a search finds the first GPU from a net.
+type FirstGPUs uint8
+
+// Ways: the GPU that owns the net and then the nearest; the nearest alone; those of
+// the widest path in fewest hops, beginning with another one for each channel.
+const (
+	OwnerFirst FirstGPUs = iota
+	NearestGPUs
+	FewestHops
+)
 
 // Speeds are the speeds in GB/s that a search tries, fastest first, for machines
 // whose lowest compute capability is at least SM: within a host and between
@@ -257,11 +290,14 @@ type Connect struct {
 	Buffers [coll.NumProtocols]int64 // bytes
 	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
 	P2PChunk, P2PNVLChunk int64
+	// P2PReverseParts: the parts of a transfer are spread over the channels in
+	// bit-reversed order, and rounds in order; else the reverse.
+	P2PReverseParts bool
 	// P2PChunkARM is by how much that between nodes is larger from sm_100 on with
 	// ARM CPUs; 0 for not at all.
 	P2PChunkARM int64
 	NVLSChunk   int64
-	P2PGroup    int64 // ranks of a node scheduled together in send/recv
+	P2PGroup    int64 // ranks of a node scheduled together in send/recv; 0: all of a node
 
 	// PeerChannels is how many channels send/recv to one peer uses over the
 	// network. PeersAgree: the minimum over all ranks holds; else each node has
@@ -286,6 +322,8 @@ type Peer struct {
 	NetsToFill  int // nearest nets that a GPU needs to use its link to the CPU fully
 	// NetsBW is their bandwidth together, GB/s.
 	NetsBW float32
+	// ChannelBW is NCCL_P2P_PER_CHANNEL_NET_BW, GB/s.
+	ChannelBW int
 }
 
 // NVLSShape is what the channels and chunks of NVLS depend on.
@@ -370,6 +408,11 @@ type Tuning struct {
 	// ones have LL128 by default; 0 for none.
 	LL128MixedSM int
 
+	// ListsOfAll: NCCL_ALGO and NCCL_PROTO are one list for all operations, of which
+	// unknown names are passed over; where nothing is left, Ring runs with the
+	// bandwidth that it had.
+	ListsOfAll bool
+
 	PAT    bool // there is a PAT algorithm
 	PATSM  int  // lowest compute capability for it
 	PATEff float64
@@ -379,6 +422,11 @@ type Tuning struct {
 	// NVLSRatio is their algorithm's share of the bus bandwidth; 0: ranks by steps,
 	// as for Ring.
 	NVLSRatio float32
+	// NVLSRatioAll: it holds for AllGather and ReduceScatter too, else for AllReduce.
+	NVLSRatioAll bool
+	// CollNetGather is the bus bandwidth of CollNetDirect AllGather and ReduceScatter
+	// for so many ranks a node and speeds of the graph; nets says that there are several nodes.
+	CollNetGather func(perNode, intra, inter float32, nets bool) float32
 	// NVLSBandwidth is the bus bandwidth per channel of NVLS and NVLSTree.
 	NVLSBandwidth func(t *Tuning, in NVLS) float32
 	// NVLSGathersInter: NVLS AllGather and ReduceScatter exist between nodes.
@@ -407,6 +455,17 @@ type Plan struct {
 	// MinTraffic.
 	MinTraffic int64
 	RoundShare bool
+	// SmallCells: an operation is divided by cells of 16 bytes; else by cells of
+	// MinTraffic.
+	SmallCells bool
+	// EvenBytes: every channel of the cost model gets the same bytes, and the chunks
+	// are those of the whole operation.
+	EvenBytes bool
+	// LLByParts: the size up to which send/recv has LL goes by the channels of the
+	// transfer; else by those that a peer may have.
+	LLByParts bool
+	// BatchByRound: a batch of send/recv has rounds of one group of eight.
+	BatchByRound bool
 	// LLTraffic is how many bytes of traffic an LL byte counts for.
 	LLTraffic int64
 

@@ -14,7 +14,7 @@ import (
 )
 
 // A network between the hosts can be left out of a quotient where none of its
-// cables can hold anything up: where the ports that send over a cable, or those
+// cables can be saturated: where the ports that send over a cable, or those
 // that receive, are together no faster than it. Then nothing is left of it but
 // latency, which has to be the same for all that is merged.
 
@@ -45,7 +45,7 @@ type cables struct {
 }
 
 // latencies finds by how much the network delays each of the engine's connections;
-// ok is false where a cable may hold something up, or what is taken for one has
+// ok is false where a cable may hold something up, or what is treated as one has
 // routes of several lengths.
 func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
 	n, p := q.e.Net, q.plan

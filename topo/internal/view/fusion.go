@@ -230,7 +230,7 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 		return &MergeError{name, "the ports have nothing in common"}
 	}
 	class, _ := parent.Get("class")
-	if parent.Name == "cpu" || (parent.Name == "pci" && class == pcie.BridgeClass) {
+	if parent.Name == "cpu" && s.Rules.Topo.FusedDevice || (parent.Name == "pci" && class == pcie.BridgeClass) {
 		made, err := v.ownPCI(parent, ports[0])
 		if err != nil {
 			return err
