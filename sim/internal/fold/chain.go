@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/units"
 )
@@ -58,21 +59,33 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			s.home[node] = -1
 		}
 	}
-	all := copiesOf(p)
-	for i := range all.reps {
-		if at := k.place[c.NodeOf[all.reps[i].rank]]; at >= chainHead && at < k.tail {
-			all.reps[i].rank = -1
+	first, _ := firstCopies(p)
+	for ch, same := range first {
+		if same < ch {
+			s.of = append(s.of, s.of[same])
+			continue
+		}
+		s.of = append(s.of, s.chainParts(c, int32(p.Split.ChannelLo+ch)))
+	}
+	return s
+}
+
+// chainParts adds a channel's parts of the nodes that are simulated, and returns the
+// place of every rank's.
+func (s *symmetry) chainParts(c *connect.Comm, ch int32) []int32 {
+	k, of := s.skipped, make([]int32, c.NRanks)
+	for r := range of {
+		if at := k.place[c.NodeOf[r]]; at < chainHead || at >= k.tail {
+			of[r] = int32(len(s.reps))
+			s.reps = append(s.reps, part{ch, int32(r)})
 		}
 	}
-	s.reps = all.reps
-	for _, from := range all.of {
-		of := make([]int32, len(from))
-		for r := range of {
-			of[r] = from[c.NodeRanks[k.represents(c.NodeOf[r])][c.LocalRank[r]]]
+	for r := range of {
+		if at := k.place[c.NodeOf[r]]; at >= chainHead && at < k.tail {
+			of[r] = of[c.NodeRanks[k.represents(c.NodeOf[r])][c.LocalRank[r]]]
 		}
-		s.of = append(s.of, of)
 	}
-	return s.compact()
+	return of
 }
 
 // represents is the node that is simulated for a node: the first behind the stretch

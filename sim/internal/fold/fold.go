@@ -114,17 +114,17 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 		}
 		return n * int64(p.Comm.MaxLocalRanks)
 	}
-	if s.list != nil {
-		s.list()
-		s.list = nil
+	rep, parts := part{int32(p.Split.ChannelLo), 0}, s.parts
+	if s.list == nil {
+		rep, parts = s.reps[0], len(s.reps)
 	}
 	n := int64(0)
-	for _, pr := range p.Programs(s.reps[0].rank) {
-		if pr.Channel == s.reps[0].channel {
+	for _, pr := range p.Programs(rep.rank) {
+		if pr.Channel == rep.channel {
 			n += p.NumOps(&pr) * int64(max(1, pr.Slices))
 		}
 	}
-	return n * int64(len(s.reps))
+	return n * int64(parts)
 }
 
 // layQuotient lays out the quotient by a symmetry; nil where that is neither exact
@@ -141,10 +141,7 @@ func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near 
 			return nil, err
 		}
 	}
-	if s.list != nil {
-		s.list()
-		s.list = nil
-	}
+	s.lay()
 	q := newQuotient(e, j, s)
 	later, free, err := q.latencies()
 	if err != nil {

@@ -36,8 +36,9 @@ type symmetry struct {
 	// apart their nodes are, and with within their places in a node.
 	rotated, within bool
 	// list fills in reps and of where that is put off until they are needed, for
-	// that takes a while; nil where they are there.
-	list func()
+	// that takes a while; nil where they are there. There will be so many parts.
+	list  func()
+	parts int
 }
 
 // part is a rank's part of a channel.
@@ -53,6 +54,7 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	var out []*symmetry
 	add := func(s *symmetry) {
 		if s != nil && host.Staggers(p) {
+			s.lay()
 			s = s.apart(p)
 		}
 		if s != nil {
@@ -75,7 +77,7 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 				add(longerRing(p, x.Systems, x.period(p)))
 			}
 		}
-		if s := copiesOf(p); len(s.reps) < len(s.of)*p.Comm.NRanks {
+		if s := copiesOf(p); s.parts < p.Split.NChannels*p.Comm.NRanks {
 			add(s)
 		}
 		if well {
@@ -273,23 +275,47 @@ func quotientOrder(c *connect.Comm, ch int, period int32) []int32 {
 // left of a ring's symmetry where ranks differ, as in a chain.
 func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
-	s := &symmetry{home: allNodes(c), equivalent: equalParts(p)}
-	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
-		first := slices.IndexFunc(c.Channels[p.Split.ChannelLo:ch], func(o connect.Channel) bool {
-			return slices.Equal(o.Ring, c.Channels[ch].Ring)
-		})
-		if first >= 0 {
-			s.of = append(s.of, s.of[first])
-			continue
+	first, distinct := firstCopies(p)
+	s := &symmetry{home: allNodes(c), equivalent: equalParts(p), parts: distinct * c.NRanks}
+	s.list = func() {
+		s.reps = make([]part, 0, s.parts)
+		for k, same := range first {
+			if same < k {
+				s.of = append(s.of, s.of[same])
+				continue
+			}
+			of := make([]int32, c.NRanks)
+			for r := range of {
+				of[r] = int32(len(s.reps))
+				s.reps = append(s.reps, part{int32(p.Split.ChannelLo + k), int32(r)})
+			}
+			s.of = append(s.of, of)
 		}
-		of := make([]int32, c.NRanks)
-		for r := range of {
-			of[r] = int32(len(s.reps))
-			s.reps = append(s.reps, part{int32(ch), int32(r)})
-		}
-		s.of = append(s.of, of)
 	}
 	return s
+}
+
+// firstCopies names for each channel of the split the first that has its ring, and
+// says how many rings there are.
+func firstCopies(p *plan.Plan) (first []int, distinct int) {
+	channels := p.Comm.Channels[p.Split.ChannelLo : p.Split.ChannelHi+1]
+	for k := range channels {
+		same := slices.IndexFunc(channels[:k], func(o connect.Channel) bool { return slices.Equal(o.Ring, channels[k].Ring) })
+		if same < 0 {
+			same = k
+			distinct++
+		}
+		first = append(first, same)
+	}
+	return first, distinct
+}
+
+// lay fills in reps and of, where that was put off.
+func (s *symmetry) lay() {
+	if s.list != nil {
+		s.list()
+		s.list = nil
+	}
 }
 
 // patSymmetry takes all ranks for one: in PAT every rank does to those at
