@@ -78,6 +78,10 @@ type Account struct {
 	Programs int     // thread groups that were run or simulated, 0 if not counted
 	Margin   float64 // of Near: by how much of itself Elapsed may be off
 	Note     string  // of Near: what was left out
+	// Periods is how many periods of a steady state were counted, not simulated
+	// one by one: the same result, to the picosecond. Skipped is their time.
+	Periods int64
+	Skipped units.Time
 }
 
 // Result is the outcome of one run.

@@ -42,7 +42,7 @@ type Report struct {
 	// Warnings are traps of NCCL that this communicator can fall into.
 	Warnings []string `json:"warnings,omitempty"`
 	Launch   *Launch  `json:"launch,omitempty"`
-	// Derivation is how the winner's bandwidth comes about.
+	// Derivation is how the winner's bandwidth is derived.
 	Derivation []tuning.Step `json:"derivation,omitempty"`
 	// Rivals are the other cells: those that are available by time, then those
 	// that are off in NCCL's order.

@@ -90,7 +90,7 @@ type Workload struct {
 	Reductions []string `json:"reductions,omitempty"`
 	// Root is the root rank; -1 takes each rank, one after the other.
 	Root int `json:"root,omitempty"`
-	// Cycles is how often all sizes are gone through; 0 means 1.
+	// Cycles is how often all sizes are run; 0 means 1.
 	Cycles int `json:"cycles,omitempty"`
 }
 
@@ -111,6 +111,12 @@ type Engine struct {
 	Fidelity string `json:"fidelity,omitempty"`
 	// Fold: "auto" (also ""), "exact", "near" or "off".
 	Fold string `json:"fold,omitempty"`
+	// Skip: "auto" (also ""), periods of a steady state are counted, which gives
+	// the same times; "off", each is simulated.
+	Skip string `json:"skip,omitempty"`
+	// Jitter: "drawn" (also ""), of pieces and channels on up to sim.JitterRanks
+	// ranks; "off": none, so that ranks fold and steady states recur at every size.
+	Jitter string `json:"jitter,omitempty"`
 	// Launch: "eager" (also ""), asynchronous launches; "graph", a replayed CUDA
 	// graph, device time alone.
 	Launch string `json:"launch,omitempty"`
@@ -128,7 +134,8 @@ type Engine struct {
 // Outputs are files about one operation of the last size. Names go to
 // Options.Outputs as they are.
 type Outputs struct {
-	// Trace is a Chrome trace (.json, .json.gz), Profile a pprof profile
+	// Trace is a Chrome trace (.json, .json.gz) or one of Perfetto's own format
+	// (.pftrace, .pftrace.gz), Profile a pprof profile
 	// (.pb.gz), Ops a list of point-to-point operations (.csv, .goal).
 	Trace   string `json:"trace,omitempty"`
 	Profile string `json:"profile,omitempty"`

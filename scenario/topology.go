@@ -7,8 +7,8 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// Topology reads a topology file and passes on what is odd in it; no name stands
-// for the built-in machine. Errors are *config.Errors and *InputErrors.
+// Topology reads a topology file and passes on what is odd in it; no name means
+// the built-in machine. Errors are *config.Errors and *InputErrors.
 func Topology(name string, opt Options) (*topo.Spec, error) {
 	if name == "" {
 		return parseTopology(builtin.DGXH100(), builtin.DGXH100Name, &opt)
@@ -61,7 +61,7 @@ func Findings(files []string, opt Options, each func(*lint.Finding)) error {
 		}
 	}
 	if w := peersOf(files, opt); w != "" {
-		each(&lint.Finding{Severity: lint.Note, Rule: "p2p-channels", Problem: "as nodes of one job, in the order of the files: " + w, Remedy: "explain sendrecv --topo A.xml:4,B.xml:2 tells it for the numbers of a job"})
+		each(&lint.Finding{Severity: lint.Note, Rule: "p2p-channels", Problem: "as nodes of one job, in the order of the files: " + w, Remedy: "explain sendrecv --topo A.xml:4,B.xml:2 gives it for the numbers of a job"})
 	}
 	return nil
 }

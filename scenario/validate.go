@@ -114,6 +114,8 @@ func (c *checks) engine(s *Spec) {
 	e := &s.Engine
 	c.word("engine.fidelity", e.Fidelity, "alpha", "step", "flow")
 	c.word("engine.fold", e.Fold, Folds()...)
+	c.word("engine.skip", e.Skip, "auto", "off")
+	c.word("engine.jitter", e.Jitter, "drawn", "off")
 	c.word("engine.launch", e.Launch, "eager", "graph")
 	c.atLeast("engine.processes", e.Processes, 0)
 	c.atLeast("engine.threads", e.Threads, 0)

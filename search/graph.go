@@ -44,7 +44,7 @@ const (
 	NumGraphs
 )
 
-// NoNet stands in Graph.Inter for the net of a GPU that reaches none
+// NoNet is in Graph.Inter the net of a GPU that reaches none
 // (search.cc:1202 of v2.29.7).
 const NoNet = ^uint64(0)
 

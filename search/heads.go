@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/internal/rules"
 )
 
-// fromNets looks for a channel from each net in turn (search.cc:676).
+// fromNets looks for a channel from each net, one after the other (search.cc:676).
 func (e *engine) fromNets(toNet, toFirst int) {
 	t := &e.cur
 	list := e.nets.starts(t.typeInter)

@@ -75,7 +75,7 @@ func (m *routeMaker) make(from, to topo.NodeID) route {
 	return r
 }
 
-// oldGPU tells whether a node is a GPU below sm_80, or its device where that has the
+// oldGPU reports whether a node is a GPU below sm_80, or its device where that has the
 // links.
 func oldGPU(n *topo.Node, r *rules.Ruleset) bool {
 	if r.Topo.DevNodes {

@@ -237,7 +237,7 @@ func (e *engine) mayReturn(start, n int32, place int) bool {
 	return t.pattern != BalancedTree || place == 0 || id == t.out[t.nChannels]
 }
 
-// mirrors tells whether odd channels go the way of the even ones before them back.
+// mirrors reports whether odd channels go the way of the even ones before them back.
 func (e *engine) mirrors() bool {
 	if e.rules.Search.CrossAny {
 		return e.cur.crossNIC != 0
@@ -245,10 +245,10 @@ func (e *engine) mirrors() bool {
 	return e.cur.pattern == RingPattern && e.cur.crossNIC == 2
 }
 
-// differ tells whether two nets have a plane each, and not the same.
+// differ reports whether two nets have a plane each, and not the same.
 func differ(a, b int) bool { return a >= 0 && b >= 0 && a != b }
 
-// better tells whether a is a better result than b (search.cc:420). For NVLS
+// better reports whether a is a better result than b (search.cc:420). For NVLS
 // the head counts: more heads, or more bandwidth over all heads.
 func (e *engine) better(a, b *trial) bool {
 	if a.nChannels < a.minChannels {

@@ -45,7 +45,7 @@ func TestCostIsRefused(t *testing.T) {
 	}
 }
 
-// dgx is a made-up communicator of two ranks or more of a DGX H100.
+// dgx is a synthetic communicator of two ranks or more of a DGX H100.
 func dgx(t *testing.T, ranks int) (*connect.Comm, []*topo.System) {
 	t.Helper()
 	for _, r := range golden.Own(t) {

@@ -66,7 +66,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// story is one simulated operation and what is told of it.
+// story is one simulated operation and what is reported of it.
 type story struct {
 	file        string
 	archive     *txtar.Archive

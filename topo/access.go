@@ -353,7 +353,7 @@ func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 	return true, nil
 }
 
-// overC2C tells whether a GPU reaches its CPU by C2C.
+// overC2C reports whether a GPU reaches its CPU by C2C.
 func (s *System) overC2C(gpu NodeID) bool {
 	cpu, err := s.localCPU(gpu)
 	return err == nil && s.Path(gpu, cpu).Kind == PathC2C

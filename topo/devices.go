@@ -6,7 +6,7 @@ import (
 )
 
 // addDevice adds a GPU and returns the node that has its links: the GPU, or where
-// NCCL tells them apart the GPU's device (graph/topo.cc:591 of v2.30.7).
+// NCCL distinguishes them the GPU's device (graph/topo.cc:591 of v2.30.7).
 func (d *draft) addDevice(e, g *Element, host int, bus int64, busText string) *vertex {
 	if !d.rules.Topo.DevNodes {
 		return d.addGPU(g, host, bus, busText)

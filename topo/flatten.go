@@ -36,7 +36,7 @@ func (d *draft) flattenSwitches() {
 			d.drop(s)
 			sw = d.slot(i)
 		}
-		sw.PCI.Device |= 0xffff // not to be taken for one again
+		sw.PCI.Device |= 0xffff // not to be treated as one again
 		i = -1                  // the list has changed
 		if d.rules.Topo.FlattenSecond {
 			i = 0
@@ -44,7 +44,7 @@ func (d *draft) flattenSwitches() {
 	}
 }
 
-// slot is the PCI node at a place of the list. NCCL continues with what stands
+// slot is the PCI node at a place of the list. NCCL continues with what is
 // in the switch's place after a node was removed (topo.cc:245), which is another
 // one where the lower half, by its id, was the upper one in the tree.
 func (d *draft) slot(i int) *vertex {

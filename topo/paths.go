@@ -223,7 +223,7 @@ func (w *walker) spread(n, base NodeID) error {
 	return nil
 }
 
-// improves tells whether one more link makes a better route to a node than it has.
+// improves reports whether one more link makes a better route to a node than it has.
 func (w *walker) improves(here step, to *step, bw units.GBps, kind PathKind) bool {
 	if !w.byKind {
 		return (to.bw == 0 || to.hops > here.hops) && to.bw < bw
@@ -256,7 +256,7 @@ func (s *System) nearHops(base NodeID) int32 {
 }
 
 // stepKind is what one more link makes of a route: its own kind, with PCI
-// bridges and CPUs told apart (paths.cc:92-100).
+// bridges and CPUs distinguished (paths.cc:92-100).
 func (s *System) stepKind(from step, node NodeID, link *Link, base NodeID) PathKind {
 	kind := PathKind(link.Kind)
 	if link.Kind == LinkNET {
@@ -275,7 +275,7 @@ func (s *System) stepKind(from step, node NodeID, link *Link, base NodeID) PathK
 	return kind
 }
 
-// relays tells whether a route that came to a GPU by NVLink in so many hops goes
+// relays reports whether a route that came to a GPU by NVLink in so many hops goes
 // through it with one more link.
 func (s *System) relays(hops int32, base NodeID) bool {
 	if s.Rules.Topo.DevNodes { // paths.cc:94 of v2.30.7

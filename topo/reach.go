@@ -13,7 +13,7 @@ func (s *System) linked() NodeKind {
 }
 
 // Device is the node that has a GPU's links: the GPU itself, or its device where
-// NCCL tells them apart. Of any other node it is the node.
+// NCCL distinguishes them. Of any other node it is the node.
 func (s *System) Device(n NodeID) NodeID {
 	if s.Nodes[n].Kind == GPU && s.Rules.Topo.DevNodes {
 		return s.Links[s.Nodes[n].Links[0]].To
@@ -21,7 +21,7 @@ func (s *System) Device(n NodeID) NodeID {
 	return n
 }
 
-// OnDevice tells whether a link joins a GPU with its own device: bytes cross it
+// OnDevice reports whether a link joins a GPU with its own device: bytes cross it
 // within the chip.
 func (s *System) OnDevice(l LinkID) bool {
 	link := &s.Links[l]

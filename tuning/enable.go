@@ -152,7 +152,7 @@ func (m *Model) readLists() error {
 	return nil
 }
 
-// readOneList applies lists that hold for all collectives alike. Where CollNet is off
+// readOneList applies lists that hold for all collectives. Where CollNet is off
 // and no other algorithm is left, Ring and Tree come back (tuning.cc:313 of v2.23.4).
 func (m *Model) readOneList() {
 	var algo, proto []bool
@@ -183,7 +183,7 @@ func number(on bool) int {
 }
 
 // applyMask sets the cells that a list names to 0 or 1. Those it does not
-// mention follow whatever default the mask is read over, which tells them
+// mention follow whatever default the mask is read over, which keeps them
 // apart.
 func applyMask(list string, parse func(string, coll.Mask) (coll.Mask, error), n int, set func(f, i, on int)) error {
 	var yes coll.Mask

@@ -137,7 +137,7 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 	return r.Team.Give(b.run(a, r).Run(r.Team.Ctx))
 }
 
-// spec is what the options ask for.
+// spec is the benchmark that the options request.
 func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn coll.Func) (*bench.Spec, error) {
 	s := ask.Spec(fn)
 	if err := b.test.oneWay(cmd); err != nil {
@@ -220,7 +220,7 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	}
 	r.Traced = func(name string, w *chrome.Writer) error {
 		if w == nil {
-			a.Wrote(name, process.OpenTrace)
+			a.Wrote(name, process.OpenTrace(name))
 			return nil
 		}
 		return a.CloseTrace(name, w)

@@ -47,7 +47,7 @@ func TestBenchOnGPUsOverProcesses(t *testing.T) {
 }
 
 // TestGPUsAreGivenUp: --limit ends a measurement on all ranks, by their own
-// limit or by what another tells.
+// limit or by what another reports.
 func TestGPUsAreGivenUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes four seconds, most of them waiting")

@@ -18,7 +18,7 @@ import (
 	"github.com/simccl/simccl/real/realtest"
 )
 
-// freePort finds a port that nobody has now, nor is given before it is used:
+// freePort finds a port that is free now, nor is given before it is used:
 // connections get theirs from 32768 up (ip_local_port_range).
 func freePort(t *testing.T) int {
 	t.Helper()

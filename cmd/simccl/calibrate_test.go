@@ -22,7 +22,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// recorded stands for GPUs that take the time that was measured once: a
+// recorded replaces GPUs that take the time that was measured once: a
 // backend whose times are those of a file of testdata/measured.
 type recorded struct {
 	times map[coll.Func][]calibrate.Sample // of ascending sizes

@@ -75,7 +75,7 @@ func (a *app) decide(words []string, dir string) (text []byte, err error) {
 	return text, c.Execute()
 }
 
-// nested is a command whose options stand in a file or in another option.
+// nested is a command whose options are in a file or in another option.
 func nested(use string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	c := &cobra.Command{Use: use, SilenceUsage: true, SilenceErrors: true, Args: args, RunE: run}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })

@@ -17,7 +17,7 @@ func newTopoDetect(a *app) *cobra.Command {
 that NCCL ` + ncclRules().String() + ` would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
 NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
 choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
-keep at ` + thishost.DefaultFile + `, goes before
+keep at ` + thishost.DefaultFile + `, overrides
 what is found.`,
 		Example: "  simccl topo detect > this.xml\n  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
 		Args:    exactly(),

@@ -27,8 +27,8 @@ func newDiff(a *app) *cobra.Command {
 differ between them, and why: rules that switch something off on one side, cost
 terms that moved, graphs, paths, the fullest link. Options given outside --a and
 --b hold for both. In them, K=V is short for --env K=V, FILE.xml for --topo,
-FILE.json for --fabric, a version such as 2.21.5 for --nccl-version, and rank=…, nic=… and link=… for --fault; quotes work as
-in a shell. A side that is left out, or empty, has nothing of its own.
+FILE.json for --fabric, a version such as 2.21.5 for --nccl-version, and rank=…,
+nic=… and link=… for --fault; quotes work as in a shell. A side that is left out, or empty, has nothing of its own.
 
 Without OP, seven operations are compared; sizes are ` + diffSizes + ` unless
 --sizes, -b, -e, -f or -i say otherwise. Exit status 0, with --exit-code 7 where
@@ -80,17 +80,17 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	if err != nil {
 		return nil, err
 	}
-	var talk bytes.Buffer
+	var stderr bytes.Buffer
 	s := [2]*diff.Side{}
 	for i := range s {
-		if s[i], err = a.quiet(&talk).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
+		if s[i], err = a.quiet(&stderr).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
-	a.reportOnce(talk.String())
-	told := a.Progress("sizes", len(ops)*len(sizes))
-	defer told.End()
-	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, told.Step)
+	a.reportOnce(stderr.String())
+	progress := a.Progress("sizes", len(ops)*len(sizes))
+	defer progress.End()
+	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
 		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), asFlags(of.Err))
@@ -99,9 +99,9 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 }
 
 // quiet is the app with its own settings, talking elsewhere.
-func (a *app) quiet(talk *bytes.Buffer) *app {
+func (a *app) quiet(stderr *bytes.Buffer) *app {
 	sub := *a
-	sub.Err, sub.json = talk, false
+	sub.Err, sub.json = stderr, false
 	sub.Env = slices.Clone(a.Env)
 	return &sub
 }

@@ -31,7 +31,7 @@ func (a *app) report(err error) int {
 		fmt.Fprintf(a.Err, "%s %s\n", a.Paint(a.Err).Red("simccl:"), strings.TrimRight(line, "\n"))
 	}
 	var file *fs.PathError
-	if code == status.Internal && !errors.As(err, &file) { // a full disk is nobody's defect
+	if code == status.Internal && !errors.As(err, &file) { // an I/O failure is not a bug in simccl
 		fmt.Fprintf(a.Err, "simccl: this is a defect of simccl; please report it with the command line and the input\n")
 	}
 	return code

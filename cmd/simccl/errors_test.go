@@ -23,7 +23,7 @@ func (full) Write([]byte) (int, error) {
 }
 
 // TestLostOutputIsAnError of every command, also where single lines are printed
-// without a look, and is nobody's defect.
+// without a check, and is not a bug.
 func TestLostOutputIsAnError(t *testing.T) {
 	file := filepath.Join(golden.Root(t, "testdata", "topos"), "dgx-h100.xml")
 	for _, args := range []string{"--help", "version", "env", "topo show " + file, "tune --topo " + file, "run all_reduce --sizes 8 -c 0"} {

@@ -68,7 +68,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 	for i, v := range s.env {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {
-			s.env[i] = "PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + path // Graphviz, or what stands for it
+			s.env[i] = "PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + path // Graphviz, or what replaces it
 		}
 	}
 	n, ran := 0, map[string]bool{}

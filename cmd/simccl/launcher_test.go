@@ -22,7 +22,7 @@ func TestRealLaunchers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // for the key that ranks share where a launcher tells none
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // for the key that ranks share where a launcher gives none
 	for _, l := range launchers {
 		t.Run(l.name, func(t *testing.T) {
 			if _, err := exec.LookPath(l.program); err != nil {

@@ -60,7 +60,7 @@ func directory(flag, name string) error {
 func (a *app) wroteOutput(w scenario.Written) {
 	switch {
 	case w.Member == "trace":
-		a.WroteOf(w.Name, fmt.Sprintf("%d events, ", w.Events), process.OpenTrace)
+		a.WroteOf(w.Name, fmt.Sprintf("%d events, ", w.Events), process.OpenTrace(w.Name))
 	case w.Member == "profile":
 		a.Wrote(w.Name, "open it with `go tool pprof -http=: "+w.Name+"`")
 	case strings.HasSuffix(w.Name, ".goal"):

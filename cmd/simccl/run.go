@@ -21,6 +21,8 @@ type runFlags struct {
 	launch   string
 	fidelity string
 	fold     string
+	skip     string
+	jitter   string
 	faults   []string
 	procs    int
 	ncclLog  bool
@@ -80,6 +82,8 @@ func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
 	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
 	f.StringVar(&r.fold, "fold", "auto", "how equivalent ranks are folded: auto (merge equivalent ranks exactly; above 512 ranks also merge nearly equivalent ones if needed), exact, near, off")
+	f.StringVar(&r.skip, "skip", "auto", "what is done where a run repeats itself: auto (periods are counted, with the same result), off (each is simulated)")
+	f.StringVar(&r.jitter, "jitter", "drawn", "jitter of up to 72 ranks: drawn (from --seed), off (exact lockstep: seconds become tenths; large sizes within a node some percent slower)")
 	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:loss=0.001, link=leaf0~spine1:down; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
@@ -177,10 +181,10 @@ func (r *runFlags) check() error {
 // run goes through all sizes and prints.
 func (s *tableRun) run(ctx context.Context) error {
 	n := len(s.r.Lines())
-	told := s.app.Progress("sizes", n)
-	defer told.End()
-	told.Follow(func() float64 { return s.r.Share() * float64(n) })
-	p := sweep.Printer{Program: version, Printing: told.Clear, Done: told.Step, Ended: told.End, Begun: func() error {
+	progress := s.app.Progress("sizes", n)
+	defer progress.End()
+	progress.Follow(func() float64 { return s.r.Share() * float64(n) })
+	p := sweep.Printer{Program: version, Printing: progress.Clear, Done: progress.Step, Ended: progress.End, Begun: func() error {
 		if !s.flags.ncclLog {
 			return nil
 		}

@@ -26,7 +26,7 @@ func secretIn(t *testing.T, f secretFlags, noEnv bool, environ ...string) (team.
 	return s, errs.String(), err
 }
 
-// TestWhereSecretsComeFrom: a file goes before the variable, --no-env hides no
+// TestWhereSecretsComeFrom: a file takes precedence over the variable, --no-env hides no
 // secret, and without any there is this user's key.
 func TestWhereSecretsComeFrom(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
@@ -65,7 +65,7 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 	}
 }
 
-// TestVerbsServerIsOfThisHost: unless told otherwise, the server cannot be
+// TestVerbsServerIsOfThisHost: by default, the server cannot be
 // reached from elsewhere.
 func TestVerbsServerIsOfThisHost(t *testing.T) {
 	def := newBenchVerbs(&app{}).Flags().Lookup("listen").DefValue
@@ -169,7 +169,7 @@ func TestRootSurvivesStrangersWithoutEnd(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond) // it does not listen yet
 	}
-	// The root has run out of descriptors once it drops a stranger.
+	// The root has run out of descriptors once it drops an unknown peer.
 	if _, err := strangers[0].Read(make([]byte, 1)); err == nil {
 		t.Fatal("a stranger is answered")
 	}

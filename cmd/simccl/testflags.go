@@ -24,7 +24,7 @@ func (t *testFlags) register(c *cobra.Command) {
 	f.IntVarP(&t.Check, "check", "c", 1, "check that results are right: prove the plan")
 	f.StringVarP(&t.Op, "op", "o", "sum", "reduction: sum, prod, min, max, avg or all")
 	f.StringVarP(&t.DataType, "datatype", "d", "float", "element type, or all")
-	f.IntVarP(&t.Root, "root", "r", 0, "root rank, -1 for each in turn")
+	f.IntVarP(&t.Root, "root", "r", 0, "root rank, -1 for each one after the other")
 	f.IntVarP(&t.Graph, "cudagraph", "G", 0, "1: as --launch graph")
 	f.StringVarP(&t.Output, "output-file", "J", "", "write nccl-tests' JSON to `FILE`")
 	f.StringVar(&t.Columns, "columns", "", "columns to add: `+algo,proto,nch,model,expect,limit,use,queue,regret`")
@@ -76,7 +76,7 @@ func swept(c *cobra.Command) bool {
 // oneWay refuses sizes that are given in two ways.
 func (t *testFlags) oneWay(c *cobra.Command) error {
 	if t.Sizes != "" && swept(c) {
-		return usage("--sizes stands in place of -b, -e, -i and -f; leave one of them out")
+		return usage("--sizes replaces -b, -e, -i and -f; leave one of them out")
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func ReadAll(dir fs.FS, ignored string, env []string, left func(line string)) ([
 	return runs, nil
 }
 
-// readFile reads one file; why tells why it is left out.
+// readFile reads one file; why reports why it is left out.
 func readFile(dir fs.FS, name string) (run *Run, why string, err error) {
 	ext := path.Ext(name)
 	if !slices.Contains([]string{".txt", ".log", ".out", ".json"}, ext) {

@@ -299,7 +299,7 @@ func Worst(sums []Summary) Summary {
 	return slices.MaxFunc(sums, func(x, y Summary) int { return cmp.Compare(x.After.Mean, y.After.Mean) })
 }
 
-// Only keeps the points of operations, by their names; no name stands for all. It
+// Only keeps the points of operations, by their names; no name means all. It
 // is an error where no point is left.
 func Only(points []Point, names []string) ([]Point, error) {
 	var ops []coll.Func

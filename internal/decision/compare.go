@@ -99,7 +99,7 @@ func (d *Differences) compareKeys(at string, w, g map[string]any) {
 		_, inG := g[k]
 		switch {
 		case !inG:
-			d.add(at+"."+k, "is gone")
+			d.add(at+"."+k, "is missing")
 		case !inW:
 			d.add(at+"."+k, "is new: %s", short(g[k]))
 		default:

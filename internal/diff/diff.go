@@ -180,7 +180,7 @@ func (s *Side) timeInputs() [][2]string {
 		}
 		return v
 	}
-	return [][2]string{{"fault", strings.Join(s.Spec.Network.Faults, ",")}, {"fidelity", e.Fidelity}, {"fold", word(e.Fold, "auto")},
+	return [][2]string{{"fault", strings.Join(s.Spec.Network.Faults, ",")}, {"fidelity", e.Fidelity}, {"fold", word(e.Fold, "auto")}, {"skip", word(e.Skip, "auto")}, {"jitter", word(e.Jitter, "drawn")},
 		{"launch", word(e.Launch, "eager")}, {"procs", strconv.Itoa(e.Processes)}, {"seed", strconv.FormatUint(max(s.Spec.Seed, 1), 10)}}
 }
 

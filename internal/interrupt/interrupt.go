@@ -77,10 +77,10 @@ type Command struct {
 func (c *Command) Say(print func()) { c.said.Do(print) }
 
 // Run runs a command, which returns its exit status. The first SIGINT or SIGTERM
-// ends it: no file appears from then on, its context is cancelled, and it has the
+// ends it: no file appears after it, its context is cancelled, and it has the
 // grace to end by itself; say then prints the signal. A second one ends it at once.
 //
-// Also a signal that was ignored when the process began is heard: a script's
+// Also a signal that was ignored when the process began is handled: a script's
 // background commands begin so, and are to end when a signal is sent to them.
 func (c *Command) Run(command func(ctx context.Context) int, say func(*Error)) int {
 	signals := make(chan os.Signal, 2)

@@ -1,7 +1,7 @@
 // Package lint holds the rules of the house that no public linter knows: which
 // package may import which and why, what pure packages must not touch, ranges
 // over maps, products that a compiler could fuse into a sum, ceilings on length,
-// the presence of documentation, which files git may track, and permissions of
+// the presence of documentation, wording (words.go), which files git may track, and permissions of
 // the table that nothing uses.
 //
 // It works on source text and type information alone (go/parser, go/types with
@@ -21,7 +21,7 @@ import (
 // Finding is one broken rule at one place.
 type Finding struct {
 	Pos     token.Position
-	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "file", "table"
+	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "words", "file", "table"
 	Message string // what is wrong, why it matters, what to do
 }
 
@@ -58,6 +58,7 @@ func Check(p *Package) []Finding {
 	checkEnums(r)
 	checkState(r)
 	checkShape(r)
+	checkWords(r)
 	sort.SliceStable(r.found, func(i, j int) bool {
 		a, b := r.found[i].Pos, r.found[j].Pos
 		if a.Filename != b.Filename {

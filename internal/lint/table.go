@@ -10,11 +10,11 @@ type edge struct{ to, why string }
 
 // room is a package, or a tree of them, with what it may know.
 type room struct {
-	dir    string
-	idea   string // what it must not know, printed with a forbidden import
-	pure   bool   // a function of its arguments: no system, clock or chance
-	may    []edge // our packages
-	guests []edge // third-party packages, by path prefix
+	dir     string
+	idea    string // what it must not know, printed with a forbidden import
+	pure    bool   // a function of its arguments: no system, clock or chance
+	may     []edge // our packages
+	modules []edge // third-party packages, by path prefix
 }
 
 // Permissions that most rooms need. Each is listed only where it is used, as all
@@ -60,10 +60,10 @@ var rooms = []room{
 	{dir: "topo/xml", pure: true, idea: "a codec knows files' text, not what is decided from it",
 		may: []edge{release, {"topo", "the Spec it reads and writes"}, {"topo/decl", "elements and their places"}, {"internal/cnum", "numbers in attributes"},
 			{"search", "the graphs it reads and writes"}, {"internal/termtext", "words of a file in its errors"}, quantities},
-		guests: []edge{{"github.com/beevik/etree", "keeps order and unknown attributes on rewrite"}}},
+		modules: []edge{{"github.com/beevik/etree", "keeps order and unknown attributes on rewrite"}}},
 	{dir: "topo/detect", idea: "live detection yields a Spec and decides nothing",
-		may:    []edge{{"topo", "the Spec it yields"}, {"topo/decl", "its attributes"}, {"internal/cnum", "numbers in sysfs"}, {"internal/iflist", "NCCL_IB_HCA and NCCL_SOCKET_IFNAME"}},
-		guests: []edge{{"github.com/NVIDIA/go-nvml", "NVML with cgo"}, {"github.com/ebitengine/purego", "NVML without cgo"}}},
+		may:     []edge{{"topo", "the Spec it yields"}, {"topo/decl", "its attributes"}, {"internal/cnum", "numbers in sysfs"}, {"internal/iflist", "NCCL_IB_HCA and NCCL_SOCKET_IFNAME"}},
+		modules: []edge{{"github.com/NVIDIA/go-nvml", "NVML with cgo"}, {"github.com/ebitengine/purego", "NVML without cgo"}}},
 	{dir: "internal/topodoc", pure: true, idea: "a System as text, apart from what is decided from it", may: []edge{{"topo", "the System"}}},
 	{dir: "search", pure: true, idea: "a search knows no rank beyond its host and no message size",
 		may: []edge{release, {"topo", "the System it searches"}, quantities}},
@@ -95,12 +95,15 @@ var rooms = []room{
 		may: []edge{quantities}},
 	{dir: "internal/nccltrace", idea: "the events of NCCL's profiler, named once for simulator and hardware",
 		may: []edge{{"trace", "what it builds"}, quantities}},
+	{dir: "trace/chrome/internal/wire", pure: true, idea: "protobuf's encoding and numbers of fields, apart from what they say"},
+	{dir: "trace/chrome/internal/pack", pure: true, idea: "events in few bytes, in order, apart from the file they become", may: []edge{{"trace", "the events"}}},
 	{dir: "trace/chrome", pure: true, idea: "a sink knows events only", may: []edge{{"trace", "what it writes"},
+		{"trace/chrome/internal/pack", "events until they are written"}, {"trace/chrome/internal/wire", "Perfetto's format"},
 		{"internal/termtext", "words of a file in its errors"}, quantities}},
 	{dir: "internal/compare", idea: "a comparison reads any program's traces", may: []edge{{"trace", "what a merge writes"}, {"trace/chrome", "the reader"},
 		{"internal/nccltrace", "the terms of the timing model that slices name"}, {"internal/termtext", "names of other programs, in text"}, quantities}},
 	{dir: "trace/profile", pure: true, idea: "a sink knows events only", may: []edge{{"trace", "what it writes"}, quantities},
-		guests: []edge{{"github.com/google/pprof", "the profile's own types and checks"}}},
+		modules: []edge{{"github.com/google/pprof", "the profile's own types and checks"}}},
 	{dir: "trace/validate", idea: "a check of traces knows traces only, ours or others'",
 		may: []edge{{"trace", "what it checks"}, {"trace/chrome", "the format and its reader"}, {"internal/termtext", "names of other programs, in text"}, quantities}},
 	{dir: "exec", idea: "the seam between a plan and its executors",
@@ -143,16 +146,16 @@ var rooms = []room{
 		may: with(edge{"scenario", "the machine that was measured"}, edge{"config", "the settings of a measured file"}, edge{"sim", "what is fitted"}, edge{"sim/gpu", "machine classes"},
 			edge{"comm", "operations that were measured"}, edge{"plan", "what is simulated"}, edge{"exec", "the job it runs"}, edge{"trace", "the sink that discards"},
 			edge{"internal/report/nccltests", "the tables it reads"}, edge{"internal/bounded", "measured files are read up to a limit"}, edge{"internal/termtext", "text of a file in its errors"}, edge{"internal/fail", "operations that were not measured"}),
-		guests: []edge{{"gonum.org/v1/gonum", "optimisation and linear algebra"}}},
+		modules: []edge{{"gonum.org/v1/gonum", "optimisation and linear algebra"}}},
 	{dir: "real", idea: "the door to hardware: what is common to its rooms",
 		may: []edge{{"real/internal", "errors and devices it classifies and lists"}, {"real/team", "its refusals are faults"}}},
 	{dir: "real/internal", idea: "hardware runs a plan: it never calls search, tuning, comm or sim",
 		may: with(edge{"exec", "the seam it fills"}, edge{"plan", "what it runs"}, edge{"plan/check", "proves a plan before GPUs or sockets run it"}, edge{"internal/connect", "routes"}, edge{"trace", "the events it emits"},
 			edge{"internal/nccltrace", "NCCL's event names"}, edge{"internal/iflist", "NCCL_IB_HCA and NCCL_SOCKET_IFNAME"},
 			edge{"config/netcfg", "the settings of connections"}, edge{"real/internal/psk", "channels between ranks"}),
-		guests: []edge{{"github.com/ebitengine/purego", "libcuda, libnccl and libibverbs opened at run time"}}},
+		modules: []edge{{"github.com/ebitengine/purego", "libcuda, libnccl and libibverbs opened at run time"}}},
 	{dir: "real/internal/psk", idea: "a channel proves a secret and carries bytes, apart from what they mean",
-		guests: []edge{{"github.com/gtank/ristretto255", "the prime-order group of CPace"}}},
+		modules: []edge{{"github.com/gtank/ristretto255", "the prime-order group of CPace"}}},
 	{dir: "real/team", idea: "the processes of a run meet, apart from what they run",
 		may: []edge{{"real/internal", "bootstrap, PMI and interfaces"}, {"config", "what launchers say of a process"}}},
 	{dir: "real/bench", idea: "a benchmark measures plans and compares with predictions that others make: it never calls search, tuning, comm or sim",
@@ -215,7 +218,7 @@ var rooms = []room{
 			edge{"internal/nccltrace", "words of options"}, edge{"internal/newfile", "files that appear whole"},
 			edge{"internal/decision", "the decision document"}, edge{"internal/ncclog", "NCCL's log"}, edge{"internal/fail", "errors by kind"}, edge{"internal/check", "stored decisions"}, edge{"internal/process", "streams, files and environment"}, edge{"internal/benchrun", "benches"}, edge{"internal/status", "exit statuses"}, edge{"internal/thishost", "this machine"}, edge{"internal/shellwords", "options within options"},
 			edge{"internal/interrupt", "signals"}, edge{"internal/testoptions", "nccl-tests' options"}, edge{"internal/traceview", "trace files"}, edge{"internal/predict", "what a bench is compared with"}),
-		guests: []edge{{"github.com/spf13/cobra", "commands"}, {"github.com/spf13/pflag", "flags"}}},
+		modules: []edge{{"github.com/spf13/cobra", "commands"}, {"github.com/spf13/pflag", "flags"}}},
 	{dir: "internal/fail", pure: true, idea: "an error has a kind and a text, apart from exit statuses and flags"},
 	{dir: "internal/interrupt", idea: "a signal ends a command, apart from what the command does", may: []edge{{"internal/newfile", "files that must not appear"}}},
 	{dir: "internal/testoptions", pure: true, idea: "nccl-tests' options are values, apart from command lines", may: []edge{{"internal/fail", "options that are refused"}}},
@@ -238,7 +241,7 @@ var rooms = []room{
 		may: []edge{{"real/bench", "what is measured"}, {"real/team", "the ranks"}, {"internal/predict", "plans of CPUs"}, {"internal/report/nccltests", "the table"},
 			{"internal/fail", "results that are wrong"}, {"trace/chrome", "the trace of a rank"}}},
 	{dir: "internal/process", idea: "streams, files and environment of a process, apart from what a command does with them",
-		may: []edge{{"scenario", "the Options that it fills"}, {"config", "where settings come from"}, {"internal/bounded", "files are read up to a limit"}, {"internal/fail", "files that cannot be read"},
+		may: []edge{{"scenario", "the Options that it fills"}, {"internal/cpuprofile", "a profile of the process"}, {"config", "where settings come from"}, {"internal/bounded", "files are read up to a limit"}, {"internal/fail", "files that cannot be read"},
 			{"internal/interrupt", "signals"}, {"internal/newfile", "files that appear whole"}, {"internal/report/nccltests", "its JSON"}, {"internal/release", "versions of libraries"}, {"internal/terminal", "colours and progress"}, {"internal/termtext", "other people's text"},
 			{"internal/tracefile", "temporary files of traces"}, {"topo/fabric", "the limit of networks"}, {"topo/xml", "the limit of topologies"}, {"trace/chrome", "traces that are closed"}}},
 	{dir: "internal/shellwords", pure: true, idea: "words of a line, apart from what they mean"},
@@ -249,11 +252,12 @@ var rooms = []room{
 	{dir: "internal/terminal", idea: "colours and progress of a terminal, apart from what is shown"},
 	{dir: "internal/bounded", pure: true, idea: "bytes up to a limit, apart from what they mean"},
 	{dir: "internal/tracefile", idea: "traces and profiles in files", may: []edge{{"trace/chrome", "traces"}, {"trace/profile", "profiles"}, {"internal/newfile", "files that appear whole"}}},
+	{dir: "internal/cpuprofile", idea: "where this process spends its time, apart from what it does", may: []edge{{"internal/newfile", "files that appear whole"}}},
 	{dir: "internal/newfile", idea: "bytes and a path, apart from what they mean"},
 	{dir: "real/internal/cmd", idea: "tools that need hardware", may: []edge{{"real/internal", "the GPUs that it drives"},
 		{"internal/exectest", "synthetic communicators"}, {"plan", "what it measures"}, {"plan/build", "plans of those communicators"}, vocabulary, quantities}},
 	{dir: "internal", idea: "tests and tools", may: []edge{{"*", "tests and tools"}},
-		guests: []edge{{"github.com/rogpeppe/go-internal", "test helpers"}, {"pgregory.net/rapid", "random communicators and requests"}}},
+		modules: []edge{{"github.com/rogpeppe/go-internal", "test helpers"}, {"pgregory.net/rapid", "random communicators and requests"}}},
 }
 
 // impure are the packages that a pure room must not import.

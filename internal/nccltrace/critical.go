@@ -32,7 +32,7 @@ type pathSink struct {
 	cancelled func() error
 	polls     int    // rounds since cancelled was last asked
 	lanes     []lane // by track id
-	steps     []pathStep
+	steps     pathSteps
 	sends     map[sendKey]int32       // the SendWait of each step
 	last      map[trace.TrackID]int32 // the newest step of a track
 	kernels   kernels
@@ -58,6 +58,25 @@ type pathStep struct {
 	network       bool
 }
 
+// pathSteps is a list that grows in blocks, so that it is never there twice.
+type pathSteps struct {
+	blocks [][]pathStep
+	n      int
+}
+
+const stepBlock = 1 << 14
+
+func (l *pathSteps) at(i int32) *pathStep { return &l.blocks[i/stepBlock][i%stepBlock] }
+
+func (l *pathSteps) add(s *pathStep) {
+	if l.n%stepBlock == 0 {
+		l.blocks = append(l.blocks, make([]pathStep, 0, stepBlock))
+	}
+	b := &l.blocks[l.n/stepBlock]
+	*b = append(*b, *s)
+	l.n++
+}
+
 // proxied reports whether the proxy or the NIC had the step: no kernel waits
 // for the end of that.
 func (s *pathStep) proxied() bool { return s.network && (s.wait == SendPeerWait || s.wait == SendWait) }
@@ -80,7 +99,7 @@ func (p *pathSink) phaseBefore(e *trace.Event, w Wait) int32 {
 	if !ok || w != SendPeerWait && w != SendWait || e.Cat != "NET" {
 		return -1
 	}
-	if b := &p.steps[i]; b.wait >= w || e.Start-b.end > trace.Tick {
+	if b := p.steps.at(i); b.wait >= w || e.Start-b.end > trace.Tick {
 		return -1
 	}
 	return i
@@ -129,8 +148,8 @@ func (p *pathSink) Emit(e *trace.Event) {
 		if w < 0 || e.Cat != "NET" && e.Cat != "P2P_XFER" {
 			return
 		}
-		if p.full = len(p.steps) == maxPathSlices; p.full {
-			p.steps, p.sends, p.last = nil, nil, nil // of no use
+		if p.full = p.steps.n == maxPathSlices; p.full {
+			p.steps, p.sends, p.last = pathSteps{}, nil, nil // of no use
 			return
 		}
 		s := pathStep{start: worked(e), end: e.Start + e.Dur, rank: l.rank, channel: l.channel,
@@ -143,8 +162,8 @@ func (p *pathSink) Emit(e *trace.Event) {
 				s.peer = int32(a.Int)
 			}
 		}
-		i := int32(len(p.steps))
-		p.steps = append(p.steps, s)
+		i := int32(p.steps.n)
+		p.steps.add(&s)
 		p.last[e.Track] = i
 		if s.wait == SendWait {
 			p.sends[sendKey{s.rank, s.peer, s.channel, s.step}] = i
@@ -154,7 +173,7 @@ func (p *pathSink) Emit(e *trace.Event) {
 
 // Close writes the path and closes the sink.
 func (p *pathSink) Close() error {
-	if p.full || len(p.steps) == 0 {
+	if p.full || p.steps.n == 0 {
 		return p.Sink.Close()
 	}
 	pieces, err := p.path()
@@ -205,12 +224,12 @@ type channelPath struct {
 // until the kernel is done with it, and by then the next send is in flight.
 func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 	by = make(map[lane]*channelPath)
-	for i := range p.steps {
+	for i := range int32(p.steps.n) {
 		if err := p.poll(); err != nil {
 			return nil, cause{}, err
 		}
-		s := &p.steps[i]
-		c := cause{s.end, int32(i)}
+		s := p.steps.at(i)
+		c := cause{s.end, i}
 		k := lane{s.rank, s.channel}
 		if by[k] == nil {
 			by[k] = &channelPath{}
@@ -222,8 +241,8 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 			final = c
 		}
 		if s.wait == RecvWait {
-			if j, ok := p.sendOf(s); ok && p.steps[j].start < s.end {
-				c = cause{min(p.steps[j].end, s.end), j}
+			if j, ok := p.sendOf(s); ok && p.steps.at(j).start < s.end {
+				c = cause{min(p.steps.at(j).end, s.end), j}
 				by[k].recvs = append(by[k].recvs, int32(i))
 			}
 		}
@@ -234,9 +253,9 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 		if err := p.poll(); err != nil {
 			return nil, cause{}, err
 		}
-		slices.SortStableFunc(c.recvs, func(a, b int32) int { return cmp.Compare(p.steps[a].start, p.steps[b].start) })
+		slices.SortStableFunc(c.recvs, func(a, b int32) int { return cmp.Compare(p.steps.at(a).start, p.steps.at(b).start) })
 		slices.SortStableFunc(c.causes, func(a, b cause) int {
-			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(p.steps[a.step].start, p.steps[b.step].start))
+			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(p.steps.at(a.step).start, p.steps.at(b.step).start))
 		})
 	}
 	return by, final, nil
@@ -249,13 +268,13 @@ func (p *pathSink) path() ([]pathPiece, error) {
 		return nil, err
 	}
 	p.kernels.order()
-	w := &walk{p: p, by: by, at: final.end} // from at on everything is explained
+	w := &walk{p: p, by: by, at: final.end} // everything after at is explained
 	i, ok := final.step, true
 	if k, later := p.kernels.last(final.end); later {
 		w.at = k.end
 		i, ok = w.back(k.lane)
-	} else if s := &p.steps[i]; s.wait == RecvWait {
-		if j, known := p.sendOf(s); known && p.steps[j].start < w.at {
+	} else if s := p.steps.at(i); s.wait == RecvWait {
+		if j, known := p.sendOf(s); known && p.steps.at(j).start < w.at {
 			i = j
 		}
 	}
@@ -263,7 +282,7 @@ func (p *pathSink) path() ([]pathPiece, error) {
 		if err := p.poll(); err != nil {
 			return nil, err
 		}
-		s := &p.steps[i]
+		s := p.steps.at(i)
 		l := lane{s.rank, s.channel}
 		w.add(s.start, waitName[s.wait], l)
 		if s.before >= 0 {
@@ -293,18 +312,18 @@ func (p *pathSink) before(c *channelPath, t units.Time) (cause, bool) {
 		return 1
 	})
 	for n--; n >= 0 && !ok; n-- {
-		if p.steps[c.causes[n].step].start < t {
+		if p.steps.at(c.causes[n].step).start < t {
 			found, ok = c.causes[n], true
 		}
 	}
 	if ok && t-found.end < trace.Tick {
 		return found, true
 	}
-	n, _ = slices.BinarySearchFunc(c.recvs, t, func(i int32, t units.Time) int { return cmp.Compare(p.steps[i].start, t) })
+	n, _ = slices.BinarySearchFunc(c.recvs, t, func(i int32, t units.Time) int { return cmp.Compare(p.steps.at(i).start, t) })
 	for k := n - 1; k >= max(0, n-nearRecvs); k-- {
-		r := &p.steps[c.recvs[k]]
+		r := p.steps.at(c.recvs[k])
 		j, _ := p.sendOf(r)
-		if r.end > t && p.steps[j].start < t && p.steps[j].end > t && (!ok || p.steps[j].start > p.steps[found.step].start) {
+		if r.end > t && p.steps.at(j).start < t && p.steps.at(j).end > t && (!ok || p.steps.at(j).start > p.steps.at(found.step).start) {
 			found, ok = cause{t, j}, true
 		}
 	}

@@ -23,7 +23,7 @@ func critical(m *trace.Memory) (out []string) {
 }
 
 // Rank 0 sends to 1, which passes on to 2; meanwhile 0 has something else to do
-// that nobody waits for.
+// that no rank waits for.
 func TestCriticalPathFollowsTheData(t *testing.T) {
 	var m trace.Memory
 	sink := CriticalPath(&m, nil)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/simccl/simccl/internal/interrupt"
 	"github.com/simccl/simccl/internal/terminal"
@@ -16,7 +17,7 @@ import (
 )
 
 // Guard puts writers before standard output and error that escape the control
-// characters of whatever is printed: names in topologies, fabrics and traces are
+// characters of what is printed: names in topologies, fabrics and traces are
 // other people's text. Only colours that carry our mark pass. It returns what ends
 // the output: it writes the end of an unfinished character, and adds to an error of
 // the command that something could not be written.
@@ -28,7 +29,7 @@ func (p *Process) Guard() (end func(error) error) {
 	return func(of error) error {
 		_, _ = out.Flush(), err.Flush() // a full disk has been met before
 		if kept.err != nil && !errors.Is(of, kept.err) {
-			of = errors.Join(of, kept.err) // many a line is printed without a look at what became of it
+			of = errors.Join(of, kept.err) // most prints ignore write errors; report the first one here
 		}
 		return of
 	}
@@ -117,8 +118,13 @@ func (p *Process) Interrupted(why *interrupt.Error) {
 	fmt.Fprintf(p.Err, "%s %v\n", p.Paint(p.Err).Red("simccl:"), why)
 }
 
-// OpenTrace is what to do with a trace.
-const OpenTrace = "open it in https://ui.perfetto.dev or chrome://tracing"
+// OpenTrace says what to do with a trace of that name.
+func OpenTrace(name string) string {
+	if strings.Contains(name, ".pftrace") {
+		return "open it in https://ui.perfetto.dev"
+	}
+	return "open it in https://ui.perfetto.dev or chrome://tracing"
+}
 
 // CloseTrace writes what a sink was given to its file, and says so.
 func (p *Process) CloseTrace(name string, w *chrome.Writer) error {
@@ -130,7 +136,7 @@ func (p *Process) CloseTrace(name string, w *chrome.Writer) error {
 	}
 	line.End()
 	n, _ := w.Progress()
-	p.WroteOf(name, fmt.Sprintf("%d events, ", n), OpenTrace)
+	p.WroteOf(name, fmt.Sprintf("%d events, ", n), OpenTrace(name))
 	return nil
 }
 

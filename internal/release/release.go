@@ -48,7 +48,7 @@ func nearest(named rules.Release) (*rules.Ruleset, string, error) {
 	return r, fmt.Sprintf("NCCL %s has no rules of its own here; those of %s answer", named, known[i-1]), err
 }
 
-// Named tells whether a word has the form of what Select reads.
+// Named reports whether a word has the form of what Select reads.
 func Named(word string) bool {
 	if strings.HasPrefix(word, "torch==") {
 		return true

@@ -85,7 +85,7 @@ func collNetByNICs(perNode, intra, _ float32, _ bool) float32 {
 	return float32(float64(perNode*intra) * (float64(w*0.85) + float64((1-w)*0.95)))
 }
 
-// nccl2262 makes the rules of NCCL 2.26.2: those of 2.26.6, which only mends what
+// nccl2262 makes the rules of NCCL 2.26.2: those of 2.26.6, which only repairs what
 // decides nothing.
 func nccl2262() *Ruleset {
 	r := nccl2266()

@@ -196,7 +196,7 @@ type Topo struct {
 	// that of nets for which nothing says it, -1 for none.
 	NetRails bool
 	NetRail  int
-	// DevNodes: a DEV node stands between a GPU and its links.
+	// DevNodes: a DEV node is between a GPU and its links.
 	DevNodes bool
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
 	// then the shorter; else the wider one of those that are not longer.
@@ -291,7 +291,7 @@ type Connect struct {
 	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
 	P2PChunk, P2PNVLChunk int64
 	// P2PReverseParts: the parts of a transfer are spread over the channels in
-	// bit-reversed order, and rounds in order; else the other way round.
+	// bit-reversed order, and rounds in order; else the reverse.
 	P2PReverseParts bool
 	// P2PChunkARM is by how much that between nodes is larger from sm_100 on with
 	// ARM CPUs; 0 for not at all.
@@ -425,7 +425,7 @@ type Tuning struct {
 	// NVLSRatioAll: it holds for AllGather and ReduceScatter too, else for AllReduce.
 	NVLSRatioAll bool
 	// CollNetGather is the bus bandwidth of CollNetDirect AllGather and ReduceScatter
-	// for so many ranks a node and speeds of the graph; nets tells of several nodes.
+	// for so many ranks a node and speeds of the graph; nets says that there are several nodes.
 	CollNetGather func(perNode, intra, inter float32, nets bool) float32
 	// NVLSBandwidth is the bus bandwidth per channel of NVLS and NVLSTree.
 	NVLSBandwidth func(t *Tuning, in NVLS) float32

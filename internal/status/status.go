@@ -69,7 +69,7 @@ var classes = []struct {
 	{NotImplemented, []func(error) bool{is[*topo.SplitHostsError], matches(exec.ErrNotImplemented), matches(plan.ErrUnsupported)}},
 	{Absent, []func(error) bool{matches(exec.ErrUnsupported)}},
 	{Timeout, []func(error) bool{matches(context.DeadlineExceeded), matches(context.Canceled)}},
-	{NCCL, []func(error) bool{is[*sim.RetryError], is[*sim.TimedOutError], is[*net.OpError], real.PeerGone}},
+	{NCCL, []func(error) bool{is[*sim.RetryError], is[*sim.TimedOutError], is[*net.OpError], real.PeerClosed}},
 	{Timeout, []func(error) bool{is[*sim.HangError], is[*sim.StuckError]}},
 	{Usage, []func(error) bool{is[*coll.UnknownNameError], is[*coll.MaskError], is[*config.Error], is[*tuning.NoChoiceError], is[*topo.MergeError],
 		is[*scenario.FieldError], func(err error) bool {
@@ -82,7 +82,7 @@ var classes = []struct {
 		matches(syscall.EISDIR), matches(syscall.ENOTDIR), matches(syscall.EROFS), matches(syscall.ENAMETOOLONG)}}, // a file named where none can be
 }
 
-// Of maps an error to its exit status. Errors that nobody typed are ours.
+// Of maps an error to its exit status. Errors without a type are bugs.
 func Of(err error) int {
 	var given *fail.Error
 	var process *osexec.ExitError

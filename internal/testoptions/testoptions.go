@@ -37,7 +37,7 @@ func (o *Options) Counts() error {
 	case o.Iters < 1:
 		return fail.Usage("{Iters} %d: at least one operation is timed", o.Iters)
 	case o.Cycles < 1:
-		return fail.Usage("{Cycles} %d: run_cycles from 1 on; the number of nodes is --nodes", o.Cycles)
+		return fail.Usage("{Cycles} %d: run_cycles must be at least 1; the number of nodes is --nodes", o.Cycles)
 	case o.Warmup < 0:
 		return fail.Usage("{Warmup} %d: cannot be below 0", o.Warmup)
 	}

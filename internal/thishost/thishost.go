@@ -67,7 +67,7 @@ func (h *Host) Spec(gpus int) (*topo.Spec, error) {
 	return spec, nil
 }
 
-// verbs asks libibverbs for what sysfs does not tell of RDMA devices. Where it
+// verbs queries libibverbs for what sysfs does not report of RDMA devices. Where it
 // cannot be asked, NCCL has no InfiniBand either; a machine that has such devices
 // all the same deserves a word.
 func (h *Host) verbs() ([]detect.HCA, error) {
@@ -88,7 +88,7 @@ func (h *Host) verbs() ([]detect.HCA, error) {
 	return out, nil
 }
 
-// beginning is the topology file that NCCL reads before it looks at the
+// beginning is the topology file that NCCL reads before it reads the
 // machine, nil without one.
 func (h *Host) beginning() (*topo.Element, error) {
 	name, _ := h.Getenv("NCCL_TOPO_FILE")

@@ -17,7 +17,7 @@ import (
 
 // TestDetectedNICsAreVerbs: what detection reads of ports from sysfs is what
 // libibverbs says of them, and NCCL_IB_HCA chooses among them. There need be no
-// GPU: one is made up.
+// GPU: one is fake.
 func TestDetectedNICsAreVerbs(t *testing.T) {
 	var names, all []string
 	for _, d := range realtest.RDMA(t) {
@@ -50,7 +50,7 @@ func TestDetectedNICsAreVerbs(t *testing.T) {
 	}
 }
 
-// detectedPorts are the nets of this machine beside a GPU that is made up.
+// detectedPorts are the nets of this machine beside a fake GPU.
 func detectedPorts(t *testing.T, list string) []string {
 	t.Helper()
 	m, err := detect.Live()

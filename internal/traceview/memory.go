@@ -11,7 +11,7 @@ import (
 )
 
 // Affordable is how much a reader of traces may keep in this process. Under a
-// limit on the address space (ulimit -v) it is a quarter of what is left, and the
+// limit on the address space (ulimit -v) it is a quarter of the rest, and the
 // collector is held to three quarters: lists that grow are there twice, and the
 // collector needs room.
 func Affordable() units.Bytes {

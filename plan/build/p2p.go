@@ -3,7 +3,6 @@ package build
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
@@ -144,7 +143,7 @@ func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 	// buffers unless asked for (transport/net.cc:294, 893; init.cc:1063).
 	most := g.llMax
 	if c.Rules.Plan.LLByParts {
-		most = int64(g.parts(t.bytes, int64(c.P2PChunkSize))) * g.req.Params.P2PLLThreshold.Or(16384)
+		most = int64(rounds.Parts(t.bytes, int64(c.P2PChunkSize), g.chMin, g.chMax, c.NNodes)) * g.req.Params.P2PLLThreshold.Or(16384)
 	}
 	ll := src != dst && t.bytes <= most
 	if params := &g.req.Params; net && params.NetSharedBuffers.Or(1) != 0 && params.AllocP2PNetLL.Or(0) != 1 {
@@ -168,39 +167,11 @@ func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 	if ll {
 		chunk /= 2
 	}
-	t.chunk = max(roundMantissa(chunk), 1)
+	t.chunk = max(rounds.Mantissa(chunk), 1)
 	if c.Rules.Plan.LLByParts {
 		step = int64(c.P2PChunkSize)
 	}
-	t.parts = g.parts(t.bytes, step)
-}
-
-// parts returns over how many channels a transfer is spread.
-func (g *p2p) parts(bytes, step int64) int {
-	if bytes == 0 {
-		return 1
-	}
-	least, most := step/8, step*32
-	if g.comm.NNodes > 1 {
-		least, most = step/2, step
-	}
-	least = max(least, 1)
-	n := int64(min(int64(g.chMin), divUp(bytes, least)))
-	size := max(least, divUp(bytes, n))
-	for size > most && n <= int64(g.chMax/2) {
-		n *= 2
-		size = divUp(bytes, n)
-	}
-	return int(n)
-}
-
-// roundMantissa keeps the leading bit and the next three, as NCCL's 8-bit
-// encoding of chunk sizes does (bitops.h:407).
-func roundMantissa(x int64) int64 {
-	if n := bits.Len64(uint64(x)); n > 4 {
-		return x >> (n - 4) << (n - 4)
-	}
-	return x
+	t.parts = rounds.Parts(t.bytes, step, g.chMin, g.chMax, c.NNodes)
 }
 
 // bounds returns the share of a part.

@@ -131,7 +131,7 @@ func (r *Request) checkBoth() error {
 	case r.Limit <= 0:
 		return fail.Usage("{Limit} %v: more than nothing, like 30s or 5m", r.Limit)
 	case r.Ranks < 0:
-		return fail.Usage("{Ranks} %d: ranks go from 1 on", r.Ranks)
+		return fail.Usage("{Ranks} %d: must be at least 1", r.Ranks)
 	case r.Device != 0:
 		return fail.NotYet("kernels of NCCL's device API; {Device} 0 runs its collectives", "{Device} %d", r.Device)
 	case !newfile.Possible(r.Output):
@@ -161,12 +161,12 @@ func (r *Request) checkGPUs() error {
 	return r.checkBoth()
 }
 
-// checkModes refuses ways of launching that do not go together.
+// checkModes refuses launch modes that exclude each other.
 func (r *Request) checkModes() error {
 	switch {
 	case r.Blocking < 0 || r.Blocking > 3 || r.CPUTime < 0 || r.CPUTime > 1 || r.LocalRegister < 0 || r.LocalRegister > 2 ||
 		r.CTAPolicy < testoptions.NoPolicy || r.CTAPolicy > 2 || r.Unalign < 0:
-		return fail.Usage("{Blocking} is 0 to 3, {CPUTime} 0 or 1, {LocalRegister} 0 to 2, {CTAPolicy} 0 to 2, {Unalign} from 0 on")
+		return fail.Usage("{Blocking} is 0 to 3, {CPUTime} 0 or 1, {LocalRegister} 0 to 2, {CTAPolicy} 0 to 2, {Unalign} at least 0")
 	case (r.Blocking != 0 || r.CPUTime != 0) && r.Replays() > 0:
 		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one by one; use eager launches", r.Blocking, r.CPUTime)
 	case r.StreamNull != 0:
@@ -178,7 +178,7 @@ func (r *Request) checkModes() error {
 }
 
 // NCCLEnv are the variables that NCCL shall see beside the environment's, NAME=VALUE:
-// those given, and the one that the CTA policy stands for.
+// those given, and the one that the CTA policy sets.
 func (r *Request) NCCLEnv(given []string) []string {
 	words := slices.Clone(given)
 	if p := r.CTAPolicy; p != testoptions.NoPolicy {

@@ -47,7 +47,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestRemarks tells a wait for clear-to-sends from a busy host.
+// TestRemarks distinguishes a wait for clear-to-sends from a busy host.
 func TestRemarks(t *testing.T) {
 	row := func(gbps float64, each time.Duration) *Row {
 		return &Row{Case{Size: 65536}, &Figures{Average: gbps * 1e9}, &Figures{Times: []time.Duration{each}}}

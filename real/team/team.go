@@ -217,7 +217,7 @@ func (t *Team) Leave() {
 // why it ends.
 const dismissTime = 400 * time.Millisecond
 
-// dismiss ends the root once all ranks have left or heard the verdict.
+// dismiss ends the root once all ranks have left or received the verdict.
 func (t *Team) dismiss() {
 	if t.root == nil {
 		return

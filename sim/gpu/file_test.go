@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/jsonfile"
 )
 
-// A tray of an NVL72 is told from eight B200 by its Grace CPU; what the rack's
+// A tray of an NVL72 is distinguished from eight B200 by its Grace CPU; what the rack's
 // switches reduce and copy and the looks of its proxy threads differ.
 func TestNVL72(t *testing.T) {
 	rack, board := ClassFor(100, true, true, true), ClassFor(100, true, true, false)

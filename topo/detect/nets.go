@@ -113,7 +113,7 @@ func (m *Machine) ibPorts(p Params) []netPort {
 	return out
 }
 
-// usable reports whether a port is active and speaks InfiniBand or Ethernet
+// usable reports whether a port is active and uses InfiniBand or Ethernet
 // (net_ib.cc:738).
 func (m *Machine) usable(port string) bool {
 	state, _, _ := strings.Cut(m.read(port+"/state"), ":")

@@ -233,8 +233,8 @@ func (f *Fabric) at(e End) int32 {
 	return net
 }
 
-// Route appends the wires from one end to another for a queue pair. flow stands
-// for what makes its 5-tuple its own, beside the two ports: the UDP source port
+// Route appends the wires from one end to another for a queue pair. flow is
+// what makes its 5-tuple unique, beside the two ports: the UDP source port
 // that comes of the queue pairs' numbers.
 func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) {
 	from, to := f.at(src), f.at(end)

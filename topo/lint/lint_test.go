@@ -146,7 +146,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestEqualFindingsAreCounted: a fault of every GPU is told ten times, with its
+// TestEqualFindingsAreCounted: a fault of every GPU is reported ten times, with its
 // number.
 func TestEqualFindingsAreCounted(t *testing.T) {
 	var b strings.Builder

@@ -60,7 +60,7 @@ func (c *checker) cpuKind(it item) {
 	_, f := it.e.Get("familyid")
 	_, m := it.e.Get("modelid")
 	if vendor == "GenuineIntel" && (!f || !m) {
-		c.say(Warning, "cpu", it, "", "an Intel CPU without familyid or modelid: taken for one before Skylake, with 6 GB/s between sockets", "write both, as /proc/cpuinfo has them")
+		c.say(Warning, "cpu", it, "", "an Intel CPU without familyid or modelid: treated as one before Skylake, with 6 GB/s between sockets", "write both, as /proc/cpuinfo has them")
 	}
 }
 

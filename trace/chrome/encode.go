@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
 // appendMicros prints a number of nanoseconds as microseconds with three
@@ -69,71 +70,71 @@ func appendFloat(b []byte, v float64) []byte {
 
 // appendValue prints a value of an argument; a number that JSON has no word for is
 // null.
-func appendValue(b []byte, kind trace.ArgKind, v *value) []byte {
+func appendValue(b []byte, kind trace.ArgKind, v *pack.Value) []byte {
 	switch kind {
 	case trace.StringArg:
-		return append(b, v.word.text...)
+		return append(b, v.Word.Text...)
 	case trace.IntArg:
-		return strconv.AppendInt(b, v.num, 10)
+		return strconv.AppendInt(b, v.Num, 10)
 	}
-	return appendFloat(b, v.float)
+	return appendFloat(b, v.Float)
 }
 
 // appendArgs prints `,"args":{…}` where there are any.
-func (t *tables) appendArgs(b []byte, p *packed) []byte {
-	if len(p.shape.args) == 0 {
+func appendArgs(t *pack.Tables, b []byte, p *pack.Packed) []byte {
+	if len(p.Shape.Args) == 0 {
 		return b
 	}
 	b = append(b, `,"args":{`...)
-	t.values(p, func(a *shapeArg, v *value) {
-		b = append(appendValue(append(b, a.text...), a.kind, v), ',')
+	t.Values(p, func(a *pack.ShapeArg, v *pack.Value) {
+		b = append(appendValue(append(b, a.Text...), a.Kind, v), ',')
 	})
 	b[len(b)-1] = '}'
 	return b
 }
 
 // appendEvent prints one event without the line end.
-func (t *tables) appendEvent(b []byte, p *packed, at *track) []byte {
-	if p.kind >= pairBegin {
-		return t.appendPair(b, p, at)
+func appendEvent(t *pack.Tables, b []byte, p *pack.Packed, at *track) []byte {
+	if p.Kind >= pack.PairBegin {
+		return appendPair(t, b, p, at)
 	}
-	from := p.ts
-	switch trace.Phase(p.kind) {
+	from := p.TS
+	switch trace.Phase(p.Kind) {
 	case trace.Slice:
 		b = append(append(b, `{"ph":"X",`...), at.place...)
 		b = appendMicros(append(b, `,"ts":`...), from)
-		b = appendMicros(append(b, `,"dur":`...), p.dur)
+		b = appendMicros(append(b, `,"dur":`...), p.Dur)
 	case trace.Instant:
 		b = append(append(b, `{"ph":"i","s":"t",`...), at.place...)
 		b = appendMicros(append(b, `,"ts":`...), from)
 	case trace.FlowStart, trace.FlowEnd:
-		if trace.Phase(p.kind) == trace.FlowStart {
+		if trace.Phase(p.Kind) == trace.FlowStart {
 			b = append(b, `{"ph":"s",`...)
 		} else {
 			b = append(b, `{"ph":"f","bp":"e",`...)
 		}
 		b = appendMicros(append(append(b, at.place...), `,"ts":`...), from)
-		b = append(strconv.AppendUint(append(b, `,"id":"0x`...), p.id, 16), '"')
+		b = append(strconv.AppendUint(append(b, `,"id":"0x`...), p.ID, 16), '"')
 	case trace.Counter:
 		b = append(append(b, `{"ph":"C",`...), at.process...)
 		b = appendMicros(append(b, `,"ts":`...), from)
 	}
-	return append(t.appendArgs(append(b, p.shape.text...), p), '}')
+	return append(appendArgs(t, append(b, p.Shape.Text...), p), '}')
 }
 
 // appendPair prints one half of an asynchronous pair.
-func (t *tables) appendPair(b []byte, p *packed, at *track) []byte {
-	b = appendString(append(b, `{"name":`...), p.shape.name)
-	b = appendString(append(b, `,"cat":`...), p.shape.cat)
+func appendPair(t *pack.Tables, b []byte, p *pack.Packed, at *track) []byte {
+	b = appendString(append(b, `{"name":`...), p.Shape.Name)
+	b = appendString(append(b, `,"cat":`...), p.Shape.Cat)
 	ph := `,"ph":"e","id":`
-	if p.kind == pairBegin {
+	if p.Kind == pack.PairBegin {
 		ph = `,"ph":"b","id":`
 	}
-	b = strconv.AppendUint(append(b, ph...), p.id, 10)
+	b = strconv.AppendUint(append(b, ph...), p.ID, 10)
 	b = append(append(b, ','), at.process...)
-	b = appendMicros(append(b, `,"tid":1,"ts":`...), p.ts)
-	if p.kind == pairBegin {
-		b = t.appendArgs(b, p)
+	b = appendMicros(append(b, `,"tid":1,"ts":`...), p.TS)
+	if p.Kind == pack.PairBegin {
+		b = appendArgs(t, b, p)
 	}
 	return append(b, '}')
 }

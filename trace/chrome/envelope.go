@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
 // Schema names the layout of our files; readers may rely on it.
@@ -23,27 +25,27 @@ func (w *Writer) write() error {
 
 // body gives every event to each, in order.
 func (w *Writer) body(each func(event []byte) error) error {
-	o := order{w.tracks, w.opt.NCCLStyle}
+	o := w.order()
 	if w.spool == nil {
-		w.cur.order = o
-		new(sorter).sort(w.cur)
+		w.cur.Order = o
+		new(pack.Sorter).Sort(w.cur)
 		var event []byte
-		for i := range w.cur.recs {
-			r := &w.cur.recs[i]
-			event = append(appendHead(event[:0], r), w.cur.data[r.off:r.off+r.len]...)
+		for i := range w.cur.Recs {
+			r := &w.cur.Recs[i]
+			event = append(pack.AppendHead(event[:0], r), w.cur.Bytes(r)...)
 			if err := each(event); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	var runs []*run
+	var runs []*pack.Run
 	off := int64(0)
 	for _, size := range w.sizes {
-		runs = append(runs, &run{in: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), runBuffer)})
+		runs = append(runs, &pack.Run{In: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), pack.RunBuffer)})
 		off += size
 	}
-	return merge(&o, runs, each)
+	return pack.Merge(&o, runs, each)
 }
 
 func (w *Writer) head() []byte {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
+	"github.com/simccl/simccl/trace/chrome/internal/wire"
 )
 
 // In Perfetto's own format a slice is a begin and an end in the order of time, the
@@ -18,13 +20,7 @@ import (
 // often begins to wait before its send begins. What events repeat is interned once,
 // at the front, so that all that follows can be made ready in parallel.
 
-// Kinds of what is kept for Perfetto's format only.
-const (
-	protoEnd = pairEnd + 1 + iota
-	protoCounter
-)
-
-// UUIDs of tracks: of threads their number from 1 on.
+// UUIDs of tracks: of threads their number, counted from 1,.
 const (
 	processUUID = 1 << 32
 	counterUUID = 1 << 33
@@ -66,9 +62,9 @@ func (w *Writer) putProto(e *trace.Event, from, to int64) {
 	switch e.Phase {
 	case trace.Slice:
 		w.put(e, from, to)
-		off := len(w.cur.data)
-		w.cur.data = append(w.cur.data, protoEnd)
-		w.cur.add(key{to, math.MaxInt64}, e.Track, off) // before what begins then
+		off := len(w.cur.Data)
+		w.cur.Data = append(w.cur.Data, pack.SliceEnd)
+		w.cur.Add(pack.Key{TS: to, Dur: math.MaxInt64}, e.Track, off) // before what begins then
 	case trace.Counter:
 		one := *e
 		for i := range e.Args {
@@ -83,9 +79,9 @@ func (w *Writer) putProto(e *trace.Event, from, to int64) {
 				w.proto.counters[k] = id
 				w.proto.order = append(w.proto.order, k)
 			}
-			off := len(w.cur.data)
-			w.cur.data = w.tables.pack(w.cur.data, protoCounter, id, &one)
-			w.cur.add(key{from, 0}, e.Track, off)
+			off := len(w.cur.Data)
+			w.cur.Data = w.tables.Pack(w.cur.Data, pack.CounterValue, id, &one)
+			w.cur.Add(pack.Key{TS: from}, e.Track, off)
 			w.events++
 		}
 	default:
@@ -93,13 +89,13 @@ func (w *Writer) putProto(e *trace.Event, from, to int64) {
 	}
 }
 
-// protoHead is all that stands before the events.
+// protoHead is all that precedes the events.
 func (w *Writer) protoHead() []byte {
-	b := appendBytes(nil, tracePacket, w.intern())
+	b := wire.AppendBytes(nil, wire.TracePacket, w.intern())
 	other := w.other()
-	meta := appendBytes(appendBytes(nil, metadataName, "simccl"), metadataJSON, other)
-	b = appendBytes(b, tracePacket, appendBytes(nil, packetChromeEvents, appendBytes(nil, bundleMetadata, meta)))
-	b = appendDescriptor(b, appendNumber(appendNumber(appendNumber(nil, trackUUID, 0), rootProcesses, 1), rootThreads, 1))
+	meta := wire.AppendBytes(wire.AppendBytes(nil, wire.MetadataName, "simccl"), wire.MetadataJSON, other)
+	b = wire.AppendBytes(b, wire.TracePacket, wire.AppendBytes(nil, wire.PacketChromeEvents, wire.AppendBytes(nil, wire.BundleMetadata, meta)))
+	b = appendDescriptor(b, wire.AppendNumber(wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID, 0), wire.RootProcesses, 1), wire.RootThreads, 1))
 
 	processes := map[int64]uint64{}
 	for _, t := range w.ordered() {
@@ -107,31 +103,31 @@ func (w *Writer) protoHead() []byte {
 		if !ok {
 			parent = processUUID + uint64(len(processes))
 			processes[t.Process] = parent
-			p := appendNumber(nil, processPID, uint64(t.Process))
+			p := wire.AppendNumber(nil, wire.ProcessPID, uint64(t.Process))
 			if t.ProcessName != "" {
-				p = appendBytes(p, processName, valid(t.ProcessName))
+				p = wire.AppendBytes(p, wire.ProcessName, valid(t.ProcessName))
 			}
 			if t.Labels != "" {
-				p = appendBytes(p, processLabels, valid(t.Labels))
+				p = wire.AppendBytes(p, wire.ProcessLabels, valid(t.Labels))
 			}
-			b = appendDescriptor(b, appendNumber(appendBytes(appendNumber(nil, trackUUID, parent), trackProcess, p), trackRank, uint64(t.ProcessSort)))
+			b = appendDescriptor(b, wire.AppendNumber(wire.AppendBytes(wire.AppendNumber(nil, wire.TrackUUID, parent), wire.TrackProcess, p), wire.TrackRank, uint64(t.ProcessSort)))
 		}
-		lane := appendNumber(appendNumber(nil, threadPID, uint64(t.Process)), threadTID, uint64(t.Thread))
+		lane := wire.AppendNumber(wire.AppendNumber(nil, wire.ThreadPID, uint64(t.Process)), wire.ThreadTID, uint64(t.Thread))
 		if t.ThreadName != "" {
-			lane = appendBytes(lane, threadName, valid(t.ThreadName))
+			lane = wire.AppendBytes(lane, wire.ThreadName, valid(t.ThreadName))
 		}
-		d := appendNumber(appendNumber(nil, trackUUID, uint64(w.known[[2]int64{t.Process, t.Thread}])+1), trackParent, parent)
-		b = appendDescriptor(b, appendNumber(appendBytes(d, trackThread, lane), trackRank, uint64(t.ThreadSort)))
+		d := wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID, uint64(w.known[[2]int64{t.Process, t.Thread}])+1), wire.TrackParent, parent)
+		b = appendDescriptor(b, wire.AppendNumber(wire.AppendBytes(d, wire.TrackThread, lane), wire.TrackRank, uint64(t.ThreadSort)))
 	}
 	for i, k := range w.proto.order {
-		d := appendNumber(appendNumber(nil, trackUUID, counterUUID+uint64(i)), trackParent, processes[k.process])
-		b = appendDescriptor(b, appendBytes(appendBytes(d, trackName, valid(k.name)), trackCounter, appendBytes(nil, counterUnit, valid(k.arg))))
+		d := wire.AppendNumber(wire.AppendNumber(nil, wire.TrackUUID, counterUUID+uint64(i)), wire.TrackParent, processes[k.process])
+		b = appendDescriptor(b, wire.AppendBytes(wire.AppendBytes(d, wire.TrackName, valid(k.name)), wire.TrackCounter, wire.AppendBytes(nil, wire.CounterUnit, valid(k.arg))))
 	}
 	return b
 }
 
 func appendDescriptor(b, d []byte) []byte {
-	return appendBytes(b, tracePacket, appendBytes(nil, packetDescriptor, d))
+	return wire.AppendBytes(b, wire.TracePacket, wire.AppendBytes(nil, wire.PacketDescriptor, d))
 }
 
 // valid is text as the format has it.
@@ -147,28 +143,28 @@ func (w *Writer) intern() []byte {
 			if !ok {
 				id = uint64(len(ids) + 1)
 				ids[s] = id
-				data = appendBytes(data, field, appendBytes(appendNumber(nil, entryID, id), entryText, valid(s)))
+				data = wire.AppendBytes(data, field, wire.AppendBytes(wire.AppendNumber(nil, wire.EntryID, id), wire.EntryText, valid(s)))
 			}
 			return id
 		}
 	}
-	category, name, key := index(internedCategories), index(internedNames), index(internedKeys)
-	w.proto.shapes = make([]protoShape, len(w.tables.shapes))
-	for i := range w.tables.shapes[1:] {
-		s, p := &w.tables.shapes[i+1], &w.proto.shapes[i+1]
-		if s.cat != "" {
-			p.event = appendNumber(p.event, eventCategoryIDs, category(s.cat))
+	category, name, key := index(wire.InternedCategories), index(wire.InternedNames), index(wire.InternedKeys)
+	w.proto.shapes = make([]protoShape, len(w.tables.Shapes))
+	for i := range w.tables.Shapes[1:] {
+		s, p := &w.tables.Shapes[i+1], &w.proto.shapes[i+1]
+		if s.Cat != "" {
+			p.event = wire.AppendNumber(p.event, wire.EventCategoryIDs, category(s.Cat))
 		}
-		p.event = appendNumber(p.event, eventNameID, name(s.name))
-		for j := range s.args {
-			p.keys = append(p.keys, appendNumber(nil, annotationNameID, key(s.args[j].key)))
+		p.event = wire.AppendNumber(p.event, wire.EventNameID, name(s.Name))
+		for j := range s.Args {
+			p.keys = append(p.keys, wire.AppendNumber(nil, wire.AnnotationNameID, key(s.Args[j].Key)))
 		}
 	}
-	for i := range w.tables.words {
-		data = appendBytes(data, internedValues, appendBytes(appendNumber(nil, entryID, uint64(i+1)), entryText, valid(w.tables.words[i].s)))
+	for i := range w.tables.Words {
+		data = wire.AppendBytes(data, wire.InternedValues, wire.AppendBytes(wire.AppendNumber(nil, wire.EntryID, uint64(i+1)), wire.EntryText, valid(w.tables.Words[i].S)))
 	}
-	packet := appendNumber(appendNumber(nil, packetSequence, 1), packetFlags, stateCleared)
-	return appendBytes(packet, packetInterned, data)
+	packet := wire.AppendNumber(wire.AppendNumber(nil, wire.PacketSequence, 1), wire.PacketFlags, wire.StateCleared)
+	return wire.AppendBytes(packet, wire.PacketInterned, data)
 }
 
 // protoEncoder makes packets of events; each goroutine has its own.
@@ -177,75 +173,75 @@ type protoEncoder struct {
 	event, note, packet []byte
 }
 
-func (p *protoEncoder) append(b []byte, e *packed) []byte {
+func (p *protoEncoder) append(b []byte, e *pack.Packed) []byte {
 	t := p.event[:0]
 	switch {
-	case e.kind == protoEnd:
-		t = appendNumber(appendNumber(t, eventType, typeEnd), eventTrack, uint64(e.track)+1)
-	case e.kind == protoCounter:
-		t = appendNumber(appendNumber(t, eventType, typeCounter), eventTrack, counterUUID+e.id)
-		p.w.tables.values(e, func(a *shapeArg, v *value) {
-			if a.kind == trace.IntArg {
-				t = appendNumber(t, eventInt, uint64(v.num))
+	case e.Kind == pack.SliceEnd:
+		t = wire.AppendNumber(wire.AppendNumber(t, wire.EventType, wire.TypeEnd), wire.EventTrack, uint64(e.Track)+1)
+	case e.Kind == pack.CounterValue:
+		t = wire.AppendNumber(wire.AppendNumber(t, wire.EventType, wire.TypeCounter), wire.EventTrack, counterUUID+e.ID)
+		p.w.tables.Values(e, func(a *pack.ShapeArg, v *pack.Value) {
+			if a.Kind == trace.IntArg {
+				t = wire.AppendNumber(t, wire.EventInt, uint64(v.Num))
 			} else {
-				t = appendDouble(t, eventDouble, v.float)
+				t = wire.AppendDouble(t, wire.EventDouble, v.Float)
 			}
 		})
 	default:
 		t = p.named(t, e)
 	}
 	p.event = t
-	k := appendNumber(p.packet[:0], packetTimestamp, uint64(e.ts))
-	k = appendNumber(appendNumber(k, packetSequence, 1), packetFlags, stateNeeded)
-	k = appendBytes(k, packetEvent, t)
+	k := wire.AppendNumber(p.packet[:0], wire.PacketTimestamp, uint64(e.TS))
+	k = wire.AppendNumber(wire.AppendNumber(k, wire.PacketSequence, 1), wire.PacketFlags, wire.StateNeeded)
+	k = wire.AppendBytes(k, wire.PacketEvent, t)
 	p.packet = k
-	return appendBytes(b, tracePacket, k)
+	return wire.AppendBytes(b, wire.TracePacket, k)
 }
 
 // named is an event with category, name and annotations.
-func (p *protoEncoder) named(t []byte, e *packed) []byte {
-	switch trace.Phase(e.kind) {
+func (p *protoEncoder) named(t []byte, e *pack.Packed) []byte {
+	switch trace.Phase(e.Kind) {
 	case trace.Slice:
-		t = appendNumber(t, eventType, typeBegin)
+		t = wire.AppendNumber(t, wire.EventType, wire.TypeBegin)
 	case trace.Instant:
-		t = appendNumber(t, eventType, typeInstant)
+		t = wire.AppendNumber(t, wire.EventType, wire.TypeInstant)
 	case trace.FlowStart:
-		t = appendBytes(t, eventLegacy, appendNumber(appendNumber(nil, legacyPhase, 's'), legacyID, e.id))
+		t = wire.AppendBytes(t, wire.EventLegacy, wire.AppendNumber(wire.AppendNumber(nil, wire.LegacyPhase, 's'), wire.LegacyID, e.ID))
 	case trace.FlowEnd:
-		t = appendBytes(t, eventLegacy, appendNumber(appendNumber(appendNumber(nil, legacyPhase, 'f'), legacyID, e.id), legacyEnclosing, 1))
+		t = wire.AppendBytes(t, wire.EventLegacy, wire.AppendNumber(wire.AppendNumber(wire.AppendNumber(nil, wire.LegacyPhase, 'f'), wire.LegacyID, e.ID), wire.LegacyEnclosing, 1))
 	}
-	t = appendNumber(t, eventTrack, uint64(e.track)+1)
+	t = wire.AppendNumber(t, wire.EventTrack, uint64(e.Track)+1)
 	var keys [][]byte
-	if e.shape == &e.loose {
-		if e.shape.cat != "" {
-			t = appendBytes(t, eventCategories, valid(e.shape.cat))
+	if e.Number == 0 {
+		if e.Shape.Cat != "" {
+			t = wire.AppendBytes(t, wire.EventCategories, valid(e.Shape.Cat))
 		}
-		t = appendBytes(t, eventName, valid(e.shape.name))
+		t = wire.AppendBytes(t, wire.EventName, valid(e.Shape.Name))
 	} else {
-		s := &p.w.proto.shapes[e.number]
+		s := &p.w.proto.shapes[e.Number]
 		t, keys = append(t, s.event...), s.keys
 	}
 	i := 0
-	p.w.tables.values(e, func(a *shapeArg, v *value) {
+	p.w.tables.Values(e, func(a *pack.ShapeArg, v *pack.Value) {
 		n := p.note[:0]
 		if keys != nil {
 			n = append(n, keys[i]...)
 		} else {
-			n = appendBytes(n, annotationName, valid(a.key))
+			n = wire.AppendBytes(n, wire.AnnotationName, valid(a.Key))
 		}
 		i++
 		switch {
-		case a.kind == trace.IntArg:
-			n = appendNumber(n, annotationInt, uint64(v.num))
-		case a.kind == trace.FloatArg:
-			n = appendDouble(n, annotationDouble, v.float)
-		case v.word == &v.loose:
-			n = appendBytes(n, annotationText, valid(v.word.s))
+		case a.Kind == trace.IntArg:
+			n = wire.AppendNumber(n, wire.AnnotationInt, uint64(v.Num))
+		case a.Kind == trace.FloatArg:
+			n = wire.AppendDouble(n, wire.AnnotationDouble, v.Float)
+		case v.Number == 0:
+			n = wire.AppendBytes(n, wire.AnnotationText, valid(v.Word.S))
 		default:
-			n = appendNumber(n, annotationTextID, v.number)
+			n = wire.AppendNumber(n, wire.AnnotationTextID, v.Number)
 		}
 		p.note = n
-		t = appendBytes(t, eventAnnotations, n)
+		t = wire.AppendBytes(t, wire.EventAnnotations, n)
 	})
 	return t
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/wire"
 	"github.com/simccl/simccl/units"
 )
 
@@ -289,9 +290,9 @@ func TestPerfettoCutAnywhere(t *testing.T) {
 func FuzzPerfetto(f *testing.F) {
 	f.Add(packets(f, "t.pftrace", Options{}, story))
 	f.Add(packets(f, "t.pftrace", Options{}, mixedStory)[:3000])
-	event := appendNumber(appendBytes(nil, eventName, "n"), eventType, typeCounter)
-	event = appendDouble(appendNumber(event, eventTrack, 5), eventDouble, math.NaN())
-	f.Add(appendBytes(nil, tracePacket, appendBytes(appendNumber(nil, packetTimestamp, math.MaxUint64), packetEvent, event)))
+	event := wire.AppendNumber(wire.AppendBytes(nil, wire.EventName, "n"), wire.EventType, wire.TypeCounter)
+	event = wire.AppendDouble(wire.AppendNumber(event, wire.EventTrack, 5), wire.EventDouble, math.NaN())
+	f.Add(wire.AppendBytes(nil, wire.TracePacket, wire.AppendBytes(wire.AppendNumber(nil, wire.PacketTimestamp, math.MaxUint64), wire.PacketEvent, event)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := &parser{info: &Info{}, base: math.MinInt64, quick: new(quick)}
 		n := 0

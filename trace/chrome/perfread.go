@@ -15,11 +15,12 @@ import (
 
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/wire"
 )
 
 // PacketError is a place where a file of Perfetto's format cannot be read.
 type PacketError struct {
-	Packet  int   // from 1 on
+	Packet  int   // counted from 1
 	Offset  int64 // of the packet in the file, decompressed
 	Problem string
 }
@@ -32,7 +33,7 @@ func (e *PacketError) Error() string {
 // protoBegins reports whether a file begins with a packet of Perfetto's format: its
 // first byte is a line feed, which in JSON blanks and a brace follow.
 func protoBegins(head []byte) bool {
-	if len(head) < 2 || head[0] != tracePacket<<3|wireBytes {
+	if len(head) < 2 || head[0] != wire.TracePacket<<3|wire.Bytes {
 		return false
 	}
 	rest := bytes.TrimLeft(head, " \t\r\n")
@@ -147,7 +148,7 @@ func (r *protoReader) take() ([]byte, error) {
 		return nil, io.EOF
 	case err != nil:
 		return nil, r.broken(err)
-	case tag != tracePacket<<3|wireBytes:
+	case tag != wire.TracePacket<<3|wire.Bytes:
 		return nil, r.fail("no packet begins here; this is no trace of Perfetto's format, or one that was changed")
 	}
 	size, err := binary.ReadUvarint(counted{r})
@@ -203,36 +204,36 @@ func (r *protoReader) message(b []byte) error {
 	var event, data, descriptor, chrome, defaults []byte
 	var at, id, flags, clock uint64
 	for rest := b; len(rest) > 0; {
-		f, next, ok := nextField(rest)
+		f, next, ok := wire.Next(rest)
 		if !ok {
 			return r.fail("it is damaged")
 		}
 		rest = next
-		switch f.number {
-		case packetTimestamp:
-			at = f.value
-		case packetSequence:
-			id = f.value
-		case packetFlags:
-			flags = f.value
-		case packetClock:
-			clock = f.value
-		case packetEvent:
-			event = f.bytes
-		case packetInterned:
-			data = f.bytes
-		case packetDescriptor:
-			descriptor = f.bytes
-		case packetDefaults:
-			defaults = f.bytes
-		case packetChromeEvents:
-			chrome = f.bytes
-		case packetCompressed, packetZstd:
+		switch f.Number {
+		case wire.PacketTimestamp:
+			at = f.Value
+		case wire.PacketSequence:
+			id = f.Value
+		case wire.PacketFlags:
+			flags = f.Value
+		case wire.PacketClock:
+			clock = f.Value
+		case wire.PacketEvent:
+			event = f.Bytes
+		case wire.PacketInterned:
+			data = f.Bytes
+		case wire.PacketDescriptor:
+			descriptor = f.Bytes
+		case wire.PacketDefaults:
+			defaults = f.Bytes
+		case wire.PacketChromeEvents:
+			chrome = f.Bytes
+		case wire.PacketCompressed, wire.PacketZstd:
 			return r.fail("packets compressed inside the file are not read; decompress them with Perfetto's traceconv")
 		}
 	}
 	s := r.sequences[id]
-	if s == nil || flags&stateCleared != 0 {
+	if s == nil || flags&wire.StateCleared != 0 {
 		s = &sequence{}
 		if len(r.sequences) < maxIDs {
 			r.sequences[id] = s
@@ -261,9 +262,9 @@ func (r *protoReader) message(b []byte) error {
 }
 
 // fields calls each for every field of a message.
-func (r *protoReader) fields(b []byte, each func(f field) error) error {
+func (r *protoReader) fields(b []byte, each func(f wire.Field) error) error {
 	for len(b) > 0 {
-		f, rest, ok := nextField(b)
+		f, rest, ok := wire.Next(b)
 		if !ok {
 			return r.fail("it is damaged")
 		}
@@ -284,16 +285,16 @@ func (r *protoReader) str(b []byte) (string, error) {
 }
 
 func (r *protoReader) interned(s *sequence, data []byte) error {
-	return r.fields(data, func(f field) error {
+	return r.fields(data, func(f wire.Field) error {
 		var to *interns
-		switch f.number {
-		case internedCategories:
+		switch f.Number {
+		case wire.InternedCategories:
 			to = &s.categories
-		case internedNames:
+		case wire.InternedNames:
 			to = &s.names
-		case internedKeys:
+		case wire.InternedKeys:
 			to = &s.keys
-		case internedValues:
+		case wire.InternedValues:
 			to = &s.values
 		default:
 			return nil
@@ -303,12 +304,12 @@ func (r *protoReader) interned(s *sequence, data []byte) error {
 		}
 		var id uint64
 		var text string
-		err := r.fields(f.bytes, func(f field) (err error) {
-			switch f.number {
-			case entryID:
-				id = f.value
-			case entryText:
-				text, err = r.str(f.bytes)
+		err := r.fields(f.Bytes, func(f wire.Field) (err error) {
+			switch f.Number {
+			case wire.EntryID:
+				id = f.Value
+			case wire.EntryText:
+				text, err = r.str(f.Bytes)
 			}
 			return err
 		})
@@ -318,16 +319,16 @@ func (r *protoReader) interned(s *sequence, data []byte) error {
 }
 
 func (r *protoReader) defaults(s *sequence, b []byte) error {
-	return r.fields(b, func(f field) error {
-		switch f.number {
-		case packetClock:
-			if f.value >= 64 {
-				return r.fail("times of clock %d, which the program defined itself, are not read", f.value)
+	return r.fields(b, func(f wire.Field) error {
+		switch f.Number {
+		case wire.PacketClock:
+			if f.Value >= 64 {
+				return r.fail("times of clock %d, which the program defined itself, are not read", f.Value)
 			}
-		case packetEvent: // TrackEventDefaults
-			return r.fields(f.bytes, func(f field) error {
-				if f.number == eventTrack {
-					s.track = f.value
+		case wire.PacketEvent: // TrackEventDefaults
+			return r.fields(f.Bytes, func(f wire.Field) error {
+				if f.Number == wire.EventTrack {
+					s.track = f.Value
 				}
 				return nil
 			})
@@ -338,17 +339,17 @@ func (r *protoReader) defaults(s *sequence, b []byte) error {
 
 // bundle reads what our traces say of themselves.
 func (r *protoReader) bundle(b []byte) error {
-	return r.fields(b, func(f field) error {
-		if f.number != bundleMetadata {
+	return r.fields(b, func(f wire.Field) error {
+		if f.Number != wire.BundleMetadata {
 			return nil
 		}
 		var name, text []byte
-		if err := r.fields(f.bytes, func(f field) error {
-			switch f.number {
-			case metadataName:
-				name = f.bytes
-			case metadataJSON:
-				text = f.bytes
+		if err := r.fields(f.Bytes, func(f wire.Field) error {
+			switch f.Number {
+			case wire.MetadataName:
+				name = f.Bytes
+			case wire.MetadataJSON:
+				text = f.Bytes
 			}
 			return nil
 		}); err != nil || string(name) != "simccl" {
@@ -360,109 +361,6 @@ func (r *protoReader) bundle(b []byte) error {
 		}
 		return nil
 	})
-}
-
-// descriptor notes a track, and gives its names as a Chrome trace has them.
-func (r *protoReader) descriptor(b []byte) error {
-	var uuid uint64
-	l := &lane{unit: "value"}
-	var rank int64
-	var process, thread []byte
-	err := r.fields(b, func(f field) (err error) {
-		switch f.number {
-		case trackUUID:
-			uuid = f.value
-		case trackParent:
-			l.parent = f.value
-		case trackName, trackStatic:
-			l.name, err = r.str(f.bytes)
-		case trackRank:
-			rank = int64(int32(f.value))
-		case trackProcess:
-			process = f.bytes
-		case trackThread:
-			thread = f.bytes
-		case trackCounter:
-			err = r.fields(f.bytes, func(f field) (err error) {
-				if f.number == counterUnit {
-					l.unit, err = r.str(f.bytes)
-				}
-				return err
-			})
-		}
-		return err
-	})
-	if err != nil || uuid == 0 { // the root: how tracks are sorted
-		return err
-	}
-	if r.lanes[uuid] == nil {
-		if r.kept++; r.kept > maxIDs {
-			return &LimitError{Line: r.packet, Problem: fmt.Sprintf("more than %d interned strings and tracks", maxIDs)}
-		}
-	}
-	r.lanes[uuid] = l
-	switch {
-	case r.head:
-		return nil
-	case thread != nil:
-		return r.thread(l, thread, rank)
-	case process != nil:
-		return r.process(l, process, rank)
-	}
-	return nil
-}
-
-func (r *protoReader) process(l *lane, b []byte, rank int64) error {
-	l.own = true
-	name, labels := l.name, ""
-	err := r.fields(b, func(f field) (err error) {
-		switch f.number {
-		case processPID:
-			l.pid = int64(f.value)
-		case processName:
-			name, err = r.str(f.bytes)
-		case processLabels:
-			labels, err = r.str(f.bytes)
-		}
-		return err
-	})
-	for _, a := range []struct {
-		name string
-		arg  trace.Arg
-	}{{"process_name", trace.Str("name", name)}, {"process_labels", trace.Str("labels", labels)}, {"process_sort_index", trace.Int("sort_index", rank)}} {
-		if err == nil && (a.arg.Kind == trace.IntArg || a.arg.Str != "") {
-			err = r.meta(l, a.name, a.arg)
-		}
-	}
-	return err
-}
-
-func (r *protoReader) thread(l *lane, b []byte, rank int64) error {
-	l.own = true
-	name := l.name
-	err := r.fields(b, func(f field) (err error) {
-		switch f.number {
-		case threadPID:
-			l.pid = int64(f.value)
-		case threadTID:
-			l.tid = int64(f.value)
-		case threadName:
-			name, err = r.str(f.bytes)
-		}
-		return err
-	})
-	if err == nil && name != "" {
-		err = r.meta(l, "thread_name", trace.Str("name", name))
-	}
-	if err != nil {
-		return err
-	}
-	return r.meta(l, "thread_sort_index", trace.Int("sort_index", rank))
-}
-
-func (r *protoReader) meta(l *lane, name string, a trace.Arg) error {
-	r.event = Event{Line: r.packet, Phase: 'M', PID: l.pid, TID: l.tid, Name: name, Args: append(r.event.Args[:0], a)}
-	return r.pass()
 }
 
 // lane returns a track, which may never have been described.
@@ -496,28 +394,28 @@ func (r *protoReader) trackEvent(s *sequence, at uint64, b []byte) error {
 	*e = Event{Line: r.packet, HasTS: true, Args: e.Args[:0]}
 	uuid, kind := s.track, uint64(0)
 	var value trace.Arg
-	err := r.fields(b, func(f field) (err error) {
-		switch f.number {
-		case eventType:
-			kind = f.value
-		case eventTrack:
-			uuid = f.value
-		case eventNameID:
-			e.Name = s.names.get(f.value)
-		case eventName:
-			e.Name, err = r.str(f.bytes)
-		case eventCategoryIDs:
-			e.Cat = s.categories.get(f.value)
-		case eventCategories:
-			e.Cat, err = r.str(f.bytes)
-		case eventAnnotations:
-			err = r.annotation(s, f.bytes)
-		case eventInt:
-			value = trace.Int("", int64(f.value))
-		case eventDouble:
-			value = trace.Num("", math.Float64frombits(f.value))
-		case eventLegacy:
-			err = r.legacy(f.bytes)
+	err := r.fields(b, func(f wire.Field) (err error) {
+		switch f.Number {
+		case wire.EventType:
+			kind = f.Value
+		case wire.EventTrack:
+			uuid = f.Value
+		case wire.EventNameID:
+			e.Name = s.names.get(f.Value)
+		case wire.EventName:
+			e.Name, err = r.str(f.Bytes)
+		case wire.EventCategoryIDs:
+			e.Cat = s.categories.get(f.Value)
+		case wire.EventCategories:
+			e.Cat, err = r.str(f.Bytes)
+		case wire.EventAnnotations:
+			err = r.annotation(s, f.Bytes)
+		case wire.EventInt:
+			value = trace.Int("", int64(f.Value))
+		case wire.EventDouble:
+			value = trace.Num("", math.Float64frombits(f.Value))
+		case wire.EventLegacy:
+			err = r.legacy(f.Bytes)
 		}
 		return err
 	})
@@ -527,13 +425,13 @@ func (r *protoReader) trackEvent(s *sequence, at uint64, b []byte) error {
 	l := r.lane(uuid)
 	e.PID, e.TID = l.pid, l.tid
 	switch kind {
-	case typeBegin:
+	case wire.TypeBegin:
 		e.Phase = 'B'
-	case typeEnd:
+	case wire.TypeEnd:
 		e.Phase = 'E'
-	case typeInstant:
+	case wire.TypeInstant:
 		e.Phase = 'i'
-	case typeCounter:
+	case wire.TypeCounter:
 		e.Phase, e.Name, e.TID = 'C', l.name, 0
 		value.Key = l.unit
 		if value.Kind == trace.FloatArg && (math.IsNaN(value.Num) || math.IsInf(value.Num, 0)) {
@@ -608,16 +506,16 @@ func (r *protoReader) unended() error {
 
 func (r *protoReader) legacy(b []byte) error {
 	e := &r.event
-	return r.fields(b, func(f field) error {
-		switch f.number {
-		case legacyPhase:
-			if f.value > ' ' && f.value < 0x7f {
-				e.Phase = byte(f.value)
+	return r.fields(b, func(f wire.Field) error {
+		switch f.Number {
+		case wire.LegacyPhase:
+			if f.Value > ' ' && f.Value < 0x7f {
+				e.Phase = byte(f.Value)
 			}
-		case legacyID, legacyLocalID, legacyGlobalID:
-			e.ID = "0x" + strconv.FormatUint(f.value, 16)
-		case legacyEnclosing:
-			if f.value != 0 {
+		case wire.LegacyID, wire.LegacyLocalID, wire.LegacyGlobalID:
+			e.ID = "0x" + strconv.FormatUint(f.Value, 16)
+		case wire.LegacyEnclosing:
+			if f.Value != 0 {
 				e.Bind = "e"
 			}
 		}
@@ -633,29 +531,29 @@ func (r *protoReader) annotation(s *sequence, b []byte) error {
 	}
 	var a trace.Arg
 	known := false
-	err := r.fields(b, func(f field) (err error) {
+	err := r.fields(b, func(f wire.Field) (err error) {
 		key := a.Key
-		switch f.number {
-		case annotationNameID:
-			a.Key = s.keys.get(f.value)
+		switch f.Number {
+		case wire.AnnotationNameID:
+			a.Key = s.keys.get(f.Value)
 			return nil
-		case annotationName:
-			a.Key, err = r.str(f.bytes)
+		case wire.AnnotationName:
+			a.Key, err = r.str(f.Bytes)
 			return err
-		case annotationBool:
-			a = trace.Str(key, strconv.FormatBool(f.value != 0))
-		case annotationUint, annotationPointer, annotationInt:
-			a = trace.Int(key, int64(f.value))
-		case annotationDouble:
-			v := math.Float64frombits(f.value)
+		case wire.AnnotationBool:
+			a = trace.Str(key, strconv.FormatBool(f.Value != 0))
+		case wire.AnnotationUint, wire.AnnotationPointer, wire.AnnotationInt:
+			a = trace.Int(key, int64(f.Value))
+		case wire.AnnotationDouble:
+			v := math.Float64frombits(f.Value)
 			if a = trace.Num(key, v); math.IsNaN(v) || math.IsInf(v, 0) {
 				a = trace.Str(key, "null")
 			}
-		case annotationText, annotationJSON:
+		case wire.AnnotationText, wire.AnnotationJSON:
 			a = trace.Str(key, "")
-			a.Str, err = r.str(f.bytes)
-		case annotationTextID:
-			a = trace.Str(key, s.values.get(f.value))
+			a.Str, err = r.str(f.Bytes)
+		case wire.AnnotationTextID:
+			a = trace.Str(key, s.values.get(f.Value))
 		default:
 			return nil
 		}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"hash/crc32"
 	"runtime"
+
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
 // portion is a part of the file: events as they are kept, that become text, that
@@ -52,7 +54,7 @@ func (w *Writer) pour(head []byte, body func(each func(event []byte) error) erro
 	}()
 	err := w.output(order, free)
 	close(stop)
-	for p := range order { // what is under way, after a failure
+	for p := range order { // what is in progress, after a failure
 		<-p.ready
 	}
 	<-finished
@@ -78,7 +80,7 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 	p := fresh()
 	err := body(func(event []byte) error {
 		p.events = append(p.events, event...)
-		if event[headSize] != protoEnd { // the begin was counted
+		if event[pack.HeadSize] != pack.SliceEnd { // the begin was counted
 			p.n++
 		}
 		if len(p.events) < portionBytes {
@@ -100,18 +102,18 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 func (w *Writer) prepare(todo <-chan *portion) {
 	var zip *flate.Writer
 	proto := protoEncoder{w: w}
-	var e packed
+	var e pack.Packed
 	for p := range todo {
 		for b := p.events; len(b) > 0; {
-			r := readHead(b)
-			e.key, e.track = r.key, r.track
-			b = b[headSize:]
-			w.tables.unpack(&e, b[:r.len])
-			if b = b[r.len:]; w.proto != nil {
+			r := pack.ReadHead(b)
+			e.Key, e.Track = r.Key, r.Track
+			b = b[pack.HeadSize:]
+			w.tables.Unpack(&e, b[:r.Len])
+			if b = b[r.Len:]; w.proto != nil {
 				p.text = proto.append(p.text, &e)
 				continue
 			}
-			p.text = w.tables.appendEvent(append(p.text, separator...), &e, &w.tracks[e.track])
+			p.text = appendEvent(w.tables, append(p.text, separator...), &e, &w.tracks[e.Track])
 		}
 		if w.zip {
 			if zip == nil {

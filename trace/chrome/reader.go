@@ -54,10 +54,10 @@ type Info struct {
 	// traces that count from the epoch do not fit picoseconds.
 	Base int64
 	// Repaired counts the places where invalid JSON was understood nevertheless.
-	Repaired   int
-	FirstMend  *SyntaxError
-	Events     int
-	Compressed bool
+	Repaired    int
+	FirstRepair *SyntaxError
+	Events      int
+	Compressed  bool
 }
 
 // Read calls each for every event of a trace, compressed or not: an object
@@ -137,8 +137,8 @@ type parser struct {
 
 func (p *parser) repair(t token, problem string) {
 	p.info.Repaired++
-	if p.info.FirstMend == nil {
-		p.info.FirstMend = &SyntaxError{t.line, t.col, problem}
+	if p.info.FirstRepair == nil {
+		p.info.FirstRepair = &SyntaxError{t.line, t.col, problem}
 	}
 }
 
@@ -439,7 +439,7 @@ func numeric(key, text string) trace.Arg {
 		return trace.Int(key, v)
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil { // beyond what a float holds: no number for anybody
+	if err != nil { // beyond what a float holds: not a number
 		return trace.Str(key, text)
 	}
 	return trace.Num(key, v)

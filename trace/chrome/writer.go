@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
 // ClockSync is by how much one rank's clock is ahead of the reference clock of
@@ -75,12 +76,12 @@ type Writer struct {
 	opt      Options
 	tracks   []track
 	known    map[[2]int64]trace.TrackID
-	tables   *tables
+	tables   *pack.Tables
 	zip      bool      // the file is compressed
 	proto    *protobuf // of Perfetto's format; nil: JSON
-	cur      *batch
-	spare    chan *batch // batches ready for use
-	full     chan *batch // batches to spill
+	cur      *pack.Batch
+	spare    chan *pack.Batch // batches ready for use
+	full     chan *pack.Batch // batches to spill
 	spilled  chan error
 	spool    Spool
 	sizes    []int64
@@ -122,7 +123,7 @@ func New(out io.Writer, opt Options) *Writer {
 	if opt.BatchBytes <= 0 {
 		opt.BatchBytes = defaultBatch
 	}
-	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), tables: newTables(), cur: &batch{},
+	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), tables: pack.New(appendString), cur: &pack.Batch{},
 		left: make(map[string]int64), counters: make(map[counterKey]*counter)}
 }
 
@@ -202,7 +203,7 @@ func (w *Writer) add(e *trace.Event, from, to int64) {
 	} else {
 		w.put(e, from, to)
 	}
-	if w.cur.size() >= w.opt.BatchBytes {
+	if w.cur.Size() >= w.opt.BatchBytes {
 		w.swap()
 	}
 }
@@ -229,9 +230,9 @@ func (w *Writer) count(e *trace.Event) {
 }
 
 func (w *Writer) put(e *trace.Event, from, to int64) {
-	off := len(w.cur.data)
-	w.cur.data = w.tables.pack(w.cur.data, byte(e.Phase), uint64(e.ID), e)
-	w.cur.add(key{from, to - from}, e.Track, off)
+	off := len(w.cur.Data)
+	w.cur.Data = w.tables.Pack(w.cur.Data, byte(e.Phase), uint64(e.ID), e)
+	w.cur.Add(pack.Key{TS: from, Dur: to - from}, e.Track, off)
 	w.events++
 }
 
@@ -239,14 +240,14 @@ func (w *Writer) put(e *trace.Event, from, to int64) {
 func (w *Writer) putPair(e *trace.Event, from, to int64) {
 	id := w.pairs
 	w.pairs++
-	off := len(w.cur.data)
-	w.cur.data = w.tables.pack(w.cur.data, pairBegin, uint64(id), e)
-	w.cur.add(key{from, to - from}, e.Track, off)
-	off = len(w.cur.data)
-	w.cur.data = w.tables.pack(w.cur.data, pairEnd, uint64(id), &trace.Event{Cat: e.Cat, Name: e.Name})
-	w.cur.add(key{to, 0}, e.Track, off)
+	off := len(w.cur.Data)
+	w.cur.Data = w.tables.Pack(w.cur.Data, pack.PairBegin, uint64(id), e)
+	w.cur.Add(pack.Key{TS: from, Dur: to - from}, e.Track, off)
+	off = len(w.cur.Data)
+	w.cur.Data = w.tables.Pack(w.cur.Data, pack.PairEnd, uint64(id), &trace.Event{Cat: e.Cat, Name: e.Name})
+	w.cur.Add(pack.Key{TS: to}, e.Track, off)
 	w.events += 2
-	if w.cur.size() >= w.opt.BatchBytes {
+	if w.cur.Size() >= w.opt.BatchBytes {
 		w.swap()
 	}
 }
@@ -290,9 +291,15 @@ func (w *Writer) swap() {
 	w.hand()
 }
 
+// order is that of events on the tracks that there are now.
+func (w *Writer) order() pack.Order {
+	tracks := w.tracks
+	return pack.Order{Single: w.opt.NCCLStyle, At: func(i int32) (process, thread int64) { return tracks[i].Process, tracks[i].Thread }}
+}
+
 // hand gives the current batch away for another.
 func (w *Writer) hand() {
-	w.cur.order = order{slices.Clip(w.tracks), w.opt.NCCLStyle}
+	w.cur.Order = w.order()
 	w.full <- w.cur
 	w.cur = <-w.spare
 }
@@ -307,20 +314,20 @@ func (w *Writer) startSpool() {
 		}
 	}
 	w.spool = f
-	w.full, w.spare, w.spilled = make(chan *batch), make(chan *batch, 2), make(chan error, 1)
-	w.spare <- &batch{}
+	w.full, w.spare, w.spilled = make(chan *pack.Batch), make(chan *pack.Batch, 2), make(chan error, 1)
+	w.spare <- &pack.Batch{}
 	go func() {
 		var first error
-		var memory sorter
+		var memory pack.Sorter
 		buf := bufio.NewWriterSize(&polled{f, w.cancelled}, 1<<20)
 		for b := range w.full {
 			if first == nil {
-				memory.sort(b)
+				memory.Sort(b)
 				var size int64
-				size, first = b.spill(buf)
+				size, first = b.Spill(buf)
 				w.sizes = append(w.sizes, size)
 			}
-			b.reset()
+			b.Reset()
 			w.spare <- b
 		}
 		w.spilled <- first
@@ -337,7 +344,7 @@ func (w *Writer) Close() error {
 	w.total.Store(w.events)
 	err := w.err
 	if w.spool != nil {
-		if len(w.cur.recs) > 0 {
+		if len(w.cur.Recs) > 0 {
 			w.hand()
 		}
 		close(w.full)

@@ -25,7 +25,7 @@ const (
 // flowID represents the key of an arrow that is whole.
 type flowID [16]byte
 
-// flowKey tells arrows apart.
+// flowKey identifies an arrow.
 type flowKey struct{ cat, name, id string }
 
 func (k flowKey) compare(o flowKey) int {

@@ -244,7 +244,7 @@ func (c *checker) finish() {
 	}
 	c.settleOwn()
 	if n := c.rep.Info.Repaired; n > 0 {
-		m := c.rep.Info.FirstMend
+		m := c.rep.Info.FirstRepair
 		c.warn(m.Line, "json", "not valid JSON in %d places, understood nevertheless; first: %s", n, m.Problem)
 	}
 	c.list()

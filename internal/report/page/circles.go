@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 )
@@ -76,7 +75,7 @@ func (p *places) join(edges []edge, from, to int32) []edge {
 }
 
 // circles draws each different ring and tree once.
-func circles(rings []Ring, trees []Tree, nodeOf []int32) (drawn struct{ Rings, Trees template.HTML }) {
+func circles(rings []Ring, trees []Tree, nodeOf []int32) (drawn struct{ Rings, Trees markup }) {
 	if len(nodeOf) < 2 {
 		return drawn
 	}
@@ -118,7 +117,7 @@ func addFigure(all []figure, f figure) []figure {
 	return append(all, f)
 }
 
-func (p *places) draw(all []figure) template.HTML {
+func (p *places) draw(all []figure) markup {
 	var s svg
 	n := float64(p.n)
 	pos := func(i int32) (x, y float64) {

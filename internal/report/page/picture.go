@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ type load struct {
 	Bytes    string
 	Capacity float64
 	Percent  float64 // of the operation's time that the bytes need at least
-	Colour   template.CSS
+	Colour   string
 }
 
 const (
@@ -43,7 +42,7 @@ func loads(p *Page) (out []load, left int) {
 			continue
 		}
 		x := share(l, p.Elapsed)
-		out = append(out, load{l.Name, grouped(l.Bytes), float64(l.Capacity), 100 * x, template.CSS(heatColour(x))})
+		out = append(out, load{l.Name, grouped(l.Bytes), float64(l.Capacity), 100 * x, string(heatColour(x))})
 	}
 	slices.SortStableFunc(out, func(a, b load) int { return cmp.Or(cmp.Compare(b.Percent, a.Percent), strings.Compare(a.Name, b.Name)) })
 	if n := len(out); n > loadsShown {
@@ -89,7 +88,7 @@ const (
 	rowColumns = 32
 )
 
-func picture(p *Page, channels []route) template.HTML {
+func picture(p *Page, channels []route) markup {
 	if p.System == nil {
 		return ""
 	}

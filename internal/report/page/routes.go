@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"strings"
 
@@ -185,7 +184,7 @@ func bow(a, b place, k topo.LinkKind) float64 {
 
 // buttons choose which channel is shown, without a script: each is a radio
 // button whose state the style sheet follows.
-func buttons(all []route) (inputs, labels template.HTML, rules template.CSS) {
+func buttons(all []route) (inputs, labels markup, rules string) {
 	if len(all) == 0 {
 		return "", "", ""
 	}
@@ -198,5 +197,5 @@ func buttons(all []route) (inputs, labels template.HTML, rules template.CSS) {
 		css.add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips label[for=%[1]s]{background:var(--route);color:#fff}", r.Key)
 	}
 	css.add("#r-load:not(:checked)~.wide .link{opacity:.3}#r-load:checked~.chips label[for=r-load]{background:var(--route);color:#fff}")
-	return in.html(), lab.html(), template.CSS(css.String())
+	return in.html(), lab.html(), string(css.String())
 }

@@ -15,7 +15,7 @@ import (
 // (NCCL_MAX_DEV_WORK_P2P_PER_BATCH, device.h:435).
 const WorksPerBatch = 8
 
-// Rounds is the order in which ranks talk to each other: in round k a rank
+// Rounds is the order in which ranks exchange data: in round k a rank
 // sends to one peer while another sends to it (init.cc:768-838).
 //
 // The ranks of all nodes, one after the other, are divided into equal groups.

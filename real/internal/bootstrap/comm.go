@@ -73,7 +73,7 @@ const frameTime = 5 * time.Second
 
 // Join reports to the root, waits for all ranks, and builds the ring. It
 // returns a *TimeoutError naming the missing ranks, ErrRefused, the error that
-// the root's verdict stands for, or ctx's cause, of which it informs the others.
+// the root's verdict represents, or ctx's cause, of which it informs the others.
 func Join(ctx context.Context, id ID, rank, nRanks int, opt Options) (*Comm, error) {
 	if rank < 0 || rank >= nRanks {
 		return nil, fmt.Errorf("bootstrap: rank %d is outside 0..%d", rank, nRanks-1)

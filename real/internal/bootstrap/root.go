@@ -223,7 +223,7 @@ func (r *Root) remove(rank int, m *member, v *verdict) {
 		if r.failed == nil {
 			r.failed = v
 		}
-		// Ranks that heard the verdict close too; that is its echo, and must
+		// Ranks that received the verdict close too; that is its echo, and must
 		// not overtake it to ranks that have not received it yet.
 		f = r.failed.frame(frVerdict)
 	}

@@ -16,7 +16,7 @@ type loading struct {
 	watch bool
 }
 
-// load makes the connections of a plan in the place of those that stood. All
+// load makes the connections of a plan in place of the previous ones. All
 // processes must call it with equal arguments. With watch every slice leaves its times.
 func (s *Session) load(p *plan.Plan, watch bool) error {
 	if s.loaded == (loading{p, watch}) {
@@ -160,7 +160,7 @@ func (r *rank) unload() error {
 		return err
 	}
 	p := r.planned
-	if p == nil { // none stood here, though it may have on others
+	if p == nil { // none was loaded here, though it may have on others
 		return nil
 	}
 	r.planned = nil

@@ -115,7 +115,7 @@ func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secre
 		}
 		return w, err
 	}
-	return transport.Admit(ctx, ln, setupTime, check, func(_ net.Conn, w caller) (farewell bool) {
+	return transport.Admit(ctx, ln, setupTime, check, func(_ net.Conn, w caller) (ended bool) {
 		if w.Op == "" {
 			w.conn.Close()
 			return true
@@ -229,7 +229,7 @@ func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig,
 	}
 	var t *control
 	if c.Op == OpNCCL {
-		t = newTalk(conn)
+		t = newControl(conn)
 		p, err = m.pattern(ctx, t, dev, &c, client)
 	} else {
 		p, t, err = m.bare(ctx, conn, dev, &c, client)
@@ -256,7 +256,7 @@ type control struct {
 	far  chan note // closed when the peer disconnects
 }
 
-func newTalk(conn net.Conn) *control {
+func newControl(conn net.Conn) *control {
 	t := &control{conn: conn, far: make(chan note, 16)}
 	go func() {
 		defer close(t.far)
@@ -271,7 +271,7 @@ func newTalk(conn net.Conn) *control {
 	return t
 }
 
-var errPeerGone = errors.New("the peer ended the measurement")
+var errPeerEnded = errors.New("the peer ended the measurement")
 
 // next waits for the peer's next note.
 func (t *control) next() (note, error) {
@@ -282,7 +282,7 @@ func (t *control) next() (note, error) {
 func (w *note) fault(ok bool) error {
 	switch {
 	case !ok:
-		return errPeerGone
+		return errPeerEnded
 	case w.Err != "":
 		return fmt.Errorf("the peer says: %s", w.Err)
 	}
@@ -322,7 +322,7 @@ func (t *control) settle(p *Perf, err error, client bool) (*Perf, error) {
 			return nil, err
 		}
 		// The client goes when it has it.
-		if w, err := t.next(); err != errPeerGone {
+		if w, err := t.next(); err != errPeerEnded {
 			return nil, errors.Join(err, w.fault(true))
 		}
 		return nil, nil

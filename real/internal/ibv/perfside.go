@@ -40,7 +40,7 @@ func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, c
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &side{comm: k, t: newTalk(conn), c: c, op: perfOps[c.Op], mem: mem, sends: client || c.Bidirectional, awaits: !client || c.Bidirectional}
+	s := &side{comm: k, t: newControl(conn), c: c, op: perfOps[c.Op], mem: mem, sends: client || c.Bidirectional, awaits: !client || c.Bidirectional}
 	p, err := s.run(ctx, client)
 	return p, s.t, errors.Join(err, k.free())
 }

@@ -203,7 +203,7 @@ func (c *faultCase) clean() {
 }
 
 // TestFaultsEndWithAClearError breaks a connection in the ways that hardware
-// and peers do. Who can know of it gets an error that names the verb; nobody
+// and peers do. Who can know of it gets an error that names the verb; no one else
 // gets wrong data, nothing hangs.
 func TestFaultsEndWithAClearError(t *testing.T) {
 	for _, f := range []struct {
@@ -308,7 +308,7 @@ func TestPerf(t *testing.T) {
 }
 
 // TestPerfServer: a client that does not know the secret is refused, one that
-// dies leaves the server ready for the next, and a farewell ends it.
+// dies leaves the server ready for the next, and the client's last call ends it.
 func TestPerfServer(t *testing.T) {
 	n := wires(t, netcfg.IB{})
 	ln, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -331,7 +331,7 @@ func TestPerfServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close() // dies
-	// Callers are heard side by side: the next one waits until the dead one had its turn.
+	// Callers are served concurrently: the next one waits until the dead one had its turn.
 	if err := <-reported; err == nil {
 		t.Error("the server measured with a dead client")
 	}

@@ -15,8 +15,8 @@ import (
 // (nccl_net.h, NCCL_NET_MAX_REQUESTS).
 const maxRequests = 32
 
-// ErrPeerGone: the other side closed the connection, or its process ended.
-var ErrPeerGone = errors.New("the peer closed the connection")
+// ErrPeerClosed: the other side closed the connection, or its process ended.
+var ErrPeerClosed = errors.New("the peer closed the connection")
 
 // conn is one direction of a connection. One goroutine serves the control
 // socket, message after message; helpers serve the data sockets. Both sides
@@ -82,7 +82,7 @@ func newConn(socks []net.Conn, inv *invitation, send bool) *conn {
 // fail ends every request with the first error.
 func (c *conn) fail(err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = ErrPeerGone
+		err = ErrPeerClosed
 	}
 	err = fmt.Errorf("socket connection with %s: %w", c.peer, err)
 	c.err.CompareAndSwap(nil, &err)

@@ -44,7 +44,7 @@ func dial(t *testing.T, ln net.Listener) net.Conn {
 }
 
 // TestServeSurvivesALackOfDescriptors: it waits and serves on, and makes room by
-// closing the stranger that has been there longest. A closed listener ends it.
+// closing the unknown peer that has been there longest. A closed listener ends it.
 func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 	ln := &exhausted{Listener: listen(t)}
 	ended := make(chan error, 1)
@@ -121,7 +121,7 @@ func TestServeKeepsThoseItKnows(t *testing.T) {
 	<-proven
 }
 
-// TestKeys: the peer of a handle is known by both sides, a stranger by neither;
+// TestKeys: the peer of a handle is known by both sides, an unknown peer by neither;
 // the listener shows nothing that depends on the key before the caller's proof,
 // and the key never goes over the wire.
 func TestKeys(t *testing.T) {

@@ -70,6 +70,7 @@ type Group struct {
 	Ins, Outs      []int32      // of a quotient: all connections that it reads and writes
 	FromBuf, ToBuf []int32      // and those of one op, where they vary
 	drift          float64      // static share of this channel
+	taken          int64        // ops of the program that were taken up
 	held           heldSlice
 	posted         bool       // the last slice's flag goes up behind a fence
 	streams        bool       // the piece in progress began without a pause after such a slice
@@ -150,8 +151,17 @@ type Engine struct {
 	Net      *host.Network
 	Observer Observer           // nil: none
 	Progress func(part float64) // nil without a listener
-	fetched  int64              // ops taken up
-	Ops      int64              // in all, where report is set
+	// Cancelled is polled while groups and connections are laid out; its error ends
+	// that. nil: nothing does.
+	Cancelled func() error
+	fetched   int64 // ops taken up
+	Ops       int64 // in all, where report is set
+	// Skipped is the time of the periods of a steady state that were counted in
+	// place of being simulated, and Periods how many those are.
+	Skipped       units.Time
+	Periods       int64
+	skippedEvents int64
+	steady        steady
 }
 
 // Options are the inputs of a run other than its plan.
@@ -218,7 +228,7 @@ func (e *Engine) Run(ctx context.Context) error {
 				e.Progress(float64(e.fetched) / float64(e.Ops))
 			}
 		}
-		if e.Queue.Now >= lastTime {
+		if e.Queue.Now+e.Skipped >= lastTime {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
 				Missing: "simulated time ends there; check the speeds of links and ports, or take a smaller size"}
 		}
@@ -226,7 +236,11 @@ func (e *Engine) Run(ctx context.Context) error {
 		// Rates are found when an instant is over: no flow ends within the instant
 		// that changes its rate.
 		if !ok || at > e.Queue.Now {
-			if end, flows := e.Wire.Next(); flows && (!ok || end <= at) {
+			end, flows := e.Wire.Next()
+			if e.steady.due && ok && (!flows || end > e.Queue.Now) {
+				e.repeat(at, end, flows)
+			}
+			if flows && (!ok || end <= at) {
 				e.advance(end)
 				continue
 			}
@@ -367,7 +381,7 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 	for i := sm.from; i < sm.to; i++ {
 		g := &e.Groups[i]
 		g.Job.Plan.OpenInto(&g.cur, &g.Program)
-		g.Free, g.Since, g.posted = at, at, false
+		g.Free, g.Since, g.posted, g.taken = at, at, false, 0
 		g.state = idle
 		e.wakeAt(i, at)
 	}
@@ -388,13 +402,13 @@ func (e *Engine) programEnd(gi int32) {
 
 func (e *Engine) kernelDone(di int32, at units.Time) {
 	d := &e.Devices[di]
-	d.Ends = append(d.Ends, at)
+	d.Ends = append(d.Ends, at+e.Skipped)
 	d.Done++
 	if d.Done < d.Job.Kernels {
 		e.startKernel(di, at+d.Job.Gap)
 		return
 	}
 	if e.running--; e.running == 0 {
-		e.Events = e.Queue.Handled()
+		e.Events = e.Queue.Handled() + e.skippedEvents
 	}
 }

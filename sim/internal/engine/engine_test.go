@@ -37,7 +37,7 @@ func laid(t *testing.T, change func(*engine.Options)) *engine.Engine {
 	return e
 }
 
-// diary is an observer that writes down what it hears.
+// diary is an observer that writes down what it receives.
 type diary struct {
 	e     *engine.Engine
 	lines []string
@@ -71,7 +71,7 @@ func (d *diary) Delayed(*host.QueuePair, units.Time) {}
 // to do. Rank 0's piece begins when its kernel has started (gap_ll = 3 us), joins its
 // link ll_op = 0.2 us later and stores 8 bytes. LL has a flag beside each word: rank
 // 1 begins with the first one, ll_op + ll_hop = 0.8 us after rank 0 began, and polls
-// for ll_recv = 0.2 us. An observer hears of the life of each piece in order, and
+// for ll_recv = 0.2 us. An observer is called with the life of each piece in order, and
 // changes no time.
 func TestOneConnection(t *testing.T) {
 	e := laid(t, func(*engine.Options) {})

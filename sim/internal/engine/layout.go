@@ -13,16 +13,29 @@ import (
 
 // LayAll fills in groups and connections of all ranks.
 func (e *Engine) LayAll(j *Job) error {
-	e.layGroups(j)
+	if err := e.layGroups(j); err != nil {
+		return err
+	}
 	if err := e.layConns(j); err != nil {
 		return err
 	}
 	return e.layJoint(j)
 }
 
+// Poll returns Cancelled's error.
+func (e *Engine) Poll() error {
+	if e.Cancelled == nil {
+		return nil
+	}
+	return e.Cancelled()
+}
+
+// pollEvery is after how many groups or connections Cancelled is polled.
+const pollEvery = 1 << 8
+
 // layGroups lists the programs of every rank as groups, multiprocessors and
 // devices.
-func (e *Engine) layGroups(j *Job) {
+func (e *Engine) layGroups(j *Job) error {
 	n := int32(j.Plan.Comm.NRanks)
 	e.Devices = make([]Device, n)
 	for i := range e.Devices {
@@ -33,6 +46,9 @@ func (e *Engine) layGroups(j *Job) {
 	}
 	var progs []plan.Program
 	for r := range n {
+		if err := e.Poll(); err != nil {
+			return err
+		}
 		progs = j.Plan.AppendPrograms(progs[:0], r)
 		d := &e.Devices[r]
 		d.First = int32(len(e.SMs))
@@ -56,6 +72,7 @@ func (e *Engine) layGroups(j *Job) {
 	case j.Gap == 0:
 		j.Gap = units.FromMicros(e.Class.KernelGap[coll.LL])
 	}
+	return nil
 }
 
 // GapOf is a kernel's fixed cost.
@@ -90,6 +107,11 @@ func (e *Engine) layConns(j *Job) error {
 	var cur plan.Cursor
 	for gi := range e.Groups {
 		g := &e.Groups[gi]
+		if gi%pollEvery == 0 {
+			if err := e.Poll(); err != nil {
+				return err
+			}
+		}
 		j.Plan.OpenInto(&cur, &g.Program)
 		// A program uses the same connections throughout, save that the first and
 		// last ops may lack some; PAT and NVLS vary.

@@ -39,6 +39,9 @@ func (e *Engine) tryStart(gi int32) {
 			e.programEnd(gi)
 			return
 		}
+		if g.taken++; e.steady.on {
+			e.took(gi)
+		}
 		g.state, g.Since = waiting, max(g.Since, g.Free)
 	}
 	at, ok := e.ready(g)

@@ -5,6 +5,7 @@ package event
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/simccl/simccl/units"
@@ -38,7 +39,7 @@ const (
 	slots    = 4096
 )
 
-// Queue holds events that are due within the slot at hand in order, those of the
+// Queue holds events that are due within the current slot in order, those of the
 // next slots by slot, unordered, and those after them in a heap. Few events share
 // a slot, or nearly all of those that do are due at one instant and were pushed in
 // order: either way there is little to sort. The zero Queue is empty and ready.
@@ -50,10 +51,10 @@ type Queue struct {
 	done int64
 	len  int
 
-	due    []Event // of the slot at hand, in order, those from head on
+	due    []Event // of the current slot, in order, those from head on
 	head   int
 	soon   heap       // pushed since, before the end of that slot
-	slot   units.Time // at hand
+	slot   units.Time // the current one
 	wheel  wheel      // the slots after it
 	beyond heap       // the time after the wheel
 }
@@ -78,7 +79,7 @@ func (q *Queue) Next() (at units.Time, ok bool) {
 	return q.first().At, true
 }
 
-// first is the earliest event of the slot at hand, which has one.
+// first is the earliest event of the current slot, which has one.
 func (q *Queue) first() *Event {
 	if q.head == len(q.due) || len(q.soon) > 0 && q.soon[0].before(&q.due[q.head]) {
 		return &q.soon[0]
@@ -166,4 +167,22 @@ func order(events []Event) {
 			events[k] = e
 		}
 	}
+}
+
+// AppendAll appends the events that wait, in the order in which Pop would
+// return them.
+func (q *Queue) AppendAll(dst []Event) []Event {
+	first := len(dst)
+	dst = append(dst, q.due[q.head:]...)
+	dst = append(dst, q.soon...)
+	dst = append(dst, q.beyond...)
+	for i, word := range q.wheel.full {
+		for ; word != 0; word &= word - 1 {
+			for n := q.wheel.heads[64*i+bits.TrailingZeros64(word)]; n != 0; n = q.wheel.nodes[n-1].next {
+				dst = append(dst, q.wheel.nodes[n-1].Event)
+			}
+		}
+	}
+	slices.SortFunc(dst[first:], func(a, b Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order)) })
+	return dst
 }

@@ -126,3 +126,27 @@ func TestQueueIsALookForTheNext(t *testing.T) {
 		}
 	})
 }
+
+// AppendAll lists what waits in the order in which Pop returns it, wherever in
+// the queue it lies.
+func TestAppendAllIsTheOrderOfPop(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q Queue
+		var e Event
+		for range rapid.IntRange(0, 200).Draw(t, "events") {
+			q.Push(q.Now+units.Time(rapid.SampledFrom([]int64{0, 1, 900, 5_000, 3_000_000, 9_000_000}).Draw(t, "in")), uint8(rapid.IntRange(0, 2).Draw(t, "class")), 0, int32(q.Len()), 7)
+			if rapid.IntRange(0, 2).Draw(t, "pop") == 0 && q.Pop(&e) {
+				q.Now = e.At
+			}
+		}
+		all := q.AppendAll(nil)
+		if len(all) != q.Len() {
+			t.Fatalf("%d listed of %d", len(all), q.Len())
+		}
+		for i := range all {
+			if q.Pop(&e); e != all[i] {
+				t.Fatalf("event %d is %+v, listed as %+v", i, e, all[i])
+			}
+		}
+	})
+}

@@ -88,11 +88,13 @@ type Fluid struct {
 	order   []due   // heap of bundles by next completion
 	moved   []int32 // bundles
 	queue   []int32 // links
-	open    []limit // bundles on the link at hand that are not settled yet,
+	open    []limit // bundles on the current link that are not settled yet,
 	held    []limit // and those that it holds up
 	seq     int64
 	now     units.Time
-	watched *watched // nil: nobody watches rates
+	watched *watched // nil: no trace rates
+	active  []int32  // of AppendState, as sorted
+	sorted  []entry
 }
 
 var _ wire.Model = (*Fluid)(nil)

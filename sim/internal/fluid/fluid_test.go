@@ -133,7 +133,7 @@ func TestTextbookShares(t *testing.T) {
 }
 
 // Max-min: no link above capacity, and every flow is either at its own rate or
-// crosses a full link on which nobody is faster.
+// crosses a full link on which no flow is faster.
 func TestSharesAreMaxMin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
@@ -226,7 +226,7 @@ func BenchmarkFluid(b *testing.B) {
 }
 
 // A flow that is complete keeps no rate: two that end at one instant come out
-// of one Advance, and whoever handles the first may still think of the second.
+// of one Advance, and the caller that handles the first may still think of the second.
 func TestSetRateOfACompleteFlow(t *testing.T) {
 	f := new(Fluid)
 	r := f.AddRoute([]wire.Use{{Link: f.AddLink("a", wire.RateOf(10)), Count: 1}})

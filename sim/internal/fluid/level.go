@@ -50,7 +50,7 @@ func (f *Fluid) level() {
 	f.moved = f.moved[:0]
 }
 
-// count tells the links of a bundle how many flows it has.
+// count sets on the links of a bundle the number of its flows.
 func (f *Fluid) count(bi int32) {
 	b, s := &f.bundles[bi], &f.shares[bi]
 	if s.n == 0 {

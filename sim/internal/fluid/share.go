@@ -251,7 +251,7 @@ func (w *watched) least() wire.Rate {
 
 // fixBound gives bundles their own rates where those are no more than a share,
 // and returns the smallest of the others' and how many it settled; fixed ones
-// are let go of.
+// are released.
 func (w *watched) fixBound(share wire.Rate) (least wire.Rate, fixed int) {
 	least, n := none, 0
 	for _, bi := range w.openB {

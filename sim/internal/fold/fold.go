@@ -85,12 +85,12 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 			left = append(left, s)
 			continue
 		}
-		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
+		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
 			return q, err
 		}
 	}
 	for _, s := range left { // what they were left for does not hold
-		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
+		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
 			return q, err
 		}
 	}
@@ -129,9 +129,17 @@ func (s *symmetry) work(p *plan.Plan) int64 {
 
 // layQuotient lays out the quotient by a symmetry; nil where that is neither exact
 // nor, where that is allowed, known to be near.
-func layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quotient, error) {
+func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quotient, error) {
+	if err := e.Poll(); err != nil {
+		return nil, err
+	}
 	if near = near && s.margin > 0; !s.equivalent && !near {
 		return nil, nil
+	}
+	if s.rotated {
+		if err := Transfers(j.Plan, s.transfers(j.Plan), c.Mode); err != nil {
+			return nil, err
+		}
 	}
 	if s.list != nil {
 		s.list()

@@ -166,7 +166,7 @@ func (q *Quotient) place(channel, rank int32) int32 {
 }
 
 // key names the kind of a connection: the place of the rank that it belongs
-// to, and which of its connections it is. Where heads are taken for one, what
+// to, and which of its connections it is. Where heads are merged, what
 // counts is how far the head is from the rank.
 func (q *Quotient) key(id int32) int32 {
 	n := int32(q.plan.Comm.NRanks)

@@ -41,13 +41,25 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 		return nil
 	}
 	s.alignParts(p, per)
-	// Messages of sockets wait for each other as one thread comes to them, which
+	// Messages of sockets wait for each other as one thread serves them, which
 	// one node's quotient reproduces nearly, not exactly.
 	if slices.ContainsFunc(systems[0].Of(topo.NET), func(id topo.NodeID) bool { return systems[0].Nodes[id].Net.Sockets }) {
 		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are assumed to poll all nodes' sockets at the same times"
 	}
 	s.list = func() { s.listParts(p, per) }
 	return s
+}
+
+// transfers is how many sends remain, at least.
+func (s *symmetry) transfers(p *plan.Plan) int64 {
+	n := int64(p.Comm.MaxLocalRanks)
+	if s.within {
+		n = 1
+	}
+	if p.Req.Func == coll.AllToAll {
+		n *= int64(p.Comm.NRanks)
+	}
+	return n
 }
 
 // listParts lists the parts of what remains: of the first rank, or of all ranks of
@@ -76,7 +88,7 @@ func (s *symmetry) listParts(p *plan.Plan, per int) {
 	}
 }
 
-// alignParts sees whether all that is taken together begins alike in the buffer:
+// alignParts checks whether all merged parts have the same alignment in the buffer:
 // where a peer's part begins decides how fast it is read. From node to node that
 // is equal where a node's parts are whole lines of 128 bytes, from rank to rank
 // where every part is.
@@ -92,7 +104,7 @@ func (s *symmetry) alignParts(p *plan.Plan, per int) {
 	}
 	s.equivalent = bytes%128 == 0
 	if !s.equivalent && bytes%16 == 0 { // aligned equally to packs of 16 bytes, as which they are copied
-		s.margin, s.approximation = 0.08, "the parts of all "+whose+" are taken to begin alike in a line of 128 bytes"
+		s.margin, s.approximation = 0.08, "the parts of all "+whose+" are assumed to have the same offset in a line of 128 bytes"
 	}
 }
 

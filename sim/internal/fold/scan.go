@@ -113,6 +113,9 @@ func (s *scan) walk() error {
 			continue
 		}
 		for _, rank := range s.plan.Comm.NodeRanks[node] {
+			if err := s.e.Poll(); err != nil {
+				return err
+			}
 			progs = s.plan.AppendPrograms(progs[:0], rank)
 			for i := range progs {
 				if err := s.program(&progs[i]); err != nil {

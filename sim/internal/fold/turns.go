@@ -47,6 +47,9 @@ func (s *scan) turns() error {
 	n := len(s.e.Conns) * int(per)
 	s.flows, s.byThread = make([]flow, 0, 2*n), make([]served, 0, 2*n)
 	for by := range per {
+		if err := s.e.Poll(); err != nil {
+			return err
+		}
 		for c := range s.q.model {
 			pc := s.q.model[c]
 			if by > 0 {

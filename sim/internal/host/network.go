@@ -77,7 +77,7 @@ type Network struct {
 	seed    uint64
 	proxy   proxies
 	ports   portMap
-	waits   []float64 // by route: bytes of messages times how long they waited, us
+	waits   []integral // by route: messages' work times how long they waited
 	rdma    rdma
 	tcp     tcp
 	sharp   sharp

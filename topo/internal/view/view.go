@@ -120,13 +120,13 @@ func removeAll(e *decl.Element, list []*decl.Element) {
 	if len(list) == 0 {
 		return
 	}
-	gone := make(map[*decl.Element]bool, len(list))
+	removed := make(map[*decl.Element]bool, len(list))
 	for _, x := range list {
-		gone[x] = true
+		removed[x] = true
 	}
 	var rec func(e *decl.Element)
 	rec = func(e *decl.Element) {
-		e.Children = slices.DeleteFunc(e.Children, func(c *decl.Element) bool { return gone[c] })
+		e.Children = slices.DeleteFunc(e.Children, func(c *decl.Element) bool { return removed[c] })
 		for _, c := range e.Children {
 			rec(c)
 		}

@@ -30,7 +30,7 @@ import (
 var sanitize = flag.Bool("sanitize", false, "build the fake CUDA driver under the address sanitizer, whose runtime is preloaded")
 
 // units are what the driver is made of: sources with flags. Two element types
-// stand for all.
+// represent all.
 func units(here, kernels string) [][]string {
 	return [][]string{
 		{filepath.Join(kernels, "free.cu"), "-DELEM=F32", "-DNAME=f32"},

@@ -1,4 +1,4 @@
-package chrome
+package pack
 
 import (
 	"encoding/binary"
@@ -7,46 +7,50 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// tables hold what events repeat. An event is kept as the number of its shape and
+// Tables hold what events repeat. An event is kept as the number of its shape and
 // the values of its arguments until the file is written: a quarter of its text.
-type tables struct {
-	shapes   []shape // from 1 on; 0 stands for an event that is spelled out
+type Tables struct {
+	Shapes   []Shape // counted from 1; 0 means an event that is spelled out
 	byShape  map[string]uint32
 	near     [1 << 13]uint32 // shapes by a hash of theirs
-	words    []word
+	Words    []Word
 	byWord   map[string]uint32
 	nearWord [1 << 10]uint32 // word + 1
 	key      []byte
+	quote    func(b []byte, s string) []byte
 }
 
-// shape is what events have in common but for times, place and values.
-type shape struct {
-	cat, name string
-	args      []shapeArg
-	text      []byte // `,"cat":…,"name":…`
+// Shape is what events have in common but for times, place and values.
+type Shape struct {
+	Cat, Name string
+	Args      []ShapeArg
+	Text      []byte // `,"cat":…,"name":…`
 }
 
-type shapeArg struct {
-	key  string
-	kind trace.ArgKind
-	text []byte // `"key":`
+// ShapeArg is an argument of a shape.
+type ShapeArg struct {
+	Key  string
+	Kind trace.ArgKind
+	Text []byte // `"key":`
 }
 
-// word is the value of an argument.
-type word struct {
-	s    string
-	text []byte // in quotes
+// Word is the value of an argument.
+type Word struct {
+	S    string
+	Text []byte // in quotes
 }
 
 // What the tables hold at most: a file of others may repeat nothing.
 const (
 	maxShapes = 1 << 16
 	maxTable  = 1 << 16
-	maxShort  = 256 // bytes of a word
+	maxShort  = 256      // bytes of a word
+	maxKey    = 64 << 10 // bytes of a shape's names
 )
 
-func newTables() *tables {
-	return &tables{shapes: make([]shape, 1), byShape: map[string]uint32{}, byWord: map[string]uint32{}}
+// New returns empty Tables, of a file in which quote prints strings.
+func New(quote func(b []byte, s string) []byte) *Tables {
+	return &Tables{quote: quote, Shapes: make([]Shape, 1), byShape: map[string]uint32{}, byWord: map[string]uint32{}}
 }
 
 // hash mixes a length with the ends of a string: names that repeat differ there.
@@ -70,12 +74,12 @@ func le64(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-func (s *shape) is(e *trace.Event) bool {
-	if s.name != e.Name || s.cat != e.Cat || len(s.args) != len(e.Args) {
+func (s *Shape) is(e *trace.Event) bool {
+	if s.Name != e.Name || s.Cat != e.Cat || len(s.Args) != len(e.Args) {
 		return false
 	}
 	for i := range e.Args {
-		if a := &s.args[i]; a.kind != e.Args[i].Kind || a.key != e.Args[i].Key {
+		if a := &s.Args[i]; a.Kind != e.Args[i].Kind || a.Key != e.Args[i].Key {
 			return false
 		}
 	}
@@ -83,13 +87,13 @@ func (s *shape) is(e *trace.Event) bool {
 }
 
 // shape returns the number of an event's shape, 0 where there is no room for it.
-func (t *tables) shape(e *trace.Event) uint32 {
+func (t *Tables) shape(e *trace.Event) uint32 {
 	h := hash(uint64(len(e.Args))<<3+uint64(len(e.Cat)), e.Name)
 	if n := len(e.Args); n > 0 {
 		h = hash(h, e.Args[n-1].Key)
 	}
 	slot := &t.near[h>>(64-13)]
-	if *slot > 0 && t.shapes[*slot].is(e) {
+	if *slot > 0 && t.Shapes[*slot].is(e) {
 		return *slot
 	}
 	k := appendText(appendText(t.key[:0], e.Cat), e.Name)
@@ -101,41 +105,41 @@ func (t *tables) shape(e *trace.Event) uint32 {
 		*slot = id
 		return id
 	}
-	if len(t.shapes) > maxShapes || len(k) > maxName {
+	if len(t.Shapes) > maxShapes || len(k) > maxKey {
 		return 0
 	}
-	t.shapes = append(t.shapes, newShape(e))
-	*slot = uint32(len(t.shapes) - 1)
+	t.Shapes = append(t.Shapes, t.newShape(e))
+	*slot = uint32(len(t.Shapes) - 1)
 	t.byShape[string(k)] = *slot
 	return *slot
 }
 
-func newShape(e *trace.Event) shape {
-	s := shape{cat: e.Cat, name: e.Name}
+func (t *Tables) newShape(e *trace.Event) Shape {
+	s := Shape{Cat: e.Cat, Name: e.Name}
 	if e.Cat != "" {
-		s.text = appendString(append(s.text, `,"cat":`...), e.Cat)
+		s.Text = t.quote(append(s.Text, `,"cat":`...), e.Cat)
 	}
-	s.text = appendString(append(s.text, `,"name":`...), e.Name)
+	s.Text = t.quote(append(s.Text, `,"name":`...), e.Name)
 	for i := range e.Args {
 		a := &e.Args[i]
-		s.args = append(s.args, shapeArg{a.Key, a.Kind, append(appendString(nil, a.Key), ':')})
+		s.Args = append(s.Args, ShapeArg{a.Key, a.Kind, append(t.quote(nil, a.Key), ':')})
 	}
 	return s
 }
 
 // word returns the number of a value, false where there is no room for it.
-func (t *tables) word(s string) (uint32, bool) {
+func (t *Tables) word(s string) (uint32, bool) {
 	slot := &t.nearWord[hash(0, s)>>(64-10)]
-	if *slot > 0 && t.words[*slot-1].s == s {
+	if *slot > 0 && t.Words[*slot-1].S == s {
 		return *slot - 1, true
 	}
 	id, ok := t.byWord[s]
 	if !ok {
-		if len(t.words) == maxTable || len(s) > maxShort {
+		if len(t.Words) == maxTable || len(s) > maxShort {
 			return 0, false
 		}
-		id = uint32(len(t.words))
-		t.words = append(t.words, word{s, appendString(nil, s)})
+		id = uint32(len(t.Words))
+		t.Words = append(t.Words, Word{s, t.quote(nil, s)})
 		t.byWord[s] = id
 	}
 	*slot = id + 1
@@ -148,14 +152,16 @@ func appendText(b []byte, s string) []byte {
 
 // Kinds of what is kept beyond the phases of events.
 const (
-	pairBegin = byte(trace.Counter) + 1 + iota // of Options.NCCLStyle
-	pairEnd
+	PairBegin    = byte(trace.Counter) + 1 + iota // of Options.NCCLStyle
+	PairEnd                                       // the other half
+	SliceEnd                                      // of Perfetto's format: has no shape
+	CounterValue                                  // of Perfetto's format: the id is the counter's
 )
 
-// pack appends an event as it is kept, but for its times and its track.
-func (t *tables) pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
+// Pack appends an event as it is kept, but for its times and its track.
+func (t *Tables) Pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
 	b = append(b, kind)
-	if kind == byte(trace.FlowStart) || kind == byte(trace.FlowEnd) || kind >= pairBegin {
+	if kind == byte(trace.FlowStart) || kind == byte(trace.FlowEnd) || kind >= PairBegin {
 		b = binary.AppendUvarint(b, id)
 	}
 	n := t.shape(e)
@@ -184,16 +190,16 @@ func (t *tables) pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
 	return b
 }
 
-// packed is an event as it was kept. Its reader trusts the bytes: they are ours.
-type packed struct {
-	key
-	track int32
-	kind  byte
-	id    uint64
-	// number is the shape's, 0 of one that is spelled out.
-	number uint64
-	shape  *shape
-	loose  shape
+// Packed is an event as it was kept. Its reader trusts the bytes: they are ours.
+type Packed struct {
+	Key
+	Track int32
+	Kind  byte
+	ID    uint64
+	// Number is the shape's, 0 of one that is spelled out.
+	Number uint64
+	Shape  *Shape
+	loose  Shape
 	args   []byte
 }
 
@@ -210,18 +216,18 @@ func text(b []byte) (string, []byte) {
 	return string(b[:n]), b[n:]
 }
 
-// unpack reads what pack wrote.
-func (t *tables) unpack(p *packed, b []byte) {
-	p.kind, p.id, b = b[0], 0, b[1:]
-	if p.kind == protoEnd {
+// Unpack reads what Pack wrote.
+func (t *Tables) Unpack(p *Packed, b []byte) {
+	p.Kind, p.ID, b = b[0], 0, b[1:]
+	if p.Kind == SliceEnd {
 		return
 	}
-	if p.kind == byte(trace.FlowStart) || p.kind == byte(trace.FlowEnd) || p.kind >= pairBegin {
-		p.id, b = uvarint(b)
+	if p.Kind == byte(trace.FlowStart) || p.Kind == byte(trace.FlowEnd) || p.Kind >= PairBegin {
+		p.ID, b = uvarint(b)
 	}
 	n, b := uvarint(b)
-	p.number = n
-	if p.shape, p.args = &t.shapes[n], b; n > 0 {
+	p.Number = n
+	if p.Shape, p.args = &t.Shapes[n], b; n > 0 {
 		return
 	}
 	e := trace.Event{}
@@ -238,8 +244,8 @@ func (t *tables) unpack(p *packed, b []byte) {
 		b = rest
 		e.Args = append(e.Args, a)
 	}
-	p.loose = newShape(&e)
-	p.shape = &p.loose
+	p.loose = t.newShape(&e)
+	p.Shape = &p.loose
 }
 
 func skipValue(kind trace.ArgKind, b []byte) []byte {
@@ -257,38 +263,38 @@ func skipValue(kind trace.ArgKind, b []byte) []byte {
 	return rest
 }
 
-// values calls each for every argument.
-func (t *tables) values(p *packed, each func(a *shapeArg, v *value)) {
-	var v value
+// Values calls each for every argument.
+func (t *Tables) Values(p *Packed, each func(a *ShapeArg, v *Value)) {
+	var v Value
 	b := p.args
-	for i := range p.shape.args {
-		a := &p.shape.args[i]
-		switch a.kind {
+	for i := range p.Shape.Args {
+		a := &p.Shape.Args[i]
+		switch a.Kind {
 		case trace.IntArg:
 			u, rest := uvarint(b)
-			v.num, b = int64(u>>1)^-int64(u&1), rest
+			v.Num, b = int64(u>>1)^-int64(u&1), rest
 		case trace.FloatArg:
-			v.float, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
+			v.Float, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
 		case trace.StringArg:
 			n, rest := uvarint(b)
-			if b, v.number = rest, n; n > 0 {
-				v.word = &t.words[n-1]
+			if b, v.Number = rest, n; n > 0 {
+				v.Word = &t.Words[n-1]
 			} else {
-				v.loose.s, b = text(b)
-				v.loose.text = appendString(nil, v.loose.s)
-				v.word = &v.loose
+				v.loose.S, b = text(b)
+				v.loose.Text = t.quote(nil, v.loose.S)
+				v.Word = &v.loose
 			}
 		}
 		each(a, &v)
 	}
 }
 
-// value is an argument's: which member holds it, its kind says.
-type value struct {
-	num   int64
-	float float64
-	word  *word
-	loose word
-	// number is the word's from 1 on, 0 of one that is spelled out.
-	number uint64
+// Value is an argument's: which member holds it, its kind says.
+type Value struct {
+	Num   int64
+	Float float64
+	Word  *Word
+	loose Word
+	// Number is the word's, counted from 1; 0 of one that is spelled out.
+	Number uint64
 }
