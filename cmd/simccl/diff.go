@@ -27,8 +27,8 @@ func newDiff(a *app) *cobra.Command {
 differ between them, and why: rules that switch something off on one side, cost
 terms that moved, graphs, paths, the fullest link. Options given outside --a and
 --b hold for both. In them, K=V is short for --env K=V, FILE.xml for --topo,
-FILE.json for --fabric, a version such as 2.21.5 for --nccl-version, and rank=…, nic=… and link=… for --fault; quotes work as
-in a shell. A side that is left out, or empty, has nothing of its own.
+FILE.json for --fabric, a version such as 2.21.5 for --nccl-version, and rank=…,
+nic=… and link=… for --fault; quotes work as in a shell. A side that is left out, or empty, has nothing of its own.
 
 Without OP, seven operations are compared; sizes are ` + diffSizes + ` unless
 --sizes, -b, -e, -f or -i say otherwise. Exit status 0, with --exit-code 7 where

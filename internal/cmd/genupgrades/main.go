@@ -128,7 +128,7 @@ func write(b *strings.Builder, d *diff.Document) {
 		var parts []string
 		for ; i < len(d.Choices) && d.Choices[i].Op == op; i++ {
 			c := d.Choices[i]
-			for i+1 < len(d.Choices) && d.Choices[i+1].Op == op && d.Choices[i+1].A == c.A && d.Choices[i+1].B == c.B && d.Choices[i+1].From == c.To+1 {
+			for i+1 < len(d.Choices) && d.Choices[i+1].Op == op && d.Choices[i+1].A == c.A && d.Choices[i+1].B == c.B && d.Choices[i+1].From <= c.To+c.To/1000+1 {
 				i++
 				c.To = d.Choices[i].To // for another reason
 			}
