@@ -26,6 +26,10 @@ RACEPKG  ?= $(shell .ci/concurrent)
 # Packages with tests that need hardware, and skip where it is absent.
 DEVICEPKG ?= $(shell git grep -l 'require\.Hardware' -- '*_test.go' | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 
+# Symbols and DWARF are a quarter of the program; stack traces and profiles need
+# neither. LDFLAGS= keeps them, for a debugger.
+LDFLAGS ?= -s -w
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -34,7 +38,7 @@ help: ## this list
 
 .PHONY: build
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/simccl ./cmd/simccl
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/simccl ./cmd/simccl
 
 .PHONY: wasm
 wasm: ## build for js/wasm all that needs no hardware: every package but real, topo/detect, cmd and internal
@@ -81,6 +85,10 @@ generate: ## run the generators; a clean tree must stay clean
 	$(GO) generate ./...
 	@if command -v clang-16 >/dev/null; then real/internal/cuda/kernels/generate.sh; else echo "left out: real/internal/cuda/kernels needs clang-16"; fi
 
+.PHONY: upgrades
+upgrades: ## docs/UPGRADES.md: what changes from each release of NCCL to the next
+	$(GO) run ./internal/cmd/genupgrades testdata/topos docs/UPGRADES.md
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (60s) each
 	.ci/fuzz $(FUZZTIME) $(PKG)
@@ -124,9 +132,11 @@ rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
 
+# Which of the page's tables make scale writes: ScaleGrowth for the growth in ranks.
+SCALE    ?= Scale
 .PHONY: scale
 scale: ## docs/SCALE.md: time and memory of large communicators
-	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Scale ./sim
+	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
 
 .PHONY: budget
 budget: ## seconds of what is limited in seconds: the end after a signal, large inputs

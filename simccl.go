@@ -41,7 +41,7 @@ type (
 	Axis     = scenario.Axis     // one dimension of a Grid
 )
 
-// Options say where files come from and go to, and who is told of warnings and
+// Options say where files come from and go to, and who receives warnings and
 // progress. They change no result.
 type Options = scenario.Options
 

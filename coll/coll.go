@@ -80,5 +80,5 @@ const (
 	NumRedOps
 )
 
-// IsFloat tells the floating-point types.
+// IsFloat reports whether t is a floating-point type.
 func (t DataType) IsFloat() bool { return t >= Float16 && t < NumDataTypes }

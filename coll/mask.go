@@ -36,7 +36,7 @@ func ParseProtocolMask(list string, def Mask) (Mask, error) {
 
 // ParseMask reads NCCL's list grammar (tuning.cc:28-52 and 54-130): entries
 // parted by ";", each "[collective:][^]name,name…". An entry without "^"
-// enables just its names, one with "^" all but them; it speaks for its
+// enables just its names, one with "^" all but them; it covers its
 // collective, or, where it names none, for all, which only the first entry
 // may. Collectives that no entry mentions keep def. Case does not matter;
 // empty parts are skipped as strtok does. The result shares nothing with def.
@@ -130,4 +130,28 @@ func ncclNames(table []words) []string {
 		names[i] = w.nccl
 	}
 	return names
+}
+
+// OneAlgorithmList and OneProtocolList read NCCL_ALGO and NCCL_PROTO as NCCL did before
+// 2.24.3: one list for all functions, with ^ in front all but those named; names that it
+// does not know are passed over (graph/tuning.cc:21 of v2.23.4).
+func OneAlgorithmList(list string) []bool { return oneList(list, ncclNames(algorithmWords[:])) }
+
+// OneProtocolList is described with OneAlgorithmList.
+func OneProtocolList(list string) []bool { return oneList(list, ncclNames(protocolWords[:])) }
+
+func oneList(list string, names []string) []bool {
+	list, not := strings.CutPrefix(list, "^")
+	on := make([]bool, len(names))
+	for i := range on {
+		on[i] = not
+	}
+	for word := range tokens(list, ",") {
+		for i, n := range names {
+			if strings.EqualFold(word, n) {
+				on[i] = !not
+			}
+		}
+	}
+	return on
 }

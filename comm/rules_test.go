@@ -87,6 +87,13 @@ func layoutRules() []rule {
 		{"Buffers", []member{h100}, func(r *rules.Ruleset) { r.Connect.Buffers[coll.Simple] = 1 << 20 }, func(c *comm.Comm) any { return c.BuffSizes }, "[524288 4915200 4194304]", "[524288 4915200 1048576]"},
 		{"PeersAgree", []member{{"gb200-nvl72-tray", 1}, {"pcie-a100-4", 1}}, func(r *rules.Ruleset) { r.Connect.PeersAgree = true }, func(c *comm.Comm) any { return c.PeerChannels }, "[2 1]", "[1 1]"},
 		{"PeerChannels", []member{h100}, func(r *rules.Ruleset) { r.Connect.PeerChannels = func(rules.Peer) int { return 1 } }, func(c *comm.Comm) any { return c.P2PChannelsPerPeer }, "2", "1"},
+		{"NVLSSM100", []member{{"dgx-b200", 2}}, func(r *rules.Ruleset) { r.Connect.NVLSSM100 = 20 }, func(c *comm.Comm) any { return c.NVLSChannels }, "32", "20"},
+		{"NVLSSM100OneDomain", []member{{"dgx-b200", 1}}, func(r *rules.Ruleset) { r.Connect.NVLSSM100OneDomain = 20 }, func(c *comm.Comm) any { return c.NVLSChannels }, "24", "20"},
+		{"NVLSChunk", []member{h100}, func(r *rules.Ruleset) { r.Connect.NVLSChunk = 64 << 10 }, func(c *comm.Comm) any { return c.NVLSChunkSize }, "131072", "65536"},
+		{"P2PChunk between nodes", []member{h100}, func(r *rules.Ruleset) { r.Connect.P2PChunk = 64 << 10 }, func(c *comm.Comm) any { return c.P2PChunkSize }, "131072", "65536"},
+		{"P2PChunk over PCI", []member{{"pcie-l40s-8", 1}}, func(r *rules.Ruleset) { r.Connect.P2PChunk = 64 << 10 }, func(c *comm.Comm) any { return c.P2PChunkSize }, "131072", "65536"},
+		{"P2PNVLChunk", []member{{"dgx-h100", 1}}, func(r *rules.Ruleset) { r.Connect.P2PNVLChunk = 64 << 10 }, func(c *comm.Comm) any { return c.P2PChunkSize }, "524288", "65536"},
+		{"P2PGroup", []member{h100}, func(r *rules.Ruleset) { r.Connect.P2PGroup = 4 }, func(c *comm.Comm) any { return c.P2PGroupSize }, "8", "4"},
 		{"P2PAMDGPUs", []member{{"pcie-rtx4090-8", 1}}, func(r *rules.Ruleset) { r.Topo.P2PAMDGPUs = 8 }, refusals("P2P"), "56", "0"},
 	}
 }
@@ -119,11 +126,23 @@ func choiceRules() []rule {
 		{"LL128MixedSM", []member{h100, b200}, func(r *rules.Ruleset) { r.Tuning.LL128MixedSM = 90 }, bw(coll.AllReduce, coll.Ring, coll.LL128), "0", "151.53548"},
 		{"NVLSEff", []member{h100}, func(r *rules.Ruleset) { r.Tuning.NVLSEff[2] = .1 }, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "246.18668", "29.866669"},
 		{"NVLSBandwidth", []member{h100}, func(r *rules.Ruleset) { r.Tuning.NVLSBandwidth = func(*rules.Tuning, rules.NVLS) float32 { return 1 } }, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "246.18668", "4.266667"},
+		{"NVLSGathersInter", []member{h100}, func(r *rules.Ruleset) { r.Tuning.NVLSGathersInter = false }, overCollNet(func(m *tuning.Model) any {
+			return m.Force(tuning.Op{Func: coll.AllGather, Count: 1 << 20}, coll.NVLS, coll.Simple).Times[coll.NVLS][coll.Simple] != tuning.Off
+		}), "true", "false"},
+		{"NVLSFewest", []member{{"dgx-b200", 2}}, func(r *rules.Ruleset) { r.Tuning.NVLSFewest = false }, overCollNet(func(m *tuning.Model) any {
+			return m.Force(tuning.Op{Func: coll.AllReduce, Count: 1 << 26, Type: coll.Float32}, coll.NVLS, coll.Simple).MaxChannels
+		}), "16", "32"},
+		{"SlowNVLSChunk", []member{h100}, func(r *rules.Ruleset) { r.Plan.SlowNVLSChunk = 64 << 10 }, func(c *comm.Comm) any {
+			in := *c.Comm
+			in.CollNet.Enabled = true
+			s, err := build.Split(&in, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Algo: coll.NVLS, Count: 1 << 28, Channels: 16, Warps: 16, SlowNVLS: true, Proto: coll.Simple})
+			return fmt.Sprint(s.Lo.ChunkSize, err)
+		}, "32768 <nil>", "65536 <nil>"},
 		{"SlowNVLS", []member{h100}, func(r *rules.Ruleset) { r.Plan.SlowNVLS = 0 }, slow, "true <nil>", "false <nil>"},
 		{"CorrectAllTrees", []member{h100}, func(r *rules.Ruleset) { r.Tuning.CorrectAllTrees = true }, func(c *comm.Comm) any {
 			return c.Model.Terms(tuning.Op{Func: coll.Broadcast, Count: 1 << 20}, coll.Tree, coll.Simple).Correction
 		}, "1", "0.5"},
-		{"TreeCorrection", []member{h100}, func(r *rules.Ruleset) { r.Tuning.TreeCorrection[coll.Simple] = [23]float32{14: .25} }, func(c *comm.Comm) any {
+		{"TreeCorrection", []member{h100}, func(r *rules.Ruleset) { r.Tuning.TreeCorrection[coll.Simple] = [24]float32{14: .25} }, func(c *comm.Comm) any {
 			return c.Model.Terms(tuning.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Int8}, coll.Tree, coll.Simple).Correction
 		}, "0.5", "0.25"},
 		{"NVLSGatherRanks", []member{{"dgx-h100", 1}}, func(r *rules.Ruleset) { r.Tuning.NVLSGatherRanks = 7 }, gathers, "true", "false"},
@@ -194,6 +213,19 @@ func gpuNet(c *comm.Comm) any {
 func ring(c *comm.Comm) any {
 	g := c.Final[search.RingID]
 	return fmt.Sprint(g.NChannels, g.BWIntra, g.TypeIntra, g.TypeInter, len(c.Domains[0].Graphs[search.RingID].Attempts))
+}
+
+// overCollNet asks the cost model of a communicator whose network reduces.
+func overCollNet(ask func(*tuning.Model) any) func(*comm.Comm) any {
+	return func(c *comm.Comm) any {
+		in := c.Model.In
+		in.CollNet = tuning.CollNet{Enabled: true, Heads: 8, DirectHeads: 8, AllGather: true, ReduceScatter: true, Reduces: tuning.SHARPReduces}
+		m, err := tuning.New(in, tuning.Params{Rules: c.Rules})
+		if err != nil {
+			return err
+		}
+		return ask(m)
+	}
 }
 
 func slow(c *comm.Comm) any {

@@ -48,6 +48,7 @@ func (c *Config) topoBindings() []binding {
 		{"NCCL_NET_FORCE_MERGE", &p.ForceMerge},
 		{"NCCL_IB_MERGE_NICS", func(n int64) { p.MergeNICsDisabled = n == 0 }}, // transport/net_ib.cc:599
 		{"NCCL_IB_HCA", &p.IBHCA},
+		{"SIMCCL_NET_RAIL", func(n int64) { p.NetRail = units.Some(int(max(n, -1))) }},
 		{"NCCL_IB_DISABLE", func(n int64) { // transport/net_ib.cc:677
 			if n != 0 {
 				p.IBHCA = noHCA
@@ -94,6 +95,7 @@ func (c *Config) connectBindings() []binding {
 		{"NCCL_MAX_P2P_NCHANNELS", &p.MaxP2PNChannels},
 		{"NCCL_NCHANNELS_PER_NET_PEER", &p.NChannelsPerNetPeer},
 		{"NCCL_P2P_SCHEDULE_GROUP_SIZE", &p.P2PGroupSize},
+		{"NCCL_P2P_PER_CHANNEL_NET_BW", &p.P2PPerChannelNetBW},
 		{"NCCL_CROSS_NIC", &p.CrossNIC},
 		{"NCCL_PXN_DISABLE", &p.PXNDisable},
 		{"NCCL_P2P_PXN_LEVEL", &p.P2PPXNLevel},

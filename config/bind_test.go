@@ -13,6 +13,7 @@ import (
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/rules"
 )
 
 var ncclName = regexp.MustCompile(`NCCL_[A-Z0-9_]+`)
@@ -40,15 +41,20 @@ func TestEveryParamIsFilled(t *testing.T) {
 			if otherwise[room+"."+field] != "" {
 				continue
 			}
-			if v := config.Lookup(name); v == nil || !v.Honoured() {
+			v := config.Lookup(name)
+			if v == nil || !v.Honoured() {
 				t.Errorf("%s.Params.%s: the table does not honour %s", room, field, name)
 				continue
 			}
-			unset, _ := load(t, config.Sources{})
+			of := rules.Default()
+			if !v.In().Holds(of.Release) {
+				of = newest(t)
+			}
+			unset, _ := load(t, config.Sources{Rules: of})
 			get := func(c *config.Config) any { return reflect.ValueOf(c).Elem().Field(i).FieldByName(field).Interface() }
 			filled := false
 			for _, value := range []string{"", "0", "1", "PHB", "MAX:2", "mlx5_0", "Socket", "65536"} {
-				c, _, err := config.Load(config.Sources{Flags: []string{name + "=" + value}})
+				c, _, err := config.Load(config.Sources{Rules: of, Flags: []string{name + "=" + value}})
 				filled = filled || err == nil && !reflect.DeepEqual(get(c), get(unset))
 			}
 			if !filled {
@@ -56,6 +62,17 @@ func TestEveryParamIsFilled(t *testing.T) {
 			}
 		}
 	}
+}
+
+// newest is the ruleset of the newest release that has one.
+func newest(t *testing.T) *rules.Ruleset {
+	t.Helper()
+	all := rules.Known()
+	r, err := rules.For(all[len(all)-1].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // paramFields maps the fields of a room's Params to the first variable that

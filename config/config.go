@@ -82,7 +82,7 @@ func Load(s Sources) (*Config, []Warning, error) {
 	return c, warns, nil
 }
 
-// Cancel makes every stage ask now and then whether to go on: f returns nil, or why
+// Cancel makes every stage check periodically whether to continue: f returns nil, or why
 // to end, as a context's Err does.
 func (c *Config) Cancel(f func() error) {
 	c.Topo.Cancelled, c.Search.Cancelled, c.Connect.Cancelled, c.Plan.Cancelled = f, f, f, f
@@ -135,17 +135,22 @@ var computed = map[string]bool{
 	"NCCL_NET_SHARED_BUFFERS": true, "NCCL_NSOCKS_PERTHREAD": true, "NCCL_SOCKET_NTHREADS": true,
 }
 
-// check looks at one value: the error is what NCCL fails with.
+// check validates one value: the error is what NCCL fails with.
 func (c *Config) check(v *Var) ([]Warning, error) {
 	val := c.values[v.Name]
 	var problem, hint string
 	switch v.Name {
-	case "NCCL_ALGO":
-		if _, err := coll.ParseAlgorithmMask(val.Text, coll.Mask{}); err != nil {
-			return nil, err
+	case "NCCL_ALGO", "NCCL_PROTO":
+		if c.Rules.Tuning.ListsOfAll {
+			break // names that it does not know are passed over
 		}
-	case "NCCL_PROTO":
-		if _, err := coll.ParseProtocolMask(val.Text, coll.Mask{}); err != nil {
+		if v.Name == "NCCL_PROTO" {
+			if _, err := coll.ParseProtocolMask(val.Text, coll.Mask{}); err != nil {
+				return nil, err
+			}
+			break
+		}
+		if _, err := coll.ParseAlgorithmMask(val.Text, coll.Mask{}); err != nil {
 			return nil, err
 		}
 	case "NCCL_NET_MERGE_LEVEL":
@@ -219,7 +224,7 @@ func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 		}
 	}
 	if name == "NCCL_VERSION" && v.Origin.Kind == Environment {
-		return Warning{}, false // of NVIDIA's container images, for their build; whoever gives it to simccl means more
+		return Warning{}, false // of NVIDIA's container images, for their build; a user who sets it for simccl means more
 	}
 	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + r.Version() + " reads no such variable"}
 	if strings.HasPrefix(name, "SIMCCL_") {

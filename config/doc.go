@@ -8,7 +8,7 @@
 //
 // Values are read as NCCL reads them (misc/param.cc): numbers by strtoll with
 // base 0, of which text that is no number gives 0; a file fills only what is
-// not set yet. Where NCCL keeps silent about a value that cannot be meant, Load
+// not set yet. Where NCCL accepts a value without a message that cannot be intended, Load
 // returns a Warning with the place and what to write instead.
 //
 // It reads no environment by itself: the caller hands it over in Sources. NCCL

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -91,7 +92,7 @@ func (c *Config) effect(v *Var, f Facts, set bool) (status, text string) {
 	case v.missing() != "":
 		return "unsupported", "not supported: " + v.missing()
 	}
-	if why := c.moot(v.Name, f); why != "" {
+	if why := c.unused(v.Name, f); why != "" {
 		return "no effect", "no effect because " + why
 	}
 	if set && (v.Kind == Number || v.Kind == Flag) {
@@ -102,20 +103,20 @@ func (c *Config) effect(v *Var, f Facts, set bool) (status, text string) {
 	return "honoured", v.Meaning
 }
 
-// moot tells why an honoured variable changes nothing for these settings or on
+// unused reports why an honoured variable changes nothing for these settings or on
 // this machine, or "".
-func (c *Config) moot(name string, f Facts) string {
+func (c *Config) unused(name string, f Facts) string {
 	if by := overruled[name]; by != "" && c.Number(by).Set {
-		return by + " is set and goes before"
+		return by + " is set and takes precedence"
 	}
 	if (name == "NCCL_P2P_LEVEL") && c.Number("NCCL_P2P_DISABLE").Value == 1 {
-		return "NCCL_P2P_DISABLE=1 goes before"
+		return "NCCL_P2P_DISABLE=1 takes precedence"
 	}
-	switch asked, there := c.Number("NCCL_COLLNET_ENABLE").Value == 1, c.Number("SIMCCL_COLLNET").Value != 0; {
+	switch given, there := c.Number("NCCL_COLLNET_ENABLE").Value == 1, c.Number("SIMCCL_COLLNET").Value != 0; {
 	case strings.HasPrefix(name, "NCCL_COLLNET") && !there:
 		return "no net plugin that reduces in the network is supposed; SIMCCL_COLLNET=1 supposes one"
-	case (name == "SIMCCL_COLLNET" || name == "NCCL_COLLNET_NODE_THRESHOLD") && !asked:
-		return "NCCL_COLLNET_ENABLE=1 does not ask for it"
+	case (name == "SIMCCL_COLLNET" || name == "NCCL_COLLNET_NODE_THRESHOLD") && !given:
+		return "NCCL_COLLNET_ENABLE=1 does not enable it"
 	}
 	if !f.Known {
 		return ""
@@ -148,7 +149,7 @@ func (c *Config) moot(name string, f Facts) string {
 	return ""
 }
 
-// overruled names what goes before a variable (graph/connect.cc:330-347).
+// overruled names what takes precedence over a variable (graph/connect.cc:330-347).
 var overruled = map[string]string{
 	"NCCL_MIN_NRINGS": "NCCL_MIN_NCHANNELS",
 	"NCCL_MAX_NRINGS": "NCCL_MAX_NCHANNELS",
@@ -211,6 +212,7 @@ func Markdown() string {
 What simccl does with each. Precedence: ` + "`--env K=V`" + `, then the environment, then NCCL_CONF_FILE (else ~/.nccl.conf), then
 /etc/nccl.conf, then the default; ` + "`--no-env`" + ` leaves environment and default files out. Values are read as NCCL reads them:
 numbers by strtoll with base 0 (0x10 and 010 are 16 and 8, text is 0), and a file fills only what is not set yet.
+A form with a range is refused outside of it, because NCCL fails with such a value; the error says why.
 ` + "`simccl env`" + ` shows the values in force, where each comes from and what it changes here.
 
 `)
@@ -227,16 +229,41 @@ numbers by strtoll with base 0 (0x10 and 010 are 16 and 8, text is 0), and a fil
 			if def == "" {
 				def = "–"
 			}
-			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` |\n", v.Name, v.Kind, mdEscape(def), mdEscape(v.Meaning), mdEscape(note(v)), v.Source)
+			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` | %s |\n", v.Name, form(v), mdEscape(def), mdEscape(v.Meaning), mdEscape(note(v)), v.Source, spanText(v.In()))
 		}
 		fmt.Fprintf(&b, "## %s (%d)\n\n", title, n)
-		b.WriteString("| variable | form | default | meaning | here | NCCL |\n|---|---|---|---|---|---|\n")
+		b.WriteString("| variable | form | default | meaning | here | NCCL | releases |\n|---|---|---|---|---|---|---|\n")
 		b.WriteString(rows.String() + "\n")
 	}
 	section("Honoured", (*Var).Honoured, func(v *Var) string { return "by " + v.Room })
 	section("Not supported", func(v *Var) bool { return v.missing() != "" }, (*Var).missing)
 	section("Without effect", func(v *Var) bool { return v.NoEffect != "" }, func(v *Var) string { return v.NoEffect })
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// spanText says which releases read a variable, of those from 2.21.5 on.
+func spanText(s rules.Span) string {
+	var parts []string
+	none := rules.Release{}
+	if s.Since != none {
+		parts = append(parts, "from "+s.Since.String())
+	}
+	if s.Until != none {
+		parts = append(parts, "before "+s.Until.String())
+	}
+	return cmp.Or(strings.Join(parts, ", "), "all")
+}
+
+// form is a variable's kind, with the range in which NCCL works with it.
+func form(v *Var) string {
+	r, ok := spans[v.Name]
+	switch {
+	case !ok:
+		return v.Kind.String()
+	case r.off:
+		return fmt.Sprintf("%s, 0 or %d to %d", v.Kind, r.least, r.most)
+	}
+	return fmt.Sprintf("%s, %d to %d", v.Kind, r.least, r.most)
 }
 
 func mdEscape(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -12,17 +12,17 @@ import (
 type Launch struct {
 	By          string // torchrun, Open MPI, PMI or Slurm; empty: none, one process
 	Rank, Ranks int
-	// Root is where rank 0 listens, HOST:PORT; empty where the launcher does not
-	// tell. Guess says that it stands on where the launcher itself runs.
+	// Root is the address at which rank 0 listens, HOST:PORT; empty if the launcher
+	// does not give it. Guess: it is derived from where the launcher itself runs.
 	Root  string
 	Guess bool
-	// PMI is the file number of a connection by which ranks can tell each other
+	// PMI is the file number of a connection by which ranks can send each other
 	// the root (real/internal/pmi); 0: there is none, or the root is known.
 	PMI int
 	// OneHost says that all ranks are on this host.
 	OneHost bool
-	// Job tells this start from others; of it the secret is made unless one is
-	// given.
+	// Job distinguishes this start from others; the secret is derived from it
+	// unless one is given.
 	Job string
 }
 
@@ -36,7 +36,7 @@ type lookup func(name string) (string, bool)
 
 func (g lookup) text(name string) string { v, _ := g(name); return v }
 
-// launchers go from the innermost: torchrun and mpirun run under Slurm too.
+// launchers are ordered from the innermost: torchrun and mpirun run under Slurm too.
 var launchers = []launcher{
 	{"torchrun", "RANK", "WORLD_SIZE", torchRoot},
 	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", openMPIRoot},
@@ -46,9 +46,9 @@ var launchers = []launcher{
 }
 
 // FindLaunch reads the environment of torchrun, Open MPI, PMI or Slurm. The
-// zero Launch stands for a process that was started alone. NCCL_COMM_ID goes
+// zero Launch represents a process that was started alone. NCCL_COMM_ID goes
 // before what the launcher says of the root. A rank without the number of ranks,
-// or the other way round, is an error: every process would take itself for the
+// or the reverse, is an error: every process would take itself for the
 // only one.
 func FindLaunch(getenv func(name string) (string, bool)) (Launch, error) {
 	get := lookup(getenv)
@@ -149,7 +149,7 @@ func prrteHost(space string) string {
 }
 
 // pmiRoot serves MPICH, Intel MPI, Flux, which give each process a connection,
-// and srun --mpi=pmi2, which speaks another protocol but says more. Hydra says
+// and srun --mpi=pmi2, which uses another protocol but says more. Hydra says
 // how many ranks are here, also where Slurm started it.
 func pmiRoot(get lookup, out *Launch) {
 	local := get.text("MPI_LOCALNRANKS")

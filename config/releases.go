@@ -7,7 +7,7 @@ import (
 )
 
 // In is the releases of NCCL that read a variable; open where all do that have
-// rules or may get them (from 2.21.5 on).
+// rules or may get them (2.21.5 or later).
 func (v *Var) In() rules.Span { return readIn(v.Name) }
 
 // readIn is Var.In for any name: for one that no release has, the span is open.

@@ -175,8 +175,8 @@ func foreign(name string) error {
 
 // confFile is a file to read; one that is asked for by name must be there.
 type confFile struct {
-	name  string
-	asked Origin // zero where it is a default
+	name   string
+	origin Origin // zero where it is a default
 }
 
 func confFiles(s Sources, vals map[string]Value) []confFile {
@@ -198,10 +198,10 @@ func confFiles(s Sources, vals map[string]Value) []confFile {
 func readConf(s Sources, f confFile, vals map[string]Value) []Warning {
 	data, err := s.ReadFile(f.name)
 	if err != nil {
-		if f.asked.Kind == Default {
+		if f.origin.Kind == Default {
 			return nil
 		}
-		return []Warning{{Var: "NCCL_CONF_FILE", Text: f.name, Origin: f.asked, Problem: "cannot be read, and NCCL goes on without it: " + err.Error()}}
+		return []Warning{{Var: "NCCL_CONF_FILE", Text: f.name, Origin: f.origin, Problem: "cannot be read, and NCCL continues without it: " + err.Error()}}
 	}
 	var warns []Warning
 	for _, e := range ParseConf(string(data)) {

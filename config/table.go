@@ -34,10 +34,10 @@ type Var struct {
 	Unsupported string // what of NCCL is missing here
 }
 
-// Honoured tells whether simccl takes the variable into account.
+// Honoured reports whether simccl takes the variable into account.
 func (v *Var) Honoured() bool { return v.NoEffect == "" && v.missing() == "" }
 
-// missing tells what of NCCL is not there: what the table says, or that no
+// missing reports what of NCCL is not there: what the table says, or that no
 // room has a setting for the variable.
 func (v *Var) missing() string {
 	if v.NoEffect == "" && v.Unsupported == "" && !bound[v.Name] {
@@ -51,7 +51,7 @@ func (v *Var) missing() string {
 var bound = func() map[string]bool {
 	m := map[string]bool{
 		"NCCL_TOPO_FILE": true, "NCCL_TOPO_DUMP_FILE": true, "NCCL_GRAPH_FILE": true, "NCCL_GRAPH_DUMP_FILE": true,
-		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true, "SIMCCL_PROFILER_PLUGIN": true,
+		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true, "SIMCCL_NCCL_VERSION": true, "SIMCCL_PROFILER_PLUGIN": true,
 	}
 	for _, b := range new(Config).bindings() {
 		m[b.name] = true
@@ -61,7 +61,7 @@ var bound = func() map[string]bool {
 
 // Reasons that many variables share.
 const (
-	initTime  = "it changes how long or by which way a communicator starts, and starting is not simulated"
+	initTime  = "it changes how a communicator starts and how long that takes, and starting is not simulated"
 	logging   = "it changes what NCCL prints; simccl prints its own"
 	hostSide  = "it concerns the host's threads and memory; no decision and no modelled time depends on it"
 	noReg     = "registered user buffers are not simulated; plain buffers are, as nccl-tests has without -R"
@@ -84,7 +84,7 @@ var vars = []Var{
 	{"NCCL_TOPO_FILE", Path, "", "topo", "topology file to read before looking at the machine", "graph/topo.cc:1421", "", ""},
 	{"NCCL_TOPO_DUMP_FILE", Path, "", "cmd", "file to write the fused topology to", "init.cc:976", "", ""},
 	{"NCCL_TOPO_DUMP_FILE_RANK", Number, "0", "cmd", "rank that writes the topology", "graph/topo.cc:715", "all ranks of a node see the same fused topology here", ""},
-	{"NCCL_HOSTID", Text, "hostname", "topo", "name of the host in place of its own: splits or joins hosts", "misc/utils.cc:87", "simulated hosts are told apart by --nodes and by host_hash in the file", ""},
+	{"NCCL_HOSTID", Text, "hostname", "topo", "name of the host in place of its own: splits or joins hosts", "misc/utils.cc:87", "simulated hosts are distinguished by --nodes and by host_hash in the file", ""},
 	{"NCCL_IGNORE_CPU_AFFINITY", Flag, "0", "init", "bind threads by the GPU's CPUs alone", "graph/topo.cc:1726", hostSide, ""},
 	{"NCCL_IB_HCA", Text, "all", "topo", "InfiniBand devices to use: [^][=]name[:port],…", "transport/net_ib.cc:701", "", ""},
 	{"NCCL_IB_DISABLE", Flag, "0", "topo", "use no InfiniBand or RoCE: nets by sockets", "transport/net_ib.cc:507", "", ""},
@@ -101,21 +101,21 @@ var vars = []Var{
 	{"NCCL_MNNVL_ENABLE", Number, "2", "topo", "NVLink domains over several hosts: 0 no, 1 yes, 2 where there are", "init.cc:740", "", ""},
 	{"NCCL_MNNVL_UUID", Number, "-1", "topo", "id of the NVLink domain in place of the machine's", "init.cc:612", "", "a file's host_hash and --mnnvl say which hosts share a domain"},
 	{"NCCL_MNNVL_CLIQUE_ID", Number, "-1", "topo", "part of the NVLink domain in place of the machine's", "init.cc:613", "", "a file's host_hash and --mnnvl say which hosts share a domain"},
-	{"NCCL_MNNVL_RAIL_PER_HOST", Flag, "0", "search", "tell rails of a multi-host domain by PCI address", "graph/search.cc:557", "", ""},
+	{"NCCL_MNNVL_RAIL_PER_HOST", Flag, "0", "search", "identify the rails of a multi-host domain by PCI address", "graph/search.cc:557", "", ""},
 	{"NCCL_MNNVL_SCATTER_NETS_ENABLE", Flag, "1", "search", "try nets by GPU first in a multi-host domain", "graph/search.cc:507", "", ""},
 	{"NCCL_WIN_ENABLE", Flag, "1", "init", "allow symmetric windows", "init.cc:58", noSym, ""},
 	{"NCCL_CUMEM_ENABLE", Number, "auto", "topo", "allocate by the driver's virtual memory; 0 ends NVLink domains at the host", "misc/cudawrap.cc:15", "", ""},
 	{"NCCL_CUMEM_HOST_ENABLE", Number, "-1", "init", "the same for host memory", "misc/cudawrap.cc:16", hostSide, ""},
 
 	// Paths.
-	{"NCCL_P2P_LEVEL", Level, "auto", "topo", "farthest path between GPUs that talk directly", "graph/paths.cc:221", "", ""},
-	{"NCCL_P2P_DISABLE", Number, "0", "topo", "1: no GPU talks directly to another", "graph/paths.cc:221", "", ""},
+	{"NCCL_P2P_LEVEL", Level, "auto", "topo", "farthest path between GPUs that communicate directly", "graph/paths.cc:221", "", ""},
+	{"NCCL_P2P_DISABLE", Number, "0", "topo", "1: no direct communication between GPUs", "graph/paths.cc:221", "", ""},
 	{"NCCL_IGNORE_DISABLED_P2P", Number, "0", "topo", "use P2P although NVML says that it is disabled", "graph/paths.cc:255", "NVML is taken to report every pair as accessible", ""},
 	{"NCCL_P2P_DIRECT_DISABLE", Flag, "0", "p2p", "no direct pointers within a process", "transport/p2p.cc:309", "every rank is a process of its own", ""},
 	{"NCCL_P2P_READ_ENABLE", Number, "auto", "p2p", "receivers read instead of senders writing", "transport/p2p.cc:308", "", notInTime},
 	{"NCCL_P2P_USE_CUDA_MEMCPY", Flag, "0", "topo", "copy between GPUs by copy engine, which takes away relays over NVLink", "transport/p2p.cc:115", "", ""},
 	{"NCCL_SHM_DISABLE", Flag, "0", "topo", "no host shared memory between GPUs", "transport/shm.cc:65", "", ""},
-	{"NCCL_SHM_LOCALITY", Number, "2", "shm", "buffer beside 1 the sender, 2 the receiver", "transport/shm.cc:70", "", notInTime},
+	{"NCCL_SHM_LOCALITY", Number, "2", "shm", "buffer local to 1 the sender, 2 the receiver", "transport/shm.cc:70", "", notInTime},
 	{"NCCL_SHM_USE_CUDA_MEMCPY", Flag, "0", "shm", "copy through shared memory by copy engine", "transport/shm.cc:66", "", notInTime},
 	{"NCCL_SHM_MEMCPY_MODE", Number, "1", "shm", "side that copies: 1 sender, 2 receiver, 3 both", "transport/shm.cc:67", "", notInTime},
 	{"NCCL_NET_DISABLE_INTRA", Number, "0", "topo", "1: never use the network inside a host", "graph/paths.cc:533", "", ""},
@@ -243,7 +243,7 @@ var vars = []Var{
 	{"NCCL_CREATE_THREAD_CONTEXT", Flag, "0", "proxy", "proxy threads have their own CUDA context", "proxy.cc:866", hostSide, ""},
 	{"NCCL_GIN_COUNTER_POOL_SIZE", Number, "65536", "gin", "counters", "gin/gin_host.cc:18", noGIN, ""},
 	{"NCCL_GIN_ENABLE", Flag, "1", "gin", "allow GPU-initiated networking", "gin/gin_host.cc:15", noGIN, ""},
-	{"NCCL_GIN_ERROR_QUERY_SEC", Number, "10", "gin", "seconds between looks for errors", "transport/gdaki/gin_host_gdaki.cc:54", noGIN, ""},
+	{"NCCL_GIN_ERROR_QUERY_SEC", Number, "10", "gin", "seconds between polls for errors", "transport/gdaki/gin_host_gdaki.cc:54", noGIN, ""},
 	{"NCCL_GIN_GDAKI_NIC_HANDLER", Number, "0", "gin", "who rings the NIC", "transport/gdaki/gin_host_gdaki.cc:52", noGIN, ""},
 	{"NCCL_GIN_GDAKI_QP_DEPTH", Number, "128", "gin", "depth of a queue pair", "transport/gdaki/gin_host_gdaki.cc:53", noGIN, ""},
 	{"NCCL_GIN_NCONTEXTS", Number, "4", "gin", "contexts", "gin/gin_host.cc:56", noGIN, ""},
@@ -262,8 +262,8 @@ var vars = []Var{
 	{"NCCL_PROXY_DUMP_SIGNAL", Number, "-1", "proxy", "signal that makes a proxy print its state", "proxy.cc:903", logging, ""},
 	{"NCCL_RAS_ENABLE", Flag, "1", "ras", "monitor", "bootstrap.cc:630", noRAS, ""},
 	{"NCCL_RAS_ADDR", Text, "localhost:28028", "ras", "its address", "ras/client_support.cc:168", noRAS, ""},
-	{"NCCL_RAS_TIMEOUT_FACTOR", Number, "1", "ras", "its patience", "ras/ras.cc:77", noRAS, ""},
-	{"NCCL_REPORT_CONNECT_PROGRESS", Flag, "0", "init", "print how connecting goes on", "transport.cc:71", logging, ""},
+	{"NCCL_RAS_TIMEOUT_FACTOR", Number, "1", "ras", "multiplier of the RAS timeouts", "ras/ras.cc:77", noRAS, ""},
+	{"NCCL_REPORT_CONNECT_PROGRESS", Flag, "0", "init", "print the progress of connecting", "transport.cc:71", logging, ""},
 	{"NCCL_SET_CPU_STACK_SIZE", Flag, "1", "init", "stack of NCCL's threads", "init.cc:62", hostSide, ""},
 	{"NCCL_SET_THREAD_NAME", Flag, "0", "init", "name NCCL's threads", "debug.cc:417", logging, ""},
 	{"NCCL_SOCKET_RETRY_CNT", Number, "34", "init", "tries to connect", "misc/socket.cc:17", initTime, ""},
@@ -281,8 +281,12 @@ var vars = []Var{
 	{"NCCL_DEBUG_TIMESTAMP_FORMAT", Text, "", "debug", "form of the time before a line", "debug.cc:171", logging, ""},
 	{"NCCL_DEBUG_TIMESTAMP_LEVELS", Text, "WARN", "debug", "lines that have it", "debug.cc:135", logging, ""},
 	{"NCCL_WARN_ENABLE_DEBUG_INFO", Flag, "0", "debug", "print INFO after the first WARN", "debug.cc:125", logging, ""},
+	// Of later releases than the default's; their sources are of those.
+	{"NCCL_P2P_PER_CHANNEL_NET_BW", Number, "14", "connect", "GB/s of a net's bandwidth for which send/recv gets a channel", "graph/paths.cc:832 of v2.29.7", "", ""},
 	// Ours.
 	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose NVIDIA's net plugin and switches that reduce (SHARP; NCCL_COLLNET_ENABLE=1 then uses them)", "-", "", ""},
+	{"SIMCCL_NCCL_VERSION", Text, "2.28.9", "rules", "the release of NCCL whose rules decide, as --nccl-version", "-", "", ""},
+	{"SIMCCL_NET_RAIL", Number, "0", "topo", "rail and plane of nets for which the file gives none, from NCCL 2.30.7 on; -1: none, as NCCL's own IB and socket plugins report", "-", "", ""},
 	{"SIMCCL_LIBNCCL", Path, "", "real", "NCCL's library, where the loader does not find libnccl.so.2", "-", "", ""},
 	{"SIMCCL_PROFILER_PLUGIN", Path, "", "real", "our profiler plugin for bench --trace, where it does not lie beside simccl", "-", "", ""},
 	{"SIMCCL_SECRET", Text, "", "real", "secret that the processes of a bench share; without it a key of this user's", "-", "", ""},

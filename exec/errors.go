@@ -49,8 +49,8 @@ func (e *NotImplementedError) Error() string {
 func (e *NotImplementedError) Is(target error) bool { return target == ErrNotImplemented }
 
 // NeedsNoReducingNetwork refuses plans that leave reductions to the network
-// (CollNet, NVLS between nodes): an executor that moves bytes between ranks has
-// nobody to do them. who is that executor.
+// (CollNet, NVLS between nodes): an executor that only moves bytes between ranks
+// cannot perform in-network reductions. who names it in the error.
 func NeedsNoReducingNetwork(p *plan.Plan, who string) error {
 	if len(p.NetGroups()) == 0 {
 		return nil

@@ -22,8 +22,8 @@ type LinkLoad struct {
 	Capacity units.GBps
 	Bytes    units.Bytes
 	Busy     units.Time // time with at least one flow
-	// Queue is how many bytes wait before the link in the mean, of messages of
-	// the network that it holds up: an estimate, 0 where nobody looked.
+	// Queue is the estimated mean number of bytes of network messages queued for
+	// the link; 0 if not measured.
 	Queue units.Bytes
 }
 
@@ -48,10 +48,10 @@ func (l *LinkLoad) Ideal() units.Time {
 // Method is how the times of a Result came about.
 type Method uint8
 
-// Methods. Each is what every rank did, or was simulated to do, by itself.
-// Folded took ranks and channels together that are alike in all that bears on
-// time, which gives the same, bit for bit. Near took together what is almost
-// alike. Formula ran nothing.
+// Methods. Each: every rank ran, or was simulated, by itself. Folded: equivalent
+// ranks and channels were merged; the result is identical bit for bit. Near:
+// nearly equivalent ones were merged; the result is approximate. Formula: a
+// closed form; nothing ran.
 const (
 	Each Method = iota
 	Folded
@@ -72,12 +72,16 @@ func (m Method) String() string {
 	return "each"
 }
 
-// Account tells how a Result was found.
+// Account reports how a Result was found.
 type Account struct {
 	Method   Method
-	Programs int     // thread groups that were run or simulated, 0 where nobody counted
+	Programs int     // thread groups that were run or simulated, 0 if not counted
 	Margin   float64 // of Near: by how much of itself Elapsed may be off
 	Note     string  // of Near: what was left out
+	// Periods is how many periods of a steady state were counted, not simulated
+	// one by one: the same result, to the picosecond. Skipped is their time.
+	Periods int64
+	Skipped units.Time
 }
 
 // Result is the outcome of one run.

@@ -263,7 +263,7 @@ func fromTo(x, y string) string {
 }
 
 // AddTime adds one size that was timed on both sides, oa and ob as each side
-// runs it. What decides is told first, then what only the wires know.
+// runs it. Settings that decide come first, then those that only affect transport.
 func (d *Difference) AddTime(a, b Side, oa, ob comm.Op, size units.Bytes, x, y Timing) {
 	t := TimeChange{Op: oa.Func.TestName(), Size: size, A: x, B: y}
 	if x.Us > 0 {

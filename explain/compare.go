@@ -38,11 +38,11 @@ type Figure struct {
 	B    string   `json:"b"`
 	Why  []string `json:"why,omitempty"`
 	// Timing is set for inputs that no decision depends on, only times: the
-	// network between nodes, faults, the way of launching.
+	// network between nodes, faults, how it is launched.
 	Timing bool `json:"timing,omitempty"`
 }
 
-// PathChange is a run of pairs whose path changed alike.
+// PathChange is a run of pairs whose path changed in the same way.
 type PathChange struct {
 	A     string   `json:"a"` // "NVL 370.8 GB/s"
 	B     string   `json:"b"`
@@ -92,7 +92,7 @@ func (d *Difference) Same() bool {
 		!slices.ContainsFunc(d.Times, func(t TimeChange) bool { return t.changed() })
 }
 
-// changed tells times that differ by more than the last digit shown.
+// changed reports whether two times differ by more than the last digit shown.
 func (t *TimeChange) changed() bool {
 	return t.A.Choice != t.B.Choice || math.Abs(t.A.Us-t.B.Us) >= 0.005
 }
@@ -178,7 +178,7 @@ func graphText(g *search.Graph) string {
 	return fmt.Sprintf("%s of %g GB/s within, %g between nodes, %s/%s, crossNic %d", plural(g.NChannels, "channel"), g.BWIntra, g.BWInter, g.TypeIntra, g.TypeInter, g.CrossNIC)
 }
 
-// graphWhy tells of each side's graph the link that bounds it and what the
+// graphWhy names for each side's graph the link that bounds it and what the
 // search found at the next higher speed.
 func graphWhy(a, b *comm.Comm, id int) []string {
 	var out []string

@@ -33,7 +33,7 @@ func figureText(b *strings.Builder, head string, figures []Figure) {
 	t.write(b, "lll")
 }
 
-// reasoned is a table whose rows have reasons, which stand below them; rows
+// reasoned is a table whose rows have reasons, which are printed below them; rows
 // that follow each other with the same reasons have them once.
 type reasoned struct {
 	rows [][]string

@@ -1,6 +1,6 @@
 // Package explain says why NCCL chooses what it chooses for one operation: the
 // winner, every rival with its time or the reason it is off, the exact sizes
-// at which the choice changes, what is launched, how the bandwidth comes about
+// at which the choice changes, what is launched, how the bandwidth is derived
 // and which link bounds it, and who was refused a path, by which rule, and
 // which setting would change that.
 //

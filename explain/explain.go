@@ -42,7 +42,7 @@ type Report struct {
 	// Warnings are traps of NCCL that this communicator can fall into.
 	Warnings []string `json:"warnings,omitempty"`
 	Launch   *Launch  `json:"launch,omitempty"`
-	// Derivation is how the winner's bandwidth comes about.
+	// Derivation is how the winner's bandwidth is derived.
 	Derivation []tuning.Step `json:"derivation,omitempty"`
 	// Rivals are the other cells: those that are available by time, then those
 	// that are off in NCCL's order.
@@ -74,12 +74,12 @@ type Launch struct {
 	Threads     int         `json:"threads"`     // of a block
 	Buffer      units.Bytes `json:"buffer"`      // of a connection with that protocol
 	Parts       []Part      `json:"parts,omitempty"`
-	// Striped: the channels take chunks in turn (CollNet), and Bytes of the one
+	// Striped: the channels take chunks round-robin (CollNet), and Bytes of the one
 	// Part are those of all.
 	Striped bool `json:"striped,omitempty"`
 }
 
-// Part is a run of channels whose shares are cut alike.
+// Part is a run of channels with equal shares.
 type Part struct {
 	First int         `json:"first"` // channel
 	Last  int         `json:"last"`
@@ -208,7 +208,7 @@ func (r *Report) crossovers(c *comm.Comm, o tuning.Op, limit units.Bytes) error 
 	return nil
 }
 
-// launch tells how the work is split.
+// launch reports how the work is split.
 func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 	l := &Launch{MaxChannels: ch.MaxChannels, Threads: ch.Threads, Buffer: c.BuffSizes[ch.Proto]}
 	r.Launch = l
@@ -252,7 +252,7 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 	return nil
 }
 
-// sendRecv tells of the operations that the cost model does not cover.
+// sendRecv describes the operations that the cost model does not cover.
 func (r *Report) sendRecv(c *comm.Comm) error {
 	r.Note = fmt.Sprintf("NCCL makes it of sends and receives, for which it compares nothing: each peer gets %d of %d channels, in chunks of %d bytes",
 		c.P2PChannelsPerPeer, c.P2PChannels, c.P2PChunkSize)

@@ -31,7 +31,7 @@ type LinkUse struct {
 	CapacityGBps float32 `json:"capacityGBps"`
 	LoadGBps     float32 `json:"loadGBps"`
 	Share        float32 `json:"share"` // load over capacity
-	Alike        int     `json:"alike"` // links with the same kind, capacity and load, itself included
+	Equal        int     `json:"alike"` // links with the same kind, capacity and load, itself included
 }
 
 // maxLinks bounds GraphUse.Links.
@@ -45,11 +45,11 @@ var graphOf = map[coll.Algorithm]int{
 
 // text words a link with its load.
 func (l *LinkUse) text() string {
-	alike := ""
-	if l.Alike > 1 {
-		alike = fmt.Sprintf(" (and %d like it)", l.Alike-1)
+	equal := ""
+	if l.Equal > 1 {
+		equal = fmt.Sprintf(" (and %d equal ones)", l.Equal-1)
 	}
-	return fmt.Sprintf("%s%s, %s, %.4g of %.4g GB/s", l.Name, alike, l.Kind, l.LoadGBps, l.CapacityGBps)
+	return fmt.Sprintf("%s%s, %s, %.4g of %.4g GB/s", l.Name, equal, l.Kind, l.LoadGBps, l.CapacityGBps)
 }
 
 // graphUse loads the links of the node whose links are fullest.
@@ -178,26 +178,26 @@ func (l *loads) heads(gpus []topo.NodeID, in topo.NodeID, intra, inter float32) 
 	l.both(in, gpus[0], inter)
 }
 
-// fullest lists the links by share, alike ones together.
+// fullest lists the links by share, equal ones merged.
 func (l *loads) fullest() []LinkUse {
 	var out []LinkUse
 	for id, load := range l.load {
 		link := &l.s.Links[id]
-		if load == 0 || link.BW <= 0 {
+		if load == 0 || link.BW <= 0 || l.s.OnDevice(topo.LinkID(id)) {
 			continue
 		}
 		u := LinkUse{
 			Name: nodeName(l.s, link.From) + " -> " + nodeName(l.s, link.To), Kind: link.Kind.String(),
-			CapacityGBps: float32(link.BW), LoadGBps: load, Share: load / float32(link.BW), Alike: 1,
+			CapacityGBps: float32(link.BW), LoadGBps: load, Share: load / float32(link.BW), Equal: 1,
 		}
-		alike := false
+		equal := false
 		for i := range out {
 			if o := &out[i]; o.Kind == u.Kind && o.CapacityGBps == u.CapacityGBps && o.LoadGBps == u.LoadGBps {
-				o.Alike++
-				alike = true
+				o.Equal++
+				equal = true
 			}
 		}
-		if !alike {
+		if !equal {
 			out = append(out, u)
 		}
 	}

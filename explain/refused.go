@@ -61,7 +61,7 @@ func refusals(c *comm.Comm, a topo.Access) []Refusal {
 	return out
 }
 
-// usedNets asks for GPUDirect on the connections that the rings use, where the
+// usedNets requires GPUDirect on the connections that the rings use, where the
 // System itself did not judge: it asks only for near nets.
 func usedNets(s *topo.System, g *search.Graph, a topo.Access) []topo.Verdict {
 	if g == nil || !s.Inter {

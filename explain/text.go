@@ -145,7 +145,7 @@ func (r *Report) boundText(b *strings.Builder) {
 	fmt.Fprintf(b, "\nLimiting link of the %s graph: %s\n", g.Name, g.Links[0].text())
 	rows := [][]string{}
 	for _, l := range g.Links[1:] {
-		rows = append(rows, []string{"then", fmt.Sprintf("%s (%d)", l.Name, l.Alike), l.Kind, fmt.Sprintf("%.4g of %.4g GB/s", l.LoadGBps, l.CapacityGBps)})
+		rows = append(rows, []string{"then", fmt.Sprintf("%s (%d)", l.Name, l.Equal), l.Kind, fmt.Sprintf("%.4g of %.4g GB/s", l.LoadGBps, l.CapacityGBps)})
 	}
 	table(b, rows, "llll")
 	if g.Faster != "" {

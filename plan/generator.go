@@ -20,8 +20,8 @@ type Stream interface {
 // ring, of a tree, of sends and receives. It may be used by several goroutines
 // at once. plan/build has one for each of NCCL's algorithms.
 type Generator interface {
-	// AppendPrograms appends the programs of a rank to dst, by channel, then
-	// group.
+	// AppendPrograms appends the programs of a rank to dst, by channel,
+	// then group; phases of a channel never go down.
 	AppendPrograms(dst []Program, rank int32) []Program
 	// Open returns a stream at the first op of a program. It may reuse old,
 	// which the caller has done with.
@@ -80,7 +80,8 @@ func New(c *connect.Comm, r Request, s Split, g Generator) (*Plan, error) {
 	return p, nil
 }
 
-// Programs lists the programs of a rank, by channel, then group.
+// Programs lists the programs of a rank, by channel, then group. Phases of a
+// channel never go down.
 func (p *Plan) Programs(rank int32) []Program { return p.AppendPrograms(nil, rank) }
 
 // AppendPrograms appends the programs of a rank to dst.

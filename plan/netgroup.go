@@ -59,7 +59,7 @@ func (p *Plan) NetSpan(group, channel, node int32, n int64) NetSpan {
 	return SpanOf(off, chunk, block, int64(len(g.Ranks)), int64(node))
 }
 
-// SpanOf returns what of bytes from off on, in the blocks of all nodes laid end
+// SpanOf returns what of the bytes that begin at off, in the blocks of all nodes laid end
 // to end, concerns one node.
 //
 // With blocks of 10 bytes, bytes 8 to 15 are the last two of node 0's block and

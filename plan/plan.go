@@ -1,6 +1,6 @@
 // Package plan is what an operation consists of: per rank and channel, programs
 // of fused primitives that send, receive, reduce and copy over connections. It
-// is the waist of the house: simulator and hardware run the same Plan. It knows
+// is the interface between decisions and execution: simulator and hardware run the same Plan. It knows
 // no topology and no time.
 //
 // A Plan holds no ops. Its Generator makes them one by one, through a Cursor.
@@ -67,7 +67,7 @@ func (r Ref) String() string { return fmt.Sprintf("%v+%d", r.Buf, r.Off) }
 // A Conn of kind NVLSRoute is a rank's part of a head's multicast
 // buffer. Data sent into it by the rank (Src is the rank, Dst the head) stays
 // in the rank's memory until the head's Reduce pulls it: the switch reduces on
-// the way, so however many such Conns an op reads, its head takes in the bytes
+// the path, so however many such Conns an op reads, its head takes in the bytes
 // once, and each Src gives them once. Data sent by the head on several of
 // them (Src is the head) leaves the head once and the switch copies it.
 //

@@ -2,7 +2,7 @@ package plan
 
 // PortEnds numbers the ends of a plan's connections port by port, so that all
 // executors of the plan, or of a part of it, give an end the same number.
-// Numbers are by connection id and count from 1 on at each port: a node's NET
+// Numbers are by connection id and count from 1 at each port: a node's NET
 // node, or the node itself for ends that have none. 0: nothing uses the id, or
 // the end is in the network.
 type PortEnds struct{ Src, Dst []int32 }

@@ -31,7 +31,7 @@ type Program struct {
 func (pr *Program) OpSteps() int32 { return pr.Slices * pr.SliceSteps }
 
 // Transfer is one part of a send or receive of a rank, or of what it copies to
-// itself: Bytes from Off on, in chunks.
+// itself: Bytes beginning at Off, in chunks.
 type Transfer struct {
 	Conn  int32
 	Off   units.Bytes // in the input (send) or the output (receive)

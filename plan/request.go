@@ -36,13 +36,13 @@ type Params struct {
 	NetSharedBuffers units.Opt[int64] // NCCL_NET_SHARED_BUFFERS: 0 gives send/recv over the network LL buffers
 	AllocP2PNetLL    units.Opt[int64] // NCCL_ALLOC_P2P_NET_LL_BUFFERS: 1 gives them beside the shared ones
 
-	// Cancelled is asked now and then by build.Plan, check.Plan and check.Execute:
-	// nil to go on, else why to end, as a context's Err. It decides nothing. Nil:
+	// Cancelled is polled by build.Plan, check.Plan and check.Execute:
+	// nil to continue, else the reason to stop, as a context's Err. It decides nothing. Nil:
 	// never.
 	Cancelled func() error
 }
 
-// Poll asks Cancelled whether to go on.
+// Poll checks Cancelled.
 func (p *Params) Poll() error {
 	if p.Cancelled == nil {
 		return nil

@@ -46,5 +46,5 @@ func FaultOf(err error) Fault {
 	return Elsewhere
 }
 
-// PeerGone reports whether a connection broke because its other end closed.
-func PeerGone(err error) bool { return errors.Is(err, sock.ErrPeerGone) }
+// PeerClosed reports whether a connection broke because its other end closed.
+func PeerClosed(err error) bool { return errors.Is(err, sock.ErrPeerClosed) }

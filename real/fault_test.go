@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%v: fault %d, want %d", c.err, got, c.want)
 		}
 	}
-	if !PeerGone(fmt.Errorf("rank 0: %w", sock.ErrPeerGone)) {
+	if !PeerClosed(fmt.Errorf("rank 0: %w", sock.ErrPeerClosed)) {
 		t.Error("a closed connection is not known")
 	}
 }

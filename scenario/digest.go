@@ -29,7 +29,7 @@ func (m *Site) digest(spec *Spec) string {
 	s := spec.Clone()
 	s.Name, s.Outputs, s.Grid = "", Outputs{}, nil
 	s.Seed = spec.seed()
-	// Files are told by their contents, variables by their effective values.
+	// Files are identified by their contents, variables by their effective values.
 	for i := range s.Machine.Nodes {
 		s.Machine.Nodes[i].Topo = ""
 	}
@@ -57,7 +57,7 @@ func (m *Site) digest(spec *Spec) string {
 var fileSettings = []string{"NCCL_CONF_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_FILE"}
 
 // Shard is the i-th of n parts of count points: those whose index is i modulo n,
-// so that neighbours, which cost alike, go to different shards.
+// so that neighbours, which cost about the same, go to different shards.
 func Shard(count, i, n int) []int {
 	var out []int
 	for p := i; p < count; p += n {

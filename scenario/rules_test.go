@@ -11,7 +11,7 @@ import (
 // at its place, and the default by name is the default.
 func TestVersionOfNCCL(t *testing.T) {
 	_, err := Parse([]byte("{\"scenario\": 1,\n \"nccl\": {\"version\": \"2.10.3\"},\n \"workload\": {\"op\": \"all_reduce\"}}"), "s.json")
-	if err == nil || !strings.Contains(err.Error(), "s.json:2:22: nccl.version 2.10.3: no rules of NCCL 2.10.3; known: "+rules.Default().Version()) {
+	if err == nil || !strings.Contains(err.Error(), "s.json:2:22: nccl.version 2.10.3: no rules of NCCL 2.10.3; known: ") || !strings.Contains(err.Error(), rules.Default().Version()) {
 		t.Errorf("a release without rules: %v", err)
 	}
 	_, err = Parse([]byte(`{"scenario": 1, "nccl": {"version": "new"}, "workload": {"op": "all_reduce"}}`), "s.json")

@@ -26,7 +26,7 @@ func TestSpecSurvivesItsFile(t *testing.T) {
 		NCCL:     NCCL{Env: map[string]string{"NCCL_ALGO": "Ring"}},
 		Network:  Network{Fabric: "f.json", Faults: []string{"nic=node0/2:down"}},
 		Workload: Workload{Op: "broadcast", Range: Range{Min: "8", Max: "1M", Factor: 2}, Types: []string{"half"}, Root: -1, Cycles: 2},
-		Engine:   Engine{Fold: "near", Launch: "graph", Processes: 2, Threads: 2, Rivals: true},
+		Engine:   Engine{Fold: "near", Skip: "off", Jitter: "off", Launch: "graph", Processes: 2, Threads: 2, Rivals: true},
 		Outputs:  Outputs{Trace: "t.json.gz", Detail: "channel"},
 		Grid:     []Axis{{Path: "machine.nodes[0].count", Values: []Value{Value("1"), Value("2")}}}}
 	got, err := Parse(s.JSON(), "s.json")
@@ -38,7 +38,7 @@ func TestSpecSurvivesItsFile(t *testing.T) {
 	}
 }
 
-// TestComplaintsHavePlaces: each mistake is named where it stands, all at once.
+// TestComplaintsHavePlaces: each mistake is named at its place, all at once.
 func TestComplaintsHavePlaces(t *testing.T) {
 	_, err := Parse([]byte(`{"scenario": 1,
  "machine": {"multicast": "maybe", "gpus": -1},
@@ -64,7 +64,7 @@ func TestComplaintsHavePlaces(t *testing.T) {
 			t.Errorf("line %d of\n%v\nwant %s", i, err, w)
 		}
 	}
-	for _, w := range []string{"s.json:5:50: workload.sizes[1] 1Q:", "s.json:4:4: network.faults[1] nic=x:down:", "s.json:7:23: outputs.trace t.txt: the name must end in .json or .json.gz"} {
+	for _, w := range []string{"s.json:5:50: workload.sizes[1] 1Q:", "s.json:4:4: network.faults[1] nic=x:down:", "s.json:7:23: outputs.trace t.txt: the name must end in .json, .json.gz, .pftrace or .pftrace.gz"} {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%v\nlacks %s", err, w)
 		}
@@ -235,7 +235,7 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		{func(s *Spec) { s.Machine.NVLinkDomain, s.Machine.Nodes = 2, []Nodes{{Count: 3}} }, false, "3 nodes of dgx-h100.xml do not make whole domains"},
 		{func(s *Spec) { s.Engine.Processes = 3 }, false, "8 GPUs of a node cannot be divided evenly"},
 		{func(s *Spec) { s.Network.Faults = []string{"link=a~b:down"} }, false, "without a fabric"},
-		{func(s *Spec) { s.Workload.Op, s.Workload.Root = "broadcast", 16 }, false, "ranks go from 0 to 15"},
+		{func(s *Spec) { s.Workload.Op, s.Workload.Root = "broadcast", 16 }, false, "must be a rank from 0 to 15"},
 		{func(s *Spec) { s.NCCL.Env = map[string]string{"NCCL_ALGO": "Rign"} }, false, "NCCL_ALGO=Rign"},
 	} {
 		s := small("all_reduce", "8")

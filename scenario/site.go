@@ -11,7 +11,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
@@ -156,10 +156,13 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 // settings merges the Spec's variables over those of the surroundings.
 func (l *loader) settings() error {
 	src := l.opt.Settings
-	if v := l.spec.NCCL.Version; v != "" || src.Rules == nil {
-		var err error
-		if src.Rules, err = rules.For(v); err != nil {
+	if v := l.spec.NCCL.Version; v != "" {
+		r, note, err := release.Select(v)
+		if err != nil {
 			return &FieldError{Path: "nccl.version", Value: v, Problem: err.Error()}
+		}
+		if src.Rules = r; note != "" {
+			l.opt.warn(&ReleaseNote{note})
 		}
 	}
 	for _, name := range sorted(l.spec.NCCL.Env) {
@@ -173,9 +176,29 @@ func (l *loader) settings() error {
 // maxWarnings bounds what is reported of a configuration file that is none.
 const maxWarnings = 100
 
+// ReleaseVariable names the release whose rules hold where nothing else does.
+const ReleaseVariable = "SIMCCL_NCCL_VERSION"
+
+// ReleaseNote says which release of NCCL answers, where that is not plainly the one
+// that was named.
+type ReleaseNote struct{ Text string }
+
+func (e *ReleaseNote) Error() string { return e.Text }
+
 // Settings reads settings, passes their warnings on and has the stages poll
-// cancelled, if it is not nil.
+// cancelled, if it is not nil. Sources without rules get those of the release that
+// ReleaseVariable names.
 func Settings(src config.Sources, warn func(error), cancelled func() error) (*config.Config, error) {
+	if src.Rules == nil {
+		v, _ := src.Getenv(ReleaseVariable)
+		r, note, err := release.Select(v)
+		if err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", ReleaseVariable, v, err)
+		}
+		if src.Rules = r; note != "" {
+			warn(&ReleaseNote{note})
+		}
+	}
 	cfg, warnings, err := config.Load(src)
 	for i, w := range warnings {
 		if i == maxWarnings {
@@ -193,7 +216,7 @@ func Settings(src config.Sources, warn func(error), cancelled func() error) (*co
 // defaultNodes is how many of the built-in machine there are.
 const defaultNodes = 2
 
-// members reads the topologies. NCCL_TOPO_FILE stands for a Spec without one.
+// members reads the topologies. NCCL_TOPO_FILE applies to a Spec without one.
 func (l *loader) members() ([]fabric.Member, error) {
 	nodes := l.spec.Machine.Nodes
 	if len(nodes) == 0 {

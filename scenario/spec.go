@@ -23,7 +23,7 @@ type Spec struct {
 	Network  Network  `json:"network,omitzero"`
 	Workload Workload `json:"workload,omitzero"`
 	Engine   Engine   `json:"engine,omitzero"`
-	// Seed starts every random stream; 0 stands for 1.
+	// Seed starts every random stream; 0 means 1.
 	Seed    uint64  `json:"seed,omitempty"`
 	Outputs Outputs `json:"outputs,omitzero"`
 
@@ -61,7 +61,8 @@ type Nodes struct {
 
 // NCCL is the library whose decisions are taken.
 type NCCL struct {
-	// Version is the release whose rules decide, "2.28.9"; empty: rules.Default's.
+	// Version is the release whose rules decide, "2.28.9" or "torch==2.8"; empty: that
+	// of SIMCCL_NCCL_VERSION, else rules.Default's.
 	Version string `json:"version,omitempty"`
 	// Env holds NCCL_* variables, and SIMCCL_* where they describe the machine.
 	// They take precedence over Options.Settings.
@@ -87,9 +88,9 @@ type Workload struct {
 	// Types, Reductions: "float", "sum"; empty for these. "all" is all of them.
 	Types      []string `json:"types,omitempty"`
 	Reductions []string `json:"reductions,omitempty"`
-	// Root is the root rank; -1 takes each rank in turn.
+	// Root is the root rank; -1 takes each rank, one after the other.
 	Root int `json:"root,omitempty"`
-	// Cycles is how often all sizes are gone through; 0 stands for 1.
+	// Cycles is how often all sizes are run; 0 means 1.
 	Cycles int `json:"cycles,omitempty"`
 }
 
@@ -110,6 +111,12 @@ type Engine struct {
 	Fidelity string `json:"fidelity,omitempty"`
 	// Fold: "auto" (also ""), "exact", "near" or "off".
 	Fold string `json:"fold,omitempty"`
+	// Skip: "auto" (also ""), periods of a steady state are counted, which gives
+	// the same times; "off", each is simulated.
+	Skip string `json:"skip,omitempty"`
+	// Jitter: "drawn" (also ""), of pieces and channels on up to sim.JitterRanks
+	// ranks; "off": none, so that ranks fold and steady states recur at every size.
+	Jitter string `json:"jitter,omitempty"`
 	// Launch: "eager" (also ""), asynchronous launches; "graph", a replayed CUDA
 	// graph, device time alone.
 	Launch string `json:"launch,omitempty"`
@@ -120,14 +127,15 @@ type Engine struct {
 	// NoProof leaves out the proof that each plan computes what it should.
 	NoProof bool `json:"noProof,omitempty"`
 	// Rivals simulates every algorithm and protocol that NCCL might have taken,
-	// to tell what its choice costs.
+	// to compute what its choice costs.
 	Rivals bool `json:"rivals,omitempty"`
 }
 
 // Outputs are files about one operation of the last size. Names go to
 // Options.Outputs as they are.
 type Outputs struct {
-	// Trace is a Chrome trace (.json, .json.gz), Profile a pprof profile
+	// Trace is a Chrome trace (.json, .json.gz) or one of Perfetto's own format
+	// (.pftrace, .pftrace.gz), Profile a pprof profile
 	// (.pb.gz), Ops a list of point-to-point operations (.csv, .goal).
 	Trace   string `json:"trace,omitempty"`
 	Profile string `json:"profile,omitempty"`

@@ -35,7 +35,7 @@ type Written struct {
 	Events int64 // of a trace
 }
 
-// Listener hears how writing the outputs goes. Its members may be nil.
+// Listener is called with the progress of writing outputs. Its members may be nil.
 type Listener struct {
 	Phase func(Phase)   // is called as each part begins
 	Wrote func(Written) // is called with each file once it is there
@@ -54,14 +54,14 @@ func (o *Outputs) Files() []Written {
 
 // Write writes the files of Outputs, of the last line out of place. Rows must have
 // ended.
-func (r *Running) Write(ctx context.Context, hear Listener) error {
+func (r *Running) Write(ctx context.Context, listen Listener) error {
 	o, lines := &r.Spec.Outputs, r.Lines()
 	if len(lines) == 0 {
 		return nil
 	}
 	last := lines[len(lines)-1].Operation
 	if o.Trace != "" || o.Profile != "" {
-		if err := r.writeTrace(ctx, last, hear); err != nil {
+		if err := r.writeTrace(ctx, last, listen); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (r *Running) Write(ctx context.Context, hear Listener) error {
 		err = r.writeOps(done.Plan)
 	}
 	if err == nil {
-		hear.wrote(Written{Member: "ops", Name: o.Ops})
+		listen.wrote(Written{Member: "ops", Name: o.Ops})
 	}
 	return err
 }
@@ -114,7 +114,7 @@ func (r *Running) writeOps(p *plan.Plan) error {
 	return nil
 }
 
-// traceOptions are the nccltrace.Options that Outputs asks for.
+// traceOptions are the nccltrace.Options that Outputs requests.
 func (r *Running) traceOptions() (nccltrace.Options, error) {
 	o := &r.Spec.Outputs
 	detail := nccltrace.DetailStep
@@ -219,7 +219,7 @@ func (t *sinks) all() trace.Sink {
 }
 
 // writeTrace simulates one operation again, with all events.
-func (r *Running) writeTrace(ctx context.Context, at Operation, hear Listener) error {
+func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener) error {
 	opt, err := r.traceOptions()
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, hear Listener) e
 		opt.Predicted, opt.Tuner = units.FromMicros(float64(planned.Choice.TimeUs)), r.Site.tuner()
 	}
 	var share atomic.Uint64
-	hear.phase(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})
+	listen.phase(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})
 	calls := &callSink{Sink: sink, shift: r.hostTime(planned.Plan)}
 	done, err := r.Simulate(ctx, at, calls, opt, func(part float64) { share.Store(math.Float64bits(part)) })
 	if err != nil {
@@ -253,17 +253,17 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, hear Listener) e
 	r.addCalls(calls, at, &done, opt)
 	if files.trace != nil {
 		files.trace.Overflow(int64(len(calls.over)))
-		hear.phase(Phase{Name: "writing trace", Counts: files.trace.Progress})
+		listen.phase(Phase{Name: "writing trace", Counts: files.trace.Progress})
 	}
 	if err := sink.Close(); err != nil {
 		return err
 	}
 	if files.trace != nil {
 		n, _ := files.trace.Progress()
-		hear.wrote(Written{Member: "trace", Name: r.Spec.Outputs.Trace, Events: n})
+		listen.wrote(Written{Member: "trace", Name: r.Spec.Outputs.Trace, Events: n})
 	}
 	if files.profile != nil {
-		hear.wrote(Written{Member: "profile", Name: r.Spec.Outputs.Profile})
+		listen.wrote(Written{Member: "profile", Name: r.Spec.Outputs.Profile})
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/nccltrace"
-	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
 
@@ -19,7 +20,7 @@ import (
 func (s *Spec) Validate() error {
 	var c checks
 	c.machine(&s.Machine)
-	if _, err := rules.For(s.NCCL.Version); err != nil {
+	if _, _, err := release.Select(s.NCCL.Version); err != nil {
 		c.add("nccl.version", s.NCCL.Version, err.Error(), "")
 	}
 	c.env(s.NCCL.Env)
@@ -113,6 +114,8 @@ func (c *checks) engine(s *Spec) {
 	e := &s.Engine
 	c.word("engine.fidelity", e.Fidelity, "alpha", "step", "flow")
 	c.word("engine.fold", e.Fold, Folds()...)
+	c.word("engine.skip", e.Skip, "auto", "off")
+	c.word("engine.jitter", e.Jitter, "drawn", "off")
 	c.word("engine.launch", e.Launch, "eager", "graph")
 	c.atLeast("engine.processes", e.Processes, 0)
 	c.atLeast("engine.threads", e.Threads, 0)
@@ -128,7 +131,7 @@ func (c *checks) outputs(o *Outputs) {
 	for _, f := range []struct {
 		path, name string
 		ends       []string
-	}{{"outputs.trace", o.Trace, []string{".json", ".json.gz"}}, {"outputs.profile", o.Profile, []string{".pb.gz"}},
+	}{{"outputs.trace", o.Trace, []string{".json", ".json.gz", ".pftrace", ".pftrace.gz"}}, {"outputs.profile", o.Profile, []string{".pb.gz"}},
 		{"outputs.ops", o.Ops, []string{".csv", ".goal"}}} {
 		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool { return strings.HasSuffix(f.name, e) }) {
 			c.add(f.path, f.name, "the name must end in "+oneOf(f.ends), "")
@@ -136,6 +139,9 @@ func (c *checks) outputs(o *Outputs) {
 	}
 	c.word("outputs.detail", o.Detail, nccltrace.Details[:]...)
 	c.word("outputs.style", o.Style, "lanes", "nccl")
+	if err := chrome.CheckPath(o.Trace, chrome.Options{NCCLStyle: o.Style == "nccl"}); err != nil {
+		c.add("outputs.style", o.Style, err.Error(), "")
+	}
 	if o.MaxEvents < -1 {
 		c.add("outputs.maxEvents", fmt.Sprint(o.MaxEvents), "must be at least -1", "")
 	}
@@ -249,11 +255,11 @@ func (w *Workload) AllReductions(f coll.Func) ([]coll.RedOp, error) {
 	return out, nil
 }
 
-// AllRoots lists the root ranks of an operation; -1 stands for none.
+// AllRoots lists the root ranks of an operation; -1 means none.
 func (w *Workload) AllRoots(f coll.Func, ranks int) ([]int, error) {
 	switch {
 	case w.Root < -1 || w.Root >= ranks:
-		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("ranks go from 0 to %d", ranks-1)}
+		return nil, &FieldError{Path: "workload.root", Value: fmt.Sprint(w.Root), Problem: fmt.Sprintf("must be a rank from 0 to %d", ranks-1)}
 	case !f.Rooted():
 		return []int{-1}, nil
 	case w.Root == -1:

@@ -49,7 +49,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// domain72 is a made-up NVLink domain of 18 hosts with four GPUs, two CPUs and
+// domain72 is a synthetic NVLink domain of 18 hosts with four GPUs, two CPUs and
 // four nets each.
 func domain72() *topo.System {
 	m := &machine{}

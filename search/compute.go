@@ -21,12 +21,12 @@ type Params struct {
 	// Given holds the graphs of NCCL_GRAPH_FILE: each replaces the search of
 	// its ID if it has channels.
 	Given []*Graph
-	// Cancelled is asked now and then by long loops: nil to go on, else why to end,
+	// Cancelled is polled by long loops: nil to continue, else the reason to stop,
 	// as a context's Err. It decides nothing. Nil: never.
 	Cancelled func() error
 }
 
-// Want names one search: what NCCL's init asks for one pattern
+// Want names one search: what NCCL's init requests for one pattern
 // (init.cc:1015-1058).
 type Want struct {
 	ID                       int
@@ -175,7 +175,7 @@ func (e *engine) compute(w Want, p Params) (*Graph, error) {
 	return s.graph(), nil
 }
 
-// poll asks whether to go on; where not, nothing more is tried.
+// poll checks whether to continue; if not, nothing more is tried.
 func (e *engine) poll() {
 	if e.cancelled != nil && e.stopped == nil {
 		e.stopped = e.cancelled()
@@ -208,7 +208,7 @@ func (s *schedule) graph() *Graph {
 			ranks[i] = e.sys.Nodes[gpus[t.order[c*e.gpus+i]]].GPU.Rank
 		}
 		g.Intra = append(g.Intra, ranks)
-		var inter [2]uint64
+		inter := s.ends
 		if e.inter && !s.fallback {
 			inter[0] = e.sys.Nodes[nets[t.in[c]]].Ident
 			inter[1] = e.sys.Nodes[nets[t.out[c]]].Ident

@@ -57,7 +57,7 @@ type engine struct {
 	gpuGPU, gpuNet, netGPU, nvsGPU, gpuNVS table
 	uplinks                                []uplink
 
-	// What is left of links and nets, GB/s; in a quick attempt links are
+	// Remaining bandwidth of links and nets, GB/s; in a quick attempt links are
 	// counted in left, in thousandths.
 	linkBW    []float32
 	netBW     []float32
@@ -65,7 +65,7 @@ type engine struct {
 	cur, best trial
 
 	quick      bool // see prepare
-	letter     bool // never quick: NCCL's arithmetic throughout
+	exactFloat bool // never quick: NCCL's arithmetic throughout
 	surcharges bool // some route has a surcharge
 	shares     bool // some route charges reverse links
 	evenNets   bool // all nets have the same latency
@@ -176,7 +176,7 @@ func (e *engine) newRate(bw, mult float32) rate {
 func (e *engine) prepare() {
 	t := &e.cur
 	e.intra, e.cross = e.newRate(t.bwIntra, 1), e.newRate(t.bwInter, 1)
-	e.quick = e.intra.whole && e.cross.whole && t.pattern != CollNetDirect && !e.letter
+	e.quick = e.intra.whole && e.cross.whole && t.pattern != CollNetDirect && !e.exactFloat
 	round := e.intra.round && e.cross.round
 	switch t.pattern {
 	case BalancedTree:
@@ -207,7 +207,7 @@ func (e *engine) prepare() {
 	}
 }
 
-// netExact tells whether a net always gets back what it gave. It does not where
+// netExact reports whether a net always gets back what it gave. It does not where
 // no GPU reaches it, because NCCL then forgets to (search.cc:737). Taking whole
 // GB/s from a float32 that has them is exact; one that a faster net of the same
 // rail drives below zero is exact only with few binary places.

@@ -10,6 +10,6 @@ func AllToTheLetter(sys *topo.System, p Params) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	e.letter = true
+	e.exactFloat = true
 	return e.all(p)
 }

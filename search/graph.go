@@ -44,6 +44,10 @@ const (
 	NumGraphs
 )
 
+// NoNet is in Graph.Inter the net of a GPU that reaches none
+// (search.cc:1202 of v2.29.7).
+const NoNet = ^uint64(0)
+
 // Graph is the result of one search: per channel the order of the GPUs and
 // the two nets it enters and leaves by.
 type Graph struct {

@@ -1,6 +1,12 @@
 package search
 
-// fromNets looks for a channel from each net in turn (search.cc:676).
+import (
+	"math"
+
+	"github.com/simccl/simccl/internal/rules"
+)
+
+// fromNets looks for a channel from each net, one after the other (search.cc:676).
 func (e *engine) fromNets(toNet, toFirst int) {
 	t := &e.cur
 	list := e.nets.starts(t.typeInter)
@@ -8,7 +14,7 @@ func (e *engine) fromNets(toNet, toFirst int) {
 	whole := float32(int32(t.bwInter)) // NCCL keeps it in an int: 17.5 counts as 17
 	headTried := false
 	for i := range list {
-		// The first channel's PCI try has its own budget: it goes on when the
+		// The first channel's PCI try has its own budget: it continues when the
 		// common budget is spent.
 		probes := t.nChannels == 0 && !e.hasNVS && !heads
 		if heads && headTried || e.spent() && e.evenNets && !probes {
@@ -19,7 +25,7 @@ func (e *engine) fromNets(toNet, toFirst int) {
 		if e.collNet && !info.Coll || e.netBW[n] < whole {
 			continue
 		}
-		if t.pattern == RingPattern && t.crossNIC == 2 && t.nChannels&1 == 1 &&
+		if e.mirrors() && t.nChannels&1 == 1 &&
 			e.nets.first[n] != t.out[t.nChannels-1] {
 			continue
 		}
@@ -47,9 +53,12 @@ func (e *engine) fromNets(toNet, toFirst int) {
 // connected to it.
 func (e *engine) throughNet(n int32, toNet int) bool {
 	t := &e.cur
-	if t.nChannels > 0 && t.sameChannels {
+	way := e.rules.Search.FirstGPUs
+	if t.nChannels > 0 && (t.sameChannels || way != rules.OwnerFirst) {
 		e.arrive(int(n), int(t.order[(t.nChannels-1)*e.gpus]), toNet, orderReplay)
-		return true
+		if t.sameChannels {
+			return true
+		}
 	}
 	if t.nChannels == 0 && !e.hasNVS {
 		// The PCI order goes first, on a budget of its own.
@@ -61,19 +70,51 @@ func (e *engine) throughNet(n int32, toNet int) bool {
 		}
 		e.budget = left
 	}
-	if g := e.nets.own[n]; g >= 0 {
+	if way == rules.FewestHops {
+		e.fewestHops(n, toNet)
+		return true
+	}
+	if g := e.nets.own[n]; g >= 0 && way == rules.OwnerFirst {
 		e.arrive(int(n), int(g), toNet, orderFree)
 	}
 	if e.nets.cut[n] {
 		return false
 	}
-	for _, g := range e.nets.near[n] {
+	list := e.nets.near[n]
+	if way == rules.NearestGPUs {
+		list = e.nets.all[n]
+	}
+	for _, g := range list {
 		e.arrive(int(n), int(g), toNet, orderFree)
 	}
 	return true
 }
 
-// isHead tells whether GPU g already heads a channel.
+// fewestHops starts at the GPUs of the widest path from net n, of these at those in
+// fewest hops, by index from the number of the channel on (search.cc:612 of v2.26.6).
+func (e *engine) fewestHops(n int32, toNet int) {
+	var widest float32
+	least := math.MaxInt
+	for g := range e.gpus {
+		switch r := e.netGPU.at(int(n), g); {
+		case r.bw > widest:
+			widest, least = r.bw, len(r.hops)
+		case r.bw == widest && len(r.hops) > 0:
+			least = min(least, len(r.hops))
+		}
+	}
+	if widest < float32(int32(e.cur.bwInter)) {
+		return
+	}
+	for i := range e.gpus {
+		g := (e.cur.nChannels + i) % e.gpus
+		if r := e.netGPU.at(int(n), g); r.bw == widest && len(r.hops) == least {
+			e.arrive(int(n), g, toNet, orderFree)
+		}
+	}
+}
+
+// isHead reports whether GPU g already heads a channel.
 func (e *engine) isHead(g int32) bool {
 	for c := 0; c < e.cur.nChannels; c++ {
 		if e.cur.order[c*e.gpus] == g {

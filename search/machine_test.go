@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// machine builds small made-up hosts node by node.
+// machine builds small synthetic hosts node by node.
 type machine struct {
 	t     *rapid.T
 	nodes []topo.Node

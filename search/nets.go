@@ -4,7 +4,7 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// netTable is what the search asks about nets, worked out once: NCCL computes
+// netTable is what the search needs of nets, computed once: NCCL computes
 // it again at every channel.
 type netTable struct {
 	count int
@@ -14,19 +14,22 @@ type netTable struct {
 	rail  []int32 // nets with equal asic and port share a number
 	host  []uint8 // system id
 	slot  []int32 // nets with equal PCI address and port share a number
+	rails []int   // as the plugin reports them, -1 for none
+	plane []int
 	peers [][]int32
 	// nearest GPUs of each net, other than its own GPU; cut[n] is set where no
 	// GPU reaches the net.
 	near [][]int32
+	all  [][]int32 // the same with its own
 	cut  []bool
 	own  []int32
 	// lists[kind] holds the nets of a search's start, then of every GPU.
-	lists   [topo.PathDIS + 1][][]int32
-	sys     *topo.System
-	turns   [][]int32
-	scatter bool
-	most    int // channels at most
-	longest int // nets that are tried per list, as many as NCCL's arrays hold (graph.h:89)
+	lists     [topo.PathDIS + 1][][]int32
+	sys       *topo.System
+	localNets [][]int32
+	scatter   bool
+	most      int // channels at most
+	longest   int // nets that are tried per list, as many as NCCL's arrays hold (graph.h:89)
 }
 
 func newNetTable(sys *topo.System, p Params) *netTable {
@@ -35,7 +38,7 @@ func newNetTable(sys *topo.System, p Params) *netTable {
 		count: len(nets), gpus: len(gpus), sys: sys,
 		scatter: sys.NHosts > 1 && p.ScatterNets.Or(p.Rules.Search.ScatterNets),
 		most:    p.Rules.MaxChannels, longest: p.Rules.Topo.MaxNodes,
-		turns: make([][]int32, len(gpus)),
+		localNets: make([][]int32, len(gpus)),
 	}
 	t.group(nets)
 	for n, id := range nets {
@@ -43,13 +46,15 @@ func newNetTable(sys *topo.System, p Params) *netTable {
 		info := sys.Nodes[id].Net
 		own := info.LocalGPU
 		t.info = append(t.info, info)
-		var others []int32
+		t.rails, t.plane = append(t.rails, info.Rail), append(t.plane, info.Plane)
+		var others, all []int32
 		for _, g := range near {
+			all = append(all, int32(g))
 			if g != own {
 				others = append(others, int32(g))
 			}
 		}
-		t.near = append(t.near, others)
+		t.near, t.all = append(t.near, others), append(t.all, all)
 		t.cut = append(t.cut, kind == topo.PathDIS)
 		t.own = append(t.own, int32(own))
 		t.peers = append(t.peers, nil)
@@ -61,7 +66,7 @@ func newNetTable(sys *topo.System, p Params) *netTable {
 	}
 	for g := range gpus {
 		for _, n := range sys.LocalNets(g) {
-			t.turns[g] = append(t.turns[g], t.first[n])
+			t.localNets[g] = append(t.localNets[g], t.first[n])
 		}
 	}
 	return t
@@ -153,17 +158,17 @@ func (t *netTable) choose(kind topo.PathKind, lo, hi int) []int32 {
 	return list
 }
 
-// preferByChannel adds each GPU's nets in turn until the first comes back
+// preferByChannel adds each GPU's nets until the first comes back
 // (search.cc:483).
 func (t *netTable) preferByChannel(lo, hi int, add func(int32)) {
 	for g := lo; g < hi; g++ {
-		turns := t.turns[g]
-		if len(turns) == 0 {
+		localNets := t.localNets[g]
+		if len(localNets) == 0 {
 			continue
 		}
 		for c := 0; c < t.most; c++ {
-			n := turns[c%len(turns)]
-			if c > 0 && n == turns[0] {
+			n := localNets[c%len(localNets)]
+			if c > 0 && n == localNets[0] {
 				break
 			}
 			add(n)
@@ -177,12 +182,12 @@ func (t *netTable) preferByGPU(lo, hi int, add func(int32)) {
 	done := make([]bool, hi)
 	for c := 0; c < t.most; c++ {
 		for g := lo; g < hi; g++ {
-			turns := t.turns[g]
-			if done[g] || len(turns) == 0 {
+			localNets := t.localNets[g]
+			if done[g] || len(localNets) == 0 {
 				continue
 			}
-			n := turns[c%len(turns)]
-			if c > 0 && n == turns[0] {
+			n := localNets[c%len(localNets)]
+			if c > 0 && n == localNets[0] {
 				done[g] = true
 				continue
 			}

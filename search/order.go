@@ -2,18 +2,18 @@ package search
 
 import "slices"
 
-// candidate is a GPU to try next. The list it stands in is sorted by nearness
+// candidate is a GPU to try next. Its list is sorted by nearness
 // to the net, then to the present GPU; intra numbers the classes of the latter.
 type candidate struct {
 	gpu, netBW, intra int32
 }
 
-// rankedGPU is a candidate with what is left of its uplink, in whole GB/s.
+// rankedGPU is a candidate with the remaining bandwidth of its uplink, in whole GB/s.
 type rankedGPU struct {
 	gpu, netBW, uplink int32
 }
 
-// nearness is what speaks for a candidate and does not change during a search
+// nearness is the preference of a candidate that does not change during a search
 // (search.cc:183); bandwidths are whole GB/s there.
 type nearness struct {
 	gpu, away          int32 // away: places after the present GPU
@@ -70,7 +70,7 @@ func (e *engine) candidates(g, net int) []candidate {
 	return out
 }
 
-// netWeight says how the way back to the net weighs in the choice of a GPU.
+// netWeight says how the route back to the net weighs in the choice of a GPU.
 type netWeight int8
 
 const (

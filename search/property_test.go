@@ -37,7 +37,7 @@ func forgetRepeats(s search.Set) search.Set {
 }
 
 // TestShortcutsChangeNothing: counting in thousandths, leaving spent searches
-// early and not repeating equal attempts give NCCL's letter: the same graphs
+// early and not repeating equal attempts give the same graphs as NCCL,
 // after the same number of steps at every attempt.
 func TestShortcutsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -19,14 +19,14 @@ func round3(v float32) float32 {
 	return v / 1000
 }
 
-// allowed tells whether the current limits permit a route at all.
+// allowed reports whether the current limits permit a route at all.
 func (e *engine) allowed(r *route, limit topo.PathKind) bool {
 	if r.kind > limit {
 		return false
 	}
 	switch e.cur.pattern {
 	case BalancedTree, SplitTree, TreePattern:
-		return r.back <= limit // trees use the way back too
+		return r.back <= limit // trees use the reverse route too
 	}
 	return true
 }
@@ -174,7 +174,7 @@ func (e *engine) takeExact(r *route, q *rate, n int, sign float32) int {
 	return n
 }
 
-// uplinkGBps is what is left between a GPU and its PCI parent, in whole GB/s,
+// uplinkGBps is the remaining bandwidth between a GPU and its PCI parent, in whole GB/s,
 // -1 without one (search.cc:167).
 func (e *engine) uplinkGBps(g int32) int32 {
 	u := e.uplinks[g]

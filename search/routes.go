@@ -3,12 +3,13 @@ package search
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/topo"
 )
 
 // hop is one link of a route with what is charged against the link's reverse:
 // old GPUs slow their own sending while they receive, and POWER's NVLink to
-// the CPU counts both ways (search.cc:96-105).
+// the CPU counts in both directions (search.cc:96-105).
 type hop struct {
 	link, rev int32
 	pci       bool  // charged with the Intel surcharge where the route has one
@@ -24,7 +25,7 @@ const (
 // route is the path between two nodes as the search charges it.
 type route struct {
 	hops       []hop
-	kind, back topo.PathKind // of the path and of the path the other way
+	kind, back topo.PathKind // of the path and of the reverse path
 	// surcharge: PCI links carry 6/5 of the bandwidth, because an Intel root
 	// complex cuts peer traffic of GPUs into 64-byte packets (topo.h:34).
 	surcharge bool
@@ -56,7 +57,7 @@ func (m *routeMaker) make(from, to topo.NodeID) route {
 		end := &m.sys.Nodes[link.To]
 		h := hop{link: int32(l), rev: -1, pci: link.Kind == topo.LinkPCI}
 		switch {
-		case end.Kind == topo.GPU && end.GPU.SM < 80 && start.Kind != topo.GPU:
+		case oldGPU(end, m.sys.Rules) && start.Kind != topo.GPU:
 			h.share = shareEighth
 		case end.Kind == topo.CPU && end.CPU.Arch == topo.ArchPower && link.Kind == topo.LinkNVL:
 			h.share = shareAll
@@ -74,7 +75,18 @@ func (m *routeMaker) make(from, to topo.NodeID) route {
 	return r
 }
 
-// reverse finds the link of the same kind the other way.
+// oldGPU reports whether a node is a GPU below sm_80, or its device where that has the
+// links.
+func oldGPU(n *topo.Node, r *rules.Ruleset) bool {
+	if r.Topo.DevNodes {
+		return n.Kind == topo.DEV && n.Dev.SM < 80
+	}
+	return n.Kind == topo.GPU && n.GPU.SM < 80
+}
+
+// reverse finds the link of the same kind the other way. Paths that Build lays
+// have one for each of their links; only a System of other parts (topo.Assemble)
+// can lack it.
 func (m *routeMaker) reverse(l *topo.Link) int32 {
 	for _, id := range m.sys.Nodes[l.To].Links {
 		if r := &m.sys.Links[id]; r.To == l.From && r.Kind == l.Kind {
@@ -82,8 +94,9 @@ func (m *routeMaker) reverse(l *topo.Link) int32 {
 		}
 	}
 	if m.err == nil {
-		m.err = fmt.Errorf("search: link from node %#x to node %#x has no link back, which charging both directions needs: declare it in both directions",
-			m.sys.Nodes[l.From].Ident, m.sys.Nodes[l.To].Ident)
+		m.err = &topo.PathError{Node: m.sys.Name(l.From), At: l.From,
+			Problem: fmt.Sprintf("its %v link to %s has none back: NCCL charges both directions of it (search.cc:96)", l.Kind, m.sys.Name(l.To)),
+			Hint:    "declare the link on both sides or on neither"}
 	}
 	return 0
 }
@@ -118,6 +131,7 @@ func (m *routeMaker) table(from, to []topo.NodeID) table {
 type uplink struct{ up, down int32 }
 
 func uplinkOf(sys *topo.System, gpu topo.NodeID) uplink {
+	gpu = sys.Device(gpu)
 	for _, up := range sys.Nodes[gpu].Links {
 		if sys.Links[up].Kind != topo.LinkPCI {
 			continue

@@ -3,6 +3,7 @@ package search_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/internal/rules"
@@ -70,6 +71,74 @@ func TestRulesOfSearch(t *testing.T) {
 		if got := fmt.Sprintf("%d to %d channels, %v to %v, %v to %v", g.MinChannels, g.MaxChannels, least, intra, most, inter); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// TestRulesOfNets: in an NVLink domain of two hosts, each a GPU with two ports, the
+// search tries one port of each host first (ScatterNets), or both of the first: the
+// channels come in another order.
+func TestRulesOfNets(t *testing.T) {
+	const pci = `link_speed="32.0 GT/s PCIe" link_width="16"`
+	text := `<system version="1">`
+	for host := range 2 {
+		text += fmt.Sprintf(`<cpu host_hash="0x%d" numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"><pci busid="0000:01:00.0" class="0x060400" %s>`+
+			`<pci busid="0000:02:00.0" class="0x030200" %s><gpu dev="0" sm="90" gdr="1"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci>`, host+1, pci, pci)
+		for n := range 2 {
+			text += fmt.Sprintf(`<pci busid="0000:0%d:00.0" class="0x020700" %s><nic><net name="mlx5_%d" dev="%d" speed="200000" port="1" guid="0x%d%d" gdr="1"/></nic></pci>`, n+4, pci, n, n, host+1, n)
+		}
+		text += `</pci></cpu>`
+	}
+	spec, err := topoxml.Parse([]byte(text+`</system>`), "t.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		scatter bool
+		want    string
+	}{{true, "0.0 1.0 0.1 1.1"}, {false, "0.0 1.0 1.1 0.1"}} {
+		r := rules.Default()
+		r.Search.ScatterNets = c.scatter
+		p := topo.ParamsOf(r)
+		p.NRanks = 4
+		h, err := topo.Build(spec, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := search.Compute(h.System(0), search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 4}, search.Params{Rules: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, n := range g.Inter {
+			got = append(got, fmt.Sprintf("%d.%d", n[0]>>56, n[0]&0xff))
+		}
+		if g := strings.Join(got, " "); g != c.want {
+			t.Errorf("ScatterNets %t: channels begin at host.net %s, want %s", c.scatter, g, c.want)
+		}
+	}
+}
+
+// TestOneWayLinkIsRefused: NVLink to a POWER CPU is charged in both directions; a
+// System whose route has such a link without its reverse is refused by name.
+func TestOneWayLinkIsRefused(t *testing.T) {
+	nodes := []topo.Node{{Kind: topo.GPU, Ident: 0x1000, GPU: &topo.GPUInfo{SM: 70}}, {Kind: topo.CPU, CPU: &topo.CPUInfo{Arch: topo.ArchPower}},
+		{Kind: topo.GPU, Ident: 0x2000, GPU: &topo.GPUInfo{Dev: 1, Rank: 1, SM: 70}}}
+	links := []topo.Link{{From: 0, To: 1, Kind: topo.LinkNVL, BW: 12}, {From: 1, To: 2, Kind: topo.LinkNVL, BW: 12}}
+	nodes[0].Links, nodes[1].Links = []topo.LinkID{0}, []topo.LinkID{1}
+	s := topo.Assemble(rules.Default(), nodes, links, func(from, base topo.NodeID) topo.Path {
+		switch {
+		case from == base:
+			return topo.Path{Kind: topo.PathLOC, BW: 5000}
+		case from < base:
+			return topo.Path{Kind: topo.PathPHB, BW: 12, Links: []topo.LinkID{0, 1}[from:base]}
+		}
+		return topo.Path{Kind: topo.PathDIS}
+	})
+	s.MaxBW, s.TotalBW = 12, 12
+	_, err := search.Compute(s, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 2}, search.Params{Rules: rules.Default()})
+	var wrong *topo.PathError
+	if !errors.As(err, &wrong) || wrong.Node != "GPU/0-1000" || wrong.Hint == "" || !strings.Contains(err.Error(), "its NVL link to CPU/0-0 has none back") {
+		t.Errorf("%v, want the link from the first GPU to the CPU", err)
 	}
 }
 

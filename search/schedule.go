@@ -23,7 +23,8 @@ type schedule struct {
 	amd                bool  // AMD CPUs carry different channels badly across sockets
 	left               int64 // of the global budget
 	attempts           []Attempt
-	fallback           bool // no channel was found
+	fallback           bool      // no channel was found
+	ends               [2]uint64 // the nets of that graph
 	firstPass          bool
 	// kinds of routes that exist, by kind: raising a limit to one that does not
 	// exist permits nothing new.
@@ -31,7 +32,7 @@ type schedule struct {
 	seen               map[settings]outcome // attempts of the first pass at this speed
 }
 
-// settings are what tells an attempt of the first pass from another at the same
+// settings are what distinguishes an attempt of the first pass from another at the same
 // speed.
 type settings struct {
 	pattern      Pattern
@@ -183,7 +184,7 @@ func (s *schedule) limitChannels() bool {
 	return true
 }
 
-// splitNVLink tells whether NVLink joins the GPUs into exactly two groups
+// splitNVLink reports whether NVLink joins the GPUs into exactly two groups
 // (paths.cc:948).
 func (e *engine) splitNVLink() bool {
 	group := make([]int, e.gpus)
@@ -211,8 +212,12 @@ func (e *engine) splitNVLink() bool {
 func (s *schedule) firstSpeed() {
 	e := s.e
 	total := float32(e.sys.TotalBW)
-	if e.gpus > 1 && e.cur.pattern != RingPattern {
-		total = float32(float64(total) * (float64(e.gpus) / float64(e.gpus-1)))
+	n := e.gpus
+	if e.rules.Topo.DevNodes {
+		n = len(e.sys.Of(topo.DEV))
+	}
+	if n > 1 && e.cur.pattern != RingPattern {
+		total = float32(float64(total) * (float64(n) / float64(n-1)))
 	}
 	for s.at < len(s.speeds)-1 &&
 		(s.speeds[s.at] > float32(e.sys.MaxBW) || s.speeds[s.at]*float32(e.cur.minChannels) > total) {
@@ -260,7 +265,7 @@ func (s *schedule) attempt() {
 // once searches unless an earlier attempt of the first pass at this speed was
 // the same: NCCL searches again, visits the same channels in the same order and
 // finds none that is better than what it already has, because results only get
-// better (search.cc:420; not so for NVLS). It tells whether it did not search.
+// better (search.cc:420; not so for NVLS). It reports whether it did not search.
 func (s *schedule) once() bool {
 	e, t := s.e, &s.e.cur
 	key := settings{t.pattern, t.sameChannels, t.crossNIC, worst(&s.hasIntra, t.typeIntra), worst(&s.hasInter, t.typeInter)}
@@ -285,7 +290,7 @@ func worst(has *[topo.PathDIS + 1]bool, limit topo.PathKind) topo.PathKind {
 // relax moves on to the next settings of the first pass; false at their end.
 // The order is NCCL's: different channels, a plain tree, worse paths between
 // GPUs, worse paths to nets, crossing nets, less speed; each starts those
-// before it anew (search.cc:1103-1151).
+// before it again (search.cc:1103-1151).
 func (s *schedule) relax() bool {
 	e, t, b := s.e, &s.e.cur, &s.e.best
 	if t.sameChannels && !(s.amd && t.typeIntra == topo.PathSYS) {
@@ -320,8 +325,10 @@ func (s *schedule) relax() bool {
 		}
 	}
 	t.typeInter = s.minInter
-	if s.cross == 2 && t.crossNIC == 0 && (b.pattern == RingPattern || b.pattern == BalancedTree) {
-		t.crossNIC = 2
+	if any := s.e.rules.Search.CrossAny; s.cross == 2 && t.crossNIC == 0 && (any || b.pattern == RingPattern || b.pattern == BalancedTree) {
+		if t.crossNIC = 2; any {
+			t.crossNIC = 1
+		}
 		return true
 	}
 	t.crossNIC = s.firstCross()
@@ -392,4 +399,21 @@ func (s *schedule) giveUp() {
 	b.typeIntra, b.typeInter = topo.PathSYS, topo.PathSYS
 	b.nChannels = 1
 	s.fallback = true
+	if s.e.rules.Search.NoGraphNets {
+		s.giveUpNets()
+	}
+}
+
+// giveUpNets takes the best nets of the first and the last GPU for that graph; where
+// one has none it leads to no other node (search.cc:1195 of v2.29.7).
+func (s *schedule) giveUpNets() {
+	b, nets := &s.e.best, s.e.nets
+	in, out := nets.returns(topo.PathLOC, 0), nets.returns(topo.PathLOC, s.e.gpus-1)
+	if len(in) == 0 || len(out) == 0 {
+		b.bwInter, b.typeInter = 0, topo.PathDIS
+		s.ends = [2]uint64{NoNet, NoNet}
+		return
+	}
+	all := s.e.sys.Of(topo.NET)
+	s.ends = [2]uint64{s.e.sys.Nodes[all[in[0]]].Ident, s.e.sys.Nodes[all[out[0]]].Ident}
 }

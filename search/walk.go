@@ -9,10 +9,10 @@ const (
 	orderReplay                 // as the previous channel
 )
 
-// nowhere stands for "no such place": no way back to a net, or to the first GPU.
+// nowhere means "no such place": no route back to a net, or to the first GPU.
 const nowhere = -1
 
-// spent tells that nothing that is left to try can have an effect: NCCL goes
+// spent reports that nothing that is left to try can have an effect: NCCL goes
 // on, but reserves and gives back only.
 func (e *engine) spent() bool { return e.quick && e.budget <= 0 }
 
@@ -32,7 +32,7 @@ func (e *engine) places() (toNet, toFirst int) {
 	return 0, nowhere
 }
 
-// nextChannel looks for one more channel (search.cc:791).
+// nextChannel searches one more channel (search.cc:791).
 func (e *engine) nextChannel() {
 	toNet, toFirst := e.places()
 	c := e.cur.nChannels
@@ -56,7 +56,7 @@ func (e *engine) nextChannel() {
 	}
 }
 
-// start begins a channel at a GPU without reserving a way to it.
+// start begins a channel at a GPU without reserving a route to it.
 func (e *engine) start(g, toNet, toFirst int, order gpuOrder) {
 	if e.spent() {
 		return
@@ -83,7 +83,7 @@ func (e *engine) arrive(net, g, toNet int, order gpuOrder) {
 	e.give(r, &e.cross)
 }
 
-// visit puts GPU g at a place of the present channel and goes on from it
+// visit puts GPU g at a place of the present channel and continues from it
 // (search.cc:574). One call is one step of the budget.
 func (e *engine) visit(g, place, toNet, toFirst int, order gpuOrder) {
 	if e.budget <= 0 || e.stopped != nil {
@@ -121,7 +121,7 @@ func (e *engine) visit(g, place, toNet, toFirst int, order gpuOrder) {
 }
 
 // complete counts the channel just closed, keeps the result if it is the best,
-// and looks for the next channel.
+// and searches the next channel.
 func (e *engine) complete() {
 	t := &e.cur
 	t.nChannels++
@@ -171,7 +171,7 @@ func (e *engine) advance(g, place, toNet, toFirst int, order gpuOrder) {
 	e.stack = e.stack[:base]
 }
 
-// leave goes from GPU g back to a net. A balanced tree does so from its first
+// leave routes from GPU g back to a net. A balanced tree does so from its first
 // two GPUs, with half of the bandwidth each.
 func (e *engine) leave(g, place, toFirst int, order gpuOrder) {
 	t := &e.cur
@@ -200,21 +200,33 @@ func (e *engine) leave(g, place, toFirst int, order gpuOrder) {
 	}
 }
 
-// mayReturn tells whether a channel that started at a net may end at net n
+// mayReturn reports whether a channel that started at a net may end at net n
 // (search.cc:559).
 func (e *engine) mayReturn(start, n int32, place int) bool {
 	t, nets := &e.cur, e.nets
 	id := nets.first[n]
+	if e.rules.Topo.NetRails && differ(nets.plane[n], nets.plane[start]) {
+		return false
+	}
 	if t.pattern == TreePattern && id != start {
 		return false // both directions of a plain tree use one net
 	}
 	switch {
-	case t.pattern == RingPattern && t.crossNIC == 2:
+	case e.rules.Search.CrossAny: // search.cc:491 of v2.22.3
+		if t.crossNIC != 1 && nets.rail[n] != nets.rail[start] ||
+			e.mirrors() && t.nChannels&1 == 1 && id != t.in[t.nChannels-1] {
+			return false
+		}
+	case e.mirrors():
 		if t.nChannels&1 == 1 && id != t.in[t.nChannels-1] {
 			return false // odd channels mirror the even ones before them
 		}
 	case t.crossNIC == 0:
-		if e.perHost && nets.host[n] != nets.host[start] {
+		if e.rules.Topo.NetRails && nets.rails[n] >= 0 && nets.rails[start] >= 0 {
+			if nets.rails[n] != nets.rails[start] {
+				return false
+			}
+		} else if e.perHost && nets.host[n] != nets.host[start] {
 			if nets.slot[n] != nets.slot[start] {
 				return false
 			}
@@ -225,7 +237,18 @@ func (e *engine) mayReturn(start, n int32, place int) bool {
 	return t.pattern != BalancedTree || place == 0 || id == t.out[t.nChannels]
 }
 
-// better tells whether a is a better result than b (search.cc:420). For NVLS
+// mirrors reports whether odd channels go the way of the even ones before them back.
+func (e *engine) mirrors() bool {
+	if e.rules.Search.CrossAny {
+		return e.cur.crossNIC != 0
+	}
+	return e.cur.pattern == RingPattern && e.cur.crossNIC == 2
+}
+
+// differ reports whether two nets have a plane each, and not the same.
+func differ(a, b int) bool { return a >= 0 && b >= 0 && a != b }
+
+// better reports whether a is a better result than b (search.cc:420). For NVLS
 // the head counts: more heads, or more bandwidth over all heads.
 func (e *engine) better(a, b *trial) bool {
 	if a.nChannels < a.minChannels {

@@ -49,7 +49,7 @@ func idle(c *comm.Comm) *gpu.Class {
 	class.Net.Turn, class.Net.Look, class.Net.Post, class.Net.Poll, class.Net.Flag = 0, 0, 0, 0, 0
 	class.Simple.PerByte /= 1000
 	class.Simple.Slice, class.Simple.PerThreads, class.Simple.SliceLocal, class.Simple.Drain, class.Simple.Fence = 0, 0, 0, 0, 0
-	class.LinkEff, class.CastEff, class.PCIEff, class.Crowd = 10, 1, 10, 0
+	class.LinkEff, class.MulticastEff, class.PCIEff, class.Crowd = 10, 1, 10, 0
 	return &class
 }
 
@@ -194,7 +194,7 @@ func TestEveryCableCarriesASumOnce(t *testing.T) {
 	}
 }
 
-// Nodes that are alike are simulated once, which is the same bit for bit; a
+// Equivalent nodes are simulated once, which is the same bit for bit; a
 // straggler or a slow port is a kind of its own, and holds all up.
 func TestReducingNodesFold(t *testing.T) {
 	c := reducing(t, "dgx-h100.xml", 5)
@@ -302,7 +302,7 @@ func TestTracesOfReductions(t *testing.T) {
 }
 
 // To gather, a head gives the network its own block and takes all of them; to
-// scatter, the other way round. Whoever has more to carry sets the pace.
+// scatter, the opposite direction. The rank with more to carry sets the pace.
 func TestGatheredBlocksCrossAPortOnce(t *testing.T) {
 	const nodes, block = 3, 8 << 20
 	c := reducing(t, "dgx-h100.xml", nodes)
@@ -357,8 +357,8 @@ func TestTraceOfASum(t *testing.T) {
 	golden.Text(t, "testdata/sum.txt", story.String())
 }
 
-// Nodes that gather or scatter are nearly alike: each has its own block at
-// another time. One that stands for all is as near as it says.
+// Nodes that gather or scatter are nearly equivalent: each has its own block at
+// another time. One that represents all is as near as it says.
 func TestGatheringNodesNearlyFold(t *testing.T) {
 	c := reducing(t, "dgx-h100.xml", 10)
 	for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -11,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/internal/exectest"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
@@ -31,13 +33,14 @@ func TestCostIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fold := range []sim.Folding{sim.FoldAuto, sim.FoldNear, sim.FoldExact} {
-			x, err := sim.New(sim.Config{Comm: c, Systems: systems, Fold: fold})
+			ctx, cancel := context.WithCancel(context.Background())
+			begun := func(float64) { cancel() } // what is not refused ends soon
+			x, err := sim.New(sim.Config{Comm: c, Systems: systems, Fold: fold, Progress: begun})
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel() // what is not refused ends here
 			_, err = x.Run(ctx, exec.One(p), nil)
+			cancel()
 			if refused := errors.Is(err, exec.ErrNotImplemented); refused != (tc.refused && fold != sim.FoldExact) {
 				t.Errorf("%d bytes, folding %d: %v", tc.bytes, fold, err)
 			}
@@ -45,7 +48,7 @@ func TestCostIsRefused(t *testing.T) {
 	}
 }
 
-// dgx is a made-up communicator of two ranks or more of a DGX H100.
+// dgx is a synthetic communicator of two ranks or more of a DGX H100.
 func dgx(t *testing.T, ranks int) (*connect.Comm, []*topo.System) {
 	t.Helper()
 	for _, r := range golden.Own(t) {
@@ -58,7 +61,7 @@ func dgx(t *testing.T, ranks int) (*connect.Comm, []*topo.System) {
 	return nil, nil
 }
 
-// A self copy of an alltoall is one piece whatever its size: beyond 9.2 GB a
+// A self copy of an alltoall is one piece of any size: beyond 9.2 GB a
 // channel its work once passed 63 bits, and it took no time.
 func TestLargePiecesTakeTheTimeOfTheirBytes(t *testing.T) {
 	c, systems := dgx(t, 2)
@@ -134,6 +137,32 @@ func TestTimeGrowsWithSize(t *testing.T) {
 			if largest < 1<<33 {
 				t.Errorf("%s %v: %d bytes are the most that runs", r.Name, f, largest)
 			}
+		}
+	}
+}
+
+// Gather and scatter from and to too many ranks, and an alltoall among them, are
+// refused with a forecast.
+func TestTransfersOfManyRanksAreRefused(t *testing.T) {
+	_, systems := dgx(t, 2)
+	const nodes = 1 << 16
+	c := plantest.Plain(8, nodes, 16)
+	all := make([]*topo.System, nodes)
+	for i := range all {
+		all[i] = systems[0]
+	}
+	for _, f := range []coll.Func{coll.AllToAll, coll.Gather, coll.Scatter} {
+		p, err := build.Plan(c, plan.Request{Func: f, Count: 32, Type: coll.Float32, Warps: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := sim.New(sim.Config{Comm: c, Systems: all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = x.Run(context.Background(), exec.One(p), nil)
+		if !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(), "524288 transfers would take some 6 GB and 15 s") {
+			t.Errorf("%v: %v", f, err)
 		}
 	}
 }

@@ -30,7 +30,7 @@ type TimedOutError = host.TimedOutError
 type StuckError = host.StuckError
 
 // HangError is an operation that never ends because a rank is down; its fields are
-// Gone, Waiting and First.
+// Failed, Waiting and First.
 type HangError = engine.HangError
 
 // DeadlockError is a plan that stopped before its end; its fields are Waiting,

@@ -76,7 +76,7 @@ func (c *Config) checkFaults() error {
 				return &ConfigError{"Faults", fmt.Sprintf("net %d of node %d: there is none; simccl topo show lists them", f.Net, f.Host)}
 			}
 			if f.Port != 0 && (n < 2 || f.Port < 0 || f.Port > n) {
-				return &ConfigError{"Faults", fmt.Sprintf("port %d of net %d of node %d, which has %d; fused nets have ports from 1 on", f.Port, f.Net, f.Host, n)}
+				return &ConfigError{"Faults", fmt.Sprintf("port %d of net %d of node %d, which has %d; ports of fused nets are numbered from 1", f.Port, f.Net, f.Host, n)}
 			}
 		}
 	}

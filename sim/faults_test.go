@@ -77,7 +77,7 @@ func TestLossIsGoBackN(t *testing.T) {
 	}
 }
 
-// A port that is gone ends the communicator once the retries are used up.
+// A port that is down ends the communicator once the retries are used up.
 func TestDeadPort(t *testing.T) {
 	_, err := pair(t, 1<<20, sim.Config{Faults: []sim.Fault{{Rank: -1, Host: 1, Net: 0, Slow: 1, Down: true}}})
 	var gave *sim.RetryError
@@ -117,7 +117,7 @@ func TestFaultsHaveBounds(t *testing.T) {
 	}
 }
 
-// Everybody waits for a rank that is gone, and nothing but that is said.
+// Every rank waits for a rank that is down, and nothing but that is said.
 func TestDeadRank(t *testing.T) {
 	c, systems := reference(t, "dgx-h100.n2")
 	for _, f := range []coll.Func{coll.AllReduce, coll.AllToAll} {
@@ -131,13 +131,13 @@ func TestDeadRank(t *testing.T) {
 		}
 		_, err = x.Run(context.Background(), exec.One(p), trace.Discard)
 		var hangs *sim.HangError
-		if !errors.As(err, &hangs) || hangs.Waiting != 15 || hangs.First != 0 || len(hangs.Gone) != 1 || hangs.Gone[0] != 3 {
+		if !errors.As(err, &hangs) || hangs.Waiting != 15 || hangs.First != 0 || len(hangs.Failed) != 1 || hangs.Failed[0] != 3 {
 			t.Errorf("%v with rank 3 gone: %v", f, err)
 		}
 	}
 }
 
-// What waits before a link is nothing where nobody shares it, and grows with
+// What waits before a link is nothing without sharing, and grows with
 // those who do.
 func TestQueues(t *testing.T) {
 	queue := func(r exec.Result) (most units.Bytes) {

@@ -85,7 +85,7 @@ func (x *folding) String() string {
 
 // foldings are what folds, by algorithm, and what does not: nodes of one, two,
 // four and eight GPUs, an odd number of nodes, whose two trees are no mirror of
-// each other, chains, of which only copied channels are alike, channels that do
+// each other, chains, of which only copied channels are equivalent, channels that do
 // not go round a node's GPUs, and chunks that are not all of one size.
 var foldings = []folding{
 	{"dgx-h100.n2", 4, coll.AllReduce, coll.Ring, coll.Simple, 16, 1 << 14, exec.Folded, false},
@@ -153,8 +153,8 @@ func (x *folding) request(t testing.TB, c *comm.Comm) plan.Request {
 	return req
 }
 
-// Taking together what is alike changes no time of any rank, bit for bit, and
-// what is not quite alike is not taken together.
+// Merging equivalent ranks changes no time of any rank, bit for bit, and
+// ranks that are not quite equivalent are not merged.
 func TestFoldedEqualsUnfolded(t *testing.T) {
 	for _, x := range foldings {
 		if x.long && testing.Short() {
@@ -202,8 +202,8 @@ func fullest(r *exec.Result) units.Bytes {
 	return bytes
 }
 
-// Taking together what is nearly alike stays within the margin that the result
-// tells, and says so.
+// Merging nearly equivalent ranks stays within the margin that the result
+// states, and says so.
 func TestNearStaysWithinItsMargin(t *testing.T) {
 	worst := map[string]float64{}
 	for _, name := range []string{"dgx-h100.n2", "dgx-h100+nvls.n2", "dgx-a100.n2"} {

@@ -172,7 +172,7 @@ func netBytes(p *plan.Plan) int64 {
 	return int64(sum)
 }
 
-// Telling a trace changes no time, between nodes as within one.
+// Writing a trace changes no time, between nodes as within one.
 func TestTraceChangesNoTimeBetweenNodes(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100+nvls.n2", 2, comm.Params{})
 	for _, req := range forced(t, c, 4<<20) {
@@ -221,7 +221,7 @@ func TestEngineAllocatesNothingPerEvent(t *testing.T) {
 	}
 	small, large := engineRun(t, 32<<20), engineRun(t, 512<<20)
 	events := large() - small()
-	// The queue may grow a time more, and the runtime itself allocates now and then.
+	// The queue may grow a time more, and the runtime itself allocates occasionally.
 	extra := testing.AllocsPerRun(3, func() { large() }) - testing.AllocsPerRun(3, func() { small() })
 	if per := extra / float64(events); per > 1e-3 {
 		t.Errorf("%.0f allocations for %d more events", extra, events)

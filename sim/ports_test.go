@@ -108,7 +108,7 @@ func TestDeadFusedPort(t *testing.T) {
 	}
 }
 
-// Ports of one net are alike: they fold with their net.
+// Ports of one net are equivalent: they fold with their net.
 func TestFusedPortsFold(t *testing.T) {
 	c, systems := renewed(t, "dgx-h100.n2", 4, comm.Params{}, fusedNIC(2))
 	req := forced(t, c, 1<<20)[0]

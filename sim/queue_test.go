@@ -41,7 +41,7 @@ func (w *waitings) Emit(e *trace.Event) {
 	}
 }
 
-// The counter of bytes before a link has the mean that --columns +queue tells,
+// The counter of bytes before a link has the mean that --columns +queue shows,
 // and ends with nothing.
 func TestQueueCountersHaveTheEstimateAsMean(t *testing.T) {
 	c, systems := reference(t, "dgx-h100.n2")

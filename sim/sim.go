@@ -33,7 +33,7 @@ const (
 // timed is how many operations nccl-tests times together.
 const timed = 20
 
-// Config is what a simulation needs beside the plan.
+// Config is the input of a simulation other than the plan.
 type Config struct {
 	Comm *connect.Comm
 	// Systems are the topologies by node (Comm.NodeOf); equal nodes share one.
@@ -52,6 +52,9 @@ type Config struct {
 	// JitterRanks ranks it is always off.
 	Seed     uint64
 	NoJitter bool
+	// NoSkip simulates every period of a steady state, for comparison: results are
+	// equal to the picosecond.
+	NoSkip bool
 	// Fold says whether equal ranks and channels are simulated once.
 	Fold Folding
 	// Fabric is the network between the hosts; nil: ports share max-min, and
@@ -72,7 +75,7 @@ type Config struct {
 	Faults []Fault
 	// RC is how lost packets are repeated.
 	RC Reliability
-	// Progress, where set, hears now and then which part of a run is done.
+	// Progress, where set, is called periodically with the part of a run that is done.
 	Progress func(part float64)
 	// Wire makes the model of links that a run uses, without links yet; nil for
 	// fluid.New, which shares them max-min.
@@ -159,11 +162,14 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
 	sink = trace.OrDiscard(sink)
-	e, fold, err := x.build(p, sink)
+	e, fold, err := x.build(ctx, p, sink)
 	if err != nil {
 		return exec.Result{}, err
 	}
 	t := tap.New(e, sink, x.cfg.Trace)
+	if !x.cfg.NoSkip {
+		e.Skip()
+	}
 	e.Start()
 	if x.cfg.Progress != nil {
 		e.Progress, e.Ops = x.cfg.Progress, e.CountOps()
@@ -202,7 +208,7 @@ func (x *Executor) result(e *engine.Engine, fold *fold.Quotient) exec.Result {
 		load := exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
 			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)}
 		if jitters := e.Jitter != (gpu.JitterCost{}); jitters {
-			// Some pieces are short and others long; what is left of that over an
+			// Some pieces are short and others long; the rest of that over an
 			// operation does not make a link faster than it is.
 			load.Busy = max(load.Busy, load.Ideal())
 			first = max(first, load.Ideal())
@@ -252,13 +258,14 @@ func (x *Executor) model() wire.Model {
 
 // build lays out one run of a plan; fold is what folds it, nil where every rank
 // runs.
-func (x *Executor) build(p *plan.Plan, sink trace.Sink) (e *engine.Engine, fold *fold.Quotient, err error) {
+func (x *Executor) build(ctx context.Context, p *plan.Plan, sink trace.Sink) (e *engine.Engine, fold *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
 		Down: x.cfg.down(), Kernels: x.cfg.Kernels}
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
 		o.Jitter = x.class.Jitter
 	}
 	e = engine.New(&o, p)
+	e.Cancelled = ctx.Err
 	j := e.Jobs[0]
 	if fold, err = x.lay(e, j, sink); err != nil {
 		return nil, nil, err
@@ -285,10 +292,12 @@ func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.
 
 // account reports how a run's times came about.
 func account(e *engine.Engine, fold *fold.Quotient) exec.Account {
+	a := exec.Account{Programs: len(e.Groups)}
 	if fold != nil {
-		return fold.Account()
+		a = fold.Account()
 	}
-	return exec.Account{Programs: len(e.Groups)}
+	a.Periods, a.Skipped = e.Periods, e.Skipped
+	return a
 }
 
 // UnfoldedRanks is the largest communicator that is simulated rank by rank where
@@ -305,16 +314,21 @@ const (
 
 // fits refuses a run that memory would not hold.
 func (x *Executor) fits(p *plan.Plan) error {
-	n := p.NumConns()
+	if f := p.Req.Func; f == coll.Gather || f == coll.Scatter {
+		if err := fold.Transfers(p, int64(p.Comm.NRanks), fold.Mode(x.cfg.Fold)); err != nil {
+			return err
+		}
+	}
+	n := int64(p.NumConns()) * int64(p.Sharing())
 	if n <= maxEach {
 		return nil
 	}
-	remedy := "a run without --trace and --fold off, and without losses, folds what is alike"
+	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
 	if x.cfg.Fabric != nil {
-		remedy = "over a network, ranks fold where no cable can hold anything up (docs/FABRIC.md)"
+		remedy = "over a network, ranks fold where no cable can be saturated (docs/FABRIC.md)"
 	}
 	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself", p.Req.Func, p.Comm.NRanks),
-		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, int64(n)*eachBytes>>30, remedy)}
+		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n, n*eachBytes>>30, remedy)}
 }
 
 // Folding says when equivalent ranks and channels are simulated once.
@@ -333,7 +347,7 @@ const (
 )
 
 // Ports lists how many nets each host of a communicator has, as
-// fabric.Network.Bind asks for them.
+// fabric.Network.Bind needs them.
 func Ports(cl *fabric.Cluster) []int {
 	out := make([]int, cl.NHosts())
 	for h := range out {

@@ -68,7 +68,7 @@ func bare(s *topo.System) gpu.Class {
 const messages = 64 << 20
 
 // exchange lets two hosts of one GPU each send to the other on one channel, and
-// tells how many bytes a nanosecond each sent.
+// reports how many bytes a nanosecond each sent.
 func exchange(t *testing.T, gbit float64, class func(*gpu.Class), cfg sim.Config) (float64, error) {
 	t.Helper()
 	var p comm.Params

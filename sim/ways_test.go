@@ -27,7 +27,7 @@ type networked struct {
 }
 
 // Networks of 4 or 8 hosts of 8 nets: rails of one group and leaves that everybody
-// shares hold nothing up; between groups only rings keep to ways of their own,
+// shares are never saturated; between groups only rings keep to ways of their own,
 // which repeat group by group; hashed or thin uplinks may be shared.
 var networkeds = []networked{
 	{"one group", fabric.Layout{Kind: "rail"}, exec.Folded, exec.Folded, exec.Folded},

@@ -36,34 +36,39 @@ func (s *System) refuse(v Verdict) { s.Verdicts = append(s.Verdicts, v) }
 // a third, None where it is not (paths.cc:311).
 func (s *System) relay(src, dst NodeID) NodeID {
 	p := s.Path(src, dst)
-	if len(p.Links) != 2 {
+	links := p.Links
+	if s.Rules.Topo.DevNodes && len(links) == 4 { // without those between GPUs and their devices
+		links = links[1:3]
+	}
+	if len(links) != 2 || s.Nodes[s.Links[links[0]].To].Kind != s.linked() {
 		return None
 	}
-	mid := s.Links[p.Links[0]].To
-	if s.Nodes[mid].Kind != GPU {
-		return None
-	}
-	return mid
+	return s.GPUAt(s.Links[links[0]].To)
 }
 
 // p2pLimit is the worst path that P2P may use (paths.cc:319-327).
 func (s *System) p2pLimit(a *Access) PathKind {
 	r := &s.Rules.Topo
 	limit := PathKind(r.P2PLevel)
-	if len(s.of[CPU]) > 0 && len(s.of[GPU]) <= r.P2PAMDGPUs {
-		if c := s.Nodes[s.of[CPU][0]].CPU; c.Arch == ArchX86 && c.Vendor == VendorAMD {
-			limit = PathKind(r.P2PLevelAMD)
+	if len(s.of[CPU]) > 0 {
+		switch c := s.Nodes[s.of[CPU][0]].CPU; {
+		case c.Arch == ArchX86 && c.Vendor == VendorAMD:
+			if len(s.of[s.linked()]) <= r.P2PAMDGPUs {
+				limit = PathKind(r.P2PLevelAMD)
+			}
+		case c.Arch != ArchARM && (c.Arch != ArchX86 || c.Vendor != VendorIntel && c.Vendor != VendorZhaoxin):
+			limit = PathKind(r.P2PLevelOther)
 		}
 	}
 	return a.P2PLevel.Or(limit)
 }
 
-// PeerToPeer tells whether src may address dst's memory.
+// PeerToPeer reports whether src may address dst's memory.
 func (s *System) PeerToPeer(src, dst NodeID, a *Access) bool {
 	return s.Path(src, dst).Kind <= s.p2pLimit(a)
 }
 
-// netIsFaster tells whether both GPUs reach a NIC, without crossing a CPU,
+// netIsFaster reports whether both GPUs reach a NIC, without crossing a CPU,
 // with more bandwidth than each other (paths.cc:536).
 func (s *System) netIsFaster(src, dst NodeID, a *Access) bool {
 	if a.NetDisableIntra {
@@ -86,7 +91,7 @@ func (s *System) netSpeed(gpu NodeID) units.GBps {
 	return best
 }
 
-// connects tells by which transport src reaches dst inside the host, "" for
+// connects reports by which transport src reaches dst inside the host, "" for
 // none (transport/p2p.cc:123, transport/shm.cc:75).
 func (s *System) connects(src, dst NodeID, a *Access) string {
 	sameHost := s.Nodes[src].GPU.Host == s.Nodes[dst].GPU.Host
@@ -106,7 +111,7 @@ func (s *System) connects(src, dst NodeID, a *Access) string {
 	return "SHM"
 }
 
-// applyAccess turns the bare routes into those that NCCL may use: it diverts
+// applyAccess reduces the bare routes to those that NCCL may use: it diverts
 // what P2P and GDR may not take through the CPU, marks what no transport of
 // the host connects, and lays PXN routes (paths.cc:664-745).
 func (s *System) applyAccess(p *Params) error {
@@ -145,7 +150,7 @@ func (s *System) applyAccess(p *Params) error {
 
 // correctNet lays PXN routes to one net and diverts what may not use GDR. Who
 // owns the net is asked for every GPU, because the corrections themselves may
-// change it; it is worked out anew only where they can have.
+// change it; it is computed again only where they can have.
 func (s *System) correctNet(i int, a *Access) error {
 	net := s.of[NET][i]
 	near, _ := s.Nearest(net, GPU)
@@ -210,7 +215,7 @@ func (s *System) noTransport(src, dst NodeID, a *Access) Verdict {
 // markP2C gives GPU–NIC routes that are C2C on one side and a host bridge on
 // the other their own kind (paths.cc:696).
 func (s *System) markP2C() error {
-	if len(s.of[NET]) == 0 {
+	if len(s.of[NET]) == 0 || !s.Rules.Topo.P2CPaths {
 		return nil
 	}
 	cpus, local := make([]NodeID, len(s.of[GPU])), make([][]int, len(s.of[GPU]))
@@ -227,6 +232,13 @@ func (s *System) markP2C() error {
 			if s.Rules.Topo.P2CLocalOnly && !slices.Contains(local[g], i) {
 				continue
 			}
+			if s.Rules.Topo.P2CFromPHB {
+				if s.Path(gpu, net).Kind == PathPHB && s.Path(gpu, cpu).Kind == PathC2C {
+					s.setKind(gpu, net, PathP2C)
+					s.setKind(net, gpu, PathP2C)
+				}
+				continue
+			}
 			if s.joinKinds(s.Path(gpu, cpu).Kind, s.Path(net, cpu).Kind) == PathP2C {
 				s.setKind(gpu, net, min(PathP2C, s.Path(gpu, net).Kind))
 				s.setKind(net, gpu, min(PathP2C, s.Path(net, gpu).Kind))
@@ -236,8 +248,8 @@ func (s *System) markP2C() error {
 	return nil
 }
 
-// layPXN lets GPU g (index) send to net i (index) by way of the GPU that owns
-// the net, where that is better (paths.cc:716-736), and tells whether it did.
+// layPXN lets GPU g (index) send to net i (index) through the GPU that owns
+// the net, where that is better (paths.cc:716-736), and reports whether it did.
 func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	if owner == g || owner == -1 {
 		return false
@@ -261,7 +273,7 @@ func (s *System) layPXN(i, g, owner int, a *Access) bool {
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, is not connected by NVLink", s.Name(peer))
 	case s.Nodes[peer].GPU.Host != s.Nodes[gpu].GPU.Host:
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, is on another host", s.Name(peer))
-	case rel.BW <= own.BW && own.Kind <= PathPXN:
+	case rel.BW <= own.BW && own.Kind <= PathKind(s.Rules.Topo.PXNFrom):
 		v.Reason = fmt.Sprintf("its own path (%v, %g GB/s) is as good", own.Kind, own.BW)
 	case s.Rules.Topo.PXNNeedsGDR && !s.sendsGDR(peer, net, a):
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, has no GPUDirect RDMA to it", s.Name(peer))
@@ -280,21 +292,22 @@ func (s *System) Proxy(gpu, net NodeID) NodeID {
 	if p.Kind != PathPXN {
 		return gpu
 	}
+	own := s.Device(gpu)
 	for _, l := range p.Links {
-		if to := s.Links[l].To; s.Nodes[to].Kind != NVS {
-			return to
+		if to := s.Links[l].To; s.Nodes[to].Kind != NVS && to != own {
+			return s.GPUAt(to)
 		}
 	}
 	return gpu
 }
 
-// GDR tells whether the NIC moves gpu's data without a host copy, reading
+// GDR reports whether the NIC moves gpu's data without a host copy, reading
 // (sends) or writing (receives); else the verdict says why not.
 func (s *System) GDR(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 	return s.gdr(gpu, net, read, a)
 }
 
-// sendsGDR tells whether a NIC reads a GPU's memory.
+// sendsGDR reports whether a NIC reads a GPU's memory.
 func (s *System) sendsGDR(gpu, net NodeID, a *Access) bool {
 	ok, _ := s.gdr(gpu, net, true, a)
 	return ok
@@ -328,6 +341,9 @@ func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 		if r.P2CAsC2C && distance == PathP2C {
 			distance = PathC2C
 		}
+		if !r.P2CPaths && distance == PathPHB && s.overC2C(s.Proxy(gpu, net)) { // paths.cc:430 of v2.26.2
+			distance = PathC2C
+		}
 	}
 	if limit := a.GDRLevel.Or(PathKind(limit)); distance > limit {
 		v.Reason = fmt.Sprintf("path %v is worse than the limit %v", distance, limit)
@@ -335,6 +351,12 @@ func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 		return false, v
 	}
 	return true, nil
+}
+
+// overC2C reports whether a GPU reaches its CPU by C2C.
+func (s *System) overC2C(gpu NodeID) bool {
+	cpu, err := s.localCPU(gpu)
+	return err == nil && s.Path(gpu, cpu).Kind == PathC2C
 }
 
 func (s *System) hasNVLinkPeer(gpu NodeID) bool {

@@ -56,12 +56,13 @@ type edge struct {
 
 // draft is a System under construction.
 type draft struct {
-	rules  *rules.Ruleset
-	of     [NumNodeKinds][]*vertex
-	hashes []uint64 // host_hash by host number
-	errs   Errors
-	errAt  []Origin // of the elements that errs are about
-	root   *Element
+	rules   *rules.Ruleset
+	netRail int // of nets for which the file gives none, -1 for none
+	of      [NumNodeKinds][]*vertex
+	hashes  []uint64 // host_hash by host number
+	errs    Errors
+	errAt   []Origin // of the elements that errs are about
+	root    *Element
 }
 
 // complain records a problem of an element. Where the element is in a file, its
@@ -136,10 +137,10 @@ func connect(from, to *vertex, kind LinkKind, bw float32) {
 	from.edges[at] = e
 }
 
-// assemble turns a fused tree into nodes and links in NCCL's order
+// assemble converts a fused tree to nodes and links in NCCL's order
 // (topo.cc:672).
-func assemble(root *Element, r *rules.Ruleset) *draft {
-	d := &draft{root: root, rules: r}
+func assemble(root *Element, p *Params) *draft {
+	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(p.Rules.Topo.NetRail)}
 	for _, c := range root.Children {
 		if c.Name == "cpu" {
 			d.addCPU(c)
@@ -267,7 +268,7 @@ func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	return locBW
 }
 
-// pciClasses maps class prefixes to what stands there, tried in this order
+// pciClasses maps class prefixes to node kinds, tried in this order
 // (topo.cc:431).
 var pciClasses = []struct {
 	prefix string
@@ -294,13 +295,16 @@ func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	var v *vertex
 	if g := e.Child("gpu"); g != nil {
 		if r, _ := g.Get("rank"); r == "" {
-			return // nobody's GPU
+			return // no rank's GPU
 		}
 		kind = GPU
-		v = d.addGPU(g, host, bus, busText)
+		v = d.addDevice(e, g, host, bus, busText)
 	}
 	if nic := e.Child("nic"); nic != nil {
 		id := ident(host, numa<<56+bus)
+		if d.rules.Topo.NICsByCard {
+			id = ident(host, bus&^0xf) // graph/topo.cc:419 of v2.23.4
+		}
 		n := d.get(NIC, id)
 		if n == nil {
 			n = d.add(NIC, id, e)
@@ -364,11 +368,20 @@ func (d *draft) addNets(nic *Element, at *vertex, host int) {
 
 func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	dev := e.Int("dev", 0)
+	if d.rules.Topo.GINNodes {
+		if e.Int("gin", 0) != 0 {
+			defer d.addGIN(e, nic, host, dev)
+		}
+		if e.Int("net", 1) == 0 {
+			return
+		}
+	}
 	v := d.add(NET, ident(host, int64(dev)), e)
 	n := &NetInfo{
 		Dev: dev, ASIC: v.id, BW: view.NetSpeed(e), Port: e.Int("port", 0), GDR: e.Int("gdr", 0) != 0,
 		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", d.rules.MaxChannels), LocalGPU: -1, Host: host,
 	}
+	n.Rail, n.Plane = d.rail(e)
 	v.Net = n
 	n.Name = label(e)
 	n.Sockets = view.OfSockets(e)
@@ -413,9 +426,9 @@ func (d *draft) addSideLinks(e *Element, host int, name string, add func(e *Elem
 }
 
 func (d *draft) addNVLink(e *Element, host int) {
-	gpu := d.get(GPU, ident(host, e.Parent().BusID()))
+	gpu := d.device(host, e.Parent().BusID())
 	if gpu == nil {
-		return // an element below a GPU that is nobody's
+		return // an element below a GPU of no rank
 	}
 	count := d.number(e, "count")
 	class, _ := e.Get("tclass")
@@ -426,7 +439,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 		if !ok {
 			d.complain(e, "target", "is missing", `write the peer's bus id, target="0000:1b:00.0"`)
 		}
-		to = d.get(GPU, ident(host, cnum.BusID(target)))
+		to = d.device(host, cnum.BusID(target))
 	case CPU:
 		to = localCPU(gpu, nil)
 	default:
@@ -438,15 +451,15 @@ func (d *draft) addNVLink(e *Element, host int) {
 	if to == nil {
 		return
 	}
-	bw := float32(float32(count) * float32(d.rules.Topo.NVLink(gpu.GPU.SM))) // converted: it is added to later, and must not fuse
+	bw := float32(float32(count) * float32(d.rules.Topo.NVLink(gpu.sm()))) // converted: it is added to later, and must not fuse
 	connect(gpu, to, LinkNVL, bw)
-	if to.Kind != GPU {
+	if to.Kind != gpu.Kind {
 		connect(to, gpu, LinkNVL, bw)
 	}
 }
 
 func (d *draft) addC2C(e *Element, host int) {
-	gpu := d.get(GPU, ident(host, e.Parent().BusID()))
+	gpu := d.device(host, e.Parent().BusID())
 	if gpu == nil {
 		return
 	}
@@ -505,7 +518,7 @@ func (d *draft) connectCPUs() {
 }
 
 // sortUplinks moves the link towards the CPU to the end of every list, so that
-// a walk looks down the PCI tree before it goes up (topo.cc:328). The link
+// a walk goes down the PCI tree before it goes up (topo.cc:328). The link
 // moved is the first to the upper node, of whatever kind.
 func sortUplinks(v, up *vertex, seen map[*vertex]bool) {
 	if seen[v] {

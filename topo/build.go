@@ -37,7 +37,7 @@ func (h *Host) NRanks() int { return len(h.GPUs) }
 // System returns the System of a local rank.
 func (h *Host) System(local int) *System { return h.Systems[h.SystemOf[local]] }
 
-// SplitHostsError tells that a Spec of several hosts was asked to be taken as
+// SplitHostsError reports that a Spec of several hosts was asked to be taken as
 // separate machines.
 type SplitHostsError struct{ Hosts int }
 
@@ -48,7 +48,7 @@ func (e *SplitHostsError) Error() string {
 
 // Build applies NCCL's rules to a Spec: what each local rank keeps of it, how
 // those trees are fused, NIC fusion, nodes, links and paths, and the split into
-// groups that can talk without the network (topo.cc:1416, paths.cc:641,
+// groups that can communicate without the network (topo.cc:1416, paths.cc:641,
 // paths.cc:778). Errors are Errors with positions where the Spec is at fault.
 func Build(spec *Spec, p Params) (*Host, error) {
 	if err := p.Rules.Check("topo"); err != nil {
@@ -82,7 +82,7 @@ func Build(spec *Spec, p Params) (*Host, error) {
 		return nil, err
 	}
 	h.Fused.SetParents()
-	d := assemble(h.Fused, p.Rules)
+	d := assemble(h.Fused, &p)
 	d.holdable()
 	d.missingGPUs()
 	if len(d.errs) > 0 {
@@ -160,7 +160,7 @@ func (d *draft) pathsIn(spec *Spec) Errors {
 	return d.errs
 }
 
-// missingGPUs complains of ranks whose GPU is where NCCL does not look.
+// missingGPUs reports ranks whose GPU is where NCCL does not look.
 func (d *draft) missingGPUs() {
 	seen := map[*Element]bool{}
 	for _, v := range d.of[GPU] {
@@ -229,7 +229,7 @@ func CountGPUs(spec *Spec, p *Params) (int, error) {
 	return total, nil
 }
 
-// TooManyGPUsError tells that more GPUs were asked for than the host has.
+// TooManyGPUsError reports that more GPUs were asked for than the host has.
 type TooManyGPUsError struct{ Asked, Found int }
 
 // Error says how many there are.

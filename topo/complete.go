@@ -12,15 +12,22 @@ func (s *System) Name(n NodeID) string {
 	return fmt.Sprintf("%v/%x-%x", s.Nodes[n].Kind, id>>56, id&(1<<56-1))
 }
 
-// Short is a node's short name, as link counters and pictures have it: GPUs by
-// local rank, CPUs by NUMA number, nets by name, the rest by place in its kind.
+// Short is a node's short name, as link counters and pictures have it: GPUs and
+// their devices by local rank, CPUs by NUMA number, nets by name, the rest by place in its kind.
 func (s *System) Short(id NodeID) string {
 	n := &s.Nodes[id]
 	switch n.Kind {
 	case GPU:
 		return fmt.Sprintf("GPU%d", n.GPU.Rank)
+	case DEV:
+		if g := s.GPUAt(id); g != None {
+			return s.Short(g)
+		}
+		return fmt.Sprintf("DEV%d", s.Index(id))
 	case NVS:
 		return "NVSwitch"
+	case GIN:
+		return fmt.Sprintf("GIN%d", s.Index(id))
 	case CPU:
 		return fmt.Sprintf("CPU%d", n.CPU.NUMA)
 	case NET:
@@ -32,7 +39,7 @@ func (s *System) Short(id NodeID) string {
 }
 
 // complete lays the paths of a raw System, splits it into the domains that P2P
-// and shared memory connect, and lays the paths of each anew, as NCCL does in
+// and shared memory connect, and computes the paths of each again, as NCCL does in
 // every rank of it (init.cc: compute, trim, compute, search init). Domains come
 // in the order of their first GPUs. nRanks is the size of the communicator.
 func complete(s *System, p *Params, nRanks int) ([]*System, error) {
@@ -47,7 +54,7 @@ func complete(s *System, p *Params, nRanks int) ([]*System, error) {
 		}
 		t := s
 		if multiple(domain) {
-			t = s.without(func(g int) bool { return domain[g] != d })
+			t = s.without(func(n NodeID) bool { return s.Nodes[n].Kind == GPU && domain[s.index[n]] != d })
 			if err := t.compute(p); err != nil {
 				return nil, err
 			}
@@ -55,6 +62,13 @@ func complete(s *System, p *Params, nRanks int) ([]*System, error) {
 		// The whole host's System is computed twice by NCCL too; without a
 		// split the second time gives what the first did.
 		t.Inter = len(t.of[GPU]) != nRanks
+		if s.Rules.Topo.TrimNets && !t.Inter && len(t.of[NET]) > 0 {
+			all := t
+			t = all.without(func(n NodeID) bool { return all.Nodes[n].Kind == NET })
+			if err := t.compute(p); err != nil {
+				return nil, err
+			}
+		}
 		t.measure()
 		out = append(out, t)
 	}
@@ -93,13 +107,13 @@ func (s *System) domains() []int {
 	return d
 }
 
-// without copies the System, leaving out GPUs and their links; everything else
+// without copies the System, leaving out nodes and their links; everything else
 // keeps its order.
-func (s *System) without(drop func(g int) bool) *System {
+func (s *System) without(drop func(NodeID) bool) *System {
 	t := &System{Rules: s.Rules, NHosts: s.NHosts, NetDevs: s.NetDevs}
 	id := make([]NodeID, len(s.Nodes))
 	for i := range s.Nodes {
-		if s.Nodes[i].Kind == GPU && drop(int(s.index[i])) {
+		if drop(NodeID(i)) {
 			id[i] = None
 			continue
 		}
@@ -152,11 +166,11 @@ func (s *System) measure() {
 		s.MaxBW, s.TotalBW = selfBW, selfBW
 		return
 	}
-	far := GPU
+	far := s.linked()
 	if s.Inter {
 		far = NET
 	}
-	for _, g := range s.of[GPU] {
+	for _, g := range s.of[s.linked()] {
 		for _, to := range s.of[far] {
 			if p := s.Path(g, to); len(p.Links) > 0 {
 				s.MaxBW = max(s.MaxBW, p.BW)

@@ -1,6 +1,6 @@
 package topo
 
-// bcmGen tells which generation of Broadcom switch a device id names, 0 for
+// bcmGen reports which generation of Broadcom switch a device id names, 0 for
 // none; Gen5 ids carry the level in the hierarchy (topo.cc:194).
 func bcmGen(device uint64, level uint64) int {
 	switch device & 0xfffffffffffff000 {
@@ -36,12 +36,15 @@ func (d *draft) flattenSwitches() {
 			d.drop(s)
 			sw = d.slot(i)
 		}
-		sw.PCI.Device |= 0xffff // not to be taken for one again
+		sw.PCI.Device |= 0xffff // not to be treated as one again
 		i = -1                  // the list has changed
+		if d.rules.Topo.FlattenSecond {
+			i = 0
+		}
 	}
 }
 
-// slot is the PCI node at a place of the list. NCCL goes on with whatever stands
+// slot is the PCI node at a place of the list. NCCL continues with what is
 // in the switch's place after a node was removed (topo.cc:245), which is another
 // one where the lower half, by its id, was the upper one in the tree.
 func (d *draft) slot(i int) *vertex {

@@ -41,7 +41,7 @@ func (s *System) Nearest(from NodeID, k NodeKind) ([]int, PathKind) {
 }
 
 // LocalNets lists the nets (indices among NET nodes) that GPU g (an index among
-// GPU nodes) takes in turn, channel after channel (topo.cc:1635). It depends on
+// GPU nodes) takes round-robin, channel after channel (topo.cc:1635). It depends on
 // the GPU's device number, not on its rank. It is empty without any net.
 func (s *System) LocalNets(g int) []int {
 	gpu := s.of[GPU][g]

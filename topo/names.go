@@ -5,7 +5,7 @@ import "fmt"
 var (
 	pathNames = [...]string{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"}
 	linkNames = [...]string{"LOC", "NVL", "", "C2C", "PCI", "", "", "", "", "SYS", "NET"}
-	nodeNames = [...]string{"GPU", "PCI", "NVS", "CPU", "NIC", "NET"}
+	nodeNames = [...]string{"GPU", "PCI", "NVS", "CPU", "NIC", "NET", "GIN", "DEV"}
 )
 
 // String gives NCCL's name of a path kind (topo.cc:24).

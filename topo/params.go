@@ -11,7 +11,7 @@ import (
 )
 
 // Params are the settings that change what NCCL believes a host to be and who
-// may talk to whom; unset means NCCL's default.
+// may communicate; unset means NCCL's default.
 type Params struct {
 	Rules *rules.Ruleset // the release's; Build refuses nil
 
@@ -27,6 +27,9 @@ type Params struct {
 	MergeNICsDisabled bool                // NCCL_IB_MERGE_NICS=0
 	IBHCA             string              // NCCL_IB_HCA: "mlx5_0", "^mlx5_1", "=mlx5_2:1"
 	SocketsOnly       bool                // NCCL_NET=Socket: no net of InfiniBand or of another plugin
+	// NetRail is the rail and plane that the net plugin reports of nets for which the
+	// file gives none, -1 for none (SIMCCL_NET_RAIL); unset: rules.Topo.NetRail.
+	NetRail units.Opt[int]
 	// SplitHosts takes the hosts of a multi-host Spec as separate machines
 	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.
 	SplitHosts bool
@@ -34,12 +37,12 @@ type Params struct {
 	// as a net plugin with collectives would have it (topo.cc:1360).
 	CollNet bool
 
-	// Cancelled is asked now and then by long loops: nil to go on, else why to end,
+	// Cancelled is polled by long loops: nil to continue, else the reason to stop,
 	// as a context's Err. It decides nothing. Nil: never.
 	Cancelled func() error
 }
 
-// poll asks whether to go on.
+// poll checks whether to continue.
 func (p *Params) poll() error {
 	if p.Cancelled == nil {
 		return nil

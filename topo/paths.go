@@ -9,7 +9,7 @@ import (
 // selfBW is NCCL's bandwidth of a node to itself, GB/s (topo.h:15 LOC_BW).
 const selfBW units.GBps = 5000
 
-// PathError tells why NCCL cannot lay the paths of a System, and where.
+// PathError reports why NCCL cannot lay the paths of a System, and where.
 type PathError struct {
 	Node    string // NCCL's name of it
 	At      NodeID
@@ -21,7 +21,7 @@ type PathError struct {
 func (e *PathError) Error() string { return e.Node + ": " + e.Problem + "; " + e.Hint }
 
 // endKinds are the kinds of nodes between which paths are kept.
-var endKinds = [...]NodeKind{CPU, GPU, NET, NVS}
+var endKinds = [...]NodeKind{CPU, DEV, GPU, NET, NVS}
 
 // layPaths computes the best route from every CPU, GPU, NET and NVS to every
 // other as NCCL does before it considers who may use them (paths.cc:36,
@@ -52,6 +52,9 @@ func (s *System) layPaths(p *Params) error {
 				continue
 			}
 			w.clear()
+			if w.byKind {
+				w.keepLists() // a path may still change when others have been built on it
+			}
 			if err := w.walk(base); err != nil {
 				return err
 			}
@@ -94,9 +97,10 @@ func unreached(n int) []Path {
 // table changes paths that others were built on, so it keeps each path whole.
 type walker struct {
 	s         *System
-	back      []LinkID // by link: the first of its kind that leads the other way
+	back      []LinkID // by link: the first of its kind that leads in the other direction
 	at        []step
 	lists     [][]LinkID // by node: the whole path, nil in a first walk
+	byKind    bool       // rules.Topo.PathsByKind
 	now, next []NodeID
 }
 
@@ -110,7 +114,7 @@ type step struct {
 }
 
 func newWalker(s *System) *walker {
-	w := &walker{s: s, at: make([]step, len(s.Nodes)), back: make([]LinkID, len(s.Links))}
+	w := &walker{s: s, byKind: s.Rules.Topo.PathsByKind, at: make([]step, len(s.Nodes)), back: make([]LinkID, len(s.Links))}
 	type pair struct {
 		from, to NodeID
 		kind     LinkKind
@@ -186,15 +190,16 @@ func (w *walker) walk(base NodeID) error {
 // spread offers a node's path to its neighbours.
 func (w *walker) spread(n, base NodeID) error {
 	s, here := w.s, w.at[n]
-	through := n != base && s.Nodes[n].Kind == GPU
+	through := n != base && s.Nodes[n].Kind == s.linked() && n != s.Device(base)
 	for _, l := range s.Nodes[n].Links {
 		link := &s.Links[l]
-		if through && !w.mayRelay(here, link) {
+		if through && !w.mayRelay(here, link, base) {
 			continue
 		}
 		bw := min(here.bw, link.BW)
 		to := &w.at[link.To]
-		if (to.bw != 0 && to.hops <= here.hops) || to.bw >= bw {
+		kind := max(here.kind, s.stepKind(here, n, link, base))
+		if !w.improves(here, to, bw, kind) {
 			continue
 		}
 		via := w.back[l]
@@ -206,7 +211,6 @@ func (w *walker) spread(n, base NodeID) error {
 				Problem: fmt.Sprintf("a %v link to %s, which has none back: NCCL fails on it (paths.cc:81)", link.Kind, s.Name(link.To)),
 				Hint:    "declare the link on both sides or on neither"}
 		}
-		kind := max(here.kind, s.stepKind(here.kind, n, link, here.hops+1))
 		*to = step{bw: bw, hops: here.hops + 1, via: via, kind: kind, in: to.in}
 		if w.lists != nil {
 			w.lists[link.To] = append([]LinkID{via}, w.lists[n][:here.hops]...)
@@ -219,15 +223,41 @@ func (w *walker) spread(n, base NodeID) error {
 	return nil
 }
 
+// improves reports whether one more link makes a better route to a node than it has.
+func (w *walker) improves(here step, to *step, bw units.GBps, kind PathKind) bool {
+	if !w.byKind {
+		return (to.bw == 0 || to.hops > here.hops) && to.bw < bw
+	}
+	switch { // paths.cc:98 of v2.30.7
+	case kind != to.kind:
+		return kind < to.kind
+	case bw != to.bw:
+		return bw > to.bw
+	}
+	return to.hops > here.hops+1
+}
+
 // mayRelay allows a route through a GPU only as one NVLink hop from GPU to GPU
-// (NVB).
-func (w *walker) mayRelay(here step, link *Link) bool {
-	return !w.s.noRelay && link.Kind == LinkNVL && w.s.Nodes[link.To].Kind == GPU && here.hops <= 1
+// (NVB), or from its device to the GPU itself.
+func (w *walker) mayRelay(here step, link *Link, base NodeID) bool {
+	to := w.s.Nodes[link.To].Kind
+	if to == GPU && link.Kind == LinkLOC {
+		return true
+	}
+	return !w.s.noRelay && link.Kind == LinkNVL && to == w.s.linked() && here.hops <= w.s.nearHops(base)
+}
+
+// nearHops is how many links lead from a base to a GPU's device beside it.
+func (s *System) nearHops(base NodeID) int32 {
+	if s.Rules.Topo.DevNodes && s.Nodes[base].Kind == GPU {
+		return 2
+	}
+	return 1
 }
 
 // stepKind is what one more link makes of a route: its own kind, with PCI
-// bridges and CPUs told apart (paths.cc:92-100).
-func (s *System) stepKind(sofar PathKind, node NodeID, link *Link, hops int32) PathKind {
+// bridges and CPUs distinguished (paths.cc:92-100).
+func (s *System) stepKind(from step, node NodeID, link *Link, base NodeID) PathKind {
 	kind := PathKind(link.Kind)
 	if link.Kind == LinkNET {
 		kind = PathLOC // the cable behind the port does not count
@@ -239,10 +269,19 @@ func (s *System) stepKind(sofar PathKind, node NodeID, link *Link, hops int32) P
 	if link.Kind == LinkPCI && (here == CPU || there == CPU) {
 		kind = PathPHB
 	}
-	if here == GPU && sofar == PathNVL && kind == PathNVL && hops > 1 {
+	if here == s.linked() && from.kind == PathNVL && kind == PathNVL && s.relays(from.hops, base) {
 		kind = PathNVB
 	}
 	return kind
+}
+
+// relays reports whether a route that came to a GPU by NVLink in so many hops goes
+// through it with one more link.
+func (s *System) relays(hops int32, base NodeID) bool {
+	if s.Rules.Topo.DevNodes { // paths.cc:94 of v2.30.7
+		return hops == s.nearHops(base)
+	}
+	return hops > 0
 }
 
 // take copies the paths of the given nodes; their links share one array.
@@ -265,10 +304,20 @@ func (w *walker) take(ends []NodeID) []Path {
 	return out
 }
 
-// localCPU is the CPU that a GPU reaches in fewest hops (paths.cc:158).
+// localCPU is the CPU that a GPU reaches in fewest hops (paths.cc:158), of the
+// nearest ones where NCCL looks at those alone (rules.Topo.DevNodes; paths.cc:150 of
+// v2.30.7).
 func (s *System) localCPU(gpu NodeID) (NodeID, error) {
+	cpus := s.of[CPU]
+	if s.Rules.Topo.DevNodes {
+		near, _ := s.Nearest(gpu, CPU)
+		cpus = make([]NodeID, len(near))
+		for i, c := range near {
+			cpus[i] = s.of[CPU][c]
+		}
+	}
 	best, hops := None, 0
-	for _, c := range s.of[CPU] {
+	for _, c := range cpus {
 		if h := len(s.Path(gpu, c).Links); h > 0 && (hops == 0 || h < hops) {
 			best, hops = c, h
 		}
@@ -282,13 +331,13 @@ func (s *System) localCPU(gpu NodeID) (NodeID, error) {
 // joinKinds is the kind of a route made of two (paths.cc:179): the worse, but
 // host bridge and C2C together are P2C.
 func (s *System) joinKinds(a, b PathKind) PathKind {
-	if s.Rules.Topo.P2CPaths && max(a, b) == PathPHB && min(a, b) == PathC2C {
+	if s.Rules.Topo.P2CPaths && !s.Rules.Topo.P2CFromPHB && max(a, b) == PathPHB && min(a, b) == PathC2C {
 		return PathP2C
 	}
 	return max(a, b)
 }
 
-// detour replaces the route from src to dst by src→via→dst. A route by way of
+// detour replaces the route from src to dst by src→via→dst. A route through
 // a GPU is PXN.
 func (s *System) detour(src, via, dst NodeID) {
 	a, b := s.Path(src, via), s.Path(via, dst)

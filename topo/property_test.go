@@ -79,7 +79,7 @@ func shuffle(t *rapid.T, e *topo.Element) {
 	}
 }
 
-// TestOrderOfSiblingsDoesNotMatter: what stands beside what in the file changes
+// TestOrderOfSiblingsDoesNotMatter: the order of siblings in the file changes
 // indices, never what a path can carry.
 func TestOrderOfSiblingsDoesNotMatter(t *testing.T) {
 	machines := ownMachines(t)

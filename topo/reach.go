@@ -4,6 +4,47 @@ package topo
 // "SHM", or "" where only the network does.
 func (s *System) Transport(src, dst NodeID, a *Access) string { return s.connects(src, dst, a) }
 
+// linked is the kind of nodes that have the links of GPUs.
+func (s *System) linked() NodeKind {
+	if s.Rules.Topo.DevNodes {
+		return DEV
+	}
+	return GPU
+}
+
+// Device is the node that has a GPU's links: the GPU itself, or its device where
+// NCCL distinguishes them. Of any other node it is the node.
+func (s *System) Device(n NodeID) NodeID {
+	if s.Nodes[n].Kind == GPU && s.Rules.Topo.DevNodes {
+		return s.Links[s.Nodes[n].Links[0]].To
+	}
+	return n
+}
+
+// OnDevice reports whether a link joins a GPU with its own device: bytes cross it
+// within the chip.
+func (s *System) OnDevice(l LinkID) bool {
+	link := &s.Links[l]
+	a, b := s.Nodes[link.From].Kind, s.Nodes[link.To].Kind
+	return a == GPU && b == DEV || a == DEV && b == GPU
+}
+
+// GPUAt is the GPU that a node is or that is on it; None for other nodes than GPUs
+// and their devices.
+func (s *System) GPUAt(n NodeID) NodeID {
+	switch s.Nodes[n].Kind {
+	case GPU:
+		return n
+	case DEV:
+		for _, l := range s.Nodes[n].Links {
+			if to := s.Links[l].To; s.Nodes[to].Kind == GPU {
+				return to
+			}
+		}
+	}
+	return None
+}
+
 // LocalCPU returns the CPU node that is fewest hops from a GPU, None where it
 // reaches none.
 func (s *System) LocalCPU(gpu NodeID) NodeID {

@@ -65,6 +65,46 @@ func TestRulesOfNets(t *testing.T) {
 	}
 }
 
+// TestRulesOfNetPaths: which nets a GPU behind C2C reaches by P2C, and through
+// which GPUs it may send (PXN), is the ruleset's.
+func TestRulesOfNetPaths(t *testing.T) {
+	const pci = `class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"`
+	net := func(bus string, n, mbps int) string {
+		return fmt.Sprintf(`<pci busid="0000:%s:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16"><nic><net name="mlx5_%d" dev="%d" speed="%d" port="1" guid="0x%d" gdr="1"/></nic></pci>`, bus, n, n, mbps, n+1)
+	}
+	arm := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="arm64"><pci busid="0000:01:00.0" ` + pci + `><gpu dev="0" sm="90" gdr="1"><c2c bw="44712" count="10"/></gpu></pci>` +
+		net("02", 0, 400000) + net("03", 1, 100000) + `</cpu></system>`
+	gpu := func(bus string, dev int, peer string, rest string) string {
+		return fmt.Sprintf(`<cpu host_hash="0x1" numaid="%d" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"><pci busid="0000:%s:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">`+
+			`<pci busid="0000:%s:01.0" `+pci+`><gpu dev="%d" sm="90" gdr="1"><nvlink target="0000:%s:01.0" count="18" tclass="0x030200"/></gpu></pci>%s</pci></cpu>`, dev, bus, bus, dev, peer, rest)
+	}
+	pair := `<system version="1">` + gpu("10", 0, "20", "") + gpu("20", 1, "10", net("21", 0, 400000)) + `</system>`
+	for _, c := range []struct {
+		name, text string
+		change     func(*topo.Params)
+		want       string
+	}{
+		{"as is", arm, func(*topo.Params) {}, "P2C P2C"},
+		{"P2CLocalOnly", arm, func(p *topo.Params) { p.Rules.Topo.P2CLocalOnly = true }, "P2C PHB"},
+		{"a relay", pair, func(*topo.Params) {}, "PXN"},
+		{"a relay with GPUDirect RDMA", pair, func(p *topo.Params) { p.Rules.Topo.PXNNeedsGDR = true }, "PXN"},
+		{"a relay whose memory the NIC does not read", pair, func(p *topo.Params) { p.GDRRead = units.Some(0) }, "PXN"},
+		{"PXNNeedsGDR", pair, func(p *topo.Params) { p.GDRRead, p.Rules.Topo.PXNNeedsGDR = units.Some(0), true }, "SYS"},
+	} {
+		p := topo.DefaultParams()
+		p.NRanks = 4
+		c.change(&p)
+		s := built(t, c.text, p).Systems[0]
+		var got []string
+		for _, n := range s.Of(topo.NET) {
+			got = append(got, s.Path(s.Of(topo.GPU)[0], n).Kind.String())
+		}
+		if g := strings.Join(got, " "); g != c.want {
+			t.Errorf("%s: GPU 0 reaches the nets by %s, want %s", c.name, g, c.want)
+		}
+	}
+}
+
 func built(t *testing.T, text string, p topo.Params) *topo.Host {
 	t.Helper()
 	spec, err := topoxml.Parse([]byte(text), "t.xml")

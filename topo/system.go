@@ -18,6 +18,8 @@ const (
 	CPU
 	NIC
 	NET
+	GIN // a port for transfers that GPUs start
+	DEV // a GPU's device, between it and its links (rules.Topo.DevNodes)
 	NumNodeKinds
 )
 
@@ -70,7 +72,7 @@ type Link struct {
 }
 
 // Node is one vertex; exactly one of the kind-specific parts is set for GPU,
-// PCI, CPU and NET nodes.
+// PCI, CPU, NET and DEV nodes.
 type Node struct {
 	Kind  NodeKind
 	Ident uint64 // NCCL's id: systemId<<56 | busId or dev (topo.h NCCL_TOPO_ID)
@@ -81,6 +83,7 @@ type Node struct {
 	PCI   *PCIInfo
 	CPU   *CPUInfo
 	Net   *NetInfo
+	Dev   *DevInfo
 }
 
 // GPUInfo describes a GPU node.
@@ -93,6 +96,15 @@ type GPUInfo struct {
 	// BusID is the PCI address as in the file ("0000:1b:00.0").
 	BusID string
 	Name  string // marketing name where the source has one
+}
+
+// DevInfo describes a GPU's device. Its PCI, NVLink and C2C links are the device's,
+// and one link without a rate worth mentioning joins it with the GPU.
+type DevInfo struct {
+	Device uint64 // as PCIInfo's
+	Dev    int    // as GPUInfo's
+	SM     int
+	GPUs   int // on the device
 }
 
 // PCIInfo describes a PCI switch or bridge.
@@ -136,6 +148,7 @@ type NetInfo struct {
 	Name        string
 	ASIC        uint64 // guid; without one the net's own Ident, or its number (rules.Topo.GUIDFallback)
 	Port        int
+	Rail, Plane int // as the plugin reports them; -1 where it does not
 	BW          units.GBps
 	LatencyUs   float32
 	GDR         bool

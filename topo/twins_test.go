@@ -8,7 +8,7 @@ import (
 )
 
 // TestCPUsOfOneNumber holds the rule of paths.cc:23: two <cpu> of one numaid on
-// a host, told apart by another attribute,
+// a host, distinguished by another attribute,
 // share the first one's table of paths. The second walk improves a path
 // only where it brings more bandwidth at fewer hops, so the 3 GB/s link of GPU 1
 // keeps its path through the socket link whole, and the table of the second CPU

@@ -21,7 +21,7 @@ import (
 //	point 1000003/200 0 "sim" "tuner" chosen="RING/LL"
 //
 // Places are pid/tid, times picoseconds, strings are quoted as in Go. Floats
-// are told from integers by a point, an exponent or a word.
+// are distinguished from integers by a point, an exponent or a word.
 
 var phaseWords = [...]string{Slice: "slice", Instant: "point", FlowStart: "flow>", FlowEnd: "flow<", Counter: "count"}
 

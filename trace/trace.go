@@ -40,7 +40,7 @@ type Arg struct {
 	Num  float64
 }
 
-// ArgKind tells which field of an Arg holds its value.
+// ArgKind says which field of an Arg holds its value.
 type ArgKind uint8
 
 // Argument kinds.

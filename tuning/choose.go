@@ -110,6 +110,9 @@ func (m *Model) Choose(o Op) (Choice, error) {
 			}
 		}
 	}
+	if !found && m.tab.ListsOfAll {
+		best, found = m.backup(&c)
+	}
 	if !found {
 		return c, &NoChoiceError{Op: o, Algo: m.Params.Algo, Proto: m.Params.Proto}
 	}
@@ -126,6 +129,23 @@ func (m *Model) Force(o Op, a coll.Algorithm, p coll.Protocol) Choice {
 	c.TimeUs = c.Times[a][p]
 	m.launch(&c)
 	return c
+}
+
+// backup takes Ring with the bandwidth that a list of algorithms took from it, where
+// nothing else is left (enqueue.cc:1604 of v2.22.3).
+func (m *Model) backup(c *Choice) (float32, bool) {
+	best, found := float32(3600000000), false
+	f := c.Op.Func
+	for p := range coll.NumProtocols {
+		raw := m.Raw[f][coll.Ring][p]
+		if raw == 0 || m.EnabledProtos[f][p] == 0 || m.EnabledProtos[f][p] == 2 && len(m.ll128Unsafe(coll.Ring)) > 0 {
+			continue
+		}
+		if t := m.time(raw, c.Op, coll.Ring, p, uint64(c.NBytes)); t < best {
+			c.Algo, c.Proto, best, found = coll.Ring, p, t, true
+		}
+	}
+	return best, found
 }
 
 func (m *Model) times(o Op, nBytes uint64) Times {
@@ -161,7 +181,7 @@ func (m *Model) Terms(o Op, a coll.Algorithm, p coll.Protocol) Terms {
 
 func (m *Model) terms(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes uint64) Terms {
 	t := Terms{LatencyUs: m.Latency[o.Func][a][p], GBps: bw, Correction: 1, Plateau: 1}
-	if lg := log2(nBytes >> 6); a == coll.Tree && (o.Func == coll.AllReduce || m.tab.CorrectAllTrees) && lg >= 0 && lg < len(m.tab.TreeCorrection[p]) {
+	if lg := log2(nBytes >> 6); lg >= 0 && lg < m.corrected(o.Func, a) {
 		t.Correction = m.tab.TreeCorrection[p][lg]
 		t.GBps *= t.Correction
 	}
@@ -173,6 +193,18 @@ func (m *Model) terms(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nByte
 		t.LatencyUs = float32(float64(t.LatencyUs) * t.Plateau)
 	}
 	return t
+}
+
+// corrected is how many entries of the table of corrections hold for an algorithm.
+func (m *Model) corrected(f coll.Func, a coll.Algorithm) int {
+	n := len(m.tab.TreeCorrection[0])
+	switch {
+	case a == coll.Tree && (f == coll.AllReduce || m.tab.CorrectAllTrees):
+		return n - 1
+	case a == coll.NVLSTree && f == coll.AllReduce && m.tab.NVLSTreeSM > 0 && m.In.MinSM >= m.tab.NVLSTreeSM && m.In.CPUArch == archX86:
+		return n
+	}
+	return 0
 }
 
 // time is the model's time in microseconds of a cell with bandwidth bw
@@ -207,13 +239,13 @@ func (m *Model) plateauFactor() float64 {
 	return 1.4
 }
 
-// collNetFor tells whether the network can reduce o (enqueue.cc:1754).
+// collNetFor reports whether the network can reduce o (enqueue.cc:1754).
 func (m *Model) collNetFor(o Op) bool {
 	c := &m.In.CollNet
 	return c.Enabled && (!o.Func.Reduces() || c.Reduces == nil || c.Reduces(netOp(o.RedOp), o.Type))
 }
 
-// allows tells whether an operation may take an algorithm, whatever its
+// allows reports whether an operation may take an algorithm, for any
 // bandwidth (enqueue.cc:1797-1806).
 func (m *Model) allows(o Op, a coll.Algorithm) bool {
 	in := &m.In
@@ -230,7 +262,7 @@ func (m *Model) allows(o Op, a coll.Algorithm) bool {
 	return true
 }
 
-// nvlsGathers tells whether NVLS gathers and scatters on so many ranks and nodes.
+// nvlsGathers reports whether NVLS gathers and scatters on so many ranks and nodes.
 func (m *Model) nvlsGathers() bool {
 	return m.In.LocalRanks <= m.tab.NVLSGatherRanks && (m.In.NNodes == 1 || m.tab.NVLSGathersInter)
 }
@@ -279,7 +311,7 @@ func netOp(r coll.RedOp) coll.RedOp {
 	return r
 }
 
-// NVLSReduces tells whether an NVSwitch reduces that type with that operation
+// NVLSReduces reports whether an NVSwitch reduces that type with that operation
 // (device.h ncclNvlsSupported).
 func NVLSReduces(r coll.RedOp, t coll.DataType) bool {
 	switch t {
@@ -327,7 +359,7 @@ func (m *Model) launch(c *Choice) {
 }
 
 // collNetChannels drops channels down to 16, 8, 4, 2, 1, relaxing the
-// threshold on the way (enqueue.cc:1863-1875).
+// threshold in between (enqueue.cc:1863-1875).
 func (m *Model) collNetChannels(n uint64, nc, nt, per int32) int32 {
 	heads := int32(cmp.Or(m.In.CollNet.DirectHeads, m.In.CollNet.Heads))
 	for stop, short := int32(16), true; stop >= 1 && short; stop /= 2 {

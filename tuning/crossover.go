@@ -122,7 +122,7 @@ func (s *scan) halve(from, to uint64) {
 	s.halve(mid+1, to)
 }
 
-// holds tells whether the winner at both ends certainly wins between them.
+// holds reports whether the winner at both ends certainly wins between them.
 func (s *scan) holds(w cell, first, last Times) bool {
 	const ulps = 8.0 / (1 << 24) // twice the four roundings of two times
 	for a := range first {

@@ -97,7 +97,7 @@ func TestSegmentsExhaustive(t *testing.T) {
 	}
 }
 
-// TestDeriveEndsAtTheModel: what Derive tells is what the model computed, for
+// TestDeriveEndsAtTheModel: what Derive returns is what the model computed, for
 // every cell of every golden.
 func TestDeriveEndsAtTheModel(t *testing.T) {
 	for _, path := range goldenFiles(t) {

@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/search"
 )
 
-// Step is one line of how a bandwidth comes about.
+// Step is one line of how a bandwidth is derived.
 type Step struct {
 	What string  `json:"what"`
 	GBps float32 `json:"gbps"` // the value after it
@@ -16,7 +16,7 @@ type Step struct {
 	Caps bool `json:"caps,omitempty"`
 }
 
-// Derive tells how the raw bandwidth of a cell comes about: the graph's, then
+// Derive reports how the raw bandwidth of a cell is derived: the graph's, then
 // each share or limit that the protocol and the algorithm impose. The last
 // step has Raw's value. It is empty where the cell does not exist.
 func (m *Model) Derive(f coll.Func, a coll.Algorithm, p coll.Protocol) []Step {
@@ -88,7 +88,7 @@ func (d *deriver) ring(s *shape, g *search.Graph, p coll.Protocol) {
 
 func (d *deriver) tree(s *shape, g *search.Graph, f coll.Func, p coll.Protocol, pattern search.Pattern) {
 	n := float64(g.NChannels)
-	if f == coll.AllReduce || s.tab.TreeMaxForAll { // the protocols of treeBW leave Simple at this
+	if f == coll.AllReduce { // the protocols of treeBW leave Simple at this
 		v := s.treeBW(d.last, g.NChannels, f, coll.Simple, 0)
 		d.limit("a tree reaches .92 of the graph", .92, fmt.Sprintf("a tree reaches at most %g GB/s a channel here", s.treeMax), n*s.treeMax, v)
 	}

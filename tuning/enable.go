@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// absent tells why NCCL has no such cell, whatever the machine and the
+// absent reports why NCCL has no such cell, for any machine and
 // settings.
 func absent(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
 	if r := skipped(f, a, p); r.Rule != "" {
@@ -41,7 +41,7 @@ func unused(a coll.Algorithm, p coll.Protocol) Reason {
 	return Reason{}
 }
 
-// missing tells why this communicator has no such cell.
+// missing reports why this communicator has no such cell.
 func (m *Model) missing(a coll.Algorithm) Reason {
 	switch a {
 	case coll.PAT:
@@ -75,22 +75,22 @@ func (m *Model) patOff() Reason {
 	return Reason{}
 }
 
-// nvlsGraphOff: NVLS needs a graph of at least two channels (tuning.cc:289).
+// nvlsGraphOff: NVLS needs a graph of enough channels (tuning.cc:289).
 func (m *Model) nvlsGraphOff(a coll.Algorithm) Reason {
 	g := m.In.graph(a)
-	if g.NChannels >= 2 {
+	if g.NChannels >= m.tab.NVLSLeast {
 		return Reason{}
 	}
 	if r := m.In.NVLSOff; g.NChannels == 0 && r.Rule != "" {
 		return r
 	}
 	return Reason{
-		Rule:   fmt.Sprintf("%s needs 2 channels and the search found %d", a, g.NChannels),
+		Rule:   fmt.Sprintf("%s needs %d channels and the search found %d", a, m.tab.NVLSLeast, g.NChannels),
 		Source: "tuning.cc:289",
 	}
 }
 
-// noNetGather tells why NVLS or CollNetDirect cannot gather or scatter between
+// noNetGather reports why NVLS or CollNetDirect cannot gather or scatter between
 // nodes (tuning.cc:322-341).
 func (m *Model) noNetGather(f coll.Func, a coll.Algorithm) Reason {
 	c := &m.In.CollNet
@@ -120,7 +120,7 @@ func (m *Model) collNetOff(a coll.Algorithm) Reason {
 	}
 	return Reason{
 		Rule:    what + ", which is off",
-		Setting: "NCCL_COLLNET_ENABLE=1 asks for it, and a net plugin with collective support is needed",
+		Setting: "NCCL_COLLNET_ENABLE=1 enables it, and a net plugin with collective support is needed",
 		Source:  "init.cc:1004",
 	}
 }
@@ -132,6 +132,10 @@ func (m *Model) readLists() error {
 			m.EnabledAlgos[f][a] = 1
 		}
 		m.EnabledProtos[f] = [nProtos]int{coll.LL: 1, coll.LL128: 2, coll.Simple: 1}
+	}
+	if m.tab.ListsOfAll {
+		m.readOneList()
+		return nil
 	}
 	if s := m.Params.Proto; s.Set {
 		err := applyMask(s.Value, coll.ParseProtocolMask, nProtos, func(f, p, on int) { m.EnabledProtos[f][p] = on })
@@ -148,8 +152,38 @@ func (m *Model) readLists() error {
 	return nil
 }
 
-// applyMask sets the cells that a list speaks of to 0 or 1. Those it does not
-// mention follow whatever default the mask is read over, which tells them
+// readOneList applies lists that hold for all collectives. Where CollNet is off
+// and no other algorithm is left, Ring and Tree come back (tuning.cc:313 of v2.23.4).
+func (m *Model) readOneList() {
+	var algo, proto []bool
+	if s := m.Params.Algo; s.Set {
+		algo = coll.OneAlgorithmList(s.Value)
+		if !m.In.CollNet.Enabled && !algo[coll.Ring] && !algo[coll.Tree] && !algo[coll.NVLS] && !algo[coll.NVLSTree] {
+			algo[coll.Ring], algo[coll.Tree] = true, true
+		}
+	}
+	if s := m.Params.Proto; s.Set {
+		proto = coll.OneProtocolList(s.Value)
+	}
+	for f := range m.EnabledAlgos {
+		for a, on := range algo {
+			m.EnabledAlgos[f][a] = number(on)
+		}
+		for p, on := range proto {
+			m.EnabledProtos[f][p] = number(on)
+		}
+	}
+}
+
+func number(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// applyMask sets the cells that a list names to 0 or 1. Those it does not
+// mention follow whatever default the mask is read over, which keeps them
 // apart.
 func applyMask(list string, parse func(string, coll.Mask) (coll.Mask, error), n int, set func(f, i, on int)) error {
 	var yes coll.Mask
@@ -225,7 +259,7 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 }
 
 // ll128Unsafe lists what keeps LL128 off by default: its 128-byte stores must
-// stay whole on every link of the way (tuning.cc:478-497).
+// stay whole on every link of the route (tuning.cc:478-497).
 func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
 	const force = "NCCL_PROTO=LL128 forces it at the risk of corrupt data"
 	in, g := &m.In, m.In.graph(a)

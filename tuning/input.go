@@ -57,14 +57,14 @@ type CollNet struct {
 	DirectHeads   int  // those of CollNetDirect (collnetDirect.nHeads); 0: as many
 	AllGather     bool // the plugin has iallgather
 	ReduceScatter bool // the plugin has ireducescatter
-	// Reduces tells whether the network can reduce (collNetSupportMatrix);
+	// Reduces reports whether the network can reduce (collNetSupportMatrix);
 	// nil means it can reduce everything.
 	Reduces func(coll.RedOp, coll.DataType) bool
 	// Off says why it is not enabled, for people.
 	Off Reason
 }
 
-// SHARPReduces tells what NVIDIA's plugin for InfiniBand can reduce
+// SHARPReduces reports what NVIDIA's plugin for InfiniBand can reduce
 // (ncclSharpReduceSupport of nccl-rdma-sharp-plugins, with switches that know 8
 // and 16 bit types).
 func SHARPReduces(op coll.RedOp, t coll.DataType) bool {
@@ -90,7 +90,7 @@ func (r Reason) String() string {
 
 var noGraph search.Graph
 
-// graph returns the graph that NCCL looks at for an algorithm (init.cc:854);
+// graph returns the graph that NCCL uses for an algorithm (init.cc:854);
 // one without channels where it was not searched.
 func (in *Input) graph(a coll.Algorithm) *search.Graph {
 	id := search.TreeID // Tree and PAT

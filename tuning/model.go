@@ -118,7 +118,7 @@ func newShape(in *Input, tab *rules.Tuning) *shape {
 	return s
 }
 
-// hwLat looks a hop latency up; on POWER the Tree's over PCI is the Ring's
+// hwLat looks up a hop latency; on POWER the Tree's over PCI is the Ring's
 // (tuning.cc:256).
 func (s *shape) hwLat(hw int, a coll.Algorithm, p coll.Protocol) float32 {
 	if s.power && hw == rules.HopPCI && a == coll.Tree && p == coll.Simple {
@@ -138,18 +138,18 @@ func (s *shape) steps(f coll.Func) int {
 	return s.nRanks
 }
 
-// gathers tells AllGather and ReduceScatter from the rest.
+// gathers reports whether an operation is AllGather or ReduceScatter.
 func gathers(f coll.Func) bool { return f == coll.AllGather || f == coll.ReduceScatter }
 
 // fill computes one cell's latency and raw bandwidth, or notes why NCCL has no
 // such cell (tuning.cc:270-406).
 func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
-	gone := skipped(f, a, p)
-	if gone.Rule == "" {
-		gone = m.missing(a)
+	reason := skipped(f, a, p)
+	if reason.Rule == "" {
+		reason = m.missing(a)
 	}
-	if gone.Rule != "" {
-		m.off[f][a][p] = []Reason{gone}
+	if reason.Rule != "" {
+		m.off[f][a][p] = []Reason{reason}
 		return
 	}
 	g := m.In.graph(a)
@@ -157,9 +157,13 @@ func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	if r.Rule != "" {
 		m.off[f][a][p] = []Reason{r}
 	}
-	if a == coll.Ring || !gathers(f) { // bus to algorithm bandwidth
+	nvls := a == coll.NVLS || a == coll.NVLSTree
+	if a == coll.Ring || !gathers(f) || nvls && s.tab.NVLSRatioAll { // bus to algorithm bandwidth
 		ratio := float32(.5)
-		if a == coll.Ring || a == coll.NVLS || a == coll.NVLSTree {
+		switch {
+		case nvls && s.tab.NVLSRatio != 0:
+			ratio = s.tab.NVLSRatio
+		case a == coll.Ring || nvls:
 			ratio = float32(float64(s.nRanks) / float64(s.steps(f)))
 		}
 		bus *= ratio
@@ -227,7 +231,7 @@ func (s *shape) ringLL128Share() float64 {
 }
 
 func (s *shape) treeBW(bus float32, nChannels int, f coll.Func, p coll.Protocol, pattern search.Pattern) float32 {
-	if f == coll.AllReduce || s.tab.TreeMaxForAll {
+	if f == coll.AllReduce {
 		bus = float32(math.Min(float64(bus)*.92, float64(nChannels)*s.treeMax))
 	}
 	switch p {
@@ -257,7 +261,7 @@ func (s *shape) nvlsBW(g *search.Graph, f coll.Func, a coll.Algorithm) float32 {
 // collNetDirectBW: tuning.cc:309-319.
 func (s *shape) collNetDirectBW(bus float32, g *search.Graph, f coll.Func, minSM int) float32 {
 	if gathers(f) {
-		return s.ppn * min(float32(g.BWIntra), float32(g.BWInter)*0.9)
+		return s.tab.CollNetGather(s.ppn, float32(g.BWIntra), float32(g.BWInter), s.nNodes > 1)
 	}
 	factor := float32(float64(s.ppn) / float64(g.NChannels)) // GPUs per NIC
 	factor -= (factor - 1) / 2

@@ -109,7 +109,7 @@ func (f *fields) op(nRanks int) tuning.Op {
 }
 
 // TestModelBitForBit compares with what NCCL 2.28.9's own functions computed
-// for made-up communicators that the goldens lack: uneven nodes, mixed GPUs,
+// for synthetic communicators that the goldens lack: uneven nodes, mixed GPUs,
 // POWER and mixed CPUs, CollNet, latencies of nets, fp8, averages, and groups
 // of several operations. Every bit of every figure must be equal.
 func TestModelBitForBit(t *testing.T) {

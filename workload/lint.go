@@ -34,7 +34,7 @@ const maxProblems = 20
 // one issue the same sequence of collectives on it. The error joins *Problems.
 //
 // Sends and receives are collectives of a pattern here (coll.SendRecv and its
-// kin), so that equal sequences are enough.
+// similar ones), so that equal sequences are enough.
 func (p *Program) Lint() error {
 	l := linter{p: p}
 	l.comms()

@@ -28,7 +28,7 @@ func (p *Program) Ranks() int { return len(p.Of) }
 type Comm struct {
 	Name string
 	// Ranks are the members, ranks of the job in the order of their rank in the
-	// communicator; nil stands for all ranks in order.
+	// communicator; nil means all ranks in order.
 	Ranks []int32
 }
 
@@ -106,7 +106,7 @@ func One(ranks int, c Call) *Program {
 
 // Single reports whether a program is a single operation: one communicator over
 // all ranks, one list with one call on stream 0. An executor that cannot do more
-// asks it.
+// calls it.
 func (p *Program) Single() (Call, bool) {
 	if len(p.Comms) != 1 || p.Comms[0].Ranks != nil || len(p.Calls) != 1 || len(p.Lists) != 1 || len(p.Of) == 0 {
 		return Call{}, false

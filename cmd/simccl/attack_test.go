@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/status"
 )
 
 // attackStatus is what commands answer to the files of testdata/attack: topo lint
@@ -32,8 +35,8 @@ var readers = []string{"topo lint", "topo show", "topo convert --fused", "inspec
 func attack(t *testing.T, ctx context.Context, command, file string) (int, string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code := run(ctx, append(strings.Fields(command), file, "--no-env"), &app{out: &out, err: &errs})
-	if said := errs.String(); strings.Contains(said, "defect") || code == exitInternal {
+	code := run(ctx, append(strings.Fields(command), file, "--no-env"), &app{Process: process.Process{Out: &out, Err: &errs}})
+	if said := errs.String(); strings.Contains(said, "defect") || code == status.Internal {
 		t.Errorf("simccl %s %s: status %d, %s", command, file, code, said)
 	}
 	return code, errs.String()
@@ -47,7 +50,7 @@ func TestAttackFiles(t *testing.T) {
 	for _, file := range files {
 		want, ok := attackStatus[filepath.Base(file)]
 		if !ok {
-			want = [2]int{exitInput, exitInput}
+			want = [2]int{status.Input, status.Input}
 		}
 		for i, command := range readers {
 			if code, said := attack(t, t.Context(), command, file); code != want[min(i, 1)] {
@@ -82,22 +85,22 @@ func TestAttackLargeFiles(t *testing.T) {
 		"cpus":       {system(cpus.String()), "599 <cpu> elements in one NVLink domain"},
 		"value":      {`<system version="1" name="` + strings.Repeat("x", 15<<20) + `"/>`, "longer than 4096 bytes"},
 		"names":      {system(strings.Repeat("<"+strings.Repeat("y", 300)+"/>", 1000)), "an element's name of more than 256 bytes"},
-		"unknown":    {system(strings.Repeat("<rack/>", 99_000)), "and 98990 more like it"},
+		"unknown":    {system(strings.Repeat("<rack/>", 99_000)), "and 98990 more of this kind"},
 		"nested":     {system(strings.Repeat("<rack>", 70)), "more than 64 levels"},
 	} {
 		file := filepath.Join(t.TempDir(), name+".xml")
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, said := attack(t, t.Context(), "topo diff ../../testdata/topos/dgx-h100.xml", file); code != exitCheck && code != exitInput {
+		if code, said := attack(t, t.Context(), "topo diff ../../testdata/topos/dgx-h100.xml", file); code != status.Check && code != status.Input {
 			t.Errorf("%s: simccl topo diff: status %d: %.300s", name, code, said)
 		}
 		for i, command := range readers {
 			code, said := attack(t, t.Context(), command, file)
-			if i == 0 && code == exitCheck || name == "unknown" && i == 0 {
+			if i == 0 && code == status.Check || name == "unknown" && i == 0 {
 				continue // lint prints findings
 			}
-			if code != exitInput || !strings.Contains(said, c.want) {
+			if code != status.Input || !strings.Contains(said, c.want) {
 				t.Errorf("%s: simccl %s: status %d, want %q in %.300s", name, command, code, c.want, said)
 			}
 			if len(said) > 20_000 {
@@ -118,16 +121,16 @@ func TestEndlessInputs(t *testing.T) {
 		"topo diff ../../testdata/topos/dgx-h100.xml"}, readers...)
 	for _, name := range names {
 		for _, command := range commands {
-			if code, said := attack(t, t.Context(), command, name); code != exitInput {
+			if code, said := attack(t, t.Context(), command, name); code != status.Input {
 				t.Errorf("simccl %s %s: status %d: %s", command, name, code, said)
 			}
 		}
 		var errs bytes.Buffer
-		if code := run(t.Context(), []string{"graph", "--env", "NCCL_GRAPH_FILE=" + name}, &app{out: &errs, err: &errs}); code != exitInput {
+		if code := run(t.Context(), []string{"graph", "--env", "NCCL_GRAPH_FILE=" + name}, &app{Process: process.Process{Out: &errs, Err: &errs}}); code != status.Input {
 			t.Errorf("NCCL_GRAPH_FILE=%s: status %d: %s", name, code, errs.String())
 		}
 		errs.Reset()
-		if code := run(t.Context(), []string{"env", "--no-env", "--env", "NCCL_CONF_FILE=" + name}, &app{out: &errs, err: &errs}); code != exitOK ||
+		if code := run(t.Context(), []string{"env", "--no-env", "--env", "NCCL_CONF_FILE=" + name}, &app{Process: process.Process{Out: &errs, Err: &errs}}); code != status.OK ||
 			!strings.Contains(errs.String(), "cannot be read") {
 			t.Errorf("NCCL_CONF_FILE=%s: status %d: %s", name, code, errs.String())
 		}
@@ -143,7 +146,7 @@ func TestPipeWithoutWriter(t *testing.T) {
 	for _, command := range append([]string{"run all_reduce --sizes 8 --fabric"}, readers...) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if code, said := attack(t, ctx, command, pipe); code == exitOK {
+		if code, said := attack(t, ctx, command, pipe); code == status.OK {
 			t.Errorf("simccl %s: status %d: %s", command, code, said)
 		}
 	}

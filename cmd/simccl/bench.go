@@ -1,33 +1,34 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/benchrun"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/predict"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/nccltests"
-	"github.com/simccl/simccl/internal/report/sweep"
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/team"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/spf13/cobra"
 )
 
-// benchFlags are the options of bench beside machine and sizes.
+// benchFlags are the options of bench.
 type benchFlags struct {
-	run     runFlags // machine, test and outputs
-	backend string
+	machine machineFlags
+	test    testFlags
+	ask     bench.Request // what test has not
 	place   placeFlags
-	limit   time.Duration
-	algo    string // of the cuda backend
-	timing  string
-	compare bool
-	libnccl string
+	detail  string // of the trace
 }
 
 func newBench(a *app) *cobra.Command {
@@ -40,7 +41,7 @@ they should be.
 --backend nccl runs NVIDIA's libnccl.so.2; cuda runs kernels of our own over peer
 memory: NCCL's schedule (--algo plan) or other algorithms, chosen by --algo or,
 with auto, by measurement. One process drives
--g GPUs (alone: all; beside others: one), each from a thread of its own.
+-g GPUs (alone: all; with other processes: one), each from a thread of its own.
 --compare adds what run predicts for this machine.
 
 verbs, sockets and host run what NCCL would do, by its own schedule, in host
@@ -57,41 +58,55 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
 		Args: exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
-	b.run.machine.register(c)
-	b.run.machine.registerClass(c)
-	b.run.test.register(c)
+	b.machine.runsNCCL = true
+	b.machine.register(c)
+	b.machine.registerClass(c)
+	b.test.register(c)
 	c.Flags().Lookup("per-iter-timing").Hidden, c.Flags().Lookup("per-iter-skip").Hidden = false, false
 	f := c.Flags()
-	f.StringVar(&b.backend, "backend", "nccl", "what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")
-	f.DurationVar(&b.limit, "limit", 2*time.Minute, "most `TIME` of one size")
-	f.Uint64Var(&b.run.seed, "seed", 1, "seed of the input data")
+	f.StringVar(&b.ask.Backend, "backend", "nccl", "what runs: nccl and cuda on GPUs; host (memory of this process), sockets and verbs on CPUs")
+	f.DurationVar(&b.ask.Limit, "limit", 2*time.Minute, "most `TIME` of one size")
+	f.Uint64Var(&b.ask.Seed, "seed", 1, "seed of the input data")
 	b.place.register(f)
-	f.StringVar(&b.algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct or copies")
-	f.StringVar(&b.timing, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
-	f.BoolVar(&b.compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
-	f.StringVar(&b.libnccl, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
-	f.StringVar(&b.run.out.trace, "trace", "", "write a Chrome trace of one verified operation of the last size to `FILE`; several processes put their rank before the ending")
+	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct or copies")
+	f.StringVar(&b.ask.Launch, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
+	f.BoolVar(&b.ask.Compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
+	f.StringVar(&b.ask.Library, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
+	f.StringVar(&b.ask.Trace, "trace", "", "write a Chrome trace of one verified operation of the last size to `FILE`; several processes put their rank before the ending")
 	c.AddCommand(newBenchVerbs(a))
-	f.StringVar(&b.run.out.detail, "trace-detail", "step", "how deep the trace goes")
+	f.StringVar(&b.detail, "trace-detail", "step", "how deep the trace goes")
 	return c
 }
-
-// onGPUs reports whether the backend drives GPUs.
-func (b *benchFlags) onGPUs() bool { return b.backend == "nccl" || b.backend == "cuda" }
 
 // openDevices opens GPUs; tests put others in their place.
 var openDevices = bench.OpenDevices
 
+// request is what the options ask for. A bench on CPUs without sizes takes small
+// ones: a CPU moves less than a GPU.
+func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error) {
+	if !b.ask.OnGPUs() && !b.test.sized(cmd) {
+		for _, kv := range [][2]string{{"min-bytes", "8"}, {"max-bytes", "16M"}, {"step-factor", "8"}} {
+			if err := cmd.Flags().Set(kv[0], kv[1]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	ask := b.ask
+	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.multicast, b.place.nranks
+	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
+	return &ask, asFlags(ask.Validate())
+}
+
 func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
-	r := &benchRun{app: a, flags: b, began: time.Now()}
+	r := &benchrun.Bench{Began: time.Now()}
 	fn, err := coll.ParseFunc(op)
 	if err != nil {
 		return err
 	}
-	if err := b.check(a, cmd); err != nil {
+	if r.Request, err = b.request(a, cmd); err != nil {
 		return err
 	}
-	if r.spec, err = b.spec(a, cmd, fn); err != nil {
+	if r.Spec, err = b.spec(a, cmd, r.Request, fn); err != nil {
 		return err
 	}
 	at, err := b.place.find(a)
@@ -99,234 +114,122 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 		return err
 	}
 	ranks := max(at.NRanks, 1)
-	if b.onGPUs() {
+	if r.Request.OnGPUs() {
 		if at.Rank < 0 && at.NRanks > 1 {
 			return usage("--nranks %d without --rank: the ranks of one process are its GPUs; write -g %d", at.NRanks, at.NRanks)
 		}
 	} else {
-		if r.model, err = b.hostModel(a, fn, at.NRanks); err != nil {
+		if r.Plans, err = b.hostModel(a, fn, at.NRanks); err != nil {
 			return err
 		}
-		ranks = r.model.ranks()
+		ranks = r.Plans.Ranks()
 		if at.NRanks > 0 && at.NRanks != ranks {
 			return usage("%d ranks were started, but the machine has %d: choose --topo, --nodes and -g to fit", at.NRanks, ranks)
 		}
 	}
-	if r.team, err = team.Assemble(cmd.Context(), at, ranks); err != nil {
+	if r.Team, err = team.Assemble(cmd.Context(), at, ranks); err != nil {
 		return err
 	}
-	defer r.team.Leave()
-	if b.onGPUs() {
-		return r.team.Own(r.measure())
+	defer r.Team.Leave()
+	if r.Request.OnGPUs() {
+		return r.Team.Own(b.run(a, r).Run(r.Team.Ctx))
 	}
-	return r.team.Give(r.measure())
+	return r.Team.Give(b.run(a, r).Run(r.Team.Ctx))
 }
 
-// spec is what the options ask for.
-func (b *benchFlags) spec(a *app, cmd *cobra.Command, fn coll.Func) (*bench.Spec, error) {
-	t := &b.run.test
-	s := &bench.Spec{Func: fn, Root: t.root, Cycles: t.cycles, Seed: b.run.seed, Skip: t.skip, Unalign: t.unalign,
-		Register: bench.Registration(t.localRegister), Memory: t.memory != 0, Timestamps: t.timestamps != 0, Parallel: t.parallelInit != 0,
-		Limit: b.most(), Compare: b.compare,
-		Options: bench.Options{Iters: t.iters, Warmup: t.warmup, Agg: t.agg, Replays: b.replays(), Check: t.check,
-			Average: bench.Average(t.average), PerIter: t.perIter != 0, Seed: uint32(b.run.seed),
-			Wait: bench.Wait(t.blocking), CPUTime: t.cpuTime != 0}}
-	sizes, bounds, err := t.list(cmd)
+// spec is the benchmark that the options request.
+func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn coll.Func) (*bench.Spec, error) {
+	s := ask.Spec(fn)
+	if err := b.test.oneWay(cmd); err != nil {
+		return nil, err
+	}
+	w := b.test.workload(cmd, "")
+	err := predict.Fill(s, &w)
 	if err != nil {
-		return nil, err
+		return nil, asFlags(err)
 	}
-	s.Bounds = bounds
-	for _, z := range sizes {
-		s.Sizes = append(s.Sizes, bench.Size{Asked: z.Asked, Exact: z.Exact})
+	if s.Columns, err = predict.Columns(ask); err != nil {
+		return nil, asFlags(err)
 	}
-	if s.Types, err = t.types(); err != nil {
-		return nil, err
-	}
-	if s.Ops, err = t.ops(fn); err != nil {
-		return nil, err
-	}
-	if s.Columns, err = b.columns(); err != nil {
-		return nil, err
-	}
-	s.MinBW, err = a.minBW()
+	s.MinBW, err = testoptions.MinBW(a.Getenv)
 	return s, err
 }
 
-// columns lists what --columns and --compare add, in that order.
-func (b *benchFlags) columns() ([]bench.Column, error) {
-	if !b.onGPUs() {
-		return b.hostColumns()
+// hostModel is the model of the machine whose plans CPUs run; nranks of one GPU
+// each, where no machine is asked for.
+func (b *benchFlags) hostModel(a *app, fn coll.Func, nranks int) (*predict.Model, error) {
+	m := &b.machine
+	m.multicast = "off"
+	if m.topo == "" && m.nodes == 0 && m.gpus == 0 {
+		m.nodes, m.gpus = cmp.Or(nranks, 2), 1
 	}
-	var names []string
-	if b.run.test.columns != "" {
-		for name := range strings.SplitSeq(strings.TrimPrefix(b.run.test.columns, "+"), ",") {
-			names = append(names, strings.TrimPrefix(name, "+"))
-		}
+	return loadModel(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.ask.Seed})
+}
+
+// loadModel loads the machine of a model.
+func loadModel(a *app, m machineFlags, spec scenario.Spec) (*predict.Model, error) {
+	on, err := m.spec(a)
+	if err != nil {
+		return nil, err
 	}
-	return bench.ColumnsOf(names, b.backend == "cuda", b.compare, func(name string) (bench.Column, error) {
-		of, err := sweep.ParseColumns(name)
+	spec.Machine, spec.Network = on.Machine, on.Network
+	model, err := predict.Load(spec, a.Options(m.found))
+	return model, asFlags(err)
+}
+
+// predict is the model of the machine that the devices are of: the file of --topo,
+// else this machine as it is found.
+func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (bench.Model, error) {
+	m := b.machine
+	hosts, gpus := predict.Hosts(devices)
+	m.gpus, m.nodes = gpus, cmp.Or(m.nodes, hosts)
+	if m.topo == "" {
+		text, err := a.thisHost().Topology()
 		if err != nil {
-			return bench.Column{}, usage("--columns %s: %v", name, err)
+			return nil, fmt.Errorf("prediction of this machine: %w", err)
 		}
-		c := columnOfRun(of[0])
-		c.Predicts = true
-		return c, nil
-	})
+		m.found = text
+	}
+	spec := scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Engine: scenario.Engine{NoProof: true}} // every GPU has a thread of its own
+	if ask.Replays() > 0 {
+		spec.Engine.Launch = "graph"
+	}
+	return loadModel(a, m, spec)
 }
 
-// hostColumns are those of the choice by which CPUs run a plan.
-func (b *benchFlags) hostColumns() ([]bench.Column, error) {
-	all, err := b.run.test.parseColumns()
-	var out []bench.Column
-	for _, c := range all {
-		switch {
-		case c.Rivals:
-			return nil, usage("--columns +%s: --backend %s has no rivals to measure; write --backend nccl", c.Head.Name, b.backend)
-		case c.Simulated:
-			return nil, usage("--columns +%s: --backend %s measures and simulates nothing; write some of +algo,proto,nch,model", c.Head.Name, b.backend)
+// run is the bench of ranks that have met.
+func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
+	r.Program, r.Table, r.Wrong = version, a.Out, func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }
+	if a.json {
+		r.Table = io.Discard
+	}
+	r.OpenGPUs = func(ctx context.Context, newModel bench.NewModel) (bench.Backend, error) {
+		return openDevices(ctx, r.Spec, r.Team, a.devices(r.Request, b.machine.gpus), newModel)
+	}
+	r.Predict = func(d []nccltests.Device) (bench.Model, error) { return b.predict(a, r.Request, r.Spec.Func, d) }
+	r.Args, r.Env = append([]string{"simccl"}, a.Args...), bench.NCCLVariables(a.Environ, r.Request.NCCLEnv(a.Env))
+	r.Document = func(doc *nccltests.Report) error { return a.WriteJSON(doc, r.Request.Output, a.json) }
+	if r.Request.Trace == "" {
+		return r
+	}
+	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], b.detail)),
+		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules().String(), Seed: int64(r.Spec.Seed)}}
+	if r.Plans != nil {
+		r.Trace.Meta = r.Plans.Run.Site.Meta(version, r.Spec.Seed)
+		r.Trace.Meta.Source, r.Trace.Meta.Clock = "real", ""
+	}
+	r.Traced = func(name string, w *chrome.Writer) error {
+		if w == nil {
+			a.Wrote(name, process.OpenTrace(name))
+			return nil
 		}
-		out = append(out, columnOfRun(c))
+		return a.CloseTrace(name, w)
 	}
-	return out, err
+	return r
 }
 
-// benchRun is a bench whose ranks have met.
-type benchRun struct {
-	app   *app
-	flags *benchFlags
-	spec  *bench.Spec
-	team  *team.Team
-	model *benchModel // of CPUs
-	began time.Time
-	table *nccltests.Table
-}
-
-func (r *benchRun) measure() error {
-	back, err := r.open(r.team.Ctx)
-	if err != nil {
-		return err
-	}
-	err = r.sweep(r.team.Ctx, back)
-	if cerr := back.Close(); err == nil {
-		err = cerr
-	}
-	return err
-}
-
-func (r *benchRun) open(ctx context.Context) (bench.Backend, error) {
-	if r.flags.onGPUs() {
-		return openDevices(ctx, r.spec, r.team, r.flags.devices(r.app), r.newModel)
-	}
-	m := r.model.run.Site
-	return bench.OpenHost(r.spec, r.team, bench.HostConfig{Wire: r.flags.backend, Socket: m.Config.Socket, IB: m.Config.IB, Cluster: m.Cluster, Version: m.Config.Rules.Release.Code(),
-		Describe: fmt.Sprintf("topo=%s sha256=%s nccl-rules=%s seed=%d", m.Name, m.Digest[:12], m.Config.Rules.Version(), r.spec.Seed),
-		Same:     fmt.Append(nil, r.spec.Func, m.Digest, r.spec.Sizes, r.spec.Options, r.spec.Types, r.spec.Ops, r.spec.Root, r.spec.Seed, m.Settings())}, r.newModel)
-}
-
-// devices are the GPUs that the options ask for.
-func (b *benchFlags) devices(a *app) bench.DeviceConfig {
-	return bench.DeviceConfig{Own: b.backend == "cuda", Algo: b.algo, Compare: b.compare, Trace: b.run.out.trace != "", Library: b.libnccl,
-		GPUs: b.run.machine.gpus, Threads: b.run.test.threads, Env: b.ncclWords(a), Getenv: a.getenv, Headers: ncclRules().Code()}
-}
-
-// ncclWords are --env's variables, and the one that -x stands for.
-func (b *benchFlags) ncclWords(a *app) []string {
-	words := slices.Clone(a.env)
-	if p := b.run.test.ctaPolicy; p != noPolicy {
-		words = append(words, fmt.Sprintf("NCCL_CTA_POLICY=%d", p))
-	}
-	return words
-}
-
-// ncclEnv lists the NCCL variables that the library sees.
-func (b *benchFlags) ncclEnv(a *app) []string {
-	var out []string
-	for _, kv := range append(slices.Clone(a.environ), b.ncclWords(a)...) {
-		if strings.HasPrefix(kv, "NCCL_") {
-			out = append(out, kv)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// Begin prints the head of the table; only rank 0 has one.
-func (r *benchRun) Begin(c *nccltests.Config, about *bench.About) {
-	out := r.app.out
-	if r.team.Rank != 0 || r.app.json {
-		out = io.Discard
-	}
-	r.table = nccltests.NewTable(out, bench.Heads(r.spec.Columns)...)
-	where := ""
-	if !r.flags.onGPUs() {
-		where = " in host memory, backend " + r.flags.backend
-	}
-	r.table.Preface(fmt.Sprintf("simccl %s measured%s: %s", version, where, about.Describe))
-	r.table.Start(c, about.Devices)
-}
-
-// Row prints a row.
-func (r *benchRun) Row(row *nccltests.Row) { r.table.Row(row) }
-
-// Wrong prints what is wrong.
-func (r *benchRun) Wrong(of, first string) {
-	if first != "" {
-		fmt.Fprintf(r.app.err, "simccl: %s: %s\n", of, first)
-	}
-}
-
-// sweep measures everything and writes what was asked for.
-func (r *benchRun) sweep(ctx context.Context, back bench.Backend) error {
-	run, err := bench.New(r.spec, r.team, back, r.newModel, r.began)
-	if err != nil {
-		return err
-	}
-	doc, err := run.Sweep(ctx, r)
-	if err != nil {
-		return err
-	}
-	if err := r.table.Finish(&doc.Config, &doc.Summary); err != nil {
-		return err
-	}
-	if err := r.trace(ctx, run); err != nil {
-		return err
-	}
-	if r.team.Rank == 0 {
-		doc.Args, doc.Env = append([]string{"simccl"}, r.app.args...), r.flags.ncclEnv(r.app)
-		if r.model != nil {
-			doc.Env = r.model.env()
-		}
-		if err := r.app.writeJSON(doc, r.flags.run.test.output); err != nil {
-			return err
-		}
-	}
-	switch {
-	case doc.Summary.OutOfBounds > 0:
-		return failed("%d of %d measurements gave wrong values", doc.Summary.OutOfBounds, 2*len(doc.Rows))
-	}
-	return belowMinBW(&doc.Summary)
-}
-
-// trace writes one operation of the last size.
-func (r *benchRun) trace(ctx context.Context, run *bench.Run) error {
-	o := &r.flags.run.out
-	if o.trace == "" {
-		return nil
-	}
-	to := bench.Trace{File: r.app.path(o.trace), Cancelled: r.app.cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], o.detail)),
-		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules().String(), Seed: int64(r.spec.Seed)}}
-	if r.model != nil {
-		to.Meta = r.model.run.Site.Meta(version, r.spec.Seed)
-		to.Meta.Source, to.Meta.Clock = "real", ""
-	}
-	name := r.team.FileName(to.File)
-	w, err := run.Trace(ctx, to)
-	if err != nil {
-		return err
-	}
-	if w != nil {
-		return r.app.closeTrace(name, w)
-	}
-	r.app.wrote(name, openTrace)
-	return nil
+// devices are the GPUs that a request asks for.
+func (a *app) devices(ask *bench.Request, gpus int) bench.DeviceConfig {
+	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare, Trace: ask.Trace != "", Library: ask.Library,
+		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.Env), Getenv: a.Getenv, Headers: ncclRules().Code()}
 }

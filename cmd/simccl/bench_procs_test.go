@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/status"
 	"github.com/simccl/simccl/real/realtest"
 )
 
 // onMadeUpGPUs starts three processes, each with a GPU of the driver of tests,
 // that run the plan of an operation.
-func onMadeUpGPUs(t *testing.T, args ...string) []*process {
+func onMadeUpGPUs(t *testing.T, args ...string) []*rankProcess {
 	t.Helper()
 	t.Setenv("LD_LIBRARY_PATH", realtest.FakeDriver(t))
 	t.Setenv("NCCL_NVLS_ENABLE", "0")
@@ -46,7 +47,7 @@ func TestBenchOnGPUsOverProcesses(t *testing.T) {
 }
 
 // TestGPUsAreGivenUp: --limit ends a measurement on all ranks, by their own
-// limit or by what another tells.
+// limit or by what another reports.
 func TestGPUsAreGivenUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes four seconds, most of them waiting")
@@ -58,9 +59,9 @@ func TestGPUsAreGivenUp(t *testing.T) {
 			t.Errorf("rank %d: no error", r)
 		}
 		switch code := p.ProcessState.ExitCode(); code {
-		case exitTimeout:
+		case status.Timeout:
 			first++
-		case exitNCCL:
+		case status.NCCL:
 			if !strings.Contains(p.err.String(), "aborted: all_reduce: no end within 1s") {
 				t.Errorf("rank %d: %s", r, p.err.String())
 			}

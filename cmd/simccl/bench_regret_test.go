@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/status"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/units"
 )
@@ -71,8 +73,8 @@ func TestRegretOnHardware(t *testing.T) {
 func TestRegretNeedsNCCL(t *testing.T) {
 	for _, back := range []string{"host", "sockets"} {
 		var errs bytes.Buffer
-		code := run(t.Context(), []string{"bench", "all_reduce", "--backend", back, "-b", "8", "-e", "8", "--columns", "+regret"}, &app{out: &errs, err: &errs})
-		if code != exitUsage || !strings.Contains(errs.String(), "has no rivals to measure") {
+		code := run(t.Context(), []string{"bench", "all_reduce", "--backend", back, "-b", "8", "-e", "8", "--columns", "+regret"}, &app{Process: process.Process{Out: &errs, Err: &errs}})
+		if code != status.Usage || !strings.Contains(errs.String(), "has no rivals to measure") {
 			t.Errorf("%s: exit status %d: %s", back, code, errs.String())
 		}
 	}

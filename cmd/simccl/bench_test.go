@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/real/realtest"
 )
 
-// freePort finds a port that nobody has now, nor is given before it is used:
+// freePort finds a port that is free now, nor is given before it is used:
 // connections get theirs from 32768 up (ip_local_port_range).
 func freePort(t *testing.T) int {
 	t.Helper()
@@ -32,8 +33,8 @@ func freePort(t *testing.T) int {
 	return 0
 }
 
-// process is one rank of a run.
-type process struct {
+// rankProcess is one rank of a run.
+type rankProcess struct {
 	*exec.Cmd
 	out, err locked
 	ended    chan error
@@ -57,12 +58,12 @@ func (l *locked) String() string {
 }
 
 // processes starts n ranks as torchrun would.
-func processes(t *testing.T, n int, args ...string) []*process {
+func processes(t *testing.T, n int, args ...string) []*rankProcess {
 	t.Helper()
 	port := freePort(t)
-	var all []*process
+	var all []*rankProcess
 	for r := range n {
-		p := &process{Cmd: exec.Command("simccl", args...), ended: make(chan error, 1)}
+		p := &rankProcess{Cmd: exec.Command("simccl", args...), ended: make(chan error, 1)}
 		p.Stdout, p.Stderr = &p.out, &p.err
 		p.Env = append(p.Environ(), fmt.Sprint("RANK=", r), fmt.Sprint("WORLD_SIZE=", n), "MASTER_ADDR=127.0.0.1",
 			fmt.Sprint("MASTER_PORT=", port-1), "SIMCCL_SECRET=test")
@@ -81,7 +82,7 @@ func processes(t *testing.T, n int, args ...string) []*process {
 // how soon.
 const processTime = 20 * time.Minute
 
-func (p *process) wait(t *testing.T, limit time.Duration) error {
+func (p *rankProcess) wait(t *testing.T, limit time.Duration) error {
 	t.Helper()
 	select {
 	case err := <-p.ended:
@@ -128,7 +129,7 @@ func joinTraces(t *testing.T, dir string, processes int) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	file := func(name string) string { return filepath.Join(dir, name) }
-	a := &app{out: &out, err: &errs}
+	a := &app{Process: process.Process{Out: &out, Err: &errs}}
 	if code := run(context.Background(), []string{"trace", "merge", "-o", file("all.json"), file("t.rank0.json"), file("t.rank1.json"), file("t.rank2.json")}, a); code != 0 {
 		t.Fatal(code, errs.String())
 	}
@@ -166,7 +167,7 @@ func TestKilledRankIsNamedByAll(t *testing.T) {
 
 // killOne kills a rank of a run that does not end, and wants all others to end
 // and to name it.
-func killOne(t *testing.T, all []*process, victim int) {
+func killOne(t *testing.T, all []*rankProcess, victim int) {
 	t.Helper()
 	for end := time.Now().Add(processTime); !strings.Contains(all[0].out.String(), "Using devices"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -192,9 +193,9 @@ func killOne(t *testing.T, all []*process, victim int) {
 func TestRanksMustAgree(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // for the key that they share
 	port := fmt.Sprint("127.0.0.1:", freePort(t))
-	var all []*process
+	var all []*rankProcess
 	for r, size := range []string{"1K", "2K"} {
-		p := &process{Cmd: exec.Command("simccl", "bench", "all_reduce", "--backend", "sockets", "--rank", fmt.Sprint(r), "--nranks", "2",
+		p := &rankProcess{Cmd: exec.Command("simccl", "bench", "all_reduce", "--backend", "sockets", "--rank", fmt.Sprint(r), "--nranks", "2",
 			"--root-address", port, "-b", size, "-e", size), ended: make(chan error, 1)}
 		p.Stderr = &p.err
 		if err := p.Start(); err != nil {

@@ -61,7 +61,7 @@ func budgetOfInputs(t *testing.T, dir string) {
 }
 
 // TestCutOffWhereNothingPolls: a command that waits in a system call, for input
-// that does not come or with nobody to read what it prints, ends as well, and
+// that does not come or without a reader of what it prints, ends as well, and
 // says so.
 func TestCutOffWhereNothingPolls(t *testing.T) {
 	if golden.UnderRace {

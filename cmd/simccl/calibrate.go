@@ -7,13 +7,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real/measure"
-	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 )
@@ -45,7 +42,7 @@ func (c *calibrateFlags) registerFit(cmd *cobra.Command) {
 	f.StringVar(&c.out, "out", "machine-class.json", "`FILE` to write")
 	f.StringVar(&c.name, "name", "", "name of the class (default the start's, with -calibrated)")
 	f.IntVar(&c.holdout, "holdout", 2, "keep every `N`th size of an operation out of the fit, to judge it by")
-	f.StringSliceVar(&c.quantities, "quantities", nil, "fit only these, by the `NAMES` of the file (default all that the data tell of)")
+	f.StringSliceVar(&c.quantities, "quantities", nil, "fit only these, by the `NAMES` of the file (default all that the data identify)")
 }
 
 func newCalibrate(a *app) *cobra.Command {
@@ -58,7 +55,7 @@ link shares, caches) to what it measured. The file it writes is what
 
 It starts one process a GPU for each of a list of settings (NCCL's own choices
 twice, then algorithms, protocols and channels forced), by CUDA graph replay.
-fit does the second half alone, from tables that exist already; check tells how
+fit does the second half alone, from tables that exist already; check reports how
 well a class predicts measured times.`,
 		Example: `  simccl calibrate --out h200.json
   simccl run all_reduce --topo topo.xml --machine-class ./h200.json
@@ -82,14 +79,14 @@ second size is held out: the errors on those are what the class is worth.
 
 Settings (NCCL_ALGO=… and the like) are taken from the file itself (JSON holds
 the environment; comments may hold a command line), else from the file's name,
-whose parts like Ring, Tree, LL, LL128, Simple, ch4 stand for them; lines
+whose parts like Ring, Tree, LL, LL128, Simple, ch4 denote them; lines
 PATTERN NCCL_NAME=VALUE … of DIR/settings.txt add to that, and --env holds where
 none of them says otherwise. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
-NVLink multicast was off: files rarely tell.`,
+NVLink multicast was off: files rarely say.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
 		Args: exactly("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.fit(a, cmd, a.path(args[0])) }}
+		RunE: func(cmd *cobra.Command, args []string) error { return c.fit(a, cmd, a.Path(args[0])) }}
 	c.registerFit(cmd)
 	return cmd
 }
@@ -102,7 +99,7 @@ them) and prints by how much the class misses, by operation and size. With
 --within it exits 7 where an operation's mean error is above that.`,
 		Example: `  simccl calibrate check later/ --topo topo.xml --machine-class ./h200.json --within 0.05`,
 		Args:    exactly("DIR"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.path(args[0])) }}
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.Path(args[0])) }}
 	c.registerMachine(cmd, "`FILE` or name of the class (default by the topology)")
 	cmd.Flags().Float64Var(&c.within, "within", 0, "largest mean `ERROR` of an operation, 0.05 for 5 % (default: none is too large)")
 	cmd.Flags().StringSliceVar(&c.ops, "ops", nil, "only these `OPERATIONS` (default all)")
@@ -117,32 +114,25 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	} else if !at.IsDir() {
 		return nil, class, usage("%s: not a directory; write the one that holds the measured files", dir)
 	}
-	runs, left, err := calibrate.Read(os.DirFS(dir))
+	leftOut := func(line string) { fmt.Fprintf(a.Err, "simccl: left out: %s\n", line) }
+	runs, err := calibrate.ReadAll(os.DirFS(dir), measure.TopologyFile, a.Env, leftOut) // the topology is read as the machine
 	if err != nil {
 		return nil, class, input(fmt.Errorf("%s: %w", dir, err))
-	}
-	for _, l := range left {
-		if !strings.HasPrefix(l, measure.TopologyFile+": ") { // it is read as the machine
-			fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
-		}
-	}
-	for _, r := range runs {
-		r.Assume(a.env)
 	}
 	lab, class, err := c.lab(a, dir)
 	if err != nil {
 		return nil, class, err
 	}
-	points, left, err = lab.Prepare(runs)
+	points, left, err := lab.Prepare(runs)
 	for _, l := range left {
-		fmt.Fprintf(a.err, "simccl: left out: %s\n", l)
+		leftOut(l)
 	}
 	if err != nil {
 		return nil, class, input(err)
 	}
 	if !a.json {
 		for _, r := range runs {
-			fmt.Fprintf(a.out, "# %s\n", r.Summary())
+			fmt.Fprintf(a.Out, "# %s\n", r.Summary())
 		}
 	}
 	return points, class, nil
@@ -155,7 +145,7 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 		if file := filepath.Join(dir, measure.TopologyFile); exists(file) {
 			m.topo = file
 		} else {
-			text, err := thisMachine(a)
+			text, err := a.thisHost().Topology()
 			if err != nil {
 				return nil, gpu.Class{}, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
 			}
@@ -166,13 +156,8 @@ func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, err
 	if err != nil {
 		return nil, gpu.Class{}, err
 	}
-	opt := a.options(m.found)
-	site, err := scenario.Layout(&spec, opt)
-	if err != nil {
-		return nil, gpu.Class{}, asFlags(err)
-	}
-	machine := scenario.Machine{Nodes: []scenario.Nodes{{Topo: spec.Machine.Nodes[0].Topo}}, Multicast: m.multicast, NVLinkDomain: m.mnnvl}
-	return &calibrate.Lab{Machine: machine, Files: opt.Files}, site.Class, nil
+	lab, class, err := calibrate.NewLab(spec, a.Options(m.found))
+	return lab, class, asFlags(err)
 }
 
 func exists(file string) bool {
@@ -191,28 +176,28 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	told := a.progress("rounds", fitRounds)
+	progress := a.Progress("rounds", fitRounds)
 	res, err := calibrate.Fit(cmd.Context(), points, class, calibrate.Options{Holdout: c.holdout, Quantities: c.quantities, Rounds: fitRounds,
-		Round: func(int, float64) { told.Step() }})
-	told.End()
+		Round: func(int, float64) { progress.Step() }})
+	progress.End()
 	if err != nil {
-		if errors.Is(err, calibrate.ErrNoHoldout) || errors.Is(err, calibrate.ErrTooFew) {
-			return input(err)
-		}
 		if errors.Is(err, calibrate.ErrNoSuch) {
 			return usage("--quantities: %v; a class file lists them", err)
 		}
 		return err
 	}
 	res.Describe(cmp.Or(c.name, calibrate.NameAfter(class.Name)), calibrate.Machine(points))
-	if err := c.write(a, res); err != nil {
+	if err := newfile.Write(a.Path(c.out), res.Class.Format()); err != nil {
+		return err
+	}
+	if err := c.writeResiduals(a, res.Residuals); err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(res.Document())
+		return a.PrintJSON(res.Document())
 	}
-	fmt.Fprint(a.out, res.Text())
-	fmt.Fprintf(a.out, "# written to %s: give it to --machine-class, with its path\n", c.out)
+	fmt.Fprint(a.Out, res.Text())
+	fmt.Fprintf(a.Out, "# written to %s: give it to --machine-class, with its path\n", c.out)
 	return nil
 }
 
@@ -222,45 +207,22 @@ const fitRounds = 12
 // writable fails before minutes are spent on what cannot be kept.
 func (c *calibrateFlags) writable(a *app) error {
 	if c.out != "" {
-		if err := directory("--out", a.path(c.out)); err != nil {
+		if err := directory("--out", a.Path(c.out)); err != nil {
 			return err
 		}
 	}
 	if c.residuals == "" {
 		return nil
 	}
-	return directory("--residuals", a.path(c.residuals))
+	return directory("--residuals", a.Path(c.residuals))
 }
 
-// write keeps the class, and the points where that is asked for.
-func (c *calibrateFlags) write(a *app, res *calibrate.Result) error {
-	if err := newfile.Write(a.path(c.out), res.Class.Format()); err != nil {
-		return err
-	}
-	return c.writeResiduals(a, res.Residuals)
-}
-
+// writeResiduals keeps the points where that is asked for.
 func (c *calibrateFlags) writeResiduals(a *app, all []calibrate.Residual) error {
 	if c.residuals == "" {
 		return nil
 	}
-	return newfile.Write(a.path(c.residuals), calibrate.CSV(all))
-}
-
-// only keeps the points of --ops.
-func (c *calibrateFlags) only(points []calibrate.Point) ([]calibrate.Point, error) {
-	var ops []coll.Func
-	for _, name := range c.ops {
-		f, err := coll.ParseFunc(name)
-		if err != nil {
-			return nil, err
-		}
-		ops = append(ops, f)
-	}
-	if points = calibrate.Of(points, ops); len(points) == 0 {
-		return nil, usage("--ops %s: none of them was measured", strings.Join(c.ops, ","))
-	}
-	return points, nil
+	return newfile.Write(a.Path(c.residuals), calibrate.CSV(all))
 }
 
 func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
@@ -274,8 +236,8 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	if points, err = c.only(points); err != nil {
-		return err
+	if points, err = calibrate.Only(points, c.ops); err != nil {
+		return asFlags(err)
 	}
 	res, err := calibrate.Check(cmd.Context(), points, &class)
 	if err != nil {
@@ -286,15 +248,15 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 	}
 	sums := calibrate.Summarise(res)
 	if a.json {
-		if err := a.printJSON(sums); err != nil {
+		if err := a.PrintJSON(sums); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.out, "# %s\n%s", class.Summary(gpu.NoNetwork), calibrate.CheckText(res))
+		fmt.Fprintf(a.Out, "# %s\n%s", class.Summary(gpu.NoNetwork), calibrate.CheckText(res))
 	}
 	worst := calibrate.Worst(sums)
 	if c.within > 0 && worst.After.Mean > c.within {
-		return failed("%s misses by %.1f %% in the mean, more than %.1f %%", worst.Op, 100*worst.After.Mean, 100*c.within)
+		return failed("%s misses by %.1f %% on average, more than %.1f %%", worst.Op, 100*worst.After.Mean, 100*c.within)
 	}
 	return nil
 }

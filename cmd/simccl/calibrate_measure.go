@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/real/team"
@@ -29,7 +29,7 @@ type measureFlags struct {
 
 func (m *measureFlags) register(c *cobra.Command) {
 	m.registerCommon(c)
-	c.Flags().StringVar(&m.data, "data", "", "keep the measured times in `DIR` (default a new one beside the file)")
+	c.Flags().StringVar(&m.data, "data", "", "keep the measured times in `DIR` (default a new one next to the file)")
 }
 
 func (m *measureFlags) registerCommon(c *cobra.Command) {
@@ -47,7 +47,7 @@ func newCalibrateMeasure(a *app) *cobra.Command {
 setting and operation, and the machine's topology, to DIR.`,
 		Example: "  simccl calibrate measure later/ --sets default && simccl calibrate check later/ --machine-class ./h200.json",
 		Args:    exactly("DIR"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.path(args[0])) }}
+		RunE:    func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.Path(args[0])) }}
 	m.registerCommon(c)
 	return c
 }
@@ -63,28 +63,23 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 		return err
 	}
 	p := measure.Plan{Sets: sets, GPUs: m.gpus, Budget: m.budget, Dir: dir,
-		Topology: func() ([]byte, error) { return thisMachine(a) },
+		Topology: a.thisHost().Topology,
 		Command: func(ctx context.Context, s *measure.Set, rank, ranks int, root string) *exec.Cmd {
 			args := []string{"calibrate", "set", s.Name, dir, "--libnccl", m.libnccl, "--nranks", fmt.Sprint(ranks), "--root-address", root}
-			for _, kv := range a.env {
+			for _, kv := range a.Env {
 				args = append(args, "--env", kv)
 			}
 			c := exec.CommandContext(ctx, self, append(args, "--rank", fmt.Sprint(rank))...)
-			c.Env = slices.Clone(a.environ)
+			c.Env = slices.Clone(a.Environ)
 			return c
 		},
 		Measured: func(s *measure.Set, took time.Duration) {
-			fmt.Fprintf(a.err, "simccl: measured %s: %.1f s\n", s.Name, took.Seconds())
+			fmt.Fprintf(a.Err, "simccl: measured %s: %.1f s\n", s.Name, took.Seconds())
 		},
 		Left: func(s *measure.Set, spent time.Duration) {
-			fmt.Fprintf(a.err, "simccl: %s and what follows left out: %.0f s of %.0f are spent\n", s.Name, spent.Seconds(), m.budget.Seconds())
+			fmt.Fprintf(a.Err, "simccl: %s and what follows left out: %.0f s of %.0f are spent\n", s.Name, spent.Seconds(), m.budget.Seconds())
 		}}
-	err = p.Run(ctx)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 {
-		return &statusError{code: exit.ExitCode(), err: err}
-	}
-	return err
+	return p.Run(ctx)
 }
 
 // newCalibrateSet is what measure starts: one process of a set.
@@ -110,14 +105,13 @@ func newCalibrateSet(a *app) *cobra.Command {
 
 // measureSet measures a set as one of its processes, each with one GPU.
 func measureSet(ctx context.Context, a *app, s *measure.Set, at team.Place, libnccl, dir string) error {
-	b := &benchFlags{backend: "nccl", libnccl: libnccl}
-	b.run.test.threads, b.run.test.ctaPolicy, b.run.machine.gpus = 1, noPolicy, 1
+	ask := &bench.Request{Backend: "nccl", Library: libnccl, Options: testoptions.Options{Threads: 1, CTAPolicy: testoptions.NoPolicy}}
 	open := func(ctx context.Context, t *team.Team, buffer units.Bytes) (bench.Backend, error) {
-		c := b.devices(a)
+		c := a.devices(ask, 1)
 		c.Buffer = buffer
 		return openDevices(ctx, &bench.Spec{}, t, c, nil)
 	}
-	return s.Rank(ctx, at, open, b.ncclEnv(a), dir)
+	return s.Rank(ctx, at, open, bench.NCCLVariables(a.Environ, a.Env), dir)
 }
 
 // all measures, then fits.
@@ -131,11 +125,11 @@ func (c *calibrateFlags) all(a *app, cmd *cobra.Command) error {
 	dir := c.measure.data
 	if dir == "" {
 		var err error
-		if dir, err = os.MkdirTemp(filepath.Dir(a.path(c.out)), strings.TrimSuffix(filepath.Base(c.out), ".json")+"-times-"); err != nil {
+		if dir, err = os.MkdirTemp(filepath.Dir(a.Path(c.out)), strings.TrimSuffix(filepath.Base(c.out), ".json")+"-times-"); err != nil {
 			return input(err)
 		}
 	} else {
-		dir = a.path(dir)
+		dir = a.Path(dir)
 	}
 	if err := c.measure.all(cmd.Context(), a, dir); err != nil {
 		return err

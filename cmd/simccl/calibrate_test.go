@@ -13,14 +13,16 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/calibrate"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/internal/status"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/units"
 )
 
-// recorded stands for GPUs that take the time that was measured once: a
+// recorded replaces GPUs that take the time that was measured once: a
 // backend whose times are those of a file of testdata/measured.
 type recorded struct {
 	times map[coll.Func][]calibrate.Sample // of ascending sizes
@@ -125,7 +127,7 @@ func measureRecorded(t *testing.T, dir, name string, files ...string) {
 	}
 	s := list[0]
 	s.Ops = []coll.Func{coll.AllReduce, coll.AllGather}
-	a := &app{out: os.Stdout, err: os.Stderr, environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)}
+	a := &app{Process: process.Process{Out: os.Stdout, Err: os.Stderr, Environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)}}
 	if err := measureSet(t.Context(), a, &s, team.Alone(0), "", dir); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func measureRecorded(t *testing.T, dir, name string, files ...string) {
 func simccl(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), args, &app{out: &out, err: &errs}); code != 0 {
+	if code := run(t.Context(), args, &app{Process: process.Process{Out: &out, Err: &errs}}); code != 0 {
 		t.Fatalf("simccl %s: exit status %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
 	}
 	return out.String()
@@ -145,9 +147,9 @@ func simccl(t *testing.T, args ...string) string {
 func TestWrongValuesEndCalibration(t *testing.T) {
 	inPlaceOfGPUs(t, func() bench.Backend { return wrong{&recorded{n: 4}} })
 	s := measure.Sets()[0]
-	err := measureSet(t.Context(), &app{out: os.Stdout, err: os.Stderr}, &s, team.Alone(0), "", t.TempDir())
-	if status(err) != exitCheck || !strings.Contains(err.Error(), "element 3") {
-		t.Errorf("wrong values: %v, exit status %d", err, status(err))
+	err := measureSet(t.Context(), &app{Process: process.Process{Out: os.Stdout, Err: os.Stderr}}, &s, team.Alone(0), "", t.TempDir())
+	if status.Of(err) != status.Check || !strings.Contains(err.Error(), "element 3") {
+		t.Errorf("wrong values: %v, exit status %d", err, status.Of(err))
 	}
 }
 

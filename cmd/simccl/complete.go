@@ -34,7 +34,7 @@ func operations() []string {
 	return out
 }
 
-// completions tells the shell what may stand where: operations for OP, the
+// completions lists for the shell what is valid where: operations for OP, the
 // values of options, the names of settings after --env.
 func completions(root *cobra.Command) {
 	values, ops := words(), operations()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/simccl/simccl/internal/decision"
@@ -28,16 +29,16 @@ chunking for every power of two. --json prints all of it as one document.`,
 			}
 			switch {
 			case log:
-				return ncclog.WriteRank(a.out, x.Comm, 0)
+				return ncclog.WriteRank(a.Out, x.Comm, 0)
 			case !a.json:
-				_, err := fmt.Fprint(a.out, decision.Text(x.Comm, x.Name))
+				_, err := fmt.Fprint(a.Out, decision.Text(x.Comm, x.Name))
 				return err
 			}
 			text, err := a.document(x)
 			if err != nil {
 				return err
 			}
-			_, err = a.out.Write(text)
+			_, err = a.Out.Write(text)
 			return err
 		}}
 	m.register(c)
@@ -49,7 +50,7 @@ chunking for every power of two. --json prints all of it as one document.`,
 func (a *app) document(x *scenario.Site) ([]byte, error) {
 	text, warn, err := decision.Of(x.Comm, x.Cluster, x.Settings())
 	if warn != nil {
-		a.warn("%v", warn)
+		a.Warn("%v", warn)
 	}
 	return text, err
 }
@@ -77,30 +78,20 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 				if err != nil {
 					return err
 				}
-				_, err = a.out.Write(text)
+				_, err = a.Out.Write(text)
 				return err
 			case "text":
-				_, err := fmt.Fprint(a.out, decision.GraphText(x.Comm))
+				_, err := fmt.Fprint(a.Out, decision.GraphText(x.Comm))
 				return err
 			}
-			return a.printChannels(x, format)
+			err = rings.Write(a.Out, x.Comm.Comm, x.Cluster, format)
+			var word *rings.FormatError
+			if errors.As(err, &word) {
+				return usage("--format %s: write xml, text, rings, json or dot", format)
+			}
+			return err
 		}}
 	m.register(c)
 	c.Flags().StringVar(&format, "format", "text", "xml, text, rings, json or dot")
 	return c
-}
-
-// printChannels shows the channels over all ranks.
-func (a *app) printChannels(x *scenario.Site, format string) error {
-	switch format {
-	case "rings":
-		fmt.Fprint(a.out, rings.Text(x.Comm.Comm, x.Cluster))
-	case "dot":
-		fmt.Fprint(a.out, rings.Dot(x.Comm.Comm, x.Cluster))
-	case "json":
-		return encode(a.out, "  ", true, rings.JSON(x.Comm.Comm, x.Cluster))
-	default:
-		return usage("--format %s: write xml, text, rings, json or dot", format)
-	}
-	return nil
 }

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/diff"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/shellwords"
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// diffSizes are timed where nobody asks for sizes.
+// diffSizes are timed if no sizes are given.
 const diffSizes = "1K,32K,1M,16M,256M"
 
 func newDiff(a *app) *cobra.Command {
@@ -25,8 +27,8 @@ func newDiff(a *app) *cobra.Command {
 differ between them, and why: rules that switch something off on one side, cost
 terms that moved, graphs, paths, the fullest link. Options given outside --a and
 --b hold for both. In them, K=V is short for --env K=V, FILE.xml for --topo,
-FILE.json for --fabric, and rank=…, nic=… and link=… for --fault; quotes work as
-in a shell. A side that is left out, or empty, has nothing of its own.
+FILE.json for --fabric, a version such as 2.21.5 for --nccl-version, and rank=…,
+nic=… and link=… for --fault; quotes work as in a shell. A side that is left out, or empty, has nothing of its own.
 
 Without OP, seven operations are compared; sizes are ` + diffSizes + ` unless
 --sizes, -b, -e, -f or -i say otherwise. Exit status 0, with --exit-code 7 where
@@ -34,6 +36,7 @@ anything differs.`,
 		Example: `  simccl diff all_reduce --b NCCL_NVLS_ENABLE=0
   simccl diff all_reduce --nodes 4 --a NCCL_ALGO=Ring --b NCCL_ALGO=Tree --sizes 64K,16M
   simccl diff --a "--topo old.xml --nodes 2" --b "--topo new.xml --nodes 2" --sizes 1M
+  simccl diff --a 2.21.5 --b 2.28.9 --nodes 2
   simccl diff alltoall --sizes 4M --fabric net.json --b link=leaf0~spine1:down`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.compareSides(cmd, &both, args, texts)
@@ -41,9 +44,9 @@ anything differs.`,
 				return err
 			}
 			if a.json {
-				err = a.printJSON(d)
+				err = a.PrintJSON(d)
 			} else {
-				err = a.printText(d.Text())
+				err = a.PrintText(d.Text())
 			}
 			if err == nil && status && !d.Same() {
 				err = failed("A and B differ")
@@ -66,35 +69,28 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	if !cmd.Flags().Changed("a") && !cmd.Flags().Changed("b") {
 		return nil, usage(`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
 	}
-	ops := diff.DefaultOps()
-	if len(args) > 0 {
-		ops = nil
-	}
-	for _, name := range args {
-		f, err := coll.ParseFunc(name)
-		if err != nil {
-			return nil, err
-		}
-		ops = append(ops, f)
-	}
-	if !both.test.sized(cmd) {
-		both.test.sizes = diffSizes
-	}
-	sizes, _, err := both.test.list(cmd)
+	ops, err := diff.Ops(args)
 	if err != nil {
 		return nil, err
 	}
-	var talk bytes.Buffer
+	if !both.test.sized(cmd) {
+		both.test.Sizes = diffSizes
+	}
+	sizes, err := both.test.list(cmd)
+	if err != nil {
+		return nil, err
+	}
+	var stderr bytes.Buffer
 	s := [2]*diff.Side{}
 	for i := range s {
-		if s[i], err = a.quiet(&talk).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
+		if s[i], err = a.quiet(&stderr).side(cmd, string(rune('A'+i)), texts[i]); err != nil {
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
-	a.tellOnce(talk.String())
-	told := a.progress("sizes", len(ops)*len(sizes))
-	defer told.End()
-	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, told.Step)
+	a.reportOnce(stderr.String())
+	progress := a.Progress("sizes", len(ops)*len(sizes))
+	defer progress.End()
+	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
 		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), asFlags(of.Err))
@@ -103,57 +99,54 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 }
 
 // quiet is the app with its own settings, talking elsewhere.
-func (a *app) quiet(talk *bytes.Buffer) *app {
+func (a *app) quiet(stderr *bytes.Buffer) *app {
 	sub := *a
-	sub.err, sub.json = talk, false
-	sub.env = slices.Clone(a.env)
+	sub.Err, sub.json = stderr, false
+	sub.Env = slices.Clone(a.Env)
 	return &sub
 }
 
-// tellOnce prints lines, each once.
-func (a *app) tellOnce(lines string) {
+// reportOnce prints lines, each once.
+func (a *app) reportOnce(lines string) {
 	seen := map[string]bool{}
 	for l := range strings.Lines(lines) {
 		if !seen[l] {
 			seen[l] = true
-			fmt.Fprint(a.err, l)
+			fmt.Fprint(a.Err, l)
 		}
 	}
 }
 
 // side parses the options of a side over those of both and builds it.
 func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err error) {
-	own, err := splitWords(text)
+	own, err := shellwords.Split(text)
 	if err != nil {
-		return nil, err
+		return nil, fail.Argument(err)
 	}
 	var env []string
 	var flags runFlags
-	c := &cobra.Command{Use: "diff", SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, bare []string) error {
-			for _, w := range bare {
-				if err := setBare(c, w); err != nil {
-					return err
-				}
-			}
-			a.env = append(a.env, env...)
-			spec, err := flags.spec(a, c, "all_reduce")
-			if err != nil {
+	c := nested("diff", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
+		for _, w := range bare {
+			if err := setBare(c, w); err != nil {
 				return err
 			}
-			if err := spec.Validate(); err != nil {
-				return asFlags(err)
-			}
-			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.options(nil))
-			return asFlags(err)
-		}}
+		}
+		a.Env = append(a.Env, env...)
+		spec, err := flags.spec(a, c, "all_reduce")
+		if err == nil {
+			err = spec.Validate()
+		}
+		if err == nil {
+			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.Options(nil))
+		}
+		return asFlags(err)
+	})
 	flags.machine.register(c)
 	flags.machine.registerClass(c)
 	flags.registerTimes(c.Flags())
-	flags.test = testFlags{op: "sum", datatype: "float", check: 1, threads: 1, cycles: 1}
+	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
-	c.Flags().BoolVar(&a.noEnv, "no-env", a.noEnv, "")
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(shared(both, c), own...))
 	return s, c.Execute()
 }
@@ -179,19 +172,9 @@ func shared(both, side *cobra.Command) []string {
 
 // setBare sets the option that a bare setting, file or fault is short for.
 func setBare(c *cobra.Command, w string) error {
-	key, _, assigned := strings.Cut(w, "=")
-	option := ""
-	switch {
-	case assigned && (key == "rank" || key == "nic" || key == "link"):
-		option = "fault"
-	case assigned && key == strings.ToUpper(key):
-		option = "env"
-	case strings.HasSuffix(w, ".json"):
-		option = "fabric"
-	case strings.Contains(w, ".xml"):
-		option = "topo"
-	default:
-		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, or a fault", w)
+	option := diff.Option(w)
+	if option == "" {
+		return usage("unexpected %q: write options as run has them, or NCCL_K=V, FILE.xml, FILE.json, a version of NCCL, or a fault", w)
 	}
 	return c.Flags().Set(option, w)
 }

@@ -24,10 +24,10 @@ func documents(t *testing.T) []string {
 	return pages
 }
 
-// Every command of the documentation runs with the result that stands below
+// Every command of the documentation runs with the result that is printed below
 // it. Blocks are ```console; what follows "$ " goes to a shell in a directory of
 // the page's own. The lines below it must come in this order in what it prints,
-// … stands for anything, and a line of … alone for any lines. "|| true" allows
+// … matches anything, and a line of … alone for any lines. "|| true" allows
 // any exit status. A block ```console hardware needs devices: without them its
 // commands end with status 9.
 func TestDocumentedCommands(t *testing.T) {

@@ -1,38 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )
-
-// config reads the settings and warns of what a user should know of them.
-func (a *app) config() (*config.Config, error) {
-	return scenario.Settings(a.sources(), a.warnOf, a.cancelled)
-}
-
-// sources are where settings come from.
-func (a *app) sources() config.Sources {
-	s := config.Sources{Flags: a.env, Environ: a.environ, NoEnv: a.noEnv, ReadFile: a.readConf}
-	if home, err := os.UserHomeDir(); err == nil {
-		s.Home = home
-	}
-	return s
-}
-
-// getenv looks at --env, then at the environment.
-func (a *app) getenv(name string) (string, bool) { return a.sources().Getenv(name) }
-
-// readConf reads one of NCCL's configuration files, whose names are not relative
-// to a.dir.
-func (a *app) readConf(name string) ([]byte, error) {
-	return readFile(a.context(), name, maxSettings)
-}
 
 func newEnv(a *app) *cobra.Command {
 	var m machineFlags
@@ -57,7 +30,7 @@ effects are those on that machine.`,
 				c, facts = x.Config, config.FactsOf(x.Comm)
 			} else {
 				var err error
-				if c, err = a.config(); err != nil {
+				if c, err = a.Config(); err != nil {
 					return err
 				}
 			}
@@ -66,23 +39,12 @@ effects are those on that machine.`,
 				if rows == nil {
 					rows = []config.EnvRow{}
 				}
-				return a.printJSON(rows)
+				return a.PrintJSON(rows)
 			}
-			_, err := fmt.Fprint(a.out, config.EnvText(rows))
+			_, err := fmt.Fprint(a.Out, config.EnvText(rows))
 			return err
 		}}
 	m.register(c)
 	c.Flags().BoolVar(&all, "all", false, "list every variable that NCCL reads")
 	return c
-}
-
-// printJSON prints one document, indented.
-func (a *app) printJSON(v any) error { return encode(a.out, " ", false, v) }
-
-// encode writes one document of JSON; html escapes <, > and &.
-func encode(w io.Writer, indent string, html bool, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(html)
-	enc.SetIndent("", indent)
-	return enc.Encode(v)
 }

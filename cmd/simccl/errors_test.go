@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,18 +11,9 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/status"
 )
-
-// A peer that cannot be reached is the network's failure, no defect.
-func TestRefusedConnectionIsTheNetworks(t *testing.T) {
-	err := fmt.Errorf("read of 4096 bytes: %w", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
-	if got := status(err); got != exitNCCL {
-		t.Errorf("%v: exit status %d, want %d", err, got, exitNCCL)
-	}
-	if got := status(fmt.Errorf("an error without a type")); got != exitInternal {
-		t.Errorf("exit status %d, want %d", got, exitInternal)
-	}
-}
 
 // full is a standard output on a full disk.
 type full struct{}
@@ -34,13 +23,13 @@ func (full) Write([]byte) (int, error) {
 }
 
 // TestLostOutputIsAnError of every command, also where single lines are printed
-// without a look, and is nobody's defect.
+// without a check, and is not a bug.
 func TestLostOutputIsAnError(t *testing.T) {
 	file := filepath.Join(golden.Root(t, "testdata", "topos"), "dgx-h100.xml")
 	for _, args := range []string{"--help", "version", "env", "topo show " + file, "tune --topo " + file, "run all_reduce --sizes 8 -c 0"} {
 		var errs bytes.Buffer
-		code := run(t.Context(), strings.Fields(args), &app{out: full{}, err: &errs})
-		if code != exitInternal || strings.Count(errs.String(), "no space left") != 1 || strings.Contains(errs.String(), "defect") {
+		code := run(t.Context(), strings.Fields(args), &app{Process: process.Process{Out: full{}, Err: &errs}})
+		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 || strings.Contains(errs.String(), "defect") {
 			t.Errorf("%s: exit status %d, %q", args, code, errs.String())
 		}
 	}
@@ -56,8 +45,8 @@ func TestFilesAreWholeOrNotThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		code := run(t.Context(), []string{"run", "all_reduce", "--sizes", "64K", "-c", "0", "-g", "1", opt, file}, &app{out: &out, err: &errs})
-		if code != exitInternal || strings.Count(errs.String(), "no space left") != 1 {
+		code := run(t.Context(), []string{"run", "all_reduce", "--sizes", "64K", "-c", "0", "-g", "1", opt, file}, &app{Process: process.Process{Out: &out, Err: &errs}})
+		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 {
 			t.Errorf("%s: exit status %d, %q", opt, code, errs.String())
 		}
 		if to, err := os.Readlink(file); err != nil || to != "/dev/full" {
@@ -70,7 +59,7 @@ func TestFilesAreWholeOrNotThere(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	var out, errs bytes.Buffer
-	if code := run(ctx, []string{"run", "all_reduce", "--sizes", "64K", "-c", "0"}, &app{out: &out, err: &errs}); code != 130 || errs.String() != "simccl: interrupted\n" {
+	if code := run(ctx, []string{"run", "all_reduce", "--sizes", "64K", "-c", "0"}, &app{Process: process.Process{Out: &out, Err: &errs}}); code != 130 || errs.String() != "simccl: interrupted\n" {
 		t.Errorf("exit status %d, %q", code, errs.String())
 	}
 }

@@ -4,62 +4,37 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/decision"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/tuning"
-	"github.com/simccl/simccl/units"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // opFlags name one operation.
-type opFlags struct {
-	op, datatype string
-	root         int
-	inPlace      bool
-}
+type opFlags struct{ scenario.Named }
 
 func (o *opFlags) register(f *pflag.FlagSet) {
-	f.StringVarP(&o.op, "op", "o", "sum", "reduction: sum, prod, min, max or avg")
-	f.StringVarP(&o.datatype, "datatype", "d", "float", "element type")
-	f.IntVarP(&o.root, "root", "r", 0, "root rank")
-	f.BoolVar(&o.inPlace, "in-place", false, "send and receive in the same buffer")
+	f.StringVarP(&o.RedOp, "op", "o", "sum", "reduction: sum, prod, min, max or avg")
+	f.StringVarP(&o.Type, "datatype", "d", "float", "element type")
+	f.IntVarP(&o.Root, "root", "r", 0, "root rank")
+	f.BoolVar(&o.InPlace, "in-place", false, "send and receive in the same buffer")
 }
 
-// operation parses OP and SIZE for a communicator. The size is nccl-tests',
-// without its rounding, as --sizes has it.
-func (o *opFlags) operation(args []string, ranks int) (comm.Op, units.Bytes, error) {
-	var out comm.Op
-	f, err := coll.ParseFunc(args[0])
-	if err != nil {
-		return out, 0, err
-	}
-	size, err := parseSize(args[0], args[1])
-	if err != nil {
-		return out, 0, err
-	}
-	typ, err := coll.ParseDataType(o.datatype)
-	if err != nil {
-		return out, 0, err
-	}
-	red, err := coll.ParseRedOp(o.op)
-	if err != nil {
-		return out, 0, err
-	}
-	if o.root < 0 || o.root >= ranks {
-		return out, 0, usage("-r %d: ranks go from 0 to %d", o.root, ranks-1)
-	}
-	n := coll.ExactSizes(f, size, typ, ranks).Count
-	return comm.Op{Func: f, Count: n, Type: typ, RedOp: red, Root: int32(o.root), InPlace: o.inPlace}, size, nil
+// operation parses OP and SIZE for a communicator.
+func (o *opFlags) operation(args []string, ranks int) (comm.Op, error) {
+	o.Op, o.Size = args[0], args[1]
+	op, err := o.Parse(ranks)
+	return op, asFlags(err)
 }
 
 func newExplain(a *app) *cobra.Command {
 	var m machineFlags
 	var o opFlags
 	c := &cobra.Command{Use: "explain OP SIZE", Short: "Say why NCCL chooses what it chooses",
-		Long: `explain tells the choice for one operation and size, every rival with its time or
+		Long: `explain prints the choice for one operation and size, every rival with its time or
 the reason why it is off, the sizes at which the choice changes, how the work
 is split, the limiting link, and every path that a rule refuses.`,
 		Example: `  simccl explain all_reduce 2M
@@ -70,7 +45,7 @@ is split, the limiting link, and every path that a rule refuses.`,
 			if err != nil {
 				return err
 			}
-			op, _, err := o.operation(args, x.Comm.NRanks)
+			op, err := o.operation(args, x.Comm.NRanks)
 			if err != nil {
 				return err
 			}
@@ -80,10 +55,10 @@ is split, the limiting link, and every path that a rule refuses.`,
 				return err
 			}
 			if a.json {
-				if e := a.printJSON(rep); e != nil {
+				if e := a.PrintJSON(rep); e != nil {
 					return e
 				}
-			} else if e := a.printText(rep.Text()); e != nil {
+			} else if e := a.PrintText(rep.Text()); e != nil {
 				return e
 			}
 			return err
@@ -107,9 +82,9 @@ why.`,
 				return err
 			}
 			if a.json {
-				return a.printJSON(decision.Costs(x.Comm.Model))
+				return a.PrintJSON(decision.Costs(x.Comm.Model))
 			}
-			_, err = fmt.Fprint(a.out, decision.CostText(x.Comm.Model))
+			_, err = fmt.Fprint(a.Out, decision.CostText(x.Comm.Model))
 			return err
 		}}
 	m.register(c)

@@ -40,7 +40,7 @@ func newTopoFabric(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = a.out.Write(n.Format())
+			_, err = a.Out.Write(n.Format())
 			return err
 		}}
 	f := c.Flags()
@@ -49,7 +49,7 @@ func newTopoFabric(a *app) *cobra.Command {
 	f.IntVar(&p.Ports, "ports", 1, "ports `N` of a net that NCCL fuses of several")
 	f.Float64Var(&p.Gbit, "gbit", 400, "speed of a port in `GBIT`/s")
 	f.IntVar(&p.PerLeaf, "per-leaf", 0, "hosts `N` of a leaf, or of a group of rail leaves or pod (default all)")
-	f.IntVar(&p.Spines, "spines", 0, "spines or cores `N` (default as many as the leaves' ports ask for)")
+	f.IntVar(&p.Spines, "spines", 0, "spines or cores `N` (default as many as the leaves' ports need)")
 	f.IntVar(&p.Radix, "radix", 0, "ports `N` of a switch (default as many as needed)")
 	f.IntVar(&p.Planes, "planes", 2, "planes `N`, for planes")
 	f.Float64Var(&p.Oversub, "oversub", 1, "speed of a leaf's ports to hosts over that of its uplinks `X`")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/internal/status"
 	"github.com/spf13/cobra"
 )
 
@@ -67,7 +68,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 	for i, v := range s.env {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {
-			s.env[i] = "PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + path // Graphviz, or what stands for it
+			s.env[i] = "PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + path // Graphviz, or what replaces it
 		}
 	}
 	n, ran := 0, map[string]bool{}
@@ -115,9 +116,9 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		"topo show", "topo lint testdata/topos/dgx-h100.xml", "topo diff testdata/topos/dgx-h100.xml testdata/topos/dgx-h200.xml", "topo convert", "topo fabric rail",
 		"graph -g 2", "tune -g 2", "plan all_reduce 1K -g 2", "check ci", "env", "trace validate a.json", "trace stats a.json", "trace diff a.json a.json",
 		"trace merge -o b.json a.json a.json", "bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2", "scenario show s.json", "scenario check s.json", "version"} {
-		out, errs, status := s.run(t, "simccl "+line+" --json")
-		if status != exitOK && status != exitCheck {
-			t.Errorf("%s: exit status %d: %s", line, status, errs)
+		out, errs, code := s.run(t, "simccl "+line+" --json")
+		if code != status.OK && code != status.Check {
+			t.Errorf("%s: exit status %d: %s", line, code, errs)
 		}
 		if !json.Valid([]byte(out)) {
 			t.Errorf("%s: no JSON: %.200s", line, out)

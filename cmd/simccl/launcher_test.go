@@ -22,7 +22,7 @@ func TestRealLaunchers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // for the key that ranks share where a launcher tells none
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // for the key that ranks share where a launcher gives none
 	for _, l := range launchers {
 		t.Run(l.name, func(t *testing.T) {
 			if _, err := exec.LookPath(l.program); err != nil {
@@ -31,7 +31,7 @@ func TestRealLaunchers(t *testing.T) {
 			args := append(strings.Fields(l.args), self,
 				"bench", "all_gather", "--backend", "sockets", "-b", "96", "-e", "96K", "-f", "32", "-n", "2", "-w", "0")
 			first, second := launch(t, l.program, args), launch(t, l.program, args)
-			for _, p := range []*process{first, second} {
+			for _, p := range []*rankProcess{first, second} {
 				if err := p.wait(t, processTime); err != nil {
 					t.Fatalf("%v\n%s%s", err, p.out.String(), p.err.String())
 				}
@@ -43,9 +43,9 @@ func TestRealLaunchers(t *testing.T) {
 	}
 }
 
-func launch(t *testing.T, program string, args []string) *process {
+func launch(t *testing.T, program string, args []string) *rankProcess {
 	t.Helper()
-	p := &process{Cmd: exec.Command(program, args...), ended: make(chan error, 1)}
+	p := &rankProcess{Cmd: exec.Command(program, args...), ended: make(chan error, 1)}
 	p.Stdout, p.Stderr = &p.out, &p.err
 	p.Env = append(p.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 	if err := p.Start(); err != nil {

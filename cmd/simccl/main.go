@@ -5,80 +5,62 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os"
-	"path/filepath"
+
+	"github.com/simccl/simccl/internal/interrupt"
+	"github.com/simccl/simccl/internal/process"
+	"github.com/spf13/cobra"
 )
 
 // version is set by the linker for releases.
 var version = "v0.1.0-dev"
 
 func main() {
-	os.Exit(start(os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()}))
+	os.Exit(start(os.Args[1:], &app{Process: process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}}))
 }
 
-// app is what a command may touch of the process.
-type app struct {
-	out, err io.Writer
-	environ  []string
-	args     []string
-	mark     string // with which out and err know our own colours
-	dir      string // file names of options are relative to it; empty: as they are
-	ctx      context.Context
-	last     *lastLine
+// start runs a command line until it ends or a signal ends it, and returns the
+// exit status.
+func start(args []string, a *app) int {
+	a.Line = &process.Line{}
+	return a.Line.Run(func(ctx context.Context) int { return run(ctx, args, a) }, a.Interrupted)
+}
 
-	env   []string // --env
-	noEnv bool     // --no-env
-	json  bool     // --json
+// app is a command's process, and what is asked of all commands.
+type app struct {
+	process.Process
+	json bool // --json
 }
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, a *app) int {
-	a.args, a.ctx = args, ctx
-	if a.last == nil {
-		a.last = &lastLine{}
+	a.Args, a.Ctx, a.Version, a.Named = args, ctx, version, asFlags
+	if a.Line == nil {
+		a.Line = &process.Line{}
 	}
-	flush := a.guard()
-	out := &output{Writer: a.out}
-	a.out = out
+	end := a.Guard()
 	root := newRoot(a)
 	root.SetArgs(args)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	profile := &process.CPUProfile{}
+	profileFlag(a, root, profile)
 	err := root.ExecuteContext(ctx)
-	flush()
-	if why := interruption(ctx); why != nil {
-		a.sayInterrupted(why)
-		return why.status()
+	if lost := profile.Stop(&a.Process); err == nil {
+		err = lost
 	}
-	if out.err != nil && !errors.Is(err, out.err) {
-		err = errors.Join(err, out.err) // many a line is printed without a look at what became of it
+	err = end(err)
+	if why := interrupt.Of(ctx); why != nil {
+		a.Line.Say(func() { a.Interrupted(why) })
+		return why.Status()
 	}
 	return a.report(err)
 }
 
-// output remembers that something could not be written.
-type output struct {
-	io.Writer
-	err error
-}
-
-// Unwrap returns the writer below.
-func (o *output) Unwrap() io.Writer { return o.Writer }
-
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if err != nil && o.err == nil {
-		o.err = err
-	}
-	return n, err
-}
-
-// path resolves a file name of an option.
-func (a *app) path(name string) string {
-	if a.dir == "" || filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(a.dir, name)
+// profileFlag declares --cpuprofile on the root: every command has it. Users of
+// simulated times look for --profile, so help does not list this one.
+func profileFlag(a *app, root *cobra.Command, c *process.CPUProfile) {
+	root.PersistentFlags().StringVar(&c.Name, "cpuprofile", "", "write a pprof CPU profile of simccl itself to `FILE` (.pb.gz)")
+	_ = root.PersistentFlags().MarkHidden("cpuprofile")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return c.Start(&a.Process) }
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/real/realtest"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"simccl": func() {
-			os.Exit(start(os.Args[1:], &app{out: os.Stdout, err: os.Stderr, environ: os.Environ()}))
+			os.Exit(start(os.Args[1:], &app{Process: process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}}))
 		},
 	})
 }

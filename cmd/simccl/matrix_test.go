@@ -12,6 +12,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/trace"
 	"github.com/spf13/cobra"
 )
@@ -54,7 +55,7 @@ func matrixCase(t *testing.T, file string, nodes int, op coll.Func, sizes string
 	t.Helper()
 	var out, errs bytes.Buffer
 	name := fmt.Sprintf("%s N=%d %s", filepath.Base(file), nodes, op.TestName())
-	a := &app{out: &out, err: &errs, environ: nil}
+	a := &app{Process: process.Process{Out: &out, Err: &errs, Environ: nil}}
 	code := run(context.Background(), []string{"run", op.TestName(), "--topo", file, "--nodes", fmt.Sprint(nodes), "--sizes", sizes, "-c", "0", "--no-env", "--json"}, a)
 	if code != 0 {
 		t.Errorf("%s: exit status %d: %s", name, code, strings.TrimSpace(errs.String()))
@@ -109,11 +110,11 @@ func TestSameTimeInPlace(t *testing.T) {
 // prepared parses the arguments of run.
 func prepared(t *testing.T, r *runFlags, args []string) *tableRun {
 	t.Helper()
-	a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	a := &app{Process: process.Process{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}}
 	c := &cobra.Command{Use: "run"}
 	r.register(c)
-	c.Flags().StringArrayVar(&a.env, "env", nil, "")
-	c.Flags().BoolVar(&a.noEnv, "no-env", false, "")
+	c.Flags().StringArrayVar(&a.Env, "env", nil, "")
+	c.Flags().BoolVar(&a.NoEnv, "no-env", false, "")
 	if err := c.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}

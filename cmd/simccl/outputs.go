@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/pflag"
 )
@@ -29,7 +27,7 @@ type outputFlags struct {
 const defaultEvents = 20e6
 
 func (o *outputFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&o.trace, "trace", "", "write a Chrome trace of one operation of the last size to `FILE` (.json, .json.gz)")
+	f.StringVar(&o.trace, "trace", "", "write a trace of one operation of the last size to `FILE` (.json, .json.gz; .pftrace: Perfetto's own format)")
 	f.StringVar(&o.profile, "profile", "", "write a pprof profile of it to `FILE` (.pb.gz)")
 	f.StringVar(&o.ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
 	f.StringVar(&o.report, "report", "", "write an HTML page about the run to `FILE` (.html)")
@@ -38,7 +36,7 @@ func (o *outputFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.style, "trace-style", "lanes", "lanes, or nccl: the layout of NCCL's profiler plugin")
 	f.StringVar(&o.ranks, "trace-ranks", "", "only these ranks: `0-7,16`")
 	f.BoolVar(&o.deps, "trace-deps", false, "also arrows inside a rank: from what was received to the send that waited for it")
-	f.Int64Var(&o.events, "trace-events", defaultEvents, "most events of a trace; what is left out is counted in it")
+	f.Int64Var(&o.events, "trace-events", defaultEvents, "maximum number of events of a trace; the trace counts those left out")
 	f.Uint32Var(&o.mask, "event-mask", 0, "NCCL_PROFILE_EVENT_MASK: which kinds of events (default all)")
 }
 
@@ -52,10 +50,7 @@ func (o *outputFlags) check() error {
 
 // directory fails where the directory of a file to be written is not there.
 func directory(flag, name string) error {
-	if name == "" {
-		return nil
-	}
-	if at, err := os.Stat(filepath.Dir(name)); err != nil || !at.IsDir() {
+	if !newfile.Possible(name) {
 		return input(fmt.Errorf("%s %s: no such directory", flag, name))
 	}
 	return nil
@@ -65,37 +60,12 @@ func directory(flag, name string) error {
 func (a *app) wroteOutput(w scenario.Written) {
 	switch {
 	case w.Member == "trace":
-		a.wroteOf(w.Name, fmt.Sprintf("%d events, ", w.Events), openTrace)
+		a.WroteOf(w.Name, fmt.Sprintf("%d events, ", w.Events), process.OpenTrace(w.Name))
 	case w.Member == "profile":
-		a.wrote(w.Name, "look at it with `go tool pprof -http=: "+w.Name+"`")
+		a.Wrote(w.Name, "open it with `go tool pprof -http=: "+w.Name+"`")
 	case strings.HasSuffix(w.Name, ".goal"):
-		a.wrote(w.Name, "the point-to-point operations as a GOAL schedule, for LogGOPSim and ATLAHS")
+		a.Wrote(w.Name, "the point-to-point operations as a GOAL schedule, for LogGOPSim and ATLAHS")
 	default:
-		a.wrote(w.Name, "the point-to-point operations in SimCCL's columns")
+		a.Wrote(w.Name, "the point-to-point operations in SimCCL's columns")
 	}
-}
-
-// writeJSON writes nccl-tests' JSON: with --json on standard output, and to the
-// file of -J.
-func (a *app) writeJSON(doc *nccltests.Report, name string) error {
-	if a.json {
-		if err := nccltests.WriteJSON(a.out, doc); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(a.out); err != nil {
-			return err
-		}
-	}
-	if name == "" {
-		return nil
-	}
-	f, err := newfile.CreateNew(a.path(name)) // NAME, NAME.0, …: as nccl-tests does for -J
-	if err != nil {
-		return input(err)
-	}
-	if err := f.Finish(nccltests.WriteJSON(f, doc)); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	fmt.Fprintf(a.err, "# Writing JSON output to %s\n", f.Name())
-	return nil
 }

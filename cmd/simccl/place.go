@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 
 	"github.com/simccl/simccl/real/team"
@@ -25,16 +23,16 @@ func (p *placeFlags) register(f *pflag.FlagSet) {
 
 // find reads flags before the launcher's environment.
 func (p *placeFlags) find(a *app) (team.Place, error) {
-	f := team.Finder{Rank: p.rank, NRanks: p.nranks, Root: p.root, Getenv: a.getenv,
+	f := team.Finder{Rank: p.rank, NRanks: p.nranks, Root: p.root, Getenv: a.Getenv,
 		Secret: func(loopback bool) (team.Secret, error) { return p.secret.read(a, loopback) }}
 	at, err := f.Find()
-	if a.last != nil {
-		a.last.peers.Store(at.Rank >= 0 && at.NRanks > 1)
+	if a.Line != nil {
+		a.Line.Peers.Store(at.Rank >= 0 && at.NRanks > 1)
 	}
 	return at, err
 }
 
-// secretFlags say what the processes of a run share and strangers do not know.
+// secretFlags say what the processes of a run share and others do not know.
 type secretFlags struct{ file, word string }
 
 func (s *secretFlags) register(f *pflag.FlagSet) {
@@ -47,26 +45,8 @@ func (s *secretFlags) register(f *pflag.FlagSet) {
 // hide the variable: that option is about settings, and leaving a secret out
 // would open the door.
 func (s *secretFlags) read(a *app, loopback bool) (team.Secret, error) {
-	switch {
-	case s.file != "" && s.word != "":
-		return nil, usage("--secret and --secret-file: write one of them")
-	case s.file != "":
-		b, err := os.ReadFile(a.path(s.file))
-		if err != nil {
-			return nil, input(fmt.Errorf("--secret-file: %w", err))
-		}
-		if b = bytes.TrimSpace(b); len(b) == 0 {
-			return nil, input(fmt.Errorf("--secret-file %s: the file is empty; `openssl rand -hex 16` writes a secret", s.file))
-		}
-		return b, nil
-	case s.word != "":
-		a.warn("--secret stands in the list of processes, where every user of this host can read it; write --secret-file FILE or set %s", team.SecretVariable)
-		return team.Secret(s.word), nil
-	}
-	sub := *a
-	sub.noEnv = false
-	if v, _ := sub.getenv(team.SecretVariable); v != "" {
-		return team.Secret(v), nil
-	}
-	return team.UserKey(loopback)
+	env := *a
+	env.NoEnv = false
+	g := team.Given{File: s.file, Word: s.word, Getenv: env.Getenv, Warn: a.Warn, Read: func(file string) ([]byte, error) { return os.ReadFile(a.Path(file)) }}
+	return g.Find(loopback)
 }

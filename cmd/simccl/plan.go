@@ -31,7 +31,7 @@ func newPlan(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			op, _, err := o.operation(args, x.Comm.NRanks)
+			op, err := o.operation(args, x.Comm.NRanks)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func newPlan(a *app) *cobra.Command {
 					return failed("%v", err)
 				}
 			}
-			w := bufio.NewWriterSize(a.out, 1<<16)
+			w := bufio.NewWriterSize(a.Out, 1<<16)
 			return errors.Join(writePlan(w, p, format), w.Flush())
 		}}
 	m.register(c)

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/page"
 	"github.com/spf13/cobra"
 )
@@ -24,7 +24,7 @@ paths and settings. It takes run's options.`,
 		Args: r.operation,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			quiet := *a
-			quiet.out, quiet.json = io.Discard, false
+			quiet.Out, quiet.json = io.Discard, false
 			if r.out.report == "" {
 				r.out.report = "report.html"
 			}
@@ -36,9 +36,9 @@ paths and settings. It takes run's options.`,
 				return err
 			}
 			if a.json {
-				return a.printJSON(map[string]string{"page": r.out.report})
+				return a.PrintJSON(map[string]string{"page": r.out.report})
 			}
-			_, err = fmt.Fprintln(a.out, r.out.report)
+			_, err = fmt.Fprintln(a.Out, r.out.report)
 			return err
 		}}
 	r.register(c)
@@ -47,20 +47,19 @@ paths and settings. It takes run's options.`,
 
 // writeReport draws the whole run.
 func (s *tableRun) writeReport(ctx context.Context) error {
-	p, err := page.Of(ctx, s.r, s.r.Result().Rows, version, s.app.cancelled)
+	p, err := page.Of(ctx, s.r, s.r.Result().Rows, version, s.app.Cancelled)
 	if err != nil {
 		return err
 	}
-	p.Command, p.Measured = "simccl "+strings.Join(s.app.args, " "), s.measured
-	var out bytes.Buffer
-	if err := page.Write(&out, p); err != nil {
-		return err
+	p.Command, p.Measured = "simccl "+strings.Join(s.app.Args, " "), s.measured
+	text, err := p.Bytes()
+	if err == nil {
+		err = newfile.Write(s.flags.out.report, text)
 	}
-	if err := newfile.Write(s.flags.out.report, out.Bytes()); err != nil {
-		return err
+	if err == nil {
+		s.app.Wrote(s.flags.out.report, "open it in a browser")
 	}
-	s.app.wrote(s.flags.out.report, "open it in a browser")
-	return nil
+	return err
 }
 
 // readMeasured reads the results of --measured.
@@ -68,16 +67,5 @@ func (s *tableRun) readMeasured() (out []page.Measured, err error) {
 	if len(s.flags.out.measured) > 0 && s.flags.out.report == "" {
 		return nil, usage("--measured: is drawn on the page; write --report FILE.html as well")
 	}
-	for _, name := range s.flags.out.measured {
-		data, err := s.app.read(name, maxResults)
-		if err != nil {
-			return nil, err
-		}
-		m, err := page.ReadMeasured(data, name, s.Config.Program)
-		if err != nil {
-			return nil, input(err)
-		}
-		out = append(out, m)
-	}
-	return out, nil
+	return page.ReadAll(s.flags.out.measured, s.Config.Program, func(name string) ([]byte, error) { return s.app.Read(name, process.MaxResults) })
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
+	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -27,8 +27,8 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		Args:              noCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.PersistentFlags().StringArrayVar(&a.env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
-	root.PersistentFlags().BoolVar(&a.noEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
+	root.PersistentFlags().StringArrayVar(&a.Env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
+	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON instead of a table")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v; see simccl %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "simccl "))
@@ -40,42 +40,10 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	return root
 }
 
-// splitWords cuts a line into words as a shell does: at blanks, except within
-// quotes, which it takes off.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	inWord, quote := false, rune(0)
-	for _, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, inWord = r, true
-		case quote == 0 && unicode.IsSpace(r):
-			if inWord {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			inWord = false
-		default:
-			word.WriteRune(r)
-			inWord = true
-		}
-	}
-	if quote != 0 {
-		return nil, usage("%s: a quote %c is not closed", strings.TrimSpace(line), quote)
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	return words, nil
-}
-
 // longNames accepts nccl-tests' long options under their own spelling and
 // with dashes.
 func longNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if alias, ok := ncclTestsNames[strings.ReplaceAll(name, "-", "_")]; ok {
+	if alias, ok := nccltests.LongName(strings.ReplaceAll(name, "-", "_")); ok {
 		return pflag.NormalizedName(alias)
 	}
 	return pflag.NormalizedName(name)
@@ -129,10 +97,10 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Example: "  simccl version --json", Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
-				_, err := fmt.Fprintf(a.out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, ncclRules().String(), ncclTestsVersion)
+				_, err := fmt.Fprintf(a.Out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, ncclRules().String(), nccltests.Version)
 				return err
 			}
-			_, err := fmt.Fprintf(a.out, "simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", version, ncclRules().String(), ncclTestsVersion)
+			_, err := fmt.Fprintf(a.Out, "simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", version, ncclRules().String(), nccltests.Version)
 			return err
 		}}
 }

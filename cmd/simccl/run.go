@@ -2,25 +2,27 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/page"
 	"github.com/simccl/simccl/internal/report/sweep"
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// runFlags are the options of run beside machine and sizes.
+// runFlags are the options of run other than machine and sizes.
 type runFlags struct {
 	machine  machineFlags
 	test     testFlags
 	launch   string
 	fidelity string
 	fold     string
+	skip     string
+	jitter   string
 	faults   []string
 	procs    int
 	ncclLog  bool
@@ -75,11 +77,13 @@ func (r *runFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&r.save, "save-scenario", "", "write what the options meant as a scenario `FILE`")
 }
 
-// registerTimes adds what times depend on beside machine and operation.
+// registerTimes adds what times depend on other than machine and operation.
 func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.launch, "launch", "eager", "eager: one process a GPU, asynchronous launches; graph: device time alone")
 	f.StringVar(&r.fidelity, "fidelity", "", "level of detail: alpha, NCCL's own formula; step, an ideal network; flow, the network of --fabric (default flow with one, else step)")
-	f.StringVar(&r.fold, "fold", "auto", "what ranks simulate that behave alike: auto (those alike are one; beyond 512 ranks where need be also those nearly alike), exact, near, off")
+	f.StringVar(&r.fold, "fold", "auto", "how equivalent ranks are folded: auto (merge equivalent ranks exactly; above 512 ranks also merge nearly equivalent ones if needed), exact, near, off")
+	f.StringVar(&r.skip, "skip", "auto", "what is done where a run repeats itself: auto (periods are counted, with the same result), off (each is simulated)")
+	f.StringVar(&r.jitter, "jitter", "drawn", "jitter of up to 72 ranks: drawn (from --seed), off (exact lockstep: seconds become tenths; large sizes within a node some percent slower)")
 	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:loss=0.001, link=leaf0~spine1:down; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
@@ -133,7 +137,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 		return nil, err
 	}
 	spec.Engine.Rivals = spec.Engine.Rivals || slices.ContainsFunc(columns, func(c sweep.Column) bool { return c.Rivals })
-	minBW, err := a.minBW()
+	minBW, err := testoptions.MinBW(a.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -142,11 +146,11 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 			return nil, err
 		}
 	}
-	if s.r, err = scenario.Prepare(spec, a.options(r.machine.found)); err != nil {
+	if s.r, err = scenario.Prepare(spec, a.Options(r.machine.found)); err != nil {
 		return nil, placed(err)
 	}
 	t := &r.test
-	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.warmup, Iters: t.iters, AggIters: t.agg, Check: t.check, Graph: t.graph}, s.r.Site.Config.Rules.Release.Code())
+	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph}, s.r.Site.Config.Rules.Release.Code())
 	if err != nil {
 		return nil, asFlags(err)
 	}
@@ -162,113 +166,59 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 
 // check refuses values that mean nothing before anything is computed.
 func (r *runFlags) check() error {
-	switch {
-	case r.test.iters < 1:
-		return usage("-n %d: at least one operation is timed", r.test.iters)
-	case r.test.cycles < 1:
-		return usage("-N %d: run_cycles from 1 on; the number of nodes is --nodes", r.test.cycles)
-	case r.test.warmup < 0:
-		return usage("-w %d: cannot be below 0", r.test.warmup)
+	if err := r.test.Counts(); err != nil {
+		return asFlags(err)
 	}
 	if err := r.out.check(); err != nil {
 		return err
 	}
-	if err := directory("-J", r.test.output); err != nil {
+	if err := directory("-J", r.test.Output); err != nil {
 		return err
 	}
-	return r.test.unsimulated(r.launch == "graph" || r.test.graph > 0)
-}
-
-// minBW reads NCCL_TESTS_MIN_BW as nccl-tests does; -1 where it is unset. Its
-// variables that would make another run of this one are refused.
-func (a *app) minBW() (float64, error) {
-	v := -1.0
-	for _, name := range []string{"NCCL_TESTS_SPLIT_MASK", "NCCL_TESTS_SPLIT"} {
-		if text, ok := a.getenv(name); ok && text != "" {
-			return 0, notYet(name+"="+text, "groups of ranks that run at the same time; unset it")
-		}
-	}
-	if text, ok := a.getenv("NCCL_TESTS_MIN_BW"); ok && text != "" {
-		if _, err := fmt.Sscanf(text, "%g", &v); err != nil {
-			return 0, usage("NCCL_TESTS_MIN_BW=%s: not a number of GB/s", text)
-		}
-	}
-	return v, nil
+	return asFlags(r.test.Simulated(r.launch == "graph" || r.test.Graph > 0))
 }
 
 // run goes through all sizes and prints.
 func (s *tableRun) run(ctx context.Context) error {
-	table := nccltests.NewTable(s.app.out, sweep.Heads(s.Columns)...)
+	n := len(s.r.Lines())
+	progress := s.app.Progress("sizes", n)
+	defer progress.End()
+	progress.Follow(func() float64 { return s.r.Share() * float64(n) })
+	p := sweep.Printer{Program: version, Printing: progress.Clear, Done: progress.Step, Ended: progress.End, Begun: func() error {
+		if !s.flags.ncclLog {
+			return nil
+		}
+		return ncclog.WriteRank(s.app.Err, s.r.Site.Comm, 0)
+	}}
 	if !s.app.json {
-		for _, line := range sweep.Prefaces(s.r, version) {
-			table.Preface(line)
-		}
-		table.Start(&s.Config, sweep.Devices(s.r.Site))
+		p.Out = s.app.Out
 	}
-	if s.flags.ncclLog {
-		if err := ncclog.WriteRank(s.app.err, s.r.Site.Comm, 0); err != nil {
-			return err
-		}
-	}
-	if err := s.all(ctx, table); err != nil {
+	if err := s.Print(ctx, s.r, p); err != nil {
 		return err
 	}
 	if !s.app.json {
-		if err := table.Finish(&s.Config, &s.Summary); err != nil {
-			return err
-		}
-		for _, note := range s.Notes() {
-			fmt.Fprintln(s.app.out, "# "+note)
-		}
+		s.PrintNotes(s.app.Out)
 	}
 	if err := s.outputs(ctx); err != nil {
 		return err
 	}
-	return belowMinBW(&s.Summary)
-}
-
-// all simulates and prints every row.
-func (s *tableRun) all(ctx context.Context, table *nccltests.Table) error {
-	n := len(s.r.Lines())
-	told := s.app.progress("sizes", n)
-	defer told.End()
-	told.Follow(func() float64 { return s.r.Share() * float64(n) })
-	for row, err := range s.r.Rows(ctx) {
-		if err != nil {
-			return err
-		}
-		r := s.Add(row)
-		if !s.app.json {
-			told.Clear()
-			table.Row(r)
-		}
-		told.Step()
-	}
-	return nil
-}
-
-// belowMinBW fails where nccl-tests does.
-func belowMinBW(s *nccltests.Summary) error {
-	if !s.Failed() {
-		return nil
-	}
-	return failed("average bus bandwidth %.3f GB/s is below 0.9 of NCCL_TESTS_MIN_BW=%g", s.AvgBusBW, s.MinBW)
+	return s.Summary.BelowMinBW()
 }
 
 // outputs writes the files that were asked for.
 func (s *tableRun) outputs(ctx context.Context) error {
-	told := s.app.progress("events", 0)
-	defer told.End()
+	progress := s.app.Progress("events", 0)
+	defer progress.End()
 	err := s.r.Write(ctx, scenario.Listener{
 		Phase: func(p scenario.Phase) {
-			told.Phase(p.Name, p.Counts)
-			told.Follow(p.Share)
+			progress.Phase(p.Name, p.Counts)
+			progress.Follow(p.Share)
 		},
 		Wrote: func(w scenario.Written) {
-			told.End()
+			progress.End()
 			s.app.wroteOutput(w)
 		}})
-	told.End()
+	progress.End()
 	if err != nil {
 		return asFlags(err)
 	}
@@ -277,5 +227,5 @@ func (s *tableRun) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.app.writeJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.args...)), s.flags.test.output)
+	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output, s.app.json)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,7 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/real"
+	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
 )
 
@@ -21,11 +22,11 @@ import (
 func secretIn(t *testing.T, f secretFlags, noEnv bool, environ ...string) (team.Secret, string, error) {
 	t.Helper()
 	var errs bytes.Buffer
-	s, err := f.read(&app{err: &errs, environ: environ, noEnv: noEnv}, true)
+	s, err := f.read(&app{Process: process.Process{Err: &errs, Environ: environ, NoEnv: noEnv}}, true)
 	return s, errs.String(), err
 }
 
-// TestWhereSecretsComeFrom: a file goes before the variable, --no-env hides no
+// TestWhereSecretsComeFrom: a file takes precedence over the variable, --no-env hides no
 // secret, and without any there is this user's key.
 func TestWhereSecretsComeFrom(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
@@ -47,7 +48,7 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 		{"word", secretFlags{word: "of the flag"}, true, "of the flag", true},
 	} {
 		got, said, err := secretIn(t, c.flags, c.noEnv, "SIMCCL_SECRET=of the variable")
-		if err != nil || string(got) != c.want || strings.Contains(said, "list of processes") != c.warns {
+		if err != nil || string(got) != c.want || strings.Contains(said, "process list") != c.warns {
 			t.Errorf("%s: %q, says %q: %v", c.name, got, said, err)
 		}
 	}
@@ -64,13 +65,13 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 	}
 }
 
-// TestVerbsServerIsOfThisHost: unless told otherwise, the server cannot be
+// TestVerbsServerIsOfThisHost: by default, the server cannot be
 // reached from elsewhere.
 func TestVerbsServerIsOfThisHost(t *testing.T) {
 	def := newBenchVerbs(&app{}).Flags().Lookup("listen").DefValue
 	for listen, want := range map[string]bool{def: true, "0.0.0.0": false} {
-		v := verbsFlags{listen: listen}
-		l, err := v.listener()
+		v := verbsFlags{Request: perftest.Request{Listen: listen}}
+		l, err := v.Listener()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,14 +80,14 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 		}
 		l.Close()
 	}
-	if _, err := (&verbsFlags{listen: "203.0.113.1"}).listener(); status(err) != exitUsage {
+	if _, err := (&perftest.Request{Listen: "203.0.113.1"}).Listener(); status.Of(err) != status.Usage {
 		t.Errorf("an address of another host: %v", err)
 	}
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", "")
 	keys := map[string]bool{}
 	for _, environ := range [][]string{nil, {"SIMCCL_SECRET=a"}, {"SIMCCL_SECRET=b"}} {
-		k, err := (&verbsFlags{listen: def, serve: true}).key(&app{environ: environ}, "")
+		k, err := (&verbsFlags{}).key(&app{Process: process.Process{Environ: environ}}, def+":0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,28 +95,6 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 	}
 	if len(keys) != 3 {
 		t.Errorf("%d keys of 3 secrets", len(keys))
-	}
-}
-
-// TestStatusOfFaults: every fault of hardware and of other ranks has the exit
-// status of nccl-tests; none is a defect of ours.
-func TestStatusOfFaults(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want int
-	}{
-		{team.Refuse("no such option"), exitUsage},
-		{team.Input(errors.New("no such file")), exitInput},
-		{team.Wrong("element 3"), exitCheck},
-	} {
-		if got := status(fmt.Errorf("rank 0: %w", c.err)); got != c.want {
-			t.Errorf("%v: exit status %d, want %d", c.err, got, c.want)
-		}
-	}
-	for f := real.Argument; f <= real.Late; f++ {
-		if faults[f] == exitOK {
-			t.Errorf("fault %d has no exit status", f)
-		}
 	}
 }
 
@@ -148,7 +127,7 @@ func TestInterruptedRankIsNamedByAll(t *testing.T) {
 					continue
 				}
 				want := fmt.Sprintf("simccl: rank %d was interrupted (%s)\n", c.victim, c.name)
-				if got := p.err.String(); p.ProcessState.ExitCode() != exitNCCL || got != want {
+				if got := p.err.String(); p.ProcessState.ExitCode() != status.NCCL || got != want {
 					t.Errorf("rank %d ends with %v and says %q, want %q", r, err, got, want)
 				}
 			}
@@ -164,9 +143,9 @@ func TestRootSurvivesStrangersWithoutEnd(t *testing.T) {
 		t.Skip(err)
 	}
 	root := fmt.Sprint("127.0.0.1:", freePort(t))
-	start := func(rank int, limit string) *process {
+	start := func(rank int, limit string) *rankProcess {
 		args := fmt.Sprintf("ulimit -n %s && exec simccl bench all_reduce --backend sockets --rank %d --nranks 2 --root-address %s --sizes 8 -n 1 -w 0", limit, rank, root)
-		p := &process{Cmd: exec.Command(sh, "-c", args), ended: make(chan error, 1)}
+		p := &rankProcess{Cmd: exec.Command(sh, "-c", args), ended: make(chan error, 1)}
 		p.Stdout, p.Stderr = &p.out, &p.err
 		p.Env = append(p.Environ(), "SIMCCL_SECRET=test")
 		if err := p.Start(); err != nil {
@@ -190,12 +169,12 @@ func TestRootSurvivesStrangersWithoutEnd(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond) // it does not listen yet
 	}
-	// The root has run out of descriptors once it drops a stranger.
+	// The root has run out of descriptors once it drops an unknown peer.
 	if _, err := strangers[0].Read(make([]byte, 1)); err == nil {
 		t.Fatal("a stranger is answered")
 	}
 	second := start(1, "1024")
-	for r, p := range []*process{first, second} {
+	for r, p := range []*rankProcess{first, second} {
 		if err := p.wait(t, 60*time.Second); err != nil {
 			t.Errorf("rank %d: %v\n%s", r, err, p.err.String())
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/status"
 )
 
 // drawn are the variables that TestRandomSettings sets, with values that are
@@ -139,14 +141,14 @@ func TestRandomSettings(t *testing.T) {
 	for i := range cases {
 		args := drawRun(rand.New(rand.NewPCG(uint64(i), 14)), machines, names)
 		var out, errs bytes.Buffer
-		code := run(context.Background(), args, &app{out: &out, err: &errs})
+		code := run(context.Background(), args, &app{Process: process.Process{Out: &out, Err: &errs}})
 		ends[code]++
-		fine := code == exitOK || code == exitNotImplemented || code == exitUsage || code == exitInput
+		fine := code == status.OK || code == status.NotImplemented || code == status.Usage || code == status.Input
 		if !fine || strings.Contains(errs.String(), "defect of simccl") {
 			t.Errorf("case %d: simccl %s\nexit status %d: %s", i, strings.Join(args, " "), code, errs.String())
 		}
 	}
-	if ends[exitOK] < cases/4 || ends[exitUsage] == 0 {
+	if ends[status.OK] < cases/4 || ends[status.Usage] == 0 {
 		t.Errorf("exit statuses %v: too few runs that end well, or none that is refused", ends)
 	}
 	t.Logf("exit statuses %v", ends)
@@ -161,12 +163,12 @@ func TestDomainsWithoutNets(t *testing.T) {
 			for _, off := range []string{"0", "1"} {
 				args := []string{"run", op, "--no-env", "--topo", filepath.Join(root, machine+".xml"), "--nodes", "3", "--mnnvl", "3", "--sizes", "8", "-c", "0", "--env", "NCCL_IB_DISABLE=" + off}
 				var out, errs bytes.Buffer
-				code := run(t.Context(), args, &app{out: &out, err: &errs})
-				want := exitOK
+				code := run(t.Context(), args, &app{Process: process.Process{Out: &out, Err: &errs}})
+				want := status.OK
 				if off == "1" && machine != "gb200-nvl72-tray" {
-					want = exitInput
+					want = status.Input
 				}
-				if code != want || want == exitInput && !strings.Contains(errs.String(), "has no NIC") {
+				if code != want || want == status.Input && !strings.Contains(errs.String(), "has no NIC") {
 					t.Errorf("%s: exit status %d, want %d: %s", strings.Join(args, " "), code, want, errs.String())
 				}
 			}

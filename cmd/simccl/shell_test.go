@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/status"
 )
 
 // shell runs command lines as a user types them, with simccl on the path and
@@ -87,7 +88,7 @@ func (s *shell) checkAbsent(t *testing.T, line string) {
 			return
 		}
 	}
-	if _, errs, status := s.run(t, line); status != exitAbsent {
-		t.Errorf("%s: exit status %d without hardware, want %d: %s", line, status, exitAbsent, errs)
+	if _, errs, code := s.run(t, line); code != status.Absent {
+		t.Errorf("%s: exit status %d without hardware, want %d: %s", line, code, status.Absent, errs)
 	}
 }

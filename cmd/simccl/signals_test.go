@@ -32,7 +32,7 @@ type longCommand struct {
 var longCommands = []longCommand{
 	{"run with outputs", "run all_reduce --sizes 4M -c 0 --trace t.json.gz --profile p.pb.gz --ops f.csv", "t.json.gz p.pb.gz f.csv"},
 	{"run with proof", "run all_reduce --nodes 4 -b 8 -e 4M -f 2 -c 1", ""},
-	{"run unfolded", "run all_reduce --nodes 4 --fold off --sizes 4M -c 0 --trace t.json", "t.json"},
+	{"run unfolded", "run all_reduce --nodes 4 --fold off --sizes 4M -c 0 --trace t.json --cpuprofile c.pb.gz", "t.json c.pb.gz"},
 	{"run large", "run all_reduce --nodes 1000 --sizes 1K -c 0", ""},
 	{"report", "report all_reduce -g 4 -b 64K -e 4M -f 8 --report r.html", "r.html"},
 	{"trace validate", "trace validate ../t.json.gz", ""},

@@ -7,48 +7,58 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )
 
-// flagNames are the options that set the members of a Spec; those without one
+// flagNames are the options that set the members of a Spec and of a bench; those without one
 // have values that name themselves.
 var flagNames = map[string]string{
 	"machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
-	"machine.class": "--machine-class", "nccl.env": "--env", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
+	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
 	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
 	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "engine.fidelity": "--fidelity",
-	"engine.fold": "--fold", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
+	"engine.fold": "--fold", "engine.skip": "--skip", "engine.jitter": "--jitter", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
 	"outputs.profile": "--profile", "outputs.ops": "--ops", "outputs.detail": "--trace-detail", "outputs.style": "--trace-style",
 	"outputs.ranks": "--trace-ranks", "outputs.maxEvents": "--trace-events",
+	"Topo": "--topo", "Nodes": "--nodes", "Root": "-r",
+	// Members of a bench.Request.
+	"Iters": "-n", "Warmup": "-w", "Agg": "-m", "Cycles": "-N", "Check": "-c", "Graph": "-G", "Output": "-J", "Columns": "--columns",
+	"Threads": "-t", "Blocking": "-z", "StreamNull": "-y", "Timeout": "-T", "CPUTime": "-C", "Average": "-a", "LocalRegister": "-R", "CTAPolicy": "-x",
+	"Memory": "-M", "Unalign": "-u", "Device": "-D", "PerIter": "-I", "Skip": "-K", "Backend": "--backend", "Launch": "--launch", "Algo": "--algo",
+	"Library": "--libnccl", "Multicast": "--multicast", "Compare": "--compare", "Trace": "--trace", "Limit": "--limit", "Ranks": "--nranks",
+	// Members of a perftest.Request, where they are not called so above.
+	"QPs": "-q", "Seconds": "-D", "Depth": "-t", "SL": "-S", "TrafficClass": "--tclass", "QPTimeout": "-u", "TCP": "-p", "Serve": "--serve", "Listen": "--listen", "Size": "-s",
 }
 
-// asFlags names options in place of the members of a Spec. Such an error is one of
-// usage.
+// asFlags names options in place of the members of a Spec, whose error is one of
+// usage, and of a bench.Request.
 func asFlags(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
 		for _, e := range joined.Unwrap() {
 			all = append(all, asFlags(e))
 		}
-		return worst(all)
+		return fail.Join(all...)
 	}
 	var f *scenario.FieldError
 	if !errors.As(err, &f) {
-		return err
+		return fail.Named(err, flagNames)
 	}
 	path, _, _ := strings.Cut(f.Path, "[")
 	flag, known := flagNames[path]
 	if !known {
-		return &statusError{code: exitUsage, err: err}
+		return fail.Argument(err)
 	}
 	own := *f
 	if own.Path = flag; flag == "" {
 		own.Path, own.Value = "", ""
 		return usage("%s", strings.TrimPrefix(own.Error(), ": "))
 	}
-	return &statusError{code: exitUsage, err: &own}
+	return fail.Argument(&own)
 }
 
 // spec is what the options of a run say.
@@ -67,9 +77,10 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 
 // engine is how times are found.
 func (r *runFlags) engine() scenario.Engine {
-	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.threads, 1),
-		NoProof: r.test.check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
-	if e.Launch == "" && r.test.graph > 0 {
+	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Skip: orDefault(r.skip, "auto"), Jitter: orDefault(r.jitter, "drawn"),
+		Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.Threads, 1),
+		NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
+	if e.Launch == "" && r.test.Graph > 0 {
 		e.Launch = "graph"
 	}
 	return e
@@ -86,21 +97,21 @@ func orDefault[T comparable](v, def T) T {
 
 // workload is the operation and what it goes through.
 func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
-	w := scenario.Workload{Op: op, Root: t.root, Cycles: orDefault(t.cycles, 1)}
+	w := scenario.Workload{Op: op, Root: t.Root, Cycles: orDefault(t.Cycles, 1)}
 	if f, err := coll.ParseFunc(op); err == nil {
 		w.Op = f.TestName()
 	}
-	if t.sizes != "" {
-		w.Sizes = strings.Split(t.sizes, ",")
+	if t.Sizes != "" {
+		w.Sizes = strings.Split(t.Sizes, ",")
 	}
-	if w.Range = (scenario.Range{Min: t.min, Max: t.max, Step: t.step, Factor: t.factor}); swept(c) && w.Range == (scenario.Range{}) {
+	if w.Range = (scenario.Range{Min: t.Min, Max: t.Max, Step: t.Step, Factor: t.Factor}); swept(c) && w.Range == (scenario.Range{}) {
 		w.Range.Min = "32M" // nccl-tests' own, where a sweep is asked for that says nothing
 	}
-	if t.datatype != "float" {
-		w.Types = []string{t.datatype}
+	if t.DataType != "float" {
+		w.Types = []string{t.DataType}
 	}
-	if t.op != "sum" {
-		w.Reductions = []string{t.op}
+	if t.Op != "sum" {
+		w.Reductions = []string{t.Op}
 	}
 	return w
 }
@@ -118,18 +129,13 @@ func (o *outputFlags) outputs() scenario.Outputs {
 // readScenario reads a scenario file; placed gives errors about its members their
 // line and column.
 func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error) {
-	data, err := a.read(name, maxSettings)
+	data, err := a.Read(name, process.MaxSettings)
 	if err != nil {
 		return scenario.Spec{}, nil, err
 	}
 	s, placed, err := scenario.ParsePlaced(data, name)
-	for _, kv := range a.env { // a flag outranks a file
-		if k, v, ok := strings.Cut(kv, "="); ok && err == nil {
-			if s.NCCL.Env == nil {
-				s.NCCL.Env = map[string]string{}
-			}
-			s.NCCL.Env[k] = v
-		}
+	if err == nil { // a flag outranks a file
+		s = s.WithEnv(a.Env)
 	}
 	return s, func(err error) error {
 		var f *scenario.FieldError
@@ -142,22 +148,15 @@ func (a *app) readScenario(name string) (scenario.Spec, func(error) error, error
 
 // saveScenario writes what the options meant.
 func (a *app) saveScenario(name string, s scenario.Spec) error {
-	for _, kv := range a.env {
-		if k, v, ok := strings.Cut(kv, "="); ok {
-			if s = s.Clone(); s.NCCL.Env == nil {
-				s.NCCL.Env = map[string]string{}
-			}
-			s.NCCL.Env[k] = v
-		}
-	}
-	opt := a.options(nil)
+	s = s.WithEnv(a.Env)
+	opt := a.Options(nil)
 	f, err := opt.Create(name)
 	if err != nil {
 		return input(err)
 	}
 	_, err = f.Write(s.JSON())
 	if err = f.Finish(err); err == nil {
-		a.wrote(name, "run it with simccl run --scenario "+name)
+		a.Wrote(name, "run it with simccl run --scenario "+name)
 	}
 	return err
 }
@@ -165,7 +164,7 @@ func (a *app) saveScenario(name string, s scenario.Spec) error {
 func newScenario(a *app) *cobra.Command {
 	show := &cobra.Command{Use: "show FILE", Short: "Print a scenario as it is understood",
 		Long: `show prints a scenario file as a Spec is written, with how many points its grid has
-and the digest of the first: equal digests give equal results, whatever the files
+and the digest of the first: equal digests give equal results, with any file
 are called.`,
 		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n  simccl scenario show four.json",
 		Args:    exactly("FILE"),
@@ -174,14 +173,14 @@ are called.`,
 			if err != nil {
 				return err
 			}
-			points, digest, err := describe(a, &s)
+			points, digest, err := scenario.Describe(&s, a.Options(nil))
 			if err != nil {
 				return placed(err)
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"points": points, "digest": digest, "spec": s})
+				return a.PrintJSON(map[string]any{"points": points, "digest": digest, "spec": s})
 			}
-			_, err = fmt.Fprintf(a.out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
+			_, err = fmt.Fprintf(a.Out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
 			return err
 		}}
 	check := &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
@@ -207,41 +206,20 @@ func (a *app) checkScenarios(names []string) error {
 	for _, name := range names {
 		s, placed, err := a.readScenario(name)
 		if err == nil {
-			err = placed(a.checkPoints(&s))
+			err = placed(scenario.CheckFirst(&s, a.Options(nil)))
 		}
 		v := verdict{File: name, OK: err == nil}
 		if err != nil {
 			v.Error = err.Error()
 		} else if !a.json {
-			fmt.Fprintf(a.out, "%s %s\n", a.paint(a.out).Green("ok"), name)
+			fmt.Fprintf(a.Out, "%s %s\n", a.Paint(a.Out).Green("ok"), name)
 		}
 		errs, doc = append(errs, err), append(doc, v)
 	}
 	if a.json {
-		if err := a.printJSON(doc); err != nil {
+		if err := a.PrintJSON(doc); err != nil {
 			return err
 		}
 	}
-	return worst(errs)
-}
-
-// describe counts the points of a scenario and identifies the first.
-func describe(a *app, s *scenario.Spec) (points int, digest string, err error) {
-	if points, err = s.Points(); err != nil {
-		return 0, "", err
-	}
-	first, err := s.Point(0)
-	if err == nil {
-		digest, err = scenario.Digest(&first, a.options(nil))
-	}
-	return points, digest, err
-}
-
-// checkPoints prepares the first point of a scenario, which reads its files.
-func (a *app) checkPoints(s *scenario.Spec) error {
-	first, err := s.Point(0)
-	if err == nil {
-		_, err = scenario.Prepare(first, a.options(nil))
-	}
-	return err
+	return fail.Join(errs...)
 }

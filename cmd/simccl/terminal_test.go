@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/status"
 	"github.com/simccl/simccl/internal/termtext"
 )
 
@@ -101,7 +103,7 @@ func TestNoControlCharacterReachesATerminal(t *testing.T) {
 		{"", []string{"\u009b2J\u202e"}}, {"", []string{"check", "\u009b2J"}}, {"", []string{"report", "\u009b2J"}},
 	} {
 		var out, err bytes.Buffer
-		code := run(context.Background(), c.args, &app{out: &out, err: &err})
+		code := run(context.Background(), c.args, &app{Process: process.Process{Out: &out, Err: &err}})
 		line := "simccl " + strings.Join(c.args, " ")
 		shown := out.String() + err.String()
 		for _, r := range shown {
@@ -114,7 +116,7 @@ func TestNoControlCharacterReachesATerminal(t *testing.T) {
 			i := strings.Index(shown, "\nFORGED")
 			t.Errorf("%q: a name begins a line of its own: %q", line, shown[max(0, i-80):min(len(shown), i+20)])
 		}
-		if code == exitInternal {
+		if code == status.Internal {
 			t.Errorf("%q: status %d: %s", line, code, &err)
 		}
 		if c.name != "" && !strings.Contains(shown, c.name) {

@@ -7,14 +7,13 @@ import (
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/lint"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/spf13/cobra"
 )
 
 func newTopo(a *app) *cobra.Command {
-	return group("topo", "Look at topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
+	return group("topo", "Inspect topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
 }
 
 // oneFile takes the file as argument or as --topo.
@@ -55,7 +54,7 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 			if a.json {
 				format = "json"
 			}
-			err = topology.Write(a.out, x.Cluster.Host(node), format)
+			err = topology.Write(a.Out, x.Cluster.Host(node), format)
 			var word *topology.FormatError
 			if errors.As(err, &word) {
 				return usage("--format %v", err)
@@ -87,66 +86,30 @@ remedy. Status 7 where NCCL would fail, with --strict also for warnings.`,
 }
 
 func (a *app) lintFiles(files []string, strict bool) error {
-	cfg, err := a.config()
-	if err != nil {
-		return err
-	}
 	entries, bad := []lint.Entry{}, 0
-	for _, file := range files {
-		data, err := a.read(file, maxTopology)
-		if err != nil {
-			return err
+	err := scenario.Findings(files, a.Options(nil), func(f *lint.Finding) {
+		if f.Severity == lint.Error || strict && f.Severity == lint.Warning {
+			bad++
 		}
-		spec, err := topoxml.Parse(data, file)
-		if err != nil {
-			return input(err)
-		}
-		for _, f := range lint.Check(spec, lint.AmongNodes(cfg.Topo)) {
-			if f.Severity == lint.Error || strict && f.Severity == lint.Warning {
-				bad++
-			}
-			if !a.json {
-				fmt.Fprintln(a.out, a.paint(a.out).Severities(f.String()))
-			}
-			entries = append(entries, f.Entry())
-		}
-	}
-	if w := a.peersOf(files); w != "" {
-		f := lint.Finding{Severity: lint.Note, Rule: "p2p-channels", Problem: "as nodes of one job, in the order of the files: " + w, Remedy: "explain sendrecv --topo A.xml:4,B.xml:2 tells it for the numbers of a job"}
 		if !a.json {
-			fmt.Fprintln(a.out, a.paint(a.out).Severities(f.String()))
+			fmt.Fprintln(a.Out, a.Paint(a.Out).Severities(f.String()))
 		}
 		entries = append(entries, f.Entry())
-	}
-	if a.json {
-		if err := encode(a.out, "  ", true, entries); err != nil {
+	})
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		if err := a.Encode("  ", true, entries); err != nil {
 			return err
 		}
-	} else if len(entries) == 0 {
-		fmt.Fprintln(a.err, "nothing to complain of")
+	case len(entries) == 0:
+		fmt.Fprintln(a.Err, "nothing to complain of")
 	}
 	if bad > 0 {
 		return failed("%d findings that make NCCL fail or decide badly", bad)
 	}
 	return nil
-}
-
-// peersOf says whether hosts of the files would disagree on the channels of
-// send/recv as nodes of one job, "" where they would not or make no communicator.
-func (a *app) peersOf(files []string) string {
-	var s scenario.Spec
-	for _, f := range files {
-		s.Machine.Nodes = append(s.Machine.Nodes, scenario.Nodes{Topo: f, Count: 1})
-	}
-	opt := a.options(nil)
-	if opt.Warn, opt.Create = nil, nil; len(files) < 2 {
-		return ""
-	}
-	site, err := scenario.Load(&s, opt)
-	if err != nil {
-		return ""
-	}
-	return site.Comm.PeerWarning()
 }
 
 func newTopoConvert(a *app) *cobra.Command {
@@ -170,9 +133,9 @@ replaces guids and host hashes by numbers.`,
 				root = topology.Anonymize(root)
 			}
 			if a.json {
-				return a.printJSON(topology.ElementJSON(root))
+				return a.PrintJSON(topology.ElementJSON(root))
 			}
-			_, err = a.out.Write(topoxml.Write(root))
+			_, err = a.Out.Write(topoxml.Write(root))
 			return err
 		}}
 	m.register(c)
@@ -190,52 +153,17 @@ func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
 		}
 		return x.Cluster.Host(0).Dump, nil
 	}
-	if m.topo == "" {
-		spec, err := a.parseTopo(builtin.DGXH100(), builtin.DGXH100Name)
-		if err != nil {
-			return nil, err
-		}
-		return spec.Root, nil
-	}
-	spec, err := a.readTopo(m.topo)
+	spec, err := scenario.Topology(m.topo, a.Options(nil))
 	if err != nil {
 		return nil, err
 	}
 	return spec.Root, nil
 }
 
-func (a *app) parseTopo(data []byte, name string) (*topo.Spec, error) {
-	spec, err := topoxml.Parse(data, name)
-	if err != nil {
-		return nil, input(err)
-	}
-	for _, w := range spec.Warnings {
-		a.warn("%v", w)
-	}
-	return spec, nil
-}
-
-// readTopo parses a file and says what topo lint finds in it.
-func (a *app) readTopo(file string) (*topo.Spec, error) {
-	cfg, err := a.config()
-	if err != nil {
-		return nil, err
-	}
-	data, err := a.read(file, maxTopology)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := a.parseTopo(data, file)
-	if err == nil {
-		scenario.Lint(spec, cfg.Topo, a.warnOf)
-	}
-	return spec, err
-}
-
 func newTopoDiff(a *app) *cobra.Command {
 	return &cobra.Command{Use: "diff OLD NEW", Short: "Compare two topology files",
 		Long: `diff says what two topologies declare differently: devices by bus id, nets by
-name, CPUs by NUMA number, wherever they stand in the file; order, ranks and host
+name, CPUs by NUMA number, anywhere in the file; order, ranks and host
 hashes do not count. Status 7 where there is a difference.`,
 		Example: "  simccl topo diff old.xml new.xml",
 		Args:    exactly("OLD", "NEW"),
@@ -243,18 +171,18 @@ hashes do not count. Status 7 where there is a difference.`,
 			var specs [2]*topo.Spec
 			for i, file := range args {
 				var err error
-				if specs[i], err = a.readTopo(file); err != nil {
+				if specs[i], err = scenario.Topology(file, a.Options(nil)); err != nil {
 					return err
 				}
 			}
 			changes := topology.Diff(specs[0], specs[1])
 			if a.json {
-				if err := encode(a.out, "  ", true, append([]topology.Change{}, changes...)); err != nil {
+				if err := a.Encode("  ", true, append([]topology.Change{}, changes...)); err != nil {
 					return err
 				}
 			} else {
 				for _, c := range changes {
-					fmt.Fprintln(a.out, c)
+					fmt.Fprintln(a.Out, c)
 				}
 			}
 			if len(changes) > 0 {

@@ -17,13 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
 
 // browser runs headless Chromium on a page, and skips where there is none
-// unless SIMCCL_REQUIRE asks for it. extra flags come before the address.
+// unless SIMCCL_REQUIRE requires it. extra flags come before the address.
 func browser(t *testing.T, extra ...string) string {
 	t.Helper()
 	if testing.Short() {
@@ -112,7 +113,7 @@ func serveTrace(t *testing.T, viewer string, pages ...string) (address string, w
 	dir := t.TempDir()
 	file := filepath.Join(dir, "trace.json")
 	var out, errs bytes.Buffer
-	a := &app{out: &out, err: &errs}
+	a := &app{Process: process.Process{Out: &out, Err: &errs}}
 	if code := run(context.Background(), []string{"run", "all_reduce", "--sizes", "1M", "-c", "0", "-g", "4", "--no-env", "--trace", file}, a); code != 0 {
 		t.Fatal(errs.String())
 	}

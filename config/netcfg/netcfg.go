@@ -2,7 +2,7 @@
 // for verbs (NCCL_IB_*) and for sockets (NCCL_SOCKET_*) as typed values.
 //
 // Package config fills them; the transports under real/ take them. The values
-// stand here, apart from both, so that reading settings needs no hardware
+// are here, apart from both, so that reading settings needs no hardware
 // library. Package netcfg opens nothing and interprets nothing. NCCL
 // counterpart: the NCCL_PARAM lists of transport/net_ib.cc and net_socket.cc.
 package netcfg

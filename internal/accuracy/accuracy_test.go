@@ -33,7 +33,7 @@ func simulated(t testing.TB, points []calibrate.Point) []Point {
 }
 
 // TestDefaultAllReduce is the first line drawn: NCCL's own choices on four
-// H200, all sizes, within 10 % in the mean.
+// H200, all sizes, within 10 % on average.
 func TestDefaultAllReduce(t *testing.T) {
 	var s sum
 	for _, p := range simulated(t, slices.DeleteFunc(measured(t, "procs"), func(p calibrate.Point) bool {

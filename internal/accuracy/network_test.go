@@ -49,8 +49,8 @@ func span(cs []Compared) string {
 	return fmt.Sprintf("%d–%d MiB | %.1f–%.1f | %.1f–%.1f", first.Bytes>>20, last.Bytes>>20, first.Real, last.Real, first.Sim, last.Sim)
 }
 
-// stand names the machine that stands for a table's.
-func (p *Published) stand() string {
+// machineOf names the machine that represents a table's.
+func (p *Published) machineOf() string {
 	if p.domain > 0 {
 		return fmt.Sprintf("%s, %d to a domain | %d x %d", p.topo, p.domain, p.nodes, p.gpus)
 	}
@@ -68,7 +68,7 @@ func (p *Published) row(b *strings.Builder, cs []Compared) (inside int) {
 		used = "fixes"
 	}
 	o := offOf(cs)
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %v | %d of %d |\n", p.file, used, p.stand(), settings, span(cs), o, o.inside, len(cs))
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %v | %d of %d |\n", p.file, used, p.machineOf(), settings, span(cs), o, o.inside, len(cs))
 	return o.inside
 }
 
@@ -91,7 +91,7 @@ func leftOut(t *testing.T) string {
 		}
 		r := tab.reason()
 		if r == "" {
-			t.Errorf("%s is clean, and nothing stands for it", name)
+			t.Errorf("%s is clean, and no machine represents it", name)
 		}
 		why[r] = append(why[r], name)
 	}
@@ -110,7 +110,7 @@ var reasons = []string{
 	"not clean, by their own notes",
 }
 
-// reason tells why a table is not compared, and "" where it should be.
+// reason reports why a table is not compared, and "" where it should be.
 func (tab *table) reason() string {
 	has := func(s string, words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
@@ -193,7 +193,7 @@ func compareAll(t *testing.T, list []Published) map[string][]Compared {
 }
 
 // TestPublishedTablesStayClose holds a table of each kind of GPU and choice, of
-// those that take seconds, to the 10 % that the page tells of: what -short has of
+// those that take seconds, to the 10 % that the page gives: what -short has of
 // TestPublishedTables. None of them fixes a parameter.
 func TestPublishedTablesStayClose(t *testing.T) {
 	kept := []string{"oci_h100_2n_all_reduce", "oci_a100_2n_all_reduce", "sophia_dgxa100_2n_all_reduce_env6_2816", "gke_a3ultra_h200_2n_all_gather",
@@ -226,7 +226,7 @@ type between struct {
 	Inside, Points, TestInside, TestPoints, FixInside, FixPoints int
 }
 
-// TestPageHasTheTemplatesProse: whoever edits one of the two edits both. It holds
+// TestPageHasTheTemplatesProse: an edit of one must be made in both. It holds
 // without a simulation, and where the published tables are absent.
 func TestPageHasTheTemplatesProse(t *testing.T) {
 	field := regexp.MustCompile(`\\{\\{\\.\w+\\}\\}`) // as QuoteMeta has it
@@ -279,7 +279,7 @@ func asideRows(t *testing.T) string {
 	all := compareAll(t, asides)
 	for i := range asides {
 		p := &asides[i]
-		fmt.Fprintf(&b, "| %s | %s | %s | %v | %s |\n", p.file, p.stand(), span(all[p.file]), offOf(all[p.file]), p.why)
+		fmt.Fprintf(&b, "| %s | %s | %s | %v | %s |\n", p.file, p.machineOf(), span(all[p.file]), offOf(all[p.file]), p.why)
 	}
 	return b.String()
 }
@@ -311,7 +311,7 @@ func smallRows(t *testing.T) string {
 // clusters.
 func accuracyPage(t *testing.T) string { return golden.Root(t, "docs", "ACCURACY.md") }
 
-// splitPage returns the halves of docs/ACCURACY.md as they stand.
+// splitPage returns the halves of docs/ACCURACY.md as they are.
 func splitPage(t *testing.T) (node, cluster string) {
 	data, err := os.ReadFile(accuracyPage(t))
 	if err != nil {

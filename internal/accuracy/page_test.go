@@ -39,7 +39,7 @@ func (s *sum) mean() float64 {
 	return s.sum / float64(s.n)
 }
 
-// cell gathers what is told of one operation of one set.
+// cell gathers what is known of one operation of one set.
 type cell struct{ all, large, model sum }
 
 func (c *cell) add(p *Point) {

@@ -18,7 +18,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Published is a table that others published, the machine that stands for theirs,
+// Published is a table that others published, the machine that represents theirs,
 // and the settings that are known of the run and bear on it.
 type Published struct {
 	file   string
@@ -99,7 +99,7 @@ func argonne(nodes int, ops ...string) (out []Published) {
 	return out
 }
 
-// Tables lists all tables that something stands for: those of the rule, a hard
+// Tables lists all tables that have a machine to represent theirs: those of the rule, a hard
 // case, and those outside the rule.
 func Tables() []Published { return slices.Concat(publics, hards, asides) }
 
@@ -122,7 +122,7 @@ type table struct {
 	}
 }
 
-// The rule is for sizes from large on; up to huge is simulated, or the smallest
+// The rule is for sizes of at least large; up to huge is simulated, or the smallest
 // size where a table begins above it.
 const large, huge = 64 << 20, 1 << 30
 
@@ -157,14 +157,14 @@ func (tab *table) between(lo, hi int64) {
 	tab.Rows = rows
 }
 
-// machine is a communicator that stands for a table's, and how it is simulated.
+// machine is a communicator that represents a table's, and how it is simulated.
 type machine struct {
 	site *scenario.Site
 	cfg  sim.Config
 	env  []string // all settings
 }
 
-// load joins the communicator that stands for a table's. Settings of its own make
+// load joins the communicator that represents a table's. Settings of its own make
 // 2.28.9 do as the version that was run.
 func (p *Published) load(topos fs.FS, version string) (*machine, error) {
 	m := &machine{env: p.env}
@@ -194,8 +194,8 @@ func (m *machine) join(p *Published, topos fs.FS) (err error) {
 	return err
 }
 
-// newer tells versions of NCCL that count the channels of send and receive in
-// another way than 2.28.9.
+// newer reports whether a version of NCCL counts the channels of send and receive in
+// differently from 2.28.9.
 func newer(version string) bool { return strings.HasPrefix(version, "2.29") }
 
 // perPeer is how many channels NCCL 2.29.2 gives a peer on another node

@@ -252,6 +252,58 @@ func BenchmarkEngine(b *testing.B) {
 	}
 }
 
+// unfolded are runs that simulate every rank: with jitter, over a fabric of leaves
+// with half the uplinks that they need, and with a port at a quarter of its speed.
+var unfolded = []struct {
+	name  string
+	fn    coll.Func
+	algo  coll.Algorithm
+	proto coll.Protocol
+	nodes int
+	mib   int64
+	thin  bool
+	slow  bool
+}{
+	{name: "nvlstree", fn: coll.AllReduce, algo: coll.NVLSTree, proto: coll.Simple, nodes: 2, mib: 256},
+	{name: "ring", fn: coll.AllReduce, algo: coll.Ring, proto: coll.Simple, nodes: 8, mib: 256},
+	{name: "tree", fn: coll.AllReduce, algo: coll.Tree, proto: coll.Simple, nodes: 8, mib: 256},
+	{name: "alltoall", fn: coll.AllToAll, nodes: 4, mib: 16},
+	{name: "fabric-ring", fn: coll.AllReduce, algo: coll.Ring, proto: coll.LL128, nodes: 16, mib: 16, thin: true},
+	{name: "fabric-tree", fn: coll.AllReduce, algo: coll.Tree, proto: coll.LL128, nodes: 16, mib: 16, thin: true},
+	{name: "fabric-alltoall", fn: coll.AllToAll, nodes: 8, mib: 1, thin: true},
+	{name: "slow-port", fn: coll.AllReduce, algo: coll.Ring, proto: coll.LL128, nodes: 16, mib: 16, slow: true},
+}
+
+// BenchmarkUnfolded counts the engine's events where nothing is folded.
+func BenchmarkUnfolded(b *testing.B) {
+	for _, x := range unfolded {
+		b.Run(fmt.Sprintf("%s/gpus=%d", x.name, 8*x.nodes), func(b *testing.B) {
+			b.ReportAllocs()
+			c := communicator(b, x.nodes)
+			op := comm.Op{Func: x.fn, Count: x.mib << 18, Type: coll.Float32}
+			if x.fn == coll.AllToAll { // counted by the part of each peer
+				op.Count /= int64(8 * x.nodes)
+			}
+			p, _, err := c.Plan(op)
+			if x.fn == coll.AllReduce {
+				p, _, err = c.PlanAs(op, x.algo, x.proto)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			var set sim.Config
+			if x.thin {
+				net := made(fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: x.nodes, Nets: 8, PerLeaf: 2, Oversub: 2, Gbit: 400, Latency: 0.3}))(b)
+				set.Fabric = made(net.Bind(sim.Ports(c.Cluster), 1))(b)
+			}
+			if x.slow {
+				set.Faults = []sim.Fault{{Rank: -1, Slow: 4, Host: 0, Net: 2}}
+			}
+			repeat(b, c, p, set, func() trace.Sink { return trace.Discard })
+		})
+	}
+}
+
 // counter counts what is written and keeps nothing.
 type counter struct{ n int64 }
 
@@ -283,7 +335,12 @@ func simulate(b *testing.B, nodes int, bytes int64, sink func() trace.Sink) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cfg := sim.Config{Comm: c.Comm, Launch: sim.Graph, Kernels: 1, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}
+	repeat(b, c, p, sim.Config{Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}, sink)
+}
+
+// repeat runs a plan again and again, each into a new sink.
+func repeat(b *testing.B, c *comm.Comm, p *plan.Plan, cfg sim.Config, sink func() trace.Sink) {
+	cfg.Comm, cfg.Launch, cfg.Kernels = c.Comm, sim.Graph, 1
 	for i := range c.Domains {
 		cfg.Systems = append(cfg.Systems, c.Domains[i].System)
 	}

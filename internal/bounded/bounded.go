@@ -1,6 +1,6 @@
 // Package bounded reads inputs whole, up to a limit that holds before anything
-// beyond it is read: a file of any size, a device that never ends, and a pipe that
-// nobody writes to end with an error, in little memory and soon after a cancel.
+// beyond it is read: a file of any size, a device that never ends, and a pipe
+// without a writer end with an error, in little memory and soon after a cancel.
 package bounded
 
 import (
@@ -11,7 +11,7 @@ import (
 	"io/fs"
 )
 
-// TooLargeError tells that an input is larger than what its kind may be.
+// TooLargeError reports that an input is larger than what its kind may be.
 type TooLargeError struct {
 	Name  string
 	Limit int64
@@ -31,7 +31,7 @@ func Read(r io.Reader, name string, limit int64) ([]byte, error) {
 	return read(r, name, limit, 0)
 }
 
-// chunk is how much is read at once of what does not tell its size.
+// chunk is how much is read at once of what does not state its size.
 const chunk = 1 << 20
 
 // read gathers chunks and joins them once: a buffer that grows by copying takes

@@ -1,4 +1,4 @@
-// Package calibrate turns measured times into the physical quantities of a
+// Package calibrate derives from measured times the physical quantities of a
 // machine class (sim/gpu.Class): it reads tables of nccl-tests and of our own,
 // simulates every measured operation under the settings it was measured with,
 // and moves the quantities until the two agree.

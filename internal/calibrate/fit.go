@@ -22,7 +22,7 @@ type Options struct {
 	Quantities []string
 	// Rounds bounds the steps of the search, 0 means 12.
 	Rounds int
-	// Round, if set, is told each step's cost.
+	// Round, if set, is called with each step's cost.
 	Round func(round int, cost float64)
 }
 
@@ -32,9 +32,9 @@ type Estimate struct {
 	Before, Value float64
 	// Uncertainty is the relative standard deviation of Value.
 	Uncertainty float64
-	// Told tells whether the data determine the value; else it is about what it
-	// was before.
-	Told bool
+	// Identified reports whether the data constrain the value; if not, it is about what
+	// it was before.
+	Identified bool
 }
 
 // Residual is a point with what the fit makes of it.
@@ -64,9 +64,9 @@ var (
 // size: beyond 4 % it is the model's, and not a matter of chance.
 const scale = 0.04
 
-// toldShare of what was unsure before is left where the data determine a
-// quantity.
-const toldShare = 0.8
+// A quantity is identified if its posterior standard deviation is below
+// identifiedShare of the prior's.
+const identifiedShare = 0.8
 
 // step is the relative change by which a derivative is taken. The simulation
 // counts events: smaller ones would see their steps.
@@ -118,7 +118,7 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 	return f.result(x, n, points, o.Holdout)
 }
 
-// fit is a search under way.
+// fit is a search in progress.
 type fit struct {
 	ctx   context.Context
 	train []Point
@@ -160,24 +160,24 @@ func (f *fit) choose(names []string) error {
 	if _, err := f.slopes(make([]float64, len(f.free))); err != nil {
 		return err
 	}
-	var told []gpu.Quantity
+	var free []gpu.Quantity
 	var columns []int
 	for j, q := range f.free {
 		if mat.Norm(f.jacobian.ColView(j), math.Inf(1)) > 0 {
-			told, columns = append(told, q), append(columns, j)
+			free, columns = append(free, q), append(columns, j)
 		}
 	}
-	if len(told) == 0 {
+	if len(free) == 0 {
 		return errors.New("no measured time depends on any quantity that is to be fitted")
 	}
-	f.touches = mat.NewDense(len(f.train), len(told), nil)
+	f.touches = mat.NewDense(len(f.train), len(free), nil)
 	for i := range f.train {
 		for k, j := range columns {
 			f.touches.Set(i, k, f.jacobian.At(i, j))
 		}
 	}
-	zero := make([]float64, len(told))
-	f.free, f.at, f.slope, f.jacobian = told, zero, zero, f.touches
+	zero := make([]float64, len(free))
+	f.free, f.at, f.slope, f.jacobian = free, zero, zero, f.touches
 	return nil
 }
 
@@ -233,16 +233,16 @@ func (f *fit) slopes(x []float64) (*mat.Dense, error) {
 	for j := range each {
 		each[j] = moved(j)
 	}
-	kin := f.kin()
-	together := make([]gpu.Class, len(kin))
-	for k, which := range kin {
+	groups := f.groups()
+	together := make([]gpu.Class, len(groups))
+	for k, which := range groups {
 		together[k] = moved(which...)
 	}
 	err = sideBySide(len(f.train), func(i int) error {
 		p := &f.train[i]
-		for k, which := range kin {
+		for k, which := range groups {
 			if f.touches == nil {
-				// Most points depend on few quantities: kin that change nothing
+				// Most points depend on few quantities: a group that changes nothing
 				// together need not be asked one by one.
 				us, err := p.Predict(f.ctx, &together[k])
 				if err != nil {
@@ -269,9 +269,9 @@ func (f *fit) slopes(x []float64) (*mat.Dense, error) {
 	return jac, err
 }
 
-// kin groups the free quantities by the first word of their names: those of a
+// groups groups the free quantities by the first word of their names: those of a
 // protocol, of NICs, of jitter.
-func (f *fit) kin() [][]int {
+func (f *fit) groups() [][]int {
 	var words []string
 	var out [][]int
 	for j, q := range f.free {
@@ -372,7 +372,7 @@ func (f *fit) hessian(h *mat.SymDense, x []float64) {
 }
 
 // search minimises the cost from the start on.
-func (f *fit) search(rounds int, told func(int, float64)) (x []float64, n int, err error) {
+func (f *fit) search(rounds int, free func(int, float64)) (x []float64, n int, err error) {
 	problem := optimize.Problem{Func: f.cost, Grad: f.gradient, Hess: f.hessian,
 		Status: func() (optimize.Status, error) {
 			if f.err != nil {
@@ -382,7 +382,7 @@ func (f *fit) search(rounds int, told func(int, float64)) (x []float64, n int, e
 		}}
 	set := &optimize.Settings{MajorIterations: rounds, Concurrent: 0,
 		Converger: &optimize.FunctionConverge{Relative: 1e-2, Iterations: 2},
-		Recorder:  recorder(told)}
+		Recorder:  recorder(free)}
 	method := &optimize.Newton{Linesearcher: &optimize.Backtracking{}}
 	res, err := optimize.Minimize(problem, make([]float64, len(f.free)), set, method)
 	if f.err != nil {
@@ -394,7 +394,7 @@ func (f *fit) search(rounds int, told func(int, float64)) (x []float64, n int, e
 	return res.X, res.MajorIterations, nil
 }
 
-// lineSearchEnded tells the end of a search whose steps of events leave no
+// lineSearchEnded reports whether err is the end of a search whose steps of events leave no
 // smaller cost along the last direction: as good as it gets.
 func lineSearchEnded(err error) bool {
 	return errors.Is(err, optimize.ErrLinesearcherFailure) || errors.Is(err, optimize.ErrNoProgress) || errors.Is(err, optimize.ErrNonDescentDirection)
@@ -422,7 +422,7 @@ func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Res
 	for j, q := range f.free {
 		sd := math.Sqrt(max(0, cov.At(j, j)))
 		out.Estimates = append(out.Estimates, Estimate{Quantity: q, Before: *q.At(&f.start), Value: *q.At(&out.Class),
-			Uncertainty: sd, Told: sd < toldShare*f.prior(j) || math.Abs(x[j]) > f.prior(j)})
+			Uncertainty: sd, Identified: sd < identifiedShare*f.prior(j) || math.Abs(x[j]) > f.prior(j)})
 	}
 	before, err := Predict(f.ctx, points, &f.start)
 	if err != nil {

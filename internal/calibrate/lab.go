@@ -30,6 +30,20 @@ type Lab struct {
 	sites map[string]*scenario.Site
 }
 
+// NewLab lays out the machine of a Spec, whose first kind of node the times were
+// measured on, and returns its machine class. Errors are those of scenario.Layout.
+func NewLab(spec scenario.Spec, opt scenario.Options) (*Lab, gpu.Class, error) {
+	site, err := scenario.Layout(&spec, opt)
+	if err != nil {
+		return nil, gpu.Class{}, err
+	}
+	m := scenario.Machine{Multicast: spec.Machine.Multicast, NVLinkDomain: spec.Machine.NVLinkDomain}
+	if len(spec.Machine.Nodes) > 0 {
+		m.Nodes = []scenario.Nodes{{Topo: spec.Machine.Nodes[0].Topo}}
+	}
+	return &Lab{Machine: m, Files: opt.Files}, site.Class, nil
+}
+
 // Point is a sample with its plan.
 type Point struct {
 	*Sample

@@ -65,7 +65,25 @@ func Read(dir fs.FS) (runs []*Run, left []string, err error) {
 	return runs, left, err
 }
 
-// readFile reads one file; why tells why it is left out.
+// ReadAll is Read with settings, NCCL_NAME=VALUE, for runs that say nothing of them.
+// left is called with what is left out, but for the file ignored.
+func ReadAll(dir fs.FS, ignored string, env []string, left func(line string)) ([]*Run, error) {
+	runs, lines, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lines {
+		if !strings.HasPrefix(l, ignored+": ") {
+			left(l)
+		}
+	}
+	for _, r := range runs {
+		r.Assume(env)
+	}
+	return runs, nil
+}
+
+// readFile reads one file; why reports why it is left out.
 func readFile(dir fs.FS, name string) (run *Run, why string, err error) {
 	ext := path.Ext(name)
 	if !slices.Contains([]string{".txt", ".log", ".out", ".json"}, ext) {
@@ -183,7 +201,7 @@ func readList(name string, text []byte, s settings) (*Run, error) {
 			comments = append(comments, scan.Text())
 		}
 	}
-	t, err := tell(name, settingsInText(comments), s)
+	t, err := provenanceOf(name, settingsInText(comments), s)
 	if err != nil {
 		return nil, &FileError{File: name, Problem: err.Error()}
 	}

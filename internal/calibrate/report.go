@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 )
@@ -158,7 +159,7 @@ func bySize(b *strings.Builder, all []Residual) {
 	}
 }
 
-// CheckText tells a check to people.
+// CheckText formats a check as text.
 func CheckText(all []Residual) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%-18s %7s %8s %8s %8s %8s   |simulated/measured - 1| in %%\n", "operation", "points", "mean", "max", "bias", ">= 1 MiB")
@@ -171,14 +172,14 @@ func CheckText(all []Residual) string {
 	return b.String()
 }
 
-// Text tells a fit to people.
+// Text formats a fit as text.
 func (r *Result) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %d rounds; cost %.4g -> %.4g\n\n", r.Rounds, r.Cost[0], r.Cost[1])
 	fmt.Fprintf(&b, "%-20s %-12s %12s %12s %8s\n", "quantity", "unit", "before", "after", "+- %")
 	for _, e := range r.Estimates {
 		note := ""
-		if !e.Told {
+		if !e.Identified {
 			note = "  not determined"
 		}
 		fmt.Fprintf(&b, "%-20s %-12s %12.5g %12.5g %8.1f%s\n", e.Name, e.Unit, e.Before, e.Value, 100*e.Uncertainty, note)
@@ -198,7 +199,7 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-// Document is a fit as JSON tells it.
+// Document is a fit in JSON form.
 type Document struct {
 	Class      string           `json:"class"`
 	Machine    string           `json:"machine"`
@@ -207,7 +208,7 @@ type Document struct {
 	Errors     []Summary        `json:"errors"`
 }
 
-// QuantityReport is an Estimate as JSON tells it.
+// QuantityReport is an Estimate in JSON form.
 type QuantityReport struct {
 	Name        string  `json:"name"`
 	Unit        string  `json:"unit"`
@@ -221,7 +222,7 @@ type QuantityReport struct {
 func (r *Result) Document() *Document {
 	d := &Document{Class: r.Class.Name, Machine: r.Class.Machine, Rounds: r.Rounds, Errors: Summarise(r.Residuals)}
 	for _, e := range r.Estimates {
-		d.Quantities = append(d.Quantities, QuantityReport{e.Name, e.Unit, e.Before, e.Value, e.Uncertainty, e.Told})
+		d.Quantities = append(d.Quantities, QuantityReport{e.Name, e.Unit, e.Before, e.Value, e.Uncertainty, e.Identified})
 	}
 	return d
 }
@@ -246,7 +247,7 @@ func (r *Result) Describe(name, machine string) {
 	}
 	for _, e := range r.Estimates {
 		o := gpu.Origin{Source: gpu.Measured, Uncertainty: round(e.Uncertainty, 2)}
-		if !e.Told {
+		if !e.Identified {
 			o.Source, o.Note = gpu.Estimated, "not determined by these times"
 		}
 		*e.At(c) = round(e.Value, 5)
@@ -260,7 +261,7 @@ func (r *Result) Describe(name, machine string) {
 		}
 	}
 	held.end()
-	c.Sure = max(0.001, round(held.Mean, 2))
+	c.Uncertainty = max(0.001, round(held.Mean, 2))
 }
 
 // round keeps n significant digits.
@@ -272,7 +273,7 @@ func round(v float64, n int) float64 {
 	return math.Round(v*p) / p
 }
 
-// Machine describes what points were measured on, as far as their files tell:
+// Machine describes what points were measured on, as far as their files say:
 // "4 x NVIDIA H200, NCCL 22809, 2026-11-21".
 func Machine(points []Point) string {
 	most := slices.MaxFunc(points, func(a, b Point) int { return cmp.Compare(a.Run.Ranks, b.Run.Ranks) }).Run
@@ -298,12 +299,24 @@ func Worst(sums []Summary) Summary {
 	return slices.MaxFunc(sums, func(x, y Summary) int { return cmp.Compare(x.After.Mean, y.After.Mean) })
 }
 
-// Of keeps the points of these operations; no operation stands for all.
-func Of(points []Point, ops []coll.Func) []Point {
-	if len(ops) == 0 {
-		return points
+// Only keeps the points of operations, by their names; no name means all. It
+// is an error where no point is left.
+func Only(points []Point, names []string) ([]Point, error) {
+	var ops []coll.Func
+	for _, name := range names {
+		f, err := coll.ParseFunc(name)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, f)
 	}
-	return slices.DeleteFunc(points, func(p Point) bool { return !slices.Contains(ops, p.Op.Func) })
+	if len(ops) > 0 {
+		points = slices.DeleteFunc(points, func(p Point) bool { return !slices.Contains(ops, p.Op.Func) })
+	}
+	if len(points) == 0 {
+		return nil, fail.Usage("--ops %s: none of them was measured", strings.Join(names, ","))
+	}
+	return points, nil
 }
 
 // NameAfter names the class that a fit makes of another.

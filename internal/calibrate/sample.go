@@ -17,7 +17,7 @@ type Run struct {
 	Date   string // YYYY-MM-DD, empty where the file does not say
 	Ranks  int
 	Nodes  int
-	Env    []string // NCCL_NAME=VALUE, sorted: what NCCL was told
+	Env    []string // NCCL_NAME=VALUE, sorted: the environment given to NCCL
 	From   string   // where Env was found, for people
 	Launch sim.Launch
 	// PerThread counts the GPUs that one host thread launches for; it matters

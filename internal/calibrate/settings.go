@@ -83,7 +83,7 @@ func settingsInText(lines []string) []string {
 	return out
 }
 
-// Parts of file names that stand for settings: algorithm, protocol, a number
+// Parts of file names that denote settings: algorithm, protocol, a number
 // of channels (of rings, of trees, of send/recv), transport, element type.
 var (
 	nameWord     = regexp.MustCompile(`[^_]+`)
@@ -131,16 +131,16 @@ func settingsInName(file string) []string {
 	return out
 }
 
-// told is what is known of how a file was measured.
-type told struct {
+// provenance is how a file was measured, and where that is known from.
+type provenance struct {
 	env  []string
 	typ  coll.DataType
 	from string
 }
 
-// tell puts together what a file's own words say, else its name by custom, and
-// what the directory's SettingsFile adds; the file's own words win.
-func tell(file string, own []string, s settings) (told, error) {
+// provenanceOf combines a file's own settings, else those of its name by convention, with
+// those of the directory's SettingsFile; the file's own settings win.
+func provenanceOf(file string, own []string, s settings) (provenance, error) {
 	var from []string
 	words, listed := s.of(path.Base(file))
 	if listed {
@@ -151,7 +151,7 @@ func tell(file string, own []string, s settings) (told, error) {
 	} else if own = settingsInName(file); len(own) > 0 {
 		from = append(from, "the file's name")
 	}
-	t := told{typ: coll.Float32, from: strings.Join(from, " and ")}
+	t := provenance{typ: coll.Float32, from: strings.Join(from, " and ")}
 	last := map[string]string{}
 	for _, w := range append(words, own...) {
 		k, v, _ := strings.Cut(w, "=")

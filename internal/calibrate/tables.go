@@ -54,7 +54,7 @@ func onlyTable(text []byte) []byte {
 
 var dateIn = regexp.MustCompile(`\b20\d\d-\d\d-\d\d`)
 
-// foreign tells why a table of ours is not of NCCL on GPUs.
+// foreign reports why a table of ours is not of NCCL on GPUs.
 func foreign(preface string) string {
 	switch {
 	case strings.Contains(preface, "--backend cuda"):
@@ -67,7 +67,7 @@ func foreign(preface string) string {
 	return ""
 }
 
-// foreignJSON is foreign for JSON, where our own key and the devices tell.
+// foreignJSON is foreign for JSON, where our own key and the devices decide.
 func foreignJSON(doc *nccltests.Report) string {
 	for _, d := range doc.Devices {
 		if d.Name == "host memory" {
@@ -80,7 +80,7 @@ func foreignJSON(doc *nccltests.Report) string {
 			SimUs *float64 `json:"sim_us"`
 		}
 		switch err := json.Unmarshal([]byte(text), &own); {
-		case err != nil: // none, or somebody else's
+		case err != nil: // none, or of another program
 		case own.SimUs != nil:
 			return "simulated, not measured"
 		case own.Shape != "" && own.Shape != "nccl":
@@ -90,7 +90,7 @@ func foreignJSON(doc *nccltests.Report) string {
 	return ""
 }
 
-// wrongValues tells why times of results that were wrong are worth nothing.
+// wrongValues reports why times of results that were wrong are worth nothing.
 func wrongValues(rows []nccltests.Row) string {
 	n := 0
 	for _, r := range rows {
@@ -130,7 +130,7 @@ func readJSON(name string, text []byte, s settings) (*Run, string, error) {
 
 // fill takes what a table's head and rows say.
 func (r *Run) fill(own []string, s settings, c nccltests.Config, devices []nccltests.Device, rows []nccltests.Row) error {
-	t, err := tell(r.File, own, s)
+	t, err := provenanceOf(r.File, own, s)
 	if err != nil {
 		return &FileError{File: r.File, Problem: err.Error()}
 	}

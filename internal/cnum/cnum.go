@@ -10,7 +10,7 @@ import (
 
 // Int reads a number as C's strtol with base 0: leading blanks, a sign, 0x or
 // 0 for base 16 or 8, and it stops at the first character that does not fit.
-// ok tells whether the whole of s was one number.
+// ok reports whether the whole of s was one number.
 func Int(s string) (n int64, ok bool) {
 	t := strings.TrimLeft(s, " \t\n\v\f\r")
 	neg := false

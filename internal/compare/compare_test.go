@@ -99,7 +99,7 @@ func TestMergedTracePasses(t *testing.T) {
 		t.Fatalf("%v %+v", err, rep)
 	}
 	if !strings.Contains(out.String(), `"name":"[real] rank 1"`) || !strings.Contains(out.String(), `"pid":11000001`) {
-		t.Error("the second trace is not told apart")
+		t.Error("the second trace is not identified")
 	}
 }
 

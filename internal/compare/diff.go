@@ -162,7 +162,7 @@ func (s *side) event(e *chrome.Event) error {
 	// The critical path repeats what the steps say, and a proxy is idle between
 	// them.
 	x, ok, err := s.pairs.slice(e)
-	if err != nil || !ok || e.Cat == "critical" || e.Name == "Idle" {
+	if err != nil || !ok || x.cat == "critical" || x.name == "Idle" {
 		return err
 	}
 	if _, known := s.ranks[x.pid]; !known && x.rank >= 0 && x.pid < nccltrace.RankPID {
@@ -200,8 +200,8 @@ func (s *side) launches() {
 	for k, list := range s.slices { //lint:sorted each on its own
 		for i := range list {
 			x := list[i]
-			if at, ok := first[k.pid]; ok && (k.cat == "COLL" || k.cat == "P2P") && !x.told && at >= x.start && at < x.end {
-				x.terms[nccltrace.Launch], x.told = at-x.start, true
+			if at, ok := first[k.pid]; ok && (k.cat == "COLL" || k.cat == "P2P") && !x.reported && at >= x.start && at < x.end {
+				x.terms[nccltrace.Launch], x.reported = at-x.start, true
 			}
 		}
 	}
@@ -209,13 +209,13 @@ func (s *side) launches() {
 
 const largest = 10
 
-// TraceError is what is wrong with one of several traces, Nth from 0 on.
+// TraceError is what is wrong with one of several traces, Nth counted from 0.
 type TraceError struct {
 	Nth int
 	Err error
 }
 
-// Error prints the trace's number from 1 on and what is wrong with it.
+// Error prints the trace's number, counted from 1, and what is wrong with it.
 func (e *TraceError) Error() string { return fmt.Sprintf("trace %d: %v", e.Nth+1, e.Err) }
 
 // Unwrap returns what is wrong.
@@ -223,7 +223,7 @@ func (e *TraceError) Unwrap() error { return e.Err }
 
 // Diff compares two traces. Slices of one process, channel, category, name and
 // peer meet in the order of their starts; tolerance is how far two may lie
-// apart without being told. What cannot be read is a TraceError.
+// apart without further information. What cannot be read is a TraceError.
 func Diff(a, b io.Reader, tolerance units.Time, kept *chrome.Budget) (*Differences, error) {
 	one, err := load(a, kept)
 	if err != nil {
@@ -282,18 +282,18 @@ func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
 			DurUs: [2]float64{p.a.dur().Micros(), p.b.dur().Micros()}, Why: []Part{}}
 		startErr += math.Abs(s.StartUs[1] - s.StartUs[0])
 		durErr += math.Abs(s.DurUs[1] - s.DurUs[0])
-		told, ok := why.explain(p)
+		reported, ok := why.explain(p)
 		if ok {
-			s.Why = told.list(1)
+			s.Why = reported.list(1)
 			id := kindKey{k.cat, k.name}
 			if reasons[id] == nil {
 				reasons[id], sums[id] = &Reason{Cat: k.cat, Name: k.name}, &parts{}
 			}
 			reasons[id].Slices++
 			reasons[id].DiffUs += s.DurUs[1] - s.DurUs[0]
-			sums[id].add(&told)
+			sums[id].add(&reported)
 			if k.cat == "NET" || k.cat == "P2P_XFER" {
-				all.add(&told)
+				all.add(&reported)
 				steps++
 			}
 		}
@@ -448,7 +448,7 @@ func partsText(list []Part, unit string) string {
 	var out []string
 	for _, p := range list {
 		sure := "~"
-		if p.Told {
+		if p.Reported {
 			sure = ""
 		}
 		text := fmt.Sprintf("%s %s%+.3f%s", p.Term, sure, p.Us, unit)

@@ -70,7 +70,7 @@ func joinFiles(t *testing.T, files ...string) (*Joined, string) {
 }
 
 // Ranks' files with different clocks and starts become one trace: arrows go
-// from one to the other, a port that both use counts what both have under way.
+// from one to the other, a port that both use counts what both have in flight.
 func TestRanksJoin(t *testing.T) {
 	files := []string{rankFile(t, 0, 0, 90*us), rankFile(t, 1, 7777*us, 60*us)}
 	for _, f := range files {

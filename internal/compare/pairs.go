@@ -18,8 +18,8 @@ type slice struct {
 	start, end units.Time
 	bytes      int64
 	line       int
-	terms      nccltrace.Terms // what it consists of, where that is told
-	told       bool
+	terms      nccltrace.Terms // what it consists of, where that is known
+	reported   bool
 	peer       int64
 	rank       int64  // of an operation that says it, else -1
 	thread     string // where it belongs, if its track does not say
@@ -78,7 +78,7 @@ func begin(e *chrome.Event) slice {
 	if a, ok := e.Arg("Rank"); ok && (s.cat == "COLL" || s.cat == "P2P") {
 		s.rank = a.Int
 	}
-	s.terms, s.told = nccltrace.ParseTerms(e.Args)
+	s.terms, s.reported = nccltrace.ParseTerms(e.Args)
 	if op, ok := e.Arg("opcode"); ok {
 		s.opcode = " " + op.Str
 	}
@@ -117,7 +117,7 @@ func asyncKey(e *chrome.Event) string {
 
 // place says where a slice belongs that lies on no thread of its own: NCCL's
 // example profiler (ext-profiler/example/print_event.cc) puts all of a process
-// on thread 1, tells channels by argument, and a proxy operation's steps between
+// on thread 1, identifies channels by argument, and a proxy operation's steps between
 // its begin and its end.
 func (p *pairs) place(e *chrome.Event, s *slice) {
 	ch, _ := e.Arg("Channel")

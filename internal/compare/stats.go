@@ -148,7 +148,7 @@ type counterKey struct {
 	name string
 }
 
-// named tells counters of one name apart by their processes.
+// named distinguishes counters of one name by their processes.
 func named(links []LinkLoad, processes map[int64]string) {
 	times := map[string]int{}
 	for i := range links {

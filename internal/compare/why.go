@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Words that stand beside the model's terms: time that no term explains, and
+// Labels beside the model's terms: time that no term explains, and
 // the part of an operation that its kernels explain.
 const (
 	notInModel = "not in the model"
@@ -38,9 +38,9 @@ func partName(i int) string {
 type Part struct {
 	Term string  `json:"term"`
 	Us   float64 `json:"us"`
-	// Told: both traces say so. Otherwise it follows from how the time depends
-	// on size and how it varies, or, where that tells nothing, in proportion.
-	Told bool `json:"told"`
+	// Reported: both traces report it. Otherwise it is inferred from how the time
+	// depends on size and how it varies, or, failing that, in proportion.
+	Reported bool `json:"told"`
 	// Waits: it follows from something else that was late.
 	Waits bool `json:"waits"`
 }
@@ -54,12 +54,12 @@ type Reason struct {
 	Parts  []Part  `json:"parts"`
 }
 
-// parts are microseconds by part, told and inferred.
-type parts struct{ told, guess [numParts]float64 }
+// parts are microseconds by part, reported and inferred.
+type parts struct{ reported, guess [numParts]float64 }
 
 func (p *parts) add(o *parts) {
-	for i := range p.told {
-		p.told[i] += o.told[i]
+	for i := range p.reported {
+		p.reported[i] += o.reported[i]
 		p.guess[i] += o.guess[i]
 	}
 }
@@ -72,11 +72,11 @@ func (p *parts) list(n int) []Part {
 	for i := range numParts {
 		waits := i < restPart && nccltrace.Term(i).Waits()
 		for _, t := range []struct {
-			us   float64
-			told bool
-		}{{p.told[i], i < restPart || i == kernelPart}, {p.guess[i], false}} {
+			us       float64
+			reported bool
+		}{{p.reported[i], i < restPart || i == kernelPart}, {p.guess[i], false}} {
 			if math.Abs(t.us) >= noise {
-				out = append(out, Part{partName(i), t.us, t.told, waits})
+				out = append(out, Part{partName(i), t.us, t.reported, waits})
 			}
 		}
 	}
@@ -111,7 +111,7 @@ type kind struct {
 	// perByte: what the fastest slices of a size take longer in the second trace, by the
 	// byte; the rest of it is fixed.
 	perByte float64
-	split   bool // the two can be told apart
+	split   bool // the two can be separated
 }
 
 // pairing is two slices that meet.
@@ -136,7 +136,7 @@ func newExplainer(sides [2]*side, pairs []pairing) *explainer {
 				x.kinds[id] = &kind{sizes: map[int64]*size{}}
 			}
 			for i := range list {
-				if list[i].told {
+				if list[i].reported {
 					x.kinds[id].has[s] = true
 				}
 				if k.cat == "GPU" {
@@ -194,7 +194,7 @@ func (k *kind) fit() {
 func (x *explainer) explain(p *pairing) (out parts, ok bool) {
 	k := x.kinds[kindKey{p.key.cat, p.key.name}]
 	rest := (p.b.dur() - p.a.dur()).Micros()
-	put := func(i int, us float64) { out.told[i] += us; rest -= us }
+	put := func(i int, us float64) { out.reported[i] += us; rest -= us }
 	whole := p.key.cat == "COLL" || p.key.cat == "P2P"
 	switch {
 	case !k.has[0] && !k.has[1]:

@@ -14,9 +14,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// wires writes network sends of growing size, whose time is cost; told says
+// wires writes network sends of growing size, whose time is cost; reported says
 // whether the trace says what it consists of.
-func wires(t *testing.T, told bool, cost func(i int, bytes int64) nccltrace.Terms) *strings.Reader {
+func wires(t *testing.T, reported bool, cost func(i int, bytes int64) nccltrace.Terms) *strings.Reader {
 	t.Helper()
 	var out bytes.Buffer
 	w := chrome.New(&out, chrome.Options{})
@@ -26,7 +26,7 @@ func wires(t *testing.T, told bool, cost func(i int, bytes int64) nccltrace.Term
 		n := int64(1+i%3) * 100_000
 		terms := cost(i, n)
 		p := nccltrace.Phase{Wait: nccltrace.SendWait, Start: at, End: at + terms.Sum()}
-		if told {
+		if reported {
 			p.Terms = terms
 		}
 		rec.Steps(&nccltrace.Step{Peer: 1, Step: int64(i), Bytes: units.Bytes(n), Transport: "NET/IB", Chunk: -1}, 0, p)
@@ -49,7 +49,7 @@ func wantParts(t *testing.T, d *Differences, want string) {
 	t.Helper()
 	var got []string
 	for _, p := range d.Terms {
-		got = append(got, fmt.Sprintf("%s %t %.1f", p.Term, p.Told, p.Us))
+		got = append(got, fmt.Sprintf("%s %t %.1f", p.Term, p.Reported, p.Us))
 	}
 	if g := strings.Join(got, ", "); g != want {
 		t.Errorf("the difference consists of %s, want %s", g, want)
@@ -119,13 +119,13 @@ func TestTimeWithoutATerm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Terms) != 1 || d.Terms[0].Term != notInModel || d.Terms[0].Told {
+	if len(d.Terms) != 1 || d.Terms[0].Term != notInModel || d.Terms[0].Reported {
 		t.Errorf("the difference consists of %+v", d.Terms)
 	}
 }
 
 // Whatever two traces hold, the parts of a kind's difference add up to it: of a
-// simulation and of what NCCL's profiler told on four H200, which says nothing
+// simulation and of what NCCL's profiler reported on four H200, which says nothing
 // of terms.
 func TestPartsAddUp(t *testing.T) {
 	real, err := os.ReadFile("../../testdata/measured/h200x4/bench/real_64M_4.json.gz")
@@ -158,7 +158,7 @@ func TestPartsAddUp(t *testing.T) {
 			sum, waits := 0.0, 0.0
 			for _, p := range r.Parts {
 				sum += p.Us
-				if p.Waits && p.Told {
+				if p.Waits && p.Reported {
 					waits += p.Us
 				}
 			}
@@ -177,14 +177,14 @@ func TestPartsAddUp(t *testing.T) {
 // Kernels that begin before the last one wait for it: of two measured kernels
 // that is known, though neither says what it consists of.
 func TestKernelsWaitForTheLast(t *testing.T) {
-	kernels := func(late units.Time, told bool) *strings.Reader {
+	kernels := func(late units.Time, reported bool) *strings.Reader {
 		var out bytes.Buffer
 		w := chrome.New(&out, chrome.Options{})
 		rec := nccltrace.New(w, nccltrace.Options{Detail: nccltrace.DetailChannel})
 		for r := range 2 {
 			var terms nccltrace.Terms
 			from := us + late*units.Time(r)
-			if told {
+			if reported {
 				terms[nccltrace.Copy] = 31*us + late - from
 			}
 			rec.Kernel(r, 0, 0, from, 31*us+late, &terms)

@@ -62,7 +62,7 @@ type NVLSChannel struct {
 	Heads     []int32 // head ranks of node 0 by head index; see Comm.NVLSHeads for all nodes
 	HeadIndex []int32 // by rank: the head that it is, -1 where none
 	TreeUp    []int32 // by rank: the head above it in another node, -1 where none
-	// TreeDown is by rank, NCCL's way: with several nodes first the rank's own
+	// TreeDown is by rank, in NCCL's order: with several nodes first the rank's own
 	// switch group (NRanks+1+HeadIndex), then the heads below it; -1 where none.
 	TreeDown [][3]int32
 }
@@ -83,6 +83,8 @@ type Comm struct {
 	CollChannels  int // comm->collChannels
 	NVLSChannels  int // of rank 0
 	NVLSChunkSize units.Bytes
+	// NVLSTreeChunk bounds chunks of NVLSTree; 0 where only the rules of plans do.
+	NVLSTreeChunk units.Bytes
 	Channels      []Channel
 	// Joined are the channels before any was copied or cut: those of the search
 	// with the first tree, then the same with the second.
@@ -130,7 +132,7 @@ type Comm struct {
 	searched []int32 // channel → channel of the search that it is a copy of
 }
 
-// RouteKind tells what a connection is for.
+// RouteKind reports what a connection is for.
 type RouteKind uint8
 
 // Route kinds.
@@ -145,6 +147,6 @@ const (
 	CollNetChainRoute  // along the chain of a node
 )
 
-// Network stands for the network that reduces (CollNet) where a rank belongs,
+// Network represents the network that reduces (CollNet) where a rank belongs,
 // as a connection's far end. NCCL uses the number of ranks for it.
 const Network int32 = -2

@@ -2,9 +2,12 @@ package connect
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
 )
 
 // Domain is what NCCL calls a node: the GPUs that see each other in one
@@ -17,7 +20,7 @@ type Domain struct {
 	// rank in the communicator.
 	First int32
 	// Host is the domain's host in the cluster; a multi-host NVLink domain counts
-	// as one, and GPUInfo.Host tells which machine of it a GPU is in.
+	// as one, and GPUInfo.Host reports which machine of it a GPU is in.
 	Host int32
 }
 
@@ -38,7 +41,7 @@ func (e *Error) Error() string { return "connect: " + e.Problem }
 
 func fail(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// NVLSSupported tells whether the ranks of a System search NVLS graphs
+// NVLSSupported reports whether the ranks of a System search NVLS graphs
 // (transport/nvls.cc:155). multicast is Input.Multicast.
 func NVLSSupported(sys *topo.System, multicast bool, p Params) bool {
 	enable := p.NVLSEnable.Or(2)
@@ -57,6 +60,7 @@ func (c *Comm) nvlsByRank(in *Input, p *Params) {
 	if manyHosts(c.Domains) {
 		blackwell = r.NVLSSM100
 	}
+	tuned := c.tuneNVLS(r)
 	lo, hi := p.ctas()
 	c.NVLSCount = make([]int, c.NRanks)
 	for i := range c.Domains {
@@ -66,6 +70,9 @@ func (c *Comm) nvlsByRank(in *Input, p *Params) {
 			if gpu.SM >= 100 {
 				n = blackwell
 			}
+			if tuned.Channels > 0 {
+				n = tuned.Channels
+			}
 			if v := whole(p.NVLSNChannels, 0); v > 0 {
 				n = v
 			}
@@ -73,9 +80,37 @@ func (c *Comm) nvlsByRank(in *Input, p *Params) {
 		}
 	}
 	c.NVLSChannels = c.NVLSCount[0]
+	def := r.NVLSChunk
+	if tuned.Chunk > 0 {
+		def = tuned.Chunk
+	}
+	c.NVLSChunkSize, c.NVLSTreeChunk = units.Bytes(whole(p.NVLSChunkSize, def)), units.Bytes(tuned.TreeChunk)
 }
 
-// manyHosts tells whether ranks exist beyond rank 0's NVLink domain (or host,
+// tuneNVLS asks the rules for the channels and chunks of NVLS.
+func (c *Comm) tuneNVLS(r *rules.Connect) rules.NVLSTuned {
+	if r.NVLSTune == nil {
+		return rules.NVLSTuned{}
+	}
+	bw := float32(math.Inf(1))
+	for i := range c.Domains {
+		sys := c.Domains[i].System
+		if i > 0 && sys == c.Domains[i-1].System {
+			continue
+		}
+		for g, id := range sys.Of(topo.GPU) {
+			for _, net := range sys.LocalNets(g) {
+				bw = min(bw, float32(sys.Path(id, sys.Of(topo.NET)[net]).BW))
+			}
+		}
+	}
+	if math.IsInf(float64(bw), 1) {
+		bw = 0 // no net
+	}
+	return r.NVLSTune(rules.NVLSShape{MinSM: c.MinSM, Nodes: c.NNodes, PerNode: c.MinLocalRanks, NetBW: bw, TypeInter: rules.Level(c.Final[search.NVLSID].TypeInter)})
+}
+
+// manyHosts reports whether ranks exist beyond rank 0's NVLink domain (or host,
 // where the domain is no larger).
 func manyHosts(ds []Domain) bool {
 	for i := range ds {

@@ -167,7 +167,7 @@ func (c *Comm) agreeCPU(sys *topo.System) {
 	}
 }
 
-// allNVLink tells whether no pair of GPUs is farther apart than NVLink or C2C
+// allNVLink reports whether no pair of GPUs is farther apart than NVLink or C2C
 // (paths.cc:942).
 func allNVLink(sys *topo.System) bool {
 	gpus := sys.Of(topo.GPU)
@@ -231,6 +231,9 @@ func (c *Comm) buffers(p *Params) {
 	switch {
 	case c.NNodes > 1:
 		c.P2PChunkSize = size(p.P2PNetChunkSize, r.P2PChunk)
+		if c.CPUArch == topo.ArchARM && c.MinSM >= 100 { // few GPUs a host
+			c.P2PChunkSize *= units.Bytes(max(r.P2PChunkARM, 1))
+		}
 	case c.IsAllNVLink:
 		c.P2PChunkSize = size(p.P2PNVLChunkSize, r.P2PNVLChunk)
 	default:

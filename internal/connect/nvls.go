@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/search"
-	"github.com/simccl/simccl/units"
 )
 
 // headsOf lists the distinct first ranks of a graph's channels, in order
@@ -38,9 +37,9 @@ func (c *Comm) joinNVLS(in *Input, p *Params) {
 	}
 	if n == 0 {
 		c.NVLSChannels, c.NVLSCount = 0, make([]int, c.NRanks)
+		c.NVLSChunkSize, c.NVLSTreeChunk = 0, 0
 		return
 	}
-	c.NVLSChunkSize = units.Bytes(int32(p.NVLSChunkSize.Or(p.Rules.Connect.NVLSChunk)))
 	c.NVLSHeads = make([][]int32, n)
 	for h := range c.NVLSHeads {
 		c.NVLSHeads[h] = make([]int32, c.NNodes)

@@ -29,7 +29,7 @@ func (c *Comm) p2pChannels(p *Params) {
 			c.PeerChannels[i] = c.PeerChannels[i-1]
 			continue
 		}
-		c.PeerChannels[i] = min(pow2Up(c.peerChannels(c.Domains[i].System, p)), limit)
+		c.PeerChannels[i] = c.peerChannels(c.Domains[i].System, p)
 	}
 	if p.Rules.Connect.PeersAgree {
 		least := slices.Min(c.PeerChannels)
@@ -37,13 +37,33 @@ func (c *Comm) p2pChannels(p *Params) {
 			c.PeerChannels[i] = least
 		}
 	}
+	for i, n := range c.PeerChannels {
+		c.PeerChannels[i] = c.boundPeers(pow2Up(n), limit, p)
+	}
 	c.P2PChannels = limit
 	c.P2PChannelsPerPeer = c.PeerChannels[0]
+}
+
+// boundPeers brings the channels a peer down to what there are: at most limit, or
+// between nodes so many that those of a batch of peers fit (graph/paths.cc:893 of
+// v2.29.7).
+func (c *Comm) boundPeers(n, limit int, p *Params) int {
+	batch := p.Rules.Connect.PeerBatch
+	if batch == 0 || c.NNodes == 1 || whole(p.NChannelsPerNetPeer, 0) > 0 {
+		return min(n, limit)
+	}
+	for n > 1 && n*((c.NRanks+batch-1)/batch) > limit {
+		n /= 2
+	}
+	return n
 }
 
 // peerChannels is the minimum that the GPUs of one System have for one peer.
 func (c *Comm) peerChannels(sys *topo.System, p *Params) int {
 	perPeer := c.P2PChannels
+	if p.Rules.Connect.PeersAgree { // nothing else bounds them before they are exchanged
+		perPeer = p.Rules.MaxChannels
+	}
 	gpus := sys.Of(topo.GPU)
 	for i, g := range gpus {
 		for k, peer := range gpus {
@@ -83,7 +103,7 @@ func pow2Down(n int) int { return 1 << (bits.Len(uint(max(n, 1))) - 1) }
 // (paths.cc:825): two per NVLink of the path's width, else two.
 func localChannels(sys *topo.System, g, peer topo.NodeID, r *rules.Ruleset) int {
 	path := sys.Path(peer, g)
-	if path.Kind != topo.PathNVL {
+	if path.Kind != topo.PathNVL && !(r.Connect.NVBPeers && path.Kind == topo.PathNVB) {
 		return 2
 	}
 	return 2 * max(1, int(path.BW/r.Topo.NVLink(sys.Nodes[g].GPU.SM)))
@@ -94,7 +114,27 @@ func (c *Comm) netChannels(sys *topo.System, g int, p *Params) int {
 	if v := whole(p.NChannelsPerNetPeer, 0); v > 0 {
 		return int(v)
 	}
-	return p.Rules.Connect.PeerChannels(rules.Peer{Ranks: c.NRanks, P2PChannels: c.P2PChannels, NetsToFill: netsToFill(sys, g)})
+	peer := rules.Peer{Ranks: c.NRanks, P2PChannels: c.P2PChannels, ChannelBW: int(max(whole(p.P2PPerChannelNetBW, 14), 1))}
+	if p.Rules.Connect.PeersByTurns {
+		peer.NetsToFill, peer.NetsBW = turnsToFill(sys, g)
+	} else {
+		peer.NetsToFill = netsToFill(sys, g)
+	}
+	return p.Rules.Connect.PeerChannels(peer)
+}
+
+// turnsToFill counts the nets that a GPU takes in turn until they have its
+// bandwidth to the CPU, and returns theirs together (graph/topo.cc:1506 of v2.29.7).
+func turnsToFill(sys *topo.System, g int) (n int, bw float32) {
+	id := sys.Of(topo.GPU)[g]
+	want := float32(sys.Path(id, sys.LocalCPU(id)).BW)
+	for _, net := range sys.LocalNets(g) {
+		bw += float32(sys.Path(id, sys.Of(topo.NET)[net]).BW)
+		if n++; bw >= want {
+			break
+		}
+	}
+	return n, bw
 }
 
 // netsToFill counts the nearest nets that a GPU needs to use its link to the

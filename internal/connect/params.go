@@ -38,6 +38,7 @@ type Params struct {
 	MinP2PNChannels     units.Opt[int64] // NCCL_MIN_P2P_NCHANNELS: at least this many send/recv channels (default 1)
 	MaxP2PNChannels     units.Opt[int64] // NCCL_MAX_P2P_NCHANNELS: at most this many send/recv channels (default 64)
 	NChannelsPerNetPeer units.Opt[int64] // NCCL_NCHANNELS_PER_NET_PEER: send/recv channels per peer over the network
+	P2PPerChannelNetBW  units.Opt[int64] // NCCL_P2P_PER_CHANNEL_NET_BW: GB/s of a net for which send/recv gets a channel (default 14)
 	P2PGroupSize        units.Opt[int64] // NCCL_P2P_SCHEDULE_GROUP_SIZE: ranks scheduled together in send/recv (default 8)
 
 	CrossNIC    units.Opt[int64] // NCCL_CROSS_NIC: 0 makes send/recv use the peer's rail (default 2)
@@ -46,12 +47,12 @@ type Params struct {
 	PXNC2C      units.Opt[int64] // NCCL_PXN_C2C: 0 keeps PXN off C2C paths (default 1)
 	ForceFlush  units.Opt[int64] // NCCL_NET_FORCE_FLUSH: 1 flushes received data on every GPU (default 0)
 
-	// Cancelled is asked now and then by long loops: nil to go on, else why to end,
+	// Cancelled is polled by long loops: nil to continue, else the reason to stop,
 	// as a context's Err. It decides nothing. Nil: never.
 	Cancelled func() error
 }
 
-// poll asks whether to go on.
+// poll checks whether to continue.
 func (p *Params) poll() error {
 	if p.Cancelled == nil {
 		return nil

@@ -95,7 +95,7 @@ func (ch *Channel) walk(id int) error {
 	return nil
 }
 
-// treeEnds are the three ranks of a node's channel that talk to other nodes:
+// treeEnds are the three ranks of a node's channel that connect to other nodes:
 // the one that has the parent, and those that have the parent's first and
 // second child (connect.cc:49).
 type treeEnds struct{ parent, child0, child1 int32 }

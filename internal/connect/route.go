@@ -197,7 +197,7 @@ func (r *router) graphNet(rank int32, channel int, kind RouteKind) int {
 	return max(0, slices.IndexFunc(nets, func(id topo.NodeID) bool { return d.System.Nodes[id].Ident == ident }))
 }
 
-// headNet takes in turn the nets of the search channels that a rank heads
+// headNet cycles through the nets of the search channels that a rank heads
 // (search.cc:1246).
 func headNet(g *search.Graph, local, channel int) uint64 {
 	var nets []uint64

@@ -19,7 +19,7 @@ func build(t testing.TB, name string, nodes int, env ...string) *comm.Comm {
 	return c
 }
 
-// TestRoutes tells by which NIC and proxy ranks talk, as transport/net.cc and
+// TestRoutes reports by which NIC and proxy ranks communicate, as transport/net.cc and
 // search.cc:1277 decide.
 func TestRoutes(t *testing.T) {
 	const gdr = true

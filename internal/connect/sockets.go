@@ -15,7 +15,7 @@ const (
 	VendorGoogle = 0x1ae0
 )
 
-// SocketSplit tells over how many sockets a TCP connection's data goes, and how
+// SocketSplit reports over how many sockets a TCP connection's data goes, and how
 // many helper threads of each side serve them: NCCL_NSOCKS_PERTHREAD times
 // NCCL_SOCKET_NTHREADS, by the NIC's vendor where they are not set. 0 of both:
 // the proxy thread itself serves one socket (net_socket.cc:289).

@@ -8,9 +8,21 @@ import (
 	"strings"
 )
 
+// Difference is one place where two documents part.
+type Difference struct {
+	Path string // of the value in the document: "graphs[0].nchannels"
+	What string // "was 8, is 16"
+}
+
+// String is path and difference.
+func (d Difference) String() string { return d.Path + ": " + d.What }
+
+// MarshalText is String, for JSON.
+func (d Difference) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
 // Differences lists where two documents part.
 type Differences struct {
-	Lines []string // the first of them
+	First []Difference // the first of them
 	Count int
 }
 
@@ -35,7 +47,7 @@ const (
 
 func (d *Differences) add(at, format string, args ...any) {
 	if d.Count++; d.Count <= shownDifferences {
-		d.Lines = append(d.Lines, strings.TrimPrefix(at, ".")+": "+fmt.Sprintf(format, args...))
+		d.First = append(d.First, Difference{strings.TrimPrefix(at, "."), fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -87,7 +99,7 @@ func (d *Differences) compareKeys(at string, w, g map[string]any) {
 		_, inG := g[k]
 		switch {
 		case !inG:
-			d.add(at+"."+k, "is gone")
+			d.add(at+"."+k, "is missing")
 		case !inW:
 			d.add(at+"."+k, "is new: %s", short(g[k]))
 		default:

@@ -123,7 +123,7 @@ func TestNum(t *testing.T) {
 }
 
 // TestCollNetSelection: choices that leave the sum to the network have a split
-// too, in which all channels take chunks in turn.
+// too, in which all channels take chunks round-robin.
 func TestCollNetSelection(t *testing.T) {
 	var d struct {
 		Notes     []string

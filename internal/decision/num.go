@@ -2,7 +2,7 @@ package decision
 
 import "strconv"
 
-// Num is a float32 that prints with nine significant digits, which tell any
+// Num is a float32 that prints with nine significant digits, which distinguish any
 // two float32 apart.
 type Num float32
 

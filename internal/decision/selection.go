@@ -53,7 +53,7 @@ type Chosen struct {
 	Lo           *Part       `json:"lo,omitempty"`
 	Mid          *Part       `json:"mid,omitempty"`
 	Hi           *Part       `json:"hi,omitempty"`
-	// Striped: all channels take chunks of lo, the whole operation, in turn (CollNet).
+	// Striped: all channels take chunks of lo, the whole operation, round-robin (CollNet).
 	Striped bool      `json:"striped,omitempty"`
 	Times   [7][3]Num `json:"times"`
 }
@@ -82,7 +82,7 @@ const (
 	lastSize  units.Bytes = 16 << 30
 )
 
-// selectionOf asks the model for a float32 sum at every power of two, each as a
+// selectionOf evaluates the model for a float32 sum at every power of two, each as a
 // group of its own: NCCL clears the planner of an operation that it refuses
 // (group.cc:375), so a refusal leaves no trace in the next time.
 //

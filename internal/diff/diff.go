@@ -7,7 +7,6 @@ package diff
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace"
@@ -156,10 +156,11 @@ func inputs(a, b *Side) []explain.Figure {
 			out = append(out, explain.Figure{What: what, A: orNone(x), B: orNone(y), Why: why, Timing: timing})
 		}
 	}
+	add("NCCL", a.site.Config.Rules.Version(), b.site.Config.Rules.Version(), false)
 	add("topology", a.site.Name+" "+a.site.Digest[:12], b.site.Name+" "+b.site.Digest[:12], false)
 	x, y := config.EnvRows(a.site.Config, config.FactsOf(a.site.Comm), true), config.EnvRows(b.site.Config, config.FactsOf(b.site.Comm), true)
-	for i := range x {
-		add(x[i].Name, inForce(&x[i]), inForce(&y[i]), false, y[i].Effect)
+	for _, v := range joined(x, y) {
+		add(v.name, v.a, v.b, false, v.effect)
 	}
 	add("machine class", a.site.Class.Name, b.site.Class.Name, true)
 	add("network", a.network(), b.network(), true)
@@ -179,7 +180,7 @@ func (s *Side) timeInputs() [][2]string {
 		}
 		return v
 	}
-	return [][2]string{{"fault", strings.Join(s.Spec.Network.Faults, ",")}, {"fidelity", e.Fidelity}, {"fold", word(e.Fold, "auto")},
+	return [][2]string{{"fault", strings.Join(s.Spec.Network.Faults, ",")}, {"fidelity", e.Fidelity}, {"fold", word(e.Fold, "auto")}, {"skip", word(e.Skip, "auto")}, {"jitter", word(e.Jitter, "drawn")},
 		{"launch", word(e.Launch, "eager")}, {"procs", strconv.Itoa(e.Processes)}, {"seed", strconv.FormatUint(max(s.Spec.Seed, 1), 10)}}
 }
 
@@ -189,6 +190,33 @@ func orNone(s string) string {
 		return "none"
 	}
 	return s
+}
+
+// variable is a setting on both sides.
+type variable struct{ name, a, b, effect string }
+
+// joined pairs the settings of two sides by name, in the order of the first; a release
+// has some that another has not, and there they are unset.
+func joined(x, y []config.EnvRow) []variable {
+	other := map[string]*config.EnvRow{}
+	for i := range y {
+		other[y[i].Name] = &y[i]
+	}
+	var out []variable
+	for i := range x {
+		v := variable{name: x[i].Name, a: inForce(&x[i]), b: "unset", effect: x[i].Effect}
+		if r := other[v.name]; r != nil {
+			v.b, v.effect = inForce(r), r.Effect
+			delete(other, v.name)
+		}
+		out = append(out, v)
+	}
+	for i := range y {
+		if r := other[y[i].Name]; r != nil {
+			out = append(out, variable{r.Name, "unset", inForce(r), r.Effect})
+		}
+	}
+	return out
 }
 
 func inForce(r *config.EnvRow) string {
@@ -206,9 +234,21 @@ func (s *Side) network() string {
 	return s.Spec.Network.Fabric
 }
 
-// DefaultOps are compared where none are named.
-func DefaultOps() []coll.Func {
-	return slices.Clone([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv})
+// Ops are the operations that are compared: those named, or seven where none are.
+// Its error is a *coll.UnknownNameError.
+func Ops(names []string) ([]coll.Func, error) {
+	if len(names) == 0 {
+		return []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv}, nil
+	}
+	var ops []coll.Func
+	for _, name := range names {
+		f, err := coll.ParseFunc(name)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, f)
+	}
+	return ops, nil
 }
 
 // shownChanges bounds the differences of two topology files in the text.
@@ -236,4 +276,23 @@ func (d *Document) Text() string {
 		}
 	}
 	return b.String()
+}
+
+// Option is the option that a bare word of a side is short for: a fault, a setting,
+// a release of NCCL, a network or a topology; "" where it is none.
+func Option(word string) string {
+	key, _, assigned := strings.Cut(word, "=")
+	switch {
+	case release.Named(word):
+		return "nccl-version"
+	case assigned && (key == "rank" || key == "nic" || key == "link"):
+		return "fault"
+	case assigned && key == strings.ToUpper(key):
+		return "env"
+	case strings.HasSuffix(word, ".json"):
+		return "fabric"
+	case strings.Contains(word, ".xml"):
+		return "topo"
+	}
+	return ""
 }

@@ -10,7 +10,7 @@ import (
 
 // Comm makes a communicator of equal nodes with rings in rank order, trees as
 // binary heaps, every rank a head, and a chain of nodes: simple, but with all
-// that a plan can ask for. channels is a power of two.
+// that a plan can request. channels is a power of two.
 func Comm(perNode, nodes, channels int) *connect.Comm {
 	n := int32(perNode * nodes)
 	c := &connect.Comm{Rules: rules.Default(),

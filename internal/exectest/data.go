@@ -1,5 +1,5 @@
 // Package exectest holds what every executor is tested with: plans of every
-// kind over made-up communicators, a reference executor that moves real
+// kind over synthetic communicators, a reference executor that moves real
 // numbers, and a conformance suite.
 //
 // It knows executors by the exec.Executor interface only.

@@ -52,7 +52,7 @@ func (Reference) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.R
 	return res, nil
 }
 
-// stamp is a message on its way: when it was sent, and its number.
+// stamp is a message in flight: when it was sent, and its number.
 type stamp struct {
 	at units.Time
 	id int64

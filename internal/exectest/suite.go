@@ -21,7 +21,7 @@ import (
 type Subject struct {
 	Comm     *connect.Comm
 	Executor exec.Executor
-	// Skip tells the requests that the executor cannot run, with the reason;
+	// Skip lists the requests that the executor cannot run, with the reason;
 	// nil: it runs all.
 	Skip func(plan.Request) (why string)
 	// Exact: two runs give the same times (simulators).
@@ -29,7 +29,7 @@ type Subject struct {
 	// Ideal: links carry any number of flows at once, so a link may carry more
 	// than its capacity.
 	Ideal bool
-	// Silent: the executor tells no trace.
+	// Silent: the executor writes no trace.
 	Silent bool
 	// Arrows: the trace shows one operation, with one arrow for every message
 	// of the plan.
@@ -67,7 +67,7 @@ func (s *Subject) plan(t *testing.T, r plan.Request) *plan.Plan {
 	return p
 }
 
-// runs executes one plan silently and with a trace, and looks at both.
+// runs executes one plan silently and with a trace, and checks both.
 func (s *Subject) runs(t *testing.T, r plan.Request) {
 	if s.Skip != nil {
 		if why := s.Skip(r); why != "" {
@@ -173,7 +173,7 @@ func (s Subject) refuses(t *testing.T) {
 	}
 }
 
-// collector keeps what the suite looks at of a trace.
+// collector keeps the events that the suite checks.
 type collector struct {
 	tracks []trace.Track
 	slices int

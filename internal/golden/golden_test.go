@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recorder stands in for a test so that failures can be looked at.
+// recorder replaces a test so that its failures can be checked.
 type recorder struct {
 	testing.TB
 	text   strings.Builder

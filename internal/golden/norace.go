@@ -2,5 +2,5 @@
 
 package golden
 
-// UnderRace tells that the race detector is on.
+// UnderRace reports that the race detector is on.
 const UnderRace = false

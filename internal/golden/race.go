@@ -2,6 +2,6 @@
 
 package golden
 
-// UnderRace tells that the race detector is on, which makes everything about
+// UnderRace reports that the race detector is on, which makes everything about
 // ten times slower.
 const UnderRace = true

@@ -13,9 +13,10 @@ import (
 	"testing"
 )
 
-// Reference is one decision of NCCL 2.28.9: a topology, a number of nodes and
+// Reference is one decision of an NCCL release: a topology, a number of nodes and
 // settings in, the whole decision out.
 type Reference struct {
+	Version   string // the release, "2.27.7"; empty for 2.28.9
 	Name      string // file name without .json.gz, "dgx-h100+nvls@PXN_DISABLE-1.n2"
 	Machine   string // "dgx-h100"
 	Topo      string // path of the topology file
@@ -50,7 +51,7 @@ func thinned(t testing.TB, refs []Reference) []Reference {
 	var few []Reference
 	for i, r := range refs {
 		switch r.Machine {
-		case "dgx-h100", "dgx-a100", "h200x4-2", "h200x4-4": // tests ask for them by name
+		case "dgx-h100", "dgx-a100", "h200x4-2", "h200x4-4": // tests load them by name
 			if len(r.Env) == 0 {
 				few = append(few, r)
 			}
@@ -64,7 +65,7 @@ func thinned(t testing.TB, refs []Reference) []Reference {
 	return few
 }
 
-// All returns every reference at hand: those of ../shared where that is
+// All returns every available reference: those of ../shared where that is
 // present, which include the project's own, else Own's; thinned as Own's.
 func All(t testing.TB) []Reference {
 	t.Helper()
@@ -74,6 +75,38 @@ func All(t testing.TB) []Reference {
 		return Own(t)
 	}
 	return thinned(t, load(t, dir, []string{filepath.Join(shared, "topos", "own"), filepath.Join(shared, "topos", "nvidia")}))
+}
+
+// Versions returns the references of other releases than 2.28.9: those of
+// ../shared where that is present, which include the project's own, else the
+// project's (testdata/topos/golden-versions, a directory a release); thinned as Own's.
+func Versions(t testing.TB) []Reference {
+	t.Helper()
+	shared := filepath.Join(Root(t), "..", "shared")
+	if dir := filepath.Join(shared, "golden-versions"); !testing.Short() {
+		if _, err := os.Stat(dir); err == nil {
+			return thinned(t, releases(t, dir, []string{filepath.Join(shared, "topos", "own"), filepath.Join(shared, "topos", "nvidia")}))
+		}
+	}
+	return thinned(t, releases(t, Root(t, "testdata", "topos", "golden-versions"), []string{Root(t, "testdata", "topos")}))
+}
+
+// releases loads the references below a directory that has one for each release.
+func releases(t testing.TB, dir string, topos []string) []Reference {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "*.*.*"))
+	if err != nil || len(list) == 0 {
+		t.Fatalf("no release in %s (%v)", dir, err)
+	}
+	var refs []Reference
+	for _, d := range list {
+		of := load(t, d, topos)
+		for i := range of {
+			of[i].Version = filepath.Base(d)
+		}
+		refs = append(refs, of...)
+	}
+	return refs
 }
 
 // Section decodes one key of the document into v; it reports false where the

@@ -16,10 +16,10 @@ const (
 	maxListedInterfaces = 16
 )
 
-// Listed tells whether a list as of NCCL_IB_HCA or NCCL_SOCKET_IFNAME allows a
+// Listed reports whether a list as of NCCL_IB_HCA or NCCL_SOCKET_IFNAME allows a
 // device: names are prefixes, after '=' whole names, after '^' exclusions;
 // ":port" narrows (misc/utils.cc:136). A list that names nothing matches all;
-// port -1 stands for a device without ports.
+// port -1 means a device without ports.
 func Listed(list, name string, port int) bool {
 	list, not := strings.CutPrefix(list, "^")
 	list, exact := strings.CutPrefix(list, "=")
@@ -74,7 +74,7 @@ func Parse(s string) []Entry {
 	return out
 }
 
-// Match tells whether a name and port are on a list; an empty list
+// Match reports whether a name and port are on a list; an empty list
 // holds everything (utils.cc:182).
 func Match(name string, port int, ifs []Entry, exact bool) bool {
 	if len(ifs) == 0 {

@@ -15,7 +15,7 @@ type Places struct {
 }
 
 // Fail makes an Error at the value of a path, or where its nearest enclosing
-// value stands if the file does not have it.
+// value is kept if the file does not have it.
 func (p *Places) Fail(path, hint, format string, args ...any) error {
 	for {
 		if at, ok := p.at[path]; ok {
@@ -30,7 +30,7 @@ func (p *Places) Fail(path, hint, format string, args ...any) error {
 }
 
 // Strict reads one JSON value into the value that v points to and returns where
-// everything stands. A member that v's type does not have, a member given twice
+// everything is kept. A member that v's type does not have, a member given twice
 // and a value of another kind are errors with their place; so is anything after
 // the value. Structs, maps with string keys, slices and scalars are walked; types
 // with their own UnmarshalJSON are decoded whole.

@@ -8,7 +8,7 @@ import (
 
 // enums are the types whose constants have NCCL's order or none: what such an
 // order means is said once, by a predicate beside the constants. A comparison
-// elsewhere breaks silently when somebody inserts a constant.
+// elsewhere breaks silently when a constant is inserted.
 var enums = map[string]bool{
 	module + "/coll.Func": true, module + "/coll.Algorithm": true, module + "/coll.Protocol": true,
 	module + "/coll.DataType": true, module + "/coll.RedOp": true, module + "/plan.Role": true,

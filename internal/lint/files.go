@@ -25,11 +25,11 @@ func Tracked(dir string) ([]string, error) {
 		return nil, err
 	}
 	cmd := exec.Command(git, "-C", dir, "ls-files", "-z")
-	var talk bytes.Buffer
-	cmd.Stderr = &talk
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	list, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("git ls-files: %w: %s", err, strings.TrimSpace(talk.String()))
+		return nil, fmt.Errorf("git ls-files: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return strings.FieldsFunc(string(list), func(r rune) bool { return r == 0 }), nil
 }

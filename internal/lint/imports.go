@@ -56,12 +56,12 @@ func checkImport(r *reporter, f *File, spec *ast.ImportSpec, home *room, path st
 	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
 		return // standard library
 	}
-	for _, e := range home.guests {
+	for _, e := range home.modules {
 		if under(path, e.to) {
 			return
 		}
 	}
-	r.report(f, spec.Pos(), "import", "%s imports %s, which is no guest of this room (it has %s); a guest lives in one room, see docs/DEPENDENCIES.md", r.p.Path, path, names(home.guests))
+	r.report(f, spec.Pos(), "import", "%s imports %s, which is not a third-party module of this package (it has %s); each has one package, see docs/DEPENDENCIES.md", r.p.Path, path, names(home.modules))
 }
 
 func names(edges []edge) string {

@@ -1,7 +1,7 @@
 // Package lint holds the rules of the house that no public linter knows: which
 // package may import which and why, what pure packages must not touch, ranges
 // over maps, products that a compiler could fuse into a sum, ceilings on length,
-// the presence of documentation, which files git may track, and permissions of
+// the presence of documentation, wording (words.go), which files git may track, and permissions of
 // the table that nothing uses.
 //
 // It works on source text and type information alone (go/parser, go/types with
@@ -21,7 +21,7 @@ import (
 // Finding is one broken rule at one place.
 type Finding struct {
 	Pos     token.Position
-	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "file", "table"
+	Rule    string // "import", "pure", "edge", "map-order", "fma", "enum", "length", "doc", "docs", "words", "file", "table"
 	Message string // what is wrong, why it matters, what to do
 }
 
@@ -40,7 +40,7 @@ type File struct {
 	Built bool // part of the type-checked package
 }
 
-// Package is what the rules look at.
+// Package is the input of the rules.
 type Package struct {
 	Path  string // import path relative to the module, "topo/xml"; "." is the root
 	Fset  *token.FileSet
@@ -58,6 +58,7 @@ func Check(p *Package) []Finding {
 	checkEnums(r)
 	checkState(r)
 	checkShape(r)
+	checkWords(r)
 	sort.SliceStable(r.found, func(i, j int) bool {
 		a, b := r.found[i].Pos, r.found[j].Pos
 		if a.Filename != b.Filename {
@@ -92,7 +93,7 @@ func (r *reporter) built() []*File {
 }
 
 // escapes returns the lines on which, or below which, the comment
-// "//lint:WORD reason" stands. An escape without a reason counts for nothing.
+// "//lint:WORD reason" is written. An escape without a reason counts for nothing.
 func escapes(fset *token.FileSet, f *ast.File, word string) map[int]bool {
 	lines := map[int]bool{}
 	for _, group := range f.Comments {

@@ -103,7 +103,7 @@ func checkSources(t *testing.T, sources []txtar.File, std []*listed) []Finding {
 }
 
 // checkTracked runs CheckFiles over a tree described line by line: name, size
-// in bytes ("link" for a symbolic link, "gone" for a file that is deleted), and
+// in bytes ("link" for a symbolic link, "deleted" for a file that is deleted), and
 // what it holds, each piece as a quoted string with its offset behind "@".
 func checkTracked(t *testing.T, listing string) []Finding {
 	tree := fstest.MapFS{}
@@ -112,7 +112,7 @@ func checkTracked(t *testing.T, listing string) []Finding {
 		words := strings.Fields(line)
 		tracked = append(tracked, words[0])
 		switch words[1] {
-		case "gone":
+		case "deleted":
 			continue
 		case "link":
 			tree[words[0]] = &fstest.MapFile{Data: []byte("away"), Mode: fs.ModeSymlink}
@@ -176,7 +176,7 @@ func TestTrackedSaysWhyNot(t *testing.T) {
 
 // TestTableIsSound: every room that the table lets in is itself in the table,
 // no permission runs against another (two rooms that may import each other),
-// and pure rooms stand on pure ones.
+// and pure rooms import pure ones.
 func TestTableIsSound(t *testing.T) {
 	byDir := map[string]*room{}
 	for i := range rooms {
@@ -223,7 +223,7 @@ func TestTableReportsIdlePermissions(t *testing.T) {
 	table := []room{
 		{dir: "units"},
 		{dir: "plan", may: []edge{{"units", "quantities"}, {"topo", "nodes"}, {"sim", "time"}, {"real", " "}}},
-		{dir: "topo", may: []edge{{"*", ""}}, guests: []edge{{"example.com/used", "text"}, {"example.com/idle", "text"}}},
+		{dir: "topo", may: []edge{{"*", ""}}, modules: []edge{{"example.com/used", "text"}, {"example.com/idle", "text"}}},
 		{dir: "sim"},
 		{dir: "real", may: []edge{{"*", "all"}}},
 	}
@@ -305,5 +305,45 @@ func TestDocsLeadSomewhere(t *testing.T) {
 	}
 	if want := "README.md:1 docs/B.md|docs/A.md:1 docs/C.md|x/x.go:3 docs/D.md"; strings.Join(got, "|") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+	}
+}
+
+func TestWordsOfDocuments(t *testing.T) {
+	tree := fstest.MapFS{
+		"README.md":           {Data: []byte("fine\n\nRanks that are alike.\n")},
+		"CHANGELOG.md":        {Data: []byte("told\n")},
+		"docs/A.md":           {Data: []byte("It Tells\n")},
+		"docs/adr/1.md":       {Data: []byte("taken for equal\n")},
+		"docs/img/x.png":      {Data: []byte("told\n")},
+		"testdata/README.md":  {Data: []byte("told\n")},
+		"docs/B/standard.txt": {Data: []byte("told\n")},
+	}
+	found, err := CheckWords(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, fmt.Sprintf("%s:%d:%d", f.Pos.Filename, f.Pos.Line, f.Pos.Column))
+	}
+	if want := "README.md:3:16|docs/A.md:1:4|docs/adr/1.md:1:1"; strings.Join(got, "|") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+	}
+}
+
+// TestWordExceptionsAreUsed: an exception names a file that exists, a phrase
+// that is denied and a reason, and without it the file is reported.
+func TestWordExceptionsAreUsed(t *testing.T) {
+	for _, x := range wordExceptions {
+		text, err := os.ReadFile(filepath.Join("../..", x.under))
+		if err != nil || x.why == "" {
+			t.Errorf("%s: %v, reason %q", x.under, err, x.why)
+			continue
+		}
+		used := false
+		deniedIn("elsewhere", string(text), func(int, string, string) { used = true })
+		if !used {
+			t.Errorf("%s has no phrase that needs the exception", x.under)
+		}
 	}
 }

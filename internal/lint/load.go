@@ -69,11 +69,11 @@ func list(dir string, patterns []string) ([]*listed, error) {
 		"-json=ImportPath,Dir,Export,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles,Module,DepOnly,Standard,Error"}, patterns...)
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	var talk bytes.Buffer
-	cmd.Stderr = &talk
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	text, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w\n%s", err, talk.String())
+		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.String())
 	}
 	var all []*listed
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {

@@ -21,7 +21,7 @@ func checkMapOrder(r *reporter) {
 		excused := escapes(r.p.Fset, f.Syn, "sorted")
 		ast.Inspect(f.Syn, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok && sortsArgument(r.p.Info, call) {
-				return false // slices.Sorted(maps.Keys(m)) and its kin
+				return false // slices.Sorted(maps.Keys(m)) and similar calls
 			}
 			if call, ok := n.(*ast.CallExpr); ok && iteratesMap(r.p.Info, call) && !excused[r.p.Fset.Position(n.Pos()).Line] {
 				r.report(f, n.Pos(), "map-order", "iterating a map in its random order; wrap it in slices.Sorted or say //lint:sorted and why the order cannot show")

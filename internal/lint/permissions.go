@@ -33,7 +33,7 @@ func checkTable(rooms []room, packages []*Package) []Finding {
 	}
 	var found []Finding
 	for _, r := range rooms {
-		for _, e := range append(append([]edge{}, r.may...), r.guests...) {
+		for _, e := range append(append([]edge{}, r.may...), r.modules...) {
 			report := func(problem string) {
 				found = append(found, Finding{Pos: token.Position{Filename: "internal/lint/table.go", Line: 1, Column: 1}, Rule: "table",
 					Message: fmt.Sprintf("%s may import %s%s", r.dir, e.to, problem)})
@@ -53,7 +53,7 @@ func checkTable(rooms []room, packages []*Package) []Finding {
 func markUsed(rooms []room, home *room, path string, used map[permission]bool) {
 	rel, ours := strings.CutPrefix(path, module+"/")
 	if !ours {
-		for _, e := range home.guests {
+		for _, e := range home.modules {
 			if under(path, e.to) {
 				used[permission{home.dir, e.to}] = true
 			}

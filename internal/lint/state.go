@@ -11,7 +11,7 @@ import (
 // exported but errors (others could assign it), and none guards a state.
 //
 //	var table = map[int]string{1: "a"}  // fine: it is read
-//	var Table = []int{1}                // exported: whoever imports it may write
+//	var Table = []int{1}                // exported: any importer may write
 //	func f() { table[2] = "b" }         // state
 func checkState(r *reporter) {
 	if home := roomOf(r.p.Path); home == nil || !home.pure {
@@ -109,7 +109,7 @@ func (s *state) written(f *File, e ast.Expr) {
 	}
 }
 
-// guards tells whether a type is one of sync or sync/atomic.
+// guards reports whether a type is one of sync or sync/atomic.
 func guards(t types.Type) bool {
 	if p, ok := t.(*types.Pointer); ok {
 		t = p.Elem()
@@ -118,5 +118,5 @@ func guards(t types.Type) bool {
 	return ok && n.Obj().Pkg() != nil && (n.Obj().Pkg().Path() == "sync" || n.Obj().Pkg().Path() == "sync/atomic")
 }
 
-// isError tells whether a type is error.
+// isError reports whether a type is error.
 func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }

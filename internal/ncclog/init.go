@@ -48,7 +48,7 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 	return l
 }
 
-// searched tells whether NCCL searched a graph, and so prints it
+// searched reports whether NCCL searched a graph, and so prints it
 // (init.cc:1015-1058).
 func searched(c *comm.Comm, d *connect.Domain, id int) bool {
 	switch id {

@@ -38,7 +38,7 @@ type realLog struct {
 	ranks map[int][]string // rank → lines that ncclog prints, in order
 	ops   []string
 	conns []string
-	stray int // lines before their process told its rank
+	stray int // lines before their process gave its rank
 }
 
 func readLog(t *testing.T, path string) *realLog {

@@ -14,8 +14,11 @@ const maxPathSlices = 4 << 20
 
 // CriticalPath returns a sink that passes everything on and, when it is closed,
 // adds the critical path: the chain of steps that the end of the run waited
-// for, found backwards from the last step from each receive to its send and along
-// each channel's order. Its slices follow each other without a gap.
+// for, found backwards from the kernel or step that ends last, from each receive
+// to its send and along each channel's order. Its slices follow each other
+// without a gap, from zero to the end of the last kernel. Beside steps there are
+// "kernel", what a kernel does before, between and after its steps, and "launch",
+// the time before a rank's first kernel and between its kernels.
 //
 // cancelled, if not nil, is polled while the path is sought; the error that it
 // returns ends the search, and is returned by Close, which leaves out the path.
@@ -29,9 +32,10 @@ type pathSink struct {
 	cancelled func() error
 	polls     int    // rounds since cancelled was last asked
 	lanes     []lane // by track id
-	steps     []pathStep
+	steps     pathSteps
 	sends     map[sendKey]int32       // the SendWait of each step
 	last      map[trace.TrackID]int32 // the newest step of a track
+	kernels   kernels
 	full      bool
 }
 
@@ -52,6 +56,25 @@ type pathStep struct {
 	before        int32 // the same step's wait before, -1 where there is none
 	wait          Wait
 	network       bool
+}
+
+// pathSteps is a list that grows in blocks, so that it is never there twice.
+type pathSteps struct {
+	blocks [][]pathStep
+	n      int
+}
+
+const stepBlock = 1 << 14
+
+func (l *pathSteps) at(i int32) *pathStep { return &l.blocks[i/stepBlock][i%stepBlock] }
+
+func (l *pathSteps) add(s *pathStep) {
+	if l.n%stepBlock == 0 {
+		l.blocks = append(l.blocks, make([]pathStep, 0, stepBlock))
+	}
+	b := &l.blocks[l.n/stepBlock]
+	*b = append(*b, *s)
+	l.n++
 }
 
 // proxied reports whether the proxy or the NIC had the step: no kernel waits
@@ -76,7 +99,7 @@ func (p *pathSink) phaseBefore(e *trace.Event, w Wait) int32 {
 	if !ok || w != SendPeerWait && w != SendWait || e.Cat != "NET" {
 		return -1
 	}
-	if b := &p.steps[i]; b.wait >= w || e.Start-b.end > trace.Tick {
+	if b := p.steps.at(i); b.wait >= w || e.Start-b.end > trace.Tick {
 		return -1
 	}
 	return i
@@ -98,6 +121,7 @@ func (p *pathSink) Track(t trace.Track) trace.TrackID {
 	for int(id) >= len(p.lanes) {
 		p.lanes = append(p.lanes, lane{rank: -1})
 	}
+	p.kernels.track(id, &t)
 	if rank := t.Process - RankPID; rank >= 0 && t.Process < NICPID && t.Thread >= channelTID {
 		channel := (t.Thread - channelTID) / perChannel
 		if t.Thread >= overflowTID {
@@ -111,6 +135,7 @@ func (p *pathSink) Track(t trace.Track) trace.TrackID {
 // Emit passes an event on and keeps steps and their arrows.
 func (p *pathSink) Emit(e *trace.Event) {
 	p.Sink.Emit(e)
+	p.kernels.emit(e)
 	l := lane{rank: -1}
 	if int(e.Track) < len(p.lanes) {
 		l = p.lanes[e.Track]
@@ -123,7 +148,8 @@ func (p *pathSink) Emit(e *trace.Event) {
 		if w < 0 || e.Cat != "NET" && e.Cat != "P2P_XFER" {
 			return
 		}
-		if p.full = len(p.steps) == maxPathSlices; p.full {
+		if p.full = p.steps.n == maxPathSlices; p.full {
+			p.steps, p.sends, p.last = pathSteps{}, nil, nil // of no use
 			return
 		}
 		s := pathStep{start: worked(e), end: e.Start + e.Dur, rank: l.rank, channel: l.channel,
@@ -136,8 +162,8 @@ func (p *pathSink) Emit(e *trace.Event) {
 				s.peer = int32(a.Int)
 			}
 		}
-		i := int32(len(p.steps))
-		p.steps = append(p.steps, s)
+		i := int32(p.steps.n)
+		p.steps.add(&s)
 		p.last[e.Track] = i
 		if s.wait == SendWait {
 			p.sends[sendKey{s.rank, s.peer, s.channel, s.step}] = i
@@ -147,7 +173,7 @@ func (p *pathSink) Emit(e *trace.Event) {
 
 // Close writes the path and closes the sink.
 func (p *pathSink) Close() error {
-	if p.full || len(p.steps) == 0 {
+	if p.full || p.steps.n == 0 {
 		return p.Sink.Close()
 	}
 	pieces, err := p.path()
@@ -161,10 +187,10 @@ func (p *pathSink) Close() error {
 	return err
 }
 
-// pollEvery is after how many rounds of a long loop poll asks.
+// pollEvery is after how many rounds of a long loop poll checks.
 const pollEvery = 1 << 12
 
-// poll asks now and then whether the search for the path is cancelled.
+// poll checks periodically whether the search for the path is cancelled.
 func (p *pathSink) poll() error {
 	if p.polls++; p.cancelled == nil || p.polls < pollEvery {
 		return nil
@@ -194,16 +220,16 @@ type channelPath struct {
 }
 
 // causes lists them by channel, each list in the order of their ends. A
-// receive stands for the send whose data it waited for: its own slice lasts
-// until the kernel is done with it, and by then the next send is under way.
+// receive represents the send whose data it waited for: its own slice lasts
+// until the kernel is done with it, and by then the next send is in flight.
 func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 	by = make(map[lane]*channelPath)
-	for i := range p.steps {
+	for i := range int32(p.steps.n) {
 		if err := p.poll(); err != nil {
 			return nil, cause{}, err
 		}
-		s := &p.steps[i]
-		c := cause{s.end, int32(i)}
+		s := p.steps.at(i)
+		c := cause{s.end, i}
 		k := lane{s.rank, s.channel}
 		if by[k] == nil {
 			by[k] = &channelPath{}
@@ -215,8 +241,8 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 			final = c
 		}
 		if s.wait == RecvWait {
-			if j, ok := p.sendOf(s); ok && p.steps[j].start < s.end {
-				c = cause{min(p.steps[j].end, s.end), j}
+			if j, ok := p.sendOf(s); ok && p.steps.at(j).start < s.end {
+				c = cause{min(p.steps.at(j).end, s.end), j}
 				by[k].recvs = append(by[k].recvs, int32(i))
 			}
 		}
@@ -227,60 +253,50 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 		if err := p.poll(); err != nil {
 			return nil, cause{}, err
 		}
-		slices.SortStableFunc(c.recvs, func(a, b int32) int { return cmp.Compare(p.steps[a].start, p.steps[b].start) })
+		slices.SortStableFunc(c.recvs, func(a, b int32) int { return cmp.Compare(p.steps.at(a).start, p.steps.at(b).start) })
 		slices.SortStableFunc(c.causes, func(a, b cause) int {
-			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(p.steps[a.step].start, p.steps[b.step].start))
+			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(p.steps.at(a.step).start, p.steps.at(b.step).start))
 		})
 	}
 	return by, final, nil
 }
 
-// path walks back from the step that ends last.
-func (p *pathSink) path() (out []pathPiece, err error) {
+// path walks back from the end of the run.
+func (p *pathSink) path() ([]pathPiece, error) {
 	by, final, err := p.causes()
 	if err != nil || final.end == 0 {
 		return nil, err
 	}
-	at, i := final.end, final.step // from at on everything is explained
-	if s := &p.steps[i]; s.wait == RecvWait {
-		if j, ok := p.sendOf(s); ok && p.steps[j].start < at {
+	p.kernels.order()
+	w := &walk{p: p, by: by, at: final.end} // everything after at is explained
+	i, ok := final.step, true
+	if k, later := p.kernels.last(final.end); later {
+		w.at = k.end
+		i, ok = w.back(k.lane)
+	} else if s := p.steps.at(i); s.wait == RecvWait {
+		if j, known := p.sendOf(s); known && p.steps.at(j).start < w.at {
 			i = j
 		}
 	}
-	for {
+	for ok {
 		if err := p.poll(); err != nil {
 			return nil, err
 		}
-		s := &p.steps[i]
-		from := max(min(s.start, at), 0)
-		if from < at {
-			out = append(out, pathPiece{from, at, waitName[s.wait], s.rank, s.channel})
-			at = from
-		}
+		s := p.steps.at(i)
+		l := lane{s.rank, s.channel}
+		w.add(s.start, waitName[s.wait], l)
 		if s.before >= 0 {
 			i = s.before
 			continue
 		}
-		before, ok := p.before(by[lane{s.rank, s.channel}], at)
-		if !ok {
-			break
-		}
-		if before.end < at { // between steps the kernel works
-			out = append(out, pathPiece{before.end, at, "kernel", s.rank, s.channel})
-			at = before.end
-		}
-		i = before.step
+		i, ok = w.back(l)
 	}
-	if at > 0 {
-		last := &out[len(out)-1]
-		out = append(out, pathPiece{0, at, "launch", last.rank, last.channel})
-	}
-	slices.Reverse(out)
-	return out, nil
+	slices.Reverse(w.out)
+	return w.out, nil
 }
 
 // nearRecvs bounds how many receives before an instant are looked at for one
-// that is under way: a channel has few at a time.
+// in flight: a channel has few at a time.
 const nearRecvs = 64
 
 // before returns what a channel waited for at t: data that was coming in just
@@ -296,18 +312,18 @@ func (p *pathSink) before(c *channelPath, t units.Time) (cause, bool) {
 		return 1
 	})
 	for n--; n >= 0 && !ok; n-- {
-		if p.steps[c.causes[n].step].start < t {
+		if p.steps.at(c.causes[n].step).start < t {
 			found, ok = c.causes[n], true
 		}
 	}
 	if ok && t-found.end < trace.Tick {
 		return found, true
 	}
-	n, _ = slices.BinarySearchFunc(c.recvs, t, func(i int32, t units.Time) int { return cmp.Compare(p.steps[i].start, t) })
+	n, _ = slices.BinarySearchFunc(c.recvs, t, func(i int32, t units.Time) int { return cmp.Compare(p.steps.at(i).start, t) })
 	for k := n - 1; k >= max(0, n-nearRecvs); k-- {
-		r := &p.steps[c.recvs[k]]
+		r := p.steps.at(c.recvs[k])
 		j, _ := p.sendOf(r)
-		if r.end > t && p.steps[j].start < t && p.steps[j].end > t && (!ok || p.steps[j].start > p.steps[found.step].start) {
+		if r.end > t && p.steps.at(j).start < t && p.steps.at(j).end > t && (!ok || p.steps.at(j).start > p.steps.at(found.step).start) {
 			found, ok = cause{t, j}, true
 		}
 	}

@@ -23,7 +23,7 @@ func critical(m *trace.Memory) (out []string) {
 }
 
 // Rank 0 sends to 1, which passes on to 2; meanwhile 0 has something else to do
-// that nobody waits for.
+// that no rank waits for.
 func TestCriticalPathFollowsTheData(t *testing.T) {
 	var m trace.Memory
 	sink := CriticalPath(&m, nil)
@@ -40,6 +40,32 @@ func TestCriticalPathFollowsTheData(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "launch r0 0-2, SendWait r0 2-5, kernel r1 5-6, SendWait r1 6-10"
+	if got := strings.Join(critical(&m), ", "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Two kernels of two ranks, of which rank 1 receives: before the first kernel and
+// between the kernels is launch; what a kernel does before, between and behind its
+// steps is its own.
+func TestCriticalPathHasKernelsAndLaunches(t *testing.T) {
+	var m trace.Memory
+	sink := CriticalPath(&m, nil)
+	rec := New(sink, Options{Detail: DetailStep})
+	op := func(step int64, kernel, sends, sent, end units.Time) {
+		rec.Kernel(0, 0, 0, kernel, sent, &Terms{})
+		rec.Kernel(1, 0, 0, kernel, end, &Terms{})
+		s := Step{Rank: 0, Peer: 1, Dir: Send, Step: step, Transport: "P2P/CUMEM", Chunk: -1}
+		rec.Steps(&s, step, Phase{Wait: SendWait, Start: sends, End: sent})
+		s.Rank, s.Peer, s.Dir = 1, 0, Recv
+		rec.Steps(&s, step, Phase{Wait: RecvWait, Start: kernel, End: sent})
+	}
+	op(0, 3*us, 4*us, 6*us, 8*us)
+	op(1, 10*us, 11*us, 12*us, 15*us)
+	if err := sink.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "launch r0 0-3, kernel r0 3-4, SendWait r0 4-6, launch r0 6-10, kernel r0 10-11, SendWait r0 11-12, kernel r1 12-15"
 	if got := strings.Join(critical(&m), ", "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -65,6 +91,12 @@ func TestCriticalPathHasNoGap(t *testing.T) {
 			s.Rank, s.Peer, s.Dir = b, a, Recv
 			rec.Steps(&s, flow, Phase{Wait: RecvWait, Start: wait, End: to + us})
 			end = max(end, to+us)
+			if rng.IntN(4) == 0 {
+				from := units.Time(rng.Int64N(int64(end)))
+				until := from + units.Time(rng.Int64N(int64(10*us)))
+				rec.Kernel(b, 0, s.Channel, from, until, &Terms{})
+				end = max(end, until)
+			}
 		}
 		if err := sink.Close(); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package nccltrace is the one place that knows how a run of collectives looks
+// Package nccltrace defines how a run of collectives looks
 // on a timeline: process and thread numbers, event names, categories and
 // arguments. The simulator and hardware runs both write through it, so their
 // traces have equal tracks and names and can be compared event by event.
@@ -35,6 +35,7 @@ const (
 	channelTID  = 10000
 	overflowTID = 20000
 	perChannel  = 128
+	perComm     = 64
 	recvOffset  = 64
 	stepLanes   = 48
 	opLanes     = 16
@@ -73,7 +74,7 @@ type Rank struct {
 	Host            string // node0, node1, … in simulations
 }
 
-// Recorder turns what happens into events of one sink. It is not safe for
+// Recorder writes what happens as events of one sink. It is not safe for
 // concurrent use; hardware runs give each goroutine its own Recorder on a
 // trace.Synced sink.
 type Recorder struct {
@@ -198,7 +199,7 @@ func (r *Recorder) slice(track trace.TrackID, start, end units.Time, cat, name s
 	r.sink.Emit(&r.event)
 }
 
-// Overflows tells whether a track is a lane beyond those reserved.
+// Overflows reports whether a track is a lane beyond those reserved.
 func Overflows(t *trace.Track) bool {
 	switch {
 	case t.Process >= RankPID && t.Process < NICPID:

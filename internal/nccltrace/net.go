@@ -36,7 +36,7 @@ func (r *Recorder) linkTrack(link, lane int) trace.TrackID {
 		Thread: tid, ThreadSort: int64(link+1)*1000 + int64(lane), ThreadName: r.links[link].name})
 }
 
-// Rate writes the load of a link from at on, in GB/s; equal loads are written
+// Rate writes the load of a link since at, in GB/s; equal loads are written
 // once.
 func (r *Recorder) Rate(link int, at units.Time, gbps float64) {
 	l := &r.links[link]
@@ -57,7 +57,7 @@ func (r *Recorder) register(link int) {
 	}
 }
 
-// Waiting writes how many bytes wait before a link from at on.
+// Waiting writes how many bytes are queued for a link since at.
 func (r *Recorder) Waiting(link int, at units.Time, n units.Bytes) {
 	if !r.Wanted(DetailStep) {
 		return

@@ -32,7 +32,7 @@ type Port struct {
 }
 
 // nicTracks are the tracks of one port: a block of lanes for each queue pair,
-// and what is under way.
+// and what is in flight.
 type nicTracks struct {
 	port    Port
 	base    trace.Track
@@ -128,11 +128,11 @@ type WorkRequest struct {
 	Terms   Terms
 }
 
-// sends reports whether the request is data, or a read, on its way from the
-// port. A clear-to-send is not: nothing tells when it is through.
+// sends reports whether the request is data, or a read, in flight from the
+// port. A clear-to-send is not: nothing reports when it is through.
 func (w *WorkRequest) sends() bool { return w.Opcode != OpCTS && w.Opcode != OpRecv }
 
-// Posted counts a work request as under way from a time on, until its Work
+// Posted counts a work request as outstanding from a time on, until its Work
 // ends.
 func (r *Recorder) Posted(at units.Time, w WorkRequest) {
 	if r.on(DetailStep, MaskNetPlugin, w.Rank) && w.sends() {
@@ -140,7 +140,7 @@ func (r *Recorder) Posted(at units.Time, w WorkRequest) {
 	}
 }
 
-// Settle writes a port's counters up to a time; nothing earlier will be told.
+// Settle writes a port's counters up to a time; no earlier event will follow.
 func (r *Recorder) Settle(nic int, to units.Time) { r.nics[nic].settle(r, to) }
 
 // Work writes a work request on its queue pair's lanes.
@@ -164,7 +164,7 @@ func (r *Recorder) Work(start, end units.Time, w WorkRequest) {
 	r.slice(track, start, end, cat, name, w.Terms.args(a))
 }
 
-// Arrival writes the completion that tells a receiver of its data.
+// Arrival writes the completion that notifies a receiver of its data.
 func (r *Recorder) Arrival(at units.Time, w WorkRequest) {
 	if !r.on(DetailStep, MaskNetPlugin, w.Rank) {
 		return

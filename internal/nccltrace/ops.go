@@ -74,7 +74,7 @@ func (r *Recorder) group(op Operation) trace.TrackID {
 	return id
 }
 
-// Decision writes the instant that tells what the tuner chose and what came
+// Decision writes the instant that reports what the tuner chose and what came
 // second, and by how much.
 func (r *Recorder) Decision(rank int, at units.Time, chosen, runnerUp string, ratio float64) {
 	if !r.on(DetailOp, MaskColl, rank) {
@@ -169,7 +169,7 @@ func (r *Recorder) Kernel(rank, comm, channel int, start, end units.Time, terms 
 		return
 	}
 	t := r.rank(rank)
-	tid := int64(kernelTID + 64*comm + channel)
+	tid := int64(kernelTID + perComm*comm + channel)
 	id := r.thread(t, tid, func() string { return fmt.Sprintf("comm %d kernel ch %02d", comm, channel) })
 	r.slice(id, start, end, "GPU", "KernelCh", terms.args(append(r.args[:0], trace.Int("Channel", int64(channel)))))
 }

@@ -59,7 +59,7 @@ type Step struct {
 	Fan []Arrow
 }
 
-// Arrow is one end of an arrow, told at the other one's rank.
+// Arrow is one end of an arrow, recorded at the other one's rank.
 type Arrow struct {
 	ID   int64
 	Rank int
@@ -218,14 +218,14 @@ type ProxyOp struct {
 var proxyNames = [2][2]string{{"ScheduleSend", "ProgressSend"}, {"ScheduleRecv", "ProgressRecv"}}
 
 // ProxyOperation writes a proxy operation on its channel's op lanes: it is
-// there from asked on, and at work from start to end.
-func (r *Recorder) ProxyOperation(asked, start, end units.Time, p ProxyOp) {
+// there since posted, and active from start to end.
+func (r *Recorder) ProxyOperation(posted, start, end units.Time, p ProxyOp) {
 	if !r.on(DetailChannel, MaskProxyOp, p.Rank) {
 		return
 	}
 	t := r.rank(p.Rank)
 	c := t.channel(p.Channel)
-	lane := c.op[p.Dir].Place(asked, end)
+	lane := c.op[p.Dir].Place(posted, end)
 	tid := int64(channelTID + perChannel*p.Channel + recvOffset*int(p.Dir) + stepLanes + lane)
 	if lane >= opLanes {
 		tid = int64(overflowTID + (2*64+2*p.Channel+int(p.Dir))*4096 + lane - opLanes)
@@ -233,8 +233,8 @@ func (r *Recorder) ProxyOperation(asked, start, end units.Time, p ProxyOp) {
 	id := r.thread(t, tid, func() string { return fmt.Sprintf("ch %02d %s · op %d", p.Channel, dirName[p.Dir], lane) })
 	a := append(r.args[:0], trace.Int("Channel", int64(p.Channel)), trace.Int("Peer", int64(p.Peer)), trace.Int("Steps", p.Steps),
 		trace.Int("ChunkSize", int64(p.ChunkSize)), trace.Int("transSize", int64(p.TransSize)))
-	if start-asked >= trace.Tick {
-		r.slice(id, asked, start, "PROXY", proxyNames[p.Dir][0], a)
+	if start-posted >= trace.Tick {
+		r.slice(id, posted, start, "PROXY", proxyNames[p.Dir][0], a)
 	}
 	r.slice(id, start, end, "PROXY", proxyNames[p.Dir][1], a)
 }

@@ -22,8 +22,8 @@ const (
 	Overhead             // a piece's own cost: barriers, pointers
 	Copy                 // bytes at the kernel's own rate in this protocol
 	Link                 // what it takes longer where links are shared
-	Fence                // stores on the way hold the flag, or the group, up
-	Flag                 // a flag on its way until a poll sees it
+	Fence                // stores in flight hold the flag, or the group, up
+	Flag                 // a flag in flight until a poll sees it
 	Proxy                // the proxy thread: post, poll, and the jobs before
 	Queue                // the queue pair sends what was posted before
 	NIC                  // bytes at the port's speed
@@ -37,12 +37,12 @@ var termName = [NumTerms]string{"data", "room", "cts", "gpu", "launch", "overhea
 // String returns the term's name in traces, without its unit.
 func (t Term) String() string { return termName[t] }
 
-// Waits reports whether the term is a wait for somebody else.
+// Waits reports whether the term is a wait for another participant.
 func (t Term) Waits() bool { return t <= GPU }
 
-// Varies reports whether the term depends on what else goes on: waits, and
+// Varies reports whether the term depends on concurrent work: waits, and
 // shares of links and queues. The others are the same whenever equal bytes go
-// the same way.
+// in the same way.
 func (t Term) Varies() bool { return t.Waits() || t == Link || t == Queue || t == Proxy }
 
 // Terms are a slice's times by term.
@@ -63,7 +63,7 @@ func (t *Terms) Add(o *Terms) {
 	}
 }
 
-// Rest gives a term what is left of total, if anything is.
+// Rest gives a term the rest of total, if anything is.
 func (t *Terms) Rest(of Term, total units.Time) { t[of] += max(0, total-t.Sum()) }
 
 // termKey are the arguments' names, units in them.

@@ -14,9 +14,9 @@ var live = struct {
 }{files: map[*File]bool{}, dirs: map[string]bool{}}
 
 // Abandon ends all writing of this process, for good: unfinished files and
-// directories of TempDir are removed, and from now on Write, Finish and Create
+// directories of TempDir are removed, and from then on Write, Finish and Create
 // return the error. A signal handler calls it, so that what has not appeared
-// by then never does, whatever the rest of the process still does.
+// by then never does.
 func Abandon(err error) {
 	live.Lock()
 	defer live.Unlock()
@@ -54,7 +54,7 @@ func register(f *File) (*File, error) {
 }
 
 // Scratch opens a file without a name in a directory (empty: the system's for
-// temporary files). It is gone once it is closed, or the process ends.
+// temporary files). It is removed when it is closed or the process ends.
 func Scratch(dir string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()

@@ -143,7 +143,7 @@ func (f *File) hidden(try int) string {
 }
 
 // openNamed opens a hidden file: for file systems without unnamed ones. Not
-// os.CreateTemp, whose files others may not read whatever the umask says.
+// os.CreateTemp, whose files others may not read with any umask.
 func (f *File) openNamed() (err error) {
 	for try := range maxTries {
 		f.temp = f.hidden(try)

@@ -22,12 +22,12 @@ func keepOwner(f *os.File, old fs.FileInfo) {
 	}
 }
 
-// flush asks for errors that a network file system keeps until the file is
+// flush retrieves errors that a network file system keeps until the file is
 // closed, before it gets its name.
 func flush(f *os.File) error {
 	fd, err := syscall.Dup(int(f.Fd()))
 	if err != nil {
-		return nil // too many open files: Close tells, later
+		return nil // too many open files: Close reports it later
 	}
 	if err := syscall.Close(fd); err != nil {
 		return &fs.PathError{Op: "close", Path: f.Name(), Err: err}

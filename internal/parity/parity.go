@@ -1,5 +1,5 @@
 // Package parity compares whole decisions with NCCL's: its test walks every
-// reference at hand and counts the equal sections. It also turns a reference's
+// available reference and counts the equal sections. It also turns a reference's
 // run into a communicator, for other tests and benchmarks.
 package parity
 
@@ -27,7 +27,7 @@ func Comm(t testing.TB, r *golden.Reference) (*comm.Comm, decision.Given) {
 		env = append(env, k+"="+v)
 	}
 	sort.Strings(env)
-	c, given, err := Build(r.Topo, r.Nodes, r.Multicast, env)
+	c, given, err := BuildFor(r.Version, r.Topo, r.Nodes, r.Multicast, env)
 	if err != nil {
 		t.Fatalf("%s: %v", r.Name, err)
 	}
@@ -38,12 +38,17 @@ func Comm(t testing.TB, r *golden.Reference) (*comm.Comm, decision.Given) {
 // Build reads a topology and makes the communicator of n such nodes under the
 // settings env (K=V).
 func Build(path string, n int, multicast bool, env []string) (*comm.Comm, decision.Given, error) {
+	return BuildFor("", path, n, multicast, env)
+}
+
+// BuildFor is Build by the rules of a release; "" is the default's.
+func BuildFor(version, path string, n int, multicast bool, env []string) (*comm.Comm, decision.Given, error) {
 	m := site.Nodes(path, n)
 	m.Multicast = "off"
 	if multicast {
 		m.Multicast = "on"
 	}
-	s, err := site.Open(m, env...)
+	s, err := site.OpenFor(version, m, env...)
 	if err != nil {
 		return nil, decision.Given{}, err
 	}

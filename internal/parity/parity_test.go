@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 )
 
-// TestDecisions compares the whole decision for every reference at hand with
+// TestDecisions compares the whole decision for every available reference with
 // NCCL 2.28.9's and reports the equal sections.
 func TestDecisions(t *testing.T) {
 	refs := golden.All(t)

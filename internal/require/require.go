@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// Names that SIMCCL_REQUIRE knows; others in it are an error of whoever wrote
+// Names that SIMCCL_REQUIRE knows; others in it are an error of the user who wrote
 // them.
 var names = []string{"cuda", "nccl", "ib", "rxe", "shared", "chromium"}
 
-// Listed reports whether SIMCCL_REQUIRE asks for what.
+// Listed reports whether SIMCCL_REQUIRE requires what.
 func Listed(what string) bool {
 	return slices.Contains(strings.Split(os.Getenv("SIMCCL_REQUIRE"), ","), what)
 }
 
-// Skip ends a test for want of what: why tells what was looked for.
+// Skip ends a test for want of what: why reports what was looked for.
 func Skip(t testing.TB, what string, why any) {
 	t.Helper()
 	for _, n := range strings.Split(os.Getenv("SIMCCL_REQUIRE"), ",") {
@@ -29,12 +29,12 @@ func Skip(t testing.TB, what string, why any) {
 		}
 	}
 	if Listed(what) {
-		t.Fatalf("SIMCCL_REQUIRE asks for %s: %v", what, why)
+		t.Fatalf("SIMCCL_REQUIRE requires %s: %v", what, why)
 	}
 	t.Skipf("needs %s: %v", what, why)
 }
 
-// Hardware ends a test whose hardware or library is absent, which err tells by
+// Hardware ends a test whose hardware or library is absent, which err indicates by
 // matching absent (exec.ErrUnsupported), and fails it for any other error.
 func Hardware(t testing.TB, what string, err, absent error) {
 	t.Helper()

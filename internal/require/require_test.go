@@ -35,8 +35,8 @@ func TestRequireTurnsSkipsIntoFailures(t *testing.T) {
 		want          string
 	}{
 		{"", "nccl", absent, "skip needs nccl: NCCL: needs libnccl.so.2"},
-		{"cuda,nccl", "nccl", absent, "fail SIMCCL_REQUIRE asks for nccl: NCCL: needs libnccl.so.2"},
-		{"cuda,nccl", "cuda", fmt.Errorf("open: %w", absent), "fail SIMCCL_REQUIRE asks for cuda"},
+		{"cuda,nccl", "nccl", absent, "fail SIMCCL_REQUIRE requires nccl: NCCL: needs libnccl.so.2"},
+		{"cuda,nccl", "cuda", fmt.Errorf("open: %w", absent), "fail SIMCCL_REQUIRE requires cuda"},
 		{"nccl", "cuda", absent, "skip needs cuda"},
 		{"cuda,nccl", "ib", absent, "skip needs ib"},
 		{"ib", "ib", absent, "fail"},

@@ -1,6 +1,6 @@
 // Package rules holds what differs between releases of NCCL: a Ruleset is one
 // release's constants, tables and switches, each beside the place in NCCL's
-// source that it comes from. Stages ask the Ruleset in their Params; what all
+// source that it comes from. Stages use the Ruleset in their Params; what all
 // releases have in common stays in the stage, with its citation there.
 //
 // Input: a release, as text ("2.28.9"). Output: its Ruleset, a fresh value that

@@ -14,9 +14,10 @@ func nccl2289() *Ruleset {
 		Plan: Plan{
 			// 32 KiB from 2.29.2, which also rounds a share up to 16 bytes instead of raising
 			// it to this: the same for one operation, whose cells are multiples of both.
-			MinTraffic: 16 << 10,                  // enqueue.cc:529
-			LLTraffic:  4,                         // enqueue.cc:419, 600; 1 before 2.26.2 (2.25.1 enqueue.cc:503)
-			SlowNVLS:   150, SlowNVLSChunk: 32768, // enqueue.cc:2046
+			MinTraffic:   16 << 10,                  // enqueue.cc:529
+			BatchByRound: true,                      // enqueue.cc:138; since 2.28.7
+			LLTraffic:    4,                         // enqueue.cc:419, 600; 1 before 2.26.2 (2.25.1 enqueue.cc:503)
+			SlowNVLS:     150, SlowNVLSChunk: 32768, // enqueue.cc:2046
 			NVLSTreeChunk: 65536, NVLSTreeNodes: 4, // enqueue.cc:2063
 		},
 	}
@@ -31,7 +32,10 @@ func topo2289() Topo {
 		IntelBDW: 6, IntelSKL: 10, IntelSRP: 22, IntelERP: 40,
 		MaxNodes: 576, MaxLinks: 576, // graph.h:89, graph/topo.h:110
 		P2PLevel: PXB, P2PLevelAMD: SYS, P2PAMDGPUs: 2, // graph/paths.cc:319-324
-		C2CLinks: true, P2CPaths: true, // graph/topo.h:73-98, paths.cc:181
+		P2PLevelOther: PXB,                  // graph/paths.cc:319; SYS before 2.23.4
+		PXNFrom:       PXN,                  // graph/paths.cc:730; PXB before 2.27.7
+		FusedDevice:   true,                 // graph/topo.cc:1217; since 2.28.3
+		C2CLinks:      true, P2CPaths: true, // graph/topo.h:73-98, paths.cc:181
 		P2CLocalOnly: false,                                 // paths.cc:700-711; true from 2.29
 		PXNC2C:       true,                                  // paths.cc:639
 		GDRC2C:       true,                                  // paths.cc:416
@@ -110,13 +114,12 @@ func tuning2289() Tuning {
 		TreeMax:      Caps{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}},
 		NVLSTreeMax:  Caps{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 43.8}},
 		NVLSEff:      [Classes]float32{0, 0, .85, .74},
-		TreeCorrection: [coll.NumProtocols][23]float32{
-			{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
-			{1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
-			{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
+		TreeCorrection: [coll.NumProtocols][24]float32{
+			{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
+			{1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
+			{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},
 		},
 		CorrectAllTrees: false,                     // tuning.cc:592; true before 2.23 (2.22.3 tuning.cc:434)
-		TreeMaxForAll:   false,                     // tuning.cc:306; true before 2.23
 		RingLL128:       .92, RingLL128Sparse: .92, // tuning.cc:305; .7 where sparse before 2.23.4 (2.22.3 tuning.cc:179)
 		NetLatOfTree: true,                         // tuning.cc:352; since 2.23.4
 		NetRoundTrip: false,                        // tuning.cc:378; true before 2.23 (2.22.3 tuning.cc:159)
@@ -125,8 +128,10 @@ func tuning2289() Tuning {
 		LL128MixedSM: 0,                            // tuning.cc:492; 90 from 2.30.3 (2.30.3 tuning.cc:501)
 		PAT:          true, PATSM: 60, PATEff: .75, // tuning.cc:202-208, 310; .85 in 2.23.4, none before
 
+		NVLSLeast:        2, // tuning.cc:288; 0 before 2.28.3
 		NVLSBandwidth:    nvlsByEfficiency,
-		NVLSGathersInter: true, NVLSGatherRanks: 32, // enqueue.cc:1802; one node alone before 2.27.3 (2.26.2 enqueue.cc:1672)
+		CollNetGather:    func(perNode, intra, inter float32, _ bool) float32 { return perNode * min(intra, inter*0.9) }, // tuning.cc:311
+		NVLSGathersInter: true, NVLSGatherRanks: 32,                                                                      // enqueue.cc:1802; one node alone before 2.27.3 (2.26.2 enqueue.cc:1672)
 		NVLSFewest: true, // enqueue.cc:1882; since 2.28
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Release is a version of NCCL. The zero Release stands for "not given".
+// Release is a version of NCCL. The zero Release means "not given".
 type Release struct{ Major, Minor, Patch int }
 
 // ParseRelease reads "2.28.9", also with the packaging suffix of NCCL's tags
@@ -49,7 +49,7 @@ func (r Release) Compare(o Release) int { return cmp.Compare(r.Code(), o.Code())
 // Until. A zero end is open.
 type Span struct{ Since, Until Release }
 
-// Holds tells whether a release is in the span.
+// Holds reports whether a release is in the span.
 func (s Span) Holds(r Release) bool {
 	none := Release{}
 	return (s.Since == none || r.Compare(s.Since) >= 0) && (s.Until == none || r.Compare(s.Until) < 0)

@@ -50,7 +50,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// TestRulesAreTheCallers: whoever changes a Ruleset changes nobody else's.
+// TestRulesAreTheCallers: changing a Ruleset changes no other caller's.
 func TestRulesAreTheCallers(t *testing.T) {
 	a := rules.Default()
 	a.MaxChannels, a.Topo.NVLinkBW[0].BW, a.Search.Speeds[0].Intra[0], a.Tuning.LLMax[0][0] = 1, 1, 1, 1

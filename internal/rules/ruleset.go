@@ -9,7 +9,7 @@ import (
 )
 
 // Ruleset is the rules of one release. It is passed by pointer through the Params
-// of every stage and must not be changed on the way: two stages of one
+// of every stage and must not be changed in between: two stages of one
 // communicator have the same rules. A Ruleset comes from Default or For; a nil
 // one is refused by every stage (Check).
 type Ruleset struct {
@@ -48,7 +48,10 @@ func For(text string) (*Ruleset, error) {
 }
 
 // all makes the rules of every known release, oldest first.
-func all() []*Ruleset { return []*Ruleset{nccl2289()} }
+func all() []*Ruleset {
+	return []*Ruleset{nccl2215(), nccl2223(), nccl2234(), nccl2243(), nccl2251(), nccl2262(), nccl2266(),
+		nccl2273(), nccl2275(), nccl2277(), nccl2283(), nccl2289(), nccl2297(), nccl2307()}
+}
 
 // Known lists the releases that have rules, oldest first.
 func Known() []Release {
@@ -145,11 +148,17 @@ type Topo struct {
 	// P2PLevelAMD that on AMD machines of at most P2PAMDGPUs GPUs.
 	P2PLevel, P2PLevelAMD Level
 	P2PAMDGPUs            int
+	// P2PLevelOther is it on machines that are neither ARM nor of Intel, AMD or
+	// Zhaoxin.
+	P2PLevelOther Level
 
 	// C2CLinks: a C2C link has a kind of its own; else it counts as NVLink.
 	C2CLinks bool
 	// P2CPaths: GPU-C2C-CPU-NIC has a kind of its own.
 	P2CPaths bool
+	// P2CFromPHB gives a path that kind where it was PHB and the GPU's to the CPU is
+	// C2C, and no other.
+	P2CFromPHB bool
 	// P2CLocalOnly relabels paths as P2C only to the nets that a GPU would use.
 	P2CLocalOnly bool
 
@@ -160,13 +169,38 @@ type Topo struct {
 	GDRLevel, GDRLevelC2C Level
 	// P2CAsC2C: NCCL_NET_GDR_C2C takes a P2C path for a C2C path.
 	P2CAsC2C bool
+	// PXNFrom: a GPU whose own path to a net is worse than this has it relayed also
+	// where that brings no bandwidth.
+	PXNFrom Level
 	// PXNNeedsGDR: a GPU relays only to a net with which it has GPUDirect RDMA.
 	PXNNeedsGDR bool
 
 	FuseNICs   bool // near NICs become one virtual NIC
 	WidenFused bool // PCI links above a virtual NIC get the width of its ports
+	// FusedDevice: a virtual NIC below a CPU gets a PCI device of its own.
+	FusedDevice bool
+	// NICsByCard: the ports of a card are one NIC; else each has its own.
+	NICsByCard bool
+	// FlattenSecond: after a Broadcom switch was made one, NCCL goes on with the second
+	// PCI node; else it starts anew.
+	FlattenSecond bool
 	// GUIDFallback: a net without guid has its id for one; else its number.
 	GUIDFallback bool
+	// TrimNets: a System that holds all ranks loses its nets.
+	TrimNets bool
+	// GINNodes: nets with gin="1" have a GIN node too.
+	GINNodes bool
+	// GINPorts: a port that a virtual NIC replaces stays for its GIN node.
+	GINPorts bool
+	// NetRails: nets have rails and planes, by which channels are matched. NetRail is
+	// that of nets for which nothing says it, -1 for none.
+	NetRails bool
+	NetRail  int
+	// DevNodes: a DEV node is between a GPU and its links.
+	DevNodes bool
+	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
+	// then the shorter; else the wider one of those that are not longer.
+	PathsByKind bool
 }
 
 // NVLink is the rate of one NVLink of a GPU. The last row holds for all compute
@@ -184,7 +218,7 @@ type Search struct {
 	Speeds []Speeds // highest compute capability first; the last has SM 0
 	// MaxNVLSHeads bounds the channels of an NVLS graph.
 	MaxNVLSHeads int
-	// KindsOfSystem: the kinds of paths that are tried go from the best to the
+	// KindsOfSystem: the kinds of paths that are tried are listed from the best to the
 	// worst in the system; else from NVL (between GPUs) and PIX (to nets) to SYS.
 	KindsOfSystem bool
 	// SYSBelowSM90: below sm_90 paths to nets are tried up to SYS in any case.
@@ -193,7 +227,29 @@ type Search struct {
 	TwoIslands bool
 	// ScatterNets is the default of NCCL_MNNVL_SCATTER_NETS_ENABLE.
 	ScatterNets bool
+	// FirstGPUs says which GPUs a channel that comes from a net is tried with.
+	FirstGPUs FirstGPUs
+	// CrossAny: NICs may cross in every pattern, and odd channels mirror the even ones
+	// before them wherever they do; else in rings alone.
+	CrossAny bool
+	// GraphRanks: the file of graphs names ranks beside devices.
+	GraphRanks bool
+	// NoGraphNets: where nothing is found, the graph has the nets of the first and
+	// the last GPU, or no speed and DIS between nodes where these have none; else
+	// no nets, 0.1 GB/s and SYS.
+	NoGraphNets bool
 }
+
+// FirstGPUs are the ways in which a search finds the first GPU from a net.
+type FirstGPUs uint8
+
+// Ways: the GPU that owns the net and then the nearest; the nearest alone; those of
+// the widest path in fewest hops, beginning with another one for each channel.
+const (
+	OwnerFirst FirstGPUs = iota
+	NearestGPUs
+	FewestHops
+)
 
 // Speeds are the speeds in GB/s that a search tries, fastest first, for machines
 // whose lowest compute capability is at least SM: within a host and between
@@ -226,20 +282,37 @@ type Connect struct {
 	// the latter where all ranks share one NVLink domain.
 	NVLSSM90, NVLSSM100, NVLSSM100OneDomain int64
 	NVLSMinGPUs                             int
+	// NVLSTune changes the channels and chunks of NVLS; nil for nothing.
+	NVLSTune func(NVLSShape) NVLSTuned
 	// NVLSRaises: a communicator has at least as many channels as NVLS.
 	NVLSRaises bool
 
 	Buffers [coll.NumProtocols]int64 // bytes
 	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
 	P2PChunk, P2PNVLChunk int64
-	NVLSChunk             int64
-	P2PGroup              int64 // ranks of a node scheduled together in send/recv
+	// P2PReverseParts: the parts of a transfer are spread over the channels in
+	// bit-reversed order, and rounds in order; else the reverse.
+	P2PReverseParts bool
+	// P2PChunkARM is by how much that between nodes is larger from sm_100 on with
+	// ARM CPUs; 0 for not at all.
+	P2PChunkARM int64
+	NVLSChunk   int64
+	P2PGroup    int64 // ranks of a node scheduled together in send/recv; 0: all of a node
 
 	// PeerChannels is how many channels send/recv to one peer uses over the
 	// network. PeersAgree: the minimum over all ranks holds; else each node has
 	// its own.
 	PeerChannels func(Peer) int
 	PeersAgree   bool
+	// PeersByTurns: the nets that fill a GPU are those that it takes in turn, up to
+	// its bandwidth to the CPU; else its nearest, up to its own link to a CPU.
+	PeersByTurns bool
+	// PeerBatch is how many ranks' send/recv share a channel at a time: between
+	// nodes the channels a peer are halved while they times the batches of all
+	// ranks are more than there are. 0: they are only bounded by that number.
+	PeerBatch int
+	// NVBPeers: a path by way of a GPU counts as NVLink for them.
+	NVBPeers bool
 }
 
 // Peer is what the channels of send/recv over the network depend on.
@@ -247,7 +320,22 @@ type Peer struct {
 	Ranks       int // of the communicator
 	P2PChannels int // of the communicator
 	NetsToFill  int // nearest nets that a GPU needs to use its link to the CPU fully
+	// NetsBW is their bandwidth together, GB/s.
+	NetsBW float32
+	// ChannelBW is NCCL_P2P_PER_CHANNEL_NET_BW, GB/s.
+	ChannelBW int
 }
+
+// NVLSShape is what the channels and chunks of NVLS depend on.
+type NVLSShape struct {
+	MinSM, Nodes int
+	PerNode      int     // ranks of the smallest node
+	NetBW        float32 // GB/s of the slowest net that a rank uses
+	TypeInter    Level   // of the NVLS graph
+}
+
+// NVLSTuned are channels and chunks of NVLS in bytes; 0 where nothing is changed.
+type NVLSTuned struct{ Channels, Chunk, TreeChunk int64 }
 
 // Classes are the rows of the bandwidth caps: below sm_80, sm_80, sm_90, sm_100.
 const Classes = 4
@@ -291,12 +379,14 @@ type Tuning struct {
 	NVLSTreeMax  Caps // per channel
 	NVLSEff      [Classes]float32
 
-	// TreeCorrection is a tree's share of its bandwidth by log2(bytes / 64).
-	TreeCorrection [coll.NumProtocols][23]float32
+	// TreeCorrection is a tree's share of its bandwidth by log2(bytes / 64), for an
+	// AllReduce by Tree up to the one before last.
+	TreeCorrection [coll.NumProtocols][24]float32
+	// NVLSTreeSM is the lowest compute capability from which NVLSTree has it too, in
+	// full, with x86 CPUs; 0 for none.
+	NVLSTreeSM int
 	// CorrectAllTrees: it holds for every collective, else for AllReduce.
 	CorrectAllTrees bool
-	// TreeMaxForAll: so do a tree's share of .92 and TreeMax.
-	TreeMaxForAll bool
 
 	// RingLL128 is LL128's share of a ring's bandwidth; RingLL128Sparse with less
 	// than two ranks a node.
@@ -318,10 +408,25 @@ type Tuning struct {
 	// ones have LL128 by default; 0 for none.
 	LL128MixedSM int
 
+	// ListsOfAll: NCCL_ALGO and NCCL_PROTO are one list for all operations, of which
+	// unknown names are passed over; where nothing is left, Ring runs with the
+	// bandwidth that it had.
+	ListsOfAll bool
+
 	PAT    bool // there is a PAT algorithm
 	PATSM  int  // lowest compute capability for it
 	PATEff float64
 
+	// NVLSLeast is the least channels of a graph for NVLS and NVLSTree.
+	NVLSLeast int
+	// NVLSRatio is their algorithm's share of the bus bandwidth; 0: ranks by steps,
+	// as for Ring.
+	NVLSRatio float32
+	// NVLSRatioAll: it holds for AllGather and ReduceScatter too, else for AllReduce.
+	NVLSRatioAll bool
+	// CollNetGather is the bus bandwidth of CollNetDirect AllGather and ReduceScatter
+	// for so many ranks a node and speeds of the graph; nets says that there are several nodes.
+	CollNetGather func(perNode, intra, inter float32, nets bool) float32
 	// NVLSBandwidth is the bus bandwidth per channel of NVLS and NVLSTree.
 	NVLSBandwidth func(t *Tuning, in NVLS) float32
 	// NVLSGathersInter: NVLS AllGather and ReduceScatter exist between nodes.
@@ -346,7 +451,21 @@ type NVLS struct {
 // Plan are the rules of splitting an operation over channels and chunks.
 type Plan struct {
 	// MinTraffic is the least traffic for which a further channel is used.
+	// RoundShare: a channel's share is rounded up to 16 bytes, else raised to
+	// MinTraffic.
 	MinTraffic int64
+	RoundShare bool
+	// SmallCells: an operation is divided by cells of 16 bytes; else by cells of
+	// MinTraffic.
+	SmallCells bool
+	// EvenBytes: every channel of the cost model gets the same bytes, and the chunks
+	// are those of the whole operation.
+	EvenBytes bool
+	// LLByParts: the size up to which send/recv has LL goes by the channels of the
+	// transfer; else by those that a peer may have.
+	LLByParts bool
+	// BatchByRound: a batch of send/recv has rounds of one group of eight.
+	BatchByRound bool
 	// LLTraffic is how many bytes of traffic an LL byte counts for.
 	LLTraffic int64
 

@@ -20,7 +20,7 @@ type Progress struct {
 	begun time.Time
 	over  chan struct{}
 	ended sync.Once
-	// reached, where set, counts what is done with the parts of what is under way.
+	// reached, where set, counts what is done including parts of the current item.
 	reached func() float64
 	// counts, where set, is how many of how many are done.
 	counts func() (done, total int64)
@@ -34,8 +34,8 @@ type Progress struct {
 }
 
 const (
-	patience = 2 * time.Second
-	refresh  = 200 * time.Millisecond
+	firstShown = 2 * time.Second
+	refresh    = 200 * time.Millisecond
 )
 
 // Start begins to count. It shows itself if w is a terminal.
@@ -49,7 +49,7 @@ func Start(w io.Writer, what string, total int) *Progress {
 	return p
 }
 
-// Follow counts the parts of what is under way.
+// Follow counts the parts of the current item.
 func (p *Progress) Follow(reached func() float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *Progress) show() {
 	}
 	now := p.now()
 	spent := now.Sub(p.begun)
-	if spent < patience || now.Sub(p.shown) < refresh {
+	if spent < firstShown || now.Sub(p.shown) < refresh {
 		return
 	}
 	p.shown = now

@@ -31,7 +31,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Where nobody looks nothing is written.
+// Without a terminal nothing is written.
 func TestProgressIsForTerminals(t *testing.T) {
 	var errs bytes.Buffer
 	p := Start(&errs, "sizes", 2)
@@ -44,7 +44,7 @@ func TestProgressIsForTerminals(t *testing.T) {
 }
 
 // What a command prints comes on a line of its own, and one thing that takes
-// long is told as well.
+// long is reported as well.
 func TestProgressMakesWay(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
@@ -63,7 +63,7 @@ func TestProgressMakesWay(t *testing.T) {
 	}
 }
 
-// One size that takes long is told by its parts.
+// One size that takes long is reported by its parts.
 func TestProgressWithinOneSize(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
@@ -76,7 +76,7 @@ func TestProgressWithinOneSize(t *testing.T) {
 	}
 }
 
-// TestProgressOfPhases: what is done once the rows are there is told by its own
+// TestProgressOfPhases: what is done once the rows are there is reported by its own
 // name, without numbers until it has some.
 func TestProgressOfPhases(t *testing.T) {
 	var out bytes.Buffer

@@ -20,8 +20,8 @@ type Writer struct {
 
 // NewWriter returns a Writer to w. Where mark is not empty, an escape character
 // with mark behind it passes as an escape character: that is how the program's
-// own colours are told from those of its input, so mark must be a word that
-// nobody can guess.
+// own colours are distinguished from those of its input, so mark must be a word that
+// cannot be guessed.
 func NewWriter(w io.Writer, mark string) *Writer {
 	f := &Writer{to: w}
 	if mark != "" {

@@ -23,6 +23,8 @@ type (
 		CPUs    []CPUEntry  `json:"cpus"`
 		NICs    []NodeEntry `json:"nics"`
 		Nets    []NetEntry  `json:"nets"`
+		GINs    []NodeEntry `json:"gins,omitzero"`
+		Devs    []DevEntry  `json:"devs,omitzero"`
 	}
 	// LinkEntry is one link of a node.
 	LinkEntry struct {
@@ -43,6 +45,15 @@ type (
 		SM    int         `json:"sm"`
 		GDR   int         `json:"gdr"`
 		Links []LinkEntry `json:"links"`
+	}
+	// DevEntry is a GPU's device.
+	DevEntry struct {
+		ID     string      `json:"id"`
+		Device string      `json:"device"`
+		Dev    int         `json:"dev"`
+		SM     int         `json:"sm"`
+		GPUs   int         `json:"nGpus"`
+		Links  []LinkEntry `json:"links"`
 	}
 	// PCIEntry is a PCI switch.
 	PCIEntry struct {
@@ -114,6 +125,16 @@ func System(s *topo.System) SystemSection {
 	for _, n := range s.Of(topo.CPU) {
 		c := s.Nodes[n].CPU
 		d.CPUs = append(d.CPUs, CPUEntry{ID: s.Name(n), Arch: int(c.Arch), Vendor: int(c.Vendor), Model: int(c.Model), Links: linkEntries(s, n)})
+	}
+	if s.Rules.Topo.GINNodes {
+		d.GINs = []NodeEntry{}
+	}
+	for _, n := range s.Of(topo.GIN) {
+		d.GINs = append(d.GINs, NodeEntry{ID: s.Name(n), Links: linkEntries(s, n)})
+	}
+	for _, n := range s.Of(topo.DEV) {
+		e := s.Nodes[n].Dev
+		d.Devs = append(d.Devs, DevEntry{ID: s.Name(n), Device: strconv.FormatUint(e.Device, 16), Dev: e.Dev, SM: e.SM, GPUs: e.GPUs, Links: linkEntries(s, n)})
 	}
 	for _, n := range s.Of(topo.NIC) {
 		d.NICs = append(d.NICs, NodeEntry{ID: s.Name(n), Links: linkEntries(s, n)})

@@ -24,7 +24,7 @@ func Create(path string, opt chrome.Options) (*chrome.Writer, error) {
 	return chrome.To(file, path, opt), nil
 }
 
-// Scratch is a file without a name in a directory, gone once it is closed.
+// Scratch is a file without a name in a directory, removed when it is closed.
 func Scratch(dir string) (chrome.Spool, error) {
 	f, err := newfile.Scratch(dir)
 	if err != nil {

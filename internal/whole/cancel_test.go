@@ -16,7 +16,7 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// stages runs all pure stages with a cancel function and tells which one failed.
+// stages runs all pure stages with a cancel function and reports which one failed.
 func stages(spec *topo.Spec, cancel func() error) (stage string, err error) {
 	cfg, _, err := config.Load(config.Sources{NoEnv: true})
 	if err != nil {

@@ -136,7 +136,7 @@ func (g *generator) topology() string {
 	return g.out.String()
 }
 
-// bus is a bus id: mostly a new one, now and then one that is there.
+// bus is a bus id: mostly a new one, sometimes one that is there.
 func (g *generator) bus() string {
 	if g.buses++; g.next(8) == 7 {
 		return fmt.Sprintf("0000:%02x:00.0", g.next(1+g.buses))

@@ -77,7 +77,7 @@ func (g *generator) graphs(s *topo.System) string {
 	return g.out.String()
 }
 
-// net writes one end of a channel: a net of the system, or now and then another.
+// net writes one end of a channel: a net of the system, or sometimes another.
 func (g *generator) net(s *topo.System) {
 	nets := s.Of(topo.NET)
 	if !s.Inter && g.next(8) != 7 {

@@ -291,7 +291,7 @@ func (s *sequence) same(t *rapid.T, want, got []took, how string) {
 	}
 }
 
-// Four GPUs behind one switch are alike: whichever bus each is on, an operation
+// Four GPUs behind one switch are equivalent: whichever bus each is on, an operation
 // takes as long, and the ranks end at the same times in some order.
 func TestTimesDoNotDependOnBusIDs(t *testing.T) {
 	kept := map[string]*scenario.Site{}

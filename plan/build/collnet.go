@@ -19,7 +19,7 @@ const maxDirect = 7
 
 // collNet is what the algorithms share in which the network reduces:
 // CollNetDirect, CollNetChain, and NVLS between nodes. Their channels take
-// chunks in turn (Split.Striped).
+// chunks round-robin (Split.Striped).
 //
 // In all-reduce an iteration is a chunk of every head of every channel, in this
 // order. With 2 channels and 2 heads, channel 0 does chunks 0 and 1, channel 1
@@ -196,7 +196,7 @@ type opened interface {
 	common() *netStream
 }
 
-// open opens the stream of a program that goes through heads in turn (spread),
+// open opens the stream of a program that goes through heads round-robin (spread),
 // or is about one.
 func (g *collNet) open(pr *plan.Program, old plan.Stream, spread bool) opened {
 	var s opened
@@ -296,7 +296,7 @@ func (s *chunksOfOne) Next(op *plan.Op) bool {
 	return true
 }
 
-// chunksOfAll is scatter and gather: the chunk of every head in turn.
+// chunksOfAll is scatter and gather: the chunk of each head.
 type chunksOfAll struct{ netStream }
 
 func (s *chunksOfAll) Next(op *plan.Op) bool {

@@ -71,7 +71,7 @@ func readGolden(tb testing.TB, path string) *goldenDoc {
 	return d
 }
 
-// goldenFiles lists the decision documents at hand: those of the project, and
+// goldenFiles lists the available decision documents: those of the project, and
 // all where the shared folder is there too.
 func goldenFiles(tb testing.TB) []string {
 	tb.Helper()

@@ -92,6 +92,9 @@ func (nvlsTreeAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) 
 		if c.NNodes >= c.Rules.Plan.NVLSTreeNodes {
 			limit = c.Rules.Plan.NVLSTreeChunk
 		}
+		if c.NVLSTreeChunk > 0 {
+			limit = int64(c.NVLSTreeChunk)
+		}
 		chunk = min(chunk, int64(int32(r.Params.NVLSTreeMaxChunk.Or(limit))))
 		return shrinkTiers(chunk, nBytes, rule.chunksPerLoop, []tier{{32, 262144}, {16, 131072}, {4, 65536}, {1, 32768}})
 	}
@@ -306,7 +309,7 @@ func (s *nvlsStream) nextIteration() {
 	s.shortenLast()
 }
 
-// nvlsSpread is scatter or gather: the chunk of every head in turn. One
+// nvlsSpread is scatter or gather: the chunk of each head. One
 // primitive of NCCL is an op for each head here.
 type nvlsSpread struct {
 	nvlsStream

@@ -1,14 +1,13 @@
 package build
 
 import (
-	"cmp"
 	"fmt"
-	"math/bits"
-	"slices"
+	"math"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/rounds"
 	"github.com/simccl/simccl/units"
 )
 
@@ -20,10 +19,11 @@ const (
 // p2p generates the programs of operations made of sends and receives.
 type p2p struct {
 	base
-	rounds
+	rounds.Rounds
 	chMin, chMax int   // channels of a transfer
 	llMax        int64 // bytes up to which LL is used
 	peersPerRank int64 // destinations per source with connection ids of their own
+	turned       int32 // ranks of a node where ids are shared (plan.SharingGenerator), else 0
 }
 
 // newP2P computes the schedule of rounds and the channel counts
@@ -39,7 +39,7 @@ func newP2P(b base) (plan.Generator, error) {
 	if c.P2PChunkSize < 1 || c.BuffSizes[coll.LL] < plan.FIFOSteps*16 || len(c.NodeRanks) != c.NNodes {
 		return nil, badRequest("Comm", "send/recv needs P2PChunkSize, LL buffers and the ranks of each node")
 	}
-	g := &p2p{base: b, rounds: newRounds(c, r.Params), chMax: c.P2PChannelsPerPeer, chMin: c.P2PChannelsPerPeer, peersPerRank: 1}
+	g := &p2p{base: b, Rounds: rounds.New(c, r.Params), chMax: c.P2PChannelsPerPeer, chMin: c.P2PChannelsPerPeer, peersPerRank: 1}
 	for g.chMin*c.NRanks > c.P2PChannels && g.chMin > 1 {
 		g.chMin /= 2
 	}
@@ -50,8 +50,28 @@ func newP2P(b base) (plan.Generator, error) {
 	g.llMax = int64(g.chMax) * r.Params.P2PLLThreshold.Or(16384)
 	if r.Func == coll.AllToAll {
 		g.peersPerRank = int64(c.NRanks)
+		if per := int64(len(c.NodeRanks[0])); g.NumConns() > math.MaxInt32 && equalNodes(c) && per*g.peersPerRank*int64(g.chMax) <= math.MaxInt32 {
+			g.turned = int32(per)
+		}
 	}
 	return g, nil
+}
+
+// equalNodes reports whether all nodes have equally many ranks, one node's after
+// the other's.
+func equalNodes(c *connect.Comm) bool {
+	per := len(c.NodeRanks[0])
+	for i, ranks := range c.NodeRanks {
+		if len(ranks) != per {
+			return false
+		}
+		for j, r := range ranks {
+			if int(r) != i*per+j {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // transfer is one send or receive of a rank, before it is divided into parts.
@@ -66,7 +86,7 @@ type transfer struct {
 
 // transfers returns what rank sends and receives in a round.
 func (g *p2p) transfers(rank int32, round int) (send, recv transfer) {
-	to, from := g.peers(rank, round)
+	to, from := g.Peers(rank, round)
 	n := int32(g.comm.NRanks)
 	bytes := g.req.Count * int64(g.req.Type.Size())
 	root := g.req.Root
@@ -115,13 +135,17 @@ func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 	net := false
 	if src != dst && c.RouteOf != nil {
 		for part := range g.chMax {
-			ch := g.channel(round, part)
+			ch := g.Channel(round, part)
 			net = net || c.RouteOf(src, dst, int(ch), connect.P2PRoute).Transport == connect.NET
 		}
 	}
 	// Network connections of send/recv share one buffer pool, which has no LL
 	// buffers unless asked for (transport/net.cc:294, 893; init.cc:1063).
-	ll := src != dst && t.bytes <= g.llMax
+	most := g.llMax
+	if c.Rules.Plan.LLByParts {
+		most = int64(rounds.Parts(t.bytes, int64(c.P2PChunkSize), g.chMin, g.chMax, c.NNodes)) * g.req.Params.P2PLLThreshold.Or(16384)
+	}
+	ll := src != dst && t.bytes <= most
 	if params := &g.req.Params; net && params.NetSharedBuffers.Or(1) != 0 && params.AllocP2PNetLL.Or(0) != 1 {
 		ll = false
 	}
@@ -143,36 +167,11 @@ func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 	if ll {
 		chunk /= 2
 	}
-	t.chunk = max(roundMantissa(chunk), 1)
-	t.parts = g.parts(t.bytes, step)
-}
-
-// parts returns over how many channels a transfer is spread.
-func (g *p2p) parts(bytes, step int64) int {
-	if bytes == 0 {
-		return 1
+	t.chunk = max(rounds.Mantissa(chunk), 1)
+	if c.Rules.Plan.LLByParts {
+		step = int64(c.P2PChunkSize)
 	}
-	least, most := step/8, step*32
-	if g.comm.NNodes > 1 {
-		least, most = step/2, step
-	}
-	least = max(least, 1)
-	n := int64(min(int64(g.chMin), divUp(bytes, least)))
-	size := max(least, divUp(bytes, n))
-	for size > most && n <= int64(g.chMax/2) {
-		n *= 2
-		size = divUp(bytes, n)
-	}
-	return int(n)
-}
-
-// roundMantissa keeps the leading bit and the next three, as NCCL's 8-bit
-// encoding of chunk sizes does (bitops.h:407).
-func roundMantissa(x int64) int64 {
-	if n := bits.Len64(uint64(x)); n > 4 {
-		return x >> (n - 4) << (n - 4)
-	}
-	return x
+	t.parts = rounds.Parts(t.bytes, step, g.chMin, g.chMax, c.NNodes)
 }
 
 // bounds returns the share of a part.
@@ -195,11 +194,11 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 	var some [2]int
 	switch {
 	case g.req.Func == coll.SendRecv:
-		some = [2]int{g.of(rank, (rank+1)%n), g.of((rank-1+n)%n, rank)}
+		some = [2]int{g.Of(rank, (rank+1)%n), g.Of((rank-1+n)%n, rank)}
 	case g.req.Func == coll.Gather && rank != g.req.Root:
-		some = [2]int{g.of(rank, g.req.Root), g.of(rank, g.req.Root)}
+		some = [2]int{g.Of(rank, g.req.Root), g.Of(rank, g.req.Root)}
 	case g.req.Func == coll.Scatter && rank != g.req.Root:
-		some = [2]int{g.of(g.req.Root, rank), g.of(g.req.Root, rank)}
+		some = [2]int{g.Of(g.req.Root, rank), g.Of(g.req.Root, rank)}
 	default:
 		for k := range c.NRanks {
 			do(k)
@@ -219,6 +218,9 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 // thousand ranks on.
 func (g *p2p) works(rank int32) []work {
 	var list []work
+	if c := g.comm; g.req.Func == coll.AllToAll || rank == g.req.Root {
+		list = make([]work, 0, c.NRanks)
+	}
 	type batch struct{ phase, n, epoch int32 }
 	open := make([]batch, g.comm.P2PChannels)
 	g.eachRound(rank, func(round int) {
@@ -227,10 +229,13 @@ func (g *p2p) works(rank int32) []work {
 			return
 		}
 		for part := range max(send.parts, recv.parts) {
-			ch := g.channel(round, part)
+			ch := g.Channel(round, part)
 			b := &open[ch]
-			epoch := int32(round / worksPerBatch)
-			if b.n == worksPerBatch || (b.n > 0 && b.epoch != epoch) {
+			epoch := int32(0)
+			if g.comm.Rules.Plan.BatchByRound {
+				epoch = int32(round / rounds.WorksPerBatch)
+			}
+			if b.n == rounds.WorksPerBatch || (b.n > 0 && b.epoch != epoch) {
 				b.phase++
 				b.n = 0
 			}
@@ -239,10 +244,26 @@ func (g *p2p) works(rank int32) []work {
 			b.n++
 		}
 	})
-	slices.SortFunc(list, func(a, b work) int {
-		return cmp.Or(cmp.Compare(a.channel, b.channel), cmp.Compare(a.phase, b.phase), cmp.Compare(a.index, b.index))
-	})
-	return list
+	return byChannel(list, g.comm.P2PChannels)
+}
+
+// byChannel sorts works by channel. Those of a channel are in the order of their
+// batches already.
+func byChannel(list []work, channels int) []work {
+	next := make([]int, channels+1)
+	for i := range list {
+		next[list[i].channel+1]++
+	}
+	for ch := range channels {
+		next[ch+1] += next[ch]
+	}
+	out := make([]work, len(list))
+	for i := range list {
+		at := &next[list[i].channel]
+		out[*at] = list[i]
+		*at++
+	}
+	return out
 }
 
 // AppendPrograms implements plan.Generator: a rank's send, receive and copy
@@ -316,6 +337,10 @@ func (g *p2p) moves(pr plan.Program, t *transfer, part int, conn int32) plan.Pro
 // connID numbers connections by the end that is not the same for all, the other
 // end (all-to-all only), and the part.
 func (g *p2p) connID(src, dst int32, part int) int32 {
+	if g.turned > 0 {
+		n, first := int32(g.comm.NRanks), src/g.turned*g.turned
+		src, dst = src-first, (dst-first+n)%n
+	}
 	id := int64(src)
 	switch g.req.Func {
 	case coll.AllToAll:
@@ -326,8 +351,19 @@ func (g *p2p) connID(src, dst int32, part int) int32 {
 	return int32(id*int64(g.chMax) + int64(part))
 }
 
+// Sharing implements plan.SharingGenerator.
+func (g *p2p) Sharing() int {
+	if g.turned > 0 {
+		return g.comm.NNodes
+	}
+	return 1
+}
+
 // NumConns implements plan.Generator.
 func (g *p2p) NumConns() int64 {
+	if g.turned > 0 {
+		return int64(g.turned) * g.peersPerRank * int64(g.chMax)
+	}
 	return int64(g.comm.NRanks) * g.peersPerRank * int64(g.chMax)
 }
 
@@ -350,7 +386,7 @@ func (g *p2p) Conn(c *plan.Conn) {
 		return
 	}
 	c.Src, c.Dst = src, dst
-	c.Channel = g.channel(g.of(src, dst), part)
+	c.Channel = g.Channel(g.Of(src, dst), part)
 }
 
 // NumOps implements plan.Generator.

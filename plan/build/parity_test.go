@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/plan/internal/rounds"
 	"github.com/simccl/simccl/units"
 )
 
@@ -58,12 +59,12 @@ func TestSendRecvOrderIsNCCLs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, s := fnv.New64a(), newRounds(c, r.Params)
+		h, s := fnv.New64a(), rounds.New(c, r.Params)
 		for rank := range int32(c.NRanks) {
 			for k := range c.NRanks {
-				to, from := s.peers(rank, k)
-				fmt.Fprintln(h, rank, k, to, from, s.channelBase(k))
-				if back := s.of(rank, to); back != k {
+				to, from := s.Peers(rank, k)
+				fmt.Fprintln(h, rank, k, to, from, s.ChannelBase(k))
+				if back := s.Of(rank, to); back != k {
 					t.Fatalf("%v: rank %d sends to %d in round %d, found in %d", tc.sizes, rank, to, k, back)
 				}
 			}

@@ -223,7 +223,7 @@ func (s *patGather) Next(op *plan.Op) bool {
 }
 
 // patScatter is reduce-scatter by PAT: blocks for far ranks go first, and every
-// rank on the way adds its own part.
+// rank on the path adds its own part.
 type patScatter struct{ patStream }
 
 // Next makes the op of the next piece. Where the place it goes to holds a piece

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// TestPortsNumberTheirEnds: at each port the ends have the numbers from 1 on,
+// TestPortsNumberTheirEnds: at each port the ends are numbered from 1,
 // each once and in the order of connections; ids that nothing uses have none.
 func TestPortsNumberTheirEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -186,7 +186,7 @@ func (s *ringStream) nextIteration(at int32) {
 	s.j, s.at = 0, at
 }
 
-// step goes on to the next block of the iteration.
+// step advances to the next block of the iteration.
 func (s *ringStream) step() {
 	s.j++
 	s.at = s.back(s.at)
@@ -260,7 +260,7 @@ func (s *ringAllGather) Next(op *plan.Op) bool {
 }
 
 // ringReduceScatter: each rank's block goes round the ring to it, and every
-// rank on the way adds its part.
+// rank on the path adds its part.
 type ringReduceScatter struct{ ringStream }
 
 func (s *ringReduceScatter) Next(op *plan.Op) bool {

@@ -105,6 +105,9 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 	}
 	// LL's flags count as traffic, in the task's sum and in the size of a cell.
 	rules := &c.Rules.Plan
+	if rules.EvenBytes {
+		return evenBytes(c, r, rule)
+	}
 	perByte := trafficPerByte(r.Func, c.NRanks)
 	traffic := count * elem * perByte
 	if r.Proto == coll.LL {
@@ -113,11 +116,25 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 	}
 	n := int64(min(r.Channels, rule.channels))
 	perChannel := max(rules.MinTraffic, max(rules.MinTraffic, traffic)/n)
+	if rules.RoundShare {
+		perChannel = alignUp(max(rules.MinTraffic, traffic)/n, 16)
+	}
 
 	cell := alignUp(divUp(rules.MinTraffic, perByte), 16)
+	if rules.SmallCells {
+		cell = 16
+	}
 	perCell := cell * perByte
 	total := divUp(count*elem, cell)
-	d := divide(total, divUp(perChannel, perCell), divUp(perChannel, perCell), rule.channels)
+	want := divUp(perChannel, perCell)
+	if rules.SmallCells { // enqueue.cc:658 of v2.22.3
+		want = perChannel / perCell
+	}
+	d := divide(total, divUp(perChannel, perCell), want, rule.channels)
+	first := 0
+	if d.lo == 0 { // nothing for the first channel
+		first, d = 1, d.shift()
+	}
 	elems := cell / elem
 	lo, mid, hi := d.lo*elems, d.mid*elems, d.hi*elems
 	// The last cell may be incomplete.
@@ -129,7 +146,7 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 	if err := holdsChunk(c, r.Proto); err != nil {
 		return plan.Split{}, err
 	}
-	s := plan.Split{ElemSize: es, NChannels: 1}
+	s := plan.Split{ElemSize: es, NChannels: 1, ChannelLo: first}
 	parts := elem
 	if r.Func == coll.AllGather || r.Func == coll.ReduceScatter {
 		parts *= int64(c.NRanks)
@@ -143,8 +160,20 @@ func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, e
 		s.Hi = rule.part(c, r.Proto, hi, hi*parts)
 		s.NChannels++
 	}
-	s.ChannelHi = s.NChannels - 1
+	s.ChannelHi = first + s.NChannels - 1
 	return s, nil
+}
+
+// shift moves the cells of the other channels up by one.
+func (d cells) shift() cells {
+	if d.nMid == 0 {
+		return cells{lo: d.hi}
+	}
+	d.lo = d.mid
+	if d.nMid--; d.nMid == 0 {
+		d.mid = 0
+	}
+	return d
 }
 
 // part sizes the chunks of a channel's part of count elements, nBytes over all
@@ -185,7 +214,7 @@ func shrinkTiers(chunk, nBytes, heads int64, tiers []tier) int64 {
 }
 
 // stripes deals the operation out in chunks: every channel takes the next chunk
-// (of every head) in turn, as many channels as the cost model allows, whatever
+// (of every head) round-robin, as many channels as the cost model allows, whatever
 // the size (enqueue.cc:568-597). chunk is NCCL's size of one for nBytes over
 // all ranks, from the FIFO step.
 func stripes(c *connect.Comm, r *plan.Request, channels, heads int, chunk func(step, nBytes, perLoop int64) int64) (plan.Split, error) {

@@ -2,7 +2,7 @@
 //
 // In: a plan.Plan. Out: nil, or an *Error that names the rank, channel, group
 // and op at fault. Plan runs the plan on symbols: each byte is a set of ranks
-// whose contributions it holds. Execute runs it on whatever a Memory is. Neither
+// whose contributions it holds. Execute runs it on any Memory. Neither
 // trusts how the plan was made: connections, FIFO steps and places are checked
 // as the ops go. It knows no time; NCCL has no counterpart.
 package check

@@ -107,7 +107,7 @@ var mutations = []mutation{
 	}, []string{"not complete"}},
 }
 
-// meets tells whether two ops share a connection.
+// meets reports whether two ops share a connection.
 func meets(a, b []int32) bool {
 	return slices.ContainsFunc(a, func(x int32) bool { return slices.Contains(b, x) })
 }

@@ -37,6 +37,9 @@ type Observer interface {
 // because what one end of a FIFO does never takes away what the other waits
 // for.
 func Execute[V any](p *plan.Plan, m Memory[V]) error {
+	if err := p.Distinct(); err != nil {
+		return err
+	}
 	c, err := newRunner(p, m)
 	if err != nil {
 		return err
@@ -55,7 +58,7 @@ func (blind) Write(int32, plan.Ref, units.Bytes, struct{}) error    { return nil
 func (blind) Reduce(*plan.Op, struct{}, struct{}) (struct{}, error) { return struct{}{}, nil }
 func (blind) Post(*plan.Op, struct{}) (struct{}, error)             { return struct{}{}, nil }
 
-// running is a program under way.
+// running is a program in progress.
 type running struct {
 	pr      plan.Program
 	cur     plan.Cursor
@@ -131,7 +134,7 @@ func newRunner[V any](p *plan.Plan, m Memory[V]) (*runner[V], error) {
 	return c, nil
 }
 
-// poll asks now and then whether to go on.
+// poll checks periodically whether to continue.
 func (c *runner[V]) poll() error {
 	if c.polls++; c.polls%1024 != 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// network is a group under way: the connections of every node and channel, in
+// network is a group in progress: the connections of every node and channel, in
 // the order of both.
 type network struct {
 	to, from []int32 // node·channels + channel → connection, -1

@@ -131,7 +131,7 @@ func (m *symbols) Read(rank int32, r plan.Ref, n units.Bytes) (value, error) {
 	return v, nil
 }
 
-// Write stores a value, over whatever was there.
+// Write stores a value, replacing the old one.
 func (m *symbols) Write(rank int32, r plan.Ref, n units.Bytes, v value) error {
 	if n == 0 {
 		return nil

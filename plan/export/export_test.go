@@ -135,7 +135,7 @@ func TestFlowsCSV(t *testing.T) {
 }
 
 // TestGOALMatches: every send has its receive with equal bytes and tag, in
-// order, and labels are required only after they stand.
+// order, and labels are required only after their definition.
 func TestGOALMatches(t *testing.T) {
 	send := regexp.MustCompile(`^l(\d+): send (\d+)b to (\d+) tag (\d+) cpu (\d+)$`)
 	recv := regexp.MustCompile(`^l(\d+): recv (\d+)b from (\d+) tag (\d+) cpu (\d+)$`)

@@ -123,6 +123,9 @@ func (w *walk) collect(m message, got []message, post func(message, units.Bytes,
 
 // onlyMessages refuses plans in which more happens between ranks than messages.
 func onlyMessages(p *plan.Plan) error {
+	if err := p.Distinct(); err != nil {
+		return err
+	}
 	if len(p.NetGroups()) == 0 {
 		return nil
 	}

@@ -24,6 +24,9 @@ type listedMessage struct {
 // WriteMessages writes the messages of a plan as one JSON document, a line each,
 // as they are made: there may be millions.
 func WriteMessages(w io.Writer, p *plan.Plan) error {
+	if err := p.Distinct(); err != nil {
+		return err
+	}
 	head, err := json.Marshal(map[string]any{"op": p.Req.Func.TestName(), "count": p.Req.Count, "type": p.Req.Type.TestName(), "ranks": p.Comm.NRanks,
 		"algo": p.Req.Algo.String(), "proto": p.Req.Proto.String(), "channels": p.Split.NChannels})
 	if err != nil {

@@ -39,6 +39,9 @@ var transportNames = [...]string{connect.P2P: "P2P", connect.SHM: "SHM", connect
 //	net 0 ranks 0,8 channels 0,1 chunk 32768 part 0 of 2
 //	conn 4 8 > net channel 1 collnet 0 NET 0 -1 8 -1 1 0
 func WriteText(w io.Writer, p *plan.Plan) error {
+	if err := p.Distinct(); err != nil {
+		return err
+	}
 	l := List(p)
 	b := bufio.NewWriterSize(w, 1<<16)
 	r := &p.Req

@@ -93,7 +93,7 @@ type Forcer interface {
 	Force(ctx context.Context, v Rival) (Backend, error)
 }
 
-// comparer is a backend that tells NCCL's own time of what it ran by itself, 0
+// comparer is a backend that reports NCCL's own time of what it ran by itself, 0
 // where NCCL is not there.
 type comparer interface {
 	ncclTime(ctx context.Context, op *device.Op, o device.Options) (units.Time, error)

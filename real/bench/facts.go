@@ -24,7 +24,7 @@ type Facts struct {
 }
 
 // json is the JSON's own key. A row that CPUs ran has the choice by which its
-// plan was made, others what ran and what is known beside it.
+// plan was made, others what ran and what else is known.
 func (f *Facts) json() string {
 	var doc any
 	if c := f.Choice; c != nil {

@@ -178,7 +178,7 @@ func parseMethod(s string) (by device.Method, auto bool, err error) {
 	return 0, false, team.Refuse("--algo %s: write auto, plan, one-shot, two-words, two-shot, push, direct or copies", s)
 }
 
-// gather tells every process all devices.
+// gather sends every process the list of all devices.
 func (g *gpus) gather() ([]nccltests.Device, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -243,7 +243,7 @@ func (g *gpus) run(ctx context.Context, op *device.Op, by device.Method, o devic
 }
 
 // ncclTime is NCCL's time of an operation that another backend ran; 0 where
-// NCCL is not there to ask.
+// NCCL is not available.
 func (g *gpus) ncclTime(ctx context.Context, op *device.Op, o device.Options) (units.Time, error) {
 	if g.lib == nil || g.by == device.NCCL && !g.auto {
 		return 0, nil

@@ -93,7 +93,7 @@ func (h *hosts) About() About {
 
 func (h *hosts) Close() error { return nil }
 
-// share is what every rank tells the others of a measurement.
+// share is what every rank sends the others of a measurement.
 type share struct {
 	Time  units.Time
 	Wrong int64
@@ -219,7 +219,7 @@ func (h *hosts) traced(ctx context.Context, x *host.Session, pl *plan.Plan, to T
 }
 
 // clocks compares this process's clock with rank 0's, where there are others;
-// far is how well it tells the times of the trace, in nanoseconds.
+// far is the uncertainty of the trace's times, in nanoseconds.
 func clocks(t *team.Team, far int64) ([]chrome.ClockSync, error) {
 	if t.Boot == nil {
 		return nil, nil

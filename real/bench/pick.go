@@ -46,7 +46,7 @@ type Pick struct {
 }
 
 // How a method is picked: every one is measured once; those within reach of the
-// fastest until each has rounds measures, in turn; then the least median counts.
+// fastest until each has rounds measures, alternating; then the least median counts.
 // The method of the size before stays unless another is faster by more than hold.
 const (
 	reach  = 1.4

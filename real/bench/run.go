@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// Reporter hears how far a run is. Every process has one.
+// Reporter is called with the progress of a run. Every process has one.
 type Reporter interface {
 	// Begin comes before the first row.
 	Begin(c *nccltests.Config, about *About)

@@ -40,7 +40,7 @@ type Spec struct {
 	Bounds coll.Sweep // of the sizes, for the table's head
 	Types  []coll.DataType
 	Ops    []coll.RedOp
-	Root   int    // -1: each rank in turn
+	Root   int    // -1: each rank, one after the other
 	Cycles int    // how often to go through all sizes
 	Seed   uint64 // of the input data
 
@@ -83,7 +83,7 @@ func (s *Spec) Buffer(ranks int) units.Bytes {
 func (s *Spec) roots(ranks int) ([]int, error) {
 	switch {
 	case s.Root < -1 || s.Root >= ranks:
-		return nil, team.Refuse("-r %d: ranks go from 0 to %d", s.Root, ranks-1)
+		return nil, team.Refuse("-r %d: must be a rank from 0 to %d", s.Root, ranks-1)
 	case !s.Func.Rooted():
 		return []int{-1}, nil
 	case s.Root >= 0:

@@ -28,12 +28,12 @@ func (o *odd) Measure(_ context.Context, op *device.Op, _ device.Options) (m Mea
 	return m, nil
 }
 
-// heard counts what a reporter hears.
-type heard struct{ begun, rows, wrong int }
+// received counts what a reporter receives.
+type received struct{ begun, rows, wrong int }
 
-func (h *heard) Begin(*nccltests.Config, *About) { h.begun++ }
-func (h *heard) Row(*nccltests.Row)              { h.rows++ }
-func (h *heard) Wrong(_, first string)           { h.wrong++ }
+func (h *received) Begin(*nccltests.Config, *About) { h.begun++ }
+func (h *received) Row(*nccltests.Row)              { h.rows++ }
+func (h *received) Wrong(_, first string)           { h.wrong++ }
 
 // TestSweep: a sweep goes through types, roots, cycles and sizes in nccl-tests'
 // order, each out of place and in place, and counts wrong measurements, not
@@ -46,7 +46,7 @@ func TestSweep(t *testing.T) {
 	defer members.Leave()
 	spec := &Spec{Func: coll.Broadcast, Root: -1, Cycles: 2, Types: []coll.DataType{coll.Float32, coll.Float16}, Ops: []coll.RedOp{coll.Sum},
 		Sizes: []Size{{Asked: 10, Exact: true}, {Asked: 64}}, Columns: []Column{columns()["shape"]}, MinBW: -1}
-	back, rep := &odd{}, &heard{}
+	back, rep := &odd{}, &received{}
 	run, err := New(spec, members, back, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestRivalsNeedABackendThatForces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Sweep(t.Context(), &heard{}); err == nil {
+	if _, err := run.Sweep(t.Context(), &received{}); err == nil {
 		t.Error("regret without rivals")
 	}
 }

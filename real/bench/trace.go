@@ -129,7 +129,7 @@ func (g *gpus) traceOwn(op *device.Op, to Trace) (*chrome.Writer, error) {
 		return nil, err
 	}
 	w.Clock(host.Clock(watched.Epoch), sync)
-	watched.Tell(w, nccltrace.Options{Detail: to.Detail})
+	watched.WriteTrace(w, nccltrace.Options{Detail: to.Detail})
 	return w, nil
 }
 

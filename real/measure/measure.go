@@ -33,7 +33,7 @@ type Plan struct {
 	// Command starts one rank of a set: a program that calls Set.Rank. Its
 	// environment is the set's beside what Command puts there.
 	Command func(ctx context.Context, s *Set, rank, ranks int, root string) *exec.Cmd
-	// Measured hears of each set; Left of the first of those that the budget
+	// Measured is called with each set; Left of the first of those that the budget
 	// leaves out.
 	Measured func(s *Set, took time.Duration)
 	Left     func(s *Set, spent time.Duration)

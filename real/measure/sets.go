@@ -33,7 +33,7 @@ var (
 	reduceOps = allOps[:1]
 )
 
-// Sets are what calibrate measures, the most telling first: NCCL's choices in
+// Sets are what calibrate measures, the most informative first: NCCL's choices in
 // two processes, because kernel gaps differ from process to process; then each
 // protocol over all its channels, over one and over eight, trees, two GPUs,
 // buffers that are not aligned, and launches without a graph.
@@ -71,7 +71,7 @@ func Names() []string {
 	return out
 }
 
-// Pick finds sets by name; no name stands for all.
+// Pick finds sets by name; no name means all.
 func Pick(names []string) ([]Set, error) {
 	all := Sets()
 	if len(names) == 0 {

@@ -1,6 +1,6 @@
 // Package perftest measures RDMA between two ports as the programs of perftest
 // do, and beside it the pattern of NCCL's own transport: clear-to-sends, eight
-// messages under way, a write with immediate at the end of each. Where write is
+// messages in flight, a write with immediate at the end of each. Where write is
 // fast and nccl is not, the cause is neither NIC nor wire; Remark says what it is.
 package perftest
 
@@ -149,10 +149,10 @@ func measureRow(c Case, measure func(Case) (*Figures, error)) (r *Row, err error
 	return r, err
 }
 
-// End tells the other side that all is measured.
+// End informs the other side that the measurements are complete.
 func (r *Remote) End(ctx context.Context) error { return ibv.EndPerf(ctx, r.Addr, r.Key) }
 
-// Serve is the other side. failed hears of cases that did not work.
+// Serve is the other side. failed is called with the cases that did not work.
 func (p *Ports) Serve(ctx context.Context, ln *net.TCPListener, key []byte, failed func(Case, error)) error {
 	return p.net.ServePerf(ctx, ln, p.from, key, func(c Case, err error) {
 		if err != nil {
@@ -161,7 +161,7 @@ func (p *Ports) Serve(ctx context.Context, ln *net.TCPListener, key []byte, fail
 	})
 }
 
-// steps is how many messages of a connection NCCL has under way.
+// steps is how many messages of a connection NCCL has in flight.
 const steps = 8
 
 // Remark says at one size what of write's bandwidth NCCL's pattern reaches, and
@@ -180,9 +180,9 @@ func Remark(write, nccl *Row) string {
 	}
 	each := nccl.Latency.Typical().Seconds()
 	bound := steps * float64(size) / each
-	s += fmt.Sprintf("; %d messages of %.2f usec under way allow %.4f GB/sec", steps, each*1e6, bound/1e9)
+	s += fmt.Sprintf("; %d messages of %.2f usec in flight allow %.4f GB/sec", steps, each*1e6, bound/1e9)
 	if nccl.Bandwidth.Average > bound/2 {
 		return s + ", so the round trip of the clear-to-send is the bound: larger messages or more connections help"
 	}
-	return s + ": what is missing is not waited for on the wire, look at the host's CPU"
+	return s + ": the rest is not spent on the wire, check the host's CPU"
 }

@@ -47,7 +47,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestRemarks tells a wait for clear-to-sends from a busy host.
+// TestRemarks distinguishes a wait for clear-to-sends from a busy host.
 func TestRemarks(t *testing.T) {
 	row := func(gbps float64, each time.Duration) *Row {
 		return &Row{Case{Size: 65536}, &Figures{Average: gbps * 1e9}, &Figures{Times: []time.Duration{each}}}
@@ -57,8 +57,8 @@ func TestRemarks(t *testing.T) {
 		want string
 	}{
 		{row(47, 8*time.Microsecond), "65536 bytes: nccl reaches 98 % of write"},
-		{row(24, 20*time.Microsecond), "50 % of write; 8 messages of 20.00 usec under way allow 26.2144 GB/sec, so the round trip"},
-		{row(6, 8*time.Microsecond), "12 % of write; 8 messages of 8.00 usec under way allow 65.5360 GB/sec: what is missing"},
+		{row(24, 20*time.Microsecond), "50 % of write; 8 messages of 20.00 usec in flight allow 26.2144 GB/sec, so the round trip"},
+		{row(6, 8*time.Microsecond), "12 % of write; 8 messages of 8.00 usec in flight allow 65.5360 GB/sec: the rest is not spent"},
 	} {
 		if got := Remark(row(48, time.Microsecond), c.nccl); !strings.Contains(got, c.want) {
 			t.Errorf("got %q, want %q", got, c.want)

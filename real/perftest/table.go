@@ -12,14 +12,14 @@ type Table struct {
 	Gbits bool // bandwidths in Gb/sec in place of MiB/sec
 }
 
-// Ruler stands above the head, below it and below the rows.
+// Ruler is printed above the head, below it and below the rows.
 var Ruler = strings.Repeat("-", 150)
 
-// Head is what stands above the rows.
+// Head is the header of the rows.
 func (t Table) Head(like *Case, from, to string) string {
-	dir, unit := "one way", "MiB/sec"
+	dir, unit := "one direction", "MiB/sec"
 	if like.Bidirectional {
-		dir = "both ways"
+		dir = "both directions"
 	}
 	if t.Gbits {
 		unit = "Gb/sec"

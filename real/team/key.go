@@ -1,6 +1,7 @@
 package team
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -97,7 +98,7 @@ func keyIn(dir string) (Secret, error) {
 	return readKey(name)
 }
 
-// readKey reads a key that nobody else can have written or read.
+// readKey reads a key that no other user can have written or read.
 func readKey(name string) (Secret, error) {
 	if _, err := os.Lstat(name); err != nil {
 		return nil, err
@@ -135,4 +136,38 @@ func private(name string) error {
 		return fmt.Errorf("%s: the %s is open to other users; chmod %o", name, kind, want)
 	}
 	return nil
+}
+
+// Given is where a Secret is looked for before this user's own key.
+type Given struct {
+	File   string                            // a file that holds it
+	Word   string                            // the secret itself; every user of the host can read it in the list of processes
+	Read   func(file string) ([]byte, error) // reads File
+	Getenv func(name string) (string, bool)  // finds SecretVariable
+	Warn   func(format string, args ...any)  // is called where Word is used
+}
+
+// Find takes the file, the word, SecretVariable or this user's own key; loopback
+// says that all processes are on this host.
+func (g *Given) Find(loopback bool) (Secret, error) {
+	switch {
+	case g.File != "" && g.Word != "":
+		return nil, Refuse("--secret and --secret-file: write one of them")
+	case g.File != "":
+		b, err := g.Read(g.File)
+		if err != nil {
+			return nil, Input(fmt.Errorf("--secret-file: %w", err))
+		}
+		if b = bytes.TrimSpace(b); len(b) == 0 {
+			return nil, Input(fmt.Errorf("--secret-file %s: the file is empty; `openssl rand -hex 16` writes a secret", g.File))
+		}
+		return b, nil
+	case g.Word != "":
+		g.Warn("--secret is visible in the process list to every user of this host; write --secret-file FILE or set %s", SecretVariable)
+		return Secret(g.Word), nil
+	}
+	if v, _ := g.Getenv(SecretVariable); v != "" {
+		return Secret(v), nil
+	}
+	return UserKey(loopback)
 }

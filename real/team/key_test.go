@@ -87,7 +87,7 @@ func TestUserKeyIsPrivate(t *testing.T) {
 }
 
 // TestWithoutAHome: ranks of one host share a key among temporary files; ranks
-// of several need to be told a secret, and no home is made.
+// of several need to be given a secret, and no home is made.
 func TestWithoutAHome(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "none")
 	t.Setenv("HOME", home)

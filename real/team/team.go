@@ -55,7 +55,7 @@ func Assemble(ctx context.Context, p Place, nranks int) (*Team, error) {
 		t.dismiss()
 		return nil, t.Own(hint(err))
 	}
-	// The others learn of a signal at once, whatever this rank is doing.
+	// The others learn of a signal at once, independent of what this rank does.
 	t.unwatch = context.AfterFunc(ctx, func() { t.Boot.Abort(context.Cause(ctx)) })
 	go func() {
 		select {
@@ -154,7 +154,7 @@ func Gather[T any](t *Team, mine T) ([]T, error) {
 	return out, nil
 }
 
-// Give passes an error on, with the name of whoever is to blame for it: a
+// Give passes an error on, with the name of the rank that caused it: a
 // connection that breaks is seen before the root knows that a process died.
 func (t *Team) Give(err error) error {
 	if err == nil || t.Boot == nil {
@@ -199,13 +199,13 @@ func blame(verdict, err error) error {
 	return fmt.Errorf("%w (%w)", verdict, err)
 }
 
-// Leave says farewell; rank 0 stays until all have.
+// Leave announces the end; rank 0 stays until all have.
 func (t *Team) Leave() {
 	t.unwatch()
 	switch {
 	case t.Boot == nil:
 	case t.command.Err() != nil:
-		t.Boot.Abort(context.Cause(t.command)) // before a farewell could overtake it
+		t.Boot.Abort(context.Cause(t.command)) // before the announcement of the end could overtake it
 	default:
 		_ = t.Boot.Close()
 	}
@@ -217,7 +217,7 @@ func (t *Team) Leave() {
 // why it ends.
 const dismissTime = 400 * time.Millisecond
 
-// dismiss ends the root once all ranks have left or heard the verdict.
+// dismiss ends the root once all ranks have left or received the verdict.
 func (t *Team) dismiss() {
 	if t.root == nil {
 		return

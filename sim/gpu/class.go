@@ -15,13 +15,13 @@ type Class struct {
 	Machine string
 	// Source is the weakest of what the numbers rest on.
 	Source Source
-	// Sure is the relative uncertainty of a predicted time, 0.05 for 5 %.
-	Sure float64
+	// Uncertainty is the relative uncertainty of a predicted time, 0.05 for 5 %.
+	Uncertainty float64
 	// Origins says of every parameter, by its Quantity's name, where it is from.
 	// It is not written to.
 	Origins map[string]Origin
 
-	// KernelGap, by protocol, is what a kernel costs beside its transfers when
+	// KernelGap, by protocol, is what a kernel costs in addition to its transfers when
 	// launches follow each other without a pause: gap, prologue, epilogue.
 	KernelGap [coll.NumProtocols]float64
 	// ReduceGap comes on top in kernels that reduce, ThreadGap for each 512
@@ -39,19 +39,19 @@ type Class struct {
 	// LinkEff is the payload share of the bandwidth that NCCL ascribes to a
 	// GPU link (20.6 GB/s an NVLink of sm_90).
 	LinkEff float64
-	// CastEff is what is left of that where the switch reduces what is loaded and
-	// copies what is stored: requests and answers cross the same links.
-	CastEff float64
+	// MulticastEff is the fraction of LinkEff that multimem traffic achieves, which the
+	// switch reduces on loads and copies on stores: requests and answers cross the same links.
+	MulticastEff float64
 	// PCIEff is the same for NCCL's figure of a PCIe link.
 	PCIEff float64
-	// RootEff is what is left of that for a NIC that reads or writes GPU memory
+	// RootEff is the fraction of PCIEff for a NIC that reads or writes GPU memory
 	// through a CPU's root complex.
 	RootEff float64
 	// HostHop is what a flag takes longer through host memory than through a
 	// peer's, and HostRate the rate at which one GPU's kernels store to host
 	// memory, and load from it (shared-memory transport).
 	HostHop, HostRate float64
-	// HostCache is how many bytes on their way through host memory the CPU's
+	// HostCache is how many bytes in flight through host memory the CPU's
 	// cache holds; HostMemory takes HostRate's place where there are more.
 	HostCache, HostMemory float64
 	// Crowd is the share of a link between GPU and switch that is lost where the
@@ -86,7 +86,7 @@ type SimpleCost struct {
 	// are not aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1
 	// bytes: the pass weighs their sum, if that is more.
 	Pack8, Pack4, Pack2, Pack1 float64
-	// Saturation tells how an SM's rate grows with its active threads t:
+	// Saturation describes how an SM's rate grows with its active threads t:
 	// t·(1+Saturation)/(t+512·Saturation), 1 at 512. Groups share it by threads.
 	Saturation float64
 	// Slice is a slice's own overhead (barriers, pointers, drain) at 512
@@ -96,7 +96,7 @@ type SimpleCost struct {
 	// Post is what fence, flag store and poll add to Flag.
 	Post float64
 	// Fence is the share of the next slice for which this slice's fence has to
-	// wait where the group goes on without a pause; Drain is what the barrier
+	// wait where the group continues without a pause; Drain is what the barrier
 	// at that slice's end then waits for the fence.
 	Fence, Drain float64
 }
@@ -119,7 +119,7 @@ type LLCost struct {
 	First float64 // share of the first trip that the hop does not hide
 	Hop   float64 // from a store until the peer's poll has it
 	Op    float64 // per operation
-	Share float64 // of the threads of an SM's other groups that stand in the way of a trip's issue
+	Share float64 // of the threads of an SM's other groups that delay a trip's issue
 }
 
 // LL128Cost is the LL128 protocol: 1,920 bytes a warp and trip.
@@ -129,7 +129,7 @@ type LL128Cost struct {
 	Hop   float64 // as LL
 	Op    float64 // after an operation, before the next
 	// Of user data that is not aligned to 16 bytes, as TripCost's: Stage is the
-	// way through shared memory, Narrow the store of one element.
+	// path through shared memory, Narrow the store of one element.
 	Stage, Narrow float64
 }
 
@@ -148,7 +148,7 @@ type OneRankCost struct {
 	// Call is the host's time for a call that launches nothing, CopyLaunch for
 	// one that launches a copy.
 	Call, CopyLaunch float64
-	// CopyGap is the device's time for a copy beside its bytes, KernelGap for the
+	// CopyGap is the device's time for a copy in addition to its bytes, KernelGap for the
 	// kernel that scales (oneRankReduce).
 	CopyGap, KernelGap float64
 	// L2Rate and MemoryRate are bytes read plus bytes written by time, of what is

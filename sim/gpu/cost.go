@@ -16,12 +16,12 @@ type Pass struct {
 	User   bool // reads user data
 	Host   bool // what is received is in host memory
 	Skew   bool // user data not aligned to 16 bytes
-	// Astride tells user data that does not begin with a line of 128 bytes.
-	Astride bool
-	Elem    int64 // bytes of an element as the kernel sees it
+	// Unaligned128 is set if user data does not start on a 128-byte line.
+	Unaligned128 bool
+	Elem         int64 // bytes of an element as the kernel sees it
 }
 
-// Gap is what the kernel of a collective costs beside its transfers, with so
+// Gap is a collective kernel's fixed cost (launch gap, prologue, epilogue) with so
 // many threads a block, in microseconds.
 func (c *Class) Gap(p coll.Protocol, reduces bool, threads int) float64 {
 	gap := c.KernelGap[p] + float64(c.ThreadGap[p]*float64(threads)/512)
@@ -104,7 +104,7 @@ func (c *Class) narrow(p Pass, pack int64) float64 {
 	return c.Simple.Pack1 * float64(n)
 }
 
-// SliceOverhead is what a slice costs beside its bytes, in microseconds.
+// SliceOverhead is a slice's fixed cost, in microseconds.
 func (c *Class) SliceOverhead(p Pass, threads int) float64 {
 	s := &c.Simple
 	over := s.Slice - s.PerThreads*(1-math.Min(1, float64(threads)/512))
@@ -128,7 +128,7 @@ func (c *Class) LLTime(p Pass, threads, others int, n int64, miss float64) float
 	if p.Local {
 		user += c.LL.Local + float64(t.Store*8/float64(p.Elem))
 	}
-	if p.Astride { // a warp's 256 bytes lie on three lines in place of two
+	if p.Unaligned128 { // a warp's 256 bytes lie on three lines in place of two
 		user *= 1.5
 	}
 	issue := t.send(p) + user
@@ -159,7 +159,7 @@ func (c *Class) LL128Time(p Pass, threads int, n int64, miss float64) float64 {
 	return max(c.LL128.First, float64(n)/float64(threads/32*1920)) * (t.latency(p, miss) + float64(issue*float64(threads)/512))
 }
 
-// latency is what the loads of a trip take, however many threads go on it:
+// latency is what the loads of a trip take, for any number of threads on it:
 // the poll of a peer's data, beside which user data comes in, or else that.
 func (t *TripCost) latency(p Pass, miss float64) float64 {
 	l := t.Base

@@ -22,7 +22,7 @@ func TestLLStoresElements(t *testing.T) {
 		if us <= last {
 			t.Errorf("elements of %d bytes: %.3f us, of twice as many %.3f us", elem, us, last)
 		}
-		p.Astride = true
+		p.Unaligned128 = true
 		if a := c.LLTime(p, 512, 0, 32<<10, 0); a <= us {
 			t.Errorf("elements of %d bytes astride lines: %.3f us, else %.3f us", elem, a, us)
 		}

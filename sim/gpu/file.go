@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/jsonfile"
 )
 
-// Source tells where a value is from.
+// Source is the origin of a value.
 type Source string
 
 // Sources, from the surest on.
@@ -107,10 +107,10 @@ func (r *reader) member(key string, at int64) error {
 		}
 		return r.source(c.Source, from)
 	case "uncertainty":
-		if err := r.Decode(&c.Sure); err != nil || c.Sure > 0 && c.Sure <= 10 {
+		if err := r.Decode(&c.Uncertainty); err != nil || c.Uncertainty > 0 && c.Uncertainty <= 10 {
 			return err
 		}
-		return r.Fail(from, "write 0.05 for 5 %", "uncertainty %g", c.Sure)
+		return r.Fail(from, "write 0.05 for 5 %", "uncertainty %g", c.Uncertainty)
 	case "base":
 		return r.inherit(from)
 	case "parameters":
@@ -207,11 +207,11 @@ func (r *reader) complete() error {
 			b := NVSwitch90()
 			*q.At(&r.class) = *q.At(&b)
 			o = b.Origins[q.Name]
-			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Sure), "as " + b.Name}
+			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty), "as " + b.Name}
 		case r.class.Base == "":
 			return r.Fail(0, "write it, or name a base that has it", "parameter %s is missing", q.Name)
 		case o.Source == Measured: // on another machine
-			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Sure), "as " + r.class.Base}
+			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty), "as " + r.class.Base}
 		}
 	}
 	return nil
@@ -226,7 +226,7 @@ func (c *Class) Format() []byte {
 		return string(s)
 	}
 	fmt.Fprintf(&b, "{\n  \"format\": %s,\n  \"name\": %s,\n  \"machine\": %s,\n  \"source\": %s,\n  \"uncertainty\": %s,",
-		line(format), line(c.Name), line(c.Machine), line(c.Source), line(c.Sure))
+		line(format), line(c.Name), line(c.Machine), line(c.Source), line(c.Uncertainty))
 	if c.Base != "" {
 		fmt.Fprintf(&b, "\n  \"base\": %s,", line(c.Base))
 	}
@@ -254,7 +254,7 @@ const (
 // Summary says in a line what a class is and how sure it is, of times that such a
 // network takes part in.
 func (c *Class) Summary(n Network) string {
-	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%", c.Name, c.Source, 100*c.Sure)
+	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%", c.Name, c.Source, 100*c.Uncertainty)
 	key, name := "nic_wire", "NICs"
 	if n == Sockets {
 		key, name = "tcp_wire", "TCP sockets"

@@ -11,15 +11,15 @@ import (
 	"github.com/simccl/simccl/internal/jsonfile"
 )
 
-// A tray of an NVL72 is told from eight B200 by its Grace CPU; what the rack's
+// A tray of an NVL72 is distinguished from eight B200 by its Grace CPU; what the rack's
 // switches reduce and copy and the looks of its proxy threads differ.
 func TestNVL72(t *testing.T) {
 	rack, board := ClassFor(100, true, true, true), ClassFor(100, true, true, false)
 	if rack.Name != "nvl72-sm100" || board.Name != "nvswitch-sm100" {
 		t.Fatalf("classes %s and %s", rack.Name, board.Name)
 	}
-	if rack.CastEff >= board.CastEff {
-		t.Errorf("multicast over 72 GPUs keeps %g of a link, over 8 %g", rack.CastEff, board.CastEff)
+	if rack.MulticastEff >= board.MulticastEff {
+		t.Errorf("multicast over 72 GPUs keeps %g of a link, over 8 %g", rack.MulticastEff, board.MulticastEff)
 	}
 	for _, q := range Quantities() {
 		if q.Name != "multicast_eff" && q.Name != "nic_look" && *q.At(&rack) != *q.At(&board) {

@@ -2,7 +2,7 @@ package gpu
 
 import "math"
 
-// NIC is what one network step costs beside its bytes, in microseconds and GB/s:
+// NIC holds the fixed costs of one network step, in microseconds and GB/s:
 // the proxy thread that posts and polls, the write on the wire, the flush and
 // the flags between host and GPU. NCCL counterparts: transport/net.cc,
 // transport/net_ib.cc.
@@ -12,8 +12,8 @@ type NIC struct {
 	Post float64
 	// Poll is its time to notice and retire one completion.
 	Poll float64
-	// Turn and Look are what a round of its poll loop takes: Turn in any case, and
-	// Look for each connection end that has an operation.
+	// Turn and Look are the cost of one poll cycle of the thread: Turn in any case, and
+	// Look for each active end of a connection, one that has an operation.
 	Turn, Look float64
 	// Wire is the one-way latency of a small RDMA write with immediate, port
 	// to port through one switch, both PCIe crossings included.
@@ -41,8 +41,8 @@ type TCP struct {
 	// Call is a system call of the proxy thread for a message: its size into the
 	// control socket, or out of it.
 	Call float64
-	// Look is the proxy thread's time for one connection end in a round of polls:
-	// the system call that finds nothing.
+	// Look is the proxy thread's time for one connection end in a poll cycle:
+	// a system call for an empty poll.
 	Look float64
 	// Wire is the one-way latency of a small message, socket to socket.
 	Wire float64
@@ -55,7 +55,7 @@ type TCP struct {
 }
 
 // Shares finds small whole numbers in which a byte written and a byte read
-// stand to each other as they take a thread's time, and the link capacity, in
+// are related as their shares of a thread's time, and the link capacity, in
 // GB/s, of a thread of which each is counted so often.
 func (t *TCP) Shares() (send, recv int32, capacity float64) {
 	best := math.Inf(1)

@@ -41,7 +41,7 @@ type adder = func(name, unit string, low, high float64, meaning string, at func(
 const tiny = 1e-6
 
 func kernelQuantities(add adder) {
-	add("gap_ll", "us", 0, 1e3, "kernel beside its transfers, launches without a pause, LL", func(c *Class) *float64 { return &c.KernelGap[0] })
+	add("gap_ll", "us", 0, 1e3, "kernel's fixed cost, launches without a pause, LL", func(c *Class) *float64 { return &c.KernelGap[0] })
 	add("gap_ll128", "us", 0, 1e3, "the same, LL128", func(c *Class) *float64 { return &c.KernelGap[1] })
 	add("gap_simple", "us", 0, 1e3, "the same, Simple", func(c *Class) *float64 { return &c.KernelGap[2] })
 	add("gap_reduce_ll", "us", 0, 1e3, "on top in kernels that reduce, LL", func(c *Class) *float64 { return &c.ReduceGap[0] })
@@ -58,23 +58,23 @@ func kernelQuantities(add adder) {
 func linkQuantities(add adder) {
 	add("flag", "us", 0, 1e3, "store to a peer's memory until a poll there sees it", func(c *Class) *float64 { return &c.Flag })
 	add("link_eff", "1", tiny, 10, "payload share of the bandwidth NCCL ascribes to an NVLink or C2C link", func(c *Class) *float64 { return &c.LinkEff })
-	add("multicast_eff", "1", tiny, 1, "what is left of it for loads and stores that the switch reduces and copies", func(c *Class) *float64 { return &c.CastEff })
+	add("multicast_eff", "1", tiny, 1, "fraction of it for loads and stores that the switch reduces and copies", func(c *Class) *float64 { return &c.MulticastEff })
 	add("pci_eff", "1", tiny, 10, "the same of a PCIe link", func(c *Class) *float64 { return &c.PCIEff })
-	add("root_eff", "1", tiny, 1, "what is left of it for a NIC that reaches GPU memory through a CPU's root complex", func(c *Class) *float64 { return &c.RootEff })
+	add("root_eff", "1", tiny, 1, "fraction of it for a NIC that reaches GPU memory through a CPU's root complex", func(c *Class) *float64 { return &c.RootEff })
 	add("share_ll", "1", tiny, 1, "share of a link's payload that is data, LL", func(c *Class) *float64 { return &c.LinkShare[0] })
 	add("share_ll128", "1", tiny, 1, "the same, LL128", func(c *Class) *float64 { return &c.LinkShare[1] })
 	add("share_simple", "1", tiny, 1, "the same, Simple", func(c *Class) *float64 { return &c.LinkShare[2] })
 	add("crowd", "1", 0, 0.9, "share of a GPU's link to its switch that is lost where many pairs of GPUs meet on it, (1-1/k) of it with k", func(c *Class) *float64 { return &c.Crowd })
 	add("host_hop", "us", 0, 1e3, "by how much a flag through host memory is later than one in a peer's", func(c *Class) *float64 { return &c.HostHop })
 	add("host_rate", "GB/s", tiny, 1e5, "rate of one GPU's kernels into host memory, or out of it", func(c *Class) *float64 { return &c.HostRate })
-	add("host_cache", "B", 0, 1e12, "bytes on their way through host memory that the CPU's cache holds", func(c *Class) *float64 { return &c.HostCache })
+	add("host_cache", "B", 0, 1e12, "bytes in flight through host memory that the CPU's cache holds", func(c *Class) *float64 { return &c.HostCache })
 	add("host_memory", "GB/s", tiny, 1e5, "host_rate where there are more", func(c *Class) *float64 { return &c.HostMemory })
 }
 
 func simpleQuantities(add adder) {
 	const op = "1"
 	add("simple_per_byte", "us*thread/B", tiny, 1e3, "one thread of 512, one byte, weight one", func(c *Class) *float64 { return &c.Simple.PerByte })
-	add("simple_load", op, 0, 100, "weight of an operand loaded, beside 1 for the pass", func(c *Class) *float64 { return &c.Simple.Load })
+	add("simple_load", op, 0, 100, "weight of an operand loaded, relative to 1 for the pass", func(c *Class) *float64 { return &c.Simple.Load })
 	add("simple_host", op, 0, 100, "on top where that operand is in host memory", func(c *Class) *float64 { return &c.Simple.Host })
 	add("simple_store", op, 0, 100, "weight of a store to a peer", func(c *Class) *float64 { return &c.Simple.Store })
 	add("simple_local", op, 0, 100, "weight of a store to the GPU's own user buffer", func(c *Class) *float64 { return &c.Simple.Local })
@@ -84,10 +84,10 @@ func simpleQuantities(add adder) {
 	add("simple_pack2", op, 0, 100, "the same, 2 bytes", func(c *Class) *float64 { return &c.Simple.Pack2 })
 	add("simple_pack1", op, 0, 100, "the same, 1 byte", func(c *Class) *float64 { return &c.Simple.Pack1 })
 	add("simple_saturation", op, 0, 100, "how an SM's rate saturates with its active threads", func(c *Class) *float64 { return &c.Simple.Saturation })
-	add("simple_slice", "us", 0, 1e3, "slice beside its bytes at 512 threads", func(c *Class) *float64 { return &c.Simple.Slice })
+	add("simple_slice", "us", 0, 1e3, "slice's fixed cost at 512 threads", func(c *Class) *float64 { return &c.Simple.Slice })
 	add("simple_per_threads", "us", 0, 1e3, "part of it that vanishes as threads get fewer", func(c *Class) *float64 { return &c.Simple.PerThreads })
 	add("simple_slice_local", "us", 0, 1e3, "on top where the slice also stores to the user's buffer", func(c *Class) *float64 { return &c.Simple.SliceLocal })
-	add("simple_post", "us", 0, 1e3, "fence, flag store and poll, beside flag", func(c *Class) *float64 { return &c.Simple.Post })
+	add("simple_post", "us", 0, 1e3, "fence, flag store and poll, in addition to flag", func(c *Class) *float64 { return &c.Simple.Post })
 	add("simple_fence", "1", 0, 10, "share of the next slice that a slice's fence waits for", func(c *Class) *float64 { return &c.Simple.Fence })
 	add("simple_drain", "us", 0, 1e3, "what the barrier after that slice waits for the fence", func(c *Class) *float64 { return &c.Simple.Drain })
 }
@@ -107,7 +107,7 @@ func llQuantities(add adder) {
 	add("ll_local", "us", 0, 1e3, "issue of 512 threads: on top where it stores any", func(c *Class) *float64 { return &c.LL.Local })
 	add("ll_first", "1", 0, 100, "share of the first trip that the hop does not hide", func(c *Class) *float64 { return &c.LL.First })
 	add("ll_hop", "us", 0, 1e3, "store of LL until the peer's poll has it", func(c *Class) *float64 { return &c.LL.Hop })
-	add("ll_op", "us", 0, 1e3, "an operation of LL beside its trips", func(c *Class) *float64 { return &c.LL.Op })
+	add("ll_op", "us", 0, 1e3, "an operation of LL in addition to its trips", func(c *Class) *float64 { return &c.LL.Op })
 	add("ll_share", "1", 0, 1, "part of an SM's other groups that a trip's issue waits for", func(c *Class) *float64 { return &c.LL.Share })
 	trip("ll128", "1,920 bytes a warp", "60 bytes of user data", func(c *Class) *TripCost { return &c.LL128.Trip })
 	add("ll128_first", "1", 0, 100, "least trips of an operation", func(c *Class) *float64 { return &c.LL128.First })
@@ -129,8 +129,8 @@ func memoryQuantities(add adder) {
 func oneRankQuantities(add adder) {
 	add("host_call", "us", 0, 1e4, "one rank: host's time for a call that launches nothing", func(c *Class) *float64 { return &c.One.Call })
 	add("copy_launch", "us", 0, 1e4, "one rank: host's time to launch a copy in device memory", func(c *Class) *float64 { return &c.One.CopyLaunch })
-	add("copy_gap", "us", 0, 1e3, "one rank: copy beside its bytes", func(c *Class) *float64 { return &c.One.CopyGap })
-	add("gap_one_rank", "us", 0, 1e3, "one rank: kernel that scales (avg), beside its bytes", func(c *Class) *float64 { return &c.One.KernelGap })
+	add("copy_gap", "us", 0, 1e3, "one rank: copy's fixed cost", func(c *Class) *float64 { return &c.One.CopyGap })
+	add("gap_one_rank", "us", 0, 1e3, "one rank: fixed cost of the kernel that scales (avg)", func(c *Class) *float64 { return &c.One.KernelGap })
 	add("l2_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, what is in L2", func(c *Class) *float64 { return &c.One.L2Rate })
 	add("memory_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, device memory", func(c *Class) *float64 { return &c.One.MemoryRate })
 }
@@ -138,17 +138,17 @@ func oneRankQuantities(add adder) {
 func netQuantities(add adder) {
 	add("nic_post", "us", 0, 1e4, "proxy thread: post one message", func(c *Class) *float64 { return &c.Net.Post })
 	add("nic_poll", "us", 0, 1e4, "proxy thread: notice and retire one completion", func(c *Class) *float64 { return &c.Net.Poll })
-	add("nic_turn", "us", 0, 1e4, "proxy thread: turn of its loop beside the looks", func(c *Class) *float64 { return &c.Net.Turn })
-	add("nic_look", "us", 0, 1e4, "proxy thread: look at one end of a connection", func(c *Class) *float64 { return &c.Net.Look })
-	add("nic_wire", "us", 0, 1e4, "one way of a small RDMA write through one switch, PCIe included", func(c *Class) *float64 { return &c.Net.Wire })
+	add("nic_turn", "us", 0, 1e4, "proxy thread: poll cycle, without the polls of connection ends", func(c *Class) *float64 { return &c.Net.Turn })
+	add("nic_look", "us", 0, 1e4, "proxy thread: poll of one end of a connection", func(c *Class) *float64 { return &c.Net.Look })
+	add("nic_wire", "us", 0, 1e4, "one-way latency of a small RDMA write through one switch, PCIe included", func(c *Class) *float64 { return &c.Net.Wire })
 	add("nic_flush", "us", 0, 1e4, "read that makes received data visible to the GPU", func(c *Class) *float64 { return &c.Net.Flush })
 	add("nic_flag", "us", 0, 1e4, "flag between proxy and GPU memory", func(c *Class) *float64 { return &c.Net.Flag })
 	add("nic_eff", "1", tiny, 1, "payload share of a port's speed", func(c *Class) *float64 { return &c.Net.Eff })
 	add("sharp_hop", "us", 0, 1e4, "what a switch of a reduction tree takes longer than one that passes on", func(c *Class) *float64 { return &c.Net.ReduceHop })
-	add("sharp_eff", "1", tiny, 1, "what is left of a port's payload rate where the network reduces", func(c *Class) *float64 { return &c.Net.ReduceEff })
+	add("sharp_eff", "1", tiny, 1, "fraction of a port's payload rate where the network reduces", func(c *Class) *float64 { return &c.Net.ReduceEff })
 	add("tcp_call", "us", 0, 1e4, "proxy thread: size of a message into a socket, or out of it", func(c *Class) *float64 { return &c.Net.TCP.Call })
-	add("tcp_look", "us", 0, 1e4, "proxy thread: look at one end of a connection over sockets", func(c *Class) *float64 { return &c.Net.TCP.Look })
-	add("tcp_wire", "us", 0, 1e5, "one way of a small TCP message, socket to socket", func(c *Class) *float64 { return &c.Net.TCP.Wire })
+	add("tcp_look", "us", 0, 1e4, "proxy thread: poll of one end of a connection over sockets", func(c *Class) *float64 { return &c.Net.TCP.Look })
+	add("tcp_wire", "us", 0, 1e5, "one-way latency of a small TCP message, socket to socket", func(c *Class) *float64 { return &c.Net.TCP.Wire })
 	add("tcp_send", "GB/s", tiny, 1e3, "one thread writes into sockets", func(c *Class) *float64 { return &c.Net.TCP.Send })
 	add("tcp_recv", "GB/s", tiny, 1e3, "one thread reads from sockets", func(c *Class) *float64 { return &c.Net.TCP.Recv })
 	add("tcp_flow", "GB/s", tiny, 1e3, "most that one TCP stream carries", func(c *Class) *float64 { return &c.Net.TCP.Flow })

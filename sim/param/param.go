@@ -1,4 +1,4 @@
-// Package param holds what a user sets of a simulated network beside its
+// Package param holds what a user sets of a simulated network in addition to its
 // topology: how sockets are split, how lost packets are repeated, and faults.
 // Values only: sim/internal/host gives them their meaning. NCCL counterpart: the
 // NCCL_SOCKET_* and NCCL_IB_* variables.
@@ -58,7 +58,7 @@ type Fault struct {
 	Slow float64
 	// Host and Net name the port, and Later is what it adds to each message.
 	Host, Net int
-	// Port is which of a fused net's ports, from 1 on; 0: the net as a whole.
+	// Port is which of a fused net's ports, counted from 1; 0: the net as a whole.
 	Port  int
 	Later units.Time
 	// Loss is the share of packets that the port loses.

@@ -1,6 +1,6 @@
 // Package wire is the seam between the engine of the simulator and the model
 // of the links that carry its bytes. The engine declares links and routes,
-// starts flows on routes, and asks for the next completion.
+// starts flows on routes, and takes the next completion.
 //
 // In: links with capacities, routes over them, flows with work and a bound of
 // their own. Out: when each flow completes, and what each link carried. A model
@@ -9,7 +9,7 @@
 //
 // Models: sim/internal/fluid shares links max-min fairly and is the simulator's own;
 // sim/wire/ideal lets no flow wait for another. A third needs nothing of the
-// engine but this package, and passes the conformance test beside it.
+// engine but this package, and passes the conformance test of this package.
 //
 // Rates are whole kB/s and work is whole nano-bytes, so that sums do not depend
 // on the order in which flows come and go.
@@ -82,7 +82,7 @@ type Model interface {
 	// Carry counts work on the links of a route, for Loads: what a flow really
 	// carries, where jitter makes its work longer or shorter.
 	Carry(r RouteID, w Work)
-	// SetRate changes the bound of a flow that is under way; of one that has
+	// SetRate changes the bound of a flow in flight; of one that has
 	// completed it changes nothing.
 	SetRate(now units.Time, f FlowID, bound Rate)
 	// Next is the time of the next completion, ok false without flows.
@@ -92,8 +92,8 @@ type Model interface {
 	Advance(now units.Time, done []int32) []int32
 	// Loads reports what each link carried up to now, in the order of LinkID.
 	Loads() []Load
-	// Watch asks to be called with the rate in use on a link whenever it may have
-	// changed; nil for never. Rates do not depend on it.
+	// Watch, before the first flow, requests a call with the rate in use on a link
+	// whenever it may have changed; nil for never. Rates do not depend on it.
 	Watch(report func(l LinkID, at units.Time, rate Rate))
 }
 

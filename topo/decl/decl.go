@@ -39,7 +39,7 @@ type Element struct {
 	Name     string
 	Attrs    []Attr
 	Children []*Element
-	// Open tells that the source had separate start and end tags; NCCL never
+	// Open reports that the source had separate start and end tags; NCCL never
 	// takes an open and a self-closed element for the same one (xml.h:207).
 	Open   bool
 	Origin Origin

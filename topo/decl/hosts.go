@@ -95,7 +95,7 @@ func SplitHosts(root *Element) []*Element {
 // them, as all that it does not know (xml.cc:326-377).
 var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
 
-// dropMisplaced takes out what NCCL does not read where it stands.
+// dropMisplaced takes out what NCCL does not read at its place.
 func dropMisplaced(e *Element) *Element {
 	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool { return !slices.Contains(places[c.Name], e.Name) })
 	for _, c := range e.Children {

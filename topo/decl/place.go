@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Place is where an element stands in its tree. The number among its siblings is
-// counted once, on the way down, so that naming every element of a tree costs no
+// Place is the position of an element in its tree. The number among its siblings is
+// counted once, while descending, so that naming every element of a tree costs no
 // more than the tree is large.
 type Place struct {
 	Elem *Element

@@ -38,7 +38,7 @@ type GPU struct {
 	BusID string // 0000:1b:00.0, lower case
 	SM    int
 	GDR   bool
-	// DMABuf tells that the driver exports GPU memory as DMA-BUF.
+	// DMABuf reports that the driver exports GPU memory as DMA-BUF.
 	DMABuf bool
 	Name   string
 	// Links holds the remote bus id of every active NVLink with P2P, in link
@@ -62,7 +62,7 @@ type HCA struct {
 	DMABuf bool // registers DMA-BUF memory
 }
 
-// Machine is where detection looks.
+// Machine is where detection reads.
 type Machine struct {
 	Tree       Tree // the root file system
 	GPUs       func() ([]GPU, error)
@@ -83,14 +83,14 @@ type Params struct {
 	SocketFamily string // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6, or any
 	NoDMABuf     bool   // NCCL_DMABUF_ENABLE=0
 	MaxGPUs      int    // use only this many GPUs, 0 for all
-	// Begin is the <system> of a file that NCCL reads before it looks at the
+	// Begin is the <system> of a file that NCCL reads before it reads the
 	// machine: that of NCCL_TOPO_FILE, else of DefaultFile; nil without one. What
-	// it says stands, what it does not say is looked up, and branches in which
+	// it says is kept, what it does not say is detected, and branches in which
 	// nothing was found are left out (topo.cc:1419-1475).
 	Begin *topo.Element
 }
 
-// DefaultFile is where virtual machines are told their topology
+// DefaultFile is where virtual machines receive their topology
 // (topo.cc:1425).
 const DefaultFile = "/var/run/nvidia-topologyd/virtualTopology.xml"
 
@@ -162,7 +162,7 @@ func settle(e *topo.Element) {
 type builder struct {
 	m    *Machine
 	root *topo.Element
-	keep map[*topo.Element]bool // what is there, and not only in the file that was begun with
+	keep map[*topo.Element]bool // what exists, and not only in the file that was begun with
 }
 
 func newBuilder(m *Machine, begin *topo.Element) *builder {
@@ -199,7 +199,7 @@ func initial(e *topo.Element, name, value string) {
 	}
 }
 
-// trim leaves out the branches in which nothing is kept and tells whether
+// trim leaves out the branches in which nothing is kept and reports whether
 // anything is (xml.cc:947).
 func (b *builder) trim(e *topo.Element) bool {
 	asked, _ := e.Get("keep")
@@ -298,7 +298,7 @@ func (b *builder) pci(busID, class string) *topo.Element {
 	return e
 }
 
-// fillPCI adds what sysfs tells of a device; its class goes before the file's.
+// fillPCI adds what sysfs reports of a device; its class overrides the file's.
 func (b *builder) fillPCI(e *topo.Element, busID, path string) {
 	if path == "" {
 		initial(e, "link_speed", "")
@@ -336,7 +336,7 @@ func (b *builder) above(path string) *topo.Element {
 	return b.cpu("-1")
 }
 
-// isBusID tells "0000:1b:00.0" from other directory names (xml.cc:556).
+// isBusID reports whether a directory name is like "0000:1b:00.0" (xml.cc:556).
 func isBusID(s string) bool {
 	if len(s) != 12 || s[4] != ':' || s[7] != ':' || s[10] != '.' {
 		return false
@@ -377,7 +377,7 @@ func (b *builder) cpu(numa string) *topo.Element {
 	return e
 }
 
-// hostHash is the same for all processes of a host that was not started anew.
+// hostHash is the same for all processes of a host since its last boot.
 func (b *builder) hostHash() string {
 	h := fnv.New64a()
 	h.Write([]byte(b.m.Hostname + b.m.read("proc/sys/kernel/random/boot_id")))
@@ -396,7 +396,7 @@ func (b *builder) fillCPU(e *topo.Element) {
 // archNames are NCCL's words for processors.
 var archNames = map[string]string{"amd64": "x86_64", "arm64": "arm64", "ppc64le": "ppc64"}
 
-// processor adds what CPUID tells on x86; the kernel's numbers are turned back
+// processor adds what CPUID reports on x86; the kernel's numbers are converted back
 // into NCCL's, which shift the extended family (xml.cc:527).
 func (b *builder) processor(e *topo.Element) {
 	arch := b.m.Arch

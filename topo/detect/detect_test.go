@@ -256,7 +256,7 @@ func TestNetsOfCapturedMachines(t *testing.T) {
 	}
 }
 
-// nets tells every net of a Spec, in the order of their numbers, and what it
+// nets lists every net of a Spec, in the order of their numbers, and what it
 // hangs on.
 func nets(s *topo.Spec) []string {
 	byDev := map[int]string{}
@@ -311,8 +311,8 @@ func TestAMDFamiliesAreNCCLs(t *testing.T) {
 	}
 }
 
-// TestWhatAVirtualMachineIsTold: a file that NCCL reads before it looks at the
-// machine goes before what sysfs shows; what is in it and not here is left out.
+// TestWhatAVirtualMachineIsTold: a file that NCCL reads before it reads the
+// machine overrides what sysfs shows; what is in it and not here is left out.
 func TestWhatAVirtualMachineIsTold(t *testing.T) {
 	text, err := os.ReadFile("testdata/vm.begin.xml")
 	if err != nil {

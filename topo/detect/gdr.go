@@ -16,7 +16,7 @@ const (
 	attrDMABuf        = 124
 )
 
-// withGDR asks the CUDA driver which GPUs let NICs reach their memory, and
+// withGDR queries the CUDA driver which GPUs let NICs reach their memory, and
 // which export it as DMA-BUF, as NCCL does (init.cc, ncclGpuGdrSupport and
 // dmaBufSupported). Without the driver nothing is claimed.
 func withGDR(gpus []GPU) []GPU {

@@ -62,7 +62,7 @@ func (m *Machine) hcas() []HCA {
 	return out
 }
 
-// usualMaxQP stands for a device's limit where nobody can be asked: that of
+// usualMaxQP replaces a device's limit that cannot be queried: that of
 // ConnectX-6 and -7.
 const usualMaxQP = 131072
 
@@ -113,7 +113,7 @@ func (m *Machine) ibPorts(p Params) []netPort {
 	return out
 }
 
-// usable tells whether a port is active and speaks InfiniBand or Ethernet
+// usable reports whether a port is active and uses InfiniBand or Ethernet
 // (net_ib.cc:738).
 func (m *Machine) usable(port string) bool {
 	state, _, _ := strings.Cut(m.read(port+"/state"), ":")
@@ -162,7 +162,7 @@ func guid(s string) uint64 {
 	return out
 }
 
-// peerMemory tells whether the kernel lets NICs reach GPU memory
+// peerMemory reports whether the kernel lets NICs reach GPU memory
 // (net_ib.cc:990, ncclIbGdrSupport).
 func (m *Machine) peerMemory() bool {
 	for _, f := range []string{"sys/kernel/mm/memory_peers/nv_mem/version", "sys/kernel/mm/memory_peers/nv_mem_nc/version", "sys/module/nvidia_peermem/version"} {
@@ -176,7 +176,7 @@ func (m *Machine) peerMemory() bool {
 // maxInterfaces is how many interfaces the socket plugin takes (socket.h:18).
 const maxInterfaces = 16
 
-// socketPorts lists the interfaces that NCCL would talk over
+// socketPorts lists the interfaces that NCCL would use
 // (misc/socket.cc:136 and 355): addresses of IPv4 come before those of IPv6.
 func (m *Machine) socketPorts(p Params) ([]netPort, error) {
 	all, err := m.Interfaces()

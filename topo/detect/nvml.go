@@ -2,7 +2,7 @@ package detect
 
 import "strings"
 
-// maxLinks is how many NVLinks NCCL asks about, by compute capability
+// maxLinks is how many NVLinks NCCL queries, by compute capability
 // (xml.cc:789).
 func maxLinks(sm int) int {
 	switch {
@@ -27,9 +27,9 @@ const (
 	capP2P           = 0
 )
 
-// busID turns NVML's "00000000:1B:00.0" into sysfs's "0000:1b:00.0", which has
+// busID converts NVML's "00000000:1B:00.0" into sysfs's "0000:1b:00.0", which has
 // four digits of the domain or more. NCCL gets the far ends of NVLinks so too: it
-// asks by the call that knows the short form only (nvmlwrap.h:77). An NVSwitch
+// queries by the call that knows the short form only (nvmlwrap.h:77). An NVSwitch
 // that a virtual machine does not see is "fffffff:ff:ff.0" in both.
 func busID(s string) string {
 	domain, rest, ok := strings.Cut(strings.ToLower(s), ":")

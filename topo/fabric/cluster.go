@@ -66,7 +66,7 @@ type Port struct {
 	BW   units.GBps
 }
 
-// ErrNoHosts tells that a cluster has no member.
+// ErrNoHosts reports that a cluster has no member.
 var ErrNoHosts = errors.New("a cluster needs at least one host")
 
 // NewUniform is a cluster of n equal hosts.

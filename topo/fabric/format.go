@@ -12,7 +12,7 @@ import (
 // MaxBytes bounds a fabric file: 100,000 ports take some 30 MB.
 const MaxBytes = 64 << 20
 
-// Bounds on what a fabric file declares, as a few bytes of it can stand for many
+// Bounds on what a fabric file declares, as a few bytes of it can declare many
 // wires with long names: {"count": 65536} is 131,072 of them.
 const (
 	maxCables = 1 << 21
@@ -49,7 +49,7 @@ type Cable struct {
 	at int64
 }
 
-// Routing is how switches choose among equally short ways.
+// Routing is how switches choose among equally short routes.
 type Routing string
 
 // Routings.
@@ -171,7 +171,7 @@ func (r *reader) check(n *Network) error {
 }
 
 // End is a port of a host: all of a net where Port is 0, else one of the ports
-// of a fused net, numbered from 1 on.
+// of a fused net, numbered from 1.
 type End struct{ Host, Net, Port int }
 
 // ParseEnd reads node3/2 and node3/2.1, and nothing else.

@@ -37,7 +37,7 @@ func Kinds() [][2]string {
 		{"leaf-spine", "all ports of a host go to one leaf; leaves meet in spines"},
 		{"rail", "port i of every host of a group goes to leaf i of the group; leaves meet in spines"},
 		{"fat-tree", "pods of rail leaves and aggregation switches; pods meet in cores"},
-		{"planes", "separate leaf-spine networks, a port in each in turn"},
+		{"planes", "separate leaf-spine networks, ports assigned round-robin"},
 	}
 }
 
@@ -90,13 +90,13 @@ func (p *Layout) check() error {
 	case p.Ports < 1 || p.Ports > 4:
 		return &LayoutError{fmt.Sprintf("%d ports of a net: NCCL fuses up to 4", p.Ports)}
 	case p.Hosts < 1 || p.Nets < 1 || !sane(p.Gbit) || p.Gbit == 0:
-		return &LayoutError{fmt.Sprintf("%d hosts of %d ports of %g Gbit/s: each from 1 on", p.Hosts, p.Nets, p.Gbit)}
+		return &LayoutError{fmt.Sprintf("%d hosts of %d ports of %g Gbit/s: each must be at least 1", p.Hosts, p.Nets, p.Gbit)}
 	case p.Hosts > maxParts/p.Nets/p.Ports:
 		return &LayoutError{fmt.Sprintf("%d hosts of %d ports: at most %d ports in all", p.Hosts, p.Nets*p.Ports, maxParts)}
 	case p.PerLeaf < 1 || p.Spines < 0 || p.Planes < 0 || p.Radix < 0:
 		return &LayoutError{"a number below zero"}
 	case !sane(p.Oversub) || !sane(p.Latency) || p.Oversub < 1e-3:
-		return &LayoutError{fmt.Sprintf("oversubscription %g, latency %g us: factors above 0, like 2; microseconds from 0 on", p.Oversub, p.Latency)}
+		return &LayoutError{fmt.Sprintf("oversubscription %g, latency %g us: the factor must be positive, e.g. 2; the latency at least 0", p.Oversub, p.Latency)}
 	}
 	return nil
 }

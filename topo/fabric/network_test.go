@@ -148,7 +148,7 @@ func TestRoutesLeadToTheirPort(t *testing.T) {
 }
 
 // A seed changes which spine a queue pair takes, and nothing else: ways stay
-// equally long, and over many queue pairs spines are used alike.
+// equally long, and over many queue pairs spines are used equally.
 func TestSeedsOnlyPermute(t *testing.T) {
 	for seed := range uint64(4) {
 		n, err := Generate(Layout{Kind: "rail", Hosts: 2, Nets: 2, Gbit: 400, PerLeaf: 1, Spines: 4})
@@ -243,7 +243,7 @@ func TestCollisionsAreBallsIntoBins(t *testing.T) {
 	}
 }
 
-// A link that is down is gone round; without another way the ports part.
+// A link that is down is bypassed; without another route the ports are separated.
 func TestDownLinks(t *testing.T) {
 	n, _ := Generate(Layout{Kind: "rail", Hosts: 2, Nets: 1, Gbit: 400, PerLeaf: 1, Spines: 2})
 	f, err := n.Bind([]int{1, 1}, 7)
@@ -264,7 +264,7 @@ func TestDownLinks(t *testing.T) {
 	}
 }
 
-// TestBoundsOfAFile: a few bytes must not stand for gigabytes of wires.
+// TestBoundsOfAFile: a few bytes must not declare gigabytes of wires.
 func TestBoundsOfAFile(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"switches":[{"name":"a"},{"name":"b"}],"cables":[`)

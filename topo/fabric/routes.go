@@ -31,7 +31,7 @@ type Fabric struct {
 	seed  uint64
 }
 
-// Router gives ways through a Fabric. Under adaptive routing they depend on
+// Router gives routes through a Fabric. Under adaptive routing they depend on
 // those given before.
 type Router struct {
 	*Fabric
@@ -109,7 +109,7 @@ func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
 	return f, nil
 }
 
-// cabling tells what is wrong with a net's cables: none, or those of the net and
+// cabling reports what is wrong with a net's cables: none, or those of the net and
 // of its ports.
 func cabling(e End, both bool) error {
 	if both {
@@ -215,12 +215,12 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// NoRouteError tells that two ports cannot reach each other.
+// NoRouteError reports that two ports cannot reach each other.
 type NoRouteError struct{ From, To string }
 
-func (e *NoRouteError) Error() string { return "fabric: no way from " + e.From + " to " + e.To }
+func (e *NoRouteError) Error() string { return "fabric: no route from " + e.From + " to " + e.To }
 
-// at is the vertex of an end; that of its net where ports are not told apart, -1
+// at is the vertex of an end; that of its net where ports are not distinguished, -1
 // where neither is cabled.
 func (f *Fabric) at(e End) int32 {
 	net := f.first[e.Host] + int32(e.Net)
@@ -233,8 +233,8 @@ func (f *Fabric) at(e End) int32 {
 	return net
 }
 
-// Route appends the wires from one end to another for a queue pair. flow stands
-// for what makes its 5-tuple its own, beside the two ports: the UDP source port
+// Route appends the wires from one end to another for a queue pair. flow is
+// what makes its 5-tuple unique, beside the two ports: the UDP source port
 // that comes of the queue pairs' numbers.
 func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) {
 	from, to := f.at(src), f.at(end)
@@ -275,7 +275,7 @@ func (f *Router) access(to int32) (wire, behind int32) {
 	return -1, to
 }
 
-// choose picks the next wire among those on a shortest way.
+// choose picks the next wire among those on a shortest route.
 func (f *Router) choose(v, to int32, d []int32, tuple uint64) int32 {
 	equal := f.equal[:0]
 	for _, w := range f.out[v] {

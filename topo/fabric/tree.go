@@ -15,22 +15,22 @@ type Tree struct {
 	Up, Down []int32 // wires, each once; Down[i] is the other direction of Up[i]
 	Levels   int     // switches between a port and the network's top, at most
 	Later    units.Time
-	Loss     float64 // the largest of a port's way up and down
+	Loss     float64 // the largest of a port's route up and down
 }
 
-// NoTreeError tells that no switch is reached by all ports that would reduce
+// NoTreeError reports that no switch is reached by all ports that would reduce
 // together.
 type NoTreeError struct{ Ports int }
 
 func (e *NoTreeError) Error() string {
-	return fmt.Sprintf("fabric: no switch is reached by all %d ports of a reduction: a plugin would not connect them, and NCCL goes on without CollNet (NCCL_COLLNET_ENABLE=0)", e.Ports)
+	return fmt.Sprintf("fabric: no switch is reached by all %d ports of a reduction: a plugin would not connect them, and NCCL continues without CollNet (NCCL_COLLNET_ENABLE=0)", e.Ports)
 }
 
 // Tree lays the tree for a set of ports, as an aggregation manager does (SHARP:
 // Graham et al., COM-HPC 2016): its root is the switch nearest to all of them,
 // of several such the one that is root of fewest trees so far, and of equal
 // cables each switch takes the one on which the least lies. Latencies are those
-// of the cables up and down the longest way (Wire.Latency); Loss that of the
+// of the cables up and down the longest route (Wire.Latency); Loss that of the
 // worst. It fails with a NoTreeError, or a BindError where a port has no cable.
 func (f *Router) Tree(ends []End) (Tree, error) {
 	from := make([]int32, len(ends))
@@ -67,8 +67,8 @@ func (f *Router) Tree(ends []End) (Tree, error) {
 	return t, nil
 }
 
-// rootOf is the switch for which the longest way from a set of vertices is
-// shortest, then all ways together, then which fewest trees have; -1 where none
+// rootOf is the switch for which the longest route from a set of vertices is
+// shortest, then all routes together, then which fewest trees have; -1 where none
 // is reached by all.
 func (f *Router) rootOf(from []int32) int32 {
 	type rank struct{ far, sum, trees int }

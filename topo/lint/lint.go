@@ -1,6 +1,6 @@
-// Package lint looks at a declared topology for what makes NCCL decide badly:
+// Package lint checks a declared topology for what makes NCCL decide badly:
 // wrong NUMA domains, links that are narrower than the hardware, NVLinks of one
-// side only, NICs that nobody reaches. Every finding has a place and a remedy.
+// side only, NICs that no GPU reaches. Every finding has a place and a remedy.
 // It is pure; input is a topo.Spec and, for what only shows in the result, the
 // System that topo.Build makes of it.
 package lint
@@ -53,7 +53,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Check looks at a Spec and at what topo.Build makes of it. The findings are
+// Check checks a Spec and what topo.Build makes of it. The findings are
 // ordered by place.
 func Check(spec *topo.Spec, p topo.Params) []Finding {
 	c := &checker{spec: spec}
@@ -81,10 +81,10 @@ func Check(spec *topo.Spec, p topo.Params) []Finding {
 	return counted(c.found)
 }
 
-// shownAlike is how many equal findings are listed, shownOfRule how many of one rule.
+// shownRepeated is how many equal findings are listed, shownOfRule how many of one rule.
 const (
-	shownAlike  = 10
-	shownOfRule = 1000
+	shownRepeated = 10
+	shownOfRule   = 1000
 )
 
 // counted leaves out findings that say the same of yet another place, and what a
@@ -101,7 +101,7 @@ func counted(all []Finding) []Finding {
 	for _, f := range all {
 		same, rule := key{f.Severity, f.Rule, f.Problem, f.Remedy}, key{s: f.Severity, rule: f.Rule}
 		switch {
-		case n[same] == shownAlike:
+		case n[same] == shownRepeated:
 			more[last[same]]++
 			continue
 		case n[rule] == shownOfRule:
@@ -114,7 +114,7 @@ func counted(all []Finding) []Finding {
 		out = append(out, f)
 	}
 	for i, n := range more { //lint:sorted each changes its own finding
-		out[i].Problem += fmt.Sprintf(" (and %d more like it)", n)
+		out[i].Problem += fmt.Sprintf(" (and %d more of this kind)", n)
 	}
 	return out
 }
@@ -126,7 +126,7 @@ func join(attr, problem string) string {
 	return attr + ": " + problem
 }
 
-// item is an element with where it stands.
+// item is an element with its place.
 type item struct {
 	e    *topo.Element
 	path string
@@ -166,7 +166,7 @@ func (c *checker) gatherAt(p *decl.Place, it item) {
 	}
 }
 
-// built looks at what comes out: nets that no GPU reaches or owns, GPUs that
+// built checks the result: nets that no GPU reaches or owns, GPUs that
 // NCCL separates, and what makes Build fail.
 func (c *checker) built(p topo.Params) {
 	if len(c.all["gpu"]) == 0 {
@@ -222,7 +222,7 @@ func (c *checker) reach(s *topo.System) {
 		case best == topo.PathDIS:
 			c.say(Error, "net-unreached", it, "", fmt.Sprintf("no GPU reaches net %s", net.Name), "put its <nic> below the <cpu> or <pci> it hangs on")
 		case best >= topo.PathSYS:
-			c.say(Warning, "net-far", it, "", fmt.Sprintf("net %s is nearest to a GPU by %s", net.Name, best), "check numaid and the switch it stands under")
+			c.say(Warning, "net-far", it, "", fmt.Sprintf("net %s is nearest to a GPU by %s", net.Name, best), "check numaid and the switch above it")
 		case net.LocalGPU < 0:
 			c.say(Note, "net-idle", it, "", fmt.Sprintf("no GPU prefers net %s: others are as near and faster, or come first", net.Name), "NCCL_NETDEVS_POLICY=ALL uses all near nets")
 		}

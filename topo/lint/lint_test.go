@@ -146,7 +146,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestEqualFindingsAreCounted: a fault of every GPU is told ten times, with its
+// TestEqualFindingsAreCounted: a fault of every GPU is reported ten times, with its
 // number.
 func TestEqualFindingsAreCounted(t *testing.T) {
 	var b strings.Builder
@@ -160,7 +160,7 @@ func TestEqualFindingsAreCounted(t *testing.T) {
 		if f.Rule != "speed" {
 			continue
 		}
-		if n++; n == 10 && !strings.Contains(f.String(), "(and 20 more like it)") || len(f.String()) > 500 {
+		if n++; n == 10 && !strings.Contains(f.String(), "(and 20 more of this kind)") || len(f.String()) > 500 {
 			t.Error(f)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/topo/internal/pcie"
 )
 
-// cpus looks at NUMA numbers, affinities and what NCCL takes the CPU for.
+// cpus checks NUMA numbers, affinities and what NCCL takes the CPU for.
 func (c *checker) cpus() {
 	type key struct{ host, numa string }
 	seen := map[key]string{}
@@ -60,7 +60,7 @@ func (c *checker) cpuKind(it item) {
 	_, f := it.e.Get("familyid")
 	_, m := it.e.Get("modelid")
 	if vendor == "GenuineIntel" && (!f || !m) {
-		c.say(Warning, "cpu", it, "", "an Intel CPU without familyid or modelid: taken for one before Skylake, with 6 GB/s between sockets", "write both, as /proc/cpuinfo has them")
+		c.say(Warning, "cpu", it, "", "an Intel CPU without familyid or modelid: treated as one before Skylake, with 6 GB/s between sockets", "write both, as /proc/cpuinfo has them")
 	}
 }
 
@@ -134,7 +134,7 @@ func (c *checker) busIDs() {
 	}
 }
 
-// links looks at widths and speeds of PCI links.
+// links checks widths and speeds of PCI links.
 func (c *checker) links() {
 	for _, it := range c.all["pci"] {
 		w, hasW := it.e.Get("link_width")
@@ -164,7 +164,7 @@ func generation(sm int) float32 {
 	return 12
 }
 
-// gpuAttributes looks at GPUs and the links they hang on.
+// gpuAttributes checks GPUs and their links.
 func (c *checker) gpuAttributes() {
 	sms := map[int]string{}
 	for _, it := range c.all["gpu"] {
@@ -187,7 +187,7 @@ func (c *checker) gpuAttributes() {
 	}
 }
 
-// nets looks at names, speeds and whether the PCIe link carries the port.
+// nets checks names, speeds and whether the PCIe link carries the port.
 func (c *checker) nets() {
 	seen := map[string]string{}
 	for _, it := range c.all["net"] {
@@ -219,7 +219,7 @@ func (c *checker) nets() {
 // others that it describes: they are no ranks here, and would be on the machine.
 const LeftOut = "left-out"
 
-// places finds PCI devices that a template names without what is there.
+// places finds PCI devices that a template names without saying what it is.
 func (c *checker) places() {
 	var gpus, nics, lost []item
 	for _, it := range c.all["pci"] {
@@ -235,7 +235,7 @@ func (c *checker) places() {
 	}
 	const remedy = `write <gpu dev="0" sm="90" gdr="1"/> into each`
 	if len(lost) > 0 {
-		c.say(Warning, LeftOut, lost[0], "", fmt.Sprintf("%d of %d GPUs are left out, this is the first: its <pci> has no <gpu>, which NCCL asks the machine for", len(lost), len(lost)+len(c.all["gpu"])), remedy)
+		c.say(Warning, LeftOut, lost[0], "", fmt.Sprintf("%d of %d GPUs are left out, this is the first: its <pci> has no <gpu>, which NCCL detects on the machine", len(lost), len(lost)+len(c.all["gpu"])), remedy)
 	}
 	if len(gpus) > 0 {
 		c.say(Note, "template", gpus[0], "", fmt.Sprintf("%d places of GPUs without <gpu>, this is the first: NCCL fills them in on the machine, here they count for nothing", len(gpus)), remedy)

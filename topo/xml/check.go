@@ -58,7 +58,7 @@ var inside = map[string][]string{
 	"nvlink": {"gpu"}, "c2c": {"gpu"}, "pcilink": {"pci"},
 }
 
-// required lists what NCCL cannot go on without and this program has no source
+// required lists what NCCL cannot continue without and this program has no source
 // for either.
 var required = map[string][]string{"system": {"version"}, "cpu": {"numaid"}, "pci": {"busid"}}
 
@@ -69,39 +69,39 @@ type checker struct {
 }
 
 // warner gathers warnings. Of those that differ in their place alone it keeps
-// shownAlike, and the last of them says how many more there are; of all it keeps
+// shownRepeated, and the last of them says how many more there are; of all it keeps
 // shownWarnings.
 type warner struct {
-	list  []*Error
-	alike map[string]*alike
-	more  int // warnings beyond shownWarnings
+	list     []*Error
+	repeated map[string]*repeated
+	more     int // warnings beyond shownWarnings
 }
 
-// alike counts equal warnings.
-type alike struct {
+// repeated counts equal warnings.
+type repeated struct {
 	n    int
 	last *Error
 }
 
 const (
-	shownAlike    = 10
+	shownRepeated = 10
 	shownWarnings = 1000
 )
 
 func (w *warner) add(what string, e func() *Error) {
-	a := w.alike[what]
+	a := w.repeated[what]
 	switch {
 	case a == nil && len(w.list) >= shownWarnings:
 		w.more++
 		return
 	case a == nil:
-		if w.alike == nil {
-			w.alike = map[string]*alike{}
+		if w.repeated == nil {
+			w.repeated = map[string]*repeated{}
 		}
-		a = &alike{}
-		w.alike[what] = a
+		a = &repeated{}
+		w.repeated[what] = a
 	}
-	if a.n++; a.n <= shownAlike {
+	if a.n++; a.n <= shownRepeated {
 		a.last = e()
 		w.list = append(w.list, a.last)
 	}
@@ -109,13 +109,13 @@ func (w *warner) add(what string, e func() *Error) {
 
 // end says of the last warning of a kind how many more there are.
 func (w *warner) end(root *topo.Element) []*Error {
-	count := make(map[*Error]int, len(w.alike))
-	for _, a := range w.alike { //lint:sorted each changes its own warning
-		count[a.last] = a.n - shownAlike
+	count := make(map[*Error]int, len(w.repeated))
+	for _, a := range w.repeated { //lint:sorted each changes its own warning
+		count[a.last] = a.n - shownRepeated
 	}
 	for _, e := range w.list {
 		if n := count[e]; n > 0 {
-			e.Problem += fmt.Sprintf(" (and %d more like it)", n)
+			e.Problem += fmt.Sprintf(" (and %d more of this kind)", n)
 		}
 	}
 	if w.more > 0 {
@@ -179,7 +179,7 @@ func (c *checker) visit(p *decl.Place, count *int) {
 	e := p.Elem
 	attrs, ok := known[e.Name]
 	if !ok || !rightPlace(p) {
-		c.complain(p, "", "NCCL skips this element and all inside it", "see NCCL_TOPO_DUMP_FILE for what may stand here")
+		c.complain(p, "", "NCCL skips this element and all inside it", "see NCCL_TOPO_DUMP_FILE for what is allowed here")
 		return
 	}
 	*count++

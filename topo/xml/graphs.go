@@ -73,7 +73,11 @@ func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, devOf map[in
 			if !ok {
 				return fmt.Errorf("graph %d channel %d: local rank %d has no GPU in the system", g.ID, c, r)
 			}
-			fmt.Fprintf(b, "      <gpu dev=\"%s\"/>\n", altHex(dev))
+			rank := ""
+			if sys.Rules.Search.GraphRanks {
+				rank = fmt.Sprintf(" rank=\"%d\"", r)
+			}
+			fmt.Fprintf(b, "      <gpu dev=\"%s\"%s/>\n", altHex(dev), rank)
 			if g.ID == search.NVLSID {
 				break // only the head counts
 			}
@@ -136,7 +140,7 @@ type graphParser struct {
 
 func (p *graphParser) fail(e *topo.Element, above []*topo.Element, attr, problem, hint string) {
 	path := e.Name
-	if len(p.errs) < shownAlike { // the rest is counted
+	if len(p.errs) < shownRepeated { // the rest is counted
 		path = decl.PathOf(e, above)
 	}
 	p.errs = append(p.errs, complaint(e, path, attr, problem, hint))

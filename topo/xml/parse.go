@@ -34,7 +34,7 @@ type (
 	Errors = topo.Errors
 )
 
-// Parse reads a topology file. name stands for the file in messages. The error
+// Parse reads a topology file. name denotes the file in messages. The error
 // is an Errors with every problem found.
 func Parse(data []byte, name string) (*topo.Spec, error) {
 	root, marks, errs := readTree(data, name)
@@ -130,7 +130,7 @@ func syntaxText(err error) string {
 	return err.Error()
 }
 
-// builder turns etree's elements into topo's, taking one mark for each.
+// builder converts etree's elements to topo's, taking one mark for each.
 type builder struct {
 	marks []mark
 	next  int
@@ -180,7 +180,7 @@ func oversize(t *xml.StartElement, m *mark) *Error {
 	return nil
 }
 
-// attrPositions finds where the attributes of a tag stand, in one pass over it:
+// attrPositions finds the positions of a tag's attributes, in one pass over it:
 // the tag is well-formed, so a name starts at the first character after a blank
 // that is outside quotes, and ends at its "=".
 //

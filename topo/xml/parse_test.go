@@ -215,7 +215,7 @@ func TestWarningsAreCounted(t *testing.T) {
 		}
 		t.Errorf("%d warnings", n)
 	}
-	if last := spec.Warnings[10].Error(); !strings.Contains(last, "rack[9]: NCCL skips this element and all inside it (and 4990 more like it)") {
+	if last := spec.Warnings[10].Error(); !strings.Contains(last, "rack[9]: NCCL skips this element and all inside it (and 4990 more of this kind)") {
 		t.Error(last)
 	}
 	var many strings.Builder

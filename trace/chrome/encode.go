@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
 // appendMicros prints a number of nanoseconds as microseconds with three
@@ -54,27 +55,6 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// appendArgs prints `,"args":{…}`; a number that JSON has no word for is null.
-func appendArgs(b []byte, args []trace.Arg) []byte {
-	b = append(b, `,"args":{`...)
-	for i := range args {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		a := &args[i]
-		b = append(appendString(b, a.Key), ':')
-		switch a.Kind {
-		case trace.StringArg:
-			b = appendString(b, a.Str)
-		case trace.IntArg:
-			b = strconv.AppendInt(b, a.Int, 10)
-		case trace.FloatArg:
-			b = appendFloat(b, a.Num)
-		}
-	}
-	return append(b, '}')
-}
-
 func appendFloat(b []byte, v float64) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return append(b, "null"...)
@@ -88,52 +68,73 @@ func appendFloat(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'e', -1, 64)
 }
 
-// appendEvent prints one event without the line end. from and to are its
-// bounds in ticks; place is the track's `"pid":…,"tid":…`.
-func appendEvent(b []byte, e *trace.Event, place, process []byte, from, to int64) []byte {
-	switch e.Phase {
+// appendValue prints a value of an argument; a number that JSON has no word for is
+// null.
+func appendValue(b []byte, kind trace.ArgKind, v *pack.Value) []byte {
+	switch kind {
+	case trace.StringArg:
+		return append(b, v.Word.Text...)
+	case trace.IntArg:
+		return strconv.AppendInt(b, v.Num, 10)
+	}
+	return appendFloat(b, v.Float)
+}
+
+// appendArgs prints `,"args":{…}` where there are any.
+func appendArgs(t *pack.Tables, b []byte, p *pack.Packed) []byte {
+	if len(p.Shape.Args) == 0 {
+		return b
+	}
+	b = append(b, `,"args":{`...)
+	t.Values(p, func(a *pack.ShapeArg, v *pack.Value) {
+		b = append(appendValue(append(b, a.Text...), a.Kind, v), ',')
+	})
+	b[len(b)-1] = '}'
+	return b
+}
+
+// appendEvent prints one event without the line end.
+func appendEvent(t *pack.Tables, b []byte, p *pack.Packed, at *track) []byte {
+	if p.Kind >= pack.PairBegin {
+		return appendPair(t, b, p, at)
+	}
+	from := p.TS
+	switch trace.Phase(p.Kind) {
 	case trace.Slice:
-		b = append(append(b, `{"ph":"X",`...), place...)
+		b = append(append(b, `{"ph":"X",`...), at.place...)
 		b = appendMicros(append(b, `,"ts":`...), from)
-		b = appendMicros(append(b, `,"dur":`...), to-from)
+		b = appendMicros(append(b, `,"dur":`...), p.Dur)
 	case trace.Instant:
-		b = append(append(b, `{"ph":"i","s":"t",`...), place...)
+		b = append(append(b, `{"ph":"i","s":"t",`...), at.place...)
 		b = appendMicros(append(b, `,"ts":`...), from)
 	case trace.FlowStart, trace.FlowEnd:
-		if e.Phase == trace.FlowStart {
+		if trace.Phase(p.Kind) == trace.FlowStart {
 			b = append(b, `{"ph":"s",`...)
 		} else {
 			b = append(b, `{"ph":"f","bp":"e",`...)
 		}
-		b = appendMicros(append(append(b, place...), `,"ts":`...), from)
-		b = append(strconv.AppendUint(append(b, `,"id":"0x`...), uint64(e.ID), 16), '"')
+		b = appendMicros(append(append(b, at.place...), `,"ts":`...), from)
+		b = append(strconv.AppendUint(append(b, `,"id":"0x`...), p.ID, 16), '"')
 	case trace.Counter:
-		b = append(append(b, `{"ph":"C",`...), process...)
+		b = append(append(b, `{"ph":"C",`...), at.process...)
 		b = appendMicros(append(b, `,"ts":`...), from)
 	}
-	if e.Cat != "" {
-		b = appendString(append(b, `,"cat":`...), e.Cat)
-	}
-	b = appendString(append(b, `,"name":`...), e.Name)
-	if len(e.Args) > 0 {
-		b = appendArgs(b, e.Args)
-	}
-	return append(b, '}')
+	return append(appendArgs(t, append(b, p.Shape.Text...), p), '}')
 }
 
 // appendPair prints one half of an asynchronous pair.
-func appendPair(b []byte, e *trace.Event, process []byte, id, at int64, begin bool) []byte {
-	b = appendString(append(b, `{"name":`...), e.Name)
-	b = appendString(append(b, `,"cat":`...), e.Cat)
+func appendPair(t *pack.Tables, b []byte, p *pack.Packed, at *track) []byte {
+	b = appendString(append(b, `{"name":`...), p.Shape.Name)
+	b = appendString(append(b, `,"cat":`...), p.Shape.Cat)
 	ph := `,"ph":"e","id":`
-	if begin {
+	if p.Kind == pack.PairBegin {
 		ph = `,"ph":"b","id":`
 	}
-	b = strconv.AppendInt(append(b, ph...), id, 10)
-	b = append(append(b, ','), process...)
-	b = appendMicros(append(b, `,"tid":1,"ts":`...), at)
-	if begin && len(e.Args) > 0 {
-		b = appendArgs(b, e.Args)
+	b = strconv.AppendUint(append(b, ph...), p.ID, 10)
+	b = append(append(b, ','), at.process...)
+	b = appendMicros(append(b, `,"tid":1,"ts":`...), p.TS)
+	if p.Kind == pack.PairBegin {
+		b = appendArgs(t, b, p)
 	}
 	return append(b, '}')
 }

@@ -2,55 +2,61 @@ package chrome
 
 import (
 	"bufio"
-	"cmp"
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
 // Schema names the layout of our files; readers may rely on it.
 const Schema = "simccl/1"
 
-// separator goes before every event but the first, which is metadata.
+// separator precedes every event but the first, which is metadata.
 const separator = ",\n"
 
-const copyBuffer = 1 << 18
-
+// write writes the whole file.
 func (w *Writer) write() error {
-	buf := bufio.NewWriterSize(&polled{w.out, w.cancelled}, copyBuffer)
-	_, _ = buf.Write(w.head()) // errors stay in buf
-	_, _ = buf.Write(w.metadata())
-	if err := w.body(buf); err != nil {
-		return err
+	if w.proto != nil {
+		return w.pour(w.protoHead(), w.body, nil)
 	}
-	_, _ = buf.WriteString("\n]}\n")
-	return buf.Flush()
+	return w.pour(append(w.head(), w.metadata()...), w.body, []byte("\n]}\n"))
 }
 
-func (w *Writer) body(buf *bufio.Writer) error {
+// body gives every event to each, in order.
+func (w *Writer) body(each func(event []byte) error) error {
+	o := w.order()
 	if w.spool == nil {
-		w.cur.order()
-		for i := range w.cur.recs {
-			r := &w.cur.recs[i]
-			if _, err := buf.Write(w.cur.text[r.off : r.off+r.len]); err != nil {
+		w.cur.Order = o
+		new(pack.Sorter).Sort(w.cur)
+		var event []byte
+		for i := range w.cur.Recs {
+			r := &w.cur.Recs[i]
+			event = append(pack.AppendHead(event[:0], r), w.cur.Bytes(r)...)
+			if err := each(event); err != nil {
 				return err
 			}
-			w.written.Add(1)
 		}
 		return nil
 	}
-	var runs []*run
+	var runs []*pack.Run
 	off := int64(0)
 	for _, size := range w.sizes {
-		runs = append(runs, &run{in: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), copyBuffer)})
+		runs = append(runs, &pack.Run{In: bufio.NewReaderSize(io.NewSectionReader(w.spool, off, size), pack.RunBuffer)})
 		off += size
 	}
-	return merge(buf, runs, &w.written)
+	return pack.Merge(&o, runs, each)
 }
 
 func (w *Writer) head() []byte {
+	b := append([]byte(`{"displayTimeUnit":"ns",`+"\n"+`"otherData":`), w.other()...)
+	return append(b, ",\n\"traceEvents\":[\n"...)
+}
+
+// other is what the trace says of itself.
+func (w *Writer) other() []byte {
 	m := &w.opt.Meta
-	b := []byte(`{"displayTimeUnit":"ns",` + "\n" + `"otherData":{"schema":"` + Schema + `"`)
+	b := []byte(`{"schema":"` + Schema + `"`)
 	text := func(k, v string) {
 		if v != "" {
 			b = appendString(append(appendString(append(b, ','), k), ':'), v)
@@ -81,8 +87,7 @@ func (w *Writer) head() []byte {
 		b = strconv.AppendInt(append(b, `,"overflow_lanes":`...), w.overflow, 10)
 	}
 	b = strconv.AppendInt(append(b, `,"events":`...), w.events, 10)
-	b = w.leftOut(b)
-	return append(b, "},\n\"traceEvents\":[\n"...)
+	return append(w.leftOut(b), '}')
 }
 
 func appendSync(b []byte, key string, list []ClockSync) []byte {
@@ -121,13 +126,7 @@ func (w *Writer) leftOut(b []byte) []byte {
 
 // metadata names and orders processes and threads, by number.
 func (w *Writer) metadata() []byte {
-	order := make([]*track, len(w.tracks))
-	for i := range w.tracks {
-		order[i] = &w.tracks[i]
-	}
-	slices.SortFunc(order, func(a, b *track) int {
-		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread))
-	})
+	order := w.ordered()
 	var b []byte
 	line := func(pid, tid int64, name, key, str string, num int64) {
 		if len(b) > 0 {

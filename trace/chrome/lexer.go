@@ -2,6 +2,7 @@ package chrome
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// SyntaxError is a place where a file is not JSON and cannot be mended.
+// SyntaxError is a place where a file is not JSON and cannot be repaired.
 type SyntaxError struct {
 	Line, Column int
 	Problem      string
@@ -63,9 +64,15 @@ func (l *lexer) event(begins bool) {
 	}
 }
 
-const maxToken = 16 << 20
+const (
+	maxToken = 16 << 20
+	window   = 1 << 18 // of the text that is looked at
+)
 
-func newLexer(r io.Reader) *lexer { return &lexer{in: bufio.NewReaderSize(r, 1<<16), line: 1} }
+// newLexer looks at a window of that many bytes of the text, of the usual size for 0.
+func newLexer(r io.Reader, size int) *lexer {
+	return &lexer{in: bufio.NewReaderSize(r, cmp.Or(size, window)), line: 1}
+}
 
 func (l *lexer) fail(format string, args ...any) error {
 	return &SyntaxError{l.line, l.col, fmt.Sprintf(format, args...)}
@@ -147,7 +154,7 @@ func (l *lexer) next() (token, error) {
 	return t, nil
 }
 
-// isNumber tells JSON numbers from words; NCCL's bare 0x… is a word.
+// isNumber reports whether a token is a JSON number; NCCL's bare 0x… is a word.
 func isNumber(b []byte) bool {
 	i := 0
 	if b[0] == '-' {
@@ -206,7 +213,7 @@ func (l *lexer) str() ([]byte, error) {
 	}
 }
 
-// cut is what is wrong where a string does not go on.
+// cut is what is wrong where a string does not continue.
 func (l *lexer) cut(err error) error {
 	if err != io.EOF {
 		return err

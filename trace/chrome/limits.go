@@ -43,7 +43,7 @@ func (e *LimitError) Error() string {
 	return s
 }
 
-// DefaultMemory is how much a reader of traces keeps, unless it is told.
+// DefaultMemory is how much a reader of traces keeps, by default.
 const DefaultMemory units.Bytes = 384 << 20
 
 // Budget counts what a reader of traces keeps in memory of them, by estimate.

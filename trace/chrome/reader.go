@@ -48,22 +48,24 @@ type Info struct {
 	Part      *Part
 	EpochNs   int64
 	ClockSync []ClockSync
-	// GPUSync ties GPUs' clocks to the host's, where NCCL told of its kernels.
+	// GPUSync ties GPUs' clocks to the host's, where NCCL reported its kernels.
 	GPUSync []ClockSync
 	// Base is the whole number of microseconds that was taken off every time:
 	// traces that count from the epoch do not fit picoseconds.
 	Base int64
-	// Mended counts the places where invalid JSON was understood nevertheless.
-	Mended     int
-	FirstMend  *SyntaxError
-	Events     int
-	Compressed bool
+	// Repaired counts the places where invalid JSON was understood nevertheless.
+	Repaired    int
+	FirstRepair *SyntaxError
+	Events      int
+	Compressed  bool
 }
 
 // Read calls each for every event of a trace, compressed or not: an object
-// with traceEvents or a bare list. The Event and its Args are reused between
+// with traceEvents or a bare list, or packets of Perfetto's own format, whose
+// track events come as those of a Chrome trace, with the number of their packet for
+// a line. The Event and its Args are reused between
 // calls. Values without quotes, a missing comma before `]` and `{}` events,
-// as NCCL's example profiler writes them, are mended and counted.
+// as NCCL's example profiler writes them, are repaired and counted.
 func Read(r io.Reader, each func(*Event) error) (*Info, error) { return read(r, each, false) }
 
 // errHead ends the reading of a head.
@@ -85,7 +87,15 @@ func read(r io.Reader, each func(*Event) error, head bool) (*Info, error) {
 	if err != nil {
 		return info, err
 	}
-	p := &parser{lex: newLexer(src), info: info, each: each, base: math.MinInt64, head: head}
+	return parse(src, &parser{info: info, each: each, base: math.MinInt64, head: head, quick: new(quick)})
+}
+
+func parse(src io.Reader, p *parser) (*Info, error) {
+	p.lex = newLexer(src, p.window)
+	if head, _ := p.lex.in.Peek(64); protoBegins(head) {
+		return p.proto(p.lex.in)
+	}
+	info := p.info
 	if err := p.file(); err != nil {
 		return info, p.placed(err)
 	}
@@ -118,15 +128,17 @@ type parser struct {
 	// wordBytes is what words takes.
 	wordBytes int
 	names     map[string]string
-	whole     int64 // ts of the event being read: whole microseconds
-	pico      int64 // and the rest
-	kept      int   // bytes of otherData
+	whole     int64  // ts of the event being read: whole microseconds
+	pico      int64  // and the rest
+	kept      int    // bytes of otherData
+	quick     *quick // nil: every event is read as tokens
+	window    int    // of the lexer
 }
 
-func (p *parser) mend(t token, problem string) {
-	p.info.Mended++
-	if p.info.FirstMend == nil {
-		p.info.FirstMend = &SyntaxError{t.line, t.col, problem}
+func (p *parser) repair(t token, problem string) {
+	p.info.Repaired++
+	if p.info.FirstRepair == nil {
+		p.info.FirstRepair = &SyntaxError{t.line, t.col, problem}
 	}
 }
 
@@ -200,7 +212,7 @@ func (p *parser) object(member func(key string) error) error {
 				return err
 			}
 			if t.kind == tokClose {
-				p.mend(t, "a comma before }")
+				p.repair(t, "a comma before }")
 				return nil
 			}
 		}
@@ -243,6 +255,12 @@ func (p *parser) intern(b []byte) string {
 
 func (p *parser) events() error {
 	for n := 0; ; n++ {
+		if p.quick != nil && p.quickEvent(n) {
+			if err := p.pass(); err != nil {
+				return err
+			}
+			continue
+		}
 		t, err := p.lex.next()
 		if err != nil {
 			return err
@@ -257,11 +275,11 @@ func (p *parser) events() error {
 					return err
 				}
 				if t.kind == tokEndList {
-					p.mend(t, "a comma before ]")
+					p.repair(t, "a comma before ]")
 					return nil
 				}
 			case tokOpen:
-				p.mend(t, "no comma between events")
+				p.repair(t, "no comma between events")
 			case tokEOF: // the format allows a list that was cut short
 				return nil
 			default:
@@ -290,9 +308,14 @@ func (p *parser) oneEvent(open token) error {
 		return err
 	}
 	if members == 0 { // NCCL ends its list with {}
-		p.mend(open, "an event without members")
+		p.repair(open, "an event without members")
 		return nil
 	}
+	return p.pass()
+}
+
+// pass hands on the event that was read.
+func (p *parser) pass() error {
 	p.settle()
 	p.info.Events++
 	return p.each(&p.event)
@@ -363,7 +386,7 @@ func (p *parser) bare(t token) {
 	switch string(t.text) {
 	case "true", "false", "null":
 	default:
-		p.mend(t, termtext.Short(string(t.text[:min(len(t.text), maxName)]), 40)+" without quotes")
+		p.repair(t, termtext.Short(string(t.text[:min(len(t.text), maxName)]), 40)+" without quotes")
 	}
 }
 
@@ -398,14 +421,7 @@ func (p *parser) value(key string) (trace.Arg, error) {
 	case tokString:
 		return trace.Str(key, p.intern(t.text)), nil
 	case tokNumber:
-		if v, err := strconv.ParseInt(string(t.text), 10, 64); err == nil {
-			return trace.Int(key, v), nil
-		}
-		v, err := strconv.ParseFloat(string(t.text), 64)
-		if err != nil { // beyond what a float holds: no number for anybody
-			return trace.Str(key, p.intern(t.text)), nil
-		}
-		return trace.Num(key, v), nil
+		return numeric(key, p.intern(t.text)), nil
 	case tokWord:
 		p.bare(t)
 		return trace.Str(key, p.intern(t.text)), nil
@@ -415,6 +431,18 @@ func (p *parser) value(key string) (trace.Arg, error) {
 		return trace.Arg{}, err
 	}
 	return trace.Str(key, string(text)), nil
+}
+
+// numeric is a number that is no short integer as an argument.
+func numeric(key, text string) trace.Arg {
+	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return trace.Int(key, v)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil { // beyond what a float holds: not a number
+		return trace.Str(key, text)
+	}
+	return trace.Num(key, v)
 }
 
 const maxDepth = 64

@@ -28,6 +28,7 @@ type source struct {
 	from *counting     // what the file gave
 	zip  *gzip.Reader  // nil: not compressed
 	text int64
+	err  error // what ended it: it comes again
 }
 
 // counting counts what is read.
@@ -82,7 +83,16 @@ func (s *source) fault(err error) error {
 }
 
 // Read reads text.
-func (s *source) Read(p []byte) (int, error) {
+func (s *source) Read(p []byte) (n int, err error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err = s.bounded(p)
+	s.err = err
+	return n, err
+}
+
+func (s *source) bounded(p []byte) (int, error) {
 	n, err := s.read(p)
 	switch {
 	case s.text > maxText:
@@ -105,7 +115,7 @@ func (s *source) read(p []byte) (int, error) {
 		s.text += int64(n)
 		switch {
 		case err == io.EOF && n > 0:
-			return n, nil // the next call is told
+			return n, nil // the next call reports it
 		case err == io.EOF:
 			if err := s.member(); err != nil {
 				return 0, err

@@ -149,8 +149,8 @@ func TestLongNumbersAreCut(t *testing.T) {
 		}
 	}
 	info, err := Read(strings.NewReader(`[{"ph":"i","ts":1,"name":`+strings.Repeat("w", 60000)+`}]`), func(*Event) error { return nil })
-	if err != nil || info.FirstMend == nil || len(info.FirstMend.Error()) > 200 {
-		t.Errorf("%v, %.300v", err, info.FirstMend)
+	if err != nil || info.FirstRepair == nil || len(info.FirstRepair.Error()) > 200 {
+		t.Errorf("%v, %.300v", err, info.FirstRepair)
 	}
 }
 

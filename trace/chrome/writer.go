@@ -2,7 +2,6 @@ package chrome
 
 import (
 	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
 // ClockSync is by how much one rank's clock is ahead of the reference clock of
@@ -50,13 +50,13 @@ type Part struct {
 type Options struct {
 	Meta Meta
 	// MaxEvents bounds the file; 0: no bound. Slices of operations and kernels
-	// are kept beyond it; what is left out is counted by category in
+	// are kept beyond it; events left out are counted by category in
 	// otherData.left_out.
 	MaxEvents int64
 	// NCCLStyle writes what NCCL's example profiler plugin writes: slices as
 	// asynchronous pairs on thread 1 of their process, nothing else; but valid.
 	NCCLStyle bool
-	// BatchBytes is the memory for sorting; 0: 16 MiB, twice.
+	// BatchBytes is the memory for sorting; 0: 8 MiB, about four times.
 	BatchBytes int
 	// Spool opens what holds the events of a trace beyond one batch until Close;
 	// nil: memory.
@@ -67,7 +67,7 @@ type Options struct {
 	Cancelled func() error
 }
 
-const defaultBatch = 16 << 20
+const defaultBatch = 8 << 20
 
 // Writer is a trace.Sink that writes a Chrome trace. It is not safe for
 // concurrent use (trace.Synced makes it so).
@@ -76,9 +76,12 @@ type Writer struct {
 	opt      Options
 	tracks   []track
 	known    map[[2]int64]trace.TrackID
-	cur      *batch
-	spare    chan *batch // batches ready for use
-	full     chan *batch // batches to spill
+	tables   *pack.Tables
+	zip      bool      // the file is compressed
+	proto    *protobuf // of Perfetto's format; nil: JSON
+	cur      *pack.Batch
+	spare    chan *pack.Batch // batches ready for use
+	full     chan *pack.Batch // batches to spill
 	spilled  chan error
 	spool    Spool
 	sizes    []int64
@@ -120,7 +123,7 @@ func New(out io.Writer, opt Options) *Writer {
 	if opt.BatchBytes <= 0 {
 		opt.BatchBytes = defaultBatch
 	}
-	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), cur: &batch{},
+	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), tables: pack.New(appendString), cur: &pack.Batch{},
 		left: make(map[string]int64), counters: make(map[counterKey]*counter)}
 }
 
@@ -131,22 +134,16 @@ type File interface {
 	Finish(err error) error
 }
 
-// To returns a Writer to a file that was created under a name, compressed if the
-// name ends in .gz. Close or Abort finishes the file.
+// To returns a Writer to a file that was created under a name, in Perfetto's own
+// format if the name ends in .pftrace, compressed if it ends in .gz. Close or Abort finishes the file.
 func To(file File, path string, opt Options) *Writer {
-	var out io.Writer = file
-	var zip *gzip.Writer
-	if strings.HasSuffix(path, ".gz") {
-		zip, _ = gzip.NewWriterLevel(file, gzip.BestSpeed)
-		out = zip
+	w := New(file, opt)
+	w.zip = strings.HasSuffix(path, ".gz")
+	if isProto(path) {
+		w.proto = &protobuf{counters: map[protoCounterKey]uint64{}}
+		w.err = CheckPath(path, opt)
 	}
-	w := New(out, opt)
 	w.finish = func(err error) error {
-		if zip != nil {
-			if e := zip.Close(); err == nil {
-				err = e
-			}
-		}
 		if err = file.Finish(err); err != nil {
 			return fmt.Errorf("write trace %s: %w", path, err)
 		}
@@ -196,7 +193,19 @@ func (w *Writer) Emit(e *trace.Event) {
 		}
 		return
 	}
-	w.put(e, from, to)
+	w.add(e, from, to)
+}
+
+// add keeps an event as the file's format has it.
+func (w *Writer) add(e *trace.Event, from, to int64) {
+	if w.proto != nil {
+		w.putProto(e, from, to)
+	} else {
+		w.put(e, from, to)
+	}
+	if w.cur.Size() >= w.opt.BatchBytes {
+		w.swap()
+	}
 }
 
 func (w *Writer) drop(e *trace.Event) {
@@ -207,7 +216,7 @@ func (w *Writer) drop(e *trace.Event) {
 	w.left[cat]++
 }
 
-// count remembers whether a counter stands at zero, so that Close can end it
+// count remembers whether a counter is zero, so that Close can end it
 // there even if its last events were left out.
 func (w *Writer) count(e *trace.Event) {
 	k := counterKey{e.Track, e.Name}
@@ -221,37 +230,29 @@ func (w *Writer) count(e *trace.Event) {
 }
 
 func (w *Writer) put(e *trace.Event, from, to int64) {
-	t := &w.tracks[e.Track]
-	off := len(w.cur.text)
-	w.cur.text = appendEvent(append(w.cur.text, separator...), e, t.place, t.process, from, to)
-	w.cur.add(key{from, to - from, t.Process, t.Thread}, off)
+	off := len(w.cur.Data)
+	w.cur.Data = w.tables.Pack(w.cur.Data, byte(e.Phase), uint64(e.ID), e)
+	w.cur.Add(pack.Key{TS: from, Dur: to - from}, e.Track, off)
 	w.events++
-	if len(w.cur.text) >= w.opt.BatchBytes {
-		w.swap()
-	}
 }
 
-// putPair prints a slice as a begin and an end with a number of their own.
+// putPair keeps a slice as a begin and an end with a number of their own.
 func (w *Writer) putPair(e *trace.Event, from, to int64) {
-	t := &w.tracks[e.Track]
 	id := w.pairs
 	w.pairs++
-	for _, begin := range []bool{true, false} {
-		at, dur := to, int64(0)
-		if begin {
-			at, dur = from, to-from
-		}
-		off := len(w.cur.text)
-		w.cur.text = appendPair(append(w.cur.text, separator...), e, t.process, id, at, begin)
-		w.cur.add(key{at, dur, t.Process, 1}, off)
-		w.events++
-	}
-	if len(w.cur.text) >= w.opt.BatchBytes {
+	off := len(w.cur.Data)
+	w.cur.Data = w.tables.Pack(w.cur.Data, pack.PairBegin, uint64(id), e)
+	w.cur.Add(pack.Key{TS: from, Dur: to - from}, e.Track, off)
+	off = len(w.cur.Data)
+	w.cur.Data = w.tables.Pack(w.cur.Data, pack.PairEnd, uint64(id), &trace.Event{Cat: e.Cat, Name: e.Name})
+	w.cur.Add(pack.Key{TS: to}, e.Track, off)
+	w.events += 2
+	if w.cur.Size() >= w.opt.BatchBytes {
 		w.swap()
 	}
 }
 
-// cancelled returns why the writing is to end, nil to go on.
+// cancelled returns why the writing is to end, nil to continue.
 func (w *Writer) cancelled() error {
 	if w.opt.Cancelled == nil {
 		return nil
@@ -287,6 +288,18 @@ func (w *Writer) swap() {
 			return
 		}
 	}
+	w.hand()
+}
+
+// order is that of events on the tracks that there are now.
+func (w *Writer) order() pack.Order {
+	tracks := w.tracks
+	return pack.Order{Single: w.opt.NCCLStyle, At: func(i int32) (process, thread int64) { return tracks[i].Process, tracks[i].Thread }}
+}
+
+// hand gives the current batch away for another.
+func (w *Writer) hand() {
+	w.cur.Order = w.order()
 	w.full <- w.cur
 	w.cur = <-w.spare
 }
@@ -301,19 +314,20 @@ func (w *Writer) startSpool() {
 		}
 	}
 	w.spool = f
-	w.full, w.spare, w.spilled = make(chan *batch), make(chan *batch, 2), make(chan error, 1)
-	w.spare <- &batch{}
+	w.full, w.spare, w.spilled = make(chan *pack.Batch), make(chan *pack.Batch, 2), make(chan error, 1)
+	w.spare <- &pack.Batch{}
 	go func() {
 		var first error
+		var memory pack.Sorter
 		buf := bufio.NewWriterSize(&polled{f, w.cancelled}, 1<<20)
 		for b := range w.full {
 			if first == nil {
-				b.order()
+				memory.Sort(b)
 				var size int64
-				size, first = b.spill(buf)
+				size, first = b.Spill(buf)
 				w.sizes = append(w.sizes, size)
 			}
-			b.reset()
+			b.Reset()
 			w.spare <- b
 		}
 		w.spilled <- first
@@ -330,9 +344,8 @@ func (w *Writer) Close() error {
 	w.total.Store(w.events)
 	err := w.err
 	if w.spool != nil {
-		if len(w.cur.recs) > 0 {
-			w.full <- w.cur
-			w.cur = <-w.spare
+		if len(w.cur.Recs) > 0 {
+			w.hand()
 		}
 		close(w.full)
 		err = errors.Join(err, <-w.spilled)
@@ -365,7 +378,7 @@ func (w *Writer) zeroCounters() {
 	})
 	for _, k := range open {
 		args := []trace.Arg{trace.Int(w.counters[k].key, 0)}
-		w.put(&trace.Event{Phase: trace.Counter, Track: k.track, Name: k.name, Args: args}, w.end, w.end)
+		w.add(&trace.Event{Phase: trace.Counter, Track: k.track, Name: k.name, Args: args}, w.end, w.end)
 	}
 }
 

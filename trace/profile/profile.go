@@ -1,12 +1,12 @@
-// Package profile turns a timeline into a pprof profile: where the time of
+// Package profile converts a timeline to a pprof profile: where the time of
 // every rank's operations goes. A profile has no time axis, so it adds up what
 // the trace lays out; `go tool pprof` filters, ranks and compares it.
 //
 // Time is wall time of the rank, not of its channels: at every instant of an
-// operation the steps that are under way share the instant equally, and an
+// operation the steps in progress share the instant equally, and an
 // instant without any step belongs to the kernel, or outside every kernel to
 // the operation itself. A receive that a proxy has posted counts only where
-// nothing else goes on. So the total is exactly the sum over ranks of their
+// nothing else is active. So the total is exactly the sum over ranks of their
 // operations' times.
 //
 // A stack is, leaf first: wait kind, peer, channel, operation, rank. A leaf's
@@ -49,7 +49,7 @@ type track struct {
 	channel string
 }
 
-// stackKey is what tells steps apart in a profile.
+// stackKey distinguishes steps in a profile.
 type stackKey struct {
 	channel, wait, cat, link, transport string
 	peer                                int64
@@ -217,10 +217,10 @@ func (w *Writer) Abort() {
 	_ = w.Close()
 }
 
-// pollEvery is after how many rounds of a long loop poll asks.
+// pollEvery is after how many rounds of a long loop poll checks.
 const pollEvery = 1 << 12
 
-// poll asks now and then whether the profile is still wanted.
+// poll checks periodically whether the profile is still wanted.
 func (w *Writer) poll() error {
 	if w.polls++; w.opt.Cancelled == nil || w.polls < pollEvery {
 		return nil
@@ -236,9 +236,9 @@ type share struct {
 }
 
 // attribute divides a rank's operations among what went on during them. posted
-// tells stacks of receives that wait for data of the network: proxies post them
-// long before, so they only count where nothing else goes on. The
-// picoseconds that do not divide go to the first of the steps under way. An error
+// marks stacks of receives that wait for data of the network: proxies post them
+// long before, so they only count where nothing else is active. The
+// picoseconds that do not divide go to the first of the active steps. An error
 // of poll ends it.
 func (r *rank) attribute(posted func(stack int32) bool, poll func() error) (shares []share, time map[share]units.Time, err error) {
 	type edge struct {
@@ -255,7 +255,7 @@ func (r *rank) attribute(posted func(stack int32) bool, poll func() error) (shar
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
 	slices.SortStableFunc(r.ops, func(a, b operation) int { return cmp.Compare(a.start, b.start) })
 	time = make(map[share]units.Time)
-	active := make(map[int32]int64) // stack → steps under way
+	active := make(map[int32]int64) // stack → steps in progress
 	var orders [2][]int32           // its keys, ascending: of steps, of posted receives
 	kernels := int64(0)
 	spend := func(from, to units.Time) {

@@ -74,7 +74,7 @@ func TestTotalIsTheTimeOfTheOperations(t *testing.T) {
 	})
 }
 
-// A receive that the proxy has posted counts where nothing else goes on, and
+// A receive that the proxy has posted counts where nothing else is active, and
 // only there.
 func TestPostedReceivesAreBehind(t *testing.T) {
 	var out bytes.Buffer

@@ -61,7 +61,7 @@ func (r *Report) Text(w io.Writer, file string) error {
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "%s:%s\n", file, p)
 		if p.More > 0 {
-			fmt.Fprintf(w, "%s: %d more like it [%s]\n", file, p.More, p.Rule)
+			fmt.Fprintf(w, "%s: %d more of this kind [%s]\n", file, p.More, p.Rule)
 		}
 	}
 	_, err := fmt.Fprintf(w, "%s: %d events on %d tracks: %d slices, %d arrows, %d counter values; %d errors, %d warnings\n",

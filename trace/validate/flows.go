@@ -15,28 +15,38 @@ type flow struct {
 	again        bool // another arrow of the id is whole
 }
 
-// flowBytes is what an arrow takes beside its key, and doneBytes one that is
+// flowBytes is the size of an arrow without its key, and doneBytes one that is
 // known to be whole.
 const (
 	flowBytes = 240
 	doneBytes = 48
 )
 
-// flowID stands for the key of an arrow that is whole.
+// flowID represents the key of an arrow that is whole.
 type flowID [16]byte
 
-func idOf(key string) (id flowID) {
+// flowKey identifies an arrow.
+type flowKey struct{ cat, name, id string }
+
+func (k flowKey) compare(o flowKey) int {
+	return cmp.Or(strings.Compare(k.cat, o.cat), strings.Compare(k.name, o.name), strings.Compare(k.id, o.id))
+}
+
+// bytes is what the key takes.
+func (k flowKey) bytes() int64 { return int64(len(k.cat) + len(k.name) + len(k.id) + 2) }
+
+func idOf(key flowKey) (id flowID) {
 	h := fnv.New128a()
-	_, _ = h.Write([]byte(key)) // cannot fail
+	_, _ = h.Write([]byte(key.cat + "\x00" + key.name + "\x00" + key.id)) // cannot fail
 	h.Sum(id[:0])
 	return id
 }
 
 func (c *checker) arrow(e *chrome.Event) {
-	if e.Phase == 't' { // a step on the way
+	if e.Phase == 't' { // an intermediate step
 		return
 	}
-	k := e.Cat + "\x00" + e.Name + "\x00" + e.ID
+	k := flowKey{e.Cat, e.Name, e.ID}
 	f := c.flows[k]
 	if f == nil {
 		f = &flow{}
@@ -44,7 +54,7 @@ func (c *checker) arrow(e *chrome.Event) {
 			_, f.again = c.done[idOf(k)]
 		}
 		c.flows[k] = f
-		c.keep(int64(len(k))+flowBytes, e.Line)
+		c.keep(k.bytes()+flowBytes, e.Line)
 	}
 	m := mark{e.TS, e.Line, e.Phase == 's'}
 	if m.at < c.arrowAt {
@@ -78,13 +88,13 @@ func (c *checker) settleFlows() {
 			c.keep(doneBytes, f.ends[0].line)
 		}
 		delete(c.flows, k)
-		c.kept.Free(int64(len(k)) + flowBytes)
+		c.kept.Free(k.bytes() + flowBytes)
 	}
 }
 
 // checkFlow wants every end to have its own start, not after it.
-func (c *checker) checkFlow(k string, f *flow) {
-	id := bare(strings.Split(k, "\x00")[2])
+func (c *checker) checkFlow(k flowKey, f *flow) {
+	id := bare(k.id)
 	byTime := func(a, b mark) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.line, b.line)) }
 	slices.SortFunc(f.starts, byTime)
 	slices.SortFunc(f.ends, byTime)

@@ -18,7 +18,7 @@ type Problem struct {
 	Text    string
 	Warning bool
 	// Last is set on the last example of a kind in Report.Problems, and More counts
-	// the further problems that are like it.
+	// the further problems of the same kind.
 	Last bool
 	More int
 }
@@ -38,7 +38,7 @@ type Report struct {
 	// Problems are examples of each kind: errors before warnings, kinds in the
 	// order of their first lines.
 	Problems []Problem
-	// All are the problems one by one, where Options.All asks for them: errors
+	// All are the problems one by one, if Options.All is set: errors
 	// before warnings, by line. LeftOut counts those beyond the first 100,000.
 	All                      []Problem
 	LeftOut                  int

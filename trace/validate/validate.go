@@ -32,15 +32,25 @@ type counter struct {
 	at      units.Time
 }
 
+// counterKey is a counter: each process and argument has its own.
+type counterKey struct {
+	pid           int64
+	name, id, arg string
+}
+
+func (k counterKey) compare(o counterKey) int {
+	return cmp.Or(cmp.Compare(k.pid, o.pid), strings.Compare(k.name, o.name), strings.Compare(k.id, o.id), strings.Compare(k.arg, o.arg))
+}
+
 type checker struct {
 	rep      *Report
 	all      bool
 	kinds    map[kindKey]*kind
 	own      []found // rules that only we promise: severity known at the end
 	tracks   map[trackKey]*trackState
-	flows    map[string]*flow
+	flows    map[flowKey]*flow
 	done     map[flowID]struct{} // arrows that are whole
-	counters map[string]*counter
+	counters map[counterKey]*counter
 	async    map[string][]span
 	started  bool
 
@@ -62,7 +72,7 @@ func Check(r io.Reader) (*Report, error) { return CheckWith(r, Options{}) }
 // CheckWith is Check with Options.
 func CheckWith(r io.Reader, opt Options) (*Report, error) {
 	c := &checker{rep: &Report{}, all: opt.All, sweepAt: cmp.Or(opt.sweepAt, defaultSweep), kinds: map[kindKey]*kind{}, tracks: map[trackKey]*trackState{}, kept: chrome.NewBudget(opt.Memory),
-		flows: map[string]*flow{}, done: map[flowID]struct{}{}, counters: map[string]*counter{}, async: map[string][]span{}}
+		flows: map[flowKey]*flow{}, done: map[flowID]struct{}{}, counters: map[counterKey]*counter{}, async: map[string][]span{}}
 	info, err := chrome.Read(r, func(e *chrome.Event) error { c.event(e); return c.err })
 	c.rep.Info = *info
 	if err != nil {
@@ -173,12 +183,12 @@ func (c *checker) count(e *chrome.Event) {
 			c.problem(e.Line, "counter", "counter %s: %s is no number", quoted(e.Name), bare(a.Key))
 			continue
 		}
-		k := fmt.Sprintf("%d\x00%s\x00%s\x00%s", e.PID, e.Name, e.ID, a.Key)
+		k := counterKey{e.PID, e.Name, e.ID, a.Key}
 		s := c.counters[k]
 		if s == nil {
 			s = &counter{}
 			c.counters[k] = s
-			c.keep(int64(len(k))+96, e.Line)
+			c.keep(int64(len(k.name)+len(k.id)+len(k.arg))+128, e.Line)
 		}
 		if e.TS >= s.at {
 			*s = counter{e.Line, v != 0, e.TS}
@@ -219,12 +229,12 @@ func (c *checker) finish() {
 			c.problem(b.line, "nesting", "begin of %s without an end", quoted(b.name))
 		}
 	}
-	for _, k := range sortedKeys(c.flows, strings.Compare) {
+	for _, k := range sortedKeys(c.flows, flowKey.compare) {
 		c.checkFlow(k, c.flows[k])
 	}
-	for _, k := range sortedKeys(c.counters, strings.Compare) {
+	for _, k := range sortedKeys(c.counters, counterKey.compare) {
 		if s := c.counters[k]; s.nonzero {
-			c.ours(s.line, "counter-end", "counter %s does not end at 0", quoted(strings.Split(k, "\x00")[1]))
+			c.ours(s.line, "counter-end", "counter %s does not end at 0", quoted(k.name))
 		}
 	}
 	for _, k := range sortedKeys(c.async, strings.Compare) {
@@ -233,8 +243,8 @@ func (c *checker) finish() {
 		}
 	}
 	c.settleOwn()
-	if n := c.rep.Info.Mended; n > 0 {
-		m := c.rep.Info.FirstMend
+	if n := c.rep.Info.Repaired; n > 0 {
+		m := c.rep.Info.FirstRepair
 		c.warn(m.Line, "json", "not valid JSON in %d places, understood nevertheless; first: %s", n, m.Problem)
 	}
 	c.list()

@@ -104,7 +104,7 @@ func TestNCCLProfilerOutputIsUnderstood(t *testing.T) {
 {"name": "AllReduce", "cat": "COLL_API", "ph": "e", "id": 3, "pid": 812, "tid": 1, "ts": 12.500000},
 {}]
 `)
-	if rep.Errors != 0 || rep.Info.Mended != 3 || rep.Async != 1 || rep.Info.FirstMend.Line != 2 {
+	if rep.Errors != 0 || rep.Info.Repaired != 3 || rep.Async != 1 || rep.Info.FirstRepair.Line != 2 {
 		t.Errorf("%+v", rep)
 	}
 }

@@ -57,7 +57,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestMistakes are told, not answered by silence.
+// TestMistakes are reported.
 func TestMistakes(t *testing.T) {
 	for _, args := range [][]string{{}, {"show"}, {"look", "all"}, {"show", "nothing"}, {"show", "all", "-class", "gap_ll"}, {"show", "all", "-class", "gap=1"},
 		{"fit", "gap_xy"}, {"public", "nothing"}} {

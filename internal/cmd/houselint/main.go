@@ -33,6 +33,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "houselint:", err)
 		os.Exit(2)
 	}
+	words, err := lint.CheckWords(os.DirFS(dir))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "houselint:", err)
+		os.Exit(2)
+	}
+	found = append(found, words...)
 	tracked, err := lint.Tracked(dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "houselint: tracked files are not checked:", err)

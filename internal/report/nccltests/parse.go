@@ -24,7 +24,7 @@ type Parsed struct {
 	MoreComments []string
 }
 
-// ParseError tells the line that is not nccl-tests'.
+// ParseError names the line that is not of nccl-tests.
 type ParseError struct {
 	Line    int
 	Text    string

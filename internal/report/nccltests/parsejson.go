@@ -65,7 +65,7 @@ type timed struct {
 	Wrong *number `json:"nwrong"`
 }
 
-// number also reads the strings that stand where JSON has no number ("nan").
+// number also reads the strings used where JSON has no number ("nan").
 type number float64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -125,7 +125,7 @@ func ParseJSON(text []byte) (*Report, error) {
 var programs = []string{"all_gather", "all_reduce", "alltoall", "broadcast", "gather", "hypercube", "reduce", "reduce_scatter", "scatter", "sendrecv"}
 
 // program is the operation in a command line: nccl-tests' first word, or of
-// ours the first after the command that names one, for options may stand before it.
+// ours the first after the command that names one, because options may precede it.
 func program(args []string) string {
 	name := path.Base(args[0])
 	if at := slices.IndexFunc(args, func(a string) bool { return a == "bench" || a == "run" }); at >= 0 {

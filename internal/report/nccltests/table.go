@@ -252,7 +252,7 @@ func (t *Table) memory(list []MemoryUse) {
 	fmt.Fprintf(t.w, "# %-20s : %s| Total  %s\n", "GPU memory usage", b.String(), amount(sum))
 }
 
-// amount prints bytes in the largest unit that gives a number from 1 on, with
+// amount prints bytes in the largest unit that gives a number of at least 1, with
 // three digits.
 func amount(bytes int64) string {
 	v, unit := float64(bytes), " B"

@@ -2,14 +2,13 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 )
 
 const (
 	circlesShown = 16
-	circleRanks  = 96 // beyond it whole nodes stand for their ranks
+	circleRanks  = 96 // beyond it nodes are drawn instead of ranks
 )
 
 // edge is a line of a circle between two places, with the ranks it is of.
@@ -29,7 +28,7 @@ type figure struct {
 	like    int // further channels that are the same
 }
 
-// places says where a rank stands on the circles: by itself, or with its node.
+// places says where a rank is on the circles: by itself, or with its node.
 type places struct {
 	nodeOf []int32
 	nodes  bool
@@ -51,7 +50,7 @@ func (p *places) at(rank int32) int32 {
 	return rank
 }
 
-// name of what stands at a place.
+// name of what is drawn at a place.
 func (p *places) name(i int32) string {
 	if p.nodes {
 		return fmt.Sprintf("node %d", i)
@@ -66,7 +65,7 @@ func (p *places) node(i int32) int32 {
 	return p.nodeOf[i]
 }
 
-// join adds a line, unless both ends stand at one place or it is there already.
+// join adds a line, unless both ends are at one place or it is there already.
 func (p *places) join(edges []edge, from, to int32) []edge {
 	e := edge{p.at(from), p.at(to), from, to, p.nodeOf[from] != p.nodeOf[to]}
 	if e.a == e.b || p.nodes && slices.ContainsFunc(edges, func(o edge) bool { return o.a == e.a && o.b == e.b }) {
@@ -76,7 +75,7 @@ func (p *places) join(edges []edge, from, to int32) []edge {
 }
 
 // circles draws each different ring and tree once.
-func circles(rings []Ring, trees []Tree, nodeOf []int32) (drawn struct{ Rings, Trees template.HTML }) {
+func circles(rings []Ring, trees []Tree, nodeOf []int32) (drawn struct{ Rings, Trees markup }) {
 	if len(nodeOf) < 2 {
 		return drawn
 	}
@@ -118,7 +117,7 @@ func addFigure(all []figure, f figure) []figure {
 	return append(all, f)
 }
 
-func (p *places) draw(all []figure) template.HTML {
+func (p *places) draw(all []figure) markup {
 	var s svg
 	n := float64(p.n)
 	pos := func(i int32) (x, y float64) {

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"strings"
 
@@ -30,7 +29,7 @@ func lines(points []Point, measured []Measured) []series {
 	}
 	choice := func(i int) string { return points[i].Choice }
 	out := []series{
-		{"limit", "were the limiting link never idle", of(func(p Point) (float64, float64) { return 0, p.LimitBW }), func(i int) string { return points[i].Link }},
+		{"limit", "bound: the limiting link always busy", of(func(p Point) (float64, float64) { return 0, p.LimitBW }), func(i int) string { return points[i].Link }},
 		{"model", "NCCL's cost model", of(func(p Point) (float64, float64) { return p.ModelUs, p.ModelBW }), choice},
 		{"best", "best of all choices", of(func(p Point) (float64, float64) { return p.BestUs, p.BestBW }), func(i int) string { return points[i].Best }},
 		{"sim", "simulated", of(func(p Point) (float64, float64) { return p.TimeUs, p.BusBW }), choice},
@@ -42,7 +41,7 @@ func lines(points []Point, measured []Measured) []series {
 }
 
 // curve draws bus bandwidth over size, sizes logarithmic.
-func curve(points []Point, measured []Measured) template.HTML {
+func curve(points []Point, measured []Measured) markup {
 	if len(points) < 2 {
 		return ""
 	}
@@ -122,7 +121,7 @@ func niceStep(v float64) float64 {
 
 // heat draws the predicted time of every rival at every size against the best:
 // blue wins, red loses, empty is off.
-func heat(points []Point, rivals []Rival) template.HTML {
+func heat(points []Point, rivals []Rival) markup {
 	if len(points) == 0 || len(rivals) == 0 {
 		return ""
 	}

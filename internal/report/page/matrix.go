@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 
 	"github.com/simccl/simccl/topo"
 )
@@ -19,7 +18,7 @@ var pathHue = map[topo.PathKind]string{
 
 // matrix draws the paths from each GPU and net to each GPU and net: kind and
 // bandwidth, a colour for each kind.
-func matrix(s *topo.System) template.HTML {
+func matrix(s *topo.System) markup {
 	if s == nil {
 		return ""
 	}

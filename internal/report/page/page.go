@@ -1,11 +1,7 @@
 package page
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
-	"io"
-	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/exec"
@@ -45,7 +41,7 @@ type Point struct {
 	Size             units.Bytes
 	TimeUs, BusBW    float64 // simulated
 	ModelUs, ModelBW float64 // by NCCL's cost model; 0: it has none
-	LimitBW          float64 // were the limiting link never idle; 0: unknown
+	LimitBW          float64 // bound given by the limiting link, always busy; 0: unknown
 	Best             string  // the fastest of all choices simulated; "" where they were not
 	BestUs, BestBW   float64
 	Choice           string
@@ -86,49 +82,8 @@ type Sample struct {
 // Setting is a variable in force.
 type Setting struct{ Name, Value, Origin, Effect string }
 
-//go:embed page.html
-var skeleton string
-
-var layout = template.Must(template.New("page").Funcs(template.FuncMap{
-	"us": func(v float64) string { return fmt.Sprintf("%.2f", v) },
-	"bw": func(v float64) string {
-		if v == 0 {
-			return "–"
-		}
-		return fmt.Sprintf("%.2f", v)
-	},
-	"size":     sizeName,
-	"measured": measuredAt,
-	"mod":      func(i int) int { return i % curveColours },
-}).Parse(skeleton))
-
-// Write writes the file.
-func Write(w io.Writer, p *Page) error {
-	d := struct {
-		*Page
-		Curve, Picture, Heat, Timing, Paths template.HTML
-		Inputs, Chips                       template.HTML // which channel the picture shows
-		Chosen                              template.CSS
-		Circles                             struct{ Rings, Trees template.HTML }
-		Loads, MoreLoads                    []load
-		LoadsLeft                           int
-		Critical                            []phase
-		HasBest                             bool
-	}{Page: p}
-	channels := routes(p)
-	d.Curve = curve(p.Points, p.Measured)
-	d.Picture = picture(p, channels)
-	d.Inputs, d.Chips, d.Chosen = buttons(channels)
-	d.Heat = heat(p.Points, p.Rivals)
-	d.Timing, d.Critical = timeline(p.Timeline), critical(p.Timeline)
-	d.Circles = circles(p.Rings, p.Trees, p.NodeOf)
-	d.Paths = matrix(p.System)
-	d.Loads, d.LoadsLeft = loads(p)
-	n := min(loadsOpen, len(d.Loads))
-	d.Loads, d.MoreLoads = d.Loads[:n], d.Loads[n:]
-	d.HasBest = slices.ContainsFunc(p.Points, func(x Point) bool { return x.Best != "" })
-	return layout.Execute(w, d)
-}
+// markup is HTML in which everything was escaped where it was put in.
+type markup string
 
 // sizeName prints a size with the largest binary unit that divides it.
 func sizeName(b units.Bytes) string {
@@ -159,9 +114,12 @@ type svg struct{ strings.Builder }
 func (s *svg) add(format string, args ...any) { fmt.Fprintf(s, format, args...) }
 
 // html closes the drawing; everything in it was escaped where it was put in.
-func (s *svg) html() template.HTML { return template.HTML(s.String()) }
+func (s *svg) html() markup { return markup(s.String()) }
 
-func esc(s string) string { return template.HTMLEscapeString(s) }
+// escapes are the characters that HTML reads as its own, within quotes or without.
+var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;", ">", "&gt;")
+
+func esc(s string) string { return escapes.Replace(s) }
 
 // heatColour runs from blue over yellow to red for 0 to 1.
 func heatColour(x float64) string {

@@ -95,7 +95,7 @@ func TestEmptyPartsAreLeftOut(t *testing.T) {
 }
 
 // The channels of every graph are drawn over the topology, each with its
-// button, along the links of their paths; and the path matrix tells both ends.
+// button, along the links of their paths; and the path matrix names both ends.
 func TestChannelsOnTheTopology(t *testing.T) {
 	data, err := os.ReadFile(golden.Root(t, "testdata", "topos", "dgx-h100.xml"))
 	if err != nil {

@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ type load struct {
 	Bytes    string
 	Capacity float64
 	Percent  float64 // of the operation's time that the bytes need at least
-	Colour   template.CSS
+	Colour   string
 }
 
 const (
@@ -43,7 +42,7 @@ func loads(p *Page) (out []load, left int) {
 			continue
 		}
 		x := share(l, p.Elapsed)
-		out = append(out, load{l.Name, grouped(l.Bytes), float64(l.Capacity), 100 * x, template.CSS(heatColour(x))})
+		out = append(out, load{l.Name, grouped(l.Bytes), float64(l.Capacity), 100 * x, string(heatColour(x))})
 	}
 	slices.SortStableFunc(out, func(a, b load) int { return cmp.Or(cmp.Compare(b.Percent, a.Percent), strings.Compare(a.Name, b.Name)) })
 	if n := len(out); n > loadsShown {
@@ -89,7 +88,7 @@ const (
 	rowColumns = 32
 )
 
-func picture(p *Page, channels []route) template.HTML {
+func picture(p *Page, channels []route) markup {
 	if p.System == nil {
 		return ""
 	}
@@ -137,7 +136,7 @@ func (d *drawing) tree(n topo.NodeID, depth float64) {
 	for _, l := range d.s.Nodes[n].Links {
 		link := &d.s.Links[l]
 		k := d.s.Nodes[link.To].Kind
-		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C
+		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C || d.s.OnDevice(l)
 		if !down || d.at[link.To].set || k == topo.CPU || k == topo.NVS {
 			continue
 		}
@@ -163,7 +162,7 @@ func (d *drawing) edges() {
 	for i := range d.s.Links {
 		l := &d.s.Links[i]
 		back := slices.ContainsFunc(d.s.Nodes[l.To].Links, func(b topo.LinkID) bool { return d.s.Links[b].To == l.From && d.s.Links[b].Kind == l.Kind })
-		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC {
+		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC && !d.s.OnDevice(topo.LinkID(i)) {
 			continue
 		}
 		a, b := d.at[l.From], d.at[l.To]
@@ -181,14 +180,14 @@ func (d *drawing) edges() {
 			style = fmt.Sprintf(`class="link" stroke="%s" stroke-width="3.5"`, heatColour(most))
 		}
 		shape := fmt.Sprintf("M%.1f %.1fL%.1f %.1f", a.x, a.y, b.x, b.y)
-		if a.y == b.y { // beside each other: an arc below GPUs, above CPUs
+		if a.y == b.y { // side by side: an arc below GPUs, above CPUs
 			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2, a.y+bow(a, b, l.Kind), b.x, b.y)
 		}
 		d.add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, shape, esc(tip))
 	}
 }
 
-var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo.NVS: "nvs", topo.CPU: "cpu", topo.NIC: "nic", topo.NET: "net"}
+var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo.NVS: "nvs", topo.CPU: "cpu", topo.NIC: "nic", topo.NET: "net", topo.GIN: "net", topo.DEV: "gpu"}
 
 func (d *drawing) node(id topo.NodeID) {
 	n, at := &d.s.Nodes[id], d.at[id]

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"strings"
 
@@ -20,7 +19,7 @@ type route struct {
 // hop is one transfer of a channel.
 type hop struct {
 	from, to topo.NodeID
-	both     bool // data goes both ways
+	both     bool // data flows in both directions
 	bw       float64
 }
 
@@ -143,7 +142,7 @@ func (d *drawing) routeLayers(all []route) {
 	}
 }
 
-// along is the way of a hop over the drawn links, a little to the right of each
+// along is the path of a hop over the drawn links, a little to the right of each
 // in the direction of travel, so that both directions can be seen.
 func (d *drawing) along(h hop) string {
 	const aside = 3.0
@@ -164,7 +163,7 @@ func (d *drawing) along(h hop) string {
 		if i == 0 {
 			cmd = "M"
 		}
-		if at.y == next.y { // as edges draws what stands side by side
+		if at.y == next.y { // as edges draws nodes that are side by side
 			fmt.Fprintf(&b, "%s%.1f %.1fQ%.1f %.1f %.1f %.1f", cmd, at.x+ox, at.y+oy, (at.x+next.x)/2, at.y+bow(at, next, d.s.Links[l].Kind)+oy, next.x+ox, next.y+oy)
 		} else {
 			fmt.Fprintf(&b, "%s%.1f %.1fL%.1f %.1f", cmd, at.x+ox, at.y+oy, next.x+ox, next.y+oy)
@@ -185,7 +184,7 @@ func bow(a, b place, k topo.LinkKind) float64 {
 
 // buttons choose which channel is shown, without a script: each is a radio
 // button whose state the style sheet follows.
-func buttons(all []route) (inputs, labels template.HTML, rules template.CSS) {
+func buttons(all []route) (inputs, labels markup, rules string) {
 	if len(all) == 0 {
 		return "", "", ""
 	}
@@ -198,5 +197,5 @@ func buttons(all []route) (inputs, labels template.HTML, rules template.CSS) {
 		css.add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips label[for=%[1]s]{background:var(--route);color:#fff}", r.Key)
 	}
 	css.add("#r-load:not(:checked)~.wide .link{opacity:.3}#r-load:checked~.chips label[for=r-load]{background:var(--route);color:#fff}")
-	return in.html(), lab.html(), template.CSS(css.String())
+	return in.html(), lab.html(), string(css.String())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/topology"
@@ -145,7 +146,7 @@ func (d *drawn) points(p *Page) error {
 			addRivals(rivals, &o, len(p.Points), len(d.lines))
 		}
 		p.Points = append(p.Points, x)
-		for _, r := range rivals { //lint:sorted all are filled alike
+		for _, r := range rivals { //lint:sorted each is filled in the same way
 			for len(r.Times) < len(p.Points) {
 				r.Times = append(r.Times, 0)
 			}
@@ -232,6 +233,22 @@ func (d *drawn) machine(p *Page) {
 			}
 		}
 	}
+}
+
+// ReadAll is ReadMeasured of files. Errors are of kind fail.BadInput, or read's.
+func ReadAll(files []string, program string, read func(name string) ([]byte, error)) (out []Measured, err error) {
+	for _, name := range files {
+		data, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := ReadMeasured(data, name, program)
+		if err != nil {
+			return nil, fail.Input(err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
 }
 
 // ReadMeasured reads what nccl-tests, bench or run printed, or wrote with -J, of a

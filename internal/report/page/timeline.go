@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"html/template"
 	"slices"
 
 	"github.com/simccl/simccl/internal/nccltrace"
@@ -19,7 +18,7 @@ var waitClass = map[string]string{"SendWait": "w1", "RecvWait": "w2", "SendGpuWa
 	"RecvFlushWait": "w5", "RecvGpuWait": "w6", "KernelCh": "w7", "kernel": "w7"}
 
 // timeline draws the tracks of a trace, a row each, in the trace's order.
-func timeline(m *trace.Memory) template.HTML {
+func timeline(m *trace.Memory) markup {
 	if m == nil || len(m.Events) == 0 {
 		return ""
 	}
@@ -49,7 +48,7 @@ func timeline(m *trace.Memory) template.HTML {
 	return drawRows(m, rows, max(cut, 0), end)
 }
 
-func drawRows(m *trace.Memory, rows []trace.TrackID, cut int, end units.Time) template.HTML {
+func drawRows(m *trace.Memory, rows []trace.TrackID, cut int, end units.Time) markup {
 	const left, w, row = 210.0, 1100.0, 15.0
 	line := make(map[trace.TrackID]int, len(rows))
 	var s svg

@@ -126,7 +126,7 @@ func (r reader) net(rank int, index int32) string {
 	return ""
 }
 
-// colours tell channels apart in drawings.
+// colours distinguish channels in drawings.
 var colours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"}
 
 // Dot draws rings (solid) and trees (dashed, towards the root) for Graphviz:

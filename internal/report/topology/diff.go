@@ -38,8 +38,8 @@ type part struct {
 }
 
 // Diff compares what two Specs declare. Devices are found again by bus id, nets
-// by name, CPUs by NUMA number, wherever they stand; order and what NCCL itself
-// writes anew (rank, host_hash, keep) are no difference.
+// by name, CPUs by NUMA number, at any position; order and what NCCL itself
+// rewrites (rank, host_hash, keep) are no difference.
 func Diff(a, b *topo.Spec) []Change {
 	pa, names := parts(a, nil)
 	pb, names := parts(b, names)

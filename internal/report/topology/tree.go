@@ -68,6 +68,10 @@ func nodeText(s *topo.System, n topo.NodeID) string {
 		return fmt.Sprintf("PCI %s (%x)", cnum.BusIDText(id), node.PCI.Device)
 	case topo.NVS:
 		return "NVSwitch"
+	case topo.DEV:
+		return "device of " + s.Short(n)
+	case topo.GIN:
+		return s.Short(n)
 	case topo.CPU:
 		return cpuText(s, n)
 	case topo.NIC:
@@ -84,7 +88,7 @@ func nodeText(s *topo.System, n topo.NodeID) string {
 func Dot(s *topo.System) string {
 	var b strings.Builder
 	b.WriteString("graph topology {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=8];\n")
-	shapes := map[topo.NodeKind]string{topo.GPU: "style=filled, fillcolor=\"#b7e1cd\"", topo.NVS: "shape=ellipse", topo.NET: "style=filled, fillcolor=\"#c9daf8\"", topo.CPU: "style=filled, fillcolor=\"#fce5cd\""}
+	shapes := map[topo.NodeKind]string{topo.GPU: "style=filled, fillcolor=\"#b7e1cd\"", topo.NVS: "shape=ellipse", topo.DEV: "style=filled, fillcolor=\"#d9ead3\"", topo.NET: "style=filled, fillcolor=\"#c9daf8\"", topo.CPU: "style=filled, fillcolor=\"#fce5cd\""}
 	for k := topo.GPU; k < topo.NumNodeKinds; k++ {
 		for _, n := range s.Of(k) {
 			fmt.Fprintf(&b, "  n%d [label=%q", n, nodeText(s, n))
@@ -119,7 +123,7 @@ func Dot(s *topo.System) string {
 	return b.String()
 }
 
-// backLink gives the first link of the same kind that leads the other way, -1
+// backLink gives the first link of the same kind that leads in the other direction, -1
 // without one.
 func backLink(s *topo.System, l topo.LinkID) topo.LinkID {
 	link := &s.Links[l]

@@ -1,6 +1,6 @@
 package pat
 
-// Reduce-scatter sends blocks for far ranks first, and every rank on the way
+// Reduce-scatter sends blocks for far ranks first, and every rank on the path
 // adds its own part. It begins with phase 0, which sends the own part of the
 // blocks at odd distances to the next rank, and phase 1, which adds to what came
 // and passes it on by the lowest bit of the distance, aggregate after aggregate.

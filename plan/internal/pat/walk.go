@@ -126,7 +126,7 @@ func (w *Walk) aggregate(chunkBytes, channelBytes uint64) {
 	}
 }
 
-// resetBlocks begins a phase: those from 2 on work on 1/(2·scale) of the
+// resetBlocks begins a phase: phases from 2 upward work on 1/(2·scale) of the
 // aggregate.
 func (w *Walk) resetBlocks() {
 	w.a, w.lastA = 0, w.agg

@@ -94,7 +94,7 @@ func TestRanksGatherMessageAndMeet(t *testing.T) {
 }
 
 // TestManyRanksMeet: 128 ranks of one process join, gather and meet, each step
-// within its limit. The time is told: on a machine that does much else it says
+// within its limit. The time is logged: on a machine that does much else it says
 // little.
 func TestManyRanksMeet(t *testing.T) {
 	n := 128
@@ -202,7 +202,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	if _, err := Join(context.Background(), id, 0, 1, quick); !errors.Is(err, ErrRefused) {
 		t.Errorf("wrong secret: got %v, want ErrRefused", err)
 	}
-	// A port scanner that says anything else is cut off and stops nobody.
+	// A port scanner that says anything else is cut off and stops no rank.
 	c, err := net.Dial("tcp", root.ID().Addr)
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 	}
 }
 
-// vanish cuts a rank off as a killed process would: no farewell.
+// vanish cuts a rank off as a killed process would: no goodbye message.
 func (c *Comm) vanish() {
 	c.ln.Close()
 	close(c.stop)

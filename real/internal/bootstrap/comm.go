@@ -42,7 +42,7 @@ type Comm struct {
 	conns  connSet
 }
 
-// connSet remembers connections so that a failure can wake whoever waits.
+// connSet remembers connections so that a failure can wake all waiters.
 type connSet struct {
 	mu   sync.Mutex
 	all  []net.Conn
@@ -73,7 +73,7 @@ const frameTime = 5 * time.Second
 
 // Join reports to the root, waits for all ranks, and builds the ring. It
 // returns a *TimeoutError naming the missing ranks, ErrRefused, the error that
-// the root's verdict stands for, or ctx's cause, of which it tells the others.
+// the root's verdict represents, or ctx's cause, of which it informs the others.
 func Join(ctx context.Context, id ID, rank, nRanks int, opt Options) (*Comm, error) {
 	if rank < 0 || rank >= nRanks {
 		return nil, fmt.Errorf("bootstrap: rank %d is outside 0..%d", rank, nRanks-1)
@@ -115,11 +115,11 @@ func (c *Comm) join(ctx context.Context) error {
 		return fmt.Errorf("listen on %s: %w", host, err)
 	}
 	go c.accept()
-	if err := c.tell(frame{kind: frReport, payload: []byte(c.ln.Addr().String())}); err != nil {
+	if err := c.send(frame{kind: frReport, payload: []byte(c.ln.Addr().String())}); err != nil {
 		return fmt.Errorf("report to the root: %w", err)
 	}
 	go c.watch()
-	go pings(c.stop, c.opt.Ping, func() { _ = c.tell(frame{kind: frPing}) })
+	go pings(c.stop, c.opt.Ping, func() { _ = c.send(frame{kind: frPing}) })
 	var succ string
 	select {
 	case succ = <-c.succ:
@@ -132,7 +132,7 @@ func (c *Comm) join(ctx context.Context) error {
 }
 
 // dialTries is how often a connection that is cut in its handshake is made
-// again: a root that strangers crowd drops the oldest of those it does not know.
+// again: a root with too many unknown connections drops the oldest of those it does not know.
 const dialTries = 8
 
 // dial connects with retries, since the other side may not listen yet.
@@ -170,7 +170,7 @@ func (c *Comm) dial(ctx context.Context, addr string, as role) (net.Conn, error)
 	}
 }
 
-func (c *Comm) tell(f frame) error {
+func (c *Comm) send(f frame) error {
 	c.cmu.Lock()
 	defer c.cmu.Unlock()
 	c.control.SetWriteDeadline(time.Now().Add(frameTime))
@@ -235,8 +235,8 @@ func (c *Comm) Rank() int { return c.rank }
 // Size returns the number of ranks.
 func (c *Comm) Size() int { return c.n }
 
-// Abort tells all ranks that this one gives up, and why: a cause that carries a
-// signal is told as an interruption.
+// Abort informs all ranks that this one gives up, and why: a cause that carries a
+// signal is reported as an interruption.
 func (c *Comm) Abort(cause error) {
 	c.giveUp(cause)
 	c.shutdown()
@@ -245,7 +245,7 @@ func (c *Comm) Abort(cause error) {
 func (c *Comm) giveUp(cause error) {
 	v := verdictOf(c.rank, cause)
 	if c.control != nil && c.Err() == nil {
-		_ = c.tell(v.frame(frAbort))
+		_ = c.send(v.frame(frAbort))
 	}
 	c.fail(v.err())
 }
@@ -256,7 +256,7 @@ func (c *Comm) Close() error {
 	if c.closed.Swap(true) {
 		return nil
 	}
-	_ = c.tell(frame{kind: frBye})
+	_ = c.send(frame{kind: frBye})
 	c.shutdown()
 	return nil
 }
@@ -274,7 +274,7 @@ func (c *Comm) shutdown() {
 	c.fail(net.ErrClosed)
 }
 
-// cause turns the error of a broken wait into the reason behind it: when a
+// cause converts the error of a broken wait into the reason behind it: when a
 // peer's connection breaks, the root's verdict follows within moments.
 func (c *Comm) cause(what string, peer int, err error) error {
 	grace := time.NewTimer(c.opt.Silence + time.Second)

@@ -21,7 +21,7 @@ import (
 // secretSize is the length of the shared secret in bytes.
 const secretSize = 16
 
-// ID is what every rank must be told to join: where the root listens and the
+// ID is what every rank must be given to join: where the root listens and the
 // secret. Its text form fits an environment variable.
 type ID struct {
 	Addr   string // host:port

@@ -66,11 +66,11 @@ func (b *mailbox) leave(rank int) {
 	}
 	b.cond.Broadcast()
 	b.mu.Unlock()
-	// A connection of its that is still on the way gets a moment to arrive.
+	// A connection of its that is still being set up gets a moment to arrive.
 	time.AfterFunc(leaveGrace, b.wake)
 }
 
-// wake makes every waiter look again. It takes the lock so that nobody is
+// wake makes every waiter check again. It takes the lock so that none is
 // between looking and waiting.
 func (b *mailbox) wake() {
 	b.mu.Lock()

@@ -13,7 +13,7 @@ import (
 )
 
 // Root is the meeting point. It lives in the process of rank 0 and, after the
-// ring stands, watches over the ranks: it learns first who died and tells all.
+// ring is built, watches the ranks: it learns first which one died and informs all.
 type Root struct {
 	id     ID
 	n      int
@@ -94,11 +94,11 @@ func (r *Root) Close() error {
 
 func (r *Root) finish() { r.once.Do(func() { close(r.done) }) }
 
-// accept serves newcomers until the listener closes. All ranks may come at once,
-// beside strangers.
+// accept serves new connections until the listener closes. All ranks may come at once,
+// beside unknown peers.
 func (r *Root) accept() { _ = transport.Serve(r.ln, r.n, r.admit) }
 
-// admit checks a newcomer and, when the last has come, releases the ring.
+// admit checks a new connection and, when the last rank has joined, releases the ring.
 func (r *Root) admit(raw net.Conn, known func()) {
 	c, g, err := welcome(raw, r.gate)
 	if err != nil || g.role != roleControl {
@@ -193,23 +193,23 @@ func (r *Root) watch(rank int, m *member) {
 		f, err := readFrame(m.conn)
 		switch {
 		case err != nil:
-			r.gone(rank, m, &verdict{Kind: kindDead, Rank: rank, Text: deathReason(err, r.opt.Silence)})
+			r.remove(rank, m, &verdict{Kind: kindDead, Rank: rank, Text: deathReason(err, r.opt.Silence)})
 			return
 		case f.kind == frBye:
-			r.gone(rank, m, nil)
+			r.remove(rank, m, nil)
 			return
 		case f.kind == frAbort:
 			v := readVerdict(f.payload)
-			v.Rank = rank // whatever it says of itself
-			r.gone(rank, m, &v)
+			v.Rank = rank // not the rank that it claims
+			r.remove(rank, m, &v)
 			return
 		}
 	}
 }
 
-// gone strikes a member off and tells the others why; v is nil where it left in
+// remove removes a member and informs the others why; v is nil where it left in
 // order.
-func (r *Root) gone(rank int, m *member, v *verdict) {
+func (r *Root) remove(rank int, m *member, v *verdict) {
 	m.conn.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,8 +223,8 @@ func (r *Root) gone(rank int, m *member, v *verdict) {
 		if r.failed == nil {
 			r.failed = v
 		}
-		// Ranks that heard the verdict close too; that is its echo, and must
-		// not overtake it on the way to those who have not heard it yet.
+		// Ranks that received the verdict close too; that is its echo, and must
+		// not overtake it to ranks that have not received it yet.
 		f = r.failed.frame(frVerdict)
 	}
 	for i, o := range r.member {
@@ -243,7 +243,7 @@ func deathReason(err error, silence time.Duration) string {
 	if errors.As(err, &ne) && ne.Timeout() {
 		return fmt.Sprintf("no sign of life for %v", silence)
 	}
-	return "its connection to the root closed without a farewell"
+	return "its connection to the root closed without a goodbye message"
 }
 
 // pings calls f at every interval until stop closes.

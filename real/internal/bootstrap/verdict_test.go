@@ -80,7 +80,7 @@ func TestAnInterruptedRankIsNamedByAll(t *testing.T) {
 }
 
 // TestInterruptedWhileTheOthersCome: a rank whose context ends before all ranks
-// are there tells those who are.
+// are there informs those that are.
 func TestInterruptedWhileTheOthersCome(t *testing.T) {
 	secret, _ := NewSecret()
 	root, err := NewRoot("127.0.0.1:0", 3, secret, quick)
@@ -130,7 +130,7 @@ func TestStrangersDoNotCrowdOutRanks(t *testing.T) {
 	}
 	defer root.Close()
 	var all []net.Conn
-	for range transport.Strangers() + 2 + 10 {
+	for range transport.MaxUnproven() + 2 + 10 {
 		c, err := net.Dial("tcp", root.ID().Addr)
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestStrangersDoNotCrowdOutRanks(t *testing.T) {
 }
 
 // TestASquatterIsNoRoot: who listens in the root's place, and says nothing that
-// a root says, is told apart from a root with another secret.
+// a root says, is distinguished from a root with another secret.
 func TestASquatterIsNoRoot(t *testing.T) {
 	for mode, serve := range map[string]func(net.Conn){
 		"closes":  func(c net.Conn) { c.Close() },

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/real/internal/psk"
 )
 
-// frameKind tells what a frame is for.
+// frameKind reports what a frame is for.
 type frameKind uint8
 
 const (
@@ -80,7 +80,7 @@ func readFrame(r io.Reader) (frame, error) {
 	return f, nil
 }
 
-// role tells the acceptor what a connection is for.
+// role says to the acceptor what a connection is for.
 type role uint8
 
 const (
@@ -114,7 +114,7 @@ func greet(c net.Conn, secret [secretSize]byte, g greeting) (net.Conn, error) {
 	return psk.Dial(c, secret[:], g.bytes())
 }
 
-// welcome runs the acceptor's half. A stranger learns nothing of the secret but
+// welcome runs the acceptor's half. An unknown peer learns nothing of the secret but
 // whether his one guess is right.
 func welcome(c net.Conn, gate *psk.Gate) (net.Conn, greeting, error) {
 	_ = c.SetDeadline(time.Now().Add(psk.HandshakeTime))

@@ -18,9 +18,9 @@ type clockArgs struct {
 // off, in nanoseconds. The host's clock is the time since epoch.
 type Clock struct{ Offset, Error int64 }
 
-// ReadClock asks the GPU for its time again and again and keeps the answer
-// that came the quickest. It takes less than a millisecond on a GPU; on a made-up
-// one beside a busy machine's other work an answer may take its time.
+// ReadClock reads the GPU's clock repeatedly and keeps the answer
+// that came the quickest. It takes less than a millisecond on a GPU; on a fake
+// one beside a busy machine's other work an answer may take longer.
 func ReadClock(k *Kernels, s Stream, stop *Stop, epoch time.Time) (Clock, error) {
 	const rounds, limit = 64, 2 * time.Second
 	best := Clock{Error: 1 << 62}
@@ -40,7 +40,7 @@ func ReadClock(k *Kernels, s Stream, stop *Stop, epoch time.Time) (Clock, error)
 	}
 	for n := uint64(1); n <= rounds; n++ {
 		began := time.Now()
-		asked := began.Sub(epoch).Nanoseconds()
+		sent := began.Sub(epoch).Nanoseconds()
 		atomic.StoreUint64(&board[0], n)
 		for spin := 0; atomic.LoadUint64(&board[1]) != n; spin++ {
 			if spin < 4096 {
@@ -51,9 +51,9 @@ func ReadClock(k *Kernels, s Stream, stop *Stop, epoch time.Time) (Clock, error)
 			}
 			time.Sleep(20 * time.Microsecond)
 		}
-		heard := time.Since(epoch).Nanoseconds()
-		if half := (heard - asked + 1) / 2; half < best.Error {
-			best = Clock{Offset: asked + half - int64(board[2]), Error: half}
+		received := time.Since(epoch).Nanoseconds()
+		if half := (received - sent + 1) / 2; half < best.Error {
+			best = Clock{Offset: sent + half - int64(board[2]), Error: half}
 		}
 	}
 	if err := k.dev.Sync(s); err != nil {

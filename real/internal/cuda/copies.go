@@ -55,7 +55,7 @@ func (f *Free) gatherRanks(s Stream) error {
 	return f.dev.Launch(k, 1, 32, 0, s, []unsafe.Pointer{unsafe.Pointer(f.args())})
 }
 
-// fork lets to go on from where from is; which picks the event.
+// fork makes to continue from where from is; which picks the event.
 func (f *Free) fork(which int, from, to Stream) error {
 	if err := f.dev.Record(f.events[which], from); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package cuda speaks to NVIDIA GPUs through the driver library libcuda.so.1,
+// Package cuda drives NVIDIA GPUs through the driver library libcuda.so.1,
 // opened at run time, and holds our kernels: a plan's own programs (Compiler,
 // Planned), free algorithms (Free) and checks of results (Checker). Their CUDA
 // source is in kernels/, compiled to PTX that is checked in; package fake runs
@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cuda: %s: %s (%d)", e.Call, e.Name, e.Code)
 }
 
-// OutOfMemory tells whether the call failed for lack of device memory.
+// OutOfMemory reports whether the call failed for lack of device memory.
 func (e *Error) OutOfMemory() bool { return e.Code == 2 }
 
 // Driver is the open library.
@@ -256,7 +256,7 @@ func (dev *Device) reaches(handle int32, name string) error {
 	return nil
 }
 
-// Reaches tells whether this device can reach the memory of another process's
+// Reaches reports whether this device can reach the memory of another process's
 // GPU, as EnablePeer does. Of a GPU that this process does not see (as
 // CUDA_VISIBLE_DEVICES has it) nothing is known before its memory is opened.
 func (dev *Device) Reaches(busID string) error {

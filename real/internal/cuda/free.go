@@ -74,7 +74,7 @@ type Free struct {
 	events  [4]Event // two of each stream, used in turn
 }
 
-// NewFree takes this rank's arena. The ranks then tell each other their
+// NewFree takes this rank's arena. The ranks then exchange their
 // arenas' addresses (as mapped on each device) with SetPeers. The kernels are
 // left to the caller.
 func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
@@ -104,7 +104,7 @@ func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	return f, f.dev.Sync(0)
 }
 
-// Done tells whether the stream beside the user's is idle.
+// Done reports whether the stream beside the user's is idle.
 func (f *Free) Done() (bool, error) { return f.dev.Done(f.side) }
 
 // Arena returns the address that peers need.
@@ -170,7 +170,7 @@ func (f *Free) Prepare(o *FreeOp) error {
 	return err
 }
 
-// Known tells whether the operation has a kernel.
+// Known reports whether the operation has a kernel.
 func (f *Free) Known(o *FreeOp) bool {
 	if o.Func != coll.AllReduce && o.Func != coll.ReduceScatter {
 		return true
@@ -200,7 +200,7 @@ func (f *Free) find(o *FreeOp) (Kernel, error) {
 	return f.kernel(t, name+"_"+t+"_"+opNames[o.Red])
 }
 
-// Fits tells whether the arena can take the operation in its shape.
+// Fits reports whether the arena can take the operation in its shape.
 func (f *Free) Fits(o *FreeOp) bool {
 	switch {
 	case o.Shape == Direct || o.Shape == Push:
@@ -291,7 +291,7 @@ func (f *Free) piece(o *FreeOp) units.Bytes {
 	return 64 << 10
 }
 
-// args is what all kernels are told.
+// args holds the arguments of all kernels.
 func (f *Free) args() *freeArgs {
 	return &freeArgs{arena: f.arena, half: uint64(arenaHalf), slots: uint64(slotStart), stop: f.stop.at(), rank: int32(f.rank), n: int32(f.n)}
 }

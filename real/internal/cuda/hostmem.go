@@ -24,7 +24,7 @@ func (m *HostMemory) Device() Ptr { return m.at }
 // Zero names nothing.
 type HostHandle [32]byte
 
-// Some tells whether the handle names any memory.
+// Some reports whether the handle names any memory.
 func (h HostHandle) Some() bool { return h != HostHandle{} }
 
 func (h *HostHandle) put(fields ...uint64) {

@@ -26,9 +26,9 @@ type Planned struct {
 	args   planArgs
 }
 
-// Stop is a flag that ends the waits of kernels: a peer is gone. It lies on the
+// Stop is a flag that ends the waits of kernels: a peer has failed. It lies on the
 // host, so that it can be set while the GPU is busy. Who sets it (a context's
-// end) may come late, when the flag's memory is gone: hence the lock.
+// end) may come late, when the flag's memory is freed: hence the lock.
 type Stop struct {
 	mu   sync.Mutex
 	word []byte // nil: closed
@@ -67,7 +67,7 @@ func (s *Stop) Close(dev *Device) error {
 	return dev.HostFree(b)
 }
 
-// NewPlanned takes the rank's memory. The ranks then tell each other their
+// NewPlanned takes the rank's memory. The ranks then exchange their
 // arenas (as mapped on each device) with SetPeers. kernels may be shared by
 // what runs on the device. With share, other processes can reach what lies on
 // the host (HostHandle).
@@ -124,7 +124,7 @@ func (p *Planned) HostHandle() (HostHandle, error) {
 	return p.shared.Handle()
 }
 
-// Needs tells whether the rank's programs use another rank's arena, on its GPU
+// Needs reports whether the rank's programs use another rank's arena, on its GPU
 // or on the host.
 func (p *Planned) Needs(peer int) (arena, host bool) {
 	for _, e := range p.t.ends {

@@ -109,7 +109,7 @@ const (
 	toPlace = 512
 )
 
-// stores tells whether all that op does with what it receives begins with
+// stores reports whether all that op does with what it receives begins with
 // storing it in the output.
 func stores(p *plan.Plan, pr *plan.Program, op *plan.Op) bool {
 	const never = plan.Reduce | plan.HoldRecv | plan.Accum
@@ -165,7 +165,7 @@ func (w *wiring) aim(p *plan.Plan) error {
 		var all []*message
 		for _, id := range op.To {
 			if sent[id] >= len(w.conns[id].messages) {
-				return fmt.Errorf("connection %d: message %d is sent, but nobody receives it", id, sent[id])
+				return fmt.Errorf("connection %d: message %d is sent but never received", id, sent[id])
 			}
 			m := &w.conns[id].messages[sent[id]]
 			sent[id]++
@@ -243,7 +243,7 @@ type Table struct {
 	warps    int
 	slices   int // of all programs
 	plan     *plan.Plan
-	gone     map[tableEnd]int // messages that the rows so far post or take
+	passed   map[tableEnd]int // messages that the rows so far post or take
 }
 
 // tableEnd is an end of a connection that the rank uses.
@@ -275,7 +275,7 @@ func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
 
 // Table writes the table of a rank.
 func (c *Compiler) Table(rank int) (*Table, error) {
-	t := &Table{Rank: rank, Func: c.p.Req.Func, n: c.p.Comm.NRanks, wiring: c.w, plan: c.p, gone: map[tableEnd]int{}}
+	t := &Table{Rank: rank, Func: c.p.Req.Func, n: c.p.Comm.NRanks, wiring: c.w, plan: c.p, passed: map[tableEnd]int{}}
 	progs := c.p.Programs(int32(rank))
 	if len(progs) > math.MaxUint16 {
 		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a rank", len(progs)), Missing: "a larger table"}
@@ -369,8 +369,8 @@ func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uin
 func (t *Table) place(op *plan.Op, r *opRow) {
 	take := func(id int32, send bool) message {
 		e := tableEnd{id, send}
-		t.gone[e]++
-		return t.wiring.conns[id].messages[t.gone[e]-1]
+		t.passed[e]++
+		return t.wiring.conns[id].messages[t.passed[e]-1]
 	}
 	if op.Do&plan.HoldRecv == 0 {
 		for _, id := range op.From {
@@ -445,7 +445,7 @@ func (t *Table) deal(progs []programRow, first, warps int) error {
 	return nil
 }
 
-// flagged tells whether programs, the first of which is the given one, all are
+// flagged reports whether programs, the first of which is the given one, all are
 // LL or LL128 with a number of warps of their own that a block has room for.
 func (t *Table) flagged(progs []programRow, first int) bool {
 	sum := 0
@@ -458,7 +458,7 @@ func (t *Table) flagged(progs []programRow, first int) bool {
 	return sum <= maxWarps
 }
 
-// passive tells whether a program only waits until its data are there.
+// passive reports whether a program only waits until its data are there.
 func (t *Table) passive(program int) bool {
 	end := len(t.ops)
 	if program+1 < len(t.firstOp) {

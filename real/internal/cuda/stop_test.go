@@ -3,8 +3,8 @@ package cuda
 import "testing"
 
 // A session's end and the flag's owner may meet in either order: a flag that is
-// set late must not write to memory that is gone. The driver of tests lets
-// nobody touch what was freed, so that such a write ends the test binary.
+// set late must not write to memory that is freed. The driver of tests lets
+// no code touch what was freed, so that such a write ends the test binary.
 func TestAFlagSetLateTouchesNothing(t *testing.T) {
 	dev, control := madeUp(t)
 	for range 100 {

@@ -20,7 +20,7 @@ func (dev *Device) Sync(s Stream) error {
 	return dev.call("cuStreamSynchronize", dev.d.fn.streamSynchronize, uintptr(s))
 }
 
-// Done tells whether all work queued on the stream has ended.
+// Done reports whether all work queued on the stream has ended.
 func (dev *Device) Done(s Stream) (bool, error) {
 	const notReady = 600
 	err := dev.call("cuStreamQuery", dev.d.fn.streamQuery, uintptr(s))

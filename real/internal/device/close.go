@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/real/internal/cuda"
 )
 
-// closeTime bounds leaving a communicator whose peers may be gone.
+// closeTime bounds leaving a communicator whose peers may have exited.
 const closeTime = 10 * time.Second
 
 // Close leaves the communicator and frees everything. After a failure the
@@ -19,7 +19,7 @@ const closeTime = 10 * time.Second
 func (s *Session) Close() error {
 	failed := s.ctx.Err() != nil
 	if failed {
-		s.tell() // before the process may end
+		s.announce() // before the process may end
 	}
 	err := s.stage(func(r *rank) error { return r.leave(failed) })
 	if err == nil && !failed {
@@ -35,10 +35,10 @@ func (s *Session) Close() error {
 			close(r.jobs)
 		}
 	}
-	s.told.Do(func() {}) // nobody need hear of what follows
+	s.announced.Do(func() {}) // later failures need not be reported
 	s.abort(context.Canceled)
 	if failed {
-		return nil // the failure was told already
+		return nil // the failure was reported already
 	}
 	return err
 }
@@ -71,7 +71,7 @@ func (s *Session) stage(do func(*rank) error) error {
 	return errors.Join(errs...)
 }
 
-// leave ends what the rank has under way and lets go of others' memory.
+// leave ends what the rank has in progress and unmaps others' memory.
 func (r *rank) leave(failed bool) error {
 	var errs []error
 	if r.comm != 0 {
@@ -103,7 +103,7 @@ func (r *rank) leave(failed bool) error {
 	return errors.Join(errs...)
 }
 
-// settle waits until the GPU is idle, so that it writes to nobody's memory any
+// settle waits until the GPU is idle, so that it writes to no rank's memory any
 // more: its stream, and then what the free algorithms have beside it.
 func (r *rank) settle() error {
 	for until := time.Now().Add(grace); time.Now().Before(until); time.Sleep(100 * time.Microsecond) {

@@ -76,13 +76,13 @@ func OpOf(p *plan.Plan) *Op {
 		Sizes: coll.CountSizes(r.Func, r.Count, p.Comm.NRanks)}
 }
 
-// execute runs an operation once by its plan, verified and, if anybody wants
+// execute runs an operation once by its plan, verified and, if a caller wants
 // to see, watched.
 func (s *Session) execute(op *Op, seed uint32, sink trace.Sink, o nccltrace.Options) (exec.Result, error) {
 	w, err := s.Watch(op, seed)
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	w.Tell(trace.OrDiscard(sink), o)
+	w.WriteTrace(trace.OrDiscard(sink), o)
 	return w.Result(), nil
 }

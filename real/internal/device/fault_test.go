@@ -18,7 +18,7 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// team opens a session of three made-up GPUs with everything set up.
+// team opens a session of three fake GPUs with everything set up.
 func team(t *testing.T, d *cuda.Driver) (*Session, error) {
 	t.Helper()
 	return Open(context.Background(), Config{Driver: d, Free: true, Plans: true, GPUs: []int{0, 1, 2}, Ranks: 3, Buffer: 1 << 20, Warps: 2})
@@ -80,7 +80,7 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 }
 
 // TestADeadRankEndsKernels: one rank never launches. The others' kernels wait
-// for it, are told to stop, and leave nothing behind.
+// for it, are stopped, and leave nothing behind.
 func TestADeadRankEndsKernels(t *testing.T) {
 	d, control := driver(t)
 	for _, by := range []Method{Planned, Free(cuda.OneShot), Free(cuda.TwoWords), Free(cuda.TwoShot), Free(cuda.Push), Free(cuda.Direct), Free(cuda.Copies)} {

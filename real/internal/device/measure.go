@@ -76,7 +76,7 @@ type Measurement struct {
 }
 
 // Measure times the operation by the given method and checks its result. All
-// processes call it alike.
+// processes must call it with equal arguments.
 func (s *Session) Measure(ctx context.Context, op *Op, by Method, o Options) (Measurement, error) {
 	stop := context.AfterFunc(ctx, func() { s.abort(fmt.Errorf("%s: %w", op.Func.TestName(), context.Cause(ctx))) })
 	defer stop()
@@ -268,7 +268,7 @@ func (s *Session) FreeMethods(op *Op) []Method {
 }
 
 // wait polls the stream, so that a dead peer shows as an error and not a hang.
-// Kernels that were told to stop have ended, but not done their work.
+// Kernels that were stopped have ended, but not done their work.
 func (r *rank) wait() error {
 	for spin := 0; ; spin++ {
 		done, err := r.dev.Done(r.stream)
@@ -278,7 +278,7 @@ func (r *rank) wait() error {
 		if !done && spin%256 != 255 {
 			continue
 		}
-		runtime.Gosched() // where GPUs are made up, they need the CPU
+		runtime.Gosched() // fake GPUs need the CPU
 		if r.comm != 0 {
 			if err := r.s.cfg.NCCL.AsyncError(r.comm); err != nil {
 				return err

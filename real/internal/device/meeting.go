@@ -9,10 +9,10 @@ import (
 // meeting is a barrier of the local ranks. It spins, because waking a sleeping
 // thread takes as long as a small collective and would show in its time.
 type meeting struct {
-	n    int32
-	here atomic.Int32
-	turn atomic.Uint32
-	err  atomic.Pointer[error]
+	n     int32
+	here  atomic.Int32
+	round atomic.Uint32
+	err   atomic.Pointer[error]
 }
 
 func newMeeting(n int) *meeting { return &meeting{n: int32(n)} }
@@ -20,15 +20,15 @@ func newMeeting(n int) *meeting { return &meeting{n: int32(n)} }
 // wait returns once all ranks are here and the last to come has done last,
 // whose error all return; or when ctx ends.
 func (m *meeting) wait(ctx context.Context, last func() error) error {
-	turn := m.turn.Load()
+	round := m.round.Load()
 	if m.here.Add(1) == m.n {
 		if err := last(); err != nil {
 			m.err.Store(&err)
 		}
 		m.here.Store(0)
-		m.turn.Add(1)
+		m.round.Add(1)
 	}
-	for spin := 0; m.turn.Load() == turn; spin++ {
+	for spin := 0; m.round.Load() == round; spin++ {
 		if spin%256 != 255 {
 			continue
 		}

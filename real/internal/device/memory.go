@@ -7,7 +7,7 @@ import (
 )
 
 // Memory is the device memory that a session takes, the most of any rank, as
-// nccl-tests' -M tells of it.
+// nccl-tests' -M reports it.
 type Memory struct {
 	Init    units.Bytes // communicators and arenas
 	Buffers units.Bytes // send and receive buffers, with their registration
@@ -43,7 +43,7 @@ func (r *rank) memory() (Memory, error) {
 	}, err
 }
 
-// Memory tells what the session takes. All processes call it alike.
+// Memory reports what the session takes. All processes must call it with equal arguments.
 func (s *Session) Memory() (m Memory, err error) {
 	of := make([]Memory, len(s.ranks))
 	if err := s.each(func(r *rank) (err error) {

@@ -8,10 +8,10 @@ import (
 	"github.com/simccl/simccl/exec"
 )
 
-// several tells whether the communicator spans processes.
+// several reports whether the communicator spans processes.
 func (s *Session) several() bool { return s.cfg.Boot != nil && s.cfg.Boot.Size() > 1 }
 
-// gathered tells every process what each has to say, in the order of processes.
+// gathered sends every process the contribution of each, in the order of processes.
 func gathered[T any](s *Session, mine T) ([]T, error) {
 	if !s.several() {
 		return []T{mine}, nil
@@ -55,7 +55,7 @@ func (s *Session) agree(lacking []*exec.UnsupportedError) error {
 }
 
 // lacks runs f on every local rank. What one of them lacks ends no session: all
-// ranks of all processes return it, and go on.
+// ranks of all processes return it, and continue.
 func (s *Session) lacks(f func(*rank) error) error {
 	lacking := make([]*exec.UnsupportedError, len(s.ranks))
 	if err := s.each(func(r *rank) error {
@@ -90,7 +90,7 @@ func (s *Session) meetPeers() error {
 	}
 	views := make([]view, len(s.ranks))
 	if err := s.each(func(r *rank) (err error) {
-		views[r.local], err = r.look(ids)
+		views[r.local], err = r.peerView(ids)
 		return err
 	}); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (s *Session) meetPeers() error {
 	return nil
 }
 
-// look asks the driver about the GPU of every rank.
-func (r *rank) look(ids []string) (view, error) {
+// peerView queries the driver for the GPU of every rank.
+func (r *rank) peerView(ids []string) (view, error) {
 	v := make(view, len(ids))
 	for peer, id := range ids {
 		err := error(nil)
@@ -150,5 +150,5 @@ func (s *Session) compare(views []view) {
 	}
 }
 
-// reaches tells whether the rank's GPU and another's reach each other.
+// reaches reports whether the rank's GPU and another's reach each other.
 func (r *rank) reaches(peer int) bool { return r.apart[peer] == nil }

@@ -10,14 +10,14 @@ import (
 	"github.com/simccl/simccl/real/internal/cuda"
 )
 
-// loading is the plan whose connections stand.
+// loading is the plan whose connections are set up.
 type loading struct {
 	plan  *plan.Plan
 	watch bool
 }
 
-// load makes the connections of a plan in the place of those that stood. All
-// processes call it alike. With watch every slice leaves its times.
+// load makes the connections of a plan in place of the previous ones. All
+// processes must call it with equal arguments. With watch every slice leaves its times.
 func (s *Session) load(p *plan.Plan, watch bool) error {
 	if s.loaded == (loading{p, watch}) {
 		return nil
@@ -55,7 +55,7 @@ func (s *Session) load(p *plan.Plan, watch bool) error {
 	return nil
 }
 
-// checkReach tells whether the plan wants memory that the GPU does not reach.
+// checkReach reports whether the plan wants memory that the GPU does not reach.
 func (r *rank) checkReach() error {
 	for peer := range r.s.cfg.Ranks {
 		if arena, _ := r.planned.Needs(peer); arena && r.apart[peer] != nil {
@@ -75,7 +75,7 @@ func (s *Session) connect(watch bool) error {
 		arena, _ := r.planned.Needs(peer)
 		return arena || peer == r.id
 	}
-	if err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.planned.Arena()} }, wanted,
+	if err := s.exchange(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.planned.Arena()} }, wanted,
 		func(r *rank, peer int, p []cuda.Ptr) { arenas[r.local][peer] = p[0] },
 		func(r *rank) *[]cuda.Ptr { return &r.borrowed }); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (s *Session) connect(watch bool) error {
 	})
 }
 
-// shareHosts tells every local rank where all ranks' parts on the host are, as
+// shareHosts informs every local rank where all ranks' parts on the host are, as
 // its GPU sees them: 0 for what it does not need.
 func (s *Session) shareHosts() ([][]cuda.Ptr, error) {
 	hosts := make([][]cuda.Ptr, len(s.ranks))
@@ -141,7 +141,7 @@ func (r *rank) giveBack() error {
 	return errors.Join(errs...)
 }
 
-// unload leaves the plan that stood: first everybody lets go of the others'
+// unload leaves the loaded plan: first every process unmaps the others'
 // memory, then its owner frees it.
 func (r *rank) unload() error {
 	if err := r.wait(); err != nil {
@@ -160,7 +160,7 @@ func (r *rank) unload() error {
 		return err
 	}
 	p := r.planned
-	if p == nil { // none stood here, though it may have on others
+	if p == nil { // none was loaded here, though it may have on others
 		return nil
 	}
 	r.planned = nil

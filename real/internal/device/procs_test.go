@@ -327,7 +327,7 @@ func TestProcessesSharePeerMemory(t *testing.T) {
 	}
 }
 
-// TestProcessesShareHostMemory: of four ranks on two made-up nodes, half of the
+// TestProcessesShareHostMemory: of four ranks on two synthetic nodes, half of the
 // connections are in peer memory, half on the host.
 func TestProcessesShareHostMemory(t *testing.T) {
 	for r, said := range together(t, "mixed", 4) {

@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestRegistrationNeedsNCCL: the free algorithms have no library to tell of
+// TestRegistrationNeedsNCCL: the free algorithms have no library to inform of
 // buffers.
 func TestRegistrationNeedsNCCL(t *testing.T) {
 	for _, how := range []Registration{Registered, Symmetric} {

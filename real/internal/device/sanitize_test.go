@@ -12,7 +12,7 @@ import (
 
 // again starts this test binary anew with tests under GCC's address sanitizer,
 // which ends it at the first byte that is read or written outside of a buffer,
-// or of one that is gone.
+// or of one that is freed.
 func again(t *testing.T, tests string) (string, error) {
 	t.Helper()
 	self, err := os.Executable()

@@ -53,7 +53,7 @@ const (
 	Symmetric                 // all ranks together (ncclCommWindowRegister)
 )
 
-// can tells whether the library is able to.
+// can reports whether the library is able to.
 func (g Registration) can(lib *nccl.Lib) error {
 	switch {
 	case g == Unregistered:
@@ -68,17 +68,17 @@ func (g Registration) can(lib *nccl.Lib) error {
 
 // Session is the local ranks of one communicator.
 type Session struct {
-	cfg     Config
-	ranks   []*rank
-	meet    *meeting
-	scratch []units.Time // by local rank
-	abort   context.CancelCauseFunc
-	ctx     context.Context
-	stop    *cuda.Stop // ends the waits of our kernels
-	disarm  func() bool
-	apart   error // why two GPUs do not reach each other's memory, nil: all do
-	loaded  loading
-	told    sync.Once // whether it goes on: the end, or why it gave up
+	cfg       Config
+	ranks     []*rank
+	meet      *meeting
+	scratch   []units.Time // by local rank
+	abort     context.CancelCauseFunc
+	ctx       context.Context
+	stop      *cuda.Stop // ends the waits of our kernels
+	disarm    func() bool
+	apart     error // why two GPUs do not reach each other's memory, nil: all do
+	loaded    loading
+	announced sync.Once // that it ended, or why it aborted
 }
 
 // rank is one GPU with its thread. Its fields belong to that thread.
@@ -124,7 +124,7 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 			case <-s.ctx.Done():
 			}
 		}()
-		context.AfterFunc(s.ctx, s.tell)
+		context.AfterFunc(s.ctx, s.announce)
 	}
 	for i, g := range cfg.GPUs {
 		r := &rank{s: s, id: cfg.First + i, local: i, jobs: make(chan func(*rank) error, 1), done: make(chan error, 1)}
@@ -172,7 +172,7 @@ func (s *Session) armStop() error {
 	return err
 }
 
-// uniqueID draws NCCL's id on rank 0's process and tells the others.
+// uniqueID draws NCCL's id on rank 0's process and sends it to the others.
 func (s *Session) uniqueID() (id nccl.UniqueID, err error) {
 	if s.cfg.NCCL == nil {
 		return id, nil
@@ -264,13 +264,13 @@ func (s *Session) lastWord(r *rank) error {
 
 func (s *Session) fail(err error) {
 	s.abort(err)
-	s.tell()
+	s.announce()
 }
 
-// tell lets the other processes know that this one gives up, and why: whatever
-// ended the session, a failure here or the caller's own limit.
-func (s *Session) tell() {
-	s.told.Do(func() {
+// announce informs the other processes that this one aborts, and why: a failure here
+// or the caller's own limit.
+func (s *Session) announce() {
+	s.announced.Do(func() {
 		if s.cfg.Boot != nil {
 			s.cfg.Boot.Abort(context.Cause(s.ctx))
 		}
@@ -331,17 +331,17 @@ func (r *rank) buffers(size units.Bytes) (err error) {
 	return r.note(afterBuffers)
 }
 
-// register tells NCCL of the buffers.
+// register registers the buffers with NCCL.
 func (r *rank) register(size units.Bytes) error {
 	if r.s.cfg.Register == Unregistered {
 		return nil
 	}
-	tell := r.s.cfg.NCCL.Register
+	announce := r.s.cfg.NCCL.Register
 	if r.s.cfg.Register == Symmetric {
-		tell = r.s.cfg.NCCL.Window
+		announce = r.s.cfg.NCCL.Window
 	}
 	for _, p := range []cuda.Ptr{r.send, r.recv} {
-		h, err := tell(r.comm, p, size)
+		h, err := announce(r.comm, p, size)
 		if err != nil {
 			return err
 		}

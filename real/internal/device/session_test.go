@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// session makes ranks without GPUs: threads that only run what they are told.
+// session makes ranks without GPUs: threads that only run the given functions.
 func session(n int) *Session {
 	s := &Session{meet: newMeeting(n)}
 	s.ctx, s.abort = context.WithCancelCause(context.Background())

@@ -14,7 +14,7 @@ func (s *Session) share() error {
 	if s.cfg.Ranks > cuda.MaxRanks {
 		return &exec.UnsupportedError{Feature: "algorithms over peer memory", Needs: fmt.Sprintf("1 to %d ranks of one NVLink island", cuda.MaxRanks), Found: fmt.Sprintf("%d ranks", s.cfg.Ranks)}
 	}
-	err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.send, r.recv} }, (*rank).reaches,
+	err := s.exchange(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.send, r.recv} }, (*rank).reaches,
 		func(r *rank, peer int, p []cuda.Ptr) { r.sends[peer], r.recvs[peer] = p[0], p[1] },
 		func(r *rank) *[]cuda.Ptr { return &r.opened })
 	if err != nil || !s.cfg.Free || s.apart != nil {
@@ -30,7 +30,7 @@ func (s *Session) share() error {
 	for i := range arenas {
 		arenas[i] = make([]cuda.Ptr, s.cfg.Ranks)
 	}
-	if err := s.trade(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.free.Arena()} }, (*rank).reaches,
+	if err := s.exchange(func(r *rank) []cuda.Ptr { return []cuda.Ptr{r.free.Arena()} }, (*rank).reaches,
 		func(r *rank, peer int, p []cuda.Ptr) { arenas[r.local][peer] = p[0] },
 		func(r *rank) *[]cuda.Ptr { return &r.opened }); err != nil {
 		return err
@@ -41,10 +41,10 @@ func (s *Session) share() error {
 	})
 }
 
-// trade tells every local rank what every rank has to give that it wants, as
+// exchange gives every local rank what every rank offers and it needs, as
 // mapped there; what was opened of other processes is added to a list of the
 // rank.
-func (s *Session) trade(give func(*rank) []cuda.Ptr, want func(r *rank, peer int) bool, take func(r *rank, peer int, p []cuda.Ptr), opened func(*rank) *[]cuda.Ptr) error {
+func (s *Session) exchange(give func(*rank) []cuda.Ptr, want func(r *rank, peer int) bool, take func(r *rank, peer int, p []cuda.Ptr), opened func(*rank) *[]cuda.Ptr) error {
 	mine := make([][]cuda.Ptr, len(s.ranks))
 	for i, r := range s.ranks {
 		mine[i] = give(r)

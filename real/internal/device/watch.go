@@ -30,8 +30,8 @@ type Watched struct {
 	lanes []lane
 }
 
-// slice is one message as a program saw it: it waited from began, moved data
-// from moving on, and was done at end.
+// slice is one message as a program saw it: it waited from began to moving,
+// moved data until end.
 type slice struct {
 	began, moving, end int64
 	bytes              units.Bytes
@@ -47,7 +47,7 @@ type lane struct {
 }
 
 // Watch runs an operation once by its plan with clocks read and data checked.
-// All processes call it alike.
+// All processes must call it with equal arguments.
 func (s *Session) Watch(op *Op, seed uint32) (*Watched, error) {
 	w := &Watched{s: s, op: op, Clocks: make([]cuda.Clock, len(s.ranks))}
 	if err := s.load(op.Plan, true); err != nil {
@@ -130,7 +130,7 @@ func (w *Watched) add(op *plan.Op, e slice) {
 	}
 }
 
-// agree corrects what is left of the clocks' differences: nobody has received a
+// agree corrects what is left of the clocks' differences: no rank has received a
 // message before its sender began to move it. The corrections are below the
 // clocks' errors; then all times count from the first.
 func (w *Watched) agree() {
@@ -206,15 +206,15 @@ func (w *Watched) Result() exec.Result {
 
 func since(ns int64) units.Time { return units.Time(ns) * units.Nanosecond }
 
-// local tells whether a rank is of this process.
+// local reports whether a rank is of this process.
 func (w *Watched) local(rank int32) bool {
 	i := int(rank) - w.s.cfg.First
 	return i >= 0 && i < len(w.s.ranks)
 }
 
-// Tell writes the run to a sink: kernels, both ends of every message, the
+// WriteTrace writes the run to a sink: kernels, both ends of every message, the
 // operation. Arrows have the same number in every process.
-func (w *Watched) Tell(sink trace.Sink, o nccltrace.Options) {
+func (w *Watched) WriteTrace(sink trace.Sink, o nccltrace.Options) {
 	rec := nccltrace.New(sink, o)
 	p, res := w.op.Plan, w.Result()
 	for _, r := range w.s.ranks {
@@ -227,7 +227,7 @@ func (w *Watched) Tell(sink trace.Sink, o nccltrace.Options) {
 		rec.Kernel(int(l.rank), 0, int(l.channel), since(l.from), since(to), &l.terms)
 	}
 	if rec.Wanted(nccltrace.DetailStep) {
-		w.tellSteps(rec)
+		w.traceSteps(rec)
 	}
 	req := &p.Req
 	for _, r := range w.s.ranks {
@@ -242,8 +242,8 @@ func (w *Watched) Tell(sink trace.Sink, o nccltrace.Options) {
 	rec.Finish(res.Elapsed)
 }
 
-// tellSteps writes the messages in the order of their ends.
-func (w *Watched) tellSteps(rec *nccltrace.Recorder) {
+// traceSteps writes the messages in the order of their ends.
+func (w *Watched) traceSteps(rec *nccltrace.Recorder) {
 	type event struct {
 		step  nccltrace.Step
 		flow  int64

@@ -10,7 +10,7 @@ import (
 var started = time.Now()
 
 // Clock is a moment in nanoseconds since 1970 by this process's clock, which
-// runs evenly whatever happens to the calendar.
+// runs evenly when the calendar is changed.
 func Clock(t time.Time) int64 { return started.UnixNano() + t.Sub(started).Nanoseconds() }
 
 // Epoch is the zero of the last watched run's trace, by this process's clock.
@@ -26,7 +26,7 @@ const (
 	clockRounds = 32
 )
 
-// CompareClocks tells by how many nanoseconds this rank's clock is ahead of
+// CompareClocks reports by how many nanoseconds this rank's clock is ahead of
 // rank 0's, and how wrong that can be: half of the fastest of some round trips,
 // in the middle of which rank 0's answer lies. All ranks call it.
 func CompareClocks(x Exchange, rank, ranks int) (ahead, doubt int64, err error) {
@@ -45,7 +45,7 @@ func CompareClocks(x Exchange, rank, ranks int) (ahead, doubt int64, err error) 
 	}
 	best := int64(-1)
 	for range clockRounds {
-		asked := Clock(time.Now())
+		posted := Clock(time.Now())
 		if err := x.Send(0, clockTag, []byte{1}); err != nil {
 			return 0, 0, err
 		}
@@ -55,11 +55,11 @@ func CompareClocks(x Exchange, rank, ranks int) (ahead, doubt int64, err error) 
 		}
 		came := Clock(time.Now())
 		if len(b) != 8 {
-			return 0, 0, fmt.Errorf("rank 0 tells the time in %d bytes, not 8", len(b))
+			return 0, 0, fmt.Errorf("rank 0 sent its time in %d bytes, not 8", len(b))
 		}
-		if trip := came - asked; best < 0 || trip < best {
+		if trip := came - posted; best < 0 || trip < best {
 			best = trip
-			ahead, doubt = asked+trip/2-int64(binary.LittleEndian.Uint64(b)), (trip+1)/2
+			ahead, doubt = posted+trip/2-int64(binary.LittleEndian.Uint64(b)), (trip+1)/2
 		}
 	}
 	return ahead, doubt, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// deaf is a net whose senders hear no clear-to-send after the first few.
+// deaf is a net whose senders receive no clear-to-send after the first few.
 type deaf struct {
 	transport.Net
 	after int

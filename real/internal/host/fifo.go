@@ -24,7 +24,7 @@ type fifo struct {
 
 func newFIFO(buf []byte) *fifo { return &fifo{buf: buf, slot: len(buf) / plan.FIFOSteps} }
 
-// at is the memory of the steps from step on, up to the end of the ring.
+// at is the memory of the steps starting at step, up to the end of the ring.
 func (f *fifo) at(step int64) []byte { return f.buf[int(step%plan.FIFOSteps)*f.slot:] }
 
 // failure ends all programs of an executor with the first error.
@@ -46,15 +46,15 @@ func (x *failure) get() error {
 	return nil
 }
 
-// patience is a waiting loop: yield, then sleep, longer and longer. It ends when
-// ctx does. Where more wait than there are processors, yields only keep others
-// from their work.
-type patience struct {
+// backoff is a waiting loop with back-off: yield, then sleep for growing times.
+// It ends when ctx does. If more goroutines wait than there are processors,
+// yields only delay the others.
+type backoff struct {
 	n       int
 	crowded bool
 }
 
-func (w *patience) wait(ctx context.Context) error {
+func (w *backoff) wait(ctx context.Context) error {
 	yields, step, most := 256, 4*time.Nanosecond, 50*time.Microsecond
 	if w.crowded {
 		yields, step, most = 16, 10*time.Microsecond, 500*time.Microsecond

@@ -46,7 +46,7 @@ type Config struct {
 	Seed  uint64 // of the input data
 	// Timeout bounds a run, default 2 minutes.
 	Timeout time.Duration
-	// Trace chooses what is told to a sink.
+	// Trace chooses what is written to a sink.
 	Trace nccltrace.Options
 }
 
@@ -61,7 +61,7 @@ func New(cfg Config) *Executor {
 	return &Executor{cfg}
 }
 
-// run is one operation under way.
+// run is one operation in progress.
 type run struct {
 	p    *plan.Plan
 	k    *kernel
@@ -70,7 +70,7 @@ type run struct {
 	mem  map[int32]*memory
 	seed uint64
 	fail failure
-	log  *log // nil: nobody watches
+	log  *log // nil: no trace
 	// crowded: more goroutines wait than there are processors.
 	crowded bool
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// tellProxies writes what each rank's pump did: an operation for each of its
+// traceProxies traces what each rank's pump did: an operation for each of its
 // connections, and where it had nothing to do.
-func (s *Session) tellProxies(rec *nccltrace.Recorder) {
+func (s *Session) traceProxies(rec *nccltrace.Recorder) {
 	for _, q := range s.pumps {
 		for _, o := range q.sends {
 			proxyOp(rec, &o.conn, nccltrace.Send, s.x.log.sends[o.conn.ID], o.hops)
@@ -28,7 +28,7 @@ func (s *Session) tellProxies(rec *nccltrace.Recorder) {
 }
 
 // proxyOp writes a connection's messages as one operation: a send from its
-// program's first turn to it until the net is done, a receive from its first
+// program's first poll of it until the net is done, a receive from its first
 // offer until the program is done.
 func proxyOp(rec *nccltrace.Recorder, c *plan.Conn, d nccltrace.Dir, pieces []piece, hops []hop) {
 	if len(pieces) == 0 {
@@ -55,7 +55,7 @@ func proxyOp(rec *nccltrace.Recorder, c *plan.Conn, d nccltrace.Dir, pieces []pi
 	rec.ProxyOperation(0, at(from), at(to), op)
 }
 
-// rests notes that a pump's turn moved nothing, and moves that it did.
+// rests notes that a pump's poll cycle moved nothing, and moves that it did.
 func (q *pump) rests() {
 	if q.log != nil && q.still == 0 {
 		q.still = q.log.now()
@@ -92,8 +92,8 @@ type request struct {
 	transport.Work
 }
 
-// tellWork writes the work requests of every port, each on its queue pair.
-func (s *Session) tellWork(rec *nccltrace.Recorder) {
+// traceWork traces the work requests of every port, each on its queue pair.
+func (s *Session) traceWork(rec *nccltrace.Recorder) {
 	var all []request
 	ends := s.x.p.PortEnds()
 	keep := func(p *place, works []transport.Work) {
@@ -126,7 +126,7 @@ func (s *Session) tellWork(rec *nccltrace.Recorder) {
 	}
 	slices.SortStableFunc(order, func(a, b moment) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.of, b.of)) })
 	for _, m := range order {
-		all[m.of].tell(m.done)
+		all[m.of].trace(m.done)
 	}
 }
 
@@ -158,8 +158,8 @@ func (p *place) qp(lane, lanes int) int {
 	return h
 }
 
-// tell writes a request when it is posted, and when it is done.
-func (r *request) tell(done bool) {
+// trace traces a request when it is posted, and when it is done.
+func (r *request) trace(done bool) {
 	log := r.s.x.log
 	from := max(r.Posted.Sub(log.began).Nanoseconds(), 0)
 	to := max(r.Done.Sub(log.began).Nanoseconds(), from+1)

@@ -14,7 +14,7 @@ type NIC struct{ Ports []string }
 // Assign finds the transport's device for each NIC. Where the transport has
 // all of the ports, names decide, and several become one device; where the
 // topology is of another machine, named is false, and NICs are dealt to the
-// devices in turn.
+// devices round-robin.
 func Assign(n transport.Net, nics []NIC) (out []int, named bool, err error) {
 	devs, err := n.Devices()
 	if err != nil {

@@ -89,7 +89,7 @@ func (r *runner) slice(off, n int) error {
 // await waits until every connection has the data or the room, and says when
 // the data was there.
 func (r *runner) await() (came int64, err error) {
-	w := patience{crowded: r.x.crowded}
+	w := backoff{crowded: r.x.crowded}
 	for _, id := range r.op.From {
 		f := r.x.rx(id)
 		for need := f.released.Load() + int64(r.op.RecvAhead) + r.steps; f.posted.Load() < need; {
@@ -152,7 +152,7 @@ func (r *runner) value(off, n int) ([]byte, error) {
 	return first, nil
 }
 
-// scales tells whether the op ends an average: the primitive's last step does
+// scales reports whether the op ends an average: the primitive's last step does
 // nothing for other reductions.
 func (r *runner) scales() bool { return r.op.Do&plan.PostOp != 0 && r.x.p.Req.Op == coll.Avg }
 

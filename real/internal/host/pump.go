@@ -34,7 +34,7 @@ type outgoing struct {
 	wait  []transport.Request
 	conn  plan.Conn
 	hops  []hop // of the run that is watched
-	tried int64 // first look at the next message; 0: none yet
+	tried int64 // first poll of the next message; 0: none yet
 	works []transport.Work
 }
 
@@ -49,18 +49,18 @@ type incoming struct {
 	flush   transport.Request
 	conn    plan.Conn
 	hops    []hop // of the run that is watched
-	asked   [plan.FIFOSteps]int64
+	posted  [plan.FIFOSteps]int64
 	works   []transport.Work
 }
 
 // loop runs until the programs are done and every send has ended, or ctx ends.
 func (q *pump) loop(ctx context.Context) error {
-	w := patience{crowded: q.crowded}
+	w := backoff{crowded: q.crowded}
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		// Read first: programs that are done before the look at their FIFOs have
+		// Read first: programs that are done before the poll of their FIFOs have
 		// posted all.
 		finish := q.finish.Load()
 		busy, moved := false, false
@@ -145,7 +145,7 @@ func (i *incoming) progress(l *log) (moved bool, err error) {
 		if r == nil {
 			break
 		}
-		i.asked[at] = l.now()
+		i.posted[at] = l.now()
 		i.wait, i.offered, moved = append(i.wait, r), i.offered+i.steps, true
 	}
 	for len(i.wait) > 0 {
@@ -187,7 +187,7 @@ func (i *incoming) progress(l *log) (moved bool, err error) {
 
 // land notes that the next message has come.
 func (i *incoming) land(l *log) {
-	i.hops = append(i.hops, hop{from: i.asked[i.f.posted.Load()%plan.FIFOSteps], to: l.now()})
+	i.hops = append(i.hops, hop{from: i.posted[i.f.posted.Load()%plan.FIFOSteps], to: l.now()})
 }
 
 // connect makes the FIFOs of all ends, and their connections where a wire

@@ -23,7 +23,7 @@ import (
 // is not right would only be seen to hang.
 const provable = 20_000
 
-// Session is a plan whose connections stand: it can run many times.
+// Session is a plan whose connections are set up: it can run many times.
 type Session struct {
 	e     *Executor
 	x     *run
@@ -106,11 +106,11 @@ func (s *Session) Run(ctx context.Context, sink trace.Sink) (exec.Result, error)
 		return exec.Result{Wrong: -1}, err
 	}
 	res := s.result(elapsed)
-	s.tell(sink, &res)
+	s.trace(sink, &res)
 	return res, nil
 }
 
-// Iterate executes the plan n times in a row without a look at the data and
+// Iterate executes the plan n times in a row without checking the data and
 // returns the time of all.
 func (s *Session) Iterate(ctx context.Context, n int) (units.Time, error) {
 	for _, r := range s.ranks {
@@ -158,7 +158,7 @@ func (s *Session) drive(ctx context.Context, times int) (time.Duration, error) {
 	work.Wait()
 	elapsed := time.Since(began)
 	for _, q := range s.pumps {
-		q.finish.Store(true) // programs are done; the last sends may be on the way
+		q.finish.Store(true) // programs are done; the last sends may be in flight
 	}
 	moving.Wait()
 	if err := x.fail.get(); err != nil {

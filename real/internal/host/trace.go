@@ -28,7 +28,7 @@ type log struct {
 	lanes []span
 }
 
-// now is nanoseconds since the run began; 0 where nobody watches.
+// now is nanoseconds since the run began; 0 without a trace.
 func (l *log) now() int64 {
 	if l == nil {
 		return 0
@@ -113,7 +113,7 @@ func (s *Session) watch(sink trace.Sink) {
 			s.watchWork(o.comm, &o.works)
 		}
 		for _, i := range q.recvs {
-			i.hops, i.asked = i.hops[:0], [plan.FIFOSteps]int64{}
+			i.hops, i.posted = i.hops[:0], [plan.FIFOSteps]int64{}
 			s.watchWork(i.comm, &i.works)
 		}
 	}
@@ -141,8 +141,8 @@ type stepEvent struct {
 
 func (e *stepEvent) end() units.Time { return e.phases[len(e.phases)-1].End }
 
-// tell writes what was kept of the run.
-func (s *Session) tell(sink trace.Sink, res *exec.Result) {
+// trace writes the recorded events of the run.
+func (s *Session) trace(sink trace.Sink, res *exec.Result) {
 	l := s.x.log
 	if l == nil {
 		return
@@ -159,19 +159,19 @@ func (s *Session) tell(sink trace.Sink, res *exec.Result) {
 		k.terms.Rest(nccltrace.Overhead, at(to-k.from))
 		rec.Kernel(int(k.rank), 0, int(k.channel), at(k.from), at(to), &k.terms)
 	}
-	s.tellProxies(rec)
+	s.traceProxies(rec)
 	if rec.Wanted(nccltrace.DetailStep) {
-		s.tellSteps(rec)
-		s.tellWork(rec)
+		s.traceSteps(rec)
+		s.traceWork(rec)
 	}
-	s.tellOperation(rec, res)
+	s.traceOperation(rec, res)
 	rec.Finish(res.Elapsed)
 }
 
 func at(ns int64) units.Time { return units.Time(ns) * units.Nanosecond }
 
-// tellSteps writes both ends of every message, in the order of their ends.
-func (s *Session) tellSteps(rec *nccltrace.Recorder) {
+// traceSteps traces both ends of every message, in the order of their ends.
+func (s *Session) traceSteps(rec *nccltrace.Recorder) {
 	out, in := map[int32]*outgoing{}, map[int32]*incoming{}
 	for _, q := range s.pumps {
 		for _, o := range q.sends {
@@ -215,7 +215,7 @@ func (s *Session) event(c *plan.Conn, d nccltrace.Dir, k int, p *piece) stepEven
 	return e
 }
 
-// word names the transport: the net's, or the one that the FIFO stands for.
+// word names the transport: the net's, or the one that the FIFO represents.
 func (s *Session) word(c *plan.Conn) string {
 	if w := s.e.cfg.Wire; w != nil {
 		return "NET/" + w.Net.Name()
@@ -255,7 +255,7 @@ func (e *stepEvent) received(p *piece, i *incoming, k int) {
 	}
 	h := i.hops[k]
 	came := max(h.to, 2)
-	// NCCL tells of this wait where nothing is flushed, too (net.cc:1522).
+	// NCCL reports this wait where nothing is flushed, too (net.cc:1522).
 	from, flushed := min(h.from, came-2), max(h.flushed, came+1)
 	to := max(p.end, flushed)
 	one := func(t nccltrace.Term, d int64) (terms nccltrace.Terms) {
@@ -271,8 +271,8 @@ func phase(w nccltrace.Wait, from, to int64, t nccltrace.Terms) nccltrace.Phase 
 	return nccltrace.Phase{Wait: w, Start: at(from), End: at(to), Terms: t}
 }
 
-// tellOperation writes the operation of every local rank.
-func (s *Session) tellOperation(rec *nccltrace.Recorder, res *exec.Result) {
+// traceOperation traces the operation of every local rank.
+func (s *Session) traceOperation(rec *nccltrace.Recorder, res *exec.Result) {
 	req := &s.x.p.Req
 	for _, r := range s.ranks {
 		if req.Func.IsP2P() {

@@ -1,4 +1,4 @@
-// Package ibv moves bytes over InfiniBand and RoCE the way NCCL 2.28.9's net_ib
+// Package ibv moves bytes over InfiniBand and RoCE as NCCL 2.28.9's net_ib
 // does: reliable connections, a CTS FIFO that the receiver writes into the
 // sender's memory, chains of RDMA WRITE that end in WRITE_WITH_IMM, and flushes
 // by RDMA READ. Package verbs below it has devices and queues.
@@ -20,7 +20,7 @@ const (
 	// maxNICs is how many ports one fused device has at most (net_ib.cc:49,
 	// NCCL_IB_MAX_DEVS_PER_NIC).
 	maxNICs = 4
-	// maxRequests are under way per connection at most; there are as many FIFO
+	// maxRequests are outstanding per connection at most; there are as many FIFO
 	// slots (net_ib.cc:972: NCCL_NET_MAX_REQUESTS x NCCL_NET_IB_MAX_RECVS).
 	maxRequests = 32 * transport.MaxRecvs
 	// idBits are those of a request's index: a work request's id holds the
@@ -74,7 +74,7 @@ type comm struct {
 	arena *verbs.Arena
 	notes []byte // the arena's start, to which the peer may write
 	nics  []*nic
-	qps   []*queuePair // NICs take turns
+	qps   []*queuePair // alternating between NICs
 	flush []*queuePair // of a receiver: by NIC, connected to themselves
 	qpAt  int          // next QP, in step on both sides
 	perOp int          // QPs of a message that is not split over all
@@ -82,7 +82,7 @@ type comm struct {
 	far   hello
 	err   error
 	fatal verbs.Fault // asynchronous events of its QPs and CQs
-	watch *watcher    // nil: nobody
+	watch *watcher    // nil: not watched
 }
 
 // kind of request
@@ -213,14 +213,14 @@ func (k *comm) perMessage() int {
 	return k.perOp
 }
 
-// nextQP is the next in turn.
+// nextQP is the next, round-robin.
 func (k *comm) nextQP() *queuePair {
 	q := k.qps[k.qpAt]
 	k.qpAt = (k.qpAt + 1) % len(k.qps)
 	return q
 }
 
-// alive returns why the connection cannot go on.
+// alive returns why the connection cannot continue.
 func (k *comm) alive() error {
 	if k.err != nil {
 		return k.err

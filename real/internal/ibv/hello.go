@@ -11,12 +11,12 @@ import (
 	"github.com/simccl/simccl/real/internal/verbs"
 )
 
-// A connection is set up over TCP, in NCCL's order (net_ib.cc:1354): both tell
+// A connection is set up over TCP, in NCCL's order (net_ib.cc:1354): both send
 // how many NICs they have, so that both make as many QPs; the dialer shows its
 // QPs; the other side connects its own to them and shows those; the dialer
 // connects and says that it is ready.
 
-// greeting is what both tell first.
+// greeting is what both sides send first.
 type greeting struct {
 	NICs int
 	QPs  int // of a NIC
@@ -38,8 +38,8 @@ type farQP struct {
 	ECE *verbs.ECE `json:",omitempty"`
 }
 
-// say and hear exchange lines of JSON.
-func say(w io.Writer, what any) error {
+// writeLine and readLine write and read lines of JSON.
+func writeLine(w io.Writer, what any) error {
 	b, err := json.Marshal(what)
 	if err != nil {
 		return err
@@ -51,8 +51,8 @@ func say(w io.Writer, what any) error {
 // maxLine bounds what a peer can make us read: 128 QPs of four NICs.
 const maxLine = 64 << 10
 
-// hear reads one line, byte by byte: nothing behind it may be swallowed.
-func hear(r io.Reader, what any) error {
+// readLine reads one line byte by byte, so that nothing behind it is consumed.
+func readLine(r io.Reader, what any) error {
 	var line []byte
 	var b [1]byte
 	for len(line) < maxLine {
@@ -68,22 +68,22 @@ func hear(r io.Reader, what any) error {
 }
 
 // greet exchanges greetings and returns how many QPs the connection has. The
-// dialer speaks first; far is what the other side has heard of it.
+// dialer sends first; far is what the other side received.
 func (k *comm) greet(far *greeting) (qps int, err error) {
 	me := greeting{NICs: len(k.nics), QPs: k.net.set.QPsPerPort()}
 	dials := far == nil
-	if err := say(k.conn, &me); err != nil {
+	if err := writeLine(k.conn, &me); err != nil {
 		return 0, err
 	}
 	if dials {
 		far = new(greeting)
-		if err := hear(k.conn, far); err != nil {
+		if err := readLine(k.conn, far); err != nil {
 			return 0, err
 		}
 	}
 	switch {
 	case far.QPs != me.QPs:
-		return 0, fmt.Errorf("the peer has %d QPs per connection, this side %d: set NCCL_IB_QPS_PER_CONNECTION alike", far.QPs, me.QPs)
+		return 0, fmt.Errorf("the peer has %d QPs per connection, this side %d: set NCCL_IB_QPS_PER_CONNECTION to one value on both", far.QPs, me.QPs)
 	case far.NICs < 1 || far.NICs > maxNICs:
 		return 0, fmt.Errorf("the peer has %d NICs, not 1 to %d", far.NICs, maxNICs)
 	}
@@ -99,11 +99,11 @@ func (k *comm) meet(me *hello, dials bool) error {
 		if err := k.offerECE(me); err != nil {
 			return err
 		}
-		if err := say(k.conn, me); err != nil {
+		if err := writeLine(k.conn, me); err != nil {
 			return err
 		}
 	}
-	if err := hear(k.conn, &k.far); err != nil {
+	if err := readLine(k.conn, &k.far); err != nil {
 		return err
 	}
 	if err := k.fits(); err != nil {
@@ -123,7 +123,7 @@ func (k *comm) meet(me *hello, dials bool) error {
 	}
 	if !dials {
 		me.SL, me.TC = k.far.SL, k.far.TC
-		return say(k.conn, me)
+		return writeLine(k.conn, me)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (k *comm) fits() error {
 	}
 	for _, n := range far.NICs {
 		if near := k.nics[0].near.Port; n.Layer != near.Layer {
-			return fmt.Errorf("%s speaks another link layer (%v) than %s (%v): choose NICs of one by NCCL_IB_HCA", n.Device, n.Layer, near.Device, near.Layer)
+			return fmt.Errorf("%s has another link layer (%v) than %s (%v): choose NICs of one link layer with NCCL_IB_HCA", n.Device, n.Layer, near.Device, near.Layer)
 		}
 	}
 	for _, q := range far.QPs {

@@ -181,7 +181,7 @@ func (n *Net) Fuse(ports ...int) (int, error) {
 	return len(n.virt) - 1, nil
 }
 
-// Chosen tells whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
+// Chosen reports whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
 func Chosen(list, dev string, port int) bool { return iflist.Listed(list, dev, port) }
 
 // Name is the plugin's name in NCCL's logs.
@@ -263,10 +263,10 @@ func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	return l.net.newRecv(l.dev, conn, &far)
 }
 
-// greeted has a newcomer prove the key, and reads its greeting.
+// greeted makes a new connection prove the key, and reads its greeting.
 func (v *invitation) greeted(c net.Conn) (g greeting, err error) {
 	if _, err = v.Key.Check(c); err == nil {
-		err = hear(c, &g)
+		err = readLine(c, &g)
 	}
 	return g, err
 }

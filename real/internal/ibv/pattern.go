@@ -11,15 +11,15 @@ import (
 	"github.com/simccl/simccl/real/internal/verbs"
 )
 
-// inFlight is how many steps of a connection NCCL has under way (NCCL_STEPS).
+// inFlight is how many steps of a connection NCCL has in flight (NCCL_STEPS).
 const inFlight = 8
 
 // pattern measures what NCCL does with verbs in place of one bare operation:
-// every message waits for the receiver's clear-to-send, eight are under way,
-// and a write with immediate tells the receiver. A time is from the offer of a
+// every message waits for the receiver's clear-to-send, eight are in flight,
+// and a write with immediate notifies the receiver. A time is from the offer of a
 // receive to its end, of one message at a time. The receiver of a direction
 // knows its result.
-func (n *Net) pattern(ctx context.Context, t *talk, dev int, c *PerfConfig, client bool) (*Perf, error) {
+func (n *Net) pattern(ctx context.Context, t *control, dev int, c *PerfConfig, client bool) (*Perf, error) {
 	sends, receives := client || c.Bidirectional, !client || c.Bidirectional
 	f := &flow{c: c, t: t}
 	err := f.connect(ctx, n, dev, sends, receives)
@@ -37,7 +37,7 @@ func (n *Net) pattern(ctx context.Context, t *talk, dev int, c *PerfConfig, clie
 // by one loop, as a proxy thread does.
 type flow struct {
 	c        *PerfConfig
-	t        *talk
+	t        *control
 	s        transport.SendComm
 	r        transport.RecvComm
 	src, dst transport.Memory
@@ -51,7 +51,7 @@ type flow struct {
 	p          Perf
 }
 
-// connect tells the peer where this side listens, and reaches it where that
+// connect sends the peer this side's address, and reaches it where that
 // does.
 func (f *flow) connect(ctx context.Context, n *Net, dev int, sends, receives bool) error {
 	l, err := n.Listen(dev)
@@ -59,7 +59,7 @@ func (f *flow) connect(ctx context.Context, n *Net, dev int, sends, receives boo
 		return err
 	}
 	defer l.Close()
-	if err := say(f.t.conn, &note{Handle: l.Handle()}); err != nil {
+	if err := writeLine(f.t.conn, &note{Handle: l.Handle()}); err != nil {
 		return err
 	}
 	w, err := f.t.next()
@@ -130,28 +130,28 @@ func (f *flow) run(ctx context.Context) (*Perf, error) {
 	if f.s == nil {
 		f.limit = 0
 	}
-	began, alive, told := time.Now(), time.Now(), f.r == nil
+	began, alive, reported := time.Now(), time.Now(), f.r == nil
 	for {
 		more := f.r != nil && f.c.more(f.offered, time.Since(began))
-		if !told && !more {
-			told = true
-			if err := say(f.t.conn, &note{Ended: true, Count: f.offered}); err != nil {
+		if !reported && !more {
+			reported = true
+			if err := writeLine(f.t.conn, &note{Ended: true, Count: f.offered}); err != nil {
 				return nil, err
 			}
 		}
-		moved, err := f.turn(depth, more)
+		moved, err := f.poll(depth, more)
 		if err != nil {
 			return nil, err
 		}
 		if moved {
 			alive = time.Now()
-		} else if w, err := f.t.look(); err != nil {
+		} else if w, err := f.t.poll(); err != nil {
 			return nil, err
 		} else if w.Ended {
 			f.limit = w.Count
 		}
 		switch {
-		case told && f.limit == f.sent && len(f.recv)+len(f.send) == 0:
+		case reported && f.limit == f.sent && len(f.recv)+len(f.send) == 0:
 			return f.result(time.Since(began)), nil
 		case time.Since(alive) > stall:
 			return nil, fmt.Errorf("messages of %d bytes: nothing has ended for %v", f.c.Size, stall)
@@ -171,8 +171,8 @@ func (f *flow) result(d time.Duration) *Perf {
 	return &f.p
 }
 
-// turn offers, sends and tests once; moved: a message ended.
-func (f *flow) turn(depth int, more bool) (moved bool, err error) {
+// poll offers, sends and tests once; moved: a message ended.
+func (f *flow) poll(depth int, more bool) (moved bool, err error) {
 	if f.r != nil {
 		if moved, err = f.receive(depth, more); err != nil {
 			return false, err

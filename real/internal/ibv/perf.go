@@ -24,7 +24,7 @@ type PerfConfig struct {
 	Iters         int
 	Duration      time.Duration // in place of Iters where set
 	QPs           int           // bandwidth only
-	TxDepth       int           // messages of a QP under way, 1 to 512; bandwidth only, not of nccl
+	TxDepth       int           // messages of a QP in flight, 1 to 512; bandwidth only, not of nccl
 	Bidirectional bool          // bandwidth only
 	Latency       bool
 	NoPeak        bool
@@ -40,12 +40,12 @@ func (c *PerfConfig) check() error {
 		return fmt.Errorf("verbs measurement %q of %d bytes, %d times: write, read, send or nccl, of 1 byte or more, once or more", c.Op, c.Size, c.Iters)
 	}
 	if c.QPs < 1 || c.QPs > maxQPs || c.TxDepth < 1 || c.TxDepth > 2*maxRequests {
-		return fmt.Errorf("verbs measurement over %d queue pairs with %d messages under way: 1 to %d, and 1 to %d", c.QPs, c.TxDepth, maxQPs, 2*maxRequests)
+		return fmt.Errorf("verbs measurement over %d queue pairs with %d messages in flight: 1 to %d, and 1 to %d", c.QPs, c.TxDepth, maxQPs, 2*maxRequests)
 	}
 	return nil
 }
 
-// more tells whether message i is still to be sent, so long after the start.
+// more reports whether message i is still to be sent, so long after the start.
 func (c *PerfConfig) more(i int, since time.Duration) bool {
 	if c.Duration > 0 {
 		return since < c.Duration
@@ -96,14 +96,14 @@ func (p *Perf) Mean() (mean, stdev time.Duration) {
 // stall is how long nothing may complete.
 const stall = 30 * time.Second
 
-// call opens a measurement: what the client says first. Without an operation
-// it is a farewell.
+// call is a client's first message: it opens a measurement. Without an operation
+// it ends the service.
 type call struct{ PerfConfig }
 
 // ServePerf takes part in clients' measurements by a device, one after another,
-// until a client says farewell or ctx ends. Who does not prove the secret is
-// refused. told hears of each measurement; nil tells nobody.
-func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secret []byte, told func(PerfConfig, error)) error {
+// until a client ends the service or ctx ends. A client that does not prove the
+// secret is refused. report, if not nil, is called after each measurement.
+func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secret []byte, report func(PerfConfig, error)) error {
 	type caller struct {
 		conn net.Conn
 		call
@@ -111,18 +111,18 @@ func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secre
 	gate := psk.NewGate(secret)
 	check := func(c net.Conn) (w caller, err error) {
 		if w.conn, _, err = gate.Admit(c); err == nil {
-			err = hear(w.conn, &w.call)
+			err = readLine(w.conn, &w.call)
 		}
 		return w, err
 	}
-	return transport.Admit(ctx, ln, setupTime, check, func(_ net.Conn, w caller) (farewell bool) {
+	return transport.Admit(ctx, ln, setupTime, check, func(_ net.Conn, w caller) (ended bool) {
 		if w.Op == "" {
 			w.conn.Close()
 			return true
 		}
 		_, err := n.perform(ctx, w.conn, dev, w.PerfConfig, false)
-		if told != nil {
-			told(w.PerfConfig, err)
+		if report != nil {
+			report(w.PerfConfig, err)
 		}
 		return false
 	})
@@ -137,7 +137,7 @@ func (n *Net) Perf(ctx context.Context, addr string, dev int, secret []byte, c P
 	return n.perform(ctx, conn, dev, c, true)
 }
 
-// EndPerf tells the server that no more is to be measured.
+// EndPerf informs the server that the measurements are complete.
 func EndPerf(ctx context.Context, addr string, secret []byte) error {
 	conn, err := dialPerf(ctx, addr, secret, call{})
 	if err != nil {
@@ -160,7 +160,7 @@ func dialPerf(ctx context.Context, addr string, secret []byte, w call) (net.Conn
 	_ = raw.SetDeadline(time.Now().Add(setupTime))
 	conn, err := psk.Dial(raw, secret, nil)
 	if err == nil {
-		err = say(conn, &w)
+		err = writeLine(conn, &w)
 	}
 	if err != nil {
 		raw.Close()
@@ -227,9 +227,9 @@ func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig,
 	if c.Latency {
 		m.set.QPs, c.Bidirectional = units.Some(1), false
 	}
-	var t *talk
+	var t *control
 	if c.Op == OpNCCL {
-		t = newTalk(conn)
+		t = newControl(conn)
 		p, err = m.pattern(ctx, t, dev, &c, client)
 	} else {
 		p, t, err = m.bare(ctx, conn, dev, &c, client)
@@ -240,7 +240,7 @@ func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig,
 	return t.settle(p, err, client)
 }
 
-// note is what the sides tell each other by the way.
+// note is a control message between the sides.
 type note struct {
 	Ready  bool
 	Ended  bool   // no more messages will come; of nccl, no more will be taken
@@ -250,14 +250,14 @@ type note struct {
 	Err    string
 }
 
-// talk is the connection by which two sides agree.
-type talk struct {
+// control is the control connection of two sides.
+type control struct {
 	conn net.Conn
-	far  chan note // closed when the peer is gone
+	far  chan note // closed when the peer disconnects
 }
 
-func newTalk(conn net.Conn) *talk {
-	t := &talk{conn: conn, far: make(chan note, 16)}
+func newControl(conn net.Conn) *control {
+	t := &control{conn: conn, far: make(chan note, 16)}
 	go func() {
 		defer close(t.far)
 		for in := json.NewDecoder(conn); ; {
@@ -271,10 +271,10 @@ func newTalk(conn net.Conn) *talk {
 	return t
 }
 
-var errPeerGone = errors.New("the peer ended the measurement")
+var errPeerEnded = errors.New("the peer ended the measurement")
 
 // next waits for the peer's next note.
-func (t *talk) next() (note, error) {
+func (t *control) next() (note, error) {
 	w, ok := <-t.far
 	return w, w.fault(ok)
 }
@@ -282,15 +282,15 @@ func (t *talk) next() (note, error) {
 func (w *note) fault(ok bool) error {
 	switch {
 	case !ok:
-		return errPeerGone
+		return errPeerEnded
 	case w.Err != "":
 		return fmt.Errorf("the peer says: %s", w.Err)
 	}
 	return nil
 }
 
-// look takes a note if there is one.
-func (t *talk) look() (w note, err error) {
+// poll takes a note if there is one.
+func (t *control) poll() (w note, err error) {
 	select {
 	case w, ok := <-t.far:
 		return w, w.fault(ok)
@@ -300,8 +300,8 @@ func (t *talk) look() (w note, err error) {
 }
 
 // meet waits until both are ready.
-func (t *talk) meet() error {
-	if err := say(t.conn, &note{Ready: true}); err != nil {
+func (t *control) meet() error {
+	if err := writeLine(t.conn, &note{Ready: true}); err != nil {
 		return err
 	}
 	w, err := t.next()
@@ -312,24 +312,24 @@ func (t *talk) meet() error {
 }
 
 // settle gives the client both sides' results, and the server nothing.
-func (t *talk) settle(p *Perf, err error, client bool) (*Perf, error) {
+func (t *control) settle(p *Perf, err error, client bool) (*Perf, error) {
 	if err != nil {
-		_ = say(t.conn, &note{Err: err.Error()})
+		_ = writeLine(t.conn, &note{Err: err.Error()})
 		return nil, err
 	}
 	if !client {
-		if err := say(t.conn, &note{Perf: p}); err != nil {
+		if err := writeLine(t.conn, &note{Perf: p}); err != nil {
 			return nil, err
 		}
 		// The client goes when it has it.
-		if w, err := t.next(); err != errPeerGone {
+		if w, err := t.next(); err != errPeerEnded {
 			return nil, errors.Join(err, w.fault(true))
 		}
 		return nil, nil
 	}
 	w, err := t.next()
 	if err == nil && w.Perf == nil {
-		err = errors.New("the peer tells no result")
+		err = errors.New("the peer sent no result")
 	}
 	if err != nil {
 		return nil, err

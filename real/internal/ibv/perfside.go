@@ -15,7 +15,7 @@ import (
 // messages: what goes out, and what comes in.
 type side struct {
 	*comm
-	t        *talk
+	t        *control
 	c        *PerfConfig
 	op       uint32
 	sends    bool // in bandwidth
@@ -28,11 +28,11 @@ type side struct {
 }
 
 // bare measures write, read or send.
-func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, client bool) (*Perf, *talk, error) {
+func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, client bool) (*Perf, *control, error) {
 	o := &opening{conn: conn, notes: 2 * c.Size, access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead}
 	if !client {
 		o.far = new(greeting)
-		if err := hear(conn, o.far); err != nil {
+		if err := readLine(conn, o.far); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -40,7 +40,7 @@ func (n *Net) bare(ctx context.Context, conn net.Conn, dev int, c *PerfConfig, c
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &side{comm: k, t: newTalk(conn), c: c, op: perfOps[c.Op], mem: mem, sends: client || c.Bidirectional, awaits: !client || c.Bidirectional}
+	s := &side{comm: k, t: newControl(conn), c: c, op: perfOps[c.Op], mem: mem, sends: client || c.Bidirectional, awaits: !client || c.Bidirectional}
 	p, err := s.run(ctx, client)
 	return p, s.t, errors.Join(err, k.free())
 }
@@ -107,9 +107,9 @@ func (s *side) poll(sent func(id uint64)) (n int, err error) {
 	return n, nil
 }
 
-// listen hears whether the other side has ended.
+// listen detects that the other side has ended.
 func (s *side) listen() error {
-	w, err := s.t.look()
+	w, err := s.t.poll()
 	s.farEnded = s.farEnded || w.Ended
 	return err
 }
@@ -119,8 +119,8 @@ func (s *side) listen() error {
 func (s *side) stream(ctx context.Context) (*Perf, error) {
 	began := time.Now()
 	now := func() int64 { return time.Since(began).Nanoseconds() }
-	done, alive, told := 0, began, !s.sends
-	for turn := 0; ; turn++ {
+	done, alive, reported := 0, began, !s.sends
+	for round := 0; ; round++ {
 		for s.sends && len(s.posted)-done < s.c.TxDepth*len(s.qps) && s.c.more(len(s.posted), time.Since(began)) {
 			id := len(s.posted)
 			s.posted, s.finished = append(s.posted, now()), append(s.finished, 0)
@@ -136,23 +136,23 @@ func (s *side) stream(ctx context.Context) (*Perf, error) {
 		if n > 0 {
 			alive = time.Now()
 		}
-		if !told && done == len(s.posted) && !s.c.more(done, time.Since(began)) {
-			told = true
-			if err := say(s.t.conn, &note{Ended: true}); err != nil {
+		if !reported && done == len(s.posted) && !s.c.more(done, time.Since(began)) {
+			reported = true
+			if err := writeLine(s.t.conn, &note{Ended: true}); err != nil {
 				return nil, err
 			}
 		}
-		if n == 0 || turn%64 == 0 {
+		if n == 0 || round%64 == 0 {
 			if err := s.listen(); err != nil {
 				return nil, err
 			}
 		}
 		switch {
-		case told && n == 0 && (s.farEnded || !s.awaits):
+		case reported && n == 0 && (s.farEnded || !s.awaits):
 			return s.bandwidth(), nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case !told && time.Since(alive) > stall:
+		case !reported && time.Since(alive) > stall:
 			return nil, fmt.Errorf("%s on %s: nothing has completed for %v", opcodes[s.op], s.nics[0].dev.Name, stall)
 		}
 	}
@@ -171,7 +171,7 @@ func (s *side) bandwidth() *Perf {
 	return p
 }
 
-// mostForPeak is up to how many messages perftest looks for the peak.
+// mostForPeak is the largest number of messages for which perftest searches the peak.
 const mostForPeak = 20_000
 
 // peak is the best rate from the posting of one message to the completion of
@@ -209,7 +209,7 @@ func (s *side) ping(ctx context.Context) (*Perf, error) {
 	}
 	p.Iters = len(p.Times)
 	slices.Sort(p.Times)
-	return p, say(s.t.conn, &note{Ended: true})
+	return p, writeLine(s.t.conn, &note{Ended: true})
 }
 
 // pong answers each message until the client has ended.

@@ -148,7 +148,7 @@ func (r *recvComm) Iflush(bufs []transport.Buf) (transport.Request, error) {
 	}
 	q, id := r.take(flushing)
 	if q == nil {
-		return nil, fmt.Errorf("flush: %d requests are under way", maxRequests)
+		return nil, fmt.Errorf("flush: %d requests are outstanding", maxRequests)
 	}
 	q.events = len(r.flush)
 	for i, qp := range r.flush {

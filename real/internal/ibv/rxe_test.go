@@ -203,7 +203,7 @@ func (c *faultCase) clean() {
 }
 
 // TestFaultsEndWithAClearError breaks a connection in the ways that hardware
-// and peers do. Who can know of it gets an error that names the verb; nobody
+// and peers do. Who can know of it gets an error that names the verb; no one else
 // gets wrong data, nothing hangs.
 func TestFaultsEndWithAClearError(t *testing.T) {
 	for _, f := range []struct {
@@ -308,7 +308,7 @@ func TestPerf(t *testing.T) {
 }
 
 // TestPerfServer: a client that does not know the secret is refused, one that
-// dies leaves the server ready for the next, and a farewell ends it.
+// dies leaves the server ready for the next, and the client's last call ends it.
 func TestPerfServer(t *testing.T) {
 	n := wires(t, netcfg.IB{})
 	ln, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -317,10 +317,10 @@ func TestPerfServer(t *testing.T) {
 	}
 	defer ln.Close()
 	secret, addr, ctx := []byte("secret"), ln.Addr().String(), context.Background()
-	told := make(chan error, 8)
+	reported := make(chan error, 8)
 	served := make(chan error, 1)
 	go func() {
-		served <- n.ServePerf(ctx, ln, len(n.phys)-1, secret, func(_ PerfConfig, err error) { told <- err })
+		served <- n.ServePerf(ctx, ln, len(n.phys)-1, secret, func(_ PerfConfig, err error) { reported <- err })
 	}()
 	c := PerfConfig{Op: "write", Size: 100, Iters: 10, QPs: 1, TxDepth: 4}
 	if _, err := n.Perf(ctx, addr, 0, []byte("another"), c); err == nil {
@@ -331,8 +331,8 @@ func TestPerfServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close() // dies
-	// Callers are heard side by side: the next one waits until the dead one had its turn.
-	if err := <-told; err == nil {
+	// Callers are served concurrently: the next one waits until the dead one had its turn.
+	if err := <-reported; err == nil {
 		t.Error("the server measured with a dead client")
 	}
 	if _, err := n.Perf(ctx, addr, 0, secret, c); err != nil {
@@ -344,9 +344,9 @@ func TestPerfServer(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Errorf("the server ends with %v", err)
 	}
-	close(told)
-	if err, heard := <-told; err != nil || !heard || len(told) != 0 {
-		t.Errorf("of the good measurement the server tells %v (told: %v), and %d more", err, heard, len(told))
+	close(reported)
+	if err, heard := <-reported; err != nil || !heard || len(reported) != 0 {
+		t.Errorf("of the good measurement the server reports %v (received: %v), and %d more", err, heard, len(reported))
 	}
 }
 

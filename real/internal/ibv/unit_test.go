@@ -62,7 +62,7 @@ func TestShownQPsAreChecked(t *testing.T) {
 		{"five NICs", func(h *hello) { h.NICs = make([]verbs.Address, 5) }, "of 5 NICs"},
 		{"a NIC that is not there", func(h *hello) { h.QPs[1].NIC = 2 }, "NIC 2 of 2"},
 		{"a NIC below the first", func(h *hello) { h.QPs[1].NIC = -1 }, "NIC -1 of 2"},
-		{"another link layer", func(h *hello) { h.NICs[1].Layer = verbs.InfiniBand }, "c speaks another link layer (IB) than a (RoCE)"},
+		{"another link layer", func(h *hello) { h.NICs[1].Layer = verbs.InfiniBand }, "c has another link layer (IB) than a (RoCE)"},
 	} {
 		k := &comm{nics: []*nic{near, near}, qps: make([]*queuePair, 2), far: good()}
 		c.damage(&k.far)
@@ -78,11 +78,11 @@ func TestShownQPsAreChecked(t *testing.T) {
 func TestHearing(t *testing.T) {
 	in := strings.NewReader(`{"NICs":2,"QPs":3}` + "\nR")
 	var g greeting
-	if err := hear(in, &g); err != nil || g.NICs != 2 || g.QPs != 3 || in.Len() != 1 {
+	if err := readLine(in, &g); err != nil || g.NICs != 2 || g.QPs != 3 || in.Len() != 1 {
 		t.Errorf("heard %+v and left %d bytes: %v", g, in.Len(), err)
 	}
 	for _, bad := range []string{"", "x\n", `{"NICs":2}`, `{"NICs":"two"}` + "\n", strings.Repeat(" ", maxLine+1)} {
-		if err := hear(strings.NewReader(bad), &g); err == nil {
+		if err := readLine(strings.NewReader(bad), &g); err == nil {
 			t.Errorf("%.20q is heard", bad)
 		}
 	}

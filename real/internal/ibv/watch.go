@@ -14,22 +14,22 @@ var opcodes = map[uint32]string{verbs.OpWrite: "RDMA_WRITE", verbs.OpWriteImm: "
 // watcher follows what a connection posts; nil follows nothing. Requests
 // without a completion of their own are done when a later one of their QP is.
 type watcher struct {
-	of   *comm
-	tell func(transport.Work)
-	sent map[*queuePair][]pending // in the order of posting
+	of     *comm
+	report func(transport.Work)
+	sent   map[*queuePair][]pending // in the order of posting
 }
 
-// pending is a request on its way.
+// pending is a request in flight.
 type pending struct {
 	transport.Work
 	signaled bool
 }
 
-// Watch reports every request of the connection from now on; nil ends it.
-func (k *comm) Watch(tell func(transport.Work)) {
+// Watch reports every request of the connection from this call on; nil ends it.
+func (k *comm) Watch(report func(transport.Work)) {
 	k.watch = nil
-	if tell != nil {
-		k.watch = &watcher{of: k, tell: tell, sent: map[*queuePair][]pending{}}
+	if report != nil {
+		k.watch = &watcher{of: k, report: report, sent: map[*queuePair][]pending{}}
 	}
 }
 
@@ -53,7 +53,7 @@ func (w *watcher) posted(q *queuePair, chain ...verbs.Work) {
 	}
 }
 
-// completed tells of the next request of a QP that has a completion, and of
+// completed reports the next request of a QP that has a completion, and of
 // those before it: a QP ends them in order.
 func (w *watcher) completed(q *queuePair) {
 	if w == nil {
@@ -67,7 +67,7 @@ func (w *watcher) completed(q *queuePair) {
 		for _, k := range all[:i+1] {
 			k.Done = now
 			if k.Opcode != transport.OpCTS {
-				w.tell(k.Work)
+				w.report(k.Work)
 			}
 		}
 		w.sent[q] = append(all[:0], all[i+1:]...)
@@ -75,7 +75,7 @@ func (w *watcher) completed(q *queuePair) {
 	}
 }
 
-// offered tells of a CTS whose posting began at a time. Few have a completion,
+// offered reports a CTS whose posting began at a time. Few have a completion,
 // which must not end another request.
 func (w *watcher) offered(q *queuePair, cts verbs.Work, began time.Time) {
 	if w == nil {
@@ -83,13 +83,13 @@ func (w *watcher) offered(q *queuePair, cts verbs.Work, began time.Time) {
 	}
 	k := w.work(q, transport.OpCTS, cts.Len, cts.ID, began)
 	k.Done = time.Now()
-	w.tell(k)
+	w.report(k)
 	if cts.Signaled {
 		w.sent[q] = append(w.sent[q], pending{k, true})
 	}
 }
 
-// arrived tells that a receiver knows of its data.
+// arrived reports that a receiver knows of its data.
 func (w *watcher) arrived(q *queuePair, wc *verbs.WC, size int) {
 	if w == nil {
 		return
@@ -97,5 +97,5 @@ func (w *watcher) arrived(q *queuePair, wc *verbs.WC, size int) {
 	now := time.Now()
 	k := w.work(q, transport.OpArrival, size, wc.ID, now)
 	k.Done = now
-	w.tell(k)
+	w.report(k)
 }

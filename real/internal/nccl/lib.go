@@ -192,7 +192,7 @@ func (l *Lib) Init(id UniqueID, rank, n int) (Comm, error) {
 	return *c, err
 }
 
-// Destroy frees a communicator; Abort ends one whose peers are gone.
+// Destroy frees a communicator; Abort ends one whose peers have failed.
 func (l *Lib) Destroy(c Comm) error {
 	return l.check("ncclCommDestroy", 0, l.fn.commDestroy.Call(uintptr(c)))
 }

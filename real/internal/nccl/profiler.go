@@ -11,7 +11,7 @@ import (
 // Mask says so.
 type Profiler struct{ mask, write dl.Proc }
 
-// AllEvents is the mask of everything that NCCL tells.
+// AllEvents is the mask of every event that NCCL reports.
 const AllEvents = 1<<12 - 1
 
 // LoadProfiler opens the plugin and has NCCL load it too. It must be called
@@ -34,7 +34,7 @@ func LoadProfiler(path string) (*Profiler, error) {
 	return p, nil
 }
 
-// Mask chooses the kinds of events from now on; 0 is none.
+// Mask chooses the kinds of events from this call on; 0 is none.
 func (p *Profiler) Mask(mask int) { p.mask.Call(uintptr(mask)) }
 
 // Write writes all events so far as a Chrome trace and forgets them.

@@ -42,7 +42,7 @@ int main(int n, char **v) {
 }
 `
 
-// TestProfilerPlugin compiles the plugin, tells it what NCCL would, and reads
+// TestProfilerPlugin compiles the plugin, sends it what NCCL would, and reads
 // the trace back.
 func TestProfilerPlugin(t *testing.T) {
 	cc, err := exec.LookPath("gcc")

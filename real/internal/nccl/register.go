@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// CanRegister tells whether the library registers buffers (from 2.19 on): the
+// CanRegister reports whether the library registers buffers (2.19 or later): the
 // error is an *exec.UnsupportedError that names what is missing.
 func (l *Lib) CanRegister() error { return l.lib.Bind("buffer registration", l.fn.registration()) }
 
@@ -24,7 +24,7 @@ func (l *Lib) MemFree(p cuda.Ptr) error {
 	return l.check("ncclMemFree", 0, l.fn.memFree.Call(uintptr(p)))
 }
 
-// Register tells a communicator of a buffer that operations will use.
+// Register registers with a communicator a buffer that operations will use.
 func (l *Lib) Register(c Comm, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
 	h := new(uintptr)
 	err = l.check("ncclCommRegister", c, l.fn.register.Call(uintptr(c), uintptr(p), uintptr(size), uintptr(unsafe.Pointer(h))))
@@ -36,14 +36,14 @@ func (l *Lib) Deregister(c Comm, handle uintptr) error {
 	return l.check("ncclCommDeregister", c, l.fn.deregister.Call(uintptr(c), handle))
 }
 
-// CanWindow tells whether the library has windows (from 2.27 on), as
+// CanWindow reports whether the library has windows (2.27 or later), as
 // CanRegister.
 func (l *Lib) CanWindow() error { return l.lib.Bind("symmetric windows", l.fn.windows()) }
 
-// Window tells a communicator of a buffer that every rank has at the same
+// Window registers with a communicator a buffer that every rank has at the same
 // offset of memory from MemAlloc, so that its kernels reach all ranks' buffers
 // (NCCL_WIN_COLL_SYMMETRIC, nccl.h.in:59). All ranks call it together, with
-// the same size. On machines where memory is not shared this way, NCCL registers
+// the same size. On machines where memory is not shared so, NCCL registers
 // the buffer as Register does.
 func (l *Lib) Window(c Comm, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
 	const symmetric = 1

@@ -1,4 +1,4 @@
-// Package pmi asks the launcher that started a process to tell its ranks a word
+// Package pmi gives the ranks that a launcher started a word
 // of rank 0's: by PMI-1's text protocol (Flux's RFC 13, version 1), over the
 // connection that PMI_FD names, as MPICH's Hydra, Intel MPI and Flux have it.
 //
@@ -41,7 +41,7 @@ func Open(fd int) (net.Conn, error) {
 
 // Share returns rank 0's word on every rank; only rank 0 has one to give, a
 // single one without spaces. All ranks call it, once: the launcher then knows
-// them as done with PMI, so a later failure is theirs to tell.
+// them as done with PMI, so a later failure is theirs to report.
 func Share(c net.Conn, rank int, word string) (string, error) {
 	if err := c.SetDeadline(time.Now().Add(Limit)); err != nil {
 		return "", err

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// launcher is a process manager of n ranks that speaks PMI-1 as RFC 13 has it.
+// launcher is a process manager of n ranks that implements PMI-1 as RFC 13 has it.
 type launcher struct {
 	t       *testing.T
 	mu      sync.Mutex

@@ -14,7 +14,7 @@ import (
 // key confirmation. Its test vectors are this package's tests.
 //
 // Both sides hash the secret to a generator g of the group. Each draws a scalar
-// y and sends Y = y·g, which is a uniformly random element whatever the secret
+// y and sends Y = y·g, which is a uniformly random element for any secret
 // is. Both then compute K = y·Y' and hash it. Who guessed another secret
 // computed another g, and gets another K without a hint which secret was right.
 

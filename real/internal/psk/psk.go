@@ -3,7 +3,7 @@
 // password-authenticated key exchange that is bound to the TLS session, proves
 // that both ends know the secret.
 //
-// Neither a stranger who connects nor a squatter who is connected to learns
+// Neither an unknown peer that connects nor a false listener learns
 // anything by which a secret could be guessed offline: each connection tests one
 // guess. Certificates prove nothing here; they are made for the process and
 // thrown away. docs/adr/0017 has the reasons.
@@ -30,7 +30,7 @@ import (
 var ErrRefused = errors.New("refused: the two sides have different secrets")
 
 // ErrCut: the connection ended before either side had proven anything. A
-// listener that drops strangers because there are too many ends connections so;
+// listener that drops unknown peers because there are too many ends connections so;
 // another try may succeed.
 var ErrCut = errors.New("the connection closed during the handshake")
 
@@ -49,10 +49,10 @@ const MaxHello = 255
 type Conn struct{ *tls.Conn }
 
 // Close ends the connection at once. TLS's own Close would wait for room to say
-// so; whoever leaves in order says it by a message.
+// so; an orderly exit is announced by a message.
 func (c *Conn) Close() error { return c.NetConn().Close() }
 
-// certificate is this process's: no one checks it.
+// certificate is this process's: it is not checked.
 var certificate = sync.OnceValues(func() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -80,7 +80,7 @@ const (
 	right = 1
 )
 
-// Dial runs the dialer's side of a handshake over a connection. hello is told to
+// Dial runs the dialer's side of a handshake over a connection. hello is sent to
 // the acceptor, and authenticated. The connection is the caller's to close where
 // Dial fails.
 func Dial(c net.Conn, secret, hello []byte) (*Conn, error) {
@@ -225,7 +225,7 @@ func (g *Gate) check(got, want []byte) bool {
 	return false
 }
 
-// cut tells a connection that ended from one that said something wrong.
+// cut distinguishes a connection that ended from one that sent something wrong.
 func cut(err error) error {
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed} {
 		if errors.Is(err, end) {

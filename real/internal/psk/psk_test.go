@@ -51,7 +51,7 @@ func serve(g *Gate, c net.Conn) chan admitted {
 }
 
 // TestSameSecretMeets: hello and data come through, both ways, and nothing of
-// them stands on the wire.
+// them is sent on the wire.
 func TestSameSecretMeets(t *testing.T) {
 	a, b := wire(t)
 	tap := &recorder{Conn: b}
@@ -75,7 +75,7 @@ func TestSameSecretMeets(t *testing.T) {
 	}
 	for _, clear := range []string{"rank 1", "in clear", "secret"} {
 		if bytes.Contains(tap.out(), []byte(clear)) || bytes.Contains(tap.in(), []byte(clear)) {
-			t.Errorf("%q stands on the wire", clear)
+			t.Errorf("%q is sent on the wire", clear)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (r *recorder) Read(b []byte) (int, error) {
 func (r *recorder) out() []byte { r.mu.Lock(); defer r.mu.Unlock(); return r.sent.Bytes() }
 func (r *recorder) in() []byte  { r.mu.Lock(); defer r.mu.Unlock(); return r.got.Bytes() }
 
-// guess plays a stranger who has one guess at the acceptor's secret, and returns
+// guess plays an unknown peer that has one guess at the acceptor's secret, and returns
 // all that the acceptor says inside TLS.
 func guess(t *testing.T, secret, word []byte) (said []byte) {
 	t.Helper()
@@ -175,7 +175,7 @@ func TestAStrangerLearnsOnlyThatHisGuessIsWrong(t *testing.T) {
 
 // TestTheOldOracle: shared/attack's oracle opened a connection with the former
 // handshake's greeting and got a MAC of it by the secret. To that greeting, as to
-// any that is not TLS's, acceptors of all secrets now answer alike.
+// any that is not TLS's, acceptors of all secrets now answer in the same way.
 func TestTheOldOracle(t *testing.T) {
 	hello := make([]byte, 29)
 	copy(hello, "SCB1")
@@ -201,7 +201,7 @@ func TestTheOldOracle(t *testing.T) {
 	}
 }
 
-// TestASquatterLearnsNothingByTheDialersProof: whoever listens in the acceptor's
+// TestASquatterLearnsNothingByTheDialersProof: a listener in the acceptor's
 // place gets a share and a MAC that only the guess he made himself explains.
 func TestASquatterLearnsNothingByTheDialersProof(t *testing.T) {
 	a, b := wire(t)

@@ -11,12 +11,12 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// maxRequests is how many requests of a connection may be under way
+// maxRequests is how many requests of a connection may be outstanding
 // (nccl_net.h, NCCL_NET_MAX_REQUESTS).
 const maxRequests = 32
 
-// ErrPeerGone: the other side closed the connection, or its process ended.
-var ErrPeerGone = errors.New("the peer closed the connection")
+// ErrPeerClosed: the other side closed the connection, or its process ended.
+var ErrPeerClosed = errors.New("the peer closed the connection")
 
 // conn is one direction of a connection. One goroutine serves the control
 // socket, message after message; helpers serve the data sockets. Both sides
@@ -35,7 +35,7 @@ type conn struct {
 	closing chan struct{}
 	once    sync.Once
 	wg      sync.WaitGroup
-	tell    func(transport.Work) // of whoever posts and tests; nil: nobody watches
+	report  func(transport.Work) // called by the thread that posts and tests; nil: not watched
 	watched atomic.Bool          // the same, for who serves the sockets
 }
 
@@ -55,13 +55,13 @@ const (
 
 type request struct {
 	c     *conn
-	state int // owned by whoever calls Isend, Irecv and Test
+	state int // owned by the caller of Isend, Irecv and Test
 	tag   int32
 	buf   []byte
 	size  int          // of the message, once known
-	left  atomic.Int32 // parts under way, and one for the control socket
+	left  atomic.Int32 // parts outstanding, and one for the control socket
 	sizes [1]int
-	seen  []*seen // what sockets did for it, where somebody watches
+	seen  []*seen // what sockets did for it, if watched
 }
 
 func newConn(socks []net.Conn, inv *invitation, send bool) *conn {
@@ -82,7 +82,7 @@ func newConn(socks []net.Conn, inv *invitation, send bool) *conn {
 // fail ends every request with the first error.
 func (c *conn) fail(err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = ErrPeerGone
+		err = ErrPeerClosed
 	}
 	err = fmt.Errorf("socket connection with %s: %w", c.peer, err)
 	c.err.CompareAndSwap(nil, &err)
@@ -214,7 +214,7 @@ func (c *conn) help(q chan task) {
 	}
 }
 
-// post queues a request; nil without error: too many are under way.
+// post queues a request; nil without error: too many are outstanding.
 func (c *conn) post(b transport.Buf, tag int32) (transport.Request, error) {
 	if err := c.failure(); err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (r *request) Test() (bool, []int, error) {
 		return false, nil, r.c.failure()
 	}
 	r.state, r.sizes[0] = idle, r.size
-	r.tell()
+	r.report()
 	return true, r.sizes[:], nil
 }
 
@@ -258,7 +258,7 @@ func (m memory) Release() error { return nil }
 // Register makes memory usable by the connection.
 func (c *conn) Register(mem []byte) (transport.Memory, error) { return memory(mem), nil }
 
-// Close ends the connection. What was sent and tested is on its way.
+// Close ends the connection. What was sent and tested is in flight.
 func (c *conn) Close() error {
 	c.fail(transport.ErrClosed)
 	c.wg.Wait()

@@ -6,5 +6,5 @@
 // (misc/socket.cc).
 //
 // Beyond NCCL: a connection is only taken from a peer that shows the handle's
-// token, and a peer that is gone ends every request with an error.
+// token, and a peer that has failed ends every request with an error.
 package sock

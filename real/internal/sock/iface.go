@@ -51,7 +51,7 @@ func interfaces() ([]Interface, error) {
 // Choose picks interfaces as NCCL does: those that NCCL_SOCKET_IFNAME lists,
 // else those called ib…, else all but docker…, lo… and virbr…, else docker…,
 // lo…, virbr… in turn (misc/socket.cc:236). One address of an interface is
-// used, of the family that NCCL_SOCKET_FAMILY asks for; loopback addresses of
+// used, of the family that NCCL_SOCKET_FAMILY selects; loopback addresses of
 // IPv6 are left out.
 func Choose(all []Interface, ifname, family string) []Interface {
 	lists := []string{"ib", "^docker,lo,virbr", "docker", "lo", "virbr"}
@@ -108,7 +108,7 @@ func absent(ifname, family string) error {
 	return &exec.UnsupportedError{Feature: "sockets", Needs: needs, Found: "none"}
 }
 
-// speed is an interface's Mbps, 10000 where the kernel does not tell
+// speed is an interface's Mbps, 10000 where the kernel does not report it
 // (net_socket.cc:88).
 func speed(name string) int {
 	b, err := os.ReadFile("/sys/class/net/" + name + "/speed")

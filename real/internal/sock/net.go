@@ -127,7 +127,7 @@ func (l *listener) Handle() transport.Handle {
 
 func (l *listener) Close() error { return l.ln.Close() }
 
-// setupTime bounds what a newcomer takes to prove the handle's key.
+// setupTime bounds how long a new connection takes to prove the handle's key.
 const setupTime = 20 * time.Second
 
 // Accept takes all sockets of the first peer that proves the handle's key.

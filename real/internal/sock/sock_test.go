@@ -50,8 +50,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestPeerGoneIsAnError: requests under way end when the other side closes.
-func TestPeerGoneIsAnError(t *testing.T) {
+// TestClosedPeerIsAnError: outstanding requests end when the other side closes.
+func TestClosedPeerIsAnError(t *testing.T) {
 	u := transporttest.Subject{Net: loopback(t, netcfg.Socket{}), Memory: transporttest.GoMemory}
 	s, r := transporttest.Pipe(t, u)
 	dst := u.Registered(t, r, 64)
@@ -62,8 +62,8 @@ func TestPeerGoneIsAnError(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := transporttest.Until(q); !errors.Is(err, ErrPeerGone) {
-		t.Errorf("got %v, want %v", err, ErrPeerGone)
+	if _, err := transporttest.Until(q); !errors.Is(err, ErrPeerClosed) {
+		t.Errorf("got %v, want %v", err, ErrPeerClosed)
 	}
 	if _, err := s.Isend(transport.Buf{Mem: memory(nil)}, 0); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("send on a closed connection: %v", err)
@@ -106,7 +106,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// TestAcceptEnds: nobody comes.
+// TestAcceptEnds: no peer connects.
 func TestAcceptEnds(t *testing.T) {
 	l, err := loopback(t, netcfg.Socket{}).Listen(0)
 	if err != nil {

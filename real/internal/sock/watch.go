@@ -6,18 +6,18 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// seen is what one socket does for a message; nil where nobody watches. Who
-// serves the socket writes it, who tests the request tells it.
+// seen is what one socket does for a message; nil if not watched. The thread that
+// serves the socket writes it, the one that tests the request reports it.
 type seen struct{ transport.Work }
 
-// Watch reports every message of the connection from now on, socket by socket;
+// Watch reports every message of the connection from this call on, socket by socket;
 // nil ends it.
-func (c *conn) Watch(tell func(transport.Work)) {
-	c.tell = tell
-	c.watched.Store(tell != nil)
+func (c *conn) Watch(report func(transport.Work)) {
+	c.report = report
+	c.watched.Store(report != nil)
 }
 
-// begin notes that a socket turns to a part of a message.
+// begin notes that a socket begins a part of a message.
 func (c *conn) begin(r *request, sock, size int) *seen {
 	if !c.watched.Load() {
 		return nil
@@ -36,13 +36,13 @@ func (s *seen) end() {
 	}
 }
 
-// tell reports what was seen of a message that is over.
-func (r *request) tell() {
-	if r.c.tell == nil {
+// report reports what was seen of a message that is over.
+func (r *request) report() {
+	if r.c.report == nil {
 		return
 	}
 	for i, s := range r.seen {
 		s.ID = uint64(i)
-		r.c.tell(s.Work)
+		r.c.report(s.Work)
 	}
 }

@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// Admit takes connections until take says that there are enough. A newcomer
-// has to show by its first words, which check reads within patience, that it is
-// expected; strangers are dropped, and one that keeps silent holds up nobody.
-// Connections that take does not keep are its to close.
-func Admit[T any](ctx context.Context, ln *net.TCPListener, patience time.Duration, check func(net.Conn) (T, error), take func(net.Conn, T) (enough bool)) error {
+// Admit accepts connections until take returns true. check must accept the first
+// bytes of a connection within the timeout; other connections are closed. A slow
+// client does not block others. take closes the connections that it does not
+// keep.
+func Admit[T any](ctx context.Context, ln *net.TCPListener, timeout time.Duration, check func(net.Conn) (T, error), take func(net.Conn, T) (enough bool)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	// A deadline that is over ends the wait and leaves the listener whole.
 	stop := context.AfterFunc(ctx, func() { _ = ln.SetDeadline(time.Unix(1, 0)) })
-	type guest struct {
+	type caller struct {
 		conn net.Conn
 		word T
 	}
-	arrived := make(chan guest)
+	arrived := make(chan caller)
 	var all sync.WaitGroup
 	all.Go(func() {
 		end(Serve(ln, 0, func(c net.Conn, known func()) {
-			_ = c.SetDeadline(time.Now().Add(patience))
+			_ = c.SetDeadline(time.Now().Add(timeout))
 			// The end of all waiting ends this wait too.
 			unwatch := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 			word, err := check(c)
 			if unwatch() && err == nil {
 				known()
 				select {
-				case arrived <- guest{c, word}:
+				case arrived <- caller{c, word}:
 					return
 				case <-ctx.Done():
 				}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestAdmit: of a silent caller, a stranger and two guests the guests get in,
+// TestAdmit: of a silent caller, an unknown peer and two expected ones those two are admitted,
 // at once; the listener serves again afterwards, and ends with its context.
 func TestAdmit(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

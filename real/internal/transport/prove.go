@@ -10,8 +10,8 @@ import (
 )
 
 // Key is drawn by a listener and travels in its Handle, through the bootstrap's
-// encrypted connections. Whoever connects proves it without showing it, and so
-// does the listener: a stranger's connection is never taken for a peer's, nor a
+// encrypted connections. The dialer proves it without showing it, and so
+// does the listener: an unknown peer's connection is never taken for a peer's, nor a
 // squatter's address. What follows on the connection is plain.
 type Key [16]byte
 
@@ -21,8 +21,8 @@ func NewKey() (k Key, err error) {
 	return k, err
 }
 
-// ErrStranger: the peer does not know the handle's key.
-var ErrStranger = errors.New("refused: the peer does not know the handle's key")
+// ErrUnknownPeer: the peer does not know the handle's key.
+var ErrUnknownPeer = errors.New("refused: the peer does not know the handle's key")
 
 const nonceSize = 16
 
@@ -55,7 +55,7 @@ func (k *Key) Prove(c net.Conn, which byte) error {
 		return err
 	}
 	if !hmac.Equal(answer[:], k.mac("listen", mine, nonce[:])) {
-		return ErrStranger
+		return ErrUnknownPeer
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (k *Key) Check(c net.Conn) (which byte, err error) {
 	}
 	mine, proof := got[:nonceSize+1], got[nonceSize+1:]
 	if !hmac.Equal(proof, k.mac("connect", nonce[:], mine)) {
-		return 0, ErrStranger
+		return 0, ErrUnknownPeer
 	}
 	_, err = c.Write(k.mac("listen", mine, nonce[:]))
 	return mine[nonceSize], err

@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// maxStrangers is how many connections that have proven nothing a listener
-// keeps, beside those that it expects, where descriptors are plenty.
-const maxStrangers = 128
+// maxUnproven is the number of unauthenticated connections that a listener
+// keeps, beside those that it expects, if descriptors are plentiful.
+const maxUnproven = 128
 
-// Strangers is how many they are in this process: a quarter of its descriptors
-// at most, so that the rest of it has some.
-func Strangers() int {
+// MaxUnproven is that number for this process: at most a quarter of its
+// descriptors, so that the rest of it has some.
+func MaxUnproven() int {
 	if n := descriptors(); n > 0 {
-		return min(maxStrangers, max(n/4, 1))
+		return min(maxUnproven, max(n/4, 1))
 	}
-	return maxStrangers
+	return maxUnproven
 }
 
 // Serve accepts connections until ln fails for good, runs handle on each, and
 // returns when all have ended. Where the process or the system is out of file
-// descriptors it waits and goes on, as net/http does.
+// descriptors it waits and continues, as net/http does.
 //
 // handle calls known once the caller has proven what it is. Of the callers that
 // have not, the oldest is closed when there are more than those expected and
-// Strangers, or no descriptor is left: strangers that keep silent hold up no one.
+// MaxUnproven, or no descriptor is left: idle unknown peers do not block others.
 func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func())) error {
 	var all sync.WaitGroup
 	defer all.Wait()
-	var s strangers
-	most := expected + Strangers()
+	var s unproven
+	most := expected + MaxUnproven()
 	const least, longest = 5 * time.Millisecond, 250 * time.Millisecond
 	for wait := least; ; {
 		c, err := ln.Accept()
@@ -57,7 +57,7 @@ func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func()))
 	}
 }
 
-// passing tells whether a failed accept may succeed later: descriptors or memory
+// passing reports whether a failed accept may succeed later: descriptors or memory
 // are short, or the caller has left already.
 func passing(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR} {
@@ -68,14 +68,14 @@ func passing(err error) bool {
 	return false
 }
 
-// strangers are the connections that have proven nothing, oldest first.
-type strangers struct {
+// unproven are the unauthenticated connections, oldest first.
+type unproven struct {
 	mu  sync.Mutex
 	all list.List
 }
 
 // add keeps a connection until the returned function is called, once or more.
-func (s *strangers) add(c net.Conn) (known func()) {
+func (s *unproven) add(c net.Conn) (known func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.all.PushBack(c)
@@ -86,14 +86,14 @@ func (s *strangers) add(c net.Conn) (known func()) {
 	}
 }
 
-func (s *strangers) count() int {
+func (s *unproven) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all.Len()
 }
 
 // keep closes the oldest until at most n are left.
-func (s *strangers) keep(n int) {
+func (s *unproven) keep(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.all.Len() > n {

@@ -44,7 +44,7 @@ func dial(t *testing.T, ln net.Listener) net.Conn {
 }
 
 // TestServeSurvivesALackOfDescriptors: it waits and serves on, and makes room by
-// closing the stranger that has been there longest. A closed listener ends it.
+// closing the unknown peer that has been there longest. A closed listener ends it.
 func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 	ln := &exhausted{Listener: listen(t)}
 	ended := make(chan error, 1)
@@ -60,7 +60,7 @@ func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 	silent := dial(t, ln)
 	young := dial(t, ln) // which may stay
 	ln.fail.Store(3)
-	dial(t, ln).Close() // wakes the accept that is under way
+	dial(t, ln).Close() // wakes the accept in flight
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the oldest stranger is not closed: %v", err)
 	}
@@ -84,7 +84,7 @@ func TestServeKeepsThoseItKnows(t *testing.T) {
 	ln := listen(t)
 	proven := make(chan bool)
 	go func() {
-		_ = Serve(ln, 2-Strangers(), func(c net.Conn, known func()) {
+		_ = Serve(ln, 2-MaxUnproven(), func(c net.Conn, known func()) {
 			var b [1]byte
 			for {
 				if _, err := io.ReadFull(c, b[:]); err != nil {
@@ -97,31 +97,31 @@ func TestServeKeepsThoseItKnows(t *testing.T) {
 			}
 		})
 	}()
-	guest := dial(t, ln)
-	if _, err := guest.Write([]byte("x")); err != nil {
+	caller := dial(t, ln)
+	if _, err := caller.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	<-proven
-	var strangers []net.Conn
+	var unproven []net.Conn
 	for range 5 {
-		strangers = append(strangers, dial(t, ln))
+		unproven = append(unproven, dial(t, ln))
 	}
-	for i, c := range strangers[:3] {
+	for i, c := range unproven[:3] {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
 			t.Errorf("stranger %d is answered", i)
 		}
 	}
-	if _, err := guest.Write([]byte("y")); err != nil {
+	if _, err := caller.Write([]byte("y")); err != nil {
 		t.Fatal(err)
 	}
 	<-proven
-	if _, err := strangers[4].Write([]byte("z")); err != nil {
+	if _, err := unproven[4].Write([]byte("z")); err != nil {
 		t.Fatal(err)
 	}
 	<-proven
 }
 
-// TestKeys: the peer of a handle is known by both sides, a stranger by neither;
+// TestKeys: the peer of a handle is known by both sides, an unknown peer by neither;
 // the listener shows nothing that depends on the key before the caller's proof,
 // and the key never goes over the wire.
 func TestKeys(t *testing.T) {
@@ -151,7 +151,7 @@ func TestKeys(t *testing.T) {
 		}()
 		err := c.dialer.Prove(near, 7)
 		got := <-done
-		if (err != nil) != c.refused || (got.err != nil) != c.refused || !c.refused && got.which != 7 || c.refused && !errors.Is(got.err, ErrStranger) {
+		if (err != nil) != c.refused || (got.err != nil) != c.refused || !c.refused && got.which != 7 || c.refused && !errors.Is(got.err, ErrUnknownPeer) {
 			t.Errorf("%s: %v; the listener has %d, %v", c.name, err, got.which, got.err)
 		}
 		near.Close()
@@ -160,7 +160,7 @@ func TestKeys(t *testing.T) {
 	// A squatter at the listener's address.
 	near, far := net.Pipe()
 	go func() { _, _ = other.Check(far); _, _ = far.Write(make([]byte, 32)) }()
-	if err := key.Prove(near, 0); !errors.Is(err, ErrStranger) {
+	if err := key.Prove(near, 0); !errors.Is(err, ErrUnknownPeer) {
 		t.Errorf("squatter: %v", err)
 	}
 	near.Close()

@@ -4,7 +4,7 @@
 // non-blocking isend, irecv, iflush and test. real/internal/ibv and real/internal/sock implement
 // it; real/internal/host runs plans over it.
 //
-// A receive may take several messages at once, told apart by tag; a send finds
+// A receive may take several messages at once, distinguished by tag; a send finds
 // the receive that has its tag. A message never overtakes another of its
 // connection.
 package transport
@@ -42,14 +42,14 @@ type Properties struct {
 	Port     int
 	MaxComms int
 	MaxRecvs int
-	// Regs tells whether memory must be registered before use.
+	// Regs reports whether memory must be registered before use.
 	Regs bool
 	// Ports are the devices that a fused one is made of, itself where it is not
 	// fused; nil where the net fuses none.
 	Ports []int
 }
 
-// Handle tells a peer where to connect; it travels through the bootstrap.
+// Handle is the address for a peer to connect to; it travels through the bootstrap.
 type Handle []byte
 
 // Memory is a registered buffer. Its bytes must lie outside the Go heap where
@@ -66,7 +66,7 @@ type Buf struct {
 	Size int
 }
 
-// Request is an operation under way.
+// Request is an outstanding operation.
 type Request interface {
 	// Test reports whether it has ended; sizes are the bytes received by
 	// message. It must be called until it reports true or an error.
@@ -86,10 +86,10 @@ type SendComm interface {
 type RecvComm interface {
 	Register(mem []byte) (Memory, error)
 	// Irecv offers buffers for messages with the given tags. A nil Request
-	// without error means that too many are under way: try again.
+	// without error means that too many are outstanding: try again.
 	Irecv(bufs []Buf, tags []int32) (Request, error)
-	// Iflush makes received data visible to whoever reads the memory by
-	// another way; a nil Request means that there is nothing to do.
+	// Iflush makes received data visible to readers of the memory by
+	// otherwise; a nil Request means that there is nothing to do.
 	Iflush(bufs []Buf) (Request, error)
 	Close() error
 }
@@ -108,15 +108,15 @@ type Work struct {
 }
 
 // Opcodes of Work that are no requests of their own: an offer of buffers, from
-// before it is posted until it is (nothing tells when it is through), and the
-// moment at which a receiver is told of its data.
+// before it is posted until it is (nothing reports when it is through), and the
+// moment at which a receiver is notified of its data.
 const (
 	OpCTS     = "CTS RDMA_WRITE"
 	OpArrival = "RECV_RDMA_WRITE_WITH_IMM"
 )
 
-// Watched is implemented by ends of connections that can tell of their work.
-// The function is called by whoever calls Test; nil ends it.
+// Watched is implemented by ends of connections that can report their work.
+// The function is called by the caller of Test; nil ends it.
 type Watched interface{ Watch(func(Work)) }
 
 // Listener waits for one peer.

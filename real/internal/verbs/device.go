@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// LinkLayer is what a port speaks.
+// LinkLayer is the link layer of a port.
 type LinkLayer uint8
 
 // Link layers.
@@ -149,8 +149,8 @@ func (d *Device) Ports() ([]Port, error) {
 	return out, nil
 }
 
-// port asks for a port's state: with the newer call where the library has it,
-// which also tells speeds that the old byte cannot hold (ibvwrap.cc:146).
+// port queries a port's state: with the newer call where the library has it,
+// which also reports speeds that the old byte cannot hold (ibvwrap.cc:146).
 func (d *Device) port(n uint8) (*portAttr, error) {
 	a := new(portAttr)
 	query := d.lib.fn.queryPort
@@ -267,7 +267,7 @@ func (d *Device) Close() error {
 	return errs.First
 }
 
-// Closing goes on after an error and keeps the first.
+// Closing continues after an error and keeps the first.
 type Closing struct{ First error }
 
 // Keep takes an error, or nil.

@@ -2,7 +2,7 @@ package verbs
 
 import "syscall"
 
-// DMABuf tells whether the device registers DMA-BUF memory: asked for a
+// DMABuf reports whether the device registers DMA-BUF memory: asked for a
 // descriptor that cannot be, it must complain about that and not about the
 // request (net_ib.cc:885).
 func (d *Device) DMABuf() bool {

@@ -24,7 +24,7 @@ func (f *Fault) Get() error {
 
 // Numbers of enum ibv_event_type after which something is unusable
 // (net_ib.cc:206, ncclIbAsyncThreadMain): a device, a completion queue, a QP.
-// All others are told and left.
+// All others are reported and ignored.
 const (
 	eventCQ       = 0
 	eventQPFatal  = 1
@@ -75,7 +75,7 @@ func (w *watch) book(device string, kind uint32, element uintptr, text string) {
 	}
 }
 
-// notice tells of the last event that was not fatal, for errors that it may
+// notice describes the last event that was not fatal, for errors that it may
 // explain.
 func (w *watch) notice() string {
 	if s := w.last.Load(); s != nil {
@@ -116,7 +116,7 @@ func (d *Device) drain() {
 	for int32(d.lib.fn.getAsyncEvent.Call(d.ctx, Pointer(ev))) == 0 {
 		kind := binary.LittleEndian.Uint32(ev[offEventType:])
 		d.watch.book(d.Name, kind, uintptr(binary.LittleEndian.Uint64(ev[:])), cString(d.lib.fn.eventTypeStr.Call(uintptr(kind))))
-		// Last: whoever destroys the element waits for this.
+		// Last: the destroyer of the element waits for this.
 		d.lib.fn.ackAsyncEvent.Call(Pointer(ev))
 	}
 }

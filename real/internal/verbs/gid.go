@@ -14,7 +14,7 @@ type GID [16]byte
 // String is the GID as an IPv6 address.
 func (g GID) String() string { return netip.AddrFrom16(g).String() }
 
-// isV4 tells whether the GID stands for an IPv4 address, unicast or multicast
+// isV4 reports whether the GID represents an IPv4 address, unicast or multicast
 // (net_ib.cc:326, getGidAddrFamily).
 func (g GID) isV4() bool {
 	const mapped, multicast = 0x0000ffff, 0xff0e0000
@@ -22,7 +22,7 @@ func (g GID) isV4() bool {
 	return middle == 0 && binary.BigEndian.Uint32(g[8:]) == mapped && (head == 0 || head == multicast)
 }
 
-// usable tells whether a GID is configured and reaches beyond its link
+// usable reports whether a GID is configured and reaches beyond its link
 // (net_ib.cc:392, validGid).
 func (g GID) usable() bool {
 	linkLocal := binary.BigEndian.Uint64(g[:]) == 0xfe80<<48
@@ -30,12 +30,12 @@ func (g GID) usable() bool {
 }
 
 // flid is the routable local address that an InfiniBand GID may carry, 0
-// without one; subnet is the part of its prefix that tells subnets apart
+// without one; subnet is the part of its prefix that distinguishes subnets
 // (net_ib.cc:460, ncclIbExtractLocalSubnetPrefix).
 func (g GID) flid() uint16   { return binary.BigEndian.Uint16(g[4:]) }
 func (g GID) subnet() uint16 { return binary.BigEndian.Uint16(g[6:]) }
 
-// within tells whether the GID lies in a range of addresses; of IPv4 only its
+// within reports whether the GID lies in a range of addresses; of IPv4 only its
 // last four bytes count.
 func (g GID) within(r netip.Prefix) bool {
 	switch {

@@ -51,7 +51,7 @@ type CompletionError struct {
 func (e *CompletionError) Error() string {
 	s := fmt.Sprintf("%s on %s QP %d to %s: %s (status %d, vendor 0x%x)", e.Verb, e.Device, e.QP, e.Peer, e.Text, e.Status, e.Vendor)
 	if e.Notice != "" {
-		s += "; the device told before: " + e.Notice
+		s += "; the device reported before: " + e.Notice
 	}
 	return s
 }
@@ -107,7 +107,7 @@ func Open() (*Lib, error) {
 	return l, nil
 }
 
-// errnoOf turns the result of a verb that returns an errno.
+// errnoOf converts the result of a verb that returns an errno.
 func errnoOf(verb, dev string, r uintptr) error {
 	n := int32(r)
 	if n == 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // Arena is anonymous memory outside the Go heap: the NIC reads and writes it
-// while no Go code looks, and libibverbs keeps pointers into it.
+// without Go code involved, and libibverbs keeps pointers into it.
 type Arena struct {
 	mem  []byte
 	used int

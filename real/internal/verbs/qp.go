@@ -194,7 +194,7 @@ func (q *QP) Connect(n *End, to *Address, num uint32, s netcfg.Service, peer str
 	return q.modify("RTS", b, maskState|maskTimeout|maskRetryCnt|maskRNRRetry|maskSQPSN|maskMaxRD)
 }
 
-// Extensions asks for the extensions that a QP's NIC offers, or after RTS those that
+// Extensions queries the extensions that a QP's NIC offers, or after RTS those that
 // both NICs have; nil without any (net_ib.cc:1449, ibvwrap.cc:313).
 func (q *QP) Extensions() (*ECE, error) {
 	e := new(ECE)
@@ -288,7 +288,7 @@ func (q *QP) PostRecvInto(id uint64, addr uintptr, n int, lkey uint32) error {
 	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, Pointer(&q.rwr[0]), Pointer(&q.bad[0])))
 }
 
-// Failure turns a bad completion into an error; verb says what was posted.
+// Failure converts a bad completion into an error; verb says what was posted.
 func (q *QP) Failure(verb string, wc *WC) error {
 	return &CompletionError{Verb: verb, Status: wc.Status, Text: cString(q.dev.lib.fn.wcStatusStr.Call(uintptr(wc.Status))),
 		Device: q.dev.Name, QP: wc.QP, Peer: q.peer, Vendor: wc.vendorErr, Notice: q.dev.watch.notice()}

@@ -13,7 +13,7 @@ func v4(a, b, c, d byte) GID { return GID{10: 0xff, 11: 0xff, 12: a, 13: b, 14: 
 func v6(text string) GID     { return netip.MustParseAddr(text).As16() }
 
 // TestRoCEAddress follows NCCL's walk through a table of addresses
-// (net_ib.cc:428): entry 0 stands until one is better.
+// (net_ib.cc:428): entry 0 is kept until one is better.
 func TestRoCEAddress(t *testing.T) {
 	linkLocal, global := v6("fe80::1234"), v6("2001:db8::7")
 	usual := []gidEntry{{linkLocal, 1}, {linkLocal, 2}, {v4(10, 0, 0, 1), 1}, {v4(10, 0, 0, 1), 2}}
@@ -122,7 +122,7 @@ func TestRegistrationsAreShared(t *testing.T) {
 }
 
 // TestEvents: fatal ones end the connection or device that they name, and no
-// other; the rest is told along with later errors (net_ib.cc:206).
+// other; the rest is reported along with later errors (net_ib.cc:206).
 func TestEvents(t *testing.T) {
 	var w watch
 	var a, b Fault
@@ -142,7 +142,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("events that end nothing: %v, %v, %q", b.Get(), w.dev.Get(), w.notice())
 	}
 	w.follow(200, nil)
-	w.book("mlx5_0", eventCQ, 200, "CQ error") // of a queue that is gone
+	w.book("mlx5_0", eventCQ, 200, "CQ error") // of a queue that is destroyed
 	w.book("mlx5_0", eventDevice, 0, "local catastrophic error")
 	var e *Error
 	if b.Get() != nil || !errors.As(w.dev.Get(), &e) || e.Device != "mlx5_0" {

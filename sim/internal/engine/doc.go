@@ -14,5 +14,5 @@
 // sender gets its credit back after a flag. Example: a slice of Simple on a ring
 // waits for slice k of the rank before it and for slice k-8 to be read by the
 // rank behind it; its workers copy and reduce it; one warp fences and posts the
-// flag while the others go on with the next slice (step.go).
+// flag while the others continue with the next slice (step.go).
 package engine

@@ -70,6 +70,7 @@ type Group struct {
 	Ins, Outs      []int32      // of a quotient: all connections that it reads and writes
 	FromBuf, ToBuf []int32      // and those of one op, where they vary
 	drift          float64      // static share of this channel
+	taken          int64        // ops of the program that were taken up
 	held           heldSlice
 	posted         bool       // the last slice's flag goes up behind a fence
 	streams        bool       // the piece in progress began without a pause after such a slice
@@ -90,10 +91,10 @@ const (
 
 // SM is what the groups of one rank's channel share.
 type SM struct {
-	First, Groups int32 // its groups
+	First, Groups int32 // its groups, in the order of their phases
+	from, to      int32 // the groups of the phase
 	active        int32 // threads that move bytes
 	threads       int32 // of the phase's groups
-	phase         int32
 	left          int32 // groups of the phase that run
 }
 
@@ -119,7 +120,7 @@ type Job struct {
 	memory  wire.RouteID // of the GPU's memory, where there is one rank; else 0
 }
 
-// Folding is what an engine asks of a job of which representatives run.
+// Folding is what an engine needs of a job of which representatives run.
 type Folding interface {
 	// Ends replaces an op's connections of the plan by those of the engine.
 	Ends(g *Group, op *plan.Op)
@@ -150,11 +151,20 @@ type Engine struct {
 	Net      *host.Network
 	Observer Observer           // nil: none
 	Progress func(part float64) // nil without a listener
-	fetched  int64              // ops taken up
-	Ops      int64              // in all, where tell is set
+	// Cancelled is polled while groups and connections are laid out; its error ends
+	// that. nil: nothing does.
+	Cancelled func() error
+	fetched   int64 // ops taken up
+	Ops       int64 // in all, where report is set
+	// Skipped is the time of the periods of a steady state that were counted in
+	// place of being simulated, and Periods how many those are.
+	Skipped       units.Time
+	Periods       int64
+	skippedEvents int64
+	steady        steady
 }
 
-// Options are what a run is made of, beside its plan.
+// Options are the inputs of a run other than its plan.
 type Options struct {
 	Class   *gpu.Class
 	Systems []*topo.System // by node
@@ -218,15 +228,19 @@ func (e *Engine) Run(ctx context.Context) error {
 				e.Progress(float64(e.fetched) / float64(e.Ops))
 			}
 		}
-		if e.Queue.Now >= lastTime {
+		if e.Queue.Now+e.Skipped >= lastTime {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d elements that takes more than 26 days", e.Jobs[0].Plan.Req.Func, e.Jobs[0].Plan.Req.Count),
-				Missing: "simulated time ends there; look at the speeds of links and ports, or take a smaller size"}
+				Missing: "simulated time ends there; check the speeds of links and ports, or take a smaller size"}
 		}
 		at, ok := e.Queue.Next()
 		// Rates are found when an instant is over: no flow ends within the instant
 		// that changes its rate.
 		if !ok || at > e.Queue.Now {
-			if end, flows := e.Wire.Next(); flows && (!ok || end <= at) {
+			end, flows := e.Wire.Next()
+			if e.steady.due && ok && (!flows || end > e.Queue.Now) {
+				e.repeat(at, end, flows)
+			}
+			if flows && (!ok || end <= at) {
 				e.advance(end)
 				continue
 			}
@@ -268,7 +282,7 @@ func (e *Engine) advance(end units.Time) {
 }
 
 func (e *Engine) handle(ev *event.Event) {
-	switch ev.Kind {
+	switch ev.Kind() {
 	case evStart:
 		g := &e.Groups[ev.ID]
 		if g.wake == ev.At {
@@ -335,7 +349,7 @@ func (e *Engine) startKernel(di int32, at units.Time) {
 	}
 	d.left = d.SMs
 	for s := d.First; s < d.First+d.SMs; s++ {
-		e.SMs[s].phase = -1
+		e.SMs[s].to = e.SMs[s].First
 		e.nextPhase(s, at)
 	}
 	if d.SMs == 0 {
@@ -347,13 +361,14 @@ func (e *Engine) startKernel(di int32, at units.Time) {
 // part of the kernel.
 func (e *Engine) nextPhase(si int32, at units.Time) {
 	sm := &e.SMs[si]
-	next := int32(-1)
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
-		if p := e.Groups[i].Program.Phase; p > sm.phase && (next < 0 || p < next) {
-			next = p
-		}
+	end := sm.First + sm.Groups
+	sm.from, sm.left, sm.threads = sm.to, 0, 0
+	for sm.to < end && e.Groups[sm.to].Program.Phase == e.Groups[sm.from].Program.Phase {
+		sm.left++
+		sm.threads += e.Groups[sm.to].Program.Workers
+		sm.to++
 	}
-	if next < 0 {
+	if sm.left == 0 {
 		if e.Observer != nil {
 			e.Observer.Block(si, at)
 		}
@@ -363,20 +378,12 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 		}
 		return
 	}
-	sm.phase, sm.left, sm.threads = next, 0, 0
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
-		if e.Groups[i].Program.Phase == next {
-			sm.left++
-			sm.threads += e.Groups[i].Program.Workers
-		}
-	}
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
-		if g := &e.Groups[i]; g.Program.Phase == next {
-			g.Job.Plan.OpenInto(&g.cur, &g.Program)
-			g.Free, g.Since, g.posted = at, at, false
-			g.state = idle
-			e.wakeAt(i, at)
-		}
+	for i := sm.from; i < sm.to; i++ {
+		g := &e.Groups[i]
+		g.Job.Plan.OpenInto(&g.cur, &g.Program)
+		g.Free, g.Since, g.posted, g.taken = at, at, false, 0
+		g.state = idle
+		e.wakeAt(i, at)
 	}
 }
 
@@ -395,13 +402,13 @@ func (e *Engine) programEnd(gi int32) {
 
 func (e *Engine) kernelDone(di int32, at units.Time) {
 	d := &e.Devices[di]
-	d.Ends = append(d.Ends, at)
+	d.Ends = append(d.Ends, at+e.Skipped)
 	d.Done++
 	if d.Done < d.Job.Kernels {
 		e.startKernel(di, at+d.Job.Gap)
 		return
 	}
 	if e.running--; e.running == 0 {
-		e.Events = e.Queue.Handled()
+		e.Events = e.Queue.Handled() + e.skippedEvents
 	}
 }

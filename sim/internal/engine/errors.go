@@ -8,17 +8,17 @@ import (
 // HangError is an operation that never ends because a rank is down: kernels
 // poll for what it would send, and NCCL has no timeout for them.
 type HangError struct {
-	Gone    []int // ranks
+	Failed  []int // ranks
 	Waiting int   // ranks that wait forever
 	First   int   // the lowest of them, -1 where none waits
 }
 
 func (e *HangError) Error() string {
 	if e.Waiting == 0 {
-		return fmt.Sprintf("%s gone and never ends; no other rank waits for it", ranks(e.Gone))
+		return fmt.Sprintf("%s down and never finishes; no other rank waits for it", ranks(e.Failed))
 	}
-	return fmt.Sprintf("the operation hangs: %s gone, and %d others wait for it forever, the first is rank %d; "+
-		"NCCL has no timeout for that: a watchdog has to call ncclCommAbort", ranks(e.Gone), e.Waiting, e.First)
+	return fmt.Sprintf("the operation hangs: %s down, and %d others wait for it forever, the first is rank %d; "+
+		"NCCL has no timeout for that: a watchdog has to call ncclCommAbort", ranks(e.Failed), e.Waiting, e.First)
 }
 
 // DeadlockError means that the plan stopped before its end: some op waits for
@@ -48,7 +48,7 @@ func (e *Engine) hang() error {
 	for r := range e.Devices {
 		switch {
 		case e.down[r]:
-			h.Gone = append(h.Gone, r)
+			h.Failed = append(h.Failed, r)
 		case e.Devices[r].Done < e.Devices[r].Job.Kernels:
 			if h.Waiting++; h.First < 0 {
 				h.First = r

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
@@ -11,23 +13,42 @@ import (
 
 // LayAll fills in groups and connections of all ranks.
 func (e *Engine) LayAll(j *Job) error {
-	e.layGroups(j)
+	if err := e.layGroups(j); err != nil {
+		return err
+	}
 	if err := e.layConns(j); err != nil {
 		return err
 	}
 	return e.layJoint(j)
 }
 
+// Poll returns Cancelled's error.
+func (e *Engine) Poll() error {
+	if e.Cancelled == nil {
+		return nil
+	}
+	return e.Cancelled()
+}
+
+// pollEvery is after how many groups or connections Cancelled is polled.
+const pollEvery = 1 << 8
+
 // layGroups lists the programs of every rank as groups, multiprocessors and
 // devices.
-func (e *Engine) layGroups(j *Job) {
+func (e *Engine) layGroups(j *Job) error {
 	n := int32(j.Plan.Comm.NRanks)
 	e.Devices = make([]Device, n)
 	for i := range e.Devices {
 		e.Devices[i].Job = j
 	}
+	if j.Plan.Req.Func.IsP2P() { // a group at either end of a connection, or fewer
+		e.Groups = slices.Grow(e.Groups, 2*int(j.Plan.NumConns()))
+	}
 	var progs []plan.Program
 	for r := range n {
+		if err := e.Poll(); err != nil {
+			return err
+		}
 		progs = j.Plan.AppendPrograms(progs[:0], r)
 		d := &e.Devices[r]
 		d.First = int32(len(e.SMs))
@@ -51,9 +72,10 @@ func (e *Engine) layGroups(j *Job) {
 	case j.Gap == 0:
 		j.Gap = units.FromMicros(e.Class.KernelGap[coll.LL])
 	}
+	return nil
 }
 
-// GapOf is what a kernel costs beside the program's transfers.
+// GapOf is a kernel's fixed cost.
 func (e *Engine) GapOf(j *Job, pr *plan.Program) units.Time {
 	f := j.Plan.Req.Func
 	if f.IsP2P() {
@@ -78,10 +100,18 @@ func (e *Engine) layConns(j *Job) error {
 	for i := range e.Conns {
 		e.Conns[i] = Conn{Snd: -1, Rcv: -1, Net: -1}
 	}
+	if j.Plan.Req.Func.IsP2P() {
+		e.Net.Expect(len(e.Groups) / 2)
+	}
 	var op plan.Op
 	var cur plan.Cursor
 	for gi := range e.Groups {
 		g := &e.Groups[gi]
+		if gi%pollEvery == 0 {
+			if err := e.Poll(); err != nil {
+				return err
+			}
+		}
 		j.Plan.OpenInto(&cur, &g.Program)
 		// A program uses the same connections throughout, save that the first and
 		// last ops may lack some; PAT and NVLS vary.
@@ -208,9 +238,9 @@ func (e *Engine) Start() {
 
 // kernelsFor decides how many operations to simulate: the period of long ones
 // is their own time.
-func (j *Job) kernelsFor(asked int) int32 {
-	if asked > 0 {
-		return int32(asked)
+func (j *Job) kernelsFor(given int) int32 {
+	if given > 0 {
+		return int32(given)
 	}
 	l := j.Plan.Layout(0)
 	switch n := max(l.Input, l.Output); {

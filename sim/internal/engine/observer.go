@@ -6,13 +6,13 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Observer hears what a run does: kernels, pieces of thread groups, and the
+// Observer is called with what a run does: kernels, pieces of thread groups, and the
 // network's part. It must not change anything: no time depends on it. A run
 // without an observer pays a nil check an event.
 //
 // A piece is what a thread group moves at once: a slice of Simple, a step of LL
 // and LL128. It begins, joins the links when its overhead is over, has moved
-// its bytes, and is done when the group can go on; what it sends is reported
+// its bytes, and is done when the group can continue; what it sends is reported
 // by Sent, when its flag goes up.
 type Observer interface {
 	host.Observer
@@ -58,7 +58,7 @@ type PieceEvent struct {
 // SentAs says which of a group's pieces was put into a connection.
 type SentAs uint8
 
-// The piece at hand (LL, LL128), the one held behind a fence (Simple), or one of
+// The current piece (LL, LL128), the one held behind a fence (Simple), or one of
 // a round over the heads.
 const (
 	SentAtOnce SentAs = iota
@@ -75,7 +75,7 @@ type SendEvent struct {
 	First bool  // of its op
 	Bytes units.Bytes
 	Chunk int32
-	End   units.Time // readable from then on; over the network 0: not known yet
+	End   units.Time // readable since then; over the network 0: not known yet
 	// Place and Of: which of how many pieces of a round (SentInTurn).
 	Place, Of int
 }

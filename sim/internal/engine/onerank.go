@@ -35,7 +35,7 @@ func workingSet(p *plan.Plan) units.Bytes {
 	return l.Input + l.Output
 }
 
-// oneRankGap is what the device takes for an operation of one rank beside its
+// oneRankGap is the device's fixed cost of an operation of one rank, without its
 // bytes: nothing where nothing is launched.
 func (e *Engine) oneRankGap(j *Job) units.Time {
 	switch j.Plan.OneRank() {
@@ -49,7 +49,7 @@ func (e *Engine) oneRankGap(j *Job) units.Time {
 	return 0
 }
 
-// sliceOverhead is what a slice of Simple costs beside its bytes. What one rank
+// sliceOverhead is the fixed cost of a slice of Simple. What one rank
 // copies has no slices with barriers around them (onerank.cu, sendrecv.h:98).
 func (e *Engine) sliceOverhead(g *Group) units.Time {
 	if g.Job.Plan.OneRank() != plan.NotOneRank {

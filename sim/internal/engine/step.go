@@ -39,6 +39,9 @@ func (e *Engine) tryStart(gi int32) {
 			e.programEnd(gi)
 			return
 		}
+		if g.taken++; e.steady.on {
+			e.took(gi)
+		}
 		g.state, g.Since = waiting, max(g.Since, g.Free)
 	}
 	at, ok := e.ready(g)
@@ -79,7 +82,7 @@ func (e *Engine) fetch(g *Group) bool {
 	if g.pass.Local {
 		align |= int64(op.Dst.Off)
 	}
-	g.pass.Astride = align%128 != 0
+	g.pass.Unaligned128 = align%128 != 0
 	g.pack = 16
 	if align%16 != 0 {
 		g.pack = int64(g.Job.Plan.ElemSize())
@@ -201,10 +204,10 @@ func (e *Engine) join(gi int32) {
 
 // maxFlow is what one flow carries at most, in nano-bytes: 4 GiB and more. A
 // flow's work is counted in 63 bits, and a piece may be larger: a copy is one
-// piece whatever its size.
+// piece of any size.
 const maxFlow = 1 << 62
 
-// flow starts what is left of a piece's bytes, or as much as a flow carries.
+// flow starts the rest of a piece's bytes, or as much as a flow carries.
 func (e *Engine) flow(gi int32, rate wire.Rate) {
 	g := &e.Groups[gi]
 	part := min(g.left, maxFlow)
@@ -234,7 +237,7 @@ func (e *Engine) work(g *Group) float64 {
 		w *= max(0.2, f+g.drift)
 	}
 	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
-		w /= e.Class.CastEff
+		w /= e.Class.MulticastEff
 	}
 	return w
 }
@@ -263,7 +266,7 @@ func (e *Engine) rate(g *Group, active int32) wire.Rate {
 // reshare gives the other moving groups of an SM their new rate.
 func (e *Engine) reshare(si, except int32) {
 	sm := &e.SMs[si]
-	for i := sm.First; i < sm.First+sm.Groups; i++ {
+	for i := sm.from; i < sm.to; i++ {
 		if g := &e.Groups[i]; i != except && g.state == moving && g.flow >= 0 && g.Program.Proto == coll.Simple {
 			e.Wire.SetRate(e.Queue.Now, g.flow, e.rate(g, sm.active))
 		}
@@ -297,9 +300,9 @@ func (e *Engine) finish(gi int32) {
 }
 
 // finishSlice ends a Simple slice: its flag goes up behind a fence
-// (prims_simple.h: the last warp fences and posts while the workers go on).
+// (prims_simple.h: the last warp fences and posts while the workers continue).
 // Within an op that fence has to wait for the stores of the next slice too,
-// and where the group goes on without a pause the barrier after the next slice
+// and where the group continues without a pause the barrier after the next slice
 // waits for the fence to drain.
 func (e *Engine) finishSlice(gi int32) {
 	g := &e.Groups[gi]

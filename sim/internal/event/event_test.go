@@ -74,3 +74,79 @@ func BenchmarkQueue(b *testing.B) {
 		})
 	}
 }
+
+// plain is a queue without any order: what comes next is looked for.
+type plain []Event
+
+func (p *plain) pop() (e Event) {
+	at := 0
+	for i := range *p {
+		if (*p)[i].before(&(*p)[at]) {
+			at = i
+		}
+	}
+	e = (*p)[at]
+	*p = append((*p)[:at], (*p)[at+1:]...)
+	return e
+}
+
+// The queue gives what a search of all that waits gives, whatever lies between a
+// push and its event: an instant, a slot, the wheel, or more. Time goes on also
+// without events, as where a flow ends.
+func TestQueueIsALookForTheNext(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q Queue
+		var p plain
+		delay := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 3), rapid.Int64Range(0, 2<<slotBits), rapid.Int64Range(0, slots<<slotBits+2<<slotBits), rapid.Int64Range(0, 1<<40),
+			rapid.Just(int64(slots<<slotBits)), rapid.Just(int64(1<<slotBits)))
+		for i := range rapid.IntRange(1, 400).Draw(t, "steps") {
+			switch rapid.IntRange(0, 5).Draw(t, "step") {
+			default:
+				at, class := q.Now+units.Time(delay.Draw(t, "delay")), uint8(rapid.IntRange(0, 2).Draw(t, "class"))
+				q.Push(at, class, 1, int32(i), 2)
+				p = append(p, Event{At: at, order: uint64(class)<<56 | q.seq<<8 | 1, ID: int32(i), Arg: 2})
+			case 3, 4:
+				var e Event
+				if got := q.Pop(&e); got != (len(p) > 0) {
+					t.Fatalf("pop: %v of %d", got, len(p))
+				} else if got {
+					if want := p.pop(); e != want {
+						t.Fatalf("got %+v, want %+v", e, want)
+					}
+					q.Now = e.At
+				}
+			case 5:
+				if next, ok := q.Next(); ok && next > q.Now {
+					q.Now += units.Time(rapid.Int64Range(0, int64(next-q.Now)).Draw(t, "on"))
+				}
+			}
+			if q.Len() != len(p) {
+				t.Fatalf("%d wait, want %d", q.Len(), len(p))
+			}
+		}
+	})
+}
+
+// AppendAll lists what waits in the order in which Pop returns it, wherever in
+// the queue it lies.
+func TestAppendAllIsTheOrderOfPop(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q Queue
+		var e Event
+		for range rapid.IntRange(0, 200).Draw(t, "events") {
+			q.Push(q.Now+units.Time(rapid.SampledFrom([]int64{0, 1, 900, 5_000, 3_000_000, 9_000_000}).Draw(t, "in")), uint8(rapid.IntRange(0, 2).Draw(t, "class")), 0, int32(q.Len()), 7)
+			if rapid.IntRange(0, 2).Draw(t, "pop") == 0 && q.Pop(&e) {
+				q.Now = e.At
+			}
+		}
+		all := q.AppendAll(nil)
+		if len(all) != q.Len() {
+			t.Fatalf("%d listed of %d", len(all), q.Len())
+		}
+		for i := range all {
+			if q.Pop(&e); e != all[i] {
+				t.Fatalf("event %d is %+v, listed as %+v", i, e, all[i])
+			}
+		}
+	})
+}

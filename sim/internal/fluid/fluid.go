@@ -7,53 +7,61 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
+// none is the level of a link that holds up none of its flows.
+const none = wire.Rate(math.MaxInt64)
+
 type link struct {
 	cap    wire.Rate
-	lead   wire.LinkID   // the link that shares for it (Seal), mostly itself
-	mates  []wire.LinkID // that it shares for, itself not among them
-	bytes  units.Bytes   // carried, and nano-bytes beyond whole ones
-	nano   wire.Work
-	busy   units.Time
-	since  units.Time  // start of the present busy span
+	rest   wire.Rate   // of its capacity, at the present rates
+	level  wire.Rate   // rate of the flows that it holds up, none without any
 	flows  int64       // active, weighted by multiplicity and count
 	active []activeUse // bundles that have flows, in no order
-	dirty  bool
-	tight  bool      // it holds flows below their own rates, or may by rounding
-	rest   wire.Rate // of its capacity, at the present rates
-	// progressive filling
-	stamp  int64
-	border bool      // of what is filled: not tight, and only some of its flows are in it
-	room   wire.Rate // not yet given away
-	open   int64
-	share  wire.Rate
+	queued bool        // its level is to be found anew
+	busy   units.Time
+	since  units.Time // start of the present busy span
+
+	lead  wire.LinkID   // the link that shares for it (Seal), mostly itself
+	mates []wire.LinkID // that it shares for, itself not among them
 }
 
 // activeUse is a bundle on a link; use says which of its route's uses it is.
 type activeUse struct{ bundle, count, use int32 }
 
 type route struct {
-	uses    []wire.Use // those whose links may bind
-	bundles []int32
+	uses    []wire.Use  // those whose links may bind, each once
+	bundles []bundleKey // one for each bound that a flow has had
+	bytes   units.Bytes // carried, and nano-bytes beyond whole ones
+	nano    wire.Work
+}
+
+type bundleKey struct {
+	bound  wire.Rate
+	bundle int32
 }
 
 // bundle holds the flows that share a route and a bound, hence a rate: each
 // has received the same work since it was there.
 type bundle struct {
-	route int32
-	bound wire.Rate
-	rate  wire.Rate
-	n     int64     // flows, weighted by multiplicity
+	live  int64 // flows that it has, weighted by multiplicity
+	uses  []place
 	done  wire.Work // work per flow so far
 	last  units.Time
-	next  units.Time
-	pos   int32 // place in the completion heap, -1 when absent
 	heap  []entry
-	at    []int32 // by use of the route: place among the link's active bundles
-	dirty bool    // flows came or went
-	stamp int64
-	fixed bool
-	fresh wire.Rate // while a filling is not done
+	route int32
+	pos   int32 // place in the completion heap, -1 when absent
+	moved bool  // flows came or went, or the rate changed, since the last refill
 }
+
+// share is what links ask of a bundle, side by side for all bundles.
+type share struct {
+	rate  wire.Rate
+	bound wire.Rate
+	n     int64 // flows that its links count, weighted by multiplicity
+}
+
+// place is a use of a bundle's route, and where the bundle is among the link's
+// active ones.
+type place struct{ link, count, at int32 }
 
 type entry struct {
 	target wire.Work
@@ -71,24 +79,22 @@ type flow struct {
 // run. It is not safe for concurrent use.
 type Fluid struct {
 	wire.Layout
-	report  func(l wire.LinkID, at units.Time, rate wire.Rate) // of Watch
 	links   []link
 	routes  []route
 	bundles []bundle
+	shares  []share // by bundle
 	flows   []flow
 	free    []wire.FlowID
-	order   []int32 // heap of bundles by next completion
-	dirtyL  []int32
-	dirtyB  []int32
-	compL   []int32 // what is filled: links with all their flows,
-	compO   []int32 // links that are not tight, with some of them,
-	compB   []int32 // and bundles
-	openL   []int32 // of them, those not settled yet
-	openB   []int32
-	stamp   int64
+	order   []due   // heap of bundles by next completion
+	moved   []int32 // bundles
+	queue   []int32 // links
+	open    []limit // bundles on the current link that are not settled yet,
+	held    []limit // and those that it holds up
 	seq     int64
 	now     units.Time
-	full    bool // find all rates anew at every change, as a test does
+	watched *watched // nil: no trace rates
+	active  []int32  // of AppendState, as sorted
+	sorted  []entry
 }
 
 var _ wire.Model = (*Fluid)(nil)
@@ -99,7 +105,10 @@ func New() *Fluid { return new(Fluid) }
 // AddLink implements wire.Links.
 func (f *Fluid) AddLink(name string, c wire.Rate) wire.LinkID {
 	id := f.Layout.AddLink(name, c)
-	f.links = append(f.links, link{lead: id})
+	f.links = append(f.links, link{lead: id, level: none})
+	if f.watched != nil {
+		f.watched.ofLink = append(f.watched.ofLink, linkFill{})
+	}
 	f.Limit(id, c)
 	return id
 }
@@ -112,13 +121,30 @@ func (f *Fluid) Limit(id wire.LinkID, c wire.Rate) {
 
 // AddRoute implements wire.Links.
 func (f *Fluid) AddRoute(uses []wire.Use) wire.RouteID {
-	f.routes = append(f.routes, route{uses: uses})
+	f.routes = append(f.routes, route{uses: once(uses)})
 	return f.Layout.AddRoute(uses)
+}
+
+// once returns the uses of a route with each link once.
+func once(uses []wire.Use) []wire.Use {
+	out := uses[:0:0]
+next:
+	for _, u := range uses {
+		for i := range out {
+			if out[i].Link == u.Link {
+				out[i].Count += u.Count
+				continue next
+			}
+		}
+		out = append(out, u)
+	}
+	return out
 }
 
 // Loads implements wire.Model.
 func (f *Fluid) Loads() []wire.Load {
 	out := make([]wire.Load, len(f.links))
+	nano := make([]wire.Work, len(f.links))
 	for i := range f.links {
 		l := &f.links[i]
 		lead := &f.links[l.lead]
@@ -126,27 +152,40 @@ func (f *Fluid) Loads() []wire.Load {
 		if lead.flows > 0 {
 			busy += f.now - lead.since
 		}
-		out[i] = wire.Load{Name: f.Name(wire.LinkID(i)), Capacity: l.cap, Bytes: l.bytes, Busy: busy}
+		out[i] = wire.Load{Name: f.Name(wire.LinkID(i)), Capacity: l.cap, Busy: busy}
+	}
+	for i := range f.routes {
+		r := &f.routes[i]
+		for _, u := range f.Uses(wire.RouteID(i)) {
+			nano[u.Link] += r.nano * wire.Work(u.Count)
+			out[u.Link].Bytes += r.bytes*units.Bytes(u.Count) + units.Bytes(nano[u.Link]/wire.NanoBytes)
+			nano[u.Link] %= wire.NanoBytes
+		}
 	}
 	return out
 }
 
 func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 	rt := &f.routes[r]
-	for _, b := range rt.bundles {
-		if f.bundles[b].bound == bound {
-			return b
+	for i := range rt.bundles {
+		if rt.bundles[i].bound == bound {
+			return rt.bundles[i].bundle
 		}
 	}
 	id := int32(len(f.bundles))
-	f.bundles = append(f.bundles, bundle{route: int32(r), bound: bound, rate: bound, pos: -1, at: make([]int32, len(rt.uses))})
-	rt.bundles = append(rt.bundles, id)
+	b := bundle{route: int32(r), pos: -1, uses: make([]place, len(rt.uses))}
+	for i, u := range rt.uses {
+		b.uses[i] = place{link: int32(u.Link), count: u.Count}
+	}
+	f.bundles = append(f.bundles, b)
+	f.shares = append(f.shares, share{rate: bound, bound: bound})
+	rt.bundles = append(rt.bundles, bundleKey{bound, id})
 	return id
 }
 
 // Start implements wire.Model.
 func (f *Fluid) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult, token int32) wire.FlowID {
-	f.now = now
+	f.at(now)
 	var id wire.FlowID
 	if n := len(f.free); n > 0 {
 		id = f.free[n-1]
@@ -160,96 +199,52 @@ func (f *Fluid) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Wo
 	return id
 }
 
+// at moves the model on to a time; rates are those of the flows before it.
+func (f *Fluid) at(now units.Time) {
+	if now > f.now {
+		f.refill()
+		f.now = now
+	}
+}
+
 // Carry implements wire.Model.
 func (f *Fluid) Carry(r wire.RouteID, w wire.Work) {
-	for _, u := range f.Uses(r) {
-		l := &f.links[u.Link]
-		l.nano += w % wire.NanoBytes * wire.Work(u.Count)
-		l.bytes += units.Bytes(w/wire.NanoBytes)*units.Bytes(u.Count) + units.Bytes(l.nano/wire.NanoBytes)
-		l.nano %= wire.NanoBytes
-	}
+	rt := &f.routes[r]
+	rt.nano += w
+	rt.bytes += units.Bytes(rt.nano / wire.NanoBytes)
+	rt.nano %= wire.NanoBytes
 }
 
 // join adds a flow with work w left to a bundle.
 func (f *Fluid) join(id wire.FlowID, bi int32, w wire.Work) {
 	b := &f.bundles[bi]
-	f.settle(b)
+	f.settle(b, f.shares[bi].rate)
 	f.seq++
 	fl := &f.flows[id]
 	fl.bundle = bi
-	b.n += int64(fl.mult)
+	b.live += int64(fl.mult)
 	b.heap = append(b.heap, entry{b.done + w, f.seq, id})
 	f.up(b, len(b.heap)-1)
-	f.touch(bi, int64(fl.mult))
+	f.touch(bi, b, int64(fl.mult))
 }
 
-// touch notes that a bundle gained (or lost) n flows. Where that leaves every
-// link of its route with room to spare, for one unit of rate a flow and more,
-// none of them was or becomes tight, also by rounding: then all other rates
-// stay as they are, and this bundle has its own.
-func (f *Fluid) touch(bi int32, n int64) {
-	b := &f.bundles[bi]
-	if b.n == n {
-		b.rate = b.bound
+// touch notes that a bundle gained (or lost) n flows.
+func (f *Fluid) touch(bi int32, b *bundle, n int64) {
+	if f.watched != nil {
+		f.watched.touch(bi, n)
+	} else if !b.moved {
+		b.moved = true
+		f.moved = append(f.moved, bi)
 	}
-	alone := b.rate == b.bound && !f.full && f.report == nil
-	uses := f.routes[b.route].uses
-	for i, u := range uses {
-		l := &f.links[u.Link]
-		if b.n == n {
-			b.at[i] = int32(len(l.active))
-			l.active = append(l.active, activeUse{bi, u.Count, int32(i)})
-		} else if b.n == 0 {
-			f.retire(l, b.at[i])
-		}
-		before := l.flows
-		l.flows += n * int64(u.Count)
-		if before == 0 && l.flows > 0 {
-			l.since = f.now
-		} else if l.flows == 0 {
-			l.busy += f.now - l.since
-		}
-		l.rest -= wire.Rate(n*int64(u.Count)) * b.rate
-		alone = alone && !l.dirty && !l.tight && l.rest >= wire.Rate(l.flows)
-	}
-	if alone {
-		f.schedule(bi)
-		return
-	}
-	f.soil(bi)
-}
-
-// soil asks for new rates of all that share with a bundle.
-func (f *Fluid) soil(bi int32) {
-	for _, u := range f.routes[f.bundles[bi].route].uses {
-		if l := &f.links[u.Link]; !l.dirty {
-			l.dirty = true
-			f.dirtyL = append(f.dirtyL, int32(u.Link))
-		}
-	}
-	if b := &f.bundles[bi]; !b.dirty {
-		b.dirty = true
-		f.dirtyB = append(f.dirtyB, bi)
-	}
-}
-
-// retire takes a bundle without flows from its place on a link.
-func (f *Fluid) retire(l *link, at int32) {
-	last := len(l.active) - 1
-	if moved := l.active[last]; int(at) < last {
-		l.active[at] = moved
-		f.bundles[moved.bundle].at[moved.use] = at
-	}
-	l.active = l.active[:last]
 }
 
 // settle credits a bundle's flows with the work done since its last change.
-func (f *Fluid) settle(b *bundle) {
+func (f *Fluid) settle(b *bundle, rate wire.Rate) {
 	if len(b.heap) == 0 {
 		b.done, b.last = 0, f.now
 		return
 	}
-	b.done += wire.Work(b.rate) * wire.Work(f.now-b.last)
+	b.done += wire.Work(rate) * wire.Work(f.now-b.last)
 	b.last = f.now
 	if b.done > 1<<61 {
 		for i := range b.heap {
@@ -261,16 +256,16 @@ func (f *Fluid) settle(b *bundle) {
 
 // SetRate implements wire.Model.
 func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
-	f.now = now
+	f.at(now)
 	fl := &f.flows[id]
 	if fl.bundle < 0 {
 		return // complete, in the same Advance whose tokens are being handled
 	}
-	b := &f.bundles[fl.bundle]
-	if b.bound == bound {
+	b, s := &f.bundles[fl.bundle], &f.shares[fl.bundle]
+	if s.bound == bound {
 		return
 	}
-	f.settle(b)
+	f.settle(b, s.rate)
 	left := max(1, b.heap[fl.pos].target-b.done)
 	r := wire.RouteID(b.route)
 	f.drop(id)
@@ -282,7 +277,7 @@ func (f *Fluid) drop(id wire.FlowID) {
 	fl := &f.flows[id]
 	b := &f.bundles[fl.bundle]
 	i, n := int(fl.pos), len(b.heap)-1
-	b.n -= int64(fl.mult)
+	b.live -= int64(fl.mult)
 	last := b.heap[n]
 	b.heap = b.heap[:n]
 	if i < n {
@@ -291,7 +286,7 @@ func (f *Fluid) drop(id wire.FlowID) {
 		f.down(b, i)
 		f.up(b, i)
 	}
-	f.touch(fl.bundle, -int64(fl.mult))
+	f.touch(fl.bundle, b, -int64(fl.mult))
 }
 
 // Next implements wire.Model.
@@ -300,7 +295,7 @@ func (f *Fluid) Next() (units.Time, bool) {
 	if len(f.order) == 0 {
 		return 0, false
 	}
-	return f.bundles[f.order[0]].next, true
+	return f.order[0].at, true
 }
 
 // Advance implements Model: completed flows come by bundle, oldest target
@@ -308,13 +303,10 @@ func (f *Fluid) Next() (units.Time, bool) {
 func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
 	f.refill()
 	f.now = now
-	for len(f.order) > 0 {
-		bi := f.order[0]
+	for len(f.order) > 0 && f.order[0].at <= now {
+		bi := f.order[0].bundle
 		b := &f.bundles[bi]
-		if b.next > now {
-			break
-		}
-		f.settle(b)
+		f.settle(b, f.shares[bi].rate)
 		for len(b.heap) > 0 && b.heap[0].target <= b.done {
 			id := b.heap[0].flow
 			done = append(done, f.flows[id].token)
@@ -322,37 +314,40 @@ func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
 			f.flows[id].bundle = -1
 			f.free = append(f.free, id)
 		}
-		f.schedule(bi)
+		f.schedule(bi, b)
 	}
 	return done
 }
 
 // schedule sets when the bundle's first flow ends at the present rate.
-func (f *Fluid) schedule(bi int32) {
-	b := &f.bundles[bi]
+func (f *Fluid) schedule(bi int32, b *bundle) {
 	if len(b.heap) == 0 {
-		f.orderRemove(bi)
+		f.orderRemove(b)
 		return
 	}
 	left := max(0, b.heap[0].target-b.done)
-	dt := (left + wire.Work(b.rate) - 1) / wire.Work(b.rate)
+	rate := wire.Work(f.shares[bi].rate)
+	dt := (left + rate - 1) / rate
 	if dt > math.MaxInt64/4 {
 		dt = math.MaxInt64 / 4
 	}
-	b.next = b.last + units.Time(dt)
-	f.orderFix(bi)
+	f.orderFix(bi, b, b.last+units.Time(dt))
+}
+
+// refill finds the rates that follow from the changes since the last call.
+func (f *Fluid) refill() {
+	switch {
+	case f.watched != nil:
+		f.watched.refill()
+	case len(f.moved) > 0:
+		f.level()
+	}
 }
 
 // Watch implements wire.Model.
-func (f *Fluid) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate)) { f.report = report }
-
-// reportRates reports the rates on links.
-func (f *Fluid) reportRates(links []int32) {
-	for _, li := range links {
-		l := &f.links[li]
-		f.report(wire.LinkID(li), f.now, l.cap-l.rest)
-		for _, mate := range l.mates {
-			f.report(mate, f.now, l.cap-l.rest)
-		}
+func (f *Fluid) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate)) {
+	f.watched = nil
+	if report != nil {
+		f.watched = &watched{Fluid: f, report: report, ofLink: make([]linkFill, len(f.links))}
 	}
 }

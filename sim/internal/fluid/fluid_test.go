@@ -125,7 +125,7 @@ func TestTextbookShares(t *testing.T) {
 		}
 		f.refill()
 		for i, want := range x.want {
-			if got := f.bundles[i].rate; got < want-1 || got > want+1 {
+			if got := f.shares[i].rate; got < want-1 || got > want+1 {
 				t.Errorf("%s: session %d gets %d, the book says %d", x.name, i+1, got, want)
 			}
 		}
@@ -133,7 +133,7 @@ func TestTextbookShares(t *testing.T) {
 }
 
 // Max-min: no link above capacity, and every flow is either at its own rate or
-// crosses a full link on which nobody is faster.
+// crosses a full link on which no flow is faster.
 func TestSharesAreMaxMin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
@@ -145,8 +145,8 @@ func TestSharesAreMaxMin(t *testing.T) {
 		used := make([]wire.Rate, len(s.links))
 		flows := make([]wire.Rate, len(s.links))
 		fastest := make([]wire.Rate, len(s.links))
-		for _, b := range f.bundles {
-			for _, u := range f.routes[b.route].uses {
+		for i, b := range f.shares {
+			for _, u := range f.routes[f.bundles[i].route].uses {
 				used[u.Link] += b.rate * wire.Rate(b.n)
 				flows[u.Link] += wire.Rate(b.n)
 				fastest[u.Link] = max(fastest[u.Link], b.rate)
@@ -158,12 +158,12 @@ func TestSharesAreMaxMin(t *testing.T) {
 				t.Fatalf("link %d carries %d of %d", l, used[l], c)
 			}
 		}
-		for _, b := range f.bundles {
+		for i, b := range f.shares {
 			if b.rate == b.bound || b.rate == 1 {
 				continue
 			}
 			ok := false
-			for _, u := range f.routes[b.route].uses {
+			for _, u := range f.routes[f.bundles[i].route].uses {
 				// Whole rates leave at most one kB/s a flow unused.
 				full := wire.Rate(s.links[u.Link])-used[u.Link] < flows[u.Link]+1
 				ok = ok || full && b.rate >= fastest[u.Link]-1
@@ -226,7 +226,7 @@ func BenchmarkFluid(b *testing.B) {
 }
 
 // A flow that is complete keeps no rate: two that end at one instant come out
-// of one Advance, and whoever handles the first may still think of the second.
+// of one Advance, and the caller that handles the first may still think of the second.
 func TestSetRateOfACompleteFlow(t *testing.T) {
 	f := new(Fluid)
 	r := f.AddRoute([]wire.Use{{Link: f.AddLink("a", wire.RateOf(10)), Count: 1}})
@@ -283,12 +283,8 @@ func play(f *Fluid, starts []start) (ends []units.Time) {
 // others is not shared out anew: all rates and ends stay the same.
 func TestShortcutsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		build := func(full bool) *Fluid {
-			f := new(Fluid)
-			f.full = full
-			return f
-		}
-		short, full := build(false), build(true)
+		short, full := new(Fluid), new(Fluid)
+		full.Watch(func(wire.LinkID, units.Time, wire.Rate) {})
 		unit := rapid.SampledFrom([]wire.Rate{1, 7, 1e6}).Draw(t, "unit") // small ones round at every share
 		links := rapid.IntRange(1, 12).Draw(t, "links")
 		for range links {

@@ -1,5 +1,7 @@
 package fluid
 
+import "github.com/simccl/simccl/units"
+
 // Two heaps: a bundle's flows by the work at which they end, and the bundles
 // by the time of their next end. Both know where each element lies.
 
@@ -46,73 +48,67 @@ func (f *Fluid) down(b *bundle, i int) {
 	f.flows[e.flow].pos = int32(i)
 }
 
-func (f *Fluid) sooner(a, b int32) bool {
-	x, y := f.bundles[a].next, f.bundles[b].next
-	if x != y {
-		return x < y
-	}
-	return a < b
+// due is a bundle and when its first flow ends.
+type due struct {
+	at     units.Time
+	bundle int32
 }
 
-// orderFix puts a bundle in its place after its time has changed.
-func (f *Fluid) orderFix(bi int32) {
-	if f.bundles[bi].pos < 0 {
-		f.bundles[bi].pos = int32(len(f.order))
-		f.order = append(f.order, bi)
+func (a due) before(b due) bool { return a.at < b.at || a.at == b.at && a.bundle < b.bundle }
+
+// orderFix puts a bundle in its place of the heap by a time.
+func (f *Fluid) orderFix(bi int32, b *bundle, at units.Time) {
+	if b.pos < 0 {
+		b.pos = int32(len(f.order))
+		f.order = append(f.order, due{at, bi})
+	} else if f.order[b.pos].at == at {
+		return
 	}
-	i := f.orderUp(int(f.bundles[bi].pos))
-	f.orderDown(i)
+	f.orderPlace(int(b.pos), due{at, bi})
 }
 
-func (f *Fluid) orderRemove(bi int32) {
-	i := int(f.bundles[bi].pos)
+func (f *Fluid) orderRemove(b *bundle) {
+	i := int(b.pos)
 	if i < 0 {
 		return
 	}
-	f.bundles[bi].pos = -1
+	b.pos = -1
 	n := len(f.order) - 1
 	last := f.order[n]
 	f.order = f.order[:n]
 	if i < n {
-		f.order[i] = last
-		f.bundles[last].pos = int32(i)
-		f.orderDown(f.orderUp(i))
+		f.orderPlace(i, last)
 	}
 }
 
-func (f *Fluid) orderUp(i int) int {
-	e := f.order[i]
+// orderPlace puts an element where i is free, or above or below it.
+func (f *Fluid) orderPlace(i int, e due) {
+	order := f.order
+	from := i
 	for i > 0 {
 		p := (i - 1) / 2
-		if !f.sooner(e, f.order[p]) {
+		if !e.before(order[p]) {
 			break
 		}
-		f.order[i] = f.order[p]
-		f.bundles[f.order[i]].pos = int32(i)
+		order[i] = order[p]
+		f.bundles[order[i].bundle].pos = int32(i)
 		i = p
 	}
-	f.order[i] = e
-	f.bundles[e].pos = int32(i)
-	return i
-}
-
-func (f *Fluid) orderDown(i int) {
-	e, n := f.order[i], len(f.order)
-	for {
+	for i == from {
 		c := 2*i + 1
-		if c >= n {
+		if c >= len(order) {
 			break
 		}
-		if c+1 < n && f.sooner(f.order[c+1], f.order[c]) {
+		if c+1 < len(order) && order[c+1].before(order[c]) {
 			c++
 		}
-		if !f.sooner(f.order[c], e) {
+		if !order[c].before(e) {
 			break
 		}
-		f.order[i] = f.order[c]
-		f.bundles[f.order[i]].pos = int32(i)
-		i = c
+		order[i] = order[c]
+		f.bundles[order[i].bundle].pos = int32(i)
+		i, from = c, c
 	}
-	f.order[i] = e
-	f.bundles[e].pos = int32(i)
+	order[i] = e
+	f.bundles[e.bundle].pos = int32(i)
 }

@@ -2,6 +2,7 @@ package fluid
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/simccl/simccl/sim/wire"
 )
@@ -34,11 +35,6 @@ func (f *Fluid) Seal() {
 	}
 	for r := range f.routes {
 		rt := &f.routes[r]
-		rt.uses = rt.uses[:0:0]
-		for _, u := range f.Uses(wire.RouteID(r)) {
-			if f.links[u.Link].lead == u.Link {
-				rt.uses = append(rt.uses, u)
-			}
-		}
+		rt.uses = slices.DeleteFunc(rt.uses, func(u wire.Use) bool { return f.links[u.Link].lead != u.Link })
 	}
 }

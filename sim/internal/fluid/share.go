@@ -1,134 +1,203 @@
 package fluid
 
 import (
-	"math"
-
 	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/units"
 )
 
-// A link is slack where it has room for one unit of rate a flow and more: it
-// holds up none of its flows then, also by rounding, and flows that meet on
-// slack links only know nothing of each other. So a change reaches what hangs
-// together by tight links, and nothing behind a slack one, unless that becomes
-// tight. The rates are the same, bit for bit, as those of filling everything.
+// watched finds rates part by part of the network, and reports those of all links
+// of a part. A part is what hangs together by tight links. A link is slack where
+// it has room for one unit of rate a flow and more: it holds up none of its flows
+// then, also by rounding, and flows that meet on slack links only know nothing of
+// each other. So a change reaches nothing behind a slack link, unless that becomes
+// tight. The rates are the same, bit for bit, as those of Fluid.level.
+type watched struct {
+	*Fluid
+	report func(l wire.LinkID, at units.Time, rate wire.Rate)
+	ofLink []linkFill
+	of     []bundleFill
+	dirtyL []int32
+	dirtyB []int32
+	compL  []int32 // what is filled: links with all their flows,
+	compO  []int32 // links that are not tight, with some of them,
+	compB  []int32 // and bundles
+	openL  []int32 // of them, those not settled yet
+	openB  []int32
+	stamp  int64
+}
+
+// linkFill is what filling knows of a link.
+type linkFill struct {
+	dirty  bool
+	tight  bool      // it holds flows below their own rates, or may by rounding
+	border bool      // of what is filled: not tight, and only some of its flows are in it
+	room   wire.Rate // not yet given away
+	open   int64
+	share  wire.Rate
+	stamp  int64
+}
+
+// bundleFill is what filling knows of a bundle.
+type bundleFill struct {
+	dirty bool // flows came or went
+	fixed bool
+	fresh wire.Rate
+	stamp int64
+}
+
+// touch notes that a bundle gained (or lost) n flows, and asks for new rates of
+// all that share with it.
+func (w *watched) touch(bi int32, n int64) {
+	for int(bi) >= len(w.of) {
+		w.of = append(w.of, bundleFill{})
+	}
+	b, x := &w.bundles[bi], &w.shares[bi]
+	x.n = b.live
+	if x.n == n {
+		x.rate = x.bound
+	}
+	for i := range b.uses {
+		u := &b.uses[i]
+		l := &w.links[u.link]
+		if x.n == n {
+			u.at = int32(len(l.active))
+			l.active = append(l.active, activeUse{bi, u.count, int32(i)})
+		} else if x.n == 0 {
+			w.retire(l, u.at)
+		}
+		if l.flows == 0 {
+			l.since = w.now
+		}
+		if l.flows += n * int64(u.count); l.flows == 0 {
+			l.busy += w.now - l.since
+		}
+		l.rest -= wire.Rate(n*int64(u.count)) * x.rate
+		if s := &w.ofLink[u.link]; !s.dirty {
+			s.dirty = true
+			w.dirtyL = append(w.dirtyL, u.link)
+		}
+	}
+	if s := &w.of[bi]; !s.dirty {
+		s.dirty = true
+		w.dirtyB = append(w.dirtyB, bi)
+	}
+}
 
 // refill redoes the shares of everything that the changes since the last call
 // can reach.
-func (f *Fluid) refill() {
-	if len(f.dirtyB) == 0 {
+func (w *watched) refill() {
+	if len(w.dirtyB) == 0 {
 		return
 	}
-	for _, bi := range f.dirtyB {
-		b := &f.bundles[bi]
-		if len(f.routes[b.route].uses) == 0 {
-			f.settle(b)
-			b.rate = b.bound
-			f.schedule(bi)
+	for _, bi := range w.dirtyB {
+		b, x := &w.bundles[bi], &w.shares[bi]
+		if len(b.uses) == 0 {
+			w.settle(b, x.rate)
+			x.rate = x.bound
+			w.schedule(bi, b)
 		} else if len(b.heap) == 0 {
-			f.orderRemove(bi)
+			w.orderRemove(b)
 		}
-		b.dirty = b.n > 0 && len(f.routes[b.route].uses) > 0
+		w.of[bi].dirty = x.n > 0 && len(b.uses) > 0
 	}
-	for _, li := range f.dirtyL {
-		if l := &f.links[li]; l.dirty && (l.tight || f.full) {
-			f.begin()
-			f.addLink(li)
-			f.resolve()
-		}
-	}
-	for _, bi := range f.dirtyB {
-		if f.bundles[bi].dirty {
-			f.begin()
-			f.addBundle(bi)
-			f.resolve()
+	for _, li := range w.dirtyL {
+		if s := &w.ofLink[li]; s.dirty && s.tight {
+			w.begin()
+			w.addLink(li)
+			w.resolve()
 		}
 	}
-	if f.report != nil {
-		f.reportRates(f.dirtyL)
+	for _, bi := range w.dirtyB {
+		if w.of[bi].dirty {
+			w.begin()
+			w.addBundle(bi)
+			w.resolve()
+		}
 	}
-	for _, li := range f.dirtyL {
-		f.links[li].dirty = false
+	w.reportRates(w.dirtyL)
+	for _, li := range w.dirtyL {
+		w.ofLink[li].dirty = false
 	}
-	f.dirtyB, f.dirtyL = f.dirtyB[:0], f.dirtyL[:0]
+	w.dirtyB, w.dirtyL = w.dirtyB[:0], w.dirtyL[:0]
 }
 
 // begin starts to gather what is filled together.
-func (f *Fluid) begin() {
-	f.stamp++
-	f.compL, f.compO, f.compB = f.compL[:0], f.compO[:0], f.compB[:0]
+func (w *watched) begin() {
+	w.stamp++
+	w.compL, w.compO, w.compB = w.compL[:0], w.compO[:0], w.compB[:0]
 }
 
-func (f *Fluid) addLink(li int32) {
-	l := &f.links[li]
-	l.stamp, l.border, l.dirty = f.stamp, false, false
-	f.compL = append(f.compL, li)
+func (w *watched) addLink(li int32) {
+	s := &w.ofLink[li]
+	s.stamp, s.border, s.dirty = w.stamp, false, false
+	w.compL = append(w.compL, li)
 }
 
-func (f *Fluid) addBundle(bi int32) {
-	f.bundles[bi].stamp = f.stamp
-	f.compB = append(f.compB, bi)
+func (w *watched) addBundle(bi int32) {
+	w.of[bi].stamp = w.stamp
+	w.compB = append(w.compB, bi)
 }
 
-// resolve gathers, fills, and takes in links that turn out to be tight, until
+// resolve gathers, fills, and takes in links that prove to be tight, until
 // none does.
-func (f *Fluid) resolve() {
+func (w *watched) resolve() {
 	links, bundles := 0, 0
 	for {
-		for links < len(f.compL) || bundles < len(f.compB) {
-			for ; links < len(f.compL); links++ {
-				for _, u := range f.links[f.compL[links]].active {
-					if b := &f.bundles[u.bundle]; b.stamp != f.stamp && b.n > 0 {
-						f.addBundle(u.bundle)
+		for links < len(w.compL) || bundles < len(w.compB) {
+			for ; links < len(w.compL); links++ {
+				for _, u := range w.links[w.compL[links]].active {
+					if w.of[u.bundle].stamp != w.stamp {
+						w.addBundle(u.bundle)
 					}
 				}
 			}
-			for ; bundles < len(f.compB); bundles++ {
-				f.reach(f.compB[bundles])
+			for ; bundles < len(w.compB); bundles++ {
+				w.reach(w.compB[bundles])
 			}
 		}
-		f.open()
-		if f.fill() && f.slack() {
-			f.commit()
+		w.open()
+		if w.fill() && w.slack() {
+			w.commit()
 			return
 		}
 	}
 }
 
 // reach adds the links of a bundle: those that are not tight as its border.
-func (f *Fluid) reach(bi int32) {
-	for _, u := range f.routes[f.bundles[bi].route].uses {
-		l := &f.links[u.Link]
+func (w *watched) reach(bi int32) {
+	for _, u := range w.bundles[bi].uses {
+		s := &w.ofLink[u.link]
 		switch {
-		case l.stamp == f.stamp:
-		case l.tight || f.full:
-			f.addLink(int32(u.Link))
+		case s.stamp == w.stamp:
+		case s.tight:
+			w.addLink(u.link)
 		default:
-			l.stamp, l.border = f.stamp, true
-			f.compO = append(f.compO, int32(u.Link))
+			s.stamp, s.border = w.stamp, true
+			w.compO = append(w.compO, u.link)
 		}
 	}
 }
 
 // open gives links their room: all of it, or at the border what other flows
 // leave.
-func (f *Fluid) open() {
-	for _, li := range f.compL {
-		l := &f.links[li]
-		l.room, l.open, l.border = l.cap, l.flows, false
+func (w *watched) open() {
+	for _, li := range w.compL {
+		l, s := &w.links[li], &w.ofLink[li]
+		s.room, s.open, s.border = l.cap, l.flows, false
 	}
-	for _, li := range f.compO {
-		if l := &f.links[li]; l.border {
-			l.room, l.open = l.rest, 0
+	for _, li := range w.compO {
+		if s := &w.ofLink[li]; s.border {
+			s.room, s.open = w.links[li].rest, 0
 		}
 	}
-	for _, bi := range f.compB {
-		b := &f.bundles[bi]
-		b.fixed = false
-		for _, u := range f.routes[b.route].uses {
-			if l := &f.links[u.Link]; l.border {
-				n := b.n * int64(u.Count)
-				l.room += wire.Rate(n) * b.rate
-				l.open += n
+	for _, bi := range w.compB {
+		x := &w.shares[bi]
+		w.of[bi].fixed = false
+		for _, u := range w.bundles[bi].uses {
+			if s := &w.ofLink[u.link]; s.border {
+				n := x.n * int64(u.count)
+				s.room += wire.Rate(n) * x.rate
+				s.open += n
 			}
 		}
 	}
@@ -137,22 +206,22 @@ func (f *Fluid) open() {
 // fill is progressive filling of what is gathered; false where the border is
 // tight. Links that are equally tight are filled together, so that the order in
 // which they were met cannot show.
-func (f *Fluid) fill() bool {
-	for _, li := range f.compL {
-		f.links[li].tight = false
+func (w *watched) fill() bool {
+	for _, li := range w.compL {
+		w.ofLink[li].tight = false
 	}
-	f.openL = append(append(f.openL[:0], f.compL...), f.compO...)
-	f.openB = append(f.openB[:0], f.compB...)
-	bound, _ := f.fixBound(0)
-	for left := len(f.compB); left > 0; {
-		share := f.least()
+	w.openL = append(append(w.openL[:0], w.compL...), w.compO...)
+	w.openB = append(w.openB[:0], w.compB...)
+	bound, _ := w.fixBound(0)
+	for left := len(w.compB); left > 0; {
+		share := w.least()
 		if bound <= share {
 			fixed := 0
-			bound, fixed = f.fixBound(share)
+			bound, fixed = w.fixBound(share)
 			left -= fixed
 			continue
 		}
-		fixed := f.fillTight(share)
+		fixed := w.fillTight(share)
 		if fixed == 0 {
 			return false
 		}
@@ -163,61 +232,61 @@ func (f *Fluid) fill() bool {
 
 // least finds the smallest share that links give, and drops those whose
 // flows are all settled.
-func (f *Fluid) least() wire.Rate {
-	share, n := wire.Rate(math.MaxInt64), 0
-	for _, li := range f.openL {
-		l := &f.links[li]
-		if l.open == 0 {
-			l.share = math.MaxInt64
+func (w *watched) least() wire.Rate {
+	share, n := none, 0
+	for _, li := range w.openL {
+		s := &w.ofLink[li]
+		if s.open == 0 {
+			s.share = none
 			continue
 		}
-		l.share = max(1, l.room/wire.Rate(l.open))
-		share = min(share, l.share)
-		f.openL[n] = li
+		s.share = max(1, s.room/wire.Rate(s.open))
+		share = min(share, s.share)
+		w.openL[n] = li
 		n++
 	}
-	f.openL = f.openL[:n]
+	w.openL = w.openL[:n]
 	return share
 }
 
 // fixBound gives bundles their own rates where those are no more than a share,
 // and returns the smallest of the others' and how many it settled; fixed ones
-// are let go of.
-func (f *Fluid) fixBound(share wire.Rate) (least wire.Rate, fixed int) {
-	least, n := wire.Rate(math.MaxInt64), 0
-	for _, bi := range f.openB {
-		switch b := &f.bundles[bi]; {
-		case b.fixed:
-		case b.bound <= share:
-			f.fix(bi, b.bound)
+// are released.
+func (w *watched) fixBound(share wire.Rate) (least wire.Rate, fixed int) {
+	least, n := none, 0
+	for _, bi := range w.openB {
+		switch x := &w.shares[bi]; {
+		case w.of[bi].fixed:
+		case x.bound <= share:
+			w.fix(bi, x.bound)
 			fixed++
 		default:
-			least = min(least, b.bound)
-			f.openB[n] = bi
+			least = min(least, x.bound)
+			w.openB[n] = bi
 			n++
 		}
 	}
-	f.openB = f.openB[:n]
+	w.openB = w.openB[:n]
 	return least, fixed
 }
 
 // fillTight gives the flows on the tightest links their share and returns how
 // many bundles that settles: none where one of them is at the border, which then
 // is taken in.
-func (f *Fluid) fillTight(share wire.Rate) int {
-	if f.takeIn(func(l *link) bool { return l.share == share }) {
+func (w *watched) fillTight(share wire.Rate) int {
+	if w.takeIn(func(li int32) bool { return w.ofLink[li].share == share }) {
 		return 0
 	}
 	fixed := 0
-	for _, li := range f.openL {
-		l := &f.links[li]
-		if l.share != share {
+	for _, li := range w.openL {
+		s := &w.ofLink[li]
+		if s.share != share {
 			continue
 		}
-		l.tight = true
-		for _, u := range l.active {
-			if b := &f.bundles[u.bundle]; !b.fixed {
-				f.fix(u.bundle, share)
+		s.tight = true
+		for _, u := range w.links[li].active {
+			if !w.of[u.bundle].fixed {
+				w.fix(u.bundle, share)
 				fixed++
 			}
 		}
@@ -226,11 +295,11 @@ func (f *Fluid) fillTight(share wire.Rate) int {
 }
 
 // takeIn adds links of the border to what is filled, and reports whether it did.
-func (f *Fluid) takeIn(tight func(*link) bool) bool {
+func (w *watched) takeIn(tight func(li int32) bool) bool {
 	took := false
-	for _, li := range f.compO {
-		if l := &f.links[li]; l.border && tight(l) {
-			f.addLink(li)
+	for _, li := range w.compO {
+		if w.ofLink[li].border && tight(li) {
+			w.addLink(li)
 			took = true
 		}
 	}
@@ -239,44 +308,52 @@ func (f *Fluid) takeIn(tight func(*link) bool) bool {
 
 // slack reports whether the border is slack at the rates found, and takes in what
 // is not.
-func (f *Fluid) slack() bool {
-	return !f.takeIn(func(l *link) bool { return l.room < wire.Rate(l.flows) })
+func (w *watched) slack() bool {
+	return !w.takeIn(func(li int32) bool { return w.ofLink[li].room < wire.Rate(w.links[li].flows) })
 }
 
 // fix settles a bundle's rate within a filling.
-func (f *Fluid) fix(bi int32, r wire.Rate) {
-	b := &f.bundles[bi]
-	b.fixed, b.fresh = true, r
-	for _, u := range f.routes[b.route].uses {
-		l := &f.links[u.Link]
-		n := b.n * int64(u.Count)
-		l.room = max(0, l.room-wire.Rate(n)*r)
-		l.open -= n
+func (w *watched) fix(bi int32, r wire.Rate) {
+	w.of[bi].fixed, w.of[bi].fresh = true, r
+	for _, u := range w.bundles[bi].uses {
+		s := &w.ofLink[u.link]
+		n := w.shares[bi].n * int64(u.count)
+		s.room = max(0, s.room-wire.Rate(n)*r)
+		s.open -= n
 	}
 }
 
 // commit puts the rates found in force. What keeps its rate ends when it would.
-func (f *Fluid) commit() {
-	for _, bi := range f.compB {
-		b := &f.bundles[bi]
-		if more := b.fresh - b.rate; more != 0 {
-			f.settle(b)
-			b.rate = b.fresh
-			for _, u := range f.routes[b.route].uses {
-				f.links[u.Link].rest -= wire.Rate(b.n*int64(u.Count)) * more
+func (w *watched) commit() {
+	for _, bi := range w.compB {
+		b, x, s := &w.bundles[bi], &w.shares[bi], &w.of[bi]
+		if more := s.fresh - x.rate; more != 0 {
+			w.settle(b, x.rate)
+			x.rate = s.fresh
+			for _, u := range b.uses {
+				w.links[u.link].rest -= wire.Rate(x.n*int64(u.count)) * more
 			}
-		} else if !b.dirty {
+		} else if !s.dirty {
 			continue
 		}
-		b.dirty = false
-		f.schedule(bi)
+		s.dirty = false
+		w.schedule(bi, b)
 	}
-	for _, li := range f.compL {
-		l := &f.links[li]
-		l.tight = l.tight || l.rest < wire.Rate(l.flows)
+	for _, li := range w.compL {
+		l, s := &w.links[li], &w.ofLink[li]
+		s.tight = s.tight || l.rest < wire.Rate(l.flows)
 	}
-	if f.report != nil {
-		f.reportRates(f.compL)
-		f.reportRates(f.compO)
+	w.reportRates(w.compL)
+	w.reportRates(w.compO)
+}
+
+// reportRates reports the rates on links.
+func (w *watched) reportRates(links []int32) {
+	for _, li := range links {
+		l := &w.links[li]
+		w.report(wire.LinkID(li), w.now, l.cap-l.rest)
+		for _, mate := range l.mates {
+			w.report(mate, w.now, l.cap-l.rest)
+		}
 	}
 }

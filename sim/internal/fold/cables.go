@@ -14,9 +14,9 @@ import (
 )
 
 // A network between the hosts can be left out of a quotient where none of its
-// cables can hold anything up: where the ports that send over a cable, or those
+// cables can be saturated: where the ports that send over a cable, or those
 // that receive, are together no faster than it. Then nothing is left of it but
-// latency, which has to be the same for all that is taken together.
+// latency, which has to be the same for all that is merged.
 
 // maxRoutes is the number of connections up to which routes are compared.
 const maxRoutes = 1 << 22
@@ -45,14 +45,14 @@ type cables struct {
 }
 
 // latencies finds by how much the network delays each of the engine's connections;
-// ok is false where a cable may hold something up, or what is taken for one has
+// ok is false where a cable may hold something up, or what is treated as one has
 // routes of several lengths.
 func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
 	n, p := q.e.Net, q.plan
 	if n.Fabric == nil {
 		return nil, true, nil
 	}
-	if p.NumConns() > maxRoutes {
+	if p.NumConns() > maxRoutes || p.Sharing() > 1 {
 		return nil, false, nil
 	}
 	w := &cables{n: n, cross: make([]traffic, len(n.Fabric.Wires))}
@@ -61,6 +61,11 @@ func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
 		later[i] = -1
 	}
 	for id := range p.NumConns() {
+		if id%(1<<12) == 0 {
+			if err := q.e.Poll(); err != nil {
+				return nil, false, err
+			}
+		}
 		c := q.conn(id)
 		if c < 0 {
 			continue // no op uses it
@@ -81,7 +86,7 @@ func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
 	return later, true, nil
 }
 
-// between tells connections that go from host to host.
+// between reports whether a connection goes from host to host.
 func between(pc *plan.Conn) bool {
 	return pc.Src >= 0 && pc.Dst >= 0 && pc.Kind != connect.NVLSRoute && pc.Route.Transport == connect.NET
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/units"
 )
@@ -11,7 +12,7 @@ import (
 // Nodes of a long chain that are simulated: those behind the root, by when every
 // node does what the one before it does, later by the same time, and those at
 // the end. Both are even, for rings that run through every second node the
-// other way round.
+// opposite direction.
 const (
 	chainHead = 20
 	chainTail = 4
@@ -49,7 +50,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			return nil
 		}
 	}
-	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.08, approximation: "nodes in the middle of the chain are taken to do what those before them do"}
+	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.08, approximation: "nodes in the middle of the chain are assumed to behave as those before them"}
 	for node := range s.home {
 		switch at := k.place[node]; {
 		case at < chainHead || at >= k.tail, at == chainHead, at == k.tail-1:
@@ -58,21 +59,33 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			s.home[node] = -1
 		}
 	}
-	all := copiesOf(p)
-	for i := range all.reps {
-		if at := k.place[c.NodeOf[all.reps[i].rank]]; at >= chainHead && at < k.tail {
-			all.reps[i].rank = -1
+	first, _ := firstCopies(p)
+	for ch, same := range first {
+		if same < ch {
+			s.of = append(s.of, s.of[same])
+			continue
+		}
+		s.of = append(s.of, s.chainParts(c, int32(p.Split.ChannelLo+ch)))
+	}
+	return s
+}
+
+// chainParts adds a channel's parts of the nodes that are simulated, and returns the
+// place of every rank's.
+func (s *symmetry) chainParts(c *connect.Comm, ch int32) []int32 {
+	k, of := s.skipped, make([]int32, c.NRanks)
+	for r := range of {
+		if at := k.place[c.NodeOf[r]]; at < chainHead || at >= k.tail {
+			of[r] = int32(len(s.reps))
+			s.reps = append(s.reps, part{ch, int32(r)})
 		}
 	}
-	s.reps = all.reps
-	for _, from := range all.of {
-		of := make([]int32, len(from))
-		for r := range of {
-			of[r] = from[c.NodeRanks[k.represents(c.NodeOf[r])][c.LocalRank[r]]]
+	for r := range of {
+		if at := k.place[c.NodeOf[r]]; at >= chainHead && at < k.tail {
+			of[r] = of[c.NodeRanks[k.represents(c.NodeOf[r])][c.LocalRank[r]]]
 		}
-		s.of = append(s.of, of)
 	}
-	return s.compact()
+	return of
 }
 
 // represents is the node that is simulated for a node: the first behind the stretch

@@ -4,8 +4,8 @@
 // In: an engine without groups, its plan, and what can make ranks differ
 // (Config). Out: a Quotient, or nil where every rank has to run. It proposes
 // symmetries by the structure of a communicator (symmetry.go, trees.go, chain.go,
-// rotation.go, nodes.go), proves each for the plan at hand by walking over all
-// real traffic (survey.go), and drops those that do not hold. A symmetry that
+// rotation.go, nodes.go), proves each for the given plan by walking over all
+// real traffic (scan.go), and drops those that do not hold. A symmetry that
 // nearly holds has a margin, which was seen against full runs.
 //
 // Example: an all_reduce ring over 1,000 equal nodes of 8 GPUs is represented by

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
@@ -25,7 +26,7 @@ const (
 	Near
 )
 
-// Config is what decides which ranks are equivalent, beside the plan.
+// Config is what decides which ranks are equivalent, other than the plan.
 type Config struct {
 	Mode    Mode
 	Systems []*topo.System // by node
@@ -78,11 +79,18 @@ func Lay(e *engine.Engine, j *engine.Job, c *Config) (*Quotient, error) {
 	// How far off a near quotient is was seen on ideal networks.
 	near := c.Fabric == nil && (c.Mode == Near || c.Mode == Auto && j.Plan.Comm.NRanks > UnfoldedRanks)
 	symmetries := c.symmetries(j.Plan)
+	var left []*symmetry
 	for i, s := range symmetries {
 		if near && c.skips(j.Plan, s, symmetries[i+1:]) {
+			left = append(left, s)
 			continue
 		}
-		if q, err := layQuotient(e, j, s, near); q != nil || err != nil {
+		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
+			return q, err
+		}
+	}
+	for _, s := range left { // what they were left for does not hold
+		if q, err := c.layQuotient(e, j, s, near); q != nil || err != nil {
 			return q, err
 		}
 	}
@@ -99,32 +107,52 @@ func (c *Config) skips(p *plan.Plan, s *symmetry, others []*symmetry) bool {
 
 // work is about how many slices the quotient by a symmetry runs.
 func (s *symmetry) work(p *plan.Plan) int64 {
+	if s.rotated && p.Req.Func == coll.AllToAll { // of every transfer both ends
+		n := 2 * int64(p.Comm.NRanks) * (1 + p.Req.Count*int64(p.Req.Type.Size())/int64(p.Comm.P2PChunkSize))
+		if s.within {
+			return n
+		}
+		return n * int64(p.Comm.MaxLocalRanks)
+	}
+	rep, parts := part{int32(p.Split.ChannelLo), 0}, s.parts
+	if s.list == nil {
+		rep, parts = s.reps[0], len(s.reps)
+	}
 	n := int64(0)
-	for _, pr := range p.Programs(s.reps[0].rank) {
-		if pr.Channel == s.reps[0].channel {
+	for _, pr := range p.Programs(rep.rank) {
+		if pr.Channel == rep.channel {
 			n += p.NumOps(&pr) * int64(max(1, pr.Slices))
 		}
 	}
-	return n * int64(len(s.reps))
+	return n * int64(parts)
 }
 
 // layQuotient lays out the quotient by a symmetry; nil where that is neither exact
 // nor, where that is allowed, known to be near.
-func layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quotient, error) {
+func (c *Config) layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quotient, error) {
+	if err := e.Poll(); err != nil {
+		return nil, err
+	}
 	if near = near && s.margin > 0; !s.equivalent && !near {
 		return nil, nil
 	}
+	if s.rotated {
+		if err := Transfers(j.Plan, s.transfers(j.Plan), c.Mode); err != nil {
+			return nil, err
+		}
+	}
+	s.lay()
 	q := newQuotient(e, j, s)
 	later, free, err := q.latencies()
 	if err != nil {
 		return nil, err
 	}
 	if q.exact = q.exact && free; q.exact || near {
-		seen, err := q.survey()
+		seen, err := q.scan()
 		if err != nil {
 			return nil, err
 		}
-		if q.exact = q.exact && seen.holds; q.exact || near {
+		if q.exact = q.exact && seen.holds; q.exact || near && (seen.holds && q.meets || !s.within) {
 			j.Fold, seen.later, e.Net.Folded = q, later, true
 			return q, seen.declare(e.Net.Table)
 		}
@@ -137,7 +165,7 @@ func layQuotient(e *engine.Engine, j *engine.Job, s *symmetry, near bool) (*Quot
 func (q *Quotient) Account() exec.Account {
 	a := exec.Account{Programs: len(q.e.Groups), Method: exec.Folded}
 	if !q.exact {
-		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups stand for all", q.approximation, len(q.e.Groups))
+		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups represent all", q.approximation, len(q.e.Groups))
 	}
 	return a
 }

@@ -14,7 +14,7 @@ import (
 // trees, each of which uses all NICs, every one is a layer.
 
 // layerNodes is of how many nodes it is seen which threads serve their channels; the
-// survey proves the answer for all.
+// scan proves the answer for all.
 const layerNodes = 4
 
 // apart divides a symmetry into layers; nil where a layer lacks a part, or where

@@ -20,7 +20,7 @@ func (x *Config) nodeSymmetry(p *plan.Plan) *symmetry {
 	}
 	s := &symmetry{home: make([]int32, c.NNodes), equivalent: p.Req.Func == coll.AllReduce}
 	if !s.equivalent {
-		s.margin, s.approximation = 0.05, "nodes are taken to have their turn in what is gathered or scattered when the first has"
+		s.margin, s.approximation = 0.05, "nodes are assumed to gather or scatter their parts at the same time as the first"
 	}
 	slow := x.Slow
 	var kinds []int32 // a node of each

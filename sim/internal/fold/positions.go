@@ -18,7 +18,7 @@ type positions struct {
 	slow       int32
 }
 
-// positionsIn finds every node's stand, and its children in order.
+// positionsIn finds every node's position, and its children in order.
 func positionsIn(parent []int32) ([]position, [][]int32) {
 	out := make([]position, len(parent))
 	kids := make([][]int32, len(parent))
@@ -53,7 +53,7 @@ func positionsIn(parent []int32) ([]position, [][]int32) {
 func (t *trees) nearSymmetry() *symmetry {
 	p, c := t.p, t.p.Comm
 	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.05,
-		approximation: "nodes of equal height and depth in both trees are taken for alike"}
+		approximation: "nodes of equal height and depth in both trees are treated as equivalent"}
 	switch {
 	case t.slow != nil:
 		s.margin = 0.15
@@ -119,7 +119,7 @@ func (t *trees) kindsOfPositions() (kind [][]int32, reps []part) {
 		all[tree], kids[tree] = positionsIn(parent)
 	}
 	known := map[positions]int32{}
-	look := func(tree, node int32) (id int32, fresh bool) {
+	classOf := func(tree, node int32) (id int32, fresh bool) {
 		key := positions{own: all[tree][node]}
 		if t.slow != nil {
 			key.slow = t.slow[node]
@@ -136,10 +136,10 @@ func (t *trees) kindsOfPositions() (kind [][]int32, reps []part) {
 		return id, !ok
 	}
 	root := int32(slices.Index(t.parent[0], -1))
-	look(0, root)
+	classOf(0, root)
 	for queue := []int32{root}; len(queue) > 0; queue = queue[1:] {
 		for _, k := range kids[0][queue[0]] {
-			if _, fresh := look(0, k); fresh {
+			if _, fresh := classOf(0, k); fresh {
 				queue = append(queue, k)
 			}
 		}
@@ -147,7 +147,7 @@ func (t *trees) kindsOfPositions() (kind [][]int32, reps []part) {
 	for tree := range t.parent {
 		of := make([]int32, len(t.parent[tree]))
 		for n := range of {
-			of[n], _ = look(int32(tree), int32(n))
+			of[n], _ = classOf(int32(tree), int32(n))
 		}
 		kind = append(kind, of)
 	}

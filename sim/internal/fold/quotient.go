@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Quotient is a plan's engine with programs that are equivalent taken together by a
+// Quotient is a plan's engine in which equivalent programs are merged by a
 // symmetry: one of each kind runs, on links of which each represents all that
 // are crossed equally, and before proxy threads that have all the messages of a
 // real one.
@@ -19,14 +19,15 @@ import (
 // kind is crossed equally often by each kind of traffic, and equally so for
 // proxy threads and kernels. Then what is equal at one instant is equal at the
 // next: the engine knows no order but that of time (rounds of proxy threads,
-// progressive filling of links). survey proves all of this for the plan at
-// hand, and drops a symmetry that does not hold.
+// progressive filling of links). scan proves all of this for the given plan,
+// and rejects a symmetry that does not hold.
 type Quotient struct {
 	*symmetry
 	e        *engine.Engine
 	job      *engine.Job
 	plan     *plan.Plan
 	exact    bool
+	meets    bool             // every send has its receive
 	per      int32            // connection ids of a rank on a channel
 	index    []int32          // place in reps · per + kind of connection → connection of the engine, -1
 	byOffset map[offset]int32 // the same for send and receive
@@ -35,15 +36,16 @@ type Quotient struct {
 	model    []plan.Conn
 	readers  map[part][]int32 // connection ids by rank's part of a channel, see users
 	writers  map[part][]int32
-	all      []plan.Program // of the rank that was asked for last
+	all      []plan.Program // of the rank that was used last
 }
 
-// newQuotient lays out groups and connections; links come with the survey.
+// newQuotient lays out groups and connections; links come with the scan.
 func newQuotient(e *engine.Engine, j *engine.Job, s *symmetry) *Quotient {
 	q := &Quotient{symmetry: s, e: e, job: j, plan: j.Plan, exact: s.equivalent, per: j.Plan.ConnsPerRank(),
 		first: make([]int32, len(s.reps)), readers: map[part][]int32{}, writers: map[part][]int32{}}
 	q.layDevices()
 	q.layGroups()
+	q.meets = true
 	if q.rotated {
 		q.layOffsets()
 	} else {
@@ -119,6 +121,17 @@ func (q *Quotient) layGroups() {
 	for i, d := range q.device {
 		byDevice[d] = append(byDevice[d], int32(i))
 	}
+	if q.rotated { // all programs of the representatives' ranks run
+		n, last := 0, int32(-1)
+		for _, rep := range q.reps {
+			if rep.rank != last {
+				q.all, last = q.plan.AppendPrograms(q.all[:0], rep.rank), rep.rank
+				n += len(q.all)
+			}
+		}
+		e.Groups, e.Conns, q.model = make([]engine.Group, 0, n), make([]engine.Conn, 0, n/2+1), make([]plan.Conn, 0, n/2+1)
+		e.Net.Expect(n / 2)
+	}
 	var progs []plan.Program
 	for d, reps := range byDevice {
 		e.Devices[d].First, e.Devices[d].SMs = int32(len(e.SMs)), int32(len(reps))
@@ -153,7 +166,7 @@ func (q *Quotient) place(channel, rank int32) int32 {
 }
 
 // key names the kind of a connection: the place of the rank that it belongs
-// to, and which of its connections it is. Where heads are taken for one, what
+// to, and which of its connections it is. Where heads are merged, what
 // counts is how far the head is from the rank.
 func (q *Quotient) key(id int32) int32 {
 	n := int32(q.plan.Comm.NRanks)
@@ -171,14 +184,14 @@ func (q *Quotient) conn(id int32) int32 {
 		return q.index[q.key(id)]
 	}
 	pc := q.plan.Conn(id)
-	if c, ok := q.byOffset[offsetOf(q.plan.Comm, &pc)]; ok {
+	if c, ok := q.byOffset[q.offsetOf(q.plan.Comm, &pc)]; ok {
 		return c
 	}
 	return -1
 }
 
 // users lists which connections each program of a rank's part of a channel
-// reads and writes, as id and group in turn.
+// reads and writes, as id and group alternating.
 func (q *Quotient) users(s part) (readers, writers []int32) {
 	if _, ok := q.readers[s]; !ok {
 		var r, w []int32
@@ -324,7 +337,7 @@ func (q *Quotient) Finish(ends []units.Time) (ranks []units.Time, later, again u
 	}
 	if q.skipped != nil {
 		later = q.skipped.finish(q.plan.Comm.NodeOf, ranks)
-		if q.skipped.wraps { // the next begins beside the root when this one has come round
+		if q.skipped.wraps { // the next begins next to the root when this one has completed the ring
 			again = later
 		}
 	}

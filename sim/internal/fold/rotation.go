@@ -15,7 +15,12 @@ import (
 // what one node does to the next but one every node does. What remains is one
 // node, which sends to all others and receives what they would send it.
 // Operations with a root have a node that is unlike the others.
-func rotation(p *plan.Plan, systems []*topo.System) *symmetry {
+//
+// Within a group of ranks that take turns, too, the schedule knows only how far
+// apart they are. Where a node is one group and its GPUs reach each other and
+// their NICs equally well, as behind NVSwitches, one rank of the node remains
+// (within): it sends to rank 0 of node 3 what its neighbour sends to rank 1.
+func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 	c := p.Comm
 	if p.Req.Func != coll.AllToAll && p.Req.Func != coll.SendRecv || c.NNodes < 2 {
 		return nil
@@ -31,25 +36,47 @@ func rotation(p *plan.Plan, systems []*topo.System) *symmetry {
 			}
 		}
 	}
-	s := &symmetry{home: make([]int32, c.NNodes), rotated: true, equivalent: true}
-	// Where a peer's part begins in the buffer decides how fast it is read: from
-	// node to node that is equal only where a node's parts are whole lines.
-	if bytes := p.Req.Count * int64(p.Req.Type.Size()); p.Req.Func == coll.AllToAll && bytes*int64(per)%128 != 0 {
-		s.equivalent = false
-		if bytes*int64(per)%16 == 0 { // aligned equally to packs of 16 bytes, as which they are copied
-			s.margin, s.approximation = 0.08, "the parts of all nodes are taken to begin alike in a line of 128 bytes"
-		}
+	s := &symmetry{home: make([]int32, c.NNodes), rotated: true, equivalent: true, within: within}
+	if within && (p.Req.Func != coll.AllToAll || per < 2 || p.Req.Params.P2PGroupSize.Or(8)%int64(per) != 0) {
+		return nil
 	}
-	// Messages of sockets wait for each other as one thread comes to them, which
+	s.alignParts(p, per)
+	// Messages of sockets wait for each other as one thread serves them, which
 	// one node's quotient reproduces nearly, not exactly.
 	if slices.ContainsFunc(systems[0].Of(topo.NET), func(id topo.NodeID) bool { return systems[0].Nodes[id].Net.Sockets }) {
-		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are taken to come to all nodes' sockets alike"
+		s.equivalent, s.margin, s.approximation = false, 0.08, "proxy threads are assumed to poll all nodes' sockets at the same times"
 	}
+	s.list = func() { s.listParts(p, per) }
+	return s
+}
+
+// transfers is how many sends remain, at least.
+func (s *symmetry) transfers(p *plan.Plan) int64 {
+	n := int64(p.Comm.MaxLocalRanks)
+	if s.within {
+		n = 1
+	}
+	if p.Req.Func == coll.AllToAll {
+		n *= int64(p.Comm.NRanks)
+	}
+	return n
+}
+
+// listParts lists the parts of what remains: of the first rank, or of all ranks of
+// the first node.
+func (s *symmetry) listParts(p *plan.Plan, per int) {
+	c, within := p.Comm, s.within
 	places := make([][]int32, c.P2PChannels) // channel, local rank → place in reps
 	for ch := range places {
 		places[ch] = make([]int32, per)
 	}
 	for local := range per {
+		if within && local > 0 {
+			for ch := range places {
+				places[ch][local] = places[ch][0]
+			}
+			continue
+		}
 		s.addParts(p, places, local)
 	}
 	for _, place := range places {
@@ -59,7 +86,36 @@ func rotation(p *plan.Plan, systems []*topo.System) *symmetry {
 		}
 		s.of = append(s.of, of)
 	}
-	return s
+}
+
+// alignParts checks whether all merged parts have the same alignment in the buffer:
+// where a peer's part begins decides how fast it is read. From node to node that
+// is equal where a node's parts are whole lines of 128 bytes, from rank to rank
+// where every part is.
+func (s *symmetry) alignParts(p *plan.Plan, per int) {
+	if p.Req.Func != coll.AllToAll {
+		return
+	}
+	bytes := p.Req.Count * int64(p.Req.Type.Size())
+	whose := "ranks"
+	if !s.within {
+		bytes *= int64(per)
+		whose = "nodes"
+	}
+	s.equivalent = bytes%128 == 0
+	if !s.equivalent && bytes%16 == 0 { // aligned equally to packs of 16 bytes, as which they are copied
+		s.margin, s.approximation = 0.08, "the parts of all "+whose+" are assumed to have the same offset in a line of 128 bytes"
+	}
+}
+
+// rotations lists the quotients by turning nodes: an exact one before one that is
+// near.
+func rotations(p *plan.Plan, systems []*topo.System) []*symmetry {
+	rank, node := rotation(p, systems, true), rotation(p, systems, false)
+	if rank != nil && !rank.equivalent {
+		return []*symmetry{node, rank}
+	}
+	return []*symmetry{rank, node}
 }
 
 // addParts adds the parts that one rank of the first node has of the channels.
@@ -81,13 +137,18 @@ func (s *symmetry) addParts(p *plan.Plan, places [][]int32, local int) {
 }
 
 // offset names a connection of send and receive by its ends as they are where the
-// sender's node has been turned to the first place.
+// sender's node has been turned to the first place, and with within the sender to
+// the first place of its node.
 type offset struct{ src, dst, channel int32 }
 
-func offsetOf(c *connect.Comm, pc *plan.Conn) offset {
+func (s *symmetry) offsetOf(c *connect.Comm, pc *plan.Conn) offset {
 	n, per := int32(c.NRanks), int32(len(c.NodeRanks[0]))
 	by := pc.Src / per * per
-	return offset{pc.Src - by, (pc.Dst - by + n) % n, pc.Channel}
+	src, dst := pc.Src-by, (pc.Dst-by+n)%n
+	if s.within {
+		src, dst = 0, dst/per*per+(dst%per-src+per)%per
+	}
+	return offset{src, dst, pc.Channel}
 }
 
 // layOffsets numbers the connections of the first node's ranks: what they send,
@@ -102,7 +163,7 @@ func (q *Quotient) layOffsets() {
 		}
 		pc := q.peer(g)
 		c := int32(len(e.Conns))
-		q.byOffset[offsetOf(q.plan.Comm, &pc)] = c
+		q.byOffset[q.offsetOf(q.plan.Comm, &pc)] = c
 		e.Conns = append(e.Conns, engine.Conn{Snd: int32(gi), Rcv: -1, Net: -1, Depth: plan.FIFOSteps / int64(max(1, g.Program.SliceSteps)), Extra: e.ExtraHop(&pc)})
 		q.model = append(q.model, pc)
 		g.Outs = append(g.Outs, c)
@@ -114,16 +175,17 @@ func (q *Quotient) layOffsets() {
 			continue
 		}
 		pc := q.peer(g)
-		c, ok := q.byOffset[offsetOf(q.plan.Comm, &pc)]
+		c, ok := q.byOffset[q.offsetOf(q.plan.Comm, &pc)]
 		if !ok || e.Conns[c].Rcv >= 0 {
-			q.exact = false
+			q.meets = false
 			continue
 		}
 		met++
 		e.Conns[c].Rcv = int32(gi)
 		g.Ins = append(g.Ins, c)
 	}
-	q.exact = q.exact && met == len(e.Conns)
+	q.meets = q.meets && met == len(e.Conns)
+	q.exact = q.exact && q.meets
 }
 
 // peer returns the connection of a group that only sends or only receives.

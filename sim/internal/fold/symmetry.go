@@ -23,8 +23,8 @@ type symmetry struct {
 	// heads is the number of heads of an NVLS channel where they are taken for
 	// one, else 0.
 	heads int32
-	// equivalent is set where nothing but structure can tell programs of one place
-	// apart: chunks, parts and addresses agree.
+	// equivalent is set where programs of one place can differ in structure only:
+	// chunks, parts and addresses agree.
 	equivalent bool
 	// margin is by how much, as a part of the time, the quotient was seen to be
 	// off where the symmetry does not quite hold, and leaves what is left out
@@ -32,9 +32,13 @@ type symmetry struct {
 	margin        float64
 	approximation string
 	skipped       *chainGap // the stretch of a chain that is left out, nil without
-	// turned is set for send and receive, whose connections are known by how far
-	// apart their nodes are.
-	rotated bool
+	// rotated is set for send and receive, whose connections are known by how far
+	// apart their nodes are, and with within their places in a node.
+	rotated, within bool
+	// list fills in reps and of where that is put off until they are needed, for
+	// that takes a while; nil where they are there. There will be so many parts.
+	list  func()
+	parts int
 }
 
 // part is a rank's part of a channel.
@@ -50,6 +54,7 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	var out []*symmetry
 	add := func(s *symmetry) {
 		if s != nil && host.Staggers(p) {
+			s.lay()
 			s = s.apart(p)
 		}
 		if s != nil {
@@ -58,7 +63,9 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 	}
 	if p.ConnsPerRank() == 0 {
 		if well {
-			add(rotation(p, x.Systems))
+			for _, s := range rotations(p, x.Systems) {
+				add(s)
+			}
 		}
 		return out
 	}
@@ -70,7 +77,7 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 				add(longerRing(p, x.Systems, x.period(p)))
 			}
 		}
-		if s := copiesOf(p); len(s.reps) < len(s.of)*p.Comm.NRanks {
+		if s := copiesOf(p); s.parts < p.Split.NChannels*p.Comm.NRanks {
 			add(s)
 		}
 		if well {
@@ -185,12 +192,12 @@ func equalNodes(c *connect.Comm, systems []*topo.System) bool {
 }
 
 // ringBy tries the quotient by every period-th node: rings that change NICs
-// run through odd nodes the other way round (connect.cc, crossNic).
+// run through odd nodes in the opposite direction (connect.cc, crossNic).
 func ringBy(p *plan.Plan, period int32) *symmetry {
 	c := p.Comm
 	per := int32(len(c.NodeRanks[0]))
 	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.03,
-		approximation: "all chunks and channels are taken for alike"}
+		approximation: "all chunks and channels are treated as equivalent"}
 	for n := range s.home {
 		s.home[n] = int32(n) % period
 	}
@@ -216,11 +223,11 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 		}
 		s.of = append(s.of, of)
 	}
-	turn := int64(c.NRanks)
+	cycle := int64(c.NRanks)
 	if p.Req.Func == coll.AllReduce {
-		turn = 2*turn - 1
+		cycle = 2*cycle - 1
 	}
-	s.equivalent = equalParts(p) && equalChunks(p, &p.Programs(0)[0], turn)
+	s.equivalent = equalParts(p) && equalChunks(p, &p.Programs(0)[0], cycle)
 	return s
 }
 
@@ -268,23 +275,47 @@ func quotientOrder(c *connect.Comm, ch int, period int32) []int32 {
 // left of a ring's symmetry where ranks differ, as in a chain.
 func copiesOf(p *plan.Plan) *symmetry {
 	c := p.Comm
-	s := &symmetry{home: allNodes(c), equivalent: equalParts(p)}
-	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
-		first := slices.IndexFunc(c.Channels[p.Split.ChannelLo:ch], func(o connect.Channel) bool {
-			return slices.Equal(o.Ring, c.Channels[ch].Ring)
-		})
-		if first >= 0 {
-			s.of = append(s.of, s.of[first])
-			continue
+	first, distinct := firstCopies(p)
+	s := &symmetry{home: allNodes(c), equivalent: equalParts(p), parts: distinct * c.NRanks}
+	s.list = func() {
+		s.reps = make([]part, 0, s.parts)
+		for k, same := range first {
+			if same < k {
+				s.of = append(s.of, s.of[same])
+				continue
+			}
+			of := make([]int32, c.NRanks)
+			for r := range of {
+				of[r] = int32(len(s.reps))
+				s.reps = append(s.reps, part{int32(p.Split.ChannelLo + k), int32(r)})
+			}
+			s.of = append(s.of, of)
 		}
-		of := make([]int32, c.NRanks)
-		for r := range of {
-			of[r] = int32(len(s.reps))
-			s.reps = append(s.reps, part{int32(ch), int32(r)})
-		}
-		s.of = append(s.of, of)
 	}
 	return s
+}
+
+// firstCopies names for each channel of the split the first that has its ring, and
+// says how many rings there are.
+func firstCopies(p *plan.Plan) (first []int, distinct int) {
+	channels := p.Comm.Channels[p.Split.ChannelLo : p.Split.ChannelHi+1]
+	for k := range channels {
+		same := slices.IndexFunc(channels[:k], func(o connect.Channel) bool { return slices.Equal(o.Ring, channels[k].Ring) })
+		if same < 0 {
+			same = k
+			distinct++
+		}
+		first = append(first, same)
+	}
+	return first, distinct
+}
+
+// lay fills in reps and of, where that was put off.
+func (s *symmetry) lay() {
+	if s.list != nil {
+		s.list()
+		s.list = nil
+	}
 }
 
 // patSymmetry takes all ranks for one: in PAT every rank does to those at

@@ -133,7 +133,7 @@ func (t *trees) mirrored() bool {
 // first returns the first channel of the split that runs on a tree.
 func (t *trees) first(tree int32) int32 { return int32(slices.Index(t.tree, tree)) }
 
-// headsEquivalent reports whether the heads of an NVLS channel can be taken for one.
+// headsEquivalent reports whether the heads of an NVLS channel can be merged.
 func (t *trees) headsEquivalent() bool {
 	p := t.p
 	heads := int64(len(p.Comm.NVLS[p.Split.ChannelLo].Heads))

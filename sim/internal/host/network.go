@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
@@ -16,7 +17,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Kernels is what the network asks of the GPUs' side of a run.
+// Kernels is what the network needs of the GPUs' side of a run.
 type Kernels interface {
 	// Deliver makes the next step of a connection readable at a time.
 	Deliver(conn int32, at units.Time)
@@ -76,7 +77,7 @@ type Network struct {
 	seed    uint64
 	proxy   proxies
 	ports   portMap
-	waits   []float64 // by route: bytes of messages times how long they waited, us
+	waits   []integral // by route: messages' work times how long they waited
 	rdma    rdma
 	tcp     tcp
 	sharp   sharp
@@ -126,6 +127,12 @@ func (n *Network) Connect(c *plan.Conn, id int32, pr *plan.Program) (int32, erro
 		n.ports.routes[key] = r
 	}
 	return n.Join(c, id, pr, r)
+}
+
+// Expect makes room for about n connections, before they join.
+func (n *Network) Expect(conns int) {
+	n.Conns = slices.Grow(n.Conns, conns)
+	n.Pairs = slices.Grow(n.Pairs, conns*max(1, n.QPs))
 }
 
 // Join adds the network side of a connection whose route is known.

@@ -2,7 +2,7 @@ package host
 
 import "github.com/simccl/simccl/units"
 
-// Observer hears what the network part of a run does. It must not change
+// Observer is called with what the network part of a run does. It must not change
 // anything: no time depends on whether a run is observed. A run without one
 // pays a nil check an event.
 type Observer interface {

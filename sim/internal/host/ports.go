@@ -37,7 +37,7 @@ type Port struct {
 }
 
 // Whole is the end of a fabric's route that a port is, all physical ports of a
-// fused net taken together.
+// fused net together.
 func (p Port) Whole() fabric.End { return fabric.End{Host: int(p.Host), Net: int(p.Net)} }
 
 // of is the physical port that the q-th queue pair of a connection uses, of so
@@ -58,7 +58,7 @@ func (n *Network) Ports(c *plan.Conn) (src, dst Port) {
 // Fault sums up the faults of a net.
 func (n *Network) Fault(p Port) param.Fault { return n.faultOf(p, 0) }
 
-// portFault sums up the faults of one of a fused net's ports, numbered from 0 on.
+// portFault sums up the faults of one of a fused net's ports, numbered from 0.
 func (n *Network) portFault(p Port, index int32) param.Fault { return n.faultOf(p, int(index)+1) }
 
 func (n *Network) faultOf(p Port, number int) param.Fault {

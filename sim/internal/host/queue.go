@@ -1,6 +1,8 @@
 package host
 
 import (
+	"math/bits"
+
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
@@ -15,9 +17,9 @@ func (n *Network) noteDelay(l *QueuePair) {
 		return
 	}
 	for int(l.Route) >= len(n.waits) {
-		n.waits = append(n.waits, 0)
+		n.waits = append(n.waits, integral{})
 	}
-	n.waits[l.Route] += wait.Micros() * float64(l.Sent) / wire.NanoBytes
+	n.waits[l.Route].add(uint64(l.Sent), uint64(wait))
 	if obs := n.Observer; obs != nil {
 		obs.Delayed(l, wait)
 	}
@@ -43,11 +45,38 @@ func (n *Network) Queues(links []exec.LinkLoad, over units.Time) {
 		return
 	}
 	for r, waits := range n.waits {
-		if waits == 0 {
+		if waits == (integral{}) {
 			continue
 		}
 		if l := n.Fullest(wire.RouteID(r), links); l >= 0 {
-			links[l].Queue += units.Bytes(waits / over.Micros())
+			links[l].Queue += units.Bytes(waits.float() / wire.NanoBytes / float64(over))
 		}
 	}
 }
+
+// integral is a sum of work times how long it waited, in nano-bytes times
+// picoseconds: 128 bits, for a sum must not depend on how it was split up.
+type integral struct{ hi, lo uint64 }
+
+// add adds a product.
+func (s *integral) add(work, wait uint64) {
+	hi, lo := bits.Mul64(work, wait)
+	var carry uint64
+	s.lo, carry = bits.Add64(s.lo, lo, 0)
+	s.hi, _ = bits.Add64(s.hi, hi, carry)
+}
+
+// minus returns what a sum has grown by since an earlier one.
+func (s integral) minus(before integral) integral {
+	lo, borrow := bits.Sub64(s.lo, before.lo, 0)
+	hi, _ := bits.Sub64(s.hi, before.hi, borrow)
+	return integral{hi, lo}
+}
+
+// grow adds another sum so many times.
+func (s *integral) grow(by integral, times uint64) {
+	s.add(by.lo, times)
+	s.hi += by.hi * times
+}
+
+func (s integral) float() float64 { return float64(s.hi)*(1<<64) + float64(s.lo) }

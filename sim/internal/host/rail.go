@@ -165,7 +165,7 @@ func (n *Network) joinRail(ends map[place][]int32, first, k int32, ranks []int32
 	return nil
 }
 
-// newBatch makes the next batch of the last side, of ends both ways.
+// newBatch makes the next batch of the last side, of both directions' ends.
 func (n *Network) newBatch(ends []int32) Batch {
 	b := Batch{Side: int32(len(n.Sides) - 1)}
 	s := &n.Sides[b.Side]

@@ -89,7 +89,7 @@ func (r *rdma) attempt(p int32, bytes units.Bytes) (units.Bytes, wire.Rate, bool
 // lose decides which packet of an attempt is the first to be lost, and returns
 // how many bytes are sent until the sender knows. A packet that is lost shows
 // when a later one comes in out of order: the receiver refuses it, and all since
-// the lost one is sent again. In the meantime the sender has gone on for as long
+// the lost one is sent again. In the meantime the sender has continued for as long
 // as the refusal takes. Where nothing follows the lost packet, only the timeout
 // shows it.
 func (r *rdma) lose(p int32, bytes units.Bytes) units.Bytes {
@@ -110,7 +110,7 @@ func (r *rdma) lose(p int32, bytes units.Bytes) units.Bytes {
 		return bytes
 	}
 	if k > 0 || a.tries == 0 {
-		a.tries, a.asked = 0, n.queue.Now
+		a.tries, a.since = 0, n.queue.Now
 	}
 	a.tries++
 	a.left = bytes - units.Bytes(k)*mtu
@@ -148,5 +148,5 @@ func (r *rdma) failure(l *QueuePair) error {
 	}
 	c := n.kernels.Describe(n.Conns[l.Conn].ID)
 	return &RetryError{Src: int(c.Src), Dst: int(c.Dst), Channel: int(c.Channel), SrcNet: int(c.Route.SrcNet), DstNet: int(c.Route.DstNet),
-		Tries: int(l.again.tries), After: n.queue.Now - l.again.asked}
+		Tries: int(l.again.tries), After: n.queue.Now - l.again.since}
 }

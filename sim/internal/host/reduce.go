@@ -23,7 +23,7 @@ func (s *sharp) posted(id int32) {
 }
 
 // Stages of a batch's step, the Arg of an evReduce; polled is added once the
-// proxy thread has come to poll it.
+// proxy thread has polled it.
 const (
 	collectPost int32 = 16 + iota // the kernels have posted, a slot is open
 	collectDone                   // the result is in memory
@@ -73,7 +73,7 @@ func (n *Network) pushReduce(at units.Time, bi, stage int32) {
 	n.queue.Push(max(at, n.queue.Now), event.Done, evReduce, bi, stage)
 }
 
-// reduceStage begins a stage of a batch's oldest step that has come to it.
+// reduceStage begins a stage of a batch's oldest step that has reached it.
 func (n *Network) reduceStage(bi, stage int32) {
 	b := &n.Batches[bi]
 	thread := n.Sides[b.Side].thread
@@ -203,7 +203,7 @@ func (n *Network) beginCollective(ri int32) {
 
 // carry counts the bytes of a rail's next collective on its links and returns
 // how many the fullest carries. A sum is as large as what is summed; a gathered
-// block comes from one node and goes to all, a scattered one the other way
+// block comes from one node and goes to all, a scattered one in the other direction
 // round.
 func (n *Network) carry(r *Rail) wire.Work {
 	p := n.plan

@@ -27,14 +27,14 @@ const (
 // Stages that no thread polls for, and what is added to one that it has polled.
 const (
 	stageWire = numStages + iota // the write begins
-	stageNext                    // TCP: the proxy thread comes to the next message
+	stageNext                    // TCP: the proxy thread serves the next message
 
 	polled int32 = 8
 )
 
 // Handle handles one of the network's events.
 func (n *Network) Handle(ev *event.Event) {
-	switch ev.Kind {
+	switch ev.Kind() {
 	case evRound:
 		n.round(ev.ID)
 	case evRepeat:
@@ -87,7 +87,7 @@ func (n *Network) tryPost(id int32) {
 	n.push(max(c.ready[k], c.allow[k]), id, stagePost)
 }
 
-// step begins a stage of the oldest step that has come to it.
+// step begins a stage of the oldest step that has reached it.
 func (n *Network) step(id, stage int32) {
 	c := &n.Conns[id]
 	switch stage {
@@ -267,10 +267,10 @@ type repeat struct {
 	left  units.Bytes // to send again once this attempt is over
 	stall units.Time  // after which
 	tries int32       // in a row that got no further
-	asked units.Time  // when the first of them began
+	since units.Time  // when the first of them began
 }
 
-// transmit puts a write, or what is left of one, on the wire.
+// transmit puts a write, or the rest of one, on the wire.
 func (n *Network) transmit(p int32, bytes units.Bytes) {
 	l := &n.Pairs[p]
 	c := &n.Conns[l.Conn]

@@ -21,7 +21,7 @@ type tcp struct {
 	perPoll units.Time // a system call that finds nothing
 }
 
-// tcpConn is what a connection over TCP has beside others.
+// tcpConn is the additional state of a connection over TCP.
 type tcpConn struct {
 	on      bool
 	resting bool       // the next message's begin is in the queue
@@ -73,7 +73,7 @@ func (n *Network) socketNet(node, net int32) (*topo.NetInfo, bool) {
 
 // OverTCP reports whether a connection's data goes over sockets, over how many
 // of them, and how many helpers of each side serve them. The receiver's side
-// decides, which the sender asks (net_socket.cc:380).
+// decides, which the sender queries (net_socket.cc:380).
 func (n *Network) OverTCP(c *plan.Conn) (sockets, helpers int32, over bool) {
 	if _, over = n.socketNet(n.Table.Comm.NodeOf[c.Src], c.Route.SrcNet); !over {
 		return 0, 0, false

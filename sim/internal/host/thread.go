@@ -9,8 +9,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// thread is a proxy thread: one server, which goes from one connection to the
-// next. Jobs that arrive at one instant are served in their order (proxy.cc:776
+// thread is a proxy thread: one server, which serves one connection after the
+// other. Jobs that arrive at one instant are served in their order (proxy.cc:776
 // goes through its list of operations): of four messages that take 0.4 us each
 // the first is posted after 0.4 us and the last after 1.6. Together, all four are
 // done after 1.6 us, so that equal connections stay equal.
@@ -22,7 +22,7 @@ type thread struct {
 }
 
 // job is a stage that a thread has to do for a connection, or for a batch of
-// heads (stages from collectPost on).
+// heads (stages of at least collectPost).
 type job struct {
 	conn, stage int32
 	order       int64
@@ -92,7 +92,7 @@ func Staggers(p *plan.Plan) bool {
 // proxies are the proxy threads of all ranks. A thread's loop polls every
 // connection end that has an operation, one after the other: with 16 ends at
 // 0.1 us and 0.4 us for the loop itself a round takes 2 us, and what becomes
-// ready is polled 1 us later in the mean.
+// ready is polled 1 us later on average.
 type proxies struct {
 	threads []thread // by rank
 	ends    []int32  // connection ends that each thread polls; nil until the first poll
@@ -144,7 +144,7 @@ func (n *Network) countEnds() {
 }
 
 // pollAt is when a thread polls what is ready now at a connection's end: half a
-// round later in the mean, and not before the polls that what was ready earlier
+// round later on average, and not before the polls that what was ready earlier
 // takes. free is when that is over; this takes polls more.
 func (n *Network) pollAt(free *units.Time, thread, polls int32) units.Time {
 	round := n.interval(thread)

@@ -1,4 +1,4 @@
-// Package route finds which links a connection's bytes cross: it turns the
+// Package route finds which links a connection's bytes cross: it resolves the
 // connections of a plan into routes over the links of a model (sim/wire).
 //
 // In: the communicator, the Systems of its nodes, a machine class. Out: links
@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("simulator: node%d: no path from %s to %s in the topology", e.Node, e.From, e.To)
 }
 
-// Table turns connections into routes over the links of the model. Links are
+// Table maps connections to routes over the links of the model. Links are
 // declared when the first route needs them.
 type Table struct {
 	Comm    *connect.Comm
@@ -42,7 +42,8 @@ type Table struct {
 	byTopo  [][]int32       // node → topo link → link of the model + 1
 	gpus    [][]topo.NodeID // node → local rank → GPU
 	shape   map[*topo.System][]topo.NodeID
-	Home    []int32 // node → the node whose links represent its own, -1: none do; nil: each its own
+	cpus    map[*topo.System][]topo.NodeID // node of the topology → the CPU nearest to it + 1, 0 where none has asked
+	Home    []int32                        // node → the node whose links represent its own, -1: none do; nil: each its own
 	pairs   map[storePair]wire.RouteID
 	narrows map[string]wire.LinkID  // by name, see Narrow
 	crossed map[gpuPair]bool        // pairs that stores cross between
@@ -78,7 +79,7 @@ func linkEff(c *gpu.Class, k topo.LinkKind) float64 {
 func New(c *connect.Comm, systems []*topo.System, class *gpu.Class, net wire.Links) *Table {
 	w := &Table{Comm: c, Systems: systems, class: class, Links: net,
 		byTopo: make([][]int32, len(systems)), gpus: make([][]topo.NodeID, len(systems)),
-		shape: make(map[*topo.System][]topo.NodeID), pairs: make(map[storePair]wire.RouteID),
+		shape: make(map[*topo.System][]topo.NodeID), cpus: make(map[*topo.System][]topo.NodeID), pairs: make(map[storePair]wire.RouteID),
 		known: make(map[string]wire.RouteID), narrows: make(map[string]wire.LinkID), crossed: make(map[gpuPair]bool), crowd: make(map[wire.LinkID]int), staged: make([]staging, len(systems))}
 	for i, s := range systems {
 		g, ok := w.shape[s]
@@ -86,7 +87,7 @@ func New(c *connect.Comm, systems []*topo.System, class *gpu.Class, net wire.Lin
 			// A part of a split host holds some of the host's ranks, not the first ones.
 			g = slices.Clone(s.Of(topo.GPU))
 			slices.SortFunc(g, func(a, b topo.NodeID) int { return s.Nodes[a].GPU.Rank - s.Nodes[b].GPU.Rank })
-			w.shape[s] = g
+			w.shape[s], w.cpus[s] = g, make([]topo.NodeID, len(s.Nodes))
 		}
 		w.gpus[i] = g
 	}
@@ -138,7 +139,9 @@ func (w *Table) Walk(node int32, from, to topo.NodeID) error {
 		return &Error{Node: int(node), From: w.Name(node, from), To: w.Name(node, to)}
 	}
 	for _, l := range p.Links {
-		w.Add(w.link(node, l), 1)
+		if !w.Systems[node].OnDevice(l) {
+			w.Add(w.link(node, l), 1)
+		}
 	}
 	return nil
 }
@@ -147,6 +150,7 @@ func (w *Table) Walk(node int32, from, to topo.NodeID) error {
 // net: over PCIe and between CPUs, through no other GPU.
 func (w *Table) WalkHost(node int32, from, to topo.NodeID) error {
 	s := w.Systems[node]
+	from, to = s.Device(from), s.Device(to)
 	via := make([]topo.LinkID, len(s.Nodes))
 	for i := range via {
 		via[i] = -1
@@ -155,7 +159,7 @@ func (w *Table) WalkHost(node int32, from, to topo.NodeID) error {
 	for i := 0; i < len(queue) && via[to] < 0; i++ {
 		for _, l := range s.Nodes[queue[i]].Links {
 			t := s.Links[l].To
-			if s.Links[l].Kind == topo.LinkNVL || t == from || via[t] >= 0 || (t != to && s.Nodes[t].Kind == topo.GPU) {
+			if s.Links[l].Kind == topo.LinkNVL || t == from || via[t] >= 0 || (t != to && s.GPUAt(t) != topo.None) {
 				continue
 			}
 			via[t] = l
@@ -249,6 +253,7 @@ func (w *Table) throughSwitch(op *plan.Op, connOf func(int32) plan.Conn) error {
 func (w *Table) toSwitch(rank int32, out bool) error {
 	node, g := w.GPU(rank)
 	s := w.Systems[node]
+	g = s.Device(g)
 	for _, l := range s.Nodes[g].Links {
 		t := s.Links[l].To
 		if s.Nodes[t].Kind != topo.NVS {
@@ -318,6 +323,15 @@ func (w *Table) ThroughRoot(node int32, gpu, net topo.NodeID, out bool) {
 // CPUOf returns the CPU nearest to a node.
 func (w *Table) CPUOf(node int32, id topo.NodeID) topo.NodeID {
 	s := w.Systems[node]
+	known := &w.cpus[s][id]
+	if *known == 0 {
+		*known = nearestCPU(s, id) + 1
+	}
+	return *known - 1
+}
+
+func nearestCPU(s *topo.System, id topo.NodeID) topo.NodeID {
+	id = s.Device(id)
 	seen := make([]bool, len(s.Nodes))
 	seen[id] = true
 	queue := []topo.NodeID{id}
@@ -326,7 +340,7 @@ func (w *Table) CPUOf(node int32, id topo.NodeID) topo.NodeID {
 			return queue[i]
 		}
 		for _, l := range s.Nodes[queue[i]].Links {
-			if t := s.Links[l].To; !seen[t] && s.Links[l].Kind != topo.LinkNVL && s.Nodes[t].Kind != topo.GPU {
+			if t := s.Links[l].To; !seen[t] && s.Links[l].Kind != topo.LinkNVL && s.GPUAt(t) == topo.None {
 				seen[t] = true
 				queue = append(queue, t)
 			}
@@ -414,7 +428,7 @@ func (w *Table) isLocal(c *plan.Conn) bool {
 }
 
 // storeKey names the memory that a connection's stores go to: the peer's, with
-// PXN that of the GPU beside the NIC, without GDR the host's (-1).
+// PXN that of the GPU next to the NIC, without GDR the host's (-1).
 func (w *Table) storeKey(c *plan.Conn) storePair {
 	key := storePair{c.Src, c.Dst, c.Route.Transport}
 	if c.Route.Transport == connect.NET {

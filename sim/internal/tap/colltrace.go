@@ -67,13 +67,13 @@ func (t *Tracer) contributes(bi int32) {
 	b := &t.e.Net.Batches[bi]
 	s := &t.e.Net.Sides[b.Side]
 	k := s.Posted / t.e.Net.Rails[s.Rail].Batches
-	told := false
+	shown := false
 	for _, id := range b.To {
 		ct, x := t.wireOf(id, k)
 		x.wired, x.allowed = t.e.Queue.Now, b.Opened(k)
-		told = told || ct.shown(k)
+		shown = shown || ct.shown(k)
 	}
-	if !told || t.depth < nccltrace.DetailStep {
+	if !shown || t.depth < nccltrace.DetailStep {
 		return
 	}
 	t.rec.Posted(t.e.Queue.Now-t.shift, t.request(bi, k, t.sent(bi, k)))
@@ -92,7 +92,7 @@ func (t *Tracer) whole(last *host.Side) {
 		if !from.shown(k) {
 			continue
 		}
-		fan := &from.slot(k).fan
+		head := from.slot(k)
 		for _, si := range r.Sides {
 			b := &t.e.Net.Batches[t.e.Net.Sides[si].First+at]
 			in, _ := t.wireOf(b.To[i], k)
@@ -101,10 +101,13 @@ func (t *Tracer) whole(last *host.Side) {
 				out.open, out.base = true, k
 			}
 			sent := in.slot(k)
-			x := slot{bytes: sent.bytes, chunk: sent.chunk, last: int(last.Rank)}
+			x := slot{bytes: sent.bytes, chunk: sent.chunk, last: last.Rank}
 			if t.depth >= nccltrace.DetailStep {
 				x.flow = t.rec.Flow()
-				*fan = append(*fan, nccltrace.Arrow{ID: x.flow, Rank: int(t.e.Net.Sides[si].Rank)})
+				if head.more == nil {
+					head.more = &arrows{}
+				}
+				head.more.fan = append(head.more.fan, nccltrace.Arrow{ID: x.flow, Rank: int(t.e.Net.Sides[si].Rank)})
 			}
 			*out.slot(k) = x
 		}
@@ -149,25 +152,25 @@ func (t *Tracer) sums(bi int32, k int64, at units.Time) {
 		ready = max(ready, w.ready)
 	}
 	n := t.sent(bi, k)
-	told := false
+	shown := false
 	for _, id := range b.To {
 		ct, w := t.wireOf(id, k)
 		if !ct.shown(k) {
 			continue
 		}
 		onWire := t.onTheTree(r, x, w.wired, at, n)
-		if !told && t.depth >= nccltrace.DetailStep {
+		if !shown && t.depth >= nccltrace.DetailStep {
 			wr := t.request(bi, k, n)
 			wr.Terms = onWire
 			t.rec.Work(w.wired-t.shift, at-t.shift, wr)
-			told = true
+			shown = true
 		}
 		var peer nccltrace.Terms
 		peer[nccltrace.Data] = ready - w.ready // the other channels'
 		peer[nccltrace.CTS] = max(0, min(w.allowed, w.wired)-ready)
 		peer.Rest(nccltrace.Proxy, w.wired-w.ready)
 		step := ct.step(nccltrace.Send, k)
-		step.Fan = ct.slot(k).fan
+		step.Fan = ct.slot(k).arrows().fan
 		t.rec.Steps(&step, 0,
 			nccltrace.Phase{Wait: nccltrace.SendGPUWait, Start: w.since - t.shift, End: w.ready - t.shift, Terms: w.filled},
 			nccltrace.Phase{Wait: nccltrace.SendPeerWait, Start: w.ready - t.shift, End: w.wired - t.shift, Terms: peer},
@@ -195,13 +198,13 @@ func (t *Tracer) takesFrom(bi int32, k int64, at, raised units.Time) {
 	s := &t.e.Net.Sides[b.Side]
 	r := &t.e.Net.Rails[s.Rail]
 	landed := t.collective(s.Rail, k*r.Batches+int64(bi-s.First)).landed
-	told := false
+	shown := false
 	for _, id := range b.From {
 		ct, w := t.wireOf(id, k)
 		w.arrived, w.polled, w.flushed, w.reads = landed+r.Later, at, raised, t.e.Net.Conns[id].Flush
-		told = told || ct.shown(k)
+		shown = shown || ct.shown(k)
 	}
-	if flush := t.e.Net.Cost.Flush; told && t.e.Net.Conns[b.From[0]].Flush && t.depth >= nccltrace.DetailStep {
+	if flush := t.e.Net.Cost.Flush; shown && t.e.Net.Conns[b.From[0]].Flush && t.depth >= nccltrace.DetailStep {
 		wr := t.request(bi, k, t.sent(bi, k))
 		wr.Opcode, wr.Terms[nccltrace.Flush] = nccltrace.OpRead, flush
 		t.rec.Posted(at-t.shift, wr)

@@ -19,7 +19,7 @@ type piece struct {
 }
 
 // deps are the arrows from each receive of a piece to each of its sends: the
-// numbers from first on, sends of the first receive first.
+// numbers starting at first, sends of the first receive first.
 type deps struct {
 	first, recvs, sends int64
 	used                int // sends that have theirs

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// backlog is what a message had waiting while it was on the wire, in the mean.
+// backlog is the mean number of bytes queued while a message was on the wire.
 type backlog struct {
 	route    wire.RouteID
 	from, to units.Time

@@ -22,9 +22,9 @@ func (t *Tracer) messages(ct *connTrace, c *host.Conn, d nccltrace.Dir, k int64)
 		out = append(out, w)
 	}
 	control, size := c.Shown()-1, c.StepBytes(k)
-	told := t.e.Net.Sockets.OnControl(size)
-	add(control, told)
-	if size == 0 || told > param.Header {
+	shown := t.e.Net.Sockets.OnControl(size)
+	add(control, shown)
+	if size == 0 || shown > param.Header {
 		return out
 	}
 	for q := range c.Parts(k) {

@@ -62,11 +62,25 @@ type connTrace struct {
 
 // slot is what is known of a piece in progress.
 type slot struct {
-	flow, chunk int64
-	deps        []int64 // arrows from what its op received
-	bytes       units.Bytes
-	last        int // of what the network reduced: the rank that sent last, or nccltrace.NoPeer
-	fan         []nccltrace.Arrow
+	flow  int64
+	bytes units.Bytes
+	chunk int32
+	last  int32 // of what the network reduced: the rank that sent last, or nccltrace.NoPeer
+	more  *arrows
+}
+
+// arrows are what few pieces have beside their own arrow.
+type arrows struct {
+	deps []int64 // from what the piece's op received
+	fan  []nccltrace.Arrow
+}
+
+// arrows returns what the piece has beside its own arrow, to be read.
+func (s *slot) arrows() arrows {
+	if s.more == nil {
+		return arrows{}
+	}
+	return *s.more
 }
 
 // New makes a Tracer of an engine that has not started, and has it observed; nil
@@ -179,12 +193,12 @@ func (t *Tracer) sends(gi, id int32, k int64, p *piece, first bool, n units.Byte
 		ct.open, ct.base = true, k
 	}
 	s := ct.slot(k)
-	*s = slot{bytes: n, chunk: int64(chunk), last: nccltrace.NoPeer}
+	*s = slot{bytes: n, chunk: chunk, last: nccltrace.NoPeer}
 	if first && t.depth >= nccltrace.DetailStep && !host.Reduces(&ct.plan) {
 		s.flow = t.rec.Flow() // one arrow an op: its first slice
 	}
 	if p.deps.recvs > 0 {
-		s.deps = p.deps.of(nccltrace.Send, p.deps.used)
+		s.more = &arrows{deps: p.deps.of(nccltrace.Send, p.deps.used)}
 		p.deps.used++
 	}
 	terms := p.terms()
@@ -210,12 +224,12 @@ func (ct *connTrace) slot(k int64) *slot { return &ct.slots[k%window] }
 func (ct *connTrace) step(d nccltrace.Dir, k int64) nccltrace.Step {
 	x := ct.slot(k)
 	s := nccltrace.Step{Rank: int(ct.plan.Src), Peer: int(ct.plan.Dst), Channel: int(ct.plan.Channel), Dir: d, Step: k - ct.base,
-		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.transport, GDR: ct.plan.Route.SrcGDR, Chunk: x.chunk, Link: ct.link, Deps: x.deps}
+		Slot: int(k % plan.FIFOSteps), Bytes: x.bytes, Transport: ct.transport, GDR: ct.plan.Route.SrcGDR, Chunk: int64(x.chunk), Link: ct.link, Deps: x.arrows().deps}
 	if d == nccltrace.Recv {
 		s.Rank, s.Peer, s.GDR, s.Deps = s.Peer, s.Rank, ct.plan.Route.DstGDR, nil
 	}
 	if host.Reduces(&ct.plan) {
-		s.Peer = x.last
+		s.Peer = int(x.last)
 	}
 	return s
 }

@@ -34,7 +34,7 @@ type wireEnd struct {
 	nic      int
 	first    int32    // number of its first queue pair or socket
 	qps      []int    // handles; of a receiver over RDMA the last flushes
-	ports    []string // of a fused net, which queue pairs use in turn
+	ports    []string // of a fused net, which queue pairs use round-robin
 	op       nccltrace.ProxyOp
 	from, to units.Time
 }
@@ -185,7 +185,7 @@ func (t *Tracer) offers(id int32, k int64, at units.Time) {
 	s.offered = at
 	c := &t.e.Net.Conns[id]
 	if post := t.e.Net.Cost.Post; ct.open && at-post >= t.shift && !c.TCP() {
-		// The ports of a fused net send it in turn (net_ib.cc:2295).
+		// The ports of a fused net send it round-robin (net_ib.cc:2295).
 		w := t.work(ct, t.end(ct, nccltrace.Recv), nccltrace.Recv, int32(k%int64(c.DstPorts())), k, ctsBytes)
 		w.Opcode, w.Terms[nccltrace.Proxy] = nccltrace.OpCTS, post
 		t.rec.Work(at-post-t.shift, at-t.shift, w)

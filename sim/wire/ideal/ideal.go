@@ -1,10 +1,10 @@
 // Package ideal is a model of links (wire.Model) on which no flow waits for
 // another: each runs at the least of its own bound and the capacities of its
-// links, whatever else crosses them. It answers how long a plan would take on a
+// links, independent of other traffic. It answers how long a plan would take on a
 // network that never shares anything, and it is the second implementation that
-// keeps the seam of sim/wire honest.
+// tests the interface sim/wire.
 //
-// Uses count once: a link that stands for several, or that a byte takes twice,
+// Uses count once: a link that represents several, or that a byte takes twice,
 // holds a flow up no more than any other. So folded and unfolded runs agree.
 package ideal
 
@@ -39,7 +39,7 @@ type link struct {
 	busy  units.Time
 }
 
-// flow is one under way; place is -1 when it is through.
+// flow is one in flight; place is -1 when it is through.
 type flow struct {
 	route wire.RouteID
 	rate  wire.Rate

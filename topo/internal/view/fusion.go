@@ -23,7 +23,7 @@ const unrelated rules.Level = 11
 // NCCL_NET_MAX_DEVS_PER_NIC).
 const maxPerVNIC = 4
 
-// MergeError tells that NCCL_NET_FORCE_MERGE cannot be followed; NCCL's init
+// MergeError reports that NCCL_NET_FORCE_MERGE cannot be followed; NCCL's init
 // fails on it.
 type MergeError struct{ Group, Problem string }
 
@@ -49,7 +49,7 @@ func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 			continue
 		}
 		for _, d := range g {
-			nets[d].Set("keep", "0")
+			replacePort(nets[d], &s.Rules.Topo)
 		}
 		if err := v.addVNIC(nets, g, dev, s); err != nil {
 			return err
@@ -57,6 +57,16 @@ func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 		dev++
 	}
 	return nil
+}
+
+// replacePort takes a port out for the virtual NIC that it is a part of, or keeps it
+// for GPUs that use it themselves (graph/topo.cc:1694 of v2.30.7).
+func replacePort(n *decl.Element, r *rules.Topo) {
+	if r.GINPorts && (n.Int("gin", 0) != 0 || n.Int("coll", 0) != 0) {
+		n.Set("net", "0")
+		return
+	}
+	n.Set("keep", "0")
 }
 
 // forcedGroups reads NCCL_NET_FORCE_MERGE (topo.cc:1021).
@@ -91,7 +101,7 @@ func forcedGroups(nets []*decl.Element, placed []bool, s *Settings) ([][]int, er
 
 // nearGroups gathers, port by port, the ports within the merge level
 // (topo.cc:1076). With NCCL_IB_MERGE_NICS=0 every merge fails in the plugin and
-// NCCL goes on with single ports.
+// NCCL continues with single ports.
 func nearGroups(nets []*decl.Element, placed []bool, s *Settings) [][]int {
 	if s.MergeNICsDisabled {
 		return nil
@@ -120,7 +130,7 @@ func nearGroups(nets []*decl.Element, placed []bool, s *Settings) [][]int {
 	return groups
 }
 
-// netPath tells how far nets are apart and under which element they meet, or
+// netPath reports how far nets are apart and under which element they meet, or
 // the <pci> above that (topo.cc:831).
 func netPath(nets []*decl.Element) (rules.Level, *decl.Element) {
 	chains := make([][]*decl.Element, len(nets))
@@ -145,7 +155,7 @@ func netPath(nets []*decl.Element) (rules.Level, *decl.Element) {
 	return meetKind(common, nets), pciAbove(common)
 }
 
-// sameCard tells whether the places where the chains part are functions of one
+// sameCard reports whether the places where the chains part are functions of one
 // PCI device: bus ids that differ in the last character only.
 func sameCard(chains [][]*decl.Element, depth int) bool {
 	first, ok := chains[0][depth].Get("busid")
@@ -220,7 +230,7 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 		return &MergeError{name, "the ports have nothing in common"}
 	}
 	class, _ := parent.Get("class")
-	if parent.Name == "cpu" || (parent.Name == "pci" && class == pcie.BridgeClass) {
+	if parent.Name == "cpu" && s.Rules.Topo.FusedDevice || (parent.Name == "pci" && class == pcie.BridgeClass) {
 		made, err := v.ownPCI(parent, ports[0])
 		if err != nil {
 			return err
@@ -284,7 +294,7 @@ func (v *Host) ownPCI(parent, port *decl.Element) (*decl.Element, error) {
 		parent.Append(made)
 		return made, nil
 	}
-	return nil, &MergeError{busID(src), "no free bus id beside it"}
+	return nil, &MergeError{busID(src), "no free bus id next to it"}
 }
 
 func busID(e *decl.Element) string { s, _ := e.Get("busid"); return s }

@@ -120,13 +120,13 @@ func removeAll(e *decl.Element, list []*decl.Element) {
 	if len(list) == 0 {
 		return
 	}
-	gone := make(map[*decl.Element]bool, len(list))
+	removed := make(map[*decl.Element]bool, len(list))
 	for _, x := range list {
-		gone[x] = true
+		removed[x] = true
 	}
 	var rec func(e *decl.Element)
 	rec = func(e *decl.Element) {
-		e.Children = slices.DeleteFunc(e.Children, func(c *decl.Element) bool { return gone[c] })
+		e.Children = slices.DeleteFunc(e.Children, func(c *decl.Element) bool { return removed[c] })
 		for _, c := range e.Children {
 			rec(c)
 		}
@@ -134,7 +134,7 @@ func removeAll(e *decl.Element, list []*decl.Element) {
 	rec(e)
 }
 
-// prune takes out the branches that no rank keeps, and tells whether a rank keeps
+// prune takes out the branches that no rank keeps, and reports whether a rank keeps
 // e: every rank would leave them out of its own tree (see keepBranches), and there
 // is one for each.
 func prune(e *decl.Element, ranks map[*decl.Element]bool) bool {
@@ -150,7 +150,7 @@ func prune(e *decl.Element, ranks map[*decl.Element]bool) bool {
 	return kept
 }
 
-// isBranch tells whether NCCL leaves an element out where nothing in it is kept
+// isBranch reports whether NCCL leaves an element out where nothing in it is kept
 // (xml.cc:922).
 func isBranch(e *decl.Element) bool {
 	switch e.Name {
@@ -187,7 +187,7 @@ func fillMissing(root *decl.Element) {
 	}
 }
 
-// IsIB tells whether a net's name is one that NCCL's IB plugin gives. An interface
+// IsIB reports whether a net's name is one that NCCL's IB plugin gives. An interface
 // of IP over InfiniBand may be called ib0 as well; it is the socket plugin's.
 func IsIB(n *decl.Element, name string) bool {
 	if OfSockets(n) {
@@ -201,13 +201,13 @@ func IsIB(n *decl.Element, name string) bool {
 	return false
 }
 
-// OfSockets tells whether the socket plugin reported a net: port 0, host memory
+// OfSockets reports whether the socket plugin reported a net: port 0, host memory
 // only, and so many connections (net_socket.cc:117).
 func OfSockets(n *decl.Element) bool {
 	return n.Int("port", -1) == 0 && n.Int("gdr", -1) == 0 && n.Int("maxconn", -1) == socketMaxConn
 }
 
-// maybeSockets tells whether the socket plugin could have reported a net: it has
+// maybeSockets reports whether the socket plugin could have reported a net: it has
 // no device's name of InfiniBand, and says nothing of itself that this plugin
 // never says. NCCL drops what the plugin in use does not report (plugin/net.cc:360,
 // xml.cc:957).
@@ -272,7 +272,7 @@ func addSocketNet(root *decl.Element) *decl.Element {
 	return net
 }
 
-// describeSocketNet writes what the socket plugin tells of every net, where the
+// describeSocketNet writes what the socket plugin reports of every net, where the
 // file is silent (net_socket.cc:117).
 func describeSocketNet(n *decl.Element) {
 	n.SetDefault("port", "0")
@@ -281,14 +281,14 @@ func describeSocketNet(n *decl.Element) {
 }
 
 // describeNet marks a net as present and writes its plugin index; what the
-// plugin would tell is written only where the file is silent (topo.cc:1321).
+// plugin would report is written only where the file is silent (topo.cc:1321).
 func describeNet(n *decl.Element, dev int) {
 	n.Set("keep", "1")
 	n.Set("dev", strconv.Itoa(dev))
 	n.SetDefault("gdr", "1")
 }
 
-// rankTree is what one rank's XML holds when it comes to fusion: its own GPU,
+// rankTree is what one rank's XML holds before fusion: its own GPU,
 // every net, and the branches above them (topo.cc:1455, xml.cc:947).
 func (v *Host) rankTree(local, rank int) *decl.Element {
 	own := v.GPUs[local]
@@ -332,7 +332,7 @@ func keepBranches(e, own *decl.Element) (*decl.Element, bool) {
 }
 
 // keepWhole copies e and all below it, as NCCL leaves a branch whose top says
-// keep="1": it does not look further down, so the own GPU there keeps its mark
+// keep="1": it does not search further down, so the own GPU there keeps its mark
 // (xml.cc:922).
 func keepWhole(e, own *decl.Element) *decl.Element {
 	c := *e

@@ -1,10 +1,10 @@
 // Command gpusweep measures choices of our own kernels on the GPUs of a machine,
-// for whoever sets their defaults (real/internal/device, real/internal/cuda):
+// for choosing their defaults (real/internal/device, real/internal/cuda):
 //
 //	go run ./real/internal/cmd/gpusweep shapes     grids and pieces of the free algorithms
 //	go run ./real/internal/cmd/gpusweep buffered   straight to the receiver's output, or through a buffer
 //
-// It takes four ranks: on four GPUs, or on fewer in turn.
+// It takes four ranks: on four GPUs, or on fewer, which they share.
 package main
 
 import (
@@ -108,7 +108,7 @@ func grids(ctx context.Context, w io.Writer, s *device.Session, f coll.Func, siz
 	return nil
 }
 
-// buffered measures planned operations in one of the two ways to the output.
+// buffered measures planned operations with one of the two ways of delivering the output.
 func buffered(ctx context.Context, w io.Writer, cfg device.Config) (err error) {
 	s, err := device.Open(ctx, cfg)
 	if err != nil {

@@ -2,7 +2,7 @@
 
 // Package fake builds a CUDA driver for tests: the kernels compiled for the
 // CPU behind the driver's functions (driver.cu). It moves real data with the
-// very sources that GPUs run, and fails where a test tells it to.
+// very sources that GPUs run, and fails where a test requests it.
 package fake
 
 import (
@@ -27,10 +27,10 @@ import (
 
 // sanitize has the driver built under GCC's address sanitizer, for a test binary
 // that has its runtime preloaded (Sanitizer).
-var sanitize = flag.Bool("sanitize", false, "build the made-up CUDA driver under the address sanitizer, whose runtime is preloaded")
+var sanitize = flag.Bool("sanitize", false, "build the fake CUDA driver under the address sanitizer, whose runtime is preloaded")
 
 // units are what the driver is made of: sources with flags. Two element types
-// stand for all.
+// represent all.
 func units(here, kernels string) [][]string {
 	return [][]string{
 		{filepath.Join(kernels, "free.cu"), "-DELEM=F32", "-DNAME=f32"},
@@ -145,7 +145,7 @@ func compile(cxx string, args []string) error {
 	return nil
 }
 
-// Sanitizer is what a test binary, started anew with -sanitize, needs in its
+// Sanitizer is what a test binary, restarted with -sanitize, needs in its
 // environment to run on a driver under the address sanitizer: that sees each
 // byte which a kernel reads or writes outside of buffers. Without GCC and the
 // sanitizer's runtime the test is skipped.
@@ -159,7 +159,7 @@ func Sanitizer(t testing.TB) []string {
 	return []string{"LD_PRELOAD=" + path, "ASAN_OPTIONS=detect_leaks=0"}
 }
 
-// Sanitized tells whether this is such a run.
+// Sanitized reports whether this is such a run.
 func Sanitized() bool { return *sanitize }
 
 // digest names the sources and the compiler.
@@ -186,7 +186,7 @@ func digest(parts ...string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
-// Control tells the driver of a test what to do.
+// Control controls the driver of a test.
 type Control struct{ lib uintptr }
 
 // Open returns the driver's file and its control, reset when the test ends.

@@ -30,7 +30,7 @@ func Contract(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("messages", func(t *testing.T) { Messages(t, open(t)) })
 	t.Run("sizes", func(t *testing.T) { sizes(t, open(t)) })
 	t.Run("multi-receive", func(t *testing.T) { manyAtOnce(t, open(t)) })
-	t.Run("as many as may be under way", func(t *testing.T) { full(t, open(t)) })
+	t.Run("as many as may be outstanding", func(t *testing.T) { full(t, open(t)) })
 	t.Run("order", func(t *testing.T) {
 		count, most := 300, 200_000
 		if testing.Short() {
@@ -95,11 +95,11 @@ func (s *Subject) Registered(t *testing.T, c interface {
 	return m
 }
 
-const patience = 20 * time.Minute
+const timeout = 20 * time.Minute
 
 // Until polls a request to its end.
 func Until(r transport.Request) ([]int, error) {
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(timeout); time.Now().Before(end); {
 		if done, sizes, err := r.Test(); done || err != nil {
 			return sizes, err
 		}
@@ -109,7 +109,7 @@ func Until(r transport.Request) ([]int, error) {
 
 // Start repeats an operation until the transport takes it.
 func Start(f func() (transport.Request, error)) (transport.Request, error) {
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(timeout); time.Now().Before(end); {
 		if r, err := f(); r != nil || err != nil {
 			return r, err
 		}
@@ -272,7 +272,7 @@ func full(t *testing.T, u Subject) {
 		recvs = append(recvs, q)
 	}
 	if len(recvs) < 8 {
-		t.Errorf("%d receives under way, NCCL has 8 of a connection", len(recvs))
+		t.Errorf("%d outstanding receives, NCCL has 8 of a connection", len(recvs))
 	}
 	fill(src.Bytes(), 3)
 	for i := range recvs {

@@ -1,0 +1,16 @@
+package newfile
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Possible reports whether the directory of a file to be written is there, as that
+// of no name is.
+func Possible(name string) bool {
+	if name == "" {
+		return true
+	}
+	at, err := os.Stat(filepath.Dir(name))
+	return err == nil && at.IsDir()
+}

@@ -1,0 +1,64 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/simccl/simccl/internal/bounded"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/topo/fabric"
+	topoxml "github.com/simccl/simccl/topo/xml"
+)
+
+// Limits on what is read of an input, in bytes, far above what one has.
+const (
+	MaxTopology = topoxml.MaxBytes // the parser's own
+	MaxNetwork  = fabric.MaxBytes  // the same
+	MaxClass    = 1 << 20
+	MaxResults  = 64 << 20 // tables and JSON of nccl-tests, decision documents
+	MaxSettings = 64 << 10 // configuration files and option lists
+)
+
+// ThisTopology is the name under which a Spec has the topology of this machine.
+const ThisTopology = "this machine"
+
+// Read reads an input file that an option or argument names, up to limit bytes. It
+// ends when the command is interrupted, also where it waits for a pipe. Errors are
+// of kind fail.BadInput, but for being interrupted.
+func (p *Process) Read(name string, limit int64) ([]byte, error) {
+	data, err := p.ReadFile(p.Path(name), limit)
+	var large *bounded.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		large.Name = name
+		return nil, fail.Input(err)
+	case errors.Is(err, context.Canceled):
+		return nil, err
+	}
+	return data, fail.Input(err)
+}
+
+// ReadFile reads a file at a path, up to limit bytes.
+func (p *Process) ReadFile(path string, limit int64) ([]byte, error) {
+	return bounded.ReadFile(p.Context(), path, limit, func() (fs.File, error) { return os.Open(path) })
+}
+
+// files are the input files of a command as scenarios read them: names are paths
+// as a shell has them, and given contents take the place of files.
+type files struct {
+	process *Process
+	given   map[string][]byte
+}
+
+// Open opens a file.
+func (f files) Open(name string) (fs.File, error) { return os.Open(f.process.Path(name)) }
+
+// ReadLimited reads a file, or returns what was given in its place.
+func (f files) ReadLimited(name string, limit int64) ([]byte, error) {
+	if data := f.given[name]; data != nil {
+		return data, nil
+	}
+	return f.process.Read(name, limit)
+}

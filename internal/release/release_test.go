@@ -1,0 +1,63 @@
+package release_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/internal/rules"
+)
+
+func TestSelect(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "2.28.9 ", "2.28.9": "2.28.9 ", "v2.29.7-1": "2.29.7 ",
+		"2.27.6":            "2.27.5 NCCL 2.27.6 has no rules of its own here; those of 2.27.5 answer",
+		"2.31.2":            "2.30.7 NCCL 2.31.2 has no rules of its own here; those of 2.30.7 answer",
+		"torch==2.9.1":      "2.27.5 PyTorch 2.9.1 brings NCCL 2.27.5",
+		"torch==2.10+cu130": "2.28.9 PyTorch 2.10+cu130 brings NCCL 2.28.9",
+		"torch==2.12+cu126": "2.28.9 PyTorch 2.12+cu126 brings NCCL 2.29.3; NCCL 2.29.3 has no rules of its own here; those of 2.28.9 answer",
+	} {
+		r, note, err := release.Select(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if got := r.Version() + " " + note; got != want {
+			t.Errorf("%q: %s\nwant %s", text, got, want)
+		}
+	}
+	var unknown *rules.UnknownError
+	if _, _, err := release.Select("2.10.3"); !errors.As(err, &unknown) {
+		t.Errorf("2.10.3: %v", err)
+	}
+	var format *rules.FormatError
+	if _, _, err := release.Select("new"); !errors.As(err, &format) {
+		t.Errorf("new: %v", err)
+	}
+	for text, want := range map[string]string{"torch==1.13": "its NCCL is not known", "torch==2": "its NCCL is not known", "torch==2.10": "write torch==2.10+cu126 or +cu128 or +cu130"} {
+		var torch *release.TorchError
+		if _, _, err := release.Select(text); !errors.As(err, &torch) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestOfLibrary(t *testing.T) {
+	for at := range 3 {
+		pad := strings.Repeat("x", 1<<16-8+at*7) // the text goes over the end of a window
+		text := pad + "NCCL version %d\x00" + pad + "NCCL version 2.27.5+cuda12.9\x00more"
+		got, err := release.OfLibrary(iotest.OneByteReader(strings.NewReader(text)))
+		if err != nil || got.String() != "2.27.5" {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	if _, err := release.OfLibrary(strings.NewReader("ELF")); !errors.Is(err, release.ErrNoVersion) {
+		t.Errorf("no library: %v", err)
+	}
+	if _, err := release.OfLibrary(iotest.ErrReader(io.ErrClosedPipe)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("unreadable: %v", err)
+	}
+}

@@ -1,0 +1,84 @@
+package rules
+
+import "github.com/simccl/simccl/coll"
+
+// nccl2251 makes the rules of NCCL 2.25.1. Citations are of v2.25.1-1.
+func nccl2251() *Ruleset {
+	r := nccl2262()
+	r.Release = Release{2, 25, 1}
+	r.Topo.IntelSRP, r.Topo.IntelERP = r.Topo.IntelSKL, r.Topo.IntelSKL // graph/topo.cc:515
+	r.Topo.C2CLinks = false                                             // graph/topo.cc:652
+	r.Search.TwoIslands = false                                         // search.cc: since 2.26.2
+	r.Connect.SwapAnyCross = true                                       // graph/connect.cc:393
+	r.Connect.OwnTreePattern = true                                     // graph/tuning.cc:258
+	r.Tuning.PATSM = 0                                                  // graph/tuning.cc:191
+	r.Plan.LLTraffic = 1                                                // enqueue.cc:503
+	return r
+}
+
+// nccl2243 makes the rules of NCCL 2.24.3. Citations are of v2.24.3-1.
+func nccl2243() *Ruleset {
+	r := nccl2251()
+	r.Release = Release{2, 24, 3}
+	r.MaxChannels = 32                    // include/device.h:62
+	r.Topo.MaxLinks = 128                 // graph/topo.h:94
+	r.Topo.NVLinkBW = r.Topo.NVLinkBW[1:] // graph/topo.h:16: sm_100 as sm_90
+	r.Search.Speeds = r.Search.Speeds[1:] // graph/search.cc:886
+	r.Search.KindsOfSystem = false        // graph/search.cc:949
+	r.Search.MaxNVLSHeads = r.MaxChannels // graph/search.cc:913: as many as GPUs
+	c := &r.Connect
+	c.DoubleExact = true                                       // graph/connect.cc:450
+	c.NVLSSM100, c.NVLSSM100OneDomain = c.NVLSSM90, c.NVLSSM90 // transport/nvls.cc:87
+
+	u := &r.Tuning
+	for _, caps := range []*Caps{&u.LLMax, &u.RingLL128Max, &u.TreeLL128Max, &u.TreeMax} { // graph/tuning.cc:147
+		caps[3] = caps[2]
+	}
+	u.LL128SMs = []int{70, 80, 90} // graph/tuning.cc:420
+	u.NVLSGatherRanks = 1 << 30    // enqueue.cc:1313
+	return r
+}
+
+// nccl2234 makes the rules of NCCL 2.23.4. Citations are of v2.23.4-1.
+func nccl2234() *Ruleset {
+	r := nccl2243()
+	r.Release = Release{2, 23, 4}
+	r.Topo.FuseNICs = false       // topo.cc: since 2.24.3
+	r.Topo.NICsByCard = true      // graph/topo.cc:419
+	r.Tuning.PATEff = .85         // graph/tuning.cc:215
+	r.Tuning.LLMixedAsAMD = false // graph/tuning.cc:173
+	r.Tuning.ListsOfAll = true    // graph/tuning.cc:21, 311
+	return r
+}
+
+// nccl2223 makes the rules of NCCL 2.22.3. Citations are of v2.22.3-1.
+func nccl2223() *Ruleset {
+	r := nccl2234()
+	r.Release = Release{2, 22, 3}
+	t := &r.Topo
+	t.P2PLevelOther, t.P2PAMDGPUs = SYS, 1<<30 // graph/paths.cc:284
+	r.Search.CrossAny = true                   // graph/search.cc:491, 571, 969
+
+	u := &r.Tuning
+	u.PAT = false                         // tuning.cc: since 2.23.4
+	u.BaseLat[coll.Tree][coll.Simple] = 0 // graph/tuning.cc:48
+	for hop := range NumHops {            // graph/tuning.cc:64
+		u.HWLat[hop][coll.Tree][coll.Simple] = 28
+	}
+	u.RingLL128Sparse = .7                           // graph/tuning.cc:201
+	u.NVLSRatioAll = true                            // graph/tuning.cc:229
+	u.NetLatOfTree = false                           // graph/tuning.cc:240
+	u.NetRoundTrip = true                            // graph/tuning.cc:182
+	u.CorrectAllTrees = true                         // graph/tuning.cc:462
+	r.Plan.MinTraffic, r.Plan.SmallCells = 512, true // enqueue.cc:614, 650
+	return r
+}
+
+// nccl2215 makes the rules of NCCL 2.21.5. Citations are of v2.21.5-1.
+func nccl2215() *Ruleset {
+	r := nccl2223()
+	r.Release = Release{2, 21, 5}
+	r.Connect.MixedCPUs = false // graph/tuning.cc:146: each rank's own
+	r.Plan.EvenBytes = true     // enqueue.cc:432, 815
+	return r
+}

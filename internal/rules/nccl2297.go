@@ -1,0 +1,48 @@
+package rules
+
+// nccl2297 makes the rules of NCCL 2.29.7. Citations are of v2.29.7-1.
+func nccl2297() *Ruleset {
+	r := nccl2289()
+	r.Release = Release{2, 29, 7}
+
+	t := &r.Topo
+	t.MaxNodes = 640                       // include/graph.h:94
+	t.GINNodes = true                      // graph/topo.cc:437
+	t.P2CLocalOnly = true                  // graph/paths.cc:688
+	t.GDRLevelC2C, t.P2CAsC2C = P2C, false // graph/paths.cc:460
+	r.Search.SYSBelowSM90 = true           // graph/search.cc:1039
+	r.Search.NoGraphNets = true            // graph/search.cc:1195
+	sm100 := &r.Search.Speeds[0]           // graph/search.cc:979
+	sm100.Intra = insert(sm100.Intra, 45)
+	sm100.Inter = insert(sm100.Inter, 80)
+
+	c := &r.Connect
+	c.P2PChunkARM = 2                                                                           // init.cc:775
+	c.PeerChannels, c.PeersAgree, c.PeersByTurns, c.PeerBatch = peersByBandwidth, true, true, 8 // graph/paths.cc:832, 872, device.h:325
+
+	u := &r.Tuning
+	u.RingLL128Max[3] = [3]float64{40, 40, 40} // graph/tuning.cc:180
+	u.NVLSTreeSM = 100                         // graph/tuning.cc:596
+
+	r.Plan.LLByParts = true                             // enqueue.cc:878
+	r.Plan.MinTraffic, r.Plan.RoundShare = 32<<10, true // enqueue.cc:581, 614
+	return r
+}
+
+// insert adds a speed to a list that falls.
+func insert(list []float32, speed float32) []float32 {
+	i := 0
+	for i < len(list) && list[i] > speed {
+		i++
+	}
+	return append(list[:i:i], append([]float32{speed}, list[i:]...)...)
+}
+
+// peersByBandwidth: enough channels for the nets of a GPU with ChannelBW each, at
+// least one a net (graph/paths.cc:832, 851; NCCL_P2P_PER_CHANNEL_NET_BW).
+func peersByBandwidth(p Peer) int {
+	if p.NetsToFill == 0 {
+		return 2
+	}
+	return max(p.NetsToFill, (int(p.NetsBW)+p.ChannelBW-1)/p.ChannelBW)
+}

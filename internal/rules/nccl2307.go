@@ -1,0 +1,53 @@
+package rules
+
+// nccl2307 makes the rules of NCCL 2.30.7. Citations are of v2.30.7-1.
+func nccl2307() *Ruleset {
+	r := nccl2297()
+	r.Release = Release{2, 30, 7}
+	r.Topo.PXNNeedsGDR = true                                       // graph/paths.cc:830
+	r.Topo.NetRails = true                                          // graph/topo.cc:427, graph/search.cc:598
+	r.Topo.DevNodes, r.Topo.PathsByKind = true, true                // graph/topo.cc, graph/paths.cc:98
+	r.Search.Speeds[0].Inter = insert(r.Search.Speeds[0].Inter, 86) // graph/search.cc:1107
+	r.Search.GraphRanks = true                                      // graph/search.cc:1016
+	r.Topo.GINPorts = true                                          // graph/topo.cc:1694
+	r.Connect.NVLSTune = nvlsOfSM100                                // transport/nvls.cc:160
+	r.Connect.NVBPeers = true                                       // graph/paths.cc:927
+	r.Tuning.NVLSTreeMax[3][2] = 80                                 // graph/tuning.cc:210
+	r.Tuning.LL128MixedSM = 90                                      // graph/tuning.cc:560
+	return r
+}
+
+// nvlsOfSM100 gives communicators of Blackwell GPUs on several nodes the channels and
+// chunks of NVLS by the speed of their nets, the size of the nodes, and how far the
+// nets are (transport/nvls.cc:160).
+func nvlsOfSM100(s NVLSShape) NVLSTuned {
+	const ki = 1 << 10
+	if s.MinSM < 100 || s.Nodes < 2 {
+		return NVLSTuned{}
+	}
+	t := NVLSTuned{Chunk: 128 * ki}
+	near := s.TypeInter <= PXB
+	switch {
+	case s.NetBW < 48:
+	case s.Nodes == 2:
+		t.Channels, t.TreeChunk = 32, 128*ki
+		switch {
+		case s.PerNode <= 4:
+			t.Chunk, t.TreeChunk = 256*ki, 256*ki
+		case s.PerNode >= 16, s.PerNode <= 8 && near && s.NetBW < 96:
+			t.TreeChunk = 64 * ki
+		}
+	case s.NetBW < 96:
+		t.Channels, t.TreeChunk = 24, 128*ki
+		if near {
+			t.TreeChunk = 64 * ki
+		}
+	case s.PerNode <= 8:
+		t = NVLSTuned{Channels: 24, Chunk: 256 * ki, TreeChunk: 256 * ki}
+	case s.PerNode < 32:
+		t.Channels, t.TreeChunk = 32, 128*ki
+	default:
+		t.Channels, t.TreeChunk = 32, 64*ki
+	}
+	return t
+}

@@ -1,0 +1,89 @@
+// Package testoptions has the options of nccl-tests as values, and what of them a
+// simulation takes. Errors are of package fail and name the members of Options in
+// braces, for a caller to put its flags there. It reads no command line.
+package testoptions
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/internal/fail"
+)
+
+// NoPolicy leaves NCCL's CTA policy to its variable.
+const NoPolicy = -1
+
+// Options are nccl-tests' options, with its meanings.
+type Options struct {
+	Min, Max, Step string // of a sweep: sizes with K, M, G
+	Factor         int64
+	Sizes          string // exactly these, in place of a sweep
+
+	Iters, Warmup, Agg, Cycles int
+	Check                      int
+	Op, DataType               string
+	Root                       int
+	Graph                      int
+	Output                     string // file of nccl-tests' JSON
+	Columns                    string // that are added to the table
+
+	Threads, ParallelInit, Blocking, StreamNull, Timeout, CPUTime, Timestamps int
+	Average, LocalRegister, CTAPolicy, Memory, Unalign, Device, DeviceCTAs    int
+	PerIter, Skip                                                             int
+}
+
+// Counts refuses numbers of operations that no table can have.
+func (o *Options) Counts() error {
+	switch {
+	case o.Iters < 1:
+		return fail.Usage("{Iters} %d: at least one operation is timed", o.Iters)
+	case o.Cycles < 1:
+		return fail.Usage("{Cycles} %d: run_cycles must be at least 1; the number of nodes is --nodes", o.Cycles)
+	case o.Warmup < 0:
+		return fail.Usage("{Warmup} %d: cannot be below 0", o.Warmup)
+	}
+	return nil
+}
+
+// Simulated refuses what would have to be simulated otherwise than it is: silence
+// would be a wrong number. graph says that launches are those of a CUDA graph. NCCL
+// looks at the CTA policy only where buffers are registered, which those of a
+// captured graph are (enqueue.cc:1950, :2580).
+func (o *Options) Simulated(graph bool) error {
+	switch {
+	case o.CTAPolicy < NoPolicy || o.CTAPolicy > 2:
+		return fail.Usage("{CTAPolicy} %d: 0 default, 1 efficiency, 2 zero CTAs", o.CTAPolicy)
+	case o.Average < 0 || o.Average > 3:
+		return fail.Usage("{Average} %d: 0 rank 0, 1 average, 2 minimum, 3 maximum", o.Average)
+	case o.CTAPolicy == 1 && graph:
+		return fail.NotYet("buffers that a graph registers; eager launches have none", "{CTAPolicy} 1 with {Launch} graph")
+	}
+	for _, only := range []struct {
+		member string
+		v      int
+		is     int
+	}{{"{Blocking}", o.Blocking, 0}, {"{CPUTime}", o.CPUTime, 0}, {"{LocalRegister}", o.LocalRegister, 0},
+		{"{Unalign}", o.Unalign, 0}, {"{Agg}", o.Agg, 1}, {"{PerIter}", o.PerIter, 0}, {"{Device}", o.Device, 0}} {
+		if only.v != only.is {
+			return fail.NotYet("only "+only.member+" %d is simulated", only.member+" %d", only.v, only.is)
+		}
+	}
+	return nil
+}
+
+// MinBW reads NCCL_TESTS_MIN_BW as nccl-tests does, in GB/s of bus bandwidth; -1
+// where it is unset. Variables of nccl-tests that would make another run of this
+// one are refused.
+func MinBW(getenv func(string) (string, bool)) (float64, error) {
+	v := -1.0
+	for _, name := range []string{"NCCL_TESTS_SPLIT_MASK", "NCCL_TESTS_SPLIT"} {
+		if text, ok := getenv(name); ok && text != "" {
+			return 0, fail.NotYet("groups of ranks that run at the same time; unset it", "%s=%s", name, text)
+		}
+	}
+	if text, ok := getenv("NCCL_TESTS_MIN_BW"); ok && text != "" {
+		if _, err := fmt.Sscanf(text, "%g", &v); err != nil {
+			return 0, fail.Usage("NCCL_TESTS_MIN_BW=%s: not a number of GB/s", text)
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,29 @@
+package traceview
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/units"
+)
+
+// Affordable is how much a reader of traces may keep in this process. Under a
+// limit on the address space (ulimit -v) it is a quarter of the rest, and the
+// collector is held to three quarters: lists that grow are there twice, and the
+// collector needs room.
+func Affordable() units.Bytes {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_AS, &limit) != nil || limit.Cur >= 1<<40 {
+		return chrome.DefaultMemory
+	}
+	var pages int64
+	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
+		_, _ = fmt.Sscan(string(text), &pages) // 0 where it is not there
+	}
+	left := int64(limit.Cur) - pages*int64(os.Getpagesize())
+	debug.SetMemoryLimit(max(64<<20, left*3/4))
+	return max(16<<20, min(chrome.DefaultMemory, units.Bytes(left/4)))
+}

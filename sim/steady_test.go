@@ -1,0 +1,202 @@
+package sim_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+	"pgregory.net/rapid"
+)
+
+// sameResult compares all of two results but their accounts.
+func sameResult(a, b *exec.Result) bool {
+	return a.Elapsed == b.Elapsed && a.AlgBW == b.AlgBW && a.BusBW == b.BusBW && a.Events == b.Events &&
+		slices.Equal(a.Finish, b.Finish) && slices.Equal(a.Links, b.Links)
+}
+
+// bothWays runs a request in full and with its steady state skipped, and
+// reports where they differ.
+func bothWays(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request) exec.Result {
+	t.Helper()
+	cfg.NoSkip = true
+	want, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+	cfg.NoSkip = false
+	got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+	if want.Account.Periods != 0 || want.Account.Skipped != 0 {
+		t.Errorf("the whole run says that it skipped %d periods", want.Account.Periods)
+	}
+	if !sameResult(&got, &want) {
+		t.Errorf("%v %v/%v of %d elements, %d channels: %v with %d periods skipped, %v in full; %d and %d events; links %v and %v", req.Func, req.Algo, req.Proto, req.Count, req.Channels,
+			got.Elapsed, got.Account.Periods, want.Elapsed, got.Events, want.Events, got.Links, want.Links)
+	}
+	return got
+}
+
+// steadyMachine is a communicator of the property test.
+type steadyMachine struct {
+	name    string
+	nodes   int
+	c       *comm.Comm
+	systems []*topo.System
+}
+
+// smallBuffers make many periods of few bytes: a FIFO of 8 steps of 16 KiB.
+func smallBuffers() comm.Params {
+	var p comm.Params
+	p.Connect.BuffSize = units.Some[int64](128 << 10)
+	p.Connect.LLBuffSize = units.Some[int64](64 << 10)
+	p.Connect.LL128BuffSize = units.Some[int64](120 << 10)
+	return p
+}
+
+// Periods that are skipped change nothing: times of all ranks, bytes, busy times
+// and queues of all links, and events are those of the whole run, folded or not,
+// on 500 programs of every algorithm.
+func TestSkippedEqualsWhole(t *testing.T) {
+	machines := []*steadyMachine{{name: "dgx-h100.n2", nodes: 1}, {name: "dgx-h100.n2", nodes: 2}, {name: "dgx-h100+nvls.n2", nodes: 1}, {name: "dgx-h100+nvls.n2", nodes: 2},
+		{name: "hgx-a100-4.n2", nodes: 3}, {name: "gh200.n2", nodes: 4}, {name: "dgx-1v.n2", nodes: 1}}
+	for _, m := range machines {
+		m.c, m.systems = nodes(t, m.name, m.nodes, smallBuffers())
+	}
+	programs, skipped := 0, 0
+	seen := map[coll.Algorithm]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		for range 5 {
+			m := rapid.SampledFrom(machines).Draw(rt, "machine")
+			req := steadyRequest(rt, m)
+			class := sim.ClassOf(m.systems[0])
+			cfg := sim.Config{Systems: m.systems, Class: &class, NoJitter: true, Fold: sim.Unfolded, Launch: sim.Graph, Kernels: rapid.IntRange(1, 2).Draw(rt, "kernels"),
+				QPs: rapid.SampledFrom([]int{1, 1, 3}).Draw(rt, "qps"), SplitData: rapid.Bool().Draw(rt, "split")}
+			if rapid.Bool().Draw(rt, "folded") {
+				cfg.Fold = sim.FoldExact
+			}
+			got := bothWays(t, m.c, cfg, req)
+			if t.Failed() {
+				rt.Fatalf("on %d %s", m.nodes, m.name)
+			}
+			programs++
+			if got.Account.Periods > 0 {
+				skipped++
+				seen[req.Algo]++
+			}
+		}
+	})
+	t.Logf("%d programs, periods skipped in %d: %v", programs, skipped, seen)
+	if skipped*4 < programs {
+		t.Errorf("periods were skipped in %d of %d programs: too few to show anything", skipped, programs)
+	}
+}
+
+// steadyRequest draws a request of some loops.
+func steadyRequest(t *rapid.T, m *steadyMachine) plan.Request {
+	f := rapid.SampledFrom([]coll.Func{coll.AllReduce, coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.SendRecv, coll.AllToAll}).Draw(t, "op")
+	count := rapid.Int64Range(1<<16, 1<<20).Draw(t, "count") * rapid.Int64Range(1, 8).Draw(t, "times") * 4
+	if f.PerRank() {
+		count = count/int64(m.c.NRanks) + 1
+	}
+	req, _, err := m.c.Request(comm.Op{Func: f, Count: count, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.IsP2P() {
+		return req
+	}
+	algos := []coll.Algorithm{coll.Ring}
+	if f == coll.AllReduce {
+		algos = append(algos, coll.Tree)
+		if m.name == "dgx-h100+nvls.n2" {
+			algos = append(algos, coll.NVLS)
+			if m.nodes > 1 {
+				algos[2] = coll.NVLSTree
+			}
+		}
+	}
+	req.Algo = rapid.SampledFrom(algos).Draw(t, "algo")
+	if m.nodes == 1 && req.Algo == coll.Tree && m.name != "dgx-h100.n2" {
+		req.Algo = coll.Ring
+	}
+	req.Proto = rapid.SampledFrom([]coll.Protocol{coll.LL, coll.LL128, coll.Simple, coll.Simple}).Draw(t, "proto")
+	if req.Algo.IsNVLS() {
+		req.Proto = coll.Simple
+	}
+	req.Warps = 16
+	req.Channels = rapid.IntRange(1, min(4, m.c.NChannels)).Draw(t, "channels")
+	return req
+}
+
+// A whole run has no steady state where each period is its own: with jitter, with
+// a trace, where packets are lost.
+func TestNothingIsSkippedWherePeriodsDiffer(t *testing.T) {
+	c, systems := nodes(t, "dgx-h100.n2", 2, smallBuffers())
+	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 8 << 20, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Algo, req.Proto, req.Warps, req.Channels = coll.Ring, coll.LL, 16, 2
+	class := sim.ClassOf(systems[0])
+	plain := sim.Config{Systems: systems, NoJitter: true, Class: &class}
+	if r := bothWays(t, c, plain, req); r.Account.Periods == 0 || r.Account.Skipped <= 0 || r.Account.Skipped >= r.Elapsed*3 {
+		t.Errorf("no periods were skipped: %+v", r.Account)
+	}
+	jitter := plain
+	jitter.NoJitter = false
+	lossy := plain
+	lossy.Faults = []sim.Fault{{Rank: -1, Host: 0, Net: 0, Slow: 1, Loss: 1e-6}}
+	for name, cfg := range map[string]sim.Config{"jitter": jitter, "losses": lossy} {
+		if r, _ := simulatePlan(t, c, cfg, req, trace.Discard); r.Account.Periods != 0 {
+			t.Errorf("%s: %d periods were skipped", name, r.Account.Periods)
+		}
+	}
+	small := req
+	small.Count = 1 << 18
+	var m trace.Memory
+	if r, _ := simulatePlan(t, c, plain, small, &m); r.Account.Periods != 0 {
+		t.Errorf("traced: %d periods were skipped", r.Account.Periods)
+	}
+	if class.Jitter == (gpu.JitterCost{}) {
+		t.Error("the class has no jitter: the test shows nothing")
+	}
+}
+
+// Periods that are skipped change nothing on any machine: what NCCL takes for an
+// all_reduce of 1 GiB, and for 64 MiB rank by rank.
+func TestSkippedEqualsWholeOnEveryMachine(t *testing.T) {
+	runs, skipped := 0, 0
+	seen := map[string]bool{}
+	for _, r := range golden.Own(t) {
+		if seen[r.Machine] || testing.Short() && len(seen) > 5 {
+			continue
+		}
+		seen[r.Machine] = true
+		c, systems := machine(t, &r, comm.Params{})
+		if c == nil || c.NRanks < 2 || c.NRanks > 64 {
+			continue
+		}
+		for _, x := range []struct {
+			bytes int64
+			fold  sim.Folding
+		}{{1 << 30, sim.FoldExact}, {64 << 20, sim.Unfolded}} {
+			req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: x.bytes / 4, Type: coll.Float32})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs++
+			if got := bothWays(t, c, sim.Config{Systems: systems, NoJitter: true, Fold: x.fold, Kernels: 1}, req); got.Account.Periods > 0 {
+				skipped++
+			}
+		}
+	}
+	t.Logf("%d runs on %d machines, periods skipped in %d", runs, len(seen), skipped)
+	if skipped == 0 {
+		t.Error("nothing was skipped")
+	}
+}

@@ -1,0 +1,58 @@
+package topo
+
+import (
+	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/topo/internal/view"
+)
+
+// addDevice adds a GPU and returns the node that has its links: the GPU, or where
+// NCCL distinguishes them the GPU's device (graph/topo.cc:591 of v2.30.7).
+func (d *draft) addDevice(e, g *Element, host int, bus int64, busText string) *vertex {
+	if !d.rules.Topo.DevNodes {
+		return d.addGPU(g, host, bus, busText)
+	}
+	if part, ok := g.Get("mlopart"); ok && g.Int("mlopart", -1) >= 0 {
+		d.complain(g, "mlopart", "a part of a GPU ("+termtext.Quote(part, 0)+"), which is not modelled", "leave it out, and with it the other parts of this GPU")
+	}
+	dev := d.add(DEV, ident(host, bus), g)
+	gpu := d.addGPU(g, host, bus, busText)
+	dev.Dev = &DevInfo{Device: deviceID(e), Dev: gpu.GPU.Dev, SM: gpu.GPU.SM, GPUs: 1}
+	connect(dev, gpu, LinkLOC, locBW)
+	connect(gpu, dev, LinkLOC, locBW)
+	return dev
+}
+
+// device finds the node that has a GPU's links, nil where there is none.
+func (d *draft) device(host int, bus int64) *vertex {
+	if d.rules.Topo.DevNodes {
+		return d.get(DEV, ident(host, bus))
+	}
+	return d.get(GPU, ident(host, bus))
+}
+
+// sm is the compute capability of a GPU or its device.
+func (v *vertex) sm() int {
+	if v.Kind == DEV {
+		return v.Dev.SM
+	}
+	return v.GPU.SM
+}
+
+// rail reads the rail and the plane of a net, -1 where it has none
+// (graph/topo.cc:427 of v2.30.7).
+func (d *draft) rail(e *Element) (rail, plane int) {
+	r := &d.rules.Topo
+	if !r.NetRails {
+		return -1, -1
+	}
+	return e.Int("rail", d.netRail), e.Int("plane", d.netRail)
+}
+
+// addGIN adds the port of a net for transfers that GPUs start
+// (graph/topo.cc:404 of v2.29.7).
+func (d *draft) addGIN(e *Element, nic *vertex, host, dev int) {
+	v := d.add(GIN, ident(host, int64(dev)), e)
+	bw := float32(view.NetSpeed(e))
+	connect(nic, v, LinkNET, bw)
+	connect(v, nic, LinkNET, bw)
+}

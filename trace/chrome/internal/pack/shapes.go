@@ -1,0 +1,300 @@
+package pack
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/simccl/simccl/trace"
+)
+
+// Tables hold what events repeat. An event is kept as the number of its shape and
+// the values of its arguments until the file is written: a quarter of its text.
+type Tables struct {
+	Shapes   []Shape // counted from 1; 0 means an event that is spelled out
+	byShape  map[string]uint32
+	near     [1 << 13]uint32 // shapes by a hash of theirs
+	Words    []Word
+	byWord   map[string]uint32
+	nearWord [1 << 10]uint32 // word + 1
+	key      []byte
+	quote    func(b []byte, s string) []byte
+}
+
+// Shape is what events have in common but for times, place and values.
+type Shape struct {
+	Cat, Name string
+	Args      []ShapeArg
+	Text      []byte // `,"cat":…,"name":…`
+}
+
+// ShapeArg is an argument of a shape.
+type ShapeArg struct {
+	Key  string
+	Kind trace.ArgKind
+	Text []byte // `"key":`
+}
+
+// Word is the value of an argument.
+type Word struct {
+	S    string
+	Text []byte // in quotes
+}
+
+// What the tables hold at most: a file of others may repeat nothing.
+const (
+	maxShapes = 1 << 16
+	maxTable  = 1 << 16
+	maxShort  = 256      // bytes of a word
+	maxKey    = 64 << 10 // bytes of a shape's names
+)
+
+// New returns empty Tables, of a file in which quote prints strings.
+func New(quote func(b []byte, s string) []byte) *Tables {
+	return &Tables{quote: quote, Shapes: make([]Shape, 1), byShape: map[string]uint32{}, byWord: map[string]uint32{}}
+}
+
+// hash mixes a length with the ends of a string: names that repeat differ there.
+func hash(h uint64, s string) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	if n := len(s); n >= 8 {
+		h ^= le64(s) + uint64(n)
+		h = (h ^ h>>29) * odd
+		h ^= le64(s[n-8:])
+	} else {
+		for i := range n {
+			h = h<<8 ^ h>>56 ^ uint64(s[i])
+		}
+		h ^= uint64(n) << 56
+	}
+	return (h ^ h>>32) * odd
+}
+
+func le64(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+func (s *Shape) is(e *trace.Event) bool {
+	if s.Name != e.Name || s.Cat != e.Cat || len(s.Args) != len(e.Args) {
+		return false
+	}
+	for i := range e.Args {
+		if a := &s.Args[i]; a.Kind != e.Args[i].Kind || a.Key != e.Args[i].Key {
+			return false
+		}
+	}
+	return true
+}
+
+// shape returns the number of an event's shape, 0 where there is no room for it.
+func (t *Tables) shape(e *trace.Event) uint32 {
+	h := hash(uint64(len(e.Args))<<3+uint64(len(e.Cat)), e.Name)
+	if n := len(e.Args); n > 0 {
+		h = hash(h, e.Args[n-1].Key)
+	}
+	slot := &t.near[h>>(64-13)]
+	if *slot > 0 && t.Shapes[*slot].is(e) {
+		return *slot
+	}
+	k := appendText(appendText(t.key[:0], e.Cat), e.Name)
+	for i := range e.Args {
+		k = append(appendText(k, e.Args[i].Key), byte(e.Args[i].Kind))
+	}
+	t.key = k
+	if id, ok := t.byShape[string(k)]; ok {
+		*slot = id
+		return id
+	}
+	if len(t.Shapes) > maxShapes || len(k) > maxKey {
+		return 0
+	}
+	t.Shapes = append(t.Shapes, t.newShape(e))
+	*slot = uint32(len(t.Shapes) - 1)
+	t.byShape[string(k)] = *slot
+	return *slot
+}
+
+func (t *Tables) newShape(e *trace.Event) Shape {
+	s := Shape{Cat: e.Cat, Name: e.Name}
+	if e.Cat != "" {
+		s.Text = t.quote(append(s.Text, `,"cat":`...), e.Cat)
+	}
+	s.Text = t.quote(append(s.Text, `,"name":`...), e.Name)
+	for i := range e.Args {
+		a := &e.Args[i]
+		s.Args = append(s.Args, ShapeArg{a.Key, a.Kind, append(t.quote(nil, a.Key), ':')})
+	}
+	return s
+}
+
+// word returns the number of a value, false where there is no room for it.
+func (t *Tables) word(s string) (uint32, bool) {
+	slot := &t.nearWord[hash(0, s)>>(64-10)]
+	if *slot > 0 && t.Words[*slot-1].S == s {
+		return *slot - 1, true
+	}
+	id, ok := t.byWord[s]
+	if !ok {
+		if len(t.Words) == maxTable || len(s) > maxShort {
+			return 0, false
+		}
+		id = uint32(len(t.Words))
+		t.Words = append(t.Words, Word{s, t.quote(nil, s)})
+		t.byWord[s] = id
+	}
+	*slot = id + 1
+	return id, true
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// Kinds of what is kept beyond the phases of events.
+const (
+	PairBegin    = byte(trace.Counter) + 1 + iota // of Options.NCCLStyle
+	PairEnd                                       // the other half
+	SliceEnd                                      // of Perfetto's format: has no shape
+	CounterValue                                  // of Perfetto's format: the id is the counter's
+)
+
+// Pack appends an event as it is kept, but for its times and its track.
+func (t *Tables) Pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
+	b = append(b, kind)
+	if kind == byte(trace.FlowStart) || kind == byte(trace.FlowEnd) || kind >= PairBegin {
+		b = binary.AppendUvarint(b, id)
+	}
+	n := t.shape(e)
+	b = binary.AppendUvarint(b, uint64(n))
+	if n == 0 {
+		b = binary.AppendUvarint(appendText(appendText(b, e.Cat), e.Name), uint64(len(e.Args)))
+	}
+	for i := range e.Args {
+		a := &e.Args[i]
+		if n == 0 {
+			b = append(appendText(b, a.Key), byte(a.Kind))
+		}
+		switch a.Kind {
+		case trace.IntArg:
+			b = binary.AppendVarint(b, a.Int)
+		case trace.FloatArg:
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(a.Num))
+		case trace.StringArg:
+			if w, ok := t.word(a.Str); ok {
+				b = binary.AppendUvarint(b, uint64(w)+1)
+			} else {
+				b = appendText(append(b, 0), a.Str)
+			}
+		}
+	}
+	return b
+}
+
+// Packed is an event as it was kept. Its reader trusts the bytes: they are ours.
+type Packed struct {
+	Key
+	Track int32
+	Kind  byte
+	ID    uint64
+	// Number is the shape's, 0 of one that is spelled out.
+	Number uint64
+	Shape  *Shape
+	loose  Shape
+	args   []byte
+}
+
+func uvarint(b []byte) (uint64, []byte) {
+	if b[0] < 0x80 {
+		return uint64(b[0]), b[1:]
+	}
+	v, n := binary.Uvarint(b)
+	return v, b[n:]
+}
+
+func text(b []byte) (string, []byte) {
+	n, b := uvarint(b)
+	return string(b[:n]), b[n:]
+}
+
+// Unpack reads what Pack wrote.
+func (t *Tables) Unpack(p *Packed, b []byte) {
+	p.Kind, p.ID, b = b[0], 0, b[1:]
+	if p.Kind == SliceEnd {
+		return
+	}
+	if p.Kind == byte(trace.FlowStart) || p.Kind == byte(trace.FlowEnd) || p.Kind >= PairBegin {
+		p.ID, b = uvarint(b)
+	}
+	n, b := uvarint(b)
+	p.Number = n
+	if p.Shape, p.args = &t.Shapes[n], b; n > 0 {
+		return
+	}
+	e := trace.Event{}
+	e.Cat, b = text(b)
+	e.Name, b = text(b)
+	count, b := uvarint(b)
+	p.args = nil
+	for range count { // the values are brought together, as those of a shape are
+		a := trace.Arg{}
+		a.Key, b = text(b)
+		a.Kind, b = trace.ArgKind(b[0]), b[1:]
+		rest := skipValue(a.Kind, b)
+		p.args = append(p.args, b[:len(b)-len(rest)]...)
+		b = rest
+		e.Args = append(e.Args, a)
+	}
+	p.loose = t.newShape(&e)
+	p.Shape = &p.loose
+}
+
+func skipValue(kind trace.ArgKind, b []byte) []byte {
+	switch kind {
+	case trace.FloatArg:
+		return b[8:]
+	case trace.StringArg:
+		n, rest := uvarint(b)
+		if n == 0 {
+			_, rest = text(rest)
+		}
+		return rest
+	}
+	_, rest := uvarint(b)
+	return rest
+}
+
+// Values calls each for every argument.
+func (t *Tables) Values(p *Packed, each func(a *ShapeArg, v *Value)) {
+	var v Value
+	b := p.args
+	for i := range p.Shape.Args {
+		a := &p.Shape.Args[i]
+		switch a.Kind {
+		case trace.IntArg:
+			u, rest := uvarint(b)
+			v.Num, b = int64(u>>1)^-int64(u&1), rest
+		case trace.FloatArg:
+			v.Float, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
+		case trace.StringArg:
+			n, rest := uvarint(b)
+			if b, v.Number = rest, n; n > 0 {
+				v.Word = &t.Words[n-1]
+			} else {
+				v.loose.S, b = text(b)
+				v.loose.Text = t.quote(nil, v.loose.S)
+				v.Word = &v.loose
+			}
+		}
+		each(a, &v)
+	}
+}
+
+// Value is an argument's: which member holds it, its kind says.
+type Value struct {
+	Num   int64
+	Float float64
+	Word  *Word
+	loose Word
+	// Number is the word's, counted from 1; 0 of one that is spelled out.
+	Number uint64
+}

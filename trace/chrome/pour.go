@@ -1,0 +1,173 @@
+package chrome
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"runtime"
+
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
+)
+
+// portion is a part of the file: events as they are kept, that become text, that
+// may become compressed data. Portions are made ready by several goroutines and
+// written in order; where they are cut depends on the events alone.
+type portion struct {
+	events []byte
+	n      int64
+	text   []byte
+	packed bytes.Buffer
+	ready  chan struct{}
+	err    error // instead of events: they could not be read
+}
+
+// portionBytes is how much of kept events a portion takes, a third of a megabyte of
+// text.
+const portionBytes = 96 << 10
+
+var errStopped = errors.New("nothing is written any more")
+
+// pour writes a head, the text of the events that body gives, and a tail.
+func (w *Writer) pour(head []byte, body func(each func(event []byte) error) error, tail []byte) error {
+	workers := runtime.GOMAXPROCS(0)
+	todo, order := make(chan *portion, workers), make(chan *portion, 2*workers)
+	free, stop := make(chan *portion, 4*workers), make(chan struct{})
+	for range workers {
+		go w.prepare(todo)
+	}
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		defer close(order)
+		defer close(todo)
+		w.cut(head, body, tail, free, func(p *portion) error {
+			select {
+			case <-stop:
+				return errStopped
+			case order <- p:
+			}
+			todo <- p // a worker takes it: none waits for anything but this
+			return nil
+		})
+	}()
+	err := w.output(order, free)
+	close(stop)
+	for p := range order { // what is in progress, after a failure
+		<-p.ready
+	}
+	<-finished
+	return err
+}
+
+// cut makes portions of all that is to be written.
+func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error, tail []byte, free <-chan *portion, give func(*portion) error) {
+	fresh := func() *portion {
+		select {
+		case p := <-free:
+			p.events, p.n, p.text = p.events[:0], 0, p.text[:0]
+			p.packed.Reset()
+			p.ready = make(chan struct{})
+			return p
+		default:
+			return &portion{ready: make(chan struct{})}
+		}
+	}
+	if give(&portion{text: head, ready: make(chan struct{})}) != nil {
+		return
+	}
+	p := fresh()
+	err := body(func(event []byte) error {
+		p.events = append(p.events, event...)
+		if event[pack.HeadSize] != pack.SliceEnd { // the begin was counted
+			p.n++
+		}
+		if len(p.events) < portionBytes {
+			return nil
+		}
+		full := p
+		p = fresh()
+		return give(full)
+	})
+	if errors.Is(err, errStopped) {
+		return
+	}
+	if p.err = err; give(p) == nil && err == nil {
+		_ = give(&portion{text: tail, ready: make(chan struct{})})
+	}
+}
+
+// prepare makes portions ready.
+func (w *Writer) prepare(todo <-chan *portion) {
+	var zip *flate.Writer
+	proto := protoEncoder{w: w}
+	var e pack.Packed
+	for p := range todo {
+		for b := p.events; len(b) > 0; {
+			r := pack.ReadHead(b)
+			e.Key, e.Track = r.Key, r.Track
+			b = b[pack.HeadSize:]
+			w.tables.Unpack(&e, b[:r.Len])
+			if b = b[r.Len:]; w.proto != nil {
+				p.text = proto.append(p.text, &e)
+				continue
+			}
+			p.text = appendEvent(w.tables, append(p.text, separator...), &e, &w.tracks[e.Track])
+		}
+		if w.zip {
+			if zip == nil {
+				zip, _ = flate.NewWriter(&p.packed, flate.BestSpeed) // the level is valid
+			} else {
+				zip.Reset(&p.packed)
+			}
+			_, _ = zip.Write(p.text) // to memory
+			_ = zip.Flush()          // ends on a byte, so that the next one's data can follow
+		}
+		close(p.ready)
+	}
+}
+
+// gzipHead is a gzip header (RFC 1952, 2.3) without name and time: deflate, fastest,
+// of unknown system; gzipEnd an empty last block (RFC 1951, 3.2.6).
+var (
+	gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}
+	gzipEnd  = []byte{3, 0}
+)
+
+// output writes portions as they become ready, as one gzip member where the file is
+// compressed.
+func (w *Writer) output(order <-chan *portion, free chan<- *portion) error {
+	out := &polled{w.out, w.cancelled}
+	sum, size := uint32(0), uint32(0)
+	if w.zip {
+		if _, err := out.Write(gzipHead); err != nil {
+			return err
+		}
+	}
+	for p := range order {
+		<-p.ready
+		if p.err != nil {
+			return p.err
+		}
+		data := p.text
+		if w.zip {
+			sum, size = crc32.Update(sum, crc32.IEEETable, p.text), size+uint32(len(p.text))
+			data = p.packed.Bytes()
+		}
+		if _, err := out.Write(data); err != nil {
+			return err
+		}
+		w.written.Add(p.n)
+		select {
+		case free <- p:
+		default:
+		}
+	}
+	if !w.zip {
+		return nil
+	}
+	end := binary.LittleEndian.AppendUint32(append([]byte(nil), gzipEnd...), sum)
+	_, err := out.Write(binary.LittleEndian.AppendUint32(end, size))
+	return err
+}

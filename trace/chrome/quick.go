@@ -1,0 +1,333 @@
+package chrome
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/simccl/simccl/trace"
+)
+
+// quick reads one event that lies whole in the lexer's window and is written as
+// most programs write theirs: strings without escapes, plain numbers, arguments
+// that are not nested. Anything else, and all that is wrong, is left to the
+// parser of tokens, which begins at the same place: the two agree by construction
+// on what an event means, and only the latter words errors.
+type quick struct {
+	b []byte // the window
+	i int    // what is read of it
+	// cut: the window ended inside the event.
+	cut  bool
+	last int // place of the last newline read, -1 without one
+	rows int // newlines read
+	// seen are strings by a hash of theirs, so that those which traces repeat are
+	// found without the parser's map.
+	seen [4096]string
+}
+
+// quickName bounds the strings that are read here, far below the parser's bounds.
+const quickName = 1024
+
+// quickEvent reads the next event of a list, of which n were read, if it is a
+// plain one. It reads all of it or nothing.
+func (p *parser) quickEvent(n int) bool {
+	q := p.quick
+	for {
+		q.b, _ = p.lex.in.Peek(p.lex.in.Buffered())
+		q.i, q.cut, q.last, q.rows = 0, false, -1, 0
+		if p.quickly(q, n > 0) {
+			break
+		}
+		if !q.cut || !p.lex.more(len(q.b)) {
+			return false
+		}
+	}
+	l := p.lex
+	l.off += int64(q.i)
+	l.line += q.rows
+	if l.col += q.i; q.rows > 0 {
+		l.col = q.i - q.last - 1
+	}
+	_, _ = l.in.Discard(q.i) // it is buffered
+	return true
+}
+
+// more looks at about twice as much of the text as n bytes, and reports whether
+// there is any more.
+func (l *lexer) more(n int) bool {
+	_, _ = l.in.Peek(min(2*n+4096, l.in.Size())) // a fault of the source comes again
+	return l.in.Buffered() > n
+}
+
+func (p *parser) quickly(q *quick, comma bool) bool {
+	if comma && !q.take(',') || !q.take('{') {
+		return false
+	}
+	p.event = Event{Line: p.lex.line + q.rows, Args: p.event.Args[:0]}
+	for {
+		key, ok := q.str()
+		if !ok || !q.take(':') || !p.quickMember(q, key) {
+			return false
+		}
+		switch q.next() {
+		case ',':
+			q.i++
+		case '}':
+			q.i++
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// next skips white space and returns the byte behind it, 0 at the end of the
+// window.
+func (q *quick) next() byte {
+	for ; q.i < len(q.b); q.i++ {
+		switch c := q.b[q.i]; c {
+		case '\n':
+			q.last, q.rows = q.i, q.rows+1
+		case ' ', '\t', '\r':
+		default:
+			return c
+		}
+	}
+	q.cut = true
+	return 0
+}
+
+// take reads one byte behind white space.
+func (q *quick) take(want byte) bool {
+	if q.next() != want || q.cut {
+		return false
+	}
+	q.i++
+	return true
+}
+
+// special marks the bytes at which a plain string ends.
+var special = func() (t [256]bool) {
+	for c := range 0x20 {
+		t[c] = true
+	}
+	t['"'], t['\\'] = true, true
+	return t
+}()
+
+// str reads a string without escapes.
+func (q *quick) str() ([]byte, bool) {
+	if !q.take('"') {
+		return nil, false
+	}
+	rest := q.b[q.i:]
+	n := 0
+	for n < len(rest) && !special[rest[n]] {
+		n++
+	}
+	if n == len(rest) {
+		q.cut = true
+		return nil, false
+	}
+	if rest[n] != '"' || n > quickName {
+		return nil, false
+	}
+	q.i += n + 1
+	return rest[:n], true
+}
+
+// word reads a number, or true, false or null.
+func (q *quick) word() (t token, ok bool) {
+	from := q.i
+	for ; ; q.i++ {
+		if q.i == len(q.b) {
+			q.cut = true
+			return t, false
+		}
+		if c := q.b[q.i]; punctuation[c] != 0 || c <= ' ' || c == '"' {
+			break
+		}
+	}
+	t.text, t.kind = q.b[from:q.i], tokWord
+	switch {
+	case len(t.text) == 0 || len(t.text) > 64:
+		return t, false
+	case isNumber(t.text):
+		t.kind = tokNumber
+		return t, true
+	}
+	switch string(t.text) {
+	case "true", "false", "null":
+		return t, true
+	}
+	return t, false
+}
+
+// scalar reads a string or a word.
+func (q *quick) scalar() (t token, ok bool) {
+	if q.next() == '"' {
+		t.kind = tokString
+		t.text, ok = q.str()
+		return t, ok
+	}
+	return q.word()
+}
+
+// whole reads an integer of up to 18 digits.
+func whole(b []byte) (v int64, ok bool) {
+	negative := len(b) > 0 && b[0] == '-'
+	if negative {
+		b = b[1:]
+	}
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = v*10 + int64(c-'0')
+	}
+	if negative {
+		v = -v
+	}
+	return v, true
+}
+
+func (p *parser) quickMember(q *quick, key []byte) bool {
+	if string(key) == "args" {
+		return p.quickArgs(q)
+	}
+	t, ok := q.scalar()
+	if !ok {
+		return false
+	}
+	e := &p.event
+	switch string(key) {
+	case "ph":
+		if len(t.text) == 1 {
+			e.Phase = t.text[0]
+		}
+	case "pid":
+		e.PID, ok = whole(t.text)
+	case "tid":
+		e.TID, ok = whole(t.text)
+	case "ts":
+		p.stamp(t)
+	case "dur":
+		p.duration(t)
+	case "cat":
+		e.Cat = p.known(q, t.text)
+	case "name":
+		e.Name = p.known(q, t.text)
+	case "id":
+		e.ID = p.known(q, t.text)
+	case "bp":
+		e.Bind = p.known(q, t.text)
+	}
+	return ok
+}
+
+func (p *parser) quickArgs(q *quick) bool {
+	if !q.take('{') {
+		return false
+	}
+	if q.next() == '}' {
+		q.i++
+		return true
+	}
+	e := &p.event
+	for {
+		key, ok := q.str()
+		if !ok || !q.take(':') || len(e.Args) == maxArgs {
+			return false
+		}
+		t, ok := q.scalar()
+		if !ok {
+			return false
+		}
+		e.Args = append(e.Args, p.argument(q, key, t))
+		switch q.next() {
+		case ',':
+			q.i++
+		case '}':
+			q.i++
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// argument is a scalar as value has it.
+func (p *parser) argument(q *quick, key []byte, t token) trace.Arg {
+	a := trace.Arg{Key: p.known(q, key)}
+	if t.kind == tokNumber {
+		if v, ok := whole(t.text); ok {
+			a.Kind, a.Int = trace.IntArg, v
+			return a
+		}
+		if v, ok := fraction(t.text); ok {
+			a.Kind, a.Num = trace.FloatArg, v
+			return a
+		}
+		return numeric(a.Key, p.known(q, t.text))
+	}
+	a.Str = p.known(q, t.text)
+	return a
+}
+
+// powers of ten that a float64 holds exactly.
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// fraction reads a number of up to 15 digits with a decimal point: both the digits
+// and the power of ten are exact, so one division rounds as strconv does.
+func fraction(b []byte) (float64, bool) {
+	at := bytes.IndexByte(b, '.')
+	if at < 0 || len(b) > 16 {
+		return 0, false
+	}
+	digits := b
+	if digits[0] == '-' {
+		digits = digits[1:]
+	}
+	v, n := int64(0), 0
+	for _, c := range digits {
+		if c == '.' {
+			continue
+		}
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v, n = v*10+int64(c-'0'), n+1
+	}
+	if n > 15 {
+		return 0, false
+	}
+	x := float64(v) / powers[len(b)-1-at]
+	if b[0] == '-' {
+		x = -x
+	}
+	return x, true
+}
+
+// known returns a string that was seen, or makes and keeps it.
+func (p *parser) known(q *quick, b []byte) string {
+	h := uint64(len(b)) * 0x9e3779b97f4a7c15
+	if n := len(b); n >= 8 {
+		h ^= binary.LittleEndian.Uint64(b) * 0xff51afd7ed558ccd
+		h ^= binary.LittleEndian.Uint64(b[n-8:])
+		if n > 16 {
+			h ^= binary.LittleEndian.Uint64(b[n/2-4:]) * 0xc4ceb9fe1a85ec53
+		}
+	} else {
+		for _, c := range b {
+			h = h*31 + uint64(c)
+		}
+	}
+	h *= 0x9e3779b97f4a7c15
+	s := &q.seen[h>>52]
+	if *s != string(b) {
+		*s = p.intern(b)
+	}
+	return *s
+}
