@@ -6,28 +6,71 @@ import (
 
 	"github.com/simccl/simccl/internal/check"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/logcheck"
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/spf13/cobra"
 )
 
 func newCheck(a *app) *cobra.Command {
 	update := false
-	c := &cobra.Command{Use: "check DIR", Short: "Compare decisions with stored ones",
+	var q logcheck.Request
+	c := &cobra.Command{Use: "check DIR | --log FILE...", Short: "Compare decisions with stored ones, or with NCCL's log",
 		Long: `check is for continuous integration. For every DIR/NAME.args, which holds the
 options of an inspect command (file names relative to DIR, # begins a comment),
 it compares the decision with DIR/NAME.json: numbers to 1e-5 of themselves, all
 else exactly. Exit status 7 and the differences if there are any.
 
---update writes the documents instead.`,
+--update writes the documents instead.
+
+With --log it reads NCCL's own logs of one job (NCCL_DEBUG=INFO
+NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING; a file of all ranks or one of each, also
+gzip), takes version, settings and topology out of them, decides by itself and
+compares every line: system, graphs, trees, rings, channels, cost table, routes
+and choices. Exit status 7 and the first differences if there are any.`,
 		Example: `  echo "--topo dgx.xml --nodes 2" > ci/dgx-2.args
   simccl check ci --update && git add ci
-  simccl check ci`,
-		Args: exactly("DIR"),
+  simccl check ci
+  simccl check --log nccl.rank0.log nccl.rank1.log`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(q.Logs) > 0 {
+				return nil
+			}
+			return exactly("DIR")(c, args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.check(args[0], update)
+			if len(q.Logs) == 0 {
+				return a.check(args[0], update)
+			}
+			q.Logs, q.Env = append(q.Logs, args...), a.Env
+			return a.checkLogs(&q)
 		}}
-	c.Flags().BoolVar(&update, "update", false, "write what is decided now")
+	f := c.Flags()
+	f.BoolVar(&update, "update", false, "write what is decided now")
+	f.StringArrayVar(&q.Logs, "log", nil, "compare with the log `FILE` of NCCL, and with further ones named after it")
+	f.StringVar(&q.Topo, "topo", "", "with --log: topology `FILE` in place of what the log says")
+	f.StringVar(&q.Version, "nccl-version", "", "with --log: rules of `VERSION` in place of the log's")
+	f.StringVar(&q.JUnit, "junit", "", "with --log: also write a JUnit report to `FILE`")
+	f.BoolVar(&q.GitHub, "github", false, "with --log: also print annotations for GitHub Actions")
 	return c
+}
+
+// checkLogs compares with NCCL's logs.
+func (a *app) checkLogs(q *logcheck.Request) error {
+	rep, err := q.Run(func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxLog) },
+		func(name string, data []byte) error { return newfile.Write(a.Path(name), data) })
+	switch {
+	case err != nil:
+		return fail.Input(err)
+	case a.json:
+		err = a.PrintJSON(rep)
+	default:
+		err = a.PrintText(rep.Text())
+	}
+	if err == nil && !rep.Equal {
+		err = fail.Printed("the log differs from what simccl decides")
+	}
+	return err
 }
 
 // check compares the decisions of a directory, or stores them.

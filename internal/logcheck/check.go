@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/ncclog"
+	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/scenario"
 )
@@ -36,6 +37,8 @@ type Report struct {
 	Sections map[string]*Section `json:"sections"`
 	Comms    int                 `json:"communicators"`
 	Notes    []string            `json:"notes"`
+
+	github bool // annotations after the text
 }
 
 // Section is one part of what NCCL logs.
@@ -43,7 +46,7 @@ type Section struct {
 	Compared int    `json:"compared"` // lines
 	Equal    int    `json:"equal"`
 	First    string `json:"first"` // the first difference, "" if there is none
-	// Differences are all that are told apart, the choices in ranges of sizes.
+	// Differences are all that are listed, the choices in ranges of sizes.
 	Differences []string `json:"differences,omitempty"`
 }
 
@@ -73,13 +76,16 @@ func Check(in Input) (*Report, error) {
 	if version == "" {
 		version = in.Log.Version
 	}
-	r, err := rules.For(version)
+	r, note, err := release.Select(version)
 	if err != nil {
 		return nil, err
 	}
 	rep := &Report{Version: r.Version(), Logged: in.Log.Version, Equal: true, Sections: map[string]*Section{}, Notes: []string{}}
 	for _, n := range Names {
 		rep.Sections[n.Name] = &Section{}
+	}
+	if note != "" {
+		rep.note("%s", note)
 	}
 	rep.preface(in, r)
 	why := "no line says Init START"
@@ -116,7 +122,7 @@ func (rep *Report) preface(in Input, r *rules.Ruleset) {
 	switch {
 	case in.Log.Version == "":
 		rep.note("the log names no version; the rules are those of %s", r.Version())
-	case in.Log.Version != r.Version():
+	case in.Version != "" && in.Log.Version != r.Version():
 		rep.note("NCCL %s wrote the log; the rules are those of %s", in.Log.Version, r.Version())
 	}
 	if in.Log.Torn > 0 {
@@ -126,7 +132,7 @@ func (rep *Report) preface(in Input, r *rules.Ruleset) {
 		rep.note("%d choices are of communicators whose initialisation is not logged", in.Log.Unplaced)
 	}
 	if _, left := settings(in.Log); len(left) > 0 {
-		rep.note("%s is set and its file is not at hand", strings.Join(left, ", "))
+		rep.note("%s is set and its file is not available", strings.Join(left, ", "))
 	}
 }
 

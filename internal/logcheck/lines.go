@@ -249,9 +249,9 @@ func choose(c *comm.Comm, op *ncclog.Op) (string, error) {
 		return "", err
 	}
 	o := comm.Op{Func: f, Type: coll.Float32, RedOp: coll.Sum}
-	if op.Called && op.Type < int(coll.NumDataTypes) {
+	if op.Called && op.Type < len(coll.DataTypes()) {
 		o.Type, o.Root = coll.DataType(op.Type), int32(op.Root)
-		if op.RedOp < int(coll.NumRedOps) {
+		if op.RedOp < len(coll.RedOps()) {
 			o.RedOp = coll.RedOp(op.RedOp)
 		}
 	}

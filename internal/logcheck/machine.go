@@ -166,7 +166,7 @@ func candidates(log *ncclog.Log, nodes []*printed, r *rules.Topo) []int {
 		}
 	}
 	var out []int
-	// One of each class that the rules tell apart: Hopper, Ampere, Blackwell,
+	// One of each class that the rules distinguish: Hopper, Ampere, Blackwell,
 	// Volta, sm_86 (NVLinks of 12 GB/s), Pascal.
 	for _, sm := range []int{90, 80, 100, 70, 86, 60} {
 		whole, some := true, false

@@ -77,6 +77,7 @@ func readPrint(lines []ncclog.Text) (*printed, error) {
 	if len(p.root.Children) == 0 || len(p.gpus) == 0 {
 		return nil, nil
 	}
+	p.trimmed()
 	p.order(lines)
 	return p, nil
 }
@@ -319,6 +320,18 @@ func (p *printed) net(owner *decl.Element, m []string) error {
 	p.nets = append(p.nets, e)
 	owner.Children = append(owner.Children, e)
 	return nil
+}
+
+// trimmed gives NICs without NETs one each: before NCCL 2.28.7 NETs are removed
+// where all ranks are on one node, and nothing of them decides.
+func (p *printed) trimmed() {
+	p.root.Walk(func(e *decl.Element, _ []*decl.Element) {
+		if e.Name == "nic" && len(e.Children) == 0 {
+			n := p.new("net", "dev", strconv.Itoa(len(p.nets)), "latency", "0", "speed", "10000", "port", "1", "guid", fmt.Sprintf("0x%x", len(p.nets)+1), "coll", "0")
+			p.nets = append(p.nets, n)
+			e.Children = append(e.Children, n)
+		}
+	})
 }
 
 // counts writes the NVLinks of GPUs of compute capability sm, and reports

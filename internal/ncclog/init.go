@@ -36,7 +36,9 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 	}
 	l.links(c, rank)
 	l.add(Init, "P2P Chunksize set to %d", c.P2PChunkSize)
-	l.add(Graph, "ncclP2pSchedule: group size used is %d", c.P2PGroupSize)
+	if c.Rules.Connect.P2PGroup > 0 { // since 2.28.3 (init.cc:768)
+		l.add(Graph, "ncclP2pSchedule: group size used is %d", c.P2PGroupSize)
+	}
 	if c.NRanks > 1 && rank == 0 {
 		l.table(c.Model)
 	}

@@ -34,6 +34,20 @@ type Log struct {
 	Unplaced int
 }
 
+// Printed reports whether some rank printed its system.
+func (l *Log) Printed() bool {
+	for _, c := range l.Comms {
+		for _, r := range c.Ranks {
+			for _, t := range r.Lines {
+				if strings.HasPrefix(t.Text, "=== System") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // Setting is an environment variable as NCCL reports it.
 type Setting struct{ Name, Value string }
 
@@ -130,7 +144,7 @@ var ErrNoLog = errors.New("no NCCL INFO line")
 // Read parses logs in the given order; a file may be gzip. Names are used in
 // positions. The error names the file where one holds no line of NCCL's.
 func Read(files ...File) (*Log, error) {
-	r := &reader{log: &Log{}, threads: map[string]*Rank{}, procs: map[string]*Rank{}, calls: map[string][]call{}}
+	r := &reader{log: &Log{}, threads: map[string]*Rank{}, procs: map[string]*Rank{}, groups: map[string]*group{}}
 	for _, f := range files {
 		if err := r.file(f); err != nil {
 			return nil, err
@@ -150,7 +164,6 @@ type File struct {
 type call struct {
 	fn, pointer        string
 	dtype, redop, root int
-	grouped            bool // with others before their choices
 }
 
 // chosen is an Op before its communicator is known.
@@ -161,9 +174,9 @@ type chosen struct {
 
 type reader struct {
 	log     *Log
-	threads map[string]*Rank // host:pid:tid → the rank whose init it logs
-	procs   map[string]*Rank // host:pid:pointer → rank
-	calls   map[string][]call
+	threads map[string]*Rank  // host:pid:tid → the rank whose init it logs
+	procs   map[string]*Rank  // host:pid:pointer → rank
+	groups  map[string]*group // by thread
 	chosen  []chosen
 	name    string
 	line    int
@@ -217,8 +230,8 @@ func (r *reader) take(line string) bool {
 	if at == nil {
 		return false
 	}
-	// Of several prefixes in one line the last one's text is whole; what stood
-	// before it was written over.
+	// Of several prefixes in one line the last one's text is whole; what is
+	// before it was overwritten.
 	for _, m := range at[:len(at)-1] {
 		r.log.Torn++
 		if rank := r.threads[line[m[2]:m[3]]]; rank != nil {
@@ -260,9 +273,13 @@ func (r *reader) text(thread, text string) {
 		r.choice(thread, opLine.FindStringSubmatch(text), text)
 	case callLine.MatchString(text):
 		m := callLine.FindStringSubmatch(text)
-		c := call{fn: m[1], pointer: m[6], dtype: num(m[3]), redop: num(m[4]), root: num(m[5])}
-		if n := len(r.calls[thread]); n < maxCalls {
-			r.calls[thread] = append(r.calls[thread], c)
+		g := r.groups[thread]
+		if g == nil || g.ended {
+			g = &group{}
+			r.groups[thread] = g
+		}
+		if len(g.calls) < maxCalls {
+			g.calls = append(g.calls, call{fn: m[1], pointer: m[6], dtype: num(m[3]), redop: num(m[4]), root: num(m[5])})
 		}
 	default:
 		if rank := r.threads[thread]; rank != nil {
@@ -414,26 +431,53 @@ var rendered = regexp.MustCompile(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|D
 	` *\w+ \| *\d+\.\d/|threadThresholds|\d+ coll channels)`)
 
 // choice keeps the line of an operation with the call that led to it. Calls of
-// a group come first, then as many choices, in NCCL's order.
+// a group come first, those of all ranks of the process, then the choices of rank
+// 0, as many as it has calls, in NCCL's order.
 func (r *reader) choice(thread string, m []string, text string) {
 	op := chosen{process: process(thread), Op: Op{Text: r.at(text), Func: m[1], Bytes: num64(m[2])}}
-	calls := r.calls[thread]
-	for i, c := range calls {
-		if c.fn != op.Func {
-			continue
-		}
-		op.pointer = c.pointer
-		if op.Grouped = c.grouped || len(calls) > 1; op.Grouped {
-			for k := range calls {
-				calls[k].grouped = true
-			}
-		} else {
+	g := r.groups[thread]
+	if g != nil {
+		g.ended = true
+		op.pointer, op.Grouped = g.of(r, op.process, op.Func)
+		if c := g.only(op.pointer); c != nil && !op.Grouped && c.fn == op.Func {
 			op.Called, op.Type, op.RedOp, op.Root = true, c.dtype, c.redop, c.root
 		}
-		r.calls[thread] = append(calls[:i], calls[i+1:]...)
-		break
 	}
 	r.chosen = append(r.chosen, op)
+}
+
+// group is the calls of a thread before their choices.
+type group struct {
+	calls []call
+	ended bool // a choice followed: the next call begins another group
+}
+
+// of names the communicator of rank 0 among the calls of a function, and whether
+// it has several calls.
+func (g *group) of(r *reader, process, fn string) (pointer string, several bool) {
+	for _, c := range g.calls {
+		if rank := r.procs[process+c.pointer]; c.fn == fn && (rank == nil || rank.Rank == 0) {
+			pointer = c.pointer
+			break
+		}
+	}
+	n := 0
+	for _, c := range g.calls {
+		if c.pointer == pointer {
+			n++
+		}
+	}
+	return pointer, n > 1
+}
+
+// only is the first call of a communicator.
+func (g *group) only(pointer string) *call {
+	for i := range g.calls {
+		if g.calls[i].pointer == pointer {
+			return &g.calls[i]
+		}
+	}
+	return nil
 }
 
 // place gives each choice to its communicator, by the pointer that the call

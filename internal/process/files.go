@@ -17,8 +17,9 @@ const (
 	MaxTopology = topoxml.MaxBytes // the parser's own
 	MaxNetwork  = fabric.MaxBytes  // the same
 	MaxClass    = 1 << 20
-	MaxResults  = 64 << 20 // tables and JSON of nccl-tests, decision documents
-	MaxSettings = 64 << 10 // configuration files and option lists
+	MaxLog      = 256 << 20 // of NCCL, as it lies in a file
+	MaxResults  = 64 << 20  // tables and JSON of nccl-tests, decision documents
+	MaxSettings = 64 << 10  // configuration files and option lists
 )
 
 // ThisTopology is the name under which a Spec has the topology of this machine.
