@@ -42,7 +42,7 @@ func (e *Engine) appendQueue(dst []int64) []int64 {
 	s.queued = e.Queue.AppendAll(s.queued[:0])
 	for i := range s.queued {
 		ev := &s.queued[i]
-		dst = append(dst, int64(ev.At-e.Queue.Now), int64(ev.Class())<<8|int64(ev.Kind), int64(ev.ID)<<32|int64(ev.Arg))
+		dst = append(dst, int64(ev.At-e.Queue.Now), int64(ev.Class())<<8|int64(ev.Kind()), int64(ev.ID)<<32|int64(ev.Arg))
 	}
 	return dst
 }
