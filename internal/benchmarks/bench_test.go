@@ -274,7 +274,7 @@ var unfolded = []struct {
 	{name: "slow-port", fn: coll.AllReduce, algo: coll.Ring, proto: coll.LL128, nodes: 16, mib: 16, slow: true},
 }
 
-// BenchmarkUnfolded counts the engine's events where nothing is folded.
+// BenchmarkUnfolded counts the engine's events where nothing is folded or skipped.
 func BenchmarkUnfolded(b *testing.B) {
 	for _, x := range unfolded {
 		b.Run(fmt.Sprintf("%s/gpus=%d", x.name, 8*x.nodes), func(b *testing.B) {
@@ -291,7 +291,7 @@ func BenchmarkUnfolded(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			var set sim.Config
+			set := sim.Config{NoSkip: true}
 			if x.thin {
 				net := made(fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: x.nodes, Nets: 8, PerLeaf: 2, Oversub: 2, Gbit: 400, Latency: 0.3}))(b)
 				set.Fabric = made(net.Bind(sim.Ports(c.Cluster), 1))(b)
