@@ -47,7 +47,7 @@ func Example_stages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: c.Systems(), Trace: sim.TraceOptions{Detail: sim.DetailStep}})
+	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: c.Systems(), Trace: sim.TraceOptions{Detail: sim.DetailStep}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func Example_compare() {
 // Many sizes without a trace, each plan proven before it is run.
 func Example_sweep() {
 	c, _ := machine(1)
-	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: c.Systems(), Launch: sim.Graph})
+	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: c.Systems(), Launch: sim.Graph})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type Params struct {
 
 // Comm is a communicator.
 type Comm struct {
-	*connect.Comm
+	*connect.Layout
 	Model   *tuning.Model
 	Params  Params
 	Cluster *fabric.Cluster // nil without one
@@ -102,7 +102,7 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 		in.Domains[i] = connect.Domain{System: part.System, Graphs: set, First: part.First, Host: part.Host}
 	}
 	var err error
-	if c.Comm, err = connect.Join(in, p.Connect); err != nil {
+	if c.Layout, err = connect.Join(in, p.Connect); err != nil {
 		return nil, err
 	}
 	if c.Model, err = tuning.New(c.tuningInput(), p.Tuning); err != nil {
@@ -225,7 +225,7 @@ func (c *Comm) Plan(o Op) (*plan.Plan, tuning.Choice, error) {
 	if err != nil {
 		return nil, choice, err
 	}
-	p, err := build.Plan(c.Comm, r)
+	p, err := build.Plan(c.Layout, r)
 	return p, choice, err
 }
 
@@ -238,7 +238,7 @@ func (c *Comm) PlanAs(o Op, a coll.Algorithm, p coll.Protocol) (*plan.Plan, tuni
 		return nil, tuning.Choice{}, err
 	}
 	choice := c.Model.Force(o.op(), a, p)
-	pl, err := build.Plan(c.Comm, withChoice(r, choice))
+	pl, err := build.Plan(c.Layout, withChoice(r, choice))
 	return pl, choice, err
 }
 

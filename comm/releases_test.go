@@ -133,7 +133,7 @@ func choicesOfReleases() []of {
 	}
 	split := func(p coll.Protocol, a coll.Algorithm, count int64) func(*comm.Comm) any {
 		return func(c *comm.Comm) any {
-			s, err := build.Split(c.Comm, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Algo: a, Proto: p, Count: count, Channels: 8, Warps: 16})
+			s, err := build.Split(c.Layout, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Algo: a, Proto: p, Count: count, Channels: 8, Warps: 16})
 			return fmt.Sprint(s.NChannels, s.Lo.Count, s.Hi.Count, s.Lo.ChunkSize, err)
 		}
 	}

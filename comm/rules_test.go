@@ -108,7 +108,7 @@ func choiceRules() []rule {
 	}
 	split := func(p coll.Protocol, a coll.Algorithm, count int64) func(*comm.Comm) any {
 		return func(c *comm.Comm) any {
-			s, err := build.Split(c.Comm, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Algo: a, Proto: p, Count: count, Channels: 16, Warps: 16})
+			s, err := build.Split(c.Layout, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Algo: a, Proto: p, Count: count, Channels: 16, Warps: 16})
 			return fmt.Sprint(s.NChannels, s.Lo.Count, s.Lo.ChunkSize, err)
 		}
 	}
@@ -133,7 +133,7 @@ func choiceRules() []rule {
 			return m.Force(tuning.Op{Func: coll.AllReduce, Count: 1 << 26, Type: coll.Float32}, coll.NVLS, coll.Simple).MaxChannels
 		}), "16", "32"},
 		{"SlowNVLSChunk", []member{h100}, func(r *rules.Ruleset) { r.Plan.SlowNVLSChunk = 64 << 10 }, func(c *comm.Comm) any {
-			in := *c.Comm
+			in := *c.Layout
 			in.CollNet.Enabled = true
 			s, err := build.Split(&in, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Algo: coll.NVLS, Count: 1 << 28, Channels: 16, Warps: 16, SlowNVLS: true, Proto: coll.Simple})
 			return fmt.Sprint(s.Lo.ChunkSize, err)

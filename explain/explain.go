@@ -216,7 +216,7 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 	if err != nil {
 		return err
 	}
-	s, err := build.Split(c.Comm, req)
+	s, err := build.Split(c.Layout, req)
 	if err != nil {
 		if errors.Is(err, plan.ErrUnsupported) {
 			r.Note = "how the work is split is not known: " + err.Error()

@@ -48,7 +48,7 @@ type Generator interface {
 // goroutines at once.
 type Plan struct {
 	Req   Request
-	Comm  *connect.Comm
+	Comm  *connect.Layout
 	Split Split // zero for send/recv operations and for one rank
 
 	gen   Generator
@@ -60,7 +60,7 @@ type Plan struct {
 
 // New makes the plan whose programs g generates. It refuses plans whose
 // connection ids do not fit in 32 bits.
-func New(c *connect.Comm, r Request, s Split, g Generator) (*Plan, error) {
+func New(c *connect.Layout, r Request, s Split, g Generator) (*Plan, error) {
 	n := g.NumConns()
 	if n > math.MaxInt32 {
 		return nil, &UnsupportedError{fmt.Sprintf("%v over %d ranks", r.Func, c.NRanks), fmt.Sprintf("%d connections do not fit a plan", n)}

@@ -228,12 +228,12 @@ func TestReducingNodesFold(t *testing.T) {
 func TestReductionsThatFail(t *testing.T) {
 	c := reducing(t, "dgx-h100.xml", 3)
 	run := func(faults []sim.Fault) error {
-		p, err := build.Plan(c.Comm, reduction(coll.NVLS, 1<<20))
+		p, err := build.Plan(c.Layout, reduction(coll.NVLS, 1<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg := quiet(c, sim.Config{Faults: faults})
-		cfg.Comm = c.Comm
+		cfg.Comm = c.Layout
 		x, err := sim.New(cfg)
 		if err != nil {
 			t.Fatal(err)

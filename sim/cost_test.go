@@ -49,7 +49,7 @@ func TestCostIsRefused(t *testing.T) {
 }
 
 // dgx is a synthetic communicator of two ranks or more of a DGX H100.
-func dgx(t *testing.T, ranks int) (*connect.Comm, []*topo.System) {
+func dgx(t *testing.T, ranks int) (*connect.Layout, []*topo.System) {
 	t.Helper()
 	for _, r := range golden.Own(t) {
 		if r.Name == "dgx-h100.n1" {
@@ -115,7 +115,7 @@ func TestTimeGrowsWithSize(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				x, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, Launch: sim.Graph, NoJitter: true, Kernels: 1})
+				x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Launch: sim.Graph, NoJitter: true, Kernels: 1})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -27,7 +27,7 @@ func pair(t *testing.T, bytes int64, cfg sim.Config) (exec.Result, error) {
 	class.Net.Turn, class.Net.Look, class.Net.Post, class.Net.Poll = 0, 0, 0, 0
 	class.Simple.PerByte /= 1000
 	class.Simple.Slice, class.Simple.PerThreads, class.Simple.SliceLocal = 0, 0, 0
-	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold = c.Comm, systems, &class, true, 1, sim.Unfolded
+	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold = c.Layout, systems, &class, true, 1, sim.Unfolded
 	p, _, err := c.Plan(comm.Op{Func: coll.SendRecv, Count: bytes / 4, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestFaultsHaveBounds(t *testing.T) {
 		{Rank: -1, Slow: 1, Later: math.MaxInt64}, {Rank: -1, Slow: 1, Later: -1}, {Rank: -1, Slow: 1, Loss: math.NaN()},
 	} {
 		var bad *sim.ConfigError
-		if _, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, Faults: []sim.Fault{f}}); !errors.As(err, &bad) {
+		if _, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Faults: []sim.Fault{f}}); !errors.As(err, &bad) {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestDeadRank(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, Faults: []sim.Fault{{Rank: 3, Slow: 1, Down: true}}})
+		x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Faults: []sim.Fault{{Rank: 3, Slow: 1, Down: true}}})
 		if err != nil {
 			t.Fatal(err)
 		}

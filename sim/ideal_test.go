@@ -72,12 +72,12 @@ func TestConformsOnIdealLinks(t *testing.T) {
 			if c == nil || c.NRanks < 2 || c.NRanks > 16 || c.NNodes != nodes {
 				continue
 			}
-			cfg := sim.Config{Comm: c.Comm, Systems: systems, Kernels: 1, Launch: sim.Graph, NoJitter: true, Fold: sim.Unfolded, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}
+			cfg := sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Launch: sim.Graph, NoJitter: true, Fold: sim.Unfolded, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}}
 			x := &both{t: p.t, shared: newExecutor(t, cfg)}
 			cfg.Wire = idealWire
 			x.ideal = newExecutor(t, cfg)
 			t.Cleanup(func() { p.equal, p.faster = p.equal+x.equal, p.faster+x.faster })
-			return exectest.Subject{Comm: c.Comm, Executor: x, Exact: true, Ideal: true, Arrows: true, Skip: func(q plan.Request) string {
+			return exectest.Subject{Comm: c.Layout, Executor: x, Exact: true, Ideal: true, Arrows: true, Skip: func(q plan.Request) string {
 				if q.Algo == coll.NVLS || q.Algo == coll.NVLSTree {
 					return "the machine is taken without multicast"
 				}

@@ -33,12 +33,12 @@ func (b *breaker) Emit(e *trace.Event) {
 // A run that is called off ends soon, and what its sink has received is valid.
 func TestInterruptedRunEndsSoon(t *testing.T) {
 	c, systems := nodes(t, "dgx-h100.n2", 2, comm.Params{})
-	p, err := build.Plan(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
+	p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
 		Count: 16 << 20, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, Kernels: 1, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
+	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Kernels: 1, Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +82,11 @@ func TestLayoutIsCalledOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := build.Plan(c.Comm, req)
+		p, err := build.Plan(c.Layout, req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ex, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, NoJitter: true, Fold: x.fold})
+		ex, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, NoJitter: true, Fold: x.fold})
 		if err != nil {
 			t.Fatal(err)
 		}

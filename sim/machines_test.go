@@ -65,11 +65,11 @@ func simulate(t testing.TB, c *comm.Comm, cfg sim.Config, op comm.Op, sink trace
 
 func simulatePlan(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, sink trace.Sink) (exec.Result, *plan.Plan) {
 	t.Helper()
-	p, err := build.Plan(c.Comm, req)
+	p, err := build.Plan(c.Layout, req)
 	if err != nil {
 		t.Fatalf("%v %v/%v %d: %v", req.Func, req.Algo, req.Proto, req.Count, err)
 	}
-	cfg.Comm = c.Comm
+	cfg.Comm = c.Layout
 	x, err := sim.New(cfg)
 	if err != nil {
 		t.Fatal(err)

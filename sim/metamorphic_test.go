@@ -195,12 +195,12 @@ func TestTraceChangesNoTimeBetweenNodes(t *testing.T) {
 func engineRun(t testing.TB, bytes int64) func() int64 {
 	t.Helper()
 	c, systems := nodes(t, "dgx-h100.n2", 1, comm.Params{})
-	p, err := build.Plan(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
+	p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 16, Warps: 16,
 		Count: bytes / 4, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, NoJitter: true, Fold: sim.Unfolded, Kernels: 1})
+	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, NoJitter: true, Fold: sim.Unfolded, Kernels: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

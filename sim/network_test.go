@@ -32,7 +32,7 @@ func reference(t testing.TB, name string) (*comm.Comm, []*topo.System) {
 // (transport/nvls.cc:214): every head sends by the NIC beside it.
 func TestHeadsSendByTheirOwnNIC(t *testing.T) {
 	c, systems := reference(t, "dgx-h100+nvls.n2")
-	p, err := build.Plan(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.NVLSTree, Proto: coll.Simple, Channels: 16,
+	p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.NVLSTree, Proto: coll.Simple, Channels: 16,
 		Warps: 20, Count: 64 << 20, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func byPorts(t *testing.T, ports int, cfg sim.Config) (exec.Result, error) {
 	t.Helper()
 	c, systems := renewed(t, "gh200.n2", 2, comm.Params{}, fusedNIC(ports))
 	class := bare(systems[0])
-	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold, cfg.Launch = c.Comm, systems, &class, true, 1, sim.Unfolded, sim.Graph
+	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold, cfg.Launch = c.Layout, systems, &class, true, 1, sim.Unfolded, sim.Graph
 	pl, _, err := c.Plan(comm.Op{Func: coll.SendRecv, Count: messages / 4, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestDeadFusedPort(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	c, systems := nodes(t, "gh200.n2", 2, comm.Params{})
-	if _, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, Faults: []sim.Fault{{Rank: -1, Port: 2, Slow: 2}}}); err == nil || !strings.Contains(err.Error(), "port") {
+	if _, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Faults: []sim.Fault{{Rank: -1, Port: 2, Slow: 2}}}); err == nil || !strings.Contains(err.Error(), "port") {
 		t.Errorf("a second port where there is one: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ const timed = 20
 
 // Config is the input of a simulation other than the plan.
 type Config struct {
-	Comm *connect.Comm
+	Comm *connect.Layout
 	// Systems are the topologies by node (Comm.NodeOf); equal nodes share one.
 	Systems []*topo.System
 	// Class is the machine's parameters; nil takes the class that fits the

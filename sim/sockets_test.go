@@ -78,7 +78,7 @@ func exchange(t *testing.T, gbit float64, class func(*gpu.Class), cfg sim.Config
 	if class != nil {
 		class(&b)
 	}
-	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold, cfg.Launch = c.Comm, systems, &b, true, 1, sim.Unfolded, sim.Graph
+	cfg.Comm, cfg.Systems, cfg.Class, cfg.NoJitter, cfg.Kernels, cfg.Fold, cfg.Launch = c.Layout, systems, &b, true, 1, sim.Unfolded, sim.Graph
 	pl, _, err := c.Plan(comm.Op{Func: coll.SendRecv, Count: messages / 4, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
@@ -222,11 +222,11 @@ func TestNetworkAllocatesNothingPerMessage(t *testing.T) {
 	for name, change := range map[string]func(*topo.NetInfo){"sockets": ethernet(100), "fused ports": fusedNIC(2)} {
 		c, systems := renewed(t, "h200x4-h4x1.n2", 2, comm.Params{}, change)
 		run := func(bytes int64) func() int64 {
-			p, err := build.Plan(c.Comm, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16, Count: bytes / 4, Type: coll.Float32})
+			p, err := build.Plan(c.Layout, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16, Count: bytes / 4, Type: coll.Float32})
 			if err != nil {
 				t.Fatal(err)
 			}
-			x, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, NoJitter: true, Fold: sim.Unfolded, Kernels: 1, Sockets: helpers(2, 2, 1<<14)})
+			x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, NoJitter: true, Fold: sim.Unfolded, Kernels: 1, Sockets: helpers(2, 2, 1<<14)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -89,7 +89,7 @@ func TestTooManyConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := sim.New(sim.Config{Comm: c.Comm, Systems: systems, Fold: sim.Unfolded})
+	x, err := sim.New(sim.Config{Comm: c.Layout, Systems: systems, Fold: sim.Unfolded})
 	if err != nil {
 		t.Fatal(err)
 	}

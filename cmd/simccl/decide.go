@@ -84,7 +84,7 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 				_, err := fmt.Fprint(a.Out, decision.GraphText(x.Comm))
 				return err
 			}
-			err = rings.Write(a.Out, x.Comm.Comm, x.Cluster, format)
+			err = rings.Write(a.Out, x.Comm.Layout, x.Cluster, format)
 			var word *rings.FormatError
 			if errors.As(err, &word) {
 				return usage("--format %s: write xml, text, rings, json or dot", format)

@@ -185,7 +185,7 @@ func planOf(t testing.TB, c *comm.Comm, i int) *plan.Plan {
 	choice := c.Model.Force(op, q.algo, q.proto)
 	r := plan.Request{Func: op.Func, Count: op.Count, Type: op.Type, Algo: q.algo, Proto: q.proto,
 		Channels: choice.MaxChannels, Warps: choice.Warps}
-	return made(build.Plan(c.Comm, r))(t)
+	return made(build.Plan(c.Layout, r))(t)
 }
 
 // BenchmarkPlan makes a plan and walks all ops of eight ranks, which is what
@@ -340,7 +340,7 @@ func simulate(b *testing.B, nodes int, bytes int64, sink func() trace.Sink) {
 
 // repeat runs a plan again and again, each into a new sink.
 func repeat(b *testing.B, c *comm.Comm, p *plan.Plan, cfg sim.Config, sink func() trace.Sink) {
-	cfg.Comm, cfg.Launch, cfg.Kernels = c.Comm, sim.Graph, 1
+	cfg.Comm, cfg.Launch, cfg.Kernels = c.Layout, sim.Graph, 1
 	for i := range c.Domains {
 		cfg.Systems = append(cfg.Systems, c.Domains[i].System)
 	}

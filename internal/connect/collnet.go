@@ -27,7 +27,7 @@ type CollNet struct {
 
 // attach sets what is known only when all channels are: the chain of each, and
 // the ranks that NCCL connects to the network.
-func (n *CollNet) attach(c *Comm) {
+func (n *CollNet) attach(c *Layout) {
 	if !n.Enabled {
 		return
 	}
@@ -51,7 +51,7 @@ func (n *CollNet) attach(c *Comm) {
 }
 
 // graph is the graph that NCCL connects heads to the network with.
-func (n *CollNet) graph(c *Comm) int {
+func (n *CollNet) graph(c *Layout) int {
 	if c.NVLSSupport {
 		return search.NVLSID
 	}

@@ -67,8 +67,8 @@ type NVLSChannel struct {
 	TreeDown [][3]int32
 }
 
-// Comm is a communicator's static structure: what every rank agreed on.
-type Comm struct {
+// Layout is a communicator's static structure: what every rank agreed on.
+type Layout struct {
 	// Rules are those that the communicator was made by, and that plans of its
 	// operations and their runs follow.
 	Rules *rules.Ruleset

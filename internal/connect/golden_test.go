@@ -108,7 +108,7 @@ func ofBool(b bool) int {
 }
 
 // diffChannels names the first difference to a reference.
-func diffChannels(c *connect.Comm, w *refChannels) string {
+func diffChannels(c *connect.Layout, w *refChannels) string {
 	for _, f := range []struct {
 		name      string
 		got, want int

@@ -54,7 +54,7 @@ func NVLSSupported(sys *topo.System, multicast bool, p Params) bool {
 // nvlsByRank sets the number of NVLS channels that every rank starts with,
 // which depends on its own GPU (transport/nvls.cc:178): fewer on Blackwell
 // where all ranks share one NVLink domain.
-func (c *Comm) nvlsByRank(in *Input, p *Params) {
+func (c *Layout) nvlsByRank(in *Input, p *Params) {
 	r := &p.Rules.Connect
 	blackwell := r.NVLSSM100OneDomain
 	if manyHosts(c.Domains) {
@@ -88,7 +88,7 @@ func (c *Comm) nvlsByRank(in *Input, p *Params) {
 }
 
 // tuneNVLS asks the rules for the channels and chunks of NVLS.
-func (c *Comm) tuneNVLS(r *rules.Connect) rules.NVLSTuned {
+func (c *Layout) tuneNVLS(r *rules.Connect) rules.NVLSTuned {
 	if r.NVLSTune == nil {
 		return rules.NVLSTuned{}
 	}

@@ -14,13 +14,13 @@ import (
 // Join makes the communicator that the domains' graphs lead to (init.cc:1082
 // ff.). Errors are *Error: domains that do not partition the ranks, or a graph
 // that is no permutation of its domain.
-func Join(in Input, p Params) (*Comm, error) {
+func Join(in Input, p Params) (*Layout, error) {
 	for i := range in.Domains {
 		if err := p.Rules.Check("connect", in.Domains[i].System.Rules); err != nil {
 			return nil, err
 		}
 	}
-	c := &Comm{Rules: p.Rules}
+	c := &Layout{Rules: p.Rules}
 	if err := c.place(in.Domains); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func Join(in Input, p Params) (*Comm, error) {
 
 // place numbers the nodes and gives every rank its node. NCCL numbers nodes by
 // the first rank that names them (init.cc:1092), which is their smallest.
-func (c *Comm) place(domains []Domain) error {
+func (c *Layout) place(domains []Domain) error {
 	c.Domains = slices.Clone(domains)
 	smallest := func(d *Domain) int32 {
 		lo := int32(1<<31 - 1)
@@ -98,7 +98,7 @@ func (c *Comm) place(domains []Domain) error {
 
 // agree takes the minimum over all ranks, and what else NCCL gathers from them
 // (init.cc:1088-1187).
-func (c *Comm) agree(in *Input, p *Params) {
+func (c *Layout) agree(in *Input, p *Params) {
 	d0 := &c.Domains[0]
 	cpu := d0.System.Nodes[d0.System.Of(topo.CPU)[0]].CPU
 	c.CPUArch, c.CPUVendor = cpu.Arch, cpu.Vendor
@@ -157,7 +157,7 @@ func lower(f, g *search.Graph) {
 }
 
 // agreeCPU notes nodes with other processors than rank 0's (init.cc:1104).
-func (c *Comm) agreeCPU(sys *topo.System) {
+func (c *Layout) agreeCPU(sys *topo.System) {
 	cpu := sys.Nodes[sys.Of(topo.CPU)[0]].CPU
 	if cpu.Arch != c.CPUArch {
 		c.CPUArch = topo.ArchMixed
@@ -211,7 +211,7 @@ func (j *joiner) count() error {
 }
 
 // copyChannels repeats the channels from the first on until there are n.
-func (c *Comm) copyChannels(n int) {
+func (c *Layout) copyChannels(n int) {
 	have := len(c.Channels)
 	for i := have; i < n; i++ {
 		c.Channels = append(c.Channels, c.Channels[i-have])
@@ -224,7 +224,7 @@ const steps = 8
 
 // buffers sets buffer and chunk sizes (init.cc:708). NCCL keeps them in 32-bit
 // integers.
-func (c *Comm) buffers(p *Params) {
+func (c *Layout) buffers(p *Params) {
 	size := func(o units.Opt[int64], def int64) units.Bytes { return units.Bytes(whole(o, def)) }
 	r := &p.Rules.Connect
 	c.BuffSizes = [3]units.Bytes{size(p.LLBuffSize, r.Buffers[coll.LL]), size(p.LL128BuffSize, r.Buffers[coll.LL128]), size(p.BuffSize, r.Buffers[coll.Simple])}

@@ -24,7 +24,7 @@ func headsOf(d *Domain, id int) []int32 {
 
 // joinNVLS sets NVLS channels, heads and the trees between heads of different
 // nodes (connect.cc:238).
-func (c *Comm) joinNVLS(in *Input, p *Params) {
+func (c *Layout) joinNVLS(in *Input, p *Params) {
 	if !c.NVLSSupport {
 		return
 	}
@@ -59,7 +59,7 @@ func (c *Comm) joinNVLS(in *Input, p *Params) {
 }
 
 // nvlsTree joins the heads of the nodes in the first or second tree.
-func (c *Comm) nvlsTree(second int, index []int32) NVLSChannel {
+func (c *Layout) nvlsTree(second int, index []int32) NVLSChannel {
 	t := NVLSChannel{HeadIndex: index, TreeUp: make([]int32, c.NRanks), TreeDown: make([][3]int32, c.NRanks)}
 	for _, heads := range c.NVLSHeads {
 		t.Heads = append(t.Heads, heads[0])
@@ -95,7 +95,7 @@ func (c *Comm) nvlsTree(second int, index []int32) NVLSChannel {
 }
 
 // headIndex finds the head that a rank is.
-func (c *Comm) headIndex(rank int32) int {
+func (c *Layout) headIndex(rank int32) int {
 	node := c.NodeOf[rank]
 	for h, heads := range c.NVLSHeads {
 		if heads[node] == rank {

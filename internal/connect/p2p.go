@@ -18,7 +18,7 @@ func pow2Up(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }
 // Both are powers of two. Each node takes the minimum per peer over its own GPUs.
 // Where NCCL does not exchange it (rules.Connect.PeersAgree), unlike nodes can
 // disagree; P2PChannelsPerPeer is rank 0's.
-func (c *Comm) p2pChannels(p *Params) {
+func (c *Layout) p2pChannels(p *Params) {
 	n := min(int64(c.NChannels), whole(p.MaxP2PNChannels, p.maxChannels()))
 	all := int(max(n, whole(p.MinP2PNChannels, 1)))
 	limit := min(pow2Up(all), pow2Down(int(p.argsChannels())))
@@ -47,7 +47,7 @@ func (c *Comm) p2pChannels(p *Params) {
 // boundPeers brings the channels a peer down to what there are: at most limit, or
 // between nodes so many that those of a batch of peers fit (graph/paths.cc:893 of
 // v2.29.7).
-func (c *Comm) boundPeers(n, limit int, p *Params) int {
+func (c *Layout) boundPeers(n, limit int, p *Params) int {
 	batch := p.Rules.Connect.PeerBatch
 	if batch == 0 || c.NNodes == 1 || whole(p.NChannelsPerNetPeer, 0) > 0 {
 		return min(n, limit)
@@ -59,7 +59,7 @@ func (c *Comm) boundPeers(n, limit int, p *Params) int {
 }
 
 // peerChannels is the minimum that the GPUs of one System have for one peer.
-func (c *Comm) peerChannels(sys *topo.System, p *Params) int {
+func (c *Layout) peerChannels(sys *topo.System, p *Params) int {
 	perPeer := c.P2PChannels
 	if p.Rules.Connect.PeersAgree { // nothing else bounds them before they are exchanged
 		perPeer = p.Rules.MaxChannels
@@ -81,7 +81,7 @@ func (c *Comm) peerChannels(sys *topo.System, p *Params) int {
 // PeersDisagree describes nodes that send to a peer over different numbers of
 // channels, "" where all agree: "node 0: 4, node 2: 2". Send and receive between
 // such nodes wait for each other on different channels.
-func (c *Comm) PeersDisagree() (what string, least int) {
+func (c *Layout) PeersDisagree() (what string, least int) {
 	if len(c.PeerChannels) == 0 {
 		return "", 0
 	}
@@ -110,7 +110,7 @@ func localChannels(sys *topo.System, g, peer topo.NodeID, r *rules.Ruleset) int 
 }
 
 // netChannels is the same over the network (paths.cc:837).
-func (c *Comm) netChannels(sys *topo.System, g int, p *Params) int {
+func (c *Layout) netChannels(sys *topo.System, g int, p *Params) int {
 	if v := whole(p.NChannelsPerNetPeer, 0); v > 0 {
 		return int(v)
 	}
@@ -161,7 +161,7 @@ func netsToFill(sys *topo.System, g int) int {
 
 // p2pGroup sets how many neighbouring ranks of a node are scheduled together in
 // rounds of send/recv (init.cc:768).
-func (c *Comm) p2pGroup(p *Params) {
+func (c *Layout) p2pGroup(p *Params) {
 	size := c.MaxLocalRanks
 	if c.NNodes > 1 {
 		size = int(p.P2PGroupSize.Or(p.Rules.Connect.P2PGroup))

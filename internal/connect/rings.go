@@ -9,7 +9,7 @@ import (
 // joiner carries what the steps of Join share: n channels are found by search,
 // before any is copied.
 type joiner struct {
-	c *Comm
+	c *Layout
 	p *Params
 	n int
 }
@@ -154,7 +154,7 @@ func (j *joiner) trees() error {
 // TreeEnds returns the ranks of a node that, in the trees of a searched
 // channel, have the parent, the first child and the second child in other
 // nodes.
-func (c *Comm) TreeEnds(node, channel int) [3]int32 {
+func (c *Layout) TreeEnds(node, channel int) [3]int32 {
 	d := &c.Domains[node]
 	g := d.Graphs[search.TreeID]
 	e := endsOf(g.Intra[channel], d.First, g.Pattern)

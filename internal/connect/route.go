@@ -18,7 +18,7 @@ func (e *NoNetError) Error() string {
 
 // CheckNets returns a *NoNetError where several nodes need a network and one of
 // them has no net.
-func (c *Comm) CheckNets() error {
+func (c *Layout) CheckNets() error {
 	for n := range c.Domains {
 		if s := c.Domains[n].System; c.NNodes > 1 && s != nil && len(s.Of(topo.NET)) == 0 {
 			return &NoNetError{Node: n, Nodes: c.NNodes}
@@ -94,13 +94,13 @@ func viewNet(sys *topo.System, gpu, net topo.NodeID, a *topo.Access, p *Params) 
 
 // router answers RouteOf.
 type router struct {
-	c      *Comm
+	c      *Layout
 	p      *Params
 	access *topo.Access
 	byNode []*wiring
 }
 
-func newRouter(c *Comm, a *topo.Access, p *Params) *router {
+func newRouter(c *Layout, a *topo.Access, p *Params) *router {
 	r := &router{c: c, p: p, access: a, byNode: make([]*wiring, c.NNodes)}
 	made := map[*topo.System]*wiring{}
 	for n := range c.Domains {

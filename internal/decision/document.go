@@ -52,7 +52,7 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		return nil, err
 	}
 	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: g.TopoXML,
-		System: topodoc.System(c.Searched), Paths: topodoc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Comm),
+		System: topodoc.System(c.Searched), Paths: topodoc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Layout),
 		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + c.Params.Rules.Version()}
 	if d.Env == nil {
 		d.Env = map[string]string{}
@@ -91,7 +91,7 @@ func (g *Given) render(c *comm.Comm) error {
 }
 
 // domainsOf lists the parts of the first host, where there are several.
-func domainsOf(c *connect.Comm) []Domain {
+func domainsOf(c *connect.Layout) []Domain {
 	var out []Domain
 	for i := range c.Domains {
 		d := &c.Domains[i]

@@ -131,7 +131,7 @@ func choose(c *comm.Comm, f coll.Func, count int64) (out *Chosen, note string, e
 			out.Times[a][p] = Num(v)
 		}
 	}
-	s, err := build.Split(c.Comm, req)
+	s, err := build.Split(c.Layout, req)
 	if errors.Is(err, plan.ErrUnsupported) {
 		return out, "no chunking: " + err.Error(), nil
 	}

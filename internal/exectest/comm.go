@@ -11,9 +11,9 @@ import (
 // Comm makes a communicator of equal nodes with rings in rank order, trees as
 // binary heaps, every rank a head, and a chain of nodes: simple, but with all
 // that a plan can request. channels is a power of two.
-func Comm(perNode, nodes, channels int) *connect.Comm {
+func Comm(perNode, nodes, channels int) *connect.Layout {
 	n := int32(perNode * nodes)
-	c := &connect.Comm{Rules: rules.Default(),
+	c := &connect.Layout{Rules: rules.Default(),
 		NRanks: int(n), NNodes: nodes, NChannels: channels, CollChannels: channels,
 		NVLSChannels: channels, NVLSChunkSize: 128 << 10,
 		P2PChannels: channels, P2PChannelsPerPeer: channels, P2PChunkSize: 512 << 10,

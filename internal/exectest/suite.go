@@ -19,7 +19,7 @@ import (
 
 // Subject is an executor under test with a communicator that it can run on.
 type Subject struct {
-	Comm     *connect.Comm
+	Comm     *connect.Layout
 	Executor exec.Executor
 	// Skip lists the requests that the executor cannot run, with the reason;
 	// nil: it runs all.

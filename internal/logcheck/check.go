@@ -138,7 +138,7 @@ func (rep *Report) preface(in Input, r *rules.Ruleset) {
 
 // machineOf makes simccl's communicator for one of a log. A nil site has a
 // note why it was left out.
-func machineOf(in Input, c *ncclog.Comm, r *rules.Ruleset) (*scenario.Site, string, error) {
+func machineOf(in Input, c *ncclog.Communicator, r *rules.Ruleset) (*scenario.Site, string, error) {
 	env, _ := settings(in.Log)
 	env = append(env, in.Env...)
 	cast := ncclog.Unknown
@@ -168,7 +168,7 @@ func machineOf(in Input, c *ncclog.Comm, r *rules.Ruleset) (*scenario.Site, stri
 
 // likeliest makes the communicator with each compute capability that the log
 // allows and takes the first that agrees in most lines.
-func likeliest(in Input, c *ncclog.Comm, r *rules.Ruleset, nodes []*printed, env []string, cast ncclog.Known) (*scenario.Site, error) {
+func likeliest(in Input, c *ncclog.Communicator, r *rules.Ruleset, nodes []*printed, env []string, cast ncclog.Known) (*scenario.Site, error) {
 	var best *scenario.Site
 	most := -1
 	sms := candidates(in.Log, nodes, &r.Topo)

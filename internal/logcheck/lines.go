@@ -44,7 +44,7 @@ func tableRow(line string) bool {
 }
 
 // compare adds one communicator to the report.
-func (rep *Report) compare(c *ncclog.Comm, site *scenario.Site) {
+func (rep *Report) compare(c *ncclog.Communicator, site *scenario.Site) {
 	for _, r := range c.Ranks {
 		ours := map[string][]string{}
 		for _, l := range visible(ncclog.OfRank(site.Comm, int32(r.Rank)), r.Lines) {
@@ -205,7 +205,7 @@ func routeDiffers(l *ncclog.Route, r *connect.Route, want connect.Transport) str
 
 // choices compares what NCCL chose for operations that were not grouped with
 // others.
-func (rep *Report) choices(c *comm.Comm, of *ncclog.Comm, r *ncclog.Rank) {
+func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank) {
 	s := rep.Sections["choices"]
 	known := map[string]string{}
 	var runs []span
@@ -243,7 +243,7 @@ func (rep *Report) choices(c *comm.Comm, of *ncclog.Comm, r *ncclog.Rank) {
 
 // choose gives the line that simccl would log for an operation. Without its
 // call the type is float32 and the reduction sum, as nccl-tests'.
-func choose(c *comm.Comm, op *ncclog.Op) (string, error) {
+func choose(c *comm.Comm, op *ncclog.Choice) (string, error) {
 	f, err := coll.ParseFunc(op.Func)
 	if err != nil {
 		return "", err
@@ -260,7 +260,7 @@ func choose(c *comm.Comm, op *ncclog.Op) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	split, err := build.Split(c.Comm, req)
+	split, err := build.Split(c.Layout, req)
 	if err != nil {
 		return "", err
 	}

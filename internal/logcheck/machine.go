@@ -31,7 +31,7 @@ type machine struct {
 
 // nodesOf groups a communicator's logged ranks by node: each system print
 // names the ranks of its node.
-func nodesOf(log *ncclog.Log, c *ncclog.Comm) ([]*printed, error) {
+func nodesOf(log *ncclog.Log, c *ncclog.Communicator) ([]*printed, error) {
 	var nodes []*printed
 	var firstErr error
 	known := map[int]bool{}
@@ -114,7 +114,7 @@ func (p *printed) topology(r *rules.Topo, sm int) []byte {
 }
 
 // fromLog makes the machine of a communicator from system prints.
-func fromLog(c *ncclog.Comm, nodes []*printed, r *rules.Ruleset, sm int) (*machine, error) {
+func fromLog(c *ncclog.Communicator, nodes []*printed, r *rules.Ruleset, sm int) (*machine, error) {
 	m := &machine{files: memory{}}
 	at := 0
 	for i, n := range nodes {

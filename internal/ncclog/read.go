@@ -20,13 +20,13 @@ const maxLogLine = 1 << 20
 // Log is what the INFO lines of one job's processes say: of one file or of
 // several, one a rank or a host.
 type Log struct {
-	Version  string    // of NCCL, "2.28.9"; "" where no line names it
-	CUDA     string    // toolkit it was built with, "13.0"
-	Settings []Setting // "NAME set by environment to VALUE", the first of each name
-	GPUs     []string  // model names of nccl-tests' header, by rank
-	Network  string    // plugin in use, "IB" or "Socket"
-	Dump     string    // value of NCCL_TOPO_DUMP_FILE
-	Comms    []*Comm   // in order of their first line
+	Version  string          // of NCCL, "2.28.9"; "" where no line names it
+	CUDA     string          // toolkit it was built with, "13.0"
+	Settings []Setting       // "NAME set by environment to VALUE", the first of each name
+	GPUs     []string        // model names of nccl-tests' header, by rank
+	Network  string          // plugin in use, "IB" or "Socket"
+	Dump     string          // value of NCCL_TOPO_DUMP_FILE
+	Comms    []*Communicator // in order of their first line
 	// Torn counts lines that processes wrote over each other: what is left of
 	// them is not compared.
 	Torn int
@@ -51,8 +51,8 @@ func (l *Log) Printed() bool {
 // Setting is an environment variable as NCCL reports it.
 type Setting struct{ Name, Value string }
 
-// Comm is a communicator by the lines of those of its ranks that are logged.
-type Comm struct {
+// Communicator is one by the lines of those of its ranks that are logged.
+type Communicator struct {
 	ID     string // commId, or parent, splitCount and color of a split
 	NRanks int
 	Split  bool
@@ -69,7 +69,7 @@ type Rank struct {
 	GDR                           map[string]bool // NET name → GPU Direct RDMA
 	Nets                          []string        // names of NETs by number
 	Lines                         []Text
-	Ops                           []Op
+	Ops                           []Choice
 	Routes                        []Route
 	Torn                          bool // a line of its thread was written over
 
@@ -94,8 +94,8 @@ type Text struct {
 	Line int
 }
 
-// Op is a choice that NCCL logged: "AllReduce: 1024 Bytes -> Algo RING …".
-type Op struct {
+// Choice is what NCCL logged of an operation: "AllReduce: 1024 Bytes -> Algo RING …".
+type Choice struct {
 	Text
 	Func  string
 	Bytes int64
@@ -169,7 +169,7 @@ type call struct {
 // chosen is an Op before its communicator is known.
 type chosen struct {
 	process, pointer string
-	Op
+	Choice
 }
 
 type reader struct {
@@ -343,7 +343,7 @@ func (r *reader) begin(thread string, m []string) {
 		id = parent + "/" + s[2] + "/" + s[3]
 	}
 	n := num(m[4])
-	var c *Comm
+	var c *Communicator
 	for _, have := range r.log.Comms {
 		if have.ID == id && have.NRanks == n {
 			c = have
@@ -352,7 +352,7 @@ func (r *reader) begin(thread string, m []string) {
 	rank := &Rank{Rank: num(m[3]), CUDADev: num(m[5]), NVMLDev: num(m[6]), process: process(thread), pointer: m[2], GDR: map[string]bool{}}
 	rank.BusID, _ = strconv.ParseInt(m[7], 16, 64)
 	if c == nil || c.has(rank.Rank) {
-		c = &Comm{ID: id, NRanks: n, Split: split}
+		c = &Communicator{ID: id, NRanks: n, Split: split}
 		r.log.Comms = append(r.log.Comms, c)
 	}
 	c.Ranks = append(c.Ranks, rank)
@@ -360,7 +360,7 @@ func (r *reader) begin(thread string, m []string) {
 	r.procs[rank.process+rank.pointer] = rank
 }
 
-func (c *Comm) has(rank int) bool {
+func (c *Communicator) has(rank int) bool {
 	for _, r := range c.Ranks {
 		if r.Rank == rank {
 			return true
@@ -369,7 +369,7 @@ func (c *Comm) has(rank int) bool {
 	return false
 }
 
-func (r *reader) commOf(rank *Rank) *Comm {
+func (r *reader) commOf(rank *Rank) *Communicator {
 	for _, c := range r.log.Comms {
 		for _, x := range c.Ranks {
 			if x == rank {
@@ -377,7 +377,7 @@ func (r *reader) commOf(rank *Rank) *Comm {
 			}
 		}
 	}
-	return &Comm{}
+	return &Communicator{}
 }
 
 func (r *reader) at(text string) Text { return Text{Text: text, File: r.name, Line: r.line} }
@@ -434,7 +434,7 @@ var rendered = regexp.MustCompile(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|D
 // a group come first, those of all ranks of the process, then the choices of rank
 // 0, as many as it has calls, in NCCL's order.
 func (r *reader) choice(thread string, m []string, text string) {
-	op := chosen{process: process(thread), Op: Op{Text: r.at(text), Func: m[1], Bytes: num64(m[2])}}
+	op := chosen{process: process(thread), Choice: Choice{Text: r.at(text), Func: m[1], Bytes: num64(m[2])}}
 	g := r.groups[thread]
 	if g != nil {
 		g.ended = true
@@ -501,7 +501,7 @@ func (r *reader) place() {
 			r.log.Unplaced++
 			continue
 		}
-		rank.Ops = append(rank.Ops, op.Op)
+		rank.Ops = append(rank.Ops, op.Choice)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 )
 
 // Plain is a communicator of equal nodes with rings and trees in rank order.
-func Plain(perNode, nodes, channels int) *connect.Comm {
+func Plain(perNode, nodes, channels int) *connect.Layout {
 	n := perNode * nodes
-	c := &connect.Comm{Rules: rules.Default(),
+	c := &connect.Layout{Rules: rules.Default(),
 		NRanks: n, NNodes: nodes, NChannels: channels, CollChannels: channels,
 		NVLSChannels: channels, NVLSChunkSize: 131072,
 		P2PChannels: channels, P2PChannelsPerPeer: channels, P2PChunkSize: 131072,
@@ -95,7 +95,7 @@ func Kernels(nodes int) []plan.Request {
 // GiveCollNet gives a communicator of equal nodes, whose ranks are numbered
 // node by node, what in-network reduction needs: locals are the heads of every
 // node, and chain i begins with the i-th of them.
-func GiveCollNet(c *connect.Comm, locals []int32) {
+func GiveCollNet(c *connect.Layout, locals []int32) {
 	per := int32(c.NRanks / c.NNodes)
 	n := &c.CollNet
 	*n = connect.CollNet{Enabled: true}

@@ -19,10 +19,10 @@ type Shape struct {
 
 // RandomComm builds a communicator whose rings and trees are arbitrary: plans
 // must be right on any that connect could hand them.
-func RandomComm(t *rapid.T, s Shape) *connect.Comm {
+func RandomComm(t *rapid.T, s Shape) *connect.Layout {
 	n := s.PerNode * s.Nodes
 	pow2 := 1 << bits.Len(uint(s.Channels-1))
-	c := &connect.Comm{Rules: rules.Default(),
+	c := &connect.Layout{Rules: rules.Default(),
 		NRanks: n, NNodes: s.Nodes, NChannels: s.Channels, CollChannels: s.Channels,
 		NVLSChannels: s.Channels, NVLSChunkSize: 131072,
 		P2PChannels: pow2, P2PChannelsPerPeer: 1 << rapid.IntRange(0, bits.Len(uint(pow2))-1).Draw(t, "perPeerLog"),
@@ -108,7 +108,7 @@ func UpTo(n int) []int32 {
 }
 
 // randomNVLS makes some or all ranks of a node heads, and a tree of nodes.
-func randomNVLS(t *rapid.T, c *connect.Comm, s Shape) connect.NVLSChannel {
+func randomNVLS(t *rapid.T, c *connect.Layout, s Shape) connect.NVLSChannel {
 	n, heads := c.NRanks, s.PerNode
 	if s.Nodes > 1 {
 		heads = 1 + (c.NChannels+s.PerNode)%s.PerNode // equal on all channels
@@ -144,7 +144,7 @@ func randomNVLS(t *rapid.T, c *connect.Comm, s Shape) connect.NVLSChannel {
 }
 
 // RandomRequest draws any operation that NCCL has a kernel for.
-func RandomRequest(t *rapid.T, c *connect.Comm) plan.Request {
+func RandomRequest(t *rapid.T, c *connect.Layout) plan.Request {
 	r := plan.Request{
 		Func:     coll.Func(rapid.IntRange(0, int(coll.NumFuncs)-1).Draw(t, "func")),
 		Type:     coll.DataType(rapid.IntRange(0, int(coll.NumDataTypes)-1).Draw(t, "type")),
@@ -183,7 +183,7 @@ func RandomRequest(t *rapid.T, c *connect.Comm) plan.Request {
 // meetsHeads reports whether the heads of a communicator serve a request: those
 // of NVLS must be the network's, and in all-gather and reduce-scatter every
 // rank must be one.
-func meetsHeads(c *connect.Comm, r *plan.Request) bool {
+func meetsHeads(c *connect.Layout, r *plan.Request) bool {
 	if !r.Algo.IsCollNet() && (r.Algo != coll.NVLS || c.NNodes == 1) {
 		return true
 	}
@@ -206,7 +206,7 @@ func meetsHeads(c *connect.Comm, r *plan.Request) bool {
 }
 
 // randomCollNet draws the heads: those of NVLS in their order, or any.
-func randomCollNet(t *rapid.T, c *connect.Comm) {
+func randomCollNet(t *rapid.T, c *connect.Layout) {
 	per := c.NRanks / c.NNodes
 	if rapid.Bool().Draw(t, "headsOfNVLS") {
 		GiveCollNet(c, UpTo(len(c.NVLS[0].Heads)))

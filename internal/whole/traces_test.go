@@ -56,7 +56,7 @@ func draw(rng *rand.Rand, ranksOf func(name string, nodes int) int) drawn {
 func (m machine) arrows(t *testing.T, d *drawn) {
 	t.Helper()
 	cfg := d.config
-	cfg.Comm, cfg.Systems = m.comm.Comm, m.systems
+	cfg.Comm, cfg.Systems = m.comm.Layout, m.systems
 	p, _, err := m.comm.Plan(d.op)
 	if err != nil {
 		t.Fatalf("%v: %v", d, err)

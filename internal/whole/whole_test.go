@@ -51,7 +51,7 @@ func (m machine) plan(t testing.TB, f coll.Func, size units.Bytes) *plan.Plan {
 
 func (m machine) run(t testing.TB, p *plan.Plan, sink trace.Sink) exec.Result {
 	t.Helper()
-	x, err := sim.New(sim.Config{Comm: m.comm.Comm, Systems: m.systems, Launch: sim.Graph, Seed: 1,
+	x, err := sim.New(sim.Config{Comm: m.comm.Layout, Systems: m.systems, Launch: sim.Graph, Seed: 1,
 		Trace: nccltrace.Options{Detail: nccltrace.DetailStep}})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // on the channel: with perRank 2 and 4 ranks, ids 0 and 1 are rank 0's on the
 // first channel, 6 and 7 rank 3's, 8 and 9 rank 0's on the second.
 type base struct {
-	comm    *connect.Comm
+	comm    *connect.Layout
 	req     plan.Request
 	split   plan.Split
 	perRank int32 // connection ids of a rank on a channel

@@ -1,7 +1,7 @@
 // Package build makes plans exactly as NCCL 2.28.9 splits the work of a chosen
 // operation (enqueue.cc, device/*.h).
 //
-// In: a connect.Comm and a plan.Request. Out: Split gives the division over
+// In: a connect.Layout and a plan.Request. Out: Split gives the division over
 // channels alone; Plan gives a plan.Plan whose programs are made op by op.
 //
 // Each algorithm is a file of its own and a line in the table algorithms: what
@@ -20,9 +20,9 @@ import (
 type algorithm interface {
 	// supports refuses requests for which NCCL has no kernel and those that are
 	// not modelled.
-	supports(c *connect.Comm, r *plan.Request) error
+	supports(c *connect.Layout, r *plan.Request) error
 	// split divides the operation over channels.
-	split(c *connect.Comm, r *plan.Request) (plan.Split, error)
+	split(c *connect.Layout, r *plan.Request) (plan.Split, error)
 	// generator checks the communicator and prepares the programs.
 	generator(b base) (plan.Generator, error)
 }
@@ -39,7 +39,7 @@ var algorithms = [coll.NumAlgorithms]algorithm{
 }
 
 // Plan makes the plan of r on c.
-func Plan(c *connect.Comm, r plan.Request) (*plan.Plan, error) {
+func Plan(c *connect.Layout, r plan.Request) (*plan.Plan, error) {
 	if err := validate(c, &r); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func Plan(c *connect.Comm, r plan.Request) (*plan.Plan, error) {
 // Split computes the division of r over the channels of c (enqueue.cc:519-783,
 // calcCollChunking 1979-2243). Send/recv operations have none: the zero Split
 // is returned for them, for one rank and for an empty operation.
-func Split(c *connect.Comm, r plan.Request) (plan.Split, error) {
+func Split(c *connect.Layout, r plan.Request) (plan.Split, error) {
 	if err := validate(c, &r); err != nil {
 		return plan.Split{}, err
 	}
@@ -83,6 +83,6 @@ func Split(c *connect.Comm, r plan.Request) (plan.Split, error) {
 }
 
 // unsplit reports whether no algorithm is chosen for an operation.
-func unsplit(c *connect.Comm, r *plan.Request) bool {
+func unsplit(c *connect.Layout, r *plan.Request) bool {
 	return c.NRanks == 1 || r.Func.IsP2P() || r.Count == 0
 }

@@ -35,7 +35,7 @@ type collNet struct {
 }
 
 // collNetSupported refuses communicators that no kernel of CollNet can serve.
-func collNetSupported(c *connect.Comm, r *plan.Request) error {
+func collNetSupported(c *connect.Layout, r *plan.Request) error {
 	switch {
 	case !c.CollNet.Enabled:
 		return noKernel(r, "the communicator has no CollNet (in-network reduction)")
@@ -103,7 +103,7 @@ func (g *collNet) meet(sets int, ranks func(channel int32, set int) []int32) err
 
 // checkRail makes sure that NCCL connects these ranks, one of each node, with
 // each other: it connects the heads of equal index (transport.cc:319).
-func checkRail(c *connect.Comm, ranks []int32) error {
+func checkRail(c *connect.Layout, ranks []int32) error {
 	all := c.CollNet.NetHeads
 	h := -1
 	for node, r := range ranks {

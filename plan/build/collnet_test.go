@@ -177,7 +177,7 @@ func TestCollNetRefusals(t *testing.T) {
 	lost := plantest.Plain(4, 2, 1)
 	lost.CollNet.NetHeads = [][]int32{{1, 0, 2, 3}, {4, 5, 6, 7}}
 	for _, tc := range []struct {
-		c    *connect.Comm
+		c    *connect.Layout
 		r    plan.Request
 		want string
 	}{
@@ -197,7 +197,7 @@ func TestCollNetRefusals(t *testing.T) {
 	few12 := req(coll.AllReduce, coll.CollNetDirect)
 	few12.Warps = 8
 	for _, tc := range []struct {
-		c *connect.Comm
+		c *connect.Layout
 		r plan.Request
 	}{{lost, req(coll.AllReduce, coll.CollNetDirect)}, {plantest.Plain(4, 2, 1), few12}} {
 		if _, err := Plan(tc.c, tc.r); !errors.As(err, &bad) {

@@ -13,7 +13,7 @@ const chainWarps = 2
 // exchanges with the network that reduces.
 type chainAlgo struct{}
 
-func (chainAlgo) supports(c *connect.Comm, r *plan.Request) error {
+func (chainAlgo) supports(c *connect.Layout, r *plan.Request) error {
 	if err := collNetSupported(c, r); err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (chainAlgo) supports(c *connect.Comm, r *plan.Request) error {
 	return enoughWarps(r, chainWarps)
 }
 
-func (chainAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) {
+func (chainAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	stages := int64(c.NRanks / c.NNodes)
 	return stripes(c, r, c.NChannels, 1, func(step, nBytes, perLoop int64) int64 { // enqueue.cc:2030
 		chunk := halve(min(step, 256<<10), nBytes, perLoop, 64*stages, 131072)

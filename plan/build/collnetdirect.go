@@ -16,7 +16,7 @@ const directWarps = 12
 // and the heads with the network that reduces.
 type directAlgo struct{}
 
-func (directAlgo) supports(c *connect.Comm, r *plan.Request) error {
+func (directAlgo) supports(c *connect.Layout, r *plan.Request) error {
 	if err := collNetSupported(c, r); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (directAlgo) supports(c *connect.Comm, r *plan.Request) error {
 	return enoughWarps(r, directWarps)
 }
 
-func (directAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) {
+func (directAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	heads := len(c.CollNet.Heads[0])
 	stages := int64(2)
 	if heads == 1 && c.MaxLocalRanks == 1 { // nothing but the network

@@ -9,7 +9,7 @@ import (
 // evenBytes gives every channel that the cost model allows the same bytes, whole
 // grains of what the threads move at a time, and the last what is left; chunks are
 // sized for all of it (enqueue.cc:432, 1722 of v2.21.5).
-func evenBytes(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, error) {
+func evenBytes(c *connect.Layout, r *plan.Request, rule chunkRule) (plan.Split, error) {
 	count, es := r.Elements()
 	elem := int64(es)
 	n := int64(max(min(r.Channels, rule.channels), 1))

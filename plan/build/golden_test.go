@@ -88,9 +88,9 @@ func goldenFiles(tb testing.TB) []string {
 }
 
 // comm builds the communicator that the document describes.
-func (d *goldenDoc) comm() *connect.Comm {
+func (d *goldenDoc) comm() *connect.Layout {
 	ch := &d.Channels
-	c := &connect.Comm{Rules: rules.Default(),
+	c := &connect.Layout{Rules: rules.Default(),
 		NRanks: d.NRanks, NNodes: max(ch.NNodes, 1),
 		NChannels: ch.NChannels, CollChannels: ch.CollChannels,
 		NVLSChannels: ch.NvlsChannels, NVLSChunkSize: units.Bytes(ch.NvlsChunkSize),

@@ -27,7 +27,7 @@ type nvlsHeads struct {
 }
 
 // headsOf returns the number of NVLS heads of a node.
-func headsOf(c *connect.Comm) int { return len(c.NVLS[0].Heads) }
+func headsOf(c *connect.Layout) int { return len(c.NVLS[0].Heads) }
 
 // newNVLSHeads finds the heads of every node and channel.
 func newNVLSHeads(b *base) (nvlsHeads, error) {
@@ -81,7 +81,7 @@ func (h *nvlsHeads) conn(c *plan.Conn, index, node, rank, place int32) bool {
 
 // nvlsSupported refuses what the switch cannot do, and communicators without
 // heads.
-func nvlsSupported(c *connect.Comm, r *plan.Request) error {
+func nvlsSupported(c *connect.Layout, r *plan.Request) error {
 	if averages(r) {
 		return noKernel(r, "the switch reduces sum, min and max only (device.h, ncclNvlsSupported)")
 	}

@@ -14,7 +14,7 @@ import (
 // (nvlsnet.go).
 type nvlsAlgo struct{}
 
-func (nvlsAlgo) supports(c *connect.Comm, r *plan.Request) error {
+func (nvlsAlgo) supports(c *connect.Layout, r *plan.Request) error {
 	if rooted(r.Func) {
 		return noKernel(r, "NVLS has no rooted operations")
 	}
@@ -27,7 +27,7 @@ func (nvlsAlgo) supports(c *connect.Comm, r *plan.Request) error {
 // nvlsTiers are the chunks of NVLS (enqueue.cc:2052).
 var nvlsTiers = []tier{{64, 65536}, {8, 32768}, {2, 16384}}
 
-func (nvlsAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) {
+func (nvlsAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	limit := int64(c.NVLSChunkSize)
 	if c.NNodes > 1 {
 		if r.SlowNVLS {
@@ -76,14 +76,14 @@ func everyRankHeads(b *base) bool {
 // each head.
 type nvlsTreeAlgo struct{}
 
-func (nvlsTreeAlgo) supports(c *connect.Comm, r *plan.Request) error {
+func (nvlsTreeAlgo) supports(c *connect.Layout, r *plan.Request) error {
 	if r.Func != coll.AllReduce {
 		return noKernel(r, "NVLSTree is for all_reduce")
 	}
 	return nvlsSupported(c, r)
 }
 
-func (nvlsTreeAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) {
+func (nvlsTreeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	rule := oneStep(c.NVLSChannels)
 	rule.chunksPerLoop = int64(headsOf(c))
 	rule.shrink = func(_, nBytes int64) int64 {
@@ -116,7 +116,7 @@ func (nvlsTreeAlgo) generator(b base) (plan.Generator, error) {
 }
 
 // checkNVLSTree makes sure that the tree between the heads of nodes is one.
-func checkNVLSTree(c *connect.Comm, channel int) error {
+func checkNVLSTree(c *connect.Layout, channel int) error {
 	v, n := &c.NVLS[channel], int32(c.NRanks)
 	if len(v.TreeUp) != int(n) || len(v.TreeDown) != int(n) {
 		return badChannel(channel, "no tree over %d ranks", n)

@@ -59,7 +59,7 @@ func newP2P(b base) (plan.Generator, error) {
 
 // equalNodes reports whether all nodes have equally many ranks, one node's after
 // the other's.
-func equalNodes(c *connect.Comm) bool {
+func equalNodes(c *connect.Layout) bool {
 	per := len(c.NodeRanks[0])
 	for i, ranks := range c.NodeRanks {
 		if len(ranks) != per {

@@ -16,8 +16,8 @@ import (
 )
 
 // unevenComm has nodes of the given sizes, for send/recv only.
-func unevenComm(sizes []int, channels int) *connect.Comm {
-	c := &connect.Comm{Rules: rules.Default(), NNodes: len(sizes), P2PChannels: channels, P2PChannelsPerPeer: 1, P2PChunkSize: 131072,
+func unevenComm(sizes []int, channels int) *connect.Layout {
+	c := &connect.Layout{Rules: rules.Default(), NNodes: len(sizes), P2PChannels: channels, P2PChannelsPerPeer: 1, P2PChunkSize: 131072,
 		BuffSizes: [3]units.Bytes{524288, 4915200, 4194304}}
 	for node, k := range sizes {
 		var ranks []int32

@@ -13,7 +13,7 @@ import (
 // together in one FIFO step.
 type patAlgo struct{}
 
-func (patAlgo) supports(_ *connect.Comm, r *plan.Request) error {
+func (patAlgo) supports(_ *connect.Layout, r *plan.Request) error {
 	if r.Func != coll.AllGather && r.Func != coll.ReduceScatter {
 		return noKernel(r, "PAT is for all_gather and reduce_scatter")
 	}
@@ -23,7 +23,7 @@ func (patAlgo) supports(_ *connect.Comm, r *plan.Request) error {
 	return nil
 }
 
-func (patAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) {
+func (patAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	rule := oneStep(c.NChannels)
 	times := int32(32)
 	if r.Func == coll.ReduceScatter {

@@ -12,7 +12,7 @@ import (
 const maxBytes = 1 << 56
 
 // validate refuses requests that contradict themselves or the communicator.
-func validate(c *connect.Comm, r *plan.Request) error {
+func validate(c *connect.Layout, r *plan.Request) error {
 	switch {
 	case c == nil || c.NRanks < 1:
 		return badRequest("Comm", "has no ranks")

@@ -10,9 +10,9 @@ import (
 // next only. It has a kernel for all five collectives.
 type ringAlgo struct{}
 
-func (ringAlgo) supports(*connect.Comm, *plan.Request) error { return nil }
+func (ringAlgo) supports(*connect.Layout, *plan.Request) error { return nil }
 
-func (ringAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) {
+func (ringAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	rule := oneStep(c.NChannels)
 	n := int64(c.NRanks)
 	switch r.Func {
@@ -63,7 +63,7 @@ func sameRing(a, b *connect.Channel) bool {
 
 // positions returns the position of each rank in the ring of a channel, and
 // checks that neighbours agree with it.
-func positions(c *connect.Comm, channel int) ([]int32, error) {
+func positions(c *connect.Layout, channel int) ([]int32, error) {
 	n, ch := c.NRanks, &c.Channels[channel]
 	if len(ch.Order) != n || len(ch.Ring) != n || ch.Order[0] != 0 {
 		return nil, badRequest("Comm", "channel %d has no ring of %d ranks in order from rank 0", channel, n)

@@ -16,7 +16,7 @@ var grain = [coll.NumProtocols]int64{coll.LL: 16, coll.LL128: 1920, coll.Simple:
 var leastStep = [coll.NumProtocols]int64{coll.LL: 2 * 16, coll.LL128: 1920 / 15 * 16, coll.Simple: 512}
 
 // holdsChunk refuses buffers whose FIFO steps are too small for a chunk.
-func holdsChunk(c *connect.Comm, proto coll.Protocol) error {
+func holdsChunk(c *connect.Layout, proto coll.Protocol) error {
 	if int64(c.BuffSizes[proto])/plan.FIFOSteps < leastStep[proto] {
 		return badRequest("Comm", "%v buffers of %d bytes hold no chunk; give at least %d", proto, c.BuffSizes[proto], leastStep[proto]*plan.FIFOSteps)
 	}
@@ -97,7 +97,7 @@ func oneStep(channels int) chunkRule {
 // contiguous gives each channel one contiguous part of the operation. Parts are
 // whole cells of data, so that no channel has less than the rules' MinTraffic
 // while another could take it.
-func contiguous(c *connect.Comm, r *plan.Request, rule chunkRule) (plan.Split, error) {
+func contiguous(c *connect.Layout, r *plan.Request, rule chunkRule) (plan.Split, error) {
 	count, es := r.Elements()
 	elem := int64(es)
 	if rule.channels < 1 {
@@ -178,7 +178,7 @@ func (d cells) shift() cells {
 
 // part sizes the chunks of a channel's part of count elements, nBytes over all
 // ranks.
-func (rule *chunkRule) part(c *connect.Comm, proto coll.Protocol, count, nBytes int64) plan.Part {
+func (rule *chunkRule) part(c *connect.Layout, proto coll.Protocol, count, nBytes int64) plan.Part {
 	chunk := int64(c.BuffSizes[proto]) / plan.FIFOSteps * int64(rule.chunkSteps)
 	switch proto {
 	case coll.LL: // half of a line is flags
@@ -217,7 +217,7 @@ func shrinkTiers(chunk, nBytes, heads int64, tiers []tier) int64 {
 // (of every head) round-robin, as many channels as the cost model allows, whatever
 // the size (enqueue.cc:568-597). chunk is NCCL's size of one for nBytes over
 // all ranks, from the FIFO step.
-func stripes(c *connect.Comm, r *plan.Request, channels, heads int, chunk func(step, nBytes, perLoop int64) int64) (plan.Split, error) {
+func stripes(c *connect.Layout, r *plan.Request, channels, heads int, chunk func(step, nBytes, perLoop int64) int64) (plan.Split, error) {
 	n := min(r.Channels, c.NChannels, channels)
 	if n < 1 {
 		return plan.Split{}, badRequest("Comm", "has no channels")

@@ -18,14 +18,14 @@ const (
 // the same tree, chunk after chunk.
 type treeAlgo struct{}
 
-func (treeAlgo) supports(_ *connect.Comm, r *plan.Request) error {
+func (treeAlgo) supports(_ *connect.Layout, r *plan.Request) error {
 	if r.Func != coll.AllReduce {
 		return noKernel(r, "only all_reduce has a Tree kernel")
 	}
 	return nil
 }
 
-func (treeAlgo) split(c *connect.Comm, r *plan.Request) (plan.Split, error) {
+func (treeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	rule := oneStep(c.NChannels)
 	if r.Proto == coll.LL128 {
 		ppn := float32(c.NRanks) / float32(c.NNodes)
@@ -57,7 +57,7 @@ func (treeAlgo) generator(b base) (plan.Generator, error) {
 }
 
 // checkTree makes sure that the parents and children of a channel agree.
-func checkTree(c *connect.Comm, channel int) error {
+func checkTree(c *connect.Layout, channel int) error {
 	t, n := c.Channels[channel].Tree, int32(c.NRanks)
 	if len(t) != int(n) {
 		return badRequest("Comm", "channel %d has a tree of %d ranks, not %d", channel, len(t), n)

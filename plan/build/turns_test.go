@@ -56,7 +56,7 @@ func peerOf(p *plan.Plan, pr *plan.Program) int32 {
 }
 
 // turned is as far from rank by as peer is from rank 0.
-func turned(c *connect.Comm, peer, by int32) int32 {
+func turned(c *connect.Layout, peer, by int32) int32 {
 	per, nodes := int32(c.MaxLocalRanks), int32(c.NNodes)
 	return (peer/per+by/per)%nodes*per + (peer+by)%per
 }

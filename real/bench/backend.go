@@ -14,7 +14,7 @@ import (
 // What a session of GPUs takes, and CPUs understand as well.
 type (
 	// Op is one operation of the whole communicator.
-	Op = device.Op
+	Op = device.Case
 	// Options say how it is measured.
 	Options = device.Options
 	// Average says how the ranks' times become one.
@@ -29,7 +29,7 @@ type (
 type Backend interface {
 	About() About
 	// Measure times an operation and checks its result.
-	Measure(ctx context.Context, op *device.Op, o device.Options) (Measurement, error)
+	Measure(ctx context.Context, op *device.Case, o device.Options) (Measurement, error)
 	Close() error
 }
 
@@ -70,11 +70,11 @@ func (v Rival) String() string { return v.Algo.LogName() + "/" + v.Proto.LogName
 // Model is what NCCL's rules say of the machine that is measured.
 type Model interface {
 	// Plan is what NCCL would do for an operation.
-	Plan(op *device.Op) (*plan.Plan, Choice, error)
+	Plan(op *device.Case) (*plan.Plan, Choice, error)
 	// Predict is what is expected of it.
-	Predict(ctx context.Context, op *device.Op) (*Prediction, error)
+	Predict(ctx context.Context, op *device.Case) (*Prediction, error)
 	// Rivals lists what NCCL's cost model has a time for, without its choice.
-	Rivals(op *device.Op) []Rival
+	Rivals(op *device.Case) []Rival
 }
 
 // Prediction is what a simulation expects. Facts are for columns and the JSON's
@@ -96,7 +96,7 @@ type Forcer interface {
 // comparer is a backend that reports NCCL's own time of what it ran by itself, 0
 // where NCCL is not there.
 type comparer interface {
-	ncclTime(ctx context.Context, op *device.Op, o device.Options) (units.Time, error)
+	ncclTime(ctx context.Context, op *device.Case, o device.Options) (units.Time, error)
 }
 
 // rememberer is a backend that reports the device memory it takes.
@@ -106,7 +106,7 @@ type rememberer interface {
 
 // tracer is a backend that writes a trace of one operation.
 type tracer interface {
-	trace(ctx context.Context, op *device.Op, to Trace) (*chrome.Writer, error)
+	trace(ctx context.Context, op *device.Case, to Trace) (*chrome.Writer, error)
 }
 
 // PlanError is a plan that could not be made: of the operation and the machine,

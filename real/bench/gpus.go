@@ -45,16 +45,16 @@ type gpus struct {
 	auto     bool
 	newModel NewModel
 	model    Model
-	plans    map[device.Op]*plan.Plan
-	picked   map[device.Op]picked
+	plans    map[device.Case]*plan.Plan
+	picked   map[device.Case]picked
 	last     device.Method  // picked before
 	events   *nccl.Profiler // with a trace
 }
 
 // OpenDevices makes the backend of GPUs.
 func OpenDevices(ctx context.Context, spec *Spec, t *team.Team, c DeviceConfig, model NewModel) (Backend, error) {
-	g := &gpus{spec: spec, team: t, cfg: &c, by: device.NCCL, newModel: model, plans: map[device.Op]*plan.Plan{},
-		picked: map[device.Op]picked{}, last: device.NCCL}
+	g := &gpus{spec: spec, team: t, cfg: &c, by: device.NCCL, newModel: model, plans: map[device.Case]*plan.Plan{},
+		picked: map[device.Case]picked{}, last: device.NCCL}
 	if err := g.libraries(); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (g *gpus) About() About {
 
 func (g *gpus) Close() error { return g.session.Close() }
 
-func (g *gpus) Measure(ctx context.Context, op *device.Op, o device.Options) (m Measurement, err error) {
+func (g *gpus) Measure(ctx context.Context, op *device.Case, o device.Options) (m Measurement, err error) {
 	if limit := g.spec.Limit; limit > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within %v: %w", limit, context.DeadlineExceeded))
@@ -231,7 +231,7 @@ func (g *gpus) Measure(ctx context.Context, op *device.Op, o device.Options) (m 
 }
 
 // run measures by one method; the plan's schedule needs the plan.
-func (g *gpus) run(ctx context.Context, op *device.Op, by device.Method, o device.Options) (device.Measurement, error) {
+func (g *gpus) run(ctx context.Context, op *device.Case, by device.Method, o device.Options) (device.Measurement, error) {
 	one := *op
 	if by == device.Planned {
 		var err error
@@ -244,7 +244,7 @@ func (g *gpus) run(ctx context.Context, op *device.Op, by device.Method, o devic
 
 // ncclTime is NCCL's time of an operation that another backend ran; 0 where
 // NCCL is not available.
-func (g *gpus) ncclTime(ctx context.Context, op *device.Op, o device.Options) (units.Time, error) {
+func (g *gpus) ncclTime(ctx context.Context, op *device.Case, o device.Options) (units.Time, error) {
 	if g.lib == nil || g.by == device.NCCL && !g.auto {
 		return 0, nil
 	}

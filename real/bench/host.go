@@ -100,7 +100,7 @@ type share struct {
 }
 
 // Measure times one plan as nccl-tests does, and verifies it in a run of its own.
-func (h *hosts) Measure(ctx context.Context, op *device.Op, o device.Options) (m Measurement, err error) {
+func (h *hosts) Measure(ctx context.Context, op *device.Case, o device.Options) (m Measurement, err error) {
 	pl, choice, err := h.model.Plan(op)
 	if err != nil {
 		return m, &PlanError{err}
@@ -172,7 +172,7 @@ func combine(all []share, how device.Average) units.Time {
 }
 
 // trace runs the operation once more, after a warm-up, with every step recorded.
-func (h *hosts) trace(ctx context.Context, op *device.Op, to Trace) (*chrome.Writer, error) {
+func (h *hosts) trace(ctx context.Context, op *device.Case, to Trace) (*chrome.Writer, error) {
 	pl, _, err := h.model.Plan(op)
 	if err != nil {
 		return nil, &PlanError{err}

@@ -44,7 +44,7 @@ func TestConnectionsUseThePlansNICs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := build.Plan(m.Comm.Comm, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20, Algo: coll.Ring, Proto: coll.Simple, Channels: m.Comm.NChannels, Warps: 16})
+	p, err := build.Plan(m.Comm.Layout, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20, Algo: coll.Ring, Proto: coll.Simple, Channels: m.Comm.NChannels, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
 	}

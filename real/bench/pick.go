@@ -13,7 +13,7 @@ import (
 )
 
 // plan is what NCCL would do for the operation on this machine.
-func (g *gpus) plan(op *device.Op) (*plan.Plan, error) {
+func (g *gpus) plan(op *device.Case) (*plan.Plan, error) {
 	if pl, ok := g.plans[*op]; ok {
 		return pl, nil
 	}
@@ -56,7 +56,7 @@ const (
 
 // pick finds the method for an operation. All processes see the same averaged
 // times, so they all pick the same.
-func (g *gpus) pick(ctx context.Context, op *device.Op, o device.Options) (picked, error) {
+func (g *gpus) pick(ctx context.Context, op *device.Case, o device.Options) (picked, error) {
 	if c, ok := g.picked[*op]; ok {
 		return c, nil
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // regrets are measured times of rivals, by operation.
-type regrets map[device.Op]map[Rival]units.Time
+type regrets map[device.Case]map[Rival]units.Time
 
 // contenders says which rivals each operation has; All lists each once.
 type contenders struct {
@@ -47,7 +47,7 @@ func (r *Run) measureRivals(ctx context.Context) error {
 
 // measureRival measures the operations that have a rival, in a communicator that
 // takes nothing else.
-func (r *Run) measureRival(ctx context.Context, f Forcer, v Rival, ops []device.Op, of [][]Rival) error {
+func (r *Run) measureRival(ctx context.Context, f Forcer, v Rival, ops []device.Case, of [][]Rival) error {
 	back, err := f.Force(ctx, v)
 	if err != nil {
 		return fmt.Errorf("%v, to compare with: %w", v, err)
@@ -59,7 +59,7 @@ func (r *Run) measureRival(ctx context.Context, f Forcer, v Rival, ops []device.
 	return err
 }
 
-func (r *Run) measureForced(ctx context.Context, back Backend, v Rival, ops []device.Op, of [][]Rival) error {
+func (r *Run) measureForced(ctx context.Context, back Backend, v Rival, ops []device.Case, of [][]Rival) error {
 	o := r.spec.Options
 	o.Check, o.PerIter = 0, false
 	for i, op := range ops {
@@ -79,8 +79,8 @@ func (r *Run) measureForced(ctx context.Context, back Backend, v Rival, ops []de
 }
 
 // operations lists what the sweep measures out of place, once each.
-func (r *Run) operations() []device.Op {
-	var out []device.Op
+func (r *Run) operations() []device.Case {
+	var out []device.Case
 	for _, p := range r.points {
 		if p.op.Sizes.Count > 0 && !slices.Contains(out, p.op) {
 			out = append(out, p.op)
@@ -90,7 +90,7 @@ func (r *Run) operations() []device.Op {
 }
 
 // contenders lists the rivals of operations; only rank 0 has a model.
-func (r *Run) contenders(ops []device.Op) contenders {
+func (r *Run) contenders(ops []device.Case) contenders {
 	list := contenders{Of: make([][]Rival, len(ops))}
 	if !r.asks {
 		return list
@@ -107,7 +107,7 @@ func (r *Run) contenders(ops []device.Op) contenders {
 }
 
 // compare adds to a row how much longer NCCL's choice took than the best.
-func (g regrets) compare(op *device.Op, t units.Time, f *Facts) {
+func (g regrets) compare(op *device.Case, t units.Time, f *Facts) {
 	times := g[*op]
 	if len(times) == 0 || t <= 0 {
 		return

@@ -151,7 +151,7 @@ func (r *Run) row(ctx context.Context, p point, rep Reporter) (*nccltests.Row, e
 
 // ask adds to the facts of a row what is predicted, and NCCL's own time where
 // another backend was measured.
-func (r *Run) ask(ctx context.Context, op *device.Op, f *Facts) error {
+func (r *Run) ask(ctx context.Context, op *device.Case, f *Facts) error {
 	if op.Sizes.Count == 0 {
 		return nil
 	}

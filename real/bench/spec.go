@@ -98,7 +98,7 @@ func (s *Spec) roots(ranks int) ([]int, error) {
 
 // point is a row to come.
 type point struct {
-	op    device.Op
+	op    device.Case
 	root  int         // as it is shown
 	shown units.Bytes // the size as it is shown
 }
@@ -115,7 +115,7 @@ func (s *Spec) points(ranks int) ([]point, error) {
 			for _, root := range roots {
 				for range s.Cycles {
 					for _, z := range s.Sizes {
-						p := point{op: device.Op{Func: s.Func, Type: typ, Red: red, Root: max(root, 0), Sizes: z.counts(s.Func, typ, ranks)}, root: root}
+						p := point{op: device.Case{Func: s.Func, Type: typ, Red: red, Root: max(root, 0), Sizes: z.counts(s.Func, typ, ranks)}, root: root}
 						if p.shown = p.op.Sizes.Bytes(typ); z.Exact {
 							p.shown = z.Asked
 						}

@@ -14,12 +14,12 @@ import (
 )
 
 // odd is a backend of three ranks whose in-place results are wrong.
-type odd struct{ seen []device.Op }
+type odd struct{ seen []device.Case }
 
 func (o *odd) About() About { return About{Devices: make([]nccltests.Device, 3), Threads: 1} }
 func (o *odd) Close() error { return nil }
 
-func (o *odd) Measure(_ context.Context, op *device.Op, _ device.Options) (m Measurement, err error) {
+func (o *odd) Measure(_ context.Context, op *device.Case, _ device.Options) (m Measurement, err error) {
 	o.seen = append(o.seen, *op)
 	m.Time, m.Checked, m.Shape = units.Microsecond, true, "nccl"
 	if op.InPlace {

@@ -70,7 +70,7 @@ const settle = 200 * time.Millisecond
 // trace runs the operation twice more with NCCL reporting everything, and keeps
 // the events of the second: the first sets up what NCCL needs to watch its
 // kernels, which takes milliseconds. Every process writes its file.
-func (g *gpus) trace(ctx context.Context, op *device.Op, to Trace) (*chrome.Writer, error) {
+func (g *gpus) trace(ctx context.Context, op *device.Case, to Trace) (*chrome.Writer, error) {
 	if g.by != device.NCCL || g.auto {
 		return g.traceOwn(op, to)
 	}
@@ -106,7 +106,7 @@ func (g *gpus) trace(ctx context.Context, op *device.Op, to Trace) (*chrome.Writ
 
 // traceOwn runs the operation once more by its plan, every slice with the times
 // that the kernels saw.
-func (g *gpus) traceOwn(op *device.Op, to Trace) (*chrome.Writer, error) {
+func (g *gpus) traceOwn(op *device.Case, to Trace) (*chrome.Writer, error) {
 	one := *op
 	var err error
 	if one.Plan, err = g.plan(op); err != nil {

@@ -90,7 +90,7 @@ func Pick(names []string) ([]Set, error) {
 
 // timing is a size with the times of all passes.
 type timing struct {
-	op    *device.Op
+	op    *device.Case
 	shown units.Bytes
 	times []units.Time
 }
@@ -104,7 +104,7 @@ func (s *Set) sizes(f coll.Func, ranks int) []timing {
 			sizes = coll.ExactSizes(f, size+units.Bytes(4*ranks), coll.Float32, ranks)
 		}
 		if sizes.Count > 0 {
-			all = append(all, timing{op: &device.Op{Func: f, Type: coll.Float32, Red: coll.Sum, Sizes: sizes}, shown: sizes.Bytes(coll.Float32)})
+			all = append(all, timing{op: &device.Case{Func: f, Type: coll.Float32, Red: coll.Sum, Sizes: sizes}, shown: sizes.Bytes(coll.Float32)})
 		}
 	}
 	return all

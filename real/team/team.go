@@ -25,7 +25,7 @@ type Team struct {
 	// Ctx ends with the caller's, and where another rank dies or gives up: its
 	// cause is then that rank's verdict.
 	Ctx  context.Context
-	Boot *bootstrap.Comm // nil: all ranks are of this process
+	Boot *bootstrap.Group // nil: all ranks are of this process
 
 	stop    context.CancelCauseFunc
 	root    *bootstrap.Root

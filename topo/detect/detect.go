@@ -62,8 +62,8 @@ type HCA struct {
 	DMABuf bool // registers DMA-BUF memory
 }
 
-// Machine is where detection reads.
-type Machine struct {
+// Host is where detection reads.
+type Host struct {
 	Tree       Tree // the root file system
 	GPUs       func() ([]GPU, error)
 	Interfaces func() ([]Interface, error)
@@ -103,7 +103,7 @@ type Tree interface {
 
 // Detect reads the machine: one XML per rank, a rank per GPU, fused in rank
 // order.
-func Detect(m *Machine, p Params) (*topo.Spec, error) {
+func Detect(m *Host, p Params) (*topo.Spec, error) {
 	gpus, err := m.GPUs()
 	if err != nil {
 		return nil, err
@@ -160,12 +160,12 @@ func settle(e *topo.Element) {
 
 // builder makes the XML of one rank.
 type builder struct {
-	m    *Machine
+	m    *Host
 	root *topo.Element
 	keep map[*topo.Element]bool // what exists, and not only in the file that was begun with
 }
 
-func newBuilder(m *Machine, begin *topo.Element) *builder {
+func newBuilder(m *Host, begin *topo.Element) *builder {
 	b := &builder{m: m, root: element("system", "version", "1"), keep: map[*topo.Element]bool{}}
 	if begin != nil {
 		b.root = begin.Clone()

@@ -120,7 +120,7 @@ func eth0() ([]Interface, error) {
 // same machine, on 1, 2 and 4 of its GPUs (NCCL 2.28.9).
 func TestCapturedMachineEqualsNCCLsDump(t *testing.T) {
 	for _, n := range []int{1, 2, 4} {
-		m := &Machine{Tree: open(t, "testdata/h200x4.txtar"), GPUs: h200(n), Interfaces: eth0, Hostname: "vm", Arch: "amd64"}
+		m := &Host{Tree: open(t, "testdata/h200x4.txtar"), GPUs: h200(n), Interfaces: eth0, Hostname: "vm", Arch: "amd64"}
 		s, err := Detect(m, Params{})
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestCapturedMachineEqualsNCCLsDump(t *testing.T) {
 // TestServerWithSwitchesAndInfiniBand: two-socket server, a GPU and a
 // two-port NIC under one PCIe switch, an RDMA NIC beside.
 func TestServerWithSwitchesAndInfiniBand(t *testing.T) {
-	m := &Machine{Tree: open(t, "testdata/server.txtar"), Interfaces: eth0, Hostname: "srv", Arch: "amd64",
+	m := &Host{Tree: open(t, "testdata/server.txtar"), Interfaces: eth0, Hostname: "srv", Arch: "amd64",
 		GPUs: func() ([]GPU, error) {
 			return []GPU{{Index: 0, BusID: "0000:3d:00.0", SM: 80, GDR: true, Links: []string{"0000:c4:00.0", "0000:c4:00.0"}}}, nil
 		}}
@@ -156,7 +156,7 @@ func TestServerWithSwitchesAndInfiniBand(t *testing.T) {
 }
 
 func TestHCAListChoosesPorts(t *testing.T) {
-	m := &Machine{Tree: open(t, "testdata/server.txtar"), Interfaces: eth0, GPUs: h200(1), Arch: "amd64"}
+	m := &Host{Tree: open(t, "testdata/server.txtar"), Interfaces: eth0, GPUs: h200(1), Arch: "amd64"}
 	for list, want := range map[string]int{"": 2, "mlx5_1": 1, "^mlx5_1": 1, "=mlx5": 1, "mlx5_0:2": 1} {
 		nets, err := m.nets(Params{IBHCA: list})
 		if err != nil {
@@ -170,7 +170,7 @@ func TestHCAListChoosesPorts(t *testing.T) {
 }
 
 func TestSocketInterfaces(t *testing.T) {
-	m := &Machine{Tree: open(t, "testdata/h200x4.txtar"), Interfaces: func() ([]Interface, error) {
+	m := &Host{Tree: open(t, "testdata/h200x4.txtar"), Interfaces: func() ([]Interface, error) {
 		return []Interface{{"lo", true, true}, {"docker0", true, false}, {"ens3", false, true}, {"ens1", true, true}, {"virbr0", true, false}, {"ens2", true, false}}, nil
 	}}
 	for list, want := range map[string]string{"": "ens1 ens2 ens3", "ens2": "ens2", "=lo": "lo", "^ens": "lo docker0 virbr0"} {
@@ -233,7 +233,7 @@ func TestNetsOfCapturedMachines(t *testing.T) {
 		{name: "a list that leaves no HCA: sockets", tree: "vm", p: Params{IBHCA: "bnxt", SocketFamily: "AF_INET6"},
 			want: []string{"eth1 dev 0 port 0 10000 0x0 gdr 0 < cpu -1"}},
 	} {
-		m := &Machine{Tree: open(t, "testdata/"+c.tree+".txtar"), Hostname: "h", Arch: "amd64",
+		m := &Host{Tree: open(t, "testdata/"+c.tree+".txtar"), Hostname: "h", Arch: "amd64",
 			Interfaces: func() ([]Interface, error) {
 				return []Interface{{"lo", true, false}, {"eth1", false, true}, {"eth0", true, false}, {"docker0", true, false}}, nil
 			},
@@ -286,7 +286,7 @@ func nets(s *topo.Spec) []string {
 // TestNoVerbsNoInfiniBand: where libibverbs does not answer, NCCL goes by
 // sockets, whatever sysfs shows.
 func TestNoVerbsNoInfiniBand(t *testing.T) {
-	m := &Machine{Tree: open(t, "testdata/nics.txtar"), Interfaces: eth0, GPUs: h200(1), Arch: "amd64",
+	m := &Host{Tree: open(t, "testdata/nics.txtar"), Interfaces: eth0, GPUs: h200(1), Arch: "amd64",
 		Verbs: func() ([]HCA, error) { return nil, &AbsentError{"libibverbs", "none"} }}
 	got, err := m.nets(Params{})
 	if err != nil || len(got) != 1 || got[0].name != "eth0" {
@@ -304,7 +304,7 @@ func TestWithoutADriverTheErrorIsTyped(t *testing.T) {
 
 func TestAMDFamiliesAreNCCLs(t *testing.T) {
 	tree := captured{fstest.MapFS{"proc/cpuinfo": {Data: []byte("vendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 49\n")}}, nil}
-	b := &builder{m: &Machine{Tree: tree, Arch: "amd64"}, root: element("system")}
+	b := &builder{m: &Host{Tree: tree, Arch: "amd64"}, root: element("system")}
 	c := b.cpu("0")
 	if f, _ := c.Get("familyid"); f != "143" {
 		t.Errorf("Zen 2 is family %s, NCCL writes 143", f)
@@ -325,7 +325,7 @@ func TestWhatAVirtualMachineIsTold(t *testing.T) {
 	gpu := func(i int, id string) GPU {
 		return GPU{Index: i, BusID: id, SM: 80, Links: []string{"fffffff:ff:ff.0", "fffffff:ff:ff.0"}}
 	}
-	m := &Machine{Tree: open(t, "testdata/vm.txtar"), Interfaces: eth0, Hostname: "vm", Arch: "amd64", GPUs: func() ([]GPU, error) {
+	m := &Host{Tree: open(t, "testdata/vm.txtar"), Interfaces: eth0, Hostname: "vm", Arch: "amd64", GPUs: func() ([]GPU, error) {
 		return []GPU{gpu(0, "0000:00:05.0"), gpu(1, "0000:00:06.0")}, nil
 	}}
 	before := dump(begin)

@@ -6,12 +6,12 @@ import (
 )
 
 // Live is the machine this program runs on.
-func Live() (*Machine, error) {
+func Live() (*Host, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
-	return &Machine{Tree: Root(), GPUs: NVML, Interfaces: addressed, Hostname: host}, nil
+	return &Host{Tree: Root(), GPUs: NVML, Interfaces: addressed, Hostname: host}, nil
 }
 
 // addressed lists running interfaces with an IP address; IPv6 loopback does

@@ -27,7 +27,7 @@ type netPort struct {
 
 // nets lists the ports in the plugin's order: InfiniBand and RoCE where there
 // are any, else sockets.
-func (m *Machine) nets(p Params) ([]netPort, error) {
+func (m *Host) nets(p Params) ([]netPort, error) {
 	if !p.IBDisable {
 		if ib := m.ibPorts(p); len(ib) > 0 {
 			return ib, nil
@@ -42,7 +42,7 @@ const maxHCAs = 32
 // hcas lists RDMA devices in the order of libibverbs, which is the kernel's:
 // that of their numbers, unless they were renamed. Without libibverbs NCCL has
 // no InfiniBand.
-func (m *Machine) hcas() []HCA {
+func (m *Host) hcas() []HCA {
 	if m.Verbs != nil {
 		list, err := m.Verbs()
 		if err != nil {
@@ -79,7 +79,7 @@ func byNumber(a, b string) int {
 }
 
 // ibPorts lists active ports of RDMA devices (transport/net_ib.cc:711-800).
-func (m *Machine) ibPorts(p Params) []netPort {
+func (m *Host) ibPorts(p Params) []netPort {
 	gdr := m.peerMemory()
 	var out []netPort
 	for _, d := range m.hcas() {
@@ -115,7 +115,7 @@ func (m *Machine) ibPorts(p Params) []netPort {
 
 // usable reports whether a port is active and uses InfiniBand or Ethernet
 // (net_ib.cc:738).
-func (m *Machine) usable(port string) bool {
+func (m *Host) usable(port string) bool {
 	state, _, _ := strings.Cut(m.read(port+"/state"), ":")
 	if strings.TrimSpace(state) != "4" { // ACTIVE
 		return false
@@ -164,7 +164,7 @@ func guid(s string) uint64 {
 
 // peerMemory reports whether the kernel lets NICs reach GPU memory
 // (net_ib.cc:990, ncclIbGdrSupport).
-func (m *Machine) peerMemory() bool {
+func (m *Host) peerMemory() bool {
 	for _, f := range []string{"sys/kernel/mm/memory_peers/nv_mem/version", "sys/kernel/mm/memory_peers/nv_mem_nc/version", "sys/module/nvidia_peermem/version"} {
 		if m.read(f) != "" {
 			return true
@@ -178,7 +178,7 @@ const maxInterfaces = 16
 
 // socketPorts lists the interfaces that NCCL would use
 // (misc/socket.cc:136 and 355): addresses of IPv4 come before those of IPv6.
-func (m *Machine) socketPorts(p Params) ([]netPort, error) {
+func (m *Host) socketPorts(p Params) ([]netPort, error) {
 	all, err := m.Interfaces()
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (m *Machine) socketPorts(p Params) ([]netPort, error) {
 
 // socketPort is the socket plugin's view: 10 Gb/s where the driver gives no
 // speed (net_socket.cc:80).
-func (m *Machine) socketPort(name string, dev int) netPort {
+func (m *Host) socketPort(name string, dev int) netPort {
 	n := netPort{name: name, speed: m.number("sys/class/net/" + name + "/speed"), guid: uint64(dev), maxConn: 65536}
 	if n.speed <= 0 {
 		n.speed = 10000

@@ -27,7 +27,7 @@ func (rootTree) RealPath(p string) (string, error) {
 
 // read returns a file's text without its last newline, "" where it cannot be
 // read.
-func (m *Machine) read(name string) string {
+func (m *Host) read(name string) string {
 	b, err := fs.ReadFile(m.Tree, strings.TrimPrefix(path.Clean(name), "/"))
 	if err != nil {
 		return ""
@@ -35,7 +35,7 @@ func (m *Machine) read(name string) string {
 	return strings.TrimSuffix(string(b), "\n")
 }
 
-func (m *Machine) number(name string) int {
+func (m *Host) number(name string) int {
 	n, _ := cnum.Int(m.read(name))
 	return int(n)
 }
@@ -44,7 +44,7 @@ func parent(p string) string { return path.Dir(p) }
 
 // pciPath is the device's place in sysfs with all bridges above it, "" where
 // there is none (xml.cc:414).
-func (m *Machine) pciPath(busID string) string {
+func (m *Host) pciPath(busID string) string {
 	if len(busID) < 12 {
 		return ""
 	}
@@ -60,7 +60,7 @@ func (m *Machine) pciPath(busID string) string {
 
 // linkSpeed is the slower of a device's and its port's best speed, in the
 // kernel's words (xml.cc:601).
-func (m *Machine) linkSpeed(p string) string {
+func (m *Host) linkSpeed(p string) string {
 	device, port := m.read(p+"/max_link_speed"), m.read(parent(p)+"/max_link_speed")
 	if gts(port) < gts(device) {
 		return port
@@ -77,7 +77,7 @@ func gts(s string) float64 {
 }
 
 // cpuInfo is the first processor of /proc/cpuinfo.
-func (m *Machine) cpuInfo() map[string]string {
+func (m *Host) cpuInfo() map[string]string {
 	out := map[string]string{}
 	for _, line := range strings.Split(m.read("proc/cpuinfo"), "\n") {
 		key, value, ok := strings.Cut(line, ":")

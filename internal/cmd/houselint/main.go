@@ -1,5 +1,5 @@
 // Command houselint prints where a module breaks the rules of the house (see
-// internal/lint) and exits with 1 where it does.
+// internal/house) and exits with 1 where it does.
 //
 //	go run ./internal/cmd/houselint [-summary] DIR [PACKAGES]
 package main
@@ -10,7 +10,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/simccl/simccl/internal/lint"
+	"github.com/simccl/simccl/internal/house"
 )
 
 func main() {
@@ -23,37 +23,37 @@ func main() {
 	if flag.NArg() > 1 {
 		patterns = flag.Args()[1:]
 	}
-	packages, err := lint.Load(dir, patterns...)
+	packages, err := house.Load(dir, patterns...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "houselint:", err)
 		os.Exit(2)
 	}
-	found, err := lint.CheckDocs(os.DirFS(dir))
+	found, err := house.CheckDocs(os.DirFS(dir))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "houselint:", err)
 		os.Exit(2)
 	}
-	words, err := lint.CheckWords(os.DirFS(dir))
+	words, err := house.CheckWords(os.DirFS(dir))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "houselint:", err)
 		os.Exit(2)
 	}
 	found = append(found, words...)
-	tracked, err := lint.Tracked(dir)
+	tracked, err := house.Tracked(dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "houselint: tracked files are not checked:", err)
 	}
-	files, err := lint.CheckFiles(os.DirFS(dir), tracked)
+	files, err := house.CheckFiles(os.DirFS(dir), tracked)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "houselint:", err)
 		os.Exit(2)
 	}
 	found = append(found, files...)
 	if flag.NArg() <= 1 { // all packages, so what none of them uses is unused
-		found = append(found, lint.CheckTable(packages)...)
+		found = append(found, house.CheckTable(packages)...)
 	}
 	for _, p := range packages {
-		found = append(found, lint.Check(p)...)
+		found = append(found, house.Check(p)...)
 	}
 	count := map[string]int{}
 	for _, f := range found {

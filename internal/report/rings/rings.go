@@ -54,12 +54,12 @@ var transports = map[connect.Transport]string{connect.P2P: "P2P", connect.SHM: "
 
 // reader looks connections up.
 type reader struct {
-	c  *connect.Comm
+	c  *connect.Layout
 	cl *fabric.Cluster
 }
 
 // JSON gives the document. Channels that NCCL made by copying are listed too.
-func JSON(c *connect.Comm, cl *fabric.Cluster) Doc {
+func JSON(c *connect.Layout, cl *fabric.Cluster) Doc {
 	r := reader{c, cl}
 	d := Doc{NRanks: c.NRanks, NNodes: c.NNodes}
 	for n, ranks := range c.NodeRanks {
@@ -132,7 +132,7 @@ var colours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#
 // Dot draws rings (solid) and trees (dashed, towards the root) for Graphviz:
 // one box a node of NCCL, one colour a channel. Channels that are copies of an
 // earlier one are left out, with their number on the one that is drawn.
-func Dot(c *connect.Comm, cl *fabric.Cluster) string {
+func Dot(c *connect.Layout, cl *fabric.Cluster) string {
 	r := reader{c, cl}
 	var b strings.Builder
 	b.WriteString("digraph channels {\n  rankdir=LR;\n  node [shape=circle, fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=8];\n")
@@ -170,7 +170,7 @@ func (r reader) arrow(b *strings.Builder, s Step, colour, style, tip string) {
 }
 
 // distinct groups channels that are equal.
-func distinct(c *connect.Comm) [][]int {
+func distinct(c *connect.Layout) [][]int {
 	var groups [][]int
 	for ch := range c.Channels {
 		found := false
@@ -203,7 +203,7 @@ func list(channels []int) string {
 
 // Text lists every channel's ring and tree, with the nets between hosts, as
 // people read them in a terminal.
-func Text(c *connect.Comm, cl *fabric.Cluster) string {
+func Text(c *connect.Layout, cl *fabric.Cluster) string {
 	r := reader{c, cl}
 	var b strings.Builder
 	for _, g := range distinct(c) {

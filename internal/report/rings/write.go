@@ -17,7 +17,7 @@ func (e *FormatError) Error() string { return "no format " + e.Format }
 
 // Write shows the channels over all ranks: "rings" as text, "json", or "dot" for
 // Graphviz.
-func Write(w io.Writer, c *connect.Comm, cl *fabric.Cluster, format string) error {
+func Write(w io.Writer, c *connect.Layout, cl *fabric.Cluster, format string) error {
 	switch format {
 	case "rings":
 		_, err := fmt.Fprint(w, Text(c, cl))

@@ -23,7 +23,7 @@ const WorksPerBatch = 8
 // alternate. With 2 nodes of 2 ranks and groups of 2, rank 0 sends to 0, 1, 2
 // and 3 in rounds 0 to 3, rank 3 to 3, 2, 1 and 0.
 type Rounds struct {
-	c       *connect.Comm
+	c       *connect.Layout
 	size    int     // ranks of a group
 	groups  int     // groups in all
 	groupOf []int32 // first group of each node
@@ -38,7 +38,7 @@ type Rounds struct {
 // New divides nodes into equal groups and lists the distances between
 // groups by the triangular numbers modulo a power of two, which visit each once:
 // of 6 groups 0, 1, 3, then (6 and 7 are no distance) 2, 5, 4.
-func New(c *connect.Comm, params plan.Params) Rounds {
+func New(c *connect.Layout, params plan.Params) Rounds {
 	s := Rounds{c: c}
 	if c.Rules.Connect.P2PGroup == 0 {
 		s.byNode()

@@ -22,7 +22,7 @@ import (
 var quick = Options{Join: 10 * time.Minute, Op: 10 * time.Minute, Ping: 50 * time.Millisecond, Silence: 2 * time.Minute}
 
 // world starts a root and n ranks in this process and runs f on each.
-func world(t *testing.T, n int, opt Options, f func(c *Comm) error) []error {
+func world(t *testing.T, n int, opt Options, f func(c *Group) error) []error {
 	t.Helper()
 	secret, err := NewSecret()
 	if err != nil {
@@ -74,7 +74,7 @@ func TestRanksGatherMessageAndMeet(t *testing.T) {
 	}
 	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			noErrors(t, world(t, n, quick, func(c *Comm) error {
+			noErrors(t, world(t, n, quick, func(c *Group) error {
 				for round := range 3 {
 					mine := bytes.Repeat([]byte{byte(c.Rank())}, c.Rank()*1000+round)
 					all, err := c.AllGather(mine)
@@ -103,7 +103,7 @@ func TestManyRanksMeet(t *testing.T) {
 	}
 	began := time.Now()
 	var joined atomic.Int64
-	noErrors(t, world(t, n, quick, func(c *Comm) error {
+	noErrors(t, world(t, n, quick, func(c *Group) error {
 		joined.Store(int64(time.Since(began)))
 		all, err := c.AllGather([]byte{byte(c.Rank())})
 		if err != nil {
@@ -127,7 +127,7 @@ func TestManyRanksMeet(t *testing.T) {
 }
 
 // exchange sends to every rank under two tags and receives in the other order.
-func exchange(c *Comm) error {
+func exchange(c *Group) error {
 	for p := range c.Size() {
 		for tag := range uint32(2) {
 			if err := c.Send(p, tag, []byte(fmt.Sprintf("%d>%d #%d", c.Rank(), p, tag))); err != nil {
@@ -151,7 +151,7 @@ func exchange(c *Comm) error {
 
 func TestLargeBlobsDoNotDeadlockTheRing(t *testing.T) {
 	const size = 2 << 20
-	noErrors(t, world(t, 3, quick, func(c *Comm) error {
+	noErrors(t, world(t, 3, quick, func(c *Group) error {
 		// Else a machine's buffers may hold it.
 		err := errors.Join(tcp(c.next).SetWriteBuffer(64<<10), tcp(c.prev).SetReadBuffer(64<<10))
 		if err != nil {
@@ -171,7 +171,7 @@ func tcp(c net.Conn) *net.TCPConn { return c.(*psk.Conn).NetConn().(*net.TCPConn
 func TestBarrierWaitsForTheLast(t *testing.T) {
 	var last time.Time
 	var mu sync.Mutex
-	noErrors(t, world(t, 4, quick, func(c *Comm) error {
+	noErrors(t, world(t, 4, quick, func(c *Group) error {
 		if c.Rank() == 2 {
 			time.Sleep(200 * time.Millisecond)
 			mu.Lock()
@@ -276,7 +276,7 @@ func TestWrongRankOrSizeIsRefusedWithWords(t *testing.T) {
 }
 
 // vanish cuts a rank off as a killed process would: no goodbye message.
-func (c *Comm) vanish() {
+func (c *Group) vanish() {
 	c.ln.Close()
 	close(c.stop)
 	c.conns.closeAll()
@@ -286,7 +286,7 @@ func TestADeadRankIsNamedByAllOthers(t *testing.T) {
 	for _, waitIn := range []string{"all-gather", "receive"} {
 		t.Run(waitIn, func(t *testing.T) {
 			began := time.Now()
-			errs := world(t, 6, quick, func(c *Comm) error {
+			errs := world(t, 6, quick, func(c *Group) error {
 				if c.Rank() == 4 {
 					c.vanish()
 					return nil
@@ -317,7 +317,7 @@ func TestADeadRankIsNamedByAllOthers(t *testing.T) {
 func TestASilentRankIsNamed(t *testing.T) {
 	opt := quick
 	opt.Silence = 5 * time.Second
-	errs := world(t, 3, opt, func(c *Comm) error {
+	errs := world(t, 3, opt, func(c *Group) error {
 		if c.Rank() == 1 { // hangs: connections stay open, no signs of life
 			close(c.stop)
 			<-c.Failed()
@@ -335,7 +335,7 @@ func TestASilentRankIsNamed(t *testing.T) {
 }
 
 func TestAbortReachesAllWithItsReason(t *testing.T) {
-	errs := world(t, 4, quick, func(c *Comm) error {
+	errs := world(t, 4, quick, func(c *Group) error {
 		if c.Rank() == 3 {
 			c.Abort(errors.New("QP 17 to rank 0 in error"))
 			return nil
@@ -352,7 +352,7 @@ func TestAbortReachesAllWithItsReason(t *testing.T) {
 }
 
 func TestReceiveFromARankThatLeft(t *testing.T) {
-	errs := world(t, 2, quick, func(c *Comm) error {
+	errs := world(t, 2, quick, func(c *Group) error {
 		if c.Rank() == 1 {
 			return c.Send(0, 5, []byte("last words"))
 		}
@@ -374,7 +374,7 @@ func TestReceiveTimesOut(t *testing.T) {
 	opt := quick
 	opt.Op = 200 * time.Millisecond
 	over := make(chan struct{})
-	errs := world(t, 2, opt, func(c *Comm) error {
+	errs := world(t, 2, opt, func(c *Group) error {
 		if c.Rank() == 1 {
 			<-over
 			return nil

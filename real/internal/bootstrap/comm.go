@@ -12,10 +12,10 @@ import (
 	"github.com/simccl/simccl/real/internal/psk"
 )
 
-// Comm is one rank's membership. Its methods may be called from several
+// Group is one rank's membership. Its methods may be called from several
 // goroutines; AllGather and Barrier must be called by all ranks in the same
 // order, like any collective.
-type Comm struct {
+type Group struct {
 	rank, n int
 	id      ID
 	opt     Options
@@ -74,11 +74,11 @@ const frameTime = 5 * time.Second
 // Join reports to the root, waits for all ranks, and builds the ring. It
 // returns a *TimeoutError naming the missing ranks, ErrRefused, the error that
 // the root's verdict represents, or ctx's cause, of which it informs the others.
-func Join(ctx context.Context, id ID, rank, nRanks int, opt Options) (*Comm, error) {
+func Join(ctx context.Context, id ID, rank, nRanks int, opt Options) (*Group, error) {
 	if rank < 0 || rank >= nRanks {
 		return nil, fmt.Errorf("bootstrap: rank %d is outside 0..%d", rank, nRanks-1)
 	}
-	c := &Comm{rank: rank, n: nRanks, id: id, opt: opt.withDefaults(), gate: psk.NewGate(id.Secret[:]),
+	c := &Group{rank: rank, n: nRanks, id: id, opt: opt.withDefaults(), gate: psk.NewGate(id.Secret[:]),
 		prevCh: make(chan net.Conn, 1), succ: make(chan string, 1),
 		failed: make(chan struct{}), stop: make(chan struct{}), out: make([]*peerOut, nRanks)}
 	for i := range c.out {
@@ -98,7 +98,7 @@ func Join(ctx context.Context, id ID, rank, nRanks int, opt Options) (*Comm, err
 	return c, nil
 }
 
-func (c *Comm) join(ctx context.Context) error {
+func (c *Group) join(ctx context.Context) error {
 	control, err := c.dial(ctx, c.id.Addr, roleControl)
 	if err != nil {
 		return fmt.Errorf("report to the root at %s: %w", c.id.Addr, err)
@@ -136,7 +136,7 @@ func (c *Comm) join(ctx context.Context) error {
 const dialTries = 8
 
 // dial connects with retries, since the other side may not listen yet.
-func (c *Comm) dial(ctx context.Context, addr string, as role) (net.Conn, error) {
+func (c *Group) dial(ctx context.Context, addr string, as role) (net.Conn, error) {
 	var d net.Dialer
 	tries := 0
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
@@ -170,7 +170,7 @@ func (c *Comm) dial(ctx context.Context, addr string, as role) (net.Conn, error)
 	}
 }
 
-func (c *Comm) send(f frame) error {
+func (c *Group) send(f frame) error {
 	c.cmu.Lock()
 	defer c.cmu.Unlock()
 	c.control.SetWriteDeadline(time.Now().Add(frameTime))
@@ -178,7 +178,7 @@ func (c *Comm) send(f frame) error {
 }
 
 // watch listens to the root: the successor's address, then news of the others.
-func (c *Comm) watch() {
+func (c *Group) watch() {
 	for {
 		c.control.SetReadDeadline(time.Now().Add(c.opt.Silence))
 		f, err := readFrame(c.control)
@@ -203,7 +203,7 @@ func (c *Comm) watch() {
 }
 
 // fail records the first failure and wakes every waiter.
-func (c *Comm) fail(err error) {
+func (c *Group) fail(err error) {
 	c.once.Do(func() {
 		if c.closed.Load() {
 			err = net.ErrClosed
@@ -216,10 +216,10 @@ func (c *Comm) fail(err error) {
 }
 
 // Failed is closed when the communicator fails; Err then says why.
-func (c *Comm) Failed() <-chan struct{} { return c.failed }
+func (c *Group) Failed() <-chan struct{} { return c.failed }
 
 // Err returns why the communicator failed, or nil.
-func (c *Comm) Err() error {
+func (c *Group) Err() error {
 	if e := c.err.Load(); e != nil {
 		return *e
 	}
@@ -227,22 +227,22 @@ func (c *Comm) Err() error {
 }
 
 // Addr is the address at which the others reach this rank.
-func (c *Comm) Addr() string { return c.ln.Addr().String() }
+func (c *Group) Addr() string { return c.ln.Addr().String() }
 
 // Rank and Size describe the communicator.
-func (c *Comm) Rank() int { return c.rank }
+func (c *Group) Rank() int { return c.rank }
 
 // Size returns the number of ranks.
-func (c *Comm) Size() int { return c.n }
+func (c *Group) Size() int { return c.n }
 
 // Abort informs all ranks that this one gives up, and why: a cause that carries a
 // signal is reported as an interruption.
-func (c *Comm) Abort(cause error) {
+func (c *Group) Abort(cause error) {
 	c.giveUp(cause)
 	c.shutdown()
 }
 
-func (c *Comm) giveUp(cause error) {
+func (c *Group) giveUp(cause error) {
 	v := verdictOf(c.rank, cause)
 	if c.control != nil && c.Err() == nil {
 		_ = c.send(v.frame(frAbort))
@@ -252,7 +252,7 @@ func (c *Comm) giveUp(cause error) {
 
 // Close leaves in order. The rank whose process hosts the Root calls
 // Root.Wait afterwards, so that the others are not cut off.
-func (c *Comm) Close() error {
+func (c *Group) Close() error {
 	if c.closed.Swap(true) {
 		return nil
 	}
@@ -261,7 +261,7 @@ func (c *Comm) Close() error {
 	return nil
 }
 
-func (c *Comm) shutdown() {
+func (c *Group) shutdown() {
 	c.closed.Store(true)
 	select {
 	case <-c.stop:
@@ -276,7 +276,7 @@ func (c *Comm) shutdown() {
 
 // cause converts the error of a broken wait into the reason behind it: when a
 // peer's connection breaks, the root's verdict follows within moments.
-func (c *Comm) cause(what string, peer int, err error) error {
+func (c *Group) cause(what string, peer int, err error) error {
 	grace := time.NewTimer(c.opt.Silence + time.Second)
 	defer grace.Stop()
 	var ne net.Error

@@ -91,7 +91,7 @@ const leaveGrace = time.Second
 // Send delivers data to peer under tag; it returns when the data is in the
 // sockets, not when the peer has asked for it. Sends of one goroutine to one
 // peer under one tag arrive in order.
-func (c *Comm) Send(peer int, tag uint32, data []byte) error {
+func (c *Group) Send(peer int, tag uint32, data []byte) error {
 	what := fmt.Sprintf("send to rank %d, tag %d", peer, tag)
 	if peer < 0 || peer >= c.n {
 		return fmt.Errorf("%s: no such rank", what)
@@ -127,7 +127,7 @@ func (c *Comm) Send(peer int, tag uint32, data []byte) error {
 }
 
 // Recv returns the next message from peer under tag.
-func (c *Comm) Recv(peer int, tag uint32) ([]byte, error) {
+func (c *Group) Recv(peer int, tag uint32) ([]byte, error) {
 	what := fmt.Sprintf("receive from rank %d, tag %d", peer, tag)
 	if peer < 0 || peer >= c.n {
 		return nil, fmt.Errorf("%s: no such rank", what)

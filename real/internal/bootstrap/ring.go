@@ -10,9 +10,9 @@ import (
 )
 
 // accept sorts incoming connections by role until the listener closes.
-func (c *Comm) accept() { _ = transport.Serve(c.ln, c.n, c.receive) }
+func (c *Group) accept() { _ = transport.Serve(c.ln, c.n, c.receive) }
 
-func (c *Comm) receive(raw net.Conn, known func()) {
+func (c *Group) receive(raw net.Conn, known func()) {
 	conn, g, err := welcome(raw, c.gate)
 	if err != nil || int(g.nRanks) != c.n || int(g.rank) >= c.n {
 		raw.Close()
@@ -36,7 +36,7 @@ func (c *Comm) receive(raw net.Conn, known func()) {
 
 // buildRing connects to the successor, takes the predecessor's connection, and
 // gathers every rank's address around the ring (bootstrap.cc, ringAllInfo).
-func (c *Comm) buildRing(ctx context.Context, succ string) error {
+func (c *Group) buildRing(ctx context.Context, succ string) error {
 	if c.n == 1 {
 		c.addrs = []string{c.ln.Addr().String()}
 		return nil
@@ -66,7 +66,7 @@ func (c *Comm) buildRing(ctx context.Context, succ string) error {
 
 // AllGather gives every rank the blob of every rank, by rank, in n-1 steps
 // around the ring. Blobs may differ in size.
-func (c *Comm) AllGather(mine []byte) ([][]byte, error) {
+func (c *Group) AllGather(mine []byte) ([][]byte, error) {
 	c.ringMu.Lock()
 	defer c.ringMu.Unlock()
 	all := make([][]byte, c.n)
@@ -102,7 +102,7 @@ func (c *Comm) AllGather(mine []byte) ([][]byte, error) {
 }
 
 // Barrier returns when every rank has called it.
-func (c *Comm) Barrier() error {
+func (c *Group) Barrier() error {
 	if _, err := c.AllGather(nil); err != nil {
 		return fmt.Errorf("barrier: %w", err)
 	}

@@ -59,7 +59,7 @@ func TestAnInterruptedRankIsNamedByAll(t *testing.T) {
 		signalled{syscall.SIGTERM}:              "SIGTERM",
 		errors.New("interrupt signal received"): "SIGINT", // as os/signal's contexts have it
 	} {
-		errs := world(t, 5, quick, func(c *Comm) error {
+		errs := world(t, 5, quick, func(c *Group) error {
 			if c.Rank() == 2 {
 				c.Abort(cause)
 				return nil
@@ -234,7 +234,7 @@ func FuzzMember(f *testing.F) {
 // TestAnAddressThatIsNoneIsNotTriedAgain: a member that reports an address
 // without a port ends the job at once, not after the time of a handshake.
 func TestAnAddressThatIsNoneIsNotTriedAgain(t *testing.T) {
-	c := &Comm{opt: Options{}.withDefaults(), failed: make(chan struct{})}
+	c := &Group{opt: Options{}.withDefaults(), failed: make(chan struct{})}
 	done := make(chan error, 1)
 	go func() {
 		_, err := c.dial(context.Background(), "a", roleRing)

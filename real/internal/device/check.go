@@ -10,12 +10,12 @@ import (
 )
 
 // test describes the operation's data to the kernels.
-func (r *rank) test(op *Op, seed uint32) *cuda.Test {
+func (r *rank) test(op *Case, seed uint32) *cuda.Test {
 	return &cuda.Test{Func: op.Func, Type: op.Type, Red: op.Red, Rank: r.id, Ranks: r.s.cfg.Ranks, Root: op.Root, Count: op.Sizes.Count, Seed: seed}
 }
 
 // fill writes the rank's input and spoils its output.
-func (r *rank) fill(op *Op, seed uint32) error {
+func (r *rank) fill(op *Case, seed uint32) error {
 	send, recv := r.place(op)
 	size := op.Type.Size()
 	_, whole := r.base(size)
@@ -31,7 +31,7 @@ func (r *rank) fill(op *Op, seed uint32) error {
 
 // check runs the operation once on fresh data and compares every element of
 // every rank.
-func (s *Session) check(op *Op, by Method, seed uint32) (wrong int64, first string, err error) {
+func (s *Session) check(op *Case, by Method, seed uint32) (wrong int64, first string, err error) {
 	count := make([]int64, len(s.ranks))
 	words := make([]string, len(s.ranks))
 	err = s.each(func(r *rank) error {
@@ -82,7 +82,7 @@ func (s *Session) check(op *Op, by Method, seed uint32) (wrong int64, first stri
 	return wrong, first, nil
 }
 
-func (r *rank) compare(op *Op, seed uint32) (int64, string, error) {
+func (r *rank) compare(op *Case, seed uint32) (int64, string, error) {
 	if (op.Func == coll.Reduce || op.Func == coll.Gather) && r.id != op.Root {
 		return 0, "", nil // only the root's output is defined
 	}

@@ -70,15 +70,15 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 }
 
 // OpOf is the operation of a plan.
-func OpOf(p *plan.Plan) *Op {
+func OpOf(p *plan.Plan) *Case {
 	r := &p.Req
-	return &Op{Func: r.Func, Type: r.Type, Red: r.Op, Root: int(r.Root), InPlace: r.InPlace, Plan: p,
+	return &Case{Func: r.Func, Type: r.Type, Red: r.Op, Root: int(r.Root), InPlace: r.InPlace, Plan: p,
 		Sizes: coll.CountSizes(r.Func, r.Count, p.Comm.NRanks)}
 }
 
 // execute runs an operation once by its plan, verified and, if a caller wants
 // to see, watched.
-func (s *Session) execute(op *Op, seed uint32, sink trace.Sink, o nccltrace.Options) (exec.Result, error) {
+func (s *Session) execute(op *Case, seed uint32, sink trace.Sink, o nccltrace.Options) (exec.Result, error) {
 	w, err := s.Watch(op, seed)
 	if err != nil {
 		return exec.Result{Wrong: -1}, err

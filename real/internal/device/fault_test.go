@@ -25,7 +25,7 @@ func team(t *testing.T, d *cuda.Driver) (*Session, error) {
 }
 
 // allReduce is an operation that every shape can run.
-func allReduce(t *testing.T, bytes int64) *Op {
+func allReduce(t *testing.T, bytes int64) *Case {
 	t.Helper()
 	p, err := build.Plan(exectest.Comm(3, 1, 2), plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: bytes / 4, Algo: coll.Ring, Proto: coll.Simple, Channels: 2, Warps: 16})
 	if err != nil {

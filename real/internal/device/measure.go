@@ -16,8 +16,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Op is one operation of the whole communicator.
-type Op struct {
+// Case is one operation of the whole communicator that is measured.
+type Case struct {
 	Func    coll.Func
 	Type    coll.DataType
 	Red     coll.RedOp
@@ -77,7 +77,7 @@ type Measurement struct {
 
 // Measure times the operation by the given method and checks its result. All
 // processes must call it with equal arguments.
-func (s *Session) Measure(ctx context.Context, op *Op, by Method, o Options) (Measurement, error) {
+func (s *Session) Measure(ctx context.Context, op *Case, by Method, o Options) (Measurement, error) {
 	stop := context.AfterFunc(ctx, func() { s.abort(fmt.Errorf("%s: %w", op.Func.TestName(), context.Cause(ctx))) })
 	defer stop()
 	m := Measurement{}
@@ -190,7 +190,7 @@ func (s *Session) combine(a Average) (units.Time, error) {
 }
 
 // place returns where the rank sends from and receives to.
-func (r *rank) place(op *Op) (send, recv cuda.Ptr) {
+func (r *rank) place(op *Case) (send, recv cuda.Ptr) {
 	send, recv = r.base(op.Type.Size())
 	if !op.InPlace {
 		return send, recv
@@ -200,7 +200,7 @@ func (r *rank) place(op *Op) (send, recv cuda.Ptr) {
 }
 
 // places returns where all ranks send from and receive to, as mapped here.
-func (r *rank) places(op *Op) (in, out [cuda.MaxRanks]cuda.Ptr) {
+func (r *rank) places(op *Case) (in, out [cuda.MaxRanks]cuda.Ptr) {
 	if !op.InPlace {
 		return r.sends, r.recvs
 	}
@@ -224,14 +224,14 @@ func (s *Session) lacking(by Method) error {
 }
 
 // queuer returns what puts one operation on the rank's stream.
-func (r *rank) queuer(op *Op, by Method) (func() error, error) {
+func (r *rank) queuer(op *Case, by Method) (func() error, error) {
 	if err := r.s.lacking(by); err != nil {
 		return nil, err
 	}
 	send, recv := r.place(op)
 	n, size := r.s.cfg.Ranks, int64(op.Type.Size())
 	if by == NCCL {
-		o := &nccl.Op{Func: op.Func, Send: send, Recv: recv, Count: op.Sizes.Count, Type: op.Type, Size: size,
+		o := &nccl.Call{Func: op.Func, Send: send, Recv: recv, Count: op.Sizes.Count, Type: op.Type, Size: size,
 			Red: op.Red, Root: op.Root, Rank: r.id, N: n}
 		return func() error { return r.s.cfg.NCCL.Queue(r.comm, o, r.stream) }, nil
 	}
@@ -252,7 +252,7 @@ func (r *rank) queuer(op *Op, by Method) (func() error, error) {
 }
 
 // FreeMethods lists the free algorithms that can run the operation.
-func (s *Session) FreeMethods(op *Op) []Method {
+func (s *Session) FreeMethods(op *Case) []Method {
 	var out []Method
 	r := s.ranks[0]
 	if r.free == nil {
@@ -292,7 +292,7 @@ func (r *rank) wait() error {
 
 func (r *rank) together() error { return r.s.meet.wait(r.s.ctx, r.s.barrier) }
 
-func (r *rank) measure(op *Op, by Method, o Options, each *[]units.Time) error {
+func (r *rank) measure(op *Case, by Method, o Options, each *[]units.Time) error {
 	queue, err := r.queuer(op, by)
 	if err != nil {
 		return err

@@ -170,7 +170,7 @@ func together(t *testing.T, job string, ranks int) []string {
 }
 
 // plans builds an all_reduce.
-func (p *play) plan(c *connect.Comm, proto coll.Protocol, count int64) *plan.Plan {
+func (p *play) plan(c *connect.Layout, proto coll.Protocol, count int64) *plan.Plan {
 	pl, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Type: coll.Float32, Count: count, Algo: coll.Ring, Proto: proto, Channels: 2, Warps: 16})
 	if err != nil {
 		p.t.Fatal(err)
@@ -188,14 +188,14 @@ func (p *play) right(pl *plan.Plan, by Method) error {
 }
 
 // small is a communicator with FIFOs that wrap.
-func small(perNode, nodes int) *connect.Comm {
+func small(perNode, nodes int) *connect.Layout {
 	c := exectest.Comm(perNode, nodes, 2)
 	c.BuffSizes = [3]units.Bytes{32 << 10, 8 * 5760 * 8, 64 << 10}
 	return c
 }
 
 // onHost lets all connections go through host memory.
-func onHost(c *connect.Comm) *connect.Comm {
+func onHost(c *connect.Layout) *connect.Layout {
 	c.RouteOf = func(src, dst int32, _ int, _ connect.RouteKind) connect.Route {
 		return connect.Route{Transport: connect.SHM, SrcNet: -1, DstNet: -1, SrcProxy: src, DstProxy: dst}
 	}
@@ -231,7 +231,7 @@ func (p *play) mixed() error {
 }
 
 // islands is a communicator whose last rank the others reach through the host.
-func islands(ranks int) *connect.Comm {
+func islands(ranks int) *connect.Layout {
 	c := small(ranks, 1)
 	far := onHost(small(ranks, 1)).RouteOf
 	near, last := c.RouteOf, int32(ranks-1)

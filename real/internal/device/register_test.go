@@ -46,7 +46,7 @@ func TestRegisteredBuffersOnGPUs(t *testing.T) {
 			}
 			for mode := range 4 {
 				for _, size := range []units.Bytes{1040, 3 << 20} {
-					op := &Op{Func: f, Type: coll.Float32, Red: coll.Sum, InPlace: mode&1 == 1, Sizes: coll.TestSizes(f, size, coll.Float32, len(gpus))}
+					op := &Case{Func: f, Type: coll.Float32, Red: coll.Sum, InPlace: mode&1 == 1, Sizes: coll.TestSizes(f, size, coll.Float32, len(gpus))}
 					m, err := s.Measure(context.Background(), op, NCCL, Options{Iters: 2, Warmup: 1, Replays: mode >> 1, Check: 1, Seed: 7})
 					if err != nil || m.Wrong > 0 {
 						t.Errorf("registration %d, unalign %d, %v of %d bytes, in place %t, %d replays: %d wrong (%s), %v",

@@ -31,7 +31,7 @@ type Config struct {
 	GPUs     []int     // local devices in order of rank
 	First    int       // rank of the first
 	Ranks    int       // of all processes
-	Boot     *bootstrap.Comm
+	Boot     *bootstrap.Group
 	Buffer   units.Bytes  // of the largest operation: send and receive buffers each
 	Register Registration // of the buffers with NCCL
 	// Unalign moves both buffers by so many elements.
@@ -89,7 +89,7 @@ type rank struct {
 	stream     cuda.Stream
 	begin, end cuda.Event
 	marks      []cuda.Event
-	comm       nccl.Comm
+	comm       nccl.Handle
 	kernels    *cuda.Kernels
 	free       *cuda.Free
 	planned    *cuda.Planned
@@ -255,7 +255,7 @@ func (s *Session) lastWord(r *rank) error {
 	case <-late.C:
 	}
 	if r.comm != 0 {
-		go func(c nccl.Comm) { _ = s.cfg.NCCL.Abort(c) }(r.comm)
+		go func(c nccl.Handle) { _ = s.cfg.NCCL.Abort(c) }(r.comm)
 		r.comm = 0
 	}
 	r.closed = true

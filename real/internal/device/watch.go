@@ -19,7 +19,7 @@ import (
 // ranks saw it. Times are nanoseconds since the first of them.
 type Watched struct {
 	s     *Session
-	op    *Op
+	op    *Case
 	wrong int64
 	// Clocks ties each local GPU's clock to the host's.
 	Clocks []cuda.Clock
@@ -48,7 +48,7 @@ type lane struct {
 
 // Watch runs an operation once by its plan with clocks read and data checked.
 // All processes must call it with equal arguments.
-func (s *Session) Watch(op *Op, seed uint32) (*Watched, error) {
+func (s *Session) Watch(op *Case, seed uint32) (*Watched, error) {
 	w := &Watched{s: s, op: op, Clocks: make([]cuda.Clock, len(s.ranks))}
 	if err := s.load(op.Plan, true); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// Exchange carries the handles of connections between ranks; bootstrap.Comm is
+// Exchange carries the handles of connections between ranks; bootstrap.Group is
 // one, and InProcess another. Where it has a Barrier, connections are closed
 // behind one, so that no rank pulls away what another still uses.
 type Exchange interface {

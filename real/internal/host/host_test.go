@@ -84,7 +84,7 @@ func (j job) plan(t *testing.T, c *comm.Comm, channels int) *plan.Plan {
 	t.Helper()
 	r := plan.Request{Func: j.f, Count: j.count, Type: j.typ, Op: j.red, Root: j.root, InPlace: j.inPlace,
 		Algo: j.algo, Proto: j.proto, Channels: min(channels, c.NChannels), Warps: 8}
-	p, err := build.Plan(c.Comm, r)
+	p, err := build.Plan(c.Layout, r)
 	if err != nil {
 		t.Fatalf("%v: %v", j, err)
 	}

@@ -33,7 +33,7 @@ func hardware(t *testing.T) (*cuda.Driver, *Lib) {
 func value(r int, i int64) float32 { return float32((i*7 + int64(r)*3) % 13) }
 
 // want is element i of rank r's output.
-func want(o *Op, i int64) float32 {
+func want(o *Call, i int64) float32 {
 	sum := func(i int64) float32 {
 		var s float32
 		for r := range o.N {
@@ -94,7 +94,7 @@ func TestEveryOperationIsRight(t *testing.T) {
 		for _, count := range []int64{1, 1027, 1 << 20} {
 			var eager, graph units.Time
 			err := team.Each(func(m *Member) error {
-				e, g, err := checkAndTime(ctx, m, Op{Func: f, Count: count}, meeting.Wait)
+				e, g, err := checkAndTime(ctx, m, Call{Func: f, Count: count}, meeting.Wait)
 				if m.Rank == 0 {
 					eager, graph = e, g
 				}
@@ -108,7 +108,7 @@ func TestEveryOperationIsRight(t *testing.T) {
 	}
 }
 
-func checkAndTime(ctx context.Context, m *Member, o Op, meet func() error) (eager, graph units.Time, err error) {
+func checkAndTime(ctx context.Context, m *Member, o Call, meet func() error) (eager, graph units.Time, err error) {
 	o.Type, o.Size, o.Rank, o.N = coll.Float32, 4, m.Rank, m.N
 	ns, nr := bufferElems(o.Func, o.Count, o.N)
 	if o.Send, err = m.dev.Alloc(units.Bytes(4 * ns)); err != nil {

@@ -339,7 +339,7 @@ func deviceIters(part units.Bytes) int {
 
 func (is *island) timeNCCL(ctx context.Context, f coll.Func, part units.Bytes) (best units.Time, err error) {
 	err = is.Each(func(m *Member) error {
-		o := Op{Func: f, Send: is.in[m.Rank], Recv: is.out[m.Rank], Count: int64(part / 4), Type: coll.Float32, Size: 4, Rank: m.Rank, N: m.N}
+		o := Call{Func: f, Send: is.in[m.Rank], Recv: is.out[m.Rank], Count: int64(part / 4), Type: coll.Float32, Size: 4, Rank: m.Rank, N: m.N}
 		return is.repeat(m, &best, func() (units.Time, error) {
 			return m.Time(ctx, &o, Timing{Iters: deviceIters(part), Launch: GraphRun}, is.meet)
 		})

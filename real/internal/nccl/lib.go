@@ -17,8 +17,8 @@ import (
 // UniqueID is ncclUniqueId: what all ranks of a communicator share.
 type UniqueID [128]byte
 
-// Comm is an ncclComm_t.
-type Comm uintptr
+// Handle is an ncclComm_t.
+type Handle uintptr
 
 // Error is a failed NCCL call.
 type Error struct {
@@ -151,7 +151,7 @@ func (l *Lib) Version() int { return l.version }
 // Name returns the name under which the library was found.
 func (l *Lib) Name() string { return l.lib.Name() }
 
-func (l *Lib) check(call string, c Comm, code uintptr) error {
+func (l *Lib) check(call string, c Handle, code uintptr) error {
 	n := int(int32(code))
 	if n == 0 {
 		return nil
@@ -185,25 +185,25 @@ func (l *Lib) NewID() (UniqueID, error) {
 
 // Init joins a communicator; the device of the calling thread's context is the
 // rank's. All ranks must call it at the same time.
-func (l *Lib) Init(id UniqueID, rank, n int) (Comm, error) {
-	c, ids := new(Comm), &id
+func (l *Lib) Init(id UniqueID, rank, n int) (Handle, error) {
+	c, ids := new(Handle), &id
 	err := l.check("ncclCommInitRankScalable", 0,
 		l.fn.commInit.Call(uintptr(unsafe.Pointer(c)), uintptr(n), uintptr(rank), 1, uintptr(unsafe.Pointer(ids)), 0))
 	return *c, err
 }
 
 // Destroy frees a communicator; Abort ends one whose peers have failed.
-func (l *Lib) Destroy(c Comm) error {
+func (l *Lib) Destroy(c Handle) error {
 	return l.check("ncclCommDestroy", 0, l.fn.commDestroy.Call(uintptr(c)))
 }
 
 // Abort ends a communicator without waiting for its peers.
-func (l *Lib) Abort(c Comm) error {
+func (l *Lib) Abort(c Handle) error {
 	return l.check("ncclCommAbort", 0, l.fn.commAbort.Call(uintptr(c)))
 }
 
 // AsyncError returns an error that happened after a call had returned.
-func (l *Lib) AsyncError(c Comm) error {
+func (l *Lib) AsyncError(c Handle) error {
 	code := new(int32)
 	if err := l.check("ncclCommGetAsyncError", c, l.fn.asyncError.Call(uintptr(c), uintptr(unsafe.Pointer(code)))); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (l *Lib) AsyncError(c Comm) error {
 }
 
 // Group lets all operations that f queues start as one.
-func (l *Lib) Group(c Comm, f func() error) error {
+func (l *Lib) Group(c Handle, f func() error) error {
 	if err := l.check("ncclGroupStart", c, l.fn.groupStart.Call()); err != nil {
 		return err
 	}
@@ -223,8 +223,8 @@ func (l *Lib) Group(c Comm, f func() error) error {
 	return err
 }
 
-// Op is one operation of a rank with its buffers.
-type Op struct {
+// Call is one operation of a rank with its buffers.
+type Call struct {
 	Func       coll.Func
 	Send, Recv cuda.Ptr
 	Count      int64 // elements, NCCL's meaning per operation; alltoall, gather, scatter: per peer
@@ -236,7 +236,7 @@ type Op struct {
 }
 
 // Queue puts the operation on the stream.
-func (l *Lib) Queue(c Comm, o *Op, s cuda.Stream) error {
+func (l *Lib) Queue(c Handle, o *Call, s cuda.Stream) error {
 	send, recv, n, typ, st := uintptr(o.Send), uintptr(o.Recv), uintptr(o.Count), uintptr(o.Type), uintptr(s)
 	comm, red, root := uintptr(c), uintptr(o.Red), uintptr(o.Root)
 	switch o.Func {
@@ -267,7 +267,7 @@ func (l *Lib) Queue(c Comm, o *Op, s cuda.Stream) error {
 
 // queueP2P groups the sends and receives of the operations that NCCL builds
 // from point-to-point calls (nccl-tests sendrecv.cu, alltoall.cu, …).
-func (l *Lib) queueP2P(c Comm, o *Op, s cuda.Stream) (err error) {
+func (l *Lib) queueP2P(c Handle, o *Call, s cuda.Stream) (err error) {
 	if err := l.check("ncclGroupStart", c, l.fn.groupStart.Call()); err != nil {
 		return err
 	}

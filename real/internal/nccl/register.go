@@ -25,14 +25,14 @@ func (l *Lib) MemFree(p cuda.Ptr) error {
 }
 
 // Register registers with a communicator a buffer that operations will use.
-func (l *Lib) Register(c Comm, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
+func (l *Lib) Register(c Handle, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
 	h := new(uintptr)
 	err = l.check("ncclCommRegister", c, l.fn.register.Call(uintptr(c), uintptr(p), uintptr(size), uintptr(unsafe.Pointer(h))))
 	return *h, err
 }
 
 // Deregister takes a buffer back.
-func (l *Lib) Deregister(c Comm, handle uintptr) error {
+func (l *Lib) Deregister(c Handle, handle uintptr) error {
 	return l.check("ncclCommDeregister", c, l.fn.deregister.Call(uintptr(c), handle))
 }
 
@@ -45,7 +45,7 @@ func (l *Lib) CanWindow() error { return l.lib.Bind("symmetric windows", l.fn.wi
 // (NCCL_WIN_COLL_SYMMETRIC, nccl.h.in:59). All ranks call it together, with
 // the same size. On machines where memory is not shared so, NCCL registers
 // the buffer as Register does.
-func (l *Lib) Window(c Comm, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
+func (l *Lib) Window(c Handle, p cuda.Ptr, size units.Bytes) (handle uintptr, err error) {
 	const symmetric = 1
 	h := new(uintptr)
 	err = l.check("ncclCommWindowRegister", c,
@@ -54,6 +54,6 @@ func (l *Lib) Window(c Comm, p cuda.Ptr, size units.Bytes) (handle uintptr, err 
 }
 
 // CloseWindow takes a buffer of Window back.
-func (l *Lib) CloseWindow(c Comm, handle uintptr) error {
+func (l *Lib) CloseWindow(c Handle, handle uintptr) error {
 	return l.check("ncclCommWindowDeregister", c, l.fn.windowDeregister.Call(uintptr(c), handle))
 }

@@ -31,7 +31,7 @@ type Timing struct {
 type Member struct {
 	lib    *Lib
 	dev    *cuda.Device
-	comm   Comm
+	comm   Handle
 	stream cuda.Stream
 	begin  cuda.Event
 	end    cuda.Event
@@ -69,7 +69,7 @@ func (m *Member) Close() error {
 
 // Once runs the operation a single time and waits for it, giving up when ctx
 // ends or NCCL reports an asynchronous error.
-func (m *Member) Once(ctx context.Context, o *Op) error {
+func (m *Member) Once(ctx context.Context, o *Call) error {
 	if err := m.lib.Queue(m.comm, o, m.stream); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (m *Member) wait(ctx context.Context) error {
 // over the loop, as nccl-tests; GraphRun is device time between two events
 // around a replay of all iterations. meet is called by every rank right before
 // the clock starts.
-func (m *Member) Time(ctx context.Context, o *Op, t Timing, meet func() error) (units.Time, error) {
+func (m *Member) Time(ctx context.Context, o *Call, t Timing, meet func() error) (units.Time, error) {
 	if t.Launch == GraphRun {
 		// NCCL connects on first use, which a capture does not allow.
 		if err := m.Once(ctx, o); err != nil {

@@ -72,7 +72,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 
 // chainParts adds a channel's parts of the nodes that are simulated, and returns the
 // place of every rank's.
-func (s *symmetry) chainParts(c *connect.Comm, ch int32) []int32 {
+func (s *symmetry) chainParts(c *connect.Layout, ch int32) []int32 {
 	k, of := s.skipped, make([]int32, c.NRanks)
 	for r := range of {
 		if at := k.place[c.NodeOf[r]]; at < chainHead || at >= k.tail {

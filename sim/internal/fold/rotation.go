@@ -141,7 +141,7 @@ func (s *symmetry) addParts(p *plan.Plan, places [][]int32, local int) {
 // the first place of its node.
 type offset struct{ src, dst, channel int32 }
 
-func (s *symmetry) offsetOf(c *connect.Comm, pc *plan.Conn) offset {
+func (s *symmetry) offsetOf(c *connect.Layout, pc *plan.Conn) offset {
 	n, per := int32(c.NRanks), int32(len(c.NodeRanks[0]))
 	by := pc.Src / per * per
 	src, dst := pc.Src-by, (pc.Dst-by+n)%n

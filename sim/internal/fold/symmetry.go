@@ -182,7 +182,7 @@ func longerRing(p *plan.Plan, systems []*topo.System, period int32) *symmetry {
 	return ringBy(p, period)
 }
 
-func equalNodes(c *connect.Comm, systems []*topo.System) bool {
+func equalNodes(c *connect.Layout, systems []*topo.System) bool {
 	for i := range systems {
 		if systems[i] != systems[0] || len(c.NodeRanks[i]) != len(c.NodeRanks[0]) {
 			return false
@@ -234,7 +234,7 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 // quotientOrder returns the order in which a channel's ring visits the ranks
 // of a period of nodes, numbered node by node, from where it enters the first;
 // nil where periods differ.
-func quotientOrder(c *connect.Comm, ch int, period int32) []int32 {
+func quotientOrder(c *connect.Layout, ch int, period int32) []int32 {
 	per := int32(len(c.NodeRanks[0]))
 	n := per * period
 	next := make([]int32, n)
@@ -337,7 +337,7 @@ func patSymmetry(p *plan.Plan, systems []*topo.System) *symmetry {
 }
 
 // allNodes is home where every node's links represent themselves.
-func allNodes(c *connect.Comm) []int32 {
+func allNodes(c *connect.Layout) []int32 {
 	home := make([]int32, c.NNodes)
 	for n := range home {
 		home[n] = int32(n)

@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 // Table maps connections to routes over the links of the model. Links are
 // declared when the first route needs them.
 type Table struct {
-	Comm    *connect.Comm
+	Comm    *connect.Layout
 	Systems []*topo.System
 	class   *gpu.Class
 	Links   wire.Links
@@ -76,7 +76,7 @@ func linkEff(c *gpu.Class, k topo.LinkKind) float64 {
 
 // New returns the routes of a communicator whose nodes have systems with a
 // GPU for each rank.
-func New(c *connect.Comm, systems []*topo.System, class *gpu.Class, net wire.Links) *Table {
+func New(c *connect.Layout, systems []*topo.System, class *gpu.Class, net wire.Links) *Table {
 	w := &Table{Comm: c, Systems: systems, class: class, Links: net,
 		byTopo: make([][]int32, len(systems)), gpus: make([][]topo.NodeID, len(systems)),
 		shape: make(map[*topo.System][]topo.NodeID), cpus: make(map[*topo.System][]topo.NodeID), pairs: make(map[storePair]wire.RouteID),

@@ -93,7 +93,7 @@ func grids(ctx context.Context, w io.Writer, s *device.Session, f coll.Func, siz
 	for _, piece := range pieces {
 		fmt.Fprintf(w, "%v %9d %v piece %d", f, size, shape, piece)
 		for _, blocks := range []int{16, 32, 64, 96, 128} {
-			op := &device.Op{Func: f, Type: coll.Float32, Sizes: coll.TestSizes(f, size, coll.Float32, ranks), Blocks: blocks, Piece: piece}
+			op := &device.Case{Func: f, Type: coll.Float32, Sizes: coll.TestSizes(f, size, coll.Float32, ranks), Blocks: blocks, Piece: piece}
 			m, err := s.Measure(ctx, op, device.Free(shape), device.Options{Iters: 20, Warmup: 1, Replays: 3, Check: 1, Average: device.Slowest, Seed: 1})
 			if err == nil && m.Wrong > 0 {
 				err = fmt.Errorf("%d elements are wrong", m.Wrong)

@@ -1,4 +1,4 @@
-package lint
+package house
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func checkTable(rooms []room, packages []*Package) []Finding {
 	for _, r := range rooms {
 		for _, e := range append(append([]edge{}, r.may...), r.modules...) {
 			report := func(problem string) {
-				found = append(found, Finding{Pos: token.Position{Filename: "internal/lint/table.go", Line: 1, Column: 1}, Rule: "table",
+				found = append(found, Finding{Pos: token.Position{Filename: "internal/house/table.go", Line: 1, Column: 1}, Rule: "table",
 					Message: fmt.Sprintf("%s may import %s%s", r.dir, e.to, problem)})
 			}
 			if !used[permission{r.dir, e.to}] {

@@ -1,4 +1,4 @@
-// Package lint holds the rules of the house that no public linter knows: which
+// Package house holds the rules of the house that no public linter knows: which
 // package may import which and why, what pure packages must not touch, ranges
 // over maps, products that a compiler could fuse into a sum, ceilings on length,
 // the presence of documentation, wording (words.go), which files git may track, and permissions of
@@ -7,7 +7,7 @@
 // It works on source text and type information alone (go/parser, go/types with
 // the build's own export data); the command internal/cmd/houselint prints what
 // it finds, and each rule is held by tests on snippets that break it.
-package lint
+package house
 
 import (
 	"fmt"

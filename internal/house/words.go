@@ -1,4 +1,4 @@
-package lint
+package house
 
 import (
 	"go/ast"
@@ -60,7 +60,7 @@ var phrases = []phrase{
 type wordException struct{ under, deny, why string }
 
 var wordExceptions = []wordException{
-	{"internal/lint/words.go", "", "it lists the phrases"},
+	{"internal/house/words.go", "", "it lists the phrases"},
 }
 
 // denied matches any phrase; eachDenied the one of each place in phrases.

@@ -1,4 +1,4 @@
-package lint
+package house
 
 import (
 	"go/ast"
@@ -14,7 +14,7 @@ func checkImports(r *reporter) {
 	if home == nil {
 		if len(r.p.Files) > 0 && r.p.Path != "." {
 			f := r.p.Files[0]
-			r.report(f, f.Syn.Package, "import", "package %s is in no room of the table; add it to internal/lint with what it may import and why", r.p.Path)
+			r.report(f, f.Syn.Package, "import", "package %s is in no room of the table; add it to internal/house with what it may import and why", r.p.Path)
 		}
 		return
 	}
