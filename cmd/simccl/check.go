@@ -13,15 +13,17 @@ import (
 )
 
 func newCheck(a *app) *cobra.Command {
-	update := false
+	var run check.Run
 	var q logcheck.Request
 	c := &cobra.Command{Use: "check DIR | --log FILE...", Short: "Compare decisions with stored ones, or with NCCL's log",
 		Long: `check is for continuous integration. For every DIR/NAME.args, which holds the
 options of an inspect command (file names relative to DIR, # begins a comment),
-it compares the decision with DIR/NAME.json: numbers to 1e-5 of themselves, all
-else exactly. Exit status 7 and the differences if there are any.
+it compares the decision with DIR/NAME.json. Exit status 7 and the differences
+if there are any.
 
---update writes the documents instead.
+--update writes the documents instead: the choices by ranges of sizes and a hash
+of each other section. With --whole it writes all that inspect --json prints, of
+which check compares numbers to 1e-5 of themselves and names each difference.
 
 With --log it reads NCCL's own logs of one job (NCCL_DEBUG=INFO
 NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING; a file of all ranks or one of each, also
@@ -40,18 +42,20 @@ and choices. Exit status 7 and the first differences if there are any.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(q.Logs) == 0 {
-				return a.check(args[0], update)
+				run.JUnit = q.JUnit
+				return a.check(args[0], &run, q.GitHub)
 			}
 			q.Logs, q.Env = append(q.Logs, args...), a.Env
 			return a.checkLogs(&q)
 		}}
 	f := c.Flags()
-	f.BoolVar(&update, "update", false, "write what is decided now")
+	f.BoolVar(&run.Update, "update", false, "write what is decided now")
+	f.BoolVar(&run.Whole, "whole", false, "with --update: write whole documents")
 	f.StringArrayVar(&q.Logs, "log", nil, "compare with the log `FILE` of NCCL, and with further ones named after it")
 	f.StringVar(&q.Topo, "topo", "", "with --log: topology `FILE` in place of what the log says")
 	f.StringVar(&q.Version, "nccl-version", "", "with --log: rules of `VERSION` in place of the log's")
-	f.StringVar(&q.JUnit, "junit", "", "with --log: also write a JUnit report to `FILE`")
-	f.BoolVar(&q.GitHub, "github", false, "with --log: also print annotations for GitHub Actions")
+	f.StringVar(&q.JUnit, "junit", "", "also write a JUnit report to `FILE`")
+	f.BoolVar(&q.GitHub, "github", false, "also print annotations for GitHub Actions")
 	return c
 }
 
@@ -74,27 +78,23 @@ func (a *app) checkLogs(q *logcheck.Request) error {
 }
 
 // check compares the decisions of a directory, or stores them.
-func (a *app) check(dir string, update bool) error {
-	cases, err := check.Cases(dir)
-	if err != nil {
+func (a *app) check(dir string, run *check.Run, github bool) error {
+	run.Decide, run.Write = a.decide, func(name string, data []byte) error { return newfile.Write(a.Path(name), data) }
+	run.ReadOptions = func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxSettings) }
+	run.ReadDocument = func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxResults) }
+	if !a.json {
+		run.Print = func(v *check.Verdict) { fmt.Fprint(a.Out, v.Text(a.Paint(a.Out))) }
+	}
+	verdicts, err := run.Dir(dir)
+	switch {
+	case verdicts == nil:
 		return err
+	case a.json:
+		return fail.Join(err, a.PrintJSON(verdicts))
+	case github:
+		fmt.Fprint(a.Out, check.Report(dir, verdicts).Annotations())
 	}
-	run := check.Run{Update: update, Decide: a.decide,
-		ReadOptions:  func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxSettings) },
-		ReadDocument: func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxResults) }}
-	var errs []error
-	verdicts := []check.Verdict{}
-	for _, c := range cases {
-		v, err := run.Check(c)
-		errs = append(errs, err)
-		if verdicts = append(verdicts, v); !a.json {
-			fmt.Fprint(a.Out, v.Text(a.Paint(a.Out)))
-		}
-	}
-	if a.json {
-		errs = append(errs, a.PrintJSON(verdicts))
-	}
-	return fail.Join(errs...)
+	return err
 }
 
 // decide runs inspect with options, in a directory.

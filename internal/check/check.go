@@ -1,7 +1,8 @@
 // Package check compares what is decided now with decisions that a repository
 // keeps. A Case is a pair of files: the options of an inspect command, and the
-// document that it printed. A Run goes through cases, each with a Verdict that
-// Text and JSON render. How options become a decision is the caller's.
+// document that it printed or a summary of it. A Run goes through cases, each with
+// a Verdict that Text, JSON and Report render. How options become a decision is the
+// caller's.
 package check
 
 import (
@@ -11,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cireport"
 	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/internal/terminal"
 )
@@ -64,17 +65,90 @@ type Difference = decision.Difference
 type Verdict struct {
 	Case        Case         `json:"case"`
 	Outcome     Outcome      `json:"verdict"`
-	Count       int          `json:"count"`       // of differences
-	Differences []Difference `json:"differences"` // the first of them
+	Count       int          `json:"count"`          // of differences
+	Differences []Difference `json:"differences"`    // the first of them
+	Hint        string       `json:"hint,omitempty"` // how to see more than that hashes differ
+	cause       error        // why the outcome is not OK
 }
 
 // Run is one pass over cases.
 type Run struct {
-	Update bool // documents are written in place of being compared
+	Update bool   // documents are written in place of being compared
+	Whole  bool   // with Update: all that inspect --json prints, in place of choices and hashes
+	JUnit  string // file of a JUnit report; "" for none
+	// Print, if not nil, gets each verdict as soon as it is there.
+	Print func(v *Verdict)
 	// Decide makes the document of options, whose file names are relative to dir.
 	Decide func(options []string, dir string) ([]byte, error)
 	// ReadOptions and ReadDocument read files up to a limit that fits what they hold.
 	ReadOptions, ReadDocument func(name string) ([]byte, error)
+	Write                     func(name string, data []byte) error
+}
+
+// Dir checks all cases of a directory and writes the JUnit report. The verdicts are
+// nil where the directory has no cases; the error is that of all cases.
+func (r *Run) Dir(dir string) ([]Verdict, error) {
+	if r.Whole && !r.Update {
+		return nil, fail.Usage("--whole says what --update writes; write --update --whole")
+	}
+	cases, err := Cases(dir)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	verdicts := []Verdict{}
+	for _, c := range cases {
+		v, err := r.Check(c)
+		v.cause = err
+		errs, verdicts = append(errs, err), append(verdicts, v)
+		if r.Print != nil {
+			r.Print(&v)
+		}
+	}
+	if r.JUnit != "" {
+		rep := Report(dir, verdicts)
+		text, err := rep.JUnit()
+		if err == nil {
+			err = r.Write(r.JUnit, text)
+		}
+		errs = append(errs, err)
+	}
+	return verdicts, fail.Join(errs...)
+}
+
+// Report is the verdicts as CI servers read them, a case a stored decision.
+func Report(dir string, verdicts []Verdict) *cireport.Report {
+	rep := &cireport.Report{Name: "simccl check " + dir}
+	for i := range verdicts {
+		v := &verdicts[i]
+		c := cireport.Case{Name: string(v.Case), File: v.Case.Options()}
+		switch v.Outcome {
+		case Failed:
+			var lines []string
+			for _, d := range v.Differences {
+				lines = append(lines, d.String())
+			}
+			c.Failure, c.First = count(v.Count), lines[0]
+			if more := v.Count - len(lines); more > 0 {
+				lines = append(lines, fmt.Sprintf("and %d more", more))
+			}
+			if v.Hint != "" {
+				lines = append(lines, v.Hint)
+			}
+			c.Text = strings.Join(lines, "\n")
+		case Broken:
+			c.Error = v.cause.Error()
+		}
+		rep.Cases = append(rep.Cases, c)
+	}
+	return rep
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "1 difference"
+	}
+	return fmt.Sprintf("%d differences", n)
 }
 
 // Check compares one stored decision, or stores it. The error says why the outcome
@@ -86,7 +160,16 @@ func (r *Run) Check(c Case) (Verdict, error) {
 		return v, fmt.Errorf("%s: %w", c.Options(), err)
 	}
 	if r.Update {
-		if err := newfile.Write(c.Document(), got); err != nil {
+		if !r.Whole {
+			short, err := decision.Summarize(got)
+			if err != nil {
+				return v, err
+			}
+			if got, err = short.Encode(); err != nil {
+				return v, err
+			}
+		}
+		if err := r.Write(c.Document(), got); err != nil {
 			return v, err
 		}
 		v.Outcome = Wrote
@@ -103,6 +186,10 @@ func (r *Run) Check(c Case) (Verdict, error) {
 	v.Count, v.Differences = d.Count, append(v.Differences, d.First...)
 	if d.Count > 0 {
 		v.Outcome = Failed
+		if d.Hashed {
+			v.Hint = "only hashes of these sections are stored: compare what simccl inspect --json with the options of " + c.Options() +
+				" prints in both builds, or store all with check --update --whole in the earlier one"
+		}
 		return v, fail.Check("%s: decisions differ from %s", c.Options(), c.Document())
 	}
 	v.Outcome = OK
@@ -132,12 +219,15 @@ func (v *Verdict) Text(p terminal.Palette) string {
 	case OK:
 		fmt.Fprintf(&b, "%s   %s\n", p.Green("ok"), v.Case)
 	case Failed:
-		fmt.Fprintf(&b, "%s %s: %d differences\n", p.Red("FAIL"), v.Case, v.Count)
+		fmt.Fprintf(&b, "%s %s: %s\n", p.Red("FAIL"), v.Case, count(v.Count))
 		for _, d := range v.Differences {
 			fmt.Fprintf(&b, "     %s\n", d)
 		}
 		if more := v.Count - len(v.Differences); more > 0 {
 			fmt.Fprintf(&b, "     and %d more\n", more)
+		}
+		if v.Hint != "" {
+			fmt.Fprintf(&b, "     %s\n", v.Hint)
 		}
 	}
 	return b.String()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/internal/fail"
@@ -12,7 +13,7 @@ import (
 )
 
 // TestRun: a decision that is stored is OK until it changes, and the difference
-// has its path.
+// has its name, from a summary as from a whole document.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "two.args"), []byte("--nodes 2 # hosts\n"), 0o600); err != nil {
@@ -22,28 +23,72 @@ func TestRun(t *testing.T) {
 	if err != nil || len(cases) != 1 || cases[0].Document() != filepath.Join(dir, "two.json") {
 		t.Fatal(cases, err)
 	}
-	channels := "8"
-	r := Run{Update: true, ReadOptions: os.ReadFile, ReadDocument: os.ReadFile, Decide: func(options []string, at string) ([]byte, error) {
+	algorithm := "Tree"
+	r := Run{Update: true, ReadOptions: os.ReadFile, ReadDocument: os.ReadFile, Write: write, Decide: func(options []string, at string) ([]byte, error) {
 		if len(options) != 2 || at != dir {
 			t.Errorf("options %q in %s", options, at)
 		}
-		return []byte(`{"graphs":[{"nchannels":` + channels + `}]}`), nil
+		return []byte(`{"nRanks":16,"system":{},"selection":[{"func":"AllReduce","size":8,"algo":"` + algorithm + `","proto":"LL","nChannels":1}]}`), nil
 	}}
-	if v, err := r.Check(cases[0]); err != nil || v.Outcome != Wrote {
-		t.Fatal(v, err)
+	for _, whole := range []bool{false, true} {
+		algorithm, r.Update, r.Whole = "Tree", true, whole
+		if v, err := r.Check(cases[0]); err != nil || v.Outcome != Wrote {
+			t.Fatal(v, err)
+		}
+		r.Update = false
+		if v, err := r.Check(cases[0]); err != nil || v.Outcome != OK || v.Text(terminal.Palette{}) != "ok   "+filepath.Join(dir, "two")+"\n" {
+			t.Error(v, err)
+		}
+		algorithm = "Ring"
+		v, err := r.Check(cases[0])
+		var e *fail.Error
+		if !errors.As(err, &e) || e.Kind != fail.No || v.Outcome != Failed || v.Count != 1 {
+			t.Error(v, err)
+		}
+		if text, err := json.Marshal(v.Differences); err != nil || string(text) != `["AllReduce 8 B: Tree LL → Ring LL"]` {
+			t.Errorf("%s %v", text, err)
+		}
 	}
-	r.Update = false
-	if v, err := r.Check(cases[0]); err != nil || v.Outcome != OK || v.Text(terminal.Palette{}) != "ok   "+filepath.Join(dir, "two")+"\n" {
-		t.Error(v, err)
+}
+
+func write(name string, data []byte) error { return os.WriteFile(name, data, 0o600) }
+
+// TestDir: the JUnit report has a case a stored decision: equal, different, and
+// without a document; an annotation is of the file of options.
+func TestDir(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.args": "", "a.json": `{"nRanks":16}`, "b.args": "", "b.json": `{"nRanks":8}`, "c.args": ""} {
+		if err := write(filepath.Join(dir, name), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	channels = "16"
-	v, err := r.Check(cases[0])
+	var junit string
+	r := Run{JUnit: "out.xml", ReadOptions: os.ReadFile, ReadDocument: os.ReadFile,
+		Decide: func([]string, string) ([]byte, error) { return []byte(`{"nRanks":16}`), nil },
+		Write: func(name string, data []byte) error {
+			if name != "out.xml" {
+				t.Error(name)
+			}
+			junit = string(data)
+			return nil
+		}}
+	verdicts, err := r.Dir(dir)
+	if err == nil || len(verdicts) != 3 {
+		t.Fatal(verdicts, err)
+	}
+	for _, want := range []string{`tests="3" failures="1" errors="1" skipped="0"`, `<failure message="1 difference">ranks: 8 → 16</failure>`, "make it with --update"} {
+		if !strings.Contains(junit, want) {
+			t.Errorf("no %s in\n%s", want, junit)
+		}
+	}
+	notes := Report("ci", []Verdict{verdicts[1]}).Annotations()
+	if !strings.HasPrefix(notes, "::error file=") || !strings.HasSuffix(notes, "::1 difference; ranks: 8 → 16\n") {
+		t.Error(notes)
+	}
+	r.Whole = true
 	var e *fail.Error
-	if !errors.As(err, &e) || e.Kind != fail.No || v.Outcome != Failed || v.Count != 1 {
-		t.Error(v, err)
-	}
-	if text, err := json.Marshal(v.Differences); err != nil || string(text) != `["graphs[0].nchannels: was 8, is 16"]` {
-		t.Errorf("%s %v", text, err)
+	if _, err := r.Dir(dir); !errors.As(err, &e) || e.Kind != fail.BadArgument {
+		t.Error("--whole without --update:", err)
 	}
 }
 

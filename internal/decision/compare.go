@@ -2,119 +2,121 @@ package decision
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
+	"errors"
 	"slices"
-	"strings"
 )
 
-// Difference is one place where two documents part.
+// Difference is one place where two documents part, in NCCL's words:
+// "AllReduce 8 B to 1 MiB: Tree LL → Ring LL", "ring graph channels: 8 → 16".
 type Difference struct {
-	Path string // of the value in the document: "graphs[0].nchannels"
-	What string // "was 8, is 16"
+	What string // the range of sizes, or the quantity
+	Was  string // the stored value; "none" where there is none
+	Is   string
 }
 
-// String is path and difference.
-func (d Difference) String() string { return d.Path + ": " + d.What }
+// String is the difference as one line.
+func (d Difference) String() string { return d.What + ": " + d.Was + " → " + d.Is }
 
 // MarshalText is String, for JSON.
 func (d Difference) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // Differences lists where two documents part.
 type Differences struct {
-	First []Difference // the first of them
-	Count int
+	First  []Difference // the first of each section
+	Count  int
+	Hashed bool // of some sections no more is known than that they differ
+	shown  int  // of the current section
 }
 
-// Compare compares two documents: numbers to 1e-5 of themselves, all else exactly.
+// shownDifferences bounds what is listed of one section or kind of change of the
+// choices, so that none hides the others.
+const shownDifferences = 12
+
+func (d *Differences) add(what, was, is string) {
+	d.Count++
+	if d.shown++; d.shown <= shownDifferences {
+		d.First = append(d.First, Difference{what, was, is})
+	}
+}
+
+// Compare compares a stored document with the whole document of now (Encode). The
+// stored one is either such a document, whose numbers are compared to 1e-5 of
+// themselves and all else exactly, or a Summary, which is compared exactly. The
+// error is of a text that is neither.
 func Compare(want, got []byte) (Differences, error) {
 	var d Differences
-	var w, g any
+	var w, g map[string]any
 	if err := json.Unmarshal(want, &w); err != nil {
 		return d, err
 	}
 	if err := json.Unmarshal(got, &g); err != nil {
 		return d, err
 	}
-	d.compare("", w, g)
+	if w == nil {
+		return d, errors.New("no document of inspect --json, nor of check --update")
+	}
+	if _, ok := w[formKey]; ok {
+		stored, err := parseSummary(want)
+		if err != nil {
+			return d, err
+		}
+		now, err := Summarize(got)
+		if err != nil {
+			return d, err
+		}
+		d.summaries(stored, now)
+		return d, nil
+	}
+	d.documents(w, g)
 	return d, nil
 }
 
-const (
-	shownDifferences = 20
-	tolerance        = 1e-5
-)
-
-func (d *Differences) add(at, format string, args ...any) {
-	if d.Count++; d.Count <= shownDifferences {
-		d.First = append(d.First, Difference{strings.TrimPrefix(at, "."), fmt.Sprintf(format, args...)})
+// documents compares whole documents, the choices first.
+func (d *Differences) documents(w, g map[string]any) {
+	was, wOK := choicesOf(w["selection"])
+	is, gOK := choicesOf(g["selection"])
+	if wOK && gOK {
+		d.choices(was, is)
+	}
+	for _, key := range sectionKeys(w, g) {
+		if key == "selection" && wOK && gOK {
+			continue
+		}
+		d.shown = 0
+		old, inW := w[key]
+		now, inG := g[key]
+		n := namer{w, g}
+		walk([]any{key}, field{old, inW}, field{now, inG}, func(at []any, was, is string) { d.add(n.name(at), was, is) })
 	}
 }
 
-func (d *Differences) compare(at string, want, got any) {
-	switch w := want.(type) {
-	case map[string]any:
-		g, ok := got.(map[string]any)
-		if !ok {
-			d.add(at, "was an object, is %s", short(got))
-			return
+// documentOrder is the order of the sections in a document.
+var documentOrder = []string{"reference", "nNodes", "gpusPerNode", "nRanks", "env", "notes", "topoXml", "system", "paths", "graphs",
+	"domains", "graphXml", "graphsFinal", "channels", "tuning", "selection"}
+
+// sectionKeys lists the keys of two documents in their order; unknown ones are the
+// last, in alphabetical order.
+func sectionKeys[V any](w, g map[string]V) []string {
+	rank := func(k string) int {
+		if i := slices.Index(documentOrder, k); i >= 0 {
+			return i
 		}
-		d.compareKeys(at, w, g)
-	case []any:
-		g, ok := got.([]any)
-		if !ok || len(g) != len(w) {
-			d.add(at, "had %d elements, has %d", len(w), len(g))
-			return
-		}
-		for i := range w {
-			d.compare(fmt.Sprintf("%s[%d]", at, i), w[i], g[i])
-		}
-	case float64:
-		g, ok := got.(float64)
-		if !ok || math.Abs(w-g) > tolerance*max(math.Abs(w), math.Abs(g), 1e-9) {
-			d.add(at, "was %v, is %s", w, short(got))
-		}
-	default:
-		if want != got {
-			d.add(at, "was %s, is %s", short(want), short(got))
-		}
+		return len(documentOrder)
 	}
+	keys := unionKeys(w, g)
+	slices.SortStableFunc(keys, func(a, b string) int { return rank(a) - rank(b) })
+	return keys
 }
 
-func (d *Differences) compareKeys(at string, w, g map[string]any) {
-	keys := map[string]bool{}
+// unionKeys lists the keys of either map in alphabetical order.
+func unionKeys[V any](w, g map[string]V) []string {
+	var keys []string
 	for k := range w {
-		keys[k] = true
+		keys = append(keys, k)
 	}
 	for k := range g {
-		keys[k] = true
+		keys = append(keys, k)
 	}
-	sorted := make([]string, 0, len(keys))
-	for k := range keys {
-		sorted = append(sorted, k)
-	}
-	slices.Sort(sorted)
-	for _, k := range sorted {
-		_, inW := w[k]
-		_, inG := g[k]
-		switch {
-		case !inG:
-			d.add(at+"."+k, "is missing")
-		case !inW:
-			d.add(at+"."+k, "is new: %s", short(g[k]))
-		default:
-			d.compare(at+"."+k, w[k], g[k])
-		}
-	}
-}
-
-func short(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	if len(text) > 60 {
-		return string(text[:57]) + "..."
-	}
-	return string(text)
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }

@@ -27,7 +27,7 @@ func (q *Request) Run(read func(name string) ([]byte, error), write func(name st
 	if q.JUnit == "" {
 		return rep, nil
 	}
-	text, err := rep.junit()
+	text, err := rep.ci().JUnit()
 	if err == nil {
 		err = write(q.JUnit, text)
 	}

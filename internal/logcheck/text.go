@@ -1,9 +1,10 @@
 package logcheck
 
 import (
-	"encoding/xml"
 	"fmt"
 	"strings"
+
+	"github.com/simccl/simccl/internal/cireport"
 )
 
 // Text is the report for a reader: a line a section, then the differences.
@@ -37,61 +38,21 @@ func (rep *Report) Text() string {
 		fmt.Fprintf(&b, "note: %s\n", note)
 	}
 	if rep.github {
-		rep.annotate(&b)
+		b.WriteString(rep.ci().Annotations())
 	}
 	return b.String()
 }
 
-// annotate adds an annotation for each section that differs (GitHub Actions,
-// workflow commands).
-func (rep *Report) annotate(b *strings.Builder) {
-	escape := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	for _, n := range Names {
-		if s := rep.Sections[n.Name]; s.First != "" {
-			fmt.Fprintf(b, "::error title=simccl check %s::%d of %d lines equal; %s\n", n.Name, s.Equal, s.Compared, escape.Replace(s.First))
-		}
-	}
-}
-
-// junitSuite is a JUnit report: one suite, a case a section.
-type junitSuite struct {
-	XMLName  xml.Name    `xml:"testsuite"`
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Name    string        `xml:"name,attr"`
-	Class   string        `xml:"classname,attr"`
-	Failure *junitFailure `xml:"failure,omitempty"`
-	Skipped *struct{}     `xml:"skipped,omitempty"`
-}
-
-type junitFailure struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-// junit is the report as XML for CI servers.
-func (rep *Report) junit() ([]byte, error) {
-	suite := junitSuite{Name: "simccl check, NCCL " + rep.Version}
+// ci is the report as CI servers read it: a case a section.
+func (rep *Report) ci() *cireport.Report {
+	out := &cireport.Report{Name: "simccl check, NCCL " + rep.Version}
 	for _, n := range Names {
 		s := rep.Sections[n.Name]
-		c := junitCase{Name: n.Name, Class: "simccl.check"}
-		switch {
-		case s.Compared == 0:
-			c.Skipped = &struct{}{}
-			suite.Skipped++
-		case s.First != "":
-			c.Failure = &junitFailure{Message: fmt.Sprintf("%d of %d lines equal", s.Equal, s.Compared), Text: strings.Join(s.Differences, "\n")}
-			suite.Failures++
+		c := cireport.Case{Name: n.Name, Skipped: s.Compared == 0}
+		if s.First != "" {
+			c.Failure, c.First, c.Text = fmt.Sprintf("%d of %d lines equal", s.Equal, s.Compared), s.First, strings.Join(s.Differences, "\n")
 		}
-		suite.Tests++
-		suite.Cases = append(suite.Cases, c)
+		out.Cases = append(out.Cases, c)
 	}
-	text, err := xml.MarshalIndent(suite, "", "  ")
-	return append([]byte(xml.Header), append(text, '\n')...), err
+	return out
 }

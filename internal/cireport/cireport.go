@@ -1,0 +1,98 @@
+// Package cireport renders the verdicts of a check as CI servers read them: a JUnit
+// report, and annotations of GitHub Actions. Input: a Report. It knows nothing of
+// what was checked, and writes no files.
+package cireport
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+)
+
+// Report is a list of cases with their verdicts.
+type Report struct {
+	Name  string // of the suite
+	Cases []Case
+}
+
+// Case is one verdict: Failure, Error, Skipped, or none of them where it passed.
+type Case struct {
+	Name    string
+	File    string // that an annotation belongs to; "" for none
+	Failure string // what is wrong, in a few words
+	First   string // the first difference of a failure
+	Text    string // all differences that are listed, in lines
+	Error   string // why there is no verdict
+	Skipped bool
+}
+
+type suite struct {
+	XMLName  xml.Name   `xml:"testsuite"`
+	Name     string     `xml:"name,attr"`
+	Tests    int        `xml:"tests,attr"`
+	Failures int        `xml:"failures,attr"`
+	Errors   int        `xml:"errors,attr,omitempty"`
+	Skipped  int        `xml:"skipped,attr"`
+	Cases    []testcase `xml:"testcase"`
+}
+
+type testcase struct {
+	Name    string    `xml:"name,attr"`
+	Class   string    `xml:"classname,attr"`
+	Failure *message  `xml:"failure,omitempty"`
+	Error   *message  `xml:"error,omitempty"`
+	Skipped *struct{} `xml:"skipped,omitempty"`
+}
+
+type message struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// JUnit is the report as XML: one suite.
+func (rep *Report) JUnit() ([]byte, error) {
+	s := suite{Name: rep.Name, Tests: len(rep.Cases)}
+	for _, c := range rep.Cases {
+		t := testcase{Name: c.Name, Class: "simccl.check"}
+		switch {
+		case c.Skipped:
+			t.Skipped = &struct{}{}
+			s.Skipped++
+		case c.Error != "":
+			t.Error = &message{Message: c.Error}
+			s.Errors++
+		case c.Failure != "":
+			t.Failure = &message{Message: c.Failure, Text: c.Text}
+			s.Failures++
+		}
+		s.Cases = append(s.Cases, t)
+	}
+	text, err := xml.MarshalIndent(s, "", "  ")
+	return append([]byte(xml.Header), append(text, '\n')...), err
+}
+
+var (
+	escapeMessage  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// Annotations are workflow commands of GitHub Actions, a line for each case that
+// failed or has no verdict.
+func (rep *Report) Annotations() string {
+	var b strings.Builder
+	for _, c := range rep.Cases {
+		text := c.Error
+		if c.Failure != "" {
+			text = c.Failure + "; " + c.First
+		}
+		if text == "" || c.Skipped {
+			continue
+		}
+		b.WriteString("::error ")
+		if c.File != "" {
+			fmt.Fprintf(&b, "file=%s,", escapeProperty.Replace(c.File))
+		}
+		fmt.Fprintf(&b, "title=simccl check %s::%s\n", escapeProperty.Replace(c.Name), escapeMessage.Replace(text))
+	}
+	return b.String()
+}
