@@ -44,7 +44,7 @@ func nccl2234() *Ruleset {
 	r := nccl2243()
 	r.Release = Release{2, 23, 4}
 	r.Topo.FuseNICs = false       // topo.cc: since 2.24.3
-	r.Topo.NICsByCard = true      // graph/topo.cc:419
+	r.Topo.NICsByCard = true      // graph/topo.cc:432
 	r.Tuning.PATEff = .85         // graph/tuning.cc:215
 	r.Tuning.LLMixedAsAMD = false // graph/tuning.cc:173
 	r.Tuning.ListsOfAll = true    // graph/tuning.cc:21, 311

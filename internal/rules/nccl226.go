@@ -51,7 +51,7 @@ func nccl2266() *Ruleset {
 	t.P2CPaths, t.P2CFromPHB = false, false // graph/topo.h:80
 	t.GDRC2C, t.GDRLevelC2C = false, PXB    // graph/paths.cc:329
 	t.P2CAsC2C = false                      // graph/paths.cc:429
-	t.FlattenSecond = true                  // graph/topo.cc:208
+	t.FlattenSecond = true                  // graph/topo.cc:250
 
 	s := &r.Search
 	s.FirstGPUs = FewestHops                       // graph/search.cc:612
