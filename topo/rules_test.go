@@ -141,7 +141,7 @@ func TestBuildWantsRules(t *testing.T) {
 }
 
 // TestNICsByCard: two functions of a card are two NIC nodes, before 2.24.3 one
-// (topo.cc:432 of v2.23.4 clears the last digit of the bus id).
+// (topo.cc:433 of v2.23.4 clears the last digit of the bus id).
 func TestNICsByCard(t *testing.T) {
 	text := strings.NewReplacer("0000:05:00.0", "0000:04:00.1").Replace(ruledHost)
 	for _, c := range []struct{ release, want string }{{"2.23.4", "[4000 2]"}, {"2.24.3", "[4000 1] [4001 1]"}} {
@@ -171,7 +171,7 @@ func TestNICsByCard(t *testing.T) {
 
 // TestFlattenSecond: a Broadcom switch of two levels becomes one node, after which the
 // list of PCI nodes is read from its second entry on, since 2.27.3 from its first
-// (topo.cc:250 of v2.26.6, topo.cc:252 of v2.27.3). It shows where the level that
+// (topo.cc:254 of v2.26.6, topo.cc:252 of v2.27.3). It shows where the level that
 // goes was the first entry: the one that stays is read again, and marked, only by
 // the later release.
 func TestFlattenSecond(t *testing.T) {
