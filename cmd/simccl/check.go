@@ -31,7 +31,7 @@ and choices. Exit status 7 and the first differences if there are any.`,
 		Example: `  echo "--topo dgx.xml --nodes 2" > ci/dgx-2.args
   simccl check ci --update && git add ci
   simccl check ci
-  simccl check --log nccl.rank0.log nccl.rank1.log`,
+  simccl check --log nccl.log.gz`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(q.Logs) > 0 {
 				return nil

@@ -58,6 +58,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 	for _, set := range []string{
 		"mkdir ci && cp dgx.xml ci && git init -q .",
+		"cp testdata/measured/h200x4/logs/info_4.log.gz nccl.log.gz",
 		"simccl topo fabric leaf-spine --hosts 2 --nets 8 --per-leaf 1 > net.json",
 		"simccl run all_reduce --sizes 64K --trace real.json > measured.txt && cp real.json sim.json && gzip sim.json",
 		"printf 'exit 0\\n' > dot && chmod +x dot && mkdir bin && mv dot bin",

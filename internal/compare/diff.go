@@ -137,7 +137,8 @@ func load(r io.Reader, kept *chrome.Budget) (*side, error) {
 		}
 	}
 	for _, list := range s.slices {
-		slices.SortStableFunc(list, func(a, b *slice) int { return cmp.Compare(a.start, b.start) })
+		// Of slices that start together the longer is first, in whatever order a format lists them.
+		slices.SortStableFunc(list, func(a, b *slice) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end)) })
 	}
 	s.launches()
 	return s, nil
