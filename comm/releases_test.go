@@ -154,6 +154,9 @@ func choicesOfReleases() []of {
 			return len(c.Model.WhyOff(tuning.Op{Func: coll.AllReduce, Count: 1024}, coll.Ring, coll.LL128))
 		}, "2.26.6", "2.27.3", "2", "1"},
 		{"NVLS gathers", []member{{"dgx-h100", 1}}, bw(coll.AllGather, coll.NVLS, coll.Simple), "2.26.6", "2.27.3", "320", "280"},
+		// The speed of all GPUs of a node, of eight 85 % (graph/tuning.cc:265 of v2.26.6);
+		// then the slower of that and 90 % of the network's (graph/tuning.cc:290 of v2.27.3).
+		{"CollNetDirect gathers", []member{h100}, collNetGathers, "2.26.6", "2.27.3", "326.4", "345.59998"},
 		{"NVLS by efficiency", []member{{"dgx-h100", 1}}, bw(coll.AllReduce, coll.NVLS, coll.Simple), "2.27.7", "2.28.3", "266.66666", "272"},
 		{"NVLS gathers by ratio", []member{{"dgx-h100", 1}}, bw(coll.AllGather, coll.NVLS, coll.Simple), "2.22.3", "2.23.4", "266.66666", "320"},
 		{"latency of NVLSTree", []member{h100}, lat(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.28.3", "2.28.9", "53", "66.8"},
@@ -172,4 +175,17 @@ func choicesOfReleases() []of {
 		{"least traffic", []member{h100}, split(coll.Simple, coll.Ring, 1<<14), "2.28.9", "2.29.7", "8 2048 2048 2097152 <nil>", "4 4096 4096 2097152 <nil>"},
 		{"chunks of NVLSTree", []member{b200}, split(coll.Simple, coll.NVLSTree, 1<<25), "2.29.7", "2.30.7", "8 4194304 4194304 131072 <nil>", "8 4194304 4194304 65536 <nil>"},
 	}
+}
+
+// collNetGathers is the bandwidth of AllGather by CollNetDirect where the network
+// reduces, as if its graph were the tree's.
+func collNetGathers(c *comm.Comm) any {
+	in := c.Model.In
+	in.CollNet = tuning.CollNet{Enabled: true, Heads: 8, DirectHeads: 8, AllGather: true, ReduceScatter: true, Reduces: tuning.SHARPReduces}
+	in.Graphs[search.CollNetDirectID] = in.Graphs[search.TreeID]
+	m, err := tuning.New(in, tuning.Params{Rules: c.Rules})
+	if err != nil {
+		return err
+	}
+	return m.Raw[coll.AllGather][coll.CollNetDirect][coll.Simple]
 }

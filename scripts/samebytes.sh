@@ -15,6 +15,18 @@ if [ $# -lt 2 ]; then
 	exit 6
 fi
 root=$(cd "$(dirname "$0")/.." && pwd)
+# A binary that does not run gives the same error as another that does not: the
+# comparison would find no difference.
+for binary in "$1" "$2"; do
+	if ! [ -f "$binary" ] || ! [ -x "$binary" ]; then
+		echo "samebytes.sh: $binary is no executable file; build it with go build -o $binary ./cmd/simccl" >&2
+		exit 6
+	fi
+	if ! "$binary" --help >/dev/null 2>&1; then
+		echo "samebytes.sh: $binary --help fails; build it for this machine with go build -o $binary ./cmd/simccl" >&2
+		exit 6
+	fi
+done
 old=$(realpath "$1") new=$(realpath "$2") pattern=${3:-.}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM

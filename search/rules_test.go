@@ -156,3 +156,49 @@ func TestSearchWantsRules(t *testing.T) {
 		t.Errorf("rules of another release: %v", err)
 	}
 }
+
+// TestFirstGPUsByHops: of the GPUs on the widest path from a net, a channel starts at
+// the one with the best kind of path (search.cc:603 of v2.27.3), before at those in
+// fewest hops (search.cc:612 of v2.26.6). Here GPU 0 is behind the net's own switch, two
+// switches further down, and the others at the CPU, which is one hop less: by
+// fewest hops all channels would cross the host bridge, which is worse than any
+// path from a GPU to the net, and none is found.
+func TestFirstGPUsByHops(t *testing.T) {
+	const pci = `link_speed="32.0 GT/s PCIe" link_width="16"`
+	gpu := func(dev int) string {
+		return fmt.Sprintf(`<pci busid="0000:%d0:00.0" class="0x030200" %s><gpu dev="%d" sm="80" gdr="1"><nvlink target="fffffff:ff:ff.0" count="12" tclass="0x068000"/></gpu></pci>`, dev+1, pci, dev)
+	}
+	bridge := func(bus, in string) string {
+		return fmt.Sprintf(`<pci busid="0000:%s:00.0" class="0x060400" %s>%s</pci>`, bus, pci, in)
+	}
+	text := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">` +
+		bridge("01", `<pci busid="0000:04:00.0" class="0x020700" `+pci+`><nic><net name="mlx5_0" dev="0" speed="200000" port="1" guid="0x1" gdr="1"/></nic></pci>`+
+			bridge("02", bridge("03", gpu(0)))) + gpu(1) + gpu(2) + gpu(3) + `</cpu></system>`
+	spec, err := topoxml.Parse([]byte(text), "t.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ release, want string }{{"2.26.6", "0.1 GB/s, none by SYS"}, {"2.27.3", "24 GB/s, first GPU 0 by PXB"}} {
+		r, err := rules.For(c.release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks = 8
+		h, err := topo.Build(spec, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := search.Compute(h.System(0), search.Want{ID: search.TreeID, Pattern: search.TreePattern, MinChannels: 1, MaxChannels: 1}, search.Params{Rules: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := "none"
+		if g.BWInter > 1 { // else the fallback, which has no search behind it
+			first = fmt.Sprintf("first GPU %d", g.Intra[0][0])
+		}
+		if got := fmt.Sprintf("%v GB/s, %s by %v", g.BWInter, first, g.TypeInter); got != c.want {
+			t.Errorf("NCCL %s: %s, want %s", c.release, got, c.want)
+		}
+	}
+}

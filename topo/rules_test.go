@@ -139,3 +139,60 @@ func TestBuildWantsRules(t *testing.T) {
 		t.Errorf("no node at all: %v", err)
 	}
 }
+
+// TestNICsByCard: two functions of a card are two NIC nodes, before 2.24.3 one
+// (topo.cc:433 of v2.23.4 clears the last digit of the bus id).
+func TestNICsByCard(t *testing.T) {
+	text := strings.NewReplacer("0000:05:00.0", "0000:04:00.1").Replace(ruledHost)
+	for _, c := range []struct{ release, want string }{{"2.23.4", "[4000 2]"}, {"2.24.3", "[4000 1] [4001 1]"}} {
+		r, err := rules.For(c.release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks = 2
+		p.MergeLevel = units.Some(topo.PathLOC) // no virtual NIC of both
+		s := built(t, text, p).Systems[0]
+		var got []string
+		for _, n := range s.Of(topo.NIC) {
+			nets := 0
+			for _, l := range s.Nodes[n].Links {
+				if s.Links[l].Kind == topo.LinkNET {
+					nets++
+				}
+			}
+			got = append(got, fmt.Sprintf("[%x %d]", s.Nodes[n].Ident, nets))
+		}
+		if g := strings.Join(got, " "); g != c.want {
+			t.Errorf("NCCL %s: NIC nodes with their nets %s, want %s", c.release, g, c.want)
+		}
+	}
+}
+
+// TestFlattenSecond: a Broadcom switch of two levels becomes one node, after which the
+// list of PCI nodes is read from its second entry on, since 2.27.3 from its first
+// (topo.cc:254 of v2.26.6, topo.cc:252 of v2.27.3). It shows where the level that
+// goes was the first entry: the one that stays is read again, and marked, only by
+// the later release.
+func TestFlattenSecond(t *testing.T) {
+	text := strings.Replace(ruledHost, `<pci busid="0000:01:00.0" class="0x060400"`,
+		`<pci busid="0000:00:01.0" class="0x060400" device="0xc030" vendor="0x1000" subsystem_vendor="0x1000" subsystem_device="0x1000" link_speed="32.0 GT/s PCIe" link_width="16">`+
+			`<pci busid="0000:01:00.0" class="0x060400" device="0xc030" vendor="0x1000" subsystem_vendor="0x1000" subsystem_device="0x0000"`, 1)
+	text = strings.Replace(text, "</pci></cpu>", "</pci></pci></cpu>", 1)
+	for _, c := range []struct{ release, want string }{{"2.26.6", "1000 1000c03010000000"}, {"2.27.3", "1000 1000c0301000ffff"}} {
+		r, err := rules.For(c.release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks = 2
+		s := built(t, text, p).Systems[0]
+		var got []string
+		for _, n := range s.Of(topo.PCI) {
+			got = append(got, fmt.Sprintf("%x %x", s.Nodes[n].Ident, s.Nodes[n].PCI.Device))
+		}
+		if g := strings.Join(got, "; "); g != c.want {
+			t.Errorf("NCCL %s: PCI nodes %s, want %s", c.release, g, c.want)
+		}
+	}
+}

@@ -108,6 +108,28 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestRoundTripOfReleases is the same for the text of other releases.
+func TestRoundTripOfReleases(t *testing.T) {
+	for _, release := range []string{"2.21.5", "2.22.3", "2.23.4", "2.24.3", "2.27.3", "2.27.7", "2.29.7"} { // 2.30.7 has DEV nodes, which are not taken from a log
+		for _, name := range []string{"dgx-h100", "hgx-a100-4"} {
+			for _, nodes := range []int{1, 2} {
+				if testing.Short() && nodes == 1 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s.%s.n%d", release, name, nodes), func(t *testing.T) {
+					site, err := site.OpenFor(release, site.Nodes(golden.Root(t, "testdata", "topos", name+".xml"), nodes))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if n := check(t, parse(t, logOf(site.Comm))); n < 20 {
+						t.Errorf("%d lines compared", n)
+					}
+				})
+			}
+		}
+	}
+}
+
 // logOf is what all ranks log, with the lines around those of ncclog that say
 // which rank it is.
 func logOf(c *comm.Comm) []byte {
@@ -119,7 +141,7 @@ func logOf(c *comm.Comm) []byte {
 	}
 	for r := range int32(c.NRanks) {
 		prefix := ncclog.RankPrefix(c, r)
-		fmt.Fprintf(&b, "%sNCCL version 2.28.9+cuda13.0\n", prefix)
+		fmt.Fprintf(&b, "%sNCCL version %s+cuda13.0\n", prefix, c.Rules.Version())
 		fmt.Fprintf(&b, "%sncclCommInitRank comm 0x1000 rank %d nranks %d cudaDev 0 nvmlDev 0 busId 1000 commId 0xabc - Init START\n", prefix, r, c.NRanks)
 		sys := c.Domains[c.NodeOf[r]].System
 		for i, id := range sys.Of(topo.NET) {

@@ -209,11 +209,15 @@ func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank
 	s := rep.Sections["choices"]
 	known := map[string]string{}
 	var runs []span
-	grouped := 0
+	grouped, unnamed := 0, 0
 	for i := range r.Ops {
 		op := &r.Ops[i]
 		if op.Grouped {
 			grouped++
+			continue
+		}
+		if op.Func == "" {
+			unnamed++
 			continue
 		}
 		key := fmt.Sprint(op.Text.Text, op.Type, op.RedOp, op.Root)
@@ -233,6 +237,9 @@ func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank
 	}
 	if grouped > 0 {
 		rep.note("communicator %s: %d choices of grouped calls are not compared", of.ID, grouped)
+	}
+	if unnamed > 0 {
+		rep.note("communicator %s: %d choices are not compared, since NCCL before 2.23.4 does not name their operation; log the calls with NCCL_DEBUG_SUBSYS=COLL too", of.ID, unnamed)
 	}
 	for _, run := range runs {
 		if run.differs() {
@@ -256,7 +263,10 @@ func choose(c *comm.Comm, op *ncclog.Choice) (string, error) {
 		}
 	}
 	o.Count = op.Bytes / int64(o.Type.Size())
-	req, _, err := c.Request(o)
+	if c.Rules.Log.OpTime && (f == coll.AllGather || f == coll.ReduceScatter) {
+		o.Count /= int64(c.NRanks) // the bytes of all ranks (2.23.4 enqueue.cc:72)
+	}
+	req, choice, err := c.Request(o)
 	if err != nil {
 		return "", err
 	}
@@ -264,5 +274,5 @@ func choose(c *comm.Comm, op *ncclog.Choice) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return ncclog.OfOp(req, split).Text, nil
+	return ncclog.OfOp(c.Rules, req, &choice, split).Text, nil
 }

@@ -147,7 +147,7 @@ func once(lines []ncclog.Text) ([]ncclog.Text, int) {
 	return out, repeats
 }
 
-var netLine = regexp.MustCompile(`\+ NET\[[\d.]+\] - NET/[0-9a-f]+-[0-9a-f]+ .*$`)
+var netLine = regexp.MustCompile(`\+ NET\[[\d.]+\] - NET/[0-9a-fA-F]+(?:-[0-9a-f]+)? .*$`)
 
 // shorten drops NETs that a line of paths has had, and the piece at its cut end.
 func shorten(line string) string {

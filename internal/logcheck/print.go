@@ -52,6 +52,8 @@ type place struct {
 }
 
 var (
+	// rawText is a node by its whole id, as links name it before 2.23.4.
+	rawText  = regexp.MustCompile(`^(CPU|GPU|NIC|NET|NVS)/([0-9A-F]+)((?: \([^)]*\))?)$`)
 	nodeText = regexp.MustCompile(`^(CPU|GPU|PCI|NIC|NET|NVS|DEV)/([0-9a-f]+)-([0-9a-f]+)(?: \(([^)]*)\))?$`)
 	linkText = regexp.MustCompile(`^( *)\+ (\w+)\[(\d+\.\d)\] - (.*)$`)
 )
@@ -117,7 +119,7 @@ func (p *printed) line(text string) error {
 	}
 	owner := p.stack[len(p.stack)-1].e
 	bw, _ := strconv.ParseFloat(link[3], 64)
-	m := nodeText.FindStringSubmatch(link[4])
+	m := nodeText.FindStringSubmatch(byHost(link[4]))
 	if m == nil {
 		return p.fail("an unknown node")
 	}
@@ -126,6 +128,19 @@ func (p *printed) line(text string) error {
 		p.stack = append(p.stack, place{len(text) - len(link[4]), inner})
 	}
 	return err
+}
+
+// byHost is the text of a node with its host and id, whose whole id it may have.
+func byHost(text string) string {
+	m := rawText.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	id, err := strconv.ParseUint(m[2], 16, 64)
+	if err != nil {
+		return text
+	}
+	return fmt.Sprintf("%s/%x-%x%s", m[1], id>>56, id&(1<<56-1), m[3])
 }
 
 // link adds what a link leads to; the element whose own links may follow is
@@ -303,6 +318,9 @@ func (p *printed) nvlink(owner *decl.Element, bw float64, m []string) error {
 // net adds "NET/0-0 (coll/asic/port/bw)".
 func (p *printed) net(owner *decl.Element, m []string) error {
 	f := strings.Split(m[4], "/")
+	if len(f) == 3 {
+		f = append([]string{"0"}, f...) // no CollNet before 2.24.3
+	}
 	id, err := strconv.ParseInt(m[3], 16, 32)
 	if owner.Name != "nic" || len(f) != 4 || err != nil {
 		return p.fail("a NET without its description")

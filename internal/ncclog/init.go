@@ -31,6 +31,10 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 	l.nvls(c, rank)
 	if rank == 0 {
 		for i := range c.Channels {
+			if c.Rules.Log.WideRings {
+				l.wideRing(i, len(c.Channels), c.Channels[i].Order)
+				continue
+			}
 			l.ringOrder(i, len(c.Channels), c.Channels[i].Order)
 		}
 	}
@@ -64,27 +68,45 @@ func searched(c *comm.Comm, d *connect.Domain, id int) bool {
 
 // graph prints a searched graph (search.cc:1199).
 func (l *log) graph(d *connect.Domain, g *search.Graph) {
+	form := &d.System.Rules.Log
 	l.add(Graph, "Pattern %d, crossNic %d, nChannels %d, bw %f/%f, type %v/%v, sameChannels %d",
 		g.Pattern, g.CrossNIC, g.NChannels, g.BWIntra, g.BWInter, g.TypeIntra, g.TypeInter, g.SameChannels)
 	names := map[int]string{}
 	for _, id := range d.System.Of(topo.GPU) {
 		names[d.System.Nodes[id].GPU.Rank] = d.System.Name(id)
+		if form.GPURanks {
+			names[d.System.Nodes[id].GPU.Rank] = fmt.Sprintf("GPU/%d", int(d.First)+d.System.Nodes[id].GPU.Rank)
+		}
 	}
-	net := func(id uint64) string { return fmt.Sprintf(" NET/%x-%x", id>>56, id&(1<<56-1)) }
+	const local = uint64(1)<<56 - 1
+	net := func(id uint64) string {
+		if form.RawIDs {
+			return fmt.Sprintf(" NET/%x", id)
+		}
+		return fmt.Sprintf(" NET/%x-%x", id>>56, id&local)
+	}
 	for c := range g.NChannels {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%2d :", c)
 		if d.System.Inter {
 			b.WriteString(net(g.Inter[c][0]))
 		}
-		for _, r := range g.Intra[c] {
+		ranks := g.Intra[c]
+		if g.ID == search.NVLSID {
+			ranks = ranks[:min(len(ranks), 1)]
+		}
+		for _, r := range ranks {
 			b.WriteString(" " + names[r])
-			if g.ID == search.NVLSID {
-				break
-			}
+		}
+		if form.GPURanks { // what the search leaves open, as in NVLS, is still zero
+			b.WriteString(strings.Repeat(" GPU/0", len(names)-len(ranks)))
 		}
 		if d.System.Inter {
-			b.WriteString(net(g.Inter[c][1]))
+			leaves := g.Inter[c][1]
+			if form.FirstNetTwice {
+				leaves = leaves&^local | g.Inter[c][0]&local
+			}
+			b.WriteString(net(leaves))
 		}
 		l.add(Graph, "%s", b.String())
 	}
@@ -141,6 +163,16 @@ func (l *log) ringOrder(channel, of int, order []int32) {
 	}
 	if len(b) >= size {
 		b = append(b[:size-4], "..."...)
+	}
+	l.add(Init, "%s", b)
+}
+
+// wideRing prints a ring as NCCL did before 2.23.4 (2.22.3 rings.cc:12).
+func (l *log) wideRing(channel, of int, order []int32) {
+	const most = 20
+	b := fmt.Appendf(nil, "Channel %02d/%02d : ", channel, of)
+	for _, r := range order[:min(len(order), most)] {
+		b = fmt.Appendf(b, " %3d", r)
 	}
 	l.add(Init, "%s", b)
 }

@@ -123,9 +123,9 @@ var (
 	prefix    = regexp.MustCompile(`(\S+:\d+:\d+) \[(-?\d+)\] (?:\S+:\d+ )?NCCL INFO `)
 	version   = regexp.MustCompile(`^NCCL version (\d+\.\d+\.\d+)(?:\+cuda(\S+))?`)
 	setBy     = regexp.MustCompile(`^(NCCL_[A-Z0-9_]+) set by environment to (.*)$`)
-	initStart = regexp.MustCompile(`^(ncclComm\w+) comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+)(.*?)(?:- )?Init START`)
+	initStart = regexp.MustCompile(`^(?:\[Rank \d+\] )?(ncclComm\w+) comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+)(.*?)(?:- )?Init START`)
 	commID    = regexp.MustCompile(`commId (0x[0-9a-f]+)`)
-	splitOf   = regexp.MustCompile(`parent (0x[0-9a-f]+)(?: splitCount (-?\d+))? color (-?\d+)`)
+	splitOf   = regexp.MustCompile(`parent (0x[0-9a-f]+)(?: (?:splitCount|childCount) (-?\d+))? color (-?\d+)`)
 	placeLine = regexp.MustCompile(`^comm 0x[0-9a-f]+ rank \d+ nRanks \d+ nNodes (\d+) localRanks (\d+) localRank (\d+) MNNVL (\d+)`)
 	filledNet = regexp.MustCompile(`Filled (.+) in topo with pciPath=`)
 	gdrLine   = regexp.MustCompile(`GPU Direct RDMA (Enabled|Disabled)(?: \(.*\))? for HCA \d+ '([^']*)'`)
@@ -134,8 +134,10 @@ var (
 	castLine     = regexp.MustCompile(`^NVLS multicast support is (not )?available`)
 	callLine     = regexp.MustCompile(`^(\w+): opCount [0-9a-f]+ sendbuff \S+ (?:recvbuff \S+ )?(?:acc \S+ )?count (\d+) datatype (\d+) op (\d+) root (-?\d+) comm (0x[0-9a-f]+)`)
 	opLine       = regexp.MustCompile(`^(\w+): (\d+) Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{(\d+)\.\.(\d+)\}`)
-	connLine     = regexp.MustCompile(`^Channel (\d+)/(\d+) : (\d+)\[\w+\] -> (\d+)\[\w+\] (\[send\] |\[receive\] )?via (\w+)(?:/[^/ ]+/(\d+))?(\S*)(.*)$`)
-	usesGPU      = regexp.MustCompile(`^#\s+Rank\s+(\d+) Group\s+\d+ Pid\s+\d+ on\s+\S+ device\s+\d+ \[[^\]]*\] (.+?)\s*$`)
+	// Before 2.24.3, and without the operation before 2.23.4.
+	oldOpLine = regexp.MustCompile(`^(?:(\w+): )?(\d+) Bytes -> Algo (\d+) proto (\d+) time -?[\d.]+$`)
+	connLine  = regexp.MustCompile(`^Channel (\d+)/(\d+) : (\d+)\[\w+\] -> (\d+)\[\w+\] (\[send\] |\[receive\] )?via (\w+)(?:/[^/ ]+/(\d+))?(\S*)(.*)$`)
+	usesGPU   = regexp.MustCompile(`^#\s+Rank\s+(\d+) Group\s+\d+ Pid\s+\d+ on\s+\S+ device\s+\d+ \[[^\]]*\] (.+?)\s*$`)
 )
 
 // ErrNoLog marks input without a line of NCCL's.
@@ -271,6 +273,8 @@ func (r *reader) text(thread, text string) {
 		}
 	case opLine.MatchString(text):
 		r.choice(thread, opLine.FindStringSubmatch(text), text)
+	case oldOpLine.MatchString(text):
+		r.choice(thread, oldOpLine.FindStringSubmatch(text), text)
 	case callLine.MatchString(text):
 		m := callLine.FindStringSubmatch(text)
 		g := r.groups[thread]
@@ -333,7 +337,7 @@ func (r *reader) begin(thread string, m []string) {
 	id, rest := "", m[8]
 	split := false
 	if c := commID.FindStringSubmatch(rest); c != nil {
-		id = c[1]
+		id, split = c[1], splitOf.MatchString(rest) // a split has both before 2.23.4 (2.22.3 init.cc:1401)
 	} else if s := splitOf.FindStringSubmatch(rest); s != nil {
 		split = true
 		parent := s[1]
@@ -426,7 +430,7 @@ func (r *reader) ofRank(rank *Rank, text string) {
 }
 
 // rendered are the lines that OfRank prints.
-var rendered = regexp.MustCompile(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees)|` +
+var rendered = regexp.MustCompile(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees)|` +
 	`Channel \d+/\d+ :( +\d+)+(\.\.\.)?$|Ring \d+ :|Trees \[|P2P Chunksize|ncclP2pSchedule|  Algorithm   \||  Protocol    \|| Max NThreads \||` +
 	` *\w+ \| *\d+\.\d/|threadThresholds|\d+ coll channels)`)
 
@@ -438,6 +442,9 @@ func (r *reader) choice(thread string, m []string, text string) {
 	g := r.groups[thread]
 	if g != nil {
 		g.ended = true
+		if op.Func == "" && len(g.calls) > 0 {
+			op.Func = g.calls[0].fn // before 2.23.4 the call alone names it
+		}
 		op.pointer, op.Grouped = g.of(r, op.process, op.Func)
 		if c := g.only(op.pointer); c != nil && !op.Grouped && c.fn == op.Func {
 			op.Called, op.Type, op.RedOp, op.Root = true, c.dtype, c.redop, c.root

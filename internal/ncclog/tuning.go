@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/tuning"
 )
@@ -15,6 +16,9 @@ const perBlock = 3
 // table prints the cost model (tuning.cc:504).
 func (l *log) table(m *tuning.Model) {
 	algos, protos := coll.Algorithms(), coll.Protocols()
+	if !m.Params.Rules.Tuning.PAT { // the last of them (nccl_common.h of v2.23.4)
+		algos = algos[:coll.PAT]
+	}
 	for from := 0; from < len(algos); from += perBlock {
 		block := algos[from:min(from+perBlock, len(algos))]
 		row := func(head string, cell func(a coll.Algorithm) string) {
@@ -55,8 +59,16 @@ func (l *log) thresholds(m *tuning.Model) {
 		ring[coll.LL], ring[coll.LL128], ring[coll.Simple], t[coll.CollNetDirect][coll.Simple], t[coll.CollNetChain][coll.Simple])
 }
 
-// OfOp is rank 0's line on an operation that is launched (enqueue.cc:741).
-func OfOp(r plan.Request, s plan.Split) Line {
+// OfOp is rank 0's line on an operation that is launched (enqueue.cc:741), before
+// 2.24.3 on one for which the cost model was asked: c is its choice.
+func OfOp(rs *rules.Ruleset, r plan.Request, c *tuning.Choice, s plan.Split) Line {
+	if rs.Log.OpTime { // 2.23.4 enqueue.cc:1855, 2.22.3 enqueue.cc:1613
+		text := fmt.Sprintf("%d Bytes -> Algo %d proto %d time %f", c.NBytes, r.Algo, r.Proto, c.TimeUs)
+		if !rs.Log.OpNoFunc {
+			text = fmt.Sprintf("%v: %s", r.Func, text)
+		}
+		return Line{Tuning, text}
+	}
 	return Line{Tuning, fmt.Sprintf("%v: %d Bytes -> Algo %s proto %s channel{Lo..Hi}={%d..%d}",
 		r.Func, r.Count*int64(r.Type.Size()), r.Algo.LogName(), r.Proto.LogName(), s.ChannelLo, s.ChannelHi)}
 }

@@ -44,10 +44,13 @@ func nccl2234() *Ruleset {
 	r := nccl2243()
 	r.Release = Release{2, 23, 4}
 	r.Topo.FuseNICs = false       // topo.cc: since 2.24.3
-	r.Topo.NICsByCard = true      // graph/topo.cc:419
+	r.Topo.NICsByCard = true      // graph/topo.cc:433
 	r.Tuning.PATEff = .85         // graph/tuning.cc:215
 	r.Tuning.LLMixedAsAMD = false // graph/tuning.cc:173
 	r.Tuning.ListsOfAll = true    // graph/tuning.cc:21, 311
+	r.Log.FirstNetTwice = true    // graph/search.cc:1145
+	r.Log.NoColl = true           // graph/topo.cc:299
+	r.Log.OpTime = true           // enqueue.cc:1855
 	return r
 }
 
@@ -56,8 +59,11 @@ func nccl2223() *Ruleset {
 	r := nccl2234()
 	r.Release = Release{2, 22, 3}
 	t := &r.Topo
-	t.P2PLevelOther, t.P2PAMDGPUs = SYS, 1<<30 // graph/paths.cc:284
-	r.Search.CrossAny = true                   // graph/search.cc:491, 571, 969
+	t.P2PLevelOther, t.P2PAMDGPUs = SYS, 1<<30      // graph/paths.cc:284
+	r.Search.CrossAny = true                        // graph/search.cc:491, 571, 969
+	r.Log.RawIDs, r.Log.FirstNetTwice = true, false // graph/topo.cc:284, graph/paths.cc:121, graph/search.cc:1115
+	r.Log.WideRings = true                          // graph/rings.cc:12
+	r.Log.OpNoFunc = true                           // enqueue.cc:1613
 
 	u := &r.Tuning
 	u.PAT = false                         // tuning.cc: since 2.23.4
@@ -80,5 +86,6 @@ func nccl2215() *Ruleset {
 	r.Release = Release{2, 21, 5}
 	r.Connect.MixedCPUs = false // graph/tuning.cc:146: each rank's own
 	r.Plan.EvenBytes = true     // enqueue.cc:432, 815
+	r.Log.SkipLOC = true        // graph/topo.cc:282
 	return r
 }

@@ -36,6 +36,7 @@ func nccl2273() *Ruleset {
 	r.Topo.NVLinkBW[0].BW = 40                                          // graph/topo.h:20
 	r.Topo.P2CFromPHB = true                                            // graph/paths.cc:585
 	r.Search.ScatterNets = false                                        // search.cc: no such order before 2.27.5
+	r.Log.GPURanks = true                                               // graph/search.cc:1139
 	r.Search.FirstGPUs = NearestGPUs                                    // graph/search.cc:603
 	r.Search.Speeds[0].Inter[0], r.Search.Speeds[0].Inter[1] = 47.9, 45 // graph/search.cc:866
 	return r
@@ -51,7 +52,7 @@ func nccl2266() *Ruleset {
 	t.P2CPaths, t.P2CFromPHB = false, false // graph/topo.h:80
 	t.GDRC2C, t.GDRLevelC2C = false, PXB    // graph/paths.cc:329
 	t.P2CAsC2C = false                      // graph/paths.cc:429
-	t.FlattenSecond = true                  // graph/topo.cc:208
+	t.FlattenSecond = true                  // graph/topo.cc:254
 
 	s := &r.Search
 	s.FirstGPUs = FewestHops                       // graph/search.cc:612

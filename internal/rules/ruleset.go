@@ -23,6 +23,7 @@ type Ruleset struct {
 	Connect Connect
 	Tuning  Tuning
 	Plan    Plan
+	Log     Log
 }
 
 // Default returns the rules that hold where no release is asked for: the one

@@ -50,6 +50,8 @@ func (p *printer) node(n, from topo.NodeID, lead string, column int) {
 		name += fmt.Sprintf(" (%d/%d/%d)", node.CPU.Arch, node.CPU.Vendor, node.CPU.Model)
 	case topo.PCI:
 		name += fmt.Sprintf(" (%x)", node.PCI.Device)
+	case topo.DEV: // 2.30.7 topo.cc:298
+		name += fmt.Sprintf(" (%x)", node.Dev.Device)
 	}
 	p.add(lead + name)
 	if column > maxLine {
@@ -61,23 +63,36 @@ func (p *printer) node(n, from topo.NodeID, lead string, column int) {
 		head := fmt.Sprintf("%s+ %s[%.1f] - ", blank, link.Kind, float32(link.BW))
 		to := &s.Nodes[link.To]
 		switch {
+		case link.Kind == topo.LinkLOC && s.Rules.Log.SkipLOC:
 		case link.Kind == topo.LinkPCI && link.To == from:
 		case link.Kind == topo.LinkPCI:
 			p.node(link.To, n, head, len(head))
 		case to.Kind == topo.NET && link.Kind != topo.LinkLOC:
 			net := to.Net
-			p.add(fmt.Sprintf("%s%s (%d/%x/%d/%f)", head, s.Name(link.To), flag(net.Coll), net.ASIC, net.Port, float32(net.BW)))
+			coll := fmt.Sprintf("%d/", flag(net.Coll))
+			if s.Rules.Log.NoColl {
+				coll = ""
+			}
+			p.add(fmt.Sprintf("%s%s (%s%x/%d/%f)", head, p.name(link.To), coll, net.ASIC, net.Port, float32(net.BW)))
 		default:
-			p.add(head + s.Name(link.To))
+			p.add(head + p.name(link.To))
 		}
 	}
+}
+
+// name is a node as a link or the head of a path line names it.
+func (p *printer) name(n topo.NodeID) string {
+	if p.s.Rules.Log.RawIDs {
+		return fmt.Sprintf("%s/%X", p.s.Nodes[n].Kind, p.s.Nodes[n].Ident)
+	}
+	return p.s.Name(n)
 }
 
 // paths prints one line of a node's paths, kind by kind; kinds of which it
 // reaches nothing are left out.
 func (p *printer) paths(n topo.NodeID) {
 	s := p.s
-	line := s.Name(n) + " :"
+	line := p.name(n) + " :"
 	for k := topo.GPU; k < topo.NumNodeKinds; k++ {
 		if !reachesAny(s, n, k) {
 			continue
