@@ -93,7 +93,7 @@ var rooms = []room{
 			edge{"topo/xml", "graph.xml text"}, edge{"search", "graphs"}, edge{"internal/connect", "rings and trees"}, edge{"tuning", "the table of choices"},
 			edge{"plan", "requests"}, edge{"plan/build", "splits over channels"})},
 	{dir: "internal/ncclog", pure: true, idea: "NCCL's log lines are text of a communicator",
-		may: []edge{vocabulary, {"comm", "what was decided"}, {"search", "graphs"}, {"internal/connect", "rings and trees"}, {"tuning", "the table"},
+		may: []edge{vocabulary, {"internal/rules", "the text of the release"}, {"comm", "what was decided"}, {"search", "graphs"}, {"internal/connect", "rings and trees"}, {"tuning", "the table"},
 			{"plan", "requests"}, {"topo", "devices"}, {"internal/topodoc", "the printed system"}}},
 	{dir: "trace", idea: "a trace knows nothing of collectives: names and args are strings and integers",
 		may: []edge{quantities}},
