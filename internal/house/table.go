@@ -93,11 +93,7 @@ var rooms = []room{
 			edge{"topo/xml", "graph.xml text"}, edge{"search", "graphs"}, edge{"internal/connect", "rings and trees"}, edge{"tuning", "the table of choices"},
 			edge{"plan", "requests"}, edge{"plan/build", "splits over channels"})},
 	{dir: "internal/ncclog", pure: true, idea: "NCCL's log lines are text of a communicator",
-<<<<<<< HEAD:internal/house/table.go
 		may: []edge{vocabulary, release, {"comm", "what was decided"}, {"search", "graphs"}, {"internal/connect", "rings and trees"}, {"tuning", "the table"},
-=======
-		may: []edge{vocabulary, {"internal/rules", "the text of the release"}, {"comm", "what was decided"}, {"search", "graphs"}, {"internal/connect", "rings and trees"}, {"tuning", "the table"},
->>>>>>> pins:internal/lint/table.go
 			{"plan", "requests"}, {"topo", "devices"}, {"internal/topodoc", "the printed system"}}},
 	{dir: "trace", idea: "a trace knows nothing of collectives: names and args are strings and integers",
 		may: []edge{quantities}},
