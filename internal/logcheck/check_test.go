@@ -91,20 +91,18 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d machines (%v)", len(files), err)
 	}
-	i := 0
-	for _, path := range files {
-		for _, nodes := range []int{1, 2} {
-			if i++; testing.Short() && i%5 != 0 {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s.n%d", strings.TrimSuffix(filepath.Base(path), ".xml"), nodes), func(t *testing.T) {
-				site, err := site.Open(site.Nodes(path, nodes))
-				if err != nil {
-					t.Skip(err)
-				}
-				check(t, parse(t, logOf(site.Comm)))
-			})
+	for i, path := range files {
+		nodes := 1 + i%2
+		if testing.Short() && i%3 != 0 {
+			continue
 		}
+		t.Run(fmt.Sprintf("%s.n%d", strings.TrimSuffix(filepath.Base(path), ".xml"), nodes), func(t *testing.T) {
+			site, err := site.Open(site.Nodes(path, nodes))
+			if err != nil {
+				t.Skip(err)
+			}
+			check(t, parse(t, logOf(site.Comm)))
+		})
 	}
 }
 
@@ -134,7 +132,7 @@ func TestRoundTripOfReleases(t *testing.T) {
 // which rank it is.
 func logOf(c *comm.Comm) []byte {
 	var b bytes.Buffer
-	if name := models[c.MinSM]; name != "" {
+	if name := models[c.MinSM]; name != "" && (c.MinSM != 80 || c.MaxLocalRanks > 4) {
 		for r := range c.NRanks {
 			fmt.Fprintf(&b, "#  Rank %2d Group  0 Pid   1801 on         vm device  0 [0000:00:06] NVIDIA %s\n", r, name)
 		}
@@ -168,9 +166,9 @@ func parse(t *testing.T, data []byte) *ncclog.Log {
 	return log
 }
 
-// models name a GPU of some compute capabilities; of the others the log has no
-// name and Check has to find the class.
-var models = map[int]string{70: "Tesla V100-SXM3-32GB", 90: "H100 80GB HBM3"}
+// models name a GPU of some compute capabilities; of the others, and of A100 four
+// a node, the log has no name and Check has to find the class.
+var models = map[int]string{70: "Tesla V100-SXM3-32GB", 80: "A100-SXM4-80GB", 90: "H100 80GB HBM3"}
 
 // FuzzRead reads anything.
 func FuzzRead(f *testing.F) {
