@@ -48,8 +48,10 @@ func dial(t *testing.T, ln net.Listener) net.Conn {
 func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 	ln := &exhausted{Listener: listen(t)}
 	ended := make(chan error, 1)
+	accepted := make(chan bool, 8)
 	go func() {
 		ended <- Serve(ln, 0, func(c net.Conn, known func()) {
+			accepted <- true
 			var b [1]byte
 			if _, err := io.ReadFull(c, b[:]); err == nil {
 				_, _ = c.Write(b[:])
@@ -59,6 +61,8 @@ func TestServeSurvivesALackOfDescriptors(t *testing.T) {
 	}()
 	silent := dial(t, ln)
 	young := dial(t, ln) // which may stay
+	<-accepted
+	<-accepted // else the lack would come before there is one to close
 	ln.fail.Store(3)
 	dial(t, ln).Close() // wakes the accept in flight
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
