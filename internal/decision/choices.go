@@ -146,7 +146,7 @@ func changeOf(k choiceKey, w, g choice) change {
 		return change{}
 	}
 	first.kind = w.String() + ": " + strings.Join(parts, ", ")
-	first.what = fmt.Sprintf(" %s %s (at %s %s)", w, strings.Join(parts, ", "), size(k.size), first.what)
+	first.what = fmt.Sprintf(" %s %s (at %s %s)", w, strings.Join(parts, ", "), SizeText(k.size), first.what)
 	return first
 }
 
@@ -182,13 +182,13 @@ func choiceField(at []any) string {
 // sizes is a range of sizes: "8 B to 1 MiB".
 func sizes(from, to units.Bytes) string {
 	if from == to {
-		return size(from)
+		return SizeText(from)
 	}
-	return size(from) + " to " + size(to)
+	return SizeText(from) + " to " + SizeText(to)
 }
 
-// size is bytes in the largest binary unit that divides them.
-func size(n units.Bytes) string {
+// SizeText is bytes in the largest binary unit that divides them.
+func SizeText(n units.Bytes) string {
 	for i, unit := range [...]string{"GiB", "MiB", "KiB"} {
 		if one := units.Bytes(1) << (30 - 10*i); n >= one && n%one == 0 {
 			return fmt.Sprintf("%d %s", n/one, unit)

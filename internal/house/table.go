@@ -85,7 +85,7 @@ var rooms = []room{
 			{"internal/connect", "the stage after it: channels and routes over all ranks"}, {"tuning", "the cost model that makes the choice"},
 			{"plan", "requests and plans of a choice"}, {"plan/build", "NCCL's schedule of what was chosen"}}},
 	{dir: "internal/logcheck", idea: "a log is compared with what is decided, apart from files and flags",
-		may: []edge{vocabulary, release, {"scenario", "the machine of a log"}, {"config", "the settings of a log"}, {"comm", "what is decided"}, {"internal/ncclog", "lines, read and written"}, {"internal/cireport", "JUnit and annotations"},
+		may: []edge{vocabulary, release, {"scenario", "the machine of a log"}, {"config", "the settings of a log"}, {"comm", "what is decided"}, {"internal/ncclog", "lines, read and written"}, {"internal/decision", "sizes as text"}, quantities, {"internal/cireport", "JUnit and annotations"},
 			{"internal/connect", "transports of connections"}, {"internal/release", "the nearest release"}, {"internal/cnum", "bus ids"}, {"plan/build", "splits over channels"},
 			{"topo", "kinds of CPUs"}, {"topo/decl", "the topology that a print declares"}, {"topo/xml", "its text"}}},
 	{dir: "internal/decision", pure: true, idea: "the decision document is text of a communicator",

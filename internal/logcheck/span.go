@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/ncclog"
+	"github.com/simccl/simccl/units"
 )
 
 // span is neighbouring sizes of one operation for which both chose the same:
@@ -42,19 +44,9 @@ func verdict(line string) string {
 func (s *span) differs() bool { return s.theirs != s.ours }
 
 func (s *span) text() string {
-	sizes := size(s.lo)
+	sizes := decision.SizeText(units.Bytes(s.lo))
 	if s.hi != s.lo {
-		sizes += " to " + size(s.hi)
+		sizes += " to " + decision.SizeText(units.Bytes(s.hi))
 	}
 	return fmt.Sprintf("%s:%d: %s %s: NCCL %s → simccl %s", s.file, s.line, s.fn, sizes, s.theirs, s.ours)
-}
-
-// size is bytes in the largest binary unit that divides them.
-func size(n int64) string {
-	for i, unit := range [...]string{"GiB", "MiB", "KiB"} {
-		if one := int64(1) << (30 - 10*i); n >= one && n%one == 0 {
-			return fmt.Sprintf("%d %s", n/one, unit)
-		}
-	}
-	return fmt.Sprintf("%d B", n)
 }
