@@ -30,7 +30,7 @@ func Parse(text, file string) (*Program, error) {
 	return r.p, r.p.Lint()
 }
 
-// callKey tells calls of a text apart.
+// callKey distinguishes the calls of a text.
 type callKey struct {
 	plainCall
 	splits string

@@ -71,13 +71,13 @@ func (l *linter) sequences() {
 			}
 			l.same(int32(c), ref, at, on(issued[ref], int32(c)), on(issued[at], int32(c)))
 		}
-		l.strangers(int32(c), callers[c], ranksOf, member, checked)
+		l.nonMembers(int32(c), callers[c], ranksOf, member, checked)
 		l.messages(int32(c), issued)
 	}
 }
 
-// strangers finds ranks that call on a communicator and are no members of it.
-func (l *linter) strangers(c int32, callers []int32, ranksOf [][]int32, member []int32, checked map[int32]bool) {
+// nonMembers finds ranks that call on a communicator and are no members of it.
+func (l *linter) nonMembers(c int32, callers []int32, ranksOf [][]int32, member []int32, checked map[int32]bool) {
 	for _, list := range callers {
 		for _, r := range ranksOf[list] {
 			if member[r] == c+1 {
