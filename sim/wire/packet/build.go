@@ -1,9 +1,6 @@
 package packet
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
@@ -115,7 +112,7 @@ func (e *engine) buildSwitches() error {
 			}
 		}
 		if s.base <= 0 {
-			return fmt.Errorf("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
+			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
 				s.node, b.Bytes, n, b.Bytes-s.base)
 		}
 	}

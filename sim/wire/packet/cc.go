@@ -18,6 +18,14 @@ const (
 	DCTCP
 )
 
+// String is the control's name.
+func (k CCKind) String() string {
+	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP"}; int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown congestion control"
+}
+
 // CC is the congestion control of senders.
 type CC struct {
 	Kind      CCKind
@@ -52,15 +60,15 @@ func (c *CC) check() error {
 	case c.Kind > DCTCP:
 		return &UnsupportedError{What: "this congestion control", Found: fmt.Sprint(c.Kind)}
 	case c.Window < 0 || c.MinRate < 0 || c.AI < 0 || c.HAI < 0 || c.RateAI < 0:
-		return fmt.Errorf("a window of %d bytes, least rate %d, increases %d, %d and %d bit/s: none may be negative", c.Window, c.MinRate, c.AI, c.HAI, c.RateAI)
+		return wrong("a window of %d bytes, least rate %d, increases %d, %d and %d bit/s: none may be negative", c.Window, c.MinRate, c.AI, c.HAI, c.RateAI)
 	case c.Kind != NoCC && !(c.Gain >= 0 && c.Gain <= 1):
-		return fmt.Errorf("a gain of %g: write 0 to 1", c.Gain)
+		return wrong("a gain of %g: write 0 to 1", c.Gain)
 	case c.Kind == DCQCN && (c.AlphaPeriod < units.Nanosecond || c.DecreasePeriod < units.Nanosecond || c.IncreasePeriod < units.Nanosecond):
-		return fmt.Errorf("DCQCN with periods of %v, %v and %v: write at least 1 ns", c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod)
+		return wrong("DCQCN with periods of %v, %v and %v: write at least 1 ns", c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod)
 	case c.Kind != NoCC && c.MinRate < 1:
-		return fmt.Errorf("a least rate of %d bit/s: write at least 1", c.MinRate)
+		return wrong("a least rate of %d bit/s: write at least 1", c.MinRate)
 	case c.Kind == HPCC && (c.Window < 1 || c.BaseRTT < units.Nanosecond || !(c.Utilisation > 0) || c.Multi < 1):
-		return fmt.Errorf("HPCC with a window of %d bytes, a round trip of %v, utilisation %g and INT multiple %d: all must be positive", c.Window, c.BaseRTT, c.Utilisation, c.Multi)
+		return wrong("HPCC with a window of %d bytes, a round trip of %v, utilisation %g and INT multiple %d: all must be positive", c.Window, c.BaseRTT, c.Utilisation, c.Multi)
 	case c.Kind == HPCC && c.MultiRate:
 		return &UnsupportedError{What: "HPCC with a rate for each hop", Found: "MULTI_RATE 1"}
 	}
@@ -68,21 +76,47 @@ func (c *CC) check() error {
 }
 
 // ccBuild makes the state that only some controls need.
-func (e *engine) ccBuild() {}
+func (e *engine) ccBuild() {
+	switch e.cfg.CC.Kind {
+	case HPCC:
+		e.hp = make([]*hpcc, len(e.flows))
+	case Timely:
+		e.ti = make([]timely, len(e.flows))
+	case DCTCP:
+		e.dc = make([]dctcp, len(e.flows))
+	}
+}
 
 // ccOpen sets a new sender up.
 func (e *engine) ccOpen(id int32, s *sender) {
-	if e.cfg.CC.Kind == DCQCN {
+	switch e.cfg.CC.Kind {
+	case DCQCN:
 		s.dcqcn = dcqcn{alpha: 1, target: s.line, tick: never, increase: never}
+	case HPCC:
+		rtt := e.cfg.CC.BaseRTT
+		if f := &e.flows[id]; f.BaseRTT > 0 {
+			rtt = f.BaseRTT
+		}
+		e.hp[id] = e.newHPCC(s, int64(rtt/units.Nanosecond))
+	case Timely:
+		e.ti[id] = timely{rate: s.line}
+	case DCTCP:
+		e.dc[id] = dctcp{alpha: 1}
 	}
 }
 
 // ccStamp writes into a data frame what the control reads from its
 // acknowledgement.
-func (e *engine) ccStamp(s *sender, f *frame, now int64) {}
-
-// stamp adds a switch's record to a data frame.
-func (e *engine) stamp(l *link, f *frame, at int64) {}
+func (e *engine) ccStamp(f *frame, now int64) {
+	switch e.cfg.CC.Kind {
+	case HPCC:
+		p := e.hp[f.flow]
+		f.aux = f.psn
+		p.ring[int(f.psn)&(len(p.ring)-1)].n = 0
+	case Timely:
+		f.aux = uint32(now / 1000)
+	}
+}
 
 // ccAck lets the control see an acknowledgement.
 func (e *engine) ccAck(h *host, f *frame, s *sender) {
@@ -91,5 +125,11 @@ func (e *engine) ccAck(h *host, f *frame, s *sender) {
 		if f.flags&flagCE != 0 && !s.ended {
 			e.notify(s, f.at)
 		}
+	case HPCC:
+		e.hpccAck(h, f, s)
+	case Timely:
+		e.timelyAck(f, s)
+	case DCTCP:
+		e.dctcpAck(f, s)
 	}
 }

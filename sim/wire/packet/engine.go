@@ -75,6 +75,9 @@ type engine struct {
 	flows    []Flow
 	snd      []sender
 	rcv      []receiver
+	hp       []*hpcc
+	ti       []timely
+	dc       []dctcp
 	result   []FlowResult
 	deps     [][]int32 // flows that wait for a flow
 	missing  []int32   // endings that a flow waits for

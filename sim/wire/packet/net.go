@@ -83,7 +83,7 @@ type Config struct {
 	NackGap    units.Time // least time between two NAKs of one expected frame
 	Stop       units.Time // simulate until then; 0: to the end
 	Workers    int        // goroutines; 0 and 1: the caller alone
-	// Poll is called now and then; an error ends the run.
+	// Poll is called periodically; an error ends the run.
 	Poll func() error
 }
 
@@ -122,6 +122,14 @@ func (e *UnsupportedError) Error() string {
 // Is makes it an errors.ErrUnsupported.
 func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
 
+// InputError is a network, flow or setting that cannot be.
+type InputError struct{ Problem string }
+
+func (e *InputError) Error() string { return e.Problem }
+
+// wrong makes an InputError.
+func wrong(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
+
 // Check finds what is wrong with a network, its flows and the settings.
 func Check(n *Network, flows []Flow, c *Config) error {
 	if err := checkNetwork(n); err != nil {
@@ -136,7 +144,7 @@ func Check(n *Network, flows []Flow, c *Config) error {
 			return err
 		}
 		if packets := (f.Bytes + int64(c.Frames.Payload) - 1) / int64(c.Frames.Payload); packets >= 1<<32-1 {
-			return fmt.Errorf("flow %d: %d bytes are %d frames of %d: write at most %d bytes", i, f.Bytes, packets, c.Frames.Payload, (1<<32-2)*int64(c.Frames.Payload))
+			return wrong("flow %d: %d bytes are %d frames of %d: write at most %d bytes", i, f.Bytes, packets, c.Frames.Payload, (1<<32-2)*int64(c.Frames.Payload))
 		}
 	}
 	return nil
@@ -144,21 +152,21 @@ func Check(n *Network, flows []Flow, c *Config) error {
 
 func checkNetwork(n *Network) error {
 	if n.Nodes < 1 || len(n.Switch) != n.Nodes {
-		return fmt.Errorf("a network of %d nodes with %d kinds: give one kind a node", n.Nodes, len(n.Switch))
+		return wrong("a network of %d nodes with %d kinds: give one kind a node", n.Nodes, len(n.Switch))
 	}
 	cables := make([]int, n.Nodes)
 	for i, c := range n.Cables {
 		switch {
 		case c.A < 0 || int(c.A) >= n.Nodes || c.B < 0 || int(c.B) >= n.Nodes:
-			return fmt.Errorf("cable %d joins nodes %d and %d: there are nodes 0 to %d", i, c.A, c.B, n.Nodes-1)
+			return wrong("cable %d joins nodes %d and %d: there are nodes 0 to %d", i, c.A, c.B, n.Nodes-1)
 		case c.A == c.B:
-			return fmt.Errorf("cable %d joins node %d to itself", i, c.A)
+			return wrong("cable %d joins node %d to itself", i, c.A)
 		case c.Rate < 1e6 || c.Rate > 1e14:
-			return fmt.Errorf("cable %d: %d bit/s: write 1 Mb/s to 100 Tb/s", i, c.Rate)
+			return wrong("cable %d: %d bit/s: write 1 Mb/s to 100 Tb/s", i, c.Rate)
 		case c.Delay < units.Nanosecond || c.Delay > units.Second:
-			return fmt.Errorf("cable %d: a delay of %v: write 1 ns to 1 s (windows are as long as the least delay)", i, c.Delay)
+			return wrong("cable %d: a delay of %v: write 1 ns to 1 s (windows are as long as the least delay)", i, c.Delay)
 		case !(c.Loss >= 0 && c.Loss <= 1):
-			return fmt.Errorf("cable %d: a loss of %g: write a probability from 0 to 1", i, c.Loss)
+			return wrong("cable %d: a loss of %g: write a probability from 0 to 1", i, c.Loss)
 		}
 		cables[c.A]++
 		cables[c.B]++
@@ -177,21 +185,21 @@ func checkNetwork(n *Network) error {
 func checkFlow(n *Network, i int, f *Flow, flows int) error {
 	switch {
 	case f.Src < 0 || int(f.Src) >= n.Nodes || n.Switch[f.Src]:
-		return fmt.Errorf("flow %d: source %d is not a host", i, f.Src)
+		return wrong("flow %d: source %d is not a host", i, f.Src)
 	case f.Dst < 0 || int(f.Dst) >= n.Nodes || n.Switch[f.Dst]:
-		return fmt.Errorf("flow %d: destination %d is not a host", i, f.Dst)
+		return wrong("flow %d: destination %d is not a host", i, f.Dst)
 	case f.Src == f.Dst:
-		return fmt.Errorf("flow %d: host %d sends to itself", i, f.Src)
+		return wrong("flow %d: host %d sends to itself", i, f.Src)
 	case f.Bytes < 1:
-		return fmt.Errorf("flow %d: %d bytes: write at least 1", i, f.Bytes)
+		return wrong("flow %d: %d bytes: write at least 1", i, f.Bytes)
 	case f.Priority < 1 || f.Priority > 7:
-		return fmt.Errorf("flow %d: priority %d: write 1 to 7", i, f.Priority)
+		return wrong("flow %d: priority %d: write 1 to 7", i, f.Priority)
 	case f.Start < 0 || f.Start > maxTime:
-		return fmt.Errorf("flow %d: starts at %v: write 0 to %v", i, f.Start, maxTime)
+		return wrong("flow %d: starts at %v: write 0 to %v", i, f.Start, maxTime)
 	}
 	for _, d := range f.Deps {
 		if d < 0 || int(d) >= flows || int(d) == i {
-			return fmt.Errorf("flow %d: depends on flow %d: there are flows 0 to %d, and none may wait for itself", i, d, flows-1)
+			return wrong("flow %d: depends on flow %d: there are flows 0 to %d, and none may wait for itself", i, d, flows-1)
 		}
 	}
 	return nil
@@ -201,16 +209,16 @@ func (c *Config) check() error {
 	f := &c.Frames
 	switch {
 	case f.Payload < 1 || f.Header < 0 || f.Payload+f.Header > 1<<16-1:
-		return fmt.Errorf("frames of %d bytes of payload and %d of header: write 1 to %d in all", f.Payload, f.Header, 1<<16-1)
+		return wrong("frames of %d bytes of payload and %d of header: write 1 to %d in all", f.Payload, f.Header, 1<<16-1)
 	case f.Ack < 1 || f.Ack > 1<<16-1 || f.Pause < 1 || f.Pause > 1<<16-1:
-		return fmt.Errorf("acknowledgements of %d bytes and pause frames of %d: write 1 to %d", f.Ack, f.Pause, 1<<16-1)
+		return wrong("acknowledgements of %d bytes and pause frames of %d: write 1 to %d", f.Ack, f.Pause, 1<<16-1)
 	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < 0 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0:
-		return fmt.Errorf("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift at most 40",
+		return wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift at most 40",
 			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
 	case c.AckFrom < 1:
-		return fmt.Errorf("acknowledgements from %d bytes on: write at least 1", c.AckFrom)
+		return wrong("acknowledgements from %d bytes on: write at least 1", c.AckFrom)
 	case c.NackGap < 0:
-		return fmt.Errorf("%v between NAKs: write 0 or more", c.NackGap)
+		return wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}
 	return c.CC.check()
 }

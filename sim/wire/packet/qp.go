@@ -81,7 +81,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	}
 	size += e.cfg.Frames.Header
 	f := frame{flow: id, psn: s.nxt, route: s.route, size: uint16(size), class: s.class}
-	e.ccStamp(s, &f, now)
+	e.ccStamp(&f, now)
 	s.nxt++
 	s.last = f.size
 	e.transmit(w, l, &f, now, 0)

@@ -1,9 +1,6 @@
 package packet
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // routes finds shortest paths. Hosts forward nothing.
 type routes struct {
@@ -49,7 +46,7 @@ func (r *routes) towards(dst, src int32, flow int) error {
 		r.to[dst] = t
 	}
 	if t.dist[src] < 0 {
-		return fmt.Errorf("flow %d: no path from node %d to node %d", flow, src, dst)
+		return wrong("flow %d: no path from node %d to node %d", flow, src, dst)
 	}
 	t.most = max(t.most, int(t.dist[src]))
 	return nil
@@ -81,7 +78,7 @@ func (r *routes) search(dst int32) *tree {
 // longest is the most links that a route has.
 func (r *routes) longest() int {
 	m := 1
-	for _, t := range r.to { //lint:ordered a maximum
+	for _, t := range r.to { //lint:sorted a maximum of all
 		m = max(m, t.most)
 	}
 	return m

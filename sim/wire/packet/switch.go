@@ -7,7 +7,7 @@ type swtch struct {
 	in, out  []int32 // links, by port
 	ing      []int64 // bytes by port and class that came in and wait, without headroom
 	hdrm     []int64 // bytes by port and class in the headroom
-	xoff     []bool  // by port and class: the neighbour has been told to pause
+	xoff     []bool  // by port and class: XOFF was sent to the neighbour
 	stopped  int     // how many of them
 	inHdrm   int64   // bytes in all headrooms
 	shared   int64   // bytes of the shared memory in use; kept up to date by careful only
@@ -201,7 +201,7 @@ func (l *link) pick(classes int) uint8 {
 // transmit marks a frame by the queue that it leaves behind and puts it on the
 // cable.
 func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
-	if l.marks && f.class != 0 && behind > l.kMin && e.marked(l, behind) {
+	if l.marks && f.class != 0 && f.flags&flagAck == 0 && behind > l.kMin && e.marked(l, behind) {
 		f.flags |= flagCE
 		w.marks++
 	}

@@ -38,7 +38,7 @@ func (x *Scenario) configure(s *settings) {
 	}
 	if s.qcn {
 		var rates []int64
-		for r := range s.kmin { //lint:ordered sorted below
+		for r := range s.kmin { //lint:sorted below
 			if s.marked(r) {
 				rates = append(rates, r)
 			}
