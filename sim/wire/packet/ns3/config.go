@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/sim/wire/packet/internal/words"
 )
 
 // settings are the members of a configuration that matter, with the defaults
 // of third.cc.
 type settings struct {
-	topology, flows                   word
+	topology, flows                   words.Word
 	qcn, varWin, hasWin, globalT      bool
 	clamp, fastReact, multiRate       bool
 	sample, bound, ackHigh, backTo0   bool
@@ -32,7 +33,7 @@ func defaults() *settings {
 }
 
 // keys are the known words of a configuration; nil: read and without effect.
-var keys = map[string]func(s *settings, t *text, key string) error{
+var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"ENABLE_QCN":             flag(func(s *settings) *bool { return &s.qcn }),
 	"CLAMP_TARGET_RATE":      flag(func(s *settings) *bool { return &s.clamp }),
 	"HAS_WIN":                flag(func(s *settings) *bool { return &s.hasWin }),
@@ -65,8 +66,8 @@ var keys = map[string]func(s *settings, t *text, key string) error{
 	"RATE_HAI":               rate(func(s *settings) *int64 { return &s.hai }),
 	"MIN_RATE":               rate(func(s *settings) *int64 { return &s.least }),
 	"DCTCP_RATE_AI":          rate(func(s *settings) *int64 { return &s.dctcp }),
-	"TOPOLOGY_FILE":          file(func(s *settings) *word { return &s.topology }),
-	"FLOW_FILE":              file(func(s *settings) *word { return &s.flows }),
+	"TOPOLOGY_FILE":          file(func(s *settings) *words.Word { return &s.topology }),
+	"FLOW_FILE":              file(func(s *settings) *words.Word { return &s.flows }),
 	"KMIN_MAP":               thresholds(func(s *settings) map[int64]int64 { return s.kmin }),
 	"KMAX_MAP":               thresholds(func(s *settings) map[int64]int64 { return s.kmax }),
 	"PMAX_MAP":               probabilities,
@@ -76,46 +77,46 @@ var keys = map[string]func(s *settings, t *text, key string) error{
 	"USE_DYNAMIC_PFC_THRESHOLD": skip(1), "PAUSE_TIME": skip(1), "DATA_RATE": skip(1), "LINK_DELAY": skip(1), "FLOW_DEP": skip(1), "REF_TS": skip(4),
 }
 
-func flag(at func(*settings) *bool) func(*settings, *text, string) error {
-	return func(s *settings, t *text, key string) error {
-		v, err := t.integer(key, 0, 1<<31)
+func flag(at func(*settings) *bool) func(*settings, *words.Text, string) error {
+	return func(s *settings, t *words.Text, key string) error {
+		v, err := t.Integer(key, 0, 1<<31)
 		*at(s) = v != 0
 		return err
 	}
 }
 
-func whole(at func(*settings) *int64, low, high int64) func(*settings, *text, string) error {
-	return func(s *settings, t *text, key string) (err error) {
-		*at(s), err = t.integer(key, low, high)
+func whole(at func(*settings) *int64, low, high int64) func(*settings, *words.Text, string) error {
+	return func(s *settings, t *words.Text, key string) (err error) {
+		*at(s), err = t.Integer(key, low, high)
 		return err
 	}
 }
 
-func real(at func(*settings) *float64, low, high float64) func(*settings, *text, string) error {
-	return func(s *settings, t *text, key string) (err error) {
-		*at(s), err = t.number(key, low, high)
+func real(at func(*settings) *float64, low, high float64) func(*settings, *words.Text, string) error {
+	return func(s *settings, t *words.Text, key string) (err error) {
+		*at(s), err = t.Number(key, low, high)
 		return err
 	}
 }
 
-func rate(at func(*settings) *int64) func(*settings, *text, string) error {
-	return func(s *settings, t *text, key string) (err error) {
-		*at(s), err = t.rate(key)
+func rate(at func(*settings) *int64) func(*settings, *words.Text, string) error {
+	return func(s *settings, t *words.Text, key string) (err error) {
+		*at(s), err = takeRate(t, key)
 		return err
 	}
 }
 
-func file(at func(*settings) *word) func(*settings, *text, string) error {
-	return func(s *settings, t *text, key string) (err error) {
-		*at(s), err = t.take("the file of " + key)
+func file(at func(*settings) *words.Word) func(*settings, *words.Text, string) error {
+	return func(s *settings, t *words.Text, key string) (err error) {
+		*at(s), err = t.Take("the file of " + key)
 		return err
 	}
 }
 
-func skip(n int) func(*settings, *text, string) error {
-	return func(_ *settings, t *text, key string) error {
+func skip(n int) func(*settings, *words.Text, string) error {
+	return func(_ *settings, t *words.Text, key string) error {
 		for range n {
-			if _, err := t.take("the value of " + key); err != nil {
+			if _, err := t.Take("the value of " + key); err != nil {
 				return err
 			}
 		}
@@ -124,35 +125,35 @@ func skip(n int) func(*settings, *text, string) error {
 }
 
 // pairs reads a number of pairs of a rate in bit/s and a value.
-func pairs(t *text, key string, value func(bps int64) error) error {
-	n, err := t.integer("the number of pairs of "+key, 0, 1000)
+func pairs(t *words.Text, key string, value func(bps int64) error) error {
+	n, err := t.Integer("the number of pairs of "+key, 0, 1000)
 	for ; err == nil && n > 0; n-- {
 		var bps int64
-		if bps, err = t.integer("a rate of "+key+" in bit/s", 1, 1e15); err == nil {
+		if bps, err = t.Integer("a rate of "+key+" in bit/s", 1, 1e15); err == nil {
 			err = value(bps)
 		}
 	}
 	return err
 }
 
-func thresholds(of func(*settings) map[int64]int64) func(*settings, *text, string) error {
-	return func(s *settings, t *text, key string) error {
+func thresholds(of func(*settings) map[int64]int64) func(*settings, *words.Text, string) error {
+	return func(s *settings, t *words.Text, key string) error {
 		return pairs(t, key, func(bps int64) (err error) {
-			of(s)[bps], err = t.integer("a threshold of "+key+" in kB", 0, 4e6)
+			of(s)[bps], err = t.Integer("a threshold of "+key+" in kB", 0, 4e6)
 			return err
 		})
 	}
 }
 
-func probabilities(s *settings, t *text, key string) error {
+func probabilities(s *settings, t *words.Text, key string) error {
 	return pairs(t, key, func(bps int64) (err error) {
-		s.pmax[bps], err = t.number("a probability of "+key, 0, 1)
+		s.pmax[bps], err = t.Number("a probability of "+key, 0, 1)
 		return err
 	})
 }
 
-func linkDown(s *settings, t *text, key string) (err error) {
-	if s.down, err = t.integer("the time of "+key, 0, 1<<50); err != nil {
+func linkDown(s *settings, t *words.Text, key string) (err error) {
+	if s.down, err = t.Integer("the time of "+key, 0, 1<<50); err != nil {
 		return err
 	}
 	return skip(2)(s, t, key)
@@ -160,38 +161,38 @@ func linkDown(s *settings, t *text, key string) (err error) {
 
 // readConfig reads a configuration.
 func readConfig(name string, data []byte) (*settings, error) {
-	s, t := defaults(), split(name, data)
-	for !t.done() {
-		w, err := t.take("a key")
+	s, t := defaults(), words.Split(name, data)
+	for !t.Done() {
+		w, err := t.Take("a key")
 		if err != nil {
 			return nil, err
 		}
-		read, known := keys[w.text]
+		read, known := keys[w.Text]
 		if !known { // as the simulator does; the caller says so
-			s.ignored = append(s.ignored, fmt.Sprintf("%s:%d:%d", name, w.line, w.col))
+			s.ignored = append(s.ignored, fmt.Sprintf("%s:%d:%d", name, w.Line, w.Col))
 			continue
 		}
-		at := t.peek()
-		if err := read(s, t, w.text); err != nil {
+		at := t.Peek()
+		if err := read(s, t, w.Text); err != nil {
 			return nil, err
 		}
-		if err := s.supported(t, w.text, at); err != nil {
+		if err := s.supported(t, w.Text, at); err != nil {
 			return nil, err
 		}
 	}
 	for _, f := range []struct {
-		w   word
+		w   words.Word
 		key string
 	}{{s.topology, "TOPOLOGY_FILE"}, {s.flows, "FLOW_FILE"}} {
-		if f.w.text == "" {
-			return nil, t.fail(t.end, "no %s: name one", f.key)
+		if f.w.Text == "" {
+			return nil, t.Fail(t.End, "no %s: name one", f.key)
 		}
 	}
 	return s, nil
 }
 
 // supported refuses what the engine does not do.
-func (s *settings) supported(t *text, key string, at word) error {
+func (s *settings) supported(t *words.Text, key string, at words.Word) error {
 	what := ""
 	switch {
 	case key == "CC_MODE" && s.mode == 10:
@@ -201,10 +202,10 @@ func (s *settings) supported(t *text, key string, at word) error {
 	case key == "LINK_DOWN" && s.down != 0:
 		what = "a link that goes down"
 	case key == "L2_ACK_INTERVAL" && s.ackInterval == 0:
-		return t.fail(at, "L2_ACK_INTERVAL 0 sends no acknowledgements, and no flow would end: write 1 for one a packet")
+		return t.Fail(at, "L2_ACK_INTERVAL 0 sends no acknowledgements, and no flow would end: write 1 for one a packet")
 	}
 	if what == "" {
 		return nil
 	}
-	return &packet.UnsupportedError{What: what, Found: fmt.Sprintf("%s:%d:%d: %s %s", t.name, at.line, at.col, key, at.text)}
+	return &packet.UnsupportedError{What: what, Found: fmt.Sprintf("%s:%d:%d: %s %s", t.Name, at.Line, at.Col, key, at.Text)}
 }

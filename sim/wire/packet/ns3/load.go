@@ -4,6 +4,7 @@ import (
 	"path"
 
 	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/sim/wire/packet/internal/words"
 	"github.com/simccl/simccl/units"
 )
 
@@ -28,16 +29,16 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 	if err != nil {
 		return nil, err
 	}
-	beside := func(w word) (*text, error) {
-		name := w.text
+	beside := func(w words.Word) (*words.Text, error) {
+		name := w.Text
 		if !path.IsAbs(name) {
 			name = path.Join(path.Dir(config), name)
 		}
 		data, err := read(name)
 		if err != nil {
-			return nil, &Error{config, w.line, w.col, err.Error()}
+			return nil, &Error{config, w.Line, w.Col, err.Error()}
 		}
-		return split(name, data), nil
+		return words.Split(name, data), nil
 	}
 	x := &Scenario{Ignored: s.ignored}
 	t, err := beside(s.topology)
@@ -61,22 +62,22 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 const most = 1 << 20
 
 // readTopology reads counts, the ids of switches, and the links.
-func (x *Scenario) readTopology(t *text, s *settings) error {
-	nodes, err := t.integer("the number of nodes", 1, most)
+func (x *Scenario) readTopology(t *words.Text, s *settings) error {
+	nodes, err := t.Integer("the number of nodes", 1, most)
 	if err != nil {
 		return err
 	}
-	switches, err := t.integer("the number of switches", 0, nodes)
+	switches, err := t.Integer("the number of switches", 0, nodes)
 	if err != nil {
 		return err
 	}
-	links, err := t.integer("the number of links", 0, most)
+	links, err := t.Integer("the number of links", 0, most)
 	if err != nil {
 		return err
 	}
 	x.Network = packet.Network{Nodes: int(nodes), Switch: make([]bool, nodes)}
 	for range switches {
-		id, err := t.integer("a switch", 0, nodes-1)
+		id, err := t.Integer("a switch", 0, nodes-1)
 		if err != nil {
 			return err
 		}
@@ -84,20 +85,20 @@ func (x *Scenario) readTopology(t *text, s *settings) error {
 	}
 	cables := make([]int, nodes)
 	for range links {
-		w := t.peek()
+		w := t.Peek()
 		c, err := readLink(t, nodes, s.loss)
 		if err != nil {
 			return err
 		}
 		if c.A == c.B {
-			return t.fail(w, "node %d is linked to itself: name two nodes", c.A)
+			return t.Fail(w, "node %d is linked to itself: name two nodes", c.A)
 		}
 		for _, v := range []int32{c.A, c.B} {
 			if cables[v]++; cables[v] > 1 && !x.Network.Switch[v] {
-				return t.fail(w, "host %d has a second link: hosts with several are not simulated", v)
+				return t.Fail(w, "host %d has a second link: hosts with several are not simulated", v)
 			}
 			if x.Network.Switch[v] && s.qcn && !s.marked(c.Rate) {
-				return t.fail(w, "no marking for links of %d bit/s: name that rate in KMIN_MAP, KMAX_MAP and PMAX_MAP", c.Rate)
+				return t.Fail(w, "no marking for links of %d bit/s: name that rate in KMIN_MAP, KMAX_MAP and PMAX_MAP", c.Rate)
 			}
 		}
 		x.Network.Cables = append(x.Network.Cables, c)
@@ -113,32 +114,32 @@ func (s *settings) marked(rate int64) bool {
 	return a && b && c
 }
 
-func readLink(t *text, nodes int64, loss float64) (c packet.Cable, err error) {
+func readLink(t *words.Text, nodes int64, loss float64) (c packet.Cable, err error) {
 	var v int64
-	if v, err = t.integer("the first node of a link", 0, nodes-1); err != nil {
+	if v, err = t.Integer("the first node of a link", 0, nodes-1); err != nil {
 		return c, err
 	}
 	c.A = int32(v)
-	if v, err = t.integer("the second node of a link", 0, nodes-1); err != nil {
+	if v, err = t.Integer("the second node of a link", 0, nodes-1); err != nil {
 		return c, err
 	}
 	c.B = int32(v)
-	w := t.peek()
-	if c.Rate, err = t.rate("the rate of a link"); err != nil {
+	w := t.Peek()
+	if c.Rate, err = takeRate(t, "the rate of a link"); err != nil {
 		return c, err
 	}
 	if c.Rate < 1e6 || c.Rate > 1e14 {
-		return c, t.fail(w, "a link of %d bit/s: write 1Mbps to 100000Gbps", c.Rate)
+		return c, t.Fail(w, "a link of %d bit/s: write 1Mbps to 100000Gbps", c.Rate)
 	}
-	w = t.peek()
-	if v, err = t.delay("the delay of a link"); err != nil {
+	w = t.Peek()
+	if v, err = takeDelay(t, "the delay of a link"); err != nil {
 		return c, err
 	}
 	if v < 1 {
-		return c, t.fail(w, "a delay of %s: write at least 1ns: windows of simulation are as long as the least delay", w.text)
+		return c, t.Fail(w, "a delay of %s: write at least 1ns: windows of simulation are as long as the least delay", w.Text)
 	}
 	c.Delay = units.Time(v) * units.Nanosecond
-	if c.Loss, err = t.number("the loss of a link", 0, 1); err != nil {
+	if c.Loss, err = t.Number("the loss of a link", 0, 1); err != nil {
 		return c, err
 	}
 	if c.Loss == 0 {
@@ -150,18 +151,18 @@ func readLink(t *text, nodes int64, loss float64) (c packet.Cable, err error) {
 // readFlows reads the number of flows and a line each: source, destination,
 // priority, port, bytes, start in seconds, and, where the line goes on, how many
 // flows it waits for and which.
-func (x *Scenario) readFlows(t *text) error {
-	n, err := t.integer("the number of flows", 0, 1<<24)
+func (x *Scenario) readFlows(t *words.Text) error {
+	n, err := t.Integer("the number of flows", 0, 1<<24)
 	if err != nil {
 		return err
 	}
 	for i := range n {
-		w := t.peek()
+		w := t.Peek()
 		f, err := x.readFlow(t)
 		if err != nil {
 			return err
 		}
-		if !t.done() && t.peek().line == w.line {
+		if !t.Done() && t.Peek().Line == w.Line {
 			if f.Deps, err = readDeps(t, i, n); err != nil {
 				return err
 			}
@@ -171,28 +172,28 @@ func (x *Scenario) readFlows(t *text) error {
 	return nil
 }
 
-func (x *Scenario) readFlow(t *text) (f packet.Flow, err error) {
+func (x *Scenario) readFlow(t *words.Text) (f packet.Flow, err error) {
 	host := func(what string) int32 {
 		if err != nil {
 			return 0
 		}
-		w := t.peek()
+		w := t.Peek()
 		var v int64
-		if v, err = t.integer(what, 0, int64(x.Network.Nodes-1)); err == nil && x.Network.Switch[v] {
-			err = t.fail(w, "%s: node %d is a switch: name a host", what, v)
+		if v, err = t.Integer(what, 0, int64(x.Network.Nodes-1)); err == nil && x.Network.Switch[v] {
+			err = t.Fail(w, "%s: node %d is a switch: name a host", what, v)
 		}
 		return int32(v)
 	}
 	whole := func(what string, low, high int64) (v int64) {
 		if err == nil {
-			v, err = t.integer(what, low, high)
+			v, err = t.Integer(what, low, high)
 		}
 		return v
 	}
-	w := t.peek()
+	w := t.Peek()
 	f.Src, f.Dst = host("the source of a flow"), host("the destination of a flow")
 	if err == nil && f.Src == f.Dst {
-		err = t.fail(w, "host %d sends to itself: name two hosts", f.Src)
+		err = t.Fail(w, "host %d sends to itself: name two hosts", f.Src)
 	}
 	f.Priority = uint8(whole("the priority of a flow", 1, 7))
 	f.DstPort = uint16(whole("the port of a flow", 0, 65535))
@@ -200,25 +201,25 @@ func (x *Scenario) readFlow(t *text) (f packet.Flow, err error) {
 	if err != nil {
 		return f, err
 	}
-	start, err := t.number("the start of a flow in seconds", 0, 1e6)
+	start, err := t.Number("the start of a flow in seconds", 0, 1e6)
 	f.Start = units.Time(fixed(start, 1e9)) * units.Nanosecond
 	return f, err
 }
 
-func readDeps(t *text, self, flows int64) ([]int32, error) {
-	n, err := t.integer("the number of flows that a flow waits for", 0, flows)
+func readDeps(t *words.Text, self, flows int64) ([]int32, error) {
+	n, err := t.Integer("the number of flows that a flow waits for", 0, flows)
 	if err != nil {
 		return nil, err
 	}
 	var deps []int32
 	for range n {
-		w := t.peek()
-		d, err := t.integer("a flow to wait for", 0, flows-1)
+		w := t.Peek()
+		d, err := t.Integer("a flow to wait for", 0, flows-1)
 		if err != nil {
 			return nil, err
 		}
 		if d == self {
-			return nil, t.fail(w, "flow %d waits for itself: name another", d)
+			return nil, t.Fail(w, "flow %d waits for itself: name another", d)
 		}
 		deps = append(deps, int32(d))
 	}
