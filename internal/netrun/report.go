@@ -31,6 +31,7 @@ type Report struct {
 	Marks          int64    `json:"marks"`
 	Drops          int64    `json:"drops"`
 	Lost           int64    `json:"lost"`
+	Trims          int64    `json:"trims"`
 	Retransmitted  int64    `json:"retransmitted"`
 	DataPacketHops int64    `json:"dataPacketHops"`
 	Seed           uint64   `json:"seed"`
@@ -93,7 +94,7 @@ func (x *Report) Text() string {
 	row("deepest queue", "%d bytes, switch %d to node %d", x.PeakQueueBytes, x.PeakLink[0], x.PeakLink[1])
 	row("pause frames", "%d", x.Pauses)
 	row("marked", "%d", x.Marks)
-	row("lost", "%d on cables, %d without buffer; %d frames sent again", x.Lost, x.Drops, x.Retransmitted)
+	row("lost", "%d on cables, %d without buffer, %d trimmed; %d frames sent again", x.Lost, x.Drops, x.Trims, x.Retransmitted)
 	row("data-packet-hops", "%d", x.DataPacketHops)
 	if x.CPUSeconds != nil {
 		row("CPU time", "%.3f s, %.2f M data-packet-hops/s", *x.CPUSeconds, float64(x.DataPacketHops)/1e6/max(*x.CPUSeconds, 1e-6))

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/sim/wire/packet/ns3"
+	"github.com/simccl/simccl/sim/wire/packet/uec"
 )
 
 // Options are how a scenario is run.
@@ -81,9 +82,10 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*
 // refused gives an error of the engine its kind.
 func refused(err error) error {
 	var wrong *packet.InputError
+	var other *uec.InputError
 	var lacks *packet.UnsupportedError
 	switch {
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), errors.As(err, &other):
 		return fail.Input(err)
 	case errors.As(err, &lacks):
 		return fail.NotYet("the engine does not simulate it", "%v", err)

@@ -67,7 +67,7 @@ func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
 		s.ing[k] += size
 		s.shared += min(size, over)
 	}
-	if !s.xoff[k] && (s.hdrm[k] > 0 || e.used(s, k) >= s.threshold(f.port)) {
+	if !s.xoff[k] && (s.hdrm[k] > 0 || e.overfull(s, k, f.port)) {
 		s.xoff[k] = true
 		s.stopped++
 		e.sendPFC(w, s, f.port, f.class, flagPause, f.at)
@@ -87,11 +87,28 @@ func (e *engine) release(w *worker, s *swtch, k int, f *frame, at int64) {
 	if !s.xoff[k] || s.hdrm[k] > 0 {
 		return
 	}
-	if u := e.used(s, k); u == 0 || u+e.cfg.Buffer.ResumeOffset <= s.threshold(f.port) {
+	if e.relieved(s, k, f.port) {
 		s.xoff[k] = false
 		s.stopped--
 		e.sendPFC(w, s, f.port, f.class, flagResume, at)
 	}
+}
+
+// overfull says that an ingress queue must pause its neighbour.
+func (e *engine) overfull(s *swtch, k int, port uint16) bool {
+	if x := e.cfg.Buffer.XOff; x > 0 {
+		return s.ing[k] >= x
+	}
+	return e.used(s, k) >= s.threshold(port)
+}
+
+// relieved says that its neighbour may go on.
+func (e *engine) relieved(s *swtch, k int, port uint16) bool {
+	if b := &e.cfg.Buffer; b.XOff > 0 {
+		return s.ing[k] <= b.XOn
+	}
+	u := e.used(s, k)
+	return u == 0 || u+e.cfg.Buffer.ResumeOffset <= s.threshold(port)
 }
 
 // sendPFC queues a PFC frame to the neighbour of a port.

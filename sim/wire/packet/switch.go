@@ -76,7 +76,7 @@ func (e *engine) calm(s *swtch, total int64) bool {
 		for c := 1; c < nc; c++ {
 			bytes += s.ing[p*nc+c]
 		}
-		if bytes-reserve >= (s.base-shared)>>s.shift[p] {
+		if x := e.cfg.Buffer.XOff; x > 0 && bytes >= x || bytes-reserve >= (s.base-shared)>>s.shift[p] {
 			return false
 		}
 	}

@@ -34,7 +34,10 @@ func Load(matrix, topology string, read func(name string) ([]byte, error)) (*Sce
 	if data, err = read(matrix); err != nil {
 		return nil, err
 	}
-	return x, x.readMatrix(words.Split(matrix, data))
+	if err := x.readMatrix(words.Split(matrix, data)); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
 // tier is what a topology file says of a tier of switches.

@@ -36,7 +36,7 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 		}
 		data, err := read(name)
 		if err != nil {
-			return nil, &Error{config, w.Line, w.Col, err.Error()}
+			return nil, &Error{File: config, Line: w.Line, Col: w.Col, Problem: err.Error()}
 		}
 		return words.Split(name, data), nil
 	}

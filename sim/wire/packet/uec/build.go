@@ -2,7 +2,6 @@ package uec
 
 import (
 	"math"
-	"slices"
 
 	"github.com/simccl/simccl/units"
 )
@@ -80,43 +79,26 @@ func (e *engine) buildFlows() {
 	}
 }
 
-// seed draws the salts, the first paths and the orders of uplinks as the peer
-// does: salts of leaves and spines, a number for each NIC, the paths of flows in
-// their order, and the uplinks of a leaf when its first packet goes up.
+// seed draws the salts of leaves, the first paths of flows and the orders of
+// uplinks in the tables of leaves.
 func (e *engine) seed() {
 	n := e.net
-	c := newCrand(uint32(e.cfg.Seed))
+	c := &setup{seed: e.cfg.Seed}
 	e.salt = make([]uint32, n.Leaves)
 	for i := range e.salt {
 		e.salt[i] = c.next()
-	}
-	for range n.Spines + n.Hosts() {
-		c.next()
 	}
 	for i := range e.flows {
 		e.snd[i].paths = newPaths(e.cfg, c)
 	}
 	e.up = make([][]int32, n.Leaves)
-	order := make([]int32, len(e.flows))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortStableFunc(order, func(a, b int32) int { return int(e.flows[a].Start - e.flows[b].Start) })
-	for pass := range 2 { // data first, then acknowledgements
-		for _, i := range order {
-			from, to := int(e.flows[i].Src)/n.PerLeaf, int(e.flows[i].Dst)/n.PerLeaf
-			if pass == 1 {
-				from, to = to, from
-			}
-			if from != to && e.up[from] == nil {
-				e.up[from] = e.permuted(from, c)
-			}
-		}
+	for leaf := range e.up {
+		e.up[leaf] = e.permuted(leaf, c)
 	}
 }
 
 // permuted is the links from a leaf to the spines in the order of its table.
-func (e *engine) permuted(leaf int, c *crand) []int32 {
+func (e *engine) permuted(leaf int, c *setup) []int32 {
 	n := e.net
 	up := make([]int32, n.Spines)
 	for s := range up {

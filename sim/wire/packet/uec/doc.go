@@ -7,10 +7,9 @@
 // knows nothing of ranks, plans or files.
 //
 // Time is cut into windows as in package packet. Draws (marks, trims, paths) are
-// functions of the seed, the link or flow, and their number there; the salts of
-// switches and the first paths of flows come from the generator of the C
-// library, in the order in which the peer asks it, so that hashed paths are the
-// peer's.
+// functions of the seed, the link or flow, and their number there. So hashed paths
+// are not those of the peer, which draws them from one generator: compare ECMP
+// over several seeds.
 //
 // Peer: htsim_uec of spcl/HTSIM, commit 8a33f33 (sim/uec.cpp, sim/uec_mp.cpp,
 // sim/compositequeue.cpp), with sender-based congestion control.

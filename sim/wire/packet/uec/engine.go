@@ -1,9 +1,5 @@
 package uec
 
-import (
-	"slices"
-)
-
 // Flags of a frame.
 const (
 	flagAck     uint8 = 1 << iota // an acknowledgement
@@ -92,6 +88,8 @@ type engine struct {
 	live    int
 	look    int64
 	arrived []frame
+	spare   []frame
+	runs    []int // where each link's frames begin in arrived
 	ended   []int32
 	nscc    nscc
 	queue   int64 // bytes of a switch's queue
@@ -183,8 +181,7 @@ func (e *engine) next(now int64) int64 {
 
 // runSwitch simulates a leaf or spine up to end.
 func (e *engine) runSwitch(v int, end int64) int {
-	e.arrived = e.arrived[:0]
-	links := 0
+	e.arrived, e.runs = e.arrived[:0], e.runs[:0]
 	for _, id := range e.in[v] {
 		q, n := &e.links[id].wire, len(e.arrived)
 		for !q.empty() && q.front().at < end {
@@ -192,20 +189,10 @@ func (e *engine) runSwitch(v int, end int64) int {
 			q.head++
 		}
 		if len(e.arrived) > n {
-			links++
+			e.runs = append(e.runs, n)
 		}
 	}
-	if links > 1 {
-		slices.SortStableFunc(e.arrived, func(a, b frame) int {
-			if a.at < b.at {
-				return -1
-			}
-			if a.at > b.at {
-				return 1
-			}
-			return 0
-		})
-	}
+	e.order()
 	for i := range e.arrived {
 		f := &e.arrived[i]
 		l := e.route(v, f)
@@ -216,6 +203,43 @@ func (e *engine) runSwitch(v int, end int64) int {
 		e.serve(&e.links[id^1], end)
 	}
 	return len(e.arrived)
+}
+
+// order puts the frames of a window in the order of time, those of equal times
+// in that of links: it merges the links' runs, two at a time.
+func (e *engine) order() {
+	for len(e.runs) > 1 {
+		out, k := e.spare[:0], 0
+		for i := 0; i < len(e.runs); i += 2 {
+			end := len(e.arrived)
+			if i+2 < len(e.runs) {
+				end = e.runs[i+2]
+			}
+			from, mid := e.runs[i], end
+			if i+1 < len(e.runs) {
+				mid = e.runs[i+1]
+			}
+			e.runs[k] = len(out)
+			k++
+			out = merge(out, e.arrived[from:mid], e.arrived[mid:end])
+		}
+		e.runs = e.runs[:k]
+		e.arrived, e.spare = out, e.arrived
+	}
+}
+
+// merge appends two sorted runs in order; a goes first where times are equal.
+func merge(out, a, b []frame) []frame {
+	for len(a) > 0 && len(b) > 0 {
+		if b[0].at < a[0].at {
+			out = append(out, b[0])
+			b = b[1:]
+		} else {
+			out = append(out, a[0])
+			a = a[1:]
+		}
+	}
+	return append(append(out, a...), b...)
 }
 
 // route returns the link by which a frame leaves a switch.

@@ -43,7 +43,7 @@ type Flow struct {
 
 // Config is how hosts and switches behave.
 type Config struct {
-	Seed    uint64 // of draws; 1 to 2^31-1 gives the peer's hashed paths of that seed
+	Seed    uint64 // of draws
 	Balance Balance
 	Paths   int // entropies of a flow: a power of two
 	MTU     int // bytes of a full data frame, Header of them not payload

@@ -18,8 +18,8 @@ type paths struct {
 // maxPenalty bounds how often a path is skipped.
 const maxPenalty = 15
 
-// newPaths draws a flow's first paths in the order of the peer.
-func newPaths(c *Config, r *crand) paths {
+// newPaths draws a flow's first paths.
+func newPaths(c *Config, r *setup) paths {
 	p := paths{balance: c.Balance, mask: uint16(c.Paths - 1)}
 	switch c.Balance {
 	case ECMP:

@@ -68,10 +68,10 @@ func (r *receiver) bits(base uint32) (b uint64) {
 	if r.holes == 0 {
 		return 0
 	}
-	for i := range uint32(64) {
-		if base+i >= r.expected && r.has(base+i) {
-			b |= 1 << i
-		}
+	n := uint32(len(r.came))
+	b = r.came[base/64%n] >> (base % 64)
+	if base%64 != 0 {
+		b |= r.came[(base/64+1)%n] << (64 - base%64)
 	}
 	return b
 }
