@@ -3,8 +3,6 @@ package netrun
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -17,7 +15,7 @@ import (
 type Htsim struct {
 	Matrix, Topo string // files
 	CC           string // nscc or roce
-	Balance      string // one of uec.Balances
+	Balance      string // of uec
 	MTU          int    // bytes of a full frame; 0: the peer's
 }
 
@@ -34,13 +32,13 @@ const (
 
 // RunHtsim runs a scenario of htsim.
 func RunHtsim(h Htsim, o Options) (*Report, error) {
-	balance := slices.Index(uec.Balances, h.Balance)
+	balance, err := uec.ParseBalance(h.Balance)
 	switch {
-	case balance < 0:
-		return nil, fail.Usage("{Balance} %q: write one of %s", h.Balance, strings.Join(uec.Balances, ", "))
+	case err != nil:
+		return nil, fail.Usage("{Balance}: %v", err)
 	case h.CC != "nscc" && h.CC != "roce":
 		return nil, fail.Usage("{CC} %q: write nscc or roce", h.CC)
-	case h.CC == "roce" && uec.Balance(balance) != uec.ECMP:
+	case h.CC == "roce" && balance != uec.ECMP:
 		return nil, fail.NotYet("packets of a flow take one path there", "RoCE with {Balance} %s", h.Balance)
 	case h.MTU < 0 || h.MTU > 65000:
 		return nil, fail.Usage("{MTU} %d: write 65 to 65000 bytes", h.MTU)
@@ -56,7 +54,7 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 	if h.CC == "roce" {
 		return roce(x, h, o)
 	}
-	c := uec.Config{Seed: o.Seed, Balance: uec.Balance(balance), Paths: uecPaths, MTU: uecMTU, Poll: o.Poll}
+	c := uec.Config{Seed: o.Seed, Balance: balance, Paths: uecPaths, MTU: uecMTU, Poll: o.Poll}
 	if h.MTU > 0 {
 		c.MTU = h.MTU
 	}

@@ -4,10 +4,15 @@ import "slices"
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, workers: make([]worker, 1)}
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
+	workers := cfg.Workers
+	if cfg.CC.Kind == HPCC {
+		workers = 1 // copies of a frame that is sent again share its record
+	}
+	e.divide(workers)
 	if err := e.buildSwitches(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"math/bits"
+	"sync"
 
 	"github.com/simccl/simccl/units"
 )
@@ -51,7 +52,11 @@ type counters struct {
 type worker struct {
 	counters
 	sorter
-	ended []ending
+	ended    []ending
+	hosts    [2]int // of the engine's, from and to
+	switches [2]int
+	busy     int        // frames that arrived
+	orders   chan order // phases to go through
 }
 
 // ending is a flow whose last acknowledgement arrived.
@@ -86,6 +91,8 @@ type engine struct {
 	hostRate int64
 	live     int
 	workers  []worker
+	crowd    int            // frames in a window from which on all workers simulate
+	busy     sync.WaitGroup // workers in a phase
 }
 
 // Run simulates the flows on the network.
@@ -135,7 +142,10 @@ func (e *engine) serialise(l *link, bytes uint16) int64 {
 // run goes through the windows and returns their number.
 func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
-	stop := int64(e.cfg.Stop)
+	stop, busy := int64(e.cfg.Stop), 0
+	if len(e.workers) > 1 {
+		defer e.hire()()
+	}
 	for e.live > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
 			if err := e.cfg.Poll(); err != nil {
@@ -144,30 +154,13 @@ func (e *engine) run() (int64, error) {
 		}
 		windows++
 		end := now + e.look
-		if e.window(end) {
+		if busy = e.window(end, busy); busy > 0 {
 			now = end
 		} else {
 			now = e.next(end)
 		}
 	}
 	return windows, nil
-}
-
-// window simulates up to end; it reports whether frames arrived.
-func (e *engine) window(end int64) bool {
-	w := &e.workers[0]
-	busy := 0
-	for i := range e.hosts {
-		busy += e.pullHost(w, &e.hosts[i], end)
-	}
-	e.settle()
-	for i := range e.hosts {
-		e.runHost(w, &e.hosts[i], end)
-	}
-	for i := range e.switches {
-		busy += e.runSwitch(w, &e.switches[i], end)
-	}
-	return busy > 0
 }
 
 // settle starts what waited for the flows that ended.

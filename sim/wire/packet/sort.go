@@ -1,10 +1,10 @@
 package packet
 
 // sorter puts the frames of a window in the order of their times; frames of
-// equal times keep the order in which they were added, which is that of ports.
+// equal times keep their order, which is that of ports.
 type sorter struct {
-	in, out []frame
-	count   [buckets + 1]uint16
+	out   []frame
+	count [buckets + 1]uint16
 }
 
 const (
@@ -13,21 +13,18 @@ const (
 	few        = 24 // as many are sorted by insertion
 )
 
-func (s *sorter) start() { s.in = s.in[:0] }
-
-func (s *sorter) add(f *frame) { s.in = append(s.in, *f) }
-
-// sorted returns the frames, all within [from, from+span), in order.
-func (s *sorter) sorted(from, span int64) []frame {
-	n := len(s.in)
+// sorted returns frames, all within [from, from+span), in order: in their own
+// memory, or in that of the sorter until its next call.
+func (s *sorter) sorted(in []frame, from, span int64) []frame {
+	n := len(in)
 	if n <= few || n >= 1<<16 {
-		insertion(s.in)
-		return s.in
+		insertion(in)
+		return in
 	}
 	clear(s.count[:])
 	scale := (1 << 40) / uint64(span) << bucketBits
-	for i := range s.in {
-		s.count[uint64(s.in[i].at-from)*scale>>40+1]++
+	for i := range in {
+		s.count[uint64(in[i].at-from)*scale>>40+1]++
 	}
 	for i := 1; i < len(s.count); i++ {
 		s.count[i] += s.count[i-1]
@@ -36,9 +33,9 @@ func (s *sorter) sorted(from, span int64) []frame {
 		s.out = make([]frame, 2*n)
 	}
 	out := s.out[:n]
-	for i := range s.in {
-		b := &s.count[uint64(s.in[i].at-from)*scale>>40]
-		out[*b] = s.in[i]
+	for i := range in {
+		b := &s.count[uint64(in[i].at-from)*scale>>40]
+		out[*b] = in[i]
 		*b++
 	}
 	insertion(out)

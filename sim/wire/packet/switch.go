@@ -16,12 +16,14 @@ type swtch struct {
 	shift    []uint8
 	headroom []int64
 	arriving []int64 // bytes of this window, by port
+	total    int64   // of them
+	arrived  []frame // of this window, port by port
 }
 
-// pull takes what arrives at a switch before end off the links.
-func (e *engine) pull(w *worker, s *swtch, end int64) int64 {
-	w.start()
-	var total int64
+// pull takes what arrives at a switch before end off the links, and returns how
+// many frames that are.
+func (e *engine) pull(w *worker, s *swtch, end int64) int {
+	s.arrived, s.total = s.arrived[:0], 0
 	for p, id := range s.in {
 		l := &e.links[id]
 		var bytes int64
@@ -36,13 +38,13 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int64 {
 				continue
 			}
 			f.port = uint16(p)
-			w.add(f)
+			s.arrived = append(s.arrived, *f)
 			bytes += int64(f.size)
 		}
 		s.arriving[p] = bytes
-		total += bytes
+		s.total += bytes
 	}
-	return total
+	return len(s.arrived)
 }
 
 // lose draws whether the next frame of a link is lost.
@@ -57,11 +59,11 @@ func (e *engine) lose(w *worker, l *link) bool {
 
 // calm says that in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
-func (e *engine) calm(s *swtch, total int64) bool {
+func (e *engine) calm(s *swtch) bool {
 	if s.stopped > 0 || s.inHdrm > 0 {
 		return false
 	}
-	reserve, shared := e.cfg.Buffer.Reserve, total
+	reserve, shared := e.cfg.Buffer.Reserve, s.total
 	nc := e.classes
 	for _, b := range s.ing {
 		shared += max(0, b-reserve)
@@ -83,13 +85,12 @@ func (e *engine) calm(s *swtch, total int64) bool {
 	return true
 }
 
-// runSwitch simulates a switch up to end and returns how many frames arrived.
-func (e *engine) runSwitch(w *worker, s *swtch, end int64) int {
-	total := e.pull(w, s, end)
-	arrived := w.sorted(end-e.look, e.look)
-	if !e.calm(s, total) {
+// runSwitch simulates a switch up to end.
+func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
+	arrived := w.sorted(s.arrived, end-e.look, e.look)
+	if !e.calm(s) {
 		e.careful(w, s, arrived, end)
-		return len(arrived)
+		return
 	}
 	for i := range arrived {
 		f := &arrived[i]
@@ -118,7 +119,6 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) int {
 			e.dequeue(w, s, l, l.free)
 		}
 	}
-	return len(arrived)
 }
 
 // pfcAtSwitch pauses or resumes the port by which a PFC frame came.

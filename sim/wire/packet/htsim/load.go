@@ -87,7 +87,7 @@ func (x *Scenario) readTopology(t *words.Text) error {
 // set sets a key of a tier.
 func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
 	if at < 0 {
-		return t.Fail(w, "%s stands before the first Tier: write \"Tier 0\" before it", termtext.Quote(w.Text, 40))
+		return t.Fail(w, "%s comes before the first Tier: write \"Tier 0\" before it", termtext.Quote(w.Text, 40))
 	}
 	switch key {
 	case "downlink_speed_gbps":

@@ -108,7 +108,7 @@ func TestErrorsHavePlaces(t *testing.T) {
 		{"Nodes 4\nConnections 1\n0->1 trigger 3 size 5\n", topo, "m.cm:3:6: trigger 3 is not defined"},
 		{"Nodes 4\nConnections 1\n0->1 begin 0 size 5\n", topo, "m.cm:3:6: \"begin\": write id, start, size, trigger or send_done_trigger"},
 		{"", strings.Replace(topo, "Radix_Up 2", "Radix_Up x", 1), "t.topo:6:10: Radix_Up: \"x\": write a whole number"},
-		{"", strings.Replace(topo, "Tier 0\n", "", 1), "t.topo:3:1: \"Downlink_speed_Gbps\" stands before the first Tier"},
+		{"", strings.Replace(topo, "Tier 0\n", "", 1), "t.topo:3:1: \"Downlink_speed_Gbps\" comes before the first Tier"},
 		{"", strings.Replace(topo, "Tier 1\nDownlink_speed_Gbps 100\nRadix_Down 2", "Tier 1\nDownlink_speed_Gbps 100\nRadix_Down 7", 1), "t.topo:12:1: tier 1 has Radix_Down 7, and there are 2 switches below"},
 	} {
 		files := map[string]string{"m.cm": c.cm, "t.topo": c.topo}

@@ -2,6 +2,8 @@ package uec
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/units"
 )
@@ -27,10 +29,23 @@ const (
 	Mixed                    // REPS, else Bitmap
 )
 
-// Balances are the names of Balance, in order.
-var Balances = []string{"ecmp", "oblivious", "reps", "bitmap", "mixed"}
+// String is the name of a balance.
+func (b Balance) String() string {
+	if names := balances(); int(b) < len(names) {
+		return names[b]
+	}
+	return "unknown"
+}
 
-func (b Balance) String() string { return Balances[b] }
+func balances() []string { return []string{"ecmp", "oblivious", "reps", "bitmap", "mixed"} }
+
+// ParseBalance is the balance of a name.
+func ParseBalance(name string) (Balance, error) {
+	if i := slices.Index(balances(), name); i >= 0 {
+		return Balance(i), nil
+	}
+	return 0, wrong("%q is not a balance: write one of %s", name, strings.Join(balances(), ", "))
+}
 
 // Flow is a message from one host to another.
 type Flow struct {
@@ -109,8 +124,8 @@ func Check(n *Network, flows []Flow, c *Config) error {
 		return wrong("frames of %d bytes: write %d to %d", c.MTU, Header+1, 1<<16-1)
 	case c.Paths < 1 || c.Paths > 1<<15 || c.Paths&(c.Paths-1) != 0:
 		return wrong("%d paths: write a power of two up to 32768", c.Paths)
-	case int(c.Balance) >= len(Balances):
-		return wrong("balance %d: there are 0 to %d", c.Balance, len(Balances)-1)
+	case int(c.Balance) >= len(balances()):
+		return wrong("balance %d: there are 0 to %d", c.Balance, len(balances())-1)
 	}
 	for i := range flows {
 		f := &flows[i]

@@ -76,7 +76,7 @@ func (r *receiver) bits(base uint32) (b uint64) {
 	return b
 }
 
-// base is the first packet that a bitmap of a packet speaks of.
+// base is the first packet of the bitmap that answers a packet.
 func (r *receiver) base(psn uint32) uint32 {
 	if psn >= 63 && psn-63 > r.expected+1 {
 		return psn - 63
