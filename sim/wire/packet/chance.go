@@ -1,6 +1,6 @@
 package packet
 
-// draw returns a number in [0,1) of the seed, a link and the number of the draw
+// draw returns a number in [0,1) of the seed, a link and the number of the frame
 // there: the finaliser of SplitMix64 over their mix.
 func draw(seed uint64, link int32, kind, n uint64) float64 {
 	x := seed + 0x9e3779b97f4a7c15*(n+1) + uint64(uint32(link))*0xd1342543de82ef95 + kind<<56

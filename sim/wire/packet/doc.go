@@ -14,7 +14,7 @@
 // workers.
 //
 // Random draws (marks, losses) are functions of the seed, the link and the
-// number of the draw on that link, so they depend on no order between nodes.
+// number of the frame there, so they depend on no order between nodes.
 //
 // Peers: the HPCC simulator on ns-3 (alibaba-edu, commit 9f4be2a), whose order
 // of events Compat keeps.

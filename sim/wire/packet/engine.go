@@ -33,7 +33,7 @@ type link struct {
 	pMax, loss       float64
 	txBytes          int64
 	peak             int64
-	draws, arrivals  uint64
+	sent, arrivals   uint64 // frames
 	from             int32
 }
 

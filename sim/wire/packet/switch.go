@@ -212,6 +212,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		}
 	}
 	w.hops++
+	l.sent++
 	l.txBytes += int64(f.size)
 	l.free = at + e.serialise(l, f.size)
 	f.at = l.free + l.delay
@@ -223,6 +224,5 @@ func (e *engine) marked(l *link, behind int64) bool {
 	if behind > l.kMax {
 		return true
 	}
-	l.draws++
-	return draw(e.cfg.Seed, l.id, drawMark, l.draws) < l.pMax*float64(behind-l.kMin)/float64(l.kMax-l.kMin)
+	return draw(e.cfg.Seed, l.id, drawMark, l.sent) < l.pMax*float64(behind-l.kMin)/float64(l.kMax-l.kMin)
 }
