@@ -23,7 +23,10 @@ type Request struct {
 	// SlowNVLS is set where the cost model gives NVLS all-reduce less than the
 	// rules' SlowNVLS: between nodes NCCL then cuts it smaller.
 	SlowNVLS bool
-	Params   Params
+	// Cut is what each channel does where the operation shares its kernel with
+	// others (plan/launch); nil for an operation alone.
+	Cut    *Cut
+	Params Params
 }
 
 // Params are the settings that bear on how work is split. The zero value is

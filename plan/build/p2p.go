@@ -29,10 +29,25 @@ type p2p struct {
 // newP2P computes the schedule of rounds and the channel counts
 // (enqueue.cc:1052-1056).
 func newP2P(b base) (plan.Generator, error) {
-	c, r := b.comm, &b.req
-	if r.Count == 0 && r.Func != coll.SendRecv {
+	if r := &b.req; r.Count == 0 && r.Func != coll.SendRecv {
 		return noOps{}, nil
 	}
+	g, err := p2pOf(b)
+	if err != nil {
+		return nil, err
+	}
+	if c := b.comm; b.req.Func == coll.AllToAll {
+		g.peersPerRank = int64(c.NRanks)
+		if per := int64(len(c.NodeRanks[0])); g.NumConns() > math.MaxInt32 && equalNodes(c) && per*g.peersPerRank*int64(g.chMax) <= math.MaxInt32 {
+			g.turned = int32(per)
+		}
+	}
+	return g, nil
+}
+
+// p2pOf checks what sends and receives need of a communicator, and finds their channels.
+func p2pOf(b base) (*p2p, error) {
+	c, r := b.comm, &b.req
 	if c.P2PChannels < 1 || c.P2PChannels&(c.P2PChannels-1) != 0 || c.P2PChannelsPerPeer < 1 || c.P2PChannelsPerPeer > c.P2PChannels {
 		return nil, badRequest("Comm", "%d send/recv channels, %d per peer: need a power of two, and no more per peer", c.P2PChannels, c.P2PChannelsPerPeer)
 	}
@@ -48,12 +63,6 @@ func newP2P(b base) (plan.Generator, error) {
 			Why: fmt.Sprintf("NCCL would write past the steps of its buffers, which have %d bytes, of LL %d", c.P2PChunkSize, c.BuffSizes[coll.LL]/plan.FIFOSteps)}
 	}
 	g.llMax = int64(g.chMax) * r.Params.P2PLLThreshold.Or(16384)
-	if r.Func == coll.AllToAll {
-		g.peersPerRank = int64(c.NRanks)
-		if per := int64(len(c.NodeRanks[0])); g.NumConns() > math.MaxInt32 && equalNodes(c) && per*g.peersPerRank*int64(g.chMax) <= math.MaxInt32 {
-			g.turned = int32(per)
-		}
-	}
 	return g, nil
 }
 
@@ -186,6 +195,8 @@ type work struct {
 	index          int32 // within the batch
 	part           int
 	send, recv     transfer
+	// Connections of the part, where the rank sends and receives one.
+	sendConn, recvConn int32
 }
 
 // eachRound calls do for every round in which the rank has something to do.
@@ -240,7 +251,8 @@ func (g *p2p) works(rank int32) []work {
 				b.n = 0
 			}
 			b.epoch = epoch
-			list = append(list, work{channel: ch, phase: b.phase, index: b.n, part: part, send: send, recv: recv})
+			list = append(list, work{channel: ch, phase: b.phase, index: b.n, part: part, send: send, recv: recv,
+				sendConn: g.connID(rank, send.peer, part), recvConn: g.connID(recv.peer, rank, part)})
 			b.n++
 		}
 	})
@@ -269,7 +281,11 @@ func byChannel(list []work, channels int) []work {
 // AppendPrograms implements plan.Generator: a rank's send, receive and copy
 // groups, with the warps that the kernel gives them (sendrecv.h:94-165).
 func (g *p2p) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
-	list := g.works(rank)
+	return g.programsOf(dst, rank, g.works(rank))
+}
+
+// programsOf appends the groups of works that are sorted by channel.
+func (g *p2p) programsOf(dst []plan.Program, rank int32, list []work) []plan.Program {
 	group := int32(0)
 	for i := range list {
 		w := &list[i]
@@ -317,11 +333,11 @@ func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []pla
 	}
 	if hasSend {
 		pr.Role, pr.Threads = plan.RoleSend, int32(sendWarps)*plan.WarpSize
-		dst = append(dst, g.moves(pr, &w.send, w.part, g.connID(rank, w.send.peer, w.part)))
+		dst = append(dst, g.moves(pr, &w.send, w.part, w.sendConn))
 	}
 	if hasRecv {
 		pr.Role, pr.Threads = plan.RoleRecv, int32(recvWarps)*plan.WarpSize
-		dst = append(dst, g.moves(pr, &w.recv, w.part, g.connID(w.recv.peer, rank, w.part)))
+		dst = append(dst, g.moves(pr, &w.recv, w.part, w.recvConn))
 	}
 	return dst
 }

@@ -1,0 +1,155 @@
+package groups
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/plan/launch"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/fabric"
+)
+
+// Machine is a host and the communicators of its GPUs that groups use: the world, and
+// its splits into halves {0,1}{2,3} and strides {0,2}{1,3}.
+type Machine struct {
+	site  *scenario.Site
+	comms map[string]*member // by ranks
+}
+
+// member is a communicator over some ranks of the world.
+type member struct {
+	name  string // world, halves, strides
+	ranks []int  // of the world
+	*comm.Comm
+	class *gpu.Class
+}
+
+// NewMachine is the machine of a loaded site, which must be of one host.
+func NewMachine(site *scenario.Site) (*Machine, error) {
+	if n := site.Cluster.NHosts(); n != 1 {
+		return nil, fmt.Errorf("groups are recorded on the GPUs of one node, and the machine has %d; give --nodes 1", n)
+	}
+	return &Machine{site: site, comms: map[string]*member{}}, nil
+}
+
+// sets are the rank sets of a communicator's name, by color.
+func (m *Machine) sets(name string) [][]int {
+	n := m.site.Comm.NRanks
+	color := func(r int) int { return 0 }
+	switch name {
+	case "halves":
+		color = func(r int) int { return r / 2 }
+	case "strides":
+		color = func(r int) int { return r % 2 }
+	}
+	var sets [][]int
+	for r := range n {
+		for color(r) >= len(sets) {
+			sets = append(sets, nil)
+		}
+		sets[color(r)] = append(sets[color(r)], r)
+	}
+	return sets
+}
+
+// member returns the communicator over some ranks, made once.
+func (m *Machine) member(name string, ranks []int) (*member, error) {
+	key := fmt.Sprint(name, ranks)
+	if c := m.comms[key]; c != nil {
+		return c, nil
+	}
+	out := &member{name: name, ranks: ranks, Comm: m.site.Comm, class: &m.site.Class}
+	if len(ranks) < m.site.Comm.NRanks {
+		spec, err := decl.Subset(m.site.Cluster.Classes[0].Spec, ranks)
+		if err != nil {
+			return nil, err
+		}
+		cl, err := fabric.New([]fabric.Member{{Spec: spec, Count: 1}}, m.site.Config.Topo)
+		if err != nil {
+			return nil, err
+		}
+		if out.Comm, err = comm.New(cl, m.site.Comm.Params); err != nil {
+			return nil, err
+		}
+	}
+	m.comms[key] = out
+	return out, nil
+}
+
+// calls are the tasks of a group on a communicator of n ranks, as its members issue
+// them.
+func calls(g *Group, name string, n int) []launch.Call {
+	var out []launch.Call
+	for i := range g.Tasks {
+		t := &g.Tasks[i]
+		if t.Comm != name {
+			continue
+		}
+		c := launch.Call{Func: t.Func, Type: t.Type, Op: t.Op, Count: t.Count, Root: int32(t.Root % n), Window: g.Mode == "win"}
+		if t.Func != coll.SendRecv {
+			out = append(out, c)
+			continue
+		}
+		for r := range n {
+			c.Rank, c.Peer, c.Func = int32(r), int32((r+t.Shift)%n), coll.Send
+			out = append(out, c)
+			c.Peer, c.Func = int32(((r-t.Shift)%n+n)%n), coll.Recv
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Launched is what a communicator launches of a group.
+type Launched struct {
+	Ranks   []int // of the world
+	Kernels []launch.Kernel
+	Lines   []Line
+
+	member *member
+}
+
+// Launch plans a group on every communicator that it uses, in the order of the calls.
+func (m *Machine) Launch(g *Group) ([]Launched, error) {
+	var out []Launched
+	var names []string
+	for i := range g.Tasks {
+		if name := g.Tasks[i].Comm; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		for _, ranks := range m.sets(name) {
+			c, err := m.member(name, ranks)
+			if err != nil {
+				return nil, err
+			}
+			kernels, err := c.Group(calls(g, name, len(ranks)), launch.Eager)
+			if err != nil {
+				return nil, fmt.Errorf("group %d, communicator of ranks %v: %w", g.Number, ranks, err)
+			}
+			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c})
+		}
+	}
+	return out, nil
+}
+
+// lines are what NCCL's rank 0 prints of kernels. Symmetric ones print none.
+func lines(kernels []launch.Kernel) []Line {
+	var out []Line
+	for i := range kernels {
+		for _, t := range kernels[i].Tasks {
+			out = append(out, Line{Func: t.Req.Func.String(), Bytes: t.Req.Count * int64(t.Req.Type.Size()), Algo: t.Req.Algo.LogName(), Proto: t.Req.Proto.LogName(),
+				Lo: t.Split.ChannelLo, Hi: t.Split.ChannelHi})
+		}
+	}
+	return out
+}
+
+func text(device int, l Line) string {
+	return fmt.Sprintf("[%d] %s: %d Bytes -> Algo %s proto %s channel{Lo..Hi}={%d..%d}", device, l.Func, l.Bytes, l.Algo, l.Proto, l.Lo, l.Hi)
+}

@@ -1,0 +1,97 @@
+package groups
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/scenario"
+)
+
+// folder is where the recorded groups are, beside a checkout.
+const folder = "../../../shared/measured/h200x4/groups"
+
+func machine(t *testing.T, gpus int) *Machine {
+	t.Helper()
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "../../testdata/topos/h200x4-4.xml", Count: 1}}, GPUs: gpus, Multicast: "off"}}
+	s, err := scenario.Load(&spec, site.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMachine(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func recorded(t *testing.T, name string) []Group {
+	t.Helper()
+	f, err := os.Open(filepath.Join(folder, name))
+	if err != nil {
+		t.Skipf("recorded groups are not beside this checkout: %v", err)
+	}
+	defer f.Close()
+	gs, err := Read(f, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gs
+}
+
+// TestLinesOfRecordedGroups: NCCL 2.28.9's own lines of random groups, of each
+// communicator that prints, in order.
+func TestLinesOfRecordedGroups(t *testing.T) {
+	for _, file := range []struct {
+		name string
+		gpus int
+	}{{"plain4.txt", 4}, {"plain2.txt", 2}, {"split0_4.txt", 4}, {"split1_4.txt", 4}} {
+		t.Run(file.name, func(t *testing.T) {
+			m := machine(t, file.gpus)
+			equal, groups := 0, recorded(t, file.name)
+			for i := range groups {
+				g := &groups[i]
+				got, err := m.Launch(g)
+				if err != nil {
+					t.Errorf("%s: %v", file.name, err)
+					continue
+				}
+				if d := differ(g, got); d != "" {
+					t.Errorf("group %d: %s", g.Number, d)
+					continue
+				}
+				equal++
+			}
+			t.Logf("%d of %d groups equal", equal, len(groups))
+		})
+	}
+}
+
+// differ compares lines by device: NCCL prints communicators in the order of a hash of
+// random numbers.
+func differ(g *Group, got []Launched) string {
+	var want, have []string
+	for _, p := range g.Lines {
+		want = append(want, text(p.Device, p.Line))
+	}
+	for _, l := range got {
+		for _, x := range l.Lines {
+			have = append(have, text(l.Ranks[0], x))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	for i := range max(len(want), len(have)) {
+		switch {
+		case i >= len(want):
+			return "more: " + have[i]
+		case i >= len(have):
+			return "missing: " + want[i]
+		case want[i] != have[i]:
+			return "NCCL " + want[i] + ", here " + have[i]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,204 @@
+package launch
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
+)
+
+// Kernel is one launch: what of a group runs in it.
+type Kernel struct {
+	// Tasks are its collectives in the order in which they are laid on the channels: a
+	// channel runs its parts of them in this order, then its sends and receives.
+	Tasks []Task
+	// Exchanges are its sends and receives by rank, of Messages; nil without any.
+	Exchanges [][]plan.Exchange
+	Messages  []plan.Message
+	// Symmetric is the symmetric kernel that it is, with the calls that it runs; nil
+	// for the ordinary one.
+	Symmetric *SymmetricKernel
+	Calls     []int // of a symmetric kernel
+	Threads   int   // of a block
+	// Batches are the batches of works by rank (ncclKernelPlan.nWorkBatches), one
+	// number where all ranks have as many.
+	Batches []int
+
+	single *Call // of a group of one call that is made of sends and receives
+}
+
+// Task is a collective of a kernel.
+type Task struct {
+	Call  int          // index
+	Req   plan.Request // with its algorithm, and its Cut
+	Split plan.Split
+
+	fn kernelFunc
+}
+
+// Plan returns the kernels of a group's calls on one communicator, in the order in which
+// its members launch them. Errors: a *CallError of a call, an *UnmatchedError, a
+// *plan.UnsupportedError of what is not modelled, or the choice's.
+func Plan(c *Comm, calls []Call, mode Mode) ([]Kernel, error) {
+	n := c.Layout.NRanks
+	for i := range calls {
+		if err := calls[i].validate(i, n); err != nil {
+			return nil, err
+		}
+	}
+	if n == 1 {
+		return nil, &plan.UnsupportedError{What: "a group on a communicator of one rank", Why: "NCCL launches each of its calls by itself; plan them one by one"}
+	}
+	if err := released(c, calls); err != nil {
+		return nil, err
+	}
+	tasks, symmetric, err := prepare(c, calls)
+	if err != nil {
+		return nil, err
+	}
+	kernels, err := symmetricKernels(c, calls, symmetric)
+	if err != nil {
+		return nil, err
+	}
+	if len(calls) == 1 && calls[0].p2p() && calls[0].Func.Valid() {
+		return append(kernels, Kernel{Threads: mostThreads, single: &calls[0]}), nil
+	}
+	mail, err := expand(n, calls)
+	if err != nil {
+		return nil, err
+	}
+	own, err := kernelsOf(c, tasks, mail, mode)
+	return append(kernels, own...), err
+}
+
+// released refuses groups that the release plans in a way that is not modelled.
+func released(c *Comm, calls []Call) error {
+	rules := c.Layout.Rules
+	if len(calls) < 2 {
+		return nil
+	}
+	if rules.Plan.EvenBytes {
+		return &plan.UnsupportedError{What: "a group of several calls", Why: "of NCCL " + rules.Version() + ": its planner of groups, before that of 2.22, is not modelled"}
+	}
+	root := int32(-1)
+	for i := range calls {
+		if calls[i].Func != coll.Broadcast || !rules.Plan.BroadcastsJoin {
+			continue
+		}
+		if root >= 0 && calls[i].Root != root {
+			return &plan.UnsupportedError{What: "broadcasts of several roots in a group",
+				Why: "NCCL " + rules.Version() + " makes one all-gather of variable counts of them (scheduler/allgatherv_sched.cc), which is not modelled"}
+		}
+		root = calls[i].Root
+	}
+	return nil
+}
+
+// Threads of a block: fewest, and with sends or receives (NCCL_MIN_NTHREADS and
+// NCCL_MAX_NTHREADS, device.h:90).
+const (
+	fewestThreads = 128
+	mostThreads   = 640
+)
+
+// symmetricKernels makes the kernels of calls that symmetric ones run, which come first
+// (enqueue.cc:1451).
+func symmetricKernels(c *Comm, calls []Call, sets [][]int) ([]Kernel, error) {
+	var out []Kernel
+	for _, set := range sets {
+		list := make([]Call, len(set))
+		for i, at := range set {
+			list[i] = calls[at]
+		}
+		kernels, err := c.Symmetric.Kernels(list)
+		if err != nil {
+			return nil, err
+		}
+		for i := range kernels {
+			k := &kernels[i]
+			if k.Calls < 1 || k.Calls > len(set) {
+				return nil, fmt.Errorf("symmetric kernel %s: %d calls of %d", k.Name, k.Calls, len(set))
+			}
+			out = append(out, Kernel{Symmetric: k, Calls: set[:k.Calls], Threads: k.Warps * plan.WarpSize})
+			set = set[k.Calls:]
+		}
+		if len(set) > 0 {
+			return nil, fmt.Errorf("%d calls are in no symmetric kernel", len(set))
+		}
+	}
+	return out, nil
+}
+
+// kernelsOf makes the ordinary kernels: collectives as long as there are any, and from
+// the kernel of the last one on sends and receives, which each rank cuts by itself
+// (enqueue.cc:1463).
+func kernelsOf(c *Comm, tasks []task, m *mail, mode Mode) ([]Kernel, error) {
+	var out []Kernel
+	for len(tasks) > 0 {
+		l := newLayout(c, mode)
+		n, err := l.colls(tasks)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return nil, &plan.UnsupportedError{What: fmt.Sprintf("a kernel of %d bytes of arguments", l.budget.args+argsHeader), Why: "it holds no collective of the group; NCCL would not end"}
+		}
+		if tasks = tasks[n:]; len(tasks) > 0 || len(m.messages) == 0 {
+			out = append(out, l.done(c.Layout.NRanks))
+			continue
+		}
+		return appendMail(out, l, m, mode)
+	}
+	if len(m.messages) == 0 {
+		return out, nil
+	}
+	return appendMail(out, newLayout(c, mode), m, mode)
+}
+
+// done finishes a kernel that all ranks have alike.
+func (l *layout) done(n int) Kernel {
+	l.kernel.Threads = max(l.kernel.Threads, fewestThreads)
+	l.kernel.Batches = make([]int, n)
+	for r := range l.kernel.Batches {
+		l.kernel.Batches[r] = l.batches.n
+	}
+	return l.kernel
+}
+
+// appendMail appends the kernel of l with as many sends and receives as it holds, and
+// further kernels with the rest.
+func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
+	sizer, err := build.NewSizer(l.c.Layout, l.c.Params)
+	if err != nil {
+		return nil, err
+	}
+	n := l.c.Layout.NRanks
+	at := make([]sweep, n)
+	for {
+		k := l.done(n)
+		k.Messages, k.Exchanges = m.messages, make([][]plan.Exchange, n)
+		some, left := false, 0
+		for r := range int32(n) {
+			batches := l.batches.clone()
+			k.Exchanges[r] = l.p2p(m, sizer, r, &batches, &at[r])
+			k.Batches[r] = batches.n
+			some = some || len(k.Exchanges[r]) > 0
+			left += m.left[r]
+		}
+		if some {
+			k.Threads = mostThreads
+		} else {
+			k.Exchanges, k.Messages = nil, nil
+		}
+		if some || len(k.Tasks) > 0 {
+			out = append(out, k)
+		} else if left > 0 {
+			return nil, &plan.UnsupportedError{What: fmt.Sprintf("a kernel of %d bytes of arguments", l.budget.args+argsHeader), Why: "it holds no send or receive of the group; NCCL would not end"}
+		}
+		if left == 0 {
+			return out, nil
+		}
+		l = newLayout(l.c, mode)
+	}
+}
