@@ -2,20 +2,51 @@ package comm
 
 import (
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan/launch"
+	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/tuning"
 )
-
-// Launcher is the communicator as a planner of groups takes it. symmetric is what
-// decides about symmetric kernels, nil for none.
-func (c *Comm) Launcher(symmetric launch.Symmetric) *launch.Comm {
-	return &launch.Comm{Layout: c.Layout, Choose: c.chooseTogether, Params: c.Params.Plan, SlowNVLS: c.slowNVLS(), Symmetric: symmetric}
-}
 
 // Group returns the kernels of the calls of a group on this communicator, in order.
 // Errors are those of launch.Plan.
 func (c *Comm) Group(calls []launch.Call, mode launch.Mode) ([]launch.Kernel, error) {
-	return launch.Plan(c.Launcher(nil), calls, mode)
+	return launch.Plan(c.Launcher(calls), calls, mode)
+}
+
+// Launcher is the communicator as a planner of groups takes it, for these calls.
+func (c *Comm) Launcher(calls []launch.Call) *launch.Comm {
+	out := &launch.Comm{Layout: c.Layout, Choose: c.chooseTogether, Params: c.Params.Plan, SlowNVLS: c.slowNVLS()}
+	for i := range calls {
+		if calls[i].Windows != sym.NoWindow || calls[i].Registered {
+			out.DirectP2P = c.P2PReaches()
+			out.Symmetric = c.symmetric(out.DirectP2P)
+			break
+		}
+	}
+	return out
+}
+
+// symmetric is what of the communicator bears on symmetric kernels; p2p says whether all
+// ranks can access each other's memory.
+func (c *Comm) symmetric(p2p bool) *sym.Comm {
+	return &sym.Comm{Rules: &c.Params.Rules.Sym, Ranks: c.NRanks, Nodes: c.NNodes, SM: c.MinSM, NVLS: c.NVLSSupport,
+		P2P: p2p, DirectP2P: p2p, DirectNVLink: c.IsAllNVLink}
+}
+
+// P2PReaches reports whether all ranks can access each other's memory (comm->isAllCudaP2p).
+func (c *Comm) P2PReaches() bool {
+	if c.NNodes > 1 {
+		return false
+	}
+	for src := range int32(c.NRanks) {
+		for dst := range int32(c.NRanks) {
+			if src != dst && c.RouteOf(src, dst, 0, connect.P2PRoute).Transport != connect.P2P {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // chooseTogether chooses for calls of a group that get one algorithm.

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan/launch"
+	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo/decl"
@@ -89,7 +90,10 @@ func calls(g *Group, name string, n int) []launch.Call {
 		if t.Comm != name {
 			continue
 		}
-		c := launch.Call{Func: t.Func, Type: t.Type, Op: t.Op, Count: t.Count, Root: int32(t.Root % n), Window: g.Mode == "win"}
+		c := launch.Call{Func: t.Func, Type: t.Type, Op: t.Op, Count: t.Count, Root: int32(t.Root % n)}
+		if g.Mode == "win" {
+			c.Windows = sym.Both
+		}
 		if t.Func != coll.SendRecv {
 			out = append(out, c)
 			continue

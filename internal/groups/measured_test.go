@@ -47,7 +47,7 @@ func TestLinesOfRecordedGroups(t *testing.T) {
 	for _, file := range []struct {
 		name string
 		gpus int
-	}{{"plain4.txt", 4}, {"plain2.txt", 2}, {"split0_4.txt", 4}, {"split1_4.txt", 4}} {
+	}{{"plain4.txt", 4}, {"plain2.txt", 2}, {"split0_4.txt", 4}, {"split1_4.txt", 4}, {"win4.txt", 4}} {
 		t.Run(file.name, func(t *testing.T) {
 			m := machine(t, file.gpus)
 			equal, groups := 0, recorded(t, file.name)

@@ -75,6 +75,8 @@ var rooms = []room{
 		may: with(edge{"internal/connect", "channels and routes"})},
 	{dir: "plan/build", pure: true, idea: "NCCL's schedules come from the request and the channels alone; an executor never needs them",
 		may: with(edge{"plan", "what it makes"}, edge{"internal/connect", "channels and routes"})},
+	{dir: "plan/sym", pure: true, idea: "symmetric kernels are chosen from the size of a communicator, its settings and its tasks",
+		may: with(release)},
 	{dir: "plan/check", pure: true, idea: "a proof trusts no schedule: it reads the plan alone",
 		may: with(edge{"plan", "what it proves and executes"}, edge{"internal/connect", "kinds of connections"})},
 	{dir: "plan/export", pure: true, idea: "text of a plan is a function of the plan",

@@ -23,6 +23,7 @@ type Ruleset struct {
 	Connect Connect
 	Tuning  Tuning
 	Plan    Plan
+	Sym     Symmetric
 	Log     Log
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/units"
 )
 
@@ -20,9 +21,11 @@ type Call struct {
 	// Rank issues a coll.Send to, or a coll.Recv from, Peer.
 	Rank, Peer int32
 	InPlace    bool
-	// Window: all its buffers are in symmetric windows (ncclCommWindowRegister with
+	// Windows says which buffers are in symmetric windows (ncclCommWindowRegister with
 	// NCCL_WIN_COLL_SYMMETRIC).
-	Window bool
+	Windows sym.Windows
+	// Registered: all buffers are registered (ncclCommRegister).
+	Registered bool
 }
 
 // Bytes is what NCCL prints of a call's size: count times the size of its type.
@@ -62,31 +65,15 @@ type Comm struct {
 	// Params and SlowNVLS are those of every plan.Request.
 	Params   plan.Params
 	SlowNVLS bool
-	// Symmetric takes calls whose buffers are in windows; nil where the communicator
-	// has no symmetric kernels.
-	Symmetric Symmetric
+	// Symmetric decides about calls whose buffers are in windows; nil where the
+	// communicator has no symmetric kernels.
+	Symmetric *sym.Comm
+	// DirectP2P: all GPUs can write into each other's memory.
+	DirectP2P bool
 	// ArgsBytes is the space for works in a kernel's arguments, FIFOBytes that for the
 	// works of launched kernels; 0 for NCCL's defaults (NCCL_WORK_ARGS_BYTES,
 	// NCCL_WORK_FIFO_BYTES; init.cc:348).
 	ArgsBytes, FIFOBytes int64
-}
-
-// Symmetric decides about symmetric kernels, which need no channels: plan/sym.
-type Symmetric interface {
-	// Takes reports whether a call, whose buffers are in windows, gets a symmetric
-	// kernel. NCCL compares it with no other algorithm (symmetric_sched.cc:30).
-	Takes(c Call) bool
-	// Kernels divides calls of one function, reduction and type, in order, among
-	// kernels. The lengths of the results' Calls add up to that of calls.
-	Kernels(calls []Call) ([]SymmetricKernel, error)
-}
-
-// SymmetricKernel is one symmetric kernel.
-type SymmetricKernel struct {
-	Name   string // NCCL's, AllReduce_AGxLL_R
-	Calls  int    // how many calls it runs
-	Blocks int
-	Warps  int
 }
 
 // Mode is how a group is launched.

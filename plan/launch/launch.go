@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/sym"
 )
 
 // Kernel is one launch: what of a group runs in it.
@@ -16,11 +17,9 @@ type Kernel struct {
 	// Exchanges are its sends and receives by rank, of Messages; nil without any.
 	Exchanges [][]plan.Exchange
 	Messages  []plan.Message
-	// Symmetric is the symmetric kernel that it is, with the calls that it runs; nil
-	// for the ordinary one.
-	Symmetric *SymmetricKernel
-	Calls     []int // of a symmetric kernel
-	Threads   int   // of a block
+	// Symmetric is the symmetric kernel that it is, nil for an ordinary one.
+	Symmetric *sym.Launch
+	Threads   int // of a block
 	// Batches are the batches of works by rank (ncclKernelPlan.nWorkBatches), one
 	// number where all ranks have as many.
 	Batches []int
@@ -53,11 +52,7 @@ func Plan(c *Comm, calls []Call, mode Mode) ([]Kernel, error) {
 	if err := released(c, calls); err != nil {
 		return nil, err
 	}
-	tasks, symmetric, err := prepare(c, calls)
-	if err != nil {
-		return nil, err
-	}
-	kernels, err := symmetricKernels(c, calls, symmetric)
+	tasks, kernels, err := prepare(c, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -101,34 +96,6 @@ const (
 	fewestThreads = 128
 	mostThreads   = 640
 )
-
-// symmetricKernels makes the kernels of calls that symmetric ones run, which come first
-// (enqueue.cc:1451).
-func symmetricKernels(c *Comm, calls []Call, sets [][]int) ([]Kernel, error) {
-	var out []Kernel
-	for _, set := range sets {
-		list := make([]Call, len(set))
-		for i, at := range set {
-			list[i] = calls[at]
-		}
-		kernels, err := c.Symmetric.Kernels(list)
-		if err != nil {
-			return nil, err
-		}
-		for i := range kernels {
-			k := &kernels[i]
-			if k.Calls < 1 || k.Calls > len(set) {
-				return nil, fmt.Errorf("symmetric kernel %s: %d calls of %d", k.Name, k.Calls, len(set))
-			}
-			out = append(out, Kernel{Symmetric: k, Calls: set[:k.Calls], Threads: k.Warps * plan.WarpSize})
-			set = set[k.Calls:]
-		}
-		if len(set) > 0 {
-			return nil, fmt.Errorf("%d calls are in no symmetric kernel", len(set))
-		}
-	}
-	return out, nil
-}
 
 // kernelsOf makes the ordinary kernels: collectives as long as there are any, and from
 // the kernel of the last one on sends and receives, which each rank cuts by itself

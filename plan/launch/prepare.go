@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/sym"
 )
 
 // devOp is a reduction as kernels have it (ncclDevRedOp_t).
@@ -115,9 +116,9 @@ func sizeBin(traffic int64) int {
 
 // prepare makes the tasks of all collectives and orders them as NCCL lays them on
 // channels: by kind; by bin, that of the largest call first; by size, the smallest
-// first (enqueue.cc:347-437). Calls that symmetric kernels take are returned apart,
-// in the order of their kernels.
-func prepare(c *Comm, calls []Call) (tasks []task, symmetric [][]int, err error) {
+// first (enqueue.cc:347-437). Symmetric kernels are returned apart, with the calls that
+// they take.
+func prepare(c *Comm, calls []Call) (tasks []task, symmetric []Kernel, err error) {
 	n := c.Layout.NRanks
 	for i := range calls {
 		if call := &calls[i]; !call.p2p() && call.Func.Valid() && call.Count > 0 {
@@ -128,7 +129,9 @@ func prepare(c *Comm, calls []Call) (tasks []task, symmetric [][]int, err error)
 	}
 	// NCCL's sorter is a stack in every bin of sizes: the last of equals comes first.
 	slices.SortFunc(tasks, func(a, b task) int { return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.call, a.call)) })
-	tasks, symmetric = takeSymmetric(c, calls, tasks)
+	if tasks, symmetric, err = takeSymmetric(c, calls, tasks); err != nil {
+		return nil, nil, err
+	}
 	perChannel := max(1, (len(tasks)+c.Layout.NChannels-1)/c.Layout.NChannels)
 	byKind := [numKinds][]task{}
 	for _, set := range gather(tasks) {
@@ -144,28 +147,31 @@ func prepare(c *Comm, calls []Call) (tasks []task, symmetric [][]int, err error)
 	return slices.Concat(byKind[:]...), symmetric, nil
 }
 
-// takeSymmetric takes the calls out that symmetric kernels run (symmetric_sched.cc:15),
-// gathered by bin, the smallest first.
-func takeSymmetric(c *Comm, calls []Call, tasks []task) (rest []task, symmetric [][]int) {
-	if c.Symmetric == nil {
-		return tasks, nil
+// takeSymmetric takes the calls out that symmetric kernels run
+// (scheduler/symmetric_sched.cc:15).
+func takeSymmetric(c *Comm, calls []Call, tasks []task) (rest []task, symmetric []Kernel, err error) {
+	if c.Symmetric == nil || len(tasks) == 0 {
+		return tasks, nil, nil
 	}
-	var taken []task
-	for _, t := range tasks {
-		if call := calls[t.call]; call.Window && c.Symmetric.Takes(call) {
-			taken = append(taken, t)
-		} else {
-			rest = append(rest, t)
-		}
+	list := make([]sym.Task, len(tasks))
+	for i, t := range tasks {
+		call := &calls[t.call]
+		list[i] = sym.Task{Func: call.Func, Op: call.Op, Type: call.Type, Count: call.Count, Windows: call.Windows}
 	}
-	for _, set := range gather(taken) {
-		var list []int
-		for _, t := range set {
-			list = append(list, t.call)
-		}
-		symmetric = append(symmetric, list)
+	launches, left, err := c.Symmetric.Launches(list, func(t sym.Task) bool {
+		ch, err := c.Choose(Op{Func: t.Func, Type: t.Type, RedOp: t.Op, Count: t.Count, Pipe: 1})
+		return err == nil && ch.Proto == coll.LL
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	return rest, symmetric
+	for _, i := range left {
+		rest = append(rest, tasks[i])
+	}
+	for i := range launches {
+		symmetric = append(symmetric, Kernel{Symmetric: &launches[i], Threads: launches[i].Warps * plan.WarpSize})
+	}
+	return rest, symmetric, nil
 }
 
 // gather divides sorted tasks by bin, bins in order of their first task, each in
@@ -217,9 +223,11 @@ func choose(c *Comm, calls []Call, part []task, perChannel int) error {
 	}
 	for i := range part {
 		t := &part[i]
+		call := &calls[t.call]
 		t.choice, t.kind = ch, kindOf(ch.Algo, c.Layout.NNodes)
-		t.req = calls[t.call].request()
-		t.req.Algo, t.req.Proto, t.req.Channels, t.req.Warps = ch.Algo, ch.Proto, ch.Channels, ch.Warps
+		t.choice.Channels = c.channels(call, ch)
+		t.req = call.request()
+		t.req.Algo, t.req.Proto, t.req.Channels, t.req.Warps = ch.Algo, ch.Proto, t.choice.Channels, ch.Warps
 		t.req.SlowNVLS, t.req.Params = c.SlowNVLS, c.Params
 		t.Task = build.TaskOf(c.Layout, &t.req)
 	}
