@@ -51,10 +51,29 @@ type Host struct {
 	buses map[string]bool // bus ids in the tree, once a virtual NIC asked for a free one
 }
 
+// rankGPUs lists a host's GPUs in local rank order: by device number where
+// every one has it, else by bus id.
+func rankGPUs(root *decl.Element) []*decl.Element {
+	gpus := root.All("gpu")
+	byDev := true
+	for _, g := range gpus {
+		_, ok := g.Get("dev")
+		byDev = byDev && ok
+	}
+	key := func(g *decl.Element) int64 {
+		if byDev {
+			return int64(g.Int("dev", 0))
+		}
+		return g.BusID()
+	}
+	sort.SliceStable(gpus, func(i, j int) bool { return key(gpus[i]) < key(gpus[j]) })
+	return gpus
+}
+
 // New prepares one host's tree, which it changes, for the ranks on it. Errors
 // are decl.Errors and MergeError.
 func New(root *decl.Element, s *Settings) (*Host, error) {
-	v := &Host{root: root, GPUs: decl.GPUs(root)}
+	v := &Host{root: root, GPUs: rankGPUs(root)}
 	if keep := s.GPUs; keep.Set {
 		removeAll(root, v.GPUs[min(keep.Value, len(v.GPUs)):])
 		v.GPUs = v.GPUs[:min(keep.Value, len(v.GPUs))]
