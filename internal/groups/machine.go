@@ -10,8 +10,6 @@ import (
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
-	"github.com/simccl/simccl/topo/decl"
-	"github.com/simccl/simccl/topo/fabric"
 )
 
 // Machine is a host and the communicators of its GPUs that groups use: the world, and
@@ -24,7 +22,7 @@ type Machine struct {
 // member is a communicator over some ranks of the world.
 type member struct {
 	name  string // world, halves, strides
-	ranks []int  // of the world
+	ranks []int32  // of the world
 	*comm.Comm
 	class *gpu.Class
 }
@@ -38,42 +36,38 @@ func NewMachine(site *scenario.Site) (*Machine, error) {
 }
 
 // sets are the rank sets of a communicator's name, by color.
-func (m *Machine) sets(name string) [][]int {
+func (m *Machine) sets(name string) [][]int32 {
 	n := m.site.Comm.NRanks
-	color := func(r int) int { return 0 }
+	color := func(int) int { return 0 }
 	switch name {
 	case "halves":
 		color = func(r int) int { return r / 2 }
 	case "strides":
 		color = func(r int) int { return r % 2 }
 	}
-	var sets [][]int
+	var sets [][]int32
 	for r := range n {
 		for color(r) >= len(sets) {
 			sets = append(sets, nil)
 		}
-		sets[color(r)] = append(sets[color(r)], r)
+		sets[color(r)] = append(sets[color(r)], int32(r))
 	}
 	return sets
 }
 
 // member returns the communicator over some ranks, made once.
-func (m *Machine) member(name string, ranks []int) (*member, error) {
+func (m *Machine) member(name string, ranks []int32) (*member, error) {
 	key := fmt.Sprint(name, ranks)
 	if c := m.comms[key]; c != nil {
 		return c, nil
 	}
 	out := &member{name: name, ranks: ranks, Comm: m.site.Comm, class: &m.site.Class}
 	if len(ranks) < m.site.Comm.NRanks {
-		spec, err := decl.Subset(m.site.Cluster.Classes[0].Spec, ranks)
+		part, err := m.site.Cluster.Subset(ranks, m.site.Config.Topo)
 		if err != nil {
 			return nil, err
 		}
-		cl, err := fabric.New([]fabric.Member{{Spec: spec, Count: 1}}, m.site.Config.Topo)
-		if err != nil {
-			return nil, err
-		}
-		if out.Comm, err = comm.New(cl, m.site.Comm.Params); err != nil {
+		if out.Comm, err = comm.New(part.Cluster, m.site.Comm.Params); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +104,7 @@ func calls(g *Group, name string, n int) []launch.Call {
 
 // Launched is what a communicator launches of a group.
 type Launched struct {
-	Ranks   []int // of the world
+	Ranks   []int32 // of the world
 	Kernels []launch.Kernel
 	Lines   []Line
 

@@ -78,7 +78,7 @@ func differ(g *Group, got []Launched) string {
 	}
 	for _, l := range got {
 		for _, x := range l.Lines {
-			have = append(have, text(l.Ranks[0], x))
+			have = append(have, text(int(l.Ranks[0]), x))
 		}
 	}
 	slices.Sort(want)

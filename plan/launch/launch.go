@@ -169,3 +169,38 @@ func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 		l = newLayout(l.c, mode)
 	}
 }
+
+// Plan makes the plan of a kernel. A kernel of sends and receives alone, of a group of
+// one call, is that call's own plan. Errors are build's, of plan.Join, and a
+// *plan.UnsupportedError for symmetric kernels, which plan/sym lays out.
+func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
+	switch {
+	case k.Symmetric != nil:
+		return nil, &plan.UnsupportedError{What: "symmetric kernel " + k.Symmetric.Kernel.String(), Why: "it has no plan of connections"}
+	case k.single != nil:
+		r := k.single.request()
+		r.Params, r.SlowNVLS = c.Params, c.SlowNVLS
+		return build.Plan(c.Layout, r)
+	}
+	var parts []plan.Member
+	fuse := map[kernelFunc]int32{}
+	for i := range k.Tasks {
+		t := &k.Tasks[i]
+		p, err := build.Plan(c.Layout, t.Req)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := fuse[t.fn]; !ok {
+			fuse[t.fn] = int32(len(fuse))
+		}
+		parts = append(parts, plan.Member{Plan: p, Fuse: fuse[t.fn], Task: int32(t.Call)})
+	}
+	if k.Exchanges != nil {
+		p, err := build.Messages(c.Layout, c.Params, k.Messages, k.Exchanges)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, plan.Member{Plan: p, Fuse: -1, Task: -1})
+	}
+	return plan.Join(c.Layout, parts)
+}
