@@ -278,7 +278,7 @@ func (x *Executor) build(ctx context.Context, p *plan.Plan, sink trace.Sink) (e 
 // lay fills in groups and connections: of representatives, where ranks fold, or of
 // all ranks. A trace reports each rank, and jitter makes them different.
 func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.Quotient, error) {
-	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) {
+	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) && j.Plan.Members() == nil {
 		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
 		if q, err := fold.Lay(e, j, &c); q != nil || err != nil {
 			return q, err

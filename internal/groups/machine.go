@@ -16,13 +16,14 @@ import (
 // its splits into halves {0,1}{2,3} and strides {0,2}{1,3}.
 type Machine struct {
 	site  *scenario.Site
-	comms map[string]*member // by ranks
+	comms map[string]*member // by key
+	order Order
 }
 
 // member is a communicator over some ranks of the world.
 type member struct {
-	name  string // world, halves, strides
-	ranks []int32  // of the world
+	name  string  // world, halves, strides
+	ranks []int32 // of the world
 	*comm.Comm
 	class *gpu.Class
 }
@@ -57,8 +58,8 @@ func (m *Machine) sets(name string) [][]int32 {
 
 // member returns the communicator over some ranks, made once.
 func (m *Machine) member(name string, ranks []int32) (*member, error) {
-	key := fmt.Sprint(name, ranks)
-	if c := m.comms[key]; c != nil {
+	at := key(name, ranks)
+	if c := m.comms[at]; c != nil {
 		return c, nil
 	}
 	out := &member{name: name, ranks: ranks, Comm: m.site.Comm, class: &m.site.Class}
@@ -71,9 +72,12 @@ func (m *Machine) member(name string, ranks []int32) (*member, error) {
 			return nil, err
 		}
 	}
-	m.comms[key] = out
+	m.comms[at] = out
 	return out, nil
 }
+
+// SetOrder says in which order communicators are launched.
+func (m *Machine) SetOrder(o Order) { m.order = o }
 
 // calls are the tasks of a group on a communicator of n ranks, as its members issue
 // them.
@@ -112,7 +116,9 @@ type Launched struct {
 }
 
 // Launch plans a group on every communicator that it uses, in the order of the calls.
-func (m *Machine) Launch(g *Group) ([]Launched, error) {
+func (m *Machine) Launch(g *Group) ([]Launched, error) { return m.launch(g, launch.Eager) }
+
+func (m *Machine) launch(g *Group, mode launch.Mode) ([]Launched, error) {
 	var out []Launched
 	var names []string
 	for i := range g.Tasks {
@@ -126,13 +132,16 @@ func (m *Machine) Launch(g *Group) ([]Launched, error) {
 			if err != nil {
 				return nil, err
 			}
-			kernels, err := c.Group(calls(g, name, len(ranks)), launch.Eager)
+			kernels, err := c.Group(calls(g, name, len(ranks)), mode)
 			if err != nil {
 				return nil, fmt.Errorf("group %d, communicator of ranks %v: %w", g.Number, ranks, err)
 			}
 			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c})
 		}
 	}
+	slices.SortStableFunc(out, func(a, b Launched) int {
+		return slices.Index(m.order, key(a.member.name, a.Ranks)) - slices.Index(m.order, key(b.member.name, b.Ranks))
+	})
 	return out, nil
 }
 

@@ -1,9 +1,9 @@
 package groups
 
 import (
+	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/internal/site"
@@ -51,6 +51,8 @@ func TestLinesOfRecordedGroups(t *testing.T) {
 		t.Run(file.name, func(t *testing.T) {
 			m := machine(t, file.gpus)
 			equal, groups := 0, recorded(t, file.name)
+			m.SetOrder(m.OrderOf(groups))
+			t.Logf("%q", m.order)
 			for i := range groups {
 				g := &groups[i]
 				got, err := m.Launch(g)
@@ -81,8 +83,6 @@ func differ(g *Group, got []Launched) string {
 			have = append(have, text(int(l.Ranks[0]), x))
 		}
 	}
-	slices.Sort(want)
-	slices.Sort(have)
 	for i := range max(len(want), len(have)) {
 		switch {
 		case i >= len(want):
@@ -94,4 +94,34 @@ func differ(g *Group, got []Launched) string {
 		}
 	}
 	return ""
+}
+
+// TestTimesOfRecordedGroups: the time of a group in a graph.
+func TestTimesOfRecordedGroups(t *testing.T) {
+	for _, file := range []struct {
+		name string
+		gpus int
+	}{{"plain4.txt", 4}, {"plain2.txt", 2}, {"split0_4.txt", 4}, {"split1_4.txt", 4}, {"win4.txt", 4}} {
+		t.Run(file.name, func(t *testing.T) {
+			m := machine(t, file.gpus)
+			sum, n := 0.0, 0
+			groups := recorded(t, file.name)
+			m.SetOrder(m.OrderOf(groups))
+			for i := range groups {
+				g := &groups[i]
+				us, err := m.Time(t.Context(), g)
+				if err != nil {
+					t.Errorf("%s: %v", file.name, err)
+					continue
+				}
+				off := us.Micros()/g.TimeUs - 1
+				if os.Getenv("SHOW") != "" {
+					t.Logf("%3d tasks %2d measured %9.2f simulated %9.2f %+6.1f %%", g.Number, len(g.Tasks), g.TimeUs, us.Micros(), 100*off)
+				}
+				sum += math.Abs(off)
+				n++
+			}
+			t.Logf("mean error %.1f %%", 100*sum/float64(n))
+		})
+	}
 }

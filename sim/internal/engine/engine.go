@@ -46,6 +46,7 @@ type Conn struct {
 // Group is a thread group walking its program.
 type Group struct {
 	Job            *Job
+	Plan           *plan.Plan // of its operation: the job's, or one of its members
 	Program        plan.Program
 	cur            plan.Cursor
 	Op             plan.Op

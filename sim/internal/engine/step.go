@@ -62,14 +62,14 @@ func (e *Engine) fetch(g *Group) bool {
 	}
 	e.fetched++
 	op := &g.Op
-	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Job.Plan.ElemSize())}
+	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize())}
 	if g.Job.Fold != nil {
 		g.Job.Fold.Ends(g, op)
 	}
-	n, size := g.Job.Plan.Slices(&g.Program, op.Bytes)
+	n, size := g.Plan.Slices(&g.Program, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
 	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
-	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
+	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
 		// The switch reduces what it pulls and copies what it spreads.
 		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}
@@ -85,7 +85,7 @@ func (e *Engine) fetch(g *Group) bool {
 	g.pass.Unaligned128 = align%128 != 0
 	g.pack = 16
 	if align%16 != 0 {
-		g.pack = int64(g.Job.Plan.ElemSize())
+		g.pack = int64(g.Plan.ElemSize())
 		g.pass.Skew = true
 	}
 	if g.Job.Plan.OneRank() == plan.OneRankKernel { // a plain store, no second one beside a peer's
@@ -236,7 +236,7 @@ func (e *Engine) work(g *Group) float64 {
 		f := 1 + jit*chance.Normal(e.seed, uint64(g.Rank), uint64(g.Program.Channel)<<32|uint64(g.Program.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
-	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
+	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
 		w /= e.Class.MulticastEff
 	}
 	return w
