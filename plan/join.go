@@ -33,9 +33,6 @@ const fusedWorks = 10
 // Parts must be of communicator c and of two ranks or more. One in which the network
 // reduces can only be alone (*UnsupportedError).
 func Join(c *connect.Layout, members []Member) (*Plan, error) {
-	if len(members) == 1 {
-		return members[0].Plan, nil
-	}
 	g := &joined{members: members, base: make([]int32, len(members)+1)}
 	total := int64(0)
 	for i := range members {

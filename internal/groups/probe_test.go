@@ -17,6 +17,7 @@ func TestProbe(t *testing.T) {
 		gpus int
 	}{{"plain4.txt", 4}, {"plain2.txt", 2}, {"split0_4.txt", 4}, {"split1_4.txt", 4}, {"win4.txt", 4}} {
 		m := machine(t, file.gpus)
+		fmt.Sscanf(os.Getenv("WORKS"), "%g,%g,%g", &m.site.Class.Works.Batch, &m.site.Class.Works.Work, &m.site.Class.Works.GraphLaunch)
 		groups := recorded(t, file.name)
 		m.SetOrder(m.OrderOf(groups))
 		for i := range groups {

@@ -29,7 +29,8 @@ func (m *Machine) Time(ctx context.Context, g *Group) (units.Time, error) {
 			runs = append(runs, run{l.Ranks, t})
 		}
 	}
-	return period(m.site.Comm.NRanks, runs), nil
+	launch := units.FromMicros(m.site.Class.Works.GraphLaunch)
+	return replay(m.site.Comm.NRanks, g.repeats(m.site.Comm.NRanks), launch, runs), nil
 }
 
 // run is a kernel on some GPUs.
@@ -38,28 +39,51 @@ type run struct {
 	time  units.Time
 }
 
-// warm is how many groups go before the one that is timed, so that GPUs are as far
-// apart as they come to be.
-const warm = 8
+// repeats is how many groups a graph has, as groups.cu makes it: fewer of large ones.
+func (g *Group) repeats(n int) int {
+	bytes := int64(0)
+	for i := range g.Tasks {
+		t := &g.Tasks[i]
+		bytes += (t.Count*int64(t.Type.Size())*int64(n) + 511) / 512 * 512
+	}
+	switch {
+	case bytes > 256<<20:
+		return 2
+	case bytes > 16<<20:
+		return 5
+	}
+	return 20
+}
 
-// period is the time from one group to the next.
-func period(n int, runs []run) units.Time {
-	free := make([]units.Time, n)
-	var before, end units.Time
-	for range warm {
-		before = end
+// replay is the time of one group in graphs of some, one a GPU, which a thread launches
+// one after the other: launch is its time for each kernel of a graph. A GPU's time runs
+// from the launch of its graph to the end of its last kernel; the longest counts.
+func replay(n, repeats int, launch units.Time, runs []run) units.Time {
+	begin, free := make([]units.Time, n), make([]units.Time, n)
+	kernels := make([]int, n)
+	for i := range runs {
+		for _, r := range runs[i].ranks {
+			kernels[r]++
+		}
+	}
+	for r := 1; r < n; r++ {
+		begin[r] = begin[r-1] + launch*units.Time(kernels[r-1]*repeats)
+		free[r] = begin[r]
+	}
+	longest := units.Time(0)
+	for range repeats {
 		for i := range runs {
-			var at units.Time
+			at := units.Time(0)
 			for _, r := range runs[i].ranks {
 				at = max(at, free[r])
 			}
 			for _, r := range runs[i].ranks {
 				free[r] = at + runs[i].time
-				end = max(end, free[r])
+				longest = max(longest, free[r]-begin[r])
 			}
 		}
 	}
-	return end - before
+	return longest / units.Time(repeats)
 }
 
 // kernel simulates one kernel.

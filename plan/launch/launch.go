@@ -202,5 +202,8 @@ func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
 		}
 		parts = append(parts, plan.Member{Plan: p, Fuse: -1, Task: -1})
 	}
+	if len(parts) == 1 && k.Exchanges == nil {
+		return parts[0].Plan, nil
+	}
 	return plan.Join(c.Layout, parts)
 }

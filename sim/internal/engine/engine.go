@@ -197,6 +197,7 @@ type costs struct {
 	Hop, credit   [coll.NumProtocols]units.Time
 	ll128Op, llOp units.Time
 	llTrip, drain units.Time
+	batch, work   units.Time
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -206,6 +207,7 @@ func costsOf(c *gpu.Class) costs {
 	k.credit = [3]units.Time{us(c.Flag), us(c.Flag), us(c.Flag + c.Simple.Post/2)}
 	k.llOp, k.ll128Op = us(c.LL.Op), us(c.LL128.Op)
 	k.drain = us(c.Simple.Drain)
+	k.batch, k.work = us(c.Works.Batch), us(c.Works.Work)
 	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
 	return k
 }
@@ -379,6 +381,9 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 		}
 		return
 	}
+	if first := &e.Groups[sm.from]; sm.from > sm.First && first.Job.Plan.Members() != nil {
+		at += e.between(&first.Program)
+	}
 	for i := sm.from; i < sm.to; i++ {
 		g := &e.Groups[i]
 		g.Job.Plan.OpenInto(&g.cur, &g.Program)
@@ -386,6 +391,15 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 		g.state = idle
 		e.wakeAt(i, at)
 	}
+}
+
+// between is the time before a later phase of a kernel of several operations: its works
+// are loaded, or are there with those of the phase before.
+func (e *Engine) between(pr *plan.Program) units.Time {
+	if pr.Fused {
+		return e.Cost.work
+	}
+	return e.Cost.batch
 }
 
 // programEnd notes that a group's program is over.
