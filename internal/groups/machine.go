@@ -156,7 +156,3 @@ func lines(kernels []launch.Kernel) []Line {
 	}
 	return out
 }
-
-func text(device int, l Line) string {
-	return fmt.Sprintf("[%d] %s: %d Bytes -> Algo %s proto %s channel{Lo..Hi}={%d..%d}", device, l.Func, l.Bytes, l.Algo, l.Proto, l.Lo, l.Hi)
-}

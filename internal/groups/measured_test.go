@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,8 +11,8 @@ import (
 	"github.com/simccl/simccl/scenario"
 )
 
-// folder is where the recorded groups are, beside a checkout.
-const folder = "../../../shared/measured/h200x4/groups"
+// folder is where the recorded groups are.
+const folder = "../../testdata/measured/h200x4/groups"
 
 func machine(t *testing.T, gpus int) *Machine {
 	t.Helper()
@@ -31,7 +32,7 @@ func recorded(t *testing.T, name string) []Group {
 	t.Helper()
 	f, err := os.Open(filepath.Join(folder, name))
 	if err != nil {
-		t.Skipf("recorded groups are not beside this checkout: %v", err)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	gs, err := Read(f, name)
@@ -76,11 +77,11 @@ func TestLinesOfRecordedGroups(t *testing.T) {
 func differ(g *Group, got []Launched) string {
 	var want, have []string
 	for _, p := range g.Lines {
-		want = append(want, text(p.Device, p.Line))
+		want = append(want, fmt.Sprintf("[%d] %v", p.Device, p.Line))
 	}
 	for _, l := range got {
 		for _, x := range l.Lines {
-			have = append(have, text(int(l.Ranks[0]), x))
+			have = append(have, fmt.Sprintf("[%d] %v", l.Ranks[0], x))
 		}
 	}
 	for i := range max(len(want), len(have)) {
