@@ -6,42 +6,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/transfer"
 )
-
-// Sizer knows how NCCL cuts messages of a communicator, and in which order ranks
-// exchange them.
-type Sizer struct{ p2p }
-
-// NewSizer makes the Sizer of a communicator.
-func NewSizer(c *connect.Layout, params plan.Params) (*Sizer, error) {
-	g, err := p2pOf(base{comm: c, req: plan.Request{Params: params}})
-	if err != nil {
-		return nil, err
-	}
-	return &Sizer{*g}, nil
-}
-
-// MostParts is over how many channels a message is spread at most.
-func (s *Sizer) MostParts() int { return s.chMax }
-
-// Parts is over how many channels a message is spread; 0 for none.
-func (s *Sizer) Parts(list []plan.Message, i int32, round int) int {
-	if i < 0 {
-		return 0
-	}
-	t := s.transferOf(&list[i], round, false)
-	return t.parts
-}
-
-// transferOf is a message as one of its ends sees it.
-func (g *p2p) transferOf(m *plan.Message, round int, recv bool) transfer {
-	t := transfer{peer: m.Dst, off: int64(m.SrcOff), bytes: int64(m.Bytes)}
-	if recv {
-		t.peer, t.off = m.Src, int64(m.DstOff)
-	}
-	g.sizeTransfer(&t, m.Src, m.Dst, round)
-	return t
-}
 
 // messages generates the programs of a list of messages: what p2p does for the
 // operations that have a pattern.
@@ -61,11 +27,11 @@ func Messages(c *connect.Layout, params plan.Params, list []plan.Message, lists 
 	for _, own := range lists {
 		req.Count = max(req.Count, sentBytes(list, own))
 	}
-	g, err := p2pOf(base{comm: c, req: req})
+	sizer, err := transfer.New(c, params, "send/recv")
 	if err != nil {
 		return nil, err
 	}
-	out := &messages{p2p: *g, list: list, lists: lists, conn: make([]int32, len(list))}
+	out := &messages{p2p: p2p{base: base{comm: c, req: req}, Sizer: sizer, peersPerRank: 1}, list: list, lists: lists, conn: make([]int32, len(list))}
 	if err := out.number(); err != nil {
 		return nil, err
 	}
@@ -110,11 +76,11 @@ func (g *messages) number() error {
 			continue
 		}
 		m := &g.list[i]
-		t := g.transferOf(m, g.Of(m.Src, m.Dst), false)
-		for range t.parts {
+		t := g.Message(m, g.Of(m.Src, m.Dst), false)
+		for range t.Parts {
 			g.ends = append(g.ends, int32(i))
 		}
-		g.conns += int32(t.parts)
+		g.conns += int32(t.Parts)
 	}
 	return nil
 }
@@ -126,12 +92,12 @@ func (g *messages) worksOf(rank int32) []work {
 	open := make([]place, g.comm.P2PChannels)
 	for i := range g.lists[rank] {
 		x := &g.lists[rank][i]
-		w := work{send: transfer{bytes: -1}, recv: transfer{bytes: -1}}
+		w := work{send: transfer.Transfer{Bytes: -1}, recv: transfer.Transfer{Bytes: -1}}
 		if x.Send >= 0 {
-			w.send = g.transferOf(&g.list[x.Send], int(x.Round), false)
+			w.send = g.Message(&g.list[x.Send], int(x.Round), false)
 		}
 		if x.Recv >= 0 {
-			w.recv = g.transferOf(&g.list[x.Recv], int(x.Round), true)
+			w.recv = g.Message(&g.list[x.Recv], int(x.Round), true)
 		}
 		for part, batch := range x.Batch {
 			ch := g.Channel(int(x.Round), part)

@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/spread"
 	"github.com/simccl/simccl/units"
 )
 
@@ -21,18 +22,6 @@ func holdsChunk(c *connect.Layout, proto coll.Protocol) error {
 		return badRequest("Comm", "%v buffers of %d bytes hold no chunk; give at least %d", proto, c.BuffSizes[proto], leastStep[proto]*plan.FIFOSteps)
 	}
 	return nil
-}
-
-// trafficPerByte is how often a byte of count crosses a rank's ports
-// (enqueue.cc:86).
-func trafficPerByte(f coll.Func, nRanks int) int64 {
-	switch f {
-	case coll.AllReduce:
-		return 2
-	case coll.AllGather, coll.ReduceScatter:
-		return int64(nRanks)
-	}
-	return 1
 }
 
 func divUp[T ~int64 | ~int](a, b T) T   { return (a + b - 1) / b }
@@ -68,8 +57,8 @@ func contiguous(c *connect.Layout, r *plan.Request, rule chunkRule) (plan.Split,
 	}
 	cut := r.Cut
 	if cut == nil {
-		task := taskOf(c, r)
-		s := NewSpread(c, rule.channels, task.Traffic, min(r.Channels, rule.channels))
+		task := spread.TaskOf(c, r)
+		s := spread.New(c, rule.channels, task.Traffic, min(r.Channels, rule.channels))
 		own := s.Place(task)
 		cut = &own
 	} else if err := cutHolds(cut, r, rule.channels); err != nil {

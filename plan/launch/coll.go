@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/internal/spread"
 )
 
 // mostChannels is the channels that tasks of a kind may use (enqueue.cc:527).
@@ -38,7 +39,7 @@ func (l *layout) estimate(tasks []task) (n int, traffic [numKinds]int64, width [
 			break
 		}
 		n++
-		traffic[t.kind] += build.LeastTraffic(l.c.Layout, t.Task)
+		traffic[t.kind] += spread.LeastTraffic(l.c.Layout, t.Task)
 		width[t.kind] = min(width[t.kind]+t.choice.Channels, mostChannels(l.c.Layout, t.kind))
 	}
 	return n, traffic, width
@@ -48,15 +49,15 @@ func (l *layout) estimate(tasks []task) (n int, traffic [numKinds]int64, width [
 // (scheduleCollTasksToPlan, enqueue.cc:519).
 func (l *layout) colls(tasks []task) (int, error) {
 	n, traffic, width := l.estimate(tasks)
-	var spread build.Spread
+	var cur spread.Spread
 	for i := range tasks[:n] {
 		t := &tasks[i]
 		if i == 0 || t.kind != tasks[i-1].kind {
-			spread = build.NewSpread(l.c.Layout, mostChannels(l.c.Layout, t.kind), traffic[t.kind], width[t.kind])
+			cur = spread.New(l.c.Layout, mostChannels(l.c.Layout, t.kind), traffic[t.kind], width[t.kind])
 		}
-		before := spread
+		before := cur
 		if t.kind == plainKind || t.kind == nvlsKind {
-			cut := spread.Place(t.Task)
+			cut := cur.Place(t.Task)
 			t.req.Cut = &cut
 		}
 		s, err := build.Split(l.c.Layout, t.req)
@@ -64,7 +65,7 @@ func (l *layout) colls(tasks []task) (int, error) {
 			return 0, err
 		}
 		if !l.budget.fits(l.batches.n+s.NChannels, l.batches.bytes+collBytes) {
-			spread = before
+			cur = before
 			return i, nil
 		}
 		l.place(t, s)

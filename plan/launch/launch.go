@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/internal/transfer"
 	"github.com/simccl/simccl/plan/sym"
 )
 
@@ -123,7 +124,7 @@ func kernelsOf(c *Comm, tasks []task, m *mail, mode Mode) ([]Kernel, error) {
 	return appendMail(out, newLayout(c, mode), m, mode)
 }
 
-// done finishes a kernel that all ranks have alike.
+// done finishes a kernel that is the same on all ranks.
 func (l *layout) done(n int) Kernel {
 	l.kernel.Threads = max(l.kernel.Threads, fewestThreads)
 	l.kernel.Batches = make([]int, n)
@@ -136,7 +137,7 @@ func (l *layout) done(n int) Kernel {
 // appendMail appends the kernel of l with as many sends and receives as it holds, and
 // further kernels with the rest.
 func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
-	sizer, err := build.NewSizer(l.c.Layout, l.c.Params)
+	sizer, err := transfer.New(l.c.Layout, l.c.Params, "send/recv")
 	if err != nil {
 		return nil, err
 	}

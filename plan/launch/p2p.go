@@ -5,7 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/internal/transfer"
 	"github.com/simccl/simccl/units"
 )
 
@@ -124,7 +124,7 @@ type sweep struct{ round, epoch int }
 
 // p2p lays the sends and receives of a rank into a kernel, until it is full
 // (scheduleP2pTasksToPlan, enqueue.cc:1039). batches are the kernel's so far.
-func (l *layout) p2p(m *mail, sizer *build.Sizer, rank int32, batches *workBatches, at *sweep) []plan.Exchange {
+func (l *layout) p2p(m *mail, sizer *transfer.Sizer, rank int32, batches *workBatches, at *sweep) []plan.Exchange {
 	var out []plan.Exchange
 	rules := &l.c.Layout.Rules.Plan
 	first := make([]int, len(batches.open)) // batches of send/recv by channel
@@ -139,11 +139,11 @@ func (l *layout) p2p(m *mail, sizer *build.Sizer, rank int32, batches *workBatch
 				continue
 			}
 			if to != rank || !m.copies[send] { // in place, a rank sends itself nothing
-				if !l.budget.fits(batches.n+sizer.MostParts(), batches.bytes+p2pBytes) {
+				if !l.budget.fits(batches.n+sizer.ChMax, batches.bytes+p2pBytes) {
 					return out
 				}
 				x := plan.Exchange{Round: int32(at.round), Send: send, Recv: recv}
-				for part := range max(sizer.Parts(m.messages, send, at.round), sizer.Parts(m.messages, recv, at.round)) {
+				for part := range max(parts(sizer, m.messages, send, at.round), parts(sizer, m.messages, recv, at.round)) {
 					ch := sizer.Channel(at.round, part)
 					epoch := 0
 					if rules.EpochBatches {
@@ -176,4 +176,13 @@ func head(q []int32) int32 {
 		return -1
 	}
 	return q[0]
+}
+
+// parts is over how many channels a message is spread; 0 for none.
+func parts(s *transfer.Sizer, list []plan.Message, i int32, round int) int {
+	if i < 0 {
+		return 0
+	}
+	t := s.Message(&list[i], round, false)
+	return t.Parts
 }

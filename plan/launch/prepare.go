@@ -8,7 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/internal/spread"
 	"github.com/simccl/simccl/plan/sym"
 )
 
@@ -76,7 +76,7 @@ type task struct {
 	choice  Choice
 	req     plan.Request
 	kind    kind
-	build.Task
+	spread.Task
 }
 
 // kind is what limits the channels of a task: those of NVLS, or of networks that
@@ -122,7 +122,7 @@ func prepare(c *Comm, calls []Call) (tasks []task, symmetric []Kernel, err error
 	n := c.Layout.NRanks
 	for i := range calls {
 		if call := &calls[i]; !call.p2p() && call.Func.Valid() && call.Count > 0 {
-			t := task{call: i, traffic: int64(call.Bytes()) * build.TrafficPerByte(call.Func, n), bin: binOf(call)}
+			t := task{call: i, traffic: int64(call.Bytes()) * spread.TrafficPerByte(call.Func, n), bin: binOf(call)}
 			t.size = sizeBin(t.traffic)
 			tasks = append(tasks, t)
 		}
@@ -136,7 +136,7 @@ func prepare(c *Comm, calls []Call) (tasks []task, symmetric []Kernel, err error
 	byKind := [numKinds][]task{}
 	for _, set := range gather(tasks) {
 		for len(set) > 0 {
-			part := alike(set)
+			part := together(set)
 			set = set[len(part):]
 			if err := choose(c, calls, part, perChannel); err != nil {
 				return nil, nil, err
@@ -194,9 +194,9 @@ func gather(tasks []task) [][]task {
 	return sets
 }
 
-// alike returns the tasks at the head of a set that get one algorithm: those with less
+// together returns the tasks at the head of a set that get one algorithm: those with less
 // than four times the traffic of the first (enqueue.cc:393).
-func alike(set []task) []task {
+func together(set []task) []task {
 	n := 1
 	for n < len(set) && set[n].traffic < 4*set[0].traffic {
 		n++
@@ -229,7 +229,7 @@ func choose(c *Comm, calls []Call, part []task, perChannel int) error {
 		t.req = call.request()
 		t.req.Algo, t.req.Proto, t.req.Channels, t.req.Warps = ch.Algo, ch.Proto, t.choice.Channels, ch.Warps
 		t.req.SlowNVLS, t.req.Params = c.SlowNVLS, c.Params
-		t.Task = build.TaskOf(c.Layout, &t.req)
+		t.Task = spread.TaskOf(c.Layout, &t.req)
 	}
 	return nil
 }

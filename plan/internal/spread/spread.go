@@ -1,9 +1,10 @@
-package build
+// Package spread divides the traffic of a kernel's collectives over channels. It knows
+// counts, and neither algorithms nor connections.
+package spread
 
 import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
-	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/plan"
 )
 
@@ -15,17 +16,26 @@ type Task struct {
 	Traffic  int64 // of all elements
 }
 
-// TrafficPerByte is how often a byte of count crosses a rank's ports, by NCCL's
-// reckoning: before a protocol is chosen, when flags do not count (enqueue.cc:86).
-func TrafficPerByte(f coll.Func, nRanks int) int64 { return trafficPerByte(f, nRanks) }
+// TrafficPerByte is how often a byte of count crosses a rank's ports
+// (enqueue.cc:86).
+func TrafficPerByte(f coll.Func, nRanks int) int64 {
+	switch f {
+	case coll.AllReduce:
+		return 2
+	case coll.AllGather, coll.ReduceScatter:
+		return int64(nRanks)
+	}
+	return 1
+}
+
+func divUp(a, b int64) int64   { return (a + b - 1) / b }
+func alignUp(a, b int64) int64 { return divUp(a, b) * b }
 
 // TaskOf is the task of a request whose algorithm and protocol are chosen. LL's flags
 // count as traffic, in the task's sum and in the size of a cell (enqueue.cc:417, 600).
-func TaskOf(c *connect.Layout, r *plan.Request) Task { return taskOf(c, r) }
-
-func taskOf(c *connect.Layout, r *plan.Request) Task {
+func TaskOf(c *connect.Layout, r *plan.Request) Task {
 	count, es := r.Elements()
-	t := Task{Count: count, ElemSize: int64(es), PerByte: trafficPerByte(r.Func, c.NRanks)}
+	t := Task{Count: count, ElemSize: int64(es), PerByte: TrafficPerByte(r.Func, c.NRanks)}
 	if r.Proto == coll.LL {
 		t.PerByte *= c.Rules.Plan.LLTraffic
 	}
@@ -38,19 +48,19 @@ func taskOf(c *connect.Layout, r *plan.Request) Task {
 // than the rules' MinTraffic while another could take it. A channel may end one task
 // and begin the next (enqueue.cc:519-660).
 type Spread struct {
-	rules    *rules.Plan
+	comm     *connect.Layout
 	channels int   // most channels
 	share    int64 // traffic of a channel
 	at       int   // channel in progress
 	traffic  int64 // that it has
 }
 
-// NewSpread begins with empty channels. traffic is the sum of LeastTraffic over the
+// New begins with empty channels. traffic is the sum of LeastTraffic over the
 // tasks, width the sum of the channels that the cost model allows them, both of tasks
 // of one kind; most are the channels of the communicator for that kind.
-func NewSpread(c *connect.Layout, most int, traffic int64, width int) Spread {
+func New(c *connect.Layout, most int, traffic int64, width int) Spread {
 	r := &c.Rules.Plan
-	s := Spread{rules: r, channels: most}
+	s := Spread{comm: c, channels: most}
 	n := int64(max(min(width, most), 1))
 	if r.RoundShare {
 		s.share = alignUp(max(r.MinTraffic, traffic)/n, 16)
@@ -60,7 +70,7 @@ func NewSpread(c *connect.Layout, most int, traffic int64, width int) Spread {
 	return s
 }
 
-// LeastTraffic is what a task counts for in the sum of NewSpread (enqueue.cc:543).
+// LeastTraffic is what a task counts for in the sum of New (enqueue.cc:543).
 func LeastTraffic(c *connect.Layout, t Task) int64 {
 	if r := &c.Rules.Plan; !r.SmallCells { // enqueue.cc:182 of v2.22.3
 		return max(r.MinTraffic, t.Traffic)
@@ -74,14 +84,15 @@ type cells struct{ lo, mid, hi, nMid int64 }
 
 // Place lays a task on the channels.
 func (s *Spread) Place(t Task) plan.Cut {
-	cell := alignUp(divUp(s.rules.MinTraffic, t.PerByte), 16)
-	if s.rules.SmallCells {
+	rules := &s.comm.Rules.Plan
+	cell := alignUp(divUp(rules.MinTraffic, t.PerByte), 16)
+	if rules.SmallCells {
 		cell = 16
 	}
 	perCell := cell * t.PerByte
 	total := divUp(t.Count*t.ElemSize, cell)
 	want := divUp(s.share-s.traffic, perCell)
-	if s.rules.SmallCells { // enqueue.cc:658 of v2.22.3
+	if rules.SmallCells { // enqueue.cc:658 of v2.22.3
 		want = (s.share - s.traffic) / perCell
 	}
 	d := divide(total, divUp(s.share, perCell), want, s.channels-s.at)
@@ -112,7 +123,7 @@ func (s *Spread) advance(t Task, cut *plan.Cut, d cells, elems int64) {
 	} else {
 		last, own = d.lo, cut.Lo
 	}
-	if s.rules.SmallCells { // enqueue.cc:306 of v2.22.3
+	if s.comm.Rules.Plan.SmallCells { // enqueue.cc:306 of v2.22.3
 		s.traffic += own * perElem
 	} else {
 		s.traffic += last * elems * perElem
