@@ -91,7 +91,7 @@ var rooms = []room{
 	{dir: "internal/groups", idea: "recorded groups are answered apart from flags",
 		may: []edge{vocabulary, {"scenario", "the machine"}, {"comm", "its communicators"}, {"plan/launch", "kernels of a group"}, {"plan/sym", "windows"}, {"exec", "a kernel as a job"}, {"sim", "times of kernels"}, {"sim/gpu", "costs between them"}, quantities}},
 	{dir: "internal/cli/groups", idea: "a command is options; what they come to is elsewhere",
-		may: []edge{{"internal/cli", "options of a machine"}, {"internal/groups", "what is asked"}, {"internal/fail", "errors by kind"}, {"internal/process", "files and streams"}},
+		may:     []edge{{"internal/cli", "options of a machine"}, {"internal/groups", "what is asked"}, {"internal/fail", "errors by kind"}, {"internal/process", "files and streams"}},
 		modules: []edge{{"github.com/spf13/cobra", "a command"}}},
 	{dir: "internal/logcheck", idea: "a log is compared with what is decided, apart from files and flags",
 		may: []edge{vocabulary, release, {"scenario", "the machine of a log"}, {"config", "the settings of a log"}, {"comm", "what is decided"}, {"internal/ncclog", "lines, read and written"}, {"internal/decision", "sizes as text"}, quantities, {"internal/cireport", "JUnit and annotations"},
