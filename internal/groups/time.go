@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan/launch"
-	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/units"
 )
 
@@ -22,21 +20,15 @@ func (m *Machine) Time(ctx context.Context, g *Group) (units.Time, error) {
 	for i := range launched {
 		l := &launched[i]
 		for k := range l.Kernels {
-			t, err := m.kernel(ctx, l, &l.Kernels[k])
+			r, err := m.kernel(ctx, l, &l.Kernels[k])
 			if err != nil {
 				return 0, fmt.Errorf("group %d, kernel %d of ranks %v: %w", g.Number, k, l.Ranks, err)
 			}
-			runs = append(runs, run{l.Ranks, t})
+			runs = append(runs, r)
 		}
 	}
 	launch := units.FromMicros(m.site.Class.Works.GraphLaunch)
 	return replay(m.site.Comm.NRanks, g.repeats(m.site.Comm.NRanks), launch, runs), nil
-}
-
-// run is a kernel on some GPUs.
-type run struct {
-	ranks []int32
-	time  units.Time
 }
 
 // repeats is how many groups a graph has, as groups.cu makes it: fewer of large ones.
@@ -73,32 +65,11 @@ func replay(n, repeats int, launch units.Time, runs []run) units.Time {
 	longest := units.Time(0)
 	for range repeats {
 		for i := range runs {
-			at := units.Time(0)
+			runs[i].on(free)
 			for _, r := range runs[i].ranks {
-				at = max(at, free[r])
-			}
-			for _, r := range runs[i].ranks {
-				free[r] = at + runs[i].time
 				longest = max(longest, free[r]-begin[r])
 			}
 		}
 	}
 	return longest / units.Time(repeats)
-}
-
-// kernel simulates one kernel.
-func (m *Machine) kernel(ctx context.Context, l *Launched, k *launch.Kernel) (units.Time, error) {
-	if k.Symmetric != nil {
-		return units.FromMicros(float64(k.Symmetric.TimeUs)), nil
-	}
-	p, err := k.Plan(l.member.Launcher(nil))
-	if err != nil {
-		return 0, err
-	}
-	x, err := sim.New(sim.Config{Comm: l.member.Layout, Systems: l.member.Systems(), Class: l.member.class, Seed: 1, Launch: sim.Graph})
-	if err != nil {
-		return 0, err
-	}
-	r, err := x.Run(ctx, exec.One(p), nil)
-	return r.Elapsed, err
 }

@@ -144,7 +144,8 @@ type Engine struct {
 	running  int32 // devices that have kernels left
 	Jitter   gpu.JitterCost
 	seed     uint64
-	down     []bool    // by rank, nil where none is
+	down     []bool // by rank, nil where none is
+	late     []units.Time
 	Slow     []float64 // by rank, nil where no rank is a straggler
 	done     []int32
 	err      error
@@ -175,7 +176,8 @@ type Options struct {
 	Slow    []float64 // by rank: how much slower it is; nil where no rank is a straggler
 	Down    []bool    // by rank: its process has ended; nil where none has
 	Jitter  gpu.JitterCost
-	Kernels int // to run back to back, 0: as many as the period takes
+	Kernels int          // to run back to back, 0: as many as the period takes
+	Late    []units.Time // by rank: how much later its first kernel is launched; nil for no rank
 }
 
 // New makes an engine of one job, without groups and connections yet.
@@ -183,7 +185,7 @@ func New(o *Options, p *plan.Plan) *Engine {
 	l := p.Layout(int32(p.Comm.NRanks - 1))
 	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output))}
 	j.Kernels = j.kernelsFor(o.Kernels)
-	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, Jitter: o.Jitter}
+	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter}
 	e.Net = host.New(&host.Options{Class: e.Class, Table: route.New(p.Comm, o.Systems, e.Class, e.Wire), Model: e.Wire, Queue: &e.Queue,
 		Kernels: e, Plan: p, Seed: e.seed, Down: e.down, Settings: o.Network})
 	if p.OneRank() != plan.NotOneRank {

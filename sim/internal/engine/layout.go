@@ -233,7 +233,11 @@ func (e *Engine) Start() {
 			e.running--
 			continue
 		}
-		e.startKernel(int32(i), e.Devices[i].Job.Gap)
+		at := e.Devices[i].Job.Gap
+		if e.late != nil {
+			at += e.late[i]
+		}
+		e.startKernel(int32(i), at)
 	}
 }
 
