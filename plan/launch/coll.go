@@ -56,7 +56,7 @@ func (l *layout) colls(tasks []task) (int, error) {
 			cur = spread.New(l.c.Layout, mostChannels(l.c.Layout, t.kind), traffic[t.kind], width[t.kind])
 		}
 		before := cur
-		if t.kind == plainKind || t.kind == nvlsKind {
+		if even := l.c.Layout.Rules.Plan.EvenBytes; !even && (t.kind == plainKind || t.kind == nvlsKind) {
 			cut := cur.Place(t.Task)
 			t.req.Cut = &cut
 		}
