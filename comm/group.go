@@ -55,6 +55,13 @@ func (c *Comm) chooseTogether(o launch.Op) (launch.Choice, error) {
 	return launch.Choice{Algo: ch.Algo, Proto: ch.Proto, Channels: ch.MaxChannels, Warps: ch.Warps}, err
 }
 
+// ChooseGroup is the choice for equal collectives of a group, which get one algorithm.
+func (c *Comm) ChooseGroup(calls []launch.Call) (tuning.Choice, error) {
+	first := &calls[0]
+	pipe := (len(calls) + c.NChannels - 1) / c.NChannels
+	return c.Choose(tuning.Op{Func: first.Func, Count: first.Count * int64(len(calls)), Type: first.Type, RedOp: first.Op, Pipe: pipe})
+}
+
 // slowNVLS is plan.Request.SlowNVLS of all operations.
 func (c *Comm) slowNVLS() bool {
 	return c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] < c.Params.Rules.Plan.SlowNVLS

@@ -275,6 +275,9 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 	if err != nil {
 		return Outcome{}, err
 	}
+	if r.grouped() {
+		return r.group(ctx, o, out, progress)
+	}
 	return r.execute(ctx, out, sink, opt, progress)
 }
 
