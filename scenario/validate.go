@@ -108,6 +108,11 @@ func (c *checks) workload(w *Workload) {
 	}
 	c.atLeast("workload.root", w.Root, -1)
 	c.atLeast("workload.cycles", w.Cycles, 0)
+	c.atLeast("workload.unalign", w.Unalign, 0)
+	c.word("workload.buffers", w.Buffers, "plain", "registered", "windows")
+	if w.CTAPolicy < 0 || w.CTAPolicy > 2 {
+		c.add("workload.ctaPolicy", fmt.Sprint(w.CTAPolicy), "not known", "write 0 for default, 1 for efficiency, 2 for no blocks")
+	}
 }
 
 func (c *checks) engine(s *Spec) {
@@ -119,6 +124,12 @@ func (c *checks) engine(s *Spec) {
 	c.word("engine.launch", e.Launch, "eager", "graph")
 	c.atLeast("engine.processes", e.Processes, 0)
 	c.atLeast("engine.threads", e.Threads, 0)
+	if e.Blocking < 0 || e.Blocking > 2 {
+		c.add("engine.blocking", fmt.Sprint(e.Blocking), "not known", "write 0, 1 or 2")
+	}
+	if e.Launch == "graph" && (e.Blocking != 0 || e.CPUTime) {
+		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
+	}
 	switch {
 	case e.Fidelity == "step" && s.Network.Fabric != "":
 		c.add("engine.fidelity", "step", "has an ideal network", "leave the fabric out, or write flow")

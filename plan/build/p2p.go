@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	p2pWarps  = 640 / 32 // a send/recv kernel has NCCL_MAX_NTHREADS (enqueue.cc:1045)
-	partGrain = 4 << 10  // parts of a transfer start at such offsets (ncclP2pPartBounds)
+	p2pWarps = 640 / 32 // a send/recv kernel has NCCL_MAX_NTHREADS (enqueue.cc:1045)
+	// directChunk bounds a piece that goes into a registered buffer (NCCL_MAX_NET_SIZE).
+	directChunk = 1 << 30
+	partGrain   = 4 << 10 // parts of a transfer start at such offsets (ncclP2pPartBounds)
 )
 
 // p2p generates the programs of operations made of sends and receives.
@@ -168,6 +170,9 @@ func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 		chunk /= 2
 	}
 	t.chunk = max(rounds.Mantissa(chunk), 1)
+	if g.req.Direct && !ll && !net && src != dst && c.IsAllNVLink { // sendrecv.h:23: into the receiver's buffer in one piece
+		t.chunk = directChunk
+	}
 	if c.Rules.Plan.LLByParts {
 		step = int64(c.P2PChunkSize)
 	}
