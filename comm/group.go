@@ -2,7 +2,7 @@ package comm
 
 import (
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/tuning"
@@ -11,42 +11,29 @@ import (
 // Group returns the kernels of the calls of a group on this communicator, in order.
 // Errors are those of launch.Plan.
 func (c *Comm) Group(calls []launch.Call, mode launch.Mode) ([]launch.Kernel, error) {
-	return launch.Plan(c.Launcher(calls), calls, mode)
+	return launch.Plan(c.Launcher(calls, mode), calls, mode)
 }
 
 // Launcher is the communicator as a planner of groups takes it, for these calls.
-func (c *Comm) Launcher(calls []launch.Call) *launch.Comm {
+func (c *Comm) Launcher(calls []launch.Call, mode launch.Mode) *launch.Comm {
 	out := &launch.Comm{Layout: c.Layout, Choose: c.chooseTogether, Params: c.Params.Plan, SlowNVLS: c.slowNVLS()}
 	for i := range calls {
 		if calls[i].Windows != sym.NoWindow || calls[i].Registered {
-			out.DirectP2P = c.P2PReaches()
-			out.Symmetric = c.symmetric(out.DirectP2P)
+			out.Symmetric = c.Symmetric()
+			out.Register = func(r *plan.Request, call *launch.Call) error {
+				o := Op{Func: r.Func, Count: call.Count, Type: call.Type, RedOp: call.Op, InPlace: call.InPlace, Graph: mode == launch.Captured}
+				switch {
+				case call.Windows == sym.Both:
+					o.Buffers = Windows
+				case call.Registered:
+					o.Buffers = Registered
+				}
+				return c.register(r, &o)
+			}
 			break
 		}
 	}
 	return out
-}
-
-// symmetric is what of the communicator bears on symmetric kernels; p2p says whether all
-// ranks can access each other's memory.
-func (c *Comm) symmetric(p2p bool) *sym.Comm {
-	return &sym.Comm{Rules: &c.Params.Rules.Sym, Ranks: c.NRanks, Nodes: c.NNodes, SM: c.MinSM, NVLS: c.NVLSSupport,
-		P2P: p2p, DirectP2P: p2p, DirectNVLink: c.IsAllNVLink}
-}
-
-// P2PReaches reports whether all ranks can access each other's memory (comm->isAllCudaP2p).
-func (c *Comm) P2PReaches() bool {
-	if c.NNodes > 1 {
-		return false
-	}
-	for src := range int32(c.NRanks) {
-		for dst := range int32(c.NRanks) {
-			if src != dst && c.RouteOf(src, dst, 0, connect.P2PRoute).Transport != connect.P2P {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // chooseTogether chooses for calls of a group that get one algorithm.

@@ -25,8 +25,13 @@ type Request struct {
 	SlowNVLS bool
 	// Cut is what each channel does where the operation shares its kernel with
 	// others (plan/launch); nil for an operation alone.
-	Cut    *Cut
-	Params Params
+	Cut *Cut
+	// Direct: the buffers are registered, so that a peer on the node stores into the
+	// receiver's own; nothing is copied out of a FIFO.
+	Direct bool
+	// Misalign is by how many bytes the buffers begin behind an aligned address.
+	Misalign int64
+	Params   Params
 }
 
 // Params are the settings that bear on how work is split. The zero value is

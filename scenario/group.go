@@ -35,7 +35,7 @@ func (r *Running) group(ctx context.Context, at Operation, out Outcome, progress
 	}
 	var sum exec.Result
 	for i := range kernels {
-		p, err := kernels[i].Plan(r.Site.Comm.Launcher(calls))
+		p, err := kernels[i].Plan(r.Site.Comm.Launcher(calls, mode))
 		if err != nil {
 			return Outcome{}, &OperationError{r.fn, at.Count, err}
 		}

@@ -111,6 +111,11 @@ func (c *checks) workload(w *Workload) {
 	if c.atLeast("workload.group", w.Group, 0); w.Group > maxGroup {
 		c.add("workload.group", fmt.Sprint(w.Group), fmt.Sprintf("at most %d operations are planned together", maxGroup), "")
 	}
+	c.atLeast("workload.unalign", w.Unalign, 0)
+	c.word("workload.buffers", w.Buffers, "plain", "registered", "windows")
+	if w.CTAPolicy < 0 || w.CTAPolicy > 2 {
+		c.add("workload.ctaPolicy", fmt.Sprint(w.CTAPolicy), "not known", "write 0 for default, 1 for efficiency, 2 for no blocks")
+	}
 }
 
 // maxGroup bounds the operations of a group: nccl-tests' tables have up to 100.
@@ -134,6 +139,12 @@ func (c *checks) engine(s *Spec) {
 		case s.Outputs.Trace != "" || s.Outputs.Profile != "" || s.Outputs.Ops != "":
 			c.add("workload.group", fmt.Sprint(s.Workload.Group), "files show a single operation", "leave the group out")
 		}
+	}
+	if e.Blocking < 0 || e.Blocking > 2 {
+		c.add("engine.blocking", fmt.Sprint(e.Blocking), "not known", "write 0, 1 or 2")
+	}
+	if e.Launch == "graph" && (e.Blocking != 0 || e.CPUTime) {
+		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
 	}
 	switch {
 	case e.Fidelity == "step" && s.Network.Fabric != "":

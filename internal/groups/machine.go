@@ -113,6 +113,7 @@ type Launched struct {
 	Lines   []Line
 
 	member *member
+	calls  []launch.Call
 }
 
 // Launch plans a group on every communicator that it uses, in the order of the calls.
@@ -132,11 +133,12 @@ func (m *Machine) launch(g *Group, mode launch.Mode) ([]Launched, error) {
 			if err != nil {
 				return nil, err
 			}
-			kernels, err := c.Group(calls(g, name, len(ranks)), mode)
+			issued := calls(g, name, len(ranks))
+			kernels, err := c.Group(issued, mode)
 			if err != nil {
 				return nil, fmt.Errorf("group %d, communicator of ranks %v: %w", g.Number, ranks, err)
 			}
-			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c})
+			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c, calls: issued})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Launched) int {

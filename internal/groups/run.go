@@ -62,9 +62,14 @@ func lockstep(ranks []int32, t units.Time) run {
 // kernel simulates one kernel: with all ranks at once, and with each of them late.
 func (m *Machine) kernel(ctx context.Context, l *Launched, k *launch.Kernel) (run, error) {
 	if k.Symmetric != nil {
-		return lockstep(l.Ranks, units.FromMicros(float64(k.Symmetric.TimeUs))), nil
+		x, err := sim.New(l.config(nil))
+		if err != nil {
+			return run{}, err
+		}
+		r, err := x.Symmetric(ctx, k.Symmetric)
+		return lockstep(l.Ranks, r.Elapsed), err
 	}
-	p, err := k.Plan(l.member.Launcher(nil))
+	p, err := k.Plan(l.member.Launcher(l.calls, launch.Captured))
 	if err != nil {
 		return run{}, err
 	}
@@ -96,10 +101,16 @@ func (m *Machine) kernel(ctx context.Context, l *Launched, k *launch.Kernel) (ru
 
 // ends simulates a plan once, some ranks late, and returns when each rank ends.
 func (l *Launched) ends(ctx context.Context, p *plan.Plan, late []units.Time) ([]units.Time, error) {
-	x, err := sim.New(sim.Config{Comm: l.member.Layout, Systems: l.member.Systems(), Class: l.member.class, Seed: 1, Launch: sim.Graph, Kernels: 1, Late: late})
+	x, err := sim.New(l.config(late))
 	if err != nil {
 		return nil, err
 	}
 	r, err := x.Run(ctx, exec.One(p), nil)
 	return r.Finish, err
+}
+
+// config is the simulator's of a communicator.
+func (l *Launched) config(late []units.Time) sim.Config {
+	c := l.member
+	return sim.Config{Comm: c.Layout, Systems: c.Systems(), Class: c.class, Seed: 1, Launch: sim.Graph, Kernels: 1, Late: late}
 }

@@ -21,16 +21,18 @@ type messages struct {
 }
 
 // Messages makes the plan of a group's messages, of which each rank does its own
-// exchanges in order. Messages that no exchange names have no connections.
-func Messages(c *connect.Layout, params plan.Params, list []plan.Message, lists [][]plan.Exchange) (*plan.Plan, error) {
-	req := plan.Request{Func: coll.SendRecv, Type: coll.Int8, Params: params}
+// exchanges in order. Messages that no exchange names have no connections. Of req only
+// Params and Direct count.
+func Messages(c *connect.Layout, req plan.Request, list []plan.Message, lists [][]plan.Exchange) (*plan.Plan, error) {
+	req = plan.Request{Func: coll.SendRecv, Type: coll.Int8, Params: req.Params, Direct: req.Direct}
 	for _, own := range lists {
 		req.Count = max(req.Count, sentBytes(list, own))
 	}
-	sizer, err := transfer.New(c, params, "send/recv")
+	sizer, err := transfer.New(c, req.Params, "send/recv")
 	if err != nil {
 		return nil, err
 	}
+	sizer.Direct = req.Direct
 	out := &messages{p2p: p2p{base: base{comm: c, req: req}, Sizer: sizer, peersPerRank: 1}, list: list, lists: lists, conn: make([]int32, len(list))}
 	if err := out.number(); err != nil {
 		return nil, err

@@ -32,6 +32,7 @@ func newP2P(b base) (plan.Generator, error) {
 	if err != nil {
 		return nil, err
 	}
+	sizer.Direct = b.req.Direct
 	g := &p2p{base: b, Sizer: sizer, peersPerRank: 1}
 	if c := b.comm; b.req.Func == coll.AllToAll {
 		g.peersPerRank = int64(c.NRanks)

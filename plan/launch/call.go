@@ -68,8 +68,9 @@ type Comm struct {
 	// Symmetric decides about calls whose buffers are in windows; nil where the
 	// communicator has no symmetric kernels.
 	Symmetric *sym.Comm
-	// DirectP2P: all GPUs can write into each other's memory.
-	DirectP2P bool
+	// Register changes the request of a call for registered buffers, as NCCL does after
+	// its choice: fewer channels, data stored into the receiver's buffer. nil: none are.
+	Register func(*plan.Request, *Call) error
 	// ArgsBytes is the space for works in a kernel's arguments, FIFOBytes that for the
 	// works of launched kernels; 0 for NCCL's defaults (NCCL_WORK_ARGS_BYTES,
 	// NCCL_WORK_FIFO_BYTES; init.cc:348).

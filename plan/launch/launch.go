@@ -26,6 +26,7 @@ type Kernel struct {
 	Batches []int
 
 	single *Call // of a group of one call that is made of sends and receives
+	direct bool  // messages go into registered buffers
 }
 
 // Task is a collective of a kernel.
@@ -62,6 +63,9 @@ func Plan(c *Comm, calls []Call, mode Mode) ([]Kernel, error) {
 	}
 	mail, err := expand(n, calls)
 	if err != nil {
+		return nil, err
+	}
+	if mail.direct, err = c.directMail(calls); err != nil {
 		return nil, err
 	}
 	own, err := kernelsOf(c, tasks, mail, mode)
@@ -145,7 +149,7 @@ func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 	at := make([]sweep, n)
 	for {
 		k := l.done(n)
-		k.Messages, k.Exchanges = m.messages, make([][]plan.Exchange, n)
+		k.Messages, k.Exchanges, k.direct = m.messages, make([][]plan.Exchange, n), m.direct
 		some, left := false, 0
 		for r := range int32(n) {
 			batches := l.batches.clone()
@@ -181,6 +185,11 @@ func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
 	case k.single != nil:
 		r := k.single.request()
 		r.Params, r.SlowNVLS = c.Params, c.SlowNVLS
+		if c.Register != nil {
+			if err := c.Register(&r, k.single); err != nil {
+				return nil, err
+			}
+		}
 		return build.Plan(c.Layout, r)
 	}
 	var parts []plan.Member
@@ -197,7 +206,7 @@ func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
 		parts = append(parts, plan.Member{Plan: p, Fuse: fuse[t.fn], Task: int32(t.Call)})
 	}
 	if k.Exchanges != nil {
-		p, err := build.Messages(c.Layout, c.Params, k.Messages, k.Exchanges)
+		p, err := build.Messages(c.Layout, plan.Request{Params: c.Params, Direct: k.direct}, k.Messages, k.Exchanges)
 		if err != nil {
 			return nil, err
 		}
@@ -207,4 +216,20 @@ func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
 		return parts[0].Plan, nil
 	}
 	return plan.Join(c.Layout, parts)
+}
+
+// directMail reports whether all sends and receives of a group are of registered buffers.
+func (c *Comm) directMail(calls []Call) (bool, error) {
+	direct := false
+	for i := range calls {
+		if c.Register == nil || !calls[i].p2p() {
+			continue
+		}
+		r := plan.Request{Func: coll.SendRecv}
+		if err := c.Register(&r, &calls[i]); err != nil || !r.Direct {
+			return false, err
+		}
+		direct = true
+	}
+	return direct, nil
 }

@@ -17,6 +17,7 @@ type mail struct {
 	recvs    [][][]int32
 	left     []int // by rank, of both
 	copies   []bool
+	direct   bool // all are of registered buffers
 }
 
 // expand makes the sends and receives of all calls (taskAppend, enqueue.cc:2590), and

@@ -225,10 +225,15 @@ func choose(c *Comm, calls []Call, part []task, perChannel int) error {
 		t := &part[i]
 		call := &calls[t.call]
 		t.choice, t.kind = ch, kindOf(ch.Algo, c.Layout.NNodes)
-		t.choice.Channels = c.channels(call, ch)
 		t.req = call.request()
-		t.req.Algo, t.req.Proto, t.req.Channels, t.req.Warps = ch.Algo, ch.Proto, t.choice.Channels, ch.Warps
+		t.req.Algo, t.req.Proto, t.req.Channels, t.req.Warps = ch.Algo, ch.Proto, ch.Channels, ch.Warps
 		t.req.SlowNVLS, t.req.Params = c.SlowNVLS, c.Params
+		if c.Register != nil {
+			if err := c.Register(&t.req, call); err != nil {
+				return err
+			}
+			t.choice.Channels = t.req.Channels
+		}
 		t.Task = spread.TaskOf(c.Layout, &t.req)
 	}
 	return nil

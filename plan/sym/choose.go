@@ -60,6 +60,8 @@ type Task struct {
 	Type    coll.DataType
 	Count   int64
 	Windows Windows
+	// InPlace: the task has one buffer. It decides nothing, but takes less time.
+	InPlace bool
 }
 
 // normal gives a task NCCL's own view: AllGather moves bytes (enqueue.cc:2471).

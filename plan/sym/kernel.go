@@ -96,6 +96,9 @@ func (k Kernel) How() How { return table[k].how }
 // task alone.
 func (k Kernel) LL() bool { return table[k].how == PushLL }
 
+// TMA reports whether a kernel copies by the tensor memory accelerator.
+func (k Kernel) TMA() bool { return table[k].tma }
+
 // Multicast reports whether a kernel uses NVLink multicast.
 func (k Kernel) Multicast() bool { return table[k].stores || table[k].loads }
 

@@ -218,70 +218,10 @@ func TestSpreadCoversEachTaskOnce(t *testing.T) {
 		if l.Channels < 1 || l.Channels > l.Blocks {
 			t.Fatalf("%d of %d blocks", l.Channels, l.Blocks)
 		}
-		cover(t, &l)
+		if err := l.Check(); err != nil {
+			t.Fatalf("%v: %+v", err, l)
+		}
 	})
-}
-
-// cover fails where an element is done by no block or by two.
-func cover(t *rapid.T, l *Launch) {
-	type span struct{ lo, hi int64 }
-	done := make([][]span, len(l.Works))
-	seen := map[[2]int64]bool{}
-	const cell = CellSize / 4
-	at := func(w int, frac int64) int64 {
-		n := l.Works[w].Task.Count
-		return min(n, frac*((n+cell-1)/cell)>>16*cell)
-	}
-	for b := range l.Channels {
-		lo, frac := 0, int64(0)
-		if b > 0 {
-			if lo, frac = l.Ranges[b-1].Hi, int64(l.Ranges[b-1].Frac)+1; frac == 0x10000 {
-				lo, frac = lo+1, 0
-			}
-		}
-		for w := lo; w <= l.Ranges[b].Hi; w++ {
-			from, to := int64(0), l.Works[w].Task.Count
-			if w == lo {
-				from = at(w, frac)
-			}
-			if w == l.Ranges[b].Hi {
-				to = at(w, int64(l.Ranges[b].Frac)+1)
-			}
-			if k := l.Works[w]; b >= k.First && b < k.First+k.Blocks { // shares what all of them have
-				from, to = shared(l, w, at)
-				if seen[[2]int64{int64(w), from}] {
-					continue
-				}
-				seen[[2]int64{int64(w), from}] = true
-			}
-			done[w] = append(done[w], span{from, to})
-		}
-	}
-	for w := range done {
-		next := int64(0)
-		for _, s := range done[w] {
-			if s.lo != next && s.hi > s.lo {
-				t.Fatalf("work %d of %d elements: %v after %d; %+v", w, l.Works[w].Task.Count, s, next, l)
-			}
-			next = max(next, s.hi)
-		}
-		if next != l.Works[w].Task.Count {
-			t.Fatalf("work %d of %d elements: done up to %d; %+v", w, l.Works[w].Task.Count, next, l)
-		}
-	}
-}
-
-// shared is the part of a work that the blocks that share it have together.
-func shared(l *Launch, w int, at func(int, int64) int64) (from, to int64) {
-	k := l.Works[w]
-	if k.First > 0 && l.Ranges[k.First-1].Hi == w {
-		from = at(w, (int64(l.Ranges[k.First-1].Frac)+1)&0xffff)
-	}
-	to = k.Task.Count
-	if last := l.Ranges[k.First+k.Blocks-1]; last.Hi == w {
-		to = at(w, int64(last.Frac)+1)
-	}
-	return from, to
 }
 
 // Every kernel's name reads back.

@@ -34,6 +34,9 @@ type Class struct {
 	HostLaunch float64
 	// HostShared is its cost for each GPU where one thread launches for several.
 	HostShared float64
+	// HostWait is from the end of an operation until a host that waits for it has seen
+	// it, HostBarrier what it takes the host's threads to meet then.
+	HostWait, HostBarrier float64
 	// Flag is the time from a store to a peer's memory until a poll sees it.
 	Flag float64
 	// LinkEff is the payload share of the bandwidth that NCCL ascribes to a
@@ -67,6 +70,8 @@ type Class struct {
 	LL128  LL128Cost
 	Memory MemoryCost
 	One    OneRankCost
+	Sym    SymCost
+	Copy   CopyCost
 	Works  WorksCost
 	Jitter JitterCost
 	Net    NIC

@@ -11,6 +11,9 @@ import (
 	"github.com/simccl/simccl/plan/internal/rounds"
 )
 
+// directChunk bounds a piece that goes into a registered buffer (NCCL_MAX_NET_SIZE).
+const directChunk = 1 << 30
+
 // grain is what parts of a transfer start at multiples of (ncclP2pPartBounds).
 const grain = 4 << 10
 
@@ -18,6 +21,8 @@ const grain = 4 << 10
 type Sizer struct {
 	rounds.Rounds
 	ChMin, ChMax int // channels of a transfer
+	// Direct: buffers are registered, and go into the receiver's in one piece.
+	Direct bool
 
 	comm   *connect.Layout
 	params plan.Params
@@ -118,6 +123,9 @@ func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 		chunk /= 2
 	}
 	t.Chunk = max(rounds.Mantissa(chunk), 1)
+	if s.Direct && !ll && !net && src != dst && c.IsAllNVLink { // sendrecv.h:23
+		t.Chunk = directChunk
+	}
 	if c.Rules.Plan.LLByParts {
 		step = int64(c.P2PChunkSize)
 	}

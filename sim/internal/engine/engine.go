@@ -57,6 +57,7 @@ type Group struct {
 	slices         int32
 	size           units.Bytes // of a full slice
 	pass           gpu.Pass
+	idle           bool // the op only waits: what it receives is in place
 	pack           int64
 	Free           units.Time // when the group can start its next piece
 	flow           wire.FlowID

@@ -68,19 +68,20 @@ func (e *Engine) fetch(g *Group) bool {
 	}
 	n, size := g.Plan.Slices(&g.Program, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
+	g.idle = false
 	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
 	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
 		// The switch reduces what it pulls and copies what it spreads.
 		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}
-	align := int64(0)
+	align, base := int64(0), g.Job.Plan.Req.Misalign
 	if op.Src.Buf != plan.NoBuffer || op.Do&plan.Accum != 0 {
 		g.pass.Loads++
 		g.pass.User = true
-		align = int64(op.Src.Off)
+		align = int64(op.Src.Off) + base
 	}
 	if g.pass.Local {
-		align |= int64(op.Dst.Off)
+		align |= int64(op.Dst.Off) + base
 	}
 	g.pass.Unaligned128 = align%128 != 0
 	g.pack = 16
@@ -95,9 +96,30 @@ func (e *Engine) fetch(g *Group) bool {
 	for _, id := range op.From {
 		g.pass.Host = g.pass.Host || e.Conns[id].FromHost
 	}
+	if g.Job.Plan.Req.Direct {
+		e.direct(g)
+	}
 	g.Route = e.routeOf(g)
 	g.pass.Own = g.Route == e.Net.Table.Local && len(op.To) > 0 && e.Conns[op.To[0]].Net >= 0
 	return true
+}
+
+// direct leaves out the copy out of a FIFO where the peer has stored into the user's own
+// buffer: what is received and not reduced is there already, and is read from there by
+// what passes it on (prims_simple.h:205-260).
+func (e *Engine) direct(g *Group) {
+	op := &g.Op
+	if g.Program.Proto != coll.Simple || op.Do&plan.Recv == 0 || op.Do&(plan.Reduce|plan.PostOp) != 0 || !g.pass.Local {
+		return
+	}
+	for _, id := range op.From {
+		if c := &e.Conns[id]; c.Net >= 0 || c.FromHost {
+			return
+		}
+	}
+	if g.pass.Local = false; len(op.To) == 0 {
+		g.idle = true
+	}
 }
 
 // routeOf is the route that the op's loads and stores take.
@@ -147,7 +169,9 @@ func (g *Group) pieceBytes(slice int32) units.Bytes {
 func (e *Engine) begin(gi int32) {
 	g := &e.Groups[gi]
 	g.streams = g.posted && e.Queue.Now == g.Free
-	g.Bytes = g.pieceBytes(g.slice)
+	if g.Bytes = g.pieceBytes(g.slice); g.idle {
+		g.Bytes = 0
+	}
 	g.state = opening
 	g.count++
 	if e.Observer != nil {
