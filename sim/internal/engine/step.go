@@ -74,7 +74,7 @@ func (e *Engine) fetch(g *Group) bool {
 		// The switch reduces what it pulls and copies what it spreads.
 		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}
-	align, base := int64(0), g.Job.Plan.Req.Misalign
+	align, base := int64(0), g.Plan.Req.Misalign
 	if op.Src.Buf != plan.NoBuffer || op.Do&plan.Accum != 0 {
 		g.pass.Loads++
 		g.pass.User = true
@@ -96,7 +96,7 @@ func (e *Engine) fetch(g *Group) bool {
 	for _, id := range op.From {
 		g.pass.Host = g.pass.Host || e.Conns[id].FromHost
 	}
-	if g.Job.Plan.Req.Direct {
+	if g.Plan.Req.Direct {
 		e.direct(g)
 	}
 	g.Route = e.routeOf(g)
