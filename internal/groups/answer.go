@@ -3,7 +3,10 @@ package groups
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/simccl/simccl/plan/launch"
 )
 
 // Answer is what NCCL launches for a group, and how long it takes.
@@ -14,6 +17,7 @@ type Answer struct {
 	Us float64 `json:"us"`
 
 	measured float64
+	kernels  []string
 }
 
 // Answers answers a file of groups, one after the other. The order of communicators is
@@ -34,6 +38,9 @@ func (m *Machine) Answers(ctx context.Context, list []Group) ([]Answer, error) {
 		a := Answer{Group: g.Number, Lines: []Line{}, Us: us.Micros(), measured: g.TimeUs}
 		for k := range launched {
 			a.Lines = append(a.Lines, launched[k].Lines...)
+			for i := range launched[k].Kernels {
+				a.kernels = append(a.kernels, describe(launched[k].Ranks, &launched[k].Kernels[i]))
+			}
 		}
 		out = append(out, a)
 	}
@@ -50,11 +57,33 @@ func Text(list []Answer) string {
 			fmt.Fprintf(&b, ", measured %.2f us", a.measured)
 		}
 		b.WriteByte('\n')
+		for _, k := range a.kernels {
+			fmt.Fprintf(&b, "  kernel of ranks %s\n", k)
+		}
 		for _, l := range a.Lines {
 			fmt.Fprintf(&b, "  %s\n", l)
 		}
 	}
 	return b.String()
+}
+
+// describe says what a kernel runs.
+func describe(ranks []int32, k *launch.Kernel) string {
+	if k.Symmetric != nil {
+		return fmt.Sprintf("%v: %s, %d operations on %d blocks of %d threads", ranks, k.Symmetric.Kernel, len(k.Symmetric.Works), k.Symmetric.Channels, k.Threads)
+	}
+	sends := 0
+	for _, own := range k.Exchanges {
+		for _, x := range own {
+			if x.Send >= 0 {
+				sends++
+			}
+		}
+	}
+	if len(k.Batches) == 0 {
+		return fmt.Sprintf("%v: one operation of sends and receives", ranks)
+	}
+	return fmt.Sprintf("%v: %d collectives, %d sends, %d batches of works, %d threads", ranks, len(k.Tasks), sends, slices.Max(k.Batches), k.Threads)
 }
 
 // String is NCCL's line, without the rank that prints it.
