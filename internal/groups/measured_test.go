@@ -97,12 +97,14 @@ func differ(g *Group, got []Launched) string {
 	return ""
 }
 
-// TestTimesOfRecordedGroups: the time of a group in a graph.
+// TestTimesOfRecordedGroups: the mean error of the time of a group in a graph is at most
+// so many per cent.
 func TestTimesOfRecordedGroups(t *testing.T) {
 	for _, file := range []struct {
 		name string
 		gpus int
-	}{{"plain4.txt", 4}, {"plain2.txt", 2}, {"split0_4.txt", 4}, {"split1_4.txt", 4}, {"win4.txt", 4}} {
+		most float64
+	}{{"plain4.txt", 4, 6}, {"plain2.txt", 2, 9.5}, {"split0_4.txt", 4, 7.5}, {"split1_4.txt", 4, 9.5}, {"win4.txt", 4, 14}} {
 		t.Run(file.name, func(t *testing.T) {
 			m := machine(t, file.gpus)
 			sum, n := 0.0, 0
@@ -122,7 +124,11 @@ func TestTimesOfRecordedGroups(t *testing.T) {
 				sum += math.Abs(off)
 				n++
 			}
-			t.Logf("mean error %.1f %%", 100*sum/float64(n))
+			mean := 100 * sum / float64(n)
+			t.Logf("mean error %.1f %%", mean)
+			if mean > file.most {
+				t.Errorf("mean error %.1f %%, was below %.1f", mean, file.most)
+			}
 		})
 	}
 }
