@@ -220,7 +220,7 @@ var rooms = []room{
 	{dir: "scenario", pure: true, idea: "a run is data, apart from flags, terminals, hardware and how a result is shown",
 		may: with(edge{"internal/jsonfile", "scenario files"}, edge{"internal/release", "the rules of the release that is named"}, edge{"config", "NCCL's settings become the stages' Params"}, edge{"topo/xml", "topology files"}, edge{"topo", "a machine's Spec and System"},
 			edge{"topo/decl", "NVLink domains of equal hosts"}, edge{"internal/cnum", "bus ids"}, edge{"topo/fabric", "nodes and the network between them"}, edge{"topo/builtin", "the built-in machine"}, edge{"search", "graphs of NCCL_GRAPH_FILE"},
-			edge{"comm", "the communicator"}, edge{"tuning", "the choice"}, edge{"plan", "what is simulated"}, edge{"plan/check", "what a small plan is proven by"}, edge{"plan/launch", "kernels of a group"}, {"plan/sym", "kernels over symmetric windows"}, edge{"exec", "how it is run"},
+			edge{"comm", "the communicator"}, edge{"tuning", "the choice"}, edge{"plan", "what is simulated"}, edge{"plan/check", "what a small plan is proven by"}, edge{"plan/launch", "kernels of a group"}, edge{"plan/sym", "kernels over symmetric windows"}, edge{"exec", "how it is run"},
 			edge{"sim", "the simulator"}, edge{"sim/gpu", "machine classes"}, edge{"trace", "sinks"}, edge{"internal/nccltrace", "what a trace shows"},
 			edge{"trace/chrome", "the trace it writes"}, edge{"trace/profile", "the profile it writes"}, edge{"plan/export", "the list of operations it writes"},
 			edge{"internal/fail", "lines that name nodes and operations"}, edge{"topo/lint", "faults of topology files"}, edge{"internal/bounded", "files are read up to a limit"})},
