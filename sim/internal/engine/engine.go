@@ -419,7 +419,7 @@ type ends struct{ in, out []int32 }
 // layAddresses finds them, where buffers are registered.
 func (e *Engine) layAddresses() {
 	for _, j := range e.Jobs {
-		if !j.Plan.Req.Direct {
+		if r := &j.Plan.Req; !r.Direct || !r.Func.IsP2P() && r.Algo.IsNVLS() { // whose addresses come with the kernel
 			return
 		}
 	}

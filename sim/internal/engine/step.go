@@ -108,8 +108,12 @@ func (e *Engine) fetch(g *Group) bool {
 // copied out of a FIFO. What is received and not reduced is in place already, and is
 // read from there by what passes it on (prims_simple.h:205-260).
 func (e *Engine) direct(g *Group) {
-	op := &g.Op
-	if g.Program.Proto != coll.Simple {
+	op, req := &g.Op, &g.Job.Plan.Req
+	switch {
+	case g.Program.Proto != coll.Simple:
+		return
+	case !req.Func.IsP2P() && req.Algo.IsNVLS(): // the switch reads and writes the user's buffers
+		g.idle = g.Program.Role == plan.RoleScatter || g.Program.Role == plan.RoleGather
 		return
 	}
 	for _, ids := range [...][]int32{op.From, op.To} {
