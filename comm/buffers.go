@@ -137,10 +137,7 @@ func (c *Comm) register(r *plan.Request, o *Op) error {
 	}
 	switch {
 	case r.Algo.IsNVLS():
-		if o.RedOp == coll.Avg && o.Func.Reduces() && o.Type.IsFloat() { // an average of floats scales first
-			return nil
-		}
-		return unregistered(r, "multicast buffers over user memory are not simulated; NCCL_LOCAL_REGISTER=0 leaves them out")
+		return c.registerNVLS(r, o)
 	case r.Proto != coll.Simple, r.Algo == coll.PAT, o.Func == coll.ReduceScatter && r.Algo != coll.CollNetDirect,
 		r.Algo == coll.Ring && (o.Func == coll.Reduce || o.Func == coll.AllReduce && o.InPlace),
 		r.Algo == coll.Tree && o.InPlace:
@@ -157,6 +154,19 @@ func (c *Comm) register(r *plan.Request, o *Op) error {
 	if 16 < r.Channels && r.Channels <= 24 { // coll_reg.cc:453
 		r.Channels = 16
 	}
+	return nil
+}
+
+// registerNVLS: the switch reads and writes the user's buffers, by fewer channels
+// (register/coll_reg.cc:41-100, init.cc:922-951). An average of floats scales first.
+func (c *Comm) registerNVLS(r *plan.Request, o *Op) error {
+	switch {
+	case c.multiHost(), o.RedOp == coll.Avg && o.Func.Reduces() && o.Type.IsFloat():
+		return nil
+	case r.Algo == coll.NVLS && c.NNodes > 1:
+		return unregistered(r, "a network that reduces from user memory is not simulated; NCCL_LOCAL_REGISTER=0 leaves it out")
+	}
+	r.Direct, r.Channels = true, c.nvlsRegistered(o.Func)
 	return nil
 }
 

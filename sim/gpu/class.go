@@ -99,6 +99,9 @@ type SimpleCost struct {
 	// Own takes Store's place where a NIC reads from the GPU's own memory: no
 	// link is crossed and the data stays in L2.
 	Own float64
+	// Direct takes Store's place where the peer's memory is a registered user buffer; a
+	// store to the GPU's own memory beside it takes no time of its own.
+	Direct float64
 	// Pack8, Pack4, Pack2, Pack1 are the weight of a load or store where buffers
 	// are not aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1
 	// bytes: the pass weighs their sum, if that is more.

@@ -13,8 +13,8 @@ type Quantity struct {
 	// Late marks a parameter that files of an earlier version do not have: where
 	// one leaves it out, the measured class's value holds, as an estimate.
 	Late bool
-	// For is what alone depends on it: "windows", kernels over symmetric windows and
-	// copy engines; "blocking", a host that waits for each operation; empty: any run.
+	// For is what alone depends on it: "windows", registered buffers, kernels over symmetric
+	// windows and copy engines; "blocking", a host that waits for each operation; empty: any run.
 	For string
 }
 
@@ -38,6 +38,8 @@ func Quantities() []Quantity {
 	for i := range all[windows:] {
 		all[windows+i].For = "windows"
 	}
+	add("simple_direct", "1", 0, 100, "weight of a store to a peer's registered user buffer", func(c *Class) *float64 { return &c.Simple.Direct })
+	all[len(all)-1].For = "windows"
 	blocking := len(all)
 	add("host_wait", "us", 0, 1e4, "host's time from the end of an operation until it has seen it", func(c *Class) *float64 { return &c.HostWait })
 	add("host_barrier", "us", 0, 1e4, "host's time for its threads to meet after it", func(c *Class) *float64 { return &c.HostBarrier })

@@ -38,9 +38,13 @@ type Conn struct {
 	sent     int64      // pieces begun by the sender
 	credited int64      // pieces whose room came back
 	tails    int64      // pieces whose last data is in progress
-	Head     [plan.FIFOSteps]units.Time
-	tail     [plan.FIFOSteps]units.Time
-	credit   [plan.FIFOSteps]units.Time
+	// Of registered buffers: the sender needs the receiver's address of each kernel,
+	// had it for so many of those that it began, and has the last one at a time.
+	wanted, given int64
+	givenAt       units.Time
+	Head          [plan.FIFOSteps]units.Time
+	tail          [plan.FIFOSteps]units.Time
+	credit        [plan.FIFOSteps]units.Time
 }
 
 // Group is a thread group walking its program.
@@ -133,27 +137,30 @@ type Folding interface {
 // Engine is one run: a list of jobs, today of one. Every group and device knows
 // its job.
 type Engine struct {
-	Class    *gpu.Class
-	Cost     costs
-	Jobs     []*Job
-	Queue    event.Queue
-	Wire     wire.Model
-	Conns    []Conn
-	Groups   []Group
-	SMs      []SM
-	Devices  []Device
-	running  int32 // devices that have kernels left
-	Jitter   gpu.JitterCost
-	seed     uint64
-	down     []bool // by rank, nil where none is
-	late     []units.Time
-	Slow     []float64 // by rank, nil where no rank is a straggler
-	done     []int32
-	err      error
-	Events   int64 // events until the last device was done
-	Net      *host.Network
-	Observer Observer           // nil: none
-	Progress func(part float64) // nil without a listener
+	Class   *gpu.Class
+	Cost    costs
+	Jobs    []*Job
+	Queue   event.Queue
+	Wire    wire.Model
+	Conns   []Conn
+	Groups  []Group
+	SMs     []SM
+	Devices []Device
+	running int32 // devices that have kernels left
+	Jitter  gpu.JitterCost
+	seed    uint64
+	down    []bool // by rank, nil where none is
+	late    []units.Time
+	Slow    []float64 // by rank, nil where no rank is a straggler
+	done    []int32
+	err     error
+	Events  int64 // events until the last device was done
+	Net     *host.Network
+	// addresses are the connections by group over which the addresses of registered
+	// buffers go; nil where there are none.
+	addresses []ends
+	Observer  Observer           // nil: none
+	Progress  func(part float64) // nil without a listener
 	// Cancelled is polled while groups and connections are laid out; its error ends
 	// that. nil: nothing does.
 	Cancelled func() error
@@ -394,6 +401,59 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 		g.state = idle
 		e.wakeAt(i, at)
 	}
+	if e.addresses != nil {
+		e.exchange(sm, at)
+	}
+}
+
+// exchange has the groups of a phase give the addresses of their buffers to those that
+// send to them, which wait for them (prims_simple.h:744-775, setDataPtrs).
+func (e *Engine) exchange(sm *SM, at units.Time) {
+	for i := sm.from; i < sm.to; i++ {
+		for _, id := range e.addresses[i].out {
+			e.Conns[id].wanted++
+		}
+		for _, id := range e.addresses[i].in {
+			c := &e.Conns[id]
+			c.given, c.givenAt = c.given+1, at+e.Cost.Hop[coll.LL]
+			e.wake(c.Snd, c.givenAt)
+		}
+	}
+}
+
+// ends are the connections of a group over which addresses go.
+type ends struct{ in, out []int32 }
+
+// layAddresses finds them, where buffers are registered.
+func (e *Engine) layAddresses() {
+	if !e.anyDirect() {
+		return
+	}
+	e.addresses = make([]ends, len(e.Groups))
+	for id := range e.Conns {
+		c := &e.Conns[id]
+		if c.Snd < 0 || c.Rcv < 0 || c.Net >= 0 || c.FromHost || !e.Groups[c.Snd].givesAddresses() {
+			continue
+		}
+		e.addresses[c.Snd].out = append(e.addresses[c.Snd].out, int32(id))
+		e.addresses[c.Rcv].in = append(e.addresses[c.Rcv].in, int32(id))
+	}
+}
+
+func (e *Engine) anyDirect() bool {
+	for i := range e.Groups {
+		if e.Groups[i].givesAddresses() {
+			return true
+		}
+	}
+	return false
+}
+
+// givesAddresses reports whether the group's operation has registered buffers whose
+// addresses do not come with the kernel.
+func (g *Group) givesAddresses() bool {
+	r := &g.Plan.Req
+	return r.Direct && (r.Func.IsP2P() || !r.Algo.IsNVLS()) && g.Program.Proto == coll.Simple
 }
 
 // between is the time before a later phase of a kernel of several operations: its works

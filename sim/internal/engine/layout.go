@@ -228,6 +228,7 @@ func (j *Job) HasJoint(pr *plan.Program, op *plan.Op) bool {
 // Start begins the first kernel of every device.
 func (e *Engine) Start() {
 	e.running = int32(len(e.Devices))
+	e.layAddresses()
 	for i := range e.Devices {
 		if e.down != nil && e.down[i] {
 			e.running--

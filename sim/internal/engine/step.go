@@ -104,21 +104,29 @@ func (e *Engine) fetch(g *Group) bool {
 	return true
 }
 
-// direct leaves out the copy out of a FIFO where the peer has stored into the user's own
-// buffer: what is received and not reduced is there already, and is read from there by
-// what passes it on (prims_simple.h:205-260).
+// direct is an op of registered buffers, whose stores go to the peers' own: nothing is
+// copied out of a FIFO. What is received and not reduced is in place already, and is
+// read from there by what passes it on (prims_simple.h:205-260).
 func (e *Engine) direct(g *Group) {
-	op := &g.Op
-	if g.Program.Proto != coll.Simple || op.Do&plan.Recv == 0 || op.Do&(plan.Reduce|plan.PostOp) != 0 || !g.pass.Local {
+	op, req := &g.Op, &g.Plan.Req
+	switch {
+	case g.Program.Proto != coll.Simple:
+		return
+	case !req.Func.IsP2P() && req.Algo.IsNVLS(): // the switch reads and writes the user's buffers
+		g.idle = g.Program.Role == plan.RoleScatter || g.Program.Role == plan.RoleGather
 		return
 	}
-	for _, id := range op.From {
-		if c := &e.Conns[id]; c.Net >= 0 || c.FromHost {
-			return
+	for _, ids := range [...][]int32{op.From, op.To} {
+		for _, id := range ids {
+			if c := &e.Conns[id]; c.Net >= 0 || c.FromHost {
+				return
+			}
 		}
 	}
-	if g.pass.Local = false; len(op.To) == 0 {
-		g.idle = true
+	g.pass.Direct = len(op.To) > 0
+	if op.Do&plan.Recv != 0 && op.Do&(plan.Reduce|plan.PostOp) == 0 && g.pass.Local {
+		g.pass.Local = false
+		g.idle = len(op.To) == 0
 	}
 }
 
@@ -149,6 +157,10 @@ func (e *Engine) ready(g *Group) (at units.Time, ok bool) {
 	}
 	for _, id := range g.Awaits(g.Op.To) {
 		c := &e.Conns[id]
+		if c.given < c.wanted {
+			return 0, false
+		}
+		at = max(at, c.givenAt)
 		if k := c.sent + int64(g.Op.SendAhead) - c.Depth; k >= 0 {
 			if k >= c.credited {
 				return 0, false
