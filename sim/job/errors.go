@@ -3,7 +3,6 @@ package job
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
 )
 
@@ -82,7 +81,7 @@ func (r *run) blocked(p place) Blocked {
 	case workload.Issue:
 		c := &r.p.Calls[s.Call]
 		b.Call = fmt.Sprintf("%s on %s", c.Func.TestName(), r.p.Comms[c.Comm].Name)
-		if c.Func == coll.Send || c.Func == coll.Recv {
+		if messageHalf(c.Func) {
 			b.Call = fmt.Sprintf("%s with rank %d on %s", c.Func.TestName(), c.Peer, r.p.Comms[c.Comm].Name)
 		}
 	default:

@@ -87,9 +87,15 @@ func (f *fluid) refill() {
 	f.stamp++
 	for _, t := range f.changed {
 		x := &f.r.tasks[t]
-		if x.changed = false; x.running && x.stamp != f.stamp {
-			f.gather(t)
+		if x.changed = false; !x.running || x.stamp == f.stamp {
+			continue
 		}
+		if old := x.bound; x.rate > 0 && x.kind == opTask { // it may be held up elsewhere all along
+			if x.bound = f.r.bound(t); x.bound == old || x.rate < math.Min(old, x.bound)*(1-1e-9) {
+				continue
+			}
+		}
+		f.gather(t)
 	}
 	for _, i := range f.dirty {
 		for k := 0; k < len(f.resources[i].users); k++ {

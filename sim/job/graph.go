@@ -1,7 +1,6 @@
 package job
 
 import (
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
 )
 
@@ -103,7 +102,7 @@ func (b *builder) call(i int, halves int32) {
 	c := &b.p.Calls[b.steps[i].Call]
 	x := &b.g.nodes[i]
 	b.behind(b.order, b.p.Resources(c.Comm), int32(i))
-	if c.Func == coll.Send || c.Func == coll.Recv {
+	if messageHalf(c.Func) {
 		x.kind, x.half = message, halves
 		b.half(i)
 		x.halves = int32(len(b.g.halves)) - halves
@@ -167,7 +166,7 @@ func (b *builder) group(i int) int {
 // communicator belong to its kernel.
 func (b *builder) grouped(k int, first, last int32, messages map[int32]int) {
 	c := &b.p.Calls[b.steps[k].Call]
-	if c.Func == coll.Send || c.Func == coll.Recv {
+	if messageHalf(c.Func) {
 		if at, ok := messages[c.Comm]; ok {
 			if b.g.alias == nil {
 				b.g.alias = make([]int32, len(b.steps))
@@ -207,7 +206,7 @@ func (b *builder) gather(messages map[int32]int, i, end int) {
 			if b.steps[j].Kind != workload.Issue {
 				continue
 			}
-			if y := &b.p.Calls[b.steps[j].Call]; y.Comm == c && (y.Func == coll.Send || y.Func == coll.Recv) {
+			if y := &b.p.Calls[b.steps[j].Call]; y.Comm == c && messageHalf(y.Func) {
 				b.half(j)
 			}
 		}

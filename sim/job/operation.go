@@ -233,7 +233,7 @@ func (r *run) newOp(call, comm int32, n int) int32 {
 	}
 	x.task = r.newTask(opTask)
 	t := &r.tasks[x.task]
-	t.op, t.needs = o, x.cost.Needs
+	t.op, t.needs = o, r.needs[call]
 	return o
 }
 

@@ -39,6 +39,7 @@ type run struct {
 	members   []memberIndex
 	shapes    map[shapeKey]*shape
 	shapeOf   []*shape // by call
+	needs     [][]Need // by call, see pruned
 	events    int64
 	completed int64 // operations
 	err       error
@@ -130,13 +131,17 @@ func newRun(in *Input) *run {
 	for i := range p.Calls {
 		c := &p.Calls[i]
 		size := p.Comms[c.Comm].Size(n)
-		if half := c.Func == coll.Send || c.Func == coll.Recv; half {
+		if messageHalf(c.Func) {
 			size = 2
 		}
 		r.shapeOf[i] = r.shape(&in.Costs[i], size)
 	}
+	r.needs = r.pruned()
 	return r
 }
+
+// messageHalf reports whether an operation is one half of a message.
+func messageHalf(f coll.Func) bool { return f == coll.Send || f == coll.Recv }
 
 // pollEvery is after how many events the context is asked.
 const pollEvery = 1 << 12
