@@ -175,6 +175,8 @@ type Options struct {
 	Down    []bool    // by rank: its process has ended; nil where none has
 	Jitter  gpu.JitterCost
 	Kernels int // to run back to back, 0: as many as the period takes
+	// Place is where the communicator is in a cluster.
+	Place route.Place
 }
 
 // New makes an engine of one job, without groups and connections yet.
@@ -183,7 +185,9 @@ func New(o *Options, p *plan.Plan) *Engine {
 	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output))}
 	j.Kernels = j.kernelsFor(o.Kernels)
 	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, Jitter: o.Jitter}
-	e.Net = host.New(&host.Options{Class: e.Class, Table: route.New(p.Comm, o.Systems, e.Class, e.Wire), Model: e.Wire, Queue: &e.Queue,
+	table := route.New(p.Comm, o.Systems, e.Class, e.Wire)
+	table.Place = o.Place
+	e.Net = host.New(&host.Options{Class: e.Class, Table: table, Model: e.Wire, Queue: &e.Queue,
 		Kernels: e, Plan: p, Seed: e.seed, Down: e.down, Settings: o.Network})
 	if p.OneRank() != plan.NotOneRank {
 		e.layMemory(j)
