@@ -30,7 +30,7 @@ type p2p struct {
 // (enqueue.cc:1052-1056).
 func newP2P(b base) (plan.Generator, error) {
 	c, r := b.comm, &b.req
-	if r.Count == 0 && r.Func != coll.SendRecv {
+	if r.Count == 0 && r.Func != coll.SendRecv && r.Func != coll.Send {
 		return noOps{}, nil
 	}
 	if c.P2PChannels < 1 || c.P2PChannels&(c.P2PChannels-1) != 0 || c.P2PChannelsPerPeer < 1 || c.P2PChannelsPerPeer > c.P2PChannels {
@@ -117,6 +117,14 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer) {
 			recv.bytes = bytes
 		}
 	}
+	if g.req.Func == coll.Send && g.Of(root, g.req.Peer) == round {
+		if rank == root && to == g.req.Peer {
+			send.bytes = bytes
+		}
+		if rank == g.req.Peer && from == root {
+			recv.bytes = bytes
+		}
+	}
 	if to == rank && g.req.InPlace {
 		send.bytes, recv.bytes = -1, -1
 	}
@@ -193,6 +201,11 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 	c, n := g.comm, int32(g.comm.NRanks)
 	var some [2]int
 	switch {
+	case g.req.Func == coll.Send:
+		if rank == g.req.Root || rank == g.req.Peer {
+			do(g.Of(g.req.Root, g.req.Peer))
+		}
+		return
 	case g.req.Func == coll.SendRecv:
 		some = [2]int{g.Of(rank, (rank+1)%n), g.Of((rank-1+n)%n, rank)}
 	case g.req.Func == coll.Gather && rank != g.req.Root:
@@ -376,6 +389,8 @@ func (g *p2p) Conn(c *plan.Conn) {
 	switch g.req.Func {
 	case coll.SendRecv:
 		dst = (id + 1) % n
+	case coll.Send:
+		dst = g.req.Peer
 	case coll.AllToAll:
 		src, dst = id/n, id%n
 	case coll.Scatter:

@@ -29,6 +29,7 @@ func Quantities() []Quantity {
 	netQuantities(add)
 	early := len(all)
 	oneRankQuantities(add)
+	sharingQuantities(add)
 	for i := range all[early:] {
 		all[early+i].Late = true
 	}
@@ -133,6 +134,15 @@ func oneRankQuantities(add adder) {
 	add("gap_one_rank", "us", 0, 1e3, "one rank: fixed cost of the kernel that scales (avg)", func(c *Class) *float64 { return &c.One.KernelGap })
 	add("l2_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, what is in L2", func(c *Class) *float64 { return &c.One.L2Rate })
 	add("memory_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, device memory", func(c *Class) *float64 { return &c.One.MemoryRate })
+}
+
+func sharingQuantities(add adder) {
+	add("sm_count", "1", 1, 1e4, "SMs of a GPU", func(c *Class) *float64 { return &c.Share.SMs })
+	add("beside_busy", "1", 0, 100, "by how much longer a collective's kernels take while compute holds the other SMs", func(c *Class) *float64 { return &c.Share.Busy })
+	add("beside_traffic", "1", 0, 100, "on top where compute uses all of the memory's rate", func(c *Class) *float64 { return &c.Share.Traffic })
+	add("beside_tail", "1", 0, 100, "by how much longer a compute kernel of one wave takes while blocks of it wait for SMs", func(c *Class) *float64 { return &c.Share.Tail })
+	add("beside_unknown", "1", 1, 100, "by how much longer compute of unknown blocks takes beside collectives", func(c *Class) *float64 { return &c.Share.Unknown })
+	add("beside_start", "us", 0, 1e3, "a collective's kernel on the GPU's work distributor, which no other starts on at the time", func(c *Class) *float64 { return &c.Share.Start })
 }
 
 func netQuantities(add adder) {
