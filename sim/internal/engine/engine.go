@@ -156,6 +156,8 @@ type Engine struct {
 	Cancelled func() error
 	fetched   int64 // ops taken up
 	Ops       int64 // in all, where report is set
+	// Ended, if not nil, is called where a device's last kernel ends.
+	Ended func(device int32, at units.Time)
 	// Skipped is the time of the periods of a steady state that were counted in
 	// place of being simulated, and Periods how many those are.
 	Skipped       units.Time
@@ -411,6 +413,9 @@ func (e *Engine) kernelDone(di int32, at units.Time) {
 	if d.Done < d.Job.Kernels {
 		e.startKernel(di, at+d.Job.Gap)
 		return
+	}
+	if e.Ended != nil {
+		e.Ended(di, at)
 	}
 	if e.running--; e.running == 0 {
 		e.Events = e.Queue.Handled() + e.skippedEvents
