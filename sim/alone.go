@@ -3,11 +3,11 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
-	"github.com/simccl/simccl/sim/internal/fluid"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -19,61 +19,79 @@ type Alone struct {
 	Ends  []units.Time    // when each rank's kernel ends
 	Again units.Time      // from one operation to the next where they follow without a pause
 	Links []exec.LinkLoad // what each link carries
-	// Kernels is what Time would be over links of any speed; 0 where that was not
-	// asked for.
-	Kernels units.Time
+	// Kernels is what Time would be over links of any speed, and Half over links of
+	// half their speed; 0 where that was not asked for.
+	Kernels, Half units.Time
 }
 
-// Alone simulates one operation by itself, on the device alone. With kernels it is
-// simulated a second time, over links that hold nothing up.
-func (x *Executor) Alone(ctx context.Context, p *plan.Plan, kernels bool) (Alone, error) {
+// Ask says what Alone finds in addition, each for another simulation.
+type Ask struct{ Kernels, Half bool }
+
+// Alone simulates one operation by itself, on the device alone.
+func (x *Executor) Alone(ctx context.Context, p *plan.Plan, ask Ask) (Alone, error) {
 	own := *x
 	own.cfg.Launch, own.cfg.Progress = Graph, nil
 	r, err := own.Run(ctx, exec.One(p), trace.Discard)
 	if err != nil {
 		return Alone{}, err
 	}
-	a := Alone{Ends: r.Finish, Links: r.Links}
-	for _, t := range r.Finish {
-		a.Time = max(a.Time, t)
-	}
+	a := Alone{Ends: r.Finish, Links: r.Links, Time: slices.Max(r.Finish)}
 	a.Again = min(a.Time, (timed*r.Elapsed-a.Time)/(timed-1))
 	if r.Account.Method != exec.Each {
 		if a.Links, err = own.Loads(ctx, p); err != nil {
 			return Alone{}, err
 		}
 	}
-	if !kernels {
-		return a, nil
+	if ask.Kernels {
+		if a.Kernels, err = own.at(ctx, p, endless); err != nil {
+			return Alone{}, err
+		}
+		a.Kernels = min(a.Kernels, a.Time)
 	}
-	own.cfg.Wire = func() wire.Model { return &endless{Model: fluid.New()} }
-	own.cfg.Kernels = 1
-	if r, err = own.Run(ctx, exec.One(p), trace.Discard); err != nil {
-		return Alone{}, err
+	if ask.Half {
+		if a.Half, err = own.at(ctx, p, 0.5); err != nil {
+			return Alone{}, err
+		}
+		a.Half = max(a.Half, a.Time)
 	}
-	for _, t := range r.Finish {
-		a.Kernels = max(a.Kernels, t)
-	}
-	a.Kernels = min(a.Kernels, a.Time)
 	return a, nil
 }
 
-// endless is a model whose links hold nothing up.
-type endless struct{ wire.Model }
+// at is how long an operation takes over links of so many times their speed.
+func (x *Executor) at(ctx context.Context, p *plan.Plan, times float64) (units.Time, error) {
+	own := *x
+	own.cfg.Wire = func() wire.Model { return &scaled{x.model(), times} }
+	own.cfg.Kernels = 1
+	r, err := own.Run(ctx, exec.One(p), trace.Discard)
+	if err != nil {
+		return 0, err
+	}
+	return slices.Max(r.Finish), nil
+}
 
-// endlessTimes is by how much faster they are than declared.
-const endlessTimes = 1000
+// endless is by how much faster links are that hold nothing up.
+const endless = 1000
+
+// scaled is a model whose links have so many times their speed.
+type scaled struct {
+	wire.Model
+	times float64
+}
+
+func (m *scaled) rate(c wire.Rate) wire.Rate { return max(1, wire.Rate(float64(c)*m.times)) }
 
 // AddLink implements wire.Links.
-func (m *endless) AddLink(name string, c wire.Rate) wire.LinkID {
-	return m.Model.AddLink(name, c*endlessTimes)
+func (m *scaled) AddLink(name string, c wire.Rate) wire.LinkID {
+	return m.Model.AddLink(name, m.rate(c))
 }
 
 // Limit implements wire.Links.
-func (m *endless) Limit(l wire.LinkID, c wire.Rate) { m.Model.Limit(l, c*endlessTimes) }
+func (m *scaled) Limit(l wire.LinkID, c wire.Rate) { m.Model.Limit(l, m.rate(c)) }
 
 // Capacity implements wire.Links.
-func (m *endless) Capacity(l wire.LinkID) wire.Rate { return m.Model.Capacity(l) / endlessTimes }
+func (m *scaled) Capacity(l wire.LinkID) wire.Rate {
+	return wire.Rate(float64(m.Model.Capacity(l)) / m.times)
+}
 
 // declared is a model that only declares.
 type declared struct{ wire.Layout }

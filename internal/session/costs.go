@@ -26,6 +26,9 @@ type planned struct {
 	ends   []units.Time // alone.Ends, in the order of the workload's ranks
 	slack  []units.Time
 	sms    int32
+	// receive is how long the receiver of a message takes where all of it is there;
+	// 0 where the connection does not hold it.
+	receive units.Time
 }
 
 // opKey identifies an operation that was planned: equal ones are simulated once.
@@ -51,6 +54,7 @@ type costing struct {
 	names   []string
 	caps    []units.GBps
 	loads   [][]load     // by call
+	ask     sim.Ask      // what the program needs of calls
 	session *sim.Session // of fidelity step
 }
 
@@ -69,7 +73,27 @@ func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error)
 			return nil, err
 		}
 	}
+	c.ask = asks(p, opt)
 	return c, nil
+}
+
+// asks finds what of calls matters to a program: links of half their speed where
+// calls can overlap, links of any speed where compute is beside them.
+func asks(p *workload.Program, opt *Options) sim.Ask {
+	ask := sim.Ask{}
+	for i := range p.Comms {
+		ask.Half = ask.Half || p.Resources(int32(i)) != p.Resources(0)
+	}
+	for i := range p.Calls {
+		ask.Half = ask.Half || message(p.Calls[i].Func)
+	}
+	for i := range p.Lists {
+		for k := range p.Lists[i].Steps {
+			s := &p.Lists[i].Steps[k]
+			ask.Kernels = ask.Kernels || !opt.Apart && s.Kind == workload.Compute && !workload.OnHost(s.Stream)
+		}
+	}
+	return ask
 }
 
 // find plans every call and finds its Cost.
@@ -261,11 +285,55 @@ func (c *costing) simulate(ctx context.Context, at *communicator, x *planned) er
 	if err != nil {
 		return err
 	}
-	if x.alone, err = e.Alone(ctx, located(x.plan, at), !c.opt.Apart); err != nil {
+	if x.alone, err = e.Alone(ctx, located(x.plan, at), c.ask); err != nil {
 		return err
+	}
+	if x.op.Func == coll.Send && x.op.Root != x.op.Peer {
+		if x.receive, err = receive(ctx, cfg, located(x.plan, at), x.alone.Time); err != nil {
+			return err
+		}
 	}
 	x.order(at)
 	return nil
+}
+
+// receive finds how long the receiver of a message takes that begins when the sender
+// is through; 0 where that waits for it.
+func receive(ctx context.Context, cfg sim.Config, p *plan.Plan, alone units.Time) (units.Time, error) {
+	ranks := make([]int32, p.Comm.NRanks)
+	for i := range ranks {
+		ranks[i] = int32(i)
+	}
+	s := sim.NewSession(ctx, len(ranks))
+	k, err := s.Declare(cfg, p, ranks)
+	if err != nil {
+		return 0, err
+	}
+	s.Seal()
+	op, err := s.Open(k)
+	if err != nil {
+		return 0, err
+	}
+	ends := map[int32]units.Time{}
+	play := func() error {
+		for {
+			at, ok := s.Next()
+			if !ok {
+				return nil
+			}
+			if err := s.Advance(at, func(_, rank int32) { ends[rank] = at }); err != nil {
+				return err
+			}
+		}
+	}
+	s.Start(op, p.Req.Root, 0)
+	if err := play(); err != nil || ends[p.Req.Root] == 0 {
+		return 0, err
+	}
+	begin := 2 * max(alone, ends[p.Req.Root])
+	s.Start(op, p.Req.Peer, begin)
+	err = play()
+	return max(1, ends[p.Req.Peer]-begin), err
 }
 
 // least is the share of an operation's time below which ranks are not told apart by
@@ -309,12 +377,13 @@ func (x *planned) formula(n int) error {
 
 // cost is the Cost of a call.
 func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error) {
-	out := job.Cost{Time: x.alone.Time, Ends: x.ends, Slack: x.slack, SMs: x.sms}
+	out := job.Cost{Time: x.alone.Time, Ends: x.ends, Slack: x.slack, SMs: x.sms, Receive: x.receive}
 	if c.opt.Fidelity != Share || x.alone.Time <= 0 {
 		return out, nil
 	}
 	at := c.comms[c.p.Calls[i].Comm]
-	total := float64(x.alone.Time)
+	total := float64(x.moving())
+	full := x.fullest()
 	for k := range x.alone.Links {
 		l := &x.alone.Links[k]
 		if l.Bytes <= 0 {
@@ -322,13 +391,37 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 		}
 		id := c.link(at, l)
 		c.loads[i] = append(c.loads[i], load{id, l.Bytes})
-		if share := math.Min(1, float64(l.Ideal())/total); share >= 0.01 {
+		if share := math.Min(1, float64(l.Ideal())*full/total); share >= 0.01 {
 			out.Needs = append(out.Needs, job.Need{Resource: id, Share: share})
 			out.Links = math.Max(out.Links, share)
 		}
 	}
 	out.Kernels = float64(x.alone.Kernels) / total
 	return out, ctx.Err()
+}
+
+// moving is for how long an operation moves data: a message that its connection holds
+// until its sender is through.
+func (x *planned) moving() units.Time {
+	if x.receive > 0 {
+		return x.ends[0]
+	}
+	return x.alone.Time
+}
+
+// fullest is by how much more of a link a call needs than its bytes are: what it
+// moves comes in bursts, which meet those of the call beside it. Two equal calls on
+// the same links take as long as one of them on links of half the speed, so each
+// needs half of that time's ratio of its fullest link.
+func (x *planned) fullest() float64 {
+	most := 0.0
+	for k := range x.alone.Links {
+		most = math.Max(most, float64(x.alone.Links[k].Ideal())/float64(x.moving()))
+	}
+	if x.alone.Half == 0 || most == 0 {
+		return 1
+	}
+	return math.Max(1, float64(x.moving()+x.alone.Half-x.alone.Time)/float64(x.moving())/2/most)
 }
 
 // link is the resource of a link of a communicator.

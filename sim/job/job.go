@@ -19,9 +19,14 @@ type Cost struct {
 	Slack []units.Time
 	// Empty: nothing is launched, as of a count of 0.
 	Empty bool
+	// Receive, of a message that the connection's buffers hold, is how long the
+	// receiver's kernel takes where all data are there; the sender does not wait for
+	// it then. 0: it does.
+	Receive units.Time
 	// SMs is how many SMs a member's kernel holds: one a channel.
 	SMs int32
-	// Needs are the resources that the call uses while it runs alone.
+	// Needs are the resources that the call uses while it runs alone; of a message
+	// with Receive, until the sender ends.
 	Needs []Need
 	// Links is the greatest share of a link that it uses alone, and Kernels the
 	// share of Time that its kernels would take if no link held them up; 0 for 1.

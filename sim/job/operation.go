@@ -19,7 +19,8 @@ type operation struct {
 	task    int32
 	key     messageKey // of a message
 	message bool
-	stale   bool // slow is to be found anew
+	last    float64 // progress at which the receiver of a buffered message ends
+	stale   bool    // slow is to be found anew
 	remote  int32
 	kernels []int32 // by member: its kernel, -1 while it has none
 	begun   int32   // members whose kernels have begun
@@ -249,6 +250,9 @@ func (r *run) join(o, member, k int32) {
 	}
 	g := &r.gpus[rank]
 	g.ops = append(g.ops, x.task)
+	if x.cost.Receive > 0 && member == receiver {
+		r.receive(x)
+	}
 	if x.slow < g.slow {
 		x.slow = g.slow
 		r.fluid.change(x.task)
@@ -257,6 +261,47 @@ func (r *run) join(o, member, k int32) {
 		x.next++
 	}
 	r.proceed(o)
+}
+
+// Members of a message.
+const (
+	sender = iota
+	receiver
+)
+
+// receive sets when the receiver of a buffered message ends: not before its kernel
+// has read what is there.
+func (r *run) receive(x *operation) {
+	t := &r.tasks[x.task]
+	progress := t.progress
+	if t.running {
+		progress += float64(t.rate * float64(r.now-t.at))
+	}
+	x.last = math.Max(x.last, progress+float64(x.cost.Receive))
+}
+
+// limits are the progress up to which an operation goes without a member that has
+// not begun, and that at which the next one ends.
+func (x *operation) limits(n int32) (limit, end float64) {
+	limit = math.Inf(1)
+	if x.next < n {
+		limit = x.shape.slack[x.next]
+	}
+	if x.ended == n {
+		return limit, 0
+	}
+	end = x.shape.ends[x.ended]
+	if x.cost.Receive > 0 {
+		if member := x.shape.byEnd[x.ended]; member == receiver {
+			end = math.Max(end, x.last)
+		}
+		if limit = math.Inf(1); x.kernels[sender] == -1 {
+			limit = 0
+		} else if x.kernels[receiver] == -1 && x.ended > 0 {
+			limit = end // what is left is the receiver's
+		}
+	}
+	return limit, end
 }
 
 // ended marks a member whose kernel is through.
@@ -268,13 +313,9 @@ func (r *run) proceed(o int32) {
 	x := &r.ops[o]
 	t := &r.tasks[x.task]
 	n := int32(len(x.kernels))
-	limit := math.Inf(1)
-	if x.next < n {
-		limit = x.shape.slack[x.next]
-	}
 	for x.ended < n {
 		member := x.shape.byEnd[x.ended]
-		if x.shape.ends[x.ended] > t.progress || x.kernels[member] < 0 {
+		if _, end := x.limits(n); end > t.progress || x.kernels[member] < 0 {
 			break
 		}
 		x.ended++
@@ -284,7 +325,15 @@ func (r *run) proceed(o int32) {
 		r.endOp(o)
 		return
 	}
-	target := math.Min(limit, x.shape.ends[x.ended])
+	if x.cost.Receive > 0 && x.ended > 0 && t.needs != nil { // all data are there
+		if t.running {
+			r.fluid.leave(x.task)
+			r.fluid.change(x.task)
+		}
+		t.needs = nil
+	}
+	limit, end := x.limits(n)
+	target := math.Min(limit, end)
 	if target <= t.progress { // it waits for a member
 		if t.running {
 			t.running = false
