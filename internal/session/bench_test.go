@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/internal/session"
@@ -13,25 +14,27 @@ import (
 // manyComms is a job of 512 ranks: 64 communicators of 8 within nodes and 8 of 64
 // across them, all_reduces of both at once, so many calls in all.
 func manyComms(t testing.TB, calls int) *workload.Program {
-	text := "workload 1\nranks 512\n"
+	var b strings.Builder
+	text := func(f string, a ...any) { fmt.Fprintf(&b, f, a...) }
+	text("workload 1\nranks 512\n")
 	for n := range 64 {
-		text += fmt.Sprintf("comm tp%d %d-%d kind=TP\n", n, 8*n, 8*n+7)
+		text("comm tp%d %d-%d kind=TP\n", n, 8*n, 8*n+7)
 	}
 	for r := range 8 {
-		text += fmt.Sprintf("comm dp%d %d", r, r)
+		text("comm dp%d %d", r, r)
 		for n := 1; n < 64; n++ {
-			text += fmt.Sprintf(",%d", 8*n+r)
+			text(",%d", 8*n+r)
 		}
-		text += " kind=DP\n"
+		text(" kind=DP\n")
 	}
 	rounds := calls / 72
 	for r := range 512 {
-		text += fmt.Sprintf("list r%d %d\n", r, r)
+		text("list r%d %d\n", r, r)
 		for i := range rounds {
-			text += fmt.Sprintf("  call 0 tp%d all_reduce half sum %d\n  call 1 dp%d all_reduce half sum %d\n", r/8, 1<<22, r%8, 1<<20<<(i%2))
+			text("  call 0 tp%d all_reduce half sum %d\n  call 1 dp%d all_reduce half sum %d\n", r/8, 1<<22, r%8, 1<<20<<(i%2))
 		}
 	}
-	p, err := workload.Parse(text, "p")
+	p, err := workload.Parse(b.String(), "p")
 	if err != nil {
 		t.Fatal(err)
 	}
