@@ -69,7 +69,7 @@ func (x *Executor) at(ctx context.Context, p *plan.Plan, times float64) (units.T
 	return slices.Max(r.Finish), nil
 }
 
-// endless is by how much faster links are that hold nothing up.
+// endless is by how much faster links are that are never saturated.
 const endless = 1000
 
 // scaled is a model whose links have so many times their speed.

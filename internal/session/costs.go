@@ -143,7 +143,7 @@ func (c *costing) ops() ([]comm.Op, error) {
 }
 
 // messageOps gives sends and receives their two ranks. A call that several ranks
-// issue stands for a message of each; its Cost is that of the first.
+// issue is a message of each; its Cost is that of the first.
 func (c *costing) messageOps(out []comm.Op) {
 	seen := make([]bool, len(c.p.Calls))
 	for r := range c.p.Of {
@@ -336,7 +336,7 @@ func receive(ctx context.Context, cfg sim.Config, p *plan.Plan, alone units.Time
 	return max(1, ends[p.Req.Peer]-begin), err
 }
 
-// least is the share of an operation's time below which ranks are not told apart by
+// least is the share of an operation's time below which ranks are not distinguished by
 // when they end.
 const least = 0.02
 

@@ -14,6 +14,7 @@ type Blocked struct {
 	Call string // "all_reduce on tp0"
 }
 
+// String names rank, call and place.
 func (b *Blocked) String() string {
 	return fmt.Sprintf("rank %d in %s (list %s, step %d)", b.Rank, b.Call, b.List, b.Step)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // An engine may run beside others, over links that they share: who calls it then
-// keeps the clock, tells it which flows are through and starts each device when its
+// keeps the clock, names the flows that are through and starts each device when its
 // kernel begins. Run is not used.
 
 // Attend makes an engine ready to run beside others.
