@@ -166,7 +166,7 @@ type SharingCost struct {
 	// is half as long again.
 	Busy, Traffic float64
 	// Tail is by how much longer a compute kernel of one wave of blocks takes while
-	// some of its blocks wait for SMs.
+	// some of its blocks wait for SMs, at most its own time.
 	Tail float64
 	// Unknown is by how much longer compute takes beside collectives where its blocks
 	// are not known.

@@ -143,7 +143,7 @@ func (r *run) computeRate(x *task, g *gpu, c *GPU) float64 {
 	case x.held >= x.fill:
 		return 1
 	case x.waves <= 1:
-		return 1 / (1 + c.Tail)
+		return 1 / (1 + math.Min(1, float64(c.Tail)/x.total))
 	}
 	return float64(x.waves) / float64(max(x.waves, wavesOf(x.work, max(1, x.held))))
 }

@@ -49,8 +49,9 @@ type GPU struct {
 	// rate; 0.5 is half as long again.
 	Busy, Traffic float64
 	// Tail is by how much longer a compute kernel takes, of one wave of blocks, if
-	// some of them have to wait for SMs that collectives hold.
-	Tail float64
+	// some of them have to wait for SMs that collectives hold: about a tile of a
+	// block's, at most the kernel's own time.
+	Tail units.Time
 	// Unknown is by how much longer compute takes beside collectives where its
 	// blocks are not known.
 	Unknown float64

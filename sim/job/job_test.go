@@ -191,7 +191,7 @@ list b 1
   call 0 world all_reduce float sum 1024
 `
 	r := play(t, text, func(in *Input) {
-		in.GPUs = []GPU{{SMs: 132, Busy: 0.5, Tail: 0.5}, {SMs: 132}}
+		in.GPUs = []GPU{{SMs: 132, Busy: 0.5, Tail: 80 * us}, {SMs: 132}}
 	})
 	if s := r.Spans[0][2]; s.Issued != 0 || s.Begin != 100*us {
 		t.Errorf("the call began at %v, issued at %v", s.Begin, s.Issued)
