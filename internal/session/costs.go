@@ -29,6 +29,8 @@ type planned struct {
 	// receive is how long the receiver of a message takes where all of it is there;
 	// 0 where the connection does not hold it.
 	receive units.Time
+	// both is how long a message takes whose ranks' blocks receive one as well.
+	both units.Time
 }
 
 // opKey identifies an operation that was planned: equal ones are simulated once.
@@ -53,9 +55,11 @@ type costing struct {
 	links   map[string]int32 // resources by name
 	names   []string
 	caps    []units.GBps
-	loads   [][]load     // by call
-	ask     sim.Ask      // what the program needs of calls
-	session *sim.Session // of fidelity step
+	loads   [][]load             // by call
+	ask     sim.Ask              // what the program needs of calls
+	grouped bool                 // the program has groups
+	rings   map[opKey]units.Time // see exchange
+	session *sim.Session         // of fidelity step
 }
 
 // load is what a call puts on a resource.
@@ -74,6 +78,10 @@ func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error)
 		}
 	}
 	c.ask = asks(p, opt)
+	c.rings = map[opKey]units.Time{}
+	for i := range p.Lists {
+		c.grouped = c.grouped || slices.ContainsFunc(p.Lists[i].Steps, func(s workload.Step) bool { return s.Kind == workload.GroupStart })
+	}
 	return c, nil
 }
 
@@ -289,12 +297,40 @@ func (c *costing) simulate(ctx context.Context, at *communicator, x *planned) er
 		return err
 	}
 	if x.op.Func == coll.Send && x.op.Root != x.op.Peer {
+		if x.both, err = c.exchange(ctx, e, at, x); err != nil {
+			return err
+		}
 		if x.receive, err = receive(ctx, cfg, located(x.plan, at), x.alone.Time); err != nil {
 			return err
 		}
 	}
 	x.order(at)
 	return nil
+}
+
+// exchange finds how long a message takes where every rank sends one and receives
+// one: both are of one round then, and share the blocks of its channels
+// (sendrecv.h:94).
+func (c *costing) exchange(ctx context.Context, e *sim.Executor, at *communicator, x *planned) (units.Time, error) {
+	if at.layout.NRanks < 2 || x.op.Count == 0 || !c.grouped {
+		return 0, nil
+	}
+	op := x.op
+	op.Func, op.Root, op.Peer = coll.SendRecv, 0, 0
+	key := opKey{shape: at.key, comm: -1, op: op}
+	if t, ok := c.rings[key]; ok {
+		return t, nil
+	}
+	pl, _, err := at.comm.Plan(op)
+	if err != nil {
+		return 0, err
+	}
+	a, err := e.Alone(ctx, located(pl, at), sim.Ask{})
+	if err != nil {
+		return 0, err
+	}
+	c.rings[key] = a.Time
+	return a.Time, nil
 }
 
 // receive finds how long the receiver of a message takes that begins when the sender
@@ -396,6 +432,15 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 			out.Links = math.Max(out.Links, share)
 		}
 	}
+	if x.both > 0 {
+		share := math.Min(1, float64(x.both)/float64(x.alone.Time)/2)
+		n := int32(at.layout.NRanks)
+		round := (x.op.Peer - x.op.Root + n) % n
+		for _, r := range []int32{x.op.Root, x.op.Peer} {
+			name := fmt.Sprintf("rank%d messages of round %d of communicator %d", at.ranks[r], round, at.id)
+			out.Needs = append(out.Needs, job.Need{Resource: c.resource(name, 0), Share: share})
+		}
+	}
 	out.Kernels = float64(x.alone.Kernels) / total
 	return out, ctx.Err()
 }
@@ -430,12 +475,17 @@ func (c *costing) link(at *communicator, l *exec.LinkLoad) int32 {
 	if c.m.Sim.Fabric == nil && len(c.m.Sim.Faults) == 0 {
 		name = at.resolve(name)
 	}
+	return c.resource(name, l.Capacity)
+}
+
+// resource is the resource of a name.
+func (c *costing) resource(name string, capacity units.GBps) int32 {
 	id, ok := c.links[name]
 	if !ok {
 		id = int32(len(c.names))
 		c.links[name] = id
-		c.names, c.caps = append(c.names, name), append(c.caps, l.Capacity)
+		c.names, c.caps = append(c.names, name), append(c.caps, capacity)
 	}
-	c.caps[id] = max(c.caps[id], l.Capacity)
+	c.caps[id] = max(c.caps[id], capacity)
 	return id
 }

@@ -132,16 +132,14 @@ func (c *costing) starting(in *job.Input) {
 			continue
 		}
 		call := &c.p.Calls[i]
+		if message(call.Func) { // several may be one kernel
+			continue
+		}
 		share := math.Min(1, start*float64(units.Microsecond)/float64(x.Time))
 		if share < 0.01 {
 			continue
 		}
-		at := c.comms[call.Comm]
-		ranks := at.ranks
-		if op := c.calls[i].op; op.Func == coll.Send {
-			ranks = []int32{at.ranks[op.Root], at.ranks[op.Peer]}
-		}
-		for _, r := range ranks {
+		for _, r := range c.comms[call.Comm].ranks {
 			x.Needs = append(x.Needs, job.Need{Resource: first + r, Share: share})
 		}
 	}
