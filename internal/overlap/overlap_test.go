@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/internal/golden"
@@ -19,17 +18,13 @@ import (
 func machines(t *testing.T) overlap.Machines {
 	known := map[string]*session.Machine{}
 	return func(group string) (*session.Machine, error) {
-		channels, some := strings.CutPrefix(group, "ch")
-		if !some {
-			channels = ""
-		}
+		env := overlap.Settings(group)
+		channels := env["NCCL_MAX_CTAS"]
 		if m := known[channels]; m != nil {
 			return m, nil
 		}
 		spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "h200x4-4.xml", Count: 1}}, Multicast: "off"}}
-		if channels != "" {
-			spec.NCCL.Env = map[string]string{"NCCL_MIN_CTAS": channels, "NCCL_MAX_CTAS": channels}
-		}
+		spec.NCCL.Env = env
 		opt := site.Options()
 		opt.Files = site.Files(t)
 		s, err := scenario.Load(&spec, opt)

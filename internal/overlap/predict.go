@@ -324,7 +324,7 @@ func (p *predictor) two(r *Row) (map[string]float64, error) {
 }
 
 // group is n calls of one size: apart, in one group, and one call of the sum. NCCL
-// aggregates the calls of a group that are alike (enqueue.cc:393).
+// aggregates equal calls of a group (enqueue.cc:393).
 func (p *predictor) group(r *Row) (map[string]float64, error) {
 	v, err := ints(r.Labels, 1, 2)
 	if err != nil {

@@ -123,7 +123,7 @@ func stories() []story {
 		{"one after the other", "h200x4-4.xml", 1, head(4) + "comm a *\nlist x 0-3\n" + lines(6, "  call 0 a all_reduce half sum 524288\n  call 0 a all_gather half sum 131072\n")},
 		{"a late rank", "h200x4-4.xml", 1, head(4) + "comm a *\nlist x 1-3\n  call 0 a all_reduce float sum 16777216\nlist y 0\n  compute 0 1000000000\n  call 0 a all_reduce float sum 16777216\n"},
 		{"messages", "h200x4-4.xml", 1, head(4) + "comm a *\nlist x 0\n" + lines(3, "  call 0 a send half sum 4194304 peer=1\n") + "list y 1\n" +
-			lines(3, "  group 0\n  call 0 a recv half sum 4194304 peer=0\n  call 0 a send half sum 4194304 peer=2\n  end 0\n") + "list z 2\n" + lines(3, "  call 0 a recv half sum 4194304 peer=1\n") + "list w 3\n"},
+			lines(3, "  call 0 a recv half sum 4194304 peer=0\n  call 0 a send half sum 4194304 peer=2\n") + "list z 2\n" + lines(3, "  call 0 a recv half sum 4194304 peer=1\n") + "list w 3\n"},
 	}
 }
 
