@@ -20,6 +20,7 @@ type event struct {
 	blocks, thread int64
 	bytes          int64
 	perSM          float64
+	regs, shared   int64
 	waitOn, evID   int64
 	record         int64
 	hasComm        bool
@@ -107,6 +108,10 @@ func (r *reader) arg(key []byte) (err error) {
 		e.bytes, err = r.s.Int()
 	case "blocks per SM":
 		e.perSM, err = r.s.Float()
+	case "registers per thread":
+		e.regs, err = r.s.Int()
+	case "shared memory":
+		e.shared, err = r.s.Int()
 	case "wait_on_stream":
 		e.waitOn, err = r.s.Int()
 	case "wait_on_cuda_event_id":
@@ -257,7 +262,8 @@ func (r *reader) timed() bool {
 func (r *reader) keepOp() {
 	e := &r.e
 	o := Op{Start: e.ts, Dur: e.dur, Corr: uint32(e.corr), External: uint32(e.external), Name: r.name(e.name), Stream: int32(e.stream),
-		Blocks: int32(e.blocks), Threads: int32(e.thread), Bytes: e.bytes, BlocksSM: float32(e.perSM), Device: uint8(e.device)}
+		Blocks: int32(e.blocks), Threads: int32(e.thread), Bytes: e.bytes, BlocksSM: float32(e.perSM), Device: uint8(e.device),
+		Shared: int32(min(e.shared, 1<<30)), Regs: uint16(min(max(e.regs, 0), 1<<16-1))}
 	if !e.hasStream {
 		n, _ := jsonscan.ParseInt(bytes.TrimPrefix(e.tid, []byte("stream ")))
 		o.Stream = int32(n)

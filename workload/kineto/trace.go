@@ -70,6 +70,8 @@ type Op struct {
 	Bytes      int64 // of copies and fills
 	Comm       int32 // index+1 into Trace.Comms of the arguments on the kernel itself; 0 none
 	BlocksSM   float32
+	Shared     int32  // bytes of shared memory of a block
+	Regs       uint16 // registers of a thread
 	Class      Class
 	Device     uint8
 	Host       bool // a copy between pageable host memory and the GPU
