@@ -111,7 +111,7 @@ func (l *linter) split(i int) {
 	case c.Kind >= numCommKinds:
 		l.add(-1, -1, "communicator %s is of kind %d, which is not known", c.Name, c.Kind)
 	case c.Parent < 0 || int(c.Parent) > i:
-		l.add(-1, -1, "communicator %s has a parent that does not stand before it", c.Name)
+		l.add(-1, -1, "communicator %s has a parent that is not listed before it", c.Name)
 	case c.Share && c.Parent == 0:
 		l.add(-1, -1, "communicator %s shares its parent's resources and has no parent", c.Name)
 	case c.Parent > 0:
