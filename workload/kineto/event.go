@@ -309,7 +309,7 @@ func class(cat, name string) Class {
 	return Kernel
 }
 
-// callKind tells what a runtime call does by its name (cuda, cu and hip).
+// callKind says what a runtime call does by its name (cuda, cu and hip).
 func callKind(name []byte) (CallKind, bool) {
 	n := name
 	for _, p := range []string{"cuda", "cu", "hip"} {

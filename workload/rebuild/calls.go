@@ -10,16 +10,12 @@ import (
 	"github.com/simccl/simccl/workload/kineto"
 )
 
-// firstMessage is the first operation that is half of a message.
-const firstMessage = coll.Send
-
 // commCall is a call of a process group that a kernel carried out.
 type commCall struct {
 	call   workload.Call // Comm is set later
 	group  *kineto.Group // nil for the default group
 	comm   int32         // index into job.comms
 	member int32         // rank in the group
-	table  int32         // index into the program's calls
 }
 
 // assign finds what each kernel of NCCL was asked for: the arguments on the kernel,
@@ -225,8 +221,9 @@ func newSide(all []Sized) *side {
 
 // next is the call of the next kernel with a name.
 func (s *side) next(r *rank, kernel string) (commCall, bool) {
-	for f, list := range s.byFunc {
-		if f.IsP2P() || !strings.Contains(kernel, "_"+f.String()+"_") {
+	for _, f := range coll.CollFuncs() {
+		list := s.byFunc[f]
+		if len(list) == 0 || !strings.Contains(kernel, "_"+f.String()+"_") {
 			continue
 		}
 		x := list[s.at[f]%len(list)]
@@ -309,7 +306,7 @@ func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Gr
 	return i
 }
 
-// kindOf tells what a communicator is for by its description, or else by what is
+// kindOf says what a communicator is for by its description, or else by what is
 // called on it.
 func kindOf(desc string, funcs map[coll.Func]bool) workload.CommKind {
 	d := strings.ToLower(desc)
@@ -324,12 +321,13 @@ func kindOf(desc string, funcs map[coll.Func]bool) workload.CommKind {
 		}
 	}
 	only := func(list ...coll.Func) bool {
-		for f := range funcs {
-			if !slices.Contains(list, f) {
-				return false
+		n := 0
+		for _, f := range list {
+			if funcs[f] {
+				n++
 			}
 		}
-		return len(funcs) > 0
+		return n > 0 && n == len(funcs)
 	}
 	switch {
 	case only(coll.Send, coll.Recv):

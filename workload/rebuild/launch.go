@@ -76,10 +76,9 @@ type stream struct{ ops []int32 }
 
 // thread is what a thread did last.
 type thread struct {
-	last      int32 // operation that it launched last, -1
-	compute   int32 // stream that it launched on last but for NCCL's, -1
-	record    int   // index+1 of the record that is its last call, 0 when it is none
-	launchers bool
+	last    int32 // operation that it launched last, -1
+	compute int32 // stream that it launched on last but for NCCL's, -1
+	record  int   // index+1 of the record that is its last call, 0 when it is none
 }
 
 // record is a call of cudaEventRecord.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/kineto"
@@ -34,7 +35,7 @@ type Sized struct {
 // Result is what was found.
 type Result struct {
 	Program *workload.Program
-	// Steps are the recorded iterations: durations in the mean over ranks.
+	// Steps are the recorded iterations: durations on average over ranks.
 	Steps []Step
 	// Clocks are by recorded rank.
 	Clocks []Clock
@@ -77,7 +78,7 @@ type WaitCounts struct {
 type MissingRanksError struct {
 	Missing []int
 	World   int
-	Why     string // why the others cannot stand for them
+	Why     string // why the others cannot be taken for them
 }
 
 // Error names the ranks and what to do.
@@ -190,8 +191,8 @@ func (j *job) complete() error {
 		}
 	}
 	for i := range p.Calls {
-		if p.Calls[i].Func >= firstMessage {
-			return &MissingRanksError{missing, j.world, "--symmetric needs calls that all ranks issue alike, and there are sends and receives"}
+		if f := p.Calls[i].Func; f == coll.Send || f == coll.Recv {
+			return &MissingRanksError{missing, j.world, "--symmetric needs calls that all ranks issue in the same way, and there are sends and receives"}
 		}
 	}
 	j.res.Notes = append(j.res.Notes, fmt.Sprintf("%d ranks without a recording do what rank %d does", len(missing), j.ranks[0].rank))

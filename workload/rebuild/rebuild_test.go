@@ -37,7 +37,7 @@ func truth(t testing.TB, mode string) []*kineto.Trace {
 	return out
 }
 
-// stepTimes are the times between marks of the host, in the mean over ranks.
+// stepTimes are the times between marks of the host, on average over ranks.
 func stepTimes(p *workload.Program, r *play.Result) []units.Time {
 	var out []units.Time
 	for rank, list := range p.Of {

@@ -210,9 +210,10 @@ func (r *rank) watchdogs() events {
 			order = append(order, c.Thread)
 		}
 		if n := len(l); n == 0 || l[n-1].event != ev {
-			l = append(l, ask{ev, c.Start})
+			l = append(l, ask{event: ev})
 		}
 		l[len(l)-1].at = c.Start
+		l[len(l)-1].times++
 		threads[c.Thread] = l
 	}
 	groups, names := r.works()
@@ -221,7 +222,10 @@ func (r *rank) watchdogs() events {
 		if launches[t] {
 			continue
 		}
-		out = append(out, r.matchWorks(threads[t], groups, names)...)
+		// A work that has ended is asked for several times in a row before it is
+		// dropped, one that has not once a round.
+		asked := slices.DeleteFunc(threads[t], func(a ask) bool { return a.times < 2 })
+		out = append(out, r.matchWorks(asked, groups, names)...)
 	}
 	return eventsOf(out)
 }
@@ -242,6 +246,7 @@ func eventsOf(works []work) events {
 type ask struct {
 	event int64
 	at    int64
+	times int // in a row
 }
 
 // works lists the operations of each process group in order of launch.
@@ -282,7 +287,7 @@ func (r *rank) matchWorks(asked []ask, groups map[int32][]int32, names []int32) 
 			if !ok {
 				continue
 			}
-			if n := r.fits(eventsOf(w)); n > top {
+			if n := r.fits(eventsOf(w)); n > 0 && n >= top {
 				best, top = w, n
 			}
 		}

@@ -1,6 +1,6 @@
 // Package jsonscan reads JSON of any length from a stream, value by value, and
 // builds nothing: recordings of profilers are hundreds of megabytes of which a
-// reader needs a tenth. Values that nobody asks for are skipped at the speed of
+// reader needs a tenth. Values that no reader asks for are skipped at the speed of
 // a search for the closing quote.
 //
 // Strings and numbers are slices of the scanner's window and are valid until the
@@ -110,9 +110,9 @@ func (s *Scanner) more() bool {
 	if s.keep >= 0 {
 		from = s.keep
 	}
-	gone := s.buf[:from]
-	s.lines += bytes.Count(gone, newline)
-	if i := bytes.LastIndexByte(gone, '\n'); i >= 0 {
+	passed := s.buf[:from]
+	s.lines += bytes.Count(passed, newline)
+	if i := bytes.LastIndexByte(passed, '\n'); i >= 0 {
 		s.begin = s.base + int64(i) + 1
 	}
 	s.base += int64(from)
