@@ -110,6 +110,10 @@ func (r *reader) distributed() error {
 			n, err := r.s.Int()
 			r.t.World = int(n)
 			return err
+		case "pg_count":
+			n, err := r.s.Int()
+			r.t.GroupCount = int(n)
+			return err
 		case "nccl_version":
 			t, err := r.s.Text()
 			r.t.NCCL = string(t)

@@ -16,6 +16,9 @@ type Trace struct {
 	// Groups are the process groups: those of pg_config, then those that calls name
 	// and pg_config does not.
 	Groups []Group
+	// GroupCount is the number of process groups of the job, of which the file lists
+	// those of the rank; 0 unknown.
+	GroupCount int
 	// Names are the distinct names of operations, by index.
 	Names []string
 	// Ops are kernels, copies and fills of the GPU, by beginning.
