@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/simccl/simccl/workload/internal/jsonscan"
+	"github.com/simccl/simccl/workload/internal/torch"
 )
 
 // maxNodes bounds a trace.
@@ -151,7 +151,7 @@ func readGroups(msg []byte, name string, groups map[string][]int32) error {
 	}
 	return eachField(msg, func(num, wire int, v uint64, b []byte) error {
 		if num == 1 {
-			ParseGroups(b, groups)
+			torch.ParseGroups(b, groups)
 		}
 		return nil
 	})
@@ -159,70 +159,6 @@ func readGroups(msg []byte, name string, groups map[string][]int32) error {
 
 // initName is the node that lists process groups.
 const initName = "## process_group:init ##"
-
-// ParseGroups takes the members of groups from text like [{"pg_name": "0", "ranks":
-// [0, 1]}] or {"0": [0, 1]}, also in quotes and also where it is cut off: what is
-// whole before counts.
-func ParseGroups(text []byte, groups map[string][]int32) {
-	s := jsonscan.New(&reader{b: text}, "groups")
-	one := func() error {
-		name, ranks := "", []int32(nil)
-		err := s.Object(func(key []byte) error {
-			switch string(key) {
-			case "pg_name":
-				t, err := s.Text()
-				name = string(t)
-				return err
-			case "ranks":
-				list, _, err := s.Ints()
-				for _, r := range list {
-					ranks = append(ranks, clamp(r))
-				}
-				return err
-			}
-			return s.Skip()
-		})
-		if err == nil && name != "" {
-			groups[name] = ranks
-		}
-		return err
-	}
-	switch s.Peek() {
-	case '"':
-		inner, err := s.String()
-		if err == nil && len(inner) < len(text) {
-			ParseGroups(append([]byte(nil), inner...), groups)
-		}
-	case '[':
-		_ = s.Array(func(int) error { return one() })
-	case '{':
-		_ = s.Object(func(key []byte) error {
-			name := string(key)
-			list, _, err := s.Ints()
-			if err != nil {
-				return err
-			}
-			ranks := make([]int32, len(list))
-			for i, r := range list {
-				ranks[i] = clamp(r)
-			}
-			groups[name] = ranks
-			return nil
-		})
-	}
-}
-
-// reader reads bytes once.
-type reader struct{ b []byte }
-
-func (r *reader) Read(p []byte) (int, error) {
-	if len(r.b) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, r.b)
-	r.b = r.b[n:]
-	return n, nil
-}
 
 // Write writes the protobuf form.
 func (t *Trace) Write(to io.Writer) error {
