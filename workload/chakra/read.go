@@ -267,3 +267,7 @@ func (n *Node) attributes() (list [][]byte) {
 	}
 	return list
 }
+
+// ParseGroups takes the members of process groups by name from ASTRA-sim's file:
+// {"1": [0, 1]}.
+func ParseGroups(text []byte, groups map[string][]int32) { torch.ParseGroups(text, groups) }

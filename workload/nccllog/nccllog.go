@@ -236,6 +236,35 @@ func parseCall(by process, text string) (c call, problem string) {
 	return c, problem
 }
 
+// SizedCall is a collective as PyTorch would name it.
+type SizedCall struct {
+	Name, Type string
+	In, Out    int64 // elements
+}
+
+// torchTypes are PyTorch's names of element types.
+var torchTypes = map[coll.DataType]string{coll.Int8: "char", coll.Uint8: "byte", coll.Int32: "int", coll.Uint32: "uint32", coll.Int64: "long", coll.Uint64: "uint64",
+	coll.Float16: "half", coll.Float32: "float", coll.Float64: "double", coll.BFloat16: "bfloat16", coll.Float8e4m3: "float8_e4m3fn", coll.Float8e5m2: "float8_e5m2"}
+
+// Sizes are the collectives of each rank in order, but for sends and receives.
+func (l *Log) Sizes() map[int][]SizedCall {
+	rankOf, _, _, err := l.ranks()
+	if err != nil {
+		return nil
+	}
+	out := map[int][]SizedCall{}
+	for i := range l.calls {
+		c := &l.calls[i]
+		if c.fn.IsP2P() {
+			continue
+		}
+		s := SizedCall{strings.ReplaceAll(c.fn.TestName(), "_", ""), torchTypes[c.typ], c.count, c.count}
+		r := int(rankOf[c.by])
+		out[r] = append(out[r], s)
+	}
+	return out
+}
+
 // Calls is the number of calls.
 func (l *Log) Calls() int { return len(l.calls) }
 
