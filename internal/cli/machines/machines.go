@@ -32,7 +32,7 @@ func list(a *cli.App) *cobra.Command {
 		Long: `list names the machines that --topo takes by name, with how many GPUs and NIC
 ports a host has; WORD restricts it to names and titles with that word. --json
 adds aliases, what is known of the network, and the source of each fact.`,
-		Example: "  simccl topo list azure\n  simccl run all_reduce --topo gb200-nvl72 --nodes 18 --sizes 1G",
+		Example: "  simccl topo list azure\n  simccl run all_reduce --topo gb200-nvl72 --nodes 18 --sizes 1M",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			all := builtin.List()
