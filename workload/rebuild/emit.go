@@ -55,6 +55,7 @@ func (r *rank) timing() {
 	for i := range r.ops {
 		g := &r.ops[i]
 		if g.op.Class == kineto.NCCL && len(g.comms) > 0 {
+			r.gapBefore(g)
 			continue
 		}
 		gap := r.gap
@@ -62,6 +63,19 @@ func (r *rank) timing() {
 			gap = max(d, 0)
 		}
 		g.alone += gap
+	}
+}
+
+// gapBefore adds the gap between a computation and a call that was queued behind it
+// on the same stream to the computation: a call has no time of its own in a program.
+func (r *rank) gapBefore(g *gpuOp) {
+	if g.before < 0 || len(r.ops[g.before].comms) > 0 {
+		return
+	}
+	b := &r.ops[g.before]
+	ready := r.ready(g)
+	if d := g.start() - ready; ready == b.end() && (g.graph || ready-g.call.Start > queuedFor) && d > 0 && d < longGap {
+		b.alone += d
 	}
 }
 
