@@ -2,7 +2,7 @@ package chakra
 
 import "fmt"
 
-// order sorts nodes so that each stands behind what it depends on, else as the file
+// order sorts nodes so that each follows what it depends on, else as the file
 // has them. Dependencies on nodes that are not there are dropped and noted. Where
 // control dependencies close a cycle with those of data, as in traces in which they
 // name the operator that encloses a node, they are dropped.
@@ -27,7 +27,7 @@ func (t *Trace) sorted(b *builder) ([]int32, error) {
 	at := make(map[uint64]int32, len(t.Nodes))
 	for i := range t.Nodes {
 		if _, twice := at[t.Nodes[i].ID]; twice {
-			return nil, fmt.Errorf("node %d stands there twice", t.Nodes[i].ID)
+			return nil, fmt.Errorf("there are two nodes %d", t.Nodes[i].ID)
 		}
 		at[t.Nodes[i].ID] = int32(i)
 	}

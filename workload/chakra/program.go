@@ -115,7 +115,7 @@ func (b *builder) rank(r int32, t *Trace) error {
 			}
 			if s.Stream == next {
 				if next++; next >= workload.HostStream {
-					return fmt.Errorf("more than %d receives may be under way at once", workload.HostStream-firstRecv)
+					return fmt.Errorf("more than %d receives may be outstanding at once", workload.HostStream-firstRecv)
 				}
 			}
 		}

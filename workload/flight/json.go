@@ -75,7 +75,7 @@ func value(s *jsonscan.Scanner, depth int) (any, error) {
 	case "null":
 		return nil, nil
 	}
-	if n, ok := jsonscan.ParseInt(t); ok && bytes.IndexAny(t, ".eE") < 0 {
+	if n, ok := jsonscan.ParseInt(t); ok && !bytes.ContainsAny(t, ".eE") {
 		return n, nil
 	}
 	f, _ := jsonscan.ParseFloat(t)

@@ -80,7 +80,7 @@ const (
 	maxOps   = 1 << 27
 )
 
-// order sorts the operations of a rank so that each stands behind what it requires,
+// order sorts the operations of a rank so that each follows what it requires,
 // else as the file has them. ok is false when dependencies are a cycle.
 func (r *Rank) order() (list []uint32, ok bool) {
 	n := len(r.Ops)

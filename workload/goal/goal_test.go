@@ -17,7 +17,7 @@ import (
 
 // TestBinaryTree: LogGOPSim's example of a broadcast over 32 ranks: every rank but
 // the first receives once, and with 10 a message, the last has it after 5 levels
-// (each sender's messages are under way at once).
+// (each sender's messages are in flight at once).
 func TestBinaryTree(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "workloads", "samples", "goal", "binary_tree_32.goal"))
 	if err != nil {

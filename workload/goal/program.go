@@ -147,7 +147,7 @@ func (b *builder) rank(r int, in *Rank, order []uint32) error {
 			if s.Stream < 0 {
 				s.Stream = next
 				if next++; next >= workload.HostStream {
-					return fmt.Errorf("rank %d: more than %d sends and receives may be under way at once", r, workload.HostStream-256)
+					return fmt.Errorf("rank %d: more than %d sends and receives may be outstanding at once", r, workload.HostStream-256)
 				}
 			}
 		}
@@ -243,7 +243,7 @@ func (e *exporter) rank(to *Rank, list *workload.List, factor float64) {
 		switch {
 		case workload.OnHost(s.Stream):
 			op.CPU = 255
-		case s.Stream < 255: // others carry messages only, of which a CPU has many under way
+		case s.Stream < 255: // others carry messages only, of which a CPU has many outstanding
 			op.CPU = uint8(s.Stream)
 		}
 		to.Ops = append(to.Ops, op)

@@ -255,7 +255,7 @@ func (r *textReader) rank(to *Rank) error {
 				if ok1 {
 					t = b
 				}
-				return r.failAt(t, "labels stand before their use", "no operation has the label %q", t.text)
+				return r.failAt(t, "a label is written before its use", "no operation has the label %q", t.text)
 			}
 			if d.text == "requires" {
 				to.Ops[a].Requires = append(to.Ops[a].Requires, on)

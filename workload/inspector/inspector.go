@@ -1,6 +1,6 @@
 // Package inspector reads what NCCL's Inspector wrote: JSON objects one after the
 // other, each a call of one rank with the time that it took. The Inspector leaves out
-// calls below 8 KiB unless told otherwise, so it is a measurement to compare with
+// calls below 8 KiB by default, so it is a measurement to compare with
 // rather than a job.
 //
 // What it must not know: files, machines.

@@ -103,7 +103,7 @@ func Detect(head []byte, file string) (Format, error) {
 	return Unknown, nil
 }
 
-// detectJSON tells apart what begins with a bracket or brace.
+// detectJSON distinguishes what begins with a bracket or brace.
 func detectJSON(text []byte) Format {
 	has := func(words ...string) bool {
 		for _, w := range words {

@@ -66,7 +66,7 @@ n0:10:11 [0] NCCL INFO Send: opCount 1a sendbuff 0x1 recvbuff (nil) count 8 data
 n1:10:11 [0] NCCL INFO Recv: opCount 1a sendbuff (nil) recvbuff 0x1 count 8 datatype 7 op 0 root 1 comm 0xd [nranks=2] stream 0x7
 `
 
-// TestSmall: two hosts, a split whose ranks are the other way round.
+// TestSmall: two hosts, a split whose ranks are in reverse.
 func TestSmall(t *testing.T) {
 	var l Log
 	if err := l.Read(strings.NewReader(small), "f"); err != nil {

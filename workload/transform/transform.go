@@ -213,7 +213,7 @@ func Ranks(p *workload.Program, ranks []int32) (q *workload.Program, dropped int
 	to := map[int32]int32{}
 	for i, r := range ranks {
 		if _, twice := to[r]; twice || r < 0 || int(r) >= len(p.Of) {
-			return nil, 0, &Error{fmt.Sprintf("rank %d stands twice or is not there", r), fmt.Sprintf("ranks are from 0 to %d", len(p.Of)-1)}
+			return nil, 0, &Error{fmt.Sprintf("rank %d is named twice or is none of the job", r), fmt.Sprintf("ranks are from 0 to %d", len(p.Of)-1)}
 		}
 		to[r] = int32(i)
 	}
@@ -236,9 +236,9 @@ func Ranks(p *workload.Program, ranks []int32) (q *workload.Program, dropped int
 			q.Comms[i].Ranks = []int32{}
 		}
 	}
-	gone := make([]bool, len(p.Calls))
+	removed := make([]bool, len(p.Calls))
 	for i := range q.Calls {
-		gone[i] = !restrict(&q.Calls[i], member[q.Calls[i].Comm])
+		removed[i] = !restrict(&q.Calls[i], member[q.Calls[i].Comm])
 	}
 	lists := map[int32]int32{}
 	for _, r := range ranks {
@@ -247,7 +247,7 @@ func Ranks(p *workload.Program, ranks []int32) (q *workload.Program, dropped int
 			lists[old] = int32(len(q.Lists))
 			l := p.Lists[old]
 			dropped += len(l.Steps)
-			l.Steps = filter(l.Steps, 0, func(i int) bool { return l.Steps[i].Kind != workload.Issue || !gone[l.Steps[i].Call] })
+			l.Steps = filter(l.Steps, 0, func(i int) bool { return l.Steps[i].Kind != workload.Issue || !removed[l.Steps[i].Call] })
 			dropped -= len(l.Steps)
 			q.Lists = append(q.Lists, l)
 		}

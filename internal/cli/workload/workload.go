@@ -31,7 +31,7 @@ func Command(a *cli.App) *cobra.Command {
 content, also compressed and in tar archives: Kineto traces of torch.profiler (all
 ranks of a run), PyTorch and Chakra execution traces, Flight Recorder dumps (JSON
 and pickle), NCCL logs with COLL lines, SimAI, AICB, GOAL (text and binary), the
-Inspector's records and simccl's own text. A folder stands for the files in it;
+Inspector's records and simccl's own text. A folder means the files in it;
 Kineto traces are the job, and what lies beside them completes it.`
 	return c
 }

@@ -399,7 +399,7 @@ func Milli(t []byte) (n int64, ok bool) {
 		return 0, false
 	}
 	dot := bytes.IndexByte(t, '.')
-	if e := bytes.IndexAny(t, "eE"); e >= 0 {
+	if bytes.ContainsAny(t, "eE") {
 		return exponent(t)
 	}
 	frac := int64(0)
