@@ -95,10 +95,10 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 	}
 	if g.req.Func == coll.Send && g.Of(root, g.req.Peer) == round {
 		if rank == root && to == g.req.Peer {
-			send.bytes = bytes
+			send.Bytes = bytes
 		}
 		if rank == g.req.Peer && from == root {
-			recv.bytes = bytes
+			recv.Bytes = bytes
 		}
 	}
 	if to == rank && g.req.InPlace {
