@@ -79,11 +79,11 @@ func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
 	if err != nil || spec.Outputs.Trace == "" {
 		return r, err
 	}
-	return r, site.traceJob(&spec, &opt, r)
+	return r, site.TraceJob(&spec, opt, r)
 }
 
-// traceJob writes the timeline of a job.
-func (m *Site) traceJob(spec *Spec, opt *Options, r *JobResult) error {
+// TraceJob writes the timeline of a job.
+func (m *Site) TraceJob(spec *Spec, opt Options, r *JobResult) error {
 	name := spec.Outputs.Trace
 	file, err := opt.create(name)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 var targets = []string{"native", "chakra", "goal", "goal-binary", "simai"}
 
 func convert(a *cli.App) *cobra.Command {
-	var f flags
+	var f Flags
 	var to, out string
 	c := &cobra.Command{Use: "convert FILE|DIR...", Short: "Write a job in another format",
 		Long: `convert writes a job as simccl's text (native), Chakra's execution traces (chakra:
@@ -31,13 +31,13 @@ standard error.`,
 		Example: "  simccl workload convert recording -o job.txt\n  simccl workload convert job.txt --to chakra -o job\n  simccl workload convert job.txt --to goal",
 		Args:    some,
 		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := read(a, args, f)
+			j, err := Read(a, args, f)
 			if err != nil {
 				return err
 			}
 			return writeAs(a, j.Program, to, out)
 		}}
-	f.add(c)
+	f.Add(c)
 	c.Flags().StringVar(&to, "to", "native", "`FORMAT`: "+strings.Join(targets, ", "))
 	c.Flags().StringVarP(&out, "out", "o", "", "write to `FILE` instead of standard output; the prefix of files for chakra")
 	return c

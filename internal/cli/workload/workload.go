@@ -36,15 +36,16 @@ Kineto traces are the job, and what lies beside them completes it.`
 	return c
 }
 
-// flags are those of all commands that read jobs.
-type flags struct {
-	ranks     int
-	symmetric bool
+// Flags are those of all commands that read jobs.
+type Flags struct {
+	Ranks     int
+	Symmetric bool
 }
 
-func (f *flags) add(c *cobra.Command) {
-	c.Flags().IntVar(&f.ranks, "ranks", 0, "number of `N` ranks, where the files do not say or another is wanted")
-	c.Flags().BoolVar(&f.symmetric, "symmetric", false, "ranks without a recording do what the first recorded rank does")
+// Add declares the options on a command.
+func (f *Flags) Add(c *cobra.Command) {
+	c.Flags().IntVar(&f.Ranks, "ranks", 0, "number of `N` ranks, where the files do not say or another is wanted")
+	c.Flags().BoolVar(&f.Symmetric, "symmetric", false, "ranks without a recording do what the first recorded rank does")
 }
 
 // some wants at least one argument.
@@ -55,8 +56,8 @@ func some(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// read reads the files that arguments name.
-func read(a *cli.App, args []string, f flags) (*load.Job, error) {
+// Read reads the files that arguments name.
+func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
 	var files []load.File
 	for _, name := range args {
 		info, err := os.Stat(a.Path(name))
@@ -77,7 +78,7 @@ func read(a *cli.App, args []string, f flags) (*load.Job, error) {
 			}
 		}
 	}
-	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric})
+	j, err := load.Load(files, load.Options{Ranks: f.Ranks, Symmetric: f.Symmetric})
 	if err != nil {
 		return nil, fail.Input(err)
 	}
@@ -89,7 +90,7 @@ func file(a *cli.App, name string) load.File {
 }
 
 func show(a *cli.App) *cobra.Command {
-	var f flags
+	var f Flags
 	c := &cobra.Command{Use: "show FILE|DIR...", Short: "Say what a job does: ranks, groups, calls, bytes, times",
 		Long: `show reads a job and prints its groups with the calls and bytes of a rank, what
 is computed, the host's time, and of recordings what each measured: communication
@@ -97,7 +98,7 @@ and how much of it no other work hides, how clocks differ, what was inferred.`,
 		Example: "  simccl workload show recording\n  simccl workload show recording/trace_rank0.json.gz --symmetric --json",
 		Args:    some,
 		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := read(a, args, f)
+			j, err := Read(a, args, f)
 			if err != nil {
 				return err
 			}
@@ -107,7 +108,7 @@ and how much of it no other work hides, how clocks differ, what was inferred.`,
 			}
 			return s.WriteText(a.Out)
 		}}
-	f.add(c)
+	f.Add(c)
 	return c
 }
 
@@ -121,7 +122,7 @@ type lintResult struct {
 }
 
 func lint(a *cli.App) *cobra.Command {
-	var f flags
+	var f Flags
 	c := &cobra.Command{Use: "lint FILE|DIR...", Short: "Check that a job can be carried out",
 		Long: `lint checks that members of a group issue the same calls in the same order and of
 the same sizes, that sends have receives, and that the job does not deadlock on a
@@ -129,7 +130,7 @@ network without delay. Exit status 7 when something is wrong.`,
 		Example: "  simccl workload lint recording",
 		Args:    some,
 		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := read(a, args, f)
+			j, err := Read(a, args, f)
 			if err != nil {
 				return err
 			}
@@ -156,7 +157,7 @@ network without delay. Exit status 7 when something is wrong.`,
 			}
 			return fail.Printed("%d problems", len(r.Problems))
 		}}
-	f.add(c)
+	f.Add(c)
 	return c
 }
 
@@ -188,7 +189,7 @@ func problems(p *workload.Program) []string {
 }
 
 func slice(a *cli.App) *cobra.Command {
-	var f flags
+	var f Flags
 	var ranks, from, to, out string
 	c := &cobra.Command{Use: "slice FILE|DIR...", Short: "Keep some ranks or iterations of a job",
 		Long: `slice keeps the ranks that --only names, in that order, and of recordings the
@@ -197,7 +198,7 @@ stay; calls without a partner go. The result is simccl's text.`,
 		Example: "  simccl workload slice recording --from ProfilerStep#1 -o step.txt\n  simccl workload slice step.txt --only 0",
 		Args:    some,
 		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := read(a, args, f)
+			j, err := Read(a, args, f)
 			if err != nil {
 				return err
 			}
@@ -222,7 +223,7 @@ stay; calls without a partner go. The result is simccl's text.`,
 			}
 			return write(a, out, p.Format())
 		}}
-	f.add(c)
+	f.Add(c)
 	c.Flags().StringVar(&ranks, "only", "", "keep the `RANKS`, as 0-3,8")
 	c.Flags().StringVar(&from, "from", "", "begin at the `MARK`, as ProfilerStep#1")
 	c.Flags().StringVar(&to, "to", "", "end at the `MARK` instead of the next one")
@@ -250,7 +251,7 @@ func rankList(text string) (list []int32, err error) {
 }
 
 func scale(a *cli.App) *cobra.Command {
-	var f flags
+	var f Flags
 	var dp int
 	var host float64
 	var out string
@@ -262,7 +263,7 @@ result is simccl's text.`,
 		Example: "  simccl workload scale recording --dp 16 -o large.txt\n  simccl workload scale recording --host 0.4 -o fast.txt",
 		Args:    some,
 		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := read(a, args, f)
+			j, err := Read(a, args, f)
 			if err != nil {
 				return err
 			}
@@ -279,7 +280,7 @@ result is simccl's text.`,
 			}
 			return write(a, out, p.Format())
 		}}
-	f.add(c)
+	f.Add(c)
 	c.Flags().IntVar(&dp, "dp", 0, "make data parallel groups `N` ranks large")
 	c.Flags().Float64Var(&host, "host", 1, "multiply the host's time by the `FACTOR`")
 	c.Flags().StringVarP(&out, "out", "o", "", "write to `FILE` instead of standard output")

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// maxRows bounds the tables of a report for people.
+const maxRows = 24
+
+// WriteText writes the report for a person. compare adds each call beside what was
+// recorded of it.
+func (r *Report) WriteText(to io.Writer, compare bool) error {
+	fmt.Fprintf(to, "iteration %.3f ms", r.IterationUs/1000)
+	if r.RecordedUs != nil {
+		fmt.Fprintf(to, "   recorded %.3f (%+.1f %%)", *r.RecordedUs/1000, 100*(r.IterationUs / *r.RecordedUs - 1))
+	}
+	fmt.Fprintf(to, "   at least %.3f (compute of rank %d)\n", r.BoundUs/1000, r.WorstRank)
+	fmt.Fprintf(to, "  compute %.3f   exposed communication %.3f   host and idle %.3f   (ms, mean of %d ranks; fidelity %s, host %s)\n",
+		r.ComputeUs/1000, r.ExposedUs/1000, r.HostUs/1000, r.Ranks, r.Fidelity, r.Host)
+	if len(r.Steps) > 1 {
+		w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "\nstep\tms\trecorded\terror")
+		for _, s := range r.Steps {
+			if s.RecordedUs == nil {
+				fmt.Fprintf(w, "%s\t%.3f\t-\t-\n", s.Name, s.Us/1000)
+				continue
+			}
+			fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%+.1f %%\n", s.Name, s.Us/1000, *s.RecordedUs/1000, 100*(s.Us / *s.RecordedUs - 1))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	if err := r.writeGroups(to); err != nil {
+		return err
+	}
+	if compare {
+		if err := r.writeCalls(to); err != nil {
+			return err
+		}
+	}
+	for _, n := range r.Notes {
+		if _, err := fmt.Fprintf(to, "note: %s\n", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Report) writeGroups(to io.Writer) error {
+	if len(r.Groups) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\ngroup\tkind\tranks\tcalls\tMB/rank\tbusy ms\texposed ms")
+	for i, g := range r.Groups {
+		if i == maxRows {
+			fmt.Fprintf(w, "… %d more\n", len(r.Groups)-i)
+			break
+		}
+		kind := g.Kind
+		if kind == "" {
+			kind = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%.4g\t%.4g\t%.3f\t%.3f\n", g.Name, kind, g.Ranks, g.Calls, g.BytesPerRank/1e6, g.BusyUs/1000, g.ExposedUs/1000)
+	}
+	return w.Flush()
+}
+
+func (r *Report) writeCalls(to io.Writer) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\ngroup\tcall\tbytes\ttimes\trecorded us\tus\terror\talone us\tchoice")
+	for i, c := range r.Calls {
+		if i == maxRows {
+			fmt.Fprintf(w, "… %d more\n", len(r.Calls)-i)
+			break
+		}
+		recorded, diff := "-", "-"
+		if c.RecordedUs != nil {
+			recorded, diff = fmt.Sprintf("%.1f", *c.RecordedUs), fmt.Sprintf("%+.1f %%", 100*(c.Us / *c.RecordedUs - 1))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%.1f\t%s\t%.1f\t%s %s\n", c.Group, c.Func, c.Bytes, c.Times, recorded, c.Us, diff, c.AloneUs, c.Algo, c.Proto)
+	}
+	return w.Flush()
+}
