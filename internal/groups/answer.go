@@ -2,10 +2,12 @@ package groups
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
 )
 
@@ -13,8 +15,10 @@ import (
 type Answer struct {
 	Group int    `json:"group"`
 	Lines []Line `json:"lines"`
-	// Us is the time of one group in a CUDA graph, in microseconds.
-	Us float64 `json:"us"`
+	// Us is the time of one group in a CUDA graph, in microseconds; nil (null) where a
+	// kernel of it is planned and not simulated, of which Note says why.
+	Us   *float64 `json:"us"`
+	Note string   `json:"note,omitempty"`
 
 	measured float64
 	kernels  []string
@@ -31,11 +35,16 @@ func (m *Machine) Answers(ctx context.Context, list []Group) ([]Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		us, err := m.Time(ctx, g)
-		if err != nil {
+		a := Answer{Group: g.Number, Lines: []Line{}, measured: g.TimeUs}
+		switch t, err := m.Time(ctx, g); {
+		case errors.Is(err, plan.ErrUnsupported):
+			a.Note = err.Error()
+		case err != nil:
 			return nil, err
+		default:
+			us := t.Micros()
+			a.Us = &us
 		}
-		a := Answer{Group: g.Number, Lines: []Line{}, Us: us.Micros(), measured: g.TimeUs}
 		for k := range launched {
 			a.Lines = append(a.Lines, launched[k].Lines...)
 			for i := range launched[k].Kernels {
@@ -52,7 +61,11 @@ func Text(list []Answer) string {
 	var b strings.Builder
 	for i := range list {
 		a := &list[i]
-		fmt.Fprintf(&b, "group %d: %.2f us", a.Group, a.Us)
+		if fmt.Fprintf(&b, "group %d: ", a.Group); a.Us == nil {
+			fmt.Fprintf(&b, "not simulated: %s", a.Note)
+		} else {
+			fmt.Fprintf(&b, "%.2f us", *a.Us)
+		}
 		if a.measured > 0 {
 			fmt.Fprintf(&b, ", measured %.2f us", a.measured)
 		}

@@ -89,8 +89,11 @@ func calls(g *Group, name string, n int) []launch.Call {
 			continue
 		}
 		c := launch.Call{Func: t.Func, Type: t.Type, Op: t.Op, Count: t.Count, Root: int32(t.Root % n)}
-		if g.Mode == "win" {
+		switch g.Mode {
+		case "win":
 			c.Windows = sym.Both
+		case "reg":
+			c.Registered = true
 		}
 		if t.Func != coll.SendRecv {
 			out = append(out, c)
@@ -134,7 +137,10 @@ func (m *Machine) launch(g *Group, mode launch.Mode) ([]Launched, error) {
 				return nil, err
 			}
 			issued := calls(g, name, len(ranks))
-			kernels, err := c.Group(issued, mode)
+			var kernels []launch.Kernel
+			if len(ranks) > 1 { // one rank copies, call by call
+				kernels, err = c.Group(issued, mode)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("group %d, communicator of ranks %v: %w", g.Number, ranks, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/internal/site"
@@ -130,5 +131,25 @@ func TestTimesOfRecordedGroups(t *testing.T) {
 				t.Errorf("mean error %.1f %%, was below %.1f", mean, file.most)
 			}
 		})
+	}
+}
+
+// TestSplitsOfFewGPUs: registered buffers, and splits that leave a GPU alone.
+func TestSplitsOfFewGPUs(t *testing.T) {
+	const task = "TASK %d %s count 5000 type 7 op 0 root 2 shift 1 comm %s\n"
+	text := "GROUP 0 mode split0 tasks 4\n" + fmt.Sprintf(task, 0, "AllReduce", "halves") + fmt.Sprintf(task, 1, "SendRecv", "strides") +
+		fmt.Sprintf(task, 2, "AlltoAll", "halves") + fmt.Sprintf(task, 3, "Broadcast", "world") +
+		"GROUP 1 mode reg tasks 1\n" + fmt.Sprintf(task, 0, "AllGather", "world")
+	list, err := Read(strings.NewReader(text), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := machine(t, 3).Answers(t.Context(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// World and the first half print; the second half is one GPU, which copies.
+	if len(out) != 2 || len(out[0].Lines) != 2 || len(out[1].Lines) != 1 || out[0].Us == nil || *out[0].Us <= 0 || out[1].Us == nil {
+		t.Errorf("%s", Text(out))
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Group is one recorded group.
 type Group struct {
 	Number int
-	Mode   string // plain, win, split0, split1 (the file's word)
+	Mode   string // plain, reg, win, split0, split1 (the file's word)
 	Tasks  []Task
 	Line   int
 	// Lines are what NCCL printed, TimeUs the shortest time that was measured; empty and
@@ -144,11 +144,9 @@ func (r *reader) group(text string, f []string) error {
 		return r.bad(column(text, f, 1), "%q is no number of a group", f[1])
 	}
 	switch f[3] {
-	case "plain", "win", "split0", "split1":
-	case "reg":
-		return r.bad(column(text, f, 3), "groups on registered buffers (reg) are not planned; plain, win, split0 and split1 are")
+	case "plain", "reg", "win", "split0", "split1":
 	default:
-		return r.bad(column(text, f, 3), "%q is no mode; plain, win, split0 and split1 are", f[3])
+		return r.bad(column(text, f, 3), "%q is no mode; plain, reg, win, split0 and split1 are", f[3])
 	}
 	r.groups = append(r.groups, Group{Number: n, Mode: f[3], Line: r.line})
 	return nil

@@ -11,7 +11,6 @@ func TestReadRefuses(t *testing.T) {
 		{"", "f.txt:1:1: no line begins with GROUP"},
 		{"GROUP x mode plain tasks 1", `f.txt:1:7: "x" is no number of a group`},
 		{"GROUP 0 plain", "f.txt:1:1: a group is written GROUP 0 mode plain tasks 1"},
-		{"GROUP 0 mode reg tasks 1", "f.txt:1:14: groups on registered buffers (reg) are not planned"},
 		{"GROUP 0 mode odd tasks 1", `f.txt:1:14: "odd" is no mode`},
 		{head + "TASK 0 AllReduce", "f.txt:2:1: a task has 15 words"},
 		{head + "TASK 0 AllRedoce count 1 type 7 op 0 root 0 shift 1 comm world", "f.txt:2:8: "},

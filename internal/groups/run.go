@@ -3,6 +3,8 @@ package groups
 import (
 	"context"
 
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
@@ -97,6 +99,32 @@ func (m *Machine) kernel(ctx context.Context, l *Launched, k *launch.Kernel) (ru
 		}
 	}
 	return out, nil
+}
+
+// alone is the time of the calls of a communicator of one rank, each launched by itself.
+// What it sends to itself is a send and a receive of one call.
+func (m *Machine) alone(ctx context.Context, l *Launched) (units.Time, error) {
+	sum := units.Time(0)
+	for i := range l.calls {
+		c := &l.calls[i]
+		op := comm.Op{Func: c.Func, Count: c.Count, Type: c.Type, RedOp: c.Op, InPlace: c.InPlace}
+		switch c.Func {
+		case coll.Recv:
+			continue
+		case coll.Send:
+			op.Func = coll.SendRecv
+		}
+		p, _, err := l.member.Plan(op)
+		if err != nil {
+			return 0, err
+		}
+		ends, err := l.ends(ctx, p, nil)
+		if err != nil {
+			return 0, err
+		}
+		sum += ends[0]
+	}
+	return sum, nil
 }
 
 // ends simulates a plan once, some ranks late, and returns when each rank ends.

@@ -19,6 +19,14 @@ func (m *Machine) Time(ctx context.Context, g *Group) (units.Time, error) {
 	var runs []run
 	for i := range launched {
 		l := &launched[i]
+		if len(l.Ranks) == 1 {
+			t, err := m.alone(ctx, l)
+			if err != nil {
+				return 0, fmt.Errorf("group %d, rank %d: %w", g.Number, l.Ranks[0], err)
+			}
+			runs = append(runs, lockstep(l.Ranks, t))
+			continue
+		}
 		for k := range l.Kernels {
 			r, err := m.kernel(ctx, l, &l.Kernels[k])
 			if err != nil {

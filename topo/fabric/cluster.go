@@ -35,7 +35,7 @@ type Class struct {
 	Spec  *topo.Spec
 	Host  *topo.Host
 	Count int
-	Keep  []int // as Member's
+	Keep  []int         // as Member's
 	gpus  []topo.NodeID // by local rank, in the rank's own System
 }
 
