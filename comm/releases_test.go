@@ -170,7 +170,12 @@ func choicesOfReleases() []of {
 		{"LL128 of mixed GPUs", []member{h100, b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.29.7", "2.30.7", "0", "151.53548"},
 		{"cells of channels", []member{h100}, split(coll.Simple, coll.Ring, 1<<11), "2.22.3", "2.23.4", "8 256 256 2097152 <nil>", "1 2048 0 2097152 <nil>"},
 		{"even bytes", []member{h100}, split(coll.Simple, coll.Ring, 1<<14+6000), "2.21.5", "2.22.3", "8 3072 880 2097152 <nil>", "8 2796 2788 2097152 <nil>"},
-		{"chunks of even bytes", []member{h100}, split(coll.LL128, coll.Tree, 1<<20), "2.21.5", "2.22.3", "8 132480 121216 71040 <nil>", "8 131072 131072 71040 <nil>"},
+		{"chunks of even bytes", []member{h100}, split(coll.LL128, coll.Tree, 1<<20), "2.21.5", "2.22.3", "8 132480 121216 72000 <nil>", "8 131072 131072 71040 <nil>"},
+		{"threads of trees", []member{h100}, func(c *comm.Comm) any {
+			op := tuning.Op{Func: coll.AllReduce, Count: 8192, Type: coll.Float32}
+			choice, err := c.Model.Choose(op)
+			return fmt.Sprint(choice.Algo, choice.Proto, choice.Threads, err)
+		}, "2.21.5", "2.22.3", "Tree LL 512 <nil>", "Tree LL 640 <nil>"},
 		{"LL in cells", []member{h100}, split(coll.LL, coll.Ring, 5000), "2.25.1", "2.26.2", "3 2048 904 32768 <nil>", "5 1024 904 32768 <nil>"},
 		{"least traffic", []member{h100}, split(coll.Simple, coll.Ring, 1<<14), "2.28.9", "2.29.7", "8 2048 2048 2097152 <nil>", "4 4096 4096 2097152 <nil>"},
 		{"chunks of NVLSTree", []member{b200}, split(coll.Simple, coll.NVLSTree, 1<<25), "2.29.7", "2.30.7", "8 4194304 4194304 131072 <nil>", "8 4194304 4194304 65536 <nil>"},

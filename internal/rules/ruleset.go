@@ -142,6 +142,9 @@ type Topo struct {
 	// SRP, ERP).
 	IntelBDW, IntelSKL, IntelSRP, IntelERP float32
 
+	// NewestSKL: processors of Intel after Skylake count as Skylake.
+	NewestSKL bool
+
 	MaxNodes int // nodes of one kind
 	MaxLinks int // links of one node
 
@@ -180,6 +183,13 @@ type Topo struct {
 	WidenFused bool // PCI links above a virtual NIC get the width of its ports
 	// FusedDevice: a virtual NIC below a CPU gets a PCI device of its own.
 	FusedDevice bool
+	// FuseAlone: a port that is merged with no other becomes a virtual NIC of one port,
+	// with a number after those of the ports. CardsApart: the nets of one PCI device
+	// stay as they are, though a number is taken for their virtual NIC.
+	FuseAlone, CardsApart bool
+	// WholeHosts: each rank keeps all GPUs of its host in its tree, in the order of the
+	// file; else its own GPU, and the trees of the ranks are joined in their order.
+	WholeHosts bool
 	// NICsByCard: the ports of a card are one NIC; else each has its own.
 	NICsByCard bool
 	// FlattenSecond: after a Broadcom switch was made one, NCCL goes on with the second
@@ -409,6 +419,10 @@ type Tuning struct {
 	// ones have LL128 by default; 0 for none.
 	LL128MixedSM int
 
+	// TreeThreads: a tree has the threads that the size asks for, with Simple four warps
+	// more; else all.
+	TreeThreads bool
+
 	// ListsOfAll: NCCL_ALGO and NCCL_PROTO are one list for all operations, of which
 	// unknown names are passed over; where nothing is left, Ring runs with the
 	// bandwidth that it had.
@@ -460,8 +474,12 @@ type Plan struct {
 	// MinTraffic.
 	SmallCells bool
 	// EvenBytes: every channel of the cost model gets the same bytes, and the chunks
-	// are those of the whole operation.
+	// are those of the whole operation, in no whole
+	// grains but at the end of an AllReduce: there in what the threads move at a time.
 	EvenBytes bool
+	// NVLSGrain is what the chunks of the last iteration of an NVLS AllReduce on one
+	// node are rounded up to, in bytes; with EvenBytes they are as those of Ring.
+	NVLSGrain int64
 	// LLByParts: the size up to which send/recv has LL goes by the channels of the
 	// transfer; else by those that a peer may have.
 	LLByParts bool
