@@ -21,7 +21,7 @@ func TestFormsOfReleases(t *testing.T) {
 		// graph/topo.cc:292 of 2.22.3 prints the whole id of what a link leads to, 2.23.4:301 host and id.
 		{"link", "2.22.3", " + NVL[370.8] - NVS/0\n", "2.23.4", " + NVL[370.8] - NVS/0-0\n"},
 		// graph/topo.cc:299 of 2.23.4 and 2.24.3: CollNet is new.
-		{"net", "2.23.4", " + NET[50.0] - NET/0-0 (200c00000000001/1/50.000000)\n", "2.24.3", " + NET[50.0] - NET/0-0 (0/200c00000000001/1/50.000000)\n"},
+		{"net", "2.23.4", " + NET[50.0] - NET/0-0 (200c00000000001/1/50.000000)\n", "2.24.3", " + NET[50.0] - NET/0-8 (0/200c00000000001/1/50.000000)\n"},
 		// graph/paths.cc:119 of 2.21.5, :121 of 2.23.4.
 		{"paths", "2.22.3", "INFO GPU/1B000 :GPU/0-1b000 (0/5000.0/LOC)", "2.23.4", "INFO GPU/0-1b000 :GPU/0-1b000 (0/5000.0/LOC)"},
 		// graph/search.cc:1115 of 2.22.3, :1137 of 2.23.4.

@@ -45,7 +45,7 @@ func nccl2234() *Ruleset {
 	r.Release = Release{2, 23, 4}
 	r.Topo.FuseNICs = false       // topo.cc: since 2.24.3
 	r.Topo.FuseAlone = false      // topo.cc: since 2.24.3
-	r.Topo.CardsApart = false  // topo.cc: since 2.24.3
+	r.Topo.CardsApart = false     // topo.cc: since 2.24.3
 	r.Topo.NICsByCard = true      // graph/topo.cc:433
 	r.Tuning.PATEff = .85         // graph/tuning.cc:215
 	r.Tuning.LLMixedAsAMD = false // graph/tuning.cc:173
@@ -62,6 +62,7 @@ func nccl2223() *Ruleset {
 	r.Release = Release{2, 22, 3}
 	t := &r.Topo
 	t.P2PLevelOther, t.P2PAMDGPUs = SYS, 1<<30      // graph/paths.cc:284
+	r.Search.HeadsKeepBW = true                     // graph/search.cc:634
 	r.Search.CrossAny = true                        // graph/search.cc:491, 571, 969
 	r.Log.RawIDs, r.Log.FirstNetTwice = true, false // graph/topo.cc:284, graph/paths.cc:121, graph/search.cc:1115
 	r.Log.WideRings = true                          // graph/rings.cc:12
@@ -87,10 +88,11 @@ func nccl2223() *Ruleset {
 func nccl2215() *Ruleset {
 	r := nccl2223()
 	r.Release = Release{2, 21, 5}
-	r.Topo.WholeHosts = true    // graph/topo.cc:690
-	r.Connect.MixedCPUs = false // graph/tuning.cc:146: each rank's own
-	r.Tuning.TreeThreads = true // enqueue.cc:1612
-	r.Plan.EvenBytes = true     // enqueue.cc:432, 815
-	r.Log.SkipLOC = true        // graph/topo.cc:282
+	r.Search.FirstNetHeads = true // graph/search.cc:594
+	r.Topo.WholeHosts = true      // graph/topo.cc:690
+	r.Connect.MixedCPUs = false   // graph/tuning.cc:146: each rank's own
+	r.Tuning.TreeThreads = true   // enqueue.cc:1612
+	r.Plan.EvenBytes = true       // enqueue.cc:432, 815
+	r.Log.SkipLOC = true          // graph/topo.cc:282
 	return r
 }

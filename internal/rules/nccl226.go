@@ -54,7 +54,7 @@ func nccl2266() *Ruleset {
 	t.P2CAsC2C = false                      // graph/paths.cc:429
 	t.FlattenSecond = true                  // graph/topo.cc:254
 	t.FuseAlone = true                      // graph/topo.cc:972
-	t.CardsApart = true                  // graph/topo.cc:1141
+	t.CardsApart = true                     // graph/topo.cc:1141
 
 	s := &r.Search
 	s.FirstGPUs = FewestHops                       // graph/search.cc:612

@@ -234,6 +234,11 @@ type Search struct {
 	KindsOfSystem bool
 	// SYSBelowSM90: below sm_90 paths to nets are tried up to SYS in any case.
 	SYSBelowSM90 bool
+	// HeadsKeepBW: a net whose GPU heads an NVLS channel already loses the bandwidth of
+	// the try for good, and a net without a GPU ends the search for a head.
+	HeadsKeepBW bool
+	// FirstNetHeads: a channel of NVLS is tried from one net, whose GPU may head several.
+	FirstNetHeads bool
 	// TwoIslands: two groups of GPUs joined by NVLink get two rings at least.
 	TwoIslands bool
 	// ScatterNets is the default of NCCL_MNNVL_SCATTER_NETS_ENABLE.
