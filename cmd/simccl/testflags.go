@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/scenario"
@@ -36,16 +37,16 @@ func (t *testFlags) register(c *cobra.Command) {
 	}{
 		{&t.Threads, "nthreads", "t", 1, "threads of a process (1)"},
 		{&t.ParallelInit, "parallel-init", "p", 0, "accepted; bench always starts its ranks at the same time"},
-		{&t.Blocking, "blocking", "z", 0, "accepted; only 0 is simulated"},
+		{&t.Blocking, "blocking", "z", 0, "1: wait for each operation, and for the other threads; 2: for the operation alone"},
 		{&t.StreamNull, "stream-null", "y", 0, "accepted; no effect on a simulation"},
 		{&t.Timeout, "timeout", "T", 0, "accepted; no effect on a simulation"},
-		{&t.CPUTime, "report-cputime", "C", 0, "accepted; only 0 is simulated"},
+		{&t.CPUTime, "report-cputime", "C", 0, "1: the host's time to launch, in place of the operation's"},
 		{&t.Timestamps, "report-timestamps", "S", 0, "1: bench prints when a size was measured; a simulation has no clock"},
 		{&t.Average, "average", "a", 1, "times of 0 rank 0, 1 average, 2 minimum, 3 maximum"},
-		{&t.LocalRegister, "local-register", "R", 0, "accepted; only 0 is simulated"},
-		{&t.CTAPolicy, "cta-policy", "x", testoptions.NoPolicy, "no effect on buffers that are not registered"},
+		{&t.LocalRegister, "local-register", "R", 0, "1: registered buffers; 2: symmetric windows"},
+		{&t.CTAPolicy, "cta-policy", "x", testoptions.NoPolicy, "0 default, 1 fewer blocks where buffers are registered, 2 copy engines where they are in windows"},
 		{&t.Memory, "memory", "M", 0, "1: bench on GPUs prints how much device memory is taken"},
-		{&t.Unalign, "unalign", "u", 0, "accepted; only 0 is simulated"},
+		{&t.Unalign, "unalign", "u", 0, "elements by which buffers begin later"},
 		{&t.PerIter, "per-iter-timing", "I", 0, "1: on GPUs, time each iteration by events too, and print how they spread"},
 		{&t.Skip, "per-iter-skip", "K", 0, "iterations that those leave out at the start"},
 		{&t.Device, "device-implementation", "D", 0, "accepted; only 0, NCCL's own kernels"},
@@ -88,7 +89,7 @@ func (t *testFlags) list(c *cobra.Command) ([]scenario.Size, error) {
 	}
 	w := t.workload(c, "")
 	sizes, err := w.AllSizes()
-	return sizes, asFlags(err)
+	return sizes, cli.AsFlags(err)
 }
 
 // parseColumns reads --columns.
