@@ -113,6 +113,11 @@ func layoutsOfReleases() []of {
 		{"most channels", []member{{"dgx-b200", 1}}, channels, "2.24.3", "2.25.1", "24 16", "32 32"},
 		{"NVLS channels on a node", []member{{"dgx-b200", 1}}, channels, "2.26.6", "2.27.3", "32 32", "32 24"},
 		{"NVLS raises channels", []member{b200}, channels, "2.27.7", "2.28.3", "32 32", "16 32"},
+		{"channels of other algorithms", []member{{"h200x4-4", 2}}, func(c *comm.Comm) any {
+			choice, err := c.Model.Choose(tuning.Op{Func: coll.Broadcast, Count: 1 << 24, Type: coll.Float32})
+			return fmt.Sprint(choice.MaxChannels, err)
+		}, "2.21.5", "2.22.3", "2 <nil>", "16 <nil>"},
+		{"nodes joined by NVLink", []member{{"gh200", 1}}, func(c *comm.Comm) any { return c.P2PChunkSize }, "2.24.3", "2.25.1", "131072", "524288"},
 		{"NVLS channels by nets", []member{{"dgx-b200", 4}}, channels, "2.29.7", "2.30.7", "16 32", "16 24"},
 		{"crossing NICs", []member{{"hgx-a100-4", 2}}, speeds(search.RingID), "2.22.3", "2.23.4", "2 24 24 NVL PHB 1", "2 24 24 NVL PHB 2"},
 		{"kinds of paths", []member{{"pcie-l40s-8", 1}}, func(c *comm.Comm) any { return len(c.Domains[0].Graphs[search.RingID].Attempts) }, "2.24.3", "2.25.1", "168", "114"},

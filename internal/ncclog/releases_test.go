@@ -144,3 +144,15 @@ func logOf(t *testing.T, release string, nodes int) string {
 	}
 	return b.String()
 }
+
+// TestVersionAlone: NCCL 2.21.5 prints its version without the prefix of its other
+// lines (init.cc:476), on the standard output.
+func TestVersionAlone(t *testing.T) {
+	log, err := ncclog.Read(ncclog.File{Name: "log", Data: []byte("NCCL version 2.21.5+cuda12.4\nh:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 1\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log.Version != "2.21.5" || log.CUDA != "12.4" {
+		t.Errorf("version %q with CUDA %q", log.Version, log.CUDA)
+	}
+}

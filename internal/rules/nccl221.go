@@ -20,6 +20,7 @@ func nccl2251() *Ruleset {
 func nccl2243() *Ruleset {
 	r := nccl2251()
 	r.Release = Release{2, 24, 3}
+	r.Connect.AnyNVLink = true            // graph/paths.cc:832
 	r.MaxChannels = 32                    // include/device.h:62
 	r.Topo.MaxLinks = 128                 // graph/topo.h:94
 	r.Topo.NVLinkBW = r.Topo.NVLinkBW[1:] // graph/topo.h:16: sm_100 as sm_90
@@ -88,6 +89,7 @@ func nccl2223() *Ruleset {
 func nccl2215() *Ruleset {
 	r := nccl2223()
 	r.Release = Release{2, 21, 5}
+	r.Connect.NVLSApart = true    // graph/connect.cc:472, enqueue.cc:1568
 	r.Search.FirstNetHeads = true // graph/search.cc:594
 	r.Topo.WholeHosts = true      // graph/topo.cc:690
 	r.Connect.MixedCPUs = false   // graph/tuning.cc:146: each rank's own

@@ -301,8 +301,12 @@ type Connect struct {
 	NVLSMinGPUs                             int
 	// NVLSTune changes the channels and chunks of NVLS; nil for nothing.
 	NVLSTune func(NVLSShape) NVLSTuned
-	// NVLSRaises: a communicator has at least as many channels as NVLS.
-	NVLSRaises bool
+	// NVLSRaises: a communicator has at least as many channels as NVLS. NVLSApart: other
+	// algorithms do not use those that were added.
+	NVLSRaises, NVLSApart bool
+	// AnyNVLink: a node counts as joined by NVLink where any two GPUs are; else where
+	// all are.
+	AnyNVLink bool
 
 	Buffers [coll.NumProtocols]int64 // bytes
 	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
