@@ -39,9 +39,8 @@ func evenBytes(c *connect.Layout, r *plan.Request, rule chunkRule) (plan.Split, 
 	return s, nil
 }
 
-// lastGrain is what chunks of an incomplete last iteration of an AllReduce are
-// rounded up to, in bytes, where later releases round to grain
-// (enqueue.cc:460 and device/all_reduce.h:34 of v2.21.5).
+// lastGrain is what chunks of a last, incomplete iteration of an AllReduce are rounded
+// up to, in bytes; grain since 2.22.3 (enqueue.cc:460, device/all_reduce.h:34 of v2.21.5).
 func (b *base) lastGrain(grain int64) int64 {
 	if b.comm.Rules.Plan.EvenBytes {
 		return max(threadGrain(&b.req), int64(b.split.ElemSize))
