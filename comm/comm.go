@@ -161,6 +161,9 @@ func (c *Comm) tuningInput() tuning.Input {
 		MinSM: c.MinSM, MaxSM: c.MaxSM, CPUArch: c.CPUArch, CPUVendor: c.CPUVendor,
 		NVSwitch: len(c.Domains[0].System.Of(topo.NVS)) > 0, NVLS: c.NVLSSupport,
 	}
+	if c.Params.Rules.Connect.NVLSApart {
+		in.Channels = c.CollChannels
+	}
 	switch {
 	case c.NVLSSupport:
 	case !in.NVSwitch:

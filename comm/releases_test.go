@@ -113,6 +113,11 @@ func layoutsOfReleases() []of {
 		{"most channels", []member{{"dgx-b200", 1}}, channels, "2.24.3", "2.25.1", "24 16", "32 32"},
 		{"NVLS channels on a node", []member{{"dgx-b200", 1}}, channels, "2.26.6", "2.27.3", "32 32", "32 24"},
 		{"NVLS raises channels", []member{b200}, channels, "2.27.7", "2.28.3", "32 32", "16 32"},
+		{"channels of other algorithms", []member{{"h200x4-4", 2}}, func(c *comm.Comm) any {
+			choice, err := c.Model.Choose(tuning.Op{Func: coll.Broadcast, Count: 1 << 24, Type: coll.Float32})
+			return fmt.Sprint(choice.MaxChannels, err)
+		}, "2.21.5", "2.22.3", "2 <nil>", "16 <nil>"},
+		{"nodes joined by NVLink", []member{{"gh200", 1}}, func(c *comm.Comm) any { return c.P2PChunkSize }, "2.24.3", "2.25.1", "131072", "524288"},
 		{"NVLS channels by nets", []member{{"dgx-b200", 4}}, channels, "2.29.7", "2.30.7", "16 32", "16 24"},
 		{"crossing NICs", []member{{"hgx-a100-4", 2}}, speeds(search.RingID), "2.22.3", "2.23.4", "2 24 24 NVL PHB 1", "2 24 24 NVL PHB 2"},
 		{"kinds of paths", []member{{"pcie-l40s-8", 1}}, func(c *comm.Comm) any { return len(c.Domains[0].Graphs[search.RingID].Attempts) }, "2.24.3", "2.25.1", "168", "114"},
@@ -170,7 +175,12 @@ func choicesOfReleases() []of {
 		{"LL128 of mixed GPUs", []member{h100, b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.29.7", "2.30.7", "0", "151.53548"},
 		{"cells of channels", []member{h100}, split(coll.Simple, coll.Ring, 1<<11), "2.22.3", "2.23.4", "8 256 256 2097152 <nil>", "1 2048 0 2097152 <nil>"},
 		{"even bytes", []member{h100}, split(coll.Simple, coll.Ring, 1<<14+6000), "2.21.5", "2.22.3", "8 3072 880 2097152 <nil>", "8 2796 2788 2097152 <nil>"},
-		{"chunks of even bytes", []member{h100}, split(coll.LL128, coll.Tree, 1<<20), "2.21.5", "2.22.3", "8 132480 121216 71040 <nil>", "8 131072 131072 71040 <nil>"},
+		{"chunks of even bytes", []member{h100}, split(coll.LL128, coll.Tree, 1<<20), "2.21.5", "2.22.3", "8 132480 121216 72000 <nil>", "8 131072 131072 71040 <nil>"},
+		{"threads of trees", []member{h100}, func(c *comm.Comm) any {
+			op := tuning.Op{Func: coll.AllReduce, Count: 8192, Type: coll.Float32}
+			choice, err := c.Model.Choose(op)
+			return fmt.Sprint(choice.Algo, choice.Proto, choice.Threads, err)
+		}, "2.21.5", "2.22.3", "Tree LL 512 <nil>", "Tree LL 640 <nil>"},
 		{"LL in cells", []member{h100}, split(coll.LL, coll.Ring, 5000), "2.25.1", "2.26.2", "3 2048 904 32768 <nil>", "5 1024 904 32768 <nil>"},
 		{"least traffic", []member{h100}, split(coll.Simple, coll.Ring, 1<<14), "2.28.9", "2.29.7", "8 2048 2048 2097152 <nil>", "4 4096 4096 2097152 <nil>"},
 		{"chunks of NVLSTree", []member{b200}, split(coll.Simple, coll.NVLSTree, 1<<25), "2.29.7", "2.30.7", "8 4194304 4194304 131072 <nil>", "8 4194304 4194304 65536 <nil>"},

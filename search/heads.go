@@ -17,7 +17,7 @@ func (e *engine) fromNets(toNet, toFirst int) {
 		// The first channel's PCI try has its own budget: it continues when the
 		// common budget is spent.
 		probes := t.nChannels == 0 && !e.hasNVS && !heads
-		if heads && headTried || e.spent() && e.evenNets && !probes {
+		if heads && (headTried || i > 0 && e.rules.Search.FirstNetHeads) || e.spent() && e.evenNets && !probes {
 			return
 		}
 		n := list[(t.nChannels+i)%len(list)]
@@ -35,11 +35,17 @@ func (e *engine) fromNets(toNet, toFirst int) {
 			e.netBW[o] -= whole
 		}
 		switch {
-		case heads:
-			if g := e.nets.own[n]; t.nChannels < len(list) && g >= 0 && !e.isHead(g) {
-				e.arrive(int(n), int(g), toNet, orderFree)
-				headTried = true
+		case heads && t.nChannels < len(list):
+			g := e.nets.own[n]
+			again := g >= 0 && e.isHead(g) && !e.rules.Search.FirstNetHeads
+			if again && e.rules.Search.HeadsKeepBW {
+				continue
 			}
+			if g >= 0 && !again {
+				e.arrive(int(n), int(g), toNet, orderFree)
+			}
+			headTried = g >= 0 && !again || e.rules.Search.HeadsKeepBW
+		case heads:
 		case !e.throughNet(n, toNet):
 			continue // NCCL does not give the net's bandwidth back here
 		}

@@ -173,7 +173,7 @@ func (d *draft) addCPU(e *Element) {
 	numa := int64(d.number(e, "numaid"))
 	host := d.host(e)
 	v := d.add(CPU, ident(host, numa), e)
-	v.CPU = readCPU(e, numa)
+	v.CPU = readCPU(e, numa, &d.rules.Topo)
 	v.numa = numa
 	for _, c := range e.Children {
 		switch c.Name {
@@ -195,7 +195,7 @@ func (d *draft) addCPU(e *Element) {
 }
 
 // readCPU classifies a CPU by its attributes (topo.cc:520-545).
-func readCPU(e *Element, numa int64) *CPUInfo {
+func readCPU(e *Element, numa int64, r *rules.Topo) *CPUInfo {
 	c := &CPUInfo{NUMA: int(numa), Arch: 0, Vendor: -1, Model: -1}
 	c.Affinity, _ = e.Get("affinity")
 	arch, _ := e.Get("arch")
@@ -224,6 +224,9 @@ func readCPU(e *Element, numa int64) *CPUInfo {
 			c.Model = ModelSKL
 		default:
 			c.Model = ModelBDW
+		}
+		if r.NewestSKL {
+			c.Model = min(c.Model, ModelSKL)
 		}
 	case strings.HasPrefix(vendor, "AuthenticAMD"):
 		c.Vendor = VendorAMD

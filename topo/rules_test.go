@@ -196,3 +196,76 @@ func TestFlattenSecond(t *testing.T) {
 		}
 	}
 }
+
+// TestVirtualNICsOfOnePort: from 2.24.3 to 2.26.6 a port that is merged with no other
+// gets the number of a virtual NIC, and the nets of one PCI device stay two
+// (topo.cc:972, 1141 of v2.26.6, whose code was run on this file).
+func TestVirtualNICsOfOnePort(t *testing.T) {
+	for _, c := range []struct{ release, want string }{{"2.23.4", "0 1"}, {"2.24.3", "2 3"}, {"2.26.6", "2 3"}, {"2.27.3", "0 1"}} {
+		p := paramsOf(t, c.release)
+		p.MergeLevel = units.Some(topo.PathLOC)
+		s := built(t, ruledHost, p).Systems[0]
+		var got []string
+		for _, n := range s.Of(topo.NET) {
+			got = append(got, fmt.Sprintf("%x", s.Nodes[n].Ident))
+		}
+		if g := strings.Join(got, " "); g != c.want {
+			t.Errorf("NCCL %s: numbers of nets %s, want %s", c.release, g, c.want)
+		}
+	}
+	card := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="175" modelid="1">` +
+		`<pci busid="0000:02:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="90" gdr="1"/></pci>` +
+		`<pci busid="0000:03:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16"><nic>` +
+		`<net name="mlx5_0" dev="0" speed="200000" port="1" guid="0x1" gdr="1"/><net name="mlx5_1" dev="1" speed="200000" port="2" guid="0x1" gdr="1"/></nic></pci></cpu></system>`
+	for _, c := range []struct{ release, want string }{{"2.26.6", "0 1"}, {"2.27.3", "2"}} {
+		p := paramsOf(t, c.release)
+		s := built(t, card, p).Systems[0]
+		var got []string
+		for _, n := range s.Of(topo.NET) {
+			got = append(got, fmt.Sprintf("%x", s.Nodes[n].Ident))
+		}
+		if g := strings.Join(got, " "); g != c.want {
+			t.Errorf("NCCL %s: nets of a card %s, want %s", c.release, g, c.want)
+		}
+	}
+}
+
+func paramsOf(t *testing.T, release string) topo.Params {
+	t.Helper()
+	r, err := rules.For(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := topo.ParamsOf(r)
+	p.NRanks = 4
+	return p
+}
+
+// TestWholeHosts: up to 2.21.5 each rank keeps all GPUs of its host in its tree, so
+// what is below a switch stays in the order of the file; later the branches of
+// further ranks come behind those of the first (topo.cc:690 of v2.21.5, topo.cc:832
+// of v2.22.3).
+func TestWholeHosts(t *testing.T) {
+	text := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="207">`
+	for i, below := range []string{
+		`class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="1" sm="90" gdr="1"/>`,
+		`class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16"><nic><net name="eth0" dev="0" speed="100000" port="1" guid="0x1" gdr="1"/></nic>`,
+		`class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="90" gdr="1"/>`,
+	} {
+		text += fmt.Sprintf(`<pci busid="0000:0%d:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16"><pci busid="0000:1%d:00.0" %s</pci></pci>`, i+1, i+1, below)
+	}
+	text += "</cpu></system>"
+	for _, c := range []struct{ release, want string }{{"2.21.5", "1000 2000 3000, model 2"}, {"2.22.3", "2000 3000 1000, model 2"}, {"2.26.2", "2000 3000 1000, model 4"}} {
+		s := built(t, text, paramsOf(t, c.release)).Systems[0]
+		cpu := s.Of(topo.CPU)[0]
+		var got []string
+		for _, l := range s.Nodes[cpu].Links {
+			if to := &s.Nodes[s.Links[l].To]; to.Kind == topo.PCI {
+				got = append(got, fmt.Sprintf("%x", to.Ident))
+			}
+		}
+		if g := fmt.Sprintf("%s, model %d", strings.Join(got, " "), s.Nodes[cpu].CPU.Model); g != c.want {
+			t.Errorf("NCCL %s: below the CPU %s, want %s", c.release, g, c.want)
+		}
+	}
+}

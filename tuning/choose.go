@@ -347,11 +347,14 @@ func (m *Model) launch(c *Choice) {
 			nt /= 2
 		}
 	}
-	if c.Proto == coll.Simple && c.Algo == coll.Ring {
+	switch {
+	case c.Proto == coll.Simple && c.Algo == coll.Ring:
 		nt += warp // one more to synchronise
+	case c.Proto == coll.Simple && c.Algo == coll.Tree:
+		nt += 4 * warp // part send up and part down (enqueue.cc:1612 of v2.21.5)
 	}
 	nt = max(nt, 3*warp)
-	if c.Algo == coll.Tree || c.Algo == coll.PAT {
+	if c.Algo == coll.Tree && !m.tab.TreeThreads || c.Algo == coll.PAT {
 		nt = maxThreads
 	}
 	c.MaxChannels, c.Warps = int(nc), int(nt/warp)

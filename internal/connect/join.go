@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
@@ -38,7 +39,10 @@ func Join(in Input, p Params) (*Layout, error) {
 	c.joinNVLS(&in, &p)
 	if c.NVLSSupport && p.Rules.Connect.NVLSRaises {
 		c.copyChannels(c.NVLSChannels)
-		c.NChannels, c.CollChannels = len(c.Channels), len(c.Channels)
+		c.NChannels = len(c.Channels)
+		if !p.Rules.Connect.NVLSApart {
+			c.CollChannels = c.NChannels
+		}
 	}
 	c.CollNet.attach(c)
 	c.buffers(&p)
@@ -141,7 +145,7 @@ func (c *Layout) agree(in *Input, p *Params) {
 	c.NVLSSupport = NVLSSupported(d0.System, in.Multicast, *p) && c.Final[search.NVLSID].NChannels > 0
 	c.CollNet.Enabled = p.CollNet && c.Final[search.CollNetChainID].NChannels > 0 &&
 		int64(c.NNodes) >= p.CollNetNodeThreshold.Or(2)
-	c.IsAllNVLink = allNVLink(d0.System)
+	c.IsAllNVLink = allNVLink(d0.System, &p.Rules.Connect)
 	c.TreeDepth = c.NRanks/c.NNodes - 1 + bits.Len(uint(c.NNodes)) - 1
 }
 
@@ -167,18 +171,19 @@ func (c *Layout) agreeCPU(sys *topo.System) {
 	}
 }
 
-// allNVLink reports whether no pair of GPUs is farther apart than NVLink or C2C
+// allNVLink reports whether no pair of GPUs is farther apart than NVLink or C2C, or, by
+// older rules, whether some pair is not
 // (paths.cc:942).
-func allNVLink(sys *topo.System) bool {
+func allNVLink(sys *topo.System, r *rules.Connect) bool {
 	gpus := sys.Of(topo.GPU)
 	for _, a := range gpus {
 		for _, b := range gpus {
-			if a != b && sys.Path(a, b).Kind >= topo.PathPIX {
-				return false
+			if near := sys.Path(a, b).Kind < topo.PathPIX; a != b && near == r.AnyNVLink {
+				return near
 			}
 		}
 	}
-	return true
+	return !r.AnyNVLink
 }
 
 // count doubles, copies and cuts channels to their final number

@@ -155,7 +155,7 @@ func machineOf(in Input, c *ncclog.Communicator, r *rules.Ruleset) (*scenario.Si
 		}
 		return site, "", err
 	}
-	nodes, err := nodesOf(in.Log, c)
+	nodes, err := nodesOf(in.Log, c, r)
 	if err != nil {
 		return nil, "", err
 	}

@@ -31,7 +31,7 @@ type machine struct {
 
 // nodesOf groups a communicator's logged ranks by node: each system print
 // names the ranks of its node.
-func nodesOf(log *ncclog.Log, c *ncclog.Communicator) ([]*printed, error) {
+func nodesOf(log *ncclog.Log, c *ncclog.Communicator, rule *rules.Ruleset) ([]*printed, error) {
 	var nodes []*printed
 	var firstErr error
 	known := map[int]bool{}
@@ -52,7 +52,7 @@ func nodesOf(log *ncclog.Log, c *ncclog.Communicator) ([]*printed, error) {
 		for g := range p.gpus {
 			known[g] = true
 		}
-		p.describe(r, log.Network)
+		p.describe(r, log.Network, rule.Topo.FuseAlone)
 		nodes = append(nodes, p)
 	}
 	if len(nodes) == 0 {
@@ -74,8 +74,8 @@ func (p *printed) ranks() []int {
 }
 
 // describe adds to NETs what other lines of the rank say: names and GPU Direct.
-// NCCL reports NETs in the order of their numbers.
-func (p *printed) describe(r *ncclog.Rank, network string) {
+// NCCL reports NETs in the order of their numbers; alone is rules.Topo.FuseAlone.
+func (p *printed) describe(r *ncclog.Rank, network string, alone bool) {
 	direct := false
 	for _, route := range r.Routes {
 		direct = direct || route.GDR
@@ -83,8 +83,12 @@ func (p *printed) describe(r *ncclog.Rank, network string) {
 	for i, n := range p.nets {
 		dev := n.Int("dev", -1)
 		name := "net" + strconv.Itoa(dev)
-		if dev >= 0 && dev < len(r.Nets) {
-			name = r.Nets[dev]
+		at := dev
+		if alone && dev >= len(r.Nets) {
+			at -= len(r.Nets) // the virtual NIC of one port has the port's name
+		}
+		if at >= 0 && at < len(r.Nets) {
+			name = r.Nets[at]
 		}
 		gdr, said := r.GDR[name]
 		if !said {

@@ -230,7 +230,8 @@ func (r *reader) take(line string) bool {
 	}
 	at := prefix.FindAllStringSubmatchIndex(line, -1)
 	if at == nil {
-		return false
+		// Up to 2.21.5 the version has no prefix (init.cc:476 of v2.21.5).
+		return version.MatchString(line) && r.global(line)
 	}
 	// Of several prefixes in one line the last one's text is whole; what is
 	// before it was overwritten.

@@ -21,7 +21,7 @@ func TestFormsOfReleases(t *testing.T) {
 		// graph/topo.cc:292 of 2.22.3 prints the whole id of what a link leads to, 2.23.4:301 host and id.
 		{"link", "2.22.3", " + NVL[370.8] - NVS/0\n", "2.23.4", " + NVL[370.8] - NVS/0-0\n"},
 		// graph/topo.cc:299 of 2.23.4 and 2.24.3: CollNet is new.
-		{"net", "2.23.4", " + NET[50.0] - NET/0-0 (200c00000000001/1/50.000000)\n", "2.24.3", " + NET[50.0] - NET/0-0 (0/200c00000000001/1/50.000000)\n"},
+		{"net", "2.23.4", " + NET[50.0] - NET/0-0 (200c00000000001/1/50.000000)\n", "2.24.3", " + NET[50.0] - NET/0-8 (0/200c00000000001/1/50.000000)\n"},
 		// graph/paths.cc:119 of 2.21.5, :121 of 2.23.4.
 		{"paths", "2.22.3", "INFO GPU/1B000 :GPU/0-1b000 (0/5000.0/LOC)", "2.23.4", "INFO GPU/0-1b000 :GPU/0-1b000 (0/5000.0/LOC)"},
 		// graph/search.cc:1115 of 2.22.3, :1137 of 2.23.4.
@@ -143,4 +143,16 @@ func logOf(t *testing.T, release string, nodes int) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestVersionAlone: NCCL 2.21.5 prints its version without the prefix of its other
+// lines (init.cc:476), on the standard output.
+func TestVersionAlone(t *testing.T) {
+	log, err := ncclog.Read(ncclog.File{Name: "log", Data: []byte("NCCL version 2.21.5+cuda12.4\nh:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 1\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log.Version != "2.21.5" || log.CUDA != "12.4" {
+		t.Errorf("version %q with CUDA %q", log.Version, log.CUDA)
+	}
 }

@@ -6,13 +6,13 @@ import "github.com/simccl/simccl/coll"
 func nccl2251() *Ruleset {
 	r := nccl2262()
 	r.Release = Release{2, 25, 1}
-	r.Topo.IntelSRP, r.Topo.IntelERP = r.Topo.IntelSKL, r.Topo.IntelSKL // graph/topo.cc:515
-	r.Topo.C2CLinks = false                                             // graph/topo.cc:652
-	r.Search.TwoIslands = false                                         // search.cc: since 2.26.2
-	r.Connect.SwapAnyCross = true                                       // graph/connect.cc:393
-	r.Connect.OwnTreePattern = true                                     // graph/tuning.cc:258
-	r.Tuning.PATSM = 0                                                  // graph/tuning.cc:191
-	r.Plan.LLTraffic = 1                                                // enqueue.cc:503
+	r.Topo.NewestSKL = true         // graph/topo.cc:514
+	r.Topo.C2CLinks = false         // graph/topo.cc:652
+	r.Search.TwoIslands = false     // search.cc: since 2.26.2
+	r.Connect.SwapAnyCross = true   // graph/connect.cc:393
+	r.Connect.OwnTreePattern = true // graph/tuning.cc:258
+	r.Tuning.PATSM = 0              // graph/tuning.cc:191
+	r.Plan.LLTraffic = 1            // enqueue.cc:503
 	return r
 }
 
@@ -20,6 +20,7 @@ func nccl2251() *Ruleset {
 func nccl2243() *Ruleset {
 	r := nccl2251()
 	r.Release = Release{2, 24, 3}
+	r.Connect.AnyNVLink = true            // graph/paths.cc:832
 	r.MaxChannels = 32                    // include/device.h:62
 	r.Topo.MaxLinks = 128                 // graph/topo.h:94
 	r.Topo.NVLinkBW = r.Topo.NVLinkBW[1:] // graph/topo.h:16: sm_100 as sm_90
@@ -44,6 +45,8 @@ func nccl2234() *Ruleset {
 	r := nccl2243()
 	r.Release = Release{2, 23, 4}
 	r.Topo.FuseNICs = false       // topo.cc: since 2.24.3
+	r.Topo.FuseAlone = false      // topo.cc: since 2.24.3
+	r.Topo.CardsApart = false     // topo.cc: since 2.24.3
 	r.Topo.NICsByCard = true      // graph/topo.cc:433
 	r.Tuning.PATEff = .85         // graph/tuning.cc:215
 	r.Tuning.LLMixedAsAMD = false // graph/tuning.cc:173
@@ -60,6 +63,7 @@ func nccl2223() *Ruleset {
 	r.Release = Release{2, 22, 3}
 	t := &r.Topo
 	t.P2PLevelOther, t.P2PAMDGPUs = SYS, 1<<30      // graph/paths.cc:284
+	r.Search.HeadsKeepBW = true                     // graph/search.cc:634
 	r.Search.CrossAny = true                        // graph/search.cc:491, 571, 969
 	r.Log.RawIDs, r.Log.FirstNetTwice = true, false // graph/topo.cc:284, graph/paths.cc:121, graph/search.cc:1115
 	r.Log.WideRings = true                          // graph/rings.cc:12
@@ -76,6 +80,7 @@ func nccl2223() *Ruleset {
 	u.NetLatOfTree = false                           // graph/tuning.cc:240
 	u.NetRoundTrip = true                            // graph/tuning.cc:182
 	u.CorrectAllTrees = true                         // graph/tuning.cc:462
+	r.Plan.NVLSGrain = 16                            // device/all_reduce.h:385
 	r.Plan.MinTraffic, r.Plan.SmallCells = 512, true // enqueue.cc:614, 650
 	return r
 }
@@ -84,8 +89,12 @@ func nccl2223() *Ruleset {
 func nccl2215() *Ruleset {
 	r := nccl2223()
 	r.Release = Release{2, 21, 5}
-	r.Connect.MixedCPUs = false // graph/tuning.cc:146: each rank's own
-	r.Plan.EvenBytes = true     // enqueue.cc:432, 815
-	r.Log.SkipLOC = true        // graph/topo.cc:282
+	r.Connect.NVLSApart = true    // graph/connect.cc:472, enqueue.cc:1568
+	r.Search.FirstNetHeads = true // graph/search.cc:594
+	r.Topo.WholeHosts = true      // graph/topo.cc:690
+	r.Connect.MixedCPUs = false   // graph/tuning.cc:146: each rank's own
+	r.Tuning.TreeThreads = true   // enqueue.cc:1612
+	r.Plan.EvenBytes = true       // enqueue.cc:432, 815
+	r.Log.SkipLOC = true          // graph/topo.cc:282
 	return r
 }

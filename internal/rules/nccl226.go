@@ -55,6 +55,8 @@ func nccl2266() *Ruleset {
 	t.GDRC2C, t.GDRLevelC2C = false, PXB    // graph/paths.cc:329
 	t.P2CAsC2C = false                      // graph/paths.cc:429
 	t.FlattenSecond = true                  // graph/topo.cc:254
+	t.FuseAlone = true                      // graph/topo.cc:972
+	t.CardsApart = true                     // graph/topo.cc:1141
 
 	s := &r.Search
 	s.FirstGPUs = FewestHops                       // graph/search.cc:612

@@ -17,6 +17,7 @@ func nccl2289() *Ruleset {
 			MinTraffic:   16 << 10,                  // enqueue.cc:529
 			BatchByRound: true,                      // enqueue.cc:138; since 2.28.7
 			LLTraffic:    4,                         // enqueue.cc:419, 600; 1 before 2.26.2 (2.25.1 enqueue.cc:503)
+			NVLSGrain:    16 << 10,                  // device/all_reduce.h:413; 16 before 2.23.4
 			SlowNVLS:     150, SlowNVLSChunk: 32768, // enqueue.cc:2046
 			NVLSTreeChunk: 65536, NVLSTreeNodes: 4, // enqueue.cc:2063
 		},
@@ -29,7 +30,7 @@ func topo2289() Topo {
 		// graph/topo.h:15-21, 274. sm_86 alone has 12: the row of 87 ends it.
 		// 40.0 for sm_100 before 2.27.5, 20.6 before 2.25.1.
 		NVLinkBW: []SMRow{{100, 40.1}, {90, 20.6}, {87, 20}, {86, 12}, {70, 20}, {60, 18}, {0, 20}},
-		// graph/topo.h:24-27; SRP and ERP have SKL's before 2.26.2.
+		// graph/topo.h:24-27; NewestSKL before 2.26.2.
 		IntelBDW: 6, IntelSKL: 10, IntelSRP: 22, IntelERP: 40,
 		MaxNodes: 576, MaxLinks: 576, // graph.h:89, graph/topo.h:110
 		P2PLevel: PXB, P2PLevelAMD: SYS, P2PAMDGPUs: 2, // graph/paths.cc:319-324

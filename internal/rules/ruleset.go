@@ -143,6 +143,9 @@ type Topo struct {
 	// SRP, ERP).
 	IntelBDW, IntelSKL, IntelSRP, IntelERP float32
 
+	// NewestSKL: processors of Intel after Skylake count as Skylake.
+	NewestSKL bool
+
 	MaxNodes int // nodes of one kind
 	MaxLinks int // links of one node
 
@@ -181,6 +184,13 @@ type Topo struct {
 	WidenFused bool // PCI links above a virtual NIC get the width of its ports
 	// FusedDevice: a virtual NIC below a CPU gets a PCI device of its own.
 	FusedDevice bool
+	// FuseAlone: a port that is merged with no other becomes a virtual NIC of one port,
+	// with a number after those of the ports. CardsApart: the nets of one PCI device
+	// stay as they are, though a number is taken for their virtual NIC.
+	FuseAlone, CardsApart bool
+	// WholeHosts: each rank keeps all GPUs of its host in its tree, in the order of the
+	// file; else its own GPU, and the trees of the ranks are joined in their order.
+	WholeHosts bool
 	// NICsByCard: the ports of a card are one NIC; else each has its own.
 	NICsByCard bool
 	// FlattenSecond: after a Broadcom switch was made one, NCCL goes on with the second
@@ -225,6 +235,11 @@ type Search struct {
 	KindsOfSystem bool
 	// SYSBelowSM90: below sm_90 paths to nets are tried up to SYS in any case.
 	SYSBelowSM90 bool
+	// HeadsKeepBW: a net whose GPU heads an NVLS channel already loses the bandwidth of
+	// the try for good, and a net without a GPU ends the search for a head.
+	HeadsKeepBW bool
+	// FirstNetHeads: a channel of NVLS is tried from one net, whose GPU may head several.
+	FirstNetHeads bool
 	// TwoIslands: two groups of GPUs joined by NVLink get two rings at least.
 	TwoIslands bool
 	// ScatterNets is the default of NCCL_MNNVL_SCATTER_NETS_ENABLE.
@@ -286,8 +301,12 @@ type Connect struct {
 	NVLSMinGPUs                             int
 	// NVLSTune changes the channels and chunks of NVLS; nil for nothing.
 	NVLSTune func(NVLSShape) NVLSTuned
-	// NVLSRaises: a communicator has at least as many channels as NVLS.
-	NVLSRaises bool
+	// NVLSRaises: a communicator has at least as many channels as NVLS. NVLSApart: other
+	// algorithms do not use those that were added.
+	NVLSRaises, NVLSApart bool
+	// AnyNVLink: a node counts as joined by NVLink where any two GPUs are; else where
+	// all are.
+	AnyNVLink bool
 
 	Buffers [coll.NumProtocols]int64 // bytes
 	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
@@ -410,6 +429,10 @@ type Tuning struct {
 	// ones have LL128 by default; 0 for none.
 	LL128MixedSM int
 
+	// TreeThreads: a tree has the threads that the size asks for, with Simple four warps
+	// more; else all.
+	TreeThreads bool
+
 	// ListsOfAll: NCCL_ALGO and NCCL_PROTO are one list for all operations, of which
 	// unknown names are passed over; where nothing is left, Ring runs with the
 	// bandwidth that it had.
@@ -461,8 +484,12 @@ type Plan struct {
 	// MinTraffic.
 	SmallCells bool
 	// EvenBytes: every channel of the cost model gets the same bytes, and the chunks
-	// are those of the whole operation.
+	// are those of the whole operation, in no whole
+	// grains but at the end of an AllReduce: there in what the threads move at a time.
 	EvenBytes bool
+	// NVLSGrain is what the chunks of the last iteration of an NVLS AllReduce on one
+	// node are rounded up to, in bytes; with EvenBytes they are as those of Ring.
+	NVLSGrain int64
 	// LLByParts: the size up to which send/recv has LL goes by the channels of the
 	// transfer; else by those that a peer may have.
 	LLByParts bool

@@ -39,6 +39,15 @@ func evenBytes(c *connect.Layout, r *plan.Request, rule chunkRule) (plan.Split, 
 	return s, nil
 }
 
+// lastGrain is what chunks of a last, incomplete iteration of an AllReduce are rounded
+// up to, in bytes; grain since 2.22.3 (enqueue.cc:460, device/all_reduce.h:34 of v2.21.5).
+func (b *base) lastGrain(grain int64) int64 {
+	if b.comm.Rules.Plan.EvenBytes {
+		return max(threadGrain(&b.req), int64(b.split.ElemSize))
+	}
+	return grain
+}
+
 // threadGrain is what the threads of a channel move at a time, in bytes
 // (enqueue.h:15 of v2.21.5).
 func threadGrain(r *plan.Request) int64 {

@@ -60,7 +60,7 @@ func (nvlsAlgo) generator(b base) (plan.Generator, error) {
 	if b.req.Func != coll.AllReduce && !everyRankHeads(&b) {
 		return nil, &plan.UnsupportedError{What: fmt.Sprintf("%v with NVLS", b.req.Func), Why: "every rank must be head of its own block"}
 	}
-	return &nvls{base: b, nvlsHeads: h, grain: 16384}, nil
+	return &nvls{base: b, nvlsHeads: h, grain: b.lastGrain(b.comm.Rules.Plan.NVLSGrain)}, nil
 }
 
 // everyRankHeads reports whether rank i is head i on all channels.
@@ -115,7 +115,7 @@ func (nvlsTreeAlgo) generator(b base) (plan.Generator, error) {
 		}
 	}
 	b.perRank = h.ids()
-	return &nvls{base: b, nvlsHeads: h, tree: true, grain: 16}, nil
+	return &nvls{base: b, nvlsHeads: h, tree: true, grain: b.lastGrain(16)}, nil
 }
 
 // checkNVLSTree makes sure that the tree between the heads of nodes is one.

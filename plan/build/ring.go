@@ -122,8 +122,8 @@ func (g *ring) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	case coll.AllReduce:
 		s := reuse[ringAllReduce](old)
 		s.open(g, pr)
-		s.loop = int64(s.n) * s.chunk
-		s.shorten(int64(s.n), ringGrain)
+		s.loop, s.rounding = int64(s.n)*s.chunk, g.lastGrain(ringGrain)
+		s.shorten(int64(s.n), s.rounding)
 		return s
 	case coll.AllGather:
 		s := reuse[ringAllGather](old)
@@ -159,6 +159,8 @@ type ringStream struct {
 	inPlace bool
 	j       int32 // op within the iteration
 	at      int32 // block that the op is about: a position in the ring
+	// rounding is what the blocks of a last, incomplete iteration are rounded up to.
+	rounding int64
 }
 
 func (s *ringStream) open(g *ring, pr *plan.Program) {
@@ -222,7 +224,7 @@ func (s *ringAllReduce) Next(op *plan.Op) bool {
 		s.emit(op, plan.Recv|plan.Copy, bytes)
 		op.Dst = output(place)
 		s.nextIteration(s.back(s.pos))
-		s.shorten(int64(s.n), ringGrain)
+		s.shorten(int64(s.n), s.rounding)
 		return true
 	}
 	s.step()

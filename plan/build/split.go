@@ -105,7 +105,9 @@ func (rule *chunkRule) part(c *connect.Layout, proto coll.Protocol, count, nByte
 	if rule.shrink != nil {
 		chunk = rule.shrink(chunk, nBytes)
 	}
-	chunk = chunk / grain[proto] * grain[proto]
+	if !c.Rules.Plan.EvenBytes {
+		chunk = chunk / grain[proto] * grain[proto]
+	}
 	loop := rule.chunksPerLoop * chunk
 	return plan.Part{
 		Count: count, ChunkSteps: rule.chunkSteps, SliceSteps: rule.sliceSteps,

@@ -46,6 +46,14 @@ func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 	dev := len(nets)
 	for _, g := range groups {
 		if len(g) < 2 {
+			if s.Rules.Topo.FuseAlone && len(g) == 1 {
+				v.renumber(nets[g[0]], dev)
+				dev++
+			}
+			continue
+		}
+		if s.Rules.Topo.CardsApart && oneCard(nets, g) {
+			dev++
 			continue
 		}
 		for _, d := range g {
@@ -57,6 +65,30 @@ func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 		dev++
 	}
 	return nil
+}
+
+// oneCard reports whether the nets of a group are on one PCI device that is no
+// switch. NCCL before 2.27.3 puts their virtual NIC below a device that it makes
+// below that one, where it reads no further (graph/topo.cc:1141 of v2.26.6).
+func oneCard(nets []*decl.Element, group []int) bool {
+	ports := make([]*decl.Element, len(group))
+	for i, d := range group {
+		ports[i] = nets[d]
+	}
+	_, parent := netPath(ports)
+	if parent == nil || parent.Name != "pci" {
+		return false
+	}
+	class, _ := parent.Get("class")
+	return class != pcie.BridgeClass
+}
+
+// renumber makes a virtual NIC of one port: the port itself under the number that
+// the plugin gives it as such (graph/topo.cc:972 of v2.26.6).
+func (v *Host) renumber(port *decl.Element, dev int) {
+	name, _ := port.Get("name")
+	port.Set("dev", strconv.Itoa(dev))
+	v.Nets = append(v.Nets, name)
 }
 
 // replacePort takes a port out for the virtual NIC that it is a part of, or keeps it
@@ -103,10 +135,13 @@ func forcedGroups(nets []*decl.Element, placed []bool, s *Settings) ([][]int, er
 // (topo.cc:1076). With NCCL_IB_MERGE_NICS=0 every merge fails in the plugin and
 // NCCL continues with single ports.
 func nearGroups(nets []*decl.Element, placed []bool, s *Settings) [][]int {
-	if s.MergeNICsDisabled {
+	level := s.MergeLevel.Or(Port)
+	switch {
+	case s.MergeNICsDisabled && s.Rules.Topo.FuseAlone:
+		level = rules.LOC // no two ports are one place
+	case s.MergeNICsDisabled:
 		return nil
 	}
-	level := s.MergeLevel.Or(Port)
 	var groups [][]int
 	for i := range nets {
 		if placed[i] {

@@ -49,6 +49,7 @@ type Host struct {
 	Made []string        // names of the virtual NICs
 
 	root  *decl.Element
+	whole bool            // rules.Topo.WholeHosts
 	buses map[string]bool // bus ids in the tree, once a virtual NIC asked for a free one
 }
 
@@ -74,7 +75,7 @@ func rankGPUs(root *decl.Element) []*decl.Element {
 // New prepares one host's tree, which it changes, for the ranks on it. Errors
 // are decl.Errors and MergeError.
 func New(root *decl.Element, s *Settings) (*Host, error) {
-	v := &Host{root: root, GPUs: rankGPUs(root)}
+	v := &Host{root: root, whole: s.Rules.Topo.WholeHosts, GPUs: rankGPUs(root)}
 	if s.Keep != nil {
 		v.keep(s.Keep)
 	} else if keep := s.GPUs; keep.Set {
@@ -307,28 +308,21 @@ func describeNet(n *decl.Element, dev int) {
 	n.SetDefault("gdr", "1")
 }
 
-// rankTree is what one rank's XML holds before fusion: its own GPU,
-// every net, and the branches above them (topo.cc:1455, xml.cc:947).
-func (v *Host) rankTree(local, rank int) *decl.Element {
-	own := v.GPUs[local]
+// tree is what the XML of a rank holds before fusion: the GPUs of own, with their
+// ranks, every net, and the branches above them (topo.cc:1455, xml.cc:947).
+func (v *Host) tree(own map[*decl.Element]int) *decl.Element {
 	t, _ := keepBranches(v.root, own)
 	if t == nil {
 		t = &decl.Element{Name: v.root.Name, Attrs: v.root.Attrs, Open: true, Origin: v.root.Origin}
 	}
-	if g := t.Find("gpu", func(e *decl.Element) bool { r, _ := e.Get("rank"); return r == ownRank }); g != nil {
-		g.Set("rank", strconv.Itoa(rank))
-	}
 	return t
 }
 
-// ownRank marks the own GPU until its rank is filled in.
-const ownRank = "own"
-
-// keepBranches copies e without the branches in which nothing is kept. The own
-// GPU gets a rank attribute to be filled in.
-func keepBranches(e, own *decl.Element) (*decl.Element, bool) {
+// keepBranches copies e without the branches in which nothing is kept. Own GPUs get
+// their ranks.
+func keepBranches(e *decl.Element, own map[*decl.Element]int) (*decl.Element, bool) {
 	keep, _ := e.Get("keep")
-	if e == own || keep == "1" {
+	if _, mine := own[e]; mine || keep == "1" {
 		c := keepWhole(e, own)
 		c.Unset("keep")
 		return c, true
@@ -351,14 +345,14 @@ func keepBranches(e, own *decl.Element) (*decl.Element, bool) {
 }
 
 // keepWhole copies e and all below it, as NCCL leaves a branch whose top says
-// keep="1": it does not search further down, so the own GPU there keeps its mark
+// keep="1": it does not search further down, so an own GPU there keeps its mark
 // (xml.cc:922).
-func keepWhole(e, own *decl.Element) *decl.Element {
+func keepWhole(e *decl.Element, own map[*decl.Element]int) *decl.Element {
 	c := *e
 	c.Attrs = append([]decl.Attr(nil), e.Attrs...)
-	if e == own {
+	if rank, mine := own[e]; mine {
 		c.Set("keep", "1")
-		c.Set("rank", ownRank)
+		c.Set("rank", strconv.Itoa(rank))
 		c.SetDefault("gdr", "1")
 	}
 	c.Children = make([]*decl.Element, len(e.Children))
@@ -374,12 +368,18 @@ func Join(hosts []*Host, poll func() error) (*decl.Element, error) {
 	var top *decl.Element
 	rank := 0
 	for _, v := range hosts {
-		for l := range v.GPUs {
+		own := map[*decl.Element]int{}
+		for l, g := range v.GPUs {
 			if err := poll(); err != nil {
 				return nil, err
 			}
-			t := v.rankTree(l, rank)
+			own[g] = rank
 			rank++
+			if v.whole && l < len(v.GPUs)-1 {
+				continue
+			}
+			t := v.tree(own)
+			clear(own)
 			if top == nil {
 				top = t
 				continue
