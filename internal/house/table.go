@@ -133,7 +133,7 @@ var rooms = []room{
 	{dir: "sim/internal/route", pure: true, idea: "routes are found without time or messages",
 		may: []edge{{"plan", "connections"}, {"internal/connect", "transports"}, {"topo", "links of nodes"}, {"sim/gpu", "rates of links"}, {"sim/wire", "where links are declared"}, quantities}},
 	{dir: "sim/internal/symk", pure: true, idea: "a kernel over symmetric windows has no events: its time is counted",
-		may: with(edge{"exec", "loads of links"}, edge{"plan", "connections"}, edge{"plan/sym", "the launch that it times"}, edge{"internal/connect", "the communicator"},
+		may: with(edge{"exec", "loads of links"}, edge{"plan/sym", "the launch that it times"}, edge{"internal/connect", "the communicator"},
 			edge{"topo", "the Systems of nodes"}, edge{"sim/gpu", "costs of kernels"}, edge{"sim/wire", "links"}, edge{"sim/internal/route", "routes between GPUs"})},
 	{dir: "sim/internal/host", pure: true, idea: "proxies, NICs and transports know no thread group, no folding and no trace",
 		may: with(edge{"exec", "loads of links, typed errors"}, edge{"plan", "connections"}, edge{"internal/connect", "transports"}, edge{"topo", "NICs"}, edge{"topo/fabric", "cables and their routes"},
