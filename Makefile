@@ -89,6 +89,11 @@ generate: ## run the generators; a clean tree must stay clean
 upgrades: ## docs/UPGRADES.md: what changes from each release of NCCL to the next
 	$(GO) run ./internal/cmd/genupgrades testdata/topos docs/UPGRADES.md
 
+.PHONY: machines
+machines: ## docs/MACHINES.md and the decisions of testdata/machines
+	$(GO) run ./internal/cmd/genmachines docs/MACHINES.md
+	$(GO) run ./cmd/simccl check testdata/machines --update
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (60s) each
 	.ci/fuzz $(FUZZTIME) $(PKG)
@@ -131,6 +136,10 @@ rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2
 .PHONY: accuracy
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
+
+.PHONY: packets
+packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -run ReferencePage ./internal/netrun
 
 # Which of the page's tables make scale writes: ScaleGrowth for the growth in ranks.
 SCALE    ?= Scale

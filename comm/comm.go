@@ -216,7 +216,7 @@ type Op struct {
 // the Choice is zero.
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, InPlace: o.InPlace, Misalign: o.Misalign,
-		SlowNVLS: c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] < c.Params.Rules.Plan.SlowNVLS, Params: c.Params.Plan}
+		SlowNVLS: c.slowNVLS(), Params: c.Params.Plan}
 	if c.NRanks == 1 || o.Count == 0 {
 		return r, tuning.Choice{}, nil
 	}

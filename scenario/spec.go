@@ -90,6 +90,9 @@ type Workload struct {
 	Reductions []string `json:"reductions,omitempty"`
 	// Root is the root rank; -1 takes each rank, one after the other.
 	Root int `json:"root,omitempty"`
+	// Group is how many operations each NCCL group has (nccl-tests' -m): they are launched
+	// together, and times are of one of them; 0 means 1.
+	Group int `json:"group,omitempty"`
 	// Cycles is how often all sizes are run; 0 means 1.
 	Cycles int `json:"cycles,omitempty"`
 	// Buffers: "plain" (also ""), "registered" (ncclCommRegister), or "windows",

@@ -51,7 +51,7 @@ func orDefault[T comparable](v, def T) T {
 
 // workload is the operation and what it goes through.
 func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
-	w := scenario.Workload{Op: op, Root: t.Root, Cycles: orDefault(t.Cycles, 1)}
+	w := scenario.Workload{Op: op, Root: t.Root, Cycles: orDefault(t.Cycles, 1), Group: orDefault(t.Agg, 1)}
 	if f, err := coll.ParseFunc(op); err == nil {
 		w.Op = f.TestName()
 	}

@@ -38,6 +38,8 @@ func (o *Options) Counts() error {
 		return fail.Usage("{Iters} %d: at least one operation is timed", o.Iters)
 	case o.Cycles < 1:
 		return fail.Usage("{Cycles} %d: run_cycles must be at least 1; the number of nodes is --nodes", o.Cycles)
+	case o.Agg < 1:
+		return fail.Usage("{Agg} %d: a group has at least one operation", o.Agg)
 	case o.Warmup < 0:
 		return fail.Usage("{Warmup} %d: cannot be below 0", o.Warmup)
 	}
@@ -67,7 +69,7 @@ func (o *Options) Simulated(graph bool) error {
 		member string
 		v      int
 		is     int
-	}{{"{Agg}", o.Agg, 1}, {"{PerIter}", o.PerIter, 0}, {"{Device}", o.Device, 0}} {
+	}{{"{PerIter}", o.PerIter, 0}, {"{Device}", o.Device, 0}} {
 		if only.v != only.is {
 			return fail.NotYet("only "+only.member+" %d is simulated", only.member+" %d", only.v, only.is)
 		}

@@ -72,8 +72,20 @@ type Class struct {
 	One    OneRankCost
 	Sym    SymCost
 	Copy   CopyCost
+	Works  WorksCost
 	Jitter JitterCost
 	Net    NIC
+}
+
+// WorksCost is what a kernel of several operations costs between them, on a channel.
+type WorksCost struct {
+	// Batch is the time to load a further batch of works and enter its function.
+	Batch float64
+	// Work is the time from a work to the next of the same batch.
+	Work float64
+	// GraphLaunch is the host's time for each kernel of a CUDA graph that it launches on
+	// a GPU, where one thread launches on one GPU after the other.
+	GraphLaunch float64
 }
 
 // SimpleCost is the Simple protocol's copy loop.

@@ -32,6 +32,7 @@ func Quantities() []Quantity {
 	netQuantities(add)
 	early := len(all)
 	oneRankQuantities(add)
+	worksQuantities(add)
 	windows := len(all)
 	symmetricQuantities(add)
 	for i := range all[windows:] {
@@ -149,6 +150,12 @@ func oneRankQuantities(add adder) {
 	add("gap_one_rank", "us", 0, 1e3, "one rank: fixed cost of the kernel that scales (avg)", func(c *Class) *float64 { return &c.One.KernelGap })
 	add("l2_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, what is in L2", func(c *Class) *float64 { return &c.One.L2Rate })
 	add("memory_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, device memory", func(c *Class) *float64 { return &c.One.MemoryRate })
+}
+
+func worksQuantities(add adder) {
+	add("batch_next", "us", 0, 1e3, "kernel of several operations: next batch of works on a channel", func(c *Class) *float64 { return &c.Works.Batch })
+	add("work_next", "us", 0, 1e3, "kernel of several operations: next work of a batch", func(c *Class) *float64 { return &c.Works.Work })
+	add("graph_launch", "us", 0, 1e4, "host's time for a kernel of a CUDA graph, of a thread that launches for several GPUs", func(c *Class) *float64 { return &c.Works.GraphLaunch })
 }
 
 func symmetricQuantities(add adder) {

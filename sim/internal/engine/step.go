@@ -62,19 +62,19 @@ func (e *Engine) fetch(g *Group) bool {
 	}
 	e.fetched++
 	op := &g.Op
-	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Job.Plan.ElemSize())}
+	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize())}
 	if g.Job.Fold != nil {
 		g.Job.Fold.Ends(g, op)
 	}
-	n, size := g.Job.Plan.Slices(&g.Program, op.Bytes)
+	n, size := g.Plan.Slices(&g.Program, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
 	g.idle = false
 	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
-	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
+	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
 		// The switch reduces what it pulls and copies what it spreads.
 		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}
-	align, base := int64(0), g.Job.Plan.Req.Misalign
+	align, base := int64(0), g.Plan.Req.Misalign
 	if op.Src.Buf != plan.NoBuffer || op.Do&plan.Accum != 0 {
 		g.pass.Loads++
 		g.pass.User = true
@@ -86,7 +86,7 @@ func (e *Engine) fetch(g *Group) bool {
 	g.pass.Unaligned128 = align%128 != 0
 	g.pack = 16
 	if align%16 != 0 {
-		g.pack = int64(g.Job.Plan.ElemSize())
+		g.pack = int64(g.Plan.ElemSize())
 		g.pass.Skew = true
 	}
 	if g.Job.Plan.OneRank() == plan.OneRankKernel { // a plain store, no second one beside a peer's
@@ -96,7 +96,7 @@ func (e *Engine) fetch(g *Group) bool {
 	for _, id := range op.From {
 		g.pass.Host = g.pass.Host || e.Conns[id].FromHost
 	}
-	if g.Job.Plan.Req.Direct {
+	if g.Plan.Req.Direct {
 		e.direct(g)
 	}
 	g.Route = e.routeOf(g)
@@ -108,7 +108,7 @@ func (e *Engine) fetch(g *Group) bool {
 // copied out of a FIFO. What is received and not reduced is in place already, and is
 // read from there by what passes it on (prims_simple.h:205-260).
 func (e *Engine) direct(g *Group) {
-	op, req := &g.Op, &g.Job.Plan.Req
+	op, req := &g.Op, &g.Plan.Req
 	switch {
 	case g.Program.Proto != coll.Simple:
 		return
@@ -272,7 +272,7 @@ func (e *Engine) work(g *Group) float64 {
 		f := 1 + jit*chance.Normal(e.seed, uint64(g.Rank), uint64(g.Program.Channel)<<32|uint64(g.Program.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
-	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
+	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
 		w /= e.Class.MulticastEff
 	}
 	return w
