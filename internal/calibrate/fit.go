@@ -149,7 +149,7 @@ func (f *fit) choose(names []string) error {
 	}
 	if len(names) == 0 {
 		for _, q := range all {
-			if o, known := f.start.Origins[q.Name]; *q.At(&f.start) > 0 && (!known || o.Uncertainty > 0) {
+			if o, known := f.start.Origins[q.Name]; q.For == "" && *q.At(&f.start) > 0 && (!known || o.Uncertainty > 0) { // runs have plain buffers
 				f.free = append(f.free, q)
 			}
 		}

@@ -32,8 +32,8 @@ func nccl2297() *Ruleset {
 	s := &r.Sym
 	s.Tasks = 55                                                // include/sym_kernels.h: the communicator takes 288 bytes
 	s.NVLinkOnly, s.MulticastRanks = true, 3                    // sym_kernels.cc:414, 560
-	s.OneBuffer, s.Rails = true, true                           // sym_kernels.cc:551, 580
-	s.CopySend, s.CopyGather, s.CopyRounds = false, 8<<20, true // ce_coll.cc:113, 378, enqueue.cc:31, 2966
+	s.OneBuffer = true                                          // sym_kernels.cc:581
+	s.CopySend, s.CopyGather, s.CopyRounds = false, 8<<20, true // ce_coll.cc:113, 389, enqueue.cc:31, 2966
 	return r
 }
 

@@ -18,8 +18,6 @@ type Symmetric struct {
 	MulticastRanks int
 	// OneBuffer: one buffer in a window suffices for some kernels.
 	OneBuffer bool
-	// Rails: kernels that join nodes over GPU-initiated networking exist.
-	Rails bool
 	// Avg: averages have kernels.
 	Avg bool
 	// TMA: kernels that copy by the tensor memory accelerator exist, where

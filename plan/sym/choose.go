@@ -79,7 +79,7 @@ type Choice struct {
 	Warps  int
 	TimeUs float32 // NCCL's estimate, 0 where NCCL_SYM_KERNEL names the kernel
 	// IfLL: one buffer is in no window, so that NCCL takes the kernel only where it
-	// would else have taken LL (symmetric_sched.cc:101 of v2.29.7-1).
+	// would else have taken LL (symmetric_sched.cc:116 of v2.29.7-1).
 	IfLL bool
 }
 
@@ -171,7 +171,7 @@ func (c *Comm) reducesInSwitch(t Task) bool {
 	return false
 }
 
-// one restricts kernels where a buffer is in no window (sym_kernels.cc:580 of
+// one restricts kernels where a buffer is in no window (sym_kernels.cc:581 of
 // v2.29.7-1).
 func (c *Comm) one(t Task, m uint32) uint32 {
 	enough := t.Windows == Both ||

@@ -165,6 +165,8 @@ func symmetricQuantities(add adder) {
 	add("sym_remote", "us", 0, 1e3, "symmetric kernel: round trip of loads from a peer", func(c *Class) *float64 { return &c.Sym.Remote })
 	add("sym_peer", "us", 0, 1e3, "on top for each further peer whose loads are in flight with them", func(c *Class) *float64 { return &c.Sym.Peer })
 	add("sym_local", "us", 0, 1e3, "symmetric kernel: round trip of loads from the GPU's own L2", func(c *Class) *float64 { return &c.Sym.Local })
+	add("sym_single", "us", 0, 1e3, "the same in loops over single elements, which load nothing ahead", func(c *Class) *float64 { return &c.Sym.Single })
+	add("sym_work", "us", 0, 1e3, "symmetric kernel: what a block takes to go on to another task", func(c *Class) *float64 { return &c.Sym.Work })
 	add("sym_hbm", "us", 0, 1e3, "on top of either where the data is not in L2", func(c *Class) *float64 { return &c.Sym.HBM })
 	add("sym_write", "GB/s", tiny, 1e5, "what one SM issues of stores", func(c *Class) *float64 { return &c.Sym.Write })
 	add("sym_crowd_load", "1", 0, 0.9, "crowd, of loads of symmetric kernels", func(c *Class) *float64 { return &c.Sym.CrowdLoad })

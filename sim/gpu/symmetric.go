@@ -10,8 +10,11 @@ type SymCost struct {
 	Gap, GapLL float64
 	// Remote is the round trip of loads from one peer, Peer what each further peer adds
 	// whose loads are in flight with them, Local the round trip to the GPU's own L2;
-	// HBM comes on top of each where the data is not in L2.
-	Remote, Peer, Local, HBM float64
+	// HBM comes on top of each where the data is not in L2. Single takes Local's place
+	// in loops over single elements, which load nothing ahead.
+	Remote, Peer, Local, Single, HBM float64
+	// Work is what a block takes to go on to another task.
+	Work float64
 	// Write is the rate at which one SM issues stores to any memory, in GB/s.
 	Write float64
 	// CrowdLoad and CrowdStore are the shares of a link between GPU and switch that are
@@ -48,7 +51,11 @@ func (c *Class) SymLoopTime(l *SymLoop, miss float64) float64 {
 	s := &c.Sym
 	us := float64(l.Stores) * 512 * float64(l.Packs*l.Pack) * l.Active / (s.Write * 1e3)
 	if l.Own {
-		us += s.Local + float64(s.HBM*miss)
+		own := s.Local
+		if l.Packs == 1 {
+			own = s.Single
+		}
+		us += own + float64(s.HBM*miss)
 	}
 	for _, peers := range l.Rounds {
 		us += s.Remote + float64(s.Peer*float64(peers-1)) + float64(s.HBM*miss)

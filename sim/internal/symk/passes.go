@@ -38,9 +38,9 @@ func (s *shape) spread(p sym.Part) int64 {
 	return n
 }
 
-// align is the widest access in bytes, of 16, 4 and that of an element, for which
-// what a rank loads and what it stores lie in the same way: the rank's part begins at its
-// number times the task's bytes, and the worst rank holds up all.
+// align is the widest access in bytes, of 16, 4 and that of an element, by which both
+// what a rank loads and what it stores can be cut: the rank's part begins at its number
+// times the task's bytes, and the worst rank holds up all.
 func (s *shape) align(t sym.Task) int64 {
 	if s.kernel.Func() == coll.AllReduce {
 		return 16

@@ -36,7 +36,10 @@ func (m *Machine) Kernel(l *sym.Launch) (Time, error) {
 	}
 	for b := range l.Channels {
 		us, first := 0.0, true
-		for _, p := range l.Parts(b) {
+		for i, p := range l.Parts(b) {
+			if i > 0 {
+				us += m.Class.Sym.Work
+			}
 			task := l.Works[p.Work].Task
 			if l.Kernel.LL() {
 				us += m.push(&s, task, p, miss)

@@ -1,0 +1,163 @@
+package comm_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/internal/rules"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/plan/sym"
+	"github.com/simccl/simccl/units"
+)
+
+// Registered buffers change channels and where data goes, by algorithm and protocol
+// (register/coll_reg.cc).
+func TestRegisteredBuffers(t *testing.T) {
+	ring := make1(t, comm.Params{Multicast: comm.MulticastOff}, member{"dgx-h100", 1})
+	nvls := make1(t, comm.Params{Multicast: comm.MulticastOn}, member{"dgx-h100", 1})
+	two := make1(t, comm.Params{Multicast: comm.MulticastOn}, member{"dgx-h100", 2})
+	op := func(f coll.Func, bytes int64, inPlace bool) comm.Op {
+		return comm.Op{Func: f, Count: bytes / 4, Type: coll.Float32, InPlace: inPlace, Buffers: comm.Registered}
+	}
+	for _, tt := range []struct {
+		name     string
+		c        *comm.Comm
+		op       comm.Op
+		direct   bool
+		channels int
+	}{
+		{"Ring Simple AllGather has 16 channels in place of 24", ring, op(coll.AllGather, 64<<20, false), true, 16},
+		{"Ring Simple Broadcast too", ring, op(coll.Broadcast, 256<<20, false), true, 16},
+		{"LL has no registered buffers", ring, op(coll.Broadcast, 1<<10, false), false, 1},
+		{"AllReduce in place has none", ring, op(coll.AllReduce, 1<<30, true), false, 24},
+		{"AllReduce out of place has them", ring, op(coll.AllReduce, 1<<30, false), true, 16},
+		{"ReduceScatter has none", ring, op(coll.ReduceScatter, 256<<20, false), false, 24},
+		{"Reduce has none", ring, op(coll.Reduce, 1<<30, false), false, 24},
+		{"NVLS AllReduce has 4 channels of 8 heads", nvls, op(coll.AllReduce, 256<<20, false), true, 4},
+		{"NVLSTree has 6", two, op(coll.AllReduce, 1<<30, false), true, 6},
+		{"alltoall keeps its channels", ring, op(coll.AllToAll, 1<<20, false), true, 0},
+	} {
+		r, ch, err := tt.c.Request(tt.op)
+		if err != nil || r.Direct != tt.direct || r.Channels != tt.channels {
+			t.Errorf("%s: direct %v, %d channels (%v %v), %v", tt.name, r.Direct, r.Channels, ch.Algo, ch.Proto, err)
+		}
+		p, _, err := tt.c.Plan(tt.op)
+		if err == nil && tt.op.Count < 1<<24 {
+			err = check.Plan(p)
+		}
+		if err != nil {
+			t.Errorf("%s: plan: %v", tt.name, err)
+		}
+	}
+}
+
+// What of registration is not modelled is refused by type, and NCCL_LOCAL_REGISTER=0
+// leaves it out.
+func TestRegistrationBetweenNodes(t *testing.T) {
+	op := comm.Op{Func: coll.Broadcast, Count: 1 << 28, Type: coll.Float32, Buffers: comm.Registered}
+	c := make1(t, comm.Params{Multicast: comm.MulticastOff}, member{"dgx-h100", 2})
+	if _, _, err := c.Request(op); !errors.Is(err, plan.ErrUnsupported) {
+		t.Errorf("broadcast between nodes: %v", err)
+	}
+	c.Params.Registration.LocalOff = true
+	if r, _, err := c.Request(op); err != nil || r.Direct {
+		t.Errorf("NCCL_LOCAL_REGISTER=0: %v, direct %v", err, r.Direct)
+	}
+	op.Graph = true // which registers them after all
+	if _, _, err := c.Request(op); !errors.Is(err, plan.ErrUnsupported) {
+		t.Errorf("in a graph: %v", err)
+	}
+	c.Params.Registration.GraphOff = true
+	if _, _, err := c.Request(op); err != nil {
+		t.Errorf("NCCL_GRAPH_REGISTER=0: %v", err)
+	}
+}
+
+// NCCL_CTA_POLICY=1 takes NVLS for registered AllGathers and ReduceScatters where it
+// needs no more channels (enqueue.cc:1949).
+func TestEfficientPolicy(t *testing.T) {
+	c := make1(t, comm.Params{Multicast: comm.MulticastOn}, member{"dgx-h100", 1})
+	op := comm.Op{Func: coll.AllGather, Count: 64 << 20, Type: coll.Float32, Buffers: comm.Registered}
+	choice := func() string {
+		r, _, err := c.Request(op)
+		if err != nil {
+			return err.Error()
+		}
+		return r.Algo.String()
+	}
+	if got := choice(); got != "Ring" {
+		t.Errorf("policy 0: %s", got)
+	}
+	op.CTAPolicy = 1
+	if got := choice(); got != "NVLS" {
+		t.Errorf("policy 1: %s", got)
+	}
+	c.Params.Registration.SetPolicy(7) // the variable outranks the communicator's own, and what it does not know is 0
+	if got := choice(); got != "Ring" {
+		t.Errorf("NCCL_CTA_POLICY=7: %s", got)
+	}
+	c.Params.Registration = comm.Registration{}
+	c.Params.Tuning.Algo = units.Some("Ring,NVLS")
+	if got := choice(); got != "Ring" {
+		t.Errorf("NCCL_ALGO: %s", got)
+	}
+}
+
+// Who has symmetric kernels: machines whose GPUs reach each other.
+func TestSymmetricMachines(t *testing.T) {
+	for name, want := range map[string]sym.Comm{
+		"dgx-h100":    {Ranks: 8, Nodes: 1, SM: 90, NVLS: true, P2P: true, DirectP2P: true, DirectNVLink: true},
+		"pcie-l40s-8": {Ranks: 8, Nodes: 1, SM: 89, P2P: true},
+		"dgx-1v":      {Ranks: 8, Nodes: 1, SM: 70, P2P: true},
+	} {
+		c := make1(t, comm.Params{}, member{name, 1})
+		got := *c.Symmetric()
+		got.Rules = nil
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		l, ok, err := c.SymmetricKernel(comm.Op{Func: coll.AllGather, Count: 1 << 20, Type: coll.Float32, Buffers: comm.Windows})
+		if err != nil || !ok || l.Check() != nil {
+			t.Errorf("%s: %v %v", name, ok, err)
+		}
+		if _, ok, _ := c.SymmetricKernel(comm.Op{Func: coll.AllGather, Count: 1 << 20, Type: coll.Float32, Buffers: comm.Registered}); ok {
+			t.Errorf("%s: a symmetric kernel without windows", name)
+		}
+	}
+}
+
+// Copy engines, by operation, policy and release (enqueue.cc:2580).
+func TestCopyEngines(t *testing.T) {
+	c := make1(t, comm.Params{}, member{"dgx-b200", 1})
+	op := comm.Op{Func: coll.AllGather, Count: 9 << 20, Type: coll.Float32, Buffers: comm.Windows, CTAPolicy: 2}
+	if p, ok := c.CopyEngines(op); !ok || p.Peers != 7 || !p.Own || p.Barriers != 2 || !p.Batch || p.Each != 36<<20 {
+		t.Errorf("%+v %v", p, ok)
+	}
+	op.InPlace, op.Graph = true, true
+	if p, ok := c.CopyEngines(op); !ok || p.Own || p.Batch {
+		t.Errorf("in place, in a graph: %+v %v", p, ok)
+	}
+	op.CTAPolicy = 0
+	if _, ok := c.CopyEngines(op); ok {
+		t.Error("policy 0")
+	}
+	c.Params.Rules, _ = rules.For("2.29.7") // large AllGathers of sm_100 in any case
+	if _, ok := c.CopyEngines(op); !ok {
+		t.Error("2.29.7, 9 Mi elements")
+	}
+	op.Count = 8 << 20
+	if _, ok := c.CopyEngines(op); ok {
+		t.Error("2.29.7, 8 Mi elements")
+	}
+	op.CTAPolicy, op.Func = 2, coll.AllReduce
+	if _, ok := c.CopyEngines(op); ok {
+		t.Error("AllReduce")
+	}
+	c.Params.Rules, _ = rules.For("2.27.7")
+	if _, ok := c.CopyEngines(op); ok {
+		t.Error("2.27.7")
+	}
+}
