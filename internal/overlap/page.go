@@ -29,7 +29,8 @@ func Page(rows []Prediction) string {
 4 x H200 behind NVSwitch without multicast, PyTorch 2.11, NCCL 2.28.9 (testdata/measured/h200x4/overlap.txt); simulated by fidelity share, as
 ` + "`simccl overlap FILE`" + ` does. *x*: how much longer the collectives take beside compute than alone; *rate*: speed of the compute meanwhile.
 beside_busy, beside_traffic and beside_tail of the machine class ([JOBS.md](JOBS.md)) were fitted to the rows of the first table; nothing else was
-fitted to this page, save the host's times of PyTorch and 4 us for the events around an operation. Launches in graphs of
+fitted to this page, save the host's times of PyTorch and 4 us for the events around an
+operation, 7 us around a batch of sends and receives. Launches in graphs of
 many operations are not modelled.
 
 | section | figure | rows | mean error | largest |

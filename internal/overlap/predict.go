@@ -37,6 +37,8 @@ const (
 	// torchFork is what events around an operation take: the fork and join of
 	// streams in a graph, or those that a row is timed by.
 	torchFork = 4.0
+	// torchBatch is the same of a batch of sends and receives.
+	torchBatch = 7.0
 )
 
 // predictor simulates rows.
@@ -427,7 +429,7 @@ func (p *predictor) messages(r *Row) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	us := t.Micros() + torchFork
+	us := t.Micros() + torchBatch
 	return map[string]float64{"eager_us": max(us, torchGroup+torchEach*float64(most)), "graph_us": us, "GB/s": float64(v[0]) / us / 1e3}, nil
 }
 

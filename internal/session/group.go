@@ -9,8 +9,9 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Group is how long the calls of one group on the communicator of all ranks take, in
-// a CUDA graph: the kernels that NCCL's planner makes of them, one after the other.
+// Group is how long the calls of one group on the communicator of all ranks take
+// where such groups follow each other, in CUDA graphs: the kernels that NCCL's planner
+// makes of them, each at the rate at which it repeats.
 func (m *Machine) Group(ctx context.Context, calls []launch.Call) (units.Time, error) {
 	at, err := m.communicator(0, &workload.Comm{Name: "world"}, m.Cluster.NRanks())
 	if err != nil {
@@ -35,7 +36,7 @@ func (m *Machine) Group(ctx context.Context, calls []launch.Call) (units.Time, e
 		if err != nil {
 			return 0, err
 		}
-		total += a.Time
+		total += a.Again
 	}
 	return total, nil
 }
