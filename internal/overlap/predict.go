@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
@@ -35,6 +37,8 @@ const (
 	// torchFork is what events around an operation take: the fork and join of
 	// streams in a graph, or those that a row is timed by.
 	torchFork = 4.0
+	// torchBatch is the same of a batch of sends and receives.
+	torchBatch = 7.0
 )
 
 // predictor simulates rows.
@@ -323,8 +327,8 @@ func (p *predictor) two(r *Row) (map[string]float64, error) {
 		"/sum": total / (alone[0] + alone[1]), "/max": total / max(alone[0], alone[1]), "graph": total}, nil
 }
 
-// group is n calls of one size: apart, in one group, and one call of the sum. NCCL
-// aggregates equal calls of a group (enqueue.cc:393).
+// group is n calls of one size: apart, in one group as NCCL's planner launches it,
+// and one call of the sum.
 func (p *predictor) group(r *Row) (map[string]float64, error) {
 	v, err := ints(r.Labels, 1, 2)
 	if err != nil {
@@ -345,9 +349,28 @@ func (p *predictor) group(r *Row) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, o := apart.Micros(), one.Micros()
-	return map[string]float64{"separate": max(a, torchCall*float64(n)), "grouped": max(o, torchGroup+torchEach*float64(n)), "one": max(o, torchCall),
-		"g_separate": a + torchFork, "g_grouped": o + torchFork, "g_one": o + torchFork}, nil
+	in, err := p.grouped(r.Labels[0], v[0], n)
+	if err != nil {
+		return nil, err
+	}
+	a, o, g := apart.Micros(), one.Micros(), in.Micros()
+	return map[string]float64{"separate": max(a, torchCall*float64(n)), "grouped": max(g, torchGroup+torchEach*float64(n)), "one": max(o, torchCall),
+		"g_separate": a + torchFork, "g_grouped": g + torchFork, "g_one": o + torchFork}, nil
+}
+
+// grouped is how long n equal calls of one group take.
+func (p *predictor) grouped(op string, bytes int64, n int) (units.Time, error) {
+	b := newBuilder(p.t.World)
+	if err := b.repeat(nil, 0, op, bytes, 1); err != nil {
+		return 0, err
+	}
+	c := &b.p.Calls[0]
+	calls := slices.Repeat([]launch.Call{{Func: c.Func, Type: c.Type, Op: c.RedOp, Count: c.Count, InPlace: c.InPlace}}, n)
+	m, err := p.on("def")
+	if err != nil {
+		return 0, err
+	}
+	return m.Group(p.ctx, calls)
 }
 
 // late is one collective that a rank comes to late.
@@ -389,17 +412,24 @@ func (p *predictor) messages(r *Row) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder(p.t.World)
-	b.messages(list, v[0])
-	res, err := p.run("def", b)
+	m, err := p.on("def")
 	if err != nil {
 		return nil, err
 	}
-	most := 0
-	for rank := range b.p.Lists {
-		most = max(most, len(b.p.Lists[rank].Steps)-2)
+	var calls []launch.Call
+	ends := make([]int, p.t.World)
+	for _, x := range list {
+		calls = append(calls, launch.Call{Func: coll.Send, Type: coll.Int8, Count: v[0], Rank: x[0], Peer: x[1]},
+			launch.Call{Func: coll.Recv, Type: coll.Int8, Count: v[0], Rank: x[1], Peer: x[0]})
+		ends[x[0]]++
+		ends[x[1]]++
 	}
-	us := res.Elapsed().Micros() + torchFork
+	most := slices.Max(ends)
+	t, err := m.Group(p.ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	us := t.Micros() + torchBatch
 	return map[string]float64{"eager_us": max(us, torchGroup+torchEach*float64(most)), "graph_us": us, "GB/s": float64(v[0]) / us / 1e3}, nil
 }
 
@@ -528,29 +558,4 @@ func (b *builder) compute(stream int32, w workload.Work, t units.Time, n int) {
 func (b *builder) sleep(rank int, t units.Time) {
 	b.p.Works = append(b.p.Works, workload.Work{Name: "sleep", Blocks: 1, PerSM: 1})
 	b.p.Lists[rank].Steps = append(b.p.Lists[rank].Steps, workload.Step{Kind: workload.Compute, Time: t, Work: int32(len(b.p.Works))})
-}
-
-// messages sends so many bytes between pairs of ranks, in a group of each rank.
-func (b *builder) messages(list [][2]int32, bytes int64) {
-	c := b.comm(nil, 0)
-	for r := range b.p.Lists {
-		var steps []workload.Step
-		for _, m := range list {
-			call := workload.Call{Comm: c, Type: coll.Int8, Count: bytes}
-			switch int32(r) {
-			case m[0]:
-				call.Func, call.Peer = coll.Send, m[1]
-			case m[1]:
-				call.Func, call.Peer = coll.Recv, m[0]
-			default:
-				continue
-			}
-			steps = append(steps, workload.Step{Kind: workload.Issue, Call: int32(len(b.p.Calls))})
-			b.p.Calls = append(b.p.Calls, call)
-		}
-		if len(steps) > 0 {
-			steps = append(append([]workload.Step{{Kind: workload.GroupStart}}, steps...), workload.Step{Kind: workload.GroupEnd})
-		}
-		b.p.Lists[r].Steps = steps
-	}
 }

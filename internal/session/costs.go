@@ -56,6 +56,7 @@ type costing struct {
 	names   []string
 	caps    []units.GBps
 	loads   [][]load             // by call
+	plain   [][]float64          // by call: of the Needs of links, what the bytes alone are
 	ask     sim.Ask              // what the program needs of calls
 	grouped bool                 // the program has groups
 	rings   map[opKey]units.Time // see exchange
@@ -70,7 +71,7 @@ type load struct {
 
 func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error) {
 	c := &costing{m: m, p: p, opt: opt, comms: make([]*communicator, len(p.Comms)), known: map[opKey]*planned{}, calls: make([]*planned, len(p.Calls)),
-		links: map[string]int32{}, loads: make([][]load, len(p.Calls))}
+		links: map[string]int32{}, loads: make([][]load, len(p.Calls)), plain: make([][]float64, len(p.Calls))}
 	var err error
 	for i := range p.Comms {
 		if c.comms[i], err = m.communicator(int32(i), &p.Comms[i], p.Ranks()); err != nil {
@@ -129,7 +130,41 @@ func (c *costing) find(ctx context.Context) ([]job.Cost, error) {
 			return nil, err
 		}
 	}
+	c.partly(costs)
 	return costs, nil
+}
+
+// partly lessens what calls need on top of their bytes (fullest) where only some of
+// their links are shared with another communicator's calls: bursts on the others
+// meet nothing.
+func (c *costing) partly(costs []job.Cost) {
+	user := make([]int32, len(c.names)) // communicator + 1 that uses a link, -1: several do
+	for i := range c.plain {
+		root := c.p.Resources(c.p.Calls[i].Comm) + 1
+		for k := range c.plain[i] {
+			if u := &user[costs[i].Needs[k].Resource]; *u == 0 {
+				*u = root
+			} else if *u != root {
+				*u = -1
+			}
+		}
+	}
+	for i, plain := range c.plain {
+		var shared, all float64
+		for k := range plain {
+			all += plain[k]
+			if user[costs[i].Needs[k].Resource] < 0 {
+				shared += plain[k]
+			}
+		}
+		if all == 0 || message(c.p.Calls[i].Func) {
+			continue
+		}
+		for k := range plain {
+			n := &costs[i].Needs[k]
+			n.Share = plain[k] + (n.Share-plain[k])*shared/all
+		}
+	}
 }
 
 func message(f coll.Func) bool { return f == coll.Send || f == coll.Recv }
@@ -429,6 +464,7 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 		c.loads[i] = append(c.loads[i], load{id, l.Bytes})
 		if share := math.Min(1, float64(l.Ideal())*full/total); share >= 0.01 {
 			out.Needs = append(out.Needs, job.Need{Resource: id, Share: share})
+			c.plain[i] = append(c.plain[i], share/full)
 			out.Links = math.Max(out.Links, share)
 		}
 	}
