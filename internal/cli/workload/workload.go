@@ -40,6 +40,7 @@ Kineto traces are the job, and what lies beside them completes it.`
 type flags struct {
 	ranks     int
 	symmetric bool
+	faulty    bool // lint finds what is wrong
 }
 
 func (f *flags) add(c *cobra.Command) {
@@ -77,7 +78,7 @@ func read(a *cli.App, args []string, f flags) (*load.Job, error) {
 			}
 		}
 	}
-	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric})
+	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty})
 	if err != nil {
 		return nil, fail.Input(err)
 	}
@@ -121,7 +122,7 @@ type lintResult struct {
 }
 
 func lint(a *cli.App) *cobra.Command {
-	var f flags
+	f := flags{faulty: true}
 	c := &cobra.Command{Use: "lint FILE|DIR...", Short: "Check that a job can be carried out",
 		Long: `lint checks that members of a group issue the same calls in the same order and of
 the same sizes, that sends have receives, and that the job does not deadlock on a
