@@ -59,6 +59,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	for _, set := range []string{
 		"mkdir ci && cp dgx.xml ci && git init -q .",
 		"cp -r testdata/measured/h200x2/jobs/infer recording && rm recording/trace_graph*",
+		"cp testdata/packets/*.txt testdata/packets/perm.cm testdata/packets/leafspine.topo .",
 		"cp testdata/measured/h200x4/logs/info_4.log.gz nccl.log.gz",
 		"simccl topo fabric leaf-spine --hosts 2 --nets 8 --per-leaf 1 > net.json",
 		"simccl run all_reduce --sizes 64K --trace real.json > measured.txt && cp real.json sim.json && gzip sim.json",
@@ -117,8 +118,10 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 	for _, line := range []string{"run all_reduce --sizes 8 -g 2", "inspect -g 2", "explain all_reduce 8 -g 2", "diff all_reduce -g 2 --sizes 8 --b NCCL_ALGO=Ring",
 		"topo show", "topo lint testdata/topos/dgx-h100.xml", "topo diff testdata/topos/dgx-h100.xml testdata/topos/dgx-h200.xml", "topo convert", "topo fabric rail",
 		"graph -g 2", "tune -g 2", "plan all_reduce 1K -g 2", "check ci", "env", "trace validate a.json", "trace stats a.json", "trace diff a.json a.json",
-		"trace merge -o b.json a.json a.json", "bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2", "scenario show s.json", "scenario check s.json", "version", "topo list aws", "topo gen dgx-h100", "topo anonymize dgx-h100",
+		"trace merge -o b.json a.json a.json", "bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2", "scenario show s.json", "scenario check s.json",
+		"network run --ns3 testdata/packets/config.txt", "version", "topo list aws", "topo gen dgx-h100", "topo anonymize dgx-h100",
 		"sweep s.yaml --out swept", "sweep plan s.yaml", "sweep emit slurm s.yaml", "sweep merge swept", "sweep status swept",
+		"groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-2.xml",
 		"workload show testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric", "workload lint testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric"} {
 		out, errs, code := s.run(t, "simccl "+line+" --json")
 		if code != status.OK && code != status.Check {
