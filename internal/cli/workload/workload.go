@@ -287,10 +287,51 @@ result is simccl's text.`,
 	return c
 }
 
-// write writes text to a file, or to standard output where none is named.
+// result is what a command made, as --json prints it.
+type result struct {
+	Format string   `json:"format"`
+	Text   string   `json:"text,omitempty"` // where it went to standard output
+	Files  []string `json:"files"`
+	Lost   []string `json:"lost"` // what the format cannot say
+}
+
+// write writes simccl's text to a file, or to standard output where none is named.
 func write(a *cli.App, name, text string) error {
-	if name == "" || name == "-" {
-		return a.PrintText(text)
+	r := result{Format: "native", Files: []string{}, Lost: []string{}}
+	err := r.stream(a, name, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	return r.print(a, err)
+}
+
+// stream writes to a file, or to standard output: as a member of the document with
+// --json.
+func (r *result) stream(a *cli.App, name string, f func(io.Writer) error) error {
+	if name != "" && name != "-" {
+		w, err := newfile.Create(a.Path(name))
+		if err != nil {
+			return err
+		}
+		r.Files = append(r.Files, name)
+		return w.Finish(f(w))
 	}
-	return newfile.Write(a.Path(name), []byte(text))
+	if !a.JSON {
+		return f(a.Out)
+	}
+	var b strings.Builder
+	err := f(&b)
+	r.Text = b.String()
+	return err
+}
+
+// print prints the document of --json, or names what was lost.
+func (r *result) print(a *cli.App, err error) error {
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(r)
+	}
+	for _, what := range r.Lost {
+		a.Warn("%s does not say: %s", r.Format, what)
+	}
+	return nil
 }
