@@ -203,11 +203,15 @@ func rankOf(name string) int {
 	return -1
 }
 
+// maxText bounds what is held at once of a file, in bytes: a compressed file may be of
+// any length.
+const maxText = 2 << 30
+
 // part reads a file of a format.
 func (p *parts) part(in io.Reader, name string, format Format) error {
 	switch format {
 	case Native:
-		text, err := io.ReadAll(in)
+		text, err := io.ReadAll(io.LimitReader(in, maxText))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
