@@ -113,7 +113,8 @@ const overlapTable = "printf '%s\\n' '# torch 2.11.0+cu130 nccl (2, 28, 9) NVIDI
 // With --json every command that prints a result prints one JSON document.
 func TestEveryCommandSpeaksJSON(t *testing.T) {
 	s := newShell(t)
-	for _, set := range []string{overlapTable, "mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json", "simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json", "printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
+	for _, set := range []string{overlapTable, "mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json", "simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json",
+		"printf 'workload 1\\nranks 2\\ncomm w *\\nlist a 0-1\\n  call 0 w all_reduce float sum 8\\n' > job.txt && simccl workload show job.txt --json", "printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
 		if _, errs, status := s.run(t, set); status != 0 {
 			t.Fatalf("%s: %s", set, errs)
 		}
@@ -126,7 +127,8 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		"network run --ns3 testdata/packets/config.txt", "version", "topo list aws", "topo gen dgx-h100", "topo anonymize dgx-h100",
 		"overlap overlap.txt", "sweep s.yaml --out swept", "sweep plan s.yaml", "sweep emit slurm s.yaml", "sweep merge swept", "sweep status swept",
 		"groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-2.xml",
-		"workload show testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric", "workload lint testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric"} {
+		"workload show testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric", "workload lint testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric",
+		"workload convert job.txt", "workload slice job.txt", "workload scale job.txt --dp 4"} {
 		out, errs, code := s.run(t, "simccl "+line+" --json")
 		if code != status.OK && code != status.Check {
 			t.Errorf("%s: exit status %d: %s", line, code, errs)

@@ -31,6 +31,9 @@ func From(p *workload.Program) (traces []*Trace, groups map[string][]int32, lost
 	for r := range p.Of {
 		traces = append(traces, e.rank(r))
 	}
+	for range p.Marks {
+		e.lose("marks of iterations")
+	}
 	if p.Factor != nil {
 		e.lose("factors of slow ranks: times are longer instead")
 	}

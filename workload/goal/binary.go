@@ -25,7 +25,7 @@ func RecogniseBinary(head []byte) bool {
 // ReadBinary reads a schedule. Its parts may be in any order, so all of it is held.
 // The error is an *Error, or that of in.
 func ReadBinary(in io.Reader, file string) (*File, error) {
-	b, err := io.ReadAll(io.LimitReader(in, 8<<30))
+	b, err := io.ReadAll(io.LimitReader(in, 2<<30))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -183,6 +183,9 @@ func From(p *workload.Program) (f *File, lost []string, err error) {
 	for r := range p.Of {
 		e.rank(&f.Ranks[r], &p.Lists[p.Of[r]], p.FactorOf(r))
 	}
+	for range p.Marks {
+		e.lose("marks of iterations")
+	}
 	for _, what := range e.order {
 		lost = append(lost, fmt.Sprintf("%s (%d)", what, e.lost[what]))
 	}

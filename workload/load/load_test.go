@@ -82,6 +82,9 @@ func TestSamplesAreRecognised(t *testing.T) {
 // beside them adds to it.
 func TestTruth(t *testing.T) {
 	for _, mode := range []string{"ddp", "ep", "pp", "single", "tp"} {
+		if testing.Short() && mode != "pp" {
+			continue
+		}
 		t.Run(mode, func(t *testing.T) {
 			all := files(t, "truth/"+mode+"/*")
 			j, err := Load(all, Options{})

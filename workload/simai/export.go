@@ -33,6 +33,9 @@ func From(p *workload.Program) (f *File, lost []string, err error) {
 	if len(p.Lists) > 1 {
 		e.lose("differences between ranks: the rows are rank 0's")
 	}
+	for range p.Marks {
+		e.lose("marks of iterations")
+	}
 	for _, what := range e.order {
 		lost = append(lost, fmt.Sprintf("%s (%d)", what, e.lost[what]))
 	}

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/goal"
@@ -45,55 +43,40 @@ standard error.`,
 
 // writeAs writes a program in a format.
 func writeAs(a *cli.App, p *workload.Program, to, out string) error {
+	r := result{Format: to, Files: []string{}, Lost: []string{}}
+	var write func(io.Writer) error
 	switch to {
 	case "native":
-		return write(a, out, p.Format())
+		write = func(w io.Writer) error { _, err := io.WriteString(w, p.Format()); return err }
 	case "chakra":
-		return writeChakra(a, p, out)
+		return r.print(a, r.chakra(a, p, out))
 	case "goal", "goal-binary":
 		f, lost, err := goal.From(p)
 		if err != nil {
 			return fail.Input(err)
 		}
-		warn(a, to, lost)
-		if to == "goal" {
-			return stream(a, out, f.WriteText)
+		r.Lost = append(r.Lost, lost...)
+		write = f.WriteText
+		if to == "goal-binary" {
+			if write = f.WriteBinary; out == "" {
+				return fail.Usage("--to goal-binary needs --out FILE")
+			}
 		}
-		if out == "" {
-			return fail.Usage("--to goal-binary needs --out FILE")
-		}
-		return stream(a, out, f.WriteBinary)
 	case "simai":
 		f, lost, err := simai.From(p)
 		if err != nil {
 			return fail.Input(err)
 		}
-		warn(a, to, lost)
-		return stream(a, out, f.Write)
+		r.Lost = append(r.Lost, lost...)
+		write = f.Write
+	default:
+		return fail.Usage("--to %s: formats are %s", to, strings.Join(targets, ", "))
 	}
-	return fail.Usage("--to %s: formats are %s", to, strings.Join(targets, ", "))
+	return r.print(a, r.stream(a, out, write))
 }
 
-// warn names what a format cannot say.
-func warn(a *cli.App, format string, lost []string) {
-	for _, what := range lost {
-		a.Warn("%s does not say: %s", format, what)
-	}
-}
-
-// stream writes to a file, or to standard output.
-func stream(a *cli.App, name string, f func(io.Writer) error) error {
-	if name == "" || name == "-" {
-		return f(a.Out)
-	}
-	w, err := newfile.Create(a.Path(name))
-	if err != nil {
-		return err
-	}
-	return w.Finish(f(w))
-}
-
-func writeChakra(a *cli.App, p *workload.Program, prefix string) error {
+// chakra writes a trace a rank, and the members of groups.
+func (r *result) chakra(a *cli.App, p *workload.Program, prefix string) error {
 	if prefix == "" {
 		return fail.Usage("--to chakra needs --out PREFIX")
 	}
@@ -101,9 +84,9 @@ func writeChakra(a *cli.App, p *workload.Program, prefix string) error {
 	if err != nil {
 		return fail.Input(err)
 	}
-	warn(a, "chakra", lost)
-	for r, t := range traces {
-		if err := stream(a, fmt.Sprintf("%s.%d.et", prefix, r), t.Write); err != nil {
+	r.Lost = append(r.Lost, lost...)
+	for rank, t := range traces {
+		if err := r.stream(a, fmt.Sprintf("%s.%d.et", prefix, rank), t.Write); err != nil {
 			return err
 		}
 	}
@@ -111,5 +94,5 @@ func writeChakra(a *cli.App, p *workload.Program, prefix string) error {
 	if err != nil {
 		return err
 	}
-	return stream(a, prefix+".groups.json", func(w io.Writer) error { _, err := w.Write(append(bytes.TrimSpace(text), '\n')); return err })
+	return r.stream(a, prefix+".groups.json", func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
 }

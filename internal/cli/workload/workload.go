@@ -38,14 +38,15 @@ Kineto traces are the job, and what lies beside them completes it.`
 
 // Flags are those of all commands that read jobs.
 type Flags struct {
-	Ranks     int
-	Symmetric bool
+	ranks     int
+	symmetric bool
+	faulty    bool // lint finds what is wrong
 }
 
 // Add declares the options on a command.
 func (f *Flags) Add(c *cobra.Command) {
-	c.Flags().IntVar(&f.Ranks, "ranks", 0, "number of `N` ranks, where the files do not say or another is wanted")
-	c.Flags().BoolVar(&f.Symmetric, "symmetric", false, "ranks without a recording do what the first recorded rank does")
+	c.Flags().IntVar(&f.ranks, "ranks", 0, "number of `N` ranks, where the files do not say or another is wanted")
+	c.Flags().BoolVar(&f.symmetric, "symmetric", false, "ranks without a recording do what the first recorded rank does")
 }
 
 // some wants at least one argument.
@@ -78,7 +79,7 @@ func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
 			}
 		}
 	}
-	j, err := load.Load(files, load.Options{Ranks: f.Ranks, Symmetric: f.Symmetric})
+	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty})
 	if err != nil {
 		return nil, fail.Input(err)
 	}
@@ -122,7 +123,7 @@ type lintResult struct {
 }
 
 func lint(a *cli.App) *cobra.Command {
-	var f Flags
+	f := Flags{faulty: true}
 	c := &cobra.Command{Use: "lint FILE|DIR...", Short: "Check that a job can be carried out",
 		Long: `lint checks that members of a group issue the same calls in the same order and of
 the same sizes, that sends have receives, and that the job does not deadlock on a
@@ -287,10 +288,51 @@ result is simccl's text.`,
 	return c
 }
 
-// write writes text to a file, or to standard output where none is named.
+// result is what a command made, as --json prints it.
+type result struct {
+	Format string   `json:"format"`
+	Text   string   `json:"text,omitempty"` // where it went to standard output
+	Files  []string `json:"files"`
+	Lost   []string `json:"lost"` // what the format cannot say
+}
+
+// write writes simccl's text to a file, or to standard output where none is named.
 func write(a *cli.App, name, text string) error {
-	if name == "" || name == "-" {
-		return a.PrintText(text)
+	r := result{Format: "native", Files: []string{}, Lost: []string{}}
+	err := r.stream(a, name, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	return r.print(a, err)
+}
+
+// stream writes to a file, or to standard output: as a member of the document with
+// --json.
+func (r *result) stream(a *cli.App, name string, f func(io.Writer) error) error {
+	if name != "" && name != "-" {
+		w, err := newfile.Create(a.Path(name))
+		if err != nil {
+			return err
+		}
+		r.Files = append(r.Files, name)
+		return w.Finish(f(w))
 	}
-	return newfile.Write(a.Path(name), []byte(text))
+	if !a.JSON {
+		return f(a.Out)
+	}
+	var b strings.Builder
+	err := f(&b)
+	r.Text = b.String()
+	return err
+}
+
+// print prints the document of --json, or names what was lost.
+func (r *result) print(a *cli.App, err error) error {
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(r)
+	}
+	for _, what := range r.Lost {
+		a.Warn("%s does not say: %s", r.Format, what)
+	}
+	return nil
 }
