@@ -81,7 +81,7 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}}
+		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}, timer: never}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].peer
 			if e.hostRate == 0 {

@@ -128,7 +128,9 @@ func (e *engine) ccAck(h *host, f *frame, s *sender) {
 	case HPCC:
 		e.hpccAck(h, f, s)
 	case Timely:
-		e.timelyAck(f, s)
+		if f.flags&flagSack == 0 { // a report has no time
+			e.timelyAck(f, s)
+		}
 	case DCTCP:
 		e.dctcpAck(f, s)
 	}

@@ -45,7 +45,7 @@ type duration struct {
 
 // counters are what a worker counts.
 type counters struct {
-	pauses, marks, drops, lost, retx, dataHops, hops int64
+	pauses, marks, drops, lost, retx, timeouts, dataHops, hops int64
 }
 
 // worker holds the scratch memory of a goroutine.
@@ -212,6 +212,7 @@ func (e *engine) collect(windows int64) *Result {
 		r.Drops += c.drops
 		r.Lost += c.lost
 		r.Retransmitted += c.retx
+		r.Timeouts += c.timeouts
 		r.DataPacketHops += c.dataHops
 		r.FrameHops += c.hops
 	}

@@ -84,6 +84,7 @@ type Config struct {
 	AckFrom    int64      // bytes received in order from which each frame is acknowledged
 	AckChunk   int64      // before that, multiples of it are; 0: none
 	NackGap    units.Time // least time between two NAKs of one expected frame
+	Repair     Repair
 	Stop       units.Time // simulate until then; 0: to the end
 	Workers    int        // goroutines; 0 and 1: the caller alone
 	// Poll is called periodically; an error ends the run.
@@ -95,8 +96,9 @@ type FlowResult struct {
 	SrcPort uint16
 	Start   units.Time
 	// End is the arrival of the last acknowledgement at the sender, valid if Done.
-	End  units.Time
-	Done bool
+	End    units.Time
+	Done   bool
+	Failed bool // it gave up after Retries timeouts
 }
 
 // Result is what became of all.
@@ -109,6 +111,7 @@ type Result struct {
 	Drops          int64 // frames that found no buffer
 	Lost           int64 // frames lost on cables
 	Retransmitted  int64
+	Timeouts       int64
 	DataPacketHops int64 // data frames, each counted on each link
 	FrameHops      int64 // all frames
 	Windows        int64
@@ -222,6 +225,8 @@ func (c *Config) check() error {
 		return wrong("thresholds of %d bytes for a pause and %d to resume: the second is at most the first", c.Buffer.XOff, c.Buffer.XOn)
 	case c.AckFrom < 1:
 		return wrong("acknowledgements from %d bytes on: write at least 1", c.AckFrom)
+	case c.Repair.Timeout < 0 || c.Repair.Retries < 0:
+		return wrong("a timeout of %v and %d retries: write 0 or more", c.Repair.Timeout, c.Repair.Retries)
 	case c.NackGap < 0:
 		return wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}

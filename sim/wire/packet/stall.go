@@ -13,6 +13,7 @@ type Stall struct {
 	// because the next has paused it; empty if there is none.
 	Deadlock []int32
 	Stopped  bool // the time to simulate was over
+	Failed   int  // flows that gave up after their retries
 }
 
 // String explains it in a sentence.
@@ -28,6 +29,9 @@ func (s *Stall) String() string {
 	case s.Stopped:
 		return head + ": the time to simulate was over"
 	}
+	if s.Failed > 0 {
+		return fmt.Sprintf("%s: %d of them gave up after their retries", head, s.Failed)
+	}
 	return head + ": the last frames of a flow were lost, and no timer sends them again"
 }
 
@@ -40,6 +44,9 @@ func (e *engine) stall() *Stall {
 				s.First = int32(i)
 			}
 			s.Unfinished++
+			if e.result[i].Failed {
+				s.Failed++
+			}
 		}
 	}
 	if !s.Stopped {
