@@ -19,6 +19,7 @@ func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
 	if err := e.buildFlows(); err != nil {
 		return nil, err
 	}
+	e.plan()
 	return e, nil
 }
 

@@ -22,6 +22,8 @@ type link struct {
 	turn             uint8 // class served last
 	marks            bool  // ECN is on
 	lossy            bool
+	storm            bool   // paused all the time, whatever is asked for
+	asked            uint16 // classes that the neighbour has paused
 	to               int32
 	id, peer         int32
 	q                []queue // by class, of switches
@@ -90,6 +92,7 @@ type engine struct {
 	look     int64     // the window
 	hostRate int64
 	live     int
+	changes  []change // of faults, to come
 	workers  []worker
 	crowd    int            // frames in a window from which on all workers simulate
 	busy     sync.WaitGroup // workers in a phase
@@ -153,7 +156,7 @@ func (e *engine) run() (int64, error) {
 			}
 		}
 		windows++
-		end := now + e.look
+		end := e.cut(now, now+e.look)
 		if busy = e.window(end, busy); busy > 0 {
 			now = end
 		} else {
@@ -182,6 +185,16 @@ func (e *engine) settle() {
 
 const never = int64(1<<63 - 1)
 
+// stuck says that nothing is left to happen but the end of a fault.
+func (e *engine) stuck() bool {
+	for _, c := range e.changes {
+		if !c.begin {
+			return true
+		}
+	}
+	return false
+}
+
 // next returns when something happens at or after now.
 func (e *engine) next(now int64) int64 {
 	t := never
@@ -196,6 +209,9 @@ func (e *engine) next(now int64) int64 {
 	}
 	for i := range e.hosts {
 		t = min(t, e.hosts[i].nextEvent(e))
+	}
+	if t < never && len(e.changes) > 0 || e.stuck() {
+		t = min(t, e.changes[0].at)
 	}
 	if t == never {
 		return t

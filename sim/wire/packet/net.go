@@ -85,6 +85,7 @@ type Config struct {
 	AckChunk   int64      // before that, multiples of it are; 0: none
 	NackGap    units.Time // least time between two NAKs of one expected frame
 	Repair     Repair
+	Faults     []Fault    // of one cable they must not overlap
 	Stop       units.Time // simulate until then; 0: to the end
 	Workers    int        // goroutines; 0 and 1: the caller alone
 	// Poll is called periodically; an error ends the run.
@@ -143,6 +144,11 @@ func Check(n *Network, flows []Flow, c *Config) error {
 	}
 	if err := c.check(); err != nil {
 		return err
+	}
+	for i := range c.Faults {
+		if err := c.Faults[i].check(n, i); err != nil {
+			return err
+		}
 	}
 	for i := range flows {
 		f := &flows[i]

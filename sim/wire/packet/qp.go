@@ -181,7 +181,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if f.psn > s.una {
 		s.advance(f.psn)
 		s.moved, s.retries = f.at, 0
-		s.nxt = max(s.nxt, s.una) // a timeout may have gone back behind it
+		s.nxt = max(s.nxt, s.una) // a timeout may have set it back behind
 	}
 	if f.flags&flagSack != 0 {
 		s.reported(f.aux)

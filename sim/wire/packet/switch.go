@@ -137,9 +137,18 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame) {
 func (e *engine) pfc(w *worker, l *link, f *frame) {
 	if f.flags&flagPause != 0 {
 		w.pauses++
-		l.paused |= 1 << f.psn
+		l.asked |= 1 << f.psn
 	} else {
-		l.paused &^= 1 << f.psn
+		l.asked &^= 1 << f.psn
+	}
+	l.hold()
+}
+
+// hold sets the classes that may not start a frame.
+func (l *link) hold() {
+	l.paused = l.asked
+	if l.storm {
+		l.paused = ^uint16(1)
 	}
 }
 
