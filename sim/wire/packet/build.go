@@ -59,6 +59,12 @@ func (e *engine) buildLinks() {
 				}
 				l.q = make([]queue, e.classes)
 			}
+			if c := e.cfg.Buffer.Credits; c > 0 {
+				l.credit = make([]int64, e.classes)
+				for k := range l.credit {
+					l.credit[k] = c
+				}
+			}
 		}
 	}
 }
@@ -117,7 +123,7 @@ func (e *engine) buildSwitches() error {
 				s.shift[p]--
 			}
 		}
-		if s.base <= 0 {
+		if s.base <= 0 && b.Credits == 0 {
 			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
 				s.node, b.Bytes, n, b.Bytes-s.base)
 		}

@@ -28,6 +28,8 @@ type link struct {
 	id, peer         int32
 	q                []queue // by class, of switches
 	delay            int64
+	credit           []int64     // by class, of InfiniBand
+	returns          fifo        // credits on their way back
 	tx               [2]duration // of the two sizes seen last
 	wire             fifo        // what travels
 	rate             int64
@@ -205,6 +207,9 @@ func (e *engine) next(now int64) int64 {
 		}
 		if l.waiting&^l.paused != 0 {
 			t = min(t, l.free)
+		}
+		if !l.returns.empty() {
+			t = min(t, l.returns.front().at)
 		}
 	}
 	for i := range e.hosts {

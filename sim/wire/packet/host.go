@@ -83,6 +83,10 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 			}
 		}
 	}
+	if e.cfg.Buffer.Credits > 0 {
+		h.arrived = pullCredits(&e.links[h.out], 0, end, h.arrived)
+		insertion(h.arrived)
+	}
 	return len(h.arrived)
 }
 
@@ -129,7 +133,14 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 
 // arrive handles a frame that came to a host.
 func (e *engine) arrive(w *worker, h *host, f *frame) {
+	if l := &e.links[h.in]; l.credit != nil && f.flow >= 0 {
+		l.repay(f, f.at)
+	}
 	switch {
+	case f.flow == report:
+		l := &e.links[h.out]
+		l.credit[f.class] += int64(f.size)
+		e.gate(l)
 	case f.flow < 0:
 		e.pfc(w, &e.links[h.out], f)
 		if f.flags&flagPause != 0 {
@@ -156,6 +167,9 @@ func (e *engine) send(w *worker, h *host, now int64) {
 			h.acks.head++
 			h.inFlight = true
 			e.transmit(w, l, f, now, 0)
+			if l.credit != nil {
+				e.gate(l)
+			}
 			return
 		}
 	}

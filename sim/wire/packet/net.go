@@ -68,6 +68,9 @@ type Buffer struct {
 	// XOff and XOn, where set, are fixed thresholds of an ingress queue in bytes, in
 	// place of Shift: it pauses its neighbour from XOff on, and resumes it at XOn.
 	XOff, XOn int64
+	// Credits, where set, make links InfiniBand's: it is the buffer behind each link
+	// for each priority, in bytes. Nothing else of Buffer counts then.
+	Credits int64
 }
 
 // Config is how nodes behave.
@@ -227,6 +230,8 @@ func (c *Config) check() error {
 	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < 0 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0:
 		return wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift at most 40",
 			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
+	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Payload+f.Header):
+		return wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Payload+f.Header)
 	case c.Buffer.XOff < 0 || c.Buffer.XOn < 0 || c.Buffer.XOn > c.Buffer.XOff:
 		return wrong("thresholds of %d bytes for a pause and %d to resume: the second is at most the first", c.Buffer.XOff, c.Buffer.XOn)
 	case c.AckFrom < 1:

@@ -101,6 +101,9 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	}
 	s.last = f.size
 	e.transmit(w, l, &f, now, 0)
+	if l.credit != nil {
+		e.gate(l)
+	}
 	if e.cfg.CC.Kind == DCQCN {
 		e.tick(s, now)
 	}
