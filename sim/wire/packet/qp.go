@@ -26,6 +26,7 @@ type receiver struct {
 	lastNak  uint32
 	nakAt    int64 // before then no other NAK of the same frame
 	back     uint32
+	cnpAt    int64  // no notification before then
 	came     bitmap // frames above expected that came, with selective repeat
 }
 
@@ -106,6 +107,9 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	}
 	if e.cfg.CC.Kind == DCQCN {
 		e.tick(s, now)
+		if e.cfg.CC.ByteReset > 0 {
+			s.dcqcn.count(s, &e.cfg.CC)
+		}
 	}
 	switch {
 	case !full:
@@ -137,6 +141,13 @@ func (e *engine) receive(h *host, f *frame) bool {
 	r := &e.rcv[f.flow]
 	flags := flagAck | f.flags&flagCE
 	report := f.aux
+	if gap := int64(e.cfg.CC.CNPGap); gap > 0 && flags&flagCE != 0 {
+		if f.at < r.cnpAt {
+			flags &^= flagCE
+		} else {
+			r.cnpAt = f.at + gap
+		}
+	}
 	switch {
 	case e.cfg.Repair.Selective && f.psn >= r.expected:
 		if f.psn != r.expected {
