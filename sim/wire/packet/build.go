@@ -4,7 +4,7 @@ import "slices"
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd}
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd, paths: max(1, cfg.Paths)}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
@@ -154,7 +154,7 @@ func (e *engine) buildFlows() error {
 		}
 	}
 	e.slot = e.routes.longest()
-	e.hops = make([]int32, 2*e.slot*n)
+	e.hops = make([]int32, (1+e.paths)*e.slot*n)
 	e.ccBuild()
 	order := make([]int32, 0, n)
 	for i := range e.flows {

@@ -79,8 +79,9 @@ type engine struct {
 	classes  int // egress classes: control and one for each priority in use
 	classOf  [8]uint8
 	routes   routes
-	hops     []int32 // routes of flows: a slot each for data and acknowledgements
-	slot     int
+	hops     []int32 // routes of flows: a slot for acknowledgements, then those for data
+	slot     int     // most links of a route
+	paths    int     // routes of a flow
 	flows    []Flow
 	snd      []sender
 	rcv      []receiver

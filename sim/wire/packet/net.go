@@ -88,9 +88,12 @@ type Config struct {
 	AckChunk   int64      // before that, multiples of it are; 0: none
 	NackGap    units.Time // least time between two NAKs of one expected frame
 	Repair     Repair
-	Faults     []Fault    // of one cable they must not overlap
-	Stop       units.Time // simulate until then; 0: to the end
-	Workers    int        // goroutines; 0 and 1: the caller alone
+	// Paths is how many source ports, and so hashed paths, a flow's frames take in
+	// turn; 0 and 1: one. More than one needs Repair.Selective with Reorder.
+	Paths   int
+	Faults  []Fault    // of one cable they must not overlap
+	Stop    units.Time // simulate until then; 0: to the end
+	Workers int        // goroutines; 0 and 1: the caller alone
 	// Poll is called periodically; an error ends the run.
 	Poll func() error
 }
@@ -238,6 +241,8 @@ func (c *Config) check() error {
 		return wrong("acknowledgements from %d bytes on: write at least 1", c.AckFrom)
 	case c.Repair.Timeout < 0 || c.Repair.Retries < 0:
 		return wrong("a timeout of %v and %d retries: write 0 or more", c.Repair.Timeout, c.Repair.Retries)
+	case c.Paths < 0 || c.Paths > 1024 || c.Paths > 1 && (!c.Repair.Selective || c.Repair.Reorder == 0):
+		return wrong("%d paths a flow: write 1 to 1024; for more than one, receivers must take frames out of order (Repair.Selective, Reorder)", c.Paths)
 	case c.NackGap < 0:
 		return wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}

@@ -38,15 +38,17 @@ func (e *engine) open(h *host, id int32, now int64) {
 	if !known {
 		port = firstPort
 	}
-	h.sports[f.Dst] = port + 1
-	base := 2 * e.slot * int(id)
-	e.routes.fill(e.hops[base:], f.Src, f.Dst, port, f.DstPort)
-	e.routes.fill(e.hops[base+e.slot:], f.Dst, f.Src, f.DstPort, port)
-	e.rcv[id].back = uint32(base + e.slot)
+	h.sports[f.Dst] = port + uint16(e.paths)
+	base := (1 + e.paths) * e.slot * int(id)
+	for k := range e.paths {
+		e.routes.fill(e.hops[base+(1+k)*e.slot:], f.Src, f.Dst, port+uint16(k), f.DstPort)
+	}
+	e.routes.fill(e.hops[base:], f.Dst, f.Src, f.DstPort, port)
+	e.rcv[id].back = uint32(base)
 	line := e.links[h.out].rate
 	payload := int64(e.cfg.Frames.Payload)
 	*s = sender{bytes: f.Bytes, frames: uint32((f.Bytes + payload - 1) / payload), nextAvail: now, rate: line, line: line,
-		window: e.cfg.CC.Window, route: uint32(base), class: e.classOf[f.Priority]}
+		window: e.cfg.CC.Window, route: uint32(base + e.slot), class: e.classOf[f.Priority]}
 	if f.Window > 0 {
 		s.window = f.Window
 	}
@@ -92,7 +94,11 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		full = size == e.cfg.Frames.Payload
 	}
 	size += e.cfg.Frames.Header
-	f := frame{flow: id, psn: psn, route: s.route, size: uint16(size), class: s.class}
+	route := s.route
+	if e.paths > 1 {
+		route += uint32(e.slot) * (psn % uint32(e.paths))
+	}
+	f := frame{flow: id, psn: psn, route: route, size: uint16(size), class: s.class}
 	e.ccStamp(&f, now)
 	if t := int64(e.cfg.Repair.Timeout); t > 0 {
 		if s.una+1 == s.nxt {
@@ -198,7 +204,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		s.nxt = max(s.nxt, s.una) // a timeout may have set it back behind
 	}
 	if f.flags&flagSack != 0 {
-		s.reported(f.aux)
+		s.reported(f.aux, e.cfg.Repair.Reorder)
 	}
 	if s.una >= s.frames {
 		s.ended = true

@@ -13,6 +13,9 @@ type Repair struct {
 	Timeout units.Time
 	// Retries is after how many timeouts without progress a flow fails; 0: never.
 	Retries int32
+	// Reorder is by how many frames one may be overtaken before it counts as lost,
+	// with Selective: paths of different lengths of queues need it.
+	Reorder uint32
 }
 
 // bitmap is a ring of bits by frame number, of a window that grows.
@@ -74,12 +77,14 @@ func (s *sender) advance(to uint32) {
 }
 
 // reported handles a report that a frame came out of order.
-func (s *sender) reported(psn uint32) {
+func (s *sender) reported(psn, reorder uint32) {
 	if psn < s.una || psn >= s.nxt {
 		return
 	}
 	s.gaps.came.set(psn, s.una)
-	s.gaps.high = max(s.gaps.high, psn)
+	if psn >= reorder {
+		s.gaps.high = max(s.gaps.high, psn-reorder)
+	}
 }
 
 // take handles a data frame at a receiver with selective repeat.

@@ -102,3 +102,35 @@ func TestNoAllocationPerPacket(t *testing.T) {
 		t.Errorf("%.0f allocations, and %.0f for eight times the packets", small, large)
 	}
 }
+
+// TestSpray: over eight equal spines, a permutation that hashes onto few of them
+// is faster when each flow takes 64 paths in turn, and nothing is sent again.
+func TestSpray(t *testing.T) {
+	n := leafSpine(4, 8, 8, 100e9, 0)
+	var flows []Flow
+	for i := range 32 {
+		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 11) % 32), Bytes: 4_000_000, Priority: 3, DstPort: 100})
+	}
+	end := func(paths int) (units.Time, *Result) {
+		c := settings(NoCC)
+		c.Buffer.Bytes, c.Marking, c.Paths = 32<<20, nil, paths
+		c.Repair = Repair{Selective: true, Timeout: units.Millisecond, Reorder: 1 << 20}
+		r, err := Run(n, flows, c)
+		if err != nil || r.Stall != nil {
+			t.Fatalf("%v, %v", err, r.Stall)
+		}
+		var last units.Time
+		for _, f := range r.Flows {
+			last = max(last, f.End)
+		}
+		return last, r
+	}
+	one, _ := end(1)
+	many, r := end(64)
+	if r.Retransmitted > 0 || r.Timeouts > 0 || float64(many) > 0.75*float64(one) {
+		t.Errorf("64 paths: %v, one: %v; %s", many, one, brief(r))
+	}
+	if ideal := 4e6 * 1.048 * 8 / 1e5; many.Micros() > 1.35*ideal {
+		t.Errorf("64 paths: %v, ideal %.0f us", many, ideal)
+	}
+}
