@@ -48,7 +48,7 @@ func (v *Override) apply(x *ns3.Scenario) error {
 		return fail.Usage("{Repair} %q: write gbn or sr", v.Repair)
 	}
 	if !(v.TimeoutUs >= 0 && v.TimeoutUs <= 1e9) || v.Retries < 0 || v.Credits < 0 || v.Paths < 0 {
-		return fail.Usage("{Timeout} %g, {Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.TimeoutUs, v.Retries, v.Paths, v.Credits)
+		return fail.Usage("{RepairTimeout} %g, {Retries} %d, {Paths} %d, {Credits} %d: none may be negative", v.TimeoutUs, v.Retries, v.Paths, v.Credits)
 	}
 	c.Repair.Timeout, c.Repair.Retries = units.FromMicros(v.TimeoutUs), int32(min(v.Retries, 1<<30))
 	c.Buffer.Credits, c.Paths = v.Credits, v.Paths

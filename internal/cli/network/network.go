@@ -37,7 +37,7 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 		RunE: func(*cobra.Command, []string) error {
 			r, err := simulate(ns3, cc, h, o)
 			if err != nil {
-				return err
+				return cli.AsFlags(err)
 			}
 			if *json {
 				return p.Encode("", false, r)
