@@ -19,6 +19,9 @@ func (l Layout) Size() units.Bytes { return max(l.InputAt+l.Input, l.OutputAt+l.
 
 // Layout returns the memory of a rank.
 func (p *Plan) Layout(rank int32) Layout {
+	if p.members != nil {
+		return p.joinedLayout(rank)
+	}
 	r := &p.Req
 	count := units.Bytes(r.Count) * r.Type.Size()
 	all := count * units.Bytes(p.Comm.NRanks)

@@ -23,6 +23,14 @@ type Request struct {
 	// SlowNVLS is set where the cost model gives NVLS all-reduce less than the
 	// rules' SlowNVLS: between nodes NCCL then cuts it smaller.
 	SlowNVLS bool
+	// Cut is what each channel does where the operation shares its kernel with
+	// others (plan/launch); nil for an operation alone.
+	Cut *Cut
+	// Direct: the buffers are registered, so that a peer on the node stores into the
+	// receiver's own; nothing is copied out of a FIFO.
+	Direct bool
+	// Misalign is by how many bytes the buffers begin behind an aligned address.
+	Misalign int64
 	Params   Params
 }
 

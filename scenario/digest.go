@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/simccl/simccl/sim/gpu"
 )
 
 // Digest identifies a Spec by what it says and by the contents of its input
@@ -39,7 +41,9 @@ func (m *Site) digest(spec *Spec) string {
 	put := func(what string, data []byte) { fmt.Fprintf(h, "%s %d\n%s\n", what, len(data), data) }
 	put("spec", s.JSON())
 	put("topologies", []byte(m.Digest))
-	put("class", m.Class.Format())
+	put("class", m.Class.FormatOf(func(q gpu.Quantity) bool {
+		return q.For == "" || q.For == "windows" && s.Workload.Buffers != "" || q.For == "blocking" && s.Engine.Blocking > 0
+	}))
 	if m.Network != nil {
 		put("fabric", m.Network.Format())
 	}
@@ -55,6 +59,9 @@ func (m *Site) digest(spec *Spec) string {
 // fileSettings name input files; the digest has their contents in place of their
 // names.
 var fileSettings = []string{"NCCL_CONF_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_FILE"}
+
+// NamesFile reports whether a setting's value is the name of an input file.
+func NamesFile(setting string) bool { return slices.Contains(fileSettings, setting) }
 
 // Shard is the i-th of n parts of count points: those whose index is i modulo n,
 // so that neighbours, which cost about the same, go to different shards.

@@ -34,6 +34,24 @@ func Run(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 	return r.Result(), r.Write(ctx, Listener{})
 }
 
+// RunOn simulates a Spec on a machine that is already loaded: that of another Spec
+// with the same Machine, NCCL and Network. Several may run on one Site.
+func RunOn(ctx context.Context, site *Site, spec Spec, opt Options) (*Result, error) {
+	r, err := On(site, spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	for _, err := range r.Rows(ctx) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r.Result(), r.Write(ctx, Listener{})
+}
+
 // Running is a Spec that was loaded and is ready to be simulated.
 type Running struct {
 	Spec Spec
@@ -238,7 +256,10 @@ func (r *Running) notes() []string {
 // Plan chooses and plans one operation. With prove it proves the plan unless the
 // Spec forbids it or the plan is too large. It is safe for concurrent use.
 func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
-	pl, choice, err := r.Site.Comm.Plan(o.Op(r.fn))
+	if out, ok, err := r.windows(o, prove); ok || err != nil {
+		return out, err
+	}
+	pl, choice, err := r.Site.Comm.Plan(r.op(o))
 	if err != nil {
 		return Outcome{}, &OperationError{r.fn, o.Count, err}
 	}
@@ -275,6 +296,9 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 	if err != nil {
 		return Outcome{}, err
 	}
+	if r.grouped() {
+		return r.group(ctx, o, out, progress)
+	}
 	return r.execute(ctx, out, sink, opt, progress)
 }
 
@@ -282,11 +306,15 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if r.Spec.Engine.Fidelity == "alpha" {
 		return r.formula(o, sink)
 	}
+	if o.Kernel != nil || o.Copies != nil {
+		return r.lockstep(ctx, o, sink)
+	}
 	x, err := r.Site.Executor(&r.Spec, opt, progress)
 	if err != nil {
 		return Outcome{}, err
 	}
 	o.Result, err = x.Run(ctx, exec.One(o.Plan), sink)
+	r.hostTimed(&o)
 	return o, err
 }
 
@@ -296,7 +324,7 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 	if sink != trace.Discard {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha with a trace", Missing: "a formula has no events; write step"}
 	}
-	o.Result = exec.Result{Elapsed: units.FromMicros(float64(o.Choice.TimeUs)), Finish: make([]units.Time, r.Site.Comm.NRanks), Wrong: -1,
+	o.Result = exec.Result{Elapsed: units.FromMicros(o.modelUs()), Finish: make([]units.Time, r.Site.Comm.NRanks), Wrong: -1,
 		Account: exec.Account{Method: exec.Formula}}
 	if r.Site.Comm.NRanks == 1 {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha of one rank", Missing: "NCCL copies and has no formula for it; write step"}

@@ -90,8 +90,19 @@ type Workload struct {
 	Reductions []string `json:"reductions,omitempty"`
 	// Root is the root rank; -1 takes each rank, one after the other.
 	Root int `json:"root,omitempty"`
+	// Group is how many operations each NCCL group has (nccl-tests' -m): they are launched
+	// together, and times are of one of them; 0 means 1.
+	Group int `json:"group,omitempty"`
 	// Cycles is how often all sizes are run; 0 means 1.
 	Cycles int `json:"cycles,omitempty"`
+	// Buffers: "plain" (also ""), "registered" (ncclCommRegister), or "windows",
+	// symmetric windows that all ranks registered together; allocated by ncclMemAlloc.
+	Buffers string `json:"buffers,omitempty"`
+	// CTAPolicy is the communicator's: 0 default, 1 efficiency, 2 no blocks.
+	// NCCL_CTA_POLICY outranks it.
+	CTAPolicy int `json:"ctaPolicy,omitempty"`
+	// Unalign is by how many elements buffers begin later than aligned ones.
+	Unalign int `json:"unalign,omitempty"`
 }
 
 // Range is a sweep of sizes that nccl-tests rounds to whole elements of all
@@ -124,6 +135,11 @@ type Engine struct {
 	// for equal shares of the GPUs; both 0: a process a GPU.
 	Processes int `json:"processes,omitempty"`
 	Threads   int `json:"threads,omitempty"`
+	// Blocking: 1, the host waits for each operation and then for its other threads; 2,
+	// for the operation alone; 0, it launches without a pause. Eager launches only.
+	Blocking int `json:"blocking,omitempty"`
+	// CPUTime reports the host's time to launch in place of the operation's.
+	CPUTime bool `json:"cpuTime,omitempty"`
 	// NoProof leaves out the proof that each plan computes what it should.
 	NoProof bool `json:"noProof,omitempty"`
 	// Rivals simulates every algorithm and protocol that NCCL might have taken,

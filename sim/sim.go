@@ -48,6 +48,8 @@ type Config struct {
 	// Kernels is how many operations are simulated back to back, of which the
 	// period is taken; 0 means 3, and fewer for plans of many steps.
 	Kernels int
+	// Late is by rank how much later its first kernel is launched; nil for no rank.
+	Late []units.Time
 	// Seed starts the jitter's streams. NoJitter switches it off; beyond
 	// JitterRanks ranks it is always off.
 	Seed     uint64
@@ -260,7 +262,7 @@ func (x *Executor) model() wire.Model {
 // runs.
 func (x *Executor) build(ctx context.Context, p *plan.Plan, sink trace.Sink) (e *engine.Engine, fold *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
-		Down: x.cfg.down(), Kernels: x.cfg.Kernels}
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late}
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
 		o.Jitter = x.class.Jitter
 	}
@@ -278,7 +280,7 @@ func (x *Executor) build(ctx context.Context, p *plan.Plan, sink trace.Sink) (e 
 // lay fills in groups and connections: of representatives, where ranks fold, or of
 // all ranks. A trace reports each rank, and jitter makes them different.
 func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.Quotient, error) {
-	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) {
+	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) && j.Plan.Members() == nil {
 		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
 		if q, err := fold.Lay(e, j, &c); q != nil || err != nil {
 			return q, err

@@ -225,7 +225,7 @@ func (w *Table) throughSwitch(op *plan.Op, connOf func(int32) plan.Conn) error {
 	for _, id := range op.From {
 		if c := connOf(id); c.Kind == connect.NVLSRoute {
 			pulled = c.Dst
-			if err := w.toSwitch(c.Src, true); err != nil {
+			if err := w.ToSwitch(c.Src, true); err != nil {
 				return err
 			}
 		}
@@ -233,24 +233,25 @@ func (w *Table) throughSwitch(op *plan.Op, connOf func(int32) plan.Conn) error {
 	for _, id := range op.To {
 		if c := connOf(id); c.Kind == connect.NVLSRoute {
 			spread = c.Src
-			if err := w.toSwitch(c.Dst, false); err != nil {
+			if err := w.ToSwitch(c.Dst, false); err != nil {
 				return err
 			}
 		}
 	}
 	if pulled >= 0 {
-		if err := w.toSwitch(pulled, false); err != nil {
+		if err := w.ToSwitch(pulled, false); err != nil {
 			return err
 		}
 	}
 	if spread >= 0 {
-		return w.toSwitch(spread, true)
+		return w.ToSwitch(spread, true)
 	}
 	return nil
 }
 
-// toSwitch adds the link between a rank's GPU and its NVLink switch.
-func (w *Table) toSwitch(rank int32, out bool) error {
+// ToSwitch adds the link between a rank's GPU and its NVLink switch, out of the GPU or
+// in.
+func (w *Table) ToSwitch(rank int32, out bool) error {
 	node, g := w.GPU(rank)
 	s := w.Systems[node]
 	g = s.Device(g)
