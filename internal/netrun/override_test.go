@@ -36,7 +36,7 @@ func TestOverrides(t *testing.T) {
 		{Override{CC: "none", Credits: 100_000}, func(r *Report) bool { return r.Pauses == 0 && r.Unfinished == "" }},
 		{Override{Faults: []string{"1-7:slow=0.1"}}, func(r *Report) bool { return victim(r) > 2*victim(plain) }},
 		{Override{Faults: []string{"0-7:down@100-300"}, TimeoutUs: 500}, func(r *Report) bool { return r.Lost > 0 && r.Retransmitted > 0 && r.Unfinished == "" }},
-		// Node 8 pauses node 7: the trunk stands still for 2 ms.
+		// Node 8 pauses node 7: the trunk carries nothing for 2 ms.
 		{Override{Faults: []string{"7-8:storm@100-2100"}}, func(r *Report) bool { return victim(r) > 2_000_000 && r.MakespanNs > plain.MakespanNs+500_000 }},
 	} {
 		r, err := runExample(t, c.v)
