@@ -200,6 +200,7 @@ type Op struct {
 	Type    coll.DataType
 	RedOp   coll.RedOp
 	Root    int32
+	Peer    int32 // of coll.Send, a message from Root: the receiver
 	InPlace bool
 	Buffers Buffers
 	// Graph: the operation is captured in a CUDA graph.
@@ -215,7 +216,7 @@ type Op struct {
 // where NCCL only copies, and for send/recv operations nothing is chosen and
 // the Choice is zero.
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
-	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, InPlace: o.InPlace, Misalign: o.Misalign,
+	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, Peer: o.Peer, InPlace: o.InPlace, Misalign: o.Misalign,
 		SlowNVLS: c.slowNVLS(), Params: c.Params.Plan}
 	if c.NRanks == 1 || o.Count == 0 {
 		return r, tuning.Choice{}, nil

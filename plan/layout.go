@@ -89,6 +89,10 @@ func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
 		}
 	case coll.Broadcast:
 		yield(0, count, Places{r.Root, 0})
+	case coll.Send:
+		if rank == r.Peer {
+			yield(0, count, Places{r.Root, 0})
+		}
 	case coll.SendRecv:
 		yield(0, count, Places{(rank - 1 + n) % n, 0})
 	case coll.Scatter:

@@ -14,7 +14,8 @@ type Request struct {
 	Count    int64 // elements, with NCCL's meaning of count per operation
 	Type     coll.DataType
 	Op       coll.RedOp // AllReduce, ReduceScatter and Reduce only
-	Root     int32      // rooted operations only
+	Root     int32      // rooted operations only; of coll.Send, a message, the sender
+	Peer     int32      // of coll.Send: the receiver
 	InPlace  bool
 	Algo     coll.Algorithm // ignored for send/recv operations
 	Proto    coll.Protocol  // likewise

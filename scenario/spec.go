@@ -81,6 +81,9 @@ type Network struct {
 type Workload struct {
 	// Op is the operation as nccl-tests calls it: "all_reduce".
 	Op string `json:"op"`
+	// Job is a file with a job of several operations (docs/JOBS.md), in place of all
+	// else here; RunJob runs it.
+	Job string `json:"job,omitempty"`
 	// Sizes are in bytes, each "8", "1M", "1G" (binary): exactly these. Empty:
 	// those of Range.
 	Sizes []string `json:"sizes,omitempty"`
@@ -117,7 +120,8 @@ type Range struct {
 
 // Engine says how times are found.
 type Engine struct {
-	// Fidelity: "alpha", NCCL's own formula; "step", an ideal network; "flow",
+	// Fidelity: "alpha", NCCL's own formula; "step", an ideal network; "share", of a
+	// job, each call simulated by itself and links shared by what it needs; "flow",
 	// the network of Network.Fabric. "": flow with a fabric, else step.
 	Fidelity string `json:"fidelity,omitempty"`
 	// Fold: "auto" (also ""), "exact", "near" or "off".

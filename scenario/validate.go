@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -90,6 +91,12 @@ func (c *checks) env(env map[string]string) {
 }
 
 func (c *checks) workload(w *Workload) {
+	if w.Job != "" {
+		if !reflect.DeepEqual(*w, Workload{Job: w.Job}) {
+			c.add("workload.job", w.Job, "takes the place of operation and sizes", "leave one of them out")
+		}
+		return
+	}
 	f, err := coll.ParseFunc(w.Op)
 	if err != nil {
 		c.add("workload.op", w.Op, err.Error(), "")
@@ -123,7 +130,11 @@ const maxGroup = 1024
 
 func (c *checks) engine(s *Spec) {
 	e := &s.Engine
-	c.word("engine.fidelity", e.Fidelity, "alpha", "step", "flow")
+	words := []string{"alpha", "step", "flow"}
+	if s.Workload.Job != "" {
+		words = []string{"alpha", "step", "share"}
+	}
+	c.word("engine.fidelity", e.Fidelity, words...)
 	c.word("engine.fold", e.Fold, Folds()...)
 	c.word("engine.skip", e.Skip, "auto", "off")
 	c.word("engine.jitter", e.Jitter, "drawn", "off")

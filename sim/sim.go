@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/sim/internal/fluid"
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/internal/tap"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
@@ -82,10 +83,15 @@ type Config struct {
 	// Wire makes the model of links that a run uses, without links yet; nil for
 	// fluid.New, which shares them max-min.
 	Wire func() wire.Model
+	// Place is where the communicator is in the cluster whose names its links have.
+	Place Place
 	// Trace chooses what is reported to a sink; the zero Options are collectives
 	// only, DetailStep is all of a step.
 	Trace TraceOptions
 }
+
+// Place says where a communicator over a part of a cluster is in it.
+type Place = route.Place
 
 // JitterRanks is the largest communicator that is simulated with jitter: in a
 // longer pipeline its effect on the whole falls as 1/ranks.
@@ -262,7 +268,7 @@ func (x *Executor) model() wire.Model {
 // runs.
 func (x *Executor) build(ctx context.Context, p *plan.Plan, sink trace.Sink) (e *engine.Engine, fold *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
-		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late}
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place}
 	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
 		o.Jitter = x.class.Jitter
 	}

@@ -25,7 +25,7 @@ type p2p struct {
 // newP2P computes the schedule of rounds and the channel counts
 // (enqueue.cc:1052-1056).
 func newP2P(b base) (plan.Generator, error) {
-	if r := &b.req; r.Count == 0 && r.Func != coll.SendRecv {
+	if r := &b.req; r.Count == 0 && r.Func != coll.SendRecv && r.Func != coll.Send {
 		return noOps{}, nil
 	}
 	sizer, err := transfer.New(b.comm, b.req.Params, b.req.Func.String())
@@ -93,6 +93,14 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 			recv.Bytes = bytes
 		}
 	}
+	if g.req.Func == coll.Send && g.Of(root, g.req.Peer) == round {
+		if rank == root && to == g.req.Peer {
+			send.Bytes = bytes
+		}
+		if rank == g.req.Peer && from == root {
+			recv.Bytes = bytes
+		}
+	}
 	if to == rank && g.req.InPlace {
 		send.Bytes, recv.Bytes = -1, -1
 	}
@@ -116,6 +124,11 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 	c, n := g.comm, int32(g.comm.NRanks)
 	var some [2]int
 	switch {
+	case g.req.Func == coll.Send:
+		if rank == g.req.Root || rank == g.req.Peer {
+			do(g.Of(g.req.Root, g.req.Peer))
+		}
+		return
 	case g.req.Func == coll.SendRecv:
 		some = [2]int{g.Of(rank, (rank+1)%n), g.Of((rank-1+n)%n, rank)}
 	case g.req.Func == coll.Gather && rank != g.req.Root:
@@ -304,6 +317,8 @@ func (g *p2p) Conn(c *plan.Conn) {
 	switch g.req.Func {
 	case coll.SendRecv:
 		dst = (id + 1) % n
+	case coll.Send:
+		dst = g.req.Peer
 	case coll.AllToAll:
 		src, dst = id/n, id%n
 	case coll.Scatter:

@@ -73,6 +73,7 @@ type Class struct {
 	Sym    SymCost
 	Copy   CopyCost
 	Works  WorksCost
+	Share  SharingCost
 	Jitter JitterCost
 	Net    NIC
 }
@@ -174,6 +175,25 @@ type OneRankCost struct {
 	// L2Rate and MemoryRate are bytes read plus bytes written by time, of what is
 	// in L2 and of what is not.
 	L2Rate, MemoryRate float64
+}
+
+// SharingCost is how kernels of collectives and compute share a GPU.
+type SharingCost struct {
+	// SMs is how many the GPU has.
+	SMs float64
+	// Busy is by how much longer a collective's kernels take while compute holds all
+	// other SMs, and Traffic by how much on top while it uses all of MemoryRate: 0.5
+	// is half as long again.
+	Busy, Traffic float64
+	// Tail is by how much longer a compute kernel of one wave of blocks takes while
+	// some of its blocks wait for SMs, at most its own time.
+	Tail float64
+	// Unknown is by how much longer compute takes beside collectives where its blocks
+	// are not known.
+	Unknown float64
+	// Start is what starting a kernel of a collective takes of the GPU's work
+	// distributor, which starts and retires one at a time.
+	Start float64
 }
 
 // JitterCost lets equal channels drift apart.

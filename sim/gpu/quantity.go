@@ -46,6 +46,7 @@ func Quantities() []Quantity {
 	for i := range all[blocking:] {
 		all[blocking+i].For = "blocking"
 	}
+	sharingQuantities(add)
 	for i := range all[early:] {
 		all[early+i].Late = true
 	}
@@ -177,6 +178,15 @@ func symmetricQuantities(add adder) {
 	add("ce_batch", "us", 0, 1e3, "the same of a batch of several", func(c *Class) *float64 { return &c.Copy.Batch })
 	add("ce_node", "us", 0, 1e3, "the same of each in a CUDA graph", func(c *Class) *float64 { return &c.Copy.Node })
 	add("ce_rate", "GB/s", tiny, 1e5, "copy engines: rate of a copy to a peer while the peer copies back", func(c *Class) *float64 { return &c.Copy.Rate })
+}
+
+func sharingQuantities(add adder) {
+	add("sm_count", "1", 1, 1e4, "SMs of a GPU", func(c *Class) *float64 { return &c.Share.SMs })
+	add("beside_busy", "1", 0, 100, "by how much longer a collective's kernels take while compute holds the other SMs", func(c *Class) *float64 { return &c.Share.Busy })
+	add("beside_traffic", "1", 0, 100, "on top where compute uses all of the memory's rate", func(c *Class) *float64 { return &c.Share.Traffic })
+	add("beside_tail", "us", 0, 1e6, "by how much longer a compute kernel of one wave takes while blocks of it wait for SMs, at most its own time", func(c *Class) *float64 { return &c.Share.Tail })
+	add("beside_unknown", "1", 1, 100, "by how much longer compute of unknown blocks takes beside collectives", func(c *Class) *float64 { return &c.Share.Unknown })
+	add("beside_start", "us", 0, 1e3, "a collective's kernel on the GPU's work distributor, which no other starts on at the time", func(c *Class) *float64 { return &c.Share.Start })
 }
 
 func netQuantities(add adder) {

@@ -166,6 +166,8 @@ type Engine struct {
 	Cancelled func() error
 	fetched   int64 // ops taken up
 	Ops       int64 // in all, where report is set
+	// Ended, if not nil, is called where a device's last kernel ends.
+	Ended func(device int32, at units.Time)
 	// Skipped is the time of the periods of a steady state that were counted in
 	// place of being simulated, and Periods how many those are.
 	Skipped       units.Time
@@ -186,6 +188,8 @@ type Options struct {
 	Jitter  gpu.JitterCost
 	Kernels int          // to run back to back, 0: as many as the period takes
 	Late    []units.Time // by rank: how much later its first kernel is launched; nil for no rank
+	// Place is where the communicator is in a cluster.
+	Place route.Place
 }
 
 // New makes an engine of one job, without groups and connections yet.
@@ -194,7 +198,9 @@ func New(o *Options, p *plan.Plan) *Engine {
 	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output))}
 	j.Kernels = j.kernelsFor(o.Kernels)
 	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter}
-	e.Net = host.New(&host.Options{Class: e.Class, Table: route.New(p.Comm, o.Systems, e.Class, e.Wire), Model: e.Wire, Queue: &e.Queue,
+	table := route.New(p.Comm, o.Systems, e.Class, e.Wire)
+	table.Place = o.Place
+	e.Net = host.New(&host.Options{Class: e.Class, Table: table, Model: e.Wire, Queue: &e.Queue,
 		Kernels: e, Plan: p, Seed: e.seed, Down: e.down, Settings: o.Network})
 	if p.OneRank() != plan.NotOneRank {
 		e.layMemory(j)
@@ -485,6 +491,9 @@ func (e *Engine) kernelDone(di int32, at units.Time) {
 	if d.Done < d.Job.Kernels {
 		e.startKernel(di, at+d.Job.Gap)
 		return
+	}
+	if e.Ended != nil {
+		e.Ended(di, at)
 	}
 	if e.running--; e.running == 0 {
 		e.Events = e.Queue.Handled() + e.skippedEvents

@@ -121,16 +121,16 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 // keep removes all GPUs but those with the given local ranks, which it ignores
 // where there are no such.
 func (v *Host) keep(ranks []int) {
-	var kept, dropped []*decl.Element
+	var kept, rest []*decl.Element
 	for i, g := range v.GPUs {
 		if slices.Contains(ranks, i) {
 			g.SetDefault("dev", strconv.Itoa(i)) // the device stays what it is
 			kept = append(kept, g)
 		} else {
-			dropped = append(dropped, g)
+			rest = append(rest, g)
 		}
 	}
-	removeAll(v.root, dropped)
+	removeAll(v.root, rest)
 	v.GPUs = kept
 }
 
