@@ -30,6 +30,9 @@ var FlagNames = map[string]string{
 	"Library": "--libnccl", "Multicast": "--multicast", "Compare": "--compare", "Trace": "--trace", "Limit": "--limit", "Ranks": "--nranks",
 	// Members of a perftest.Request, where they are not called so above.
 	"QPs": "-q", "Seconds": "-D", "Depth": "-t", "SL": "-S", "TrafficClass": "--tclass", "QPTimeout": "-u", "TCP": "-p", "Serve": "--serve", "Listen": "--listen", "Size": "-s",
+	// Members of netrun's options.
+	"Compat": "--compat", "CC": "--cc", "Repair": "--repair", "RepairTimeout": "--timeout", "Retries": "--retries", "Paths": "--paths", "Credits": "--credits", "Fault": "--fault",
+	"Balance": "--lb", "MTU": "--mtu",
 }
 
 // AsFlags names options in place of the members of a Spec, whose error is one of

@@ -10,6 +10,9 @@ import (
 	"github.com/simccl/simccl/sim/wire/packet/uec"
 )
 
+// Presets are the congestion controls by name.
+const Presets = packet.Presets
+
 // Options are how a scenario is run.
 type Options struct {
 	Read    func(name string) ([]byte, error)
@@ -17,8 +20,9 @@ type Options struct {
 	Workers int
 	Timing  bool // measure the CPU time of the simulation
 	Compat  string
-	Poll    func() error
-	Warn    func(format string, args ...any)
+	Override
+	Poll func() error
+	Warn func(format string, args ...any)
 }
 
 // Frames of RoCEv2 on Ethernet, in bytes with preamble, FCS and gap: beside the
@@ -54,11 +58,17 @@ func NS3(config string, o Options) (*Report, error) {
 	default:
 		return nil, fail.Usage("{Compat} %q: write ns3 or none", o.Compat)
 	}
+	if err := o.apply(x); err != nil {
+		return nil, err
+	}
 	r, err := run(&x.Network, x.Flows, &x.Config, o)
 	if err != nil {
 		return nil, err
 	}
 	r.Model = fmt.Sprintf("%s, %s", model, x.Config.CC.Kind)
+	if o.CC != "" {
+		r.Model = fmt.Sprintf("%s, %s", model, o.CC)
+	}
 	return r, nil
 }
 

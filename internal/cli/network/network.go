@@ -18,7 +18,7 @@ func Command(p *process.Process, json *bool) *cobra.Command {
 }
 
 func run(p *process.Process, json *bool) *cobra.Command {
-	ns3, h := "", netrun.Htsim{CC: "nscc", Balance: "mixed"}
+	ns3, cc, h := "", "", netrun.Htsim{Balance: "mixed"}
 	o := netrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: p.Cancelled, Warn: p.Warn}
 	o.Read = func(name string) ([]byte, error) { return p.Read(name, maxFile) }
 	c := &cobra.Command{Use: "run", Short: "Run a scenario of a packet simulator",
@@ -35,9 +35,9 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			r, err := simulate(ns3, h, o)
+			r, err := simulate(ns3, cc, h, o)
 			if err != nil {
-				return err
+				return cli.AsFlags(err)
 			}
 			if *json {
 				return p.Encode("", false, r)
@@ -48,7 +48,13 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 	f.StringVar(&ns3, "ns3", "", "the configuration `FILE` of the HPCC simulator")
 	f.StringVar(&h.Matrix, "htsim", "", "the connection matrix `FILE` of htsim")
 	f.StringVar(&h.Topo, "topo", "", "the topology `FILE` of htsim")
-	f.StringVar(&h.CC, "cc", h.CC, "of htsim: nscc or roce")
+	f.StringVar(&cc, "cc", "", "of htsim: nscc (default) or roce; in place of a configuration's: "+netrun.Presets)
+	f.StringVar(&o.Repair, "repair", "", "of losses: gbn (go-back-N) or sr (selective repeat)")
+	f.Float64Var(&o.TimeoutUs, "timeout", 0, "send again what is not acknowledged for `US` microseconds; 0: never")
+	f.IntVar(&o.Retries, "retries", 0, "timeouts after which a flow fails; 0: never")
+	f.IntVar(&o.Paths, "paths", 0, "source ports that a flow's frames take in turn, with --repair sr")
+	f.Int64Var(&o.Credits, "credits", 0, "`BYTES` of buffer behind each link: InfiniBand's credits in place of pauses")
+	f.StringArrayVar(&o.Faults, "fault", nil, "A-B:`WHAT`[@FROM-TO]: a link that is down, slow=0.5, loss=0.01 or under a storm of pauses, in µs after the first start; repeatable")
 	f.StringVar(&h.Balance, "lb", h.Balance, "of htsim: ecmp, oblivious, reps, bitmap or mixed")
 	f.IntVar(&h.MTU, "mtu", 0, "of htsim: bytes of a full frame with nscc (4150), of its payload with roce (1000)")
 	f.StringVar(&o.Compat, "compat", o.Compat, "ns3: its frames and whole nanoseconds; none: RoCEv2 frames on Ethernet, exact times")
@@ -59,14 +65,20 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 }
 
 // simulate runs what is named.
-func simulate(ns3 string, h netrun.Htsim, o netrun.Options) (*netrun.Report, error) {
+func simulate(ns3, cc string, h netrun.Htsim, o netrun.Options) (*netrun.Report, error) {
 	switch {
 	case (ns3 == "") == (h.Matrix == ""):
 		return nil, fail.Usage("network run: name a configuration with --ns3, or a matrix with --htsim")
 	case ns3 != "":
+		o.CC = cc
 		return netrun.NS3(ns3, o)
+	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0:
+		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits and --fault are for --ns3")
 	case h.Topo == "":
 		return nil, fail.Usage("network run: --htsim needs --topo")
+	}
+	if h.CC = cc; cc == "" {
+		h.CC = "nscc"
 	}
 	if h.CC == "roce" && h.Balance == "mixed" {
 		h.Balance = "ecmp"

@@ -4,7 +4,7 @@ import "slices"
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd}
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd, paths: max(1, cfg.Paths)}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
@@ -19,6 +19,7 @@ func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
 	if err := e.buildFlows(); err != nil {
 		return nil, err
 	}
+	e.plan()
 	return e, nil
 }
 
@@ -58,6 +59,12 @@ func (e *engine) buildLinks() {
 				}
 				l.q = make([]queue, e.classes)
 			}
+			if c := e.cfg.Buffer.Credits; c > 0 {
+				l.credit = make([]int64, e.classes)
+				for k := range l.credit {
+					l.credit[k] = c
+				}
+			}
 		}
 	}
 }
@@ -81,7 +88,7 @@ func (e *engine) buildNodes() {
 			continue
 		}
 		hostOf[v] = int32(len(e.hosts))
-		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}}
+		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}, timer: never}
 		if len(out) > 0 {
 			h.out, h.in = out[0], e.links[out[0]].peer
 			if e.hostRate == 0 {
@@ -116,7 +123,7 @@ func (e *engine) buildSwitches() error {
 				s.shift[p]--
 			}
 		}
-		if s.base <= 0 {
+		if s.base <= 0 && b.Credits == 0 {
 			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
 				s.node, b.Bytes, n, b.Bytes-s.base)
 		}
@@ -147,7 +154,7 @@ func (e *engine) buildFlows() error {
 		}
 	}
 	e.slot = e.routes.longest()
-	e.hops = make([]int32, 2*e.slot*n)
+	e.hops = make([]int32, (1+e.paths)*e.slot*n)
 	e.ccBuild()
 	order := make([]int32, 0, n)
 	for i := range e.flows {

@@ -43,6 +43,17 @@ type CC struct {
 	IncreasePeriod units.Time
 	FastRecovery   int32
 	ClampTarget    bool // the target is set at each cut, not only after an increase
+	// Immediate cuts at each notification, as the paper has it, in place of
+	// DecreasePeriod; alpha's timer only lowers it then.
+	Immediate bool
+	// CNPGap is the least time between two notifications of a flow by its receiver.
+	CNPGap units.Time
+	// ByteReset is after how many bytes sent the rate rises, beside IncreasePeriod; 0:
+	// by time alone. With it increases follow the paper: recovery while neither
+	// counter has passed FastRecovery, hyper, and more each time, once both have.
+	ByteReset int64
+	MostCut   float64 // share of the rate that a cut takes at most; 0: alpha/2
+	Alpha     float64 // at the first notification; 0: 1
 
 	// HPCC.
 	Utilisation float64 // eta
@@ -65,6 +76,8 @@ func (c *CC) check() error {
 		return wrong("a gain of %g: write 0 to 1", c.Gain)
 	case c.Kind == DCQCN && (c.AlphaPeriod < units.Nanosecond || c.DecreasePeriod < units.Nanosecond || c.IncreasePeriod < units.Nanosecond):
 		return wrong("DCQCN with periods of %v, %v and %v: write at least 1 ns", c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod)
+	case c.CNPGap < 0 || c.ByteReset < 0 || !(c.MostCut >= 0 && c.MostCut <= 1) || !(c.Alpha >= 0 && c.Alpha <= 1):
+		return wrong("notifications %v apart, a byte counter of %d, cuts of at most %g, alpha %g: none may be negative, shares at most 1", c.CNPGap, c.ByteReset, c.MostCut, c.Alpha)
 	case c.Kind != NoCC && c.MinRate < 1:
 		return wrong("a least rate of %d bit/s: write at least 1", c.MinRate)
 	case c.Kind == HPCC && (c.Window < 1 || c.BaseRTT < units.Nanosecond || !(c.Utilisation > 0) || c.Multi < 1):
@@ -128,7 +141,9 @@ func (e *engine) ccAck(h *host, f *frame, s *sender) {
 	case HPCC:
 		e.hpccAck(h, f, s)
 	case Timely:
-		e.timelyAck(f, s)
+		if f.flags&flagSack == 0 { // a report has no time
+			e.timelyAck(f, s)
+		}
 	case DCTCP:
 		e.dctcpAck(f, s)
 	}

@@ -22,10 +22,14 @@ type link struct {
 	turn             uint8 // class served last
 	marks            bool  // ECN is on
 	lossy            bool
+	storm            bool   // paused all the time, whatever is asked for
+	asked            uint16 // classes that the neighbour has paused
 	to               int32
 	id, peer         int32
 	q                []queue // by class, of switches
 	delay            int64
+	credit           []int64     // by class, of InfiniBand
+	returns          fifo        // credits on their way back
 	tx               [2]duration // of the two sizes seen last
 	wire             fifo        // what travels
 	rate             int64
@@ -45,7 +49,7 @@ type duration struct {
 
 // counters are what a worker counts.
 type counters struct {
-	pauses, marks, drops, lost, retx, dataHops, hops int64
+	pauses, marks, drops, lost, retx, timeouts, dataHops, hops int64
 }
 
 // worker holds the scratch memory of a goroutine.
@@ -75,8 +79,9 @@ type engine struct {
 	classes  int // egress classes: control and one for each priority in use
 	classOf  [8]uint8
 	routes   routes
-	hops     []int32 // routes of flows: a slot each for data and acknowledgements
-	slot     int
+	hops     []int32 // routes of flows: a slot for acknowledgements, then those for data
+	slot     int     // most links of a route
+	paths    int     // routes of a flow
 	flows    []Flow
 	snd      []sender
 	rcv      []receiver
@@ -90,6 +95,7 @@ type engine struct {
 	look     int64     // the window
 	hostRate int64
 	live     int
+	changes  []change // of faults, to come
 	workers  []worker
 	crowd    int            // frames in a window from which on all workers simulate
 	busy     sync.WaitGroup // workers in a phase
@@ -153,7 +159,7 @@ func (e *engine) run() (int64, error) {
 			}
 		}
 		windows++
-		end := now + e.look
+		end := e.cut(now, now+e.look)
 		if busy = e.window(end, busy); busy > 0 {
 			now = end
 		} else {
@@ -182,6 +188,16 @@ func (e *engine) settle() {
 
 const never = int64(1<<63 - 1)
 
+// stuck says that nothing is left to happen but the end of a fault.
+func (e *engine) stuck() bool {
+	for _, c := range e.changes {
+		if !c.begin {
+			return true
+		}
+	}
+	return false
+}
+
 // next returns when something happens at or after now.
 func (e *engine) next(now int64) int64 {
 	t := never
@@ -193,9 +209,15 @@ func (e *engine) next(now int64) int64 {
 		if l.waiting&^l.paused != 0 {
 			t = min(t, l.free)
 		}
+		if !l.returns.empty() {
+			t = min(t, l.returns.front().at)
+		}
 	}
 	for i := range e.hosts {
 		t = min(t, e.hosts[i].nextEvent(e))
+	}
+	if t < never && len(e.changes) > 0 || e.stuck() {
+		t = min(t, e.changes[0].at)
 	}
 	if t == never {
 		return t
@@ -212,6 +234,7 @@ func (e *engine) collect(windows int64) *Result {
 		r.Drops += c.drops
 		r.Lost += c.lost
 		r.Retransmitted += c.retx
+		r.Timeouts += c.timeouts
 		r.DataPacketHops += c.dataHops
 		r.FrameHops += c.hops
 	}

@@ -7,6 +7,7 @@ const (
 	flagCE                       // congestion experienced, echoed on the acknowledgement
 	flagPause                    // PFC: stop class psn
 	flagResume                   // PFC: go on with class psn
+	flagSack                     // with flagAck: frame aux came out of order
 )
 
 // frame is a frame that waits or travels: 32 bytes.

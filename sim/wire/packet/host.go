@@ -12,6 +12,7 @@ type host struct {
 	turn     int     // served last
 	inFlight bool    // a frame is in transmission and its end is to come
 	wake     int64   // when a queue pair may send again; 0: not awaited
+	timer    int64   // no timeout ends before then
 	starts   []begin // sorted
 	arrived  []frame
 	sports   map[int32]uint16 // next source port by destination
@@ -50,6 +51,9 @@ func (h *host) nextEvent(e *engine) int64 {
 	if h.wake > 0 {
 		t = min(t, h.wake)
 	}
+	if h.timer < t && e.overdue(h) < never {
+		t = h.timer
+	}
 	return t
 }
 
@@ -79,6 +83,10 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 			}
 		}
 	}
+	if e.cfg.Buffer.Credits > 0 {
+		h.arrived = pullCredits(&e.links[h.out], 0, end, h.arrived)
+		insertion(h.arrived)
+	}
 	return len(h.arrived)
 }
 
@@ -87,6 +95,9 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 func (e *engine) runHost(w *worker, h *host, end int64) {
 	for i := 0; ; {
 		t, what := end, 0
+		if h.timer < t {
+			t, what = h.timer, 4
+		}
 		if h.wake > 0 && h.wake < t {
 			t, what = h.wake, 1
 		}
@@ -113,6 +124,8 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 		case 3:
 			e.open(h, h.starts[0].flow, t)
 			h.starts = h.starts[1:]
+		case 4:
+			e.timeouts(w, h, t)
 		}
 		e.send(w, h, t)
 	}
@@ -120,7 +133,14 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 
 // arrive handles a frame that came to a host.
 func (e *engine) arrive(w *worker, h *host, f *frame) {
+	if l := &e.links[h.in]; l.credit != nil && f.flow >= 0 {
+		l.repay(f, f.at)
+	}
 	switch {
+	case f.flow == report:
+		l := &e.links[h.out]
+		l.credit[f.class] += int64(f.size)
+		e.gate(l)
 	case f.flow < 0:
 		e.pfc(w, &e.links[h.out], f)
 		if f.flags&flagPause != 0 {
@@ -147,6 +167,9 @@ func (e *engine) send(w *worker, h *host, now int64) {
 			h.acks.head++
 			h.inFlight = true
 			e.transmit(w, l, f, now, 0)
+			if l.credit != nil {
+				e.gate(l)
+			}
 			return
 		}
 	}
@@ -172,8 +195,8 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 			at = at % n
 		}
 		s := &e.snd[h.qps[at]]
-		if s.nxt < s.frames {
-			if s.nextAvail <= now && l.paused>>s.class&1 == 0 && !e.windowBound(s, now) {
+		if gap := s.hasGap(); gap || s.nxt < s.frames {
+			if s.nextAvail <= now && l.paused>>s.class&1 == 0 && (gap || !e.windowBound(s, now)) {
 				found = at
 				break
 			}
@@ -203,11 +226,20 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 func (e *engine) sleep(h *host, now int64) {
 	t := never
 	for _, q := range h.qps {
-		if s := &e.snd[q]; s.nxt < s.frames {
+		if s := &e.snd[q]; s.nxt < s.frames || s.hasGap() {
 			t = min(t, s.nextAvail)
 		}
 	}
 	if t < never && t > now {
 		h.wake = t
 	}
+}
+
+// hasGap says that a flow has a frame to send again.
+func (s *sender) hasGap() bool {
+	if s.gaps.high <= s.una {
+		return false
+	}
+	_, ok := s.missing()
+	return ok
 }

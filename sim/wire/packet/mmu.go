@@ -11,12 +11,16 @@ func (e *engine) careful(w *worker, s *swtch, arrived []frame, end int64) {
 		f := &arrived[i]
 		e.drain(w, s, f.at)
 		if f.flow < 0 {
-			e.pfcAtSwitch(w, s, f)
+			if f.flow == report {
+				e.credited(w, s, f)
+			} else {
+				e.pfcAtSwitch(w, s, f)
+			}
 			continue
 		}
 		f.route++
 		l := &e.links[e.hops[f.route]]
-		if f.class == 0 || e.admit(w, s, f) {
+		if f.class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
 			e.enqueue(w, s, l, f)
 		}
 	}

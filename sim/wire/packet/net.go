@@ -68,6 +68,9 @@ type Buffer struct {
 	// XOff and XOn, where set, are fixed thresholds of an ingress queue in bytes, in
 	// place of Shift: it pauses its neighbour from XOff on, and resumes it at XOn.
 	XOff, XOn int64
+	// Credits, where set, make links InfiniBand's: it is the buffer behind each link
+	// for each priority, in bytes. Nothing else of Buffer counts then.
+	Credits int64
 }
 
 // Config is how nodes behave.
@@ -84,8 +87,13 @@ type Config struct {
 	AckFrom    int64      // bytes received in order from which each frame is acknowledged
 	AckChunk   int64      // before that, multiples of it are; 0: none
 	NackGap    units.Time // least time between two NAKs of one expected frame
-	Stop       units.Time // simulate until then; 0: to the end
-	Workers    int        // goroutines; 0 and 1: the caller alone
+	Repair     Repair
+	// Paths is how many source ports, and so hashed paths, a flow's frames take in
+	// turn; 0 and 1: one. More than one needs Repair.Selective with Reorder.
+	Paths   int
+	Faults  []Fault    // of one cable they must not overlap
+	Stop    units.Time // simulate until then; 0: to the end
+	Workers int        // goroutines; 0 and 1: the caller alone
 	// Poll is called periodically; an error ends the run.
 	Poll func() error
 }
@@ -95,8 +103,9 @@ type FlowResult struct {
 	SrcPort uint16
 	Start   units.Time
 	// End is the arrival of the last acknowledgement at the sender, valid if Done.
-	End  units.Time
-	Done bool
+	End    units.Time
+	Done   bool
+	Failed bool // it gave up after Retries timeouts
 }
 
 // Result is what became of all.
@@ -109,6 +118,7 @@ type Result struct {
 	Drops          int64 // frames that found no buffer
 	Lost           int64 // frames lost on cables
 	Retransmitted  int64
+	Timeouts       int64
 	DataPacketHops int64 // data frames, each counted on each link
 	FrameHops      int64 // all frames
 	Windows        int64
@@ -140,6 +150,11 @@ func Check(n *Network, flows []Flow, c *Config) error {
 	}
 	if err := c.check(); err != nil {
 		return err
+	}
+	for i := range c.Faults {
+		if err := c.Faults[i].check(n, i); err != nil {
+			return err
+		}
 	}
 	for i := range flows {
 		f := &flows[i]
@@ -218,10 +233,16 @@ func (c *Config) check() error {
 	case c.Buffer.Bytes < 1 || c.Buffer.Bytes > 1<<40 || c.Buffer.Reserve < 0 || c.Buffer.Shift < 0 || c.Buffer.Shift > 40 || c.Buffer.HeadroomDelays < 0:
 		return wrong("a buffer of %d bytes with %d in reserve, shift %d and %d delays of headroom: sizes are positive, the shift at most 40",
 			c.Buffer.Bytes, c.Buffer.Reserve, c.Buffer.Shift, c.Buffer.HeadroomDelays)
+	case c.Buffer.Credits < 0 || c.Buffer.Credits > 0 && c.Buffer.Credits < int64(f.Payload+f.Header):
+		return wrong("credits of %d bytes: a frame of %d must fit", c.Buffer.Credits, f.Payload+f.Header)
 	case c.Buffer.XOff < 0 || c.Buffer.XOn < 0 || c.Buffer.XOn > c.Buffer.XOff:
 		return wrong("thresholds of %d bytes for a pause and %d to resume: the second is at most the first", c.Buffer.XOff, c.Buffer.XOn)
 	case c.AckFrom < 1:
 		return wrong("acknowledgements from %d bytes on: write at least 1", c.AckFrom)
+	case c.Repair.Timeout < 0 || c.Repair.Retries < 0:
+		return wrong("a timeout of %v and %d retries: write 0 or more", c.Repair.Timeout, c.Repair.Retries)
+	case c.Paths < 0 || c.Paths > 1024 || c.Paths > 1 && (!c.Repair.Selective || c.Repair.Reorder == 0):
+		return wrong("%d paths a flow: write 1 to 1024; for more than one, receivers must take frames out of order (Repair.Selective, Reorder)", c.Paths)
 	case c.NackGap < 0:
 		return wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}

@@ -14,6 +14,9 @@ type sender struct {
 	last             uint16 // size of the frame sent last
 	class            uint8
 	ending, ended    bool
+	retries          int32
+	moved            int64 // when una last moved, or sending began
+	gaps             gaps
 	dcqcn            dcqcn
 }
 
@@ -23,6 +26,8 @@ type receiver struct {
 	lastNak  uint32
 	nakAt    int64 // before then no other NAK of the same frame
 	back     uint32
+	cnpAt    int64  // no notification before then
+	came     bitmap // frames above expected that came, with selective repeat
 }
 
 // open makes a queue pair at the start of its flow.
@@ -33,15 +38,17 @@ func (e *engine) open(h *host, id int32, now int64) {
 	if !known {
 		port = firstPort
 	}
-	h.sports[f.Dst] = port + 1
-	base := 2 * e.slot * int(id)
-	e.routes.fill(e.hops[base:], f.Src, f.Dst, port, f.DstPort)
-	e.routes.fill(e.hops[base+e.slot:], f.Dst, f.Src, f.DstPort, port)
-	e.rcv[id].back = uint32(base + e.slot)
+	h.sports[f.Dst] = port + uint16(e.paths)
+	base := (1 + e.paths) * e.slot * int(id)
+	for k := range e.paths {
+		e.routes.fill(e.hops[base+(1+k)*e.slot:], f.Src, f.Dst, port+uint16(k), f.DstPort)
+	}
+	e.routes.fill(e.hops[base:], f.Dst, f.Src, f.DstPort, port)
+	e.rcv[id].back = uint32(base)
 	line := e.links[h.out].rate
 	payload := int64(e.cfg.Frames.Payload)
 	*s = sender{bytes: f.Bytes, frames: uint32((f.Bytes + payload - 1) / payload), nextAvail: now, rate: line, line: line,
-		window: e.cfg.CC.Window, route: uint32(base), class: e.classOf[f.Priority]}
+		window: e.cfg.CC.Window, route: uint32(base + e.slot), class: e.classOf[f.Priority]}
 	if f.Window > 0 {
 		s.window = f.Window
 	}
@@ -74,19 +81,41 @@ func (e *engine) windowBound(s *sender, now int64) bool {
 func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	s := &e.snd[id]
 	size := e.cfg.Frames.Payload
-	full := true
-	if s.nxt+1 == s.frames {
-		size = int(s.bytes - e.offset(s, s.nxt))
+	full, psn := true, s.nxt
+	if hole, ok := s.missing(); ok {
+		psn = hole
+		s.gaps.again.set(psn, s.una)
+		w.retx++
+	} else {
+		s.nxt++
+	}
+	if psn+1 == s.frames {
+		size = int(s.bytes - e.offset(s, psn))
 		full = size == e.cfg.Frames.Payload
 	}
 	size += e.cfg.Frames.Header
-	f := frame{flow: id, psn: s.nxt, route: s.route, size: uint16(size), class: s.class}
+	route := s.route
+	if e.paths > 1 {
+		route += uint32(e.slot) * (psn % uint32(e.paths))
+	}
+	f := frame{flow: id, psn: psn, route: route, size: uint16(size), class: s.class}
 	e.ccStamp(&f, now)
-	s.nxt++
+	if t := int64(e.cfg.Repair.Timeout); t > 0 {
+		if s.una+1 == s.nxt {
+			s.moved = now
+		}
+		h.timer = min(h.timer, s.moved+t)
+	}
 	s.last = f.size
 	e.transmit(w, l, &f, now, 0)
+	if l.credit != nil {
+		e.gate(l)
+	}
 	if e.cfg.CC.Kind == DCQCN {
 		e.tick(s, now)
+		if e.cfg.CC.ByteReset > 0 {
+			s.dcqcn.count(s, &e.cfg.CC)
+		}
 	}
 	switch {
 	case !full:
@@ -117,14 +146,30 @@ func (s *sender) setRate(r int64) {
 func (e *engine) receive(h *host, f *frame) bool {
 	r := &e.rcv[f.flow]
 	flags := flagAck | f.flags&flagCE
+	report := f.aux
+	if gap := int64(e.cfg.CC.CNPGap); gap > 0 && flags&flagCE != 0 {
+		if f.at < r.cnpAt {
+			flags &^= flagCE
+		} else {
+			r.cnpAt = f.at + gap
+		}
+	}
 	switch {
+	case e.cfg.Repair.Selective && f.psn >= r.expected:
+		if f.psn != r.expected {
+			flags |= flagSack
+			report = f.psn
+		}
+		r.take(f.psn)
 	case f.psn == r.expected:
 		r.expected++
 		if e.cfg.AckFrom > 1 && !e.acks(f.flow, r.expected) {
 			return false
 		}
 	case f.psn < r.expected:
-		return false // a duplicate
+		if e.cfg.Repair.Timeout == 0 {
+			return false // a duplicate
+		}
 	default:
 		if f.at < r.nakAt && r.lastNak == r.expected {
 			return false
@@ -136,7 +181,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 	if e.cfg.AckHigh {
 		class = 0
 	}
-	h.acks.push(&frame{flow: f.flow, psn: r.expected, route: r.back, aux: f.aux, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class})
+	h.acks.push(&frame{flow: f.flow, psn: r.expected, route: r.back, aux: report, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class})
 	return true
 }
 
@@ -153,10 +198,19 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if s.ended {
 		return false
 	}
-	s.una = max(s.una, f.psn)
+	if f.psn > s.una {
+		s.advance(f.psn)
+		s.moved, s.retries = f.at, 0
+		s.nxt = max(s.nxt, s.una) // a timeout may have set it back behind
+	}
+	if f.flags&flagSack != 0 {
+		s.reported(f.aux, e.cfg.Repair.Reorder)
+	}
 	if s.una >= s.frames {
 		s.ended = true
-		e.result[f.flow].End, e.result[f.flow].Done = units.Time(f.at), true
+		if !e.result[f.flow].Failed {
+			e.result[f.flow].End, e.result[f.flow].Done = units.Time(f.at), true
+		}
 	}
 	if f.flags&flagNack != 0 {
 		w.retx += int64(s.nxt - s.una)

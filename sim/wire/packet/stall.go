@@ -13,6 +13,10 @@ type Stall struct {
 	// because the next has paused it; empty if there is none.
 	Deadlock []int32
 	Stopped  bool // the time to simulate was over
+	Failed   int  // flows that gave up after their retries
+	// Paused is a node that waits and the neighbour that paused it and has resumed
+	// it, in a frame that was lost; -1, -1 if there is none.
+	Paused [2]int32
 }
 
 // String explains it in a sentence.
@@ -25,27 +29,50 @@ func (s *Stall) String() string {
 			fmt.Fprintf(&b, "%d > ", n)
 		}
 		return fmt.Sprintf("%s: deadlock, nodes pause each other in a cycle: %s%d", head, b.String(), s.Deadlock[0])
+	case s.Paused[0] >= 0:
+		return fmt.Sprintf("%s: node %d is paused, and the frame by which node %d resumed it was lost", head, s.Paused[0], s.Paused[1])
 	case s.Stopped:
 		return head + ": the time to simulate was over"
+	}
+	if s.Failed > 0 {
+		return fmt.Sprintf("%s: %d of them gave up after their retries", head, s.Failed)
 	}
 	return head + ": the last frames of a flow were lost, and no timer sends them again"
 }
 
 // stall finds out why flows did not end.
 func (e *engine) stall() *Stall {
-	s := &Stall{First: -1, Stopped: e.next(0) != never}
+	s := &Stall{First: -1, Paused: e.forgotten(), Stopped: e.next(0) != never}
 	for i := range e.result {
 		if !e.result[i].Done {
 			if s.First < 0 {
 				s.First = int32(i)
 			}
 			s.Unfinished++
+			if e.result[i].Failed {
+				s.Failed++
+			}
 		}
 	}
 	if !s.Stopped {
 		s.Deadlock = e.cycle()
 	}
 	return s
+}
+
+// forgotten finds a port that is paused by a neighbour that has resumed it.
+func (e *engine) forgotten() [2]int32 {
+	for i := range e.switches {
+		s := &e.switches[i]
+		for p, id := range s.in {
+			for c := 1; c < e.classes; c++ {
+				if l := &e.links[id]; l.credit == nil && l.asked>>c&1 != 0 && !s.xoff[p*e.classes+c] {
+					return [2]int32{l.from, l.to}
+				}
+			}
+		}
+	}
+	return [2]int32{-1, -1}
 }
 
 // cycle finds a cycle of nodes with paused queues that wait for each other.

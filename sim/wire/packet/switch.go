@@ -44,6 +44,11 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 		s.arriving[p] = bytes
 		s.total += bytes
 	}
+	if e.cfg.Buffer.Credits > 0 {
+		for p, id := range s.out {
+			s.arrived = pullCredits(&e.links[id], uint16(p), end, s.arrived)
+		}
+	}
 	return len(s.arrived)
 }
 
@@ -60,7 +65,7 @@ func (e *engine) lose(w *worker, l *link) bool {
 // calm says that in this window no ingress queue can reach its threshold, that
 // none is above it, and so that ports do not influence each other.
 func (e *engine) calm(s *swtch) bool {
-	if s.stopped > 0 || s.inHdrm > 0 {
+	if s.stopped > 0 || s.inHdrm > 0 || e.cfg.Buffer.Credits > 0 {
 		return false
 	}
 	reserve, shared := e.cfg.Buffer.Reserve, s.total
@@ -137,9 +142,18 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame) {
 func (e *engine) pfc(w *worker, l *link, f *frame) {
 	if f.flags&flagPause != 0 {
 		w.pauses++
-		l.paused |= 1 << f.psn
+		l.asked |= 1 << f.psn
 	} else {
-		l.paused &^= 1 << f.psn
+		l.asked &^= 1 << f.psn
+	}
+	l.hold()
+}
+
+// hold sets the classes that may not start a frame.
+func (l *link) hold() {
+	l.paused = l.asked
+	if l.storm {
+		l.paused = ^uint16(1)
 	}
 }
 
@@ -148,6 +162,9 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 	q := &l.q[f.class]
 	q.push(f)
 	l.waiting |= 1 << f.class
+	if l.credit != nil {
+		e.gate(l)
+	}
 	q.bytes += int64(f.size)
 	l.peak = max(l.peak, q.bytes)
 	if l.free < f.at && l.waiting&^l.paused != 0 {
@@ -156,7 +173,7 @@ func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
 }
 
 // dequeue starts the next frame of a link whose port is free.
-func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) *frame {
+func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	c := l.pick(e.classes)
 	q := &l.q[c]
 	f := q.front()
@@ -165,7 +182,9 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) *frame {
 		l.waiting &^= 1 << c
 	}
 	q.bytes -= int64(f.size)
-	if c != 0 {
+	if in := &e.links[s.in[f.port]]; in.credit != nil {
+		in.repay(f, at)
+	} else if c != 0 {
 		k := int(f.port)*e.classes + int(c)
 		if s.exact {
 			e.release(w, s, k, f, at)
@@ -174,7 +193,9 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) *frame {
 		}
 	}
 	e.transmit(w, l, f, at, q.bytes)
-	return f
+	if l.credit != nil {
+		e.gate(l)
+	}
 }
 
 // pick chooses the class that is served next: control first, then in turn.
@@ -210,6 +231,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 		if e.cfg.CC.Kind == HPCC && l.q != nil {
 			e.stamp(l, f, at)
 		}
+	}
+	if l.credit != nil {
+		l.spend(f)
 	}
 	w.hops++
 	l.sent++

@@ -36,17 +36,9 @@ func (x *Scenario) configure(s *settings) {
 		WholeNanos: true, AckHigh: s.ackHigh, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
 		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond,
 	}
+	x.Marking = s.marking()
 	if s.qcn {
-		var rates []int64
-		for r := range s.kmin { //lint:sorted below
-			if s.marked(r) {
-				rates = append(rates, r)
-			}
-		}
-		slices.Sort(rates)
-		for _, r := range rates {
-			c.Marking = append(c.Marking, packet.Marking{Rate: r, KMin: 1000 * s.kmin[r], KMax: 1000 * s.kmax[r], PMax: s.pmax[r]})
-		}
+		c.Marking = x.Marking
 	}
 	c.CC = packet.CC{Unpaced: !s.bound, VarWindow: s.varWin, MinRate: s.least, AI: s.ai, HAI: s.hai, Gain: s.gain,
 		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer), FastRecovery: int32(s.fast), ClampTarget: s.clamp,
@@ -68,6 +60,21 @@ func (x *Scenario) configure(s *settings) {
 	if s.hasWin || s.mode == 3 {
 		x.windows(s)
 	}
+}
+
+// marking is the thresholds of all rates that the three maps name.
+func (s *settings) marking() (m []packet.Marking) {
+	var rates []int64
+	for r := range s.kmin { //lint:sorted below
+		if s.marked(r) {
+			rates = append(rates, r)
+		}
+	}
+	slices.Sort(rates)
+	for _, r := range rates {
+		m = append(m, packet.Marking{Rate: r, KMin: 1000 * s.kmin[r], KMax: 1000 * s.kmax[r], PMax: s.pmax[r]})
+	}
+	return m
 }
 
 // windows sets windows and base round trips: the most of all pairs of hosts, or

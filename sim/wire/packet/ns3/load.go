@@ -13,6 +13,8 @@ type Scenario struct {
 	Network packet.Network
 	Flows   []packet.Flow
 	Config  packet.Config
+	// Marking is what the maps say, also where ECN is off.
+	Marking []packet.Marking
 	// Ignored are the places (file:line:column) of words of the configuration
 	// that the simulator does not know either.
 	Ignored []string

@@ -1,0 +1,80 @@
+package netrun
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+const example = "../../testdata/packets/config.txt"
+
+func runExample(t *testing.T, v Override) (*Report, error) {
+	t.Helper()
+	return NS3(example, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: "ns3", Override: v, Warn: t.Logf})
+}
+
+// TestOverrides: each setting acts: the victim of the example's head-of-line
+// blocking is faster under DCQCN, slower behind a slow link, and credits need no
+// pause.
+func TestOverrides(t *testing.T) {
+	plain, err := runExample(t, Override{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim := func(r *Report) int64 {
+		if r.Flows[4].FctNs == nil {
+			t.Fatalf("the victim did not end: %s", r.Unfinished)
+		}
+		return *r.Flows[4].FctNs
+	}
+	for _, c := range []struct {
+		v    Override
+		good func(r *Report) bool
+	}{
+		{Override{CC: "dcqcn:ns3"}, func(r *Report) bool { return r.Marks > 0 && victim(r) < victim(plain)*3/4 }},
+		{Override{CC: "none"}, func(r *Report) bool { return r.MakespanNs == plain.MakespanNs }},
+		{Override{CC: "none", Credits: 100_000}, func(r *Report) bool { return r.Pauses == 0 && r.Unfinished == "" }},
+		{Override{Faults: []string{"1-7:slow=0.1"}}, func(r *Report) bool { return victim(r) > 2*victim(plain) }},
+		{Override{Faults: []string{"0-7:down@100-300"}, TimeoutUs: 500}, func(r *Report) bool { return r.Lost > 0 && r.Retransmitted > 0 && r.Unfinished == "" }},
+		// Node 8 pauses node 7: the trunk carries nothing for 2 ms.
+		{Override{Faults: []string{"7-8:storm@100-2100"}}, func(r *Report) bool { return victim(r) > 2_000_000 && r.MakespanNs > plain.MakespanNs+500_000 }},
+	} {
+		r, err := runExample(t, c.v)
+		if err != nil || !c.good(r) {
+			t.Errorf("%+v: %v, makespan %v", c.v, err, r)
+		}
+	}
+}
+
+func TestOverridesAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		v    Override
+		want string
+	}{
+		{Override{CC: "cubic"}, "is not a congestion control"},
+		{Override{Repair: "fec"}, "write gbn or sr"},
+		{Override{TimeoutUs: -1}, "none may be negative"},
+		{Override{Paths: 4}, "must take frames out of order"},
+		{Override{Credits: 5}, "a frame of 1048 must fit"},
+		{Override{Faults: []string{"7-8"}}, "write A-B:down"},
+		{Override{Faults: []string{"7-8:slow=2"}}, "write A-B:down"},
+		{Override{Faults: []string{"7-8:down@5-1"}}, "write A-B:down"},
+		{Override{Faults: []string{"0-8:down"}}, "no link joins nodes 0 and 8"},
+		{Override{Faults: []string{"8-5:storm"}}, "storms come from the second node"},
+	} {
+		if _, err := runExample(t, c.v); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: got %v, want %q", c.v, err, c.want)
+		}
+	}
+}
+
+// TestResumeLost: where the frame that resumes a port is lost, the report says so.
+func TestResumeLost(t *testing.T) {
+	r, err := runExample(t, Override{Faults: []string{"7-8:loss=0.02"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(r.Unfinished, "node 7 is paused, and the frame by which node 8 resumed it was lost") {
+		t.Errorf("unfinished: %q", r.Unfinished)
+	}
+}

@@ -1,0 +1,64 @@
+package packet
+
+// Links with credits, as InfiniBand has them: a frame starts only if the buffer
+// at the other end has room for all of it, and the room that a frame leaves is
+// reported one delay of the link after the frame has left. There are no pauses,
+// thresholds or drops. Control frames (class 0) need no credit, as on VL15.
+
+// report is the flow of a frame that brings credits back; its size is theirs.
+const report = -2
+
+// pullCredits takes the credits that come back to a link before end.
+func pullCredits(l *link, port uint16, end int64, into []frame) []frame {
+	q := &l.returns
+	for !q.empty() && q.front().at < end {
+		f := *q.front()
+		f.port = port
+		into = append(into, f)
+		q.head++
+	}
+	return into
+}
+
+// repay sends the room that a frame left back over the link by which it came.
+func (l *link) repay(f *frame, at int64) {
+	if f.class != 0 {
+		l.returns.push(&frame{at: at + l.delay, flow: report, size: f.size, class: f.class})
+	}
+}
+
+// spend takes the credit that a frame needs.
+func (l *link) spend(f *frame) {
+	if f.class != 0 {
+		l.credit[f.class] -= int64(f.size)
+	}
+}
+
+// gate holds the classes back whose next frame has no credit; a host's next
+// frame may be as large as any.
+func (e *engine) gate(l *link) {
+	for c := 1; c < e.classes; c++ {
+		need := int64(e.cfg.Frames.Payload + e.cfg.Frames.Header)
+		if l.q != nil {
+			need = 0
+			if q := &l.q[c]; !q.empty() {
+				need = int64(q.front().size)
+			}
+		}
+		l.asked &^= 1 << c
+		if l.credit[c] < need {
+			l.asked |= 1 << c
+		}
+	}
+	l.hold()
+}
+
+// credited handles credits that came back to a switch.
+func (e *engine) credited(w *worker, s *swtch, f *frame) {
+	l := &e.links[s.out[f.port]]
+	l.credit[f.class] += int64(f.size)
+	e.gate(l)
+	if l.waiting&^l.paused != 0 && l.free < f.at {
+		e.dequeue(w, s, l, f.at)
+	}
+}

@@ -1,0 +1,73 @@
+package packet
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/units"
+)
+
+// TestCredits: links with credits lose nothing and pause nothing; an incast
+// takes as long as under PFC, and a buffer of less than a round trip of the link
+// bounds the rate.
+func TestCredits(t *testing.T) {
+	var flows []Flow
+	for i := range 8 {
+		flows = append(flows, Flow{Src: int32(i), Dst: 8, Bytes: 1_000_000, Priority: 3, DstPort: 100})
+	}
+	c := settings(NoCC)
+	c.Marking, c.Buffer.Bytes = nil, 32<<20
+	pfc, err := Run(star(9, 100e9, 0), flows, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Buffer.Credits = 128 << 10
+	r, err := Run(star(9, 100e9, 0), flows, c)
+	if err != nil || r.Stall != nil || r.Pauses != 0 || r.Drops != 0 {
+		t.Fatalf("%v: %v, %s", err, r.Stall, brief(r))
+	}
+	end := func(r *Result) (t units.Time) {
+		for _, f := range r.Flows {
+			t = max(t, f.End)
+		}
+		return t
+	}
+	if d := end(r) - end(pfc); d > 2*units.Microsecond || d < -2*units.Microsecond {
+		t.Errorf("an incast with credits ends at %v, under PFC at %v", end(r), end(pfc))
+	}
+	if r.PeakQueue > 8*c.Buffer.Credits {
+		t.Errorf("a queue of %d bytes, 8 links have credits for %d each", r.PeakQueue, c.Buffer.Credits)
+	}
+	// A frame's room comes back after 83 ns, 1 us there and 1 us back: 8 kB a round
+	// trip of 2.083 us are 31 Gb/s.
+	c.Buffer.Credits = 8 * 1048
+	r, err = Run(star(9, 100e9, 0), flows[:1], c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := 8 * 1.048e6 / r.Flows[0].End.Micros() / 1e3
+	if rate < 29 || rate > 33 {
+		t.Errorf("%.1f Gb/s with credits for 8 frames, want about 31", rate)
+	}
+}
+
+// TestCreditsAndWorkers: credits give the same bits for any number of workers.
+func TestCreditsAndWorkers(t *testing.T) {
+	n, flows, c := leafSpine(4, 4, 3, 100e9, 0), mesh(16, 200_000), settings(NoCC)
+	c.Buffer.Credits = 64 << 10
+	want, err := Run(n, flows, c)
+	if err != nil || want.Stall != nil || want.Pauses != 0 {
+		t.Fatalf("%v: %v", err, want.Stall)
+	}
+	c.Workers = 3
+	e, err := build(n, flows, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.crowd = 0
+	if _, err := e.run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.collect(want.Windows); brief(got) != brief(want) {
+		t.Errorf("3 workers: %s\none: %s", brief(got), brief(want))
+	}
+}

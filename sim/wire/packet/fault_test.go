@@ -1,0 +1,102 @@
+package packet
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/units"
+)
+
+// one is a flow of 10 MB between two hosts of a star, with faults on the
+// sender's cable; it returns when it ends.
+func one(t *testing.T, r Repair, faults ...Fault) (units.Time, *Result) {
+	t.Helper()
+	c := settings(NoCC)
+	c.Repair, c.Faults = r, faults
+	x, err := Run(star(2, 100e9, 0), []Flow{{Src: 0, Dst: 1, Bytes: 10_000_000, Priority: 3, DstPort: 100}}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !x.Flows[0].Done {
+		t.Fatalf("%+v: %v", faults, x.Stall)
+	}
+	return x.Flows[0].End, x
+}
+
+// TestFaults: what a fault costs a single flow can be computed.
+func TestFaults(t *testing.T) {
+	us := func(n int) units.Time { return units.Time(n) * units.Microsecond }
+	well, _ := one(t, Repair{})
+	repair := Repair{Timeout: us(50)}
+	for _, c := range []struct {
+		name      string
+		repair    Repair
+		faults    []Fault
+		low, high units.Time // later than without faults
+	}{
+		{"half the rate for 100 us", Repair{}, []Fault{{From: us(100), To: us(200), Slow: 0.5}}, us(49), us(51)},
+		{"a storm of pauses for 300 us", Repair{}, []Fault{{From: us(100), To: us(400), Storm: true}}, us(298), us(302)},
+		{"down for 200 us", repair, []Fault{{From: us(100), To: us(300), Down: true}}, us(200), us(260)},
+		{"flapping", repair, []Fault{{From: us(100), To: us(200), Down: true}, {From: us(300), To: us(400), Down: true}}, us(200), us(320)},
+		{"a tenth of a percent lost", repair, []Fault{{From: us(100), Loss: 0.001}}, us(10), us(400)},
+	} {
+		got, r := one(t, c.repair, c.faults...)
+		if d := got - well; d < c.low || d > c.high {
+			t.Errorf("%s: %v later, want %v to %v; %s", c.name, d, c.low, c.high, brief(r))
+		}
+	}
+}
+
+// TestDeadCable: the flow is unfinished, and the result says why.
+func TestDeadCable(t *testing.T) {
+	c := settings(NoCC)
+	c.Faults = []Fault{{From: 100 * units.Microsecond, Down: true}}
+	r, err := Run(star(2, 100e9, 0), []Flow{{Src: 0, Dst: 1, Bytes: 10_000_000, Priority: 3}}, c)
+	if err != nil || r.Flows[0].Done || r.Stall == nil || r.Lost == 0 {
+		t.Errorf("%v: %+v, stall %v", err, r.Flows, r.Stall)
+	}
+}
+
+// TestDeadlock: three switches in a ring, routes of two hops around it, buffers
+// so small that each pauses the one before: the cycle is named.
+func TestDeadlock(t *testing.T) {
+	n := &Network{Nodes: 9, Switch: []bool{false, false, false, false, false, false, true, true, true}}
+	for i := range 6 {
+		n.Cables = append(n.Cables, Cable{A: int32(i), B: int32(6 + i%3), Rate: 100e9, Delay: units.Microsecond})
+	}
+	for i := range 3 {
+		n.Cables = append(n.Cables, Cable{A: int32(6 + i), B: int32(6 + (i+1)%3), Rate: 25e9, Delay: units.Microsecond})
+	}
+	c := settings(NoCC)
+	c.Marking = nil
+	c.Buffer.Bytes = 512 << 10
+	var flows []Flow
+	for i := range 3 {
+		flows = append(flows, Flow{Src: int32(i), Dst: int32((i + 1) % 3), Bytes: 3_000_000, Priority: 3}, Flow{Src: int32(i + 3), Dst: int32((i+2)%3 + 3), Bytes: 3_000_000, Priority: 3})
+	}
+	// Shortest paths have one hop between switches: no cycle of waits.
+	if r, err := Run(n, flows, c); err != nil || r.Stall != nil {
+		t.Fatalf("one hop each: %v, %v", err, r.Stall)
+	}
+	// A cycle of paused queues is found where there is one.
+	e, err := build(n, flows, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		l := &e.links[2*(6+i)]
+		l.waiting, l.paused = 2, 2
+	}
+	if got := e.cycle(); len(got) != 3 {
+		t.Errorf("cycle %v, want the three switches", got)
+	}
+}
+
+func TestFaultsAreChecked(t *testing.T) {
+	for _, f := range []Fault{{Cable: 9}, {From: 5, To: 5}, {Slow: 2}, {Loss: -1}, {Slow: 1e-9}} {
+		c := settings(NoCC)
+		c.Faults = []Fault{f}
+		if _, err := Run(star(2, 100e9, 0), nil, c); err == nil {
+			t.Errorf("%+v is accepted", f)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package packet
+
+import (
+	"strings"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Presets are the names of Preset.
+const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3"
+
+// Preset is a congestion control by name, for hosts of a rate in bit/s.
+//
+//   - none: PFC or credits alone.
+//   - dcqcn:paper: SIGCOMM'15: g 1/256, K and T 55 µs, B 10 MB, F 5, 40 Mb/s, a
+//     notification in 50 µs; it gives no hyper increase: ten times the additive.
+//   - dcqcn:cx7: defaults of ConnectX-7's firmware: dce_tcp_g 1019 (keeps 1019/1024
+//     each µs), rate_reduce_monitor_period 4 µs, rpg_min_dec_fac 50 %,
+//     rpg_time_reset 300 µs, rpg_byte_reset 32767 of 64 bytes, rpg_threshold 1, 5 and
+//     50 Mb/s, 1 Mb/s at least, notifications 4 µs apart.
+//   - dcqcn:ns3: run.py of the HPCC simulator, increases in proportion to the rate.
+func Preset(name string, rate int64) (CC, error) {
+	const us = units.Microsecond
+	c := CC{Kind: DCQCN, Gain: 1.0 / 256}
+	switch strings.ToLower(name) {
+	case "none", "pfc":
+		return CC{}, nil
+	case "dcqcn:paper":
+		c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod = 55*us, 50*us, 55*us
+		c.FastRecovery, c.AI, c.HAI, c.MinRate = 5, 40e6, 400e6, 10e6
+		c.Immediate, c.CNPGap, c.ByteReset = true, 50*us, 10e6
+	case "dcqcn:cx7":
+		c.Gain, c.Alpha = 5.0/1024, 1023.0/1024
+		c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod = us, 4*us, 300*us
+		c.FastRecovery, c.AI, c.HAI, c.MinRate = 1, 5e6, 50e6, 1e6
+		c.CNPGap, c.ByteReset, c.MostCut = 4*us, 32767*64, 0.5
+	case "dcqcn:ns3":
+		c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod = us, 4*us, 300*us
+		c.FastRecovery, c.MinRate = 1, 100e6
+		c.AI, c.HAI = 5*rate/25_000, 50*rate/25_000
+	default:
+		return c, wrong("%q is not a congestion control: write one of %s", name, Presets)
+	}
+	return c, nil
+}

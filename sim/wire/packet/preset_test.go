@@ -1,0 +1,114 @@
+package packet
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/units"
+)
+
+// incast simulates n flows to one host of a star and returns the share of the
+// line that was used until the last ended.
+func incast(t *testing.T, n int, bytes, rate int64, c *Config) (float64, *Result) {
+	t.Helper()
+	var flows []Flow
+	for i := range n {
+		flows = append(flows, Flow{Src: int32(i), Dst: int32(n), Bytes: bytes, Priority: 3, DstPort: 100})
+	}
+	r, err := Run(star(n+1, rate, 0), flows, c)
+	if err != nil || r.Stall != nil {
+		t.Fatalf("%v, %v", err, r.Stall)
+	}
+	end := 0.0
+	for _, f := range r.Flows {
+		end = max(end, f.End.Micros())
+	}
+	f := &c.Frames
+	return float64(int64(n)*bytes) * float64(f.Payload+f.Header) / float64(f.Payload) * 8 / float64(rate) * 1e6 / end, r
+}
+
+// TestPresets: an incast of 8 times 10 MB at 100 Gb/s. PFC alone keeps the link
+// full; DCQCN needs no pauses, with the firmware's defaults rates dip, with the
+// settings that ByteDance published (ATC'25: shorter increase, larger steps,
+// smaller cuts) the line is used better, at the price of pauses: the sign of what
+// they measured.
+func TestPresets(t *testing.T) {
+	used := map[string]float64{}
+	for _, name := range []string{"none", "dcqcn:cx7", "tuned", "dcqcn:ns3"} {
+		c := settings(NoCC)
+		c.WholeNanos, c.Buffer.Bytes = false, 32<<20
+		c.Marking = []Marking{{Rate: 100e9, KMin: 400e3, KMax: 1600e3, PMax: 0.2}}
+		preset := name
+		if name == "tuned" {
+			preset = "dcqcn:cx7"
+		}
+		cc, err := Preset(preset, 100e9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "tuned" {
+			cc.IncreasePeriod, cc.AI, cc.CNPGap, cc.MostCut = 60*units.Microsecond, 20e6, 2*units.Microsecond, 0.1
+		}
+		c.CC = cc
+		share, r := incast(t, 8, 10_000_000, 100e9, c)
+		used[name] = share
+		if share > 1 || preset == name && name != "none" && r.Pauses > 0 {
+			t.Errorf("%s: %.3f of the line; %s", name, share, brief(r))
+		}
+	}
+	if used["none"] < 0.999 || used["dcqcn:ns3"] < 0.75 || used["tuned"] < 1.1*used["dcqcn:cx7"] {
+		t.Errorf("shares of the line: %v", used)
+	}
+}
+
+// TestPaperKeepsTheLineBusy: with the paper's constants and marks at 40 Gb/s long
+// flows of an incast use 95 % of the line and more (SIGCOMM'15 measured 39 of 40
+// Gb/s), without a pause.
+func TestPaperKeepsTheLineBusy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("800 MB; without -short")
+	}
+	c := settings(NoCC)
+	c.WholeNanos, c.Frames.Payload, c.Buffer.Bytes = false, 1024, 12<<20
+	c.Marking = []Marking{{Rate: 40e9, KMin: 5e3, KMax: 200e3, PMax: 0.01}}
+	cc, err := Preset("dcqcn:paper", 40e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.CC = cc
+	if used, r := incast(t, 8, 100_000_000, 40e9, c); used < 0.95 || used > 1 || r.Pauses > 0 {
+		t.Errorf("%.3f of the line; %s", used, brief(r))
+	}
+}
+
+// TestPaperReaction: one notification halves the rate (alpha is 1), five
+// recoveries by time bring it near the target again, then it climbs.
+func TestPaperReaction(t *testing.T) {
+	cc, err := Preset("dcqcn:paper", 40e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &engine{cfg: &Config{CC: cc}}
+	s := &sender{rate: 40e9, line: 40e9, dcqcn: dcqcn{tick: never, increase: never}}
+	e.notify(s, 0)
+	if s.rate != 20e9 || s.dcqcn.target != 40e9 {
+		t.Errorf("after a notification: rate %d, target %d", s.rate, s.dcqcn.target)
+	}
+	e.tick(s, int64(4*55*units.Microsecond))
+	if s.rate != 38_750_000_000 { // 40 - 20/2^4
+		t.Errorf("after four periods: %d", s.rate)
+	}
+	e.notify(s, int64(4*55*units.Microsecond)+1)
+	alpha := 1.0
+	for range 4 {
+		alpha *= 255.0 / 256
+	}
+	if d := s.dcqcn.alpha - (alpha*255/256 + 1.0/256); d > 1e-3 || d < -1e-3 {
+		t.Errorf("alpha %g after a second notification", s.dcqcn.alpha)
+	}
+}
+
+func TestPresetNames(t *testing.T) {
+	if _, err := Preset("cubic", 1e9); err == nil {
+		t.Error("cubic is accepted")
+	}
+}
