@@ -66,7 +66,9 @@ appended to a file of the process. A sweep that was killed goes on where it was.
 Exit status 75: --max-time ended first, run the same command again; 7: points
 failed (--retry runs them again). --shard auto takes the task of an array job
 from the variables of Slurm, Kubernetes, PBS, LSF, Grid Engine or an MPI launcher.`,
-		Example: "  simccl sweep study.yaml --out results\n  simccl sweep study.yaml --out results --shard 3/64 --max-time 50m",
+		Example: `  echo '{"base": {"workload": {"op": "all_reduce"}}, "grid": {"nodes": [1, 2], "size": ["8", "1M"]}}' > study.json
+  simccl sweep study.json --out results
+  simccl sweep study.json --out results --shard 1/2 --max-time 50m`,
 		Args:    cli.Exactly("SPEC"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.dir == "" {
@@ -128,7 +130,7 @@ func plan(a *cli.App) *cobra.Command {
 	probes, limit := 8, 20*time.Second
 	c := &cobra.Command{Use: "plan SPEC", Short: "Count the points and estimate their cost",
 		Long:    "plan runs some points, spread over the sweep, and writes nothing.",
-		Example: "  simccl sweep plan study.yaml",
+		Example: "  simccl sweep plan study.json",
 		Args:    cli.Exactly("SPEC"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := load(a, args[0])
@@ -164,7 +166,7 @@ func emit(a *cli.App) *cobra.Command {
 	var dir string
 	shards, limit := 16, 50*time.Minute
 	c := &cobra.Command{Use: "emit slurm|k8s|parallel SPEC", Short: "Print a job that runs the shards of a sweep",
-		Example: "  simccl sweep emit slurm study.yaml --shards 64 --out results > study.sbatch",
+		Example: "  simccl sweep emit slurm study.json --shards 64 --out results > study.sbatch",
 		Args:    cli.Exactly("slurm|k8s|parallel", "SPEC"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if _, err := load(a, args[1]); err != nil {
