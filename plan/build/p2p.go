@@ -3,6 +3,7 @@ package build
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
@@ -270,6 +271,7 @@ func byChannel(list []work, channels int) []work {
 // groups, with the warps that the kernel gives them (sendrecv.h:94-165).
 func (g *p2p) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	list := g.works(rank)
+	dst = slices.Grow(dst, 2*len(list))
 	group := int32(0)
 	for i := range list {
 		w := &list[i]
