@@ -18,6 +18,15 @@ const (
 	NumFuncs
 )
 
+// Send and Recv are the halves of a message between two ranks, as a program
+// issues them (ncclSend, ncclRecv). They are operations of a workload alone: no
+// table of operations lists them, and Valid is false.
+const (
+	Send = NumFuncs + iota
+	Recv
+	numWords
+)
+
 // NumCollFuncs counts the operations that NCCL's cost model covers.
 const NumCollFuncs = 5
 

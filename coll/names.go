@@ -12,7 +12,7 @@ type words struct {
 	also       []string
 }
 
-var funcWords = [NumFuncs]words{
+var funcWords = [numWords]words{
 	Broadcast:     {"Broadcast", "broadcast", []string{"bcast"}},
 	Reduce:        {"Reduce", "reduce", nil},
 	AllGather:     {"AllGather", "all_gather", nil},
@@ -22,6 +22,8 @@ var funcWords = [NumFuncs]words{
 	AllToAll:      {"AlltoAll", "alltoall", nil},
 	Gather:        {"Gather", "gather", nil},
 	Scatter:       {"Scatter", "scatter", nil},
+	Send:          {"Send", "send", nil},
+	Recv:          {"Recv", "recv", nil},
 }
 
 var algorithmWords = [NumAlgorithms]words{
@@ -130,7 +132,7 @@ func (e *UnknownNameError) Error() string {
 // *UnknownNameError, as of every parser here.
 func ParseFunc(s string) (Func, error) {
 	w := strings.TrimSuffix(fold(s), "perf")
-	i, err := lookup(funcWords[:], w, "operation", s)
+	i, err := lookup(funcWords[:NumFuncs], w, "operation", s)
 	return Func(i), err
 }
 

@@ -6,6 +6,9 @@
 // same Program runs on any topology with as many ranks. Ranks that do the same
 // share one List, so a job of 1,024 equal ranks is as small as one of 2.
 //
+// Communicators have kinds and parents, compute has what it needs of a GPU, and
+// threads of the host are streams too (HostStream).
+//
 // Lint checks what the type cannot express (members of a communicator that call
 // in different orders, waits for events that no one records); Format and Parse
 // are its text form, one step a line.

@@ -3,8 +3,10 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
 )
 
 // Problem is something in a Program that no execution could satisfy.
@@ -28,17 +30,26 @@ func (p *Problem) Error() string {
 // maxProblems bounds how many Problems Lint lists.
 const maxProblems = 20
 
+// MaxFactor bounds Program.Factor, and MaxTime every time of a Program.
+const (
+	MaxFactor = 1e6
+	MaxTime   = units.Time(1) << 60
+)
+
 // Lint checks that a Program can be carried out: indices are in range, ranks of
 // a communicator are distinct, groups are balanced, waits are for events that
-// were recorded before, only members call on a communicator, and all members of
-// one issue the same sequence of collectives on it. The error joins *Problems.
+// were recorded before, only members call on a communicator, all members of one
+// issue the same sequence of collectives on it, and each send has its receive.
+// The error joins *Problems.
 //
-// Sends and receives are collectives of a pattern here (coll.SendRecv and its
-// similar ones), so that equal sequences are enough.
+// Sends and receives may be collectives of a pattern (coll.SendRecv and its
+// similar ones), for which equal sequences are enough; coll.Send and coll.Recv
+// are compared by pair of ranks.
 func (p *Program) Lint() error {
 	l := linter{p: p}
 	l.comms()
 	l.calls()
+	l.works()
 	for r, i := range p.Of {
 		if i < 0 || int(i) >= len(p.Lists) {
 			l.add(-1, -1, "rank %d has list %d of %d", r, i, len(p.Lists))
@@ -89,6 +100,31 @@ func (l *linter) comms() {
 				seen[r] = i + 1
 			}
 		}
+		l.split(i)
+	}
+}
+
+// split checks what a communicator says of its parent.
+func (l *linter) split(i int) {
+	c := &l.p.Comms[i]
+	switch {
+	case c.Kind >= numCommKinds:
+		l.add(-1, -1, "communicator %s is of kind %d, which is not known", c.Name, c.Kind)
+	case c.Parent < 0 || int(c.Parent) > i:
+		l.add(-1, -1, "communicator %s has a parent that is not listed before it", c.Name)
+	case c.Share && c.Parent == 0:
+		l.add(-1, -1, "communicator %s shares its parent's resources and has no parent", c.Name)
+	case c.Parent > 0:
+		parent := map[int32]bool{}
+		for r := range l.p.Comms[c.Parent-1].Ranks {
+			parent[l.p.Comms[c.Parent-1].Ranks[r]] = true
+		}
+		for r := range c.Size(len(l.p.Of)) {
+			if rank := c.Rank(int32(r)); l.p.Comms[c.Parent-1].Ranks != nil && !parent[rank] {
+				l.add(-1, -1, "communicator %s has rank %d, which its parent %s has not", c.Name, rank, l.p.Comms[c.Parent-1].Name)
+				return
+			}
+		}
 	}
 }
 
@@ -101,12 +137,56 @@ func (l *linter) calls() {
 		}
 		n := l.p.Comms[c.Comm].Size(len(l.p.Of))
 		switch {
-		case c.Func.String() == "" || c.Type.Size() == 0:
+		case !c.Func.Valid() && !message(c.Func) || c.Type.Size() == 0:
 			l.add(-1, -1, "call %d has no operation or no data type", i)
 		case c.Count < 0:
 			l.add(-1, -1, "call %d has a count of %d; it must be at least 0", i, c.Count)
 		case c.Func.Rooted() && (c.Root < 0 || int(c.Root) >= n):
 			l.add(-1, -1, "call %d has root %d; the communicator has ranks 0 to %d", i, c.Root, n-1)
+		case message(c.Func) && (c.Peer < 0 || int(c.Peer) >= n):
+			l.add(-1, -1, "call %d has peer %d; the communicator has ranks 0 to %d", i, c.Peer, n-1)
+		case c.Recorded < 0 || c.Recorded > MaxTime:
+			l.add(-1, -1, "call %d has a recorded time of %d ps; it must be from 0 to %d", i, c.Recorded, MaxTime)
+		case c.Splits != nil:
+			l.splits(i, n)
+		}
+	}
+}
+
+// splits checks the counts of an alltoall of variable counts.
+func (l *linter) splits(i, n int) {
+	c := &l.p.Calls[i]
+	if c.Func != coll.AllToAll || len(c.Splits) != n {
+		l.add(-1, -1, "call %d has counts for %d peers; an alltoall of %d ranks has so many, and nothing else has any", i, len(c.Splits), n)
+		return
+	}
+	for peer, s := range c.Splits {
+		if s < 0 {
+			l.add(-1, -1, "call %d sends %d elements to rank %d; it must be at least 0", i, s, peer)
+			return
+		}
+	}
+}
+
+// works checks what kernels need, by how much ranks are slower, and marks.
+func (l *linter) works() {
+	p := l.p
+	for i, w := range p.Works {
+		if w.FLOPs < 0 || w.Bytes < 0 || w.Blocks < 0 || w.PerSM < 0 {
+			l.add(-1, -1, "work %d (%s) has a value below 0; 0 is unknown", i, w.Name)
+		}
+	}
+	if p.Factor != nil && len(p.Factor) != len(p.Of) {
+		l.add(-1, -1, "there are %d factors for %d ranks", len(p.Factor), len(p.Of))
+	}
+	for r, f := range p.Factor {
+		if !(f > 0 && f <= MaxFactor) || math.IsNaN(f) {
+			l.add(-1, -1, "rank %d has a factor of %g; it must be above 0, at most %g", r, f, float64(MaxFactor))
+		}
+	}
+	for _, m := range p.Marks {
+		if m.List < 0 || int(m.List) >= len(p.Lists) || m.Step < 0 || int(m.Step) > len(p.Lists[m.List].Steps) {
+			l.add(-1, -1, "mark %s is at step %d of list %d, which there is not", m.Name, m.Step, m.List)
 		}
 	}
 }
@@ -114,15 +194,19 @@ func (l *linter) calls() {
 func (l *linter) list(i int) {
 	recorded := map[int32]bool{}
 	depth := 0
-	for n, s := range l.p.Lists[i].Steps {
+	for n := range l.p.Lists[i].Steps {
+		s := &l.p.Lists[i].Steps[n]
 		switch s.Kind {
 		case Issue:
 			if s.Call < 0 || int(s.Call) >= len(l.p.Calls) {
 				l.add(i, n, "call %d of %d", s.Call, len(l.p.Calls))
 			}
+			if OnHost(s.Stream) {
+				l.add(i, n, "a call on a host thread; a call is launched on a stream of the GPU")
+			}
 		case Compute:
-			if s.Time < 0 {
-				l.add(i, n, "a time of %d ps; it must be at least 0", s.Time)
+			if s.Time < 0 || s.Time > MaxTime {
+				l.add(i, n, "a time of %d ps; it must be at least 0, at most %d", s.Time, MaxTime)
 			}
 		case Record:
 			recorded[s.Event] = true
@@ -140,9 +224,7 @@ func (l *linter) list(i int) {
 		default:
 			l.add(i, n, "a step of kind %d is not known", s.Kind)
 		}
-		if s.Stream < 0 {
-			l.add(i, n, "stream %d; streams are numbered from 0", s.Stream)
-		}
+		l.stepFields(i, n, s)
 		if depth > 0 && s.Kind != Issue && s.Kind != GroupStart && s.Kind != GroupEnd {
 			l.add(i, n, "%v inside a group; a group holds calls only", s.Kind)
 		}
@@ -152,68 +234,27 @@ func (l *linter) list(i int) {
 	}
 }
 
-// sequences compares what the members of each communicator issue on it: each
-// list's calls on it in order must be the same.
-func (l *linter) sequences() {
-	for c := range l.p.Comms {
-		ref := int32(-1)
-		checked := make([]bool, len(l.p.Lists))
-		member := make([]bool, len(l.p.Of))
-		for r := range l.p.Comms[c].Size(len(l.p.Of)) {
-			rank := int32(r)
-			if list := l.p.Comms[c].Ranks; list != nil {
-				rank = list[r]
-			}
-			member[rank] = true
-			at := l.p.Of[rank]
-			if checked[at] {
-				continue
-			}
-			checked[at] = true
-			if ref < 0 {
-				ref = at
-				continue
-			}
-			l.same(int32(c), ref, at)
-		}
-		for r, in := range member {
-			if at := l.p.Of[r]; !in && !checked[at] && len(l.issued(int32(c), at)) > 0 {
-				checked[at] = true
-				l.add(int(at), -1, "rank %d calls on communicator %s and is no member of it", r, l.p.Comms[c].Name)
-			} else if !in && checked[at] && len(l.issued(int32(c), at)) > 0 {
-				l.add(int(at), -1, "rank %d has the list of a member of communicator %s and is none", r, l.p.Comms[c].Name)
-				break
-			}
-		}
+// stepFields checks what every kind of step has.
+func (l *linter) stepFields(i, n int, s *Step) {
+	if s.Stream < 0 {
+		l.add(i, n, "stream %d; streams are numbered from 0", s.Stream)
 	}
-}
-
-// issued lists a list's calls on a communicator.
-func (l *linter) issued(c, list int32) []int32 {
-	var out []int32
-	for _, s := range l.p.Lists[list].Steps {
-		if s.Kind == Issue && l.p.Calls[s.Call].Comm == c {
-			out = append(out, s.Call)
-		}
+	if s.Work < 0 || int(s.Work) > len(l.p.Works) || s.Work > 0 && s.Kind != Compute {
+		l.add(i, n, "work %d of %d; only compute has work", s.Work-1, len(l.p.Works))
 	}
-	return out
-}
-
-// same compares two lists' calls on a communicator and names the first that
-// differs.
-func (l *linter) same(c, a, b int32) {
-	x, y := l.issued(c, a), l.issued(c, b)
-	name := l.p.Comms[c].Name
-	for i := range min(len(x), len(y)) {
-		if p, q := l.p.Calls[x[i]], l.p.Calls[y[i]]; p != q {
-			l.add(int(b), -1, "call %d on %s is %s, but %s in list %s; the members would wait for each other forever", i, name, describe(&q), describe(&p), l.p.Lists[a].Name)
+	if s.Recorded < 0 || s.Recorded > MaxTime {
+		l.add(i, n, "recorded at %d ps; it must be from 0 to %d", s.Recorded, MaxTime)
+	}
+	for _, d := range s.Deps {
+		if d < 0 || int(d) >= n {
+			l.add(i, n, "waits for step %d; steps wait for earlier ones of their list", d)
 			return
 		}
 	}
-	if len(x) != len(y) {
-		l.add(int(b), -1, "%d calls on %s, but %d in list %s; the members would wait for each other forever", len(y), name, len(x), l.p.Lists[a].Name)
-	}
 }
+
+// message reports whether an operation is one half of a message.
+func message(f coll.Func) bool { return f == coll.Send || f == coll.Recv }
 
 // describe names a call: "all_reduce float 1024 elements".
 func describe(c *Call) string {
@@ -223,6 +264,9 @@ func describe(c *Call) string {
 	}
 	if c.Func.Rooted() {
 		s += fmt.Sprintf(" root %d", c.Root)
+	}
+	if message(c.Func) {
+		s += fmt.Sprintf(" peer %d", c.Peer)
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
@@ -14,22 +15,73 @@ type Program struct {
 	// Calls are the distinct operations; Steps refer to them by index, so that an
 	// executor plans each once however often it is issued.
 	Calls []Call
+	// Works are what compute kernels need of a GPU; Steps refer to them by index.
+	Works []Work
 	// Lists are sequences of steps. Ranks that do the same share one.
 	Lists []List
+	// Marks name places in lists: the beginnings of training steps.
+	Marks []Mark
 	// Of is the index into Lists by rank of the job; its length is the number of
 	// ranks.
 	Of []int32
+	// Factor is by how much longer a rank's compute steps take than their Time, by
+	// rank; nil for 1 everywhere.
+	Factor []float64
 }
 
 // Ranks is the number of ranks of the job.
 func (p *Program) Ranks() int { return len(p.Of) }
 
+// FactorOf is by how much longer the compute steps of a rank take.
+func (p *Program) FactorOf(rank int) float64 {
+	if p.Factor == nil {
+		return 1
+	}
+	return p.Factor[rank]
+}
+
+// CommKind is what a communicator is for.
+type CommKind uint8
+
+// Kinds of communicators: tensor, pipeline, data, expert and context parallel,
+// fully sharded data parallel; NoKind where nothing says.
+const (
+	NoKind CommKind = iota
+	TP
+	PP
+	DP
+	EP
+	CP
+	FSDP
+	numCommKinds
+)
+
+var commKindNames = [numCommKinds]string{"none", "TP", "PP", "DP", "EP", "CP", "FSDP"}
+
+// String is the kind's abbreviation.
+func (k CommKind) String() string {
+	if k < numCommKinds {
+		return commKindNames[k]
+	}
+	return fmt.Sprintf("CommKind(%d)", uint8(k))
+}
+
 // Comm is a communicator over some ranks of the job.
 type Comm struct {
 	Name string
+	// Desc is what a framework calls the group; it decides nothing.
+	Desc string
+	Kind CommKind
 	// Ranks are the members, ranks of the job in the order of their rank in the
 	// communicator; nil means all ranks in order.
 	Ranks []int32
+	// Parent is the index + 1 of the communicator that this one was split from, 0
+	// where it was made by itself.
+	Parent int32
+	// Share: the split shares its parent's resources (ncclConfig_t.splitShare), so
+	// that kernels of both run one after the other on a GPU (NCCL 2.28.9,
+	// enqueue.cc:1495).
+	Share bool
 }
 
 // Size is the number of a communicator's ranks in a job of n ranks.
@@ -38,6 +90,27 @@ func (c *Comm) Size(n int) int {
 		return n
 	}
 	return len(c.Ranks)
+}
+
+// Rank is the job's rank of a communicator's rank.
+func (c *Comm) Rank(i int32) int32 {
+	if c.Ranks == nil {
+		return i
+	}
+	return c.Ranks[i]
+}
+
+// Resources is the index of the communicator whose streams and connections comm
+// uses: its own, or those of the ancestor that it shares with.
+func (p *Program) Resources(comm int32) int32 {
+	for range p.Comms {
+		c := &p.Comms[comm]
+		if !c.Share || c.Parent <= 0 || int(c.Parent) > len(p.Comms) {
+			break
+		}
+		comm = c.Parent - 1
+	}
+	return comm
 }
 
 // Call is an operation of a communicator, as its members issue it. Members issue
@@ -50,7 +123,85 @@ type Call struct {
 	// Count is NCCL's count argument, in elements.
 	Count   int64
 	Root    int32 // of rooted operations, rank in the communicator
+	Peer    int32 // of coll.Send and coll.Recv: rank in the communicator
 	InPlace bool
+	// Window: the buffers are in a window that all members registered together
+	// (ncclCommWindowRegister). Registered: they are registered (ncclCommRegister).
+	Window, Registered bool
+	// Splits are the elements that the caller sends to each rank of the
+	// communicator in an alltoall of variable counts; nil for Count to each.
+	Splits []int64
+	// Recorded is how long the operation took by itself where the workload was
+	// recorded, 0 for unknown.
+	Recorded units.Time
+}
+
+// Equal reports whether two calls are the same in every member.
+func (c Call) Equal(o Call) bool {
+	return c.plain() == o.plain() && slices.Equal(c.Splits, o.Splits) && (c.Splits == nil) == (o.Splits == nil)
+}
+
+// Matches reports whether two members that issue c and o issue one operation:
+// counts of an alltoall of variable counts, registration and recorded times may
+// differ.
+func (c *Call) Matches(o *Call) bool {
+	a, b := c.plain(), o.plain()
+	if (c.Splits == nil) != (o.Splits == nil) {
+		return false
+	}
+	if c.Splits != nil {
+		a.count, b.count = 0, 0
+	}
+	a.registered, b.registered, a.recorded, b.recorded = false, false, 0, 0
+	return a == b
+}
+
+// plainCall is a Call without its Splits: what == compares.
+type plainCall struct {
+	comm                        int32
+	fn                          coll.Func
+	typ                         coll.DataType
+	op                          coll.RedOp
+	count                       int64
+	root, peer                  int32
+	inPlace, window, registered bool
+	recorded                    units.Time
+}
+
+func (c *Call) plain() plainCall {
+	return plainCall{c.Comm, c.Func, c.Type, c.RedOp, c.Count, c.Root, c.Peer, c.InPlace, c.Window, c.Registered, c.Recorded}
+}
+
+// Bytes is what a Call moves out of one rank's buffer, in bytes.
+func (c *Call) Bytes() units.Bytes {
+	n := c.Count
+	if c.Splits != nil {
+		n = 0
+		for _, s := range c.Splits {
+			n += s
+		}
+	}
+	return units.Bytes(n) * c.Type.Size()
+}
+
+// Work is what a compute kernel needs of a GPU. 0 is unknown throughout.
+type Work struct {
+	Name string
+	// FLOPs and Bytes are what the kernel computes, and what it moves between the
+	// GPU and its memory.
+	FLOPs, Bytes int64
+	// Blocks is the grid; PerSM how many blocks an SM holds at a time.
+	Blocks, PerSM int32
+	// Persistent: blocks loop over tiles until none is left, so the grid is as
+	// large as the GPU and not as the problem.
+	Persistent bool
+	Priority   int8 // of its stream; higher goes first, 0 is CUDA's default
+}
+
+// Mark is a named place in a list, before one of its steps.
+type Mark struct {
+	List, Step int32
+	Name       string
 }
 
 // Kind is what a Step does.
@@ -82,13 +233,28 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
+// HostStream is the number of the first host thread. Streams from it on are
+// threads of the host: steps on them occupy no GPU, and they issue no call.
+const HostStream int32 = 1 << 16
+
+// OnHost reports whether a stream is a thread of the host.
+func OnHost(stream int32) bool { return stream >= HostStream }
+
 // Step is one entry of a List.
 type Step struct {
 	Kind   Kind
 	Stream int32      // 0 is the first; groups have none of their own
 	Call   int32      // of Issue: index into Program.Calls
-	Time   units.Time // of Compute
+	Time   units.Time // of Compute: alone on the GPU
 	Event  int32      // of Record and Wait: a number, private to the rank
+	Work   int32      // of Compute: index + 1 into Program.Works, 0 for none
+	// Deps are earlier steps of the same list that must have ended before this one
+	// begins, in addition to those before it on its stream. Within a group the
+	// launch waits for the Deps of all its calls.
+	Deps []int32
+	// Recorded is when the step began where the workload was recorded, 0 for
+	// unknown. It decides nothing.
+	Recorded units.Time
 }
 
 // List is a sequence of steps.
@@ -112,5 +278,6 @@ func (p *Program) Single() (Call, bool) {
 		return Call{}, false
 	}
 	s := p.Lists[0].Steps
-	return p.Calls[0], len(s) == 1 && s[0] == Step{Kind: Issue}
+	return p.Calls[0], len(s) == 1 && s[0].Kind == Issue && s[0].Stream == 0 && s[0].Call == 0 && len(s[0].Deps) == 0 &&
+		p.Calls[0].Func.Valid() && p.Calls[0].Splits == nil
 }

@@ -46,6 +46,76 @@ func TestTextForm(t *testing.T) {
 	}
 }
 
+const parallel = `workload 1
+ranks 4
+comm world *
+comm "tp 0" 0-1 kind=TP parent=world share desc="tensor parallel #0"
+comm pp 1-2 kind=PP
+work 1 gemm flops=1000000 bytes=3000 blocks=132 persm=1 priority=-1 persistent
+work 2 "add, 4096" bytes=8
+factor 1.25 3
+list a 0
+  mark step0
+  compute h0 900 start=10
+  compute 1 2500000 work=1 after=0 start=1000
+  call 0 "tp 0" all_reduce half sum 4096 window registered time=5000 after=0-1
+  call 1 world alltoall float sum 0 splits=4,3,2,1
+  mark "step 1"
+list b 1
+  call 0 "tp 0" all_reduce half sum 4096 window
+  group 0
+  call 2 pp send bfloat16 sum 16 peer=1
+  call 2 pp recv bfloat16 sum 8 peer=1
+  end 0
+  call 1 world alltoall float sum 0 splits=1,2,3,4
+list c 2
+  call 0 pp recv float sum 8 peer=0
+  call 0 pp send bfloat16 sum 8 peer=0
+  call 1 world alltoall float sum 0 splits=0,0,0,9
+list d 3
+  call 1 world alltoall float sum 0 splits=4,3,2,1
+`
+
+// TestParallelJobs: communicators with kinds and parents, messages, kernels,
+// marks and slow ranks survive their text.
+func TestParallelJobs(t *testing.T) {
+	p, err := Parse(parallel, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(parallel, p.Format()); diff != "" {
+		t.Error(diff)
+	}
+	if p.Resources(1) != 0 || p.Resources(2) != 2 || p.FactorOf(3) != 1.25 || p.FactorOf(0) != 1 || len(p.Marks) != 2 || p.Marks[1].Step != 4 {
+		t.Errorf("%+v", p)
+	}
+	if !OnHost(p.Lists[0].Steps[0].Stream) || OnHost(p.Lists[0].Steps[1].Stream) {
+		t.Error("h0 is a thread of the host, 1 is none")
+	}
+	for _, x := range []struct{ from, to, want string }{
+		{"recv bfloat16 sum 8 peer=1", "recv bfloat16 sum 8 peer=0", "rank 0 of pp receives from rank 0, which does not send it"},
+		{"recv bfloat16 sum 8 peer=1", "recv bfloat16 sum 9 peer=1", "rank 1 of pp sends 16 bytes to rank 0, which receives 18"},
+		{"  call 2 pp send bfloat16 sum 16 peer=1\n", "", "rank 1 of pp receives from rank 0, which does not send it"},
+		{"splits=0,0,0,9", "splits=0,0,9", "call 8 has counts for 3 peers"},
+		{"after=0-1", "after=0-2", "p:13:"},
+		{"parent=world share", "share", "communicator tp 0 shares its parent's resources and has no parent"},
+		{"comm pp 1-2 kind=PP", "comm pp 1-2 kind=PP parent=tp", "p:5:28: no communicator tp"},
+		{"comm pp 1-2 kind=PP", "comm pp 1-2 parent=\"tp 0\"", "communicator pp has rank 2, which its parent tp 0 has not"},
+		{"compute h0 900", "call h0 pp send float sum 1 peer=1", "a call on a host thread"},
+		{"factor 1.25 3", "factor 0 3", "p:8:8: 0 is no factor"},
+		{"work=1 after", "work=3 after", "p:12:26: no work 3"},
+		{"mark \"step 1\"", "mark \"step 1", "p:15:8: the quote has no end"},
+	} {
+		wrong := strings.Replace(parallel, x.from, x.to, 1)
+		if wrong == parallel {
+			t.Fatalf("%q is not in the text", x.from)
+		}
+		if _, err := Parse(wrong, "p"); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s → %s: %v, want %s", x.from, x.to, err, x.want)
+		}
+	}
+}
+
 // TestOneIsTheSmallest: one operation is a program, and is known as such.
 func TestOneIsTheSmallest(t *testing.T) {
 	c := Call{Func: coll.AllReduce, Count: 1024, Type: coll.Float32}
@@ -53,7 +123,7 @@ func TestOneIsTheSmallest(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := p.Single(); !ok || got != c {
+	if got, ok := p.Single(); !ok || !got.Equal(c) {
 		t.Errorf("%+v, %v", got, ok)
 	}
 	again, err := Parse(p.Format(), "p")
@@ -114,6 +184,7 @@ func TestFaultsHavePlaces(t *testing.T) {
 // written, or an error.
 func FuzzParse(f *testing.F) {
 	f.Add(pair)
+	f.Add(parallel)
 	f.Add(One(2, Call{Func: coll.SendRecv, Type: coll.Int8, Count: 5}).Format())
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse(text, "p")

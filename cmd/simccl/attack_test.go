@@ -35,7 +35,7 @@ var readers = []string{"topo lint", "topo show", "topo convert --fused", "inspec
 func attack(t *testing.T, ctx context.Context, command, file string) (int, string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code := run(ctx, append(strings.Fields(command), file, "--no-env"), &app{Process: process.Process{Out: &out, Err: &errs}})
+	code := run(ctx, append(strings.Fields(command), file, "--no-env"), appOf(process.Process{Out: &out, Err: &errs}))
 	if said := errs.String(); strings.Contains(said, "defect") || code == status.Internal {
 		t.Errorf("simccl %s %s: status %d, %s", command, file, code, said)
 	}
@@ -126,11 +126,11 @@ func TestEndlessInputs(t *testing.T) {
 			}
 		}
 		var errs bytes.Buffer
-		if code := run(t.Context(), []string{"graph", "--env", "NCCL_GRAPH_FILE=" + name}, &app{Process: process.Process{Out: &errs, Err: &errs}}); code != status.Input {
+		if code := run(t.Context(), []string{"graph", "--env", "NCCL_GRAPH_FILE=" + name}, appOf(process.Process{Out: &errs, Err: &errs})); code != status.Input {
 			t.Errorf("NCCL_GRAPH_FILE=%s: status %d: %s", name, code, errs.String())
 		}
 		errs.Reset()
-		if code := run(t.Context(), []string{"env", "--no-env", "--env", "NCCL_CONF_FILE=" + name}, &app{Process: process.Process{Out: &errs, Err: &errs}}); code != status.OK ||
+		if code := run(t.Context(), []string{"env", "--no-env", "--env", "NCCL_CONF_FILE=" + name}, appOf(process.Process{Out: &errs, Err: &errs})); code != status.OK ||
 			!strings.Contains(errs.String(), "cannot be read") {
 			t.Errorf("NCCL_CONF_FILE=%s: status %d: %s", name, code, errs.String())
 		}

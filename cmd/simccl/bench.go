@@ -10,6 +10,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/benchrun"
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/predict"
 	"github.com/simccl/simccl/internal/process"
@@ -24,7 +25,7 @@ import (
 
 // benchFlags are the options of bench.
 type benchFlags struct {
-	machine machineFlags
+	machine cli.Machine
 	test    testFlags
 	ask     bench.Request // what test has not
 	place   placeFlags
@@ -56,11 +57,11 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
   torchrun --no-python --nproc-per-node 4 simccl bench alltoall -b 1M -e 64M -f 2
   simccl bench all_reduce --backend sockets --nranks 4 -b 8 -e 64K -f 8
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
-		Args: exactly("OP"),
+		Args: cli.Exactly("OP"),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.main(a, cmd, args[0]) }}
-	b.machine.runsNCCL = true
-	b.machine.register(c)
-	b.machine.registerClass(c)
+	b.machine.RunsNCCL = true
+	b.machine.Register(c)
+	b.machine.RegisterClass(c)
 	b.test.register(c)
 	c.Flags().Lookup("per-iter-timing").Hidden, c.Flags().Lookup("per-iter-skip").Hidden = false, false
 	f := c.Flags()
@@ -92,9 +93,9 @@ func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error)
 		}
 	}
 	ask := b.ask
-	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.multicast, b.place.nranks
+	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.Multicast, b.place.nranks
 	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
-	return &ask, asFlags(ask.Validate())
+	return &ask, cli.AsFlags(ask.Validate())
 }
 
 func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
@@ -146,10 +147,10 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	w := b.test.workload(cmd, "")
 	err := predict.Fill(s, &w)
 	if err != nil {
-		return nil, asFlags(err)
+		return nil, cli.AsFlags(err)
 	}
 	if s.Columns, err = predict.Columns(ask); err != nil {
-		return nil, asFlags(err)
+		return nil, cli.AsFlags(err)
 	}
 	s.MinBW, err = testoptions.MinBW(a.Getenv)
 	return s, err
@@ -159,22 +160,22 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 // each, where no machine is asked for.
 func (b *benchFlags) hostModel(a *app, fn coll.Func, nranks int) (*predict.Model, error) {
 	m := &b.machine
-	m.multicast = "off"
-	if m.topo == "" && m.nodes == 0 && m.gpus == 0 {
-		m.nodes, m.gpus = cmp.Or(nranks, 2), 1
+	m.Multicast = "off"
+	if m.Topo == "" && m.Nodes == 0 && m.GPUs == 0 {
+		m.Nodes, m.GPUs = cmp.Or(nranks, 2), 1
 	}
 	return loadModel(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.ask.Seed})
 }
 
 // loadModel loads the machine of a model.
-func loadModel(a *app, m machineFlags, spec scenario.Spec) (*predict.Model, error) {
-	on, err := m.spec(a)
+func loadModel(a *app, m cli.Machine, spec scenario.Spec) (*predict.Model, error) {
+	on, err := m.Spec(&a.App)
 	if err != nil {
 		return nil, err
 	}
 	spec.Machine, spec.Network = on.Machine, on.Network
-	model, err := predict.Load(spec, a.Options(m.found))
-	return model, asFlags(err)
+	model, err := predict.Load(spec, a.Options(m.Found))
+	return model, cli.AsFlags(err)
 }
 
 // predict is the model of the machine that the devices are of: the file of --topo,
@@ -182,13 +183,13 @@ func loadModel(a *app, m machineFlags, spec scenario.Spec) (*predict.Model, erro
 func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices []nccltests.Device) (bench.Model, error) {
 	m := b.machine
 	hosts, gpus := predict.Hosts(devices)
-	m.gpus, m.nodes = gpus, cmp.Or(m.nodes, hosts)
-	if m.topo == "" {
+	m.GPUs, m.Nodes = gpus, cmp.Or(m.Nodes, hosts)
+	if m.Topo == "" {
 		text, err := a.thisHost().Topology()
 		if err != nil {
 			return nil, fmt.Errorf("prediction of this machine: %w", err)
 		}
-		m.found = text
+		m.Found = text
 	}
 	spec := scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Engine: scenario.Engine{NoProof: true}} // every GPU has a thread of its own
 	if ask.Replays() > 0 {
@@ -200,20 +201,20 @@ func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices [
 // run is the bench of ranks that have met.
 func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 	r.Program, r.Table, r.Wrong = version, a.Out, func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }
-	if a.json {
+	if a.JSON {
 		r.Table = io.Discard
 	}
 	r.OpenGPUs = func(ctx context.Context, newModel bench.NewModel) (bench.Backend, error) {
-		return openDevices(ctx, r.Spec, r.Team, a.devices(r.Request, b.machine.gpus), newModel)
+		return openDevices(ctx, r.Spec, r.Team, a.devices(r.Request, b.machine.GPUs), newModel)
 	}
 	r.Predict = func(d []nccltests.Device) (bench.Model, error) { return b.predict(a, r.Request, r.Spec.Func, d) }
 	r.Args, r.Env = append([]string{"simccl"}, a.Args...), bench.NCCLVariables(a.Environ, r.Request.NCCLEnv(a.Env))
-	r.Document = func(doc *nccltests.Report) error { return a.WriteJSON(doc, r.Request.Output, a.json) }
+	r.Document = func(doc *nccltests.Report) error { return a.WriteJSON(doc, r.Request.Output, a.JSON) }
 	if r.Request.Trace == "" {
 		return r
 	}
 	r.Trace = bench.Trace{File: a.Path(r.Request.Trace), Cancelled: a.Cancelled, Detail: nccltrace.Detail(slices.Index(nccltrace.Details[:], b.detail)),
-		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: ncclRules().String(), Seed: int64(r.Spec.Seed)}}
+		Meta: chrome.Meta{Source: "real", Version: version, NCCLRules: cli.Rules().String(), Seed: int64(r.Spec.Seed)}}
 	if r.Plans != nil {
 		r.Trace.Meta = r.Plans.Run.Site.Meta(version, r.Spec.Seed)
 		r.Trace.Meta.Source, r.Trace.Meta.Clock = "real", ""
@@ -231,5 +232,5 @@ func (b *benchFlags) run(a *app, r *benchrun.Bench) *benchrun.Bench {
 // devices are the GPUs that a request asks for.
 func (a *app) devices(ask *bench.Request, gpus int) bench.DeviceConfig {
 	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare, Trace: ask.Trace != "", Library: ask.Library,
-		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.Env), Getenv: a.Getenv, Headers: ncclRules().Code()}
+		GPUs: gpus, Threads: ask.Threads, Env: ask.NCCLEnv(a.Env), Getenv: a.Getenv, Headers: cli.Rules().Code()}
 }

@@ -73,7 +73,7 @@ func TestRegretOnHardware(t *testing.T) {
 func TestRegretNeedsNCCL(t *testing.T) {
 	for _, back := range []string{"host", "sockets"} {
 		var errs bytes.Buffer
-		code := run(t.Context(), []string{"bench", "all_reduce", "--backend", back, "-b", "8", "-e", "8", "--columns", "+regret"}, &app{Process: process.Process{Out: &errs, Err: &errs}})
+		code := run(t.Context(), []string{"bench", "all_reduce", "--backend", back, "-b", "8", "-e", "8", "--columns", "+regret"}, appOf(process.Process{Out: &errs, Err: &errs}))
 		if code != status.Usage || !strings.Contains(errs.String(), "has no rivals to measure") {
 			t.Errorf("%s: exit status %d: %s", back, code, errs.String())
 		}

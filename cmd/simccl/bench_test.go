@@ -129,7 +129,7 @@ func joinTraces(t *testing.T, dir string, processes int) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	file := func(name string) string { return filepath.Join(dir, name) }
-	a := &app{Process: process.Process{Out: &out, Err: &errs}}
+	a := appOf(process.Process{Out: &out, Err: &errs})
 	if code := run(context.Background(), []string{"trace", "merge", "-o", file("all.json"), file("t.rank0.json"), file("t.rank1.json"), file("t.rank2.json")}, a); code != 0 {
 		t.Fatal(code, errs.String())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
 	"github.com/spf13/cobra"
@@ -71,7 +72,7 @@ func (v *verbsFlags) main(ctx context.Context, a *app, args []string) error {
 	v.Words = args
 	p, err := v.Plan()
 	if err != nil {
-		return asFlags(err)
+		return cli.AsFlags(err)
 	}
 	cfg, err := a.Config()
 	if err != nil {
@@ -128,7 +129,7 @@ func (v *verbsFlags) wait(ctx context.Context, a *app, ports *perftest.Ports) er
 	}
 	ln, err := v.Listener()
 	if err != nil {
-		return asFlags(err)
+		return cli.AsFlags(err)
 	}
 	defer ln.Close()
 	fmt.Fprintf(a.Err, "simccl: %s port %d waits at %s\n", ports.From(), ports.Port(), ln.Addr())

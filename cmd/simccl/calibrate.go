@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/simccl/simccl/internal/calibrate"
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real/measure"
 	"github.com/simccl/simccl/sim/gpu"
@@ -17,7 +18,7 @@ import (
 
 // calibrateFlags are the options of calibrate's commands.
 type calibrateFlags struct {
-	machine    machineFlags // --topo, --multicast, --machine-class
+	machine    cli.Machine // --topo, --multicast, --machine-class
 	out        string
 	name       string
 	residuals  string
@@ -30,9 +31,9 @@ type calibrateFlags struct {
 
 func (c *calibrateFlags) registerMachine(cmd *cobra.Command, class string) {
 	f := cmd.Flags()
-	f.StringVar(&c.machine.topo, "topo", "", "topology `FILE` of one host (default DIR/topo.xml, else this machine)")
-	f.StringVar(&c.machine.multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
-	f.StringVar(&c.machine.class, "machine-class", "", class)
+	f.StringVar(&c.machine.Topo, "topo", "", "topology `FILE` of one host (default DIR/topo.xml, else this machine)")
+	f.StringVar(&c.machine.Multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
+	f.StringVar(&c.machine.Class, "machine-class", "", class)
 	f.StringVar(&c.residuals, "residuals", "", "write every point, measured and simulated, to `FILE`.csv")
 }
 
@@ -61,7 +62,7 @@ well a class predicts measured times.`,
   simccl run all_reduce --topo topo.xml --machine-class ./h200.json
   simccl calibrate fit results/ --topo topo.xml --out h200.json
   simccl calibrate check results/ --machine-class ./h200.json --within 0.05`,
-		Args: exactly(),
+		Args: cli.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.all(a, cmd) }}
 	c.registerFit(cmd)
 	c.measure.register(cmd)
@@ -85,7 +86,7 @@ none of them says otherwise. Say --multicast off, or NCCL_NVLS_ENABLE=0, where
 NVLink multicast was off: files rarely say.`,
 		Example: `  simccl calibrate fit results/ --topo topo.xml --out a100.json
   simccl calibrate fit results/ --topo topo.xml --holdout 3 --residuals points.csv`,
-		Args: exactly("DIR"),
+		Args: cli.Exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.fit(a, cmd, a.Path(args[0])) }}
 	c.registerFit(cmd)
 	return cmd
@@ -98,7 +99,7 @@ func newCalibrateCheck(a *app) *cobra.Command {
 them) and prints by how much the class misses, by operation and size. With
 --within it exits 7 where an operation's mean error is above that.`,
 		Example: `  simccl calibrate check later/ --topo topo.xml --machine-class ./h200.json --within 0.05`,
-		Args:    exactly("DIR"),
+		Args:    cli.Exactly("DIR"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(a, cmd, a.Path(args[0])) }}
 	c.registerMachine(cmd, "`FILE` or name of the class (default by the topology)")
 	cmd.Flags().Float64Var(&c.within, "within", 0, "largest mean `ERROR` of an operation, 0.05 for 5 % (default: none is too large)")
@@ -130,7 +131,7 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 	if err != nil {
 		return nil, class, input(err)
 	}
-	if !a.json {
+	if !a.JSON {
 		for _, r := range runs {
 			fmt.Fprintf(a.Out, "# %s\n", r.Summary())
 		}
@@ -141,23 +142,23 @@ func (c *calibrateFlags) points(a *app, dir string) (points []calibrate.Point, c
 // lab is the machine that the files of a directory were measured on.
 func (c *calibrateFlags) lab(a *app, dir string) (*calibrate.Lab, gpu.Class, error) {
 	m := c.machine
-	if m.topo == "" {
+	if m.Topo == "" {
 		if file := filepath.Join(dir, measure.TopologyFile); exists(file) {
-			m.topo = file
+			m.Topo = file
 		} else {
 			text, err := a.thisHost().Topology()
 			if err != nil {
 				return nil, gpu.Class{}, fmt.Errorf("the machine of these times: no --topo, no %s, and %w", file, err)
 			}
-			m.found = text
+			m.Found = text
 		}
 	}
-	spec, err := m.spec(a)
+	spec, err := m.Spec(&a.App)
 	if err != nil {
 		return nil, gpu.Class{}, err
 	}
-	lab, class, err := calibrate.NewLab(spec, a.Options(m.found))
-	return lab, class, asFlags(err)
+	lab, class, err := calibrate.NewLab(spec, a.Options(m.Found))
+	return lab, class, cli.AsFlags(err)
 }
 
 func exists(file string) bool {
@@ -193,7 +194,7 @@ func (c *calibrateFlags) fit(a *app, cmd *cobra.Command, dir string) error {
 	if err := c.writeResiduals(a, res.Residuals); err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		return a.PrintJSON(res.Document())
 	}
 	fmt.Fprint(a.Out, res.Text())
@@ -237,7 +238,7 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 		return err
 	}
 	if points, err = calibrate.Only(points, c.ops); err != nil {
-		return asFlags(err)
+		return cli.AsFlags(err)
 	}
 	res, err := calibrate.Check(cmd.Context(), points, &class)
 	if err != nil {
@@ -247,7 +248,7 @@ func (c *calibrateFlags) check(a *app, cmd *cobra.Command, dir string) error {
 		return err
 	}
 	sums := calibrate.Summarise(res)
-	if a.json {
+	if a.JSON {
 		if err := a.PrintJSON(sums); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
@@ -46,7 +47,7 @@ func newCalibrateMeasure(a *app) *cobra.Command {
 		Long: `measure does the first half of calibrate: it writes nccl-tests' JSON, one file a
 setting and operation, and the machine's topology, to DIR.`,
 		Example: "  simccl calibrate measure later/ --sets default && simccl calibrate check later/ --machine-class ./h200.json",
-		Args:    exactly("DIR"),
+		Args:    cli.Exactly("DIR"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return m.all(cmd.Context(), a, a.Path(args[0])) }}
 	m.registerCommon(c)
 	return c
@@ -86,7 +87,7 @@ func (m *measureFlags) all(ctx context.Context, a *app, dir string) error {
 func newCalibrateSet(a *app) *cobra.Command {
 	var p placeFlags
 	libnccl := ""
-	c := &cobra.Command{Use: "set NAME DIR", Hidden: true, Short: "One process of calibrate measure", Args: exactly("NAME", "DIR"),
+	c := &cobra.Command{Use: "set NAME DIR", Hidden: true, Short: "One process of calibrate measure", Args: cli.Exactly("NAME", "DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := measure.Pick(args[:1])
 			if err != nil {

@@ -127,7 +127,7 @@ func measureRecorded(t *testing.T, dir, name string, files ...string) {
 	}
 	s := list[0]
 	s.Ops = []coll.Func{coll.AllReduce, coll.AllGather}
-	a := &app{Process: process.Process{Out: os.Stdout, Err: os.Stderr, Environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)}}
+	a := appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: append([]string{"NCCL_NVLS_ENABLE=0"}, s.Env...)})
 	if err := measureSet(t.Context(), a, &s, team.Alone(0), "", dir); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func measureRecorded(t *testing.T, dir, name string, files ...string) {
 func simccl(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), args, &app{Process: process.Process{Out: &out, Err: &errs}}); code != 0 {
+	if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != 0 {
 		t.Fatalf("simccl %s: exit status %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
 	}
 	return out.String()
@@ -147,7 +147,7 @@ func simccl(t *testing.T, args ...string) string {
 func TestWrongValuesEndCalibration(t *testing.T) {
 	inPlaceOfGPUs(t, func() bench.Backend { return wrong{&recorded{n: 4}} })
 	s := measure.Sets()[0]
-	err := measureSet(t.Context(), &app{Process: process.Process{Out: os.Stdout, Err: os.Stderr}}, &s, team.Alone(0), "", t.TempDir())
+	err := measureSet(t.Context(), appOf(process.Process{Out: os.Stdout, Err: os.Stderr}), &s, team.Alone(0), "", t.TempDir())
 	if status.Of(err) != status.Check || !strings.Contains(err.Error(), "element 3") {
 		t.Errorf("wrong values: %v, exit status %d", err, status.Of(err))
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/simccl/simccl/internal/check"
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/logcheck"
 	"github.com/simccl/simccl/internal/newfile"
@@ -38,7 +39,7 @@ and choices. Exit status 7 and the first differences if there are any.`,
 			if len(q.Logs) > 0 {
 				return nil
 			}
-			return exactly("DIR")(c, args)
+			return cli.Exactly("DIR")(c, args)
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(q.Logs) == 0 {
@@ -66,7 +67,7 @@ func (a *app) checkLogs(q *logcheck.Request) error {
 	switch {
 	case err != nil:
 		return fail.Input(err)
-	case a.json:
+	case a.JSON:
 		err = a.PrintJSON(rep)
 	default:
 		err = a.PrintText(rep.Text())
@@ -82,14 +83,14 @@ func (a *app) check(dir string, run *check.Run, github bool) error {
 	run.Decide, run.Write = a.decide, func(name string, data []byte) error { return newfile.Write(a.Path(name), data) }
 	run.ReadOptions = func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxSettings) }
 	run.ReadDocument = func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxResults) }
-	if !a.json {
+	if !a.JSON {
 		run.Print = func(v *check.Verdict) { fmt.Fprint(a.Out, v.Text(a.Paint(a.Out))) }
 	}
 	verdicts, err := run.Dir(dir)
 	switch {
 	case verdicts == nil:
 		return err
-	case a.json:
+	case a.JSON:
 		return fail.Join(err, a.PrintJSON(verdicts))
 	case github:
 		fmt.Fprint(a.Out, check.Report(dir, verdicts).Annotations())
@@ -99,18 +100,18 @@ func (a *app) check(dir string, run *check.Run, github bool) error {
 
 // decide runs inspect with options, in a directory.
 func (a *app) decide(words []string, dir string) (text []byte, err error) {
-	sub := &app{Process: a.Process}
+	sub := appOf(a.Process)
 	sub.Out, sub.Dir = io.Discard, dir
-	var m machineFlags
-	c := nested("inspect", exactly(), func(*cobra.Command, []string) error {
-		x, err := m.load(sub)
+	var m cli.Machine
+	c := nested("inspect", cli.Exactly(), func(*cobra.Command, []string) error {
+		x, err := m.Load(&sub.App)
 		if err != nil {
 			return err
 		}
 		text, err = sub.document(x)
 		return err
 	})
-	m.register(c)
+	m.Register(c)
 	c.Flags().StringArrayVar(&sub.Env, "env", a.Env, "")
 	c.SetArgs(words)
 	c.SetOut(io.Discard)

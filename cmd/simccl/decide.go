@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/report/rings"
@@ -13,7 +14,7 @@ import (
 )
 
 func newInspect(a *app) *cobra.Command {
-	var m machineFlags
+	var m cli.Machine
 	log := false
 	c := &cobra.Command{Use: "inspect", Short: "Print the whole decision",
 		Long: `inspect prints what NCCL decides for a machine: system and paths, graphs before
@@ -21,16 +22,16 @@ and after all ranks agree, channels, cost model, and the choice with its
 chunking for every power of two. --json prints all of it as one document.`,
 		Example: `  simccl inspect --topo topo.xml --nodes 2 --json
   simccl inspect --topo topo.xml -g 4 --multicast off`,
-		Args: exactly(),
+		Args: cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			x, err := m.load(a)
+			x, err := m.Load(&a.App)
 			if err != nil {
 				return err
 			}
 			switch {
 			case log:
 				return ncclog.WriteRank(a.Out, x.Comm, 0)
-			case !a.json:
+			case !a.JSON:
 				_, err := fmt.Fprint(a.Out, decision.Text(x.Comm, x.Name))
 				return err
 			}
@@ -41,7 +42,7 @@ chunking for every power of two. --json prints all of it as one document.`,
 			_, err = a.Out.Write(text)
 			return err
 		}}
-	m.register(c)
+	m.Register(c)
 	c.Flags().BoolVar(&log, "nccl-log", false, "print what NCCL_DEBUG=INFO would show of it")
 	return c
 }
@@ -56,20 +57,20 @@ func (a *app) document(x *scenario.Site) ([]byte, error) {
 }
 
 func newGraph(a *app) *cobra.Command {
-	var m machineFlags
+	var m cli.Machine
 	format := ""
 	c := &cobra.Command{Use: "graph", Short: "Print NCCL's graphs",
 		Long: `graph prints the searched graphs of the first node (xml as NCCL_GRAPH_DUMP_FILE
 holds them, or text), or the channels that join all ranks of the cluster with the
 nets between hosts (rings, json, or dot for Graphviz).`,
 		Example: "  simccl graph --topo dgx.xml --nodes 4 --format dot | dot -Tsvg > rings.svg",
-		Args:    exactly(),
+		Args:    cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			x, err := m.load(a)
+			x, err := m.Load(&a.App)
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				format = "json"
 			}
 			switch format {
@@ -91,7 +92,7 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 			}
 			return err
 		}}
-	m.register(c)
+	m.Register(c)
 	c.Flags().StringVar(&format, "format", "text", "xml, text, rings, json or dot")
 	return c
 }

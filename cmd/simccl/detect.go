@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/thishost"
@@ -14,13 +15,13 @@ func newTopoDetect(a *app) *cobra.Command {
 	gpus, out := 0, ""
 	c := &cobra.Command{Use: "detect", Short: "Write this machine's topology file",
 		Long: `detect reads GPUs from NVML and everything else from sysfs, and prints the file
-that NCCL ` + ncclRules().String() + ` would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
+that NCCL ` + cli.Rules().String() + ` would write with NCCL_TOPO_DUMP_FILE. NCCL_IB_HCA,
 NCCL_IB_DISABLE, NCCL_IB_MERGE_VFS, NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
 choose the NICs. What NCCL_TOPO_FILE says, or the file that virtual machines
 keep at ` + thishost.DefaultFile + `, overrides
 what is found.`,
 		Example: "  simccl topo detect > this.xml\n  simccl topo detect -g 4 -o four.xml && simccl run all_reduce --topo four.xml --nodes 1",
-		Args:    exactly(),
+		Args:    cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			spec, err := a.thisHost().Spec(gpus)
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/diff"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/shellwords"
@@ -43,7 +44,7 @@ anything differs.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				err = a.PrintJSON(d)
 			} else {
 				err = a.PrintText(d.Text())
@@ -57,8 +58,8 @@ anything differs.`,
 	f.StringVar(&texts[0], "a", "", "`OPTIONS` of the first side")
 	f.StringVar(&texts[1], "b", "", "`OPTIONS` of the second side")
 	f.BoolVar(&status, "exit-code", false, "status 7 where anything differs")
-	both.machine.register(c)
-	both.machine.registerClass(c)
+	both.machine.Register(c)
+	both.machine.RegisterClass(c)
 	both.registerTimes(f)
 	both.test.registerSizes(f)
 	return c
@@ -93,7 +94,7 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 	d, err := diff.New(cmd.Context(), s[0], s[1], ops, sizes, progress.Step)
 	var of *diff.SideError
 	if errors.As(err, &of) {
-		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), asFlags(of.Err))
+		err = fmt.Errorf("--%s: %w", strings.ToLower(of.Name), cli.AsFlags(of.Err))
 	}
 	return d, err
 }
@@ -101,7 +102,7 @@ func (a *app) compareSides(cmd *cobra.Command, both *runFlags, args []string, te
 // quiet is the app with its own settings, talking elsewhere.
 func (a *app) quiet(stderr *bytes.Buffer) *app {
 	sub := *a
-	sub.Err, sub.json = stderr, false
+	sub.Err, sub.JSON = stderr, false
 	sub.Env = slices.Clone(a.Env)
 	return &sub
 }
@@ -139,10 +140,10 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 		if err == nil {
 			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.Options(nil))
 		}
-		return asFlags(err)
+		return cli.AsFlags(err)
 	})
-	flags.machine.register(c)
-	flags.machine.registerClass(c)
+	flags.machine.Register(c)
+	flags.machine.RegisterClass(c)
 	flags.registerTimes(c.Flags())
 	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")

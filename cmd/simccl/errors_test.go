@@ -28,7 +28,7 @@ func TestLostOutputIsAnError(t *testing.T) {
 	file := filepath.Join(golden.Root(t, "testdata", "topos"), "dgx-h100.xml")
 	for _, args := range []string{"--help", "version", "env", "topo show " + file, "tune --topo " + file, "run all_reduce --sizes 8 -c 0"} {
 		var errs bytes.Buffer
-		code := run(t.Context(), strings.Fields(args), &app{Process: process.Process{Out: full{}, Err: &errs}})
+		code := run(t.Context(), strings.Fields(args), appOf(process.Process{Out: full{}, Err: &errs}))
 		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 || strings.Contains(errs.String(), "defect") {
 			t.Errorf("%s: exit status %d, %q", args, code, errs.String())
 		}
@@ -45,7 +45,7 @@ func TestFilesAreWholeOrNotThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		code := run(t.Context(), []string{"run", "all_reduce", "--sizes", "64K", "-c", "0", "-g", "1", opt, file}, &app{Process: process.Process{Out: &out, Err: &errs}})
+		code := run(t.Context(), []string{"run", "all_reduce", "--sizes", "64K", "-c", "0", "-g", "1", opt, file}, appOf(process.Process{Out: &out, Err: &errs}))
 		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 {
 			t.Errorf("%s: exit status %d, %q", opt, code, errs.String())
 		}
@@ -59,7 +59,7 @@ func TestFilesAreWholeOrNotThere(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	var out, errs bytes.Buffer
-	if code := run(ctx, []string{"run", "all_reduce", "--sizes", "64K", "-c", "0"}, &app{Process: process.Process{Out: &out, Err: &errs}}); code != 130 || errs.String() != "simccl: interrupted\n" {
+	if code := run(ctx, []string{"run", "all_reduce", "--sizes", "64K", "-c", "0"}, appOf(process.Process{Out: &out, Err: &errs})); code != 130 || errs.String() != "simccl: interrupted\n" {
 		t.Errorf("exit status %d, %q", code, errs.String())
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/explain"
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/tuning"
@@ -27,11 +28,11 @@ func (o *opFlags) register(f *pflag.FlagSet) {
 func (o *opFlags) operation(args []string, ranks int) (comm.Op, error) {
 	o.Op, o.Size = args[0], args[1]
 	op, err := o.Parse(ranks)
-	return op, asFlags(err)
+	return op, cli.AsFlags(err)
 }
 
 func newExplain(a *app) *cobra.Command {
-	var m machineFlags
+	var m cli.Machine
 	var o opFlags
 	c := &cobra.Command{Use: "explain OP SIZE", Short: "Say why NCCL chooses what it chooses",
 		Long: `explain prints the choice for one operation and size, every rival with its time or
@@ -39,9 +40,9 @@ the reason why it is off, the sizes at which the choice changes, how the work
 is split, the limiting link, and every path that a rule refuses.`,
 		Example: `  simccl explain all_reduce 2M
   simccl explain all_reduce 2M --topo topo.xml --nodes 4 --env NCCL_ALGO=Ring --json`,
-		Args: exactly("OP", "SIZE"),
+		Args: cli.Exactly("OP", "SIZE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			x, err := m.load(a)
+			x, err := m.Load(&a.App)
 			if err != nil {
 				return err
 			}
@@ -54,7 +55,7 @@ is split, the limiting link, and every path that a rule refuses.`,
 			if err != nil && !(errors.As(err, &none) && rep != nil) {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				if e := a.PrintJSON(rep); e != nil {
 					return e
 				}
@@ -63,30 +64,30 @@ is split, the limiting link, and every path that a rule refuses.`,
 			}
 			return err
 		}}
-	m.register(c)
+	m.Register(c)
 	o.register(c.Flags())
 	return c
 }
 
 func newTune(a *app) *cobra.Command {
-	var m machineFlags
+	var m cli.Machine
 	c := &cobra.Command{Use: "tune", Short: "Print NCCL's cost table",
 		Long: `tune prints latency (us) and bandwidth (GB/s) of every collective, algorithm and
 protocol as NCCL's cost model has them; bandwidth 0 is off, and explain says
 why.`,
 		Example: "  simccl tune\n  simccl tune --topo topo.xml --nodes 4 --json",
-		Args:    exactly(),
+		Args:    cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			x, err := m.load(a)
+			x, err := m.Load(&a.App)
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				return a.PrintJSON(decision.Costs(x.Comm.Model))
 			}
 			_, err = fmt.Fprint(a.Out, decision.CostText(x.Comm.Model))
 			return err
 		}}
-	m.register(c)
+	m.Register(c)
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/spf13/cobra"
 )
@@ -20,7 +21,7 @@ func newTopoFabric(a *app) *cobra.Command {
 		Long: "fabric writes a network between nodes as a file for --fabric (docs/FABRIC.md). KIND is\n" + strings.Join(kinds, "\n"),
 		Example: "  simccl topo fabric rail --hosts 16 --nets 8 > rail.json\n" +
 			"  simccl topo fabric leaf-spine --hosts 4 --nets 8 --per-leaf 1 --oversub 2 > thin.json\n  simccl run all_reduce --nodes 4 --fabric thin.json --sizes 1M --columns +limit",
-		Args: exactly("KIND"),
+		Args: cli.Exactly("KIND"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Kind, p.Routing = args[0], fabric.Routing(routing)
 			if p.Routing != fabric.ECMP && p.Routing != fabric.Adaptive && p.Routing != fabric.Static {

@@ -55,7 +55,7 @@ func lanesOf(t *testing.T, file string) map[string]int {
 func runOK(t *testing.T, args ...string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(context.Background(), append(args, "--no-env"), &app{Process: process.Process{Out: &out, Err: &errs}}); code != 0 {
+	if code := run(context.Background(), append(args, "--no-env"), appOf(process.Process{Out: &out, Err: &errs})); code != 0 {
 		t.Fatalf("%v: exit %d: %s", args, code, errs.String())
 	}
 }

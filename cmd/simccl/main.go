@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/interrupt"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 var version = "v0.1.0-dev"
 
 func main() {
-	os.Exit(start(os.Args[1:], &app{Process: process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}}))
+	os.Exit(start(os.Args[1:], appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()})))
 }
 
 // start runs a command line until it ends or a signal ends it, and returns the
@@ -28,13 +29,15 @@ func start(args []string, a *app) int {
 
 // app is a command's process, and what is asked of all commands.
 type app struct {
-	process.Process
-	json bool // --json
+	cli.App
 }
+
+// appOf is the app of a process.
+func appOf(p process.Process) *app { return &app{cli.App{Process: p}} }
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, a *app) int {
-	a.Args, a.Ctx, a.Version, a.Named = args, ctx, version, asFlags
+	a.Args, a.Ctx, a.Version, a.Named = args, ctx, version, cli.AsFlags
 	if a.Line == nil {
 		a.Line = &process.Line{}
 	}

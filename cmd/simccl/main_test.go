@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"simccl": func() {
-			os.Exit(start(os.Args[1:], &app{Process: process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}}))
+			os.Exit(start(os.Args[1:], appOf(process.Process{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()})))
 		},
 	})
 }

@@ -55,7 +55,7 @@ func matrixCase(t *testing.T, file string, nodes int, op coll.Func, sizes string
 	t.Helper()
 	var out, errs bytes.Buffer
 	name := fmt.Sprintf("%s N=%d %s", filepath.Base(file), nodes, op.TestName())
-	a := &app{Process: process.Process{Out: &out, Err: &errs, Environ: nil}}
+	a := appOf(process.Process{Out: &out, Err: &errs, Environ: nil})
 	code := run(context.Background(), []string{"run", op.TestName(), "--topo", file, "--nodes", fmt.Sprint(nodes), "--sizes", sizes, "-c", "0", "--no-env", "--json"}, a)
 	if code != 0 {
 		t.Errorf("%s: exit status %d: %s", name, code, strings.TrimSpace(errs.String()))
@@ -110,7 +110,7 @@ func TestSameTimeInPlace(t *testing.T) {
 // prepared parses the arguments of run.
 func prepared(t *testing.T, r *runFlags, args []string) *tableRun {
 	t.Helper()
-	a := &app{Process: process.Process{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}}
+	a := appOf(process.Process{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	c := &cobra.Command{Use: "run"}
 	r.register(c)
 	c.Flags().StringArrayVar(&a.Env, "env", nil, "")

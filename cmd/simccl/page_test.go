@@ -24,7 +24,7 @@ func TestPageFitsPhoneAndDesk(t *testing.T) {
 	file := filepath.Join(dir, "report.html")
 	var out, errs bytes.Buffer
 	args := []string{"report", "all_reduce", "-b", "1K", "-e", "4M", "-f", "16", "--env", "NCCL_BUFFSIZE=8388608", "--report", file}
-	if code := run(context.Background(), args, &app{Process: process.Process{Out: &out, Err: &errs}}); code != status.OK {
+	if code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
 		t.Fatal(code, errs.String())
 	}
 	looker, err := os.ReadFile("testdata/viewer/page.html")

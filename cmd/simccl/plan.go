@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/export"
@@ -13,21 +14,21 @@ import (
 )
 
 func newPlan(a *app) *cobra.Command {
-	var m machineFlags
+	var m cli.Machine
 	var o opFlags
 	format, prove := "text", false
 	c := &cobra.Command{Use: "plan OP SIZE", Short: "Print the plan of an operation: every primitive of every rank",
 		Example: `  simccl plan all_reduce 64K -g 4 --nodes 1
   simccl plan alltoall 1M --format csv > flows.csv`,
-		Args: exactly("OP", "SIZE"),
+		Args: cli.Exactly("OP", "SIZE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if a.json {
+			if a.JSON {
 				format = "json"
 			}
 			if !slices.Contains([]string{"text", "csv", "goal", "json"}, format) {
 				return usage("--format %s: write text, csv (SimCCL's), goal or json", format)
 			}
-			x, err := m.load(a)
+			x, err := m.Load(&a.App)
 			if err != nil {
 				return err
 			}
@@ -50,7 +51,7 @@ func newPlan(a *app) *cobra.Command {
 			w := bufio.NewWriterSize(a.Out, 1<<16)
 			return errors.Join(writePlan(w, p, format), w.Flush())
 		}}
-	m.register(c)
+	m.Register(c)
 	o.register(c.Flags())
 	c.Flags().StringVar(&format, "format", "text", "text, csv (SimCCL's list of flows), goal, or json (the list of messages)")
 	c.Flags().BoolVar(&prove, "check", false, "prove the plan first")

@@ -24,7 +24,7 @@ paths and settings. It takes run's options.`,
 		Args: r.operation,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			quiet := *a
-			quiet.Out, quiet.json = io.Discard, false
+			quiet.Out, quiet.JSON = io.Discard, false
 			if r.out.report == "" {
 				r.out.report = "report.html"
 			}
@@ -35,7 +35,7 @@ paths and settings. It takes run's options.`,
 			if err := s.run(cmd.Context()); err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				return a.PrintJSON(map[string]string{"page": r.out.report})
 			}
 			_, err = fmt.Fprintln(a.Out, r.out.report)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,7 +14,7 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "simccl",
 		Short: "What NCCL decides on a machine, why, and how fast it runs",
-		Long: `simccl reads NCCL's topo.xml and says what NCCL ` + ncclRules().String() + ` decides on that machine
+		Long: `simccl reads NCCL's topo.xml and says what NCCL ` + cli.Rules().String() + ` decides on that machine
 (paths, rings and trees, channels, algorithm and protocol), why, and how long
 it takes, by simulating the very schedule. It needs no GPU.`,
 		Example: `  simccl run all_reduce                                  # 2 x DGX H100, built in
@@ -24,12 +25,12 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
-		Args:              noCommand,
+		Args:              cli.NoCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.PersistentFlags().StringArrayVar(&a.Env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
 	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON instead of a table")
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON instead of a table")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v; see simccl %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "simccl "))
 	})
@@ -49,58 +50,14 @@ func longNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-func noCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	names := []string{}
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	return usage("unknown command %q; write one of %s", args[0], strings.Join(names, ", "))
-}
-
-// group is a command that only holds others.
-func group(use, short string, children ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: noCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return usage("%s", missingCommand(cmd)) }}
-	c.AddCommand(children...)
-	return c
-}
-
-func missingCommand(cmd *cobra.Command) string {
-	names := []string{}
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	return fmt.Sprintf("%s what? write one of %s", cmd.CommandPath(), strings.Join(names, ", "))
-}
-
-// exactly wants n arguments and names them when they are missing.
-func exactly(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < len(names):
-			return usage("%s: %s missing; see %s --help", cmd.CommandPath(), strings.Join(names[len(args):], ", "), cmd.CommandPath())
-		case len(args) > len(names):
-			return usage("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)])
-		}
-		return nil
-	}
-}
-
 func newVersion(a *app) *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Example: "  simccl version --json", Args: exactly(),
+	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Example: "  simccl version --json", Args: cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			if a.json {
-				_, err := fmt.Fprintf(a.Out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, ncclRules().String(), nccltests.Version)
+			if a.JSON {
+				_, err := fmt.Fprintf(a.Out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, cli.Rules().String(), nccltests.Version)
 				return err
 			}
-			_, err := fmt.Fprintf(a.Out, "simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", version, ncclRules().String(), nccltests.Version)
+			_, err := fmt.Fprintf(a.Out, "simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", version, cli.Rules().String(), nccltests.Version)
 			return err
 		}}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/page"
@@ -16,7 +17,7 @@ import (
 
 // runFlags are the options of run other than machine and sizes.
 type runFlags struct {
-	machine  machineFlags
+	machine  cli.Machine
 	test     testFlags
 	launch   string
 	fidelity string
@@ -60,15 +61,15 @@ of OP and options; --save-scenario FILE writes what the options meant as one.`,
 // operation wants OP, or a scenario in its place.
 func (r *runFlags) operation(cmd *cobra.Command, args []string) error {
 	if r.from != "" {
-		return exactly()(cmd, args)
+		return cli.Exactly()(cmd, args)
 	}
-	return exactly("OP")(cmd, args)
+	return cli.Exactly("OP")(cmd, args)
 }
 
 // register adds all options of a run.
 func (r *runFlags) register(c *cobra.Command) {
-	r.machine.register(c)
-	r.machine.registerClass(c)
+	r.machine.Register(c)
+	r.machine.RegisterClass(c)
 	r.test.register(c)
 	r.registerTimes(c.Flags())
 	c.Flags().BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
@@ -106,7 +107,7 @@ type tableRun struct {
 func (r *runFlags) scenarioSpec(a *app, cmd *cobra.Command, args []string) (s scenario.Spec, placed func(error) error, err error) {
 	if r.from == "" {
 		s, err = r.spec(a, cmd, args[0])
-		return s, asFlags, err
+		return s, cli.AsFlags, err
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains(beside, f.Name) && err == nil {
@@ -142,17 +143,17 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 		return nil, err
 	}
 	for _, f := range spec.Outputs.Files() {
-		if err := directory(flagNames["outputs."+f.Member], f.Name); err != nil {
+		if err := directory(cli.FlagNames["outputs."+f.Member], f.Name); err != nil {
 			return nil, err
 		}
 	}
-	if s.r, err = scenario.Prepare(spec, a.Options(r.machine.found)); err != nil {
+	if s.r, err = scenario.Prepare(spec, a.Options(r.machine.Found)); err != nil {
 		return nil, placed(err)
 	}
 	t := &r.test
 	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph}, s.r.Site.Config.Rules.Release.Code())
 	if err != nil {
-		return nil, asFlags(err)
+		return nil, cli.AsFlags(err)
 	}
 	s.Columns, s.Summary.MinBW = columns, minBW
 	if r.save != "" {
@@ -167,7 +168,7 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 // check refuses values that mean nothing before anything is computed.
 func (r *runFlags) check() error {
 	if err := r.test.Counts(); err != nil {
-		return asFlags(err)
+		return cli.AsFlags(err)
 	}
 	if err := r.out.check(); err != nil {
 		return err
@@ -175,7 +176,7 @@ func (r *runFlags) check() error {
 	if err := directory("-J", r.test.Output); err != nil {
 		return err
 	}
-	return asFlags(r.test.Simulated(r.launch == "graph" || r.test.Graph > 0))
+	return cli.AsFlags(r.test.Simulated(r.launch == "graph" || r.test.Graph > 0))
 }
 
 // run goes through all sizes and prints.
@@ -190,13 +191,13 @@ func (s *tableRun) run(ctx context.Context) error {
 		}
 		return ncclog.WriteRank(s.app.Err, s.r.Site.Comm, 0)
 	}}
-	if !s.app.json {
+	if !s.app.JSON {
 		p.Out = s.app.Out
 	}
 	if err := s.Print(ctx, s.r, p); err != nil {
 		return err
 	}
-	if !s.app.json {
+	if !s.app.JSON {
 		s.PrintNotes(s.app.Out)
 	}
 	if err := s.outputs(ctx); err != nil {
@@ -220,12 +221,12 @@ func (s *tableRun) outputs(ctx context.Context) error {
 		}})
 	progress.End()
 	if err != nil {
-		return asFlags(err)
+		return cli.AsFlags(err)
 	}
 	if s.flags.out.report != "" {
 		if err := s.writeReport(ctx); err != nil {
 			return err
 		}
 	}
-	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output, s.app.json)
+	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output, s.app.JSON)
 }

@@ -22,7 +22,7 @@ import (
 func secretIn(t *testing.T, f secretFlags, noEnv bool, environ ...string) (team.Secret, string, error) {
 	t.Helper()
 	var errs bytes.Buffer
-	s, err := f.read(&app{Process: process.Process{Err: &errs, Environ: environ, NoEnv: noEnv}}, true)
+	s, err := f.read(appOf(process.Process{Err: &errs, Environ: environ, NoEnv: noEnv}), true)
 	return s, errs.String(), err
 }
 
@@ -87,7 +87,7 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "")
 	keys := map[string]bool{}
 	for _, environ := range [][]string{nil, {"SIMCCL_SECRET=a"}, {"SIMCCL_SECRET=b"}} {
-		k, err := (&verbsFlags{}).key(&app{Process: process.Process{Environ: environ}}, def+":0")
+		k, err := (&verbsFlags{}).key(appOf(process.Process{Environ: environ}), def+":0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -141,7 +141,7 @@ func TestRandomSettings(t *testing.T) {
 	for i := range cases {
 		args := drawRun(rand.New(rand.NewPCG(uint64(i), 14)), machines, names)
 		var out, errs bytes.Buffer
-		code := run(context.Background(), args, &app{Process: process.Process{Out: &out, Err: &errs}})
+		code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs}))
 		ends[code]++
 		fine := code == status.OK || code == status.NotImplemented || code == status.Usage || code == status.Input
 		if !fine || strings.Contains(errs.String(), "defect of simccl") {
@@ -163,7 +163,7 @@ func TestDomainsWithoutNets(t *testing.T) {
 			for _, off := range []string{"0", "1"} {
 				args := []string{"run", op, "--no-env", "--topo", filepath.Join(root, machine+".xml"), "--nodes", "3", "--mnnvl", "3", "--sizes", "8", "-c", "0", "--env", "NCCL_IB_DISABLE=" + off}
 				var out, errs bytes.Buffer
-				code := run(t.Context(), args, &app{Process: process.Process{Out: &out, Err: &errs}})
+				code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs}))
 				want := status.OK
 				if off == "1" && machine != "gb200-nvl72-tray" {
 					want = status.Input

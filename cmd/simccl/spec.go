@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/sweep"
@@ -14,56 +15,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flagNames are the options that set the members of a Spec and of a bench; those without one
-// have values that name themselves.
-var flagNames = map[string]string{
-	"machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
-	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.faults": "--fault", "workload.op": "", "workload.types": "",
-	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
-	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "engine.fidelity": "--fidelity",
-	"engine.fold": "--fold", "engine.skip": "--skip", "engine.jitter": "--jitter", "engine.launch": "--launch", "engine.processes": "--procs", "engine.threads": "-t", "outputs.trace": "--trace",
-	"outputs.profile": "--profile", "outputs.ops": "--ops", "outputs.detail": "--trace-detail", "outputs.style": "--trace-style",
-	"outputs.ranks": "--trace-ranks", "outputs.maxEvents": "--trace-events",
-	"Topo": "--topo", "Nodes": "--nodes", "Root": "-r",
-	// Members of a bench.Request.
-	"Iters": "-n", "Warmup": "-w", "Agg": "-m", "Cycles": "-N", "Check": "-c", "Graph": "-G", "Output": "-J", "Columns": "--columns",
-	"Threads": "-t", "Blocking": "-z", "StreamNull": "-y", "Timeout": "-T", "CPUTime": "-C", "Average": "-a", "LocalRegister": "-R", "CTAPolicy": "-x",
-	"Memory": "-M", "Unalign": "-u", "Device": "-D", "PerIter": "-I", "Skip": "-K", "Backend": "--backend", "Launch": "--launch", "Algo": "--algo",
-	"Library": "--libnccl", "Multicast": "--multicast", "Compare": "--compare", "Trace": "--trace", "Limit": "--limit", "Ranks": "--nranks",
-	// Members of a perftest.Request, where they are not called so above.
-	"QPs": "-q", "Seconds": "-D", "Depth": "-t", "SL": "-S", "TrafficClass": "--tclass", "QPTimeout": "-u", "TCP": "-p", "Serve": "--serve", "Listen": "--listen", "Size": "-s",
-}
-
-// asFlags names options in place of the members of a Spec, whose error is one of
-// usage, and of a bench.Request.
-func asFlags(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []error
-		for _, e := range joined.Unwrap() {
-			all = append(all, asFlags(e))
-		}
-		return fail.Join(all...)
-	}
-	var f *scenario.FieldError
-	if !errors.As(err, &f) {
-		return fail.Named(err, flagNames)
-	}
-	path, _, _ := strings.Cut(f.Path, "[")
-	flag, known := flagNames[path]
-	if !known {
-		return fail.Argument(err)
-	}
-	own := *f
-	if own.Path = flag; flag == "" {
-		own.Path, own.Value = "", ""
-		return usage("%s", strings.TrimPrefix(own.Error(), ": "))
-	}
-	return fail.Argument(&own)
-}
-
 // spec is what the options of a run say.
 func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, error) {
-	s, err := r.machine.spec(a)
+	s, err := r.machine.Spec(&a.App)
 	if err != nil {
 		return s, err
 	}
@@ -167,7 +121,7 @@ func newScenario(a *app) *cobra.Command {
 and the digest of the first: equal digests give equal results, with any file
 are called.`,
 		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n  simccl scenario show four.json",
-		Args:    exactly("FILE"),
+		Args:    cli.Exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, placed, err := a.readScenario(args[0])
 			if err != nil {
@@ -177,7 +131,7 @@ are called.`,
 			if err != nil {
 				return placed(err)
 			}
-			if a.json {
+			if a.JSON {
 				return a.PrintJSON(map[string]any{"points": points, "digest": digest, "spec": s})
 			}
 			_, err = fmt.Fprintf(a.Out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
@@ -191,7 +145,7 @@ are called.`,
 			}
 			return a.checkScenarios(args)
 		}}
-	return group("scenario", "Show and check scenario files", show, check)
+	return cli.Group("scenario", "Show and check scenario files", show, check)
 }
 
 // checkScenarios checks files; --json prints the verdicts as a list.
@@ -211,12 +165,12 @@ func (a *app) checkScenarios(names []string) error {
 		v := verdict{File: name, OK: err == nil}
 		if err != nil {
 			v.Error = err.Error()
-		} else if !a.json {
+		} else if !a.JSON {
 			fmt.Fprintf(a.Out, "%s %s\n", a.Paint(a.Out).Green("ok"), name)
 		}
 		errs, doc = append(errs, err), append(doc, v)
 	}
-	if a.json {
+	if a.JSON {
 		if err := a.PrintJSON(doc); err != nil {
 			return err
 		}

@@ -103,7 +103,7 @@ func TestNoControlCharacterReachesATerminal(t *testing.T) {
 		{"", []string{"\u009b2J\u202e"}}, {"", []string{"check", "\u009b2J"}}, {"", []string{"report", "\u009b2J"}},
 	} {
 		var out, err bytes.Buffer
-		code := run(context.Background(), c.args, &app{Process: process.Process{Out: &out, Err: &err}})
+		code := run(context.Background(), c.args, appOf(process.Process{Out: &out, Err: &err}))
 		line := "simccl " + strings.Join(c.args, " ")
 		shown := out.String() + err.String()
 		for _, r := range shown {

@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/report/sweep"
 	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/scenario"
@@ -88,7 +89,7 @@ func (t *testFlags) list(c *cobra.Command) ([]scenario.Size, error) {
 	}
 	w := t.workload(c, "")
 	sizes, err := w.AllSizes()
-	return sizes, asFlags(err)
+	return sizes, cli.AsFlags(err)
 }
 
 // parseColumns reads --columns.

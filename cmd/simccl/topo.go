@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
@@ -13,26 +14,26 @@ import (
 )
 
 func newTopo(a *app) *cobra.Command {
-	return group("topo", "Inspect topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
+	return cli.Group("topo", "Inspect topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
 }
 
 // oneFile takes the file as argument or as --topo.
-func (m *machineFlags) oneFile(args []string) error {
+func oneFile(m *cli.Machine, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	if len(args) > 1 {
 		return usage("one FILE, not %d; A.xml:4,B.xml:2 joins unequal nodes", len(args))
 	}
-	if m.topo != "" {
-		return usage("the topology is given twice: %s and --topo %s", args[0], m.topo)
+	if m.Topo != "" {
+		return usage("the topology is given twice: %s and --topo %s", args[0], m.Topo)
 	}
-	m.topo = args[0]
+	m.Topo = args[0]
 	return nil
 }
 
 func newTopoShow(a *app) *cobra.Command {
-	var m machineFlags
+	var m cli.Machine
 	format, node := "text", 0
 	c := &cobra.Command{Use: "show [FILE]", Short: "Show a machine as NCCL sees it",
 		Long: `show prints the paths between GPUs and nets with their bandwidths, the nets with
@@ -41,17 +42,17 @@ corrections (NIC fusion, P2P and GPUDirect rules, PXN). Rows are where data
 starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 		Example: "  simccl topo show dgx.xml\n  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := m.oneFile(args); err != nil {
+			if err := oneFile(&m, args); err != nil {
 				return err
 			}
-			x, err := m.layout(a)
+			x, err := m.Layout(&a.App)
 			if err != nil {
 				return err
 			}
 			if node < 0 || node >= x.Cluster.NHosts() {
 				return usage("--node %d: there are nodes 0 to %d", node, x.Cluster.NHosts()-1)
 			}
-			if a.json {
+			if a.JSON {
 				format = "json"
 			}
 			err = topology.Write(a.Out, x.Cluster.Host(node), format)
@@ -61,7 +62,7 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 			}
 			return err
 		}}
-	m.register(c)
+	m.Register(c)
 	c.Flags().StringVar(&format, "format", format, "text, json, dot or nccl")
 	c.Flags().IntVar(&node, "node", 0, "which node `I` of unequal ones")
 	return c
@@ -91,7 +92,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 		if f.Severity == lint.Error || strict && f.Severity == lint.Warning {
 			bad++
 		}
-		if !a.json {
+		if !a.JSON {
 			fmt.Fprintln(a.Out, a.Paint(a.Out).Severities(f.String()))
 		}
 		entries = append(entries, f.Entry())
@@ -99,7 +100,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 	switch {
 	case err != nil:
 		return err
-	case a.json:
+	case a.JSON:
 		if err := a.Encode("  ", true, entries); err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func (a *app) lintFiles(files []string, strict bool) error {
 }
 
 func newTopoConvert(a *app) *cobra.Command {
-	var m machineFlags
+	var m cli.Machine
 	fused, anonymous := false, false
 	c := &cobra.Command{Use: "convert [FILE]", Short: "Rewrite a topology file in NCCL's form",
 		Long: `convert writes a topology in the form of NCCL_TOPO_DUMP_FILE, which NCCL can
@@ -122,38 +123,38 @@ what the local ranks agree on instead, without what no rank uses. --anonymous
 replaces guids and host hashes by numbers.`,
 		Example: "  simccl topo convert dgx.xml --anonymous > public.xml\n  simccl topo convert dgx.xml --fused -g 4 > four.xml",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := m.oneFile(args); err != nil {
+			if err := oneFile(&m, args); err != nil {
 				return err
 			}
-			root, err := m.tree(a, fused)
+			root, err := tree(&m, a, fused)
 			if err != nil {
 				return err
 			}
 			if anonymous {
 				root = topology.Anonymize(root)
 			}
-			if a.json {
+			if a.JSON {
 				return a.PrintJSON(topology.ElementJSON(root))
 			}
 			_, err = a.Out.Write(topoxml.Write(root))
 			return err
 		}}
-	m.register(c)
+	m.Register(c)
 	c.Flags().BoolVar(&fused, "fused", false, "what NCCL keeps of the file, as its own dump holds it")
 	c.Flags().BoolVar(&anonymous, "anonymous", false, "replace guids and host hashes")
 	return c
 }
 
 // tree gives a file's elements, or those NCCL keeps.
-func (m *machineFlags) tree(a *app, fused bool) (*topo.Element, error) {
+func tree(m *cli.Machine, a *app, fused bool) (*topo.Element, error) {
 	if fused {
-		x, err := m.layout(a)
+		x, err := m.Layout(&a.App)
 		if err != nil {
 			return nil, err
 		}
 		return x.Cluster.Host(0).Dump, nil
 	}
-	spec, err := scenario.Topology(m.topo, a.Options(nil))
+	spec, err := scenario.Topology(m.Topo, a.Options(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func newTopoDiff(a *app) *cobra.Command {
 name, CPUs by NUMA number, anywhere in the file; order, ranks and host
 hashes do not count. Status 7 where there is a difference.`,
 		Example: "  simccl topo diff old.xml new.xml",
-		Args:    exactly("OLD", "NEW"),
+		Args:    cli.Exactly("OLD", "NEW"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var specs [2]*topo.Spec
 			for i, file := range args {
@@ -176,7 +177,7 @@ hashes do not count. Status 7 where there is a difference.`,
 				}
 			}
 			changes := topology.Diff(specs[0], specs[1])
-			if a.json {
+			if a.JSON {
 				if err := a.Encode("  ", true, append([]topology.Change{}, changes...)); err != nil {
 					return err
 				}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/traceview"
 	"github.com/simccl/simccl/trace/chrome"
@@ -35,7 +36,7 @@ no trace.`,
 			return fail.Join(errs...)
 		}}
 	limitMemory(check, &limit)
-	return group("trace", "Check, compare and join traces", check, newTraceStats(a), newTraceDiff(a), newTraceMerge(a))
+	return cli.Group("trace", "Check, compare and join traces", check, newTraceStats(a), newTraceDiff(a), newTraceMerge(a))
 }
 
 // limitMemory adds the option that bounds what a reader of traces keeps in memory.
@@ -57,11 +58,11 @@ func (a *app) traces(limit string) (*traceview.Files, error) {
 }
 
 func (a *app) validate(name string, from *traceview.Files) error {
-	rep, err := from.Validate(name, a.json)
+	rep, err := from.Validate(name, a.JSON)
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		err = a.Encode("", false, rep.Document(name))
 	} else {
 		err = rep.Text(a.Out, name)
@@ -74,7 +75,7 @@ func (a *app) validate(name string, from *traceview.Files) error {
 
 func newTraceStats(a *app) *cobra.Command {
 	limit := ""
-	c := &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters", Args: exactly("FILE"),
+	c := &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters", Args: cli.Exactly("FILE"),
 		Example: "  simccl trace stats sim.json.gz",
 		RunE: func(_ *cobra.Command, args []string) error {
 			from, err := a.traces(limit)
@@ -85,7 +86,7 @@ func newTraceStats(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				err = a.PrintJSON(s)
 			} else {
 				err = s.Text(a.Out)
@@ -108,7 +109,7 @@ func newTraceDiff(a *app) *cobra.Command {
 order of their starts, and names the first that departs, the ones that differ
 most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 		Example: "  simccl trace diff sim.json.gz real.json --tolerance 5",
-		Args:    exactly("A", "B"),
+		Args:    cli.Exactly("A", "B"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if tolerance < 0 {
 				return usage("--tolerance %v: cannot be below 0", tolerance)
@@ -121,7 +122,7 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				err = a.PrintJSON(d)
 			} else {
 				err = d.Text(a.Out, [2]string{args[0], args[1]})
@@ -152,7 +153,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
 			defer func() {
-				if err == nil && a.json {
+				if err == nil && a.JSON {
 					err = a.PrintJSON(map[string]any{"output": out, "files": args})
 				}
 			}()
@@ -163,7 +164,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 			if err != nil {
 				return err
 			}
-			w, notes, err := from.Merge(out, args, chrome.Meta{Version: version, NCCLRules: ncclRules().String()})
+			w, notes, err := from.Merge(out, args, chrome.Meta{Version: version, NCCLRules: cli.Rules().String()})
 			if err != nil {
 				return err
 			}

@@ -113,7 +113,7 @@ func serveTrace(t *testing.T, viewer string, pages ...string) (address string, w
 	dir := t.TempDir()
 	file := filepath.Join(dir, "trace.json")
 	var out, errs bytes.Buffer
-	a := &app{Process: process.Process{Out: &out, Err: &errs}}
+	a := appOf(process.Process{Out: &out, Err: &errs})
 	if code := run(context.Background(), []string{"run", "all_reduce", "--sizes", "1M", "-c", "0", "-g", "4", "--no-env", "--trace", file}, a); code != 0 {
 		t.Fatal(errs.String())
 	}

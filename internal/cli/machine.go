@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/scenario"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Machine are the options that say which machine is meant: the Machine and Network of a Spec.
+type Machine struct {
+	Topo      string
+	Nodes     int
+	GPUs      int
+	Multicast string
+	Fabric    string
+	Domain    int // nodes of an NVLink domain
+	Class     string
+	NCCL      string
+	LibNCCL   string
+	RunsNCCL  bool // the command's own --libnccl is the library that it runs
+	given     *pflag.FlagSet
+	Found     []byte // the topology of this machine, in place of a file
+}
+
+// Register declares the options on a command.
+func (m *Machine) Register(c *cobra.Command) {
+	f := c.Flags()
+	m.given = f
+	f.StringVar(&m.Topo, "topo", "", "topology `FILE` as NCCL_TOPO_DUMP_FILE writes it; A.xml:4,B.xml:2 for unequal nodes; default: the built-in DGX H100")
+	f.IntVar(&m.Nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
+	f.IntVarP(&m.GPUs, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
+	f.StringVar(&m.Multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")
+	f.IntVar(&m.Domain, "mnnvl", 0, "every `K` nodes are one NVLink domain, as in an NVL72 (default: what the file says); 1: a node alone is a domain, with a fabric as its neighbours have")
+	f.StringVar(&m.NCCL, "nccl-version", "", "decide as this `VERSION` of NCCL does: "+release.Names()+", one between (the nearest older answers), or torch==2.8 (default SIMCCL_NCCL_VERSION, else "+Rules().String()+")")
+	if !m.RunsNCCL {
+		f.StringVar(&m.LibNCCL, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
+	}
+	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
+}
+
+// RegisterClass adds the option of commands that predict times.
+func (m *Machine) RegisterClass(c *cobra.Command) {
+	c.Flags().StringVar(&m.Class, "machine-class", "", "speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
+}
+
+// Spec is what the options say, as a Spec without a workload.
+func (m *Machine) Spec(a *App) (scenario.Spec, error) {
+	var s scenario.Spec
+	for _, o := range []struct {
+		flag, name string
+		v          int
+	}{{"nodes", "--nodes", m.Nodes}, {"gpus", "-g", m.GPUs}} {
+		if o.v < 0 || o.v == 0 && m.given != nil && m.given.Changed(o.flag) {
+			return s, fail.Usage("%s %d: must be at least 1", o.name, o.v)
+		}
+	}
+	nodes, err := scenario.ParseNodes(m.Topo, m.Nodes, func(name string) bool { _, err := os.Stat(a.Path(name)); return err == nil })
+	if m.Topo == "" && m.Found != nil {
+		nodes = []scenario.Nodes{{Topo: process.ThisTopology, Count: m.Nodes}}
+	}
+	s.Machine = scenario.Machine{Nodes: nodes, GPUs: m.GPUs, NVLinkDomain: m.Domain, Class: m.Class}
+	if s.Machine.Multicast = m.Multicast; m.Multicast == "auto" {
+		s.Machine.Multicast = ""
+	}
+	s.Network.Fabric = m.Fabric
+	if err == nil {
+		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)
+	}
+	return s, AsFlags(err)
+}
+
+// Load makes the communicator.
+func (m *Machine) Load(a *App) (*scenario.Site, error) { return m.site(a, scenario.Load) }
+
+// Layout reads the topology files and lays out the nodes, without a communicator.
+func (m *Machine) Layout(a *App) (*scenario.Site, error) { return m.site(a, scenario.Layout) }
+
+func (m *Machine) site(a *App, load func(*scenario.Spec, scenario.Options) (*scenario.Site, error)) (*scenario.Site, error) {
+	s, err := m.Spec(a)
+	if err != nil {
+		return nil, err
+	}
+	x, err := load(&s, a.Options(m.Found))
+	return x, AsFlags(err)
+}

@@ -1,0 +1,452 @@
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+)
+
+// Parse reads the text form. The error is a *TextError, or what Lint finds.
+func Parse(text, file string) (*Program, error) {
+	r := reader{file: file, comms: map[string]int32{}, lists: map[string]bool{}, calls: map[callKey]int32{}, p: &Program{}}
+	for line := range strings.Lines(text) {
+		r.line++
+		if err := r.read(strings.TrimRight(line, "\r\n")); err != nil {
+			return nil, err
+		}
+	}
+	switch missing := slices.Index(r.p.Of, -1); {
+	case r.stage == 0:
+		return nil, r.fail(1, fmt.Sprintf("write workload %d in the first line", FormatVersion), "no workload")
+	case missing >= 0:
+		return nil, r.fail(1, "", "rank %d has no list", missing)
+	}
+	if !slices.ContainsFunc(r.p.Factor, func(f float64) bool { return f != 1 }) {
+		r.p.Factor = nil
+	}
+	return r.p, r.p.Lint()
+}
+
+// callKey distinguishes the calls of a text.
+type callKey struct {
+	plainCall
+	splits string
+}
+
+// reader is the state of Parse.
+type reader struct {
+	file  string
+	line  int
+	stage int // 0: the version comes, 1: the number of ranks, 2: the rest
+	p     *Program
+	comms map[string]int32
+	lists map[string]bool
+	calls map[callKey]int32
+}
+
+func (r *reader) fail(col int, hint, format string, args ...any) error {
+	return &TextError{r.file, r.line, col, fmt.Sprintf(format, args...), hint}
+}
+
+func (r *reader) read(line string) error {
+	w, bad := words(line)
+	if bad > 0 {
+		return r.fail(bad, `write names with spaces as "a b"`, "the quote has no end")
+	}
+	if len(w) == 0 {
+		return nil
+	}
+	switch r.stage {
+	case 0:
+		if len(w) != 2 || w[0].text != "workload" || w[1].text != strconv.Itoa(FormatVersion) {
+			return r.fail(w[0].col, "", "the first line must be workload %d", FormatVersion)
+		}
+		r.stage = 1
+		return nil
+	case 1:
+		n, err := strconv.Atoi(w[len(w)-1].text)
+		if len(w) != 2 || w[0].text != "ranks" || err != nil || n < 1 || n > maxRanks {
+			return r.fail(w[0].col, fmt.Sprintf("write for example ranks 8, at most %d", maxRanks), "the number of ranks is expected")
+		}
+		r.p.Of = slices.Repeat([]int32{-1}, n)
+		r.stage = 2
+		return nil
+	}
+	switch w[0].text {
+	case "comm":
+		return r.comm(w)
+	case "work":
+		return r.work(w)
+	case "factor":
+		return r.factor(w)
+	case "list":
+		return r.list(w)
+	case "mark":
+		return r.mark(w)
+	}
+	return r.step(w)
+}
+
+// name reads a name, quoted or not.
+func (r *reader) name(w word) (string, error) {
+	s, err := unquote(w.text)
+	if err != nil {
+		return "", r.fail(w.col, `write a name as one word, or as "a b"`, "%s is no name", w.text)
+	}
+	return s, nil
+}
+
+// option cuts name=value, where the value may be quoted.
+func option(w word) (name string, value word) {
+	k, v, _ := strings.Cut(w.text, "=")
+	return k, word{v, w.col + len(k) + 1}
+}
+
+func (r *reader) comm(w []word) error {
+	if len(w) < 3 {
+		return r.fail(w[0].col, "write comm NAME *, or comm NAME 0-3,8", "a communicator has a name and ranks")
+	}
+	name, err := r.name(w[1])
+	if err != nil {
+		return err
+	}
+	if _, twice := r.comms[name]; twice {
+		return r.fail(w[1].col, "", "communicator %s for the second time", name)
+	}
+	c := Comm{Name: name}
+	if w[2].text != "*" {
+		if c.Ranks, err = r.ranks(w[2], len(r.p.Of), "ranks"); err != nil {
+			return err
+		}
+	}
+	for _, x := range w[3:] {
+		if err := r.commOption(&c, x); err != nil {
+			return err
+		}
+	}
+	r.comms[c.Name] = int32(len(r.p.Comms))
+	r.p.Comms = append(r.p.Comms, c)
+	return nil
+}
+
+func (r *reader) commOption(c *Comm, x word) error {
+	var err error
+	switch key, value := option(x); {
+	case x.text == "share":
+		c.Share = true
+	case key == "kind":
+		i := slices.Index(commKindNames[:], value.text)
+		if i < 0 {
+			return r.fail(value.col, "write one of "+strings.Join(commKindNames[:], ", "), "%s is no kind of communicator", value.text)
+		}
+		c.Kind = CommKind(i)
+	case key == "parent":
+		name, err := r.name(value)
+		if err != nil {
+			return err
+		}
+		at, ok := r.comms[name]
+		if !ok {
+			return r.fail(value.col, "write comm "+value.text+" … before it", "no communicator %s", name)
+		}
+		c.Parent = at + 1
+	case key == "desc":
+		c.Desc, err = r.name(value)
+	default:
+		return r.fail(x.col, "write kind=, parent=, share or desc=", "%s is not known here", x.text)
+	}
+	return err
+}
+
+// work reads N NAME and what the kernel needs.
+func (r *reader) work(w []word) error {
+	if len(w) < 3 || w[1].text != strconv.Itoa(len(r.p.Works)+1) {
+		return r.fail(w[0].col, fmt.Sprintf("write work %d NAME …; they are numbered from 1", len(r.p.Works)+1), "a work has a number and a name")
+	}
+	name, err := r.name(w[2])
+	if err != nil {
+		return err
+	}
+	k := Work{Name: name}
+	for _, x := range w[3:] {
+		if x.text == "persistent" {
+			k.Persistent = true
+			continue
+		}
+		key, value := option(x)
+		bits, known := map[string]int{"flops": 64, "bytes": 64, "blocks": 32, "persm": 32, "priority": 8}[key]
+		n, err := strconv.ParseInt(value.text, 10, max(bits, 8))
+		if !known || err != nil {
+			return r.fail(x.col, "write flops=, bytes=, blocks=, persm= or priority= with a number, or persistent", "%s is not known here", x.text)
+		}
+		switch key {
+		case "flops":
+			k.FLOPs = n
+		case "bytes":
+			k.Bytes = n
+		case "blocks":
+			k.Blocks = int32(n)
+		case "persm":
+			k.PerSM = int32(n)
+		case "priority":
+			k.Priority = int8(n)
+		}
+	}
+	r.p.Works = append(r.p.Works, k)
+	return nil
+}
+
+// factor reads FACTOR RANKS.
+func (r *reader) factor(w []word) error {
+	if len(w) != 3 {
+		return r.fail(w[0].col, "write factor 1.2 0-3,8", "a factor has a number and ranks")
+	}
+	f, err := strconv.ParseFloat(w[1].text, 64)
+	if err != nil || !(f > 0 && f <= MaxFactor) {
+		return r.fail(w[1].col, "", "%s is no factor; it must be above 0, at most %g", w[1].text, float64(MaxFactor))
+	}
+	ranks, err := r.ranks(w[2], len(r.p.Of), "ranks")
+	if err != nil {
+		return err
+	}
+	if r.p.Factor == nil {
+		r.p.Factor = slices.Repeat([]float64{1}, len(r.p.Of))
+	}
+	for _, rank := range ranks {
+		r.p.Factor[rank] = f
+	}
+	return nil
+}
+
+func (r *reader) list(w []word) error {
+	if len(w) != 3 {
+		return r.fail(w[0].col, "write list NAME 0-3,8", "a list has a name and ranks")
+	}
+	name, err := r.name(w[1])
+	if err != nil {
+		return err
+	}
+	if r.lists[name] {
+		return r.fail(w[1].col, "", "list %s for the second time", name)
+	}
+	r.lists[name] = true
+	r.p.Lists = append(r.p.Lists, List{Name: name})
+	if w[2].text != "-" {
+		ranks, err := r.ranks(w[2], len(r.p.Of), "ranks")
+		if err != nil {
+			return err
+		}
+		for _, rank := range ranks {
+			if r.p.Of[rank] >= 0 {
+				return r.fail(w[2].col, "", "rank %d has list %s already", rank, r.p.Lists[r.p.Of[rank]].Name)
+			}
+			r.p.Of[rank] = int32(len(r.p.Lists)) - 1
+		}
+	}
+	return nil
+}
+
+func (r *reader) mark(w []word) error {
+	if len(w) != 2 || len(r.p.Lists) == 0 {
+		return r.fail(w[0].col, "write mark NAME within a list", "a mark has a name and is in a list")
+	}
+	name, err := r.name(w[1])
+	if err != nil {
+		return err
+	}
+	at := len(r.p.Lists) - 1
+	r.p.Marks = append(r.p.Marks, Mark{List: int32(at), Step: int32(len(r.p.Lists[at].Steps)), Name: name})
+	return nil
+}
+
+// ranks reads 0-3,8: numbers below n, of what.
+func (r *reader) ranks(w word, n int, what string) ([]int32, error) {
+	out := []int32{}
+	for part := range strings.SplitSeq(w.text, ",") {
+		a, b, ranged := strings.Cut(part, "-")
+		if !ranged {
+			b = a
+		}
+		lo, err1 := strconv.Atoi(a)
+		hi, err2 := strconv.Atoi(b)
+		if err1 != nil || err2 != nil || lo < 0 || hi < lo || hi >= n || len(out)+hi-lo >= maxRanks {
+			return nil, r.fail(w.col, "write for example 0-3,8", "%s: %s are from 0 to %d", part, what, n-1)
+		}
+		for i := lo; i <= hi; i++ {
+			out = append(out, int32(i))
+		}
+	}
+	return out, nil
+}
+
+// stream reads 3, or h3 for a thread of the host.
+func stream(s string) (int32, bool) {
+	digits, host := strings.CutPrefix(s, "h")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || n < 0 || digits[0] == '+' {
+		return 0, false
+	}
+	if host {
+		n += int64(HostStream)
+	}
+	return int32(n), n < 1<<31 && host == OnHost(int32(n))
+}
+
+func (r *reader) step(w []word) error {
+	k := Kind(slices.Index(kindNames[:], w[0].text))
+	if int(k) >= len(kindNames) || len(r.p.Lists) == 0 {
+		return r.fail(w[0].col, "write comm, list, or within a list "+strings.Join(kindNames[:], ", "), "%s is not known here", w[0].text)
+	}
+	need := map[Kind]int{Issue: 7, Compute: 3, Record: 3, Wait: 3, GroupStart: 2, GroupEnd: 2}[k]
+	if len(w) < need {
+		return r.fail(w[0].col, "", "%v has %d fields, %d are expected", k, len(w), need)
+	}
+	s := Step{Kind: k}
+	var ok bool
+	if s.Stream, ok = stream(w[1].text); !ok {
+		return r.fail(w[1].col, "", "%s is no stream; streams are numbered from 0", w[1].text)
+	}
+	l := &r.p.Lists[len(r.p.Lists)-1]
+	rest, err := r.stepOptions(&s, w[need:], len(l.Steps))
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 && k != Issue {
+		return r.fail(rest[0].col, "", "%v has %d fields, %d are expected", k, need+len(rest), need)
+	}
+	switch k {
+	case Compute:
+		if s.Time, ok = picoseconds(w[2].text); !ok {
+			return r.fail(w[2].col, "", "%s is no time in picoseconds", w[2].text)
+		}
+	case Record, Wait:
+		n, err := strconv.ParseInt(w[2].text, 10, 32)
+		if err != nil {
+			return r.fail(w[2].col, "", "%s is no event", w[2].text)
+		}
+		s.Event = int32(n)
+	case Issue:
+		if s.Call, err = r.call(w[2:need], rest); err != nil {
+			return err
+		}
+	}
+	l.Steps = append(l.Steps, s)
+	return nil
+}
+
+// stepOptions reads what every step may have; n is the step's number. It returns
+// the words that it does not know.
+func (r *reader) stepOptions(s *Step, w []word, n int) (rest []word, err error) {
+	for _, x := range w {
+		switch key, value := option(x); {
+		case key == "after":
+			if s.Deps, err = r.ranks(value, n, "earlier steps"); err != nil {
+				return nil, err
+			}
+		case key == "start":
+			var ok bool
+			if s.Recorded, ok = picoseconds(value.text); !ok {
+				return nil, r.fail(value.col, "", "%s is no time in picoseconds", value.text)
+			}
+		case key == "work" && s.Kind == Compute:
+			i, err := strconv.Atoi(value.text)
+			if err != nil || i < 1 || i > len(r.p.Works) {
+				return nil, r.fail(value.col, "write work N NAME … before it", "no work %s", value.text)
+			}
+			s.Work = int32(i)
+		default:
+			rest = append(rest, x)
+		}
+	}
+	return rest, nil
+}
+
+// call reads COMM OP TYPE REDOP COUNT, and options.
+func (r *reader) call(w, options []word) (int32, error) {
+	name, err := r.name(w[0])
+	if err != nil {
+		return 0, err
+	}
+	at, ok := r.comms[name]
+	if !ok {
+		return 0, r.fail(w[0].col, "write comm "+w[0].text+" … before it", "no communicator %s", name)
+	}
+	c := Call{Comm: at}
+	if c.Func, err = parseFunc(w[1].text); err != nil {
+		return 0, r.fail(w[1].col, "", "%v", err)
+	}
+	if c.Type, err = coll.ParseDataType(w[2].text); err != nil {
+		return 0, r.fail(w[2].col, "", "%v", err)
+	}
+	if c.RedOp, err = coll.ParseRedOp(w[3].text); err != nil {
+		return 0, r.fail(w[3].col, "", "%v", err)
+	}
+	if c.Count, err = strconv.ParseInt(w[4].text, 10, 64); err != nil || c.Count < 0 {
+		return 0, r.fail(w[4].col, "", "%s is no count of elements", w[4].text)
+	}
+	splits := ""
+	for _, x := range options {
+		if err := r.callOption(&c, x); err != nil {
+			return 0, err
+		}
+		if strings.HasPrefix(x.text, "splits=") {
+			splits = fmt.Sprint(c.Splits)
+		}
+	}
+	key := callKey{c.plain(), splits}
+	i, known := r.calls[key]
+	if !known {
+		i = int32(len(r.p.Calls))
+		r.calls[key] = i
+		r.p.Calls = append(r.p.Calls, c)
+	}
+	return i, nil
+}
+
+// parseFunc reads an operation, or one half of a message.
+func parseFunc(s string) (coll.Func, error) {
+	for _, f := range []coll.Func{coll.Send, coll.Recv} {
+		if s == f.TestName() {
+			return f, nil
+		}
+	}
+	return coll.ParseFunc(s)
+}
+
+func (r *reader) callOption(c *Call, x word) error {
+	key, value := option(x)
+	n, err := strconv.ParseInt(value.text, 10, 32)
+	number := err == nil && strings.Contains(x.text, "=")
+	switch {
+	case x.text == "inplace":
+		c.InPlace = true
+	case x.text == "window":
+		c.Window = true
+	case x.text == "registered":
+		c.Registered = true
+	case key == "root" && number && c.Func.Rooted():
+		c.Root = int32(n)
+	case key == "peer" && number && message(c.Func):
+		c.Peer = int32(n)
+	case key == "time":
+		var ok bool
+		if c.Recorded, ok = picoseconds(value.text); !ok {
+			return r.fail(value.col, "", "%s is no time in picoseconds", value.text)
+		}
+	case key == "splits" && c.Func == coll.AllToAll:
+		c.Splits = []int64{}
+		for part := range strings.SplitSeq(value.text, ",") {
+			n, err := strconv.ParseInt(part, 10, 64)
+			if err != nil {
+				return r.fail(value.col, "write splits=A,B,… with a number for each rank", "%q is no count of elements", part)
+			}
+			c.Splits = append(c.Splits, n)
+		}
+	default:
+		return r.fail(x.col, "write inplace, or root=R for an operation with a root", "%s is not known here", x.text)
+	}
+	return nil
+}
