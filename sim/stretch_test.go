@@ -37,7 +37,7 @@ func someFaults(rng *rand.Rand, ranks, hosts, nets int) (out []sim.Fault) {
 // result says.
 func TestShortenedRingsStayWithinTheirMargin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 16))
-	rounds, sizes := 36, 14
+	rounds, sizes := 24, 14
 	if testing.Short() {
 		rounds = 8
 	}
@@ -47,7 +47,7 @@ func TestShortenedRingsStayWithinTheirMargin(t *testing.T) {
 		n := 24 + rng.IntN(18)
 		c, systems := nodes(t, name, n, comm.Params{})
 		req, _, err := c.Request(comm.Op{Func: []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter}[i%3],
-			Count: 1 << (6 + rng.IntN(sizes)), Type: coll.Float32})
+			Count: 1 << (8 + rng.IntN(sizes)), Type: coll.Float32})
 		if err != nil {
 			t.Fatal(err)
 		}

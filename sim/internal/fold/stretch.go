@@ -50,7 +50,7 @@ func (x *Config) stretchSymmetry(p *plan.Plan) *symmetry {
 	if len(cuts) == 0 {
 		return nil
 	}
-	s := &symmetry{home: allNodes(c), margin: 0.03, approximation: "long stretches of equal nodes of the ring are shortened to 8 nodes"}
+	s := &symmetry{home: allNodes(c), margin: 0.03, approximation: "all channels are treated as the slowest, and long stretches of equal nodes of the ring are shortened to 8 nodes"}
 	from := allNodes(c) // node → the node that its ranks' ends are taken from
 	for _, cut := range cuts {
 		for at := cut.from; at < cut.tail; at++ {
@@ -66,6 +66,10 @@ func (x *Config) stretchSymmetry(p *plan.Plan) *symmetry {
 			}
 			from[node] = like
 		}
+	}
+	if one := x.worstChannel(p); one >= 0 {
+		s.mergeChannels(p, one, from)
+		return s
 	}
 	first, _ := firstCopies(p)
 	for ch, same := range first {
@@ -94,6 +98,72 @@ func (s *symmetry) stretchParts(c *connect.Layout, ch int32, from []int32) []int
 		}
 	}
 	return of
+}
+
+// worstChannel is the channel that no other one is slower than: one that uses the
+// port at fault, or any where ports are well; -1 where several ports are at fault,
+// and where a rank is slow, which slows down all its channels, each at another place.
+func (x *Config) worstChannel(p *plan.Plan) int32 {
+	if x.Slow != nil {
+		return -1
+	}
+	at := slices.IndexFunc(x.Faults, func(f param.Fault) bool { return f.Rank < 0 })
+	if at < 0 {
+		return 0
+	}
+	f := &x.Faults[at]
+	if slices.ContainsFunc(x.Faults[at+1:], func(o param.Fault) bool { return o.Rank < 0 && (o.Host != f.Host || o.Net != f.Net) }) {
+		return -1
+	}
+	c := p.Comm
+	uses := func(rank, net int32) bool { return c.HostOf[rank] == int32(f.Host) && net == int32(f.Net) }
+	for k := range int32(p.Split.NChannels) {
+		for r := range int32(c.NRanks) {
+			pc := p.Conn((k*int32(c.NRanks) + r) * p.ConnsPerRank())
+			if between(&pc) && (uses(pc.Src, pc.Route.SrcNet) || uses(pc.Dst, pc.Route.DstNet)) {
+				return k
+			}
+		}
+	}
+	return 0
+}
+
+// mergeChannels takes all channels for one of the split, which differ in where they
+// enter a node, and adds the parts of the nodes that remain.
+func (s *symmetry) mergeChannels(p *plan.Plan, one int32, from []int32) {
+	c := p.Comm
+	own := s.stretchParts(c, int32(p.Split.ChannelLo)+one, from)
+	like := make([]int32, c.NNodes*c.MaxLocalRanks) // by node and place on the ring within it, as entered: the rank on the channel
+	per := int32(c.MaxLocalRanks)
+	along(c, p.Split.ChannelLo+int(one), func(r, place int32) { like[c.NodeOf[r]*per+place] = r })
+	for k := range p.Split.NChannels {
+		if k > 0 && &c.Channels[p.Split.ChannelLo+k].Ring[0] == &c.Channels[p.Split.ChannelLo+k-1].Ring[0] {
+			s.of = append(s.of, s.of[k-1])
+			continue
+		}
+		of := make([]int32, c.NRanks)
+		along(c, p.Split.ChannelLo+k, func(r, place int32) { of[r] = own[like[c.NodeOf[r]*per+place]] })
+		s.of = append(s.of, of)
+	}
+}
+
+// along gives each rank of a channel's ring with its place since the ring entered
+// its node.
+func along(c *connect.Layout, ch int, do func(rank, place int32)) {
+	ring := c.Channels[ch].Ring
+	start := int32(0)
+	for c.NodeOf[ring[start].Prev] == c.NodeOf[start] {
+		start = ring[start].Prev
+	}
+	place, r := int32(0), start
+	for range c.NRanks {
+		do(r, place)
+		next := ring[r].Next
+		if place++; c.NodeOf[next] != c.NodeOf[r] {
+			place = 0
+		}
+		r = next
+	}
 }
 
 // stretches turns the order of a ring's nodes so that it begins where a stretch does,
