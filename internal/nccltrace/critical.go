@@ -30,7 +30,7 @@ func CriticalPath(to trace.Sink, cancelled func() error) trace.Sink {
 type pathSink struct {
 	trace.Sink
 	cancelled func() error
-	polls     int    // rounds since cancelled was last asked
+	polls     int     // rounds since cancelled was last asked
 	lanes     []lane  // by track id
 	last      []int32 // by track id: its newest step + 1
 	steps     pathSteps
