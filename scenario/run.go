@@ -76,6 +76,9 @@ func Prepare(spec Spec, opt Options) (*Running, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
+	if spec.Workload.Job != "" {
+		return nil, &FieldError{Path: "workload.job", Value: spec.Workload.Job, Problem: "a job has no table of sizes", Hint: "run it with scenario.RunJob"}
+	}
 	site, err := Load(&spec, opt)
 	if err != nil {
 		return nil, err
@@ -256,7 +259,10 @@ func (r *Running) notes() []string {
 // Plan chooses and plans one operation. With prove it proves the plan unless the
 // Spec forbids it or the plan is too large. It is safe for concurrent use.
 func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
-	pl, choice, err := r.Site.Comm.Plan(o.Op(r.fn))
+	if out, ok, err := r.windows(o, prove); ok || err != nil {
+		return out, err
+	}
+	pl, choice, err := r.Site.Comm.Plan(r.op(o))
 	if err != nil {
 		return Outcome{}, &OperationError{r.fn, o.Count, err}
 	}
@@ -293,6 +299,9 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 	if err != nil {
 		return Outcome{}, err
 	}
+	if r.grouped() {
+		return r.group(ctx, o, out, progress)
+	}
 	return r.execute(ctx, out, sink, opt, progress)
 }
 
@@ -300,11 +309,15 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if r.Spec.Engine.Fidelity == "alpha" {
 		return r.formula(o, sink)
 	}
+	if o.Kernel != nil || o.Copies != nil {
+		return r.lockstep(ctx, o, sink)
+	}
 	x, err := r.Site.Executor(&r.Spec, opt, progress)
 	if err != nil {
 		return Outcome{}, err
 	}
 	o.Result, err = x.Run(ctx, exec.One(o.Plan), sink)
+	r.hostTimed(&o)
 	return o, err
 }
 
@@ -314,7 +327,7 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 	if sink != trace.Discard {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha with a trace", Missing: "a formula has no events; write step"}
 	}
-	o.Result = exec.Result{Elapsed: units.FromMicros(float64(o.Choice.TimeUs)), Finish: make([]units.Time, r.Site.Comm.NRanks), Wrong: -1,
+	o.Result = exec.Result{Elapsed: units.FromMicros(o.modelUs()), Finish: make([]units.Time, r.Site.Comm.NRanks), Wrong: -1,
 		Account: exec.Account{Method: exec.Formula}}
 	if r.Site.Comm.NRanks == 1 {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha of one rank", Missing: "NCCL copies and has no formula for it; write step"}
