@@ -2,29 +2,15 @@ package scenario
 
 import (
 	"errors"
-	"fmt"
 
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
-)
-
-// maxProved bounds the ops of a plan that is proved; beyond it the proof would
-// take longer than the simulation. Of many ranks, which each have a few, provedEach
-// for each are proved, and at most mostProved, which take some 2 s of a processor and
-// 1 GB.
-const (
-	maxProved  = 2e5
-	provedEach = 8
-	mostProved = 1e6
 )
 
 // prove proves the plan. One that is too large for that is not refused: it is
 // simulated all the same, and NotProved says why.
 func (o *Outcome) prove() error {
-	most := max(maxProved, min(mostProved, provedEach*float64(o.Plan.Comm.NRanks)))
-	if ops := opsOf(o.Plan); ops > most {
-		o.NotProved = fmt.Sprintf("%.3g ops, more than %g", ops, most)
+	if o.NotProved = check.TooLarge(o.Plan); o.NotProved != "" {
 		return nil
 	}
 	err := check.Plan(o.Plan)
@@ -35,25 +21,4 @@ func (o *Outcome) prove() error {
 	}
 	o.Checked = err == nil
 	return err
-}
-
-// opsOf is how many ops a plan has, judged by its root's and another rank's. What a
-// root gathers is kept sorted by address: to put in one part moves the others, a
-// thousand of them in the time of an op.
-func opsOf(p *plan.Plan) float64 {
-	of := func(rank int32) (n float64) {
-		for _, pr := range p.Programs(rank) {
-			n += float64(p.NumOps(&pr))
-		}
-		return n
-	}
-	n := int32(p.Comm.NRanks)
-	if f := p.Req.Func; n == 1 || f != coll.Gather && f != coll.Scatter {
-		return of(0) * float64(n)
-	}
-	ops := of(p.Req.Root) + of((p.Req.Root+1)%n)*float64(n-1)
-	if p.Req.Func == coll.Gather {
-		ops += float64(n) * float64(n) / 1000
-	}
-	return ops
 }

@@ -1,4 +1,4 @@
-package scenario
+package nccltrace
 
 import (
 	"runtime/debug"
@@ -15,9 +15,9 @@ var collecting struct {
 	runs, percent int // runs that make a trace; what was set before them
 }
 
-// collectOften lets the garbage collector run more often until the returned function
+// CollectOften lets the garbage collector run more often until the returned function
 // is called. Runs may overlap.
-func collectOften() (done func()) {
+func CollectOften() (done func()) {
 	c := &collecting
 	c.Lock()
 	defer c.Unlock()
