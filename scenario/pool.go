@@ -174,10 +174,22 @@ func (r *Running) Bests(ctx context.Context, ops []Operation) ([]Outcome, error)
 	return out, errors.Join(errs...)
 }
 
+// From so many ranks on, operations are simulated one after the other, for each
+// takes hundreds of megabytes: those that send from every rank to every other one,
+// or to and from a root, and others.
+const (
+	oneByOneSends = 1 << 15
+	oneByOne      = 1 << 18
+)
+
 // workers is how many operations are simulated at a time.
 func (r *Running) workers() int {
 	if r.opt.Workers > 0 {
 		return r.opt.Workers
+	}
+	n := r.Site.Comm.NRanks
+	if rooted := r.fn == coll.Gather || r.fn == coll.Scatter; n >= oneByOne || n >= oneByOneSends && (rooted || r.fn == coll.AllToAll) {
+		return 1
 	}
 	return runtime.GOMAXPROCS(0)
 }

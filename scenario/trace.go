@@ -224,6 +224,7 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 	if err != nil {
 		return err
 	}
+	defer nccltrace.CollectOften()()
 	var files sinks
 	defer files.abort()
 	if err := files.open(r); err != nil {

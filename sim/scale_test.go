@@ -29,7 +29,8 @@ that did other work too. The limits are those that the project set itself for wa
 Ring, Tree, NVLS, NVLSTree, PAT, chains, alltoall and sendrecv.
 
 *near*: above 512 ranks, where an exact simulation would cost more than some tenths of a second, nodes at equal positions
-in both trees are merged, rings whose last chunks differ are treated as even, and chains are shortened.
+in both trees are merged, rings whose last chunks differ are treated as even, chains are shortened, and rings with faults
+or over unequal nodes are, by the middle of long stretches of equal nodes.
 The command says so, with a margin; ` + "`--fold exact`" + ` leaves nothing out.
 
 `

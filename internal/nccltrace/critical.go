@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// maxPathSlices bounds the memory of a critical path: 56 bytes a slice. Larger
+// maxPathSlices bounds the memory of a critical path: 40 bytes a slice. Larger
 // traces have none.
 const maxPathSlices = 4 << 20
 
@@ -23,18 +23,18 @@ const maxPathSlices = 4 << 20
 // cancelled, if not nil, is polled while the path is sought; the error that it
 // returns ends the search, and is returned by Close, which leaves out the path.
 func CriticalPath(to trace.Sink, cancelled func() error) trace.Sink {
-	return &pathSink{Sink: to, cancelled: cancelled, sends: make(map[sendKey]int32), last: make(map[trace.TrackID]int32)}
+	return &pathSink{Sink: to, cancelled: cancelled}
 }
 
 // pathSink keeps what the path is found from.
 type pathSink struct {
 	trace.Sink
 	cancelled func() error
-	polls     int    // rounds since cancelled was last asked
-	lanes     []lane // by track id
+	polls     int     // rounds since cancelled was last asked
+	lanes     []lane  // by track id
+	last      []int32 // by track id: its newest step + 1
 	steps     pathSteps
-	sends     map[sendKey]int32       // the SendWait of each step
-	last      map[trace.TrackID]int32 // the newest step of a track
+	sends     []int32 // the SendWait of each step; from path on by sendKey
 	kernels   kernels
 	full      bool
 }
@@ -43,19 +43,21 @@ type pathSink struct {
 type lane struct{ rank, channel int32 }
 
 // sendKey names a step of a connection at both of its ends.
-type sendKey struct {
-	src, dst, channel int32
-	step              int64
+type sendKey struct{ src, dst, channel, step int32 }
+
+func (a sendKey) compare(b sendKey) int {
+	return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst), cmp.Compare(a.channel, b.channel), cmp.Compare(a.step, b.step))
 }
 
+// pathStep is kept of every slice of a trace: its fields are as small as they can be.
 type pathStep struct {
-	start, end    units.Time
-	step          int64
-	rank, channel int32
-	peer          int32
-	before        int32 // the same step's wait before, -1 where there is none
-	wait          Wait
-	network       bool
+	start, end units.Time
+	step       int32
+	track      trace.TrackID
+	peer       int32
+	before     int32 // the same step's wait before, -1 where there is none
+	wait       Wait
+	network    bool
 }
 
 // pathSteps is a list that grows in blocks, so that it is never there twice.
@@ -84,19 +86,50 @@ func (s *pathStep) proxied() bool { return s.network && (s.wait == SendPeerWait 
 // sendOf returns the send that a receive waits for: of what a network that
 // reduces gave, that of the rank which sent last.
 func (p *pathSink) sendOf(s *pathStep) (int32, bool) {
+	l := p.lanes[s.track]
 	if s.network {
-		if i, ok := p.sends[sendKey{s.peer, NoPeer, s.channel, s.step}]; ok {
+		if i, ok := p.findSend(sendKey{s.peer, NoPeer, l.channel, s.step}); ok {
 			return i, ok
 		}
 	}
-	i, ok := p.sends[sendKey{s.peer, s.rank, s.channel, s.step}]
-	return i, ok
+	return p.findSend(sendKey{s.peer, l.rank, l.channel, s.step})
+}
+
+// findSend returns the newest send of a step of a connection.
+func (p *pathSink) findSend(k sendKey) (int32, bool) {
+	n, _ := slices.BinarySearchFunc(p.sends, k, func(i int32, k sendKey) int {
+		if p.keyOf(i).compare(k) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	if n == 0 || p.keyOf(p.sends[n-1]) != k {
+		return 0, false
+	}
+	return p.sends[n-1], true
+}
+
+// keyOf names a send.
+func (p *pathSink) keyOf(i int32) sendKey {
+	s := p.steps.at(i)
+	l := p.lanes[s.track]
+	return sendKey{l.rank, s.peer, l.channel, s.step}
+}
+
+// sortSends sorts the sends by their names, those of one name as they came.
+func (p *pathSink) sortSends() error {
+	p.polls += len(p.sends) // takes about as long as so many steps
+	if err := p.poll(); err != nil {
+		return err
+	}
+	slices.SortFunc(p.sends, func(a, b int32) int { return cmp.Or(p.keyOf(a).compare(p.keyOf(b)), cmp.Compare(a, b)) })
+	return nil
 }
 
 // phaseBefore returns the wait of the same step that a proxy's wait follows.
 func (p *pathSink) phaseBefore(e *trace.Event, w Wait) int32 {
-	i, ok := p.last[e.Track]
-	if !ok || w != SendPeerWait && w != SendWait || e.Cat != "NET" {
+	i := p.last[e.Track] - 1
+	if i < 0 || w != SendPeerWait && w != SendWait || e.Cat != "NET" {
 		return -1
 	}
 	if b := p.steps.at(i); b.wait >= w || e.Start-b.end > trace.Tick {
@@ -119,7 +152,7 @@ func worked(e *trace.Event) units.Time {
 func (p *pathSink) Track(t trace.Track) trace.TrackID {
 	id := p.Sink.Track(t)
 	for int(id) >= len(p.lanes) {
-		p.lanes = append(p.lanes, lane{rank: -1})
+		p.lanes, p.last = append(p.lanes, lane{rank: -1}), append(p.last, 0)
 	}
 	p.kernels.track(id, &t)
 	if rank := t.Process - RankPID; rank >= 0 && t.Process < NICPID && t.Thread >= channelTID {
@@ -152,21 +185,21 @@ func (p *pathSink) Emit(e *trace.Event) {
 			p.steps, p.sends, p.last = pathSteps{}, nil, nil // of no use
 			return
 		}
-		s := pathStep{start: worked(e), end: e.Start + e.Dur, rank: l.rank, channel: l.channel,
+		s := pathStep{start: worked(e), end: e.Start + e.Dur, track: e.Track,
 			before: p.phaseBefore(e, Wait(w)), wait: Wait(w), network: e.Cat == "NET"}
 		for _, a := range e.Args {
 			switch a.Key {
 			case "Step":
-				s.step = a.Int
+				s.step = int32(a.Int) // a run has no more steps than ops, of which 31 bits number those of a program
 			case "Peer":
 				s.peer = int32(a.Int)
 			}
 		}
 		i := int32(p.steps.n)
 		p.steps.add(&s)
-		p.last[e.Track] = i
+		p.last[e.Track] = i + 1
 		if s.wait == SendWait {
-			p.sends[sendKey{s.rank, s.peer, s.channel, s.step}] = i
+			p.sends = append(p.sends, i)
 		}
 	}
 }
@@ -230,7 +263,7 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 		}
 		s := p.steps.at(i)
 		c := cause{s.end, i}
-		k := lane{s.rank, s.channel}
+		k := p.lanes[s.track]
 		if by[k] == nil {
 			by[k] = &channelPath{}
 		}
@@ -263,6 +296,9 @@ func (p *pathSink) causes() (by map[lane]*channelPath, final cause, err error) {
 
 // path walks back from the end of the run.
 func (p *pathSink) path() ([]pathPiece, error) {
+	if err := p.sortSends(); err != nil {
+		return nil, err
+	}
 	by, final, err := p.causes()
 	if err != nil || final.end == 0 {
 		return nil, err
@@ -283,7 +319,7 @@ func (p *pathSink) path() ([]pathPiece, error) {
 			return nil, err
 		}
 		s := p.steps.at(i)
-		l := lane{s.rank, s.channel}
+		l := p.lanes[s.track]
 		w.add(s.start, waitName[s.wait], l)
 		if s.before >= 0 {
 			i = s.before

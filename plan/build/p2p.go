@@ -2,6 +2,7 @@ package build
 
 import (
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
@@ -211,6 +212,7 @@ func (g *p2p) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 
 // programsOf appends the groups of works that are sorted by channel.
 func (g *p2p) programsOf(dst []plan.Program, rank int32, list []work) []plan.Program {
+	dst = slices.Grow(dst, 2*len(list))
 	group := int32(0)
 	for i := range list {
 		w := &list[i]

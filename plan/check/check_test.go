@@ -136,6 +136,9 @@ func TestCheckSeesEveryFault(t *testing.T) {
 						name := fmt.Sprintf("%v %v/%v: %s, program %d op %d", r.Func, r.Algo, r.Proto, m.name, i, k)
 						seen[m.name]++
 						requireFault(t, name, proveListed(t, p, l), m.want)
+						if q, err := l.Plan(p); err != nil || prove(q, 0) == nil {
+							t.Errorf("%s: not seen by sums of ranks (%v)", name, err)
+						}
 					}
 				}
 			}
@@ -163,6 +166,34 @@ func requireFault(t *testing.T, name string, err error, want []string) {
 	}
 	if len(want) > 0 {
 		t.Errorf("%s: %v; want one of %q", name, err, want)
+	}
+}
+
+// TestSumsTellSetsApart: sets of many ranks are known by their sums, one that has a
+// rank twice and one that lacks one too.
+func TestSumsTellSetsApart(t *testing.T) {
+	const n = 1 << 15
+	m, all := newSummed(n)
+	sum := func(of func(r int32) int32) int32 {
+		id := of(0)
+		for r := int32(1); r < n; r++ {
+			id, _ = m.union(id, of(r))
+		}
+		return id
+	}
+	if got := sum(func(r int32) int32 { return r }); got != all {
+		t.Errorf("the sum of all ranks is set %d, not %d", got, all)
+	}
+	for what, got := range map[string]int32{
+		"rank 7 for rank 8":     sum(func(r int32) int32 { return r - r/8*(8/max(8, r)) }),
+		"the last rank missing": sum(func(r int32) int32 { return min(r, n-2) }),
+	} {
+		if got == all {
+			t.Errorf("%s: taken for the set of all ranks", what)
+		}
+	}
+	if got := m.members(3); got != "[3]" {
+		t.Errorf("rank 3 alone is %s", got)
 	}
 }
 

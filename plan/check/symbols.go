@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/simccl/simccl/coll"
@@ -27,61 +26,36 @@ type interval struct {
 	seg
 }
 
-// memory holds what every rank's buffers contain, and the sets of ranks met.
+// symbols holds what every rank's buffers contain, and the sets of ranks met.
 type symbols struct {
-	p     *plan.Plan
-	bufs  [][2][]interval // rank → Input, Output, sorted; the first alone where they are shared
-	sets  [][]uint64      // set id → members
-	byKey map[string]int32
-	pairs map[[2]int32]int32
-	all   int32
+	p    *plan.Plan
+	bufs [][2][]interval // rank → Input, Output, sorted; the first alone where they are shared
+	sets ranks
+	all  int32
 }
 
-func newSymbols(p *plan.Plan) *symbols {
+// ranks are sets of ranks, numbered from those of one rank on.
+type ranks interface {
+	// union returns the set of both. An error names a rank that is in both.
+	union(a, b int32) (int32, error)
+	// members lists a set, shortened.
+	members(id int32) string
+}
+
+func newSymbols(p *plan.Plan, listedUpTo int) *symbols {
 	n := p.Comm.NRanks
-	m := &symbols{p: p, bufs: make([][2][]interval, n), byKey: map[string]int32{}, pairs: map[[2]int32]int32{}}
-	words := (n + 63) / 64
-	whole := make([]uint64, words)
+	m := &symbols{p: p, bufs: make([][2][]interval, n)}
+	if n <= listedUpTo {
+		m.sets, m.all = newListed(n)
+	} else {
+		m.sets, m.all = newSummed(n)
+	}
 	for r := range n {
-		one := make([]uint64, words)
-		one[r/64] = 1 << (r % 64)
-		whole[r/64] |= 1 << (r % 64)
-		m.intern(one)
 		if l := p.Layout(int32(r)); l.Input > 0 {
 			m.bufs[r][0] = []interval{{l.InputAt, seg{n: l.Input, set: int32(r)}}}
 		}
 	}
-	m.all = m.intern(whole)
 	return m
-}
-
-func (m *symbols) intern(set []uint64) int32 {
-	key := fmt.Sprint(set)
-	if id, ok := m.byKey[key]; ok {
-		return id
-	}
-	id := int32(len(m.sets))
-	m.sets = append(m.sets, set)
-	m.byKey[key] = id
-	return id
-}
-
-// union returns the set of both, an error where a rank is in both.
-func (m *symbols) union(a, b int32) (int32, error) {
-	pair := [2]int32{min(a, b), max(a, b)}
-	if id, ok := m.pairs[pair]; ok {
-		return id, nil
-	}
-	sum := slices.Clone(m.sets[a])
-	for i, w := range m.sets[b] {
-		if both := sum[i] & w; both != 0 {
-			return 0, fmt.Errorf("contribution of rank %d twice", i*64+bits.TrailingZeros64(both))
-		}
-		sum[i] |= w
-	}
-	id := m.intern(sum)
-	m.pairs[pair] = id
-	return id, nil
 }
 
 // place returns the buffer and the offset in it of a Ref.
@@ -198,7 +172,7 @@ func (m *symbols) Reduce(_ *plan.Op, a, b value) (value, error) {
 		if a[0].post || b[0].post {
 			return nil, fmt.Errorf("adds to a result that was scaled already")
 		}
-		set, err := m.union(a[0].set, b[0].set)
+		set, err := m.sets.union(a[0].set, b[0].set)
 		if err != nil {
 			return nil, err
 		}
@@ -242,24 +216,10 @@ func (m *symbols) compare(rank int32, at units.Bytes, got value, want seg) error
 	for _, s := range got {
 		if s.set != want.set || s.off != want.off || s.post != want.post {
 			return &Error{rank, -1, -1, -1, fmt.Sprintf("output byte %d holds byte %d of ranks %s (scaled: %t), should hold byte %d of %s",
-				at, s.off, m.members(s.set), s.post, want.off, m.members(want.set))}
+				at, s.off, m.sets.members(s.set), s.post, want.off, m.sets.members(want.set))}
 		}
 		at += s.n
 		want.off += s.n
 	}
 	return nil
-}
-
-// members lists a set, shortened.
-func (m *symbols) members(id int32) string {
-	var out []int
-	for i, w := range m.sets[id] {
-		for ; w != 0; w &= w - 1 {
-			out = append(out, i*64+bits.TrailingZeros64(w))
-		}
-	}
-	if len(out) > 8 {
-		return fmt.Sprintf("%v… (%d)", out[:8], len(out))
-	}
-	return fmt.Sprint(out)
 }

@@ -41,10 +41,15 @@ func (e *Engine) layGroups(j *Job) error {
 	for i := range e.Devices {
 		e.Devices[i].Job = j
 	}
-	if j.Plan.Req.Func.IsP2P() { // a group at either end of a connection, or fewer
-		e.Groups = slices.Grow(e.Groups, 2*int(j.Plan.NumConns()))
-	}
 	var progs []plan.Program
+	if req := &j.Plan.Req; req.Func.IsP2P() { // all ranks do as much as the root, or the others do together
+		progs = j.Plan.AppendPrograms(progs, req.Root)
+		ranks := int(n)
+		if req.Func == coll.Gather || req.Func == coll.Scatter {
+			ranks = 2
+		}
+		e.Groups = slices.Grow(e.Groups, ranks*len(progs))
+	}
 	for r := range n {
 		if err := e.Poll(); err != nil {
 			return err

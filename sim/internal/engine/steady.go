@@ -106,7 +106,7 @@ func (e *Engine) repeat(next, flow units.Time, flows bool) {
 		flow = next
 	}
 	s.due = false
-	if s.cost > firstWords+wordsPerEvent*e.Queue.Handled() {
+	if s.cost+e.largeState() > firstWords+wordsPerEvent*e.Queue.Handled() {
 		return
 	}
 	g := &e.Groups[s.lead]
@@ -123,6 +123,17 @@ func (e *Engine) repeat(next, flow units.Time, flows bool) {
 		s.limit *= 2
 		e.keep(key)
 	}
+}
+
+// largeState is about how many words a state takes, where that is so much that
+// it counts before it is written: the first one of a hundred thousand sends would
+// take 100 MB. 0 for others.
+func (e *Engine) largeState() int64 {
+	const perGroup, perConn, large = 9, 28, 1 << 20
+	if n := perGroup*int64(len(e.Groups)) + perConn*int64(len(e.Conns)); n > large {
+		return n
+	}
+	return 0
 }
 
 // keep makes the present state the one that later ones are compared with.

@@ -2,6 +2,7 @@ package fluid
 
 import (
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
@@ -105,6 +106,9 @@ func New() *Fluid { return new(Fluid) }
 // AddLink implements wire.Links.
 func (f *Fluid) AddLink(name string, c wire.Rate) wire.LinkID {
 	id := f.Layout.AddLink(name, c)
+	if len(f.links) == cap(f.links) { // append's own growth by quarters copies ten thousand links many times
+		f.links = slices.Grow(f.links, len(f.links)+1)
+	}
 	f.links = append(f.links, link{lead: id, level: none})
 	if f.watched != nil {
 		f.watched.ofLink = append(f.watched.ofLink, linkFill{})

@@ -83,6 +83,7 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 		if well {
 			add(chainSymmetry(p))
 		}
+		add(x.stretchSymmetry(p))
 	case coll.CollNetDirect, coll.CollNetChain:
 		add(x.nodeSymmetry(p))
 	case coll.Tree, coll.NVLS, coll.NVLSTree:

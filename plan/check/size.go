@@ -1,0 +1,49 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+)
+
+// maxProved bounds the ops of a plan that is proved; beyond it the proof would
+// take longer than the simulation. Of many ranks, which each have a few, provedEach
+// for each are proved, and at most mostProved, which take some 2 s of a processor and
+// 1 GB.
+const (
+	maxProved  = 2e5
+	provedEach = 8
+	mostProved = 1e6
+)
+
+// TooLarge says of a plan whose proof would take too long how many ops it has and how
+// many are proved at most; empty: Plan proves it in a few seconds.
+func TooLarge(p *plan.Plan) string {
+	most := max(maxProved, min(mostProved, provedEach*float64(p.Comm.NRanks)))
+	if ops := opsOf(p); ops > most {
+		return fmt.Sprintf("%.3g ops, more than %g", ops, most)
+	}
+	return ""
+}
+
+// opsOf is how many ops a plan has, judged by its root's and another rank's. What a
+// root gathers is kept sorted by address: to put in one part moves the others, a
+// thousand of them in the time of an op.
+func opsOf(p *plan.Plan) float64 {
+	of := func(rank int32) (n float64) {
+		for _, pr := range p.Programs(rank) {
+			n += float64(p.NumOps(&pr))
+		}
+		return n
+	}
+	n := int32(p.Comm.NRanks)
+	if f := p.Req.Func; n == 1 || f != coll.Gather && f != coll.Scatter {
+		return of(0) * float64(n)
+	}
+	ops := of(p.Req.Root) + of((p.Req.Root+1)%n)*float64(n-1)
+	if p.Req.Func == coll.Gather {
+		ops += float64(n) * float64(n) / 1000
+	}
+	return ops
+}
