@@ -51,12 +51,14 @@ type Method uint8
 // Methods. Each: every rank ran, or was simulated, by itself. Folded: equivalent
 // ranks and channels were merged; the result is identical bit for bit. Near:
 // nearly equivalent ones were merged; the result is approximate. Formula: a
-// closed form; nothing ran.
+// closed form; nothing ran. Window: some of many equal iterations ran, each rank by
+// itself, and the others were given their mean time.
 const (
 	Each Method = iota
 	Folded
 	Near
 	Formula
+	Window
 )
 
 // String is the method's word in tables and files.
@@ -68,6 +70,8 @@ func (m Method) String() string {
 		return "near"
 	case Formula:
 		return "formula"
+	case Window:
+		return "window"
 	}
 	return "each"
 }

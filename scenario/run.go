@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -47,6 +48,8 @@ type Running struct {
 	roots  []int
 	pool   atomic.Pointer[pool]
 	rows   []Row
+	// windows are shared by the sizes of a sweep.
+	windows sim.Windows
 }
 
 // Prepare validates a Spec, loads its machine and checks all that can be checked
@@ -282,7 +285,12 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if r.Spec.Engine.Fidelity == "alpha" {
 		return r.formula(o, sink)
 	}
-	x, err := r.Site.Executor(&r.Spec, opt, progress)
+	cfg, err := r.Site.SimConfig(&r.Spec)
+	if err != nil {
+		return Outcome{}, err
+	}
+	cfg.Trace, cfg.Progress, cfg.Windows = opt, progress, &r.windows
+	x, err := sim.New(cfg)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -175,13 +176,16 @@ type Options struct {
 	Down    []bool    // by rank: its process has ended; nil where none has
 	Jitter  gpu.JitterCost
 	Kernels int // to run back to back, 0: as many as the period takes
+	// Whole is what the plan is a part of, nil for nothing: its size says what caches
+	// hold, and how often it runs.
+	Whole *plan.Plan
 }
 
 // New makes an engine of one job, without groups and connections yet.
 func New(o *Options, p *plan.Plan) *Engine {
-	l := p.Layout(int32(p.Comm.NRanks - 1))
-	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output))}
-	j.Kernels = j.kernelsFor(o.Kernels)
+	whole := cmp.Or(o.Whole, p)
+	l := whole.Layout(int32(whole.Comm.NRanks - 1))
+	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output)), Kernels: KernelsFor(whole, o.Kernels)}
 	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, Jitter: o.Jitter}
 	e.Net = host.New(&host.Options{Class: e.Class, Table: route.New(p.Comm, o.Systems, e.Class, e.Wire), Model: e.Wire, Queue: &e.Queue,
 		Kernels: e, Plan: p, Seed: e.seed, Down: e.down, Settings: o.Network})
