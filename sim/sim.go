@@ -174,7 +174,7 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	} else if w != nil {
 		return x.extrapolate(ctx, w)
 	}
-	e, fold, err := x.build(ctx, p, nil, sink)
+	e, fold, err := x.build(ctx, p, nil, sink, x.jitters(p))
 	if err != nil {
 		return exec.Result{}, err
 	}
@@ -185,8 +185,9 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		}
 		return exec.Result{Wrong: -1}, err
 	}
-	res := x.result(p, tallyOf(e, fold))
-	res.Account = account(e, fold)
+	all := tallyOf(e, fold)
+	res := x.result(p, all)
+	res.Account = all.account
 	if t != nil {
 		t.Finish(&res)
 	}
@@ -213,12 +214,13 @@ type tally struct {
 	links       []exec.LinkLoad // of one operation, in the order of the model's
 	events      int64
 	jitters     bool
+	account     exec.Account
 }
 
 // tallyOf reads a finished run.
 func tallyOf(e *engine.Engine, fold *fold.Quotient) *tally {
 	t := &tally{kernels: int(e.Jobs[0].Kernels), finish: make([]units.Time, len(e.Devices)), events: e.Events,
-		jitters: e.Jitter != (gpu.JitterCost{})}
+		jitters: e.Jitter != (gpu.JitterCost{}), account: account(e, fold)}
 	for i := range e.Devices {
 		ends := e.Devices[i].Ends
 		t.finish[i] = ends[0]
@@ -293,10 +295,10 @@ func (x *Executor) model() wire.Model {
 
 // build lays out one run of a plan; fold is what folds it, nil where every rank
 // runs. p is a part of whole, where that is not nil.
-func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink) (e *engine.Engine, fold *fold.Quotient, err error) {
+func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, fold *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
 		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Whole: whole}
-	if x.jitters(p) {
+	if jitters {
 		o.Jitter = x.class.Jitter
 	}
 	e = engine.New(&o, p)

@@ -20,10 +20,11 @@ const (
 type p2p struct {
 	base
 	rounds.Rounds
-	chMin, chMax int   // channels of a transfer
-	llMax        int64 // bytes up to which LL is used
-	peersPerRank int64 // destinations per source with connection ids of their own
-	turned       int32 // ranks of a node where ids are shared (plan.SharingGenerator), else 0
+	chMin, chMax int       // channels of a transfer
+	llMax        int64     // bytes up to which LL is used
+	peersPerRank int64     // destinations per source with connection ids of their own
+	fixed        *transfer // of what size chunks and parts are; nil: of the transfer's own
+	turned       int32     // ranks of a node where ids are shared (plan.SharingGenerator), else 0
 }
 
 // newP2P computes the schedule of rounds and the channel counts
@@ -129,6 +130,10 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer) {
 // Both ends compute the same.
 func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
 	if t.bytes < 0 {
+		return
+	}
+	if f := g.fixed; f != nil {
+		t.proto, t.chunk, t.parts = f.proto, f.chunk, f.parts
 		return
 	}
 	c := g.comm

@@ -86,22 +86,21 @@ func (b *base) Shorten(iterations int64, rest bool) (r plan.Request, s plan.Spli
 // bytes is what a transfer of the operation moves.
 func (g *p2p) bytes() int64 { return g.req.Count * int64(g.req.Type.Size()) }
 
-// sized returns a transfer of so many bytes as it is where every one has whole
-// steps, in the network and within nodes; false where it is not.
-func (g *p2p) sized(bytes int64) (t transfer, ok bool) {
-	step := int64(g.comm.P2PChunkSize)
-	if bytes < 8*step || bytes <= int64(g.chMax)*g.req.Params.P2PLLThreshold.Or(16384) {
+// loop returns the operation's transfers as they are where every one has whole
+// steps, in the network and within nodes; false where some have not.
+func (g *p2p) loop() (t transfer, ok bool) {
+	t.bytes = g.bytes()
+	if t.bytes < 8*int64(g.comm.P2PChunkSize) || t.bytes <= int64(g.chMax)*g.req.Params.P2PLLThreshold.Or(16384) {
 		return t, false
 	}
-	t.bytes = bytes
 	g.sizeTransfer(&t, 0, 0, 0) // to itself: no network, no LL
-	return t, t.chunk > 0 && t.chunk%partGrain == 0
+	return t, t.chunk%partGrain == 0
 }
 
 // Iterations implements plan.LoopGenerator: an iteration is a chunk of each part of
 // a transfer. The last part of a transfer may be shorter than the others.
 func (g *p2p) Iterations() int64 {
-	t, ok := g.sized(g.bytes())
+	t, ok := g.loop()
 	if !ok {
 		return 0
 	}
@@ -111,19 +110,16 @@ func (g *p2p) Iterations() int64 {
 
 // Shorten implements plan.LoopGenerator.
 func (g *p2p) Shorten(iterations int64, rest bool) (r plan.Request, s plan.Split, gen plan.Generator, ok bool) {
-	whole, ok := g.sized(g.bytes())
-	if !ok {
-		return r, s, nil, false
-	}
-	bytes := int64(whole.parts) * iterations * whole.chunk
+	t, _ := g.loop()
+	bytes := int64(t.parts) * iterations * t.chunk
 	if rest {
-		bytes = whole.bytes - int64(whole.parts)*(g.Iterations()-iterations)*whole.chunk
+		bytes = t.bytes - int64(t.parts)*(g.Iterations()-iterations)*t.chunk
 	}
-	t, ok := g.sized(bytes)
 	r = g.req
-	if r.Count = bytes / int64(r.Type.Size()); !ok || t.parts != whole.parts || t.chunk != whole.chunk || r.Count*int64(r.Type.Size()) != bytes {
+	if r.Count = bytes / int64(r.Type.Size()); r.Count*int64(r.Type.Size()) != bytes {
 		return r, s, nil, false
 	}
-	gen, err := newP2P(base{comm: g.comm, req: r})
-	return r, s, gen, err == nil
+	short := *g
+	short.req, short.fixed = r, &t
+	return r, s, &short, true
 }
