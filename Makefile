@@ -89,6 +89,11 @@ generate: ## run the generators; a clean tree must stay clean
 upgrades: ## docs/UPGRADES.md: what changes from each release of NCCL to the next
 	$(GO) run ./internal/cmd/genupgrades testdata/topos docs/UPGRADES.md
 
+.PHONY: machines
+machines: ## docs/MACHINES.md and the decisions of testdata/machines
+	$(GO) run ./internal/cmd/genmachines docs/MACHINES.md
+	$(GO) run ./cmd/simccl check testdata/machines --update
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (60s) each
 	.ci/fuzz $(FUZZTIME) $(PKG)

@@ -56,6 +56,9 @@ func (m *Site) digest(spec *Spec) string {
 // names.
 var fileSettings = []string{"NCCL_CONF_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_FILE"}
 
+// NamesFile reports whether a setting's value is the name of an input file.
+func NamesFile(setting string) bool { return slices.Contains(fileSettings, setting) }
+
 // Shard is the i-th of n parts of count points: those whose index is i modulo n,
 // so that neighbours, which cost about the same, go to different shards.
 func Shard(count, i, n int) []int {

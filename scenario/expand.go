@@ -67,6 +67,10 @@ func (s *Spec) Point(i int) (Spec, error) {
 	return p, nil
 }
 
+// Set stores a JSON value at a path of a Spec: "machine.nodes[0].count", "nccl.env.NCCL_ALGO".
+// A list may grow by one element.
+func (s *Spec) Set(path string, value Value) error { return set(s, path, value) }
+
 // set stores a JSON value at a path of a Spec. A list may grow by one element.
 func set(s *Spec, path string, value json.RawMessage) error {
 	v := reflect.ValueOf(s).Elem()

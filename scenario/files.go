@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
@@ -46,6 +48,33 @@ func (o *Options) read(name string, limit int64) ([]byte, error) {
 	}
 	data, err := bounded.ReadFS(o.Files, name, limit)
 	return data, bad(err)
+}
+
+// topology reads a topology file. A name that is no file may be that of a built-in
+// machine, which is returned too.
+func (o *Options) topology(name string) ([]byte, *builtin.Machine, error) {
+	data, err := o.read(name, maxTopology)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(name, `/\`) {
+		return data, nil, err
+	}
+	if m := builtin.Lookup(name); m != nil {
+		return m.XML(), m, nil
+	}
+	if near := builtin.Suggest(name); near != "" {
+		err = bad(fmt.Errorf("%w, nor a built-in machine; %s is one, and simccl topo list names all", inner(err), near))
+	} else if !strings.Contains(name, ".") {
+		err = bad(fmt.Errorf("%w, nor a built-in machine; simccl topo list names those", inner(err)))
+	}
+	return nil, nil, err
+}
+
+// inner is the error within an InputError.
+func inner(err error) error {
+	var in *InputError
+	if errors.As(err, &in) {
+		return in.Err
+	}
+	return err
 }
 
 // bad makes an error of an input an InputError; being cancelled is none.

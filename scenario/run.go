@@ -35,6 +35,24 @@ func Run(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 	return r.Result(), r.Write(ctx, Listener{})
 }
 
+// RunOn simulates a Spec on a machine that is already loaded: that of another Spec
+// with the same Machine, NCCL and Network. Several may run on one Site.
+func RunOn(ctx context.Context, site *Site, spec Spec, opt Options) (*Result, error) {
+	r, err := On(site, spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	for _, err := range r.Rows(ctx) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r.Result(), r.Write(ctx, Listener{})
+}
+
 // Running is a Spec that was loaded and is ready to be simulated.
 type Running struct {
 	Spec Spec

@@ -76,6 +76,9 @@ type loader struct {
 	spec *Spec
 	opt  *Options
 	site *Site
+	// natural is, by entry of Machine.Nodes, how many hosts of a built-in machine
+	// share one NVLink domain; 0: files say it.
+	natural []int
 }
 
 // Load reads a Spec's files and joins its communicator. Errors are *FieldErrors,
@@ -230,7 +233,7 @@ func (l *loader) members() ([]fabric.Member, error) {
 		if v := l.site.Config.Text("NCCL_TOPO_FILE"); file == "" && v.Set && v.Value != "" {
 			file = v.Value
 		}
-		name, data, count := path.Base(file), []byte(nil), max(n.Count, 1)
+		name, data, count, domain := path.Base(file), []byte(nil), max(n.Count, 1), 0
 		if file == "" {
 			name, file, data = builtin.DGXH100Name, builtin.DGXH100Name, builtin.DGXH100()
 			if n.Count == 0 {
@@ -238,10 +241,13 @@ func (l *loader) members() ([]fabric.Member, error) {
 			}
 		} else {
 			var err error
-			if data, err = l.opt.read(file, maxTopology); err != nil {
+			var known *builtin.Machine
+			if data, known, err = l.opt.topology(file); err != nil {
 				return nil, err
 			}
-			l.site.named = true
+			if l.site.named = true; known != nil {
+				domain = known.Domain
+			}
 		}
 		sum.Write(data)
 		spec, err := topoxml.Parse(data, file)
@@ -251,7 +257,7 @@ func (l *loader) members() ([]fabric.Member, error) {
 		for _, w := range spec.Warnings {
 			l.opt.warn(fmt.Errorf("%v", w))
 		}
-		members, names = append(members, fabric.Member{Spec: spec, Count: count}), append(names, name)
+		members, names, l.natural = append(members, fabric.Member{Spec: spec, Count: count}), append(names, name), append(l.natural, domain)
 	}
 	l.site.Name, l.site.Digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
 	return members, nil
@@ -262,7 +268,11 @@ func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 	k := l.spec.Machine.NVLinkDomain
 	if k < 2 {
 		for i := range members {
-			members[i].Fabric = k == 1
+			if members[i].Fabric = k == 1; k == 0 {
+				if err := l.join(&members[i], l.natural[i]); err != nil {
+					return nil, err
+				}
+			}
 		}
 		return members, nil
 	}
@@ -283,6 +293,25 @@ func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 		out[i] = fabric.Member{Spec: spec, Count: count / k}
 	}
 	return out, nil
+}
+
+// join makes NVLink domains of the hosts of a built-in machine that has such: of all
+// of them where they are fewer than a domain has.
+func (l *loader) join(m *fabric.Member, hosts int) error {
+	k := min(hosts, m.Count)
+	if k < 2 {
+		return nil
+	}
+	if m.Count%k != 0 {
+		return &FieldError{Path: "machine.nodes", Value: fmt.Sprint(m.Count), Problem: fmt.Sprintf("%d hosts of %s make one NVLink domain, so that a last one would have %d", k, m.Spec.Name, m.Count%k),
+			Hint: "write a multiple of that; a domain of other hosts is machine.nvlinkDomain"}
+	}
+	spec, err := decl.Join(m.Spec, k)
+	if err != nil {
+		return bad(err)
+	}
+	*m = fabric.Member{Spec: spec, Count: m.Count / k}
+	return nil
 }
 
 // class finds the machine class.

@@ -17,7 +17,7 @@ func Topology(name string, opt Options) (*topo.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := opt.read(name, maxTopology)
+	data, _, err := opt.topology(name)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func Findings(files []string, opt Options, each func(*lint.Finding)) error {
 		return err
 	}
 	for _, file := range files {
-		data, err := opt.read(file, maxTopology)
+		data, _, err := opt.topology(file)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/spf13/cobra"
 )
 
@@ -34,6 +35,15 @@ func operations() []string {
 	return out
 }
 
+// topologies are the built-in machines, beside files.
+func topologies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, m := range builtin.List() {
+		out = append(out, m.Name+"\t"+m.Title)
+	}
+	return out, cobra.ShellCompDirectiveDefault
+}
+
 // completions lists for the shell what is valid where: operations for OP, the
 // values of options, the names of settings after --env.
 func completions(root *cobra.Command) {
@@ -47,6 +57,9 @@ func completions(root *cobra.Command) {
 				}
 				return ops, cobra.ShellCompDirectiveNoFileComp
 			}
+		}
+		if c.Flags().Lookup("topo") != nil {
+			_ = c.RegisterFlagCompletionFunc("topo", topologies)
 		}
 		for name, list := range values { //lint:sorted each is set by itself
 			if c.Flags().Lookup(name) != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
+	sweepcmd "github.com/simccl/simccl/internal/cli/sweep"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,7 +37,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	})
 	root.SetGlobalNormalizationFunc(longNames)
 	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), newTopo(a), newGraph(a), newTune(a), newPlan(a),
-		newCheck(a), newScenario(a), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), newVersion(a))
+		newCheck(a), newScenario(a), sweepcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), newVersion(a))
 	completions(root)
 	return root
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/cli/machines"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
@@ -14,7 +15,9 @@ import (
 )
 
 func newTopo(a *app) *cobra.Command {
-	return cli.Group("topo", "Inspect topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
+	c := cli.Group("topo", "Inspect topology files", newTopoShow(a), newTopoLint(a), newTopoDiff(a), newTopoConvert(a), newTopoDetect(a), newTopoFabric(a))
+	c.AddCommand(machines.Commands(&a.App)...)
+	return c
 }
 
 // oneFile takes the file as argument or as --topo.

@@ -31,7 +31,7 @@ type Machine struct {
 func (m *Machine) Register(c *cobra.Command) {
 	f := c.Flags()
 	m.given = f
-	f.StringVar(&m.Topo, "topo", "", "topology `FILE` as NCCL_TOPO_DUMP_FILE writes it; A.xml:4,B.xml:2 for unequal nodes; default: the built-in DGX H100")
+	f.StringVar(&m.Topo, "topo", "", "topology `FILE` as NCCL_TOPO_DUMP_FILE writes it, or a machine of topo list; A.xml:4,dgx-a100:2 for unequal nodes; default: dgx-h100")
 	f.IntVar(&m.Nodes, "nodes", 0, "number of equal nodes `N` (default 1, of the built-in machine 2)")
 	f.IntVarP(&m.GPUs, "gpus", "g", 0, "use the `K` lowest local ranks of each node (default all)")
 	f.StringVar(&m.Multicast, "multicast", "auto", "NVLink multicast: on, off, or auto: on where every GPU is sm_90+ behind an NVSwitch")

@@ -24,6 +24,7 @@ const (
 	No                      // the answer of a check; what is wrong may be printed already
 	Absent                  // hardware or a library that is not there
 	NotBuilt                // a feature that simccl does not have yet
+	LeftOver                // work is left that the same command goes on with
 	AsOf                    // several errors; the Kind is that of Error.First
 )
 
@@ -74,6 +75,9 @@ func wrap(k Kind, err error) error {
 	}
 	return &Error{Kind: k, err: err}
 }
+
+// Left is work that was not begun in time; the text says how to go on.
+func Left(format string, args ...any) error { return of(LeftOver, format, args) }
 
 // Check is a check that was answered with no.
 func Check(format string, args ...any) error { return of(No, format, args) }

@@ -40,12 +40,13 @@ const (
 	Check          = 7
 	Input          = 8
 	Absent         = 9
+	LeftOver       = 75 // EX_TEMPFAIL of sysexits.h: schedulers run it again
 )
 
 // kinds and faults are the exit statuses of what a command was given, and of what
 // hardware, its libraries and other ranks did.
 var (
-	kinds  = map[fail.Kind]int{fail.BadArgument: Usage, fail.BadInput: Input, fail.No: Check, fail.Absent: Absent, fail.NotBuilt: NotImplemented}
+	kinds  = map[fail.Kind]int{fail.BadArgument: Usage, fail.BadInput: Input, fail.No: Check, fail.Absent: Absent, fail.NotBuilt: NotImplemented, fail.LeftOver: LeftOver}
 	faults = map[real.Fault]int{real.Argument: Usage, real.Input: Input, real.Wrong: Check, real.Driver: CUDA,
 		real.Peer: NCCL, real.Late: Timeout}
 )

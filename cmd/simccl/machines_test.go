@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/status"
+)
+
+// TestMachineDecisions: what NCCL decides on the machines that are generated is what
+// testdata/machines keeps, at 1, 2 and 16 nodes. simccl check testdata/machines
+// --update writes it anew.
+func TestMachineDecisions(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"check", golden.Root(t, "testdata", "machines"), "--no-env"}, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
+		t.Errorf("status %d\n%s%s", code, &out, &errs)
+	}
+}
+
+// TestMachinesByName: a machine is taken by name, with or without .xml; hosts of an NVL72
+// become one NVLink domain; a mistyped name leads to the right one.
+func TestMachinesByName(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"explain", "all_reduce", "1M", "--topo", "dgx-a100"}, status.OK, "8 ranks"},
+		{[]string{"inspect", "--topo", "dgx-a100.xml:2,dgx-h100:1"}, status.OK, ""},
+		{[]string{"run", "all_reduce", "--topo", "aws-p5en", "--nodes", "2", "--sizes", "8"}, status.OK, ""},
+		{[]string{"graph", "--topo", "gb300-nvl72", "--nodes", "4"}, status.OK, ""},
+		{[]string{"inspect", "--topo", "gb200-nvl72", "--nodes", "20"}, status.Usage, "18 hosts of"},
+		{[]string{"inspect", "--topo", "dgx-h10"}, status.Input, "dgx-h100 is one"},
+		{[]string{"topo", "list", "nothing-like-it"}, status.Usage, "no built-in machine"},
+		{[]string{"topo", "gen", "dgx-h100", "--spec"}, status.Usage, "is a file"},
+	} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), append(c.args, "--no-env"), appOf(process.Process{Out: &out, Err: &errs}))
+		if text := out.String() + errs.String(); code != c.code || !bytes.Contains([]byte(text), []byte(c.want)) {
+			t.Errorf("%v: status %d, want %d and %q\n%.600s", c.args, code, c.code, c.want, text)
+		}
+	}
+}

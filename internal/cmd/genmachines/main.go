@@ -1,0 +1,64 @@
+// Command genmachines writes docs/MACHINES.md, the built-in machines with the source
+// of each fact, to the file named.
+package main
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/topo/machine"
+)
+
+//go:embed head.md
+var head string
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: genmachines FILE")
+		os.Exit(6)
+	}
+	if err := os.WriteFile(os.Args[1], []byte(page()), 0o644); err != nil {
+		fmt.Fprintln(os.Stderr, "genmachines:", err)
+		os.Exit(1)
+	}
+}
+
+// page is the page as Markdown.
+func page() string {
+	var b strings.Builder
+	b.WriteString(head)
+	b.WriteString("| name | also | machine | network |\n|---|---|---|---|\n")
+	for _, m := range builtin.List() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, strings.Join(m.Aliases, ", "), m.Title, network(&m.Network))
+	}
+	b.WriteString("\n## Sources\n\n*Estimated*: no source states it.\n\n| name | of | source |\n|---|---|---|\n")
+	for _, m := range builtin.List() {
+		for _, f := range m.Facts {
+			mark := ""
+			if f.Estimated {
+				mark = " (estimated)"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", m.Name, f.Of, f.Source, mark)
+		}
+	}
+	return b.String()
+}
+
+// network is what is known of a network, in words.
+func network(n *machine.Network) string {
+	words := []string{cmp.Or(n.Kind, "-")}
+	if n.Rails > 0 {
+		words = append(words, fmt.Sprintf("%d rails", n.Rails))
+	}
+	if n.Radix > 0 {
+		words = append(words, fmt.Sprintf("leaf switches of %d ports", n.Radix))
+	}
+	if n.Oversub > 0 {
+		words = append(words, fmt.Sprintf("%g:1", n.Oversub))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,116 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/topo/builtin"
+)
+
+// Key identifies a point by what it says and by the contents of its files: SHA-256 in
+// hex. It holds no path, host or time, so that equal keys give equal results.
+type Key string
+
+// keyer makes keys. It reads each file once.
+type keyer struct {
+	opt scenario.Options
+	// about is what all points share: the version of results and the settings from
+	// outside the specification.
+	about string
+	mu    sync.Mutex
+	sums  map[string]string // by file name
+}
+
+func newKeyer(opt scenario.Options, about string) *keyer {
+	return &keyer{opt: opt, about: about, sums: map[string]string{}}
+}
+
+// key hashes a point, with contents in place of names of files.
+func (k *keyer) key(p *Point) (Key, error) {
+	s := p.Spec.Clone()
+	s.Name, s.Outputs = "", scenario.Outputs{}
+	names := []*string{&s.Network.Fabric}
+	for i := range s.Machine.Nodes {
+		names = append(names, &s.Machine.Nodes[i].Topo)
+	}
+	for _, n := range names {
+		sum, err := k.sum(*n)
+		if err != nil {
+			return "", err
+		}
+		*n = sum
+	}
+	if c := s.Machine.Class; isFile(c) {
+		sum, err := k.sum(c)
+		if err != nil {
+			return "", err
+		}
+		s.Machine.Class = sum
+	}
+	for name, v := range s.NCCL.Env { //lint:sorted each entry is replaced by itself
+		if scenario.NamesFile(name) {
+			sum, err := k.sum(v)
+			if err != nil {
+				return "", err
+			}
+			s.NCCL.Env[name] = sum
+		}
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s", k.about, s.JSON())
+	return Key(hex.EncodeToString(h.Sum(nil))), nil
+}
+
+// isFile reports whether the name of a class is one of a file.
+func isFile(class string) bool {
+	for _, c := range class {
+		if c == '/' || c == '.' {
+			return true
+		}
+	}
+	return false
+}
+
+// sum is the hash of a file, "" of no name; that of a built-in machine where no file
+// has the name.
+func (k *keyer) sum(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s, ok := k.sums[name]; ok {
+		return s, nil
+	}
+	data, err := fs.ReadFile(k.opt.Files, name)
+	if err != nil {
+		m := builtin.Lookup(name)
+		if m == nil {
+			return "", err
+		}
+		data = m.XML()
+	}
+	sum := sha256.Sum256(data)
+	k.sums[name] = "sha256:" + hex.EncodeToString(sum[:])
+	return k.sums[name], nil
+}
+
+// shard is the shard of n that a key belongs to.
+func (k Key) shard(n int) int {
+	var v uint64
+	for i := 0; i < 16 && i < len(k); i++ {
+		v = v<<4 | uint64(hexDigit(k[i]))
+	}
+	return int(v % uint64(n))
+}
+
+func hexDigit(c byte) byte {
+	if c >= 'a' {
+		return c - 'a' + 10
+	}
+	return c - '0'
+}

@@ -1,0 +1,322 @@
+package sweep
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/interrupt"
+	"github.com/simccl/simccl/scenario"
+)
+
+// errLeftOver: MaxTime ended before all points were done.
+var errLeftOver = fail.Left("points are left; run the same command again")
+
+// Run is how a sweep, or a shard of it, runs.
+type Run struct {
+	Spec    *Spec
+	Dir     string
+	Options scenario.Options
+	// Shard is this one's number among Shards; Shards 0: all.
+	Shard, Shards int
+	Jobs          int           // points at a time, 0: as many as processors
+	MaxTime       time.Duration // 0: none
+	Retry         bool          // run points again that failed
+	Claim         bool          // take batches that no other process has taken, in place of a shard
+	Version, NCCL string        // of the program, and whose rules decide
+	Progress      func(done, failed, total int)
+}
+
+// Outcome is what a Run did.
+type Outcome struct {
+	Points  int // of this shard
+	Done    int // before this run
+	Ran     int
+	Failed  int
+	Skipped int // duplicates of a point: their key is another's
+}
+
+// job is a point with its key.
+type job struct {
+	index int
+	key   Key
+}
+
+// About is what enters every key beside the point.
+func (r *Run) about() string { return fmt.Sprintf("sweep %d rules %s", FormatVersion, r.NCCL) }
+
+// keys lists the points that the conditions keep, with their keys. Points that say
+// the same have one key; the first is kept.
+func (r *Run) keys(ctx context.Context) (jobs []job, same int, err error) {
+	k := newKeyer(r.Options, r.about())
+	seen := map[Key]bool{}
+	for i := range r.Spec.Count() {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
+		p, kept, err := r.Spec.Point(i)
+		if err != nil {
+			return nil, 0, fail.Input(err)
+		}
+		if !kept {
+			continue
+		}
+		key, err := k.key(p)
+		if err != nil {
+			return nil, 0, fail.Input(fmt.Errorf("%s: point %s: %w", r.Spec.File, p.Labels(), err))
+		}
+		if seen[key] {
+			same++
+			continue
+		}
+		seen[key] = true
+		jobs = append(jobs, job{i, key})
+	}
+	if len(jobs) == 0 {
+		return nil, same, fail.File("%s: no point is left by where", r.Spec.File)
+	}
+	return jobs, same, nil
+}
+
+// manifest describes the whole sweep.
+func (r *Run) manifest(jobs []job) *Manifest {
+	sorted := make([]Key, len(jobs))
+	for i, j := range jobs {
+		sorted[i] = j.key
+	}
+	slices.Sort(sorted)
+	h := sha256.New()
+	for _, k := range sorted {
+		h.Write([]byte(k))
+	}
+	return &Manifest{Format: FormatVersion, Name: r.Spec.Name, Version: r.Version, NCCL: r.NCCL, Points: len(jobs),
+		Digest: hex.EncodeToString(h.Sum(nil)), Schema: columns}
+}
+
+// Do runs the points of the shard that have no result yet.
+func (r *Run) Do(ctx context.Context) (out Outcome, err error) {
+	all, same, err := r.keys(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Skipped = same
+	if err := begin(r.Dir, r.manifest(all)); err != nil {
+		return out, err
+	}
+	done, err := r.finished(r.Dir)
+	if err != nil {
+		return out, err
+	}
+	var left []job
+	for _, j := range all {
+		if r.Shards > 1 && !r.Claim && j.key.shard(r.Shards) != r.Shard {
+			continue
+		}
+		if out.Points++; done[j.key] {
+			out.Done++
+			continue
+		}
+		left = append(left, j)
+	}
+	if len(left) == 0 {
+		return out, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	file, err := openPart(r.Dir, r.Shard, max(r.Shards, 1), host, os.Getpid())
+	if err != nil {
+		return out, err
+	}
+	w := &worker{run: r, file: file, host: host, total: out.Points, sites: map[string]*site{}}
+	w.done.Store(int64(out.Done))
+	err = w.all(ctx, left)
+	out.Ran, out.Failed = int(w.ran.Load()), int(w.failed.Load())
+	return out, errors.Join(err, file.close())
+}
+
+// finished are the keys that have a result, or also those that failed.
+func (r *Run) finished(dir string) (map[Key]bool, error) {
+	files, err := parts(dir)
+	if err != nil {
+		return nil, err
+	}
+	done := map[Key]bool{}
+	for _, f := range files {
+		if _, err := read(f, func(l *Line) error {
+			done[l.Key] = done[l.Key] || l.Error == "" || !r.Retry
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return done, nil
+}
+
+// worker runs points side by side.
+type worker struct {
+	run               *Run
+	file              *part
+	host              string
+	total             int
+	done, ran, failed atomic.Int64
+	mu                sync.Mutex
+	sites             map[string]*site // loaded machines, by what a Spec says of them
+	order             []string         // of sites, the oldest first
+}
+
+// site is a machine that several points share.
+type site struct {
+	once sync.Once
+	site *scenario.Site
+	err  error
+}
+
+// all runs jobs until they are done, the time is over or the context ends.
+func (w *worker) all(ctx context.Context, jobs []job) error {
+	var end <-chan time.Time
+	if w.run.MaxTime > 0 {
+		t := time.NewTimer(w.run.MaxTime)
+		defer t.Stop()
+		end = t.C
+	}
+	var claims *claims
+	if w.run.Claim {
+		var err error
+		if claims, err = newClaims(w.run.Dir); err != nil {
+			return err
+		}
+		defer claims.close()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	queue := make(chan job)
+	var wg sync.WaitGroup
+	for range cmpOr(w.run.Jobs, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for j := range queue {
+				if err := w.one(ctx, j); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	var err error
+feed:
+	for _, j := range jobs {
+		if claims != nil {
+			if mine, e := claims.take(j.key); e != nil {
+				err = e
+				break
+			} else if !mine {
+				continue
+			}
+		}
+		select {
+		case queue <- j:
+		case <-end:
+			err = errLeftOver
+			break feed
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(queue)
+	wg.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func cmpOr(a, b int) int {
+	if a > 0 {
+		return a
+	}
+	return b
+}
+
+// one runs a point and appends its line. A point that fails is a line, too; one that
+// was interrupted is none.
+func (w *worker) one(ctx context.Context, j job) error {
+	p, _, err := w.run.Spec.Point(j.index)
+	if err != nil {
+		return err
+	}
+	before := cpu()
+	res, err := w.simulate(ctx, &p.Spec)
+	if ctx.Err() != nil || interrupt.Of(ctx) != nil {
+		return context.Cause(ctx)
+	}
+	l := Line{Key: j.key, Point: p.Labels(), Version: w.run.Version, Host: w.host, PID: os.Getpid()}
+	// Threads share the process's clock: with several points at a time the difference
+	// would count the neighbours' work.
+	l.CPU = (cpu() - before).Seconds() / float64(max(1, cmpOr(w.run.Jobs, runtime.GOMAXPROCS(0))))
+	if err != nil {
+		l.Error = err.Error()
+		w.failed.Add(1)
+	} else if l.Result, err = json.Marshal(summary(res)); err != nil {
+		return err
+	}
+	if err := w.file.add(&l); err != nil {
+		return err
+	}
+	w.ran.Add(1)
+	if n := w.done.Add(1); w.run.Progress != nil {
+		w.run.Progress(int(n), int(w.failed.Load()), w.total)
+	}
+	return nil
+}
+
+// cpu is the processor time of this process so far.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// maxSites bounds the machines that are kept loaded.
+const maxSites = 32
+
+// simulate runs a point on a machine that is loaded once for all points that share it.
+func (w *worker) simulate(ctx context.Context, s *scenario.Spec) (*scenario.Result, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	about, err := json.Marshal([]any{s.Machine, s.NCCL, s.Network})
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	at := w.sites[string(about)]
+	if at == nil {
+		at = &site{}
+		w.sites[string(about)] = at
+		if w.order = append(w.order, string(about)); len(w.order) > maxSites {
+			delete(w.sites, w.order[0])
+			w.order = w.order[1:]
+		}
+	}
+	w.mu.Unlock()
+	opt := w.run.Options
+	at.once.Do(func() { at.site, at.err = scenario.Load(s, opt) })
+	if at.err != nil {
+		return nil, at.err
+	}
+	return scenario.RunOn(ctx, at.site, *s, opt)
+}

@@ -1,0 +1,210 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// check finds the first fault of a Spec.
+func (s *Spec) check() *problem {
+	for _, f := range []func() *problem{s.checkKinds, s.checkNUMA, s.checkGroups, s.checkNICs, s.checkNVLink} {
+		if p := f(); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// known wants a name of a table.
+func known[T any](path, name string, table map[string]T) *problem {
+	if _, ok := table[name]; ok {
+		return nil
+	}
+	return wrong(path, "write one of "+strings.Join(slices.Sorted(maps.Keys(table)), ", "), "%q is not known", name)
+}
+
+func (s *Spec) checkKinds() *problem {
+	if p := known("cpu", s.CPU, cpuKinds); p != nil {
+		return p
+	}
+	if p := known("gpu.kind", s.GPU.Kind, gpuKinds); p != nil {
+		return p
+	}
+	if p := known("network.kind", s.Network.Kind, networkKinds); p != nil {
+		return p
+	}
+	for _, pcie := range [][2]string{{"gpu.pcie", s.GPU.PCIe}, {"nic.pcie", s.NIC.PCIe}} {
+		path, text := pcie[0], pcie[1]
+		if _, _, ok := link(text); text != "" && text != unknownLink && !ok {
+			return wrong(path, "write generation and lanes, 5x16, or unknown", "%q is no PCIe link", text)
+		}
+	}
+	switch {
+	case s.Domain < 0 || s.Domain > 1152:
+		return wrong("domain", "write 0 to 1152 hosts", "%d hosts in one NVLink domain", s.Domain)
+	case s.Network.Rails < 0 || s.Network.Radix < 0 || s.Network.Oversub < 0:
+		return wrong("network", "leave out what is not known", "a negative number")
+	}
+	return nil
+}
+
+func (s *Spec) checkNUMA() *problem {
+	if len(s.NUMA) == 0 || len(s.NUMA) > 64 {
+		return wrong("numa", "list 1 to 64 nodes, such as {\"id\": 0, \"cores\": \"0-47\"}", "%d NUMA nodes", len(s.NUMA))
+	}
+	seen := map[int]bool{}
+	for i, n := range s.NUMA {
+		path := fmt.Sprintf("numa[%d]", i)
+		if seen[n.ID] || n.ID < 0 {
+			return wrong(path+".id", "give every node its own number, from 0", "NUMA node %d", n.ID)
+		}
+		seen[n.ID] = true
+		if _, ok := affinity(n.Cores); !ok {
+			return wrong(path+".cores", "write ranges below 4096, such as 0-47,96-143", "%q is no list of cores", n.Cores)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkGroups() *problem {
+	gpus, groups := 0, 0
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		path, times := fmt.Sprintf("groups[%d]", i), max(g.Times, 1)
+		if !slices.ContainsFunc(s.NUMA, func(n NUMA) bool { return n.ID == g.NUMA }) {
+			return wrong(path+".numa", "write the id of an entry of numa", "there is no NUMA node %d", g.NUMA)
+		}
+		if g.GPUs < 0 || g.NICs < 0 || g.Times < 0 || g.GPUs > maxEach || g.NICs > maxEach || times > maxGroups || len(g.Switches) > 8 {
+			return wrong(path, fmt.Sprintf("write at most %d GPUs and NICs, 8 switches, %d times", maxEach, maxGroups), "a group of that size")
+		}
+		for k, kind := range g.Switches {
+			if p := known(fmt.Sprintf("%s.switches[%d]", path, k), kind, switchKinds); p != nil {
+				return p
+			}
+		}
+		if g.Apart && len(g.Switches) == 0 {
+			return wrong(path+".apart", "name the switch above the NICs in switches", "no switch to be apart below")
+		}
+		if want := times * g.functions(s.NIC.Virtual); len(g.Bus) > 0 && len(g.Bus) != want {
+			return wrong(path+".bus", fmt.Sprintf("list %d, or none", want), "%d bus ids for %d PCI functions", len(g.Bus), want)
+		}
+		gpus, groups = gpus+times*g.GPUs, groups+times
+	}
+	switch {
+	case gpus == 0:
+		return wrong("groups", "give a group GPUs", "no GPU")
+	case gpus > 576 || groups > maxGroups:
+		return wrong("groups", fmt.Sprintf("a host has at most 576 GPUs in %d groups", maxGroups), "%d GPUs in %d groups", gpus, groups)
+	}
+	return s.checkBuses()
+}
+
+// functions is how many PCI functions one copy of a group has.
+func (g *Group) functions(virtualNICs bool) int {
+	n := len(g.Switches) + g.GPUs
+	if !virtualNICs {
+		n += g.NICs
+	}
+	if g.Apart {
+		n--
+		for _, c := range []int{g.GPUs, g.NICs} {
+			if c > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// checkBuses wants bus ids that are well-formed and used once.
+func (s *Spec) checkBuses() *problem {
+	seen := map[string]string{}
+	for i := range s.Groups {
+		for k, id := range s.Groups[i].Bus {
+			path := fmt.Sprintf("groups[%d].bus[%d]", i, k)
+			var dom, bus, dev, fn uint16
+			if n, err := fmt.Sscanf(id, "%04x:%02x:%02x.%1x", &dom, &bus, &dev, &fn); n != 4 || err != nil || len(id) != 12 {
+				return wrong(path, "write domain:bus:device.function, 0000:1b:00.0", "%q is no bus id", id)
+			}
+			if at := seen[id]; at != "" {
+				return wrong(path, "a PCI function has its own bus id", "%s is used at %s too", id, at)
+			}
+			seen[id] = path
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkNICs() *problem {
+	nics := 0
+	for _, g := range s.Groups {
+		nics += g.NICs * max(g.Times, 1)
+	}
+	if nics == 0 {
+		return nil
+	}
+	n := &s.NIC
+	if p := known("nic.kind", n.Kind, nicKinds); p != nil {
+		return p
+	}
+	switch {
+	case n.Ports < 0 || n.Ports > 4:
+		return wrong("nic.ports", "write 1 to 4", "%d ports", n.Ports)
+	case n.Speed < 0 || n.Speed > 10_000_000:
+		return wrong("nic.speed", "write Mb/s of a port, 400000", "%d Mb/s", n.Speed)
+	case n.Latency < 0 || n.Latency > 1e6:
+		return wrong("nic.latency", "write us as the net plugin reports them", "%v us", n.Latency)
+	case len(n.Names) > 0 && len(n.Names) != nics*max(n.Ports, 1):
+		return wrong("nic.names", "name every port", "%d names for %d ports", len(n.Names), nics*max(n.Ports, 1))
+	case n.Name != "" && strings.Count(n.Name, "%d") != 1:
+		return wrong("nic.name", "write mlx5_%d", "%q has no place for the number", n.Name)
+	}
+	return nil
+}
+
+func (s *Spec) checkNVLink() *problem {
+	l := &s.NVLink
+	kinds := 0
+	for _, has := range []bool{l.Switch, l.Mesh > 0, len(l.Pairs) > 0} {
+		if has {
+			kinds++
+		}
+	}
+	switch {
+	case kinds > 1:
+		return wrong("nvlink", "write one of switch, mesh and pairs", "NVLinks of two kinds")
+	case l.Mesh < 0 || l.Mesh > 64 || l.Links < 0 || l.Links > 64:
+		return wrong("nvlink", "write 1 to 64", "so many links")
+	case len(l.Counts) > 0 && !l.Switch || len(l.Counts) > 32:
+		return wrong("nvlink.counts", "they are the links to each of at most 32 visible NVSwitches, with switch: true", "counts")
+	case len(l.Bus) > 0 && len(l.Bus) != len(l.Counts):
+		return wrong("nvlink.bus", "one bus id for each of counts", "%d bus ids for %d NVSwitches", len(l.Bus), len(l.Counts))
+	}
+	gpus := s.GPUs()
+	for i, p := range l.Pairs {
+		if p[0] < 0 || p[1] < 0 || p[0] >= gpus || p[1] >= gpus || p[0] == p[1] || p[2] < 1 || p[2] > 64 {
+			return wrong(fmt.Sprintf("nvlink.pairs[%d]", i), "write two GPUs and their links, [0, 1, 4]", "%v among %d GPUs", p, gpus)
+		}
+	}
+	return nil
+}
+
+// GPUs is the number of GPUs of a host.
+func (s *Spec) GPUs() int {
+	n := 0
+	for i := range s.Groups {
+		n += s.Groups[i].GPUs * max(s.Groups[i].Times, 1)
+	}
+	return n
+}
+
+// Ports is the number of NIC ports of a host.
+func (s *Spec) Ports() int {
+	n := 0
+	for i := range s.Groups {
+		n += s.Groups[i].NICs * max(s.Groups[i].Times, 1)
+	}
+	return n * max(s.NIC.Ports, 1)
+}

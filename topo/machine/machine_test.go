@@ -1,0 +1,89 @@
+package machine
+
+import (
+	"strings"
+	"testing"
+)
+
+const small = `{"name": "x", "cpu": "milan", "numa": [{"id": 0, "cores": "0-3,36"}], "gpu": {"kind": "a100-sxm"},
+ "nvlink": {"mesh": 4}, "nic": {"kind": "connectx-6"}, "network": {},
+ "groups": [{"numa": 0, "switches": ["broadcom-gen4"], "gpus": 1, "nics": 1, "times": 2}]}`
+
+// TestGenerate: a Spec becomes NCCL's tree, numbered in order.
+func TestGenerate(t *testing.T) {
+	s, err := Parse([]byte(small), "x.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := s.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mask, _ := root.Child("cpu").Get("affinity"); mask != "10,0000000f" {
+		t.Errorf("affinity %q", mask)
+	}
+	gpus := root.All("gpu")
+	if len(gpus) != 2 || len(root.All("net")) != 2 || len(root.All("nvlink")) != 2 {
+		t.Fatalf("%d GPUs, %d nets, %d NVLinks", len(gpus), len(root.All("net")), len(root.All("nvlink")))
+	}
+	target, _ := gpus[0].Child("nvlink").Get("target")
+	if bus, _ := gpus[1].Parent().Get("busid"); target != bus {
+		t.Errorf("GPU 0's NVLink leads to %s, GPU 1 is at %s", target, bus)
+	}
+}
+
+// TestFaultsHavePlaces: every fault of a Spec names its member, line and remedy.
+func TestFaultsHavePlaces(t *testing.T) {
+	for old, c := range map[string][2]string{
+		`"milan"`:                        {`"milan9"`, `x.json:1:22: "milan9" is not known`},
+		`"a100-sxm"`:                     {`"a1"`, `"a1" is not known`},
+		`"0-3,36"`:                       {`"3-0"`, "no list of cores"},
+		`"numa": 0`:                      {`"numa": 4`, "there is no NUMA node 4"},
+		`"gpus": 1`:                      {`"gpus": 0`, "no GPU"},
+		`"times": 2`:                     {`"times": 2, "bus": ["0000:01:00.0"]`, "1 bus ids for 6 PCI functions"},
+		`"mesh": 4`:                      {`"mesh": 4, "switch": true`, "NVLinks of two kinds"},
+		`{"kind": "connectx-6"}`:         {`{"kind": "connectx-6", "name": "ib"}`, "no place for the number"},
+		`"network": {}`:                  {`"network": {"kind": "pigeon"}`, `"pigeon" is not known`},
+		`["broadcom-gen4"]`:              {`["hub"]`, `"hub" is not known`},
+		`{"kind": "a100-sxm"}`:           {`{"kind": "a100-sxm", "pcie": "9x3"}`, "no PCIe link"},
+		`"nics": 1`:                      {`"nics": -1`, "a group of that size"},
+		`{"id": 0, "cores": "0-3,36"}`:   {`{"id": 0}, {"id": 0}`, "NUMA node 0"},
+		`"gpus": 1, "nics": 1`:           {`"gpus": 1, "nics": 1, "apart": true, "switchs": []`, "switchs"},
+		`"switches": ["broadcom-gen4"],`: {`"apart": true,`, "no switch to be apart below"},
+	} {
+		if !strings.Contains(small, old) {
+			t.Fatalf("%s is not in the text", old)
+		}
+		_, err := Parse([]byte(strings.Replace(small, old, c[0], 1)), "x.json")
+		if err == nil || !strings.Contains(err.Error(), c[1]) || !strings.HasPrefix(err.Error(), "x.json:") {
+			t.Errorf("%s: got %v, want %s with a place", c[0], err, c[1])
+		}
+	}
+}
+
+// FuzzSpec: whatever is read either is refused or makes a tree.
+func FuzzSpec(f *testing.F) {
+	f.Add([]byte(small))
+	f.Add([]byte(`{"name":"y","cpu":"grace","numa":[{"id":0}],"gpu":{"kind":"gb300"},"nvlink":{"switch":true,"counts":[9,9]},"nic":{"kind":"efa","ports":2,"virtual":true},"groups":[{"numa":0,"gpus":4,"nics":4,"times":16}],"domain":18,"network":{"kind":"efa"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Parse(data, "f.json")
+		if err != nil {
+			return
+		}
+		root, err := s.Generate()
+		if err != nil {
+			t.Fatalf("read, but not generated: %v", err)
+		}
+		if n := len(root.All("gpu")); n != s.GPUs() {
+			t.Fatalf("%d GPUs, the Spec has %d", n, s.GPUs())
+		}
+		seen := map[string]bool{}
+		for _, p := range root.All("pci") {
+			id, _ := p.Get("busid")
+			if seen[id] {
+				t.Fatalf("bus id %s twice", id)
+			}
+			seen[id] = true
+		}
+	})
+}
