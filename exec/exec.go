@@ -80,10 +80,11 @@ func (m Method) String() string {
 type Account struct {
 	Method   Method
 	Programs int     // thread groups that were run or simulated, 0 if not counted
-	Margin   float64 // of Near: by how much of itself Elapsed may be off
+	Margin   float64 // of Near and Window: by how much of itself Elapsed may be off
 	Note     string  // of Near: what was left out
 	// Periods is how many periods of a steady state were counted, not simulated
-	// one by one: the same result, to the picosecond. Skipped is their time.
+	// one by one: the same result, to the picosecond. Of Window they are the iterations
+	// beyond it. Skipped is their time.
 	Periods int64
 	Skipped units.Time
 }

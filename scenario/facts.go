@@ -11,7 +11,8 @@ import (
 // Facts sums an outcome up; busBW is the bus bandwidth of its time.
 func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 	f := Facts{Algo: "-", Proto: "-", ModelUs: float64(o.Choice.TimeUs), SimUs: o.Result.Elapsed.Micros(), Limit: "-",
-		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note, NotProved: o.NotProved}
+		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note, NotProved: o.NotProved,
+		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped)}
 	switch {
 	case o.Choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(), o.Plan.Split.NChannels

@@ -179,7 +179,7 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, err
 	}
 	t := tap.New(e, sink, x.cfg.Trace)
-	if err := x.run(ctx, e); err != nil {
+	if err := x.run(ctx, e, x.cfg.Progress); err != nil {
 		if t != nil {
 			t.Cut()
 		}
@@ -194,14 +194,14 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	return res, nil
 }
 
-// run starts an engine and runs it to its end.
-func (x *Executor) run(ctx context.Context, e *engine.Engine) error {
+// run starts an engine and runs it to its end; progress may be nil.
+func (x *Executor) run(ctx context.Context, e *engine.Engine, progress func(part float64)) error {
 	if !x.cfg.NoSkip {
 		e.Skip()
 	}
 	e.Start()
-	if x.cfg.Progress != nil {
-		e.Progress, e.Ops = x.cfg.Progress, e.CountOps()
+	if progress != nil {
+		e.Progress, e.Ops = progress, e.CountOps()
 	}
 	return e.Run(ctx)
 }

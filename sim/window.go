@@ -41,6 +41,10 @@ const (
 	windowNVLS    = 64
 )
 
+// windowMargin is by how much a time may be off: the largest difference that was
+// seen from all iterations (docs/adr/0020).
+const windowMargin = 0.03
+
 // Beyond alwaysDrawn ranks, what has more than mostDrawn pieces is simulated in
 // lockstep, so that equivalent ranks fold, with windows of lockPieces pieces a
 // thread group.
@@ -230,7 +234,7 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	}
 	t := beyond(rest, full, half, w.all-w.some, w.some-w.some/2)
 	r := x.result(w.whole, t)
-	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Periods: w.all - w.some, Skipped: t.first - rest.first}
+	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: windowMargin, Periods: w.all - w.some, Skipped: t.first - rest.first}
 	return r, nil
 }
 
@@ -270,7 +274,7 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, e
 	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
 	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count,
 		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitters: w.jitters, groups: len(programs)}
-	if r.Func.IsP2P() {
+	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer
 	}
 	run := x.windows.at(key)
@@ -283,7 +287,11 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, e
 	if err != nil {
 		return nil, err
 	}
-	if err := x.run(ctx, e); err != nil {
+	var progress func(float64)
+	if p == w.whole { // a window is short
+		progress = x.cfg.Progress
+	}
+	if err := x.run(ctx, e, progress); err != nil {
 		return nil, err
 	}
 	run.tally = tallyOf(e, fold)
