@@ -38,6 +38,9 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 	return f
 }
 
+// Windowed reports whether a window of the operation's iterations was simulated.
+func (f *Facts) Windowed() bool { return f.Simulated == exec.Window.String() }
+
 // busiest lists the five links with the highest utilisation.
 func busiest(r *exec.Result) []LinkFacts {
 	var all []exec.LinkLoad

@@ -193,7 +193,7 @@ func windowOf(p *plan.Plan, n, most, all int64) int64 {
 	return max(windowLeast, 2*depth(p), min((windowPieces*n+most-1)/most, work*n/all)/2*2)
 }
 
-// depth is about how many iterations are under way at a time once all ranks are
+// depth is about how many iterations are in progress at a time once all ranks are
 // busy, beyond those that FIFOs hold: one for each hop that data takes, of NVLSTree
 // one for each group of threads and each proxy step. An iteration of rings but for
 // broadcast and reduce takes all hops.

@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/cells"
 	"github.com/simccl/simccl/units"
 )
 
@@ -37,46 +38,6 @@ func trafficPerByte(f coll.Func, nRanks int) int64 {
 
 func divUp[T ~int64 | ~int](a, b T) T   { return (a + b - 1) / b }
 func alignUp[T ~int64 | ~int](a, b T) T { return divUp(a, b) * b }
-
-// cells is a division of a channel range by whole cells of data: lo for the
-// first channel, mid for each of nMid, hi for the last.
-type cells struct{ lo, mid, hi, nMid int64 }
-
-// divide gives each channel the cells that match its share of the traffic,
-// following enqueue.cc:596-625 for the only task of a launch (which starts on
-// channel 0 with no traffic yet).
-//
-// Ten cells at three a channel are 3 + 2·3 + 1: lo 3, two channels with mid 3,
-// hi 1. With at most three channels they are 3 + 3 + 4, for the last takes what
-// an even division of the rest leaves over.
-func divide(total, perChannel, want int64, maxChannels int) cells {
-	perChannel = min(total, perChannel)
-	lo := want
-	if maxChannels == 1 {
-		lo = total
-	}
-	lo = min(total, lo)
-	d := cells{lo: lo}
-	d.nMid = (total - lo) / perChannel
-	d.hi = (total - lo) % perChannel
-	n := d.nMid + 1
-	if d.hi != 0 {
-		n++
-	}
-	if int64(maxChannels) < n {
-		d.nMid = int64(maxChannels) - 2
-		perChannel = (total - lo) / (d.nMid + 1)
-		d.hi = perChannel + (total-lo)%(d.nMid+1)
-	}
-	if d.hi == 0 && d.nMid != 0 {
-		d.hi = perChannel
-		d.nMid--
-	}
-	if d.nMid != 0 {
-		d.mid = perChannel
-	}
-	return d
-}
 
 // chunkRule is how an algorithm cuts the part of a channel into chunks.
 type chunkRule struct {
@@ -130,13 +91,13 @@ func contiguous(c *connect.Layout, r *plan.Request, rule chunkRule) (plan.Split,
 	if rules.SmallCells { // enqueue.cc:658 of v2.22.3
 		want = perChannel / perCell
 	}
-	d := divide(total, divUp(perChannel, perCell), want, rule.channels)
+	d := cells.Divide(total, divUp(perChannel, perCell), want, rule.channels)
 	first := 0
-	if d.lo == 0 { // nothing for the first channel
-		first, d = 1, d.shift()
+	if d.Lo == 0 { // nothing for the first channel
+		first, d = 1, d.Shift()
 	}
 	elems := cell / elem
-	lo, mid, hi := d.lo*elems, d.mid*elems, d.hi*elems
+	lo, mid, hi := d.Lo*elems, d.Mid*elems, d.Hi*elems
 	// The last cell may be incomplete.
 	if rest := total*elems - count; hi != 0 {
 		hi -= rest
@@ -152,9 +113,9 @@ func contiguous(c *connect.Layout, r *plan.Request, rule chunkRule) (plan.Split,
 		parts *= int64(c.NRanks)
 	}
 	s.Lo = rule.part(c, r.Proto, lo, lo*parts)
-	if d.nMid != 0 {
+	if d.NMid != 0 {
 		s.Mid = rule.part(c, r.Proto, mid, mid*parts)
-		s.NChannels += int(d.nMid)
+		s.NChannels += int(d.NMid)
 	}
 	if hi != 0 {
 		s.Hi = rule.part(c, r.Proto, hi, hi*parts)
@@ -162,18 +123,6 @@ func contiguous(c *connect.Layout, r *plan.Request, rule chunkRule) (plan.Split,
 	}
 	s.ChannelHi = first + s.NChannels - 1
 	return s, nil
-}
-
-// shift moves the cells of the other channels up by one.
-func (d cells) shift() cells {
-	if d.nMid == 0 {
-		return cells{lo: d.hi}
-	}
-	d.lo = d.mid
-	if d.nMid--; d.nMid == 0 {
-		d.mid = 0
-	}
-	return d
 }
 
 // part sizes the chunks of a channel's part of count elements, nBytes over all

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/scenario"
 )
@@ -103,7 +102,7 @@ func (t *Table) skipped() (out []string) {
 	windows, steady, periods, margin := 0, 0, int64(0), 0.0
 	for _, f := range t.facts {
 		switch {
-		case f.Simulated == exec.Window.String():
+		case f.Windowed():
 			windows++
 			margin = max(margin, f.Margin)
 		case f.Periods > 0:
