@@ -137,6 +137,10 @@ rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
 
+.PHONY: packets
+packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -run ReferencePage ./internal/netrun
+
 # Which of the page's tables make scale writes: ScaleGrowth for the growth in ranks.
 SCALE    ?= Scale
 .PHONY: scale

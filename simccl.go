@@ -54,3 +54,12 @@ type Result = scenario.Result
 func Run(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 	return scenario.Run(ctx, spec, opt)
 }
+
+// JobResult is what a job of several operations came to.
+type JobResult = scenario.JobResult
+
+// RunJob runs the job of a Spec (Workload.Job): several communicators, streams and
+// compute at once. Errors are those of Run, and of a job that never ends.
+func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
+	return scenario.RunJob(ctx, spec, opt)
+}

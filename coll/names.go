@@ -200,9 +200,11 @@ func testWord(table []words, i int, typ string) string {
 	return table[i].test
 }
 
+var folder = strings.NewReplacer("_", "", "-", "", " ", "")
+
 // fold brings a word to the form that spellings are compared in.
 func fold(s string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
+	return folder.Replace(strings.ToLower(s))
 }
 
 func lookup(table []words, folded, kind, asWritten string) (int, error) {

@@ -29,13 +29,14 @@ const (
 // Search.NVLS and Search.CollNet from Multicast and Connect.CollNet.
 type Params struct {
 	// Rules are the release's, for all stages; New and FromSystems refuse nil.
-	Rules     *rules.Ruleset
-	Search    search.Params
-	Connect   connect.Params
-	Tuning    tuning.Params
-	Plan      plan.Params
-	Access    topo.Access // what the Systems' paths were laid with
-	Multicast Multicast
+	Rules        *rules.Ruleset
+	Search       search.Params
+	Connect      connect.Params
+	Tuning       tuning.Params
+	Plan         plan.Params
+	Registration Registration
+	Access       topo.Access // what the Systems' paths were laid with
+	Multicast    Multicast
 	// Given reads NCCL_GRAPH_FILE for one System: graphs name GPUs by device
 	// number, so every host takes its own from the same text. Nil for none.
 	Given func(*topo.System) ([]*search.Graph, error)
@@ -199,23 +200,37 @@ type Op struct {
 	Type    coll.DataType
 	RedOp   coll.RedOp
 	Root    int32
+	Peer    int32 // of coll.Send, a message from Root: the receiver
 	InPlace bool
+	Buffers Buffers
+	// Graph: the operation is captured in a CUDA graph.
+	Graph bool
+	// CTAPolicy is the communicator's own: 0 default, 1 efficiency, 2 no blocks.
+	// NCCL_CTA_POLICY outranks it.
+	CTAPolicy int
+	// Misalign is plan.Request's.
+	Misalign int64
 }
 
 // Request chooses for an operation and says how to plan it. For one rank,
 // where NCCL only copies, and for send/recv operations nothing is chosen and
 // the Choice is zero.
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
-	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, InPlace: o.InPlace,
-		SlowNVLS: c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] < c.Params.Rules.Plan.SlowNVLS, Params: c.Params.Plan}
-	if c.NRanks == 1 || o.Func.IsP2P() || o.Count == 0 {
+	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, Peer: o.Peer, InPlace: o.InPlace, Misalign: o.Misalign,
+		SlowNVLS: c.slowNVLS(), Params: c.Params.Plan}
+	if c.NRanks == 1 || o.Count == 0 {
 		return r, tuning.Choice{}, nil
+	}
+	if o.Func.IsP2P() {
+		return r, tuning.Choice{}, c.register(&r, &o)
 	}
 	choice, err := c.Choose(o.op())
 	if err != nil {
 		return r, tuning.Choice{}, err
 	}
-	return withChoice(r, choice), choice, nil
+	c.efficient(&o, &choice)
+	r = withChoice(r, choice)
+	return r, choice, c.register(&r, &o)
 }
 
 // Plan chooses for an operation and plans it. Errors are those of the choice,
@@ -233,12 +248,18 @@ func (c *Comm) Plan(o Op) (*plan.Plan, tuning.Choice, error) {
 // NCCL_ALGO and NCCL_PROTO would force them. Send/recv operations and one rank
 // have none to force.
 func (c *Comm) PlanAs(o Op, a coll.Algorithm, p coll.Protocol) (*plan.Plan, tuning.Choice, error) {
-	r, _, err := c.Request(o)
+	plain := o
+	plain.Buffers = Plain
+	r, _, err := c.Request(plain)
 	if err != nil {
 		return nil, tuning.Choice{}, err
 	}
 	choice := c.Model.Force(o.op(), a, p)
-	pl, err := build.Plan(c.Layout, withChoice(r, choice))
+	r = withChoice(r, choice)
+	if err := c.register(&r, &o); err != nil {
+		return nil, choice, err
+	}
+	pl, err := build.Plan(c.Layout, r)
 	return pl, choice, err
 }
 

@@ -17,7 +17,7 @@ type binding struct {
 
 // bindings lists what fills which field.
 func (c *Config) bindings() []binding {
-	return slices.Concat(c.topoBindings(), c.searchBindings(), c.connectBindings(), c.tuningBindings(), c.planBindings(),
+	return slices.Concat(c.topoBindings(), c.searchBindings(), c.connectBindings(), c.tuningBindings(), c.planBindings(), c.registerBindings(),
 		c.ibBindings(), c.socketBindings())
 }
 
@@ -127,6 +127,21 @@ func (c *Config) planBindings() []binding {
 		{"NCCL_NVLSTREE_MAX_CHUNKSIZE", &p.NVLSTreeMaxChunk},
 		{"NCCL_NET_SHARED_BUFFERS", &p.NetSharedBuffers},
 		{"NCCL_ALLOC_P2P_NET_LL_BUFFERS", &p.AllocP2PNetLL},
+	}
+}
+
+func (c *Config) registerBindings() []binding {
+	p := &c.Registration
+	return []binding{
+		{"NCCL_WIN_ENABLE", func(n int64) { p.WindowsOff = p.WindowsOff || n == 0 }},
+		{"NCCL_CUMEM_ENABLE", func(n int64) { p.WindowsOff = p.WindowsOff || n == 0 }},
+		{"NCCL_LOCAL_REGISTER", func(n int64) { p.LocalOff = n == 0 }},
+		{"NCCL_GRAPH_REGISTER", func(n int64) { p.GraphOff = n == 0 }},
+		{"NCCL_CTA_POLICY", func(n int64) { p.SetPolicy(n) }},
+		{"NCCL_SYM_KERNEL", &p.Sym.Kernel},
+		{"NCCL_SYM_CTAS", &p.Sym.CTAs},
+		{"NCCL_SYM_TMA_ENABLE", &p.Sym.TMA},
+		{"NCCL_SYM_CE_THRESHOLD", &p.Sym.CopyGather},
 	}
 }
 

@@ -30,14 +30,16 @@ type Config struct {
 	Connect connect.Params
 	Tuning  tuning.Params
 	Plan    plan.Params
-	IB      netcfg.IB     // for hardware runs
-	Socket  netcfg.Socket // for hardware runs
+	// Registration is what concerns registered buffers and windows.
+	Registration comm.Registration
+	IB           netcfg.IB     // for hardware runs
+	Socket       netcfg.Socket // for hardware runs
 }
 
 // Comm gathers the settings of a communicator. Multicast and graphs from files
 // are the caller's to add.
 func (c *Config) Comm() comm.Params {
-	return comm.Params{Rules: c.Rules, Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan, Access: c.Topo.Access}
+	return comm.Params{Rules: c.Rules, Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan, Registration: c.Registration, Access: c.Topo.Access}
 }
 
 // Load merges the sources (flag before environment before file before

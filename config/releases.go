@@ -44,8 +44,10 @@ func readIn(name string) rules.Span {
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 28, Patch: 7}}
 	case "GIN_COUNTER_POOL_SIZE", "GIN_NCONTEXTS", "GIN_SIGNAL_POOL_SIZE":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 28, Patch: 7}, Until: rules.Release{Major: 2, Minor: 30, Patch: 3}}
-	case "ALLGATHERV_ENABLE", "P2P_EPOCH_ENABLE", "P2P_PER_CHANNEL_NET_BW":
+	case "ALLGATHERV_ENABLE", "P2P_EPOCH_ENABLE", "P2P_PER_CHANNEL_NET_BW", "SYM_CE_THRESHOLD":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 29, Patch: 2}}
+	case "SYM_TMA_ENABLE":
+		return rules.Span{Since: rules.Release{Major: 2, Minor: 30, Patch: 3}}
 	case "IB_DEVICE_PCI_ORDER", "LSA_TEAM_SIZE":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 29, Patch: 7}}
 	case "MNNVL_CROSS_CLIQUE", "MULTI_RANK_GPU_ENABLE", "P2P_MAX_PEERS", "PARAM_DUMP_ALL":

@@ -64,8 +64,8 @@ const (
 	initTime  = "it changes how a communicator starts and how long that takes, and starting is not simulated"
 	logging   = "it changes what NCCL prints; simccl prints its own"
 	hostSide  = "it concerns the host's threads and memory; no decision and no modelled time depends on it"
-	noReg     = "registered user buffers are not simulated; plain buffers are, as nccl-tests has without -R"
-	noSym     = "symmetric windows and kernels are not simulated; they need registered buffers"
+	noReg     = "every rank is a process of its own"
+	noSym     = "windows are taken to fit"
 	noGIN     = "GPU-initiated networking is not simulated; collectives do not use it"
 	noRAS     = "it concerns NCCL's monitor of running jobs"
 	noPlugin  = "simccl loads no plugin; what a plugin would say is not known"
@@ -103,7 +103,7 @@ var vars = []Var{
 	{"NCCL_MNNVL_CLIQUE_ID", Number, "-1", "topo", "part of the NVLink domain in place of the machine's", "init.cc:613", "", "a file's host_hash and --mnnvl say which hosts share a domain"},
 	{"NCCL_MNNVL_RAIL_PER_HOST", Flag, "0", "search", "identify the rails of a multi-host domain by PCI address", "graph/search.cc:557", "", ""},
 	{"NCCL_MNNVL_SCATTER_NETS_ENABLE", Flag, "1", "search", "try nets by GPU first in a multi-host domain", "graph/search.cc:507", "", ""},
-	{"NCCL_WIN_ENABLE", Flag, "1", "init", "allow symmetric windows", "init.cc:58", noSym, ""},
+	{"NCCL_WIN_ENABLE", Flag, "1", "init", "allow symmetric windows", "init.cc:58", "", ""},
 	{"NCCL_CUMEM_ENABLE", Number, "auto", "topo", "allocate by the driver's virtual memory; 0 ends NVLink domains at the host", "misc/cudawrap.cc:15", "", ""},
 	{"NCCL_CUMEM_HOST_ENABLE", Number, "-1", "init", "the same for host memory", "misc/cudawrap.cc:16", hostSide, ""},
 
@@ -143,7 +143,7 @@ var vars = []Var{
 	{"NCCL_MAX_NCHANNELS", Number, "auto", "connect", "most channels", "graph/connect.cc:326", "", ""},
 	{"NCCL_MIN_CTAS", Number, "auto", "connect", "fewest channels, by the communicator's configuration", "init.cc:1416", "", ""},
 	{"NCCL_MAX_CTAS", Number, "auto", "connect", "most channels, by the communicator's configuration", "init.cc:1415", "", ""},
-	{"NCCL_CTA_POLICY", Number, "0", "tuning", "1: fewer blocks where buffers are registered, 2: none", "init.cc:60", noReg, ""},
+	{"NCCL_CTA_POLICY", Number, "0", "tuning", "1: fewer blocks where buffers are registered, 2: none", "init.cc:60", "", ""},
 	{"NCCL_UNPACK_DOUBLE_NCHANNELS", Flag, "1", "connect", "double the channels for NICs that unpack", "graph/connect.cc:372", noPlugin, ""},
 	{"NCCL_COLLNET_ENABLE", Number, "0", "comm", "1: use reductions in the network", "init.cc:1734", "", ""},
 	{"NCCL_COLLNET_NODE_THRESHOLD", Number, "2", "comm", "fewest nodes for reductions in the network", "init.cc:735", "", ""},
@@ -160,8 +160,10 @@ var vars = []Var{
 	{"NCCL_RUNTIME_CONNECT", Flag, "1", "init", "connect an algorithm at its first use", "init.cc:57", initTime, ""},
 	{"NCCL_COMM_SPLIT_SHARE_RESOURCES", Number, "auto", "init", "a split communicator shares its parent's buffers", "init.cc:1448", oneComm, ""},
 	{"NCCL_COMM_SHRINK_SHARE_RESOURCES", Number, "auto", "init", "a shrunk communicator shares its parent's buffers", "init.cc:1449", oneComm, ""},
-	{"NCCL_SYM_KERNEL", Text, "auto", "tuning", "symmetric kernel to use", "sym_kernels.cc:85", noSym, ""},
-	{"NCCL_SYM_CTAS", Number, "0", "tuning", "blocks of symmetric kernels", "sym_kernels.cc:104", noSym, ""},
+	{"NCCL_SYM_KERNEL", Text, "auto", "tuning", "symmetric kernel to use", "sym_kernels.cc:85", "", ""},
+	{"NCCL_SYM_CTAS", Number, "0", "tuning", "blocks of symmetric kernels", "sym_kernels.cc:104", "", ""},
+	{"NCCL_SYM_TMA_ENABLE", Flag, "0", "tuning", "allow symmetric kernels of the tensor memory accelerator", "sym_kernels.cc:134", "", ""},
+	{"NCCL_SYM_CE_THRESHOLD", Number, "8388608", "tuning", "elements from which an AllGather over windows goes by copy engines on sm_100", "enqueue.cc:31", "", ""},
 
 	// Tuning.
 	{"NCCL_ALGO", List, "all", "tuning", "algorithms to use: ring,tree;allreduce:^tree", "graph/tuning.cc:424", "", ""},
@@ -183,8 +185,8 @@ var vars = []Var{
 	{"NCCL_ALLOC_P2P_NET_LL_BUFFERS", Flag, "0", "plan", "allow LL for send/recv between nodes", "init.cc:737", "", ""},
 	{"NCCL_CGA_CLUSTER_SIZE", Number, "auto", "plan", "blocks of a cluster", "init.cc:1413", "", notInTime},
 	{"NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE", Number, "0", "enqueue", "let the GPU place blocks by NVLink use", "init.cc:1420", "", notInTime},
-	{"NCCL_LOCAL_REGISTER", Flag, "1", "register", "register user buffers on request", "register/register.cc:15", noReg, ""},
-	{"NCCL_GRAPH_REGISTER", Flag, "1", "register", "register buffers of CUDA graphs", "enqueue.cc:258", noReg, ""},
+	{"NCCL_LOCAL_REGISTER", Flag, "1", "register", "register user buffers on request", "register/register.cc:15", "", ""},
+	{"NCCL_GRAPH_REGISTER", Flag, "1", "register", "register buffers of CUDA graphs", "enqueue.cc:258", "", ""},
 	{"NCCL_SINGLE_PROC_MEM_REG_ENABLE", Flag, "0", "register", "register buffers within one process", "group.cc:464", noReg, ""},
 	{"NCCL_TUNER_PLUGIN", Text, "", "tuning", "library that changes the cost table", "plugin/tuner.cc:56", noPlugin, ""},
 	{"NCCL_TUNER_CONFIG_FILE", Path, "", "tuning", "choices of the example tuner plugin, CSV", "ext-tuner/example/plugin.c", "", "the example tuner's CSV is not read"},

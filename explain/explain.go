@@ -49,7 +49,9 @@ type Report struct {
 	Rivals     []Cell    `json:"rivals,omitempty"`
 	Crossovers []Range   `json:"crossovers,omitempty"`
 	Graph      *GraphUse `json:"graph,omitempty"`
-	Refused    []Refusal `json:"refused,omitempty"`
+	// Memory is what registered buffers and symmetric windows would change.
+	Memory  *Memory   `json:"memory,omitempty"`
+	Refused []Refusal `json:"refused,omitempty"`
 }
 
 // Cell is one algorithm with one protocol.
@@ -122,6 +124,11 @@ func New(in Input) (*Report, error) {
 	case c.NRanks == 1:
 		return r, r.oneRank(c, o)
 	case o.Func.IsP2P():
+		if o.Count > 0 {
+			if err := r.memory(c, o, tuning.Choice{}); err != nil {
+				return nil, err
+			}
+		}
 		return r, r.sendRecv(c)
 	case o.Count == 0:
 		r.Note = "nothing to do: the size is less than one element a rank"
@@ -139,6 +146,9 @@ func New(in Input) (*Report, error) {
 	}
 	r.Derivation = derivation(c, top, choice)
 	if err := r.crossovers(c, top, in.Limit); err != nil {
+		return nil, err
+	}
+	if err := r.memory(c, o, choice); err != nil {
 		return nil, err
 	}
 	r.Graph = graphUse(c, graphOf[choice.Algo])

@@ -33,6 +33,7 @@ func (r *Report) Text() string {
 	r.rivalText(&b)
 	r.crossoverText(&b)
 	r.boundText(&b)
+	r.memoryText(&b)
 	r.refusedText(&b)
 	return b.String()
 }

@@ -51,11 +51,12 @@ type Plan struct {
 	Comm  *connect.Layout
 	Split Split // zero for send/recv operations and for one rank
 
-	gen   Generator
-	one   OneRank
-	elem  units.Bytes
-	conns int32
-	nets  []NetGroup
+	gen     Generator
+	one     OneRank
+	elem    units.Bytes
+	conns   int32
+	nets    []NetGroup
+	members []Member // of a joined plan
 }
 
 // New makes the plan whose programs g generates. It refuses plans whose

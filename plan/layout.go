@@ -19,6 +19,9 @@ func (l Layout) Size() units.Bytes { return max(l.InputAt+l.Input, l.OutputAt+l.
 
 // Layout returns the memory of a rank.
 func (p *Plan) Layout(rank int32) Layout {
+	if p.members != nil {
+		return p.joinedLayout(rank)
+	}
 	r := &p.Req
 	count := units.Bytes(r.Count) * r.Type.Size()
 	all := count * units.Bytes(p.Comm.NRanks)
@@ -86,6 +89,10 @@ func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
 		}
 	case coll.Broadcast:
 		yield(0, count, Places{r.Root, 0})
+	case coll.Send:
+		if rank == r.Peer {
+			yield(0, count, Places{r.Root, 0})
+		}
 	case coll.SendRecv:
 		yield(0, count, Places{(rank - 1 + n) % n, 0})
 	case coll.Scatter:

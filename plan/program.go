@@ -12,7 +12,11 @@ type Program struct {
 	Group         int32 // dense within the rank's channel
 	// Phase orders programs of one rank and channel: those of a phase start
 	// when all of the phase before have finished (send/recv batches).
-	Phase   int32
+	Phase int32
+	// Member is the index in Plan.Members of what the program belongs to, 0 in a plan of one
+	// operation. Fused: its works were loaded with those of the phase before.
+	Member  int32
+	Fused   bool
 	Role    Role
 	Proto   coll.Protocol
 	Threads int32 // threads of the group
@@ -44,6 +48,9 @@ type Transfer struct {
 // bytes, of which the last non-empty may be shorter and the rest are empty
 // (prims_simple.h, genericOp). LL and LL128 do not slice.
 func (p *Plan) Slices(pr *Program, payload units.Bytes) (n int, size units.Bytes) {
+	if p.members != nil {
+		p = p.members[pr.Member].Plan
+	}
 	if pr.Proto != coll.Simple || pr.Slices <= 1 {
 		return int(max(pr.Slices, 1)), payload
 	}

@@ -14,7 +14,8 @@ type Request struct {
 	Count    int64 // elements, with NCCL's meaning of count per operation
 	Type     coll.DataType
 	Op       coll.RedOp // AllReduce, ReduceScatter and Reduce only
-	Root     int32      // rooted operations only
+	Root     int32      // rooted operations only; of coll.Send, a message, the sender
+	Peer     int32      // of coll.Send: the receiver
 	InPlace  bool
 	Algo     coll.Algorithm // ignored for send/recv operations
 	Proto    coll.Protocol  // likewise
@@ -23,6 +24,14 @@ type Request struct {
 	// SlowNVLS is set where the cost model gives NVLS all-reduce less than the
 	// rules' SlowNVLS: between nodes NCCL then cuts it smaller.
 	SlowNVLS bool
+	// Cut is what each channel does where the operation shares its kernel with
+	// others (plan/launch); nil for an operation alone.
+	Cut *Cut
+	// Direct: the buffers are registered, so that a peer on the node stores into the
+	// receiver's own; nothing is copied out of a FIFO.
+	Direct bool
+	// Misalign is by how many bytes the buffers begin behind an aligned address.
+	Misalign int64
 	Params   Params
 }
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/simccl/simccl/sim/gpu"
 )
 
 // Digest identifies a Spec by what it says and by the contents of its input
@@ -39,7 +41,9 @@ func (m *Site) digest(spec *Spec) string {
 	put := func(what string, data []byte) { fmt.Fprintf(h, "%s %d\n%s\n", what, len(data), data) }
 	put("spec", s.JSON())
 	put("topologies", []byte(m.Digest))
-	put("class", m.Class.Format())
+	put("class", m.Class.FormatOf(func(q gpu.Quantity) bool {
+		return q.For == "" || q.For == "windows" && s.Workload.Buffers != "" || q.For == "blocking" && s.Engine.Blocking > 0
+	}))
 	if m.Network != nil {
 		put("fabric", m.Network.Format())
 	}

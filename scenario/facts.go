@@ -14,6 +14,10 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note, NotProved: o.NotProved,
 		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped)}
 	switch {
+	case o.Kernel != nil:
+		f.Algo, f.Channels, f.Kernel, f.ModelUs = "SYM", o.Kernel.Channels, o.Kernel.Kernel.String(), float64(o.Kernel.TimeUs)
+	case o.Copies != nil:
+		f.Algo = "CE"
 	case o.Choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(), o.Plan.Split.NChannels
 	case o.SendsAndReceives():

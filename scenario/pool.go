@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/trace"
@@ -33,7 +34,7 @@ type pending struct {
 // rank's own part out of place and not in place, and one rank launches nothing in
 // place.
 func (r *Running) sameInPlace() bool {
-	return r.Site.Comm.NRanks > 1 && (r.fn == coll.AllReduce || r.fn == coll.ReduceScatter || r.fn == coll.Reduce)
+	return r.Site.Comm.NRanks > 1 && r.Spec.Workload.buffers() == comm.Plain && (r.fn == coll.AllReduce || r.fn == coll.ReduceScatter || r.fn == coll.Reduce)
 }
 
 // start begins to simulate every operation of the lines, in their order.
@@ -183,7 +184,7 @@ func (r *Running) workers() int {
 
 // forced simulates an operation with a given algorithm and protocol.
 func (r *Running) forced(ctx context.Context, at Operation, a coll.Algorithm, pr coll.Protocol) (Outcome, error) {
-	pl, choice, err := r.Site.Comm.PlanAs(at.Op(r.fn), a, pr)
+	pl, choice, err := r.Site.Comm.PlanAs(r.op(at), a, pr)
 	if err != nil {
 		return Outcome{}, err
 	}

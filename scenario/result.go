@@ -3,6 +3,7 @@ package scenario
 import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
@@ -65,11 +66,14 @@ type Measure struct {
 
 // Facts say what was chosen, what limits it and how the time was found.
 type Facts struct {
-	Algo     string  `json:"algo"`
-	Proto    string  `json:"proto"`
-	Channels int     `json:"nchannels"`
-	ModelUs  float64 `json:"model_us"` // NCCL's own prediction; 0 where it makes none
-	SimUs    float64 `json:"sim_us"`
+	Algo     string `json:"algo"`
+	Proto    string `json:"proto"`
+	Channels int    `json:"nchannels"`
+	// Kernel is NCCL's name of a kernel over symmetric windows; Algo is SYM then. Copy
+	// engines have CE there.
+	Kernel  string  `json:"kernel,omitempty"`
+	ModelUs float64 `json:"model_us"` // NCCL's own prediction; 0 where it makes none
+	SimUs   float64 `json:"sim_us"`
 	// Expect is the bus bandwidth if the limiting link were never idle, GB/s.
 	Expect  float64 `json:"expect_busbw_GBs"`
 	Limit   string  `json:"limiting_link"`
@@ -111,7 +115,9 @@ type LinkFacts struct {
 // Outcome is one simulated operation with what it was made of.
 type Outcome struct {
 	Choice  tuning.Choice // zero for send and receive, and for one rank
-	Plan    *plan.Plan    // nil for an operation of no elements
+	Plan    *plan.Plan    // nil for an operation of no elements, and where Kernel or Copies is set
+	Kernel  *sym.Launch   // the kernel over symmetric windows that NCCL takes; nil for another
+	Copies  *sym.Copies   // the copies by copy engines that it takes; nil for kernels
 	Result  exec.Result
 	Checked bool // the plan was proved
 	// NotProved is what of the plan was too large for its proof; empty: nothing.

@@ -66,8 +66,8 @@ type Running struct {
 	roots  []int
 	pool   atomic.Pointer[pool]
 	rows   []Row
-	// windows are shared by the sizes of a sweep.
-	windows sim.Windows
+	// parts are what was simulated of large operations, shared by the sizes of a sweep.
+	parts sim.Windows
 }
 
 // Prepare validates a Spec, loads its machine and checks all that can be checked
@@ -78,6 +78,9 @@ func Prepare(spec Spec, opt Options) (*Running, error) {
 	}
 	if err := spec.Validate(); err != nil {
 		return nil, err
+	}
+	if spec.Workload.Job != "" {
+		return nil, &FieldError{Path: "workload.job", Value: spec.Workload.Job, Problem: "a job has no table of sizes", Hint: "run it with scenario.RunJob"}
 	}
 	site, err := Load(&spec, opt)
 	if err != nil {
@@ -259,7 +262,10 @@ func (r *Running) notes() []string {
 // Plan chooses and plans one operation. With prove it proves the plan unless the
 // Spec forbids it or the plan is too large. It is safe for concurrent use.
 func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
-	pl, choice, err := r.Site.Comm.Plan(o.Op(r.fn))
+	if out, ok, err := r.windows(o, prove); ok || err != nil {
+		return out, err
+	}
+	pl, choice, err := r.Site.Comm.Plan(r.op(o))
 	if err != nil {
 		return Outcome{}, &OperationError{r.fn, o.Count, err}
 	}
@@ -296,6 +302,9 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 	if err != nil {
 		return Outcome{}, err
 	}
+	if r.grouped() {
+		return r.group(ctx, o, out, progress)
+	}
 	return r.execute(ctx, out, sink, opt, progress)
 }
 
@@ -303,16 +312,20 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if r.Spec.Engine.Fidelity == "alpha" {
 		return r.formula(o, sink)
 	}
+	if o.Kernel != nil || o.Copies != nil {
+		return r.lockstep(ctx, o, sink)
+	}
 	cfg, err := r.Site.SimConfig(&r.Spec)
 	if err != nil {
 		return Outcome{}, err
 	}
-	cfg.Trace, cfg.Progress, cfg.Windows = opt, progress, &r.windows
+	cfg.Trace, cfg.Progress, cfg.Windows = opt, progress, &r.parts
 	x, err := sim.New(cfg)
 	if err != nil {
 		return Outcome{}, err
 	}
 	o.Result, err = x.Run(ctx, exec.One(o.Plan), sink)
+	r.hostTimed(&o)
 	return o, err
 }
 
@@ -322,7 +335,7 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 	if sink != trace.Discard {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha with a trace", Missing: "a formula has no events; write step"}
 	}
-	o.Result = exec.Result{Elapsed: units.FromMicros(float64(o.Choice.TimeUs)), Finish: make([]units.Time, r.Site.Comm.NRanks), Wrong: -1,
+	o.Result = exec.Result{Elapsed: units.FromMicros(o.modelUs()), Finish: make([]units.Time, r.Site.Comm.NRanks), Wrong: -1,
 		Account: exec.Account{Method: exec.Formula}}
 	if r.Site.Comm.NRanks == 1 {
 		return Outcome{}, &exec.NotImplementedError{Feature: "fidelity alpha of one rank", Missing: "NCCL copies and has no formula for it; write step"}

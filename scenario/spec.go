@@ -81,6 +81,9 @@ type Network struct {
 type Workload struct {
 	// Op is the operation as nccl-tests calls it: "all_reduce".
 	Op string `json:"op"`
+	// Job is a file with a job of several operations (docs/JOBS.md), in place of all
+	// else here; RunJob runs it.
+	Job string `json:"job,omitempty"`
 	// Sizes are in bytes, each "8", "1M", "1G" (binary): exactly these. Empty:
 	// those of Range.
 	Sizes []string `json:"sizes,omitempty"`
@@ -90,8 +93,19 @@ type Workload struct {
 	Reductions []string `json:"reductions,omitempty"`
 	// Root is the root rank; -1 takes each rank, one after the other.
 	Root int `json:"root,omitempty"`
+	// Group is how many operations each NCCL group has (nccl-tests' -m): they are launched
+	// together, and times are of one of them; 0 means 1.
+	Group int `json:"group,omitempty"`
 	// Cycles is how often all sizes are run; 0 means 1.
 	Cycles int `json:"cycles,omitempty"`
+	// Buffers: "plain" (also ""), "registered" (ncclCommRegister), or "windows",
+	// symmetric windows that all ranks registered together; allocated by ncclMemAlloc.
+	Buffers string `json:"buffers,omitempty"`
+	// CTAPolicy is the communicator's: 0 default, 1 efficiency, 2 no blocks.
+	// NCCL_CTA_POLICY outranks it.
+	CTAPolicy int `json:"ctaPolicy,omitempty"`
+	// Unalign is by how many elements buffers begin later than aligned ones.
+	Unalign int `json:"unalign,omitempty"`
 }
 
 // Range is a sweep of sizes that nccl-tests rounds to whole elements of all
@@ -106,7 +120,8 @@ type Range struct {
 
 // Engine says how times are found.
 type Engine struct {
-	// Fidelity: "alpha", NCCL's own formula; "step", an ideal network; "flow",
+	// Fidelity: "alpha", NCCL's own formula; "step", an ideal network; "share", of a
+	// job, each call simulated by itself and links shared by what it needs; "flow",
 	// the network of Network.Fabric. "": flow with a fabric, else step.
 	Fidelity string `json:"fidelity,omitempty"`
 	// Fold: "auto" (also ""), "exact", "near" or "off".
@@ -125,6 +140,11 @@ type Engine struct {
 	// for equal shares of the GPUs; both 0: a process a GPU.
 	Processes int `json:"processes,omitempty"`
 	Threads   int `json:"threads,omitempty"`
+	// Blocking: 1, the host waits for each operation and then for its other threads; 2,
+	// for the operation alone; 0, it launches without a pause. Eager launches only.
+	Blocking int `json:"blocking,omitempty"`
+	// CPUTime reports the host's time to launch in place of the operation's.
+	CPUTime bool `json:"cpuTime,omitempty"`
 	// NoProof leaves out the proof that each plan computes what it should.
 	NoProof bool `json:"noProof,omitempty"`
 	// Rivals simulates every algorithm and protocol that NCCL might have taken,

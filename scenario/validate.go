@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -90,6 +91,12 @@ func (c *checks) env(env map[string]string) {
 }
 
 func (c *checks) workload(w *Workload) {
+	if w.Job != "" {
+		if !reflect.DeepEqual(*w, Workload{Job: w.Job}) {
+			c.add("workload.job", w.Job, "takes the place of operation and sizes", "leave one of them out")
+		}
+		return
+	}
 	f, err := coll.ParseFunc(w.Op)
 	if err != nil {
 		c.add("workload.op", w.Op, err.Error(), "")
@@ -108,17 +115,48 @@ func (c *checks) workload(w *Workload) {
 	}
 	c.atLeast("workload.root", w.Root, -1)
 	c.atLeast("workload.cycles", w.Cycles, 0)
+	if c.atLeast("workload.group", w.Group, 0); w.Group > maxGroup {
+		c.add("workload.group", fmt.Sprint(w.Group), fmt.Sprintf("at most %d operations are planned together", maxGroup), "")
+	}
+	c.atLeast("workload.unalign", w.Unalign, 0)
+	c.word("workload.buffers", w.Buffers, "plain", "registered", "windows")
+	if w.CTAPolicy < 0 || w.CTAPolicy > 2 {
+		c.add("workload.ctaPolicy", fmt.Sprint(w.CTAPolicy), "not known", "write 0 for default, 1 for efficiency, 2 for no blocks")
+	}
 }
+
+// maxGroup bounds the operations of a group: nccl-tests' tables have up to 100.
+const maxGroup = 1024
 
 func (c *checks) engine(s *Spec) {
 	e := &s.Engine
-	c.word("engine.fidelity", e.Fidelity, "alpha", "step", "flow")
+	words := []string{"alpha", "step", "flow"}
+	if s.Workload.Job != "" {
+		words = []string{"alpha", "step", "share"}
+	}
+	c.word("engine.fidelity", e.Fidelity, words...)
 	c.word("engine.fold", e.Fold, Folds()...)
 	c.word("engine.skip", e.Skip, "auto", "off")
 	c.word("engine.jitter", e.Jitter, "drawn", "off")
 	c.word("engine.launch", e.Launch, "eager", "graph")
 	c.atLeast("engine.processes", e.Processes, 0)
 	c.atLeast("engine.threads", e.Threads, 0)
+	if s.Workload.Group > 1 {
+		switch {
+		case e.Fidelity == "alpha":
+			c.add("workload.group", fmt.Sprint(s.Workload.Group), "a formula knows no groups", "leave fidelity alpha out")
+		case e.Rivals:
+			c.add("workload.group", fmt.Sprint(s.Workload.Group), "rivals are compared one operation at a time", "leave one of them out")
+		case s.Outputs.Trace != "" || s.Outputs.Profile != "" || s.Outputs.Ops != "":
+			c.add("workload.group", fmt.Sprint(s.Workload.Group), "files show a single operation", "leave the group out")
+		}
+	}
+	if e.Blocking < 0 || e.Blocking > 2 {
+		c.add("engine.blocking", fmt.Sprint(e.Blocking), "not known", "write 0, 1 or 2")
+	}
+	if e.Launch == "graph" && (e.Blocking != 0 || e.CPUTime) {
+		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
+	}
 	switch {
 	case e.Fidelity == "step" && s.Network.Fabric != "":
 		c.add("engine.fidelity", "step", "has an ideal network", "leave the fabric out, or write flow")

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/sim/internal/fluid"
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/internal/tap"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
@@ -48,6 +49,8 @@ type Config struct {
 	// Kernels is how many operations are simulated back to back, of which the
 	// period is taken; 0 means 3, and fewer for plans of many steps.
 	Kernels int
+	// Late is by rank how much later its first kernel is launched; nil for no rank.
+	Late []units.Time
 	// Seed starts the jitter's streams. NoJitter switches it off; beyond
 	// JitterRanks ranks it is always off.
 	Seed     uint64
@@ -83,10 +86,15 @@ type Config struct {
 	// Wire makes the model of links that a run uses, without links yet; nil for
 	// fluid.New, which shares them max-min.
 	Wire func() wire.Model
+	// Place is where the communicator is in the cluster whose names its links have.
+	Place Place
 	// Trace chooses what is reported to a sink; the zero Options are collectives
 	// only, DetailStep is all of a step.
 	Trace TraceOptions
 }
+
+// Place says where a communicator over a part of a cluster is in it.
+type Place = route.Place
 
 // JitterRanks is the largest communicator that is simulated with jitter: in a
 // longer pipeline its effect on the whole falls as 1/ranks.
@@ -297,7 +305,7 @@ func (x *Executor) model() wire.Model {
 // runs. p is a part of whole, where that is not nil.
 func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, fold *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
-		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Whole: whole}
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole}
 	if jitters {
 		o.Jitter = x.class.Jitter
 	}
@@ -318,7 +326,7 @@ func (x *Executor) jitters(p *plan.Plan) bool { return !x.cfg.NoJitter && p.Comm
 // lay fills in groups and connections: of representatives, where ranks fold, or of
 // all ranks. A trace reports each rank, and jitter makes them different.
 func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.Quotient, error) {
-	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) {
+	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) && j.Plan.Members() == nil {
 		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
 		if q, err := fold.Lay(e, j, &c); q != nil || err != nil {
 			return q, err

@@ -69,6 +69,9 @@ type windowKey struct {
 	op      coll.RedOp
 	root    int32
 	inPlace bool
+	direct  bool
+	peer    int32
+	aside   int64 // Misalign
 	algo    coll.Algorithm
 	proto   coll.Protocol
 	warps   int
@@ -112,6 +115,9 @@ type window struct {
 // window returns the window of a plan; nil where it is simulated as the Config
 // says: without jitter, with a trace, or where messages may be lost.
 func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
+	if p.Members() != nil || p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
+		return nil, nil
+	}
 	if sink != trace.Discard || x.cfg.NoSkip || !x.jitters(p) || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
 		return nil, nil
 	}
@@ -272,7 +278,7 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 // came to.
 func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, error) {
 	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
-	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count,
+	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count,
 		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitters: w.jitters, groups: len(programs)}
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer

@@ -105,21 +105,38 @@ func hostViews(spec *Spec, p *Params, s view.Settings) ([]*view.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Rules, s.GPUs, s.NeedNet = p.Rules, p.GPUs, p.NRanks > local
+	s.Rules, s.GPUs, s.Keep, s.NeedNet = p.Rules, p.GPUs, p.Keep, p.NRanks > local
 	s.ForceMerge, s.MergeNICsDisabled, s.IBHCA, s.SocketsOnly, s.CollNet = p.ForceMerge, p.MergeNICsDisabled, p.IBHCA, p.SocketsOnly, p.CollNet
 	if p.MergeLevel.Set {
 		s.MergeLevel = units.Some(rules.Level(p.MergeLevel.Value))
 	}
 	views := make([]*view.Host, len(roots))
 	for i, r := range roots {
+		here := len(r.All("gpu"))
 		v, err := view.New(r, &s)
 		if err != nil {
 			return nil, err
 		}
 		s.GPUs.Value -= len(v.GPUs)
+		s.Keep = after(s.Keep, here)
 		views[i] = v
 	}
 	return views, nil
+}
+
+// after is what of a list of local ranks is on the hosts after one with n GPUs,
+// counted from there.
+func after(keep []int, n int) []int {
+	if keep == nil {
+		return nil
+	}
+	out := []int{}
+	for _, k := range keep {
+		if k >= n {
+			out = append(out, k-n)
+		}
+	}
+	return out
 }
 
 // split lays the paths, and makes a System of each group of GPUs that P2P or
@@ -219,6 +236,17 @@ func CountGPUs(spec *Spec, p *Params) (int, error) {
 	total := len(spec.Root.All("gpu"))
 	if total == 0 {
 		return 0, decl.NoGPU(spec)
+	}
+	if p.Keep != nil {
+		for i, k := range p.Keep {
+			if k < 0 || k >= total || i > 0 && k <= p.Keep[i-1] {
+				return 0, &TooManyGPUsError{Asked: k + 1, Found: total}
+			}
+		}
+		if len(p.Keep) == 0 {
+			return 0, &TooManyGPUsError{Asked: 0, Found: total}
+		}
+		return len(p.Keep), nil
 	}
 	if k := p.GPUs; k.Set {
 		if k.Value < 1 || k.Value > total {

@@ -19,6 +19,10 @@ type Params struct {
 	// Spec alone.
 	NRanks int
 	GPUs   units.Opt[int] // use only this many lowest local ranks, through the hosts of a domain in order
+	// Keep lists the local ranks that are used, ascending, in place of GPUs; nil: GPUs
+	// says. They are numbered anew from 0, as NCCL does with a communicator over some
+	// GPUs of a host: its XML has no others (topo.cc, ncclTopoTrimXml).
+	Keep []int
 
 	Access                                // who may use a path
 	NetDevs           NetDevsPolicy       // NCCL_NETDEVS_POLICY

@@ -279,5 +279,5 @@ func (p *Program) Single() (Call, bool) {
 	}
 	s := p.Lists[0].Steps
 	return p.Calls[0], len(s) == 1 && s[0].Kind == Issue && s[0].Stream == 0 && s[0].Call == 0 && len(s[0].Deps) == 0 &&
-		p.Calls[0].Func.Valid() && p.Calls[0].Splits == nil
+		p.Calls[0].Func != coll.Recv && p.Calls[0].Splits == nil
 }

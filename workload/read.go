@@ -11,7 +11,7 @@ import (
 
 // Parse reads the text form. The error is a *TextError, or what Lint finds.
 func Parse(text, file string) (*Program, error) {
-	r := reader{file: file, comms: map[string]int32{}, lists: map[string]bool{}, calls: map[callKey]int32{}, p: &Program{}}
+	r := reader{file: file, comms: map[string]int32{}, lists: map[string]bool{}, calls: map[callKey]int32{}, known: map[string]operands{}, p: &Program{}}
 	for line := range strings.Lines(text) {
 		r.line++
 		if err := r.read(strings.TrimRight(line, "\r\n")); err != nil {
@@ -45,6 +45,14 @@ type reader struct {
 	comms map[string]int32
 	lists map[string]bool
 	calls map[callKey]int32
+	known map[string]operands // words of calls that were read before
+}
+
+// operands are operation, type and reduction of a call.
+type operands struct {
+	fn  coll.Func
+	typ coll.DataType
+	op  coll.RedOp
 }
 
 func (r *reader) fail(col int, hint, format string, args ...any) error {
@@ -374,16 +382,11 @@ func (r *reader) call(w, options []word) (int32, error) {
 	if !ok {
 		return 0, r.fail(w[0].col, "write comm "+w[0].text+" … before it", "no communicator %s", name)
 	}
-	c := Call{Comm: at}
-	if c.Func, err = parseFunc(w[1].text); err != nil {
-		return 0, r.fail(w[1].col, "", "%v", err)
+	x, err := r.operands(w[1], w[2], w[3])
+	if err != nil {
+		return 0, err
 	}
-	if c.Type, err = coll.ParseDataType(w[2].text); err != nil {
-		return 0, r.fail(w[2].col, "", "%v", err)
-	}
-	if c.RedOp, err = coll.ParseRedOp(w[3].text); err != nil {
-		return 0, r.fail(w[3].col, "", "%v", err)
-	}
+	c := Call{Comm: at, Func: x.fn, Type: x.typ, RedOp: x.op}
 	if c.Count, err = strconv.ParseInt(w[4].text, 10, 64); err != nil || c.Count < 0 {
 		return 0, r.fail(w[4].col, "", "%s is no count of elements", w[4].text)
 	}
@@ -404,6 +407,27 @@ func (r *reader) call(w, options []word) (int32, error) {
 		r.p.Calls = append(r.p.Calls, c)
 	}
 	return i, nil
+}
+
+// operands reads operation, type and reduction.
+func (r *reader) operands(fn, typ, op word) (operands, error) {
+	key := fn.text + " " + typ.text + " " + op.text
+	x, ok := r.known[key]
+	if ok {
+		return x, nil
+	}
+	var err error
+	if x.fn, err = parseFunc(fn.text); err != nil {
+		return x, r.fail(fn.col, "", "%v", err)
+	}
+	if x.typ, err = coll.ParseDataType(typ.text); err != nil {
+		return x, r.fail(typ.col, "", "%v", err)
+	}
+	if x.op, err = coll.ParseRedOp(op.text); err != nil {
+		return x, r.fail(op.col, "", "%v", err)
+	}
+	r.known[key] = x
+	return x, nil
 }
 
 // parseFunc reads an operation, or one half of a message.

@@ -145,7 +145,7 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 	flags.machine.Register(c)
 	flags.machine.RegisterClass(c)
 	flags.registerTimes(c.Flags())
-	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1}}
+	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")
 	c.SetArgs(append(shared(both, c), own...))

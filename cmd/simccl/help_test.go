@@ -58,9 +58,12 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 	for _, set := range []string{
 		"mkdir ci && cp dgx.xml ci && git init -q .",
+		"cp testdata/packets/*.txt testdata/packets/perm.cm testdata/packets/leafspine.topo .",
+		"cp -r testdata/measured/h200x2/jobs/infer recording && rm recording/trace_graph*",
 		"cp testdata/measured/h200x4/logs/info_4.log.gz nccl.log.gz",
 		"simccl topo fabric leaf-spine --hosts 2 --nets 8 --per-leaf 1 > net.json",
 		"simccl run all_reduce --sizes 64K --trace real.json > measured.txt && cp real.json sim.json && gzip sim.json",
+		overlapTable,
 		"printf 'exit 0\\n' > dot && chmod +x dot && mkdir bin && mv dot bin",
 	} {
 		if _, errs, status := s.run(t, set); status != 0 {
@@ -104,10 +107,13 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 }
 
+// overlapTable writes a table of overlaps with one row.
+const overlapTable = "printf '%s\\n' '# torch 2.11.0+cu130 nccl (2, 28, 9) NVIDIA H200 world 4' '## late: all_reduce' 'all_reduce 1048576 rank 0 late 0.2 ms: 0.2213 0.2218 0.2209 0.2200' > overlap.txt"
+
 // With --json every command that prints a result prints one JSON document.
 func TestEveryCommandSpeaksJSON(t *testing.T) {
 	s := newShell(t)
-	for _, set := range []string{"mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json", "simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json", "printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
+	for _, set := range []string{overlapTable, "mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json", "simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json", "printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
 		if _, errs, status := s.run(t, set); status != 0 {
 			t.Fatalf("%s: %s", set, errs)
 		}
@@ -116,8 +122,11 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 	for _, line := range []string{"run all_reduce --sizes 8 -g 2", "inspect -g 2", "explain all_reduce 8 -g 2", "diff all_reduce -g 2 --sizes 8 --b NCCL_ALGO=Ring",
 		"topo show", "topo lint testdata/topos/dgx-h100.xml", "topo diff testdata/topos/dgx-h100.xml testdata/topos/dgx-h200.xml", "topo convert", "topo fabric rail",
 		"graph -g 2", "tune -g 2", "plan all_reduce 1K -g 2", "check ci", "env", "trace validate a.json", "trace stats a.json", "trace diff a.json a.json",
-		"trace merge -o b.json a.json a.json", "bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2", "scenario show s.json", "scenario check s.json", "version", "topo list aws", "topo gen dgx-h100", "topo anonymize dgx-h100",
-		"sweep s.yaml --out swept", "sweep plan s.yaml", "sweep emit slurm s.yaml", "sweep merge swept", "sweep status swept"} {
+		"trace merge -o b.json a.json a.json", "bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2", "scenario show s.json", "scenario check s.json",
+		"network run --ns3 testdata/packets/config.txt", "version", "topo list aws", "topo gen dgx-h100", "topo anonymize dgx-h100",
+		"overlap overlap.txt", "sweep s.yaml --out swept", "sweep plan s.yaml", "sweep emit slurm s.yaml", "sweep merge swept", "sweep status swept",
+		"groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-2.xml",
+		"workload show testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric", "workload lint testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric"} {
 		out, errs, code := s.run(t, "simccl "+line+" --json")
 		if code != status.OK && code != status.Check {
 			t.Errorf("%s: exit status %d: %s", line, code, errs)

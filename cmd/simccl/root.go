@@ -5,7 +5,11 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/cli/groups"
+	"github.com/simccl/simccl/internal/cli/network"
+	overlapcmd "github.com/simccl/simccl/internal/cli/overlap"
 	sweepcmd "github.com/simccl/simccl/internal/cli/sweep"
+	workloadcmd "github.com/simccl/simccl/internal/cli/workload"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,7 +41,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	})
 	root.SetGlobalNormalizationFunc(longNames)
 	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), newTopo(a), newGraph(a), newTune(a), newPlan(a),
-		newCheck(a), newScenario(a), sweepcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), newVersion(a))
+		newCheck(a), newScenario(a), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), newVersion(a))
 	completions(root)
 	return root
 }

@@ -33,7 +33,7 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 func (r *runFlags) engine() scenario.Engine {
 	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Skip: orDefault(r.skip, "auto"), Jitter: orDefault(r.jitter, "drawn"),
 		Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.Threads, 1),
-		NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
+		Blocking: max(0, min(r.test.Blocking, 2)), CPUTime: r.test.CPUTime != 0, NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
 	if e.Launch == "" && r.test.Graph > 0 {
 		e.Launch = "graph"
 	}
@@ -51,7 +51,7 @@ func orDefault[T comparable](v, def T) T {
 
 // workload is the operation and what it goes through.
 func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
-	w := scenario.Workload{Op: op, Root: t.Root, Cycles: orDefault(t.Cycles, 1)}
+	w := scenario.Workload{Op: op, Root: t.Root, Cycles: orDefault(t.Cycles, 1), Group: orDefault(t.Agg, 1)}
 	if f, err := coll.ParseFunc(op); err == nil {
 		w.Op = f.TestName()
 	}
@@ -67,6 +67,8 @@ func (t *testFlags) workload(c *cobra.Command, op string) scenario.Workload {
 	if t.Op != "sum" {
 		w.Reductions = []string{t.Op}
 	}
+	w.Buffers = [...]string{"", "registered", "windows"}[max(0, min(t.LocalRegister, 2))]
+	w.CTAPolicy, w.Unalign = max(0, min(t.CTAPolicy, 2)), max(0, t.Unalign)
 	return w
 }
 

@@ -6,11 +6,12 @@ import "github.com/simccl/simccl/coll"
 func nccl2283() *Ruleset {
 	r := nccl2289()
 	r.Release = Release{2, 28, 3}
-	r.Topo.GUIDFallback = false // graph/topo.cc:317
-	r.Topo.TrimNets = true      // graph/paths.cc:680
-	r.Connect.NVLSMinGPUs = 3   // transport/nvls.cc:137
-	r.Connect.P2PGroup = 0      // init.cc
-	r.Plan.BatchByRound = false // enqueue.cc:73
+	r.Topo.GUIDFallback = false             // graph/topo.cc:317
+	r.Topo.TrimNets = true                  // graph/paths.cc:680
+	r.Connect.NVLSMinGPUs = 3               // transport/nvls.cc:137
+	r.Connect.P2PGroup = 0                  // init.cc
+	r.Plan.BatchByRound = false             // enqueue.cc:73
+	r.Sym.Tasks, r.Sym.DirectP2P = 58, true // include/sym_kernels.h: the communicator takes 112 bytes; init.cc:1331
 
 	u := &r.Tuning
 	u.HWLat[HopNet][coll.NVLSTree][coll.Simple] = 14             // graph/tuning.cc:162
@@ -46,6 +47,7 @@ func nccl2273() *Ruleset {
 func nccl2266() *Ruleset {
 	r := nccl2273()
 	r.Release = Release{2, 26, 6}
+	r.Sym = Symmetric{} // symmetric.cc: since 2.27.3
 
 	t := &r.Topo
 	t.MaxNodes = 256                        // include/graph.h:77

@@ -20,6 +20,8 @@ func nccl2277() *Ruleset {
 	c.P2PGroup = 0              // init.cc:1093
 	c.P2PReverseParts = true    // include/device.h:269
 	r.Plan.BatchByRound = false // enqueue.cc:73
+	// enqueue.cc:339: a group of one collective alone; init.cc:1250
+	r.Sym = Symmetric{Kernels: true, Tasks: 1, DirectP2P: true, MulticastRanks: 2}
 
 	u := &r.Tuning
 	u.HWLat[HopNet][coll.NVLSTree][coll.Simple] = 14 // graph/tuning.cc:160

@@ -20,6 +20,7 @@ func nccl2289() *Ruleset {
 			SlowNVLS:     150, SlowNVLSChunk: 32768, // enqueue.cc:2046
 			NVLSTreeChunk: 65536, NVLSTreeNodes: 4, // enqueue.cc:2063
 		},
+		Sym: symmetric2289(),
 	}
 }
 

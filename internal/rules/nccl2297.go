@@ -24,8 +24,16 @@ func nccl2297() *Ruleset {
 	u.RingLL128Max[3] = [3]float64{40, 40, 40} // graph/tuning.cc:180
 	u.NVLSTreeSM = 100                         // graph/tuning.cc:596
 
-	r.Plan.LLByParts = true                             // enqueue.cc:878
-	r.Plan.MinTraffic, r.Plan.RoundShare = 32<<10, true // enqueue.cc:581, 614
+	r.Plan.LLByParts = true                               // enqueue.cc:878
+	r.Plan.MinTraffic, r.Plan.RoundShare = 32<<10, true   // enqueue.cc:581, 614
+	r.Plan.EpochBatches, r.Plan.RoundsResume = true, true // enqueue.cc:139, 1123
+	r.Plan.BroadcastsJoin = true                          // scheduler/allgatherv_sched.cc:27
+
+	s := &r.Sym
+	s.Tasks = 55                                                // include/sym_kernels.h: the communicator takes 288 bytes
+	s.NVLinkOnly, s.MulticastRanks = true, 3                    // sym_kernels.cc:414, 560
+	s.OneBuffer, s.Rails = true, true                           // sym_kernels.cc:551, 580
+	s.CopySend, s.CopyGather, s.CopyRounds = false, 8<<20, true // ce_coll.cc:113, 378, enqueue.cc:31, 2966
 	return r
 }
 

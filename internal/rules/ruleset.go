@@ -23,6 +23,7 @@ type Ruleset struct {
 	Connect Connect
 	Tuning  Tuning
 	Plan    Plan
+	Sym     Symmetric
 	Log     Log
 }
 
@@ -467,6 +468,12 @@ type Plan struct {
 	LLByParts bool
 	// BatchByRound: a batch of send/recv has rounds of one group of eight.
 	BatchByRound bool
+	// EpochBatches: a batch of send/recv has works of one sweep over the rounds.
+	// RoundsResume: a further kernel of a group goes on at the round where the one
+	// before was full; else at the first.
+	EpochBatches, RoundsResume bool
+	// BroadcastsJoin: broadcasts of several roots in a group become one operation.
+	BroadcastsJoin bool
 	// LLTraffic is how many bytes of traffic an LL byte counts for.
 	LLTraffic int64
 

@@ -38,6 +38,8 @@ func (o *Options) Counts() error {
 		return fail.Usage("{Iters} %d: at least one operation is timed", o.Iters)
 	case o.Cycles < 1:
 		return fail.Usage("{Cycles} %d: run_cycles must be at least 1; the number of nodes is --nodes", o.Cycles)
+	case o.Agg < 1:
+		return fail.Usage("{Agg} %d: a group has at least one operation", o.Agg)
 	case o.Warmup < 0:
 		return fail.Usage("{Warmup} %d: cannot be below 0", o.Warmup)
 	}
@@ -45,24 +47,29 @@ func (o *Options) Counts() error {
 }
 
 // Simulated refuses what would have to be simulated otherwise than it is: silence
-// would be a wrong number. graph says that launches are those of a CUDA graph. NCCL
-// looks at the CTA policy only where buffers are registered, which those of a
-// captured graph are (enqueue.cc:1950, :2580).
+// would be a wrong number. graph says that launches are those of a CUDA graph.
 func (o *Options) Simulated(graph bool) error {
 	switch {
 	case o.CTAPolicy < NoPolicy || o.CTAPolicy > 2:
 		return fail.Usage("{CTAPolicy} %d: 0 default, 1 efficiency, 2 zero CTAs", o.CTAPolicy)
 	case o.Average < 0 || o.Average > 3:
 		return fail.Usage("{Average} %d: 0 rank 0, 1 average, 2 minimum, 3 maximum", o.Average)
-	case o.CTAPolicy == 1 && graph:
-		return fail.NotYet("buffers that a graph registers; eager launches have none", "{CTAPolicy} 1 with {Launch} graph")
+	case o.LocalRegister < 0 || o.LocalRegister > 2:
+		return fail.Usage("{LocalRegister} %d: 0 none, 1 registered buffers, 2 symmetric windows", o.LocalRegister)
+	case o.Blocking < 0 || o.Blocking > 3 || o.CPUTime < 0 || o.CPUTime > 1 || o.Unalign < 0:
+		return fail.Usage("{Blocking} is 0 to 3, {CPUTime} 0 or 1, {Unalign} at least 0")
+	case (o.Blocking != 0 || o.CPUTime != 0) && graph:
+		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one by one; use eager launches", o.Blocking, o.CPUTime)
+	case o.Blocking == 3:
+		return fail.NotYet("only {Blocking} 0, 1 and 2 are simulated; 3 times each operation by events", "{Blocking} 3")
+	case o.CPUTime != 0 && o.Blocking != 0:
+		return fail.NotYet("only one of them is simulated at a time", "{CPUTime} 1 with {Blocking} %d", o.Blocking)
 	}
 	for _, only := range []struct {
 		member string
 		v      int
 		is     int
-	}{{"{Blocking}", o.Blocking, 0}, {"{CPUTime}", o.CPUTime, 0}, {"{LocalRegister}", o.LocalRegister, 0},
-		{"{Unalign}", o.Unalign, 0}, {"{Agg}", o.Agg, 1}, {"{PerIter}", o.PerIter, 0}, {"{Device}", o.Device, 0}} {
+	}{{"{PerIter}", o.PerIter, 0}, {"{Device}", o.Device, 0}} {
 		if only.v != only.is {
 			return fail.NotYet("only "+only.member+" %d is simulated", only.member+" %d", only.v, only.is)
 		}

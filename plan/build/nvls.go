@@ -40,6 +40,9 @@ func (nvlsAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	rule := oneStep(c.NVLSChannels)
 	rule.chunksPerLoop = int64(headsOf(c))
 	rule.shrink = func(chunk, nBytes int64) int64 {
+		if r.Direct && r.Func != coll.AllReduce { // enqueue.cc:2042
+			return chunk
+		}
 		return shrinkTiers(min(chunk, limit), nBytes, rule.chunksPerLoop, nvlsTiers)
 	}
 	return contiguous(c, r, rule)
@@ -177,17 +180,27 @@ func (g *nvls) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 }
 
 // channel appends the groups of a rank (all_reduce.h:383 and 506,
-// all_gather.h:214, reduce_scatter.h:198): 20 warps in all.
+// all_gather.h:214, reduce_scatter.h:198): 20 warps in all. Over registered buffers
+// scatter and gather move nothing, and have few.
 func (g *nvls) channel(dst []plan.Program, pr plan.Program) []plan.Program {
 	const warps = 20
+	few := 8
+	if g.req.Direct {
+		few = (int(g.n)*4 + plan.WarpSize - 1) / plan.WarpSize
+	}
 	switch g.req.Func {
 	case coll.AllGather:
-		return groups(dst, pr, group{plan.RoleGather, 8, false}, group{plan.RoleBroadcast, warps - 8, true})
+		return groups(dst, pr, group{plan.RoleGather, few, false}, group{plan.RoleBroadcast, warps - few, true})
 	case coll.ReduceScatter:
-		return groups(dst, pr, group{plan.RoleScatter, 8, true}, group{plan.RoleReduce, warps - 8, false})
+		return groups(dst, pr, group{plan.RoleScatter, few, true}, group{plan.RoleReduce, warps - few, false})
 	}
 	bcast, reduce := 0, 5
 	switch {
+	case g.req.Direct:
+		if g.treeUp(pr.Channel, pr.Rank) >= 0 {
+			bcast = (warps-2)/2 - 1
+		}
+		reduce = warps - bcast - 2
 	case g.treeUp(pr.Channel, pr.Rank) >= 0:
 		bcast = 4
 	case g.comm.NRanks <= 6:

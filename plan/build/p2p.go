@@ -1,57 +1,44 @@
 package build
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/rounds"
+	"github.com/simccl/simccl/plan/internal/transfer"
 	"github.com/simccl/simccl/units"
 )
 
-const (
-	p2pWarps  = 640 / 32 // a send/recv kernel has NCCL_MAX_NTHREADS (enqueue.cc:1045)
-	partGrain = 4 << 10  // parts of a transfer start at such offsets (ncclP2pPartBounds)
-)
+// A send/recv kernel has NCCL_MAX_NTHREADS (enqueue.cc:1045).
+const p2pWarps = 640 / 32
 
 // p2p generates the programs of operations made of sends and receives.
 type p2p struct {
 	base
-	rounds.Rounds
-	chMin, chMax int       // channels of a transfer
-	llMax        int64     // bytes up to which LL is used
-	peersPerRank int64     // destinations per source with connection ids of their own
-	fixed        *transfer // of what size chunks and parts are; nil: of the transfer's own
-	turned       int32     // ranks of a node where ids are shared (plan.SharingGenerator), else 0
+	*transfer.Sizer
+	peersPerRank int64 // destinations per source with connection ids of their own
+	// fixed is how a transfer is cut whatever its bytes, of a shortened plan; else nil.
+	fixed  *transfer.Transfer
+	turned int32 // ranks of a node where ids are shared (plan.SharingGenerator), else 0
 }
 
 // newP2P computes the schedule of rounds and the channel counts
 // (enqueue.cc:1052-1056).
 func newP2P(b base) (plan.Generator, error) {
-	c, r := b.comm, &b.req
-	if r.Count == 0 && r.Func != coll.SendRecv {
+	if r := &b.req; r.Count == 0 && r.Func != coll.SendRecv && r.Func != coll.Send {
 		return noOps{}, nil
 	}
-	if c.P2PChannels < 1 || c.P2PChannels&(c.P2PChannels-1) != 0 || c.P2PChannelsPerPeer < 1 || c.P2PChannelsPerPeer > c.P2PChannels {
-		return nil, badRequest("Comm", "%d send/recv channels, %d per peer: need a power of two, and no more per peer", c.P2PChannels, c.P2PChannelsPerPeer)
+	sizer, err := transfer.New(b.comm, b.req.Params, b.req.Func.String())
+	if err != nil {
+		return nil, err
 	}
-	if c.P2PChunkSize < 1 || c.BuffSizes[coll.LL] < plan.FIFOSteps*16 || len(c.NodeRanks) != c.NNodes {
-		return nil, badRequest("Comm", "send/recv needs P2PChunkSize, LL buffers and the ranks of each node")
-	}
-	g := &p2p{base: b, Rounds: rounds.New(c, r.Params), chMax: c.P2PChannelsPerPeer, chMin: c.P2PChannelsPerPeer, peersPerRank: 1}
-	for g.chMin*c.NRanks > c.P2PChannels && g.chMin > 1 {
-		g.chMin /= 2
-	}
-	if fixed := r.Params.ChunkSize.Or(0); fixed > min(int64(c.P2PChunkSize), int64(c.BuffSizes[coll.LL])/plan.FIFOSteps) {
-		return nil, &plan.UnsupportedError{What: fmt.Sprintf("%v in chunks of %d bytes (NCCL_CHUNK_SIZE)", r.Func, fixed),
-			Why: fmt.Sprintf("NCCL would write past the steps of its buffers, which have %d bytes, of LL %d", c.P2PChunkSize, c.BuffSizes[coll.LL]/plan.FIFOSteps)}
-	}
-	g.llMax = int64(g.chMax) * r.Params.P2PLLThreshold.Or(16384)
-	if r.Func == coll.AllToAll {
+	sizer.Direct = b.req.Direct
+	g := &p2p{base: b, Sizer: sizer, peersPerRank: 1}
+	if c := b.comm; b.req.Func == coll.AllToAll {
 		g.peersPerRank = int64(c.NRanks)
-		if per := int64(len(c.NodeRanks[0])); g.NumConns() > math.MaxInt32 && equalNodes(c) && per*g.peersPerRank*int64(g.chMax) <= math.MaxInt32 {
+		if per := int64(len(c.NodeRanks[0])); g.NumConns() > math.MaxInt32 && equalNodes(c) && per*g.peersPerRank*int64(g.ChMax) <= math.MaxInt32 {
 			g.turned = int32(per)
 		}
 	}
@@ -75,114 +62,62 @@ func equalNodes(c *connect.Layout) bool {
 	return true
 }
 
-// transfer is one send or receive of a rank, before it is divided into parts.
-type transfer struct {
-	peer  int32
-	off   int64 // in Input (send) or Output (receive)
-	bytes int64 // -1: none
-	proto coll.Protocol
-	parts int
-	chunk int64
-}
-
 // transfers returns what rank sends and receives in a round.
-func (g *p2p) transfers(rank int32, round int) (send, recv transfer) {
+func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 	to, from := g.Peers(rank, round)
 	n := int32(g.comm.NRanks)
 	bytes := g.req.Count * int64(g.req.Type.Size())
 	root := g.req.Root
-	send, recv = transfer{peer: to, bytes: -1}, transfer{peer: from, bytes: -1}
+	send, recv = transfer.Transfer{Peer: to, Bytes: -1}, transfer.Transfer{Peer: from, Bytes: -1}
 	switch g.req.Func {
 	case coll.SendRecv:
 		if to == (rank+1)%n {
-			send.bytes = bytes
+			send.Bytes = bytes
 		}
 		if from == (rank-1+n)%n {
-			recv.bytes = bytes
+			recv.Bytes = bytes
 		}
 	case coll.AllToAll:
-		send.bytes, send.off = bytes, int64(to)*bytes
-		recv.bytes, recv.off = bytes, int64(from)*bytes
+		send.Bytes, send.Off = bytes, int64(to)*bytes
+		recv.Bytes, recv.Off = bytes, int64(from)*bytes
 	case coll.Gather:
 		if to == root {
-			send.bytes = bytes
+			send.Bytes = bytes
 		}
 		if rank == root {
-			recv.bytes, recv.off = bytes, int64(from)*bytes
+			recv.Bytes, recv.Off = bytes, int64(from)*bytes
 		}
 	case coll.Scatter:
 		if rank == root {
-			send.bytes, send.off = bytes, int64(to)*bytes
+			send.Bytes, send.Off = bytes, int64(to)*bytes
 		}
 		if from == root {
-			recv.bytes = bytes
+			recv.Bytes = bytes
+		}
+	}
+	if g.req.Func == coll.Send && g.Of(root, g.req.Peer) == round {
+		if rank == root && to == g.req.Peer {
+			send.Bytes = bytes
+		}
+		if rank == g.req.Peer && from == root {
+			recv.Bytes = bytes
 		}
 	}
 	if to == rank && g.req.InPlace {
-		send.bytes, recv.bytes = -1, -1
+		send.Bytes, recv.Bytes = -1, -1
 	}
-	g.sizeTransfer(&send, rank, to, round)
-	g.sizeTransfer(&recv, from, rank, round)
+	g.size(&send, rank, to, round)
+	g.size(&recv, from, rank, round)
 	return send, recv
 }
 
-// sizeTransfer sets protocol, chunk and number of parts (enqueue.cc:826-903).
-// Both ends compute the same.
-func (g *p2p) sizeTransfer(t *transfer, src, dst int32, round int) {
-	if t.bytes < 0 {
-		return
-	}
+// size cuts a transfer.
+func (g *p2p) size(t *transfer.Transfer, src, dst int32, round int) {
 	if f := g.fixed; f != nil {
-		t.proto, t.chunk, t.parts = f.proto, f.chunk, f.parts
+		t.Proto, t.Chunk, t.Parts = f.Proto, f.Chunk, f.Parts
 		return
 	}
-	c := g.comm
-	net := false
-	if src != dst && c.RouteOf != nil {
-		for part := range g.chMax {
-			ch := g.Channel(round, part)
-			net = net || c.RouteOf(src, dst, int(ch), connect.P2PRoute).Transport == connect.NET
-		}
-	}
-	// Network connections of send/recv share one buffer pool, which has no LL
-	// buffers unless asked for (transport/net.cc:294, 893; init.cc:1063).
-	most := g.llMax
-	if c.Rules.Plan.LLByParts {
-		most = int64(rounds.Parts(t.bytes, int64(c.P2PChunkSize), g.chMin, g.chMax, c.NNodes)) * g.req.Params.P2PLLThreshold.Or(16384)
-	}
-	ll := src != dst && t.bytes <= most
-	if params := &g.req.Params; net && params.NetSharedBuffers.Or(1) != 0 && params.AllocP2PNetLL.Or(0) != 1 {
-		ll = false
-	}
-	step := int64(c.P2PChunkSize)
-	t.proto = coll.Simple
-	if ll {
-		t.proto = coll.LL
-		step = int64(c.BuffSizes[coll.LL]) / plan.FIFOSteps
-	}
-	chunk := step
-	switch fixed := g.req.Params.ChunkSize.Or(0); {
-	case fixed > 0:
-		chunk = fixed
-	case net && !ll && t.bytes < step:
-		chunk /= 4
-	case net && t.bytes < 8*step:
-		chunk /= 2
-	}
-	if ll {
-		chunk /= 2
-	}
-	t.chunk = max(rounds.Mantissa(chunk), 1)
-	if c.Rules.Plan.LLByParts {
-		step = int64(c.P2PChunkSize)
-	}
-	t.parts = rounds.Parts(t.bytes, step, g.chMin, g.chMax, c.NNodes)
-}
-
-// bounds returns the share of a part.
-func (t *transfer) bounds(part int) (begin, end int64) {
-	size := alignUp(divUp(t.bytes, int64(t.parts)), partGrain)
-	return min(int64(part)*size, t.bytes), min(int64(part+1)*size, t.bytes)
+	g.Size(t, src, dst, round)
 }
 
 // work is a pair of transfers of one round as one channel sees it.
@@ -190,7 +125,9 @@ type work struct {
 	channel, phase int32
 	index          int32 // within the batch
 	part           int
-	send, recv     transfer
+	send, recv     transfer.Transfer
+	// Connections of the part, where the rank sends and receives one.
+	sendConn, recvConn int32
 }
 
 // eachRound calls do for every round in which the rank has something to do.
@@ -198,6 +135,11 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 	c, n := g.comm, int32(g.comm.NRanks)
 	var some [2]int
 	switch {
+	case g.req.Func == coll.Send:
+		if rank == g.req.Root || rank == g.req.Peer {
+			do(g.Of(g.req.Root, g.req.Peer))
+		}
+		return
 	case g.req.Func == coll.SendRecv:
 		some = [2]int{g.Of(rank, (rank+1)%n), g.Of((rank-1+n)%n, rank)}
 	case g.req.Func == coll.Gather && rank != g.req.Root:
@@ -230,10 +172,10 @@ func (g *p2p) works(rank int32) []work {
 	open := make([]batch, g.comm.P2PChannels)
 	g.eachRound(rank, func(round int) {
 		send, recv := g.transfers(rank, round)
-		if send.bytes < 0 && recv.bytes < 0 {
+		if send.Bytes < 0 && recv.Bytes < 0 {
 			return
 		}
-		for part := range max(send.parts, recv.parts) {
+		for part := range max(send.Parts, recv.Parts) {
 			ch := g.Channel(round, part)
 			b := &open[ch]
 			epoch := int32(0)
@@ -245,7 +187,8 @@ func (g *p2p) works(rank int32) []work {
 				b.n = 0
 			}
 			b.epoch = epoch
-			list = append(list, work{channel: ch, phase: b.phase, index: b.n, part: part, send: send, recv: recv})
+			list = append(list, work{channel: ch, phase: b.phase, index: b.n, part: part, send: send, recv: recv,
+				sendConn: g.connID(rank, send.Peer, part), recvConn: g.connID(recv.Peer, rank, part)})
 			b.n++
 		}
 	})
@@ -274,7 +217,11 @@ func byChannel(list []work, channels int) []work {
 // AppendPrograms implements plan.Generator: a rank's send, receive and copy
 // groups, with the warps that the kernel gives them (sendrecv.h:94-165).
 func (g *p2p) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
-	list := g.works(rank)
+	return g.programsOf(dst, rank, g.works(rank))
+}
+
+// programsOf appends the groups of works that are sorted by channel.
+func (g *p2p) programsOf(dst []plan.Program, rank int32, list []work) []plan.Program {
 	group := int32(0)
 	for i := range list {
 		w := &list[i]
@@ -306,14 +253,14 @@ func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []pla
 		sendWarps = recvWarps + 1
 	}
 	pr := plan.Program{Rank: rank, Channel: w.channel, Phase: w.phase, Proto: coll.Simple, Slices: 1, SliceSteps: 1}
-	if w.send.bytes >= 0 && w.send.peer == rank {
-		begin, end := w.send.bounds(w.part)
+	if w.send.Bytes >= 0 && w.send.Peer == rank {
+		begin, end := w.send.Bounds(w.part)
 		pr.Role, pr.Threads = plan.RoleCopy, int32(sendWarps+recvWarps)*plan.WarpSize
-		pr.Transfer = plan.Transfer{Off: units.Bytes(w.send.off + begin), Dst: units.Bytes(w.recv.off + begin),
+		pr.Transfer = plan.Transfer{Off: units.Bytes(w.send.Off + begin), Dst: units.Bytes(w.recv.Off + begin),
 			Bytes: units.Bytes(end - begin), Chunk: units.Bytes(end - begin)}
 		return append(dst, withWorkers(pr, false))
 	}
-	hasSend, hasRecv := w.part < w.send.parts, w.part < w.recv.parts
+	hasSend, hasRecv := w.part < w.send.Parts, w.part < w.recv.Parts
 	if !hasSend {
 		recvWarps += sendWarps
 	}
@@ -322,20 +269,20 @@ func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []pla
 	}
 	if hasSend {
 		pr.Role, pr.Threads = plan.RoleSend, int32(sendWarps)*plan.WarpSize
-		dst = append(dst, g.moves(pr, &w.send, w.part, g.connID(rank, w.send.peer, w.part)))
+		dst = append(dst, g.moves(pr, &w.send, w.part, w.sendConn))
 	}
 	if hasRecv {
 		pr.Role, pr.Threads = plan.RoleRecv, int32(recvWarps)*plan.WarpSize
-		dst = append(dst, g.moves(pr, &w.recv, w.part, g.connID(w.recv.peer, rank, w.part)))
+		dst = append(dst, g.moves(pr, &w.recv, w.part, w.recvConn))
 	}
 	return dst
 }
 
 // moves completes a program that moves a part of a transfer over a connection.
-func (g *p2p) moves(pr plan.Program, t *transfer, part int, conn int32) plan.Program {
-	begin, end := t.bounds(part)
-	pr.Proto = t.proto
-	pr.Transfer = plan.Transfer{Conn: conn, Off: units.Bytes(t.off + begin), Bytes: units.Bytes(end - begin), Chunk: units.Bytes(t.chunk)}
+func (g *p2p) moves(pr plan.Program, t *transfer.Transfer, part int, conn int32) plan.Program {
+	begin, end := t.Bounds(part)
+	pr.Proto = t.Proto
+	pr.Transfer = plan.Transfer{Conn: conn, Off: units.Bytes(t.Off + begin), Bytes: units.Bytes(end - begin), Chunk: units.Bytes(t.Chunk)}
 	return withWorkers(pr, pr.Role == plan.RoleSend)
 }
 
@@ -353,7 +300,7 @@ func (g *p2p) connID(src, dst int32, part int) int32 {
 	case coll.Scatter:
 		id = int64(dst)
 	}
-	return int32(id*int64(g.chMax) + int64(part))
+	return int32(id*int64(g.ChMax) + int64(part))
 }
 
 // Sharing implements plan.SharingGenerator.
@@ -367,20 +314,22 @@ func (g *p2p) Sharing() int {
 // NumConns implements plan.Generator.
 func (g *p2p) NumConns() int64 {
 	if g.turned > 0 {
-		return int64(g.turned) * g.peersPerRank * int64(g.chMax)
+		return int64(g.turned) * g.peersPerRank * int64(g.ChMax)
 	}
-	return int64(g.comm.NRanks) * g.peersPerRank * int64(g.chMax)
+	return int64(g.comm.NRanks) * g.peersPerRank * int64(g.ChMax)
 }
 
 // Conn implements plan.Generator.
 func (g *p2p) Conn(c *plan.Conn) {
-	part := int(c.ID) % g.chMax
-	id := c.ID / int32(g.chMax)
+	part := int(c.ID) % g.ChMax
+	id := c.ID / int32(g.ChMax)
 	n := int32(g.comm.NRanks)
 	src, dst := id, g.req.Root
 	switch g.req.Func {
 	case coll.SendRecv:
 		dst = (id + 1) % n
+	case coll.Send:
+		dst = g.req.Peer
 	case coll.AllToAll:
 		src, dst = id/n, id%n
 	case coll.Scatter:

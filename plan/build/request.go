@@ -18,7 +18,7 @@ func validate(c *connect.Layout, r *plan.Request) error {
 		return badRequest("Comm", "has no ranks")
 	case c.Rules == nil:
 		return badRequest("Comm", "has no rules; give those of a release, as connect.Join does")
-	case !r.Func.Valid():
+	case !r.Func.Valid() && r.Func != coll.Send:
 		return badRequest("Func", "%d is no operation", r.Func)
 	case !r.Type.Valid():
 		return badRequest("Type", "%d is no data type", r.Type)
@@ -28,6 +28,8 @@ func validate(c *connect.Layout, r *plan.Request) error {
 		return badRequest("Count", "%d elements per rank are more than any memory", r.Count)
 	case r.Func.Rooted() && (r.Root < 0 || int(r.Root) >= c.NRanks):
 		return badRequest("Root", "%d is not a rank of %d; give 0 to %d", r.Root, c.NRanks, c.NRanks-1)
+	case r.Func == coll.Send && (min(r.Root, r.Peer) < 0 || int(max(r.Root, r.Peer)) >= c.NRanks):
+		return badRequest("Peer", "a message from %d to %d; ranks are from 0 to %d", r.Root, r.Peer, c.NRanks-1)
 	case r.Func.Reduces() && !r.Op.Valid():
 		return badRequest("Op", "%d is no reduction", r.Op)
 	}

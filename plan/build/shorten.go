@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/cells"
+	"github.com/simccl/simccl/plan/internal/transfer"
 	"github.com/simccl/simccl/units"
 )
 
@@ -39,13 +40,13 @@ func (b *base) Shorten(iterations int64, rest bool) (r plan.Request, s plan.Spli
 
 // loop returns the operation's transfers as they are where every one has whole
 // steps, in the network and within nodes; false where some have not.
-func (g *p2p) loop() (t transfer, ok bool) {
-	t.bytes = g.req.Count * int64(g.req.Type.Size())
-	if t.bytes < 8*int64(g.comm.P2PChunkSize) || t.bytes <= int64(g.chMax)*g.req.Params.P2PLLThreshold.Or(16384) {
+func (g *p2p) loop() (t transfer.Transfer, ok bool) {
+	t.Bytes = g.req.Count * int64(g.req.Type.Size())
+	if g.req.Direct || t.Bytes < 8*int64(g.comm.P2PChunkSize) || t.Bytes <= int64(g.ChMax)*g.req.Params.P2PLLThreshold.Or(16384) {
 		return t, false
 	}
-	g.sizeTransfer(&t, 0, 0, 0) // to itself: no network, no LL
-	return t, t.chunk%partGrain == 0
+	g.size(&t, 0, 0, 0)         // to itself: no network, no LL
+	return t, t.Chunk%4096 == 0 // as parts begin
 }
 
 // Iterations implements plan.LoopGenerator: an iteration is a chunk of each part of
@@ -55,16 +56,16 @@ func (g *p2p) Iterations() int64 {
 	if !ok {
 		return 0
 	}
-	begin, end := t.bounds(t.parts - 1)
-	return (end - begin) / t.chunk
+	begin, end := t.Bounds(t.Parts - 1)
+	return (end - begin) / t.Chunk
 }
 
 // Shorten implements plan.LoopGenerator.
 func (g *p2p) Shorten(iterations int64, rest bool) (r plan.Request, s plan.Split, gen plan.Generator, ok bool) {
 	t, _ := g.loop()
-	bytes := int64(t.parts) * iterations * t.chunk
+	bytes := int64(t.Parts) * iterations * t.Chunk
 	if rest {
-		bytes = t.bytes - int64(t.parts)*(g.Iterations()-iterations)*t.chunk
+		bytes = t.Bytes - int64(t.Parts)*(g.Iterations()-iterations)*t.Chunk
 	}
 	r = g.req
 	if r.Count = bytes / int64(r.Type.Size()); r.Count*int64(r.Type.Size()) != bytes {

@@ -4,7 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/cells"
+	"github.com/simccl/simccl/plan/internal/spread"
 	"github.com/simccl/simccl/units"
 )
 
@@ -22,18 +22,6 @@ func holdsChunk(c *connect.Layout, proto coll.Protocol) error {
 		return badRequest("Comm", "%v buffers of %d bytes hold no chunk; give at least %d", proto, c.BuffSizes[proto], leastStep[proto]*plan.FIFOSteps)
 	}
 	return nil
-}
-
-// trafficPerByte is how often a byte of count crosses a rank's ports
-// (enqueue.cc:86).
-func trafficPerByte(f coll.Func, nRanks int) int64 {
-	switch f {
-	case coll.AllReduce:
-		return 2
-	case coll.AllGather, coll.ReduceScatter:
-		return int64(nRanks)
-	}
-	return 1
 }
 
 func divUp[T ~int64 | ~int](a, b T) T   { return (a + b - 1) / b }
@@ -55,74 +43,53 @@ func oneStep(channels int) chunkRule {
 	return chunkRule{channels: channels, chunkSteps: 1, sliceSteps: 1, stepsPerLoop: 1, chunksPerLoop: 1}
 }
 
-// contiguous gives each channel one contiguous part of the operation. Parts are
-// whole cells of data, so that no channel has less than the rules' MinTraffic
-// while another could take it.
+// contiguous gives each channel one contiguous part of the operation: that of the
+// request, or what NCCL cuts for the only task of a kernel.
 func contiguous(c *connect.Layout, r *plan.Request, rule chunkRule) (plan.Split, error) {
-	count, es := r.Elements()
-	elem := int64(es)
 	if rule.channels < 1 {
 		return plan.Split{}, badRequest("Comm", "has no channels")
 	}
-	// LL's flags count as traffic, in the task's sum and in the size of a cell.
-	rules := &c.Rules.Plan
-	if rules.EvenBytes {
+	if c.Rules.Plan.EvenBytes && r.Cut == nil {
 		return evenBytes(c, r, rule)
-	}
-	perByte := trafficPerByte(r.Func, c.NRanks)
-	traffic := count * elem * perByte
-	if r.Proto == coll.LL {
-		traffic *= rules.LLTraffic
-		perByte *= rules.LLTraffic
-	}
-	n := int64(min(r.Channels, rule.channels))
-	perChannel := max(rules.MinTraffic, max(rules.MinTraffic, traffic)/n)
-	if rules.RoundShare {
-		perChannel = alignUp(max(rules.MinTraffic, traffic)/n, 16)
-	}
-
-	cell := alignUp(divUp(rules.MinTraffic, perByte), 16)
-	if rules.SmallCells {
-		cell = 16
-	}
-	perCell := cell * perByte
-	total := divUp(count*elem, cell)
-	want := divUp(perChannel, perCell)
-	if rules.SmallCells { // enqueue.cc:658 of v2.22.3
-		want = perChannel / perCell
-	}
-	d := cells.Divide(total, divUp(perChannel, perCell), want, rule.channels)
-	first := 0
-	if d.Lo == 0 { // nothing for the first channel
-		first, d = 1, d.Shift()
-	}
-	elems := cell / elem
-	lo, mid, hi := d.Lo*elems, d.Mid*elems, d.Hi*elems
-	// The last cell may be incomplete.
-	if rest := total*elems - count; hi != 0 {
-		hi -= rest
-	} else {
-		lo -= rest
 	}
 	if err := holdsChunk(c, r.Proto); err != nil {
 		return plan.Split{}, err
 	}
-	s := plan.Split{ElemSize: es, NChannels: 1, ChannelLo: first}
-	parts := elem
+	cut := r.Cut
+	if cut == nil {
+		task := spread.TaskOf(c, r)
+		s := spread.New(c, rule.channels, task.Traffic, min(r.Channels, rule.channels))
+		own := s.Place(task)
+		cut = &own
+	} else if err := cutHolds(cut, r, rule.channels); err != nil {
+		return plan.Split{}, err
+	}
+	_, es := r.Elements()
+	s := plan.Split{ElemSize: es, NChannels: cut.NChannels, ChannelLo: cut.ChannelLo, ChannelHi: cut.ChannelHi()}
+	parts := int64(es)
 	if r.Func == coll.AllGather || r.Func == coll.ReduceScatter {
 		parts *= int64(c.NRanks)
 	}
-	s.Lo = rule.part(c, r.Proto, lo, lo*parts)
-	if d.NMid != 0 {
-		s.Mid = rule.part(c, r.Proto, mid, mid*parts)
-		s.NChannels += int(d.NMid)
+	s.Lo = rule.part(c, r.Proto, cut.Lo, cut.Lo*parts)
+	if cut.NChannels > 2 {
+		s.Mid = rule.part(c, r.Proto, cut.Mid, cut.Mid*parts)
 	}
-	if hi != 0 {
-		s.Hi = rule.part(c, r.Proto, hi, hi*parts)
-		s.NChannels++
+	if cut.NChannels > 1 {
+		s.Hi = rule.part(c, r.Proto, cut.Hi, cut.Hi*parts)
 	}
-	s.ChannelHi = first + s.NChannels - 1
 	return s, nil
+}
+
+// cutHolds refuses a cut that is not of the operation or of the communicator.
+func cutHolds(cut *plan.Cut, r *plan.Request, channels int) error {
+	count, _ := r.Elements()
+	switch {
+	case cut.ChannelLo < 0 || cut.NChannels < 1 || cut.ChannelHi() >= channels:
+		return badRequest("Cut", "%d channels from channel %d on, the communicator has %d", cut.NChannels, cut.ChannelLo, channels)
+	case cut.Lo < 0 || cut.Mid < 0 || cut.Hi < 0 || cut.Count() != count:
+		return badRequest("Cut", "the channels do %d elements of %d", cut.Count(), count)
+	}
+	return nil
 }
 
 // part sizes the chunks of a channel's part of count elements, nBytes over all

@@ -34,6 +34,9 @@ type Class struct {
 	HostLaunch float64
 	// HostShared is its cost for each GPU where one thread launches for several.
 	HostShared float64
+	// HostWait is from the end of an operation until a host that waits for it has seen
+	// it, HostBarrier what it takes the host's threads to meet then.
+	HostWait, HostBarrier float64
 	// Flag is the time from a store to a peer's memory until a poll sees it.
 	Flag float64
 	// LinkEff is the payload share of the bandwidth that NCCL ascribes to a
@@ -67,8 +70,23 @@ type Class struct {
 	LL128  LL128Cost
 	Memory MemoryCost
 	One    OneRankCost
+	Sym    SymCost
+	Copy   CopyCost
+	Works  WorksCost
+	Share  SharingCost
 	Jitter JitterCost
 	Net    NIC
+}
+
+// WorksCost is what a kernel of several operations costs between them, on a channel.
+type WorksCost struct {
+	// Batch is the time to load a further batch of works and enter its function.
+	Batch float64
+	// Work is the time from a work to the next of the same batch.
+	Work float64
+	// GraphLaunch is the host's time for each kernel of a CUDA graph that it launches on
+	// a GPU, where one thread launches on one GPU after the other.
+	GraphLaunch float64
 }
 
 // SimpleCost is the Simple protocol's copy loop.
@@ -82,6 +100,9 @@ type SimpleCost struct {
 	// Own takes Store's place where a NIC reads from the GPU's own memory: no
 	// link is crossed and the data stays in L2.
 	Own float64
+	// Direct takes Store's place where the peer's memory is a registered user buffer; a
+	// store to the GPU's own memory beside it takes no time of its own.
+	Direct float64
 	// Pack8, Pack4, Pack2, Pack1 are the weight of a load or store where buffers
 	// are not aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1
 	// bytes: the pass weighs their sum, if that is more.
@@ -154,6 +175,25 @@ type OneRankCost struct {
 	// L2Rate and MemoryRate are bytes read plus bytes written by time, of what is
 	// in L2 and of what is not.
 	L2Rate, MemoryRate float64
+}
+
+// SharingCost is how kernels of collectives and compute share a GPU.
+type SharingCost struct {
+	// SMs is how many the GPU has.
+	SMs float64
+	// Busy is by how much longer a collective's kernels take while compute holds all
+	// other SMs, and Traffic by how much on top while it uses all of MemoryRate: 0.5
+	// is half as long again.
+	Busy, Traffic float64
+	// Tail is by how much longer a compute kernel of one wave of blocks takes while
+	// some of its blocks wait for SMs, at most its own time.
+	Tail float64
+	// Unknown is by how much longer compute takes beside collectives where its blocks
+	// are not known.
+	Unknown float64
+	// Start is what starting a kernel of a collective takes of the GPU's work
+	// distributor, which starts and retires one at a time.
+	Start float64
 }
 
 // JitterCost lets equal channels drift apart.

@@ -12,6 +12,7 @@ type Pass struct {
 	Loads  int  // received and local operands
 	Stores int  // stores to peers
 	Own    bool // those stores stay in the GPU's own memory, for a NIC to read
+	Direct bool // those stores go to the peers' user buffers, which hides one to the own
 	Local  bool // also stores to the GPU's own memory
 	User   bool // reads user data
 	Host   bool // what is received is in host memory
@@ -71,11 +72,14 @@ func (c *Class) SimpleRate(p Pass, threads, active int, pack int64) float64 {
 func (c *Class) wide(p Pass) float64 {
 	s := &c.Simple
 	store := s.Store
-	if p.Own {
+	switch {
+	case p.Own:
 		store = s.Own
+	case p.Direct:
+		store = s.Direct
 	}
 	weight := 1 + float64(s.Load*float64(p.Loads)) + float64(store*float64(p.Stores))
-	if p.Local {
+	if p.Local && !p.Direct {
 		weight += s.Local
 	}
 	if p.Host {

@@ -219,7 +219,10 @@ func (r *reader) complete() error {
 
 // Format writes the file that Parse reads: a parameter a line, all of them by
 // value; a class with a base can also be read where there are more.
-func (c *Class) Format() []byte {
+func (c *Class) Format() []byte { return c.FormatOf(func(Quantity) bool { return true }) }
+
+// FormatOf is Format with those parameters alone that keep returns true for.
+func (c *Class) FormatOf(keep func(Quantity) bool) []byte {
 	var b bytes.Buffer
 	line := func(v any) string {
 		s, _ := json.Marshal(v) // strings and numbers, which cannot fail
@@ -231,10 +234,13 @@ func (c *Class) Format() []byte {
 		fmt.Fprintf(&b, "\n  \"base\": %s,", line(c.Base))
 	}
 	b.WriteString("\n  \"parameters\": {")
-	for i, q := range Quantities() {
-		if i > 0 {
-			b.WriteByte(',')
+	comma := ""
+	for _, q := range Quantities() {
+		if !keep(q) {
+			continue
 		}
+		b.WriteString(comma)
+		comma = ","
 		fmt.Fprintf(&b, "\n    %s: %s", line(q.Name), line(entry{Value: q.At(c), Unit: q.Unit, Origin: c.Origins[q.Name]}))
 	}
 	b.WriteString("\n  }\n}\n")

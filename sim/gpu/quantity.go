@@ -13,6 +13,9 @@ type Quantity struct {
 	// Late marks a parameter that files of an earlier version do not have: where
 	// one leaves it out, the measured class's value holds, as an estimate.
 	Late bool
+	// For is what alone depends on it: "windows", registered buffers, kernels over symmetric
+	// windows and copy engines; "blocking", a host that waits for each operation; empty: any run.
+	For string
 }
 
 // Quantities lists the parameters of a class in the order of its file.
@@ -29,6 +32,21 @@ func Quantities() []Quantity {
 	netQuantities(add)
 	early := len(all)
 	oneRankQuantities(add)
+	worksQuantities(add)
+	windows := len(all)
+	symmetricQuantities(add)
+	for i := range all[windows:] {
+		all[windows+i].For = "windows"
+	}
+	add("simple_direct", "1", 0, 100, "weight of a store to a peer's registered user buffer", func(c *Class) *float64 { return &c.Simple.Direct })
+	all[len(all)-1].For = "windows"
+	blocking := len(all)
+	add("host_wait", "us", 0, 1e4, "host's time from the end of an operation until it has seen it", func(c *Class) *float64 { return &c.HostWait })
+	add("host_barrier", "us", 0, 1e4, "host's time for its threads to meet after it", func(c *Class) *float64 { return &c.HostBarrier })
+	for i := range all[blocking:] {
+		all[blocking+i].For = "blocking"
+	}
+	sharingQuantities(add)
 	for i := range all[early:] {
 		all[early+i].Late = true
 	}
@@ -133,6 +151,42 @@ func oneRankQuantities(add adder) {
 	add("gap_one_rank", "us", 0, 1e3, "one rank: fixed cost of the kernel that scales (avg)", func(c *Class) *float64 { return &c.One.KernelGap })
 	add("l2_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, what is in L2", func(c *Class) *float64 { return &c.One.L2Rate })
 	add("memory_rate", "GB/s", tiny, 1e6, "one rank: bytes read plus written, device memory", func(c *Class) *float64 { return &c.One.MemoryRate })
+}
+
+func worksQuantities(add adder) {
+	add("batch_next", "us", 0, 1e3, "kernel of several operations: next batch of works on a channel", func(c *Class) *float64 { return &c.Works.Batch })
+	add("work_next", "us", 0, 1e3, "kernel of several operations: next work of a batch", func(c *Class) *float64 { return &c.Works.Work })
+	add("graph_launch", "us", 0, 1e4, "host's time for a kernel of a CUDA graph, of a thread that launches for several GPUs", func(c *Class) *float64 { return &c.Works.GraphLaunch })
+}
+
+func symmetricQuantities(add adder) {
+	add("sym_gap", "us", 0, 1e3, "symmetric kernel's fixed cost, its two barriers included", func(c *Class) *float64 { return &c.Sym.Gap })
+	add("sym_gap_ll", "us", 0, 1e3, "the same, LL, which has no barrier", func(c *Class) *float64 { return &c.Sym.GapLL })
+	add("sym_remote", "us", 0, 1e3, "symmetric kernel: round trip of loads from a peer", func(c *Class) *float64 { return &c.Sym.Remote })
+	add("sym_peer", "us", 0, 1e3, "on top for each further peer whose loads are in flight with them", func(c *Class) *float64 { return &c.Sym.Peer })
+	add("sym_local", "us", 0, 1e3, "symmetric kernel: round trip of loads from the GPU's own L2", func(c *Class) *float64 { return &c.Sym.Local })
+	add("sym_hbm", "us", 0, 1e3, "on top of either where the data is not in L2", func(c *Class) *float64 { return &c.Sym.HBM })
+	add("sym_write", "GB/s", tiny, 1e5, "what one SM issues of stores", func(c *Class) *float64 { return &c.Sym.Write })
+	add("sym_crowd_load", "1", 0, 0.9, "crowd, of loads of symmetric kernels", func(c *Class) *float64 { return &c.Sym.CrowdLoad })
+	add("sym_crowd_store", "1", 0, 0.9, "crowd, of stores of symmetric kernels", func(c *Class) *float64 { return &c.Sym.CrowdStore })
+	add("sym_overlap", "1", 1, 100, "power with which the times of SMs and links make up that of both", func(c *Class) *float64 { return &c.Sym.Overlap })
+	add("sym_push", "us", 0, 1e3, "symmetric kernel of LL: issue of 512 stores", func(c *Class) *float64 { return &c.Sym.Push })
+	add("sym_hop", "us", 0, 1e3, "from such a store until the peer's poll has it", func(c *Class) *float64 { return &c.Sym.Hop })
+	add("sym_reduce", "us", 0, 1e3, "on top of sym_remote where the switch reduces what is loaded", func(c *Class) *float64 { return &c.Sym.Reduce })
+	add("ce_barrier", "us", 0, 1e3, "copy engines: barrier of all GPUs by operations on memory", func(c *Class) *float64 { return &c.Copy.Barrier })
+	add("ce_single", "us", 0, 1e3, "copy engines: fixed cost of one copy to a peer", func(c *Class) *float64 { return &c.Copy.Single })
+	add("ce_batch", "us", 0, 1e3, "the same of a batch of several", func(c *Class) *float64 { return &c.Copy.Batch })
+	add("ce_node", "us", 0, 1e3, "the same of each in a CUDA graph", func(c *Class) *float64 { return &c.Copy.Node })
+	add("ce_rate", "GB/s", tiny, 1e5, "copy engines: rate of a copy to a peer while the peer copies back", func(c *Class) *float64 { return &c.Copy.Rate })
+}
+
+func sharingQuantities(add adder) {
+	add("sm_count", "1", 1, 1e4, "SMs of a GPU", func(c *Class) *float64 { return &c.Share.SMs })
+	add("beside_busy", "1", 0, 100, "by how much longer a collective's kernels take while compute holds the other SMs", func(c *Class) *float64 { return &c.Share.Busy })
+	add("beside_traffic", "1", 0, 100, "on top where compute uses all of the memory's rate", func(c *Class) *float64 { return &c.Share.Traffic })
+	add("beside_tail", "us", 0, 1e6, "by how much longer a compute kernel of one wave takes while blocks of it wait for SMs, at most its own time", func(c *Class) *float64 { return &c.Share.Tail })
+	add("beside_unknown", "1", 1, 100, "by how much longer compute of unknown blocks takes beside collectives", func(c *Class) *float64 { return &c.Share.Unknown })
+	add("beside_start", "us", 0, 1e3, "a collective's kernel on the GPU's work distributor, which no other starts on at the time", func(c *Class) *float64 { return &c.Share.Start })
 }
 
 func netQuantities(add adder) {

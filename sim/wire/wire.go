@@ -130,3 +130,6 @@ func (y *Layout) Capacity(l LinkID) Rate { return y.rates[l] }
 
 // Uses implements Links.
 func (y *Layout) Uses(r RouteID) []Use { return y.routes[r] }
+
+// NumRoutes counts the declared routes.
+func (y *Layout) NumRoutes() int { return len(y.routes) }

@@ -10,6 +10,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/simccl/simccl/topo"
@@ -25,6 +26,8 @@ type Member struct {
 	// fabric with a cluster UUID, as the only tray of its rack in a job does. The
 	// hosts of a Spec of several always report one: it is what joins them.
 	Fabric bool
+	// Keep lists the local ranks that take part, ascending; nil: Params.GPUs says.
+	Keep []int
 }
 
 // Class is a kind of host, built once.
@@ -32,6 +35,7 @@ type Class struct {
 	Spec  *topo.Spec
 	Host  *topo.Host
 	Count int
+	Keep  []int // as Member's
 	gpus  []topo.NodeID // by local rank, in the rank's own System
 }
 
@@ -100,7 +104,7 @@ func New(members []Member, p topo.Params) (*Cluster, error) {
 			return nil, fmt.Errorf("%d hosts of %s: a number of hosts is at least 0", m.Count, m.Spec.Name)
 		}
 		own := p
-		own.GPUs = m.gpus
+		own.GPUs, own.Keep = m.gpus, m.Keep
 		n, err := topo.CountGPUs(m.Spec, &own)
 		if err != nil {
 			return nil, err
@@ -116,7 +120,7 @@ func New(members []Member, p topo.Params) (*Cluster, error) {
 			continue
 		}
 		own := p
-		own.GPUs = m.gpus
+		own.GPUs, own.Keep = m.gpus, m.Keep
 		k, err := c.addClass(m.Member, own)
 		if err != nil {
 			return nil, err
@@ -134,7 +138,7 @@ func New(members []Member, p topo.Params) (*Cluster, error) {
 // addClass builds a member, or finds the class of the same Spec.
 func (c *Cluster) addClass(m Member, p topo.Params) (int, error) {
 	for k := range c.Classes {
-		if c.Classes[k].Spec == m.Spec {
+		if c.Classes[k].Spec == m.Spec && slices.Equal(c.Classes[k].Keep, m.Keep) && (m.Keep == nil) == (c.Classes[k].Keep == nil) {
 			c.Classes[k].Count += m.Count
 			return k, nil
 		}
@@ -143,7 +147,7 @@ func (c *Cluster) addClass(m Member, p topo.Params) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	k := Class{Spec: m.Spec, Host: h, Count: m.Count, gpus: make([]topo.NodeID, h.NRanks())}
+	k := Class{Spec: m.Spec, Host: h, Count: m.Count, Keep: m.Keep, gpus: make([]topo.NodeID, h.NRanks())}
 	for _, s := range h.Systems {
 		for _, n := range s.Of(topo.GPU) {
 			k.gpus[s.Nodes[n].GPU.Rank] = n

@@ -1,3 +1,5 @@
+// Package cells has the iterations of the loop over chunks of which the parts of a
+// division over channels consist.
 package cells
 
 import (

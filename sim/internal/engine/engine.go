@@ -39,14 +39,19 @@ type Conn struct {
 	sent     int64      // pieces begun by the sender
 	credited int64      // pieces whose room came back
 	tails    int64      // pieces whose last data is in progress
-	Head     [plan.FIFOSteps]units.Time
-	tail     [plan.FIFOSteps]units.Time
-	credit   [plan.FIFOSteps]units.Time
+	// Of registered buffers: the sender needs the receiver's address of each kernel,
+	// had it for so many of those that it began, and has the last one at a time.
+	wanted, given int64
+	givenAt       units.Time
+	Head          [plan.FIFOSteps]units.Time
+	tail          [plan.FIFOSteps]units.Time
+	credit        [plan.FIFOSteps]units.Time
 }
 
 // Group is a thread group walking its program.
 type Group struct {
 	Job            *Job
+	Plan           *plan.Plan // of its operation: the job's, or one of its members
 	Program        plan.Program
 	cur            plan.Cursor
 	Op             plan.Op
@@ -57,6 +62,7 @@ type Group struct {
 	slices         int32
 	size           units.Bytes // of a full slice
 	pass           gpu.Pass
+	idle           bool // the op only waits: what it receives is in place
 	pack           int64
 	Free           units.Time // when the group can start its next piece
 	flow           wire.FlowID
@@ -132,31 +138,37 @@ type Folding interface {
 // Engine is one run: a list of jobs, today of one. Every group and device knows
 // its job.
 type Engine struct {
-	Class    *gpu.Class
-	Cost     costs
-	Jobs     []*Job
-	Queue    event.Queue
-	Wire     wire.Model
-	Conns    []Conn
-	Groups   []Group
-	SMs      []SM
-	Devices  []Device
-	running  int32 // devices that have kernels left
-	Jitter   gpu.JitterCost
-	seed     uint64
-	down     []bool    // by rank, nil where none is
-	Slow     []float64 // by rank, nil where no rank is a straggler
-	done     []int32
-	err      error
-	Events   int64 // events until the last device was done
-	Net      *host.Network
-	Observer Observer           // nil: none
-	Progress func(part float64) // nil without a listener
+	Class   *gpu.Class
+	Cost    costs
+	Jobs    []*Job
+	Queue   event.Queue
+	Wire    wire.Model
+	Conns   []Conn
+	Groups  []Group
+	SMs     []SM
+	Devices []Device
+	running int32 // devices that have kernels left
+	Jitter  gpu.JitterCost
+	seed    uint64
+	down    []bool // by rank, nil where none is
+	late    []units.Time
+	Slow    []float64 // by rank, nil where no rank is a straggler
+	done    []int32
+	err     error
+	Events  int64 // events until the last device was done
+	Net     *host.Network
+	// addresses are the connections by group over which the addresses of registered
+	// buffers go; nil where there are none.
+	addresses []ends
+	Observer  Observer           // nil: none
+	Progress  func(part float64) // nil without a listener
 	// Cancelled is polled while groups and connections are laid out; its error ends
 	// that. nil: nothing does.
 	Cancelled func() error
 	fetched   int64 // ops taken up
 	Ops       int64 // in all, where report is set
+	// Ended, if not nil, is called where a device's last kernel ends.
+	Ended func(device int32, at units.Time)
 	// Skipped is the time of the periods of a steady state that were counted in
 	// place of being simulated, and Periods how many those are.
 	Skipped       units.Time
@@ -175,7 +187,10 @@ type Options struct {
 	Slow    []float64 // by rank: how much slower it is; nil where no rank is a straggler
 	Down    []bool    // by rank: its process has ended; nil where none has
 	Jitter  gpu.JitterCost
-	Kernels int // to run back to back, 0: as many as the period takes
+	Kernels int          // to run back to back, 0: as many as the period takes
+	Late    []units.Time // by rank: how much later its first kernel is launched; nil for no rank
+	// Place is where the communicator is in a cluster.
+	Place route.Place
 	// Whole is what the plan is a part of, nil for nothing: its size says what caches
 	// hold, and how often it runs.
 	Whole *plan.Plan
@@ -186,8 +201,10 @@ func New(o *Options, p *plan.Plan) *Engine {
 	whole := cmp.Or(o.Whole, p)
 	l := whole.Layout(int32(whole.Comm.NRanks - 1))
 	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output)), Kernels: KernelsFor(whole, o.Kernels)}
-	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, Jitter: o.Jitter}
-	e.Net = host.New(&host.Options{Class: e.Class, Table: route.New(p.Comm, o.Systems, e.Class, e.Wire), Model: e.Wire, Queue: &e.Queue,
+	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter}
+	table := route.New(p.Comm, o.Systems, e.Class, e.Wire)
+	table.Place = o.Place
+	e.Net = host.New(&host.Options{Class: e.Class, Table: table, Model: e.Wire, Queue: &e.Queue,
 		Kernels: e, Plan: p, Seed: e.seed, Down: e.down, Settings: o.Network})
 	if p.OneRank() != plan.NotOneRank {
 		e.layMemory(j)
@@ -200,6 +217,7 @@ type costs struct {
 	Hop, credit   [coll.NumProtocols]units.Time
 	ll128Op, llOp units.Time
 	llTrip, drain units.Time
+	batch, work   units.Time
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -209,6 +227,7 @@ func costsOf(c *gpu.Class) costs {
 	k.credit = [3]units.Time{us(c.Flag), us(c.Flag), us(c.Flag + c.Simple.Post/2)}
 	k.llOp, k.ll128Op = us(c.LL.Op), us(c.LL128.Op)
 	k.drain = us(c.Simple.Drain)
+	k.batch, k.work = us(c.Works.Batch), us(c.Works.Work)
 	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
 	return k
 }
@@ -382,6 +401,9 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 		}
 		return
 	}
+	if first := &e.Groups[sm.from]; sm.from > sm.First && first.Job.Plan.Members() != nil {
+		at += e.between(&first.Program)
+	}
 	for i := sm.from; i < sm.to; i++ {
 		g := &e.Groups[i]
 		g.Job.Plan.OpenInto(&g.cur, &g.Program)
@@ -389,6 +411,68 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 		g.state = idle
 		e.wakeAt(i, at)
 	}
+	if e.addresses != nil {
+		e.exchange(sm, at)
+	}
+}
+
+// exchange has the groups of a phase give the addresses of their buffers to those that
+// send to them, which wait for them (prims_simple.h:744-775, setDataPtrs).
+func (e *Engine) exchange(sm *SM, at units.Time) {
+	for i := sm.from; i < sm.to; i++ {
+		for _, id := range e.addresses[i].out {
+			e.Conns[id].wanted++
+		}
+		for _, id := range e.addresses[i].in {
+			c := &e.Conns[id]
+			c.given, c.givenAt = c.given+1, at+e.Cost.Hop[coll.LL]
+			e.wake(c.Snd, c.givenAt)
+		}
+	}
+}
+
+// ends are the connections of a group over which addresses go.
+type ends struct{ in, out []int32 }
+
+// layAddresses finds them, where buffers are registered.
+func (e *Engine) layAddresses() {
+	if !e.anyDirect() {
+		return
+	}
+	e.addresses = make([]ends, len(e.Groups))
+	for id := range e.Conns {
+		c := &e.Conns[id]
+		if c.Snd < 0 || c.Rcv < 0 || c.Net >= 0 || c.FromHost || !e.Groups[c.Snd].givesAddresses() {
+			continue
+		}
+		e.addresses[c.Snd].out = append(e.addresses[c.Snd].out, int32(id))
+		e.addresses[c.Rcv].in = append(e.addresses[c.Rcv].in, int32(id))
+	}
+}
+
+func (e *Engine) anyDirect() bool {
+	for i := range e.Groups {
+		if e.Groups[i].givesAddresses() {
+			return true
+		}
+	}
+	return false
+}
+
+// givesAddresses reports whether the group's operation has registered buffers whose
+// addresses do not come with the kernel.
+func (g *Group) givesAddresses() bool {
+	r := &g.Plan.Req
+	return r.Direct && (r.Func.IsP2P() || !r.Algo.IsNVLS()) && g.Program.Proto == coll.Simple
+}
+
+// between is the time before a later phase of a kernel of several operations: its works
+// are loaded, or are there with those of the phase before.
+func (e *Engine) between(pr *plan.Program) units.Time {
+	if pr.Fused {
+		return e.Cost.work
+	}
+	return e.Cost.batch
 }
 
 // programEnd notes that a group's program is over.
@@ -411,6 +495,9 @@ func (e *Engine) kernelDone(di int32, at units.Time) {
 	if d.Done < d.Job.Kernels {
 		e.startKernel(di, at+d.Job.Gap)
 		return
+	}
+	if e.Ended != nil {
+		e.Ended(di, at)
 	}
 	if e.running--; e.running == 0 {
 		e.Events = e.Queue.Handled() + e.skippedEvents

@@ -77,17 +77,18 @@ func (e *Engine) layGroups(j *Job) error {
 
 // GapOf is a kernel's fixed cost.
 func (e *Engine) GapOf(j *Job, pr *plan.Program) units.Time {
-	f := j.Plan.Req.Func
+	own := j.Plan.Of(pr)
+	f := own.Req.Func
 	if f.IsP2P() {
 		return units.FromMicros(e.Class.P2PGap)
 	}
 	reduces := f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
-	return units.FromMicros(e.Class.Gap(pr.Proto, reduces, 32*j.Plan.Req.Warps))
+	return units.FromMicros(e.Class.Gap(pr.Proto, reduces, 32*own.Req.Warps))
 }
 
 // NewGroup makes the group of a program on a device and multiprocessor.
 func NewGroup(e *Engine, j *Job, pr *plan.Program, dev, sm int32) Group {
-	g := Group{Job: j, Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, perRound: max(1, j.Plan.Fanout(pr))}
+	g := Group{Job: j, Plan: j.Plan.Of(pr), Program: *pr, Rank: dev, Sm: sm, wake: -1, Joint: -1, perRound: max(1, j.Plan.Fanout(pr))}
 	if e.Jitter.Channel > 0 {
 		g.drift = e.Jitter.Channel * chance.Normal(e.seed, uint64(dev), uint64(pr.Channel), 1<<40)
 	}
@@ -142,7 +143,7 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 		c.Snd, c.Route, c.Depth = gi, r, plan.FIFOSteps/int64(max(1, pr.SliceSteps))
 		c.FromHost = e.FromHost(&pc)
 		if c.Extra = e.ExtraHop(&pc); c.Extra > 0 {
-			e.Net.Table.Stage(&pc, j.inTransit(op))
+			e.Net.Table.Stage(&pc, e.Groups[gi].inTransit(op))
 		}
 		c.Net, err = e.Net.Connect(&pc, id, pr)
 		if err != nil {
@@ -186,8 +187,8 @@ func (e *Engine) FromHost(pc *plan.Conn) bool {
 
 // inTransit is how many bytes a connection may hold of such operations: one of a
 // collective, whose ranks wait for each other, and as many as fit of a send.
-func (j *Job) inTransit(op *plan.Op) units.Bytes {
-	if j.Plan.Req.Func.IsP2P() {
+func (g *Group) inTransit(op *plan.Op) units.Bytes {
+	if g.Plan.Req.Func.IsP2P() {
 		return op.Bytes * plan.FIFOSteps
 	}
 	return op.Bytes
@@ -219,7 +220,7 @@ func (e *Engine) layJoint(j *Job) error {
 func (j *Job) HasJoint(pr *plan.Program, op *plan.Op) bool {
 	switch pr.Role {
 	case plan.RoleTreeBroadcast, plan.RoleTreeRoot, plan.RoleReduce, plan.RoleBroadcast:
-		return len(op.To) >= 2 || j.Plan.Req.Algo.IsNVLS()
+		return len(op.To) >= 2 || j.Plan.Of(pr).Req.Algo.IsNVLS()
 	}
 	return false
 }
@@ -227,12 +228,17 @@ func (j *Job) HasJoint(pr *plan.Program, op *plan.Op) bool {
 // Start begins the first kernel of every device.
 func (e *Engine) Start() {
 	e.running = int32(len(e.Devices))
+	e.layAddresses()
 	for i := range e.Devices {
 		if e.down != nil && e.down[i] {
 			e.running--
 			continue
 		}
-		e.startKernel(int32(i), e.Devices[i].Job.Gap)
+		at := e.Devices[i].Job.Gap
+		if e.late != nil {
+			at += e.late[i]
+		}
+		e.startKernel(int32(i), at)
 	}
 }
 

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/wire"
@@ -21,7 +19,7 @@ func (e *Engine) layMemory(j *Job) {
 	one := &e.Class.One
 	miss := e.Class.Miss(int64(workingSet(j.Plan)))
 	rate := 1 / (miss/one.MemoryRate + (1-miss)/one.L2Rate)
-	id := e.Wire.AddLink(fmt.Sprintf("node%d %s memory", node, w.Name(node, g)), wire.RateOf(rate))
+	id := e.Wire.AddLink(w.NodeName(node)+" "+w.Name(node, g)+" memory", wire.RateOf(rate))
 	j.memory = e.Wire.AddRoute([]wire.Use{{Link: id, Count: 2}})
 	e.Jitter = gpu.JitterCost{} // it lets channels drift apart that wait for each other
 }

@@ -96,6 +96,9 @@ func bits(of ...bool) int64 {
 // read a trip after it has come (complete).
 func (c *Conn) appendState(dst []int64, now, trip units.Time) []int64 {
 	dst = append(dst, c.posted-c.Taken, c.tails-c.Taken, c.sent-c.Taken, c.credited-c.Taken)
+	if c.wanted > 0 {
+		dst = append(dst, c.wanted-c.given, ahead(c.givenAt, now))
+	}
 	for i := int64(1); i <= plan.FIFOSteps; i++ {
 		dst = append(dst, ahead(slotOf(&c.Head, c.posted-i), now), ahead(slotOf(&c.tail, c.tails-i)+trip, now), ahead(slotOf(&c.credit, c.credited-i), now))
 	}

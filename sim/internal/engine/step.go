@@ -62,30 +62,31 @@ func (e *Engine) fetch(g *Group) bool {
 	}
 	e.fetched++
 	op := &g.Op
-	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Job.Plan.ElemSize())}
+	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize())}
 	if g.Job.Fold != nil {
 		g.Job.Fold.Ends(g, op)
 	}
-	n, size := g.Job.Plan.Slices(&g.Program, op.Bytes)
+	n, size := g.Plan.Slices(&g.Program, op.Bytes)
 	g.slice, g.slices, g.size = 0, int32(n), size
+	g.idle = false
 	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
-	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
+	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
 		// The switch reduces what it pulls and copies what it spreads.
 		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}
-	align := int64(0)
+	align, base := int64(0), g.Plan.Req.Misalign
 	if op.Src.Buf != plan.NoBuffer || op.Do&plan.Accum != 0 {
 		g.pass.Loads++
 		g.pass.User = true
-		align = int64(op.Src.Off)
+		align = int64(op.Src.Off) + base
 	}
 	if g.pass.Local {
-		align |= int64(op.Dst.Off)
+		align |= int64(op.Dst.Off) + base
 	}
 	g.pass.Unaligned128 = align%128 != 0
 	g.pack = 16
 	if align%16 != 0 {
-		g.pack = int64(g.Job.Plan.ElemSize())
+		g.pack = int64(g.Plan.ElemSize())
 		g.pass.Skew = true
 	}
 	if g.Job.Plan.OneRank() == plan.OneRankKernel { // a plain store, no second one beside a peer's
@@ -95,9 +96,38 @@ func (e *Engine) fetch(g *Group) bool {
 	for _, id := range op.From {
 		g.pass.Host = g.pass.Host || e.Conns[id].FromHost
 	}
+	if g.Plan.Req.Direct {
+		e.direct(g)
+	}
 	g.Route = e.routeOf(g)
 	g.pass.Own = g.Route == e.Net.Table.Local && len(op.To) > 0 && e.Conns[op.To[0]].Net >= 0
 	return true
+}
+
+// direct is an op of registered buffers, whose stores go to the peers' own: nothing is
+// copied out of a FIFO. What is received and not reduced is in place already, and is
+// read from there by what passes it on (prims_simple.h:205-260).
+func (e *Engine) direct(g *Group) {
+	op, req := &g.Op, &g.Plan.Req
+	switch {
+	case g.Program.Proto != coll.Simple:
+		return
+	case !req.Func.IsP2P() && req.Algo.IsNVLS(): // the switch reads and writes the user's buffers
+		g.idle = g.Program.Role == plan.RoleScatter || g.Program.Role == plan.RoleGather
+		return
+	}
+	for _, ids := range [...][]int32{op.From, op.To} {
+		for _, id := range ids {
+			if c := &e.Conns[id]; c.Net >= 0 || c.FromHost {
+				return
+			}
+		}
+	}
+	g.pass.Direct = len(op.To) > 0
+	if op.Do&plan.Recv != 0 && op.Do&(plan.Reduce|plan.PostOp) == 0 && g.pass.Local {
+		g.pass.Local = false
+		g.idle = len(op.To) == 0
+	}
 }
 
 // routeOf is the route that the op's loads and stores take.
@@ -127,6 +157,10 @@ func (e *Engine) ready(g *Group) (at units.Time, ok bool) {
 	}
 	for _, id := range g.Awaits(g.Op.To) {
 		c := &e.Conns[id]
+		if c.given < c.wanted {
+			return 0, false
+		}
+		at = max(at, c.givenAt)
 		if k := c.sent + int64(g.Op.SendAhead) - c.Depth; k >= 0 {
 			if k >= c.credited {
 				return 0, false
@@ -147,7 +181,9 @@ func (g *Group) pieceBytes(slice int32) units.Bytes {
 func (e *Engine) begin(gi int32) {
 	g := &e.Groups[gi]
 	g.streams = g.posted && e.Queue.Now == g.Free
-	g.Bytes = g.pieceBytes(g.slice)
+	if g.Bytes = g.pieceBytes(g.slice); g.idle {
+		g.Bytes = 0
+	}
 	g.state = opening
 	g.count++
 	if e.Observer != nil {
@@ -236,7 +272,7 @@ func (e *Engine) work(g *Group) float64 {
 		f := 1 + jit*chance.Normal(e.seed, uint64(g.Rank), uint64(g.Program.Channel)<<32|uint64(g.Program.Group), uint64(g.count))
 		w *= max(0.2, f+g.drift)
 	}
-	if g.Joint >= 0 && g.Job.Plan.Req.Algo.IsNVLS() {
+	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
 		w /= e.Class.MulticastEff
 	}
 	return w

@@ -164,3 +164,16 @@ type QueuePair struct {
 	busy  bool
 	again repeat
 }
+
+// Count reports what a message of a connection carries over the routes of its
+// queue pairs, in nano-bytes. What the network reduces is not counted.
+func (n *Network) Count(id int32, bytes units.Bytes, add func(r wire.RouteID, work float64)) {
+	c := &n.Conns[id]
+	if c.batch >= 0 || c.pairs < 1 {
+		return
+	}
+	work := float64(bytes) * wire.NanoBytes / c.share / float64(c.pairs)
+	for i := range c.pairs {
+		add(n.Pairs[c.first+i].Route, work)
+	}
+}

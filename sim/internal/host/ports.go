@@ -271,7 +271,7 @@ func (n *Network) fusedPort(node int32, p Port, index int32) (wire.LinkID, error
 	if p.Out {
 		direction = "out"
 	}
-	id, made := n.Table.Narrow(fmt.Sprintf("node%d %s %s", node, info.Fused[index], direction), portShare(info, full, index))
+	id, made := n.Table.Narrow(fmt.Sprintf("%s %s %s", n.Table.NodeName(node), info.Fused[index], direction), portShare(info, full, index))
 	if slow := n.portFault(p, index).Slow; made && slow > 1 {
 		n.Table.Links.Limit(id, wire.Rate(float64(n.Table.Links.Capacity(id))/slow))
 	}

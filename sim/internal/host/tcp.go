@@ -96,7 +96,7 @@ func (x *tcp) copies(rank int32, out bool) {
 		return
 	}
 	send, recv, capacity := n.class.Net.TCP.Shares()
-	id, _ := n.Table.Narrow(fmt.Sprintf("node%d %s proxy thread", node, n.Table.Name(node, g)), wire.RateOf(capacity))
+	id, _ := n.Table.Narrow(fmt.Sprintf("%s %s proxy thread", n.Table.NodeName(node), n.Table.Name(node, g)), wire.RateOf(capacity))
 	if out {
 		n.Table.Add(id, send)
 	} else {

@@ -51,8 +51,23 @@ type Table struct {
 	staged  []staging               // by node: bytes in transit through host memory
 	known   map[string]wire.RouteID // routes by their links
 	key     []byte
+	Place   Place
 	Local   wire.RouteID
 	Uses    []wire.Use
+}
+
+// Place says where a communicator over a part of a cluster is in it, so that links
+// have the names that they have in the whole. The zero value is the whole.
+type Place struct {
+	Nodes []int32                                 // by node: its number in names; nil: its own
+	Short func(node int32, id topo.NodeID) string // name of a node of a System; nil: System.Short
+}
+
+func (p *Place) node(n int32) int32 {
+	if p.Nodes == nil {
+		return n
+	}
+	return p.Nodes[n]
 }
 
 // storePair keys the routes that channels share.
@@ -123,13 +138,21 @@ func (w *Table) link(node int32, l topo.LinkID) wire.LinkID {
 			rate = w.NetRate(info)
 		}
 	}
-	id := w.Links.AddLink(fmt.Sprintf("node%d %s→%s", node, w.Name(node, tl.From), w.Name(node, tl.To)), rate)
+	id := w.Links.AddLink(fmt.Sprintf("node%d %s→%s", w.Place.node(node), w.Name(node, tl.From), w.Name(node, tl.To)), rate)
 	w.byTopo[node][l] = int32(id) + 1
 	return id
 }
 
 // Name is a node's short name in link counters.
-func (w *Table) Name(node int32, id topo.NodeID) string { return w.Systems[node].Short(id) }
+func (w *Table) Name(node int32, id topo.NodeID) string {
+	if w.Place.Short != nil {
+		return w.Place.Short(node, id)
+	}
+	return w.Systems[node].Short(id)
+}
+
+// NodeName is how a node is called in names of links.
+func (w *Table) NodeName(node int32) string { return fmt.Sprintf("node%d", w.Place.node(node)) }
 
 // Walk adds the links of the best path between a GPU and a GPU or net, in
 // either direction.
@@ -225,7 +248,7 @@ func (w *Table) throughSwitch(op *plan.Op, connOf func(int32) plan.Conn) error {
 	for _, id := range op.From {
 		if c := connOf(id); c.Kind == connect.NVLSRoute {
 			pulled = c.Dst
-			if err := w.toSwitch(c.Src, true); err != nil {
+			if err := w.ToSwitch(c.Src, true); err != nil {
 				return err
 			}
 		}
@@ -233,24 +256,25 @@ func (w *Table) throughSwitch(op *plan.Op, connOf func(int32) plan.Conn) error {
 	for _, id := range op.To {
 		if c := connOf(id); c.Kind == connect.NVLSRoute {
 			spread = c.Src
-			if err := w.toSwitch(c.Dst, false); err != nil {
+			if err := w.ToSwitch(c.Dst, false); err != nil {
 				return err
 			}
 		}
 	}
 	if pulled >= 0 {
-		if err := w.toSwitch(pulled, false); err != nil {
+		if err := w.ToSwitch(pulled, false); err != nil {
 			return err
 		}
 	}
 	if spread >= 0 {
-		return w.toSwitch(spread, true)
+		return w.ToSwitch(spread, true)
 	}
 	return nil
 }
 
-// toSwitch adds the link between a rank's GPU and its NVLink switch.
-func (w *Table) toSwitch(rank int32, out bool) error {
+// ToSwitch adds the link between a rank's GPU and its NVLink switch, out of the GPU or
+// in.
+func (w *Table) ToSwitch(rank int32, out bool) error {
 	node, g := w.GPU(rank)
 	s := w.Systems[node]
 	g = s.Device(g)
@@ -277,7 +301,7 @@ func (w *Table) toSwitch(rank int32, out bool) error {
 // memory, or load from it: less than PCIe carries.
 func (w *Table) hostPort(node int32, g topo.NodeID, what string) wire.LinkID {
 	staged := &w.staged[node]
-	id, made := w.Narrow(fmt.Sprintf("node%d %s %s host memory", node, w.Name(node, g), what), w.hostRate(staged))
+	id, made := w.Narrow(fmt.Sprintf("node%d %s %s host memory", w.Place.node(node), w.Name(node, g), what), w.hostRate(staged))
 	if made {
 		staged.ports = append(staged.ports, id)
 	}
@@ -316,7 +340,7 @@ func (w *Table) ThroughRoot(node int32, gpu, net topo.NodeID, out bool) {
 	if out {
 		direction = "out"
 	}
-	id, _ := w.Narrow(fmt.Sprintf("node%d %s %s through the root complex", node, w.Name(node, net), direction), wire.RateOf(rate*w.class.PCIEff*w.class.RootEff))
+	id, _ := w.Narrow(fmt.Sprintf("node%d %s %s through the root complex", w.Place.node(node), w.Name(node, net), direction), wire.RateOf(rate*w.class.PCIEff*w.class.RootEff))
 	w.Add(id, 1)
 }
 

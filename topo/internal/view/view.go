@@ -29,6 +29,7 @@ const (
 type Settings struct {
 	Rules             *rules.Ruleset
 	GPUs              units.Opt[int]         // this many lowest local ranks
+	Keep              []int                  // these local ranks in place of GPUs; nil: GPUs says
 	NeedNet           bool                   // the communicator has ranks elsewhere
 	MergeLevel        units.Opt[rules.Level] // NCCL_NET_MERGE_LEVEL; PORT where unset
 	ForceMerge        string                 // NCCL_NET_FORCE_MERGE
@@ -74,7 +75,9 @@ func rankGPUs(root *decl.Element) []*decl.Element {
 // are decl.Errors and MergeError.
 func New(root *decl.Element, s *Settings) (*Host, error) {
 	v := &Host{root: root, GPUs: rankGPUs(root)}
-	if keep := s.GPUs; keep.Set {
+	if s.Keep != nil {
+		v.keep(s.Keep)
+	} else if keep := s.GPUs; keep.Set {
 		removeAll(root, v.GPUs[min(keep.Value, len(v.GPUs)):])
 		v.GPUs = v.GPUs[:min(keep.Value, len(v.GPUs))]
 	}
@@ -113,6 +116,22 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 	}
 	prune(root, ranks)
 	return v, nil
+}
+
+// keep removes all GPUs but those with the given local ranks, which it ignores
+// where there are no such.
+func (v *Host) keep(ranks []int) {
+	var kept, rest []*decl.Element
+	for i, g := range v.GPUs {
+		if slices.Contains(ranks, i) {
+			g.SetDefault("dev", strconv.Itoa(i)) // the device stays what it is
+			kept = append(kept, g)
+		} else {
+			rest = append(rest, g)
+		}
+	}
+	removeAll(v.root, rest)
+	v.GPUs = kept
 }
 
 // removeAll takes elements out of the tree below e.

@@ -1,0 +1,241 @@
+package comm
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/sym"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/tuning"
+)
+
+// Buffers says what NCCL knows of an operation's buffers.
+type Buffers uint8
+
+// Buffers: of Plain ones NCCL knows nothing before the call; Registered ones were
+// registered (ncclCommRegister) and allocated by ncclMemAlloc; Windows are symmetric windows
+// (ncclCommWindowRegister). nccl-tests has them with -R 0, 1 and 2.
+const (
+	Plain Buffers = iota
+	Registered
+	Windows
+)
+
+// Registration are the settings of registered buffers and windows.
+type Registration struct {
+	Sym        sym.Params
+	WindowsOff bool // NCCL_WIN_ENABLE=0, or NCCL_CUMEM_ENABLE=0
+	LocalOff   bool // NCCL_LOCAL_REGISTER=0
+	GraphOff   bool // NCCL_GRAPH_REGISTER=0
+	PolicySet  bool // NCCL_CTA_POLICY is set, which outranks a communicator's own
+}
+
+// SetPolicy sets NCCL_CTA_POLICY; what is none NCCL takes for 0 (init.cc:1785).
+func (r *Registration) SetPolicy(n int64) {
+	r.Sym.CTAPolicy, r.PolicySet = 0, true
+	if n == 1 || n == 2 {
+		r.Sym.CTAPolicy = int(n)
+	}
+}
+
+// Symmetric is what of the communicator bears on symmetric kernels and copy engines.
+func (c *Comm) Symmetric() *sym.Comm {
+	p := &c.Params.Registration
+	s := &sym.Comm{Rules: &c.Params.Rules.Sym, Ranks: c.NRanks, Nodes: c.NNodes, SM: c.MinSM, NVLS: c.NVLSSupport,
+		P2P: true, DirectP2P: true, DirectNVLink: true, WindowsOff: p.WindowsOff, Params: p.Sym}
+	s.Params.MinCTAs, s.Params.MaxCTAs = c.Params.Connect.MinCTAs, c.Params.Connect.MaxCTAs
+	if c.NNodes == 1 {
+		s.DirectP2P, s.DirectNVLink = c.direct()
+	}
+	return s
+}
+
+// direct reports whether all GPUs of each node reach each other within NCCL_P2P_LEVEL
+// without a GPU between them (transport.cc:79), and whether all do so by NVLink.
+func (c *Comm) direct() (p2p, nvlink bool) {
+	p2p, nvlink = true, true
+	var last *topo.System
+	for i := range c.Domains {
+		s := c.Domains[i].System
+		if s == last {
+			continue
+		}
+		last = s
+		gpus := s.Of(topo.GPU)
+		for _, a := range gpus {
+			for _, b := range gpus {
+				if a == b {
+					continue
+				}
+				kind := s.Path(a, b).Kind
+				p2p = p2p && s.PeerToPeer(a, b, &c.Params.Access) && kind != topo.PathNVB
+				nvlink = nvlink && kind == topo.PathNVL
+			}
+		}
+	}
+	return p2p, nvlink
+}
+
+// task is an operation as symmetric kernels see it.
+func (o *Op) task() sym.Task {
+	t := sym.Task{Func: o.Func, Op: o.RedOp, Type: o.Type, Count: o.Count, InPlace: o.InPlace}
+	if o.Buffers == Windows {
+		t.Windows = sym.Both
+	}
+	return t
+}
+
+// SymmetricKernel returns the kernel that NCCL takes where the buffers of an operation
+// are in symmetric windows and it has one; ok is false where it does not.
+func (c *Comm) SymmetricKernel(o Op) (l sym.Launch, ok bool, err error) {
+	if o.Buffers != Windows || c.NRanks == 1 || o.Count == 0 {
+		return l, false, nil
+	}
+	all, _, err := c.Symmetric().Launches([]sym.Task{o.task()}, nil)
+	if err != nil || len(all) == 0 {
+		return l, false, err
+	}
+	return all[0], true, nil
+}
+
+// CopyEngines returns how copy engines do an operation; ok is false where they do not.
+func (c *Comm) CopyEngines(o Op) (sym.Copies, bool) {
+	if o.Buffers != Windows || c.NRanks == 1 || o.Count == 0 {
+		return sym.Copies{}, false
+	}
+	s := c.Symmetric()
+	s.Params.CTAPolicy = c.policy(&o)
+	return s.Copies(o.task(), o.Root, o.InPlace, o.Graph)
+}
+
+// policy is the CTA policy that holds for an operation (init.cc:1745).
+func (c *Comm) policy(o *Op) int {
+	if r := &c.Params.Registration; r.PolicySet {
+		return r.Sym.CTAPolicy
+	}
+	return o.CTAPolicy
+}
+
+// registered reports whether NCCL finds the buffers of an operation registered
+// (register/coll_reg.cc:120).
+func (c *Comm) registered(o *Op) bool {
+	p := &c.Params.Registration
+	return o.Buffers != Plain && (!p.LocalOff || o.Graph && !p.GraphOff)
+}
+
+// register changes a request as NCCL does for registered buffers of a chosen
+// algorithm: the receiver's buffer takes what the sender stores, without a copy out of
+// the FIFO (register/coll_reg.cc:177-460). Errors: a *plan.UnsupportedError where the
+// buffers' path is not modelled.
+func (c *Comm) register(r *plan.Request, o *Op) error {
+	if !c.registered(o) {
+		return nil
+	}
+	if o.Func.IsP2P() {
+		return c.registerP2P(r)
+	}
+	switch {
+	case r.Algo.IsNVLS():
+		return c.registerNVLS(r, o)
+	case r.Proto != coll.Simple, r.Algo == coll.PAT, o.Func == coll.ReduceScatter && r.Algo != coll.CollNetDirect,
+		r.Algo == coll.Ring && (o.Func == coll.Reduce || o.Func == coll.AllReduce && o.InPlace),
+		r.Algo == coll.Tree && o.InPlace:
+		return nil
+	case r.Algo.IsCollNet():
+		return unregistered(r, "a network that reduces from user memory is not simulated; NCCL_LOCAL_REGISTER=0 leaves it out")
+	case c.NNodes > 1:
+		return unregistered(r, "NICs that send from and into user memory are not simulated; NCCL_LOCAL_REGISTER=0 leaves them out")
+	}
+	if p2p, _ := c.direct(); !p2p {
+		return nil
+	}
+	r.Direct = true
+	if 16 < r.Channels && r.Channels <= 24 { // coll_reg.cc:453
+		r.Channels = 16
+	}
+	return nil
+}
+
+// registerNVLS: the switch reads and writes the user's buffers, by fewer channels
+// (register/coll_reg.cc:41-100, init.cc:922-951). An average of floats scales first.
+func (c *Comm) registerNVLS(r *plan.Request, o *Op) error {
+	switch {
+	case c.multiHost(), o.RedOp == coll.Avg && o.Func.Reduces() && o.Type.IsFloat():
+		return nil
+	case r.Algo == coll.NVLS && c.NNodes > 1:
+		return unregistered(r, "a network that reduces from user memory is not simulated; NCCL_LOCAL_REGISTER=0 leaves it out")
+	}
+	r.Direct, r.Channels = true, c.nvlsRegistered(o.Func)
+	return nil
+}
+
+// registerP2P: sends and receives within a node go into the receiver's buffer. Between
+// nodes NICs do so where no rank sends by another's (enqueue.cc:857).
+func (c *Comm) registerP2P(r *plan.Request) error {
+	if c.NNodes > 1 && !(c.IsAllNVLink && c.MaxLocalRanks > 1 && !c.Params.Access.PXNDisable) {
+		return unregistered(r, "NICs that send from and into user memory are not simulated; NCCL_LOCAL_REGISTER=0 leaves them out")
+	}
+	r.Direct = true
+	return nil
+}
+
+func unregistered(r *plan.Request, why string) error {
+	what := fmt.Sprintf("%v of registered buffers", r.Func)
+	if !r.Func.IsP2P() {
+		what += fmt.Sprintf(" with %v/%v", r.Algo, r.Proto)
+	}
+	return &plan.UnsupportedError{What: what, Why: why}
+}
+
+// efficient is NCCL's choice where NCCL_CTA_POLICY=1 (efficiency) and buffers are
+// registered: NVLS in place of another algorithm where it needs no more channels
+// (enqueue.cc:1949).
+func (c *Comm) efficient(o *Op, ch *tuning.Choice) {
+	p := &c.Params
+	if c.policy(o) != 1 || !c.registered(o) && (!o.Graph || p.Registration.GraphOff) || p.Tuning.Algo.Set || p.Tuning.Proto.Set ||
+		o.Func != coll.AllGather && o.Func != coll.ReduceScatter || !c.NVLSSupport || c.NNodes > 1 && !c.CollNet.Enabled || c.multiHost() {
+		return
+	}
+	if n := c.nvlsRegistered(o.Func); n <= ch.MaxChannels {
+		forced := c.Model.Force(o.op(), coll.NVLS, coll.Simple)
+		forced.MaxChannels, forced.Times = n, ch.Times
+		*ch = forced
+	}
+}
+
+// multiHost reports whether an NVLink domain has several hosts (comm->MNNVL).
+func (c *Comm) multiHost() bool {
+	for _, ranks := range c.NodeRanks {
+		for _, r := range ranks {
+			if c.HostOf[r] != c.HostOf[ranks[0]] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nvlsRegistered is how many channels NVLS has over registered buffers
+// (transport/nvls.cc:902).
+func (c *Comm) nvlsRegistered(f coll.Func) int {
+	k, new := 4, c.MinSM >= 100
+	switch {
+	case c.NNodes == 1 && f == coll.ReduceScatter:
+		k = 5
+		if new {
+			k = 6
+		}
+	case c.NNodes == 1 && f == coll.AllReduce && new:
+		k = 8
+	case c.NNodes > 1:
+		k = 6
+		if f == coll.AllReduce && new || f == coll.ReduceScatter && c.Model.Bandwidth[f][coll.NVLS][coll.Simple] > 400 {
+			k = 7
+		}
+	}
+	heads := max(1, len(c.NVLSHeads))
+	p := &c.Params.Connect
+	n := min((k*8+heads-1)/heads, int(p.MaxCTAs.Or(64)))
+	return max(n, int(p.MinCTAs.Or(1)))
+}

@@ -1,0 +1,75 @@
+// Package network has the commands that simulate networks by packets.
+package network
+
+import (
+	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/netrun"
+	"github.com/simccl/simccl/internal/process"
+	"github.com/spf13/cobra"
+)
+
+// maxFile bounds an input file.
+const maxFile = 256 << 20
+
+// Command is simccl network.
+func Command(p *process.Process, json *bool) *cobra.Command {
+	return cli.Group("network", "Simulate networks packet by packet", run(p, json))
+}
+
+func run(p *process.Process, json *bool) *cobra.Command {
+	ns3, h := "", netrun.Htsim{CC: "nscc", Balance: "mixed"}
+	o := netrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: p.Cancelled, Warn: p.Warn}
+	o.Read = func(name string) ([]byte, error) { return p.Read(name, maxFile) }
+	c := &cobra.Command{Use: "run", Short: "Run a scenario of a packet simulator",
+		Long: `run reads the configuration of the HPCC simulator on ns-3 with the topology and
+flow files that it names, simulates every packet (PFC, ECN, DCQCN, HPCC, TIMELY,
+DCTCP, go-back-N, ECMP) and prints when flows end, the deepest queue and the
+pauses. Flow files may have dependency columns: the number of flows that a flow
+waits for, and which, from 0.
+
+With --htsim it reads a connection matrix of htsim, with --topo its topology of
+two tiers, and simulates Ultra Ethernet (--cc nscc: trimming, selective
+acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
+		Example: "  simccl network run --ns3 config.txt\n  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
+			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
+		Args: cli.Exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			r, err := simulate(ns3, h, o)
+			if err != nil {
+				return err
+			}
+			if *json {
+				return p.Encode("", false, r)
+			}
+			return p.PrintText(r.Text())
+		}}
+	f := c.Flags()
+	f.StringVar(&ns3, "ns3", "", "the configuration `FILE` of the HPCC simulator")
+	f.StringVar(&h.Matrix, "htsim", "", "the connection matrix `FILE` of htsim")
+	f.StringVar(&h.Topo, "topo", "", "the topology `FILE` of htsim")
+	f.StringVar(&h.CC, "cc", h.CC, "of htsim: nscc or roce")
+	f.StringVar(&h.Balance, "lb", h.Balance, "of htsim: ecmp, oblivious, reps, bitmap or mixed")
+	f.IntVar(&h.MTU, "mtu", 0, "of htsim: bytes of a full frame with nscc (4150), of its payload with roce (1000)")
+	f.StringVar(&o.Compat, "compat", o.Compat, "ns3: its frames and whole nanoseconds; none: RoCEv2 frames on Ethernet, exact times")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "of marks and losses")
+	f.IntVar(&o.Workers, "workers", o.Workers, "threads that simulate; the result does not depend on it")
+	f.BoolVar(&o.Timing, "timing", false, "print the CPU time of the simulation, too")
+	return c
+}
+
+// simulate runs what is named.
+func simulate(ns3 string, h netrun.Htsim, o netrun.Options) (*netrun.Report, error) {
+	switch {
+	case (ns3 == "") == (h.Matrix == ""):
+		return nil, fail.Usage("network run: name a configuration with --ns3, or a matrix with --htsim")
+	case ns3 != "":
+		return netrun.NS3(ns3, o)
+	case h.Topo == "":
+		return nil, fail.Usage("network run: --htsim needs --topo")
+	}
+	if h.CC == "roce" && h.Balance == "mixed" {
+		h.Balance = "ecmp"
+	}
+	return netrun.RunHtsim(h, o)
+}

@@ -1,0 +1,295 @@
+// Package workload holds the commands about jobs as files: workload show, lint,
+// convert, slice and scale.
+//
+// What it must not know: how formats are read and programs changed.
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/report/job"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/play"
+	"github.com/simccl/simccl/workload/transform"
+	"github.com/spf13/cobra"
+)
+
+// Command is "workload".
+func Command(a *cli.App) *cobra.Command {
+	c := cli.Group("workload", "Jobs as files: show, check, convert, cut and scale them", show(a), lint(a), convert(a), slice(a), scale(a))
+	c.Long = `workload reads what profilers, loggers and other simulators wrote, recognised by
+content, also compressed and in tar archives: Kineto traces of torch.profiler (all
+ranks of a run), PyTorch and Chakra execution traces, Flight Recorder dumps (JSON
+and pickle), NCCL logs with COLL lines, SimAI, AICB, GOAL (text and binary), the
+Inspector's records and simccl's own text. A folder means the files in it;
+Kineto traces are the job, and what lies beside them completes it.`
+	return c
+}
+
+// flags are those of all commands that read jobs.
+type flags struct {
+	ranks     int
+	symmetric bool
+}
+
+func (f *flags) add(c *cobra.Command) {
+	c.Flags().IntVar(&f.ranks, "ranks", 0, "number of `N` ranks, where the files do not say or another is wanted")
+	c.Flags().BoolVar(&f.symmetric, "symmetric", false, "ranks without a recording do what the first recorded rank does")
+}
+
+// some wants at least one argument.
+func some(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fail.Usage("%s: FILE or DIR missing; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+	}
+	return nil
+}
+
+// read reads the files that arguments name.
+func read(a *cli.App, args []string, f flags) (*load.Job, error) {
+	var files []load.File
+	for _, name := range args {
+		info, err := os.Stat(a.Path(name))
+		if err != nil {
+			return nil, fail.Input(err)
+		}
+		if !info.IsDir() {
+			files = append(files, file(a, name))
+			continue
+		}
+		entries, err := os.ReadDir(a.Path(name))
+		if err != nil {
+			return nil, fail.Input(err)
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() {
+				files = append(files, file(a, filepath.Join(name, e.Name())))
+			}
+		}
+	}
+	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric})
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	return j, nil
+}
+
+func file(a *cli.App, name string) load.File {
+	return load.File{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(a.Path(name)) }}
+}
+
+func show(a *cli.App) *cobra.Command {
+	var f flags
+	c := &cobra.Command{Use: "show FILE|DIR...", Short: "Say what a job does: ranks, groups, calls, bytes, times",
+		Long: `show reads a job and prints its groups with the calls and bytes of a rank, what
+is computed, the host's time, and of recordings what each measured: communication
+and how much of it no other work hides, how clocks differ, what was inferred.`,
+		Example: "  simccl workload show recording\n  simccl workload show recording/trace_rank0.json.gz --symmetric --json",
+		Args:    some,
+		RunE: func(_ *cobra.Command, args []string) error {
+			j, err := read(a, args, f)
+			if err != nil {
+				return err
+			}
+			s := job.Of(j)
+			if a.JSON {
+				return a.PrintJSON(s)
+			}
+			return s.WriteText(a.Out)
+		}}
+	f.add(c)
+	return c
+}
+
+// lintResult is what lint prints as JSON.
+type lintResult struct {
+	Format   string   `json:"format"`
+	Ranks    int      `json:"ranks"`
+	OK       bool     `json:"ok"`
+	Problems []string `json:"problems"`
+	Notes    []string `json:"notes"`
+}
+
+func lint(a *cli.App) *cobra.Command {
+	var f flags
+	c := &cobra.Command{Use: "lint FILE|DIR...", Short: "Check that a job can be carried out",
+		Long: `lint checks that members of a group issue the same calls in the same order and of
+the same sizes, that sends have receives, and that the job does not deadlock on a
+network without delay. Exit status 7 when something is wrong.`,
+		Example: "  simccl workload lint recording",
+		Args:    some,
+		RunE: func(_ *cobra.Command, args []string) error {
+			j, err := read(a, args, f)
+			if err != nil {
+				return err
+			}
+			r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(), Problems: problems(j.Program), Notes: j.Notes}
+			r.OK = len(r.Problems) == 0
+			if r.Notes == nil {
+				r.Notes = []string{}
+			}
+			if a.JSON {
+				if err := a.PrintJSON(r); err != nil {
+					return err
+				}
+			} else {
+				text := strings.Join(append(r.Problems, prefixed("note: ", r.Notes)...), "\n") + "\n"
+				if r.OK {
+					text = fmt.Sprintf("ok: %d ranks, %d calls\n%s", r.Ranks, len(j.Program.Calls), strings.TrimPrefix(text, "\n"))
+				}
+				if err := a.PrintText(text); err != nil {
+					return err
+				}
+			}
+			if r.OK {
+				return nil
+			}
+			return fail.Printed("%d problems", len(r.Problems))
+		}}
+	f.add(c)
+	return c
+}
+
+func prefixed(prefix string, list []string) (out []string) {
+	for _, x := range list {
+		out = append(out, prefix+x)
+	}
+	return out
+}
+
+// problems are what Lint finds, or else a deadlock.
+func problems(p *workload.Program) []string {
+	out := []string{}
+	if err := p.Lint(); err != nil {
+		var joined interface{ Unwrap() []error }
+		if !errors.As(err, &joined) {
+			return append(out, err.Error())
+		}
+		for _, e := range joined.Unwrap() {
+			out = append(out, e.Error())
+		}
+		return out
+	}
+	// Messages of up to 32 MiB fit into the buffers of a connection.
+	if _, err := play.Play(p, play.Options{Buffered: 32 << 20}); err != nil {
+		out = append(out, err.Error())
+	}
+	return out
+}
+
+func slice(a *cli.App) *cobra.Command {
+	var f flags
+	var ranks, from, to, out string
+	c := &cobra.Command{Use: "slice FILE|DIR...", Short: "Keep some ranks or iterations of a job",
+		Long: `slice keeps the ranks that --only names, in that order, and of recordings the
+iterations from --from to the next one or to --to. Groups keep the members that
+stay; calls without a partner go. The result is simccl's text.`,
+		Example: "  simccl workload slice recording --from ProfilerStep#1 -o step.txt\n  simccl workload slice step.txt --only 0",
+		Args:    some,
+		RunE: func(_ *cobra.Command, args []string) error {
+			j, err := read(a, args, f)
+			if err != nil {
+				return err
+			}
+			p := j.Program
+			if from != "" {
+				if p, err = transform.Between(p, from, to); err != nil {
+					return fail.Usage("--from: %v", err)
+				}
+			}
+			if ranks != "" {
+				list, err := rankList(ranks)
+				if err != nil {
+					return err
+				}
+				var dropped int
+				if p, dropped, err = transform.Ranks(p, list); err != nil {
+					return fail.Usage("--only: %v", err)
+				}
+				if dropped > 0 {
+					a.Warn("%d calls have no partner among these ranks and were left out", dropped)
+				}
+			}
+			return write(a, out, p.Format())
+		}}
+	f.add(c)
+	c.Flags().StringVar(&ranks, "only", "", "keep the `RANKS`, as 0-3,8")
+	c.Flags().StringVar(&from, "from", "", "begin at the `MARK`, as ProfilerStep#1")
+	c.Flags().StringVar(&to, "to", "", "end at the `MARK` instead of the next one")
+	c.Flags().StringVarP(&out, "out", "o", "", "write to `FILE` instead of standard output")
+	return c
+}
+
+// rankList reads 0-3,8.
+func rankList(text string) (list []int32, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		a, b, ranged := strings.Cut(part, "-")
+		if !ranged {
+			b = a
+		}
+		lo, err1 := strconv.ParseInt(a, 10, 32)
+		hi, err2 := strconv.ParseInt(b, 10, 32)
+		if err1 != nil || err2 != nil || lo < 0 || hi < lo || hi-lo > 1<<24 {
+			return nil, fail.Usage("--only %s: %q is no rank or range; write 0-3,8", text, part)
+		}
+		for r := lo; r <= hi; r++ {
+			list = append(list, int32(r))
+		}
+	}
+	return list, nil
+}
+
+func scale(a *cli.App) *cobra.Command {
+	var f flags
+	var dp int
+	var host float64
+	var out string
+	c := &cobra.Command{Use: "scale FILE|DIR...", Short: "Make a job larger by data parallel replicas, or its host faster",
+		Long: `scale makes data parallel groups larger by replicas of the whole job: what DDP
+reduces stays, the shards of FSDP shrink. TP, PP, CP and EP change what ranks
+compute; generate such jobs anew. --host multiplies the host's time (0: none). The
+result is simccl's text.`,
+		Example: "  simccl workload scale recording --dp 16 -o large.txt\n  simccl workload scale recording --host 0.4 -o fast.txt",
+		Args:    some,
+		RunE: func(_ *cobra.Command, args []string) error {
+			j, err := read(a, args, f)
+			if err != nil {
+				return err
+			}
+			p := j.Program
+			if host != 1 {
+				if p, err = transform.Host(p, host); err != nil {
+					return fail.Usage("--host: %v", err)
+				}
+			}
+			if dp != 0 {
+				if p, err = transform.DataParallel(p, dp); err != nil {
+					return fail.Usage("--dp %d: %v", dp, err)
+				}
+			}
+			return write(a, out, p.Format())
+		}}
+	f.add(c)
+	c.Flags().IntVar(&dp, "dp", 0, "make data parallel groups `N` ranks large")
+	c.Flags().Float64Var(&host, "host", 1, "multiply the host's time by the `FACTOR`")
+	c.Flags().StringVarP(&out, "out", "o", "", "write to `FILE` instead of standard output")
+	return c
+}
+
+// write writes text to a file, or to standard output where none is named.
+func write(a *cli.App, name, text string) error {
+	if name == "" || name == "-" {
+		return a.PrintText(text)
+	}
+	return newfile.Write(a.Path(name), []byte(text))
+}

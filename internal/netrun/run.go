@@ -1,0 +1,94 @@
+package netrun
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/sim/wire/packet/ns3"
+	"github.com/simccl/simccl/sim/wire/packet/uec"
+)
+
+// Options are how a scenario is run.
+type Options struct {
+	Read    func(name string) ([]byte, error)
+	Seed    uint64
+	Workers int
+	Timing  bool // measure the CPU time of the simulation
+	Compat  string
+	Poll    func() error
+	Warn    func(format string, args ...any)
+}
+
+// Frames of RoCEv2 on Ethernet, in bytes with preamble, FCS and gap: beside the
+// payload of a data frame Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 and these
+// 24; an acknowledgement with AETH 4; a PFC frame of 64.
+const (
+	roceHeader = 82
+	roceAck    = 86
+	rocePause  = 84
+)
+
+// NS3 runs the scenario of a configuration of the HPCC simulator.
+func NS3(config string, o Options) (*Report, error) {
+	x, err := ns3.Load(config, o.Read)
+	var place *ns3.Error
+	switch {
+	case errors.As(err, &place):
+		return nil, fail.Input(err)
+	case err != nil:
+		return nil, refused(err)
+	}
+	for _, at := range x.Ignored {
+		o.Warn("%s: not a key of the HPCC simulator: ignored", at)
+	}
+	model := "HPCC on ns-3"
+	switch o.Compat {
+	case "ns3":
+	case "none":
+		model = "RoCEv2 on Ethernet"
+		f := &x.Config.Frames
+		f.Header, f.Ack, f.Pause = f.Header-48+roceHeader, f.Ack-60+roceAck, rocePause
+		x.Config.WholeNanos = false
+	default:
+		return nil, fail.Usage("{Compat} %q: write ns3 or none", o.Compat)
+	}
+	r, err := run(&x.Network, x.Flows, &x.Config, o)
+	if err != nil {
+		return nil, err
+	}
+	r.Model = fmt.Sprintf("%s, %s", model, x.Config.CC.Kind)
+	return r, nil
+}
+
+// run simulates and reports.
+func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*Report, error) {
+	c.Seed, c.Workers, c.Poll = o.Seed, o.Workers, o.Poll
+	before := cpuSeconds()
+	r, err := packet.Run(n, flows, c)
+	if err != nil {
+		return nil, refused(err)
+	}
+	x := report(flows, r)
+	x.Seed = o.Seed
+	if o.Timing {
+		s := cpuSeconds() - before
+		x.CPUSeconds = &s
+	}
+	return x, nil
+}
+
+// refused gives an error of the engine its kind.
+func refused(err error) error {
+	var wrong *packet.InputError
+	var other *uec.InputError
+	var lacks *packet.UnsupportedError
+	switch {
+	case errors.As(err, &wrong), errors.As(err, &other):
+		return fail.Input(err)
+	case errors.As(err, &lacks):
+		return fail.NotYet("the engine does not simulate it", "%v", err)
+	}
+	return err
+}

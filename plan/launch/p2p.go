@@ -1,0 +1,189 @@
+package launch
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/transfer"
+	"github.com/simccl/simccl/units"
+)
+
+// mail is the sends and receives of a group: by rank and peer, in program order.
+type mail struct {
+	n        int
+	messages []plan.Message
+	sends    [][][]int32 // rank → peer → indexes of messages
+	recvs    [][][]int32
+	left     []int // by rank, of both
+	copies   []bool
+	direct   bool // all are of registered buffers
+}
+
+// expand makes the sends and receives of all calls (taskAppend, enqueue.cc:2590), and
+// matches the k-th send of a pair of ranks with the k-th receive.
+func expand(n int, calls []Call) (*mail, error) {
+	m := &mail{n: n, left: make([]int, n)}
+	m.sends, m.recvs = queues(n), queues(n)
+	// halves are receives, until they meet their sends.
+	halves := []plan.Message{}
+	send := func(i int, src, dst int32, off units.Bytes) {
+		m.sends[src][dst] = append(m.sends[src][dst], int32(len(m.messages)))
+		c := &calls[i]
+		m.messages = append(m.messages, plan.Message{Src: src, Dst: dst, Bytes: c.Bytes(), SrcOff: off, SrcTask: int32(i)})
+		m.copies = append(m.copies, src == dst && c.InPlace)
+	}
+	recv := func(i int, src, dst int32, off units.Bytes) {
+		m.recvs[dst][src] = append(m.recvs[dst][src], int32(len(halves)))
+		halves = append(halves, plan.Message{Src: src, Dst: dst, Bytes: calls[i].Bytes(), DstOff: off, DstTask: int32(i)})
+	}
+	for i := range calls {
+		calls[i].messages(int32(n), func(src, dst int32, off units.Bytes) { send(i, src, dst, off) },
+			func(src, dst int32, off units.Bytes) { recv(i, src, dst, off) })
+	}
+	return m, m.match(calls, halves)
+}
+
+func queues(n int) [][][]int32 {
+	q := make([][][]int32, n)
+	for i := range q {
+		q[i] = make([][]int32, n)
+	}
+	return q
+}
+
+// messages yields the sends and receives of a call, of each rank in the order in
+// which it issues them.
+func (c *Call) messages(n int32, send, recv func(src, dst int32, off units.Bytes)) {
+	if !c.p2p() || c.Count == 0 && c.Func.Valid() && c.Func != coll.SendRecv {
+		return
+	}
+	at := func(r int32) units.Bytes { return units.Bytes(r) * c.Bytes() }
+	switch c.Func {
+	case coll.Send:
+		send(c.Rank, c.Peer, 0)
+	case coll.Recv:
+		recv(c.Peer, c.Rank, 0)
+	default:
+		for r := range n {
+			switch c.Func {
+			case coll.SendRecv:
+				send(r, (r+1)%n, 0)
+				recv((r+n-1)%n, r, 0)
+			case coll.AllToAll:
+				for p := range n {
+					send(r, p, at(p))
+					recv(p, r, at(p))
+				}
+			case coll.Gather:
+				send(r, c.Root, 0)
+				recv(r, c.Root, at(r))
+			case coll.Scatter:
+				send(c.Root, r, at(r))
+				recv(c.Root, r, 0)
+			}
+		}
+	}
+}
+
+// UnmatchedError: a rank sends what the other does not receive in the same group, or
+// the reverse. NCCL would wait for it, for ever or until another group has it.
+type UnmatchedError struct {
+	Src, Dst     int32
+	Sends, Recvs int // how many there are
+}
+
+func (e *UnmatchedError) Error() string {
+	return fmt.Sprintf("rank %d sends %d messages to rank %d, which receives %d: in a group planned by itself each send needs its receive", e.Src, e.Sends, e.Dst, e.Recvs)
+}
+
+// match joins sends and receives.
+func (m *mail) match(calls []Call, halves []plan.Message) error {
+	for src := range m.n {
+		for dst := range m.n {
+			s, r := m.sends[src][dst], m.recvs[dst][src]
+			if len(s) != len(r) {
+				return &UnmatchedError{int32(src), int32(dst), len(s), len(r)}
+			}
+			for k := range s {
+				out, in := &m.messages[s[k]], &halves[r[k]]
+				if out.Bytes != in.Bytes {
+					return badCall(int(in.DstTask), "rank %d receives %d bytes of rank %d, which sends %d (call %d)", dst, in.Bytes, src, out.Bytes, out.SrcTask)
+				}
+				out.DstOff, out.DstTask = in.DstOff, in.DstTask
+				r[k] = s[k]
+			}
+			m.left[src] += len(s)
+			m.left[dst] += len(r)
+		}
+	}
+	return nil
+}
+
+// sweep is where a rank's schedule of rounds has come to.
+type sweep struct{ round, epoch int }
+
+// p2p lays the sends and receives of a rank into a kernel, until it is full
+// (scheduleP2pTasksToPlan, enqueue.cc:1039). batches are the kernel's so far.
+func (l *layout) p2p(m *mail, sizer *transfer.Sizer, rank int32, batches *workBatches, at *sweep) []plan.Exchange {
+	var out []plan.Exchange
+	rules := &l.c.Layout.Rules.Plan
+	first := make([]int, len(batches.open)) // batches of send/recv by channel
+	if !rules.RoundsResume {
+		at.round = 0
+	}
+	for m.left[rank] > 0 {
+		for ; at.round < m.n; at.round++ {
+			to, from := sizer.Peers(rank, at.round)
+			send, recv := head(m.sends[rank][to]), head(m.recvs[rank][from])
+			if send < 0 && recv < 0 {
+				continue
+			}
+			if to != rank || !m.copies[send] { // in place, a rank sends itself nothing
+				if !l.budget.fits(batches.n+sizer.ChMax, batches.bytes+p2pBytes) {
+					return out
+				}
+				x := plan.Exchange{Round: int32(at.round), Send: send, Recv: recv}
+				for part := range max(parts(sizer, m.messages, send, at.round), parts(sizer, m.messages, recv, at.round)) {
+					ch := sizer.Channel(at.round, part)
+					epoch := 0
+					if rules.EpochBatches {
+						epoch = at.epoch
+					}
+					if batches.addP2P(int(ch), at.round, epoch, rules.BatchByRound) {
+						first[ch]++
+					}
+					x.Batch = append(x.Batch, int32(first[ch]-1))
+				}
+				batches.bytes += p2pBytes
+				out = append(out, x)
+			}
+			if send >= 0 {
+				m.sends[rank][to] = m.sends[rank][to][1:]
+				m.left[rank]--
+			}
+			if recv >= 0 {
+				m.recvs[rank][from] = m.recvs[rank][from][1:]
+				m.left[rank]--
+			}
+		}
+		at.round, at.epoch = 0, at.epoch+1
+	}
+	return out
+}
+
+func head(q []int32) int32 {
+	if len(q) == 0 {
+		return -1
+	}
+	return q[0]
+}
+
+// parts is over how many channels a message is spread; 0 for none.
+func parts(s *transfer.Sizer, list []plan.Message, i int32, round int) int {
+	if i < 0 {
+		return 0
+	}
+	t := s.Message(&list[i], round, false)
+	return t.Parts
+}

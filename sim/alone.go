@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// Alone is what one operation takes on a machine that does nothing else.
+type Alone struct {
+	Time  units.Time      // from the begin of all kernels until the last one ends
+	Ends  []units.Time    // when each rank's kernel ends
+	Again units.Time      // from one operation to the next where they follow without a pause
+	Links []exec.LinkLoad // what each link carries
+	// Kernels is what Time would be over links of any speed, and Half over links of
+	// half their speed; 0 where that was not asked for.
+	Kernels, Half units.Time
+}
+
+// Ask says what Alone finds in addition, each for another simulation.
+type Ask struct{ Kernels, Half bool }
+
+// Alone simulates one operation by itself, on the device alone.
+func (x *Executor) Alone(ctx context.Context, p *plan.Plan, ask Ask) (Alone, error) {
+	own := *x
+	own.cfg.Launch, own.cfg.Progress = Graph, nil
+	r, err := own.Run(ctx, exec.One(p), trace.Discard)
+	if err != nil {
+		return Alone{}, err
+	}
+	a := Alone{Ends: r.Finish, Links: r.Links, Time: slices.Max(r.Finish)}
+	a.Again = min(a.Time, (timed*r.Elapsed-a.Time)/(timed-1))
+	if r.Account.Method != exec.Each {
+		if a.Links, err = own.Loads(ctx, p); err != nil {
+			return Alone{}, err
+		}
+	}
+	if ask.Kernels {
+		if a.Kernels, err = own.at(ctx, p, endless); err != nil {
+			return Alone{}, err
+		}
+		a.Kernels = min(a.Kernels, a.Time)
+	}
+	if ask.Half {
+		if a.Half, err = own.at(ctx, p, 0.5); err != nil {
+			return Alone{}, err
+		}
+		a.Half = max(a.Half, a.Time)
+	}
+	return a, nil
+}
+
+// at is how long an operation takes over links of so many times their speed.
+func (x *Executor) at(ctx context.Context, p *plan.Plan, times float64) (units.Time, error) {
+	own := *x
+	own.cfg.Wire = func() wire.Model { return &scaled{x.model(), times} }
+	own.cfg.Kernels = 1
+	r, err := own.Run(ctx, exec.One(p), trace.Discard)
+	if err != nil {
+		return 0, err
+	}
+	return slices.Max(r.Finish), nil
+}
+
+// endless is by how much faster links are that are never saturated.
+const endless = 1000
+
+// scaled is a model whose links have so many times their speed.
+type scaled struct {
+	wire.Model
+	times float64
+}
+
+func (m *scaled) rate(c wire.Rate) wire.Rate { return max(1, wire.Rate(float64(c)*m.times)) }
+
+// AddLink implements wire.Links.
+func (m *scaled) AddLink(name string, c wire.Rate) wire.LinkID {
+	return m.Model.AddLink(name, m.rate(c))
+}
+
+// Limit implements wire.Links.
+func (m *scaled) Limit(l wire.LinkID, c wire.Rate) { m.Model.Limit(l, m.rate(c)) }
+
+// Capacity implements wire.Links.
+func (m *scaled) Capacity(l wire.LinkID) wire.Rate {
+	return wire.Rate(float64(m.Model.Capacity(l)) / m.times)
+}
+
+// declared is a model that only declares.
+type declared struct{ wire.Layout }
+
+func (*declared) Seal()                                                    {}
+func (*declared) Carry(wire.RouteID, wire.Work)                            {}
+func (*declared) SetRate(units.Time, wire.FlowID, wire.Rate)               {}
+func (*declared) Next() (units.Time, bool)                                 { return 0, false }
+func (*declared) Advance(_ units.Time, done []int32) []int32               { return done }
+func (*declared) Loads() []wire.Load                                       { return nil }
+func (*declared) Watch(func(l wire.LinkID, at units.Time, rate wire.Rate)) {}
+func (*declared) Start(units.Time, wire.RouteID, wire.Rate, wire.Work, int32, int32) wire.FlowID {
+	return 0
+}
+
+// maxCounted is how many ops Loads counts one by one; of longer programs it takes
+// the first ones for all.
+const maxCounted = 1 << 22
+
+// maxLoads is how many connections Loads lays out.
+const maxLoads = 1 << 18
+
+// Loads counts what a plan moves over each link, from its ops, without a clock.
+func (x *Executor) Loads(ctx context.Context, p *plan.Plan) ([]exec.LinkLoad, error) {
+	if n := p.NumConns(); n > maxLoads {
+		return nil, &exec.NotImplementedError{Feature: fmt.Sprintf("loads of links of %v of %d ranks", p.Req.Func, p.Comm.NRanks),
+			Missing: fmt.Sprintf("%d connections; %d are laid out at most", n, maxLoads)}
+	}
+	m := &declared{}
+	e := engine.New(&engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: m, Network: x.cfg.network(), Place: x.cfg.Place, Kernels: 1}, p)
+	e.Cancelled = ctx.Err
+	if err := e.LayAll(e.Jobs[0]); err != nil {
+		return nil, err
+	}
+	var sums []float64 // by link, in nano-bytes
+	e.Count(maxCounted, func(r wire.RouteID, work float64) {
+		for _, u := range m.Uses(r) {
+			for int(u.Link) >= len(sums) {
+				sums = append(sums, 0)
+			}
+			sums[u.Link] += work * float64(u.Count)
+		}
+	})
+	out := make([]exec.LinkLoad, len(sums))
+	for i := range out {
+		l := wire.LinkID(i)
+		out[i] = exec.LinkLoad{Name: m.Name(l), Capacity: units.GBps(float64(m.Capacity(l)) * 1e-6), Bytes: units.Bytes(sums[i] / wire.NanoBytes)}
+	}
+	return out, nil
+}

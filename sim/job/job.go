@@ -1,0 +1,123 @@
+package job
+
+import (
+	"context"
+
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+)
+
+// Cost is what a call takes by itself.
+type Cost struct {
+	// Time is from the begin of all its kernels until the last of them ends.
+	Time units.Time
+	// Ends is when each member's kernel ends, by rank of the communicator; nil: all
+	// at Time. Of a send they are those of sender and receiver.
+	Ends []units.Time
+	// Slack is by how much a member's kernel may begin later than the others'
+	// without delaying them, by rank of the communicator; nil: not at all.
+	Slack []units.Time
+	// Empty: nothing is launched, as of a count of 0.
+	Empty bool
+	// Receive, of a message that the connection's buffers hold, is how long the
+	// receiver's kernel takes where all data are there; the sender does not wait for
+	// it then. 0: it does.
+	Receive units.Time
+	// SMs is how many SMs a member's kernel holds: one a channel.
+	SMs int32
+	// Needs are the resources that the call uses while it runs alone; of a message
+	// with Receive, until the sender ends.
+	Needs []Need
+	// Links is the greatest share of a link that it uses alone, and Kernels the
+	// share of Time that its kernels would take if no link held them up; 0 for 1.
+	Links, Kernels float64
+}
+
+// Need is a share of a resource, above 0 and at most 1.
+type Need struct {
+	Resource int32
+	Share    float64
+}
+
+// GPU is what kernels share on a rank's GPU. The zero value shares nothing.
+type GPU struct {
+	SMs int32
+	// Memory is the rate of device memory, in GB/s.
+	Memory float64
+	// Busy is by how much longer a collective's kernels take while compute holds all
+	// other SMs, and Traffic by how much on top while it uses all of the memory's
+	// rate; 0.5 is half as long again.
+	Busy, Traffic float64
+	// Tail is by how much longer a compute kernel takes, of one wave of blocks, if
+	// some of them have to wait for SMs that collectives hold: about a tile of a
+	// block's, at most the kernel's own time.
+	Tail units.Time
+	// Unknown is by how much longer compute takes beside collectives where its
+	// blocks are not known.
+	Unknown float64
+}
+
+// Input is a job.
+type Input struct {
+	Program *workload.Program
+	// Costs are those of Program.Calls, by index; of an alltoall of variable counts
+	// all calls of one operation have the same.
+	Costs []Cost
+	// Resources is how many there are.
+	Resources int
+	// GPUs are those of the ranks; nil: compute and collectives do not slow each
+	// other.
+	GPUs []GPU
+	// Backend carries out calls in place of their Costs; nil: none does.
+	Backend Backend
+}
+
+// Backend carries out calls step by step.
+type Backend interface {
+	// Open begins an operation, of which no kernel has begun.
+	Open(call int32) (operation int32, err error)
+	// Start begins the kernel of a member, a rank of the communicator.
+	Start(operation, member int32, at units.Time)
+	// Slow says by how much longer the kernels of a rank of the job take from now on.
+	Slow(rank int32, factor float64)
+	// Next is the time of the next event, ok false without one.
+	Next() (at units.Time, ok bool)
+	// Advance handles the events of an instant, and reports the kernels that end.
+	Advance(at units.Time, ended func(operation, member int32)) error
+}
+
+// Span is when a step began and ended. Of a call, Begin is when its kernel began,
+// Issued when its stream came to it.
+type Span struct{ Issued, Begin, End units.Time }
+
+// Result is what became of a job.
+type Result struct {
+	// Finish is when each rank is through.
+	Finish []units.Time
+	// Spans are those of each rank's steps, by rank, then index in its list.
+	Spans [][]Span
+	// Alone is, by call, how long it takes by itself.
+	Alone []units.Time
+	// Operations counts collectives, and messages of sends and receives.
+	Operations int64
+	Events     int64
+}
+
+// Elapsed is when the last rank is through.
+func (r *Result) Elapsed() units.Time {
+	var t units.Time
+	for _, f := range r.Finish {
+		t = max(t, f)
+	}
+	return t
+}
+
+// Run runs a job. The Program has passed Lint. Errors are *DeadlockError, those of
+// the Backend, and the context's.
+func Run(ctx context.Context, in *Input) (*Result, error) {
+	r := newRun(in)
+	if err := r.play(ctx); err != nil {
+		return nil, err
+	}
+	return r.result(), nil
+}

@@ -1,0 +1,86 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan/sym"
+	"github.com/simccl/simccl/sim/internal/symk"
+	"github.com/simccl/simccl/units"
+)
+
+// Symmetric simulates one kernel over symmetric windows, launched again and again as
+// Run does. Errors: those of ctx, a
+// *exec.NotImplementedError for kernels of the tensor memory accelerator and for
+// faults, or a *RouteError.
+func (x *Executor) Symmetric(ctx context.Context, l *sym.Launch) (exec.Result, error) {
+	if err := x.lockstep(ctx, l.Kernel.String()); err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	if l.Kernel.TMA() {
+		return exec.Result{Wrong: -1}, &exec.NotImplementedError{Feature: "kernel " + l.Kernel.String(),
+			Missing: "what the tensor memory accelerator moves was not measured; unset NCCL_SYM_TMA_ENABLE"}
+	}
+	m := x.machine()
+	t, err := m.Kernel(l)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	task := l.Works[0].Task
+	bytes := float64(l.Bytes)
+	if task.Func != coll.AllReduce {
+		bytes *= float64(x.cfg.Comm.NRanks)
+	}
+	return x.timed(t, task.Func, bytes, x.class.Launch(x.cfg.PerThread), l.Channels), nil
+}
+
+// Copies simulates one collective by copy engines. Errors as Symmetric.
+func (x *Executor) Copies(ctx context.Context, p *sym.Copies) (exec.Result, error) {
+	if err := x.lockstep(ctx, "copy engines"); err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	m := x.machine()
+	t, err := m.Copies(p)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	bytes := float64(p.Each) * float64(x.cfg.Comm.NRanks)
+	return x.timed(t, p.Func, bytes, x.class.Launch(x.cfg.PerThread), 0), nil
+}
+
+// lockstep refuses what ranks that all do the same at a time cannot show.
+func (x *Executor) lockstep(ctx context.Context, what string) error {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("simulate %s: %w", what, context.Cause(ctx))
+	case len(x.cfg.Faults) > 0:
+		return &exec.NotImplementedError{Feature: what + " with faults", Missing: "its ranks are simulated in lockstep; leave out the faults, or the registration"}
+	}
+	return nil
+}
+
+func (x *Executor) machine() *symk.Machine {
+	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class}
+}
+
+// timed is the result of an operation that moves bytes in all and whose launch takes
+// the host so many microseconds.
+func (x *Executor) timed(t symk.Time, f coll.Func, bytes, host float64, programs int) exec.Result {
+	n := x.cfg.Comm.NRanks
+	r := exec.Result{Finish: make([]units.Time, n), Wrong: -1, Links: t.Links, Account: exec.Account{Method: exec.Folded, Programs: programs}}
+	r.Elapsed = units.FromMicros(t.Gap + t.Busy)
+	for i := range r.Finish {
+		r.Finish[i] = r.Elapsed
+	}
+	if x.cfg.Launch == Eager {
+		h := units.FromMicros(host)
+		r.Elapsed = max(r.Elapsed, h) + min(r.Elapsed, h)/timed
+	}
+	if r.Elapsed > 0 {
+		r.AlgBW = bytes / (float64(r.Elapsed) * 1e-3)
+	}
+	r.BusBW = r.AlgBW * f.BusFactor(n)
+	return r
+}

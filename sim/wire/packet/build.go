@@ -1,0 +1,163 @@
+package packet
+
+import "slices"
+
+// build lays the run out in memory.
+func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
+	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: never, crowd: crowd}
+	e.assignClasses()
+	e.buildLinks()
+	e.buildNodes()
+	workers := cfg.Workers
+	if cfg.CC.Kind == HPCC {
+		workers = 1 // copies of a frame that is sent again share its record
+	}
+	e.divide(workers)
+	if err := e.buildSwitches(); err != nil {
+		return nil, err
+	}
+	if err := e.buildFlows(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// assignClasses gives each priority in use a dense class, in order.
+func (e *engine) assignClasses() {
+	var used [8]bool
+	for i := range e.flows {
+		used[e.flows[i].Priority] = true
+	}
+	e.classes = 1
+	for p := 1; p < 8; p++ {
+		if used[p] {
+			e.classOf[p] = uint8(e.classes)
+			e.classes++
+		}
+	}
+}
+
+// buildLinks makes two links of each cable: 2i from A to B, 2i+1 back.
+func (e *engine) buildLinks() {
+	e.links = make([]link, 2*len(e.net.Cables))
+	for i, c := range e.net.Cables {
+		e.look = min(e.look, int64(c.Delay))
+		for k := range 2 {
+			l := &e.links[2*i+k]
+			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0}
+			if k == 1 {
+				l.from, l.to = c.B, c.A
+			}
+			l.tx[0] = duration{uint16(e.cfg.Frames.Ack), e.lasts(e.cfg.Frames.Ack, c.Rate)}
+			l.tx[1] = l.tx[0]
+			if e.net.Switch[l.from] {
+				for _, m := range e.cfg.Marking {
+					if m.Rate == l.rate {
+						l.marks, l.kMin, l.kMax, l.pMax = true, m.KMin, m.KMax, m.PMax
+					}
+				}
+				l.q = make([]queue, e.classes)
+			}
+		}
+	}
+}
+
+// buildNodes makes hosts and switches with their ports in the order of cables.
+func (e *engine) buildNodes() {
+	ports := make([][]int32, e.net.Nodes) // links out of a node
+	for i := range e.links {
+		l := &e.links[i]
+		l.fromPort = uint16(len(ports[l.from]))
+		ports[l.from] = append(ports[l.from], l.id)
+	}
+	for i := range e.links {
+		e.links[i].toPort = e.links[e.links[i].peer].fromPort
+	}
+	hostOf := make([]int32, e.net.Nodes)
+	for v, out := range ports {
+		hostOf[v] = -1
+		if e.net.Switch[v] {
+			e.switches = append(e.switches, swtch{node: int32(v), out: out})
+			continue
+		}
+		hostOf[v] = int32(len(e.hosts))
+		h := host{node: int32(v), out: -1, in: -1, sports: map[int32]uint16{}}
+		if len(out) > 0 {
+			h.out, h.in = out[0], e.links[out[0]].peer
+			if e.hostRate == 0 {
+				e.hostRate = e.links[h.out].rate
+			}
+		}
+		e.hosts = append(e.hosts, h)
+	}
+	e.routes = newRoutes(e.net, e.links, ports, hostOf)
+}
+
+func (e *engine) buildSwitches() error {
+	b := &e.cfg.Buffer
+	for i := range e.switches {
+		s := &e.switches[i]
+		n := len(s.out)
+		s.in = make([]int32, n)
+		s.ing = make([]int64, n*e.classes)
+		s.hdrm = make([]int64, n*e.classes)
+		s.xoff = make([]bool, n*e.classes)
+		s.shift = make([]uint8, n)
+		s.headroom = make([]int64, n)
+		s.arriving = make([]int64, n)
+		s.base = b.Bytes - int64(n)*b.Reserve
+		for p, id := range s.out {
+			l := &e.links[id]
+			s.in[p] = l.peer
+			s.headroom[p] = headroom(l.rate, l.delay/1000, b.HeadroomDelays)
+			s.base -= s.headroom[p]
+			s.shift[p] = uint8(b.Shift)
+			for r := l.rate; r > e.hostRate && s.shift[p] > 0; r /= 2 {
+				s.shift[p]--
+			}
+		}
+		if s.base <= 0 {
+			return wrong("switch %d: a buffer of %d bytes holds less than the headroom and reserve of its %d ports, %d: write a larger buffer",
+				s.node, b.Bytes, n, b.Bytes-s.base)
+		}
+	}
+	return nil
+}
+
+// headroom is what a link carries in so many delays of ns nanoseconds, in bytes.
+func headroom(rate, ns int64, delays int) int64 {
+	return int64(float64(rate)*float64(ns)/8/1e9) * int64(delays)
+}
+
+func (e *engine) buildFlows() error {
+	n := len(e.flows)
+	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
+	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
+	for i := range e.flows {
+		f := &e.flows[i]
+		if err := e.routes.towards(f.Dst, f.Src, i); err != nil {
+			return err
+		}
+		if err := e.routes.towards(f.Src, f.Dst, i); err != nil {
+			return err
+		}
+		e.missing[i] = int32(len(f.Deps))
+		for _, d := range f.Deps {
+			e.deps[d] = append(e.deps[d], int32(i))
+		}
+	}
+	e.slot = e.routes.longest()
+	e.hops = make([]int32, 2*e.slot*n)
+	e.ccBuild()
+	order := make([]int32, 0, n)
+	for i := range e.flows {
+		if e.missing[i] == 0 {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return int(e.flows[a].Start - e.flows[b].Start) })
+	for _, i := range order {
+		e.begin(i, int64(e.flows[i].Start))
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package packet
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/simccl/simccl/units"
+)
+
+// queue is an egress queue of one class.
+type queue struct {
+	fifo
+	bytes int64
+}
+
+// link is one direction of a cable with the egress port that feeds it.
+type link struct {
+	free             int64  // when the frame in transmission ends
+	waiting          uint16 // classes that have frames
+	paused           uint16 // classes that may not start one
+	fromPort, toPort uint16
+	turn             uint8 // class served last
+	marks            bool  // ECN is on
+	lossy            bool
+	to               int32
+	id, peer         int32
+	q                []queue // by class, of switches
+	delay            int64
+	tx               [2]duration // of the two sizes seen last
+	wire             fifo        // what travels
+	rate             int64
+	kMin, kMax       int64
+	pMax, loss       float64
+	txBytes          int64
+	peak             int64
+	sent, arrivals   uint64 // frames
+	from             int32
+}
+
+// duration is how long a frame of so many bytes lasts.
+type duration struct {
+	bytes uint16
+	ps    int64
+}
+
+// counters are what a worker counts.
+type counters struct {
+	pauses, marks, drops, lost, retx, dataHops, hops int64
+}
+
+// worker holds the scratch memory of a goroutine.
+type worker struct {
+	counters
+	sorter
+	ended    []ending
+	hosts    [2]int // of the engine's, from and to
+	switches [2]int
+	busy     int        // frames that arrived
+	orders   chan order // phases to go through
+}
+
+// ending is a flow whose last acknowledgement arrived.
+type ending struct {
+	flow int32
+	at   int64
+}
+
+// engine is one run.
+type engine struct {
+	cfg      *Config
+	net      *Network
+	links    []link
+	hosts    []host
+	switches []swtch
+	classes  int // egress classes: control and one for each priority in use
+	classOf  [8]uint8
+	routes   routes
+	hops     []int32 // routes of flows: a slot each for data and acknowledgements
+	slot     int
+	flows    []Flow
+	snd      []sender
+	rcv      []receiver
+	hp       []*hpcc
+	ti       []timely
+	dc       []dctcp
+	result   []FlowResult
+	deps     [][]int32 // flows that wait for a flow
+	missing  []int32   // endings that a flow waits for
+	ready    []int64   // the last of them, so far
+	look     int64     // the window
+	hostRate int64
+	live     int
+	workers  []worker
+	crowd    int            // frames in a window from which on all workers simulate
+	busy     sync.WaitGroup // workers in a phase
+}
+
+// Run simulates the flows on the network.
+func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
+	if err := Check(n, flows, cfg); err != nil {
+		return nil, err
+	}
+	e, err := build(n, flows, cfg)
+	if err != nil {
+		return nil, err
+	}
+	windows, err := e.run()
+	if err != nil {
+		return nil, err
+	}
+	return e.collect(windows), nil
+}
+
+// nanos is how many whole nanoseconds s seconds are in the fixed-point
+// arithmetic of ns-3: 64 bits of fraction, cut, not rounded.
+func nanos(s float64) int64 {
+	whole := int64(s)
+	hi, _ := bits.Mul64(uint64((s-float64(whole))*(1<<64)), 1_000_000_000)
+	return whole*1_000_000_000 + int64(hi)
+}
+
+// lasts returns how many picoseconds a frame takes at a rate.
+func (e *engine) lasts(bytes int, rate int64) int64 {
+	if e.cfg.WholeNanos {
+		return 1000 * nanos(float64(bytes)*8/float64(rate))
+	}
+	return (int64(bytes)*8_000_000_000_000 + rate/2) / rate
+}
+
+// serialise returns how long a frame occupies the link.
+func (e *engine) serialise(l *link, bytes uint16) int64 {
+	if l.tx[0].bytes == bytes {
+		return l.tx[0].ps
+	}
+	if l.tx[1].bytes != bytes {
+		l.tx[1] = duration{bytes, e.lasts(int(bytes), l.rate)}
+	}
+	l.tx[0], l.tx[1] = l.tx[1], l.tx[0]
+	return l.tx[0].ps
+}
+
+// run goes through the windows and returns their number.
+func (e *engine) run() (int64, error) {
+	now, windows := e.next(0), int64(0)
+	stop, busy := int64(e.cfg.Stop), 0
+	if len(e.workers) > 1 {
+		defer e.hire()()
+	}
+	for e.live > 0 && now != never && (stop == 0 || now < stop) {
+		if windows&1023 == 0 && e.cfg.Poll != nil {
+			if err := e.cfg.Poll(); err != nil {
+				return windows, err
+			}
+		}
+		windows++
+		end := now + e.look
+		if busy = e.window(end, busy); busy > 0 {
+			now = end
+		} else {
+			now = e.next(end)
+		}
+	}
+	return windows, nil
+}
+
+// settle starts what waited for the flows that ended.
+func (e *engine) settle() {
+	for i := range e.workers {
+		w := &e.workers[i]
+		for _, x := range w.ended {
+			e.live--
+			for _, d := range e.deps[x.flow] {
+				e.ready[d] = max(e.ready[d], x.at+int64(units.Nanosecond))
+				if e.missing[d]--; e.missing[d] == 0 {
+					e.begin(d, max(e.ready[d], int64(e.flows[d].Start)))
+				}
+			}
+		}
+		w.ended = w.ended[:0]
+	}
+}
+
+const never = int64(1<<63 - 1)
+
+// next returns when something happens at or after now.
+func (e *engine) next(now int64) int64 {
+	t := never
+	for i := range e.links {
+		l := &e.links[i]
+		if !l.wire.empty() {
+			t = min(t, l.wire.front().at)
+		}
+		if l.waiting&^l.paused != 0 {
+			t = min(t, l.free)
+		}
+	}
+	for i := range e.hosts {
+		t = min(t, e.hosts[i].nextEvent(e))
+	}
+	if t == never {
+		return t
+	}
+	return max(t, now)
+}
+
+func (e *engine) collect(windows int64) *Result {
+	r := &Result{Flows: e.result, Windows: windows}
+	for i := range e.workers {
+		c := &e.workers[i].counters
+		r.Pauses += c.pauses
+		r.Marks += c.marks
+		r.Drops += c.drops
+		r.Lost += c.lost
+		r.Retransmitted += c.retx
+		r.DataPacketHops += c.dataHops
+		r.FrameHops += c.hops
+	}
+	for i := range e.links {
+		if l := &e.links[i]; l.peak > r.PeakQueue {
+			r.PeakQueue, r.PeakLink = l.peak, [2]int32{l.from, l.to}
+		}
+	}
+	if e.live > 0 {
+		r.Stall = e.stall()
+	}
+	return r
+}

@@ -1,0 +1,50 @@
+package packet
+
+// Flags of a frame.
+const (
+	flagAck    uint8 = 1 << iota // an acknowledgement; psn is the next expected
+	flagNack                     // with flagAck: the receiver lacks psn
+	flagCE                       // congestion experienced, echoed on the acknowledgement
+	flagPause                    // PFC: stop class psn
+	flagResume                   // PFC: go on with class psn
+)
+
+// frame is a frame that waits or travels: 32 bytes.
+type frame struct {
+	at    int64  // ps: its last bit at the end of the cable
+	flow  int32  // -1: PFC
+	psn   uint32 // number of the data frame
+	route uint32 // index in engine.hops of its link
+	aux   uint32 // of congestion control: a time or a record
+	size  uint16 // bytes on the wire
+	port  uint16 // by which it entered the switch where it waits
+	flags uint8
+	class uint8 // 0 control, else the index of its priority
+	_     uint16
+}
+
+// fifo is a ring of frames that grows: its length is a power of two.
+type fifo struct {
+	buf        []frame
+	head, tail uint32
+}
+
+func (q *fifo) empty() bool   { return q.head == q.tail }
+func (q *fifo) front() *frame { return &q.buf[q.head&uint32(len(q.buf)-1)] }
+
+// push appends a copy of f.
+func (q *fifo) push(f *frame) {
+	if q.tail-q.head == uint32(len(q.buf)) {
+		q.grow()
+	}
+	q.buf[q.tail&uint32(len(q.buf)-1)] = *f
+	q.tail++
+}
+
+func (q *fifo) grow() {
+	n := make([]frame, max(16, 2*len(q.buf)))
+	for i := q.head; i != q.tail; i++ {
+		n[i&uint32(len(n)-1)] = q.buf[i&uint32(len(q.buf)-1)]
+	}
+	q.buf = n
+}

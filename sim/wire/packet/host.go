@@ -1,0 +1,213 @@
+package packet
+
+import "slices"
+
+// host is a node with one NIC: queue pairs served in turn, acknowledgements
+// before them.
+type host struct {
+	node     int32
+	out, in  int32 // links; -1: none
+	acks     fifo
+	qps      []int32 // flows that send, in the order they began
+	turn     int     // served last
+	inFlight bool    // a frame is in transmission and its end is to come
+	wake     int64   // when a queue pair may send again; 0: not awaited
+	starts   []begin // sorted
+	arrived  []frame
+	sports   map[int32]uint16 // next source port by destination
+}
+
+// begin is a flow that starts.
+type begin struct {
+	at   int64
+	flow int32
+}
+
+// firstPort is the source port of the first flow between two hosts.
+const firstPort = 10000
+
+// begin plans a flow's start.
+func (e *engine) begin(flow int32, at int64) {
+	h := &e.hosts[e.routes.hostOf[e.flows[flow].Src]]
+	i, _ := slices.BinarySearchFunc(h.starts, at, func(b begin, t int64) int {
+		if b.at <= t {
+			return -1
+		}
+		return 1
+	})
+	h.starts = slices.Insert(h.starts, i, begin{at, flow})
+}
+
+// nextEvent returns when a host does something of its own.
+func (h *host) nextEvent(e *engine) int64 {
+	t := never
+	if len(h.starts) > 0 {
+		t = h.starts[0].at
+	}
+	if h.inFlight {
+		t = min(t, e.links[h.out].free)
+	}
+	if h.wake > 0 {
+		t = min(t, h.wake)
+	}
+	return t
+}
+
+// pullHost takes what arrives before end off the link, and notes which flows
+// end with it.
+func (e *engine) pullHost(w *worker, h *host, end int64) int {
+	h.arrived = h.arrived[:0]
+	if h.in < 0 {
+		return 0
+	}
+	l := &e.links[h.in]
+	q := &l.wire
+	for !q.empty() {
+		f := q.front()
+		if f.at >= end {
+			break
+		}
+		q.head++
+		if l.lossy && e.lose(w, l) {
+			continue
+		}
+		h.arrived = append(h.arrived, *f)
+		if f.flags&flagAck != 0 {
+			if s := &e.snd[f.flow]; f.psn >= s.frames && !s.ending {
+				s.ending = true
+				w.ended = append(w.ended, ending{f.flow, f.at})
+			}
+		}
+	}
+	return len(h.arrived)
+}
+
+// runHost simulates a host up to end: arrivals, starts, ends of transmissions
+// and pacing, in this order where times are equal.
+func (e *engine) runHost(w *worker, h *host, end int64) {
+	for i := 0; ; {
+		t, what := end, 0
+		if h.wake > 0 && h.wake < t {
+			t, what = h.wake, 1
+		}
+		if h.inFlight {
+			if free := e.links[h.out].free; free < end && free <= t {
+				t, what = free, 2
+			}
+		}
+		if len(h.starts) > 0 && h.starts[0].at < end && h.starts[0].at <= t {
+			t, what = h.starts[0].at, 3
+		}
+		if i < len(h.arrived) && h.arrived[i].at <= t {
+			e.arrive(w, h, &h.arrived[i])
+			i++
+			continue
+		}
+		switch what {
+		case 0:
+			return
+		case 1:
+			h.wake = 0
+		case 2:
+			h.inFlight = false
+		case 3:
+			e.open(h, h.starts[0].flow, t)
+			h.starts = h.starts[1:]
+		}
+		e.send(w, h, t)
+	}
+}
+
+// arrive handles a frame that came to a host.
+func (e *engine) arrive(w *worker, h *host, f *frame) {
+	switch {
+	case f.flow < 0:
+		e.pfc(w, &e.links[h.out], f)
+		if f.flags&flagPause != 0 {
+			return
+		}
+	case f.flags&flagAck != 0:
+		if !e.acknowledged(w, h, f) {
+			return
+		}
+	case !e.receive(h, f):
+		return
+	}
+	e.send(w, h, f.at)
+}
+
+// send starts the next frame of a host if its link is idle.
+func (e *engine) send(w *worker, h *host, now int64) {
+	if h.inFlight || h.out < 0 {
+		return
+	}
+	l := &e.links[h.out]
+	if !h.acks.empty() {
+		if f := h.acks.front(); l.paused>>f.class&1 == 0 {
+			h.acks.head++
+			h.inFlight = true
+			e.transmit(w, l, f, now, 0)
+			return
+		}
+	}
+	i := e.choose(h, l, now)
+	if i < 0 {
+		if h.wake == 0 || h.wake <= now {
+			e.sleep(h, now)
+		}
+		return
+	}
+	h.turn = i
+	h.inFlight = true
+	e.sendData(w, h, l, h.qps[i], now)
+}
+
+// choose returns the next queue pair in turn that may send, or -1. It drops
+// those that have ended from the list when it meets one.
+func (e *engine) choose(h *host, l *link, now int64) int {
+	n, found, ended := len(h.qps), -1, -1
+	at := h.turn
+	for range n {
+		if at++; at >= n {
+			at = at % n
+		}
+		s := &e.snd[h.qps[at]]
+		if s.nxt < s.frames {
+			if s.nextAvail <= now && l.paused>>s.class&1 == 0 && !e.windowBound(s, now) {
+				found = at
+				break
+			}
+		} else if s.una >= s.frames && (ended < 0 || at < ended) {
+			ended = at
+		}
+	}
+	if ended < 0 {
+		return found
+	}
+	k := ended
+	for i := ended; i < n; i++ {
+		if s := &e.snd[h.qps[i]]; s.una < s.frames {
+			if i == found {
+				found = k
+			}
+			h.qps[k] = h.qps[i]
+			k++
+		}
+	}
+	h.qps = h.qps[:k]
+	return found
+}
+
+// sleep plans when the host looks again: when the first of its queue pairs may
+// send.
+func (e *engine) sleep(h *host, now int64) {
+	t := never
+	for _, q := range h.qps {
+		if s := &e.snd[q]; s.nxt < s.frames {
+			t = min(t, s.nextAvail)
+		}
+	}
+	if t < never && t > now {
+		h.wake = t
+	}
+}

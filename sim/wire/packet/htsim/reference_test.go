@@ -1,0 +1,161 @@
+package htsim
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/sim/wire/packet/uec"
+	"github.com/simccl/simccl/units"
+)
+
+// reference is when htsim_uec's last flow finished (one seed), in µs, and its
+// retransmissions. Flows that are hashed or sprayed without feedback depend on the
+// draws: their band is htsim's value within our spread.
+var reference = []struct {
+	matrix, topo string
+	balance      uec.Balance
+	finish       float64
+	resent       int64
+	band         float64
+}{
+	{"incast4_1mb", "ls16x8", uec.Mixed, 343.8299, 115, 0.05},
+	{"incast16_1mb", "ls16x8", uec.Mixed, 1330.58, 670, 0.05},
+	{"perm32_4mb", "ls4x8", uec.Bitmap, 379.0842, -1, 0.05},
+	{"perm32_4mb", "ls4x8", uec.REPS, 391.2275, -1, 0.05},
+	{"perm32_4mb", "ls4x8", uec.Mixed, 373.944, -1, 0.05},
+	{"perm32_4mb", "ls4x8o2", uec.Mixed, 757.0478, 798, 0.05},
+	{"perm32_4mb", "ls4x8o2", uec.Oblivious, 835.6987, 798, 0.05},
+	{"alltoall16", "ls2x8", uec.Mixed, 85.8576, 0, 0.05},
+}
+
+func run(t testing.TB, x *Scenario, b uec.Balance, seed uint64) *uec.Result {
+	t.Helper()
+	r, err := uec.Run(&x.Network, x.Flows, &uec.Config{Seed: seed, Balance: b, Paths: 64, MTU: 4150})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func load(t testing.TB, matrix, topo string) *Scenario {
+	t.Helper()
+	x, err := Load("testdata/"+matrix+".cm", "testdata/"+topo+".topo", os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func last(r *uec.Result) (t units.Time) {
+	for _, f := range r.Flows {
+		t = max(t, f.End)
+	}
+	return t
+}
+
+// TestReference: the mean finish of five seeds lies within 5 % of htsim's.
+func TestReference(t *testing.T) {
+	for _, c := range reference {
+		x := load(t, c.matrix, c.topo)
+		mean, resent := 0.0, int64(0)
+		for seed := range uint64(5) {
+			r := run(t, x, c.balance, seed+1)
+			mean += last(r).Micros() / 5
+			resent += r.Retransmitted
+		}
+		if d := mean/c.finish - 1; d > c.band || d < -c.band {
+			t.Errorf("%s on %s, %v: finish %.1f us as the mean of 5 seeds, htsim's %.1f", c.matrix, c.topo, c.balance, mean, c.finish)
+		}
+		if got := resent / 5; c.resent >= 0 && (got > c.resent*115/100+5 || got < c.resent*85/100-5) {
+			t.Errorf("%s on %s, %v: %d packets sent again, htsim %d", c.matrix, c.topo, c.balance, got, c.resent)
+		}
+	}
+}
+
+// TestTriggers: a flow of the second step starts when the flow before it in the
+// ring has ended.
+func TestTriggers(t *testing.T) {
+	x := load(t, "ring8", "ls2x4")
+	r := run(t, x, uec.Mixed, 1)
+	for i := range 8 {
+		second, before := r.Flows[8+i], r.Flows[(i+7)%8]
+		if !second.Done || second.Start != before.End {
+			t.Errorf("flow %d starts at %v, the flow that triggers it ended at %v", 8+i, second.Start, before.End)
+		}
+	}
+}
+
+// TestConservation: no byte is lost: what was sent arrived or was trimmed.
+func TestConservation(t *testing.T) {
+	r := run(t, load(t, "perm32_4mb", "ls4x8o2"), uec.Oblivious, 3)
+	if r.Trims != r.Retransmitted || r.Drops != 0 || r.Nacks != r.Trims {
+		t.Errorf("%d trimmed, %d NACKs, %d sent again, %d dropped: the first three are equal, nothing is dropped", r.Trims, r.Nacks, r.Retransmitted, r.Drops)
+	}
+	if want := int64(32 * 979); r.NewPackets != want { // 4 MB in packets of 4086 bytes
+		t.Errorf("%d packets, want %d", r.NewPackets, want)
+	}
+}
+
+func TestErrorsHavePlaces(t *testing.T) {
+	topo := "Nodes 4\nTiers 2\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns 1000\n"
+	for _, c := range []struct{ cm, topo, want string }{
+		{"Nodes 4\nConnections 1\n0->9 start 0 size 5\n", topo, "m.cm:3:1: \"0->9\": write SRC->DST of two of the hosts 0 to 3"},
+		{"Nodes 4\nConnections 1\n0->1 start 0\n", topo, "m.cm:3:1: a connection needs a size, and a start or a trigger"},
+		{"Nodes 4\nConnections 2\n0->1 start 0 size 5\n", topo, "m.cm:4:1: 1 connections and 0 triggers, where 2 and 0 are announced"},
+		{"Nodes 4\nConnections 1\n0->1 trigger 3 size 5\n", topo, "m.cm:3:6: trigger 3 is not defined"},
+		{"Nodes 4\nConnections 1\n0->1 begin 0 size 5\n", topo, "m.cm:3:6: \"begin\": write id, start, size, trigger or send_done_trigger"},
+		{"", strings.Replace(topo, "Radix_Up 2", "Radix_Up x", 1), "t.topo:6:10: Radix_Up: \"x\": write a whole number"},
+		{"", strings.Replace(topo, "Tier 0\n", "", 1), "t.topo:3:1: \"Downlink_speed_Gbps\" comes before the first Tier"},
+		{"", strings.Replace(topo, "Tier 1\nDownlink_speed_Gbps 100\nRadix_Down 2", "Tier 1\nDownlink_speed_Gbps 100\nRadix_Down 7", 1), "t.topo:12:1: tier 1 has Radix_Down 7, and there are 2 switches below"},
+	} {
+		files := map[string]string{"m.cm": c.cm, "t.topo": c.topo}
+		_, err := Load("m.cm", "t.topo", func(name string) ([]byte, error) { return []byte(files[name]), nil })
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+	for _, c := range []struct{ cm, topo string }{
+		{"", "Tiers 3\n"}, {"Nodes 4\nFailures 1\n", topo}, {"Nodes 4\nConnections 1\n0->1 start 0 size 5 recv_done_trigger 1\n", topo},
+		{"Nodes 4\nConnections 1\nTriggers 1\n0->1 start 0 size 5\ntrigger id 1 multishot\n", topo},
+	} {
+		files := map[string]string{"m.cm": c.cm, "t.topo": c.topo}
+		_, err := Load("m.cm", "t.topo", func(name string) ([]byte, error) { return []byte(files[name]), nil })
+		if lacks := (*packet.UnsupportedError)(nil); !errors.As(err, &lacks) {
+			t.Errorf("%q: got %v, want an UnsupportedError", c.cm, err)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	topo, _ := os.ReadFile("testdata/ls2x4.topo")
+	cm, _ := os.ReadFile("testdata/ring8.cm")
+	f.Add(cm, topo)
+	f.Fuzz(func(t *testing.T, cm, topo []byte) {
+		n := 0
+		x, err := Load("m.cm", "t.topo", func(string) ([]byte, error) {
+			n++
+			return [][]byte{topo, cm}[n-1], nil
+		})
+		if (x == nil) == (err == nil) {
+			t.Fatalf("scenario %v and error %v", x, err)
+		}
+		if err == nil {
+			if err := uec.Check(&x.Network, x.Flows, &uec.Config{Paths: 64, MTU: 4150}); err != nil {
+				_ = err.Error()
+			}
+		}
+	})
+}
+
+// BenchmarkPermutation: data-packet-hops/s on one core.
+func BenchmarkPermutation(b *testing.B) {
+	x := load(b, "perm32_4mb", "ls4x8")
+	var hops int64
+	for b.Loop() {
+		hops += run(b, x, uec.REPS, 1).DataPacketHops
+	}
+	b.ReportMetric(float64(hops)/b.Elapsed().Seconds()/1e6, "Mhops/s")
+}

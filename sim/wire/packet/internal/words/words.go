@@ -1,0 +1,109 @@
+// Package words cuts files of packet simulators into words with their places, and
+// reads numbers from them. Errors name file, line and column. It must not know
+// what the words mean.
+package words
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/internal/termtext"
+)
+
+// Error is a complaint about a place of a file.
+type Error struct {
+	File      string
+	Line, Col int
+	Problem   string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
+}
+
+// Word is a word of a file with its place.
+type Word struct {
+	Text      string
+	Line, Col int
+}
+
+// Text is a file in words.
+type Text struct {
+	Name  string
+	words []Word
+	at    int
+	End   Word // where it ends
+}
+
+// Split cuts a file into words.
+func Split(name string, data []byte) *Text {
+	t := &Text{Name: name, End: Word{Line: 1, Col: 1}}
+	for i, line := range strings.Split(string(data), "\n") {
+		t.End = Word{Line: i + 1, Col: len(line) + 1}
+		for from := 0; from < len(line); {
+			k := strings.IndexAny(line[from:], " \t\r\v\f")
+			if k == 0 {
+				from++
+				continue
+			}
+			if k < 0 {
+				k = len(line) - from
+			}
+			t.words = append(t.words, Word{line[from : from+k], i + 1, from + 1})
+			from += k
+		}
+	}
+	return t
+}
+
+// Done says that no word is left.
+func (t *Text) Done() bool { return t.at >= len(t.words) }
+
+// Peek returns the next word without taking it.
+func (t *Text) Peek() Word {
+	if t.Done() {
+		return t.End
+	}
+	return t.words[t.at]
+}
+
+// Fail is an Error at a word.
+func (t *Text) Fail(w Word, format string, args ...any) error {
+	return &Error{t.Name, w.Line, w.Col, fmt.Sprintf(format, args...)}
+}
+
+// Take returns the next Word, or says what is missing.
+func (t *Text) Take(what string) (Word, error) {
+	if t.Done() {
+		return t.End, t.Fail(t.End, "the file ends where %s is expected", what)
+	}
+	t.at++
+	return t.words[t.at-1], nil
+}
+
+// Integer takes a whole number within bounds.
+func (t *Text) Integer(what string, low, high int64) (int64, error) {
+	w, err := t.Take(what)
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseInt(w.Text, 10, 64)
+	if err != nil || v < low || v > high {
+		return 0, t.Fail(w, "%s: %s: write a whole number from %d to %d", what, termtext.Quote(w.Text, 40), low, high)
+	}
+	return v, nil
+}
+
+// Number takes a number within bounds.
+func (t *Text) Number(what string, low, high float64) (float64, error) {
+	w, err := t.Take(what)
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseFloat(w.Text, 64)
+	if err != nil || !(v >= low && v <= high) {
+		return 0, t.Fail(w, "%s: %s: write a number from %g to %g", what, termtext.Quote(w.Text, 40), low, high)
+	}
+	return v, nil
+}

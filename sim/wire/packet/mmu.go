@@ -1,0 +1,118 @@
+package packet
+
+// careful simulates a window of a switch in which PFC may act: the ports in
+// the order of time, for they share the memory.
+func (e *engine) careful(w *worker, s *swtch, arrived []frame, end int64) {
+	s.shared, s.exact = 0, true
+	for _, b := range s.ing {
+		s.shared += max(0, b-e.cfg.Buffer.Reserve)
+	}
+	for i := range arrived {
+		f := &arrived[i]
+		e.drain(w, s, f.at)
+		if f.flow < 0 {
+			e.pfcAtSwitch(w, s, f)
+			continue
+		}
+		f.route++
+		l := &e.links[e.hops[f.route]]
+		if f.class == 0 || e.admit(w, s, f) {
+			e.enqueue(w, s, l, f)
+		}
+	}
+	e.drain(w, s, end)
+	s.exact = false
+}
+
+// drain starts all frames that start before a time, in the order of time.
+func (e *engine) drain(w *worker, s *swtch, until int64) {
+	for {
+		var first *link
+		t := until
+		for _, id := range s.out {
+			if l := &e.links[id]; l.waiting&^l.paused != 0 && l.free < t {
+				t, first = l.free, l
+			}
+		}
+		if first == nil {
+			return
+		}
+		e.dequeue(w, s, first, t)
+	}
+}
+
+// threshold is how much of the shared memory an ingress queue of a port may use.
+func (s *swtch) threshold(p uint16) int64 { return (s.base - s.shared) >> s.shift[p] }
+
+// used is what an ingress queue uses of the shared memory.
+func (e *engine) used(s *swtch, k int) int64 { return max(0, s.ing[k]-e.cfg.Buffer.Reserve) }
+
+// admit accounts for a frame that came in, or drops it, and pauses the
+// neighbour where its queue is too long.
+func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
+	k, size := int(f.port)*e.classes+int(f.class), int64(f.size)
+	limit := s.threshold(f.port)
+	if size+s.hdrm[k] > s.headroom[f.port] && size+e.used(s, k) > limit {
+		w.drops++
+		return false
+	}
+	over := s.ing[k] + size - e.cfg.Buffer.Reserve
+	switch {
+	case over <= 0:
+		s.ing[k] += size
+	case over > limit:
+		s.hdrm[k] += size
+		s.inHdrm += size
+	default:
+		s.ing[k] += size
+		s.shared += min(size, over)
+	}
+	if !s.xoff[k] && (s.hdrm[k] > 0 || e.overfull(s, k, f.port)) {
+		s.xoff[k] = true
+		s.stopped++
+		e.sendPFC(w, s, f.port, f.class, flagPause, f.at)
+	}
+	return true
+}
+
+// release accounts for a frame that leaves, and resumes the neighbour where
+// its queue has become short.
+func (e *engine) release(w *worker, s *swtch, k int, f *frame, at int64) {
+	size := int64(f.size)
+	head := min(s.hdrm[k], size)
+	s.hdrm[k] -= head
+	s.inHdrm -= head
+	s.shared -= min(size-head, e.used(s, k))
+	s.ing[k] -= size - head
+	if !s.xoff[k] || s.hdrm[k] > 0 {
+		return
+	}
+	if e.relieved(s, k, f.port) {
+		s.xoff[k] = false
+		s.stopped--
+		e.sendPFC(w, s, f.port, f.class, flagResume, at)
+	}
+}
+
+// overfull says that an ingress queue must pause its neighbour.
+func (e *engine) overfull(s *swtch, k int, port uint16) bool {
+	if x := e.cfg.Buffer.XOff; x > 0 {
+		return s.ing[k] >= x
+	}
+	return e.used(s, k) >= s.threshold(port)
+}
+
+// relieved says that its neighbour may go on.
+func (e *engine) relieved(s *swtch, k int, port uint16) bool {
+	if b := &e.cfg.Buffer; b.XOff > 0 {
+		return s.ing[k] <= b.XOn
+	}
+	u := e.used(s, k)
+	return u == 0 || u+e.cfg.Buffer.ResumeOffset <= s.threshold(port)
+}
+
+// sendPFC queues a PFC frame to the neighbour of a port.
+func (e *engine) sendPFC(w *worker, s *swtch, port uint16, class, what uint8, at int64) {
+	l := &e.links[s.out[port]]
+	e.enqueue(w, s, l, &frame{at: at, flow: -1, psn: uint32(class), size: uint16(e.cfg.Frames.Pause), flags: what})
+}

@@ -1,0 +1,174 @@
+package ns3
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/units"
+)
+
+// Sizes of frames: PPP 14, IPv4 20, UDP 8 and sequence 6; acknowledgements are
+// 60 bytes at least, with INT 14+20+12 and the records (model/rdma-hw.cc).
+const (
+	header    = 48
+	ack       = 60
+	ackFields = 46
+	pause     = 43
+	// network/utils/int-header.h: five records of 8 bytes and their number; a time.
+	records = 42
+	stamp   = 8
+)
+
+// model/switch-mmu.cc and model/rdma-hw.cc.
+const (
+	reserve      = 4 << 10
+	resumeOffset = 3 << 10
+	nackInterval = 500 * units.Microsecond
+)
+
+func micros(us float64) units.Time { return units.Time(fixed(us, 1e3)) * units.Nanosecond }
+
+// configure turns the settings into those of the engine.
+func (x *Scenario) configure(s *settings) {
+	c := packet.Config{
+		Frames:     packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
+		Buffer:     packet.Buffer{Bytes: s.buffer << 20, Reserve: reserve, ResumeOffset: resumeOffset, Shift: int(s.shift), HeadroomDelays: int(s.headroom)},
+		WholeNanos: true, AckHigh: s.ackHigh, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
+		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond,
+	}
+	if s.qcn {
+		var rates []int64
+		for r := range s.kmin { //lint:sorted below
+			if s.marked(r) {
+				rates = append(rates, r)
+			}
+		}
+		slices.Sort(rates)
+		for _, r := range rates {
+			c.Marking = append(c.Marking, packet.Marking{Rate: r, KMin: 1000 * s.kmin[r], KMax: 1000 * s.kmax[r], PMax: s.pmax[r]})
+		}
+	}
+	c.CC = packet.CC{Unpaced: !s.bound, VarWindow: s.varWin, MinRate: s.least, AI: s.ai, HAI: s.hai, Gain: s.gain,
+		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer), FastRecovery: int32(s.fast), ClampTarget: s.clamp,
+		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, Multi: s.intMulti, RateAI: s.dctcp}
+	ints := 0
+	switch s.mode {
+	case 1:
+		c.CC.Kind = packet.DCQCN
+	case 3:
+		c.CC.Kind, ints = packet.HPCC, records
+	case 7:
+		c.CC.Kind, ints = packet.Timely, stamp
+	case 8:
+		c.CC.Kind = packet.DCTCP
+	}
+	c.Frames.Header += ints
+	c.Frames.Ack = max(ack, ackFields+ints)
+	x.Config = c
+	if s.hasWin || s.mode == 3 {
+		x.windows(s)
+	}
+}
+
+// windows sets windows and base round trips: the most of all pairs of hosts, or
+// those of each flow's pair.
+func (x *Scenario) windows(s *settings) {
+	at := adjacent(&x.Network)
+	var most pair
+	byDst := map[int32][]pair{}
+	for v := range x.Network.Nodes {
+		if x.Network.Switch[v] {
+			continue
+		}
+		to := x.measure(at, int32(v), s.payload)
+		for u, p := range to {
+			if !x.Network.Switch[u] && u != v {
+				most.rtt, most.bdp = max(most.rtt, p.rtt), max(most.bdp, p.bdp)
+			}
+		}
+		if !s.globalT {
+			byDst[int32(v)] = to
+		}
+	}
+	if s.hasWin {
+		x.Config.CC.Window = most.bdp
+	}
+	x.Config.CC.BaseRTT = units.Time(most.rtt) * units.Nanosecond
+	if s.globalT {
+		return
+	}
+	for i := range x.Flows {
+		f := &x.Flows[i]
+		p := byDst[f.Dst][f.Src]
+		f.BaseRTT = units.Time(p.rtt) * units.Nanosecond
+		if s.hasWin {
+			f.Window = p.bdp
+		}
+	}
+}
+
+// pair is the base round trip in ns and the bytes in flight of two hosts.
+type pair struct{ rtt, bdp int64 }
+
+// near is a neighbour and the cable to it.
+type near struct {
+	node  int32
+	cable *packet.Cable
+}
+
+// adjacent lists the neighbours of nodes in the order of their numbers; of
+// several cables the last counts.
+func adjacent(n *packet.Network) [][]near {
+	at := make([][]near, n.Nodes)
+	join := func(a, b int32, c *packet.Cable) {
+		for i := range at[a] {
+			if at[a][i].node == b {
+				at[a][i].cable = c
+				return
+			}
+		}
+		at[a] = append(at[a], near{b, c})
+	}
+	for i := range n.Cables {
+		c := &n.Cables[i]
+		join(c.A, c.B, c)
+		join(c.B, c.A, c)
+	}
+	for _, l := range at {
+		slices.SortFunc(l, func(a, b near) int { return int(a.node - b.node) })
+	}
+	return at
+}
+
+// measure finds round trips and bytes in flight of all nodes to a host, over
+// the first shortest paths that a breadth-first search meets.
+func (x *Scenario) measure(at [][]near, dst int32, payload int64) []pair {
+	n := x.Network.Nodes
+	delay, send, rate, seen := make([]int64, n), make([]int64, n), make([]int64, n), make([]bool, n)
+	seen[dst] = true
+	rate[dst] = 1 << 62
+	queue := []int32{dst}
+	for i := 0; i < len(queue); i++ {
+		v := queue[i]
+		for _, k := range at[v] {
+			if seen[k.node] {
+				continue
+			}
+			seen[k.node] = true
+			delay[k.node] = delay[v] + int64(k.cable.Delay/units.Nanosecond)
+			send[k.node] = send[v] + payload*8_000_000_000/k.cable.Rate
+			rate[k.node] = min(rate[v], k.cable.Rate)
+			if x.Network.Switch[k.node] {
+				queue = append(queue, k.node)
+			}
+		}
+	}
+	to := make([]pair, n)
+	for u := range to {
+		if seen[u] && int32(u) != dst {
+			rtt := 2*delay[u] + send[u]
+			to[u] = pair{rtt, int64(float64(rtt) * float64(rate[u]) / 1e9 / 8)}
+		}
+	}
+	return to
+}

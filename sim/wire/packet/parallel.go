@@ -1,0 +1,134 @@
+package packet
+
+import "sync"
+
+// A window has two phases, each over all nodes: nodes take what arrives off the
+// links that lead to them, then they put what they send on the links that leave
+// them. Within a phase no node touches what another does, so nodes can be
+// divided among workers in any way with equal results; between the phases one
+// worker starts the flows that waited for others.
+
+// phase is a part of a window.
+type phase uint8
+
+const (
+	arrivals phase = iota
+	actions
+)
+
+// order is a phase of the window that ends at end.
+type order struct {
+	phase phase
+	end   int64
+}
+
+// crowd is from how many frames in a window on workers pay.
+const crowd = 4096
+
+// window simulates up to end; it returns how many frames arrived, and is given
+// how many did in the window before.
+func (e *engine) window(end int64, before int) int {
+	if len(e.workers) == 1 || before < e.crowd {
+		return e.alone(end)
+	}
+	e.all(order{arrivals, end})
+	e.settle()
+	e.all(order{actions, end})
+	busy := 0
+	for i := range e.workers {
+		busy += e.workers[i].busy
+	}
+	return busy
+}
+
+// alone simulates a window with the first worker.
+func (e *engine) alone(end int64) int {
+	w := &e.workers[0]
+	busy := 0
+	for i := range e.hosts {
+		busy += e.pullHost(w, &e.hosts[i], end)
+	}
+	e.settle()
+	for i := range e.hosts {
+		e.runHost(w, &e.hosts[i], end)
+	}
+	for i := range e.switches {
+		s := &e.switches[i]
+		busy += e.pull(w, s, end)
+		e.runSwitch(w, s, end)
+	}
+	return busy
+}
+
+// do goes through a phase of a worker's nodes.
+func (e *engine) do(w *worker, o order) {
+	hosts, switches := e.hosts[w.hosts[0]:w.hosts[1]], e.switches[w.switches[0]:w.switches[1]]
+	if o.phase == arrivals {
+		w.busy = 0
+		for i := range hosts {
+			w.busy += e.pullHost(w, &hosts[i], o.end)
+		}
+		for i := range switches {
+			w.busy += e.pull(w, &switches[i], o.end)
+		}
+		return
+	}
+	for i := range hosts {
+		e.runHost(w, &hosts[i], o.end)
+	}
+	for i := range switches {
+		e.runSwitch(w, &switches[i], o.end)
+	}
+}
+
+// all lets every worker go through a phase, and waits for them.
+func (e *engine) all(o order) {
+	e.busy.Add(len(e.workers) - 1)
+	for i := 1; i < len(e.workers); i++ {
+		e.workers[i].orders <- o
+	}
+	e.do(&e.workers[0], o)
+	e.busy.Wait()
+}
+
+// hire starts the workers but the first; what it returns ends them.
+func (e *engine) hire() (dismiss func()) {
+	var ended sync.WaitGroup
+	for i := 1; i < len(e.workers); i++ {
+		w := &e.workers[i]
+		w.orders = make(chan order, 1)
+		ended.Add(1)
+		go func() {
+			defer ended.Done()
+			for o := range w.orders {
+				e.do(w, o)
+				e.busy.Done()
+			}
+		}()
+	}
+	return func() {
+		for i := 1; i < len(e.workers); i++ {
+			close(e.workers[i].orders)
+		}
+		ended.Wait()
+	}
+}
+
+// divide gives each worker hosts and switches with about equally many ports.
+func (e *engine) divide(workers int) {
+	e.workers = make([]worker, max(1, min(workers, len(e.hosts), max(1, len(e.switches)))))
+	ports := 0
+	for i := range e.switches {
+		ports += len(e.switches[i].out)
+	}
+	n, at, seen := len(e.workers), 0, 0
+	for i := range e.workers {
+		w := &e.workers[i]
+		w.hosts = [2]int{len(e.hosts) * i / n, len(e.hosts) * (i + 1) / n}
+		w.switches[0] = at
+		for ; at < len(e.switches) && (i == n-1 || seen < ports*(i+1)/n); at++ {
+			seen += len(e.switches[at].out)
+		}
+		w.switches[1] = at
+	}
+}

@@ -1,0 +1,167 @@
+package packet
+
+import "github.com/simccl/simccl/units"
+
+// sender is the sending half of a queue pair.
+type sender struct {
+	frames, nxt, una uint32 // data frames in all, the next, the first not acknowledged
+	bytes            int64
+	nextAvail        int64 // when pacing lets it send
+	rate, line       int64 // bit/s
+	gap              int64 // ps that a full frame takes at the rate; 0: not known
+	window           int64 // bytes; 0: none
+	route            uint32
+	last             uint16 // size of the frame sent last
+	class            uint8
+	ending, ended    bool
+	dcqcn            dcqcn
+}
+
+// receiver is the receiving half.
+type receiver struct {
+	expected uint32
+	lastNak  uint32
+	nakAt    int64 // before then no other NAK of the same frame
+	back     uint32
+}
+
+// open makes a queue pair at the start of its flow.
+func (e *engine) open(h *host, id int32, now int64) {
+	f := &e.flows[id]
+	s := &e.snd[id]
+	port, known := h.sports[f.Dst]
+	if !known {
+		port = firstPort
+	}
+	h.sports[f.Dst] = port + 1
+	base := 2 * e.slot * int(id)
+	e.routes.fill(e.hops[base:], f.Src, f.Dst, port, f.DstPort)
+	e.routes.fill(e.hops[base+e.slot:], f.Dst, f.Src, f.DstPort, port)
+	e.rcv[id].back = uint32(base + e.slot)
+	line := e.links[h.out].rate
+	payload := int64(e.cfg.Frames.Payload)
+	*s = sender{bytes: f.Bytes, frames: uint32((f.Bytes + payload - 1) / payload), nextAvail: now, rate: line, line: line,
+		window: e.cfg.CC.Window, route: uint32(base), class: e.classOf[f.Priority]}
+	if f.Window > 0 {
+		s.window = f.Window
+	}
+	e.ccOpen(id, s)
+	e.result[id] = FlowResult{SrcPort: port, Start: units.Time(now)}
+	h.qps = append(h.qps, id)
+}
+
+// offset is the first byte of a data frame.
+func (e *engine) offset(s *sender, psn uint32) int64 {
+	return min(int64(psn)*int64(e.cfg.Frames.Payload), s.bytes)
+}
+
+// windowBound says that a queue pair has as much in flight as it may.
+func (e *engine) windowBound(s *sender, now int64) bool {
+	if s.window == 0 {
+		return false
+	}
+	w := s.window
+	if e.cfg.CC.VarWindow {
+		if e.cfg.CC.Kind == DCQCN {
+			e.tick(s, now)
+		}
+		w = max(1, int64(float64(w)*float64(s.rate)/float64(s.line)))
+	}
+	return e.offset(s, s.nxt)-e.offset(s, s.una) >= w
+}
+
+// sendData sends the next frame of a queue pair.
+func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
+	s := &e.snd[id]
+	size := e.cfg.Frames.Payload
+	full := true
+	if s.nxt+1 == s.frames {
+		size = int(s.bytes - e.offset(s, s.nxt))
+		full = size == e.cfg.Frames.Payload
+	}
+	size += e.cfg.Frames.Header
+	f := frame{flow: id, psn: s.nxt, route: s.route, size: uint16(size), class: s.class}
+	e.ccStamp(&f, now)
+	s.nxt++
+	s.last = f.size
+	e.transmit(w, l, &f, now, 0)
+	if e.cfg.CC.Kind == DCQCN {
+		e.tick(s, now)
+	}
+	switch {
+	case !full:
+		s.nextAvail = now + e.lasts(size, e.paceRate(s))
+	case s.gap == 0:
+		s.gap = e.lasts(size, e.paceRate(s))
+		fallthrough
+	default:
+		s.nextAvail = now + s.gap
+	}
+}
+
+func (e *engine) paceRate(s *sender) int64 {
+	if e.cfg.CC.Unpaced {
+		return s.line
+	}
+	return s.rate
+}
+
+// setRate changes the rate; what is set for the next frame stays.
+func (s *sender) setRate(r int64) {
+	if r != s.rate {
+		s.rate, s.gap = r, 0
+	}
+}
+
+// receive handles a data frame; it reports whether an acknowledgement waits.
+func (e *engine) receive(h *host, f *frame) bool {
+	r := &e.rcv[f.flow]
+	flags := flagAck | f.flags&flagCE
+	switch {
+	case f.psn == r.expected:
+		r.expected++
+		if e.cfg.AckFrom > 1 && !e.acks(f.flow, r.expected) {
+			return false
+		}
+	case f.psn < r.expected:
+		return false // a duplicate
+	default:
+		if f.at < r.nakAt && r.lastNak == r.expected {
+			return false
+		}
+		r.nakAt, r.lastNak = f.at+int64(e.cfg.NackGap), r.expected
+		flags |= flagNack
+	}
+	class := f.class
+	if e.cfg.AckHigh {
+		class = 0
+	}
+	h.acks.push(&frame{flow: f.flow, psn: r.expected, route: r.back, aux: f.aux, size: uint16(e.cfg.Frames.Ack), flags: flags, class: class})
+	return true
+}
+
+// acks says whether the receiver acknowledges once it has so many frames.
+func (e *engine) acks(flow int32, frames uint32) bool {
+	b := min(int64(frames)*int64(e.cfg.Frames.Payload), e.flows[flow].Bytes)
+	return b >= e.cfg.AckFrom || e.cfg.AckChunk > 0 && b%e.cfg.AckChunk == 0
+}
+
+// acknowledged handles an acknowledgement; it reports whether the queue pair
+// still exists.
+func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
+	s := &e.snd[f.flow]
+	if s.ended {
+		return false
+	}
+	s.una = max(s.una, f.psn)
+	if s.una >= s.frames {
+		s.ended = true
+		e.result[f.flow].End, e.result[f.flow].Done = units.Time(f.at), true
+	}
+	if f.flags&flagNack != 0 {
+		w.retx += int64(s.nxt - s.una)
+		s.nxt = s.una
+	}
+	e.ccAck(h, f, s)
+	return true
+}

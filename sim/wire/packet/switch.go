@@ -1,0 +1,228 @@
+package packet
+
+// swtch is a switch: its shared buffer is accounted for by ingress port and
+// class, its queues are those of its links out.
+type swtch struct {
+	node     int32
+	in, out  []int32 // links, by port
+	ing      []int64 // bytes by port and class that came in and wait, without headroom
+	hdrm     []int64 // bytes by port and class in the headroom
+	xoff     []bool  // by port and class: XOFF was sent to the neighbour
+	stopped  int     // how many of them
+	inHdrm   int64   // bytes in all headrooms
+	shared   int64   // bytes of the shared memory in use; kept up to date by careful only
+	exact    bool    // in careful: shared is kept, thresholds are watched
+	base     int64   // shared memory in all
+	shift    []uint8
+	headroom []int64
+	arriving []int64 // bytes of this window, by port
+	total    int64   // of them
+	arrived  []frame // of this window, port by port
+}
+
+// pull takes what arrives at a switch before end off the links, and returns how
+// many frames that are.
+func (e *engine) pull(w *worker, s *swtch, end int64) int {
+	s.arrived, s.total = s.arrived[:0], 0
+	for p, id := range s.in {
+		l := &e.links[id]
+		var bytes int64
+		q := &l.wire
+		for !q.empty() {
+			f := q.front()
+			if f.at >= end {
+				break
+			}
+			q.head++
+			if l.lossy && e.lose(w, l) {
+				continue
+			}
+			f.port = uint16(p)
+			s.arrived = append(s.arrived, *f)
+			bytes += int64(f.size)
+		}
+		s.arriving[p] = bytes
+		s.total += bytes
+	}
+	return len(s.arrived)
+}
+
+// lose draws whether the next frame of a link is lost.
+func (e *engine) lose(w *worker, l *link) bool {
+	l.arrivals++
+	if draw(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
+		return false
+	}
+	w.lost++
+	return true
+}
+
+// calm says that in this window no ingress queue can reach its threshold, that
+// none is above it, and so that ports do not influence each other.
+func (e *engine) calm(s *swtch) bool {
+	if s.stopped > 0 || s.inHdrm > 0 {
+		return false
+	}
+	reserve, shared := e.cfg.Buffer.Reserve, s.total
+	nc := e.classes
+	for _, b := range s.ing {
+		shared += max(0, b-reserve)
+	}
+	if shared >= s.base {
+		return false
+	}
+	for p, bytes := range s.arriving {
+		if bytes == 0 {
+			continue
+		}
+		for c := 1; c < nc; c++ {
+			bytes += s.ing[p*nc+c]
+		}
+		if x := e.cfg.Buffer.XOff; x > 0 && bytes >= x || bytes-reserve >= (s.base-shared)>>s.shift[p] {
+			return false
+		}
+	}
+	return true
+}
+
+// runSwitch simulates a switch up to end.
+func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
+	arrived := w.sorted(s.arrived, end-e.look, e.look)
+	if !e.calm(s) {
+		e.careful(w, s, arrived, end)
+		return
+	}
+	for i := range arrived {
+		f := &arrived[i]
+		if f.flow < 0 {
+			e.pfcAtSwitch(w, s, f)
+			continue
+		}
+		f.route++
+		l := &e.links[e.hops[f.route]]
+		for l.waiting&^l.paused != 0 && l.free < f.at {
+			e.dequeue(w, s, l, l.free)
+		}
+		if l.waiting == 0 && l.free < f.at && l.paused>>f.class&1 == 0 {
+			l.peak = max(l.peak, int64(f.size))
+			e.transmit(w, l, f, f.at, 0)
+			continue
+		}
+		if f.class != 0 {
+			s.ing[int(f.port)*e.classes+int(f.class)] += int64(f.size)
+		}
+		e.enqueue(w, s, l, f)
+	}
+	for _, id := range s.out {
+		l := &e.links[id]
+		for l.waiting&^l.paused != 0 && l.free < end {
+			e.dequeue(w, s, l, l.free)
+		}
+	}
+}
+
+// pfcAtSwitch pauses or resumes the port by which a PFC frame came.
+func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame) {
+	l := &e.links[s.out[f.port]]
+	for l.waiting&^l.paused != 0 && l.free < f.at {
+		e.dequeue(w, s, l, l.free)
+	}
+	e.pfc(w, l, f)
+	if l.waiting&^l.paused != 0 && l.free < f.at {
+		e.dequeue(w, s, l, f.at)
+	}
+}
+
+// pfc sets the paused classes of a link.
+func (e *engine) pfc(w *worker, l *link, f *frame) {
+	if f.flags&flagPause != 0 {
+		w.pauses++
+		l.paused |= 1 << f.psn
+	} else {
+		l.paused &^= 1 << f.psn
+	}
+}
+
+// enqueue puts a frame into its egress queue and starts it if the link is idle.
+func (e *engine) enqueue(w *worker, s *swtch, l *link, f *frame) {
+	q := &l.q[f.class]
+	q.push(f)
+	l.waiting |= 1 << f.class
+	q.bytes += int64(f.size)
+	l.peak = max(l.peak, q.bytes)
+	if l.free < f.at && l.waiting&^l.paused != 0 {
+		e.dequeue(w, s, l, f.at)
+	}
+}
+
+// dequeue starts the next frame of a link whose port is free.
+func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) *frame {
+	c := l.pick(e.classes)
+	q := &l.q[c]
+	f := q.front()
+	q.head++
+	if q.empty() {
+		l.waiting &^= 1 << c
+	}
+	q.bytes -= int64(f.size)
+	if c != 0 {
+		k := int(f.port)*e.classes + int(c)
+		if s.exact {
+			e.release(w, s, k, f, at)
+		} else {
+			s.ing[k] -= int64(f.size)
+		}
+	}
+	e.transmit(w, l, f, at, q.bytes)
+	return f
+}
+
+// pick chooses the class that is served next: control first, then in turn.
+func (l *link) pick(classes int) uint8 {
+	can := l.waiting &^ l.paused
+	if can&1 != 0 {
+		return 0
+	}
+	if can&(can-1) == 0 && classes == 2 {
+		return 1
+	}
+	c := l.turn
+	for {
+		if c++; int(c) >= classes {
+			c = 1
+		}
+		if can>>c&1 != 0 {
+			l.turn = c
+			return c
+		}
+	}
+}
+
+// transmit marks a frame by the queue that it leaves behind and puts it on the
+// cable.
+func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
+	if l.marks && f.class != 0 && f.flags&flagAck == 0 && behind > l.kMin && e.marked(l, behind) {
+		f.flags |= flagCE
+		w.marks++
+	}
+	if f.flags&flagAck == 0 && f.flow >= 0 {
+		w.dataHops++
+		if e.cfg.CC.Kind == HPCC && l.q != nil {
+			e.stamp(l, f, at)
+		}
+	}
+	w.hops++
+	l.sent++
+	l.txBytes += int64(f.size)
+	l.free = at + e.serialise(l, f.size)
+	f.at = l.free + l.delay
+	l.wire.push(f)
+}
+
+// marked draws whether a frame that leaves so much behind is marked.
+func (e *engine) marked(l *link, behind int64) bool {
+	if behind > l.kMax {
+		return true
+	}
+	return draw(e.cfg.Seed, l.id, drawMark, l.sent) < l.pMax*float64(behind-l.kMin)/float64(l.kMax-l.kMin)
+}

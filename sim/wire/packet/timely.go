@@ -1,0 +1,61 @@
+package packet
+
+// TIMELY's constants in the HPCC simulator (model/rdma-hw.cc); times in ns.
+const (
+	timelyAlpha  = 0.875
+	timelyBeta   = 0.8
+	timelyLow    = 50_000
+	timelyHigh   = 500_000
+	timelyMinRTT = 20_000
+	timelyHyper  = 5 // increases in a row before they become larger
+)
+
+// timely is the state of TIMELY (SIGCOMM'15).
+type timely struct {
+	update uint32
+	stage  int32
+	rtt    int64 // the last, ns
+	diff   float64
+	rate   int64
+}
+
+// timelyAck adjusts the rate once a round trip, by the gradient of its time.
+func (e *engine) timelyAck(f *frame, s *sender) {
+	t, c := &e.ti[f.flow], &e.cfg.CC
+	if f.psn <= t.update {
+		return
+	}
+	rtt := int64(uint32(f.at/1000) - f.aux)
+	if t.update != 0 {
+		t.diff = float64((1-timelyAlpha)*t.diff) + float64(timelyAlpha*float64(rtt-t.rtt))
+		gradient := t.diff / timelyMinRTT
+		factor := 0.0 // of a decrease
+		switch {
+		case rtt > timelyHigh:
+			factor = 1 - float64(timelyBeta*(1-timelyHigh/float64(rtt)))
+		case rtt >= timelyLow && gradient > 0:
+			factor = max(0, 1-float64(timelyBeta*gradient))
+		default:
+			factor = -1
+		}
+		t.step(c, s, factor)
+	}
+	if s.nxt > t.update {
+		t.update, t.rtt = s.nxt, rtt
+	}
+}
+
+// step increases the rate if the factor is negative, else it multiplies by it.
+func (t *timely) step(c *CC, s *sender, factor float64) {
+	if factor >= 0 {
+		t.rate, t.stage = max(c.MinRate, int64(float64(t.rate)*factor)), 0
+	} else {
+		add := c.AI
+		if t.stage >= timelyHyper {
+			add = c.HAI
+		}
+		t.rate = min(t.rate+add, s.line)
+		t.stage++
+	}
+	s.setRate(t.rate)
+}

@@ -1,0 +1,112 @@
+package uec
+
+import (
+	"math"
+
+	"github.com/simccl/simccl/units"
+)
+
+// build lays the run out: link 2i goes up, 2i+1 down; first the links of hosts,
+// then those of leaves to spines, leaf by leaf.
+func build(n *Network, flows []Flow, c *Config) *engine {
+	e := &engine{net: n, cfg: c, flows: flows, live: len(flows)}
+	h := n.Hosts()
+	e.in = make([][]int32, h+n.Leaves+n.Spines)
+	join := func(low, high int, rate int64, delay, lowLatency, highLatency units.Time, host bool) {
+		for k := range 2 {
+			l := link{id: int32(len(e.links)), from: int32(low), to: int32(high), rate: rate, delay: int64(delay + highLatency), small: spell(control, rate)}
+			if k == 1 {
+				l.from, l.to, l.delay, l.toHost = int32(high), int32(low), int64(delay+lowLatency), host
+			}
+			e.in[l.to] = append(e.in[l.to], l.id)
+			e.links = append(e.links, l)
+		}
+	}
+	for i := range h {
+		join(i, h+i/n.PerLeaf, n.HostRate, n.HostDelay, 0, n.LeafLatency, true)
+	}
+	for l := range n.Leaves {
+		for s := range n.Spines {
+			join(h+l, h+n.Leaves+s, n.SpineRate, n.SpineDelay, n.LeafLatency, n.SpineLatency, false)
+		}
+	}
+	e.look = never
+	for i := range e.links {
+		e.look = min(e.look, e.links[i].delay)
+	}
+	e.parameters()
+	e.buildFlows()
+	return e
+}
+
+// parameters derives queues, thresholds and NSCC's constants from the base
+// round trip between leaves (sim/datacenter/main_uec.cpp).
+func (e *engine) parameters() {
+	n := e.net
+	gbps := float64(n.HostRate) / 1e9
+	const links = 4
+	oneWay := 2*(n.HostDelay+n.SpineDelay) + 2*n.LeafLatency + n.SpineLatency
+	rtt := 2*int64(oneWay) + int64(float64(e.cfg.MTU*8)/gbps*links*1000) + int64(float64(control*8)/gbps*links*1000)
+	bdp := float64(rtt) / 1e12 * float64(n.HostRate/8)
+	packets := math.Ceil(bdp / float64(e.cfg.MTU))
+	mtu := int64(e.cfg.MTU)
+	e.queue = int64(packets) * mtu
+	e.ecnLow, e.ecnHigh = int64(math.Ceil(packets*0.2))*mtu, int64(math.Ceil(packets*0.8))*mtu
+	e.rto = int64((15 + float64(e.queue)*6*8*1e6/float64(n.HostRate)) * 1e6)
+	e.nscc = newNSCC(rtt, n.HostRate, e.cfg.MTU)
+	e.res.BaseRTT, e.res.BandwidthDelay, e.res.QueueBytes, e.res.MaxWind = units.Time(rtt), int64(bdp), e.queue, int64(1.5*float64(int64(bdp)))
+}
+
+func (e *engine) buildFlows() {
+	n := len(e.flows)
+	e.snd, e.rcv, e.res.Flows = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
+	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
+	e.hosts = make([]host, e.net.Hosts())
+	for i := range e.hosts {
+		e.hosts[i].id = int32(i)
+	}
+	e.seed()
+	for i := range e.flows {
+		e.missing[i] = int32(len(e.flows[i].Deps))
+		for _, d := range e.flows[i].Deps {
+			e.deps[d] = append(e.deps[d], int32(i))
+		}
+	}
+	for i := range e.flows {
+		if e.missing[i] == 0 {
+			e.begin(int32(i), int64(e.flows[i].Start))
+		}
+	}
+}
+
+// seed draws the salts of leaves, the first paths of flows and the orders of
+// uplinks in the tables of leaves.
+func (e *engine) seed() {
+	n := e.net
+	c := &setup{seed: e.cfg.Seed}
+	e.salt = make([]uint32, n.Leaves)
+	for i := range e.salt {
+		e.salt[i] = c.next()
+	}
+	for i := range e.flows {
+		e.snd[i].paths = newPaths(e.cfg, c)
+	}
+	e.up = make([][]int32, n.Leaves)
+	for leaf := range e.up {
+		e.up[leaf] = e.permuted(leaf, c)
+	}
+}
+
+// permuted is the links from a leaf to the spines in the order of its table.
+func (e *engine) permuted(leaf int, c *setup) []int32 {
+	n := e.net
+	up := make([]int32, n.Spines)
+	for s := range up {
+		up[s] = int32(2 * (n.Hosts() + leaf*n.Spines + s))
+	}
+	for i := range up {
+		k, last := int(c.next())%(len(up)-i), len(up)-1-i
+		up[k], up[last] = up[last], up[k]
+	}
+	return up
+}

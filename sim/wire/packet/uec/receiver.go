@@ -1,0 +1,156 @@
+package uec
+
+// ack is what an acknowledgement says.
+type ack struct {
+	bitmap     uint64 // packets from base on that have come
+	received   int64  // bytes, in all
+	base       uint32
+	cumulative uint32 // all below have come
+}
+
+// ackEvery is after how many bytes a receiver acknowledges.
+const ackEvery = 16384
+
+// receiver is the receiving half of a flow.
+type receiver struct {
+	expected uint32
+	came     []uint64 // ring of bits of packets above expected
+	holes    int      // packets that came before their turn
+	accepted int64    // bytes since the last acknowledgement
+	received int64
+	any, ask bool
+	acks     []ack // ring
+	next     uint16
+}
+
+// acksInFlight bounds the acknowledgements of a flow on their way.
+const acksInFlight = 1 << 12
+
+func (r *receiver) has(psn uint32) bool {
+	if psn < r.expected {
+		return true
+	}
+	n := uint32(len(r.came)) * 64
+	return psn-r.expected < n && r.came[psn/64%uint32(len(r.came))]>>(psn%64)&1 != 0
+}
+
+// note remembers a packet above expected.
+func (r *receiver) note(psn uint32) {
+	for psn-r.expected+64 >= uint32(len(r.came))*64 {
+		n := make([]uint64, max(2, 2*len(r.came)))
+		for p := r.expected; p < r.expected+uint32(len(r.came))*64; p++ {
+			if r.has(p) && p >= r.expected {
+				n[p/64%uint32(len(n))] |= 1 << (p % 64)
+			}
+		}
+		r.came = n
+	}
+	r.came[psn/64%uint32(len(r.came))] |= 1 << (psn % 64)
+}
+
+// advance moves expected over a packet that came in its turn, and over those
+// that had come before.
+func (r *receiver) advance() {
+	r.expected++
+	for len(r.came) > 0 {
+		w, bit := &r.came[r.expected/64%uint32(len(r.came))], uint64(1)<<(r.expected%64)
+		if *w&bit == 0 {
+			return
+		}
+		*w &^= bit
+		r.expected++
+		r.holes--
+	}
+}
+
+// bits returns the 64 packets from base on.
+func (r *receiver) bits(base uint32) (b uint64) {
+	if r.holes == 0 {
+		return 0
+	}
+	n := uint32(len(r.came))
+	b = r.came[base/64%n] >> (base % 64)
+	if base%64 != 0 {
+		b |= r.came[(base/64+1)%n] << (64 - base%64)
+	}
+	return b
+}
+
+// base is the first packet of the bitmap that answers a packet.
+func (r *receiver) base(psn uint32) uint32 {
+	if psn >= 63 && psn-63 > r.expected+1 {
+		return psn - 63
+	}
+	return r.expected + 1
+}
+
+// receive handles a data packet.
+func (e *engine) receive(h *host, f *frame) {
+	r := &e.rcv[f.flow]
+	ce := f.flags&flagCE != 0
+	r.accepted += int64(f.size)
+	if r.has(f.psn) {
+		base := r.base(f.psn)
+		if ce {
+			base = f.psn
+		}
+		e.acknowledge(h, f, base, ce)
+		return
+	}
+	force := !r.any
+	r.any = true
+	r.received += int64(f.size)
+	asked := f.flags&flagAsk != 0
+	if asked {
+		force, r.ask = true, true
+	}
+	if f.psn == r.expected {
+		r.advance()
+		if r.holes == 0 && r.ask {
+			force, r.ask = true, false
+		}
+	} else {
+		r.note(f.psn)
+		r.holes++
+	}
+	if ce || force || r.accepted >= ackEvery {
+		base := f.psn
+		if !ce && !asked {
+			base = r.base(f.psn)
+		}
+		e.acknowledge(h, f, base, ce)
+	}
+}
+
+// acknowledge answers a data packet.
+func (e *engine) acknowledge(h *host, f *frame, base uint32, ce bool) {
+	r := &e.rcv[f.flow]
+	r.accepted = 0
+	if r.acks == nil {
+		n := 8
+		for n < acksInFlight && n < 2*int(e.snd[f.flow].packets) {
+			n *= 2
+		}
+		r.acks = make([]ack, n)
+	}
+	slot := r.next & uint16(len(r.acks)-1)
+	r.next++
+	r.acks[slot] = ack{bitmap: r.bits(base), received: r.received, base: base, cumulative: r.expected}
+	a := frame{flow: f.flow, psn: f.psn, to: e.flows[f.flow].Src, path: f.path, size: control, slot: slot, flags: flagAck | f.flags&flagResent}
+	if ce {
+		a.flags |= flagCE
+	}
+	e.answer(h, a, f.at)
+}
+
+// receiveHeader handles a trimmed packet: it is asked for again.
+func (e *engine) receiveHeader(h *host, f *frame) {
+	r := &e.rcv[f.flow]
+	if r.has(f.psn) {
+		accepted := r.accepted
+		e.acknowledge(h, f, r.base(f.psn), false)
+		r.accepted = accepted
+		return
+	}
+	e.answer(h, frame{flow: f.flow, psn: f.psn, to: e.flows[f.flow].Src, path: f.path, size: control, flags: flagNack | f.flags&(flagLast|flagCE)}, f.at)
+}

@@ -1,0 +1,132 @@
+// Package chakra reads and writes Chakra execution traces: the nodes of one rank with
+// their dependencies, as protobuf messages (.et) and in the JSON form of its feeder.
+//
+// A program has the host's operations on a host thread, computations on stream 0,
+// collectives and sends on stream 1 in the order of their dependencies, as ASTRA-sim
+// runs one of each kind at a time, and each receive as soon as its dependencies
+// allow.
+//
+// What it must not know: files, machines.
+//
+// Source: mlcommons/chakra 21585d8, schema/protobuf/et_def.proto; meaning of
+// comm_size (bytes that one rank puts in): astra-sim 518bd51.
+package chakra
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Type is the kind of a node, with the schema's numbers.
+type Type int32
+
+// Kinds of nodes.
+const (
+	Invalid Type = iota
+	Metadata
+	MemLoad
+	MemStore
+	Comp
+	Send
+	Recv
+	Coll
+)
+
+// CollType is a collective, with the schema's numbers.
+type CollType int64
+
+// Collectives.
+const (
+	AllReduce CollType = iota
+	Reduce
+	AllGather
+	Gather
+	Scatter
+	Broadcast
+	AllToAll
+	ReduceScatter
+	ReduceScatterBlock
+	Barrier
+)
+
+// Trace is the trace of one rank.
+type Trace struct {
+	File    string
+	Version string // of the schema; empty where the file does not say
+	Nodes   []Node
+	// Groups are the members of process groups by name, from metadata nodes.
+	Groups map[string][]int32
+	Notes  []string
+}
+
+// Node is an operation.
+type Node struct {
+	ID         uint64
+	Name       string
+	Type       Type
+	Ctrl, Data []uint64 // identifiers of nodes that must have ended
+	Start, Dur uint64   // µs
+	CPU        bool
+	FLOPs      int64 // num_ops
+	TensorSize int64 // bytes
+	Coll       CollType
+	HasColl    bool  // the node says which collective it is
+	Bytes      int64 // comm_size: what one rank puts in
+	Src, Dst   int32
+	Tag        int32
+	Group      string // pg_name; empty for all ranks
+	Priority   int32
+	Own        own
+}
+
+// own is what simccl writes so that a program survives; other readers pass over it.
+type own struct {
+	Call   string // the call in words: type, reduction, count, root or peer
+	Stream int64
+	Host   bool
+	Time   int64 // ps
+	Work   string
+	Has    bool
+}
+
+// Error is a fault of a file at the offset of a byte.
+type Error struct {
+	File    string
+	Offset  int64
+	Node    int // number of the message from 0; -1 outside of messages
+	Problem string
+	Hint    string
+}
+
+// Error has the place, the problem and the remedy.
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s: byte %d: %s", e.File, e.Offset, e.Problem)
+	if e.Node >= 0 {
+		s = fmt.Sprintf("%s: byte %d (message %d): %s", e.File, e.Offset, e.Node, e.Problem)
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+// RankOf is the rank in a file name PREFIX.RANK.et or PREFIX.RANK.json; ok is false
+// where there is none.
+func RankOf(name string) (int, bool) {
+	name = strings.TrimSuffix(name, ".gz")
+	base, _, found := cutLast(name, ".")
+	if !found {
+		return 0, false
+	}
+	_, rank, found := cutLast(base, ".")
+	n, err := strconv.Atoi(rank)
+	return n, found && err == nil && n >= 0 && n < 1<<24
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}

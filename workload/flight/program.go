@@ -1,0 +1,250 @@
+package flight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/internal/torch"
+)
+
+// Program makes a program of the dumps of ranks 0, 1 …: the calls in order, a stream
+// for each group, and nothing between them. Notes say what is left out: the buffers
+// of the recorder begin anywhere, so what not all members have is dropped.
+func Program(dumps []*Dump) (p *workload.Program, notes []string, err error) {
+	if len(dumps) == 0 {
+		return nil, nil, fmt.Errorf("there are no dumps")
+	}
+	b := &builder{p: &workload.Program{Of: make([]int32, len(dumps))}, comms: map[string]int32{}, calls: map[string]int32{}, times: map[string][]float64{}}
+	b.first(dumps)
+	b.received(dumps)
+	for r, d := range dumps {
+		if err := b.rank(r, d); err != nil {
+			return nil, nil, err
+		}
+		b.p.Of[r] = int32(r)
+	}
+	for key, v := range b.times { //lint:sorted each entry is computed by itself
+		slices.Sort(v)
+		b.p.Calls[b.calls[key]].Recorded = units.Time(v[len(v)/2] * 1e9)
+	}
+	notes = append(notes, "a dump of the Flight Recorder has no computations: calls follow each other")
+	if b.dropped > 0 {
+		notes = append(notes, fmt.Sprintf("%d calls that not all members of their group have recorded were left out: the buffer of the recorder begins later", b.dropped))
+	}
+	if b.unknown > 0 {
+		notes = append(notes, fmt.Sprintf("%d calls have names or types that are not known and were left out", b.unknown))
+	}
+	if b.guessed > 0 {
+		notes = append(notes, fmt.Sprintf("%d calls of alltoall have unequal parts, of which the recorder keeps sums only: each sends by what the others receive", b.guessed))
+	}
+	return b.p, notes, nil
+}
+
+type builder struct {
+	p                *workload.Program
+	comms            map[string]int32
+	calls            map[string]int32
+	times            map[string][]float64
+	from             map[string]int64   // by group: the first sequence number that all members have
+	to               map[string]int64   // and the last
+	outs             map[callID][]int64 // elements that each rank of the job receives in an alltoall
+	dropped, unknown int
+	guessed          int // splits
+}
+
+// callID names a collective of a group.
+type callID struct {
+	group string
+	seq   int64
+}
+
+// first finds from which call on all members of each group have recorded.
+func (b *builder) first(dumps []*Dump) {
+	b.from, b.to = map[string]int64{}, map[string]int64{}
+	for _, d := range dumps {
+		low, high := map[string]int64{}, map[string]int64{}
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			if e.P2P || e.Name == "coalesced" {
+				continue
+			}
+			if _, known := low[e.Group]; !known {
+				low[e.Group] = e.Seq
+			}
+			high[e.Group] = max(high[e.Group], e.Seq)
+		}
+		for g, n := range low { //lint:sorted a maximum
+			b.from[g] = max(b.from[g], n)
+		}
+		for g, n := range high { //lint:sorted a minimum
+			if old, known := b.to[g]; !known || n < old {
+				b.to[g] = n
+			}
+		}
+	}
+}
+
+// received sums what the ranks receive in each alltoall.
+func (b *builder) received(dumps []*Dump) {
+	b.outs = map[callID][]int64{}
+	for r, d := range dumps {
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			if !strings.HasPrefix(e.Name, "all_to_all") {
+				continue
+			}
+			id := callID{e.Group, e.Seq}
+			if b.outs[id] == nil {
+				b.outs[id] = make([]int64, len(dumps))
+			}
+			b.outs[id][r] = Elements(e.Out)
+		}
+	}
+}
+
+// split divides what a rank sends in an alltoall of unequal parts, of which the
+// recorder keeps the sums only: to each by its share of all that is received. It is
+// nil where all receive the same.
+func (b *builder) split(e *Entry, members []int32) []int64 {
+	outs := b.outs[callID{e.Group, e.Seq}]
+	if members == nil {
+		for r := range outs {
+			members = append(members, int32(r))
+		}
+	}
+	total, equal := int64(0), true
+	for _, m := range members {
+		if int(m) >= len(outs) || m < 0 {
+			return nil
+		}
+		total += outs[m]
+		equal = equal && outs[m] == outs[members[0]]
+	}
+	in := Elements(e.In)
+	if equal && in == outs[members[0]] || total == 0 || total > 1<<50 {
+		return nil
+	}
+	splits := make([]int64, len(members))
+	left := in
+	for k, m := range members {
+		splits[k] = min(int64(float64(in)*float64(outs[m])/float64(total)), left)
+		left -= splits[k]
+	}
+	splits[len(splits)-1] += left
+	b.guessed++
+	return splits
+}
+
+// rank writes the list of a rank.
+func (b *builder) rank(r int, d *Dump) error {
+	list := workload.List{Name: fmt.Sprintf("rank%d", r)}
+	entries := slices.Clone(d.Entries)
+	slices.SortStableFunc(entries, func(x, y Entry) int { return cmp.Compare(x.Record, y.Record) })
+	groups := map[string][]int32{}
+	for _, g := range d.Groups {
+		groups[g.Name] = g.Ranks
+	}
+	var open []workload.Step // messages until the entry that closes their launch
+	for i := range entries {
+		e := &entries[i]
+		if e.Name == "coalesced" {
+			list.Steps = append(list.Steps, launch(open)...)
+			open = nil
+			continue
+		}
+		s, ok := b.step(e, groups[e.Group], len(d.Groups) > 0)
+		switch {
+		case !ok:
+		case e.P2P:
+			open = append(open, s)
+		default:
+			list.Steps = append(append(list.Steps, launch(open)...), s)
+			open = nil
+		}
+	}
+	list.Steps = append(list.Steps, launch(open)...)
+	b.p.Lists = append(b.p.Lists, list)
+	return nil
+}
+
+// launch is the steps of calls that are launched together.
+func launch(calls []workload.Step) []workload.Step {
+	if len(calls) < 2 {
+		return calls
+	}
+	out := []workload.Step{{Kind: workload.GroupStart}}
+	return append(append(out, calls...), workload.Step{Kind: workload.GroupEnd})
+}
+
+// step says an entry as a step; ok is false for one that is left out.
+func (b *builder) step(e *Entry, members []int32, known bool) (workload.Step, bool) {
+	if !e.P2P && (e.Seq < b.from[e.Group] || e.Seq > b.to[e.Group]) {
+		b.dropped++
+		return workload.Step{}, false
+	}
+	n := int64(len(members))
+	if !known || n == 0 {
+		n = int64(len(b.p.Of))
+		members = nil
+	}
+	root, typ := int32(0), e.InType
+	switch e.Name {
+	case "send":
+		root = e.Dst
+	case "recv":
+		root, typ = e.Src, e.OutType
+	}
+	in, out := Elements(e.In), Elements(e.Out)
+	if e.Name == "scatter" {
+		out = in // the recorder has the rank's own part first
+	}
+	c, ok := torch.Translate(e.Name, typ, in, out, n, root, nil)
+	if !ok {
+		b.unknown++
+		return workload.Step{}, false
+	}
+	if c.Func == coll.AllToAll {
+		if c.Splits = b.split(e, members); c.Splits != nil {
+			c.Count = 0
+		}
+	}
+	c.Comm = b.comm(e.Group, e.Desc, members)
+	key := fmt.Sprintf("%+v", c)
+	i, have := b.calls[key]
+	if !have {
+		i = int32(len(b.p.Calls))
+		b.calls[key] = i
+		b.p.Calls = append(b.p.Calls, c)
+	}
+	if e.DurationMs > 0 && e.DurationMs < 1e9 {
+		b.times[key] = append(b.times[key], e.DurationMs)
+	}
+	return workload.Step{Kind: workload.Issue, Stream: c.Comm, Call: i}, true
+}
+
+func (b *builder) comm(name, desc string, members []int32) int32 {
+	all := len(members) == len(b.p.Of)
+	for i := range members {
+		all = all && members[i] == int32(i)
+	}
+	if all {
+		members = nil
+	}
+	key := name + fmt.Sprint(members)
+	i, known := b.comms[key]
+	if !known {
+		i = int32(len(b.p.Comms))
+		c := workload.Comm{Name: "pg" + name, Desc: desc, Ranks: members}
+		if slices.ContainsFunc(b.p.Comms, func(o workload.Comm) bool { return o.Name == c.Name }) {
+			c.Name = fmt.Sprintf("pg%s.%d", name, i)
+		}
+		b.p.Comms = append(b.p.Comms, c)
+		b.comms[key] = i
+	}
+	return i
+}

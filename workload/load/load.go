@@ -1,0 +1,283 @@
+package load
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/aicb"
+	"github.com/simccl/simccl/workload/chakra"
+	"github.com/simccl/simccl/workload/flight"
+	"github.com/simccl/simccl/workload/goal"
+	"github.com/simccl/simccl/workload/inspector"
+	"github.com/simccl/simccl/workload/kineto"
+	"github.com/simccl/simccl/workload/nccllog"
+	"github.com/simccl/simccl/workload/rebuild"
+	"github.com/simccl/simccl/workload/simai"
+	"github.com/simccl/simccl/workload/torchet"
+)
+
+// File is something to read.
+type File struct {
+	Name string
+	Open func() (io.ReadCloser, error)
+}
+
+// Options complete what files do not say.
+type Options struct {
+	Ranks     int  // number of ranks, 0 for what the files say
+	Symmetric bool // ranks without a recording do what the first one does
+}
+
+// Job is what the files of one run say together.
+type Job struct {
+	Program *workload.Program
+	Format  Format // of what the program is made of
+	Files   []Input
+	Meta    MetaInfo
+	// Rebuilt is how a program was made of recordings, nil for other formats.
+	Rebuilt *rebuild.Result
+	// Traces are the recordings themselves.
+	Traces []*kineto.Trace
+	Notes  []string
+}
+
+// Input is a file and what it is.
+type Input struct {
+	Name   string
+	Format Format
+	Used   bool
+}
+
+// parts are the contents of files by format.
+type parts struct {
+	o       Options
+	files   []Input
+	native  []*workload.Program
+	kineto  []*kineto.Trace
+	et      []ranked[*torchet.Trace]
+	chakra  []ranked[*chakra.Trace]
+	groups  map[string][]int32
+	flight  []ranked[*flight.Dump]
+	log     nccllog.Log
+	logs    int
+	simai   []*simai.File
+	aicb    []*aicb.File
+	goal    []*goal.File
+	records []inspector.Record
+	meta    MetaInfo
+	notes   []string
+}
+
+// ranked is a part with the rank that its file name has; -1 none.
+type ranked[T any] struct {
+	rank int
+	name string
+	part T
+}
+
+// Load reads files and makes a job of them. Errors have the file and place.
+func Load(files []File, o Options) (*Job, error) {
+	p := &parts{o: o, groups: map[string][]int32{}}
+	sorted := slices.Clone(files)
+	slices.SortStableFunc(sorted, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	for _, f := range sorted {
+		if err := p.file(f); err != nil {
+			return nil, err
+		}
+	}
+	return p.job()
+}
+
+func (p *parts) file(f File) (err error) {
+	r, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return p.read(r, f.Name, 0)
+}
+
+// maxNesting is how deep archives and compression may be in each other.
+const maxNesting = 3
+
+// read reads one file, or the members of an archive.
+func (p *parts) read(in io.Reader, name string, depth int) error {
+	b := bufio.NewReaderSize(in, HeadSize)
+	head, err := b.Peek(HeadSize)
+	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if depth > maxNesting {
+		return fmt.Errorf("%s: archives are nested more than %d deep", name, maxNesting)
+	}
+	switch {
+	case len(head) == 0:
+		p.notes = append(p.notes, name+" is empty")
+		return nil
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return p.read(z, strings.TrimSuffix(name, ".gz"), depth+1)
+	case len(head) > 262 && string(head[257:262]) == "ustar":
+		return p.archive(b, name, depth)
+	}
+	format, err := Detect(head, name)
+	if err != nil {
+		return err
+	}
+	if format == Unknown {
+		return &UnknownError{name}
+	}
+	p.files = append(p.files, Input{Name: name, Format: format})
+	return p.part(b, name, format)
+}
+
+// UnknownError is a file of no format that is read.
+type UnknownError struct{ File string }
+
+// Error names the file and the formats.
+func (e *UnknownError) Error() string {
+	return e.File + ": the format is not known; Kineto, PyTorch and Chakra execution traces, Flight Recorder dumps, NCCL logs with COLL lines, SimAI, AICB, GOAL, the Inspector's records and simccl's own text are read"
+}
+
+// archive reads the members of a tar archive that are files of known formats.
+func (p *parts) archive(in io.Reader, name string, depth int) error {
+	a := tar.NewReader(in)
+	read := 0
+	for {
+		h, err := a.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		base := path.Base(h.Name)
+		if h.Typeflag != tar.TypeReg || strings.HasPrefix(base, "._") {
+			continue
+		}
+		err = p.read(a, name+"/"+h.Name, depth+1)
+		var unknown *UnknownError
+		switch {
+		case errors.As(err, &unknown):
+			p.notes = append(p.notes, unknown.File+" is of no known format and was passed over")
+		case err != nil:
+			return err
+		default:
+			read++
+		}
+	}
+	if read == 0 {
+		return fmt.Errorf("%s: no member of the archive is of a known format", name)
+	}
+	return nil
+}
+
+var rankInName = regexp.MustCompile(`(?i)rank[-_]?(\d+)|\.(\d+)\.(?:et|json)$|_(\d+)(?:\.\w+)?$`)
+
+// rankOf is the rank in a file name; -1 for none.
+func rankOf(name string) int {
+	m := rankInName.FindStringSubmatch(path.Base(name))
+	for _, g := range m[min(1, len(m)):] {
+		if n, err := strconv.Atoi(g); err == nil && n < 1<<24 {
+			return n
+		}
+	}
+	return -1
+}
+
+// part reads a file of a format.
+func (p *parts) part(in io.Reader, name string, format Format) error {
+	switch format {
+	case Native:
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w, err := workload.Parse(string(text), name)
+		p.native = append(p.native, w)
+		return err
+	case Kineto:
+		t, err := kineto.Read(in, name)
+		if err == nil && t.Rank < 0 && rankOf(name) >= 0 {
+			t.Rank = rankOf(name)
+		}
+		p.kineto = append(p.kineto, t)
+		return err
+	case TorchET:
+		t, err := torchet.Read(in, name)
+		p.et = append(p.et, ranked[*torchet.Trace]{rankOf(name), name, t})
+		return err
+	case Chakra, ChakraJSON:
+		read := chakra.Read
+		if format == ChakraJSON {
+			read = chakra.ReadJSON
+		}
+		t, err := read(in, name)
+		p.chakra = append(p.chakra, ranked[*chakra.Trace]{rankOf(name), name, t})
+		return err
+	case ChakraGroups:
+		text, err := io.ReadAll(io.LimitReader(in, 64<<20))
+		if err == nil {
+			chakra.ParseGroups(text, p.groups)
+		}
+		return err
+	case FlightJSON, FlightPickle:
+		read := flight.ReadJSON
+		if format == FlightPickle {
+			read = flight.ReadPickle
+		}
+		d, err := read(in, name)
+		p.flight = append(p.flight, ranked[*flight.Dump]{rankOf(name), name, d})
+		return err
+	case Log:
+		p.logs++
+		return p.log.Read(in, name)
+	}
+	return p.otherPart(in, name, format)
+}
+
+func (p *parts) otherPart(in io.Reader, name string, format Format) error {
+	switch format {
+	case SimAI:
+		f, err := simai.Read(in, name)
+		p.simai = append(p.simai, f)
+		return err
+	case AICB:
+		f, err := aicb.Read(in, name)
+		p.aicb = append(p.aicb, f)
+		return err
+	case GOAL, GOALBinary:
+		read := goal.ReadText
+		if format == GOALBinary {
+			read = goal.ReadBinary
+		}
+		f, err := read(in, name)
+		p.goal = append(p.goal, f)
+		return err
+	case Inspector:
+		list, truncated, err := inspector.Read(in, name)
+		if truncated {
+			p.notes = append(p.notes, name+" ends within a record; it was read to the last whole one")
+		}
+		p.records = append(p.records, list...)
+		return err
+	case Meta:
+		return p.meta.read(in, name)
+	}
+	return nil // times are compared with by others
+}

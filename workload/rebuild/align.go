@@ -1,0 +1,215 @@
+package rebuild
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload/kineto"
+)
+
+// join is one operation of a communicator with the members that recorded it.
+type join struct {
+	parts []part
+}
+
+// part is a member's kernel of a join.
+type part struct {
+	r    *rank
+	op   int32
+	call int32 // index into the operation's comms
+}
+
+func (p part) start() int64 { return p.r.ops[p.op].start() - p.r.shift }
+func (p part) end() int64   { return p.r.ops[p.op].end() - p.r.shift }
+
+// joinKey names an operation: the n-th collective of a communicator or the n-th
+// message of a pair.
+type joinKey struct {
+	comm, src, dst int32
+	n              int
+}
+
+// joins matches the calls of all ranks. Recordings begin and end at the same steps,
+// so the n-th call of one is the n-th of the others.
+func (j *job) joins() []join {
+	at := map[joinKey]int{}
+	var out []join
+	for _, r := range j.ranks {
+		counts := map[joinKey]int{}
+		for i := range r.ops {
+			for k := range r.ops[i].comms {
+				c := &r.ops[i].comms[k]
+				key := joinKey{comm: c.comm, src: -1, dst: -1}
+				switch c.call.Func {
+				case coll.Send:
+					key.src, key.dst = c.member, c.call.Peer
+				case coll.Recv:
+					key.src, key.dst = c.call.Peer, c.member
+				}
+				n := counts[key]
+				counts[key]++
+				if key.src >= 0 && key.src == key.dst {
+					n /= 2
+				}
+				key.n = n
+				x, known := at[key]
+				if !known {
+					x = len(out)
+					at[key] = x
+					out = append(out, join{})
+				}
+				out[x].parts = append(out[x].parts, part{r, int32(i), int32(k)})
+			}
+		}
+	}
+	return out
+}
+
+// align finds how clocks differ: all members of a synchronising collective end at
+// nearly the same time. Times are compared with the first recorded rank that took
+// part in most.
+func (j *job) align() {
+	joins := j.joins()
+	diffs := map[*rank][]int64{}
+	for i := range joins {
+		var base *part
+		for k := range joins[i].parts {
+			p := &joins[i].parts[k]
+			f := p.r.ops[p.op].comms[p.call].call.Func
+			if f != coll.AllReduce && f != coll.AllGather && f != coll.ReduceScatter && f != coll.AllToAll {
+				break
+			}
+			if p.r == j.ranks[0] {
+				base = p
+			} else if base != nil {
+				diffs[p.r] = append(diffs[p.r], p.end()-base.end())
+			}
+		}
+	}
+	for _, r := range j.ranks {
+		d := diffs[r]
+		c := Clock{Rank: r.rank, Samples: len(d)}
+		if len(d) > 0 {
+			c.Offset = median(d)
+			// Ends differ by microseconds on one clock; only more is a difference of clocks.
+			if max(c.Offset, -c.Offset) > sameClock {
+				r.shift = c.Offset
+			} else {
+				c.Offset = 0
+			}
+			for k := range d {
+				d[k] = max(d[k]-c.Offset, c.Offset-d[k])
+			}
+			c.Residual = median(d)
+		}
+		j.res.Clocks = append(j.res.Clocks, c)
+	}
+}
+
+// sameClock is by how many nanoseconds the ends of a collective differ on ranks that
+// share a clock.
+const sameClock = 50_000
+
+func median(v []int64) int64 {
+	s := slices.Clone(v)
+	slices.Sort(s)
+	return s[len(s)/2]
+}
+
+// alone finds how long each operation takes by itself: calls once the last rank has
+// begun, kernels where no collective runs beside them.
+func (j *job) alone() {
+	joins := j.joins()
+	own := map[string][]int64{}
+	key := func(p part) string {
+		c := &p.r.ops[p.op].comms[p.call]
+		return shapeKey(c)
+	}
+	for i := range joins {
+		latest, first := int64(-1<<62), int64(1<<62)
+		for _, p := range joins[i].parts {
+			latest, first = max(latest, p.start()), min(first, p.end())
+		}
+		if t := first - latest; t > 0 {
+			for _, p := range joins[i].parts {
+				k := key(p)
+				own[k] = append(own[k], t)
+			}
+		}
+	}
+	for i := range joins {
+		for _, p := range joins[i].parts {
+			if v := own[key(p)]; len(v) > 0 {
+				p.r.ops[p.op].comms[p.call].call.Recorded = units.Time(median(v)) * 1000
+			}
+		}
+	}
+	for _, r := range j.ranks {
+		r.twins()
+		r.timing()
+	}
+}
+
+// twinKey is what makes two kernels the same.
+type twinKey struct {
+	name            int32
+	blocks, threads int32
+	bytes           int64
+}
+
+// twins gives kernels beside which a collective ran the median of the same kernel
+// where none did. Without such a one, 1.19 is taken out: the mean slow-down that is
+// measured beside collectives (arXiv 2507.03114).
+func (r *rank) twins() {
+	var comms [][2]int64
+	for i := range r.ops {
+		if g := &r.ops[i]; g.op.Class == kineto.NCCL || g.op.Class == kineto.Foreign {
+			comms = append(comms, [2]int64{g.start(), g.end()})
+		}
+	}
+	slices.SortFunc(comms, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	covered := func(from, to int64) int64 {
+		at, _ := slices.BinarySearchFunc(comms, from, func(c [2]int64, t int64) int { return cmp.Compare(c[0], t) })
+		sum := int64(0)
+		for i := max(at-8, 0); i < len(comms) && comms[i][0] < to; i++ {
+			if b, e := max(from, comms[i][0]), min(to, comms[i][1]); e > b {
+				sum += e - b
+				from = e
+			}
+		}
+		return sum
+	}
+	free := map[twinKey][]int64{}
+	beside := map[int]int64{}
+	for i := range r.ops {
+		g := &r.ops[i]
+		if g.op.Class == kineto.NCCL || g.op.Class == kineto.Foreign {
+			continue
+		}
+		k := twinKey{g.op.Name, g.op.Blocks, g.op.Threads, g.op.Bytes}
+		if c := covered(g.start(), g.end()); c > 0 {
+			beside[i] = c
+		} else {
+			free[k] = append(free[k], g.op.Dur)
+		}
+	}
+	without := 0
+	for i := range r.ops {
+		c, ok := beside[i]
+		if !ok {
+			continue
+		}
+		g := &r.ops[i]
+		if v := free[twinKey{g.op.Name, g.op.Blocks, g.op.Threads, g.op.Bytes}]; len(v) > 0 {
+			g.alone = min(g.op.Dur, median(v))
+			continue
+		}
+		without++
+		g.alone = g.op.Dur - c + int64(float64(c)/1.19)
+	}
+	if without > 0 {
+		r.note("%d kernels ran beside collectives and have no twin that did not; 1.19 is taken out of the part that overlapped", without)
+	}
+}

@@ -1,0 +1,262 @@
+package rebuild
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/internal/torch"
+	"github.com/simccl/simccl/workload/kineto"
+)
+
+// commCall is a call of a process group that a kernel carried out.
+type commCall struct {
+	call   workload.Call // Comm is set later
+	group  *kineto.Group // nil for the default group
+	comm   int32         // index into job.comms
+	member int32         // rank in the group
+}
+
+// assign finds what each kernel of NCCL was asked for: the arguments on the kernel,
+// completed by the call of the process group around its launch; of a launch after
+// several calls (a coalesced group), all since the launch before.
+func (r *rank) assign(sized []Sized) {
+	byThread := map[int32][]*kineto.Comm{}
+	for i := range r.t.Comms {
+		c := &r.t.Comms[i]
+		if c.Thread >= 0 && !passive(c.Name) {
+			byThread[c.Thread] = append(byThread[c.Thread], c)
+		}
+	}
+	next := map[int32]int{}
+	lost, taken, foreign := 0, 0, 0
+	side := newSide(sized)
+	for i := range r.ops {
+		g := &r.ops[i]
+		if g.op.Class == kineto.Foreign {
+			foreign++
+		}
+		if g.op.Class != kineto.NCCL {
+			continue
+		}
+		list, at := byThread[g.call.Thread], next[g.call.Thread]
+		var found []*kineto.Comm
+		for at < len(list) && list[at].Start <= g.call.Start {
+			found = append(found, list[at])
+			at++
+		}
+		next[g.call.Thread] = at
+		if n := len(found); n > 0 && g.call.Start < found[n-1].Start+found[n-1].Dur {
+			found = found[n-1:] // launched inside of the call: a single one
+		}
+		if g.op.Comm > 0 {
+			found = []*kineto.Comm{merged(&r.t.Comms[g.op.Comm-1], found)}
+		}
+		for _, c := range found {
+			if call, ok := r.shape(c); ok {
+				g.comms = append(g.comms, call)
+			}
+		}
+		if len(g.comms) == 0 {
+			if call, ok := side.next(r, r.t.Names[g.op.Name]); ok {
+				g.comms = append(g.comms, call)
+				taken++
+			} else {
+				lost++
+			}
+		}
+	}
+	if lost > 0 {
+		r.note("%d kernels of NCCL have no sizes; they take their recorded time and wait for no other rank; give the Flight Recorder's dump or the log with COLL lines beside the recording", lost)
+	}
+	if taken > 0 {
+		r.note("the sizes of %d kernels of NCCL are from another recording", taken)
+	}
+	if foreign > 0 {
+		r.note("%d kernels of other communication libraries keep their recorded times", foreign)
+	}
+}
+
+// passive reports whether a call of a process group moves nothing.
+func passive(name string) bool {
+	return name == "" || name == "wait" || name == "init" || strings.HasPrefix(name, "wait_") || strings.HasPrefix(name, "start_") || strings.HasPrefix(name, "end_")
+}
+
+// merged completes a kernel's own arguments, which lack roots and peers.
+func merged(own *kineto.Comm, around []*kineto.Comm) *kineto.Comm {
+	for _, c := range around {
+		if c.External == own.External || len(around) == 1 && c.Name == own.Name {
+			m := *own
+			m.Root = c.Root
+			if len(m.InSplit) == 0 {
+				m.InSplit, m.OutSplit = c.InSplit, c.OutSplit
+			}
+			return &m
+		}
+	}
+	return own
+}
+
+// shape translates a call of a process group.
+func (r *rank) shape(c *kineto.Comm) (commCall, bool) {
+	cc := commCall{member: int32(r.rank)}
+	size := int64(max(r.t.World, 1))
+	if c.Group >= 0 {
+		cc.group = &r.t.Groups[c.Group]
+		if cc.group.Size > 0 {
+			size = int64(cc.group.Size)
+		}
+		if cc.group.Ranks != nil && !cc.group.Cut {
+			cc.member = int32(slices.Index(cc.group.Ranks, int32(r.rank)))
+			size = int64(len(cc.group.Ranks))
+		}
+	} else if c.Size > 0 {
+		size = int64(c.Size)
+	}
+	call, ok := torch.Translate(c.Name, c.Type, c.In, c.Out, size, c.Root, c.InSplit)
+	if !ok {
+		r.note("%s of %s is not known and keeps its recorded time", c.Name, c.Type)
+	}
+	cc.call = call
+	return cc, ok
+}
+
+// side gives calls of another recording to kernels without arguments: in order
+// among those of the same function.
+type side struct {
+	byFunc map[coll.Func][]Sized
+	at     map[coll.Func]int
+}
+
+func newSide(all []Sized) *side {
+	s := &side{map[coll.Func][]Sized{}, map[coll.Func]int{}}
+	for _, x := range all {
+		if c, ok := torch.Translate(x.Name, x.Type, x.In, x.Out, 1, 0, nil); ok {
+			s.byFunc[c.Func] = append(s.byFunc[c.Func], x)
+		}
+	}
+	return s
+}
+
+// next is the call of the next kernel with a name.
+func (s *side) next(r *rank, kernel string) (commCall, bool) {
+	for _, f := range coll.CollFuncs() {
+		list := s.byFunc[f]
+		if len(list) == 0 || !strings.Contains(kernel, "_"+f.String()+"_") {
+			continue
+		}
+		x := list[s.at[f]%len(list)]
+		s.at[f]++
+		c := kineto.Comm{Name: x.Name, Type: x.Type, In: x.In, Out: x.Out, Group: -1}
+		for i := range r.t.Groups {
+			if r.t.Groups[i].Name == x.Group {
+				c.Group = int32(i)
+			}
+		}
+		return r.shape(&c)
+	}
+	return commCall{}, false
+}
+
+// group is a communicator of the job.
+type group struct {
+	comm  workload.Comm
+	key   string
+	funcs map[coll.Func]bool
+}
+
+// groups gives each call its communicator.
+func (j *job) groups() {
+	index := map[string]int32{}
+	full := map[string][]int32{} // by name, from the recording that has all members
+	for _, r := range j.ranks {
+		for i := range r.t.Groups {
+			if g := &r.t.Groups[i]; !g.Cut && g.Ranks != nil && slices.Contains(g.Ranks, int32(r.rank)) {
+				full[g.Name] = g.Ranks
+			}
+		}
+	}
+	for _, r := range j.ranks {
+		for i := range r.ops {
+			for k := range r.ops[i].comms {
+				c := &r.ops[i].comms[k]
+				c.comm = j.comm(index, full, c.group, r)
+				j.comms[c.comm].funcs[c.call.Func] = true
+			}
+		}
+	}
+	for _, g := range j.comms {
+		if g.comm.Kind == workload.NoKind {
+			g.comm.Kind = kindOf(g.comm.Desc, g.funcs)
+		}
+	}
+}
+
+// comm is the index of the communicator of a process group.
+func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Group, r *rank) int32 {
+	name, desc := "0", "default_pg"
+	var ranks []int32
+	if g != nil {
+		name, desc, ranks = g.Name, g.Desc, g.Ranks
+		if g.Cut {
+			ranks = full[name]
+		}
+	}
+	all := len(ranks) == j.world
+	for i := range ranks {
+		all = all && ranks[i] == int32(i)
+	}
+	if all || ranks == nil {
+		ranks = nil
+	}
+	key := name + fmt.Sprint(ranks)
+	i, known := index[key]
+	if !known {
+		i = int32(len(j.comms))
+		index[key] = i
+		c := workload.Comm{Name: "pg" + name, Desc: desc, Ranks: ranks}
+		for _, o := range j.comms {
+			if o.comm.Name == c.Name {
+				c.Name = fmt.Sprintf("pg%s.%d", name, r.rank)
+			}
+		}
+		j.comms = append(j.comms, &group{comm: c, key: key, funcs: map[coll.Func]bool{}})
+	}
+	return i
+}
+
+// kindOf says what a communicator is for by its description, or else by what is
+// called on it.
+func kindOf(desc string, funcs map[coll.Func]bool) workload.CommKind {
+	d := strings.ToLower(desc)
+	for _, x := range []struct {
+		words string
+		kind  workload.CommKind
+	}{{"fsdp shard", workload.FSDP}, {"expert ep", workload.EP}, {"tensor tp", workload.TP}, {"pipe pp", workload.PP}, {"context cp", workload.CP}, {"data dp replicate", workload.DP}} {
+		for word := range strings.FieldsSeq(x.words) {
+			if strings.Contains(d, word) && d != "default_pg" {
+				return x.kind
+			}
+		}
+	}
+	only := func(list ...coll.Func) bool {
+		n := 0
+		for _, f := range list {
+			if funcs[f] {
+				n++
+			}
+		}
+		return n > 0 && n == len(funcs)
+	}
+	switch {
+	case only(coll.Send, coll.Recv):
+		return workload.PP
+	case only(coll.AllToAll):
+		return workload.EP
+	case funcs[coll.AllGather] && funcs[coll.ReduceScatter]:
+		return workload.FSDP
+	}
+	return workload.NoKind
+}

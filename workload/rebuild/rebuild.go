@@ -1,0 +1,218 @@
+package rebuild
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/kineto"
+)
+
+// Options say what is rebuilt.
+type Options struct {
+	// Symmetric lets ranks without a recording do what the first recorded rank does.
+	// It is possible where all communicators are of all ranks.
+	Symmetric bool
+	// Sizes are what other recordings know of calls, by rank: Flight Recorder
+	// entries or log lines, in order. They complete kernels without arguments, as
+	// those of CUDA graphs.
+	Sizes map[int][]Sized
+}
+
+// Sized is a call that another recording has.
+type Sized struct {
+	Name  string // as Kineto spells it
+	Type  string
+	In    int64 // elements
+	Out   int64
+	Group string // name; empty for the default group
+}
+
+// Result is what was found.
+type Result struct {
+	Program *workload.Program
+	// Steps are the recorded iterations: durations on average over ranks.
+	Steps []Step
+	// Clocks are by recorded rank.
+	Clocks []Clock
+	// Origin is the recorded time, in nanoseconds, that is 0 in the program.
+	Origin int64
+	// Notes are for a person: what was inferred, dropped or missing.
+	Notes []string
+	// Waits counts how the sources of waits between streams were found.
+	Waits WaitCounts
+	// GPU is the name of the devices, NCCL the version of the library.
+	GPU, NCCL string
+}
+
+// Step is a recorded iteration.
+type Step struct {
+	Name string
+	Mean units.Time // of the host's time between its beginning and end
+	Max  units.Time
+}
+
+// Clock is how a rank's clock differs from the first rank's.
+type Clock struct {
+	Rank     int
+	Offset   int64 // ns to subtract from the rank's times
+	Residual int64 // ns: median deviation of the ends of collectives afterwards
+	Samples  int
+}
+
+// WaitCounts says how sources of waits were found.
+type WaitCounts struct {
+	Recorded  int // the recording names the event's record
+	Adjacent  int // the record is the call before the wait
+	Watchdog  int // the process group's watchdog asked for the same event
+	Guessed   int // by order
+	Disproved int // dropped: the waiting operation began before
+	Unknown   int
+}
+
+// MissingRanksError says which ranks have no recording.
+type MissingRanksError struct {
+	Missing []int
+	World   int
+	Why     string // why the others cannot be taken for them
+}
+
+// Error names the ranks and what to do.
+func (e *MissingRanksError) Error() string {
+	shown := e.Missing[:min(len(e.Missing), 8)]
+	more := ""
+	if n := len(e.Missing) - len(shown); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("the job has %d ranks, of which %s%s have no recording; %s", e.World, strings.Trim(fmt.Sprint(shown), "[]"), more, e.Why)
+}
+
+// RankTwiceError names two recordings of one rank.
+type RankTwiceError struct {
+	Rank        int
+	First, Next string
+}
+
+// Error names both files.
+func (e *RankTwiceError) Error() string {
+	return fmt.Sprintf("%s and %s are both of rank %d; give the recordings of one run", e.First, e.Next, e.Rank)
+}
+
+// Job rebuilds a job from the recordings of its ranks. A recording without a rank
+// is that of the only rank.
+func Job(traces []*kineto.Trace, o Options) (*Result, error) {
+	j := &job{o: o, res: &Result{}}
+	if err := j.open(traces); err != nil {
+		return nil, err
+	}
+	for _, r := range j.ranks {
+		r.launches()
+		r.assign(o.Sizes[r.rank])
+	}
+	j.groups()
+	j.align()
+	for _, r := range j.ranks {
+		r.waits(&j.res.Waits)
+	}
+	j.alone()
+	j.emit()
+	if err := j.complete(); err != nil {
+		return nil, err
+	}
+	j.summarise()
+	return j.res, nil
+}
+
+// job is the state of Job.
+type job struct {
+	o     Options
+	ranks []*rank
+	world int
+	res   *Result
+	comms []*group
+	calls callTable
+	p     *workload.Program
+}
+
+// open orders the recordings by rank and finds what each covers.
+func (j *job) open(traces []*kineto.Trace) error {
+	if len(traces) == 0 {
+		return fmt.Errorf("there are no recordings")
+	}
+	sorted := slices.Clone(traces)
+	slices.SortStableFunc(sorted, func(a, b *kineto.Trace) int { return cmp.Compare(a.Rank, b.Rank) })
+	for i, t := range sorted {
+		if i > 0 && max(t.Rank, 0) == max(sorted[i-1].Rank, 0) {
+			return &RankTwiceError{max(t.Rank, 0), sorted[i-1].File, t.File}
+		}
+		j.world = max(j.world, t.World, t.Rank+1, 1)
+		r := newRank(t)
+		if len(t.Ops) == 0 {
+			r.note("no operations of a GPU were recorded")
+		}
+		j.ranks = append(j.ranks, r)
+		j.res.Notes = append(j.res.Notes, t.Notes...)
+	}
+	j.res.GPU, j.res.NCCL = sorted[0].GPU, sorted[0].NCCL
+	return nil
+}
+
+// complete gives ranks without a recording the program of the first rank, or says
+// why that cannot be.
+func (j *job) complete() error {
+	p := j.p
+	p.Of = make([]int32, j.world)
+	for r := range p.Of {
+		p.Of[r] = -1
+	}
+	for i, r := range j.ranks {
+		p.Of[r.rank] = int32(i)
+	}
+	var missing []int
+	for r, i := range p.Of {
+		if i < 0 {
+			missing = append(missing, r)
+			p.Of[r] = 0
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if !j.o.Symmetric {
+		return &MissingRanksError{missing, j.world, "give them too, or --symmetric where all ranks do the same"}
+	}
+	for i := range p.Comms {
+		if p.Comms[i].Ranks != nil {
+			return &MissingRanksError{missing, j.world, fmt.Sprintf("--symmetric needs communicators of all ranks, and %s is none", p.Comms[i].Name)}
+		}
+	}
+	for i := range p.Calls {
+		if f := p.Calls[i].Func; f == coll.Send || f == coll.Recv {
+			return &MissingRanksError{missing, j.world, "--symmetric needs calls that all ranks issue in the same way, and there are sends and receives"}
+		}
+	}
+	j.res.Notes = append(j.res.Notes, fmt.Sprintf("%d ranks without a recording do what rank %d does", len(missing), j.ranks[0].rank))
+	return nil
+}
+
+// summarise finds the durations of steps and collects the notes of ranks.
+func (j *job) summarise() {
+	j.res.Program = j.p
+	for _, r := range j.ranks {
+		for i, s := range r.t.Steps {
+			if i == len(j.res.Steps) {
+				j.res.Steps = append(j.res.Steps, Step{Name: s.Name})
+			}
+			d := units.Time(s.Dur) * 1000
+			j.res.Steps[i].Mean += d / units.Time(len(j.ranks))
+			j.res.Steps[i].Max = max(j.res.Steps[i].Max, d)
+		}
+		for _, n := range r.notes {
+			j.res.Notes = append(j.res.Notes, fmt.Sprintf("rank %d: %s", r.rank, n))
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package simai
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/internal/grid"
+)
+
+// Options complete what a file does not say.
+type Options struct {
+	// Ranks is the number of GPUs instead of the file's; data parallel groups grow or
+	// shrink with it. 0 is the file's, or a machine of 8.
+	Ranks int
+}
+
+// maxSteps bounds a program: each rank has a list of its own, as each has groups of
+// its own.
+const maxSteps = 40_000_000
+
+// operation is the collective of a word and the family of groups that it is on.
+func operation(word string, weight bool) (coll.Func, grid.Kind, error) {
+	base, family := word, grid.Tensor
+	if weight {
+		family = grid.Data
+	}
+	if w, ok := strings.CutSuffix(word, "_DP_EP"); ok {
+		base, family = w, grid.DataExpert
+	} else if w, ok := strings.CutSuffix(word, "_EP"); ok {
+		base, family = w, grid.Expert
+	}
+	switch base {
+	case "NONE":
+		return coll.NumFuncs, family, nil
+	case "ALLREDUCE", "ALLREDUCEALLTOALL": // SimAI tests for the prefix
+		return coll.AllReduce, family, nil
+	case "ALLGATHER":
+		return coll.AllGather, family, nil
+	case "REDUCESCATTER":
+		return coll.ReduceScatter, family, nil
+	case "ALLTOALL":
+		return coll.AllToAll, family, nil
+	case "BROADCAST":
+		return coll.Broadcast, family, nil
+	}
+	return 0, 0, errors.New("write NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL or BROADCAST, with _EP or _DP_EP for groups of experts")
+}
+
+// Program makes a program of a file: a forward pass of the rows in order, then a
+// backward pass in reverse order, on every rank. What cannot be said is in Notes of
+// the file.
+func (f *File) Program(o Options) (*workload.Program, error) {
+	ranks := o.Ranks
+	if ranks == 0 {
+		ranks = f.GPUs
+	}
+	if ranks == 0 {
+		ranks = max(8, f.Tensor)
+		f.note("the file does not say how many GPUs the job has; %d are assumed (--ranks)", ranks)
+	}
+	if n := ranks * len(f.Rows) * 6; n > maxSteps {
+		return nil, fmt.Errorf("%d ranks of %d rows are up to %d steps, more than %d; give fewer ranks with --ranks (data parallel groups shrink)", ranks, len(f.Rows), n, maxSteps)
+	}
+	p := &workload.Program{Of: make([]int32, ranks)}
+	g, err := grid.New(p, ranks, f.Tensor, f.Expert, f.Pipeline)
+	if err != nil {
+		return nil, err
+	}
+	if g.Pipeline > 1 {
+		f.note("pipeline stages do the same at the same time; SimAI adds a bubble of (%d-1)/(%d·%d) of a step by formula, which is not in the program", f.Pipeline, max(f.Micro, 1), max(f.Virtual, 1))
+	}
+	lost := 0
+	for r := range ranks {
+		b := builder{g: g, rank: r}
+		b.write(f.Rows)
+		p.Lists = append(p.Lists, workload.List{Name: fmt.Sprintf("rank%d", r), Steps: b.steps})
+		p.Of[r] = int32(r)
+		lost = b.broadcasts
+	}
+	if lost > 0 {
+		f.note("%d broadcasts were left out, as SimAI does", lost)
+	}
+	p.Works = works(f.Rows)
+	return p, nil
+}
+
+func (f *File) note(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(f.Notes, n) {
+		f.Notes = append(f.Notes, n)
+	}
+}
+
+// works names the layers.
+func works(rows []Row) []workload.Work {
+	var out []workload.Work
+	for _, r := range rows {
+		if !slices.ContainsFunc(out, func(w workload.Work) bool { return w.Name == r.Name }) {
+			out = append(out, workload.Work{Name: r.Name})
+		}
+	}
+	return out
+}
+
+// builder writes the list of a rank.
+type builder struct {
+	g          *grid.Grid
+	rank       int
+	steps      []workload.Step
+	open       []int32 // calls of weight gradients that the end waits for
+	broadcasts int
+}
+
+func (b *builder) write(rows []Row) {
+	work := map[string]int32{}
+	for _, r := range rows {
+		if work[r.Name] == 0 {
+			work[r.Name] = int32(len(work)) + 1
+		}
+	}
+	for i := range rows {
+		b.pass(&rows[i].Forward, work[rows[i].Name], false)
+	}
+	for i := len(rows) - 1; i >= 0; i-- {
+		b.pass(&rows[i].Input, work[rows[i].Name], false)
+		b.pass(&rows[i].Weight, work[rows[i].Name], true)
+	}
+	update := units.Time(0)
+	for i := range rows {
+		update += units.Time(rows[i].Update) * 1000
+	}
+	b.steps = append(b.steps, workload.Step{Kind: workload.Compute, Time: update, Deps: b.open})
+}
+
+// commStream carries the collectives of weight gradients.
+const commStream = 1
+
+func (b *builder) pass(p *Pass, work int32, weight bool) {
+	last := int32(-1)
+	if p.Compute > 0 {
+		b.steps = append(b.steps, workload.Step{Kind: workload.Compute, Time: units.Time(p.Compute) * 1000, Work: work})
+		last = int32(len(b.steps)) - 1
+	}
+	f, family, err := operation(p.Coll, weight)
+	if err != nil || f == coll.NumFuncs || p.Bytes == 0 || b.g.Size(family) < 2 {
+		return
+	}
+	if f == coll.Broadcast {
+		b.broadcasts++
+		return
+	}
+	comm, _ := b.g.Comm(family, b.rank)
+	c := workload.Call{Comm: comm, Func: f}
+	c.Count, c.Type = grid.Elements(f, p.Bytes, b.g.Size(family))
+	s := workload.Step{Kind: workload.Issue, Call: b.g.Call(c)}
+	if weight {
+		s.Stream = commStream
+		if last >= 0 {
+			s.Deps = []int32{last}
+		}
+		b.open = append(b.open, int32(len(b.steps)))
+	}
+	b.steps = append(b.steps, s)
+}
