@@ -113,7 +113,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 
 // size cuts a transfer.
 func (g *p2p) size(t *transfer.Transfer, src, dst int32, round int) {
-	if f := g.fixed; f != nil {
+	if f := g.fixed; f != nil && t.Bytes >= 0 {
 		t.Proto, t.Chunk, t.Parts = f.Proto, f.Chunk, f.Parts
 		return
 	}
