@@ -51,12 +51,14 @@ type Method uint8
 // Methods. Each: every rank ran, or was simulated, by itself. Folded: equivalent
 // ranks and channels were merged; the result is identical bit for bit. Near:
 // nearly equivalent ones were merged; the result is approximate. Formula: a
-// closed form; nothing ran.
+// closed form; nothing ran. Window: some of many equal iterations ran, each rank by
+// itself, and the others were given their mean time.
 const (
 	Each Method = iota
 	Folded
 	Near
 	Formula
+	Window
 )
 
 // String is the method's word in tables and files.
@@ -68,6 +70,8 @@ func (m Method) String() string {
 		return "near"
 	case Formula:
 		return "formula"
+	case Window:
+		return "window"
 	}
 	return "each"
 }
@@ -76,10 +80,11 @@ func (m Method) String() string {
 type Account struct {
 	Method   Method
 	Programs int     // thread groups that were run or simulated, 0 if not counted
-	Margin   float64 // of Near: by how much of itself Elapsed may be off
+	Margin   float64 // of Near and Window: by how much of itself Elapsed may be off
 	Note     string  // of Near: what was left out
 	// Periods is how many periods of a steady state were counted, not simulated
-	// one by one: the same result, to the picosecond. Skipped is their time.
+	// one by one: the same result, to the picosecond. Of Window they are the iterations
+	// beyond it. Skipped is their time.
 	Periods int64
 	Skipped units.Time
 }

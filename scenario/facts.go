@@ -11,7 +11,8 @@ import (
 // Facts sums an outcome up; busBW is the bus bandwidth of its time.
 func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 	f := Facts{Algo: "-", Proto: "-", ModelUs: float64(o.Choice.TimeUs), SimUs: o.Result.Elapsed.Micros(), Limit: "-",
-		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note, NotProved: o.NotProved}
+		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note, NotProved: o.NotProved,
+		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped)}
 	switch {
 	case o.Kernel != nil:
 		f.Algo, f.Channels, f.Kernel, f.ModelUs = "SYM", o.Kernel.Channels, o.Kernel.Kernel.String(), float64(o.Kernel.TimeUs)
@@ -40,6 +41,9 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 	}
 	return f
 }
+
+// Windowed reports whether a window of the operation's iterations was simulated.
+func (f *Facts) Windowed() bool { return f.Simulated == exec.Window.String() }
 
 // busiest lists the five links with the highest utilisation.
 func busiest(r *exec.Result) []LinkFacts {

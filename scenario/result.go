@@ -91,6 +91,10 @@ type Facts struct {
 	Simulated string  `json:"simulated"`
 	Margin    float64 `json:"margin,omitempty"`
 	Near      string  `json:"near,omitempty"`
+	// Periods are those of a steady state that were counted, or the iterations beyond
+	// a window, in place of being simulated; SkippedPs is their time, picoseconds.
+	Periods   int64 `json:"periods,omitempty"`
+	SkippedPs int64 `json:"skipped_ps,omitempty"`
 	// NotProved is what of the plan was too large for its proof.
 	NotProved string `json:"not_proved,omitempty"`
 	// Regret is the time of NCCL's choice over that of the fastest choice, Best

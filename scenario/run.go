@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -65,6 +66,8 @@ type Running struct {
 	roots  []int
 	pool   atomic.Pointer[pool]
 	rows   []Row
+	// parts are what was simulated of large operations, shared by the sizes of a sweep.
+	parts sim.Windows
 }
 
 // Prepare validates a Spec, loads its machine and checks all that can be checked
@@ -312,7 +315,12 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if o.Kernel != nil || o.Copies != nil {
 		return r.lockstep(ctx, o, sink)
 	}
-	x, err := r.Site.Executor(&r.Spec, opt, progress)
+	cfg, err := r.Site.SimConfig(&r.Spec)
+	if err != nil {
+		return Outcome{}, err
+	}
+	cfg.Trace, cfg.Progress, cfg.Windows = opt, progress, &r.parts
+	x, err := sim.New(cfg)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -127,7 +127,8 @@ type Engine struct {
 	// Fold: "auto" (also ""), "exact", "near" or "off".
 	Fold string `json:"fold,omitempty"`
 	// Skip: "auto" (also ""), periods of a steady state are counted, which gives
-	// the same times; "off", each is simulated.
+	// the same times, and with jitter a window of a large operation's iterations is
+	// simulated, which gives nearly the same; "off", each is simulated.
 	Skip string `json:"skip,omitempty"`
 	// Jitter: "drawn" (also ""), of pieces and channels on up to sim.JitterRanks
 	// ranks; "off": none, so that ranks fold and steady states recur at every size.

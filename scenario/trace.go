@@ -248,8 +248,8 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 	if err != nil {
 		return err
 	}
-	if table, err := r.Outcome(at); err == nil && table.Result.Account.Method == exec.Near {
-		r.opt.warn(&NearError{Exact: done.Result.Elapsed, Near: table.Result.Elapsed})
+	if table, err := r.Outcome(at); err == nil {
+		r.compareTimes(&table.Result, done.Result.Elapsed)
 	}
 	r.addCalls(calls, at, &done, opt)
 	if files.trace != nil {
@@ -267,6 +267,25 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 		listen.wrote(Written{Member: "profile", Name: r.Spec.Outputs.Profile})
 	}
 	return nil
+}
+
+// compareTimes warns where a trace's time is not that of its row in the table.
+func (r *Running) compareTimes(row *exec.Result, traced units.Time) {
+	switch {
+	case row.Account.Method == exec.Near:
+		r.opt.warn(&NearError{Exact: traced, Near: row.Elapsed})
+	case row.Elapsed != traced:
+		r.opt.warn(&WindowError{Whole: traced, Window: row.Elapsed})
+	}
+}
+
+// WindowError warns that the trace, for which all is simulated with jitter, shows
+// another time than the result, for which a part was, or ranks in lockstep.
+type WindowError struct{ Whole, Window units.Time }
+
+// Error names both times.
+func (e *WindowError) Error() string {
+	return fmt.Sprintf("the trace has all iterations with jitter: %.2f us; the table's %.2f us follow from a window of them, or from ranks in lockstep", e.Whole.Micros(), e.Window.Micros())
 }
 
 // NearError warns that the trace, in which every rank is simulated, shows another

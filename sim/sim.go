@@ -58,6 +58,9 @@ type Config struct {
 	// NoSkip simulates every period of a steady state, for comparison: results are
 	// equal to the picosecond.
 	NoSkip bool
+	// Windows keeps the parts of operations that were simulated for longer ones, for
+	// all runs of the same Config; nil: each run has its own.
+	Windows *Windows
 	// Fold says whether equal ranks and channels are simulated once.
 	Fold Folding
 	// Fabric is the network between the hosts; nil: ports share max-min, and
@@ -100,8 +103,9 @@ const JitterRanks = host.JitterRanks
 // Executor simulates plans of one communicator. It may run several plans, one
 // after the other.
 type Executor struct {
-	cfg   Config
-	class gpu.Class
+	cfg     Config
+	class   gpu.Class
+	windows *Windows
 }
 
 var _ exec.Executor = (*Executor)(nil)
@@ -120,7 +124,10 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.checkFaults(); err != nil {
 		return nil, err
 	}
-	x := &Executor{cfg: cfg}
+	x := &Executor{cfg: cfg, windows: cfg.Windows}
+	if x.windows == nil {
+		x.windows = new(Windows)
+	}
 	if cfg.Class != nil {
 		x.class = *cfg.Class
 	} else {
@@ -170,66 +177,96 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
 	sink = trace.OrDiscard(sink)
-	e, fold, err := x.build(ctx, p, sink)
+	if w, err := x.window(p, sink); err != nil {
+		return exec.Result{Wrong: -1}, err
+	} else if w != nil {
+		return x.extrapolate(ctx, w)
+	}
+	e, fold, err := x.build(ctx, p, nil, sink, x.jitters(p))
 	if err != nil {
 		return exec.Result{}, err
 	}
 	t := tap.New(e, sink, x.cfg.Trace)
-	if !x.cfg.NoSkip {
-		e.Skip()
-	}
-	e.Start()
-	if x.cfg.Progress != nil {
-		e.Progress, e.Ops = x.cfg.Progress, e.CountOps()
-	}
-	if err := e.Run(ctx); err != nil {
+	if err := x.run(ctx, e, x.cfg.Progress); err != nil {
 		if t != nil {
 			t.Cut()
 		}
 		return exec.Result{Wrong: -1}, err
 	}
-	res := x.result(e, fold)
+	all := tallyOf(e, fold)
+	res := x.result(p, all)
+	res.Account = all.account
 	if t != nil {
 		t.Finish(&res)
 	}
 	return res, nil
 }
 
-// result sums up a finished run.
-func (x *Executor) result(e *engine.Engine, fold *fold.Quotient) exec.Result {
-	p := e.Jobs[0].Plan
-	k := int(e.Jobs[0].Kernels)
-	r := exec.Result{Finish: make([]units.Time, len(e.Devices)), Events: e.Events, Wrong: -1, Account: account(e, fold)}
-	var first, last units.Time
+// run starts an engine and runs it to its end; progress may be nil.
+func (x *Executor) run(ctx context.Context, e *engine.Engine, progress func(part float64)) error {
+	if !x.cfg.NoSkip {
+		e.Skip()
+	}
+	e.Start()
+	if progress != nil {
+		e.Progress, e.Ops = progress, e.CountOps()
+	}
+	return e.Run(ctx)
+}
+
+// tally is what a finished run came to, of all its operations.
+type tally struct {
+	kernels     int             // operations that ran back to back
+	finish      []units.Time    // by rank: the end of the first operation
+	first, last units.Time      // when the first and the last operation ended on every rank
+	links       []exec.LinkLoad // of one operation, in the order of the model's
+	events      int64
+	jitters     bool
+	account     exec.Account
+}
+
+// tallyOf reads a finished run.
+func tallyOf(e *engine.Engine, fold *fold.Quotient) *tally {
+	t := &tally{kernels: int(e.Jobs[0].Kernels), finish: make([]units.Time, len(e.Devices)), events: e.Events,
+		jitters: e.Jitter != (gpu.JitterCost{}), account: account(e, fold)}
 	for i := range e.Devices {
 		ends := e.Devices[i].Ends
-		r.Finish[i] = ends[0]
-		first, last = max(first, ends[0]), max(last, ends[k-1])
+		t.finish[i] = ends[0]
+		t.first, t.last = max(t.first, ends[0]), max(t.last, ends[t.kernels-1])
 	}
 	if fold != nil {
 		var later, again units.Time
-		r.Finish, later, again = fold.Finish(r.Finish)
-		first, last = first+later, last+later+again*units.Time(k-1)
+		t.finish, later, again = fold.Finish(t.finish)
+		t.first, t.last = t.first+later, t.last+later+again*units.Time(t.kernels-1)
 	}
-	var need units.Time                // of the fullest link for one operation
 	for _, l := range e.Wire.Loads() { // of all simulated operations
-		load := exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
-			Bytes: l.Bytes / units.Bytes(k), Busy: l.Busy / units.Time(k)}
-		if jitters := e.Jitter != (gpu.JitterCost{}); jitters {
+		t.links = append(t.links, exec.LinkLoad{Name: l.Name, Capacity: units.GBps(float64(l.Capacity) * 1e-6),
+			Bytes: l.Bytes / units.Bytes(t.kernels), Busy: l.Busy / units.Time(t.kernels)})
+	}
+	e.Net.Queues(t.links, t.last)
+	return t
+}
+
+// result is what a tally of a plan says of one operation.
+func (x *Executor) result(p *plan.Plan, t *tally) exec.Result {
+	r := exec.Result{Finish: t.finish, Links: t.links, Events: t.events, Wrong: -1}
+	first := t.first
+	var need units.Time // of the fullest link
+	for i := range r.Links {
+		load := &r.Links[i]
+		if t.jitters {
 			// Some pieces are short and others long; the rest of that over an
 			// operation does not make a link faster than it is.
 			load.Busy = max(load.Busy, load.Ideal())
 			first = max(first, load.Ideal())
 		}
-		r.Links = append(r.Links, load)
 		need = max(need, load.Ideal())
 	}
-	e.Net.Queues(r.Links, last)
 	r.Elapsed = first
-	if k > 1 {
+	if k := units.Time(t.kernels); k > 1 {
 		// Operations overlap at their edges, and few of them can seem to follow
 		// each other faster than their bytes do.
-		period := max((last-first)/units.Time(k-1), need)
+		period := max((t.last-first)/(k-1), need)
 		r.Elapsed = (first + (timed-1)*period) / timed
 	}
 	if x.cfg.Launch == Eager {
@@ -265,11 +302,11 @@ func (x *Executor) model() wire.Model {
 }
 
 // build lays out one run of a plan; fold is what folds it, nil where every rank
-// runs.
-func (x *Executor) build(ctx context.Context, p *plan.Plan, sink trace.Sink) (e *engine.Engine, fold *fold.Quotient, err error) {
+// runs. p is a part of whole, where that is not nil.
+func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, fold *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
-		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place}
-	if !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks {
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole}
+	if jitters {
 		o.Jitter = x.class.Jitter
 	}
 	e = engine.New(&o, p)
@@ -282,6 +319,9 @@ func (x *Executor) build(ctx context.Context, p *plan.Plan, sink trace.Sink) (e 
 	e.Wire.Seal()
 	return e, fold, x.affordable(e)
 }
+
+// jitters reports whether a plan is simulated with jitter.
+func (x *Executor) jitters(p *plan.Plan) bool { return !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks }
 
 // lay fills in groups and connections: of representatives, where ranks fold, or of
 // all ranks. A trace reports each rank, and jitter makes them different.

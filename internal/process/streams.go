@@ -88,7 +88,7 @@ func (p *Process) warnOf(err error) {
 		}
 	case *scenario.ReleaseNote:
 		fmt.Fprintf(p.Err, "simccl: %v\n", w)
-	case *scenario.NearError:
+	case *scenario.NearError, *scenario.WindowError:
 		if line := p.Line.showing.Load(); line != nil {
 			line.Clear()
 		}

@@ -20,7 +20,9 @@ type p2p struct {
 	base
 	*transfer.Sizer
 	peersPerRank int64 // destinations per source with connection ids of their own
-	turned       int32 // ranks of a node where ids are shared (plan.SharingGenerator), else 0
+	// fixed is how a transfer is cut whatever its bytes, of a shortened plan; else nil.
+	fixed  *transfer.Transfer
+	turned int32 // ranks of a node where ids are shared (plan.SharingGenerator), else 0
 }
 
 // newP2P computes the schedule of rounds and the channel counts
@@ -105,9 +107,18 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 	if to == rank && g.req.InPlace {
 		send.Bytes, recv.Bytes = -1, -1
 	}
-	g.Size(&send, rank, to, round)
-	g.Size(&recv, from, rank, round)
+	g.size(&send, rank, to, round)
+	g.size(&recv, from, rank, round)
 	return send, recv
+}
+
+// size cuts a transfer.
+func (g *p2p) size(t *transfer.Transfer, src, dst int32, round int) {
+	if f := g.fixed; f != nil && t.Bytes >= 0 {
+		t.Proto, t.Chunk, t.Parts = f.Proto, f.Chunk, f.Parts
+		return
+	}
+	g.Size(t, src, dst, round)
 }
 
 // work is a pair of transfers of one round as one channel sees it.

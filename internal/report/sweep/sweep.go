@@ -75,8 +75,8 @@ func (t *Table) Keep(row *nccltests.Row, f *scenario.Facts, own string) {
 	t.Summary.AvgBusBW = t.bus / float64(2*len(t.Rows))
 }
 
-// Notes say which rows are approximate, and which plans are not proved, with the
-// largest size as the example.
+// Notes say which rows are approximate, which had parts that were not simulated one
+// by one, and which plans are not proved, with the largest size as the example.
 func (t *Table) Notes() []string {
 	var near, unproved []string
 	most := int64(-1)
@@ -90,10 +90,33 @@ func (t *Table) Notes() []string {
 			}
 		}
 	}
-	out := slices.Compact(near)
+	out := append(slices.Compact(near), t.skipped()...)
 	if len(unproved) > 0 {
 		out = append(out, fmt.Sprintf("#wrong is N/A in %d of %d rows: the proof of the plan (-c 1) is too large; that of %d B would have %s",
 			len(unproved), len(t.Rows), most, unproved[0]))
+	}
+	return out
+}
+
+// skipped are the notes on rows of which parts were not simulated one by one.
+func (t *Table) skipped() (out []string) {
+	windows, steady, periods, margin := 0, 0, int64(0), 0.0
+	for _, f := range t.facts {
+		switch {
+		case f.Windowed():
+			windows++
+			margin = max(margin, f.Margin)
+		case f.Periods > 0:
+			steady++
+			periods += f.Periods
+		}
+	}
+	if windows > 0 {
+		out = append(out, fmt.Sprintf("Of the operation in %d of %d rows a window of iterations was simulated; the others take its mean time, within about %.0f %%; --skip off simulates all",
+			windows, len(t.Rows), 100*margin))
+	}
+	if steady > 0 {
+		out = append(out, fmt.Sprintf("In %d of %d rows %d periods of a steady state were counted, to the picosecond as if simulated", steady, len(t.Rows), periods))
 	}
 	return out
 }

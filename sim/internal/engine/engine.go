@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -190,13 +191,16 @@ type Options struct {
 	Late    []units.Time // by rank: how much later its first kernel is launched; nil for no rank
 	// Place is where the communicator is in a cluster.
 	Place route.Place
+	// Whole is what the plan is a part of, nil for nothing: its size says what caches
+	// hold, and how often it runs.
+	Whole *plan.Plan
 }
 
 // New makes an engine of one job, without groups and connections yet.
 func New(o *Options, p *plan.Plan) *Engine {
-	l := p.Layout(int32(p.Comm.NRanks - 1))
-	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output))}
-	j.Kernels = j.kernelsFor(o.Kernels)
+	whole := cmp.Or(o.Whole, p)
+	l := whole.Layout(int32(whole.Comm.NRanks - 1))
+	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output)), Kernels: KernelsFor(whole, o.Kernels)}
 	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter}
 	table := route.New(p.Comm, o.Systems, e.Class, e.Wire)
 	table.Place = o.Place

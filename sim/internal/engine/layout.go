@@ -247,13 +247,13 @@ func (e *Engine) Start() {
 	}
 }
 
-// kernelsFor decides how many operations to simulate: the period of long ones
-// is their own time.
-func (j *Job) kernelsFor(given int) int32 {
+// KernelsFor decides how many operations to simulate, of a given number or 0: the
+// period of long ones is their own time.
+func KernelsFor(p *plan.Plan, given int) int32 {
 	if given > 0 {
 		return int32(given)
 	}
-	l := j.Plan.Layout(0)
+	l := p.Layout(0)
 	switch n := max(l.Input, l.Output); {
 	case n >= 512<<20:
 		return 1

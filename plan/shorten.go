@@ -1,0 +1,41 @@
+package plan
+
+// LoopGenerator is a Generator whose programs do the same iteration again and
+// again, on every channel equally, before an incomplete last one.
+type LoopGenerator interface {
+	Generator
+	// Iterations returns how many whole iterations the channel with the fewest
+	// has; 0 where programs are no such loops.
+	Iterations() int64
+	// Shorten returns request, division and generator of the same programs with
+	// so many whole iterations on the channel with the fewest, and as many fewer on
+	// the others; without rest, just so many on each channel and nothing else. It
+	// reports false where that would change how an iteration is cut.
+	Shorten(iterations int64, rest bool) (Request, Split, Generator, bool)
+}
+
+// Iterations returns how many whole iterations each program of the plan has at
+// least; 0 where its programs are no loops, or are cut otherwise.
+func (p *Plan) Iterations() int64 {
+	if g, ok := p.gen.(LoopGenerator); ok {
+		return g.Iterations()
+	}
+	return 0
+}
+
+// Shorten returns the plan with so many whole iterations on the channel with the
+// fewest, from 1 to Iterations, and as many fewer on the others, or, without
+// rest, with just so many on every channel. Chunks, connections and thread groups
+// stay. It is no operation that NCCL would plan so: it shows what a part of this
+// one does. It is nil where there is none.
+func (p *Plan) Shorten(iterations int64, rest bool) (*Plan, error) {
+	g, ok := p.gen.(LoopGenerator)
+	if !ok || iterations < 1 || iterations > g.Iterations() {
+		return nil, nil
+	}
+	r, s, cut, ok := g.Shorten(iterations, rest)
+	if !ok {
+		return nil, nil
+	}
+	return New(p.Comm, r, s, cut)
+}

@@ -1,0 +1,305 @@
+package sim
+
+import (
+	"context"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// With jitter no state recurs, and no period can be counted in place of being
+// simulated. But an operation of a large size is one iteration again and again, and
+// what jitter does to many of them is the same on average. So of an operation of n
+// iterations only a window of W is simulated, and those beyond it last as long on
+// average as those of the window's second half:
+//
+//	T(n) = T(W and rest) + (n - W) · (T(W) - T(W/2)) / (W/2)
+//
+// T(W and rest) is the operation with W of its n iterations and all of its
+// incomplete last one, T(W) and T(W/2) have whole iterations only. Bytes of links
+// are exact, since iterations are equal. Up to W iterations all of them are
+// simulated. docs/adr/0020 has how far off that is, and how W was chosen.
+
+// A window has windowPieces pieces (slices of Simple, ops of LL and LL128) of the
+// thread group that has the most, but no more than windowWork of all groups, and
+// at least windowLeast iterations. Sends and receives share SMs, so each piece
+// costs more. NVLS within a node takes some 60 iterations until its buffers are as
+// full as they stay.
+const (
+	windowPieces  = 256
+	windowWork    = 1 << 15
+	windowWorkP2P = 1 << 14
+	windowLeast   = 8
+	windowNVLS    = 64
+)
+
+// windowMargin is by how much a time may be off: the largest difference that was
+// seen from all iterations (docs/adr/0020).
+const windowMargin = 0.03
+
+// Beyond alwaysDrawn ranks, what has more than mostDrawn pieces is simulated in
+// lockstep, so that equivalent ranks fold, with windows of lockPieces pieces a
+// thread group.
+const (
+	alwaysDrawn  = 16
+	mostDrawn    = 1 << 16
+	mostDrawnP2P = 1 << 13
+	lockPieces   = 512
+)
+
+// Windows keeps the simulated windows of a Config: sizes of a sweep share them. The
+// zero value is empty. It may be used by several goroutines at once.
+type Windows struct {
+	sync.Mutex
+	ran map[windowKey]*windowRun
+}
+
+// windowKey is all by which the windows of one Config differ.
+type windowKey struct {
+	fn      coll.Func
+	typ     coll.DataType
+	op      coll.RedOp
+	root    int32
+	inPlace bool
+	direct  bool
+	peer    int32
+	aside   int64 // Misalign
+	algo    coll.Algorithm
+	proto   coll.Protocol
+	warps   int
+	count   int64
+	split   plan.Split
+	sent    plan.Transfer // of sends and receives the last of rank 0, which says how they are cut
+	groups  int           // of rank 0
+	kernels int32         // that run back to back
+	miss    float64       // share of the buffers of the whole that the L2 cache does not hold
+	jitters bool
+}
+
+type windowRun struct {
+	sync.Mutex
+	tally *tally // nil until it has run
+}
+
+// at returns the run of a key, which may not have run yet.
+func (w *Windows) at(key windowKey) *windowRun {
+	w.Lock()
+	defer w.Unlock()
+	if w.ran == nil {
+		w.ran = map[windowKey]*windowRun{}
+	}
+	if w.ran[key] == nil {
+		w.ran[key] = new(windowRun)
+	}
+	return w.ran[key]
+}
+
+// window is a part of an operation that is simulated for all of it.
+type window struct {
+	whole     *plan.Plan
+	jitters   bool
+	all, some int64 // iterations of the operation and of the window
+	// The window with the incomplete last iterations, without them, and its first
+	// half; of an operation that has no more, rest is the whole, and the others nil.
+	rest, full, half *plan.Plan
+}
+
+// window returns the window of a plan; nil where it is simulated as the Config
+// says: without jitter, with a trace, or where messages may be lost.
+func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
+	if p.Members() != nil || p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
+		return nil, nil
+	}
+	if sink != trace.Discard || x.cfg.NoSkip || !x.jitters(p) || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
+		return nil, nil
+	}
+	w := &window{whole: p, rest: p, jitters: true, all: p.Iterations()}
+	most, work := pieces(p)
+	if w.all > 0 {
+		w.some = windowOf(p, w.all, most, work)
+	}
+	if x.cfg.Fold != Unfolded && p.Comm.NRanks > alwaysDrawn && w.drawn(work) > mostToDraw(p) {
+		w.jitters, w.some = false, max(windowLeast, 2*depth(p), lockPieces*w.all/most/2*2)
+	}
+	if w.all <= w.some {
+		return w, nil
+	}
+	var parts [3]*plan.Plan
+	for i := range parts {
+		iterations := w.some
+		if i == 2 {
+			iterations /= 2
+		}
+		var err error
+		if parts[i], err = p.Shorten(iterations, i == 0); err != nil {
+			return nil, err
+		}
+		if parts[i] == nil {
+			return w, nil
+		}
+	}
+	w.rest, w.full, w.half = parts[0], parts[1], parts[2]
+	return w, nil
+}
+
+// drawn is about how many pieces are simulated of an operation of so many.
+func (w *window) drawn(work int64) int64 {
+	if w.all <= w.some {
+		return work
+	}
+	return work / w.all * w.some
+}
+
+// mostToDraw is how many pieces of a plan are simulated with jitter at most, beyond
+// alwaysDrawn ranks.
+func mostToDraw(p *plan.Plan) int64 {
+	if p.Req.Func.IsP2P() {
+		return mostDrawnP2P
+	}
+	return mostDrawn
+}
+
+// steadyNetwork reports whether the network does the same with each of many
+// messages: it loses none, and no rank or port is down.
+func (x *Executor) steadyNetwork() bool {
+	if f := x.cfg.Fabric; f != nil && slices.ContainsFunc(f.Wires, func(w fabric.Wire) bool { return w.Loss > 0 }) {
+		return false
+	}
+	return !slices.ContainsFunc(x.cfg.Faults, func(f Fault) bool { return f.Loss > 0 || f.Down })
+}
+
+// pieces returns how many pieces the thread group of rank 0 with the most has, and
+// about how many all groups have.
+func pieces(p *plan.Plan) (most, all int64) {
+	for _, pr := range p.Programs(0) {
+		n := p.NumOps(&pr) * int64(max(1, pr.Slices))
+		most = max(most, n)
+		all += n * int64(p.Comm.NRanks)
+	}
+	return max(1, most), max(1, all)
+}
+
+// windowOf is how many of n iterations are simulated, an even number.
+func windowOf(p *plan.Plan, n, most, all int64) int64 {
+	work := int64(windowWork)
+	switch {
+	case p.Req.Func.IsP2P():
+		work = windowWorkP2P
+	case p.Req.Algo == coll.NVLS:
+		return windowNVLS
+	}
+	return max(windowLeast, 2*depth(p), min((windowPieces*n+most-1)/most, work*n/all)/2*2)
+}
+
+// depth is about how many iterations are in progress at a time once all ranks are
+// busy, beyond those that FIFOs hold: one for each hop that data takes, of NVLSTree
+// one for each group of threads and each proxy step. An iteration of rings but for
+// broadcast and reduce takes all hops.
+func depth(p *plan.Plan) int64 {
+	c := p.Comm
+	levels := int64(bits.Len(uint(c.NNodes - 1)))
+	switch {
+	case p.Req.Func.IsP2P():
+		return 1
+	case p.Req.Func.Rooted():
+		return int64(c.NRanks)
+	case p.Req.Algo == coll.Tree:
+		return 2 * (int64(c.MaxLocalRanks) + levels)
+	case p.Req.Algo == coll.NVLSTree:
+		return 4 * (1 + levels)
+	}
+	return 1
+}
+
+// extrapolate simulates a window and adds the iterations beyond it.
+func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, error) {
+	rest, err := x.part(ctx, w.rest, w)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	if w.full == nil {
+		r := x.result(w.whole, rest.clone())
+		r.Account = rest.account
+		return r, nil
+	}
+	full, err := x.part(ctx, w.full, w)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	half, err := x.part(ctx, w.half, w)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	t := beyond(rest, full, half, w.all-w.some, w.some-w.some/2)
+	r := x.result(w.whole, t)
+	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: windowMargin, Periods: w.all - w.some, Skipped: t.first - rest.first}
+	return r, nil
+}
+
+// clone returns a copy with links of its own.
+func (t *tally) clone() *tally {
+	c := *t
+	c.links = slices.Clone(t.links)
+	return &c
+}
+
+// beyond adds iterations to those of a window: each is one of so many by which full
+// has more than half.
+func beyond(rest, full, half *tally, iterations, more int64) *tally {
+	add := func(to, a, b int64) int64 { return to + (a-b)*iterations/more }
+	later := func(to, a, b units.Time) units.Time { return units.Time(add(int64(to), int64(a), int64(b))) }
+	t := rest.clone()
+	t.first, t.last = later(rest.first, full.first, half.first), later(rest.last, full.last, half.last)
+	t.events = add(rest.events, full.events, half.events)
+	t.finish = make([]units.Time, len(rest.finish))
+	for i := range t.finish {
+		t.finish[i] = later(rest.finish[i], full.finish[i], half.finish[i])
+	}
+	for i := range t.links {
+		l, a, b := &t.links[i], &full.links[i], &half.links[i]
+		l.Bytes = units.Bytes(add(int64(l.Bytes), int64(a.Bytes), int64(b.Bytes)))
+		l.Busy = later(l.Busy, a.Busy, b.Busy)
+		waited := func(l *exec.LinkLoad, t *tally) float64 { return float64(l.Queue) * float64(t.last) }
+		queue := waited(&rest.links[i], rest) + (waited(a, full)-waited(b, half))*float64(iterations)/float64(more)
+		l.Queue = units.Bytes(max(0, queue) / float64(max(1, t.last)))
+	}
+	return t
+}
+
+// part simulates a part of a window's operation, or takes what an earlier run of it
+// came to.
+func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, error) {
+	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
+	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count,
+		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitters: w.jitters, groups: len(programs)}
+	if r.Func.IsP2P() && len(programs) > 0 {
+		key.sent = programs[len(programs)-1].Transfer
+	}
+	run := x.windows.at(key)
+	run.Lock()
+	defer run.Unlock()
+	if run.tally != nil {
+		return run.tally, nil
+	}
+	e, fold, err := x.build(ctx, p, w.whole, trace.Discard, w.jitters)
+	if err != nil {
+		return nil, err
+	}
+	var progress func(float64)
+	if p == w.whole { // a window is short
+		progress = x.cfg.Progress
+	}
+	if err := x.run(ctx, e, progress); err != nil {
+		return nil, err
+	}
+	run.tally = tallyOf(e, fold)
+	return run.tally, nil
+}

@@ -1,0 +1,192 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+)
+
+// windowCase is an operation whose sizes go from below a window to beyond it.
+type windowCase struct {
+	machine string
+	nodes   int
+	f       coll.Func
+	algo    coll.Algorithm
+	proto   coll.Protocol
+	step    int64 // elements: of some iterations, on every channel equally
+}
+
+func windowCases() []windowCase {
+	return []windowCase{
+		{"dgx-h100.n2", 1, coll.AllReduce, coll.Ring, coll.Simple, 1 << 20},
+		{"dgx-h100.n2", 2, coll.AllReduce, coll.Ring, coll.LL, 1 << 18},
+		{"dgx-h100.n2", 2, coll.AllGather, coll.Ring, coll.Simple, 1 << 16},
+		{"dgx-h100.n2", 2, coll.Broadcast, coll.Ring, coll.LL128, 1 << 18},
+		{"dgx-h100.n2", 2, coll.AllReduce, coll.Tree, coll.Simple, 1 << 19},
+		{"dgx-h100+nvls.n2", 1, coll.AllReduce, coll.NVLS, coll.Simple, 1 << 21},
+		{"dgx-h100+nvls.n2", 2, coll.AllReduce, coll.NVLSTree, coll.Simple, 1 << 20},
+		{"dgx-h100.n2", 1, coll.AllToAll, 0, coll.Simple, 1 << 19},
+		{"dgx-h100.n2", 2, coll.SendRecv, 0, coll.Simple, 1 << 19},
+	}
+}
+
+// request is the operation of so many steps.
+func (w *windowCase) request(t testing.TB, c *comm.Comm, steps int64) plan.Request {
+	t.Helper()
+	req, _, err := c.Request(comm.Op{Func: w.f, Count: steps * w.step, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Algo, req.Proto, req.Warps, req.Channels = w.algo, w.proto, 16, 2
+	return req
+}
+
+func (w *windowCase) String() string {
+	return fmt.Sprintf("%d %s %v %v/%v", w.nodes, w.machine, w.f, w.algo, w.proto)
+}
+
+// each calls do for every case, with its communicator and a Config with jitter.
+func each(t *testing.T, do func(t *testing.T, w *windowCase, c *comm.Comm, cfg sim.Config)) {
+	for _, w := range windowCases() {
+		t.Run(w.String(), func(t *testing.T) {
+			c, systems := nodes(t, w.machine, w.nodes, smallBuffers())
+			class := sim.ClassOf(systems[0])
+			do(t, &w, c, sim.Config{Systems: systems, Class: &class, Launch: sim.Graph, Kernels: 1, Seed: 1})
+		})
+	}
+}
+
+// Where an operation has no more iterations than a window, it is the whole run's
+// result; beyond it the time is within 3 %, the bytes of links are exact, and
+// the number of programs is the same.
+func TestWindowsAreTheWholeRun(t *testing.T) {
+	each(t, func(t *testing.T, w *windowCase, c *comm.Comm, cfg sim.Config) {
+		if testing.Short() && w.algo == coll.NVLS {
+			t.Skip("-short: a window of NVLS has 64 iterations")
+		}
+		below, beyond := 0, 0
+		for _, steps := range []int64{1, 2, 4, 9, 16, 27} {
+			req := w.request(t, c, steps)
+			got, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+			all := cfg
+			all.NoSkip = true
+			want, _ := simulatePlan(t, c, all, req, trace.Discard)
+			if want.Account.Method != exec.Each || want.Account.Periods != 0 {
+				t.Fatalf("the whole run is %+v", want.Account)
+			}
+			if got.Account.Method != exec.Window {
+				below++
+				if !sameResult(&got, &want) {
+					t.Errorf("%d steps: %v, the whole run %v", steps, got.Elapsed, want.Elapsed)
+				}
+				continue
+			}
+			beyond++
+			if off := float64(got.Elapsed)/float64(want.Elapsed) - 1; math.Abs(off) > 0.03 {
+				t.Errorf("%d steps: %v, the whole run %v: %+.1f %%", steps, got.Elapsed, want.Elapsed, 100*off)
+			}
+			if got.Account.Margin != 0.03 || got.Account.Periods <= 0 || got.Account.Skipped <= 0 || got.Account.Programs != want.Account.Programs {
+				t.Errorf("%d steps: account %+v, of the whole run %+v", steps, got.Account, want.Account)
+			}
+			sameBytes(t, w, &got, &want)
+		}
+		if below == 0 || beyond == 0 {
+			t.Errorf("%d sizes within a window and %d beyond it: the test shows nothing", below, beyond)
+		}
+	})
+}
+
+// sameBytes compares what links carry. Of LL and LL128 that is the payload over a
+// share, and rounded for each of the runs that are added up.
+func sameBytes(t *testing.T, w *windowCase, got, want *exec.Result) {
+	t.Helper()
+	for i := range want.Links {
+		a, b := &got.Links[i], &want.Links[i]
+		off := a.Bytes - b.Bytes
+		if most := units.Bytes(3 + got.Account.Periods); a.Name != b.Name || off != 0 && (w.proto == coll.Simple || off > most || off < -most) {
+			t.Errorf("%s carries %d bytes, in the whole run %s %d", a.Name, a.Bytes, b.Name, b.Bytes)
+		}
+	}
+}
+
+// Beyond a window more iterations take longer, and as much longer for each.
+func TestWindowsGrowWithTheSize(t *testing.T) {
+	each(t, func(t *testing.T, w *windowCase, c *comm.Comm, cfg sim.Config) {
+		cfg.Windows = new(sim.Windows)
+		last, windows := units.Time(0), 0
+		for steps := int64(1); steps <= 1<<10; steps *= 2 {
+			r, _ := simulatePlan(t, c, cfg, w.request(t, c, steps), trace.Discard)
+			if r.Elapsed <= last {
+				t.Errorf("%d steps take %v, half as many %v", steps, r.Elapsed, last)
+			}
+			if last = r.Elapsed; r.Account.Method == exec.Window {
+				windows++
+			}
+		}
+		if windows < 5 {
+			t.Errorf("%d windows: the test shows nothing", windows)
+		}
+	})
+}
+
+// What runs share changes nothing: not which came first, nor that there are others.
+func TestSharedWindowsChangeNothing(t *testing.T) {
+	each(t, func(t *testing.T, w *windowCase, c *comm.Comm, cfg sim.Config) {
+		shared := cfg
+		shared.Windows = new(sim.Windows)
+		for _, steps := range []int64{64, 30, 1, 64, 31} {
+			req := w.request(t, c, steps)
+			a, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+			b, _ := simulatePlan(t, c, shared, req, trace.Discard)
+			if !sameResult(&a, &b) || a.Account != b.Account {
+				t.Errorf("%d steps: %v %+v, with shared windows %v %+v", steps, a.Elapsed, a.Account, b.Elapsed, b.Account)
+			}
+		}
+	})
+}
+
+// A size that would take minutes in full is no longer refused.
+func TestWindowsMakeLargeSizesAffordable(t *testing.T) {
+	c, systems := dgx(t, 2)
+	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Count: 1 << 40, Type: coll.Int8, Algo: coll.Ring, Proto: coll.LL, Channels: 2, Warps: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := sim.New(sim.Config{Comm: c, Systems: systems})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := x.Run(context.Background(), exec.One(p), nil)
+	if err != nil || r.Account.Method != exec.Window {
+		t.Errorf("1 TiB: %v, %+v", err, r.Account)
+	}
+}
+
+// BenchmarkWindow is one size with jitter that has a window, 16 GiB on two DGX H100.
+func BenchmarkWindow(b *testing.B) {
+	c, systems := nodes(b, "dgx-h100+nvls.n2", 2, comm.Params{})
+	benchWindow(b, c, systems)
+}
+
+func benchWindow(b *testing.B, c *comm.Comm, systems []*topo.System) {
+	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 4 << 30, Type: coll.Float32})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if r, _ := simulatePlan(b, c, sim.Config{Systems: systems, Seed: 1}, req, trace.Discard); r.Account.Method != exec.Window {
+			b.Fatalf("no window: %+v", r.Account)
+		}
+	}
+}
