@@ -69,7 +69,7 @@ from the variables of Slurm, Kubernetes, PBS, LSF, Grid Engine or an MPI launche
 		Example: `  echo '{"base": {"workload": {"op": "all_reduce"}}, "grid": {"nodes": [1, 2], "size": ["8", "1M"]}}' > study.json
   simccl sweep study.json --out results
   simccl sweep study.json --out results --shard 1/2 --max-time 50m`,
-		Args:    cli.Exactly("SPEC"),
+		Args: cli.Exactly("SPEC"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.dir == "" {
 				return fail.Usage("--out DIR is missing: the folder of the results")
