@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/units"
 )
 
 // headsOf lists the distinct first ranks of a graph's channels, in order
@@ -103,4 +104,18 @@ func (c *Layout) headIndex(rank int32) int {
 		}
 	}
 	return none
+}
+
+// NVLSTreeLimit is the largest chunk of NVLSTree in bytes: set, which is
+// NCCL_NVLSTREE_MAX_CHUNKSIZE, else that of the rules for the machine
+// (enqueue.cc:2063).
+func (c *Layout) NVLSTreeLimit(set units.Opt[int64]) int64 {
+	limit := int64(c.NVLSChunkSize)
+	if c.NNodes >= c.Rules.Plan.NVLSTreeNodes {
+		limit = c.Rules.Plan.NVLSTreeChunk
+	}
+	if c.NVLSTreeChunk > 0 {
+		limit = int64(c.NVLSTreeChunk)
+	}
+	return int64(int32(set.Or(limit)))
 }

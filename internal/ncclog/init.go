@@ -7,7 +7,6 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/internal/topodoc"
-	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -158,7 +157,7 @@ func (l *log) nvlsTuning(c *comm.Comm, rank int32) {
 	if !c.Rules.Log.NVLSTuning || len(c.NVLS) == 0 {
 		return
 	}
-	l.add(Init, "NVLS tuning: nChannels %d chunkSize %d treeMaxChunkSize %d", c.NVLSCount[rank], c.NVLSChunkSize, build.NVLSTreeLimit(c.Layout, &c.Params.Plan))
+	l.add(Init, "NVLS tuning: nChannels %d chunkSize %d treeMaxChunkSize %d", c.NVLSCount[rank], c.NVLSChunkSize, c.NVLSTreeLimit(c.Params.Plan.NVLSTreeMaxChunk))
 }
 
 // ringOrder prints a ring as NCCL fits it in 128 bytes (rings.cc:9).
