@@ -2,6 +2,7 @@ package ncclog_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,5 +155,36 @@ func TestVersionAlone(t *testing.T) {
 	}
 	if log.Version != "2.21.5" || log.CUDA != "12.4" {
 		t.Errorf("version %q with CUDA %q", log.Version, log.CUDA)
+	}
+}
+
+// TestNVLSTuningLine: 2.30.7 prints channels and chunks of NVLS before the trees
+// (transport/nvls.cc:242, init.cc:1456), where there is NVLS: on one DGX B200 24 channels
+// (nvls.cc:210), on two, with nets of 48 GB/s near the GPUs, 32 and trees' chunks of
+// 64 KiB (nvls.cc:163).
+func TestNVLSTuningLine(t *testing.T) {
+	for _, x := range []struct {
+		release, on string
+		nodes       int
+		want        []string
+	}{
+		{"2.30.7", "dgx-b200", 1, []string{"NVLS tuning: nChannels 24 chunkSize 131072 treeMaxChunkSize 131072"}},
+		{"2.30.7", "dgx-b200", 2, []string{"NVLS tuning: nChannels 32 chunkSize 131072 treeMaxChunkSize 65536"}},
+		{"2.30.7", "dgx-h100", 4, []string{"NVLS tuning: nChannels 16 chunkSize 131072 treeMaxChunkSize 65536"}},
+		{"2.30.7", "hgx-a100-4", 2, nil}, {"2.29.7", "dgx-b200", 2, nil},
+	} {
+		c, _, err := parity.BuildFor(x.release, filepath.Join(golden.Root(t), "testdata", "topos", x.on+".xml"), x.nodes, x.on != "hgx-a100-4", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range ncclog.OfRank(c, 0) {
+			if strings.HasPrefix(l.Text, "NVLS tuning") {
+				got = append(got, l.Text)
+			}
+		}
+		if !slices.Equal(got, x.want) {
+			t.Errorf("NCCL %s on %d %s: %q, want %q", x.release, x.nodes, x.on, got, x.want)
+		}
 	}
 }
