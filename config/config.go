@@ -230,7 +230,7 @@ func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 	}
 	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + r.Version() + " reads no such variable"}
 	if in, ok := laterIn(name); ok && in.Holds(r.Release) {
-		w.Problem = "is not supported: simccl does not model it"
+		w.Problem = notModelled
 		return w, true
 	}
 	if strings.HasPrefix(name, "SIMCCL_") {

@@ -75,10 +75,14 @@ func EnvRows(c *Config, f Facts, all bool) []EnvRow {
 	}
 	for _, n := range sortedNames(c.unread) {
 		if w, is := unknown(c.Rules, n, c.unread[n]); is {
-			rows = append(rows, EnvRow{
+			row := EnvRow{
 				Name: n, Value: w.Text, Set: true, Origin: w.Origin.String(),
 				Status: "no effect", Effect: "no effect because " + strings.TrimSuffix(w.Problem+"; "+w.Hint, "; "),
-			})
+			}
+			if w.Problem == notModelled {
+				row.Status, row.Effect = "unsupported", strings.TrimPrefix(notModelled, "is ")
+			}
+			rows = append(rows, row)
 		}
 	}
 	return rows

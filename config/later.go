@@ -37,6 +37,9 @@ var later = []struct {
 			"SHADOW_MEMPOOL_MAX_SIZE SOCKET_MAGIC SYM_RS_GIN_CHUNK_SIZE TOPO_SPLIT_MLOPART"},
 }
 
+// notModelled is what is said of such a variable where the release reads it.
+const notModelled = "is not supported: simccl does not model it"
+
 // laterIn is readIn for variables without a row in the table; ok is false for a name that
 // no release has.
 func laterIn(name string) (span rules.Span, ok bool) {

@@ -61,12 +61,19 @@ func TestVariablesNotModelled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, warns, err := config.Load(config.Sources{NoEnv: true, Rules: r, Flags: []string{test.set}})
+		c, warns, err := config.Load(config.Sources{NoEnv: true, Rules: r, Flags: []string{test.set}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(warns) != 1 || !strings.Contains(warns[0].String(), test.want) {
 			t.Errorf("%s with %s: %v, want %q", test.release, test.set, warns, test.want)
+		}
+		want := "no effect"
+		if strings.HasPrefix(test.want, "is not supported") {
+			want = "unsupported"
+		}
+		if rows := config.EnvRows(c, config.Facts{}, false); len(rows) != 1 || rows[0].Status != want {
+			t.Errorf("%s with %s: rows %+v, want %s", test.release, test.set, rows, want)
 		}
 	}
 }

@@ -40,5 +40,5 @@ func (r *Ruleset) TimesDoubt() float64 {
 
 // DoubtText says in words what TimesDoubt is and where it comes from.
 func (r *Ruleset) DoubtText() string {
-	return fmt.Sprintf("%.0f %% of that as kernels were measured with NCCL %s, not %s", 100*r.TimesDoubt(), Measured(), r.Version())
+	return fmt.Sprintf("kernels were measured with NCCL %s: %.0f %% are added for %s", Measured(), 100*r.TimesDoubt(), r.Version())
 }
