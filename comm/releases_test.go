@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/units"
 )
 
 // TestPlansOfReleases: the plan that each release's rules lead to is right, of
@@ -198,4 +199,27 @@ func collNetGathers(c *comm.Comm) any {
 		return err
 	}
 	return m.Raw[coll.AllGather][coll.CollNetDirect][coll.Simple]
+}
+
+// TestLL128WithoutC2C: NCCL_LL128_C2C=0 keeps LL128 to PXB between nodes, of 2.27.3 to
+// PXN (graph/tuning.cc:460 of v2.27.3, 459 of v2.27.5); before 2.27.3 it is not read.
+func TestLL128WithoutC2C(t *testing.T) {
+	for _, x := range []struct {
+		release, on string
+		between     topo.PathKind
+		want        bool
+	}{{"2.27.3", "dgx-b200", topo.PathPXN, true}, {"2.27.5", "dgx-b200", topo.PathPXN, false}, {"2.27.3", "gh200", topo.PathP2C, false}} {
+		r, err := rules.For(x.release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ruled(t, r, func(p *comm.Params) { p.Tuning.LL128C2C = units.Some[int64](0) }, member{x.on, 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := c.Model.Bandwidth[coll.AllReduce][coll.Ring][coll.LL128] > 0
+		if kind := c.Final[search.RingID].TypeInter; kind != x.between || has != x.want {
+			t.Errorf("NCCL %s on %s: nets at %v, LL128 %v", x.release, x.on, kind, has)
+		}
+	}
 }

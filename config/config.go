@@ -229,6 +229,10 @@ func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 		return Warning{}, false // of NVIDIA's container images, for their build; a user who sets it for simccl means more
 	}
 	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + r.Version() + " reads no such variable"}
+	if in, ok := laterIn(name); ok && in.Holds(r.Release) {
+		w.Problem = "is not supported: simccl does not model it"
+		return w, true
+	}
 	if strings.HasPrefix(name, "SIMCCL_") {
 		w.Problem = "simccl reads no such variable"
 	}

@@ -35,6 +35,12 @@ func readIn(name string) rules.Span {
 		"PXN_C2C", "SOCKET_INLINE", "SOCKET_MIN_TASKSIZE", "SOCKET_RCVBUF", "SOCKET_SNDBUF", "SYM_CTAS", "SYM_KERNEL",
 		"WIN_ENABLE", "WIN_STRIDE":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 27, Patch: 3}}
+	case "SHM_USE_CUDA_MEMCPY", "SHM_MEMCPY_MODE", "CREATE_THREAD_CONTEXT":
+		return rules.Span{Until: rules.Release{Major: 2, Minor: 30, Patch: 7}}
+	case "PROXY_PROFILE":
+		return rules.Span{Until: rules.Release{Major: 2, Minor: 23, Patch: 4}}
+	case "WORK_FIFO_DEPTH":
+		return rules.Span{Until: rules.Release{Major: 2, Minor: 22, Patch: 3}}
 	case "MNNVL_SCATTER_NETS_ENABLE":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 27, Patch: 5}}
 	case "NETDEVS_POLICY", "NVTX_DISABLE", "PROXY_CPUSET", "SET_CPU_STACK_SIZE", "SINGLE_PROC_MEM_REG_ENABLE":
@@ -44,16 +50,11 @@ func readIn(name string) rules.Span {
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 28, Patch: 7}}
 	case "GIN_COUNTER_POOL_SIZE", "GIN_NCONTEXTS", "GIN_SIGNAL_POOL_SIZE":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 28, Patch: 7}, Until: rules.Release{Major: 2, Minor: 30, Patch: 3}}
-	case "ALLGATHERV_ENABLE", "P2P_EPOCH_ENABLE", "P2P_PER_CHANNEL_NET_BW", "SYM_CE_THRESHOLD":
+	case "P2P_PER_CHANNEL_NET_BW", "SYM_CE_THRESHOLD":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 29, Patch: 2}}
 	case "SYM_TMA_ENABLE":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 30, Patch: 3}}
-	case "IB_DEVICE_PCI_ORDER", "LSA_TEAM_SIZE":
-		return rules.Span{Since: rules.Release{Major: 2, Minor: 29, Patch: 7}}
-	case "MNNVL_CROSS_CLIQUE", "MULTI_RANK_GPU_ENABLE", "P2P_MAX_PEERS", "PARAM_DUMP_ALL":
-		return rules.Span{Since: rules.Release{Major: 2, Minor: 30, Patch: 3}}
-	case "IB_SUBNET_AWARE_ROUTING", "NET_MERGE_POLICY", "TOPO_SPLIT_MLOPART":
-		return rules.Span{Since: rules.Release{Major: 2, Minor: 30, Patch: 7}}
 	}
-	return rules.Span{}
+	span, _ := laterIn(name)
+	return span
 }

@@ -33,7 +33,7 @@ type MachineInfo struct {
 	Ranks  int    `json:"ranks"`
 	Nodes  int    `json:"nodes"`
 	Class  string `json:"class"`
-	// Uncertainty is the class's relative error of a predicted time.
+	// Uncertainty is the relative error of a predicted time (Site.Uncertainty).
 	Uncertainty float64 `json:"uncertainty"`
 }
 

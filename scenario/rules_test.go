@@ -3,6 +3,7 @@ package scenario
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/simccl/simccl/internal/rules"
 )
@@ -34,5 +35,30 @@ func TestVersionOfNCCL(t *testing.T) {
 	}
 	if sums[0] != sums[1] {
 		t.Error("the default by name is another run")
+	}
+}
+
+// TestTimesOfReleases: a release with which nothing was measured has less certain times
+// than the machine class, unless the class comes from a file.
+func TestTimesOfReleases(t *testing.T) {
+	load := func(version, class string) *Site {
+		t.Helper()
+		s := Spec{NCCL: NCCL{Version: version}, Machine: Machine{Class: class}, Workload: Workload{Op: "all_reduce", Sizes: []string{"1M"}}}
+		site, err := Load(&s, Options{Files: fstest.MapFS{"own.json": {Data: []byte(`{"format":"simccl machine class","name":"own","source":"measured","uncertainty":0.03,"base":"nvswitch-sm90","parameters":{}}`)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return site
+	}
+	measured := load("", "")
+	if measured.Uncertainty() != measured.Class.Uncertainty || measured.Times() != measured.Class.Summary(measured.Between()) {
+		t.Errorf("%s: %g, %s", measured.Config.Rules.Version(), measured.Uncertainty(), measured.Times())
+	}
+	older := load("2.21.5", "")
+	if older.Uncertainty() <= measured.Uncertainty() || older.Class.Uncertainty != measured.Class.Uncertainty || !strings.Contains(older.Times(), "measured with NCCL 2.28.9, not 2.21.5") {
+		t.Errorf("2.21.5: %g, %s", older.Uncertainty(), older.Times())
+	}
+	if own := load("2.21.5", "own.json"); own.Uncertainty() != .03 || strings.Contains(own.Times(), "not 2.21.5") {
+		t.Errorf("a class from a file: %g, %s", own.Uncertainty(), own.Times())
 	}
 }

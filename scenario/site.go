@@ -67,8 +67,9 @@ type Site struct {
 	Name    string          // base names of the topologies
 	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
 
-	graphs []byte // of NCCL_GRAPH_FILE
-	named  bool   // the topology is that of a file, not the built-in one
+	graphs   []byte // of NCCL_GRAPH_FILE
+	named    bool   // the topology is that of a file, not the built-in one
+	measured bool   // Class is that of a file
 }
 
 // loader reads a Spec's files.
@@ -332,6 +333,7 @@ func (l *loader) class() (err error) {
 		return err
 	}
 	l.site.Class, err = gpu.Parse(data, name)
+	l.site.measured = true
 	return bad(err)
 }
 

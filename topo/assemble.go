@@ -148,7 +148,9 @@ func assemble(root *Element, p *Params) *draft {
 	}
 	d.addSideLinks(root, 0, "nvlink", d.addNVLink)
 	d.addSideLinks(root, 0, "c2c", d.addC2C)
-	d.addSideLinks(root, 0, "pcilink", d.addPCILink)
+	if d.rules.Topo.PCILinks {
+		d.addSideLinks(root, 0, "pcilink", d.addPCILink)
+	}
 	d.flattenSwitches()
 	d.connectCPUs()
 	for _, c := range d.of[CPU] {

@@ -269,3 +269,34 @@ func TestWholeHosts(t *testing.T) {
 		}
 	}
 }
+
+// TestPCILinks: links between PCI switches beside the tree are read since 2.22.3
+// (topo.cc:588 of v2.22.3; xml.cc:360 of v2.21.5 leaves such elements out).
+func TestPCILinks(t *testing.T) {
+	const text = `<system version="1"><cpu numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">
+<pci busid="0000:01:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16"><pcilink target="0000:02:00.0"/>
+<pci busid="0000:03:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="80" rank="0" gdr="1"/></pci></pci>
+<pci busid="0000:02:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16"><pcilink target="0000:01:00.0"/>
+<pci busid="0000:04:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="1" sm="80" rank="1" gdr="1"/></pci></pci>
+</cpu></system>`
+	for release, want := range map[string]int{"2.21.5": 0, "2.22.3": 2, "2.28.9": 2} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks = 2
+		s := built(t, text, p).Systems[0]
+		got := 0
+		for _, n := range s.Of(topo.PCI) {
+			for _, l := range s.Nodes[n].Links {
+				if s.Links[l].Kind == topo.LinkLOC {
+					got++
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("NCCL %s: %d links between switches, want %d", release, got, want)
+		}
+	}
+}

@@ -269,6 +269,9 @@ func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
 			limit, set = topo.PathPXN, "LL128 goes as far as PXN between nodes"
 		} else {
 			set = "NCCL_LL128_C2C=0 keeps LL128 to PXB between nodes"
+			if m.tab.LL128AlsoPXN && g.TypeInter == topo.PathPXN {
+				limit = topo.PathPXN
+			}
 		}
 	}
 	var rs []Reason

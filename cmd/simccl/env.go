@@ -23,12 +23,14 @@ effects are those on that machine.`,
 		RunE: func(*cobra.Command, []string) error {
 			var c *config.Config
 			var facts config.Facts
-			if m.Topo != "" || m.Nodes != 0 {
+			if here := m.Topo != "" || m.Nodes != 0; here || m.NCCL != "" || m.LibNCCL != "" {
 				x, err := m.Load(&a.App)
 				if err != nil {
 					return err
 				}
-				c, facts = x.Config, config.FactsOf(x.Comm)
+				if c = x.Config; here {
+					facts = config.FactsOf(x.Comm)
+				}
 			} else {
 				var err error
 				if c, err = a.Config(); err != nil {

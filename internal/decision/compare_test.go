@@ -124,8 +124,8 @@ func TestCompareDetails(t *testing.T) {
 // summaries of another form it is compared.
 func TestCompareStored(t *testing.T) {
 	now := document(t, "dgx-h100", 2, true)
-	for _, bad := range []string{"", "[]", "null", "7", `{"form":2}`, `{"form":1,"more":1}`, `{"form":1,"choices":{"AllReduce":[{"from":0,"to":8}]}}`,
-		`{"form":1,"choices":{"AllReduce":[{"from":8,"to":16},{"from":8,"to":16}]}}`} {
+	for _, bad := range []string{"", "[]", "null", "7", `{"form":1}`, `{"form":2,"more":1}`, `{"form":2,"choices":{"AllReduce":[{"from":0,"to":8}]}}`,
+		`{"form":2,"choices":{"AllReduce":[{"from":8,"to":16},{"from":8,"to":16}]}}`} {
 		if d, err := decision.Compare([]byte(bad), now); err == nil {
 			t.Errorf("%s: %v", bad, d)
 		}
@@ -139,6 +139,31 @@ func TestCompareStored(t *testing.T) {
 			if err != nil || d.Count == 0 && !same {
 				t.Errorf("%s as %v: %v %v", section, v, d, err)
 			}
+		}
+	}
+}
+
+// TestHashesOfFloats: the last bit of a float does not change a hash; its sixth digit
+// and the last of an integer do.
+func TestHashesOfFloats(t *testing.T) {
+	hash := func(section string) string {
+		t.Helper()
+		s, err := decision.Summarize([]byte(`{"section":` + section + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Hashes["section"]
+	}
+	for _, test := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"bw":28.2000008}`, `{"bw":28.2000027}`, true}, {`{"bw":47.9999962}`, `{"bw":48}`, true}, {`{"bw":28.2001}`, `{"bw":28.2002}`, false},
+		{`{"count":17179869184}`, `{"count":17179869185}`, false}, {`{"timeUs":8388608}`, `{"timeUs":8388609}`, true},
+		{`{"times":[[1,8388608]]}`, `{"times":[[1,8388609]]}`, true}, {`{"timeUs":8388608}`, `{"timeUs":8388708}`, false}, {`["1.00000001"]`, `["1.00000002"]`, false},
+	} {
+		if same := hash(test.a) == hash(test.b); same != test.same {
+			t.Errorf("%s and %s: same hash %v", test.a, test.b, same)
 		}
 	}
 }

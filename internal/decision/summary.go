@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/units"
@@ -14,14 +15,14 @@ import (
 
 const (
 	formKey     = "form" // the key that distinguishes a Summary from a whole document
-	summaryForm = 1
+	summaryForm = 2
 )
 
 // Summary is a short form of a document: the choices by ranges of sizes, and a hash
 // of each section. It says exactly what NCCL chooses, and of the rest whether it is
-// the same, bit by bit.
+// the same, floats to six digits (round).
 type Summary struct {
-	Form    int                `json:"form"`    // of this document: 1
+	Form    int                `json:"form"`    // of this document: 2
 	Version string             `json:"version"` // whose rules decided: "NCCL 2.28.9"
 	Choices map[string][]Range `json:"choices"` // by operation, in the order of sizes
 	Hashes  map[string]string  `json:"hashes"`  // by section; a section that is a number is there itself
@@ -92,21 +93,49 @@ func (s *Summary) extend(c Choice) {
 const hashPrefix = "sha256:"
 
 // hashOf is the hash of a value, whatever blanks and order of keys its text has: 16
-// hexadecimal digits of its JSON without blanks, keys in alphabetical order. Of a
-// number it is the number.
+// hexadecimal digits of its JSON without blanks, keys in alphabetical order, floats
+// rounded. Of a number it is the number.
 func hashOf(text []byte) (string, error) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // digits are compared as they are
+	d.UseNumber() // integers are compared as they are
 	if err := d.Decode(&v); err != nil {
 		return "", err
 	}
 	if number, ok := v.(json.Number); ok {
 		return number.String(), nil
 	}
-	canonical, err := json.Marshal(v)
+	canonical, err := json.Marshal(round(v, false))
 	sum := sha256.Sum256(canonical)
 	return hashPrefix + hex.EncodeToString(sum[:8]), err
+}
+
+// floats are the keys of a document below which every number is one, though its
+// text may have no fraction (a time of 8388608 microseconds).
+var floats = []string{"timeUs", "times", "latencies", "bandwidths"}
+
+// round gives the floats of a value six significant digits, so that the last bits, in
+// which compilers differ where one joins a multiplication and an addition, do not
+// change a hash. Integers, as counts and ids are, keep all theirs. all says that v is
+// below a key of floats.
+func round(v any, all bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range unionKeys(v, nil) {
+			v[key] = round(v[key], all || slices.Contains(floats, key))
+		}
+	case []any:
+		for i := range v {
+			v[i] = round(v[i], all)
+		}
+	case json.Number:
+		if text := v.String(); all || strings.ContainsAny(text, ".eE") {
+			if f, err := v.Float64(); err == nil {
+				return json.Number(strconv.FormatFloat(f, 'g', 6, 64))
+			}
+		}
+	}
+	return v
 }
 
 // Encode prints the summary as JSON, a line a range and a line a hash.

@@ -99,6 +99,9 @@ func Check(in Input) (*Report, error) {
 			rep.note("%s", note)
 			continue
 		}
+		if note != "" {
+			rep.note("%s", note)
+		}
 		rep.Comms++
 		rep.compare(c, site)
 	}
@@ -137,7 +140,7 @@ func (rep *Report) preface(in Input, r *rules.Ruleset) {
 }
 
 // machineOf makes simccl's communicator for one of a log. A nil site has a
-// note why it was left out.
+// note why it was left out, another one of what was assumed, "" for nothing.
 func machineOf(in Input, c *ncclog.Communicator, r *rules.Ruleset) (*scenario.Site, string, error) {
 	env, _ := settings(in.Log)
 	env = append(env, in.Env...)
@@ -162,8 +165,12 @@ func machineOf(in Input, c *ncclog.Communicator, r *rules.Ruleset) (*scenario.Si
 	if len(nodes) == 0 {
 		return nil, fmt.Sprintf("communicator %s: no rank printed its system", c.ID), nil
 	}
+	var notes []string
+	for _, n := range nodes {
+		notes = append(notes, n.notes...)
+	}
 	site, err := likeliest(in, c, r, nodes, env, cast)
-	return site, "", err
+	return site, strings.Join(notes, "; "), err
 }
 
 // likeliest makes the communicator with each compute capability that the log

@@ -108,8 +108,11 @@ func TestRoundTrip(t *testing.T) {
 
 // TestRoundTripOfReleases is the same for the text of other releases.
 func TestRoundTripOfReleases(t *testing.T) {
-	for _, release := range []string{"2.21.5", "2.22.3", "2.23.4", "2.24.3", "2.27.3", "2.27.7", "2.29.7"} { // 2.30.7 has DEV nodes, which are not taken from a log
-		for _, name := range []string{"dgx-h100", "hgx-a100-4"} {
+	for _, release := range []string{"2.21.5", "2.22.3", "2.23.4", "2.24.3", "2.27.3", "2.27.7", "2.29.7", "2.30.7"} {
+		for _, name := range []string{"dgx-h100", "hgx-a100-4", "dgx-b200", "gh200-4-alps"} {
+			if release != "2.30.7" && name != "dgx-h100" && name != "hgx-a100-4" {
+				continue
+			}
 			for _, nodes := range []int{1, 2} {
 				if testing.Short() && nodes == 1 {
 					continue
@@ -140,8 +143,10 @@ func logOf(c *comm.Comm) []byte {
 	for r := range int32(c.NRanks) {
 		prefix := ncclog.RankPrefix(c, r)
 		fmt.Fprintf(&b, "%sNCCL version %s+cuda13.0\n", prefix, c.Rules.Version())
-		fmt.Fprintf(&b, "%sncclCommInitRank comm 0x1000 rank %d nranks %d cudaDev 0 nvmlDev 0 busId 1000 commId 0xabc - Init START\n", prefix, r, c.NRanks)
-		sys := c.Domains[c.NodeOf[r]].System
+		d := &c.Domains[c.NodeOf[r]]
+		sys := d.System
+		fmt.Fprintf(&b, "%sncclCommInitRank comm 0x1000 rank %d nranks %d cudaDev 0 nvmlDev 0 busId %x commId 0xabc - Init START\n", prefix, r, c.NRanks, busOf(sys, int(r-d.First)))
+		fmt.Fprintf(&b, "%scomm 0x1000 rank %d nRanks %d nNodes %d localRanks %d localRank %d MNNVL 0\n", prefix, r, c.NRanks, c.NNodes, len(sys.Of(topo.GPU)), r-d.First)
 		for i, id := range sys.Of(topo.NET) {
 			n := sys.Nodes[id].Net
 			if n.LatencyUs == 75 {
@@ -155,6 +160,51 @@ func logOf(c *comm.Comm) []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// busOf is the bus id of a local rank's GPU.
+func busOf(sys *topo.System, local int) uint64 {
+	for _, id := range sys.Of(topo.GPU) {
+		if sys.Nodes[id].GPU.Rank == local {
+			return sys.Nodes[id].Ident & (1<<56 - 1)
+		}
+	}
+	return 0
+}
+
+// TestRanksOfDevices: 2.30.7 prints GPUs without their ranks. Rank 0's log alone
+// gives its own GPU, and the others the order of their bus ids.
+func TestRanksOfDevices(t *testing.T) {
+	site, err := site.OpenFor("2.30.7", site.Nodes(golden.Root(t, "testdata", "topos", "hgx-a100-4.xml"), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := logOf(site.Comm)
+	one := all[:bytes.Index(all, []byte(ncclog.RankPrefix(site.Comm, 1)))]
+	for name, change := range map[string]struct{ from, to, want string }{
+		"first rank":    {},
+		"part":          {"DEV/0-3000 ", "DEV/0-3001 ", "MLOPart"},
+		"two ranks":     {"] - GPU/0-3000", "] - GPU/0-10000003000", "several ranks"},
+		"other host":    {"DEV/0-44000 ", "DEV/1-44000 ", "several hosts"},
+		"no local rank": {"localRanks 4", "localRanks 2", "no logged rank"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := bytes.ReplaceAll(one, []byte(change.from), []byte(change.to))
+			if change.from == "" {
+				data = one
+			}
+			rep, err := logcheck.Check(logcheck.Input{Log: parse(t, data)})
+			if change.want == "" {
+				if err != nil || !rep.Equal || len(rep.Notes) != 1 || !strings.Contains(rep.Notes[0], "3 GPUs of ranks that logged nothing") {
+					t.Fatalf("report %+v, error %v", rep, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), change.want) {
+				t.Errorf("error %v, want %q", err, change.want)
+			}
+		})
+	}
 }
 
 func parse(t *testing.T, data []byte) *ncclog.Log {

@@ -17,6 +17,8 @@ func sectionOf(line string) string {
 	switch {
 	case strings.HasPrefix(line, "Pattern "), graphRow(line):
 		return "graphs"
+	case strings.HasPrefix(line, "NVLS tuning"):
+		return "channels"
 	case strings.HasPrefix(line, "Tree "), strings.HasPrefix(line, "Trees ["), strings.HasPrefix(line, "NVLS "):
 		return "trees"
 	case strings.HasPrefix(line, "Channel "), strings.HasPrefix(line, "Ring "):

@@ -46,7 +46,13 @@ func nodesOf(log *ncclog.Log, c *ncclog.Communicator, rule *rules.Ruleset) ([]*p
 			}
 			continue
 		}
-		if p == nil || p.gpus[r.Rank] == nil {
+		if p == nil {
+			continue
+		}
+		if err := p.place(c, r); err != nil {
+			return nil, err
+		}
+		if p.gpus[r.Rank] == nil {
 			continue
 		}
 		for g := range p.gpus {

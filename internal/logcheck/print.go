@@ -33,6 +33,7 @@ func (e *PrintError) Error() string {
 type printed struct {
 	root  *decl.Element
 	gpus  map[int]*decl.Element // by rank of the communicator
+	devs  []device              // DEV nodes, whose GPUs' ranks are not printed
 	nets  []*decl.Element       // in order of first appearance
 	seen  map[string]bool       // NETs by name, "NET/1-0"
 	stack []place               // open nodes, outermost first
@@ -42,7 +43,15 @@ type printed struct {
 	links map[*decl.Element]float64 // GB/s from the owner, by pci and nic
 	at    ncclog.Text
 
-	halves int64 // lower halves of switches that were added
+	notes  []string // what was assumed
+	halves int64    // lower halves of switches that were added
+}
+
+// device is a DEV node of 2.30.7's print (graph/topo.cc:297 of v2.30.7).
+type device struct {
+	host, bus int64
+	gpu       *decl.Element
+	at        ncclog.Text
 }
 
 // place is a node whose links follow: they are indented to its column.
@@ -76,7 +85,7 @@ func readPrint(lines []ncclog.Text) (*printed, error) {
 			return nil, err
 		}
 	}
-	if len(p.root.Children) == 0 || len(p.gpus) == 0 {
+	if len(p.root.Children) == 0 || len(p.gpus)+len(p.devs) == 0 {
 		return nil, nil
 	}
 	p.trimmed()
@@ -155,7 +164,9 @@ func (p *printed) link(owner *decl.Element, kind string, bw float64, m []string)
 		return nil, p.c2c(owner, bw)
 	case "NET":
 		return nil, p.net(owner, m)
-	case "SYS", "LOC":
+	case "LOC":
+		return nil, p.deviceOf(owner, m)
+	case "SYS":
 		return nil, nil // follow from the CPUs, and from NCCL itself
 	}
 	return nil, p.fail("a " + kind + " link, which simccl cannot take from a log")
@@ -230,7 +241,7 @@ func speed(bw float64) (text string, width int, ok bool) {
 }
 
 // classes of devices below a PCI link, by kind of node.
-var classes = map[string]string{"PCI": "0x060400", "GPU": "0x030200", "NIC": "0x020000"}
+var classes = map[string]string{"PCI": "0x060400", "GPU": "0x030200", "DEV": "0x030200", "NIC": "0x020000"}
 
 // pci adds a switch, a GPU or a NIC below its owner.
 func (p *printed) pci(owner *decl.Element, bw float64, m []string) (*decl.Element, error) {
@@ -251,7 +262,7 @@ func (p *printed) pci(owner *decl.Element, bw float64, m []string) (*decl.Elemen
 		return nil, p.fail("a PCI bandwidth of no width and speed")
 	}
 	e := p.new("pci", "busid", cnum.BusIDText(bus), "class", class)
-	if id, err := strconv.ParseUint(m[4], 16, 64); m[1] == "PCI" && err == nil {
+	if id, err := strconv.ParseUint(m[4], 16, 64); (m[1] == "PCI" || m[1] == "DEV") && err == nil {
 		for i, name := range [...]string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
 			e.Set(name, fmt.Sprintf("0x%04x", id>>(48-16*i)&0xffff))
 		}
@@ -270,12 +281,42 @@ func (p *printed) pci(owner *decl.Element, bw float64, m []string) (*decl.Elemen
 		e.Children = append(e.Children, gpu)
 		p.gpus[rank] = gpu
 		return gpu, nil
+	case "DEV":
+		return p.device(e, bus, m)
 	case "NIC":
 		nic := p.new("nic")
 		e.Children = append(e.Children, nic)
 		return nic, nil
 	}
 	return e, nil
+}
+
+// device adds the GPU of a DEV node; its rank is found later (place).
+func (p *printed) device(e *decl.Element, bus int64, m []string) (*decl.Element, error) {
+	const parts = 3 // the bits of a bus id that number parts of a GPU (graph/topo.h:97)
+	if bus&parts != 0 {
+		return nil, p.fail("a part of a GPU (MLOPart), which is not modelled,")
+	}
+	host, err := strconv.ParseInt(m[2], 16, 64)
+	if err != nil {
+		return nil, p.fail("an unknown device")
+	}
+	gpu := p.new("gpu")
+	e.Children = append(e.Children, gpu)
+	p.devs = append(p.devs, device{host: host, bus: bus, gpu: gpu, at: p.at})
+	return gpu, nil
+}
+
+// deviceOf checks the link of a DEV node to its GPU. Other links of this kind
+// follow from NCCL itself.
+func (p *printed) deviceOf(owner *decl.Element, m []string) error {
+	if m[1] != "GPU" || owner.Name != "gpu" || len(p.devs) == 0 {
+		return nil
+	}
+	if bus, err := strconv.ParseInt(m[3], 16, 64); err != nil || bus != p.devs[len(p.devs)-1].bus {
+		return p.fail("a GPU with several ranks, which is not modelled,")
+	}
+	return nil
 }
 
 // c2c adds a C2C link of a GPU to its CPU; the CPU's end prints it, too.
@@ -287,7 +328,7 @@ func (p *printed) c2c(owner *decl.Element, bw float64) error {
 }
 
 // targets are the tclass of what an NVLink leads to.
-var targets = map[string]string{"GPU": "0x030200", "NVS": "0x068000", "CPU": "0x068001"}
+var targets = map[string]string{"GPU": "0x030200", "DEV": "0x030200", "NVS": "0x068000", "CPU": "0x068001"}
 
 // nvlink adds an NVLink of a GPU.
 func (p *printed) nvlink(owner *decl.Element, bw float64, m []string) error {
@@ -302,7 +343,7 @@ func (p *printed) nvlink(owner *decl.Element, bw float64, m []string) error {
 		return p.fail("an NVLink to an unknown device")
 	}
 	bus := "fffffff:ffff:ff"
-	if m[1] == "GPU" {
+	if m[1] == "GPU" || m[1] == "DEV" {
 		id, err := strconv.ParseInt(m[3], 16, 64)
 		if err != nil {
 			return p.fail("an NVLink to an unknown GPU")

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/internal/topodoc"
+	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -27,6 +28,7 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 			l.graph(d, g)
 		}
 	}
+	l.nvlsTuning(c, rank)
 	l.trees(c, rank)
 	l.nvls(c, rank)
 	if rank == 0 {
@@ -148,6 +150,15 @@ func (l *log) nvls(c *comm.Comm, rank int32) {
 		b, up1 = c.NVLS[1].TreeDown[rank], c.NVLS[1].TreeUp[rank]
 	}
 	l.add(Graph, "NVLS Trees : %d/%d/%d->%d->%d %d/%d/%d->%d->%d", a[0], a[1], a[2], rank, up0, b[0], b[1], b[2], rank, up1)
+}
+
+// nvlsTuning prints the channels and chunks of NVLS (2.30.7 transport/nvls.cc:242),
+// which is before the graphs of all ranks are joined (init.cc:1456).
+func (l *log) nvlsTuning(c *comm.Comm, rank int32) {
+	if !c.Rules.Log.NVLSTuning || len(c.NVLS) == 0 {
+		return
+	}
+	l.add(Init, "NVLS tuning: nChannels %d chunkSize %d treeMaxChunkSize %d", c.NVLSCount[rank], c.NVLSChunkSize, build.NVLSTreeLimit(c.Layout, &c.Params.Plan))
 }
 
 // ringOrder prints a ring as NCCL fits it in 128 bytes (rings.cc:9).

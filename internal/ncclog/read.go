@@ -431,7 +431,7 @@ func (r *reader) ofRank(rank *Rank, text string) {
 }
 
 // rendered are the lines that OfRank prints.
-var rendered = regexp.MustCompile(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees)|` +
+var rendered = regexp.MustCompile(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees|tuning)|` +
 	`Channel \d+/\d+ :( +\d+)+(\.\.\.)?$|Ring \d+ :|Trees \[|P2P Chunksize|ncclP2pSchedule|  Algorithm   \||  Protocol    \|| Max NThreads \||` +
 	` *\w+ \| *\d+\.\d/|threadThresholds|\d+ coll channels)`)
 
@@ -511,6 +511,12 @@ func (r *reader) place() {
 		}
 		rank.Ops = append(rank.Ops, op.Choice)
 	}
+}
+
+// Host is the name of the host that the rank's lines begin with.
+func (r *Rank) Host() string {
+	host, _, _ := strings.Cut(r.process, ":")
+	return host
 }
 
 // process is host:pid of host:pid:tid.

@@ -23,7 +23,10 @@ func Select(text string) (r *rules.Ruleset, note string, err error) {
 			return nil, "", err
 		}
 		r, near, err := nearest(named)
-		return r, strings.TrimSuffix("PyTorch "+v+" brings NCCL "+named.String()+"; "+near, "; "), err
+		if err != nil {
+			return nil, "", fmt.Errorf("PyTorch %s brings NCCL %s: %w", v, named, err)
+		}
+		return r, strings.TrimSuffix("PyTorch "+v+" brings NCCL "+named.String()+"; "+near, "; "), nil
 	}
 	named, err := rules.ParseRelease(text)
 	if err != nil {

@@ -16,6 +16,8 @@ func TestSelect(t *testing.T) {
 		"": "2.28.9 ", "2.28.9": "2.28.9 ", "v2.29.7-1": "2.29.7 ",
 		"2.27.6":            "2.27.5 NCCL 2.27.6 has no rules of its own here; those of 2.27.5 answer",
 		"2.31.2":            "2.30.7 NCCL 2.31.2 has no rules of its own here; those of 2.30.7 answer",
+		"torch==2.7.1":      "2.26.2 PyTorch 2.7.1 brings NCCL 2.26.2",
+		"torch==2.7+cu118":  "2.21.5 PyTorch 2.7+cu118 brings NCCL 2.21.5",
 		"torch==2.9.1":      "2.27.5 PyTorch 2.9.1 brings NCCL 2.27.5",
 		"torch==2.10+cu130": "2.28.9 PyTorch 2.10+cu130 brings NCCL 2.28.9",
 		"torch==2.12+cu126": "2.28.9 PyTorch 2.12+cu126 brings NCCL 2.29.3; NCCL 2.29.3 has no rules of its own here; those of 2.28.9 answer",
@@ -32,6 +34,11 @@ func TestSelect(t *testing.T) {
 	var unknown *rules.UnknownError
 	if _, _, err := release.Select("2.10.3"); !errors.As(err, &unknown) {
 		t.Errorf("2.10.3: %v", err)
+	}
+	for text, want := range map[string]string{"torch==2.4.1": "2.20.5", "torch==2.3": "2.20.5", "torch==2.2": "2.19.3", "torch==2.1.0": "2.18.1", "torch==2.1+cu118": "2.18.5", "torch==2.0.1": "2.14.3"} {
+		if _, _, err := release.Select(text); !errors.As(err, &unknown) || unknown.Release.String() != want || !strings.HasPrefix(err.Error(), "PyTorch "+text[len("torch=="):]+" brings NCCL "+want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 	var format *rules.FormatError
 	if _, _, err := release.Select("new"); !errors.As(err, &format) {

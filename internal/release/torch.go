@@ -23,9 +23,16 @@ var wheels = []struct {
 	{"2.10", "cu130", rules.Release{Major: 2, Minor: 28, Patch: 9}},
 	{"2.9", "", rules.Release{Major: 2, Minor: 27, Patch: 5}},
 	{"2.8", "", rules.Release{Major: 2, Minor: 27, Patch: 3}},
+	{"2.7", "cu118", rules.Release{Major: 2, Minor: 21, Patch: 5}},
 	{"2.7", "", rules.Release{Major: 2, Minor: 26, Patch: 2}},
 	{"2.6", "", rules.Release{Major: 2, Minor: 21, Patch: 5}},
 	{"2.5", "", rules.Release{Major: 2, Minor: 21, Patch: 5}},
+	{"2.4", "", rules.Release{Major: 2, Minor: 20, Patch: 5}},
+	{"2.3", "", rules.Release{Major: 2, Minor: 20, Patch: 5}},
+	{"2.2", "", rules.Release{Major: 2, Minor: 19, Patch: 3}},
+	{"2.1", "cu118", rules.Release{Major: 2, Minor: 18, Patch: 5}},
+	{"2.1", "", rules.Release{Major: 2, Minor: 18, Patch: 1}},
+	{"2.0", "", rules.Release{Major: 2, Minor: 14, Patch: 3}},
 }
 
 // ofTorch finds the release in the wheel of a PyTorch version, "2.8.0+cu128" or a
@@ -61,5 +68,11 @@ func (e *TorchError) Error() string {
 	if len(e.CUDA) > 0 {
 		return fmt.Sprintf("PyTorch %s: which NCCL it brings depends on CUDA; write torch==%s+%s", e.Text, strings.SplitN(e.Text, "+", 2)[0], strings.Join(e.CUDA, " or +"))
 	}
-	return fmt.Sprintf("PyTorch %s: its NCCL is not known here; write torch==%s to torch==%s, or the version of NCCL", e.Text, wheels[len(wheels)-1].torch, wheels[0].torch)
+	oldest := 0 // of those whose release has rules
+	for i := range wheels {
+		if wheels[i].nccl.Compare(rules.Known()[0]) >= 0 {
+			oldest = i
+		}
+	}
+	return fmt.Sprintf("PyTorch %s: its NCCL is not known here; write torch==%s to torch==%s, or the version of NCCL", e.Text, wheels[oldest].torch, wheels[0].torch)
 }

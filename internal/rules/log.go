@@ -19,6 +19,8 @@ type Log struct {
 	// WideRings: ranks of a ring have three digits at least and are twenty at most; else
 	// as many digits as the last rank, in 128 bytes.
 	WideRings bool
+	// NVLSTuning: channels and chunks of NVLS have a line of their own.
+	NVLSTuning bool
 	// OpTime: the line of an operation has the numbers of algorithm and protocol
 	// and the time of the cost model; else their names and the channels.
 	// OpNoFunc: it does not name the operation.

@@ -95,6 +95,7 @@ func nccl2215() *Ruleset {
 	r.Connect.MixedCPUs = false   // graph/tuning.cc:146: each rank's own
 	r.Tuning.TreeThreads = true   // enqueue.cc:1612
 	r.Plan.EvenBytes = true       // enqueue.cc:432, 815
+	r.Topo.PCILinks = false       // graph/xml.cc:360
 	r.Log.SkipLOC = true          // graph/topo.cc:282
 	return r
 }

@@ -35,6 +35,7 @@ func nccl2273() *Ruleset {
 	r := nccl2275()
 	r.Release = Release{2, 27, 3}
 	r.Topo.NVLinkBW[0].BW = 40                                          // graph/topo.h:20
+	r.Tuning.LL128AlsoPXN = true                                        // graph/tuning.cc:460
 	r.Topo.P2CFromPHB = true                                            // graph/paths.cc:585
 	r.Search.ScatterNets = false                                        // search.cc: no such order before 2.27.5
 	r.Log.GPURanks = true                                               // graph/search.cc:1139
@@ -54,6 +55,7 @@ func nccl2266() *Ruleset {
 	t.P2CPaths, t.P2CFromPHB = false, false // graph/topo.h:80
 	t.GDRC2C, t.GDRLevelC2C = false, PXB    // graph/paths.cc:329
 	t.P2CAsC2C = false                      // graph/paths.cc:429
+	r.Tuning.LL128AlsoPXN = false           // the variable is 2.27.3's
 	t.FlattenSecond = true                  // graph/topo.cc:254
 	t.FuseAlone = true                      // graph/topo.cc:972
 	t.CardsApart = true                     // graph/topo.cc:1141

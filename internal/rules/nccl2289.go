@@ -44,6 +44,7 @@ func topo2289() Topo {
 		GDRLevel:     PXB, GDRLevelC2C: PXB, P2CAsC2C: true, // paths.cc:453, 467; P2C outright from 2.29
 		PXNNeedsGDR:  false, // paths.cc:723-733; true from 2.30
 		FuseNICs:     true,  // graph/topo.cc:1261
+		PCILinks:     true,  // graph/topo.cc:621
 		WidenFused:   true,  // graph/topo.cc:1240; since 2.28.3
 		GUIDFallback: true,  // graph/topo.cc:367; since 2.28.7
 	}

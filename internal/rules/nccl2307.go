@@ -14,6 +14,7 @@ func nccl2307() *Ruleset {
 	r.Connect.NVBPeers = true                                       // graph/paths.cc:927
 	r.Tuning.NVLSTreeMax[3][2] = 80                                 // graph/tuning.cc:210
 	r.Tuning.LL128MixedSM = 90                                      // graph/tuning.cc:560
+	r.Log.NVLSTuning = true                                         // transport/nvls.cc:242
 	r.Sym.Avg, r.Sym.TMA = true, true                               // sym_kernels.cc:532, 581
 	return r
 }

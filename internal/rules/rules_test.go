@@ -1,7 +1,9 @@
 package rules_test
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,5 +92,26 @@ func TestNVLink(t *testing.T) {
 		if got := rules.Class(sm); got != want {
 			t.Errorf("class of sm_%d: %d, want %d", sm, got, want)
 		}
+	}
+}
+
+// TestTimesDoubt: times are surest with the release that was measured, and the less
+// sure the further a release is from it.
+func TestTimesDoubt(t *testing.T) {
+	known := rules.Known()
+	doubt := make([]float64, len(known))
+	for i, release := range known {
+		r, err := rules.For(release.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		doubt[i] = r.TimesDoubt()
+		if (doubt[i] == 0) != (release == rules.Measured()) {
+			t.Errorf("%s: %g", release, doubt[i])
+		}
+	}
+	at := slices.Index(known, rules.Measured())
+	if !slices.IsSorted(doubt[at:]) || !slices.IsSortedFunc(doubt[:at+1], func(a, b float64) int { return cmp.Compare(b, a) }) {
+		t.Errorf("%v of %v", doubt, known)
 	}
 }

@@ -193,6 +193,8 @@ type Topo struct {
 	WholeHosts bool
 	// NICsByCard: the ports of a card are one NIC; else each has its own.
 	NICsByCard bool
+	// PCILinks: links between PCI switches beside the tree are read.
+	PCILinks bool
 	// FlattenSecond: after a Broadcom switch was made one, NCCL goes on with the second
 	// PCI node; else it starts anew.
 	FlattenSecond bool
@@ -425,6 +427,9 @@ type Tuning struct {
 	// from LL128MinSM on.
 	LL128SMs   []int
 	LL128MinSM int
+	// LL128AlsoPXN: from sm_90 on LL128 goes over PXN between nodes with NCCL_LL128_C2C=0
+	// too, though not over P2C; else no further than PXB.
+	LL128AlsoPXN bool
 	// LL128MixedSM is the lowest compute capability from which GPUs of different
 	// ones have LL128 by default; 0 for none.
 	LL128MixedSM int

@@ -86,19 +86,24 @@ func (nvlsTreeAlgo) supports(c *connect.Layout, r *plan.Request) error {
 	return nvlsSupported(c, r)
 }
 
+// NVLSTreeLimit is the largest chunk of NVLSTree in bytes: NCCL_NVLSTREE_MAX_CHUNKSIZE,
+// else that of the rules for the machine (enqueue.cc:2063).
+func NVLSTreeLimit(c *connect.Layout, p *plan.Params) int64 {
+	limit := int64(c.NVLSChunkSize)
+	if c.NNodes >= c.Rules.Plan.NVLSTreeNodes {
+		limit = c.Rules.Plan.NVLSTreeChunk
+	}
+	if c.NVLSTreeChunk > 0 {
+		limit = int64(c.NVLSTreeChunk)
+	}
+	return int64(int32(p.NVLSTreeMaxChunk.Or(limit)))
+}
+
 func (nvlsTreeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	rule := oneStep(c.NVLSChannels)
 	rule.chunksPerLoop = int64(headsOf(c))
 	rule.shrink = func(_, nBytes int64) int64 {
-		chunk := int64(c.NVLSChunkSize)
-		limit := chunk
-		if c.NNodes >= c.Rules.Plan.NVLSTreeNodes {
-			limit = c.Rules.Plan.NVLSTreeChunk
-		}
-		if c.NVLSTreeChunk > 0 {
-			limit = int64(c.NVLSTreeChunk)
-		}
-		chunk = min(chunk, int64(int32(r.Params.NVLSTreeMaxChunk.Or(limit))))
+		chunk := min(int64(c.NVLSChunkSize), NVLSTreeLimit(c, &r.Params))
 		return shrinkTiers(chunk, nBytes, rule.chunksPerLoop, []tier{{32, 262144}, {16, 131072}, {4, 65536}, {1, 32768}})
 	}
 	return contiguous(c, r, rule)

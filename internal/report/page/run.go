@@ -37,7 +37,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 		{Name: "NVLink multicast", Value: map[bool]string{true: "on", false: "off"}[c.Multicast]},
 		{Name: "rules", Value: "NCCL " + site.Config.Rules.Version()}, {Name: "simccl", Value: program},
 		{Name: "topology", Value: site.Name + ", sha256 " + site.Digest[:12]}, {Name: "seed", Value: fmt.Sprint(max(r.Spec.Seed, 1))},
-		{Name: "launch", Value: launch}, {Name: "times", Value: site.Class.Summary(site.Between())}}
+		{Name: "launch", Value: launch}, {Name: "times", Value: site.Times()}}
 	if err := d.points(p); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func New(r *scenario.Running, counts nccltests.Config, code int) (*Table, error)
 func Prefaces(r *scenario.Running, program string) []string {
 	site := r.Site
 	return []string{fmt.Sprintf("simccl %s simulated: topo=%s sha256=%s nccl-rules=%s seed=%d", program, site.Name, site.Digest[:12], site.Config.Rules.Version(), max(r.Spec.Seed, 1)),
-		site.Class.Summary(site.Between())}
+		site.Times()}
 }
 
 // Add adds a simulated row and returns it as nccl-tests has it.
@@ -136,7 +136,7 @@ func (t *Table) Report(site *scenario.Site, args []string) *nccltests.Report {
 	r := &nccltests.Report{Start: "1970-01-01 00:00:00", End: "1970-01-01 00:00:00", Args: args,
 		Config: t.Config, Devices: Devices(site), Rows: t.Rows, Own: t.Own, Summary: t.Summary,
 		Whole: JSON(map[string]any{"machine_class": map[string]any{
-			"name": site.Class.Name, "machine": site.Class.Machine, "source": site.Class.Source, "uncertainty": site.Class.Uncertainty}})}
+			"name": site.Class.Name, "machine": site.Class.Machine, "source": site.Class.Source, "uncertainty": site.Uncertainty()}})}
 	for _, v := range site.Settings() {
 		r.Env = append(r.Env, v[0]+"="+v[1])
 	}
