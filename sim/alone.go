@@ -30,7 +30,7 @@ type Ask struct{ Kernels, Half bool }
 // Alone simulates one operation by itself, on the device alone.
 func (x *Executor) Alone(ctx context.Context, p *plan.Plan, ask Ask) (Alone, error) {
 	own := *x
-	own.cfg.Launch, own.cfg.Progress = Graph, nil
+	own.cfg.Launch, own.cfg.Progress, own.windows = Graph, nil, new(Windows) // windows are of one Config
 	r, err := own.Run(ctx, exec.One(p), trace.Discard)
 	if err != nil {
 		return Alone{}, err
@@ -61,7 +61,7 @@ func (x *Executor) Alone(ctx context.Context, p *plan.Plan, ask Ask) (Alone, err
 func (x *Executor) at(ctx context.Context, p *plan.Plan, times float64) (units.Time, error) {
 	own := *x
 	own.cfg.Wire = func() wire.Model { return &scaled{x.model(), times} }
-	own.cfg.Kernels = 1
+	own.cfg.Kernels, own.windows = 1, new(Windows)
 	r, err := own.Run(ctx, exec.One(p), trace.Discard)
 	if err != nil {
 		return 0, err
