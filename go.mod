@@ -6,7 +6,6 @@ require (
 	github.com/NVIDIA/go-nvml v0.13.2-0
 	github.com/beevik/etree v1.8.1
 	github.com/ebitengine/purego v0.11.3
-	github.com/expr-lang/expr v1.17.8
 	github.com/google/go-cmp v0.7.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/gtank/ristretto255 v0.2.0

@@ -302,7 +302,7 @@ var rooms = []room{
 	{dir: "internal/sweep", idea: "points are dealt to shards and their results kept, apart from what a point simulates",
 		may: []edge{{"scenario", "what a point is"}, {"topo/builtin", "machines by name, for keys"}, {"internal/fail", "what ends a sweep"}, {"internal/jsonfile", "errors with places"},
 			{"internal/interrupt", "a signal drops the points that run"}, {"internal/newfile", "the manifest appears whole"}, {"units", "times and sizes of a dataset"}},
-		modules: []edge{{"go.yaml.in/yaml/v3", "specifications"}, {"github.com/expr-lang/expr", "conditions"}}},
+		modules: []edge{{"go.yaml.in/yaml/v3", "specifications"}}},
 	{dir: "internal/overlap", pure: true, idea: "rows of a table are programs, apart from files and how a machine is loaded",
 		may: with(edge{"internal/session", "what runs them"}, edge{"workload", "a row's program"}, edge{"plan/launch", "calls of a group"})},
 	{dir: "internal/fail", pure: true, idea: "an error has a kind and a text, apart from exit statuses and flags"},

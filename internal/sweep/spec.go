@@ -62,7 +62,7 @@ const maxSpec = 4 << 20
 // Parse reads a specification, YAML or JSON. Errors are *jsonfile.Error, with file, line and
 // column.
 func Parse(data []byte, file string) (*Spec, error) {
-	p := &parser{file: file}
+	p := &specParser{file: file}
 	if len(data) > maxSpec {
 		return nil, p.fail(nil, "split it", "a specification of %d bytes", len(data))
 	}
@@ -79,9 +79,9 @@ func Parse(data []byte, file string) (*Spec, error) {
 	return s, p.spec(s, doc.Content[0])
 }
 
-type parser struct{ file string }
+type specParser struct{ file string }
 
-func (p *parser) fail(n *yaml.Node, hint, format string, args ...any) error {
+func (p *specParser) fail(n *yaml.Node, hint, format string, args ...any) error {
 	e := &jsonfile.Error{File: p.file, Line: 1, Col: 1, Problem: fmt.Sprintf(format, args...), Hint: hint}
 	if n != nil && n.Line > 0 {
 		e.Line, e.Col = n.Line, n.Column
@@ -90,7 +90,7 @@ func (p *parser) fail(n *yaml.Node, hint, format string, args ...any) error {
 }
 
 // yaml gives an error of the decoder a place: "yaml: line 3: …".
-func (p *parser) yaml(err error) error {
+func (p *specParser) yaml(err error) error {
 	if errors.Is(err, io.EOF) {
 		return p.fail(nil, "write base: and grid:", "the specification is empty")
 	}
@@ -106,7 +106,7 @@ func (p *parser) yaml(err error) error {
 }
 
 // members calls each for the members of a mapping.
-func (p *parser) members(n *yaml.Node, each func(key, value *yaml.Node) error) error {
+func (p *specParser) members(n *yaml.Node, each func(key, value *yaml.Node) error) error {
 	if n.Kind == yaml.AliasNode {
 		return p.fail(n, "write the value itself", "an alias")
 	}
@@ -127,7 +127,7 @@ func (p *parser) members(n *yaml.Node, each func(key, value *yaml.Node) error) e
 	return nil
 }
 
-func (p *parser) spec(s *Spec, n *yaml.Node) error {
+func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 	var based bool
 	err := p.members(n, func(k, v *yaml.Node) (err error) {
 		switch k.Value {
@@ -164,7 +164,7 @@ func (p *parser) spec(s *Spec, n *yaml.Node) error {
 }
 
 // base reads the scenario.
-func (p *parser) base(s *Spec, n *yaml.Node) error {
+func (p *specParser) base(s *Spec, n *yaml.Node) error {
 	text, err := p.json(n, false)
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (p *parser) base(s *Spec, n *yaml.Node) error {
 }
 
 // json turns a node into JSON; text makes every scalar a string.
-func (p *parser) json(n *yaml.Node, text bool) (json.RawMessage, error) {
+func (p *specParser) json(n *yaml.Node, text bool) (json.RawMessage, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		var b bytes.Buffer
@@ -238,7 +238,7 @@ func (p *parser) json(n *yaml.Node, text bool) (json.RawMessage, error) {
 }
 
 // setting reads a member and one of its values.
-func (p *parser) setting(k, v *yaml.Node) (Setting, error) {
+func (p *specParser) setting(k, v *yaml.Node) (Setting, error) {
 	path := k.Value
 	if short, ok := shortNames[path]; ok {
 		path = short
@@ -253,7 +253,7 @@ func (p *parser) setting(k, v *yaml.Node) (Setting, error) {
 	return Setting{Name: k.Value, Path: path, Value: text, at: v}, err
 }
 
-func (p *parser) grid(s *Spec, n *yaml.Node) error {
+func (p *specParser) grid(s *Spec, n *yaml.Node) error {
 	return p.members(n, func(k, v *yaml.Node) error {
 		if v.Kind != yaml.SequenceNode || len(v.Content) == 0 {
 			return p.fail(v, "write a list, ["+v.Value+"]", "the values of %s are missing", k.Value)
@@ -272,7 +272,7 @@ func (p *parser) grid(s *Spec, n *yaml.Node) error {
 }
 
 // zips reads one mapping of lists, or several.
-func (p *parser) zips(s *Spec, n *yaml.Node) error {
+func (p *specParser) zips(s *Spec, n *yaml.Node) error {
 	if n.Kind == yaml.SequenceNode {
 		for _, c := range n.Content {
 			if err := p.zips(s, c); err != nil {
@@ -304,7 +304,7 @@ func (p *parser) zips(s *Spec, n *yaml.Node) error {
 	return err
 }
 
-func (p *parser) list(s *Spec, n *yaml.Node) error {
+func (p *specParser) list(s *Spec, n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
 		return p.fail(n, "write - {nodes: 4, size: 1M}", "list has no entries")
 	}
@@ -326,7 +326,7 @@ func (p *parser) list(s *Spec, n *yaml.Node) error {
 }
 
 // seeds reads "0..9" or a list.
-func (p *parser) seeds(s *Spec, n *yaml.Node) error {
+func (p *specParser) seeds(s *Spec, n *yaml.Node) error {
 	key := &yaml.Node{Kind: yaml.ScalarNode, Value: "seed"}
 	if n.Kind == yaml.SequenceNode {
 		return p.grid(s, &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{key, n}})
@@ -347,7 +347,7 @@ func (p *parser) seeds(s *Spec, n *yaml.Node) error {
 
 // values tries every value by itself, so that a mistake has its place before
 // anything runs.
-func (p *parser) values(s *Spec) error {
+func (p *specParser) values(s *Spec) error {
 	for _, f := range s.Factors {
 		for _, c := range f.Choices {
 			spec := s.Base.Clone()

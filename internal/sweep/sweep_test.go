@@ -288,6 +288,47 @@ func TestSpecErrors(t *testing.T) {
 	}
 }
 
+// TestWhere: conditions compare numbers and texts, and name what does not fit.
+func TestWhere(t *testing.T) {
+	for cond, want := range map[string]int{
+		`nodes < 2`: 6, `!(nodes < 2)`: 6, `nodes == 2 && NCCL_ALGO != "Ring"`: 3, `size == "1K"`: 4, `nodes * 2 - 1 >= 3`: 6, `nodes % 2 == 0 || size > "64"`: 10, `true`: 12, `-nodes > -2 == (NCCL_ALGO == "Tree")`: 6,
+	} {
+		s, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"", "where: '"+cond+"'", 1)), "s.yaml")
+		if err != nil {
+			t.Errorf("%s: %v", cond, err)
+			continue
+		}
+		n := 0
+		for i := range s.Count() {
+			_, kept, err := s.Point(i)
+			if err != nil {
+				t.Errorf("%s: %v", cond, err)
+				break
+			}
+			if kept {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%s keeps %d points, want %d", cond, n, want)
+		}
+	}
+	for cond, want := range map[string]string{"knots < 2": "knots is no name", "nodes": "neither true nor false", `nodes < "a"`: "does not fit", "nodes % 0 == 1": "division by 0", "nodes && true": "does not fit"} {
+		s, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"", "where: '"+cond+"'", 1)), "s.yaml")
+		if err == nil {
+			_, _, err = s.Point(0)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", cond, err, want)
+		}
+	}
+	for _, cond := range []string{"f(nodes)", "nodes[0]", "nodes = 2", "nodes << 2", "func() {}", strings.Repeat("(", 200) + "nodes" + strings.Repeat(")", 200)} {
+		if _, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"", "where: '"+cond+"'", 1)), "s.yaml"); err == nil || !strings.HasPrefix(err.Error(), "s.yaml:7:8: ") {
+			t.Errorf("%.20s: got %v", cond, err)
+		}
+	}
+}
+
 // TestParseShard: shards by hand and by the variables of schedulers.
 func TestParseShard(t *testing.T) {
 	env := func(kv ...string) func(string) (string, bool) {
