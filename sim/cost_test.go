@@ -92,15 +92,22 @@ func TestLargePiecesTakeTheTimeOfTheirBytes(t *testing.T) {
 	}
 }
 
+// oneGoroutine leaves a test out under the race detector, which makes it ten times as
+// slow: the engine it is about runs on one goroutine. Others of the package run there.
+func oneGoroutine(t *testing.T) {
+	t.Helper()
+	if golden.UnderRace {
+		t.Skip("the engine runs on one goroutine; without the race detector")
+	}
+}
+
 // Time grows with size, and no link carries more than it can, from 8 bytes to
-// the largest size that is not refused, for every operation on 1, 2, 8 and 16
+// 128 GiB or the largest size that is not refused, for every operation on 1, 2, 8 and 16
 // ranks (one rank: TestOneRankTakesTheTimeOfItsBytes). Below 64 KiB latency is
 // all, and parts that are not aligned to 16 bytes may take longer than larger
 // ones that are.
 func TestTimeGrowsWithSize(t *testing.T) {
-	if golden.UnderRace {
-		t.Skip("the engine runs on one goroutine; without the race detector")
-	}
+	oneGoroutine(t)
 	for _, r := range golden.Own(t) {
 		if r.Name != "h200x4-2.n1" && r.Name != "dgx-h100.n1" && r.Name != "dgx-h100.n2" {
 			continue

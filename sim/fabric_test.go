@@ -45,6 +45,7 @@ func rails(oversub float64, spines int) *fabric.Layout {
 // A network that does not block is the ideal one; more uplinks are never
 // slower; what a host sends arrives.
 func TestMoreUplinksAreNeverSlower(t *testing.T) {
+	oneGoroutine(t)
 	ideal := over(t, nil, sim.Config{})
 	last := ideal.Elapsed
 	for i, oversub := range []float64{1, 2, 4, 8} {
@@ -104,6 +105,7 @@ func TestNetworkWithoutLimits(t *testing.T) {
 // What enters a switch leaves it and no link carries more than it can, whatever
 // the routing; a ring sends as much out of a port as comes in.
 func TestSwitchesKeepBytes(t *testing.T) {
+	oneGoroutine(t)
 	for _, routing := range []fabric.Routing{fabric.ECMP, fabric.Adaptive, fabric.Static} {
 		for _, kind := range []string{"leaf-spine", "fat-tree"} {
 			l := &fabric.Layout{Kind: kind, Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Spines: 4, Oversub: 2, Routing: routing}
@@ -130,6 +132,7 @@ func TestSwitchesKeepBytes(t *testing.T) {
 
 // Faults slow down what they touch, and only that.
 func TestFaults(t *testing.T) {
+	oneGoroutine(t)
 	well := over(t, nil, sim.Config{}).Elapsed
 	for name, f := range map[string][]sim.Fault{
 		"slow NIC":  {{Rank: -1, Host: 1, Net: 3, Slow: 4}},

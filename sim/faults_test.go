@@ -140,6 +140,7 @@ func TestDeadRank(t *testing.T) {
 // What waits before a link is nothing without sharing, and grows with
 // those who do.
 func TestQueues(t *testing.T) {
+	oneGoroutine(t)
 	queue := func(r exec.Result) (most units.Bytes) {
 		for _, l := range r.Links {
 			most = max(most, l.Queue)

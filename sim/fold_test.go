@@ -205,6 +205,7 @@ func fullest(r *exec.Result) units.Bytes {
 // Merging nearly equivalent ranks stays within the margin that the result
 // states, and says so.
 func TestNearStaysWithinItsMargin(t *testing.T) {
+	oneGoroutine(t)
 	worst := map[string]float64{}
 	for _, name := range []string{"dgx-h100.n2", "dgx-h100+nvls.n2", "dgx-a100.n2"} {
 		for _, n := range []int{8, 12, 15, 32, 50, 64} {

@@ -62,6 +62,7 @@ func (p *both) compare(req *plan.Request, shared, alone *exec.Result) {
 // links: the engine asks of it nothing that the seam does not promise, and what
 // waits for no other is never slower.
 func TestConformsOnIdealLinks(t *testing.T) {
+	oneGoroutine(t)
 	p := &both{t: t}
 	exectest.Conform(t, []int{1, 2}, func(t *testing.T, nodes int) exectest.Subject {
 		for _, r := range golden.Own(t) {

@@ -103,6 +103,7 @@ func plausible(r *exec.Result) error {
 // Every machine of the project, on one, two and more nodes, runs every
 // operation to its end.
 func TestEveryMachineRunsEveryOperation(t *testing.T) {
+	oneGoroutine(t)
 	runs := 0
 	for _, r := range golden.Own(t) {
 		if r.Nodes > 4 || (testing.Short() && r.Nodes > 2) || len(r.Env) > 0 {

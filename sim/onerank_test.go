@@ -56,6 +56,7 @@ func oneGPU(t testing.TB) func(r plan.Request, launch sim.Launch) exec.Result {
 // One rank copies at the speed of its memory, whatever the size: a flow of more
 // than 2^63 nano-bytes once ended at once.
 func TestOneRankTakesTheTimeOfItsBytes(t *testing.T) {
+	oneGoroutine(t)
 	run := oneGPU(t)
 	class := gpu.NVSwitch90()
 	for f := range coll.NumFuncs {

@@ -62,9 +62,7 @@ func smallBuffers() comm.Params {
 // and queues of all links, and events are those of the whole run, folded or not,
 // on 500 programs of every algorithm.
 func TestSkippedEqualsWhole(t *testing.T) {
-	if golden.UnderRace {
-		t.Skip("the engine runs on one goroutine; without the race detector")
-	}
+	oneGoroutine(t)
 	machines := []*steadyMachine{{name: "dgx-h100.n2", nodes: 1}, {name: "dgx-h100.n2", nodes: 2}, {name: "dgx-h100+nvls.n2", nodes: 1}, {name: "dgx-h100+nvls.n2", nodes: 2},
 		{name: "hgx-a100-4.n2", nodes: 3}, {name: "gh200.n2", nodes: 4}, {name: "dgx-1v.n2", nodes: 1}}
 	for _, m := range machines {

@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
@@ -37,9 +36,7 @@ func someFaults(rng *rand.Rand, ranks, hosts, nets int) (out []sim.Fault) {
 // of equal nodes are left out, takes as long as the whole one, within what its
 // result says.
 func TestShortenedRingsStayWithinTheirMargin(t *testing.T) {
-	if golden.UnderRace {
-		t.Skip("the engine runs on one goroutine; without the race detector")
-	}
+	oneGoroutine(t)
 	rng := rand.New(rand.NewPCG(7, 16))
 	rounds, sizes := 8, 14
 	if testing.Short() {

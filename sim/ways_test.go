@@ -42,6 +42,7 @@ var networkeds = []networked{
 // What is folded over a network, or over several queue pairs, is what rank by
 // rank gives, to the picosecond; what shares cables by chance is not folded.
 func TestFoldedOverNetworks(t *testing.T) {
+	oneGoroutine(t)
 	for _, x := range networkeds {
 		l := x.layout
 		l.Hosts, l.Nets = 4, 8

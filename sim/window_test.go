@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/sim"
@@ -72,9 +71,7 @@ func each(t *testing.T, do func(t *testing.T, w *windowCase, c *comm.Comm, cfg s
 // result; beyond it the time is within 3 %, the bytes of links are exact, and
 // the number of programs is the same.
 func TestWindowsAreTheWholeRun(t *testing.T) {
-	if golden.UnderRace {
-		t.Skip("the engine runs on one goroutine; without the race detector")
-	}
+	oneGoroutine(t)
 	each(t, func(t *testing.T, w *windowCase, c *comm.Comm, cfg sim.Config) {
 		if testing.Short() && w.algo == coll.NVLS {
 			t.Skip("-short: a window of NVLS has 64 iterations")
@@ -146,9 +143,7 @@ func TestWindowsGrowWithTheSize(t *testing.T) {
 
 // What runs share changes nothing: not which came first, nor that there are others.
 func TestSharedWindowsChangeNothing(t *testing.T) {
-	if golden.UnderRace {
-		t.Skip("the engine runs on one goroutine; without the race detector")
-	}
+	oneGoroutine(t)
 	each(t, func(t *testing.T, w *windowCase, c *comm.Comm, cfg sim.Config) {
 		shared := cfg
 		shared.Windows = new(sim.Windows)
