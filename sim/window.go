@@ -4,12 +4,12 @@ import (
 	"context"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/once"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -58,8 +58,7 @@ const (
 // Windows keeps the simulated windows of a Config: sizes of a sweep share them. The
 // zero value is empty. It may be used by several goroutines at once.
 type Windows struct {
-	sync.Mutex
-	ran map[windowKey]*windowRun
+	ran once.Cache[windowKey, *tally]
 }
 
 // windowKey is all by which the windows of one Config differ.
@@ -82,24 +81,6 @@ type windowKey struct {
 	kernels int32         // that run back to back
 	miss    float64       // share of the buffers of the whole that the L2 cache does not hold
 	jitters bool
-}
-
-type windowRun struct {
-	sync.Mutex
-	tally *tally // nil until it has run
-}
-
-// at returns the run of a key, which may not have run yet.
-func (w *Windows) at(key windowKey) *windowRun {
-	w.Lock()
-	defer w.Unlock()
-	if w.ran == nil {
-		w.ran = map[windowKey]*windowRun{}
-	}
-	if w.ran[key] == nil {
-		w.ran[key] = new(windowRun)
-	}
-	return w.ran[key]
 }
 
 // window is a part of an operation that is simulated for all of it.
@@ -283,12 +264,11 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, e
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer
 	}
-	run := x.windows.at(key)
-	run.Lock()
-	defer run.Unlock()
-	if run.tally != nil {
-		return run.tally, nil
-	}
+	return x.windows.ran.Get(key, func() (*tally, error) { return x.tally(ctx, w, p) })
+}
+
+// tally simulates a window.
+func (x *Executor) tally(ctx context.Context, w *window, p *plan.Plan) (*tally, error) {
 	e, fold, err := x.build(ctx, p, w.whole, trace.Discard, w.jitters)
 	if err != nil {
 		return nil, err
@@ -300,6 +280,5 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, e
 	if err := x.run(ctx, e, progress); err != nil {
 		return nil, err
 	}
-	run.tally = tallyOf(e, fold)
-	return run.tally, nil
+	return tallyOf(e, fold), nil
 }
