@@ -133,6 +133,10 @@ again() { # again TASK STATE: queue a task again that has ended so
 again 3 FAILED
 simccl sweep sweep.yaml --out one --jobs 2 # beside the array
 again 5 TIMEOUT
+for _ in $(seq 50); do # it ends after SIGTERM, or by SIGKILL after KillWait
+  kill -0 "$late" 2>/dev/null || break
+  sleep 0.1
+done
 ! kill -0 "$late" 2>/dev/null || fail "the time limit left a process"
 while squeue -h -j "$job" 2>/dev/null | grep -q .; do
   [ $SECONDS -lt 90 ] || fail "tasks are left: $(squeue -h -j "$job")"
