@@ -22,7 +22,12 @@ end() {
   status=$?
   trap - EXIT
   for daemon in slurmd slurmctld; do
-    [ ! -e "$dir/$daemon.pid" ] || kill "$(cat "$dir/$daemon.pid")" 2>/dev/null || true
+    pid=$(cat "$dir/$daemon.pid" 2>/dev/null) || continue
+    kill "$pid" 2>/dev/null || true
+    for _ in $(seq 50); do # they write their state before they end
+      kill -0 "$pid" 2>/dev/null || break
+      sleep 0.1
+    done
   done
   [ $status = 0 ] || { tail -n 20 "$dir"/*.log "$dir"/slurm-*.out || true; } >&2
   rm -rf "$dir"

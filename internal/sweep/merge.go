@@ -23,6 +23,8 @@ type Merged struct {
 	Again   int // points that more than one process ran, with the same result
 	Missing int // points of the manifest that have no line
 	Columns []Col
+	// Manifest is that of the first folder.
+	Manifest *Manifest
 }
 
 // Merge reads the part files of folders of one sweep. Two results of one point must be
@@ -38,13 +40,15 @@ func Merge(dirs ...string) (*Merged, error) {
 		if first != nil && m.Digest != first.Digest {
 			return nil, fail.File("%s: another sweep than %s has", name, dirs[0])
 		}
-		first = m
+		if first == nil {
+			first = m
+		}
 	}
 	files, err := parts(dirs...)
 	if err != nil {
 		return nil, err
 	}
-	out := &Merged{Columns: first.Schema}
+	out := &Merged{Columns: first.Schema, Manifest: first}
 	by := map[Key]*Line{}
 	for _, f := range files {
 		torn, err := read(f, func(l *Line) error { return out.add(by, l, f) })

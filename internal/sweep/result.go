@@ -26,6 +26,8 @@ type Row struct {
 	Method   string      `json:"method"`
 	Margin   float64     `json:"margin,omitempty"`
 	Regret   *float64    `json:"regret,omitempty"`
+	Class    string      `json:"class"`
+	Doubt    float64     `json:"uncertainty"`
 }
 
 // columns describe the members of a Row.
@@ -33,6 +35,7 @@ var columns = []Col{
 	{"func", "text", ""}, {"type", "text", ""}, {"redop", "text", ""}, {"bytes", "int", "B"}, {"ranks", "int", ""}, {"nodes", "int", ""},
 	{"time_us", "float", "us"}, {"algbw", "float", "GB/s"}, {"busbw", "float", "GB/s"}, {"inplace_us", "float", "us"}, {"algo", "text", ""}, {"proto", "text", ""},
 	{"nchannels", "int", ""}, {"model_us", "float", "us"}, {"limiting_link", "text", ""}, {"limiting_use", "float", ""}, {"method", "text", ""}, {"margin", "float", ""}, {"regret", "float", ""},
+	{"class", "text", ""}, {"uncertainty", "float", ""},
 }
 
 // summary is what a dataset keeps of a result.
@@ -43,7 +46,7 @@ func summary(res *scenario.Result) []Row {
 		f := &r.Facts
 		out[i] = Row{Func: r.Func, Type: r.Type, RedOp: r.RedOp, Bytes: r.Bytes, Ranks: res.Machine.Ranks, Nodes: res.Machine.Nodes,
 			TimeUs: us(r.Out.Time), AlgBW: r.Out.AlgBW, BusBW: r.Out.BusBW, InUs: us(r.In.Time), Algo: f.Algo, Proto: f.Proto, Channels: f.Channels,
-			ModelUs: f.ModelUs, Limit: f.Limit, Use: f.Use, Method: f.Simulated, Margin: f.Margin, Regret: f.Regret}
+			ModelUs: f.ModelUs, Limit: f.Limit, Use: f.Use, Method: f.Simulated, Margin: f.Margin, Regret: f.Regret, Class: res.Machine.Class, Doubt: res.Machine.Uncertainty}
 	}
 	return out
 }

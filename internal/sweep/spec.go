@@ -28,6 +28,7 @@ const FormatVersion = 1
 // of the Factors, the last changing fastest, that Where keeps.
 type Spec struct {
 	File    string
+	Text    []byte // of the file
 	Name    string
 	Base    scenario.Spec
 	Factors []Factor
@@ -75,7 +76,7 @@ func Parse(data []byte, file string) (*Spec, error) {
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, p.fail(&more, "write one", "a second document")
 	}
-	s := &Spec{File: file}
+	s := &Spec{File: file, Text: data}
 	return s, p.spec(s, doc.Content[0])
 }
 
