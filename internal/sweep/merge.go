@@ -25,6 +25,7 @@ type Merged struct {
 	Columns []Col
 	// Manifest is that of the first folder.
 	Manifest *Manifest
+	prices   *Prices
 }
 
 // Merge reads the part files of folders of one sweep. Two results of one point must be
@@ -116,6 +117,7 @@ func (m *Merged) WriteJSONL(w io.Writer, provenance bool) error {
 // the members of a Row.
 type Record struct {
 	Key    Key
+	Text   json.RawMessage // the point as its line has it
 	Point  map[string]any
 	Row    map[string]any // nil of a failure
 	Error  string
@@ -129,7 +131,7 @@ type Record struct {
 func (m *Merged) Records(each func(*Record) error) error {
 	for i := range m.Lines {
 		l := &m.Lines[i]
-		r := Record{Key: l.Key, Error: l.Error, Host: l.Host, PID: l.PID, CPU: l.CPU}
+		r := Record{Key: l.Key, Text: l.Point, Error: l.Error, Host: l.Host, PID: l.PID, CPU: l.CPU}
 		if err := json.Unmarshal(l.Point, &r.Point); err != nil {
 			return fail.File("point %s: %v", l.Key[:12], err)
 		}

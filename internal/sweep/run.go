@@ -162,19 +162,24 @@ func (r *Run) Do(ctx context.Context) (out Outcome, err error) {
 	if len(left) == 0 {
 		return out, nil
 	}
+	w, err := r.worker(out.Points)
+	if err != nil {
+		return out, err
+	}
+	w.done.Store(int64(out.Done))
+	err = w.all(ctx, left)
+	out.Ran, out.Failed = int(w.ran.Load()), int(w.failed.Load())
+	return out, errors.Join(err, w.file.close())
+}
+
+// worker opens this process's file of results.
+func (r *Run) worker(total int) (*worker, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "host"
 	}
 	file, err := openPart(r.Dir, r.Shard, max(r.Shards, 1), host, os.Getpid())
-	if err != nil {
-		return out, err
-	}
-	w := &worker{run: r, file: file, host: host, total: out.Points, sites: map[string]*site{}}
-	w.done.Store(int64(out.Done))
-	err = w.all(ctx, left)
-	out.Ran, out.Failed = int(w.ran.Load()), int(w.failed.Load())
-	return out, errors.Join(err, file.close())
+	return &worker{run: r, file: file, host: host, total: total, sites: map[string]*site{}}, err
 }
 
 // finished are the keys that have a result, or also those that failed.
@@ -211,6 +216,7 @@ type worker struct {
 type site struct {
 	once sync.Once
 	site *scenario.Site
+	bill Bill
 	err  error
 }
 
@@ -299,7 +305,7 @@ func (w *worker) one(ctx context.Context, j job) error {
 	if err != nil {
 		l.Error = err.Error()
 		w.failed.Add(1)
-	} else if l.Result, err = json.Marshal(summary(res)); err != nil {
+	} else if l.Result, err = json.Marshal(res); err != nil {
 		return err
 	}
 	if err := w.file.add(&l); err != nil {
@@ -316,7 +322,7 @@ func (w *worker) one(ctx context.Context, j job) error {
 const maxSites = 32
 
 // simulate runs a point on a machine that is loaded once for all points that share it.
-func (w *worker) simulate(ctx context.Context, s *scenario.Spec) (*scenario.Result, error) {
+func (w *worker) simulate(ctx context.Context, s *scenario.Spec) ([]Row, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -337,9 +343,17 @@ func (w *worker) simulate(ctx context.Context, s *scenario.Spec) (*scenario.Resu
 	w.mu.Unlock()
 	opt := w.run.Options
 	opt.Workers = 1 // points are what runs side by side
-	at.once.Do(func() { at.site, at.err = scenario.Load(s, opt) })
+	at.once.Do(func() {
+		if at.site, at.err = scenario.Load(s, opt); at.err == nil {
+			at.bill = billOf(at.site)
+		}
+	})
 	if at.err != nil {
 		return nil, at.err
 	}
-	return scenario.RunOn(ctx, at.site, *s, opt)
+	res, err := scenario.RunOn(ctx, at.site, *s, opt)
+	if err != nil {
+		return nil, err
+	}
+	return summary(res, at.bill), nil
 }

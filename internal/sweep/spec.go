@@ -33,6 +33,7 @@ type Spec struct {
 	Base    scenario.Spec
 	Factors []Factor
 	Where   []*Condition
+	Prices  *Prices // nil where there are none
 }
 
 // Factor is one thing that varies: each Choice sets some members of the base.
@@ -150,8 +151,10 @@ func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 			err = p.seeds(s, v)
 		case "where":
 			err = p.where(s, v)
+		case "prices":
+			err = p.prices(s, v)
 		default:
-			err = p.fail(k, "write sweep, name, base, grid, zip, list, seeds or where", "%q is not known", k.Value)
+			err = p.fail(k, "write sweep, name, base, grid, zip, list, seeds, where or prices", "%q is not known", k.Value)
 		}
 		return err
 	})

@@ -78,14 +78,14 @@ func begin(dir string, m *Manifest, spec []byte) error {
 	old, err := readManifest(name)
 	switch {
 	case err == nil && old.Digest == m.Digest:
-		return nil
+		return keepSpec(dir, spec)
 	case err == nil:
 		return fail.File("%s: the folder holds another sweep (%d points, ours has %d, or files have changed); write another --out", name, old.Points, m.Points)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := newfile.Write(filepath.Join(dir, specFile), spec); err != nil {
-		return fail.Input(err)
+	if err := keepSpec(dir, spec); err != nil {
+		return err
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -97,6 +97,15 @@ func begin(dir string, m *Manifest, spec []byte) error {
 	}
 	_, err = f.Write(append(text, '\n'))
 	return fail.Input(f.Finish(err))
+}
+
+// keepSpec copies the specification, whose prices may have changed: they are in no key.
+func keepSpec(dir string, spec []byte) error {
+	name := filepath.Join(dir, specFile)
+	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, spec) {
+		return nil
+	}
+	return fail.Input(newfile.Write(name, spec))
 }
 
 func readManifest(name string) (*Manifest, error) {

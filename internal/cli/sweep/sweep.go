@@ -1,4 +1,4 @@
-// Package sweep holds the commands of sweeps: sweep run, plan, emit, merge and status.
+// Package sweep holds the commands of sweeps: sweep run, plan, emit, merge, status, show and search.
 //
 // What it must not know: how points are simulated, dealt or stored.
 package sweep
@@ -27,7 +27,7 @@ import (
 // Command is "sweep".
 func Command(a *cli.App) *cobra.Command {
 	c := run(a)
-	c.AddCommand(plan(a), emit(a), merge(a), status(a))
+	c.AddCommand(plan(a), emit(a), merge(a), status(a), show(a), search(a))
 	return c
 }
 
