@@ -84,6 +84,9 @@ func round(v float64) float64 {
 
 // number prints a tick: with binary or decimal units where it is large.
 func number(v float64) string {
+	if v == 0 {
+		return "0" // not -0
+	}
 	if a := math.Abs(v); a >= 1<<10 && v == math.Trunc(v) {
 		for i, u := range []string{"Ti", "Gi", "Mi", "Ki"} {
 			if by := math.Pow(1024, float64(4-i)); a >= by && math.Mod(v, by) == 0 {
@@ -141,6 +144,10 @@ func (c *Chart) legend(d *drawing) float64 {
 		return 0
 	}
 	x, y := left, height+14.0
+	if c.ByName != "" {
+		d.add(`<text x="%g" y="%g">%s:</text>`, x, y, esc(c.ByName))
+		x += 16 + 6.5*float64(len([]rune(c.ByName)))
+	}
 	for i, s := range c.Series {
 		label := short(s.Name, 40)
 		wide := 34 + 7*float64(len([]rune(label)))
