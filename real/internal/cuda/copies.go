@@ -48,7 +48,7 @@ func (f *Free) queueCopies(o *FreeOp, k Kernel, s Stream) error {
 
 // gatherRanks queues a barrier of all ranks.
 func (f *Free) gatherRanks(s Stream) error {
-	k, err := f.kernel("moves", "gather_ranks")
+	k, err := f.kernels.get("free_moves", "gather_ranks")
 	if err != nil {
 		return err
 	}
@@ -161,23 +161,28 @@ func (f *Free) gatherPiece(o *FreeOp, part, total, from, size units.Bytes, gathe
 	return nil
 }
 
-// reducePiece queues the kernel of a direct reduce_scatter whose inputs are
-// the slots, so shifted that this rank's share begins where its piece lies.
+// reducePiece queues the kernel that reduces a piece of this rank's part.
 func (f *Free) reducePiece(o *FreeOp, k Kernel, part, total units.Bytes, piece int, size units.Bytes, gather bool) error {
 	from := units.Bytes(piece) * size
-	n := span(f.rank, part, total, from, size)
-	shift := Ptr(units.Bytes(f.rank) * n)
-	a := f.args()
-	a.bytes, a.aligned = uint64(n), 1
 	own := o.In[f.rank] + Ptr(units.Bytes(f.rank)*part+from)
-	for r := range f.n {
-		a.in[r] = f.slot(f.rank, piece, r, size) - shift
-	}
-	a.in[f.rank] = own - shift
 	out := o.Out[f.rank] + Ptr(from)
 	if gather {
 		out += Ptr(units.Bytes(f.rank) * part)
 	}
+	return f.reduceSlots(k, piece, size, span(f.rank, part, total, from, size), own, out)
+}
+
+// reduceSlots queues the kernel of a direct reduce_scatter whose inputs are the
+// slots of a piece and n own bytes, so shifted that this rank's share begins
+// where its piece lies. All ranks queue it: it begins and ends with a barrier.
+func (f *Free) reduceSlots(k Kernel, piece int, size, n units.Bytes, own, out Ptr) error {
+	shift := Ptr(units.Bytes(f.rank) * n)
+	a := f.args()
+	a.bytes, a.aligned = uint64(n), 1
+	for r := range f.n {
+		a.in[r] = f.slot(f.rank, piece, r, size) - shift
+	}
+	a.in[f.rank] = own - shift
 	a.out[f.rank] = out
 	if own%16 != 0 || out%16 != 0 {
 		a.aligned = 0
