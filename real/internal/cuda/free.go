@@ -14,14 +14,14 @@ import (
 const MaxRanks = 8
 
 // Arena sizes (kernels/free.cu): epochs and flags, two halves of words, two
-// halves of lines, two slots in which copy engines leave parts to reduce.
+// halves of lines, slots in which copy engines leave pieces to reduce.
 const (
 	arenaHeader units.Bytes = 64 << 10
 	wordHalf    units.Bytes = 8 << 20
 	arenaHalf   units.Bytes = 256 << 20
-	slotSize    units.Bytes = 256 << 20
+	slotsSize   units.Bytes = 512 << 20
 	slotStart               = arenaHeader + 2*wordHalf + 2*arenaHalf
-	arenaSize               = slotStart + 2*slotSize
+	arenaSize               = slotStart + slotsSize
 )
 
 // Shape is a free algorithm.
@@ -73,9 +73,13 @@ type Free struct {
 	arena   [MaxRanks]Ptr
 	kernels *Kernels
 	stop    *Stop
-	side    Stream   // beside the user's stream: reductions, local copies
-	events  [4]Event // two of each stream, used in turn
+	side    Stream              // beside the user's stream: reductions, local copies
+	last    Stream              // copies of results
+	events  [2 + maxDepth]Event // for joining streams, and by slot
 }
+
+// maxDepth is the most pieces that wait in slots.
+const maxDepth = 8
 
 // NewFree takes this rank's arena. The ranks then exchange their
 // arenas' addresses (as mapped on each device) with SetPeers. The kernels are
@@ -96,8 +100,10 @@ func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	if err = f.dev.Set(f.arena[rank], 0, slotStart, 0); err != nil { // slots hold data only
 		return nil, err
 	}
-	if f.side, err = f.dev.NewStream(); err != nil {
-		return nil, err
+	for _, s := range []*Stream{&f.side, &f.last} {
+		if *s, err = f.dev.NewStream(); err != nil {
+			return nil, err
+		}
 	}
 	for i := range f.events {
 		if f.events[i], err = f.dev.NewEvent(); err != nil {
@@ -107,8 +113,14 @@ func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	return f, f.dev.Sync(0)
 }
 
-// Done reports whether the stream beside the user's is idle.
-func (f *Free) Done() (bool, error) { return f.dev.Done(f.side) }
+// Done reports whether the streams beside the user's are idle.
+func (f *Free) Done() (bool, error) {
+	done, err := f.dev.Done(f.side)
+	if err != nil || !done {
+		return false, err
+	}
+	return f.dev.Done(f.last)
+}
 
 // Arena returns the address that peers need.
 func (f *Free) Arena() Ptr { return f.arena[f.rank] }
@@ -125,9 +137,11 @@ func (f *Free) Close() error {
 		}
 		f.events[i] = 0
 	}
-	if f.side != 0 {
-		errs = append(errs, f.dev.DestroyStream(f.side))
-		f.side = 0
+	for _, s := range []*Stream{&f.side, &f.last} {
+		if *s != 0 {
+			errs = append(errs, f.dev.DestroyStream(*s))
+		}
+		*s = 0
 	}
 	if p := f.arena[f.rank]; p != 0 {
 		errs = append(errs, f.dev.Free(p))

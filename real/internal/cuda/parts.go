@@ -314,14 +314,14 @@ func (f *Free) relayCopies(o *FreeOp, s Stream) error {
 	return nil
 }
 
-// reduceToRoot has every share reduced by its rank, piece by piece, as
-// reducePieces does; the results go to the root, if it is not the root's own.
+// reduceToRoot has every share reduced by its rank, piece by piece; the results
+// go to the root, if it is not the root's own.
 func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 	var longest uint64
 	for r := range f.n {
 		longest = max(longest, p.size[r])
 	}
-	size, count := pieces(units.Bytes(longest), f.n)
+	size, count, depth := pieces(units.Bytes(longest), f.n)
 	left := func(r, piece int) units.Bytes {
 		return min(size, max(units.Bytes(p.size[r])-units.Bytes(piece)*size, 0))
 	}
@@ -330,40 +330,27 @@ func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 		if f.rank == o.Root {
 			return o.Out[f.rank] + at(f.rank, piece)
 		}
-		return f.slot(f.rank, piece, f.rank, size)
+		return f.slot(f.rank, piece%depth, f.rank, size)
 	}
-	for piece := range count + 1 {
-		if piece < count {
-			for i := 1; i < f.n; i++ {
-				q := (f.rank + i) % f.n
-				if n := left(q, piece); n > 0 {
-					if err := f.dev.CopyAsync(f.slot(q, piece, f.rank, size), o.In[f.rank]+at(q, piece), n, s); err != nil {
-						return err
-					}
-				}
-			}
-			if err := f.fork(piece%2, s, f.side); err != nil {
-				return err
-			}
-		}
-		if piece > 0 { // the piece before was reduced meanwhile
-			if err := f.dev.After(s, f.events[2+(piece-1)%2]); err != nil {
-				return err
-			}
-			if n := left(f.rank, piece-1); n > 0 && f.rank != o.Root {
-				if err := f.dev.CopyAsync(o.Out[o.Root]+at(f.rank, piece-1), result(piece-1), n, s); err != nil {
-					return err
-				}
-			}
-		}
-		if piece < count {
-			if err := f.reduceSlots(k, piece, size, left(f.rank, piece), o.In[f.rank]+at(f.rank, piece), result(piece)); err != nil {
-				return err
-			}
-			if err := f.dev.Record(f.events[2+piece%2], f.side); err != nil {
-				return err
-			}
-		}
+	l := line{size: size, count: count, depth: depth, results: f.spread(o)}
+	l.scatter = func(piece int) error {
+		return f.toPeers(func(q int) error {
+			return f.copySome(f.slot(q, piece%depth, f.rank, size), o.In[f.rank]+at(q, piece), left(q, piece), s)
+		})
 	}
-	return nil
+	l.reduce = func(piece int) error {
+		if piece >= depth && l.results { // its slot holds a result until that was pushed
+			if err := f.fork(1, f.last, f.side); err != nil {
+				return err
+			}
+		}
+		return f.reduceSlots(k, piece%depth, size, left(f.rank, piece), o.In[f.rank]+at(f.rank, piece), result(piece))
+	}
+	l.gather = func(piece int) error {
+		if f.rank == o.Root {
+			return nil
+		}
+		return f.copySome(o.Out[o.Root]+at(f.rank, piece), result(piece), left(f.rank, piece), f.last)
+	}
+	return f.inLine(&l, s)
 }
