@@ -16,17 +16,19 @@ import (
 const minCopies units.Bytes = 256 << 10
 
 // pieces says how a part of n bytes is cut: every piece but the last has size
-// bytes, a multiple of 16. Small pieces leave little to reduce when the last has
-// come, large ones fill the link between two copies; depth slots of a rank hold
-// the pieces that are not reduced yet.
-func pieces(part units.Bytes, ranks int) (size units.Bytes, count, depth int) {
-	const least, many = 4 << 20, 12
+// bytes, a multiple of 16. Each piece costs some 10 us of starts and barriers.
+// With results that go to peers two are best, since these travel while the second
+// piece is reduced; without, four or more leave less to reduce when the last has
+// come (measured on 2 x H200, 64 MiB to 1 GiB). depth slots of a rank hold the
+// pieces that are not reduced yet.
+func pieces(part units.Bytes, ranks int, results bool) (size units.Bytes, count, depth int) {
+	const least, most = 4 << 20, 64 << 20
 	slots := slotsSize / units.Bytes(ranks)
-	size = min(max((part+many-1)/many, least), slots/2)
-	size = (size + 15) / 16 * 16
-	if size*2 > slots {
-		size -= 16
+	if size = (part + 1) / 2; !results {
+		size = min((part+3)/4, most)
 	}
+	size = min(max(size, least), slots/2)
+	size = min((size+15)/16*16, slots/2/16*16)
 	return size, int((part + size - 1) / size), int(min(slots/size, maxDepth))
 }
 
@@ -111,10 +113,10 @@ func span(p int, part, total, from, size units.Bytes) units.Bytes {
 // reducePieces reduces this rank's part of all inputs and, with gather, pushes
 // the result to all.
 func (f *Free) reducePieces(o *FreeOp, k Kernel, part, total units.Bytes, gather bool, s Stream) error {
-	size, count, depth := pieces(part, f.n)
+	size, count, depth := pieces(part, f.n, gather)
 	at := func(p, piece int) Ptr { return Ptr(units.Bytes(p)*part + units.Bytes(piece)*size) }
 	left := func(p, piece int) units.Bytes { return span(p, part, total, units.Bytes(piece)*size, size) }
-	l := line{size: size, count: count, depth: depth, results: gather}
+	l := line{count: count, depth: depth, results: gather}
 	l.scatter = func(piece int) error {
 		return f.toPeers(func(p int) error {
 			return f.copySome(f.slot(p, piece%depth, f.rank, size), o.In[f.rank]+at(p, piece), left(p, piece), s)
@@ -158,7 +160,6 @@ func (f *Free) copySome(dst, src Ptr, n units.Bytes, s Stream) error {
 // peers' slots on the user's stream, reduce a kernel on the side stream that
 // all ranks run, gather the copies of its result on the last stream.
 type line struct {
-	size                    units.Bytes
 	count, depth            int
 	results                 bool // gather is called
 	scatter, reduce, gather func(piece int) error

@@ -321,7 +321,7 @@ func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 	for r := range f.n {
 		longest = max(longest, p.size[r])
 	}
-	size, count, depth := pieces(units.Bytes(longest), f.n)
+	size, count, depth := pieces(units.Bytes(longest), f.n, f.spread(o))
 	left := func(r, piece int) units.Bytes {
 		return min(size, max(units.Bytes(p.size[r])-units.Bytes(piece)*size, 0))
 	}
@@ -332,7 +332,7 @@ func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 		}
 		return f.slot(f.rank, piece%depth, f.rank, size)
 	}
-	l := line{size: size, count: count, depth: depth, results: f.spread(o)}
+	l := line{count: count, depth: depth, results: f.spread(o)}
 	l.scatter = func(piece int) error {
 		return f.toPeers(func(q int) error {
 			return f.copySome(f.slot(q, piece%depth, f.rank, size), o.In[f.rank]+at(q, piece), left(q, piece), s)
