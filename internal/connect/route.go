@@ -79,7 +79,7 @@ func newWiring(sys *topo.System, a *topo.Access, p *Params) *wiring {
 }
 
 func viewNet(sys *topo.System, gpu, net topo.NodeID, a *topo.Access, p *Params) netView {
-	v := netView{proxy: int32(sys.Index(sys.Proxy(gpu, net))), pxn: sys.Path(gpu, net).Kind <= topo.PathPXN}
+	v := netView{proxy: int32(sys.Index(sys.Proxy(gpu, net))), pxn: sys.Rank(sys.Path(gpu, net).Kind) <= sys.Rank(topo.PathPXN)}
 	v.read, _ = sys.GDR(gpu, net, true, a)
 	v.write, _ = sys.GDR(gpu, net, false, a)
 	// Ampere and older must flush; so must C2C hosts whose data comes by PCI
@@ -243,7 +243,7 @@ func (r *router) sendNet(w *wiring, g int, peer int32, channel int) (net, proxy 
 		if o := w.owner[rail]; o >= 0 {
 			gpus, nets := w.sys.Of(topo.GPU), w.sys.Of(topo.NET)
 			limit := topo.PathPXB
-			if r.p.PXNC2C.Or(1) != 0 {
+			if rule := &r.c.Rules.Topo; rule.PeersByC2C && (r.p.PXNC2C.Or(0) != 0 || !r.p.PXNC2C.Set && rule.PXNC2C) {
 				limit = topo.PathP2C
 			}
 			if w.sys.Path(gpus[o], gpus[g]).Kind <= topo.PathNVL && w.sys.Path(gpus[o], nets[rail]).Kind <= limit {
