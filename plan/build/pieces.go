@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/plan/internal/transfer"
@@ -74,28 +75,42 @@ func (g *p2p) half(rank int32, round, part int, send, recv transfer.Transfer) wo
 	return w
 }
 
-// inPlaces sorts works by channel and batch and numbers those of each batch: receives in even places and sends in odd ones.
+// inPlaces sorts works by channel and batch, leaves out batches in which nothing is done,
+// and numbers the others and the works of each: receives in even places and sends in odd
+// ones.
 func inPlaces(list []work) []work {
 	slices.SortStableFunc(list, func(a, b work) int {
-		if a.channel != b.channel {
-			return int(a.channel - b.channel)
-		}
-		return int(a.phase - b.phase)
+		return cmp.Or(cmp.Compare(a.channel, b.channel), cmp.Compare(a.phase, b.phase))
 	})
-	var n [2]int32
-	for i := range list {
-		w := &list[i]
-		if i > 0 && (w.channel != list[i-1].channel || w.phase != list[i-1].phase) {
-			n = [2]int32{}
+	out := list[:0]
+	phase := int32(0)
+	for len(list) > 0 {
+		first := list[0]
+		n := slices.IndexFunc(list, func(w work) bool { return w.channel != first.channel || w.phase != first.phase })
+		if n < 0 {
+			n = len(list)
 		}
-		kind := int32(0)
-		if w.send.Bytes >= 0 {
-			kind = 1
+		batch := list[:n]
+		list = list[n:]
+		if !slices.ContainsFunc(batch, func(w work) bool { return !w.idle }) {
+			continue
 		}
-		w.index = 2*n[kind] + kind
-		n[kind]++
+		if len(out) == 0 || out[len(out)-1].channel != first.channel {
+			phase = -1
+		}
+		phase++
+		var places [2]int32
+		for _, w := range batch {
+			kind := int32(0)
+			if w.send.Bytes >= 0 {
+				kind = 1
+			}
+			w.phase, w.index = phase, 2*places[kind]+kind
+			places[kind]++
+			out = append(out, w)
+		}
 	}
-	return list
+	return out
 }
 
 // pieceWarps returns the warps of a send and of a receive of a batch with n places: as
