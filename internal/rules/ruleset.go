@@ -41,24 +41,34 @@ func For(text string) (*Ruleset, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range all() {
+	for _, r := range table() {
 		if r.Release == want {
-			return r, nil
+			return r.rules(), nil
 		}
 	}
 	return nil, &UnknownError{want}
 }
 
-// all makes the rules of every known release, oldest first.
-func all() []*Ruleset {
-	return []*Ruleset{nccl2215(), nccl2223(), nccl2234(), nccl2243(), nccl2251(), nccl2262(), nccl2266(),
-		nccl2273(), nccl2275(), nccl2277(), nccl2283(), nccl2289(), nccl2297(), nccl2307()}
+// entry is a release and what makes its rules.
+type entry struct {
+	Release
+	rules func() *Ruleset
+}
+
+// table lists every known release, oldest first. No rules are made.
+func table() [14]entry {
+	return [...]entry{
+		{Release{2, 21, 5}, nccl2215}, {Release{2, 22, 3}, nccl2223}, {Release{2, 23, 4}, nccl2234}, {Release{2, 24, 3}, nccl2243},
+		{Release{2, 25, 1}, nccl2251}, {Release{2, 26, 2}, nccl2262}, {Release{2, 26, 6}, nccl2266}, {Release{2, 27, 3}, nccl2273},
+		{Release{2, 27, 5}, nccl2275}, {Release{2, 27, 7}, nccl2277}, {Release{2, 28, 3}, nccl2283}, {Release{2, 28, 9}, nccl2289},
+		{Release{2, 29, 7}, nccl2297}, {Release{2, 30, 7}, nccl2307},
+	}
 }
 
 // Known lists the releases that have rules, oldest first.
 func Known() []Release {
 	var out []Release
-	for _, r := range all() {
+	for _, r := range table() {
 		out = append(out, r.Release)
 	}
 	return out
