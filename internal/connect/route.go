@@ -149,13 +149,35 @@ func (r *router) route(src, dst int32, channel int, kind RouteKind) Route {
 		proxy = int(sw.view(sg, sn).proxy)
 	}
 	sv, dv := sw.view(sg, sn), dw.view(dg, dn)
-	out.SrcNet, out.DstNet = int32(sn), int32(dn)
+	out.SrcNet, out.DstNet = int32(sw.ownNet(proxy, sn)), int32(dw.ownNet(dg, dn))
 	out.SrcProxy = base + sw.rankOf[proxy]
 	out.SrcGDR, out.DstGDR, out.Flush = sv.read, dv.write, dv.flush
 	return out
 }
 
 func (w *wiring) view(g, net int) *netView { return &w.nets[g*len(w.owner)+net] }
+
+// ownNet is the net that the proxy of GPU g opens for a net of the System: proxies know
+// nets by their numbers alone (search.cc:1289), so that of one on another host of the domain
+// is the own host's with that number.
+func (w *wiring) ownNet(g, net int) int {
+	if w.sys.NHosts == 1 {
+		return net
+	}
+	const hostBits = 56 // above them is the host in an Ident (topo.h, NCCL_TOPO_ID)
+	nets := w.sys.Of(topo.NET)
+	host := w.sys.Nodes[w.sys.Of(topo.GPU)[g]].Ident >> hostBits
+	far := &w.sys.Nodes[nets[net]]
+	if far.Ident>>hostBits == host {
+		return net
+	}
+	for i, id := range nets {
+		if n := &w.sys.Nodes[id]; n.Ident>>hostBits == host && n.Net.Dev == far.Net.Dev {
+			return i
+		}
+	}
+	return net
+}
 
 func pick(list []int, channel int) int {
 	if len(list) == 0 {
