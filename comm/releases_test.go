@@ -263,6 +263,34 @@ func TestPXNBeforeP2C(t *testing.T) {
 	}
 }
 
+// TestRelaysOverC2C: with NCCL_PXN_C2C=1, sends to the rail of the peer go by another GPU's
+// proxy from 2.27.7 on; before, only where that GPU has the net over PCI (graph/search.cc:1310 of
+// v2.27.5, 1311 of v2.27.7).
+func TestRelaysOverC2C(t *testing.T) {
+	for release, want := range map[string]int{"2.27.5": 0, "2.27.7": 24} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Topo.PXNC2C = true
+		c, err := ruled(t, r, nil, member{"gh200-4-alps", 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		relayed := 0
+		for src := range int32(c.NRanks) {
+			for dst := range int32(c.NRanks) {
+				if route := c.RouteOf(src, dst, 0, connect.P2PRoute); c.NodeOf[src] != c.NodeOf[dst] && route.SrcProxy != src {
+					relayed++
+				}
+			}
+		}
+		if relayed != want {
+			t.Errorf("NCCL %s: %d pairs are relayed, want %d", release, relayed, want)
+		}
+	}
+}
+
 // TestNetsOfOwnHost: where channels are copies of others (NVLS raises them before 2.28.3), the
 // graph's net of a channel can be on another host of the domain; the proxy then opens
 // its own host's net of that number (search.cc:1289).

@@ -115,7 +115,7 @@ func inPlaces(list []work) []work {
 
 // pieceWarps returns the warps of a send and of a receive of a batch with n places: as
 // many as of a power of two of places fit, and one more for a send where that
-// is not the only one (enqueue.cc:118 of v2.21.5).
+// is not the only one (enqueue.cc:117 of v2.21.5).
 func pieceWarps(n int) (send, recv int) {
 	places, warps := 1, 1
 	for places < n {

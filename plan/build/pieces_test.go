@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// TestPieceWarps: warps by places, by hand from enqueue.cc:118 of 2.21.5.
+// TestPieceWarps: warps by places, by hand from enqueue.cc:117 of 2.21.5.
 func TestPieceWarps(t *testing.T) {
 	for n, want := range map[int][2]int{1: {17, 16}, 2: {9, 8}, 3: {5, 4}, 4: {5, 4}, 6: {3, 2}, 8: {3, 2}, 9: {1, 1}, 16: {1, 1}} {
 		if send, recv := pieceWarps(n); [2]int{send, recv} != want {

@@ -38,7 +38,7 @@ func (s *Sizer) piece(bytes int64, self, net bool) (coll.Protocol, int64) {
 func divUp(a, b int64) int64 { return (a + b - 1) / b }
 
 // Places finds the batch of each send and receive of a rank where these have places of
-// their own: eight of each kind in a batch, no peer twice (enqueue.cc:152 of v2.21.5).
+// their own: eight of each kind in a batch, no peer twice (enqueue.cc:141 of v2.21.5).
 type Places struct {
 	open []places
 	fuse bool
