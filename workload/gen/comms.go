@@ -123,13 +123,34 @@ func (g *generator) traffic() (out []Traffic) {
 		}
 		it := int64(g.c.Iterations)
 		kind := groupNames[k.family]
-		out = append(out, Traffic{Kind: kind, What: k.what, Op: k.fn.TestName(), Ranks: n, Groups: g.world / n, Bytes: size,
+		out = append(out, Traffic{Kind: kind, What: k.what, Op: k.fn.TestName(), Ranks: n, Groups: g.world / n, Bytes: size, Formula: g.formula(k),
 			CallsMin: lo / it, CallsMax: hi / it, BytesPerRank: size * hi / it, SentPerRank: sent * hi / it})
 	}
 	slices.SortStableFunc(out, func(a, b Traffic) int {
 		return cmp.Compare(slices.Index(groupNames[:], a.Kind), slices.Index(groupNames[:], b.Kind))
 	})
 	return out
+}
+
+// formula is what the bytes of a call are the product of.
+func (g *generator) formula(k trafficKey) string {
+	part := "b·s/cp·h·size"
+	if g.c.SequenceParallel && k.family != tensor {
+		part = "b·s/cp/tp·h·size"
+	}
+	switch {
+	case k.what == "loss":
+		return "b·s/cp·4"
+	case k.family == context && k.fn == coll.Send:
+		return "2·b·s/cp·kv/tp·d·size"
+	case k.family == context:
+		return "2·b·s·kv/tp·d·size"
+	case k.family == expert:
+		return part + "·k·capacity"
+	case k.family == data || k.family == expertData:
+		return "parameters·size"
+	}
+	return part
 }
 
 // count notes a call of a rank.

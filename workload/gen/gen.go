@@ -127,6 +127,8 @@ type Traffic struct {
 	// Bytes of a call: NCCL's size, that is of all ranks for all_gather and
 	// reduce_scatter, of a rank otherwise.
 	Bytes int64 `json:"bytes"`
+	// Formula is what Bytes are the product of, in the words of docs/GENERATE.md.
+	Formula string `json:"formula"`
 	// Calls a rank, the fewest and the most.
 	CallsMin int64 `json:"callsMin"`
 	CallsMax int64 `json:"callsMax"`
