@@ -32,7 +32,7 @@ type stage struct {
 	call       [numWays]int32 // -1 where there is no neighbour
 	stream     [numWays]int32
 	lag        units.Time // of the host before a receive that follows a send
-	wait       part       // the iteration
+	whole      part       // the iteration
 }
 
 // pipeError is an Error without its setting.
@@ -47,8 +47,15 @@ func pipeline(p *workload.Program, s Spec) error {
 		return err
 	}
 	for _, c := range comm {
-		for index, r := range members(p, c) {
-			if err := repipe(p, int(r), c, index, s); err != nil {
+		ranks := members(p, c)
+		order := s.Schedule
+		if order == AsRecorded {
+			if order, err = recordedOrder(p, int(ranks[len(ranks)-1]), c, len(ranks)-1); err != nil {
+				return err
+			}
+		}
+		for index, r := range ranks {
+			if err := repipe(p, int(r), c, index, order, s.Microbatches); err != nil {
 				return err
 			}
 		}
@@ -74,8 +81,30 @@ func pipeComm(p *workload.Program) (out []int, err error) {
 	return out, nil
 }
 
+// recordedOrder is the schedule of a recording, by its last stage: in 1F1B that one does
+// not go forward twice without going back.
+func recordedOrder(p *workload.Program, rank, comm, index int) (Schedule, error) {
+	for _, in := range intervals(p, rank) {
+		st, err := takeApart(p, rank, comm, index, in)
+		if err != nil {
+			return 0, err
+		}
+		if n := len(st.forward); n > 1 && st.forward[n-1].lo < st.backward[0].lo {
+			return GPipe, nil
+		}
+	}
+	return OneFOneB, nil
+}
+
+// takeApart divides an iteration of a rank.
+func takeApart(p *workload.Program, rank, comm, index int, in interval) (*stage, error) {
+	st := &stage{index: index, of: p.Comms[comm].Size(p.Ranks()), whole: part{in.lo, in.hi}}
+	d := &divider{p: p, steps: p.Lists[rank].Steps, comm: comm, st: st}
+	return st, d.divide()
+}
+
 // repipe rewrites the list of a rank.
-func repipe(p *workload.Program, rank, comm, index int, s Spec) error {
+func repipe(p *workload.Program, rank, comm, index int, order Schedule, microbatches int) error {
 	src := p.Lists[rank].Steps
 	e := &emitter{rewriter: newRewriter(src), p: p, comm: comm}
 	places := map[int]int{}
@@ -85,19 +114,13 @@ func repipe(p *workload.Program, rank, comm, index int, s Spec) error {
 			e.copy(done)
 		}
 		places[in.lo] = len(e.out)
-		st := &stage{index: index, of: p.Comms[comm].Size(p.Ranks()), wait: part{in.lo, in.hi}}
-		d := &divider{p: p, steps: src, comm: comm, st: st}
-		recorded, err := d.divide()
+		st, err := takeApart(p, rank, comm, index, in)
 		if err != nil {
 			return err
 		}
-		order := s.Schedule
-		if order == AsRecorded {
-			order = recorded
-		}
 		m := len(st.forward)
-		if s.Microbatches > 0 {
-			m = s.Microbatches
+		if microbatches > 0 {
+			m = microbatches
 		}
 		e.stage(st, order, m)
 		done = in.hi
@@ -126,10 +149,10 @@ type divider struct {
 	batches  [][]way
 }
 
-// divide finds the parts of an iteration, and the schedule that was recorded.
-func (d *divider) divide() (Schedule, error) {
+// divide finds the parts of an iteration.
+func (d *divider) divide() error {
 	if err := d.batchesOf(); err != nil {
-		return 0, err
+		return err
 	}
 	d.lags()
 	var err *Error
@@ -144,22 +167,12 @@ func (d *divider) divide() (Schedule, error) {
 		d.middleStage()
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if n, m := len(d.st.forward), len(d.st.backward); n != m || n == 0 {
-		return 0, pipeError("give a recording of whole iterations of GPipe or 1F1B", "stage %d has %d forward and %d backward passes between its messages", d.st.index, n, m)
+		return pipeError("give a recording of whole iterations of GPipe or 1F1B", "stage %d has %d forward and %d backward passes between its messages", d.st.index, n, m)
 	}
-	last, first := d.st.forward[len(d.st.forward)-1], d.st.backward[0]
-	if last.lo < first.lo && d.st.index < d.st.of-1 {
-		// In 1F1B the warm-up of a stage may hold all of few microbatches.
-		if len(d.st.forward) > d.st.of-d.st.index {
-			return GPipe, nil
-		}
-	}
-	if d.st.index == d.st.of-1 && len(d.st.forward) > 1 && last.lo < first.lo {
-		return GPipe, nil
-	}
-	return OneFOneB, nil
+	return nil
 }
 
 // batchesOf finds the messages, by launch.
@@ -167,9 +180,9 @@ func (d *divider) batchesOf() error {
 	for w := range d.st.call {
 		d.st.call[w] = -1
 	}
-	from, depth := d.st.wait.lo, 0
+	from, depth := d.st.whole.lo, 0
 	var open []way
-	for i := d.st.wait.lo; i < d.st.wait.hi; i++ {
+	for i := d.st.whole.lo; i < d.st.whole.hi; i++ {
 		s := &d.steps[i]
 		switch {
 		case s.Kind == workload.GroupStart:
@@ -196,7 +209,7 @@ func (d *divider) batchesOf() error {
 			from, open = i+1, nil
 		}
 	}
-	d.segments = append(d.segments, part{from, d.st.wait.hi})
+	d.segments = append(d.segments, part{from, d.st.whole.hi})
 	return nil
 }
 

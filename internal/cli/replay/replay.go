@@ -44,7 +44,9 @@ by which groups. Without --topo the machine is the built-in one of the recording
 GPUs.
 
 --host recorded keeps what the host took between launches (default), ideal takes it
-away, a factor scales it. --scale dp=N makes data parallel groups N ranks large.`,
+away, a factor scales it. --scale dp=N makes data parallel groups N ranks large.
+--variant changes what a recording allows to: buckets of DDP (bucket=25MB, no-sync),
+a pipeline (schedule=gpipe|1f1b, microbatches=4), shares of experts (skew=40,30,20,10).`,
 		Example: "  simccl replay recording --compare\n  simccl replay recording --host ideal --topo dgx-b200 --nodes 2 --trace out.json.gz",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return run(cmd, a, &f, args) }}
