@@ -37,7 +37,7 @@ and context parallel. It writes simccl's text and prints what each group moves, 
 checked by hand (docs/GENERATE.md has the formulas). Compute is by the roofline of
 --gpu, an estimate, or from a file of times.
 Ranks: tp x cp x dp x pp. Microbatches: global-batch / (micro-batch x dp).`,
-		Example: `  simccl workload gen --layers 8 --hidden 1024 --heads 8 --seq 1024 --tp 2 --sp --pp 2 --dp 2 --global-batch 16 -o job.txt
+		Example: `  simccl workload gen --layers 8 --hidden 1024 --heads 8 --tp 2 --sp --pp 2 --dp 2 --global-batch 16 -o job.txt
   simccl workload gen --layers 4 --hidden 1024 --heads 8 --dp 8 --fsdp 3 --global-batch 8 -o job.txt
   simccl workload gen --layers 4 --hidden 1024 --heads 8 --dp 4 --ep 4 --experts 8 --top-k 2 --global-batch 4 -o job.txt`,
 		Args: cli.Exactly(),
