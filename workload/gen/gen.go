@@ -87,6 +87,8 @@ type Config struct {
 	// Ring passes keys and values around (Liu et al., Ring Attention, 2023); otherwise
 	// they are gathered.
 	Ring bool
+	// Recompute: a layer's forward pass is done again in its backward pass, all of it.
+	Recompute bool
 
 	Iterations int
 	GPU        Roofline

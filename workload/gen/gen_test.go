@@ -133,7 +133,11 @@ func TestTensorBytes(t *testing.T) {
 			t.Errorf("%s: %d bytes, want %d", what, got, 2*layers*micro*tensorBytes)
 		}
 	}
-	c.SequenceParallel = true
+	c.Recompute = true
+	if got, _ := sum(makeJob(t, c), "tp", "all_reduce", "attention"); got != 3*layers*micro*tensorBytes {
+		t.Errorf("with recomputation: %d bytes, want %d", got, 3*layers*micro*tensorBytes)
+	}
+	c.SequenceParallel, c.Recompute = true, false
 	j = makeJob(t, c)
 	for _, what := range []string{"attention", "feed-forward"} {
 		for _, op := range []string{"all_gather", "reduce_scatter"} {
@@ -273,6 +277,7 @@ func TestAny(t *testing.T) {
 		}
 		c.FSDP, c.Prefetch = pick("fsdp", 0, 1, 2, 3), pick("prefetch", 0, 1, 3)
 		c.Experts, c.TopK, c.EP = pick("experts", 0, 4), 2, pick("ep", 1, 2)
+		c.Recompute = rapid.Bool().Draw(t, "recompute")
 		c.Ring, c.NoOverlap, c.Gated = rapid.Bool().Draw(t, "ring"), rapid.Bool().Draw(t, "late"), rapid.Bool().Draw(t, "gated")
 		c.Bucket = units.Bytes(pick("bucket", 1, 10<<10, 25<<20))
 		c.GlobalBatch = int64(c.DP) * 2 * int64(pick("m", 1, 2, 4, 8))

@@ -274,6 +274,9 @@ func (w *writer) embeddingWeights() {
 }
 
 func (w *writer) layerBackward(both bool) {
+	if w.g.c.Recompute {
+		w.layer()
+	}
 	if w.g.c.Experts > 0 {
 		w.exchange("combine, backward")
 		w.product("expert_down", "", both)

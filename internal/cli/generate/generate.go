@@ -84,6 +84,7 @@ func (f *flags) division(c *cobra.Command) {
 	x.IntVar(&f.c.EP, "ep", 1, "expert parallel ranks, within data parallel ones")
 	x.IntVar(&f.c.CP, "cp", 1, "context parallel ranks")
 	x.StringVar(&f.cp, "cp-mode", "ring", "`HOW` keys and values come: ring or all-gather")
+	x.BoolVar(&f.c.Recompute, "recompute", false, "do each layer's forward pass again in its backward pass")
 	x.IntVar(&f.c.Iterations, "iterations", 1, "iterations")
 }
 
