@@ -21,6 +21,8 @@ const (
 	maxSize  = 1 << 40
 	maxWorld = 1 << 16
 	maxSteps = 30_000_000
+	// maxElements bounds tensors, so that bytes of all ranks fit into 64 bits.
+	maxElements = 1 << 44
 )
 
 // largest is the largest value not above most that divides n.
@@ -133,11 +135,18 @@ func (c *Config) together() error {
 	return nil
 }
 
-// size refuses jobs too large to write down.
-func (g *generator) size() error {
-	per := int64(g.m) * g.c.Layers / int64(g.c.PP) * int64(40+8*g.c.CP) * int64(g.c.Iterations)
-	if total := per * int64(g.world); total > maxSteps {
-		return &Error{"global-batch", fmt.Sprintf("the job has about %d steps, more than %d", total, maxSteps), "write fewer microbatches, ranks or iterations; workload scale adds data parallel replicas"}
+// size refuses jobs too large to write down, and sizes that do not fit into 64 bits.
+func (c *Config) size() error {
+	m, world := c.GlobalBatch/(c.MicroBatch*int64(c.DP)), c.TP*c.PP*c.CP*c.DP
+	if total := float64(m) * float64(c.Layers/int64(c.PP)) * float64(40+8*c.CP) * float64(c.Iterations) * float64(world); total > maxSteps {
+		return &Error{"global-batch", fmt.Sprintf("the job has about %.0f steps, more than %d", total, maxSteps), "write fewer microbatches, ranks or iterations; workload scale adds data parallel replicas"}
+	}
+	widest := float64(max(c.Hidden, c.FFN, c.Vocab))
+	if tokens := float64(c.MicroBatch) * float64(c.Seq) * max(c.Capacity, 1) * float64(max(c.TopK, 1)); tokens*widest > maxElements {
+		return &Error{"micro-batch", fmt.Sprintf("activations of %.3g elements", tokens*widest), "write shorter sequences or a smaller microbatch"}
+	}
+	if params := float64(c.Layers)*float64(c.Hidden)*(4*float64(c.Hidden)+3*float64(c.FFN)*float64(max(c.Experts, 1))) + 2*widest*float64(c.Hidden); params > maxElements {
+		return &Error{"hidden", fmt.Sprintf("%.3g parameters", params), "write a smaller model"}
 	}
 	return nil
 }

@@ -154,10 +154,10 @@ func Make(c Config) (*Job, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	g := newGenerator(&c)
-	if err := g.size(); err != nil {
+	if err := c.size(); err != nil {
 		return nil, err
 	}
+	g := newGenerator(&c)
 	for rank := range g.world {
 		g.rank(rank)
 	}

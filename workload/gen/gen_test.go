@@ -252,6 +252,10 @@ func TestErrors(t *testing.T) {
 		{func(c *Config) { c.FSDP, c.PP, c.DP = 3, 2, 2 }, "--fsdp: stage 3 would gather and reduce for each microbatch of a pipeline; write --fsdp 1 with --pp, or --pp 1"},
 		{func(c *Config) { c.Layers = 0 }, "--layers: 0; write a number from 1 to 16384"},
 		{func(c *Config) { c.DP, c.GlobalBatch, c.Layers = 32768, 1<<20, 4096 }, ""},
+		{func(c *Config) { c.GlobalBatch, c.MicroBatch, c.Iterations = 1<<24, 1, 1000 }, ""},
+		{func(c *Config) { c.Seq, c.MicroBatch, c.GlobalBatch = 1<<26, 1<<20, 1<<20 }, ""},
+		{func(c *Config) { c.Hidden, c.Layers, c.FFN, c.Vocab = 1<<20, 1<<14, 1<<24, 1<<26 }, ""},
+		{func(c *Config) { c.TP, c.PP, c.CP, c.DP = 4, 8, 4, 1<<16; c.GlobalBatch = 1 << 17 }, ""},
 	} {
 		c := small()
 		x.change(&c)

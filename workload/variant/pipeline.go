@@ -41,26 +41,29 @@ func pipeError(hint, format string, args ...any) *Error {
 }
 
 // pipeline gives iterations another schedule or number of microbatches.
-func pipeline(p *workload.Program, s Spec) error {
+func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
 	comm, err := pipeComm(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range comm {
 		ranks := members(p, c)
 		order := s.Schedule
 		if order == AsRecorded {
 			if order, err = recordedOrder(p, int(ranks[len(ranks)-1]), c, len(ranks)-1); err != nil {
-				return err
+				return nil, err
 			}
+		}
+		if m := s.Microbatches; order == OneFOneB && m > 0 && m < len(ranks) {
+			notes = append(notes, fmt.Sprintf("PyTorch's 1F1B refuses %d microbatches on %d stages", m, len(ranks)))
 		}
 		for index, r := range ranks {
 			if err := repipe(p, int(r), c, index, order, s.Microbatches); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return notes, nil
 }
 
 // pipeComm are the communicators whose members only send to neighbours.

@@ -150,7 +150,7 @@ func Apply(p *workload.Program, s Spec) (q *workload.Program, notes []string, er
 		}
 	}
 	if s.Schedule != AsRecorded || s.Microbatches > 0 {
-		if err := pipeline(q, s); err != nil {
+		if notes, err = pipeline(q, s); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -6,7 +6,9 @@ package generate
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -221,10 +223,14 @@ func notes(c *gen.Config, j *gen.Job) (out []string) {
 		out = append(out, fmt.Sprintf("%d operations take what the roofline of %s says, at %.0f %% of its peak and %.0f %% of its memory's: an estimate, ±%.0f %%",
 			len(roof), c.GPU.Name, 100*c.GPU.Efficiency, 100*c.GPU.MemoryEfficiency, 100*gen.Uncertainty))
 	}
-	for name := range c.Times { //lint:sorted one note is enough
+	var unused []string
+	for _, name := range slices.Sorted(maps.Keys(c.Times)) {
 		if !used(j, name) {
-			return append(out, "the file of times has operations that this job does not have")
+			unused = append(unused, name)
 		}
+	}
+	if unused != nil {
+		out = append(out, fmt.Sprintf("the job has no operations %q of the file of times", unused))
 	}
 	return out
 }
