@@ -260,7 +260,7 @@ var rooms = []room{
 	{dir: "workload/transform", pure: true, idea: "a program becomes another, apart from formats and machines", may: with(edge{"workload", "programs"})},
 	{dir: "workload/gen", pure: true, idea: "a job from hyper-parameters, apart from machines and files", may: with(edge{"workload", "what it makes"})},
 	{dir: "internal/cli/generate", idea: "a command is options; what they come to is elsewhere",
-		may: []edge{{"internal/cli", "what commands share"}, {"internal/fail", "errors by kind"}, {"internal/newfile", "results"}, {"internal/jsonfile", "a file of times"}, {"workload/gen", "what is made"}, vocabulary, quantities},
+		may:     []edge{{"internal/cli", "what commands share"}, {"internal/fail", "errors by kind"}, {"internal/newfile", "results"}, {"internal/jsonfile", "a file of times"}, {"workload/gen", "what is made"}, vocabulary, quantities},
 		modules: []edge{{"github.com/spf13/cobra", "a command"}}},
 	{dir: "workload/variant", pure: true, idea: "what a recording allows to change without a new one, apart from formats and machines",
 		may: with(edge{"workload", "programs"}, edge{"workload/transform", "calls and groups that are left over"})},

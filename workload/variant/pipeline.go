@@ -2,6 +2,7 @@ package variant
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -42,12 +43,12 @@ func pipeError(hint, format string, args ...any) *Error {
 
 // pipeline gives iterations another schedule or number of microbatches.
 func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
-	comm, err := pipeComm(p)
+	lines, err := pipeComms(p)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range comm {
-		ranks := members(p, c)
+	for _, c := range lines {
+		ranks := members(p, c[0])
 		order := s.Schedule
 		if order == AsRecorded {
 			if order, err = recordedOrder(p, int(ranks[len(ranks)-1]), c, len(ranks)-1); err != nil {
@@ -66,16 +67,19 @@ func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
 	return notes, nil
 }
 
-// pipeComm are the communicators whose members only send to neighbours.
-func pipeComm(p *workload.Program) (out []int, err error) {
+// pipeComms are the communicators with messages, those of equal members together: some
+// frameworks have one for each direction.
+func pipeComms(p *workload.Program) (out [][]int, err error) {
 	for i := range p.Comms {
-		messages := false
-		for k := range p.Calls {
-			f := p.Calls[k].Func
-			messages = messages || int(p.Calls[k].Comm) == i && (f == coll.Send || f == coll.Recv)
+		messages := slices.ContainsFunc(p.Calls, func(c workload.Call) bool { return int(c.Comm) == i && message(&c) })
+		if !messages || p.Comms[i].Kind != workload.PP && p.Comms[i].Kind != workload.NoKind {
+			continue
 		}
-		if messages && (p.Comms[i].Kind == workload.PP || p.Comms[i].Kind == workload.NoKind) {
-			out = append(out, i)
+		k := slices.IndexFunc(out, func(o []int) bool { return slices.Equal(members(p, o[0]), members(p, i)) })
+		if k < 0 {
+			out = append(out, []int{i})
+		} else {
+			out[k] = append(out[k], i)
 		}
 	}
 	if out == nil {
@@ -84,11 +88,13 @@ func pipeComm(p *workload.Program) (out []int, err error) {
 	return out, nil
 }
 
+func message(c *workload.Call) bool { return c.Func == coll.Send || c.Func == coll.Recv }
+
 // recordedOrder is the schedule of a recording, by its last stage: in 1F1B that one does
 // not go forward twice without going back.
-func recordedOrder(p *workload.Program, rank, comm, index int) (Schedule, error) {
+func recordedOrder(p *workload.Program, rank int, comms []int, index int) (Schedule, error) {
 	for _, in := range intervals(p, rank) {
-		st, err := takeApart(p, rank, comm, index, in)
+		st, err := takeApart(p, rank, comms, index, in)
 		if err != nil {
 			return 0, err
 		}
@@ -100,16 +106,16 @@ func recordedOrder(p *workload.Program, rank, comm, index int) (Schedule, error)
 }
 
 // takeApart divides an iteration of a rank.
-func takeApart(p *workload.Program, rank, comm, index int, in interval) (*stage, error) {
-	st := &stage{index: index, of: p.Comms[comm].Size(p.Ranks()), whole: part{in.lo, in.hi}}
-	d := &divider{p: p, steps: p.Lists[rank].Steps, comm: comm, st: st}
+func takeApart(p *workload.Program, rank int, comms []int, index int, in interval) (*stage, error) {
+	st := &stage{index: index, of: p.Comms[comms[0]].Size(p.Ranks()), whole: part{in.lo, in.hi}}
+	d := &divider{p: p, steps: p.Lists[rank].Steps, comms: comms, st: st}
 	return st, d.divide()
 }
 
 // repipe rewrites the list of a rank.
-func repipe(p *workload.Program, rank, comm, index int, order Schedule, microbatches int) error {
+func repipe(p *workload.Program, rank int, comms []int, index int, order Schedule, microbatches int) error {
 	src := p.Lists[rank].Steps
-	e := &emitter{rewriter: newRewriter(src), p: p, comm: comm}
+	e := &emitter{rewriter: newRewriter(src), p: p, comms: comms}
 	places := map[int]int{}
 	done := 0
 	for _, in := range intervals(p, rank) {
@@ -117,7 +123,7 @@ func repipe(p *workload.Program, rank, comm, index int, order Schedule, microbat
 			e.copy(done)
 		}
 		places[in.lo] = len(e.out)
-		st, err := takeApart(p, rank, comm, index, in)
+		st, err := takeApart(p, rank, comms, index, in)
 		if err != nil {
 			return err
 		}
@@ -145,7 +151,7 @@ func repipe(p *workload.Program, rank, comm, index int, order Schedule, microbat
 type divider struct {
 	p     *workload.Program
 	steps []workload.Step
-	comm  int
+	comms []int
 	st    *stage
 	// segments lie between batches of messages: batches[i] follows segments[i].
 	segments []part
@@ -161,7 +167,7 @@ func (d *divider) divide() error {
 	var err *Error
 	switch {
 	case d.st.of < 2:
-		err = pipeError("", "the group %s has one rank", d.p.Comms[d.comm].Name)
+		err = pipeError("", "the group %s has one rank", d.p.Comms[d.comms[0]].Name)
 	case d.st.index == 0:
 		err = d.firstStage()
 	case d.st.index == d.st.of-1:
@@ -193,7 +199,7 @@ func (d *divider) batchesOf() error {
 		case s.Kind == workload.GroupEnd:
 			depth--
 		}
-		mine := s.Kind == workload.Issue && int(d.p.Calls[s.Call].Comm) == d.comm
+		mine := between(d.p, d.comms, s)
 		if mine {
 			w, err := d.way(s)
 			if err != nil {
@@ -216,6 +222,11 @@ func (d *divider) batchesOf() error {
 	return nil
 }
 
+// between reports whether a step is a message between stages.
+func between(p *workload.Program, comms []int, s *workload.Step) bool {
+	return s.Kind == workload.Issue && message(&p.Calls[s.Call]) && slices.Contains(comms, int(p.Calls[s.Call].Comm))
+}
+
 // way says which message a step is.
 func (d *divider) way(s *workload.Step) (way, error) {
 	c := &d.p.Calls[s.Call]
@@ -231,7 +242,7 @@ func (d *divider) way(s *workload.Step) (way, error) {
 		w = sendBackward
 	default:
 		return 0, pipeError("make other pipelines with workload gen --pp", "stage %d has a %s with rank %d of %s, which is no neighbour (interleaved stages are not taken apart)",
-			d.st.index, c.Func.TestName(), c.Peer, d.p.Comms[d.comm].Name)
+			d.st.index, c.Func.TestName(), c.Peer, d.p.Comms[d.comms[0]].Name)
 	}
 	if old := d.st.call[w]; old >= 0 && !d.p.Calls[old].Equal(*c) {
 		return 0, pipeError("make such pipelines with workload gen --pp", "stage %d has messages of several sizes with one neighbour", d.st.index)

@@ -180,6 +180,9 @@ func run(a *cli.App, f *flags) error {
 		return fail.Argument(err)
 	}
 	r := result{Ranks: j.Program.Ranks(), Microbatches: j.Microbatches, Params: j.Params, Traffic: j.Traffic, Operations: j.Operations, Notes: notes(&c, j), Files: []string{}}
+	if r.Notes == nil {
+		r.Notes = []string{}
+	}
 	if r.Traffic == nil {
 		r.Traffic = []gen.Traffic{}
 	}
