@@ -60,7 +60,7 @@ took() {
 # schedule, its trace, and what becomes of three ranks when the fourth is killed.
 own() {
   local n=$1 op size algo
-  for op in all_reduce all_gather reduce_scatter alltoall; do
+  for op in all_reduce all_gather reduce_scatter alltoall broadcast reduce gather scatter sendrecv; do
     note "free_${op}_$n.txt" "$sim" bench "$op" --backend cuda -g "$n" -b 1K -e 1M -f 4 -n 200 -w 5 --launch graph --compare
     note "free_large_${op}_$n.txt" "$sim" bench "$op" --backend cuda -g "$n" -b 4M -e 1G -f 4 -n 40 -w 5 --launch graph --compare
   done

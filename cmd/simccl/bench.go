@@ -69,7 +69,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 	f.DurationVar(&b.ask.Limit, "limit", 2*time.Minute, "most `TIME` of one size")
 	f.Uint64Var(&b.ask.Seed, "seed", 1, "seed of the input data")
 	b.place.register(f)
-	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct or copies")
+	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct, copies, words, lines or relay")
 	f.StringVar(&b.ask.Launch, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
 	f.BoolVar(&b.ask.Compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
 	f.StringVar(&b.ask.Library, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")

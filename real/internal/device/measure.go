@@ -244,7 +244,7 @@ func (r *rank) queuer(op *Case, by Method) (func() error, error) {
 		return func() error { return r.planned.Queue(send, recv, all, r.stream) }, nil
 	}
 	shape, _ := by.Shape()
-	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Blocks: op.Blocks, Piece: op.Piece, In: ins, Out: outs}
+	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type, Red: op.Red, Root: op.Root, Blocks: op.Blocks, Piece: op.Piece, In: ins, Out: outs}
 	if !r.free.Fits(f) {
 		return nil, &exec.UnsupportedError{Feature: fmt.Sprintf("%v %v of %d bytes", shape, op.Func, f.Bytes), Needs: "a smaller operation"}
 	}
@@ -259,7 +259,7 @@ func (s *Session) FreeMethods(op *Case) []Method {
 		return nil
 	}
 	for _, sh := range cuda.FreeShapes(op.Func) {
-		f := &cuda.FreeOp{Func: op.Func, Shape: sh, Bytes: units.Bytes(op.Sizes.Count * int64(op.Type.Size())), Type: op.Type, Red: op.Red}
+		f := &cuda.FreeOp{Func: op.Func, Shape: sh, Bytes: units.Bytes(op.Sizes.Count * int64(op.Type.Size())), Type: op.Type, Red: op.Red, Root: op.Root}
 		if r.free.Fits(f) && r.free.Known(f) {
 			out = append(out, Free(sh))
 		}
