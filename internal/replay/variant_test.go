@@ -10,7 +10,7 @@ import (
 )
 
 // TestVariants: variants of a recording take what their unprofiled steps took (mean over
-// ranks of median_ms of times_rank*.json), in the mean within 5 %. GPipe is left out of
+// ranks of median_ms of times_rank*.json), on average within 5 %. GPipe is left out of
 // the mean: it took 15 ms more than 1F1B for reasons that the recording does not show
 // (docs/REPLAY.md); the test says how far off it is.
 func TestVariants(t *testing.T) {

@@ -77,7 +77,7 @@ func (g *generator) comms() {
 	}
 }
 
-// callKey tells calls apart.
+// callKey distinguishes calls.
 type callKey struct {
 	comm  int32
 	fn    coll.Func

@@ -92,7 +92,7 @@ type Config struct {
 
 	Iterations int
 	GPU        Roofline
-	// Times are measured times of operations by name, which go before the roofline.
+	// Times are measured times of operations by name, which override the roofline.
 	Times map[string]units.Time
 }
 

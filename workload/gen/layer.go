@@ -253,7 +253,7 @@ func (w *writer) product(name, what string, both bool) {
 }
 
 // unitBackward is the backward pass of a unit. What summed in the forward pass copies
-// here and the other way round.
+// here, and what copied sums.
 func (w *writer) unitBackward(kind byte, both bool) {
 	switch kind {
 	case 'h':

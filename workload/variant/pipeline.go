@@ -107,7 +107,7 @@ func recordedOrder(p *workload.Program, rank int, comms []int, index int) (Sched
 
 // takeApart divides an iteration of a rank.
 func takeApart(p *workload.Program, rank int, comms []int, index int, in interval) (*stage, error) {
-	st := &stage{index: index, of: p.Comms[comms[0]].Size(p.Ranks()), whole: part{in.lo, in.hi}}
+	st := &stage{index: index, of: p.Comms[comms[0]].Size(p.Ranks()), whole: part(in)}
 	d := &divider{p: p, steps: p.Lists[rank].Steps, comms: comms, st: st}
 	return st, d.divide()
 }
@@ -352,7 +352,7 @@ func (d *divider) firstStage() *Error {
 		b = max(b, k)
 	}
 	if n < 0 || b < 0 {
-		return pipeError("record an iteration of two microbatches or more", "on the first stage the last backward pass cannot be told from the optimizer")
+		return pipeError("record an iteration of two microbatches or more", "on the first stage the last backward pass cannot be separated from the optimizer")
 	}
 	for i, s := range d.segments {
 		back, front := has(d.before(i), recvBackward), has(d.after(i), sendForward)

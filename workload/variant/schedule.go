@@ -32,7 +32,7 @@ func (e *emitter) stage(st *stage, order Schedule, m int) {
 }
 
 // forwardPass and backwardPass write a microbatch, of m. The first and last recorded
-// passes stand for the first and last ones: gradients are made by the first and added
+// passes are taken for the first and last ones: gradients are made by the first and added
 // to by others.
 func (e *emitter) forwardPass(i, m int)  { e.part(pick(e.st.forward, i, m)) }
 func (e *emitter) backwardPass(i, m int) { e.part(pick(e.st.backward, i, m)) }
