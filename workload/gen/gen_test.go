@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/play"
+	"github.com/simccl/simccl/workload/transform"
 )
 
 // small is a model that all divisions of up to 4 fit.
@@ -322,6 +323,35 @@ func equal(t *rapid.T, c *Config, j *Job) {
 			t.Fatalf("rank %d computes %v, rank %d %v", r, totals[r], first, totals[first])
 		}
 	}
+}
+
+// TestScale: a job of two data parallel ranks that is made larger by replicas issues
+// what a job of four issues.
+func TestScale(t *testing.T) {
+	for _, stage := range []int{0, 2, 3} {
+		c := small()
+		c.TP, c.DP, c.FSDP, c.GlobalBatch = 2, 2, stage, 8
+		large, err := transform.DataParallel(makeJob(t, c).Program, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.DP, c.GlobalBatch = 4, 16
+		if got, want := issued(large), issued(makeJob(t, c).Program); got != want {
+			t.Errorf("ZeRO %d: scaled\n%s\nmade\n%s", stage, got, want)
+		}
+	}
+}
+
+// issued are the calls of the first rank.
+func issued(p *workload.Program) string {
+	var b strings.Builder
+	for _, s := range p.Lists[p.Of[0]].Steps {
+		if s.Kind == workload.Issue {
+			c := &p.Calls[s.Call]
+			fmt.Fprintln(&b, p.Comms[c.Comm].Kind, p.Comms[c.Comm].Size(p.Ranks()), c.Func.TestName(), c.Count)
+		}
+	}
+	return b.String()
 }
 
 // TestRoofline: a large product takes its operations over what the GPU reaches, a small
