@@ -133,6 +133,14 @@ device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is
 rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2 to 6 minutes)
 	internal/rxe/check.sh
 
+.PHONY: slurm
+slurm: build ## a sweep as an array of a private Slurm, tasks of it killed (root, Debian's slurm-wlm; under a minute)
+	scripts/slurm.sh bin/simccl
+
+.PHONY: readers
+readers: build ## what simccl writes for others (Parquet, Jobs of Kubernetes), read by their libraries
+	cd tools/readers && SIMCCL=$(CURDIR)/bin/simccl $(GO) test -count=1 ./...
+
 .PHONY: accuracy
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
