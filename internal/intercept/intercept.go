@@ -39,6 +39,8 @@ type Options struct {
 	CC      string   // the C compiler
 	// Audit redirects libraries that the program opens by their path, too.
 	Audit bool
+	// Factor scales the processor time of threads under collector.Measured; 0 for 1.
+	Factor float64
 	// Limit is how long no thread of a program that waits may ask anything.
 	Limit          time.Duration
 	Stdin          io.Reader
@@ -49,6 +51,7 @@ type Options struct {
 type Result struct {
 	Record  *calls.Record
 	Calls   int
+	Procs   int // processes that have used NCCL or the stand-in for CUDA
 	Faults  int
 	Elapsed units.Time // the latest clock of any process
 	Exit    int        // its exit status, 128 and more for a signal
@@ -107,7 +110,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	return &Result{Record: core.Result(NCCL), Calls: core.Calls(), Faults: core.Faults(), Elapsed: core.Elapsed(), Exit: exit}, nil
+	return &Result{Record: core.Result(NCCL), Calls: core.Calls(), Procs: core.Processes(), Faults: core.Faults(), Elapsed: core.Elapsed(), Exit: exit}, nil
 }
 
 // find is the program's file.
@@ -158,6 +161,9 @@ func (o *Options) environment(dir, libs string, b *binary) []string {
 	} else {
 		set["SIMCCL_SHIM_NCCL_ONLY"] = "1"
 	}
+	if o.Factor > 0 {
+		set["SIMCCL_HOST_FACTOR"] = strconv.FormatFloat(o.Factor, 'g', -1, 64)
+	}
 	if o.Audit {
 		set["LD_AUDIT"] = filepath.Join(libs, shim.Audit)
 	}
@@ -176,7 +182,7 @@ func (o *Options) environment(dir, libs string, b *binary) []string {
 			set[name] = v + ":" + old
 		}
 	}
-	for _, name := range []string{"SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_SHIM_NCCL_ONLY", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
+	for _, name := range []string{"SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
 		if v, ok := set[name]; ok {
 			out = append(out, name+"="+v)
 		}

@@ -6,6 +6,7 @@ package intercept
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,7 @@ type flags struct {
 	audit    bool
 	timeout  time.Duration
 	noRun    bool
+	factor   float64
 }
 
 // Command is "intercept".
@@ -76,6 +78,7 @@ programs that read results get right ones.`,
 	o.BoolVar(&f.data, "data", false, "move and reduce data; without it buffers are never touched")
 	o.BoolVar(&f.audit, "audit", false, "redirect libraries that the program opens by their path, too (LD_AUDIT; vLLM)")
 	o.DurationVar(&f.timeout, "timeout", intercept.DefaultLimit, "how `LONG` ranks that wait may be silent until they are reported and ended")
+	o.Float64Var(&f.factor, "host-factor", 1, "under --time measured, the host of the cluster takes `FACTOR` times as long as this one")
 	o.BoolVar(&f.noRun, "no-simulation", false, "only record: the job is not simulated at the end")
 	return c
 }
@@ -119,12 +122,14 @@ func (f *flags) modes(o *intercept.Options) error {
 		}
 		o.Clock = collector.Clock(i)
 	}
-	o.Data, o.Audit, o.Limit = f.data, f.audit, f.timeout
+	o.Data, o.Audit, o.Limit, o.Factor = f.data, f.audit, f.timeout, f.factor
 	switch {
 	case o.Devices == collector.Real && o.Clock != collector.Record:
 		return fail.NotYet("pending work on real streams", "--devices real --time %s: only --time record is built for real GPUs; replay the record for times", o.Clock)
 	case o.Data && o.Clock == collector.Record:
 		return fail.Usage("--data: calls return before they are matched under --time record; write --time virtual")
+	case !(f.factor > 0 && f.factor <= 1000):
+		return fail.Usage("--host-factor %g: write a factor above 0, at most 1000", f.factor)
 	case f.timeout < time.Second:
 		return fail.Usage("--timeout %v: write at least 1s", f.timeout)
 	}
@@ -182,7 +187,7 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 	if err != nil {
 		return failure(err)
 	}
-	r := report{Calls: res.Calls, Exit: res.Exit, Faults: res.Faults, Clock: o.Clock.String(), Devices: o.Devices.String(), ElapsedUs: float64(res.Elapsed/1000) / 1000}
+	r := report{Calls: res.Calls, Processes: res.Procs, Exit: res.Exit, Faults: res.Faults, Clock: o.Clock.String(), Devices: o.Devices.String(), ElapsedUs: float64(res.Elapsed/1000) / 1000}
 	if err := f.write(a, res.Record); err != nil {
 		return err
 	}
@@ -216,7 +221,7 @@ func verdict(res *intercept.Result) error {
 	case res.Exit != 0:
 		return fail.Check("the program ended with exit status %d", res.Exit)
 	case res.Faults > 0:
-		return fail.Check("the program has %d faults that NCCL would hang in or not notice", res.Faults)
+		return fail.Check("faults of the program that NCCL would hang in or not notice: %d", res.Faults)
 	}
 	return nil
 }
@@ -227,9 +232,9 @@ func (f *flags) write(a *cli.App, r *calls.Record) error {
 		name, what string
 		write      func(io.Writer) error
 	}{
-		{f.record, "record", r.Write},
-		{f.log, "log", r.WriteLog},
-		{f.workload, "workload", func(w io.Writer) error { _, err := io.WriteString(w, r.Program().Format()); return err }},
+		{f.record, "record, ", r.Write},
+		{f.log, "log, ", r.WriteLog},
+		{f.workload, "workload, ", func(w io.Writer) error { _, err := io.WriteString(w, r.Program().Format()); return err }},
 	} {
 		if out.name == "" {
 			continue
@@ -253,12 +258,12 @@ func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *interce
 	}
 	p := res.Record.Program()
 	rep, out, err := replay.Run(cmd.Context(), &load.Job{Program: p}, p, m, replay.Options{Host: 1})
-	if err != nil {
-		if res.Faults > 0 || res.Exit != 0 { // what was called cannot be carried out
-			r.Note = err.Error()
-			return nil
-		}
-		return fmt.Errorf("the recorded job: %w", err)
+	switch {
+	case cmd.Context().Err() != nil:
+		return context.Cause(cmd.Context())
+	case err != nil: // what was called cannot be carried out, or not be simulated
+		r.Note = err.Error()
+		return nil
 	}
 	r.Job = rep
 	if f.trace == "" {
@@ -267,13 +272,14 @@ func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *interce
 	if err := site.TraceJob(spec, a.Options(nil), out); err != nil {
 		return cli.AsFlags(err)
 	}
-	a.WroteOf(f.trace, "trace", "open it in https://ui.perfetto.dev")
+	a.WroteOf(f.trace, "trace, ", "open it in https://ui.perfetto.dev")
 	return nil
 }
 
 // report is the document of --json.
 type report struct {
 	Calls     int            `json:"calls"`
+	Processes int            `json:"processes"`
 	Exit      int            `json:"exit"`
 	Faults    int            `json:"faults"`
 	Devices   string         `json:"devices"`
@@ -288,7 +294,7 @@ func (r *report) print(a *cli.App) error {
 		return a.PrintJSON(r)
 	}
 	fmt.Fprintf(a.Err, "simccl: %d calls of NCCL, --devices %s --time %s", r.Calls, r.Devices, r.Clock)
-	if r.Calls == 0 {
+	if r.Processes == 0 {
 		fmt.Fprint(a.Err, ": the program has not called it, or found another libnccl.so.2 (see --audit)")
 	} else if r.ElapsedUs > 0 {
 		fmt.Fprintf(a.Err, ", %.3f us on the clock of the program", r.ElapsedUs)

@@ -145,31 +145,38 @@ func (c *Core) complete(x *comm) {
 
 // place finds the GPUs of devices that have none yet: of one process or of processes
 // that chose different devices those of these numbers, else those of the launcher's
-// ranks, else of the communicator's.
+// ranks, else of the communicator's. On real devices, which ranks may share, the
+// launcher's ranks come first.
 func (c *Core) place(x *comm) error {
 	byDevice, byLauncher := map[int]bool{}, map[int]bool{}
+	mine := map[int]bool{}
 	for _, m := range x.members {
 		byDevice[m.dev.id] = true
 		byLauncher[m.dev.p.launcher] = true
+		mine[m.dev.gpu] = true
 	}
+	launched := len(byLauncher) == len(x.members) && !byLauncher[-1]
+	chosen := len(byDevice) == len(x.members) && !(launched && c.set.Devices == Real)
 	for r, m := range x.members {
 		if m.dev.gpu >= 0 {
 			continue
 		}
 		want := r
 		switch {
-		case len(byDevice) == len(x.members):
+		case chosen:
 			want = m.dev.id
-		case len(byLauncher) == len(x.members) && !byLauncher[-1]:
+		case launched:
 			want = m.dev.p.launcher
 		}
-		for i := 0; want < 0 || want >= len(c.gpus) || c.gpus[want].taken; i++ {
+		// A GPU that another process has chosen, too, is shared.
+		busy := func(g int) bool { return g < 0 || g >= len(c.gpus) || mine[g] || c.gpus[g].taken && !(chosen && g == m.dev.id) }
+		for i := 0; busy(want); i++ {
 			if i == len(c.gpus) {
 				return fmt.Errorf("rank %d of a communicator has no GPU: all %d of the virtual machine are taken; take more nodes (--nodes)", r, len(c.gpus))
 			}
 			want = i
 		}
-		m.dev.gpu = want
+		m.dev.gpu, mine[want] = want, true
 		c.gpus[want].taken = true
 	}
 	return nil
@@ -340,10 +347,7 @@ func (c *Core) abort(m *member, why string) {
 // drop ends what a member has launched.
 func (c *Core) drop(m *member) {
 	for _, u := range m.pending {
-		u.dropped = true
-		if u.o.arrived {
-			c.finish(u.o, u.o.ready)
-		}
+		c.dropUnit(u)
 	}
 	m.pending = nil
 	c.changed = true
@@ -356,10 +360,16 @@ func (c *Core) deserted(m *member, why string) {
 	}
 	for _, o := range m.c.members {
 		for _, u := range o.pending {
-			if o != m && u.needs(m) {
-				c.fail(m.c, remoteError, fmt.Sprintf("rank %d %s, and %s waits for it", m.rank, why, u.describe()))
-				return
+			if o == m || !u.needs(m) {
+				continue
 			}
+			text := fmt.Sprintf("rank %d %s, and %s waits for it", m.rank, why, u.describe())
+			if m.left && m.how == leaveDestroy {
+				c.mismatch(u, text)
+			} else {
+				c.fail(m.c, remoteError, text)
+			}
+			return
 		}
 	}
 	if m.how == leaveAbort && m.left {
@@ -381,10 +391,8 @@ func (c *Core) fail(x *comm, status int32, text string) {
 		list := m.pending
 		m.pending = nil
 		for _, u := range list {
-			u.dropped, u.o.st.failed = true, true
-			if u.o.arrived {
-				c.finish(u.o, u.o.ready)
-			}
+			u.o.st.failed = true
+			c.dropUnit(u)
 		}
 	}
 	for key, y := range c.forming { //lint:sorted at most one is x

@@ -112,6 +112,7 @@ type rank struct {
 	kernels map[*comm]*op      // the last kernel of a communicator's resources
 	streams map[*stream]int
 	groups  int
+	dropped map[int]bool // events that were not carried out
 }
 
 // process is a program's process.
@@ -155,7 +156,7 @@ type device struct {
 func New(ctx context.Context, s Settings) *Core {
 	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}}
 	for i := range c.gpus {
-		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}}
+		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}, dropped: map[int]bool{}}
 	}
 	return c
 }
@@ -169,6 +170,13 @@ func (c *Core) Calls() int {
 		n += p.calls
 	}
 	return n
+}
+
+// Processes is how many processes have connected.
+func (c *Core) Processes() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.procs)
 }
 
 // Faults is how many faults of programs were reported to Settings.Warn.

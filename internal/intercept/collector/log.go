@@ -29,8 +29,9 @@ func (r *rank) streamOf(s *stream) int {
 	return n
 }
 
-// recordCalls adds a group to the record of its GPUs.
-func (c *Core) recordCalls(t *thread, ops []wireOp, members []*member) {
+// recordCalls adds a group to the records of its GPUs, and returns where each call is.
+func (c *Core) recordCalls(t *thread, ops []wireOp, members []*member) []int {
+	where := make([]int, len(ops))
 	began := map[*rank]bool{}
 	for i := range ops {
 		o, m := &ops[i], members[i]
@@ -45,8 +46,10 @@ func (c *Core) recordCalls(t *thread, ops []wireOp, members []*member) {
 		if e.Func.Reduces() && o.redop < sumScaled {
 			e.Op = coll.RedOp(o.redop)
 		}
+		where[i] = len(r.events)
 		r.events = append(r.events, e)
 	}
+	return where
 }
 
 // known is a device's GPU, once it has one.
@@ -149,10 +152,10 @@ func (c *Core) feed(t *thread, ops []wireOp) {
 	if len(kept) == 0 {
 		return
 	}
-	c.recordCalls(t, kept, members)
+	where := c.recordCalls(t, kept, members)
 	t.p.calls += len(kept)
 	if !failed {
-		c.launch(t, kept, members)
+		c.launch(t, kept, members, where)
 	}
 }
 
@@ -179,7 +182,10 @@ func (c *Core) Result(nccl string) *calls.Record {
 	number := c.number(out)
 	out.Events = make([][]calls.Event, out.Ranks)
 	for g := range out.Ranks {
-		for _, e := range c.gpus[g].events {
+		for i, e := range c.gpus[g].events {
+			if c.gpus[g].dropped[i] {
+				continue
+			}
 			if e.Kind == calls.Call {
 				e.Comm = number[e.Comm]
 			}

@@ -19,8 +19,8 @@ type unit struct {
 	number  int
 	halves  []*half // of messages
 	dropped bool
+	events  []int // of its GPU's record
 	visited bool
-	data    [][]byte
 }
 
 // kernel is a launch of collectives by all members of a communicator.
@@ -168,13 +168,13 @@ func (c *Core) post(t *thread, ops []wireOp) reply {
 	if bad != nil {
 		return *bad
 	}
-	c.recordCalls(t, ops, members)
 	t.p.calls += len(ops)
-	return c.launch(t, ops, members)
+	return c.launch(t, ops, members, c.recordCalls(t, ops, members))
 }
 
-// launch makes the units of a group, and matches them.
-func (c *Core) launch(t *thread, ops []wireOp, members []*member) reply {
+// launch makes the units of a group, and matches them; events are where the calls are
+// in the records of their GPUs.
+func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int) reply {
 	type key struct {
 		m       *member
 		message bool
@@ -189,7 +189,7 @@ func (c *Core) launch(t *thread, ops []wireOp, members []*member) reply {
 			made[k] = u
 			order = append(order, u)
 		}
-		u.ops = append(u.ops, ops[i])
+		u.ops, u.events = append(u.ops, ops[i]), append(u.events, events[i])
 	}
 	for _, message := range []bool{false, true} {
 		for _, u := range order {
@@ -260,9 +260,19 @@ func (c *Core) match(u *unit) reply {
 	}
 	for _, o := range x.members {
 		if o.left && !c.feeding && k.units[o.rank] == nil {
-			return c.mismatch(u, fmt.Sprintf("%s, and rank %d has left the communicator", u.describe(), o.rank))
+			return c.abandoned(u, o)
 		}
 	}
+	return reply{}
+}
+
+// abandoned fails a communicator of which a call needs a rank that has left. Where
+// its process has ended the caller learns that from ncclCommGetAsyncError.
+func (c *Core) abandoned(u *unit, o *member) reply {
+	if o.how == leaveDestroy {
+		return c.mismatch(u, fmt.Sprintf("%s, and rank %d has left the communicator", u.describe(), o.rank))
+	}
+	c.fail(u.m.c, remoteError, fmt.Sprintf("%s, and the process of rank %d has ended", u.describe(), o.rank))
 	return reply{}
 }
 
@@ -313,7 +323,7 @@ func (c *Core) matchMessages(u *unit) reply {
 		if len(*theirs) == 0 {
 			*mine = append(*mine, h)
 			if peer := x.members[o.root]; peer.left && !c.feeding {
-				return c.mismatch(u, fmt.Sprintf("%s, and rank %d has left the communicator", u.describe(), o.root))
+				return c.abandoned(u, peer)
 			}
 			continue
 		}
@@ -366,6 +376,18 @@ func (c *Core) arrived(u *unit) {
 func (c *Core) broken(x *comm, err error) {
 	c.warn("%v", err)
 	c.fail(x, internalError, err.Error())
+}
+
+// dropUnit ends a unit that is not carried out: the record does not have it.
+func (c *Core) dropUnit(u *unit) {
+	u.dropped = true
+	r := c.gpus[u.m.gpu()]
+	for _, i := range u.events {
+		r.dropped[i] = true
+	}
+	if u.o.arrived {
+		c.finish(u.o, u.o.ready)
+	}
 }
 
 // retire takes a unit from what is pending.

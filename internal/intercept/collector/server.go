@@ -219,10 +219,13 @@ func (c *Core) closed(t *thread) {
 		if m.dev.p != t.p || m.left && m.how == leaveDestroy {
 			continue
 		}
-		if t.p.clean && m.c != nil && m.c.done {
-			m.left, m.how = true, leaveDestroy
+		switch {
+		case m.left:
+		case m.c != nil && m.c.done:
+			m.left, m.how = true, leaveEnded
+			c.drop(m)
 			c.deserted(m, "was in a process that has ended")
-		} else if !m.left {
+		default:
 			c.abort(m, "was in a process that has ended")
 		}
 	}

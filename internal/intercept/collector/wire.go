@@ -61,6 +61,7 @@ const (
 	leaveDestroy       = 0
 	leaveAbort         = 1
 	leaveRevoke        = 2
+	leaveEnded         = 3 // its process has
 	maxPayload         = 64 << 20
 	requestSize        = 64
 	replySize          = 48

@@ -150,6 +150,8 @@ static result wait_init(comm_t c) {
   return res;
 }
 
+static result state(comm_t c);
+
 static result begin_inits(void) {
   result res = SUCCESS;
   for (int i = 0; i < init_count; i++) {
@@ -178,7 +180,10 @@ static result sync_group(void) {
     struct request r = {.type = REQ_SYNC, .a = {ops[i].dev, (int64_t)ops[i].stream}};
     struct reply out;
     result res = ask(&r, NULL, &out);
-    if (res != SUCCESS) return res;
+    if (res == SUCCESS) continue;
+    if (res < RESULTS) return res;
+    res = state(op_comms[i]); // an error of a stream is one of a communicator
+    return res != SUCCESS ? res : refuse(REMOTE_ERROR, "the operation was ended: see the report of simccl intercept");
   }
   return SUCCESS;
 }

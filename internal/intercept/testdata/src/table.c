@@ -1,6 +1,7 @@
 // An all_reduce of each size is timed as nccl-tests does: 20 in a row, on all
-// devices, by a process for each where the argument is "fork", else by one thread
-// for each, else by one thread. Prints bytes and nanoseconds.
+// devices, by a process for each where the argument is "fork", else by a thread
+// for each. Prints bytes and nanoseconds of one, or is one process that a launcher
+// started.
 #include "abi.h"
 #include <pthread.h>
 #include <sys/mman.h>
@@ -49,6 +50,7 @@ static void *thread(void *p) {
 }
 
 int main(int argc, char **argv) {
+  const char *launched = getenv("OMPI_COMM_WORLD_RANK");
   pthread_t t[64];
   int status;
   if (argc > 1 && !strcmp(argv[1], "fork")) {
@@ -65,6 +67,10 @@ int main(int argc, char **argv) {
   }
   OK(ncclGetUniqueId(&id));
   OK(cudaGetDeviceCount(&devices));
+  if (launched) { // a process of a launcher; NCCL_COMM_ID is the id of all
+    rank(atoi(launched), !strcmp(launched, "0"));
+    return 0;
+  }
   for (int r = 0; r < devices; r++) TRUE(pthread_create(&t[r], NULL, thread, (void *)(intptr_t)r) == 0);
   for (int r = 0; r < devices; r++) pthread_join(t[r], NULL);
   return 0;
