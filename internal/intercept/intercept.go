@@ -51,7 +51,7 @@ type Options struct {
 type Result struct {
 	Record  *calls.Record
 	Calls   int
-	Procs   int // processes that have used NCCL or the stand-in for CUDA
+	Procs   int // processes that have used NCCL or the substitute for CUDA
 	Faults  int
 	Elapsed units.Time // the latest clock of any process
 	Exit    int        // its exit status, 128 and more for a signal

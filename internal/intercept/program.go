@@ -79,12 +79,12 @@ func (b *binary) stripped(e *elf.File) {
 }
 
 // check refuses programs whose libraries are part of them.
-func (b *binary) check(path string, standIn bool) error {
+func (b *binary) check(path string, substitute bool) error {
 	switch {
 	case b == nil:
 	case b.nccl:
 		return &RefusedError{path, "NCCL is linked into it (libnccl_static), so its calls cannot be intercepted", "link it with libnccl.so.2 (-lnccl)"}
-	case b.runtime && standIn:
+	case b.runtime && substitute:
 		return &RefusedError{path, "CUDA's runtime is linked into it (libcudart_static), which needs a driver with GPUs and gives up without", "link it with nvcc -cudart shared, or run it on a machine with a GPU (--devices real)"}
 	}
 	return nil

@@ -54,7 +54,7 @@ func Command(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "intercept [flags] -- COMMAND [ARGUMENT...]", Short: "Run a program that uses NCCL on a cluster that is not there",
 		Long: `intercept runs an unmodified program with a libnccl.so.2 whose communicators are
 those of the virtual cluster of --topo and --nodes. It needs no GPU (--devices
-virtual: the program loads a stand-in for libcudart.so, too), records what every
+virtual: the program loads a substitute for libcudart.so, too), records what every
 rank calls, and simulates the job when the program has ended.
 
 --time virtual (default without GPUs): clocks move by NCCL's calls and by what

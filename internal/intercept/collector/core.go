@@ -45,7 +45,7 @@ type Devices uint8
 // Devices; shim.h has the same numbers.
 const (
 	Real    Devices = iota // GPUs and CUDA of this machine
-	Pretend                // a stand-in for the CUDA runtime
+	Pretend                // a substitute for the CUDA runtime
 	None                   // programs that use no CUDA
 )
 

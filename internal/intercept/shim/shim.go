@@ -29,7 +29,7 @@ const (
 	Audit = "libsimccl-audit.so"
 )
 
-// Runtimes are the versions of CUDA's runtime that there are stand-ins for, by the
+// Runtimes are the versions of CUDA's runtime that there are substitutes for, by the
 // name of its library.
 var Runtimes = []string{"libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"}
 
