@@ -67,11 +67,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := inspect(path)
+	runtime, err := o.check(path)
 	if err != nil {
-		return nil, err
-	}
-	if err := b.check(path, o.Devices == collector.Pretend); err != nil {
 		return nil, err
 	}
 	libs, err := shim.Folder(o.Beside, o.Cache, o.CC)
@@ -99,7 +96,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		limit = DefaultLimit
 	}
 	go core.Watch(stop, limit)
-	exit, err := o.run(ctx, path, dir, libs, b)
+	exit, err := o.run(ctx, path, dir, libs, runtime)
 	close(stop)
 	l.Close()
 	if err := errors.Join(err, <-served); err != nil {
@@ -125,11 +122,41 @@ func (o *Options) find() (string, error) {
 	return exec.LookPath(name)
 }
 
-func (o *Options) run(ctx context.Context, path, dir, libs string, b *binary) (int, error) {
+// check refuses a command that cannot be intercepted, and names the library of CUDA's
+// runtime that its program is linked with. A launcher's arguments name the program.
+func (o *Options) check(path string) (runtime string, err error) {
+	for i, name := range o.Command {
+		if i == 0 {
+			name = path
+		} else if !filepath.IsAbs(name) {
+			name = filepath.Join(o.Dir, name)
+		}
+		info, err := os.Stat(name)
+		if i > 0 && (err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
+			continue
+		}
+		b, err := inspect(name)
+		if err != nil && i > 0 {
+			continue
+		}
+		if err == nil {
+			err = b.check(name, o.Devices == collector.Pretend)
+		}
+		if err != nil {
+			return "", err
+		}
+		if runtime == "" {
+			runtime = b.cudart()
+		}
+	}
+	return runtime, nil
+}
+
+func (o *Options) run(ctx context.Context, path, dir, libs, runtime string) (int, error) {
 	c := exec.CommandContext(ctx, path, o.Command[1:]...)
 	c.Args[0] = o.Command[0]
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = o.Dir, o.Stdin, o.Stdout, o.Stderr
-	c.Env = o.environment(dir, libs, b)
+	c.Env = o.environment(dir, libs, runtime)
 	// A program that was ended may have left children that hold its output.
 	c.WaitDelay = 5 * time.Second
 	err := c.Run()
@@ -149,15 +176,17 @@ func (o *Options) run(ctx context.Context, path, dir, libs string, b *binary) (i
 }
 
 // environment has the program find the libraries and the collector.
-func (o *Options) environment(dir, libs string, b *binary) []string {
+func (o *Options) environment(dir, libs, runtime string) []string {
 	preload := []string{filepath.Join(libs, shim.Core), filepath.Join(libs, shim.NCCL)}
 	set := map[string]string{"SIMCCL_INTERCEPT": dir, "SIMCCL_SHIM": libs}
 	if o.Devices == collector.Pretend {
-		name := b.cudart()
-		if !slices.Contains(shim.Runtimes, name) {
-			name = shim.Runtimes[1]
+		// Symbols of the runtimes have versions, so a program finds those of its own
+		// among several; one that asks for no version finds the first.
+		for _, name := range append([]string{runtime}, shim.Runtimes[1], shim.Runtimes[2], shim.Runtimes[0]) {
+			if at := filepath.Join(libs, name); slices.Contains(shim.Runtimes, name) && !slices.Contains(preload, at) {
+				preload = append(preload, at)
+			}
 		}
-		preload = append(preload, filepath.Join(libs, name))
 	} else {
 		set["SIMCCL_SHIM_NCCL_ONLY"] = "1"
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/intercept"
 	"github.com/simccl/simccl/internal/intercept/collector"
@@ -25,6 +26,7 @@ import (
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/workload/calls"
 )
 
 // built is the folder of the libraries and of the examples, which tests share.
@@ -84,9 +86,11 @@ func example(t testing.TB, name string) string {
 }
 
 // two are 2 x DGX H100: 16 GPUs.
-func two(t testing.TB) *session.Machine {
+func two(t testing.TB) *session.Machine { return nodes(t, 2) }
+
+func nodes(t testing.TB, n int) *session.Machine {
 	t.Helper()
-	m := site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 2)
+	m := site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), n)
 	s := site.Load(t, m)
 	x, err := s.Session(&scenario.Spec{Machine: m})
 	if err != nil {
@@ -224,6 +228,79 @@ func TestTable(t *testing.T) {
 			t.Errorf("%d calls", r.Calls)
 		}
 	}
+}
+
+// TestPolls: a thread that has all GPUs of a node and polls their streams in turn takes
+// what simccl run --procs 1 says, beside a thread that polls as well.
+func TestPolls(t *testing.T) {
+	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 1), Engine: scenario.Engine{Processes: 1},
+		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"4K", "128K", "4M"}}}
+	res, err := scenario.Run(context.Background(), spec, site.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := intercepted(t, nodes(t, 1), nil, example(t, "poll"))
+	r.want(t, "")
+	lines := strings.Split(strings.TrimSpace(r.out), "\n")
+	for i, row := range res.Rows {
+		var bytes int64
+		var ns float64
+		if _, err := fmt.Sscan(lines[i], &bytes, &ns); err != nil || bytes != int64(row.Bytes) || math.Abs(ns-float64(row.Out.Time)/1000) >= 1 {
+			t.Errorf("%s, simccl run says %d %.2f: %v", lines[i], row.Bytes, float64(row.Out.Time)/1000, err)
+		}
+	}
+}
+
+// TestRandomCalls: random calls on several communicators and streams are recorded as
+// the program made them, and take the same however long its processes really wait.
+func TestRandomCalls(t *testing.T) {
+	m, random := two(t), example(t, "random")
+	for seed := range 3 {
+		var first, record string
+		for delays := range 2 {
+			r := intercepted(t, m, nil, random, fmt.Sprint(seed+1), fmt.Sprint(delays))
+			r.want(t, first)
+			var b bytes.Buffer
+			if err := r.Record.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			if delays > 0 && b.String() != record {
+				t.Errorf("seed %d: the record depends on delays", seed+1)
+			}
+			first, record = r.out, b.String()
+			if got := called(r.Record.Events[0]); !strings.HasPrefix(first, got) || strings.Count(got, "\n") != strings.Count(first, "\n")-1 {
+				t.Errorf("seed %d: recorded\n%s\nbut rank 0 called\n%s", seed+1, got, first)
+			}
+		}
+		res, err := m.Run(context.Background(), mustRead(t, record).Program(), session.Options{})
+		if err != nil || res.Elapsed() <= 0 {
+			t.Errorf("seed %d: the job: %v", seed+1, err)
+		}
+	}
+}
+
+// called are the calls of a rank as random.c prints them.
+func called(list []calls.Event) string {
+	var b strings.Builder
+	for _, e := range list {
+		switch {
+		case e.Kind != calls.Call || e.Func == coll.Recv:
+		case e.Func == coll.Send:
+			fmt.Fprintf(&b, "sendrecv %d\n", e.Count)
+		default:
+			fmt.Fprintf(&b, "%s %d\n", e.Func.TestName(), e.Count)
+		}
+	}
+	return b.String()
+}
+
+func mustRead(t *testing.T, text string) *calls.Record {
+	t.Helper()
+	r, err := calls.Read(strings.NewReader(text), "record")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // TestData: all operations, types and reductions give right results.

@@ -169,7 +169,9 @@ func (c *Core) place(x *comm) error {
 			want = m.dev.p.launcher
 		}
 		// A GPU that another process has chosen, too, is shared.
-		busy := func(g int) bool { return g < 0 || g >= len(c.gpus) || mine[g] || c.gpus[g].taken && !(chosen && g == m.dev.id) }
+		busy := func(g int) bool {
+			return g < 0 || g >= len(c.gpus) || mine[g] || c.gpus[g].taken && !(chosen && g == m.dev.id)
+		}
 		for i := 0; busy(want); i++ {
 			if i == len(c.gpus) {
 				return fmt.Errorf("rank %d of a communicator has no GPU: all %d of the virtual machine are taken; take more nodes (--nodes)", r, len(c.gpus))

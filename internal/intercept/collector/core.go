@@ -138,9 +138,9 @@ type thread struct {
 	now    int64
 	waited int64
 	worked bool
-	// polled is the stream that the thread has found busy and has done nothing else
+	// polled are what the thread has found unfinished and has done nothing but poll
 	// since.
-	polled *op
+	polled map[*op]bool
 }
 
 // device is a GPU as a process sees it.

@@ -229,14 +229,16 @@ func (c *Core) query(t *thread, list []*op) reply {
 	at, ok := over(list)
 	switch {
 	case ok && (at <= t.now || !t.worked && at <= t.p.latest):
-		t.polled = nil
 		return reply{}
-	case ok && t.worked && t.polled == list[0]:
-		t.polled = nil
+	case ok && t.worked && t.polled[list[0]]:
+		delete(t.polled, list[0])
 		t.jump(at)
 		return reply{}
 	case ok && t.worked:
-		t.polled = list[0]
+		if t.polled == nil {
+			t.polled = map[*op]bool{}
+		}
+		t.polled[list[0]] = true
 	}
 	return reply{status: cudaNotReady}
 }

@@ -360,6 +360,11 @@ PUBLIC int simccl_attach(void) {
 
 PUBLIC const struct simccl_settings *simccl_get(void) { return &settings; }
 PUBLIC int simccl_forked(void) { return atomic_load(&generation); }
+PUBLIC int *simccl_device(void) {
+  static __thread int device;
+  return &device;
+}
+
 PUBLIC int simccl_lost(void) { return atomic_load(&lost); }
 PUBLIC uint32_t simccl_group(void) { return atomic_fetch_add(&groups, 1) + 1; }
 

@@ -23,7 +23,7 @@ enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVAL
 typedef int error;
 typedef void *handle;
 
-static __thread int current;
+#define current (*simccl_device())
 static __thread error sticky;
 
 static error fail(error e) {
@@ -250,10 +250,23 @@ PUBLIC error cudaPointerGetAttributes(struct attributes *out, const void *p) {
   return OK;
 }
 
+static int on_host(const void *p) {
+  struct attributes a;
+  cudaPointerGetAttributes(&a, p);
+  return a.type != TYPE_DEVICE;
+}
+
+static int pageable(const void *p) {
+  struct attributes a;
+  cudaPointerGetAttributes(&a, p);
+  return a.type == TYPE_UNKNOWN;
+}
+
 // Copies are carried out where memory has contents, in the order of their stream.
 // What the host gives or takes without a stream's order waits.
 static error copy(void *to, const void *from, size_t n, handle s, int waits) {
   if (n == 0) return OK;
+  if ((start() || !simccl_get()->data) && on_host(to) && on_host(from)) memmove(to, from, n);
   if (quiet()) return OK;
   error e = tell(REQ_COPY, device_of(s), stream_of(s), (int64_t)(uintptr_t)to, (int64_t)(uintptr_t)from, (int64_t)n);
   return e == OK && waits ? cudaStreamSynchronize(s) : e;
@@ -263,12 +276,6 @@ static error set(void *to, int value, size_t n, handle s, int waits) {
   if (n == 0 || quiet()) return OK;
   error e = tell(REQ_SET, device_of(s), stream_of(s), (int64_t)(uintptr_t)to, value & 255, (int64_t)n);
   return e == OK && waits ? cudaStreamSynchronize(s) : e;
-}
-
-static int pageable(const void *p) {
-  struct attributes a;
-  cudaPointerGetAttributes(&a, p);
-  return a.type == TYPE_UNKNOWN;
 }
 
 PUBLIC error cudaMemcpy(void *to, const void *from, size_t n, int kind) { (void)kind; return copy(to, from, n, NULL, 1); }

@@ -106,6 +106,7 @@ static __thread int none_device = -1; // of a thread without CUDA
 static int device(void) {
   int dev = 0;
   if (simccl_get()->devices == DEVICES_NONE) return none_device < 0 ? 0 : none_device;
+  if (simccl_get()->devices == DEVICES_VIRTUAL) return *simccl_device();
   int (*get)(int *) = (int (*)(int *))cuda("cudaGetDevice");
   return get && get(&dev) == 0 ? dev : 0;
 }

@@ -69,6 +69,7 @@ PUBLIC void simccl_record(const struct op *ops, int n);
 PUBLIC uint32_t simccl_group(void);                  // a number, unique in the process
 PUBLIC uint32_t simccl_thread(void);
 PUBLIC int64_t simccl_now(void);                     // ps
+PUBLIC int *simccl_device(void);                     // the thread's device, of whichever CUDA runtime it uses
 PUBLIC int simccl_lost(void);                        // the collector is no longer there
 
 #endif
