@@ -168,6 +168,9 @@ type FreeOp struct {
 	Type  coll.DataType
 	Red   coll.RedOp
 	Root  int
+	// Parts are the bytes that each rank sends to every rank in an alltoall of
+	// unequal parts; all 0: Bytes.
+	Parts [MaxRanks]units.Bytes
 	// Blocks is the size of the grid and Piece what a block of Push sends at
 	// once, a multiple of 16; 0: chosen by size.
 	Blocks int
@@ -200,7 +203,7 @@ func reduces(f coll.Func) bool {
 }
 
 func (f *Free) find(o *FreeOp) (Kernel, error) {
-	if partShapes(o.Func) != nil {
+	if o.inParts() {
 		return f.findPart(o)
 	}
 	name := map[coll.Func][Relay + 1]string{
@@ -230,7 +233,7 @@ func (f *Free) typed(file, name string, o *FreeOp) (Kernel, error) {
 
 // Fits reports whether the arena can take the operation in its shape.
 func (f *Free) Fits(o *FreeOp) bool {
-	if partShapes(o.Func) != nil {
+	if o.inParts() {
 		return f.fitsPart(o)
 	}
 	switch {
@@ -337,7 +340,7 @@ func (f *Free) Queue(o *FreeOp, s Stream) error {
 	if o.Bytes == 0 {
 		return nil
 	}
-	if partShapes(o.Func) != nil {
+	if o.inParts() {
 		return f.queueParts(o, k, s)
 	}
 	if o.Shape == Copies {

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/simccl/simccl/coll"
@@ -23,6 +24,15 @@ func partShapes(f coll.Func) []Shape {
 	}
 	return nil
 }
+
+// uneven reports whether the operation is an alltoall of unequal parts.
+func (o *FreeOp) uneven() bool { return o.Parts != [MaxRanks]units.Bytes{} }
+
+// inParts reports whether kernels/parts.cu has the operation.
+func (o *FreeOp) inParts() bool { return o.uneven() || partShapes(o.Func) != nil }
+
+// UnevenShapes lists the shapes of an alltoall of unequal parts.
+func UnevenShapes() []Shape { return []Shape{Words, Lines, Direct, Copies} }
 
 // parts says what goes from this rank to others and comes from them, by rank.
 // In a reduction from and size are the shares by the rank that reduces them.
@@ -79,7 +89,23 @@ func (f *Free) parts(o *FreeOp) (p parts) {
 	if o.Func == coll.Reduce {
 		f.shares(o, &p)
 	}
+	if o.uneven() {
+		f.exchange(o, &p)
+	}
 	return p
+}
+
+// exchange lays out an alltoall of unequal parts: each rank's parts lie one behind
+// the other in its input, and what it receives so by sender in its output.
+func (f *Free) exchange(o *FreeOp, p *parts) {
+	at := uint64(0)
+	for r := range f.n {
+		mine := uint64(o.Parts[f.rank])
+		p.from[r], p.size[r] = at, uint64(o.Parts[r])
+		p.to[r] = uint64(f.rank) * p.size[r]
+		p.at[r], p.due[r] = uint64(r)*mine, mine
+		at += p.size[r]
+	}
 }
 
 // shares cuts a reduction: the root has all of it, or with a second hop each of
@@ -119,7 +145,7 @@ func (f *Free) longestPart(o *FreeOp) uint64 {
 	if o.Func == coll.Reduce && f.spread(o) {
 		return f.relayed(o)
 	}
-	return uint64(o.Bytes)
+	return uint64(max(o.Bytes, slices.Max(o.Parts[:])))
 }
 
 // partSpan is what the words or lines of one rank take in an arena.

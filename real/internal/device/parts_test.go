@@ -2,9 +2,11 @@ package device
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/real/internal/cuda/fake"
 )
@@ -59,4 +61,35 @@ func everyShape(t *testing.T, s *Session, op *Case, ranks int) {
 			t.Errorf("all_reduce after %v by %v: %d wrong (%s), %v", op.Func, by, m.Wrong, m.First, err)
 		}
 	}
+}
+
+// TestUnequalParts checks an alltoall whose ranks get unequal parts, one of them
+// none, by every shape.
+func TestUnequalParts(t *testing.T) {
+	d, control := driver(t)
+	s, err := Open(context.Background(), Config{Driver: d, Free: true, GPUs: []int{0, 1, 2}, Ranks: 3, Buffer: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shares := range []Shares{{1, 0, 3}, {1000, 237, 0}, {40_004, 68_001, 20_000}} {
+		total := shares[0] + shares[1] + shares[2]
+		op := &Case{Func: coll.AllToAll, Type: coll.Float32, Red: coll.Sum, Shares: shares, Blocks: 2,
+			Sizes: coll.Sizes{Count: total / 3, SendCount: total, RecvCount: total}}
+		for _, by := range s.FreeMethods(op) {
+			if shape, _ := by.Shape(); total > 60_000 && shape != cuda.Direct && shape != cuda.Copies {
+				continue
+			}
+			m, err := s.Measure(context.Background(), op, by, Options{Iters: 2, Check: 1})
+			if err != nil || m.Wrong != 0 || !m.Checked {
+				t.Errorf("%v by %v: %d wrong (%s), checked %t, %v", shares, by, m.Wrong, m.First, m.Checked, err)
+			}
+		}
+		if _, err := s.Measure(context.Background(), op, Planned, Options{Iters: 1}); !errors.Is(err, exec.ErrNotImplemented) {
+			t.Errorf("a plan of unequal parts: %v", err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	empty(t, control)
 }
