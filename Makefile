@@ -141,6 +141,11 @@ rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2
 slurm: build ## a sweep as an array of a private Slurm, tasks of it killed (root, Debian's slurm-wlm; under a minute)
 	scripts/slurm.sh bin/simccl
 
+STUDY    ?= bin/study
+.PHONY: study
+study: build ## the sweeps of docs/STUDY.md in STUDY (bin/study), and its pictures; goes on where it was (ten minutes of a processor)
+	scripts/study.sh bin/simccl $(STUDY)
+
 .PHONY: readers
 readers: build ## what simccl writes for others (Parquet, Jobs of Kubernetes), read by their libraries
 	cd tools/readers && SIMCCL=$(CURDIR)/bin/simccl $(GO) test -count=1 ./...

@@ -15,7 +15,20 @@ for gbit in 100 200 400 800; do
     "$simccl" topo fabric leaf-spine --hosts 8 --nets 8 --per-leaf 4 --gbit $gbit --oversub $over >leaf$over-$gbit.json
   done
 done
-for spec in replicas groups scale algorithms; do
+for spec in tensor replicas groups algorithms scale; do
   "$simccl" sweep "$here/scripts/study/$spec.yaml" --out $spec || [ $? = 7 ]
-  "$simccl" sweep merge $spec -o $spec.csv
+  "$simccl" sweep merge $spec -o $spec.parquet
+done
+draw() { # draw PICTURE FOLDER OPTIONS...
+  local to=$1
+  shift
+  "$simccl" sweep show "$@" -o "$here/docs/img/study-$to.svg"
+}
+draw scale scale --x ranks --y busbw --by 'nic_gbit / nics' --where 'func == "all_reduce" && bytes == 1073741824'
+draw experts groups --x 'nic_gbit / nics' --y busbw --by name --where 'func == "alltoall" && bytes > 200000000'
+draw replicas replicas --kind heat --x size --by ranks --y busbw --where 'func == "all_reduce" && nic_gbit / nics == 400'
+draw algorithms algorithms --x size --y busbw --by NCCL_ALGO --where 'nodes == 1024 && nic_gbit / nics == 400'
+draw front groups --kind front --x usd_h --y time_us --where 'func == "alltoall" && bytes > 200000000'
+for spec in tensor replicas groups algorithms scale; do
+  "$simccl" sweep status $spec | head -1
 done

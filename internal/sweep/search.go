@@ -56,7 +56,7 @@ type Tried struct {
 	key    Key
 }
 
-// searcher is a Search under way.
+// searcher is a Search in progress.
 type searcher struct {
 	*Search
 	jobs   []job

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-const wide = `base: {workload: {op: all_reduce, sizes: [4M]}, engine: {noProof: true, jitter: "off"}}
+const wide = `base: {workload: {op: all_reduce, sizes: [64K]}, engine: {noProof: true, jitter: "off"}}
 prices: {gpuHour: 2, nic: 1000, nicGbit: 3, cable: 100, years: 4}
 grid:
-  nodes: [2, 4, 8]
+  nodes: [1, 2, 3]
   NCCL_ALGO: [Ring, Tree, NVLSTree]
   NCCL_PROTO: [LL, LL128, Simple]
   NCCL_MAX_NCHANNELS: [1, 2, 4, 8, 16]

@@ -70,7 +70,7 @@ func parse(text string) (ast.Expr, error) {
 	}
 }
 
-// columnOf is the name that an identifier stands for.
+// columnOf is the name of the column that an identifier means.
 func columnOf(name string) string {
 	if low := strings.ToLower(name); token.IsKeyword(low) {
 		return low

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// style gives a drawing its colours where it stands alone; on a page of the report the
+// style gives a drawing its colours where it is alone; on a page of the report the
 // page's own variables hold.
 const style = `<style>svg{font:12px system-ui,sans-serif;color:var(--fg,#1b1f24)}text{fill:var(--fg,#1b1f24)}.grid{stroke:var(--line,#d0d7de);stroke-width:.7}.l{fill:none;stroke-width:2}` +
 	`.frame{fill:var(--bg,#fff)}.rest{fill:var(--limit,#8c959f);opacity:.7}.cell{fill:#fff;font-size:10px}.c0{stroke:#0969da;fill:#0969da}.c1{stroke:#bc4c00;fill:#bc4c00}.c2{stroke:#1a7f37;fill:#1a7f37}.c3{stroke:#8250df;fill:#8250df}` +
@@ -62,7 +62,7 @@ func (s scale) ticks() []float64 {
 		return out
 	}
 	step := round((s.hi - s.lo) / 6)
-	for v := math.Ceil(s.lo/step) * step; v <= s.hi*1.0001; v += step {
+	for v := math.Ceil(s.lo/step-1e-9) * step; v <= s.hi+step*1e-6; v += step {
 		out = append(out, v)
 	}
 	return out
@@ -153,7 +153,7 @@ func (c *Chart) legend(d *drawing) float64 {
 	return y + 8 - height
 }
 
-// dashed tells groups of one colour apart.
+// dashed distinguishes groups of one colour.
 func dashed(i int) string {
 	if i < colours {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// marks tell groups apart in text.
+// marks distinguish groups in text.
 const marks = "*o+x#@%&abcdefghijklmnpqrstuvwyz"
 
 // Size of a plot in characters, without its labels.
