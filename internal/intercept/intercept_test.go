@@ -230,6 +230,19 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestOpenMPI: a process a rank, started by mpirun, gives the table of threads.
+func TestOpenMPI(t *testing.T) {
+	mpirun, err := exec.LookPath("mpirun")
+	if err != nil {
+		t.Skip("no mpirun here")
+	}
+	m, table := two(t), example(t, "table")
+	want := intercepted(t, m, nil, table)
+	r := intercepted(t, m, func(o *intercept.Options) { o.Env = append(o.Env, "NCCL_COMM_ID=127.0.0.1:29") },
+		mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID", table)
+	r.want(t, want.out)
+}
+
 // TestPolls: a thread that has all GPUs of a node and polls their streams in turn takes
 // what simccl run --procs 1 says, beside a thread that polls as well.
 func TestPolls(t *testing.T) {

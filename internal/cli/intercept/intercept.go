@@ -46,6 +46,7 @@ type flags struct {
 	timeout  time.Duration
 	noRun    bool
 	factor   float64
+	real     int
 }
 
 // Command is "intercept".
@@ -78,6 +79,7 @@ programs that read results get right ones.`,
 	o.BoolVar(&f.data, "data", false, "move and reduce data; without it buffers are never touched")
 	o.BoolVar(&f.audit, "audit", false, "redirect libraries that the program opens by their path, too (LD_AUDIT; vLLM)")
 	o.DurationVar(&f.timeout, "timeout", intercept.DefaultLimit, "how `LONG` ranks that wait may be silent until they are reported and ended")
+	o.IntVar(&f.real, "fake-ranks", 0, "only `N` ranks of each larger communicator are processes; every other rank does what the nearest one below does")
 	o.Float64Var(&f.factor, "host-factor", 1, "under --time measured, the host of the cluster takes `FACTOR` times as long as this one")
 	o.BoolVar(&f.noRun, "no-simulation", false, "only record: the job is not simulated at the end")
 	return c
@@ -123,11 +125,14 @@ func (f *flags) modes(o *intercept.Options) error {
 		o.Clock = collector.Clock(i)
 	}
 	o.Data, o.Audit, o.Limit, o.Factor = f.data, f.audit, f.timeout, f.factor
+	o.Real = f.real
 	switch {
 	case o.Devices == collector.Real && o.Clock != collector.Record:
 		return fail.NotYet("pending work on real streams", "--devices real --time %s: only --time record is built for real GPUs; replay the record for times", o.Clock)
 	case o.Data && o.Clock == collector.Record:
 		return fail.Usage("--data: calls return before they are matched under --time record; write --time virtual")
+	case f.real < 0 || f.real > 0 && f.data:
+		return fail.Usage("--fake-ranks %d: write at least 1, without --data: ranks that no process is have no data", f.real)
 	case !(f.factor > 0 && f.factor <= 1000):
 		return fail.Usage("--host-factor %g: write a factor above 0, at most 1000", f.factor)
 	case f.timeout < time.Second:

@@ -16,6 +16,7 @@ type comm struct {
 	done    bool
 	parent  *comm
 	share   bool
+	fakes   bool  // some of its members are no process's
 	failed  int32 // its asynchronous error
 	text    string
 	kernels []*kernel // by number of the collective launch
@@ -23,7 +24,6 @@ type comm struct {
 	pairs   map[[2]int32]*pair
 	splits  []*split
 	shrinks []*split
-	order   int // by which the record numbers communicators
 }
 
 // member is a communicator as one of its ranks has it.
@@ -40,8 +40,8 @@ type member struct {
 	splits  int
 	shrinks int
 	pending []*unit
-	made    int // number among the communicators of its GPU
-	none    bool
+	like    *member // of a rank that is no process's: which one does the same
+	made    int     // number among the communicators of its GPU
 }
 
 // split is a call of ncclCommSplit or ncclCommShrink by all members.
@@ -95,6 +95,9 @@ func (c *Core) init(t *thread, q *request) reply {
 	x := c.forming[key]
 	if x == nil {
 		x = &comm{members: make([]*member, n), missing: int(n), pairs: map[[2]int32]*pair{}}
+		if r := c.set.Real; r > 0 && r < x.missing {
+			x.missing, x.fakes = r, true
+		}
 		c.forming[key] = x
 	}
 	switch {
@@ -114,9 +117,23 @@ func (c *Core) init(t *thread, q *request) reply {
 	x.members[rank] = m
 	if x.missing--; x.missing == 0 {
 		delete(c.forming, key)
+		x.fill()
 		c.complete(x)
 	}
 	return reply{a: [4]int64{m.handle}}
+}
+
+// fill adds the members that are no process's.
+func (x *comm) fill() {
+	first := slices.IndexFunc(x.members, func(m *member) bool { return m != nil })
+	last := x.members[first]
+	for r, m := range x.members {
+		if m != nil {
+			last = m
+			continue
+		}
+		x.members[r] = &member{c: x, rank: int32(r), like: last, dev: &device{p: last.dev.p, id: -1 - r, gpu: -1, streams: map[uint64]*stream{}}}
+	}
 }
 
 // refuseInit fails a communicator that is being made: its other ranks would wait
@@ -155,8 +172,8 @@ func (c *Core) place(x *comm) error {
 		byLauncher[m.dev.p.launcher] = true
 		mine[m.dev.gpu] = true
 	}
-	launched := len(byLauncher) == len(x.members) && !byLauncher[-1]
-	chosen := len(byDevice) == len(x.members) && !(launched && c.set.Devices == Real)
+	launched := len(byLauncher) == len(x.members) && !byLauncher[-1] && !x.fakes
+	chosen := len(byDevice) == len(x.members) && !(launched && c.set.Devices == Real) && !x.fakes
 	for r, m := range x.members {
 		if m.dev.gpu >= 0 {
 			continue
@@ -219,6 +236,10 @@ func (c *Core) parent(handle int64) (*member, *reply) {
 	}
 	if r, ok := m.initDone(); !ok || r.status != 0 {
 		r = refuse(invalidArgument, "the communicator is not ready: %s", r.text)
+		return nil, &r
+	}
+	if m.c.fakes {
+		r := refuse(invalidUsage, "a communicator with ranks of --fake-ranks cannot be split: what they would give is not known")
 		return nil, &r
 	}
 	return m, nil
@@ -388,7 +409,7 @@ func (c *Core) fail(x *comm, status int32, text string) {
 	c.changed = true
 	for _, m := range x.members {
 		if m == nil {
-			continue
+			continue // it has not come
 		}
 		list := m.pending
 		m.pending = nil

@@ -76,6 +76,9 @@ type Settings struct {
 	GPUs    int   // of the virtual cluster: devices that a program finds
 	SM      int   // compute capability, 90
 	Memory  int64 // bytes of a GPU
+	// Real, above 0, is how many ranks of a larger communicator are processes of the
+	// program; each other one does what the nearest rank below that is does (--fake-ranks).
+	Real int
 	// Prices is nil where nothing is simulated (Record).
 	Prices Prices
 	// Access is how Data is moved.

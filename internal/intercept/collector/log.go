@@ -192,7 +192,24 @@ func (c *Core) Result(nccl string) *calls.Record {
 			out.Events[g] = append(out.Events[g], e)
 		}
 	}
+	c.repeat(out, number)
 	return out
+}
+
+// repeat gives the ranks that are no process's the calls of those that do the same.
+func (c *Core) repeat(out *calls.Record, number []int) {
+	for _, x := range c.comms {
+		for _, m := range x.members {
+			if m.like == nil {
+				continue
+			}
+			for _, e := range out.Events[m.like.gpu()] {
+				if e.Kind != calls.Call || e.Comm == number[x.id] {
+					out.Events[m.gpu()] = append(out.Events[m.gpu()], e)
+				}
+			}
+		}
+	}
 }
 
 // number lists the communicators in an order that does not depend on which was

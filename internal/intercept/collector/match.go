@@ -78,6 +78,9 @@ func (u *unit) describe() string {
 
 // needs reports whether a unit waits for something that a member has not launched.
 func (u *unit) needs(m *member) bool {
+	if m.like != nil {
+		return false
+	}
 	if u.kernel != nil {
 		v := u.kernel.units[m.rank]
 		return v == nil || v.dropped
@@ -302,6 +305,9 @@ func (c *Core) mismatch(u *unit, text string) reply {
 
 func (c *Core) matchMessages(u *unit) reply {
 	x := u.m.c
+	if x.fakes {
+		return c.mismatch(u, u.describe()+": messages are not simulated among ranks of --fake-ranks")
+	}
 	for i := range u.ops {
 		o := &u.ops[i]
 		h := &half{u: u, op: o}
@@ -346,12 +352,14 @@ func (c *Core) arrived(u *unit) {
 		return
 	}
 	k := u.kernel
-	if k.arrived++; k.arrived < len(k.units) {
+	if k.arrived++; k.arrived < u.m.c.processes() {
 		return
 	}
 	begin := int64(0)
 	for _, v := range k.units {
-		begin = max(begin, v.o.ready)
+		if v != nil {
+			begin = max(begin, v.o.ready)
+		}
 	}
 	t, err := c.collectives(u.m.c, u.ops)
 	if err == nil && c.set.Data {
@@ -362,14 +370,29 @@ func (c *Core) arrived(u *unit) {
 		return
 	}
 	for _, v := range k.units {
-		v.m.retire(v)
-		c.finish(v.o, begin+t)
+		if v != nil {
+			v.m.retire(v)
+			c.finish(v.o, begin+t)
+		}
 	}
 	x := u.m.c
-	for len(x.kernels) > 0 && x.kernels[0].arrived == len(x.members) {
+	for len(x.kernels) > 0 && x.kernels[0].arrived == x.processes() {
 		x.kernels = x.kernels[1:]
 		x.first++
 	}
+}
+
+// processes is how many members are processes of the program.
+func (x *comm) processes() (n int) {
+	if !x.fakes {
+		return len(x.members)
+	}
+	for _, m := range x.members {
+		if m.like == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // broken fails a communicator of which an operation cannot be simulated.

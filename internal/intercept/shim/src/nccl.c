@@ -7,13 +7,15 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SUCCESS, CUDA_ERROR, SYSTEM_ERROR, INTERNAL_ERROR, INVALID_ARGUMENT, INVALID_USAGE, REMOTE_ERROR, IN_PROGRESS, RESULTS };
 enum { SUM, PROD, MAX, MIN, AVG, BUILTIN_OPS };
@@ -64,13 +66,75 @@ typedef struct comm *comm_t;
 
 static __thread char last_error[1024];
 
-static int logs(void) {
-  static int level = -1;
-  if (level < 0) {
-    const char *v = getenv("NCCL_DEBUG");
-    level = v && (!strcasecmp(v, "WARN") || !strcasecmp(v, "INFO") || !strcasecmp(v, "TRACE"));
+// What is logged, by NCCL_DEBUG, NCCL_DEBUG_SUBSYS and NCCL_DEBUG_FILE, which
+// ncclResetDebugInit reads again.
+enum { LOG_NONE, LOG_WARN, LOG_INFO };
+enum { LOG_INIT = 1, LOG_COLL = 2 };
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static int log_level = -1, log_parts;
+static FILE *log_file;
+static char log_host[64];
+
+// log_parts_of reads a list of subsystems; ^ in front means all others.
+static int log_parts_of(const char *list) {
+  int parts = 0, invert = list && *list == '^';
+  if (!list || !*list) return LOG_INIT;
+  for (const char *p = list + invert; *p;) {
+    size_t n = strcspn(p, ",");
+    if (n == 3 && !strncasecmp(p, "ALL", 3)) parts |= LOG_INIT | LOG_COLL;
+    if (n == 4 && !strncasecmp(p, "INIT", 4)) parts |= LOG_INIT;
+    if (n == 4 && !strncasecmp(p, "COLL", 4)) parts |= LOG_COLL;
+    p += n + (p[n] == ',');
   }
-  return level;
+  return invert ? ~parts & (LOG_INIT | LOG_COLL) : parts;
+}
+
+// log_open opens the file of NCCL_DEBUG_FILE, in which %h is the host and %p the process.
+static FILE *log_open(const char *pattern) {
+  char name[1024];
+  size_t n = 0;
+  if (!pattern || !*pattern) return stdout;
+  for (const char *p = pattern; *p && n < sizeof name - 80; p++) {
+    if (*p == '%' && p[1] == 'h') n += (size_t)snprintf(name + n, 64, "%s", log_host), p++;
+    else if (*p == '%' && p[1] == 'p') n += (size_t)snprintf(name + n, 16, "%d", getpid()), p++;
+    else if (*p == '%' && p[1] == '%') name[n++] = '%', p++;
+    else name[n++] = *p;
+  }
+  name[n] = 0;
+  FILE *f = fopen(name, "we");
+  return f ? f : stdout;
+}
+
+static void log_start(void) { // under log_lock
+  const char *v = getenv("NCCL_DEBUG");
+  if (log_file && log_file != stdout) fclose(log_file);
+  gethostname(log_host, sizeof log_host - 1);
+  log_level = !v ? LOG_NONE : !strcasecmp(v, "WARN") ? LOG_WARN : !strcasecmp(v, "INFO") || !strcasecmp(v, "TRACE") ? LOG_INFO : LOG_NONE;
+  log_parts = log_parts_of(getenv("NCCL_DEBUG_SUBSYS"));
+  log_file = log_level > LOG_NONE ? log_open(getenv("NCCL_DEBUG_FILE")) : stdout;
+}
+
+static int logs(int level, int parts) {
+  if (log_level < 0) {
+    pthread_mutex_lock(&log_lock);
+    if (log_level < 0) log_start();
+    pthread_mutex_unlock(&log_lock);
+  }
+  return log_level >= level && (log_parts & parts || level == LOG_WARN);
+}
+
+__attribute__((format(printf, 3, 4))) static void log_line(const char *level, int dev, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  pthread_mutex_lock(&log_lock);
+  if (log_file) {
+    fprintf(log_file, "%s:%d:%ld [%d] NCCL %s ", log_host, getpid(), syscall(SYS_gettid), dev, level);
+    vfprintf(log_file, format, args);
+    fputc('\n', log_file);
+    fflush(log_file);
+  }
+  pthread_mutex_unlock(&log_lock);
+  va_end(args);
 }
 
 __attribute__((format(printf, 2, 3))) static result refuse(result r, const char *format, ...) {
@@ -78,7 +142,7 @@ __attribute__((format(printf, 2, 3))) static result refuse(result r, const char 
   va_start(args, format);
   vsnprintf(last_error, sizeof last_error, format, args);
   va_end(args);
-  if (logs()) fprintf(stderr, "NCCL WARN %s\n", last_error);
+  if (logs(LOG_WARN, 0)) log_line("WARN", 0, "%s", last_error);
   return r;
 }
 
@@ -99,7 +163,24 @@ static result ask(struct request *r, const void *payload, struct reply *out) {
 
 // The CUDA runtime of the program, real or of a machine without GPUs; none where it
 // uses none.
-static void *cuda(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+static int find_cuda(struct dl_phdr_info *info, size_t size, void *name) {
+  const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+  (void)size;
+  if (!base || strncmp(base + 1, "libcudart.so", 12) || strlen(info->dlpi_name) >= 4096) return 0;
+  strcpy(name, info->dlpi_name);
+  return 1;
+}
+
+static void *cuda(const char *name) {
+  void *f = dlsym(RTLD_DEFAULT, name);
+  char file[4096];
+  if (f || !dl_iterate_phdr(find_cuda, file)) return f;
+  void *lib = dlopen(file, RTLD_LAZY | RTLD_NOLOAD); // a library that was opened for others alone
+  if (!lib) return NULL;
+  f = dlsym(lib, name);
+  dlclose(lib);
+  return f;
+}
 
 static __thread int none_device = -1; // of a thread without CUDA
 
@@ -136,6 +217,13 @@ static void drop(comm_t c) {
   c->magic = 0; // the memory stays: a use after this is refused and not undefined
 }
 
+// made logs a communicator that is ready; its id is the collector's.
+static void made(comm_t c, int64_t id) {
+  if (logs(LOG_INFO, LOG_INIT))
+    log_line("INFO", c->dev, "ncclCommInitRank comm %p rank %d nranks %d cudaDev %d nvmlDev %d busId %x commId 0x%llx - Init COMPLETE", (void *)c, c->rank,
+             c->ranks, c->dev, c->dev, (c->dev + 1) << 12, (unsigned long long)id + 1);
+}
+
 // wait_init waits until all ranks of a communicator have come.
 static result wait_init(comm_t c) {
   struct request r = {.type = REQ_WAIT_INIT, .a = {(int64_t)c->handle}};
@@ -145,6 +233,7 @@ static result wait_init(comm_t c) {
     c->rank = (int)out.a[1];
     c->ranks = (int)out.a[2];
     c->ready = 1;
+    made(c, out.a[0]);
   } else {
     c->failed = res;
   }
@@ -270,6 +359,7 @@ static result state(comm_t c) {
     c->rank = (int)out.a[1];
     c->ranks = (int)out.a[2];
     c->ready = 1;
+    made(c, out.a[0]);
   }
   return out.status;
 }
@@ -600,7 +690,11 @@ PUBLIC const char *ncclGetLastError(const comm_t c) {
   return last_error;
 }
 
-PUBLIC void ncclResetDebugInit(void) {}
+PUBLIC void ncclResetDebugInit(void) {
+  pthread_mutex_lock(&log_lock);
+  log_start();
+  pthread_mutex_unlock(&log_lock);
+}
 
 // --- registration ---
 
@@ -762,6 +856,9 @@ static result append(comm_t c, const struct op *o) {
 static result add(const char *who, int func, const void *send, void *recv, size_t count, int type, int op, int root, comm_t c, stream_t stream) {
   result res = ready(c, who);
   if (res == SUCCESS) res = check(who, c, func, type, op, root);
+  if (res == SUCCESS && logs(LOG_INFO, LOG_COLL))
+    log_line("INFO", c->dev, "%s: opCount 0 sendbuff %p recvbuff %p count %zu datatype %d op %d root %d comm %p [nranks=%d] stream %p", who,
+             func == F_RECV ? recv : send, func == F_SEND ? (void *)(uintptr_t)send : recv, count, type, op, root, (void *)c, c->ranks, stream);
   if (res != SUCCESS || (count == 0 && func < F_SEND)) return res;
   struct op o = {.comm = c->handle, .stream = (uintptr_t)stream, .count = count, .send = (uintptr_t)send, .recv = (uintptr_t)recv,
                  .func = (int16_t)func, .type = (int16_t)type, .redop = op, .root = root, .dev = c->dev};
