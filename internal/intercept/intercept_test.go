@@ -429,8 +429,8 @@ func TestWrongPrograms(t *testing.T) {
 		{"killed", "killed: 3 x 6 1 other", ""},
 		{"destroyed", "destroyed: 1 x 0 3 x 5 0 other", "rank 2 has"},
 		{"absent", "absent: 1 x 0 3 x 6 0 other", "1 have not come"},
-		{"size", "", "being made"},
-		{"twice", "", "being made"},
+		{"size", "", "with the same id"},
+		{"twice", "", "two ranks 0"},
 	} {
 		begun := time.Now()
 		r := intercepted(t, m, func(o *intercept.Options) { o.Limit = 3 * time.Second }, wrong, c.fault)
