@@ -26,6 +26,7 @@ import (
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/calls"
 )
 
@@ -338,6 +339,35 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// TestFakeRanks: two processes are 16 ranks of one communicator; every rank has its calls
+// in the record, and the time is that of 16.
+func TestFakeRanks(t *testing.T) {
+	m := two(t)
+	r := intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, example(t, "fake"), "16")
+	r.want(t, "")
+	for rank, list := range r.Record.Events {
+		if n := len(slices.DeleteFunc(slices.Clone(list), func(e calls.Event) bool { return e.Kind != calls.Call })); n != 3 {
+			t.Errorf("rank %d has %d calls", rank, n)
+		}
+	}
+	p := r.Record.Program()
+	res, err := m.Run(context.Background(), p, session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := m.Prices().Collectives(context.Background(), p.Comms[0].Ranks, []workload.Call{{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ns float64
+	if _, err := fmt.Sscan(r.out, &ns); err != nil || math.Abs(ns-float64(3*one+m.Prices().Launch(1))/1000) >= 1 {
+		t.Errorf("3 operations of %v take %s ns: %v", one, r.out, err)
+	}
+	if res.Operations != 3 {
+		t.Errorf("%d operations", res.Operations)
+	}
+}
+
 // TestFound: NCCL is found by a program that opens it by name, or by its path under
 // Audit; another library of the program's keeps its own functions.
 func TestFound(t *testing.T) {
@@ -399,8 +429,8 @@ func TestWrongPrograms(t *testing.T) {
 		{"killed", "killed: 3 x 6 1 other", ""},
 		{"destroyed", "destroyed: 1 x 0 3 x 5 0 other", "rank 2 has"},
 		{"absent", "absent: 1 x 0 3 x 6 0 other", "1 have not come"},
-		{"size", "", "being made"},
-		{"twice", "", "being made"},
+		{"size", "", "with the same id"},
+		{"twice", "", "two ranks 0"},
 	} {
 		begun := time.Now()
 		r := intercepted(t, m, func(o *intercept.Options) { o.Limit = 3 * time.Second }, wrong, c.fault)
