@@ -16,9 +16,18 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 	if r.RecordedUs != nil {
 		fmt.Fprintf(to, "   recorded %.3f (%+.1f %%)", *r.RecordedUs/1000, 100*(r.IterationUs / *r.RecordedUs - 1))
 	}
-	fmt.Fprintf(to, "   at least %.3f (compute of rank %d)\n", r.BoundUs/1000, r.WorstRank)
-	fmt.Fprintf(to, "  compute %.3f   exposed communication %.3f   host and idle %.3f   (ms, mean of %d ranks; fidelity %s, host %s)\n",
-		r.ComputeUs/1000, r.ExposedUs/1000, r.HostUs/1000, r.Ranks, r.Fidelity, r.Host)
+	fmt.Fprintf(to, "   at least %.3f (%s)\n", r.BoundUs/1000, r.boundBy())
+	fmt.Fprintf(to, "  compute %.3f   exposed communication %.3f, of it waiting for ranks %.3f   host and idle %.3f   (ms, mean of %d ranks; fidelity %s, host %s)\n",
+		r.ComputeUs/1000, r.ExposedUs/1000, r.BubbleUs/1000, r.HostUs/1000, r.Ranks, r.Fidelity, r.Host)
+	fmt.Fprintf(to, "  bounds: compute %.3f (rank %d)", r.Bounds.ComputeUs/1000, r.Bounds.ComputeRank)
+	if r.Bounds.Link != "" {
+		fmt.Fprintf(to, "   busiest link %.3f (%s)", r.Bounds.LinkUs/1000, r.Bounds.Link)
+	}
+	fmt.Fprintf(to, "   critical path on an ideal network %.3f\n", r.Bounds.PathUs/1000)
+	r.writePath(to)
+	for _, x := range r.Ideal {
+		fmt.Fprintf(to, "  %s at no time: iteration %.3f, %.3f less (%.1f %%)\n", x.Group, x.IterationUs/1000, x.WonUs/1000, 100*x.WonUs/max(r.IterationUs, 1e-9))
+	}
 	if len(r.Steps) > 1 {
 		w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "\nstep\tms\trecorded\terror")
@@ -47,6 +56,35 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 		}
 	}
 	return nil
+}
+
+// boundBy says which of the bounds is the largest.
+func (r *Report) boundBy() string {
+	switch r.BoundUs {
+	case r.Bounds.PathUs:
+		return "critical path on an ideal network"
+	case r.Bounds.LinkUs:
+		return r.Bounds.Link
+	}
+	return fmt.Sprintf("compute of rank %d", r.Bounds.ComputeRank)
+}
+
+// pathParts bounds the parts of the critical path that a person reads.
+const pathParts = 6
+
+func (r *Report) writePath(to io.Writer) {
+	if len(r.Path) == 0 {
+		return
+	}
+	fmt.Fprint(to, "  the end waited for:")
+	for i, s := range r.Path {
+		if i == pathParts {
+			fmt.Fprintf(to, " …")
+			break
+		}
+		fmt.Fprintf(to, "  %s %.3f", s.What, s.Us/1000)
+	}
+	fmt.Fprintln(to)
 }
 
 func (r *Report) writeGroups(to io.Writer) error {
