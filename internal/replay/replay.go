@@ -133,9 +133,10 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *session.Machi
 	}
 	r := &Report{Ranks: p.Ranks(), Fidelity: o.Fidelity.String(), Host: hostWord(o.Host), Notes: append(slices.Clone(j.Notes), res.Notes...)}
 	r.steps(j, res, o)
-	r.ranks(res, o.At)
+	line := timeline.Of(res)
+	r.ranks(res, line, o.At)
 	r.groups(res)
-	r.calls(res)
+	r.calls(res, line)
 	if err := r.bounds(ctx, p, m, res, o); err != nil {
 		return nil, nil, err
 	}
@@ -226,10 +227,9 @@ func moment(res *session.Result, rank, step int, gpu bool) units.Time {
 }
 
 // ranks sums up how ranks spend their time. at is the place of each rank.
-func (r *Report) ranks(res *session.Result, at []int32) {
+func (r *Report) ranks(res *session.Result, t *timeline.Timeline, at []int32) {
 	n, worst := float64(res.Program.Ranks()), units.Time(-1)
 	steps := float64(len(r.Steps))
-	t := timeline.Of(res)
 	for rank := range res.Program.Of {
 		place := rank
 		if at != nil {
@@ -279,9 +279,9 @@ type instance struct {
 	begin, end units.Time
 }
 
-// calls sums up the calls of one communicator, operation and size. A message takes as
-// long as its later half.
-func (r *Report) calls(res *session.Result) {
+// calls sums up the calls of one communicator, operation and size. A message takes what
+// its receiver does, since both halves have begun.
+func (r *Report) calls(res *session.Result, t *timeline.Timeline) {
 	p := res.Program
 	known := map[[2]int]int{} // by communicator and number of the collective on it
 	var list []instance
@@ -296,7 +296,7 @@ func (r *Report) calls(res *session.Result) {
 			call, sp := &p.Calls[st.Call], res.Spans[rank][s]
 			if call.Func == coll.Send || call.Func == coll.Recv {
 				if call.Func == coll.Recv {
-					list = append(list, instance{st.Call, sp.End - res.Calls[st.Call].Alone, sp.End})
+					list = append(list, instance{st.Call, t.Met(rank, s), sp.End})
 				}
 				continue
 			}

@@ -91,7 +91,10 @@ func (t *Timeline) step(p Place) *workload.Step {
 	return &t.r.Program.Lists[t.r.Program.Of[p.Rank]].Steps[p.Step]
 }
 
-// met is from when on a call of a rank moves data: since its last member began, or
+// Met is from when a step, a call, moves data: since its last member began.
+func (t *Timeline) Met(rank, step int) units.Time { return t.met(Place{int32(rank), int32(step)}) }
+
+// met is from when a call of a rank moves data: since its last member began, or
 // since its own begin where it does not wait for that one.
 func (t *Timeline) met(p Place) units.Time {
 	s := t.span(p)
