@@ -240,7 +240,7 @@ var rooms = []room{
 			edge{"topo/fabric", "parts of the cluster"}, edge{"plan", "plans of its calls"}, edge{"plan/launch", "kernels of groups"}, edge{"tuning", "their choices"}, edge{"exec", "loads of links"}, edge{"sim", "calls alone and together"},
 			edge{"sim/job", "the job's clock"})},
 	{dir: "internal/timeline", pure: true, idea: "what became of a job is explained apart from how it was simulated and how it is shown",
-		may: []edge{{"internal/session", "the job that ran"}, {"sim/job", "when steps began and ended"}, {"workload", "its program"}, {"trace", "the events it writes"}, vocabulary, quantities}},
+		may: []edge{{"internal/session", "the job that ran"}, {"sim/job", "when steps began and ended"}, {"workload", "its program"}, {"trace", "the events it writes"}, {"internal/nccltrace", "numbers of processes"}, vocabulary, quantities}},
 	{dir: "internal/datasheet", pure: true, idea: "what a vendor states of GPUs, apart from what is made of it"},
 	{dir: "workload/internal/jsonscan", pure: true, idea: "JSON as a stream, apart from what it says"},
 	{dir: "workload/internal/torch", pure: true, idea: "PyTorch's names of operations, apart from recordings",

@@ -32,7 +32,7 @@ type Rank struct {
 	MovingUs  float64 `json:"movingUs"` // a call moves data and no kernel computes
 	BubbleUs  float64 `json:"bubbleUs"` // calls wait for other ranks, nothing else runs
 	HostUs    float64 `json:"hostUs"`   // the GPU has nothing, the host works
-	IdleUs    float64 `json:"idleUs"`   // neither does
+	IdleUs    float64 `json:"idleUs"`   // neither does, or the rank is through before others
 }
 
 // Share is a part of the critical path, of an iteration.

@@ -8,13 +8,14 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Account is how a rank spent a job: the parts add up to Total.
+// Account is how a rank spent a job, until the last rank was through: the parts add up
+// to Total.
 type Account struct {
 	Compute units.Time // a compute kernel ran
 	Moving  units.Time // none did, and a call moved data
 	Bubble  units.Time // nor did that: a call's kernel waited for other ranks
 	Host    units.Time // the GPU had nothing, and the host worked
-	Idle    units.Time // the rest: neither had anything
+	Idle    units.Time // the rest: neither had anything, or the rank was through
 	Total   units.Time
 }
 
@@ -42,7 +43,7 @@ func (t *Timeline) Account(rank int) Account {
 			compute = append(compute, Span{at.Begin, at.End})
 		}
 	}
-	a := Account{Total: t.r.Finish[rank]}
+	a := Account{Total: t.r.Elapsed()}
 	busy := Merge(compute)
 	a.Compute = Length(busy)
 	for _, x := range []struct {
