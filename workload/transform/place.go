@@ -47,12 +47,14 @@ func Place(p *workload.Program, at []int32) (*workload.Program, error) {
 
 // Order is the places that put the ranks of the first kind's groups next to each
 // other, then those of the second, and so on: with tp,dp ranks of a TP group are
-// neighbours. Ranks that no kind distinguishes keep their order.
+// neighbours. Groups of the first kind that no other kind distinguishes keep their
+// order.
 func Order(p *workload.Program, kinds []workload.CommKind) ([]int32, error) {
 	n := len(p.Of)
-	at := make([][]int32, n) // by rank: its rank in its groups, by kind
+	at := make([][]int32, n)  // by rank: its rank in its groups, by kind
+	first := make([]int32, n) // by rank: the first of its group of the first kind
 	for r := range at {
-		at[r] = make([]int32, len(kinds))
+		at[r], first[r] = make([]int32, len(kinds)), int32(r)
 	}
 	for k, kind := range kinds {
 		found := false
@@ -64,6 +66,9 @@ func Order(p *workload.Program, kinds []workload.CommKind) ([]int32, error) {
 			found = true
 			for m := range int32(c.Size(n)) {
 				at[c.Rank(m)][k] = m
+				if k == 0 {
+					first[c.Rank(m)] = c.Rank(0)
+				}
 			}
 		}
 		if !found {
@@ -75,12 +80,12 @@ func Order(p *workload.Program, kinds []workload.CommKind) ([]int32, error) {
 		ranks[r] = int32(r)
 	}
 	slices.SortStableFunc(ranks, func(a, b int32) int {
-		for k := len(kinds) - 1; k >= 0; k-- {
+		for k := len(kinds) - 1; k > 0; k-- {
 			if c := cmp.Compare(at[a][k], at[b][k]); c != 0 {
 				return c
 			}
 		}
-		return 0
+		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(at[a][0], at[b][0]))
 	})
 	places := make([]int32, n)
 	for place, r := range ranks {
