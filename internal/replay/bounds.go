@@ -2,18 +2,20 @@ package replay
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/timeline"
+	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/transform"
 )
 
 // Bounds are what an iteration takes at least, in microseconds.
 type Bounds struct {
-	// ComputeUs is the compute of the busiest rank, with nothing beside it.
+	// ComputeUs is what the busiest rank computes on one stream, with nothing beside it.
 	ComputeUs   float64 `json:"computeUs"`
 	ComputeRank int     `json:"computeRank"`
 	// LinkUs is how long the busiest link takes for its bytes; 0 where links are not
@@ -21,7 +23,7 @@ type Bounds struct {
 	LinkUs float64 `json:"linkUs"`
 	Link   string  `json:"link,omitempty"`
 	// PathUs is the critical path where calls take no time, and kernels do not slow
-	// each other: the iteration on an ideal network.
+	// each other: the iteration on an ideal network. 0 where it was not sought.
 	PathUs float64 `json:"pathUs"`
 }
 
@@ -54,30 +56,13 @@ func what(p *workload.Program, s timeline.Share) string {
 	return p.Comms[s.Comm].Name
 }
 
+// idealSteps bounds the jobs that run a second time on an ideal network, in steps of all
+// ranks.
+const idealSteps = 2 << 20
+
 // bounds finds what the iteration takes at least.
 func (r *Report) bounds(ctx context.Context, p *workload.Program, m *session.Machine, res *session.Result, o Options) error {
-	all := make([]bool, len(p.Comms))
-	for i := range all {
-		all[i] = true
-	}
-	ideal, err := m.Run(ctx, p, session.Options{Apart: true, Free: all})
-	if err != nil {
-		return err
-	}
 	steps := float64(len(r.Steps))
-	_, sums := iterations(ideal, o.Host == 0)
-	for _, s := range sums {
-		r.Bounds.PathUs += s / float64(len(sums))
-	}
-	for rank := range p.Of {
-		place := rank
-		if o.At != nil {
-			place = int(o.At[rank])
-		}
-		if v := us(ideal.Rank(place).Compute) / steps; v > r.Bounds.ComputeUs {
-			r.Bounds.ComputeUs, r.Bounds.ComputeRank = v, rank
-		}
-	}
 	for i := range res.Links {
 		l := &res.Links[i]
 		if l.Capacity <= 0 {
@@ -87,8 +72,54 @@ func (r *Report) bounds(ctx context.Context, p *workload.Program, m *session.Mac
 			r.Bounds.LinkUs, r.Bounds.Link = v, l.Name
 		}
 	}
+	r.computeBound(p, o.At)
+	count := 0
+	for _, of := range p.Of {
+		count += len(p.Lists[of].Steps)
+	}
+	if count > idealSteps {
+		r.Notes = append(r.Notes, fmt.Sprintf("jobs of more than %d steps are not run on an ideal network for their bounds; --ideal all does", idealSteps))
+		r.BoundUs = max(r.Bounds.ComputeUs, r.Bounds.LinkUs)
+		return nil
+	}
+	all := make([]bool, len(p.Comms))
+	for i := range all {
+		all[i] = true
+	}
+	ideal, err := m.Run(ctx, p, session.Options{Apart: true, Free: all})
+	if err != nil {
+		return err
+	}
+	_, sums := iterations(ideal, o.Host == 0)
+	for _, s := range sums {
+		r.Bounds.PathUs += s / float64(len(sums))
+	}
 	r.BoundUs = max(r.Bounds.ComputeUs, r.Bounds.LinkUs, r.Bounds.PathUs)
 	return nil
+}
+
+// computeBound finds the rank whose fullest stream computes longest. at is the place of
+// each rank.
+func (r *Report) computeBound(p *workload.Program, at []int32) {
+	longest := make([]units.Time, len(p.Lists))
+	for i := range p.Lists {
+		streams := map[int32]units.Time{}
+		for k := range p.Lists[i].Steps {
+			if s := &p.Lists[i].Steps[k]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) {
+				streams[s.Stream] += s.Time
+				longest[i] = max(longest[i], streams[s.Stream])
+			}
+		}
+	}
+	for rank := range p.Of {
+		place := rank
+		if at != nil {
+			place = int(at[rank])
+		}
+		if v := us(longest[p.Of[place]]) * p.FactorOf(place) / float64(len(r.Steps)); v > r.Bounds.ComputeUs {
+			r.Bounds.ComputeUs, r.Bounds.ComputeRank = v, rank
+		}
+	}
 }
 
 // Ideal is what would be won if the calls of a group took no time. Ranks still wait

@@ -19,11 +19,15 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 	fmt.Fprintf(to, "   at least %.3f (%s)\n", r.BoundUs/1000, r.boundBy())
 	fmt.Fprintf(to, "  compute %.3f   exposed communication %.3f, of it waiting for ranks %.3f   host and idle %.3f   (ms, mean of %d ranks; fidelity %s, host %s)\n",
 		r.ComputeUs/1000, r.ExposedUs/1000, r.BubbleUs/1000, r.HostUs/1000, r.Ranks, r.Fidelity, r.Host)
-	fmt.Fprintf(to, "  bounds: compute %.3f (rank %d)", r.Bounds.ComputeUs/1000, r.Bounds.ComputeRank)
+	fmt.Fprint(to, "  bounds:")
+	fmt.Fprintf(to, " compute %.3f (rank %d)", r.Bounds.ComputeUs/1000, r.Bounds.ComputeRank)
 	if r.Bounds.Link != "" {
 		fmt.Fprintf(to, "   busiest link %.3f (%s)", r.Bounds.LinkUs/1000, r.Bounds.Link)
 	}
-	fmt.Fprintf(to, "   critical path on an ideal network %.3f\n", r.Bounds.PathUs/1000)
+	if r.Bounds.PathUs > 0 {
+		fmt.Fprintf(to, "   critical path on an ideal network %.3f", r.Bounds.PathUs/1000)
+	}
+	fmt.Fprintln(to)
 	r.writePath(to)
 	for _, x := range r.Ideal {
 		fmt.Fprintf(to, "  %s at no time: iteration %.3f, %.3f less (%.1f %%)\n", x.Group, x.IterationUs/1000, x.WonUs/1000, 100*x.WonUs/max(r.IterationUs, 1e-9))

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/workload"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/jobpage"
@@ -79,6 +80,7 @@ func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
+	defer nccltrace.CollectOften()() // what a large job holds stays until the end
 	o, err := f.choice.run(cmd.Context(), a, j)
 	if err != nil {
 		return err

@@ -85,10 +85,12 @@ func (w *writer) iteration() {
 	w.raw("; at least %s</small></p>\n", ms(r.BoundUs))
 	w.raw("<div class=\"wide\"><table><thead><tr><th class=\"t\">bound</th><th>ms</th><th class=\"t\">of</th></tr></thead><tbody>\n")
 	w.raw("<tr><td class=\"t\">compute</td><td>%s</td><td class=\"t\">rank %d</td></tr>\n", ms(r.Bounds.ComputeUs), r.Bounds.ComputeRank)
+	if r.Bounds.PathUs > 0 {
+		w.raw("<tr><td class=\"t\">critical path</td><td>%s</td><td class=\"t\">on an ideal network</td></tr>\n", ms(r.Bounds.PathUs))
+	}
 	if r.Bounds.Link != "" {
 		w.raw("<tr><td class=\"t\">communication</td><td>%s</td><td class=\"t\">%s</td></tr>\n", ms(r.Bounds.LinkUs), text(r.Bounds.Link))
 	}
-	w.raw("<tr><td class=\"t\">critical path</td><td>%s</td><td class=\"t\">on an ideal network</td></tr>\n", ms(r.Bounds.PathUs))
 	for _, x := range r.Ideal {
 		w.raw("<tr><td class=\"t\">calls of %s at no time</td><td>%s</td><td class=\"t\">%s ms less, %.1f %%</td></tr>\n", text(x.Group), ms(x.IterationUs), ms(x.WonUs), 100*x.WonUs/max(r.IterationUs, 1e-9))
 	}
