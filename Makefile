@@ -137,6 +137,10 @@ rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
 
+.PHONY: accuracy-jobs
+accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew
+	$(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./internal/replay
+
 .PHONY: packets
 packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -run ReferencePage ./internal/netrun
