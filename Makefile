@@ -139,7 +139,7 @@ accuracy: ## docs/ACCURACY.md: simulated against measured times
 
 .PHONY: accuracy-jobs
 accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew
-	$(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./internal/replay
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./internal/replay
 
 .PHONY: packets
 packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
