@@ -270,7 +270,7 @@ var rooms = []room{
 	{dir: "internal/report/job", pure: true, idea: "a job in figures, apart from files and how it is run", may: []edge{{"workload", "the program"}, {"workload/load", "what a job was made of"}, quantities}},
 	{dir: "internal/cli/replay", idea: "a command is options; what they come to is elsewhere",
 		may: []edge{{"internal/cli", "options of a machine"}, {"internal/cli/workload", "how jobs are read"}, {"internal/replay", "what is asked"}, {"internal/session", "words of --fidelity"}, {"internal/fail", "options that are refused"},
-			{"scenario", "the machine"}, {"workload/load", "jobs of files"}, {"workload", "the program"}, {"workload/variant", "--variant"}, {"internal/timeline", "what trace and page show"}, {"internal/report/jobpage", "the page"},
+			{"scenario", "the machine"}, {"workload/load", "jobs of files"}, {"workload", "the program"}, {"workload/variant", "--variant"}, {"workload/transform", "changes that a job does not allow"}, {"internal/timeline", "what trace and page show"}, {"internal/report/jobpage", "the page"},
 			{"internal/newfile", "the page appears whole"}, {"internal/nccltrace", "how often garbage is collected"}, {"internal/shellwords", "options within --vs"}, {"internal/diff", "what a bare word of --vs is short for"}, {"topo/builtin", "machines by name"}},
 		modules: []edge{{"github.com/spf13/cobra", "a command"}, {"github.com/spf13/pflag", "options that were given"}}},
 	{dir: "internal/cli/workload", idea: "commands about jobs as files, apart from how they are read and changed",

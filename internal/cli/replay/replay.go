@@ -6,6 +6,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/transform"
 	"github.com/spf13/cobra"
 )
 
@@ -175,8 +177,11 @@ func (f *choice) run(ctx context.Context, a *cli.App, j *load.Job) (*outcome, er
 	} else if f.machine.Topo != "" && j.Meta.GPU != "" {
 		r.Notes = append(r.Notes, fmt.Sprintf("computing takes what it took on %s; --gpu NAME scales it", j.Meta.GPU))
 	}
-	if err := r.Free(ctx, p, m, o, f.ideal); err != nil {
-		return nil, fail.Argument(err)
+	var unknown *transform.Error
+	if err := r.Free(ctx, p, m, o, f.ideal); errors.As(err, &unknown) {
+		return nil, fail.Argument(fmt.Errorf("--ideal: %w", err))
+	} else if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -203,6 +208,9 @@ func (f *choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error)
 	note, err := replay.Machine(&spec, &meta, ranks)
 	if err != nil {
 		return spec, cli.AsFlags(err)
+	}
+	if meta.GPU != j.Meta.GPU {
+		note = strings.Replace(note, "the recording's "+meta.GPU, "--gpu", 1)
 	}
 	fmt.Fprintf(a.Err, "simccl: %s\n", note)
 	return spec, nil
