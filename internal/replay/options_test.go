@@ -222,3 +222,15 @@ func TestVersus(t *testing.T) {
 		}
 	}
 }
+
+// TestFolded: groups that do the same are one row.
+func TestFolded(t *testing.T) {
+	r := replay.Report{Groups: []replay.Group{{Name: "tp0", Kind: "TP", Ranks: 2, Calls: 4, ExposedUs: 100}, {Name: "tp1", Kind: "TP", Ranks: 2, Calls: 4, ExposedUs: 100.5}, {Name: "tp2", Kind: "TP", Ranks: 2, Calls: 4, ExposedUs: 150}, {Name: "dp", Kind: "DP", Ranks: 2, Calls: 4, ExposedUs: 100}}}
+	var names []string
+	for _, g := range r.Folded() {
+		names = append(names, g.Name)
+	}
+	if got := strings.Join(names, ", "); got != "tp0 and 1 more, tp2, dp" || r.Groups[0].Name != "tp0" {
+		t.Error(got)
+	}
+}

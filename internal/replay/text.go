@@ -3,6 +3,8 @@ package replay
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -62,6 +64,39 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 	return nil
 }
 
+// near reports whether two figures are the same to a person.
+func near(a, b float64) bool { return math.Abs(a-b) <= 0.01*max(a, b) }
+
+// Folded are the groups, those of one kind, size and use as one: with the figures of the
+// first, and how many more there are in its name.
+func (r *Report) Folded() (out []Group) {
+	var more []int
+	for _, g := range r.Groups {
+		i := slices.IndexFunc(out, func(o Group) bool {
+			return o.Kind == g.Kind && o.Ranks == g.Ranks && o.Calls == g.Calls && near(o.BytesPerRank, g.BytesPerRank) && near(o.BusyUs, g.BusyUs) && near(o.ExposedUs, g.ExposedUs)
+		})
+		if i < 0 {
+			out, more = append(out, g), append(more, 0)
+			continue
+		}
+		more[i]++
+	}
+	for i, n := range more {
+		if n > 0 {
+			out[i].Name += fmt.Sprintf(" and %d more", n)
+		}
+	}
+	return out
+}
+
+// Megabytes writes bytes as megabytes with four digits, or whole.
+func Megabytes(bytes float64) string {
+	if bytes >= 1e10 {
+		return fmt.Sprintf("%.0f", bytes/1e6)
+	}
+	return fmt.Sprintf("%.4g", bytes/1e6)
+}
+
 // boundBy says which of the bounds is the largest.
 func (r *Report) boundBy() string {
 	switch r.BoundUs {
@@ -97,16 +132,17 @@ func (r *Report) writeGroups(to io.Writer) error {
 	}
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\ngroup\tkind\tranks\tcalls\tMB/rank\tbusy ms\texposed ms")
-	for i, g := range r.Groups {
+	rows := r.Folded()
+	for i, g := range rows {
 		if i == maxRows {
-			fmt.Fprintf(w, "… %d more\n", len(r.Groups)-i)
+			fmt.Fprintf(w, "… %d more\n", len(rows)-i)
 			break
 		}
 		kind := g.Kind
 		if kind == "" {
 			kind = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%.4g\t%.4g\t%.3f\t%.3f\n", g.Name, kind, g.Ranks, g.Calls, g.BytesPerRank/1e6, g.BusyUs/1000, g.ExposedUs/1000)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%.4g\t%s\t%.3f\t%.3f\n", g.Name, kind, g.Ranks, g.Calls, Megabytes(g.BytesPerRank), g.BusyUs/1000, g.ExposedUs/1000)
 	}
 	return w.Flush()
 }

@@ -30,7 +30,7 @@ type Page struct {
 var classes = []struct{ class, name string }{{"w1", "compute"}, {"w2", "exposed communication"}, {"w4", "waiting for other ranks"}, {"w6", "host"}, {"off", "idle"}}
 
 // css is what the page has beside the common style.
-const css = ".stack { background: var(--card); display: flex; height: 1.1em; min-width: 260px } .stack i { display: block; height: 100% } .off { background: var(--card); outline: 1px solid var(--line); outline-offset: -1px }\n" +
+const css = "h1 { overflow-wrap: anywhere } .stack { background: var(--card); display: flex; height: 1.1em; min-width: 260px } .stack i { display: block; height: 100% } .off { background: var(--card); outline: 1px solid var(--line); outline-offset: -1px }\n" +
 	"i.w1, .key i.w1 { background: var(--w1) } i.w2 { background: var(--w2) } i.w4 { background: var(--w4) } i.w6 { background: var(--w6) } i.w7 { background: var(--w7) } td.wide2 { min-width: 320px; width: 60% }\n" +
 	".big { font-size: 1.7rem; font-variant-numeric: tabular-nums } .big small { color: var(--soft); font-size: .95rem }"
 
@@ -89,7 +89,7 @@ func (w *writer) iteration() {
 		w.raw("<tr><td class=\"t\">critical path</td><td>%s</td><td class=\"t\">on an ideal network</td></tr>\n", ms(r.Bounds.PathUs))
 	}
 	if r.Bounds.Link != "" {
-		w.raw("<tr><td class=\"t\">communication</td><td>%s</td><td class=\"t\">%s</td></tr>\n", ms(r.Bounds.LinkUs), text(r.Bounds.Link))
+		w.raw("<tr><td class=\"t\">busiest link</td><td>%s</td><td class=\"t\">%s</td></tr>\n", ms(r.Bounds.LinkUs), text(r.Bounds.Link))
 	}
 	for _, x := range r.Ideal {
 		w.raw("<tr><td class=\"t\">calls of %s at no time</td><td>%s</td><td class=\"t\">%s ms less, %.1f %%</td></tr>\n", text(x.Group), ms(x.IterationUs), ms(x.WonUs), 100*x.WonUs/max(r.IterationUs, 1e-9))
@@ -204,13 +204,14 @@ func (w *writer) groups() {
 		return
 	}
 	w.raw("<h2 id=\"groups\">Groups</h2><div class=\"wide\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">kind</th><th>ranks</th><th>calls</th><th>MB a rank</th><th>busy ms</th><th>exposed ms</th><th class=\"t\"></th></tr></thead><tbody>\n")
-	for i, g := range r.Groups {
+	rows := r.Folded()
+	for i, g := range rows {
 		if i == rowsShown {
-			w.raw("<tr><td class=\"t\" colspan=\"8\">%d more groups</td></tr>\n", len(r.Groups)-i)
+			w.raw("<tr><td class=\"t\" colspan=\"8\">%d more groups</td></tr>\n", len(rows)-i)
 			break
 		}
-		w.raw("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%.4g</td><td>%.4g</td><td>%s</td><td>%s</td><td class=\"t\"><div class=\"bar\"><div style=\"width:%.1f%%;background:var(--w2)\"></div></div></td></tr>\n", text(g.Name), text(g.Kind), g.Ranks, g.Calls,
-			g.BytesPerRank/1e6, ms(g.BusyUs), ms(g.ExposedUs), min(100, 100*g.ExposedUs/max(r.IterationUs, 1e-9)))
+		w.raw("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%.4g</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\"><div class=\"bar\"><div style=\"width:%.1f%%;background:var(--w2)\"></div></div></td></tr>\n", text(g.Name), text(g.Kind), g.Ranks, g.Calls,
+			replay.Megabytes(g.BytesPerRank), ms(g.BusyUs), ms(g.ExposedUs), min(100, 100*g.ExposedUs/max(r.IterationUs, 1e-9)))
 	}
 	w.raw("</tbody></table></div>\n")
 }
