@@ -3,7 +3,9 @@ package flight
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -33,8 +35,9 @@ func Program(dumps []*Dump) (p *workload.Program, notes []string, err error) {
 		b.P.Calls[call].Recorded = units.Time(v[len(v)/2] * 1e9)
 	}
 	notes = append(notes, "a dump of the Flight Recorder has no computations: calls follow each other")
+	notes = append(notes, behind(dumps, b.to)...)
 	if b.dropped > 0 {
-		notes = append(notes, fmt.Sprintf("%d calls that not all members of their group have recorded were left out: the buffer of the recorder begins later", b.dropped))
+		notes = append(notes, fmt.Sprintf("%d calls that not all members of their group have recorded were left out: the buffer of the recorder begins later, or a member did not come so far", b.dropped))
 	}
 	if b.unknown > 0 {
 		notes = append(notes, fmt.Sprintf("%d calls have names or types that are not known and were left out", b.unknown))
@@ -85,6 +88,45 @@ func (b *builder) first(dumps []*Dump) {
 			}
 		}
 	}
+}
+
+// maxBehind bounds the notes on members that did not come so far.
+const maxBehind = 8
+
+// behind names, of each group, the members whose last call others have passed: a job
+// that hangs waits for these. to is the last call that all members have, by group.
+func behind(dumps []*Dump, to map[string]int64) (notes []string) {
+	last := map[string][]int64{} // by group, rank: the last call; -1 none
+	next := map[string]*Entry{}  // by group: the first call that some do not have
+	for r, d := range dumps {
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			if e.P2P || e.Name == "coalesced" {
+				continue
+			}
+			if last[e.Group] == nil {
+				last[e.Group] = slices.Repeat([]int64{-1}, len(dumps))
+			}
+			last[e.Group][r] = max(last[e.Group][r], e.Seq)
+			if n := next[e.Group]; e.Seq > to[e.Group] && (n == nil || e.Seq < n.Seq) {
+				next[e.Group] = e
+			}
+		}
+	}
+	groups := slices.Sorted(maps.Keys(next))
+	for i, g := range groups {
+		if i == maxBehind {
+			return append(notes, fmt.Sprintf("in %d more groups members did not come as far as others", len(groups)-i))
+		}
+		var missing []string
+		for r, n := range last[g] {
+			if n >= 0 && n < next[g].Seq {
+				missing = append(missing, strconv.Itoa(r))
+			}
+		}
+		notes = append(notes, fmt.Sprintf("group %s: call %d, %s of %d elements, was issued by others but not by rank %s: a job that hangs waits there", g, next[g].Seq, next[g].Name, Elements(next[g].In), strings.Join(missing[:min(len(missing), maxBehind)], ", ")))
+	}
+	return notes
 }
 
 // received sums what the ranks receive in each alltoall.
