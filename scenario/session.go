@@ -80,12 +80,17 @@ func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
 	if err != nil || spec.Outputs.Trace == "" {
 		return r, err
 	}
-	return r, site.TraceJob(&spec, opt, timeline.Of(r), nil)
+	return r, site.TraceJob(&spec, opt, r)
 }
 
-// TraceJob writes the timeline of a job; rank is what the rank at a place is called,
+// TraceJob writes the timeline of a job.
+func (m *Site) TraceJob(spec *Spec, opt Options, r *JobResult) error {
+	return m.TraceRanks(spec, opt, timeline.Of(r), nil)
+}
+
+// TraceRanks writes the timeline of a job; rank is what the rank at a place is called,
 // nil for its number.
-func (m *Site) TraceJob(spec *Spec, opt Options, t *timeline.Timeline, rank func(int) string) error {
+func (m *Site) TraceRanks(spec *Spec, opt Options, t *timeline.Timeline, rank func(int) string) error {
 	name := spec.Outputs.Trace
 	file, err := opt.create(name)
 	if err != nil {

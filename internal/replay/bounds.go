@@ -90,7 +90,7 @@ func (r *Report) bounds(ctx context.Context, p *workload.Program, m *session.Mac
 	if err != nil {
 		return err
 	}
-	_, sums := iterations(ideal, o.Host == 0)
+	_, sums := iterations(ideal, o)
 	for _, s := range sums {
 		r.Bounds.PathUs += s / float64(len(sums))
 	}
@@ -152,7 +152,7 @@ func (r *Report) Free(ctx context.Context, p *workload.Program, m *session.Machi
 			return err
 		}
 		x := Ideal{Group: name}
-		_, sums := iterations(res, o.Host == 0)
+		_, sums := iterations(res, o)
 		for _, s := range sums {
 			x.IterationUs += s / float64(len(sums))
 		}

@@ -160,7 +160,7 @@ func us(t units.Time) float64 { return float64(t/1000) / 1000 }
 
 // steps finds the iterations.
 func (r *Report) steps(j *load.Job, res *session.Result, o Options) {
-	names, sums := iterations(res, o.Host == 0)
+	names, sums := iterations(res, o)
 	recorded := 0.0
 	for i, s := range sums {
 		step := Step{Name: names[i], Us: s}
@@ -181,8 +181,9 @@ func (r *Report) steps(j *load.Job, res *session.Result, o Options) {
 // the host's time they go from mark to mark of the host, as the profiler measures
 // them. Without it the host runs ahead of the GPU, and an iteration ends where its
 // last work on the GPU does. A job without marks is one iteration.
-func iterations(res *session.Result, gpu bool) (names []string, sums []float64) {
+func iterations(res *session.Result, o Options) (names []string, sums []float64) {
 	p := res.Program
+	gpu := o.Host == 0 || !hosted(p)
 	byList := make([][]workload.Mark, len(p.Lists))
 	for _, m := range p.Marks {
 		byList[m.List] = append(byList[m.List], m)
@@ -208,6 +209,18 @@ func iterations(res *session.Result, gpu bool) (names []string, sums []float64) 
 		return []string{"job"}, []float64{us(res.Elapsed())}
 	}
 	return names, sums
+}
+
+// hosted reports whether a program says what threads of the host do.
+func hosted(p *workload.Program) bool {
+	for i := range p.Lists {
+		for k := range p.Lists[i].Steps {
+			if workload.OnHost(p.Lists[i].Steps[k].Stream) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // moment is when a rank is at a place of its list: its host, or all its work on the GPU

@@ -87,6 +87,7 @@ func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*R
 	if slices.Contains(opt.Free, true) && opt.Fidelity == Step {
 		return nil, &exec.NotImplementedError{Feature: "fidelity step", Missing: "calls that take no time; write share or alpha"}
 	}
+	p = ownMessages(p)
 	c, err := newCosting(m, p, &opt)
 	if err != nil {
 		return nil, err

@@ -227,15 +227,15 @@ func (g *regroup) family(s *workload.Step) string {
 
 // without leaves the reductions of an iteration out, and the copies into buckets.
 func (g *regroup) without(w *rewriter, in interval, old []bucket) {
-	gone := map[int]bool{}
+	removed := map[int]bool{}
 	for _, b := range old {
-		gone[b.step] = true
+		removed[b.step] = true
 		for _, x := range b.grains {
-			gone[x.step] = true
+			removed[x.step] = true
 		}
 	}
 	for i := in.lo; i < in.hi; i++ {
-		if gone[i] {
+		if removed[i] {
 			w.drop(i)
 		} else {
 			w.copy(i)

@@ -2,6 +2,7 @@ package variant
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -32,7 +33,7 @@ type stage struct {
 	call       [numWays]int32 // -1 where there is no neighbour
 	stream     [numWays]int32
 	lag        units.Time // of the host before a receive that follows a send
-	wait       part       // the iteration
+	whole      part       // the iteration
 }
 
 // pipeError is an Error without its setting.
@@ -41,31 +42,44 @@ func pipeError(hint, format string, args ...any) *Error {
 }
 
 // pipeline gives iterations another schedule or number of microbatches.
-func pipeline(p *workload.Program, s Spec) error {
-	comm, err := pipeComm(p)
+func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
+	lines, err := pipeComms(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, c := range comm {
-		for index, r := range members(p, c) {
-			if err := repipe(p, int(r), c, index, s); err != nil {
-				return err
+	for _, c := range lines {
+		ranks := members(p, c[0])
+		order := s.Schedule
+		if order == AsRecorded {
+			if order, err = recordedOrder(p, int(ranks[len(ranks)-1]), c, len(ranks)-1); err != nil {
+				return nil, err
+			}
+		}
+		if m := s.Microbatches; order == OneFOneB && m > 0 && m < len(ranks) {
+			notes = append(notes, fmt.Sprintf("PyTorch's 1F1B refuses %d microbatches on %d stages", m, len(ranks)))
+		}
+		for index, r := range ranks {
+			if err := repipe(p, int(r), c, index, order, s.Microbatches); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return notes, nil
 }
 
-// pipeComm are the communicators whose members only send to neighbours.
-func pipeComm(p *workload.Program) (out []int, err error) {
+// pipeComms are the communicators with messages, those of equal members together: some
+// frameworks have one for each direction.
+func pipeComms(p *workload.Program) (out [][]int, err error) {
 	for i := range p.Comms {
-		messages := false
-		for k := range p.Calls {
-			f := p.Calls[k].Func
-			messages = messages || int(p.Calls[k].Comm) == i && (f == coll.Send || f == coll.Recv)
+		messages := slices.ContainsFunc(p.Calls, func(c workload.Call) bool { return int(c.Comm) == i && message(&c) })
+		if !messages || p.Comms[i].Kind != workload.PP && p.Comms[i].Kind != workload.NoKind {
+			continue
 		}
-		if messages && (p.Comms[i].Kind == workload.PP || p.Comms[i].Kind == workload.NoKind) {
-			out = append(out, i)
+		k := slices.IndexFunc(out, func(o []int) bool { return slices.Equal(members(p, o[0]), members(p, i)) })
+		if k < 0 {
+			out = append(out, []int{i})
+		} else {
+			out[k] = append(out[k], i)
 		}
 	}
 	if out == nil {
@@ -74,10 +88,34 @@ func pipeComm(p *workload.Program) (out []int, err error) {
 	return out, nil
 }
 
+func message(c *workload.Call) bool { return c.Func == coll.Send || c.Func == coll.Recv }
+
+// recordedOrder is the schedule of a recording, by its last stage: in 1F1B that one does
+// not go forward twice without going back.
+func recordedOrder(p *workload.Program, rank int, comms []int, index int) (Schedule, error) {
+	for _, in := range intervals(p, rank) {
+		st, err := takeApart(p, rank, comms, index, in)
+		if err != nil {
+			return 0, err
+		}
+		if n := len(st.forward); n > 1 && st.forward[n-1].lo < st.backward[0].lo {
+			return GPipe, nil
+		}
+	}
+	return OneFOneB, nil
+}
+
+// takeApart divides an iteration of a rank.
+func takeApart(p *workload.Program, rank int, comms []int, index int, in interval) (*stage, error) {
+	st := &stage{index: index, of: p.Comms[comms[0]].Size(p.Ranks()), whole: part(in)}
+	d := &divider{p: p, steps: p.Lists[rank].Steps, comms: comms, st: st}
+	return st, d.divide()
+}
+
 // repipe rewrites the list of a rank.
-func repipe(p *workload.Program, rank, comm, index int, s Spec) error {
+func repipe(p *workload.Program, rank int, comms []int, index int, order Schedule, microbatches int) error {
 	src := p.Lists[rank].Steps
-	e := &emitter{rewriter: newRewriter(src), p: p, comm: comm}
+	e := &emitter{rewriter: newRewriter(src), p: p, comms: comms}
 	places := map[int]int{}
 	done := 0
 	for _, in := range intervals(p, rank) {
@@ -85,19 +123,13 @@ func repipe(p *workload.Program, rank, comm, index int, s Spec) error {
 			e.copy(done)
 		}
 		places[in.lo] = len(e.out)
-		st := &stage{index: index, of: p.Comms[comm].Size(p.Ranks()), wait: part{in.lo, in.hi}}
-		d := &divider{p: p, steps: src, comm: comm, st: st}
-		recorded, err := d.divide()
+		st, err := takeApart(p, rank, comms, index, in)
 		if err != nil {
 			return err
 		}
-		order := s.Schedule
-		if order == AsRecorded {
-			order = recorded
-		}
 		m := len(st.forward)
-		if s.Microbatches > 0 {
-			m = s.Microbatches
+		if microbatches > 0 {
+			m = microbatches
 		}
 		e.stage(st, order, m)
 		done = in.hi
@@ -119,23 +151,23 @@ func repipe(p *workload.Program, rank, comm, index int, s Spec) error {
 type divider struct {
 	p     *workload.Program
 	steps []workload.Step
-	comm  int
+	comms []int
 	st    *stage
 	// segments lie between batches of messages: batches[i] follows segments[i].
 	segments []part
 	batches  [][]way
 }
 
-// divide finds the parts of an iteration, and the schedule that was recorded.
-func (d *divider) divide() (Schedule, error) {
+// divide finds the parts of an iteration.
+func (d *divider) divide() error {
 	if err := d.batchesOf(); err != nil {
-		return 0, err
+		return err
 	}
 	d.lags()
 	var err *Error
 	switch {
 	case d.st.of < 2:
-		err = pipeError("", "the group %s has one rank", d.p.Comms[d.comm].Name)
+		err = pipeError("", "the group %s has one rank", d.p.Comms[d.comms[0]].Name)
 	case d.st.index == 0:
 		err = d.firstStage()
 	case d.st.index == d.st.of-1:
@@ -144,22 +176,12 @@ func (d *divider) divide() (Schedule, error) {
 		d.middleStage()
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if n, m := len(d.st.forward), len(d.st.backward); n != m || n == 0 {
-		return 0, pipeError("give a recording of whole iterations of GPipe or 1F1B", "stage %d has %d forward and %d backward passes between its messages", d.st.index, n, m)
+		return pipeError("give a recording of whole iterations of GPipe or 1F1B", "stage %d has %d forward and %d backward passes between its messages", d.st.index, n, m)
 	}
-	last, first := d.st.forward[len(d.st.forward)-1], d.st.backward[0]
-	if last.lo < first.lo && d.st.index < d.st.of-1 {
-		// In 1F1B the warm-up of a stage may hold all of few microbatches.
-		if len(d.st.forward) > d.st.of-d.st.index {
-			return GPipe, nil
-		}
-	}
-	if d.st.index == d.st.of-1 && len(d.st.forward) > 1 && last.lo < first.lo {
-		return GPipe, nil
-	}
-	return OneFOneB, nil
+	return nil
 }
 
 // batchesOf finds the messages, by launch.
@@ -167,9 +189,9 @@ func (d *divider) batchesOf() error {
 	for w := range d.st.call {
 		d.st.call[w] = -1
 	}
-	from, depth := d.st.wait.lo, 0
+	from, depth := d.st.whole.lo, 0
 	var open []way
-	for i := d.st.wait.lo; i < d.st.wait.hi; i++ {
+	for i := d.st.whole.lo; i < d.st.whole.hi; i++ {
 		s := &d.steps[i]
 		switch {
 		case s.Kind == workload.GroupStart:
@@ -177,7 +199,7 @@ func (d *divider) batchesOf() error {
 		case s.Kind == workload.GroupEnd:
 			depth--
 		}
-		mine := s.Kind == workload.Issue && int(d.p.Calls[s.Call].Comm) == d.comm
+		mine := between(d.p, d.comms, s)
 		if mine {
 			w, err := d.way(s)
 			if err != nil {
@@ -196,8 +218,13 @@ func (d *divider) batchesOf() error {
 			from, open = i+1, nil
 		}
 	}
-	d.segments = append(d.segments, part{from, d.st.wait.hi})
+	d.segments = append(d.segments, part{from, d.st.whole.hi})
 	return nil
+}
+
+// between reports whether a step is a message between stages.
+func between(p *workload.Program, comms []int, s *workload.Step) bool {
+	return s.Kind == workload.Issue && message(&p.Calls[s.Call]) && slices.Contains(comms, int(p.Calls[s.Call].Comm))
 }
 
 // way says which message a step is.
@@ -215,7 +242,7 @@ func (d *divider) way(s *workload.Step) (way, error) {
 		w = sendBackward
 	default:
 		return 0, pipeError("make other pipelines with workload gen --pp", "stage %d has a %s with rank %d of %s, which is no neighbour (interleaved stages are not taken apart)",
-			d.st.index, c.Func.TestName(), c.Peer, d.p.Comms[d.comm].Name)
+			d.st.index, c.Func.TestName(), c.Peer, d.p.Comms[d.comms[0]].Name)
 	}
 	if old := d.st.call[w]; old >= 0 && !d.p.Calls[old].Equal(*c) {
 		return 0, pipeError("make such pipelines with workload gen --pp", "stage %d has messages of several sizes with one neighbour", d.st.index)
@@ -325,7 +352,7 @@ func (d *divider) firstStage() *Error {
 		b = max(b, k)
 	}
 	if n < 0 || b < 0 {
-		return pipeError("record an iteration of two microbatches or more", "on the first stage the last backward pass cannot be told from the optimizer")
+		return pipeError("record an iteration of two microbatches or more", "on the first stage the last backward pass cannot be separated from the optimizer")
 	}
 	for i, s := range d.segments {
 		back, front := has(d.before(i), recvBackward), has(d.after(i), sendForward)

@@ -13,7 +13,7 @@ import (
 type emitter struct {
 	*rewriter
 	p       *workload.Program
-	comm    int
+	comms   []int
 	st      *stage
 	pending []int32 // messages that the next computation waits for
 	last    int32   // last message, -1 none
@@ -32,7 +32,7 @@ func (e *emitter) stage(st *stage, order Schedule, m int) {
 }
 
 // forwardPass and backwardPass write a microbatch, of m. The first and last recorded
-// passes stand for the first and last ones: gradients are made by the first and added
+// passes are taken for the first and last ones: gradients are made by the first and added
 // to by others.
 func (e *emitter) forwardPass(i, m int)  { e.part(pick(e.st.forward, i, m)) }
 func (e *emitter) backwardPass(i, m int) { e.part(pick(e.st.backward, i, m)) }
@@ -169,7 +169,7 @@ func (e *emitter) part(p part) {
 
 // mine reports whether a step is a message of the pipeline.
 func (e *emitter) mine(s *workload.Step) bool {
-	return s.Kind == workload.Issue && int(e.p.Calls[s.Call].Comm) == e.comm
+	return between(e.p, e.comms, s)
 }
 
 // messages are the last messages that were sent or received.

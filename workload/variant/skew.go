@@ -12,7 +12,7 @@ import (
 const smallest = 2 * units.Microsecond
 
 // skew gives the ranks of expert groups shares of the tokens. The exchanges of a group
-// alternate: to the experts and back, forward and backward alike. What is computed in
+// alternate: to the experts and back, forward as backward. What is computed in
 // between grows and shrinks with a rank's tokens.
 func skew(p *workload.Program, share []float64) error {
 	setting := fmt.Sprintf("skew of %d shares", len(share))

@@ -10,7 +10,6 @@
 package variant
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -150,7 +149,7 @@ func Apply(p *workload.Program, s Spec) (q *workload.Program, notes []string, er
 		}
 	}
 	if s.Schedule != AsRecorded || s.Microbatches > 0 {
-		if err := pipeline(q, s); err != nil {
+		if notes, err = pipeline(q, s); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -213,7 +212,7 @@ type rewriter struct {
 	src  []workload.Step
 	out  []workload.Step
 	at   []int32   // by old step: its new index, -1 where it was left out
-	via  [][]int32 // by old step left out: what stands for it
+	via  [][]int32 // by old step left out: what represents it
 	host int32     // last step of the host in out, -1 none
 	gpu  int32     // last computation of the GPU in out, -1 none
 }
@@ -319,8 +318,3 @@ func (t *callTable) add(c workload.Call) int32 {
 
 // ceilShare is a share of a count, rounded to the nearest element.
 func ceilShare(n int64, share float64) int64 { return int64(math.Round(float64(n) * share)) }
-
-// order sorts by a key.
-func order[T any](list []T, key func(T) int) {
-	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
-}

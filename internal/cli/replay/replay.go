@@ -46,6 +46,8 @@ GPUs.
 
 --host recorded keeps what the host took between launches (default), ideal takes it
 away, a factor scales it. --scale dp=N makes data parallel groups N ranks large.
+--variant changes what a recording allows to: buckets of DDP (bucket=25MB, no-sync),
+a pipeline (schedule=gpipe|1f1b, microbatches=4), shares of experts (skew=40,30,20,10).
 
 --vs runs the job with other options too, and prints both side by side: K=V is short
 for --env K=V, FILE.xml and names of topo list for --topo, FILE.json for --fabric, a
@@ -93,7 +95,7 @@ func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	}
 	if f.trace != "" {
 		o.spec.Outputs.Trace = f.trace
-		if err := o.site.TraceJob(&o.spec, a.Options(nil), o.line, o.rank); err != nil {
+		if err := o.site.TraceRanks(&o.spec, a.Options(nil), o.line, o.rank); err != nil {
 			return cli.AsFlags(err)
 		}
 		a.Wrote(f.trace, "open it in https://ui.perfetto.dev")
