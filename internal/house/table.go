@@ -239,7 +239,7 @@ var rooms = []room{
 	{dir: "internal/session", pure: true, idea: "jobs on a machine, apart from files, flags and reports",
 		may: with(edge{"workload", "the job"}, edge{"comm", "its communicators"}, edge{"internal/connect", "a communicator at its place in the cluster"}, edge{"topo", "names of devices"},
 			edge{"topo/fabric", "parts of the cluster"}, edge{"plan", "plans of its calls"}, edge{"plan/launch", "kernels of groups"}, edge{"plan/sym", "calls of groups whose buffers are in windows"}, edge{"tuning", "their choices"}, edge{"exec", "loads of links"}, edge{"sim", "calls alone and together"},
-			edge{"sim/job", "the job's clock"})},
+			edge{"sim/job", "the job's clock"}, edge{"trace", "the sink that discards"})},
 	{dir: "internal/timeline", pure: true, idea: "what became of a job is explained apart from how it was simulated and how it is shown",
 		may: []edge{{"internal/session", "the job that ran"}, {"sim/job", "when steps began and ended"}, {"workload", "its program"}, {"trace", "the events it writes"}, {"internal/nccltrace", "numbers of processes"}, vocabulary, quantities}},
 	{dir: "internal/datasheet", pure: true, idea: "what a vendor states of GPUs, apart from what is made of it"},
