@@ -194,6 +194,9 @@ func TestNames(t *testing.T) {
 // to the nanosecond, whether the ranks are threads, processes or a launcher's
 // processes, and the same each time.
 func TestTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates all sizes; without -short")
+	}
 	m, table := two(t), example(t, "table")
 	want := map[string]float64{}
 	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 2),
@@ -233,6 +236,9 @@ func TestTable(t *testing.T) {
 
 // TestOpenMPI: a process a rank, started by mpirun, gives the table of threads.
 func TestOpenMPI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates all sizes; without -short")
+	}
 	mpirun, err := exec.LookPath("mpirun")
 	if err != nil {
 		t.Skip("no mpirun here")
@@ -247,6 +253,9 @@ func TestOpenMPI(t *testing.T) {
 // TestPolls: a thread that has all GPUs of a node and polls their streams in turn takes
 // what simccl run --procs 1 says, beside a thread that polls as well.
 func TestPolls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates all sizes; without -short")
+	}
 	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 1), Engine: scenario.Engine{Processes: 1},
 		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"4K", "128K", "4M"}}}
 	res, err := scenario.Run(context.Background(), spec, site.Options())
@@ -269,7 +278,11 @@ func TestPolls(t *testing.T) {
 // the program made them, and take the same however long its processes really wait.
 func TestRandomCalls(t *testing.T) {
 	m, random := two(t), example(t, "random")
-	for seed := range 3 {
+	seeds := 3
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		var first, record string
 		for delays := range 2 {
 			r := intercepted(t, m, nil, random, fmt.Sprint(seed+1), fmt.Sprint(delays))
@@ -500,6 +513,9 @@ func shape(t *testing.T, r outcome) string {
 // TestMeasuredAndPaced: the same program ends under both clocks, and takes at least
 // what the cluster does.
 func TestMeasuredAndPaced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates all sizes; without -short")
+	}
 	m, table := two(t), example(t, "table")
 	base := intercepted(t, m, nil, table)
 	for _, clock := range []collector.Clock{collector.Measured, collector.Paced} {
