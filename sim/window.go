@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -48,7 +49,8 @@ const windowMargin = 0.03
 // Beyond alwaysDrawn ranks, what has more than mostDrawn pieces is simulated with
 // jitter that equivalent ranks share, so that they fold; alltoall, whose transfers
 // share SMs, from mostDrawnP2P. Operations with a root, whose ranks wait for each other
-// one by one, keep draws of their own up to mostDrawnChain.
+// one by one, keep draws of their own up to mostDrawnChain. Up to alwaysDrawn ranks that
+// is done only where the least window of an alltoall of one node is a large one.
 const (
 	alwaysDrawn    = 16
 	mostDrawn      = 1 << 13
@@ -119,7 +121,7 @@ func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
 	if w.all > 0 {
 		w.some = windowOf(p, w.all, most, work)
 	}
-	if x.cfg.Fold != Unfolded && p.Comm.NRanks > alwaysDrawn && w.drawn(work) > mostToDraw(p) {
+	if x.cfg.Fold != Unfolded && w.drawn(work) > mostToDraw(p) {
 		w.jitter = equalShare
 	}
 	if w.all <= w.some {
@@ -152,9 +154,14 @@ func (w *window) drawn(work int64) int64 {
 }
 
 // mostToDraw is how many pieces of a plan are simulated with jitter of their own at
-// most, beyond alwaysDrawn ranks.
+// most.
 func mostToDraw(p *plan.Plan) int64 {
 	switch f := p.Req.Func; {
+	case p.Comm.NRanks <= alwaysDrawn:
+		if f == coll.AllToAll && p.Comm.NNodes == 1 {
+			return windowWorkP2P
+		}
+		return math.MaxInt64
 	case f == coll.AllToAll:
 		return mostDrawnP2P
 	case f.Rooted():
