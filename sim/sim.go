@@ -52,7 +52,8 @@ type Config struct {
 	// Late is by rank how much later its first kernel is launched; nil for no rank.
 	Late []units.Time
 	// Seed starts the jitter's streams. NoJitter switches it off; beyond
-	// JitterRanks ranks it is always off.
+	// JitterRanks ranks it is always off. Beyond 16 ranks equivalent ones share it where
+	// there is much to draw (docs/adr/0022), unless NoSkip or Unfolded is set.
 	Seed     uint64
 	NoJitter bool
 	// NoSkip simulates every period of a steady state, for comparison: results are
