@@ -21,12 +21,12 @@ type listed struct {
 // union is that of two sets, of which 1 + the ids are a and b.
 type union struct{ a, b, id int32 }
 
-// keptUnions is how many unions are kept: a ring of 64 ranks has 4,096.
-const keptUnions = 1 << 13
+// keptUnions is how many unions are kept of n ranks: 16 rings of them have 16 n².
+func keptUnions(n int) int { return 1 << min(16, bits.Len(uint(16*n*n-1))) }
 
 // newListed returns the sets of each of n ranks alone, and that of all.
 func newListed(n int) (m *listed, all int32) {
-	m = &listed{byKey: map[string]int32{}, unions: make([]union, keptUnions)}
+	m = &listed{byKey: map[string]int32{}, unions: make([]union, keptUnions(n))}
 	words := (n + 63) / 64
 	whole := make([]uint64, words)
 	for r := range n {
@@ -53,7 +53,7 @@ func (m *listed) intern(set []uint64) int32 {
 }
 
 func (m *listed) union(a, b int32) (int32, error) {
-	kept := &m.unions[scramble(uint64(a)<<32|uint64(b))%keptUnions]
+	kept := &m.unions[scramble(uint64(a)<<32|uint64(b))&uint64(len(m.unions)-1)]
 	if kept.a == a+1 && kept.b == b+1 {
 		return kept.id, nil
 	}
