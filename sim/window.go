@@ -241,10 +241,20 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
+	if w.jitter == equalShare && (!sameLinks(rest, full) || !sameLinks(rest, half)) { // they fold in different ways
+		own := *w
+		own.jitter = eachDraws
+		return x.extrapolate(ctx, &own)
+	}
 	t := beyond(rest, full, half, w.all-w.some, w.some-w.some/2)
 	r := x.result(w.whole, t)
 	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: windowMargin, Periods: w.all - w.some, Skipped: t.first - rest.first}
 	return r, nil
+}
+
+// sameLinks reports whether two runs had the same links.
+func sameLinks(a, b *tally) bool {
+	return slices.EqualFunc(a.links, b.links, func(x, y exec.LinkLoad) bool { return x.Name == y.Name })
 }
 
 // clone returns a copy with links of its own.
