@@ -280,12 +280,12 @@ func (r *Running) compareTimes(row *exec.Result, traced units.Time) {
 }
 
 // WindowError warns that the trace, for which all is simulated with jitter, shows
-// another time than the result, for which a part was, or ranks in lockstep.
+// another time than the result, for which a part was, or equivalent ranks with the same jitter.
 type WindowError struct{ Whole, Window units.Time }
 
 // Error names both times.
 func (e *WindowError) Error() string {
-	return fmt.Sprintf("the trace has all iterations with jitter: %.2f us; the table's %.2f us follow from a window of them, or from ranks in lockstep", e.Whole.Micros(), e.Window.Micros())
+	return fmt.Sprintf("the trace has all iterations with jitter: %.2f us; the table's %.2f us follow from a window of them, or from equivalent ranks that share it", e.Whole.Micros(), e.Window.Micros())
 }
 
 // NearError warns that the trace, in which every rank is simulated, shows another

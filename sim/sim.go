@@ -52,7 +52,8 @@ type Config struct {
 	// Late is by rank how much later its first kernel is launched; nil for no rank.
 	Late []units.Time
 	// Seed starts the jitter's streams. NoJitter switches it off; beyond
-	// JitterRanks ranks it is always off.
+	// JitterRanks ranks it is always off. Beyond 16 ranks equivalent ones share it where
+	// there is much to draw (docs/adr/0022), unless NoSkip or Unfolded is set.
 	Seed     uint64
 	NoJitter bool
 	// NoSkip simulates every period of a steady state, for comparison: results are
@@ -303,16 +304,19 @@ func (x *Executor) model() wire.Model {
 
 // build lays out one run of a plan; fold is what folds it, nil where every rank
 // runs. p is a part of whole, where that is not nil.
-func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, fold *fold.Quotient, err error) {
+func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitter jitter) (e *engine.Engine, fold *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
 		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole}
-	if jitters {
+	if jitter != noJitter {
 		o.Jitter = x.class.Jitter
+	}
+	if jitter == equalShare {
+		o.Jitter.Channel = 0
 	}
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
 	j := e.Jobs[0]
-	if fold, err = x.lay(e, j, sink); err != nil {
+	if fold, err = x.lay(e, j, sink, jitter); err != nil {
 		return nil, nil, err
 	}
 	e.LayHeads()
@@ -320,13 +324,18 @@ func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Si
 	return e, fold, x.affordable(e)
 }
 
-// jitters reports whether a plan is simulated with jitter.
-func (x *Executor) jitters(p *plan.Plan) bool { return !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks }
+// jitters says with what jitter a plan is simulated rank by rank.
+func (x *Executor) jitters(p *plan.Plan) jitter {
+	if x.cfg.NoJitter || p.Comm.NRanks > JitterRanks {
+		return noJitter
+	}
+	return eachDraws
+}
 
 // lay fills in groups and connections: of representatives, where ranks fold, or of
-// all ranks. A trace reports each rank, and jitter makes them different.
-func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.Quotient, error) {
-	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) && j.Plan.Members() == nil {
+// all ranks. A trace reports each rank, and jitter of their own makes them different.
+func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink, jitter jitter) (*fold.Quotient, error) {
+	if sink == trace.Discard && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) && j.Plan.Members() == nil {
 		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
 		if q, err := fold.Lay(e, j, &c); q != nil || err != nil {
 			return q, err

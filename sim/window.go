@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -45,14 +46,27 @@ const (
 // seen from all iterations (docs/adr/0020).
 const windowMargin = 0.03
 
-// Beyond alwaysDrawn ranks, what has more than mostDrawn pieces is simulated in
-// lockstep, so that equivalent ranks fold, with windows of lockPieces pieces a
-// thread group.
+// Beyond alwaysDrawn ranks, what has more than mostDrawn pieces is simulated with
+// jitter that equivalent ranks share, so that they fold; alltoall, whose transfers
+// share SMs, from mostDrawnP2P. Operations with a root, whose ranks wait for each other
+// one by one, keep draws of their own up to mostDrawnChain. Up to alwaysDrawn ranks that
+// is done only where the least window of an alltoall of one node is a large one.
 const (
-	alwaysDrawn  = 16
-	mostDrawn    = 1 << 16
-	mostDrawnP2P = 1 << 13
-	lockPieces   = 512
+	alwaysDrawn    = 16
+	mostDrawn      = 1 << 13
+	mostDrawnP2P   = 1 << 10
+	mostDrawnChain = 1 << 16
+)
+
+// jitter says who draws it.
+type jitter uint8
+
+const (
+	noJitter  jitter = iota
+	eachDraws        // every rank and channel, a static share and one for each piece
+	// equalShare: equivalent ranks and channels draw the same for each piece, and have
+	// no static share, which is 0 on average over all that one stands for.
+	equalShare
 )
 
 // Windows keeps the simulated windows of a Config: sizes of a sweep share them. The
@@ -80,13 +94,13 @@ type windowKey struct {
 	groups  int           // of rank 0
 	kernels int32         // that run back to back
 	miss    float64       // share of the buffers of the whole that the L2 cache does not hold
-	jitters bool
+	jitter  jitter
 }
 
 // window is a part of an operation that is simulated for all of it.
 type window struct {
 	whole     *plan.Plan
-	jitters   bool
+	jitter    jitter
 	all, some int64 // iterations of the operation and of the window
 	// The window with the incomplete last iterations, without them, and its first
 	// half; of an operation that has no more, rest is the whole, and the others nil.
@@ -99,16 +113,16 @@ func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
 	if p.Members() != nil || p.Req.Cut != nil || x.cfg.Late != nil { // operations that are not alone
 		return nil, nil
 	}
-	if sink != trace.Discard || x.cfg.NoSkip || !x.jitters(p) || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
+	if sink != trace.Discard || x.cfg.NoSkip || x.jitters(p) == noJitter || p.OneRank() != plan.NotOneRank || !x.steadyNetwork() {
 		return nil, nil
 	}
-	w := &window{whole: p, rest: p, jitters: true, all: p.Iterations()}
+	w := &window{whole: p, rest: p, jitter: eachDraws, all: p.Iterations()}
 	most, work := pieces(p)
 	if w.all > 0 {
 		w.some = windowOf(p, w.all, most, work)
 	}
-	if x.cfg.Fold != Unfolded && p.Comm.NRanks > alwaysDrawn && w.drawn(work) > mostToDraw(p) {
-		w.jitters, w.some = false, max(windowLeast, 2*depth(p), lockPieces*w.all/most/2*2)
+	if x.cfg.Fold != Unfolded && w.drawn(work) > mostToDraw(p) {
+		w.jitter = equalShare
 	}
 	if w.all <= w.some {
 		return w, nil
@@ -139,11 +153,19 @@ func (w *window) drawn(work int64) int64 {
 	return work / w.all * w.some
 }
 
-// mostToDraw is how many pieces of a plan are simulated with jitter at most, beyond
-// alwaysDrawn ranks.
+// mostToDraw is how many pieces of a plan are simulated with jitter of their own at
+// most.
 func mostToDraw(p *plan.Plan) int64 {
-	if p.Req.Func.IsP2P() {
+	switch f := p.Req.Func; {
+	case p.Comm.NRanks <= alwaysDrawn:
+		if f == coll.AllToAll && p.Comm.NNodes == 1 {
+			return windowWorkP2P
+		}
+		return math.MaxInt64
+	case f == coll.AllToAll:
 		return mostDrawnP2P
+	case f.Rooted():
+		return mostDrawnChain
 	}
 	return mostDrawn
 }
@@ -219,10 +241,20 @@ func (x *Executor) extrapolate(ctx context.Context, w *window) (exec.Result, err
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
+	if w.jitter == equalShare && (!sameLinks(rest, full) || !sameLinks(rest, half)) { // they fold in different ways
+		own := *w
+		own.jitter = eachDraws
+		return x.extrapolate(ctx, &own)
+	}
 	t := beyond(rest, full, half, w.all-w.some, w.some-w.some/2)
 	r := x.result(w.whole, t)
 	r.Account = exec.Account{Method: exec.Window, Programs: rest.account.Programs, Margin: windowMargin, Periods: w.all - w.some, Skipped: t.first - rest.first}
 	return r, nil
+}
+
+// sameLinks reports whether two runs had the same links.
+func sameLinks(a, b *tally) bool {
+	return slices.EqualFunc(a.links, b.links, func(x, y exec.LinkLoad) bool { return x.Name == y.Name })
 }
 
 // clone returns a copy with links of its own.
@@ -260,7 +292,7 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, error) {
 	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
 	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count,
-		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitters: w.jitters, groups: len(programs)}
+		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitter: w.jitter, groups: len(programs)}
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer
 	}
@@ -269,7 +301,7 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, e
 
 // tally simulates a window.
 func (x *Executor) tally(ctx context.Context, w *window, p *plan.Plan) (*tally, error) {
-	e, fold, err := x.build(ctx, p, w.whole, trace.Discard, w.jitters)
+	e, fold, err := x.build(ctx, p, w.whole, trace.Discard, w.jitter)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -11,14 +12,21 @@ const maxSetRanks = 1 << 14
 
 // listed are sets as bits by rank.
 type listed struct {
-	sets  [][]uint64 // set id → members
-	byKey map[string]int32
-	pairs map[[2]int32]int32
+	sets   [][]uint64 // set id → members
+	byKey  map[string]int32
+	key    []byte  // scratch
+	unions []union // the last ones, by a hash of the two
 }
+
+// union is that of two sets, of which 1 + the ids are a and b.
+type union struct{ a, b, id int32 }
+
+// keptUnions is how many unions are kept of n ranks: 16 rings of them have 16 n².
+func keptUnions(n int) int { return 1 << min(16, bits.Len(uint(16*n*n-1))) }
 
 // newListed returns the sets of each of n ranks alone, and that of all.
 func newListed(n int) (m *listed, all int32) {
-	m = &listed{byKey: map[string]int32{}, pairs: map[[2]int32]int32{}}
+	m = &listed{byKey: map[string]int32{}, unions: make([]union, keptUnions(n))}
 	words := (n + 63) / 64
 	whole := make([]uint64, words)
 	for r := range n {
@@ -31,20 +39,23 @@ func newListed(n int) (m *listed, all int32) {
 }
 
 func (m *listed) intern(set []uint64) int32 {
-	key := fmt.Sprint(set)
-	if id, ok := m.byKey[key]; ok {
+	m.key = m.key[:0]
+	for _, w := range set {
+		m.key = binary.LittleEndian.AppendUint64(m.key, w)
+	}
+	if id, ok := m.byKey[string(m.key)]; ok {
 		return id
 	}
 	id := int32(len(m.sets))
 	m.sets = append(m.sets, set)
-	m.byKey[key] = id
+	m.byKey[string(m.key)] = id
 	return id
 }
 
 func (m *listed) union(a, b int32) (int32, error) {
-	pair := [2]int32{min(a, b), max(a, b)}
-	if id, ok := m.pairs[pair]; ok {
-		return id, nil
+	kept := &m.unions[scramble(uint64(a)<<32|uint64(b))&uint64(len(m.unions)-1)]
+	if kept.a == a+1 && kept.b == b+1 {
+		return kept.id, nil
 	}
 	sum := slices.Clone(m.sets[a])
 	for i, w := range m.sets[b] {
@@ -53,9 +64,8 @@ func (m *listed) union(a, b int32) (int32, error) {
 		}
 		sum[i] |= w
 	}
-	id := m.intern(sum)
-	m.pairs[pair] = id
-	return id, nil
+	*kept = union{a + 1, b + 1, m.intern(sum)}
+	return kept.id, nil
 }
 
 func (m *listed) members(id int32) string {

@@ -162,41 +162,40 @@ func appendMerged(list []interval, v interval) []interval {
 
 // Reduce adds two values of equal size byte by byte.
 func (m *symbols) Reduce(_ *plan.Op, a, b value) (value, error) {
-	var out value
-	a, b = slices.Clone(a), slices.Clone(b)
-	for len(a) > 0 && len(b) > 0 {
-		n := min(a[0].n, b[0].n)
-		if a[0].off != b[0].off {
-			return nil, fmt.Errorf("adds byte %d of one input to byte %d of another", a[0].off, b[0].off)
+	out := make(value, 0, max(len(a), len(b)))
+	var x, y seg // what is left of the first ones of a and b
+	for {
+		if x.n == 0 && len(a) > 0 {
+			x, a = a[0], a[1:]
 		}
-		if a[0].post || b[0].post {
+		if y.n == 0 && len(b) > 0 {
+			y, b = b[0], b[1:]
+		}
+		n := min(x.n, y.n)
+		if n == 0 {
+			break
+		}
+		if x.off != y.off {
+			return nil, fmt.Errorf("adds byte %d of one input to byte %d of another", x.off, y.off)
+		}
+		if x.post || y.post {
 			return nil, fmt.Errorf("adds to a result that was scaled already")
 		}
-		set, err := m.sets.union(a[0].set, b[0].set)
+		set, err := m.sets.union(x.set, y.set)
 		if err != nil {
 			return nil, err
 		}
-		s := seg{n: n, off: a[0].off, set: set}
-		if k := len(out); k > 0 && out[k-1].set == set && out[k-1].off+out[k-1].n == s.off {
+		if k := len(out); k > 0 && out[k-1].set == set && out[k-1].off+out[k-1].n == x.off {
 			out[k-1].n += n
 		} else {
-			out = append(out, s)
+			out = append(out, seg{n: n, off: x.off, set: set})
 		}
-		a, b = cut(a, n), cut(b, n)
+		x.n, x.off, y.n, y.off = x.n-n, x.off+n, y.n-n, y.off+n
 	}
-	if len(a)+len(b) > 0 {
+	if x.n+y.n > 0 || len(a)+len(b) > 0 {
 		return nil, fmt.Errorf("adds values of different size")
 	}
 	return out, nil
-}
-
-func cut(v value, n units.Bytes) value {
-	if v[0].n == n {
-		return v[1:]
-	}
-	v[0].off += n
-	v[0].n -= n
-	return v
 }
 
 // Post applies the final scaling, which is right only on complete sums.

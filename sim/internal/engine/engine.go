@@ -74,6 +74,7 @@ type Group struct {
 	round          []roundPiece // pieces of a round over the heads that wait for its end
 	Bytes          units.Bytes  // of the piece in progress
 	count          uint32       // pieces so far, for the jitter's stream
+	kind           int32        // of its slices, -1 before the first
 	Ins, Outs      []int32      // of a quotient: all connections that it reads and writes
 	FromBuf, ToBuf []int32      // and those of one op, where they vary
 	drift          float64      // static share of this channel
@@ -142,6 +143,7 @@ type Engine struct {
 	Cost    costs
 	Jobs    []*Job
 	Queue   event.Queue
+	kinds   []kind
 	Wire    wire.Model
 	Conns   []Conn
 	Groups  []Group

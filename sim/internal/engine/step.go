@@ -61,7 +61,7 @@ func (e *Engine) fetch(g *Group) bool {
 		return false
 	}
 	e.fetched++
-	op := &g.Op
+	op, pass, pack := &g.Op, g.pass, g.pack
 	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize())}
 	if g.Job.Fold != nil {
 		g.Job.Fold.Ends(g, op)
@@ -101,6 +101,9 @@ func (e *Engine) fetch(g *Group) bool {
 	}
 	g.Route = e.routeOf(g)
 	g.pass.Own = g.Route == e.Net.Table.Local && len(op.To) > 0 && e.Conns[op.To[0]].Net >= 0
+	if g.Program.Proto == coll.Simple && (g.kind == -1 || g.pass != pass || g.pack != pack) {
+		g.kind = e.kindOf(g)
+	}
 	return true
 }
 
@@ -280,6 +283,56 @@ func (e *Engine) work(g *Group) float64 {
 
 // rate is the group's own bound on the link.
 func (e *Engine) rate(g *Group, active int32) wire.Rate {
+	if g.Program.Proto != coll.Simple || g.kind == manyKinds {
+		return e.findRate(g, active)
+	}
+	k := &e.kinds[g.kind]
+	if int(active) >= len(k.rates) {
+		k.rates = append(k.rates, make([]wire.Rate, int(active)+1-len(k.rates))...)
+	}
+	if k.rates[active] == 0 {
+		k.rates[active] = e.findRate(g, active)
+	}
+	return k.rates[active]
+}
+
+// kind is what the rate of a slice of Simple depends on, with that rate by how many
+// threads are active on the SM, 0 where it was not asked for.
+type kind struct {
+	pass    gpu.Pass
+	pack    int64
+	workers int32
+	slow    float64
+	rates   []wire.Rate
+}
+
+// Of that many kinds rates are kept, as each straggler has its own; others are
+// manyKinds.
+const (
+	maxKinds  = 64
+	manyKinds = -2
+)
+
+// kindOf finds the kind of a group's slices.
+func (e *Engine) kindOf(g *Group) int32 {
+	slow := 1.0
+	if e.Slow != nil {
+		slow = e.Slow[g.Program.Rank]
+	}
+	for i := range e.kinds {
+		if k := &e.kinds[i]; k.pass == g.pass && k.pack == g.pack && k.workers == g.Program.Workers && k.slow == slow {
+			return int32(i)
+		}
+	}
+	if len(e.kinds) == maxKinds {
+		return manyKinds
+	}
+	e.kinds = append(e.kinds, kind{pass: g.pass, pack: g.pack, workers: g.Program.Workers, slow: slow})
+	return int32(len(e.kinds) - 1)
+}
+
+// findRate is what rate is.
+func (e *Engine) findRate(g *Group, active int32) wire.Rate {
 	var r float64
 	switch g.Program.Proto {
 	case coll.Simple:

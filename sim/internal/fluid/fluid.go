@@ -17,6 +17,8 @@ type link struct {
 	level  wire.Rate   // rate of the flows that it holds up, none without any
 	flows  int64       // active, weighted by multiplicity and count
 	active []activeUse // bundles that have flows, in no order
+	held   int64       // weight of those that it holds up
+	top    wire.Rate   // no key of the others is above it
 	queued bool        // its level is to be found anew
 	busy   units.Time
 	since  units.Time // start of the present busy span
@@ -25,8 +27,13 @@ type link struct {
 	mates []wire.LinkID // that it shares for, itself not among them
 }
 
-// activeUse is a bundle on a link; use says which of its route's uses it is.
-type activeUse struct{ bundle, count, use int32 }
+// activeUse is a bundle on a link: its rate as a key, and its flows as the link counts
+// them (neither where rates are watched); use says which of its route's uses it is.
+type activeUse struct {
+	key         wire.Rate
+	weight      int64
+	bundle, use int32
+}
 
 type route struct {
 	uses    []wire.Use  // those whose links may bind, each once

@@ -59,17 +59,20 @@ func (f *Fluid) count(bi int32) {
 			s.rate = min(s.rate, f.links[b.uses[i].link].level)
 		}
 	}
-	more := b.live - s.n
+	more, k := b.live-s.n, key(s.rate, s.rate == s.bound)
 	for i := range b.uses {
 		u := &b.uses[i]
 		l := &f.links[u.link]
+		n := more * int64(u.count)
 		if s.n == 0 {
 			u.at = int32(len(l.active))
-			l.active = append(l.active, activeUse{bi, u.count, int32(i)})
+			l.active = append(l.active, activeUse{k, n, bi, int32(i)})
 		} else if b.live == 0 {
 			f.retire(l, u.at)
+		} else {
+			l.active[u.at].weight += n
 		}
-		n := more * int64(u.count)
+		l.weigh(k, n)
 		if l.flows == 0 {
 			l.since = f.now
 		}
@@ -83,6 +86,19 @@ func (f *Fluid) count(bi int32) {
 		}
 	}
 	s.n = b.live
+}
+
+// up is the key of the flows that a link holds up; no flow has it where it holds up
+// none, for it is negative then.
+func (l *link) up() wire.Rate { return key(l.level, false) }
+
+// weigh counts flows of a key, which come or, below 0, go.
+func (l *link) weigh(k wire.Rate, n int64) {
+	if k == l.up() {
+		l.held += n
+	} else {
+		l.top = max(l.top, k)
+	}
 }
 
 // retire takes a bundle without flows from its place on a link.
@@ -105,26 +121,45 @@ func (f *Fluid) resolve(li int32) {
 		return
 	}
 	// What else limits the flows that it holds up matters where its level rises only.
-	f.open = f.open[:0]
-	level := f.fill(l)
-	if level == old {
-		return
+	level, guessed := l.guess()
+	if !guessed {
+		f.open = f.open[:0]
+		level = f.fill(l)
 	}
-	if level < old {
-		l.level = level
-		for _, a := range l.active {
-			if f.shares[a.bundle].rate > level {
-				f.change(a.bundle, level, li)
-			}
+	switch {
+	case level < old:
+		f.fall(li, l, level)
+	case level > old:
+		f.rise(li, l, level, guessed)
+	}
+}
+
+// fall lowers a link's level.
+func (f *Fluid) fall(li int32, l *link, level wire.Rate) {
+	l.level, l.held = level, 0
+	for i := range l.active {
+		a := &l.active[i]
+		switch {
+		case a.key == l.up():
+			l.held += a.weight
+		case a.key>>1 > level:
+			f.change(a.bundle, level, li)
 		}
-		return
 	}
-	f.limits(li, l)
-	f.open = append(f.open[:0], f.held...)
-	if level = f.fill(l); level == old {
-		return
+}
+
+// rise raises a link's level, to at most what it would be if nothing else limited the
+// flows that it holds up.
+func (f *Fluid) rise(li int32, l *link, most wire.Rate, guessed bool) {
+	old, level := l.level, most
+	if least := f.limits(li, l); !guessed || least <= 2*most {
+		f.open = append(f.open[:0], f.held...)
+		if level = f.fill(l); level == old {
+			return
+		}
 	}
-	l.level = level
+	l.level, l.held = level, 0
+	l.top = max(l.top, key(old, false))
 	for i := range f.held {
 		if h := &f.held[i]; min(h.rate, level) != old {
 			f.change(h.bundle, min(h.rate, level), li)
@@ -132,22 +167,68 @@ func (f *Fluid) resolve(li int32) {
 	}
 }
 
-// limits finds what the bundles that a link holds up may take without it.
-func (f *Fluid) limits(li int32, l *link) {
-	f.held = f.held[:0]
-	for _, a := range l.active {
-		s := &f.shares[a.bundle]
-		if s.rate != l.level || s.bound == l.level {
+// guessAbove is the least level that is guessed: below it rates of 1 matter, which
+// every flow has at least.
+const guessAbove = 8
+
+// guess finds what fill does, where the link goes on to hold up the flows that it
+// holds up, and no others: they share what it has left. It reports false where it
+// does not know that: where another flow is as fast as that, or less so by what
+// rounding may amount to, by which fill may take it for one that the link holds up.
+func (l *link) guess() (level wire.Rate, ok bool) {
+	if l.level == none || l.held == 0 {
+		return 0, false
+	}
+	more := l.rest / wire.Rate(l.held)
+	if l.rest < 0 && more*wire.Rate(l.held) != l.rest {
+		more--
+	}
+	level = l.level + more
+	if level < guessAbove {
+		return 0, false
+	}
+	safe := 2 * (level - 3 - wire.Rate(l.flows/l.held))
+	if l.top <= safe {
+		return level, true
+	}
+	ok, up := true, l.up()
+	l.top = 0
+	for i := range l.active {
+		k := l.active[i].key
+		if k == up {
 			continue
 		}
-		r := s.bound
+		l.top = max(l.top, k)
+		if k > safe && (k&1 != 0 || k > 2*level) {
+			ok = false
+		}
+	}
+	return level, ok
+}
+
+// limits finds what the bundles that a link holds up may take without it, and the
+// least key of that.
+func (f *Fluid) limits(li int32, l *link) (least wire.Rate) {
+	f.held = f.held[:0]
+	up := l.up()
+	least = none
+	for i := range l.active {
+		a := &l.active[i]
+		if a.key != up {
+			continue
+		}
+		bound := f.shares[a.bundle].bound
+		r := bound
 		for _, u := range f.bundles[a.bundle].uses {
 			if u.link != li {
 				r = min(r, f.links[u.link].level)
 			}
 		}
-		f.held = append(f.held, limit{key(r, r == s.bound), r, s.n * int64(a.count), a.bundle})
+		k := key(r, r == bound)
+		least = min(least, k)
+		f.held = append(f.held, limit{k, r, a.weight, a.bundle})
 	}
+	return least
 }
 
 // fill finds the level of a link: flows with limits below the equal share of what
@@ -159,20 +240,16 @@ func (f *Fluid) fill(l *link) wire.Rate {
 	if open == 0 {
 		return none
 	}
-	share := max(1, room/wire.Rate(open))
+	share, up := max(1, room/wire.Rate(open)), l.up()
 	todo := f.open
-	for _, a := range l.active {
-		s := &f.shares[a.bundle]
-		own := s.rate == s.bound
-		if s.rate == l.level && !own {
-			continue
-		}
-		weight := s.n * int64(a.count)
-		if k := key(s.rate, own); k > 2*share {
-			todo = append(todo, limit{k, s.rate, weight, a.bundle})
-		} else {
-			room -= wire.Rate(weight) * s.rate
-			open -= weight
+	for i := range l.active {
+		switch a := &l.active[i]; {
+		case a.key == up:
+		case a.key > 2*share:
+			todo = append(todo, limit{a.key, a.key >> 1, a.weight, a.bundle})
+		default:
+			room -= wire.Rate(a.weight) * (a.key >> 1)
+			open -= a.weight
 		}
 	}
 	f.open = todo
@@ -201,7 +278,7 @@ func (f *Fluid) fill(l *link) wire.Rate {
 func (f *Fluid) change(bi int32, r wire.Rate, from int32) {
 	b, s := &f.bundles[bi], &f.shares[bi]
 	f.settle(b, s.rate)
-	more := r - s.rate
+	more, k := r-s.rate, key(r, r == s.bound)
 	s.rate = r
 	if !b.moved {
 		b.moved = true
@@ -209,7 +286,13 @@ func (f *Fluid) change(bi int32, r wire.Rate, from int32) {
 	}
 	for _, u := range b.uses {
 		l := &f.links[u.link]
-		l.rest -= wire.Rate(s.n*int64(u.count)) * more
+		a := &l.active[u.at]
+		if a.key == l.up() {
+			l.held -= a.weight
+		}
+		a.key = k
+		l.weigh(k, a.weight)
+		l.rest -= wire.Rate(a.weight) * more
 		if u.link != from && !l.queued && (l.level != none || more > 0 && l.rest < wire.Rate(l.flows)) {
 			l.queued = true
 			f.queue = append(f.queue, u.link)

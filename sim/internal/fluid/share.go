@@ -61,7 +61,7 @@ func (w *watched) touch(bi int32, n int64) {
 		l := &w.links[u.link]
 		if x.n == n {
 			u.at = int32(len(l.active))
-			l.active = append(l.active, activeUse{bi, u.count, int32(i)})
+			l.active = append(l.active, activeUse{bundle: bi, use: int32(i)})
 		} else if x.n == 0 {
 			w.retire(l, u.at)
 		}

@@ -22,7 +22,7 @@ import (
 // (within): it sends to rank 0 of node 3 what its neighbour sends to rank 1.
 func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 	c := p.Comm
-	if p.Req.Func != coll.AllToAll && p.Req.Func != coll.SendRecv || c.NNodes < 2 {
+	if p.Req.Func != coll.AllToAll && p.Req.Func != coll.SendRecv || c.NNodes < 2 && !within {
 		return nil
 	}
 	per := len(c.NodeRanks[0])
