@@ -177,14 +177,27 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
 	sink = trace.OrDiscard(sink)
+	jitters := x.jitters(p)
 	if w, err := x.window(p, sink); err != nil {
 		return exec.Result{Wrong: -1}, err
-	} else if w != nil {
+	} else if w != nil && (w.jitters || w.all > w.some || x.plain()) {
 		return x.extrapolate(ctx, w)
+	} else if w != nil {
+		jitters = false
 	}
-	e, fold, err := x.build(ctx, p, nil, sink, x.jitters(p))
+	e, fold, err := x.assemble(ctx, p, nil, sink, jitters)
 	if err != nil {
 		return exec.Result{}, err
+	}
+	if !jitters && x.shortens(p, sink) {
+		if l, err := x.long(p, e, fold); err != nil {
+			return exec.Result{Wrong: -1}, err
+		} else if l != nil {
+			return x.beyondParts(ctx, l)
+		}
+	}
+	if err := x.affordable(e); err != nil {
+		return exec.Result{Wrong: -1}, err
 	}
 	t := tap.New(e, sink, x.cfg.Trace)
 	if err := x.run(ctx, e, x.cfg.Progress); err != nil {
@@ -301,9 +314,18 @@ func (x *Executor) model() wire.Model {
 	return fluid.New()
 }
 
-// build lays out one run of a plan; fold is what folds it, nil where every rank
+// build is assemble where the run is affordable.
+func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (*engine.Engine, *fold.Quotient, error) {
+	e, fold, err := x.assemble(ctx, p, whole, sink, jitters)
+	if err != nil {
+		return nil, nil, err
+	}
+	return e, fold, x.affordable(e)
+}
+
+// assemble lays out one run of a plan; fold is what folds it, nil where every rank
 // runs. p is a part of whole, where that is not nil.
-func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, fold *fold.Quotient, err error) {
+func (x *Executor) assemble(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, fold *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
 		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole}
 	if jitters {
@@ -317,7 +339,7 @@ func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Si
 	}
 	e.LayHeads()
 	e.Wire.Seal()
-	return e, fold, x.affordable(e)
+	return e, fold, nil
 }
 
 // jitters reports whether a plan is simulated with jitter.
