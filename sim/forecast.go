@@ -2,81 +2,120 @@ package sim
 
 import (
 	"fmt"
-	"os"
-	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
-	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/units"
 )
 
-// cost is what a run will take, judged by its engine before it starts.
-type cost struct {
-	e      *engine.Engine
-	pieces float64 // slices of Simple and ops of LL and LL128, of all groups and kernels
-	crowd  float64 // flows that meet on the fullest link of a message, on average
-}
-
+// What a run takes of a processor of 2.5 GHz, as seen on Ring, Tree, NVLSTree and
+// alltoall of 128 to 4,096 ranks with slow ports and over leaf-spine networks: each
+// piece, as much again for every crowded other messages of its port, and each
+// connection that is laid out. Runs took from a third to three times that.
 const (
-	mostWhole = 1 << 20
-	mostExact = 1 << 22
-	mostWork  = 1 << 24
+	pieceTime   = units.Microsecond
+	crowded     = 12
+	connTime    = 15 * units.Microsecond
+	connBytes   = 17 << 10
+	switchCrowd = 1.5 // messages of all to all that meet on a cable, for one at a port
 )
 
-func costOf(e *engine.Engine) cost {
-	c := cost{e: e}
-	for i := range e.Groups {
-		g := &e.Groups[i]
-		c.pieces += float64(g.Job.Plan.NumOps(&g.Program)) * float64(max(1, g.Program.Slices)) * float64(g.Job.Kernels)
-	}
-	links := e.Net.Table.Links
-	var on []int32 // by link: messages' routes over it
-	uses := func(do func(wire.Use)) {
-		for i := range e.Net.Pairs {
-			for _, u := range links.Uses(e.Net.Pairs[i].Route) {
-				do(u)
-			}
+// What costs more is refused, but by FoldExact and Unfolded. Beyond mostPatience a near
+// quotient is taken where there is one.
+const (
+	mostPatience = 8 * units.Second
+	mostTime   = 60 * units.Second
+	mostMemory = 6 << 30
+)
+
+// cost is what a run will take.
+type cost struct {
+	pieces float64 // slices of Simple and ops of LL and LL128, of all groups and kernels
+	crowd  float64 // messages that a port may have at a time
+	conns  float64 // that are laid out
+}
+
+// costOf forecasts a run: of a quotient by what is laid out, of every rank by the
+// programs of the first.
+func (x *Executor) costOf(p *plan.Plan, e *engine.Engine, q *fold.Quotient) cost {
+	kernels := float64(e.Jobs[0].Kernels)
+	if q != nil {
+		c := cost{conns: float64(len(e.Conns))}
+		for i := range e.Groups {
+			g := &e.Groups[i]
+			c.pieces += float64(p.NumOps(&g.Program)) * float64(max(1, g.Program.Slices)) * kernels
 		}
+		return c
 	}
-	uses(func(u wire.Use) {
-		for int(u.Link) >= len(on) {
-			on = append(on, 0)
-		}
-		on[u.Link]++
-	})
-	sum := 0.0
-	for i := range e.Net.Pairs {
-		most := int32(0)
-		for _, u := range links.Uses(e.Net.Pairs[i].Route) {
-			most = max(most, on[u.Link])
-		}
-		sum += float64(most)
-	}
-	now, all := 0, 0
-	for i := range e.SMs {
-		sm := &e.SMs[i]
-		all += int(sm.Groups)
-		first := e.Groups[sm.First].Program.Phase
-		for k := sm.First; k < sm.First+sm.Groups && e.Groups[k].Program.Phase == first; k++ {
-			now++
-		}
-	}
-	if len(e.Net.Pairs) > 0 && all > 0 {
-		c.crowd = sum / float64(len(e.Net.Pairs)) * float64(now) / float64(all)
-	}
-	if os.Getenv("Q2DEBUG") != "" {
-		fmt.Fprintln(os.Stderr, "COST pieces", c.pieces, "crowd", c.crowd, "pairs", len(e.Net.Pairs), "groups", len(e.Groups), "now/all", now, all, "kernels", e.Jobs[0].Kernels, "iter", e.Jobs[0].Plan.Iterations(), "turns", e.Jobs[0].Plan.Turns())
+	_, all := pieces(p)
+	c := cost{pieces: float64(all) * kernels, conns: float64(p.NumConns()) * float64(p.Sharing()), crowd: crowdOf(p)}
+	if x.cfg.Fabric != nil && p.ConnsPerRank() == 0 {
+		c.crowd *= switchCrowd
 	}
 	return c
 }
 
-// work is the run's pieces, those that meet many others counted as more.
-func (c cost) work() float64 { return c.pieces * (1 + 0.08*c.crowd) }
+// crowdOf is how many connections of a plan a port of the first node sends on.
+func crowdOf(p *plan.Plan) float64 {
+	c := p.Comm
+	if p.ConnsPerRank() == 0 { // sends: to all ranks of other nodes, over as many ports as there are ranks
+		if !p.Req.Func.IsP2P() || p.NumConns() < int32(c.NRanks) {
+			return 0
+		}
+		return float64(p.NumConns()) / float64(c.NRanks) * float64(c.NNodes-1) / float64(c.NNodes)
+	}
+	ports, all := map[int32]bool{}, 0
+	for k := range int32(p.Split.NChannels) {
+		for _, r := range c.NodeRanks[0] {
+			for j := range p.ConnsPerRank() {
+				pc := p.Conn((k*int32(c.NRanks)+r)*p.ConnsPerRank() + j)
+				if pc.Src >= 0 && pc.Dst >= 0 && c.NodeOf[pc.Src] == 0 && c.NodeOf[pc.Dst] != 0 {
+					ports[pc.Route.SrcNet] = true
+					all++
+				}
+			}
+		}
+	}
+	return float64(all) / float64(max(1, len(ports)))
+}
 
-func (c cost) refusal(p *plan.Plan, l *long, work float64) error {
-	_ = slices.Max[[]int]
-	_ = units.Second
-	return &exec.NotImplementedError{Feature: "x", Missing: fmt.Sprint(work)}
+// time is the processor's.
+func (c cost) time() units.Time {
+	return units.Time(c.pieces*(1+c.crowd/crowded)*float64(pieceTime) + c.conns*float64(connTime))
+}
+
+// memory is what is held at a time.
+func (c cost) memory() float64 { return c.conns * connBytes }
+
+// part is the cost of so many of n equal parts.
+func (c cost) part(some, n int64) cost {
+	c.pieces *= float64(some) / float64(n)
+	return c
+}
+
+// fit is how many of n equal parts, and half as many again, cost shortenedWork: an
+// even number.
+func (c cost) fit(n int64) int64 {
+	c.conns = 0
+	return int64(float64(n)*float64(shortenedWork)/float64(max(1, c.time()))/1.5) / 2 * 2
+}
+
+// excessive reports whether a run is refused for its cost.
+func (c cost) excessive() bool { return c.time() > mostTime || c.memory() > mostMemory }
+
+// refuse refuses what costs too much, with the forecast and what to do.
+func (c cost) refuse(p *plan.Plan) error {
+	if !c.excessive() {
+		return nil
+	}
+	l := p.Layout(0)
+	var why strings.Builder
+	fmt.Fprintf(&why, "its %.3g steps over %.3g connections would take some %.0f s of a processor and %.1f GB", c.pieces, c.conns, float64(c.time())/float64(units.Second), c.memory()/(1<<30))
+	return &exec.NotImplementedError{
+		Feature: fmt.Sprintf("%v of %d bytes over %d ranks of which few are alike", p.Req.Func, max(l.Input, l.Output), p.Comm.NRanks),
+		Missing: why.String() + "; take fewer nodes or a smaller size, leave --fabric or --fault away, or insist with --fold exact",
+	}
 }

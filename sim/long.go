@@ -2,8 +2,7 @@ package sim
 
 import (
 	"context"
-	"os"
-	"strconv"
+	"fmt"
 
 	"github.com/simccl/simccl/coll"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
 )
 
 // Where a network has switches, a port is slow or hosts differ, few ranks represent
@@ -25,12 +25,14 @@ import (
 //
 // docs/adr/0020 has how far off that is.
 
-// shortenedWork is about how many pieces are simulated of an operation that is
-// shortened, in units of a piece that meets no other (costOf), and leastTurns and
-// leastLoops how many turns and iterations at least.
+// A run whose cost is at most mostWhole is simulated whole, an exact quotient's up to
+// mostExact. shortenedWork is about what the parts of a longer one cost together, and
+// leastTurns and leastLoops how many turns and iterations they have at least.
 const (
-	shortenedWork = 1 << 20
-	leastTurns    = 8
+	mostWhole     = units.Second
+	mostExact     = 4 * units.Second
+	shortenedWork = units.Second
+	leastTurns    = 4
 	leastLoops    = 8
 )
 
@@ -60,45 +62,50 @@ func (x *Executor) shortens(p *plan.Plan, sink trace.Sink) bool {
 		p.Members() == nil && p.Req.Cut == nil && x.cfg.Late == nil && p.OneRank() == plan.NotOneRank && x.steadyNetwork()
 }
 
-// long decides what of a plan is simulated whose engine is laid out; nil: all.
-func (x *Executor) long(p *plan.Plan, e *engine.Engine, fold *fold.Quotient) (*long, error) {
-	c := costOf(e)
-	if os.Getenv("Q2W")+os.Getenv("Q2T") == "" && c.work() <= mostWhole || fold != nil && c.work() <= mostExact && fold.Account().Method == exec.Folded {
-		return nil, nil
+// long decides what of a plan is simulated, and what that costs; nil: all. q is what
+// folds it, nil where every rank runs.
+func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long, cost) {
+	c := x.costOf(p, e, q)
+	if c.time() <= mostWhole || q != nil && c.time() <= mostExact && q.Account().Method == exec.Folded {
+		return nil, c
 	}
 	l := &long{whole: p}
-	iterations, turns := max(1, p.Iterations()), max(1, p.Turns())
-	unit := c.work() / float64(iterations*turns) // of one turn of one iteration
-	left := c.work()
-	if p.Turns() > 0 {
-		if iterations > 2 {
+	iterations, turns := max(1, p.Iterations()), p.Turns()
+	if turns > 0 {
+		if iterations > 3 {
 			l.iterations = 2
-			left *= 2 * 1.5 / float64(iterations)
+			c = c.part(3, iterations)
 		}
-		perTurn := left / float64(turns)
-		if m := max(leastTurns, int64(shortenedWork/perTurn/1.5)/2*2); m < turns {
+		if m := max(leastTurns, c.fit(turns)); m*3/2 < turns {
 			l.turns = m
-			left *= 1.5 * float64(m) / float64(turns)
+			c = c.part(m*3/2, turns)
 		}
-	} else if w := max(x.leastLoops(p), int64(shortenedWork/unit/1.5)/2*2); w*3/2 < iterations {
+	} else if w := max(x.leastLoops(p), c.fit(iterations)); w*3/2 < iterations {
 		l.iterations = w
-		left = unit * 1.5 * float64(w)
-	}
-	if v := os.Getenv("Q2W"); v != "" {
-		l.iterations, _ = strconv.ParseInt(v, 10, 64)
-		left = 0
-	}
-	if v := os.Getenv("Q2T"); v != "" {
-		l.turns, _ = strconv.ParseInt(v, 10, 64)
-		left = 0
-	}
-	if left > mostWork {
-		return nil, c.refusal(p, l, left)
+		c = c.part(w*3/2, iterations)
 	}
 	if l.iterations == 0 && l.turns == 0 {
-		return nil, nil
+		return nil, c
 	}
-	return l, nil
+	return l, c
+}
+
+// reduce finds what of a plan is simulated: all that e has, a part of its iterations
+// and turns, or a near quotient in place of e where that costs too much, too.
+func (x *Executor) reduce(ctx context.Context, p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*engine.Engine, *fold.Quotient, *long, error) {
+	l, c := x.long(p, e, q)
+	if c.time() > mostPatience && x.cfg.Fabric == nil {
+		near := *x
+		near.cfg.Fold = FoldNear
+		ne, nq, err := near.folded(ctx, p, nil, trace.Discard, false)
+		if err != nil {
+			return e, q, nil, err
+		}
+		if nq != nil && x.costOf(p, ne, nq).time() < c.time() {
+			return ne, nq, nil, nil
+		}
+	}
+	return e, q, l, c.refuse(p)
 }
 
 // leastLoops is how many iterations show how long the others take, at least: as many
@@ -186,6 +193,20 @@ func (x *Executor) inTurns(ctx context.Context, l *long, p *plan.Plan) (*tally, 
 
 // account says how the time of a shortened operation was found.
 func (l *long) account(from exec.Account, more int64, t, simulated *tally) exec.Account {
-	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: max(windowMargin, from.Margin), Note: from.Note,
-		Periods: more, Skipped: t.first - simulated.first}
+	if from.Method == exec.Near {
+		from.Margin += windowMargin
+		from.Note = fmt.Sprintf("%s; %d more turns or iterations are given the mean time of those simulated", from.Note, more)
+		return from
+	}
+	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: l.margin(), Periods: more, Skipped: t.first - simulated.first}
+}
+
+// nvlsTreeMargin is that of NVLSTree, whose buffers fill slowly: 4 % were seen.
+const nvlsTreeMargin = 0.05
+
+func (l *long) margin() float64 {
+	if l.whole.Req.Algo == coll.NVLSTree {
+		return nvlsTreeMargin
+	}
+	return windowMargin
 }

@@ -185,19 +185,20 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	} else if w != nil {
 		jitters = false
 	}
-	e, fold, err := x.assemble(ctx, p, nil, sink, jitters)
+	e, fold, err := x.folded(ctx, p, nil, sink, jitters)
 	if err != nil {
 		return exec.Result{}, err
 	}
 	if !jitters && x.shortens(p, sink) {
-		if l, err := x.long(p, e, fold); err != nil {
+		var l *long
+		if e, fold, l, err = x.reduce(ctx, p, e, fold); err != nil {
 			return exec.Result{Wrong: -1}, err
 		} else if l != nil {
 			return x.beyondParts(ctx, l)
 		}
 	}
-	if err := x.affordable(e); err != nil {
-		return exec.Result{Wrong: -1}, err
+	if err := x.lay(e, fold); err != nil {
+		return exec.Result{}, err
 	}
 	t := tap.New(e, sink, x.cfg.Trace)
 	if err := x.run(ctx, e, x.cfg.Progress); err != nil {
@@ -314,18 +315,18 @@ func (x *Executor) model() wire.Model {
 	return fluid.New()
 }
 
-// build is assemble where the run is affordable.
-func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (*engine.Engine, *fold.Quotient, error) {
-	e, fold, err := x.assemble(ctx, p, whole, sink, jitters)
-	if err != nil {
+// build lays out one run of a plan; fold is what folds it, nil where every rank
+// runs. p is a part of whole, where that is not nil.
+func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, fold *fold.Quotient, err error) {
+	if e, fold, err = x.folded(ctx, p, whole, sink, jitters); err != nil {
 		return nil, nil, err
 	}
-	return e, fold, x.affordable(e)
+	return e, fold, x.lay(e, fold)
 }
 
-// assemble lays out one run of a plan; fold is what folds it, nil where every rank
-// runs. p is a part of whole, where that is not nil.
-func (x *Executor) assemble(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, fold *fold.Quotient, err error) {
+// folded makes the engine of a run, and lays out representatives where ranks fold. A
+// trace reports each rank, and jitter makes them different.
+func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, q *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
 		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole}
 	if jitters {
@@ -333,32 +334,30 @@ func (x *Executor) assemble(ctx context.Context, p, whole *plan.Plan, sink trace
 	}
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
-	j := e.Jobs[0]
-	if fold, err = x.lay(e, j, sink); err != nil {
-		return nil, nil, err
+	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) && p.Members() == nil {
+		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
+		q, err = fold.Lay(e, e.Jobs[0], &c)
+	}
+	return e, q, err
+}
+
+// lay lays out all ranks where none folds, and closes the engine's links.
+func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
+	if q == nil {
+		if err := x.fits(e.Jobs[0].Plan); err != nil {
+			return err
+		}
+		if err := e.LayAll(e.Jobs[0]); err != nil {
+			return err
+		}
 	}
 	e.LayHeads()
 	e.Wire.Seal()
-	return e, fold, nil
+	return x.affordable(e)
 }
 
 // jitters reports whether a plan is simulated with jitter.
 func (x *Executor) jitters(p *plan.Plan) bool { return !x.cfg.NoJitter && p.Comm.NRanks <= JitterRanks }
-
-// lay fills in groups and connections: of representatives, where ranks fold, or of
-// all ranks. A trace reports each rank, and jitter makes them different.
-func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink) (*fold.Quotient, error) {
-	if sink == trace.Discard && e.Jitter == (gpu.JitterCost{}) && j.Plan.Members() == nil {
-		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
-		if q, err := fold.Lay(e, j, &c); q != nil || err != nil {
-			return q, err
-		}
-	}
-	if err := x.fits(j.Plan); err != nil {
-		return nil, err
-	}
-	return nil, e.LayAll(j)
-}
 
 // account reports how a run's times came about.
 func account(e *engine.Engine, fold *fold.Quotient) exec.Account {
