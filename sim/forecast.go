@@ -27,8 +27,8 @@ const (
 // quotient is taken where there is one.
 const (
 	mostPatience = 8 * units.Second
-	mostTime   = 60 * units.Second
-	mostMemory = 6 << 30
+	mostTime     = 60 * units.Second
+	mostMemory   = 6 << 30
 )
 
 // cost is what a run will take.
