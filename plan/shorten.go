@@ -44,7 +44,7 @@ func (p *Plan) Shorten(iterations int64, rest bool) (*Plan, error) {
 // turn for one block of data after the other: a ring's.
 type TurnGenerator interface {
 	Generator
-	// Turns returns how many an iteration has; 0 where it has none.
+	// Turns returns how many are in an iteration; 0 where it has none.
 	Turns() int64
 	// InTurns returns a generator whose iterations have so many turns, from 2 to Turns.
 	InTurns(turns int64) Generator

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/simccl/simccl/exec"
@@ -14,21 +15,29 @@ import (
 // What a run takes of a processor of 2.5 GHz, as seen on Ring, Tree, NVLSTree and
 // alltoall of 128 to 4,096 ranks with slow ports and over leaf-spine networks: each
 // piece, as much again for every crowded other messages of its port, and each
-// connection that is laid out. Runs took from a third to three times that.
+// connection that is laid out. Where all send to all over cables that they share, each
+// message changes the rates of many others, and these those of others: from meshCrowd
+// messages on, a piece takes so much longer as their number to a power. Runs took from
+// a third to three times that.
 const (
 	pieceTime   = units.Microsecond
 	crowded     = 12
 	connTime    = 15 * units.Microsecond
 	connBytes   = 17 << 10
 	switchCrowd = 1.5 // messages of all to all that meet on a cable, for one at a port
+
+	meshCrowd                      = 180.0
+	meshPieces                     = 17.5 // at meshCrowd
+	meshPower, meshPowerSmall      = 5, 3
+	smallTransfer, meshPiecesSmall = 32 << 10, 8.0
 )
 
-// What costs more is refused, but by FoldExact and Unfolded. Beyond mostPatience a near
+// What costs more is refused, but by FoldExact and Unfolded. Beyond nearTime a near
 // quotient is taken where there is one.
 const (
-	mostPatience = 8 * units.Second
-	mostTime     = 60 * units.Second
-	mostMemory   = 6 << 30
+	nearTime   = 8 * units.Second
+	mostTime   = 60 * units.Second
+	mostMemory = 6 << 30
 )
 
 // cost is what a run will take.
@@ -36,6 +45,7 @@ type cost struct {
 	pieces float64 // slices of Simple and ops of LL and LL128, of all groups and kernels
 	crowd  float64 // messages that a port may have at a time
 	conns  float64 // that are laid out
+	mesh   float64 // 0, or as how many pieces one of all to all over shared cables counts
 }
 
 // costOf forecasts a run: of a quotient by what is laid out, of every rank by the
@@ -54,6 +64,10 @@ func (x *Executor) costOf(p *plan.Plan, e *engine.Engine, q *fold.Quotient) cost
 	c := cost{pieces: float64(all) * kernels, conns: float64(p.NumConns()) * float64(p.Sharing()), crowd: crowdOf(p)}
 	if x.cfg.Fabric != nil && p.ConnsPerRank() == 0 {
 		c.crowd *= switchCrowd
+		c.mesh = meshPieces * math.Pow(c.crowd/meshCrowd, meshPower)
+		if p.Req.Count*int64(p.Req.Type.Size()) <= smallTransfer {
+			c.mesh = meshPiecesSmall * math.Pow(c.crowd/meshCrowd, meshPowerSmall)
+		}
 	}
 	return c
 }
@@ -82,9 +96,18 @@ func crowdOf(p *plan.Plan) float64 {
 	return float64(all) / float64(max(1, len(ports)))
 }
 
+// weight is as how many pieces one counts.
+func (c cost) weight() float64 {
+	alone := 1 + c.crowd/crowded
+	if c.mesh > 0 && c.crowd > meshCrowd {
+		return max(c.mesh, alone/2)
+	}
+	return alone
+}
+
 // time is the processor's.
 func (c cost) time() units.Time {
-	return units.Time(c.pieces*(1+c.crowd/crowded)*float64(pieceTime) + c.conns*float64(connTime))
+	return units.Time(min(c.pieces*c.weight()*float64(pieceTime)+c.conns*float64(connTime), math.MaxInt64/2))
 }
 
 // memory is what is held at a time.
@@ -96,11 +119,11 @@ func (c cost) part(some, n int64) cost {
 	return c
 }
 
-// fit is how many of n equal parts, and half as many again, cost shortenedWork: an
-// even number.
-func (c cost) fit(n int64) int64 {
+// fit is how many of n equal parts, and half as many again, take so long: an even
+// number.
+func (c cost) fit(n int64, within units.Time) int64 {
 	c.conns = 0
-	return int64(float64(n)*float64(shortenedWork)/float64(max(1, c.time()))/1.5) / 2 * 2
+	return int64(float64(n)*float64(within)/float64(max(1, c.time()))/1.5) / 2 * 2
 }
 
 // excessive reports whether a run is refused for its cost.
@@ -115,7 +138,7 @@ func (c cost) refuse(p *plan.Plan) error {
 	var why strings.Builder
 	fmt.Fprintf(&why, "its %.3g steps over %.3g connections would take some %.0f s of a processor and %.1f GB", c.pieces, c.conns, float64(c.time())/float64(units.Second), c.memory()/(1<<30))
 	return &exec.NotImplementedError{
-		Feature: fmt.Sprintf("%v of %d bytes over %d ranks of which few are alike", p.Req.Func, max(l.Input, l.Output), p.Comm.NRanks),
+		Feature: fmt.Sprintf("%v of %d bytes over %d ranks that differ", p.Req.Func, max(l.Input, l.Output), p.Comm.NRanks),
 		Missing: why.String() + "; take fewer nodes or a smaller size, leave --fabric or --fault away, or insist with --fold exact",
 	}
 }

@@ -25,15 +25,14 @@ import (
 //
 // docs/adr/0020 has how far off that is.
 
-// A run whose cost is at most mostWhole is simulated whole, an exact quotient's up to
-// mostExact. shortenedWork is about what the parts of a longer one cost together, and
-// leastTurns and leastLoops how many turns and iterations they have at least.
+// A run whose cost is at most wholeTime is simulated whole, an exact quotient up to
+// exactTimes that. The parts of a longer one cost about wholeTime together, and have at
+// least leastTurns turns and leastLoops iterations.
 const (
-	mostWhole     = units.Second
-	mostExact     = 4 * units.Second
-	shortenedWork = units.Second
-	leastTurns    = 4
-	leastLoops    = 8
+	wholeTime  = units.Second
+	exactTimes = 4
+	leastTurns = 4
+	leastLoops = 8
 )
 
 // long is an operation of which a part is simulated.
@@ -66,7 +65,7 @@ func (x *Executor) shortens(p *plan.Plan, sink trace.Sink) bool {
 // folds it, nil where every rank runs.
 func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long, cost) {
 	c := x.costOf(p, e, q)
-	if c.time() <= mostWhole || q != nil && c.time() <= mostExact && q.Account().Method == exec.Folded {
+	if c.time() <= x.whole || q != nil && c.time() <= exactTimes*x.whole && q.Account().Method == exec.Folded {
 		return nil, c
 	}
 	l := &long{whole: p}
@@ -76,11 +75,11 @@ func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long
 			l.iterations = 2
 			c = c.part(3, iterations)
 		}
-		if m := max(leastTurns, c.fit(turns)); m*3/2 < turns {
+		if m := max(leastTurns, c.fit(turns, x.whole)); m*3/2 < turns {
 			l.turns = m
 			c = c.part(m*3/2, turns)
 		}
-	} else if w := max(x.leastLoops(p), c.fit(iterations)); w*3/2 < iterations {
+	} else if w := max(x.leastLoops(p), c.fit(iterations, x.whole)); w*3/2 < iterations {
 		l.iterations = w
 		c = c.part(w*3/2, iterations)
 	}
@@ -94,7 +93,7 @@ func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long
 // and turns, or a near quotient in place of e where that costs too much, too.
 func (x *Executor) reduce(ctx context.Context, p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*engine.Engine, *fold.Quotient, *long, error) {
 	l, c := x.long(p, e, q)
-	if c.time() > mostPatience && x.cfg.Fabric == nil {
+	if c.time() > nearTime && x.cfg.Fabric == nil {
 		near := *x
 		near.cfg.Fold = FoldNear
 		ne, nq, err := near.folded(ctx, p, nil, trace.Discard, false)
@@ -130,7 +129,7 @@ func (x *Executor) leastLoops(p *plan.Plan) int64 {
 // chunks of every transfer.
 const (
 	chainDepth  = 32
-	leastChunks = 2
+	leastChunks = 4
 )
 
 // beyondParts simulates what long says and adds the rest.
@@ -201,11 +200,19 @@ func (l *long) account(from exec.Account, more int64, t, simulated *tally) exec.
 	return exec.Account{Method: exec.Window, Programs: from.Programs, Margin: l.margin(), Periods: more, Skipped: t.first - simulated.first}
 }
 
-// nvlsTreeMargin is that of NVLSTree, whose buffers fill slowly: 4 % were seen.
-const nvlsTreeMargin = 0.05
+// Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 12 % of
+// sends and receives whose buffers are too small to saturate a link, 0.3 % otherwise,
+// and 2 % of the rest.
+const (
+	nvlsTreeMargin = 0.05
+	chunkMargin    = 0.15
+)
 
 func (l *long) margin() float64 {
-	if l.whole.Req.Algo == coll.NVLSTree {
+	switch {
+	case l.whole.Req.Func.IsP2P():
+		return chunkMargin
+	case l.whole.Req.Algo == coll.NVLSTree:
 		return nvlsTreeMargin
 	}
 	return windowMargin

@@ -106,6 +106,7 @@ type Executor struct {
 	cfg     Config
 	class   gpu.Class
 	windows *Windows
+	whole   units.Time // of a processor: what costs more is shortened where it can be
 }
 
 var _ exec.Executor = (*Executor)(nil)
@@ -124,7 +125,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.checkFaults(); err != nil {
 		return nil, err
 	}
-	x := &Executor{cfg: cfg, windows: cfg.Windows}
+	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime}
 	if x.windows == nil {
 		x.windows = new(Windows)
 	}

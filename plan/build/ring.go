@@ -49,13 +49,11 @@ func (ringAlgo) generator(b base) (plan.Generator, error) {
 	return g, nil
 }
 
-// ring generates the programs of rings. pos is every rank's position in the
-// ring, counted from rank 0, by channel of the split. turns is how many blocks an
-// iteration takes up at a rank: as many as there are ranks, or fewer (InTurns).
+// ring generates the programs of rings.
 type ring struct {
 	base
-	pos   [][]int32
-	turns int64
+	pos   [][]int32 // of every rank in the ring from rank 0 on, by channel of the split
+	turns int64     // blocks that a rank takes up in an iteration: all, or fewer (InTurns)
 }
 
 // Turns implements plan.TurnGenerator: chains have none.
@@ -170,23 +168,19 @@ const ringGrain = 16
 type ringStream struct {
 	stream
 	share
-	order   []int32 // the ring from rank 0 on
-	n, pos  int32
-	turns   int32 // of an iteration
-	root    int32
-	inPlace bool
-	j       int32 // op within the iteration
-	at      int32 // block that the op is about: a position in the ring
-	// rounding is what the blocks of a last, incomplete iteration are rounded up to.
-	rounding int64
+	order               []int32 // the ring from rank 0 on
+	n, pos, root, turns int32
+	inPlace             bool
+	j                   int32 // op within the iteration
+	at                  int32 // block that the op is about: a position in the ring
+	rounding            int64 // of blocks of a last, incomplete iteration
 }
 
 func (s *ringStream) open(g *ring, pr *plan.Program) {
 	s.stream.open(pr)
 	s.share = g.share(pr.Channel)
 	ch := &g.comm.Channels[pr.Channel]
-	s.order, s.n, s.pos = ch.Order, int32(g.comm.NRanks), g.pos[g.index(pr.Channel)][pr.Rank]
-	s.turns = int32(g.turns)
+	s.order, s.n, s.turns, s.pos = ch.Order, int32(g.comm.NRanks), int32(g.turns), g.pos[g.index(pr.Channel)][pr.Rank]
 	s.root, s.inPlace = g.req.Root, g.req.InPlace
 	s.from = append(s.from, g.firstID(pr.Channel, ch.Ring[pr.Rank].Prev))
 	s.to = append(s.to, g.firstID(pr.Channel, pr.Rank))

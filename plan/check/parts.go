@@ -36,7 +36,7 @@ func Parts(p *plan.Plan) (missing string, err error) {
 	return fewChannels(short)
 }
 
-// keptIterations are those that stand for all; fewer than fewIterated are proved.
+// keptIterations are those that represent all; fewer than fewIterated are proved.
 const (
 	keptIterations = 2
 	fewIterated    = 4

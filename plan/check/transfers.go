@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/simccl/simccl/coll"
@@ -69,8 +70,9 @@ func ofTransfers(p *plan.Plan) (missing string, err error) {
 			return "", err
 		}
 	}
-	for e, t := range x.ends {
-		return "", &Error{e.src, e.channel, -1, -1, fmt.Sprintf("connection %d has %d bytes at one end only", e.conn, t.Bytes)}
+	if len(x.ends) > 0 {
+		left := slices.SortedFunc(maps.Keys(x.ends), func(a, b connEnd) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.conn, b.conn)) })[0]
+		return "", &Error{left.src, left.channel, -1, -1, fmt.Sprintf("connection %d has %d bytes at one end only", left.conn, x.ends[left].Bytes)}
 	}
 	return "", nil
 }
@@ -134,8 +136,8 @@ func (x *transfers) covered(rank int32) error {
 			delete(x.spans, of)
 		}
 	}
-	for of, parts := range x.spans {
-		if err := x.tiled(rank, of, parts); err != nil {
+	for _, of := range slices.SortedFunc(maps.Keys(x.spans), func(a, b span) int { return cmp.Compare(a.peer, b.peer) }) {
+		if err := x.tiled(rank, of, x.spans[of]); err != nil {
 			return err
 		}
 	}
