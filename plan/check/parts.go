@@ -192,7 +192,7 @@ func (d *distance) holds(a, b *plan.Op) bool {
 // fewChannels proves some channels of a plan, each for itself.
 func fewChannels(p *plan.Plan) (missing string, err error) {
 	why := TooLarge(p)
-	ops, most := opsOf(p)/float64(max(1, p.Split.NChannels)), float64(mostProved)
+	ops, most := opsOf(p)/float64(max(1, p.Split.NChannels)), float64(maxChannelOps)
 	switch {
 	case p.ConnsPerRank() == 0 || p.Split.NChannels < 2 || p.Split.Striped || len(p.NetGroups()) > 0:
 		return why, nil
@@ -208,6 +208,9 @@ func fewChannels(p *plan.Plan) (missing string, err error) {
 	}
 	return "", nil
 }
+
+// maxChannelOps are proved of one channel at most, in some 2 s of a processor.
+const maxChannelOps = 2e6
 
 // maxConns is of how many connections the FIFOs are held at a time, of 300 bytes each.
 const maxConns = 1 << 21
