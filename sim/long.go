@@ -62,7 +62,7 @@ func (x *Executor) shortens(p *plan.Plan, sink trace.Sink) bool {
 }
 
 // long decides what of a plan is simulated, and what that costs; nil: all. q is what
-// folds it, nil where every rank runs.
+// folds it, nil where every rank runs. What saves less than half is not worth it.
 func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long, cost) {
 	c := x.costOf(p, e, q)
 	if c.time() <= x.whole || q != nil && c.time() <= exactTimes*x.whole && q.Account().Method == exec.Folded {
@@ -75,11 +75,11 @@ func (x *Executor) long(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (*long
 			l.iterations = 2
 			c = c.part(3, iterations)
 		}
-		if m := max(leastTurns, c.fit(turns, x.whole)); m*3/2 < turns {
+		if m := max(leastTurns, c.fit(turns, x.whole)); 3*m <= turns {
 			l.turns = m
 			c = c.part(m*3/2, turns)
 		}
-	} else if w := max(x.leastLoops(p), c.fit(iterations, x.whole)); w*3/2 < iterations {
+	} else if w := max(x.leastLoops(p), c.fit(iterations, x.whole)); 3*w <= iterations {
 		l.iterations = w
 		c = c.part(w*3/2, iterations)
 	}
