@@ -19,8 +19,8 @@ func Parts(p *plan.Plan) (missing string, err error) {
 	switch {
 	case why == "":
 		return "", Plan(p)
-	case p.Members() != nil:
-		return why + ", of several operations", nil
+	case p.Members() != nil, p.Req.Cut != nil:
+		return why + ", of an operation among others", nil
 	case p.Turns() > 0 && opsOf(p)/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
 		return "", ofRing(p)
 	case p.Req.Func.IsP2P():
