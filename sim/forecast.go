@@ -28,6 +28,7 @@ const (
 
 	meshCrowd                      = 180.0
 	meshPieces                     = 17.5 // at meshCrowd
+	meshSeen                       = 2.5  // times meshCrowd; beyond, time is taken to grow as the crowd does
 	meshPower, meshPowerSmall      = 5, 3
 	smallTransfer, meshPiecesSmall = 32 << 10, 8.0
 )
@@ -64,9 +65,11 @@ func (x *Executor) costOf(p *plan.Plan, e *engine.Engine, q *fold.Quotient) cost
 	c := cost{pieces: float64(all) * kernels, conns: float64(p.NumConns()) * float64(p.Sharing()), crowd: crowdOf(p)}
 	if x.cfg.Fabric != nil && p.ConnsPerRank() == 0 {
 		c.crowd *= switchCrowd
-		c.mesh = meshPieces * math.Pow(c.crowd/meshCrowd, meshPower)
+		x, beyond := c.crowd/meshCrowd, max(1, c.crowd/meshCrowd/meshSeen)
+		x /= beyond
+		c.mesh = meshPieces * math.Pow(x, meshPower) * beyond
 		if p.Req.Count*int64(p.Req.Type.Size()) <= smallTransfer {
-			c.mesh = meshPiecesSmall * math.Pow(c.crowd/meshCrowd, meshPowerSmall)
+			c.mesh = meshPiecesSmall * math.Pow(x, meshPowerSmall) * beyond
 		}
 	}
 	return c
@@ -126,6 +129,18 @@ func (c cost) fit(n int64, within units.Time) int64 {
 	return int64(float64(n)*float64(within)/float64(max(1, c.time()))/1.5) / 2 * 2
 }
 
+// roughly is a time in seconds, minutes or hours.
+func roughly(t units.Time) string {
+	switch s := float64(t) / float64(units.Second); {
+	case s < 120:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 7200:
+		return fmt.Sprintf("%.0f minutes", s/60)
+	default:
+		return fmt.Sprintf("%.0f hours", s/3600)
+	}
+}
+
 // excessive reports whether a run is refused for its cost.
 func (c cost) excessive() bool { return c.time() > mostTime || c.memory() > mostMemory }
 
@@ -136,7 +151,7 @@ func (c cost) refuse(p *plan.Plan) error {
 	}
 	l := p.Layout(0)
 	var why strings.Builder
-	fmt.Fprintf(&why, "its %.3g steps over %.3g connections would take some %.0f s of a processor and %.1f GB", c.pieces, c.conns, float64(c.time())/float64(units.Second), c.memory()/(1<<30))
+	fmt.Fprintf(&why, "its %.3g steps over %.3g connections would take some %s of a processor and %.1f GB", c.pieces, c.conns, roughly(c.time()), c.memory()/(1<<30))
 	return &exec.NotImplementedError{
 		Feature: fmt.Sprintf("%v of %d bytes over %d ranks that differ", p.Req.Func, max(l.Input, l.Output), p.Comm.NRanks),
 		Missing: why.String() + "; take fewer nodes or a smaller size, leave --fabric or --fault away, or insist with --fold exact",

@@ -164,7 +164,7 @@ func TestLongRunsAreForecast(t *testing.T) {
 	if !errors.As(err, &refused) {
 		t.Fatalf("got %v", err)
 	}
-	for _, word := range []string{"steps", "connections", "s of a processor", "GB", "--fold exact", "fewer nodes"} {
+	for _, word := range []string{"steps", "connections", " of a processor", "GB", "--fold exact", "fewer nodes"} {
 		if !strings.Contains(refused.Missing, word) {
 			t.Errorf("%q does not say %q", refused.Missing, word)
 		}
