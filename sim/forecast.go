@@ -29,7 +29,7 @@ const (
 	meshCrowd                      = 180.0
 	meshPieces                     = 17.5 // at meshCrowd
 	meshSeen                       = 2.5  // times meshCrowd; beyond, time is taken to grow as the crowd does
-	meshPower, meshPowerSmall      = 5, 3
+	meshPower, meshPowerSmall      = 4, 3
 	smallTransfer, meshPiecesSmall = 32 << 10, 8.0
 )
 
