@@ -18,7 +18,7 @@ import (
 // connection that is laid out. Where all send to all over cables that they share, each
 // message changes the rates of many others, and these those of others: from meshCrowd
 // messages on, a piece takes so much longer as their number to a power. Runs took from
-// a third to three times that.
+// a quarter to three times that.
 const (
 	pieceTime   = units.Microsecond
 	crowded     = 12
