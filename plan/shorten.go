@@ -39,3 +39,34 @@ func (p *Plan) Shorten(iterations int64, rest bool) (*Plan, error) {
 	}
 	return New(p.Comm, r, s, cut)
 }
+
+// TurnGenerator is a Generator whose programs take, within an iteration, the same
+// turn for one block of data after the other: a ring's.
+type TurnGenerator interface {
+	Generator
+	// Turns returns how many are in an iteration; 0 where it has none.
+	Turns() int64
+	// InTurns returns a generator whose iterations have so many turns, from 2 to Turns.
+	InTurns(turns int64) Generator
+}
+
+// Turns returns how many turns each iteration of the plan's programs has; 0 where it
+// has none.
+func (p *Plan) Turns() int64 {
+	if g, ok := p.gen.(TurnGenerator); ok {
+		return g.Turns()
+	}
+	return 0
+}
+
+// InTurns returns the plan with so many turns an iteration, from 2 to Turns; all else
+// stays, chunks included. It is no operation that NCCL would plan so, and leaves
+// outputs incomplete: it shows what a part of this one does. It is nil where there
+// is none.
+func (p *Plan) InTurns(turns int64) (*Plan, error) {
+	g, ok := p.gen.(TurnGenerator)
+	if !ok || turns < 2 || turns > g.Turns() {
+		return nil, nil
+	}
+	return New(p.Comm, p.Req, p.Split, g.InTurns(turns))
+}

@@ -86,15 +86,15 @@ func TestOneRank(t *testing.T) {
 // TestLargeProofsAreLeftOut: a plan that is too large for its proof is simulated,
 // and says so.
 func TestLargeProofsAreLeftOut(t *testing.T) {
-	s := small("all_reduce", "64M")
-	s.Machine.Nodes = []Nodes{{Count: 16}}
-	s.NCCL.Env = map[string]string{"NCCL_ALGO": "Ring"}
+	s := small("reduce_scatter", "1G")
+	s.Machine.Nodes = []Nodes{{"gh200", 2048}}
+	s.NCCL.Env = map[string]string{"NCCL_ALGO": "PAT"}
 	r, err := Run(context.Background(), s, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := r.Rows[0]
-	if row.Out.Checked || !strings.Contains(row.Facts.NotProved, "ops, more than 200000") || !strings.Contains(strings.Join(r.Notes, "\n"), "67108864 bytes: the plan is not proved") {
+	if row.Out.Checked || !strings.Contains(row.Facts.NotProved, "ops, more than 200000; a channel alone has ") || !strings.Contains(strings.Join(r.Notes, "\n"), "1073741824 bytes: the plan is not proved") {
 		t.Errorf("%+v, notes %q", row, r.Notes)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/simccl/simccl/plan/check"
 )
 
-// prove proves the plan. One that is too large for that is not refused: it is
-// simulated all the same, and NotProved says why.
+// prove proves the plan, a large one by the parts that the others repeat. What cannot
+// be proved so is not refused: it is simulated all the same, and NotProved says why.
 func (o *Outcome) prove() error {
-	if o.NotProved = check.TooLarge(o.Plan); o.NotProved != "" {
+	var err error
+	if o.NotProved, err = check.Parts(o.Plan); o.NotProved != "" {
 		return nil
 	}
-	err := check.Plan(o.Plan)
 	var large *plan.UnsupportedError
 	if errors.As(err, &large) {
 		o.NotProved = large.Why

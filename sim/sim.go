@@ -107,6 +107,7 @@ type Executor struct {
 	cfg     Config
 	class   gpu.Class
 	windows *Windows
+	whole   units.Time // of a processor: what costs more is shortened where it can be
 }
 
 var _ exec.Executor = (*Executor)(nil)
@@ -125,7 +126,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.checkFaults(); err != nil {
 		return nil, err
 	}
-	x := &Executor{cfg: cfg, windows: cfg.Windows}
+	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime}
 	if x.windows == nil {
 		x.windows = new(Windows)
 	}
@@ -178,13 +179,27 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
 	sink = trace.OrDiscard(sink)
+	jitter := x.jitters(p)
 	if w, err := x.window(p, sink); err != nil {
 		return exec.Result{Wrong: -1}, err
-	} else if w != nil {
+	} else if w != nil && (w.jitter == eachDraws || w.all > w.some || x.plain()) {
 		return x.extrapolate(ctx, w)
+	} else if w != nil {
+		jitter = noJitter
 	}
-	e, fold, err := x.build(ctx, p, nil, sink, x.jitters(p))
+	e, fold, err := x.folded(ctx, p, nil, sink, jitter)
 	if err != nil {
+		return exec.Result{}, err
+	}
+	if jitter == noJitter && x.shortens(p, sink) {
+		var l *long
+		if e, fold, l, err = x.reduce(ctx, p, e, fold); err != nil {
+			return exec.Result{Wrong: -1}, err
+		} else if l != nil {
+			return x.beyondParts(ctx, l)
+		}
+	}
+	if err := x.lay(e, fold); err != nil {
 		return exec.Result{}, err
 	}
 	t := tap.New(e, sink, x.cfg.Trace)
@@ -305,6 +320,15 @@ func (x *Executor) model() wire.Model {
 // build lays out one run of a plan; fold is what folds it, nil where every rank
 // runs. p is a part of whole, where that is not nil.
 func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitter jitter) (e *engine.Engine, fold *fold.Quotient, err error) {
+	if e, fold, err = x.folded(ctx, p, whole, sink, jitter); err != nil {
+		return nil, nil, err
+	}
+	return e, fold, x.lay(e, fold)
+}
+
+// folded makes the engine of a run, and lays out representatives where ranks fold. A
+// trace reports each rank, and jitter of their own makes them different.
+func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitter jitter) (e *engine.Engine, q *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
 		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole}
 	if jitter != noJitter {
@@ -315,13 +339,26 @@ func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Si
 	}
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
-	j := e.Jobs[0]
-	if fold, err = x.lay(e, j, sink, jitter); err != nil {
-		return nil, nil, err
+	if sink == trace.Discard && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) && p.Members() == nil {
+		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
+		q, err = fold.Lay(e, e.Jobs[0], &c)
+	}
+	return e, q, err
+}
+
+// lay lays out all ranks where none folds, and closes the engine's links.
+func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
+	if q == nil {
+		if err := x.fits(e.Jobs[0].Plan); err != nil {
+			return err
+		}
+		if err := e.LayAll(e.Jobs[0]); err != nil {
+			return err
+		}
 	}
 	e.LayHeads()
 	e.Wire.Seal()
-	return e, fold, x.affordable(e)
+	return x.affordable(e)
 }
 
 // jitters says with what jitter a plan is simulated rank by rank.
@@ -330,21 +367,6 @@ func (x *Executor) jitters(p *plan.Plan) jitter {
 		return noJitter
 	}
 	return eachDraws
-}
-
-// lay fills in groups and connections: of representatives, where ranks fold, or of
-// all ranks. A trace reports each rank, and jitter of their own makes them different.
-func (x *Executor) lay(e *engine.Engine, j *engine.Job, sink trace.Sink, jitter jitter) (*fold.Quotient, error) {
-	if sink == trace.Discard && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) && j.Plan.Members() == nil {
-		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
-		if q, err := fold.Lay(e, j, &c); q != nil || err != nil {
-			return q, err
-		}
-	}
-	if err := x.fits(j.Plan); err != nil {
-		return nil, err
-	}
-	return nil, e.LayAll(j)
 }
 
 // account reports how a run's times came about.

@@ -89,6 +89,7 @@ type windowKey struct {
 	proto   coll.Protocol
 	warps   int
 	count   int64
+	turns   int64 // of an iteration
 	split   plan.Split
 	sent    plan.Transfer // of sends and receives the last of rank 0, which says how they are cut
 	groups  int           // of rank 0
@@ -291,7 +292,7 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 // came to.
 func (x *Executor) part(ctx context.Context, p *plan.Plan, w *window) (*tally, error) {
 	r, l, programs := &p.Req, w.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
-	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count,
+	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct, peer: r.Peer, aside: r.Misalign, algo: r.Algo, proto: r.Proto, warps: r.Warps, count: r.Count, turns: p.Turns(),
 		split: p.Split, kernels: engine.KernelsFor(w.whole, x.cfg.Kernels), miss: x.class.Miss(int64(l.Input + l.Output)), jitter: w.jitter, groups: len(programs)}
 	if r.Func.IsP2P() && len(programs) > 0 {
 		key.sent = programs[len(programs)-1].Transfer

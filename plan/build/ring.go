@@ -34,7 +34,7 @@ func (ringAlgo) generator(b base) (plan.Generator, error) {
 		return nil, err
 	}
 	b.perRank = 1
-	g := &ring{base: b, pos: make([][]int32, b.split.NChannels)}
+	g := &ring{base: b, pos: make([][]int32, b.split.NChannels), turns: int64(b.comm.NRanks)}
 	for i := range g.pos {
 		ch := b.split.ChannelLo + i
 		if i > 0 && sameRing(&b.comm.Channels[ch-1], &b.comm.Channels[ch]) {
@@ -49,11 +49,26 @@ func (ringAlgo) generator(b base) (plan.Generator, error) {
 	return g, nil
 }
 
-// ring generates the programs of rings. pos is every rank's position in the
-// ring, counted from rank 0, by channel of the split.
+// ring generates the programs of rings.
 type ring struct {
 	base
-	pos [][]int32
+	pos   [][]int32 // of every rank in the ring from rank 0 on, by channel of the split
+	turns int64     // blocks that a rank takes up in an iteration: all, or fewer (InTurns)
+}
+
+// Turns implements plan.TurnGenerator: chains have none.
+func (g *ring) Turns() int64 {
+	if g.req.Func.Rooted() {
+		return 0
+	}
+	return g.turns
+}
+
+// InTurns implements plan.TurnGenerator.
+func (g *ring) InTurns(turns int64) plan.Generator {
+	short := *g
+	short.turns = turns
+	return &short
 }
 
 // sameRing reports whether two channels share the slice of their order.
@@ -102,9 +117,9 @@ func (g *ring) NumOps(pr *plan.Program) int64 {
 	s, n := g.share(pr.Channel), int64(g.comm.NRanks)
 	switch g.req.Func {
 	case coll.AllReduce:
-		return divUp(s.total, n*s.chunk) * (2*n - 1)
+		return divUp(s.total, n*s.chunk) * (2*g.turns - 1)
 	case coll.AllGather, coll.ReduceScatter:
-		return divUp(s.total, s.chunk) * n
+		return divUp(s.total, s.chunk) * g.turns
 	}
 	return divUp(s.total, s.chunk)
 }
@@ -153,21 +168,19 @@ const ringGrain = 16
 type ringStream struct {
 	stream
 	share
-	order   []int32 // the ring from rank 0 on
-	n, pos  int32
-	root    int32
-	inPlace bool
-	j       int32 // op within the iteration
-	at      int32 // block that the op is about: a position in the ring
-	// rounding is what the blocks of a last, incomplete iteration are rounded up to.
-	rounding int64
+	order               []int32 // the ring from rank 0 on
+	n, pos, root, turns int32
+	inPlace             bool
+	j                   int32 // op within the iteration
+	at                  int32 // block that the op is about: a position in the ring
+	rounding            int64 // of blocks of a last, incomplete iteration
 }
 
 func (s *ringStream) open(g *ring, pr *plan.Program) {
 	s.stream.open(pr)
 	s.share = g.share(pr.Channel)
 	ch := &g.comm.Channels[pr.Channel]
-	s.order, s.n, s.pos = ch.Order, int32(g.comm.NRanks), g.pos[g.index(pr.Channel)][pr.Rank]
+	s.order, s.n, s.turns, s.pos = ch.Order, int32(g.comm.NRanks), int32(g.turns), g.pos[g.index(pr.Channel)][pr.Rank]
 	s.root, s.inPlace = g.req.Root, g.req.InPlace
 	s.from = append(s.from, g.firstID(pr.Channel, ch.Ring[pr.Rank].Prev))
 	s.to = append(s.to, g.firstID(pr.Channel, pr.Rank))
@@ -207,7 +220,7 @@ func (s *ringAllReduce) Next(op *plan.Op) bool {
 	off := int64(s.at) * s.chunk
 	bytes, place := s.left(off), s.begin+s.done+off
 	op.Chunk = s.iter*s.n + s.at
-	switch last := s.n - 1; {
+	switch last := s.turns - 1; {
 	case s.j == 0:
 		s.emit(op, plan.Send, bytes)
 		op.Src = input(place)
@@ -248,7 +261,7 @@ func (s *ringAllGather) Next(op *plan.Op) bool {
 	case s.j == 0:
 		s.emit(op, plan.Copy|plan.Send, bytes)
 		op.Src, op.Dst = input(place), to
-	case s.j < s.n-1:
+	case s.j < s.turns-1:
 		s.emit(op, plan.Recv|plan.Copy|plan.Send, bytes)
 		op.Dst = to
 	default:
@@ -275,7 +288,7 @@ func (s *ringReduceScatter) Next(op *plan.Op) bool {
 	switch {
 	case s.j == 0:
 		s.emit(op, plan.Send, bytes)
-	case s.j < s.n-1:
+	case s.j < s.turns-1:
 		s.emit(op, plan.Recv|plan.Reduce|plan.Send, bytes)
 	default:
 		s.emit(op, plan.Recv|plan.Reduce|plan.Copy|plan.PostOp, bytes)

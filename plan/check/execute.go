@@ -40,7 +40,7 @@ func Execute[V any](p *plan.Plan, m Memory[V]) error {
 	if err := p.Distinct(); err != nil {
 		return err
 	}
-	c, err := newRunner(p, m)
+	c, err := newRunner(p, m, allChannels)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,8 @@ type runner[V any] struct {
 	m        Memory[V]
 	observer Observer // nil if the machine is none
 	progs    []running
-	conns    []fifo[V]
+	conns    []fifo[V] // from the id lo on
+	lo       int32
 	queue    []int32
 	// blockOf is the thread block of each program, an index in blocks.
 	blockOf []int32
@@ -105,10 +106,20 @@ type block struct {
 	waiting []int32 // programs of later phases
 }
 
-func newRunner[V any](p *plan.Plan, m Memory[V]) (*runner[V], error) {
-	c := &runner[V]{p: p, m: m, conns: make([]fifo[V], p.NumConns())}
-	for id := range c.conns {
-		c.conns[id] = fifo[V]{conn: p.Conn(int32(id)), sender: -1, receiver: -1}
+// allChannels is no channel.
+const allChannels = -1
+
+// newRunner makes the runner of a plan, or of one channel of it.
+func newRunner[V any](p *plan.Plan, m Memory[V], channel int32) (*runner[V], error) {
+	c := &runner[V]{p: p, m: m}
+	n := p.NumConns()
+	if channel != allChannels {
+		n = p.ConnsPerRank() * int32(p.Comm.NRanks)
+		c.lo = (channel - int32(p.Split.ChannelLo)) * n
+	}
+	c.conns = make([]fifo[V], n)
+	for i := range c.conns {
+		c.conns[i] = fifo[V]{conn: p.Conn(c.lo + int32(i)), sender: -1, receiver: -1}
 	}
 	c.layNetworks()
 	c.observer, _ = m.(Observer)
@@ -120,6 +131,9 @@ func newRunner[V any](p *plan.Plan, m Memory[V]) (*runner[V], error) {
 		progs = p.AppendPrograms(progs[:0], rank)
 		last := [2]int32{-1, -1}
 		for i := range progs {
+			if channel != allChannels && progs[i].Channel != channel {
+				continue
+			}
 			if at := [2]int32{progs[i].Rank, progs[i].Channel}; at != last {
 				last = at
 				c.blocks = append(c.blocks, block{phase: progs[i].Phase})
@@ -230,13 +244,13 @@ func (c *runner[V]) advance(i int32) error {
 func (c *runner[V]) blockedOn(g *running) int32 {
 	steps := int64(g.pr.OpSteps())
 	for _, id := range g.op.From {
-		k := &c.conns[id]
+		k := &c.conns[id-c.lo]
 		if k.posted < k.released+int64(g.op.RecvAhead)+steps {
 			return id
 		}
 	}
 	for _, id := range g.op.To {
-		k := &c.conns[id]
+		k := &c.conns[id-c.lo]
 		if k.posted+int64(g.op.SendAhead)+steps > k.released+plan.FIFOSteps {
 			return id
 		}
@@ -286,10 +300,10 @@ func (c *runner[V]) wellFormed(i int32) error {
 // own checks that program i may use an end of a connection, and that no other
 // program does.
 func (c *runner[V]) own(i, id int32, send bool) error {
-	if id < 0 || int(id) >= len(c.conns) {
+	if id < c.lo || int(id-c.lo) >= len(c.conns) {
 		return c.fault(i, "connection %d does not exist", id)
 	}
-	k, g := &c.conns[id], &c.progs[i]
+	k, g := &c.conns[id-c.lo], &c.progs[i]
 	end, owner, word := k.conn.Dst, &k.receiver, "receives"
 	if send {
 		end, owner, word = k.conn.Src, &k.sender, "sends"
@@ -383,9 +397,9 @@ func (c *runner[V]) deliver(i int32, val V, steps int64) error {
 func (c *runner[V]) step(op *plan.Op) int64 {
 	switch {
 	case len(op.To) > 0:
-		return c.conns[op.To[0]].posted
+		return c.conns[op.To[0]-c.lo].posted
 	case len(op.From) > 0:
-		return c.conns[op.From[0]].released
+		return c.conns[op.From[0]-c.lo].released
 	}
 	return int64(op.Step)
 }
@@ -396,7 +410,7 @@ func (c *runner[V]) local(i int32) (v V, ok bool, err error) {
 	src := op.Src
 	switch {
 	case op.Do&plan.Accum != 0 && op.Do&plan.Send != 0:
-		k := &c.conns[op.To[0]]
+		k := &c.conns[op.To[0]-c.lo]
 		for _, pc := range k.slots[(k.posted+int64(op.SendAhead))%plan.FIFOSteps] {
 			if pc.off == op.SendOff && pc.bytes == op.Bytes {
 				return pc.val, true, nil
@@ -417,7 +431,7 @@ func (c *runner[V]) local(i int32) (v V, ok bool, err error) {
 // receive finds the piece that the op reads from a connection.
 func (c *runner[V]) receive(i, id int32) (*piece[V], error) {
 	op := &c.progs[i].op
-	k := &c.conns[id]
+	k := &c.conns[id-c.lo]
 	slot := k.slots[(k.released+int64(op.RecvAhead))%plan.FIFOSteps]
 	for j := range slot {
 		if pc := &slot[j]; pc.off == op.RecvOff {
@@ -433,7 +447,7 @@ func (c *runner[V]) receive(i, id int32) (*piece[V], error) {
 
 // release gives the steps of an op back to the sender.
 func (c *runner[V]) release(i, id int32, steps int64) error {
-	k := &c.conns[id]
+	k := &c.conns[id-c.lo]
 	for range steps {
 		slot := &k.slots[k.released%plan.FIFOSteps]
 		for _, pc := range *slot {
@@ -448,7 +462,7 @@ func (c *runner[V]) release(i, id int32, steps int64) error {
 }
 
 func (c *runner[V]) send(op *plan.Op, id int32, val V, steps int64) error {
-	k := &c.conns[id]
+	k := &c.conns[id-c.lo]
 	slot := &k.slots[(k.posted+int64(op.SendAhead))%plan.FIFOSteps]
 	pc := piece[V]{off: op.SendOff, bytes: op.Bytes, val: val}
 	replaced := false
@@ -470,7 +484,7 @@ func (c *runner[V]) send(op *plan.Op, id int32, val V, steps int64) error {
 // wake puts the program at the other end of a connection, or the network, back
 // to work if it waits for it.
 func (c *runner[V]) wake(i, id int32) error {
-	if k := &c.conns[id]; k.conn.Kind == connect.CollNetRoute {
+	if k := &c.conns[id-c.lo]; k.conn.Kind == connect.CollNetRoute {
 		return c.network(k.conn.NetGroup)
 	}
 	c.rouse(id, i)
@@ -499,7 +513,7 @@ func (c *runner[V]) deadlock() error {
 			who = int32(i)
 		}
 		if n++; n <= 4 {
-			k := &c.conns[g.waiting]
+			k := &c.conns[g.waiting-c.lo]
 			fmt.Fprintf(&b, "; rank %d group %d op %d (%v) waits for %d->%d, %d steps sent, %d taken",
 				g.pr.Rank, g.pr.Group, g.op.Seq, g.op.Do, k.conn.Src, k.conn.Dst, k.posted, k.released)
 		}
@@ -512,8 +526,8 @@ func (c *runner[V]) deadlock() error {
 
 // drained checks that nothing sent was left unreceived.
 func (c *runner[V]) drained() error {
-	for id := range c.conns {
-		k := &c.conns[id]
+	for i := range c.conns {
+		k := &c.conns[i]
 		left := k.posted - k.released
 		for _, s := range k.slots {
 			if len(s) > 0 {

@@ -20,11 +20,15 @@ const (
 // TooLarge says of a plan whose proof would take too long how many ops it has and how
 // many are proved at most; empty: Plan proves it in a few seconds.
 func TooLarge(p *plan.Plan) string {
-	most := max(maxProved, min(mostProved, provedEach*float64(p.Comm.NRanks)))
-	if ops := opsOf(p); ops > most {
+	if ops, most := opsOf(p), mostOps(p); ops > most {
 		return fmt.Sprintf("%.3g ops, more than %g", ops, most)
 	}
 	return ""
+}
+
+// mostOps is how many ops of a plan are proved one by one.
+func mostOps(p *plan.Plan) float64 {
+	return max(maxProved, min(mostProved, provedEach*float64(p.Comm.NRanks)))
 }
 
 // opsOf is how many ops a plan has, judged by its root's and another rank's. What a

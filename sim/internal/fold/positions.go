@@ -12,10 +12,11 @@ import (
 type position struct{ height, depth, kids int32 }
 
 // positions are a node's places in the tree of a channel and in the other one.
-// A node with a straggler, of which slow is the rank + 1, is like no other.
+// A node that is like no other has its number + 1 in alone, one with a straggler the
+// rank + 1.
 type positions struct {
 	own, other position
-	slow       int32
+	alone      int32
 }
 
 // positionsIn finds every node's position, and its children in order.
@@ -121,8 +122,11 @@ func (t *trees) kindsOfPositions() (kind [][]int32, reps []part) {
 	known := map[positions]int32{}
 	classOf := func(tree, node int32) (id int32, fresh bool) {
 		key := positions{own: all[tree][node]}
-		if t.slow != nil {
-			key.slow = t.slow[node]
+		switch {
+		case t.alone != nil && t.alone[node]:
+			key.alone = node + 1
+		case t.slow != nil:
+			key.alone = t.slow[node]
 		}
 		if len(all) == 2 {
 			key.other = all[1-tree][node]

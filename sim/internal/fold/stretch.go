@@ -115,14 +115,9 @@ func (x *Config) worstChannel(p *plan.Plan) int32 {
 	if slices.ContainsFunc(x.Faults[at+1:], func(o param.Fault) bool { return o.Rank < 0 && (o.Host != f.Host || o.Net != f.Net) }) {
 		return -1
 	}
-	c := p.Comm
-	uses := func(rank, net int32) bool { return c.HostOf[rank] == int32(f.Host) && net == int32(f.Net) }
 	for k := range int32(p.Split.NChannels) {
-		for r := range int32(c.NRanks) {
-			pc := p.Conn((k*int32(c.NRanks) + r) * p.ConnsPerRank())
-			if between(&pc) && (uses(pc.Src, pc.Route.SrcNet) || uses(pc.Dst, pc.Route.DstNet)) {
-				return k
-			}
+		if portUser(p, k, f) >= 0 {
+			return k
 		}
 	}
 	return 0

@@ -7,7 +7,6 @@ import (
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/host"
-	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
@@ -92,8 +91,7 @@ func (x *Config) symmetries(p *plan.Plan) []*symmetry {
 			break
 		}
 		if t := treesOf(p); t != nil {
-			ports := slices.ContainsFunc(x.Faults, func(f param.Fault) bool { return f.Rank < 0 })
-			t.propose(x.Slow, ports, add)
+			t.propose(x, add)
 		}
 	case coll.PAT:
 		if well {
@@ -224,7 +222,7 @@ func ringBy(p *plan.Plan, period int32) *symmetry {
 		}
 		s.of = append(s.of, of)
 	}
-	cycle := int64(c.NRanks)
+	cycle := p.Turns()
 	if p.Req.Func == coll.AllReduce {
 		cycle = 2*cycle - 1
 	}

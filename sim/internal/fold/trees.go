@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/param"
 )
 
 // trees are the channels' trees over nodes, apart from what happens within a node.
@@ -17,7 +18,9 @@ type trees struct {
 	parent [][]int32 // tree, node → node above it, -1 at the root
 	tree   []int32   // channel of the split → tree
 	place  [][]int32 // channel of the split, rank → its place in the node's chain
-	slow   []int32   // node → its slowest straggler + 1, 0 without; nil where there are none
+	slow   []int32   // node → its slowest straggler, or the user of its slow port, + 1, 0 without; nil where there are none
+	alone  []bool    // node → it is like no other; nil: none is but those in slow
+	worst  []int32   // tree → channel of the split that represents its others, nil: the first
 }
 
 // treesOf examines a plan's trees; nil where its nodes do not form any, or
@@ -130,8 +133,14 @@ func (t *trees) mirrored() bool {
 	return true
 }
 
-// first returns the first channel of the split that runs on a tree.
-func (t *trees) first(tree int32) int32 { return int32(slices.Index(t.tree, tree)) }
+// first returns the channel of the split that represents those that run on a tree:
+// the first, or one that a slow port holds up.
+func (t *trees) first(tree int32) int32 {
+	if t.worst != nil {
+		return t.worst[tree]
+	}
+	return int32(slices.Index(t.tree, tree))
+}
 
 // headsEquivalent reports whether the heads of an NVLS channel can be merged.
 func (t *trees) headsEquivalent() bool {
@@ -147,12 +156,12 @@ func (t *trees) headsEquivalent() bool {
 
 // propose proposes quotients: by channels, heads and mirrored nodes, by
 // channels alone, and the near one. Faults leave no two nodes equal, and none
-// of the ranks of a node; slow is by how much each rank is slower, nil where
-// none is, and ports reports whether ports are at fault, too, which would touch
-// some channels only.
-func (t *trees) propose(slow []float64, ports bool, add func(*symmetry)) {
+// of the ranks of a node. Slow ports touch some channels only, which in the near one
+// represent the others.
+func (t *trees) propose(x *Config, add func(*symmetry)) {
 	nvls := t.p.Req.Algo != coll.Tree
-	if slow == nil && !ports {
+	ports := slices.ContainsFunc(x.Faults, func(f param.Fault) bool { return f.Rank < 0 })
+	if x.Slow == nil && !ports {
 		if t.mirrored() {
 			add(t.symmetry(true, true))
 		}
@@ -164,10 +173,88 @@ func (t *trees) propose(slow []float64, ports bool, add func(*symmetry)) {
 	if nvls {
 		add(t.symmetry(false, false))
 	}
-	if !ports {
-		t.stragglers(slow)
+	switch {
+	case !ports:
+		t.stragglers(x.Slow)
+		add(t.nearSymmetry())
+	case x.Slow == nil && t.slowPorts(x):
 		add(t.nearSymmetry())
 	}
+}
+
+// slowPorts notes which rank of each node has a port at fault, and which channel of
+// each tree uses them all; false where there is no such channel, or where a node has
+// several such ports.
+func (t *trees) slowPorts(x *Config) bool {
+	t.slow, t.worst = make([]int32, t.p.Comm.NNodes), make([]int32, len(t.parent))
+	for tree := range t.worst {
+		t.worst[tree] = -1
+		for k, of := range t.tree {
+			if int(of) == tree && t.worst[tree] < 0 && t.usesAll(x, int32(k)) {
+				t.worst[tree] = int32(k)
+			}
+		}
+		if t.worst[tree] < 0 {
+			return false
+		}
+	}
+	t.setApart()
+	return true
+}
+
+// setApart notes the nodes at fault, those above them and those right below them in
+// either tree: what is slow reaches all others through these.
+func (t *trees) setApart() {
+	t.alone = make([]bool, t.p.Comm.NNodes)
+	for node, by := range t.slow {
+		if by == 0 {
+			continue
+		}
+		for _, parent := range t.parent {
+			for n := int32(node); n >= 0; n = parent[n] {
+				t.alone[n] = true
+			}
+			for n, up := range parent {
+				t.alone[n] = t.alone[n] || up == int32(node)
+			}
+		}
+	}
+}
+
+// usesAll reports whether a channel uses every port at fault, and notes by which ranks.
+func (t *trees) usesAll(x *Config, k int32) bool {
+	for i := range x.Faults {
+		rank := portUser(t.p, k, &x.Faults[i])
+		if rank < 0 {
+			return false
+		}
+		was := &t.slow[t.p.Comm.NodeOf[rank]]
+		if *was > 0 && *was != rank+1 && t.p.Req.Algo != coll.Tree {
+			return false
+		}
+		*was = rank + 1
+	}
+	return true
+}
+
+// portUser is a rank of the node at fault whose connections on a channel of the split
+// use the port; -1 where none does.
+func portUser(p *plan.Plan, k int32, f *param.Fault) int32 {
+	c, per := p.Comm, p.ConnsPerRank()
+	uses := func(rank, net int32) bool { return c.HostOf[rank] == int32(f.Host) && net == int32(f.Net) }
+	for r := range int32(c.NRanks) {
+		for j := range per {
+			pc := p.Conn((k*int32(c.NRanks)+r)*per + j)
+			switch {
+			case !between(&pc):
+			case uses(pc.Src, pc.Route.SrcNet):
+				return pc.Src
+			case uses(pc.Dst, pc.Route.DstNet):
+				return pc.Dst
+			}
+		}
+	}
+	return -1
 }
 
 // stragglers notes the slowest rank of every node.

@@ -1,0 +1,249 @@
+package check
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// Parts proves a plan that is too large for Plan by those of its parts that the others
+// repeat: a ring by its turns (wave.go), sends and receives by what drawn ranks send
+// (transfers.go), and what runs in iterations by two of them and the last, on all
+// channels or on as many as Plan proves. That the others repeat them is seen op by op
+// on ranks that are drawn, always the same. missing says what is not proved, and why;
+// empty: nothing.
+func Parts(p *plan.Plan) (missing string, err error) {
+	why := TooLarge(p)
+	switch {
+	case why == "":
+		return "", Plan(p)
+	case p.Members() != nil, p.Req.Cut != nil:
+		return why + ", of an operation among others", nil
+	case p.Turns() > 0 && opsOf(p)/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
+		return "", ofRing(p)
+	case p.Req.Func.IsP2P():
+		return ofTransfers(p)
+	}
+	short, err := fewIterations(p)
+	if err != nil {
+		return "", err
+	}
+	if TooLarge(short) == "" {
+		return "", Plan(short)
+	}
+	return fewChannels(short)
+}
+
+// keptIterations are those that represent all; fewer than fewIterated are proved.
+const (
+	keptIterations = 2
+	fewIterated    = 4
+)
+
+// fewIterations returns a plan of some iterations whose programs the given one's repeat;
+// the plan itself where there is none.
+func fewIterations(p *plan.Plan) (*plan.Plan, error) {
+	all := p.Iterations()
+	if all < fewIterated {
+		return p, nil
+	}
+	short, err := p.Shorten(keptIterations, true)
+	if err != nil || short == nil {
+		return p, err
+	}
+	later := make([]units.Bytes, p.Split.NChannels) // by channel: what its iterations that are left out move
+	for i := range later {
+		later[i] = -1
+	}
+	for _, rank := range drawn(p.Comm.NRanks) {
+		long, kept := p.Programs(rank), short.Programs(rank)
+		if len(long) != len(kept) {
+			return p, nil
+		}
+		for i := range long {
+			x := repetition{p: p, rank: rank, left: all - keptIterations}
+			if !x.holds(short, &long[i], &kept[i]) {
+				return p, nil
+			}
+			if of := &later[long[i].Channel-int32(p.Split.ChannelLo)]; *of < 0 {
+				*of = x.moved
+			} else if x.moved >= 0 && *of != x.moved {
+				return p, nil
+			}
+		}
+	}
+	count := units.Bytes(p.Req.Count-short.Req.Count) * p.Req.Type.Size()
+	for _, n := range later {
+		count -= max(0, n)
+	}
+	if count != 0 {
+		return p, nil
+	}
+	return short, nil
+}
+
+// repetition compares a program with the same of fewer iterations.
+type repetition struct {
+	p     *plan.Plan
+	rank  int32
+	left  int64       // iterations that are left out
+	moved units.Bytes // by which what follows them lies further on; -1 where no op has an address
+}
+
+// holds reports whether a program's ops are those of the shorter one, with the second
+// iteration repeated further on in the buffers.
+func (x *repetition) holds(short *plan.Plan, long, kept *plan.Program) bool {
+	n, k := x.p.NumOps(long), short.NumOps(kept)
+	if (n-k)%x.left != 0 {
+		return false
+	}
+	per := (n - k) / x.left
+	var ops []plan.Op // of the iteration before
+	var a, b plan.Cursor
+	var op, other plan.Op
+	x.p.OpenInto(&a, long)
+	short.OpenInto(&b, kept)
+	x.moved = -1
+	var turn, first distance // to the next iteration, and of the shorter plan's first ones
+	for i := int64(0); i < n; i++ {
+		if !a.Next(&op) {
+			return false
+		}
+		if i < keptIterations*per || i >= (keptIterations+x.left)*per { // as in the shorter plan
+			if !b.Next(&other) || !sameButPlace(&op, &other) {
+				return false
+			}
+			to := &first
+			if i >= keptIterations*per {
+				to = &distance{known: first.known && turn.known, by: first.by + turn.by*units.Bytes(x.left)}
+			}
+			if !to.holds(&op, &other) {
+				return false
+			}
+		}
+		if was := i % max(1, per); i >= per && i < (keptIterations+x.left)*per && (!sameButPlace(&op, &ops[was]) || !turn.holds(&op, &ops[was])) {
+			return false
+		}
+		if i < per {
+			ops = append(ops, plan.Op{})
+		}
+		keep(&ops, i%max(1, per), &op)
+	}
+	if turn.known {
+		x.moved = turn.by * units.Bytes(x.left)
+	}
+	return !b.Next(&other)
+}
+
+func keep(ops *[]plan.Op, i int64, op *plan.Op) {
+	if i >= int64(len(*ops)) {
+		return
+	}
+	at := &(*ops)[i]
+	from, to := append(at.From[:0], op.From...), append(at.To[:0], op.To...)
+	*at = *op
+	at.From, at.To = from, to
+}
+
+// sameButPlace reports whether two ops do the same over the same connections.
+func sameButPlace(a, b *plan.Op) bool {
+	return a.Do == b.Do && a.Bytes == b.Bytes && a.Src.Buf == b.Src.Buf && a.Dst.Buf == b.Dst.Buf && meetsAll(a.From, b.From) && meetsAll(a.To, b.To) &&
+		a.RecvOff == b.RecvOff && a.SendOff == b.SendOff && a.RecvAhead == b.RecvAhead && a.SendAhead == b.SendAhead
+}
+
+func meetsAll(a, b []int32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// distance is how much further on in the buffers one op is than another.
+type distance struct {
+	by    units.Bytes
+	known bool
+}
+
+// holds reports whether two ops are so far from each other, or, where the distance is
+// not known yet, equally far with all they use.
+func (d *distance) holds(a, b *plan.Op) bool {
+	for _, by := range [2]struct {
+		buf plan.Buffer
+		n   units.Bytes
+	}{{a.Src.Buf, a.Src.Off - b.Src.Off}, {a.Dst.Buf, a.Dst.Off - b.Dst.Off}} {
+		switch {
+		case by.buf == plan.NoBuffer:
+		case !d.known:
+			*d = distance{by.n, true}
+		case by.n != d.by:
+			return false
+		}
+	}
+	return true
+}
+
+// fewChannels proves some channels of a plan, each for itself.
+func fewChannels(p *plan.Plan) (missing string, err error) {
+	why := TooLarge(p)
+	ops, most := opsOf(p)/float64(max(1, p.Split.NChannels)), float64(maxChannelOps)
+	switch {
+	case p.ConnsPerRank() == 0 || p.Split.NChannels < 2 || p.Split.Striped || len(p.NetGroups()) > 0:
+		return why, nil
+	case ops > most || int64(p.Comm.NRanks)*int64(p.ConnsPerRank()) > maxConns:
+		return fmt.Sprintf("%s; a channel alone has %.3g", why, ops), nil
+	}
+	n := max(1, min(p.Split.NChannels, int(most/ops)))
+	for i := range n {
+		ch := int32(p.Split.ChannelLo + i*(p.Split.NChannels-1)/max(1, n-1))
+		if err := proveChannel(p, ch); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// maxChannelOps are proved of one channel at most, in some 2 s of a processor.
+const maxChannelOps = 2e6
+
+// maxConns is of how many connections the FIFOs are held at a time, of 300 bytes each.
+const maxConns = 1 << 21
+
+// proveChannel proves what a plan does on one channel.
+func proveChannel(p *plan.Plan, ch int32) error {
+	m := newSymbols(p, maxSetRanks)
+	c, err := newRunner[value](p, m, ch)
+	if err != nil {
+		return err
+	}
+	if err := c.run(); err != nil {
+		return err
+	}
+	if err := c.drained(); err != nil {
+		return err
+	}
+	k := int(ch) - p.Split.ChannelLo
+	begin := units.Bytes(0)
+	for i := range k {
+		begin += partBytes(p, i)
+	}
+	return m.outputs(begin, begin+partBytes(p, k))
+}
+
+// partBytes is what the k-th channel of the split does of a rank's block.
+func partBytes(p *plan.Plan, k int) units.Bytes {
+	part := &p.Split.Mid
+	switch k {
+	case 0:
+		part = &p.Split.Lo
+	case p.Split.NChannels - 1:
+		part = &p.Split.Hi
+	}
+	return units.Bytes(part.Count) * p.Split.ElemSize
+}

@@ -1,0 +1,223 @@
+package check
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/plantest"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/export"
+)
+
+// Every right plan is proved by its parts, too.
+func TestRightPlansAreProvedByParts(t *testing.T) {
+	proved := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		c := plantest.RandomComm(t, plantest.Shape{
+			PerNode:  rapid.IntRange(1, 4).Draw(t, "perNode"),
+			Nodes:    rapid.IntRange(1, 3).Draw(t, "nodes"),
+			Channels: rapid.IntRange(1, 4).Draw(t, "channels"),
+		})
+		r := plantest.RandomRequest(t, c)
+		if r.Algo == coll.Ring || r.Algo == coll.Tree {
+			r.Count = rapid.Int64Range(1<<12, 1<<20).Draw(t, "large")
+		}
+		p, err := build.Plan(c, r)
+		if err != nil || p.Req.Count == 0 || c.NRanks < 2 || p.OneRank() != plan.NotOneRank {
+			return
+		}
+		what := fmt.Sprintf("%v %v/%v of %d on %d ranks, in place %v", r.Func, r.Algo, r.Proto, r.Count, c.NRanks, r.InPlace)
+		switch {
+		case p.Turns() > 0:
+			proved["turns"]++
+			if err := ofRing(p); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		case p.Req.Func.IsP2P():
+			if missing, err := ofTransfers(p); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			} else if missing == "" {
+				proved["transfers"]++
+			}
+		}
+		if p.ConnsPerRank() == 0 || p.Split.Striped || len(p.NetGroups()) > 0 {
+			return
+		}
+		short, err := fewIterations(p)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if short != p {
+			proved["iterations"]++
+		}
+		if err := Plan(short); err != nil {
+			t.Fatalf("%s, shortened: %v", what, err)
+		}
+		proved["channels"]++
+		for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
+			if err := proveChannel(p, int32(ch)); err != nil {
+				t.Fatalf("%s, channel %d: %v", what, ch, err)
+			}
+		}
+	})
+	t.Log(proved)
+	for _, how := range []string{"turns", "transfers", "iterations", "channels"} {
+		if proved[how] == 0 && !testing.Short() {
+			t.Errorf("no plan was proved by its %s", how)
+		}
+	}
+}
+
+// What is wrong with a ring on a rank that is looked at is seen.
+func TestTurnsShowEveryFault(t *testing.T) {
+	seen := map[string]int{}
+	c := plantest.Plain(2, 2, 2)
+	for _, r := range plantest.Kernels(2) {
+		r.Count, r.Type, r.Channels = 20000, coll.Float32, 2
+		p, err := build.Plan(c, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Turns() == 0 {
+			continue
+		}
+		right, err := export.List(p).Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ofRing(right); err != nil {
+			t.Fatalf("%v %v: %v", r.Func, r.Proto, err)
+		}
+		for _, m := range mutations {
+			for i, lp := range export.List(p).Programs {
+				for k := 0; k < len(lp.Ops); k += 1 + len(lp.Ops)/4 {
+					l := export.List(p)
+					if !m.does(l, i, k) {
+						continue
+					}
+					q, err := l.Plan(p)
+					if err != nil {
+						t.Fatal(err)
+					}
+					seen[m.name]++
+					requireFault(t, fmt.Sprintf("%v %v: %s, program %d op %d", r.Func, r.Proto, m.name, i, k), ofRing(q), nil)
+				}
+			}
+		}
+	}
+	if len(seen) < len(mutations)-1 {
+		t.Errorf("of %d faults only these were tried: %v", len(mutations), seen)
+	}
+}
+
+// A plan of a size or a place of its own is seen where its iterations should be equal.
+func TestIterationsThatDifferAreSeen(t *testing.T) {
+	c := plantest.Plain(2, 2, 1)
+	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.Simple, Count: 4 << 20, Type: coll.Float32, Channels: 1, Warps: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Iterations() < fewIterated {
+		t.Fatalf("%d iterations", p.Iterations())
+	}
+	short, err := p.Shorten(keptIterations, true)
+	if err != nil || short == nil {
+		t.Fatal(err)
+	}
+	if short, err = export.List(short).Plan(short); err != nil { // connections have other numbers in a listing
+		t.Fatal(err)
+	}
+	holds := func(l *export.Listing, i int) bool {
+		q, err := l.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rank := l.Programs[i].Program.Rank
+		for k, pr := range q.Programs(rank) {
+			x := repetition{p: q, rank: rank, left: p.Iterations() - keptIterations}
+			if !x.holds(short, &pr, &short.Programs(rank)[k]) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range export.List(p).Programs {
+		if !holds(export.List(p), i) {
+			t.Fatalf("program %d is not taken for equal iterations", i)
+		}
+		n := len(export.List(p).Programs[i].Ops)
+		for _, k := range []int{0, 1, n / 2, n - 2, n - 1} {
+			for name, does := range map[string]func(op *plan.Op){
+				"place": func(op *plan.Op) { op.Src.Off += 16; op.Dst.Off += 32 },
+				"size":  func(op *plan.Op) { op.Bytes-- },
+				"deed":  func(op *plan.Op) { op.Do ^= plan.PostOp },
+			} {
+				l := export.List(p)
+				op := &l.Programs[i].Ops[k]
+				if does(op); name == "place" && op.Src.Buf == plan.NoBuffer && op.Dst.Buf == plan.NoBuffer {
+					continue
+				}
+				if holds(l, i) {
+					t.Errorf("program %d: another %s of op %d of %d is not seen", i, name, k, n)
+				}
+			}
+		}
+	}
+}
+
+// altered is a plan with other programs.
+type altered struct {
+	*plan.Plan
+	change func([]plan.Program) []plan.Program
+}
+
+func (a altered) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
+	return append(dst, a.change(a.Programs(rank))...)
+}
+func (a altered) Open(pr *plan.Program, _ plan.Stream) plan.Stream {
+	return a.Plan.Open(pr)
+}
+func (a altered) NumConns() int64   { return int64(a.Plan.NumConns()) }
+func (a altered) Conn(c *plan.Conn) { *c = a.Plan.Conn(c.ID) }
+
+// Sends and receives that miss or go astray are seen.
+func TestTransfersShowEveryFault(t *testing.T) {
+	faults := map[string]func(list []plan.Program, i int) []plan.Program{
+		"place":   func(list []plan.Program, i int) []plan.Program { list[i].Transfer.Off += 4; return list },
+		"size":    func(list []plan.Program, i int) []plan.Program { list[i].Transfer.Bytes -= 4; return list },
+		"missing": func(list []plan.Program, i int) []plan.Program { return append(list[:i:i], list[i+1:]...) },
+		"twice":   func(list []plan.Program, i int) []plan.Program { return append(list, list[i]) },
+	}
+	for _, f := range []coll.Func{coll.AllToAll, coll.Gather, coll.Scatter, coll.SendRecv} {
+		c := plantest.Plain(2, 2, 2)
+		p, err := build.Plan(c, plan.Request{Func: f, Count: 5000, Type: coll.Float32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if missing, err := ofTransfers(p); missing != "" || err != nil {
+			t.Fatalf("%v: %s %v", f, missing, err)
+		}
+		for rank := range int32(c.NRanks) {
+			for i := range p.Programs(rank) {
+				for name, does := range faults {
+					q, err := plan.New(p.Comm, p.Req, p.Split, altered{p, func(list []plan.Program) []plan.Program {
+						if len(list) > i && list[i].Rank == rank {
+							return does(list, i)
+						}
+						return list
+					}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := ofTransfers(q); err == nil {
+						t.Errorf("%v, rank %d: another %s of program %d is not seen", f, rank, name, i)
+					}
+				}
+			}
+		}
+	}
+}
