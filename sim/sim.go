@@ -88,6 +88,9 @@ type Config struct {
 	Wire func() wire.Model
 	// Place is where the communicator is in the cluster whose names its links have.
 	Place Place
+	// Set is how many bytes a rank's buffers have that are used again and again, of which
+	// one operation's are a part: what L2 holds of them; 0: those of the operation.
+	Set int64
 	// Trace chooses what is reported to a sink; the zero Options are collectives
 	// only, DetailStep is all of a step.
 	Trace TraceOptions
@@ -305,7 +308,7 @@ func (x *Executor) model() wire.Model {
 // runs. p is a part of whole, where that is not nil.
 func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitters bool) (e *engine.Engine, fold *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
-		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole}
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set}
 	if jitters {
 		o.Jitter = x.class.Jitter
 	}

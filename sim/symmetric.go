@@ -62,7 +62,7 @@ func (x *Executor) lockstep(ctx context.Context, what string) error {
 }
 
 func (x *Executor) machine() *symk.Machine {
-	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class}
+	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set}
 }
 
 // timed is the result of an operation that moves bytes in all and whose launch takes

@@ -117,6 +117,7 @@ type Launched struct {
 
 	member *member
 	calls  []launch.Call
+	set    int64 // bytes of a rank's buffers
 }
 
 // Launch plans a group on every communicator that it uses, in the order of the calls.
@@ -144,7 +145,7 @@ func (m *Machine) launch(g *Group, mode launch.Mode) ([]Launched, error) {
 			if err != nil {
 				return nil, fmt.Errorf("group %d, communicator of ranks %v: %w", g.Number, ranks, err)
 			}
-			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c, calls: issued})
+			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c, calls: issued, set: g.set(m.site.Comm.NRanks)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Launched) int {

@@ -83,8 +83,14 @@ func (e *Engine) fetch(g *Group) bool {
 	if g.pass.Local {
 		align |= int64(op.Dst.Off) + base
 	}
+	if op.Do&(plan.Reduce|plan.Accum) != 0 && g.pass.Elem == 1 && (g.Plan.Req.Op == coll.Min || g.Plan.Req.Op == coll.Max) {
+		g.pass.Extremes = max(0, g.pass.Loads-1)
+	}
 	g.pass.Unaligned128 = align%128 != 0
 	g.pack = 16
+	if g.Plan.Req.Direct && g.Program.Role == plan.RoleSend { // it stores at the receiver's offset
+		align |= int64(g.Program.Transfer.Dst)
+	}
 	if align%16 != 0 {
 		g.pack = int64(g.Plan.ElemSize())
 		g.pass.Skew = true
@@ -260,7 +266,7 @@ func (e *Engine) carry(g *Group) {
 
 // carried is what the links carry for the piece, flags included, in nano-bytes.
 func (e *Engine) carried(g *Group) float64 {
-	return float64(g.Bytes) * wire.NanoBytes / e.Class.LinkShare[g.Program.Proto]
+	return float64(g.Bytes) * wire.NanoBytes / e.share(g)
 }
 
 // work is how long the piece takes, as the bytes that would take so long
@@ -296,7 +302,15 @@ func (e *Engine) rate(g *Group, active int32) wire.Rate {
 	if e.Slow != nil {
 		r /= e.Slow[g.Program.Rank]
 	}
-	return wire.RateOf(r / e.Class.LinkShare[g.Program.Proto])
+	return wire.RateOf(r / e.share(g))
+}
+
+// share is the share of what the links carry for the piece that is data.
+func (e *Engine) share(g *Group) float64 {
+	if !g.pass.Direct { // a FIFO begins on a line
+		return e.Class.LinkShare[g.Program.Proto]
+	}
+	return e.Class.DataShare(g.Program.Proto, g.pack)
 }
 
 // reshare gives the other moving groups of an SM their new rate.

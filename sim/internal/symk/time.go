@@ -17,6 +17,7 @@ type Machine struct {
 	Comm    *connect.Layout
 	Systems []*topo.System
 	Class   *gpu.Class
+	Set     int64 // bytes that a rank uses again and again; 0: those of the kernel
 }
 
 // Time is how long a kernel or a collective takes, and what it leaves on the links.
@@ -77,7 +78,7 @@ func (m *Machine) miss(l *sym.Launch) float64 {
 			set += n * bytes
 		}
 	}
-	return m.Class.Miss(set)
+	return m.Class.Miss(max(m.Set, set))
 }
 
 // push is the time of the passes of an LL kernel's block, of up to 512 packs of 8
