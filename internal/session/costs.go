@@ -130,41 +130,7 @@ func (c *costing) find(ctx context.Context) ([]job.Cost, error) {
 			return nil, err
 		}
 	}
-	c.partly(costs)
-	return costs, nil
-}
-
-// partly lessens what calls need on top of their bytes (fullest) where only some of
-// their links are shared with another communicator's calls: bursts on the others
-// meet nothing.
-func (c *costing) partly(costs []job.Cost) {
-	user := make([]int32, len(c.names)) // communicator + 1 that uses a link, -1: several do
-	for i := range c.plain {
-		root := c.p.Resources(c.p.Calls[i].Comm) + 1
-		for k := range c.plain[i] {
-			if u := &user[costs[i].Needs[k].Resource]; *u == 0 {
-				*u = root
-			} else if *u != root {
-				*u = -1
-			}
-		}
-	}
-	for i, plain := range c.plain {
-		var shared, all float64
-		for k := range plain {
-			all += plain[k]
-			if user[costs[i].Needs[k].Resource] < 0 {
-				shared += plain[k]
-			}
-		}
-		if all == 0 || message(c.p.Calls[i].Func) {
-			continue
-		}
-		for k := range plain {
-			n := &costs[i].Needs[k]
-			n.Share = plain[k] + (n.Share-plain[k])*shared/all
-		}
-	}
+	return costs, c.partly(ctx, costs)
 }
 
 func message(f coll.Func) bool { return f == coll.Send || f == coll.Recv }
@@ -455,19 +421,15 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 	at := c.comms[c.p.Calls[i].Comm]
 	total := float64(x.moving())
 	full := x.fullest()
-	for k := range x.alone.Links {
-		l := &x.alone.Links[k]
-		if l.Bytes <= 0 {
-			continue
-		}
+	x.used(func(l *exec.LinkLoad, share float64) {
 		id := c.link(at, l)
 		c.loads[i] = append(c.loads[i], load{id, l.Bytes})
-		if share := math.Min(1, float64(l.Ideal())*full/total); share >= 0.01 {
+		if share >= negligible {
 			out.Needs = append(out.Needs, job.Need{Resource: id, Share: share})
 			c.plain[i] = append(c.plain[i], share/full)
 			out.Links = math.Max(out.Links, share)
 		}
-	}
+	})
 	if x.both > 0 {
 		share := math.Min(1, float64(x.both)/float64(x.alone.Time)/2)
 		n := int32(at.layout.NRanks)
@@ -481,6 +443,20 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 	return out, ctx.Err()
 }
 
+// negligible is the share of a link below which a call does not need it.
+const negligible = 0.01
+
+// used calls do for the links that an operation uses, with the share of each that it
+// needs.
+func (x *planned) used(do func(l *exec.LinkLoad, share float64)) {
+	full, total := x.fullest(), float64(x.moving())
+	for k := range x.alone.Links {
+		if l := &x.alone.Links[k]; l.Bytes > 0 {
+			do(l, math.Min(1, float64(l.Ideal())*full/total))
+		}
+	}
+}
+
 // moving is for how long an operation moves data: a message that its connection holds
 // until its sender is through.
 func (x *planned) moving() units.Time {
@@ -488,21 +464,6 @@ func (x *planned) moving() units.Time {
 		return x.ends[0]
 	}
 	return x.alone.Time
-}
-
-// fullest is by how much more of a link a call needs than its bytes are: what it
-// moves comes in bursts, which meet those of the call beside it. Two equal calls on
-// the same links take as long as one of them on links of half the speed, so each
-// needs half of that time's ratio of its fullest link.
-func (x *planned) fullest() float64 {
-	most := 0.0
-	for k := range x.alone.Links {
-		most = math.Max(most, float64(x.alone.Links[k].Ideal())/float64(x.moving()))
-	}
-	if x.alone.Half == 0 || most == 0 {
-		return 1
-	}
-	return math.Max(1, float64(x.moving()+x.alone.Half-x.alone.Time)/float64(x.moving())/2/most)
 }
 
 // link is the resource of a link of a communicator.

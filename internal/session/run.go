@@ -168,7 +168,24 @@ func (c *costing) result(r *job.Result) *Result {
 // linkLoads sums up what links carried.
 func (c *costing) linkLoads() []exec.LinkLoad {
 	var out []exec.LinkLoad
-	times := make([]int64, len(c.p.Calls)) // operations of each call
+	times := c.times()
+	bytes := make([]units.Bytes, len(c.names))
+	for i, loads := range c.loads {
+		for _, l := range loads {
+			bytes[l.link] += l.bytes * units.Bytes(times[i])
+		}
+	}
+	for i, b := range bytes {
+		if b > 0 {
+			out = append(out, exec.LinkLoad{Name: c.names[i], Capacity: c.caps[i], Bytes: b})
+		}
+	}
+	return out
+}
+
+// times are how many operations each call is in the whole job.
+func (c *costing) times() []int64 {
+	times := make([]int64, len(c.p.Calls))
 	for i := range c.p.Comms {
 		at := c.comms[i]
 		if len(at.ranks) == 0 {
@@ -187,16 +204,5 @@ func (c *costing) linkLoads() []exec.LinkLoad {
 			}
 		}
 	}
-	bytes := make([]units.Bytes, len(c.names))
-	for i, loads := range c.loads {
-		for _, l := range loads {
-			bytes[l.link] += l.bytes * units.Bytes(times[i])
-		}
-	}
-	for i, b := range bytes {
-		if b > 0 {
-			out = append(out, exec.LinkLoad{Name: c.names[i], Capacity: c.caps[i], Bytes: b})
-		}
-	}
-	return out
+	return times
 }

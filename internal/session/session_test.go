@@ -99,6 +99,15 @@ type story struct {
 	text  string
 }
 
+// worst is by how much a rank may end apart. Of an all_reduce whose links are shared on one
+// node alone, step by step the ranks of the other node are through some time before.
+func (s *story) worst() float64 {
+	if s.name == "groups across nodes" {
+		return 0.1
+	}
+	return 0.03
+}
+
 // lines repeats a text.
 func lines(n int, text string) string { return strings.Repeat(text, n) }
 
@@ -129,6 +138,15 @@ func stories() []story {
 		{"a graph replayed", "h200x4-4.xml", 1, head(4) + "comm a *\ncomm b *\nlist x 0-3\n" + lines(3, "  compute 0 30000000\n  group 0\n  call 0 a all_reduce half sum 2097152\n  call 1 b all_gather half sum 1048576\n  end 0\n")},
 		{"messages", "h200x4-4.xml", 1, head(4) + "comm a *\nlist x 0\n" + lines(3, "  call 0 a send half sum 4194304 peer=1\n") + "list y 1\n" +
 			lines(3, "  call 0 a recv half sum 4194304 peer=0\n  call 0 a send half sum 4194304 peer=2\n") + "list z 2\n" + lines(3, "  call 0 a recv half sum 4194304 peer=1\n") + "list w 3\n"},
+		{"an alltoall beside an all_reduce", "dgx-h100.xml", 1, head(8) + "comm ep *\ncomm dp0 0-3\ncomm dp1 4-7\n" +
+			"list x 0-3\n" + lines(5, "  call 0 ep alltoall half sum 1048576\n") + lines(3, "  call 1 dp0 all_reduce half sum 8388608\n") +
+			"list y 4-7\n" + lines(5, "  call 0 ep alltoall half sum 1048576\n") + lines(3, "  call 1 dp1 all_reduce half sum 8388608\n")},
+		{"gathers beside scatters of other sizes", "dgx-h100.xml", 1, head(8) + "comm a *\ncomm b *\nlist x 0-7\n" + lines(6, "  call 0 a all_gather half sum 1048576\n") + lines(2, "  call 1 b reduce_scatter half sum 4194304\n")},
+		{"three at once", "h200x4-4.xml", 1, head(4) + "comm a *\ncomm b *\ncomm c 1-2\n" +
+			"list x 0,3\n" + lines(3, "  call 0 a all_reduce half sum 8388608\n") + lines(3, "  call 1 b broadcast half sum 16777216\n") +
+			"list y 1-2\n" + lines(3, "  call 0 a all_reduce half sum 8388608\n") + lines(3, "  call 1 b broadcast half sum 16777216\n") + lines(3, "  call 2 c all_gather half sum 8388608\n")},
+		{"groups across nodes", "dgx-h100.xml", 2, head(16) + "comm a *\ncomm b 0-7\nlist x 0-7\n" + lines(2, "  call 0 a all_reduce half sum 16777216\n") + lines(6, "  call 1 b all_reduce half sum 8388608\n") +
+			"list y 8-15\n" + lines(2, "  call 0 a all_reduce half sum 16777216\n")},
 	}
 }
 
@@ -199,13 +217,10 @@ func TestShareAgreesWithStep(t *testing.T) {
 				worst = math.Max(worst, math.Abs(float64(b.Finish[r])/float64(a.Finish[r])-1))
 			}
 		}
-		t.Logf("%-24s step %10.2f us  share %10.2f us  worst rank %.1f %%", s.name, a.Elapsed().Micros(), b.Elapsed().Micros(), 100*worst)
-		most := 0.03
-		if s.name == "nested groups" {
-			most = 0.07
-		}
-		if worst > most {
-			t.Errorf("%s: share is %.1f %% off", s.name, 100*worst)
+		off := float64(b.Elapsed())/float64(a.Elapsed()) - 1
+		t.Logf("%-40s step %10.2f us  share %10.2f us  %+5.1f %%  worst rank %.1f %%", s.name, a.Elapsed().Micros(), b.Elapsed().Micros(), 100*off, 100*worst)
+		if math.Abs(off) > 0.03 || worst > s.worst() {
+			t.Errorf("%s: share is %.1f %% off, of a rank %.1f %%", s.name, 100*off, 100*worst)
 		}
 	}
 }
