@@ -261,7 +261,7 @@ var rooms = []room{
 	{dir: "internal/report/job", pure: true, idea: "a job in figures, apart from files and how it is run", may: []edge{{"workload", "the program"}, {"workload/load", "what a job was made of"}, quantities}},
 	{dir: "internal/cli/replay", idea: "a command is options; what they come to is elsewhere",
 		may: []edge{{"internal/cli", "options of a machine"}, {"internal/cli/workload", "how jobs are read"}, {"internal/replay", "what is asked"}, {"internal/session", "words of --fidelity"}, {"internal/fail", "options that are refused"},
-			{"scenario", "the machine"}, {"workload/load", "jobs of files"}},
+			{"scenario", "the machine, and scenarios with a job"}, {"workload/load", "jobs of files"}},
 		modules: []edge{{"github.com/spf13/cobra", "a command"}}},
 	{dir: "internal/cli/workload", idea: "commands about jobs as files, apart from how they are read and changed",
 		may: []edge{{"internal/cli", "what commands share"}, {"internal/fail", "errors by kind"}, {"internal/newfile", "results"}, {"internal/report/job", "the summary"}, {"workload", "programs"},

@@ -118,7 +118,12 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *session.Machi
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &Report{Ranks: p.Ranks(), Fidelity: o.Fidelity.String(), Host: hostWord(o.Host), Notes: append(slices.Clone(j.Notes), res.Notes...)}
+	return Summary(j, res, o), res, nil
+}
+
+// Summary is the report of a job that has run.
+func Summary(j *load.Job, res *session.Result, o Options) *Report {
+	r := &Report{Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(), Host: hostWord(o.Host), Notes: append(slices.Clone(j.Notes), res.Notes...)}
 	r.steps(j, res, o)
 	r.ranks(res)
 	r.groups(res)
@@ -126,7 +131,7 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *session.Machi
 	if r.Notes == nil {
 		r.Notes = []string{}
 	}
-	return r, res, nil
+	return r
 }
 
 func hostWord(f float64) string {

@@ -139,6 +139,9 @@ func (c *costing) together(ctx context.Context, costs []job.Cost, i, k int, list
 	return math.Min(1, sum/weight), nil
 }
 
+// slowest bounds rates from below.
+const slowest = 0.05
+
 // held is the rate from which on a call counts as not held up.
 const held = 0.98
 
@@ -208,7 +211,12 @@ func (c *costing) pair(ctx context.Context, i, k int, known *pairs) (rates [2]fl
 		return rates, false, err
 	}
 	for n, p := range small {
-		rates[n] = math.Min(1, float64(p.alone.Time+units.Time(done[n].times-1)*p.alone.Again)/float64(done[n].at))
+		alone := p.alone.Time + units.Time(done[n].times-1)*p.alone.Again
+		beside := done[n].at
+		if after := beside - done[1-n].at; times == 1 && after > 0 { // by itself at the end
+			alone, beside = max(0, alone-after), beside-after
+		}
+		rates[n] = math.Min(1, math.Max(float64(alone)/float64(beside), slowest))
 	}
 	known.known[key] = rates
 	known.known[pairKey{y, x, relative(b, a), times}] = [2]float64{rates[1], rates[0]}
@@ -218,6 +226,9 @@ func (c *costing) pair(ctx context.Context, i, k int, known *pairs) (rates [2]fl
 // smaller is an operation, or where that moves too much to be simulated beside another
 // one of fewer elements that NCCL does alike; nil where there is none.
 func (c *costing) smaller(ctx context.Context, at *communicator, x *planned) (*planned, error) {
+	if x.group {
+		return x, nil
+	}
 	most := units.Bytes(0)
 	for i := range x.alone.Links {
 		most = max(most, x.alone.Links[i].Bytes)
@@ -309,7 +320,7 @@ func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator
 		}
 	}
 	s.Seal()
-	b := besides{s: s, kinds: kinds, of: map[int32]int{}}
+	b := besides{s: s, kinds: kinds, once: times == 1, of: map[int32]int{}}
 	for i := range at {
 		b.done[i], b.ops[i] = make([]int, len(at[i].ranks)), nil
 		for r := range at[i].ranks {
@@ -338,6 +349,7 @@ func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator
 type besides struct {
 	s     *sim.Session
 	kinds [2]int32
+	once  bool          // none is run again
 	of    map[int32]int // operation → which of the two
 	ops   [2][]int32    // operations, in order
 	done  [2][]int      // by rank: how many it has ended
@@ -366,6 +378,9 @@ func (b *besides) next(now units.Time) error {
 		b.done[i][rank]++
 		if least := slices.Min(b.done[i]); least > b.all[i].times {
 			b.all[i] = progress{least, now}
+		}
+		if b.once {
+			continue
 		}
 		if err := b.start(i, rank, now); err != nil {
 			return err

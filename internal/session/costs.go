@@ -31,6 +31,8 @@ type planned struct {
 	receive units.Time
 	// both is how long a message takes whose ranks' blocks receive one as well.
 	both units.Time
+	// group: it is a kernel of several calls, and op but its function.
+	group bool
 }
 
 // opKey identifies an operation that was planned: equal ones are simulated once.
@@ -39,6 +41,7 @@ type opKey struct {
 	comm  int32 // where the place matters too, else -1
 	op    comm.Op
 	order string // of ranks, where it is not NCCL's
+	group string // of a kernel of several calls: which
 }
 
 // LinkLoad is what a link carried in a job.
@@ -61,6 +64,8 @@ type costing struct {
 	grouped bool                 // the program has groups
 	rings   map[opKey]units.Time // see exchange
 	session *sim.Session         // of fidelity step
+	fused   []*together          // the last calls of p: kernels of several calls
+	part    [][]int32            // by list, step: the step whose kernel it is part of, -1: none
 }
 
 // load is what a call puts on a resource.
@@ -83,7 +88,7 @@ func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error)
 	for i := range p.Lists {
 		c.grouped = c.grouped || slices.ContainsFunc(p.Lists[i].Steps, func(s workload.Step) bool { return s.Kind == workload.GroupStart })
 	}
-	return c, nil
+	return c, c.fuse()
 }
 
 // asks finds what of calls matters to a program: links of half their speed where
@@ -121,7 +126,7 @@ func (c *costing) find(ctx context.Context) ([]job.Cost, error) {
 			costs[i].Empty = true
 			continue
 		}
-		x, err := c.planned(ctx, c.comms[call.Comm], ops[i])
+		x, err := c.plannedCall(ctx, i, ops[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s of %d elements on %s: %w", call.Func.TestName(), ops[i].Count, c.p.Comms[call.Comm].Name, err)
 		}
@@ -226,6 +231,15 @@ func (c *costing) unequal(out []comm.Op) {
 	}
 }
 
+// plannedCall plans a call of the program that is run.
+func (c *costing) plannedCall(ctx context.Context, i int, op comm.Op) (*planned, error) {
+	at := c.comms[c.p.Calls[i].Comm]
+	if t := c.isFused(i); t != nil {
+		return c.kernel(ctx, at, t)
+	}
+	return c.planned(ctx, at, op)
+}
+
 // planned plans an operation, or finds it among those that were.
 func (c *costing) planned(ctx context.Context, at *communicator, op comm.Op) (*planned, error) {
 	key := opKey{shape: at.key, comm: -1, op: op}
@@ -286,10 +300,7 @@ func located(p *plan.Plan, at *communicator) *plan.Plan {
 
 // simulate finds what an operation takes alone.
 func (c *costing) simulate(ctx context.Context, at *communicator, x *planned) error {
-	cfg := c.m.config(at)
-	if c.m.Sim.Fabric == nil && len(c.m.Sim.Faults) == 0 {
-		cfg.Place = anywhere(at.place)
-	}
+	cfg := c.located(at)
 	e, err := sim.New(cfg)
 	if err != nil {
 		return err

@@ -62,8 +62,10 @@ type Call struct {
 type Result struct {
 	*job.Result
 	Program *workload.Program
-	Calls   []Call // by index of Program.Calls
-	Links   []exec.LinkLoad
+	// Fidelity is how the times were found.
+	Fidelity Fidelity
+	Calls    []Call // by index of Program.Calls
+	Links    []exec.LinkLoad
 	// Notes name approximations, each once.
 	Notes []string
 }
@@ -85,7 +87,7 @@ func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	in := &job.Input{Program: p, Costs: costs}
+	in := &job.Input{Program: c.p, Costs: costs, Part: c.part}
 	if !opt.Apart && opt.Fidelity != Alpha {
 		in.GPUs = c.gpus()
 	}
@@ -102,7 +104,7 @@ func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	return c.result(r), nil
+	return c.result(p, r), nil
 }
 
 // gpus are the GPUs of the job's ranks as their class has them.
@@ -146,9 +148,9 @@ func (c *costing) starting(in *job.Input) {
 }
 
 // result sums up a job.
-func (c *costing) result(r *job.Result) *Result {
-	out := &Result{Result: r, Program: c.p, Calls: make([]Call, len(c.calls))}
-	for i, x := range c.calls {
+func (c *costing) result(p *workload.Program, r *job.Result) *Result {
+	out := &Result{Result: r, Program: p, Fidelity: c.opt.Fidelity, Calls: make([]Call, len(p.Calls))}
+	for i, x := range c.calls[:len(p.Calls)] {
 		if x != nil {
 			out.Calls[i] = Call{Alone: x.alone.Time, Algo: x.choice.Algo, Proto: x.choice.Proto, Channels: x.sms}
 		}

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
@@ -145,6 +147,9 @@ func stories() []story {
 		{"three at once", "h200x4-4.xml", 1, head(4) + "comm a *\ncomm b *\ncomm c 1-2\n" +
 			"list x 0,3\n" + lines(3, "  call 0 a all_reduce half sum 8388608\n") + lines(3, "  call 1 b broadcast half sum 16777216\n") +
 			"list y 1-2\n" + lines(3, "  call 0 a all_reduce half sum 8388608\n") + lines(3, "  call 1 b broadcast half sum 16777216\n") + lines(3, "  call 2 c all_gather half sum 8388608\n")},
+		{"a group of several calls", "h200x4-4.xml", 1, head(4) + "comm a *\ncomm b 0-1\ncomm c 2-3\nlist x 0-1\n" +
+			lines(2, "  group 0\n  call 0 a all_reduce half sum 32768\n  call 2 a all_gather half sum 524288\n  call 0 a all_reduce half sum 100000\n  call 0 b reduce_scatter half sum 1048576\n  end 0\n") +
+			"list y 2-3\n" + lines(2, "  group 0\n  call 0 a all_reduce half sum 32768\n  call 2 a all_gather half sum 524288\n  call 0 a all_reduce half sum 100000\n  call 0 c reduce_scatter half sum 1048576\n  end 0\n")},
 		{"groups across nodes", "dgx-h100.xml", 2, head(16) + "comm a *\ncomm b 0-7\nlist x 0-7\n" + lines(2, "  call 0 a all_reduce half sum 16777216\n") + lines(6, "  call 1 b all_reduce half sum 8388608\n") +
 			"list y 8-15\n" + lines(2, "  call 0 a all_reduce half sum 16777216\n")},
 	}
@@ -222,5 +227,56 @@ func TestShareAgreesWithStep(t *testing.T) {
 		if math.Abs(off) > 0.03 || worst > s.worst() {
 			t.Errorf("%s: share is %.1f %% off, of a rank %.1f %%", s.name, 100*off, 100*worst)
 		}
+	}
+}
+
+// TestGroupsAreKernels: the collectives of a group on a communicator are the kernels of
+// NCCL's planner, in every fidelity that simulates; sends and receives stay their own.
+func TestGroupsAreKernels(t *testing.T) {
+	m, s := machine(t, "h200x4-4.xml", 1)
+	const calls = "  call 0 a all_reduce half sum 32768\n  call 3 a all_gather half sum 262144\n  call 0 a all_reduce half sum 100000\n  call 0 a broadcast half sum 4096 root=2\n"
+	const head = "workload 1\nranks 4\ncomm a *\nlist x 0-3\n"
+	group := []launch.Call{{Func: coll.AllReduce, Type: coll.Float16, Count: 32768}, {Func: coll.AllGather, Type: coll.Float16, Count: 262144},
+		{Func: coll.AllReduce, Type: coll.Float16, Count: 100000}, {Func: coll.Broadcast, Type: coll.Float16, Count: 4096, Root: 2}}
+	l := s.Comm.Launcher(group, launch.Captured)
+	kernels, err := launch.Plan(l, group, launch.Captured)
+	if err != nil || len(kernels) != 1 {
+		t.Fatalf("%d kernels, %v", len(kernels), err)
+	}
+	p, err := kernels[0].Plan(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := m.Sim
+	cfg.Comm, cfg.Systems, cfg.Launch, cfg.Kernels, cfg.NoSkip = s.Comm.Layout, s.Comm.Systems(), sim.Graph, 1, true
+	x, err := sim.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := x.Run(context.Background(), exec.One(p), trace.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []session.Fidelity{session.Step, session.Share} {
+		got := run(t, m, head+"  group 0\n"+calls+"  end 0\n", session.Options{Fidelity: f})
+		apart := run(t, m, head+calls, session.Options{Fidelity: f})
+		for r := range want.Finish {
+			if off := float64(got.Finish[r])/float64(want.Finish[r]) - 1; math.Abs(off) > 0.001 {
+				t.Errorf("%v: rank %d ends at %v, the kernel alone at %v", f, r, got.Finish[r], want.Finish[r])
+			}
+			for k := 2; k < 5; k++ { // all calls are the one kernel
+				if got.Spans[r][k].End != got.Spans[r][1].End || got.Spans[r][k].Begin != got.Spans[r][1].Begin {
+					t.Errorf("%v: rank %d: call %d spans %v, the first %v", f, r, k, got.Spans[r][k], got.Spans[r][1])
+				}
+			}
+		}
+		if got.Operations != 1 || got.Elapsed() >= apart.Elapsed() || len(got.Calls) != 4 {
+			t.Errorf("%v: %d operations, %v; apart %v; %d calls", f, got.Operations, got.Elapsed(), apart.Elapsed(), len(got.Calls))
+		}
+	}
+	// Ranks that do not group alike launch call by call.
+	const odd = "workload 1\nranks 4\ncomm a *\nlist x 0-2\n  group 0\n" + calls + "  end 0\nlist y 3\n" + calls
+	if r := run(t, m, odd, session.Options{}); r.Operations != 4 {
+		t.Errorf("%d operations of ranks that group apart", r.Operations)
 	}
 }

@@ -85,6 +85,9 @@ type Input struct {
 	// Costs are those of Program.Calls, by index; of an alltoall of variable counts
 	// all calls of one operation have the same.
 	Costs []Cost
+	// Part is, by list and step, the step of the same group whose kernel has its call, -1
+	// for none; nil lists have none.
+	Part [][]int32
 	// Resources is how many there are.
 	Resources int
 	// GPUs are those of the ranks; nil: compute and collectives do not slow each

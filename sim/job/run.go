@@ -111,7 +111,7 @@ func newRun(in *Input) *run {
 	r.timers.r, r.fluid.r = r, r
 	r.fluid.resources = make([]resource, in.Resources)
 	for i := range p.Lists {
-		r.graphs[i] = newGraph(p, i)
+		r.graphs[i] = newGraph(p, i, in.Part)
 	}
 	for rank := range n {
 		g := r.graphs[p.Of[rank]]

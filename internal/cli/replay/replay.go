@@ -126,7 +126,7 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 		if err := site.TraceJob(&spec, a.Options(nil), res); err != nil {
 			return cli.AsFlags(err)
 		}
-		a.WroteOf(f.trace, "trace", "open it in https://ui.perfetto.dev")
+		a.WroteOf(f.trace, "a timeline, ", "open it in https://ui.perfetto.dev")
 	}
 	if a.JSON {
 		return a.PrintJSON(r)
