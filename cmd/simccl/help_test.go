@@ -114,7 +114,7 @@ const overlapTable = "printf '%s\\n' '# torch 2.11.0+cu130 nccl (2, 28, 9) NVIDI
 func TestEveryCommandSpeaksJSON(t *testing.T) {
 	s := newShell(t)
 	for _, set := range []string{overlapTable, "mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json", "simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json",
-		"printf 'workload 1\\nranks 2\\ncomm w *\\nlist a 0-1\\n  call 0 w all_reduce float sum 8\\n' > job.txt && simccl workload show job.txt --json", "printf '{"scenario": 1, "workload": {"job": "job.txt"}}' > job.json", "printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
+		"printf 'workload 1\\nranks 2\\ncomm w *\\nlist a 0-1\\n  call 0 w all_reduce float sum 8\\n' > job.txt && simccl workload show job.txt --json", `printf '{"scenario": 1, "workload": {"job": "job.txt"}}' > job.json`, "printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
 		if _, errs, status := s.run(t, set); status != 0 {
 			t.Fatalf("%s: %s", set, errs)
 		}
