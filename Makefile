@@ -83,7 +83,7 @@ golden: ## rewrite our own golden files; read the diff before committing it
 .PHONY: generate
 generate: ## run the generators; a clean tree must stay clean
 	$(GO) generate ./...
-	@if command -v clang-16 >/dev/null; then real/internal/cuda/kernels/generate.sh; else echo "left out: real/internal/cuda/kernels needs clang-16"; fi
+	@if command -v clang-16 >/dev/null && command -v zstd >/dev/null; then real/internal/cuda/kernels/generate.sh; else echo "left out: real/internal/cuda/kernels needs clang-16 and zstd"; fi
 
 .PHONY: upgrades
 upgrades: ## docs/UPGRADES.md: what changes from each release of NCCL to the next

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
@@ -221,5 +222,103 @@ func TestLL128WithoutC2C(t *testing.T) {
 		if kind := c.Final[search.RingID].TypeInter; kind != x.between || has != x.want {
 			t.Errorf("NCCL %s on %s: nets at %v, LL128 %v", x.release, x.on, kind, has)
 		}
+	}
+}
+
+// TestPXNBeforeP2C: 2.27.3 holds PXN for the better kind of path (graph/topo.h:80), 2.27.5
+// P2C. With NCCL_PXN_C2C=1 a GPU of 2.27.3 then takes the first net, which it has PXN to,
+// for nearer than its own, and GPUDirect RDMA up to PXN leaves P2C out.
+func TestPXNBeforeP2C(t *testing.T) {
+	for _, x := range []struct {
+		what   string
+		change func(*rules.Topo)
+		want   [2]string
+	}{
+		{"relays over C2C", func(r *rules.Topo) { r.PXNC2C = true }, [2]string{"P2C crossing 2, 3 PXN", "PXN crossing 0, 12 PXN"}},
+		{"GPUDirect RDMA up to PXN", func(r *rules.Topo) { r.GDRC2C, r.GDRLevel = false, rules.PXN }, [2]string{"PHB crossing 2, 0 PXN", "P2C crossing 2, 0 PXN"}},
+	} {
+		for i, release := range []string{"2.27.3", "2.27.5"} {
+			r, err := rules.For(release)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.change(&r.Topo)
+			c, err := ruled(t, r, nil, member{"gh200-4-alps", 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, relays := c.Domains[0].System, 0
+			for _, gpu := range s.Of(topo.GPU) {
+				for _, net := range s.Of(topo.NET) {
+					if s.Path(gpu, net).Kind == topo.PathPXN {
+						relays++
+					}
+				}
+			}
+			g := c.Final[search.RingID]
+			if got := fmt.Sprintf("%v crossing %d, %d PXN", g.TypeInter, g.CrossNIC, relays); got != x.want[i] {
+				t.Errorf("%s: NCCL %s: %s, want %s", x.what, release, got, x.want[i])
+			}
+		}
+	}
+}
+
+// TestRelaysOverC2C: with NCCL_PXN_C2C=1, sends to the rail of the peer go by another GPU's
+// proxy from 2.27.7 on; before, only where that GPU has the net over PCI (graph/search.cc:1310 of
+// v2.27.5, 1311 of v2.27.7).
+func TestRelaysOverC2C(t *testing.T) {
+	for release, want := range map[string]int{"2.27.5": 0, "2.27.7": 24} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Topo.PXNC2C = true
+		c, err := ruled(t, r, nil, member{"gh200-4-alps", 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		relayed := 0
+		for src := range int32(c.NRanks) {
+			for dst := range int32(c.NRanks) {
+				if route := c.RouteOf(src, dst, 0, connect.P2PRoute); c.NodeOf[src] != c.NodeOf[dst] && route.SrcProxy != src {
+					relayed++
+				}
+			}
+		}
+		if relayed != want {
+			t.Errorf("NCCL %s: %d pairs are relayed, want %d", release, relayed, want)
+		}
+	}
+}
+
+// TestNetsOfOwnHost: where channels are copies of others (NVLS raises them before 2.28.3), the
+// graph's net of a channel can be on another host of the domain; the proxy then opens
+// its own host's net of that number (search.cc:1289).
+func TestNetsOfOwnHost(t *testing.T) {
+	r, err := rules.For("2.27.7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ruled(t, r, func(p *comm.Params) { p.Connect.MaxNChannels = units.Some[int64](4) }, member{"gb200-nvl72-2tray", 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := 0
+	for ch := range c.NChannels {
+		for src, links := range c.Channels[ch].Ring {
+			route := c.RouteOf(int32(src), links.Next, ch, connect.RingRoute)
+			if route.Transport != connect.NET {
+				continue
+			}
+			routes++
+			s := c.Domains[c.NodeOf[src]].System
+			gpu := s.Of(topo.GPU)[c.LocalRank[src]]
+			if net := s.Of(topo.NET)[route.SrcNet]; s.Nodes[net].Ident>>56 != s.Nodes[gpu].Ident>>56 {
+				t.Errorf("channel %d: %s sends by %s", ch, s.Name(gpu), s.Name(net))
+			}
+		}
+	}
+	if routes != 2*c.NChannels {
+		t.Errorf("%d routes between nodes on %d channels", routes, c.NChannels)
 	}
 }

@@ -62,11 +62,8 @@ func EnvRows(c *Config, f Facts, all bool) []EnvRow {
 	var rows []EnvRow
 	for i := range vars {
 		v := &vars[i]
-		if !v.In().Holds(c.Rules.Release) {
-			continue
-		}
 		val, set := c.values[v.Name]
-		if !set && !all {
+		if !set && !all || !v.In().Holds(c.Rules.Release) {
 			continue
 		}
 		r := EnvRow{Name: v.Name, Value: val.Text, Set: set, Origin: val.Origin.String(), Default: v.Default, Room: v.Room}

@@ -60,10 +60,15 @@ took() {
 # schedule, its trace, and what becomes of three ranks when the fourth is killed.
 own() {
   local n=$1 op size algo
-  for op in all_reduce all_gather reduce_scatter alltoall; do
+  for op in all_reduce all_gather reduce_scatter alltoall broadcast reduce gather scatter sendrecv; do
     note "free_${op}_$n.txt" "$sim" bench "$op" --backend cuda -g "$n" -b 1K -e 1M -f 4 -n 200 -w 5 --launch graph --compare
     note "free_large_${op}_$n.txt" "$sim" bench "$op" --backend cuda -g "$n" -b 4M -e 1G -f 4 -n 40 -w 5 --launch graph --compare
   done
+  # NCCL over symmetric windows, and PyTorch's kernels over symmetric memory.
+  for op in all_reduce all_gather reduce_scatter broadcast reduce alltoall; do
+    note "symmetric_${op}_$n.txt" "$sim" bench "$op" -g "$n" -R 2 -b 1K -e 1G -f 4 -n 20 -w 5 --launch graph
+  done
+  [ -z "$torch" ] || [ "$n" = 1 ] || note "symmetric_torch_$n.txt" python3 -m torch.distributed.run --nproc-per-node "$n" --master-port 2962$n "$here/scripts/symmetric.py"
   for op in all_reduce all_gather reduce_scatter broadcast reduce alltoall; do
     note "plan_small_${op}_$n.txt" "$sim" bench "$op" --backend cuda --algo plan -g "$n" -b 1K -e 256K -f 4 -n 200 -w 5 --launch graph --compare
     note "plan_${op}_$n.txt" "$sim" bench "$op" --backend cuda --algo plan -g "$n" -b 1M -e 1G -f 4 -n 20 -w 5 --launch graph --compare

@@ -190,7 +190,7 @@ func (s *schedule) graph() *Graph {
 	g.MinChannels, g.MaxChannels = t.minChannels, t.maxChannels
 	g.BWIntra, g.BWInter = units.GBps(t.bwIntra), units.GBps(t.bwInter)
 	g.LatencyInter = t.latency
-	g.TypeIntra, g.TypeInter = t.typeIntra, t.typeInter
+	g.TypeIntra, g.TypeInter = e.sys.Rank(t.typeIntra), e.sys.Rank(t.typeInter)
 	if t.sameChannels {
 		g.SameChannels = 1
 	}

@@ -19,7 +19,7 @@ func (s *schedule) given(p Params) (*Graph, error) {
 		}
 		b.pattern, b.crossNIC, b.sameChannels = g.Pattern, g.CrossNIC, g.SameChannels != 0
 		b.bwIntra, b.bwInter, b.latency = float32(g.BWIntra), float32(g.BWInter), g.LatencyInter
-		b.typeIntra, b.typeInter = g.TypeIntra, g.TypeInter
+		b.typeIntra, b.typeInter = s.e.sys.Rank(g.TypeIntra), s.e.sys.Rank(g.TypeInter)
 	}
 	return nil, nil
 }

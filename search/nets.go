@@ -149,7 +149,7 @@ func (t *netTable) choose(kind topo.PathKind, lo, hi int) []int32 {
 				if len(list) >= limit {
 					return list
 				}
-				if t.sys.Path(gpus[g], nets[n]).Kind == k {
+				if t.sys.Rank(t.sys.Path(gpus[g], nets[n]).Kind) == k {
 					add(int32(n))
 				}
 			}

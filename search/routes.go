@@ -25,7 +25,7 @@ const (
 // route is the path between two nodes as the search charges it.
 type route struct {
 	hops       []hop
-	kind, back topo.PathKind // of the path and of the reverse path
+	kind, back topo.PathKind // of the path and of the reverse path, as all kinds of an engine by topo.System.Rank
 	// surcharge: PCI links carry 6/5 of the bandwidth, because an Intel root
 	// complex cuts peer traffic of GPUs into 64-byte packets (topo.h:34).
 	surcharge bool
@@ -46,8 +46,8 @@ func (m *routeMaker) make(from, to topo.NodeID) route {
 	p := m.sys.Path(from, to)
 	r := route{
 		hops: make([]hop, len(p.Links)),
-		kind: p.Kind,
-		back: m.sys.Path(to, from).Kind,
+		kind: m.sys.Rank(p.Kind),
+		back: m.sys.Rank(m.sys.Path(to, from).Kind),
 		bw:   float32(p.BW),
 	}
 	start := &m.sys.Nodes[from]

@@ -245,7 +245,7 @@ func (s *schedule) attempt() {
 	}
 	a := Attempt{
 		BWIntra: units.GBps(e.cur.bwIntra), BWInter: units.GBps(e.cur.bwInter),
-		TypeIntra: e.cur.typeIntra, TypeInter: e.cur.typeInter,
+		TypeIntra: e.sys.Rank(e.cur.typeIntra), TypeInter: e.sys.Rank(e.cur.typeInter),
 		Pattern: e.cur.pattern, SameChannels: e.cur.sameChannels, CrossNIC: e.cur.crossNIC,
 		Channels: e.found, Steps: e.steps - before, Repeated: repeated,
 	}
@@ -319,7 +319,7 @@ func (s *schedule) relax() bool {
 	}
 	t.typeIntra = s.minIntra
 	if e.inter && t.typeInter < s.maxInter &&
-		(b.nChannels == 0 || t.typeInter < b.typeInter || t.typeInter < topo.PathPXN) {
+		(b.nChannels == 0 || t.typeInter < b.typeInter || t.typeInter < e.sys.Rank(topo.PathPXN)) {
 		if t.typeInter++; t.typeInter < topo.PathDIS {
 			return true
 		}

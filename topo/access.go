@@ -345,7 +345,7 @@ func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 			distance = PathC2C
 		}
 	}
-	if limit := a.GDRLevel.Or(PathKind(limit)); distance > limit {
+	if limit := a.GDRLevel.Or(PathKind(limit)); s.Rank(distance) > s.Rank(limit) {
 		v.Reason = fmt.Sprintf("path %v is worse than the limit %v", distance, limit)
 		v.Setting = "NCCL_NET_GDR_LEVEL=" + distance.String()
 		return false, v

@@ -192,6 +192,9 @@ func (d *draft) missingGPUs() {
 			switch {
 			case up == g.Parent() && up.Name == "pci" && up.Child("gpu") != g:
 				problem, hint = "a second GPU in one <pci>: NCCL "+d.rules.Version()+" sees the first only", "give it a <pci> of its own"
+				if d.rules.Topo.DevNodes { // graph/topo.cc:664 of v2.30.7
+					problem = "a second GPU in one <pci>, which is not modelled"
+				}
 			case up != g.Parent() && up.Name == "pci" && up.Child("nic") != nil:
 				problem = "below a <pci> that also holds a <nic>, which NCCL takes for the NIC alone"
 				hint = "put the <nic> into a <pci> of its own beside this one"

@@ -1,5 +1,7 @@
 package topo
 
+import "github.com/simccl/simccl/internal/rules"
+
 import "math/bits"
 
 // NetDevsMode says how many of its nearest nets a GPU uses
@@ -20,6 +22,10 @@ type NetDevsPolicy struct {
 	Max  int // nets per GPU with NetDevsMax, at least 1
 }
 
+// Rank is the place of a kind of path, best first; of a place, it is the kind. Where the
+// release has them in the order of PathKind the two are the same.
+func (s *System) Rank(k PathKind) PathKind { return PathKind(s.Rules.Topo.Rank(rules.Level(k))) }
+
 // Nearest lists the indices, within kind k, of the nodes that from reaches with
 // most bandwidth and, among those, by the best path kind (topo.cc:1548). It
 // also returns that path kind. Where no node of k can be reached all of them
@@ -30,7 +36,7 @@ func (s *System) Nearest(from NodeID, k NodeKind) ([]int, PathKind) {
 	var list []int
 	for i, to := range s.of[k] {
 		p := s.Path(from, to)
-		if float32(p.BW) > bw || (float32(p.BW) == bw && p.Kind < best) {
+		if float32(p.BW) > bw || (float32(p.BW) == bw && s.Rank(p.Kind) < s.Rank(best)) {
 			bw, best, list = float32(p.BW), p.Kind, list[:0]
 		}
 		if float32(p.BW) == bw && p.Kind == best {

@@ -69,7 +69,8 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 	f.DurationVar(&b.ask.Limit, "limit", 2*time.Minute, "most `TIME` of one size")
 	f.Uint64Var(&b.ask.Seed, "seed", 1, "seed of the input data")
 	b.place.register(f)
-	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct or copies")
+	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct, copies, words, lines or relay")
+	f.Float64SliceVar(&b.ask.Shares, "shares", nil, "alltoall of unequal parts, as of experts: what each rank sends to rank 0, 1, …, relative to the others (`40,30,20,10`)")
 	f.StringVar(&b.ask.Launch, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
 	f.BoolVar(&b.ask.Compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
 	f.StringVar(&b.ask.Library, "libnccl", "", "`FILE` of NCCL (default $SIMCCL_LIBNCCL, else libnccl.so.2 of the loader)")
@@ -105,6 +106,9 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 		return err
 	}
 	if r.Request, err = b.request(a, cmd); err != nil {
+		return err
+	}
+	if err := cli.AsFlags(r.Request.CheckShares(fn)); err != nil {
 		return err
 	}
 	if r.Spec, err = b.spec(a, cmd, r.Request, fn); err != nil {

@@ -130,7 +130,7 @@ func (c *Layout) agree(in *Input, p *Params) {
 		}
 		for id, f := range c.Final {
 			if g := d.Graphs[id]; g != nil {
-				lower(f, g)
+				lower(c.Rules, f, g)
 			} else {
 				f.NChannels = 0
 			}
@@ -150,13 +150,15 @@ func (c *Layout) agree(in *Input, p *Params) {
 }
 
 // lower brings the agreed graph down to what one more node can do.
-func lower(f, g *search.Graph) {
+func lower(r *rules.Ruleset, f, g *search.Graph) {
 	f.NChannels = min(f.NChannels, g.NChannels)
 	f.SameChannels = min(f.SameChannels, g.SameChannels)
 	f.BWIntra = min(f.BWIntra, g.BWIntra)
 	f.BWInter = min(f.BWInter, g.BWInter)
 	f.TypeIntra = max(f.TypeIntra, g.TypeIntra)
-	f.TypeInter = max(f.TypeInter, g.TypeInter)
+	if t := &r.Topo; t.Rank(rules.Level(g.TypeInter)) > t.Rank(rules.Level(f.TypeInter)) {
+		f.TypeInter = g.TypeInter
+	}
 	f.CrossNIC = max(f.CrossNIC, g.CrossNIC)
 }
 

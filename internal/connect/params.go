@@ -44,7 +44,7 @@ type Params struct {
 	CrossNIC    units.Opt[int64] // NCCL_CROSS_NIC: 0 makes send/recv use the peer's rail (default 2)
 	PXNDisable  units.Opt[int64] // NCCL_PXN_DISABLE: 1 keeps every GPU on its own NIC path (default 0)
 	P2PPXNLevel units.Opt[int64] // NCCL_P2P_PXN_LEVEL: 0 no PXN for send/recv, 1 where needed, 2 always (default 2)
-	PXNC2C      units.Opt[int64] // NCCL_PXN_C2C: 0 keeps PXN off C2C paths (default 1)
+	PXNC2C      units.Opt[int64] // NCCL_PXN_C2C: 0 keeps PXN off C2C paths (default rules.Topo.PXNC2C)
 	ForceFlush  units.Opt[int64] // NCCL_NET_FORCE_FLUSH: 1 flushes received data on every GPU (default 0)
 
 	// Cancelled is polled by long loops: nil to continue, else the reason to stop,

@@ -79,7 +79,7 @@ func newWiring(sys *topo.System, a *topo.Access, p *Params) *wiring {
 }
 
 func viewNet(sys *topo.System, gpu, net topo.NodeID, a *topo.Access, p *Params) netView {
-	v := netView{proxy: int32(sys.Index(sys.Proxy(gpu, net))), pxn: sys.Path(gpu, net).Kind <= topo.PathPXN}
+	v := netView{proxy: int32(sys.Index(sys.Proxy(gpu, net))), pxn: sys.Rank(sys.Path(gpu, net).Kind) <= sys.Rank(topo.PathPXN)}
 	v.read, _ = sys.GDR(gpu, net, true, a)
 	v.write, _ = sys.GDR(gpu, net, false, a)
 	// Ampere and older must flush; so must C2C hosts whose data comes by PCI
@@ -149,13 +149,35 @@ func (r *router) route(src, dst int32, channel int, kind RouteKind) Route {
 		proxy = int(sw.view(sg, sn).proxy)
 	}
 	sv, dv := sw.view(sg, sn), dw.view(dg, dn)
-	out.SrcNet, out.DstNet = int32(sn), int32(dn)
+	out.SrcNet, out.DstNet = int32(sw.ownNet(proxy, sn)), int32(dw.ownNet(dg, dn))
 	out.SrcProxy = base + sw.rankOf[proxy]
 	out.SrcGDR, out.DstGDR, out.Flush = sv.read, dv.write, dv.flush
 	return out
 }
 
 func (w *wiring) view(g, net int) *netView { return &w.nets[g*len(w.owner)+net] }
+
+// ownNet is the net that the proxy of GPU g opens for a net of the System: proxies know
+// nets by their numbers alone (search.cc:1289), so that of one on another host of the domain
+// is the own host's with that number.
+func (w *wiring) ownNet(g, net int) int {
+	if w.sys.NHosts == 1 {
+		return net
+	}
+	const hostBits = 56 // above them is the host in an Ident (topo.h, NCCL_TOPO_ID)
+	nets := w.sys.Of(topo.NET)
+	host := w.sys.Nodes[w.sys.Of(topo.GPU)[g]].Ident >> hostBits
+	far := &w.sys.Nodes[nets[net]]
+	if far.Ident>>hostBits == host {
+		return net
+	}
+	for i, id := range nets {
+		if n := &w.sys.Nodes[id]; n.Ident>>hostBits == host && n.Net.Dev == far.Net.Dev {
+			return i
+		}
+	}
+	return net
+}
 
 func pick(list []int, channel int) int {
 	if len(list) == 0 {
@@ -243,7 +265,7 @@ func (r *router) sendNet(w *wiring, g int, peer int32, channel int) (net, proxy 
 		if o := w.owner[rail]; o >= 0 {
 			gpus, nets := w.sys.Of(topo.GPU), w.sys.Of(topo.NET)
 			limit := topo.PathPXB
-			if r.p.PXNC2C.Or(1) != 0 {
+			if rule := &r.c.Rules.Topo; rule.PeersByC2C && (r.p.PXNC2C.Or(0) != 0 || !r.p.PXNC2C.Set && rule.PXNC2C) {
 				limit = topo.PathP2C
 			}
 			if w.sys.Path(gpus[o], gpus[g]).Kind <= topo.PathNVL && w.sys.Path(gpus[o], nets[rail]).Kind <= limit {

@@ -31,6 +31,7 @@ type Document struct {
 	Tuning      Tuning                `json:"tuning"`
 	Selection   []Choice              `json:"selection,omitempty"`
 	Reference   string                `json:"reference"`
+	NCCLVersion string                `json:"ncclVersion"` // whose rules decided: "2.28.9"
 }
 
 // Given is what a communicator does not know of itself.
@@ -53,7 +54,7 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 	}
 	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes, TopoXML: g.TopoXML,
 		System: topodoc.System(c.Searched), Paths: topodoc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System), Domains: domainsOf(c.Layout),
-		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + c.Params.Rules.Version()}
+		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " + c.Params.Rules.Version(), NCCLVersion: c.Params.Rules.Version()}
 	if d.Env == nil {
 		d.Env = map[string]string{}
 	}

@@ -53,7 +53,7 @@ func keys(t testing.TB, text []byte) []string {
 }
 
 // TestDocument prints the same bytes each time, on one line, sections in the
-// order of NCCL's references; a communicator of one rank has no selection.
+// order of NCCL's references and then ncclVersion; a communicator of one rank has no selection.
 func TestDocument(t *testing.T) {
 	text := document(t, "dgx-h100", 2, true)
 	if again := document(t, "dgx-h100", 2, true); !bytes.Equal(text, again) {
@@ -63,7 +63,7 @@ func TestDocument(t *testing.T) {
 		t.Errorf("%d line ends", n)
 	}
 	want := []string{"nNodes", "gpusPerNode", "nRanks", "env", "notes", "topoXml", "system", "paths", "graphs", "graphXml", "graphsFinal",
-		"channels", "tuning", "selection", "reference"}
+		"channels", "tuning", "selection", "reference", "ncclVersion"}
 	if got := keys(t, text); !slices.Equal(got, want) {
 		t.Errorf("sections %v, want %v", got, want)
 	}

@@ -68,7 +68,13 @@ func New(ctx context.Context, a, b *Side, ops []coll.Func, sizes []scenario.Size
 	if a.site.Digest != b.site.Digest {
 		d.Topology = append(d.Topology, topology.Diff(a.site.Cluster.Classes[0].Spec, b.site.Cluster.Classes[0].Spec)...)
 	}
-	d.Inputs = append(d.Inputs, inputs(a, b)...)
+	var why []string
+	if a.site.Config.Rules.Release != b.site.Config.Rules.Release {
+		if why, err = ruleReasons(ctx, a, b, ops); err != nil {
+			return nil, err
+		}
+	}
+	d.Inputs = append(d.Inputs, inputs(a, b, why)...)
 	for _, f := range ops {
 		for _, z := range sizes {
 			if err := d.time(ctx, [2]*Side{a, b}, [2]explain.Side{sa, sb}, f, z); err != nil {
@@ -148,15 +154,15 @@ func (s *Side) timing(f coll.Func, at scenario.Operation, o *scenario.Outcome) e
 	return t
 }
 
-// inputs lists what was given differently.
-func inputs(a, b *Side) []explain.Figure {
+// inputs lists what was given differently; rules are what the releases have to do with it.
+func inputs(a, b *Side, rules []string) []explain.Figure {
 	var out []explain.Figure
 	add := func(what, x, y string, timing bool, why ...string) {
 		if x != y {
 			out = append(out, explain.Figure{What: what, A: orNone(x), B: orNone(y), Why: why, Timing: timing})
 		}
 	}
-	add("NCCL", a.site.Config.Rules.Version(), b.site.Config.Rules.Version(), false)
+	add("NCCL", a.site.Config.Rules.Version(), b.site.Config.Rules.Version(), false, rules...)
 	add("topology", a.site.Name+" "+a.site.Digest[:12], b.site.Name+" "+b.site.Digest[:12], false)
 	x, y := config.EnvRows(a.site.Config, config.FactsOf(a.site.Comm), true), config.EnvRows(b.site.Config, config.FactsOf(b.site.Comm), true)
 	for _, v := range joined(x, y) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,7 @@ import (
 
 // fromPrint are settings that are not applied again: the system print shows
 // what they left, or they name files of the machine that wrote the log.
-var fromPrint = regexp.MustCompile(`^NCCL_(DEBUG.*|TOPO_FILE|TOPO_DUMP_FILE|GRAPH_DUMP_FILE|GRAPH_DUMP_FILE_RANK|CONF_FILE|HOSTID|SOCKET_IFNAME|IB_HCA|NET|NET_PLUGIN|TUNER_PLUGIN|PROFILER_PLUGIN|ENV_PLUGIN|COMM_ID|CUDA_PATH)$`)
+var fromPrint = ncclog.Pattern(`^NCCL_(DEBUG.*|TOPO_FILE|TOPO_DUMP_FILE|GRAPH_DUMP_FILE|GRAPH_DUMP_FILE_RANK|CONF_FILE|HOSTID|SOCKET_IFNAME|IB_HCA|NET|NET_PLUGIN|TUNER_PLUGIN|PROFILER_PLUGIN|ENV_PLUGIN|COMM_ID|CUDA_PATH)$`)
 
 // machine is what a communicator of a log ran on.
 type machine struct {
@@ -218,7 +217,7 @@ func smOf(name string) int {
 // the system print shows.
 func settings(log *ncclog.Log) (env, left []string) {
 	for _, s := range log.Settings {
-		if fromPrint.MatchString(s.Name) {
+		if fromPrint().MatchString(s.Name) {
 			continue
 		}
 		if s.Name == "NCCL_GRAPH_FILE" {

@@ -2,7 +2,6 @@ package logcheck
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/simccl/simccl/internal/cnum"
@@ -20,7 +19,7 @@ func (p *printed) order(lines []ncclog.Text) {
 		if !strings.HasPrefix(l.Text, "GPU/") || !strings.Contains(l.Text, " :") {
 			continue
 		}
-		for i, m := range pathNode.FindAllStringSubmatch(l.Text, -1) {
+		for i, m := range pathNode().FindAllStringSubmatch(l.Text, -1) {
 			if _, ok := at[m[1]]; !ok {
 				at[m[1]] = i
 			}
@@ -76,10 +75,10 @@ func (p *printed) merge(e *decl.Element, before func(a, b *decl.Element) bool) {
 }
 
 // pathNode is a node with its path: "NET/0-1 (3/1.2/PHB)".
-var pathNode = regexp.MustCompile(`((?:GPU|NET)/[0-9a-f]+-[0-9a-f]+) \(\d+/[\d.]+/\w+\)`)
+var pathNode = ncclog.Pattern(`((?:GPU|NET)/[0-9a-f]+-[0-9a-f]+) \(\d+/[\d.]+/\w+\)`)
 
 // anyNode is pathNode for every kind.
-var anyNode = regexp.MustCompile(`([A-Z]+/[0-9a-f]+-[0-9a-f]+) \(\d+/[\d.]+/\w+\)`)
+var anyNode = ncclog.Pattern(`([A-Z]+/[0-9a-f]+-[0-9a-f]+) \(\d+/[\d.]+/\w+\)`)
 
 // before reports whether a was added before b. The line lists kind after kind,
 // so that only two NETs or two GPUs can be compared.
@@ -124,7 +123,7 @@ func once(lines []ncclog.Text) ([]ncclog.Text, int) {
 	var out []ncclog.Text
 	for _, l := range lines {
 		name := ""
-		if m := netLine.FindString(l.Text); m != "" {
+		if m := netLine().FindString(l.Text); m != "" {
 			name = m
 		} else if strings.HasPrefix(l.Text, "NET/") {
 			name, _, _ = strings.Cut(l.Text, " ")
@@ -147,11 +146,11 @@ func once(lines []ncclog.Text) ([]ncclog.Text, int) {
 	return out, repeats
 }
 
-var netLine = regexp.MustCompile(`\+ NET\[[\d.]+\] - NET/[0-9a-fA-F]+(?:-[0-9a-f]+)? .*$`)
+var netLine = ncclog.Pattern(`\+ NET\[[\d.]+\] - NET/[0-9a-fA-F]+(?:-[0-9a-f]+)? .*$`)
 
 // shorten drops NETs that a line of paths has had, and the piece at its cut end.
 func shorten(line string) string {
-	if !pathNode.MatchString(line) {
+	if !pathNode().MatchString(line) {
 		return line
 	}
 	head, rest, ok := strings.Cut(line, " :")
@@ -160,7 +159,7 @@ func shorten(line string) string {
 	}
 	seen := map[string]bool{}
 	b := head + " :"
-	for _, m := range anyNode.FindAllStringSubmatch(rest, -1) {
+	for _, m := range anyNode().FindAllStringSubmatch(rest, -1) {
 		if strings.HasPrefix(m[1], "NET/") && seen[m[1]] {
 			continue
 		}

@@ -3,7 +3,6 @@ package logcheck
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -62,15 +61,15 @@ type place struct {
 
 var (
 	// rawText is a node by its whole id, as links name it before 2.23.4.
-	rawText  = regexp.MustCompile(`^(CPU|GPU|NIC|NET|NVS)/([0-9A-F]+)((?: \([^)]*\))?)$`)
-	nodeText = regexp.MustCompile(`^(CPU|GPU|PCI|NIC|NET|NVS|DEV)/([0-9a-f]+)-([0-9a-f]+)(?: \(([^)]*)\))?$`)
-	linkText = regexp.MustCompile(`^( *)\+ (\w+)\[(\d+\.\d)\] - (.*)$`)
+	rawText  = ncclog.Pattern(`^(CPU|GPU|NIC|NET|NVS)/([0-9A-F]+)((?: \([^)]*\))?)$`)
+	nodeText = ncclog.Pattern(`^(CPU|GPU|PCI|NIC|NET|NVS|DEV)/([0-9a-f]+)-([0-9a-f]+)(?: \(([^)]*)\))?$`)
+	linkText = ncclog.Pattern(`^( *)\+ (\w+)\[(\d+\.\d)\] - (.*)$`)
 )
 
 // isSystem reports whether a line belongs to the tree of a system print, not
 // to its paths.
 func isSystem(line string) bool {
-	return nodeText.MatchString(line) && strings.HasPrefix(line, "CPU/") || linkText.MatchString(line)
+	return nodeText().MatchString(line) && strings.HasPrefix(line, "CPU/") || linkText().MatchString(line)
 }
 
 // readPrint reads the first system print among a rank's lines, nil without one.
@@ -108,9 +107,9 @@ func (p *printed) new(name string, attrs ...string) *decl.Element {
 
 // line reads one line of the tree: a CPU, or a link behind blanks.
 func (p *printed) line(text string) error {
-	link := linkText.FindStringSubmatch(text)
+	link := linkText().FindStringSubmatch(text)
 	if link == nil {
-		m := nodeText.FindStringSubmatch(text)
+		m := nodeText().FindStringSubmatch(text)
 		cpu, err := p.cpu(m)
 		if err != nil {
 			return err
@@ -128,7 +127,7 @@ func (p *printed) line(text string) error {
 	}
 	owner := p.stack[len(p.stack)-1].e
 	bw, _ := strconv.ParseFloat(link[3], 64)
-	m := nodeText.FindStringSubmatch(byHost(link[4]))
+	m := nodeText().FindStringSubmatch(byHost(link[4]))
 	if m == nil {
 		return p.fail("an unknown node")
 	}
@@ -141,7 +140,7 @@ func (p *printed) line(text string) error {
 
 // byHost is the text of a node with its host and id, whose whole id it may have.
 func byHost(text string) string {
-	m := rawText.FindStringSubmatch(text)
+	m := rawText().FindStringSubmatch(text)
 	if m == nil {
 		return text
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // maxLogLine bounds a line of a log: NCCL's own buffer holds 2,048 bytes
@@ -120,25 +121,31 @@ type Route struct {
 }
 
 var (
-	prefix    = regexp.MustCompile(`(\S+:\d+:\d+) \[(-?\d+)\] (?:\S+:\d+ )?NCCL INFO `)
-	version   = regexp.MustCompile(`^NCCL version (\d+\.\d+\.\d+)(?:\+cuda(\S+))?`)
-	setBy     = regexp.MustCompile(`^(NCCL_[A-Z0-9_]+) set by environment to (.*)$`)
-	initStart = regexp.MustCompile(`^(?:\[Rank \d+\] )?(ncclComm\w+) comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+)(.*?)(?:- )?Init START`)
-	commID    = regexp.MustCompile(`commId (0x[0-9a-f]+)`)
-	splitOf   = regexp.MustCompile(`parent (0x[0-9a-f]+)(?: (?:splitCount|childCount) (-?\d+))? color (-?\d+)`)
-	placeLine = regexp.MustCompile(`^comm 0x[0-9a-f]+ rank \d+ nRanks \d+ nNodes (\d+) localRanks (\d+) localRank (\d+) MNNVL (\d+)`)
-	filledNet = regexp.MustCompile(`Filled (.+) in topo with pciPath=`)
-	gdrLine   = regexp.MustCompile(`GPU Direct RDMA (Enabled|Disabled)(?: \(.*\))? for HCA \d+ '([^']*)'`)
+	prefix    = Pattern(`(\S+:\d+:\d+) \[(-?\d+)\] (?:\S+:\d+ )?NCCL INFO `)
+	version   = Pattern(`^NCCL version (\d+\.\d+\.\d+)(?:\+cuda(\S+))?`)
+	setBy     = Pattern(`^(NCCL_[A-Z0-9_]+) set by environment to (.*)$`)
+	initStart = Pattern(`^(?:\[Rank \d+\] )?(ncclComm\w+) comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+)(.*?)(?:- )?Init START`)
+	commID    = Pattern(`commId (0x[0-9a-f]+)`)
+	splitOf   = Pattern(`parent (0x[0-9a-f]+)(?: (?:splitCount|childCount) (-?\d+))? color (-?\d+)`)
+	placeLine = Pattern(`^comm 0x[0-9a-f]+ rank \d+ nRanks \d+ nNodes (\d+) localRanks (\d+) localRank (\d+) MNNVL (\d+)`)
+	filledNet = Pattern(`Filled (.+) in topo with pciPath=`)
+	gdrLine   = Pattern(`GPU Direct RDMA (Enabled|Disabled)(?: \(.*\))? for HCA \d+ '([^']*)'`)
 	// NVLS channels exist where multicast is supported and enabled.
-	channelsLine = regexp.MustCompile(`^\d+ coll channels, (?:\d+ collnet channels, )?(\d+) nvls channels`)
-	castLine     = regexp.MustCompile(`^NVLS multicast support is (not )?available`)
-	callLine     = regexp.MustCompile(`^(\w+): opCount [0-9a-f]+ sendbuff \S+ (?:recvbuff \S+ )?(?:acc \S+ )?count (\d+) datatype (\d+) op (\d+) root (-?\d+) comm (0x[0-9a-f]+)`)
-	opLine       = regexp.MustCompile(`^(\w+): (\d+) Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{(\d+)\.\.(\d+)\}`)
+	channelsLine = Pattern(`^\d+ coll channels, (?:\d+ collnet channels, )?(\d+) nvls channels`)
+	castLine     = Pattern(`^NVLS multicast support is (not )?available`)
+	callLine     = Pattern(`^(\w+): opCount [0-9a-f]+ sendbuff \S+ (?:recvbuff \S+ )?(?:acc \S+ )?count (\d+) datatype (\d+) op (\d+) root (-?\d+) comm (0x[0-9a-f]+)`)
+	opLine       = Pattern(`^(\w+): (\d+) Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{(\d+)\.\.(\d+)\}`)
 	// Before 2.24.3, and without the operation before 2.23.4.
-	oldOpLine = regexp.MustCompile(`^(?:(\w+): )?(\d+) Bytes -> Algo (\d+) proto (\d+) time -?[\d.]+$`)
-	connLine  = regexp.MustCompile(`^Channel (\d+)/(\d+) : (\d+)\[\w+\] -> (\d+)\[\w+\] (\[send\] |\[receive\] )?via (\w+)(?:/[^/ ]+/(\d+))?(\S*)(.*)$`)
-	usesGPU   = regexp.MustCompile(`^#\s+Rank\s+(\d+) Group\s+\d+ Pid\s+\d+ on\s+\S+ device\s+\d+ \[[^\]]*\] (.+?)\s*$`)
+	oldOpLine = Pattern(`^(?:(\w+): )?(\d+) Bytes -> Algo (\d+) proto (\d+) time -?[\d.]+$`)
+	connLine  = Pattern(`^Channel (\d+)/(\d+) : (\d+)\[\w+\] -> (\d+)\[\w+\] (\[send\] |\[receive\] )?via (\w+)(?:/[^/ ]+/(\d+))?(\S*)(.*)$`)
+	usesGPU   = Pattern(`^#\s+Rank\s+(\d+) Group\s+\d+ Pid\s+\d+ on\s+\S+ device\s+\d+ \[[^\]]*\] (.+?)\s*$`)
 )
+
+// Pattern returns a function that compiles an expression when it is first called: a process that
+// reads no log has none to compile.
+func Pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // ErrNoLog marks input without a line of NCCL's.
 var ErrNoLog = errors.New("no NCCL INFO line")
@@ -224,14 +231,14 @@ const maxLog = 1 << 30
 
 // take reads one line and reports whether it is NCCL's.
 func (r *reader) take(line string) bool {
-	if m := usesGPU.FindStringSubmatch(line); m != nil {
+	if m := usesGPU().FindStringSubmatch(line); m != nil {
 		r.model(m[1], m[2])
 		return false
 	}
-	at := prefix.FindAllStringSubmatchIndex(line, -1)
+	at := prefix().FindAllStringSubmatchIndex(line, -1)
 	if at == nil {
 		// Up to 2.21.5 the version has no prefix (init.cc:476 of v2.21.5).
-		return version.MatchString(line) && r.global(line)
+		return version().MatchString(line) && r.global(line)
 	}
 	// Of several prefixes in one line the last one's text is whole; what is
 	// before it was overwritten.
@@ -269,15 +276,15 @@ func (r *reader) text(thread, text string) {
 	switch {
 	case r.global(text):
 	case strings.Contains(text, "Init START"):
-		if m := initStart.FindStringSubmatch(text); m != nil {
+		if m := initStart().FindStringSubmatch(text); m != nil {
 			r.begin(thread, m)
 		}
-	case opLine.MatchString(text):
-		r.choice(thread, opLine.FindStringSubmatch(text), text)
-	case oldOpLine.MatchString(text):
-		r.choice(thread, oldOpLine.FindStringSubmatch(text), text)
-	case callLine.MatchString(text):
-		m := callLine.FindStringSubmatch(text)
+	case opLine().MatchString(text):
+		r.choice(thread, opLine().FindStringSubmatch(text), text)
+	case oldOpLine().MatchString(text):
+		r.choice(thread, oldOpLine().FindStringSubmatch(text), text)
+	case callLine().MatchString(text):
+		m := callLine().FindStringSubmatch(text)
 		g := r.groups[thread]
 		if g == nil || g.ended {
 			g = &group{}
@@ -295,7 +302,7 @@ func (r *reader) text(thread, text string) {
 
 // global reads lines that hold for the whole job.
 func (r *reader) global(text string) bool {
-	if m := version.FindStringSubmatch(text); m != nil {
+	if m := version().FindStringSubmatch(text); m != nil {
 		if r.log.Version == "" {
 			r.log.Version, r.log.CUDA = m[1], m[2]
 		}
@@ -307,7 +314,7 @@ func (r *reader) global(text string) bool {
 		}
 		return true
 	}
-	if m := setBy.FindStringSubmatch(text); m != nil {
+	if m := setBy().FindStringSubmatch(text); m != nil {
 		r.setting(m[1], m[2])
 		return true
 	}
@@ -337,9 +344,9 @@ func (r *reader) setting(name, value string) {
 func (r *reader) begin(thread string, m []string) {
 	id, rest := "", m[8]
 	split := false
-	if c := commID.FindStringSubmatch(rest); c != nil {
-		id, split = c[1], splitOf.MatchString(rest) // a split has both before 2.23.4 (2.22.3 init.cc:1401)
-	} else if s := splitOf.FindStringSubmatch(rest); s != nil {
+	if c := commID().FindStringSubmatch(rest); c != nil {
+		id, split = c[1], splitOf().MatchString(rest) // a split has both before 2.23.4 (2.22.3 init.cc:1401)
+	} else if s := splitOf().FindStringSubmatch(rest); s != nil {
 		split = true
 		parent := s[1]
 		if p := r.procs[process(thread)+s[1]]; p != nil {
@@ -389,28 +396,28 @@ func (r *reader) at(text string) Text { return Text{Text: text, File: r.name, Li
 
 // ofRank reads a line about one rank.
 func (r *reader) ofRank(rank *Rank, text string) {
-	if m := placeLine.FindStringSubmatch(text); m != nil {
+	if m := placeLine().FindStringSubmatch(text); m != nil {
 		rank.NNodes, rank.LocalRanks, rank.LocalRank, rank.MNNVL = num(m[1]), num(m[2]), num(m[3]), m[4] == "1"
 		return
 	}
-	if m := filledNet.FindStringSubmatch(text); m != nil {
+	if m := filledNet().FindStringSubmatch(text); m != nil {
 		if !slices.Contains(rank.Nets, m[1]) {
 			rank.Nets = append(rank.Nets, m[1])
 		}
 		return
 	}
-	if m := gdrLine.FindStringSubmatch(text); m != nil {
+	if m := gdrLine().FindStringSubmatch(text); m != nil {
 		rank.GDR[m[2]] = m[1] == "Enabled"
 		return
 	}
-	if m := castLine.FindStringSubmatch(text); m != nil {
+	if m := castLine().FindStringSubmatch(text); m != nil {
 		rank.Multicast = Yes
 		if m[1] != "" {
 			rank.Multicast = No
 		}
 		return
 	}
-	if m := connLine.FindStringSubmatch(text); m != nil {
+	if m := connLine().FindStringSubmatch(text); m != nil {
 		route := Route{Text: r.at(text), Channel: num(m[1]), Conn: num(m[2]), Src: int32(num(m[3])), Dst: int32(num(m[4])),
 			Receive: m[5] == "[receive] ", Via: m[6], Net: -1, GDR: strings.Contains(m[8], "GDRDMA"), Shared: strings.Contains(m[8], "Shared")}
 		if m[7] != "" {
@@ -419,19 +426,19 @@ func (r *reader) ofRank(rank *Rank, text string) {
 		rank.Routes = append(rank.Routes, route)
 		return
 	}
-	if m := channelsLine.FindStringSubmatch(text); m != nil && rank.Multicast == Unknown {
+	if m := channelsLine().FindStringSubmatch(text); m != nil && rank.Multicast == Unknown {
 		rank.Multicast = Yes
 		if m[1] == "0" {
 			rank.Multicast = No
 		}
 	}
-	if rendered.MatchString(text) {
+	if rendered().MatchString(text) {
 		rank.Lines = append(rank.Lines, r.at(text))
 	}
 }
 
 // rendered are the lines that OfRank prints.
-var rendered = regexp.MustCompile(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees|tuning)|` +
+var rendered = Pattern(`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees|tuning)|` +
 	`Channel \d+/\d+ :( +\d+)+(\.\.\.)?$|Ring \d+ :|Trees \[|P2P Chunksize|ncclP2pSchedule|  Algorithm   \||  Protocol    \|| Max NThreads \||` +
 	` *\w+ \| *\d+\.\d/|threadThresholds|\d+ coll channels)`)
 

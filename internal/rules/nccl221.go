@@ -95,7 +95,10 @@ func nccl2215() *Ruleset {
 	r.Connect.MixedCPUs = false   // graph/tuning.cc:146: each rank's own
 	r.Tuning.TreeThreads = true   // enqueue.cc:1612
 	r.Plan.EvenBytes = true       // enqueue.cc:432, 815
+	r.Plan.P2PPieces = true       // enqueue.cc:511, 872, 882
 	r.Topo.PCILinks = false       // graph/xml.cc:360
 	r.Log.SkipLOC = true          // graph/topo.cc:282
+	c := &r.Connect
+	c.P2PHalves, c.P2PReverseParts = true, false // init.cc:1315, include/channel.h:15, 36
 	return r
 }

@@ -24,7 +24,8 @@ func nccl2283() *Ruleset {
 func nccl2275() *Ruleset {
 	r := nccl2277()
 	r.Release = Release{2, 27, 5}
-	r.Topo.PXNFrom = PXB // graph/paths.cc:705: its limit, with NCCL_PXN_C2C=0
+	r.Topo.PXNFrom = PXB      // graph/paths.cc:705: its limit, with NCCL_PXN_C2C=0
+	r.Topo.PeersByC2C = false // graph/search.cc:1310
 	sm100 := &r.Search.Speeds[0]
 	sm100.Inter = sm100.Inter[1:] // graph/search.cc:916: no 96
 	return r
@@ -36,7 +37,7 @@ func nccl2273() *Ruleset {
 	r.Release = Release{2, 27, 3}
 	r.Topo.NVLinkBW[0].BW = 40                                          // graph/topo.h:20
 	r.Tuning.LL128AlsoPXN = true                                        // graph/tuning.cc:460
-	r.Topo.P2CFromPHB = true                                            // graph/paths.cc:585
+	r.Topo.P2CFromPHB, r.Topo.PXNBeforeP2C = true, true                 // graph/paths.cc:585, graph/topo.h:80
 	r.Search.ScatterNets = false                                        // search.cc: no such order before 2.27.5
 	r.Log.GPURanks = true                                               // graph/search.cc:1139
 	r.Search.FirstGPUs = NearestGPUs                                    // graph/search.cc:603
@@ -53,6 +54,7 @@ func nccl2266() *Ruleset {
 	t := &r.Topo
 	t.MaxNodes = 256                        // include/graph.h:77
 	t.P2CPaths, t.P2CFromPHB = false, false // graph/topo.h:80
+	t.PXNBeforeP2C = false                  // no P2C
 	t.GDRC2C, t.GDRLevelC2C = false, PXB    // graph/paths.cc:329
 	t.P2CAsC2C = false                      // graph/paths.cc:429
 	r.Tuning.LL128AlsoPXN = false           // the variable is 2.27.3's

@@ -40,6 +40,7 @@ func topo2289() Topo {
 		C2CLinks:      true, P2CPaths: true, // graph/topo.h:73-98, paths.cc:181
 		P2CLocalOnly: false,                                 // paths.cc:700-711; true from 2.29
 		PXNC2C:       true,                                  // paths.cc:639
+		PeersByC2C:   true,                                  // search.cc:1335; since 2.27.7
 		GDRC2C:       true,                                  // paths.cc:416
 		GDRLevel:     PXB, GDRLevelC2C: PXB, P2CAsC2C: true, // paths.cc:453, 467; P2C outright from 2.29
 		PXNNeedsGDR:  false, // paths.cc:723-733; true from 2.30

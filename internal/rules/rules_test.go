@@ -52,6 +52,18 @@ func TestFor(t *testing.T) {
 	}
 }
 
+// TestTable: each release has the rules that say so, in order.
+func TestTable(t *testing.T) {
+	last := rules.Release{}
+	for _, want := range rules.Known() {
+		r, err := rules.For(want.String())
+		if err != nil || r.Release != want || last.Compare(want) >= 0 {
+			t.Errorf("%v after %v: %+v, %v", want, last, r.Release, err)
+		}
+		last = want
+	}
+}
+
 // TestRulesAreTheCallers: changing a Ruleset changes no other caller's.
 func TestRulesAreTheCallers(t *testing.T) {
 	a := rules.Default()

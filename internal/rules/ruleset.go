@@ -41,24 +41,34 @@ func For(text string) (*Ruleset, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range all() {
+	for _, r := range table() {
 		if r.Release == want {
-			return r, nil
+			return r.rules(), nil
 		}
 	}
 	return nil, &UnknownError{want}
 }
 
-// all makes the rules of every known release, oldest first.
-func all() []*Ruleset {
-	return []*Ruleset{nccl2215(), nccl2223(), nccl2234(), nccl2243(), nccl2251(), nccl2262(), nccl2266(),
-		nccl2273(), nccl2275(), nccl2277(), nccl2283(), nccl2289(), nccl2297(), nccl2307()}
+// entry is a release and what makes its rules.
+type entry struct {
+	Release
+	rules func() *Ruleset
+}
+
+// table lists every known release, oldest first. No rules are made.
+func table() [14]entry {
+	return [...]entry{
+		{Release{2, 21, 5}, nccl2215}, {Release{2, 22, 3}, nccl2223}, {Release{2, 23, 4}, nccl2234}, {Release{2, 24, 3}, nccl2243},
+		{Release{2, 25, 1}, nccl2251}, {Release{2, 26, 2}, nccl2262}, {Release{2, 26, 6}, nccl2266}, {Release{2, 27, 3}, nccl2273},
+		{Release{2, 27, 5}, nccl2275}, {Release{2, 27, 7}, nccl2277}, {Release{2, 28, 3}, nccl2283}, {Release{2, 28, 9}, nccl2289},
+		{Release{2, 29, 7}, nccl2297}, {Release{2, 30, 7}, nccl2307},
+	}
 }
 
 // Known lists the releases that have rules, oldest first.
 func Known() []Release {
 	var out []Release
-	for _, r := range all() {
+	for _, r := range table() {
 		out = append(out, r.Release)
 	}
 	return out
@@ -161,6 +171,8 @@ type Topo struct {
 	C2CLinks bool
 	// P2CPaths: GPU-C2C-CPU-NIC has a kind of its own.
 	P2CPaths bool
+	// PXNBeforeP2C: PXN is a better kind of path than P2C.
+	PXNBeforeP2C bool
 	// P2CFromPHB gives a path that kind where it was PHB and the GPU's to the CPU is
 	// C2C, and no other.
 	P2CFromPHB bool
@@ -168,7 +180,9 @@ type Topo struct {
 	P2CLocalOnly bool
 
 	PXNC2C bool // default of NCCL_PXN_C2C
-	GDRC2C bool // default of NCCL_NET_GDR_C2C
+	// PeersByC2C: with it NCCL_P2P_PXN_LEVEL=2 takes GPUs that reach the net over C2C too.
+	PeersByC2C bool
+	GDRC2C     bool // default of NCCL_NET_GDR_C2C
 	// GDRLevel is the worst path for GPUDirect RDMA; GDRLevelC2C the same with
 	// NCCL_NET_GDR_C2C on.
 	GDRLevel, GDRLevelC2C Level
@@ -225,6 +239,20 @@ func (t *Topo) NVLink(sm int) units.GBps {
 		i++
 	}
 	return t.NVLinkBW[i].BW
+}
+
+// Rank is the place of a kind of path among those of the release, best first; of a
+// place, it is the kind.
+func (t *Topo) Rank(l Level) Level {
+	if t.PXNBeforeP2C {
+		switch l {
+		case P2C:
+			return PXN
+		case PXN:
+			return P2C
+		}
+	}
+	return l
 }
 
 // Search are the rules of searching graphs.
@@ -313,6 +341,10 @@ type Connect struct {
 	Buffers [coll.NumProtocols]int64 // bytes
 	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
 	P2PChunk, P2PNVLChunk int64
+	// P2PHalves: in send/recv nodes take the distances 0, half of all, 1, -1, those next to
+	// half and so on, ranks of a node a power of two or eights of places, and the channel
+	// goes by the distances of the two ranks; else all go by rounds.
+	P2PHalves bool
 	// P2PReverseParts: the parts of a transfer are spread over the channels in
 	// bit-reversed order, and rounds in order; else the reverse.
 	P2PReverseParts bool
@@ -498,6 +530,10 @@ type Plan struct {
 	// LLByParts: the size up to which send/recv has LL goes by the channels of the
 	// transfer; else by those that a peer may have.
 	LLByParts bool
+	// P2PPieces: a send and a receive are pieces of whole least parts (half a step between
+	// nodes, an eighth on one), each with a protocol, a chunk and a place in a batch of
+	// its own; else the two of a round share all of these.
+	P2PPieces bool
 	// BatchByRound: a batch of send/recv has rounds of one group of eight.
 	BatchByRound bool
 	// EpochBatches: a batch of send/recv has works of one sweep over the rounds.

@@ -89,6 +89,9 @@ func (g *messages) number() error {
 
 // worksOf lists what a rank does, by channel, batch and place in it.
 func (g *messages) worksOf(rank int32) []work {
+	if g.comm.Rules.Plan.P2PPieces {
+		return g.pieceWorks(rank)
+	}
 	var out []work
 	type place struct{ batch, n int32 }
 	open := make([]place, g.comm.P2PChannels)
@@ -102,7 +105,7 @@ func (g *messages) worksOf(rank int32) []work {
 			w.recv = g.Message(&g.list[x.Recv], int(x.Round), true)
 		}
 		for part, batch := range x.Batch {
-			ch := g.Channel(int(x.Round), part)
+			ch := g.Channel(rank, w.send.Peer, int(x.Round), part)
 			if p := &open[ch]; p.batch != batch {
 				*p = place{batch: batch}
 			}
@@ -139,5 +142,5 @@ func (g *messages) Conn(c *plan.Conn) {
 	m := &g.list[i]
 	c.Kind = connect.P2PRoute
 	c.Src, c.Dst = m.Src, m.Dst
-	c.Channel = g.Channel(g.Of(m.Src, m.Dst), int(c.ID-g.conn[i]))
+	c.Channel = g.Channel(m.Src, m.Dst, g.Of(m.Src, m.Dst), int(c.ID-g.conn[i]))
 }

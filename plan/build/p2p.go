@@ -104,7 +104,13 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 			recv.Bytes = bytes
 		}
 	}
-	if to == rank && g.req.InPlace {
+	if to < 0 {
+		send.Bytes = -1
+	}
+	if from < 0 {
+		recv.Bytes = -1
+	}
+	if to == rank && g.req.InPlace && !g.comm.Rules.Plan.P2PPieces {
 		send.Bytes, recv.Bytes = -1, -1
 	}
 	g.size(&send, rank, to, round)
@@ -116,6 +122,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 func (g *p2p) size(t *transfer.Transfer, src, dst int32, round int) {
 	if f := g.fixed; f != nil && t.Bytes >= 0 {
 		t.Proto, t.Chunk, t.Parts = f.Proto, f.Chunk, f.Parts
+		t.Piece, t.LastProto, t.LastChunk = f.Piece, f.LastProto, f.LastChunk
 		return
 	}
 	g.Size(t, src, dst, round)
@@ -124,8 +131,9 @@ func (g *p2p) size(t *transfer.Transfer, src, dst int32, round int) {
 // work is a pair of transfers of one round as one channel sees it.
 type work struct {
 	channel, phase int32
-	index          int32 // within the batch
+	index          int32 // within the batch; of pieces, receives have even ones and sends odd ones
 	part           int
+	idle           bool // nothing is done, though it has a place
 	send, recv     transfer.Transfer
 	// Connections of the part, where the rank sends and receives one.
 	sendConn, recvConn int32
@@ -133,7 +141,7 @@ type work struct {
 
 // eachRound calls do for every round in which the rank has something to do.
 func (g *p2p) eachRound(rank int32, do func(round int)) {
-	c, n := g.comm, int32(g.comm.NRanks)
+	n := int32(g.comm.NRanks)
 	var some [2]int
 	switch {
 	case g.req.Func == coll.Send:
@@ -148,7 +156,7 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 	case g.req.Func == coll.Scatter && rank != g.req.Root:
 		some = [2]int{g.Of(g.req.Root, rank), g.Of(g.req.Root, rank)}
 	default:
-		for k := range c.NRanks {
+		for k := range g.Len() {
 			do(k)
 		}
 		return
@@ -165,6 +173,9 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 // starts another where about 250 have come together (testBudget), from about a
 // thousand ranks on.
 func (g *p2p) works(rank int32) []work {
+	if g.comm.Rules.Plan.P2PPieces {
+		return g.pieces(rank)
+	}
 	var list []work
 	if c := g.comm; g.req.Func == coll.AllToAll || rank == g.req.Root {
 		list = make([]work, 0, c.NRanks)
@@ -177,7 +188,7 @@ func (g *p2p) works(rank int32) []work {
 			return
 		}
 		for part := range max(send.Parts, recv.Parts) {
-			ch := g.Channel(round, part)
+			ch := g.Channel(rank, send.Peer, round, part)
 			b := &open[ch]
 			epoch := int32(0)
 			if g.comm.Rules.Plan.BatchByRound {
@@ -224,17 +235,18 @@ func (g *p2p) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 // programsOf appends the groups of works that are sorted by channel.
 func (g *p2p) programsOf(dst []plan.Program, rank int32, list []work) []plan.Program {
 	dst = slices.Grow(dst, 2*len(list))
-	group := int32(0)
+	group, n := int32(0), 0
 	for i := range list {
 		w := &list[i]
 		if i > 0 && list[i-1].channel != w.channel {
 			group = 0
 		}
-		n := 1
-		for j := i + 1; j < len(list) && list[j].channel == w.channel && list[j].phase == w.phase; j++ {
-			n++
+		if i == 0 || list[i-1].channel != w.channel || list[i-1].phase != w.phase {
+			n = 0
+			for j := i; j < len(list) && list[j].channel == w.channel && list[j].phase == w.phase; j++ {
+				n = max(n, int(list[j].index)+1)
+			}
 		}
-		n += int(w.index)
 		before := len(dst)
 		dst = g.workPrograms(dst, rank, w, n)
 		for k := before; k < len(dst); k++ {
@@ -245,28 +257,42 @@ func (g *p2p) programsOf(dst []plan.Program, rank int32, list []work) []plan.Pro
 	return dst
 }
 
+// warpsOf returns the warps of a send and of a receive in a batch of n.
+func (g *p2p) warpsOf(n int) (send, recv int) {
+	if g.comm.Rules.Plan.P2PPieces {
+		return pieceWarps(n)
+	}
+	warps := p2pWarps / n
+	if warps > 4 {
+		recv = (warps - 1) / 2
+		return recv + 1, recv
+	}
+	return warps / 2, warps / 2
+}
+
 // workPrograms appends the groups of one work among n of a batch.
 func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []plan.Program {
-	warps := p2pWarps / n
-	recvWarps := warps / 2
-	sendWarps := recvWarps
-	if warps > 4 {
-		recvWarps = (warps - 1) / 2
-		sendWarps = recvWarps + 1
+	if w.idle {
+		return dst
 	}
+	pieces := g.comm.Rules.Plan.P2PPieces
+	sendWarps, recvWarps := g.warpsOf(n)
 	pr := plan.Program{Rank: rank, Channel: w.channel, Phase: w.phase, Proto: coll.Simple, Slices: 1, SliceSteps: 1}
 	if w.send.Bytes >= 0 && w.send.Peer == rank {
 		begin, end := w.send.Bounds(w.part)
-		pr.Role, pr.Threads = plan.RoleCopy, int32(sendWarps+recvWarps)*plan.WarpSize
+		pr.Role, pr.Threads = plan.RoleCopy, int32(sendWarps)*plan.WarpSize
+		if !pieces {
+			pr.Threads += int32(recvWarps) * plan.WarpSize
+		}
 		pr.Transfer = plan.Transfer{Off: units.Bytes(w.send.Off + begin), Dst: units.Bytes(w.recv.Off + begin),
 			Bytes: units.Bytes(end - begin), Chunk: units.Bytes(end - begin)}
 		return append(dst, withWorkers(pr, false))
 	}
-	hasSend, hasRecv := w.part < w.send.Parts, w.part < w.recv.Parts
-	if !hasSend {
+	hasSend, hasRecv := w.send.Bytes >= 0 && w.part < w.send.Parts, w.recv.Bytes >= 0 && w.part < w.recv.Parts
+	if !hasSend && !pieces {
 		recvWarps += sendWarps
 	}
-	if !hasRecv {
+	if !hasRecv && !pieces {
 		sendWarps += recvWarps
 	}
 	if hasSend {
@@ -283,8 +309,9 @@ func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []pla
 // moves completes a program that moves a part of a transfer over a connection.
 func (g *p2p) moves(pr plan.Program, t *transfer.Transfer, part int, conn int32) plan.Program {
 	begin, end := t.Bounds(part)
-	pr.Proto = t.Proto
-	pr.Transfer = plan.Transfer{Conn: conn, Off: units.Bytes(t.Off + begin), Bytes: units.Bytes(end - begin), Chunk: units.Bytes(t.Chunk)}
+	proto, chunk := t.Cut(part)
+	pr.Proto = proto
+	pr.Transfer = plan.Transfer{Conn: conn, Off: units.Bytes(t.Off + begin), Bytes: units.Bytes(end - begin), Chunk: units.Bytes(chunk)}
 	if g.Direct && pr.Role == plan.RoleSend {
 		pr.Transfer.Dst = units.Bytes(t.At + begin)
 	}
@@ -345,7 +372,7 @@ func (g *p2p) Conn(c *plan.Conn) {
 		return
 	}
 	c.Src, c.Dst = src, dst
-	c.Channel = g.Channel(g.Of(src, dst), part)
+	c.Channel = g.Channel(src, dst, g.Of(src, dst), part)
 }
 
 // NumOps implements plan.Generator.

@@ -45,7 +45,11 @@ func (g *p2p) loop() (t transfer.Transfer, ok bool) {
 	if g.req.Direct || t.Bytes < 8*int64(g.comm.P2PChunkSize) || t.Bytes <= int64(g.ChMax)*g.req.Params.P2PLLThreshold.Or(16384) {
 		return t, false
 	}
-	g.size(&t, 0, 0, 0)         // to itself: no network, no LL
+	g.size(&t, 0, 0, 0) // to itself: no network, no LL
+	if t.Piece > 0 {    // each of several steps, and none by LL
+		last := t.Bytes - int64(t.Parts-1)*t.Piece
+		return t, last >= 8*int64(g.comm.P2PChunkSize) && last > g.req.Params.P2PLLThreshold.Or(16384)
+	}
 	return t, t.Chunk%4096 == 0 // as parts begin
 }
 
@@ -70,6 +74,12 @@ func (g *p2p) Shorten(iterations int64, rest bool) (r plan.Request, s plan.Split
 	r = g.req
 	if r.Count = bytes / int64(r.Type.Size()); r.Count*int64(r.Type.Size()) != bytes {
 		return r, s, nil, false
+	}
+	if t.Piece > 0 {
+		t.Piece -= (g.Iterations() - iterations) * t.Chunk
+		if !rest {
+			t.Piece = iterations * t.Chunk
+		}
 	}
 	short := *g
 	short.req, short.fixed = r, &t

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
@@ -78,8 +79,8 @@ func released(c *Comm, calls []Call) error {
 	if len(calls) < 2 {
 		return nil
 	}
-	if rules.Plan.EvenBytes {
-		return &plan.UnsupportedError{What: "a group of several calls", Why: "of NCCL " + rules.Version() + ": its planner of groups, before that of 2.22, is not modelled"}
+	if rules.Plan.EvenBytes && slices.ContainsFunc(calls, func(c Call) bool { return !c.p2p() }) {
+		return &plan.UnsupportedError{What: "a group of several calls", Why: "with collectives, of NCCL " + rules.Version() + ": its planner of groups, before that of 2.22, is modelled for sends and receives alone"}
 	}
 	root := int32(-1)
 	for i := range calls {
@@ -153,8 +154,14 @@ func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 		some, left := false, 0
 		for r := range int32(n) {
 			batches := l.batches.clone()
-			k.Exchanges[r] = l.p2p(m, sizer, r, &batches, &at[r])
-			k.Batches[r] = batches.n
+			if l.c.Layout.Rules.Plan.P2PPieces {
+				if k.Exchanges[r], k.Batches[r], err = l.pieces(m, sizer, r, mode); err != nil {
+					return nil, err
+				}
+			} else {
+				k.Exchanges[r] = l.p2p(m, sizer, r, &batches, &at[r])
+				k.Batches[r] = batches.n
+			}
 			some = some || len(k.Exchanges[r]) > 0
 			left += m.left[r]
 		}

@@ -81,6 +81,28 @@ func TestGroupsAreWhole(t *testing.T) {
 	})
 }
 
+// TestGroupsOfPieces: the same for groups of sends and receives of 2.21.5.
+func TestGroupsOfPieces(t *testing.T) {
+	old, err := rules.For("2.21.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		perNode := rapid.IntRange(2, 5).Draw(t, "ranks")
+		layout := plantest.Plain(perNode, rapid.IntRange(1, 2).Draw(t, "nodes"), 1<<rapid.IntRange(0, 4).Draw(t, "channels"))
+		layout.Rules, layout.MaxLocalRanks = old, perNode
+		c := comm(layout)
+		list := slices.DeleteFunc(calls(t, layout.NRanks), func(c launch.Call) bool { return c.Func.Valid() && !c.Func.IsP2P() })
+		kernels, err := launch.Plan(c, list, launch.Eager)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range kernels {
+			planned(t, c, &kernels[i])
+		}
+	})
+}
+
 // whole checks that kernels hold what a group calls.
 func whole(t *rapid.T, c *connect.Layout, list []launch.Call, kernels []launch.Kernel) {
 	times := make([]int, len(list))
@@ -239,7 +261,7 @@ func TestRefused(t *testing.T) {
 	}
 	c.Layout.Rules = old
 	var e *plan.UnsupportedError
-	if _, err := launch.Plan(c, []launch.Call{send, recv, send, recv}, launch.Eager); !errors.As(err, &e) {
+	if _, err := launch.Plan(c, []launch.Call{send, recv, {Func: coll.AllReduce, Type: coll.Int8, Count: 1}}, launch.Eager); !errors.As(err, &e) {
 		t.Errorf("a group of NCCL 2.21.5: %v", err)
 	}
 }

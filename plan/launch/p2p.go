@@ -145,7 +145,7 @@ func (l *layout) p2p(m *mail, sizer *transfer.Sizer, rank int32, batches *workBa
 				}
 				x := plan.Exchange{Round: int32(at.round), Send: send, Recv: recv}
 				for part := range max(parts(sizer, m.messages, send, at.round), parts(sizer, m.messages, recv, at.round)) {
-					ch := sizer.Channel(at.round, part)
+					ch := sizer.Channel(rank, to, at.round, part)
 					epoch := 0
 					if rules.EpochBatches {
 						epoch = at.epoch

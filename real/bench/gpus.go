@@ -163,7 +163,8 @@ func passEnv(list []string) error {
 
 // ownMethods are the algorithms of our own.
 var ownMethods = []device.Method{device.Planned, device.Free(cuda.OneShot), device.Free(cuda.TwoWords), device.Free(cuda.TwoShot),
-	device.Free(cuda.Push), device.Free(cuda.Direct), device.Free(cuda.Copies)}
+	device.Free(cuda.Push), device.Free(cuda.Direct), device.Free(cuda.Copies),
+	device.Free(cuda.Words), device.Free(cuda.Lines), device.Free(cuda.Relay)}
 
 // parseMethod reads the name of an algorithm of our own.
 func parseMethod(s string) (by device.Method, auto bool, err error) {
@@ -175,7 +176,7 @@ func parseMethod(s string) (by device.Method, auto bool, err error) {
 			return m, false, nil
 		}
 	}
-	return 0, false, team.Refuse("--algo %s: write auto, plan, one-shot, two-words, two-shot, push, direct or copies", s)
+	return 0, false, team.Refuse("--algo %s: write auto, plan, one-shot, two-words, two-shot, push, direct, copies, words, lines or relay", s)
 }
 
 // gather sends every process the list of all devices.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/real/internal/device"
 )
 
 // Request is a bench as a user asks for it: nccl-tests' options, and where and how
@@ -28,6 +30,9 @@ type Request struct {
 	Ranks       int // as options say them, 0: they do not
 	Seed        uint64
 	TestsDevice string // NCCL_TESTS_DEVICE
+	// Shares are what each rank sends to each in an alltoall, relative to the
+	// others; none: equal parts.
+	Shares []float64
 }
 
 // OnGPUs reports whether the backend drives GPUs.
@@ -45,7 +50,7 @@ func (r *Request) Replays() int {
 // Spec is what the request asks for of an operation, without sizes, types,
 // reductions, columns and the bandwidth that is wanted.
 func (r *Request) Spec(f coll.Func) *Spec {
-	s := &Spec{Func: f, Root: r.Root, Cycles: r.Cycles, Seed: r.Seed, Skip: r.Skip, Unalign: r.Unalign,
+	s := &Spec{Func: f, Shares: r.Shares, Root: r.Root, Cycles: r.Cycles, Seed: r.Seed, Skip: r.Skip, Unalign: r.Unalign,
 		Register: Registration(r.LocalRegister), Memory: r.Memory != 0, Timestamps: r.Timestamps != 0, Parallel: r.ParallelInit != 0,
 		Limit: r.Limit, Compare: r.Compare,
 		Options: Options{Iters: r.Iters, Warmup: r.Warmup, Agg: r.Agg, Replays: r.Replays(), Check: r.Check,
@@ -112,6 +117,7 @@ func (r *Request) onlyGPUs() error {
 		{r.Blocking != 0 || r.CPUTime != 0 || r.StreamNull != 0, "{Blocking}, {CPUTime}, {StreamNull}", "", "it has no streams"},
 		{r.Agg != 1, "{Agg}", fmt.Sprint(" ", r.Agg), "it does not group operations"},
 		{r.LocalRegister != 0 || r.CTAPolicy != testoptions.NoPolicy, "{LocalRegister}, {CTAPolicy}", "", "it does not load NCCL"},
+		{len(r.Shares) > 0, "{Shares}", "", "its plans have equal parts"},
 		{r.Unalign != 0 || r.Memory != 0, "{Unalign}, {Memory}", "", "its buffers are its own"},
 	} {
 		if o.given {
@@ -171,11 +177,37 @@ func (r *Request) checkModes() error {
 		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one by one; use eager launches", r.Blocking, r.CPUTime)
 	case r.StreamNull != 0:
 		return fail.NotYet("the default stream: every rank has one of its own", "{StreamNull} 1")
+	case len(r.Shares) > 0 && (r.Trace != "" || r.Algo == "plan" || r.Compare && r.Backend == "nccl"):
+		return fail.NotYet("a schedule of unequal parts: neither a plan, nor its trace, nor a prediction", "{Shares}")
 	case r.Backend != "nccl" && (r.LocalRegister != 0 || r.CTAPolicy != testoptions.NoPolicy || r.Unalign != 0):
 		return fail.Usage("{LocalRegister}, {CTAPolicy}, {Unalign}: for {Backend} nccl alone")
 	}
 	return nil
 }
+
+// CheckShares refuses parts that the operation cannot have.
+func (r *Request) CheckShares(f coll.Func) error {
+	if len(r.Shares) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, w := range r.Shares {
+		if !(w >= 0) || math.IsInf(w, 0) {
+			return fail.Usage("{Shares} %v: write numbers from 0, one for each rank", r.Shares)
+		}
+		sum += w
+	}
+	switch {
+	case f != coll.AllToAll:
+		return fail.Usage("{Shares}: for alltoall alone")
+	case sum == 0 || len(r.Shares) > MaxShares:
+		return fail.Usage("{Shares} %v: write one number for each of at most %d ranks, not all 0", r.Shares, MaxShares)
+	}
+	return nil
+}
+
+// MaxShares is the most ranks of an alltoall of unequal parts.
+const MaxShares = len(device.Shares{})
 
 // NCCLEnv are the variables that NCCL shall see beside the environment's, NAME=VALUE:
 // those given, and the one that the CTA policy sets.

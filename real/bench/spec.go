@@ -40,9 +40,10 @@ type Spec struct {
 	Bounds coll.Sweep // of the sizes, for the table's head
 	Types  []coll.DataType
 	Ops    []coll.RedOp
-	Root   int    // -1: each rank, one after the other
-	Cycles int    // how often to go through all sizes
-	Seed   uint64 // of the input data
+	Shares []float64 // of an alltoall of unequal parts: what each rank sends to each, relative to the others
+	Root   int       // -1: each rank, one after the other
+	Cycles int       // how often to go through all sizes
+	Seed   uint64    // of the input data
 
 	Options    device.Options
 	Skip       int // iterations that the spread of single ones leaves out
@@ -73,10 +74,35 @@ func (s *Spec) Buffer(ranks int) units.Bytes {
 	most := units.Bytes(0)
 	for _, typ := range s.Types {
 		for _, z := range s.Sizes {
-			most = max(most, z.counts(s.Func, typ, ranks).Bytes(typ))
+			counts := z.counts(s.Func, typ, ranks)
+			most = max(most, counts.Bytes(typ))
+			for _, n := range s.shares(counts, typ) {
+				most = max(most, units.Bytes(n*int64(ranks))*typ.Size())
+			}
 		}
 	}
 	return most
+}
+
+// shares cuts a rank's buffer into unequal parts of whole 16-byte packs; what is
+// over goes to the largest.
+func (s *Spec) shares(z coll.Sizes, typ coll.DataType) (out device.Shares) {
+	if len(s.Shares) == 0 {
+		return out
+	}
+	pack, sum, rest, largest := 16/int64(typ.Size()), 0.0, z.SendCount, 0
+	for _, w := range s.Shares {
+		sum += w
+	}
+	for r, w := range s.Shares {
+		out[r] = int64(float64(z.SendCount)*(w/sum)) / pack * pack
+		rest -= out[r]
+		if w > s.Shares[largest] {
+			largest = r
+		}
+	}
+	out[largest] += rest
+	return out
 }
 
 // roots lists the roots as the table shows them, -1 where there is none.
@@ -109,6 +135,9 @@ func (s *Spec) points(ranks int) ([]point, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := len(s.Shares); n > 0 && n != ranks {
+		return nil, team.Refuse("--shares has %d numbers for %d ranks: write one for each", n, ranks)
+	}
 	var out []point
 	for _, typ := range s.Types {
 		for _, red := range s.Ops {
@@ -116,6 +145,7 @@ func (s *Spec) points(ranks int) ([]point, error) {
 				for range s.Cycles {
 					for _, z := range s.Sizes {
 						p := point{op: device.Case{Func: s.Func, Type: typ, Red: red, Root: max(root, 0), Sizes: z.counts(s.Func, typ, ranks)}, root: root}
+						p.op.Shares = s.shares(p.op.Sizes, typ)
 						if p.shown = p.op.Sizes.Bytes(typ); z.Exact {
 							p.shown = z.Asked
 						}

@@ -40,6 +40,10 @@ type Rounds struct {
 // of 6 groups 0, 1, 3, then (6 and 7 are no distance) 2, 5, 4.
 func New(c *connect.Layout, params plan.Params) Rounds {
 	s := Rounds{c: c}
+	if c.Rules.Connect.P2PHalves {
+		s.byHalves()
+		return s
+	}
 	if c.Rules.Connect.P2PGroup == 0 {
 		s.byNode()
 		return s
@@ -81,6 +85,9 @@ func (s *Rounds) byNode() {
 	s.order, s.delta = triangular(s.groups)
 	s.placeOrder, s.placeDelta = triangular(s.size)
 }
+
+// Len is how many rounds there are.
+func (s *Rounds) Len() int { return s.groups * s.size }
 
 // triangular lists the distances among n by the triangular numbers modulo a power of
 // two, and the place of each in that list.
@@ -126,7 +133,7 @@ func (s *Rounds) Of(src, dst int32) int {
 	return int(s.order[d])*s.size + place
 }
 
-// Peers returns whom a rank sends to and receives from in a round.
+// Peers returns whom a rank sends to and receives from in a round, -1 for nobody.
 func (s *Rounds) Peers(rank int32, round int) (to, from int32) {
 	g, pl := s.Slot(rank)
 	d := int(s.delta[round/s.size])
@@ -160,8 +167,12 @@ func (s *Rounds) ChannelBase(round int) int {
 	return int(uint8(bits.Reverse64(uint64(base)) >> (64 - n)))
 }
 
-// Channel returns the channel of a part of a round's transfers (device.h:273).
-func (s *Rounds) Channel(round, part int) int32 {
+// Channel returns the channel of a part of what src sends to dst in a round
+// (device.h:273).
+func (s *Rounds) Channel(src, dst int32, round, part int) int32 {
+	if s.c.Rules.Connect.P2PHalves {
+		return int32((s.mirrored(s.distance(src, dst)) + part) & (s.c.P2PChannels - 1))
+	}
 	if n := bits.Len(uint(s.c.P2PChannels - 1)); s.c.Rules.Connect.P2PReverseParts && n > 0 {
 		part = int(bits.Reverse64(uint64(part)) >> (64 - n))
 	}

@@ -63,10 +63,26 @@ type Transfer struct {
 	Proto coll.Protocol
 	Parts int
 	Chunk int64
+	// Piece is the size of all parts but the last, which has LastProto and LastChunk; 0
+	// where parts are equal and of one protocol.
+	Piece     int64
+	LastProto coll.Protocol
+	LastChunk int64
+}
+
+// Cut returns the protocol and the chunk of a part.
+func (t *Transfer) Cut(part int) (coll.Protocol, int64) {
+	if t.Piece > 0 && part == t.Parts-1 {
+		return t.LastProto, t.LastChunk
+	}
+	return t.Proto, t.Chunk
 }
 
 // Bounds returns the share of a part.
 func (t *Transfer) Bounds(part int) (begin, end int64) {
+	if t.Piece > 0 {
+		return min(int64(part)*t.Piece, t.Bytes), min(int64(part+1)*t.Piece, t.Bytes)
+	}
 	size := (t.Bytes/int64(t.Parts) + min(t.Bytes%int64(t.Parts), 1) + grain - 1) / grain * grain
 	return min(int64(part)*size, t.Bytes), min(int64(part+1)*size, t.Bytes)
 }
@@ -91,38 +107,25 @@ func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 	net := false
 	if src != dst && c.RouteOf != nil {
 		for part := range s.ChMax {
-			ch := s.Channel(round, part)
+			ch := s.Channel(src, dst, round, part)
 			net = net || c.RouteOf(src, dst, int(ch), connect.P2PRoute).Transport == connect.NET
 		}
 	}
-	// Network connections of send/recv share one buffer pool, which has no LL
-	// buffers unless asked for (transport/net.cc:294, 893; init.cc:1063).
+	if c.Rules.Plan.P2PPieces {
+		s.pieces(t, src == dst, net)
+		return
+	}
 	most := s.llMax
 	if c.Rules.Plan.LLByParts {
 		most = int64(rounds.Parts(t.Bytes, int64(c.P2PChunkSize), s.ChMin, s.ChMax, c.NNodes)) * s.params.P2PLLThreshold.Or(16384)
 	}
-	ll := src != dst && t.Bytes <= most
-	if p := &s.params; net && p.NetSharedBuffers.Or(1) != 0 && p.AllocP2PNetLL.Or(0) != 1 {
-		ll = false
-	}
-	step := int64(c.P2PChunkSize)
+	ll := src != dst && t.Bytes <= most && s.hasLL(net)
+	step := s.step(ll)
 	t.Proto = coll.Simple
 	if ll {
 		t.Proto = coll.LL
-		step = int64(c.BuffSizes[coll.LL]) / plan.FIFOSteps
 	}
-	chunk := step
-	switch fixed := s.params.ChunkSize.Or(0); {
-	case fixed > 0:
-		chunk = fixed
-	case net && !ll && t.Bytes < step:
-		chunk /= 4
-	case net && t.Bytes < 8*step:
-		chunk /= 2
-	}
-	if ll {
-		chunk /= 2
-	}
+	chunk := s.chunk(t.Bytes, ll, net)
 	t.Chunk = max(rounds.Mantissa(chunk), 1)
 	if s.Direct && !ll && !net && src != dst && c.IsAllNVLink { // sendrecv.h:23
 		t.Chunk = directChunk
@@ -131,4 +134,37 @@ func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 		step = int64(c.P2PChunkSize)
 	}
 	t.Parts = rounds.Parts(t.Bytes, step, s.ChMin, s.ChMax, c.NNodes)
+}
+
+// hasLL reports whether a connection has LL buffers: those of the network share one pool,
+// which has none unless asked for (transport/net.cc:294, 893; init.cc:1063).
+func (s *Sizer) hasLL(net bool) bool {
+	p := &s.params
+	return !net || p.NetSharedBuffers.Or(1) == 0 || p.AllocP2PNetLL.Or(0) == 1
+}
+
+// step is a FIFO step of a protocol in bytes.
+func (s *Sizer) step(ll bool) int64 {
+	if ll {
+		return int64(s.comm.BuffSizes[coll.LL]) / plan.FIFOSteps
+	}
+	return int64(s.comm.P2PChunkSize)
+}
+
+// chunk is how many bytes of data move at a time.
+func (s *Sizer) chunk(bytes int64, ll, net bool) int64 {
+	step := s.step(ll)
+	chunk := step
+	switch fixed := s.params.ChunkSize.Or(0); {
+	case fixed > 0:
+		chunk = fixed
+	case net && !ll && bytes < step:
+		chunk /= 4
+	case net && bytes < 8*step:
+		chunk /= 2
+	}
+	if ll {
+		chunk /= 2
+	}
+	return chunk
 }

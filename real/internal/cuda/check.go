@@ -45,6 +45,7 @@ type Test struct {
 	Rank, Ranks int
 	Root        int
 	Count       int64
+	Parts       [MaxRanks]int64 // elements to each rank of an unequal alltoall; all 0: Count
 	Seed        uint32
 }
 
@@ -140,6 +141,12 @@ func (c *Checker) Check(t *Test, at Ptr, n int64, s Stream) (wrong, first int64,
 		a.source = -1
 	case coll.AllToAll:
 		a.source, a.off = -1, uint64(t.Rank)*uint64(t.Count)
+		if t.Parts != [MaxRanks]int64{} {
+			a.off, a.block = 0, uint64(max(t.Parts[t.Rank], 1))
+			for _, n := range t.Parts[:t.Rank] {
+				a.off += uint64(n)
+			}
+		}
 	case coll.Broadcast:
 		a.source = int32(t.Root)
 	case coll.Scatter:

@@ -10,20 +10,26 @@ import (
 // Copies: a copy engine fills a link to the last per cent, which stores of a
 // kernel do not (397 against 350 GB/s on H200). In each step rank r pushes to
 // rank r+i, so that no two ranks push to one. Reductions are cut into pieces:
-// while a kernel reduces one piece, the engine moves the next.
+// while a kernel reduces one piece, the engines move others.
 
 // minCopies is the least size of a rank's part for which copies are tried.
 const minCopies units.Bytes = 256 << 10
 
 // pieces says how a part of n bytes is cut: every piece but the last has size
-// bytes, a multiple of 16. Each piece costs some 50 us of barriers and starts,
-// so there are few: two, or four of at least 32 MiB, or what the slots force.
-func pieces(part units.Bytes, ranks int) (size units.Bytes, count int) {
-	const least = 32 << 20
-	most := slotSize / units.Bytes(ranks) / 16 * 16
-	size = min((part+1)/2, max(part/4, least))
-	size = min((size+15)/16*16, most)
-	return size, int((part + size - 1) / size)
+// bytes, a multiple of 16. Each piece costs some 10 us of starts and barriers.
+// With results that go to peers two are best, since these travel while the second
+// piece is reduced; without, four or more leave less to reduce when the last has
+// come (measured on 2 x H200, 64 MiB to 1 GiB). depth slots of a rank hold the
+// pieces that are not reduced yet.
+func pieces(part units.Bytes, ranks int, results bool) (size units.Bytes, count, depth int) {
+	const least, most = 4 << 20, 64 << 20
+	slots := slotsSize / units.Bytes(ranks)
+	if size = (part + 1) / 2; !results {
+		size = min((part+3)/4, most)
+	}
+	size = min(max(size, least), slots/2)
+	size = min((size+15)/16*16, slots/2/16*16)
+	return size, int((part + size - 1) / size), int(min(slots/size, maxDepth))
 }
 
 // queueCopies puts the operation on the stream.
@@ -48,7 +54,7 @@ func (f *Free) queueCopies(o *FreeOp, k Kernel, s Stream) error {
 
 // gatherRanks queues a barrier of all ranks.
 func (f *Free) gatherRanks(s Stream) error {
-	k, err := f.kernel("moves", "gather_ranks")
+	k, err := f.kernels.get("free_moves", "gather_ranks")
 	if err != nil {
 		return err
 	}
@@ -93,9 +99,9 @@ func (f *Free) moveParts(o *FreeOp, s Stream) error {
 	return nil
 }
 
-// slot is where rank from leaves its piece for the owner of the arena.
-func (f *Free) slot(owner, piece, from int, size units.Bytes) Ptr {
-	return f.arena[owner] + Ptr(slotStart+units.Bytes(piece%2)*slotSize+units.Bytes(from)*size)
+// slot is where rank from leaves a piece for the owner of the arena.
+func (f *Free) slot(owner, which, from int, size units.Bytes) Ptr {
+	return f.arena[owner] + Ptr(slotStart+units.Bytes(which*f.n+from)*size)
 }
 
 // span is the length of a piece of rank p's part of the total.
@@ -105,79 +111,111 @@ func span(p int, part, total, from, size units.Bytes) units.Bytes {
 }
 
 // reducePieces reduces this rank's part of all inputs and, with gather, pushes
-// the result to all. The stream only copies; the side stream only reduces. A
-// slot is filled again two pieces later, when the reduction of the piece has
-// ended on all ranks: its kernel ends with a barrier.
+// the result to all.
 func (f *Free) reducePieces(o *FreeOp, k Kernel, part, total units.Bytes, gather bool, s Stream) error {
-	size, count := pieces(part, f.n)
-	at := func(p int, from units.Bytes) Ptr { return Ptr(units.Bytes(p)*part + from) }
-	for piece := range count + 1 {
-		from := units.Bytes(piece) * size
-		if piece < count {
-			for i := 1; i < f.n; i++ {
-				p := (f.rank + i) % f.n
-				if n := span(p, part, total, from, size); n > 0 {
-					if err := f.dev.CopyAsync(f.slot(p, piece, f.rank, size), o.In[f.rank]+at(p, from), n, s); err != nil {
-						return err
-					}
-				}
-			}
-			if err := f.fork(piece%2, s, f.side); err != nil {
-				return err
-			}
-		}
-		if piece > 0 { // the piece before was reduced meanwhile
-			if err := f.dev.After(s, f.events[2+(piece-1)%2]); err != nil {
-				return err
-			}
-			if err := f.gatherPiece(o, part, total, from-size, size, gather, s); err != nil {
-				return err
-			}
-		}
-		if piece < count {
-			if err := f.reducePiece(o, k, part, total, piece, size, gather); err != nil {
-				return err
-			}
-			if err := f.dev.Record(f.events[2+piece%2], f.side); err != nil {
-				return err
-			}
-		}
+	size, count, depth := pieces(part, f.n, gather)
+	at := func(p, piece int) Ptr { return Ptr(units.Bytes(p)*part + units.Bytes(piece)*size) }
+	left := func(p, piece int) units.Bytes { return span(p, part, total, units.Bytes(piece)*size, size) }
+	l := line{count: count, depth: depth, results: gather}
+	l.scatter = func(piece int) error {
+		return f.toPeers(func(p int) error {
+			return f.copySome(f.slot(p, piece%depth, f.rank, size), o.In[f.rank]+at(p, piece), left(p, piece), s)
+		})
 	}
-	return nil
+	l.reduce = func(piece int) error {
+		out := o.Out[f.rank] + Ptr(units.Bytes(piece)*size)
+		if gather {
+			out = o.Out[f.rank] + at(f.rank, piece)
+		}
+		return f.reduceSlots(k, piece%depth, size, left(f.rank, piece), o.In[f.rank]+at(f.rank, piece), out)
+	}
+	l.gather = func(piece int) error {
+		from := at(f.rank, piece)
+		return f.toPeers(func(p int) error {
+			return f.copySome(o.Out[p]+from, o.Out[f.rank]+from, left(f.rank, piece), f.last)
+		})
+	}
+	return f.inLine(&l, s)
 }
 
-func (f *Free) gatherPiece(o *FreeOp, part, total, from, size units.Bytes, gather bool, s Stream) error {
-	n := span(f.rank, part, total, from, size)
-	if !gather || n == 0 {
-		return nil
-	}
-	at := Ptr(units.Bytes(f.rank)*part + from)
+// toPeers calls to for every peer, the next rank first.
+func (f *Free) toPeers(to func(p int) error) error {
 	for i := 1; i < f.n; i++ {
-		p := (f.rank + i) % f.n
-		if err := f.dev.CopyAsync(o.Out[p]+at, o.Out[f.rank]+at, n, s); err != nil {
+		if err := to((f.rank + i) % f.n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reducePiece queues the kernel of a direct reduce_scatter whose inputs are
-// the slots, so shifted that this rank's share begins where its piece lies.
-func (f *Free) reducePiece(o *FreeOp, k Kernel, part, total units.Bytes, piece int, size units.Bytes, gather bool) error {
-	from := units.Bytes(piece) * size
-	n := span(f.rank, part, total, from, size)
+// copySome copies unless there is nothing to copy.
+func (f *Free) copySome(dst, src Ptr, n units.Bytes, s Stream) error {
+	if n == 0 {
+		return nil
+	}
+	return f.dev.CopyAsync(dst, src, n, s)
+}
+
+// line is a reduction in pieces: scatter queues the copies of a piece into the
+// peers' slots on the user's stream, reduce a kernel on the side stream that
+// all ranks run, gather the copies of its result on the last stream.
+type line struct {
+	count, depth            int
+	results                 bool // gather is called
+	scatter, reduce, gather func(piece int) error
+}
+
+// inLine queues the pieces. Three streams keep the links busy: while a piece is
+// scattered, the one before is reduced and the results before that are pushed.
+// A slot is filled again when its reduction has ended on all ranks: the kernel
+// ends with a barrier.
+func (f *Free) inLine(l *line, s Stream) error {
+	reduced := func(piece int) Event { return f.events[2+piece%l.depth] }
+	for piece := range l.count {
+		if piece >= l.depth {
+			if err := f.dev.After(s, reduced(piece)); err != nil {
+				return err
+			}
+		}
+		if err := l.scatter(piece); err != nil {
+			return err
+		}
+		if err := f.fork(0, s, f.side); err != nil {
+			return err
+		}
+		if err := l.reduce(piece); err != nil {
+			return err
+		}
+		if err := f.dev.Record(reduced(piece), f.side); err != nil {
+			return err
+		}
+		if !l.results {
+			continue
+		}
+		if err := f.dev.After(f.last, reduced(piece)); err != nil {
+			return err
+		}
+		if err := l.gather(piece); err != nil {
+			return err
+		}
+	}
+	if !l.results {
+		return f.dev.After(s, reduced(l.count-1))
+	}
+	return f.fork(1, f.last, s)
+}
+
+// reduceSlots queues the kernel of a direct reduce_scatter whose inputs are the
+// slots of a piece and n own bytes, so shifted that this rank's share begins
+// where its piece lies. All ranks queue it: it begins and ends with a barrier.
+func (f *Free) reduceSlots(k Kernel, which int, size, n units.Bytes, own, out Ptr) error {
 	shift := Ptr(units.Bytes(f.rank) * n)
 	a := f.args()
 	a.bytes, a.aligned = uint64(n), 1
-	own := o.In[f.rank] + Ptr(units.Bytes(f.rank)*part+from)
 	for r := range f.n {
-		a.in[r] = f.slot(f.rank, piece, r, size) - shift
+		a.in[r] = f.slot(f.rank, which, r, size) - shift
 	}
 	a.in[f.rank] = own - shift
-	out := o.Out[f.rank] + Ptr(from)
-	if gather {
-		out += Ptr(units.Bytes(f.rank) * part)
-	}
 	a.out[f.rank] = out
 	if own%16 != 0 || out%16 != 0 {
 		a.aligned = 0

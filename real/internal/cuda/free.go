@@ -14,14 +14,14 @@ import (
 const MaxRanks = 8
 
 // Arena sizes (kernels/free.cu): epochs and flags, two halves of words, two
-// halves of lines, two slots in which copy engines leave parts to reduce.
+// halves of lines, slots in which copy engines leave pieces to reduce.
 const (
 	arenaHeader units.Bytes = 64 << 10
 	wordHalf    units.Bytes = 8 << 20
 	arenaHalf   units.Bytes = 256 << 20
-	slotSize    units.Bytes = 256 << 20
+	slotsSize   units.Bytes = 512 << 20
 	slotStart               = arenaHeader + 2*wordHalf + 2*arenaHalf
-	arenaSize               = slotStart + 2*slotSize
+	arenaSize               = slotStart + slotsSize
 )
 
 // Shape is a free algorithm.
@@ -35,11 +35,14 @@ const (
 	Push                  // in plain stores, piece by piece
 	Direct                // peer loads and stores between two barriers
 	Copies                // copy engines move, kernels only reduce
+	Words                 // LL words, one hop, of operations with a root (parts.go)
+	Lines                 // the same in LL128 lines
+	Relay                 // peers give on what the root sent them
 )
 
 // String names a shape as tables print it.
 func (s Shape) String() string {
-	return [...]string{"one-shot", "two-words", "two-shot", "push", "direct", "copies"}[s]
+	return [...]string{"one-shot", "two-words", "two-shot", "push", "direct", "copies", "words", "lines", "relay"}[s]
 }
 
 // FreeShapes lists the shapes that an operation has.
@@ -50,7 +53,7 @@ func FreeShapes(f coll.Func) []Shape {
 	case coll.AllGather, coll.ReduceScatter, coll.AllToAll:
 		return []Shape{TwoWords, TwoShot, Direct, Copies}
 	}
-	return nil
+	return partShapes(f)
 }
 
 // freeArgs mirrors Args of kernels/free.cu.
@@ -70,9 +73,13 @@ type Free struct {
 	arena   [MaxRanks]Ptr
 	kernels *Kernels
 	stop    *Stop
-	side    Stream   // beside the user's stream: reductions, local copies
-	events  [4]Event // two of each stream, used in turn
+	side    Stream              // beside the user's stream: reductions, local copies
+	last    Stream              // copies of results
+	events  [2 + maxDepth]Event // for joining streams, and by slot
 }
+
+// maxDepth is the most pieces that wait in slots.
+const maxDepth = 8
 
 // NewFree takes this rank's arena. The ranks then exchange their
 // arenas' addresses (as mapped on each device) with SetPeers. The kernels are
@@ -93,8 +100,10 @@ func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	if err = f.dev.Set(f.arena[rank], 0, slotStart, 0); err != nil { // slots hold data only
 		return nil, err
 	}
-	if f.side, err = f.dev.NewStream(); err != nil {
-		return nil, err
+	for _, s := range []*Stream{&f.side, &f.last} {
+		if *s, err = f.dev.NewStream(); err != nil {
+			return nil, err
+		}
 	}
 	for i := range f.events {
 		if f.events[i], err = f.dev.NewEvent(); err != nil {
@@ -104,8 +113,14 @@ func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	return f, f.dev.Sync(0)
 }
 
-// Done reports whether the stream beside the user's is idle.
-func (f *Free) Done() (bool, error) { return f.dev.Done(f.side) }
+// Done reports whether the streams beside the user's are idle.
+func (f *Free) Done() (bool, error) {
+	done, err := f.dev.Done(f.side)
+	if err != nil || !done {
+		return false, err
+	}
+	return f.dev.Done(f.last)
+}
 
 // Arena returns the address that peers need.
 func (f *Free) Arena() Ptr { return f.arena[f.rank] }
@@ -122,9 +137,11 @@ func (f *Free) Close() error {
 		}
 		f.events[i] = 0
 	}
-	if f.side != 0 {
-		errs = append(errs, f.dev.DestroyStream(f.side))
-		f.side = 0
+	for _, s := range []*Stream{&f.side, &f.last} {
+		if *s != 0 {
+			errs = append(errs, f.dev.DestroyStream(*s))
+		}
+		*s = 0
 	}
 	if p := f.arena[f.rank]; p != 0 {
 		errs = append(errs, f.dev.Free(p))
@@ -134,14 +151,11 @@ func (f *Free) Close() error {
 }
 
 var typeNames = map[coll.DataType]string{
-	coll.Float32: "f32", coll.Float16: "f16", coll.BFloat16: "bf16",
-	coll.Int8: "i8", coll.Int32: "i32", coll.Int64: "i64",
+	coll.Float64: "f64", coll.Float32: "f32", coll.Float16: "f16", coll.BFloat16: "bf16",
+	coll.Int8: "i8", coll.Uint8: "u8", coll.Int32: "i32", coll.Uint32: "u32", coll.Int64: "i64", coll.Uint64: "u64",
 }
 
 var opNames = [coll.NumRedOps]string{coll.Sum: "sum", coll.Prod: "prod", coll.Max: "max", coll.Min: "min", coll.Avg: "avg"}
-
-// kernel finds a kernel of the free algorithms.
-func (f *Free) kernel(file, name string) (Kernel, error) { return f.kernels.get("free_"+file, name) }
 
 // FreeOp is one operation. In and Out are by rank; only the own entries are
 // used unless Shape is Direct.
@@ -153,6 +167,10 @@ type FreeOp struct {
 	Bytes units.Bytes
 	Type  coll.DataType
 	Red   coll.RedOp
+	Root  int
+	// Parts are the bytes that each rank sends to every rank in an alltoall of
+	// unequal parts; all 0: Bytes.
+	Parts [MaxRanks]units.Bytes
 	// Blocks is the size of the grid and Piece what a block of Push sends at
 	// once, a multiple of 16; 0: chosen by size.
 	Blocks int
@@ -162,7 +180,7 @@ type FreeOp struct {
 // Prepare loads the operation's kernel, which a stream capture must not do.
 func (f *Free) Prepare(o *FreeOp) error {
 	if o.Shape == Copies {
-		if _, err := f.kernel("moves", "gather_ranks"); err != nil {
+		if _, err := f.kernels.get("free_moves", "gather_ranks"); err != nil {
 			return err
 		}
 	}
@@ -172,16 +190,23 @@ func (f *Free) Prepare(o *FreeOp) error {
 
 // Known reports whether the operation has a kernel.
 func (f *Free) Known(o *FreeOp) bool {
-	if o.Func != coll.AllReduce && o.Func != coll.ReduceScatter {
+	if !reduces(o.Func) {
 		return true
 	}
 	_, ok := typeNames[o.Type]
 	return ok && o.Red.Valid()
 }
 
+// reduces reports whether an operation has a reduction.
+func reduces(f coll.Func) bool {
+	return f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
+}
+
 func (f *Free) find(o *FreeOp) (Kernel, error) {
-	reduces := o.Func == coll.AllReduce || o.Func == coll.ReduceScatter
-	name := map[coll.Func][6]string{
+	if o.inParts() {
+		return f.findPart(o)
+	}
+	name := map[coll.Func][Relay + 1]string{
 		coll.AllReduce:     {"one_shot", "two_words", "two_shot", "push_all_reduce", "direct_all_reduce", "direct_reduce_scatter"},
 		coll.ReduceScatter: {"", "scatter_words", "scatter_reduce", "", "direct_reduce_scatter", "direct_reduce_scatter"},
 		coll.AllGather:     {"", "gather_words", "gather_lines", "", "direct_gather", "gather_ranks"},
@@ -190,18 +215,27 @@ func (f *Free) find(o *FreeOp) (Kernel, error) {
 	if name == "" {
 		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v %v", o.Shape, o.Func), Missing: "a kernel"}
 	}
-	if !reduces {
-		return f.kernel("moves", name)
+	return f.typed("free", name, o)
+}
+
+// typed finds a kernel of a file that has one for each type and reduction, if
+// the operation has one.
+func (f *Free) typed(file, name string, o *FreeOp) (Kernel, error) {
+	if !reduces(o.Func) {
+		return f.kernels.get(file+"_moves", name)
 	}
 	t, ok := typeNames[o.Type]
 	if !ok || !o.Red.Valid() {
 		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v of %v, %v", o.Func, o.Type, o.Red), Missing: "a kernel for that type"}
 	}
-	return f.kernel(t, name+"_"+t+"_"+opNames[o.Red])
+	return f.kernels.get(file+"_"+t, name+"_"+t+"_"+opNames[o.Red])
 }
 
 // Fits reports whether the arena can take the operation in its shape.
 func (f *Free) Fits(o *FreeOp) bool {
+	if o.inParts() {
+		return f.fitsPart(o)
+	}
 	switch {
 	case o.Shape == Direct || o.Shape == Push:
 		return true
@@ -305,6 +339,9 @@ func (f *Free) Queue(o *FreeOp, s Stream) error {
 	}
 	if o.Bytes == 0 {
 		return nil
+	}
+	if o.inParts() {
+		return f.queueParts(o, k, s)
 	}
 	if o.Shape == Copies {
 		return f.queueCopies(o, k, s)

@@ -1,15 +1,14 @@
 package cuda
 
 import (
-	"bytes"
-	"compress/gzip"
 	"embed"
-	"io"
 	"maps"
 	"slices"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-//go:embed kernels/*.ptx.gz
+//go:embed kernels/*.ptx.zst
 var kernelFiles embed.FS
 
 // Kernels loads the kernels of one device on first use. Loading compiles PTX,
@@ -60,13 +59,14 @@ func (k *Kernels) Close() error {
 }
 
 func ptx(file string) ([]byte, error) {
-	raw, err := kernelFiles.ReadFile("kernels/" + file + ".ptx.gz")
+	raw, err := kernelFiles.ReadFile("kernels/" + file + ".ptx.zst")
 	if err != nil {
 		return nil, err
 	}
-	z, err := gzip.NewReader(bytes.NewReader(raw))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(z)
+	defer z.Close()
+	return z.DecodeAll(raw, nil)
 }

@@ -233,6 +233,7 @@ type Call struct {
 	Red        coll.RedOp
 	Root       int
 	Rank, N    int
+	Parts      []int64 // elements to each rank, where an alltoall's parts are unequal
 }
 
 // Queue puts the operation on the stream.
@@ -251,7 +252,7 @@ func (l *Lib) Queue(c Handle, o *Call, s cuda.Stream) error {
 	case coll.Reduce:
 		return l.check("ncclReduce", c, l.fn.reduce.Call(send, recv, n, typ, red, root, comm, st))
 	}
-	if l.fn.allToAll == 0 {
+	if l.fn.allToAll == 0 || o.Parts != nil {
 		return l.queueP2P(c, o, s)
 	}
 	switch o.Func {
@@ -263,6 +264,14 @@ func (l *Lib) Queue(c Handle, o *Call, s cuda.Stream) error {
 		return l.check("ncclScatter", c, l.fn.scatter.Call(send, recv, n, typ, root, comm, st))
 	}
 	return l.queueP2P(c, o, s)
+}
+
+// counts are the elements that go to a peer, and those that come from each.
+func (o *Call) counts() (sends func(peer int) int64, receives int64) {
+	if o.Parts == nil {
+		return func(int) int64 { return o.Count }, o.Count
+	}
+	return func(peer int) int64 { return o.Parts[peer] }, o.Parts[o.Rank]
 }
 
 // queueP2P groups the sends and receives of the operations that NCCL builds
@@ -277,11 +286,25 @@ func (l *Lib) queueP2P(c Handle, o *Call, s cuda.Stream) (err error) {
 		}
 	}()
 	part := func(i int) uintptr { return uintptr(int64(i) * o.Count * o.Size) }
+	sends, receives := o.counts()
 	send := func(peer int, off uintptr) error {
-		return l.check("ncclSend", c, l.fn.send.Call(uintptr(o.Send)+off, uintptr(o.Count), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
+		return l.check("ncclSend", c, l.fn.send.Call(uintptr(o.Send)+off, uintptr(sends(peer)), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
 	}
 	recv := func(peer int, off uintptr) error {
-		return l.check("ncclRecv", c, l.fn.recv.Call(uintptr(o.Recv)+off, uintptr(o.Count), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
+		return l.check("ncclRecv", c, l.fn.recv.Call(uintptr(o.Recv)+off, uintptr(receives), uintptr(o.Type), uintptr(peer), uintptr(c), uintptr(s)))
+	}
+	if o.Parts != nil {
+		off := int64(0)
+		for p := range o.N {
+			if err := send(p, uintptr(off*o.Size)); err != nil {
+				return err
+			}
+			if err := recv(p, uintptr(int64(p)*receives*o.Size)); err != nil {
+				return err
+			}
+			off += o.Parts[p]
+		}
+		return nil
 	}
 	switch o.Func {
 	case coll.SendRecv:
@@ -291,14 +314,14 @@ func (l *Lib) queueP2P(c Handle, o *Call, s cuda.Stream) (err error) {
 		return recv((o.Rank+o.N-1)%o.N, 0)
 	case coll.AllToAll, coll.Gather, coll.Scatter:
 		for p := range o.N {
-			sends, recvs, sendOff, recvOff := true, true, part(p), part(p)
+			sending, recvs, sendOff, recvOff := true, true, part(p), part(p)
 			switch o.Func {
 			case coll.Gather:
-				sends, recvs, sendOff = p == o.Root, o.Rank == o.Root, 0
+				sending, recvs, sendOff = p == o.Root, o.Rank == o.Root, 0
 			case coll.Scatter:
-				sends, recvs, recvOff = o.Rank == o.Root, p == o.Root, 0
+				sending, recvs, recvOff = o.Rank == o.Root, p == o.Root, 0
 			}
-			if sends {
+			if sending {
 				if err := send(p, sendOff); err != nil {
 					return err
 				}

@@ -1,13 +1,18 @@
 package fold_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fluid"
 	"github.com/simccl/simccl/sim/internal/fold"
@@ -111,5 +116,36 @@ func TestFoldsThatAreRejected(t *testing.T) {
 		if q, n, ends := run(t, x.op, x.channels, x.change); q != nil || len(ends) != 16 {
 			t.Errorf("%s: folded to %d groups", name, n)
 		}
+	}
+}
+
+// TestUnlikeTransports: of pairs that the fold takes for alike one goes by NICs and one
+// through memory, since one net of a node is slow: that fold does not hold, and is no error.
+func TestUnlikeTransports(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(golden.Root(t, "testdata", "topos"), "dgx-h100.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "slow.xml")
+	if err := os.WriteFile(file, bytes.Replace(text, []byte(`speed="400000"`), []byte(`speed="100000"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := scenario.Parse(fmt.Appendf(nil, `{"scenario": 1, "machine": {"nodes": [{"topo": %q, "count": 16}]}, "nccl": {"env": {"NCCL_P2P_DISABLE": "1"}},
+		"workload": {"op": "alltoall", "sizes": ["64K"]}, "engine": {"launch": "graph"}}`, file), "scenario.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scenario.Prepare(spec, site.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := r.Plan(r.Lines()[0].Operation, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fold.Config{Mode: fold.Exact, Systems: r.Site.Comm.Systems()}
+	e := engine.New(&engine.Options{Class: &r.Site.Class, Systems: c.Systems, Model: fluid.New(), Kernels: 1}, o.Plan)
+	if _, err := fold.Lay(e, e.Jobs[0], &c); err != nil {
+		t.Error(err)
 	}
 }

@@ -211,6 +211,10 @@ func (s *scan) addMessage(c int32, pc *plan.Conn, rep bool) error {
 		return err
 	}
 	m := &s.q.model[c]
+	if m.Route.Transport != connect.NET { // of pairs that are alike one may go by NICs and one through memory
+		s.holds = false
+		return nil
+	}
 	want, err := s.nw.PortRate(s.plan.Comm.NodeOf[m.Src], m.Route.SrcNet)
 	if err != nil {
 		return err

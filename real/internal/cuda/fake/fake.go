@@ -42,6 +42,8 @@ func units(here, kernels string) [][]string {
 		{filepath.Join(kernels, "plan.cu"), "-DFLAGGED", "-DELEM=F16", "-DNAME=f16"},
 		{filepath.Join(kernels, "plan.cu"), "-DFLAGGED", "-DMOVES"},
 		{filepath.Join(kernels, "free.cu"), "-DMOVES"},
+		{filepath.Join(kernels, "parts.cu"), "-DELEM=F32", "-DNAME=f32"},
+		{filepath.Join(kernels, "parts.cu"), "-DMOVES"},
 		{filepath.Join(kernels, "check.cu")},
 		{filepath.Join(kernels, "clock.cu")},
 	}

@@ -33,8 +33,9 @@ enum { WARP = 32, LOOK = 1024 };
 // SHARED declares the block's shared memory, once in a kernel.
 #define SHARED(T, name) static __attribute__((shared)) T name
 
-// ARGS tells the driver of tests how long a kernel's arguments are.
-#define ARGS(file)
+// ARGS_OF tells the driver of tests how long a kernel's arguments are.
+#define ARGS_OF(file, T)
+#define ARGS(file) ARGS_OF(file, Args)
 
 DEVICE u32 tid() { return __nvvm_read_ptx_sreg_tid_x(); }
 DEVICE u32 ntid() { return __nvvm_read_ptx_sreg_ntid_x(); }

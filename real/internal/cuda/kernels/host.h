@@ -24,8 +24,9 @@ void hostWait(u32 round);
 #define BOUNDS(threads)
 #define SHARED(T, name) static_assert(sizeof(T) <= 64 << 10, "shared memory"); T& name = *(T*)hostThread.shared
 
-// ARGS tells the driver how long a kernel's arguments are.
-#define ARGS(file) extern "C" __attribute__((weak, visibility("default"))) const unsigned file##_args = sizeof(Args)
+// ARGS_OF tells the driver how long a kernel's arguments are.
+#define ARGS_OF(file, T) extern "C" __attribute__((weak, visibility("default"))) const unsigned file##_args = sizeof(T)
+#define ARGS(file) ARGS_OF(file, Args)
 
 DEVICE u32 tid() { return hostThread.tid; }
 DEVICE u32 ntid() { return hostThread.ntid; }
