@@ -77,9 +77,8 @@ type load struct {
 func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error) {
 	c := &costing{m: m, p: p, opt: opt, comms: make([]*communicator, len(p.Comms)), known: map[opKey]*planned{}, calls: make([]*planned, len(p.Calls)),
 		links: map[string]int32{}, loads: make([][]load, len(p.Calls)), plain: make([][]float64, len(p.Calls))}
-	var err error
 	for i := range p.Comms {
-		if c.comms[i], err = m.communicator(int32(i), &p.Comms[i], p.Ranks()); err != nil {
+		if err := c.communicator(int32(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -89,6 +88,22 @@ func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error)
 		c.grouped = c.grouped || slices.ContainsFunc(p.Lists[i].Steps, func(s workload.Step) bool { return s.Kind == workload.GroupStart })
 	}
 	return c, c.fuse()
+}
+
+// communicator makes one of the program's, after the one whose resources it shares.
+func (c *costing) communicator(i int32) (err error) {
+	if c.comms[i] != nil {
+		return nil
+	}
+	var top *communicator
+	if root := c.p.Resources(i); root != i {
+		if err := c.communicator(root); err != nil {
+			return err
+		}
+		top = c.comms[root]
+	}
+	c.comms[i], err = c.m.communicator(i, &c.p.Comms[i], c.p.Ranks(), top)
+	return err
 }
 
 // asks finds what of calls matters to a program: links of half their speed where

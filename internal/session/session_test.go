@@ -280,3 +280,15 @@ func TestGroupsAreKernels(t *testing.T) {
 		t.Errorf("%d operations of ranks that group apart", r.Operations)
 	}
 }
+
+// TestSharedSplitHasNoMoreChannels: a split that shares its parent's resources has no more
+// channels than that has (NCCL 2.28.9, connect.cc:487).
+func TestSharedSplitHasNoMoreChannels(t *testing.T) {
+	m, _ := machine(t, "dgx-h100.xml", 2)
+	const text = "workload 1\nranks 16\ncomm a *\ncomm b 0-1 parent=a%s\nlist x 0-1\n  call 0 a all_reduce float sum 67108864\n  call 0 b all_reduce float sum 67108864\n" +
+		"list y 2-15\n  call 0 a all_reduce float sum 67108864\n"
+	shared, apart := run(t, m, fmt.Sprintf(text, " share"), session.Options{}), run(t, m, fmt.Sprintf(text, ""), session.Options{})
+	if top := apart.Calls[0].Channels; shared.Calls[1].Channels > top || apart.Calls[1].Channels <= top {
+		t.Errorf("the world has %d channels, a split %d, one that shares %d", top, apart.Calls[1].Channels, shared.Calls[1].Channels)
+	}
+}
