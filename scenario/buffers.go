@@ -2,10 +2,10 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -54,10 +54,6 @@ func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err er
 
 // lockstep simulates an operation whose ranks all do the same at a time.
 func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Outcome, error) {
-	if sink != trace.Discard {
-		return Outcome{}, &exec.NotImplementedError{Feature: "a trace of symmetric kernels and copy engines",
-			Missing: "they are timed as a whole; leave out the trace, or the windows"}
-	}
 	cfg, err := r.Site.SimConfig(&r.Spec)
 	if err != nil {
 		return Outcome{}, err
@@ -70,8 +66,27 @@ func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Out
 	default:
 		o.Result, err = x.Copies(ctx, o.Copies)
 	}
+	if err == nil && sink != trace.Discard {
+		r.traceLockstep(&o, sink)
+	}
 	r.hostTimed(&o)
 	return o, err
+}
+
+// traceLockstep writes the timeline of an operation that is timed as a whole: a slice on
+// every rank, from the begin of its kernel, or of its copies, to the end.
+func (r *Running) traceLockstep(o *Outcome, sink trace.Sink) {
+	name, args := "Copies", []trace.Arg{}
+	if l := o.Kernel; l != nil {
+		name = l.Kernel.String()
+		args = append(args, trace.Int("bytes", l.Bytes), trace.Int("blocks", int64(l.Channels)), trace.Int("works", int64(len(l.Works))))
+	} else {
+		args = append(args, trace.Int("bytes", int64(o.Copies.Each)), trace.Int("peers", int64(o.Copies.Peers)))
+	}
+	for rank, end := range o.Result.Finish {
+		track := sink.Track(trace.Track{Process: int64(rank), ProcessName: fmt.Sprintf("rank %d", rank), ProcessSort: int64(rank), ThreadName: "kernels"})
+		sink.Emit(&trace.Event{Track: track, Dur: end, Cat: "NCCL", Name: name, Args: args})
+	}
 }
 
 // hostTimed gives a result the time that a host has which waits for each operation, or

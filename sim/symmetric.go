@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
@@ -16,7 +17,7 @@ import (
 // *exec.NotImplementedError for kernels of the tensor memory accelerator and for
 // faults, or a *RouteError.
 func (x *Executor) Symmetric(ctx context.Context, l *sym.Launch) (exec.Result, error) {
-	if err := x.lockstep(ctx, l.Kernel.String()); err != nil {
+	if err := x.lockstep(ctx, l.Kernel.String(), true); err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
 	if l.Kernel.TMA() {
@@ -38,7 +39,7 @@ func (x *Executor) Symmetric(ctx context.Context, l *sym.Launch) (exec.Result, e
 
 // Copies simulates one collective by copy engines. Errors as Symmetric.
 func (x *Executor) Copies(ctx context.Context, p *sym.Copies) (exec.Result, error) {
-	if err := x.lockstep(ctx, "copy engines"); err != nil {
+	if err := x.lockstep(ctx, "copy engines", false); err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
 	m := x.machine()
@@ -50,19 +51,22 @@ func (x *Executor) Copies(ctx context.Context, p *sym.Copies) (exec.Result, erro
 	return x.timed(t, p.Func, bytes, x.class.Launch(x.cfg.PerThread), 0), nil
 }
 
-// lockstep refuses what ranks that all do the same at a time cannot show.
-func (x *Executor) lockstep(ctx context.Context, what string) error {
-	switch {
-	case ctx.Err() != nil:
+// lockstep refuses what ranks that all do the same at a time cannot show; slow says that
+// slow ranks can be.
+func (x *Executor) lockstep(ctx context.Context, what string, slow bool) error {
+	if ctx.Err() != nil {
 		return fmt.Errorf("simulate %s: %w", what, context.Cause(ctx))
-	case len(x.cfg.Faults) > 0:
-		return &exec.NotImplementedError{Feature: what + " with faults", Missing: "its ranks are simulated in lockstep; leave out the faults, or the registration"}
+	}
+	for _, f := range x.cfg.Faults {
+		if !slow || f.Rank < 0 || f.Down {
+			return &exec.NotImplementedError{Feature: what + " with faults", Missing: "its ranks are simulated in lockstep, of which only a slow rank's kernel holds up all; leave out the faults, or the registration"}
+		}
 	}
 	return nil
 }
 
 func (x *Executor) machine() *symk.Machine {
-	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set}
+	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set, Slow: slices.Max(append(x.cfg.slowness(), 1))}
 }
 
 // timed is the result of an operation that moves bytes in all and whose launch takes

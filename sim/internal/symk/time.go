@@ -18,6 +18,9 @@ type Machine struct {
 	Systems []*topo.System
 	Class   *gpu.Class
 	Set     int64 // bytes that a rank uses again and again; 0: those of the kernel
+	// Slow is by how much the slowest rank's threads take longer, 0 for 1: all ranks wait
+	// for it at the kernel's last barrier, or for its flags.
+	Slow float64
 }
 
 // Time is how long a kernel or a collective takes, and what it leaves on the links.
@@ -61,7 +64,7 @@ func (m *Machine) Kernel(l *sym.Launch) (Time, error) {
 		return Time{}, err
 	}
 	t.Links = load.loads()
-	t.Busy = m.Class.SymTime(t.Busy, load.fullest())
+	t.Busy = m.Class.SymTime(t.Busy*max(1, m.Slow), load.fullest())
 	return t, nil
 }
 
