@@ -17,8 +17,8 @@ import (
 // kernels, each of several calls. The program that is run has one call for each such
 // kernel, at the steps of the first calls, and the steps of the others are part of it.
 
-// together is a kernel of several calls.
-type together struct {
+// joint is a kernel of several calls.
+type joint struct {
 	kernel *launch.Kernel
 	comm   *launch.Comm
 	key    string
@@ -173,7 +173,7 @@ func (f *fuser) launch(members []int32, comm int32, i int) error {
 		}
 		x := *f.call(members[0], b.steps[kernels[k].Tasks[0].Call])
 		f.p.Calls = append(f.p.Calls, x)
-		f.c.fused = append(f.c.fused, &together{kernel: &kernels[k], comm: l, key: fmt.Sprint(calls, k)})
+		f.c.fused = append(f.c.fused, &joint{kernel: &kernels[k], comm: l, key: fmt.Sprint(calls, k)})
 	}
 	for _, list := range members {
 		f.rewrite(list, f.lists[list][comm][i].steps, kernels, first)
@@ -205,7 +205,7 @@ func (f *fuser) rewrite(list int32, steps []int32, kernels []launch.Kernel, firs
 }
 
 // kernel plans and simulates a kernel of several calls, or finds it among those that were.
-func (c *costing) kernel(ctx context.Context, at *communicator, t *together) (*planned, error) {
+func (c *costing) kernel(ctx context.Context, at *communicator, t *joint) (*planned, error) {
 	key := opKey{shape: at.key, comm: -1, order: fmt.Sprint(at.rankOf), group: t.key}
 	if c.m.Sim.Fabric != nil || len(c.m.Sim.Faults) > 0 {
 		key.comm = at.id
@@ -246,7 +246,7 @@ func (c *costing) located(at *communicator) sim.Config {
 
 // isFused returns the kernel of several calls that a call of the program that is run
 // stands for.
-func (c *costing) isFused(i int) *together {
+func (c *costing) isFused(i int) *joint {
 	if k := i - (len(c.p.Calls) - len(c.fused)); k >= 0 && c.part != nil {
 		return c.fused[k]
 	}
