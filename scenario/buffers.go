@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/comm"
@@ -66,27 +65,13 @@ func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Out
 	default:
 		o.Result, err = x.Copies(ctx, o.Copies)
 	}
-	if err == nil && sink != trace.Discard {
-		r.traceLockstep(&o, sink)
+	if err == nil && o.Kernel != nil {
+		sim.Timeline(sink, &o.Result, o.Kernel.Kernel.String(), trace.Int("bytes", o.Kernel.Bytes), trace.Int("blocks", int64(o.Kernel.Channels)))
+	} else if err == nil {
+		sim.Timeline(sink, &o.Result, "Copies", trace.Int("bytes", int64(o.Copies.Each)), trace.Int("peers", int64(o.Copies.Peers)))
 	}
 	r.hostTimed(&o)
 	return o, err
-}
-
-// traceLockstep writes the timeline of an operation that is timed as a whole: a slice on
-// every rank, from the begin of its kernel, or of its copies, to the end.
-func (r *Running) traceLockstep(o *Outcome, sink trace.Sink) {
-	name, args := "Copies", []trace.Arg{}
-	if l := o.Kernel; l != nil {
-		name = l.Kernel.String()
-		args = append(args, trace.Int("bytes", l.Bytes), trace.Int("blocks", int64(l.Channels)), trace.Int("works", int64(len(l.Works))))
-	} else {
-		args = append(args, trace.Int("bytes", int64(o.Copies.Each)), trace.Int("peers", int64(o.Copies.Peers)))
-	}
-	for rank, end := range o.Result.Finish {
-		track := sink.Track(trace.Track{Process: int64(rank), ProcessName: fmt.Sprintf("rank %d", rank), ProcessSort: int64(rank), ThreadName: "kernels"})
-		sink.Emit(&trace.Event{Track: track, Dur: end, Cat: "NCCL", Name: name, Args: args})
-	}
 }
 
 // hostTimed gives a result the time that a host has which waits for each operation, or

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/sim/internal/symk"
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -87,4 +88,13 @@ func (x *Executor) timed(t symk.Time, f coll.Func, bytes, host float64, programs
 	}
 	r.BusBW = r.AlgBW * f.BusFactor(n)
 	return r
+}
+
+// Timeline writes an operation that is timed as a whole: a slice on every rank, from the
+// begin of its kernel, or of its copies, to the end.
+func Timeline(sink trace.Sink, r *exec.Result, name string, args ...trace.Arg) {
+	for rank, end := range r.Finish {
+		track := sink.Track(trace.Track{Process: int64(rank), ProcessName: fmt.Sprintf("rank %d", rank), ProcessSort: int64(rank), ThreadName: "kernels"})
+		sink.Emit(&trace.Event{Track: track, Dur: end, Cat: "NCCL", Name: name, Args: args})
+	}
 }

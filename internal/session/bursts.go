@@ -17,7 +17,7 @@ import (
 // meet those of the call beside it, and how they meet depends on both. So two calls of
 // different communicators that share links are simulated together once, step by step,
 // and each needs of the shared links what makes it as fast as it was then. Where that
-// would take too long, two equal calls stand for them: they take as long as one of
+// would take too long, two equal calls are taken instead: they take as long as one of
 // them on links of half the speed.
 
 // fullest is by how much more of a link a call needs than its bytes are, beside an
@@ -224,7 +224,7 @@ func (c *costing) pair(ctx context.Context, i, k int, known *pairs) (rates [2]fl
 }
 
 // smaller is an operation, or where that moves too much to be simulated beside another
-// one of fewer elements that NCCL does alike; nil where there is none.
+// one of fewer elements that NCCL does in the same way; nil where there is none.
 func (c *costing) smaller(ctx context.Context, at *communicator, x *planned) (*planned, error) {
 	if x.group {
 		return x, nil

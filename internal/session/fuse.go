@@ -30,7 +30,7 @@ type batch struct {
 	steps []int32 // of the list
 }
 
-// fuse makes the program that is run. Groups that not all members have alike, and what
+// fuse makes the program that is run. Groups that not all members have, and what
 // the planner does not plan, stay as they are.
 func (c *costing) fuse() error {
 	if !c.grouped || c.opt.Fidelity == Alpha {
@@ -113,7 +113,7 @@ func (f *fuser) comm(comm int32) error {
 		return nil
 	}
 	for i, b := range f.lists[members[0]][comm] {
-		if len(b.steps) < 2 || !f.alike(members, comm, i) {
+		if len(b.steps) < 2 || !f.equal(members, comm, i) {
 			continue
 		}
 		if err := f.launch(members, comm, i); err != nil {
@@ -123,9 +123,9 @@ func (f *fuser) comm(comm int32) error {
 	return nil
 }
 
-// alike reports whether all members have the same i-th batch, of collectives that move
+// equal reports whether all members have the same i-th batch, of collectives that move
 // something.
-func (f *fuser) alike(members []int32, comm int32, i int) bool {
+func (f *fuser) equal(members []int32, comm int32, i int) bool {
 	first := f.lists[members[0]][comm][i]
 	for _, l := range members {
 		list := f.lists[l][comm]
@@ -245,7 +245,7 @@ func (c *costing) located(at *communicator) sim.Config {
 }
 
 // isFused returns the kernel of several calls that a call of the program that is run
-// stands for.
+// is for.
 func (c *costing) isFused(i int) *joint {
 	if k := i - (len(c.p.Calls) - len(c.fused)); k >= 0 && c.part != nil {
 		return c.fused[k]

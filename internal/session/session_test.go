@@ -274,7 +274,7 @@ func TestGroupsAreKernels(t *testing.T) {
 			t.Errorf("%v: %d operations, %v; apart %v; %d calls", f, got.Operations, got.Elapsed(), apart.Elapsed(), len(got.Calls))
 		}
 	}
-	// Ranks that do not group alike launch call by call.
+	// Ranks that have other groups launch call by call.
 	const odd = "workload 1\nranks 4\ncomm a *\nlist x 0-2\n  group 0\n" + calls + "  end 0\nlist y 3\n" + calls
 	if r := run(t, m, odd, session.Options{}); r.Operations != 4 {
 		t.Errorf("%d operations of ranks that group apart", r.Operations)

@@ -264,11 +264,6 @@ func (e *Engine) carry(g *Group) {
 	}
 }
 
-// carried is what the links carry for the piece, flags included, in nano-bytes.
-func (e *Engine) carried(g *Group) float64 {
-	return float64(g.Bytes) * wire.NanoBytes / e.share(g)
-}
-
 // work is how long the piece takes, as the bytes that would take so long
 // without jitter.
 func (e *Engine) work(g *Group) float64 {
@@ -303,14 +298,6 @@ func (e *Engine) rate(g *Group, active int32) wire.Rate {
 		r /= e.Slow[g.Program.Rank]
 	}
 	return wire.RateOf(r / e.share(g))
-}
-
-// share is the share of what the links carry for the piece that is data.
-func (e *Engine) share(g *Group) float64 {
-	if !g.pass.Direct { // a FIFO begins on a line
-		return e.Class.LinkShare[g.Program.Proto]
-	}
-	return e.Class.DataShare(g.Program.Proto, g.pack)
 }
 
 // reshare gives the other moving groups of an SM their new rate.
