@@ -39,7 +39,7 @@ func (pr *Program) OpSteps() int32 { return pr.Slices * pr.SliceSteps }
 type Transfer struct {
 	Conn  int32
 	Off   units.Bytes // in the input (send) or the output (receive)
-	Dst   units.Bytes // RoleCopy: offset in the output
+	Dst   units.Bytes // RoleCopy: offset in the output; of registered buffers also RoleSend: in the receiver's
 	Bytes units.Bytes
 	Chunk units.Bytes
 }

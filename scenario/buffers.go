@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -54,10 +53,6 @@ func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err er
 
 // lockstep simulates an operation whose ranks all do the same at a time.
 func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Outcome, error) {
-	if sink != trace.Discard {
-		return Outcome{}, &exec.NotImplementedError{Feature: "a trace of symmetric kernels and copy engines",
-			Missing: "they are timed as a whole; leave out the trace, or the windows"}
-	}
 	cfg, err := r.Site.SimConfig(&r.Spec)
 	if err != nil {
 		return Outcome{}, err
@@ -69,6 +64,11 @@ func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Out
 		o.Result, err = x.Symmetric(ctx, o.Kernel)
 	default:
 		o.Result, err = x.Copies(ctx, o.Copies)
+	}
+	if err == nil && o.Kernel != nil {
+		sim.Timeline(sink, &o.Result, o.Kernel.Kernel.String(), trace.Int("bytes", o.Kernel.Bytes), trace.Int("blocks", int64(o.Kernel.Channels)))
+	} else if err == nil {
+		sim.Timeline(sink, &o.Result, "Copies", trace.Int("bytes", int64(o.Copies.Each)), trace.Int("peers", int64(o.Copies.Peers)))
 	}
 	r.hostTimed(&o)
 	return o, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
@@ -44,6 +45,8 @@ type kind struct {
 	x     *Executor
 	plan  *plan.Plan
 	ranks []int32 // of the job, by rank of the communicator
+	// queue is how long a word of another operation waits behind it (see queue).
+	queue units.Time
 }
 
 // token says whose flow one of the model's is.
@@ -59,6 +62,8 @@ type operation struct {
 	e      *engine.Engine
 	landed []int32
 	ended  []int32 // ranks whose kernels ended, not reported yet
+	begun  int     // kernels that were started
+	hop    [coll.NumProtocols]units.Time
 }
 
 // NewSession returns a Session for a job of so many ranks.
@@ -77,9 +82,63 @@ func (s *Session) Declare(cfg Config, p *plan.Plan, ranks []int32) (int32, error
 	if err != nil {
 		return 0, err
 	}
-	s.kinds = append(s.kinds, kind{x, p, ranks})
+	s.kinds = append(s.kinds, kind{x: x, plan: p, ranks: ranks})
 	_, err = s.lay(int32(len(s.kinds) - 1))
+	s.kinds[len(s.kinds)-1].queue = s.queue(p)
 	return int32(len(s.kinds) - 1), err
+}
+
+// inFlight is what a thread of Simple has on its way: four stores of 16 bytes
+// (common_kernel.h of NCCL, an unroll of 4).
+const inFlight = 4 * 16
+
+// queue is how long a word of LL or LL128 waits on links within a node behind the
+// stores that an operation of Simple has in flight. Max-min sharing gives the word its
+// part of the link at once.
+func (s *Session) queue(p *plan.Plan) units.Time {
+	if p.Comm.NNodes > 1 || p.Comm.NRanks < 2 {
+		return 0
+	}
+	threads := int32(0)
+	for _, pr := range p.Programs(0) {
+		if pr.Proto == coll.Simple && pr.Role != plan.RoleRecv {
+			threads += pr.Workers
+		}
+	}
+	fastest := wire.Rate(0)
+	for i := range s.shown {
+		fastest = max(fastest, s.model.Capacity(wire.LinkID(i)))
+	}
+	if fastest == 0 {
+		return 0
+	}
+	return units.FromMicros(float64(threads*inFlight) / (float64(fastest) * 1e-3))
+}
+
+// queues sets how long the words of the operations in progress take from rank to rank,
+// behind what others have in flight.
+func (s *Session) queues() {
+	for _, op := range s.live {
+		wait := units.Time(0)
+		for _, other := range s.live {
+			if kd := &s.kinds[other.kind]; other != op && kd.queue > 0 && other.begun == len(kd.ranks) && s.meet(op.kind, other.kind) {
+				wait += kd.queue
+			}
+		}
+		for _, p := range [...]coll.Protocol{coll.LL, coll.LL128} {
+			op.e.Cost.Hop[p] = op.hop[p] + wait
+		}
+	}
+}
+
+// meet reports whether operations have a rank in common.
+func (s *Session) meet(a, b int32) bool {
+	for _, r := range s.kinds[a].ranks {
+		if slices.Contains(s.kinds[b].ranks, r) {
+			return true
+		}
+	}
+	return false
 }
 
 // Seal ends the declarations.
@@ -127,13 +186,19 @@ func (s *Session) Open(k int32) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	op.id = int32(len(s.ops))
+	op.id, op.hop = int32(len(s.ops)), op.e.Cost.Hop
 	s.ops, s.live = append(s.ops, op), append(s.live, op)
 	return op.id, nil
 }
 
 // Start begins the kernel of a rank of an operation's communicator.
-func (s *Session) Start(op, rank int32, at units.Time) { s.ops[op].e.StartDevice(rank, at) }
+func (s *Session) Start(op, rank int32, at units.Time) {
+	x := s.ops[op]
+	x.e.StartDevice(rank, at)
+	if x.begun++; x.begun == len(s.kinds[x.kind].ranks) && len(s.live) > 1 {
+		s.queues()
+	}
+}
 
 // Slow makes the kernels of a rank of the job slower by a factor from now on.
 func (s *Session) Slow(rank int32, factor float64) {
@@ -223,6 +288,7 @@ func (s *Session) report(ended func(op, rank int32)) {
 			ended(op.id, r)
 		}
 	}
+	before := len(s.live)
 	s.live = slices.DeleteFunc(s.live, func(op *operation) bool {
 		if over := op.e.Through() && len(op.ended) == 0 && !s.carries(op); over {
 			s.ops[op.id] = nil
@@ -230,6 +296,9 @@ func (s *Session) report(ended func(op, rank int32)) {
 		}
 		return false
 	})
+	if len(s.live) < before {
+		s.queues()
+	}
 }
 
 // carries reports whether an operation has flows or events left.

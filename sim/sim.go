@@ -89,6 +89,9 @@ type Config struct {
 	Wire func() wire.Model
 	// Place is where the communicator is in the cluster whose names its links have.
 	Place Place
+	// Set is how many bytes a rank's buffers have that are used again and again, of which
+	// one operation's are a part: what L2 holds of them; 0: those of the operation.
+	Set int64
 	// Trace chooses what is reported to a sink; the zero Options are collectives
 	// only, DetailStep is all of a step.
 	Trace TraceOptions
@@ -330,7 +333,7 @@ func (x *Executor) build(ctx context.Context, p, whole *plan.Plan, sink trace.Si
 // trace reports each rank, and jitter of their own makes them different.
 func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.Sink, jitter jitter) (e *engine.Engine, q *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
-		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole}
+		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole, Set: x.cfg.Set}
 	if jitter != noJitter {
 		o.Jitter = x.class.Jitter
 	}

@@ -3,11 +3,13 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/sim/internal/symk"
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -16,7 +18,7 @@ import (
 // *exec.NotImplementedError for kernels of the tensor memory accelerator and for
 // faults, or a *RouteError.
 func (x *Executor) Symmetric(ctx context.Context, l *sym.Launch) (exec.Result, error) {
-	if err := x.lockstep(ctx, l.Kernel.String()); err != nil {
+	if err := x.lockstep(ctx, l.Kernel.String(), true); err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
 	if l.Kernel.TMA() {
@@ -38,7 +40,7 @@ func (x *Executor) Symmetric(ctx context.Context, l *sym.Launch) (exec.Result, e
 
 // Copies simulates one collective by copy engines. Errors as Symmetric.
 func (x *Executor) Copies(ctx context.Context, p *sym.Copies) (exec.Result, error) {
-	if err := x.lockstep(ctx, "copy engines"); err != nil {
+	if err := x.lockstep(ctx, "copy engines", false); err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
 	m := x.machine()
@@ -50,19 +52,22 @@ func (x *Executor) Copies(ctx context.Context, p *sym.Copies) (exec.Result, erro
 	return x.timed(t, p.Func, bytes, x.class.Launch(x.cfg.PerThread), 0), nil
 }
 
-// lockstep refuses what ranks that all do the same at a time cannot show.
-func (x *Executor) lockstep(ctx context.Context, what string) error {
-	switch {
-	case ctx.Err() != nil:
+// lockstep refuses what ranks that all do the same at a time cannot show; slow says that
+// slow ranks can be.
+func (x *Executor) lockstep(ctx context.Context, what string, slow bool) error {
+	if ctx.Err() != nil {
 		return fmt.Errorf("simulate %s: %w", what, context.Cause(ctx))
-	case len(x.cfg.Faults) > 0:
-		return &exec.NotImplementedError{Feature: what + " with faults", Missing: "its ranks are simulated in lockstep; leave out the faults, or the registration"}
+	}
+	for _, f := range x.cfg.Faults {
+		if !slow || f.Rank < 0 || f.Down {
+			return &exec.NotImplementedError{Feature: what + " with faults", Missing: "its ranks are simulated in lockstep, of which only a slow rank's kernel holds up all; leave out the faults, or the registration"}
+		}
 	}
 	return nil
 }
 
 func (x *Executor) machine() *symk.Machine {
-	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class}
+	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set, Slow: slices.Max(append(x.cfg.slowness(), 1))}
 }
 
 // timed is the result of an operation that moves bytes in all and whose launch takes
@@ -83,4 +88,13 @@ func (x *Executor) timed(t symk.Time, f coll.Func, bytes, host float64, programs
 	}
 	r.BusBW = r.AlgBW * f.BusFactor(n)
 	return r
+}
+
+// Timeline writes an operation that is timed as a whole: a slice on every rank, from the
+// begin of its kernel, or of its copies, to the end.
+func Timeline(sink trace.Sink, r *exec.Result, name string, args ...trace.Arg) {
+	for rank, end := range r.Finish {
+		track := sink.Track(trace.Track{Process: int64(rank), ProcessName: fmt.Sprintf("rank %d", rank), ProcessSort: int64(rank), ThreadName: "kernels"})
+		sink.Emit(&trace.Event{Track: track, Dur: end, Cat: "NCCL", Name: name, Args: args})
+	}
 }

@@ -65,7 +65,7 @@ const (
 	noJitter  jitter = iota
 	eachDraws        // every rank and channel, a static share and one for each piece
 	// equalShare: equivalent ranks and channels draw the same for each piece, and have
-	// no static share, which is 0 on average over all that one stands for.
+	// no static share, which is 0 on average over all that one represents.
 	equalShare
 )
 

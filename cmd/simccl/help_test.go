@@ -114,13 +114,13 @@ const overlapTable = "printf '%s\\n' '# torch 2.11.0+cu130 nccl (2, 28, 9) NVIDI
 func TestEveryCommandSpeaksJSON(t *testing.T) {
 	s := newShell(t)
 	for _, set := range []string{overlapTable, "mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json", "simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json",
-		"printf 'workload 1\\nranks 2\\ncomm w *\\nlist a 0-1\\n  call 0 w all_reduce float sum 8\\n' > job.txt && simccl workload show job.txt --json", "printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
+		"printf 'workload 1\\nranks 2\\ncomm w *\\nlist a 0-1\\n  call 0 w all_reduce float sum 8\\n' > job.txt && simccl workload show job.txt --json", `printf '{"scenario": 1, "workload": {"job": "job.txt"}}' > job.json`, "printf 'base: {workload: {op: all_reduce}}\ngrid: {size: [8]}\n' > s.yaml"} {
 		if _, errs, status := s.run(t, set); status != 0 {
 			t.Fatalf("%s: %s", set, errs)
 		}
 	}
 	said := map[string]bool{}
-	for _, line := range []string{"run all_reduce --sizes 8 -g 2", "inspect -g 2", "explain all_reduce 8 -g 2", "diff all_reduce -g 2 --sizes 8 --b NCCL_ALGO=Ring",
+	for _, line := range []string{"run all_reduce --sizes 8 -g 2", "run --scenario job.json", "inspect -g 2", "explain all_reduce 8 -g 2", "diff all_reduce -g 2 --sizes 8 --b NCCL_ALGO=Ring",
 		"topo show", "topo lint testdata/topos/dgx-h100.xml", "topo diff testdata/topos/dgx-h100.xml testdata/topos/dgx-h200.xml", "topo convert", "topo fabric rail",
 		"graph -g 2", "tune -g 2", "plan all_reduce 1K -g 2", "check ci", "env", "trace validate a.json", "trace stats a.json", "trace diff a.json a.json",
 		"trace merge -o b.json a.json a.json", "bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2", "scenario show s.json", "scenario check s.json",

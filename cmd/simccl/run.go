@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/cli/replay"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/page"
@@ -42,13 +43,21 @@ broadcast, reduce, sendrecv, alltoall, gather or scatter, with or without _perf.
 Options have nccl-tests' letters; without -b, -e, -f, -i: 8 B to 1 GiB, factor 2.
 
 --scenario FILE takes machine, operation and files from a scenario file in place
-of OP and options; --save-scenario FILE writes what the options meant as one.`,
+of OP and options, and runs its job (workload.job), where it has one, as replay
+does; --save-scenario FILE writes what the options meant as one.`,
 		Example: `  simccl run all_reduce
   simccl run all_reduce_perf -b 8 -e 16M -f 8 -g 4 --topo topo.xml --nodes 4
   simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv`,
 		Args: r.operation,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := r.prepare(a, cmd, args)
+			spec, placed, err := r.scenarioSpec(a, cmd, args)
+			if err != nil {
+				return err
+			}
+			if spec.Workload.Job != "" {
+				return replay.Scenario(cmd, &a.App, spec, placed)
+			}
+			s, err := r.prepareSpec(a, spec, placed)
 			if err != nil {
 				return err
 			}
@@ -125,11 +134,15 @@ func (r *runFlags) scenarioSpec(a *app, cmd *cobra.Command, args []string) (s sc
 }
 
 func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun, error) {
-	s := &tableRun{app: a, flags: r}
 	spec, placed, err := r.scenarioSpec(a, cmd, args)
 	if err != nil {
 		return nil, err
 	}
+	return r.prepareSpec(a, spec, placed)
+}
+
+func (r *runFlags) prepareSpec(a *app, spec scenario.Spec, placed func(error) error) (*tableRun, error) {
+	s := &tableRun{app: a, flags: r}
 	if err := r.check(); err != nil {
 		return nil, err
 	}

@@ -210,9 +210,9 @@ func (j *joiner) count() error {
 		c.copyChannels(2 * len(c.Channels))
 	}
 	lo, hi := j.p.ctas()
-	n = int(min(j.p.maxUserChannels(), int64(len(c.Channels)), hi))
+	n = atMost(int(min(j.p.maxUserChannels(), int64(len(c.Channels)), hi)), j.p.Top.Channels)
 	c.Channels, c.searched = c.Channels[:n], c.searched[:n]
-	c.copyChannels(int(max(j.p.minChannels(), lo)))
+	c.copyChannels(atMost(int(max(j.p.minChannels(), lo)), j.p.Top.Channels))
 	c.NChannels, c.CollChannels = len(c.Channels), len(c.Channels)
 	return nil
 }
@@ -249,4 +249,5 @@ func (c *Layout) buffers(p *Params) {
 	if simple := c.BuffSizes[2]; units.Bytes(int32(c.P2PChunkSize*steps)) > simple {
 		c.P2PChunkSize = simple / steps
 	}
+	c.P2PChunkSize = atMost(c.P2PChunkSize, p.Top.P2PChunkSize)
 }

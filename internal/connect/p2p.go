@@ -20,7 +20,7 @@ func pow2Up(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }
 // disagree; P2PChannelsPerPeer is rank 0's.
 func (c *Layout) p2pChannels(p *Params) {
 	n := min(int64(c.NChannels), whole(p.MaxP2PNChannels, p.maxChannels()))
-	all := int(max(n, whole(p.MinP2PNChannels, 1)))
+	all := atMost(int(max(n, whole(p.MinP2PNChannels, 1))), p.Top.P2PChannels)
 	limit := min(pow2Up(all), pow2Down(int(p.argsChannels())))
 	c.P2PChannels = all
 	c.PeerChannels = make([]int, len(c.Domains))

@@ -47,9 +47,33 @@ type Params struct {
 	PXNC2C      units.Opt[int64] // NCCL_PXN_C2C: 0 keeps PXN off C2C paths (default rules.Topo.PXNC2C)
 	ForceFlush  units.Opt[int64] // NCCL_NET_FORCE_FLUSH: 1 flushes received data on every GPU (default 0)
 
+	// Top is the communicator whose resources this one shares (ncclConfig_t.splitShare):
+	// it has no more channels than that one, nor larger chunks of sends; the zero Top is
+	// none.
+	Top Top
+
 	// Cancelled is polled by long loops: nil to continue, else the reason to stop,
 	// as a context's Err. It decides nothing. Nil: never.
 	Cancelled func() error
+}
+
+// Top is what bounds a communicator that shares another's resources: its channels, those
+// of sends and receives, and the bytes of their chunks (connect.cc:487, paths.cc:862,
+// init.cc:723).
+type Top struct {
+	Channels, P2PChannels int
+	P2PChunkSize          units.Bytes
+}
+
+// TopOf is what a communicator bounds those by that share its resources.
+func TopOf(c *Layout) Top { return Top{c.NChannels, c.P2PChannels, c.P2PChunkSize} }
+
+// atMost is n, or a bound that is set.
+func atMost[T int | units.Bytes](n, bound T) T {
+	if bound > 0 {
+		return min(n, bound)
+	}
+	return n
 }
 
 // poll checks whether to continue.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/scenario"
@@ -57,8 +58,12 @@ func (m *Machine) sets(name string) [][]int32 {
 }
 
 // member returns the communicator over some ranks, made once.
-func (m *Machine) member(name string, ranks []int32) (*member, error) {
+// share says that a split shares the world's resources.
+func (m *Machine) member(name string, ranks []int32, share bool) (*member, error) {
 	at := key(name, ranks)
+	if share {
+		at += " shared"
+	}
 	if c := m.comms[at]; c != nil {
 		return c, nil
 	}
@@ -68,7 +73,11 @@ func (m *Machine) member(name string, ranks []int32) (*member, error) {
 		if err != nil {
 			return nil, err
 		}
-		if out.Comm, err = comm.New(part.Cluster, m.site.Comm.Params); err != nil {
+		p := m.site.Comm.Params
+		if share {
+			p.Connect.Top = connect.TopOf(m.site.Comm.Layout)
+		}
+		if out.Comm, err = comm.New(part.Cluster, p); err != nil {
 			return nil, err
 		}
 	}
@@ -117,6 +126,7 @@ type Launched struct {
 
 	member *member
 	calls  []launch.Call
+	set    int64 // bytes of a rank's buffers
 }
 
 // Launch plans a group on every communicator that it uses, in the order of the calls.
@@ -132,7 +142,7 @@ func (m *Machine) launch(g *Group, mode launch.Mode) ([]Launched, error) {
 	}
 	for _, name := range names {
 		for _, ranks := range m.sets(name) {
-			c, err := m.member(name, ranks)
+			c, err := m.member(name, ranks, g.Mode == "split1")
 			if err != nil {
 				return nil, err
 			}
@@ -144,7 +154,7 @@ func (m *Machine) launch(g *Group, mode launch.Mode) ([]Launched, error) {
 			if err != nil {
 				return nil, fmt.Errorf("group %d, communicator of ranks %v: %w", g.Number, ranks, err)
 			}
-			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c, calls: issued})
+			out = append(out, Launched{Ranks: ranks, Kernels: kernels, Lines: lines(kernels), member: c, calls: issued, set: g.set(m.site.Comm.NRanks)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Launched) int {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/units"
 )
@@ -39,6 +40,24 @@ func (m *Machine) Time(ctx context.Context, g *Group) (units.Time, error) {
 	return replay(m.site.Comm.NRanks, g.repeats(m.site.Comm.NRanks), launch, runs), nil
 }
 
+// set is how many bytes a rank of n sends and receives in a group, which groups.cu's
+// graph does again and again in the same buffers.
+func (g *Group) set(n int) (bytes int64) {
+	for i := range g.Tasks {
+		t := &g.Tasks[i]
+		one := t.Count * int64(t.Type.Size())
+		switch t.Func {
+		case coll.AllGather, coll.ReduceScatter:
+			bytes += one * int64(n+1)
+		case coll.AllToAll:
+			bytes += 2 * one * int64(n)
+		default:
+			bytes += 2 * one
+		}
+	}
+	return bytes
+}
+
 // repeats is how many groups a graph has, as groups.cu makes it: fewer of large ones.
 func (g *Group) repeats(n int) int {
 	bytes := int64(0)
@@ -63,7 +82,9 @@ func replay(n, repeats int, launch units.Time, runs []run) units.Time {
 	kernels := make([]int, n)
 	for i := range runs {
 		for _, r := range runs[i].ranks {
-			kernels[r]++
+			if !runs[i].free {
+				kernels[r]++
+			}
 		}
 	}
 	for r := 1; r < n; r++ {

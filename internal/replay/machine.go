@@ -55,6 +55,16 @@ func MachineName(gpu string) string {
 // smallGPUs is how many GPUs the small machines have.
 const smallGPUs = 4
 
+// Builtin is the built-in machine of GPUs that a driver calls so, ranks of them; ok is
+// false where none has them.
+func Builtin(gpu string, ranks int) (name string, ok bool) {
+	b, ok := find(gpu)
+	if ok && b.small != "" && ranks <= smallGPUs {
+		return b.small, true
+	}
+	return b.machine, ok
+}
+
 // Machine completes a Spec without a topology from a recording: the built-in machine of
 // its GPUs, as many as the job has ranks, with the settings and the release of the
 // run. note says so. The error is a *scenario.FieldError where the GPUs are not
@@ -68,10 +78,8 @@ func Machine(spec *scenario.Spec, meta *load.MetaInfo, ranks int) (note string, 
 		}
 		return "", &scenario.FieldError{Path: "machine.nodes", Problem: problem, Hint: "name the machine, --topo dgx-h100"}
 	}
-	name, gpus, hosts := b.machine, min(ranks, b.gpus), 1
-	if b.small != "" && ranks <= smallGPUs {
-		name = b.small
-	}
+	name, _ := Builtin(meta.GPU, ranks)
+	gpus, hosts := min(ranks, b.gpus), 1
 	if ranks > b.gpus {
 		if hosts = ranks / b.gpus; ranks%b.gpus != 0 {
 			return "", &scenario.FieldError{Path: "machine.nodes", Problem: fmt.Sprintf("%d ranks do not fill hosts of %d GPUs", ranks, b.gpus), Hint: "name the machine with --topo, --nodes and -g"}

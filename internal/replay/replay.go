@@ -131,19 +131,22 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *session.Machi
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &Report{Ranks: p.Ranks(), Fidelity: o.Fidelity.String(), Host: hostWord(o.Host), Notes: append(slices.Clone(j.Notes), res.Notes...)}
+	r := Summary(j, res, o)
+	return r, res, r.bounds(ctx, p, m, res, o)
+}
+
+// Summary is the report of a job that has run.
+func Summary(j *load.Job, res *session.Result, o Options) *Report {
+	r := &Report{Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(), Host: hostWord(o.Host), Notes: append(slices.Clone(j.Notes), res.Notes...)}
 	r.steps(j, res, o)
 	line := timeline.Of(res)
 	r.ranks(res, line, o.At)
 	r.groups(res)
 	r.calls(res, line)
-	if err := r.bounds(ctx, p, m, res, o); err != nil {
-		return nil, nil, err
-	}
 	if r.Notes == nil {
 		r.Notes = []string{}
 	}
-	return r, res, nil
+	return r
 }
 
 func hostWord(f float64) string {

@@ -31,6 +31,8 @@ type planned struct {
 	receive units.Time
 	// both is how long a message takes whose ranks' blocks receive one as well.
 	both units.Time
+	// group: it is a kernel of several calls, and op but its function.
+	group bool
 }
 
 // opKey identifies an operation that was planned: equal ones are simulated once.
@@ -39,6 +41,7 @@ type opKey struct {
 	comm  int32 // where the place matters too, else -1
 	op    comm.Op
 	order string // of ranks, where it is not NCCL's
+	group string // of a kernel of several calls: which
 }
 
 // LinkLoad is what a link carried in a job.
@@ -61,6 +64,8 @@ type costing struct {
 	grouped bool                 // the program has groups
 	rings   map[opKey]units.Time // see exchange
 	session *sim.Session         // of fidelity step
+	fused   []*joint             // the last calls of p: kernels of several calls
+	part    [][]int32            // by list, step: the step whose kernel it is part of, -1: none
 }
 
 // load is what a call puts on a resource.
@@ -72,9 +77,8 @@ type load struct {
 func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error) {
 	c := &costing{m: m, p: p, opt: opt, comms: make([]*communicator, len(p.Comms)), known: map[opKey]*planned{}, calls: make([]*planned, len(p.Calls)),
 		links: map[string]int32{}, loads: make([][]load, len(p.Calls)), plain: make([][]float64, len(p.Calls))}
-	var err error
 	for i := range p.Comms {
-		if c.comms[i], err = m.communicator(int32(i), &p.Comms[i], p.Ranks()); err != nil {
+		if err := c.communicator(int32(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +87,23 @@ func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error)
 	for i := range p.Lists {
 		c.grouped = c.grouped || slices.ContainsFunc(p.Lists[i].Steps, func(s workload.Step) bool { return s.Kind == workload.GroupStart })
 	}
-	return c, nil
+	return c, c.fuse()
+}
+
+// communicator makes one of the program's, after the one whose resources it shares.
+func (c *costing) communicator(i int32) (err error) {
+	if c.comms[i] != nil {
+		return nil
+	}
+	var top *communicator
+	if root := c.p.Resources(i); root != i {
+		if err := c.communicator(root); err != nil {
+			return err
+		}
+		top = c.comms[root]
+	}
+	c.comms[i], err = c.m.communicator(i, &c.p.Comms[i], c.p.Ranks(), top)
+	return err
 }
 
 // asks finds what of calls matters to a program: links of half their speed where
@@ -125,7 +145,7 @@ func (c *costing) find(ctx context.Context) ([]job.Cost, error) {
 			costs[i] = atOnce(call.Func)
 			continue
 		}
-		x, err := c.planned(ctx, c.comms[call.Comm], ops[i])
+		x, err := c.plannedCall(ctx, i, ops[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s of %d elements on %s: %w", call.Func.TestName(), ops[i].Count, c.p.Comms[call.Comm].Name, err)
 		}
@@ -134,8 +154,7 @@ func (c *costing) find(ctx context.Context) ([]job.Cost, error) {
 			return nil, err
 		}
 	}
-	c.partly(costs)
-	return costs, nil
+	return costs, c.partly(ctx, costs)
 }
 
 // atOnce is the Cost of a call that takes no time: a picosecond, for a call of none
@@ -146,39 +165,6 @@ func atOnce(f coll.Func) job.Cost {
 		c.Ends, c.Receive = []units.Time{1, 1}, 1
 	}
 	return c
-}
-
-// partly lessens what calls need on top of their bytes (fullest) where only some of
-// their links are shared with another communicator's calls: bursts on the others
-// meet nothing.
-func (c *costing) partly(costs []job.Cost) {
-	user := make([]int32, len(c.names)) // communicator + 1 that uses a link, -1: several do
-	for i := range c.plain {
-		root := c.p.Resources(c.p.Calls[i].Comm) + 1
-		for k := range c.plain[i] {
-			if u := &user[costs[i].Needs[k].Resource]; *u == 0 {
-				*u = root
-			} else if *u != root {
-				*u = -1
-			}
-		}
-	}
-	for i, plain := range c.plain {
-		var shared, all float64
-		for k := range plain {
-			all += plain[k]
-			if user[costs[i].Needs[k].Resource] < 0 {
-				shared += plain[k]
-			}
-		}
-		if all == 0 || message(c.p.Calls[i].Func) {
-			continue
-		}
-		for k := range plain {
-			n := &costs[i].Needs[k]
-			n.Share = plain[k] + (n.Share-plain[k])*shared/all
-		}
-	}
 }
 
 func message(f coll.Func) bool { return f == coll.Send || f == coll.Recv }
@@ -274,6 +260,15 @@ func (c *costing) unequal(out []comm.Op) {
 	}
 }
 
+// plannedCall plans a call of the program that is run.
+func (c *costing) plannedCall(ctx context.Context, i int, op comm.Op) (*planned, error) {
+	at := c.comms[c.p.Calls[i].Comm]
+	if t := c.isFused(i); t != nil {
+		return c.kernel(ctx, at, t)
+	}
+	return c.planned(ctx, at, op)
+}
+
 // planned plans an operation, or finds it among those that were.
 func (c *costing) planned(ctx context.Context, at *communicator, op comm.Op) (*planned, error) {
 	key := opKey{shape: at.key, comm: -1, op: op}
@@ -334,10 +329,7 @@ func located(p *plan.Plan, at *communicator) *plan.Plan {
 
 // simulate finds what an operation takes alone.
 func (c *costing) simulate(ctx context.Context, at *communicator, x *planned) error {
-	cfg := c.m.config(at)
-	if c.m.Sim.Fabric == nil && len(c.m.Sim.Faults) == 0 {
-		cfg.Place = anywhere(at.place)
-	}
+	cfg := c.located(at)
 	e, err := sim.New(cfg)
 	if err != nil {
 		return err
@@ -469,19 +461,15 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 	at := c.comms[c.p.Calls[i].Comm]
 	total := float64(x.moving())
 	full := x.fullest()
-	for k := range x.alone.Links {
-		l := &x.alone.Links[k]
-		if l.Bytes <= 0 {
-			continue
-		}
+	x.used(func(l *exec.LinkLoad, share float64) {
 		id := c.link(at, l)
 		c.loads[i] = append(c.loads[i], load{id, l.Bytes})
-		if share := math.Min(1, float64(l.Ideal())*full/total); share >= 0.01 {
+		if share >= negligible {
 			out.Needs = append(out.Needs, job.Need{Resource: id, Share: share})
 			c.plain[i] = append(c.plain[i], share/full)
 			out.Links = math.Max(out.Links, share)
 		}
-	}
+	})
 	if x.both > 0 {
 		share := math.Min(1, float64(x.both)/float64(x.alone.Time)/2)
 		n := int32(at.layout.NRanks)
@@ -495,6 +483,20 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (job.Cost, error)
 	return out, ctx.Err()
 }
 
+// negligible is the share of a link below which a call does not need it.
+const negligible = 0.01
+
+// used calls do for the links that an operation uses, with the share of each that it
+// needs.
+func (x *planned) used(do func(l *exec.LinkLoad, share float64)) {
+	full, total := x.fullest(), float64(x.moving())
+	for k := range x.alone.Links {
+		if l := &x.alone.Links[k]; l.Bytes > 0 {
+			do(l, math.Min(1, float64(l.Ideal())*full/total))
+		}
+	}
+}
+
 // moving is for how long an operation moves data: a message that its connection holds
 // until its sender is through.
 func (x *planned) moving() units.Time {
@@ -502,21 +504,6 @@ func (x *planned) moving() units.Time {
 		return x.ends[0]
 	}
 	return x.alone.Time
-}
-
-// fullest is by how much more of a link a call needs than its bytes are: what it
-// moves comes in bursts, which meet those of the call beside it. Two equal calls on
-// the same links take as long as one of them on links of half the speed, so each
-// needs half of that time's ratio of its fullest link.
-func (x *planned) fullest() float64 {
-	most := 0.0
-	for k := range x.alone.Links {
-		most = math.Max(most, float64(x.alone.Links[k].Ideal())/float64(x.moving()))
-	}
-	if x.alone.Half == 0 || most == 0 {
-		return 1
-	}
-	return math.Max(1, float64(x.moving()+x.alone.Half-x.alone.Time)/float64(x.moving())/2/most)
 }
 
 // link is the resource of a link of a communicator.

@@ -13,7 +13,7 @@ import (
 // where such groups follow each other, in CUDA graphs: the kernels that NCCL's planner
 // makes of them, each at the rate at which it repeats.
 func (m *Machine) Group(ctx context.Context, calls []launch.Call) (units.Time, error) {
-	at, err := m.communicator(0, &workload.Comm{Name: "world"}, m.Cluster.NRanks())
+	at, err := m.communicator(0, &workload.Comm{Name: "world"}, m.Cluster.NRanks(), nil)
 	if err != nil {
 		return 0, err
 	}

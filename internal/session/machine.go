@@ -49,7 +49,8 @@ type communicator struct {
 }
 
 // communicator makes the communicator of some ranks of the job.
-func (m *Machine) communicator(id int32, c *workload.Comm, n int) (*communicator, error) {
+// top is the one whose resources it shares, nil for none.
+func (m *Machine) communicator(id int32, c *workload.Comm, n int, top *communicator) (*communicator, error) {
 	ranks := c.Ranks
 	if ranks == nil {
 		ranks = make([]int32, n)
@@ -72,9 +73,14 @@ func (m *Machine) communicator(id int32, c *workload.Comm, n int) (*communicator
 	for i, h := range hosts {
 		key += fmt.Sprintf("%d:%v;", m.Cluster.ClassOf(h), keep[i])
 	}
+	bound := connect.Top{}
+	if top != nil {
+		bound = connect.TopOf(top.comm.Layout)
+		key += fmt.Sprint(bound)
+	}
 	s, ok := m.shapes[key]
 	if !ok {
-		if s, err = m.shape(key, out.ranks, keep); err != nil {
+		if s, err = m.shape(key, out.ranks, keep, bound); err != nil {
 			return nil, fmt.Errorf("communicator %s: %w", c.Name, err)
 		}
 		if m.shapes == nil {
@@ -94,7 +100,7 @@ func (m *Machine) communicator(id int32, c *workload.Comm, n int) (*communicator
 }
 
 // shape makes the communicator of a shape.
-func (m *Machine) shape(key string, ranks []int32, keep [][]int) (*shape, error) {
+func (m *Machine) shape(key string, ranks []int32, keep [][]int, top connect.Top) (*shape, error) {
 	s := &shape{key: key, keep: keep}
 	if m.World != nil && len(ranks) == m.Cluster.NRanks() {
 		s.comm = m.World
@@ -108,6 +114,7 @@ func (m *Machine) shape(key string, ranks []int32, keep [][]int) (*shape, error)
 	if len(ranks) != m.Cluster.NRanks() {
 		p.Given = nil // graphs of a file are for all GPUs
 	}
+	p.Connect.Top = top
 	s.comm, err = comm.New(sub.Cluster, p)
 	return s, err
 }

@@ -41,7 +41,7 @@ func (p *Prices) on(ranks []int32) (*communicator, string, error) {
 	if c, ok := p.shapes[key]; ok {
 		return c, key, nil
 	}
-	c, err := p.m.communicator(0, &workload.Comm{Name: "of " + key, Ranks: ranks}, p.m.Cluster.NRanks())
+	c, err := p.m.communicator(0, &workload.Comm{Name: "of " + key, Ranks: ranks}, p.m.Cluster.NRanks(), nil)
 	if err == nil {
 		p.shapes[key] = c
 	}

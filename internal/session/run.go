@@ -69,8 +69,10 @@ type Call struct {
 type Result struct {
 	*job.Result
 	Program *workload.Program
-	Calls   []Call // by index of Program.Calls
-	Links   []exec.LinkLoad
+	// Fidelity is how the times were found.
+	Fidelity Fidelity
+	Calls    []Call // by index of Program.Calls
+	Links    []exec.LinkLoad
 	// Notes name approximations, each once.
 	Notes []string
 }
@@ -96,7 +98,7 @@ func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	in := &job.Input{Program: p, Costs: costs}
+	in := &job.Input{Program: c.p, Costs: costs, Part: c.part}
 	if !opt.Apart && opt.Fidelity != Alpha {
 		in.GPUs = c.gpus()
 	}
@@ -113,7 +115,7 @@ func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	return c.result(r), nil
+	return c.result(p, r), nil
 }
 
 // gpus are the GPUs of the job's ranks as their class has them.
@@ -157,9 +159,9 @@ func (c *costing) starting(in *job.Input) {
 }
 
 // result sums up a job.
-func (c *costing) result(r *job.Result) *Result {
-	out := &Result{Result: r, Program: c.p, Calls: make([]Call, len(c.calls))}
-	for i, x := range c.calls {
+func (c *costing) result(p *workload.Program, r *job.Result) *Result {
+	out := &Result{Result: r, Program: p, Fidelity: c.opt.Fidelity, Calls: make([]Call, len(p.Calls))}
+	for i, x := range c.calls[:len(p.Calls)] {
 		if x != nil {
 			out.Calls[i] = Call{Alone: x.alone.Time, Algo: x.choice.Algo, Proto: x.choice.Proto, Channels: x.sms}
 		}
@@ -179,7 +181,24 @@ func (c *costing) result(r *job.Result) *Result {
 // linkLoads sums up what links carried.
 func (c *costing) linkLoads() []exec.LinkLoad {
 	var out []exec.LinkLoad
-	times := make([]int64, len(c.p.Calls)) // operations of each call
+	times := c.times()
+	bytes := make([]units.Bytes, len(c.names))
+	for i, loads := range c.loads {
+		for _, l := range loads {
+			bytes[l.link] += l.bytes * units.Bytes(times[i])
+		}
+	}
+	for i, b := range bytes {
+		if b > 0 {
+			out = append(out, exec.LinkLoad{Name: c.names[i], Capacity: c.caps[i], Bytes: b})
+		}
+	}
+	return out
+}
+
+// times are how many operations each call is in the whole job.
+func (c *costing) times() []int64 {
+	times := make([]int64, len(c.p.Calls))
 	for i := range c.p.Comms {
 		at := c.comms[i]
 		if len(at.ranks) == 0 {
@@ -198,16 +217,5 @@ func (c *costing) linkLoads() []exec.LinkLoad {
 			}
 		}
 	}
-	bytes := make([]units.Bytes, len(c.names))
-	for i, loads := range c.loads {
-		for _, l := range loads {
-			bytes[l.link] += l.bytes * units.Bytes(times[i])
-		}
-	}
-	for i, b := range bytes {
-		if b > 0 {
-			out = append(out, exec.LinkLoad{Name: c.names[i], Capacity: c.caps[i], Bytes: b})
-		}
-	}
-	return out
+	return times
 }

@@ -79,11 +79,11 @@ func (g *p2p) transfers(rank int32, round int) (send, recv transfer.Transfer) {
 			recv.Bytes = bytes
 		}
 	case coll.AllToAll:
-		send.Bytes, send.Off = bytes, int64(to)*bytes
+		send.Bytes, send.Off, send.At = bytes, int64(to)*bytes, int64(rank)*bytes
 		recv.Bytes, recv.Off = bytes, int64(from)*bytes
 	case coll.Gather:
 		if to == root {
-			send.Bytes = bytes
+			send.Bytes, send.At = bytes, int64(rank)*bytes
 		}
 		if rank == root {
 			recv.Bytes, recv.Off = bytes, int64(from)*bytes
@@ -312,6 +312,9 @@ func (g *p2p) moves(pr plan.Program, t *transfer.Transfer, part int, conn int32)
 	proto, chunk := t.Cut(part)
 	pr.Proto = proto
 	pr.Transfer = plan.Transfer{Conn: conn, Off: units.Bytes(t.Off + begin), Bytes: units.Bytes(end - begin), Chunk: units.Bytes(chunk)}
+	if g.Direct && pr.Role == plan.RoleSend {
+		pr.Transfer.Dst = units.Bytes(t.At + begin)
+	}
 	return withWorkers(pr, pr.Role == plan.RoleSend)
 }
 

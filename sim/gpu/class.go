@@ -103,6 +103,9 @@ type SimpleCost struct {
 	// Direct takes Store's place where the peer's memory is a registered user buffer; a
 	// store to the GPU's own memory beside it takes no time of its own.
 	Direct float64
+	// Extreme8 is the weight of a min or max of two elements of 8 bits one by one, on
+	// top of their accesses.
+	Extreme8 float64
 	// Pack8, Pack4, Pack2, Pack1 are the weight of a load or store where buffers
 	// are not aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1
 	// bytes: the pass weighs their sum, if that is more.

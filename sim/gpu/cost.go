@@ -20,6 +20,8 @@ type Pass struct {
 	// Unaligned128 is set if user data does not start on a 128-byte line.
 	Unaligned128 bool
 	Elem         int64 // bytes of an element as the kernel sees it
+	// Extremes counts the reductions by min or max where elements have 8 bits.
+	Extremes int
 }
 
 // Gap is a collective kernel's fixed cost (launch gap, prologue, epilogue) with so
@@ -105,7 +107,7 @@ func (c *Class) narrow(p Pass, pack int64) float64 {
 	case 2:
 		return c.Simple.Pack2 * float64(n)
 	}
-	return c.Simple.Pack1 * float64(n)
+	return float64(c.Simple.Pack1*float64(n)) + float64(c.Simple.Extreme8*float64(p.Extremes))
 }
 
 // SliceOverhead is a slice's fixed cost, in microseconds.
@@ -137,6 +139,18 @@ func (c *Class) LLTime(p Pass, threads, others int, n int64, miss float64) float
 	}
 	issue := t.send(p) + user
 	return (float64(Trips(coll.LL, threads, n)-1) + c.LL.First) * (t.latency(p, miss) + float64(issue*(float64(threads)+float64(c.LL.Share*float64(others)))/512))
+}
+
+// DataShare is the share of a link's payload that is data, where threads store so many
+// bytes each to memory that is not aligned: a warp's store is a packet, of a flit of 16
+// bytes before its data, and NVLink's rate is that of packets of 128 bytes (Foley and
+// Danskin, IEEE Micro 37-2, 2017).
+func (c *Class) DataShare(p coll.Protocol, pack int64) float64 {
+	share := c.LinkShare[p]
+	if bytes := 32 * float64(pack); p == coll.Simple && bytes < 128 {
+		share *= bytes / (bytes + 16) * (128 + 16) / 128
+	}
+	return share
 }
 
 // LL128Time is the same for LL128, whose warps stream on their own: parts of a

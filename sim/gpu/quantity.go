@@ -40,6 +40,7 @@ func Quantities() []Quantity {
 	}
 	add("simple_direct", "1", 0, 100, "weight of a store to a peer's registered user buffer", func(c *Class) *float64 { return &c.Simple.Direct })
 	all[len(all)-1].For = "windows"
+	add("simple_extreme8", "1", 0, 100, "weight of a min or max of two elements of 8 bits, where buffers are not aligned to 16", func(c *Class) *float64 { return &c.Simple.Extreme8 })
 	blocking := len(all)
 	add("host_wait", "us", 0, 1e4, "host's time from the end of an operation until it has seen it", func(c *Class) *float64 { return &c.HostWait })
 	add("host_barrier", "us", 0, 1e4, "host's time for its threads to meet after it", func(c *Class) *float64 { return &c.HostBarrier })
@@ -168,6 +169,7 @@ func symmetricQuantities(add adder) {
 	add("sym_single", "us", 0, 1e3, "the same in loops over single elements, which load nothing ahead", func(c *Class) *float64 { return &c.Sym.Single })
 	add("sym_work", "us", 0, 1e3, "symmetric kernel: what a block takes to go on to another task", func(c *Class) *float64 { return &c.Sym.Work })
 	add("sym_hbm", "us", 0, 1e3, "on top of either where the data is not in L2", func(c *Class) *float64 { return &c.Sym.HBM })
+	add("sym_single_hbm", "us", 0, 1e3, "the same in loops over single elements", func(c *Class) *float64 { return &c.Sym.SingleHBM })
 	add("sym_write", "GB/s", tiny, 1e5, "what one SM issues of stores", func(c *Class) *float64 { return &c.Sym.Write })
 	add("sym_crowd_load", "1", 0, 0.9, "crowd, of loads of symmetric kernels", func(c *Class) *float64 { return &c.Sym.CrowdLoad })
 	add("sym_crowd_store", "1", 0, 0.9, "crowd, of stores of symmetric kernels", func(c *Class) *float64 { return &c.Sym.CrowdStore })

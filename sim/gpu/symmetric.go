@@ -11,8 +11,8 @@ type SymCost struct {
 	// Remote is the round trip of loads from one peer, Peer what each further peer adds
 	// whose loads are in flight with them, Local the round trip to the GPU's own L2;
 	// HBM comes on top of each where the data is not in L2. Single takes Local's place
-	// in loops over single elements, which load nothing ahead.
-	Remote, Peer, Local, Single, HBM float64
+	// in loops over single elements, which load nothing ahead, and SingleHBM HBM's.
+	Remote, Peer, Local, Single, HBM, SingleHBM float64
 	// Work is what a block takes to go on to another task.
 	Work float64
 	// Write is the rate at which one SM issues stores to any memory, in GB/s.
@@ -51,11 +51,11 @@ func (c *Class) SymLoopTime(l *SymLoop, miss float64) float64 {
 	s := &c.Sym
 	us := float64(l.Stores) * 512 * float64(l.Packs*l.Pack) * l.Active / (s.Write * 1e3)
 	if l.Own {
-		own := s.Local
 		if l.Packs == 1 {
-			own = s.Single
+			us += s.Single + float64(s.SingleHBM*miss)
+		} else {
+			us += s.Local + float64(s.HBM*miss)
 		}
-		us += own + float64(s.HBM*miss)
 	}
 	for _, peers := range l.Rounds {
 		us += s.Remote + float64(s.Peer*float64(peers-1)) + float64(s.HBM*miss)

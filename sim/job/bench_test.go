@@ -58,7 +58,7 @@ func grid(nodes, steps int, spread bool) *Input {
 		*c = Cost{Time: 30 * us, SMs: 16, Links: 0.9, Kernels: 0.6}
 		for _, r := range p.Comms[i].Ranks {
 			for k := range int32(4) {
-				c.Needs = append(c.Needs, Need{r*4 + k, 0.2 + 0.2*float64(k)})
+				c.Needs = append(c.Needs, Need{Resource: r*4 + k, Share: 0.2 + 0.2*float64(k)})
 			}
 		}
 	}

@@ -10,7 +10,9 @@ import "math"
 
 // resource is something that calls use.
 type resource struct {
-	sum   float64 // of its users' needs
+	sum   float64 // of its users' needs beside one other
+	bytes float64 // of what their bytes need, and more what bursts do beside one other
+	more  float64
 	users []use
 	stamp int32 // of the last filling that it was part of
 	room  float64
@@ -21,6 +23,25 @@ type resource struct {
 type use struct {
 	task int32
 	need int32
+}
+
+// needed is the sum of the users' needs.
+func (r *resource) needed() float64 {
+	if m := len(r.users); m > 2 {
+		return r.bytes + r.more*2/float64(m)
+	}
+	return r.sum
+}
+
+// add takes a need in, or with -1 out.
+func (r *resource) add(n *Need, sign float64) {
+	bytes := n.Bytes
+	if bytes == 0 {
+		bytes = n.Share
+	}
+	r.sum += sign * n.Share
+	r.bytes += sign * bytes
+	r.more += sign * math.Max(0, n.Share-bytes)
 }
 
 // fluid is the sharing of resources.
@@ -41,11 +62,12 @@ const slackSum = 1 + 1e-9
 func (f *fluid) enter(t int32) {
 	x := &f.r.tasks[t]
 	x.places = x.places[:0]
-	for i, n := range x.needs {
+	for i := range x.needs {
+		n := &x.needs[i]
 		r := &f.resources[n.Resource]
 		x.places = append(x.places, int32(len(r.users)))
 		r.users = append(r.users, use{t, int32(i)})
-		r.sum += n.Share
+		r.add(n, 1)
 	}
 	f.change(t)
 }
@@ -53,9 +75,10 @@ func (f *fluid) enter(t int32) {
 // leave takes a task from its resources.
 func (f *fluid) leave(t int32) {
 	x := &f.r.tasks[t]
-	for i, n := range x.needs {
+	for i := range x.needs {
+		n := &x.needs[i]
 		r := &f.resources[n.Resource]
-		if r.sum > slackSum {
+		if r.needed() > slackSum {
 			f.dirty = append(f.dirty, n.Resource)
 		}
 		last := len(r.users) - 1
@@ -65,8 +88,8 @@ func (f *fluid) leave(t int32) {
 			f.r.tasks[moved.task].places[moved.need] = int32(at)
 		}
 		r.users = r.users[:last]
-		if r.sum -= n.Share; last == 0 {
-			r.sum = 0
+		if r.add(n, -1); last == 0 {
+			r.sum, r.bytes, r.more = 0, 0, 0
 		}
 	}
 }
@@ -114,12 +137,13 @@ func (f *fluid) gather(t int32) {
 	for i := 0; i < len(f.tasks); i++ {
 		x := &f.r.tasks[f.tasks[i]]
 		x.weight = 0
-		for _, n := range x.needs {
+		for k := range x.needs {
+			n := &x.needs[k]
 			r := &f.resources[n.Resource]
-			if r.sum <= slackSum {
+			if r.needed() <= slackSum {
 				continue
 			}
-			x.weight = math.Max(x.weight, n.Share)
+			x.weight = math.Max(x.weight, n.beside(len(r.users)))
 			if r.stamp == f.stamp {
 				continue
 			}
@@ -151,9 +175,10 @@ func (f *fluid) fill() {
 			f.r.setRate(t, x.bound)
 			continue
 		}
-		for _, n := range x.needs {
+		for k := range x.needs {
+			n := &x.needs[k]
 			if r := &f.resources[n.Resource]; r.stamp == f.stamp {
-				r.open += n.Share / x.weight
+				r.open += n.beside(len(r.users)) / x.weight
 			}
 		}
 	}
@@ -217,10 +242,12 @@ func (f *fluid) usedUp(level float64) {
 func (f *fluid) settle(t int32, rate float64) {
 	x := &f.r.tasks[t]
 	x.settled = true
-	for _, n := range x.needs {
+	for k := range x.needs {
+		n := &x.needs[k]
 		if r := &f.resources[n.Resource]; r.stamp == f.stamp {
-			r.room -= float64(n.Share * rate)
-			r.open -= n.Share / x.weight
+			need := n.beside(len(r.users))
+			r.room -= float64(need * rate)
+			r.open -= need / x.weight
 		}
 	}
 	f.r.setRate(t, rate)

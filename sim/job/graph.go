@@ -60,11 +60,15 @@ type builder struct {
 	event  map[int32]int32
 	seq    map[int32]int32  // collectives of a communicator so far
 	sent   map[[3]int32]int // halves so far by communicator, peer, direction
+	part   []int32          // see Input.Part; nil: none
 }
 
-func newGraph(p *workload.Program, list int) *graph {
+func newGraph(p *workload.Program, list int, part [][]int32) *graph {
 	b := builder{p: p, steps: p.Lists[list].Steps, g: &graph{}, stream: map[int32]int32{}, order: map[int32]int32{}, event: map[int32]int32{},
 		seq: map[int32]int32{}, sent: map[[3]int32]int{}}
+	if part != nil {
+		b.part = part[list]
+	}
 	b.g.nodes = make([]node, len(b.steps))
 	for i := 0; i < len(b.steps); i++ {
 		i = b.step(i)
@@ -143,7 +147,8 @@ func (b *builder) group(i int) int {
 	messages := map[int32]int{} // by communicator: the first step of its kernel
 	for k := i + 1; k < end; k++ {
 		s := &b.steps[k]
-		if s.Kind != workload.Issue {
+		part := b.part != nil && b.part[k] >= 0
+		if s.Kind != workload.Issue && !part {
 			b.edge(first, int32(k))
 			b.edge(int32(k), last)
 			continue
@@ -152,6 +157,10 @@ func (b *builder) group(i int) int {
 			streams[s.Stream] = true
 			used = append(used, s.Stream)
 			b.behind(b.stream, s.Stream, first)
+		}
+		if part {
+			b.alias(k, b.part[k], last)
+			continue
 		}
 		b.grouped(k, first, last, messages)
 	}
@@ -168,15 +177,7 @@ func (b *builder) grouped(k int, first, last int32, messages map[int32]int) {
 	c := &b.p.Calls[b.steps[k].Call]
 	if messageHalf(c.Func) {
 		if at, ok := messages[c.Comm]; ok {
-			if b.g.alias == nil {
-				b.g.alias = make([]int32, len(b.steps))
-				for i := range b.g.alias {
-					b.g.alias[i] = -1
-				}
-			}
-			b.g.alias[k] = int32(at)
-			b.edge(int32(at), int32(k))
-			b.edge(int32(k), last)
+			b.alias(k, int32(at), last)
 			return
 		}
 		messages[c.Comm] = k
@@ -186,6 +187,19 @@ func (b *builder) grouped(k int, first, last int32, messages map[int32]int) {
 		b.call(k, 0)
 	}
 	b.edge(first, int32(k))
+	b.edge(int32(k), last)
+}
+
+// alias makes a step part of the kernel of another one.
+func (b *builder) alias(k int, at, last int32) {
+	if b.g.alias == nil {
+		b.g.alias = make([]int32, len(b.steps))
+		for i := range b.g.alias {
+			b.g.alias[i] = -1
+		}
+	}
+	b.g.alias[k] = at
+	b.edge(at, int32(k))
 	b.edge(int32(k), last)
 }
 

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"math"
 
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -28,15 +29,36 @@ type Cost struct {
 	// Needs are the resources that the call uses while it runs alone; of a message
 	// with Receive, until the sender ends.
 	Needs []Need
+	// Behind are communicators' calls that the call waits behind on links that have room
+	// for both: of each its rate while such a call is in progress.
+	Behind []Behind
 	// Links is the greatest share of a link that it uses alone, and Kernels the
 	// share of Time that its kernels would take if no link held them up; 0 for 1.
 	Links, Kernels float64
 }
 
+// Behind is a call's rate, above 0 and at most 1, while a collective is in progress of the
+// communicators that have the resources of one, by its index.
+type Behind struct {
+	Comm int32
+	Rate float64
+}
+
 // Need is a share of a resource, above 0 and at most 1.
 type Need struct {
 	Resource int32
-	Share    float64
+	// Share is the need beside one other user, Bytes what the bytes alone are, 0 for the
+	// same. What Share is more comes of bursts that meet and leave the resource idle
+	// between them: the more users there are the less, so of m it is 2/m of that.
+	Share, Bytes float64
+}
+
+// beside is the need of one of so many users.
+func (n *Need) beside(users int) float64 {
+	if users <= 2 || n.Bytes == 0 {
+		return n.Share
+	}
+	return n.Bytes + math.Max(0, n.Share-n.Bytes)*2/float64(users)
 }
 
 // GPU is what kernels share on a rank's GPU. The zero value shares nothing.
@@ -63,6 +85,9 @@ type Input struct {
 	// Costs are those of Program.Calls, by index; of an alltoall of variable counts
 	// all calls of one operation have the same.
 	Costs []Cost
+	// Part is, by list and step, the step of the same group whose kernel has its call, -1
+	// for none; nil lists have none.
+	Part [][]int32
 	// Resources is how many there are.
 	Resources int
 	// GPUs are those of the ranks; nil: compute and collectives do not slow each

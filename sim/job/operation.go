@@ -27,6 +27,42 @@ type operation struct {
 	next    int32   // in shape.bySlack: the first that has not begun
 	ended   int32   // in shape.byEnd: how many have ended
 	slow    float64
+	active  bool // counted in run.active
+}
+
+// activate counts an operation among those of its communicator's resources that are in
+// progress, by 1, or takes it out, by -1, and has those that wait behind it go on at
+// their new rate.
+func (r *run) activate(x *operation, by int32) {
+	if x.message || len(r.behind) == 0 || x.active == (by > 0) {
+		return
+	}
+	x.active = by > 0
+	root := r.p.Resources(x.comm)
+	r.active[root] += by
+	for _, comm := range r.behind[root] {
+		for _, o := range r.byComm[comm].ops {
+			if o >= 0 && r.ops[o].task >= 0 {
+				r.fluid.change(r.ops[o].task)
+			}
+		}
+	}
+}
+
+// waiters are, by communicator whose resources a call waits behind, those of the calls.
+func (r *run) waiters() map[int32][]int32 {
+	var out map[int32][]int32
+	for i := range r.in.Costs {
+		for _, b := range r.in.Costs[i].Behind {
+			if out == nil {
+				out = map[int32][]int32{}
+			}
+			if comm := r.p.Calls[i].Comm; !slices.Contains(out[b.Comm], comm) {
+				out[b.Comm] = append(out[b.Comm], comm)
+			}
+		}
+	}
+	return out
 }
 
 // shape is the order in which members of a Cost must begin, and end.
@@ -205,8 +241,28 @@ func (r *run) collective(call, comm, seq int32) int32 {
 	o := &w.ops[seq-w.first]
 	if *o < 0 {
 		*o = r.newOp(call, comm, r.p.Comms[comm].Size(r.p.Ranks()))
+		if i := int(seq - w.first); r.in.Backend == nil && i > 0 && w.ops[i-1] != through {
+			r.tasks[r.ops[*o].task].needs = nil
+		}
 	}
 	return *o
+}
+
+// succeed gives the operation behind one that is over what that one had of links: of a
+// communicator's operations in progress the first alone needs them, for the next has
+// begun on ranks that are through with it.
+func (r *run) succeed(o int32) {
+	if o < 0 || r.ops[o].task < 0 {
+		return
+	}
+	task := r.ops[o].task
+	t := &r.tasks[task]
+	if t.running {
+		r.fluid.leave(task)
+	}
+	if t.needs = r.needs[r.ops[o].call]; t.running {
+		r.fluid.enter(task)
+	}
 }
 
 // newOp begins an operation of so many members.
@@ -345,6 +401,7 @@ func (r *run) proceed(o int32) {
 	t.target = target
 	if !t.running {
 		t.running, t.at, t.rate = true, r.now, 0
+		r.activate(x, 1)
 		r.fluid.enter(x.task)
 		return
 	}
@@ -387,6 +444,7 @@ func (r *run) leaveOp(x *operation, member int32) {
 func (r *run) endOp(o int32) {
 	x := &r.ops[o]
 	r.completed++
+	r.activate(x, -1)
 	if x.task >= 0 {
 		if t := &r.tasks[x.task]; t.running {
 			r.fluid.leave(x.task)
@@ -398,9 +456,13 @@ func (r *run) endOp(o int32) {
 	} else {
 		w := &r.byComm[x.comm]
 		for i := range w.ops {
-			if w.ops[i] == o {
-				w.ops[i] = through
+			if w.ops[i] != o {
+				continue
 			}
+			if w.ops[i] = through; i+1 < len(w.ops) {
+				r.succeed(w.ops[i+1])
+			}
+			break
 		}
 		for len(w.ops) > 0 && w.ops[0] == through {
 			w.ops = w.ops[:copy(w.ops, w.ops[1:])]
@@ -428,10 +490,16 @@ func (r *run) bound(t int32) float64 {
 			}
 		}
 	}
-	if o.slow == 1 {
-		return 1
+	rate := 1.0
+	if o.slow != 1 {
+		rate = beside(o.cost, o.slow)
 	}
-	return beside(o.cost, o.slow)
+	for _, b := range o.cost.Behind {
+		if r.active[b.Comm] > 0 {
+			rate *= b.Rate
+		}
+	}
+	return rate
 }
 
 // beside is the rate of a call whose kernels take longer by a factor. Kernels and

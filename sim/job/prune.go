@@ -8,9 +8,12 @@ import (
 
 // needOf is a call's need of a resource.
 type needOf struct {
-	call  int32
-	share float64
+	call         int32
+	share, bytes float64
 }
+
+// largest is the need beside any number of others.
+func (n *needOf) largest() float64 { return math.Max(n.share, n.bytes) }
 
 // pruned are the Costs' needs of the resources that can ever hold up a call, by
 // call: those whose communicators, each with its largest call, need more than all
@@ -19,7 +22,7 @@ func (r *run) pruned() [][]Need {
 	users := make([][]needOf, r.in.Resources)
 	for i := range r.in.Costs {
 		for _, n := range r.in.Costs[i].Needs {
-			users[n.Resource] = append(users[n.Resource], needOf{int32(i), n.Share})
+			users[n.Resource] = append(users[n.Resource], needOf{int32(i), n.Share, n.Bytes})
 		}
 	}
 	out := make([][]Need, len(r.in.Costs))
@@ -42,7 +45,7 @@ func (r *run) pruned() [][]Need {
 		}
 		for _, k := range undominated(kept[i:j], users) {
 			for _, u := range users[k] {
-				out[u.call] = append(out[u.call], Need{k, u.share})
+				out[u.call] = append(out[u.call], Need{k, u.share, u.bytes})
 			}
 		}
 		i = j
@@ -55,14 +58,15 @@ func (r *run) pruned() [][]Need {
 func (r *run) most(users []needOf) float64 {
 	sum := 0.0
 	of := map[int32]float64{}
-	for _, u := range users {
+	for i := range users {
+		u := &users[i]
 		root := r.p.Resources(r.p.Calls[u.call].Comm)
 		old := of[root]
 		if r.overlaps(u.call) {
-			sum += u.share * 2
+			sum += u.largest() * 2
 			continue
 		}
-		of[root] = math.Max(old, u.share)
+		of[root] = math.Max(old, u.largest())
 		sum += of[root] - old
 	}
 	return sum
@@ -99,10 +103,10 @@ const maxCompared = 256
 func dominates(b, a []needOf, first bool) bool {
 	more := first
 	for i := range a {
-		if b[i].share < a[i].share {
+		if b[i].share < a[i].share || b[i].bytes < a[i].bytes {
 			return false
 		}
-		more = more || b[i].share > a[i].share
+		more = more || b[i].share > a[i].share || b[i].bytes > a[i].bytes
 	}
 	return more
 }

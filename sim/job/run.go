@@ -38,8 +38,10 @@ type run struct {
 	remote    map[int32]int32 // operation of the backend → of ops
 	members   []memberIndex
 	shapes    map[shapeKey]*shape
-	shapeOf   []*shape // by call
-	needs     [][]Need // by call, see pruned
+	shapeOf   []*shape          // by call
+	needs     [][]Need          // by call, see pruned
+	behind    map[int32][]int32 // by resources' communicator: those whose calls wait behind its
+	active    []int32           // by resources' communicator: collectives in progress, where behind is asked
 	events    int64
 	completed int64 // operations
 	err       error
@@ -109,7 +111,7 @@ func newRun(in *Input) *run {
 	r.timers.r, r.fluid.r = r, r
 	r.fluid.resources = make([]resource, in.Resources)
 	for i := range p.Lists {
-		r.graphs[i] = newGraph(p, i)
+		r.graphs[i] = newGraph(p, i, in.Part)
 	}
 	for rank := range n {
 		g := r.graphs[p.Of[rank]]
@@ -136,7 +138,8 @@ func newRun(in *Input) *run {
 		}
 		r.shapeOf[i] = r.shape(&in.Costs[i], size)
 	}
-	r.needs = r.pruned()
+	r.needs, r.behind = r.pruned(), r.waiters()
+	r.active = make([]int32, len(p.Comms))
 	return r
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/overlap"
 	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
@@ -50,7 +51,10 @@ func run(ctx context.Context, a *cli.App, m *cli.Machine, multicast bool, file s
 		return fail.Input(err)
 	}
 	if m.Topo == "" {
-		m.Topo = overlap.Machine(t.Device, t.World)
+		var ok bool
+		if m.Topo, ok = replay.Builtin(t.Device, t.World); !ok {
+			m.Topo = "dgx-h100"
+		}
 		if m.GPUs == 0 {
 			m.GPUs = t.World
 		}

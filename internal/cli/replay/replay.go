@@ -98,7 +98,7 @@ func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
 		if err := o.site.TraceRanks(&o.spec, a.Options(nil), o.line, o.rank); err != nil {
 			return cli.AsFlags(err)
 		}
-		a.Wrote(f.trace, "open it in https://ui.perfetto.dev")
+		a.WroteOf(f.trace, "a timeline, ", "open it in https://ui.perfetto.dev")
 	}
 	if f.report != "" {
 		if err := f.page(a, args, o, list); err != nil {

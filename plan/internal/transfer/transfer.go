@@ -58,6 +58,7 @@ func New(c *connect.Layout, params plan.Params, what string) (*Sizer, error) {
 type Transfer struct {
 	Peer  int32
 	Off   int64 // in Input (send) or Output (receive)
+	At    int64 // of a send: in the receiver's Output
 	Bytes int64 // -1: none
 	Proto coll.Protocol
 	Parts int
@@ -88,7 +89,7 @@ func (t *Transfer) Bounds(part int) (begin, end int64) {
 
 // Message is a message as one of its ends sees it, in the round of its ranks.
 func (s *Sizer) Message(m *plan.Message, round int, recv bool) Transfer {
-	t := Transfer{Peer: m.Dst, Off: int64(m.SrcOff), Bytes: int64(m.Bytes)}
+	t := Transfer{Peer: m.Dst, Off: int64(m.SrcOff), At: int64(m.DstOff), Bytes: int64(m.Bytes)}
 	if recv {
 		t.Peer, t.Off = m.Src, int64(m.DstOff)
 	}

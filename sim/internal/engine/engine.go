@@ -196,13 +196,15 @@ type Options struct {
 	// Whole is what the plan is a part of, nil for nothing: its size says what caches
 	// hold, and how often it runs.
 	Whole *plan.Plan
+	// Set is how many bytes a rank touches again and again, 0: those of the plan.
+	Set int64
 }
 
 // New makes an engine of one job, without groups and connections yet.
 func New(o *Options, p *plan.Plan) *Engine {
 	whole := cmp.Or(o.Whole, p)
 	l := whole.Layout(int32(whole.Comm.NRanks - 1))
-	j := &Job{Plan: p, miss: o.Class.Miss(int64(l.Input + l.Output)), Kernels: KernelsFor(whole, o.Kernels)}
+	j := &Job{Plan: p, miss: o.Class.Miss(max(o.Set, int64(l.Input+l.Output))), Kernels: KernelsFor(whole, o.Kernels)}
 	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed, Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter}
 	table := route.New(p.Comm, o.Systems, e.Class, e.Wire)
 	table.Place = o.Place

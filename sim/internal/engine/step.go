@@ -83,8 +83,14 @@ func (e *Engine) fetch(g *Group) bool {
 	if g.pass.Local {
 		align |= int64(op.Dst.Off) + base
 	}
+	if op.Do&(plan.Reduce|plan.Accum) != 0 && g.pass.Elem == 1 && (g.Plan.Req.Op == coll.Min || g.Plan.Req.Op == coll.Max) {
+		g.pass.Extremes = max(0, g.pass.Loads-1)
+	}
 	g.pass.Unaligned128 = align%128 != 0
 	g.pack = 16
+	if g.Plan.Req.Direct && g.Program.Role == plan.RoleSend { // it stores at the receiver's offset
+		align |= int64(g.Program.Transfer.Dst)
+	}
 	if align%16 != 0 {
 		g.pack = int64(g.Plan.ElemSize())
 		g.pass.Skew = true
@@ -261,11 +267,6 @@ func (e *Engine) carry(g *Group) {
 	}
 }
 
-// carried is what the links carry for the piece, flags included, in nano-bytes.
-func (e *Engine) carried(g *Group) float64 {
-	return float64(g.Bytes) * wire.NanoBytes / e.Class.LinkShare[g.Program.Proto]
-}
-
 // work is how long the piece takes, as the bytes that would take so long
 // without jitter.
 func (e *Engine) work(g *Group) float64 {
@@ -349,7 +350,7 @@ func (e *Engine) findRate(g *Group, active int32) wire.Rate {
 	if e.Slow != nil {
 		r /= e.Slow[g.Program.Rank]
 	}
-	return wire.RateOf(r / e.Class.LinkShare[g.Program.Proto])
+	return wire.RateOf(r / e.share(g))
 }
 
 // reshare gives the other moving groups of an SM their new rate.

@@ -17,6 +17,10 @@ type Machine struct {
 	Comm    *connect.Layout
 	Systems []*topo.System
 	Class   *gpu.Class
+	Set     int64 // bytes that a rank uses again and again; 0: those of the kernel
+	// Slow is by how much the slowest rank's threads take longer, 0 for 1: all ranks wait
+	// for it at the kernel's last barrier, or for its flags.
+	Slow float64
 }
 
 // Time is how long a kernel or a collective takes, and what it leaves on the links.
@@ -60,7 +64,7 @@ func (m *Machine) Kernel(l *sym.Launch) (Time, error) {
 		return Time{}, err
 	}
 	t.Links = load.loads()
-	t.Busy = m.Class.SymTime(t.Busy, load.fullest())
+	t.Busy = m.Class.SymTime(t.Busy*max(1, m.Slow), load.fullest())
 	return t, nil
 }
 
@@ -77,7 +81,7 @@ func (m *Machine) miss(l *sym.Launch) float64 {
 			set += n * bytes
 		}
 	}
-	return m.Class.Miss(set)
+	return m.Class.Miss(max(m.Set, set))
 }
 
 // push is the time of the passes of an LL kernel's block, of up to 512 packs of 8
