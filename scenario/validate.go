@@ -175,7 +175,7 @@ func (c *checks) outputs(o *Outputs) {
 			c.add(f.path, f.name, "the name must end in "+oneOf(f.ends), "")
 		}
 	}
-	c.word("outputs.detail", o.Detail, nccltrace.Details[:]...)
+	c.word("outputs.detail", o.Detail, nccltrace.Simulated...)
 	c.word("outputs.style", o.Style, "lanes", "nccl")
 	if err := chrome.CheckPath(o.Trace, chrome.Options{NCCLStyle: o.Style == "nccl"}); err != nil {
 		c.add("outputs.style", o.Style, err.Error(), "")

@@ -182,7 +182,7 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	} else if w != nil {
 		return x.extrapolate(ctx, w)
 	}
-	e, fold, err := x.build(ctx, p, nil, sink, x.jitters(p))
+	e, fold, err := x.build(ctx, p, nil, sink, x.jitters(p) && (sink == trace.Discard || !x.cfg.Trace.Periods))
 	if err != nil {
 		return exec.Result{}, err
 	}
