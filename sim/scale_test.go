@@ -77,7 +77,7 @@ func TestScalePage(t *testing.T) {
 	b.WriteString(scaleRow(t, tool, "alltoall", "", 16, "–"))
 	b.WriteString(scaleRow(t, tool, "alltoall", "", 128, "–"))
 	b.WriteString(scaleRow(t, tool, "alltoall", "", 512, "–"))
-	b.WriteString(scaleNear(t) + scaleEngine(t) + scalePeers + "\n" + growthSection(string(was)))
+	b.WriteString(scaleNear(t) + scaleEngine(t) + scalePeers + "\n" + sectionOf(string(was), growthHead) + "\n" + sectionOf(string(was), bytesHead))
 	if err := os.WriteFile(golden.Root(t, "docs", "SCALE.md"), []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
