@@ -27,7 +27,7 @@ type outputFlags struct {
 const defaultEvents = 20e6
 
 func (o *outputFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&o.trace, "trace", "", "write a trace of one operation of the last size to `FILE` (.json, .json.gz; .pftrace: Perfetto's own format)")
+	f.StringVar(&o.trace, "trace", "", "write a trace of one operation of the last size to `FILE` (.json; .pftrace: Perfetto's own format; also with .gz or .zst)")
 	f.StringVar(&o.profile, "profile", "", "write a pprof profile of it to `FILE` (.pb.gz)")
 	f.StringVar(&o.ops, "ops", "", "write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)")
 	f.StringVar(&o.report, "report", "", "write an HTML page about the run to `FILE` (.html)")
