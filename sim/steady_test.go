@@ -213,8 +213,8 @@ func TestTraceOfPeriods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Algo, req.Proto, req.Warps, req.Channels = coll.Ring, coll.LL, 16, 2
-	cfg := sim.Config{Systems: systems, NoJitter: true, NoSkip: true, Kernels: 2, Trace: sim.TraceOptions{Detail: sim.DetailStep}}
+	req.Algo, req.Proto, req.Warps, req.Channels = coll.Ring, coll.LL, 16, 1
+	cfg := sim.Config{Systems: systems, NoJitter: true, NoSkip: true, Kernels: 1, Trace: sim.TraceOptions{Detail: sim.DetailStep}}
 	var whole, shown trace.Memory
 	want, _ := simulatePlan(t, c, cfg, req, &whole)
 	cfg.NoSkip, cfg.NoJitter, cfg.Trace.Periods = false, false, true // periods have no jitter
@@ -227,7 +227,7 @@ func TestTraceOfPeriods(t *testing.T) {
 	}
 	a, b := summed(&shown), summed(&whole)
 	if a.periods == 0 || b.periods != 0 || a.end != b.end || a.kernels != b.kernels || a.steps != b.steps {
-		t.Errorf("%+v, of the whole run %+v", a, b)
+		t.Errorf("%d periods, end %d, %d in kernels, %d steps; of the whole run %d, %d, %d, %d", a.periods, a.end, a.kernels, a.steps, b.periods, b.end, b.kernels, b.steps)
 	}
 	for name, area := range b.areas {
 		if d := a.areas[name] - area; math.Abs(d) > 1e-3*area {
