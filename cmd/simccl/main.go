@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/interrupt"
@@ -27,8 +28,10 @@ func main() {
 // time, and from then on as Go does: short commands spend nothing on it (inspect
 // of 16 DGX H100: a twentieth less CPU). GOGC of the environment stays as it is.
 func lateCollection() {
-	if _, set := os.LookupEnv("GOGC"); set {
-		return
+	for _, kv := range os.Environ() {
+		if strings.HasPrefix(kv, "GOGC=") {
+			return
+		}
 	}
 	usual := debug.SetGCPercent(800) // of Go's least heap of 4 MB
 	runtime.SetFinalizer(new([1]*byte), func(*[1]*byte) { debug.SetGCPercent(usual) })

@@ -17,6 +17,7 @@ import (
 
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/aicb"
+	"github.com/simccl/simccl/workload/calls"
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/flight"
 	"github.com/simccl/simccl/workload/goal"
@@ -68,6 +69,7 @@ type parts struct {
 	o       Options
 	files   []Input
 	native  []*workload.Program
+	calls   []*calls.Record
 	kineto  []*kineto.Trace
 	et      []ranked[*torchet.Trace]
 	chakra  []ranked[*chakra.Trace]
@@ -211,11 +213,7 @@ const maxText = 2 << 30
 func (p *parts) part(in io.Reader, name string, format Format) error {
 	switch format {
 	case Native:
-		text, err := io.ReadAll(io.LimitReader(in, maxText))
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		w, err := workload.Parse(string(text), name)
+		w, err := workload.Read(io.LimitReader(in, maxText), name)
 		var problem *workload.Problem
 		if p.o.Faulty && w != nil && errors.As(err, &problem) {
 			err = nil
@@ -264,6 +262,12 @@ func (p *parts) part(in io.Reader, name string, format Format) error {
 
 func (p *parts) otherPart(in io.Reader, name string, format Format) error {
 	switch format {
+	case Calls:
+		r, err := calls.Read(in, name)
+		if err != nil {
+			return err
+		}
+		p.calls = append(p.calls, r)
 	case SimAI:
 		f, err := simai.Read(in, name)
 		p.simai = append(p.simai, f)
