@@ -46,8 +46,8 @@ unaware and aware), and ours on 2026-11-23, not side by side. A dash: not run, o
 | operation | ranks | LogGOPSim | ASTRA-sim, unaware | ASTRA-sim, aware | simccl, NCCL_ALGO=Ring | simccl, by default |
 |---|---|---|---|---|---|---|
 | ring all_reduce | 64 | 0.01 s, 10 MB | 0.04 s, 13 MB | 0.04 s, 13 MB | 0.02 s, 24 MB | 0.45 s, 56 MB |
-| ring all_reduce | 128 | 0.06 s, 13 MB | 0.09 s, 18 MB | 0.11 s, 18 MB | 0.01 s, 24 MB | 1.16 s, 60 MB |
-| ring all_reduce | 1,024 | 20.0 s, 576 MB | 12.9 s, 349 MB | 17.5 s, 350 MB | 0.01 s, 25 MB | 1.09 s, 58 MB |
+| ring all_reduce | 128 | 0.06-0.08 s, 13 MB | 0.09 s, 18 MB | 0.11 s, 18 MB | under 0.01 s, 24 MB | 1.16 s, 60 MB |
+| ring all_reduce | 1,024 | 20.0 s, 576 MB | 12.9 s, 349 MB | 17.5 s, 350 MB | under 0.01 s, 25 MB | 1.09 s, 58 MB |
 | ring all_reduce | 4,096 | – | – | – | 0.02 s, 31 MB | 1.32 s, 61 MB |
 | alltoall | 64 | 0.05 s, 11 MB | 0.04 s, 15 MB | 0.12 s, 18 MB | | 0.04 s, 28 MB |
 | alltoall | 128 | 0.41 s, 11 MB | 0.11 s, 25 MB | – | | 0.04 s, 31 MB |
