@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -117,12 +116,9 @@ func (r *Running) writeOps(p *plan.Plan) error {
 // traceOptions are the nccltrace.Options that Outputs requests.
 func (r *Running) traceOptions() (nccltrace.Options, error) {
 	o := &r.Spec.Outputs
-	detail := nccltrace.DetailStep
-	if i := slices.Index(nccltrace.Details[:], o.Detail); i >= 0 {
-		detail = nccltrace.Detail(i)
-	}
+	detail, periods := nccltrace.DetailOf(o.Detail)
 	which, err := ranksOf(o.Ranks, r.Site.Comm.NRanks)
-	return nccltrace.Options{Detail: detail, Ranks: which, Mask: o.EventMask, Deps: o.Deps}, err
+	return nccltrace.Options{Detail: detail, Ranks: which, Mask: o.EventMask, Deps: o.Deps, Periods: periods}, err
 }
 
 // ranksOf reads 0-7,16; nil means every rank.
@@ -231,8 +227,8 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 		return err
 	}
 	sink := files.all()
-	if opt.Detail >= nccltrace.DetailStep && opt.Ranks == nil && opt.Mask == 0 {
-		sink = nccltrace.CriticalPath(sink, r.opt.Cancelled) // of a part of the steps it would be another
+	if opt.Detail >= nccltrace.DetailStep && opt.Ranks == nil && opt.Mask == 0 && !opt.Periods {
+		sink = nccltrace.CriticalPath(sink, r.opt.Cancelled) // of a part of the steps, or without some periods, it would be another
 	}
 	var planned Outcome
 	if at.Count > 0 {
@@ -249,7 +245,7 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 		return err
 	}
 	if table, err := r.Outcome(at); err == nil {
-		r.compareTimes(&table.Result, done.Result.Elapsed)
+		r.compareTimes(&table.Result, done.Result.Elapsed, opt.Periods)
 	}
 	r.addCalls(calls, at, &done, opt)
 	if files.trace != nil {
@@ -270,21 +266,29 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 }
 
 // compareTimes warns where a trace's time is not that of its row in the table.
-func (r *Running) compareTimes(row *exec.Result, traced units.Time) {
+func (r *Running) compareTimes(row *exec.Result, traced units.Time, lockstep bool) {
 	switch {
 	case row.Account.Method == exec.Near:
 		r.opt.warn(&NearError{Exact: traced, Near: row.Elapsed})
 	case row.Elapsed != traced:
-		r.opt.warn(&WindowError{Whole: traced, Window: row.Elapsed})
+		r.opt.warn(&WindowError{Whole: traced, Window: row.Elapsed, Lockstep: lockstep})
 	}
 }
 
 // WindowError warns that the trace, for which all is simulated with jitter, shows
-// another time than the result, for which a part was, or equivalent ranks with the same jitter.
-type WindowError struct{ Whole, Window units.Time }
+// another time than the result, for which a part was, or equivalent ranks with the
+// same jitter; or that
+// its ranks are in lockstep, so that periods recur.
+type WindowError struct {
+	Whole, Window units.Time
+	Lockstep      bool
+}
 
 // Error names both times.
 func (e *WindowError) Error() string {
+	if e.Lockstep {
+		return fmt.Sprintf("the trace has its ranks in lockstep, without jitter, so that periods recur: %.2f us; the table has %.2f us", e.Whole.Micros(), e.Window.Micros())
+	}
 	return fmt.Sprintf("the trace has all iterations with jitter: %.2f us; the table's %.2f us follow from a window of them, or from equivalent ranks that share it", e.Whole.Micros(), e.Window.Micros())
 }
 

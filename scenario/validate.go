@@ -169,13 +169,13 @@ func (c *checks) outputs(o *Outputs) {
 	for _, f := range []struct {
 		path, name string
 		ends       []string
-	}{{"outputs.trace", o.Trace, []string{".json", ".json.gz", ".pftrace", ".pftrace.gz"}}, {"outputs.profile", o.Profile, []string{".pb.gz"}},
+	}{{"outputs.trace", o.Trace, []string{".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz", ".pftrace.zst"}}, {"outputs.profile", o.Profile, []string{".pb.gz"}},
 		{"outputs.ops", o.Ops, []string{".csv", ".goal"}}} {
 		if f.name != "" && !slices.ContainsFunc(f.ends, func(e string) bool { return strings.HasSuffix(f.name, e) }) {
 			c.add(f.path, f.name, "the name must end in "+oneOf(f.ends), "")
 		}
 	}
-	c.word("outputs.detail", o.Detail, nccltrace.Details[:]...)
+	c.word("outputs.detail", o.Detail, nccltrace.Simulated...)
 	c.word("outputs.style", o.Style, "lanes", "nccl")
 	if err := chrome.CheckPath(o.Trace, chrome.Options{NCCLStyle: o.Style == "nccl"}); err != nil {
 		c.add("outputs.style", o.Style, err.Error(), "")

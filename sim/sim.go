@@ -190,6 +190,9 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	} else if w != nil {
 		jitter = noJitter
 	}
+	if sink != trace.Discard && x.cfg.Trace.Periods { // jitter would keep periods from recurring
+		jitter = noJitter
+	}
 	e, fold, err := x.folded(ctx, p, nil, sink, jitter)
 	if err != nil {
 		return exec.Result{}, err

@@ -1,7 +1,9 @@
 package sim_test
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -201,4 +203,80 @@ func TestSkippedEqualsWholeOnEveryMachine(t *testing.T) {
 	if skipped == 0 {
 		t.Error("nothing was skipped")
 	}
+}
+
+// A trace that shows periods as such is of a run that counts them: it has the times
+// and the loads of the whole one, and links carry in it what they did.
+func TestTraceOfPeriods(t *testing.T) {
+	c, systems := nodes(t, "dgx-h100.n2", 2, smallBuffers())
+	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 2 << 20, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Algo, req.Proto, req.Warps, req.Channels = coll.Ring, coll.LL, 16, 1
+	cfg := sim.Config{Systems: systems, NoJitter: true, NoSkip: true, Kernels: 1, Trace: sim.TraceOptions{Detail: sim.DetailStep}}
+	var whole, shown trace.Memory
+	want, _ := simulatePlan(t, c, cfg, req, &whole)
+	cfg.NoSkip, cfg.NoJitter, cfg.Trace.Periods = false, false, true // periods have no jitter
+	got, _ := simulatePlan(t, c, cfg, req, &shown)
+	if got.Account.Periods == 0 || !sameResult(&got, &want) {
+		t.Errorf("%d periods were counted; %v, in full %v", got.Account.Periods, got.Elapsed, want.Elapsed)
+	}
+	if len(shown.Events) >= len(whole.Events) {
+		t.Errorf("%d events, of the whole run %d", len(shown.Events), len(whole.Events))
+	}
+	a, b := summed(&shown), summed(&whole)
+	if a.periods == 0 || b.periods != 0 || a.end != b.end || a.kernels != b.kernels || a.steps != b.steps {
+		t.Errorf("%d periods, end %d, %d in kernels, %d steps; of the whole run %d, %d, %d, %d", a.periods, a.end, a.kernels, a.steps, b.periods, b.end, b.kernels, b.steps)
+	}
+	for name, area := range b.areas {
+		if d := a.areas[name] - area; math.Abs(d) > 1e-3*area {
+			t.Errorf("%s: an area of %g, of the whole run %g", name, a.areas[name], area)
+		}
+	}
+	if len(b.areas) == 0 {
+		t.Error("no counters of links")
+	}
+}
+
+// sums are what a trace adds up to.
+type sums struct {
+	periods      int
+	end, kernels units.Time // of the collectives; time in kernels
+	steps        int64      // of proxies
+	areas        map[string]float64
+}
+
+// summed adds up a trace. Counters come in order of time, link by link.
+func summed(m *trace.Memory) sums {
+	s := sums{areas: map[string]float64{}}
+	type value struct {
+		v  float64
+		at units.Time
+	}
+	last := map[string]value{}
+	counters := slices.Clone(m.Events)
+	slices.SortStableFunc(counters, func(a, b trace.Event) int { return int(a.Start - b.Start) })
+	for i := range counters {
+		e := &counters[i]
+		switch {
+		case e.Cat == "period":
+			s.periods++
+		case e.Cat == "COLL":
+			s.end = max(s.end, (e.Start+e.Dur)/trace.Tick)
+		case e.Cat == "GPU":
+			s.kernels += e.Dur / trace.Tick
+		case e.Cat == "PROXY" && strings.HasPrefix(e.Name, "Progress"):
+			for _, a := range e.Args {
+				if a.Key == "Steps" {
+					s.steps += a.Int
+				}
+			}
+		case e.Phase == trace.Counter && e.Args[0].Key == "GB/s":
+			l := last[e.Name]
+			s.areas[e.Name] += l.v * float64(e.Start-l.at)
+			last[e.Name] = value{e.Args[0].Num, e.Start}
+		}
+	}
+	return s
 }

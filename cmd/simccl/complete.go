@@ -21,7 +21,7 @@ func words() map[string][]string {
 	}
 	return map[string][]string{
 		"multicast": {"auto", "on", "off"}, "launch": {"eager", "graph"}, "fidelity": {"alpha", "step", "flow"},
-		"backend": {"nccl", "cuda", "host", "sockets", "verbs"}, "trace-style": {"lanes", "nccl"}, "trace-detail": nccltrace.Details[:],
+		"backend": {"nccl", "cuda", "host", "sockets", "verbs"}, "trace-style": {"lanes", "nccl"}, "trace-detail": nccltrace.Simulated,
 		"datatype": types, "op": reductions, "routing": {"ecmp", "adaptive", "static"},
 	}
 }

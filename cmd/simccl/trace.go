@@ -14,7 +14,7 @@ import (
 func newTrace(a *app) *cobra.Command {
 	limit := ""
 	check := &cobra.Command{Use: "validate FILE…", Short: "Check that viewers can show a trace and that it is consistent",
-		Long: `validate checks traces (.json, .pftrace, also with .gz): events nest, arrows join
+		Long: `validate checks traces (.json, .pftrace, also with .gz or .zst): events nest, arrows join
 slices and go forward in time, counters end at 0. On traces of other programs, what
 only ours promise is a warning. Errors come before warnings, up to five of each
 kind; --json lists every one. Exit status 7 if there is an error, 8 if a file is
@@ -174,6 +174,6 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 			return a.CloseTrace(out, w)
 		}}
 	limitMemory(c, &limit)
-	c.Flags().StringVarP(&out, "output", "o", "", "`file` to write (.json, .json.gz, .pftrace)")
+	c.Flags().StringVarP(&out, "output", "o", "", "`file` to write (.json or .pftrace, also with .gz or .zst)")
 	return c
 }

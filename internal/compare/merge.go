@@ -34,6 +34,13 @@ func Merge(to trace.Sink, names []string, traces []io.Reader, kept *chrome.Budge
 	return left, nil
 }
 
+// nearTrack is a track that was found, by a hash of its numbers.
+type nearTrack struct {
+	at    [2]int64
+	id    trace.TrackID
+	known bool
+}
+
 type merger struct {
 	to      trace.Sink
 	offset  int64
@@ -43,10 +50,12 @@ type merger struct {
 	pairs   *pairs
 	kept    *chrome.Budget
 	tracks  map[[2]int64]trace.TrackID
+	near    [1 << 12]nearTrack
 	meta    map[int64]*trace.Track
 	threads map[[2]int64]string
 	sorts   map[[2]int64]int64
 	arrows  map[string]int64
+	key     []byte // scratch
 }
 
 func newMerger(to trace.Sink, kept *chrome.Budget) *merger {
@@ -107,10 +116,11 @@ func (m *merger) event(e *chrome.Event) error {
 }
 
 func (m *merger) arrow(e *chrome.Event) (int64, error) {
-	k := e.Cat + "\x00" + e.Name + "\x00" + e.ID
-	if id, ok := m.arrows[k]; ok {
+	m.key = append(append(append(append(append(m.key[:0], e.Cat...), 0), e.Name...), 0), e.ID...)
+	if id, ok := m.arrows[string(m.key)]; ok {
 		return id, nil
 	}
+	k := string(m.key)
 	if m.arrows == nil {
 		m.arrows = map[string]int64{}
 	}
@@ -147,7 +157,12 @@ func (m *merger) metadata(e *chrome.Event) error {
 func (m *merger) track(e *chrome.Event) (trace.TrackID, error) {
 	pid, tid := e.PID, e.TID
 	k := [2]int64{pid, tid}
+	near := &m.near[uint64(pid*257+tid)%uint64(len(m.near))]
+	if near.known && near.at == k {
+		return near.id, nil
+	}
 	if id, ok := m.tracks[k]; ok {
+		near.at, near.id, near.known = k, id, true
 		return id, nil
 	}
 	t := trace.Track{Process: pid + m.offset, Thread: tid, ThreadName: m.threads[k], ThreadSort: tid}

@@ -21,6 +21,7 @@ const (
 	NICPID      int64 = 2000000
 	LinksPID    int64 = 3000000
 	NetworkPID  int64 = 3500000
+	PeriodsPID  int64 = 3700000
 	CriticalPID int64 = 4000000
 	MergedPID   int64 = 10000000 // added to the processes of a merged second trace
 )
@@ -55,12 +56,29 @@ const (
 // Details are the words of --trace-detail, by Detail.
 var Details = [...]string{"op", "channel", "step", "packet"}
 
+// Simulated are the words of a simulation's --trace-detail: also period, which is
+// step with Options.Periods.
+var Simulated = append(Details[:], "period")
+
+// DetailOf reads one of those words; no word is step.
+func DetailOf(word string) (d Detail, periods bool) {
+	for i, w := range Details {
+		if w == word {
+			return Detail(i), false
+		}
+	}
+	return DetailStep, word == "period"
+}
+
 // Options choose what is written.
 type Options struct {
 	Detail Detail
 	Ranks  func(rank int) bool // nil: every rank
 	Mask   uint32              // NCCL_PROFILE_EVENT_MASK; 0: everything
 	Deps   bool                // arrows from a received piece to the send that waited for it
+	// Periods shows a steady state as one of its periods and how often it comes
+	// again, in a simulation without jitter.
+	Periods bool
 	// Predicted is the time of NCCL's cost model for the operation, Tuner who
 	// chose (model, env or plugin), where that is known.
 	Predicted units.Time

@@ -120,7 +120,10 @@ func (p *Process) Interrupted(why *interrupt.Error) {
 
 // OpenTrace says what to do with a trace of that name.
 func OpenTrace(name string) string {
-	if strings.Contains(name, ".pftrace") {
+	switch {
+	case strings.HasSuffix(name, ".zst"):
+		return "unpack it (zstd -d) and open it in https://ui.perfetto.dev"
+	case strings.Contains(name, ".pftrace"):
 		return "open it in https://ui.perfetto.dev"
 	}
 	return "open it in https://ui.perfetto.dev or chrome://tracing"

@@ -54,7 +54,7 @@ func CheckPath(path string, opt Options) error {
 
 // isProto reports whether a name is one of Perfetto's format.
 func isProto(path string) bool {
-	return strings.HasSuffix(strings.TrimSuffix(path, ".gz"), ".pftrace")
+	return strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst"), ".pftrace")
 }
 
 // putProto keeps an event for Perfetto's format.

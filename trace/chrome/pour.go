@@ -1,8 +1,6 @@
 package chrome
 
 import (
-	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -18,7 +16,7 @@ type portion struct {
 	events []byte
 	n      int64
 	text   []byte
-	packed bytes.Buffer
+	packed []byte
 	ready  chan struct{}
 	err    error // instead of events: they could not be read
 }
@@ -67,7 +65,7 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 		select {
 		case p := <-free:
 			p.events, p.n, p.text = p.events[:0], 0, p.text[:0]
-			p.packed.Reset()
+			p.packed = p.packed[:0]
 			p.ready = make(chan struct{})
 			return p
 		default:
@@ -100,7 +98,7 @@ func (w *Writer) cut(head []byte, body func(each func(event []byte) error) error
 
 // prepare makes portions ready.
 func (w *Writer) prepare(todo <-chan *portion) {
-	var zip *flate.Writer
+	compress := w.packing.packer()
 	proto := protoEncoder{w: w}
 	var e pack.Packed
 	for p := range todo {
@@ -115,32 +113,19 @@ func (w *Writer) prepare(todo <-chan *portion) {
 			}
 			p.text = appendEvent(w.tables, append(p.text, separator...), &e, &w.tracks[e.Track])
 		}
-		if w.zip {
-			if zip == nil {
-				zip, _ = flate.NewWriter(&p.packed, flate.BestSpeed) // the level is valid
-			} else {
-				zip.Reset(&p.packed)
-			}
-			_, _ = zip.Write(p.text) // to memory
-			_ = zip.Flush()          // ends on a byte, so that the next one's data can follow
+		if compress != nil {
+			p.packed = compress(p.packed, p.text)
 		}
 		close(p.ready)
 	}
 }
 
-// gzipHead is a gzip header (RFC 1952, 2.3) without name and time: deflate, fastest,
-// of unknown system; gzipEnd an empty last block (RFC 1951, 3.2.6).
-var (
-	gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}
-	gzipEnd  = []byte{3, 0}
-)
-
-// output writes portions as they become ready, as one gzip member where the file is
-// compressed.
+// output writes portions as they become ready: as one gzip member, or each as a frame
+// of zstd, where the file is compressed.
 func (w *Writer) output(order <-chan *portion, free chan<- *portion) error {
 	out := &polled{w.out, w.cancelled}
 	sum, size := uint32(0), uint32(0)
-	if w.zip {
+	if w.packing == gzipped {
 		if _, err := out.Write(gzipHead); err != nil {
 			return err
 		}
@@ -151,9 +136,11 @@ func (w *Writer) output(order <-chan *portion, free chan<- *portion) error {
 			return p.err
 		}
 		data := p.text
-		if w.zip {
+		if w.packing == gzipped {
 			sum, size = crc32.Update(sum, crc32.IEEETable, p.text), size+uint32(len(p.text))
-			data = p.packed.Bytes()
+		}
+		if w.packing != plain {
+			data = p.packed
 		}
 		if _, err := out.Write(data); err != nil {
 			return err
@@ -164,7 +151,7 @@ func (w *Writer) output(order <-chan *portion, free chan<- *portion) error {
 		default:
 		}
 	}
-	if !w.zip {
+	if w.packing != gzipped {
 		return nil
 	}
 	end := binary.LittleEndian.AppendUint32(append([]byte(nil), gzipEnd...), sum)

@@ -83,7 +83,7 @@ func Head(r io.Reader) (*Info, error) {
 func read(r io.Reader, each func(*Event) error, head bool) (*Info, error) {
 	info := &Info{}
 	src, err := newSource(r)
-	info.Compressed = src.zip != nil
+	info.Compressed = src.compressed()
 	if err != nil {
 		return info, err
 	}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // GzipError is a fault of a compressed file.
@@ -26,28 +28,47 @@ func (e *GzipError) Error() string {
 type source struct {
 	in   *bufio.Reader // the file
 	from *counting     // what the file gave
-	zip  *gzip.Reader  // nil: not compressed
+	zip  *gzip.Reader  // nil: not compressed so
+	zst  *zstd.Decoder // nil: not compressed so
 	text int64
 	err  error // what ended it: it comes again
 }
 
 // counting counts what is read.
 type counting struct {
-	r io.Reader
-	n int64
+	r   io.Reader
+	n   int64
+	err error // other than the end
 }
 
 func (c *counting) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	c.n += int64(n)
+	if c.n += int64(n); err != nil && err != io.EOF {
+		c.err = err
+	}
 	return n, err
 }
 
-var gzipMagic = []byte{0x1f, 0x8b}
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd} // RFC 8878, 3.1.1
+)
+
+// zstdWindow is how far back a frame may refer: as the zstd command's default for
+// reading.
+const zstdWindow = 128 << 20
 
 func newSource(r io.Reader) (*source, error) {
 	s := &source{from: &counting{r: r}}
 	s.in = bufio.NewReaderSize(s.from, 1<<16)
+	if magic, _ := s.in.Peek(4); bytes.Equal(magic, zstdMagic) {
+		z, err := zstd.NewReader(s.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return s, s.fault(err)
+		}
+		s.zst = z
+		return s, nil
+	}
 	if magic, _ := s.in.Peek(2); !bytes.Equal(magic, gzipMagic) {
 		return s, nil
 	}
@@ -69,18 +90,31 @@ func (s *source) fault(err error) error {
 	problem := ""
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		problem = "the file is cut there; copy it again, or decompress what there is (gzip -dc) to read it"
+		problem = fmt.Sprintf("the file is cut there; copy it again, or decompress what there is (%s -dc) to read it", s.by())
 	case errors.Is(err, gzip.ErrChecksum):
 		problem = "checksum or length at the end is not that of the text: the file was changed, or is two mixed up"
 	case errors.Is(err, gzip.ErrHeader):
 		problem = "no header of gzip"
 	case errors.As(err, &corrupt):
 		problem = "the compressed data is corrupt"
+	case s.zst != nil && s.from.err == nil:
+		problem = "the data compressed by zstd is corrupt: " + err.Error()
 	default: // the file itself could not be read
 		return fmt.Errorf("read trace: %w", err)
 	}
 	return &GzipError{s.offset(), s.text, problem}
 }
+
+// by names the command that compresses so.
+func (s *source) by() string {
+	if s.zst != nil {
+		return "zstd"
+	}
+	return "gzip"
+}
+
+// compressed reports whether the file is.
+func (s *source) compressed() bool { return s.zip != nil || s.zst != nil }
 
 // Read reads text.
 func (s *source) Read(p []byte) (n int, err error) {
@@ -97,7 +131,7 @@ func (s *source) bounded(p []byte) (int, error) {
 	switch {
 	case s.text > maxText:
 		return 0, &LimitError{Problem: fmt.Sprintf("more than %d GiB of text", maxText>>30), Hint: "write a smaller trace (--trace-detail, --trace-ranks)"}
-	case s.zip != nil && s.text > freeText && s.text/maxRatio > s.from.n:
+	case s.compressed() && s.text > freeText && s.text/maxRatio > s.from.n:
 		return 0, &LimitError{Problem: fmt.Sprintf("more than %d MiB of text come out of %d compressed bytes: no trace is so uniform", freeText>>20, s.from.n),
 			Hint: "decompress it to read it all the same"}
 	}
@@ -105,6 +139,13 @@ func (s *source) bounded(p []byte) (int, error) {
 }
 
 func (s *source) read(p []byte) (int, error) {
+	if s.zst != nil {
+		n, err := s.zst.Read(p)
+		if s.text += int64(n); err != nil && err != io.EOF {
+			err = s.fault(err)
+		}
+		return n, err
+	}
 	if s.zip == nil {
 		n, err := s.in.Read(p)
 		s.text += int64(n)

@@ -77,7 +77,7 @@ type Writer struct {
 	tracks   []track
 	known    map[[2]int64]trace.TrackID
 	tables   *pack.Tables
-	zip      bool      // the file is compressed
+	packing  packing   // how the file is compressed
 	proto    *protobuf // of Perfetto's format; nil: JSON
 	cur      *pack.Batch
 	spare    chan *pack.Batch // batches ready for use
@@ -135,10 +135,11 @@ type File interface {
 }
 
 // To returns a Writer to a file that was created under a name, in Perfetto's own
-// format if the name ends in .pftrace, compressed if it ends in .gz. Close or Abort finishes the file.
+// format if the name ends in .pftrace, compressed if it ends in .gz or .zst. Close or Abort finishes the
+// file.
 func To(file File, path string, opt Options) *Writer {
 	w := New(file, opt)
-	w.zip = strings.HasSuffix(path, ".gz")
+	w.packing = packingOf(path)
 	if isProto(path) {
 		w.proto = &protobuf{counters: map[protoCounterKey]uint64{}}
 		w.err = CheckPath(path, opt)

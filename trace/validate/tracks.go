@@ -43,14 +43,29 @@ const (
 	longName  = 256
 )
 
+// nearTrack is a track that was found, by a hash of its numbers: a file has thousands,
+// and a map takes three cache lines for each event.
+type nearTrack struct {
+	key   trackKey
+	state *trackState
+}
+
+// nearPrime spreads the threads of processes over the table.
+const nearPrime = 257
+
 func (c *checker) track(e *chrome.Event) *trackState {
 	k := trackKey{e.PID, e.TID}
+	near := &c.near[uint64(e.PID*nearPrime+e.TID)%uint64(len(c.near))]
+	if near.state != nil && near.key == k {
+		return near.state
+	}
 	t := c.tracks[k]
 	if t == nil {
 		t = &trackState{}
 		c.tracks[k] = t
 		c.keep(320, e.Line)
 	}
+	near.key, near.state = k, t
 	return t
 }
 

@@ -48,6 +48,7 @@ type checker struct {
 	kinds    map[kindKey]*kind
 	own      []found // rules that only we promise: severity known at the end
 	tracks   map[trackKey]*trackState
+	near     [1 << 12]nearTrack
 	flows    map[flowKey]*flow
 	done     map[flowID]struct{} // arrows that are whole
 	counters map[counterKey]*counter

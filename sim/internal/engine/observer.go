@@ -29,6 +29,20 @@ type Observer interface {
 	// Waits reports whether events are still to come that the observer wants,
 	// though all kernels are done: acknowledgements of the last sends.
 	Waits() bool
+	// Repeats reports whether periods of a steady state may be counted. If so, Keep
+	// is called where one may begin, and Period where some were counted that are as
+	// what was since the last call of Keep.
+	Repeats() bool
+	Keep()
+	Period(PeriodEvent)
+}
+
+// PeriodEvent says that what was since From, up to the present time of the queue,
+// comes again so many times: the run goes on later by as much (Engine.Skipped) than
+// its clock says.
+type PeriodEvent struct {
+	From  units.Time
+	Times int64
 }
 
 // PiecePoint is a point in the life of a piece.

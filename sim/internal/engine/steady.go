@@ -76,11 +76,11 @@ const (
 )
 
 // Skip lets the run look for a steady state. It has no effect where draws of
-// chance or an observer make each period its own, and where the model of links
+// chance make each period its own, where an observer wants all of them, and where the model of links
 // does not offer it.
 func (e *Engine) Skip() {
 	w, ok := e.Wire.(wire.Steady)
-	if !ok || e.Observer != nil || e.Jitter != (gpu.JitterCost{}) || e.down != nil || !e.Net.Repeats() {
+	if !ok || e.Observer != nil && !e.Observer.Repeats() || e.Jitter != (gpu.JitterCost{}) || e.down != nil || !e.Net.Repeats() {
 		return
 	}
 	e.steady = steady{on: true, wire: w, lead: -1, limit: 1, taken: make([]int64, len(e.Groups))}
@@ -148,6 +148,9 @@ func (e *Engine) keep(key steadyKey) {
 		s.taken[i] = e.Groups[i].taken
 	}
 	s.cost += int64(len(s.state) + len(s.counts) + len(s.taken))
+	if e.Observer != nil {
+		e.Observer.Keep()
+	}
 }
 
 // skip counts the periods that follow, and reports whether there are any worth
@@ -182,6 +185,9 @@ func (e *Engine) skip() bool {
 	e.Periods += times
 	e.skippedEvents += times * (e.Queue.Handled() - s.events)
 	e.fetched += times * (e.fetched - s.ops)
+	if e.Observer != nil {
+		e.Observer.Period(PeriodEvent{From: s.at, Times: times})
+	}
 	return true
 }
 

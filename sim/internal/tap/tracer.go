@@ -31,6 +31,12 @@ type Tracer struct {
 	links   []int             // link of the model → handle + 1
 	backlog []backlog         // messages of the last operation that waited
 	net     netTrace
+
+	stretch *stretched // where periods are counted, else nil
+	kept    kept
+	rates   []linkRate // by handle of the recorder
+	before  units.Time // counted before the operation that is shown
+	through units.Time // and in it
 }
 
 // groupTrace is what is known of a thread group's pieces.
@@ -89,7 +95,12 @@ func New(e *engine.Engine, sink trace.Sink, opt nccltrace.Options) *Tracer {
 	if sink == trace.Discard {
 		return nil
 	}
-	t := &Tracer{e: e, job: e.Jobs[0], rec: nccltrace.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccltrace.DetailStep, conns: make([]*connTrace, len(e.Conns)), groups: make([]groupTrace, len(e.Groups)),
+	var stretch *stretched
+	if opt.Periods && opt.Detail >= nccltrace.DetailStep {
+		stretch = &stretched{Sink: sink}
+		sink = stretch
+	}
+	t := &Tracer{e: e, stretch: stretch, job: e.Jobs[0], rec: nccltrace.New(sink, opt), depth: opt.Detail, deps: opt.Deps && opt.Detail >= nccltrace.DetailStep, conns: make([]*connTrace, len(e.Conns)), groups: make([]groupTrace, len(e.Groups)),
 		blocks: make([]nccltrace.Terms, len(e.SMs))}
 	c := t.job.Plan.Comm
 	for r := range int32(c.NRanks) {
@@ -131,8 +142,23 @@ func (t *Tracer) link(l wire.LinkID) int {
 
 func (t *Tracer) rate(l wire.LinkID, at units.Time, rate wire.Rate) {
 	if t.open && at >= t.shift {
+		if t.stretch != nil {
+			h := t.link(l)
+			for h >= len(t.rates) {
+				t.rates = append(t.rates, linkRate{at: at})
+			}
+			t.rates[h].flow(at, gbps(rate))
+		}
 		t.rec.Rate(t.link(l), at-t.shift, gbps(rate))
 	}
+}
+
+// clock is the engine's time when a kernel ended, which has what was skipped.
+func (t *Tracer) clock(end units.Time) units.Time {
+	if t.stretch == nil {
+		return end
+	}
+	return t.stretch.clock(end-t.before-t.shift) + t.shift
 }
 
 // gbps is a rate in GB/s.
@@ -274,7 +300,7 @@ func (t *Tracer) Finish(res *exec.Result) {
 	var end units.Time
 	for i := range t.e.Devices {
 		d := &t.e.Devices[i]
-		at := d.Ends[len(d.Ends)-1]
+		at := t.clock(d.Ends[len(d.Ends)-1])
 		end = max(end, at)
 		// For graph replay as for eager launches the operation is there when the
 		// one before it ends.
