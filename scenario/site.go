@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/internal/tunerfile"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
@@ -21,6 +22,7 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -68,6 +70,7 @@ type Site struct {
 	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
 
 	graphs   []byte // of NCCL_GRAPH_FILE
+	rows     []byte // of NCCL_TUNER_CONFIG_FILE
 	named    bool   // the topology is that of a file, not the built-in one
 	measured bool   // Class is that of a file
 }
@@ -92,6 +95,9 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	p := l.site.Config.Comm()
 	p.Multicast = spec.Machine.multicast()
 	if p.Given, err = l.graphFile(); err != nil {
+		return nil, err
+	}
+	if p.Tuning.Plugin, err = l.tunerFile(); err != nil {
 		return nil, err
 	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
@@ -353,6 +359,13 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 		given, err := topoxml.ParseGraphs(data, v.Value, sys)
 		return given, bad(err)
 	}, nil
+}
+
+// tunerFile reads the rows of the example tuner, where it is the plugin; nil without.
+func (l *loader) tunerFile() (p *tuning.Plugin, err error) {
+	c, read := l.site.Config, func(name string) ([]byte, error) { return l.opt.read(name, maxTopology) }
+	p, l.site.rows, err = tunerfile.Load(c.Text("NCCL_TUNER_PLUGIN").Value, c.Text("NCCL_TUNER_CONFIG_FILE").Value, read, l.opt.warn)
+	return p, err
 }
 
 // Between is what joins the nodes.

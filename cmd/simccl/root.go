@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
+	advisecmd "github.com/simccl/simccl/internal/cli/advise"
 	"github.com/simccl/simccl/internal/cli/groups"
 	"github.com/simccl/simccl/internal/cli/network"
 	overlapcmd "github.com/simccl/simccl/internal/cli/overlap"
@@ -41,7 +42,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		return usage("%v; see simccl %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "simccl "))
 	})
 	root.SetGlobalNormalizationFunc(longNames)
-	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), newTopo(a), newGraph(a), newTune(a), newPlan(a),
+	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), advisecmd.Command(&a.App), newTopo(a), newGraph(a), newTune(a), newPlan(a),
 		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), newVersion(a))
 	completions(root)
 	return root
