@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/tunerfile"
+	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
@@ -130,6 +131,18 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f := spec.Network.Fabric; f != "" {
+		data, err := opt.read(f, maxNetwork)
+		if err != nil {
+			return nil, err
+		}
+		if l.site.Network, err = fabric.ParseNetwork(data, f); err != nil {
+			return nil, bad(err)
+		}
+	}
+	if members, err = l.absent(members); err != nil {
+		return nil, err
+	}
 	files := members
 	if members, err = l.domains(members); err != nil {
 		return nil, err
@@ -151,15 +164,6 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, bad(err)
 	}
 	l.doubts(files)
-	if f := spec.Network.Fabric; f != "" {
-		data, err := opt.read(f, maxNetwork)
-		if err != nil {
-			return nil, err
-		}
-		if l.site.Network, err = fabric.ParseNetwork(data, f); err != nil {
-			return nil, bad(err)
-		}
-	}
 	return l, l.class()
 }
 
@@ -268,6 +272,33 @@ func (l *loader) members() ([]fabric.Member, error) {
 	}
 	l.site.Name, l.site.Digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
 	return members, nil
+}
+
+// absent takes out the devices without which the job was restarted.
+func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
+	a := fault.Absent(l.spec.Network.Faults)
+	if a == nil {
+		return members, nil
+	}
+	cl, err := fabric.New(members, l.site.Config.Topo)
+	if err != nil {
+		return nil, bad(err)
+	}
+	out, parents, err := a.Remove(members, cl, l.site.Network)
+	if err != nil {
+		return nil, &FieldError{Path: "network.faults", Problem: err.Error()}
+	}
+	var natural []int
+	for i, p := range parents {
+		if out[i].Count < members[p].Count && max(l.natural[p], l.spec.Machine.NVLinkDomain) > 1 {
+			return nil, &FieldError{Path: "network.faults", Problem: "the hosts of an NVLink domain are equal here", Hint: "leave the node out: the device is absent on all then"}
+		}
+		natural = append(natural, l.natural[p])
+	}
+	if l.natural = natural; l.site.Network != nil {
+		a.Rewire(l.site.Network)
+	}
+	return out, nil
 }
 
 // domains joins every K nodes to one NVLink domain, where the Spec says so.
