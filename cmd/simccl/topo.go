@@ -37,12 +37,13 @@ func oneFile(m *cli.Machine, args []string) error {
 
 func newTopoShow(a *app) *cobra.Command {
 	var m cli.Machine
-	format, node := "text", 0
+	format, node, wide := "text", 0, false
 	c := &cobra.Command{Use: "show [FILE]", Short: "Show a machine as NCCL sees it",
 		Long: `show prints the paths between GPUs and nets with their bandwidths, the nets with
 the GPUs they belong to, and the PCI tree: what NCCL decides with, after its own
 corrections (NIC fusion, P2P and GPUDirect rules, PXN). Rows are where data
-starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
+starts. Where that is wider than 80 columns, kinds of paths stand between GPUs and
+a row for each net; --wide prints all. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 		Example: "  simccl topo show dgx.xml\n  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFile(&m, args); err != nil {
@@ -55,8 +56,11 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 			if node < 0 || node >= x.Cluster.NHosts() {
 				return usage("--node %d: there are nodes 0 to %d", node, x.Cluster.NHosts()-1)
 			}
-			if a.JSON {
+			switch {
+			case a.JSON:
 				format = "json"
+			case wide && format == "text":
+				format = "wide"
 			}
 			err = topology.Write(a.Out, x.Cluster.Host(node), format)
 			var word *topology.FormatError
@@ -67,6 +71,7 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 		}}
 	m.Register(c)
 	c.Flags().StringVar(&format, "format", format, "text, json, dot or nccl")
+	c.Flags().BoolVar(&wide, "wide", false, "the bandwidth of every path, however wide")
 	c.Flags().IntVar(&node, "node", 0, "which node `I` of unequal ones")
 	return c
 }
