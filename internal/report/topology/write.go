@@ -15,7 +15,7 @@ type FormatError struct{ Format string }
 
 // Error names the formats.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s: write text, json, dot or nccl", e.Format)
+	return fmt.Sprintf("%s: write text, json, svg, dot or nccl", e.Format)
 }
 
 // Write shows a host: "text" in 80 columns, "wide" with all bandwidths, "json", "dot" for Graphviz, or "nccl", the lines of
