@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/ncclog"
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/page"
 	"github.com/simccl/simccl/internal/report/sweep"
@@ -31,6 +33,7 @@ type runFlags struct {
 	out      outputFlags
 	from     string // --scenario
 	save     string // --save-scenario
+	csv      string // --csv
 }
 
 func newRun(a *app) *cobra.Command {
@@ -74,6 +77,7 @@ func (r *runFlags) register(c *cobra.Command) {
 	r.registerTimes(c.Flags())
 	c.Flags().BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
 	r.out.register(c.Flags())
+	c.Flags().StringVar(&r.csv, "csv", "", "write a row for each size to the CSV `FILE`, for pandas")
 	c.Flags().StringVar(&r.from, "scenario", "", "run the scenario `FILE` in place of OP and options")
 	c.Flags().StringVar(&r.save, "save-scenario", "", "write what the options meant as a scenario `FILE`")
 }
@@ -228,5 +232,23 @@ func (s *tableRun) outputs(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.flags.csv != "" {
+		if err := s.writeCSV(); err != nil {
+			return err
+		}
+	}
 	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output, s.app.JSON)
+}
+
+// writeCSV writes the rows for a table program.
+func (s *tableRun) writeCSV() error {
+	var b bytes.Buffer
+	if err := sweep.CSV(&b, s.r.Result().Rows); err != nil {
+		return err
+	}
+	if err := newfile.Write(s.app.Path(s.flags.csv), b.Bytes()); err != nil {
+		return input(err)
+	}
+	s.app.Wrote(s.flags.csv, "pandas.read_csv reads it")
+	return nil
 }
