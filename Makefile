@@ -41,7 +41,7 @@ build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run 
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/simccl ./cmd/simccl
 
 .PHONY: release
-release: ## dist/: programs for linux, darwin and windows, packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
+release: ## dist/: programs for linux and darwin, packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
 	$(GO) run ./internal/cmd/release -version '$(VERSION)' -only '$(ONLY)' -out dist
 
 .PHONY: wasm
@@ -51,6 +51,10 @@ wasm: ## build for js/wasm all that needs no hardware: every package but real, t
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -o bin/libnccl-profiler-simccl.so real/internal/nccl/profiler/profiler.c -lpthread
+
+.PHONY: shim
+shim: build ## bin/simccl-shim: the libraries that intercepted programs load (needs a C compiler); without it intercept builds them on first use
+	$(GO) run ./internal/intercept/shim/build bin/simccl-shim $(CC)
 
 .PHONY: test
 test: ## every test that needs no special hardware
@@ -136,6 +140,19 @@ device: ## the packages whose tests need a GPU or an RDMA NIC; what is absent is
 .PHONY: rxe
 rxe: ## tests of verbs in a small VM with two soft-RoCE devices (root, Debian; 2 to 6 minutes)
 	internal/rxe/check.sh
+
+.PHONY: slurm
+slurm: build ## a sweep as an array of a private Slurm, tasks of it killed (root, Debian's slurm-wlm; under a minute)
+	scripts/slurm.sh bin/simccl
+
+STUDY    ?= bin/study
+.PHONY: study
+study: build ## the sweeps of docs/STUDY.md in STUDY (bin/study), and its pictures; goes on where it was (ten minutes of a processor)
+	scripts/study.sh bin/simccl $(STUDY)
+
+.PHONY: readers
+readers: build ## what simccl writes for others (Parquet, Jobs of Kubernetes), read by their libraries
+	cd tools/readers && SIMCCL=$(CURDIR)/bin/simccl $(GO) test -count=1 ./...
 
 .PHONY: accuracy
 accuracy: ## docs/ACCURACY.md: simulated against measured times

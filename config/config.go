@@ -220,7 +220,7 @@ func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 	if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "SIMCCL_") {
 		return Warning{}, false
 	}
-	for _, own := range []string{"NCCL_PROFILE_", "NCCL_INSPECTOR_", "NCCL_TESTS_", "SIMCCL_UPDATE", "SIMCCL_REQUIRE", "SIMCCL_SHARED", "SIMCCL_SPEEDSCOPE"} {
+	for _, own := range []string{"NCCL_PROFILE_", "NCCL_INSPECTOR_", "NCCL_TESTS_", "SIMCCL_UPDATE", "SIMCCL_SHARDS", "SIMCCL_REQUIRE", "SIMCCL_SHARED", "SIMCCL_SPEEDSCOPE"} {
 		if strings.HasPrefix(name, own) {
 			return Warning{}, false
 		}

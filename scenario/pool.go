@@ -20,9 +20,11 @@ import (
 type pool struct {
 	results map[Operation]*pending
 	order   []*pending // those that are simulated, in order
+	ask     func(*pending)
 }
 
 type pending struct {
+	nth     int           // in the order of what is simulated
 	share   atomic.Uint64 // of the simulation that is done, as the bits of a float64
 	done    chan struct{}
 	outcome Outcome
@@ -48,12 +50,25 @@ func (r *Running) start(ctx context.Context, lines []Line) *pool {
 			if p.results[at] != nil {
 				continue
 			}
-			p.results[at] = &pending{done: make(chan struct{})}
+			p.results[at] = &pending{nth: len(order) - 1, done: make(chan struct{})} // its twin's
 			if !inPlace || !r.sameInPlace() {
+				p.results[at].nth++
 				order = append(order, at)
 				p.order = append(p.order, p.results[at])
 			}
 		}
+	}
+	if r.workers() == 1 { // in the goroutine that waits
+		var mu sync.Mutex
+		begun := 0
+		p.ask = func(x *pending) {
+			mu.Lock()
+			defer mu.Unlock()
+			for ; begun <= x.nth; begun++ {
+				r.compute(ctx, p, order[begun])
+			}
+		}
+		return p
 	}
 	next := make(chan Operation)
 	go func() {
@@ -112,6 +127,9 @@ func (r *Running) compute(ctx context.Context, p *pool, at Operation) {
 // wait returns what became of an operation.
 func (p *pool) wait(at Operation) (Outcome, error) {
 	x := p.results[at]
+	if p.ask != nil {
+		p.ask(x)
+	}
 	<-x.done
 	return x.outcome, x.err
 }

@@ -302,7 +302,7 @@ func TestPCILinks(t *testing.T) {
 }
 
 // TestPartsOfGPUs: parts of a GPU, and two GPUs in one <pci>, which 2.30.7 has nodes for
-// (graph/topo.cc:591, 660), are refused where they stand.
+// (graph/topo.cc:591, 660), are refused at their place.
 func TestPartsOfGPUs(t *testing.T) {
 	r, err := rules.For("2.30.7")
 	if err != nil {

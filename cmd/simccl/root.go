@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/internal/cli/about"
 	advisecmd "github.com/simccl/simccl/internal/cli/advise"
 	"github.com/simccl/simccl/internal/cli/groups"
+	"github.com/simccl/simccl/internal/cli/intercept"
 	"github.com/simccl/simccl/internal/cli/network"
 	overlapcmd "github.com/simccl/simccl/internal/cli/overlap"
 	"github.com/simccl/simccl/internal/cli/replay"
@@ -46,7 +47,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	})
 	root.SetGlobalNormalizationFunc(longNames)
 	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), advisecmd.Command(&a.App), newTopo(a), newGraph(a), newTune(a), newPlan(a),
-		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), about.Command(&a.App, build), about.ExitCodes())
+		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), intercept.Command(&a.App), about.Command(&a.App, build), about.ExitCodes())
 	completions(root)
 	return root
 }

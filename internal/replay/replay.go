@@ -148,7 +148,7 @@ func (r *Report) steps(j *load.Job, res *session.Result, o Options) {
 	p := res.Program
 	var sums []float64
 	var names []string
-	gpu := o.Host == 0
+	gpu := o.Host == 0 || !hosted(p)
 	for rank, list := range p.Of {
 		var marks []workload.Mark
 		for _, m := range p.Marks {
@@ -186,6 +186,18 @@ func (r *Report) steps(j *load.Job, res *session.Result, o Options) {
 	if recorded > 0 {
 		r.RecordedUs = &recorded
 	}
+}
+
+// hosted reports whether a program says what threads of the host do.
+func hosted(p *workload.Program) bool {
+	for i := range p.Lists {
+		for k := range p.Lists[i].Steps {
+			if workload.OnHost(p.Lists[i].Steps[k].Stream) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // moment is when a rank is at a place of its list: its host, or all its work on the GPU

@@ -185,8 +185,8 @@ func (c *costing) ops() ([]comm.Op, error) {
 	return out, nil
 }
 
-// messageOps gives sends and receives their two ranks. A call that several ranks
-// issue is a message of each; its Cost is that of the first.
+// messageOps gives sends and receives their two ranks; each is a call of one rank
+// (ownMessages).
 func (c *costing) messageOps(out []comm.Op) {
 	seen := make([]bool, len(c.p.Calls))
 	for r := range c.p.Of {

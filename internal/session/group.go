@@ -17,6 +17,11 @@ func (m *Machine) Group(ctx context.Context, calls []launch.Call) (units.Time, e
 	if err != nil {
 		return 0, err
 	}
+	return m.group(ctx, at, calls)
+}
+
+// group is Group on any communicator.
+func (m *Machine) group(ctx context.Context, at *communicator, calls []launch.Call) (units.Time, error) {
 	l := at.comm.Launcher(calls, launch.Captured)
 	kernels, err := launch.Plan(l, calls, launch.Captured)
 	if err != nil {

@@ -77,6 +77,7 @@ func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*R
 	if n := m.Cluster.NRanks(); p.Ranks() > n {
 		return nil, fmt.Errorf("the workload has %d ranks and the machine %d GPUs; take more nodes", p.Ranks(), n)
 	}
+	p = ownMessages(p)
 	c, err := newCosting(m, p, &opt)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/simccl/simccl/scenario"
@@ -97,6 +99,16 @@ func (k *keyer) sum(name string) (string, error) {
 	sum := sha256.Sum256(data)
 	k.sums[name] = "sha256:" + hex.EncodeToString(sum[:])
 	return k.sums[name], nil
+}
+
+// files are those that were read, by name.
+func (k *keyer) files() []Source {
+	var out []Source
+	for name, sum := range k.sums { //lint:sorted sorted below
+		out = append(out, Source{name, strings.TrimPrefix(sum, "sha256:")})
+	}
+	slices.SortFunc(out, func(a, b Source) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 // shard is the shard of n that a key belongs to.

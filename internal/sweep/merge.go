@@ -23,6 +23,9 @@ type Merged struct {
 	Again   int // points that more than one process ran, with the same result
 	Missing int // points of the manifest that have no line
 	Columns []Col
+	// Manifest is that of the first folder.
+	Manifest *Manifest
+	prices   *Prices
 }
 
 // Merge reads the part files of folders of one sweep. Two results of one point must be
@@ -38,13 +41,15 @@ func Merge(dirs ...string) (*Merged, error) {
 		if first != nil && m.Digest != first.Digest {
 			return nil, fail.File("%s: another sweep than %s has", name, dirs[0])
 		}
-		first = m
+		if first == nil {
+			first = m
+		}
 	}
 	files, err := parts(dirs...)
 	if err != nil {
 		return nil, err
 	}
-	out := &Merged{Columns: first.Schema}
+	out := &Merged{Columns: first.Schema, Manifest: first}
 	by := map[Key]*Line{}
 	for _, f := range files {
 		torn, err := read(f, func(l *Line) error { return out.add(by, l, f) })
@@ -112,6 +117,7 @@ func (m *Merged) WriteJSONL(w io.Writer, provenance bool) error {
 // the members of a Row.
 type Record struct {
 	Key    Key
+	Text   json.RawMessage // the point as its line has it
 	Point  map[string]any
 	Row    map[string]any // nil of a failure
 	Error  string
@@ -125,7 +131,7 @@ type Record struct {
 func (m *Merged) Records(each func(*Record) error) error {
 	for i := range m.Lines {
 		l := &m.Lines[i]
-		r := Record{Key: l.Key, Error: l.Error, Host: l.Host, PID: l.PID, CPU: l.CPU}
+		r := Record{Key: l.Key, Text: l.Point, Error: l.Error, Host: l.Host, PID: l.PID, CPU: l.CPU}
 		if err := json.Unmarshal(l.Point, &r.Point); err != nil {
 			return fail.File("point %s: %v", l.Key[:12], err)
 		}

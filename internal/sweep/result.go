@@ -26,24 +26,28 @@ type Row struct {
 	Method   string      `json:"method"`
 	Margin   float64     `json:"margin,omitempty"`
 	Regret   *float64    `json:"regret,omitempty"`
+	Class    string      `json:"class"`
+	Doubt    float64     `json:"uncertainty"`
+	Bill
 }
 
 // columns describe the members of a Row.
-var columns = []Col{
+var columns = append([]Col{
 	{"func", "text", ""}, {"type", "text", ""}, {"redop", "text", ""}, {"bytes", "int", "B"}, {"ranks", "int", ""}, {"nodes", "int", ""},
 	{"time_us", "float", "us"}, {"algbw", "float", "GB/s"}, {"busbw", "float", "GB/s"}, {"inplace_us", "float", "us"}, {"algo", "text", ""}, {"proto", "text", ""},
 	{"nchannels", "int", ""}, {"model_us", "float", "us"}, {"limiting_link", "text", ""}, {"limiting_use", "float", ""}, {"method", "text", ""}, {"margin", "float", ""}, {"regret", "float", ""},
-}
+	{"class", "text", ""}, {"uncertainty", "float", ""},
+}, billColumns...)
 
 // summary is what a dataset keeps of a result.
-func summary(res *scenario.Result) []Row {
+func summary(res *scenario.Result, b Bill) []Row {
 	out := make([]Row, len(res.Rows))
 	for i := range res.Rows {
 		r := &res.Rows[i]
 		f := &r.Facts
 		out[i] = Row{Func: r.Func, Type: r.Type, RedOp: r.RedOp, Bytes: r.Bytes, Ranks: res.Machine.Ranks, Nodes: res.Machine.Nodes,
 			TimeUs: us(r.Out.Time), AlgBW: r.Out.AlgBW, BusBW: r.Out.BusBW, InUs: us(r.In.Time), Algo: f.Algo, Proto: f.Proto, Channels: f.Channels,
-			ModelUs: f.ModelUs, Limit: f.Limit, Use: f.Use, Method: f.Simulated, Margin: f.Margin, Regret: f.Regret}
+			ModelUs: f.ModelUs, Limit: f.Limit, Use: f.Use, Method: f.Simulated, Margin: f.Margin, Regret: f.Regret, Class: res.Machine.Class, Doubt: res.Machine.Uncertainty, Bill: b}
 	}
 	return out
 }

@@ -12,12 +12,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/interrupt"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/gpu"
 )
 
 // errLeftOver: MaxTime ended before all points were done.
@@ -35,7 +35,10 @@ type Run struct {
 	Retry         bool          // run points again that failed
 	Claim         bool          // take batches that no other process has taken, in place of a shard
 	Version, NCCL string        // of the program, and whose rules decide
-	Progress      func(done, failed, total int)
+	// Settings are the NCCL variables from outside the specification, NAME=VALUE by name.
+	Settings []string
+	Progress func(done, failed, total int)
+	files    []Source // that points name, found with the keys
 }
 
 // Outcome is what a Run did.
@@ -53,13 +56,35 @@ type job struct {
 	key   Key
 }
 
-// About is what enters every key beside the point.
-func (r *Run) about() string { return fmt.Sprintf("sweep %d rules %s", FormatVersion, r.NCCL) }
+// about is what enters every key beside the point.
+func (r *Run) about() (string, error) {
+	c, err := classes()
+	return fmt.Sprintf("sweep %d rules %s classes %v settings %q", FormatVersion, r.NCCL, c, r.Settings), err
+}
+
+// classes lists the machine classes of this program with their hashes.
+func classes() ([]Source, error) {
+	var out []Source
+	for _, name := range gpu.Names() {
+		c, err := gpu.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(c.Format())
+		out = append(out, Source{name, hex.EncodeToString(sum[:])})
+	}
+	return out, nil
+}
 
 // keys lists the points that the conditions keep, with their keys. Points that say
 // the same have one key; the first is kept.
 func (r *Run) keys(ctx context.Context) (jobs []job, same int, err error) {
-	k := newKeyer(r.Options, r.about())
+	about, err := r.about()
+	if err != nil {
+		return nil, 0, err
+	}
+	k := newKeyer(r.Options, about)
+	defer func() { r.files = k.files() }()
 	seen := map[Key]bool{}
 	for i := range r.Spec.Count() {
 		if i%1024 == 0 && ctx.Err() != nil {
@@ -90,7 +115,7 @@ func (r *Run) keys(ctx context.Context) (jobs []job, same int, err error) {
 }
 
 // manifest describes the whole sweep.
-func (r *Run) manifest(jobs []job) *Manifest {
+func (r *Run) manifest(jobs []job) (*Manifest, error) {
 	sorted := make([]Key, len(jobs))
 	for i, j := range jobs {
 		sorted[i] = j.key
@@ -100,8 +125,9 @@ func (r *Run) manifest(jobs []job) *Manifest {
 	for _, k := range sorted {
 		h.Write([]byte(k))
 	}
+	c, err := classes()
 	return &Manifest{Format: FormatVersion, Name: r.Spec.Name, Version: r.Version, NCCL: r.NCCL, Points: len(jobs),
-		Digest: hex.EncodeToString(h.Sum(nil)), Schema: columns}
+		Digest: hex.EncodeToString(h.Sum(nil)), Schema: columns, Spec: specFile, Classes: c, Files: r.files, Settings: r.Settings}, err
 }
 
 // Do runs the points of the shard that have no result yet.
@@ -111,7 +137,11 @@ func (r *Run) Do(ctx context.Context) (out Outcome, err error) {
 		return out, err
 	}
 	out.Skipped = same
-	if err := begin(r.Dir, r.manifest(all)); err != nil {
+	m, err := r.manifest(all)
+	if err != nil {
+		return out, err
+	}
+	if err := begin(r.Dir, m, r.Spec.Text); err != nil {
 		return out, err
 	}
 	done, err := r.finished(r.Dir)
@@ -132,19 +162,24 @@ func (r *Run) Do(ctx context.Context) (out Outcome, err error) {
 	if len(left) == 0 {
 		return out, nil
 	}
+	w, err := r.worker(out.Points)
+	if err != nil {
+		return out, err
+	}
+	w.done.Store(int64(out.Done))
+	err = w.all(ctx, left)
+	out.Ran, out.Failed = int(w.ran.Load()), int(w.failed.Load())
+	return out, errors.Join(err, w.file.close())
+}
+
+// worker opens this process's file of results.
+func (r *Run) worker(total int) (*worker, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "host"
 	}
 	file, err := openPart(r.Dir, r.Shard, max(r.Shards, 1), host, os.Getpid())
-	if err != nil {
-		return out, err
-	}
-	w := &worker{run: r, file: file, host: host, total: out.Points, sites: map[string]*site{}}
-	w.done.Store(int64(out.Done))
-	err = w.all(ctx, left)
-	out.Ran, out.Failed = int(w.ran.Load()), int(w.failed.Load())
-	return out, errors.Join(err, file.close())
+	return &worker{run: r, file: file, host: host, total: total, sites: map[string]*site{}}, err
 }
 
 // finished are the keys that have a result, or also those that failed.
@@ -181,6 +216,7 @@ type worker struct {
 type site struct {
 	once sync.Once
 	site *scenario.Site
+	bill Bill
 	err  error
 }
 
@@ -206,6 +242,8 @@ func (w *worker) all(ctx context.Context, jobs []job) error {
 	var wg sync.WaitGroup
 	for range cmpOr(w.run.Jobs, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
 			for j := range queue {
 				if err := w.one(ctx, j); err != nil {
 					cancel(err)
@@ -256,19 +294,18 @@ func (w *worker) one(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
+	// The point stays on this thread (Workers is 1), whose time is its own.
 	before := cpu()
 	res, err := w.simulate(ctx, &p.Spec)
 	if ctx.Err() != nil || interrupt.Of(ctx) != nil {
 		return context.Cause(ctx)
 	}
 	l := Line{Key: j.key, Point: p.Labels(), Version: w.run.Version, Host: w.host, PID: os.Getpid()}
-	// Threads share the process's clock: with several points at a time the difference
-	// would count the neighbours' work.
-	l.CPU = (cpu() - before).Seconds() / float64(max(1, cmpOr(w.run.Jobs, runtime.GOMAXPROCS(0))))
+	l.CPU = (cpu() - before).Seconds()
 	if err != nil {
 		l.Error = err.Error()
 		w.failed.Add(1)
-	} else if l.Result, err = json.Marshal(summary(res)); err != nil {
+	} else if l.Result, err = json.Marshal(res); err != nil {
 		return err
 	}
 	if err := w.file.add(&l); err != nil {
@@ -281,20 +318,11 @@ func (w *worker) one(ctx context.Context, j job) error {
 	return nil
 }
 
-// cpu is the processor time of this process so far.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // maxSites bounds the machines that are kept loaded.
 const maxSites = 32
 
 // simulate runs a point on a machine that is loaded once for all points that share it.
-func (w *worker) simulate(ctx context.Context, s *scenario.Spec) (*scenario.Result, error) {
+func (w *worker) simulate(ctx context.Context, s *scenario.Spec) ([]Row, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -314,9 +342,18 @@ func (w *worker) simulate(ctx context.Context, s *scenario.Spec) (*scenario.Resu
 	}
 	w.mu.Unlock()
 	opt := w.run.Options
-	at.once.Do(func() { at.site, at.err = scenario.Load(s, opt) })
+	opt.Workers = 1 // points are what runs side by side
+	at.once.Do(func() {
+		if at.site, at.err = scenario.Load(s, opt); at.err == nil {
+			at.bill = billOf(at.site)
+		}
+	})
 	if at.err != nil {
 		return nil, at.err
 	}
-	return scenario.RunOn(ctx, at.site, *s, opt)
+	res, err := scenario.RunOn(ctx, at.site, *s, opt)
+	if err != nil {
+		return nil, err
+	}
+	return summary(res, at.bill), nil
 }

@@ -117,10 +117,14 @@ func Emit(kind, spec, dir string, shards int, limit string) (string, error) {
 #SBATCH --array=0-%d
 #SBATCH --cpus-per-task=2
 #SBATCH --requeue
-# A shard that runs out of time exits with 75 and is queued again; finished points are kept.
+#SBATCH --open-mode=append
+# A shard that runs out of time exits with 75 and is queued again; finished points are
+# kept. One that was killed (137), by the lack of memory for one, is tried five times.
 simccl sweep %s --out %s --shard auto --max-time %s
 status=$?
-[ $status -eq 75 ] && scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+if [ $status -eq 75 ] || { [ $status -eq 137 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 5 ]; }; then
+  scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+fi
 exit $status
 `, name, shards-1, quote(spec), quote(dir), quote(limit)), nil
 	case "k8s":

@@ -28,10 +28,12 @@ const FormatVersion = 1
 // of the Factors, the last changing fastest, that Where keeps.
 type Spec struct {
 	File    string
+	Text    []byte // of the file
 	Name    string
 	Base    scenario.Spec
 	Factors []Factor
 	Where   []*Condition
+	Prices  *Prices // nil where there are none
 }
 
 // Factor is one thing that varies: each Choice sets some members of the base.
@@ -75,7 +77,7 @@ func Parse(data []byte, file string) (*Spec, error) {
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, p.fail(&more, "write one", "a second document")
 	}
-	s := &Spec{File: file}
+	s := &Spec{File: file, Text: data}
 	return s, p.spec(s, doc.Content[0])
 }
 
@@ -149,8 +151,10 @@ func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 			err = p.seeds(s, v)
 		case "where":
 			err = p.where(s, v)
+		case "prices":
+			err = p.prices(s, v)
 		default:
-			err = p.fail(k, "write sweep, name, base, grid, zip, list, seeds or where", "%q is not known", k.Value)
+			err = p.fail(k, "write sweep, name, base, grid, zip, list, seeds, where or prices", "%q is not known", k.Value)
 		}
 		return err
 	})

@@ -42,6 +42,19 @@ type Manifest struct {
 	Points  int    `json:"points"` // those that the conditions keep
 	Digest  string `json:"digest"` // of the keys of all points
 	Schema  []Col  `json:"columns"`
+	// Spec is the file in the folder that has the specification. Classes are the machine
+	// classes of the program, Files what points name, Settings the NCCL variables
+	// from outside the specification: all enter the keys.
+	Spec     string   `json:"spec"`
+	Classes  []Source `json:"classes"`
+	Files    []Source `json:"files,omitempty"`
+	Settings []string `json:"settings,omitempty"`
+}
+
+// Source is what results rest on, with the hash of its content.
+type Source struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
 }
 
 // Col is a column of results.
@@ -51,10 +64,13 @@ type Col struct {
 	Unit string `json:"unit,omitempty"`
 }
 
-const manifestFile = "sweep.json"
+const (
+	manifestFile = "sweep.json"
+	specFile     = "spec.yaml" // a copy; YAML reads JSON, too
+)
 
 // begin writes a folder's manifest, or compares it with the one that is there.
-func begin(dir string, m *Manifest) error {
+func begin(dir string, m *Manifest, spec []byte) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fail.Input(err)
 	}
@@ -62,10 +78,13 @@ func begin(dir string, m *Manifest) error {
 	old, err := readManifest(name)
 	switch {
 	case err == nil && old.Digest == m.Digest:
-		return nil
+		return keepSpec(dir, spec)
 	case err == nil:
 		return fail.File("%s: the folder holds another sweep (%d points, ours has %d, or files have changed); write another --out", name, old.Points, m.Points)
 	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := keepSpec(dir, spec); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
@@ -78,6 +97,15 @@ func begin(dir string, m *Manifest) error {
 	}
 	_, err = f.Write(append(text, '\n'))
 	return fail.Input(f.Finish(err))
+}
+
+// keepSpec copies the specification, whose prices may have changed: they are in no key.
+func keepSpec(dir string, spec []byte) error {
+	name := filepath.Join(dir, specFile)
+	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, spec) {
+		return nil
+	}
+	return fail.Input(newfile.Write(name, spec))
 }
 
 func readManifest(name string) (*Manifest, error) {

@@ -34,7 +34,7 @@ func (p *specParser) where(s *Spec, n *yaml.Node) error {
 		if c.Kind != yaml.ScalarNode {
 			return p.fail(c, exampleCondition, "a condition is missing")
 		}
-		e, err := parser.ParseExpr(c.Value)
+		e, err := parse(c.Value)
 		if err == nil {
 			err = supported(e)
 		}
@@ -49,6 +49,33 @@ func (p *specParser) where(s *Spec, n *yaml.Node) error {
 		s.Where = append(s.Where, &Condition{Text: c.Value, expr: e})
 	}
 	return nil
+}
+
+// parse reads an expression of Go in which its keywords, as func and type, are names: they
+// are written with a capital for Go's parser, which moves no character.
+func parse(text string) (ast.Expr, error) {
+	src := []byte(text)
+	var s scanner.Scanner
+	fset := token.NewFileSet()
+	file := fset.AddFile("", -1, len(src))
+	s.Init(file, []byte(text), nil, 0)
+	for {
+		pos, tok, _ := s.Scan()
+		if tok == token.EOF {
+			return parser.ParseExpr(string(src))
+		}
+		if tok.IsKeyword() {
+			src[file.Offset(pos)] -= 'a' - 'A'
+		}
+	}
+}
+
+// columnOf is the name of the column that an identifier means.
+func columnOf(name string) string {
+	if low := strings.ToLower(name); token.IsKeyword(low) {
+		return low
+	}
+	return name
 }
 
 // maxDepth bounds the brackets of a condition.
@@ -93,7 +120,7 @@ func evaluate(e ast.Expr, env map[string]any) (any, error) {
 		case "true", "false":
 			return e.Name == "true", nil
 		}
-		v, ok := env[e.Name]
+		v, ok := env[columnOf(e.Name)]
 		if !ok {
 			return nil, fmt.Errorf("%s is no name of grid, zip, list or seeds", e.Name)
 		}

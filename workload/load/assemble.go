@@ -34,6 +34,9 @@ func (p *parts) job() (*Job, error) {
 		err = p.recorded(j)
 	case len(p.native) > 0:
 		j.Program, j.Format = p.native[0], Native
+	case len(p.calls) > 0:
+		j.Program, j.Format = p.calls[0].Program(), Calls
+		j.Meta.NCCL = p.calls[0].NCCL
 	case len(p.chakra) > 0:
 		err = p.chakraJob(j)
 	case len(p.simai) > 0:
@@ -79,7 +82,7 @@ func (p *parts) named() string {
 }
 
 // alone are the formats of which one file is a job.
-var alone = []Format{Native, SimAI, AICB, GOAL, GOALBinary}
+var alone = []Format{Native, Calls, SimAI, AICB, GOAL, GOALBinary}
 
 // single refuses two files that are jobs by themselves, and marks what was used.
 func (p *parts) single(used Format) error {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/workload/aicb"
+	"github.com/simccl/simccl/workload/calls"
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/flight"
 	"github.com/simccl/simccl/workload/goal"
@@ -43,12 +44,13 @@ const (
 	GOALBinary
 	Inspector
 	Meta  // meta.json: GPU, world size, settings of a run
+	Calls // a record of simccl intercept
 	Times // times_rank*.json: measured steps, which are compared with and not read
 	numFormats
 )
 
 var formatNames = [numFormats]string{"unknown", "native", "kineto", "pytorch-et", "chakra", "chakra-json", "chakra-groups", "flight-recorder", "flight-recorder-pickle",
-	"nccl-log", "simai", "aicb", "goal", "goal-binary", "inspector", "meta", "times"}
+	"nccl-log", "simai", "aicb", "goal", "goal-binary", "inspector", "meta", "calls", "times"}
 
 // String is the format's name.
 func (f Format) String() string {
@@ -83,6 +85,8 @@ func Detect(head []byte, file string) (Format, error) {
 	switch {
 	case bytes.HasPrefix(text, []byte("workload ")):
 		return Native, nil
+	case calls.Recognise(text):
+		return Calls, nil
 	case goal.RecogniseBinary(head):
 		return GOALBinary, nil
 	case flight.RecognisePickle(head):

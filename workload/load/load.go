@@ -17,6 +17,7 @@ import (
 
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/aicb"
+	"github.com/simccl/simccl/workload/calls"
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/flight"
 	"github.com/simccl/simccl/workload/goal"
@@ -68,6 +69,7 @@ type parts struct {
 	o       Options
 	files   []Input
 	native  []*workload.Program
+	calls   []*calls.Record
 	kineto  []*kineto.Trace
 	et      []ranked[*torchet.Trace]
 	chakra  []ranked[*chakra.Trace]
@@ -264,6 +266,12 @@ func (p *parts) part(in io.Reader, name string, format Format) error {
 
 func (p *parts) otherPart(in io.Reader, name string, format Format) error {
 	switch format {
+	case Calls:
+		r, err := calls.Read(in, name)
+		if err != nil {
+			return err
+		}
+		p.calls = append(p.calls, r)
 	case SimAI:
 		f, err := simai.Read(in, name)
 		p.simai = append(p.simai, f)

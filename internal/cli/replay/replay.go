@@ -5,6 +5,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/variant"
 	"github.com/spf13/cobra"
 )
 
@@ -27,6 +29,7 @@ type flags struct {
 	scale    string
 	slow     []string
 	trace    string
+	variants []string
 	compare  bool
 }
 
@@ -41,7 +44,9 @@ by which groups. Without --topo the machine is the built-in one of the recording
 GPUs.
 
 --host recorded keeps what the host took between launches (default), ideal takes it
-away, a factor scales it. --scale dp=N makes data parallel groups N ranks large.`,
+away, a factor scales it. --scale dp=N makes data parallel groups N ranks large.
+--variant changes what a recording allows to: buckets of DDP (bucket=25MB, no-sync),
+a pipeline (schedule=gpipe|1f1b, microbatches=4), shares of experts (skew=40,30,20,10).`,
 		Example: "  simccl replay recording --compare\n  simccl replay recording --host ideal --topo dgx-b200 --nodes 2 --trace out.json.gz",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return run(cmd, a, &f, args) }}
@@ -53,6 +58,7 @@ away, a factor scales it. --scale dp=N makes data parallel groups N ranks large.
 	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
 	c.Flags().StringArrayVar(&f.slow, "straggler", nil, "`RANK=FACTOR`: compute of a rank takes that much longer; repeatable")
 	c.Flags().StringVar(&f.trace, "trace", "", "write the timeline to `FILE` (.json, .json.gz, .pftrace)")
+	c.Flags().StringArrayVar(&f.variants, "variant", nil, "`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; repeatable")
 	c.Flags().BoolVar(&f.compare, "compare", false, "each call beside what was recorded")
 	return c
 }
@@ -101,6 +107,9 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if j, err = f.vary(j); err != nil {
+		return err
+	}
 	p, err := replay.Change(j.Program, o)
 	if err != nil {
 		return fail.Argument(err)
@@ -132,6 +141,21 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 		return a.PrintJSON(r)
 	}
 	return r.WriteText(a.Out, f.compare)
+}
+
+// vary makes the variant that the flags ask for. What was recorded is not of it.
+func (f *flags) vary(j *load.Job) (*load.Job, error) {
+	spec, err := variant.Parse(f.variants)
+	if err != nil || !spec.Any() {
+		return j, fail.Argument(err)
+	}
+	p, notes, err := variant.Apply(j.Program, spec)
+	if err != nil {
+		return nil, fail.Input(err)
+	}
+	q := *j
+	q.Program, q.Rebuilt, q.Notes = p, nil, append(slices.Clone(j.Notes), notes...)
+	return &q, nil
 }
 
 // spec is the machine that the flags name, or that of the recording.

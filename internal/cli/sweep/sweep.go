@@ -1,4 +1,4 @@
-// Package sweep holds the commands of sweeps: sweep run, plan, emit, merge and status.
+// Package sweep holds the commands of sweeps: sweep run, plan, emit, merge, status, show and search.
 //
 // What it must not know: how points are simulated, dealt or stored.
 package sweep
@@ -7,21 +7,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/sweep"
+	"github.com/simccl/simccl/internal/sweep/parquet"
+	"github.com/simccl/simccl/internal/sweep/sqlite"
 	"github.com/spf13/cobra"
 )
 
 // Command is "sweep".
 func Command(a *cli.App) *cobra.Command {
 	c := run(a)
-	c.AddCommand(plan(a), emit(a), merge(a), status(a))
+	c.AddCommand(plan(a), emit(a), merge(a), status(a), show(a), search(a))
 	return c
 }
 
@@ -47,7 +53,18 @@ func load(a *cli.App, file string) (*sweep.Run, error) {
 	}
 	opt := a.Options(nil)
 	opt.Warn = nil // a point's warnings would come thousands of times
-	return &sweep.Run{Spec: s, Options: opt, Version: a.Version, NCCL: cli.Rules().String()}, nil
+	cfg, err := a.Config()
+	if err != nil {
+		return nil, err
+	}
+	r := &sweep.Run{Spec: s, Options: opt, Version: a.Version, NCCL: cfg.Rules.Version()}
+	for _, v := range config.EnvRows(cfg, config.Facts{}, false) {
+		if v.Set && v.Status == "honoured" {
+			r.Settings = append(r.Settings, v.Name+"="+v.Value)
+		}
+	}
+	slices.Sort(r.Settings)
+	return r, nil
 }
 
 func run(a *cli.App) *cobra.Command {
@@ -192,7 +209,7 @@ func merge(a *cli.App) *cobra.Command {
 	var provenance, partial bool
 	c := &cobra.Command{Use: "merge DIR...", Short: "Join the results of all shards",
 		Long: `merge reads the results of a sweep's shards and writes them sorted by key: a .jsonl with
-a line a point, or a .csv with a row a size, for pandas. Exit status 7 where
+a line a point, or a .csv, .parquet or .db (SQLite) with a row a size, for pandas. Exit status 7 where
 points are missing, unless --partial. Two results of one point must be equal.`,
 		Example: "  simccl sweep merge results -o all.csv",
 		Args:    cobra.MinimumNArgs(1),
@@ -215,7 +232,7 @@ points are missing, unless --partial. Two results of one point must be equal.`,
 			}
 			return nil
 		}}
-	c.Flags().StringVarP(&file, "output", "o", "", "`FILE`.jsonl or .csv (default: lines of JSON on standard output)")
+	c.Flags().StringVarP(&file, "output", "o", "", "`FILE`.jsonl, .csv, .parquet or .db (default: lines of JSON on standard output)")
 	c.Flags().BoolVar(&provenance, "with-provenance", false, "keep host, process and CPU time")
 	c.Flags().BoolVar(&partial, "partial", false, "points may be missing")
 	return c
@@ -227,8 +244,18 @@ func write(a *cli.App, m *sweep.Merged, file string, provenance bool) error {
 	switch {
 	case strings.HasSuffix(file, ".csv"):
 		form = func(w io.Writer) error { return m.WriteCSV(w, provenance) }
+	case strings.HasSuffix(file, ".parquet"):
+		form = func(w io.Writer) error {
+			t, err := m.Table(provenance)
+			if err != nil {
+				return err
+			}
+			return parquet.Write(w, t)
+		}
+	case strings.HasSuffix(file, ".db"), strings.HasSuffix(file, ".sqlite"):
+		form = func(w io.Writer) error { return database(w, m, provenance) }
 	case file != "" && !strings.HasSuffix(file, ".jsonl"):
-		return fail.Usage("-o %s: the name must end in .jsonl or .csv", file)
+		return fail.Usage("-o %s: the name must end in .jsonl, .csv, .parquet, .db or .sqlite", file)
 	}
 	if file == "" {
 		return form(a.Out)
@@ -238,6 +265,30 @@ func write(a *cli.App, m *sweep.Merged, file string, provenance bool) error {
 		return fail.Input(err)
 	}
 	return fail.Input(f.Finish(form(f)))
+}
+
+// database writes a database of SQLite, which needs a file of its own while it grows.
+func database(w io.Writer, m *sweep.Merged, provenance bool) error {
+	t, err := m.Table(provenance)
+	if err != nil {
+		return err
+	}
+	dir, remove, err := newfile.TempDir("simccl-merge")
+	if err != nil {
+		return err
+	}
+	defer remove()
+	name := filepath.Join(dir, "results.db")
+	if err := sqlite.Write(name, t); err != nil {
+		return err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
 }
 
 func status(a *cli.App) *cobra.Command {

@@ -1,5 +1,5 @@
 // Package workload holds the commands about jobs as files: workload show, lint,
-// convert, slice and scale.
+// convert, slice, scale and gen.
 //
 // What it must not know: how formats are read and programs changed.
 package workload
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/cli/generate"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/report/job"
@@ -26,7 +27,7 @@ import (
 
 // Command is "workload".
 func Command(a *cli.App) *cobra.Command {
-	c := cli.Group("workload", "Jobs as files: show, check, convert, cut and scale them", show(a), lint(a), convert(a), slice(a), scale(a))
+	c := cli.Group("workload", "Jobs as files: show, check, convert, cut, scale and make them", show(a), lint(a), convert(a), slice(a), scale(a), generate.Command(a))
 	c.Long = `workload reads what profilers, loggers and other simulators wrote, recognised by
 content, also compressed and in tar archives: Kineto traces of torch.profiler (all
 ranks of a run), PyTorch and Chakra execution traces, Flight Recorder dumps (JSON

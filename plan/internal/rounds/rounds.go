@@ -133,7 +133,7 @@ func (s *Rounds) Of(src, dst int32) int {
 	return int(s.order[d])*s.size + place
 }
 
-// Peers returns whom a rank sends to and receives from in a round, -1 for nobody.
+// Peers returns whom a rank sends to and receives from in a round, -1 for no rank.
 func (s *Rounds) Peers(rank int32, round int) (to, from int32) {
 	g, pl := s.Slot(rank)
 	d := int(s.delta[round/s.size])

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// partShapes lists the shapes of the operations that do not treat all ranks
-// alike (kernels/parts.cu); nil for others. TwoWords and TwoShot of a reduction
+// partShapes lists the shapes of the operations in which ranks have
+// different parts (kernels/parts.cu); nil for others. TwoWords and TwoShot of a reduction
 // are Words and Lines in shares, with a second hop to the root.
 func partShapes(f coll.Func) []Shape {
 	switch f {
@@ -352,7 +352,7 @@ func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 		return min(size, max(units.Bytes(p.size[r])-units.Bytes(piece)*size, 0))
 	}
 	at := func(r, piece int) Ptr { return Ptr(p.from[r]) + Ptr(units.Bytes(piece)*size) }
-	result := func(piece int) Ptr { // its own slot, which nobody else fills
+	result := func(piece int) Ptr { // its own slot, which no other rank fills
 		if f.rank == o.Root {
 			return o.Out[f.rank] + at(f.rank, piece)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/simccl/simccl/real/internal/cuda/fake"
 )
 
-// TestOperationsWithARoot checks every shape of the operations that do not treat
-// all ranks alike, element by element, for every root, in and out of place, of
+// TestOperationsWithARoot checks every shape of the operations in which
+// ranks have different parts, element by element, for every root, in and out of place, of
 // sizes that end amid a word, a line, a share and a piece of copies. The shapes
 // alternate with an all_reduce in one session: a rank that only sends must not
 // overtake one that still reads.

@@ -119,7 +119,7 @@ func TestFoldsThatAreRejected(t *testing.T) {
 	}
 }
 
-// TestUnlikeTransports: of pairs that the fold takes for alike one goes by NICs and one
+// TestUnlikeTransports: of pairs that the fold takes for equivalent one goes by NICs and one
 // through memory, since one net of a node is slow: that fold does not hold, and is no error.
 func TestUnlikeTransports(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(golden.Root(t, "testdata", "topos"), "dgx-h100.xml"))

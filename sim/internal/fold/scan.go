@@ -211,7 +211,7 @@ func (s *scan) addMessage(c int32, pc *plan.Conn, rep bool) error {
 		return err
 	}
 	m := &s.q.model[c]
-	if m.Route.Transport != connect.NET { // of pairs that are alike one may go by NICs and one through memory
+	if m.Route.Transport != connect.NET { // of equivalent pairs one may go by NICs and one through memory
 		s.holds = false
 		return nil
 	}

@@ -1,0 +1,218 @@
+package collector
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/num"
+)
+
+// part is how many bytes are moved at a time.
+const part = 4 << 20
+
+// sumScaled is the number of a sum of scaled inputs, after NCCL's own reductions.
+const sumScaled = 5
+
+func (u *unit) pid() int { return u.m.dev.p.pid }
+
+// move carries out a copy or a fill of a stream.
+func (c *Core) move(o *op) {
+	if !c.set.Data || o.st.dev.p.ended {
+		return
+	}
+	pid, to, n := o.st.dev.p.pid, uint64(o.a[0]), o.a[2]
+	buf := make([]byte, min(n, part))
+	var err error
+	if o.kind == setBytes {
+		for i := range buf {
+			buf[i] = byte(o.a[1])
+		}
+	}
+	for at := int64(0); at < n && err == nil; at += part {
+		b := buf[:min(n-at, part)]
+		if o.kind == copyBytes {
+			err = c.set.Access.Read(pid, uint64(o.a[1]+at), b)
+		}
+		if err == nil {
+			err = c.set.Access.Write(pid, to+uint64(at), b)
+		}
+	}
+	if err != nil {
+		o.st.failed = true
+		c.warn("a copy of %d bytes: %v", n, err)
+	}
+}
+
+// transfer copies bytes between processes.
+func (c *Core) transfer(from *unit, at uint64, to *unit, dst uint64, n int64) error {
+	buf := make([]byte, min(n, part))
+	for i := int64(0); i < n; i += part {
+		b := buf[:min(n-i, part)]
+		if err := c.set.Access.Read(from.pid(), at+uint64(i), b); err != nil {
+			return err
+		}
+		if err := c.set.Access.Write(to.pid(), dst+uint64(i), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carry carries out messages.
+func (c *Core) carry(units []*unit) error {
+	for _, u := range units {
+		for _, h := range u.halves {
+			if coll.Func(h.op.fn) != coll.Send {
+				continue
+			}
+			if err := c.transfer(u, h.op.send, h.other.u, h.other.op.recv, bytesOf(h.op)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reduceAll carries out the collectives of a launch.
+func (c *Core) reduceAll(units []*unit) error {
+	for i := range units[0].ops {
+		if err := c.collective(units, i); err != nil {
+			return fmt.Errorf("%s: %w", describe(&units[0].ops[i]), err)
+		}
+	}
+	return nil
+}
+
+func (c *Core) collective(units []*unit, i int) error {
+	o := &units[0].ops[i]
+	size := bytesOf(o)
+	root := int(o.root)
+	at := func(r int) *wireOp { return &units[r].ops[i] }
+	switch f := coll.Func(o.fn); f {
+	case coll.AllReduce, coll.Reduce:
+		to := []int{root}
+		if f == coll.AllReduce {
+			to = to[:0]
+			for r := range units {
+				to = append(to, r)
+			}
+		}
+		return c.reduce(units, i, 0, size, to, func(r int) uint64 { return at(r).recv })
+	case coll.ReduceScatter:
+		// All inputs are read before an output is written: those of one rank may overlap.
+		for r := range units {
+			if err := c.reduce(units, i, int64(r)*size, size, []int{r}, func(r int) uint64 { return at(r).recv }); err != nil {
+				return err
+			}
+		}
+		return nil
+	case coll.Broadcast:
+		return c.each(units, func(r int) error { return c.transfer(units[root], at(root).send, units[r], at(r).recv, size) })
+	case coll.AllGather:
+		return c.pairs(units, func(r, s int) error {
+			return c.transfer(units[s], at(s).send, units[r], at(r).recv+uint64(int64(s)*size), size)
+		})
+	case coll.AllToAll:
+		return c.pairs(units, func(r, s int) error {
+			return c.transfer(units[s], at(s).send+uint64(int64(r)*size), units[r], at(r).recv+uint64(int64(s)*size), size)
+		})
+	case coll.Gather:
+		return c.each(units, func(r int) error {
+			return c.transfer(units[r], at(r).send, units[root], at(root).recv+uint64(int64(r)*size), size)
+		})
+	case coll.Scatter:
+		return c.each(units, func(r int) error {
+			return c.transfer(units[root], at(root).send+uint64(int64(r)*size), units[r], at(r).recv, size)
+		})
+	}
+	return fmt.Errorf("data of %s are not moved", name(o))
+}
+
+func (c *Core) each(units []*unit, do func(r int) error) error {
+	for r := range units {
+		if err := do(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Core) pairs(units []*unit, do func(r, s int) error) error {
+	for r := range units {
+		for s := range units {
+			if err := do(r, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reduce reduces a piece of all ranks' inputs in the order of the ranks, and stores
+// it at those of to.
+func (c *Core) reduce(units []*unit, i int, from, n int64, to []int, dst func(r int) uint64) error {
+	typ, op := coll.DataType(units[0].ops[i].typ), units[0].ops[i].redop
+	red := coll.Sum
+	if op < sumScaled {
+		red = coll.RedOp(op)
+	}
+	for at := int64(0); at < n; at += part {
+		size := min(n-at, part)
+		sum := make([]byte, size)
+		one := make([]byte, size)
+		for r, u := range units {
+			b := one
+			if r == 0 {
+				b = sum
+			}
+			if err := c.set.Access.Read(u.pid(), u.ops[i].send+uint64(from+at), b); err != nil {
+				return err
+			}
+			if op >= sumScaled {
+				if err := c.scale(u, &u.ops[i], b); err != nil {
+					return err
+				}
+			}
+			if r > 0 {
+				if err := num.Reduce(typ, red, sum, one); err != nil {
+					return err
+				}
+			}
+		}
+		if red == coll.Avg {
+			num.Divide(typ, sum, len(units))
+		}
+		for _, r := range to {
+			if err := c.set.Access.Write(units[r].pid(), dst(r)+uint64(at), sum); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scale multiplies a rank's input by its scalar (ncclRedOpCreatePreMulSum).
+func (c *Core) scale(u *unit, o *wireOp, b []byte) error {
+	typ := coll.DataType(o.typ)
+	scalar := make([]byte, 8)
+	binary.LittleEndian.PutUint64(scalar, o.scalar)
+	if o.flags&flagScalarPointer != 0 {
+		if err := c.set.Access.Read(u.pid(), o.scalar, scalar[:typ.Size()]); err != nil {
+			return err
+		}
+	}
+	le := binary.LittleEndian
+	if typ == coll.Int64 || typ == coll.Uint64 { // products wrap
+		by := le.Uint64(scalar)
+		for ; len(b) >= 8; b = b[8:] {
+			le.PutUint64(b, le.Uint64(b)*by)
+		}
+		return nil
+	}
+	by := num.Get(typ, scalar, 0)
+	for k := range len(b) / int(typ.Size()) {
+		num.Put(typ, b, k, num.Get(typ, b, k)*by)
+	}
+	return nil
+}

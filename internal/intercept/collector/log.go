@@ -1,0 +1,238 @@
+package collector
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/calls"
+)
+
+// host is what a thread did since a GPU's last event, waits excluded.
+func (r *rank) host(t *thread) units.Time {
+	last, busy := r.threads[t.id], t.busy()
+	r.threads[t.id] = busy
+	return min(max(busy-last, 0), workload.MaxTime)
+}
+
+// streamOf numbers the streams of a GPU in the order of their use.
+func (r *rank) streamOf(s *stream) int {
+	n, ok := r.streams[s]
+	if !ok {
+		n = len(r.streams)
+		r.streams[s] = n
+	}
+	return n
+}
+
+// recordCalls adds a group to the records of its GPUs, and returns where each call is.
+func (c *Core) recordCalls(t *thread, ops []wireOp, members []*member) []int {
+	where := make([]int, len(ops))
+	began := map[*rank]bool{}
+	for i := range ops {
+		o, m := &ops[i], members[i]
+		r := c.gpus[m.gpu()]
+		if !began[r] {
+			began[r] = true
+			r.groups++
+		}
+		e := calls.Event{Kind: calls.Call, Thread: t.id, Host: r.host(t), Stream: r.streamOf(m.dev.stream(o.stream)), Group: r.groups, Comm: m.c.id,
+			Func: coll.Func(o.fn), Type: coll.DataType(o.typ), Count: int64(o.count), Root: o.root, Scaled: o.redop >= sumScaled,
+			InPlace: o.flags&flagInPlace != 0, Registered: o.flags&flagRegistered != 0, Window: o.flags&flagWindow != 0}
+		if e.Func.Reduces() && o.redop < sumScaled {
+			e.Op = coll.RedOp(o.redop)
+		}
+		where[i] = len(r.events)
+		r.events = append(r.events, e)
+	}
+	return where
+}
+
+// known is a device's GPU, once it has one.
+func (c *Core) known(d *device) *rank {
+	if d.gpu < 0 {
+		return nil
+	}
+	return c.gpus[d.gpu]
+}
+
+func (c *Core) recordSync(t *thread, d *device, id int64) {
+	r := c.known(d)
+	if r == nil || !t.worked || len(r.streams) == 0 {
+		return
+	}
+	e := calls.Event{Kind: calls.Sync, Thread: t.id, All: true}
+	if uint64(id)>>40 == streamMark { // the default stream waits for others, too
+		s := d.stream(uint64(id))
+		if _, used := r.streams[s]; !used {
+			return
+		}
+		e.All, e.Stream = false, r.streamOf(s)
+	}
+	if n := len(r.events); n > 0 && r.events[n-1].Kind == calls.Sync && r.events[n-1] == e {
+		return
+	}
+	e.Host = r.host(t)
+	r.events = append(r.events, e)
+}
+
+func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, number int) {
+	r := c.known(s.dev)
+	if r == nil {
+		return
+	}
+	r.events = append(r.events, calls.Event{Kind: kind, Thread: t.id, Host: r.host(t), Stream: r.streamOf(s), Event: number})
+}
+
+// Feed takes the record of a process that the shim wrote under --time record.
+func (c *Core) Feed(pid int, data []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.feeding = true
+	defer func() { c.feeding = false }()
+	const head = 4096
+	if len(data) < head {
+		return nil
+	}
+	n := int64(binary.LittleEndian.Uint64(data))
+	const piece = 1 << 20
+	each := int64(piece / opSize)
+	threads := map[uint32]*thread{}
+	p := c.processOf(pid, -1, false)
+	var group []wireOp
+	flush := func() {
+		if len(group) == 0 {
+			return
+		}
+		id := group[0].thread
+		t := threads[id]
+		if t == nil {
+			t = &thread{p: p, id: int(id), worked: true, waited: group[0].time * 1000}
+			threads[id] = t
+		}
+		t.now = group[0].time * 1000
+		c.feed(t, group)
+		group = nil
+	}
+	for i := range n {
+		at := head + i/each*piece + i%each*opSize
+		if at+opSize > int64(len(data)) {
+			return fmt.Errorf("the record of process %d ends after %d of %d calls", pid, i, n)
+		}
+		o := readOp(data[at:])
+		if len(group) > 0 && group[0].group != o.group {
+			flush()
+		}
+		group = append(group, o)
+	}
+	flush()
+	return nil
+}
+
+// feed records a group and matches it.
+func (c *Core) feed(t *thread, ops []wireOp) {
+	members := make([]*member, 0, len(ops))
+	failed := false
+	kept := ops[:0:0]
+	for _, o := range ops {
+		if o.comm < 1 || o.comm > uint64(len(c.members)) {
+			continue
+		}
+		m := c.members[o.comm-1]
+		if m.c == nil || !m.c.done || m.dev.gpu < 0 {
+			continue
+		}
+		failed = failed || m.c.failed != 0
+		members, kept = append(members, m), append(kept, o)
+	}
+	if len(kept) == 0 {
+		return
+	}
+	where := c.recordCalls(t, kept, members)
+	t.p.calls += len(kept)
+	if !failed {
+		c.launch(t, kept, members, where)
+	}
+}
+
+// Unmatched reports, once all records are fed, what no other rank has called.
+func (c *Core) Unmatched() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if text := c.stuck(); text != "" {
+		c.warn("calls that other ranks do not make:%s", text)
+	}
+}
+
+// Result is the record of all that ran so far.
+func (c *Core) Result(nccl string) *calls.Record {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := &calls.Record{NCCL: nccl, Clock: c.set.Clock.String()}
+	for g, r := range c.gpus {
+		if r.taken {
+			out.Ranks = g + 1
+		}
+	}
+	out.Ranks = max(out.Ranks, 1)
+	number := c.number(out)
+	out.Events = make([][]calls.Event, out.Ranks)
+	for g := range out.Ranks {
+		for i, e := range c.gpus[g].events {
+			if c.gpus[g].dropped[i] {
+				continue
+			}
+			if e.Kind == calls.Call {
+				e.Comm = number[e.Comm]
+			}
+			out.Events[g] = append(out.Events[g], e)
+		}
+	}
+	c.repeat(out, number)
+	return out
+}
+
+// repeat gives the ranks that are no process's the calls of those that do the same.
+func (c *Core) repeat(out *calls.Record, number []int) {
+	for _, x := range c.comms {
+		for _, m := range x.members {
+			if m.like == nil {
+				continue
+			}
+			for _, e := range out.Events[m.like.gpu()] {
+				if e.Kind != calls.Call || e.Comm == number[x.id] {
+					out.Events[m.gpu()] = append(out.Events[m.gpu()], e)
+				}
+			}
+		}
+	}
+}
+
+// number lists the communicators in an order that does not depend on which was
+// complete first: parents, then by the first member's GPU and its communicators.
+func (c *Core) number(out *calls.Record) []int {
+	order := slices.Clone(c.comms)
+	depth := func(x *comm) (n int) {
+		for ; x.parent != nil; x = x.parent {
+			n++
+		}
+		return n
+	}
+	slices.SortStableFunc(order, func(a, b *comm) int {
+		return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a.members[0].gpu(), b.members[0].gpu()), cmp.Compare(a.members[0].made, b.members[0].made))
+	})
+	number := make([]int, len(c.comms))
+	for i, x := range order {
+		number[x.id] = i
+		y := calls.Comm{Ranks: x.gpus(), Share: x.share}
+		if x.parent != nil {
+			y.Parent = number[x.parent.id] + 1
+		}
+		out.Comms = append(out.Comms, y)
+	}
+	return number
+}

@@ -1,0 +1,300 @@
+package collector
+
+import (
+	"errors"
+	"net"
+	"time"
+)
+
+// waiter is a thread whose request cannot be answered yet.
+type waiter struct {
+	t    *thread
+	try  func() (reply, bool)
+	done chan reply
+}
+
+// Serve answers the programs that connect, until the listener is closed.
+func (c *Core) Serve(l net.Listener) error {
+	for {
+		conn, err := l.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil:
+			return err
+		}
+		go c.serve(conn)
+	}
+}
+
+// serve answers one connection.
+func (c *Core) serve(conn net.Conn) {
+	defer conn.Close()
+	t := &thread{}
+	for {
+		q, err := readRequest(conn)
+		if err != nil {
+			c.closed(t)
+			return
+		}
+		r, done := c.handle(t, q)
+		if done == nil {
+			r.now = t.now
+		} else if r = <-done; r.now < 0 {
+			return
+		}
+		if q.kind == reqBye {
+			continue
+		}
+		if r.write(conn) != nil {
+			c.closed(t)
+			return
+		}
+	}
+}
+
+// handle carries out a request; done, if not nil, is where the reply comes later.
+func (c *Core) handle(t *thread, q *request) (reply, chan reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serial++
+	if t.p == nil && q.kind != reqHello {
+		return refuse(internalError, "a request before the greeting"), nil
+	}
+	if t.p != nil {
+		t.now = max(t.now, q.now)
+		t.p.latest = max(t.p.latest, t.now)
+	}
+	r, try := c.dispatch(t, q)
+	c.settle()
+	if try == nil {
+		c.answer(t)
+		return r, nil
+	}
+	c.answer(t)
+	if r, ok := c.attempt(t, try); ok {
+		c.answer(t)
+		return r, nil
+	}
+	w := &waiter{t: t, try: try, done: make(chan reply, 1)}
+	c.waiting = append(c.waiting, w)
+	return reply{}, w.done
+}
+
+// attempt tries to answer a thread that waits. A host function of its process has
+// to run first.
+func (c *Core) attempt(t *thread, try func() (reply, bool)) (reply, bool) {
+	p := t.p
+	r, ok := try()
+	if !ok && len(p.queue) > 0 && !t.whole {
+		o := p.queue[0]
+		p.queue = p.queue[1:]
+		token := int64(c.serial)<<16 + int64(len(p.running)) + 1
+		p.running[token] = o
+		r, ok = reply{status: statusFunction, a: [4]int64{o.a[0], o.a[1], token}}, true
+	}
+	if ok {
+		p.latest = max(p.latest, t.now)
+		r.now = t.now
+	}
+	return r, ok
+}
+
+// answer looks through those that wait, if something has changed.
+func (c *Core) answer(t *thread) {
+	if t.p != nil {
+		t.p.latest = max(t.p.latest, t.now)
+	}
+	for c.changed {
+		c.changed = false
+		c.settle()
+		kept := c.waiting[:0]
+		for _, w := range c.waiting {
+			if r, ok := c.attempt(w.t, w.try); ok {
+				w.done <- r
+			} else {
+				kept = append(kept, w)
+			}
+		}
+		clear(c.waiting[len(kept):])
+		c.waiting = kept
+	}
+}
+
+// dispatch carries out a request, or returns how to try it again.
+func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
+	switch q.kind {
+	case reqHello:
+		return c.hello(t, q), nil
+	case reqBye:
+		t.p.clean = true
+		return reply{}, nil
+	case reqInit:
+		t.worked = true
+		return c.init(t, q), nil
+	case reqWaitInit:
+		m, bad := c.member(q.a[0])
+		if bad != nil {
+			return *bad, nil
+		}
+		return reply{}, m.initDone
+	case reqState:
+		return c.state(q), nil
+	case reqSplit:
+		return c.split(q), nil
+	case reqShrink:
+		return c.shrink(q), nil
+	case reqGroup:
+		return c.group(t, q), nil
+	case reqLeave:
+		return c.leave(q), nil
+	case reqSyncComm:
+		m, bad := c.member(q.a[0])
+		if bad != nil {
+			return *bad, nil
+		}
+		return reply{}, func() (reply, bool) { return c.finalized(t, m) }
+	}
+	return reply{}, c.later(t, q)
+}
+
+// later tries a request about streams until it can be answered; what it does, it does
+// once.
+func (c *Core) later(t *thread, q *request) func() (reply, bool) {
+	return func() (reply, bool) { return c.streamRequest(t, q) }
+}
+
+// finalized waits until a member's launches have ended.
+func (c *Core) finalized(t *thread, m *member) (reply, bool) {
+	if m.c.failed != 0 {
+		return refuse(m.c.failed, "%s", m.c.text), true
+	}
+	if len(m.pending) > 0 {
+		return reply{}, false
+	}
+	if o := c.gpus[m.gpu()].kernels[m.c.root()]; o != nil && o.done {
+		t.jump(o.end)
+	}
+	return reply{}, true
+}
+
+// hello makes a connection known.
+func (c *Core) hello(t *thread, q *request) reply {
+	if t.p != nil {
+		return refuse(internalError, "a second greeting")
+	}
+	t.whole = q.a[1] == nameOfWholeProcess
+	t.p, t.id = c.processOf(int(q.a[0]), int(q.a[2]), t.whole), int(q.a[3])
+	if !t.whole {
+		c.threads[t] = true
+	}
+	word := int64(c.set.Clock) | int64(c.set.Devices)<<4
+	if c.set.Data {
+		word |= 1 << 8
+	}
+	return reply{a: [4]int64{word, int64(c.set.GPUs), int64(c.set.SM), c.set.Memory}}
+}
+
+// closed is when a connection ends: with that of the process it has ended, or was
+// killed.
+func (c *Core) closed(t *thread) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.threads, t)
+	kept := c.waiting[:0]
+	for _, w := range c.waiting {
+		if w.t == t || t.whole && w.t.p == t.p {
+			delete(c.threads, w.t)
+			w.done <- reply{now: -1}
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	c.waiting = kept
+	if t.p == nil || !t.whole {
+		return
+	}
+	t.p.ended = true
+	for _, m := range c.members {
+		if m.dev.p != t.p || m.left && m.how == leaveDestroy {
+			continue
+		}
+		switch {
+		case m.left:
+		case m.c != nil && m.c.done:
+			m.left, m.how = true, leaveEnded
+			c.drop(m)
+			c.deserted(m, "was in a process that has ended")
+		default:
+			c.abort(m, "was in a process that has ended")
+		}
+	}
+	c.settle()
+	c.answer(t)
+}
+
+// Watch reports and ends what can never go on: all threads wait, or no thread has
+// asked anything for the time limit. It returns when stop is closed.
+func (c *Core) Watch(stop <-chan struct{}, limit time.Duration) {
+	const every = 100 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	last, quiet := 0, 0
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		c.mu.Lock()
+		if c.serial != last || len(c.waiting) == 0 {
+			last, quiet = c.serial, 0
+		} else if quiet++; quiet >= 5 && c.allWait() || time.Duration(quiet)*every >= limit {
+			c.deadlock()
+			quiet = 0
+		}
+		c.mu.Unlock()
+	}
+}
+
+// allWait reports whether each thread that works waits.
+func (c *Core) allWait() bool {
+	waits := map[*thread]bool{}
+	for _, w := range c.waiting {
+		waits[w.t] = true
+	}
+	for t := range c.threads { //lint:sorted any of them
+		if t.worked && !waits[t] {
+			return false
+		}
+	}
+	return true
+}
+
+// deadlock reports who waits for whom, and ends it.
+func (c *Core) deadlock() {
+	c.warn("the program is stuck:%s", c.stuck())
+	text := "the ranks wait for each other: see the report of simccl intercept"
+	for _, x := range c.comms {
+		for _, m := range x.members {
+			if len(m.pending) > 0 {
+				c.fail(x, remoteError, text)
+				break
+			}
+		}
+	}
+	for len(c.forming) > 0 {
+		for _, x := range c.forming { //lint:sorted all of them
+			c.fail(x, remoteError, "a rank of the communicator did not come")
+			break
+		}
+	}
+	for _, m := range c.members { // splits that not all ranks have called
+		if m.c == nil && m.failed == 0 {
+			m.failed, m.text = remoteError, "a rank of the parent did not call ncclCommSplit or ncclCommShrink"
+		}
+	}
+	c.changed = true
+	c.settle()
+	c.answer(&thread{})
+}

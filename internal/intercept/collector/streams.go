@@ -1,0 +1,400 @@
+package collector
+
+import (
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload/calls"
+)
+
+// stream is a CUDA stream.
+type stream struct {
+	dev     *device
+	id      uint64
+	tail    *op
+	capture *graph
+	failed  bool // an operation of it was ended by an error that was not reported yet
+}
+
+// Handles of streams hold these bits; cudart.c makes them.
+const (
+	streamMark  = 0x51
+	nonBlocking = 1 << 36
+	perThread   = 2 // cudaStreamPerThread
+)
+
+// legacy reports whether a stream is CUDA's default one, which waits for all others
+// of its device and which they wait for.
+func (s *stream) legacy() bool { return s.id <= 1 }
+
+func (s *stream) joins() bool {
+	return !s.legacy() && (s.id>>40 != streamMark || s.id&nonBlocking == 0)
+}
+
+// opKind is what an operation does.
+type opKind uint8
+
+const (
+	nothing opKind = iota
+	launch         // a kernel of a communicator
+	copyBytes
+	setBytes
+	function
+)
+
+// op is an operation of a stream.
+type op struct {
+	kind    opKind
+	st      *stream
+	ready   int64 // ps: the latest of the host's call and of the ends before it
+	waits   int   // operations before it that have not ended
+	after   []*op
+	arrived bool
+	done    bool
+	end     int64
+	unit    *unit
+	a       [3]int64
+}
+
+// event is a CUDA event.
+type event struct {
+	op     *op
+	number int
+}
+
+// graph is what was captured.
+type graph struct {
+	items []item
+	from  *stream
+}
+
+// item is a captured launch, or another operation.
+type item struct {
+	ops  []wireOp
+	kind opKind
+	a    [3]int64
+}
+
+func (d *device) stream(id uint64) *stream {
+	if id == 1 {
+		id = 0
+	}
+	s, ok := d.streams[id]
+	if !ok {
+		s = &stream{dev: d, id: id}
+		d.streams[id] = s
+		d.order = append(d.order, s)
+	}
+	return s
+}
+
+// newOp puts an operation behind others: those of its stream and others that are
+// named.
+func (c *Core) newOp(t *thread, s *stream, kind opKind, behind ...*op) *op {
+	o := &op{kind: kind, st: s, ready: t.now}
+	o.behind(s.tail)
+	for _, b := range behind {
+		o.behind(b)
+	}
+	for _, other := range s.dev.order {
+		if other != s && (s.legacy() && other.joins() || other.legacy() && s.joins()) {
+			o.behind(other.tail)
+		}
+	}
+	s.tail = o
+	return o
+}
+
+func (o *op) behind(b *op) {
+	switch {
+	case b == nil || b == o:
+	case b.done:
+		o.ready = max(o.ready, b.end)
+	default:
+		b.after = append(b.after, o)
+		o.waits++
+	}
+}
+
+// begin has an operation arrive if nothing is before it, and all that follow.
+func (c *Core) begin(o *op) {
+	if o.waits == 0 && !o.arrived {
+		c.arrive(o)
+	}
+	c.settle()
+}
+
+// settle follows the ends of operations to those behind them.
+func (c *Core) settle() {
+	for len(c.work) > 0 {
+		o := c.work[0]
+		c.work = c.work[1:]
+		for _, next := range o.after {
+			next.ready = max(next.ready, o.end)
+			if next.waits--; next.waits == 0 {
+				c.arrive(next)
+			}
+		}
+		o.after = nil
+	}
+}
+
+// finish ends an operation.
+func (c *Core) finish(o *op, at int64) {
+	if o.done {
+		return
+	}
+	o.done, o.end = true, at
+	c.work = append(c.work, o)
+	c.changed = true
+}
+
+// arrive is when all before an operation has ended.
+func (c *Core) arrive(o *op) {
+	o.arrived = true
+	switch o.kind {
+	case launch:
+		if o.unit.dropped {
+			c.finish(o, o.ready)
+			return
+		}
+		c.arrived(o.unit)
+		return
+	case copyBytes, setBytes:
+		c.move(o)
+	case function:
+		p := o.st.dev.p
+		p.queue = append(p.queue, o)
+		c.changed = true
+		return
+	}
+	c.finish(o, o.ready)
+}
+
+// tails are the last operations of a stream, or of all of a device.
+func (d *device) tails(id int64) (list []*op) {
+	if id >= 0 {
+		if s := d.stream(uint64(id)); s.tail != nil {
+			list = append(list, s.tail)
+		}
+		if uint64(id) > 1 {
+			return list
+		}
+	}
+	for _, s := range d.order {
+		if s.tail != nil && (id < 0 || s.joins()) {
+			list = append(list, s.tail)
+		}
+	}
+	return list
+}
+
+// jump moves a thread's clock to when something ends that it waits for.
+func (t *thread) jump(to int64) {
+	if to > t.now {
+		t.waited += to - t.now
+		t.now = to
+	}
+}
+
+// over reports whether operations have ended, and when the last one did.
+func over(list []*op) (at int64, ok bool) {
+	for _, o := range list {
+		if !o.done {
+			return 0, false
+		}
+		at = max(at, o.end)
+	}
+	return at, true
+}
+
+// sync waits for streams.
+func (c *Core) sync(t *thread, d *device, id int64, list []*op) (reply, bool) {
+	at, ok := over(list)
+	if !ok {
+		return reply{}, false
+	}
+	c.recordSync(t, d, id)
+	t.jump(at)
+	for _, o := range list {
+		if o.st.failed {
+			o.st.failed = false
+			return reply{status: cudaLaunchFailure}, true
+		}
+	}
+	return reply{}, true
+}
+
+// query is a poll. Who polls a stream that will be ready twice, and does nothing
+// else in between, waits for it.
+func (c *Core) query(t *thread, list []*op) reply {
+	at, ok := over(list)
+	switch {
+	case ok && (at <= t.now || !t.worked && at <= t.p.latest):
+		return reply{}
+	case ok && t.worked && t.polled[list[0]]:
+		delete(t.polled, list[0])
+		t.jump(at)
+		return reply{}
+	case ok && t.worked:
+		if t.polled == nil {
+			t.polled = map[*op]bool{}
+		}
+		t.polled[list[0]] = true
+	}
+	return reply{status: cudaNotReady}
+}
+
+// streamRequest carries out a request about streams; ok is false where it has to
+// wait.
+func (c *Core) streamRequest(t *thread, q *request) (reply, bool) {
+	p := t.p
+	if q.kind != reqQuery && q.kind != reqEventQuery {
+		t.polled, t.worked = nil, true
+	}
+	switch q.kind {
+	case reqSync:
+		d := p.device(int(q.a[0]))
+		return c.sync(t, d, q.a[1], d.tails(q.a[1]))
+	case reqQuery:
+		return c.query(t, p.device(int(q.a[0])).tails(q.a[1])), true
+	case reqEventSync, reqEventQuery, reqElapsed:
+		return c.eventRequest(t, q)
+	case reqFunctionDone:
+		if o := p.running[q.a[0]]; o != nil {
+			delete(p.running, q.a[0])
+			c.finish(o, max(o.ready, t.now))
+			c.settle()
+		}
+		return reply{}, true
+	case reqStreamEnd: // what it has goes on
+		return reply{}, true
+	}
+	d := p.device(int(q.a[0]))
+	return c.enqueue(t, d.stream(uint64(q.a[1])), q), true
+}
+
+func (c *Core) eventRequest(t *thread, q *request) (reply, bool) {
+	e := t.p.events[uint64(q.a[0])]
+	if e == nil { // it was never recorded
+		if q.kind == reqElapsed {
+			return reply{status: cudaInvalidHandle}, true
+		}
+		return reply{}, true
+	}
+	if q.kind == reqEventQuery {
+		return c.query(t, []*op{e.op}), true
+	}
+	if q.kind == reqEventSync {
+		return c.sync(t, e.op.st.dev, int64(e.op.st.id), []*op{e.op})
+	}
+	f := t.p.events[uint64(q.a[1])]
+	if f == nil {
+		return reply{status: cudaInvalidHandle}, true
+	}
+	if !e.op.done || !f.op.done {
+		return reply{status: cudaNotReady}, true
+	}
+	return reply{a: [4]int64{f.op.end - e.op.end}}, true
+}
+
+// enqueue puts an operation on a stream, or in the graph that it captures.
+func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
+	p := t.p
+	switch q.kind {
+	case reqEventRecord:
+		e := &event{number: len(p.events)}
+		if old := p.events[uint64(q.a[2])]; old != nil {
+			e.number = old.number
+		}
+		if s.capture != nil { // what is captured is in order, and needs no event
+			e.op = &op{st: s, done: true}
+			p.events[uint64(q.a[2])] = e
+			return reply{}
+		}
+		e.op = c.newOp(t, s, nothing)
+		p.events[uint64(q.a[2])] = e
+		c.recordEvent(t, s, calls.Mark, e.number)
+		c.begin(e.op)
+	case reqEventWait:
+		e := p.events[uint64(q.a[2])]
+		if e == nil {
+			return reply{}
+		}
+		if g := e.op.st.capture; g != nil {
+			s.capture = g
+			return reply{}
+		}
+		c.recordEvent(t, s, calls.Wait, e.number)
+		c.begin(c.newOp(t, s, nothing, e.op))
+	case reqCopy, reqSet, reqFunction, reqKernel:
+		kinds := map[uint32]opKind{reqCopy: copyBytes, reqSet: setBytes, reqFunction: function, reqKernel: nothing}
+		c.put(t, s, item{kind: kinds[q.kind], a: [3]int64{q.a[2], q.a[3], q.a[4]}})
+	case reqCapture:
+		if s.capture != nil {
+			return reply{status: cudaInvalidValue}
+		}
+		s.capture = &graph{from: s}
+	case reqCapturing:
+		if s.capture != nil {
+			return reply{a: [4]int64{1}}
+		}
+	case reqCaptureEnd:
+		return c.endCapture(s)
+	case reqGraph:
+		return c.replay(t, s, q.a[2])
+	default:
+		return refuse(cudaNotSupported, "request %d is not known", q.kind)
+	}
+	return reply{}
+}
+
+// put adds an operation to a stream, or to what it captures.
+func (c *Core) put(t *thread, s *stream, i item) {
+	if s.capture != nil {
+		s.capture.items = append(s.capture.items, i)
+		return
+	}
+	o := c.newOp(t, s, i.kind)
+	o.a = i.a
+	c.begin(o)
+}
+
+func (c *Core) endCapture(s *stream) reply {
+	g := s.capture
+	if g == nil || g.from != s {
+		return reply{status: cudaInvalidValue}
+	}
+	for _, other := range s.dev.p.devices { //lint:sorted each by itself
+		for _, x := range other.order {
+			if x.capture == g {
+				x.capture = nil
+			}
+		}
+	}
+	c.graphs = append(c.graphs, g)
+	return reply{a: [4]int64{int64(len(c.graphs))}}
+}
+
+// replay launches a graph: what was captured, one after the other, without the host's
+// time.
+func (c *Core) replay(t *thread, s *stream, number int64) reply {
+	if number < 1 || number > int64(len(c.graphs)) {
+		return reply{status: cudaInvalidHandle}
+	}
+	for _, i := range c.graphs[number-1].items {
+		if i.ops == nil {
+			c.put(t, s, i)
+			continue
+		}
+		ops := append([]wireOp(nil), i.ops...)
+		for k := range ops {
+			ops[k].stream = s.id
+		}
+		if r := c.post(t, ops); r.status != 0 {
+			return reply{status: cudaLaunchFailure}
+		}
+	}
+	return reply{}
+}
+
+// busy is the thread's time without its waits.
+func (t *thread) busy() units.Time { return units.Time(t.now - t.waited) }

@@ -1,0 +1,551 @@
+package intercept_test
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/golden"
+	"github.com/simccl/simccl/internal/intercept"
+	"github.com/simccl/simccl/internal/intercept/collector"
+	"github.com/simccl/simccl/internal/intercept/shim"
+	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/internal/site"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/workload/calls"
+)
+
+// built is the folder of the libraries and of the examples, which tests share.
+var built struct {
+	once  sync.Once
+	dir   string
+	err   error
+	mu    sync.Mutex
+	ready map[string]bool
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
+}
+
+// libs builds the libraries, or skips where there is no C compiler.
+func libs(t testing.TB) string {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler here to build the libraries with")
+	}
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "simccl-test-"); built.err == nil {
+			built.err = shim.Build(filepath.Join(built.dir, "simccl-shim"), "")
+		}
+		built.ready = map[string]bool{}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, "simccl-shim")
+}
+
+// example builds an example.
+func example(t testing.TB, name string) string {
+	t.Helper()
+	dir := libs(t)
+	built.mu.Lock()
+	defer built.mu.Unlock()
+	out := filepath.Join(built.dir, name)
+	if built.ready[name] {
+		return out
+	}
+	args := []string{"-O1", "-Wall", "-o", out, filepath.Join("testdata", "src", name+".c")}
+	if name != "find" {
+		args = append(args, "-L"+dir, "-l:libnccl.so.2", "-l:libcudart.so.12", "-Wl,-rpath-link,"+dir)
+	}
+	if text, err := exec.Command("cc", append(args, "-lpthread", "-lm", "-ldl")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	built.ready[name] = true
+	return out
+}
+
+// two are 2 x DGX H100: 16 GPUs.
+func two(t testing.TB) *session.Machine { return nodes(t, 2) }
+
+func nodes(t testing.TB, n int) *session.Machine {
+	t.Helper()
+	m := site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), n)
+	s := site.Load(t, m)
+	x, err := s.Session(&scenario.Spec{Machine: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// outcome is a run with what it wrote.
+type outcome struct {
+	*intercept.Result
+	out, errs string
+	warnings  []string
+}
+
+// intercepted runs a program on a machine; change completes the options.
+func intercepted(t testing.TB, m *session.Machine, change func(o *intercept.Options), command ...string) outcome {
+	t.Helper()
+	libs(t)
+	var out, errs bytes.Buffer
+	var r outcome
+	var mu sync.Mutex
+	o := intercept.Options{Command: command, Env: os.Environ(), Beside: built.dir, Stdout: &out, Stderr: &errs, Limit: 10 * time.Second}
+	o.Clock, o.Devices, o.GPUs, o.SM, o.Memory, o.Prices = collector.Virtual, collector.Pretend, m.Cluster.NRanks(), 90, 80<<30, m.Prices()
+	o.Warn = func(s string) { mu.Lock(); r.warnings = append(r.warnings, s); mu.Unlock() }
+	if change != nil {
+		change(&o)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	res, err := intercept.Run(ctx, o)
+	if err != nil {
+		t.Fatalf("%v: %v\n%s%s", command, err, out.String(), errs.String())
+	}
+	r.Result, r.out, r.errs = res, out.String(), errs.String()
+	return r
+}
+
+// want fails unless a program has ended with 0.
+func (r *outcome) want(t testing.TB, out string) {
+	t.Helper()
+	if r.Exit != 0 || out != "" && r.out != out {
+		t.Fatalf("ended with %d: %s%s%v", r.Exit, r.out, r.errs, r.warnings)
+	}
+}
+
+// TestNames: libnccl.so.2 has the names of NCCL 2.28.9, each with its second one, and
+// needs no library of CUDA's.
+func TestNames(t *testing.T) {
+	dir := libs(t)
+	list, err := os.ReadFile(filepath.Join("testdata", "names-2.28.9.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.Open(filepath.Join(dir, shim.NCCL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, s := range symbols {
+		if s.Section == elf.SHN_UNDEF {
+			continue
+		}
+		have[s.Name] = true
+		if !strings.HasPrefix(s.Name, "nccl") && !strings.HasPrefix(s.Name, "pnccl") {
+			t.Errorf("it exports %s", s.Name)
+		}
+	}
+	names := strings.Fields(string(list))
+	if len(names) != 52 {
+		t.Fatalf("%d names; NCCL 2.28.9 has 52", len(names))
+	}
+	for _, n := range names {
+		if !have[n] || !have["p"+n] {
+			t.Errorf("%s or p%s is missing", n, n)
+		}
+	}
+	for n := range have {
+		if p := strings.TrimPrefix(n, "p"); !have[p] || !have["p"+p] {
+			t.Errorf("%s has no second name", n)
+		}
+	}
+	if so, _ := f.DynString(elf.DT_SONAME); !slices.Equal(so, []string{"libnccl.so.2"}) {
+		t.Errorf("its name is %v", so)
+	}
+	needed, _ := f.ImportedLibraries()
+	for _, n := range needed {
+		if n != shim.Core && !strings.HasPrefix(n, "libc.") && !strings.HasPrefix(n, "libdl.") && !strings.HasPrefix(n, "ld-") {
+			t.Errorf("it needs %s", n)
+		}
+	}
+}
+
+// TestTable: the table that a program prints of its own clock is that of simccl run,
+// to the nanosecond, whether the ranks are threads, processes or a launcher's
+// processes, and the same each time.
+func TestTable(t *testing.T) {
+	m, table := two(t), example(t, "table")
+	want := map[string]float64{}
+	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 2),
+		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"8", "65536", "1M", "32M"}}}
+	res, err := scenario.Run(context.Background(), spec, site.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range res.Rows {
+		want[fmt.Sprint(int64(r.Bytes))] = float64(r.Out.Time) / 1000
+	}
+	launcher := []string{"sh", "-c", "for r in 3 2 1 0 4 5 6 7 15 14 13 12 11 10 9 8; do OMPI_COMM_WORLD_RANK=$r NCCL_COMM_ID=127.0.0.1:29 " + table + " & done; wait"}
+	first := ""
+	for _, command := range [][]string{{table}, {table}, {table, "fork"}, launcher} {
+		r := intercepted(t, m, nil, command...)
+		r.want(t, first)
+		first = r.out
+		lines := strings.Split(strings.TrimSpace(r.out), "\n")
+		if len(lines) != len(want) {
+			t.Fatalf("%d lines: %s", len(lines), r.out)
+		}
+		for _, l := range lines {
+			var bytes string
+			var ns float64
+			if _, err := fmt.Sscan(l, &bytes, &ns); err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(ns-want[bytes]) >= 1 {
+				t.Errorf("%s bytes take %.2f ns, simccl run says %.2f", bytes, ns, want[bytes])
+			}
+		}
+		if r.Calls != 16*4*25 {
+			t.Errorf("%d calls", r.Calls)
+		}
+	}
+}
+
+// TestOpenMPI: a process a rank, started by mpirun, gives the table of threads.
+func TestOpenMPI(t *testing.T) {
+	mpirun, err := exec.LookPath("mpirun")
+	if err != nil {
+		t.Skip("no mpirun here")
+	}
+	m, table := two(t), example(t, "table")
+	want := intercepted(t, m, nil, table)
+	r := intercepted(t, m, func(o *intercept.Options) { o.Env = append(o.Env, "NCCL_COMM_ID=127.0.0.1:29") },
+		mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID", table)
+	r.want(t, want.out)
+}
+
+// TestPolls: a thread that has all GPUs of a node and polls their streams in turn takes
+// what simccl run --procs 1 says, beside a thread that polls as well.
+func TestPolls(t *testing.T) {
+	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 1), Engine: scenario.Engine{Processes: 1},
+		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"4K", "128K", "4M"}}}
+	res, err := scenario.Run(context.Background(), spec, site.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := intercepted(t, nodes(t, 1), nil, example(t, "poll"))
+	r.want(t, "")
+	lines := strings.Split(strings.TrimSpace(r.out), "\n")
+	for i, row := range res.Rows {
+		var bytes int64
+		var ns float64
+		if _, err := fmt.Sscan(lines[i], &bytes, &ns); err != nil || bytes != int64(row.Bytes) || math.Abs(ns-float64(row.Out.Time)/1000) >= 1 {
+			t.Errorf("%s, simccl run says %d %.2f: %v", lines[i], row.Bytes, float64(row.Out.Time)/1000, err)
+		}
+	}
+}
+
+// TestRandomCalls: random calls on several communicators and streams are recorded as
+// the program made them, and take the same however long its processes really wait.
+func TestRandomCalls(t *testing.T) {
+	m, random := two(t), example(t, "random")
+	for seed := range 3 {
+		var first, record string
+		for delays := range 2 {
+			r := intercepted(t, m, nil, random, fmt.Sprint(seed+1), fmt.Sprint(delays))
+			r.want(t, first)
+			var b bytes.Buffer
+			if err := r.Record.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			if delays > 0 && b.String() != record {
+				t.Errorf("seed %d: the record depends on delays", seed+1)
+			}
+			first, record = r.out, b.String()
+			if got := called(r.Record.Events[0]); !strings.HasPrefix(first, got) || strings.Count(got, "\n") != strings.Count(first, "\n")-1 {
+				t.Errorf("seed %d: recorded\n%s\nbut rank 0 called\n%s", seed+1, got, first)
+			}
+		}
+		res, err := m.Run(context.Background(), mustRead(t, record).Program(), session.Options{})
+		if err != nil || res.Elapsed() <= 0 {
+			t.Errorf("seed %d: the job: %v", seed+1, err)
+		}
+	}
+}
+
+// called are the calls of a rank as random.c prints them.
+func called(list []calls.Event) string {
+	var b strings.Builder
+	for _, e := range list {
+		switch {
+		case e.Kind != calls.Call || e.Func == coll.Recv:
+		case e.Func == coll.Send:
+			fmt.Fprintf(&b, "sendrecv %d\n", e.Count)
+		default:
+			fmt.Fprintf(&b, "%s %d\n", e.Func.TestName(), e.Count)
+		}
+	}
+	return b.String()
+}
+
+func mustRead(t *testing.T, text string) *calls.Record {
+	t.Helper()
+	r, err := calls.Read(strings.NewReader(text), "record")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestData: all operations, types and reductions give right results.
+func TestData(t *testing.T) {
+	r := intercepted(t, two(t), func(o *intercept.Options) { o.Data = true }, example(t, "data"))
+	r.want(t, "right\n")
+}
+
+// TestLife: communicators, groups, graphs and refusals; the record is the golden one,
+// and can be simulated.
+func TestLife(t *testing.T) {
+	m := two(t)
+	r := intercepted(t, m, func(o *intercept.Options) { o.Data = true }, example(t, "life"))
+	r.want(t, "right\n")
+	var b bytes.Buffer
+	if err := r.Record.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	golden.Text(t, filepath.Join("testdata", "life.jsonl"), b.String())
+	if _, err := m.Run(context.Background(), r.Record.Program(), session.Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFound: NCCL is found by a program that opens it by name, or by its path under
+// Audit; another library of the program's keeps its own functions.
+func TestFound(t *testing.T) {
+	m, find := two(t), example(t, "find")
+	r := intercepted(t, m, nil, find)
+	r.want(t, "right\n")
+	dir := t.TempDir()
+	source := filepath.Join(dir, "other.c")
+	if err := os.WriteFile(source, []byte("int ncclGetVersion(int *v) { *v = 12345; return 0; }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"libnccl.so.2", "other.so"} {
+		if text, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name+".own", "-o", filepath.Join(dir, name), source).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	r = intercepted(t, m, func(o *intercept.Options) { o.Audit = true }, find, filepath.Join(dir, "libnccl.so.2"), filepath.Join(dir, "other.so"))
+	r.want(t, "right\n")
+}
+
+// TestRefused: programs that hold NCCL or CUDA's runtime themselves.
+func TestRefused(t *testing.T) {
+	libs(t)
+	dir := t.TempDir()
+	for _, c := range []struct{ name, source, want string }{
+		{"nccl", "int ncclAllReduce(void) { return 0; }\nint main(void) { return 0; }\n", "libnccl_static"},
+		{"cudart", "int cudaLaunchKernel(void) { return 0; }\nint main(void) { return 0; }\n", "libcudart_static"},
+	} {
+		source, program := filepath.Join(dir, c.name+".c"), filepath.Join(dir, c.name)
+		if err := os.WriteFile(source, []byte(c.source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := exec.Command("cc", "-o", program, source).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		o := intercept.Options{Command: []string{program}, Beside: built.dir}
+		o.Devices = collector.Pretend
+		var refused *intercept.RefusedError
+		if _, err := intercept.Run(context.Background(), o); !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestWrongPrograms: what NCCL hangs in, or does not notice, is named and ends, on
+// every rank with NCCL's code.
+func TestWrongPrograms(t *testing.T) {
+	m, wrong := two(t), example(t, "wrong")
+	for _, c := range []struct{ fault, out, warning string }{
+		{"none", "none: 4 x 0 0 other", ""},
+		{"count", "count: 4 x 5 0 other", "1000 elements"},
+		{"type", "type: 4 x 5 0 other", "type 2"},
+		{"op", "op: 4 x 5 0 other", "reduction 2"},
+		{"order", "order: 4 x 5 0 other", "AllGather"},
+		{"root", "root: 4 x 5 0 other", "root 1"},
+		{"group", "group: 4 x 5 0 other", "in a group"},
+		{"message", "", "396 bytes"},
+		{"alone", "alone: 2 x 0 2 x 6 0 other", "waits for ranks [1]"},
+		{"killed", "killed: 3 x 6 1 other", ""},
+		{"destroyed", "destroyed: 1 x 0 3 x 5 0 other", "rank 2 has"},
+		{"absent", "absent: 1 x 0 3 x 6 0 other", "1 have not come"},
+		{"size", "", "being made"},
+		{"twice", "", "being made"},
+	} {
+		begun := time.Now()
+		r := intercepted(t, m, func(o *intercept.Options) { o.Limit = 3 * time.Second }, wrong, c.fault)
+		r.want(t, "")
+		if said := strings.TrimSpace(r.out); c.out != "" && said != c.out {
+			t.Errorf("%s ended as %q and not %q: %v", c.fault, said, c.out, r.warnings)
+		}
+		if all := strings.Join(r.warnings, "\n"); (c.warning == "") != (all == "") || !strings.Contains(all, c.warning) {
+			t.Errorf("%s: the report does not say %q: %s", c.fault, c.warning, all)
+		}
+		if d := time.Since(begun); d > 20*time.Second {
+			t.Errorf("%s took %v", c.fault, d)
+		}
+	}
+}
+
+// TestRecordMode: calls return at once, cost below two microseconds of a processor, and
+// are recorded as the virtual clock does but for their times; what no other rank
+// calls is reported.
+func TestRecordMode(t *testing.T) {
+	m, speed := two(t), example(t, "speed")
+	record := func(o *intercept.Options) { o.Clock, o.Prices = collector.Record, nil }
+	var ns int
+	r := intercepted(t, m, record, speed, "20000")
+	r.want(t, "")
+	if _, err := fmt.Sscan(r.out, &ns); err != nil || ns >= 2000 {
+		t.Errorf("a call takes %s ns: %v", r.out, err)
+	}
+	if r.Calls != 40000 || len(r.Record.Events[1]) != 20000 {
+		t.Errorf("%d calls, %d of rank 1", r.Calls, len(r.Record.Events[1]))
+	}
+	table := example(t, "table")
+	a, b := intercepted(t, m, record, table, "fork"), intercepted(t, m, nil, table, "fork")
+	if x, y := shape(t, a), shape(t, b); x != y {
+		t.Errorf("recorded as\n%.2000s\nand under the virtual clock as\n%.2000s", x, y)
+	}
+	r = intercepted(t, m, record, example(t, "wrong"), "count")
+	if !strings.Contains(strings.Join(r.warnings, "\n"), "1000 elements") {
+		t.Errorf("the report of different counts: %v", r.warnings)
+	}
+}
+
+// shape is a record without times and waits.
+func shape(t *testing.T, r outcome) string {
+	var b bytes.Buffer
+	if err := r.Record.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for line := range strings.Lines(b.String()) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatal(err)
+		}
+		if _, sync := v["sync"]; sync || v["record"] != nil {
+			continue
+		}
+		for _, name := range []string{"hostPs", "clock", "group", "thread", "stream"} {
+			delete(v, name)
+		}
+		text, _ := json.Marshal(v)
+		out.Write(append(text, '\n'))
+	}
+	return out.String()
+}
+
+// TestMeasuredAndPaced: the same program ends under both clocks, and takes at least
+// what the cluster does.
+func TestMeasuredAndPaced(t *testing.T) {
+	m, table := two(t), example(t, "table")
+	base := intercepted(t, m, nil, table)
+	for _, clock := range []collector.Clock{collector.Measured, collector.Paced} {
+		r := intercepted(t, m, func(o *intercept.Options) { o.Clock = clock }, table)
+		r.want(t, "")
+		if r.Elapsed < base.Elapsed {
+			t.Errorf("%v: %v, and %v without the host's time", clock, r.Elapsed, base.Elapsed)
+		}
+	}
+}
+
+// TestCollectorKilled: a program whose collector is killed ends, with an error.
+func TestCollectorKilled(t *testing.T) {
+	dir := libs(t)
+	wrong := example(t, "wrong")
+	at, err := os.MkdirTemp("", "simccl-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(at)
+	l, err := net.Listen("unix", filepath.Join(at, "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := collector.New(context.Background(), collector.Settings{Clock: collector.Virtual, Devices: collector.Pretend, GPUs: 4, SM: 90, Memory: 1 << 30})
+	cut := &cutting{Listener: l}
+	go core.Serve(cut)
+	c := exec.Command(wrong, "collector")
+	c.Env = append(os.Environ(), "SIMCCL_INTERCEPT="+at, "LD_LIBRARY_PATH="+dir)
+	var out bytes.Buffer
+	c.Stdout = &out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for core.Calls() < 4 {
+		time.Sleep(time.Millisecond)
+	}
+	cut.cut()
+	done := make(chan error, 1)
+	go func() { done <- c.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("%v: %s", err, out.String())
+		}
+	case <-time.After(20 * time.Second):
+		c.Process.Kill()
+		t.Fatal("the program hangs without its collector")
+	}
+	if out.String() != "collector: 4 x 6 0 other\n" {
+		t.Errorf("the program printed %q", out.String())
+	}
+}
+
+// cutting is a listener whose connections can be cut, as by the end of the process.
+type cutting struct {
+	net.Listener
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (c *cutting) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		c.mu.Lock()
+		c.conns = append(c.conns, conn)
+		c.mu.Unlock()
+	}
+	return conn, err
+}
+
+func (c *cutting) cut() {
+	c.Listener.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+}

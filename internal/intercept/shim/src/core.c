@@ -1,0 +1,462 @@
+// The connection to the collector, the virtual clock and the record.
+//
+// Each thread that calls has a connection of its own, and each request one reply, so
+// no thread of ours runs in the program and none of its signals reaches us. A
+// connection more, of the process, shows the collector when the process ends.
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct simccl_settings settings;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int attached, lost, generation;
+static int life = -1; // the process's connection
+static atomic_uint groups, threads;
+static _Atomic int64_t latest; // the latest clock of any thread, ps
+
+struct thread {
+  int fd, generation, id;
+  int worked;       // it has a clock of its own
+  int64_t now;      // ps
+  int64_t cpu;      // ns of the thread's processor time when its clock was advanced last
+};
+static __thread struct thread self = {.fd = -1, .id = -1};
+
+// --- clocks ---
+
+static int (*real_gettime)(clockid_t, struct timespec *);
+static int64_t base[16]; // ns, by clock, when the process attached
+
+static int64_t real_ns(clockid_t c) {
+  struct timespec t;
+  if (!real_gettime) real_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+  if (real_gettime) real_gettime(c, &t);
+  else syscall(SYS_clock_gettime, c, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static double factor = 1;
+
+// advance adds what the host did since the last call, where that counts.
+static void advance(void) {
+  if (settings.time == TIME_MEASURED && self.worked) {
+    int64_t cpu = real_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (self.cpu) self.now += (int64_t)((double)(cpu - self.cpu) * 1000 * factor);
+    self.cpu = cpu;
+  } else if (settings.time == TIME_PACED) {
+    int64_t t = (real_ns(CLOCK_MONOTONIC) - base[CLOCK_MONOTONIC]) * 1000;
+    if (t > self.now) self.now = t;
+  }
+}
+
+static void raise_latest(int64_t now) {
+  int64_t old = atomic_load(&latest);
+  while (old < now && !atomic_compare_exchange_weak(&latest, &old, now)) {
+  }
+}
+
+static void reach(int64_t now) {
+  if (now > self.now) self.now = now;
+  raise_latest(self.now);
+  if (settings.time == TIME_MEASURED) self.cpu = real_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (settings.time == TIME_PACED) {
+    int64_t ahead = now / 1000 - (real_ns(CLOCK_MONOTONIC) - base[CLOCK_MONOTONIC]);
+    if (ahead > 0) {
+      struct timespec t = {ahead / 1000000000, ahead % 1000000000};
+      syscall(SYS_nanosleep, &t, NULL);
+    }
+  }
+}
+
+PUBLIC int64_t simccl_now(void) {
+  advance();
+  return self.worked ? self.now : atomic_load(&latest);
+}
+
+PUBLIC void simccl_worked(void) {
+  if (self.worked) return;
+  self.worked = 1;
+  self.cpu = settings.time == TIME_MEASURED ? real_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
+}
+
+// virtual reports whether programs see the virtual clock.
+static int virtual_clock(clockid_t c) {
+  return atomic_load(&attached) && !atomic_load(&lost) && (settings.time == TIME_VIRTUAL || settings.time == TIME_MEASURED) &&
+         (c == CLOCK_REALTIME || c == CLOCK_MONOTONIC || c == CLOCK_MONOTONIC_RAW || c == CLOCK_BOOTTIME || c == CLOCK_REALTIME_COARSE || c == CLOCK_MONOTONIC_COARSE);
+}
+
+static int64_t shown_ns(clockid_t c) {
+  if (!virtual_clock(c)) return real_ns(c);
+  return base[c] + simccl_now() / 1000;
+}
+
+PUBLIC int clock_gettime(clockid_t c, struct timespec *t) {
+  if (!virtual_clock(c)) {
+    if (!real_gettime) real_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    return real_gettime ? real_gettime(c, t) : (int)syscall(SYS_clock_gettime, c, t);
+  }
+  int64_t ns = shown_ns(c);
+  t->tv_sec = ns / 1000000000;
+  t->tv_nsec = ns % 1000000000;
+  return 0;
+}
+
+PUBLIC int gettimeofday(struct timeval *restrict t, void *restrict zone) {
+  (void)zone;
+  int64_t ns = shown_ns(CLOCK_REALTIME);
+  t->tv_sec = ns / 1000000000;
+  t->tv_usec = ns % 1000000000 / 1000;
+  return 0;
+}
+
+PUBLIC time_t time(time_t *t) {
+  time_t s = shown_ns(CLOCK_REALTIME) / 1000000000;
+  if (t) *t = s;
+  return s;
+}
+
+// A thread that sleeps moves its own clock; it gives the processor away.
+static int sleep_virtual(int64_t ns) {
+  if (!virtual_clock(CLOCK_MONOTONIC) || !self.worked) return 0;
+  advance();
+  reach(self.now + ns * 1000);
+  syscall(SYS_sched_yield);
+  return 1;
+}
+
+PUBLIC int nanosleep(const struct timespec *t, struct timespec *left) {
+  if (t && sleep_virtual((int64_t)t->tv_sec * 1000000000 + t->tv_nsec)) return 0;
+  return (int)syscall(SYS_nanosleep, t, left);
+}
+
+PUBLIC int usleep(useconds_t us) {
+  struct timespec t = {us / 1000000, (long)(us % 1000000) * 1000};
+  return nanosleep(&t, NULL);
+}
+
+// A thread begins at the clock of the one that made it, and who joins it continues
+// at the later of both clocks.
+struct beginning {
+  void *(*run)(void *);
+  void *arg;
+  int64_t now;
+};
+
+struct ending {
+  pthread_t thread;
+  int64_t now;
+  struct ending *next;
+};
+static struct ending *endings;
+
+static void ended(void *unused) {
+  (void)unused;
+  if (!self.worked) return;
+  struct ending *e = malloc(sizeof *e);
+  if (!e) return;
+  *e = (struct ending){pthread_self(), self.now, NULL};
+  pthread_mutex_lock(&lock);
+  e->next = endings;
+  endings = e;
+  pthread_mutex_unlock(&lock);
+  if (self.fd >= 0) close(self.fd);
+  self.fd = -1;
+}
+
+static void *begin(void *p) {
+  struct beginning b = *(struct beginning *)p;
+  free(p);
+  self.now = b.now; // until it works the thread sees the process's latest clock
+  void *out;
+  pthread_cleanup_push(ended, NULL);
+  out = b.run(b.arg);
+  pthread_cleanup_pop(1);
+  return out;
+}
+
+PUBLIC int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *arg) {
+  static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  if (!next) next = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+  if (!next) return ENOSYS;
+  struct beginning *b = malloc(sizeof *b);
+  if (!b) return EAGAIN;
+  *b = (struct beginning){run, arg, self.worked ? self.now : 0};
+  int err = next(t, attr, begin, b);
+  if (err) free(b);
+  return err;
+}
+
+PUBLIC int pthread_join(pthread_t t, void **value) {
+  static int (*next)(pthread_t, void **);
+  if (!next) next = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
+  if (!next) return ENOSYS;
+  int err = next(t, value);
+  if (err) return err;
+  pthread_mutex_lock(&lock);
+  for (struct ending **p = &endings; *p; p = &(*p)->next) {
+    if (!pthread_equal((*p)->thread, t)) continue;
+    struct ending *e = *p;
+    *p = e->next;
+    if (self.worked || e->now > self.now) {
+      self.worked = 1;
+      if (e->now > self.now) self.now = e->now;
+    }
+    free(e);
+    break;
+  }
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+// --- the connection ---
+
+static int dial(void) {
+  const char *dir = getenv("SIMCCL_INTERCEPT");
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  if (!dir || (size_t)snprintf(at.sun_path, sizeof at.sun_path, "%s/socket", dir) >= sizeof at.sun_path) return -1;
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  if (connect(fd, (struct sockaddr *)&at, sizeof at) != 0) {
+    close(fd);
+    return -1;
+  }
+  // Programs close low descriptors that they think are theirs.
+  int high = fcntl(fd, F_DUPFD_CLOEXEC, 200);
+  if (high >= 0) {
+    close(fd);
+    fd = high;
+  }
+  return fd;
+}
+
+static int send_all(int fd, const void *data, size_t n) {
+  for (const char *p = data; n;) {
+    ssize_t k = send(fd, p, n, MSG_NOSIGNAL);
+    if (k < 0 && errno == EINTR) continue;
+    if (k <= 0) return -1;
+    p += k;
+    n -= (size_t)k;
+  }
+  return 0;
+}
+
+static int recv_all(int fd, void *data, size_t n) {
+  for (char *p = data; n;) {
+    ssize_t k = recv(fd, p, n, 0);
+    if (k < 0 && errno == EINTR) continue;
+    if (k <= 0) return -1;
+    p += k;
+    n -= (size_t)k;
+  }
+  return 0;
+}
+
+static int exchange(int fd, const struct request *r, const void *payload, struct reply *out, char *text, size_t room) {
+  char both[1024];
+  size_t size = r->size;
+  if (size <= sizeof both - sizeof *r) { // one write
+    memcpy(both, r, sizeof *r);
+    if (size) memcpy(both + sizeof *r, payload, size);
+    if (send_all(fd, both, sizeof *r + size)) return -1;
+  } else if (send_all(fd, r, sizeof *r) || send_all(fd, payload, size)) {
+    return -1;
+  }
+  if (recv_all(fd, out, sizeof *out)) return -1;
+  if (text && room) text[0] = 0;
+  for (uint32_t left = out->size; left;) {
+    char skip[256];
+    char *to = text && room > out->size ? text + (out->size - left) : skip;
+    uint32_t n = to == skip && left > sizeof skip ? sizeof skip : left;
+    if (recv_all(fd, to, n)) return -1;
+    left -= n;
+  }
+  if (text && room > out->size) text[out->size] = 0;
+  return 0;
+}
+
+static int launcher_rank(void) {
+  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *v = getenv(names[i]);
+    if (v && *v) return atoi(v);
+  }
+  return -1;
+}
+
+// hello makes a connection known: kind 0 is the process's, 1 a thread's.
+static int hello(int kind, struct reply *out) {
+  int fd = dial();
+  if (fd < 0) return -1;
+  struct request r = {.type = REQ_HELLO, .a = {getpid(), kind, launcher_rank(), simccl_thread()}};
+  if (exchange(fd, &r, NULL, out, NULL, 0)) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+static void child(void) {
+  // Only the thread that forked is here, and the lock may have been another's.
+  pthread_mutex_init(&lock, NULL);
+  if (life >= 0) close(life);
+  if (self.fd >= 0) close(self.fd);
+  life = self.fd = -1;
+  atomic_store(&attached, 0);
+  atomic_store(&lost, 0);
+  atomic_store(&latest, 0);
+  self.now = 0;
+  self.worked = 0;
+  atomic_fetch_add(&generation, 1);
+}
+
+static void goodbye(void) {
+  if (!atomic_load(&attached) || life < 0) return;
+  struct request r = {.type = REQ_BYE, .now = self.now};
+  send_all(life, &r, sizeof r);
+}
+
+static int attach_locked(void) {
+  struct reply rep;
+  static int once;
+  int fd = hello(0, &rep);
+  if (fd < 0) return ENOTCONN;
+  settings = (struct simccl_settings){(int)(rep.a[0] & 15), (int)(rep.a[0] >> 4 & 15), (int)(rep.a[0] >> 8 & 1), (int)rep.a[1], (int)rep.a[2], rep.a[3]};
+  const char *f = getenv("SIMCCL_HOST_FACTOR");
+  if (f && atof(f) > 0) factor = atof(f);
+  static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE};
+  for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) base[clocks[i]] = real_ns(clocks[i]);
+  life = fd;
+  if (!once) {
+    once = 1;
+    pthread_atfork(NULL, NULL, child);
+    atexit(goodbye);
+  }
+  atomic_store(&attached, 1);
+  return 0;
+}
+
+PUBLIC int simccl_attach(void) {
+  if (atomic_load(&attached)) return 0;
+  pthread_mutex_lock(&lock);
+  int err = atomic_load(&attached) ? 0 : attach_locked();
+  pthread_mutex_unlock(&lock);
+  return err;
+}
+
+PUBLIC const struct simccl_settings *simccl_get(void) { return &settings; }
+PUBLIC int simccl_forked(void) { return atomic_load(&generation); }
+PUBLIC int *simccl_device(void) {
+  static __thread int device;
+  return &device;
+}
+
+PUBLIC int simccl_lost(void) { return atomic_load(&lost); }
+PUBLIC uint32_t simccl_group(void) { return atomic_fetch_add(&groups, 1) + 1; }
+
+PUBLIC uint32_t simccl_thread(void) {
+  if (self.id < 0) self.id = (int)atomic_fetch_add(&threads, 1);
+  return (uint32_t)self.id;
+}
+
+PUBLIC int simccl_call(struct request *r, const void *payload, struct reply *out, char *text, size_t room) {
+  struct reply rep;
+  memset(out, 0, sizeof *out);
+  if (simccl_attach() || atomic_load(&lost)) goto gone;
+  if (self.fd >= 0 && self.generation != atomic_load(&generation)) {
+    close(self.fd);
+    self.fd = -1;
+  }
+  if (self.fd < 0) {
+    if ((self.fd = hello(1, &rep)) < 0) goto gone;
+    self.generation = atomic_load(&generation);
+  }
+  advance();
+  r->now = self.now;
+  if (exchange(self.fd, r, payload, out, text, room)) goto gone;
+  if (self.worked) reach(out->now);
+  else raise_latest(out->now);
+  return 0;
+gone:
+  atomic_store(&lost, 1);
+  out->status = STATUS_LOST;
+  if (text && room) snprintf(text, room, "the collector of simccl intercept has ended");
+  return -1;
+}
+
+// --- the record ---
+
+// The record of a process is a file that is mapped piece by piece: what is written
+// is kept however the process ends. The first 64 bytes are the number of operations.
+enum { PIECE = 1 << 20 };
+static char *piece;
+static uint64_t piece_at, written;
+static int record_fd = -1, record_generation = -1;
+static _Atomic uint64_t *record_count;
+
+static int record_open(void) {
+  char name[256];
+  const char *dir = getenv("SIMCCL_INTERCEPT");
+  if (record_fd >= 0) close(record_fd);
+  record_fd = -1;
+  snprintf(name, sizeof name, "%s/record.%d", dir ? dir : ".", getpid());
+  int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return -1;
+  if (ftruncate(fd, 4096)) {
+    close(fd);
+    return -1;
+  }
+  void *head = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (head == MAP_FAILED) {
+    close(fd);
+    return -1;
+  }
+  record_fd = fd;
+  record_count = head;
+  record_generation = atomic_load(&generation);
+  piece = NULL;
+  piece_at = written = 0;
+  return 0;
+}
+
+// room_for returns where the next operation goes.
+static struct op *room_for(void) {
+  enum { EACH = PIECE / sizeof(struct op) };
+  if (!piece || written - piece_at >= EACH) {
+    uint64_t at = 4096 + written / EACH * (uint64_t)PIECE;
+    if (piece) munmap(piece, PIECE);
+    piece = NULL;
+    if (ftruncate(record_fd, (off_t)(at + PIECE))) return NULL;
+    void *m = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED, record_fd, (off_t)at);
+    if (m == MAP_FAILED) return NULL;
+    piece = m;
+    piece_at = written;
+  }
+  return (struct op *)piece + (written - piece_at);
+}
+
+PUBLIC void simccl_record(const struct op *ops, int n) {
+  pthread_mutex_lock(&lock);
+  if (record_generation != atomic_load(&generation) && record_open()) n = 0;
+  for (int i = 0; i < n; i++) {
+    struct op *to = room_for();
+    if (!to) break;
+    *to = ops[i];
+    atomic_store_explicit(record_count, ++written, memory_order_release);
+  }
+  pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,114 @@
+package chart
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func wellFormed(t interface{ Fatalf(string, ...any) }, svg string) {
+	dec := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		_, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, svg)
+		}
+	}
+}
+
+// TestMeans: samples at one place are one point, their mean; categories are in their
+// natural order.
+func TestMeans(t *testing.T) {
+	c := New([]Sample{{X: "1M", Y: 4, By: "b<"}, {X: "64K", Y: 1, By: "b<"}, {X: "64K", Y: 3, By: "b<"}, {X: "8", Y: 5, By: "a"}}, "size", "busbw", "algo")
+	if !slices.Equal(c.Cats, []string{"8", "64K", "1M"}) || len(c.Series) != 2 || c.Series[1].Points[0] != (Point{X: 1, Y: 2, N: 2}) {
+		t.Errorf("%+v", c)
+	}
+	text := c.Text()
+	if strings.Count(text, "\n") < textHeight || !strings.Contains(text, "o b<") || !strings.Contains(text, "64K") {
+		t.Errorf("\n%s", text)
+	}
+	if svg := c.SVG(); strings.Contains(svg, "b<") || strings.Count(svg, "<circle") != 3 || !strings.Contains(svg, "mean of 2") {
+		t.Errorf("\n%s", svg)
+	}
+	if heat := c.HeatText(); !strings.Contains(heat, "-") || strings.Count(heat, "\n") != 4 {
+		t.Errorf("\n%s", heat)
+	}
+	if columns, cells := c.Table(); !slices.Equal(columns, c.Cats) || cells[0][0] != "5" || cells[0][1] != "" || cells[1][2] != "4" {
+		t.Errorf("%q %q", columns, cells)
+	}
+}
+
+// TestFront against the definition: a point is in the front if none is as good in
+// both and better in one.
+func TestFront(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var samples []Sample
+		for i := range rapid.IntRange(1, 40).Draw(t, "n") {
+			samples = append(samples, Sample{X: float64(rapid.IntRange(0, 9).Draw(t, "x")), Y: float64(rapid.IntRange(-3, 30).Draw(t, "y")), By: fmt.Sprint(i)})
+		}
+		c := New(samples, "cost", "time", "")
+		beaten := func(x, y float64) bool {
+			return slices.ContainsFunc(samples, func(s Sample) bool {
+				sx := s.X.(float64)
+				return sx <= x && s.Y <= y && (sx < x || s.Y < y)
+			})
+		}
+		want := map[[2]float64]bool{}
+		for _, s := range samples {
+			if x := s.X.(float64); !beaten(x, s.Y) {
+				want[[2]float64{x, s.Y}] = true
+			}
+		}
+		front := c.Front()
+		for _, p := range front {
+			if !want[[2]float64{p.X, p.Y}] {
+				t.Fatalf("%v is beaten", p)
+			}
+		}
+		if len(front) != len(want) {
+			t.Fatalf("%d points in the front, not %d", len(front), len(want))
+		}
+		for _, svg := range []string{c.SVG(), c.FrontSVG(), c.HeatSVG()} {
+			wellFormed(t, svg)
+			if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+				t.Fatalf("a value that is none in\n%s", svg)
+			}
+		}
+		if c.Text() == "" || c.FrontText() == "" {
+			t.Fatalf("no text")
+		}
+	})
+}
+
+// TestAxes: ticks are round, in order and inside, few enough to read.
+func TestAxes(t *testing.T) {
+	for _, s := range []scale{{lo: 0, hi: 1}, {lo: 8, hi: 1 << 30, log: true}, {lo: 0.1, hi: 4000, log: true}, {lo: -5, hi: 5}, {lo: 1024, hi: 16384, log: true}, {lo: 3, hi: 3.0001}} {
+		ticks := s.ticks()
+		if len(ticks) < 2 || len(ticks) > 12 || !slices.IsSorted(ticks) {
+			t.Errorf("%+v: %v", s, ticks)
+		}
+		for _, v := range ticks {
+			if v < s.lo-1e-9 || v > s.hi*1.001 || math.IsNaN(v) {
+				t.Errorf("%+v: tick %v", s, v)
+			}
+		}
+	}
+	for v, want := range map[float64]string{1024: "1Ki", 1 << 30: "1Gi", 3: "3", 0.25: "0.25", 1500: "1500", 16384: "16Ki"} {
+		if got := number(v); got != want {
+			t.Errorf("%v is %s, not %s", v, got, want)
+		}
+	}
+	if empty := New(nil, "x", "y", ""); empty.SVG() != "" || empty.Text() != "nothing to draw\n" || empty.HeatSVG() != "" || len(empty.Front()) != 0 {
+		t.Error("an empty chart")
+	}
+}

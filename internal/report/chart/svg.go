@@ -1,0 +1,282 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// style gives a drawing its colours where it is alone; on a page of the report the
+// page's own variables hold.
+const style = `<style>svg{font:12px system-ui,sans-serif;color:var(--fg,#1b1f24)}text{fill:var(--fg,#1b1f24)}.grid{stroke:var(--line,#d0d7de);stroke-width:.7}.l{fill:none;stroke-width:2}` +
+	`.frame{fill:var(--bg,#fff)}.rest{fill:var(--limit,#8c959f);opacity:.7}.cell{fill:#fff;font-size:10px}.c0{stroke:#0969da;fill:#0969da}.c1{stroke:#bc4c00;fill:#bc4c00}.c2{stroke:#1a7f37;fill:#1a7f37}.c3{stroke:#8250df;fill:#8250df}` +
+	`.c4{stroke:#cf222e;fill:#cf222e}.c5{stroke:#9a6700;fill:#9a6700}.c6{stroke:#bf3989;fill:#bf3989}.c7{stroke:#6e7781;fill:#6e7781}.l.c0,.l.c1,.l.c2,.l.c3,.l.c4,.l.c5,.l.c6,.l.c7{fill:none}text{stroke:none}</style>`
+
+const colours = 8
+
+// Size of a drawing, and its margins.
+const (
+	width, height            = 860.0, 420.0
+	left, right, top, bottom = 74.0, 18.0, 16.0, 50.0
+)
+
+type drawing struct{ strings.Builder }
+
+func (d *drawing) add(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+
+var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;", ">", "&gt;")
+
+func esc(s string) string { return escapes.Replace(s) }
+
+// scale maps values to places in the drawing.
+type scale struct {
+	lo, hi, from, to float64
+	log              bool
+}
+
+func (s scale) at(v float64) float64 {
+	lo, hi := s.lo, s.hi
+	if s.log {
+		v, lo, hi = math.Log(v), math.Log(lo), math.Log(hi)
+	}
+	if hi == lo {
+		return (s.from + s.to) / 2
+	}
+	return s.from + (s.to-s.from)*(v-lo)/(hi-lo)
+}
+
+// ticks are round values: powers of two or ten where logarithmic.
+func (s scale) ticks() []float64 {
+	var out []float64
+	if s.log {
+		base := 10.0
+		if s.hi/s.lo < 3000 {
+			base = 2
+		}
+		step := max(1, math.Ceil(math.Log(s.hi/s.lo)/math.Log(base)/9))
+		for e := math.Ceil(math.Log(s.lo)/math.Log(base) - 1e-9); math.Pow(base, e) <= s.hi*1.0001; e += step {
+			out = append(out, math.Pow(base, e))
+		}
+		return out
+	}
+	step := round((s.hi - s.lo) / 6)
+	for v := math.Ceil(s.lo/step-1e-9) * step; v <= s.hi+step*1e-6; v += step {
+		out = append(out, v)
+	}
+	return out
+}
+
+// round rounds up to 1, 2 or 5 times a power of ten.
+func round(v float64) float64 {
+	if v <= 0 {
+		return 1
+	}
+	p := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if v <= m*p {
+			return m * p
+		}
+	}
+	return 10 * p
+}
+
+// number prints a tick: with binary or decimal units where it is large.
+func number(v float64) string {
+	if a := math.Abs(v); a >= 1<<10 && v == math.Trunc(v) {
+		for i, u := range []string{"Ti", "Gi", "Mi", "Ki"} {
+			if by := math.Pow(1024, float64(4-i)); a >= by && math.Mod(v, by) == 0 {
+				return strconv.FormatFloat(v/by, 'g', 4, 64) + u
+			}
+		}
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// scales are those of both axes: Y begins at 0 where it is linear.
+func (c *Chart) scales() (x, y scale) {
+	xl, xh := c.bounds(func(p Point) float64 { return p.X })
+	yl, yh := c.bounds(func(p Point) float64 { return p.Y })
+	if len(c.Cats) > 0 {
+		xl, xh = -0.3, float64(len(c.Cats))-0.7
+	}
+	if !c.LogY {
+		yl, yh = min(0, yl), max(yh*1.04, 1e-12)
+	}
+	return scale{xl, xh, left, width - right, c.LogX}, scale{yl, yh, height - bottom, top, c.LogY}
+}
+
+// frame draws axes and grid.
+func (c *Chart) frame(d *drawing, x, y scale, legend float64) {
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, esc(c.YName), esc(c.XName), style)
+	for _, v := range y.ticks() {
+		d.add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`, left, width-right, y.at(v), y.at(v), left-6, y.at(v)+4, esc(number(v)))
+	}
+	if len(c.Cats) > 0 {
+		every := max(1, (len(c.Cats)+11)/12)
+		for i, n := range c.Cats {
+			if i%every == 0 {
+				d.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(float64(i)), height-bottom+18, esc(short(n, 16)))
+			}
+		}
+	} else {
+		for _, v := range x.ticks() {
+			d.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(v), height-bottom+18, esc(number(v)))
+		}
+	}
+	d.add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, esc(c.XName), height/2, esc(c.YName))
+}
+
+func short(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// legend lists the groups below the drawing and returns the height it takes.
+func (c *Chart) legend(d *drawing) float64 {
+	if len(c.Series) == 1 && c.Series[0].Name == "" {
+		return 0
+	}
+	x, y := left, height+14.0
+	for i, s := range c.Series {
+		label := short(s.Name, 40)
+		wide := 34 + 7*float64(len([]rune(label)))
+		if x+wide > width-right && x > left {
+			x, y = left, y+18
+		}
+		d.add(`<rect class="c%d" x="%g" y="%g" width="16" height="8" rx="2"%s/><text x="%g" y="%g">%s</text>`, i%colours, x, y-8, dashed(i), x+21, y, esc(label))
+		x += wide
+	}
+	return y + 8 - height
+}
+
+// dashed distinguishes groups of one colour.
+func dashed(i int) string {
+	if i < colours {
+		return ""
+	}
+	return fmt.Sprintf(` stroke-dasharray="%d 3" fill-opacity=".4"`, 2+3*(i/colours))
+}
+
+func (c *Chart) hint(s Series, p Point) string {
+	at := number(p.X)
+	if len(c.Cats) > 0 {
+		at = c.Cats[int(p.X)]
+	}
+	text := fmt.Sprintf("%s: %s %s, %s %.5g", s.Name, c.XName, at, c.YName, p.Y)
+	if p.N > 1 {
+		text += fmt.Sprintf(" (mean of %d)", p.N)
+	} else if p.Name != "" {
+		text += " (" + p.Name + ")"
+	}
+	return strings.TrimPrefix(text, ": ")
+}
+
+// SVG draws a curve for each group.
+func (c *Chart) SVG() string {
+	if len(c.Series) == 0 {
+		return ""
+	}
+	var d, key drawing
+	x, y := c.scales()
+	c.frame(&d, x, y, c.legend(&key))
+	for i, s := range c.Series {
+		var path, dots drawing
+		for k, p := range s.Points {
+			path.add("%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[k == 0], x.at(p.X), y.at(p.Y))
+			dots.add(`<circle class="c%d" cx="%.1f" cy="%.1f" r="3"><title>%s</title></circle>`, i%colours, x.at(p.X), y.at(p.Y), esc(c.hint(s, p)))
+		}
+		d.add(`<path class="l c%d" d="%s"%s/>%s`, i%colours, path.String(), dashed(i), dots.String())
+	}
+	return d.String() + key.String() + "</svg>\n"
+}
+
+// FrontSVG draws every point and the front through those that no other beats.
+func (c *Chart) FrontSVG() string {
+	if len(c.Series) == 0 {
+		return ""
+	}
+	var d drawing
+	x, y := c.scales()
+	c.frame(&d, x, y, 0)
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			d.add(`<circle class="rest" cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, x.at(p.X), y.at(p.Y), esc(c.hint(s, p)))
+		}
+	}
+	var path drawing
+	front := c.Front()
+	for k, p := range front {
+		if k == 0 {
+			path.add("M%.1f %.1f", x.at(p.X), y.at(p.Y))
+		} else {
+			path.add("H%.1fV%.1f", x.at(p.X), y.at(p.Y))
+		}
+	}
+	d.add(`<path class="l c0" d="%s"/>`, path.String())
+	for _, p := range front {
+		d.add(`<circle class="c0" cx="%.1f" cy="%.1f" r="4"><title>%s</title></circle>`, x.at(p.X), y.at(p.Y), esc(c.hint(Series{}, p)))
+	}
+	return d.String() + "</svg>\n"
+}
+
+// columns are the values of X of all groups, in order.
+func (c *Chart) columns() []float64 {
+	var out []float64
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			if !slices.Contains(out, p.X) {
+				out = append(out, p.X)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (c *Chart) label(x float64) string {
+	if len(c.Cats) > 0 {
+		return c.Cats[int(x)]
+	}
+	return number(x)
+}
+
+// shade is 0 for the least and 1 for the largest value.
+func (c *Chart) shade(v float64) float64 {
+	lo, hi := c.bounds(func(p Point) float64 { return p.Y })
+	return scale{lo, hi, 0, 1, c.LogY}.at(v)
+}
+
+// HeatSVG draws a cell for each place of X and group: blue is least, red largest.
+func (c *Chart) HeatSVG() string {
+	cols := c.columns()
+	if len(cols) == 0 {
+		return ""
+	}
+	const side, row = 150.0, 26.0
+	cell := max(26.0, min(84.0, (width-side-right)/float64(len(cols))))
+	w, h := side+cell*float64(len(cols))+right, top+row*float64(len(c.Series))+86
+	var d drawing
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, esc(c.YName), esc(c.XName), esc(c.ByName), style)
+	for i, s := range c.Series {
+		at := top + row*float64(i)
+		d.add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+17, esc(short(s.Name, 20)))
+		for _, p := range s.Points {
+			px := side + cell*float64(slices.Index(cols, p.X))
+			d.add(`<g><rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" fill="hsl(%.0f 70%% 45%%)"/>`, px, at, cell-2, row-2, 210-210*c.shade(p.Y))
+			if cell > 38 {
+				d.add(`<text class="cell" x="%.1f" y="%g" text-anchor="middle">%.4g</text>`, px+cell/2-1, at+16, p.Y)
+			}
+			d.add(`<title>%s</title></g>`, esc(c.hint(s, p)))
+		}
+	}
+	foot := top + row*float64(len(c.Series))
+	for i, x := range cols {
+		d.add(`<text transform="translate(%.1f %g) rotate(30)">%s</text>`, side+cell*(float64(i)+.3), foot+14, esc(short(c.label(x), 14)))
+	}
+	d.add(`<text x="%g" y="%g">%s (blue least, red largest) over %s, by %s</text>`, 8.0, h-8, esc(c.YName), esc(c.XName), esc(c.ByName))
+	return d.String() + "</svg>\n"
+}

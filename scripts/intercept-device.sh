@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# On a machine with a GPU and PyTorch: jobs of 4 ranks under simccl intercept on one
+# GPU, and their calls beside those that NCCL's own log had of a real run on 4 GPUs.
+#
+#   make shim && bash scripts/intercept-device.sh
+#
+# MODES (ddp tp pp ep), TRUTH (a folder with train_modes.py and a folder a mode with
+# nccl_coll_rank*.log.gz), OUT (records, logs, outputs), PY (python3) and LIMIT
+# (seconds a mode) change what runs. A line is printed a rank: how many calls were
+# compared, and the first that differs. It ends with 1 where one does.
+set -u
+cd "$(dirname "$0")/.."
+TRUTH=${TRUTH:-shared/workloads/truth}
+[ -d "$TRUTH" ] || TRUTH=../shared/workloads/truth
+OUT=${OUT:-/tmp/simccl-intercept}
+MODES=${MODES-"ddp tp pp ep"}
+PY=${PY:-python3}
+LIMIT=${LIMIT:-150}
+RANKS=4
+bad=0
+mkdir -p "$OUT"
+[ -x bin/simccl ] || { echo "bin/simccl is missing: make shim" >&2; exit 1; }
+[ -f "$TRUTH/train_modes.py" ] || { echo "no train_modes.py in $TRUTH" >&2; exit 1; }
+export OMP_NUM_THREADS=4 PYTHONUNBUFFERED=1 TORCH_NCCL_DUMP_ON_TIMEOUT=0 NCCL_NVLS_ENABLE=0
+
+# calls LOG.gz: a line a call: name, count, type, reduction, root, ranks.
+calls() {
+	gzip -dc "$1" | sed -nE 's/.* NCCL INFO ([A-Za-z]+): opCount .* count ([0-9]+) datatype ([0-9]+) op ([0-9]+) root ([0-9]+) .*\[nranks=([0-9]+)\].*/\1 count \2 type \3 op \4 root \5 of \6/p'
+}
+
+port=29600
+for m in $MODES; do
+	port=$((port + 1))
+	# All ranks use the same GPU: LOCAL_RANK is 0 in each.
+	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/h200x4-4.xml --multicast off --devices real --time record --record "$OUT/$m.jsonl" --no-simulation -- \
+		"$PY" -m torch.distributed.run --nnodes 1 --nproc-per-node $RANKS --master-addr 127.0.0.1 --master-port $port --no-python \
+		sh -c "LOCAL_RANK=0 exec $PY $TRUTH/train_modes.py --mode $m --out $OUT/$m" >"$OUT/$m.out" 2>"$OUT/$m.err"
+	echo "$m: exit status $?: $(tail -n 1 "$OUT/$m.err" | cut -c1-200)"
+	for r in $(seq 0 $((RANKS - 1))); do
+		ours=$OUT/$m/nccl_coll_rank$r.log.gz theirs=$TRUTH/$m/nccl_coll_rank$r.log.gz
+		[ -f "$theirs" ] || continue
+		if [ ! -f "$ours" ]; then
+			echo "$m rank $r: no log; see $OUT/$m.out" && bad=1
+			continue
+		fi
+		calls "$ours" >"$OUT/$m.$r.ours"
+		calls "$theirs" >"$OUT/$m.$r.theirs"
+		n=$(wc -l <"$OUT/$m.$r.theirs")
+		if [ "$n" -gt 0 ] && cmp -s "$OUT/$m.$r.ours" "$OUT/$m.$r.theirs"; then
+			echo "$m rank $r: $n of $n calls equal"
+		else
+			echo "$m rank $r: ours has $(wc -l <"$OUT/$m.$r.ours") calls, NCCL's log $n; first difference:" && bad=1
+			diff "$OUT/$m.$r.theirs" "$OUT/$m.$r.ours" | head -n 3
+		fi
+	done
+done
+exit $bad

@@ -1,0 +1,132 @@
+package calls
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/simccl/simccl/workload"
+)
+
+// maker makes the list of one rank.
+type maker struct {
+	r     *Record
+	p     *workload.Program
+	steps []workload.Step
+	last  map[int]int32 // last call of a stream
+	after []int32       // what the host waits for before its next step
+	host  map[int]int32 // last step of a thread
+	marks map[int]bool
+}
+
+// Program is the record as a job: calls by rank, stream and group, and the host's
+// time between them. A host that has waited for a stream goes on when the stream's
+// last call has ended.
+func (r *Record) Program() *workload.Program {
+	p := &workload.Program{Of: make([]int32, r.Ranks)}
+	for i := range r.Comms {
+		c := &r.Comms[i]
+		p.Comms = append(p.Comms, workload.Comm{Name: fmt.Sprintf("comm%d", i), Ranks: c.Ranks, Parent: int32(c.Parent), Share: c.Share})
+	}
+	known := map[string]int32{}
+	index := map[callKey]int32{}
+	for rank, list := range r.Events {
+		m := maker{r: r, p: p, last: map[int]int32{}, host: map[int]int32{}, marks: map[int]bool{}}
+		m.run(list, index)
+		key := fmt.Sprint(m.steps)
+		at, ok := known[key]
+		if !ok {
+			at = int32(len(p.Lists))
+			known[key] = at
+			p.Lists = append(p.Lists, workload.List{Name: fmt.Sprintf("rank%d", rank), Steps: m.steps})
+		}
+		p.Of[rank] = at
+	}
+	return p
+}
+
+// callKey identifies a Call without Splits.
+type callKey struct {
+	comm, root, peer            int32
+	fn, typ, op                 uint8
+	count                       int64
+	inPlace, window, registered bool
+}
+
+func (m *maker) call(e *Event, index map[callKey]int32) int32 {
+	c := workload.Call{Comm: int32(e.Comm), Func: e.Func, Type: e.Type, RedOp: e.Op, Count: e.Count, InPlace: e.InPlace, Registered: e.Registered, Window: e.Window}
+	if message(e.Func) {
+		c.Peer = e.Root
+	} else if e.Func.Rooted() {
+		c.Root = e.Root
+	}
+	k := callKey{c.Comm, c.Root, c.Peer, uint8(c.Func), uint8(c.Type), uint8(c.RedOp), c.Count, c.InPlace, c.Window, c.Registered}
+	i, ok := index[k]
+	if !ok {
+		i = int32(len(m.p.Calls))
+		index[k] = i
+		m.p.Calls = append(m.p.Calls, c)
+	}
+	return i
+}
+
+func (m *maker) add(s workload.Step) int32 {
+	m.steps = append(m.steps, s)
+	return int32(len(m.steps) - 1)
+}
+
+// think is the host's step before an event.
+func (m *maker) think(e *Event) []int32 {
+	if e.Host > 0 || len(m.after) > 0 {
+		m.host[e.Thread] = m.add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream + int32(e.Thread), Time: e.Host, Deps: m.after})
+		m.after = nil
+	}
+	if at, ok := m.host[e.Thread]; ok {
+		return []int32{at}
+	}
+	return nil
+}
+
+func (m *maker) run(list []Event, index map[callKey]int32) {
+	for i := 0; i < len(list); i++ {
+		e := &list[i]
+		switch e.Kind {
+		case Sync:
+			m.think(e)
+			for _, s := range slices.Sorted(maps.Keys(m.last)) {
+				if e.All || s == e.Stream {
+					m.after = append(m.after, m.last[s])
+				}
+			}
+		case Mark:
+			m.add(workload.Step{Kind: workload.Record, Stream: int32(e.Stream), Event: int32(e.Event), Deps: m.think(e)})
+			m.marks[e.Event] = true
+		case Wait:
+			if m.marks[e.Event] {
+				m.add(workload.Step{Kind: workload.Wait, Stream: int32(e.Stream), Event: int32(e.Event), Deps: m.think(e)})
+			}
+		default:
+			i = m.group(list, i, index)
+		}
+	}
+}
+
+// group adds the calls of a group and returns the last one's index.
+func (m *maker) group(list []Event, i int, index map[callKey]int32) int {
+	end := i
+	for end+1 < len(list) && list[end+1].Kind == Call && list[end+1].Group == list[i].Group {
+		end++
+	}
+	deps := m.think(&list[i])
+	if end > i {
+		m.add(workload.Step{Kind: workload.GroupStart})
+	}
+	for k := i; k <= end; k++ {
+		e := &list[k]
+		m.last[e.Stream] = m.add(workload.Step{Kind: workload.Issue, Stream: int32(e.Stream), Call: m.call(e, index), Deps: deps})
+	}
+	if end > i {
+		m.add(workload.Step{Kind: workload.GroupEnd})
+	}
+	return end
+}

@@ -1,0 +1,165 @@
+package gen
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+)
+
+// place is where a rank is in each dimension.
+type place struct{ tp, cp, dp, pp int }
+
+func (g *generator) place(rank int) place {
+	c := g.c
+	return place{rank % c.TP, rank / c.TP % c.CP, rank / (c.TP * c.CP) % c.DP, rank / (c.TP * c.CP * c.DP)}
+}
+
+// group is a family of communicators, one of which each rank is in.
+type group uint8
+
+const (
+	tensor group = iota
+	context
+	expert
+	data       // of what all data parallel ranks hold
+	expertData // of experts, which fewer ranks hold
+	ahead      // pipeline, forward
+	back       // pipeline, backward
+	numGroups
+)
+
+// streams of the groups: each has one, as calls of a communicator run one by one; those
+// of pipelines have one to send and one to receive.
+var streams = [numGroups]int32{1, 2, 3, 4, 5, 6, 8}
+
+var groupNames = [numGroups]string{"tp", "cp", "ep", "dp", "edp", "pp-forward", "pp-backward"}
+
+// index numbers the communicator of a family that a rank is in, and the rank within it.
+func (g *generator) index(f group, p place) (comm, member, size int) {
+	c := g.c
+	switch f {
+	case tensor:
+		return (p.pp*c.DP+p.dp)*c.CP + p.cp, p.tp, c.TP
+	case context:
+		return (p.pp*c.DP+p.dp)*c.TP + p.tp, p.cp, c.CP
+	case expert:
+		return ((p.pp*(c.DP/c.EP)+p.dp/c.EP)*c.CP+p.cp)*c.TP + p.tp, p.dp % c.EP, c.EP
+	case data:
+		return p.pp*c.TP + p.tp, p.dp*c.CP + p.cp, c.DP * c.CP
+	case expertData:
+		return (p.pp*c.EP+p.dp%c.EP)*c.TP + p.tp, p.dp/c.EP*c.CP + p.cp, c.DP / c.EP * c.CP
+	}
+	return (p.dp*c.CP+p.cp)*c.TP + p.tp, p.pp, c.PP
+}
+
+// comms makes the communicators of more than one rank.
+func (g *generator) comms() {
+	kinds := [numGroups]workload.CommKind{workload.TP, workload.CP, workload.EP, workload.DP, workload.DP, workload.PP, workload.PP}
+	if g.c.FSDP > 0 {
+		kinds[data], kinds[expertData] = workload.FSDP, workload.FSDP
+	}
+	for f := range numGroups {
+		g.base[f] = int32(len(g.p.Comms))
+		if _, _, size := g.index(f, place{}); size < 2 || f == expertData && g.c.EP < 2 || f == expert && g.c.Experts == 0 {
+			continue
+		}
+		for rank := range g.world {
+			n, member, size := g.index(f, g.place(rank))
+			for len(g.p.Comms) <= int(g.base[f])+n {
+				g.p.Comms = append(g.p.Comms, workload.Comm{Name: fmt.Sprintf("%s%d", groupNames[f], len(g.p.Comms)-int(g.base[f])), Kind: kinds[f], Ranks: make([]int32, size)})
+			}
+			g.p.Comms[int(g.base[f])+n].Ranks[member] = int32(rank)
+		}
+	}
+}
+
+// callKey distinguishes calls.
+type callKey struct {
+	comm  int32
+	fn    coll.Func
+	typ   coll.DataType
+	count int64
+	peer  int32
+}
+
+func (g *generator) call(k callKey) int32 {
+	i, known := g.calls[k]
+	if !known {
+		i = int32(len(g.p.Calls))
+		g.calls[k] = i
+		g.p.Calls = append(g.p.Calls, workload.Call{Comm: k.comm, Func: k.fn, Type: k.typ, Count: k.count, Peer: k.peer})
+	}
+	return i
+}
+
+// trafficKey is a purpose of calls.
+type trafficKey struct {
+	family group
+	what   string
+	fn     coll.Func
+	typ    coll.DataType
+	count  int64
+}
+
+// traffic sums calls up.
+func (g *generator) traffic() (out []Traffic) {
+	for _, k := range g.order {
+		perRank := g.tally[k]
+		_, _, n := g.index(k.family, place{})
+		lo, hi := slices.Min(perRank), slices.Max(perRank)
+		bytes := int64(units.Bytes(k.count) * k.typ.Size())
+		size, sent := bytes, bytes
+		switch k.fn {
+		case coll.AllReduce:
+			sent = 2 * bytes * int64(n-1) / int64(n)
+		case coll.AllGather, coll.ReduceScatter:
+			size, sent = bytes*int64(n), bytes*int64(n-1)
+		case coll.AllToAll:
+			size, sent = bytes*int64(n), bytes*int64(n-1)
+		}
+		it := int64(g.c.Iterations)
+		kind := groupNames[k.family]
+		out = append(out, Traffic{Kind: kind, What: k.what, Op: k.fn.TestName(), Ranks: n, Groups: g.world / n, Bytes: size, Formula: g.formula(k),
+			CallsMin: lo / it, CallsMax: hi / it, BytesPerRank: size * hi / it, SentPerRank: sent * hi / it})
+	}
+	slices.SortStableFunc(out, func(a, b Traffic) int {
+		return cmp.Compare(slices.Index(groupNames[:], a.Kind), slices.Index(groupNames[:], b.Kind))
+	})
+	return out
+}
+
+// formula is what the bytes of a call are the product of.
+func (g *generator) formula(k trafficKey) string {
+	part := "b·s/cp·h·size"
+	if g.c.SequenceParallel && k.family != tensor {
+		part = "b·s/cp/tp·h·size"
+	}
+	switch {
+	case k.what == "loss":
+		return "b·s/cp·4"
+	case k.family == context && k.fn == coll.Send:
+		return "2·b·s/cp·kv/tp·d·size"
+	case k.family == context:
+		return "2·b·s·kv/tp·d·size"
+	case k.family == expert:
+		return part + "·k·capacity"
+	case k.family == data || k.family == expertData:
+		return "parameters·size"
+	}
+	return part
+}
+
+// count notes a call of a rank.
+func (g *generator) count(rank int, k trafficKey) {
+	list, known := g.tally[k]
+	if !known {
+		list = make([]int64, g.world)
+		g.tally[k] = list
+		g.order = append(g.order, k)
+	}
+	list[rank]++
+}

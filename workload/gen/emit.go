@@ -1,0 +1,228 @@
+package gen
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+)
+
+// generator is the state of Make.
+type generator struct {
+	c          *Config
+	p          *workload.Program
+	world, m   int
+	base       [numGroups]int32
+	calls      map[callKey]int32
+	ops        map[string]int32
+	times      []units.Time // by operation
+	mats       map[string]matrix
+	operations []Operation
+	tally      map[trafficKey][]int64
+	order      []trafficKey
+	plan       [][]action // by rank of a pipeline
+}
+
+func newGenerator(c *Config) *generator {
+	g := &generator{c: c, p: &workload.Program{}, world: c.TP * c.CP * c.DP * c.PP, m: int(c.GlobalBatch / (c.MicroBatch * int64(c.DP))),
+		calls: map[callKey]int32{}, ops: map[string]int32{}, tally: map[trafficKey][]int64{}}
+	g.mats = g.matrices()
+	g.comms()
+	for r := range c.PP {
+		g.plan = append(g.plan, actions(c.Schedule, c.PP, r, g.m, c.Virtual))
+	}
+	return g
+}
+
+// writer writes the list of a rank.
+type writer struct {
+	g     *generator
+	rank  int
+	at    place
+	steps []workload.Step
+	last  int32   // last computation, -1 none
+	wait  []int32 // what the next computation waits for
+	comm  [numGroups]int32
+	size  [numGroups]int
+	me    [numGroups]int
+	grads reduction
+	fully sharding
+}
+
+// rank writes the list of a rank.
+func (g *generator) rank(rank int) {
+	w := &writer{g: g, rank: rank, at: g.place(rank), last: -1}
+	for f := range numGroups {
+		n, me, size := g.index(f, w.at)
+		if f == expertData && g.c.EP < 2 {
+			n, me, size = g.index(data, w.at)
+			w.comm[f] = g.base[data] + int32(n)
+		} else {
+			w.comm[f] = g.base[f] + int32(n)
+		}
+		w.size[f], w.me[f] = size, me
+	}
+	list := int32(len(g.p.Lists))
+	mark := func(name string) {
+		g.p.Marks = append(g.p.Marks, workload.Mark{List: list, Step: int32(len(w.steps)), Name: name})
+	}
+	for i := range g.c.Iterations {
+		mark(fmt.Sprintf("iteration%d", i))
+		w.iteration()
+	}
+	mark("end")
+	g.p.Lists = append(g.p.Lists, workload.List{Name: fmt.Sprintf("rank%d", rank), Steps: w.steps})
+	g.p.Of = append(g.p.Of, list)
+}
+
+// compute adds a computation, which waits for what is pending.
+func (w *writer) compute(op int32) {
+	w.steps = append(w.steps, workload.Step{Kind: workload.Compute, Time: w.g.times[op-1], Work: op, Deps: sorted(w.wait)})
+	w.last, w.wait = int32(len(w.steps)-1), nil
+}
+
+// sorted are dependencies in order, each once; w.wait is short.
+func sorted(list []int32) (out []int32) {
+	for len(list) > len(out) {
+		next := int32(math.MaxInt32)
+		for _, x := range list {
+			if (len(out) == 0 || x > out[len(out)-1]) && x < next {
+				next = x
+			}
+		}
+		if next == math.MaxInt32 {
+			break
+		}
+		out = append(out, next)
+	}
+	return out
+}
+
+// issue adds a call of a family, which waits for the last computation and for what is
+// named. The number of the step is -1 where the rank is alone.
+func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, count int64, peer int32, deps ...int32) int32 {
+	if w.size[f] < 2 || count == 0 {
+		return -1
+	}
+	family := f
+	if f == expertData && w.g.c.EP < 2 {
+		family = data
+	}
+	stream := streams[family]
+	if fn == coll.Recv && (f == ahead || f == back) {
+		stream++
+	}
+	if w.last >= 0 {
+		deps = append(deps, w.last)
+	}
+	call := w.g.call(callKey{w.comm[f], fn, typ, count, peer})
+	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call, Deps: sorted(deps)})
+	if fn != coll.Recv {
+		w.g.count(w.rank, trafficKey{family, what, fn, typ, count})
+	}
+	return int32(len(w.steps) - 1)
+}
+
+// then lets the next computation wait for a step.
+func (w *writer) then(step int32) {
+	if step >= 0 {
+		w.wait = append(w.wait, step)
+	}
+}
+
+// blocking issues a call that the next computation waits for, after what is pending.
+func (w *writer) blocking(f group, what string, fn coll.Func, count int64) {
+	w.then(w.issue(f, what, fn, w.g.c.Type, count, 0, w.wait...))
+}
+
+// iteration writes one: passes in the order of the schedule, gradients, the optimizer.
+func (w *writer) iteration() {
+	g := w.g
+	w.grads = reduction{w: w}
+	w.fully = sharding{w: w}
+	split := g.c.Schedule == ZeroBubble
+	for _, a := range g.plan[w.at.pp] {
+		first, last := w.stageEnds(a.chunk)
+		switch a.kind {
+		case forward:
+			w.fully.begin(w.units(a.chunk), true, a.micro)
+			w.receive(ahead, !first)
+			w.forward(a.chunk)
+			w.send(ahead, !last)
+		case backward:
+			w.fully.begin(w.units(a.chunk), false, a.micro)
+			w.receive(back, !last)
+			w.backward(a, !split)
+			w.send(back, !first)
+		case weights:
+			w.weights(a)
+		}
+	}
+	w.grads.flush()
+	w.optimizer()
+}
+
+// stageEnds reports whether a stage is the first or the last of the model.
+func (w *writer) stageEnds(chunk int) (first, last bool) {
+	c := w.g.c
+	return chunk == 0 && w.at.pp == 0, chunk == c.Virtual-1 && w.at.pp == c.PP-1
+}
+
+// message is what goes from stage to stage: the activations of a microbatch.
+func (w *writer) message() int64 { return int64(w.g.shape().part) * w.g.c.Hidden }
+
+func (w *writer) receive(f group, some bool) {
+	if some {
+		from := w.at.pp - 1
+		if f == back {
+			from = w.at.pp + 1
+		}
+		w.then(w.issue(f, "activations", coll.Recv, w.g.c.Type, w.message(), int32((from+w.g.c.PP)%w.g.c.PP)))
+	}
+}
+
+func (w *writer) send(f group, some bool) {
+	if !some {
+		return
+	}
+	to, what := w.at.pp+1, "activations"
+	if f == back {
+		to, what = w.at.pp-1, "gradients"
+	}
+	w.issue(f, what, coll.Send, w.g.c.Type, w.message(), int32((to+w.g.c.PP)%w.g.c.PP), w.wait...)
+}
+
+// optimizer updates parameters when all gradients are reduced.
+func (w *writer) optimizer() {
+	var dense, experts int64
+	for chunk := range w.g.c.Virtual {
+		for _, u := range w.units(chunk) {
+			dense, experts = dense+u.dense, experts+u.experts
+		}
+	}
+	n := share(dense, w.shards(data)) + share(experts, w.shards(expertData))
+	w.wait = append(w.wait, w.grads.done...)
+	// Adam reads the gradient, and reads and writes the parameter and two moments of 32
+	// bits.
+	name := fmt.Sprintf("optimizer_%d", n)
+	if _, given := w.g.c.Times["optimizer"]; given {
+		name = "optimizer"
+	}
+	w.compute(w.g.operation(name, product{}, float64(n)*float64(3*w.g.c.Type.Size()+16)))
+	if w.g.c.FSDP == 1 {
+		w.grads.gather()
+	}
+}
+
+// shards is among how many ranks the optimizer's state is divided.
+func (w *writer) shards(f group) int64 {
+	if w.g.c.FSDP == 0 {
+		return 1
+	}
+	return int64(max(w.size[f], 1))
+}
+
+// share is n divided among some, rounded up.
+func share(n, among int64) int64 { return (n + among - 1) / among }

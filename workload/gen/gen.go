@@ -1,0 +1,171 @@
+// Package gen makes the program of a transformer's training from hyper-parameters and
+// the way it is divided: tensor, sequence, pipeline, data, expert and context parallel,
+// fully sharded data parallel.
+//
+// In: a Config. Out: a Job, with the program and the bytes that each rank moves by
+// group and purpose, to be checked by hand (docs/GENERATE.md has the formulas).
+//
+// Ranks count tensor parallel first, then context, data (experts within data) and
+// pipeline parallel, as Megatron-LM's default order tp-cp-ep-dp-pp.
+//
+// What it must not know: machines, plans, files.
+package gen
+
+import (
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+)
+
+// Schedule is the order in which a stage of a pipeline takes microbatches.
+type Schedule uint8
+
+// Schedules: all forward then all backward (Huang et al., GPipe, 2019); one forward one
+// backward (Narayanan et al., 2021); the same with several stages a rank; backward passes
+// divided into those of inputs and of weights (Qi et al., Zero Bubble, 2023, ZB-H1).
+const (
+	OneFOneB Schedule = iota
+	GPipe
+	Interleaved
+	ZeroBubble
+	numSchedules
+)
+
+// scheduleNames are the words of --schedule.
+var scheduleNames = [numSchedules]string{"1f1b", "gpipe", "interleaved", "zb-h1"}
+
+// String is the word of --schedule.
+func (s Schedule) String() string { return scheduleNames[s] }
+
+// Schedules are the words that ParseSchedule reads.
+func Schedules() []string { return scheduleNames[:] }
+
+// ParseSchedule reads a word.
+func ParseSchedule(word string) (Schedule, bool) {
+	for i, n := range scheduleNames {
+		if n == word {
+			return Schedule(i), true
+		}
+	}
+	return 0, false
+}
+
+// Config is a model and how its training is divided. Sizes are of the whole model.
+type Config struct {
+	Layers, Hidden, Heads, KVHeads, FFN, Vocab, Seq int64
+	// Gated: the feed-forward network has three matrices (SwiGLU) and not two.
+	Gated bool
+	// MicroBatch and GlobalBatch are sequences.
+	MicroBatch, GlobalBatch int64
+	// Type is that of parameters and activations, GradType that in which gradients are
+	// reduced.
+	Type, GradType coll.DataType
+
+	TP int
+	// SequenceParallel divides what lies between the tensor parallel parts along the
+	// sequence (Korthikanti et al., 2022).
+	SequenceParallel bool
+	PP               int
+	Schedule         Schedule
+	// Virtual is how many stages each rank has with Interleaved.
+	Virtual int
+	DP      int
+	// Bucket is the capacity of a bucket of gradients in bytes.
+	Bucket units.Bytes
+	// NoOverlap reduces gradients when the backward pass is over, not during it.
+	NoOverlap bool
+	// FSDP is the stage of ZeRO: 0 none, 1 the optimizer's state is divided, 2 gradients
+	// too, 3 parameters too (Rajbhandari et al., 2020; Zhao et al., 2023).
+	FSDP int
+	// Prefetch is how many layers ahead parameters are gathered.
+	Prefetch int
+	// EP divides the Experts of each layer; each token goes to TopK of them. Capacity
+	// multiplies what each pair of ranks exchanges over an even division.
+	EP, Experts, TopK int
+	Capacity          float64
+	CP                int
+	// Ring passes keys and values around (Liu et al., Ring Attention, 2023); otherwise
+	// they are gathered.
+	Ring bool
+	// Recompute: a layer's forward pass is done again in its backward pass, all of it.
+	Recompute bool
+
+	Iterations int
+	GPU        Roofline
+	// Times are measured times of operations by name, which override the roofline.
+	Times map[string]units.Time
+}
+
+// Roofline is what a GPU computes and moves.
+type Roofline struct {
+	Name string
+	// FLOPS is the dense peak of the type, per second; Memory bytes per second.
+	FLOPS, Memory float64
+	// Efficiency of matrix products and of memory, as fractions of the peaks.
+	Efficiency, MemoryEfficiency float64
+	// Overhead is what each operation takes besides.
+	Overhead units.Time
+}
+
+// Job is what is made.
+type Job struct {
+	Program      *workload.Program
+	Microbatches int
+	Params       int64 // of the model
+	Traffic      []Traffic
+	Operations   []Operation
+	// FromRoofline are operations that the times of the Config do not have.
+	FromRoofline []string
+}
+
+// Traffic is what calls of one purpose move, in an iteration.
+type Traffic struct {
+	Kind string `json:"kind"`
+	What string `json:"what"`
+	Op   string `json:"op"`
+	// Ranks of a group; Groups of the job.
+	Ranks  int `json:"ranks"`
+	Groups int `json:"groups"`
+	// Bytes of a call: NCCL's size, that is of all ranks for all_gather and
+	// reduce_scatter, of a rank otherwise.
+	Bytes int64 `json:"bytes"`
+	// Formula is what Bytes are the product of, in the words of docs/GENERATE.md.
+	Formula string `json:"formula"`
+	// Calls a rank, the fewest and the most.
+	CallsMin int64 `json:"callsMin"`
+	CallsMax int64 `json:"callsMax"`
+	// BytesPerRank is Bytes times CallsMax; SentPerRank is what a rank sends for it at
+	// least.
+	BytesPerRank int64 `json:"bytesPerRank"`
+	SentPerRank  int64 `json:"sentPerRank"`
+}
+
+// Operation is a computation.
+type Operation struct {
+	Name   string  `json:"name"`
+	FLOPs  int64   `json:"flops"`
+	Bytes  int64   `json:"bytes"`
+	Us     float64 `json:"us"`
+	Source string  `json:"source"` // roofline or file
+}
+
+// Make makes a job. The error is an *Error.
+func Make(c Config) (*Job, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if err := c.size(); err != nil {
+		return nil, err
+	}
+	g := newGenerator(&c)
+	for rank := range g.world {
+		g.rank(rank)
+	}
+	j := &Job{Program: g.p, Microbatches: g.m, Params: g.allParams(), Traffic: g.traffic(), Operations: g.operations}
+	for _, o := range g.operations {
+		if len(c.Times) > 0 && o.Source == fromRoofline {
+			j.FromRoofline = append(j.FromRoofline, o.Name)
+		}
+	}
+	return j, nil
+}

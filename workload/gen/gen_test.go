@@ -1,0 +1,383 @@
+package gen
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/play"
+	"github.com/simccl/simccl/workload/transform"
+)
+
+// small is a model that all divisions of up to 4 fit.
+func small() Config {
+	gpu, _ := Peak("h200", coll.BFloat16)
+	return Config{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 4, FFN: 256, Vocab: 128, Seq: 32, MicroBatch: 2, GlobalBatch: 8, Type: coll.BFloat16, GradType: coll.BFloat16,
+		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: 1, GPU: gpu}
+}
+
+func makeJob(t testing.TB, c Config) *Job {
+	t.Helper()
+	j, err := Make(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Program.Lint(); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func elapsed(t testing.TB, j *Job) units.Time {
+	t.Helper()
+	r, err := play.Play(j.Program, play.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Last
+}
+
+// sum is the bytes that a rank has in calls of a kind whose purpose contains a word.
+func sum(j *Job, kind, op, word string) (bytes, sent int64) {
+	for _, x := range j.Traffic {
+		if x.Kind == kind && (op == "" || x.Op == op) && strings.Contains(x.What, word) {
+			bytes, sent = bytes+x.BytesPerRank, sent+x.SentPerRank
+		}
+	}
+	return bytes, sent
+}
+
+// uniform gives passes times: forward 3·unit a layer, backward of inputs as much and of
+// weights as much; embedding, head and optimizer nothing.
+func uniform(forward, input, weight units.Time) map[string]units.Time {
+	t := map[string]units.Time{"optimizer": 0, "embedding": 0, "head": 0, "head_backward_input": 0, "head_backward_weight": 0, "embedding_backward_weight": 0,
+		"attention": 0, "attention_backward": 0}
+	for _, n := range []string{"qkv", "proj", "up", "down"} {
+		t[n], t[n+"_backward_input"], t[n+"_backward_weight"] = forward, input, weight
+	}
+	return t
+}
+
+// TestBubble: with communication that takes no time a pipeline of p stages and m
+// microbatches idles (p-1)/(m+p-1) of its time with GPipe and 1F1B, and (p-1)/v of m
+// with v stages a rank (Narayanan et al., 2021, section 2.2).
+func TestBubble(t *testing.T) {
+	const layer = 4 * 1000 * 3 // picoseconds forward and backward of a layer's products
+	for _, p := range []int{2, 4, 8} {
+		for _, m := range []int64{1, 3, 4, 8, 16} {
+			for _, s := range []Schedule{GPipe, OneFOneB} {
+				c := small()
+				c.PP, c.Schedule, c.GlobalBatch, c.Times = p, s, 2*m, uniform(1000, 1000, 1000)
+				stage := units.Time(layer * 8 / p)
+				if got, want := elapsed(t, makeJob(t, c)), stage*units.Time(int(m)+p-1); got != want {
+					t.Errorf("%v p %d m %d: %v, want %v", s, p, m, got, want)
+				}
+			}
+			if m%int64(p) != 0 || p == 8 {
+				continue
+			}
+			c := small()
+			c.PP, c.Schedule, c.Virtual, c.GlobalBatch, c.Times = p, Interleaved, 2, 2*m, uniform(1000, 1000, 1000)
+			half := units.Time(layer * 8 / p / 2)
+			if got, want := elapsed(t, makeJob(t, c)), half*units.Time(2*int(m)+p-1); got != want {
+				t.Errorf("interleaved p %d m %d: %v, want %v", p, m, got, want)
+			}
+		}
+	}
+}
+
+// TestZeroBubble: with passes of equal times ZB-H1 idles a third of what 1F1B does,
+// (p-1)(F+B-W) (Qi et al., 2023, table 1), and holds no more activations.
+func TestZeroBubble(t *testing.T) {
+	for _, p := range []int{2, 4, 8} {
+		c := small()
+		c.PP, c.Schedule, c.GlobalBatch, c.Times = p, ZeroBubble, int64(2*3*p), uniform(1000, 1000, 1000)
+		pass := units.Time(4 * 1000 * 8 / p)
+		if got, want := elapsed(t, makeJob(t, c)), pass*units.Time(3*3*p+p-1); got != want {
+			t.Errorf("p %d: %v, want %v", p, got, want)
+		}
+		for r := range p {
+			held, most := 0, 0
+			for _, a := range actions(ZeroBubble, p, r, 3*p, 1) {
+				switch a.kind {
+				case forward:
+					held++
+				case weights:
+					held--
+				}
+				most = max(most, held)
+			}
+			if most > p || held != 0 {
+				t.Errorf("p %d rank %d holds %d activations, %d in the end", p, r, most, held)
+			}
+		}
+	}
+}
+
+// TestTensorBytes: two all_reduces of b·s·h forward and two backward a layer (Shoeybi et
+// al., 2019); with sequence parallelism as many bytes in all_gather and reduce_scatter,
+// and two all_gathers more backward (Korthikanti et al., 2022).
+func TestTensorBytes(t *testing.T) {
+	c := small()
+	c.TP = 4
+	const tensorBytes, layers, micro = 2 * 32 * 64 * 2, 8, 4
+	j := makeJob(t, c)
+	for _, what := range []string{"attention", "feed-forward"} {
+		if got, _ := sum(j, "tp", "all_reduce", what); got != 2*layers*micro*tensorBytes {
+			t.Errorf("%s: %d bytes, want %d", what, got, 2*layers*micro*tensorBytes)
+		}
+	}
+	c.Recompute = true
+	if got, _ := sum(makeJob(t, c), "tp", "all_reduce", "attention"); got != 3*layers*micro*tensorBytes {
+		t.Errorf("with recomputation: %d bytes, want %d", got, 3*layers*micro*tensorBytes)
+	}
+	c.SequenceParallel, c.Recompute = true, false
+	j = makeJob(t, c)
+	for _, what := range []string{"attention", "feed-forward"} {
+		for _, op := range []string{"all_gather", "reduce_scatter"} {
+			if got, sent := sum(j, "tp", op, what); got != 2*layers*micro*tensorBytes || sent != got/4*3 {
+				t.Errorf("%s %s: %d bytes of which %d are sent, want %d", op, what, got, sent, 2*layers*micro*tensorBytes)
+			}
+		}
+	}
+	if got, _ := sum(j, "tp", "all_gather", "again"); got != (2*layers+1)*micro*tensorBytes {
+		t.Errorf("inputs again: %d bytes, want %d", got, (2*layers+1)*micro*tensorBytes)
+	}
+}
+
+// params are those of small by hand: norms, attention, feed-forward network, embedding,
+// head and last norm.
+const params = 8*(2*64+64*(64+2*4*8)+64*64+2*64*256) + 2*128*64 + 64
+
+// TestDataBytes: all_reduce moves 2(N-1)/N of the parameters, ZeRO 1 and 2 as much,
+// ZeRO 3 three times (N-1)/N (Rajbhandari et al., 2020, section 7), up to padding.
+func TestDataBytes(t *testing.T) {
+	for stage, want := range []float64{2, 2, 2, 3} {
+		c := small()
+		c.DP, c.FSDP = 4, stage
+		j := makeJob(t, c)
+		if j.Params != params {
+			t.Fatalf("%d parameters, want %d", j.Params, params)
+		}
+		_, sent := sum(j, "dp", "", "")
+		if exact := want * params * 2 * 3 / 4; float64(sent) < exact || float64(sent) > exact+10*3*3*2 {
+			t.Errorf("ZeRO %d sends %d bytes, want %.0f", stage, sent, exact)
+		}
+	}
+}
+
+// TestMessages: stages exchange b·s·h once a microbatch in each direction, v times more
+// where a rank has v of them; a ring of keys passes its part n-1 times forward and, with
+// their gradients, 2n-1 times backward; experts exchange each token's k copies twice
+// forward and twice backward.
+func TestMessages(t *testing.T) {
+	c := small()
+	c.PP = 4
+	for _, kind := range []string{"pp-forward", "pp-backward"} {
+		if got, _ := sum(makeJob(t, c), kind, "send", ""); got != 4*2*32*64*2 {
+			t.Errorf("%s: %d bytes", kind, got)
+		}
+	}
+	c.Schedule, c.Virtual = Interleaved, 2
+	if got, _ := sum(makeJob(t, c), "pp-forward", "send", ""); got != 2*4*2*32*64*2 {
+		t.Errorf("interleaved: %d bytes", got)
+	}
+	c = small()
+	c.CP = 4
+	const part = 2 * 8 * 2 * 4 * 8 * 2 // b, s/n, K and V, heads, size of a head, bytes
+	if got, _ := sum(makeJob(t, c), "cp", "all_gather", ""); got != 2*8*4*4*part {
+		t.Errorf("gathered keys: %d bytes, want %d", got, 2*8*4*4*part)
+	}
+	c.Ring = true
+	if got, _ := sum(makeJob(t, c), "cp", "send", ""); got != 8*4*(3+7)*part {
+		t.Errorf("ring: %d bytes, want %d", got, 8*4*(3+7)*part)
+	}
+	c = small()
+	c.DP, c.EP, c.Experts, c.TopK = 4, 4, 8, 2
+	if got, _ := sum(makeJob(t, c), "ep", "alltoall", ""); got != 8*4*1*2*(2*32)*64*2 {
+		t.Errorf("experts: %d bytes, want %d", got, 8*4*1*2*(2*32)*64*2)
+	}
+}
+
+// TestOverlap: buckets are reduced beside the backward pass, or else after it.
+func TestOverlap(t *testing.T) {
+	at := func(none bool) int {
+		c := small()
+		c.DP, c.Bucket, c.NoOverlap = 2, 64<<10, none
+		j := makeJob(t, c)
+		for i, s := range j.Program.Lists[0].Steps {
+			if s.Kind == workload.Issue {
+				return i
+			}
+		}
+		return -1
+	}
+	if a, b := at(false), at(true); a < 0 || a >= b {
+		t.Errorf("the first bucket is step %d, without overlap %d", a, b)
+	}
+	// Prefetch hides the gather of the next layer behind this one.
+	exposed := func(n int) units.Time {
+		c := small()
+		c.DP, c.FSDP, c.Prefetch = 2, 3, n
+		r, err := play.Play(makeJob(t, c).Program, play.Options{Cost: func(x *workload.Call) units.Time { return units.Microsecond }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Last
+	}
+	if a, b := exposed(0), exposed(1); b >= a {
+		t.Errorf("with prefetch %v, without %v", b, a)
+	}
+}
+
+// TestErrors: what cannot be divided says what to write.
+func TestErrors(t *testing.T) {
+	for _, x := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) { c.TP = 3 }, "--tp: 8 heads cannot be divided by 3; write --tp 2"},
+		{func(c *Config) { c.TP = 8 }, "--tp: 4 heads of keys and values cannot be divided by 8; write --tp 4"},
+		{func(c *Config) { c.PP = 3 }, "--pp: 8 layers cannot be divided into 3 stages; write --pp 2"},
+		{func(c *Config) { c.GlobalBatch = 7 }, "--global-batch: 7 sequences are not a multiple of micro-batch times dp, 2; write --global-batch 8"},
+		{func(c *Config) { c.DP, c.EP, c.Experts = 4, 3, 6 }, "--ep: --dp 4 is not a multiple of 3: experts are divided within data parallel groups; write --ep 2"},
+		{func(c *Config) { c.DP, c.EP = 4, 4 }, "--ep: there are no experts to divide; add --experts 8 --top-k 2"},
+		{func(c *Config) { c.Schedule = Interleaved }, "--schedule: interleaved needs several stages on each of several ranks; add --virtual 2 and --pp 2 or more"},
+		{func(c *Config) { c.FSDP, c.PP, c.DP = 3, 2, 2 }, "--fsdp: stage 3 would gather and reduce for each microbatch of a pipeline; write --fsdp 1 with --pp, or --pp 1"},
+		{func(c *Config) { c.Layers = 0 }, "--layers: 0; write a number from 1 to 16384"},
+		{func(c *Config) { c.DP, c.GlobalBatch, c.Layers = 32768, 1<<20, 4096 }, ""},
+		{func(c *Config) { c.GlobalBatch, c.MicroBatch, c.Iterations = 1<<24, 1, 1000 }, ""},
+		{func(c *Config) { c.Seq, c.MicroBatch, c.GlobalBatch = 1<<26, 1<<20, 1<<20 }, ""},
+		{func(c *Config) { c.Hidden, c.Layers, c.FFN, c.Vocab = 1<<20, 1<<14, 1<<24, 1<<26 }, ""},
+		{func(c *Config) { c.TP, c.PP, c.CP, c.DP = 4, 8, 4, 1<<16; c.GlobalBatch = 1 << 17 }, ""},
+	} {
+		c := small()
+		x.change(&c)
+		_, err := Make(c)
+		var e *Error
+		if !errors.As(err, &e) || x.want != "" && err.Error() != x.want {
+			t.Errorf("%v, want %q", err, x.want)
+		}
+	}
+}
+
+// TestAny: whatever can be divided lints clean, does not deadlock, has ranks that
+// compute equally within a stage, is the same each time, and survives its text form.
+func TestAny(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(name string, of ...int) int { return rapid.SampledFrom(of).Draw(t, name) }
+		c := small()
+		c.TP, c.PP, c.DP, c.CP = pick("tp", 1, 2, 4), pick("pp", 1, 2, 4), pick("dp", 1, 2, 4), pick("cp", 1, 2)
+		c.SequenceParallel = c.TP > 1 && rapid.Bool().Draw(t, "sp")
+		c.Schedule = Schedule(pick("schedule", 0, 1, 2, 3))
+		if c.Schedule == Interleaved {
+			c.Virtual = 2
+		}
+		c.FSDP, c.Prefetch = pick("fsdp", 0, 1, 2, 3), pick("prefetch", 0, 1, 3)
+		c.Experts, c.TopK, c.EP = pick("experts", 0, 4), 2, pick("ep", 1, 2)
+		c.Recompute = rapid.Bool().Draw(t, "recompute")
+		c.Ring, c.NoOverlap, c.Gated = rapid.Bool().Draw(t, "ring"), rapid.Bool().Draw(t, "late"), rapid.Bool().Draw(t, "gated")
+		c.Bucket = units.Bytes(pick("bucket", 1, 10<<10, 25<<20))
+		c.GlobalBatch = int64(c.DP) * 2 * int64(pick("m", 1, 2, 4, 8))
+		c.Iterations = pick("iterations", 1, 2)
+		j, err := Make(c)
+		if err != nil {
+			var e *Error
+			if !errors.As(err, &e) || e.Hint == "" {
+				t.Fatal(err)
+			}
+			return
+		}
+		if err := j.Program.Lint(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := play.Play(j.Program, play.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, &c, j)
+		text := j.Program.Format()
+		if again, err := Make(c); err != nil || again.Program.Format() != text {
+			t.Fatalf("differs: %v", err)
+		}
+	})
+}
+
+// equal checks that ranks of a stage compute equally.
+func equal(t *rapid.T, c *Config, j *Job) {
+	perStage := c.TP * c.CP * c.DP
+	totals := make([]units.Time, j.Program.Ranks())
+	for r := range totals {
+		for _, s := range j.Program.Lists[j.Program.Of[r]].Steps {
+			if s.Kind == workload.Compute {
+				totals[r] += s.Time
+			}
+		}
+		if first := r / perStage * perStage; totals[r] != totals[first] {
+			t.Fatalf("rank %d computes %v, rank %d %v", r, totals[r], first, totals[first])
+		}
+	}
+}
+
+// TestScale: a job of two data parallel ranks that is made larger by replicas issues
+// what a job of four issues.
+func TestScale(t *testing.T) {
+	for _, stage := range []int{0, 2, 3} {
+		c := small()
+		c.TP, c.DP, c.FSDP, c.GlobalBatch = 2, 2, stage, 8
+		large, err := transform.DataParallel(makeJob(t, c).Program, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.DP, c.GlobalBatch = 4, 16
+		if got, want := issued(large), issued(makeJob(t, c).Program); got != want {
+			t.Errorf("ZeRO %d: scaled\n%s\nmade\n%s", stage, got, want)
+		}
+	}
+}
+
+// issued are the calls of the first rank.
+func issued(p *workload.Program) string {
+	var b strings.Builder
+	for _, s := range p.Lists[p.Of[0]].Steps {
+		if s.Kind == workload.Issue {
+			c := &p.Calls[s.Call]
+			fmt.Fprintln(&b, p.Comms[c.Comm].Kind, p.Comms[c.Comm].Size(p.Ranks()), c.Func.TestName(), c.Count)
+		}
+	}
+	return b.String()
+}
+
+// TestRoofline: a large product takes its operations over what the GPU reaches, a small
+// one its bytes; a file's times go first.
+func TestRoofline(t *testing.T) {
+	c := small()
+	c.Hidden, c.FFN, c.Seq, c.MicroBatch = 8192, 32768, 4096, 2
+	c.Times = map[string]units.Time{"down": 5 * units.Microsecond}
+	j := makeJob(t, c)
+	seen := fmt.Sprint(j.FromRoofline)
+	for _, o := range j.Operations {
+		switch o.Name {
+		case "proj":
+			want := 2*8192.0*8192*8192/(989.4e12*0.6)*1e6 + 2
+			if math.Abs(o.Us/want-1) > 1e-6 || o.Source != fromRoofline {
+				t.Errorf("%+v, want %.3f us", o, want)
+			}
+		case "down":
+			if o.Us != 5 || o.Source != fromFile || strings.Contains(seen, "down ") {
+				t.Errorf("%+v; from the roofline: %s", o, seen)
+			}
+		case "embedding":
+			want := 2*8192.0*8192*2/(4800e9*0.8)*1e6 + 2
+			if math.Abs(o.Us/want-1) > 1e-6 {
+				t.Errorf("%+v, want %.3f us", o, want)
+			}
+		}
+	}
+}
