@@ -40,6 +40,10 @@ help: ## this list
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/simccl ./cmd/simccl
 
+.PHONY: release
+release: ## dist/: programs for linux and darwin, packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
+	$(GO) run ./internal/cmd/release -version '$(VERSION)' -only '$(ONLY)' -out dist
+
 .PHONY: wasm
 wasm: ## build for js/wasm all that needs no hardware: every package but real, topo/detect, cmd and internal
 	GOOS=js GOARCH=wasm $(GO) build $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd|internal)(/|$$)')

@@ -227,11 +227,15 @@ func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 	if o.Func.IsP2P() {
 		return r, tuning.Choice{}, c.register(&r, &o)
 	}
-	choice, err := c.Choose(o.op())
+	op := o.op()
+	op.Registered = c.registered(&o) || o.Graph && !c.Params.Registration.GraphOff
+	choice, err := c.Choose(op)
 	if err != nil {
 		return r, tuning.Choice{}, err
 	}
-	c.efficient(&o, &choice)
+	if c.Params.Tuning.Plugin == nil { // enqueue.cc:1949
+		c.efficient(&o, &choice)
+	}
 	r = withChoice(r, choice)
 	return r, choice, c.register(&r, &o)
 }

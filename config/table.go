@@ -52,6 +52,7 @@ var bound = func() map[string]bool {
 	m := map[string]bool{
 		"NCCL_TOPO_FILE": true, "NCCL_TOPO_DUMP_FILE": true, "NCCL_GRAPH_FILE": true, "NCCL_GRAPH_DUMP_FILE": true,
 		"NCCL_CONF_FILE": true, "NCCL_COLLNET_ENABLE": true, "SIMCCL_COLLNET": true, "SIMCCL_SECRET": true, "SIMCCL_LIBNCCL": true, "SIMCCL_NCCL_VERSION": true, "SIMCCL_PROFILER_PLUGIN": true,
+		"NCCL_TUNER_PLUGIN": true, "NCCL_TUNER_CONFIG_FILE": true,
 	}
 	for _, b := range new(Config).bindings() {
 		m[b.name] = true
@@ -188,8 +189,8 @@ var vars = []Var{
 	{"NCCL_LOCAL_REGISTER", Flag, "1", "register", "register user buffers on request", "register/register.cc:15", "", ""},
 	{"NCCL_GRAPH_REGISTER", Flag, "1", "register", "register buffers of CUDA graphs", "enqueue.cc:258", "", ""},
 	{"NCCL_SINGLE_PROC_MEM_REG_ENABLE", Flag, "0", "register", "register buffers within one process", "group.cc:464", noReg, ""},
-	{"NCCL_TUNER_PLUGIN", Text, "", "tuning", "library that changes the cost table", "plugin/tuner.cc:56", noPlugin, ""},
-	{"NCCL_TUNER_CONFIG_FILE", Path, "", "tuning", "choices of the example tuner plugin, CSV", "ext-tuner/example/plugin.c", "", "the example tuner's CSV is not read"},
+	{"NCCL_TUNER_PLUGIN", Text, "", "tuning", "library that changes the cost table; of example and …/libnccl-tuner-example.so, NCCL's example, the file is read, other plugins are not known", "plugin/tuner.cc:56", "", ""},
+	{"NCCL_TUNER_CONFIG_FILE", Path, "", "tuning", "choices of the example tuner plugin, CSV; with NCCL_TUNER_PLUGIN=example", "ext-tuner/example/plugin.c", "", ""},
 	{"NCCL_LAUNCH_MODE", Text, "PARALLEL", "enqueue", "GROUP: launch the GPUs of a process together", "init.cc:1361", "every rank is a process of its own", ""},
 	{"NCCL_MEM_SYNC_DOMAIN", Number, "1", "enqueue", "memory domain of kernels", "enqueue.cc:1562", "", notInTime},
 	{"NCCL_L1_SHARED_MEMORY_CARVEOUT", Number, "0", "enqueue", "share of L1 kept as shared memory", "enqueue.cc:25", "", notInTime},

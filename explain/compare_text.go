@@ -97,15 +97,48 @@ func (d *Difference) choiceText(b *strings.Builder) {
 		return
 	}
 	t := reasoned{rows: [][]string{{"operation", "from B", "to B", "A", "B"}}, why: [][]string{nil}}
-	for i, c := range d.Choices {
+	for i := 0; i < len(d.Choices); i++ {
+		c := d.Choices[i]
 		name := c.Op
 		if i > 0 && d.Choices[i-1].Op == c.Op {
 			name = ""
+		}
+		if n := flipping(d.Choices[i:]); n > 1 {
+			last := d.Choices[i+n-1]
+			t.add([]string{name, group(c.From), group(last.To), distinct(d.Choices[i:i+n], func(c *ChoiceChange) string { return c.A }),
+				distinct(d.Choices[i:i+n], func(c *ChoiceChange) string { return c.B })}, c.Why)
+			i += n - 1
+			continue
 		}
 		t.add([]string{name, group(c.From), group(c.To), c.A, c.B}, c.Why)
 	}
 	b.WriteString("\nChoices that differ, by size:\n")
 	t.write(b, "lrrll")
+}
+
+// flipping counts the changes at the start that are narrower than 0.1 % and no further
+// apart: rounding of float32.
+func flipping(list []ChoiceChange) int {
+	n := 0
+	for n < len(list) && list[n].Op == list[0].Op && (list[n].To-list[n].From)*narrow < list[n].From &&
+		(n == 0 || (list[n].From-list[n-1].To)*narrow < list[n].From) {
+		n++
+	}
+	return n
+}
+
+// distinct lists words, each once; several flip.
+func distinct(list []ChoiceChange, of func(*ChoiceChange) string) string {
+	var out []string
+	for i := range list {
+		if w := of(&list[i]); !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	if len(out) > 1 {
+		return "flips: " + strings.Join(out, ", ")
+	}
+	return out[0]
 }
 
 // timeText shows every size with another time, and names the others.

@@ -117,8 +117,13 @@ func (r *Report) crossoverText(b *strings.Builder) {
 	}
 	b.WriteString("\nChoice by size, in bytes:\n")
 	rows := [][]string{{"from", "to", "algorithm", "protocol", ""}}
-	for _, c := range r.Crossovers {
-		mark := ""
+	for i := 0; i < len(r.Crossovers); i++ {
+		c, mark := r.Crossovers[i], ""
+		if n, names := flips(r.Crossovers[i:]); n > 0 {
+			rows = append(rows, []string{group(c.From), group(r.Crossovers[i+n-1].To), names, "", "flips between them"})
+			i += n - 1
+			continue
+		}
 		if c.Here {
 			mark = "<- this size"
 		}
@@ -128,6 +133,29 @@ func (r *Report) crossoverText(b *strings.Builder) {
 		rows = append(rows, []string{group(c.From), group(c.To), c.Algo, c.Proto, mark})
 	}
 	table(b, rows, "rrlll")
+}
+
+// narrow is the share of its size below which a range is rounding of float32.
+const narrow = 1000
+
+// flips counts the ranges at the start that are narrower than 0.1 % and of two choices,
+// and names those; 0 for fewer than two ranges. The one that is asked about stays alone.
+func flips(list []Range) (n int, names string) {
+	var of []string
+	for n < len(list) {
+		c := &list[n]
+		name := c.Algo + " " + c.Proto
+		if c.Here || (c.To-c.From)*narrow >= c.From || len(of) == 2 && !slices.Contains(of, name) {
+			break
+		}
+		if n++; !slices.Contains(of, name) {
+			of = append(of, name)
+		}
+	}
+	if n < 2 {
+		return 0, ""
+	}
+	return n, strings.Join(of, ", ")
 }
 
 func (r *Report) boundText(b *strings.Builder) {
@@ -143,7 +171,7 @@ func (r *Report) boundText(b *strings.Builder) {
 	if g == nil || len(g.Links) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nLimiting link of the %s graph: %s\n", g.Name, g.Links[0].text())
+	fmt.Fprintf(b, "\nFullest link of the %s graph: %s\n", g.Name, g.Links[0].text())
 	rows := [][]string{}
 	for _, l := range g.Links[1:] {
 		rows = append(rows, []string{"then", fmt.Sprintf("%s (%d)", l.Name, l.Equal), l.Kind, fmt.Sprintf("%.4g of %.4g GB/s", l.LoadGBps, l.CapacityGBps)})

@@ -23,6 +23,9 @@ func Digest(spec *Spec, opt Options) (string, error) {
 	if _, err := l.graphFile(); err != nil {
 		return "", err
 	}
+	if _, err := l.tunerFile(); err != nil {
+		return "", err
+	}
 	return l.site.digest(spec), nil
 }
 
@@ -48,6 +51,9 @@ func (m *Site) digest(spec *Spec) string {
 		put("fabric", m.Network.Format())
 	}
 	put("graphs", m.graphs)
+	if m.rows != nil {
+		put("tuner", m.rows)
+	}
 	for _, v := range m.settings("") {
 		if !slices.Contains(fileSettings, v[0]) {
 			put("setting", []byte(v[0]+"="+v[1]))
@@ -58,7 +64,7 @@ func (m *Site) digest(spec *Spec) string {
 
 // fileSettings name input files; the digest has their contents in place of their
 // names.
-var fileSettings = []string{"NCCL_CONF_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_FILE"}
+var fileSettings = []string{"NCCL_CONF_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_FILE", "NCCL_TUNER_CONFIG_FILE"}
 
 // NamesFile reports whether a setting's value is the name of an input file.
 func NamesFile(setting string) bool { return slices.Contains(fileSettings, setting) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/units"
@@ -99,7 +100,7 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 		}
 	}
 	for i, text := range spec.Network.Faults {
-		if err := addFault(cfg, text); err != nil {
+		if err := fault.Add(cfg, m.Cluster, text); err != nil {
 			return &FieldError{Path: fmt.Sprintf("network.faults[%d]", i), Value: text, Problem: err.Error()}
 		}
 	}
@@ -112,22 +113,6 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 	cfg.TwoWrites = units.Some(units.Bytes(ib.ARThreshold.Or(8192)))
 	if ib.Adaptive.Or(1) == 0 {
 		cfg.TwoWrites = units.Some[units.Bytes](-1)
-	}
-	return nil
-}
-
-// addFault adds a fault to the simulator's, or to the fabric's cables.
-func addFault(cfg *sim.Config, text string) error {
-	f, err := ParseFault(text)
-	switch {
-	case err != nil:
-		return err
-	case f.A == "":
-		cfg.Faults = append(cfg.Faults, f.Fault)
-	case cfg.Fabric == nil:
-		return fmt.Errorf("without a fabric there are no links between the nodes")
-	case cfg.Fabric.Degrade(f.A, f.B, f.factor(), f.Later)+cfg.Fabric.Lose(f.A, f.B, f.Loss) == 0:
-		return fmt.Errorf("the network has no cable between %s and %s", f.A, f.B)
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/internal/tunerfile"
+	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
@@ -21,6 +23,7 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/trace/chrome"
+	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -68,6 +71,7 @@ type Site struct {
 	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
 
 	graphs   []byte // of NCCL_GRAPH_FILE
+	rows     []byte // of NCCL_TUNER_CONFIG_FILE
 	named    bool   // the topology is that of a file, not the built-in one
 	measured bool   // Class is that of a file
 }
@@ -92,6 +96,9 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	p := l.site.Config.Comm()
 	p.Multicast = spec.Machine.multicast()
 	if p.Given, err = l.graphFile(); err != nil {
+		return nil, err
+	}
+	if p.Tuning.Plugin, err = l.tunerFile(); err != nil {
 		return nil, err
 	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
@@ -124,6 +131,18 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f := spec.Network.Fabric; f != "" {
+		data, err := opt.read(f, maxNetwork)
+		if err != nil {
+			return nil, err
+		}
+		if l.site.Network, err = fabric.ParseNetwork(data, f); err != nil {
+			return nil, bad(err)
+		}
+	}
+	if members, err = l.absent(members); err != nil {
+		return nil, err
+	}
 	files := members
 	if members, err = l.domains(members); err != nil {
 		return nil, err
@@ -145,15 +164,6 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, bad(err)
 	}
 	l.doubts(files)
-	if f := spec.Network.Fabric; f != "" {
-		data, err := opt.read(f, maxNetwork)
-		if err != nil {
-			return nil, err
-		}
-		if l.site.Network, err = fabric.ParseNetwork(data, f); err != nil {
-			return nil, bad(err)
-		}
-	}
 	return l, l.class()
 }
 
@@ -264,6 +274,33 @@ func (l *loader) members() ([]fabric.Member, error) {
 	return members, nil
 }
 
+// absent takes out the devices without which the job was restarted.
+func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
+	a := fault.Absent(l.spec.Network.Faults)
+	if a == nil {
+		return members, nil
+	}
+	cl, err := fabric.New(members, l.site.Config.Topo)
+	if err != nil {
+		return nil, bad(err)
+	}
+	out, parents, err := a.Remove(members, cl, l.site.Network)
+	if err != nil {
+		return nil, &FieldError{Path: "network.faults", Problem: err.Error()}
+	}
+	var natural []int
+	for i, p := range parents {
+		if out[i].Count < members[p].Count && max(l.natural[p], l.spec.Machine.NVLinkDomain) > 1 {
+			return nil, &FieldError{Path: "network.faults", Problem: "the hosts of an NVLink domain are equal here", Hint: "leave the node out: the device is absent on all then"}
+		}
+		natural = append(natural, l.natural[p])
+	}
+	if l.natural = natural; l.site.Network != nil {
+		a.Rewire(l.site.Network)
+	}
+	return out, nil
+}
+
 // domains joins every K nodes to one NVLink domain, where the Spec says so.
 func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 	k := l.spec.Machine.NVLinkDomain
@@ -353,6 +390,13 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 		given, err := topoxml.ParseGraphs(data, v.Value, sys)
 		return given, bad(err)
 	}, nil
+}
+
+// tunerFile reads the rows of the example tuner, where it is the plugin; nil without.
+func (l *loader) tunerFile() (p *tuning.Plugin, err error) {
+	c, read := l.site.Config, func(name string) ([]byte, error) { return l.opt.read(name, maxTopology) }
+	p, l.site.rows, err = tunerfile.Load(c.Text("NCCL_TUNER_PLUGIN").Value, c.Text("NCCL_TUNER_CONFIG_FILE").Value, read, l.opt.warn)
+	return p, err
 }
 
 // Between is what joins the nodes.

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/release"
+	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 )
@@ -28,7 +29,7 @@ func (s *Spec) Validate() error {
 	c.workload(&s.Workload)
 	c.engine(s)
 	for i, text := range s.Network.Faults {
-		if _, err := ParseFault(text); err != nil {
+		if _, err := fault.Parse(text); err != nil {
 			c.add(fmt.Sprintf("network.faults[%d]", i), text, err.Error(), "")
 		}
 	}

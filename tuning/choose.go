@@ -24,6 +24,9 @@ type Op struct {
 	// Pipe is the number of operations per channel that one group holds; 0
 	// counts as 1.
 	Pipe int
+	// Registered: both buffers are, or the operation is captured in a CUDA graph. Only
+	// a tuner plugin asks.
+	Registered bool
 }
 
 // NBytes is the size that the model computes with (enqueue.h:36): for
@@ -102,6 +105,7 @@ func (m *Model) Choose(o Op) (Choice, error) {
 	}
 	c.NBytes = o.NBytes(m.In.NRanks)
 	c.Times = m.times(o, uint64(c.NBytes))
+	channels := m.steer(&c)
 	best, found := float32(3600000000), false // an hour (enqueue.cc:1828)
 	for a := range c.Times {
 		for p, t := range c.Times[a] {
@@ -118,6 +122,9 @@ func (m *Model) Choose(o Op) (Choice, error) {
 	}
 	c.TimeUs = best
 	m.launch(&c)
+	if channels > 0 {
+		c.MaxChannels = min(channels, m.most(c.Algo))
+	}
 	return c, nil
 }
 

@@ -66,6 +66,11 @@ func (s *scan) pieces(last uint64) [][2]uint64 {
 	for k := 6; k <= 6+len(s.m.tab.TreeCorrection[0]); k++ {
 		cuts = append(cuts, (uint64(1)<<k+s.unit-1)/s.unit)
 	}
+	if p := s.m.Params.Plugin; p != nil {
+		for i := range p.Rows {
+			cuts = append(cuts, p.Rows[i].Min/s.unit+min(1, p.Rows[i].Min%s.unit), p.Rows[i].Max/s.unit+1)
+		}
+	}
 	plateau := (64*s.m.plateau() + s.unit - 1) / s.unit
 	var out [][2]uint64
 	from := uint64(1)
@@ -87,7 +92,9 @@ func (s *scan) at(count uint64) (cell, Times) {
 	s.left--
 	o := s.o
 	o.Count = int64(count)
-	t := s.m.times(o, count*s.unit)
+	c := Choice{Op: o, Times: s.m.times(o, count*s.unit)}
+	s.m.steer(&c)
+	t := c.Times
 	best := cell{-1, -1}
 	for a := range t {
 		for p, v := range t[a] {

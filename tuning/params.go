@@ -23,4 +23,6 @@ type Params struct {
 	// ThreadThresholds is NCCL_THREAD_THRESHOLDS: up to six integers, Tree
 	// LL LL128 Simple then Ring LL LL128 Simple, in bytes per thread.
 	ThreadThresholds units.Opt[string]
+
+	Plugin *Plugin // NCCL's example tuner with its file; nil for none
 }

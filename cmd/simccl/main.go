@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker for releases.
-var version = "v0.1.0-dev"
+// version, commit and date (of the commit) are set by the linker for releases.
+var version, commit, date = "v0.1.0-dev", "", ""
 
 func main() {
 	reserve := lateCollection()

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/cli/about"
+	advisecmd "github.com/simccl/simccl/internal/cli/advise"
 	"github.com/simccl/simccl/internal/cli/groups"
 	"github.com/simccl/simccl/internal/cli/intercept"
 	"github.com/simccl/simccl/internal/cli/network"
@@ -18,6 +19,7 @@ import (
 )
 
 func newRoot(a *app) *cobra.Command {
+	build := about.Of(version, commit, date)
 	root := &cobra.Command{
 		Use:   "simccl",
 		Short: "What NCCL decides on a machine, why, and how fast it runs",
@@ -38,12 +40,14 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	root.PersistentFlags().StringArrayVar(&a.Env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
 	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON instead of a table")
+	root.Version = build.Text()
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v; see simccl %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "simccl "))
 	})
 	root.SetGlobalNormalizationFunc(longNames)
-	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), newTopo(a), newGraph(a), newTune(a), newPlan(a),
-		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), intercept.Command(&a.App), newVersion(a))
+	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), advisecmd.Command(&a.App), newTopo(a), newGraph(a), newTune(a), newPlan(a),
+		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), intercept.Command(&a.App), about.Command(&a.App, build), about.ExitCodes())
 	completions(root)
 	return root
 }
@@ -55,16 +59,4 @@ func longNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(alias)
 	}
 	return pflag.NormalizedName(name)
-}
-
-func newVersion(a *app) *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Example: "  simccl version --json", Args: cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			if a.JSON {
-				_, err := fmt.Fprintf(a.Out, "{\"simccl\":%q,\"nccl_rules\":%q,\"nccl_tests\":%q}\n", version, cli.Rules().String(), nccltests.Version)
-				return err
-			}
-			_, err := fmt.Fprintf(a.Out, "simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", version, cli.Rules().String(), nccltests.Version)
-			return err
-		}}
 }

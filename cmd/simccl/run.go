@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/replay"
 	"github.com/simccl/simccl/internal/ncclog"
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/page"
 	"github.com/simccl/simccl/internal/report/sweep"
@@ -32,6 +34,7 @@ type runFlags struct {
 	out      outputFlags
 	from     string // --scenario
 	save     string // --save-scenario
+	csv      string // --csv
 }
 
 func newRun(a *app) *cobra.Command {
@@ -83,6 +86,7 @@ func (r *runFlags) register(c *cobra.Command) {
 	r.registerTimes(c.Flags())
 	c.Flags().BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
 	r.out.register(c.Flags())
+	c.Flags().StringVar(&r.csv, "csv", "", "write a row for each size to the CSV `FILE`, for pandas")
 	c.Flags().StringVar(&r.from, "scenario", "", "run the scenario `FILE` in place of OP and options")
 	c.Flags().StringVar(&r.save, "save-scenario", "", "write what the options meant as a scenario `FILE`")
 }
@@ -94,7 +98,7 @@ func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 	f.StringVar(&r.fold, "fold", "auto", "how equivalent ranks are folded: auto (merge equivalent ranks exactly; above 512 ranks also merge nearly equivalent ones if needed), exact, near, off")
 	f.StringVar(&r.skip, "skip", "auto", "what is done where a run repeats itself: auto (periods are counted, with the same result; with jitter a window is simulated, within 3 %), off (all is simulated)")
 	f.StringVar(&r.jitter, "jitter", "drawn", "jitter of up to 72 ranks: drawn (from --seed), off (exact lockstep; large sizes within a node come out up to 18 % slower)")
-	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/2:loss=0.001, link=leaf0~spine1:down; also latency=US; repeatable")
+	f.StringArrayVar(&r.faults, "fault", nil, "what is `BROKEN`: rank=3:slow=1.5, nic=node0/mlx5_3:loss=0.001, link=leaf0~spine1:down, gpu=node0/3:absent; also latency=US; repeatable")
 	f.IntVar(&r.procs, "procs", 0, "processes of a node, each with -t threads (default one a GPU; with -t one)")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of everything random")
 }
@@ -241,5 +245,23 @@ func (s *tableRun) outputs(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.flags.csv != "" {
+		if err := s.writeCSV(); err != nil {
+			return err
+		}
+	}
 	return s.app.WriteJSON(s.Report(s.r.Site, append([]string{"simccl"}, s.app.Args...)), s.flags.test.Output, s.app.JSON)
+}
+
+// writeCSV writes the rows for a table program.
+func (s *tableRun) writeCSV() error {
+	var b bytes.Buffer
+	if err := sweep.CSV(&b, s.r.Result().Rows); err != nil {
+		return err
+	}
+	if err := newfile.Write(s.app.Path(s.flags.csv), b.Bytes()); err != nil {
+		return input(err)
+	}
+	s.app.Wrote(s.flags.csv, "pandas.read_csv reads it")
+	return nil
 }

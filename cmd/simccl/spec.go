@@ -33,7 +33,7 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 func (r *runFlags) engine() scenario.Engine {
 	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Skip: orDefault(r.skip, "auto"), Jitter: orDefault(r.jitter, "drawn"),
 		Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.Threads, 1),
-		Blocking: max(0, min(r.test.Blocking, 2)), CPUTime: r.test.CPUTime != 0, NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret)}
+		Blocking: max(0, min(r.test.Blocking, 2)), CPUTime: r.test.CPUTime != 0, NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret) || strings.Contains(r.test.Columns, "best")}
 	if e.Launch == "" && r.test.Graph > 0 {
 		e.Launch = "graph"
 	}

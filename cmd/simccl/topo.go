@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/machines"
+	"github.com/simccl/simccl/internal/report/page"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
@@ -37,13 +38,15 @@ func oneFile(m *cli.Machine, args []string) error {
 
 func newTopoShow(a *app) *cobra.Command {
 	var m cli.Machine
-	format, node := "text", 0
+	format, node, wide := "text", 0, false
 	c := &cobra.Command{Use: "show [FILE]", Short: "Show a machine as NCCL sees it",
 		Long: `show prints the paths between GPUs and nets with their bandwidths, the nets with
 the GPUs they belong to, and the PCI tree: what NCCL decides with, after its own
 corrections (NIC fusion, P2P and GPUDirect rules, PXN). Rows are where data
-starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
-		Example: "  simccl topo show dgx.xml\n  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
+starts. Where that is wider than 80 columns, kinds of paths stand between GPUs and
+a row for each net; --wide prints all. nccl prints the lines of NCCL's own log, svg a drawing, dot one for
+Graphviz.`,
+		Example: "  simccl topo show dgx.xml\n  simccl topo show gb200-nvl72 --format svg > tray.svg\n  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFile(&m, args); err != nil {
 				return err
@@ -55,8 +58,14 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 			if node < 0 || node >= x.Cluster.NHosts() {
 				return usage("--node %d: there are nodes 0 to %d", node, x.Cluster.NHosts()-1)
 			}
-			if a.JSON {
+			switch {
+			case a.JSON:
 				format = "json"
+			case wide && format == "text":
+				format = "wide"
+			}
+			if format == "svg" {
+				return a.PrintText(page.Drawing(x.Cluster.Host(node).Systems[0]))
 			}
 			err = topology.Write(a.Out, x.Cluster.Host(node), format)
 			var word *topology.FormatError
@@ -66,7 +75,8 @@ starts. nccl prints the lines of NCCL's own log, dot a drawing for Graphviz.`,
 			return err
 		}}
 	m.Register(c)
-	c.Flags().StringVar(&format, "format", format, "text, json, dot or nccl")
+	c.Flags().StringVar(&format, "format", format, "text, json, svg, dot or nccl")
+	c.Flags().BoolVar(&wide, "wide", false, "the bandwidth of every path, however wide")
 	c.Flags().IntVar(&node, "node", 0, "which node `I` of unequal ones")
 	return c
 }
@@ -118,15 +128,23 @@ func (a *app) lintFiles(files []string, strict bool) error {
 
 func newTopoConvert(a *app) *cobra.Command {
 	var m cli.Machine
+	var other machines.Convert
 	fused, anonymous := false, false
 	c := &cobra.Command{Use: "convert [FILE]", Short: "Rewrite a topology file in NCCL's form",
 		Long: `convert writes a topology in the form of NCCL_TOPO_DUMP_FILE, which NCCL can
 read: one element a line, unknown elements and attributes kept. --fused writes
 what the local ranks agree on instead, without what no rank uses. --anonymous
-replaces guids and host hashes by numbers.`,
+replaces guids and host hashes by numbers.
+
+FILE may be the output of nvidia-smi topo -m: it has NUMA nodes, PCIe switches and
+NVLinks, but no kinds of GPU, NIC and CPU, which are guessed unless options name
+them. --spec prints the description, to be corrected for topo gen.`,
 		Example: "  simccl topo convert dgx.xml --anonymous > public.xml\n  simccl topo convert dgx.xml --fused -g 4 > four.xml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneFile(&m, args); err != nil {
+				return err
+			}
+			if done, err := other.File(&a.App, m.Topo); done {
 				return err
 			}
 			root, err := tree(&m, a, fused)
@@ -143,6 +161,7 @@ replaces guids and host hashes by numbers.`,
 			return err
 		}}
 	m.Register(c)
+	other.Register(c.Flags())
 	c.Flags().BoolVar(&fused, "fused", false, "what NCCL keeps of the file, as its own dump holds it")
 	c.Flags().BoolVar(&anonymous, "anonymous", false, "replace guids and host hashes")
 	return c

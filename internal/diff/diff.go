@@ -6,7 +6,9 @@ package diff
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -100,7 +103,7 @@ func (d *Document) time(ctx context.Context, s [2]*Side, x [2]explain.Side, f co
 	<-other
 	for i, err := range errs {
 		if err != nil {
-			return &SideError{Name: s[i].Name, Err: err}
+			return &SideError{Name: s[i].Name, Err: s[i].restarted(err)}
 		}
 	}
 	d.AddTime(x[0], x[1], at[0].Op(f), at[1].Op(f), z.Asked, t[0], t[1])
@@ -115,6 +118,21 @@ type SideError struct {
 
 // Error puts the side first.
 func (e *SideError) Error() string { return e.Name + ": " + e.Err.Error() }
+
+// restarted adds to an error of a device that is down how to see the job without it.
+func (s *Side) restarted(err error) error {
+	var gave *sim.RetryError
+	var lost *sim.TimedOutError
+	if !errors.As(err, &gave) && !errors.As(err, &lost) {
+		return err
+	}
+	for _, f := range s.Spec.Network.Faults {
+		if place, down := strings.CutSuffix(f, ":down"); down && strings.HasPrefix(f, "nic=") {
+			return fmt.Errorf("%w; to see the job restarted without the NIC, write %s:absent", err, place)
+		}
+	}
+	return err
+}
 
 // Unwrap returns the cause.
 func (e *SideError) Unwrap() error { return e.Err }
@@ -291,7 +309,7 @@ func Option(word string) string {
 	switch {
 	case release.Named(word):
 		return "nccl-version"
-	case assigned && (key == "rank" || key == "nic" || key == "link"):
+	case assigned && slices.Contains([]string{"rank", "nic", "link", "gpu", "nvswitch", "rail", "leaf"}, key):
 		return "fault"
 	case assigned && key == strings.ToUpper(key):
 		return "env"

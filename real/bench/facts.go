@@ -96,7 +96,9 @@ func ColumnsOf(names []string, own, compare bool, other func(name string) (Colum
 				return nil, err
 			}
 		}
-		out = append(out, c)
+		if out = append(out, c); n == "regret" && !slices.Contains(names, "best") {
+			out = append(out, measured["best"])
+		}
 	}
 	return out, nil
 }
@@ -131,6 +133,12 @@ func columns() map[string]Column {
 				return "-"
 			}
 			return fmt.Sprintf("%.3f", *f.Regret)
+		}},
+		"best": {Head: nccltests.Column{Name: "best", Width: 16}, Predicts: true, Rivals: true, Value: func(f *Facts) string {
+			if f.Regret == nil || *f.Regret <= 1 {
+				return "-"
+			}
+			return f.Best
 		}},
 		"min": iter("min", func(s *nccltests.IterStats) float64 { return s.Min }),
 		"p50": iter("p50", func(s *nccltests.IterStats) float64 { return s.P50 }),

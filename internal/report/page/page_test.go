@@ -143,3 +143,30 @@ func TestCirclesOfNodes(t *testing.T) {
 		t.Error("no node 63")
 	}
 }
+
+// TestDrawing: a machine's drawing is a file of its own, well-formed, with every GPU.
+func TestDrawing(t *testing.T) {
+	data, err := os.ReadFile(golden.Root(t, "testdata", "topos", "dgx-h100.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := topoxml.Parse(data, "dgx-h100.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := topo.Build(spec, topo.DefaultParams())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := h.Systems[0]
+	text := Drawing(s)
+	wellFormed(t, []string{text})
+	for _, g := range s.Of(topo.GPU) {
+		if !strings.Contains(text, esc(s.Name(g))) {
+			t.Errorf("the drawing lacks %s", s.Name(g))
+		}
+	}
+	if !strings.HasPrefix(text, `<svg xmlns="http://www.w3.org/2000/svg" `) {
+		t.Errorf("it begins with %.60s", text)
+	}
+}

@@ -32,6 +32,15 @@ var allColumns = map[string]Column{
 	"use":    ofSimulation(textColumn("use", 5, func(f *scenario.Facts) string { return fmt.Sprintf("%.1f%%", 100*f.Use) })),
 	"queue":  ofSimulation(textColumn("queue", 9, func(f *scenario.Facts) string { return fmt.Sprint(f.Queue) })),
 	"regret": {Head: nccltests.Column{Name: Regret, Width: 6}, Value: func(f *scenario.Facts) string { return RegretText(f.Regret) }, Rivals: true},
+	"best":   {Head: nccltests.Column{Name: "best", Width: 16}, Value: bestText, Rivals: true},
+}
+
+// bestText names the fastest choice, "-" where it is NCCL's.
+func bestText(f *scenario.Facts) string {
+	if f.Regret == nil || *f.Regret <= 1 {
+		return "-"
+	}
+	return f.Best
 }
 
 // Regret names the column of the choice's time over that of the best of all choices.
@@ -41,7 +50,7 @@ func textColumn(name string, width int, value func(*scenario.Facts) string) Colu
 	return Column{Head: nccltests.Column{Name: name, Width: width}, Value: value}
 }
 
-var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "regret"}
+var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "regret", "best"}
 
 // UnknownColumnError is a word that names no column.
 type UnknownColumnError struct{ Name string }
@@ -51,7 +60,7 @@ func (e *UnknownColumnError) Error() string {
 	return fmt.Sprintf("no column %q; write some of +%s", e.Name, strings.Join(columnOrder, ","))
 }
 
-// ParseColumns reads "+algo,proto".
+// ParseColumns reads "+algo,proto". After regret comes best, which names the better choice.
 func ParseColumns(s string) ([]Column, error) {
 	if s == "" {
 		return nil, nil
@@ -63,7 +72,9 @@ func ParseColumns(s string) ([]Column, error) {
 		if !ok {
 			return nil, &UnknownColumnError{name}
 		}
-		out = append(out, c)
+		if out = append(out, c); name == Regret && !strings.Contains(s, "best") {
+			out = append(out, allColumns["best"])
+		}
 	}
 	return out, nil
 }

@@ -50,14 +50,14 @@ func ranksOf(h *topo.Host, system int) []int {
 }
 
 // Text gives the page that people read: summary, matrix, bandwidths, tree.
-func Text(h *topo.Host) string {
+func Text(h *topo.Host, wide bool) string {
 	var b strings.Builder
 	for i, s := range h.Systems {
 		if len(h.Systems) > 1 {
 			fmt.Fprintf(&b, "%sPart %d of %d: neither P2P nor SHM joins it with the others\n", strings.Repeat("\n", min(i, 1)), i+1, len(h.Systems))
 		}
 		summary(&b, h, s)
-		Matrix(&b, s)
+		paths(&b, s, wide)
 		b.WriteByte('\n')
 		Tree(&b, s)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/internal/golden"
 	"github.com/simccl/simccl/internal/report/topology"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -35,7 +36,7 @@ func hostOf(t *testing.T, machine string, nRanks int) *topo.Host {
 func TestPages(t *testing.T) {
 	for _, m := range []string{"dgx-h100", "hgx-a100-4", "gh200", "h200x4-4", "pcie-l40s-8", "gb200-nvl72-2tray"} {
 		h := hostOf(t, m, 64)
-		golden.Text(t, "testdata/"+m+".txt", topology.Text(h))
+		golden.Text(t, "testdata/"+m+".txt", topology.Text(h, true))
 		if m == "gh200" {
 			golden.Text(t, "testdata/"+m+".dot", topology.Dot(h.Systems[0]))
 		}
@@ -49,7 +50,7 @@ func TestEveryMachineHasAPage(t *testing.T) {
 			continue
 		}
 		h := hostOf(t, r.Machine, 1<<10)
-		text := topology.Text(h)
+		text := topology.Text(h, true)
 		for _, g := range h.GPUs {
 			if !strings.Contains(text, g.BusID) {
 				t.Errorf("%s: the page lacks GPU %s", r.Machine, g.BusID)
@@ -66,6 +67,33 @@ func TestEveryMachineHasAPage(t *testing.T) {
 		}
 		if _, err := json.Marshal(topology.JSON(h)); err != nil {
 			t.Errorf("%s: %v", r.Machine, err)
+		}
+	}
+}
+
+// TestNarrow: paths and NICs of every built-in machine fit 80 columns, and say as much as
+// the matrix of what leads where.
+func TestNarrow(t *testing.T) {
+	for _, m := range builtin.List() {
+		spec, err := topoxml.Parse(m.XML(), m.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.DefaultParams()
+		p.NRanks = 64
+		h, err := topo.Build(spec, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := topology.Text(h, false)
+		paths, _, _ := strings.Cut(text, "\nCPU NUMA")
+		if len(spec.Root.All("gpu")) > 1 && !strings.Contains(paths, "NVL") {
+			t.Errorf("%s: no legend", m.Name)
+		}
+		for line := range strings.Lines(paths) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 80 && !strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "GPUs ") {
+				t.Errorf("%s: %d columns: %s", m.Name, n, line)
+			}
 		}
 	}
 }

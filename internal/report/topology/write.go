@@ -15,15 +15,15 @@ type FormatError struct{ Format string }
 
 // Error names the formats.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s: write text, json, dot or nccl", e.Format)
+	return fmt.Sprintf("%s: write text, json, svg, dot or nccl", e.Format)
 }
 
-// Write shows a host: "text", "json", "dot" for Graphviz, or "nccl", the lines of
+// Write shows a host: "text" in 80 columns, "wide" with all bandwidths, "json", "dot" for Graphviz, or "nccl", the lines of
 // NCCL's own log.
 func Write(w io.Writer, h *topo.Host, format string) error {
 	switch format {
-	case "text":
-		_, err := io.WriteString(w, Text(h))
+	case "text", "wide":
+		_, err := io.WriteString(w, Text(h, format == "wide"))
 		return err
 	case "dot", "nccl":
 		for _, s := range h.Systems {

@@ -1,0 +1,279 @@
+// Package advise tries settings that a user of NCCL may set and says which make an
+// operation or a job faster, at which sizes, and how sure that is. In: a Spec. Out: a
+// Report, as text or JSON.
+//
+// What it must not know: flags, terminals.
+package advise
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/tuning"
+	"github.com/simccl/simccl/units"
+)
+
+// Request is what to advise about.
+type Request struct {
+	// Spec is the operation and its sizes, or a job, on a machine.
+	Spec    scenario.Spec
+	Options scenario.Options
+	// Try are settings beside those that are tried anyway.
+	Try []Setting
+	// Least is the least gain that is worth a line, 1.03 for 3 %; 0: worthwhile.
+	Least float64
+	// Begin, if not nil, is told how many settings are tried; what it returns is called
+	// after each.
+	Begin func(total int) (step func())
+}
+
+// worthwhile is the least gain that is advised: what two runs of the same differ by
+// (docs/ACCURACY.md, another machine of the kind).
+const worthwhile = 1.03
+
+// Setting is one or two variables and their values.
+type Setting struct {
+	Env  [][2]string // NAME, value
+	kind kind
+	Risk string // what else it changes
+}
+
+// Name and Value are the variables and their values, joined by commas.
+func (s *Setting) Name() string  { return s.join(0) }
+func (s *Setting) Value() string { return s.join(1) }
+
+func (s *Setting) join(i int) string {
+	var parts []string
+	for _, kv := range s.Env {
+		parts = append(parts, kv[i])
+	}
+	return strings.Join(parts, ",")
+}
+
+// Export is the setting as a line of a shell.
+func (s *Setting) Export() string { return "export " + strings.Join(s.Lines(), " ") }
+
+// Lines is the setting as lines of /etc/nccl.conf.
+func (s *Setting) Lines() []string {
+	var parts []string
+	for _, kv := range s.Env {
+		parts = append(parts, kv[0]+"="+kv[1])
+	}
+	return parts
+}
+
+// Row is one size as it is now, and as it is best.
+type Row struct {
+	Bytes    int64   `json:"bytes"`
+	Us       float64 `json:"us"`
+	Choice   string  `json:"choice"`
+	Channels int     `json:"nchannels"`
+	Best     string  `json:"best,omitempty"` // the setting, NAME=value
+	BestUs   float64 `json:"bestUs"`
+}
+
+// Advice is one setting over one range of sizes.
+type Advice struct {
+	Setting string   `json:"setting"`
+	Value   string   `json:"value"`
+	Sizes   [2]int64 `json:"sizes"`
+	// Gain is the time without the setting over that with it, the geometric mean over
+	// the sizes that were tried.
+	Gain float64 `json:"gain"`
+	// Uncertainty of Gain, relative: 0.05 for 5 %.
+	Uncertainty float64 `json:"uncertainty"`
+	Line        string  `json:"line"` // to write in a shell
+	// Changes says what NCCL does otherwise, at the least of the sizes.
+	Changes string `json:"changes,omitempty"`
+	Risk    string `json:"risk,omitempty"`
+}
+
+// Sure reports whether the gain is larger than its uncertainty.
+func (a *Advice) Sure() bool { return a.Gain-1 > a.Uncertainty }
+
+// Refusal is a setting with which NCCL or the simulator ends.
+type Refusal struct {
+	Setting string `json:"setting"`
+	Why     string `json:"why"`
+}
+
+// Report is what came out.
+type Report struct {
+	What    string    `json:"what"`
+	Rows    []Row     `json:"rows"`
+	Advice  []Advice  `json:"advice"`
+	Tried   int       `json:"tried"`
+	Refused []Refusal `json:"refused"`
+
+	trials []trial
+	base   *trial
+	site   *scenario.Site
+	op     string   // of a sweep
+	job    [2]int64 // of a job, the least and the most bytes of its calls
+}
+
+// trial is a setting with what it came to, by size.
+type trial struct {
+	Setting
+	cells []cell
+	job   [2]int64 // of a job, the least and the most bytes of its calls
+}
+
+// cell is one size: its time and what was chosen.
+type cell struct {
+	bytes    int64
+	time     units.Time
+	choice   string
+	channels int
+	algo     string // "RING/LL"; empty where nothing is chosen
+	op       tuning.Op
+}
+
+// text is what was chosen.
+func (c *cell) text() string {
+	if c.channels == 0 {
+		return c.choice
+	}
+	return fmt.Sprintf("%s, %d channels", strings.TrimSuffix(c.choice, " -"), c.channels)
+}
+
+// gain is the time of base over that of t at a size.
+func (t *trial) gain(base *trial, i int) float64 {
+	if t.cells[i].time <= 0 {
+		return 1
+	}
+	return float64(base.cells[i].time) / float64(t.cells[i].time)
+}
+
+// New tries settings. Errors are those of the machine and operation as they are; a
+// setting that fails is a Refusal.
+func New(ctx context.Context, q Request) (*Report, error) {
+	q.Spec.Engine.NoProof = true
+	base, site, err := q.run(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	q.Options.Warn = nil // said once
+	r := &Report{What: what(&q.Spec), op: q.Spec.Workload.Op, job: base.job, base: base, site: site, Refused: []Refusal{}, Advice: []Advice{}}
+	all := append(slices.Clone(q.Try), candidates(site, base, &q.Spec)...)
+	step := func() {}
+	if q.Begin != nil {
+		step = q.Begin(len(all))
+	}
+	for i := range all {
+		t, _, err := q.run(ctx, &all[i])
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			r.Refused = append(r.Refused, Refusal{strings.Join(all[i].Lines(), " "), firstLine(err)})
+		case len(t.cells) == len(base.cells):
+			r.trials = append(r.trials, *t)
+		}
+		step()
+	}
+	r.Tried = len(all)
+	least := q.Least
+	if least <= 0 {
+		least = worthwhile
+	}
+	r.choose(least)
+	return r, nil
+}
+
+// what names the operation or job.
+func what(s *scenario.Spec) string {
+	if s.Workload.Job != "" {
+		return s.Workload.Job
+	}
+	return s.Workload.Op
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// with is the Spec under a setting. NCCL_TOPO_FILE names the topology of all nodes.
+func with(spec *scenario.Spec, s *Setting) scenario.Spec {
+	out := spec.Clone()
+	if s == nil {
+		return out
+	}
+	if out.NCCL.Env == nil {
+		out.NCCL.Env = map[string]string{}
+	}
+	for _, kv := range s.Env {
+		if kv[0] != "NCCL_TOPO_FILE" {
+			out.NCCL.Env[kv[0]] = kv[1]
+			continue
+		}
+		if len(out.Machine.Nodes) == 0 {
+			out.Machine.Nodes = []scenario.Nodes{{Count: 2}}
+		}
+		for i := range out.Machine.Nodes {
+			out.Machine.Nodes[i].Topo = kv[1]
+		}
+	}
+	return out
+}
+
+// run simulates all sizes, or the job, under a setting; nil: as it is.
+func (q *Request) run(ctx context.Context, s *Setting) (*trial, *scenario.Site, error) {
+	spec := with(&q.Spec, s)
+	t := &trial{}
+	if s != nil {
+		t.Setting = *s
+	}
+	if spec.Workload.Job != "" {
+		return q.runJob(ctx, spec, t)
+	}
+	r, err := scenario.Prepare(spec, q.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	for row, err := range r.Rows(ctx) {
+		if err != nil {
+			return nil, nil, err
+		}
+		f := &row.Facts
+		c := cell{bytes: int64(row.Bytes), time: row.Out.Time, choice: f.Algo + " " + f.Proto, channels: f.Channels,
+			op: tuning.Op{Func: r.Func(), Count: row.Operation.Count, Type: row.Operation.Type, RedOp: row.Operation.RedOp, Registered: spec.Engine.Launch == "graph"}}
+		if f.Proto != "-" {
+			c.algo = f.Algo + "/" + f.Proto
+		}
+		t.cells = append(t.cells, c)
+	}
+	if len(t.cells) == 0 {
+		return nil, nil, fail.Usage("%s: no sizes", spec.Workload.Op)
+	}
+	return t, r.Site, nil
+}
+
+// runJob simulates a job as one cell.
+func (q *Request) runJob(ctx context.Context, spec scenario.Spec, t *trial) (*trial, *scenario.Site, error) {
+	res, err := scenario.RunJob(ctx, spec, q.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := cell{time: res.Elapsed(), choice: fmt.Sprintf("%d calls", len(res.Program.Calls))}
+	for i := range res.Program.Calls {
+		n := int64(res.Program.Calls[i].Bytes())
+		if i == 0 {
+			t.job = [2]int64{n, n}
+		}
+		t.job = [2]int64{min(t.job[0], n), max(t.job[1], n)}
+	}
+	c.bytes, t.cells = t.job[0], []cell{c}
+	if t.Env != nil {
+		return t, nil, nil
+	}
+	job := spec.Clone()
+	job.Workload = scenario.Workload{}
+	site, err := scenario.Load(&job, q.Options)
+	return t, site, err
+}
