@@ -18,6 +18,9 @@ import (
 //go:embed style.css
 var style string
 
+// Style is the style sheet of pages, and of drawings that are files of their own.
+func Style() string { return style }
+
 // Fact is a line of a page's summary.
 type Fact struct{ Name, Value string }
 

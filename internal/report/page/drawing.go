@@ -3,6 +3,7 @@ package page
 import (
 	"strings"
 
+	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -12,5 +13,5 @@ func Drawing(s *topo.System) string {
 	text := string(picture(&Page{System: s, Host: "node0"}, nil))
 	open, rest, _ := strings.Cut(text, ">")
 	open = strings.Replace(open, "<svg ", `<svg xmlns="http://www.w3.org/2000/svg" `, 1)
-	return open + "><style><![CDATA[" + string(style) + "]]></style>" + rest + "\n"
+	return open + "><style><![CDATA[" + html.Style() + "]]></style>" + rest + "\n"
 }

@@ -61,6 +61,9 @@ func (d *diary) Phase(int32)                   {}
 func (d *diary) Block(sm int32, at units.Time) {
 	d.lines = append(d.lines, fmt.Sprintf("%.1f block %d ends", at.Micros(), sm))
 }
+func (d *diary) Repeats() bool                       { return false }
+func (d *diary) Keep()                               {}
+func (d *diary) Period(engine.PeriodEvent)           {}
 func (d *diary) Waits() bool                         { return false }
 func (d *diary) Step(host.StepEvent)                 {}
 func (d *diary) Reduction(host.ReductionEvent)       {}

@@ -41,6 +41,9 @@ func (s *steps) Piece(engine.PieceEvent)             {}
 func (s *steps) Sent(engine.SendEvent)               {}
 func (s *steps) Phase(int32)                         {}
 func (s *steps) Block(int32, units.Time)             {}
+func (s *steps) Repeats() bool                       { return false }
+func (s *steps) Keep()                               {}
+func (s *steps) Period(engine.PeriodEvent)           {}
 func (s *steps) Waits() bool                         { return false }
 func (s *steps) Reduction(host.ReductionEvent)       {}
 func (s *steps) Thread(int32, units.Time)            {}
