@@ -43,8 +43,8 @@ func newTopoShow(a *app) *cobra.Command {
 		Long: `show prints the paths between GPUs and nets with their bandwidths, the nets with
 the GPUs they belong to, and the PCI tree: what NCCL decides with, after its own
 corrections (NIC fusion, P2P and GPUDirect rules, PXN). Rows are where data
-starts. Where that is wider than 80 columns, kinds of paths stand between GPUs and
-a row for each net; --wide prints all. nccl prints the lines of NCCL's own log, svg a drawing, dot one for
+starts. Where that is wider than 80 columns, it has kinds of paths between
+GPUs and a row for each net; --wide prints all. nccl prints the lines of NCCL's own log, svg a drawing, dot one for
 Graphviz.`,
 		Example: "  simccl topo show dgx.xml\n  simccl topo show gb200-nvl72 --format svg > tray.svg\n  simccl topo show dgx.xml --format dot | dot -Tsvg > dgx.svg",
 		RunE: func(_ *cobra.Command, args []string) error {

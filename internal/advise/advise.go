@@ -26,7 +26,7 @@ type Request struct {
 	Try []Setting
 	// Least is the least gain that is worth a line, 1.03 for 3 %; 0: worthwhile.
 	Least float64
-	// Begin, if not nil, is told how many settings are tried; what it returns is called
+	// Begin, if not nil, gets the number of settings that are tried; what it returns is called
 	// after each.
 	Begin func(total int) (step func())
 }
@@ -42,8 +42,10 @@ type Setting struct {
 	Risk string // what else it changes
 }
 
-// Name and Value are the variables and their values, joined by commas.
-func (s *Setting) Name() string  { return s.join(0) }
+// Name is the variables, joined by commas.
+func (s *Setting) Name() string { return s.join(0) }
+
+// Value is their values, joined by commas.
 func (s *Setting) Value() string { return s.join(1) }
 
 func (s *Setting) join(i int) string {

@@ -304,7 +304,7 @@ var rooms = []room{
 			edge{"comm", "the communicator"}, edge{"tuning", "the choice"}, edge{"plan", "what is simulated"}, edge{"plan/check", "what a small plan is proven by"}, edge{"plan/launch", "kernels of a group"}, edge{"plan/sym", "kernels over symmetric windows"}, edge{"exec", "how it is run"},
 			edge{"sim", "the simulator"}, edge{"internal/session", "jobs of several communicators"}, edge{"internal/timeline", "the trace of a job"}, edge{"workload", "the job that a file has"}, edge{"sim/gpu", "machine classes"}, edge{"trace", "sinks"}, edge{"internal/nccltrace", "what a trace shows"},
 			edge{"trace/chrome", "the trace it writes"}, edge{"trace/profile", "the profile it writes"}, edge{"plan/export", "the list of operations it writes"},
-			edge{"internal/fail", "lines that name nodes and operations"}, edge{"internal/tunerfile", "rows of the example tuner"}, edge{"topo/lint", "faults of topology files"}, edge{"internal/bounded", "files are read up to a limit"})},
+			edge{"internal/fail", "lines that name nodes and operations"}, edge{"scenario/internal/fault", "devices that fail"}, edge{"internal/tunerfile", "rows of the example tuner"}, edge{"topo/lint", "faults of topology files"}, edge{"internal/bounded", "files are read up to a limit"})},
 	{dir: "scenario/internal/fault", pure: true, idea: "faults find devices by name, apart from how they are simulated",
 		may: []edge{{"sim", "the faults of a simulation"}, {"topo", "NICs of a host"}, {"topo/fabric", "nodes and cables"}, {"topo/decl", "trees that lose a device"}, quantities}},
 	{dir: "cmd", idea: "parse, call, print: what is decided, simulated, measured or drawn is elsewhere",

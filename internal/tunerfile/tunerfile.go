@@ -240,7 +240,7 @@ func Write(rows []tuning.Row, comments ...string) []byte {
 	return []byte(b.String())
 }
 
-// Text is a row as it stands in a file.
+// Text is a row as a file has it.
 func Text(r *tuning.Row) string {
 	return fmt.Sprintf("%s,%d,%d,%s,%s,%d,%d,%d,%d,%d", wordOf(collectives, r.Func), r.Min, r.Max, wordOf(algorithms, r.Algo), wordOf(protocols, r.Proto),
 		r.Channels, r.Nodes, r.Ranks, r.Pipe, r.Registered)

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/cut"
 )
 
 // netChannels is how many channels of a head travel in one operation of the
@@ -177,7 +178,7 @@ func (g *collNet) share(channel int32) share {
 // nodes.
 func (g *collNet) numOps(pr *plan.Program, fanout int32) int64 {
 	s := g.share(pr.Channel)
-	ops := divUp(s.total, s.loop)
+	ops := cut.DivUp(s.total, s.loop)
 	if g.req.Func == coll.AllReduce || pr.Role == plan.RoleSend || pr.Role == plan.RoleRecv {
 		return ops * int64(fanout)
 	}

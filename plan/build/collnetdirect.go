@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/cut"
 )
 
 // directWarps are the fewest that a CollNetDirect kernel divides among its
@@ -37,8 +38,8 @@ func (directAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) 
 	if heads == 1 && c.MaxLocalRanks == 1 { // nothing but the network
 		stages = 1
 	}
-	return stripes(c, r, c.NChannels, heads, func(step, nBytes, perLoop int64) int64 { // enqueue.cc:2030
-		return halve(halve(step, nBytes, perLoop, 64*stages, 131072), nBytes, perLoop, 8*stages, 32768)
+	return cut.Stripes(c, r, c.NChannels, heads, func(step, nBytes, perLoop int64) int64 { // enqueue.cc:2030
+		return cut.Halve(cut.Halve(step, nBytes, perLoop, 64*stages, 131072), nBytes, perLoop, 8*stages, 32768)
 	})
 }
 

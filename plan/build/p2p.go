@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/cut"
 	"github.com/simccl/simccl/plan/internal/rounds"
 	"github.com/simccl/simccl/plan/internal/transfer"
 	"github.com/simccl/simccl/units"
@@ -378,7 +379,7 @@ func (g *p2p) Conn(c *plan.Conn) {
 // NumOps implements plan.Generator.
 func (g *p2p) NumOps(pr *plan.Program) int64 {
 	t := &pr.Transfer
-	return max(1, divUp(int64(t.Bytes), max(int64(t.Chunk), 1)))
+	return max(1, cut.DivUp(int64(t.Bytes), max(int64(t.Chunk), 1)))
 }
 
 // Open implements plan.Generator.

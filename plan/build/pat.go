@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/cut"
 	"github.com/simccl/simccl/plan/internal/pat"
 	"github.com/simccl/simccl/units"
 )
@@ -24,19 +25,19 @@ func (patAlgo) supports(_ *connect.Layout, r *plan.Request) error {
 }
 
 func (patAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
-	rule := oneStep(c.NChannels)
+	rule := cut.OneStep(c.NChannels)
 	times := int32(32)
 	if r.Func == coll.ReduceScatter {
 		times = 16
 	}
-	rule.shrink = func(chunk, nBytes int64) int64 {
+	rule.Shrink = func(chunk, nBytes int64) int64 {
 		// NCCL computes the product in 32 bits.
 		for uint64(int64(int32(chunk)*times)) > uint64(nBytes) && chunk > 65536 {
 			chunk /= 2
 		}
 		return chunk
 	}
-	return contiguous(c, r, rule)
+	return cut.Contiguous(c, r, rule)
 }
 
 func (patAlgo) generator(b base) (plan.Generator, error) {
@@ -92,7 +93,7 @@ func (g *patTrees) NumOps(pr *plan.Program) int64 {
 	for w.Next(&t) {
 		n++
 	}
-	return n * divUp(s.total, s.chunk)
+	return n * cut.DivUp(s.total, s.chunk)
 }
 
 // config is what the walk through a program's pieces depends on.

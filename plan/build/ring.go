@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/cut"
 )
 
 // ringAlgo is Ring: the ranks of a channel form a cycle, and each sends to the
@@ -13,20 +14,20 @@ type ringAlgo struct{}
 func (ringAlgo) supports(*connect.Layout, *plan.Request) error { return nil }
 
 func (ringAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
-	rule := oneStep(c.NChannels)
+	rule := cut.OneStep(c.NChannels)
 	n := int64(c.NRanks)
 	switch r.Func {
 	case coll.AllReduce:
-		rule.stepsPerLoop, rule.chunksPerLoop = 2*(n-1), n
+		rule.StepsPerLoop, rule.ChunksPerLoop = 2*(n-1), n
 	case coll.AllGather, coll.ReduceScatter:
-		rule.stepsPerLoop, rule.chunksPerLoop = n-1, n
+		rule.StepsPerLoop, rule.ChunksPerLoop = n-1, n
 	default: // a chain from or to the root
-		return contiguous(c, r, rule)
+		return cut.Contiguous(c, r, rule)
 	}
 	if r.Proto == coll.Simple { // include/collectives.h:19-36
-		rule.chunkSteps, rule.sliceSteps = plan.FIFOSteps/2, plan.FIFOSteps/4
+		rule.ChunkSteps, rule.SliceSteps = plan.FIFOSteps/2, plan.FIFOSteps/4
 	}
-	return contiguous(c, r, rule)
+	return cut.Contiguous(c, r, rule)
 }
 
 func (ringAlgo) generator(b base) (plan.Generator, error) {
@@ -117,11 +118,11 @@ func (g *ring) NumOps(pr *plan.Program) int64 {
 	s, n := g.share(pr.Channel), int64(g.comm.NRanks)
 	switch g.req.Func {
 	case coll.AllReduce:
-		return divUp(s.total, n*s.chunk) * (2*g.turns - 1)
+		return cut.DivUp(s.total, n*s.chunk) * (2*g.turns - 1)
 	case coll.AllGather, coll.ReduceScatter:
-		return divUp(s.total, s.chunk) * g.turns
+		return cut.DivUp(s.total, s.chunk) * g.turns
 	}
-	return divUp(s.total, s.chunk)
+	return cut.DivUp(s.total, s.chunk)
 }
 
 // Conn implements plan.Generator: a rank's connection leads to the next rank.

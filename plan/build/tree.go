@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/internal/cut"
 )
 
 // Most children of a rank in a tree, and of the root (device.h:176).
@@ -26,11 +27,11 @@ func (treeAlgo) supports(_ *connect.Layout, r *plan.Request) error {
 }
 
 func (treeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
-	rule := oneStep(c.NChannels)
+	rule := cut.OneStep(c.NChannels)
 	if r.Proto == coll.LL128 {
 		ppn := float32(c.NRanks) / float32(c.NNodes)
 		stages := float32(float64(1+bits.Len(uint(c.NNodes))-1) + float64(0.1*float64(ppn)))
-		rule.shrink = func(chunk, nBytes int64) int64 {
+		rule.Shrink = func(chunk, nBytes int64) int64 {
 			for float32(uint64(nBytes)/uint64(chunk)) < stages*64/ppn && chunk > 131072 {
 				chunk /= 2
 			}
@@ -40,7 +41,7 @@ func (treeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 			return chunk
 		}
 	}
-	return contiguous(c, r, rule)
+	return cut.Contiguous(c, r, rule)
 }
 
 func (treeAlgo) generator(b base) (plan.Generator, error) {
@@ -170,7 +171,7 @@ func appendUpDown(dst []plan.Program, pr plan.Program, up int32, reduces, broadc
 // NumOps implements plan.Generator: one op a chunk.
 func (g *tree) NumOps(pr *plan.Program) int64 {
 	s := g.share(pr.Channel)
-	return divUp(s.total, s.chunk)
+	return cut.DivUp(s.total, s.chunk)
 }
 
 // Open implements plan.Generator.

@@ -27,7 +27,7 @@ type Build struct {
 	Go       string `json:"go"`
 }
 
-// Of is the build of this program. commit and date are what a release's linker was told; empty
+// Of is the build of this program. commit and date are what a release's linker sets; empty
 // ones are those that the compiler found.
 func Of(version, commit, date string) Build {
 	b := Build{Version: version, Commit: commit, Date: date, Rules: cli.Rules().String(), Tests: nccltests.Version, Rulesets: release.Names()}

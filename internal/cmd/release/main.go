@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,15 +44,14 @@ type file struct {
 }
 
 func main() {
-	log.SetFlags(0)
-	log.SetPrefix("release: ")
 	version := flag.String("version", "", "the version, v0.1.0 (default that of the newest section of CHANGELOG.md)")
 	out := flag.String("out", "dist", "folder of what is made")
 	only := flag.String("only", "", "systems, linux/amd64,darwin/arm64 (default all)")
 	flag.Parse()
 	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out}
 	if err := r.run(*only); err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 // Absences are the devices without which a job was restarted.
 type Absences struct {
-	faults []*Fault
-	gone   []fabric.End // whole NICs, as the cluster with all of them counts
+	faults  []*Fault
+	removed []fabric.End // whole NICs, as the cluster with all of them counts
 }
 
 // Absent are the absences among faults; nil where there are none. Faults that cannot be
@@ -47,15 +47,15 @@ func (a *Absences) Remove(members []fabric.Member, cl *fabric.Cluster, net *fabr
 			key := a.meant(host)
 			if key == last { // as the node before it
 				out[len(out)-1].Count++
-				for _, g := range a.gone[from:] {
+				for _, g := range a.removed[from:] {
 					if g.Host == host-1 {
-						a.gone = append(a.gone, fabric.End{Host: host, Net: g.Net})
+						a.removed = append(a.removed, fabric.End{Host: host, Net: g.Net})
 					}
 				}
 				host++
 				continue
 			}
-			from, last = len(a.gone), key
+			from, last = len(a.removed), key
 			own := m
 			own.Count = 1
 			if own.Spec, err = a.without(m.Spec, cl, host, found, known); err != nil {
@@ -141,7 +141,7 @@ func (a *Absences) nics(f *Fault, spec *decl.Spec, cl *fabric.Cluster, host int)
 	for i, n := range all {
 		if n.Name == f.Name || strconv.Itoa(i) == f.Name {
 			name, fused = n.Name, n.Fused
-			a.gone = append(a.gone, fabric.End{Host: host, Net: i})
+			a.removed = append(a.removed, fabric.End{Host: host, Net: i})
 		}
 	}
 	return drop(spec.Root, "net", func(e *decl.Element) bool {
@@ -300,7 +300,7 @@ func (a *Absences) Rewire(net *fabric.Network) {
 			return s, true
 		}
 		before := 0
-		for _, g := range a.gone {
+		for _, g := range a.removed {
 			switch {
 			case g == fabric.End{Host: e.Host, Net: e.Net}:
 				return "", false

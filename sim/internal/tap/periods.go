@@ -57,7 +57,7 @@ func (s *stretched) Emit(e *trace.Event) {
 		s.args = append(append(s.args[:0], e.Args...), trace.Num("periods_us", float64(through/trace.Tick)/1000))
 		moved.Args = s.args
 	case "PROXY":
-		if e.Name == "Idle" { // in the periods it is idle now and then
+		if e.Name == "Idle" { // in the periods it is idle at times
 			moved.Dur = max(0, s.first(e.Start)-e.Start)
 		}
 	}
