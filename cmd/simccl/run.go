@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/internal/cli"
+	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/internal/report/page"
@@ -31,6 +32,7 @@ type runFlags struct {
 	out      outputFlags
 	from     string // --scenario
 	save     string // --save-scenario
+	schedule string
 }
 
 func newRun(a *app) *cobra.Command {
@@ -75,6 +77,7 @@ func (r *runFlags) register(c *cobra.Command) {
 	c.Flags().BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")
 	r.out.register(c.Flags())
 	c.Flags().StringVar(&r.from, "scenario", "", "run the scenario `FILE` in place of OP and options")
+	c.Flags().StringVar(&r.schedule, "schedule", "", "simulate the schedule `FILE` (MSCCL XML) in place of NCCL's, with NCCL's beside it")
 	c.Flags().StringVar(&r.save, "save-scenario", "", "write what the options meant as a scenario `FILE`")
 }
 
@@ -91,7 +94,7 @@ func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 }
 
 // beside are the options of run that a scenario does not hold.
-var beside = []string{"scenario", "save-scenario", "columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
+var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
 
 // tableRun is a run that prints a table: a simulation, or a bench on CPUs.
 type tableRun struct {
@@ -99,7 +102,8 @@ type tableRun struct {
 	flags *runFlags
 	r     *scenario.Running
 	*sweep.Table
-	measured []page.Measured // for the page
+	measured []page.Measured     // for the page
+	schedule *schedulecmd.Beside // nil for NCCL's own
 }
 
 // scenarioSpec is the Spec of a run; placed gives errors about its members the
@@ -150,6 +154,11 @@ func (r *runFlags) prepare(a *app, cmd *cobra.Command, args []string) (*tableRun
 	if s.r, err = scenario.Prepare(spec, a.Options(r.machine.Found)); err != nil {
 		return nil, placed(err)
 	}
+	if r.schedule != "" {
+		if s.schedule, err = schedulecmd.Use(&a.App, s.r, r.schedule); err != nil {
+			return nil, err
+		}
+	}
 	t := &r.test
 	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph}, s.r.Site.Config.Rules.Release.Code())
 	if err != nil {
@@ -199,6 +208,9 @@ func (s *tableRun) run(ctx context.Context) error {
 	}
 	if !s.app.JSON {
 		s.PrintNotes(s.app.Out)
+		if err := s.schedule.Print(ctx, s.app.Out); err != nil {
+			return err
+		}
 	}
 	if err := s.outputs(ctx); err != nil {
 		return err

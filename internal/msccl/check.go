@@ -187,6 +187,9 @@ func (r *racer) touch(m *mark, p Place, more int, write bool) error {
 		return nil
 	}
 	for _, o := range c.readers {
+		if c.writer == nil && p.Buf == 's' && before(o) != nil {
+			return r.s.fault(o.gpu, o.block, o.step, "reads chunk %d of s, which tb %d step %d writes, without waiting for it; add depid=%d deps=%d", p.Off+more, m.block, m.step, m.block, m.step)
+		}
 		if err := before(o); err != nil {
 			return err
 		}
