@@ -84,7 +84,7 @@ func TestFaults(t *testing.T) {
 	right := own(t, "allpairs4.xml")
 	for _, c := range []struct{ name, old, now, want string }{
 		{"a chunk is sent from the wrong place", `type="s" srcbuf="i" srcoff="0"`, `type="s" srcbuf="i" srcoff="4"`, "which has 4"},
-		{"a dependency is missing", `depid="3" deps="1"`, `depid="-1" deps="-1"`, "gpu 0 tb 0 step 3: reads"},
+		{"a dependency is missing", `depid="3" deps="1"`, `depid="-1" deps="-1"`, "gpu 0 tb 0 step 3: "},
 		{"a step is unknown", `type="re"`, `type="ree"`, `type="ree": write`},
 		{"a receive lands elsewhere", `type="r" srcbuf="i" srcoff="0" dstbuf="s" dstoff="0"`, `type="r" srcbuf="i" srcoff="0" dstbuf="s" dstoff="4"`, "gpu 0 tb"},
 		{"a peer is missing", `send="1"`, `send="-1"`, "has send=-1"},
