@@ -154,6 +154,10 @@ readers: build ## what simccl writes for others (Parquet, Jobs of Kubernetes), r
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
 
+.PHONY: accuracy-jobs
+accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew
+	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./internal/replay
+
 .PHONY: packets
 packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -run ReferencePage ./internal/netrun

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
@@ -84,6 +85,12 @@ func RunJob(ctx context.Context, spec Spec, opt Options) (*JobResult, error) {
 
 // TraceJob writes the timeline of a job.
 func (m *Site) TraceJob(spec *Spec, opt Options, r *JobResult) error {
+	return m.TraceRanks(spec, opt, timeline.Of(r), nil)
+}
+
+// TraceRanks writes the timeline of a job; rank is what the rank at a place is called,
+// nil for its number.
+func (m *Site) TraceRanks(spec *Spec, opt Options, t *timeline.Timeline, rank func(int) string) error {
 	name := spec.Outputs.Trace
 	file, err := opt.create(name)
 	if err != nil {
@@ -94,6 +101,6 @@ func (m *Site) TraceJob(spec *Spec, opt Options, r *JobResult) error {
 		o.Spool = func() (chrome.Spool, error) { return opt.Scratch(name) }
 	}
 	var sink trace.Sink = chrome.To(file, name, o)
-	r.Trace(sink)
+	t.Write(sink, rank)
 	return sink.Close()
 }

@@ -24,10 +24,11 @@ draw() { # draw PICTURE FOLDER OPTIONS...
   shift
   "$simccl" sweep show "$@" -o "$here/docs/img/study-$to.svg"
 }
-draw scale scale --x ranks --y busbw --by 'nic_gbit / nics' --where 'func == "all_reduce" && bytes == 1073741824'
+draw scale scale --x ranks --y busbw --by topo --where 'func == "all_reduce" && bytes == 1073741824'
 draw experts groups --x 'nic_gbit / nics' --y busbw --by name --where 'func == "alltoall" && bytes > 200000000'
 draw replicas replicas --kind heat --x size --by ranks --y busbw --where 'func == "all_reduce" && nic_gbit / nics == 400'
-draw algorithms algorithms --x size --y busbw --by NCCL_ALGO --where 'nodes == 1024 && nic_gbit / nics == 400'
+draw alltoall scale --kind heat --x ranks --y 'time_us / 1000' --by topo --where 'func == "alltoall" && bytes == 268435456'
+draw algorithms algorithms --x size --y busbw --by NCCL_ALGO --where 'nodes == 1024 && topo == "h400.xml"'
 draw front groups --kind front --x usd_h --y time_us --where 'func == "alltoall" && bytes > 200000000'
 for spec in tensor replicas groups algorithms scale; do
   "$simccl" sweep status $spec | head -1

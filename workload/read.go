@@ -1,7 +1,10 @@
 package workload
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,14 +13,30 @@ import (
 )
 
 // Parse reads the text form. The error is a *TextError, or what Lint finds.
-func Parse(text, file string) (*Program, error) {
+func Parse(text, file string) (*Program, error) { return Read(strings.NewReader(text), file) }
+
+// maxLine bounds a line of the text form, in bytes: a communicator may name all ranks.
+const maxLine = 256 << 20
+
+// Read is Parse of a text that is not held at once. Errors are also those of in.
+func Read(in io.Reader, file string) (*Program, error) {
 	r := reader{file: file, comms: map[string]int32{}, lists: map[string]bool{}, calls: map[callKey]int32{}, known: map[string]operands{}, p: &Program{}}
-	for line := range strings.Lines(text) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 1<<16), maxLine)
+	for lines.Scan() {
 		r.line++
-		if err := r.read(strings.TrimRight(line, "\r\n")); err != nil {
+		if err := r.read(strings.TrimRight(lines.Text(), "\r")); err != nil {
 			return nil, err
 		}
 	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		r.line++
+		return nil, r.fail(1, "", "a line of more than %d bytes", maxLine)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	r.closeList()
 	switch missing := slices.Index(r.p.Of, -1); {
 	case r.stage == 0:
 		return nil, r.fail(1, fmt.Sprintf("write workload %d in the first line", FormatVersion), "no workload")
@@ -46,6 +65,7 @@ type reader struct {
 	lists map[string]bool
 	calls map[callKey]int32
 	known map[string]operands // words of calls that were read before
+	words []word              // of the line
 }
 
 // operands are operation, type and reduction of a call.
@@ -60,7 +80,8 @@ func (r *reader) fail(col int, hint, format string, args ...any) error {
 }
 
 func (r *reader) read(line string) error {
-	w, bad := words(line)
+	w, bad := words(r.words, line)
+	r.words = w
 	if bad > 0 {
 		return r.fail(bad, `write names with spaces as "a b"`, "the quote has no end")
 	}
@@ -104,7 +125,7 @@ func (r *reader) name(w word) (string, error) {
 	if err != nil {
 		return "", r.fail(w.col, `write a name as one word, or as "a b"`, "%s is no name", w.text)
 	}
-	return s, nil
+	return strings.Clone(s), nil // and not the line
 }
 
 // option cuts name=value, where the value may be quoted.
@@ -241,6 +262,7 @@ func (r *reader) list(w []word) error {
 		return r.fail(w[1].col, "", "list %s for the second time", name)
 	}
 	r.lists[name] = true
+	r.closeList()
 	r.p.Lists = append(r.p.Lists, List{Name: name})
 	if w[2].text != "-" {
 		ranks, err := r.ranks(w[2], len(r.p.Of), "ranks")
@@ -255,6 +277,15 @@ func (r *reader) list(w []word) error {
 		}
 	}
 	return nil
+}
+
+// closeList gives the last list's steps back what they do not fill.
+func (r *reader) closeList() {
+	if n := len(r.p.Lists); n > 0 {
+		if steps := r.p.Lists[n-1].Steps; cap(steps) > len(steps)+len(steps)/16 {
+			r.p.Lists[n-1].Steps = append(make([]Step, 0, len(steps)), steps...)
+		}
+	}
 }
 
 func (r *reader) mark(w []word) error {
@@ -303,12 +334,15 @@ func stream(s string) (int32, bool) {
 	return int32(n), n < 1<<31 && host == OnHost(int32(n))
 }
 
+// fields is how many words a step has at least.
+var fields = [numKinds]int{Issue: 7, Compute: 3, Record: 3, Wait: 3, GroupStart: 2, GroupEnd: 2}
+
 func (r *reader) step(w []word) error {
 	k := Kind(slices.Index(kindNames[:], w[0].text))
 	if int(k) >= len(kindNames) || len(r.p.Lists) == 0 {
 		return r.fail(w[0].col, "write comm, list, or within a list "+strings.Join(kindNames[:], ", "), "%s is not known here", w[0].text)
 	}
-	need := map[Kind]int{Issue: 7, Compute: 3, Record: 3, Wait: 3, GroupStart: 2, GroupEnd: 2}[k]
+	need := fields[k]
 	if len(w) < need {
 		return r.fail(w[0].col, "", "%v has %d fields, %d are expected", k, len(w), need)
 	}

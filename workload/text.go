@@ -233,8 +233,9 @@ type word struct {
 }
 
 // words cuts a line at spaces outside of quotes; a comment ends it. bad is the
-// column of a quote without an end, 0 for none.
-func words(line string) (out []word, bad int) {
+// column of a quote without an end, 0 for none. The words take the place of out's.
+func words(out []word, line string) (_ []word, bad int) {
+	out = out[:0]
 	for i := 0; i < len(line); {
 		if line[i] == ' ' || line[i] == '\t' {
 			i++

@@ -26,6 +26,7 @@ import (
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/internal/site"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/calls"
 )
 
@@ -193,6 +194,9 @@ func TestNames(t *testing.T) {
 // to the nanosecond, whether the ranks are threads, processes or a launcher's
 // processes, and the same each time.
 func TestTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates all sizes; without -short")
+	}
 	m, table := two(t), example(t, "table")
 	want := map[string]float64{}
 	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 2),
@@ -232,6 +236,9 @@ func TestTable(t *testing.T) {
 
 // TestOpenMPI: a process a rank, started by mpirun, gives the table of threads.
 func TestOpenMPI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates all sizes; without -short")
+	}
 	mpirun, err := exec.LookPath("mpirun")
 	if err != nil {
 		t.Skip("no mpirun here")
@@ -246,6 +253,9 @@ func TestOpenMPI(t *testing.T) {
 // TestPolls: a thread that has all GPUs of a node and polls their streams in turn takes
 // what simccl run --procs 1 says, beside a thread that polls as well.
 func TestPolls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates all sizes; without -short")
+	}
 	spec := scenario.Spec{Machine: site.Nodes(filepath.Join(golden.Root(t), "testdata", "topos", "dgx-h100.xml"), 1), Engine: scenario.Engine{Processes: 1},
 		Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"4K", "128K", "4M"}}}
 	res, err := scenario.Run(context.Background(), spec, site.Options())
@@ -268,7 +278,11 @@ func TestPolls(t *testing.T) {
 // the program made them, and take the same however long its processes really wait.
 func TestRandomCalls(t *testing.T) {
 	m, random := two(t), example(t, "random")
-	for seed := range 3 {
+	seeds := 3
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		var first, record string
 		for delays := range 2 {
 			r := intercepted(t, m, nil, random, fmt.Sprint(seed+1), fmt.Sprint(delays))
@@ -338,6 +352,35 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// TestFakeRanks: two processes are 16 ranks of one communicator; every rank has its calls
+// in the record, and the time is that of 16.
+func TestFakeRanks(t *testing.T) {
+	m := two(t)
+	r := intercepted(t, m, func(o *intercept.Options) { o.Real = 2 }, example(t, "fake"), "16")
+	r.want(t, "")
+	for rank, list := range r.Record.Events {
+		if n := len(slices.DeleteFunc(slices.Clone(list), func(e calls.Event) bool { return e.Kind != calls.Call })); n != 3 {
+			t.Errorf("rank %d has %d calls", rank, n)
+		}
+	}
+	p := r.Record.Program()
+	res, err := m.Run(context.Background(), p, session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := m.Prices().Collectives(context.Background(), p.Comms[0].Ranks, []workload.Call{{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ns float64
+	if _, err := fmt.Sscan(r.out, &ns); err != nil || math.Abs(ns-float64(3*one+m.Prices().Launch(1))/1000) >= 1 {
+		t.Errorf("3 operations of %v take %s ns: %v", one, r.out, err)
+	}
+	if res.Operations != 3 {
+		t.Errorf("%d operations", res.Operations)
+	}
+}
+
 // TestFound: NCCL is found by a program that opens it by name, or by its path under
 // Audit; another library of the program's keeps its own functions.
 func TestFound(t *testing.T) {
@@ -399,8 +442,8 @@ func TestWrongPrograms(t *testing.T) {
 		{"killed", "killed: 3 x 6 1 other", ""},
 		{"destroyed", "destroyed: 1 x 0 3 x 5 0 other", "rank 2 has"},
 		{"absent", "absent: 1 x 0 3 x 6 0 other", "1 have not come"},
-		{"size", "", "being made"},
-		{"twice", "", "being made"},
+		{"size", "", "with the same id"},
+		{"twice", "", "two ranks 0"},
 	} {
 		begun := time.Now()
 		r := intercepted(t, m, func(o *intercept.Options) { o.Limit = 3 * time.Second }, wrong, c.fault)
@@ -470,6 +513,9 @@ func shape(t *testing.T, r outcome) string {
 // TestMeasuredAndPaced: the same program ends under both clocks, and takes at least
 // what the cluster does.
 func TestMeasuredAndPaced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates all sizes; without -short")
+	}
 	m, table := two(t), example(t, "table")
 	base := intercepted(t, m, nil, table)
 	for _, clock := range []collector.Clock{collector.Measured, collector.Paced} {

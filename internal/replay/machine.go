@@ -43,6 +43,15 @@ func find(gpu string) (board, bool) {
 	return board{}, false
 }
 
+// MachineName is the name of a GPU by which Machine finds its machine; "" where there is
+// none.
+func MachineName(gpu string) string {
+	if _, ok := find(gpu); !ok {
+		return ""
+	}
+	return gpu
+}
+
 // smallGPUs is how many GPUs the small machines have.
 const smallGPUs = 4
 

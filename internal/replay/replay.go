@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
@@ -23,6 +24,9 @@ type Options struct {
 	Slow map[int]float64
 	// Replicas is the size of data parallel groups, 0: as recorded.
 	Replicas int
+	// At is the place of each rank of the job, where Place has put them elsewhere; nil
+	// for its own.
+	At []int32
 }
 
 // Report is what a job takes. Times are microseconds, means over ranks; those of
@@ -38,11 +42,20 @@ type Report struct {
 	// kernel waited to begin.
 	CommUs float64 `json:"commUs"`
 	LateUs float64 `json:"lateUs"`
-	// BoundUs is what the iteration takes at least: the compute of the busiest rank.
+	// BubbleUs is the part of ExposedUs in which kernels of calls waited for other
+	// ranks, IdleUs that of HostUs in which the host had nothing to do either.
+	BubbleUs float64 `json:"bubbleUs"`
+	IdleUs   float64 `json:"idleUs"`
+	// BoundUs is what the iteration takes at least: the largest of Bounds.
 	BoundUs   float64  `json:"boundUs"`
-	WorstRank int      `json:"worstRank"`
+	Bounds    Bounds   `json:"bounds"`
+	WorstRank int      `json:"worstRank"` // with the most compute
 	Groups    []Group  `json:"groups"`
 	Calls     []Call   `json:"calls"`
+	ByRank    []Rank   `json:"byRank"`
+	Path      []Share  `json:"criticalPath"` // the longest share first
+	GPU       *Scaled  `json:"gpu,omitempty"`
+	Ideal     []Ideal  `json:"ideal,omitempty"`
 	Notes     []string `json:"notes"`
 
 	Ranks    int    `json:"ranks"`
@@ -120,9 +133,13 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *session.Machi
 	}
 	r := &Report{Ranks: p.Ranks(), Fidelity: o.Fidelity.String(), Host: hostWord(o.Host), Notes: append(slices.Clone(j.Notes), res.Notes...)}
 	r.steps(j, res, o)
-	r.ranks(res)
+	line := timeline.Of(res)
+	r.ranks(res, line, o.At)
 	r.groups(res)
-	r.calls(res)
+	r.calls(res, line)
+	if err := r.bounds(ctx, p, m, res, o); err != nil {
+		return nil, nil, err
+	}
 	if r.Notes == nil {
 		r.Notes = []string{}
 	}
@@ -141,37 +158,9 @@ func hostWord(f float64) string {
 
 func us(t units.Time) float64 { return float64(t/1000) / 1000 }
 
-// steps finds the iterations between the marks. With the host's time they go from mark
-// to mark of the host, as the profiler measures them. Without it the host runs ahead
-// of the GPU, and an iteration ends where its last work on the GPU does.
+// steps finds the iterations.
 func (r *Report) steps(j *load.Job, res *session.Result, o Options) {
-	p := res.Program
-	var sums []float64
-	var names []string
-	gpu := o.Host == 0 || !hosted(p)
-	for rank, list := range p.Of {
-		var marks []workload.Mark
-		for _, m := range p.Marks {
-			if m.List == list {
-				marks = append(marks, m)
-			}
-		}
-		slices.SortStableFunc(marks, func(a, b workload.Mark) int { return cmp.Compare(a.Step, b.Step) })
-		prev := units.Time(-1)
-		for i, m := range marks {
-			at := moment(res, rank, int(m.Step), gpu)
-			if i > 0 {
-				if len(sums) < i {
-					sums, names = append(sums, 0), append(names, marks[i-1].Name)
-				}
-				sums[i-1] += us(max(at-prev, 0)) / float64(len(p.Of))
-			}
-			prev = at
-		}
-	}
-	if len(sums) == 0 { // no marks: the job is one iteration
-		sums, names = []float64{us(res.Elapsed())}, []string{"job"}
-	}
+	names, sums := iterations(res, o)
 	recorded := 0.0
 	for i, s := range sums {
 		step := Step{Name: names[i], Us: s}
@@ -186,6 +175,40 @@ func (r *Report) steps(j *load.Job, res *session.Result, o Options) {
 	if recorded > 0 {
 		r.RecordedUs = &recorded
 	}
+}
+
+// iterations are the times between the marks, means over ranks, in microseconds. With
+// the host's time they go from mark to mark of the host, as the profiler measures
+// them. Without it the host runs ahead of the GPU, and an iteration ends where its
+// last work on the GPU does. A job without marks is one iteration.
+func iterations(res *session.Result, o Options) (names []string, sums []float64) {
+	p := res.Program
+	gpu := o.Host == 0 || !hosted(p)
+	byList := make([][]workload.Mark, len(p.Lists))
+	for _, m := range p.Marks {
+		byList[m.List] = append(byList[m.List], m)
+	}
+	for i := range byList {
+		slices.SortStableFunc(byList[i], func(a, b workload.Mark) int { return cmp.Compare(a.Step, b.Step) })
+	}
+	for rank, list := range p.Of {
+		marks := byList[list]
+		prev := units.Time(-1)
+		for i, m := range marks {
+			at := moment(res, rank, int(m.Step), gpu)
+			if i > 0 {
+				if len(sums) < i {
+					sums, names = append(sums, 0), append(names, marks[i-1].Name)
+				}
+				sums[i-1] += us(max(at-prev, 0)) / float64(len(p.Of))
+			}
+			prev = at
+		}
+	}
+	if len(sums) == 0 {
+		return []string{"job"}, []float64{us(res.Elapsed())}
+	}
+	return names, sums
 }
 
 // hosted reports whether a program says what threads of the host do.
@@ -216,25 +239,33 @@ func moment(res *session.Result, rank, step int, gpu bool) units.Time {
 	return at
 }
 
-// ranks sums up how ranks spend their time.
-func (r *Report) ranks(res *session.Result) {
-	n, worst, late := float64(res.Program.Ranks()), units.Time(-1), 0.0
-	per := 1 / (n * float64(len(r.Steps)))
-	total := 0.0
+// ranks sums up how ranks spend their time. at is the place of each rank.
+func (r *Report) ranks(res *session.Result, t *timeline.Timeline, at []int32) {
+	n, worst := float64(res.Program.Ranks()), units.Time(-1)
+	steps := float64(len(r.Steps))
 	for rank := range res.Program.Of {
-		s := res.Rank(rank)
-		r.ComputeUs += us(s.Compute) * per
-		r.ExposedUs += us(s.Exposed) * per
-		r.CommUs += us(s.Comm) * per
-		late += us(s.Late) * per
-		total += us(s.End) * per
-		r.BoundUs = max(r.BoundUs, us(s.Compute)/float64(len(r.Steps)))
+		place := rank
+		if at != nil {
+			place = int(at[rank])
+		}
+		s, a := res.Rank(place), t.Account(place)
+		r.ComputeUs += us(s.Compute) / steps / n
+		r.ExposedUs += us(s.Exposed) / steps / n
+		r.CommUs += us(s.Comm) / steps / n
+		r.LateUs += us(s.Late) / steps / n
+		x := Rank{Rank: rank, ComputeUs: us(a.Compute) / steps, MovingUs: us(a.Moving) / steps, BubbleUs: us(a.Bubble) / steps, HostUs: us(a.Host) / steps, IdleUs: us(a.Idle) / steps}
+		r.BubbleUs += x.BubbleUs / n
+		r.IdleUs += x.IdleUs / n
+		r.ByRank = append(r.ByRank, x)
 		if s.Compute > worst {
 			worst, r.WorstRank = s.Compute, rank
 		}
 	}
-	r.LateUs = late
 	r.HostUs = max(r.IterationUs-r.ComputeUs-r.ExposedUs, 0)
+	r.Path = []Share{}
+	for _, s := range t.Shares(t.Path()) {
+		r.Path = append(r.Path, Share{What: what(res.Program, s), Us: us(s.Time) / steps})
+	}
 }
 
 // groups sums up communicators.
@@ -261,9 +292,9 @@ type instance struct {
 	begin, end units.Time
 }
 
-// calls sums up the calls of one communicator, operation and size. A message takes as
-// long as its later half.
-func (r *Report) calls(res *session.Result) {
+// calls sums up the calls of one communicator, operation and size. A message takes what
+// its receiver does, since both halves have begun.
+func (r *Report) calls(res *session.Result, t *timeline.Timeline) {
 	p := res.Program
 	known := map[[2]int]int{} // by communicator and number of the collective on it
 	var list []instance
@@ -278,7 +309,7 @@ func (r *Report) calls(res *session.Result) {
 			call, sp := &p.Calls[st.Call], res.Spans[rank][s]
 			if call.Func == coll.Send || call.Func == coll.Recv {
 				if call.Func == coll.Recv {
-					list = append(list, instance{st.Call, sp.End - res.Calls[st.Call].Alone, sp.End})
+					list = append(list, instance{st.Call, t.Met(rank, s), sp.End})
 				}
 				continue
 			}

@@ -3,6 +3,8 @@ package replay
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -16,9 +18,22 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 	if r.RecordedUs != nil {
 		fmt.Fprintf(to, "   recorded %.3f (%+.1f %%)", *r.RecordedUs/1000, 100*(r.IterationUs / *r.RecordedUs - 1))
 	}
-	fmt.Fprintf(to, "   at least %.3f (compute of rank %d)\n", r.BoundUs/1000, r.WorstRank)
-	fmt.Fprintf(to, "  compute %.3f   exposed communication %.3f   host and idle %.3f   (ms, mean of %d ranks; fidelity %s, host %s)\n",
-		r.ComputeUs/1000, r.ExposedUs/1000, r.HostUs/1000, r.Ranks, r.Fidelity, r.Host)
+	fmt.Fprintf(to, "   at least %.3f (%s)\n", r.BoundUs/1000, r.boundBy())
+	fmt.Fprintf(to, "  compute %.3f   exposed communication %.3f, of it waiting for ranks %.3f   host and idle %.3f   (ms, mean of %d ranks; fidelity %s, host %s)\n",
+		r.ComputeUs/1000, r.ExposedUs/1000, r.BubbleUs/1000, r.HostUs/1000, r.Ranks, r.Fidelity, r.Host)
+	fmt.Fprint(to, "  bounds:")
+	fmt.Fprintf(to, " compute %.3f (rank %d)", r.Bounds.ComputeUs/1000, r.Bounds.ComputeRank)
+	if r.Bounds.Link != "" {
+		fmt.Fprintf(to, "   busiest link %.3f (%s)", r.Bounds.LinkUs/1000, r.Bounds.Link)
+	}
+	if r.Bounds.PathUs > 0 {
+		fmt.Fprintf(to, "   critical path on an ideal network %.3f", r.Bounds.PathUs/1000)
+	}
+	fmt.Fprintln(to)
+	r.writePath(to)
+	for _, x := range r.Ideal {
+		fmt.Fprintf(to, "  %s at no time: iteration %.3f, %.3f less (%.1f %%)\n", x.Group, x.IterationUs/1000, x.WonUs/1000, 100*x.WonUs/max(r.IterationUs, 1e-9))
+	}
 	if len(r.Steps) > 1 {
 		w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "\nstep\tms\trecorded\terror")
@@ -49,22 +64,85 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 	return nil
 }
 
+// near reports whether two figures are the same to a person.
+func near(a, b float64) bool { return math.Abs(a-b) <= 0.01*max(a, b) }
+
+// Folded are the groups, those of one kind, size and use as one: with the figures of the
+// first, and how many more there are in its name.
+func (r *Report) Folded() (out []Group) {
+	var more []int
+	for _, g := range r.Groups {
+		i := slices.IndexFunc(out, func(o Group) bool {
+			return o.Kind == g.Kind && o.Ranks == g.Ranks && o.Calls == g.Calls && near(o.BytesPerRank, g.BytesPerRank) && near(o.BusyUs, g.BusyUs) && near(o.ExposedUs, g.ExposedUs)
+		})
+		if i < 0 {
+			out, more = append(out, g), append(more, 0)
+			continue
+		}
+		more[i]++
+	}
+	for i, n := range more {
+		if n > 0 {
+			out[i].Name += fmt.Sprintf(" and %d more", n)
+		}
+	}
+	return out
+}
+
+// Megabytes writes bytes as megabytes with four digits, or whole.
+func Megabytes(bytes float64) string {
+	if bytes >= 1e10 {
+		return fmt.Sprintf("%.0f", bytes/1e6)
+	}
+	return fmt.Sprintf("%.4g", bytes/1e6)
+}
+
+// boundBy says which of the bounds is the largest.
+func (r *Report) boundBy() string {
+	switch r.BoundUs {
+	case r.Bounds.PathUs:
+		return "critical path on an ideal network"
+	case r.Bounds.LinkUs:
+		return r.Bounds.Link
+	}
+	return fmt.Sprintf("compute of rank %d", r.Bounds.ComputeRank)
+}
+
+// pathParts bounds the parts of the critical path that a person reads.
+const pathParts = 6
+
+func (r *Report) writePath(to io.Writer) {
+	if len(r.Path) == 0 {
+		return
+	}
+	fmt.Fprint(to, "  the end waited for:")
+	for i, s := range r.Path {
+		if i == pathParts {
+			fmt.Fprintf(to, " …")
+			break
+		}
+		fmt.Fprintf(to, "  %s %.3f", s.What, s.Us/1000)
+	}
+	fmt.Fprintln(to)
+}
+
 func (r *Report) writeGroups(to io.Writer) error {
 	if len(r.Groups) == 0 {
 		return nil
 	}
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\ngroup\tkind\tranks\tcalls\tMB/rank\tbusy ms\texposed ms")
-	for i, g := range r.Groups {
+	rows := r.Folded()
+	for i, g := range rows {
 		if i == maxRows {
-			fmt.Fprintf(w, "… %d more\n", len(r.Groups)-i)
+			fmt.Fprintf(w, "… %d more\n", len(rows)-i)
 			break
 		}
 		kind := g.Kind
 		if kind == "" {
 			kind = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%.4g\t%.4g\t%.3f\t%.3f\n", g.Name, kind, g.Ranks, g.Calls, g.BytesPerRank/1e6, g.BusyUs/1000, g.ExposedUs/1000)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%.4g\t%s\t%.3f\t%.3f\n", g.Name, kind, g.Ranks, g.Calls, Megabytes(g.BytesPerRank), g.BusyUs/1000, g.ExposedUs/1000)
 	}
 	return w.Flush()
 }

@@ -121,6 +121,10 @@ func (c *costing) find(ctx context.Context) ([]job.Cost, error) {
 			costs[i].Empty = true
 			continue
 		}
+		if c.opt.free(call.Comm) {
+			costs[i] = atOnce(call.Func)
+			continue
+		}
 		x, err := c.planned(ctx, c.comms[call.Comm], ops[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s of %d elements on %s: %w", call.Func.TestName(), ops[i].Count, c.p.Comms[call.Comm].Name, err)
@@ -132,6 +136,16 @@ func (c *costing) find(ctx context.Context) ([]job.Cost, error) {
 	}
 	c.partly(costs)
 	return costs, nil
+}
+
+// atOnce is the Cost of a call that takes no time: a picosecond, for a call of none
+// does not wait for its members.
+func atOnce(f coll.Func) job.Cost {
+	c := job.Cost{Time: 1, Links: 1}
+	if message(f) {
+		c.Ends, c.Receive = []units.Time{1, 1}, 1
+	}
+	return c
 }
 
 // partly lessens what calls need on top of their bytes (fullest) where only some of

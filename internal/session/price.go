@@ -80,11 +80,21 @@ func (p *Prices) single(ctx context.Context, at *communicator, c *workload.Call)
 	if c.Func.Rooted() {
 		op.Root = at.rankOf[c.Root]
 	}
-	pl, _, err := at.comm.Plan(op)
+	e, err := sim.New(p.m.config(at))
 	if err != nil {
 		return 0, err
 	}
-	e, err := sim.New(p.m.config(at))
+	if c.Window {
+		op.Buffers = comm.Windows
+		if l, ok, err := at.comm.SymmetricKernel(op); err != nil || ok {
+			if err != nil {
+				return 0, err
+			}
+			r, err := e.Symmetric(ctx, &l)
+			return r.Elapsed, err
+		}
+	}
+	pl, _, err := at.comm.Plan(op)
 	if err != nil {
 		return 0, err
 	}

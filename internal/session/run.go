@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
@@ -48,7 +49,13 @@ type Options struct {
 	// Apart: compute and collectives do not slow each other, and no kernel waits for
 	// SMs.
 	Apart bool
+	// Free are communicators, by index, whose calls take no time: a collective ends when
+	// its last member begins, a message is there when it was sent. nil for none.
+	Free []bool
 }
+
+// free reports whether the calls of a communicator take no time.
+func (o *Options) free(comm int32) bool { return int(comm) < len(o.Free) && o.Free[comm] }
 
 // Call is what became of the calls of one index.
 type Call struct {
@@ -76,6 +83,9 @@ func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*R
 	}
 	if n := m.Cluster.NRanks(); p.Ranks() > n {
 		return nil, fmt.Errorf("the workload has %d ranks and the machine %d GPUs; take more nodes", p.Ranks(), n)
+	}
+	if slices.Contains(opt.Free, true) && opt.Fidelity == Step {
+		return nil, &exec.NotImplementedError{Feature: "fidelity step", Missing: "calls that take no time; write share or alpha"}
 	}
 	p = ownMessages(p)
 	c, err := newCosting(m, p, &opt)

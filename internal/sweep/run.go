@@ -220,64 +220,73 @@ type site struct {
 	err  error
 }
 
+// feed hands points out to workers, which take them themselves: none waits for another.
+type feed struct {
+	mu     sync.Mutex
+	jobs   []job
+	claims *claims   // nil where points are dealt by shard
+	end    time.Time // zero: none
+	err    error     // why points are left
+}
+
+// next is the next point; false where there is none, or the time is over.
+func (f *feed) next() (job, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.jobs) > 0 && f.err == nil {
+		j := f.jobs[0]
+		if !f.end.IsZero() && time.Now().After(f.end) {
+			f.err = errLeftOver
+			break
+		}
+		f.jobs = f.jobs[1:]
+		if f.claims == nil {
+			return j, true
+		}
+		var mine bool
+		if mine, f.err = f.claims.take(j.key); mine && f.err == nil {
+			return j, true
+		}
+	}
+	return job{}, false
+}
+
 // all runs jobs until they are done, the time is over or the context ends.
 func (w *worker) all(ctx context.Context, jobs []job) error {
-	var end <-chan time.Time
+	f := &feed{jobs: jobs}
 	if w.run.MaxTime > 0 {
-		t := time.NewTimer(w.run.MaxTime)
-		defer t.Stop()
-		end = t.C
+		f.end = time.Now().Add(w.run.MaxTime)
 	}
-	var claims *claims
 	if w.run.Claim {
 		var err error
-		if claims, err = newClaims(w.run.Dir); err != nil {
+		if f.claims, err = newClaims(w.run.Dir); err != nil {
 			return err
 		}
-		defer claims.close()
+		defer f.claims.close()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	queue := make(chan job)
 	var wg sync.WaitGroup
-	for range cmpOr(w.run.Jobs, runtime.GOMAXPROCS(0)) {
+	for range min(cmpOr(w.run.Jobs, runtime.GOMAXPROCS(0)), len(jobs)) {
 		wg.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			for j := range queue {
+			for ctx.Err() == nil {
+				j, ok := f.next()
+				if !ok {
+					return
+				}
 				if err := w.one(ctx, j); err != nil {
 					cancel(err)
-					return
 				}
 			}
 		})
 	}
-	var err error
-feed:
-	for _, j := range jobs {
-		if claims != nil {
-			if mine, e := claims.take(j.key); e != nil {
-				err = e
-				break
-			} else if !mine {
-				continue
-			}
-		}
-		select {
-		case queue <- j:
-		case <-end:
-			err = errLeftOver
-			break feed
-		case <-ctx.Done():
-			break feed
-		}
-	}
-	close(queue)
 	wg.Wait()
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return err
+	return f.err
 }
 
 func cmpOr(a, b int) int {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/simccl/simccl/internal/fail"
@@ -122,9 +123,11 @@ func readManifest(name string) (*Manifest, error) {
 
 // part is a process's own file of results. Lines are appended whole: one write each.
 type part struct {
-	mu   sync.Mutex
-	f    *os.File
-	sync time.Time
+	mu      sync.Mutex
+	f       *os.File
+	sync    time.Time
+	syncing sync.WaitGroup
+	failed  atomic.Pointer[error] // of a sync
 }
 
 // host is a name of this host that may be part of a file's name.
@@ -170,12 +173,20 @@ func (p *part) add(l *Line) error {
 	}
 	if now := time.Now(); now.Sub(p.sync) > syncEvery {
 		p.sync = now
-		return fail.Input(p.f.Sync())
+		p.syncing.Go(func() { // points go on meanwhile
+			if err := p.f.Sync(); err != nil {
+				p.failed.Store(&err)
+			}
+		})
+	}
+	if err := p.failed.Load(); err != nil {
+		return fail.Input(*err)
 	}
 	return nil
 }
 
 func (p *part) close() error {
+	p.syncing.Wait()
 	return fail.Input(errors.Join(p.f.Sync(), p.f.Close()))
 }
 

@@ -87,6 +87,8 @@ type own struct {
 	Host   bool
 	Time   int64 // ps
 	Work   string
+	Comm   string // name of the communicator
+	Kind   string // and what it is for
 	Has    bool
 }
 

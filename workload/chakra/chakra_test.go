@@ -176,29 +176,29 @@ func TestFeeder(t *testing.T) {
 
 const program = `workload 1
 ranks 4
-comm pg0 *
-comm pg1 0-1
-comm pg2 2-3
+comm dp *
+comm tp0 0-1 kind=TP
+comm tp1 2-3 kind=TP
 work 1 gemm flops=100 bytes=200
 list rank0 0
   compute h0 1500
   compute 7 1000000 work=1 after=0
-  call 19 pg0 all_reduce bfloat16 avg 64 inplace time=5000 after=1
-  call 7 pg1 send float sum 16 peer=1
+  call 19 dp all_reduce bfloat16 avg 64 inplace time=5000 after=1
+  call 7 tp0 send float sum 16 peer=1
   compute 7 7 after=2
 list rank1 1
   compute h0 1500
   compute 7 1000000 work=1 after=0
-  call 19 pg0 all_reduce bfloat16 avg 64 inplace time=5000 after=1
-  call 7 pg1 recv float sum 16 peer=0
+  call 19 dp all_reduce bfloat16 avg 64 inplace time=5000 after=1
+  call 7 tp0 recv float sum 16 peer=0
 list rank2 2
-  call 0 pg0 all_reduce bfloat16 avg 64 inplace time=5000
-  call 0 pg2 broadcast float sum 3 root=1
-  call 0 pg2 alltoall float sum 3 splits=3,4
+  call 0 dp all_reduce bfloat16 avg 64 inplace time=5000
+  call 0 tp1 broadcast float sum 3 root=1
+  call 0 tp1 alltoall float sum 3 splits=3,4
 list rank3 3
-  call 0 pg0 all_reduce bfloat16 avg 64 inplace time=5000
-  call 0 pg2 broadcast float sum 3 root=1
-  call 0 pg2 alltoall float sum 3 splits=5,0
+  call 0 dp all_reduce bfloat16 avg 64 inplace time=5000
+  call 0 tp1 broadcast float sum 3 root=1
+  call 0 tp1 alltoall float sum 3 splits=5,0
 `
 
 // TestRoundTrip: a program survives, and what other readers do not see is named.

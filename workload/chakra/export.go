@@ -26,7 +26,7 @@ func From(p *workload.Program) (traces []*Trace, groups map[string][]int32, lost
 				ranks = append(ranks, int32(r))
 			}
 		}
-		groups[strconv.Itoa(i)] = ranks
+		groups[groupName(int32(i))] = ranks
 	}
 	for r := range p.Of {
 		traces = append(traces, e.rank(r))
@@ -119,15 +119,18 @@ func (e *exporter) compute(n *Node, s *workload.Step, factor float64) {
 	}
 }
 
+// groupName is the name of a communicator: ASTRA-sim numbers groups from 1.
+func groupName(comm int32) string { return strconv.Itoa(int(comm) + 1) }
+
 // call says a call as a node.
 func (e *exporter) call(n *Node, c *workload.Call, me int32) {
 	comm := &e.p.Comms[c.Comm]
 	size := int64(comm.Size(len(e.p.Of)))
-	n.Name, n.Type, n.Group = c.Func.TestName(), Coll, strconv.Itoa(int(c.Comm))
+	n.Name, n.Type, n.Group = c.Func.TestName(), Coll, groupName(c.Comm)
 	n.Bytes, n.HasColl = int64(c.Bytes()), true
 	n.Dur = uint64((c.Recorded + 500_000) / 1_000_000)
 	n.Own.Time = int64(c.Recorded)
-	n.Own.Call = formatCall(c)
+	n.Own.Call, n.Own.Comm, n.Own.Kind = formatCall(c), comm.Name, comm.Kind.String()
 	switch c.Func {
 	case coll.AllReduce:
 		n.Coll = AllReduce

@@ -185,7 +185,7 @@ func (b *builder) work(n *Node) int32 {
 
 // call is what a node of communication calls; ok is false where it does not say.
 func (b *builder) call(n *Node) (c workload.Call, ok bool) {
-	c.Comm = b.comm(n.Group)
+	c.Comm = b.comm(n.Group, &n.Own)
 	c.Recorded = units.Time(min(n.Dur, uint64(workload.MaxTime)/1e6)) * 1e6
 	if n.Own.Call != "" {
 		if own, err := parseCall(n.Own.Call, c.Comm); err == nil {
@@ -242,8 +242,9 @@ func collective(t CollType, bytes, size int64) (coll.Func, int64, bool) {
 	return 0, 0, false
 }
 
-// comm is the communicator of a process group.
-func (b *builder) comm(group string) int32 {
+// comm is the communicator of a process group, with the name and kind that a trace of
+// ours has.
+func (b *builder) comm(group string, o *own) int32 {
 	members := b.groups[group]
 	if len(members) == 0 || !b.fits(members) {
 		if group != "" && group != "0" && members == nil {
@@ -269,7 +270,16 @@ func (b *builder) comm(group string) int32 {
 		if strings.ContainsFunc(group, func(r rune) bool { return r <= ' ' }) || slices.ContainsFunc(b.p.Comms, func(c workload.Comm) bool { return c.Name == name }) {
 			name = fmt.Sprintf("comm%d", i)
 		}
-		b.p.Comms = append(b.p.Comms, workload.Comm{Name: name, Ranks: members})
+		c := workload.Comm{Name: name, Ranks: members}
+		if o.Comm != "" && !slices.ContainsFunc(b.p.Comms, func(c workload.Comm) bool { return c.Name == o.Comm }) {
+			c.Name = o.Comm
+		}
+		for k := workload.TP; k <= workload.FSDP; k++ {
+			if k.String() == o.Kind {
+				c.Kind = k
+			}
+		}
+		b.p.Comms = append(b.p.Comms, c)
 		b.comms[key] = i
 	}
 	return i

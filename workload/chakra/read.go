@@ -138,6 +138,10 @@ func (n *Node) set(a *attribute) {
 		n.Own.Time, n.Own.Has = a.num, true
 	case "simccl_work":
 		n.Own.Work = a.text
+	case "simccl_comm":
+		n.Own.Comm = a.text
+	case "simccl_kind":
+		n.Own.Kind = a.text
 	}
 }
 
@@ -260,6 +264,10 @@ func (n *Node) attributes() (list [][]byte) {
 		num("simccl_ps", 9, uint64(n.Own.Time))
 		if n.Own.Call != "" {
 			text("simccl_call", n.Own.Call)
+		}
+		if n.Own.Comm != "" {
+			text("simccl_comm", n.Own.Comm)
+			text("simccl_kind", n.Own.Kind)
 		}
 		if n.Own.Work != "" {
 			text("simccl_work", n.Own.Work)

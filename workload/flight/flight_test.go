@@ -113,7 +113,7 @@ func TestSmall(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Lists[0].Steps) != 1 || len(p.Lists[1].Steps) != 1 || p.Calls[0].Func != coll.Send || p.Calls[0].Peer != 1 || p.Calls[1].Peer != 0 || p.Calls[1].Count != 4 || len(notes) != 2 {
+	if len(p.Lists[0].Steps) != 1 || len(p.Lists[1].Steps) != 1 || p.Calls[0].Func != coll.Send || p.Calls[0].Peer != 1 || p.Calls[1].Peer != 0 || p.Calls[1].Count != 4 || len(notes) != 3 || !strings.Contains(notes[1], "group 0: call 4, all_reduce of 16 elements, was issued by others but not by rank 0") {
 		t.Errorf("%+v %v", p, notes)
 	}
 	for _, x := range []struct{ from, to, want string }{
@@ -183,4 +183,29 @@ func FuzzJSON(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMismatch: members whose sizes differ are named with their calls, and a member
+// that stopped is.
+func TestMismatch(t *testing.T) {
+	call := func(seq int64, n int64) Entry {
+		return Entry{Record: seq, Group: "0", Seq: seq, Name: "all_reduce", In: [][]int64{{n}}, Out: [][]int64{{n}}, InType: "Float", OutType: "Float", State: "completed"}
+	}
+	good := &Dump{Entries: []Entry{call(1, 8), call(2, 16), call(3, 32)}}
+	wrong := &Dump{Entries: []Entry{call(1, 8), call(2, 17), call(3, 32)}}
+	short := &Dump{Entries: []Entry{call(1, 8), call(2, 16)}}
+	p, _, err := Program([]*Dump{good, wrong})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Lint(); err == nil || !strings.Contains(err.Error(), "rank0") || !strings.Contains(err.Error(), "rank1") || !strings.Contains(err.Error(), "17") {
+		t.Error(err)
+	}
+	p, notes, err := Program([]*Dump{good, short, good})
+	if err != nil || p.Lint() != nil || len(p.Lists[0].Steps) != 2 {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(notes, "\n"), "group 0: call 3, all_reduce of 32 elements, was issued by others but not by rank 1: a job that hangs waits there") {
+		t.Errorf("%q", notes)
+	}
 }

@@ -3,7 +3,9 @@ package flight
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -19,22 +21,23 @@ func Program(dumps []*Dump) (p *workload.Program, notes []string, err error) {
 	if len(dumps) == 0 {
 		return nil, nil, fmt.Errorf("there are no dumps")
 	}
-	b := &builder{p: &workload.Program{Of: make([]int32, len(dumps))}, comms: map[string]int32{}, calls: map[string]int32{}, times: map[string][]float64{}}
+	b := &builder{Builder: torch.NewBuilder(len(dumps)), times: map[int32][]float64{}}
 	b.first(dumps)
 	b.received(dumps)
 	for r, d := range dumps {
 		if err := b.rank(r, d); err != nil {
 			return nil, nil, err
 		}
-		b.p.Of[r] = int32(r)
+		b.P.Of[r] = int32(r)
 	}
-	for key, v := range b.times { //lint:sorted each entry is computed by itself
+	for call, v := range b.times { //lint:sorted each entry is computed by itself
 		slices.Sort(v)
-		b.p.Calls[b.calls[key]].Recorded = units.Time(v[len(v)/2] * 1e9)
+		b.P.Calls[call].Recorded = units.Time(v[len(v)/2] * 1e9)
 	}
 	notes = append(notes, "a dump of the Flight Recorder has no computations: calls follow each other")
+	notes = append(notes, behind(dumps, b.to)...)
 	if b.dropped > 0 {
-		notes = append(notes, fmt.Sprintf("%d calls that not all members of their group have recorded were left out: the buffer of the recorder begins later", b.dropped))
+		notes = append(notes, fmt.Sprintf("%d calls that not all members of their group have recorded were left out: the buffer of the recorder begins later, or a member did not come so far", b.dropped))
 	}
 	if b.unknown > 0 {
 		notes = append(notes, fmt.Sprintf("%d calls have names or types that are not known and were left out", b.unknown))
@@ -42,17 +45,15 @@ func Program(dumps []*Dump) (p *workload.Program, notes []string, err error) {
 	if b.guessed > 0 {
 		notes = append(notes, fmt.Sprintf("%d calls of alltoall have unequal parts, of which the recorder keeps sums only: each sends by what the others receive", b.guessed))
 	}
-	return b.p, notes, nil
+	return b.P, notes, nil
 }
 
 type builder struct {
-	p                *workload.Program
-	comms            map[string]int32
-	calls            map[string]int32
-	times            map[string][]float64
-	from             map[string]int64   // by group: the first sequence number that all members have
-	to               map[string]int64   // and the last
-	outs             map[callID][]int64 // elements that each rank of the job receives in an alltoall
+	*torch.Builder
+	times            map[int32][]float64 // by call, milliseconds
+	from             map[string]int64    // by group: the first sequence number that all members have
+	to               map[string]int64    // and the last
+	outs             map[callID][]int64  // elements that each rank of the job receives in an alltoall
 	dropped, unknown int
 	guessed          int // splits
 }
@@ -87,6 +88,45 @@ func (b *builder) first(dumps []*Dump) {
 			}
 		}
 	}
+}
+
+// maxBehind bounds the notes on members that did not come so far.
+const maxBehind = 8
+
+// behind names, of each group, the members whose last call others have passed: a job
+// that hangs waits for these. to is the last call that all members have, by group.
+func behind(dumps []*Dump, to map[string]int64) (notes []string) {
+	last := map[string][]int64{} // by group, rank: the last call; -1 none
+	next := map[string]*Entry{}  // by group: the first call that some do not have
+	for r, d := range dumps {
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			if e.P2P || e.Name == "coalesced" {
+				continue
+			}
+			if last[e.Group] == nil {
+				last[e.Group] = slices.Repeat([]int64{-1}, len(dumps))
+			}
+			last[e.Group][r] = max(last[e.Group][r], e.Seq)
+			if n := next[e.Group]; e.Seq > to[e.Group] && (n == nil || e.Seq < n.Seq) {
+				next[e.Group] = e
+			}
+		}
+	}
+	groups := slices.Sorted(maps.Keys(next))
+	for i, g := range groups {
+		if i == maxBehind {
+			return append(notes, fmt.Sprintf("in %d more groups members did not come as far as others", len(groups)-i))
+		}
+		var missing []string
+		for r, n := range last[g] {
+			if n >= 0 && n < next[g].Seq {
+				missing = append(missing, strconv.Itoa(r))
+			}
+		}
+		notes = append(notes, fmt.Sprintf("group %s: call %d, %s of %d elements, was issued by others but not by rank %s: a job that hangs waits there", g, next[g].Seq, next[g].Name, Elements(next[g].In), strings.Join(missing[:min(len(missing), maxBehind)], ", ")))
+	}
+	return notes
 }
 
 // received sums what the ranks receive in each alltoall.
@@ -153,7 +193,7 @@ func (b *builder) rank(r int, d *Dump) error {
 	for i := range entries {
 		e := &entries[i]
 		if e.Name == "coalesced" {
-			list.Steps = append(list.Steps, launch(open)...)
+			list.Steps = append(list.Steps, torch.Launch(open)...)
 			open = nil
 			continue
 		}
@@ -163,22 +203,13 @@ func (b *builder) rank(r int, d *Dump) error {
 		case e.P2P:
 			open = append(open, s)
 		default:
-			list.Steps = append(append(list.Steps, launch(open)...), s)
+			list.Steps = append(append(list.Steps, torch.Launch(open)...), s)
 			open = nil
 		}
 	}
-	list.Steps = append(list.Steps, launch(open)...)
-	b.p.Lists = append(b.p.Lists, list)
+	list.Steps = append(list.Steps, torch.Launch(open)...)
+	b.P.Lists = append(b.P.Lists, list)
 	return nil
-}
-
-// launch is the steps of calls that are launched together.
-func launch(calls []workload.Step) []workload.Step {
-	if len(calls) < 2 {
-		return calls
-	}
-	out := []workload.Step{{Kind: workload.GroupStart}}
-	return append(append(out, calls...), workload.Step{Kind: workload.GroupEnd})
 }
 
 // step says an entry as a step; ok is false for one that is left out.
@@ -189,7 +220,7 @@ func (b *builder) step(e *Entry, members []int32, known bool) (workload.Step, bo
 	}
 	n := int64(len(members))
 	if !known || n == 0 {
-		n = int64(len(b.p.Of))
+		n = int64(len(b.P.Of))
 		members = nil
 	}
 	root, typ := int32(0), e.InType
@@ -213,38 +244,10 @@ func (b *builder) step(e *Entry, members []int32, known bool) (workload.Step, bo
 			c.Count = 0
 		}
 	}
-	c.Comm = b.comm(e.Group, e.Desc, members)
-	key := fmt.Sprintf("%+v", c)
-	i, have := b.calls[key]
-	if !have {
-		i = int32(len(b.p.Calls))
-		b.calls[key] = i
-		b.p.Calls = append(b.p.Calls, c)
-	}
+	c.Comm = b.Comm(e.Group, e.Desc, members)
+	s := b.Issue(&c)
 	if e.DurationMs > 0 && e.DurationMs < 1e9 {
-		b.times[key] = append(b.times[key], e.DurationMs)
+		b.times[s.Call] = append(b.times[s.Call], e.DurationMs)
 	}
-	return workload.Step{Kind: workload.Issue, Stream: c.Comm, Call: i}, true
-}
-
-func (b *builder) comm(name, desc string, members []int32) int32 {
-	all := len(members) == len(b.p.Of)
-	for i := range members {
-		all = all && members[i] == int32(i)
-	}
-	if all {
-		members = nil
-	}
-	key := name + fmt.Sprint(members)
-	i, known := b.comms[key]
-	if !known {
-		i = int32(len(b.p.Comms))
-		c := workload.Comm{Name: "pg" + name, Desc: desc, Ranks: members}
-		if slices.ContainsFunc(b.p.Comms, func(o workload.Comm) bool { return o.Name == c.Name }) {
-			c.Name = fmt.Sprintf("pg%s.%d", name, i)
-		}
-		b.p.Comms = append(b.p.Comms, c)
-		b.comms[key] = i
-	}
-	return i
+	return s, true
 }

@@ -11,6 +11,8 @@ package goal
 import (
 	"errors"
 	"fmt"
+
+	"github.com/simccl/simccl/workload/internal/order"
 )
 
 // File is a schedule.
@@ -82,80 +84,12 @@ const (
 
 // order sorts the operations of a rank so that each follows what it requires,
 // else as the file has them. ok is false when dependencies are a cycle.
-func (r *Rank) order() (list []uint32, ok bool) {
-	n := len(r.Ops)
-	left := make([]int32, n)
-	after := make([][]uint32, n)
-	forward := true
-	for i := range r.Ops {
+func (r *Rank) order() (list []int32, ok bool) {
+	return order.Sort(len(r.Ops), func(i int32, yield func(int32)) {
 		for _, deps := range [][]uint32{r.Ops[i].Requires, r.Ops[i].Starts} {
 			for _, d := range deps {
-				left[i]++
-				after[d] = append(after[d], uint32(i))
-				forward = forward && d < uint32(i)
+				yield(int32(d))
 			}
 		}
-	}
-	list = make([]uint32, 0, n)
-	if forward {
-		for i := range r.Ops {
-			list = append(list, uint32(i))
-		}
-		return list, true
-	}
-	var ready heap
-	for i := range r.Ops {
-		if left[i] == 0 {
-			ready.push(uint32(i))
-		}
-	}
-	for len(ready) > 0 {
-		i := ready.pop()
-		list = append(list, i)
-		for _, a := range after[i] {
-			if left[a]--; left[a] == 0 {
-				ready.push(a)
-			}
-		}
-	}
-	return list, len(list) == n
-}
-
-// heap is a queue of numbers, the least first.
-type heap []uint32
-
-func (h *heap) push(v uint32) {
-	*h = append(*h, v)
-	q := *h
-	for i := len(q) - 1; i > 0; {
-		up := (i - 1) / 2
-		if q[up] <= q[i] {
-			return
-		}
-		q[up], q[i] = q[i], q[up]
-		i = up
-	}
-}
-
-func (h *heap) pop() uint32 {
-	q := *h
-	top := q[0]
-	n := len(q) - 1
-	q[0] = q[n]
-	q = q[:n]
-	*h = q
-	for i := 0; ; {
-		l := 2*i + 1
-		if l >= n {
-			return top
-		}
-		if l+1 < n && q[l+1] < q[l] {
-			l++
-		}
-		if q[i] <= q[l] {
-			return top
-		}
-		q[i], q[l] = q[l], q[i]
-		i = l
-	}
+	})
 }

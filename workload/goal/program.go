@@ -21,7 +21,7 @@ func (f *File) Program() (*workload.Program, error) {
 	if len(f.Ranks) == 0 {
 		return nil, fmt.Errorf("the schedule has no ranks")
 	}
-	orders := make([][]uint32, len(f.Ranks))
+	orders := make([][]int32, len(f.Ranks))
 	for r := range f.Ranks {
 		var ok bool
 		if orders[r], ok = f.Ranks[r].order(); !ok {
@@ -56,7 +56,7 @@ type message struct {
 
 // tags gives each tag its communicator: one for all where senders and receivers have
 // the same order.
-func (f *File) tags(p *workload.Program, orders [][]uint32) (map[uint32]int32, error) {
+func (f *File) tags(p *workload.Program, orders [][]int32) (map[uint32]int32, error) {
 	var sends, recvs []message
 	seen := map[uint32]int32{}
 	var list []uint32
@@ -112,7 +112,7 @@ type builder struct {
 }
 
 // rank writes the list of a rank.
-func (b *builder) rank(r int, in *Rank, order []uint32) error {
+func (b *builder) rank(r int, in *Rank, order []int32) error {
 	b.starts = 0
 	steps := make([]workload.Step, 0, len(order))
 	at := make([]int32, len(in.Ops))

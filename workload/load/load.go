@@ -213,11 +213,7 @@ const maxText = 2 << 30
 func (p *parts) part(in io.Reader, name string, format Format) error {
 	switch format {
 	case Native:
-		text, err := io.ReadAll(io.LimitReader(in, maxText))
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		w, err := workload.Parse(string(text), name)
+		w, err := workload.Read(io.LimitReader(in, maxText), name)
 		var problem *workload.Problem
 		if p.o.Faulty && w != nil && errors.As(err, &problem) {
 			err = nil

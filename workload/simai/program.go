@@ -20,8 +20,31 @@ type Options struct {
 }
 
 // maxSteps bounds a program: each rank has a list of its own, as each has groups of
-// its own.
-const maxSteps = 40_000_000
+// its own. usualSteps is what a program has at most where no number of ranks was given.
+const (
+	maxSteps   = 40_000_000
+	usualSteps = 5_000_000
+	stepsOfRow = 6
+)
+
+// fewer is the largest number of ranks with smaller data parallel groups whose program
+// is of usual size: the expert parallel groups still divide them. It is the file's
+// where that fits, and where no smaller one does.
+func (f *File) fewer(ranks int) int {
+	if max(f.Tensor, f.Pipeline, f.Expert) > 1<<20 {
+		return ranks
+	}
+	unit := max(f.Tensor, 1) * max(f.Pipeline, 1) * max(f.Expert, 1)
+	if unit > ranks || ranks%unit != 0 || ranks*len(f.Rows)*stepsOfRow <= usualSteps {
+		return ranks
+	}
+	for n := ranks / unit; n > 0; n-- {
+		if ranks/unit%n == 0 && unit*n*len(f.Rows)*stepsOfRow <= usualSteps {
+			return unit * n
+		}
+	}
+	return ranks
+}
 
 // operation is the collective of a word and the family of groups that it is on.
 func operation(word string, weight bool) (coll.Func, grid.Kind, error) {
@@ -63,7 +86,11 @@ func (f *File) Program(o Options) (*workload.Program, error) {
 		ranks = max(8, f.Tensor)
 		f.note("the file does not say how many GPUs the job has; %d are assumed (--ranks)", ranks)
 	}
-	if n := ranks * len(f.Rows) * 6; n > maxSteps {
+	if fewer := f.fewer(ranks); o.Ranks == 0 && fewer < ranks {
+		f.note("the file has %d GPUs, the program %d ranks: of all it would have up to %d steps. Data parallel groups are smaller in proportion, others are the file's; --ranks takes another number", ranks, fewer, ranks*len(f.Rows)*stepsOfRow)
+		ranks = fewer
+	}
+	if n := ranks * len(f.Rows) * stepsOfRow; n > maxSteps {
 		return nil, fmt.Errorf("%d ranks of %d rows are up to %d steps, more than %d; give fewer ranks with --ranks (data parallel groups shrink)", ranks, len(f.Rows), n, maxSteps)
 	}
 	p := &workload.Program{Of: make([]int32, ranks)}

@@ -61,10 +61,12 @@ func TestSamples(t *testing.T) {
 			f.Notes = notes
 			o := Options{}
 			if name == "workload_analytical.txt" {
-				if _, err := f.Program(o); err == nil || !strings.Contains(err.Error(), "give fewer ranks with --ranks") {
+				if _, err := f.Program(Options{Ranks: 9216}); err == nil || !strings.Contains(err.Error(), "give fewer ranks with --ranks") {
 					t.Errorf("9,216 ranks: %v", err)
 				}
-				o.Ranks = 384 // TP 2, PP 12, EP 16: the smallest
+				if p, err := f.Program(o); err != nil || len(p.Of) != 384 || !strings.Contains(strings.Join(f.Notes, "\n"), "the file has 9216 GPUs, the program 384 ranks") { // TP 2, PP 12, EP 16: the smallest
+					t.Errorf("%v %q", err, f.Notes)
+				}
 			}
 			p, err := f.Program(o)
 			if err != nil {
@@ -235,4 +237,22 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// TestFewer: a job that is too large is read with smaller data parallel groups; others
+// stay as they are.
+func TestFewer(t *testing.T) {
+	rows := make([]Row, 10000)
+	for _, c := range []struct {
+		f           File
+		ranks, want int
+	}{
+		{File{Tensor: 8}, 8, 8}, {File{Tensor: 8}, 1024, 64}, {File{Tensor: 8, Pipeline: 2, Expert: 4}, 1024, 64}, {File{Tensor: 8, Pipeline: 4, Expert: 8}, 1024, 1024},
+		{File{Tensor: 3}, 1000, 1000}, {File{Tensor: 8, Expert: 7}, 1024, 1024}, {File{Tensor: 1 << 40}, 1024, 1024},
+	} {
+		c.f.Rows = rows
+		if got := c.f.fewer(c.ranks); got != c.want {
+			t.Errorf("%d ranks, TP %d: %d, want %d", c.ranks, c.f.Tensor, got, c.want)
+		}
+	}
 }

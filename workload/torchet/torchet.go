@@ -378,10 +378,10 @@ func Program(traces []*Trace, ranks int, symmetric bool) (p *workload.Program, n
 	if ranks > len(traces) && !symmetric {
 		return nil, nil, fmt.Errorf("the job has %d ranks, and there are %d traces; give the others too, or --symmetric where all ranks do the same", ranks, len(traces))
 	}
-	b := &builder{p: &workload.Program{Of: make([]int32, ranks)}, comms: map[string]int32{}, calls: map[string]int32{}}
+	b := &builder{Builder: torch.NewBuilder(ranks)}
 	for r, t := range traces {
 		b.rank(r, t)
-		b.p.Of[r] = int32(r)
+		b.P.Of[r] = int32(r)
 	}
 	notes = append(notes, "an execution trace has no times: calls follow each other; give the Kineto recording of the same steps for times")
 	if b.unknown > 0 {
@@ -390,13 +390,11 @@ func Program(traces []*Trace, ranks int, symmetric bool) (p *workload.Program, n
 	if ranks > len(traces) {
 		notes = append(notes, fmt.Sprintf("%d ranks have no trace and do what rank 0 does", ranks-len(traces)))
 	}
-	return b.p, notes, nil
+	return b.P, notes, nil
 }
 
 type builder struct {
-	p       *workload.Program
-	comms   map[string]int32
-	calls   map[string]int32
+	*torch.Builder
 	unknown int
 }
 
@@ -406,13 +404,7 @@ func (b *builder) rank(r int, t *Trace) {
 	slices.SortStableFunc(comms, func(x, y Comm) int { return int(min(max(x.Node-y.Node, -1), 1)) })
 	var open []workload.Step
 	flush := func() {
-		if len(open) > 1 {
-			list.Steps = append(list.Steps, workload.Step{Kind: workload.GroupStart})
-			list.Steps = append(list.Steps, open...)
-			list.Steps = append(list.Steps, workload.Step{Kind: workload.GroupEnd})
-		} else {
-			list.Steps = append(list.Steps, open...)
-		}
+		list.Steps = append(list.Steps, torch.Launch(open)...)
 		open = nil
 	}
 	for i := range comms {
@@ -427,22 +419,15 @@ func (b *builder) rank(r int, t *Trace) {
 		members := t.Groups[c.Group]
 		n := len(members)
 		if n == 0 {
-			members, n = nil, len(b.p.Of)
+			members, n = nil, len(b.P.Of)
 		}
 		call, ok := torch.Translate(c.Name, c.Type, c.In, c.Out, int64(n), c.Root, c.InSplit)
 		if !ok {
 			b.unknown++
 			continue
 		}
-		call.Comm = b.comm(c.Group, c.Desc, members)
-		key := fmt.Sprintf("%+v", call)
-		at, known := b.calls[key]
-		if !known {
-			at = int32(len(b.p.Calls))
-			b.calls[key] = at
-			b.p.Calls = append(b.p.Calls, call)
-		}
-		s := workload.Step{Kind: workload.Issue, Stream: call.Comm, Call: at}
+		call.Comm = b.Comm(c.Group, c.Desc, members)
+		s := b.Issue(&call)
 		if c.Name == "send" || c.Name == "recv" {
 			open = append(open, s)
 			continue
@@ -451,27 +436,5 @@ func (b *builder) rank(r int, t *Trace) {
 		list.Steps = append(list.Steps, s)
 	}
 	flush()
-	b.p.Lists = append(b.p.Lists, list)
-}
-
-func (b *builder) comm(name, desc string, members []int32) int32 {
-	all := len(members) == len(b.p.Of)
-	for i := range members {
-		all = all && members[i] == int32(i)
-	}
-	if all {
-		members = nil
-	}
-	key := name + fmt.Sprint(members)
-	i, known := b.comms[key]
-	if !known {
-		i = int32(len(b.p.Comms))
-		c := workload.Comm{Name: "pg" + name, Desc: desc, Ranks: members}
-		if slices.ContainsFunc(b.p.Comms, func(o workload.Comm) bool { return o.Name == c.Name }) {
-			c.Name = fmt.Sprintf("pg%s.%d", name, i)
-		}
-		b.p.Comms = append(b.p.Comms, c)
-		b.comms[key] = i
-	}
-	return i
+	b.P.Lists = append(b.P.Lists, list)
 }

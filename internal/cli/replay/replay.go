@@ -4,33 +4,34 @@
 package replay
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/workload"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/replay"
-	"github.com/simccl/simccl/internal/session"
+	"github.com/simccl/simccl/internal/report/jobpage"
+	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/variant"
+	"github.com/simccl/simccl/workload/transform"
 	"github.com/spf13/cobra"
 )
 
 // flags are the options of replay.
 type flags struct {
-	machine  cli.Machine
-	jobs     workload.Flags
-	fidelity string
-	host     string
-	scale    string
-	slow     []string
-	trace    string
-	variants []string
-	compare  bool
+	choice
+	jobs    workload.Flags
+	trace   string
+	report  string
+	versus  []string
+	compare bool
 }
 
 // Command is "replay".
@@ -46,120 +47,149 @@ GPUs.
 --host recorded keeps what the host took between launches (default), ideal takes it
 away, a factor scales it. --scale dp=N makes data parallel groups N ranks large.
 --variant changes what a recording allows to: buckets of DDP (bucket=25MB, no-sync),
-a pipeline (schedule=gpipe|1f1b, microbatches=4), shares of experts (skew=40,30,20,10).`,
-		Example: "  simccl replay recording --compare\n  simccl replay recording --host ideal --topo dgx-b200 --nodes 2 --trace out.json.gz",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return run(cmd, a, &f, args) }}
-	f.machine.Register(c)
-	f.machine.RegisterClass(c)
+a pipeline (schedule=gpipe|1f1b, microbatches=4), shares of experts (skew=40,30,20,10).
+
+--vs runs the job with other options too, and prints both side by side: K=V is short
+for --env K=V, FILE.xml and names of topo list for --topo, FILE.json for --fabric, a
+version such as 2.21.5 for --nccl-version.`,
+		Example: "  simccl replay recording --compare\n  simccl replay recording --host ideal --topo dgx-b200 --nodes 2 --trace out.json.gz\n" +
+			"  simccl replay recording --vs NCCL_ALGO=Ring --vs \"dgx-h100 -g 2 --gpu H100\"\n  simccl replay recording --ideal all --report job.html",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, a, args) }}
+	f.register(c)
 	f.jobs.Add(c)
-	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
-	c.Flags().StringVar(&f.host, "host", "recorded", "the host's time: recorded, ideal (none) or a factor")
-	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
-	c.Flags().StringArrayVar(&f.slow, "straggler", nil, "`RANK=FACTOR`: compute of a rank takes that much longer; repeatable")
 	c.Flags().StringVar(&f.trace, "trace", "", "write the timeline to `FILE` (.json, .json.gz, .pftrace)")
-	c.Flags().StringArrayVar(&f.variants, "variant", nil, "`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; repeatable")
+	c.Flags().StringVar(&f.report, "report", "", "write a page to `FILE`.html: iteration by rank, groups, calls, timeline")
+	c.Flags().StringArrayVar(&f.versus, "vs", nil, "run it with these `OPTIONS` too, and compare; repeatable")
 	c.Flags().BoolVar(&f.compare, "compare", false, "each call beside what was recorded")
 	return c
 }
 
-// options are what the flags say.
-func (f *flags) options() (o replay.Options, err error) {
-	if o.Fidelity, err = session.ParseFidelity(f.fidelity); err != nil {
-		return o, fail.Usage("--fidelity: %v", err)
-	}
-	switch f.host {
-	case "recorded":
-		o.Host = 1
-	case "ideal":
-	default:
-		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
-			return o, fail.Usage("--host %s: write recorded, ideal or a factor from 0 to 1000", f.host)
-		}
-	}
-	if f.scale != "" {
-		n, ok := strings.CutPrefix(f.scale, "dp=")
-		if o.Replicas, err = strconv.Atoi(n); !ok || err != nil || o.Replicas < 1 {
-			return o, fail.Usage("--scale %s: write dp=N; other groups are part of the recorded work, workload gen makes jobs of other sizes", f.scale)
-		}
-	}
-	for _, s := range f.slow {
-		rank, factor, ok := strings.Cut(s, "=")
-		r, err1 := strconv.Atoi(rank)
-		x, err2 := strconv.ParseFloat(factor, 64)
-		if !ok || err1 != nil || err2 != nil {
-			return o, fail.Usage("--straggler %s: write RANK=FACTOR, 3=1.2", s)
-		}
-		if o.Slow == nil {
-			o.Slow = map[int]float64{}
-		}
-		o.Slow[r] = x
-	}
-	return o, nil
+// outcome is a job that ran as a choice says.
+type outcome struct {
+	report *replay.Report
+	line   *timeline.Timeline
+	site   *scenario.Site
+	spec   scenario.Spec
+	rank   func(place int) string // what the rank at a place is called
 }
 
-func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
-	o, err := f.options()
-	if err != nil {
-		return err
+func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
+	for _, out := range []struct{ flag, name string }{{"--trace", f.trace}, {"--report", f.report}} {
+		if out.name != "" && !newfile.Possible(a.Path(out.name)) {
+			return fail.File("%s %s: no such directory", out.flag, out.name)
+		}
 	}
 	j, err := workload.Read(a, args, f.jobs)
 	if err != nil {
 		return err
 	}
-	if j, err = f.vary(j); err != nil {
-		return err
-	}
-	p, err := replay.Change(j.Program, o)
-	if err != nil {
-		return fail.Argument(err)
-	}
-	spec, err := f.spec(a, j, p.Ranks())
+	defer nccltrace.CollectOften()() // what a large job holds stays until the end
+	o, err := f.choice.run(cmd.Context(), a, j)
 	if err != nil {
 		return err
 	}
-	spec.Outputs.Trace = f.trace
-	site, err := scenario.Load(&spec, a.Options(nil))
-	if err != nil {
-		return cli.AsFlags(err)
-	}
-	m, err := site.Session(&spec)
-	if err != nil {
-		return cli.AsFlags(err)
-	}
-	r, res, err := replay.Run(cmd.Context(), j, p, m, o)
+	list, err := f.others(cmd, a, j, o.report)
 	if err != nil {
 		return err
 	}
 	if f.trace != "" {
-		if err := site.TraceJob(&spec, a.Options(nil), res); err != nil {
+		o.spec.Outputs.Trace = f.trace
+		if err := o.site.TraceRanks(&o.spec, a.Options(nil), o.line, o.rank); err != nil {
 			return cli.AsFlags(err)
 		}
-		a.WroteOf(f.trace, "trace", "open it in https://ui.perfetto.dev")
+		a.Wrote(f.trace, "open it in https://ui.perfetto.dev")
+	}
+	if f.report != "" {
+		if err := f.page(a, args, o, list); err != nil {
+			return err
+		}
 	}
 	if a.JSON {
-		return a.PrintJSON(r)
+		return a.PrintJSON(struct {
+			*replay.Report
+			Versus []replay.Versus `json:"vs,omitempty"`
+		}{o.report, list})
 	}
-	return r.WriteText(a.Out, f.compare)
+	if err := o.report.WriteText(a.Out, f.compare); err != nil || len(list) == 0 {
+		return err
+	}
+	return o.report.WriteVersus(a.Out, list)
 }
 
-// vary makes the variant that the flags ask for. What was recorded is not of it.
-func (f *flags) vary(j *load.Job) (*load.Job, error) {
-	spec, err := variant.Parse(f.variants)
-	if err != nil || !spec.Any() {
-		return j, fail.Argument(err)
-	}
-	p, notes, err := variant.Apply(j.Program, spec)
+// page writes the page.
+func (f *flags) page(a *cli.App, args []string, o *outcome, list []replay.Versus) error {
+	w, err := newfile.Create(a.Path(f.report))
 	if err != nil {
-		return nil, fail.Input(err)
+		return err
 	}
-	q := *j
-	q.Program, q.Rebuilt, q.Notes = p, nil, append(slices.Clone(j.Notes), notes...)
-	return &q, nil
+	p := jobpage.Page{Title: strings.Join(args, " "), Command: "simccl " + strings.Join(a.Args, " "), Machine: fmt.Sprintf("%d × %s", o.site.Cluster.NHosts(), o.site.Name),
+		Rules: o.site.Config.Rules.Version(), Program: a.Version, Times: o.site.Times(), Report: o.report, Timeline: o.line, Rank: o.rank, Versus: list}
+	if err := w.Finish(p.Write(w)); err != nil {
+		return err
+	}
+	a.Wrote(f.report, "open it in a browser")
+	return nil
+}
+
+// run runs the job as the choice says.
+func (f *choice) run(ctx context.Context, a *cli.App, j *load.Job) (*outcome, error) {
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	if j, err = f.vary(j); err != nil {
+		return nil, err
+	}
+	p, scaled, err := f.onGPU(j)
+	if err == nil {
+		p, err = replay.Change(p, o)
+	}
+	if err == nil && f.place != "" {
+		p, o.At, err = replay.Place(p, f.place)
+	}
+	if err != nil {
+		return nil, fail.Argument(err)
+	}
+	out := &outcome{rank: func(place int) string { return fmt.Sprintf("rank %d", place) }}
+	if o.At != nil {
+		ranks := make([]int, len(o.At))
+		for r, place := range o.At {
+			ranks[place] = r
+		}
+		out.rank = func(place int) string { return fmt.Sprintf("rank %d", ranks[place]) }
+	}
+	if out.spec, err = f.spec(a, j, p.Ranks()); err != nil {
+		return nil, err
+	}
+	if out.site, err = scenario.Load(&out.spec, a.Options(nil)); err != nil {
+		return nil, cli.AsFlags(err)
+	}
+	m, err := out.site.Session(&out.spec)
+	if err != nil {
+		return nil, cli.AsFlags(err)
+	}
+	r, res, err := replay.Run(ctx, j, p, m, o)
+	if err != nil {
+		return nil, err
+	}
+	out.report, out.line = r, timeline.Of(res)
+	if r.GPU = scaled; scaled != nil {
+		r.Notes = append(r.Notes, scaled.String())
+	} else if f.machine.Topo != "" && j.Meta.GPU != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("computing takes what it took on %s; --gpu NAME scales it", j.Meta.GPU))
+	}
+	var unknown *transform.Error
+	if err := r.Free(ctx, p, m, o, f.ideal); errors.As(err, &unknown) {
+		return nil, fail.Argument(fmt.Errorf("--ideal: %w", err))
+	} else if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // spec is the machine that the flags name, or that of the recording.
-func (f *flags) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error) {
+func (f *choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error) {
 	spec, err := f.machine.Spec(a)
 	if err != nil {
 		return spec, err
@@ -172,9 +202,17 @@ func (f *flags) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error) 
 	if f.machine.Topo != "" || f.machine.Nodes != 0 {
 		return spec, nil
 	}
-	note, err := replay.Machine(&spec, &j.Meta, ranks)
+	meta := j.Meta
+	if f.gpu != "" { // the machine is that of the GPUs which compute
+		_, to := f.gpus(j)
+		meta.GPU = cmp.Or(replay.MachineName(to), meta.GPU)
+	}
+	note, err := replay.Machine(&spec, &meta, ranks)
 	if err != nil {
 		return spec, cli.AsFlags(err)
+	}
+	if meta.GPU != j.Meta.GPU {
+		note = strings.Replace(note, "the recording's "+meta.GPU, "--gpu", 1)
 	}
 	fmt.Fprintf(a.Err, "simccl: %s\n", note)
 	return spec, nil

@@ -207,14 +207,14 @@ func (v *view) draw(a *cli.App, m *sweep.Merged, dirs []string) error {
 	case v.file == "":
 		return a.PrintText(text())
 	case strings.HasSuffix(v.file, ".svg"):
-		return save(a, v.file, func(w io.Writer) error { _, err := io.WriteString(w, svg()); return err })
+		return save(a, v.file, v.kind, func(w io.Writer) error { _, err := io.WriteString(w, svg()); return err })
 	case strings.HasSuffix(v.file, ".html"):
-		return save(a, v.file, func(w io.Writer) error { return v.page(w, m, dirs, c, svg()) })
+		return save(a, v.file, v.kind, func(w io.Writer) error { return v.page(w, m, dirs, c, svg()) })
 	}
 	return fail.Usage("-o %s: the name must end in .html or .svg", v.file)
 }
 
-func save(a *cli.App, file string, write func(w io.Writer) error) error {
+func save(a *cli.App, file, kind string, write func(w io.Writer) error) error {
 	f, err := newfile.Create(a.Path(file))
 	if err != nil {
 		return fail.Input(err)
@@ -222,7 +222,7 @@ func save(a *cli.App, file string, write func(w io.Writer) error) error {
 	if err := f.Finish(write(f)); err != nil {
 		return fail.Input(err)
 	}
-	a.Wrote(file, "")
+	a.Wrote(file, kind)
 	return nil
 }
 

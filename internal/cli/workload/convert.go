@@ -23,7 +23,7 @@ func convert(a *cli.App) *cobra.Command {
 	var to, out string
 	c := &cobra.Command{Use: "convert FILE|DIR...", Short: "Write a job in another format",
 		Long: `convert writes a job as simccl's text (native), Chakra's execution traces (chakra:
---out PREFIX gives PREFIX.0.et, PREFIX.1.et … and PREFIX.groups.json), GOAL (goal,
+--out PREFIX gives PREFIX.0.et, PREFIX.1.et … and, with groups, PREFIX.groups.json), GOAL (goal,
 goal-binary) or SimAI's rows (simai). What the format cannot say is named on
 standard error.`,
 		Example: "  simccl workload convert recording -o job.txt\n  simccl workload convert job.txt --to chakra -o job\n  simccl workload convert job.txt --to goal",
@@ -89,6 +89,9 @@ func (r *result) chakra(a *cli.App, p *workload.Program, prefix string) error {
 		if err := r.stream(a, fmt.Sprintf("%s.%d.et", prefix, rank), t.Write); err != nil {
 			return err
 		}
+	}
+	if len(groups) == 0 {
+		return nil
 	}
 	text, err := json.Marshal(groups)
 	if err != nil {

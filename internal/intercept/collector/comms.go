@@ -140,6 +140,7 @@ func (x *comm) fill() {
 // forever.
 func (c *Core) refuseInit(x *comm, format string, args ...any) reply {
 	text := fmt.Sprintf(format, args...)
+	c.warn("a communicator that cannot be made: %s", text)
 	c.fail(x, invalidUsage, text)
 	return refuse(invalidUsage, "%s", text)
 }

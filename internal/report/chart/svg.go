@@ -84,6 +84,9 @@ func round(v float64) float64 {
 
 // number prints a tick: with binary or decimal units where it is large.
 func number(v float64) string {
+	if v == 0 {
+		return "0" // not -0
+	}
 	if a := math.Abs(v); a >= 1<<10 && v == math.Trunc(v) {
 		for i, u := range []string{"Ti", "Gi", "Mi", "Ki"} {
 			if by := math.Pow(1024, float64(4-i)); a >= by && math.Mod(v, by) == 0 {
@@ -121,11 +124,28 @@ func (c *Chart) frame(d *drawing, x, y scale, legend float64) {
 			}
 		}
 	} else {
-		for _, v := range x.ticks() {
+		for _, v := range c.places(x) {
 			d.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(v), height-bottom+18, esc(number(v)))
 		}
 	}
 	d.add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, esc(c.XName), height/2, esc(c.YName))
+}
+
+// fewPlaces on an axis are named themselves, in place of round values.
+const fewPlaces = 8
+
+// places are what the axis of X names.
+func (c *Chart) places(x scale) []float64 {
+	own := c.columns()
+	for i := 1; i < len(own); i++ {
+		if x.at(own[i])-x.at(own[i-1]) < (x.to-x.from)/20 {
+			return x.ticks()
+		}
+	}
+	if len(own) <= fewPlaces {
+		return own
+	}
+	return x.ticks()
 }
 
 func short(s string, n int) string {
@@ -141,6 +161,10 @@ func (c *Chart) legend(d *drawing) float64 {
 		return 0
 	}
 	x, y := left, height+14.0
+	if c.ByName != "" {
+		d.add(`<text x="%g" y="%g">%s:</text>`, x, y, esc(c.ByName))
+		x += 18 + 7.2*float64(len([]rune(c.ByName)))
+	}
 	for i, s := range c.Series {
 		label := short(s.Name, 40)
 		wide := 34 + 7*float64(len([]rune(label)))

@@ -80,7 +80,7 @@ func (c *Chart) frameText(b *strings.Builder, t *canvas) {
 			put(t.x.at(float64(i)), short(n, 12))
 		}
 	} else {
-		for _, v := range t.x.ticks() {
+		for _, v := range c.places(t.x) {
 			put(t.x.at(v), number(v))
 		}
 	}

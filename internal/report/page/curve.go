@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/units"
 )
 
@@ -58,7 +59,7 @@ func curve(points []Point, measured []Measured) markup {
 			most = max(most, p.LimitBW)
 		}
 	}
-	step := niceStep(most / 5)
+	step := html.Step(most / 5)
 	top1 := math.Ceil(max(most, step)/step) * step
 	lo, hi := math.Log2(float64(max(points[0].Size, 1))), math.Log2(float64(max(points[len(points)-1].Size, 2)))
 	x := func(size units.Bytes) float64 {
@@ -103,20 +104,6 @@ func curve(points []Point, measured []Measured) markup {
 	}
 	s.WriteString(`</svg>`)
 	return s.html()
-}
-
-// niceStep rounds up to 1, 2 or 5 times a power of ten.
-func niceStep(v float64) float64 {
-	if v <= 0 {
-		return 1
-	}
-	p := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 2, 5} {
-		if v <= m*p {
-			return m * p
-		}
-	}
-	return 10 * p
 }
 
 // heat draws the predicted time of every rival at every size against the best:

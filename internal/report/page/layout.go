@@ -2,19 +2,13 @@ package page
 
 import (
 	"bytes"
-	_ "embed"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/simccl/simccl/internal/report/html"
 )
-
-//go:embed style.css
-var style string
-
-// The page is written by hand and not with html/template: a program that links
-// that package keeps every exported method of every type, three megabytes of this
-// one (docs/DEPENDENCIES.md). All text goes through text.
 
 // layout writes the page.
 type layout struct {
@@ -28,7 +22,7 @@ type layout struct {
 func (l *layout) raw(format string, args ...any) { fmt.Fprintf(l, format, args...) }
 
 // text escapes words.
-func text(s string) string { return strings.ReplaceAll(esc(s), "+", "&#43;") }
+func text(s string) string { return html.Text(s) }
 
 func bandwidth(v float64) string {
 	if v == 0 {
@@ -84,24 +78,7 @@ func Write(w io.Writer, p *Page) error {
 }
 
 func (l *layout) head(chosen string) {
-	l.raw(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>%s</title>
-<style>
-%s%s
-</style>
-</head>
-<body>
-<h1>%s</h1>
-<p><code>%s</code></p>
-<dl>`, text(l.Title), style, chosen, text(l.Title), text(l.Command))
-	for _, f := range l.Facts {
-		l.raw(`<dt>%s</dt><dd>%s</dd>`, text(f.Name), text(f.Value))
-	}
-	l.raw("</dl>\n")
+	l.WriteString(html.Head(l.Title, l.Command, string(chosen), l.Facts))
 	if len(l.Warnings) > 0 {
 		l.raw(`<h2 id="warnings">Warnings</h2>`)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
@@ -34,7 +35,7 @@ type Page struct {
 }
 
 // Fact is a line of the summary.
-type Fact struct{ Name, Value string }
+type Fact = html.Fact
 
 // Point is one size of the sweep.
 type Point struct {
@@ -116,10 +117,7 @@ func (s *svg) add(format string, args ...any) { fmt.Fprintf(s, format, args...) 
 // html closes the drawing; everything in it was escaped where it was put in.
 func (s *svg) html() markup { return markup(s.String()) }
 
-// escapes are the characters that HTML reads as its own, within quotes or without.
-var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;", ">", "&gt;")
-
-func esc(s string) string { return escapes.Replace(s) }
+func esc(s string) string { return html.Escape(s) }
 
 // heatColour runs from blue over yellow to red for 0 to 1.
 func heatColour(x float64) string {

@@ -26,7 +26,7 @@ func sample() *Page {
 	rec.Steps(&nccltrace.Step{Rank: 0, Peer: 1, Bytes: 42, Transport: "SHM", Chunk: -1}, 0,
 		nccltrace.Phase{Wait: nccltrace.SendWait, Start: 0, End: 3 * units.Microsecond})
 	return &Page{Title: "all_reduce on <2> & more", Command: "simccl report", Host: "node0", Elapsed: 10 * units.Microsecond,
-		Facts: []Fact{{"ranks", "2"}},
+		Facts: []Fact{{Name: "ranks", Value: "2"}},
 		Trees: []Tree{{0, []int32{-1, 0}}}, Measured: []Measured{{"h100.txt", []Sample{{1024, 2.5, 0.4}, {1 << 20, 11, 95}}}},
 		Points: []Point{{Size: 1024, TimeUs: 2, BusBW: 0.5, ModelUs: 1, ModelBW: 1, Choice: "RING/LL", Best: "TREE/LL", BestUs: 1.6, BestBW: 0.6}, {Size: 1 << 20, TimeUs: 10, BusBW: 100, ModelUs: 9, ModelBW: 110, LimitBW: 180, Choice: "RING/LL128"}},
 		Rivals: []Rival{{"Ring LL", []float64{1, 90}}, {"Ring LL128", []float64{2, 9}}, {"Tree LL", []float64{0, 30}}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -67,7 +68,7 @@ func drawRows(m *trace.Memory, rows []trace.TrackID, cut int, end units.Time) ma
 		y += row
 	}
 	s.add(`<svg viewBox="0 0 %g %.0f" style="min-width:900px" role="img" aria-label="timeline">%s`, w, y+26, heads.String())
-	step := niceStep(end.Micros() / 8)
+	step := html.Step(end.Micros() / 8)
 	x := func(us float64) float64 { return left + (w-left-10)*us/end.Micros() }
 	for v := 0.0; v <= end.Micros(); v += step {
 		s.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="14" y2="%.1f"/><text x="%.1f" y="10" text-anchor="middle">%g us</text>`, x(v), x(v), y, x(v), v)

@@ -149,6 +149,31 @@ PUBLIC int usleep(useconds_t us) {
   return nanosleep(&t, NULL);
 }
 
+// Deadlines of the virtual clock are waited for on the real one. A condition may have
+// either clock: the time since the machine's start is never that since 1970.
+static struct timespec real_deadline(clockid_t c, const struct timespec *t) {
+  int64_t ns = (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+  if (virtual_clock(c)) ns += real_ns(c) - shown_ns(c);
+  return (struct timespec){ns / 1000000000, ns % 1000000000};
+}
+
+PUBLIC int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m, const struct timespec *t) {
+  static int (*next)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+  if (!next) next = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+  if (!next) next = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+  if (!next) return ENOSYS;
+  struct timespec real = real_deadline(t->tv_sec < 1000000000 ? CLOCK_MONOTONIC : CLOCK_REALTIME, t);
+  return next(cond, m, &real);
+}
+
+PUBLIC int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *m, clockid_t c, const struct timespec *t) {
+  static int (*next)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
+  if (!next) next = (int (*)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *))dlsym(RTLD_NEXT, "pthread_cond_clockwait");
+  if (!next) return ENOSYS;
+  struct timespec real = real_deadline(c, t);
+  return next(cond, m, c, &real);
+}
+
 // A thread begins at the clock of the one that made it, and who joins it continues
 // at the later of both clocks.
 struct beginning {
@@ -166,6 +191,8 @@ static struct ending *endings;
 
 static void ended(void *unused) {
   (void)unused;
+  if (self.fd >= 0) close(self.fd);
+  self.fd = -1;
   if (!self.worked) return;
   struct ending *e = malloc(sizeof *e);
   if (!e) return;
@@ -174,8 +201,6 @@ static void ended(void *unused) {
   e->next = endings;
   endings = e;
   pthread_mutex_unlock(&lock);
-  if (self.fd >= 0) close(self.fd);
-  self.fd = -1;
 }
 
 static void *begin(void *p) {

@@ -1,5 +1,10 @@
 // The life of communicators, and what is refused, with NCCL's codes.
+#define _GNU_SOURCE
 #include "abi.h"
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 enum { MAXDEV = 64, BYTES = 4096 };
@@ -254,6 +259,34 @@ static void abortion(void) {
   for (int i = 0; i < 2; i++) OK(ncclCommDestroy(c[i]));
 }
 
+static int64_t real_nanos(void) {
+  struct timespec t;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+// A deadline of the program's clock, which is behind the real one, is not over at once,
+// and a sleep moves the program's clock and not the real one.
+static void waits(void) {
+  pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+  struct timespec t, second = {1, 0};
+  poll(NULL, 0, 100);
+  clock_gettime(CLOCK_REALTIME, &t);
+  t.tv_nsec += 50000000;
+  t.tv_sec += t.tv_nsec / 1000000000;
+  t.tv_nsec %= 1000000000;
+  int64_t from = real_nanos();
+  pthread_mutex_lock(&m);
+  TRUE(pthread_cond_timedwait(&c, &m, &t) == ETIMEDOUT);
+  pthread_mutex_unlock(&m);
+  TRUE(real_nanos() - from > 40000000);
+  from = real_nanos();
+  int64_t mine = nanos();
+  nanosleep(&second, NULL);
+  TRUE(nanos() - mine >= 1000000000 && real_nanos() - from < 900000000);
+}
+
 // A child of fork has none of its parent's communicators, and makes its own.
 static void forked(void) {
   ncclComm_t c;
@@ -297,6 +330,7 @@ int main(void) {
   streams();
   abortion();
   estimate();
+  waits();
   forked();
   for (int d = 0; d < devices; d++) OK(ncclCommDestroy(comm[d]));
   puts("right");

@@ -1,0 +1,84 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+)
+
+// Account is how a rank spent a job, until the last rank was through: the parts add up
+// to Total.
+type Account struct {
+	Compute units.Time // a compute kernel ran
+	Moving  units.Time // none did, and a call moved data
+	Bubble  units.Time // nor did that: a call's kernel waited for other ranks
+	Host    units.Time // the GPU had nothing, and the host worked
+	Idle    units.Time // the rest: neither had anything, or the rank was through
+	Total   units.Time
+}
+
+// Span is a piece of time.
+type Span struct{ From, To units.Time }
+
+// Account sums up a rank.
+func (t *Timeline) Account(rank int) Account {
+	var compute, moving, waiting, host []Span
+	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
+	for i := range steps {
+		s, at := &steps[i], &t.r.Spans[rank][i]
+		if at.End <= at.Begin {
+			continue
+		}
+		switch {
+		case s.Kind == workload.Issue:
+			met := t.met(Place{int32(rank), int32(i)})
+			moving = append(moving, Span{met, at.End})
+			waiting = append(waiting, Span{at.Begin, met})
+		case s.Kind != workload.Compute:
+		case workload.OnHost(s.Stream):
+			host = append(host, Span{at.Begin, at.End})
+		default:
+			compute = append(compute, Span{at.Begin, at.End})
+		}
+	}
+	a := Account{Total: t.r.Elapsed()}
+	busy := Merge(compute)
+	a.Compute = Length(busy)
+	for _, x := range []struct {
+		list []Span
+		to   *units.Time
+	}{{moving, &a.Moving}, {waiting, &a.Bubble}, {host, &a.Host}} {
+		before := Length(busy)
+		busy = Merge(append(busy, x.list...))
+		*x.to = Length(busy) - before
+	}
+	a.Idle = max(a.Total-Length(busy), 0)
+	return a
+}
+
+// Merge joins spans that overlap, in the order of time. It reorders the list.
+func Merge(list []Span) []Span {
+	slices.SortFunc(list, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+	n := 0
+	for _, s := range list {
+		switch {
+		case s.To <= s.From:
+		case n > 0 && s.From <= list[n-1].To:
+			list[n-1].To = max(list[n-1].To, s.To)
+		default:
+			list[n] = s
+			n++
+		}
+	}
+	return list[:n]
+}
+
+// Length is how long merged spans last.
+func Length(list []Span) (sum units.Time) {
+	for _, s := range list {
+		sum += s.To - s.From
+	}
+	return sum
+}

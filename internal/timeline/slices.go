@@ -1,0 +1,139 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+)
+
+// SliceKind is what a Slice is.
+type SliceKind uint8
+
+// Kinds of slices.
+const (
+	Computes SliceKind = iota // a compute kernel
+	Moves                     // a call moves data
+	Waits                     // a call's kernel waits for other ranks
+	Hosts                     // a thread of the host
+	Queues                    // a kernel waits for SMs; of the critical path
+)
+
+// Slice is a span of a stream.
+type Slice struct {
+	From, To units.Time
+	Kind     SliceKind
+	Name     string
+}
+
+// StreamName is what a stream is called.
+func StreamName(stream int32) string {
+	if workload.OnHost(stream) {
+		return fmt.Sprintf("host thread %d", stream-workload.HostStream)
+	}
+	return fmt.Sprintf("stream %d", stream)
+}
+
+// Streams are those of a rank, threads of the host first.
+func (t *Timeline) Streams(rank int) (out []int32) {
+	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
+	for i := range steps {
+		if at := &t.r.Spans[rank][i]; drawn(&steps[i]) && at.End > at.Begin && !slices.Contains(out, steps[i].Stream) {
+			out = append(out, steps[i].Stream)
+		}
+	}
+	slices.SortFunc(out, func(a, b int32) int {
+		if x, y := workload.OnHost(a), workload.OnHost(b); x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a, b)
+	})
+	return out
+}
+
+// Slices are those of a rank's stream, in the order of time. A call is one that waits
+// and one that moves data.
+func (t *Timeline) Slices(rank int, stream int32) (out []Slice) {
+	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
+	for i := range steps {
+		s, at := &steps[i], &t.r.Spans[rank][i]
+		if !drawn(s) || s.Stream != stream || at.End <= at.Begin {
+			continue
+		}
+		_, name := Label(t.r.Program, s)
+		switch {
+		case s.Kind == workload.Issue:
+			met := t.met(Place{int32(rank), int32(i)})
+			c := &t.r.Program.Calls[s.Call]
+			name = fmt.Sprintf("%s of %d bytes on %s", name, c.Bytes(), t.r.Program.Comms[c.Comm].Name)
+			if met > at.Begin {
+				out = append(out, Slice{at.Begin, met, Waits, "waiting for ranks: " + name})
+			}
+			out = append(out, Slice{met, at.End, Moves, name})
+		case workload.OnHost(stream):
+			out = append(out, Slice{at.Begin, at.End, Hosts, name})
+		default:
+			out = append(out, Slice{at.Begin, at.End, Computes, name})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Slice) int { return cmp.Compare(a.From, b.From) })
+	return out
+}
+
+// PathSlices are those of the critical path.
+func (t *Timeline) PathSlices() (out []Slice) {
+	kinds := map[PieceKind]SliceKind{Computing: Computes, Hosting: Hosts, Moving: Moves, Queued: Queues}
+	for _, p := range t.Path() {
+		_, name := Label(t.r.Program, t.step(p.Place))
+		out = append(out, Slice{p.From, p.To, kinds[p.Kind], fmt.Sprintf("rank %d: %s", p.Rank, name)})
+	}
+	return out
+}
+
+// Join makes slices of one kind that are less than apart from each other one. What is
+// shorter than apart goes with the one before it.
+func Join(list []Slice, apart units.Time) (out []Slice) {
+	count := 0
+	for _, s := range list {
+		n := len(out)
+		if n > 0 && out[n-1].Kind == s.Kind && s.From-out[n-1].To < apart && (s.To-s.From < apart || out[n-1].To-out[n-1].From < apart || count > 1) {
+			if out[n-1].To = max(out[n-1].To, s.To); count == 1 {
+				out[n-1].Name += ", …"
+			}
+			count++
+			continue
+		}
+		out, count = append(out, s), 1
+	}
+	return out
+}
+
+// Iteration is when the iteration in the middle of the job begins and ends on the first
+// rank's host, or its GPU where the host takes no time; the whole job without marks.
+func (t *Timeline) Iteration() (from, to units.Time) {
+	p := t.r.Program
+	var at []units.Time
+	for _, m := range p.Marks {
+		if m.List != p.Of[0] {
+			continue
+		}
+		end := units.Time(0)
+		for i := range m.Step {
+			end = max(end, t.r.Spans[0][i].Issued)
+		}
+		at = append(at, end)
+	}
+	slices.Sort(at)
+	if n := len(at); n >= 2 && at[n-1] > at[0] {
+		k := (n - 1) / 2
+		if at[k+1] > at[k] {
+			return at[k], at[k+1]
+		}
+	}
+	return 0, t.r.Elapsed()
+}

@@ -1,0 +1,66 @@
+package torch
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/workload"
+)
+
+// Builder makes the program of recordings that have calls and nothing between them:
+// each communicator and each call once.
+type Builder struct {
+	P     *workload.Program
+	comms map[string]int32
+	calls map[string]int32
+}
+
+// NewBuilder begins the program of so many ranks.
+func NewBuilder(ranks int) *Builder {
+	return &Builder{P: &workload.Program{Of: make([]int32, ranks)}, comms: map[string]int32{}, calls: map[string]int32{}}
+}
+
+// Comm is the communicator of a process group; members nil means all ranks. Groups of
+// one name and other members are others.
+func (b *Builder) Comm(name, desc string, members []int32) int32 {
+	all := len(members) == len(b.P.Of)
+	for i := range members {
+		all = all && members[i] == int32(i)
+	}
+	if all {
+		members = nil
+	}
+	key := name + fmt.Sprint(members)
+	i, known := b.comms[key]
+	if !known {
+		i = int32(len(b.P.Comms))
+		c := workload.Comm{Name: "pg" + name, Desc: desc, Ranks: members}
+		if slices.ContainsFunc(b.P.Comms, func(o workload.Comm) bool { return o.Name == c.Name }) {
+			c.Name = fmt.Sprintf("pg%s.%d", name, i)
+		}
+		b.P.Comms = append(b.P.Comms, c)
+		b.comms[key] = i
+	}
+	return i
+}
+
+// Issue is the step that issues a call on its communicator's stream.
+func (b *Builder) Issue(c *workload.Call) workload.Step {
+	key := fmt.Sprintf("%+v", *c)
+	i, known := b.calls[key]
+	if !known {
+		i = int32(len(b.P.Calls))
+		b.calls[key] = i
+		b.P.Calls = append(b.P.Calls, *c)
+	}
+	return workload.Step{Kind: workload.Issue, Stream: c.Comm, Call: i}
+}
+
+// Launch is the steps of calls that are launched together.
+func Launch(calls []workload.Step) []workload.Step {
+	if len(calls) < 2 {
+		return calls
+	}
+	out := []workload.Step{{Kind: workload.GroupStart}}
+	return append(append(out, calls...), workload.Step{Kind: workload.GroupEnd})
+}
