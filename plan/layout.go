@@ -12,6 +12,7 @@ type Layout struct {
 	Input, Output     units.Bytes
 	InputAt, OutputAt units.Bytes
 	Shared            bool
+	Scratch           units.Bytes // apart from both
 }
 
 // Size returns the bytes of the shared buffer.
@@ -54,10 +55,20 @@ func (p *Plan) Layout(rank int32) Layout {
 			l.Output = 0
 		}
 	}
+	if g, ok := p.gen.(ScratchGenerator); ok {
+		l.Scratch = g.Scratch(rank)
+	}
 	if !l.Shared {
 		l.InputAt, l.OutputAt = 0, 0
 	}
 	return l
+}
+
+// ScratchGenerator is a Generator of plans that need memory beside the buffers.
+type ScratchGenerator interface {
+	Generator
+	// Scratch returns how much a rank needs.
+	Scratch(rank int32) units.Bytes
 }
 
 // Places is a source of bytes: input Off of each of a set of ranks.

@@ -38,7 +38,7 @@ const (
 	// FIFO step (device/prims_simple.h, patReduce and patCopy).
 	HoldRecv // do not release the received step yet: more pieces will be read
 	HoldSend // do not post the sent step yet: more pieces will be written
-	Accum    // the local operand is what the written place already holds, not Src
+	Accum    // the local operand is what the written place already holds, not Src; of RoleBlock without connections both
 )
 
 // Buffer names a rank's memory.
@@ -49,6 +49,7 @@ const (
 	NoBuffer Buffer = iota
 	Input
 	Output
+	Scratch // of a schedule of others: its own memory, undefined at first
 )
 
 // Ref is a place in a rank's memory.
@@ -128,7 +129,7 @@ func (d Do) String() string {
 	return s
 }
 
-var bufferNames = [...]string{"-", "in", "out"}
+var bufferNames = [...]string{"-", "in", "out", "scratch"}
 
 // String is the word of plan text.
 func (b Buffer) String() string {

@@ -21,10 +21,13 @@ const (
 	RoleCopy // to itself, no connection
 	RoleChainReduce
 	RoleChainBroadcast
+	// RoleBlock is a thread block of a schedule of others: its Channel numbers the
+	// blocks of its rank, and its connections have channels of their own.
+	RoleBlock
 )
 
 var roleNames = [...]string{"ring", "tree-reduce", "tree-broadcast", "tree-root", "pat", "scatter", "gather",
-	"reduce", "broadcast", "send", "recv", "copy", "chain-reduce", "chain-broadcast"}
+	"reduce", "broadcast", "send", "recv", "copy", "chain-reduce", "chain-broadcast", "block"}
 
 // String returns the role's word in plan text and traces.
 func (r Role) String() string {
@@ -38,5 +41,5 @@ func (r Role) String() string {
 // connections. All others keep theirs, though the first and the last op may
 // lack some.
 func (r Role) VariesConns() bool {
-	return r == RolePAT || r == RoleScatter || r == RoleGather
+	return r == RolePAT || r == RoleScatter || r == RoleGather || r == RoleBlock
 }

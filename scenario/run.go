@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/simccl/simccl/plan"
 	"iter"
 	"slices"
 	"sync/atomic"
@@ -68,6 +69,9 @@ type Running struct {
 	rows   []Row
 	// parts are what was simulated of large operations, shared by the sizes of a sweep.
 	parts sim.Windows
+	// Planner makes plans, which it has proved, in NCCL's place: of a schedule of
+	// others. Nil, or a nil plan: NCCL's.
+	Planner func(comm.Op) (*plan.Plan, error)
 }
 
 // Prepare validates a Spec, loads its machine and checks all that can be checked
@@ -262,6 +266,17 @@ func (r *Running) notes() []string {
 // Plan chooses and plans one operation. With prove it proves the plan unless the
 // Spec forbids it or the plan is too large. It is safe for concurrent use.
 func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
+	if r.Planner != nil {
+		pl, err := r.Planner(r.op(o))
+		if err != nil {
+			return Outcome{}, &OperationError{r.fn, o.Count, err}
+		}
+		if pl != nil {
+			out := Outcome{Plan: pl, Checked: true} // proven where it was read
+			out.Choice.Algo, out.Choice.Proto = pl.Req.Algo, pl.Req.Proto
+			return out, nil
+		}
+	}
 	if out, ok, err := r.windows(o, prove); ok || err != nil {
 		return out, err
 	}

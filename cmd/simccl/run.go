@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/replay"
+	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
 	"github.com/simccl/simccl/internal/ncclog"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/report/nccltests"
@@ -35,6 +36,7 @@ type runFlags struct {
 	from     string // --scenario
 	save     string // --save-scenario
 	csv      string // --csv
+	schedule string
 }
 
 func newRun(a *app) *cobra.Command {
@@ -88,6 +90,7 @@ func (r *runFlags) register(c *cobra.Command) {
 	r.out.register(c.Flags())
 	c.Flags().StringVar(&r.csv, "csv", "", "write a row for each size to the CSV `FILE`, for pandas")
 	c.Flags().StringVar(&r.from, "scenario", "", "run the scenario `FILE` in place of OP and options")
+	c.Flags().StringVar(&r.schedule, "schedule", "", "simulate the schedule `FILE` (MSCCL XML) in place of NCCL's, with NCCL's beside it")
 	c.Flags().StringVar(&r.save, "save-scenario", "", "write what the options meant as a scenario `FILE`")
 }
 
@@ -104,7 +107,7 @@ func (r *runFlags) registerTimes(f *pflag.FlagSet) {
 }
 
 // beside are the options of run that a scenario does not hold.
-var beside = []string{"scenario", "save-scenario", "columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
+var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
 
 // tableRun is a run that prints a table: a simulation, or a bench on CPUs.
 type tableRun struct {
@@ -112,7 +115,8 @@ type tableRun struct {
 	flags *runFlags
 	r     *scenario.Running
 	*sweep.Table
-	measured []page.Measured // for the page
+	measured []page.Measured     // for the page
+	schedule *schedulecmd.Beside // nil for NCCL's own
 }
 
 // scenarioSpec is the Spec of a run; placed gives errors about its members the
@@ -167,6 +171,11 @@ func (r *runFlags) prepareSpec(a *app, spec scenario.Spec, placed func(error) er
 	if s.r, err = scenario.Prepare(spec, a.Options(r.machine.Found)); err != nil {
 		return nil, placed(err)
 	}
+	if r.schedule != "" {
+		if s.schedule, err = schedulecmd.Use(&a.App, s.r, r.schedule); err != nil {
+			return nil, err
+		}
+	}
 	t := &r.test
 	s.Table, err = sweep.New(s.r, nccltests.Config{Warmup: t.Warmup, Iters: t.Iters, AggIters: t.Agg, Check: t.Check, Graph: t.Graph}, s.r.Site.Config.Rules.Release.Code())
 	if err != nil {
@@ -216,6 +225,9 @@ func (s *tableRun) run(ctx context.Context) error {
 	}
 	if !s.app.JSON {
 		s.PrintNotes(s.app.Out)
+		if err := s.schedule.Print(ctx, s.app.Out); err != nil {
+			return err
+		}
 	}
 	if err := s.outputs(ctx); err != nil {
 		return err

@@ -269,7 +269,7 @@ func (c *runner[V]) wellFormed(i int32) error {
 		return c.fault(i, "%v, but %d connections to receive and %d to send", op.Do, len(op.From), len(op.To))
 	case op.Do&plan.Copy != 0 != (op.Dst.Buf != plan.NoBuffer):
 		return c.fault(i, "%v with destination %v", op.Do, op.Dst)
-	case op.Dst.Buf == plan.Input:
+	case op.Dst.Buf == plan.Input && (g.pr.Role != plan.RoleBlock || !c.p.Req.InPlace):
 		return c.fault(i, "writes its input")
 	case op.Bytes < 0 || op.RecvAhead < 0 || op.SendAhead < 0 || op.SendAhead >= plan.FIFOSteps || op.RecvAhead >= plan.FIFOSteps:
 		return c.fault(i, "negative size or steps out of reach")
@@ -277,8 +277,11 @@ func (c *runner[V]) wellFormed(i int32) error {
 	l := c.p.Layout(op.Rank)
 	for _, r := range []plan.Ref{op.Src, op.Dst} {
 		size := l.Input
-		if r.Buf == plan.Output {
+		switch r.Buf {
+		case plan.Output:
 			size = l.Output
+		case plan.Scratch:
+			size = l.Scratch
 		}
 		if r.Buf != plan.NoBuffer && op.Bytes > 0 && (r.Off < 0 || op.Bytes > size || r.Off > size-op.Bytes) {
 			return c.fault(i, "touches %v+%d of a buffer of %d bytes", r, op.Bytes, size)
@@ -308,7 +311,7 @@ func (c *runner[V]) own(i, id int32, send bool) error {
 	if send {
 		end, owner, word = k.conn.Src, &k.sender, "sends"
 	}
-	if end != g.pr.Rank || k.conn.Channel != g.pr.Channel {
+	if end != g.pr.Rank || k.conn.Channel != g.pr.Channel && g.pr.Role != plan.RoleBlock {
 		return c.fault(i, "%s on connection %d, which is from rank %d to %d on channel %d", word, id, k.conn.Src, k.conn.Dst, k.conn.Channel)
 	}
 	if *owner >= 0 && *owner != i {
@@ -353,6 +356,15 @@ func (c *runner[V]) exec(i int32) error {
 			if err := c.release(i, id, steps); err != nil {
 				return err
 			}
+		}
+	}
+	if g.pr.Role == plan.RoleBlock && op.Do&plan.Accum != 0 {
+		v, err := c.m.Read(op.Rank, op.Src, op.Bytes)
+		if err != nil {
+			return c.fault(i, "%v", err)
+		}
+		if err := take(v); err != nil {
+			return err
 		}
 	}
 	if v, ok, err := c.local(i); err != nil {

@@ -29,7 +29,7 @@ type interval struct {
 // symbols holds what every rank's buffers contain, and the sets of ranks met.
 type symbols struct {
 	p    *plan.Plan
-	bufs [][2][]interval // rank → Input, Output, sorted; the first alone where they are shared
+	bufs [][3][]interval // rank → Input, Output, Scratch, sorted; the first alone where they are shared
 	sets ranks
 	all  int32
 }
@@ -44,7 +44,7 @@ type ranks interface {
 
 func newSymbols(p *plan.Plan, listedUpTo int) *symbols {
 	n := p.Comm.NRanks
-	m := &symbols{p: p, bufs: make([][2][]interval, n)}
+	m := &symbols{p: p, bufs: make([][3][]interval, n)}
 	if n <= listedUpTo {
 		m.sets, m.all = newListed(n)
 	} else {
@@ -60,6 +60,9 @@ func newSymbols(p *plan.Plan, listedUpTo int) *symbols {
 
 // place returns the buffer and the offset in it of a Ref.
 func (m *symbols) place(rank int32, r plan.Ref) (*[]interval, units.Bytes) {
+	if r.Buf == plan.Scratch {
+		return &m.bufs[rank][2], r.Off
+	}
 	l := m.p.Layout(rank)
 	b := &m.bufs[rank][1]
 	off := r.Off + l.OutputAt

@@ -80,6 +80,9 @@ func (e *Engine) fetch(g *Group) bool {
 		g.pass.User = true
 		align = int64(op.Src.Off) + base
 	}
+	if op.Do&plan.Accum != 0 && g.Program.Role == plan.RoleBlock { // adds Src to Dst
+		g.pass.Loads++
+	}
 	if g.pass.Local {
 		align |= int64(op.Dst.Off) + base
 	}
