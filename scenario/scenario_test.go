@@ -64,7 +64,7 @@ func TestComplaintsHavePlaces(t *testing.T) {
 			t.Errorf("line %d of\n%v\nwant %s", i, err, w)
 		}
 	}
-	for _, w := range []string{"s.json:5:50: workload.sizes[1] 1Q:", "s.json:4:4: network.faults[1] nic=:down:", "s.json:7:23: outputs.trace t.txt: the name must end in .json, .json.gz, .pftrace or .pftrace.gz"} {
+	for _, w := range []string{"s.json:5:50: workload.sizes[1] 1Q:", "s.json:4:4: network.faults[1] nic=:down:", "s.json:7:23: outputs.trace t.txt: the name must end in .json, .json.gz, .json.zst, .pftrace, .pftrace.gz or .pftrace.zst"} {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%v\nlacks %s", err, w)
 		}
