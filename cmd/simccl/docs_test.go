@@ -101,7 +101,6 @@ func firstMissing(out, want string) string {
 // running text is a command with options that there are.
 func TestNoCommandIsOnlyText(t *testing.T) {
 	root := newRoot(&app{})
-	root.InitDefaultVersionFlag() // which cobra adds when it runs
 	for _, page := range documents(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {

@@ -20,7 +20,8 @@ import (
 )
 
 func newRoot(a *app) *cobra.Command {
-	build := about.Of(version, commit, date)
+	build := func() about.Build { return about.Of(version, commit, date) }
+	asked := false
 	root := &cobra.Command{
 		Use:   "simccl",
 		Short: "What NCCL decides on a machine, why, and how fast it runs",
@@ -36,13 +37,18 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
 		Args:              cli.NoCommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked {
+				return about.Print(&a.App, build())
+			}
+			return cmd.Help()
+		},
 	}
 	root.PersistentFlags().StringArrayVar(&a.Env, "env", nil, "set an `NCCL_K=V` as if it were in the environment; repeatable")
 	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false, "ignore the environment and NCCL's configuration files")
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON instead of a table")
-	root.Version = build.Text()
-	root.SetVersionTemplate("{{.Version}}")
+	// Cobra's own flag takes a template, whose package would add 4 MB to the program.
+	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version and the rules it follows")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v; see simccl %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "simccl "))
 	})

@@ -63,14 +63,17 @@ func (b *Build) Text() string {
 }
 
 // Command is "version".
-func Command(a *cli.App, b Build) *cobra.Command {
+func Command(a *cli.App, b func() Build) *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows", Example: "  simccl version --json", Args: cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			if a.JSON {
-				return a.PrintJSON(b)
-			}
-			return a.PrintText(b.Text())
-		}}
+		RunE: func(*cobra.Command, []string) error { return Print(a, b()) }}
+}
+
+// Print prints a build.
+func Print(a *cli.App, b Build) error {
+	if a.JSON {
+		return a.PrintJSON(b)
+	}
+	return a.PrintText(b.Text())
 }
 
 // ExitCodes is the help topic of exit statuses.
