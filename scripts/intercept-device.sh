@@ -32,7 +32,7 @@ port=29600
 for m in $MODES; do
 	port=$((port + 1))
 	# All ranks use the same GPU: LOCAL_RANK is 0 in each.
-	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/h200x4-4.xml --multicast off --devices real --time record --record "$OUT/$m.jsonl" --no-simulation -- \
+	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/h200x4-4.xml --multicast off --devices real --time record --audit --record "$OUT/$m.jsonl" --no-simulation -- \
 		"$PY" -m torch.distributed.run --nnodes 1 --nproc-per-node $RANKS --master-addr 127.0.0.1 --master-port $port --no-python \
 		sh -c "LOCAL_RANK=0 exec $PY $TRUTH/train_modes.py --mode $m --out $OUT/$m" >"$OUT/$m.out" 2>"$OUT/$m.err"
 	echo "$m: exit status $?: $(tail -n 1 "$OUT/$m.err" | cut -c1-200)"
