@@ -93,7 +93,7 @@ var rooms = []room{
 	{dir: "internal/msccl", pure: true, idea: "schedules of others become plans, apart from files and machines",
 		may: with(release, edge{"plan", "what it makes"}, edge{"plan/check", "proves it"}, edge{"internal/connect", "ranks and connections"})},
 	{dir: "internal/cli/schedule", idea: "a command is options; reading and proving are elsewhere",
-		may:     []edge{{"internal/cli", "options"}, {"internal/msccl", "schedules"}, {"internal/fail", "errors by kind"}, vocabulary, {"scenario", "the run it takes part in"},
+		may: []edge{{"internal/cli", "options"}, {"internal/msccl", "schedules"}, {"internal/fail", "errors by kind"}, vocabulary, {"scenario", "the run it takes part in"},
 			{"comm", "the operation"}, {"plan", "its plan"}, {"trace", "no events"}, {"internal/nccltrace", "no trace"}},
 		modules: []edge{{"github.com/spf13/cobra", "the command"}}},
 	{dir: "internal/groups", idea: "recorded groups are answered apart from flags",
