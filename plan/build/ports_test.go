@@ -1,7 +1,6 @@
 package build
 
 import (
-	"errors"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -16,10 +15,6 @@ func TestPortsNumberTheirEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := plantest.RandomComm(t, plantest.Shape{PerNode: rapid.IntRange(1, 6).Draw(t, "perNode"), Nodes: rapid.IntRange(1, 4).Draw(t, "nodes"), Channels: rapid.IntRange(1, 3).Draw(t, "channels")})
 		p, err := Plan(c, plantest.RandomRequest(t, c))
-		var lacks *plan.UnsupportedError
-		if errors.As(err, &lacks) {
-			t.Skip(err) // NCCL has no kernel for it
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
