@@ -21,8 +21,8 @@ func (w *Workload) buffers() comm.Buffers {
 	return comm.Plain
 }
 
-// op is an operation of this run as the communicator plans it.
-func (r *Running) op(o Operation) comm.Op {
+// Op is an operation of this run as the communicator plans it.
+func (r *Running) Op(o Operation) comm.Op {
 	op := o.Op(r.fn)
 	op.Buffers, op.Graph, op.CTAPolicy = r.Spec.Workload.buffers(), r.Spec.Engine.Launch == "graph", r.Spec.Workload.CTAPolicy
 	op.Misalign = int64(r.Spec.Workload.Unalign) * int64(o.Type.Size())
@@ -32,7 +32,7 @@ func (r *Running) op(o Operation) comm.Op {
 // windows chooses for an operation that NCCL does by copy engines or by a kernel over
 // symmetric windows; ok is false for one that it plans otherwise.
 func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err error) {
-	op := r.op(o)
+	op := r.Op(o)
 	if p, ok := r.Site.Comm.CopyEngines(op); ok {
 		return Outcome{Copies: &p}, true, nil
 	}

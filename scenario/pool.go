@@ -214,7 +214,7 @@ func (r *Running) workers() int {
 
 // forced simulates an operation with a given algorithm and protocol.
 func (r *Running) forced(ctx context.Context, at Operation, a coll.Algorithm, pr coll.Protocol) (Outcome, error) {
-	pl, choice, err := r.Site.Comm.PlanAs(r.op(at), a, pr)
+	pl, choice, err := r.Site.Comm.PlanAs(r.Op(at), a, pr)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -267,7 +267,7 @@ func (r *Running) notes() []string {
 // Spec forbids it or the plan is too large. It is safe for concurrent use.
 func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
 	if r.Planner != nil {
-		pl, err := r.Planner(r.op(o))
+		pl, err := r.Planner(r.Op(o))
 		if err != nil {
 			return Outcome{}, &OperationError{r.fn, o.Count, err}
 		}
@@ -280,7 +280,7 @@ func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
 	if out, ok, err := r.windows(o, prove); ok || err != nil {
 		return out, err
 	}
-	pl, choice, err := r.Site.Comm.Plan(r.op(o))
+	pl, choice, err := r.Site.Comm.Plan(r.Op(o))
 	if err != nil {
 		return Outcome{}, &OperationError{r.fn, o.Count, err}
 	}

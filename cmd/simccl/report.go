@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/internal/newfile"
@@ -16,8 +17,9 @@ func newReport(a *app) *cobra.Command {
 	var r runFlags
 	c := &cobra.Command{Use: "report OP", Short: "Write one HTML page about an operation on a machine",
 		Long: `report simulates a sweep as run does and writes one self-contained HTML file:
-bus bandwidth by size, who wins where, topology with its load, rings, timeline,
-paths and settings. It takes run's options.`,
+a summary with advice, bandwidth and latency by size, who wins where and why,
+topology with its load, rings, timeline, paths and settings. It takes run's
+options; with --trace the page links to the trace.`,
 		Example: `  simccl report all_reduce -b 1K -e 16M -f 4
   simccl report all_gather --topo topo.xml --nodes 4 -b 64K -e 4M -f 4 --report all_gather.html
   simccl report all_reduce -b 64K -e 4M -f 4 --measured measured.txt`,
@@ -52,6 +54,11 @@ func (s *tableRun) writeReport(ctx context.Context) error {
 		return err
 	}
 	p.Command, p.Measured = "simccl "+strings.Join(s.app.Args, " "), s.measured
+	if out := &s.flags.out; out.trace != "" {
+		if p.Trace, err = filepath.Rel(filepath.Dir(out.report), out.trace); err != nil {
+			p.Trace = out.trace // no path leads there: as it was given
+		}
+	}
 	text, err := p.Bytes()
 	if err == nil {
 		err = newfile.Write(s.flags.out.report, text)

@@ -158,9 +158,13 @@ type rankTracks struct {
 	chans   []chanTracks
 }
 
-type chanTracks struct {
-	step, op [2]trace.Lanes
-	stepID   [2][]trace.TrackID // by lane, plus one
+type chanTracks struct{ sides [2]sideTracks }
+
+// sideTracks are the lanes of a channel's sends or receives.
+type sideTracks struct {
+	peers []peerLanes
+	lanes int // of steps
+	op    trace.Lanes
 }
 
 // AddRank declares a rank. Ranks that were never declared are named by their
@@ -195,11 +199,16 @@ func (r *Recorder) rank(rank int) *rankTracks {
 }
 
 func (r *Recorder) thread(t *rankTracks, tid int64, name func() string) trace.TrackID {
+	return r.sorted(t, tid, tid, name)
+}
+
+// sorted is thread for a lane that is not shown in the order of thread numbers.
+func (r *Recorder) sorted(t *rankTracks, tid, sort int64, name func() string) trace.TrackID {
 	if id, ok := t.threads[tid]; ok {
 		return id
 	}
 	tr := t.base
-	tr.Thread, tr.ThreadSort, tr.ThreadName = tid, tid, name()
+	tr.Thread, tr.ThreadSort, tr.ThreadName = tid, sort, name()
 	id := r.sink.Track(tr)
 	t.threads[tid] = id
 	return id

@@ -96,8 +96,7 @@ func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 		return
 	}
 	t := r.rank(s.Rank)
-	lane := t.channel(s.Channel).step[s.Dir].Place(phases[0].Start, phases[len(phases)-1].End)
-	track := r.stepTrack(t, s.Channel, s.Dir, lane)
+	track := r.stepTrack(t, s, phases[0].Start, phases[len(phases)-1].End)
 	cat := "P2P_XFER"
 	if s.network() {
 		cat = "NET"
@@ -187,23 +186,73 @@ func (r *Recorder) stepArgs(s *Step) []trace.Arg {
 	return a
 }
 
-func (r *Recorder) stepTrack(t *rankTracks, ch int, dir Dir, lane int) trace.TrackID {
-	c := t.channel(ch)
-	ids := &c.stepID[dir]
-	for lane >= len(*ids) {
-		*ids = append(*ids, 0)
+// namedPeers are the peers of a channel's side whose steps have lanes of their own;
+// those of further ones share lanes.
+const namedPeers = 16
+
+// peerLanes are the lanes of the steps with one peer.
+type peerLanes struct {
+	peer  int
+	lanes trace.Lanes
+	ids   []trace.TrackID
+}
+
+// lanesOf finds the lanes of a peer, and their number.
+func (s *sideTracks) lanesOf(peer int) (n int, l *peerLanes) {
+	for n = range s.peers {
+		if l = &s.peers[n]; l.peer == peer || n == namedPeers {
+			return n, l
+		}
 	}
-	if id := (*ids)[lane]; id != 0 {
-		return id - 1
+	s.peers = append(s.peers, peerLanes{peer: peer})
+	n = len(s.peers) - 1
+	return n, &s.peers[n]
+}
+
+var dirArrow = [2]string{"→", "←"}
+
+// laneName names a lane by the channel and the peer, whose lanes follow each other.
+func laneName(s *Step, peer, lane int) string {
+	who := fmt.Sprintf("rank %d", s.Peer)
+	switch {
+	case peer == namedPeers:
+		who = "other ranks"
+	case s.Peer == NoPeer:
+		who = "the network"
+	case s.Transport == "NVLS": // through the switch, to and from a head
+		who = fmt.Sprintf("NVLS %d", s.Peer)
 	}
-	tid := int64(channelTID + perChannel*ch + recvOffset*int(dir) + lane)
-	if lane >= stepLanes {
+	return fmt.Sprintf("ch %02d %s %s · step %d", s.Channel, dirArrow[s.Dir], who, lane)
+}
+
+// stepTrack takes the lowest lane of the peer that is free for the step.
+func (r *Recorder) stepTrack(t *rankTracks, s *Step, start, end units.Time) trace.TrackID {
+	side := &t.channel(s.Channel).sides[s.Dir]
+	peer, of := side.lanesOf(s.Peer)
+	lane := of.lanes.Place(start, end)
+	if lane < len(of.ids) {
+		return of.ids[lane]
+	}
+	// A new lane has the next number of the side: those of a peer need not follow each
+	// other, their places in a viewer do.
+	n := side.lanes
+	side.lanes++
+	tr := t.base
+	tr.Thread = int64(channelTID + perChannel*s.Channel + recvOffset*int(s.Dir) + n)
+	if n >= stepLanes {
 		// 4096 overflow lanes for each side of a channel.
-		tid = int64(overflowTID + (2*ch+int(dir))*4096 + lane - stepLanes)
+		tr.Thread = int64(overflowTID + (2*s.Channel+int(s.Dir))*4096 + n - stepLanes)
 	}
-	id := r.thread(t, tid, func() string { return fmt.Sprintf("ch %02d %s · step %d", ch, dirName[dir], lane) })
-	(*ids)[lane] = id + 1
-	return id
+	tr.ThreadSort = sideSort(s.Channel, s.Dir) + int64(peer+1)*4096 + int64(lane)
+	tr.ThreadName = laneName(s, peer, lane)
+	of.ids = append(of.ids, r.sink.Track(tr))
+	return of.ids[lane]
+}
+
+// sideSort is where the lanes of a channel's side are in a viewer: those of proxy
+// operations first, then those of each peer.
+func sideSort(channel int, dir Dir) int64 {
+	return int64(1<<20) + int64(2*channel+int(dir))*(namedPeers+2)*4096
 }
 
 // ProxyOp describes the work of one proxy operation, which spans many steps.
@@ -225,12 +274,12 @@ func (r *Recorder) ProxyOperation(posted, start, end units.Time, p ProxyOp) {
 	}
 	t := r.rank(p.Rank)
 	c := t.channel(p.Channel)
-	lane := c.op[p.Dir].Place(posted, end)
+	lane := c.sides[p.Dir].op.Place(posted, end)
 	tid := int64(channelTID + perChannel*p.Channel + recvOffset*int(p.Dir) + stepLanes + lane)
 	if lane >= opLanes {
 		tid = int64(overflowTID + (2*64+2*p.Channel+int(p.Dir))*4096 + lane - opLanes)
 	}
-	id := r.thread(t, tid, func() string { return fmt.Sprintf("ch %02d %s · op %d", p.Channel, dirName[p.Dir], lane) })
+	id := r.sorted(t, tid, sideSort(p.Channel, p.Dir)+int64(lane), func() string { return fmt.Sprintf("ch %02d %s · op %d", p.Channel, dirName[p.Dir], lane) })
 	a := append(r.args[:0], trace.Int("Channel", int64(p.Channel)), trace.Int("Peer", int64(p.Peer)), trace.Int("Steps", p.Steps),
 		trace.Int("ChunkSize", int64(p.ChunkSize)), trace.Int("transSize", int64(p.TransSize)))
 	if start-posted >= trace.Tick {

@@ -1,4 +1,4 @@
-// Package html is what pages share: their style, their head, and text that HTML does
+// Package html is what pages share: their style, their frame, and text that HTML does
 // not read as its own. Pages are one file: no scripts, nothing is loaded.
 //
 // Pages are written by hand and not with html/template: a program that links that
@@ -21,8 +21,14 @@ var style string
 // Style is the style sheet of pages, and of drawings that are files of their own.
 func Style() string { return style }
 
-// Fact is a line of a page's summary.
+// Fact is a line of what a page says about itself.
 type Fact struct{ Name, Value string }
+
+// Tile is a figure of the summary on top. Code is set apart as a command or a setting.
+type Tile struct {
+	Name, Value, Note, Code string
+	Alt                     bool // what is compared with, or is to be done
+}
 
 // escapes are the characters that HTML reads as its own, within quotes or without.
 var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;", ">", "&gt;")
@@ -33,8 +39,43 @@ func Escape(s string) string { return escapes.Replace(s) }
 // Text is text of a page.
 func Text(s string) string { return strings.ReplaceAll(Escape(s), "+", "&#43;") }
 
-// Head is the beginning of a page up to its facts; css is added to the style.
-func Head(title, command, css string, facts []Fact) string {
+// Doc is a page in the making: a summary, contents, facts, and the sections in the
+// order in which they are begun.
+type Doc struct {
+	Title, Command string
+	CSS            string // beside the common style
+	Answer         string // the summary in one line, may be empty
+	Tiles          []Tile
+	Facts          []Fact
+
+	strings.Builder // of the sections: markup in which all text is escaped
+	contents        []Fact
+}
+
+// Raw adds markup; arguments are numbers, or markup themselves.
+func (d *Doc) Raw(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+
+// Section begins a section, which ends where the next one begins.
+func (d *Doc) Section(id, title string) {
+	d.end()
+	d.contents = append(d.contents, Fact{id, title})
+	d.Raw("<section><h2 id=\"%[1]s\">%[2]s</h2>\n", id, Text(title))
+}
+
+func (d *Doc) end() {
+	if len(d.contents) > 0 {
+		d.WriteString("</section>\n")
+	}
+}
+
+// Wide is a frame that scrolls by itself, by keys too.
+func Wide(label, markup string) string {
+	return `<div class="wide" tabindex="0" role="region" aria-label="` + Text(label) + `">` + markup + "</div>\n"
+}
+
+// Page is the file.
+func (d *Doc) Page() string {
+	d.end()
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!doctype html>
 <html lang="en">
@@ -48,14 +89,64 @@ func Head(title, command, css string, facts []Fact) string {
 </style>
 </head>
 <body>
+<header>
 <h1>%s</h1>
-<p><code>%s</code></p>
-<dl>`, Text(title), style, css, Text(title), Text(command))
-	for _, f := range facts {
-		fmt.Fprintf(&b, `<dt>%s</dt><dd>%s</dd>`, Text(f.Name), Text(f.Value))
+`, Text(d.Title), style, d.CSS, Text(d.Title))
+	d.summary(&b)
+	fmt.Fprintf(&b, "<p><code>%s</code></p>\n", Text(d.Command))
+	if len(d.Facts) > 0 {
+		b.WriteString("<dl>")
+		for _, f := range d.Facts {
+			fmt.Fprintf(&b, `<div><dt>%s</dt><dd>%s</dd></div>`, Text(f.Name), Text(f.Value))
+		}
+		b.WriteString("</dl>\n")
 	}
-	b.WriteString("</dl>\n")
+	b.WriteString("</header>\n")
+	if len(d.contents) > 1 {
+		b.WriteString(`<nav aria-label="Contents"><ul>`)
+		for _, c := range d.contents {
+			fmt.Fprintf(&b, `<li><a href="#%s">%s</a></li>`, c.Name, Text(c.Value))
+		}
+		b.WriteString("</ul></nav>\n")
+	}
+	b.WriteString("<main>\n" + d.String() + "</main>\n</body>\n</html>\n")
 	return b.String()
+}
+
+func (d *Doc) summary(b *strings.Builder) {
+	if d.Answer != "" {
+		fmt.Fprintf(b, "<p class=\"answer\">%s</p>\n", Text(d.Answer))
+	}
+	if len(d.Tiles) == 0 {
+		return
+	}
+	b.WriteString(`<div class="tiles">`)
+	for _, t := range d.Tiles {
+		class := ""
+		if t.Alt {
+			class = ` class="alt"`
+		}
+		fmt.Fprintf(b, `<div%s><b>%s</b><strong>%s</strong>`, class, Text(t.Name), Text(t.Value))
+		if t.Note != "" {
+			fmt.Fprintf(b, `<span>%s</span>`, Text(t.Note))
+		}
+		if t.Code != "" {
+			fmt.Fprintf(b, `<span><code>%s</code></span>`, Text(t.Code))
+		}
+		b.WriteString(`</div>`)
+	}
+	b.WriteString("</div>\n")
+}
+
+// Steps of the ramp of amounts: classes r0 (little) to r6 (much) of the style.
+const Steps = 7
+
+// Amount is the step of the ramp for 0 to 1.
+func Amount(x float64) int {
+	if !(x > 0) {
+		return 0
+	}
+	return int(min(Steps-1, math.Floor(x*Steps)))
 }
 
 // Step is the least of 1, 2 and 5 times a power of ten that is not below v: the

@@ -7,7 +7,6 @@ package jobpage
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/html"
@@ -26,13 +25,12 @@ type Page struct {
 	Versus         []replay.Versus
 }
 
-// classes are the colours of the parts of an iteration.
-var classes = []struct{ class, name string }{{"w1", "compute"}, {"w2", "exposed communication"}, {"w4", "waiting for other ranks"}, {"w6", "host"}, {"off", "idle"}}
+// classes are the colours of the parts of an iteration; waiting and idle are thin.
+var classes = []struct{ class, name string }{{"kgreen", "compute"}, {"kblue", "exposed communication"}, {"kgrey thin", "waiting for other ranks"}, {"kolive", "host"}, {"off thin", "idle"}}
 
 // css is what the page has beside the common style.
-const css = "h1 { overflow-wrap: anywhere } .stack { background: var(--card); display: flex; height: 1.1em; min-width: 260px } .stack i { display: block; height: 100% } .off { background: var(--card); outline: 1px solid var(--line); outline-offset: -1px }\n" +
-	"i.w1, .key i.w1 { background: var(--w1) } i.w2 { background: var(--w2) } i.w4 { background: var(--w4) } i.w6 { background: var(--w6) } i.w7 { background: var(--w7) } td.wide2 { min-width: 320px; width: 60% }\n" +
-	".big { font-size: 1.7rem; font-variant-numeric: tabular-nums } .big small { color: var(--soft); font-size: .95rem }"
+const css = ".stack { align-items: center; display: flex; height: 16px; min-width: 260px } .stack i { display: block; height: 100% } .stack i.thin { height: 4px } .off { background: none; border-bottom: 1px dashed var(--edge); fill: none }\n" +
+	"td.wide2 { min-width: 320px; width: 60% }"
 
 // shown bounds the rows of the page's tables.
 const (
@@ -41,11 +39,11 @@ const (
 )
 
 type writer struct {
-	strings.Builder
+	html.Doc
 	p *Page
 }
 
-func (w *writer) raw(format string, args ...any) { fmt.Fprintf(w, format, args...) }
+func (w *writer) raw(format string, args ...any) { w.Raw(format, args...) }
 
 func text(s string) string { return html.Text(s) }
 
@@ -53,11 +51,11 @@ func ms(us float64) string { return fmt.Sprintf("%.3f", us/1000) }
 
 // Write writes the page.
 func (p *Page) Write(to io.Writer) error {
-	w := &writer{p: p}
 	r := p.Report
 	facts := []html.Fact{{Name: "machine", Value: p.Machine}, {Name: "ranks", Value: fmt.Sprint(r.Ranks)}, {Name: "host", Value: r.Host}, {Name: "fidelity", Value: r.Fidelity},
 		{Name: "rules", Value: "NCCL " + p.Rules}, {Name: "simccl", Value: p.Program}, {Name: "times", Value: p.Times}}
-	w.WriteString(html.Head(p.Title, p.Command, css, facts))
+	w := &writer{p: p, Doc: html.Doc{Title: p.Title, Command: p.Command, CSS: css, Facts: facts}}
+	w.Answer, w.Tiles = p.summary()
 	w.iteration()
 	w.versus()
 	w.ranks()
@@ -66,24 +64,19 @@ func (p *Page) Write(to io.Writer) error {
 	w.calls()
 	w.timeline()
 	if len(r.Notes) > 0 {
-		w.raw("<h2 id=\"notes\">Notes</h2>\n")
+		w.Section("notes", "Notes")
 		for _, n := range r.Notes {
 			w.raw("<p class=\"warn\">%s</p>\n", text(n))
 		}
 	}
-	w.raw("</body>\n</html>\n")
-	_, err := io.WriteString(to, w.String())
+	_, err := io.WriteString(to, w.Page())
 	return err
 }
 
 func (w *writer) iteration() {
 	r := w.p.Report
-	w.raw("<p class=\"big\">%s ms <small>an iteration", ms(r.IterationUs))
-	if r.RecordedUs != nil && *r.RecordedUs > 0 {
-		w.raw(", recorded %s (%+.1f %%)", ms(*r.RecordedUs), 100*(r.IterationUs / *r.RecordedUs - 1))
-	}
-	w.raw("; at least %s</small></p>\n", ms(r.BoundUs))
-	w.raw("<div class=\"wide\"><table><thead><tr><th class=\"t\">bound</th><th>ms</th><th class=\"t\">of</th></tr></thead><tbody>\n")
+	w.Section("bounds", "What bounds an iteration")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">bound</th><th>ms</th><th class=\"t\">of</th></tr></thead><tbody>\n")
 	w.raw("<tr><td class=\"t\">compute</td><td>%s</td><td class=\"t\">rank %d</td></tr>\n", ms(r.Bounds.ComputeUs), r.Bounds.ComputeRank)
 	if r.Bounds.PathUs > 0 {
 		w.raw("<tr><td class=\"t\">critical path</td><td>%s</td><td class=\"t\">on an ideal network</td></tr>\n", ms(r.Bounds.PathUs))
@@ -96,7 +89,7 @@ func (w *writer) iteration() {
 	}
 	w.raw("</tbody></table></div>\n")
 	if len(r.Steps) > 1 {
-		w.raw("<details><summary>%d iterations</summary><div class=\"wide\"><table><thead><tr><th class=\"t\">iteration</th><th>ms</th><th>recorded</th></tr></thead><tbody>\n", len(r.Steps))
+		w.raw("<details><summary>%d iterations</summary><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">iteration</th><th>ms</th><th>recorded</th></tr></thead><tbody>\n", len(r.Steps))
 		for _, s := range r.Steps {
 			recorded := "–"
 			if s.RecordedUs != nil {
@@ -113,7 +106,8 @@ func (w *writer) versus() {
 		return
 	}
 	r := w.p.Report
-	w.raw("<h2 id=\"vs\">Beside other options</h2><div class=\"wide\"><table><thead><tr><th class=\"t\">options</th><th>iteration ms</th><th>against the first</th><th>compute</th><th>exposed</th><th>waiting</th><th>host and idle</th><th>at least</th></tr></thead><tbody>\n")
+	w.Section("vs", "Beside other options")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">options</th><th>iteration ms</th><th>against the first</th><th>compute</th><th>exposed</th><th>waiting</th><th>host and idle</th><th>at least</th></tr></thead><tbody>\n")
 	row := func(name string, x *replay.Report) {
 		w.raw("<tr><td class=\"t\"><code>%s</code></td><td>%s</td><td>%+.1f %%</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", text(name), ms(x.IterationUs),
 			100*(x.IterationUs/max(r.IterationUs, 1e-9)-1), ms(x.ComputeUs), ms(x.ExposedUs), ms(x.BubbleUs), ms(x.HostUs), ms(x.BoundUs))
@@ -140,9 +134,9 @@ func (w *writer) ranks() {
 	for i := range r.ByRank {
 		most = max(most, sum(&r.ByRank[i]))
 	}
-	w.raw("<h2 id=\"ranks\">An iteration by rank</h2>\n")
+	w.Section("ranks", "An iteration by rank")
 	w.key("")
-	w.raw("<div class=\"wide\"><table><thead><tr><th class=\"t\">rank</th><th class=\"t\"></th><th>compute ms</th><th>exposed</th><th>waiting</th><th>host</th><th>idle</th></tr></thead><tbody>\n")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">rank</th><th class=\"t\">iteration</th><th>compute ms</th><th>exposed</th><th>waiting</th><th>host</th><th>idle</th></tr></thead><tbody>\n")
 	for i := range r.ByRank {
 		if i == ranksShown {
 			w.raw("<tr><td class=\"t\" colspan=\"7\">%d more ranks; --json has them all</td></tr>\n", len(r.ByRank)-i)
@@ -184,16 +178,17 @@ func (w *writer) path() {
 	for _, s := range r.Path {
 		total += s.Us
 	}
-	w.raw("<h2 id=\"path\">What the end waited for</h2><p>The critical path: each step began when the one before it was done. A call counts since its last member had begun.</p><div class=\"wide\"><table><thead><tr><th class=\"t\">on the critical path</th><th>ms</th><th>share</th><th class=\"t\"></th></tr></thead><tbody>\n")
+	w.Section("path", "What the end waited for")
+	w.raw("<p>The critical path: each step began when the one before it was done. A call counts since its last member had begun.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">on the critical path</th><th>ms</th><th>share</th><th class=\"t\">share</th></tr></thead><tbody>\n")
 	for i, s := range r.Path {
 		if i == rowsShown {
 			break
 		}
-		class := map[string]string{"compute": "w1", "host": "w6", "waiting for SMs": "w7"}[s.What]
+		class := map[string]string{"compute": "kgreen", "host": "kolive", "waiting for SMs": "kgrey"}[s.What]
 		if class == "" {
-			class = "w2"
+			class = "kblue"
 		}
-		w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%.1f %%</td><td class=\"t wide2\"><div class=\"bar\"><div style=\"width:%.1f%%;background:var(--%s)\"></div></div></td></tr>\n", text(s.What), ms(s.Us), 100*s.Us/total, 100*s.Us/total, class)
+		w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%.1f %%</td><td class=\"t wide2\"><div class=\"bar\"><div class=\"%s\" style=\"width:%.1f%%\"></div></div></td></tr>\n", text(s.What), ms(s.Us), 100*s.Us/total, class, 100*s.Us/total)
 	}
 	w.raw("</tbody></table></div>\n")
 }
@@ -203,14 +198,15 @@ func (w *writer) groups() {
 	if len(r.Groups) == 0 {
 		return
 	}
-	w.raw("<h2 id=\"groups\">Groups</h2><div class=\"wide\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">kind</th><th>ranks</th><th>calls</th><th>MB a rank</th><th>busy ms</th><th>exposed ms</th><th class=\"t\"></th></tr></thead><tbody>\n")
+	w.Section("groups", "Groups")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">kind</th><th>ranks</th><th>calls</th><th>MB a rank</th><th>busy ms</th><th>exposed ms</th><th class=\"t\">share</th></tr></thead><tbody>\n")
 	rows := r.Folded()
 	for i, g := range rows {
 		if i == rowsShown {
 			w.raw("<tr><td class=\"t\" colspan=\"8\">%d more groups</td></tr>\n", len(rows)-i)
 			break
 		}
-		w.raw("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%.4g</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\"><div class=\"bar\"><div style=\"width:%.1f%%;background:var(--w2)\"></div></div></td></tr>\n", text(g.Name), text(g.Kind), g.Ranks, g.Calls,
+		w.raw("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%.4g</td><td>%s</td><td>%s</td><td>%s</td><td class=\"t\"><div class=\"bar\"><div class=\"kblue\" style=\"width:%.1f%%\"></div></div></td></tr>\n", text(g.Name), text(g.Kind), g.Ranks, g.Calls,
 			replay.Megabytes(g.BytesPerRank), ms(g.BusyUs), ms(g.ExposedUs), min(100, 100*g.ExposedUs/max(r.IterationUs, 1e-9)))
 	}
 	w.raw("</tbody></table></div>\n")
@@ -221,7 +217,8 @@ func (w *writer) calls() {
 	if len(r.Calls) == 0 {
 		return
 	}
-	w.raw("<h2 id=\"calls\">Calls, by what they take in all</h2><p>A call's time is since its last member had begun; alone is without anything beside it.</p><div class=\"wide\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">call</th><th>bytes</th><th>times</th><th>us</th><th>alone</th><th>contended</th><th>recorded</th><th>error</th><th class=\"t\">choice</th></tr></thead><tbody>\n")
+	w.Section("calls", "Calls, by what they take in all")
+	w.raw("<p>A call's time is since its last member had begun; alone is without anything beside it.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">call</th><th>bytes</th><th>times</th><th>us</th><th>alone</th><th>contended</th><th>recorded</th><th>error</th><th class=\"t\">choice</th></tr></thead><tbody>\n")
 	for i, c := range r.Calls {
 		if i == rowsShown {
 			w.raw("<tr><td class=\"t\" colspan=\"10\">%d more; --json has them all</td></tr>\n", len(r.Calls)-i)

@@ -50,7 +50,7 @@ func TestPageStandsAlone(t *testing.T) {
 	if m := regexp.MustCompile(`https?:|src=|@import|<script|url\(|<job>|<note>|<float>|dp&1`).FindString(text); m != "" {
 		t.Errorf("the page has %q", m)
 	}
-	for _, want := range []string{"Content-Security-Policy", "a &lt;job&gt;", "3.000 ms", "recorded 2.900 (+3.4 %)", "gemm&lt;float&gt;, 1000.000 us", "waiting for ranks: ", "×2.00", "--gpu H100",
+	for _, want := range []string{"Content-Security-Policy", "a &lt;job&gt;", "3.000 ms", "recorded 2.900 (&#43;3.4 %)", "gemm&lt;float&gt;, 1000.000 us", "waiting for ranks: ", "×2.00", "--gpu H100",
 		"calls of all at no time", "host thread 0", "prefers-color-scheme: dark"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in the page", want)

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"fmt"
 	"io"
-	"strings"
+
+	"github.com/simccl/simccl/internal/report/html"
 )
 
 // Section is a heading with what is drawn below it: markup in which all text is escaped.
@@ -10,17 +12,15 @@ type Section struct{ Title, Text, Markup string }
 
 // WriteDocument writes a page of other drawings in the style of the report.
 func WriteDocument(w io.Writer, title, command string, facts []Fact, sections []Section) error {
-	l := &layout{Page: &Page{Title: title, Command: command, Facts: facts}}
-	l.head("")
-	for _, s := range sections {
-		l.raw("<h2>%s</h2>", text(s.Title))
+	d := &html.Doc{Title: title, Command: command, Facts: facts}
+	for i, s := range sections {
+		d.Section(fmt.Sprintf("part%d", i+1), s.Title)
 		if s.Text != "" {
-			l.raw("<p>%s</p>", text(s.Text))
+			d.Raw("<p>%s</p>", text(s.Text))
 		}
-		l.raw("<div class=\"wide\">%s</div>\n", s.Markup)
+		d.WriteString(html.Wide(s.Title, s.Markup))
 	}
-	l.raw("</body>\n</html>\n")
-	_, err := io.Copy(w, strings.NewReader(l.String()))
+	_, err := io.WriteString(w, d.Page())
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/simccl/simccl/internal/report/html"
 )
@@ -13,13 +12,10 @@ import (
 // layout writes the page.
 type layout struct {
 	*Page
-	strings.Builder
+	html.Doc
 	critical []phase
 	hasBest  bool
 }
-
-// raw writes markup; arguments are numbers, or markup themselves.
-func (l *layout) raw(format string, args ...any) { fmt.Fprintf(l, format, args...) }
 
 // text escapes words.
 func text(s string) string { return html.Text(s) }
@@ -43,168 +39,152 @@ func Write(w io.Writer, p *Page) error {
 	l := &layout{Page: p, critical: critical(p.Timeline), hasBest: slices.ContainsFunc(p.Points, func(x Point) bool { return x.Best != "" })}
 	channels := routes(p)
 	inputs, chips, chosen := buttons(channels)
-	l.head(chosen)
-	l.curve()
+	l.Doc.Title, l.Doc.Command, l.Doc.Facts, l.Doc.CSS = p.Title, p.Command, p.Facts, chosen
+	l.Answer, l.Tiles = summary(p)
+	l.warnings()
+	l.curves()
 	l.points()
-	if drawn := heat(p.Points, p.Rivals); drawn != "" {
-		l.raw(`<h2 id="choices">Who wins at which size</h2><p>Time by NCCL's cost model against the best of a size: blue is best (marked), yellow three times, red ten times as slow; empty is off.</p><div class="wide">%s</div>`, drawn)
-	}
-	l.raw("\n")
+	l.advice()
+	l.choices()
+	l.why()
 	l.picture(picture(p, channels), inputs, chips)
-	l.raw("\n\n")
 	l.loads()
-	l.raw("\n")
-	c := circles(p.Rings, p.Trees, p.NodeOf)
-	if c.Rings != "" {
-		l.raw(`<h2 id="rings">Rings</h2><p>Ranks in order on a circle, one colour a node (of many ranks the nodes); red hops leave the node.</p><div class="rings">%s</div>`, c.Rings)
-	}
-	l.raw("\n")
-	if c.Trees != "" {
-		l.raw(`<h2 id="trees">Trees</h2><p>Each rank and the one above it; the root has a border.</p><div class="rings">%s</div>`, c.Trees)
-	}
-	l.raw("\n")
+	l.circleSections()
 	l.timeline()
-	l.raw("\n")
-	if paths := matrix(p.System); paths != "" {
-		l.raw(`<h2 id="paths">Paths</h2><p>From each row to each column: kind of path and GB/s.</p><div class="wide">%s</div>`, paths)
-	} else if p.Matrix != "" {
-		l.raw(`<h2 id="paths">Paths</h2><details><summary>as text</summary><pre>%s</pre></details>`, text(p.Matrix))
-	}
-	l.raw("\n")
+	l.paths()
 	l.settings()
-	l.raw("\n</body>\n</html>\n")
-	_, err := io.WriteString(w, l.String())
+	_, err := io.WriteString(w, l.Doc.Page())
 	return err
 }
 
-func (l *layout) head(chosen string) {
-	l.WriteString(html.Head(l.Title, l.Command, string(chosen), l.Facts))
-	if len(l.Warnings) > 0 {
-		l.raw(`<h2 id="warnings">Warnings</h2>`)
-	}
-	for _, w := range l.Warnings {
-		l.raw(`<p class="warn">%s</p>`, text(w))
-	}
-	l.raw("\n")
-}
-
-func (l *layout) curve() {
-	drawn := curve(l.Points, l.Measured)
-	if drawn == "" {
-		l.raw("\n")
+func (l *layout) warnings() {
+	if len(l.Warnings) == 0 {
 		return
 	}
-	l.raw(`<h2 id="curve">Bus bandwidth</h2>
-<p class="key"><span><i style="background:var(--sim)"></i>simulated, as chosen</span>`)
-	if l.hasBest {
-		l.raw(`<span><i style="background:var(--best)"></i>best of all choices</span>`)
+	l.Section("warnings", "Warnings")
+	for _, w := range l.Warnings {
+		l.Raw("<p class=\"warn\">%s</p>\n", text(w))
 	}
-	l.raw(`<span><i style="background:var(--model)"></i>NCCL's cost model</span>`)
-	for i, m := range l.Measured {
-		l.raw(`<span><i style="background:var(--m%d)"></i>measured: %s</span>`, i%curveColours, text(m.Name))
+}
+
+func (l *layout) curves() {
+	bandwidths, times := curves(l.Points, l.Measured)
+	if bandwidths == "" {
+		return
 	}
-	l.raw(`<span><i style="background:var(--limit)"></i>bound: the limiting link always busy</span></p>
-<div class="wide">%s</div>
-`, drawn)
+	l.Section("curve", "Bandwidth and latency")
+	l.Raw("<p class=\"key\">%s</p>\n<div class=\"pair\"><div><h3>Bus bandwidth</h3>%s</div><div><h3>Time, both axes logarithmic</h3>%s</div></div>\n", key(l.Points, l.Measured), bandwidths, times)
 }
 
 func (l *layout) points() {
 	if len(l.Points) == 0 {
-		l.raw("\n")
 		return
 	}
-	l.raw(`<h2 id="results">Results</h2><div class="wide"><table><thead><tr><th>size</th><th class="t">choice</th><th>channels</th><th>time us</th><th>busbw GB/s</th><th>model us</th><th>model GB/s</th>`)
+	l.Section("results", "Results")
+	var t svg
+	t.WriteString(`<table><thead><tr><th>size</th><th class="t">choice</th><th>channels</th><th>time us</th><th>busbw GB/s</th><th>model us</th><th>model GB/s</th>`)
 	if l.hasBest {
-		l.raw(`<th>best GB/s</th><th class="t">best choice</th>`)
+		t.WriteString(`<th>best us</th><th>best GB/s</th><th>regret</th><th class="t">best choice</th>`)
 	}
 	for _, m := range l.Measured {
-		l.raw(`<th>%s GB/s</th>`, text(m.Name))
+		t.add(`<th>%[1]s us</th><th>%[1]s GB/s</th>`, text(m.Name))
 	}
-	l.raw("<th>link's limit GB/s</th><th class=\"t\">limiting link</th></tr></thead><tbody>\n")
+	t.WriteString("<th>link's limit GB/s</th><th class=\"t\">limiting link</th></tr></thead><tbody>\n")
 	for i := range l.Points {
 		p := &l.Points[i]
-		l.raw(`<tr><td>%s</td><td class="t">%s</td><td>%d</td><td>%.2f</td><td>%s</td><td>%s</td><td>%s</td>`,
+		t.add(`<tr><td>%s</td><td class="t">%s</td><td>%d</td><td>%.2f</td><td>%s</td><td>%s</td><td>%s</td>`,
 			sizeName(p.Size), text(p.Choice), p.Channels, p.TimeUs, bandwidth(p.BusBW), bandwidth(p.ModelUs), bandwidth(p.ModelBW))
 		if l.hasBest {
-			l.raw(`<td>%s</td><td class="t">%s</td>`, bandwidth(p.BestBW), text(p.Best))
+			regret := "–"
+			if p.BestUs > 0 {
+				regret = fmt.Sprintf("%.3f", p.regret())
+			}
+			t.add(`<td>%s</td><td>%s</td><td>%s</td><td class="t">%s</td>`, bandwidth(p.BestUs), bandwidth(p.BestBW), regret, text(p.Best))
 		}
 		for _, m := range l.Measured {
-			l.raw(`<td>%s</td>`, measuredAt(m, p.Size))
+			us, bw := measuredAt(m, p.Size)
+			t.add(`<td>%s</td><td>%s</td>`, us, bw)
 		}
-		l.raw("<td>%s</td><td class=\"t\">%s</td></tr>\n", bandwidth(p.LimitBW), text(p.Link))
+		t.add("<td>%s</td><td class=\"t\">%s</td></tr>\n", bandwidth(p.LimitBW), text(p.Link))
 	}
-	l.raw("</tbody></table></div>\n")
+	t.WriteString("</tbody></table>")
+	l.WriteString(html.Wide("Results", t.String()))
+}
+
+func (l *layout) choices() {
+	drawn := heat(l.Points, l.Rivals)
+	if drawn == "" {
+		return
+	}
+	l.Section("choices", "Who wins at which size")
+	l.Raw("<p>Time by NCCL's cost model against the best at a size: the darker (in dark mode the brighter), the slower. The best has a border.</p>\n<p class=\"key\">%s</p>\n", heatKey())
+	l.WriteString(html.Wide("Who wins at which size", string(drawn)))
 }
 
 func (l *layout) picture(drawn, inputs, chips markup) {
 	if drawn == "" {
 		return
 	}
-	l.raw(`<h2 id="topology">Topology and load</h2><p>The first node, as NCCL sees it. A link's colour is the share of the operation's time that its bytes need at least: blue little, red all; grey carried nothing.`)
+	l.Section("topology", "Topology and load")
+	l.Raw("<p>The first node, as NCCL sees it. A link is the thicker and the stronger in colour, the larger the share of the operation's time that its bytes need; dotted ones carried nothing. The numbers are in the table below.")
 	if chips != "" {
-		l.raw(` A button shows how one channel of a graph runs over it.`)
+		l.Raw(" A button shows how one channel of a graph runs over it.")
 	}
-	l.raw(`</p><div class="map">%s<div class="chips">%s</div><div class="wide">%s</div></div>`, inputs, chips, drawn)
+	l.Raw("</p>\n<p class=\"key\">%s</p>\n", loadKey())
+	l.Raw("<div class=\"map\">%s<div class=\"chips\">%s</div>%s</div>\n", inputs, chips, html.Wide("Topology", string(drawn)))
 }
 
 func (l *layout) loads() {
-	all, left := loads(l.Page)
+	all, left := loads(l.Links, l.Elapsed)
 	if len(all) == 0 {
 		return
 	}
 	open := min(loadsOpen, len(all))
-	l.raw(`<h2 id="links">Fullest links</h2>`)
-	l.load(all[:open])
+	l.Section("links", "Fullest links")
+	l.load("Fullest links", all[:open])
 	if more := all[open:]; len(more) > 0 {
-		l.raw(`<details><summary>%d more`, len(more))
+		l.Raw("<details><summary>%d more", len(more))
 		if left > 0 {
-			l.raw(`, and %d not shown`, left)
+			l.Raw(", and %d not shown", left)
 		}
-		l.raw(`</summary>`)
-		l.load(more)
-		l.raw(`</details>`)
+		l.Raw("</summary>")
+		l.load("Further links", more)
+		l.Raw("</details>\n")
 	}
 }
 
-func (l *layout) load(list []load) {
-	l.raw("<div class=\"wide\"><table><thead><tr><th class=\"t\">link</th><th>bytes</th><th>GB/s</th><th>busy at least</th><th class=\"t\"></th></tr></thead><tbody>\n")
+func (l *layout) load(name string, list []load) {
+	var t svg
+	t.WriteString("<table><thead><tr><th>links</th><th class=\"t\">link</th><th>bytes of each</th><th>GB/s</th><th>needs at least</th><th class=\"t\">of the time</th></tr></thead><tbody>\n")
 	for _, x := range list {
-		l.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%.1f %%</td><td class=\"t\"><div class=\"bar\"><div style=\"width:%.1f%%;background:%s\"></div></div></td></tr>\n",
-			text(x.Name), text(x.Bytes), bandwidth(x.Capacity), x.Percent, x.Percent, x.Colour)
+		t.add("<tr><td>%d ×</td><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%.1f %%</td><td class=\"t\"><div class=\"bar\"><div style=\"width:%.1f%%\"></div></div></td></tr>\n",
+			x.Count, text(x.Name), grouped(x.Bytes), bandwidth(x.Capacity), x.Percent, min(100, x.Percent))
 	}
-	l.raw("</tbody></table></div>")
+	t.WriteString("</tbody></table>")
+	l.WriteString(html.Wide(name, t.String()))
 }
 
-func (l *layout) timeline() {
-	drawn := timeline(l.Timeline)
-	if drawn == "" {
-		return
+func (l *layout) paths() {
+	if paths := matrix(l.System); paths != "" {
+		l.Section("paths", "Paths")
+		l.Raw("<p>From each row to each column: kind of path and GB/s; the darker (in dark mode the brighter), the faster.</p>\n%s", html.Wide("Paths", string(paths)))
+	} else if l.Matrix != "" {
+		l.Section("paths", "Paths")
+		l.Raw("<details><summary>as text</summary><pre tabindex=\"0\">%s</pre></details>\n", text(l.Matrix))
 	}
-	l.raw("<h2 id=\"timeline\">One operation of the last size</h2>\n")
-	below := ""
-	if len(l.critical) > 0 {
-		below = ", below the critical path"
-		l.raw("<p>The critical path is what the end waited for: each step began when the one before it was done.</p><div class=\"wide\"><table><thead><tr><th class=\"t\">on the critical path</th><th>steps</th><th>us</th><th>share</th><th class=\"t\"></th></tr></thead><tbody>\n")
-		for _, c := range l.critical {
-			l.raw("<tr><td class=\"t\">%s</td><td>%d</td><td>%.2f</td><td>%.1f %%</td><td class=\"t\"><div class=\"bar\"><div style=\"width:%.1f%%;background:var(--%s)\"></div></div></td></tr>\n",
-				text(c.Name), c.Steps, c.Us, c.Percent, c.Percent, c.Class)
-		}
-		l.raw("</tbody></table></div>")
-	}
-	l.raw(`
-<p>The first ranks' tracks%s:</p>
-<p class="key"><span><i class="b" style="background:var(--w1)"></i>sending</span><span><i style="background:var(--w2)"></i>waiting for data</span><span><i style="background:var(--w4)"></i>waiting for the peer's buffer</span><span><i style="background:var(--w5)"></i>flush</span><span><i style="background:var(--w6)"></i>kernel reads</span><span><i style="background:var(--w7)"></i>kernel</span><span><i style="background:var(--w0)"></i>operation, calls</span></p>
-<div class="wide">%s</div>`, below, drawn)
 }
 
 func (l *layout) settings() {
 	if len(l.Settings) == 0 {
 		return
 	}
-	l.raw("<h2 id=\"settings\">Settings in force</h2><div class=\"wide\"><table><thead><tr><th class=\"t\">variable</th><th class=\"t\">value</th><th class=\"t\">from</th><th class=\"t\">effect here</th></tr></thead><tbody>\n")
+	l.Section("settings", "Settings in force")
+	var t svg
+	t.WriteString("<table><thead><tr><th class=\"t\">variable</th><th class=\"t\">value</th><th class=\"t\">from</th><th class=\"t\">effect here</th></tr></thead><tbody>\n")
 	for _, s := range l.Settings {
-		l.raw("<tr><td class=\"t\"><code>%s</code></td><td class=\"t\"><code>%s</code></td><td class=\"t\">%s</td><td class=\"t\">%s</td></tr>\n",
+		t.add("<tr><td class=\"t\"><code>%s</code></td><td class=\"t\"><code>%s</code></td><td class=\"t\">%s</td><td class=\"t why\">%s</td></tr>\n",
 			text(s.Name), text(s.Value), text(s.Origin), text(s.Effect))
 	}
-	l.raw("</tbody></table></div>")
+	t.WriteString("</tbody></table>")
+	l.WriteString(html.Wide("Settings", t.String()))
 }

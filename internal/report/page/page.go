@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
@@ -32,6 +33,9 @@ type Page struct {
 	Timeline *trace.Memory
 	Settings []Setting
 	Warnings []string
+	Why      []*explain.Report // of some sizes, by size
+	NoBest   string            // why no other choices were simulated; empty: they were
+	Trace    string            // file with the trace, as the page names it; empty: none
 }
 
 // Fact is a line of the summary.
@@ -44,7 +48,8 @@ type Point struct {
 	ModelUs, ModelBW float64 // by NCCL's cost model; 0: it has none
 	LimitBW          float64 // bound given by the limiting link, always busy; 0: unknown
 	Best             string  // the fastest of all choices simulated; "" where they were not
-	BestUs, BestBW   float64
+	Setting          string  // the variables that force it
+	BestUs, BestBW   float64 // TimeUs over the regret, and its bus bandwidth
 	Choice           string
 	Channels         int
 	Link             string
@@ -100,13 +105,13 @@ func sizeName(b units.Bytes) string {
 }
 
 // measuredAt is what a measured curve has at a size, for the table.
-func measuredAt(m Measured, size units.Bytes) string {
+func measuredAt(m Measured, size units.Bytes) (us, bw string) {
 	for _, x := range m.Points {
 		if x.Size == size {
-			return fmt.Sprintf("%.2f", x.BusBW)
+			return bandwidth(x.TimeUs), bandwidth(x.BusBW)
 		}
 	}
-	return "–"
+	return "–", "–"
 }
 
 // svg collects a drawing.
@@ -118,9 +123,3 @@ func (s *svg) add(format string, args ...any) { fmt.Fprintf(s, format, args...) 
 func (s *svg) html() markup { return markup(s.String()) }
 
 func esc(s string) string { return html.Escape(s) }
-
-// heatColour runs from blue over yellow to red for 0 to 1.
-func heatColour(x float64) string {
-	x = max(0, min(1, x))
-	return fmt.Sprintf("hsl(%.0f 75%% 48%%)", 210-210*x)
-}

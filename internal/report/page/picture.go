@@ -1,64 +1,12 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/units"
 )
-
-// load is a line of the table of links.
-type load struct {
-	Name     string
-	Bytes    string
-	Capacity float64
-	Percent  float64 // of the operation's time that the bytes need at least
-	Colour   string
-}
-
-const (
-	loadsShown = 60
-	loadsOpen  = 8 // of them before the fold
-)
-
-// share is the part of the operation's time that a link's bytes need.
-func share(l *exec.LinkLoad, elapsed units.Time) float64 {
-	if elapsed <= 0 {
-		return 0
-	}
-	return float64(l.Ideal()) / float64(elapsed)
-}
-
-// loads lists the fullest links.
-func loads(p *Page) (out []load, left int) {
-	for i := range p.Links {
-		l := &p.Links[i]
-		if l.Capacity <= 0 || l.Bytes == 0 {
-			continue
-		}
-		x := share(l, p.Elapsed)
-		out = append(out, load{l.Name, grouped(l.Bytes), float64(l.Capacity), 100 * x, string(heatColour(x))})
-	}
-	slices.SortStableFunc(out, func(a, b load) int { return cmp.Or(cmp.Compare(b.Percent, a.Percent), strings.Compare(a.Name, b.Name)) })
-	if n := len(out); n > loadsShown {
-		return out[:loadsShown], n - loadsShown
-	}
-	return out, 0
-}
-
-// grouped writes a number with separators.
-func grouped(b units.Bytes) string {
-	s := strconv.FormatInt(int64(b), 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
 
 // place is where a node is drawn.
 type place struct {
@@ -79,20 +27,63 @@ type drawing struct {
 	loads  map[string]*exec.LinkLoad
 	page   *Page
 	height float64
+	box    float64 // width of a node
+	gapX   float64 // of a column
 }
 
 const (
-	gapX = 58.0
-	gapY = 62.0
+	gapY     = 66.0
+	gap      = 12.0
+	letter   = 6.7 // width of a character of 12 px
+	switches = 96.0
+	leastBox = 46.0
+	mostName = 14 // characters of a node's name
 	// rowColumns is where a further CPU begins a new row.
-	rowColumns = 32
+	rowColumns = 17
 )
+
+// boxes is the width of the drawing's nodes: that of the longest name.
+func boxes(s *topo.System) float64 {
+	w := leastBox
+	for n := range s.Nodes {
+		if s.Nodes[n].Kind != topo.NVS {
+			w = max(w, letter*float64(len([]rune(short(s.Short(topo.NodeID(n))))))+10)
+		}
+	}
+	return w
+}
+
+// short cuts a name to what fits into a node.
+func short(name string) string {
+	if r := []rune(name); len(r) > mostName {
+		return string(r[:mostName-1]) + "…"
+	}
+	return name
+}
+
+// Links of a drawing by their load: classes l0 to l3 of the style, and the width.
+const loadSteps = 4
+
+func loadStep(share float64) int { return int(max(0, min(loadSteps-1, share*loadSteps))) }
+
+func loadWidth(share float64) float64 { return 1.5 + 4.5*max(0, min(1, share)) }
+
+// loadKey names the steps.
+func loadKey() markup {
+	var s svg
+	for i := range loadSteps {
+		s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="l%d" stroke-width="%.1f" d="M0 6H30"/></svg>%d to %d %%</span>`, i, loadWidth((float64(i)+.5)/loadSteps), 100*i/loadSteps, 100*(i+1)/loadSteps)
+	}
+	s.WriteString(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="idle" d="M0 6H30"/></svg>nothing</span>`)
+	return s.html()
+}
 
 func picture(p *Page, channels []route) markup {
 	if p.System == nil {
 		return ""
 	}
-	d := &drawing{s: p.System, at: make([]place, len(p.System.Nodes)), page: p, loads: map[string]*exec.LinkLoad{}}
+	d := &drawing{s: p.System, at: make([]place, len(p.System.Nodes)), page: p, loads: map[string]*exec.LinkLoad{}, box: boxes(p.System)}
+	d.gapX = d.box + gap
 	for i := range p.Links {
 		d.loads[p.Links[i].Name] = &p.Links[i]
 	}
@@ -107,7 +98,7 @@ func picture(p *Page, channels []route) markup {
 			d.tree(topo.NodeID(n), 1)
 		}
 	}
-	width := max(d.widest*gapX, 200)
+	width := max(d.widest*d.gapX, 200)
 	foot := d.top + (d.deep+1.3)*gapY
 	nvs := d.s.Of(topo.NVS)
 	for i, n := range nvs {
@@ -117,8 +108,7 @@ func picture(p *Page, channels []route) markup {
 	if len(nvs) > 0 {
 		d.height = 60 + foot
 	}
-	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`, width, d.height, min(width, max(700, width*.75)), width*1.6)
-	d.add(`<defs><marker id="tip" viewBox="0 0 8 8" refX="18" refY="4" markerWidth="5" markerHeight="5" orient="auto"><path d="M0 0L8 4L0 8z" fill="var(--route)"/></marker></defs>`)
+	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`, width, d.height, width, width*1.35)
 	d.edges()
 	d.routeLayers(channels)
 	for n := range d.s.Nodes {
@@ -149,7 +139,7 @@ func (d *drawing) tree(n topo.NodeID, depth float64) {
 		children++
 	}
 	if children == 0 {
-		d.at[n].x = (d.next + 0.5) * gapX
+		d.at[n].x = (d.next + 0.5) * d.gapX
 		d.next++
 		d.widest = max(d.widest, d.next)
 		return
@@ -177,7 +167,7 @@ func (d *drawing) edges() {
 		}
 		style := `class="link idle"`
 		if most >= 0 {
-			style = fmt.Sprintf(`class="link" stroke="%s" stroke-width="3.5"`, heatColour(most))
+			style = fmt.Sprintf(`class="link l%d" stroke-width="%.1f"`, loadStep(most), loadWidth(most))
 		}
 		shape := fmt.Sprintf("M%.1f %.1fL%.1f %.1f", a.x, a.y, b.x, b.y)
 		if a.y == b.y { // side by side: an arc below GPUs, above CPUs
@@ -191,20 +181,15 @@ var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo
 
 func (d *drawing) node(id topo.NodeID) {
 	n, at := &d.s.Nodes[id], d.at[id]
-	w, label, tip := 44.0, d.s.Short(id), d.s.Name(id)
+	w, label, tip := d.box, short(d.s.Short(id)), d.s.Name(id)
 	switch n.Kind {
 	case topo.GPU:
 		tip += fmt.Sprintf(", rank %d, sm_%d, %s", n.GPU.Rank, n.GPU.SM, n.GPU.BusID)
 	case topo.NET:
 		tip += fmt.Sprintf(", %s, %.1f GB/s", n.Net.Name, n.Net.BW)
-		label = strings.TrimPrefix(label, "mlx5_")
-		label = "net " + label
 	case topo.NVS:
-		w = 90
+		w = switches
 	}
-	if w < 60 {
-		label = short(label)
-	}
-	d.add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="22" rx="5"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
-		kindClass[n.Kind], at.x-w/2, at.y-11, w, at.x, at.y+4, esc(label), esc(tip))
+	d.add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="24" rx="5"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
+		kindClass[n.Kind], at.x-w/2, at.y-12, w, at.x, at.y+4, esc(label), esc(tip))
 }

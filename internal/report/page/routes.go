@@ -127,18 +127,30 @@ func (d *drawing) routeLayers(all []route) {
 				whole.WriteString(shape)
 				continue
 			}
-			word, arrow := "→", ` marker-end="url(#tip)"`
+			word := "→"
 			if h.both {
-				word, arrow = "↔", ""
+				word = "↔"
 			}
 			path := d.s.Path(h.from, h.to)
-			d.add(`<path%s d="%s"><title>%s, hop %d: %s %s %s, %.4g GB/s over %s</title></path>`, arrow, shape, esc(r.Name), i+1,
+			d.add(`<path d="%s"><title>%s, hop %d: %s %s %s, %.4g GB/s over %s</title></path>`, shape, esc(r.Name), i+1,
 				esc(d.s.Short(h.from)), word, esc(d.s.Short(h.to)), h.bw, path.Kind)
+			if !h.both {
+				d.tip(&path)
+			}
 		}
 		if whole.Len() > 0 {
 			d.add(`<path d="%s"><title>%s, %d hops</title></path>`, whole.String(), esc(r.Name), len(r.hops))
 		}
 		d.WriteString(`</g>`)
+	}
+}
+
+// tip draws the arrow of a hop on the last of its links.
+func (d *drawing) tip(path *topo.Path) {
+	if n := len(path.Links); n > 0 {
+		l := &d.s.Links[path.Links[n-1]]
+		a, b := d.at[l.From], d.at[l.To]
+		d.add(`<path class="tip" d="%s"/>`, head(a.x, a.y, b.x, b.y, 14))
 	}
 }
 
@@ -194,8 +206,8 @@ func buttons(all []route) (inputs, labels markup, rules string) {
 	for _, r := range all {
 		in.add(`<input type="radio" name="route" id="%s">`, r.Key)
 		lab.add(`<label for="%s">%s</label>`, r.Key, esc(r.Name))
-		css.add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips label[for=%[1]s]{background:var(--route);color:#fff}", r.Key)
+		css.add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips label[for=%[1]s]{background:var(--alt);color:var(--on)}#%[1]s:focus-visible~.chips label[for=%[1]s]{outline:2px solid var(--sim);outline-offset:2px}", r.Key)
 	}
-	css.add("#r-load:not(:checked)~.wide .link{opacity:.3}#r-load:checked~.chips label[for=r-load]{background:var(--route);color:#fff}")
+	css.add("#r-load:not(:checked)~.wide .link{opacity:.3}#r-load:checked~.chips label[for=r-load]{background:var(--alt);color:var(--on)}#r-load:focus-visible~.chips label[for=r-load]{outline:2px solid var(--sim);outline-offset:2px}")
 	return in.html(), lab.html(), string(css.String())
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/report/nccltests"
@@ -17,6 +19,7 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/lint"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -42,6 +45,9 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 		return nil, err
 	}
 	if err := d.best(ctx, p); err != nil {
+		return nil, err
+	}
+	if err := d.why(p); err != nil {
 		return nil, err
 	}
 	d.machine(p)
@@ -180,7 +186,15 @@ func addRivals(rivals map[[2]uint8]*Rival, o *scenario.Outcome, n, of int) {
 // best simulates the rivals of every size. Times of the formula have none: there
 // NCCL's choice is the best but for its own exceptions.
 func (d *drawn) best(ctx context.Context, p *Page) error {
-	if d.Site.Comm.NRanks > bestRanks || d.Func().IsP2P() || d.Spec.Engine.Fidelity == "alpha" {
+	switch {
+	case d.Site.Comm.NRanks > bestRanks:
+		p.NoBest = fmt.Sprintf("other choices are simulated up to %d ranks", bestRanks)
+	case d.Func().IsP2P():
+		p.NoBest = "sends and receives have no choice of algorithm and protocol"
+	case d.Spec.Engine.Fidelity == "alpha":
+		p.NoBest = "by the formula NCCL's choice is the best but for its own exceptions"
+	}
+	if p.NoBest != "" {
 		return nil
 	}
 	var ops []scenario.Operation
@@ -198,8 +212,48 @@ func (d *drawn) best(ctx context.Context, p *Page) error {
 			continue
 		}
 		x := &p.Points[i]
-		x.Best, x.BestUs = o.Label(), o.Result.Elapsed.Micros()
-		_, x.BestBW = coll.Bandwidth(d.Func(), ops[i].Count, ops[i].Type, d.Site.Comm.NRanks, o.Result.Elapsed)
+		chosen, err := d.Outcome(ops[i])
+		if err != nil || o.Result.Elapsed <= 0 {
+			return err
+		}
+		share := float64(o.Result.Elapsed) / float64(chosen.Result.Elapsed)
+		x.Best, x.BestUs, x.BestBW = o.Label(), x.TimeUs*share, x.BusBW/share
+		if o.Choice.Algo != chosen.Choice.Algo || o.Choice.Proto != chosen.Choice.Proto {
+			x.Setting = fmt.Sprintf("NCCL_ALGO=%s NCCL_PROTO=%s", o.Choice.Algo, o.Choice.Proto)
+		}
+	}
+	return nil
+}
+
+// why explains the choice at the smallest size, the one with the most regret and the
+// largest.
+func (d *drawn) why(p *Page) error {
+	var lines []scenario.Line
+	for _, l := range d.lines {
+		if l.Count > 0 {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) == 0 || d.Func().IsP2P() {
+		return nil
+	}
+	worst := 0
+	for i := range p.Points {
+		if p.Points[i].regret() > p.Points[worst].regret() {
+			worst = i
+		}
+	}
+	at := []int{0, worst, len(lines) - 1}
+	for i, n := range at {
+		if slices.Contains(at[:i], n) {
+			continue
+		}
+		rep, err := explain.New(explain.Input{Comm: d.Site.Comm, Op: d.Op(lines[n].Operation), Access: d.Site.Config.Topo.Access})
+		var none *tuning.NoChoiceError
+		if err != nil && (rep == nil || !errors.As(err, &none)) {
+			return err
+		}
+		p.Why = append(p.Why, rep)
 	}
 	return nil
 }
