@@ -234,11 +234,16 @@ func (s *story) shows(e *trace.Event) bool {
 	return kind == "kernel" || kind == "step" || kind != "" && slices.Contains(strings.Fields(s.section("show")), kind)
 }
 
-var laneOf = regexp.MustCompile(` · (step|op) \d+$`)
+var (
+	laneOf = regexp.MustCompile(` · (step|op) \d+$`)
+	sendTo = regexp.MustCompile(`^(ch \d+) → .*$`)
+	recvOf = regexp.MustCompile(`^(ch \d+) ← .*$`)
+)
 
 // place names a track in short.
 func place(t *trace.Track) string {
 	name := strings.TrimPrefix(laneOf.ReplaceAllString(t.ThreadName, ""), "comm 0 ")
+	name = recvOf.ReplaceAllString(sendTo.ReplaceAllString(name, "$1 send"), "$1 recv") // the peer stands among the arguments
 	switch {
 	case t.Process >= nccltrace.RankPID && t.Process < nccltrace.NICPID:
 		return fmt.Sprintf("rank %d %s", t.Process-nccltrace.RankPID, name)

@@ -50,6 +50,21 @@ const (
 	FloatArg
 )
 
+// Tint is what an event's time is spent on, for viewers that show it by a colour.
+type Tint uint8
+
+// Tints.
+const (
+	Plain    Tint = iota // the viewer's own colour
+	Sends                // data on its way
+	Receives             // data that came is taken over
+	Computes             // a kernel
+	Copies               // copies and flushes
+	Waits
+	Idles // nothing to do
+	NumTints
+)
+
 // Event is one thing that happened on a track.
 type Event struct {
 	Phase Phase
@@ -58,6 +73,7 @@ type Event struct {
 	Dur   units.Time // Slice only
 	Cat   string
 	Name  string
+	Tint  Tint  // of a Slice
 	ID    int64 // flow id
 	Args  []Arg // the sink does not keep it
 }

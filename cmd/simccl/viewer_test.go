@@ -180,7 +180,7 @@ func TestSpeedscopeShowsTheTrace(t *testing.T) {
 	page := address + "/index.html#profileURL=" + address + "/trace.json"
 	dom := browser(t, "--dump-dom", page)
 	text := strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(dom, " "))), " ")
-	for _, w := range []string{"rank 0 · node 0 · GPU 0 (0000:1b:00.0) (pid 1000000), collectives 0 (tid 200)", "ch 00 send · step 0 (tid 10000)"} {
+	for _, w := range []string{"rank 0 · node 0 · GPU 0 (0000:1b:00.0) (pid 1000000), collectives 0 (tid 200)", "ch 00 → rank 1 · step 0 (tid 10000)"} {
 		if !strings.Contains(text, w) {
 			t.Errorf("no %q in %.3000s", w, text)
 		}

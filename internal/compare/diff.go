@@ -113,7 +113,7 @@ func (s *side) keep(x *slice) error {
 func channelOf(thread string) string {
 	for _, cut := range []string{" · step ", " · op "} {
 		if i := strings.Index(thread, cut); i >= 0 {
-			return thread[:i]
+			return sideOf(thread[:i])
 		}
 	}
 	for _, counted := range []string{"collectives", "P2P"} {
@@ -122,6 +122,17 @@ func channelOf(thread string) string {
 		}
 	}
 	return thread
+}
+
+// sideOf is a channel's side without the peer, which traces of others do not name:
+// "ch 00 → rank 1" is "ch 00 send".
+func sideOf(lanes string) string {
+	for _, side := range [][2]string{{" → ", " send"}, {" ← ", " recv"}} {
+		if i := strings.Index(lanes, side[0]); i >= 0 && strings.HasPrefix(lanes, "ch ") {
+			return lanes[:i] + side[1]
+		}
+	}
+	return lanes
 }
 
 // load reads one of two traces.

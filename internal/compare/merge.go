@@ -68,7 +68,7 @@ func (m *merger) event(e *chrome.Event) error {
 		m.left++
 		return nil
 	}
-	ev := trace.Event{Start: e.TS, Dur: e.Dur, Cat: e.Cat, Name: e.Name, Args: e.Args}
+	ev := trace.Event{Start: e.TS, Dur: e.Dur, Cat: e.Cat, Name: e.Name, Tint: e.Tint, Args: e.Args}
 	switch e.Phase {
 	case 'M':
 		return m.metadata(e)

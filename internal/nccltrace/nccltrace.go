@@ -222,7 +222,11 @@ func (t *rankTracks) channel(ch int) *chanTracks {
 }
 
 func (r *Recorder) slice(track trace.TrackID, start, end units.Time, cat, name string, args []trace.Arg) {
-	r.event = trace.Event{Phase: trace.Slice, Track: track, Start: start, Dur: end - start, Cat: cat, Name: name, Args: args}
+	r.tinted(track, start, end, cat, name, trace.Plain, args)
+}
+
+func (r *Recorder) tinted(track trace.TrackID, start, end units.Time, cat, name string, tint trace.Tint, args []trace.Arg) {
+	r.event = trace.Event{Phase: trace.Slice, Track: track, Start: start, Dur: end - start, Cat: cat, Name: name, Tint: tint, Args: args}
 	r.sink.Emit(&r.event)
 }
 

@@ -2,6 +2,7 @@ package nccltrace
 
 import (
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -93,7 +94,18 @@ func (r *Recorder) Critical(start, end units.Time, name string, rank, channel in
 	}
 	id := r.sink.Track(trace.Track{Process: CriticalPID, ProcessName: "critical path", ProcessSort: -1,
 		Thread: 1, ThreadName: "critical path"})
-	r.slice(id, start, end, "critical", name, append(r.args[:0], trace.Int("Rank", int64(rank)), trace.Int("Channel", int64(channel))))
+	r.tinted(id, start, end, "critical", name, tintOf(name), append(r.args[:0], trace.Int("Rank", int64(rank)), trace.Int("Channel", int64(channel))))
+}
+
+// tintOf is the tint of a piece of the critical path.
+func tintOf(name string) trace.Tint {
+	if w := slices.Index(waitName[:], name); w >= 0 {
+		return waitTint[w]
+	}
+	if name == "kernel" {
+		return trace.Computes
+	}
+	return trace.Plain
 }
 
 // Finish closes every counter with zero at the end of the run. It does not

@@ -171,7 +171,7 @@ func (r *Recorder) Kernel(rank, comm, channel int, start, end units.Time, terms 
 	t := r.rank(rank)
 	tid := int64(kernelTID + perComm*comm + channel)
 	id := r.thread(t, tid, func() string { return fmt.Sprintf("comm %d kernel ch %02d", comm, channel) })
-	r.slice(id, start, end, "GPU", "KernelCh", terms.args(append(r.args[:0], trace.Int("Channel", int64(channel)))))
+	r.tinted(id, start, end, "GPU", "KernelCh", trace.Computes, terms.args(append(r.args[:0], trace.Int("Channel", int64(channel)))))
 }
 
 // Proxy writes what the proxy progress thread does besides steps: Idle, Sleep
@@ -182,5 +182,9 @@ func (r *Recorder) Proxy(rank int, start, end units.Time, name string) {
 	}
 	t := r.rank(rank)
 	id := r.thread(t, proxyTID, func() string { return "proxy progress" })
-	r.slice(id, start, end, "PROXY", name, nil)
+	tint := trace.Plain
+	if name == "Idle" || name == "Sleep" {
+		tint = trace.Idles
+	}
+	r.tinted(id, start, end, "PROXY", name, tint, nil)
 }

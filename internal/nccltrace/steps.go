@@ -35,6 +35,9 @@ const (
 
 var waitName = [...]string{"SendGpuWait", "SendPeerWait", "SendWait", "RecvWait", "RecvFlushWait", "RecvGpuWait"}
 
+// waitTint is what the wait's time is spent on, for the eye.
+var waitTint = [...]trace.Tint{SendGPUWait: trace.Waits, SendPeerWait: trace.Waits, SendWait: trace.Sends, RecvWait: trace.Waits, RecvFlushWait: trace.Copies, RecvGPUWait: trace.Receives}
+
 // String returns NCCL's name of the wait.
 func (w Wait) String() string { return waitName[w] }
 
@@ -114,7 +117,7 @@ func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 		if last = p; first == nil {
 			first = p
 		}
-		r.slice(track, p.Start, p.End, cat, waitName[p.Wait], p.Terms.args(a))
+		r.tinted(track, p.Start, p.End, cat, waitName[p.Wait], waitTint[p.Wait], p.Terms.args(a))
 		if flow != 0 {
 			r.arrow(track, p, flow)
 		}
@@ -283,7 +286,7 @@ func (r *Recorder) ProxyOperation(posted, start, end units.Time, p ProxyOp) {
 	a := append(r.args[:0], trace.Int("Channel", int64(p.Channel)), trace.Int("Peer", int64(p.Peer)), trace.Int("Steps", p.Steps),
 		trace.Int("ChunkSize", int64(p.ChunkSize)), trace.Int("transSize", int64(p.TransSize)))
 	if start-posted >= trace.Tick {
-		r.slice(id, posted, start, "PROXY", proxyNames[p.Dir][0], a)
+		r.tinted(id, posted, start, "PROXY", proxyNames[p.Dir][0], trace.Waits, a)
 	}
 	r.slice(id, start, end, "PROXY", proxyNames[p.Dir][1], a)
 }

@@ -110,7 +110,7 @@ func (w *writer) path() {
 		e := trace.Event{Track: track, Start: p.From, Dur: p.To - p.From}
 		w.describe(&e, int(p.Rank), int(p.Step))
 		if p.Kind == Queued {
-			e.Cat, e.Name, e.Args = "wait", "wait for SMs", nil
+			e.Cat, e.Name, e.Tint, e.Args = "wait", "wait for SMs", trace.Waits, nil
 		}
 		e.Args = append([]trace.Arg{trace.Int("rank", int64(p.Rank))}, e.Args...)
 		w.sink.Emit(&e)
@@ -138,6 +138,12 @@ func (w *writer) describe(e *trace.Event, rank, i int) {
 	p := Place{int32(rank), int32(i)}
 	s, at := w.t.step(p), w.t.span(p)
 	e.Cat, e.Name = Label(r.Program, s)
+	switch e.Cat {
+	case "NCCL":
+		e.Tint = trace.Sends
+	case "compute":
+		e.Tint = trace.Computes
+	}
 	if s.Kind == workload.Compute {
 		e.Args = []trace.Arg{trace.Int("step", int64(i)), trace.Num("alone_us", s.Time.Micros()*r.Program.FactorOf(rank))}
 		return

@@ -221,6 +221,8 @@ func (p *parser) quickMember(q *quick, key []byte) bool {
 		e.Name = p.known(q, t.text)
 	case "id":
 		e.ID = p.known(q, t.text)
+	case "cname":
+		e.Tint = tintOf(t.text)
 	case "bp":
 		e.Bind = p.known(q, t.text)
 	}

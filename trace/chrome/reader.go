@@ -24,7 +24,8 @@ type Event struct {
 	Cat      string
 	Name     string
 	ID       string
-	Bind     string // bp
+	Bind     string     // bp
+	Tint     trace.Tint // of a cname that Writer writes
 	Args     []trace.Arg
 }
 
@@ -375,6 +376,8 @@ func (p *parser) member(key string) error {
 		e.Name = p.intern(t.text)
 	case "id":
 		e.ID = string(t.text)
+	case "cname":
+		e.Tint = tintOf(t.text)
 	case "bp":
 		e.Bind = p.intern(t.text)
 	}

@@ -18,13 +18,15 @@ type Tables struct {
 	nearWord [1 << 10]uint32 // word + 1
 	key      []byte
 	quote    func(b []byte, s string) []byte
+	tint     func(trace.Tint) string
 }
 
 // Shape is what events have in common but for times, place and values.
 type Shape struct {
 	Cat, Name string
+	Tint      trace.Tint
 	Args      []ShapeArg
-	Text      []byte // `,"cat":…,"name":…`
+	Text      []byte // `,"cat":…,"name":…`, and the colour's name where there is one
 }
 
 // ShapeArg is an argument of a shape.
@@ -48,9 +50,10 @@ const (
 	maxKey    = 64 << 10 // bytes of a shape's names
 )
 
-// New returns empty Tables, of a file in which quote prints strings.
-func New(quote func(b []byte, s string) []byte) *Tables {
-	return &Tables{quote: quote, Shapes: make([]Shape, 1), byShape: map[string]uint32{}, byWord: map[string]uint32{}}
+// New returns empty Tables, of a file in which quote prints strings and tint names
+// colours.
+func New(quote func(b []byte, s string) []byte, tint func(trace.Tint) string) *Tables {
+	return &Tables{quote: quote, tint: tint, Shapes: make([]Shape, 1), byShape: map[string]uint32{}, byWord: map[string]uint32{}}
 }
 
 // hash mixes a length with the ends of a string: names that repeat differ there.
@@ -75,7 +78,7 @@ func le64(s string) uint64 {
 }
 
 func (s *Shape) is(e *trace.Event) bool {
-	if s.Name != e.Name || s.Cat != e.Cat || len(s.Args) != len(e.Args) {
+	if s.Name != e.Name || s.Cat != e.Cat || s.Tint != e.Tint || len(s.Args) != len(e.Args) {
 		return false
 	}
 	for i := range e.Args {
@@ -96,7 +99,7 @@ func (t *Tables) shape(e *trace.Event) uint32 {
 	if *slot > 0 && t.Shapes[*slot].is(e) {
 		return *slot
 	}
-	k := appendText(appendText(t.key[:0], e.Cat), e.Name)
+	k := append(appendText(appendText(t.key[:0], e.Cat), e.Name), byte(e.Tint))
 	for i := range e.Args {
 		k = append(appendText(k, e.Args[i].Key), byte(e.Args[i].Kind))
 	}
@@ -115,11 +118,14 @@ func (t *Tables) shape(e *trace.Event) uint32 {
 }
 
 func (t *Tables) newShape(e *trace.Event) Shape {
-	s := Shape{Cat: e.Cat, Name: e.Name}
+	s := Shape{Cat: e.Cat, Name: e.Name, Tint: e.Tint}
 	if e.Cat != "" {
 		s.Text = t.quote(append(s.Text, `,"cat":`...), e.Cat)
 	}
 	s.Text = t.quote(append(s.Text, `,"name":`...), e.Name)
+	if colour := t.tint(e.Tint); colour != "" {
+		s.Text = t.quote(append(s.Text, `,"cname":`...), colour)
+	}
 	for i := range e.Args {
 		a := &e.Args[i]
 		s.Args = append(s.Args, ShapeArg{a.Key, a.Kind, append(t.quote(nil, a.Key), ':')})
@@ -167,7 +173,7 @@ func (t *Tables) Pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
 	n := t.shape(e)
 	b = binary.AppendUvarint(b, uint64(n))
 	if n == 0 {
-		b = binary.AppendUvarint(appendText(appendText(b, e.Cat), e.Name), uint64(len(e.Args)))
+		b = binary.AppendUvarint(append(appendText(appendText(b, e.Cat), e.Name), byte(e.Tint)), uint64(len(e.Args)))
 	}
 	for i := range e.Args {
 		a := &e.Args[i]
@@ -233,6 +239,7 @@ func (t *Tables) Unpack(p *Packed, b []byte) {
 	e := trace.Event{}
 	e.Cat, b = text(b)
 	e.Name, b = text(b)
+	e.Tint, b = trace.Tint(b[0]), b[1:]
 	count, b := uvarint(b)
 	p.args = nil
 	for range count { // the values are brought together, as those of a shape are
