@@ -240,7 +240,7 @@ func (v *view) page(w io.Writer, m *sweep.Merged, dirs []string, c *chart.Chart,
 	}
 	sections := []page.Section{{Title: what, Markup: svg}}
 	if v.kind == front {
-		sections[0].Text = "Grey: all points. Blue: those that no other beats in both."
+		sections[0].Text = "Small and grey: all points. Large and on the line: those that no other beats in both."
 	}
 	return page.WriteDocument(w, title, "simccl sweep show "+strings.Join(dirs, " "), facts, append(sections, page.Section{Title: "Values", Markup: table(v, c)}))
 }

@@ -9,12 +9,20 @@ import (
 )
 
 // style gives a drawing its colours where it is alone; on a page of the report the
-// page's own variables hold.
-const style = `<style>svg{font:12px system-ui,sans-serif;color:var(--fg,#1b1f24)}text{fill:var(--fg,#1b1f24)}.grid{stroke:var(--line,#d0d7de);stroke-width:.7}.l{fill:none;stroke-width:2}` +
-	`.frame{fill:var(--bg,#fff)}.rest{fill:var(--limit,#8c959f);opacity:.7}.cell{fill:#fff;font-size:10px}.c0{stroke:#0969da;fill:#0969da}.c1{stroke:#bc4c00;fill:#bc4c00}.c2{stroke:#1a7f37;fill:#1a7f37}.c3{stroke:#8250df;fill:#8250df}` +
-	`.c4{stroke:#cf222e;fill:#cf222e}.c5{stroke:#9a6700;fill:#9a6700}.c6{stroke:#bf3989;fill:#bf3989}.c7{stroke:#6e7781;fill:#6e7781}.l.c0,.l.c1,.l.c2,.l.c3,.l.c4,.l.c5,.l.c6,.l.c7{fill:none}text{stroke:none}</style>`
+// page's own variables hold (web/DESIGN.md).
+const style = `<style>svg.chart{font:12px system-ui,sans-serif}svg.chart text{fill:var(--fg,#16202a);stroke:none}.grid{stroke:var(--line,#d3dae1);stroke-width:1}.l{fill:none;stroke-width:2}` +
+	`.frame{fill:var(--bg,#fff)}.rest{fill:var(--edge,#7a8691)}.c0{stroke:var(--k-blue,#0961bb);fill:var(--k-blue,#0961bb)}.c1{stroke:var(--k-orange,#964c04);fill:var(--k-orange,#964c04)}.c2{stroke:var(--k-green,#21763c);fill:var(--k-green,#21763c)}` +
+	`.c3{stroke:var(--k-purple,#7847a6);fill:var(--k-purple,#7847a6)}.c4{stroke:var(--k-teal,#057176);fill:var(--k-teal,#057176)}.c5{stroke:var(--k-pink,#9e366f);fill:var(--k-pink,#9e366f)}.c6{stroke:var(--k-olive,#71640b);fill:var(--k-olive,#71640b)}.c7{stroke:var(--k-grey,#5d646c);fill:var(--k-grey,#5d646c)}` +
+	`.l.c0,.l.c1,.l.c2,.l.c3,.l.c4,.l.c5,.l.c6,.l.c7{fill:none}.q0{fill:var(--r0,#e5f5ff)}.q1{fill:var(--r1,#a2d9ff)}.q2{fill:var(--r2,#65baf9)}.q3{fill:var(--r3,#4298e0)}.q4{fill:var(--r4,#3577ba)}.q5{fill:var(--r5,#335989)}.q6{fill:var(--r6,#303e53)}` +
+	`svg.chart .t0{fill:var(--i0,#000)}svg.chart .t1{fill:var(--i1,#000)}svg.chart .t2{fill:var(--i2,#000)}svg.chart .t3{fill:var(--i3,#000)}svg.chart .t4{fill:var(--i4,#fff)}svg.chart .t5{fill:var(--i5,#fff)}svg.chart .t6{fill:var(--i6,#fff)}</style>`
 
-const colours = 8
+const (
+	colours = 8
+	shades  = 7 // of the ramp of amounts
+)
+
+// dashes tell curves apart without their colour.
+var dashes = []string{"", "7 4", "2 3", "10 3 2 3"}
 
 // Size of a drawing, and its margins.
 const (
@@ -112,7 +120,7 @@ func (c *Chart) scales() (x, y scale) {
 
 // frame draws axes and grid.
 func (c *Chart) frame(d *drawing, x, y scale, legend float64) {
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, esc(c.YName), esc(c.XName), style)
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:700px" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, esc(c.YName), esc(c.XName), style)
 	for _, v := range y.ticks() {
 		d.add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`, left, width-right, y.at(v), y.at(v), left-6, y.at(v)+4, esc(number(v)))
 	}
@@ -167,22 +175,22 @@ func (c *Chart) legend(d *drawing) float64 {
 	}
 	for i, s := range c.Series {
 		label := short(s.Name, 40)
-		wide := 34 + 7*float64(len([]rune(label)))
+		wide := 42 + 7*float64(len([]rune(label)))
 		if x+wide > width-right && x > left {
 			x, y = left, y+18
 		}
-		d.add(`<rect class="c%d" x="%g" y="%g" width="16" height="8" rx="2"%s/><text x="%g" y="%g">%s</text>`, i%colours, x, y-8, dashed(i), x+21, y, esc(label))
+		d.add(`<path class="l c%d" d="M%g %gh24"%s/><text x="%g" y="%g">%s</text>`, i%colours, x, y-4, dashed(i), x+29, y, esc(label))
 		x += wide
 	}
 	return y + 8 - height
 }
 
-// dashed distinguishes groups of one colour.
+// dashed distinguishes groups: by the dashes, which begin anew later than the colours.
 func dashed(i int) string {
-	if i < colours {
-		return ""
+	if d := dashes[(i+i/colours)%len(dashes)]; d != "" {
+		return ` stroke-dasharray="` + d + `"`
 	}
-	return fmt.Sprintf(` stroke-dasharray="%d 3" fill-opacity=".4"`, 2+3*(i/colours))
+	return ""
 }
 
 func (c *Chart) hint(s Series, p Point) string {
@@ -274,33 +282,67 @@ func (c *Chart) shade(v float64) float64 {
 	return scale{lo, hi, 0, 1, c.LogY}.at(v)
 }
 
-// HeatSVG draws a cell for each place of X and group: blue is least, red largest.
+// Columns of a heat map whose cells are wide enough for their numbers.
+const (
+	numbered  = 40
+	cellWide  = 48.0
+	cellPlain = 26.0
+)
+
+// step is a value's place on the ramp.
+func (c *Chart) step(v float64) int { return int(max(0, min(shades-1, c.shade(v)*shades))) }
+
+// HeatSVG draws a cell for each place of X and group: the stronger its colour, the more,
+// with the number in it.
 func (c *Chart) HeatSVG() string {
 	cols := c.columns()
 	if len(cols) == 0 {
 		return ""
 	}
-	const side, row = 150.0, 26.0
-	cell := max(26.0, min(84.0, (width-side-right)/float64(len(cols))))
-	w, h := side+cell*float64(len(cols))+right, top+row*float64(len(c.Series))+86
+	const side, row = 150.0, 28.0
+	cell := cellPlain
+	if len(cols) <= numbered {
+		cell = max(cellWide, min(84.0, (width-side-right)/float64(len(cols))))
+	}
+	w, h := side+cell*float64(len(cols))+right+40, top+row*float64(len(c.Series))+110
 	var d drawing
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, esc(c.YName), esc(c.XName), esc(c.ByName), style)
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, w*.95, w*1.5, esc(c.YName), esc(c.XName), esc(c.ByName), style)
 	for i, s := range c.Series {
 		at := top + row*float64(i)
-		d.add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+17, esc(short(s.Name, 20)))
+		d.add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+18, esc(short(s.Name, 20)))
 		for _, p := range s.Points {
-			px := side + cell*float64(slices.Index(cols, p.X))
-			d.add(`<g><rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" fill="hsl(%.0f 70%% 45%%)"/>`, px, at, cell-2, row-2, 210-210*c.shade(p.Y))
-			if cell > 38 {
-				d.add(`<text class="cell" x="%.1f" y="%g" text-anchor="middle">%.4g</text>`, px+cell/2-1, at+16, p.Y)
+			px, step := side+cell*float64(slices.Index(cols, p.X)), c.step(p.Y)
+			d.add(`<g><rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" class="q%d"/>`, px, at, cell-2, row-2, step)
+			if cell >= cellWide {
+				d.add(`<text class="t%d" x="%.1f" y="%g" text-anchor="middle">%s</text>`, step, px+cell/2-1, at+17, esc(number(digits(p.Y))))
 			}
 			d.add(`<title>%s</title></g>`, esc(c.hint(s, p)))
 		}
 	}
 	foot := top + row*float64(len(c.Series))
 	for i, x := range cols {
-		d.add(`<text transform="translate(%.1f %g) rotate(30)">%s</text>`, side+cell*(float64(i)+.3), foot+14, esc(short(c.label(x), 14)))
+		d.add(`<text transform="translate(%.1f %g) rotate(30)">%s</text>`, side+cell*(float64(i)+.3), foot+16, esc(short(c.label(x), 14)))
 	}
-	d.add(`<text x="%g" y="%g">%s (blue least, red largest) over %s, by %s</text>`, 8.0, h-8, esc(c.YName), esc(c.XName), esc(c.ByName))
+	c.ramp(&d, 8, h-30)
+	d.add(`<text x="%g" y="%g">%s over %s, by %s</text>`, 8.0, h-8, esc(c.YName), esc(c.XName), esc(c.ByName))
 	return d.String() + "</svg>\n"
+}
+
+// digits cuts a number to three digits.
+func digits(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	scale := math.Pow(10, 2-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*scale) / scale
+}
+
+// ramp draws the steps of colour with the values at which they begin and end.
+func (c *Chart) ramp(d *drawing, x, y float64) {
+	lo, hi := c.bounds(func(p Point) float64 { return p.Y })
+	of := scale{lo, hi, 0, 1, c.LogY}
+	for i := range shades {
+		d.add(`<rect class="q%d" x="%g" y="%g" width="26" height="12"/>`, i, x+60+28*float64(i), y-10)
+	}
+	d.add(`<text x="%g" y="%g" text-anchor="end">%s</text><text x="%g" y="%g">%s</text>`, x+54, y, esc(number(digits(of.lo))), x+64+28*shades, y, esc(number(digits(of.hi))))
 }
