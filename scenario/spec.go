@@ -166,7 +166,8 @@ type Outputs struct {
 	// Style of the trace: "lanes" (also ""), or "nccl", the layout of NCCL's
 	// profiler plugin.
 	Style string `json:"style,omitempty"`
-	// Ranks that the trace shows, "0-7,16"; empty: all.
+	// Ranks that the trace shows, "0-7,16" or "all"; empty: all, of more than 128 ranks one
+	// for all that do the same at the same times.
 	Ranks string `json:"ranks,omitempty"`
 	// Deps adds arrows inside a rank, from what was received to the send that
 	// waited for it.

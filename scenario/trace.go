@@ -123,7 +123,7 @@ func (r *Running) traceOptions() (nccltrace.Options, error) {
 
 // ranksOf reads 0-7,16; nil means every rank.
 func ranksOf(s string, n int) (func(int) bool, error) {
-	if s == "" {
+	if s == "" || s == everyRank {
 		return nil, nil
 	}
 	want := make([]bool, n)
@@ -135,7 +135,7 @@ func ranksOf(s string, n int) (func(int) bool, error) {
 		lo, err1 := strconv.Atoi(a)
 		hi, err2 := strconv.Atoi(b)
 		if err1 != nil || err2 != nil || lo < 0 || hi < lo || hi >= n {
-			return nil, &FieldError{Path: "outputs.ranks", Value: part, Problem: fmt.Sprintf("write ranks from 0 to %d, for example 0-7", n-1)}
+			return nil, &FieldError{Path: "outputs.ranks", Value: part, Problem: fmt.Sprintf("write ranks from 0 to %d, for example 0-7, or all", n-1)}
 		}
 		for i := lo; i <= hi; i++ {
 			want[i] = true
@@ -238,9 +238,20 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 		opt.Predicted, opt.Tuner = units.FromMicros(float64(planned.Choice.TimeUs)), r.Site.tuner()
 	}
 	var share atomic.Uint64
+	progress := func(part float64) { share.Store(math.Float64bits(part)) }
+	if r.summarised(&opt) && at.Count > 0 {
+		listen.phase(Phase{Name: "looking for ranks that do the same", Share: func() float64 { return math.Float64frombits(share.Load()) }})
+		same, err := r.alike(ctx, at, opt, progress)
+		if err != nil {
+			return err
+		}
+		left := same.trim()
+		opt.Ranks, sink = same.drawn, same.named(files.all(), r.Site.Comm.NodeOf)
+		r.opt.warn(&AlikeWarning{Ranks: r.Site.Comm.NRanks, Drawn: same.classes(), Left: left})
+	}
 	listen.phase(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})
 	calls := &callSink{Sink: sink, shift: r.hostTime(planned.Plan)}
-	done, err := r.Simulate(ctx, at, calls, opt, func(part float64) { share.Store(math.Float64bits(part)) })
+	done, err := r.Simulate(ctx, at, calls, opt, progress)
 	if err != nil {
 		return err
 	}

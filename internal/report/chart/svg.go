@@ -120,7 +120,7 @@ func (c *Chart) scales() (x, y scale) {
 
 // frame draws axes and grid.
 func (c *Chart) frame(d *drawing, x, y scale, legend float64) {
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:700px" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, esc(c.YName), esc(c.XName), style)
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:700px;max-width:1020px" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, esc(c.YName), esc(c.XName), style)
 	for _, v := range y.ticks() {
 		d.add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`, left, width-right, y.at(v), y.at(v), left-6, y.at(v)+4, esc(number(v)))
 	}
@@ -306,7 +306,7 @@ func (c *Chart) HeatSVG() string {
 	}
 	w, h := side+cell*float64(len(cols))+right+40, top+row*float64(len(c.Series))+110
 	var d drawing
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, w*.95, w*1.5, esc(c.YName), esc(c.XName), esc(c.ByName), style)
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, w*.95, w*1.15, esc(c.YName), esc(c.XName), esc(c.ByName), style)
 	for i, s := range c.Series {
 		at := top + row*float64(i)
 		d.add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+18, esc(short(s.Name, 20)))

@@ -76,7 +76,7 @@ func (p *Page) Write(to io.Writer) error {
 func (w *writer) iteration() {
 	r := w.p.Report
 	w.Section("bounds", "What bounds an iteration")
-	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">bound</th><th>ms</th><th class=\"t\">of</th></tr></thead><tbody>\n")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Bounds\"><table><thead><tr><th class=\"t\">bound</th><th>ms</th><th class=\"t\">of</th></tr></thead><tbody>\n")
 	w.raw("<tr><td class=\"t\">compute</td><td>%s</td><td class=\"t\">rank %d</td></tr>\n", ms(r.Bounds.ComputeUs), r.Bounds.ComputeRank)
 	if r.Bounds.PathUs > 0 {
 		w.raw("<tr><td class=\"t\">critical path</td><td>%s</td><td class=\"t\">on an ideal network</td></tr>\n", ms(r.Bounds.PathUs))
@@ -89,7 +89,7 @@ func (w *writer) iteration() {
 	}
 	w.raw("</tbody></table></div>\n")
 	if len(r.Steps) > 1 {
-		w.raw("<details><summary>%d iterations</summary><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">iteration</th><th>ms</th><th>recorded</th></tr></thead><tbody>\n", len(r.Steps))
+		w.raw("<details><summary>%d iterations</summary><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Iterations\"><table><thead><tr><th class=\"t\">iteration</th><th>ms</th><th>recorded</th></tr></thead><tbody>\n", len(r.Steps))
 		for _, s := range r.Steps {
 			recorded := "–"
 			if s.RecordedUs != nil {
@@ -107,7 +107,7 @@ func (w *writer) versus() {
 	}
 	r := w.p.Report
 	w.Section("vs", "Beside other options")
-	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">options</th><th>iteration ms</th><th>against the first</th><th>compute</th><th>exposed</th><th>waiting</th><th>host and idle</th><th>at least</th></tr></thead><tbody>\n")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Options\"><table><thead><tr><th class=\"t\">options</th><th>iteration ms</th><th>against the first</th><th>compute</th><th>exposed</th><th>waiting</th><th>host and idle</th><th>at least</th></tr></thead><tbody>\n")
 	row := func(name string, x *replay.Report) {
 		w.raw("<tr><td class=\"t\"><code>%s</code></td><td>%s</td><td>%+.1f %%</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", text(name), ms(x.IterationUs),
 			100*(x.IterationUs/max(r.IterationUs, 1e-9)-1), ms(x.ComputeUs), ms(x.ExposedUs), ms(x.BubbleUs), ms(x.HostUs), ms(x.BoundUs))
@@ -136,7 +136,7 @@ func (w *writer) ranks() {
 	}
 	w.Section("ranks", "An iteration by rank")
 	w.key("")
-	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">rank</th><th class=\"t\">iteration</th><th>compute ms</th><th>exposed</th><th>waiting</th><th>host</th><th>idle</th></tr></thead><tbody>\n")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Ranks\"><table><thead><tr><th class=\"t\">rank</th><th class=\"t\">iteration</th><th>compute ms</th><th>exposed</th><th>waiting</th><th>host</th><th>idle</th></tr></thead><tbody>\n")
 	for i := range r.ByRank {
 		if i == ranksShown {
 			w.raw("<tr><td class=\"t\" colspan=\"7\">%d more ranks; --json has them all</td></tr>\n", len(r.ByRank)-i)
@@ -179,7 +179,7 @@ func (w *writer) path() {
 		total += s.Us
 	}
 	w.Section("path", "What the end waited for")
-	w.raw("<p>The critical path: each step began when the one before it was done. A call counts since its last member had begun.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">on the critical path</th><th>ms</th><th>share</th><th class=\"t\">share</th></tr></thead><tbody>\n")
+	w.raw("<p>The critical path: each step began when the one before it was done. A call counts since its last member had begun.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Critical path\"><table><thead><tr><th class=\"t\">on the critical path</th><th>ms</th><th>share</th><th class=\"t\">share</th></tr></thead><tbody>\n")
 	for i, s := range r.Path {
 		if i == rowsShown {
 			break
@@ -199,7 +199,7 @@ func (w *writer) groups() {
 		return
 	}
 	w.Section("groups", "Groups")
-	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">kind</th><th>ranks</th><th>calls</th><th>MB a rank</th><th>busy ms</th><th>exposed ms</th><th class=\"t\">share</th></tr></thead><tbody>\n")
+	w.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Groups\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">kind</th><th>ranks</th><th>calls</th><th>MB a rank</th><th>busy ms</th><th>exposed ms</th><th class=\"t\">share</th></tr></thead><tbody>\n")
 	rows := r.Folded()
 	for i, g := range rows {
 		if i == rowsShown {
@@ -218,7 +218,7 @@ func (w *writer) calls() {
 		return
 	}
 	w.Section("calls", "Calls, by what they take in all")
-	w.raw("<p>A call's time is since its last member had begun; alone is without anything beside it.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">call</th><th>bytes</th><th>times</th><th>us</th><th>alone</th><th>contended</th><th>recorded</th><th>error</th><th class=\"t\">choice</th></tr></thead><tbody>\n")
+	w.raw("<p>A call's time is since its last member had begun; alone is without anything beside it.</p><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Calls\"><table><thead><tr><th class=\"t\">group</th><th class=\"t\">call</th><th>bytes</th><th>times</th><th>us</th><th>alone</th><th>contended</th><th>recorded</th><th>error</th><th class=\"t\">choice</th></tr></thead><tbody>\n")
 	for i, c := range r.Calls {
 		if i == rowsShown {
 			w.raw("<tr><td class=\"t\" colspan=\"10\">%d more; --json has them all</td></tr>\n", len(r.Calls)-i)

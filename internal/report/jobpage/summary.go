@@ -19,7 +19,7 @@ func (p *Page) summary() (answer string, tiles []html.Tile) {
 		tiles = append(tiles, html.Tile{Name: name, Value: fmt.Sprintf("%.1f %%", 100*us/all), Note: fmt.Sprintf("%s ms a rank, %s", ms(us), note)})
 	}
 	part("Compute", r.ComputeUs, "the mean of the ranks")
-	part("Exposed communication", r.ExposedUs, "calls that no kernel hides")
+	part("Exposed communication", r.ExposedUs, "no kernel hides it; with the waiting")
 	part("Waiting for other ranks", r.BubbleUs, "calls before their last member")
 	if r.Bounds.Link != "" {
 		tiles = append(tiles, html.Tile{Name: "Busiest link", Value: r.Bounds.Link, Note: fmt.Sprintf("its bytes need %s ms", ms(r.Bounds.LinkUs))})

@@ -2,7 +2,10 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/topo"
@@ -27,14 +30,15 @@ type drawing struct {
 	loads  map[string]*exec.LinkLoad
 	page   *Page
 	height float64
-	box    float64 // width of a node
-	gapX   float64 // of a column
+	box    float64                 // width of a node
+	gapX   float64                 // of a column
+	drawn  [kindsOfLinks][]float64 // bandwidths of links of a kind, GB/s, of a machine without loads
 }
 
 const (
 	gapY     = 66.0
 	gap      = 12.0
-	letter   = 6.7 // width of a character of 12 px
+	letter   = 7.4 // width of a character of 12 px
 	switches = 96.0
 	leastBox = 46.0
 	mostName = 14 // characters of a node's name
@@ -67,6 +71,42 @@ const loadSteps = 4
 func loadStep(share float64) int { return int(max(0, min(loadSteps-1, share*loadSteps))) }
 
 func loadWidth(share float64) float64 { return 1.5 + 4.5*max(0, min(1, share)) }
+
+// linkClass are the colours of links without loads, by kind; their bandwidths stand below.
+var linkClass = [kindsOfLinks]string{topo.LinkNVL: "nvl", topo.LinkC2C: "c2c", topo.LinkPCI: "pcie", topo.LinkSYS: "sys", topo.LinkNET: "wire"}
+
+const (
+	keyHeight    = 34.0
+	kindsOfLinks = int(topo.LinkNET) + 1
+)
+
+// widthOf is a link's width by its bandwidth, GB/s.
+func (d *drawing) widthOf(bw float64) float64 { return 1.2 + 0.9*math.Log2(1+max(0, bw)/16) }
+
+// note keeps a link's bandwidth for the key.
+func (d *drawing) note(l *topo.Link) {
+	if bw := float64(l.BW); linkClass[l.Kind] != "" && !slices.Contains(d.drawn[l.Kind], bw) {
+		d.drawn[l.Kind] = append(d.drawn[l.Kind], bw)
+	}
+}
+
+// kinds is the key of a machine without loads: each kind of link with its bandwidths.
+func (d *drawing) kinds(y float64) {
+	x := 8.0
+	for k, bws := range d.drawn {
+		if len(bws) == 0 {
+			continue
+		}
+		slices.Sort(bws)
+		var words []string
+		for _, bw := range bws {
+			words = append(words, strconv.FormatFloat(bw, 'g', 4, 64))
+		}
+		label := fmt.Sprintf("%s %s GB/s", topo.LinkKind(k), strings.Join(words, ", "))
+		d.add(`<path class="link %s" stroke-width="3" d="M%.0f %.0fh24"/><text x="%.0f" y="%.0f">%s</text>`, linkClass[k], x, y-4, x+30, y, esc(label))
+		x += 54 + letter*float64(len([]rune(label)))
+	}
+}
 
 // loadKey names the steps.
 func loadKey() markup {
@@ -108,12 +148,16 @@ func picture(p *Page, channels []route) markup {
 	if len(nvs) > 0 {
 		d.height = 60 + foot
 	}
+	if len(d.loads) == 0 {
+		d.height += keyHeight
+	}
 	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`, width, d.height, width, width*1.35)
 	d.edges()
 	d.routeLayers(channels)
 	for n := range d.s.Nodes {
 		d.node(topo.NodeID(n))
 	}
+	d.kinds(d.height - 12)
 	d.WriteString(`</svg>`)
 	return d.html()
 }
@@ -166,6 +210,10 @@ func (d *drawing) edges() {
 			}
 		}
 		style := `class="link idle"`
+		if len(d.loads) == 0 { // a machine without an operation
+			style = fmt.Sprintf(`class="link %s" stroke-width="%.1f"`, linkClass[l.Kind], d.widthOf(float64(l.BW)))
+			d.note(l)
+		}
 		if most >= 0 {
 			style = fmt.Sprintf(`class="link l%d" stroke-width="%.1f"`, loadStep(most), loadWidth(most))
 		}
