@@ -179,8 +179,15 @@ func (s *namedAlike) Emit(e *trace.Event) {
 	}
 }
 
-// Close adds the critical path.
+// Close adds the critical path. The largest classes come first.
 func (s *namedAlike) Close() error {
+	if o, ok := s.Sink.(trace.Orderer); ok {
+		for rank, n := range s.count {
+			if s.drawn(rank) {
+				o.Order(nccltrace.RankPID+int64(rank), -int64(n))
+			}
+		}
+	}
 	ids := make([]trace.TrackID, len(s.path.Tracks))
 	for i, t := range s.path.Tracks {
 		ids[i] = s.Sink.Track(t)

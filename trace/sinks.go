@@ -49,6 +49,15 @@ func (t *tee) Emit(e *Event) {
 	e.Track = own
 }
 
+// Order places a process in those sinks that can.
+func (t *tee) Order(process, sort int64) {
+	for _, s := range t.sinks {
+		if o, ok := s.(Orderer); ok {
+			o.Order(process, sort)
+		}
+	}
+}
+
 func (t *tee) Close() error {
 	var errs []error
 	for _, s := range t.sinks {

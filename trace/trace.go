@@ -62,6 +62,7 @@ const (
 	Copies               // copies and flushes
 	Waits
 	Idles // nothing to do
+	Calls // the host's calls, launches, and operations as a whole
 	NumTints
 )
 
@@ -87,6 +88,12 @@ type Sink interface {
 	Emit(*Event)
 	// Close writes what is buffered and returns the first error met.
 	Close() error
+}
+
+// Orderer is a Sink that can place a process in the viewer anew, until it is closed.
+type Orderer interface {
+	// Order sets the ProcessSort of a process that was registered.
+	Order(process, sort int64)
 }
 
 // Discard is a Sink that drops everything.

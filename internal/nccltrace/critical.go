@@ -214,10 +214,36 @@ func (p *pathSink) Close() error {
 	for _, s := range pieces {
 		rec.Critical(s.start, s.end, s.name, int(s.rank), int(s.channel))
 	}
+	p.busiest(pieces)
 	if e := p.Sink.Close(); err == nil {
 		err = e
 	}
 	return err
+}
+
+// pathSort is where the critical path is in a viewer: above the ranks, of which those on
+// the path are below 0.
+const pathSort = -1 << 30
+
+// busiest puts the ranks for which the end waited longest first in the viewer; others
+// stay in order.
+func (p *pathSink) busiest(pieces []pathPiece) {
+	o, ok := p.Sink.(trace.Orderer)
+	if !ok {
+		return
+	}
+	sums := map[int32]units.Time{}
+	var ranks []int32
+	for _, s := range pieces {
+		if sums[s.rank] == 0 {
+			ranks = append(ranks, s.rank)
+		}
+		sums[s.rank] += s.end - s.start
+	}
+	slices.SortFunc(ranks, func(a, b int32) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
+	for i, rank := range ranks {
+		o.Order(RankPID+int64(rank), int64(i-len(ranks)))
+	}
 }
 
 // pollEvery is after how many rounds of a long loop poll checks.

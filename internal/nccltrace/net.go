@@ -92,7 +92,7 @@ func (r *Recorder) Critical(start, end units.Time, name string, rank, channel in
 	if !r.Wanted(DetailChannel) || end <= start {
 		return
 	}
-	id := r.sink.Track(trace.Track{Process: CriticalPID, ProcessName: "critical path", ProcessSort: -1,
+	id := r.sink.Track(trace.Track{Process: CriticalPID, ProcessName: "critical path", ProcessSort: pathSort,
 		Thread: 1, ThreadName: "critical path"})
 	r.tinted(id, start, end, "critical", name, tintOf(name), append(r.args[:0], trace.Int("Rank", int64(rank)), trace.Int("Channel", int64(channel))))
 }
@@ -102,8 +102,11 @@ func tintOf(name string) trace.Tint {
 	if w := slices.Index(waitName[:], name); w >= 0 {
 		return waitTint[w]
 	}
-	if name == "kernel" {
+	switch name {
+	case "kernel":
 		return trace.Computes
+	case "launch":
+		return trace.Calls
 	}
 	return trace.Plain
 }

@@ -51,7 +51,7 @@ func (r *Recorder) Collective(op Operation, c Coll) {
 	if r.opt.Tuner != "" {
 		a = append(a, trace.Str("tuner", r.opt.Tuner))
 	}
-	r.slice(id, op.Start, op.End, "COLL", c.Func, launched(a, op.Launch))
+	r.tinted(id, op.Start, op.End, "COLL", c.Func, trace.Calls, launched(a, op.Launch))
 }
 
 func launched(a []trace.Arg, launch units.Time) []trace.Arg {
@@ -69,7 +69,7 @@ func (r *Recorder) group(op Operation) trace.TrackID {
 	lane := t.coll.Place(op.Start, op.End)
 	id := r.thread(t, collTID+int64(lane), func() string { return fmt.Sprintf("collectives %d", lane) })
 	if r.opt.Mask&MaskGroup != 0 {
-		r.slice(id, op.Start, op.End, "GROUP", "Group", append(r.args[:0], trace.Int("groupId", int64(lane))))
+		r.tinted(id, op.Start, op.End, "GROUP", "Group", trace.Calls, append(r.args[:0], trace.Int("groupId", int64(lane))))
 	}
 	return id
 }
@@ -116,7 +116,7 @@ func (r *Recorder) PointToPoint(op Operation, p P2P) {
 	a := append(r.args[:0], trace.Str("CommHash", p.CommHash),
 		trace.Int("Rank", int64(op.Rank)), trace.Int("Peer", int64(p.Peer)), trace.Int("Count", p.Count),
 		trace.Str("Datatype", p.Datatype), trace.Int("nChannels", int64(p.NChannels)))
-	r.slice(id, op.Start, op.End, "P2P", name, launched(a, op.Launch))
+	r.tinted(id, op.Start, op.End, "P2P", name, trace.Calls, launched(a, op.Launch))
 }
 
 // API is a call of the program that starts an operation.
@@ -159,7 +159,7 @@ func (r *Recorder) Call(rank int, start, end units.Time, c API) {
 	case "KERNEL_LAUNCH":
 		a = append(a, trace.Str("Stream", c.Stream))
 	}
-	r.slice(id, start, end, c.Cat, c.Name, a)
+	r.tinted(id, start, end, c.Cat, c.Name, trace.Calls, a)
 }
 
 // Kernel writes the slice of one channel's thread block on the GPU, and what

@@ -105,7 +105,7 @@ func (w *writer) path() {
 	track := trace.TrackID(-1)
 	for _, p := range w.t.Path() {
 		if track < 0 {
-			track = w.sink.Track(trace.Track{Process: nccltrace.CriticalPID, ProcessName: "critical path", ProcessSort: -1, Thread: 1, ThreadName: "what the end waited for"})
+			track = w.sink.Track(trace.Track{Process: nccltrace.CriticalPID, ProcessName: "critical path", ProcessSort: -1 << 30, Thread: 1, ThreadName: "what the end waited for"})
 		}
 		e := trace.Event{Track: track, Start: p.From, Dur: p.To - p.From}
 		w.describe(&e, int(p.Rank), int(p.Step))

@@ -4,10 +4,11 @@ import "github.com/simccl/simccl/trace"
 
 // colours are the names under which the trace viewer of Catapult keeps colours
 // (tracing/base/color_scheme.html): what sends is blue, what takes data over orange, a
-// kernel green, a copy pale blue, waits grey, idle nearly white. Viewers that do not know
+// kernel green, a copy pale blue, waits grey, idle nearly white, calls tan. Viewers that do not know
 // them choose colours of their own.
 var colours = [trace.NumTints]string{trace.Sends: "rail_response", trace.Receives: "thread_state_iowait", trace.Computes: "thread_state_running",
-	trace.Copies: "thread_state_runnable", trace.Waits: "grey", trace.Idles: "thread_state_sleeping"}
+	trace.Copies: "thread_state_runnable", trace.Waits: "grey", trace.Idles: "thread_state_sleeping",
+	trace.Calls: "thread_state_unknown"}
 
 // colourOf names a tint; "" for the viewer's own colour.
 func colourOf(t trace.Tint) string {

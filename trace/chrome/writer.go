@@ -167,6 +167,15 @@ func (w *Writer) Track(t trace.Track) trace.TrackID {
 	return id
 }
 
+// Order places a process in the viewer anew.
+func (w *Writer) Order(process, sort int64) {
+	for i := range w.tracks {
+		if t := &w.tracks[i]; t.Process == process {
+			t.ProcessSort = sort
+		}
+	}
+}
+
 // Emit prints one event into the current batch.
 func (w *Writer) Emit(e *trace.Event) {
 	if w.err != nil || w.closed {
