@@ -22,6 +22,7 @@ type quick struct {
 	// seen are strings by a hash of theirs, so that those which traces repeat are
 	// found without the parser's map.
 	seen [4096]string
+	id   string // the newest
 }
 
 // quickName bounds the strings that are read here, far below the parser's bounds.
@@ -220,7 +221,7 @@ func (p *parser) quickMember(q *quick, key []byte) bool {
 	case "name":
 		e.Name = p.known(q, t.text)
 	case "id":
-		e.ID = p.known(q, t.text)
+		e.ID = q.number(t.text)
 	case "cname":
 		e.Tint = tintOf(t.text)
 	case "bp":
@@ -310,6 +311,15 @@ func fraction(b []byte) (float64, bool) {
 		x = -x
 	}
 	return x, true
+}
+
+// number returns an id: one that the event before had, or a string of its own, for an id
+// comes at the ends of one arrow and never again.
+func (q *quick) number(b []byte) string {
+	if q.id != string(b) {
+		q.id = string(b)
+	}
+	return q.id
 }
 
 // known returns a string that was seen, or makes and keeps it.

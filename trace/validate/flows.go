@@ -2,7 +2,7 @@ package validate
 
 import (
 	"cmp"
-	"hash/fnv"
+	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -23,7 +23,9 @@ const (
 )
 
 // flowID represents the key of an arrow that is whole.
-type flowID [16]byte
+type flowID [2]uint64
+
+var flowSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // flowKey identifies an arrow.
 type flowKey struct{ cat, name, id string }
@@ -36,9 +38,10 @@ func (k flowKey) compare(o flowKey) int {
 func (k flowKey) bytes() int64 { return int64(len(k.cat) + len(k.name) + len(k.id) + 2) }
 
 func idOf(key flowKey) (id flowID) {
-	h := fnv.New128a()
-	_, _ = h.Write([]byte(key.cat + "\x00" + key.name + "\x00" + key.id)) // cannot fail
-	h.Sum(id[:0])
+	const odd = 0x9e3779b97f4a7c15
+	for i, seed := range flowSeeds {
+		id[i] = (maphash.String(seed, key.id)*odd+maphash.String(seed, key.name))*odd + maphash.String(seed, key.cat)
+	}
 	return id
 }
 
