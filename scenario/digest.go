@@ -44,7 +44,7 @@ func (m *Site) digest(spec *Spec) string {
 	put := func(what string, data []byte) { fmt.Fprintf(h, "%s %d\n%s\n", what, len(data), data) }
 	put("spec", s.JSON())
 	put("topologies", []byte(m.Digest))
-	put("class", m.Class.FormatOf(func(q gpu.Quantity) bool {
+	put("class", m.Class().FormatOf(func(q gpu.Quantity) bool {
 		return q.For == "" || q.For == "windows" && s.Workload.Buffers != "" || q.For == "blocking" && s.Engine.Blocking > 0
 	}))
 	if m.Network != nil {
