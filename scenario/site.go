@@ -75,6 +75,9 @@ type Site struct {
 	rows     []byte // of NCCL_TUNER_CONFIG_FILE
 	named    bool   // the topology is that of a file, not the built-in one
 	measured bool   // the class is that of a file
+
+	textsMu sync.Mutex
+	texts   map[[2]bool][]byte // of classText
 }
 
 // Class has the speeds of GPUs, links and NICs. It is the site's own: callers leave it as
