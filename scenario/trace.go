@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/export"
+	"github.com/simccl/simccl/scenario/internal/ranks"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/profile"
@@ -117,31 +117,12 @@ func (r *Running) writeOps(p *plan.Plan) error {
 func (r *Running) traceOptions() (nccltrace.Options, error) {
 	o := &r.Spec.Outputs
 	detail, periods := nccltrace.DetailOf(o.Detail)
-	which, err := ranksOf(o.Ranks, r.Site.Comm.NRanks)
+	which, bad, ok := ranks.Parse(o.Ranks, r.Site.Comm.NRanks)
+	var err error
+	if !ok {
+		err = &FieldError{Path: "outputs.ranks", Value: bad, Problem: fmt.Sprintf("write ranks from 0 to %d, for example 0-7, or %s", r.Site.Comm.NRanks-1, ranks.All)}
+	}
 	return nccltrace.Options{Detail: detail, Ranks: which, Mask: o.EventMask, Deps: o.Deps, Periods: periods}, err
-}
-
-// ranksOf reads 0-7,16; nil means every rank.
-func ranksOf(s string, n int) (func(int) bool, error) {
-	if s == "" || s == everyRank {
-		return nil, nil
-	}
-	want := make([]bool, n)
-	for part := range strings.SplitSeq(s, ",") {
-		a, b, ranged := strings.Cut(part, "-")
-		if !ranged {
-			b = a
-		}
-		lo, err1 := strconv.Atoi(a)
-		hi, err2 := strconv.Atoi(b)
-		if err1 != nil || err2 != nil || lo < 0 || hi < lo || hi >= n {
-			return nil, &FieldError{Path: "outputs.ranks", Value: part, Problem: fmt.Sprintf("write ranks from 0 to %d, for example 0-7, or all", n-1)}
-		}
-		for i := lo; i <= hi; i++ {
-			want[i] = true
-		}
-	}
-	return func(r int) bool { return want[r] }, nil
 }
 
 // sinks are the files that get the events of an operation.
@@ -239,15 +220,17 @@ func (r *Running) writeTrace(ctx context.Context, at Operation, listen Listener)
 	}
 	var share atomic.Uint64
 	progress := func(part float64) { share.Store(math.Float64bits(part)) }
-	if r.summarised(&opt) && at.Count > 0 {
-		listen.phase(Phase{Name: "looking for ranks that do the same", Share: func() float64 { return math.Float64frombits(share.Load()) }})
-		same, err := r.alike(ctx, at, opt, progress)
+	if o := &r.Spec.Outputs; ranks.Summarised(r.Site.Comm.NRanks, &opt) && o.Ranks == "" && o.Profile == "" && at.Count > 0 {
+		listen.phase(Phase{Name: "looking for equivalent ranks", Share: func() float64 { return math.Float64frombits(share.Load()) }})
+		seen := ranks.Watch(r.Site.Comm.NodeOf, r.opt.Cancelled)
+		if _, err = r.Simulate(ctx, at, seen, opt, progress); err == nil {
+			err = seen.Close()
+		}
 		if err != nil {
 			return err
 		}
-		left := same.trim()
-		opt.Ranks, sink = same.drawn, same.named(files.all(), r.Site.Comm.NodeOf)
-		r.opt.warn(&AlikeWarning{Ranks: r.Site.Comm.NRanks, Drawn: same.classes(), Left: left})
+		opt.Ranks, sink = seen.Drawn, seen.Draw(files.all())
+		r.opt.warn(seen)
 	}
 	listen.phase(Phase{Name: "simulating for the trace", Share: func() float64 { return math.Float64frombits(share.Load()) }})
 	calls := &callSink{Sink: sink, shift: r.hostTime(planned.Plan)}

@@ -243,7 +243,7 @@ var (
 // place names a track in short.
 func place(t *trace.Track) string {
 	name := strings.TrimPrefix(laneOf.ReplaceAllString(t.ThreadName, ""), "comm 0 ")
-	name = recvOf.ReplaceAllString(sendTo.ReplaceAllString(name, "$1 send"), "$1 recv") // the peer stands among the arguments
+	name = recvOf.ReplaceAllString(sendTo.ReplaceAllString(name, "$1 send"), "$1 recv") // the peer is among the arguments
 	switch {
 	case t.Process >= nccltrace.RankPID && t.Process < nccltrace.NICPID:
 		return fmt.Sprintf("rank %d %s", t.Process-nccltrace.RankPID, name)

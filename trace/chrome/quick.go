@@ -1,10 +1,11 @@
 package chrome
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/digits"
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 )
 
 // quick reads one event that lies whole in the lexer's window and is written as
@@ -173,27 +174,6 @@ func (q *quick) scalar() (t token, ok bool) {
 	return q.word()
 }
 
-// whole reads an integer of up to 18 digits.
-func whole(b []byte) (v int64, ok bool) {
-	negative := len(b) > 0 && b[0] == '-'
-	if negative {
-		b = b[1:]
-	}
-	if len(b) == 0 || len(b) > 18 {
-		return 0, false
-	}
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		v = v*10 + int64(c-'0')
-	}
-	if negative {
-		v = -v
-	}
-	return v, true
-}
-
 func (p *parser) quickMember(q *quick, key []byte) bool {
 	if string(key) == "args" {
 		return p.quickArgs(q)
@@ -209,9 +189,9 @@ func (p *parser) quickMember(q *quick, key []byte) bool {
 			e.Phase = t.text[0]
 		}
 	case "pid":
-		e.PID, ok = whole(t.text)
+		e.PID, ok = digits.Whole(t.text)
 	case "tid":
-		e.TID, ok = whole(t.text)
+		e.TID, ok = digits.Whole(t.text)
 	case "ts":
 		p.stamp(t)
 	case "dur":
@@ -223,7 +203,7 @@ func (p *parser) quickMember(q *quick, key []byte) bool {
 	case "id":
 		e.ID = q.number(t.text)
 	case "cname":
-		e.Tint = tintOf(t.text)
+		e.Tint = pack.TintOf(t.text)
 	case "bp":
 		e.Bind = p.known(q, t.text)
 	}
@@ -265,11 +245,11 @@ func (p *parser) quickArgs(q *quick) bool {
 func (p *parser) argument(q *quick, key []byte, t token) trace.Arg {
 	a := trace.Arg{Key: p.known(q, key)}
 	if t.kind == tokNumber {
-		if v, ok := whole(t.text); ok {
+		if v, ok := digits.Whole(t.text); ok {
 			a.Kind, a.Int = trace.IntArg, v
 			return a
 		}
-		if v, ok := fraction(t.text); ok {
+		if v, ok := digits.Fraction(t.text); ok {
 			a.Kind, a.Num = trace.FloatArg, v
 			return a
 		}
@@ -277,40 +257,6 @@ func (p *parser) argument(q *quick, key []byte, t token) trace.Arg {
 	}
 	a.Str = p.known(q, t.text)
 	return a
-}
-
-// powers of ten that a float64 holds exactly.
-var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
-
-// fraction reads a number of up to 15 digits with a decimal point: both the digits
-// and the power of ten are exact, so one division rounds as strconv does.
-func fraction(b []byte) (float64, bool) {
-	at := bytes.IndexByte(b, '.')
-	if at < 0 || len(b) > 16 {
-		return 0, false
-	}
-	digits := b
-	if digits[0] == '-' {
-		digits = digits[1:]
-	}
-	v, n := int64(0), 0
-	for _, c := range digits {
-		if c == '.' {
-			continue
-		}
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		v, n = v*10+int64(c-'0'), n+1
-	}
-	if n > 15 {
-		return 0, false
-	}
-	x := float64(v) / powers[len(b)-1-at]
-	if b[0] == '-' {
-		x = -x
-	}
-	return x, true
 }
 
 // number returns an id: one that the event before had, or a string of its own, for an id

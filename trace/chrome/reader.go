@@ -9,6 +9,7 @@ import (
 
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/chrome/internal/pack"
 	"github.com/simccl/simccl/units"
 )
 
@@ -377,7 +378,7 @@ func (p *parser) member(key string) error {
 	case "id":
 		e.ID = string(t.text)
 	case "cname":
-		e.Tint = tintOf(t.text)
+		e.Tint = pack.TintOf(t.text)
 	case "bp":
 		e.Bind = p.intern(t.text)
 	}

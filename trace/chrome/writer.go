@@ -123,7 +123,7 @@ func New(out io.Writer, opt Options) *Writer {
 	if opt.BatchBytes <= 0 {
 		opt.BatchBytes = defaultBatch
 	}
-	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), tables: pack.New(appendString, colourOf), cur: &pack.Batch{},
+	return &Writer{out: out, opt: opt, known: make(map[[2]int64]trace.TrackID), tables: pack.New(appendString), cur: &pack.Batch{},
 		left: make(map[string]int64), counters: make(map[counterKey]*counter)}
 }
 

@@ -21,7 +21,7 @@ const (
 	shades  = 7 // of the ramp of amounts
 )
 
-// dashes tell curves apart without their colour.
+// dashes distinguish curves without their colour.
 var dashes = []string{"", "7 4", "2 3", "10 3 2 3"}
 
 // Size of a drawing, and its margins.

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/internal/report/html"
 )
 
-// summary is what stands on top: the answer, and a figure for each question.
+// summary is the top of the page: the answer, and a figure for each question.
 func (p *Page) summary() (answer string, tiles []html.Tile) {
 	r := p.Report
 	answer = ms(r.IterationUs) + " ms an iteration"

@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// cells are drawings that are tables: every number stands in its cell.
+// cells are drawings that are tables: every number is in its cell.
 
 // heat shows the predicted time of every rival at every size against the best.
 func heat(points []Point, rivals []Rival) markup {

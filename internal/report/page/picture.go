@@ -72,7 +72,7 @@ func loadStep(share float64) int { return int(max(0, min(loadSteps-1, share*load
 
 func loadWidth(share float64) float64 { return 1.5 + 4.5*max(0, min(1, share)) }
 
-// linkClass are the colours of links without loads, by kind; their bandwidths stand below.
+// linkClass are the colours of links without loads, by kind; their bandwidths are listed below.
 var linkClass = [kindsOfLinks]string{topo.LinkNVL: "nvl", topo.LinkC2C: "c2c", topo.LinkPCI: "pcie", topo.LinkSYS: "sys", topo.LinkNET: "wire"}
 
 const (

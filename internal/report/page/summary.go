@@ -58,7 +58,7 @@ func (g *gain) faster() string {
 	return fmt.Sprintf("%.0f %%", 100*(g.most-1))
 }
 
-// summary is what stands on top: the answer, and a figure for each question.
+// summary is the top of the page: the answer, and a figure for each question.
 func summary(p *Page) (answer string, tiles []html.Tile) {
 	if len(p.Points) == 0 {
 		return "", nil

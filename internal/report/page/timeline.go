@@ -27,12 +27,12 @@ const (
 	activities
 )
 
-// look is how an activity is drawn: waits are thin, so that work stands out without its
+// look is how an activity is drawn: waits are thin, so that work is seen without its
 // colour too.
 var look = [activities]struct{ class, name string }{waits: {"kgrey", "waiting (thin)"}, calls: {"kolive", "call, launch"}, kernels: {"kpurple", "kernel"},
 	flushes: {"kteal", "flush"}, reads: {"korange", "receive: the kernel reads"}, sends: {"kblue", "sending"}}
 
-// meaning is what a name of a trace stands for: the activity and plain words.
+// meaning is what a name of a trace means: the activity and plain words.
 var meaning = map[string]struct {
 	is    activity
 	words string

@@ -18,7 +18,6 @@ type Tables struct {
 	nearWord [1 << 10]uint32 // word + 1
 	key      []byte
 	quote    func(b []byte, s string) []byte
-	tint     func(trace.Tint) string
 }
 
 // Shape is what events have in common but for times, place and values.
@@ -50,10 +49,9 @@ const (
 	maxKey    = 64 << 10 // bytes of a shape's names
 )
 
-// New returns empty Tables, of a file in which quote prints strings and tint names
-// colours.
-func New(quote func(b []byte, s string) []byte, tint func(trace.Tint) string) *Tables {
-	return &Tables{quote: quote, tint: tint, Shapes: make([]Shape, 1), byShape: map[string]uint32{}, byWord: map[string]uint32{}}
+// New returns empty Tables, of a file in which quote prints strings.
+func New(quote func(b []byte, s string) []byte) *Tables {
+	return &Tables{quote: quote, Shapes: make([]Shape, 1), byShape: map[string]uint32{}, byWord: map[string]uint32{}}
 }
 
 // hash mixes a length with the ends of a string: names that repeat differ there.
@@ -123,7 +121,7 @@ func (t *Tables) newShape(e *trace.Event) Shape {
 		s.Text = t.quote(append(s.Text, `,"cat":`...), e.Cat)
 	}
 	s.Text = t.quote(append(s.Text, `,"name":`...), e.Name)
-	if colour := t.tint(e.Tint); colour != "" {
+	if colour := ColourOf(e.Tint); colour != "" {
 		s.Text = t.quote(append(s.Text, `,"cname":`...), colour)
 	}
 	for i := range e.Args {

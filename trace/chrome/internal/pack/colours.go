@@ -1,4 +1,4 @@
-package chrome
+package pack
 
 import "github.com/simccl/simccl/trace"
 
@@ -10,16 +10,16 @@ var colours = [trace.NumTints]string{trace.Sends: "rail_response", trace.Receive
 	trace.Copies: "thread_state_runnable", trace.Waits: "grey", trace.Idles: "thread_state_sleeping",
 	trace.Calls: "thread_state_unknown"}
 
-// colourOf names a tint; "" for the viewer's own colour.
-func colourOf(t trace.Tint) string {
+// ColourOf names a tint; "" for the viewer's own colour.
+func ColourOf(t trace.Tint) string {
 	if t >= trace.NumTints {
 		return ""
 	}
 	return colours[t]
 }
 
-// tintOf is the tint of a name, Plain where it is none of ours.
-func tintOf(name []byte) trace.Tint {
+// TintOf is the tint of a name, Plain where it is none of ours.
+func TintOf(name []byte) trace.Tint {
 	for t := trace.Plain + 1; t < trace.NumTints; t++ {
 		if string(name) == colours[t] {
 			return t

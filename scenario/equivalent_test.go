@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/scenario/internal/ranks"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/validate"
 )
@@ -40,18 +41,18 @@ func slicesOf(t *testing.T, data []byte) (map[int64][]string, map[int64]string) 
 	return out, names
 }
 
-// TestAlikeRanksAreDrawnOnce: a drawn rank has the slices that it has in the trace of
+// TestEquivalentRanksAreDrawnOnce: a drawn rank has the slices that it has in the trace of
 // all ranks, and so have as many others as its name says.
-func TestAlikeRanksAreDrawnOnce(t *testing.T) {
-	traced := func(ranks string) ([]byte, error) {
+func TestEquivalentRanksAreDrawnOnce(t *testing.T) {
+	traced := func(list string) ([]byte, error) {
 		s := small("all_gather", "1M")
 		s.Machine.Nodes = []Nodes{{"dgx-h100", 17}}
 		s.Machine.GPUs = 0
-		s.Outputs = Outputs{Trace: "t.json", Ranks: ranks}
+		s.Outputs = Outputs{Trace: "t.json", Ranks: list}
 		out := memory{}
 		var warned error
 		_, err := Run(context.Background(), s, Options{Create: out.create, Program: "test", Warn: func(err error) {
-			if a, ok := err.(*AlikeWarning); ok {
+			if a, ok := err.(*ranks.Equivalent); ok {
 				warned = a
 			}
 		}})
@@ -62,7 +63,7 @@ func TestAlikeRanksAreDrawnOnce(t *testing.T) {
 	}
 	few, warned := traced("")
 	all, none := traced("all")
-	note, ok := warned.(*AlikeWarning)
+	note, ok := warned.(*ranks.Equivalent)
 	if !ok || none != nil {
 		t.Fatalf("warnings %v and %v", warned, none)
 	}
@@ -74,8 +75,8 @@ func TestAlikeRanksAreDrawnOnce(t *testing.T) {
 	}
 	drawn, names := slicesOf(t, few)
 	whole, _ := slicesOf(t, all)
-	if len(whole) != 136 || len(drawn) != note.Drawn || note.Drawn > mostDrawn {
-		t.Fatalf("%d and %d ranks, the note says %d", len(whole), len(drawn), note.Drawn)
+	if len(whole) != 136 || len(drawn) != note.NDrawn || note.NDrawn > ranks.MostDrawn {
+		t.Fatalf("%d and %d ranks, the note says %d", len(whole), len(drawn), note.NDrawn)
 	}
 	stand := 0
 	for rank, list := range drawn { //lint:sorted each is compared on its own
@@ -90,12 +91,12 @@ func TestAlikeRanksAreDrawnOnce(t *testing.T) {
 		}
 		says := 0
 		if _, rest, ok := strings.Cut(names[rank], " · and "); ok {
-			if _, err := fmt.Sscanf(rest, "%d alike", &says); err != nil {
+			if _, err := fmt.Sscanf(rest, "%d equivalent", &says); err != nil {
 				t.Error(err, names[rank])
 			}
 		}
 		if like != says+1 {
-			t.Errorf("%q: %d ranks are alike", names[rank], like)
+			t.Errorf("%q: %d ranks do the same", names[rank], like)
 		}
 		stand += like
 	}
