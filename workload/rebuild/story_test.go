@@ -177,6 +177,28 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// TestTwinsOfShapes: a persistent kernel has one grid for all shapes. One that took 160 µs
+// beside a collective is no twin of a shape of 50 µs, nor of one of 400.
+func TestTwinsOfShapes(t *testing.T) {
+	for _, c := range []struct {
+		free          []int64
+		dur, covered  int64
+		alone, spread int64
+		ok            bool
+	}{
+		{[]int64{50, 50, 51, 130, 132, 134, 400}, 160, 160, 132, 0, true}, // of three shapes the one that fits
+		{[]int64{50, 50, 50, 50, 50}, 160, 160, 134, 1, false},            // none fits: the mean slow-down
+		{[]int64{400}, 160, 160, 134, 1, false},                           // longer than beside the collective
+		{[]int64{90, 90, 90}, 160, 20, 156, 1, false},                     // hardly covered: it takes what it took
+		{[]int64{150, 155, 158}, 160, 20, 155, 0, true},
+		{nil, 160, 0, 160, 0, false},
+	} {
+		if alone, ok := twin(c.free, c.dur, c.covered); ok != c.ok || alone < c.alone-c.spread || alone > c.alone+c.spread {
+			t.Errorf("%v, %d of %d covered: %d, %v; want %d, %v", c.free, c.covered, c.dur, alone, ok, c.alone, c.ok)
+		}
+	}
+}
+
 // TestRefused: two recordings of a rank, a missing rank that cannot be copied.
 func TestRefused(t *testing.T) {
 	a := newStory(0, 2)
