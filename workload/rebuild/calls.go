@@ -165,6 +165,20 @@ type group struct {
 	comm  workload.Comm
 	key   string
 	funcs map[coll.Func]bool
+	// How many all_gathers a rank issues, and how many of them a reduce_scatter follows.
+	gathers, scattered int
+}
+
+// saw counts what a rank issues on a group; gathered says that its last all_gather or
+// reduce_scatter was an all_gather.
+func (g *group) saw(f coll.Func, gathered bool) {
+	g.funcs[f] = true
+	switch {
+	case f == coll.AllGather:
+		g.gathers++
+	case f == coll.ReduceScatter && gathered:
+		g.scattered++
+	}
 }
 
 // groups gives each call its communicator.
@@ -179,17 +193,22 @@ func (j *job) groups() {
 		}
 	}
 	for _, r := range j.ranks {
+		gathered := map[int32]bool{}
 		for i := range r.ops {
 			for k := range r.ops[i].comms {
 				c := &r.ops[i].comms[k]
 				c.comm = j.comm(index, full, c.group, r)
-				j.comms[c.comm].funcs[c.call.Func] = true
+				f := c.call.Func
+				j.comms[c.comm].saw(f, gathered[c.comm])
+				if f == coll.AllGather || f == coll.ReduceScatter {
+					gathered[c.comm] = f == coll.AllGather
+				}
 			}
 		}
 	}
 	for _, g := range j.comms {
 		if g.comm.Kind == workload.NoKind {
-			g.comm.Kind = kindOf(g.comm.Desc, g.funcs)
+			g.comm.Kind = g.kind()
 		}
 	}
 }
@@ -227,9 +246,45 @@ func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Gr
 	return i
 }
 
-// kindOf says what a communicator is for by its description, or else by what is
-// called on it.
-func kindOf(desc string, funcs map[coll.Func]bool) workload.CommKind {
+// alternating is the share of all_gathers that a reduce_scatter follows from which on a
+// group gathers and scatters activations by turns (TP with sequence parallel: all, or
+// two of three where inputs are gathered again for the gradients of weights). A forward
+// pass of FSDP gathers parameters layer by layer and scatters nothing: a half at most.
+const alternating = 0.6
+
+// kind says what a communicator is for by its description, or else by what is called on
+// it.
+func (g *group) kind() workload.CommKind {
+	shards := g.funcs[coll.AllGather] && g.funcs[coll.ReduceScatter]
+	if k := described(g.comm.Desc); k == workload.DP && shards {
+		return workload.FSDP
+	} else if k != workload.NoKind {
+		return k
+	}
+	only := func(list ...coll.Func) bool {
+		n := 0
+		for _, f := range list {
+			if g.funcs[f] {
+				n++
+			}
+		}
+		return n > 0 && n == len(g.funcs)
+	}
+	switch {
+	case only(coll.Send, coll.Recv):
+		return workload.PP
+	case only(coll.AllToAll):
+		return workload.EP
+	case shards && g.gathers > 2 && float64(g.scattered) > alternating*float64(g.gathers):
+		return workload.TP
+	case shards:
+		return workload.FSDP
+	}
+	return workload.NoKind
+}
+
+// described is what a group's description says that it is for.
+func described(desc string) workload.CommKind {
 	d := strings.ToLower(desc)
 	for _, x := range []struct {
 		words string
@@ -240,23 +295,6 @@ func kindOf(desc string, funcs map[coll.Func]bool) workload.CommKind {
 				return x.kind
 			}
 		}
-	}
-	only := func(list ...coll.Func) bool {
-		n := 0
-		for _, f := range list {
-			if funcs[f] {
-				n++
-			}
-		}
-		return n > 0 && n == len(funcs)
-	}
-	switch {
-	case only(coll.Send, coll.Recv):
-		return workload.PP
-	case only(coll.AllToAll):
-		return workload.EP
-	case funcs[coll.AllGather] && funcs[coll.ReduceScatter]:
-		return workload.FSDP
 	}
 	return workload.NoKind
 }

@@ -45,7 +45,8 @@ by which groups. Without --topo the machine is the built-in one of the recording
 GPUs.
 
 --host recorded keeps what the host took between launches (default), ideal takes it
-away, a factor scales it. --scale dp=N makes data parallel groups N ranks large.
+away, a factor scales it, unprofiled is an estimate of what it takes without a
+profiler. --scale dp=N makes data parallel groups N ranks large.
 --variant changes what a recording allows to: buckets of DDP (bucket=25MB, no-sync),
 a pipeline (schedule=gpipe|1f1b, microbatches=4), shares of experts (skew=40,30,20,10).
 
@@ -139,6 +140,9 @@ func (f *choice) run(ctx context.Context, a *cli.App, j *load.Job) (*outcome, er
 		return nil, err
 	}
 	if j, err = f.vary(j); err != nil {
+		return nil, err
+	}
+	if err := f.unprofiled(j, &o); err != nil {
 		return nil, err
 	}
 	p, scaled, err := f.onGPU(j)
