@@ -280,7 +280,7 @@ var rooms = []room{
 			{"workload/flight", "a format"}, {"workload/nccllog", "a format"}, {"workload/simai", "a format"}, {"workload/aicb", "a format"}, {"workload/goal", "a format"}, {"workload/inspector", "a format"}, {"workload/calls", "a format"},
 			{"workload/internal/jsonscan", "meta.json"}}},
 	{dir: "workload/transform", pure: true, idea: "a program becomes another, apart from formats and machines", may: with(edge{"workload", "programs"})},
-	{dir: "workload/gen", pure: true, idea: "a job from hyper-parameters, apart from machines and files", may: with(edge{"workload", "what it makes"})},
+	{dir: "workload/gen", pure: true, idea: "a job from hyper-parameters, apart from machines and files", may: with(edge{"workload", "what it makes"}, edge{"internal/datasheet", "peaks of GPUs"})},
 	{dir: "internal/cli/generate", idea: "a command is options; what they come to is elsewhere",
 		may:     []edge{{"internal/cli", "what commands share"}, {"internal/fail", "errors by kind"}, {"internal/newfile", "results"}, {"internal/jsonfile", "a file of times"}, {"workload/gen", "what is made"}, vocabulary, quantities},
 		modules: []edge{{"github.com/spf13/cobra", "a command"}}},
