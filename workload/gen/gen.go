@@ -89,6 +89,9 @@ type Config struct {
 	Ring bool
 	// Recompute: a layer's forward pass is done again in its backward pass, all of it.
 	Recompute bool
+	// Selective: only attention's scores and values are computed again, a tenth of the
+	// operations for most of the memory (Korthikanti et al., 2022, section 5).
+	Selective bool
 
 	Iterations int
 	GPU        Roofline
