@@ -161,6 +161,7 @@ func TestFaultsHavePlaces(t *testing.T) {
 		{"call 1 even", "call 1 evan", "p:10:10: no communicator evan; write comm evan … before it"},
 		{"all_gather half", "all_gather hlaf", "p:10:26: "},
 		{"sum 4096", "sum 4096 root=1", "p:10:40: root=1 is not known here"},
+		{"sum 4096", "sum 4611686018427387904", "call 1 is of 4611686018427387904 elements on each of 2 ranks; all of them together have at most"},
 		{"  end 0\n", "", "list a: 1 groups are not ended"},
 		{"  group 0\n", "", "list a, step 6: ends a group that was not started"},
 		{"record 0 1", "record 0 2", "list a, step 2: waits for event 1, which no earlier step records"},

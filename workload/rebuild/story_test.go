@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -207,6 +208,12 @@ func TestRefused(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Job([]*kineto.Trace{a.t}, Options{}); err == nil || !strings.Contains(err.Error(), "the job has 2 ranks, of which 1 has no recording") && !strings.Contains(err.Error(), "of which 1 have no recording") {
+		t.Error(err)
+	}
+	large := newStory(0, 2_000_000_000)
+	large.kernel(10, 20, 120, 7)
+	var world *WorldError
+	if _, err := Job([]*kineto.Trace{large.t}, Options{Symmetric: true}); !errors.As(err, &world) || world.World != 2_000_000_000 {
 		t.Error(err)
 	}
 	if _, err := Job(nil, Options{}); err == nil {

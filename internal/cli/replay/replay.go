@@ -19,6 +19,7 @@ import (
 	"github.com/simccl/simccl/internal/report/jobpage"
 	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/scenario"
+	programs "github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
 	"github.com/simccl/simccl/workload/transform"
 	"github.com/spf13/cobra"
@@ -174,6 +175,10 @@ func (f *choice) run(ctx context.Context, a *cli.App, j *load.Job) (*outcome, er
 		return nil, cli.AsFlags(err)
 	}
 	r, res, err := replay.Run(ctx, j, p, m, o)
+	var wrong *programs.Problem
+	if errors.As(err, &wrong) {
+		return nil, fail.Input(err)
+	}
 	if err != nil {
 		return nil, err
 	}
