@@ -298,7 +298,7 @@ var rooms = []room{
 			{"internal/newfile", "the page appears whole"}, {"internal/nccltrace", "how often garbage is collected"}, {"internal/shellwords", "options within --vs"}, {"internal/diff", "what a bare word of --vs is short for"}, {"topo/builtin", "machines by name"}},
 		modules: []edge{{"github.com/spf13/cobra", "a command"}, {"github.com/spf13/pflag", "options that were given"}}},
 	{dir: "internal/cli/workload", idea: "commands about jobs as files, apart from how they are read and changed",
-		may: []edge{{"internal/cli", "what commands share"}, {"internal/cli/generate", "the command workload gen"}, {"internal/fail", "errors by kind"}, {"internal/newfile", "results"}, {"internal/report/job", "the summary"}, {"workload", "programs"},
+		may: []edge{{"internal/cli", "what commands share"}, {"internal/cli/generate", "the command workload gen"}, {"internal/fail", "errors by kind"}, {"internal/newfile", "results"}, {"internal/report/job", "the summary"}, {"internal/datasheet", "links of GPUs"}, {"workload", "programs"},
 			{"workload/load", "jobs of files"}, {"workload/play", "deadlocks"}, {"workload/transform", "cuts and replicas"}, {"workload/chakra", "a target"}, {"workload/goal", "a target"}, {"workload/simai", "a target"}},
 		modules: []edge{{"github.com/spf13/cobra", "commands"}}},
 	{dir: "workload/play", pure: true, idea: "a program is carried out without a machine: what calls take is given", may: []edge{{"workload", "what is carried out"}, vocabulary, quantities}},
