@@ -215,6 +215,30 @@ func TestDataBytes(t *testing.T) {
 	}
 }
 
+// TestTied: one matrix of the vocabulary less; between first and last stage its gradients,
+// each rank with its own part.
+func TestTied(t *testing.T) {
+	c := small()
+	c.Tied = true
+	if j := makeJob(t, c); j.Params != params-128*64 {
+		t.Errorf("%d parameters, want %d", j.Params, params-128*64)
+	}
+	c.DP = 2
+	if _, sent := sum(makeJob(t, c), "dp", "", ""); sent != (params-128*64)*2 {
+		t.Errorf("%d bytes of gradients, want %d", sent, (params-128*64)*2)
+	}
+	c.TP, c.PP, c.Schedule = 2, 4, GPipe
+	j := makeJob(t, c)
+	for _, x := range j.Traffic {
+		if x.Kind == "embedding" && (x.Op != "all_reduce" || x.Bytes != 128*64/2*2 || x.Ranks != 2 || x.Groups != 4 || x.CallsMin != 0 || x.CallsMax != 1) {
+			t.Errorf("%+v", x)
+		}
+	}
+	if got, _ := sum(j, "embedding", "all_reduce", ""); got != 128*64 {
+		t.Errorf("%d bytes between first and last stage, want %d", got, 128*64)
+	}
+}
+
 // TestMessages: stages exchange b·s·h once a microbatch in each direction, v times more
 // where a rank has v of them; a ring of keys passes its part n-1 times forward and, with
 // their gradients, 2n-1 times backward; experts exchange each token's k copies twice
@@ -325,6 +349,7 @@ func TestAny(t *testing.T) {
 		c.FSDP, c.Prefetch = pick("fsdp", 0, 1, 2, 3), pick("prefetch", 0, 1, 3)
 		c.Experts, c.TopK, c.EP = pick("experts", 0, 4), 2, pick("ep", 1, 2)
 		c.Recompute = rapid.Bool().Draw(t, "recompute")
+		c.Tied = rapid.Bool().Draw(t, "tied")
 		c.Selective = !c.Recompute && rapid.Bool().Draw(t, "selective")
 		c.Ring, c.NoOverlap, c.Gated = rapid.Bool().Draw(t, "ring"), rapid.Bool().Draw(t, "late"), rapid.Bool().Draw(t, "gated")
 		c.Bucket = units.Bytes(pick("bucket", 1, 10<<10, 25<<20))

@@ -24,7 +24,11 @@ func (w *writer) units(chunk int) (out []unit) {
 		out = append(out, unit{'l', dense, experts})
 	}
 	if last {
-		out = append(out, unit{kind: 'h', dense: c.Vocab*c.Hidden/int64(c.TP) + c.Hidden})
+		head := c.Vocab * c.Hidden / int64(c.TP)
+		if c.Tied && first {
+			head = 0 // the embedding's
+		}
+		out = append(out, unit{kind: 'h', dense: head + c.Hidden})
 	}
 	return out
 }
@@ -49,7 +53,11 @@ func (g *generator) allParams() int64 {
 	whole := *g.c
 	whole.TP, whole.EP = 1, 1
 	dense, experts := whole.layerParams()
-	return whole.Layers*(dense+experts) + 2*whole.Vocab*whole.Hidden + whole.Hidden
+	ends := int64(2)
+	if g.c.Tied {
+		ends = 1
+	}
+	return whole.Layers*(dense+experts) + ends*whole.Vocab*whole.Hidden + whole.Hidden
 }
 
 // activation is the elements of a tensor parallel rank's input of a layer: all tokens.

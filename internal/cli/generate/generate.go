@@ -59,6 +59,7 @@ func (f *flags) model(c *cobra.Command) {
 	x.Int64Var(&f.c.KVHeads, "kv-heads", 0, "heads of keys and values (default: as --heads)")
 	x.Int64Var(&f.c.FFN, "ffn", 0, "size of the feed-forward network, or of an expert (default: 4 x hidden)")
 	x.BoolVar(&f.c.Gated, "gated", false, "the feed-forward network has three matrices (SwiGLU)")
+	x.BoolVar(&f.c.Tied, "tied", false, "the head multiplies by the embedding's matrix")
 	x.Int64Var(&f.c.Vocab, "vocab", 32000, "size of the vocabulary; it divides by --tp")
 	x.Int64Var(&f.c.Seq, "seq", 4096, "tokens of a sequence")
 	x.Int64Var(&f.c.MicroBatch, "micro-batch", 1, "sequences of a microbatch")
