@@ -53,7 +53,7 @@ type Report struct {
 	Bounds    Bounds  `json:"bounds"`
 	WorstRank int     `json:"worstRank"` // with the most compute
 	// Limit is what bounds an iteration: gpu, host, or "gpu or host" where an estimate
-	// does not tell. HostAloneUs is that estimate: what the busiest host takes without a
+	// does not say which. HostAloneUs is that estimate: what the busiest host takes without a
 	// profiler; null where no profiler recorded the job.
 	Limit       string   `json:"limit"`
 	HostAloneUs *float64 `json:"hostAloneUs"`
