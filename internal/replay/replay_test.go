@@ -91,6 +91,10 @@ func TestRecordedHost(t *testing.T) {
 			if e := math.Abs(r.IterationUs/(*r.RecordedUs) - 1); e > 0.03 {
 				t.Errorf("%.1f us, recorded %.1f: %.1f %% off", r.IterationUs, *r.RecordedUs, 100*e)
 			}
+			// Groups without a description are known by what is called on them.
+			if kind := map[string]string{"tpsp": "TP", "tp": "TP", "infer": "TP", "fsdp2": "FSDP", "pp": "PP", "ddp": "DP"}[filepath.Base(name)]; kind != "" && r.Groups[0].Kind != kind {
+				t.Errorf("%s is of kind %s, want %s", r.Groups[0].Name, r.Groups[0].Kind, kind)
+			}
 			for _, s := range r.Steps {
 				if e := math.Abs(s.Us/(*s.RecordedUs) - 1); e > 0.05 {
 					t.Errorf("%s: %.1f us, recorded %.1f", s.Name, s.Us, *s.RecordedUs)

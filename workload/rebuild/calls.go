@@ -165,8 +165,10 @@ type group struct {
 	comm  workload.Comm
 	key   string
 	funcs map[coll.Func]bool
-	// How many all_gathers a rank issues, and how many of them a reduce_scatter follows.
+	// How many all_gathers ranks issue, and how many of them a reduce_scatter follows.
 	gathers, scattered int
+	// How many calls ranks issue, and of how many the computation goes on with the result.
+	issued, awaited int
 }
 
 // saw counts what a rank issues on a group; gathered says that its last all_gather or
@@ -206,11 +208,51 @@ func (j *job) groups() {
 			}
 		}
 	}
+}
+
+// kinds says what communicators are for.
+func (j *job) kinds() {
+	for _, r := range j.ranks {
+		r.awaits(j.comms)
+	}
 	for _, g := range j.comms {
-		if g.comm.Kind == workload.NoKind {
-			g.comm.Kind = g.kind()
+		g.comm.Kind = g.kind()
+	}
+}
+
+// apart is how many kernels lie between calls that are parts of a computation; a sum of
+// gradients one parameter after the other has one or two.
+const apart = 3
+
+// awaits counts the calls whose result the rank's next kernel waits for, where there were
+// others since the call before.
+func (r *rank) awaits(comms []*group) {
+	since := map[int32]int{}
+	for i := range r.ops {
+		g := &r.ops[i]
+		if len(g.comms) == 0 {
+			for c := range since { //lint:sorted each by itself
+				since[c]++
+			}
+			continue
+		}
+		c := g.comms[0].comm
+		comms[c].issued++
+		if before, known := since[c]; (!known || before >= apart) && r.next(i) {
+			comms[c].awaited++
+		}
+		since[c] = 0
+	}
+}
+
+// next reports whether the next kernel that is none of NCCL waits for an operation.
+func (r *rank) next(i int) bool {
+	for k := i + 1; k < len(r.ops); k++ {
+		if g := &r.ops[k]; len(g.comms) == 0 && g.op.Class == kineto.Kernel {
+			return g.op.Stream == r.ops[i].op.Stream || slices.Contains(g.deps, int32(i))
 		}
 	}
+	return false
 }
 
 // comm is the index of the communicator of a process group.
@@ -279,9 +321,17 @@ func (g *group) kind() workload.CommKind {
 		return workload.TP
 	case shards:
 		return workload.FSDP
+	case only(coll.AllReduce) && g.issued > 2*fewCalls && g.awaited > g.issued/3:
+		return workload.TP
+	case g.funcs[coll.AllReduce] && only(coll.AllReduce, coll.Broadcast) && g.issued > 2*fewCalls && g.awaited <= g.issued/10:
+		return workload.DP // sums beside which the computation goes on, and what ranks begin with
 	}
 	return workload.NoKind
 }
+
+// fewCalls are so few that they may be sums of gradients or of losses once a step. Of more,
+// tensor parallel layers wait for all, or for those of the forward pass, a half.
+const fewCalls = 4
 
 // described is what a group's description says that it is for.
 func described(desc string) workload.CommKind {

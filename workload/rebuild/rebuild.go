@@ -130,6 +130,7 @@ func Job(traces []*kineto.Trace, o Options) (*Result, error) {
 	for _, r := range j.ranks {
 		r.waits(&j.res.Waits)
 	}
+	j.kinds()
 	j.alone()
 	j.emit()
 	if err := j.complete(); err != nil {
