@@ -220,3 +220,40 @@ func TestRefused(t *testing.T) {
 		t.Error("no recordings")
 	}
 }
+
+// TestKinds: by description, or else by what is called and by what waits for it.
+func TestKinds(t *testing.T) {
+	set := func(list ...coll.Func) map[coll.Func]bool {
+		m := map[coll.Func]bool{}
+		for _, f := range list {
+			m[f] = true
+		}
+		return m
+	}
+	for _, c := range []struct {
+		desc               string
+		funcs              map[coll.Func]bool
+		gathers, scattered int
+		issued, awaited    int
+		want               workload.CommKind
+	}{
+		{"mesh_dp", set(coll.AllGather, coll.ReduceScatter), 36, 16, 54, 20, workload.FSDP},
+		{"mesh_dp", set(coll.AllReduce), 0, 0, 20, 0, workload.DP},
+		{"mesh_tp", set(coll.AllReduce), 0, 0, 64, 64, workload.TP},
+		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 64, 64, 128, 128, workload.TP},
+		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 36, 18, 54, 36, workload.FSDP}, // ZeRO 3
+		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 18, 1, 36, 18, workload.FSDP},  // ZeRO 2
+		{"default_pg", set(coll.AllReduce), 0, 0, 64, 32, workload.TP},                         // of the forward pass only
+		{"default_pg", set(coll.AllReduce, coll.Broadcast), 0, 0, 21, 2, workload.DP},          // DDP with buffers
+		{"default_pg", set(coll.AllReduce), 0, 0, 200, 40, workload.NoKind},                    // neither
+		{"default_pg", set(coll.AllReduce), 0, 0, 2, 2, workload.NoKind},                       // a loss
+		{"default_pg", set(coll.Send, coll.Recv), 0, 0, 32, 16, workload.PP},
+		{"default_pg", set(coll.AllToAll), 0, 0, 48, 48, workload.EP},
+		{"default_pg", set(), 0, 0, 0, 0, workload.NoKind},
+	} {
+		g := group{comm: workload.Comm{Desc: c.desc}, funcs: c.funcs, gathers: c.gathers, scattered: c.scattered, issued: c.issued, awaited: c.awaited}
+		if got := g.kind(); got != c.want {
+			t.Errorf("%+v is of kind %v, want %v", c, got, c.want)
+		}
+	}
+}
