@@ -212,11 +212,13 @@ func (j *job) groups() {
 
 // kinds says what communicators are for.
 func (j *job) kinds() {
+	steps := 0
 	for _, r := range j.ranks {
 		r.awaits(j.comms)
+		steps += max(len(r.t.Steps), 1)
 	}
 	for _, g := range j.comms {
-		g.comm.Kind = g.kind()
+		g.comm.Kind = g.kind(fewCalls * steps)
 	}
 }
 
@@ -295,8 +297,8 @@ func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Gr
 const alternating = 0.6
 
 // kind says what a communicator is for by its description, or else by what is called on
-// it.
-func (g *group) kind() workload.CommKind {
+// it more than a few times.
+func (g *group) kind(few int) workload.CommKind {
 	shards := g.funcs[coll.AllGather] && g.funcs[coll.ReduceScatter]
 	if k := described(g.comm.Desc); k == workload.DP && shards {
 		return workload.FSDP
@@ -317,19 +319,20 @@ func (g *group) kind() workload.CommKind {
 		return workload.PP
 	case only(coll.AllToAll):
 		return workload.EP
-	case shards && g.gathers > 2 && float64(g.scattered) > alternating*float64(g.gathers):
+	case shards && g.gathers > few && float64(g.scattered) > alternating*float64(g.gathers):
 		return workload.TP
 	case shards:
 		return workload.FSDP
-	case only(coll.AllReduce) && g.issued > 2*fewCalls && g.awaited > g.issued/3:
+	case only(coll.AllReduce) && g.issued > few && g.awaited > g.issued/3:
 		return workload.TP
-	case g.funcs[coll.AllReduce] && only(coll.AllReduce, coll.Broadcast) && g.issued > 2*fewCalls && g.awaited <= g.issued/10:
+	case g.funcs[coll.AllReduce] && only(coll.AllReduce, coll.Broadcast) && g.issued > few && g.awaited <= g.issued/10:
 		return workload.DP // sums beside which the computation goes on, and what ranks begin with
 	}
 	return workload.NoKind
 }
 
-// fewCalls are so few that they may be sums of gradients or of losses once a step. Of more,
+// fewCalls are so few in a rank's step that they may be sums of gradients or of losses
+// once a step, or a model that FSDP gathers as a whole. Of more,
 // tensor parallel layers wait for all, or for those of the forward pass, a half.
 const fewCalls = 4
 

@@ -250,9 +250,10 @@ func TestKinds(t *testing.T) {
 		{"default_pg", set(coll.Send, coll.Recv), 0, 0, 32, 16, workload.PP},
 		{"default_pg", set(coll.AllToAll), 0, 0, 48, 48, workload.EP},
 		{"default_pg", set(), 0, 0, 0, 0, workload.NoKind},
+		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 2, 2, 4, 4, workload.FSDP}, // the model as a whole
 	} {
 		g := group{comm: workload.Comm{Desc: c.desc}, funcs: c.funcs, gathers: c.gathers, scattered: c.scattered, issued: c.issued, awaited: c.awaited}
-		if got := g.kind(); got != c.want {
+		if got := g.kind(2 * fewCalls); got != c.want {
 			t.Errorf("%+v is of kind %v, want %v", c, got, c.want)
 		}
 	}
