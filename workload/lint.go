@@ -30,6 +30,9 @@ func (p *Problem) Error() string {
 // maxProblems bounds how many Problems Lint lists.
 const maxProblems = 20
 
+// maxBytes bounds what a call moves, so that sums of it fit into 64 bits.
+const maxBytes = 1 << 58
+
 // MaxFactor bounds Program.Factor, and MaxTime every time of a Program.
 const (
 	MaxFactor = 1e6
@@ -141,6 +144,8 @@ func (l *linter) calls() {
 			l.add(-1, -1, "call %d has no operation or no data type", i)
 		case c.Count < 0:
 			l.add(-1, -1, "call %d has a count of %d; it must be at least 0", i, c.Count)
+		case c.Count > maxBytes/int64(c.Type.Size())/int64(max(n, 1)):
+			l.add(-1, -1, "call %d is of %d elements on each of %d ranks; all of them together have at most %d bytes", i, c.Count, n, int64(maxBytes))
 		case c.Func.Rooted() && (c.Root < 0 || int(c.Root) >= n):
 			l.add(-1, -1, "call %d has root %d; the communicator has ranks 0 to %d", i, c.Root, n-1)
 		case message(c.Func) && (c.Peer < 0 || int(c.Peer) >= n):
@@ -161,8 +166,8 @@ func (l *linter) splits(i, n int) {
 		return
 	}
 	for peer, s := range c.Splits {
-		if s < 0 {
-			l.add(-1, -1, "call %d sends %d elements to rank %d; it must be at least 0", i, s, peer)
+		if s < 0 || s > maxBytes/int64(c.Type.Size())/int64(n) {
+			l.add(-1, -1, "call %d sends %d elements to rank %d; it must be at least 0, and all of them together at most %d bytes", i, s, peer, int64(maxBytes))
 			return
 		}
 	}

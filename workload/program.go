@@ -184,6 +184,25 @@ func (c *Call) Bytes() units.Bytes {
 	return units.Bytes(n) * c.Type.Size()
 }
 
+// Rate is what the links of each member of a call carry at least, in or out, in bytes a
+// second of its recorded time: what it receives of others where nothing on the way
+// copies or sums up, and the result or the contribution once where something does. 0
+// where no time was recorded or a member is alone.
+func (p *Program) Rate(c *Call) float64 {
+	n := int64(p.Comms[c.Comm].Size(p.Ranks()))
+	if c.Recorded <= 0 || n < 2 {
+		return 0
+	}
+	bytes := float64(c.Bytes())
+	switch {
+	case c.Splits != nil: // a part stays on the rank
+		bytes *= float64(n-1) / float64(n)
+	case c.Func == coll.AllGather, c.Func == coll.ReduceScatter, c.Func == coll.AllToAll:
+		bytes *= float64(n - 1)
+	}
+	return bytes / float64(c.Recorded) * 1e12
+}
+
 // Work is what a compute kernel needs of a GPU. 0 is unknown throughout.
 type Work struct {
 	Name string

@@ -161,6 +161,7 @@ func TestFaultsHavePlaces(t *testing.T) {
 		{"call 1 even", "call 1 evan", "p:10:10: no communicator evan; write comm evan … before it"},
 		{"all_gather half", "all_gather hlaf", "p:10:26: "},
 		{"sum 4096", "sum 4096 root=1", "p:10:40: root=1 is not known here"},
+		{"sum 4096", "sum 4611686018427387904", "call 0 is of 4611686018427387904 elements on each of 2 ranks; all of them together have at most"},
 		{"  end 0\n", "", "list a: 1 groups are not ended"},
 		{"  group 0\n", "", "list a, step 6: ends a group that was not started"},
 		{"record 0 1", "record 0 2", "list a, step 2: waits for event 1, which no earlier step records"},
@@ -176,6 +177,23 @@ func TestFaultsHavePlaces(t *testing.T) {
 		}
 		if _, err := Parse(text, "p"); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s → %s: %v, want %s", x.from, x.to, err, x.want)
+		}
+	}
+}
+
+// TestRate: what each rank's links carry at least, by hand.
+func TestRate(t *testing.T) {
+	p, err := Parse("workload 1\nranks 4\ncomm world *\nlist a 0-3\n  compute 0 1\n", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f, want := range map[coll.Func]float64{coll.AllReduce: 4e9, coll.AllGather: 12e9, coll.ReduceScatter: 12e9, coll.AllToAll: 12e9, coll.Broadcast: 4e9, coll.Send: 4e9} {
+		c := Call{Func: f, Type: coll.Float32, Count: 1000, Recorded: 1_000_000} // 4,000 bytes in a microsecond
+		if got := p.Rate(&c); got != want {
+			t.Errorf("%v: %g, want %g", f, got, want)
+		}
+		if c.Recorded = 0; p.Rate(&c) != 0 {
+			t.Errorf("%v without a time has a rate", f)
 		}
 	}
 }

@@ -5,7 +5,9 @@
 //
 // Source: NVIDIA's data sheets (V100, A100, A10G as of AWS g5, L4, L40S, H100, H200,
 // H20, GH200, B200, GB200, B300, GB300) and the Ada whitepaper of the RTX 4090; rates
-// of dense BF16 with FP32 accumulation, on V100 of FP16.
+// of dense BF16 with FP32 accumulation, on V100 of FP16 and, having no TF32, of FP32. Of
+// boards of several GPUs it is a GPU's part (HGX B200 and B300: 36 PFLOPS with sparsity
+// on eight). Memory of GH200 is that with HBM3.
 package datasheet
 
 import "strings"
@@ -14,7 +16,9 @@ import "strings"
 type GPU struct {
 	Name   string
 	Matrix float64 // TFLOP/s of dense matrix products in BF16
+	Single float64 // TFLOP/s of dense matrix products of 32-bit numbers in TF32
 	Memory float64 // GB/s of device memory, read and written
+	Link   float64 // GB/s in one direction to other GPUs: NVLink, or PCIe where there is none
 }
 
 // gpus are looked through in order: the first whose words all occur in a name.
@@ -22,11 +26,13 @@ var gpus = []struct {
 	words string
 	GPU
 }{
-	{"gb300", GPU{"GB300", 2500, 8000}}, {"gb200", GPU{"GB200", 2500, 8000}}, {"gh200", GPU{"GH200", 989.4, 4000}}, {"b300", GPU{"B300", 2250, 8000}}, {"b200", GPU{"B200", 2250, 8000}},
-	{"h200", GPU{"H200", 989.4, 4800}}, {"h20", GPU{"H20", 148, 4000}}, {"h800 pcie", GPU{"H800 PCIe", 756, 2000}}, {"h800", GPU{"H800", 989.4, 3350}},
-	{"h100 pcie", GPU{"H100 PCIe", 756, 2000}}, {"h100 nvl", GPU{"H100 NVL", 835.5, 3900}}, {"h100", GPU{"H100", 989.4, 3350}},
-	{"a800", GPU{"A800", 312, 2039}}, {"a100 80gb pcie", GPU{"A100 80GB PCIe", 312, 1935}}, {"a100 pcie", GPU{"A100 PCIe", 312, 1555}}, {"a100 40gb", GPU{"A100 40GB", 312, 1555}}, {"a100", GPU{"A100", 312, 2039}},
-	{"v100", GPU{"V100", 125, 900}}, {"l40s", GPU{"L40S", 362, 864}}, {"l4", GPU{"L4", 121, 300}}, {"4090", GPU{"RTX 4090", 165.2, 1008}}, {"a10g", GPU{"A10G", 70, 600}},
+	{"gb300", GPU{"GB300", 2500, 1250, 8000, 900}}, {"gb200", GPU{"GB200", 2500, 1250, 8000, 900}}, {"gh200", GPU{"GH200", 989.4, 494.7, 4000, 450}},
+	{"b300", GPU{"B300", 2250, 1125, 8000, 900}}, {"b200", GPU{"B200", 2250, 1125, 8000, 900}},
+	{"h200", GPU{"H200", 989.4, 494.7, 4800, 450}}, {"h20", GPU{"H20", 148, 74, 4000, 450}}, {"h800 pcie", GPU{"H800 PCIe", 756, 378, 2000, 200}}, {"h800", GPU{"H800", 989.4, 494.7, 3350, 200}},
+	{"h100 pcie", GPU{"H100 PCIe", 756, 378, 2000, 300}}, {"h100 nvl", GPU{"H100 NVL", 835.5, 417.5, 3900, 300}}, {"h100", GPU{"H100", 989.4, 494.7, 3350, 450}},
+	{"a800", GPU{"A800", 312, 156, 2039, 200}}, {"a100 80gb pcie", GPU{"A100 80GB PCIe", 312, 156, 1935, 300}}, {"a100 pcie", GPU{"A100 PCIe", 312, 156, 1555, 300}},
+	{"a100 40gb", GPU{"A100 40GB", 312, 156, 1555, 300}}, {"a100", GPU{"A100", 312, 156, 2039, 300}},
+	{"v100", GPU{"V100", 125, 15.7, 900, 150}}, {"l40s", GPU{"L40S", 362, 183, 864, 32}}, {"l4", GPU{"L4", 121, 60, 300, 32}}, {"4090", GPU{"RTX 4090", 165.2, 82.6, 1008, 32}}, {"a10g", GPU{"A10G", 70, 35, 600, 32}},
 }
 
 // Find is the GPU of a name, as drivers and people write it: NVIDIA H100 80GB HBM3,
@@ -47,6 +53,14 @@ func Find(name string) (GPU, bool) {
 		}
 	}
 	return GPU{}, false
+}
+
+// FastestLink is the rate of the fastest links of all, in GB/s in one direction.
+func FastestLink() (most float64) {
+	for _, g := range gpus {
+		most = max(most, g.Link)
+	}
+	return most
 }
 
 // Names lists the GPUs.

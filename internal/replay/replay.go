@@ -20,6 +20,8 @@ type Options struct {
 	Fidelity session.Fidelity
 	// Host multiplies the host's time: 1 as recorded, 0 none.
 	Host float64
+	// Hosts are factors by list instead, as Unprofiled estimates them; nil for Host.
+	Hosts []float64
 	// Slow is by how much longer the compute of a rank takes.
 	Slow map[int]float64
 	// Replicas is the size of data parallel groups, 0: as recorded.
@@ -47,16 +49,21 @@ type Report struct {
 	BubbleUs float64 `json:"bubbleUs"`
 	IdleUs   float64 `json:"idleUs"`
 	// BoundUs is what the iteration takes at least: the largest of Bounds.
-	BoundUs   float64  `json:"boundUs"`
-	Bounds    Bounds   `json:"bounds"`
-	WorstRank int      `json:"worstRank"` // with the most compute
-	Groups    []Group  `json:"groups"`
-	Calls     []Call   `json:"calls"`
-	ByRank    []Rank   `json:"byRank"`
-	Path      []Share  `json:"criticalPath"` // the longest share first
-	GPU       *Scaled  `json:"gpu,omitempty"`
-	Ideal     []Ideal  `json:"ideal,omitempty"`
-	Notes     []string `json:"notes"`
+	BoundUs   float64 `json:"boundUs"`
+	Bounds    Bounds  `json:"bounds"`
+	WorstRank int     `json:"worstRank"` // with the most compute
+	// Limit is what bounds an iteration: gpu, host, or "gpu or host" where an estimate
+	// does not say which. HostAloneUs is that estimate: what the busiest host takes without a
+	// profiler; null where no profiler recorded the job.
+	Limit       string   `json:"limit"`
+	HostAloneUs *float64 `json:"hostAloneUs"`
+	Groups      []Group  `json:"groups"`
+	Calls       []Call   `json:"calls"`
+	ByRank      []Rank   `json:"byRank"`
+	Path        []Share  `json:"criticalPath"` // the longest share first
+	GPU         *Scaled  `json:"gpu,omitempty"`
+	Ideal       []Ideal  `json:"ideal,omitempty"`
+	Notes       []string `json:"notes"`
 
 	Ranks    int    `json:"ranks"`
 	Fidelity string `json:"fidelity"`
@@ -98,10 +105,14 @@ type Call struct {
 // Change makes the program that Options ask for.
 func Change(p *workload.Program, o Options) (*workload.Program, error) {
 	var err error
-	if o.Host != 1 {
-		if p, err = transform.Host(p, o.Host); err != nil {
-			return nil, err
-		}
+	switch {
+	case o.Hosts != nil:
+		p, err = transform.Hosts(p, o.Hosts)
+	case o.Host != 1:
+		p, err = transform.Host(p, o.Host)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if o.Replicas > 0 {
 		if p, err = transform.DataParallel(p, o.Replicas); err != nil {
@@ -137,26 +148,29 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *session.Machi
 
 // Summary is the report of a job that has run.
 func Summary(j *load.Job, res *session.Result, o Options) *Report {
-	r := &Report{Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(), Host: hostWord(o.Host), Notes: append(slices.Clone(j.Notes), res.Notes...)}
+	r := &Report{Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(), Host: o.hostWord(), Notes: append(slices.Clone(j.Notes), res.Notes...)}
 	r.steps(j, res, o)
 	line := timeline.Of(res)
 	r.ranks(res, line, o.At)
 	r.groups(res)
 	r.calls(res, line)
+	r.limit(j, o)
 	if r.Notes == nil {
 		r.Notes = []string{}
 	}
 	return r
 }
 
-func hostWord(f float64) string {
-	switch f {
-	case 1:
+func (o *Options) hostWord() string {
+	switch {
+	case o.Hosts != nil:
+		return "unprofiled"
+	case o.Host == 1:
 		return "recorded"
-	case 0:
+	case o.Host == 0:
 		return "ideal"
 	}
-	return fmt.Sprintf("%g", f)
+	return fmt.Sprintf("%g", o.Host)
 }
 
 func us(t units.Time) float64 { return float64(t/1000) / 1000 }
@@ -186,7 +200,7 @@ func (r *Report) steps(j *load.Job, res *session.Result, o Options) {
 // last work on the GPU does. A job without marks is one iteration.
 func iterations(res *session.Result, o Options) (names []string, sums []float64) {
 	p := res.Program
-	gpu := o.Host == 0 || !hosted(p)
+	gpu := o.Host == 0 && o.Hosts == nil || !hosted(p)
 	byList := make([][]workload.Mark, len(p.Lists))
 	for _, m := range p.Marks {
 		byList[m.List] = append(byList[m.List], m)

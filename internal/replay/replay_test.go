@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/session"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
 )
 
@@ -75,7 +77,9 @@ func run(t *testing.T, j *load.Job, o replay.Options) *replay.Report {
 func TestRecordedHost(t *testing.T) {
 	here := golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer")
 	truth := func(mode string) string { return golden.Root(t, "..", "shared", "workloads", "truth", mode) }
+	own := func(mode string) string { return golden.Root(t, "testdata", "measured", "h200x2", "replay", mode) }
 	for name, files := range map[string][]string{
+		own("tpsp"): {"trace_rank", "meta"}, own("tp"): {"trace_rank", "meta"}, own("fsdp2"): {"trace_rank", "meta"}, own("pp"): {"trace_rank", "meta"},
 		here: {"trace_rank", "meta"}, here + "/": {"trace_graph", "meta", "nccl_coll"},
 		truth("ddp"): {"trace_rank", "meta"}, truth("ep"): {"trace_rank", "meta"}, truth("pp"): {"trace_rank", "meta"}, truth("tp"): {"trace_rank", "meta"}, truth("single"): {"trace_rank", "meta"},
 	} {
@@ -86,6 +90,10 @@ func TestRecordedHost(t *testing.T) {
 			}
 			if e := math.Abs(r.IterationUs/(*r.RecordedUs) - 1); e > 0.03 {
 				t.Errorf("%.1f us, recorded %.1f: %.1f %% off", r.IterationUs, *r.RecordedUs, 100*e)
+			}
+			// Groups without a description are known by what is called on them.
+			if kind := map[string]string{"tpsp": "TP", "tp": "TP", "infer": "TP", "fsdp2": "FSDP", "pp": "PP", "ddp": "DP"}[filepath.Base(name)]; kind != "" && r.Groups[0].Kind != kind {
+				t.Errorf("%s is of kind %s, want %s", r.Groups[0].Name, r.Groups[0].Kind, kind)
 			}
 			for _, s := range r.Steps {
 				if e := math.Abs(s.Us/(*s.RecordedUs) - 1); e > 0.05 {
@@ -100,12 +108,15 @@ func TestRecordedHost(t *testing.T) {
 // unprofiled steps took (median_ms of times_rank*.json). Mean of all within 5 %.
 func TestIdealHost(t *testing.T) {
 	truth := func(mode string) string { return golden.Root(t, "..", "shared", "workloads", "truth", mode) }
+	own := func(mode string) string { return golden.Root(t, "testdata", "measured", "h200x2", "replay", mode) }
 	sum, n := 0.0, 0
 	for _, c := range []struct {
 		dir   string
 		files []string
 		want  float64 // ms
 	}{
+		{own("tpsp"), []string{"trace_rank", "meta"}, 160.32}, {own("tp"), []string{"trace_rank", "meta"}, 158.57},
+		{own("fsdp2"), []string{"trace_rank", "meta"}, 87.29}, {own("pp"), []string{"trace_rank", "meta"}, 211.51},
 		{golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), []string{"trace_graph", "meta", "nccl_coll"}, 3.448},
 		{truth("ddp"), []string{"trace_rank", "meta"}, 24.93}, {truth("ep"), []string{"trace_rank", "meta"}, 20.43},
 		{truth("pp"), []string{"trace_rank", "meta"}, 33.04}, {truth("single"), []string{"trace_rank", "meta"}, 21.68},
@@ -114,11 +125,47 @@ func TestIdealHost(t *testing.T) {
 			r := run(t, job(t, c.dir, c.files...), replay.Options{})
 			e := r.IterationUs/1000/c.want - 1
 			t.Logf("%.3f ms, measured %.3f (%+.1f %%)", r.IterationUs/1000, c.want, 100*e)
+			if r.Limit == replay.LimitHost {
+				t.Errorf("the host is named as the limit: %.3f ms", *r.HostAloneUs/1000)
+			}
 			sum, n = sum+math.Abs(e), n+1
 		})
 	}
 	if n > 0 && sum/float64(n) > 0.05 {
 		t.Errorf("%.1f %% off in the mean", 100*sum/float64(n))
+	}
+}
+
+// TestHostLimit: steps that the host bounds are named as such (those of TestIdealHost are
+// not), and take with the host's estimated time what they took, within a fifth where the
+// recording is not of the first steps of its process.
+func TestHostLimit(t *testing.T) {
+	for _, c := range []struct {
+		dir  string
+		want float64 // ms, 0: the estimate is not held to it
+	}{
+		{golden.Root(t, "testdata", "measured", "h200x2", "jobs", "infer"), 0},
+		{golden.Root(t, "..", "shared", "workloads", "truth", "tp"), 50.09},
+	} {
+		t.Run(filepath.Base(c.dir), func(t *testing.T) {
+			j := job(t, c.dir, "trace_rank", "meta")
+			ideal := run(t, j, replay.Options{})
+			if ideal.Limit != replay.LimitHost || !slices.ContainsFunc(ideal.Notes, func(n string) bool { return strings.Contains(n, "the host is the limit") }) {
+				t.Errorf("%s, %v", ideal.Limit, ideal.Notes)
+			}
+			hosts, us := replay.Unprofiled(j)
+			r := run(t, j, replay.Options{Hosts: hosts})
+			t.Logf("%.3f ms, of it the host %.3f; without it %.3f, measured %.3f", r.IterationUs/1000, us/1000, ideal.IterationUs/1000, c.want)
+			if r.Host != "unprofiled" || r.Limit != replay.LimitHost || r.IterationUs < us || r.IterationUs < ideal.IterationUs {
+				t.Errorf("%+v", r)
+			}
+			if c.want > 0 && math.Abs(r.IterationUs/1000/c.want-1) > 0.2 {
+				t.Errorf("%.3f ms, measured %.3f", r.IterationUs/1000, c.want)
+			}
+		})
+	}
+	if f, us := replay.Unprofiled(&load.Job{Program: &workload.Program{}}); f != nil || us != 0 {
+		t.Error("a job that no profiler recorded has an estimate")
 	}
 }
 

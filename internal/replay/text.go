@@ -29,6 +29,9 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 	if r.Bounds.PathUs > 0 {
 		fmt.Fprintf(to, "   critical path on an ideal network %.3f", r.Bounds.PathUs/1000)
 	}
+	if r.HostAloneUs != nil {
+		fmt.Fprintf(to, "   host without a profiler about %.3f", *r.HostAloneUs/1000)
+	}
 	fmt.Fprintln(to)
 	r.writePath(to)
 	for _, x := range r.Ideal {

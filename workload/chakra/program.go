@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/internal/torch"
 )
 
 // Options complete what traces do not say.
@@ -29,7 +30,7 @@ func Program(traces []*Trace, o Options) (p *workload.Program, notes []string, e
 	if len(traces) == 0 || ranks > 1<<24 {
 		return nil, nil, fmt.Errorf("%d traces of %d ranks", len(traces), ranks)
 	}
-	b := &builder{p: &workload.Program{Of: make([]int32, ranks)}, comms: map[string]int32{}, calls: map[string]int32{}, works: map[string]int32{}, notes: map[string]int{}, groups: map[string][]int32{}}
+	b := &builder{Builder: torch.NewBuilder(ranks), works: map[string]int32{}, notes: map[string]int{}, groups: map[string][]int32{}}
 	for _, t := range traces {
 		for name, members := range t.Groups { //lint:sorted entries are independent
 			if len(members) > len(b.groups[name]) {
@@ -44,7 +45,7 @@ func Program(traces []*Trace, o Options) (p *workload.Program, notes []string, e
 		if err := b.rank(int32(i), t); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", t.File, err)
 		}
-		b.p.Of[i] = int32(i)
+		b.P.Of[i] = int32(i)
 	}
 	if ranks > len(traces) {
 		b.note(fmt.Sprintf("%d ranks have no trace and do what rank 0 does", ranks-len(traces)))
@@ -55,13 +56,11 @@ func Program(traces []*Trace, o Options) (p *workload.Program, notes []string, e
 		}
 		notes = append(notes, n)
 	}
-	return b.p, notes, nil
+	return b.P, notes, nil
 }
 
 type builder struct {
-	p      *workload.Program
-	comms  map[string]int32
-	calls  map[string]int32
+	*torch.Builder
 	works  map[string]int32
 	groups map[string][]int32
 	notes  map[string]int
@@ -124,7 +123,7 @@ func (b *builder) rank(r int32, t *Trace) error {
 		step[n.ID] = []int32{at}
 		list.Steps = append(list.Steps, s)
 	}
-	b.p.Lists = append(b.p.Lists, list)
+	b.P.Lists = append(b.P.Lists, list)
 	return nil
 }
 
@@ -160,7 +159,7 @@ func (b *builder) step(n *Node) (s workload.Step, ok bool, err error) {
 		s.Work = b.work(n)
 		return s, true, nil
 	}
-	s.Kind, s.Time, s.Call = workload.Issue, 0, b.add(c)
+	s.Kind, s.Time, s.Call = workload.Issue, 0, b.Call(&c)
 	return s, true, nil
 }
 
@@ -176,8 +175,8 @@ func (b *builder) work(n *Node) int32 {
 	key := fmt.Sprint(name, n.FLOPs, n.TensorSize)
 	i, known := b.works[key]
 	if !known {
-		b.p.Works = append(b.p.Works, workload.Work{Name: name, FLOPs: n.FLOPs, Bytes: n.TensorSize})
-		i = int32(len(b.p.Works))
+		b.P.Works = append(b.P.Works, workload.Work{Name: name, FLOPs: n.FLOPs, Bytes: n.TensorSize})
+		i = int32(len(b.P.Works))
 		b.works[key] = i
 	}
 	return i
@@ -193,7 +192,7 @@ func (b *builder) call(n *Node) (c workload.Call, ok bool) {
 			return own, true
 		}
 	}
-	size := int64(b.p.Comms[c.Comm].Size(len(b.p.Of)))
+	size := int64(b.P.Comms[c.Comm].Size(len(b.P.Of)))
 	c.Count, c.Type = n.Bytes, coll.Int8
 	switch {
 	case n.Bytes < 0:
@@ -252,26 +251,15 @@ func (b *builder) comm(group string, o *own) int32 {
 		}
 		members = nil
 	}
-	all := len(members) == len(b.p.Of)
-	for i := range members {
-		all = all && members[i] == int32(i)
-	}
-	if all {
-		members = nil
-	}
-	key := group + fmt.Sprint(members)
-	i, known := b.comms[key]
-	if !known {
-		i = int32(len(b.p.Comms))
-		name := "pg" + group
+	return b.Group(group, members, func(i int32, members []int32) workload.Comm {
+		c := workload.Comm{Name: "pg" + group, Ranks: members}
 		if group == "" {
-			name = "world"
+			c.Name = "world"
 		}
-		if strings.ContainsFunc(group, func(r rune) bool { return r <= ' ' }) || slices.ContainsFunc(b.p.Comms, func(c workload.Comm) bool { return c.Name == name }) {
-			name = fmt.Sprintf("comm%d", i)
+		if strings.ContainsFunc(group, func(r rune) bool { return r <= ' ' }) || b.Named(c.Name) {
+			c.Name = fmt.Sprintf("comm%d", i)
 		}
-		c := workload.Comm{Name: name, Ranks: members}
-		if o.Comm != "" && !slices.ContainsFunc(b.p.Comms, func(c workload.Comm) bool { return c.Name == o.Comm }) {
+		if o.Comm != "" && !b.Named(o.Comm) {
 			c.Name = o.Comm
 		}
 		for k := workload.TP; k <= workload.FSDP; k++ {
@@ -279,15 +267,13 @@ func (b *builder) comm(group string, o *own) int32 {
 				c.Kind = k
 			}
 		}
-		b.p.Comms = append(b.p.Comms, c)
-		b.comms[key] = i
-	}
-	return i
+		return c
+	})
 }
 
 // member is the rank in a communicator of a rank of the job; -1 for none.
 func (b *builder) member(comm, rank int32) int32 {
-	if r := b.p.Comms[comm].Ranks; r != nil {
+	if r := b.P.Comms[comm].Ranks; r != nil {
 		return int32(slices.Index(r, rank))
 	}
 	return rank
@@ -298,22 +284,11 @@ func (b *builder) member(comm, rank int32) int32 {
 func (b *builder) fits(members []int32) bool {
 	seen := map[int32]bool{}
 	for _, m := range members {
-		if m < 0 || int(m) >= len(b.p.Of) || seen[m] {
+		if m < 0 || int(m) >= len(b.P.Of) || seen[m] {
 			b.note("a process group has ranks that have no trace; it is taken for all ranks")
 			return false
 		}
 		seen[m] = true
 	}
 	return seen[b.me]
-}
-
-func (b *builder) add(c workload.Call) int32 {
-	key := fmt.Sprintf("%+v", c)
-	i, known := b.calls[key]
-	if !known {
-		i = int32(len(b.p.Calls))
-		b.p.Calls = append(b.p.Calls, c)
-		b.calls[key] = i
-	}
-	return i
 }

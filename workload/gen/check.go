@@ -60,6 +60,8 @@ func (c *Config) ranges() *Error {
 		return &Error{"experts", fmt.Sprintf("%d experts of which a token goes to %d", c.Experts, c.TopK), "write --experts 8 --top-k 2"}
 	case !(c.Capacity > 0 && c.Capacity <= 1000):
 		return &Error{"capacity", fmt.Sprintf("%g", c.Capacity), "write 1, or more for room that is not used"}
+	case c.Recompute && c.Selective:
+		return &Error{"recompute", "a layer done again has its attention done again", "write full or selective"}
 	case c.Type.Size() == 0 || c.GradType.Size() == 0 || c.Type == coll.Int8:
 		return &Error{"dtype", "no type of parameters", "write bfloat16, half or float"}
 	case !(c.GPU.FLOPS > 0 && c.GPU.Memory > 0 && c.GPU.Efficiency > 0 && c.GPU.Efficiency <= 1 && c.GPU.MemoryEfficiency > 0 && c.GPU.MemoryEfficiency <= 1):

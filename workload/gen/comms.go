@@ -29,16 +29,18 @@ const (
 	expertData // of experts, which fewer ranks hold
 	ahead      // pipeline, forward
 	back       // pipeline, backward
+	ends       // first and last stage, which have one embedding
 	numGroups
 )
 
 // streams of the groups: each has one, as calls of a communicator run one by one; those
 // of pipelines have one to send and one to receive.
-var streams = [numGroups]int32{1, 2, 3, 4, 5, 6, 8}
+var streams = [numGroups]int32{1, 2, 3, 4, 5, 6, 8, 10}
 
-var groupNames = [numGroups]string{"tp", "cp", "ep", "dp", "edp", "pp-forward", "pp-backward"}
+var groupNames = [numGroups]string{"tp", "cp", "ep", "dp", "edp", "pp-forward", "pp-backward", "embedding"}
 
-// index numbers the communicator of a family that a rank is in, and the rank within it.
+// index numbers the communicator of a family that a rank is in, and the rank within it;
+// a rank that is in none has -1.
 func (g *generator) index(f group, p place) (comm, member, size int) {
 	c := g.c
 	switch f {
@@ -52,13 +54,24 @@ func (g *generator) index(f group, p place) (comm, member, size int) {
 		return p.pp*c.TP + p.tp, p.dp*c.CP + p.cp, c.DP * c.CP
 	case expertData:
 		return (p.pp*c.EP+p.dp%c.EP)*c.TP + p.tp, p.dp/c.EP*c.CP + p.cp, c.DP / c.EP * c.CP
+	case ends:
+		n := (p.dp*c.CP+p.cp)*c.TP + p.tp
+		switch {
+		case !c.Tied || c.PP < 2:
+			return n, 0, 1
+		case p.pp == 0:
+			return n, 0, 2
+		case p.pp == c.PP-1:
+			return n, 1, 2
+		}
+		return n, -1, 1 // of neither
 	}
 	return (p.dp*c.CP+p.cp)*c.TP + p.tp, p.pp, c.PP
 }
 
 // comms makes the communicators of more than one rank.
 func (g *generator) comms() {
-	kinds := [numGroups]workload.CommKind{workload.TP, workload.CP, workload.EP, workload.DP, workload.DP, workload.PP, workload.PP}
+	kinds := [numGroups]workload.CommKind{workload.TP, workload.CP, workload.EP, workload.DP, workload.DP, workload.PP, workload.PP, workload.NoKind}
 	if g.c.FSDP > 0 {
 		kinds[data], kinds[expertData] = workload.FSDP, workload.FSDP
 	}
@@ -69,6 +82,9 @@ func (g *generator) comms() {
 		}
 		for rank := range g.world {
 			n, member, size := g.index(f, g.place(rank))
+			if member < 0 {
+				continue
+			}
 			for len(g.p.Comms) <= int(g.base[f])+n {
 				g.p.Comms = append(g.p.Comms, workload.Comm{Name: fmt.Sprintf("%s%d", groupNames[f], len(g.p.Comms)-int(g.base[f])), Kind: kinds[f], Ranks: make([]int32, size)})
 			}
@@ -122,8 +138,11 @@ func (g *generator) traffic() (out []Traffic) {
 			size, sent = bytes*int64(n), bytes*int64(n-1)
 		}
 		it := int64(g.c.Iterations)
-		kind := groupNames[k.family]
-		out = append(out, Traffic{Kind: kind, What: k.what, Op: k.fn.TestName(), Ranks: n, Groups: g.world / n, Bytes: size, Formula: g.formula(k),
+		kind, groups := groupNames[k.family], g.world/n
+		if k.family == ends {
+			groups = g.world / g.c.PP
+		}
+		out = append(out, Traffic{Kind: kind, What: k.what, Op: k.fn.TestName(), Ranks: n, Groups: groups, Bytes: size, Formula: g.formula(k),
 			CallsMin: lo / it, CallsMax: hi / it, BytesPerRank: size * hi / it, SentPerRank: sent * hi / it})
 	}
 	slices.SortStableFunc(out, func(a, b Traffic) int {
@@ -147,6 +166,8 @@ func (g *generator) formula(k trafficKey) string {
 		return "2·b·s·kv/tp·d·size"
 	case k.family == expert:
 		return part + "·k·capacity"
+	case k.family == ends:
+		return "vocab·h/tp·size"
 	case k.family == data || k.family == expertData:
 		return "parameters·size"
 	}

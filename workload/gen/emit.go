@@ -161,6 +161,7 @@ func (w *writer) iteration() {
 		}
 	}
 	w.grads.flush()
+	w.grads.tied()
 	w.optimizer()
 }
 

@@ -55,6 +55,9 @@ type Config struct {
 	Layers, Hidden, Heads, KVHeads, FFN, Vocab, Seq int64
 	// Gated: the feed-forward network has three matrices (SwiGLU) and not two.
 	Gated bool
+	// Tied: the head multiplies by the embedding's matrix. First and last stages of a
+	// pipeline each have it, and sum its gradients up (Shoeybi et al., 2019, section 5).
+	Tied bool
 	// MicroBatch and GlobalBatch are sequences.
 	MicroBatch, GlobalBatch int64
 	// Type is that of parameters and activations, GradType that in which gradients are
@@ -89,6 +92,9 @@ type Config struct {
 	Ring bool
 	// Recompute: a layer's forward pass is done again in its backward pass, all of it.
 	Recompute bool
+	// Selective: only attention's scores and values are computed again, a tenth of the
+	// operations for most of the memory (Korthikanti et al., 2022, section 5).
+	Selective bool
 
 	Iterations int
 	GPU        Roofline

@@ -152,6 +152,48 @@ func TestTensorBytes(t *testing.T) {
 	}
 }
 
+// TestSelective: attention is computed once more a layer and microbatch, and nothing else
+// changes: the calls, their bytes, the other computations.
+func TestSelective(t *testing.T) {
+	for _, cp := range []int{1, 2} {
+		for _, s := range []Schedule{OneFOneB, ZeroBubble} {
+			c := small()
+			c.TP, c.CP, c.PP, c.Ring, c.Schedule = 2, cp, 2, true, s
+			count := func(c Config) (attention, others, calls int) {
+				for _, l := range makeJob(t, c).Program.Lists {
+					for i := range l.Steps {
+						switch s := &l.Steps[i]; {
+						case s.Kind == workload.Issue:
+							calls++
+						case s.Kind == workload.Compute:
+							others++
+						}
+					}
+				}
+				for _, o := range makeJob(t, c).Operations {
+					if o.Name == "attention" || o.Name == "attention_part" { // as in the forward pass
+						attention++
+					}
+				}
+				return attention, others, calls
+			}
+			_, plain, calls := count(c)
+			c.Selective = true
+			ops, again, same := count(c)
+			ranks := 2 * cp * 2
+			layers, micro := int(c.Layers)/2, int(c.GlobalBatch/c.MicroBatch)
+			if ops != 1 || same != calls || again-plain != ranks*layers*micro*cp {
+				t.Errorf("cp %d, %s: %d operations more, %d and %d calls", cp, s, again-plain, calls, same)
+			}
+		}
+	}
+	c := small()
+	c.Recompute, c.Selective = true, true
+	if _, err := Make(c); err == nil || !strings.Contains(err.Error(), "--recompute") {
+		t.Error(err)
+	}
+}
+
 // params are those of small by hand: norms, attention, feed-forward network, embedding,
 // head and last norm.
 const params = 8*(2*64+64*(64+2*4*8)+64*64+2*64*256) + 2*128*64 + 64
@@ -170,6 +212,30 @@ func TestDataBytes(t *testing.T) {
 		if exact := want * params * 2 * 3 / 4; float64(sent) < exact || float64(sent) > exact+10*3*3*2 {
 			t.Errorf("ZeRO %d sends %d bytes, want %.0f", stage, sent, exact)
 		}
+	}
+}
+
+// TestTied: one matrix of the vocabulary less; between first and last stage its gradients,
+// each rank with its own part.
+func TestTied(t *testing.T) {
+	c := small()
+	c.Tied = true
+	if j := makeJob(t, c); j.Params != params-128*64 {
+		t.Errorf("%d parameters, want %d", j.Params, params-128*64)
+	}
+	c.DP = 2
+	if _, sent := sum(makeJob(t, c), "dp", "", ""); sent != (params-128*64)*2 {
+		t.Errorf("%d bytes of gradients, want %d", sent, (params-128*64)*2)
+	}
+	c.TP, c.PP, c.Schedule = 2, 4, GPipe
+	j := makeJob(t, c)
+	for _, x := range j.Traffic {
+		if x.Kind == "embedding" && (x.Op != "all_reduce" || x.Bytes != 128*64/2*2 || x.Ranks != 2 || x.Groups != 4 || x.CallsMin != 0 || x.CallsMax != 1) {
+			t.Errorf("%+v", x)
+		}
+	}
+	if got, _ := sum(j, "embedding", "all_reduce", ""); got != 128*64 {
+		t.Errorf("%d bytes between first and last stage, want %d", got, 128*64)
 	}
 }
 
@@ -283,6 +349,8 @@ func TestAny(t *testing.T) {
 		c.FSDP, c.Prefetch = pick("fsdp", 0, 1, 2, 3), pick("prefetch", 0, 1, 3)
 		c.Experts, c.TopK, c.EP = pick("experts", 0, 4), 2, pick("ep", 1, 2)
 		c.Recompute = rapid.Bool().Draw(t, "recompute")
+		c.Tied = rapid.Bool().Draw(t, "tied")
+		c.Selective = !c.Recompute && rapid.Bool().Draw(t, "selective")
 		c.Ring, c.NoOverlap, c.Gated = rapid.Bool().Draw(t, "ring"), rapid.Bool().Draw(t, "late"), rapid.Bool().Draw(t, "gated")
 		c.Bucket = units.Bytes(pick("bucket", 1, 10<<10, 25<<20))
 		c.GlobalBatch = int64(c.DP) * 2 * int64(pick("m", 1, 2, 4, 8))

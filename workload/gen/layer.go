@@ -24,7 +24,11 @@ func (w *writer) units(chunk int) (out []unit) {
 		out = append(out, unit{'l', dense, experts})
 	}
 	if last {
-		out = append(out, unit{kind: 'h', dense: c.Vocab*c.Hidden/int64(c.TP) + c.Hidden})
+		head := c.Vocab * c.Hidden / int64(c.TP)
+		if c.Tied && first {
+			head = 0 // the embedding's
+		}
+		out = append(out, unit{kind: 'h', dense: head + c.Hidden})
 	}
 	return out
 }
@@ -49,7 +53,11 @@ func (g *generator) allParams() int64 {
 	whole := *g.c
 	whole.TP, whole.EP = 1, 1
 	dense, experts := whole.layerParams()
-	return whole.Layers*(dense+experts) + 2*whole.Vocab*whole.Hidden + whole.Hidden
+	ends := int64(2)
+	if g.c.Tied {
+		ends = 1
+	}
+	return whole.Layers*(dense+experts) + ends*whole.Vocab*whole.Hidden + whole.Hidden
 }
 
 // activation is the elements of a tensor parallel rank's input of a layer: all tokens.
@@ -140,7 +148,7 @@ func (w *writer) attention(k kind) {
 		if c.CP > 1 {
 			w.blocking(context, "keys and values", coll.AllGather, w.keys())
 		}
-		w.compute(w.g.attentionOp(k, 1))
+		w.attentionPart(k, 1)
 		if c.CP > 1 && k == backward {
 			w.blocking(context, "gradients of keys and values", coll.ReduceScatter, w.keys())
 		}
@@ -152,12 +160,21 @@ func (w *writer) attention(k kind) {
 		if part < c.CP-1 {
 			passed = w.pass("keys and values", passed)
 		}
-		w.compute(w.g.attentionOp(k, c.CP))
+		w.attentionPart(k, c.CP)
 		if k == backward { // gradients of the part travel with it, and home in the end
 			grads = w.pass("gradients of keys and values", grads)
 		}
 	}
 	w.then(grads)
+}
+
+// attentionPart is attention of 1/parts of the keys, in a backward pass after its forward
+// pass where that is done again.
+func (w *writer) attentionPart(k kind, parts int) {
+	if k == backward && w.g.c.Selective {
+		w.compute(w.g.attentionOp(forward, parts))
+	}
+	w.compute(w.g.attentionOp(k, parts))
 }
 
 // pass sends a part of keys and values to the next rank of the ring and receives one.

@@ -84,6 +84,15 @@ func (r *reduction) flush() {
 	r.late = nil
 }
 
+// tied sums the gradients of the embedding that the first and the last stage share, after
+// those of data parallel ranks; with ZeRO 1 each rank its part.
+func (r *reduction) tied() {
+	w, c := r.w, r.w.g.c
+	if c.Tied {
+		r.add(w.issue(ends, "embedding", coll.AllReduce, c.GradType, share(c.Vocab*c.Hidden/int64(c.TP), w.shards(data)), 0, r.done...))
+	}
+}
+
 // gather hands out the parameters that each rank has updated (ZeRO 1).
 func (r *reduction) gather() {
 	w := r.w

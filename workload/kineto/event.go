@@ -249,10 +249,17 @@ func (r *reader) keep() {
 	}
 }
 
+// Bounds of times, in nanoseconds: 146 years before and after 1970 or a machine's
+// start, and 13 days that an event takes.
+const (
+	maxMoment = 1 << 62
+	maxDur    = 1 << 50
+)
+
 // timed reports whether an event has its times; those without are counted.
 func (r *reader) timed() bool {
 	e := &r.e
-	if e.hasTs && e.hasDur && e.dur >= 0 {
+	if e.hasTs && e.hasDur && e.dur >= 0 && e.dur <= maxDur && e.ts > -maxMoment && e.ts < maxMoment {
 		return true
 	}
 	r.bad++

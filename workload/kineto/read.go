@@ -251,7 +251,7 @@ func (r *reader) finish() {
 		}
 	}
 	if r.bad > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s: %d events have no time or no duration and were passed over", t.File, r.bad))
+		t.Notes = append(t.Notes, fmt.Sprintf("%s: %d events have no time or no duration, or none that can be, and were passed over", t.File, r.bad))
 	}
 }
 

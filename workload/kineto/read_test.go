@@ -59,3 +59,17 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// TestTimesThatCannotBe: events that end before they begin or take weeks are passed over,
+// with a note; sizes beyond 63 bits stay too large.
+func TestTimesThatCannotBe(t *testing.T) {
+	tr, err := Read(bytes.NewReader([]byte(`{"traceEvents":[
+		{"ph":"X","cat":"kernel","name":"a","ts":1,"dur":2,"args":{"stream":7}},
+		{"ph":"X","cat":"kernel","name":"a","ts":2,"dur":-5,"args":{"stream":7}},
+		{"ph":"X","cat":"kernel","name":"a","ts":3,"dur":1e15,"args":{"stream":7}},
+		{"ph":"X","cat":"kernel","name":"a","ts":NaN,"dur":1,"args":{"stream":7}},
+		{"ph":"X","cat":"cpu_op","name":"record_param_comms","ts":4,"dur":1,"args":{"Collective name":"allreduce","dtype":"Float","In msg nelems":99999999999999999999}}]}`)), "f")
+	if err != nil || len(tr.Ops) != 1 || len(tr.Notes) != 1 || len(tr.Comms) != 1 || tr.Comms[0].In != 1<<63-1 {
+		t.Errorf("%v: %+v", err, tr)
+	}
+}

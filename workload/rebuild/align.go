@@ -159,9 +159,19 @@ type twinKey struct {
 	bytes           int64
 }
 
+// Slow-down beside collectives: the mean that is measured (arXiv 2507.03114), and what
+// is taken for the most: twice as long, as a persistent kernel of one wave takes that
+// makes a second one.
+const (
+	meanSlow = 1.19
+	mostSlow = 2.0
+)
+
 // twins gives kernels beside which a collective ran the median of the same kernel
-// where none did. Without such a one, 1.19 is taken out: the mean slow-down that is
-// measured beside collectives (arXiv 2507.03114).
+// where none did. A kernel of one name and grid multiplies matrices of many shapes
+// (persistent kernels have a block an SM), so only those are the same whose time can be
+// what remains where the slow-down is taken out. Without such a one it is the mean
+// slow-down that is taken out.
 func (r *rank) twins() {
 	var comms [][2]int64
 	for i := range r.ops {
@@ -181,7 +191,7 @@ func (r *rank) twins() {
 		}
 		return sum
 	}
-	free := map[twinKey][]int64{}
+	free := map[twinKey][]int64{} // sorted
 	beside := map[int]int64{}
 	for i := range r.ops {
 		g := &r.ops[i]
@@ -195,6 +205,9 @@ func (r *rank) twins() {
 			free[k] = append(free[k], g.op.Dur)
 		}
 	}
+	for _, v := range free { //lint:sorted each list by itself
+		slices.Sort(v)
+	}
 	without := 0
 	for i := range r.ops {
 		c, ok := beside[i]
@@ -202,14 +215,37 @@ func (r *rank) twins() {
 			continue
 		}
 		g := &r.ops[i]
-		if v := free[twinKey{g.op.Name, g.op.Blocks, g.op.Threads, g.op.Bytes}]; len(v) > 0 {
-			g.alone = min(g.op.Dur, median(v))
-			continue
+		v, ok := twin(free[twinKey{g.op.Name, g.op.Blocks, g.op.Threads, g.op.Bytes}], g.op.Dur, c)
+		if !ok {
+			without++
 		}
-		without++
-		g.alone = g.op.Dur - c + int64(float64(c)/1.19)
+		g.alone = v
 	}
 	if without > 0 {
 		r.note("%d kernels ran beside collectives and have no twin that did not; 1.19 is taken out of the part that overlapped", without)
 	}
 }
+
+// twin is what a kernel takes alone that took dur beside a collective for covered of it,
+// by the sorted times of such kernels beside which none ran. Of those that are neither
+// longer nor shorter than a slow-down allows it is the nearest to the mean slow-down, in
+// the median of those within twinSpread of it.
+func twin(free []int64, dur, covered int64) (alone int64, ok bool) {
+	without := func(slow float64) int64 { return dur - covered + int64(float64(covered)/slow) }
+	expected, shortest, longest := without(meanSlow), without(mostSlow), int64(float64(dur)*twinSpread)
+	nearest := int64(-1)
+	for _, t := range free {
+		if float64(t)*twinSpread >= float64(shortest) && t <= longest && (nearest < 0 || max(t-expected, expected-t) < max(nearest-expected, expected-nearest)) {
+			nearest = t
+		}
+	}
+	if nearest < 0 {
+		return expected, false
+	}
+	lo, _ := slices.BinarySearch(free, int64(float64(nearest)/twinSpread))
+	hi, _ := slices.BinarySearch(free, int64(float64(nearest)*twinSpread)+1)
+	return min(dur, median(free[lo:hi])), true
+}
+
+// twinSpread is by how much the times of one kernel on one shape differ.
+const twinSpread = 1.15

@@ -165,6 +165,22 @@ type group struct {
 	comm  workload.Comm
 	key   string
 	funcs map[coll.Func]bool
+	// How many all_gathers ranks issue, and how many of them a reduce_scatter follows.
+	gathers, scattered int
+	// How many calls ranks issue, and of how many the computation goes on with the result.
+	issued, awaited int
+}
+
+// saw counts what a rank issues on a group; gathered says that its last all_gather or
+// reduce_scatter was an all_gather.
+func (g *group) saw(f coll.Func, gathered bool) {
+	g.funcs[f] = true
+	switch {
+	case f == coll.AllGather:
+		g.gathers++
+	case f == coll.ReduceScatter && gathered:
+		g.scattered++
+	}
 }
 
 // groups gives each call its communicator.
@@ -179,19 +195,66 @@ func (j *job) groups() {
 		}
 	}
 	for _, r := range j.ranks {
+		gathered := map[int32]bool{}
 		for i := range r.ops {
 			for k := range r.ops[i].comms {
 				c := &r.ops[i].comms[k]
 				c.comm = j.comm(index, full, c.group, r)
-				j.comms[c.comm].funcs[c.call.Func] = true
+				f := c.call.Func
+				j.comms[c.comm].saw(f, gathered[c.comm])
+				if f == coll.AllGather || f == coll.ReduceScatter {
+					gathered[c.comm] = f == coll.AllGather
+				}
 			}
 		}
 	}
+}
+
+// kinds says what communicators are for.
+func (j *job) kinds() {
+	steps := 0
+	for _, r := range j.ranks {
+		r.awaits(j.comms)
+		steps += max(len(r.t.Steps), 1)
+	}
 	for _, g := range j.comms {
-		if g.comm.Kind == workload.NoKind {
-			g.comm.Kind = kindOf(g.comm.Desc, g.funcs)
+		g.comm.Kind = g.kind(fewCalls * steps)
+	}
+}
+
+// apart is how many kernels lie between calls that are parts of a computation; a sum of
+// gradients one parameter after the other has one or two.
+const apart = 3
+
+// awaits counts the calls whose result the rank's next kernel waits for, where there were
+// others since the call before.
+func (r *rank) awaits(comms []*group) {
+	since := map[int32]int{}
+	for i := range r.ops {
+		g := &r.ops[i]
+		if len(g.comms) == 0 {
+			for c := range since { //lint:sorted each by itself
+				since[c]++
+			}
+			continue
+		}
+		c := g.comms[0].comm
+		comms[c].issued++
+		if before, known := since[c]; (!known || before >= apart) && r.next(i) {
+			comms[c].awaited++
+		}
+		since[c] = 0
+	}
+}
+
+// next reports whether the next kernel that is none of NCCL waits for an operation.
+func (r *rank) next(i int) bool {
+	for k := i + 1; k < len(r.ops); k++ {
+		if g := &r.ops[k]; len(g.comms) == 0 && g.op.Class == kineto.Kernel {
+			return g.op.Stream == r.ops[i].op.Stream || slices.Contains(g.deps, int32(i))
 		}
 	}
+	return false
 }
 
 // comm is the index of the communicator of a process group.
@@ -227,9 +290,54 @@ func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Gr
 	return i
 }
 
-// kindOf says what a communicator is for by its description, or else by what is
-// called on it.
-func kindOf(desc string, funcs map[coll.Func]bool) workload.CommKind {
+// alternating is the share of all_gathers that a reduce_scatter follows from which on a
+// group gathers and scatters activations by turns (TP with sequence parallel: all, or
+// two of three where inputs are gathered again for the gradients of weights). A forward
+// pass of FSDP gathers parameters layer by layer and scatters nothing: a half at most.
+const alternating = 0.6
+
+// kind says what a communicator is for by its description, or else by what is called on
+// it more than a few times.
+func (g *group) kind(few int) workload.CommKind {
+	shards := g.funcs[coll.AllGather] && g.funcs[coll.ReduceScatter]
+	if k := described(g.comm.Desc); k == workload.DP && shards {
+		return workload.FSDP
+	} else if k != workload.NoKind {
+		return k
+	}
+	only := func(list ...coll.Func) bool {
+		n := 0
+		for _, f := range list {
+			if g.funcs[f] {
+				n++
+			}
+		}
+		return n > 0 && n == len(g.funcs)
+	}
+	switch {
+	case only(coll.Send, coll.Recv):
+		return workload.PP
+	case only(coll.AllToAll):
+		return workload.EP
+	case shards && g.gathers > few && float64(g.scattered) > alternating*float64(g.gathers):
+		return workload.TP
+	case shards:
+		return workload.FSDP
+	case only(coll.AllReduce) && g.issued > few && g.awaited > g.issued/3:
+		return workload.TP
+	case g.funcs[coll.AllReduce] && only(coll.AllReduce, coll.Broadcast) && g.issued > few && g.awaited <= g.issued/10:
+		return workload.DP // sums beside which the computation goes on, and what ranks begin with
+	}
+	return workload.NoKind
+}
+
+// fewCalls are so few in a rank's step that they may be sums of gradients or of losses
+// once a step, or a model that FSDP gathers as a whole. Of more,
+// tensor parallel layers wait for all, or for those of the forward pass, a half.
+const fewCalls = 4
+
+// described is what a group's description says that it is for.
+func described(desc string) workload.CommKind {
 	d := strings.ToLower(desc)
 	for _, x := range []struct {
 		words string
@@ -240,23 +348,6 @@ func kindOf(desc string, funcs map[coll.Func]bool) workload.CommKind {
 				return x.kind
 			}
 		}
-	}
-	only := func(list ...coll.Func) bool {
-		n := 0
-		for _, f := range list {
-			if funcs[f] {
-				n++
-			}
-		}
-		return n > 0 && n == len(funcs)
-	}
-	switch {
-	case only(coll.Send, coll.Recv):
-		return workload.PP
-	case only(coll.AllToAll):
-		return workload.EP
-	case funcs[coll.AllGather] && funcs[coll.ReduceScatter]:
-		return workload.FSDP
 	}
 	return workload.NoKind
 }

@@ -30,8 +30,11 @@ func newRank(t *kineto.Trace) *rank {
 	return &rank{t: t, rank: max(t.Rank, 0), streams: map[int32]*stream{}, threads: map[int32]*thread{}}
 }
 
+// note adds a line for a person, once.
 func (r *rank) note(format string, args ...any) {
-	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+	if s := fmt.Sprintf(format, args...); !slices.Contains(r.notes, s) {
+		r.notes = append(r.notes, s)
+	}
 }
 
 // gpuOp is an operation of the GPU, in order of launch.

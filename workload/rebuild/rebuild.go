@@ -91,6 +91,18 @@ func (e *MissingRanksError) Error() string {
 	return fmt.Sprintf("the job has %d ranks, of which %s%s have no recording; %s", e.World, strings.Trim(fmt.Sprint(shown), "[]"), more, e.Why)
 }
 
+// maxWorld bounds the ranks of a job: more than any has had, and so few that what a damaged
+// file says takes no memory.
+const maxWorld = 1 << 20
+
+// WorldError says that a recording is of more ranks than a job can have.
+type WorldError struct{ World int }
+
+// Error names the number and where it comes from.
+func (e *WorldError) Error() string {
+	return fmt.Sprintf("a job of %d ranks; distributedInfo of a recording has rank and world_size, at most %d", e.World, maxWorld)
+}
+
 // RankTwiceError names two recordings of one rank.
 type RankTwiceError struct {
 	Rank        int
@@ -118,6 +130,7 @@ func Job(traces []*kineto.Trace, o Options) (*Result, error) {
 	for _, r := range j.ranks {
 		r.waits(&j.res.Waits)
 	}
+	j.kinds()
 	j.alone()
 	j.emit()
 	if err := j.complete(); err != nil {
@@ -156,6 +169,9 @@ func (j *job) open(traces []*kineto.Trace) error {
 		}
 		j.ranks = append(j.ranks, r)
 		j.res.Notes = append(j.res.Notes, t.Notes...)
+	}
+	if j.world > maxWorld {
+		return &WorldError{j.world}
 	}
 	j.res.GPU, j.res.NCCL = sorted[0].GPU, sorted[0].NCCL
 	return nil

@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -177,6 +178,28 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// TestTwinsOfShapes: a persistent kernel has one grid for all shapes. One that took 160 µs
+// beside a collective is no twin of a shape of 50 µs, nor of one of 400.
+func TestTwinsOfShapes(t *testing.T) {
+	for _, c := range []struct {
+		free          []int64
+		dur, covered  int64
+		alone, spread int64
+		ok            bool
+	}{
+		{[]int64{50, 50, 51, 130, 132, 134, 400}, 160, 160, 132, 0, true}, // of three shapes the one that fits
+		{[]int64{50, 50, 50, 50, 50}, 160, 160, 134, 1, false},            // none fits: the mean slow-down
+		{[]int64{400}, 160, 160, 134, 1, false},                           // longer than beside the collective
+		{[]int64{90, 90, 90}, 160, 20, 156, 1, false},                     // hardly covered: it takes what it took
+		{[]int64{150, 155, 158}, 160, 20, 155, 0, true},
+		{nil, 160, 0, 160, 0, false},
+	} {
+		if alone, ok := twin(c.free, c.dur, c.covered); ok != c.ok || alone < c.alone-c.spread || alone > c.alone+c.spread {
+			t.Errorf("%v, %d of %d covered: %d, %v; want %d, %v", c.free, c.covered, c.dur, alone, ok, c.alone, c.ok)
+		}
+	}
+}
+
 // TestRefused: two recordings of a rank, a missing rank that cannot be copied.
 func TestRefused(t *testing.T) {
 	a := newStory(0, 2)
@@ -187,7 +210,51 @@ func TestRefused(t *testing.T) {
 	if _, err := Job([]*kineto.Trace{a.t}, Options{}); err == nil || !strings.Contains(err.Error(), "the job has 2 ranks, of which 1 has no recording") && !strings.Contains(err.Error(), "of which 1 have no recording") {
 		t.Error(err)
 	}
+	large := newStory(0, 2_000_000_000)
+	large.kernel(10, 20, 120, 7)
+	var world *WorldError
+	if _, err := Job([]*kineto.Trace{large.t}, Options{Symmetric: true}); !errors.As(err, &world) || world.World != 2_000_000_000 {
+		t.Error(err)
+	}
 	if _, err := Job(nil, Options{}); err == nil {
 		t.Error("no recordings")
+	}
+}
+
+// TestKinds: by description, or else by what is called and by what waits for it.
+func TestKinds(t *testing.T) {
+	set := func(list ...coll.Func) map[coll.Func]bool {
+		m := map[coll.Func]bool{}
+		for _, f := range list {
+			m[f] = true
+		}
+		return m
+	}
+	for _, c := range []struct {
+		desc               string
+		funcs              map[coll.Func]bool
+		gathers, scattered int
+		issued, awaited    int
+		want               workload.CommKind
+	}{
+		{"mesh_dp", set(coll.AllGather, coll.ReduceScatter), 36, 16, 54, 20, workload.FSDP},
+		{"mesh_dp", set(coll.AllReduce), 0, 0, 20, 0, workload.DP},
+		{"mesh_tp", set(coll.AllReduce), 0, 0, 64, 64, workload.TP},
+		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 64, 64, 128, 128, workload.TP},
+		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 36, 18, 54, 36, workload.FSDP}, // ZeRO 3
+		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 18, 1, 36, 18, workload.FSDP},  // ZeRO 2
+		{"default_pg", set(coll.AllReduce), 0, 0, 64, 32, workload.TP},                         // of the forward pass only
+		{"default_pg", set(coll.AllReduce, coll.Broadcast), 0, 0, 21, 2, workload.DP},          // DDP with buffers
+		{"default_pg", set(coll.AllReduce), 0, 0, 200, 40, workload.NoKind},                    // neither
+		{"default_pg", set(coll.AllReduce), 0, 0, 2, 2, workload.NoKind},                       // a loss
+		{"default_pg", set(coll.Send, coll.Recv), 0, 0, 32, 16, workload.PP},
+		{"default_pg", set(coll.AllToAll), 0, 0, 48, 48, workload.EP},
+		{"default_pg", set(), 0, 0, 0, 0, workload.NoKind},
+		{"default_pg", set(coll.AllGather, coll.ReduceScatter), 2, 2, 4, 4, workload.FSDP}, // the model as a whole
+	} {
+		g := group{comm: workload.Comm{Desc: c.desc}, funcs: c.funcs, gathers: c.gathers, scattered: c.scattered, issued: c.issued, awaited: c.awaited}
+		if got := g.kind(2 * fewCalls); got != c.want {
+			t.Errorf("%+v is of kind %v, want %v", c, got, c.want)
+		}
 	}
 }

@@ -101,16 +101,19 @@ func (f *File) Program(o Options) (*workload.Program, error) {
 	if g.Pipeline > 1 {
 		f.note("pipeline stages do the same at the same time; SimAI adds a bubble of (%d-1)/(%d·%d) of a step by formula, which is not in the program", f.Pipeline, max(f.Micro, 1), max(f.Virtual, 1))
 	}
-	lost := 0
+	lost, alone := 0, 0
 	for r := range ranks {
 		b := builder{g: g, rank: r}
 		b.write(f.Rows)
 		p.Lists = append(p.Lists, workload.List{Name: fmt.Sprintf("rank%d", r), Steps: b.steps})
 		p.Of[r] = int32(r)
-		lost = b.broadcasts
+		lost, alone = b.broadcasts, b.alone
 	}
 	if lost > 0 {
 		f.note("%d broadcasts were left out, as SimAI does", lost)
+	}
+	if alone > 0 && o.Ranks == 0 {
+		f.note("%d calls of a rank are of groups that have one member among %d ranks and were left out; --ranks takes more", alone, ranks)
 	}
 	p.Works = works(f.Rows)
 	return p, nil
@@ -140,6 +143,7 @@ type builder struct {
 	steps      []workload.Step
 	open       []int32 // calls of weight gradients that the end waits for
 	broadcasts int
+	alone      int // calls of groups that have one member
 }
 
 func (b *builder) write(rows []Row) {
@@ -173,7 +177,11 @@ func (b *builder) pass(p *Pass, work int32, weight bool) {
 		last = int32(len(b.steps)) - 1
 	}
 	f, family, err := operation(p.Coll, weight)
-	if err != nil || f == coll.NumFuncs || p.Bytes == 0 || b.g.Size(family) < 2 {
+	if err != nil || f == coll.NumFuncs || p.Bytes == 0 {
+		return
+	}
+	if b.g.Size(family) < 2 {
+		b.alone++
 		return
 	}
 	if f == coll.Broadcast {

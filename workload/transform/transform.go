@@ -41,11 +41,21 @@ func clone(p *workload.Program) *workload.Program {
 // Host multiplies what threads of the host take: 1 changes nothing, 0 is a host that
 // takes no time. What the host waits for stays.
 func Host(p *workload.Program, factor float64) (*workload.Program, error) {
-	if !(factor >= 0 && factor <= workload.MaxFactor) {
-		return nil, &Error{fmt.Sprintf("a factor of %g for the host", factor), fmt.Sprintf("write a number from 0 to %g", float64(workload.MaxFactor))}
+	factors := make([]float64, len(p.Lists))
+	for i := range factors {
+		factors[i] = factor
 	}
+	return Hosts(p, factors)
+}
+
+// Hosts is Host with a factor for each list.
+func Hosts(p *workload.Program, factors []float64) (*workload.Program, error) {
 	q := clone(p)
 	for i := range q.Lists {
+		factor := factors[i]
+		if !(factor >= 0 && factor <= workload.MaxFactor) {
+			return nil, &Error{fmt.Sprintf("a factor of %g for the host", factor), fmt.Sprintf("write a number from 0 to %g", float64(workload.MaxFactor))}
+		}
 		for k := range q.Lists[i].Steps {
 			if s := &q.Lists[i].Steps[k]; s.Kind == workload.Compute && workload.OnHost(s.Stream) {
 				s.Time = min(units.Time(float64(s.Time)*factor), workload.MaxTime)

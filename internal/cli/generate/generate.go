@@ -23,10 +23,10 @@ import (
 
 // flags are the options that a Config does not hold as they are written.
 type flags struct {
-	c                                  gen.Config
-	dtype, grads, schedule, bucket, cp string
-	gpu, times, out                    string
-	efficiency, memory                 float64
+	c                                             gen.Config
+	dtype, grads, schedule, bucket, cp, recompute string
+	gpu, times, out                               string
+	efficiency, memory                            float64
 }
 
 // Command is "workload gen".
@@ -59,6 +59,7 @@ func (f *flags) model(c *cobra.Command) {
 	x.Int64Var(&f.c.KVHeads, "kv-heads", 0, "heads of keys and values (default: as --heads)")
 	x.Int64Var(&f.c.FFN, "ffn", 0, "size of the feed-forward network, or of an expert (default: 4 x hidden)")
 	x.BoolVar(&f.c.Gated, "gated", false, "the feed-forward network has three matrices (SwiGLU)")
+	x.BoolVar(&f.c.Tied, "tied", false, "the head multiplies by the embedding's matrix")
 	x.Int64Var(&f.c.Vocab, "vocab", 32000, "size of the vocabulary; it divides by --tp")
 	x.Int64Var(&f.c.Seq, "seq", 4096, "tokens of a sequence")
 	x.Int64Var(&f.c.MicroBatch, "micro-batch", 1, "sequences of a microbatch")
@@ -86,7 +87,8 @@ func (f *flags) division(c *cobra.Command) {
 	x.IntVar(&f.c.EP, "ep", 1, "expert parallel ranks, within data parallel ones")
 	x.IntVar(&f.c.CP, "cp", 1, "context parallel ranks")
 	x.StringVar(&f.cp, "cp-mode", "ring", "`HOW` keys and values come: ring or all-gather")
-	x.BoolVar(&f.c.Recompute, "recompute", false, "do each layer's forward pass again in its backward pass")
+	x.StringVar(&f.recompute, "recompute", "none", "`WHAT` of a layer's forward pass is done again in its backward pass: none, selective (attention) or full")
+	x.Lookup("recompute").NoOptDefVal = "full"
 	x.IntVar(&f.c.Iterations, "iterations", 1, "iterations")
 }
 
@@ -128,6 +130,15 @@ func (f *flags) config(a *cli.App) (gen.Config, error) {
 	case "all-gather":
 	default:
 		return c, fail.Usage("--cp-mode %s: write ring or all-gather", f.cp)
+	}
+	switch f.recompute {
+	case "none":
+	case "selective":
+		c.Selective = true
+	case "full":
+		c.Recompute = true
+	default:
+		return c, fail.Usage("--recompute %s: write none, selective or full (--recompute=selective)", f.recompute)
 	}
 	var err error
 	if c.Bucket, err = units.ParseBytes(f.bucket); err != nil {

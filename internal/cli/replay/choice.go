@@ -38,7 +38,7 @@ func (f *choice) register(c *cobra.Command) {
 	f.machine.Register(c)
 	f.machine.RegisterClass(c)
 	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
-	c.Flags().StringVar(&f.host, "host", "recorded", "the host's time: recorded, ideal (none) or a factor")
+	c.Flags().StringVar(&f.host, "host", "recorded", "the host's time: recorded, ideal (none), unprofiled (estimated) or a factor")
 	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
 	c.Flags().StringArrayVar(&f.slow, "straggler", nil, "`RANK=FACTOR`: compute of a rank takes that much longer; repeatable")
 	c.Flags().StringArrayVar(&f.variants, "variant", nil, "`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; repeatable")
@@ -55,10 +55,10 @@ func (f *choice) options() (o replay.Options, err error) {
 	switch f.host {
 	case "recorded":
 		o.Host = 1
-	case "ideal":
+	case "ideal", "unprofiled":
 	default:
 		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
-			return o, fail.Usage("--host %s: write recorded, ideal or a factor from 0 to 1000", f.host)
+			return o, fail.Usage("--host %s: write recorded, ideal, unprofiled or a factor from 0 to 1000", f.host)
 		}
 	}
 	if f.scale != "" {
@@ -82,7 +82,18 @@ func (f *choice) options() (o replay.Options, err error) {
 	return o, nil
 }
 
-// vary makes the variant that the flags ask for. What was recorded is not of it.
+// unprofiled finds what the host takes without a profiler, where the flags ask for it.
+func (f *choice) unprofiled(j *load.Job, o *replay.Options) error {
+	if f.host != "unprofiled" {
+		return nil
+	}
+	if o.Hosts, _ = replay.Unprofiled(j); o.Hosts == nil {
+		return fail.Usage("--host unprofiled: the job is no recording of a profiler; write recorded, ideal or a factor")
+	}
+	return nil
+}
+
+// vary makes the variant that the flags ask for. What iterations took is not of it.
 func (f *choice) vary(j *load.Job) (*load.Job, error) {
 	spec, err := variant.Parse(f.variants)
 	if err != nil || !spec.Any() {
@@ -93,7 +104,11 @@ func (f *choice) vary(j *load.Job) (*load.Job, error) {
 		return nil, fail.Input(err)
 	}
 	q := *j
-	q.Program, q.Rebuilt, q.Notes = p, nil, append(slices.Clone(j.Notes), notes...)
+	q.Program, q.Notes = p, append(slices.Clone(j.Notes), notes...)
+	if j.Rebuilt != nil {
+		r := *j.Rebuilt
+		r.Steps, q.Rebuilt = nil, &r
+	}
 	return &q, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/simccl/simccl/internal/report/jobpage"
 	"github.com/simccl/simccl/internal/timeline"
 	"github.com/simccl/simccl/scenario"
+	programs "github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
 	"github.com/simccl/simccl/workload/transform"
 	"github.com/spf13/cobra"
@@ -45,7 +46,8 @@ by which groups. Without --topo the machine is the built-in one of the recording
 GPUs.
 
 --host recorded keeps what the host took between launches (default), ideal takes it
-away, a factor scales it. --scale dp=N makes data parallel groups N ranks large.
+away, a factor scales it, unprofiled is an estimate of what it takes without a
+profiler. --scale dp=N makes data parallel groups N ranks large.
 --variant changes what a recording allows to: buckets of DDP (bucket=25MB, no-sync),
 a pipeline (schedule=gpipe|1f1b, microbatches=4), shares of experts (skew=40,30,20,10).
 
@@ -141,6 +143,9 @@ func (f *choice) run(ctx context.Context, a *cli.App, j *load.Job) (*outcome, er
 	if j, err = f.vary(j); err != nil {
 		return nil, err
 	}
+	if err := f.unprofiled(j, &o); err != nil {
+		return nil, err
+	}
 	p, scaled, err := f.onGPU(j)
 	if err == nil {
 		p, err = replay.Change(p, o)
@@ -170,6 +175,10 @@ func (f *choice) run(ctx context.Context, a *cli.App, j *load.Job) (*outcome, er
 		return nil, cli.AsFlags(err)
 	}
 	r, res, err := replay.Run(ctx, j, p, m, o)
+	var wrong *programs.Problem
+	if errors.As(err, &wrong) {
+		return nil, fail.Input(err)
+	}
 	if err != nil {
 		return nil, err
 	}

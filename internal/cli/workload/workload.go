@@ -10,11 +10,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/generate"
+	"github.com/simccl/simccl/internal/datasheet"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/internal/report/job"
@@ -128,7 +130,8 @@ func lint(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "lint FILE|DIR...", Short: "Check that a job can be carried out",
 		Long: `lint checks that members of a group issue the same calls in the same order and of
 the same sizes, that sends have receives, and that the job does not deadlock on a
-network without delay. Exit status 7 when something is wrong.`,
+network without delay. Exit status 7 when something is wrong. Calls that were recorded
+faster than the links of their GPU are a note.`,
 		Example: "  simccl workload lint recording",
 		Args:    some,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -136,7 +139,7 @@ network without delay. Exit status 7 when something is wrong.`,
 			if err != nil {
 				return err
 			}
-			r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(), Problems: problems(j.Program), Notes: j.Notes}
+			r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(), Problems: problems(j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
 			r.OK = len(r.Problems) == 0
 			if r.Notes == nil {
 				r.Notes = []string{}
@@ -189,6 +192,30 @@ func problems(p *workload.Program) []string {
 	}
 	return out
 }
+
+// tooFast are the calls that were recorded with more than the links of their GPU carry:
+// clocks, sizes or groups are wrong. Where the recording does not name its GPU, the
+// fastest of all counts. No machine is needed: whatever lies between GPUs is no faster.
+func tooFast(j *load.Job) (out []string) {
+	link, of := datasheet.FastestLink(), "the fastest of any GPU"
+	if g, ok := datasheet.Find(j.Meta.GPU); ok {
+		link, of = g.Link, "those of "+g.Name
+	}
+	for i := range j.Program.Calls {
+		c := &j.Program.Calls[i]
+		if int(c.Comm) >= len(j.Program.Comms) || c.Comm < 0 {
+			continue // named as a problem
+		}
+		if rate := j.Program.Rate(c) / 1e9; rate > link*fastTolerance {
+			out = append(out, fmt.Sprintf("%s of %d bytes on %s was recorded with %.3g us: each GPU's links would carry %.0f GB/s, and %s carry %g; its size, its group or the clocks of ranks are wrong",
+				c.Func.TestName(), int64(c.Bytes()), j.Program.Comms[c.Comm].Name, c.Recorded.Micros(), rate, of, link))
+		}
+	}
+	return out
+}
+
+// fastTolerance is for what a recorded time is short by: kernels' ends differ by rank.
+const fastTolerance = 1.1
 
 func slice(a *cli.App) *cobra.Command {
 	var f Flags

@@ -366,7 +366,8 @@ func (s *Scanner) Int() (int64, error) {
 }
 
 // ParseInt reads decimal digits with a sign; ok is false where there are none or
-// they exceed 63 bits. What follows the digits is not looked at.
+// they exceed 63 bits, and n then the nearest number that does not: a count that is too
+// large stays too large. What follows the digits is not looked at.
 func ParseInt(t []byte) (n int64, ok bool) {
 	neg := len(t) > 0 && t[0] == '-'
 	if neg {
@@ -380,7 +381,8 @@ func ParseInt(t []byte) (n int64, ok bool) {
 			break
 		}
 		if n > (1<<63-10)/10 {
-			return 0, false
+			n, ok = 1<<63-1, false
+			break
 		}
 		n = n*10 + int64(c-'0')
 		ok = true

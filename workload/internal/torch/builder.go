@@ -23,6 +23,18 @@ func NewBuilder(ranks int) *Builder {
 // Comm is the communicator of a process group; members nil means all ranks. Groups of
 // one name and other members are others.
 func (b *Builder) Comm(name, desc string, members []int32) int32 {
+	return b.Group(name, members, func(i int32, members []int32) workload.Comm {
+		c := workload.Comm{Name: "pg" + name, Desc: desc, Ranks: members}
+		if b.Named(c.Name) {
+			c.Name = fmt.Sprintf("pg%s.%d", name, i)
+		}
+		return c
+	})
+}
+
+// Group is the communicator of a key and of members, which create makes when it is the
+// first of them, from its index and members; nil for all ranks.
+func (b *Builder) Group(key string, members []int32, create func(i int32, members []int32) workload.Comm) int32 {
 	all := len(members) == len(b.P.Of)
 	for i := range members {
 		all = all && members[i] == int32(i)
@@ -30,22 +42,23 @@ func (b *Builder) Comm(name, desc string, members []int32) int32 {
 	if all {
 		members = nil
 	}
-	key := name + fmt.Sprint(members)
+	key += fmt.Sprint(members)
 	i, known := b.comms[key]
 	if !known {
 		i = int32(len(b.P.Comms))
-		c := workload.Comm{Name: "pg" + name, Desc: desc, Ranks: members}
-		if slices.ContainsFunc(b.P.Comms, func(o workload.Comm) bool { return o.Name == c.Name }) {
-			c.Name = fmt.Sprintf("pg%s.%d", name, i)
-		}
-		b.P.Comms = append(b.P.Comms, c)
+		b.P.Comms = append(b.P.Comms, create(i, members))
 		b.comms[key] = i
 	}
 	return i
 }
 
-// Issue is the step that issues a call on its communicator's stream.
-func (b *Builder) Issue(c *workload.Call) workload.Step {
+// Named reports whether a communicator has a name.
+func (b *Builder) Named(name string) bool {
+	return slices.ContainsFunc(b.P.Comms, func(c workload.Comm) bool { return c.Name == name })
+}
+
+// Call is the index of a call.
+func (b *Builder) Call(c *workload.Call) int32 {
 	key := fmt.Sprintf("%+v", *c)
 	i, known := b.calls[key]
 	if !known {
@@ -53,7 +66,12 @@ func (b *Builder) Issue(c *workload.Call) workload.Step {
 		b.calls[key] = i
 		b.P.Calls = append(b.P.Calls, *c)
 	}
-	return workload.Step{Kind: workload.Issue, Stream: c.Comm, Call: i}
+	return i
+}
+
+// Issue is the step that issues a call on its communicator's stream.
+func (b *Builder) Issue(c *workload.Call) workload.Step {
+	return workload.Step{Kind: workload.Issue, Stream: c.Comm, Call: b.Call(c)}
 }
 
 // Launch is the steps of calls that are launched together.

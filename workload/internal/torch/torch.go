@@ -18,8 +18,7 @@ import (
 // group, root or peer, and the split of an all_to_all along the first dimension.
 // ok is false for a name or type that is not known.
 func Translate(name, typ string, in, out, size int64, root int32, split []int64) (c workload.Call, ok bool) {
-	n := strings.TrimPrefix(strings.ToLower(name), "_")
-	n = strings.NewReplacer("_", "", "intotensor", "", "tensor", "", "base", "", "coalesced", "", "oop", "", "single", "").Replace(n)
+	n := spellings.Replace(strings.ReplaceAll(strings.ToLower(name), "_", ""))
 	c.Type, ok = ElementType(typ)
 	if !ok || size < 1 {
 		return c, false
@@ -54,6 +53,10 @@ func Translate(name, typ string, in, out, size int64, root int32, split []int64)
 	}
 	return c, c.Count >= 0 && c.Peer >= 0
 }
+
+// spellings are the parts of names that change nothing about what moves, where the
+// words of a name are written together: all_gather_into_tensor_coalesced is an allgather.
+var spellings = strings.NewReplacer("intotensor", "", "tensor", "", "base", "", "coalesced", "", "oop", "", "single", "")
 
 // splits turns rows to each peer into elements; nil where all are equal.
 func splits(rows []int64, elements, size int64) []int64 {
