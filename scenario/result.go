@@ -120,6 +120,8 @@ type Outcome struct {
 	Copies  *sym.Copies   // the copies by copy engines that it takes; nil for kernels
 	Result  exec.Result
 	Checked bool // the plan was proved
+	// OfSchedule: the plan is of a schedule of others.
+	OfSchedule bool
 	// NotProved is what of the plan was too large for its proof; empty: nothing.
 	NotProved string
 	Best      *Outcome // the fastest of all choices; nil where rivals were not simulated
