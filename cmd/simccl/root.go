@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/about"
 	advisecmd "github.com/simccl/simccl/internal/cli/advise"
+	"github.com/simccl/simccl/internal/cli/classes"
 	"github.com/simccl/simccl/internal/cli/groups"
 	"github.com/simccl/simccl/internal/cli/intercept"
 	"github.com/simccl/simccl/internal/cli/network"
@@ -54,7 +55,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	})
 	root.SetGlobalNormalizationFunc(longNames)
 	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), advisecmd.Command(&a.App), newTopo(a), newGraph(a), newTune(a), newPlan(a),
-		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), schedulecmd.Command(&a.App), intercept.Command(&a.App), about.Command(&a.App, build), about.ExitCodes())
+		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), schedulecmd.Command(&a.App), classes.Command(&a.App), intercept.Command(&a.App), about.Command(&a.App, build), about.ExitCodes())
 	completions(root)
 	return root
 }
