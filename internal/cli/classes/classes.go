@@ -230,7 +230,7 @@ func problems(c *gpu.Class) []string {
 	}
 	for _, q := range gpu.Quantities() {
 		v, o := *q.At(c), c.Origins[q.Name]
-		if o.Source == gpu.Measured && o.Uncertainty > 0.5 {
+		if o.Source == gpu.Measured && o.Uncertainty > 1 {
 			say("%s is measured with an uncertainty of %.0f %%: that is no measurement; write estimated", q.Name, 100*o.Uncertainty)
 		}
 		if near := nearest(&q, v); o.Source != gpu.Estimated && v > 0 && near > 0 && max(v/near, near/v) > far {
