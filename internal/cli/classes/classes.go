@@ -178,7 +178,7 @@ func check(a *cli.App) *cobra.Command {
 it was measured, how well it predicts what it was not fitted to, which quantities
 are far from those of any class that is built in. With a problem it ends with exit
 status 7.`,
-		Example: "  simccl class check ./h200.json",
+		Example: "  simccl class check testdata/measured/h200x2/calibrate/alike/two.json",
 		Args:    cli.Exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := load(a, args[0])
@@ -228,28 +228,30 @@ func problems(c *gpu.Class) []string {
 			say("regime %s of %d GPUs, %d to %d bytes: predicts with a mean error of %.0f %%; say so to who uses it, or measure more", g.Op, g.Ranks, g.From, g.To, 100*g.Mean)
 		}
 	}
+	var known []gpu.Class
+	for _, name := range gpu.Names() {
+		if b, err := gpu.Named(name); err == nil {
+			known = append(known, b)
+		}
+	}
 	for _, q := range gpu.Quantities() {
 		v, o := *q.At(c), c.Origins[q.Name]
 		if o.Source == gpu.Measured && o.Uncertainty > 1 {
 			say("%s is measured with an uncertainty of %.0f %%: that is no measurement; write estimated", q.Name, 100*o.Uncertainty)
 		}
-		if near := nearest(&q, v); o.Source != gpu.Estimated && v > 0 && near > 0 && max(v/near, near/v) > far {
+		if near := nearest(known, &q, v); o.Source != gpu.Estimated && v > 0 && near > 0 && max(v/near, near/v) > far {
 			say("%s is %g %s; the nearest of a class that is built in is %g", q.Name, v, q.Unit, near)
 		}
 	}
 	return out
 }
 
-// nearest is the value of a quantity, of the classes that are built in, which is nearest
-// to v by its logarithm.
-func nearest(q *gpu.Quantity, v float64) float64 {
+// nearest is the value of a quantity, of some classes, which is nearest to v by its
+// logarithm.
+func nearest(of []gpu.Class, q *gpu.Quantity, v float64) float64 {
 	best := 0.0
-	for _, name := range gpu.Names() {
-		b, err := gpu.Named(name)
-		if err != nil {
-			continue
-		}
-		if x := *q.At(&b); x > 0 && (best == 0 || math.Abs(math.Log(x/v)) < math.Abs(math.Log(best/v))) {
+	for i := range of {
+		if x := *q.At(&of[i]); x > 0 && (best == 0 || math.Abs(math.Log(x/v)) < math.Abs(math.Log(best/v))) {
 			best = x
 		}
 	}
