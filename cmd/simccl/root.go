@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/internal/cli/about"
 	advisecmd "github.com/simccl/simccl/internal/cli/advise"
 	"github.com/simccl/simccl/internal/cli/classes"
+	"github.com/simccl/simccl/internal/cli/completion"
 	"github.com/simccl/simccl/internal/cli/groups"
 	"github.com/simccl/simccl/internal/cli/intercept"
 	"github.com/simccl/simccl/internal/cli/network"
@@ -61,7 +62,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		}
 	}
 	if named == "" {
-		completions(root)
+		completion.Register(root)
 	}
 	return root
 }

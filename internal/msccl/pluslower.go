@@ -157,7 +157,7 @@ func (l *lowering) op(k *running, op *plusOp, off, unit int64, proof bool) {
 	}
 }
 
-// threads checks that the threads of a block have met (nop) where one of them speaks for
+// threads checks that the threads of a block have met (nop) where one of them acts for
 // all: signals and waits are of single threads, data of all.
 func (l *lowering) threads(k *running, op *plusOp) {
 	_, moves := shapes[op.name]
@@ -496,7 +496,7 @@ func (l *lowering) match() {
 		}
 		switch {
 		case len(c.down) > len(c.ups)+c.initial:
-			l.fail(c.down[len(c.ups)+c.initial].at, "waits for a signal that nobody gives: it would hang")
+			l.fail(c.down[len(c.ups)+c.initial].at, "waits for a signal that no operation gives: it would hang")
 		case len(c.ups) > len(c.down):
 			l.fail(c.ups[len(c.down)].at, "signals gpu %d once more than it waits: its next run would not wait", c.gpu)
 		case len(c.down) > len(c.ups):
@@ -559,7 +559,7 @@ func (l *lowering) packets() {
 	for i, w := range l.writes {
 		for _, o := range l.writes[:i] {
 			if o.gpu == w.gpu && o.from < w.to && w.from < o.to {
-				l.fail(w.at, "writes packets into gpu %d where gpu %d tb %d op %d does too: who reads them cannot tell which they are", w.gpu, o.at.gpu, o.at.block, o.at.step)
+				l.fail(w.at, "writes packets into gpu %d where gpu %d tb %d op %d does too: who reads them cannot distinguish the two", w.gpu, o.at.gpu, o.at.block, o.at.step)
 				return
 			}
 		}

@@ -58,16 +58,13 @@ func (s *Schedule) TwoSided() (*Schedule, error) {
 type teller struct {
 	p     *plan.Plan
 	s     *Schedule
-	chunk int64 // bytes
-	conns []told
-	group []int // of connections, by id: those that share thread blocks
-	chans []int // by connection
+	chunk int64  // bytes
+	used  []bool // by connection
+	group []int  // of connections, by id: those that share thread blocks
+	chans []int  // by connection
 	deps  []dep
 	sent  map[int32][]int // step behind which the n-th message of a rank to itself goes
 }
-
-// told is a connection's use.
-type told struct{ used bool }
 
 // dep is a step that waits for a message of the rank to itself.
 type dep struct {
@@ -80,7 +77,7 @@ type dep struct {
 // a schedule has not: slices, threads, and which program shares an SM with which.
 func FromPlan(p *plan.Plan, name string) (*Schedule, error) {
 	n := p.Comm.NRanks
-	t := &teller{p: p, conns: make([]told, p.NumConns()), sent: map[int32][]int{},
+	t := &teller{p: p, used: make([]bool, p.NumConns()), sent: map[int32][]int{},
 		s: &Schedule{Name: name, Func: p.Req.Func, Channels: 1, InPlace: p.Req.InPlace, OutOfPlace: !p.Req.InPlace, GPUs: make([]GPU, n)}}
 	if !slices.Contains([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.AllToAll, coll.Broadcast, coll.Reduce, coll.Gather, coll.Scatter, coll.SendRecv}, p.Req.Func) {
 		return nil, &CannotSayError{p.Req.Func.TestName(), -1, -1}
@@ -112,7 +109,7 @@ func (t *teller) measure() error {
 			unit, n = n, unit%n
 		}
 	}
-	t.group = make([]int, len(t.conns))
+	t.group = make([]int, len(t.used))
 	for i := range t.group {
 		t.group[i] = i
 	}
@@ -163,7 +160,7 @@ func (t *teller) program(pr *plan.Program, of func(int64)) error {
 			if c.Src == c.Dst || op.Bytes == 0 {
 				continue
 			}
-			t.conns[id].used = true
+			t.used[id] = true
 			if first < 0 {
 				first = id
 			}
@@ -186,13 +183,13 @@ func (t *teller) join(a, b int) { t.group[t.find(b)] = t.find(a) }
 func (t *teller) channels() error {
 	channel := map[int]int{}
 	taken := map[[3]int32]bool{}
-	for root := range t.conns {
-		if t.find(root) != root || !t.conns[root].used {
+	for root := range t.used {
+		if t.find(root) != root || !t.used[root] {
 			continue
 		}
 		var pairs [][2]int32
-		for id := range t.conns {
-			if c := t.p.Conn(int32(id)); t.conns[id].used && t.find(id) == root {
+		for id := range t.used {
+			if c := t.p.Conn(int32(id)); t.used[id] && t.find(id) == root {
 				at := [2]int32{c.Src, c.Dst}
 				if slices.Contains(pairs, at) {
 					return &CannotSayError{"two connections of a thread block to one rank", c.Src, c.Channel}
@@ -209,7 +206,7 @@ func (t *teller) channels() error {
 		channel[root] = k
 		t.s.Channels = max(t.s.Channels, k+1)
 	}
-	for id := range t.conns {
+	for id := range t.used {
 		t.chans = append(t.chans, channel[t.find(id)])
 	}
 	return nil

@@ -178,7 +178,7 @@ func check(a *cli.App) *cobra.Command {
 it was measured, how well it predicts what it was not fitted to, which quantities
 are far from those of any class that is built in. With a problem it ends with exit
 status 7.`,
-		Example: "  simccl class check testdata/measured/h200x2/calibrate/alike/two.json",
+		Example: "  simccl class check testdata/measured/h200x2/calibrate/classes/two.json",
 		Args:    cli.Exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := load(a, args[0])
