@@ -114,15 +114,15 @@ type LinkFacts struct {
 
 // Outcome is one simulated operation with what it was made of.
 type Outcome struct {
-	Choice  tuning.Choice // zero for send and receive, and for one rank
-	Plan    *plan.Plan    // nil for an operation of no elements, and where Kernel or Copies is set
-	Kernel  *sym.Launch   // the kernel over symmetric windows that NCCL takes; nil for another
-	Copies  *sym.Copies   // the copies by copy engines that it takes; nil for kernels
-	Result  exec.Result
-	Checked bool // the plan was proved
-	// NotProved is what of the plan was too large for its proof; empty: nothing.
-	NotProved string
-	Best      *Outcome // the fastest of all choices; nil where rivals were not simulated
+	Choice     tuning.Choice // zero for send and receive, and for one rank
+	Plan       *plan.Plan    // nil for an operation of no elements, and where Kernel or Copies is set
+	Kernel     *sym.Launch   // the kernel over symmetric windows that NCCL takes; nil for another
+	Copies     *sym.Copies   // the copies by copy engines that it takes; nil for kernels
+	Result     exec.Result
+	Checked    bool     // the plan was proved
+	OfSchedule bool     // the plan is of a schedule of others
+	NotProved  string   // what of the plan was too large for its proof; empty: nothing
+	Best       *Outcome // the fastest of all choices; nil where rivals were not simulated
 }
 
 // SendsAndReceives reports whether the operation is made of sends and receives;

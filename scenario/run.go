@@ -272,7 +272,7 @@ func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
 			return Outcome{}, &OperationError{r.fn, o.Count, err}
 		}
 		if pl != nil {
-			out := Outcome{Plan: pl, Checked: true} // proven where it was read
+			out := Outcome{Plan: pl, Checked: true, OfSchedule: true} // proven where it was read
 			out.Choice.Algo, out.Choice.Proto = pl.Req.Algo, pl.Req.Proto
 			return out, nil
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/benchrun"
 	"github.com/simccl/simccl/internal/cli"
+	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
+	"github.com/simccl/simccl/internal/msccl"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/predict"
 	"github.com/simccl/simccl/internal/process"
@@ -30,6 +32,9 @@ type benchFlags struct {
 	ask     bench.Request // what test has not
 	place   placeFlags
 	detail  string // of the trace
+
+	schedule string          // a file
+	sched    *msccl.Schedule // what it says
 }
 
 func newBench(a *app) *cobra.Command {
@@ -70,6 +75,7 @@ Ranks are processes where torchrun, Open MPI, PMI or Slurm started them, or wher
 	f.Uint64Var(&b.ask.Seed, "seed", 1, "seed of the input data")
 	b.place.register(f)
 	f.StringVar(&b.ask.Algo, "algo", "auto", "algorithm of the cuda backend: auto, plan (NCCL's schedule), one-shot, two-words, two-shot, push, direct, copies, words, lines or relay")
+	f.StringVar(&b.schedule, "schedule", "", "run the schedule `FILE` (MSCCL XML, MSCCL++ JSON) with the cuda, host, sockets or verbs backend")
 	f.Float64SliceVar(&b.ask.Shares, "shares", nil, "alltoall of unequal parts, as of experts: what each rank sends to rank 0, 1, …, relative to the others (`40,30,20,10`)")
 	f.StringVar(&b.ask.Launch, "launch", "eager", "on GPUs, eager: host time around asynchronous launches; graph: device time of a replay")
 	f.BoolVar(&b.ask.Compare, "compare", false, "on GPUs, add columns: simulated time, NCCL's model, with the cuda backend NCCL's measured time")
@@ -94,6 +100,19 @@ func (b *benchFlags) request(a *app, cmd *cobra.Command) (*bench.Request, error)
 		}
 	}
 	ask := b.ask
+	if b.schedule != "" {
+		if ask.Backend == "nccl" {
+			return nil, usage("--schedule %s: NCCL has its own; choose --backend cuda, host, sockets or verbs", b.schedule)
+		}
+		var err error
+		if b.sched, err = schedulecmd.Prove(&a.App, b.schedule); err != nil {
+			return nil, err
+		}
+		schedulecmd.Warn(&a.App, b.sched, b.schedule)
+		if ask.OnGPUs() {
+			ask.Algo, b.sched = "plan", b.sched.Simple()
+		}
+	}
 	ask.Options, ask.Multicast, ask.Ranks = b.test.Options, b.machine.Multicast, b.place.nranks
 	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
 	return &ask, cli.AsFlags(ask.Validate())
@@ -145,6 +164,9 @@ func (b *benchFlags) main(a *app, cmd *cobra.Command, op string) error {
 // spec is the benchmark that the options request.
 func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn coll.Func) (*bench.Spec, error) {
 	s := ask.Spec(fn)
+	if b.sched != nil && b.sched.InPlace != b.sched.OutOfPlace {
+		s.InPlace = &b.sched.InPlace
+	}
 	if err := b.test.oneWay(cmd); err != nil {
 		return nil, err
 	}
@@ -168,7 +190,16 @@ func (b *benchFlags) hostModel(a *app, fn coll.Func, nranks int) (*predict.Model
 	if m.Topo == "" && m.Nodes == 0 && m.GPUs == 0 {
 		m.Nodes, m.GPUs = cmp.Or(nranks, 2), 1
 	}
-	return loadModel(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.ask.Seed})
+	return b.bind(loadModel(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.ask.Seed}))
+}
+
+// bind makes a model's plans those of --schedule.
+func (b *benchFlags) bind(m *predict.Model, err error) (*predict.Model, error) {
+	if err != nil || b.sched == nil {
+		return m, err
+	}
+	m.Schedule = b.schedule
+	return m, schedulecmd.Bind(m.Run, b.sched, b.schedule)
 }
 
 // loadModel loads the machine of a model.
@@ -199,7 +230,11 @@ func (b *benchFlags) predict(a *app, ask *bench.Request, fn coll.Func, devices [
 	if ask.Replays() > 0 {
 		spec.Engine.Launch = "graph"
 	}
-	return loadModel(a, m, spec)
+	model, err := b.bind(loadModel(a, m, spec))
+	if err != nil {
+		return nil, err
+	}
+	return model, nil
 }
 
 // run is the bench of ranks that have met.

@@ -8,10 +8,13 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cli"
+	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
 	"github.com/simccl/simccl/internal/diff"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/msccl"
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/internal/testoptions"
+	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -37,6 +40,7 @@ anything differs.`,
 		Example: `  simccl diff all_reduce --b NCCL_NVLS_ENABLE=0
   simccl diff all_reduce --nodes 4 --a NCCL_ALGO=Ring --b NCCL_ALGO=Tree --sizes 64K,16M
   simccl diff --a "--topo old.xml --nodes 2" --b "--topo new.xml --nodes 2" --sizes 1M
+  simccl diff all_reduce -g 4 --nodes 1 --sizes 64K --b "--schedule testdata/schedules/allpairs4.xml"
   simccl diff --a 2.21.5 --b 2.28.9 --nodes 2
   simccl diff alltoall --sizes 4M --fabric net.json --b link=leaf0~spine1:down`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -138,13 +142,23 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 			err = spec.Validate()
 		}
 		if err == nil {
-			s, err = diff.Load(diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}, a.Options(nil))
+			side := diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}
+			if flags.schedule != "" {
+				var sched *msccl.Schedule
+				if sched, err = schedulecmd.Prove(&a.App, flags.schedule); err != nil {
+					return err
+				}
+				side.PlansOf = sched.Func
+				side.Plans = func(r *scenario.Running) error { return schedulecmd.Bind(r, sched, flags.schedule) }
+			}
+			s, err = diff.Load(side, a.Options(nil))
 		}
 		return cli.AsFlags(err)
 	})
 	flags.machine.Register(c)
 	flags.machine.RegisterClass(c)
 	flags.registerTimes(c.Flags())
+	flags.registerSchedule(c.Flags())
 	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}}
 	c.Flags().StringArrayVar(&env, "env", nil, "")
 	c.Flags().BoolVar(&a.NoEnv, "no-env", a.NoEnv, "")

@@ -128,7 +128,7 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		"overlap overlap.txt", "replay testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz testdata/measured/h200x2/jobs/infer/trace_rank1.json.gz testdata/measured/h200x2/jobs/infer/meta.json", "sweep s.yaml --out swept", "sweep plan s.yaml", "sweep emit slurm s.yaml", "sweep merge swept", "sweep status swept", "sweep show swept", "sweep search s.yaml --out found --points 2", "sweep search s.yaml --out swept --points 1",
 		"groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-2.xml",
 		"workload show testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric", "workload lint testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz --symmetric",
-		"schedule show testdata/schedules/hier2x2.xml", "schedule check testdata/schedules/allpairs4.xml", "workload convert job.txt", "workload slice job.txt", "workload scale job.txt --dp 4",
+		"schedule show testdata/schedules/hier2x2.xml", "schedule check testdata/schedules/allpairs4.xml", "schedule convert testdata/schedules/packets2.json", "class show nvswitch-sm90", "class diff nvswitch-sm90 mesh-sm90", "class check testdata/measured/h200x2/calibrate/classes/two.json", "workload convert job.txt", "workload slice job.txt", "workload scale job.txt --dp 4",
 		"workload gen --layers 2 --hidden 64 --heads 4 --vocab 128 --seq 32 --tp 2", "intercept --json -- true"} {
 		out, errs, code := s.run(t, "simccl "+line+" --json")
 		if code != status.OK && code != status.Check {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/msccl"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/export"
@@ -25,8 +27,8 @@ func newPlan(a *app) *cobra.Command {
 			if a.JSON {
 				format = "json"
 			}
-			if !slices.Contains([]string{"text", "csv", "goal", "json"}, format) {
-				return usage("--format %s: write text, csv (SimCCL's), goal or json", format)
+			if !slices.Contains([]string{"text", "csv", "goal", "msccl", "json"}, format) {
+				return usage("--format %s: write text, csv (SimCCL's), goal, msccl or json", format)
 			}
 			x, err := m.Load(&a.App)
 			if err != nil {
@@ -53,7 +55,7 @@ func newPlan(a *app) *cobra.Command {
 		}}
 	m.Register(c)
 	o.register(c.Flags())
-	c.Flags().StringVar(&format, "format", "text", "text, csv (SimCCL's list of flows), goal, or json (the list of messages)")
+	c.Flags().StringVar(&format, "format", "text", "text, csv (SimCCL's list of flows), goal, msccl (XML, where it can say the plan), or json (the list of messages)")
 	c.Flags().BoolVar(&prove, "check", false, "prove the plan first")
 	return c
 }
@@ -64,6 +66,13 @@ func writePlan(w io.Writer, p *plan.Plan, format string) error {
 		return export.WriteFlows(w, p)
 	case "goal":
 		return export.WriteGOAL(w, p)
+	case "msccl":
+		s, err := msccl.FromPlan(p, "simccl")
+		if err != nil {
+			return fail.Argument(err)
+		}
+		_, err = w.Write(s.XML())
+		return err
 	case "json":
 		return export.WriteMessages(w, p)
 	}

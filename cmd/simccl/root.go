@@ -6,6 +6,8 @@ import (
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/cli/about"
 	advisecmd "github.com/simccl/simccl/internal/cli/advise"
+	"github.com/simccl/simccl/internal/cli/classes"
+	"github.com/simccl/simccl/internal/cli/completion"
 	"github.com/simccl/simccl/internal/cli/groups"
 	"github.com/simccl/simccl/internal/cli/intercept"
 	"github.com/simccl/simccl/internal/cli/network"
@@ -60,7 +62,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		}
 	}
 	if named == "" {
-		completions(root)
+		completion.Register(root)
 	}
 	return root
 }
@@ -88,7 +90,7 @@ func commandsOf(a *app, build func() about.Build) []command {
 		other("sweep", sweepcmd.Command), other("overlap", overlapcmd.Command), other("workload", workloadcmd.Command),
 		own("env", newEnv), own("trace", newTrace), own("bench", newBench), own("calibrate", newCalibrate),
 		own("report", newReport), other("groups", groups.Command), other("schedule", schedulecmd.Command),
-		other("intercept", intercept.Command),
+		other("class", classes.Command), other("intercept", intercept.Command),
 		{"network", func() *cobra.Command { return network.Command(&a.Process, &a.JSON) }},
 		{"version", func() *cobra.Command { return about.Command(&a.App, build) }},
 		{"exit-codes", about.ExitCodes},

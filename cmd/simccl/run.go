@@ -90,7 +90,7 @@ func (r *runFlags) register(c *cobra.Command) {
 	r.out.register(c.Flags())
 	c.Flags().StringVar(&r.csv, "csv", "", "write a row for each size to the CSV `FILE`, for pandas")
 	c.Flags().StringVar(&r.from, "scenario", "", "run the scenario `FILE` in place of OP and options")
-	c.Flags().StringVar(&r.schedule, "schedule", "", "simulate the schedule `FILE` (MSCCL XML) in place of NCCL's, with NCCL's beside it")
+	r.registerSchedule(c.Flags())
 	c.Flags().StringVar(&r.save, "save-scenario", "", "write what the options meant as a scenario `FILE`")
 }
 
@@ -276,4 +276,8 @@ func (s *tableRun) writeCSV() error {
 	}
 	s.app.Wrote(s.flags.csv, "pandas.read_csv reads it")
 	return nil
+}
+
+func (r *runFlags) registerSchedule(f *pflag.FlagSet) {
+	f.StringVar(&r.schedule, "schedule", "", "simulate the schedule `FILE` (MSCCL XML, MSCCL++ JSON) in place of NCCL's, with NCCL's beside it")
 }

@@ -72,6 +72,9 @@ func (l *Lab) Prepare(runs []*Run) (points []Point, left []string, err error) {
 				}
 				continue
 			}
+			if p.Comm.NRanks == 1 && p.OneRank() == plan.NoLaunch {
+				continue // NCCL launches nothing: the time is that of an empty loop
+			}
 			points = append(points, Point{s, float64(choice.TimeUs), p, site})
 		}
 		if missed > 1 {

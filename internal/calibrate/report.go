@@ -262,6 +262,41 @@ func (r *Result) Describe(name, machine string) {
 	}
 	held.end()
 	c.Uncertainty = max(0.001, round(held.Mean, 2))
+	c.Regimes = regimes(r.Residuals)
+}
+
+// regimes sums up what was held out: by operation and GPUs, below 1 MiB and from there.
+func regimes(all []Residual) []gpu.Regime {
+	var out []gpu.Regime
+	type key struct {
+		op    string
+		ranks int
+		large bool
+	}
+	at := map[key]int{}
+	for i := range all {
+		x := &all[i]
+		if !x.Held {
+			continue
+		}
+		k := key{x.Op.Func.TestName(), x.Run.Ranks, x.Bytes >= 1<<20}
+		j, known := at[k]
+		if !known {
+			j = len(out)
+			at[k] = j
+			out = append(out, gpu.Regime{Op: k.op, Ranks: k.ranks, From: int64(x.Bytes), To: int64(x.Bytes)})
+		}
+		g, d := &out[j], math.Abs(x.After/x.Us-1)
+		g.From, g.To = min(g.From, int64(x.Bytes)), max(g.To, int64(x.Bytes))
+		g.Points, g.Mean, g.Max = g.Points+1, g.Mean+d, max(g.Max, d)
+	}
+	for i := range out {
+		out[i].Mean, out[i].Max = round(out[i].Mean/float64(out[i].Points), 2), round(out[i].Max, 2)
+	}
+	slices.SortFunc(out, func(a, b gpu.Regime) int {
+		return cmp.Or(strings.Compare(a.Op, b.Op), cmp.Compare(a.Ranks, b.Ranks), cmp.Compare(a.From, b.From))
+	})
+	return out
 }
 
 // round keeps n significant digits.

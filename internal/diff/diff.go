@@ -29,6 +29,9 @@ type Side struct {
 	Spec scenario.Spec
 	// Options names what the side has of its own, as its user wrote it.
 	Options string
+	// Plans makes a run's plans those of a schedule of PlansOf; nil: they are NCCL's.
+	Plans   func(*scenario.Running) error
+	PlansOf coll.Func
 
 	opt  scenario.Options
 	site *scenario.Site
@@ -151,6 +154,11 @@ func (s *Side) time(ctx context.Context, f coll.Func, z scenario.Size) (scenario
 	if err != nil {
 		return at, explain.Timing{}, err
 	}
+	if s.Plans != nil && f == s.PlansOf {
+		if err := s.Plans(run); err != nil {
+			return at, explain.Timing{}, err
+		}
+	}
 	o, err := run.Simulate(ctx, at, trace.Discard, nccltrace.Options{}, nil)
 	return at, s.timing(f, at, &o), err
 }
@@ -163,6 +171,8 @@ func (s *Side) timing(f coll.Func, at scenario.Operation, o *scenario.Outcome) e
 	case at.Count == 0:
 	case o.Choice.Warps > 0:
 		t.Choice, t.Channels = o.Choice.Algo.String()+" "+o.Choice.Proto.String(), o.Plan.Split.NChannels
+	case o.OfSchedule:
+		t.Choice = "schedule"
 	case o.SendsAndReceives():
 		t.Choice, t.Channels = "P2P", s.site.Comm.P2PChannels
 	}

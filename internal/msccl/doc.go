@@ -1,8 +1,10 @@
-// Package msccl reads schedules in MSCCL's XML and makes plans of them.
+// Package msccl reads schedules in MSCCL's XML and MSCCL++'s JSON and makes plans of
+// them.
 //
-// In: the text of an algo element (microsoft/msccl-tools), and an operation on a
-// communicator. Out: a Schedule, and a plan.Plan whose programs are its thread
-// blocks. Check proves a schedule, or names the first element that is wrong. The
+// In: the text of an algo element (microsoft/msccl-tools) or of an execution plan
+// (microsoft/mscclpp), and an operation on a communicator. Out: a Schedule, and a
+// plan.Plan whose programs are its thread blocks, beside those that receive what
+// others put and give what others read. Check proves a schedule, or names the first element that is wrong. The
 // package knows no files and no time.
 package msccl
 
@@ -54,6 +56,8 @@ type Schedule struct {
 	MinBytes, MaxBytes  int64 // MaxBytes 0: no bound
 	GPUs                []GPU
 	Pos                 Pos
+
+	plus *plus // a plan of MSCCL++: what its steps are is there
 }
 
 // GPU is what one rank does.
@@ -124,8 +128,16 @@ type Step struct {
 
 // fault makes an Error of an element.
 func (s *Schedule) fault(g, b, k int, format string, args ...any) error {
+	return s.faultAt(element{gpu: g, block: b, step: k}, format, args...)
+}
+
+// faultAt is fault of an element that has a place of its own, or that of its step.
+func (s *Schedule) faultAt(at element, format string, args ...any) error {
+	g, b, k := at.gpu, at.block, at.step
 	e := &Error{File: s.File, Pos: s.Pos, GPU: g, Block: b, Step: k, Problem: fmt.Sprintf(format, args...)}
 	switch {
+	case at.pos.Line > 0:
+		e.Pos = at.pos
 	case k >= 0:
 		e.Pos = s.GPUs[g].Blocks[b].Steps[k].Pos
 	case b >= 0:

@@ -134,7 +134,7 @@ func (a *attrs) numberOr(name string, lo, hi, def int64) int64 {
 
 // funcs are the values of coll.
 var funcs = map[string]coll.Func{"allreduce": coll.AllReduce, "allgather": coll.AllGather, "reducescatter": coll.ReduceScatter, "reduce_scatter": coll.ReduceScatter,
-	"alltoall": coll.AllToAll, "broadcast": coll.Broadcast, "reduce": coll.Reduce, "gather": coll.Gather, "scatter": coll.Scatter}
+	"alltoall": coll.AllToAll, "broadcast": coll.Broadcast, "reduce": coll.Reduce, "gather": coll.Gather, "scatter": coll.Scatter, "sendrecv": coll.SendRecv}
 
 func (r *reader) algo(a *attrs) {
 	s := r.s
@@ -147,7 +147,7 @@ func (r *reader) algo(a *attrs) {
 	word, _ := a.text("coll")
 	f, known := funcs[word]
 	if !known {
-		a.fail("coll=%q: write allreduce, allgather, reducescatter, alltoall, broadcast, reduce, gather or scatter", word)
+		a.fail("coll=%q: write allreduce, allgather, reducescatter, alltoall, broadcast, reduce, gather, scatter or sendrecv", word)
 	}
 	proto, ok := a.text("proto")
 	if !ok {

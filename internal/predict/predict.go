@@ -21,7 +21,10 @@ import (
 )
 
 // Model is what run would do. It implements bench.Model.
-type Model struct{ Run *scenario.Running }
+type Model struct {
+	Run      *scenario.Running
+	Schedule string // of others, whose plans these are; empty: NCCL's
+}
 
 // Load loads the machine of a Spec, whose workload has an operation alone. Errors
 // are those of scenario.Load and scenario.On.
@@ -31,7 +34,7 @@ func Load(spec scenario.Spec, opt scenario.Options) (*Model, error) {
 		return nil, err
 	}
 	run, err := scenario.On(site, spec, opt)
-	return &Model{run}, err
+	return &Model{Run: run}, err
 }
 
 // Hosts counts the hosts of GPUs, and the GPUs of each.
@@ -80,7 +83,7 @@ func (m *Model) Host(wire string, spec *bench.Spec) bench.HostConfig {
 	s := m.Run.Site
 	return bench.HostConfig{Wire: wire, Socket: s.Config.Socket, IB: s.Config.IB, Cluster: s.Cluster, Version: s.Config.Rules.Release.Code(),
 		Describe: fmt.Sprintf("topo=%s sha256=%s nccl-rules=%s seed=%d", s.Name, s.Digest[:12], s.Config.Rules.Version(), spec.Seed),
-		Same:     fmt.Append(nil, spec.Func, s.Digest, spec.Sizes, spec.Options, spec.Types, spec.Ops, spec.Root, spec.Seed, s.Settings())}
+		Same:     fmt.Append(nil, m.Schedule, spec.Func, s.Digest, spec.Sizes, spec.Options, spec.Types, spec.Ops, spec.Root, spec.Seed, s.Settings())}
 }
 
 // operationOf is a measured operation as a scenario has it.
@@ -90,6 +93,12 @@ func operationOf(op *bench.Op) scenario.Operation {
 
 // Plan implements bench.Model.
 func (m *Model) Plan(op *bench.Op) (*plan.Plan, bench.Choice, error) {
+	if m.Run.Planner != nil {
+		pl, err := m.Run.Planner(operationOf(op).Op(op.Func))
+		if pl != nil || err != nil {
+			return pl, bench.Choice{Algo: "schedule"}, err
+		}
+	}
 	pl, choice, err := m.Run.Site.Comm.Plan(operationOf(op).Op(op.Func))
 	if err != nil {
 		return nil, bench.Choice{}, err

@@ -118,7 +118,9 @@ func (r *Run) row(ctx context.Context, p point, rep Reporter) (*nccltests.Row, e
 	facts := Facts{Shape: "-"}
 	for i, m := range []*nccltests.Measure{&row.Out, &row.In} {
 		op := p.op
-		op.InPlace = i == 1
+		if op.InPlace = i == 1; r.spec.InPlace != nil {
+			op.InPlace = *r.spec.InPlace
+		}
 		got, err := r.back.Measure(ctx, &op, r.spec.Options)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)

@@ -45,6 +45,10 @@ type Spec struct {
 	Cycles int       // how often to go through all sizes
 	Seed   uint64    // of the input data
 
+	// InPlace, if not nil, is the form of both columns of the table: that of a schedule
+	// which has one only.
+	InPlace *bool
+
 	Options    device.Options
 	Skip       int // iterations that the spread of single ones leaves out
 	Unalign    int // elements by which buffers are moved

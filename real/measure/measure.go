@@ -46,8 +46,8 @@ func Count(asked int) (int, error) {
 		return 0, err
 	}
 	n := cmp.Or(asked, d.Count())
-	if n < 2 || n > d.Count() {
-		return 0, team.Refuse("-g %d: from 2 GPUs on, and this machine has %d", n, d.Count())
+	if n < 1 || n > d.Count() {
+		return 0, team.Refuse("-g %d: from 1 GPU on, and this machine has %d", n, d.Count())
 	}
 	return n, nil
 }
@@ -79,8 +79,8 @@ func (p *Plan) Run(ctx context.Context) error {
 		if s.Pair {
 			ranks = 2
 		}
-		if s.Pair && n == 2 {
-			continue // default has measured it
+		if s.Pair && n <= 2 || n == 1 && len(s.Env) > 0 {
+			continue // default has measured it; one rank has no algorithms
 		}
 		at := time.Now()
 		if err := p.start(ctx, s, ranks); err != nil {

@@ -20,6 +20,8 @@ type Class struct {
 	// Origins says of every parameter, by its Quantity's name, where it is from.
 	// It is not written to.
 	Origins map[string]Origin
+	// Regimes are how well the class predicted what no fit saw, as far as that is known.
+	Regimes []Regime
 
 	// KernelGap, by protocol, is what a kernel costs in addition to its transfers when
 	// launches follow each other without a pause: gap, prologue, epilogue.
@@ -119,6 +121,10 @@ type SimpleCost struct {
 	Slice, PerThreads, SliceLocal float64
 	// Post is what fence, flag store and poll add to Flag.
 	Post float64
+	// BlockTurn is what a thread block of a schedule of others takes beside that for a
+	// step that waits, BlockRate the rate of its loops, NCCL's being 1: of this
+	// project's kernels, which interpret such schedules.
+	BlockTurn, BlockRate float64
 	// Fence is the share of the next slice for which this slice's fence has to
 	// wait where the group continues without a pause; Drain is what the barrier
 	// at that slice's end then waits for the fence.

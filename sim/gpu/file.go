@@ -30,6 +30,18 @@ type Origin struct {
 	Note        string  `json:"note,omitempty"`
 }
 
+// Regime is how well a class predicted times of an operation that it was not fitted to:
+// from From to To bytes, over Ranks GPUs.
+type Regime struct {
+	Op     string  `json:"operation"`
+	Ranks  int     `json:"ranks"`
+	From   int64   `json:"from_bytes"`
+	To     int64   `json:"to_bytes"`
+	Points int     `json:"points"`
+	Mean   float64 `json:"mean_error"` // of |simulated/measured - 1|
+	Max    float64 `json:"max_error"`
+}
+
 // format is the first member of a class file.
 const format = "simccl machine class"
 
@@ -113,10 +125,12 @@ func (r *reader) member(key string, at int64) error {
 		return r.Fail(from, "write 0.05 for 5 %", "uncertainty %g", c.Uncertainty)
 	case "base":
 		return r.inherit(from)
+	case "regimes":
+		return r.Decode(&c.Regimes)
 	case "parameters":
 		return r.Object(r.parameter)
 	}
-	return r.Fail(at, "known are format, name, machine, source, uncertainty, base, parameters", "unknown member %q", key)
+	return r.Fail(at, "known are format, name, machine, source, uncertainty, base, regimes, parameters", "unknown member %q", key)
 }
 
 func (r *reader) source(s Source, at int64) error {
@@ -232,6 +246,12 @@ func (c *Class) FormatOf(keep func(Quantity) bool) []byte {
 		line(format), line(c.Name), line(c.Machine), line(c.Source), line(c.Uncertainty))
 	if c.Base != "" {
 		fmt.Fprintf(&b, "\n  \"base\": %s,", line(c.Base))
+	}
+	for i, g := range c.Regimes {
+		fmt.Fprintf(&b, "%s\n    %s", [...]string{"\n  \"regimes\": [", ","}[min(i, 1)], line(g))
+	}
+	if len(c.Regimes) > 0 {
+		b.WriteString("\n  ],")
 	}
 	b.WriteString("\n  \"parameters\": {")
 	comma := ""

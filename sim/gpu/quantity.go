@@ -48,6 +48,12 @@ func Quantities() []Quantity {
 		all[blocking+i].For = "blocking"
 	}
 	sharingQuantities(add)
+	schedules := len(all)
+	add("block_turn", "us", 0, 1e3, "on top for a step of a schedule of others that waits, in the kernels of bench", func(c *Class) *float64 { return &c.Simple.BlockTurn })
+	add("block_rate", "1", tiny, 10, "rate of those kernels' loops, NCCL's being 1", func(c *Class) *float64 { return &c.Simple.BlockRate })
+	for i := range all[schedules:] {
+		all[schedules+i].For = "schedules"
+	}
 	for i := range all[early:] {
 		all[early+i].Late = true
 	}

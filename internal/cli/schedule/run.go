@@ -25,51 +25,58 @@ type Beside struct {
 // Use makes r simulate the schedule of a file. It proves it first. Sizes that cannot be
 // cut into the schedule's chunks are NCCL's own, as MSCCL leaves them to NCCL.
 func Use(a *cli.App, r *scenario.Running, name string) (*Beside, error) {
-	s, err := Load(a, name)
+	s, err := Prove(a, name)
 	if err != nil {
 		return nil, err
-	}
-	if err := proveAll(s); err != nil {
-		return nil, fail.Check("%v", err)
 	}
 	own, err := scenario.On(r.Site, r.Spec, scenario.Options{})
 	if err != nil {
 		return nil, err
 	}
-	b := &Beside{name: name, sched: s, run: r, nccl: own}
-	if s.Func != r.Func() {
-		return nil, fail.Usage("--schedule %s: is a schedule of %s, not of %s", name, s.Func.TestName(), r.Func().TestName())
+	if err := Bind(r, s, name); err != nil {
+		return nil, err
 	}
-	if n := r.Site.Comm.NRanks; n != len(s.GPUs) {
-		return nil, fail.Usage("--schedule %s: is a schedule of %d ranks, the machine has %d; choose with --nodes and -g", name, len(s.GPUs), n)
-	}
+	Warn(a, s, name)
+	return &Beside{name: name, sched: s, run: r, nccl: own}, nil
+}
+
+// Warn informs the user that both columns of a table are of one form.
+func Warn(a *cli.App, s *msccl.Schedule, name string) {
 	if s.InPlace != s.OutOfPlace {
 		only := map[bool]string{true: "in place", false: "out of place"}[s.InPlace]
 		a.Warn("%s runs %s only; both columns are its time so", name, only)
 	}
+}
+
+// Bind makes a machine's plans those of a schedule that is proved.
+func Bind(r *scenario.Running, s *msccl.Schedule, name string) error {
+	if s.Func != r.Func() {
+		return fail.Usage("--schedule %s: is a schedule of %s, not of %s", name, s.Func.TestName(), r.Func().TestName())
+	}
+	if n := r.Site.Comm.NRanks; n != len(s.GPUs) {
+		return fail.Usage("--schedule %s: is a schedule of %d ranks, the machine has %d; choose with --nodes and -g", name, len(s.GPUs), n)
+	}
 	r.Spec.Engine.Fold = "off" // a schedule need not treat ranks equal
-	r.Planner = b.plan
-	return b, nil
+	layout := r.Site.Comm.Layout
+	r.Planner = func(op comm.Op) (*plan.Plan, error) {
+		if !cuts(s, op.Count) {
+			return nil, nil
+		}
+		req, err := s.Request(op.Count, op.Type)
+		if err != nil {
+			return nil, err
+		}
+		req.Op, req.Root = op.RedOp, op.Root
+		if s.InPlace && s.OutOfPlace {
+			req.InPlace = op.InPlace
+		}
+		return s.Plan(layout, req)
+	}
+	return nil
 }
 
-// cuts reports whether the schedule does a count.
-func (b *Beside) cuts(count int64) bool { return count > 0 && count%b.sched.Unit() == 0 }
-
-// plan implements Running.Planner.
-func (b *Beside) plan(op comm.Op) (*plan.Plan, error) {
-	if !b.cuts(op.Count) {
-		return nil, nil
-	}
-	r, err := b.sched.Request(op.Count, op.Type)
-	if err != nil {
-		return nil, err
-	}
-	r.Op, r.Root = op.RedOp, op.Root
-	if b.sched.InPlace && b.sched.OutOfPlace {
-		r.InPlace = op.InPlace
-	}
-	return b.sched.Plan(b.run.Site.Comm.Layout, r)
-}
+// cuts reports whether a schedule does a count.
+func cuts(s *msccl.Schedule, count int64) bool { return count > 0 && count%s.Unit() == 0 }
 
 // Print prints, for each size, the time of NCCL's choice and that of the schedule.
 func (b *Beside) Print(ctx context.Context, w io.Writer) error {
@@ -86,7 +93,7 @@ func (b *Beside) Print(ctx context.Context, w io.Writer) error {
 		if theirs.SendsAndReceives() {
 			choice = "send/recv"
 		}
-		if !b.cuts(l.Count) {
+		if !cuts(b.sched, l.Count) {
 			fmt.Fprintf(w, "# %12d  %10.2f  %-14s  not cut into %d chunks: NCCL's own above\n", l.Shown, theirs.Result.Elapsed.Micros(), choice, b.sched.Chunks)
 			continue
 		}

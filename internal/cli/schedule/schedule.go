@@ -22,7 +22,7 @@ const most = 64 << 20
 
 // Command is simccl schedule.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group("schedule", "Read schedules of others (MSCCL XML) and prove them", show(a), prove(a))
+	return cli.Group("schedule", "Read schedules of others (MSCCL XML, MSCCL++ JSON), prove and convert them", show(a), prove(a), convert(a))
 }
 
 // Load reads a schedule, packed by gzip or not.
@@ -43,11 +43,24 @@ func Load(a *cli.App, name string) (*msccl.Schedule, error) {
 			return nil, fail.File("%s: more than %d bytes unpacked", name, most)
 		}
 	}
+	read := msccl.Read
 	if head := bytes.TrimLeft(text, " \t\r\n"); bytes.HasPrefix(head, []byte("{")) {
-		return nil, fail.NotYet("a reader of MSCCL++'s JSON; MSCCL XML is read", "%s", name)
+		read = msccl.ReadPlus
 	}
-	s, err := msccl.Read(text, name)
+	s, err := read(text, name)
 	return s, fail.Input(err)
+}
+
+// Prove reads a schedule and proves it.
+func Prove(a *cli.App, name string) (*msccl.Schedule, error) {
+	s, err := Load(a, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := proveAll(s); err != nil {
+		return nil, fail.Check("%v", err)
+	}
+	return s, nil
 }
 
 // facts are what a file says, as --json prints them.
@@ -68,7 +81,7 @@ type facts struct {
 }
 
 func factsOf(s *msccl.Schedule) facts {
-	f := facts{Name: s.Name, Format: "msccl", Func: s.Func.TestName(), Proto: s.Proto.String(), Ranks: len(s.GPUs), Channels: s.Channels, Chunks: s.Chunks,
+	f := facts{Name: s.Name, Format: s.Format(), Func: s.Func.TestName(), Proto: s.Proto.String(), Ranks: len(s.GPUs), Channels: s.Channels, Chunks: s.Chunks,
 		InPlace: s.InPlace, OutOfPlace: s.OutOfPlace, MinBytes: s.MinBytes}
 	if s.MaxBytes > 0 {
 		f.MaxBytes = &s.MaxBytes
@@ -87,8 +100,38 @@ func (f *facts) text() string {
 	if f.MaxBytes != nil {
 		upTo = fmt.Sprintf("to %d", *f.MaxBytes)
 	}
-	return fmt.Sprintf("%s: %s of %d ranks, %s, %d channels, %d chunks\n%d thread blocks a rank at most, %d steps; in place %t, out of place %t; from %d bytes %s\n",
-		f.Name, f.Func, f.Ranks, f.Proto, f.Channels, f.Chunks, f.Blocks, f.Steps, f.InPlace, f.OutOfPlace, f.MinBytes, upTo)
+	word := "steps"
+	if f.Format == "mscclpp" {
+		word = "operations"
+	}
+	return fmt.Sprintf("%s: %s of %d ranks, %s, %d channels, %d chunks\n%d thread blocks a rank at most, %d %s; in place %t, out of place %t; from %d bytes %s\n",
+		f.Name, f.Func, f.Ranks, f.Proto, f.Channels, f.Chunks, f.Blocks, f.Steps, word, f.InPlace, f.OutOfPlace, f.MinBytes, upTo)
+}
+
+// convert is schedule convert.
+func convert(a *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "convert FILE", Short: "Write a schedule as MSCCL XML",
+		Long: `convert proves a schedule and writes it as MSCCL XML, which says what it does in
+steps of two-sided connections. What that form cannot say is refused and named.`,
+		Example: "  simccl schedule convert testdata/schedules/packets2.json",
+		Args:    cli.Exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := Prove(a, args[0])
+			if err != nil {
+				return err
+			}
+			to, err := s.TwoSided()
+			if err != nil {
+				return fail.Argument(err)
+			}
+			if a.JSON {
+				return a.PrintJSON(struct {
+					facts
+					XML string `json:"xml"`
+				}{factsOf(to), string(to.XML())})
+			}
+			return a.PrintText(string(to.XML()))
+		}}
 }
 
 func show(a *cli.App) *cobra.Command {

@@ -19,6 +19,7 @@ type Planned struct {
 	t      *Table
 	kernel Kernel
 	arena  Ptr
+	extra  Ptr         // a schedule's own memory
 	host   []byte      // own part of the connections through the host
 	shared *HostMemory // the same where other processes reach it too
 	tables Ptr
@@ -87,6 +88,12 @@ func NewPlanned(k *Kernels, t *Table, stop *Stop, share bool) (_ *Planned, err e
 	}
 	if err = p.dev.Set(p.arena, 0, size, 0); err != nil {
 		return nil, err
+	}
+	if n := t.plan.Layout(int32(t.Rank)).Scratch; n > 0 {
+		if p.extra, err = p.dev.Alloc(n); err != nil {
+			return nil, err
+		}
+		p.args.scratch = uint64(p.extra)
 	}
 	switch n := t.wiring.host[t.Rank]; {
 	case n > 0 && share:
@@ -249,7 +256,7 @@ func (p *Planned) Times() ([]uint64, error) {
 // Close frees the rank's memory, when no peer uses it any more.
 func (p *Planned) Close() error {
 	var first error
-	for _, m := range []*Ptr{&p.arena, &p.tables, &p.times} {
+	for _, m := range []*Ptr{&p.arena, &p.extra, &p.tables, &p.times} {
 		if *m == 0 {
 			continue
 		}

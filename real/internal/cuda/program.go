@@ -63,6 +63,7 @@ type (
 		_              structs.HostLayout
 		programs, ends uint64
 		in, out        uint64
+		scratch        uint64
 		outs           [MaxRanks]Ptr
 		stop           uint64
 		n              int32
@@ -113,7 +114,7 @@ const (
 // storing it in the output.
 func stores(p *plan.Plan, pr *plan.Program, op *plan.Op) bool {
 	const never = plan.Reduce | plan.HoldRecv | plan.Accum
-	return pr.Proto == coll.Simple && len(op.From) == 1 && op.Do&plan.Copy != 0 && op.Do&never == 0 && op.Dst.Buf == plan.Output &&
+	return pr.Proto == coll.Simple && pr.Role != plan.RoleBlock && len(op.From) == 1 && op.Do&plan.Copy != 0 && op.Do&never == 0 && op.Dst.Buf == plan.Output &&
 		op.Src.Buf == plan.NoBuffer && op.RecvOff == 0 && op.RecvAhead == 0 && p.Conn(op.From[0]).Route.Transport == connect.P2P &&
 		(op.Do&plan.PostOp == 0 || p.Req.Op != coll.Avg)
 }
@@ -329,7 +330,13 @@ func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uin
 		}
 		return uint8(i), nil
 	}
+	if pr.Role == plan.RoleBlock && pr.Proto != coll.Simple {
+		return &exec.NotImplementedError{Feature: fmt.Sprintf("a schedule of %v", pr.Proto), Missing: "flags of empty messages; Simple runs"}
+	}
 	for t.plan.OpenInto(&cur, pr); cur.Next(&op); row.count++ {
+		if op.Do&plan.Accum != 0 && pr.Role != plan.RoleBlock {
+			op.Src = plan.Ref{} // what is there already counts in its stead
+		}
 		n, slice := t.plan.Slices(pr, op.Bytes)
 		if len(op.From) > maxFrom || len(op.To) > maxTo || n > 255 || op.Bytes < 0 || slice >= 1<<32 {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d and to %d connections in %d slices", op.Do, len(op.From), len(op.To), n), Missing: "a larger table"}

@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// memory is a rank's buffers.
-type memory struct{ in, out []byte }
+// memory is a rank's buffers, and what a schedule has beside them.
+type memory struct{ in, out, scratch []byte }
 
 // at is n bytes of a buffer; empty pieces may lie past its end.
 func (m *memory) at(r plan.Ref, off, n int) []byte {
@@ -17,8 +17,11 @@ func (m *memory) at(r plan.Ref, off, n int) []byte {
 		return []byte{}
 	}
 	b := m.in
-	if r.Buf == plan.Output {
+	switch r.Buf {
+	case plan.Output:
 		b = m.out
+	case plan.Scratch:
+		b = m.scratch
 	}
 	return b[int(r.Off)+off:][:n:n]
 }
@@ -29,7 +32,7 @@ const poison = 0xa5
 // newMemory lays out a rank's buffers and fills its input.
 func newMemory(p *plan.Plan, rank int32, k *kernel, seed uint64) *memory {
 	l := p.Layout(rank)
-	m := &memory{}
+	m := &memory{scratch: bytes.Repeat([]byte{poison}, int(l.Scratch))}
 	// In place, sendrecv and alltoall read what another thread writes. The result
 	// is undefined, the race need not be: they get buffers apart.
 	if l.Shared && p.DataDefined() {

@@ -141,6 +141,11 @@ func (r *runner) value(off, n int) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if r.pr.Role == plan.RoleBlock && op.Do&plan.Accum != 0 { // adds Src to Dst
+		if err := take(r.mem.at(op.Src, off, n)); err != nil {
+			return nil, err
+		}
+	}
 	if b := r.local(off, n); b != nil {
 		if err := take(b); err != nil {
 			return nil, err

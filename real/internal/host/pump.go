@@ -194,18 +194,21 @@ func (i *incoming) land(l *log) {
 // leads to the other end. The returned function closes them.
 func (e *Executor) connect(ctx context.Context, x *run, ends []end) ([]*pump, func(), error) {
 	w := e.cfg.Wire
-	if w == nil {
-		for _, d := range ends {
-			if x.rxs[d.conn.ID] == nil {
-				f := newFIFO(make([]byte, stepBuffer(x.p, d.proto)))
-				x.rxs[d.conn.ID], x.txs[d.conn.ID] = f, f
-			}
+	var far []end
+	for _, d := range ends {
+		if w != nil && d.conn.Src != d.conn.Dst {
+			far = append(far, d)
+		} else if x.rxs[d.conn.ID] == nil {
+			f := newFIFO(make([]byte, stepBuffer(x.p, d.proto)))
+			x.rxs[d.conn.ID], x.txs[d.conn.ID] = f, f
 		}
+	}
+	if w == nil {
 		return nil, func() {}, nil
 	}
 	c := &connector{x: x, w: w, pumps: map[int32]*pump{}}
 	var all sync.WaitGroup
-	for _, d := range ends {
+	for _, d := range far {
 		all.Add(1)
 		go func() {
 			defer all.Done()

@@ -222,6 +222,7 @@ type costs struct {
 	ll128Op, llOp units.Time
 	llTrip, drain units.Time
 	batch, work   units.Time
+	blockTurn     units.Time
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -230,7 +231,7 @@ func costsOf(c *gpu.Class) costs {
 	k.Hop = [3]units.Time{us(c.LL.Hop), us(c.LL128.Hop), us(c.Flag + c.Simple.Post)}
 	k.credit = [3]units.Time{us(c.Flag), us(c.Flag), us(c.Flag + c.Simple.Post/2)}
 	k.llOp, k.ll128Op = us(c.LL.Op), us(c.LL128.Op)
-	k.drain = us(c.Simple.Drain)
+	k.drain, k.blockTurn = us(c.Simple.Drain), us(c.Simple.BlockTurn)
 	k.batch, k.work = us(c.Works.Batch), us(c.Works.Work)
 	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
 	return k

@@ -210,6 +210,9 @@ func (e *Engine) begin(gi int32) {
 	switch g.Program.Proto {
 	case coll.Simple:
 		over = e.sliceOverhead(g)
+		if g.Program.Role == plan.RoleBlock && len(g.Op.From) > 0 {
+			over += e.Cost.blockTurn
+		}
 	case coll.LL:
 		over = e.Cost.llOp
 	}
@@ -306,6 +309,7 @@ type kind struct {
 	pass    gpu.Pass
 	pack    int64
 	workers int32
+	block   bool // of a schedule
 	slow    float64
 	rates   []wire.Rate
 }
@@ -324,14 +328,14 @@ func (e *Engine) kindOf(g *Group) int32 {
 		slow = e.Slow[g.Program.Rank]
 	}
 	for i := range e.kinds {
-		if k := &e.kinds[i]; k.pass == g.pass && k.pack == g.pack && k.workers == g.Program.Workers && k.slow == slow {
+		if k := &e.kinds[i]; k.pass == g.pass && k.pack == g.pack && k.workers == g.Program.Workers && k.block == (g.Program.Role == plan.RoleBlock) && k.slow == slow {
 			return int32(i)
 		}
 	}
 	if len(e.kinds) == maxKinds {
 		return manyKinds
 	}
-	e.kinds = append(e.kinds, kind{pass: g.pass, pack: g.pack, workers: g.Program.Workers, slow: slow})
+	e.kinds = append(e.kinds, kind{pass: g.pass, pack: g.pack, workers: g.Program.Workers, block: g.Program.Role == plan.RoleBlock, slow: slow})
 	return int32(len(e.kinds) - 1)
 }
 
@@ -345,6 +349,9 @@ func (e *Engine) findRate(g *Group, active int32) wire.Rate {
 			break
 		}
 		r = e.Class.SimpleRate(g.pass, int(g.Program.Workers), int(active), g.pack)
+		if g.Program.Role == plan.RoleBlock {
+			r *= e.Class.Simple.BlockRate
+		}
 	case coll.LL:
 		r = float64(g.Bytes) * 1e-3 / e.Class.LLTime(g.pass, int(g.Program.Workers), int(e.SMs[g.Sm].threads-g.Program.Workers), int64(g.Bytes), g.Job.miss)
 	default:

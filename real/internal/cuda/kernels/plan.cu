@@ -49,9 +49,11 @@ DEVICE void prepare(const Args& a, Crew& c, const Op& op, u64 off, Turn& t) {
   if (c.thread % WARP == 0) {
     u32 srcs = froms, dsts = op.tos;
     if (accum && op.tos) srcs++;
-    else if (accum) t.src[srcs++] = a.out + op.dst + off;
-    else if (op.srcBuf) t.src[srcs++] = buffer(a, op.srcBuf) + op.src + off;
-    if ((op.what & COPY) && !(direct && (op.what & IN_PLACE))) t.dst[dsts++] = a.out + op.dst + off;
+    else {
+      if (op.srcBuf) t.src[srcs++] = buffer(a, op.srcBuf) + op.src + off;
+      if (accum) t.src[srcs++] = buffer(a, op.dstBuf) + op.dst + off;
+    }
+    if ((op.what & COPY) && !(direct && (op.what & IN_PLACE))) t.dst[dsts++] = buffer(a, op.dstBuf) + op.dst + off;
     t.srcs = srcs;
     t.dsts = dsts;
     t.announce = ends;

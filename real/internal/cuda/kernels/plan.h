@@ -11,7 +11,7 @@ enum { RECV = 1, REDUCE = 2, COPY = 4, SEND = 8, POST = 16, HOLD_RECV = 32, HOLD
 // What is received lies in its place already; what is sent goes to its place.
 enum { IN_PLACE = 256, TO_PLACE = 512 };
 
-enum { IN = 1, OUT = 2 };
+enum { IN = 1, OUT = 2, SCRATCH = 3 };
 enum { LL = 0, LL128 = 1, SIMPLE = 2, ANY = 3 };
 
 // The tables; program.go has the same.
@@ -55,7 +55,7 @@ struct Lane {         // a block's programs
 };
 struct Args {
   u64 programs, ends;
-  u64 in, out;
+  u64 in, out, scratch;
   u64 outs[MAX_RANKS]; // of all ranks, as mapped here
   u64 stop;           // flag that ends all waits
   int n;              // ranks
@@ -102,7 +102,7 @@ struct Crew {
 };
 
 DEVICE u64 least(u64 a, u64 b) { return a < b ? a : b; }
-DEVICE u64 buffer(const Args& a, u32 which) { return which == IN ? a.in : a.out; }
+DEVICE u64 buffer(const Args& a, u32 which) { return which == IN ? a.in : which == OUT ? a.out : a.scratch; }
 DEVICE u64 slotOf(const End& e, u64 ahead, u64 off) { return e.slots + (e.step + ahead) % SLOTS * e.slotBytes + off; }
 
 // await waits until the other end's count is at least need.

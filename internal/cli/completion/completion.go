@@ -1,4 +1,5 @@
-package main
+// Package completion lists for shells what is valid where on a command line.
+package completion
 
 import (
 	"strings"
@@ -44,9 +45,9 @@ func topologies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDire
 	return out, cobra.ShellCompDirectiveDefault
 }
 
-// completions lists for the shell what is valid where: operations for OP, the
+// Register lists for the shell what is valid where: operations for OP, the
 // values of options, the names of settings after --env.
-func completions(root *cobra.Command) {
+func Register(root *cobra.Command) {
 	values, ops := words(), operations()
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -1,0 +1,393 @@
+package msccl
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+)
+
+// CannotSayError is what of a plan MSCCL's XML has no words for.
+type CannotSayError struct {
+	What          string
+	Rank, Channel int32 // -1: the whole plan
+}
+
+func (e *CannotSayError) Error() string {
+	if e.Rank < 0 {
+		return "MSCCL XML cannot say " + e.What
+	}
+	return fmt.Sprintf("MSCCL XML cannot say rank %d channel %d: %s", e.Rank, e.Channel, e.What)
+}
+
+// Format is msccl or mscclpp.
+func (s *Schedule) Format() string {
+	if s.plus != nil {
+		return "mscclpp"
+	}
+	return "msccl"
+}
+
+// Simple is the schedule by the Simple protocol.
+func (s *Schedule) Simple() *Schedule {
+	c := *s
+	c.Proto = coll.Simple
+	return &c
+}
+
+// TwoSided is the schedule in steps of two-sided connections, as MSCCL has them. The
+// error is a *CannotSayError.
+func (s *Schedule) TwoSided() (*Schedule, error) {
+	if s.plus == nil {
+		return s, nil
+	}
+	r, err := s.Request(s.unit()*s.plus.proofChunk(4)/4, coll.Float32)
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := s.lower(s.Alone(), r, true)
+	if err != nil {
+		return nil, err
+	}
+	return FromPlan(p, s.Name)
+}
+
+// teller makes a Schedule of a plan.
+type teller struct {
+	p     *plan.Plan
+	s     *Schedule
+	chunk int64  // bytes
+	used  []bool // by connection
+	group []int  // of connections, by id: those that share thread blocks
+	chans []int  // by connection
+	deps  []dep
+	sent  map[int32][]int // step behind which the n-th message of a rank to itself goes
+}
+
+// dep is a step that waits for a message of the rank to itself.
+type dep struct {
+	gpu, block, step, number int
+	conn                     int32
+}
+
+// FromPlan says a plan as a schedule: of chunks as large as all of its places and sizes
+// are multiples of. The error is a *CannotSayError. What is lost is that of NCCL which
+// a schedule has not: slices, threads, and which program shares an SM with which.
+func FromPlan(p *plan.Plan, name string) (*Schedule, error) {
+	n := p.Comm.NRanks
+	t := &teller{p: p, used: make([]bool, p.NumConns()), sent: map[int32][]int{},
+		s: &Schedule{Name: name, Func: p.Req.Func, Channels: 1, InPlace: p.Req.InPlace, OutOfPlace: !p.Req.InPlace, GPUs: make([]GPU, n)}}
+	if !slices.Contains([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.AllToAll, coll.Broadcast, coll.Reduce, coll.Gather, coll.Scatter, coll.SendRecv}, p.Req.Func) {
+		return nil, &CannotSayError{p.Req.Func.TestName(), -1, -1}
+	}
+	if p.Req.Func.Reduces() && p.Req.Op == coll.Avg {
+		return nil, &CannotSayError{"avg: its steps do not scale; take sum", -1, -1}
+	}
+	if err := t.measure(); err != nil {
+		return nil, err
+	}
+	for r := range n {
+		if err := t.rank(int32(r)); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range t.deps {
+		g := &t.s.GPUs[d.gpu]
+		st := &g.Blocks[d.block].Steps[d.step]
+		st.DepBlock, st.DepStep = t.sent[d.conn][2*d.number], t.sent[d.conn][2*d.number+1]
+	}
+	return t.s, t.s.validateAll()
+}
+
+// measure finds the chunk, and the channels of connections.
+func (t *teller) measure() error {
+	var unit int64
+	of := func(n int64) {
+		for n != 0 {
+			unit, n = n, unit%n
+		}
+	}
+	t.group = make([]int, len(t.used))
+	for i := range t.group {
+		t.group[i] = i
+	}
+	for rank := range int32(t.p.Comm.NRanks) {
+		l := t.p.Layout(rank)
+		of(int64(l.Input))
+		of(int64(l.Output))
+		of(int64(l.Scratch))
+		for _, pr := range t.p.Programs(rank) {
+			if err := t.program(&pr, of); err != nil {
+				return err
+			}
+		}
+	}
+	t.chunk = max(unit, 1)
+	if l := t.p.Layout(0); int64(max(l.Input, l.Output))/t.chunk > 4096 {
+		return &CannotSayError{fmt.Sprintf("it in less than %d chunks; take a size that channels and chunks divide", int64(max(l.Input, l.Output))/t.chunk), -1, -1}
+	}
+	return t.channels()
+}
+
+func (t *teller) fault(pr *plan.Program, format string, args ...any) error {
+	return &CannotSayError{fmt.Sprintf(format, args...), pr.Rank, pr.Channel}
+}
+
+// program notes what connections a program uses.
+func (t *teller) program(pr *plan.Program, of func(int64)) error {
+	if pr.Phase > 0 {
+		return t.fault(pr, "a program that begins when another has ended")
+	}
+	var cur plan.Cursor
+	var op plan.Op
+	first := int32(-1)
+	for t.p.OpenInto(&cur, pr); cur.Next(&op); {
+		of(int64(op.Bytes))
+		if op.Bytes > 0 {
+			of(int64(op.Src.Off))
+			of(int64(op.Dst.Off))
+		}
+		if len(op.From) > 1 || len(op.To) > 1 {
+			return t.fault(pr, "%v of several connections at once", op.Do)
+		}
+		if op.Do&(plan.HoldRecv|plan.HoldSend) != 0 || op.RecvOff|op.SendOff != 0 {
+			return t.fault(pr, "several pieces in one step of a FIFO")
+		}
+		for _, id := range slices.Concat(op.From, op.To) {
+			c := t.p.Conn(id)
+			if c.Src == c.Dst || op.Bytes == 0 {
+				continue
+			}
+			t.used[id] = true
+			if first < 0 {
+				first = id
+			}
+			t.join(int(first), int(id))
+		}
+	}
+	return nil
+}
+
+func (t *teller) find(i int) int {
+	for t.group[i] != i {
+		i = t.group[i]
+	}
+	return i
+}
+
+func (t *teller) join(a, b int) { t.group[t.find(b)] = t.find(a) }
+
+// channels gives each set of connections that share thread blocks a channel.
+func (t *teller) channels() error {
+	channel := map[int]int{}
+	taken := map[[3]int32]bool{}
+	for root := range t.used {
+		if t.find(root) != root || !t.used[root] {
+			continue
+		}
+		var pairs [][2]int32
+		for id := range t.used {
+			if c := t.p.Conn(int32(id)); t.used[id] && t.find(id) == root {
+				at := [2]int32{c.Src, c.Dst}
+				if slices.Contains(pairs, at) {
+					return &CannotSayError{"two connections of a thread block to one rank", c.Src, c.Channel}
+				}
+				pairs = append(pairs, at)
+			}
+		}
+		k := 0
+		for ; slices.ContainsFunc(pairs, func(at [2]int32) bool { return taken[[3]int32{at[0], at[1], int32(k)}] }); k++ {
+		}
+		for _, at := range pairs {
+			taken[[3]int32{at[0], at[1], int32(k)}] = true
+		}
+		channel[root] = k
+		t.s.Channels = max(t.s.Channels, k+1)
+	}
+	for id := range t.used {
+		t.chans = append(t.chans, channel[t.find(id)])
+	}
+	return nil
+}
+
+// rank says the programs of a rank.
+func (t *teller) rank(rank int32) error {
+	l := t.p.Layout(rank)
+	whole := t.p.Layout(0)
+	t.s.Chunks = int(int64(max(whole.Input, whole.Output)) / t.chunk)
+	g := &t.s.GPUs[rank]
+	*g = GPU{Input: int(int64(l.Input) / t.chunk), Output: int(int64(l.Output) / t.chunk), Scratch: int(int64(l.Scratch) / t.chunk)}
+	for _, pr := range t.p.Programs(rank) {
+		t.s.Proto = pr.Proto
+		b := Block{Send: -1, Recv: -1}
+		var cur plan.Cursor
+		var op plan.Op
+		for t.p.OpenInto(&cur, &pr); cur.Next(&op); {
+			if err := t.op(&pr, &op, &b, len(g.Blocks)); err != nil {
+				return err
+			}
+		}
+		if len(b.Steps) > 0 {
+			g.Blocks = append(g.Blocks, b)
+		}
+	}
+	return nil
+}
+
+func (t *teller) place(r plan.Ref) Place {
+	buf := [...]byte{plan.Input: 'i', plan.Output: 'o', plan.Scratch: 's'}[r.Buf]
+	return Place{buf, int(int64(r.Off) / t.chunk)}
+}
+
+// op says an op of a program.
+func (t *teller) op(pr *plan.Program, op *plan.Op, b *Block, block int) error {
+	to, from := int32(-1), int32(-1)
+	for _, id := range op.To {
+		to = id
+	}
+	for _, id := range op.From {
+		from = id
+	}
+	if op.Bytes == 0 {
+		return t.empty(pr, to, from, b, block)
+	}
+	for dir, id := range [2]int32{to, from} {
+		if id < 0 {
+			continue
+		}
+		c := t.p.Conn(id)
+		peer, at := int(c.Dst), &b.Send
+		if dir == 1 {
+			peer, at = int(c.Src), &b.Recv
+		}
+		if *at >= 0 && *at != peer {
+			return t.fault(pr, "a thread block with the peers %d and %d", *at, peer)
+		}
+		*at, b.Channel = peer, t.chans[id]
+	}
+	st := Step{Count: int(int64(op.Bytes) / t.chunk), DepBlock: -1, DepStep: -1}
+	if op.Src.Buf != plan.NoBuffer {
+		st.Src = t.place(op.Src)
+	}
+	if op.Dst.Buf != plan.NoBuffer {
+		st.Dst = t.place(op.Dst)
+	}
+	const does = plan.Recv | plan.Reduce | plan.Copy | plan.Send | plan.Accum
+	do := op.Do & does
+	if do == plan.Copy|plan.Send {
+		if st.Src != st.Dst {
+			b.Steps = append(b.Steps, Step{Kind: Copy, Src: st.Src, Dst: st.Dst, Count: st.Count, DepBlock: -1, DepStep: -1})
+		}
+		do = plan.Send
+	}
+	kind := slices.Index(kindDo[:], do)
+	if kind < int(Send) {
+		return t.fault(pr, "%v", op.Do)
+	}
+	st.Kind = Kind(kind)
+	// The other end of a send's place means nothing, and is written all the same.
+	if st.Dst.Buf == 0 {
+		st.Dst = st.Src
+	}
+	if st.Src.Buf == 0 {
+		st.Src = st.Dst
+	}
+	b.Steps = append(b.Steps, st)
+	return nil
+}
+
+// empty says a message without data: of a rank to itself it is an order of two steps.
+func (t *teller) empty(pr *plan.Program, to, from int32, b *Block, block int) error {
+	for _, id := range []int32{to, from} {
+		if id < 0 {
+			continue
+		}
+		if c := t.p.Conn(id); c.Src != c.Dst {
+			if pr.Role == plan.RoleBlock {
+				return t.fault(pr, "an empty message from rank %d to %d, which only orders", c.Src, c.Dst)
+			}
+			continue
+		}
+		if id == to {
+			if len(b.Steps) == 0 {
+				b.Steps = append(b.Steps, Step{DepBlock: -1, DepStep: -1})
+			}
+			t.sent[id] = append(t.sent[id], block, len(b.Steps)-1)
+			continue
+		}
+		n := 0
+		for _, d := range t.deps {
+			if d.conn == id {
+				n++
+			}
+		}
+		t.deps = append(t.deps, dep{int(pr.Rank), block, len(b.Steps), n, id})
+		b.Steps = append(b.Steps, Step{DepBlock: -1, DepStep: -1})
+	}
+	return nil
+}
+
+// validateAll checks a schedule that was not read.
+func (s *Schedule) validateAll() error {
+	s.GPUs = slices.Clip(s.GPUs)
+	return s.validate()
+}
+
+// funcWord is what MSCCL calls an operation.
+func funcWord(f coll.Func) string {
+	for _, word := range []string{"allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "gather", "scatter", "sendrecv"} {
+		if funcs[word] == f {
+			return word
+		}
+	}
+	return ""
+}
+
+// XML writes the schedule as MSCCL's interpreter reads it.
+func (s *Schedule) XML() []byte {
+	var b bytes.Buffer
+	bit := map[bool]int{true: 1}
+	fmt.Fprintf(&b, "<algo name=%q proto=%q nchannels=\"%d\" nchunksperloop=\"%d\" ngpus=\"%d\" coll=%q inplace=\"%d\" outofplace=\"%d\" minBytes=\"%d\" maxBytes=\"%d\">\n",
+		attribute(s.Name), s.Proto, s.Channels, s.Chunks, len(s.GPUs), funcWord(s.Func), bit[s.InPlace], bit[s.OutOfPlace], s.MinBytes, s.MaxBytes)
+	for i, g := range s.GPUs {
+		fmt.Fprintf(&b, "  <gpu id=\"%d\" i_chunks=\"%d\" o_chunks=\"%d\" s_chunks=\"%d\">\n", i, g.Input, g.Output, g.Scratch)
+		waited := map[[2]int]bool{}
+		for _, k := range g.Blocks {
+			for _, st := range k.Steps {
+				if st.DepBlock >= 0 {
+					waited[[2]int{st.DepBlock, st.DepStep}] = true
+				}
+			}
+		}
+		for j, k := range g.Blocks {
+			fmt.Fprintf(&b, "    <tb id=\"%d\" send=\"%d\" recv=\"%d\" chan=\"%d\">\n", j, k.Send, k.Recv, k.Channel)
+			for n, st := range k.Steps {
+				fmt.Fprintf(&b, "      <step s=\"%d\" type=\"%v\" srcbuf=\"%c\" srcoff=\"%d\" dstbuf=\"%c\" dstoff=\"%d\" cnt=\"%d\" depid=\"%d\" deps=\"%d\" hasdep=\"%d\"/>\n", n, st.Kind,
+					letter(st.Src), st.Src.Off, letter(st.Dst), st.Dst.Off, st.Count, st.DepBlock, st.DepStep, bit[waited[[2]int{j, n}]])
+			}
+			b.WriteString("    </tb>\n")
+		}
+		b.WriteString("  </gpu>\n")
+	}
+	b.WriteString("</algo>\n")
+	return b.Bytes()
+}
+
+func letter(p Place) byte {
+	if p.Buf == 0 {
+		return 'i'
+	}
+	return p.Buf
+}
+
+// attribute leaves out of a name what an attribute may not have.
+func attribute(name string) string {
+	return string(bytes.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || bytes.ContainsRune([]byte(`<>&"'\`), r) {
+			return '_'
+		}
+		return r
+	}, []byte(name)))
+}
