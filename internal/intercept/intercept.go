@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the collector's socket: %w; set TMPDIR to a folder with a short path", err)
 	}
-	if o.Data && o.Access == nil {
+	if o.Data && o.Access == nil && !o.Live() {
 		o.Access = &ProcMemory{}
 	}
 	core := collector.New(ctx, o.Settings)
@@ -189,6 +189,9 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 		}
 	} else {
 		set["SIMCCL_SHIM_NCCL_ONLY"] = "1"
+		if o.Live() {
+			preload = append(preload, filepath.Join(libs, shim.Live))
+		}
 	}
 	if o.Factor > 0 {
 		set["SIMCCL_HOST_FACTOR"] = strconv.FormatFloat(o.Factor, 'g', -1, 64)

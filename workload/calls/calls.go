@@ -41,12 +41,15 @@ type Comm struct {
 // Kind is what an Event is.
 type Kind uint8
 
-// Kinds of events: a call, a host that waits for streams, CUDA events.
+// Kinds of events: a call, a host that waits for streams, CUDA events, kernels.
 const (
 	Call Kind = iota
 	Sync
 	Mark
 	Wait
+	// Work is what kernels of the program took on a stream, behind what was called on
+	// it before; the host launched them since its event before.
+	Work
 )
 
 // Event is something that a rank's host did.
@@ -57,6 +60,7 @@ type Event struct {
 	Stream int
 	Event  int // of Mark and Wait
 	All    bool
+	Time   units.Time // of Work
 	// Of Call:
 	Group                       int // equal numbers in a row are one group of the rank
 	Comm                        int
@@ -86,6 +90,7 @@ type line struct {
 	Sync    *int    `json:"sync,omitempty"` // stream, -1: all
 	Record  *int    `json:"record,omitempty"`
 	Wait    *int    `json:"wait,omitempty"`
+	Work    int64   `json:"workPs,omitempty"`
 	Group   int     `json:"group,omitempty"`
 	Func    string  `json:"func,omitempty"`
 	Type    string  `json:"type,omitempty"`
@@ -136,6 +141,9 @@ func (e *Event) line(rank int) line {
 		return l
 	case Mark:
 		l.Record, l.Stream = &e.Event, e.Stream
+		return l
+	case Work:
+		l.Work, l.Stream = int64(e.Time), e.Stream
 		return l
 	case Wait:
 		l.Wait, l.Stream = &e.Event, e.Stream
@@ -227,6 +235,8 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 		return fmt.Sprintf("rank %d of %d", *l.Rank, r.Ranks), ""
 	case l.Host < 0 || units.Time(l.Host) > workload.MaxTime:
 		return fmt.Sprintf("a time of %d ps", l.Host), fmt.Sprintf("write one from 0 to %d", workload.MaxTime)
+	case l.Work < 0 || units.Time(l.Work) > workload.MaxTime:
+		return fmt.Sprintf("work of %d ps", l.Work), fmt.Sprintf("write a time from 0 to %d", workload.MaxTime)
 	case l.Stream < 0 || l.Stream >= int(workload.HostStream) || l.Thread < 0 || l.Thread >= 1<<15:
 		return fmt.Sprintf("stream %d of thread %d", l.Stream, l.Thread), "number both from 0, streams below 65536 and threads below 32768"
 	}
@@ -238,6 +248,8 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 		e.Kind, e.Event = Mark, *l.Record
 	case l.Wait != nil:
 		e.Kind, e.Event = Wait, *l.Wait
+	case l.Work > 0:
+		e.Kind, e.Time = Work, units.Time(l.Work)
 	default:
 		if problem, hint = r.addCall(&e, l); problem != "" {
 			return problem, hint

@@ -98,6 +98,8 @@ func (m *maker) run(list []Event, index map[callKey]int32) {
 					m.after = append(m.after, m.last[s])
 				}
 			}
+		case Work:
+			m.last[e.Stream] = m.add(workload.Step{Kind: workload.Compute, Stream: int32(e.Stream), Time: e.Time, Deps: m.think(e)})
 		case Mark:
 			m.add(workload.Step{Kind: workload.Record, Stream: int32(e.Stream), Event: int32(e.Event), Deps: m.think(e)})
 			m.marks[e.Event] = true

@@ -116,6 +116,9 @@ func (f *flags) modes(o *intercept.Options) error {
 	o.Clock = collector.Virtual
 	if o.Devices == collector.Real {
 		o.Clock = collector.Record
+		if f.data {
+			o.Clock = collector.Measured
+		}
 	}
 	if f.clock != "" {
 		i, err := word("--time", f.clock, collector.Clocks[:])
@@ -127,10 +130,10 @@ func (f *flags) modes(o *intercept.Options) error {
 	o.Data, o.Audit, o.Limit, o.Factor = f.data, f.audit, f.timeout, f.factor
 	o.Real = f.real
 	switch {
-	case o.Devices == collector.Real && o.Clock != collector.Record:
-		return fail.NotYet("pending work on real streams", "--devices real --time %s: only --time record is built for real GPUs; replay the record for times", o.Clock)
+	case o.Devices == collector.Real && o.Clock == collector.Paced:
+		return fail.NotYet("real streams that wait as long as the cluster takes", "--devices real --time paced: write record, virtual or measured")
 	case o.Data && o.Clock == collector.Record:
-		return fail.Usage("--data: calls return before they are matched under --time record; write --time virtual")
+		return fail.Usage("--data: calls return before they are matched under --time record; write --time virtual or measured")
 	case f.real < 0 || f.real > 0 && f.data:
 		return fail.Usage("--fake-ranks %d: write at least 1, without --data: ranks that no process is have no data", f.real)
 	case !(f.factor > 0 && f.factor <= 1000):

@@ -100,6 +100,8 @@ type Core struct {
 	work    []*op // that finished, whose successors are not looked at yet
 	gpus    []*rank
 	graphs  []*graph
+	turns   map[int64]*turn // by real GPU
+	moving  map[int64]*move
 	serial  int  // requests so far
 	feeding bool // records are read, of communicators that may have ended
 	changed bool // since waiters were looked at last
@@ -131,6 +133,7 @@ type process struct {
 	calls    int
 	events   map[uint64]*event
 	number   int
+	live     *live
 }
 
 // thread is a connection of a process.
@@ -157,7 +160,7 @@ type device struct {
 
 // New returns a collector without programs.
 func New(ctx context.Context, s Settings) *Core {
-	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}}
+	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, turns: map[int64]*turn{}, moving: map[int64]*move{}}
 	for i := range c.gpus {
 		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}, dropped: map[int]bool{}}
 	}
@@ -214,7 +217,7 @@ func (c *Core) processOf(pid, launcher int, first bool) *process {
 			return p
 		}
 	}
-	p := &process{pid: pid, launcher: launcher, devices: map[int]*device{}, running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs)}
+	p := &process{pid: pid, launcher: launcher, devices: map[int]*device{}, running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs), live: &live{segments: map[uint64]*op{}, tickets: map[uint64]int{}}}
 	c.procs = append(c.procs, p)
 	return p
 }

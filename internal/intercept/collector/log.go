@@ -12,6 +12,8 @@ import (
 	"github.com/simccl/simccl/workload/calls"
 )
 
+func clampTime(ps int64) units.Time { return min(max(units.Time(ps), 0), workload.MaxTime) }
+
 // host is what a thread did since a GPU's last event, waits excluded.
 func (r *rank) host(t *thread) units.Time {
 	last, busy := r.threads[t.id], t.busy()
@@ -155,7 +157,7 @@ func (c *Core) feed(t *thread, ops []wireOp) {
 	where := c.recordCalls(t, kept, members)
 	t.p.calls += len(kept)
 	if !failed {
-		c.launch(t, kept, members, where)
+		c.launch(t, kept, members, where, 0)
 	}
 }
 
@@ -184,6 +186,9 @@ func (c *Core) Result(nccl string) *calls.Record {
 	for g := range out.Ranks {
 		for i, e := range c.gpus[g].events {
 			if c.gpus[g].dropped[i] {
+				continue
+			}
+			if e.Kind == calls.Work && e.Time == 0 {
 				continue
 			}
 			if e.Kind == calls.Call {

@@ -38,6 +38,7 @@ const (
 	copyBytes
 	setBytes
 	function
+	segment // of a real stream: it takes what the GPU has taken
 )
 
 // op is an operation of a stream.
@@ -52,6 +53,9 @@ type op struct {
 	end     int64
 	unit    *unit
 	a       [3]int64
+	took    int64 // ps, of a segment
+	timed   bool
+	record  int // of its GPU's events, -1 for none
 }
 
 // event is a CUDA event.
@@ -143,6 +147,9 @@ func (c *Core) finish(o *op, at int64) {
 		return
 	}
 	o.done, o.end = true, at
+	if o.unit != nil {
+		c.over(o.unit)
+	}
 	c.work = append(c.work, o)
 	c.changed = true
 }
@@ -160,6 +167,12 @@ func (c *Core) arrive(o *op) {
 		return
 	case copyBytes, setBytes:
 		c.move(o)
+	case segment:
+		if !o.timed {
+			return
+		}
+		c.finish(o, o.ready+o.took)
+		return
 	case function:
 		p := o.st.dev.p
 		p.queue = append(p.queue, o)
@@ -389,7 +402,7 @@ func (c *Core) replay(t *thread, s *stream, number int64) reply {
 		for k := range ops {
 			ops[k].stream = s.id
 		}
-		if r := c.post(t, ops); r.status != 0 {
+		if r := c.post(t, ops, 0); r.status != 0 {
 			return reply{status: cudaLaunchFailure}
 		}
 	}

@@ -27,6 +27,7 @@ const (
 	Core  = "libsimccl-shim.so"
 	NCCL  = "libnccl.so.2"
 	Audit = "libsimccl-audit.so"
+	Live  = "libsimccl-live.so" // of programs on real GPUs
 )
 
 // Runtimes are the versions of CUDA's runtime that there are substitutes for, by the
@@ -124,6 +125,7 @@ func builds() []build {
 		{Core, "core.c", []string{"-Wl,-soname," + Core, "-ldl", "-lpthread"}},
 		{NCCL, "nccl.c", append([]string{"-Wl,-soname," + NCCL, "-ldl"}, core...)},
 		{Audit, "audit.c", nil},
+		{Live, "live.c live-move.c", append([]string{"-Wl,-soname," + Live, "-ldl", "-lpthread"}, core...)},
 	}
 	for i, name := range Runtimes {
 		version := strings.TrimPrefix(name, "libcudart.so.")
@@ -134,7 +136,8 @@ func builds() []build {
 }
 
 func compile(cc, dir string, b build) error {
-	args := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-o", b.name, b.source}, b.args...)
+	args := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-o", b.name}, strings.Fields(b.source)...)
+	args = append(args, b.args...)
 	c := exec.Command(cc, args...)
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {
