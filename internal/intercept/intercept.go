@@ -6,6 +6,7 @@
 package intercept
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		limit = DefaultLimit
 	}
 	go core.Watch(stop, limit)
+	moved, err := o.mover(ctx, core, dir, libs)
+	if err != nil {
+		return nil, err
+	}
 	exit, err := o.run(ctx, path, dir, libs, runtime)
+	moved()
 	close(stop)
 	l.Close()
 	if err := errors.Join(err, <-served); err != nil {
@@ -173,6 +179,33 @@ func (o *Options) run(ctx context.Context, path, dir, libs, runtime string) (int
 		return 0, nil
 	}
 	return 0, err
+}
+
+// mover starts the process that moves the data of real GPUs; the result ends it.
+func (o *Options) mover(ctx context.Context, core *collector.Core, dir, libs string) (end func(), err error) {
+	if !o.Data || !o.Live() {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c := exec.CommandContext(ctx, filepath.Join(libs, shim.Mover))
+	var said bytes.Buffer
+	c.Stderr = &said
+	c.Env = append(slices.DeleteFunc(slices.Clone(o.Env), func(kv string) bool {
+		return strings.HasPrefix(kv, "LD_PRELOAD=") || strings.HasPrefix(kv, "LD_AUDIT=")
+	}), "SIMCCL_INTERCEPT="+dir)
+	if err := c.Start(); err != nil {
+		cancel()
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		err := c.Wait()
+		if ctx.Err() == nil {
+			core.NoMover(fmt.Sprintf("the process that moves data has ended: %v: %s", err, strings.TrimSpace(said.String())))
+		}
+		close(ended)
+	}()
+	return func() { cancel(); <-ended }, nil
 }
 
 // environment has the program find the libraries and the collector.

@@ -102,9 +102,13 @@ type Core struct {
 	graphs  []*graph
 	turns   map[int64]*turn // by real GPU
 	moving  map[int64]*move
-	serial  int  // requests so far
-	feeding bool // records are read, of communicators that may have ended
-	changed bool // since waiters were looked at last
+	moves   int64
+	mover   *process // that moves data
+	noMover string   // why there is none
+	unmoved []*move  // until it is there
+	serial  int      // requests so far
+	feeding bool     // records are read, of communicators that may have ended
+	changed bool     // since waiters were looked at last
 	threads map[*thread]bool
 	faults  int
 }
@@ -134,6 +138,7 @@ type process struct {
 	events   map[uint64]*event
 	number   int
 	live     *live
+	mover    bool
 }
 
 // thread is a connection of a process.
@@ -182,7 +187,13 @@ func (c *Core) Calls() int {
 func (c *Core) Processes() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.procs)
+	n := 0
+	for _, p := range c.procs {
+		if !p.mover {
+			n++
+		}
+	}
+	return n
 }
 
 // Faults is how many faults of programs were reported to Settings.Warn.

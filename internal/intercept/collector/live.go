@@ -2,6 +2,7 @@ package collector
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,7 +50,7 @@ type turn struct {
 // move is the data of a launch that a process has to move.
 type move struct {
 	id   int64
-	p    *process
+	gpu  int64
 	job  []byte
 	done func(err error)
 }
@@ -197,7 +198,15 @@ func (c *Core) tick() {
 // attend answers a process when there is something to do.
 func (c *Core) attend(t *thread, q *request) func() (reply, bool) {
 	p := t.p
-	p.live.gpu = q.a[0]
+	if q.a[1] == 0 {
+		p.live.gpu = q.a[0]
+	} else if c.mover != p {
+		c.mover, p.mover = p, true
+		for _, m := range c.unmoved {
+			c.give(m)
+		}
+		c.unmoved = nil
+	}
 	return func() (reply, bool) {
 		l := p.live
 		holds, moves := true, true
@@ -239,7 +248,7 @@ func (c *Core) moved(p *process, q *request) reply {
 	delete(c.moving, q.a[0])
 	var err error
 	if q.a[1] != 0 {
-		err = fmt.Errorf("%s", q.payload)
+		err = errors.New(string(q.payload))
 	}
 	m.done(err)
 	c.settle()
@@ -251,19 +260,37 @@ func (c *Core) moved(p *process, q *request) reply {
 	return reply{}
 }
 
-// lostMoves fails what a process that has ended had to move.
-func (c *Core) lostMoves(p *process) {
-	list := p.live.moves
-	p.live.moves = nil
+// give has the process that moves data carry out a move.
+func (c *Core) give(m *move) {
+	c.mover.live.gpu = m.gpu
+	c.mover.live.moves = append(c.mover.live.moves, m)
+	c.want(c.mover, true)
+}
+
+// NoMover fails all moves: the process that moves data has ended.
+func (c *Core) NoMover(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noMover = why
+	list := c.unmoved
+	c.unmoved = nil
 	for _, m := range c.moving { //lint:sorted each by itself
-		if m.p == p {
-			delete(c.moving, m.id)
-			list = append(list, m)
-		}
+		list = append(list, m)
+	}
+	clear(c.moving)
+	if c.mover != nil {
+		list = append(list, c.mover.live.moves...)
+		c.mover.live.moves = nil
 	}
 	for _, m := range list {
-		m.done(fmt.Errorf("the process that moved the data has ended"))
+		m.done(errors.New(why))
 	}
+	c.settle()
+	c.answer(&thread{})
+}
+
+// gone ends the turn of a process that has ended.
+func (c *Core) gone(p *process) {
 	for _, t := range c.turns { //lint:sorted each by itself
 		if t.holder == p {
 			c.yield(t)
@@ -394,7 +421,7 @@ func (j *jobOf) collective(units []*unit, i int) {
 	}
 }
 
-// moveLive has a process of a launch move its data; done follows.
+// moveLive has the data of a launch moved; done follows.
 func (c *Core) moveLive(units []*unit, done func(err error)) {
 	j := &jobOf{index: map[*byte]uint32{}}
 	if units[0].kernel != nil {
@@ -414,8 +441,14 @@ func (c *Core) moveLive(units []*unit, done func(err error)) {
 		done(j.err)
 		return
 	}
-	c.serial++
-	m := &move{id: int64(c.serial), p: units[0].m.dev.p, job: j.bytes(), done: done}
-	m.p.live.moves = append(m.p.live.moves, m)
-	c.want(m.p, true)
+	c.moves++
+	m := &move{id: c.moves, gpu: units[0].m.dev.p.live.gpu, job: j.bytes(), done: done}
+	switch {
+	case c.noMover != "":
+		done(errors.New(c.noMover))
+	case c.mover == nil:
+		c.unmoved = append(c.unmoved, m)
+	default:
+		c.give(m)
+	}
 }

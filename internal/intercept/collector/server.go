@@ -239,7 +239,7 @@ func (c *Core) closed(t *thread) {
 		return
 	}
 	t.p.ended = true
-	c.lostMoves(t.p)
+	c.gone(t.p)
 	for _, m := range c.members {
 		if m.dev.p != t.p || m.left && m.how == leaveDestroy {
 			continue

@@ -28,6 +28,7 @@ const (
 	NCCL  = "libnccl.so.2"
 	Audit = "libsimccl-audit.so"
 	Live  = "libsimccl-live.so" // of programs on real GPUs
+	Mover = "simccl-mover"      // the program that moves their data
 )
 
 // Runtimes are the versions of CUDA's runtime that there are substitutes for, by the
@@ -125,8 +126,9 @@ func builds() []build {
 		{Core, "core.c", []string{"-Wl,-soname," + Core, "-ldl", "-lpthread"}},
 		{NCCL, "nccl.c", append([]string{"-Wl,-soname," + NCCL, "-ldl"}, core...)},
 		{Audit, "audit.c", nil},
-		{Live, "live.c live-move.c", append([]string{"-Wl,-soname," + Live, "-ldl", "-lpthread"}, core...)},
+		{Live, "live.c", append([]string{"-Wl,-soname," + Live, "-ldl", "-lpthread"}, core...)},
 	}
+	list = append(list, build{Mover, "live-move.c", append([]string{"-ldl"}, core...)})
 	for i, name := range Runtimes {
 		version := strings.TrimPrefix(name, "libcudart.so.")
 		args := []string{fmt.Sprintf("-DCUDART=%d000", 11+i), "-Wl,--version-script=cudart-" + version + ".map", "-Wl,-soname," + name, "-lpthread"}
@@ -136,7 +138,11 @@ func builds() []build {
 }
 
 func compile(cc, dir string, b build) error {
-	args := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-o", b.name}, strings.Fields(b.source)...)
+	kind := "-shared"
+	if b.name == Mover {
+		kind = "-pie"
+	}
+	args := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", kind, "-fPIC", "-fvisibility=hidden", "-o", b.name}, strings.Fields(b.source)...)
 	args = append(args, b.args...)
 	c := exec.Command(cc, args...)
 	c.Dir = dir

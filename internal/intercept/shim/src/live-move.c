@@ -1,6 +1,7 @@
-// Data of collectives and messages on real GPUs. One process of a launch, which the
-// collector names, maps the other processes' buffers (CUDA IPC) and copies or reduces
-// all of them in a stream of its own, while the streams of all ranks wait.
+// A process that moves the data of collectives and messages on real GPUs. It maps the
+// buffers of all ranks (CUDA IPC), and copies or reduces when the collector asks for it,
+// while the streams of the ranks wait. It is a process of its own since CUDA's calls may
+// wait for all streams of their context, and those of a rank wait for the move.
 #define _GNU_SOURCE
 #include "live.h"
 
@@ -8,8 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <dlfcn.h>
 
-struct driver D;
+static struct {
+#define X(name, args) error(*name) args;
+  MOVER(X)
+#undef X
+  error (*cuIpcOpenMemHandle)(uint64_t *, struct ipc, unsigned);
+} D;
 
 // --- buffers of other processes ---
 
@@ -17,10 +24,6 @@ struct mapping { struct shared of; uint64_t at; struct mapping *next; };
 static struct mapping *mappings[1024];
 
 static error place_of(const struct shared *b, uint64_t *at) {
-  if (b->pid == (uint32_t)getpid()) {
-    *at = b->base + b->offset;
-    return 0;
-  }
   struct mapping **slot = &mappings[(b->base >> 21 ^ b->base >> 9 ^ b->pid) & 1023], *m = *slot;
   while (m && (m->of.pid != b->pid || m->of.base != b->base)) m = m->next;
   if (m && memcmp(m->of.handle, b->handle, sizeof b->handle)) { // other memory at the same place
@@ -180,7 +183,7 @@ static error reduce(const struct step *s, const uint64_t *words, size_t *used) {
 }
 
 // A job is a number of buffers, the buffers, and steps.
-int live_move(const char *job, size_t size, char *why, size_t room) {
+static int carry_out(const char *job, size_t size, char *why, size_t room) {
   const char *end = job + size;
   uint64_t count, *at = NULL, *words = NULL;
   size_t used = 0;
@@ -215,4 +218,36 @@ out:
   free(words);
   if (e) snprintf(why, room, "moving data on the GPU: %s: error %d of CUDA's", doing, e);
   return e;
+}
+
+static const char *begin(void) {
+  void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+  handle context;
+  if (!lib) return "libcuda.so.1";
+#define X(name, args) \
+  if (!(D.name = (error(*) args)dlsym(lib, #name))) return #name;
+  MOVER(X)
+#undef X
+  if (!(D.cuIpcOpenMemHandle = (error(*)(uint64_t *, struct ipc, unsigned))dlsym(lib, "cuIpcOpenMemHandle_v2"))) return "cuIpcOpenMemHandle_v2";
+  return D.cuInit(0) || D.cuDevicePrimaryCtxRetain(&context, 0) || D.cuCtxSetCurrent(context) ? "a GPU" : NULL;
+}
+
+int main(void) {
+  enum { ROOM = 16 << 20 };
+  char *job = malloc(ROOM), why[256];
+  const char *missing = job ? begin() : "memory";
+  if (missing) {
+    fprintf(stderr, "simccl: data cannot be moved on GPUs: %s is not there\n", missing);
+    return 1;
+  }
+  for (;;) {
+    struct request r = {.type = REQ_ATTEND, .a = {0, 1}};
+    struct reply out;
+    if (simccl_call(&r, NULL, &out, job, ROOM) || out.status) return 0;
+    if (out.a[0] != ACTION_MOVE) continue;
+    why[0] = 0;
+    int e = carry_out(job, out.size, why, sizeof why);
+    struct request done = {.type = REQ_MOVED, .size = (uint32_t)strlen(why), .a = {out.a[1], e}};
+    simccl_call(&done, why, &out, NULL, 0);
+  }
 }

@@ -44,6 +44,12 @@ static void *runtime(const char *name) {
   return lib ? dlsym(lib, name) : dlsym(RTLD_NEXT, name);
 }
 
+static struct {
+#define X(name, args) error(*name) args;
+  DRIVER(X)
+#undef X
+} D;
+
 static const char *driver_missing(void) {
   void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (!lib) return "libcuda.so.1";
@@ -51,14 +57,13 @@ static const char *driver_missing(void) {
   if (!(D.name = (error(*) args)dlsym(lib, #name))) return #name;
   DRIVER(X)
 #undef X
-  D.cuIpcOpenMemHandle = (error(*)(uint64_t *, struct ipc, unsigned))dlsym(lib, "cuIpcOpenMemHandle_v2");
-  return D.cuIpcOpenMemHandle ? NULL : "cuIpcOpenMemHandle_v2";
+  return NULL;
 }
 
 // --- segments ---
 
 struct mark { handle e; int uses; struct mark *next; };
-struct segment { uint64_t id; struct mark *from, *to; struct segment *next; };
+struct segment { uint64_t id; struct mark *from, *to; int64_t most; struct segment *next; }; // most: us, -1 for as measured
 struct lane { // a stream
   handle stream;
   int dev;
@@ -70,6 +75,8 @@ struct lane { // a stream
   uint64_t at;       // the same, on the device
   uint32_t issued;   // waits so far
   unsigned turn;     // in which it was used last
+  int gone;          // the program has destroyed it
+  int64_t seen, busy; // us: when the open segment's beginning was seen, and when it ran last
   struct lane *next;
 };
 struct ticket { uint64_t id; struct lane *on; uint32_t value; struct ticket *next; };
@@ -129,7 +136,7 @@ static struct lane *lane_of(handle s) {
   int dev = current_device();
   if (s == (handle)1) s = NULL;
   for (struct lane *l = lanes; l; l = l->next)
-    if (l->stream == s && (s || l->dev == dev)) return l;
+    if (!l->gone && l->stream == s && (s || l->dev == dev)) return l;
   struct lane *l = calloc(1, sizeof *l);
   unsigned flags = 0;
   if (!l || words_used == WORDS) return NULL;
@@ -160,10 +167,14 @@ static void close_lane(struct lane *l) {
   struct segment *g = calloc(1, sizeof *g);
   if (!g) return;
   g->id = ++segments;
+  // A stream that has nothing left has ended before; when, the thread that looks knows.
+  int idle = D.cuStreamQuery(l->stream) == 0;
   request(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, l->opened, &out);
   g->to = mark_now(l);
   pthread_mutex_lock(&lists);
   g->from = l->open;
+  g->most = !idle ? -1 : l->busy > l->seen ? l->busy - l->seen : 0;
+  l->seen = l->busy = 0;
   l->open = g->to;
   if (g->to) g->to->uses++;
   *l->last = g;
@@ -179,18 +190,19 @@ static void reopen(struct lane *l) {
   pthread_mutex_lock(&lists);
   drop_mark(l->open);
   l->open = m;
+  l->seen = l->busy = 0;
   pthread_mutex_unlock(&lists);
   l->opened = simccl_now();
 }
 
 static void close_all(int dev) {
   for (struct lane *l = lanes; l; l = l->next)
-    if ((dev < 0 || l->dev == dev) && !capturing(l->stream)) close_lane(l);
+    if (!l->gone && (dev < 0 || l->dev == dev) && !capturing(l->stream)) close_lane(l);
 }
 
 static void reopen_all(int dev) {
   for (struct lane *l = lanes; l; l = l->next)
-    if ((dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l);
+    if (!l->gone && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l);
 }
 
 // --- the thread that looks at segments ---
@@ -210,6 +222,7 @@ static int collect(struct ended *to, int room) {
       if (e == NOT_READY) break;
       float ms = 0;
       if (e == 0 && g->from && g->to && D.cuEventElapsedTime(&ms, g->from->e, g->to->e)) ms = 0;
+      if (g->most >= 0 && ms * 1000 > (float)g->most) ms = (float)g->most / 1000;
       to[n++] = (struct ended){g->id, measured() && ms * 1000 > NOTHING_US ? (int64_t)((double)ms * 1e9) : 0};
       if (!(l->first = g->next)) l->last = &l->first;
       drop_mark(g->from);
@@ -221,21 +234,26 @@ static int collect(struct ended *to, int room) {
 
 enum { BUSY = 1, IDLE = 2, WAITS = 4 };
 
+static int64_t wall_us(void) {
+  struct timespec t;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); // the machine's
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+// state_of is what a stream does. Under lists.
 static int state_of(struct lane *l) {
+  if (l->gone) return 0;
   struct mark *from = l->first ? l->first->from : l->open;
   if (from && D.cuEventQuery(from->e) == NOT_READY) {
     for (struct ticket *t = tickets; t; t = t->next)
       if (t->on == l) return WAITS;
     return outstanding > 0 ? WAITS : BUSY; // for another stream that waits
   }
-  if (l->first || D.cuStreamQuery(l->stream) == NOT_READY) return BUSY;
+  if (l->first) return BUSY;
+  int64_t now = wall_us();
+  if (!l->seen) l->seen = now;
+  if (D.cuStreamQuery(l->stream) == NOT_READY) return l->busy = now, BUSY;
   return l->turn == atomic_load(&turns) ? IDLE : 0;
-}
-
-static int64_t wall_us(void) {
-  struct timespec t;
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); // the machine's
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 // park ends this process's turn when its GPU work waits, or there is none.
@@ -277,7 +295,7 @@ static void *look(void *unused) {
     int held = atomic_load(&holding);
     for (struct lane *l = lanes; l; l = l->next) {
       pending |= l->first != NULL;
-      if (held && n == 0) all |= state_of(l);
+      if (measured()) all |= state_of(l);
     }
     pthread_mutex_unlock(&lists);
     if (n > 0) {
@@ -318,8 +336,8 @@ static void release(const char *list, int64_t n, int holds) {
 }
 
 static void *attend(void *unused) {
-  enum { ROOM = 8 << 20 };
-  char *job = malloc(ROOM), why[256];
+  enum { ROOM = 64 << 10 };
+  char *job = malloc(ROOM);
   char bus[32] = "";
   (void)unused;
   alone();
@@ -330,14 +348,7 @@ static void *attend(void *unused) {
     struct request r = {.type = REQ_ATTEND, .a = {gpu}};
     struct reply out;
     if (simccl_call(&r, NULL, &out, job, ROOM) || out.status) break;
-    if (out.a[0] == ACTION_RELEASE) {
-      release(job, out.a[1], (int)out.a[2]);
-    } else if (out.a[0] == ACTION_MOVE) {
-      why[0] = 0;
-      int e = live_move(job, out.size, why, sizeof why);
-      struct request done = {.type = REQ_MOVED, .size = (uint32_t)strlen(why), .a = {out.a[1], e}};
-      simccl_call(&done, why, &out, NULL, 0);
-    }
+    if (out.a[0] == ACTION_RELEASE) release(job, out.a[1], (int)out.a[2]);
   }
   // Without a collector streams go on: who asks learns of the error.
   pthread_mutex_lock(&lists);
@@ -644,6 +655,17 @@ PUBLIC error cudaStreamSynchronize(handle s) {
   error e = real(s);
   resumed(dev, l, REQ_SYNC, dev, l ? (int64_t)l->id : 0);
   return e;
+}
+
+PUBLIC error cudaStreamDestroy(handle s) {
+  REAL(error, cudaStreamDestroy, (handle))
+  if (!live_on() || !s) return real(s);
+  pthread_mutex_lock(&host);
+  pthread_mutex_lock(&lists);
+  for (struct lane *l = lanes; l; l = l->next) l->gone |= l->stream == s;
+  pthread_mutex_unlock(&lists);
+  pthread_mutex_unlock(&host);
+  return real(s);
 }
 
 PUBLIC error cudaDeviceSynchronize(void) {

@@ -39,52 +39,43 @@ struct live {
 };
 PUBLIC const struct live *simccl_live(void);
 
-// reductions of live-move.c: 0, or an error of CUDA's.
-int live_move(const char *job, size_t size, char *text, size_t room);
-
 typedef int error;
 typedef void *handle;
-// The functions of CUDA's driver that are used. Streams and events are the runtime's.
-#define DRIVER(X)                                                              \
-  X(cuCtxGetCurrent, (handle *))                                               \
-  X(cuCtxSetCurrent, (handle))                                                 \
-  X(cuEventCreate, (handle *, unsigned))                                       \
-  X(cuEventRecord, (handle, handle))                                           \
-  X(cuEventQuery, (handle))                                                    \
-  X(cuEventElapsedTime, (float *, handle, handle))                             \
-  X(cuStreamWaitEvent, (handle, handle, unsigned))                             \
-  X(cuStreamQuery, (handle))                                                   \
-  X(cuStreamIsCapturing, (handle, int *))                                      \
-  X(cuStreamGetFlags, (handle, unsigned *))                                    \
-  X(cuStreamCreate, (handle *, unsigned))                                      \
-  X(cuStreamSynchronize, (handle))                                             \
-  X(cuStreamWaitValue32_v2, (handle, uint64_t, uint32_t, unsigned))            \
-  X(cuStreamWriteValue32_v2, (handle, uint64_t, uint32_t, unsigned))           \
-  X(cuMemHostAlloc, (void **, size_t, unsigned))                               \
-  X(cuMemHostGetDevicePointer_v2, (uint64_t *, void *, unsigned))              \
-  X(cuMemAlloc_v2, (uint64_t *, size_t))                                       \
-  X(cuMemGetAddressRange_v2, (uint64_t *, size_t *, uint64_t))                 \
-  X(cuPointerGetAttribute, (void *, int, uint64_t))                            \
-  X(cuIpcGetMemHandle, (void *, uint64_t))                                     \
-  X(cuIpcCloseMemHandle, (uint64_t))                                           \
-  X(cuMemcpyAsync, (uint64_t, uint64_t, size_t, handle))                       \
-  X(cuMemcpyHtoDAsync_v2, (uint64_t, const void *, size_t, handle))            \
-  X(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))                               \
-  X(cuModuleLoadData, (handle *, const void *))                                \
-  X(cuModuleGetFunction, (handle *, handle, const char *))                     \
-  X(cuLaunchKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **)) \
-  X(cuDeviceGetPCIBusId, (char *, int, int))                                   \
-  X(cuCtxGetDevice, (int *))                                                   \
-  X(cuThreadExchangeStreamCaptureMode, (int *))                                \
-  X(cuStreamGetCaptureInfo, (handle, int *, uint64_t *))                       \
-  X(cuEventRecordWithFlags, (handle, handle, unsigned))
+// The functions of CUDA's driver that are used: by ranks, and by who moves data. Streams
+// and events are the runtime's.
+#define DRIVER(X)                                                    \
+  X(cuCtxGetCurrent, (handle *))                                     \
+  X(cuCtxSetCurrent, (handle))                                       \
+  X(cuEventCreate, (handle *, unsigned))                             \
+  X(cuEventRecord, (handle, handle))                                 \
+  X(cuEventQuery, (handle))                                          \
+  X(cuEventElapsedTime, (float *, handle, handle))                   \
+  X(cuStreamWaitEvent, (handle, handle, unsigned))                   \
+  X(cuStreamQuery, (handle))                                         \
+  X(cuStreamIsCapturing, (handle, int *))                            \
+  X(cuStreamGetFlags, (handle, unsigned *))                          \
+  X(cuStreamWaitValue32_v2, (handle, uint64_t, uint32_t, unsigned))  \
+  X(cuMemHostAlloc, (void **, size_t, unsigned))                     \
+  X(cuMemHostGetDevicePointer_v2, (uint64_t *, void *, unsigned))    \
+  X(cuMemGetAddressRange_v2, (uint64_t *, size_t *, uint64_t))       \
+  X(cuPointerGetAttribute, (void *, int, uint64_t))                  \
+  X(cuIpcGetMemHandle, (void *, uint64_t))                           \
+  X(cuDeviceGetPCIBusId, (char *, int, int))                         \
+  X(cuCtxGetDevice, (int *))                                         \
+  X(cuThreadExchangeStreamCaptureMode, (int *))
+#define MOVER(X)                                                     \
+  X(cuInit, (unsigned))                                              \
+  X(cuDevicePrimaryCtxRetain, (handle *, int))                       \
+  X(cuCtxSetCurrent, (handle))                                       \
+  X(cuStreamCreate, (handle *, unsigned))                            \
+  X(cuStreamSynchronize, (handle))                                   \
+  X(cuMemAlloc_v2, (uint64_t *, size_t))                             \
+  X(cuIpcCloseMemHandle, (uint64_t))                                 \
+  X(cuMemcpyAsync, (uint64_t, uint64_t, size_t, handle))             \
+  X(cuMemcpyHtoDAsync_v2, (uint64_t, const void *, size_t, handle))  \
+  X(cuModuleLoadData, (handle *, const void *))                      \
+  X(cuModuleGetFunction, (handle *, handle, const char *))           \
+  X(cuLaunchKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **))
 struct ipc { char bytes[64]; };
-struct driver {
-#define X(name, args) error(*name) args;
-  DRIVER(X)
-#undef X
-  error (*cuIpcOpenMemHandle)(uint64_t *, struct ipc, unsigned);
-};
-extern struct driver D;
 
 #endif

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 typedef int error;
 typedef void *handle;
@@ -72,7 +73,9 @@ static void *serve(void *p) {
       while (w->e->done < w->number) pthread_cond_wait(&changed, &lock);
     } else if (w->kind == RECORD) {
       w->e->done = w->number;
-      w->e->ns = nanos();
+      struct timespec t;
+      syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); // the GPU's clock is not the program's
+      w->e->ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
     } else {
       pthread_mutex_unlock(&lock);
       carry_out(w);
@@ -119,6 +122,8 @@ static error enqueue(handle on, struct work w) {
 
 // --- the driver ---
 
+error cuInit(unsigned f) { (void)f; return 0; }
+error cuDevicePrimaryCtxRetain(handle *c, int d) { (void)d; *c = (handle)1; return 0; }
 error cuCtxGetCurrent(handle *c) { *c = (handle)1; return 0; }
 error cuCtxSetCurrent(handle c) { (void)c; return 0; }
 error cuCtxGetDevice(int *d) { *d = 0; return 0; }
