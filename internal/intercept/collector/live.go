@@ -17,6 +17,7 @@ const (
 	reqAttend
 	reqMoved
 	reqParked
+	reqTurn
 )
 
 // What a process that attends is asked to do.
@@ -35,6 +36,7 @@ type live struct {
 	tickets  map[uint64]int // units that have not ended
 	releases []uint64       // tickets that are over
 	sent     int64          // releases that were sent
+	asks     bool           // for its turn, without a release
 	moves    []*move
 }
 
@@ -161,7 +163,7 @@ func (c *Core) grant(t *turn) {
 		case p.ended:
 		case len(p.live.moves) > 0:
 			t.holder, t.moves, c.changed = p, true, true
-		case len(p.live.releases) > 0:
+		case len(p.live.releases) > 0 || p.live.asks:
 			t.holder, t.moves, c.changed = p, false, true
 		}
 	}
@@ -171,7 +173,7 @@ func (c *Core) grant(t *turn) {
 func (c *Core) yield(t *turn) {
 	p := t.holder
 	t.holder = nil
-	if p != nil && !p.ended && (len(p.live.moves) > 0 || len(p.live.releases) > 0) && !slices.Contains(t.queue, p) {
+	if p != nil && !p.ended && (len(p.live.moves) > 0 || len(p.live.releases) > 0 || p.live.asks) && !slices.Contains(t.queue, p) {
 		t.queue = append(t.queue, p)
 	}
 	c.grant(t)
@@ -181,6 +183,15 @@ func (c *Core) yield(t *turn) {
 func (c *Core) parked(p *process, q *request) reply {
 	if t := c.turn(p); t.holder == p && !t.moves && q.a[0] == p.live.sent {
 		c.yield(t)
+	}
+	return reply{}
+}
+
+// askTurn is when a process is about to use its GPU.
+func (c *Core) askTurn(p *process) reply {
+	if c.set.Clock == Measured {
+		p.live.asks = true
+		c.want(p, false)
 	}
 	return reply{}
 }
@@ -220,7 +231,7 @@ func (c *Core) attend(t *thread, q *request) func() (reply, bool) {
 			l.moves = l.moves[1:]
 			c.moving[m.id] = m
 			return reply{a: [4]int64{actionMove, m.id}, text: string(m.job)}, true
-		case holds && len(l.releases) > 0:
+		case holds && (len(l.releases) > 0 || l.asks):
 			b := make([]byte, 0, 8*len(l.releases))
 			for _, id := range l.releases {
 				b = binary.LittleEndian.AppendUint64(b, id)
@@ -229,7 +240,7 @@ func (c *Core) attend(t *thread, q *request) func() (reply, bool) {
 			if c.set.Clock == Measured {
 				r.a[2] = 1
 			}
-			l.releases = nil
+			l.releases, l.asks = nil, false
 			l.sent++
 			return r, true
 		}

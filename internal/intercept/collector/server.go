@@ -158,7 +158,7 @@ func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 		}
 		return reply{}, func() (reply, bool) { return c.finalized(t, m) }
 	}
-	if q.kind >= reqSegment && q.kind <= reqParked {
+	if q.kind >= reqSegment && q.kind <= reqTurn {
 		return c.liveRequest(t, q)
 	}
 	return reply{}, c.later(t, q)
@@ -175,6 +175,8 @@ func (c *Core) liveRequest(t *thread, q *request) (reply, func() (reply, bool)) 
 		return c.moved(t.p, q), nil
 	case reqParked:
 		return c.parked(t.p, q), nil
+	case reqTurn:
+		return c.askTurn(t.p), nil
 	}
 	return reply{}, c.attend(t, q)
 }

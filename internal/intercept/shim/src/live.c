@@ -74,9 +74,9 @@ struct lane { // a stream
   uint32_t *word;    // what the stream waits for
   uint64_t at;       // the same, on the device
   uint32_t issued;   // waits so far
-  unsigned turn;     // in which it was used last
   int gone;          // the program has destroyed it
   int64_t seen, busy; // us: when the open segment's beginning was seen, and when it ran last
+  int64_t ran;        // us: when kernels of the program were seen on it last
   struct lane *next;
 };
 struct ticket { uint64_t id; struct lane *on; uint32_t value; struct ticket *next; };
@@ -87,7 +87,7 @@ static struct lane *lanes;
 static struct mark *spare;
 static struct ticket *tickets;
 static atomic_int outstanding, blocked, holding, on;
-static atomic_uint turns, releases;
+static atomic_uint releases;
 static uint64_t segments, issued;
 static uint32_t *words;
 static uint64_t words_at;
@@ -119,6 +119,12 @@ static struct mark *mark_now(struct lane *l) {
   pthread_mutex_unlock(&lists);
   if (m && D.cuEventRecord(m->e, l->stream)) m->uses = 0;
   return m;
+}
+
+static int64_t wall_us(void) {
+  struct timespec t;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); // the machine's
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 static int current_device(void) {
@@ -179,7 +185,6 @@ static void close_lane(struct lane *l) {
   if (g->to) g->to->uses++;
   *l->last = g;
   l->last = &g->next;
-  l->turn = atomic_load(&turns);
   pthread_mutex_unlock(&lists);
   l->opened = simccl_now();
 }
@@ -223,6 +228,7 @@ static int collect(struct ended *to, int room) {
       float ms = 0;
       if (e == 0 && g->from && g->to && D.cuEventElapsedTime(&ms, g->from->e, g->to->e)) ms = 0;
       if (g->most >= 0 && ms * 1000 > (float)g->most) ms = (float)g->most / 1000;
+      if (ms * 1000 > NOTHING_US) l->ran = wall_us();
       to[n++] = (struct ended){g->id, measured() && ms * 1000 > NOTHING_US ? (int64_t)((double)ms * 1e9) : 0};
       if (!(l->first = g->next)) l->last = &l->first;
       drop_mark(g->from);
@@ -233,12 +239,6 @@ static int collect(struct ended *to, int room) {
 }
 
 enum { BUSY = 1, IDLE = 2, WAITS = 4 };
-
-static int64_t wall_us(void) {
-  struct timespec t;
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); // the machine's
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 // state_of is what a stream does. Under lists.
 static int state_of(struct lane *l) {
@@ -252,8 +252,8 @@ static int state_of(struct lane *l) {
   if (l->first) return BUSY;
   int64_t now = wall_us();
   if (!l->seen) l->seen = now;
-  if (D.cuStreamQuery(l->stream) == NOT_READY) return l->busy = now, BUSY;
-  return l->turn == atomic_load(&turns) ? IDLE : 0;
+  if (D.cuStreamQuery(l->stream) == NOT_READY) return l->ran = l->busy = now, BUSY;
+  return l->ran && now - l->ran < 2000000 ? IDLE : 0; // the program may go on with it
 }
 
 // park ends this process's turn when its GPU work waits, or there is none.
@@ -331,7 +331,7 @@ static void release(const char *list, int64_t n, int holds) {
     }
   }
   atomic_fetch_add(&releases, 1);
-  if (holds && !atomic_exchange(&holding, 1)) atomic_fetch_add(&turns, 1);
+  if (holds) atomic_store(&holding, 1);
   pthread_mutex_unlock(&lists);
 }
 
@@ -433,6 +433,26 @@ static void throttle(void) {
   reopen_all(-1);
 }
 
+// take_turn waits for this process's turn to use its GPU where kernels that the program
+// launches would run at once: others are timed.
+static void take_turn(void) {
+  if (!measured() || atomic_load(&holding)) return;
+  int all = 0;
+  pthread_mutex_lock(&lists);
+  for (struct lane *l = lanes; l; l = l->next) all |= state_of(l);
+  pthread_mutex_unlock(&lists);
+  if (all & WAITS && !(all & (IDLE | BUSY))) return;
+  struct reply out;
+  struct timespec t = {0, 50000};
+  atomic_fetch_add(&blocked, 1);
+  close_all(-1);
+  request(REQ_TURN, 0, 0, 0, 0, &out);
+  int64_t begun = wall_us();
+  while (!atomic_load(&holding) && live_on() && wall_us() - begun < 1000000) syscall(SYS_nanosleep, &t, NULL);
+  reopen_all(-1);
+  atomic_fetch_sub(&blocked, 1);
+}
+
 // wait_for has the streams of a communicator's calls wait for a ticket, as NCCL does: the
 // last new one waits for the others, and they for it.
 static error wait_for(uint32_t value, struct lane **list, int n) {
@@ -530,6 +550,7 @@ static int posted(struct op *ops, int n, struct part *parts, int count, struct r
 static int group(struct op *ops, int n, struct reply *out, char *text, size_t room) {
   int count = 0, res = -1;
   enter();
+  if (!capturing((handle)(uintptr_t)ops[0].stream)) take_turn();
   struct part *parts = calloc((size_t)n, sizeof *parts);
   for (int i = 0; parts && i < n; i++) {
     handle s = (handle)(uintptr_t)ops[i].stream;
@@ -586,6 +607,7 @@ static int64_t key(handle e) { return (int64_t)(uintptr_t)e; }
 
 static error recorded(handle e, handle s) {
   enter();
+  take_turn();
   struct lane *l = lane_of(s);
   struct reply out = {0};
   if (l) {

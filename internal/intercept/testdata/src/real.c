@@ -1,6 +1,6 @@
 // Ranks that are processes on one real device: what all operations, types and reductions
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
-// then "time" to print what a step of known kernels takes.
+// then "time" or "buckets" to print what a step of known kernels takes.
 #include "values.h"
 #include <sys/wait.h>
 
@@ -160,6 +160,36 @@ static void steps(void) {
   }
 }
 
+// A step of a backward pass: twelve kernels of 1 ms, launched one by one, each followed by
+// an all_reduce beside the next ones, and 2 ms when all are there.
+static void buckets(void) {
+  enum { STEPS = 3, BUCKETS = 12 };
+  cudaEvent_t ev[STEPS + 1], e, f;
+  for (int i = 0; i <= STEPS; i++) OK(cudaEventCreate(&ev[i]));
+  OK(cudaEventCreate(&e));
+  OK(cudaEventCreate(&f));
+  OK(cudaEventRecord(ev[0], st));
+  for (int i = 0; i < STEPS; i++) {
+    for (int b = 0; b < BUCKETS; b++) {
+      OK(toySleep(st, 1000));
+      usleep(100);
+      OK(cudaEventRecord(e, st));
+      OK(cudaStreamWaitEvent(side, e, 0));
+      OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, side));
+    }
+    OK(cudaEventRecord(f, side));
+    OK(cudaStreamWaitEvent(st, f, 0));
+    OK(toySleep(st, 2000));
+    OK(cudaEventRecord(ev[i + 1], st));
+  }
+  OK(cudaDeviceSynchronize());
+  for (int i = 0; i < STEPS && me == 0; i++) {
+    float ms;
+    OK(cudaEventElapsedTime(&ms, ev[i], ev[i + 1]));
+    printf("%.3f\n", ms);
+  }
+}
+
 int main(int argc, char **argv) {
   ncclUniqueId id;
   ranks = argc > 1 ? atoi(argv[1]) : 4;
@@ -174,7 +204,7 @@ int main(int argc, char **argv) {
   OK(ncclMemAlloc((void **)&out, 8 * N * 16));
   int kinds = argc > 2;
   if (kinds) {
-    steps();
+    argv[2][0] == 't' ? steps() : buckets();
   } else {
     reductions();
     others();
