@@ -114,7 +114,7 @@ func (c *Core) group(t *thread, q *request) reply {
 	for i := range ops {
 		members[ops[i].comm] = true
 	}
-	if c.set.Prices != nil {
+	if c.set.Prices != nil && q.a[4] == 0 { // not a replay of a graph
 		t.now += int64(c.set.Prices.Launch(len(members)))
 	}
 	return c.post(t, ops, q.a[2])

@@ -63,7 +63,13 @@ static const char *driver_missing(void) {
 // --- segments ---
 
 struct mark { handle e; int uses; struct mark *next; };
-struct segment { uint64_t id; struct mark *from, *to; int64_t most; struct segment *next; }; // most: us, -1 for as measured
+struct segment {
+  uint64_t id;
+  struct mark *from, *to;
+  const uint32_t *begun, *ended; // of a graph, whose events are those of every replay: words that say so
+  int64_t most;                  // us, -1 for as measured
+  struct segment *next;
+};
 struct lane { // a stream
   handle stream;
   int dev;
@@ -79,7 +85,7 @@ struct lane { // a stream
   int64_t ran;        // us: when kernels of the program were seen on it last
   struct lane *next;
 };
-struct ticket { uint64_t id; struct lane *on; uint32_t value; struct ticket *next; };
+struct ticket { uint64_t id; struct lane *on; uint32_t *word, value; struct ticket *next; };
 
 static pthread_mutex_t host = PTHREAD_MUTEX_INITIALIZER;  // of threads of the program that call
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER; // of what follows
@@ -92,7 +98,7 @@ static uint64_t segments, issued;
 static uint32_t *words;
 static uint64_t words_at;
 static unsigned words_used;
-enum { WORDS = 1024 };
+enum { WORDS = 16384 };
 static handle context;
 static int generation;
 
@@ -223,7 +229,7 @@ static int collect(struct ended *to, int room) {
   for (struct lane *l = lanes; l; l = l->next)
     while (l->first && n < room) {
       struct segment *g = l->first;
-      error e = g->to ? D.cuEventQuery(g->to->e) : 0;
+      error e = g->ended ? (__atomic_load_n(g->ended, __ATOMIC_ACQUIRE) ? 0 : NOT_READY) : g->to ? D.cuEventQuery(g->to->e) : 0;
       if (e == NOT_READY) break;
       float ms = 0;
       if (e == 0 && g->from && g->to && D.cuEventElapsedTime(&ms, g->from->e, g->to->e)) ms = 0;
@@ -244,7 +250,8 @@ enum { BUSY = 1, IDLE = 2, WAITS = 4 };
 static int state_of(struct lane *l) {
   if (l->gone) return 0;
   struct mark *from = l->first ? l->first->from : l->open;
-  if (from && D.cuEventQuery(from->e) == NOT_READY) {
+  const uint32_t *begun = l->first ? l->first->begun : NULL;
+  if (begun ? !__atomic_load_n(begun, __ATOMIC_ACQUIRE) : from && D.cuEventQuery(from->e) == NOT_READY) {
     for (struct ticket *t = tickets; t; t = t->next)
       if (t->on == l) return WAITS;
     return outstanding > 0 ? WAITS : BUSY; // for another stream that waits
@@ -324,7 +331,7 @@ static void release(const char *list, int64_t n, int holds) {
       if ((*p)->id != id) continue;
       struct ticket *t = *p;
       *p = t->next;
-      __atomic_store_n(t->on->word, t->value, __ATOMIC_RELEASE);
+      __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
       free(t);
       atomic_fetch_sub(&outstanding, 1);
       break;
@@ -352,7 +359,7 @@ static void *attend(void *unused) {
   }
   // Without a collector streams go on: who asks learns of the error.
   pthread_mutex_lock(&lists);
-  for (struct ticket *t = tickets; t; t = t->next) __atomic_store_n(t->on->word, t->value, __ATOMIC_RELEASE);
+  for (struct ticket *t = tickets; t; t = t->next) __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
   atomic_store(&outstanding, 0);
   pthread_mutex_unlock(&lists);
   free(job);
@@ -471,12 +478,11 @@ static error wait_for(uint32_t value, struct lane **list, int n) {
 struct part { uint64_t comm; struct lane *list[64]; int n; uint32_t value; };
 
 // add_ticket has a release find what it is for: it may come before the answer to the call.
-static int add_ticket(struct part *p) {
+static int add_ticket(struct lane *l, uint32_t *word, uint32_t value) {
   struct ticket *t = malloc(sizeof *t);
-  struct lane *l = p->list[p->n - 1];
   if (!t) return 1;
   pthread_mutex_lock(&lists);
-  *t = (struct ticket){++issued, l, p->value = ++l->issued, tickets};
+  *t = (struct ticket){++issued, l, word, value, tickets};
   tickets = t;
   atomic_fetch_add(&outstanding, 1);
   pthread_mutex_unlock(&lists);
@@ -516,7 +522,8 @@ static void leave(int64_t now) {
   simccl_thaw(now);
 }
 
-static int posted(struct op *ops, int n, struct part *parts, int count, struct reply *out, char *text, size_t room) {
+// post sends a group's calls; tickets are the first one's number and how many.
+static int post(struct op *ops, int n, int64_t ticket, int count, int replay, struct reply *out, char *text, size_t room) {
   size_t each = sizeof *ops + (simccl_get()->data ? 3 * sizeof(struct shared) : 0);
   char *payload = calloc((size_t)n, each);
   if (!payload) return fail(out, text, room, 2, "out of memory", 0);
@@ -532,17 +539,79 @@ static int posted(struct op *ops, int n, struct part *parts, int count, struct r
       return -1;
     }
   }
-  struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, (int64_t)issued + 1, count}};
-  int res = 0;
-  for (int i = 0; i < count && !res; i++) res = add_ticket(&parts[i]);
-  if (res) fail(out, text, room, 2, "out of memory", 0);
-  else res = simccl_call(&r, payload, out, text, room);
+  struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay}};
+  int res = simccl_call(&r, payload, out, text, room);
   free(payload);
-  if (res || out->status) return drop_tickets((uint64_t)r.a[2]), -1;
+  return res || out->status ? -1 : 0;
+}
+
+static int posted(struct op *ops, int n, struct part *parts, int count, struct reply *out, char *text, size_t room) {
+  uint64_t first = issued + 1;
+  for (int i = 0; i < count; i++) {
+    struct lane *l = parts[i].list[parts[i].n - 1];
+    if (add_ticket(l, l->word, parts[i].value = ++l->issued)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
+  }
+  if (post(ops, n, (int64_t)first, count, 0, out, text, room)) return drop_tickets(first), -1;
   for (int i = 0; i < count; i++) {
     error e = wait_for(parts[i].value, parts[i].list, parts[i].n);
     if (e) return fail(out, text, room, 1, "cuStreamWaitValue32: error %d of CUDA's", e);
   }
+  return 0;
+}
+
+// --- graphs ---
+
+// A call that was captured: nodes that say that the stream has come, wait for a word,
+// clear it, and say that it goes on; CUDA's events before and behind.
+struct capture {
+  uint64_t id; // of CUDA's capture
+  handle graph;
+  struct op *ops;
+  int n;
+  uint32_t *word, *came, *went;
+  struct mark before, behind;
+  struct capture *next;
+};
+struct exec { handle exec, graph; struct mark *last; struct exec *next; };
+static struct capture *captures, **last_capture = &captures;
+static struct exec *execs;
+
+static uint64_t capture_of(handle s) {
+  int status = 0;
+  uint64_t id = 0;
+  return D.cuStreamGetCaptureInfo(s, &status, &id) || status != 1 ? 0 : id;
+}
+
+static uint32_t *new_word(uint64_t *at) {
+  if (words_used == WORDS) return NULL;
+  *at = words_at + 4 * words_used;
+  return &words[words_used++];
+}
+
+// captured puts the nodes of a group into the graph that its streams are captured in.
+static int captured(struct op *ops, int n, struct reply *out, char *text, size_t room) {
+  handle s = (handle)(uintptr_t)ops[n - 1].stream;
+  uint64_t id = capture_of(s), word, came, went;
+  struct capture *c = calloc(1, sizeof *c);
+  error e = 0;
+  for (int i = 0; i < n; i++) {
+    if (ops[i].comm != ops[0].comm) return fail(out, text, room, 5, "a group of several communicators in a graph is not built for real GPUs", 0);
+    if (capture_of((handle)(uintptr_t)ops[i].stream) != id || !id) return fail(out, text, room, 5, "a group has streams that are captured, and others that are not, or by another graph", 0);
+    if (ops[i].stream != ops[0].stream) return fail(out, text, room, 5, "a group on several streams of a graph is not built for real GPUs", 0);
+  }
+  if (!c || !(c->ops = malloc((size_t)n * sizeof *ops)) || !(c->word = new_word(&word)) || !(c->came = new_word(&came)) || !(c->went = new_word(&went)))
+    return fail(out, text, room, 2, "too many calls in graphs", 0);
+  memcpy(c->ops, ops, (size_t)n * sizeof *ops);
+  c->id = id;
+  c->n = n;
+  c->before.uses = c->behind.uses = 1 << 30; // never used for anything else
+  if ((e = D.cuEventCreate(&c->before.e, 0)) || (e = D.cuEventCreate(&c->behind.e, 0)) || (e = D.cuEventRecordWithFlags(c->before.e, s, 1)) ||
+      (e = D.cuStreamWriteValue32_v2(s, came, 1, 0)) || (e = D.cuStreamWaitValue32_v2(s, word, 1, 1)) || (e = D.cuStreamWriteValue32_v2(s, word, 0, 0)) ||
+      (e = D.cuEventRecordWithFlags(c->behind.e, s, 1)) || (e = D.cuStreamWriteValue32_v2(s, went, 1, 0)))
+    return fail(out, text, room, 1, "a call of NCCL in a graph: error %d of CUDA's", e);
+  *last_capture = c;
+  last_capture = &c->next;
+  memset(out, 0, sizeof *out);
   return 0;
 }
 
@@ -554,8 +623,12 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
   struct part *parts = calloc((size_t)n, sizeof *parts);
   for (int i = 0; parts && i < n; i++) {
     handle s = (handle)(uintptr_t)ops[i].stream;
+    if (i == 0 && capturing(s)) {
+      res = captured(ops, n, out, text, room);
+      goto out;
+    }
     if (capturing(s)) {
-      fail(out, text, room, 5, "CUDA graphs are not built for real GPUs: a call of NCCL in a stream that is captured", 0);
+      fail(out, text, room, 5, "a group has streams that are captured, and others that are not", 0);
       goto out;
     }
     struct lane *l = lane_of(s);
@@ -644,6 +717,112 @@ PUBLIC error cudaStreamWaitEvent(handle s, handle e, unsigned flags) {
   if (l) reopen(l);
   leave(out.now);
   return r;
+}
+
+// A graph's calls are posted when it is launched; before, the launch before has to be over,
+// as the words and events are the same.
+static int replayed(struct exec *x, struct lane *l) {
+  struct reply out;
+  char why[400];
+  struct timespec t = {0, 20000};
+  const uint32_t *begun = NULL;
+  if (x->last && D.cuEventQuery(x->last->e) == NOT_READY) {
+    atomic_fetch_add(&blocked, 1);
+    while (D.cuEventQuery(x->last->e) == NOT_READY && live_on()) syscall(SYS_nanosleep, &t, NULL);
+    atomic_fetch_sub(&blocked, 1);
+  }
+  close_lane(l);
+  for (struct capture *c = captures; c; c = c->next) {
+    if (c->graph != x->graph) continue;
+    *c->word = *c->came = *c->went = 0;
+    struct segment *g = calloc(1, sizeof *g);
+    if (!g) return 2;
+    *g = (struct segment){.id = ++segments, .to = &c->before, .begun = begun, .ended = c->came, .most = -1};
+    request(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now(), &out);
+    pthread_mutex_lock(&lists);
+    g->from = l->open;
+    l->open = &c->behind;
+    *l->last = g;
+    l->last = &g->next;
+    pthread_mutex_unlock(&lists);
+    begun = c->went;
+    for (int i = 0; i < c->n; i++) c->ops[i].stream = l->id;
+    if (add_ticket(l, c->word, 1) || post(c->ops, c->n, (int64_t)issued, 1, 1, &out, why, sizeof why)) return 719;
+  }
+  return 0;
+}
+
+// behind_graph ends the last segment of a graph.
+static void behind_graph(struct exec *x, struct lane *l) {
+  struct reply out;
+  struct segment *g = calloc(1, sizeof *g);
+  struct capture *last = NULL;
+  for (struct capture *c = captures; c; c = c->next)
+    if (c->graph == x->graph) last = c;
+  if (!g) return;
+  *g = (struct segment){.id = ++segments, .begun = last->went, .most = -1};
+  request(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now(), &out);
+  g->to = mark_now(l);
+  pthread_mutex_lock(&lists);
+  g->from = l->open;
+  l->open = g->to;
+  if (g->to) g->to->uses += 2;
+  drop_mark(x->last);
+  x->last = g->to;
+  *l->last = g;
+  l->last = &g->next;
+  l->seen = l->busy = 0;
+  pthread_mutex_unlock(&lists);
+  l->opened = simccl_now();
+}
+
+PUBLIC error cudaGraphLaunch(handle exec, handle s) {
+  REAL(error, cudaGraphLaunch, (handle, handle))
+  struct exec *x = execs;
+  while (x && x->exec != exec) x = x->next;
+  if (!live_on() || !x || capturing(s)) return real(exec, s);
+  enter();
+  take_turn();
+  struct lane *l = lane_of(s);
+  error e = l ? replayed(x, l) : 2;
+  if (!e) e = real(exec, s);
+  if (!e) behind_graph(x, l);
+  leave(0);
+  return e;
+}
+
+PUBLIC error cudaStreamEndCapture(handle s, handle *graph) {
+  REAL(error, cudaStreamEndCapture, (handle, handle *))
+  uint64_t id = live_on() ? capture_of(s) : 0;
+  error e = real(s, graph);
+  for (struct capture *c = captures; c && id && !e; c = c->next)
+    if (c->id == id && !c->graph) c->graph = *graph;
+  return e;
+}
+
+static void instantiated(handle exec, handle graph) {
+  struct capture *c = captures;
+  while (c && c->graph != graph) c = c->next;
+  struct exec *x = c ? calloc(1, sizeof *x) : NULL;
+  if (!x) return;
+  pthread_mutex_lock(&host);
+  *x = (struct exec){exec, graph, NULL, execs};
+  execs = x;
+  pthread_mutex_unlock(&host);
+}
+
+PUBLIC error cudaGraphInstantiate(handle *exec, handle graph, handle a, handle b, size_t n) {
+  REAL(error, cudaGraphInstantiate, (handle *, handle, handle, handle, size_t))
+  error e = real(exec, graph, a, b, n);
+  if (!e) instantiated(*exec, graph);
+  return e;
+}
+
+PUBLIC error cudaGraphInstantiateWithFlags(handle *exec, handle graph, unsigned long long flags) {
+  REAL(error, cudaGraphInstantiateWithFlags, (handle *, handle, unsigned long long))
+  error e = real(exec, graph, flags);
+  if (!e) instantiated(*exec, graph);
+  return e;
 }
 
 // awaited is around a call that blocks: streams are cut before, and the host's clock goes

@@ -55,6 +55,9 @@ typedef void *handle;
   X(cuStreamIsCapturing, (handle, int *))                            \
   X(cuStreamGetFlags, (handle, unsigned *))                          \
   X(cuStreamWaitValue32_v2, (handle, uint64_t, uint32_t, unsigned))  \
+  X(cuStreamWriteValue32_v2, (handle, uint64_t, uint32_t, unsigned)) \
+  X(cuStreamGetCaptureInfo, (handle, int *, uint64_t *))             \
+  X(cuEventRecordWithFlags, (handle, handle, unsigned))              \
   X(cuMemHostAlloc, (void **, size_t, unsigned))                     \
   X(cuMemHostGetDevicePointer_v2, (uint64_t *, void *, unsigned))    \
   X(cuMemGetAddressRange_v2, (uint64_t *, size_t *, uint64_t))       \

@@ -24,7 +24,8 @@ struct work {
   void (*run)(void *);
   struct work *next;
 };
-struct stream { pthread_t thread; struct work *first, **last; int busy; unsigned flags; };
+struct graph { struct work *first, **last; uint64_t id; };
+struct stream { pthread_t thread; struct work *first, **last; int busy; unsigned flags; struct graph *capture; };
 struct kernel { int type, op; };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -77,7 +78,11 @@ static void carry_out(struct work *w) {
   case SLEEP: compute((int64_t)w->n * 1000); break;
   case WRITE_VALUE: __atomic_store_n((uint32_t *)(uintptr_t)w->to, (uint32_t)w->n, __ATOMIC_RELEASE); break;
   case WAIT_VALUE:
-    while ((int32_t)(__atomic_load_n((uint32_t *)(uintptr_t)w->to, __ATOMIC_ACQUIRE) - (uint32_t)w->n) < 0) nanosleep(&t, NULL);
+    for (;;) {
+      uint32_t v = __atomic_load_n((uint32_t *)(uintptr_t)w->to, __ATOMIC_ACQUIRE);
+      if (w->from ? v == (uint32_t)w->n : (int32_t)(v - (uint32_t)w->n) >= 0) break;
+      nanosleep(&t, NULL);
+    }
   }
 }
 
@@ -128,6 +133,14 @@ static error enqueue(handle on, struct work w) {
   struct work *p = malloc(sizeof *p);
   pthread_mutex_lock(&lock);
   struct stream *s = stream_of(on);
+  if (s->capture) {
+    *p = w;
+    p->next = NULL;
+    *s->capture->last = p;
+    s->capture->last = &p->next;
+    pthread_mutex_unlock(&lock);
+    return 0;
+  }
   if (w.kind == RECORD) w.number = ++w.e->issued;
   if (w.kind == WAIT) w.number = w.e->issued;
   *p = w;
@@ -148,7 +161,6 @@ error cuCtxSetCurrent(handle c) { (void)c; return 0; }
 error cuCtxGetDevice(int *d) { *d = 0; return 0; }
 error cuDeviceGetPCIBusId(char *s, int n, int d) { snprintf(s, (size_t)n, "0000:0%d:00.0", d); return 0; }
 error cuThreadExchangeStreamCaptureMode(int *m) { *m = 0; return 0; }
-error cuStreamGetCaptureInfo(handle s, int *status, uint64_t *id) { (void)s; *status = 0; *id = 0; return 0; }
 error cuEventCreate(handle *e, unsigned f) { (void)f; return *e = calloc(1, sizeof(struct event)), 0; }
 error cuEventRecord(handle e, handle s) { return enqueue(s, (struct work){.kind = RECORD, .e = e}); }
 error cuEventRecordWithFlags(handle e, handle s, unsigned f) { (void)f; return cuEventRecord(e, s); }
@@ -171,7 +183,13 @@ error cuStreamQuery(handle on) {
   pthread_mutex_unlock(&lock);
   return r;
 }
-error cuStreamIsCapturing(handle s, int *c) { (void)s; *c = 0; return 0; }
+error cuStreamIsCapturing(handle s, int *c) { *c = s && ((struct stream *)s)->capture; return 0; }
+error cuStreamGetCaptureInfo(handle s, int *status, uint64_t *id) {
+  struct graph *g = s ? ((struct stream *)s)->capture : NULL;
+  *status = g != NULL;
+  *id = g ? g->id : 0;
+  return 0;
+}
 error cuStreamGetFlags(handle s, unsigned *f) { *f = s ? ((struct stream *)s)->flags : 0; return 0; }
 error cuStreamCreate(handle *s, unsigned f) {
   pthread_mutex_lock(&lock);
@@ -186,7 +204,7 @@ error cuStreamSynchronize(handle on) {
   pthread_mutex_unlock(&lock);
   return 0;
 }
-error cuStreamWaitValue32_v2(handle s, uint64_t at, uint32_t v, unsigned f) { return f ? 801 : enqueue(s, (struct work){.kind = WAIT_VALUE, .to = at, .n = v}); }
+error cuStreamWaitValue32_v2(handle s, uint64_t at, uint32_t v, unsigned f) { return enqueue(s, (struct work){.kind = WAIT_VALUE, .to = at, .n = v, .from = f}); }
 error cuStreamWriteValue32_v2(handle s, uint64_t at, uint32_t v, unsigned f) { (void)f; return enqueue(s, (struct work){.kind = WRITE_VALUE, .to = at, .n = v}); }
 error cuMemHostAlloc(void **p, size_t n, unsigned f) { (void)f; return (*p = calloc(1, n)) ? 0 : 2; }
 error cuMemHostGetDevicePointer_v2(uint64_t *d, void *h, unsigned f) { (void)f; *d = (uintptr_t)h; return 0; }
@@ -288,4 +306,19 @@ error cudaEventSynchronize(cudaEvent_t e) {
   return 0;
 }
 error cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b) { return cuEventElapsedTime(ms, a, b); }
+error cudaStreamBeginCapture(cudaStream_t s, int mode) {
+  static uint64_t ids;
+  struct graph *g = calloc(1, sizeof *g);
+  (void)mode;
+  g->last = &g->first;
+  g->id = ++ids;
+  ((struct stream *)s)->capture = g;
+  return 0;
+}
+error cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) { *g = ((struct stream *)s)->capture; ((struct stream *)s)->capture = NULL; return 0; }
+error cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long f) { (void)f; *x = g; return 0; }
+error cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s) {
+  for (struct work *w = ((struct graph *)x)->first; w; w = w->next) enqueue(s, *w);
+  return 0;
+}
 error toySleep(cudaStream_t s, int us) { return enqueue(s, (struct work){.kind = SLEEP, .n = (uint64_t)us}); }

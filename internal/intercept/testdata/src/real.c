@@ -132,6 +132,28 @@ static void chain(void) {
   OK(ncclCommDestroy(half));
 }
 
+// A graph of two calls and a copy, replayed without waiting: each replay sees what the one
+// before has written.
+static void graphs(void) {
+  enum { REPLAYS = 5 };
+  int t = ncclInt64;
+  cudaGraph_t g;
+  cudaGraphExec_t x;
+  fill(t);
+  OK(cudaStreamSynchronize(st));
+  OK(cudaStreamBeginCapture(st, 1));
+  OK(ncclAllReduce(in, out, N, t, ncclSum, comm, st));
+  OK(cudaMemcpyAsync(in, out, 8 * N, 3, st));
+  OK(ncclAllReduce(in, in, N, t, ncclMax, comm, st));
+  OK(cudaStreamEndCapture(st, &g));
+  OK(cudaGraphInstantiate(&x, g, 0));
+  for (int i = 0; i < REPLAYS; i++) OK(cudaGraphLaunch(x, st));
+  OK(ncclAllReduce(in, out, N, t, ncclSum, comm, st));
+  fetch(out, 8 * N);
+  double all = pow(ranks, REPLAYS);
+  for (int i = 0; i < N; i++) close_to(t, i, reduced(ncclSum, t, i) * all, "graph");
+}
+
 // A step: kernels of 4 ms, an all_reduce behind them while kernels of 6 ms go on, and 2 ms
 // when it is there.
 static void steps(void) {
@@ -209,6 +231,7 @@ int main(int argc, char **argv) {
     reductions();
     others();
     chain();
+    graphs();
   }
   int error;
   OK(ncclCommGetAsyncError(comm, &error));
