@@ -61,6 +61,7 @@ type Event struct {
 	Event  int // of Mark and Wait
 	All    bool
 	Time   units.Time // of Work
+	Timed  bool       // of Mark: the program has asked for the time from it or to it
 	// Of Call:
 	Group                       int // equal numbers in a row are one group of the rank
 	Comm                        int
@@ -91,6 +92,7 @@ type line struct {
 	Record  *int    `json:"record,omitempty"`
 	Wait    *int    `json:"wait,omitempty"`
 	Work    int64   `json:"workPs,omitempty"`
+	Timed   bool    `json:"timed,omitempty"`
 	Group   int     `json:"group,omitempty"`
 	Func    string  `json:"func,omitempty"`
 	Type    string  `json:"type,omitempty"`
@@ -140,7 +142,7 @@ func (e *Event) line(rank int) line {
 		}
 		return l
 	case Mark:
-		l.Record, l.Stream = &e.Event, e.Stream
+		l.Record, l.Stream, l.Timed = &e.Event, e.Stream, e.Timed
 		return l
 	case Work:
 		l.Work, l.Stream = int64(e.Time), e.Stream
@@ -245,7 +247,7 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 	case l.Sync != nil:
 		e.Kind, e.Stream, e.All = Sync, max(*l.Sync, 0), *l.Sync < 0
 	case l.Record != nil:
-		e.Kind, e.Event = Mark, *l.Record
+		e.Kind, e.Event, e.Timed = Mark, *l.Record, l.Timed
 	case l.Wait != nil:
 		e.Kind, e.Event = Wait, *l.Wait
 	case l.Work > 0:

@@ -82,12 +82,14 @@ func (c *Core) recordSync(t *thread, d *device, id int64) {
 	r.events = append(r.events, e)
 }
 
-func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, number int) {
+// recordEvent returns where the record is, nil where the GPU is not known yet.
+func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, number int) (*rank, int) {
 	r := c.known(s.dev)
 	if r == nil {
-		return
+		return nil, 0
 	}
 	r.events = append(r.events, calls.Event{Kind: kind, Thread: t.id, Host: r.host(t), Stream: r.streamOf(s), Event: number})
+	return r, len(r.events) - 1
 }
 
 // Feed takes the record of a process that the shim wrote under --time record.

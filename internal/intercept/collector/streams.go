@@ -62,6 +62,8 @@ type op struct {
 type event struct {
 	op     *op
 	number int
+	r      *rank // whose events have its record, nil for none
+	at     int
 }
 
 // graph is what was captured.
@@ -306,6 +308,11 @@ func (c *Core) eventRequest(t *thread, q *request) (reply, bool) {
 	if !e.op.done || !f.op.done {
 		return reply{status: cudaNotReady}, true
 	}
+	for _, x := range []*event{e, f} {
+		if x.r != nil {
+			x.r.events[x.at].Timed = true
+		}
+	}
 	return reply{a: [4]int64{f.op.end - e.op.end}}, true
 }
 
@@ -325,7 +332,7 @@ func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
 		}
 		e.op = c.newOp(t, s, nothing)
 		p.events[uint64(q.a[2])] = e
-		c.recordEvent(t, s, calls.Mark, e.number)
+		e.r, e.at = c.recordEvent(t, s, calls.Mark, e.number)
 		c.begin(e.op)
 	case reqEventWait:
 		e := p.events[uint64(q.a[2])]
