@@ -154,6 +154,28 @@ static void graphs(void) {
   for (int i = 0; i < N; i++) close_to(t, i, reduced(ncclSum, t, i) * all, "graph");
 }
 
+// A communicator made with several ids, of which the processes know all.
+static void scalable(ncclUniqueId *ids) {
+  ncclComm_t c;
+  IS(ncclInvalidArgument, ncclCommInitRankScalable(&c, ranks, me, 0, ids, NULL));
+  IS(ncclInvalidArgument, ncclCommInitRankScalable(&c, ranks, me, ranks + 1, ids, NULL));
+  IS(ncclInvalidArgument, ncclCommInitRankScalable(&c, ranks, me, 1, NULL, NULL));
+  OK(ncclCommInitRankScalable(&c, ranks, me, 2, ids, NULL));
+  fill(ncclInt32);
+  OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, c, st));
+  fetch(out, 4 * N);
+  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "scalable");
+  OK(ncclCommDestroy(c));
+}
+
+// What is refused: memory that other processes cannot read.
+static void refusals(void) {
+  IS(ncclUnhandledCudaError, ncclAllReduce(host, out, N, ncclInt32, ncclSum, comm, st));
+  TRUE(strstr(ncclGetLastError(comm), "cannot be read by other processes"));
+  OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, comm, st)); // the communicator goes on
+  OK(cudaStreamSynchronize(st));
+}
+
 // A step: kernels of 4 ms, an all_reduce behind them while kernels of 6 ms go on, and 2 ms
 // when it is there.
 static void steps(void) {
@@ -213,9 +235,11 @@ static void buckets(void) {
 }
 
 int main(int argc, char **argv) {
-  ncclUniqueId id;
+  ncclUniqueId id, ids[2];
   ranks = argc > 1 ? atoi(argv[1]) : 4;
   OK(ncclGetUniqueId(&id));
+  OK(ncclGetUniqueId(&ids[0]));
+  OK(ncclGetUniqueId(&ids[1]));
   for (me = 0; me < ranks - 1; me++)
     if (fork() == 0) break;
   OK(cudaSetDevice(0));
@@ -232,6 +256,8 @@ int main(int argc, char **argv) {
     others();
     chain();
     graphs();
+    scalable(ids);
+    refusals();
   }
   int error;
   OK(ncclCommGetAsyncError(comm, &error));
