@@ -138,7 +138,7 @@ func (c *Core) turn(p *process) *turn {
 // computes: others wait for them.
 func (c *Core) want(p *process, moves bool) {
 	c.changed = true
-	if c.set.Clock != Measured {
+	if c.set.Clock != Measured || p.live.gpu == 0 { // it does not attend yet
 		return
 	}
 	t := c.turn(p)
@@ -210,7 +210,9 @@ func (c *Core) tick() {
 func (c *Core) attend(t *thread, q *request) func() (reply, bool) {
 	p := t.p
 	if q.a[1] == 0 {
-		p.live.gpu = q.a[0]
+		if p.live.gpu = q.a[0]; len(p.live.releases) > 0 || p.live.asks {
+			c.want(p, false)
+		}
 	} else if c.mover != p {
 		c.mover, p.mover = p, true
 		for _, m := range c.unmoved {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -78,8 +79,9 @@ func fresh(dir string) bool {
 }
 
 // Build compiles the libraries into a folder. Several builds of one folder may run at
-// once: each finished library replaces the one before as a whole.
-func Build(dir, cc string) error {
+// once: each finished library replaces the one before as a whole. With names it compiles
+// those alone.
+func Build(dir, cc string, names ...string) error {
 	if cc == "" {
 		cc = "cc"
 	}
@@ -100,6 +102,9 @@ func Build(dir, cc string) error {
 	}
 	src := filepath.Join(work, "src")
 	for _, b := range builds() {
+		if len(names) > 0 && !slices.Contains(names, b.name) {
+			continue
+		}
 		if err := compile(path, src, b); err != nil {
 			return err
 		}

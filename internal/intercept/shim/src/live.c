@@ -93,6 +93,7 @@ static struct lane *lanes;
 static struct mark *spare;
 static struct ticket *tickets;
 static atomic_int outstanding, blocked, holding, on;
+static int in_capture; // of streams that are captured, which nobody may ask about; under lists
 static atomic_uint releases;
 static uint64_t segments, issued;
 static uint32_t *words;
@@ -258,6 +259,7 @@ static int state_of(struct lane *l) {
   }
   if (l->first) return BUSY;
   int64_t now = wall_us();
+  if (in_capture) return IDLE;
   if (!l->seen) l->seen = now;
   if (D.cuStreamQuery(l->stream) == NOT_READY) return l->ran = l->busy = now, BUSY;
   return l->ran && now - l->ran < 2000000 ? IDLE : 0; // the program may go on with it
@@ -349,7 +351,7 @@ static void *attend(void *unused) {
   (void)unused;
   alone();
   D.cuDeviceGetPCIBusId(bus, sizeof bus, current_device());
-  int64_t gpu = 0;
+  int64_t gpu = 1;
   for (char *p = bus; *p; p++) gpu = gpu * 31 + *p;
   while (job && live_on()) {
     struct request r = {.type = REQ_ATTEND, .a = {gpu}};
@@ -425,17 +427,21 @@ static int buffers(const struct op *o, struct shared *to, char *why, size_t room
   return 0;
 }
 
-// throttle keeps a host from running far ahead: the queues of CUDA are finite, and a
-// host that waits for them would be taken for one that works.
+// throttle holds the host, where compute is timed, until its calls have been carried out:
+// kernels beside a stream that waits would share the GPU with those of other ranks, and
+// the queues of CUDA are finite, so that a host that waits for them would be taken for one
+// that works. A program that needs several calls at once gets them after a second.
 static void throttle(void) {
-  static int ahead = 8;
-  if (atomic_load(&outstanding) <= ahead) return;
+  static int ahead;
+  if (!measured() || atomic_load(&outstanding) <= ahead) return;
   close_all(-1);
   atomic_fetch_add(&blocked, 1);
+  pthread_mutex_unlock(&host);
   int64_t begun = wall_us();
-  struct timespec t = {0, 50000};
+  struct timespec t = {0, 30000};
   while (atomic_load(&outstanding) > ahead && wall_us() - begun < 1000000) syscall(SYS_nanosleep, &t, NULL);
-  if (atomic_load(&outstanding) > ahead) ahead *= 2; // the program needs more at once
+  pthread_mutex_lock(&host);
+  if (atomic_load(&outstanding) > ahead) ahead = ahead ? 2 * ahead : 1;
   atomic_fetch_sub(&blocked, 1);
   reopen_all(-1);
 }
@@ -579,7 +585,7 @@ static struct exec *execs;
 static uint64_t capture_of(handle s) {
   int status = 0;
   uint64_t id = 0;
-  return D.cuStreamGetCaptureInfo(s, &status, &id) || status != 1 ? 0 : id;
+  return D.cuStreamGetCaptureInfo(s, &status, &id) || status == 0 ? 0 : id; // 2: invalidated
 }
 
 static uint32_t *new_word(uint64_t *at) {
@@ -791,10 +797,26 @@ PUBLIC error cudaGraphLaunch(handle exec, handle s) {
   return e;
 }
 
+static void captures_now(int change) {
+  pthread_mutex_lock(&lists);
+  in_capture += change;
+  pthread_mutex_unlock(&lists);
+}
+
+PUBLIC error cudaStreamBeginCapture(handle s, int mode) {
+  REAL(error, cudaStreamBeginCapture, (handle, int))
+  if (!live_on()) return real(s, mode);
+  captures_now(1);
+  error e = real(s, mode);
+  if (e) captures_now(-1);
+  return e;
+}
+
 PUBLIC error cudaStreamEndCapture(handle s, handle *graph) {
   REAL(error, cudaStreamEndCapture, (handle, handle *))
   uint64_t id = live_on() ? capture_of(s) : 0;
   error e = real(s, graph);
+  if (id) captures_now(-1);
   for (struct capture *c = captures; c && id && !e; c = c->next)
     if (c->id == id && !c->graph) c->graph = *graph;
   return e;

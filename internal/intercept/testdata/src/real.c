@@ -4,12 +4,12 @@
 #include "values.h"
 #include <sys/wait.h>
 
-enum { N = 1003, SCALED = 5 };
+enum { N = 1003, SCALED = 5, MOST = 64 };
 static int ranks, me;
 static ncclComm_t comm;
 static cudaStream_t st, side;
 static char *in, *out;
-static char host[8 * N * 16], back[8 * N * 16];
+static char host[8 * N * MOST], back[8 * N * MOST];
 int toySleep(cudaStream_t, int) __attribute__((weak));
 
 static double value(int r, int i) { return (r + i) % 3 + 1; }
@@ -246,8 +246,8 @@ int main(int argc, char **argv) {
   OK(ncclCommInitRank(&comm, ranks, id, me));
   OK(cudaStreamCreateWithFlags(&st, 1));
   OK(cudaStreamCreateWithFlags(&side, 1));
-  OK(cudaMalloc((void **)&in, 8 * N * 16));
-  OK(ncclMemAlloc((void **)&out, 8 * N * 16));
+  OK(cudaMalloc((void **)&in, 8 * N * MOST));
+  OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
   int kinds = argc > 2;
   if (kinds) {
     argv[2][0] == 't' ? steps() : buckets();
