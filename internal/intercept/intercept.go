@@ -226,6 +226,9 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 			preload = append(preload, filepath.Join(libs, shim.Live))
 		}
 	}
+	if host, err := os.Hostname(); err == nil {
+		set["SIMCCL_INTERCEPT_HOST"] = host
+	}
 	if o.Factor > 0 {
 		set["SIMCCL_HOST_FACTOR"] = strconv.FormatFloat(o.Factor, 'g', -1, 64)
 	}
@@ -247,7 +250,7 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 			set[name] = v + ":" + old
 		}
 	}
-	for _, name := range []string{"SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
+	for _, name := range []string{"SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
 		if v, ok := set[name]; ok {
 			out = append(out, name+"="+v)
 		}

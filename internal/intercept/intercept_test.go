@@ -629,6 +629,15 @@ func TestNoMover(t *testing.T) {
 	}
 }
 
+// TestOtherHost: a process of the program on another host, where the collector is not, is
+// told so.
+func TestOtherHost(t *testing.T) {
+	r := intercepted(t, two(t), nil, "env", "SIMCCL_INTERCEPT_HOST=elsewhere", "SIMCCL_INTERCEPT=/nonexistent", example(t, "speed"), "1")
+	if r.Exit == 0 || !strings.Contains(r.errs, "on elsewhere: a job on several hosts is not built") {
+		t.Errorf("ended with %d: %s", r.Exit, r.errs)
+	}
+}
+
 // TestSanitized: the libraries touch no memory that is not theirs, with substitutes and on
 // real devices.
 func TestSanitized(t *testing.T) {

@@ -193,7 +193,14 @@ static int device(void) {
 }
 
 static result attach(const char *who) {
-  if (simccl_attach()) return refuse(SYSTEM_ERROR, "%s: no collector: start the program by simccl intercept", who);
+  if (simccl_attach()) {
+    const char *its = getenv("SIMCCL_INTERCEPT_HOST");
+    char ours[64] = "";
+    gethostname(ours, sizeof ours - 1);
+    if (its && strcmp(its, ours))
+      return refuse(SYSTEM_ERROR, "%s: this process is on host %s, and the collector of simccl intercept on %s: a job on several hosts is not built; start all of its processes on one", who, ours, its);
+    return refuse(SYSTEM_ERROR, "%s: no collector: start the program by simccl intercept", who);
+  }
   return SUCCESS;
 }
 
