@@ -4,7 +4,9 @@
 #
 #   make shim && bash scripts/intercept-device.sh
 #
-# MODES (ddp tp pp ep), TRUTH (a folder with train_modes.py and a folder a mode with
+# With DATA=1 the ranks get what they receive, and compute is timed in turns (--time
+# measured): the steps that the program times are printed beside the real ones. ARGS are
+# more arguments of train_modes.py. MODES (ddp tp pp ep), TRUTH (a folder with train_modes.py and a folder a mode with
 # nccl_coll_rank*.log.gz), OUT (records, logs, outputs), PY (python3) and LIMIT
 # (seconds a mode) change what runs. A line is printed a rank: how many calls were
 # compared, and the first that differs. It ends with 1 where one does.
@@ -16,6 +18,9 @@ OUT=${OUT:-/tmp/simccl-intercept}
 MODES=${MODES-"ddp tp pp ep"}
 PY=${PY:-python3}
 LIMIT=${LIMIT:-150}
+ARGS=${ARGS:-}
+HOW="--time record --no-simulation"
+[ -n "${DATA:-}" ] && HOW="--time measured --data"
 RANKS=4
 bad=0
 mkdir -p "$OUT"
@@ -32,10 +37,24 @@ port=29600
 for m in $MODES; do
 	port=$((port + 1))
 	# All ranks use the same GPU: LOCAL_RANK is 0 in each.
-	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/h200x4-4.xml --multicast off --devices real --time record --audit --record "$OUT/$m.jsonl" --no-simulation -- \
+	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/h200x4-4.xml --multicast off --devices real $HOW --audit --record "$OUT/$m.jsonl" -- \
 		"$PY" -m torch.distributed.run --nnodes 1 --nproc-per-node $RANKS --master-addr 127.0.0.1 --master-port $port --no-python \
-		sh -c "LOCAL_RANK=0 exec $PY $TRUTH/train_modes.py --mode $m --out $OUT/$m" >"$OUT/$m.out" 2>"$OUT/$m.err"
-	echo "$m: exit status $?: $(tail -n 1 "$OUT/$m.err" | cut -c1-200)"
+		sh -c "LOCAL_RANK=0 exec $PY $TRUTH/train_modes.py --mode $m --out $OUT/$m $ARGS" >"$OUT/$m.out" 2>"$OUT/$m.err"
+	echo "$m: exit status $?: $(grep 'calls of NCCL' "$OUT/$m.err" || tail -n 1 "$OUT/$m.err" | cut -c1-200)"
+	[ -n "${DATA:-}" ] && "$PY" - "$OUT/$m" "$TRUTH/$m" <<'PYEOF'
+import json, os, sys
+ours, theirs = sys.argv[1:]
+for r in range(4):
+    a, b = (os.path.join(d, f"times_rank{r}.json") for d in (ours, theirs))
+    if not os.path.exists(a):
+        print(f"no {a}")
+        continue
+    x = json.load(open(a))["variants"]
+    y = json.load(open(b))["variants"] if os.path.exists(b) else {}
+    for name, v in x.items():
+        t = y.get(name, {}).get("median_ms")
+        print(f"{os.path.basename(ours)} rank {r} {name}: a step takes {v['median_ms']:.3f} ms" + (f", on 4 GPUs {t:.3f} ms: {100 * (v['median_ms'] / t - 1):+.1f} %" if t else ""))
+PYEOF
 	for r in $(seq 0 $((RANKS - 1))); do
 		ours=$OUT/$m/nccl_coll_rank$r.log.gz theirs=$TRUTH/$m/nccl_coll_rank$r.log.gz
 		[ -f "$theirs" ] || continue

@@ -6,6 +6,7 @@
 package intercept
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the collector's socket: %w; set TMPDIR to a folder with a short path", err)
 	}
-	if o.Data && o.Access == nil {
+	if o.Data && o.Access == nil && !o.Live() {
 		o.Access = &ProcMemory{}
 	}
 	core := collector.New(ctx, o.Settings)
@@ -96,7 +97,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		limit = DefaultLimit
 	}
 	go core.Watch(stop, limit)
+	moved, err := o.mover(ctx, core, dir, libs)
+	if err != nil {
+		return nil, err
+	}
 	exit, err := o.run(ctx, path, dir, libs, runtime)
+	moved()
 	close(stop)
 	l.Close()
 	if err := errors.Join(err, <-served); err != nil {
@@ -175,6 +181,33 @@ func (o *Options) run(ctx context.Context, path, dir, libs, runtime string) (int
 	return 0, err
 }
 
+// mover starts the process that moves the data of real GPUs; the result ends it.
+func (o *Options) mover(ctx context.Context, core *collector.Core, dir, libs string) (end func(), err error) {
+	if !o.Data || !o.Live() {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c := exec.CommandContext(ctx, filepath.Join(libs, shim.Mover))
+	var said bytes.Buffer
+	c.Stderr = &said
+	c.Env = append(slices.DeleteFunc(slices.Clone(o.Env), func(kv string) bool {
+		return strings.HasPrefix(kv, "LD_PRELOAD=") || strings.HasPrefix(kv, "LD_AUDIT=")
+	}), "SIMCCL_INTERCEPT="+dir)
+	if err := c.Start(); err != nil {
+		cancel()
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		err := c.Wait()
+		if ctx.Err() == nil {
+			core.NoMover(fmt.Sprintf("the process that moves data has ended: %v: %s", err, strings.TrimSpace(said.String())))
+		}
+		close(ended)
+	}()
+	return func() { cancel(); <-ended }, nil
+}
+
 // environment has the program find the libraries and the collector.
 func (o *Options) environment(dir, libs, runtime string) []string {
 	preload := []string{filepath.Join(libs, shim.Core), filepath.Join(libs, shim.NCCL)}
@@ -189,6 +222,12 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 		}
 	} else {
 		set["SIMCCL_SHIM_NCCL_ONLY"] = "1"
+		if o.Live() {
+			preload = append(preload, filepath.Join(libs, shim.Live))
+		}
+	}
+	if host, err := os.Hostname(); err == nil {
+		set["SIMCCL_INTERCEPT_HOST"] = host
 	}
 	if o.Factor > 0 {
 		set["SIMCCL_HOST_FACTOR"] = strconv.FormatFloat(o.Factor, 'g', -1, 64)
@@ -211,7 +250,7 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 			set[name] = v + ":" + old
 		}
 	}
-	for _, name := range []string{"SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
+	for _, name := range []string{"SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
 		if v, ok := set[name]; ok {
 			out = append(out, name+"="+v)
 		}

@@ -527,6 +527,163 @@ func TestMeasuredAndPaced(t *testing.T) {
 	}
 }
 
+// realDevice builds a program with a GPU of threads (gpu.c), whose libraries it loads as a
+// program on a real GPU loads CUDA's, and returns what has it run on 4 GPUs of a node.
+func realDevice(t testing.TB) (string, func(o *intercept.Options)) {
+	t.Helper()
+	dir := libs(t)
+	built.mu.Lock()
+	defer built.mu.Unlock()
+	gpu, out := filepath.Join(built.dir, "gpu"), filepath.Join(built.dir, "real")
+	options := func(o *intercept.Options) {
+		o.Devices, o.Data = collector.Real, true
+		o.Env = append(o.Env, "LD_LIBRARY_PATH="+gpu, "TOY_GPU="+filepath.Join(gpu, "lock"))
+	}
+	if built.ready["real"] {
+		return out, options
+	}
+	if err := os.MkdirAll(gpu, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(gpu, "empty.c")
+	for name, text := range map[string]string{empty: "int toyRuntime;\n", filepath.Join(gpu, "lock"): ""} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src := func(name string) string { return filepath.Join("testdata", "src", name) }
+	for _, args := range [][]string{
+		{"-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", filepath.Join(gpu, "libcuda.so.1"), src("gpu.c"), "-lpthread", "-lm"},
+		{"-shared", "-fPIC", "-Wl,-soname,libcudart.so.12", "-o", filepath.Join(gpu, "libcudart.so.12"), empty, "-Wl,--no-as-needed", "-L" + gpu, "-l:libcuda.so.1"},
+		{"-o", out, src("real.c"), "-Wl,--no-as-needed", "-L" + dir, "-l:libnccl.so.2", "-L" + gpu, "-l:libcudart.so.12", "-l:libcuda.so.1", "-Wl,-rpath-link," + dir + ":" + gpu, "-lm"},
+	} {
+		if text, err := exec.Command("cc", append([]string{"-O1", "-Wall"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	built.ready["real"] = true
+	return out, options
+}
+
+// TestRealDevices: ranks that are processes on one GPU get what they receive, of all
+// operations, types and reductions, in streams, behind events and in graphs, whether
+// compute is timed or not.
+func TestRealDevices(t *testing.T) {
+	program, options := realDevice(t)
+	m := nodes(t, 1)
+	for _, clock := range []collector.Clock{collector.Virtual, collector.Measured} {
+		r := intercepted(t, m, func(o *intercept.Options) { options(o); o.Clock = clock }, program, "4")
+		r.want(t, "right\n")
+		if len(r.warnings) > 0 || r.Procs != 4 {
+			t.Errorf("%v: %d processes, %v", clock, r.Procs, r.warnings)
+		}
+	}
+}
+
+// TestRealTimes: steps of kernels that take 14 ms take about that on the clock of the
+// cluster, though four ranks share the GPU, and the record has the kernels.
+func TestRealTimes(t *testing.T) {
+	program, options := realDevice(t)
+	const step, slack = 14e6, 20 // ns; the machine may be as many times slower
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); o.Clock = collector.Measured }, program, "4", "buckets")
+	r.want(t, "")
+	for line := range strings.Lines(r.out) {
+		var ms float64
+		if _, err := fmt.Sscan(line, &ms); err != nil || ms*1e6 < step*0.95 || ms*1e6 > step*slack {
+			t.Errorf("a step of 14 ms takes %s", line)
+		}
+	}
+	for rank := range 4 {
+		work, timed := 0.0, 0
+		for _, e := range r.Record.Events[rank] {
+			work += float64(e.Time) / 1000
+			if e.Timed {
+				timed++
+			}
+		}
+		if work < 3*step*0.95 || (timed != 4) != (rank != 0) {
+			t.Errorf("rank %d: kernels of %.0f ns, %d timed events", rank, work, timed)
+		}
+	}
+	p, at := r.Record.Timed()
+	res, err := nodes(t, 1).Run(context.Background(), p, session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := float64(res.Spans[0][at[0][3]].End-res.Spans[0][at[0][0]].End) / 1000; d < 3*step*0.95 || d > 3*step*slack {
+		t.Errorf("three steps of 14 ms take %.0f ns in the job", d)
+	}
+}
+
+// TestNoMover: without the process that moves data every rank gets an error that says so,
+// and none hangs.
+func TestNoMover(t *testing.T) {
+	program, options := realDevice(t)
+	r := intercepted(t, nodes(t, 1), func(o *intercept.Options) {
+		options(o)
+		o.Env = slices.DeleteFunc(o.Env, func(kv string) bool { return strings.HasPrefix(kv, "LD_LIBRARY_PATH=") })
+		o.Command = []string{"env", "LD_LIBRARY_PATH=" + filepath.Join(built.dir, "gpu"), program, "2"}
+	}, program)
+	if r.Exit == 0 || !strings.Contains(strings.Join(r.warnings, "\n"), "libcuda.so.1 is not there") {
+		t.Errorf("ended with %d: %v", r.Exit, r.warnings)
+	}
+}
+
+// TestOtherHost: a process of the program on another host, where the collector is not, is
+// told so.
+func TestOtherHost(t *testing.T) {
+	r := intercepted(t, two(t), nil, "env", "SIMCCL_INTERCEPT_HOST=elsewhere", "SIMCCL_INTERCEPT=/nonexistent", example(t, "speed"), "1")
+	if r.Exit == 0 || !strings.Contains(r.errs, "on elsewhere: a job on several hosts is not built") {
+		t.Errorf("ended with %d: %s", r.Exit, r.errs)
+	}
+}
+
+// TestSanitized: the libraries touch no memory that is not theirs, with substitutes and on
+// real devices.
+func TestSanitized(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the libraries again; without -short")
+	}
+	program, options := realDevice(t)
+	life := example(t, "life")
+	dir := t.TempDir()
+	cc := filepath.Join(dir, "cc")
+	if err := os.WriteFile(cc, []byte("#!/bin/sh\nexec cc -O0 -fsanitize=address,undefined -fno-sanitize-recover=undefined \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	probe := filepath.Join(dir, "probe.c")
+	if err := os.WriteFile(probe, []byte("int main(void) { return 0; }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command(cc, "-o", filepath.Join(dir, "probe"), probe).CombinedOutput(); err != nil {
+		t.Skipf("no sanitizers here: %s", text)
+	}
+	asan, err := exec.Command("cc", "-print-file-name=libasan.so").Output()
+	if err != nil || !filepath.IsAbs(strings.TrimSpace(string(asan))) {
+		t.Skip("no shared library of the sanitizer here")
+	}
+	if err := shim.Build(filepath.Join(dir, "simccl-shim"), cc, shim.Core, shim.NCCL, shim.Live, shim.Mover, shim.Runtimes[1]); err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.Open(filepath.Join(dir, "simccl-shim", shim.NCCL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	needed, _ := f.ImportedLibraries()
+	if !slices.ContainsFunc(needed, func(n string) bool { return strings.HasPrefix(n, "libasan.") }) {
+		t.Fatalf("the libraries are not sanitized: %v", needed)
+	}
+	sanitized := func(o *intercept.Options) {
+		o.Beside = dir
+		o.Env = append(o.Env, "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0", "LD_PRELOAD="+strings.TrimSpace(string(asan)))
+	}
+	r := intercepted(t, two(t), func(o *intercept.Options) { o.Data = true; sanitized(o) }, life)
+	r.want(t, "right\n")
+	r = intercepted(t, nodes(t, 1), func(o *intercept.Options) { options(o); sanitized(o) }, program, "2")
+	r.want(t, "right\n")
+}
+
 // TestCollectorKilled: a program whose collector is killed ends, with an error.
 func TestCollectorKilled(t *testing.T) {
 	dir := libs(t)

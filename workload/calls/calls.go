@@ -41,12 +41,15 @@ type Comm struct {
 // Kind is what an Event is.
 type Kind uint8
 
-// Kinds of events: a call, a host that waits for streams, CUDA events.
+// Kinds of events: a call, a host that waits for streams, CUDA events, kernels.
 const (
 	Call Kind = iota
 	Sync
 	Mark
 	Wait
+	// Work is what kernels of the program took on a stream, behind what was called on
+	// it before; the host launched them since its event before.
+	Work
 )
 
 // Event is something that a rank's host did.
@@ -57,6 +60,8 @@ type Event struct {
 	Stream int
 	Event  int // of Mark and Wait
 	All    bool
+	Time   units.Time // of Work
+	Timed  bool       // of Mark: the program has asked for the time from it or to it
 	// Of Call:
 	Group                       int // equal numbers in a row are one group of the rank
 	Comm                        int
@@ -86,6 +91,8 @@ type line struct {
 	Sync    *int    `json:"sync,omitempty"` // stream, -1: all
 	Record  *int    `json:"record,omitempty"`
 	Wait    *int    `json:"wait,omitempty"`
+	Work    int64   `json:"workPs,omitempty"`
+	Timed   bool    `json:"timed,omitempty"`
 	Group   int     `json:"group,omitempty"`
 	Func    string  `json:"func,omitempty"`
 	Type    string  `json:"type,omitempty"`
@@ -135,7 +142,10 @@ func (e *Event) line(rank int) line {
 		}
 		return l
 	case Mark:
-		l.Record, l.Stream = &e.Event, e.Stream
+		l.Record, l.Stream, l.Timed = &e.Event, e.Stream, e.Timed
+		return l
+	case Work:
+		l.Work, l.Stream = int64(e.Time), e.Stream
 		return l
 	case Wait:
 		l.Wait, l.Stream = &e.Event, e.Stream
@@ -227,6 +237,8 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 		return fmt.Sprintf("rank %d of %d", *l.Rank, r.Ranks), ""
 	case l.Host < 0 || units.Time(l.Host) > workload.MaxTime:
 		return fmt.Sprintf("a time of %d ps", l.Host), fmt.Sprintf("write one from 0 to %d", workload.MaxTime)
+	case l.Work < 0 || units.Time(l.Work) > workload.MaxTime:
+		return fmt.Sprintf("work of %d ps", l.Work), fmt.Sprintf("write a time from 0 to %d", workload.MaxTime)
 	case l.Stream < 0 || l.Stream >= int(workload.HostStream) || l.Thread < 0 || l.Thread >= 1<<15:
 		return fmt.Sprintf("stream %d of thread %d", l.Stream, l.Thread), "number both from 0, streams below 65536 and threads below 32768"
 	}
@@ -235,9 +247,11 @@ func (r *Record) add(l *line, head bool) (problem, hint string) {
 	case l.Sync != nil:
 		e.Kind, e.Stream, e.All = Sync, max(*l.Sync, 0), *l.Sync < 0
 	case l.Record != nil:
-		e.Kind, e.Event = Mark, *l.Record
+		e.Kind, e.Event, e.Timed = Mark, *l.Record, l.Timed
 	case l.Wait != nil:
 		e.Kind, e.Event = Wait, *l.Wait
+	case l.Work > 0:
+		e.Kind, e.Time = Work, units.Time(l.Work)
 	default:
 		if problem, hint = r.addCall(&e, l); problem != "" {
 			return problem, hint

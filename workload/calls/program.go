@@ -17,12 +17,21 @@ type maker struct {
 	after []int32       // what the host waits for before its next step
 	host  map[int]int32 // last step of a thread
 	marks map[int]bool
+	timed []int32 // steps of events that the program has timed
 }
 
 // Program is the record as a job: calls by rank, stream and group, and the host's
 // time between them. A host that has waited for a stream goes on when the stream's
 // last call has ended.
 func (r *Record) Program() *workload.Program {
+	p, _ := r.Timed()
+	return p
+}
+
+// Timed is Program, and of each rank the steps that are events between which the
+// program has asked for the time.
+func (r *Record) Timed() (*workload.Program, [][]int32) {
+	timed := make([][]int32, r.Ranks)
 	p := &workload.Program{Of: make([]int32, r.Ranks)}
 	for i := range r.Comms {
 		c := &r.Comms[i]
@@ -40,9 +49,9 @@ func (r *Record) Program() *workload.Program {
 			known[key] = at
 			p.Lists = append(p.Lists, workload.List{Name: fmt.Sprintf("rank%d", rank), Steps: m.steps})
 		}
-		p.Of[rank] = at
+		p.Of[rank], timed[rank] = at, m.timed
 	}
-	return p
+	return p, timed
 }
 
 // callKey identifies a Call without Splits.
@@ -98,8 +107,13 @@ func (m *maker) run(list []Event, index map[callKey]int32) {
 					m.after = append(m.after, m.last[s])
 				}
 			}
+		case Work:
+			m.last[e.Stream] = m.add(workload.Step{Kind: workload.Compute, Stream: int32(e.Stream), Time: e.Time, Deps: m.think(e)})
 		case Mark:
-			m.add(workload.Step{Kind: workload.Record, Stream: int32(e.Stream), Event: int32(e.Event), Deps: m.think(e)})
+			at := m.add(workload.Step{Kind: workload.Record, Stream: int32(e.Stream), Event: int32(e.Event), Deps: m.think(e)})
+			if e.Timed {
+				m.timed = append(m.timed, at)
+			}
 			m.marks[e.Event] = true
 		case Wait:
 			if m.marks[e.Event] {

@@ -116,6 +116,9 @@ func (f *flags) modes(o *intercept.Options) error {
 	o.Clock = collector.Virtual
 	if o.Devices == collector.Real {
 		o.Clock = collector.Record
+		if f.data {
+			o.Clock = collector.Measured
+		}
 	}
 	if f.clock != "" {
 		i, err := word("--time", f.clock, collector.Clocks[:])
@@ -127,10 +130,10 @@ func (f *flags) modes(o *intercept.Options) error {
 	o.Data, o.Audit, o.Limit, o.Factor = f.data, f.audit, f.timeout, f.factor
 	o.Real = f.real
 	switch {
-	case o.Devices == collector.Real && o.Clock != collector.Record:
-		return fail.NotYet("pending work on real streams", "--devices real --time %s: only --time record is built for real GPUs; replay the record for times", o.Clock)
+	case o.Devices == collector.Real && o.Clock == collector.Paced:
+		return fail.NotYet("real streams that wait as long as the cluster takes", "--devices real --time paced: write record, virtual or measured")
 	case o.Data && o.Clock == collector.Record:
-		return fail.Usage("--data: calls return before they are matched under --time record; write --time virtual")
+		return fail.Usage("--data: calls return before they are matched under --time record; write --time virtual or measured")
 	case f.real < 0 || f.real > 0 && f.data:
 		return fail.Usage("--fake-ranks %d: write at least 1, without --data: ranks that no process is have no data", f.real)
 	case !(f.factor > 0 && f.factor <= 1000):
@@ -261,7 +264,7 @@ func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *interce
 	if res.Calls == 0 || f.noRun {
 		return nil
 	}
-	p := res.Record.Program()
+	p, timed := res.Record.Timed()
 	rep, out, err := replay.Run(cmd.Context(), &load.Job{Program: p}, p, m, replay.Options{Host: 1})
 	switch {
 	case cmd.Context().Err() != nil:
@@ -271,6 +274,7 @@ func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *interce
 		return nil
 	}
 	r.Job = rep
+	r.Timed = between(out, timed)
 	if f.trace == "" {
 		return nil
 	}
@@ -279,6 +283,23 @@ func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *interce
 	}
 	a.WroteOf(f.trace, "trace, ", "open it in https://ui.perfetto.dev")
 	return nil
+}
+
+// between are the times of the simulated job between the events that each rank has timed,
+// in microseconds.
+func between(res *session.Result, timed [][]int32) [][]float64 {
+	out, any := make([][]float64, len(timed)), false
+	for rank, steps := range timed {
+		out[rank] = []float64{}
+		for i := 1; i < len(steps); i++ {
+			d := res.Spans[rank][steps[i]].End - res.Spans[rank][steps[i-1]].End
+			out[rank], any = append(out[rank], float64(d/1000)/1000), true
+		}
+	}
+	if !any {
+		return nil
+	}
+	return out
 }
 
 // report is the document of --json.
@@ -292,6 +313,9 @@ type report struct {
 	ElapsedUs float64        `json:"elapsedUs"` // the latest clock of any process
 	Note      string         `json:"note,omitempty"`
 	Job       *replay.Report `json:"job"` // null where nothing was called
+	// Timed are, by rank, the times of the job between events that the program has timed
+	// by cudaEventElapsedTime, each after the one before.
+	Timed [][]float64 `json:"timedUs,omitempty"`
 }
 
 func (r *report) print(a *cli.App) error {
@@ -311,5 +335,21 @@ func (r *report) print(a *cli.App) error {
 	if r.Job == nil {
 		return nil
 	}
-	return r.Job.WriteText(a.Out, true)
+	if err := r.Job.WriteText(a.Out, true); err != nil || r.Timed == nil {
+		return err
+	}
+	return r.steps(a.Out)
+}
+
+// steps writes what the program's own events come to in the job.
+func (r *report) steps(w io.Writer) error {
+	median, n := 0.0, 0
+	for _, list := range r.Timed {
+		list = slices.Sorted(slices.Values(list))
+		if len(list) > 0 {
+			median, n = max(median, list[len(list)/2]), max(n, len(list))
+		}
+	}
+	_, err := fmt.Fprintf(w, "\nbetween events that the program has timed: median %.3f ms, of %d (the slowest rank; compute and communication share the GPU)\n", median/1000, n)
+	return err
 }

@@ -100,9 +100,15 @@ type Core struct {
 	work    []*op // that finished, whose successors are not looked at yet
 	gpus    []*rank
 	graphs  []*graph
-	serial  int  // requests so far
-	feeding bool // records are read, of communicators that may have ended
-	changed bool // since waiters were looked at last
+	turns   map[int64]*turn // by real GPU
+	moving  map[int64]*move
+	moves   int64
+	mover   *process // that moves data
+	noMover string   // why there is none
+	unmoved []*move  // until it is there
+	serial  int      // requests so far
+	feeding bool     // records are read, of communicators that may have ended
+	changed bool     // since waiters were looked at last
 	threads map[*thread]bool
 	faults  int
 }
@@ -131,6 +137,8 @@ type process struct {
 	calls    int
 	events   map[uint64]*event
 	number   int
+	live     *live
+	mover    bool
 }
 
 // thread is a connection of a process.
@@ -157,7 +165,7 @@ type device struct {
 
 // New returns a collector without programs.
 func New(ctx context.Context, s Settings) *Core {
-	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}}
+	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, turns: map[int64]*turn{}, moving: map[int64]*move{}}
 	for i := range c.gpus {
 		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{}, dropped: map[int]bool{}}
 	}
@@ -179,7 +187,13 @@ func (c *Core) Calls() int {
 func (c *Core) Processes() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.procs)
+	n := 0
+	for _, p := range c.procs {
+		if !p.mover {
+			n++
+		}
+	}
+	return n
 }
 
 // Faults is how many faults of programs were reported to Settings.Warn.
@@ -214,7 +228,7 @@ func (c *Core) processOf(pid, launcher int, first bool) *process {
 			return p
 		}
 	}
-	p := &process{pid: pid, launcher: launcher, devices: map[int]*device{}, running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs)}
+	p := &process{pid: pid, launcher: launcher, devices: map[int]*device{}, running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs), live: &live{segments: map[uint64]*op{}, tickets: map[uint64]int{}}}
 	c.procs = append(c.procs, p)
 	return p
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/simccl/simccl/workload/calls"
 )
 
+func clampTime(ps int64) units.Time { return min(max(units.Time(ps), 0), workload.MaxTime) }
+
 // host is what a thread did since a GPU's last event, waits excluded.
 func (r *rank) host(t *thread) units.Time {
 	last, busy := r.threads[t.id], t.busy()
@@ -80,12 +82,14 @@ func (c *Core) recordSync(t *thread, d *device, id int64) {
 	r.events = append(r.events, e)
 }
 
-func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, number int) {
+// recordEvent returns where the record is, nil where the GPU is not known yet.
+func (c *Core) recordEvent(t *thread, s *stream, kind calls.Kind, number int) (*rank, int) {
 	r := c.known(s.dev)
 	if r == nil {
-		return
+		return nil, 0
 	}
 	r.events = append(r.events, calls.Event{Kind: kind, Thread: t.id, Host: r.host(t), Stream: r.streamOf(s), Event: number})
+	return r, len(r.events) - 1
 }
 
 // Feed takes the record of a process that the shim wrote under --time record.
@@ -155,7 +159,7 @@ func (c *Core) feed(t *thread, ops []wireOp) {
 	where := c.recordCalls(t, kept, members)
 	t.p.calls += len(kept)
 	if !failed {
-		c.launch(t, kept, members, where)
+		c.launch(t, kept, members, where, 0)
 	}
 }
 
@@ -184,6 +188,9 @@ func (c *Core) Result(nccl string) *calls.Record {
 	for g := range out.Ranks {
 		for i, e := range c.gpus[g].events {
 			if c.gpus[g].dropped[i] {
+				continue
+			}
+			if e.Kind == calls.Work && e.Time == 0 {
 				continue
 			}
 			if e.Kind == calls.Call {

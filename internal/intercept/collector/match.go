@@ -21,6 +21,7 @@ type unit struct {
 	dropped bool
 	events  []int // of its GPU's record
 	visited bool
+	ticket  uint64 // of a real stream that waits for it
 }
 
 // kernel is a launch of collectives by all members of a communicator.
@@ -113,10 +114,10 @@ func (c *Core) group(t *thread, q *request) reply {
 	for i := range ops {
 		members[ops[i].comm] = true
 	}
-	if c.set.Prices != nil {
+	if c.set.Prices != nil && q.a[4] == 0 { // not a replay of a graph
 		t.now += int64(c.set.Prices.Launch(len(members)))
 	}
-	return c.post(t, ops)
+	return c.post(t, ops, q.a[2])
 }
 
 // captured adds a group to the graph that its streams capture.
@@ -166,18 +167,18 @@ func (c *Core) check(ops []wireOp) ([]*member, *reply) {
 
 // post launches a group: of each communicator a unit of collectives and one of
 // messages, in the order of their first calls.
-func (c *Core) post(t *thread, ops []wireOp) reply {
+func (c *Core) post(t *thread, ops []wireOp, ticket int64) reply {
 	members, bad := c.check(ops)
 	if bad != nil {
 		return *bad
 	}
 	t.p.calls += len(ops)
-	return c.launch(t, ops, members, c.recordCalls(t, ops, members))
+	return c.launch(t, ops, members, c.recordCalls(t, ops, members), ticket)
 }
 
 // launch makes the units of a group, and matches them; events are where the calls are
 // in the records of their GPUs.
-func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int) reply {
+func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, ticket int64) reply {
 	type key struct {
 		m       *member
 		message bool
@@ -194,6 +195,7 @@ func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int) 
 		}
 		u.ops, u.events = append(u.ops, ops[i]), append(u.events, events[i])
 	}
+	c.ticketsOf(t.p, order, ticket)
 	for _, message := range []bool{false, true} {
 		for _, u := range order {
 			if isMessage(&u.ops[0]) != message {
@@ -362,20 +364,29 @@ func (c *Core) arrived(u *unit) {
 		}
 	}
 	t, err := c.collectives(u.m.c, u.ops)
-	if err == nil && c.set.Data {
+	switch {
+	case err == nil && c.set.Data && c.set.Live():
+		c.moveLive(k.units, func(err error) { c.ended(k, begin+t, err) })
+		return
+	case err == nil && c.set.Data:
 		err = c.reduceAll(k.units)
 	}
+	c.ended(k, begin+t, err)
+}
+
+// ended is when a launch of collectives has been carried out.
+func (c *Core) ended(k *kernel, at int64, err error) {
+	x := k.like.m.c
 	if err != nil {
-		c.broken(u.m.c, err)
+		c.broken(x, err)
 		return
 	}
 	for _, v := range k.units {
 		if v != nil {
 			v.m.retire(v)
-			c.finish(v.o, begin+t)
+			c.finish(v.o, at)
 		}
 	}
-	x := u.m.c
 	for len(x.kernels) > 0 && x.kernels[0].arrived == x.processes() {
 		x.kernels = x.kernels[1:]
 		x.first++
@@ -514,15 +525,23 @@ func (c *Core) deliver(units []*unit) {
 			ends[i] = int64(times[i])
 		}
 	}
-	if c.set.Data {
-		if err := c.carry(units); err != nil {
+	done := func(err error) {
+		if err != nil {
 			c.broken(x, err)
 			return
 		}
+		for _, u := range units {
+			u.m.retire(u)
+			c.finish(u.o, begin+ends[u.m.rank])
+		}
 	}
-	for _, u := range units {
-		u.m.retire(u)
-		c.finish(u.o, begin+ends[u.m.rank])
+	switch {
+	case c.set.Data && c.set.Live():
+		c.moveLive(units, done)
+	case c.set.Data:
+		done(c.carry(units))
+	default:
+		done(nil)
 	}
 }
 

@@ -3,6 +3,7 @@ package collector
 import (
 	"errors"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -11,6 +12,8 @@ type waiter struct {
 	t    *thread
 	try  func() (reply, bool)
 	done chan reply
+	// attends: it waits for something to do, not for the program.
+	attends bool
 }
 
 // Serve answers the programs that connect, until the listener is closed.
@@ -76,7 +79,7 @@ func (c *Core) handle(t *thread, q *request) (reply, chan reply) {
 		c.answer(t)
 		return r, nil
 	}
-	w := &waiter{t: t, try: try, done: make(chan reply, 1)}
+	w := &waiter{t: t, try: try, done: make(chan reply, 1), attends: q.kind == reqAttend}
 	c.waiting = append(c.waiting, w)
 	return reply{}, w.done
 }
@@ -155,7 +158,27 @@ func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 		}
 		return reply{}, func() (reply, bool) { return c.finalized(t, m) }
 	}
+	if q.kind >= reqSegment && q.kind <= reqTurn {
+		return c.liveRequest(t, q)
+	}
 	return reply{}, c.later(t, q)
+}
+
+// liveRequest is one of a process on real devices.
+func (c *Core) liveRequest(t *thread, q *request) (reply, func() (reply, bool)) {
+	switch q.kind {
+	case reqSegment:
+		return c.segment(t, q), nil
+	case reqSegmentDone:
+		return c.segmentDone(t, q), nil
+	case reqMoved:
+		return c.moved(t.p, q), nil
+	case reqParked:
+		return c.parked(t.p, q), nil
+	case reqTurn:
+		return c.askTurn(t.p), nil
+	}
+	return reply{}, c.attend(t, q)
 }
 
 // later tries a request about streams until it can be answered; what it does, it does
@@ -192,6 +215,9 @@ func (c *Core) hello(t *thread, q *request) reply {
 	if c.set.Data {
 		word |= 1 << 8
 	}
+	if c.set.Live() {
+		word |= 1 << 9
+	}
 	return reply{a: [4]int64{word, int64(c.set.GPUs), int64(c.set.SM), c.set.Memory}}
 }
 
@@ -215,6 +241,7 @@ func (c *Core) closed(t *thread) {
 		return
 	}
 	t.p.ended = true
+	c.gone(t.p)
 	for _, m := range c.members {
 		if m.dev.p != t.p || m.left && m.how == leaveDestroy {
 			continue
@@ -247,7 +274,8 @@ func (c *Core) Watch(stop <-chan struct{}, limit time.Duration) {
 		case <-tick.C:
 		}
 		c.mu.Lock()
-		if c.serial != last || len(c.waiting) == 0 {
+		c.tick()
+		if c.serial != last || !c.awaited() {
 			last, quiet = c.serial, 0
 		} else if quiet++; quiet >= 5 && c.allWait() || time.Duration(quiet)*every >= limit {
 			c.deadlock()
@@ -255,6 +283,20 @@ func (c *Core) Watch(stop <-chan struct{}, limit time.Duration) {
 		}
 		c.mu.Unlock()
 	}
+}
+
+// awaited reports whether something waits for the ranks of a communicator: a thread, or a
+// real stream.
+func (c *Core) awaited() bool {
+	if slices.ContainsFunc(c.waiting, func(w *waiter) bool { return !w.attends }) {
+		return true
+	}
+	for _, p := range c.procs {
+		if len(p.live.tickets) > 0 && !p.ended {
+			return true
+		}
+	}
+	return false
 }
 
 // allWait reports whether each thread that works waits.

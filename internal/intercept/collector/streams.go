@@ -38,6 +38,7 @@ const (
 	copyBytes
 	setBytes
 	function
+	segment // of a real stream: it takes what the GPU has taken
 )
 
 // op is an operation of a stream.
@@ -52,12 +53,17 @@ type op struct {
 	end     int64
 	unit    *unit
 	a       [3]int64
+	took    int64 // ps, of a segment
+	timed   bool
+	record  int // of its GPU's events, -1 for none
 }
 
 // event is a CUDA event.
 type event struct {
 	op     *op
 	number int
+	r      *rank // whose events have its record, nil for none
+	at     int
 }
 
 // graph is what was captured.
@@ -143,6 +149,9 @@ func (c *Core) finish(o *op, at int64) {
 		return
 	}
 	o.done, o.end = true, at
+	if o.unit != nil {
+		c.over(o.unit)
+	}
 	c.work = append(c.work, o)
 	c.changed = true
 }
@@ -160,6 +169,12 @@ func (c *Core) arrive(o *op) {
 		return
 	case copyBytes, setBytes:
 		c.move(o)
+	case segment:
+		if !o.timed {
+			return
+		}
+		c.finish(o, o.ready+o.took)
+		return
 	case function:
 		p := o.st.dev.p
 		p.queue = append(p.queue, o)
@@ -293,6 +308,11 @@ func (c *Core) eventRequest(t *thread, q *request) (reply, bool) {
 	if !e.op.done || !f.op.done {
 		return reply{status: cudaNotReady}, true
 	}
+	for _, x := range []*event{e, f} {
+		if x.r != nil {
+			x.r.events[x.at].Timed = true
+		}
+	}
 	return reply{a: [4]int64{f.op.end - e.op.end}}, true
 }
 
@@ -312,7 +332,7 @@ func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
 		}
 		e.op = c.newOp(t, s, nothing)
 		p.events[uint64(q.a[2])] = e
-		c.recordEvent(t, s, calls.Mark, e.number)
+		e.r, e.at = c.recordEvent(t, s, calls.Mark, e.number)
 		c.begin(e.op)
 	case reqEventWait:
 		e := p.events[uint64(q.a[2])]
@@ -389,7 +409,7 @@ func (c *Core) replay(t *thread, s *stream, number int64) reply {
 		for k := range ops {
 			ops[k].stream = s.id
 		}
-		if r := c.post(t, ops); r.status != 0 {
+		if r := c.post(t, ops, 0); r.status != 0 {
 			return reply{status: cudaLaunchFailure}
 		}
 	}

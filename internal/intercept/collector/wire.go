@@ -131,6 +131,7 @@ type wireOp struct {
 	fn, typ                                 int16
 	redop, root, dev                        int32
 	flags                                   uint32
+	shared                                  []byte // its buffers as other processes find them
 }
 
 // Flags of operations.
@@ -139,6 +140,7 @@ const (
 	flagRegistered
 	flagWindow
 	flagScalarPointer
+	flagComm = 8 // bits above: which communicator of its group
 )
 
 // readOp reads one operation of opSize bytes.
@@ -151,6 +153,14 @@ func readOp(b []byte) wireOp {
 
 // readOps reads a list of operations.
 func readOps(b []byte, n int64) ([]wireOp, error) {
+	const sharing = opSize + 3*sharedSize
+	if n > 0 && int64(len(b)) == n*sharing {
+		out, err := readOps(b[:n*opSize], n)
+		for i := range out {
+			out[i].shared = b[n*opSize+int64(i)*3*sharedSize:][:3*sharedSize]
+		}
+		return out, err
+	}
 	if n < 0 || n != int64(len(b))/opSize || len(b)%opSize != 0 {
 		return nil, fmt.Errorf("%d operations in %d bytes", n, len(b))
 	}

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,8 @@ const (
 	Core  = "libsimccl-shim.so"
 	NCCL  = "libnccl.so.2"
 	Audit = "libsimccl-audit.so"
+	Live  = "libsimccl-live.so" // of programs on real GPUs
+	Mover = "simccl-mover"      // the program that moves their data
 )
 
 // Runtimes are the versions of CUDA's runtime that there are substitutes for, by the
@@ -76,8 +79,9 @@ func fresh(dir string) bool {
 }
 
 // Build compiles the libraries into a folder. Several builds of one folder may run at
-// once: each finished library replaces the one before as a whole.
-func Build(dir, cc string) error {
+// once: each finished library replaces the one before as a whole. With names it compiles
+// those alone.
+func Build(dir, cc string, names ...string) error {
 	if cc == "" {
 		cc = "cc"
 	}
@@ -98,6 +102,9 @@ func Build(dir, cc string) error {
 	}
 	src := filepath.Join(work, "src")
 	for _, b := range builds() {
+		if len(names) > 0 && !slices.Contains(names, b.name) {
+			continue
+		}
 		if err := compile(path, src, b); err != nil {
 			return err
 		}
@@ -124,7 +131,9 @@ func builds() []build {
 		{Core, "core.c", []string{"-Wl,-soname," + Core, "-ldl", "-lpthread"}},
 		{NCCL, "nccl.c", append([]string{"-Wl,-soname," + NCCL, "-ldl"}, core...)},
 		{Audit, "audit.c", nil},
+		{Live, "live.c", append([]string{"-Wl,-soname," + Live, "-ldl", "-lpthread"}, core...)},
 	}
+	list = append(list, build{Mover, "live-move.c", append([]string{"-ldl"}, core...)})
 	for i, name := range Runtimes {
 		version := strings.TrimPrefix(name, "libcudart.so.")
 		args := []string{fmt.Sprintf("-DCUDART=%d000", 11+i), "-Wl,--version-script=cudart-" + version + ".map", "-Wl,-soname," + name, "-lpthread"}
@@ -134,7 +143,12 @@ func builds() []build {
 }
 
 func compile(cc, dir string, b build) error {
-	args := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-o", b.name, b.source}, b.args...)
+	kind := "-shared"
+	if b.name == Mover {
+		kind = "-pie"
+	}
+	args := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", kind, "-fPIC", "-fvisibility=hidden", "-o", b.name}, strings.Fields(b.source)...)
+	args = append(args, b.args...)
 	c := exec.Command(cc, args...)
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {

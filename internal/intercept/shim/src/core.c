@@ -52,9 +52,36 @@ static int64_t real_ns(clockid_t c) {
 
 static double factor = 1;
 
+// Of a process on real devices that is timed: its clock goes on with the machine's, but
+// not while one of its threads waits for us or for the cluster.
+static struct { pthread_mutex_t lock; int64_t now, wall; int frozen; } process = {PTHREAD_MUTEX_INITIALIZER, 0, 0, 0};
+
+static int live_clock(void) { return settings.live && settings.time == TIME_MEASURED; }
+
+static int64_t process_now(int64_t at_least, int freeze) {
+  pthread_mutex_lock(&process.lock);
+  int64_t wall = real_ns(CLOCK_MONOTONIC);
+  if (!process.frozen && process.wall) process.now += (int64_t)((double)(wall - process.wall) * 1000 * factor);
+  process.wall = wall;
+  process.frozen += freeze;
+  if (at_least > process.now) process.now = at_least;
+  int64_t now = process.now;
+  pthread_mutex_unlock(&process.lock);
+  return now;
+}
+
+PUBLIC void simccl_freeze(void) {
+  if (live_clock()) process_now(0, 1);
+}
+PUBLIC void simccl_thaw(int64_t now) {
+  if (live_clock()) process_now(now, -1);
+}
+
 // advance adds what the host did since the last call, where that counts.
 static void advance(void) {
-  if (settings.time == TIME_MEASURED && self.worked) {
+  if (live_clock()) {
+    if (self.worked) self.now = process_now(0, 0);
+  } else if (settings.time == TIME_MEASURED && self.worked) {
     int64_t cpu = real_ns(CLOCK_THREAD_CPUTIME_ID);
     if (self.cpu) self.now += (int64_t)((double)(cpu - self.cpu) * 1000 * factor);
     self.cpu = cpu;
@@ -73,7 +100,8 @@ static void raise_latest(int64_t now) {
 static void reach(int64_t now) {
   if (now > self.now) self.now = now;
   raise_latest(self.now);
-  if (settings.time == TIME_MEASURED) self.cpu = real_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (live_clock()) self.now = process_now(now, 0);
+  else if (settings.time == TIME_MEASURED) self.cpu = real_ns(CLOCK_THREAD_CPUTIME_ID);
   if (settings.time == TIME_PACED) {
     int64_t ahead = now / 1000 - (real_ns(CLOCK_MONOTONIC) - base[CLOCK_MONOTONIC]);
     if (ahead > 0) {
@@ -84,6 +112,7 @@ static void reach(int64_t now) {
 }
 
 PUBLIC int64_t simccl_now(void) {
+  if (live_clock()) return process_now(0, 0);
   advance();
   return self.worked ? self.now : atomic_load(&latest);
 }
@@ -133,6 +162,7 @@ PUBLIC time_t time(time_t *t) {
 // A thread that sleeps moves its own clock; it gives the processor away.
 static int sleep_virtual(int64_t ns) {
   if (!virtual_clock(CLOCK_MONOTONIC) || !self.worked) return 0;
+  if (live_clock()) return 0; // it passes as it does
   advance();
   reach(self.now + ns * 1000);
   syscall(SYS_sched_yield);
@@ -346,6 +376,8 @@ static void child(void) {
   atomic_store(&latest, 0);
   self.now = 0;
   self.worked = 0;
+  pthread_mutex_init(&process.lock, NULL);
+  process.now = process.wall = process.frozen = 0;
   atomic_fetch_add(&generation, 1);
 }
 
@@ -360,7 +392,7 @@ static int attach_locked(void) {
   static int once;
   int fd = hello(0, &rep);
   if (fd < 0) return ENOTCONN;
-  settings = (struct simccl_settings){(int)(rep.a[0] & 15), (int)(rep.a[0] >> 4 & 15), (int)(rep.a[0] >> 8 & 1), (int)rep.a[1], (int)rep.a[2], rep.a[3]};
+  settings = (struct simccl_settings){(int)(rep.a[0] & 15), (int)(rep.a[0] >> 4 & 15), (int)(rep.a[0] >> 8 & 1), (int)rep.a[1], (int)rep.a[2], rep.a[3], (int)(rep.a[0] >> 9 & 1)};
   const char *f = getenv("SIMCCL_HOST_FACTOR");
   if (f && atof(f) > 0) factor = atof(f);
   static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE};

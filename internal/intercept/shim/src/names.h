@@ -1,4 +1,4 @@
-// The names of libnccl: 52 of 2.28.9, and those that later versions add.
+// The names of libnccl: 52 of 2.28.9 and the inner one of ncclResetDebugInit, and those that later versions add.
 ALIAS(ncclAllGather)
 ALIAS(ncclAllReduce)
 ALIAS(ncclAlltoAll)
@@ -44,6 +44,7 @@ ALIAS(ncclRedOpDestroy)
 ALIAS(ncclReduce)
 ALIAS(ncclReduceScatter)
 ALIAS(ncclResetDebugInit)
+ALIAS(ncclResetDebugInitInternal)
 ALIAS(ncclScatter)
 ALIAS(ncclSend)
 ALIAS(ncclTeamLsa)

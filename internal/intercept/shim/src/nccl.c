@@ -3,7 +3,7 @@
 // documented binary interface; what each call has to refuse is checked here or by the
 // collector, and has the code that NCCL returns.
 #define _GNU_SOURCE
-#include "shim.h"
+#include "live.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -193,7 +193,14 @@ static int device(void) {
 }
 
 static result attach(const char *who) {
-  if (simccl_attach()) return refuse(SYSTEM_ERROR, "%s: no collector: start the program by simccl intercept", who);
+  if (simccl_attach()) {
+    const char *its = getenv("SIMCCL_INTERCEPT_HOST");
+    char ours[64] = "";
+    gethostname(ours, sizeof ours - 1);
+    if (its && strcmp(its, ours))
+      return refuse(SYSTEM_ERROR, "%s: this process is on host %s, and the collector of simccl intercept on %s: a job on several hosts is not built; start all of its processes on one", who, ours, its);
+    return refuse(SYSTEM_ERROR, "%s: no collector: start the program by simccl intercept", who);
+  }
   return SUCCESS;
 }
 
@@ -226,9 +233,11 @@ static void made(comm_t c, int64_t id) {
 
 // wait_init waits until all ranks of a communicator have come.
 static result wait_init(comm_t c) {
+  simccl_freeze(); // others come when they do
   struct request r = {.type = REQ_WAIT_INIT, .a = {(int64_t)c->handle}};
   struct reply out;
   result res = ask(&r, NULL, &out);
+  simccl_thaw(0);
   if (res == SUCCESS) {
     c->rank = (int)out.a[1];
     c->ranks = (int)out.a[2];
@@ -278,6 +287,13 @@ static result sync_group(void) {
   return SUCCESS;
 }
 
+// live are the real devices, whose library is loaded where they take part.
+static const struct live *live(void) {
+  static const struct live *(*get)(void);
+  if (!get) get = (const struct live *(*)(void))dlsym(RTLD_DEFAULT, "simccl_live");
+  return get ? get() : NULL;
+}
+
 static result launch(void) {
   const struct simccl_settings *s = simccl_get();
   uint32_t group = simccl_group(), thread = simccl_thread();
@@ -290,6 +306,13 @@ static result launch(void) {
   if (s->time == TIME_RECORD) {
     simccl_record(ops, op_count);
     return SUCCESS;
+  }
+  if (s->live) {
+    struct reply out;
+    char text[900] = "";
+    const struct live *l = live();
+    if (!l) return refuse(INTERNAL_ERROR, "libsimccl-live.so is not loaded");
+    return l->group(ops, op_count, &out, text, sizeof text) && !out.status ? INTERNAL_ERROR : answered(&out, text);
   }
   simccl_worked();
   struct request r = {.type = REQ_GROUP, .size = (uint32_t)(op_count * (int)sizeof *ops), .a = {op_count}};
@@ -459,6 +482,12 @@ static result init_rank(comm_t *out, int ranks, const unique_id *id, int rank, i
   *out = NULL;
   if ((res = read_config(&cfg, given)) != SUCCESS) return res;
   if (ranks < 1 || rank < 0 || rank >= ranks) return refuse(INVALID_ARGUMENT, "%s: rank %d of %d ranks", who, rank, ranks);
+  if (simccl_get()->live) {
+    char why[200];
+    const struct live *l = live();
+    if (!l) return refuse(INTERNAL_ERROR, "libsimccl-live.so is not loaded");
+    if (l->start(why, sizeof why)) return refuse(CUDA_ERROR, "%s: %s", who, why);
+  }
   comm_t c = new_comm(dev);
   if (!c) return refuse(SYSTEM_ERROR, "out of memory");
   c->config = cfg;
@@ -696,6 +725,9 @@ PUBLIC void ncclResetDebugInit(void) {
   pthread_mutex_unlock(&log_lock);
 }
 
+// The same, by the name that debug.cc of 2.28 gives it.
+PUBLIC void ncclResetDebugInitInternal(void) { ncclResetDebugInit(); }
+
 // --- registration ---
 
 static struct region *add_region(comm_t c, void *at, size_t size, int window) {
@@ -858,7 +890,7 @@ static result add(const char *who, int func, const void *send, void *recv, size_
   if (res == SUCCESS) res = check(who, c, func, type, op, root);
   if (res == SUCCESS && logs(LOG_INFO, LOG_COLL))
     log_line("INFO", c->dev, "%s: opCount 0 sendbuff %p recvbuff %p count %zu datatype %d op %d root %d comm %p [nranks=%d] stream %p", who,
-             func == F_RECV ? recv : send, func == F_SEND ? (void *)(uintptr_t)send : recv, count, type, op, root, (void *)c, c->ranks, stream);
+             func >= F_SEND ? NULL : send, func == F_SEND ? (void *)(uintptr_t)send : recv, count, type, op, root, (void *)c, c->ranks, stream);
   if (res != SUCCESS || (count == 0 && func < F_SEND)) return res;
   struct op o = {.comm = c->handle, .stream = (uintptr_t)stream, .count = count, .send = (uintptr_t)send, .recv = (uintptr_t)recv,
                  .func = (int16_t)func, .type = (int16_t)type, .redop = op, .root = root, .dev = c->dev};

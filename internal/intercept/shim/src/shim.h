@@ -58,6 +58,7 @@ struct simccl_settings {
   int time, devices, data, count; // count: devices of the virtual machine
   int sm;                         // compute capability, 90
   long long memory;               // bytes of a device
+  int live;                       // real devices take part (live.c)
 };
 
 PUBLIC int simccl_attach(void);                      // 0, or an errno; idempotent
@@ -69,6 +70,8 @@ PUBLIC void simccl_record(const struct op *ops, int n);
 PUBLIC uint32_t simccl_group(void);                  // a number, unique in the process
 PUBLIC uint32_t simccl_thread(void);
 PUBLIC int64_t simccl_now(void);                     // ps
+PUBLIC void simccl_freeze(void);                     // what the thread does until simccl_thaw is not the program's
+PUBLIC void simccl_thaw(int64_t now);                // the clock goes on, at now where that is later
 PUBLIC int *simccl_device(void);                     // the thread's device, of whichever CUDA runtime it uses
 PUBLIC int simccl_lost(void);                        // the collector is no longer there
 

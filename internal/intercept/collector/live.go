@@ -1,0 +1,467 @@
+package collector
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/workload/calls"
+)
+
+// Requests of processes on real devices; live.h has the same numbers.
+const (
+	reqSegment = iota + 40
+	reqSegmentDone
+	reqAttend
+	reqMoved
+	reqParked
+	reqTurn
+)
+
+// What a process that attends is asked to do.
+const (
+	actionRelease = 1
+	actionMove    = 2
+)
+
+// Live reports whether real devices take part: their streams wait for the cluster.
+func (s *Settings) Live() bool { return s.Devices == Real && s.Clock != Record }
+
+// live is a process on real devices.
+type live struct {
+	gpu      int64 // which real device it uses
+	segments map[uint64]*op
+	tickets  map[uint64]int // units that have not ended
+	releases []uint64       // tickets that are over
+	sent     int64          // releases that were sent
+	asks     bool           // for its turn, without a release
+	moves    []*move
+}
+
+// turn is who may use a real GPU while compute is timed: one process, or one that
+// moves data.
+type turn struct {
+	holder *process
+	moves  bool
+	age    int // ticks of Watch
+	queue  []*process
+}
+
+// move is the data of a launch that a process has to move.
+type move struct {
+	id   int64
+	gpu  int64
+	job  []byte
+	done func(err error)
+}
+
+// segment is a stretch of a stream between two places where the program has called
+// something: what runs there takes an unknown time until the GPU has done it. It may
+// begin when its predecessor has ended and the host has begun to launch it.
+func (c *Core) segment(t *thread, q *request) reply {
+	p := t.p
+	s := p.device(int(q.a[0])).stream(uint64(q.a[1]))
+	host := t.now
+	t.now = min(q.a[3], host)
+	o := c.newOp(t, s, segment)
+	t.now = host
+	p.live.segments[uint64(q.a[2])] = o
+	o.record = -1
+	if r := c.known(s.dev); r != nil {
+		o.record = len(r.events)
+		r.events = append(r.events, calls.Event{Kind: calls.Work, Thread: t.id, Stream: r.streamOf(s)})
+	}
+	c.begin(o)
+	return reply{}
+}
+
+// segmentDone is what segments took.
+func (c *Core) segmentDone(t *thread, q *request) reply {
+	for b := q.payload; len(b) >= 16; b = b[16:] {
+		id, took := binary.LittleEndian.Uint64(b), int64(binary.LittleEndian.Uint64(b[8:]))
+		o := t.p.live.segments[id]
+		if o == nil || took < 0 {
+			continue
+		}
+		delete(t.p.live.segments, id)
+		o.took, o.timed = took, true
+		if r := c.known(o.st.dev); r != nil && o.record >= 0 {
+			r.events[o.record].Time = clampTime(took)
+		}
+		if o.arrived {
+			c.finish(o, o.ready+took)
+		}
+	}
+	c.settle()
+	return reply{}
+}
+
+// ticketsOf has the units of a group release what their streams wait for.
+func (c *Core) ticketsOf(p *process, units []*unit, first int64) {
+	if !c.set.Live() || first <= 0 {
+		return
+	}
+	for _, u := range units {
+		u.ticket = uint64(first) + uint64(u.ops[0].flags>>flagComm)
+		p.live.tickets[u.ticket]++
+	}
+}
+
+// over is when a unit has ended, carried out or not.
+func (c *Core) over(u *unit) {
+	p := u.m.dev.p
+	if u.ticket == 0 || p.ended {
+		return
+	}
+	if p.live.tickets[u.ticket]--; p.live.tickets[u.ticket] > 0 {
+		return
+	}
+	delete(p.live.tickets, u.ticket)
+	p.live.releases = append(p.live.releases, u.ticket)
+	c.want(p, false)
+}
+
+// --- turns ---
+
+func (c *Core) turn(p *process) *turn {
+	t := c.turns[p.live.gpu]
+	if t == nil {
+		t = &turn{}
+		c.turns[p.live.gpu] = t
+	}
+	return t
+}
+
+// want has a process use its GPU when it is its turn. Data are moved before anyone
+// computes: others wait for them.
+func (c *Core) want(p *process, moves bool) {
+	c.changed = true
+	if c.set.Clock != Measured || p.live.gpu == 0 { // it does not attend yet
+		return
+	}
+	t := c.turn(p)
+	queued := slices.Index(t.queue, p)
+	switch {
+	case moves && queued >= 0:
+		t.queue = slices.Insert(slices.Delete(t.queue, queued, queued+1), 0, p)
+	case moves:
+		t.queue = slices.Insert(t.queue, 0, p)
+	case queued < 0 && (t.holder != p || t.moves):
+		t.queue = append(t.queue, p)
+	}
+	c.grant(t)
+}
+
+func (c *Core) grant(t *turn) {
+	for t.holder == nil && len(t.queue) > 0 {
+		p := t.queue[0]
+		t.queue = t.queue[1:]
+		t.age = 0
+		switch {
+		case p.ended:
+		case len(p.live.moves) > 0:
+			t.holder, t.moves, c.changed = p, true, true
+		case len(p.live.releases) > 0 || p.live.asks:
+			t.holder, t.moves, c.changed = p, false, true
+		}
+	}
+}
+
+// yield ends a turn.
+func (c *Core) yield(t *turn) {
+	p := t.holder
+	t.holder = nil
+	if p != nil && !p.ended && (len(p.live.moves) > 0 || len(p.live.releases) > 0 || p.live.asks) && !slices.Contains(t.queue, p) {
+		t.queue = append(t.queue, p)
+	}
+	c.grant(t)
+}
+
+// parked is when a process's GPU work waits for the cluster.
+func (c *Core) parked(p *process, q *request) reply {
+	if t := c.turn(p); t.holder == p && !t.moves && q.a[0] == p.live.sent {
+		c.yield(t)
+	}
+	return reply{}
+}
+
+// askTurn is when a process is about to use its GPU.
+func (c *Core) askTurn(p *process) reply {
+	if c.set.Clock == Measured {
+		p.live.asks = true
+		c.want(p, false)
+	}
+	return reply{}
+}
+
+// tick ends turns that take too long while others wait.
+func (c *Core) tick() {
+	const long = 20
+	for _, t := range c.turns { //lint:sorted each by itself
+		if t.age++; t.holder != nil && !t.moves && t.age > long && len(t.queue) > 0 {
+			c.yield(t)
+		}
+	}
+}
+
+// attend answers a process when there is something to do.
+func (c *Core) attend(t *thread, q *request) func() (reply, bool) {
+	p := t.p
+	if q.a[1] == 0 {
+		if p.live.gpu = q.a[0]; len(p.live.releases) > 0 || p.live.asks {
+			c.want(p, false)
+		}
+	} else if c.mover != p {
+		c.mover, p.mover = p, true
+		for _, m := range c.unmoved {
+			c.give(m)
+		}
+		c.unmoved = nil
+	}
+	return func() (reply, bool) {
+		l := p.live
+		holds, moves := true, true
+		if c.set.Clock == Measured {
+			x := c.turn(p)
+			holds, moves = x.holder == p && !x.moves, x.holder == p && x.moves
+		}
+		switch {
+		case moves && len(l.moves) > 0:
+			m := l.moves[0]
+			l.moves = l.moves[1:]
+			c.moving[m.id] = m
+			return reply{a: [4]int64{actionMove, m.id}, text: string(m.job)}, true
+		case holds && (len(l.releases) > 0 || l.asks):
+			b := make([]byte, 0, 8*len(l.releases))
+			for _, id := range l.releases {
+				b = binary.LittleEndian.AppendUint64(b, id)
+			}
+			r := reply{a: [4]int64{actionRelease, int64(len(l.releases)), 0}, text: string(b)}
+			if c.set.Clock == Measured {
+				r.a[2] = 1
+			}
+			l.releases, l.asks = nil, false
+			l.sent++
+			return r, true
+		}
+		return reply{}, false
+	}
+}
+
+// --- data ---
+
+// moved is when a process has moved what it was asked to.
+func (c *Core) moved(p *process, q *request) reply {
+	m := c.moving[q.a[0]]
+	if m == nil {
+		return refuse(internalError, "no data were moved")
+	}
+	delete(c.moving, q.a[0])
+	var err error
+	if q.a[1] != 0 {
+		err = errors.New(string(q.payload))
+	}
+	m.done(err)
+	c.settle()
+	if c.set.Clock == Measured {
+		if t := c.turn(p); t.holder == p && t.moves {
+			c.yield(t)
+		}
+	}
+	return reply{}
+}
+
+// give has the process that moves data carry out a move.
+func (c *Core) give(m *move) {
+	c.mover.live.gpu = m.gpu
+	c.mover.live.moves = append(c.mover.live.moves, m)
+	c.want(c.mover, true)
+}
+
+// NoMover fails all moves: the process that moves data has ended.
+func (c *Core) NoMover(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noMover = why
+	list := c.unmoved
+	c.unmoved = nil
+	for _, m := range c.moving { //lint:sorted each by itself
+		list = append(list, m)
+	}
+	clear(c.moving)
+	if c.mover != nil {
+		list = append(list, c.mover.live.moves...)
+		c.mover.live.moves = nil
+	}
+	for _, m := range list {
+		m.done(errors.New(why))
+	}
+	c.settle()
+	c.answer(&thread{})
+}
+
+// gone ends the turn of a process that has ended.
+func (c *Core) gone(p *process) {
+	for _, t := range c.turns { //lint:sorted each by itself
+		if t.holder == p {
+			c.yield(t)
+		}
+	}
+}
+
+// jobOf is a list of steps as live.h has them.
+type jobOf struct {
+	buffers []byte
+	count   uint64
+	index   map[*byte]uint32
+	steps   []byte
+	err     error
+}
+
+// side is a buffer of a call.
+type side int
+
+const (
+	sendSide side = iota
+	recvSide
+	scalarSide
+)
+
+const sharedSize = 96
+
+// place names an offset in a rank's buffer.
+func (j *jobOf) place(o *wireOp, s side, offset int64) []byte {
+	if len(o.shared) < 3*sharedSize {
+		j.err = fmt.Errorf("%s: its buffers are not known", describe(o))
+		return nil
+	}
+	b := o.shared[int(s)*sharedSize:][:sharedSize]
+	i, ok := j.index[&b[0]]
+	if !ok {
+		i = uint32(j.count)
+		j.index[&b[0]] = i
+		j.buffers = append(j.buffers, b...)
+		j.count++
+	}
+	out := binary.LittleEndian.AppendUint32(nil, i)
+	return binary.LittleEndian.AppendUint64(append(out, 0, 0, 0, 0), uint64(offset))
+}
+
+func (j *jobOf) head(kind, typ, op, n, m int32, count int64) {
+	for _, v := range []int32{kind, typ, op, n, m, 0} {
+		j.steps = binary.LittleEndian.AppendUint32(j.steps, uint32(v))
+	}
+	j.steps = binary.LittleEndian.AppendUint64(j.steps, uint64(count))
+}
+
+func (j *jobOf) copies(from *wireOp, at int64, to *wireOp, dst, n int64) {
+	j.head(0, 0, 0, 1, 1, n)
+	j.steps = append(append(j.steps, j.place(from, sendSide, at)...), j.place(to, recvSide, dst)...)
+}
+
+// reduces reduces count elements at an offset of all ranks' inputs into those of to.
+func (j *jobOf) reduces(all []*wireOp, offset, count int64, to []*wireOp) {
+	o := all[0]
+	if coll.DataType(o.typ) > coll.BFloat16 {
+		j.err = fmt.Errorf("%s: reductions of 8-bit floats are not built for real GPUs", describe(o))
+		return
+	}
+	j.head(1, int32(o.typ), min(o.redop, sumScaled), int32(len(all)), int32(len(to)), count)
+	for _, x := range all {
+		j.steps = append(j.steps, j.place(x, sendSide, offset)...)
+	}
+	for _, x := range to {
+		j.steps = append(j.steps, j.place(x, recvSide, 0)...)
+	}
+	if o.redop < sumScaled {
+		return
+	}
+	for _, x := range all {
+		if x.flags&flagScalarPointer != 0 {
+			j.err = fmt.Errorf("%s: a scalar in the memory of a device is not built for real GPUs", describe(x))
+		}
+		j.steps = binary.LittleEndian.AppendUint64(j.steps, x.scalar)
+	}
+}
+
+func (j *jobOf) bytes() []byte {
+	return append(append(binary.LittleEndian.AppendUint64(nil, j.count), j.buffers...), j.steps...)
+}
+
+// collective adds the i-th collective of a launch.
+func (j *jobOf) collective(units []*unit, i int) {
+	all := make([]*wireOp, len(units))
+	for r, u := range units {
+		all[r] = &u.ops[i]
+	}
+	o := all[0]
+	size, root := bytesOf(o), all[o.root]
+	switch coll.Func(o.fn) {
+	case coll.AllReduce:
+		j.reduces(all, 0, int64(o.count), all)
+	case coll.Reduce:
+		j.reduces(all, 0, int64(o.count), []*wireOp{root})
+	case coll.ReduceScatter:
+		for r, to := range all {
+			j.reduces(all, int64(r)*size, int64(o.count), []*wireOp{to})
+		}
+	case coll.Broadcast:
+		for _, to := range all {
+			j.copies(root, 0, to, 0, size)
+		}
+	case coll.AllGather, coll.AllToAll:
+		for r, to := range all {
+			for s, from := range all {
+				at := int64(0)
+				if coll.Func(o.fn) == coll.AllToAll {
+					at = int64(r) * size
+				}
+				j.copies(from, at, to, int64(s)*size, size)
+			}
+		}
+	case coll.Gather:
+		for r, from := range all {
+			j.copies(from, 0, root, int64(r)*size, size)
+		}
+	case coll.Scatter:
+		for r, to := range all {
+			j.copies(root, int64(r)*size, to, 0, size)
+		}
+	default:
+		j.err = fmt.Errorf("data of %s are not moved", name(o))
+	}
+}
+
+// moveLive has the data of a launch moved; done follows.
+func (c *Core) moveLive(units []*unit, done func(err error)) {
+	j := &jobOf{index: map[*byte]uint32{}}
+	if units[0].kernel != nil {
+		for i := range units[0].ops {
+			j.collective(units, i)
+		}
+	} else {
+		for _, u := range units {
+			for _, h := range u.halves {
+				if coll.Func(h.op.fn) == coll.Send && h.op.count > 0 {
+					j.copies(h.op, 0, h.other.op, 0, bytesOf(h.op))
+				}
+			}
+		}
+	}
+	if j.err != nil {
+		done(j.err)
+		return
+	}
+	c.moves++
+	m := &move{id: c.moves, gpu: units[0].m.dev.p.live.gpu, job: j.bytes(), done: done}
+	switch {
+	case c.noMover != "":
+		done(errors.New(c.noMover))
+	case c.mover == nil:
+		c.unmoved = append(c.unmoved, m)
+	default:
+		c.give(m)
+	}
+}

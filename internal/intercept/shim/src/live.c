@@ -1,0 +1,952 @@
+// Real GPUs of this machine as GPUs of a virtual cluster (--devices real).
+//
+// A stream is cut into segments at each call of NCCL, event and wait. CUDA's events
+// time them, and the collector, who has the same streams, learns what each takes. A
+// call of NCCL makes its stream wait for a word of host memory, which is written
+// when the operation has been carried out (and, where ranks share a GPU and are
+// timed, when it is this process's turn to use it).
+//
+// Two threads serve a process: one looks for segments that have ended, one carries out
+// what the collector asks for.
+#define _GNU_SOURCE
+#include "live.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NOT_READY = 600, MARK = 0x51 };
+
+// --- CUDA ---
+
+static int find_cudart(struct dl_phdr_info *info, size_t size, void *name) {
+  const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+  (void)size;
+  if (!base || strncmp(base + 1, "libcudart.so", 12) || strlen(info->dlpi_name) >= 4096) return 0;
+  strcpy(name, info->dlpi_name);
+  return 1;
+}
+
+// runtime is a function of the program's CUDA runtime, which functions of this library
+// with the same name stand before.
+static void *runtime(const char *name) {
+  static void *lib;
+  char file[4096];
+  if (!lib && dl_iterate_phdr(find_cudart, file)) lib = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+  return lib ? dlsym(lib, name) : dlsym(RTLD_NEXT, name);
+}
+
+static struct {
+#define X(name, args) error(*name) args;
+  DRIVER(X)
+#undef X
+} D;
+
+static const char *driver_missing(void) {
+  void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (!lib) return "libcuda.so.1";
+#define X(name, args) \
+  if (!(D.name = (error(*) args)dlsym(lib, #name))) return #name;
+  DRIVER(X)
+#undef X
+  return NULL;
+}
+
+// --- segments ---
+
+struct mark { handle e; int uses; struct mark *next; };
+struct segment {
+  uint64_t id;
+  struct mark *from, *to;
+  const uint32_t *begun, *ended; // of a graph, whose events are those of every replay: words that say so
+  int64_t most;                  // us, -1 for as measured
+  struct segment *next;
+};
+struct lane { // a stream
+  handle stream;
+  int dev;
+  uint64_t id;
+  struct mark *open; // where the segment that is not closed yet began
+  int64_t opened;    // ps, on the host's clock
+  struct segment *first, **last;
+  uint32_t *word;    // what the stream waits for
+  uint64_t at;       // the same, on the device
+  uint32_t issued;   // waits so far
+  int gone;          // the program has destroyed it
+  int64_t seen, busy; // us: when the open segment's beginning was seen, and when it ran last
+  int64_t ran;        // us: when kernels of the program were seen on it last
+  struct lane *next;
+};
+struct ticket { uint64_t id; struct lane *on; uint32_t *word, value; struct ticket *next; };
+
+static pthread_mutex_t host = PTHREAD_MUTEX_INITIALIZER;  // of threads of the program that call
+static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER; // of what follows
+static struct lane *lanes;
+static struct mark *spare;
+static struct ticket *tickets;
+static atomic_int outstanding, blocked, holding, on;
+static int in_capture; // of streams that are captured, which nobody may ask about; under lists
+static atomic_uint releases;
+static uint64_t segments, issued;
+static uint32_t *words;
+static uint64_t words_at;
+static unsigned words_used;
+enum { WORDS = 16384 };
+static handle context;
+static int generation;
+
+static int measured(void) { return simccl_get()->time == TIME_MEASURED; }
+static int live_on(void) { return atomic_load(&on) && generation == simccl_forked() && !simccl_lost(); }
+
+static struct mark *new_mark(void) { // under lists
+  struct mark *m = spare;
+  if (m) spare = m->next;
+  else if (!(m = calloc(1, sizeof *m)) || D.cuEventCreate(&m->e, 0)) return NULL;
+  m->uses = 1;
+  return m;
+}
+
+static void drop_mark(struct mark *m) { // under lists
+  if (!m || --m->uses > 0) return;
+  m->next = spare;
+  spare = m;
+}
+
+static struct mark *mark_now(struct lane *l) {
+  pthread_mutex_lock(&lists);
+  struct mark *m = new_mark();
+  pthread_mutex_unlock(&lists);
+  if (m && D.cuEventRecord(m->e, l->stream)) m->uses = 0;
+  return m;
+}
+
+static int64_t wall_us(void) {
+  struct timespec t;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); // the machine's
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static int current_device(void) {
+  int d = 0;
+  return D.cuCtxGetDevice(&d) ? 0 : d;
+}
+
+static int capturing(handle s) {
+  int status = 0;
+  return D.cuStreamIsCapturing(s, &status) == 0 && status != 0;
+}
+
+// lane_of finds a stream, or begins to follow it. Under host.
+static struct lane *lane_of(handle s) {
+  int dev = current_device();
+  if (s == (handle)1) s = NULL;
+  for (struct lane *l = lanes; l; l = l->next)
+    if (!l->gone && l->stream == s && (s || l->dev == dev)) return l;
+  struct lane *l = calloc(1, sizeof *l);
+  unsigned flags = 0;
+  if (!l || words_used == WORDS) return NULL;
+  if (s) D.cuStreamGetFlags(s, &flags);
+  l->stream = s;
+  l->dev = dev;
+  l->id = s ? (uint64_t)MARK << 40 | (uint64_t)(flags & 1) << 36 | (uint64_t)dev << 24 | (words_used + 1) : 0;
+  l->last = &l->first;
+  l->word = words + words_used;
+  l->at = words_at + 4 * words_used++;
+  l->open = mark_now(l);
+  l->opened = simccl_now();
+  pthread_mutex_lock(&lists);
+  l->next = lanes;
+  lanes = l;
+  pthread_mutex_unlock(&lists);
+  return l;
+}
+
+static int request(int type, int64_t a, int64_t b, int64_t c, int64_t d, struct reply *out) {
+  struct request r = {.type = (uint32_t)type, .a = {a, b, c, d}};
+  return simccl_call(&r, NULL, out, NULL, 0);
+}
+
+// close_lane ends a stream's segment, and begins the next one at the same place.
+static void close_lane(struct lane *l) {
+  struct reply out;
+  struct segment *g = calloc(1, sizeof *g);
+  if (!g) return;
+  g->id = ++segments;
+  // A stream that has nothing left has ended before; when, the thread that looks knows.
+  int idle = D.cuStreamQuery(l->stream) == 0;
+  request(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, l->opened, &out);
+  g->to = mark_now(l);
+  pthread_mutex_lock(&lists);
+  g->from = l->open;
+  g->most = !idle ? -1 : l->busy > l->seen ? l->busy - l->seen : 0;
+  l->seen = l->busy = 0;
+  l->open = g->to;
+  if (g->to) g->to->uses++;
+  *l->last = g;
+  l->last = &g->next;
+  pthread_mutex_unlock(&lists);
+  l->opened = simccl_now();
+}
+
+// reopen begins a stream's segment anew, behind what it waits for.
+static void reopen(struct lane *l) {
+  struct mark *m = mark_now(l);
+  pthread_mutex_lock(&lists);
+  drop_mark(l->open);
+  l->open = m;
+  l->seen = l->busy = 0;
+  pthread_mutex_unlock(&lists);
+  l->opened = simccl_now();
+}
+
+static void close_all(int dev) {
+  for (struct lane *l = lanes; l; l = l->next)
+    if (!l->gone && (dev < 0 || l->dev == dev) && !capturing(l->stream)) close_lane(l);
+}
+
+static void reopen_all(int dev) {
+  for (struct lane *l = lanes; l; l = l->next)
+    if (!l->gone && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l);
+}
+
+// --- the thread that looks at segments ---
+
+struct ended { uint64_t id; int64_t ps; };
+
+// A pair of events has a length of its own.
+enum { NOTHING_US = 3 };
+
+// collect takes segments that have ended off the lists. Under lists.
+static int collect(struct ended *to, int room) {
+  int n = 0;
+  for (struct lane *l = lanes; l; l = l->next)
+    while (l->first && n < room) {
+      struct segment *g = l->first;
+      error e = g->ended ? (__atomic_load_n(g->ended, __ATOMIC_ACQUIRE) ? 0 : NOT_READY) : g->to ? D.cuEventQuery(g->to->e) : 0;
+      if (e == NOT_READY) break;
+      float ms = 0;
+      if (e == 0 && g->from && g->to && D.cuEventElapsedTime(&ms, g->from->e, g->to->e)) ms = 0;
+      if (g->most >= 0 && ms * 1000 > (float)g->most) ms = (float)g->most / 1000;
+      if (ms * 1000 > NOTHING_US) l->ran = wall_us();
+      to[n++] = (struct ended){g->id, measured() && ms * 1000 > NOTHING_US ? (int64_t)((double)ms * 1e9) : 0};
+      if (!(l->first = g->next)) l->last = &l->first;
+      drop_mark(g->from);
+      drop_mark(g->to);
+      free(g);
+    }
+  return n;
+}
+
+enum { BUSY = 1, IDLE = 2, WAITS = 4 };
+
+// state_of is what a stream does. Under lists.
+static int state_of(struct lane *l) {
+  if (l->gone) return 0;
+  struct mark *from = l->first ? l->first->from : l->open;
+  const uint32_t *begun = l->first ? l->first->begun : NULL;
+  if (begun ? !__atomic_load_n(begun, __ATOMIC_ACQUIRE) : from && D.cuEventQuery(from->e) == NOT_READY) {
+    for (struct ticket *t = tickets; t; t = t->next)
+      if (t->on == l) return WAITS;
+    return outstanding > 0 ? WAITS : BUSY; // for another stream that waits
+  }
+  if (l->first) return BUSY;
+  int64_t now = wall_us();
+  if (in_capture) return IDLE;
+  if (!l->seen) l->seen = now;
+  if (D.cuStreamQuery(l->stream) == NOT_READY) return l->ran = l->busy = now, BUSY;
+  return l->ran && now - l->ran < 2000000 ? IDLE : 0; // the program may go on with it
+}
+
+// park ends this process's turn when its GPU work waits, or there is none.
+static void park(int all, int64_t *since, int64_t now) {
+  enum { WAITING_US = 300, IDLE_US = 3000 };
+  if (all & BUSY) {
+    *since = 0;
+    return;
+  }
+  if (!*since) *since = now;
+  int soon = (all & WAITS && !(all & IDLE)) || atomic_load(&blocked) > 0;
+  if (now - *since < (soon ? WAITING_US : IDLE_US)) return;
+  struct reply out;
+  unsigned seen = atomic_load(&releases);
+  atomic_store(&holding, 0);
+  request(REQ_PARKED, seen, 0, 0, 0, &out);
+  *since = 0;
+}
+
+static void alone(void) {
+  sigset_t all;
+  int relaxed = 2;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, NULL);
+  D.cuCtxSetCurrent(context);
+  D.cuThreadExchangeStreamCaptureMode(&relaxed);
+}
+
+static void *look(void *unused) {
+  enum { ROOM = 512 };
+  struct ended *list = malloc(ROOM * sizeof *list);
+  int64_t since = 0;
+  (void)unused;
+  alone();
+  while (list && live_on()) {
+    int all = 0, pending = 0;
+    pthread_mutex_lock(&lists);
+    int n = collect(list, ROOM);
+    int held = atomic_load(&holding);
+    for (struct lane *l = lanes; l; l = l->next) {
+      pending |= l->first != NULL;
+      if (measured()) all |= state_of(l);
+    }
+    pthread_mutex_unlock(&lists);
+    if (n > 0) {
+      struct request r = {.type = REQ_SEGMENT_DONE, .size = (uint32_t)(n * (int)sizeof *list), .a = {n}};
+      struct reply out;
+      simccl_call(&r, list, &out, NULL, 0);
+      since = 0;
+    } else if (held) {
+      park(all, &since, wall_us());
+    }
+    struct timespec t = {0, pending || held ? 20000 : 200000};
+    syscall(SYS_nanosleep, &t, NULL);
+  }
+  free(list);
+  return NULL;
+}
+
+// --- the thread that carries out what the collector asks for ---
+
+static void release(const char *list, int64_t n, int holds) {
+  pthread_mutex_lock(&lists);
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t id;
+    memcpy(&id, list + 8 * i, 8);
+    for (struct ticket **p = &tickets; *p; p = &(*p)->next) {
+      if ((*p)->id != id) continue;
+      struct ticket *t = *p;
+      *p = t->next;
+      __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
+      free(t);
+      atomic_fetch_sub(&outstanding, 1);
+      break;
+    }
+  }
+  atomic_fetch_add(&releases, 1);
+  if (holds) atomic_store(&holding, 1);
+  pthread_mutex_unlock(&lists);
+}
+
+static void *attend(void *unused) {
+  enum { ROOM = 64 << 10 };
+  char *job = malloc(ROOM);
+  char bus[32] = "";
+  (void)unused;
+  alone();
+  D.cuDeviceGetPCIBusId(bus, sizeof bus, current_device());
+  int64_t gpu = 1;
+  for (char *p = bus; *p; p++) gpu = gpu * 31 + *p;
+  while (job && live_on()) {
+    struct request r = {.type = REQ_ATTEND, .a = {gpu}};
+    struct reply out;
+    if (simccl_call(&r, NULL, &out, job, ROOM) || out.status) break;
+    if (out.a[0] == ACTION_RELEASE) release(job, out.a[1], (int)out.a[2]);
+  }
+  // Without a collector streams go on: who asks learns of the error.
+  pthread_mutex_lock(&lists);
+  for (struct ticket *t = tickets; t; t = t->next) __atomic_store_n(t->word, t->value, __ATOMIC_RELEASE);
+  atomic_store(&outstanding, 0);
+  pthread_mutex_unlock(&lists);
+  free(job);
+  return NULL;
+}
+
+// --- calls of NCCL ---
+
+static int start(char *why, size_t room) {
+  pthread_mutex_lock(&host);
+  const char *missing = NULL;
+  if (!live_on()) {
+    pthread_t t;
+    missing = driver_missing();
+    if (!missing && (D.cuCtxGetCurrent(&context) || !context)) missing = "a CUDA context of the thread (call cudaSetDevice first)";
+    if (!missing && (D.cuMemHostAlloc((void **)&words, 4 * WORDS, 3) || D.cuMemHostGetDevicePointer_v2(&words_at, words, 0))) missing = "host memory that GPUs read";
+    if (!missing) {
+      memset(words, 0, 4 * WORDS);
+      generation = simccl_forked();
+      atomic_store(&on, 1);
+      if (pthread_create(&t, NULL, look, NULL) || pthread_create(&t, NULL, attend, NULL)) missing = "a thread";
+    }
+    if (missing) snprintf(why, room, "real GPUs: %s is not there", missing);
+  }
+  pthread_mutex_unlock(&host);
+  return missing != NULL;
+}
+
+// share describes a buffer to other processes.
+static int share(struct shared *b, uint64_t at, uint64_t bytes) {
+  static struct { uint64_t base, id; struct shared s; } cache[64];
+  size_t size;
+  uint64_t base, id = 0;
+  memset(b, 0, sizeof *b);
+  if (!at || !bytes) return 0;
+  b->pid = (uint32_t)getpid();
+  if (D.cuMemGetAddressRange_v2(&base, &size, at)) return 1;
+  D.cuPointerGetAttribute(&id, 7 /* CU_POINTER_ATTRIBUTE_BUFFER_ID */, base);
+  size_t slot = (base >> 21 ^ base >> 9) & 63;
+  if (id == 0 || cache[slot].base != base || cache[slot].id != id) {
+    struct shared s = {.base = base, .size = size, .pid = b->pid};
+    s.known = D.cuIpcGetMemHandle(s.handle, base) == 0;
+    cache[slot].base = base;
+    cache[slot].id = id;
+    cache[slot].s = s;
+  }
+  *b = cache[slot].s;
+  b->offset = at - base;
+  return b->known && b->offset + bytes <= b->size ? 0 : 1;
+}
+
+// Bytes that a call reads and writes, of a rank; ranks is not known here, so the first
+// element's address is what is looked at.
+static int buffers(const struct op *o, struct shared *to, char *why, size_t room) {
+  uint64_t scalar = o->flags & OP_SCALAR_POINTER ? o->scalar : 0;
+  uint64_t of[3] = {o->send, o->recv, scalar};
+  for (int i = 0; i < 3; i++) {
+    if (!share(&to[i], of[i], 1)) continue;
+    snprintf(why, room, "the memory at 0x%llx cannot be read by other processes: with --data buffers are of cudaMalloc or ncclMemAlloc (no host memory, no virtual memory management, no pool of a stream; PyTorch: PYTORCH_CUDA_ALLOC_CONF without expandable_segments)",
+             (unsigned long long)of[i]);
+    return 1;
+  }
+  return 0;
+}
+
+// throttle holds the host, where compute is timed, until its calls have been carried out:
+// kernels beside a stream that waits would share the GPU with those of other ranks, and
+// the queues of CUDA are finite, so that a host that waits for them would be taken for one
+// that works. A program that needs several calls at once gets them after a second.
+static void throttle(void) {
+  static int ahead;
+  if (!measured() || atomic_load(&outstanding) <= ahead) return;
+  close_all(-1);
+  atomic_fetch_add(&blocked, 1);
+  pthread_mutex_unlock(&host);
+  int64_t begun = wall_us();
+  struct timespec t = {0, 30000};
+  while (atomic_load(&outstanding) > ahead && wall_us() - begun < 1000000) syscall(SYS_nanosleep, &t, NULL);
+  pthread_mutex_lock(&host);
+  if (atomic_load(&outstanding) > ahead) ahead = ahead ? 2 * ahead : 1;
+  atomic_fetch_sub(&blocked, 1);
+  reopen_all(-1);
+}
+
+// take_turn waits for this process's turn to use its GPU where kernels that the program
+// launches would run at once: others are timed.
+static void take_turn(void) {
+  if (!measured() || atomic_load(&holding)) return;
+  int all = 0;
+  pthread_mutex_lock(&lists);
+  for (struct lane *l = lanes; l; l = l->next) all |= state_of(l);
+  pthread_mutex_unlock(&lists);
+  if (all & WAITS && !(all & (IDLE | BUSY))) return;
+  struct reply out;
+  struct timespec t = {0, 50000};
+  atomic_fetch_add(&blocked, 1);
+  close_all(-1);
+  request(REQ_TURN, 0, 0, 0, 0, &out);
+  int64_t begun = wall_us();
+  while (!atomic_load(&holding) && live_on() && wall_us() - begun < 1000000) syscall(SYS_nanosleep, &t, NULL);
+  reopen_all(-1);
+  atomic_fetch_sub(&blocked, 1);
+}
+
+// wait_for has the streams of a communicator's calls wait for a ticket, as NCCL does: the
+// last new one waits for the others, and they for it.
+static error wait_for(uint32_t value, struct lane **list, int n) {
+  struct lane *l = list[n - 1];
+  error e = 0;
+  for (int i = 0; i < n - 1 && !e; i++) e = D.cuStreamWaitEvent(l->stream, list[i]->open->e, 0);
+  if (e || (e = D.cuStreamWaitValue32_v2(l->stream, l->at, value, 0))) return e;
+  reopen(l);
+  for (int i = 0; i < n - 1 && !e; i++) {
+    e = D.cuStreamWaitEvent(list[i]->stream, l->open->e, 0);
+    reopen(list[i]);
+  }
+  return e;
+}
+
+struct part { uint64_t comm; struct lane *list[64]; int n; uint32_t value; };
+
+// add_ticket has a release find what it is for: it may come before the answer to the call.
+static int add_ticket(struct lane *l, uint32_t *word, uint32_t value) {
+  struct ticket *t = malloc(sizeof *t);
+  if (!t) return 1;
+  pthread_mutex_lock(&lists);
+  *t = (struct ticket){++issued, l, word, value, tickets};
+  tickets = t;
+  atomic_fetch_add(&outstanding, 1);
+  pthread_mutex_unlock(&lists);
+  return 0;
+}
+
+static void drop_tickets(uint64_t from) {
+  pthread_mutex_lock(&lists);
+  for (struct ticket **p = &tickets; *p;) {
+    struct ticket *t = *p;
+    if (t->id < from) {
+      p = &t->next;
+      continue;
+    }
+    *p = t->next;
+    free(t);
+    atomic_fetch_sub(&outstanding, 1);
+  }
+  pthread_mutex_unlock(&lists);
+}
+
+static int fail(struct reply *out, char *text, size_t room, int status, const char *why, error e) {
+  memset(out, 0, sizeof *out);
+  out->status = status;
+  snprintf(text, room, why, e);
+  return -1;
+}
+
+// enter and leave are around what a thread does for us: the clock stands still.
+static void enter(void) {
+  simccl_worked();
+  simccl_freeze();
+  pthread_mutex_lock(&host);
+}
+static void leave(int64_t now) {
+  pthread_mutex_unlock(&host);
+  simccl_thaw(now);
+}
+
+// post sends a group's calls; tickets are the first one's number and how many.
+static int post(struct op *ops, int n, int64_t ticket, int count, int replay, struct reply *out, char *text, size_t room) {
+  size_t each = sizeof *ops + (simccl_get()->data ? 3 * sizeof(struct shared) : 0);
+  char *payload = calloc((size_t)n, each);
+  if (!payload) return fail(out, text, room, 2, "out of memory", 0);
+  for (int i = 0; i < n; i++) {
+    memcpy(payload + (size_t)i * sizeof *ops, &ops[i], sizeof *ops);
+    struct shared *to = (struct shared *)(payload + (size_t)n * sizeof *ops) + 3 * i;
+    char why[400];
+    if (simccl_get()->data && buffers(&ops[i], to, why, sizeof why)) {
+      free(payload);
+      memset(out, 0, sizeof *out);
+      out->status = 1;
+      snprintf(text, room, "%s", why);
+      return -1;
+    }
+  }
+  struct request r = {.type = REQ_GROUP, .size = (uint32_t)(each * (size_t)n), .a = {n, 0, ticket, count, replay}};
+  int res = simccl_call(&r, payload, out, text, room);
+  free(payload);
+  return res || out->status ? -1 : 0;
+}
+
+static int posted(struct op *ops, int n, struct part *parts, int count, struct reply *out, char *text, size_t room) {
+  uint64_t first = issued + 1;
+  for (int i = 0; i < count; i++) {
+    struct lane *l = parts[i].list[parts[i].n - 1];
+    if (add_ticket(l, l->word, parts[i].value = ++l->issued)) return drop_tickets(first), fail(out, text, room, 2, "out of memory", 0);
+  }
+  if (post(ops, n, (int64_t)first, count, 0, out, text, room)) return drop_tickets(first), -1;
+  for (int i = 0; i < count; i++) {
+    error e = wait_for(parts[i].value, parts[i].list, parts[i].n);
+    if (e) return fail(out, text, room, 1, "cuStreamWaitValue32: error %d of CUDA's", e);
+  }
+  return 0;
+}
+
+// --- graphs ---
+
+// A call that was captured: nodes that say that the stream has come, wait for a word,
+// clear it, and say that it goes on; CUDA's events before and behind.
+struct capture {
+  uint64_t id; // of CUDA's capture
+  handle graph;
+  struct op *ops;
+  int n;
+  uint32_t *word, *came, *went;
+  struct mark before, behind;
+  struct capture *next;
+};
+struct exec { handle exec, graph; struct mark *last; struct exec *next; };
+static struct capture *captures, **last_capture = &captures;
+static struct exec *execs;
+
+static uint64_t capture_of(handle s) {
+  int status = 0;
+  uint64_t id = 0;
+  return D.cuStreamGetCaptureInfo(s, &status, &id) || status == 0 ? 0 : id; // 2: invalidated
+}
+
+static uint32_t *new_word(uint64_t *at) {
+  if (words_used == WORDS) return NULL;
+  *at = words_at + 4 * words_used;
+  return &words[words_used++];
+}
+
+// captured puts the nodes of a group into the graph that its streams are captured in.
+static int captured(struct op *ops, int n, struct reply *out, char *text, size_t room) {
+  handle s = (handle)(uintptr_t)ops[n - 1].stream;
+  uint64_t id = capture_of(s), word, came, went;
+  struct capture *c = calloc(1, sizeof *c);
+  error e = 0;
+  for (int i = 0; i < n; i++) {
+    if (ops[i].comm != ops[0].comm) return fail(out, text, room, 5, "a group of several communicators in a graph is not built for real GPUs", 0);
+    if (capture_of((handle)(uintptr_t)ops[i].stream) != id || !id) return fail(out, text, room, 5, "a group has streams that are captured, and others that are not, or by another graph", 0);
+    if (ops[i].stream != ops[0].stream) return fail(out, text, room, 5, "a group on several streams of a graph is not built for real GPUs", 0);
+  }
+  if (!c || !(c->ops = malloc((size_t)n * sizeof *ops)) || !(c->word = new_word(&word)) || !(c->came = new_word(&came)) || !(c->went = new_word(&went)))
+    return fail(out, text, room, 2, "too many calls in graphs", 0);
+  memcpy(c->ops, ops, (size_t)n * sizeof *ops);
+  c->id = id;
+  c->n = n;
+  c->before.uses = c->behind.uses = 1 << 30; // never used for anything else
+  if ((e = D.cuEventCreate(&c->before.e, 0)) || (e = D.cuEventCreate(&c->behind.e, 0)) || (e = D.cuEventRecordWithFlags(c->before.e, s, 1)) ||
+      (e = D.cuStreamWriteValue32_v2(s, came, 1, 0)) || (e = D.cuStreamWaitValue32_v2(s, word, 1, 1)) || (e = D.cuStreamWriteValue32_v2(s, word, 0, 0)) ||
+      (e = D.cuEventRecordWithFlags(c->behind.e, s, 1)) || (e = D.cuStreamWriteValue32_v2(s, went, 1, 0)))
+    return fail(out, text, room, 1, "a call of NCCL in a graph: error %d of CUDA's", e);
+  *last_capture = c;
+  last_capture = &c->next;
+  memset(out, 0, sizeof *out);
+  return 0;
+}
+
+// group is ncclGroupEnd: a ticket for each communicator.
+static int group(struct op *ops, int n, struct reply *out, char *text, size_t room) {
+  int count = 0, res = -1;
+  enter();
+  if (!capturing((handle)(uintptr_t)ops[0].stream)) take_turn();
+  struct part *parts = calloc((size_t)n, sizeof *parts);
+  for (int i = 0; parts && i < n; i++) {
+    handle s = (handle)(uintptr_t)ops[i].stream;
+    if (i == 0 && capturing(s)) {
+      res = captured(ops, n, out, text, room);
+      goto out;
+    }
+    if (capturing(s)) {
+      fail(out, text, room, 5, "a group has streams that are captured, and others that are not", 0);
+      goto out;
+    }
+    struct lane *l = lane_of(s);
+    int k = 0, at = 0;
+    while (k < count && parts[k].comm != ops[i].comm) k++;
+    if (k == count) parts[count++].comm = ops[i].comm;
+    struct part *p = &parts[k];
+    while (at < p->n && p->list[at] != l) at++;
+    if (!l || at == 64) {
+      fail(out, text, room, 5, "a group on more than 64 streams, or a process with more than 1024", 0);
+      goto out;
+    }
+    if (at == p->n) p->list[p->n++] = l;
+    ops[i].stream = l->id;
+    ops[i].flags |= (uint32_t)k << 8;
+  }
+  if (!parts) {
+    fail(out, text, room, 2, "out of memory", 0);
+    goto out;
+  }
+  for (int k = 0; k < count; k++)
+    for (int i = 0; i < parts[k].n; i++) {
+      struct lane *l = parts[k].list[i];
+      int seen = 0;
+      for (int j = 0; j < k; j++)
+        for (int h = 0; h < parts[j].n; h++) seen |= parts[j].list[h] == l;
+      if (!seen) close_lane(l);
+    }
+  res = posted(ops, n, parts, count, out, text, room);
+  if (!res) throttle();
+out:
+  free(parts);
+  leave(out->now);
+  return res;
+}
+
+PUBLIC const struct live *simccl_live(void) {
+  static const struct live functions = {start, group};
+  return &functions;
+}
+
+// --- what the program asks of its CUDA runtime ---
+
+#define REAL(result, name, args)                              \
+  static result(*real) args;                                  \
+  if (!real && !(real = (result(*) args)runtime(#name))) return 35; // the runtime is not there
+
+static int64_t key(handle e) { return (int64_t)(uintptr_t)e; }
+
+static error recorded(handle e, handle s) {
+  enter();
+  take_turn();
+  struct lane *l = lane_of(s);
+  struct reply out = {0};
+  if (l) {
+    close_lane(l);
+    request(REQ_EVENT_RECORD, l->dev, (int64_t)l->id, key(e), 0, &out);
+  }
+  leave(out.now);
+  return 0;
+}
+
+PUBLIC error cudaEventRecord(handle e, handle s) {
+  REAL(error, cudaEventRecord, (handle, handle))
+  if (live_on() && e && !capturing(s)) recorded(e, s);
+  return real(e, s);
+}
+
+PUBLIC error cudaEventRecordWithFlags(handle e, handle s, unsigned flags) {
+  REAL(error, cudaEventRecordWithFlags, (handle, handle, unsigned))
+  if (live_on() && e && !capturing(s)) recorded(e, s);
+  return real(e, s, flags);
+}
+
+PUBLIC error cudaStreamWaitEvent(handle s, handle e, unsigned flags) {
+  REAL(error, cudaStreamWaitEvent, (handle, handle, unsigned))
+  if (!live_on() || capturing(s)) return real(s, e, flags);
+  enter();
+  struct lane *l = lane_of(s);
+  struct reply out = {0};
+  if (l) {
+    close_lane(l);
+    request(REQ_EVENT_WAIT, l->dev, (int64_t)l->id, key(e), 0, &out);
+  }
+  error r = real(s, e, flags);
+  if (l) reopen(l);
+  leave(out.now);
+  return r;
+}
+
+// A graph's calls are posted when it is launched; before, the launch before has to be over,
+// as the words and events are the same.
+static int replayed(struct exec *x, struct lane *l) {
+  struct reply out;
+  char why[400];
+  struct timespec t = {0, 20000};
+  const uint32_t *begun = NULL;
+  if (x->last && D.cuEventQuery(x->last->e) == NOT_READY) {
+    atomic_fetch_add(&blocked, 1);
+    while (D.cuEventQuery(x->last->e) == NOT_READY && live_on()) syscall(SYS_nanosleep, &t, NULL);
+    atomic_fetch_sub(&blocked, 1);
+  }
+  close_lane(l);
+  for (struct capture *c = captures; c; c = c->next) {
+    if (c->graph != x->graph) continue;
+    *c->word = *c->came = *c->went = 0;
+    struct segment *g = calloc(1, sizeof *g);
+    if (!g) return 2;
+    *g = (struct segment){.id = ++segments, .to = &c->before, .begun = begun, .ended = c->came, .most = -1};
+    request(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now(), &out);
+    pthread_mutex_lock(&lists);
+    g->from = l->open;
+    l->open = &c->behind;
+    *l->last = g;
+    l->last = &g->next;
+    pthread_mutex_unlock(&lists);
+    begun = c->went;
+    for (int i = 0; i < c->n; i++) c->ops[i].stream = l->id;
+    if (add_ticket(l, c->word, 1) || post(c->ops, c->n, (int64_t)issued, 1, 1, &out, why, sizeof why)) return 719;
+  }
+  return 0;
+}
+
+// behind_graph ends the last segment of a graph.
+static void behind_graph(struct exec *x, struct lane *l) {
+  struct reply out;
+  struct segment *g = calloc(1, sizeof *g);
+  struct capture *last = NULL;
+  for (struct capture *c = captures; c; c = c->next)
+    if (c->graph == x->graph) last = c;
+  if (!g) return;
+  *g = (struct segment){.id = ++segments, .begun = last->went, .most = -1};
+  request(REQ_SEGMENT, l->dev, (int64_t)l->id, (int64_t)g->id, simccl_now(), &out);
+  g->to = mark_now(l);
+  pthread_mutex_lock(&lists);
+  g->from = l->open;
+  l->open = g->to;
+  if (g->to) g->to->uses += 2;
+  drop_mark(x->last);
+  x->last = g->to;
+  *l->last = g;
+  l->last = &g->next;
+  l->seen = l->busy = 0;
+  pthread_mutex_unlock(&lists);
+  l->opened = simccl_now();
+}
+
+PUBLIC error cudaGraphLaunch(handle exec, handle s) {
+  REAL(error, cudaGraphLaunch, (handle, handle))
+  struct exec *x = execs;
+  while (x && x->exec != exec) x = x->next;
+  if (!live_on() || !x || capturing(s)) return real(exec, s);
+  enter();
+  take_turn();
+  struct lane *l = lane_of(s);
+  error e = l ? replayed(x, l) : 2;
+  if (!e) e = real(exec, s);
+  if (!e) behind_graph(x, l);
+  leave(0);
+  return e;
+}
+
+static void captures_now(int change) {
+  pthread_mutex_lock(&lists);
+  in_capture += change;
+  pthread_mutex_unlock(&lists);
+}
+
+PUBLIC error cudaStreamBeginCapture(handle s, int mode) {
+  REAL(error, cudaStreamBeginCapture, (handle, int))
+  if (!live_on()) return real(s, mode);
+  captures_now(1);
+  error e = real(s, mode);
+  if (e) captures_now(-1);
+  return e;
+}
+
+PUBLIC error cudaStreamEndCapture(handle s, handle *graph) {
+  REAL(error, cudaStreamEndCapture, (handle, handle *))
+  uint64_t id = live_on() ? capture_of(s) : 0;
+  error e = real(s, graph);
+  if (id) captures_now(-1);
+  for (struct capture *c = captures; c && id && !e; c = c->next)
+    if (c->id == id && !c->graph) c->graph = *graph;
+  return e;
+}
+
+static void instantiated(handle exec, handle graph) {
+  struct capture *c = captures;
+  while (c && c->graph != graph) c = c->next;
+  struct exec *x = c ? calloc(1, sizeof *x) : NULL;
+  if (!x) return;
+  pthread_mutex_lock(&host);
+  *x = (struct exec){exec, graph, NULL, execs};
+  execs = x;
+  pthread_mutex_unlock(&host);
+}
+
+PUBLIC error cudaGraphInstantiate(handle *exec, handle graph, handle a, handle b, size_t n) {
+  REAL(error, cudaGraphInstantiate, (handle *, handle, handle, handle, size_t))
+  error e = real(exec, graph, a, b, n);
+  if (!e) instantiated(*exec, graph);
+  return e;
+}
+
+PUBLIC error cudaGraphInstantiateWithFlags(handle *exec, handle graph, unsigned long long flags) {
+  REAL(error, cudaGraphInstantiateWithFlags, (handle *, handle, unsigned long long))
+  error e = real(exec, graph, flags);
+  if (!e) instantiated(*exec, graph);
+  return e;
+}
+
+// awaited is around a call that blocks: streams are cut before, and the host's clock goes
+// on at when they are done.
+static void awaited(handle s, int all, int *dev, struct lane **l) {
+  enter();
+  *dev = current_device();
+  *l = all ? NULL : lane_of(s);
+  if (all) close_all(*dev);
+  else if (*l) close_lane(*l);
+  pthread_mutex_unlock(&host);
+  atomic_fetch_add(&blocked, 1);
+}
+
+static void resumed(int dev, struct lane *l, int type, int64_t what, int64_t more) {
+  struct reply out = {0};
+  request(type, what, more, 0, 0, &out);
+  atomic_fetch_sub(&blocked, 1);
+  pthread_mutex_lock(&host);
+  if (l) reopen(l);
+  else reopen_all(dev);
+  leave(out.now);
+}
+
+PUBLIC error cudaStreamSynchronize(handle s) {
+  REAL(error, cudaStreamSynchronize, (handle))
+  if (!live_on() || capturing(s)) return real(s);
+  int dev;
+  struct lane *l;
+  awaited(s, 0, &dev, &l);
+  error e = real(s);
+  resumed(dev, l, REQ_SYNC, dev, l ? (int64_t)l->id : 0);
+  return e;
+}
+
+PUBLIC error cudaStreamDestroy(handle s) {
+  REAL(error, cudaStreamDestroy, (handle))
+  if (!live_on() || !s) return real(s);
+  pthread_mutex_lock(&host);
+  pthread_mutex_lock(&lists);
+  for (struct lane *l = lanes; l; l = l->next) l->gone |= l->stream == s;
+  pthread_mutex_unlock(&lists);
+  pthread_mutex_unlock(&host);
+  return real(s);
+}
+
+PUBLIC error cudaDeviceSynchronize(void) {
+  REAL(error, cudaDeviceSynchronize, (void))
+  if (!live_on()) return real();
+  int dev;
+  struct lane *l;
+  awaited(NULL, 1, &dev, &l);
+  error e = real();
+  resumed(dev, NULL, REQ_SYNC, dev, -1);
+  return e;
+}
+
+PUBLIC error cudaEventSynchronize(handle e) {
+  REAL(error, cudaEventSynchronize, (handle))
+  if (!live_on()) return real(e);
+  int dev;
+  struct lane *l;
+  awaited(NULL, 1, &dev, &l);
+  error r = real(e);
+  resumed(dev, NULL, REQ_EVENT_SYNC, key(e), 0);
+  return r;
+}
+
+PUBLIC error cudaMemcpy(void *to, const void *from, size_t n, int kind) {
+  REAL(error, cudaMemcpy, (void *, const void *, size_t, int))
+  if (!live_on() || capturing(NULL)) return real(to, from, n, kind);
+  int dev;
+  struct lane *l;
+  awaited(NULL, 0, &dev, &l);
+  error e = real(to, from, n, kind);
+  resumed(dev, l, REQ_SYNC, dev, 0);
+  return e;
+}
+
+// Times between events are those of the virtual cluster where streams were followed when
+// they were recorded.
+static error elapsed(float *ms, handle a, handle b, error (*real)(float *, handle, handle)) {
+  error e = real(ms, a, b);
+  if (e || !live_on()) return e;
+  simccl_freeze();
+  struct reply out;
+  struct timespec t = {0, 100000};
+  for (int i = 0; i < 50000; i++) { // segments that have ended may not be reported yet
+    if (request(REQ_ELAPSED, key(a), key(b), 0, 0, &out) || out.status != NOT_READY) break;
+    syscall(SYS_nanosleep, &t, NULL);
+  }
+  if (out.status == 0) *ms = (float)((double)out.a[0] * 1e-9);
+  simccl_thaw(0);
+  return 0;
+}
+
+PUBLIC error cudaEventElapsedTime(float *ms, handle a, handle b) {
+  REAL(error, cudaEventElapsedTime, (float *, handle, handle))
+  return elapsed(ms, a, b, real);
+}
+
+PUBLIC error cudaEventElapsedTime_v2(float *ms, handle a, handle b) {
+  REAL(error, cudaEventElapsedTime_v2, (float *, handle, handle))
+  return elapsed(ms, a, b, real);
+}

@@ -1,0 +1,271 @@
+// Ranks that are processes on one real device: what all operations, types and reductions
+// give, in streams and behind events, while nobody waits in between. Argument: ranks,
+// then "time" or "buckets" to print what a step of known kernels takes.
+#include "values.h"
+#include <sys/wait.h>
+
+enum { N = 1003, SCALED = 5, MOST = 64 };
+static int ranks, me;
+static ncclComm_t comm;
+static cudaStream_t st, side;
+static char *in, *out;
+static char host[8 * N * MOST], back[8 * N * MOST];
+int toySleep(cudaStream_t, int) __attribute__((weak));
+
+static double value(int r, int i) { return (r + i) % 3 + 1; }
+
+static void fill(int type) {
+  for (int i = 0; i < N; i++) put(host, type, i, value(me, i));
+  OK(cudaMemcpyAsync(in, host, (size_t)N * size[type], 1, st));
+}
+
+static void fetch(const char *from, size_t n) {
+  OK(cudaMemcpyAsync(back, from, n, 2, st));
+  OK(cudaStreamSynchronize(st));
+}
+
+static double reduced(int op, int type, int i) {
+  double v = 0;
+  for (int r = 0; r < ranks; r++) {
+    double w = value(r, i) * (op == SCALED ? r % 2 + 1 : 1);
+    v = r == 0 ? w : op == ncclProd ? v * w : op == ncclMax ? fmax(v, w) : op == ncclMin ? fmin(v, w) : v + w;
+  }
+  if (op == ncclAvg) v = type <= ncclUint64 ? floor(v / ranks) : v / ranks;
+  if (type <= ncclUint8) v = type == ncclInt8 ? (double)(int8_t)(int64_t)v : (double)(uint8_t)(int64_t)v;
+  return v;
+}
+
+static void close_to(int type, int i, double want, const char *what) {
+  double part = type == ncclBfloat16 ? 0.04 : type == ncclFloat16 ? 0.01 : type == ncclFloat32 ? 1e-5 : 1e-12, got = get(back, type, i);
+  if (fabs(got - want) <= (type <= ncclUint64 ? 0 : part * fabs(want))) return;
+  fprintf(stderr, "%s: type %d rank %d element %d: %g and not %g\n", what, type, me, i, got, want);
+  exit(1);
+}
+
+static void reductions(void) {
+  for (int type = 0; type <= ncclBfloat16; type++)
+    for (int op = 0; op <= SCALED; op++) {
+      int use = op;
+      char by[8];
+      put(by, type, 0, me % 2 + 1);
+      fill(type);
+      if (op == SCALED) OK(ncclRedOpCreatePreMulSum(&use, by, type, 1, comm));
+      OK(ncclAllReduce(in, out, N, type, use, comm, st));
+      if (op == SCALED) OK(ncclRedOpDestroy(use, comm));
+      fetch(out, (size_t)N * size[type]);
+      for (int i = 0; i < N; i += 5) close_to(type, i, reduced(op, type, i), "all_reduce");
+    }
+}
+
+static void others(void) {
+  int t = ncclInt32, per = N / ranks, root = ranks - 1;
+  fill(t);
+  OK(ncclReduce(in, out, N, t, ncclSum, root, comm, st));
+  fetch(out, 4 * N);
+  for (int i = 0; i < N && me == root; i++) close_to(t, i, reduced(ncclSum, t, i), "reduce");
+  OK(ncclReduceScatter(in, out, per, t, ncclSum, comm, st));
+  fetch(out, 4u * per);
+  for (int i = 0; i < per; i++) close_to(t, i, reduced(ncclSum, t, me * per + i), "reduce_scatter");
+  OK(ncclAllGather(in, out, per, t, comm, st));
+  fetch(out, 4u * per * ranks);
+  for (int i = 0; i < per * ranks; i++) close_to(t, i, value(i / per, i % per), "all_gather");
+  OK(ncclBroadcast(in, out, N, t, root, comm, st));
+  fetch(out, 4 * N);
+  for (int i = 0; i < N; i++) close_to(t, i, value(root, i), "broadcast");
+  OK(ncclAlltoAll(in, out, per, t, comm, st));
+  fetch(out, 4u * per * ranks);
+  for (int i = 0; i < per * ranks; i++) close_to(t, i, value(i / per, me * per + i % per), "alltoall");
+  OK(ncclGather(in, out, per, t, root, comm, st));
+  fetch(out, 4u * per * ranks);
+  for (int i = 0; i < per * ranks && me == root; i++) close_to(t, i, value(i / per, i % per), "gather");
+  OK(ncclScatter(in, out, per, t, root, comm, st));
+  fetch(out, 4u * per);
+  for (int i = 0; i < per; i++) close_to(t, i, value(root, me * per + i), "scatter");
+  OK(ncclGroupStart());
+  for (int r = 0; r < ranks; r++) {
+    OK(ncclSend(in + 4 * r * per, per, t, r, comm, st));
+    OK(ncclRecv(out + 4 * r * per, per, t, r, comm, st));
+  }
+  OK(ncclGroupEnd());
+  fetch(out, 4u * per * ranks);
+  for (int i = 0; i < per * ranks; i++) close_to(t, i, value(i / per, me * per + i % per), "messages");
+}
+
+// A chain of calls on two streams, joined by events, with nothing waited for until its
+// end: each sees what the one before has written. In place.
+static void chain(void) {
+  cudaEvent_t e, f;
+  int t = ncclInt64, rounds = 12, odd = me % 2;
+  ncclComm_t half;
+  OK(ncclCommSplit(comm, odd, me, &half, NULL));
+  OK(cudaEventCreate(&e));
+  OK(cudaEventCreate(&f));
+  fill(t);
+  for (int i = 0; i < rounds; i++) {
+    OK(ncclAllReduce(in, in, N, t, ncclMax, half, st));
+    OK(cudaEventRecord(e, st));
+    OK(cudaStreamWaitEvent(side, e, 0));
+    OK(ncclAllReduce(in, in, N, t, ncclSum, comm, side));
+    OK(cudaEventRecord(f, side));
+    OK(cudaStreamWaitEvent(st, f, 0));
+  }
+  fetch(in, 8 * N);
+  int halves[2] = {(ranks + 1) / 2, ranks / 2};
+  for (int i = 0; i < N; i++) {
+    double v[2] = {0, 0};
+    for (int r = 0; r < ranks; r++) v[r % 2] = fmax(v[r % 2], value(r, i));
+    for (int k = 0; k < rounds; k++) {
+      double sum = v[0] * halves[0] + v[1] * halves[1];
+      v[0] = v[1] = sum;
+    }
+    close_to(t, i, v[odd], "chain");
+  }
+  // A rank sends before the other one thinks of receiving.
+  int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;
+  fill(t);
+  OK(ncclGroupStart());
+  OK(ncclSend(in, N, t, to, comm, st));
+  OK(ncclRecv(out, N, t, from, comm, st));
+  OK(ncclGroupEnd());
+  fetch(out, 8 * N);
+  for (int i = 0; i < N; i++) close_to(t, i, value(from, i), "ring");
+  OK(ncclCommDestroy(half));
+}
+
+// A graph of two calls and a copy, replayed without waiting: each replay sees what the one
+// before has written.
+static void graphs(void) {
+  enum { REPLAYS = 5 };
+  int t = ncclInt64;
+  cudaGraph_t g;
+  cudaGraphExec_t x;
+  fill(t);
+  OK(cudaStreamSynchronize(st));
+  OK(cudaStreamBeginCapture(st, 1));
+  OK(ncclAllReduce(in, out, N, t, ncclSum, comm, st));
+  OK(cudaMemcpyAsync(in, out, 8 * N, 3, st));
+  OK(ncclAllReduce(in, in, N, t, ncclMax, comm, st));
+  OK(cudaStreamEndCapture(st, &g));
+  OK(cudaGraphInstantiate(&x, g, 0));
+  for (int i = 0; i < REPLAYS; i++) OK(cudaGraphLaunch(x, st));
+  OK(ncclAllReduce(in, out, N, t, ncclSum, comm, st));
+  fetch(out, 8 * N);
+  double all = pow(ranks, REPLAYS);
+  for (int i = 0; i < N; i++) close_to(t, i, reduced(ncclSum, t, i) * all, "graph");
+}
+
+// A communicator made with several ids, of which the processes know all.
+static void scalable(ncclUniqueId *ids) {
+  ncclComm_t c;
+  IS(ncclInvalidArgument, ncclCommInitRankScalable(&c, ranks, me, 0, ids, NULL));
+  IS(ncclInvalidArgument, ncclCommInitRankScalable(&c, ranks, me, ranks + 1, ids, NULL));
+  IS(ncclInvalidArgument, ncclCommInitRankScalable(&c, ranks, me, 1, NULL, NULL));
+  OK(ncclCommInitRankScalable(&c, ranks, me, 2, ids, NULL));
+  fill(ncclInt32);
+  OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, c, st));
+  fetch(out, 4 * N);
+  for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "scalable");
+  OK(ncclCommDestroy(c));
+}
+
+// What is refused: memory that other processes cannot read.
+static void refusals(void) {
+  IS(ncclUnhandledCudaError, ncclAllReduce(host, out, N, ncclInt32, ncclSum, comm, st));
+  TRUE(strstr(ncclGetLastError(comm), "cannot be read by other processes"));
+  OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, comm, st)); // the communicator goes on
+  OK(cudaStreamSynchronize(st));
+}
+
+// A step: kernels of 4 ms, an all_reduce behind them while kernels of 6 ms go on, and 2 ms
+// when it is there.
+static void steps(void) {
+  enum { STEPS = 4 };
+  cudaEvent_t ev[STEPS + 1], e, f;
+  for (int i = 0; i <= STEPS; i++) OK(cudaEventCreate(&ev[i]));
+  OK(cudaEventCreate(&e));
+  OK(cudaEventCreate(&f));
+  OK(cudaEventRecord(ev[0], st));
+  for (int i = 0; i < STEPS; i++) {
+    OK(toySleep(st, 4000));
+    OK(cudaEventRecord(e, st));
+    OK(cudaStreamWaitEvent(side, e, 0));
+    OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, side));
+    OK(cudaEventRecord(f, side));
+    OK(toySleep(st, 6000));
+    OK(cudaStreamWaitEvent(st, f, 0));
+    OK(toySleep(st, 2000));
+    OK(cudaEventRecord(ev[i + 1], st));
+  }
+  OK(cudaDeviceSynchronize());
+  for (int i = 0; i < STEPS && me == 0; i++) {
+    float ms;
+    OK(cudaEventElapsedTime(&ms, ev[i], ev[i + 1]));
+    printf("%.3f\n", ms);
+  }
+}
+
+// A step of a backward pass: twelve kernels of 1 ms, launched one by one, each followed by
+// an all_reduce beside the next ones, and 2 ms when all are there.
+static void buckets(void) {
+  enum { STEPS = 3, BUCKETS = 12 };
+  cudaEvent_t ev[STEPS + 1], e, f;
+  for (int i = 0; i <= STEPS; i++) OK(cudaEventCreate(&ev[i]));
+  OK(cudaEventCreate(&e));
+  OK(cudaEventCreate(&f));
+  OK(cudaEventRecord(ev[0], st));
+  for (int i = 0; i < STEPS; i++) {
+    for (int b = 0; b < BUCKETS; b++) {
+      OK(toySleep(st, 1000));
+      usleep(100);
+      OK(cudaEventRecord(e, st));
+      OK(cudaStreamWaitEvent(side, e, 0));
+      OK(ncclAllReduce(in, out, N, ncclFloat32, ncclSum, comm, side));
+    }
+    OK(cudaEventRecord(f, side));
+    OK(cudaStreamWaitEvent(st, f, 0));
+    OK(toySleep(st, 2000));
+    OK(cudaEventRecord(ev[i + 1], st));
+  }
+  OK(cudaDeviceSynchronize());
+  for (int i = 0; i < STEPS && me == 0; i++) {
+    float ms;
+    OK(cudaEventElapsedTime(&ms, ev[i], ev[i + 1]));
+    printf("%.3f\n", ms);
+  }
+}
+
+int main(int argc, char **argv) {
+  ncclUniqueId id, ids[2];
+  ranks = argc > 1 ? atoi(argv[1]) : 4;
+  OK(ncclGetUniqueId(&id));
+  OK(ncclGetUniqueId(&ids[0]));
+  OK(ncclGetUniqueId(&ids[1]));
+  for (me = 0; me < ranks - 1; me++)
+    if (fork() == 0) break;
+  OK(cudaSetDevice(0));
+  OK(ncclCommInitRank(&comm, ranks, id, me));
+  OK(cudaStreamCreateWithFlags(&st, 1));
+  OK(cudaStreamCreateWithFlags(&side, 1));
+  OK(cudaMalloc((void **)&in, 8 * N * MOST));
+  OK(ncclMemAlloc((void **)&out, 8 * N * MOST));
+  int kinds = argc > 2;
+  if (kinds) {
+    argv[2][0] == 't' ? steps() : buckets();
+  } else {
+    reductions();
+    others();
+    chain();
+    graphs();
+    scalable(ids);
+    refusals();
+  }
+  int error;
+  OK(ncclCommGetAsyncError(comm, &error));
+  OK(error);
+  OK(ncclCommDestroy(comm));
+  if (me < ranks - 1) return 0;
+  int status, bad = 0;
+  while (wait(&status) > 0) bad |= status;
+  if (!bad && !kinds) puts("right");
+  return bad != 0;
+}
