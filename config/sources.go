@@ -28,6 +28,10 @@ type Sources struct {
 	// NoEnv leaves environment and default files out (--no-env); a
 	// NCCL_CONF_FILE among Flags is still read.
 	NoEnv bool
+	// Plugin are the K=V that a network plugin, PluginName, sets where no other source
+	// does.
+	Plugin     []string
+	PluginName string
 }
 
 // Getenv is a variable that NCCL does not read, such as NCCL_TESTS_MIN_BW: that of
@@ -54,6 +58,7 @@ type OriginKind uint8
 // Origins, lowest precedence first.
 const (
 	Default OriginKind = iota
+	Plugin
 	File
 	Environment
 	FlagEnv
@@ -62,7 +67,7 @@ const (
 // Origin is where a value comes from.
 type Origin struct {
 	Kind OriginKind
-	File string // with Kind File
+	File string // with Kind File; with Kind Plugin the plugin's name
 	Line int
 }
 
@@ -73,6 +78,8 @@ func (o Origin) String() string {
 		return "--env"
 	case Environment:
 		return "environment"
+	case Plugin:
+		return o.File
 	case File:
 		return fmt.Sprintf("%s:%d", o.File, o.Line)
 	}
@@ -150,6 +157,12 @@ func gather(s Sources) (map[string]Value, []Warning, error) {
 	}
 	for _, f := range confFiles(s, vals) {
 		warns = append(warns, readConf(s, f, vals)...)
+	}
+	for _, kv := range s.Plugin {
+		k, v, _ := strings.Cut(kv, "=")
+		if _, have := vals[k]; !have {
+			vals[k] = Value{v, Origin{Kind: Plugin, File: s.PluginName}}
+		}
 	}
 	return vals, warns, nil
 }

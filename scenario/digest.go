@@ -39,13 +39,13 @@ func (m *Site) digest(spec *Spec) string {
 		s.Machine.Nodes[i].Topo = ""
 	}
 	s.NCCL.Version = m.Config.Rules.Version()
-	s.NCCL.Env, s.Machine.Class, s.Network.Fabric = nil, "", ""
+	s.NCCL.Env, s.Machine.Class, s.Network.Fabric, s.Network.Class = nil, "", "", ""
 	h := sha256.New()
 	put := func(what string, data []byte) { fmt.Fprintf(h, "%s %d\n%s\n", what, len(data), data) }
 	put("spec", s.JSON())
 	put("topologies", []byte(m.Digest))
 	put("class", m.Class.FormatOf(func(q gpu.Quantity) bool {
-		return q.For == "" || q.For == "windows" && s.Workload.Buffers != "" || q.For == "blocking" && s.Engine.Blocking > 0
+		return q.For == "" || q.For == "windows" && s.Workload.Buffers != "" || q.For == "blocking" && s.Engine.Blocking > 0 || q.For == "network" && m.Class.Network != ""
 	}))
 	if m.Network != nil {
 		put("fabric", m.Network.Format())

@@ -1,5 +1,7 @@
 package scenario
 
+import "github.com/simccl/simccl/sim/gpu"
+
 // doubt is by how much times are less certain than the machine class says, because
 // its constants were measured with another release. A class from a file is taken to be
 // measured with the release that is asked for.
@@ -19,6 +21,9 @@ func (m *Site) Times() string {
 	class, doubt := m.Class, m.doubt()
 	class.Uncertainty += doubt
 	text := class.Summary(m.Between())
+	if m.plugin != "" && m.Between() != gpu.NoNetwork {
+		text += "; settings of " + m.plugin + ", as simccl env has them"
+	}
 	if doubt > 0 {
 		text += "; " + m.Config.Rules.DoubtText()
 	}

@@ -74,6 +74,7 @@ type Site struct {
 	rows     []byte // of NCCL_TUNER_CONFIG_FILE
 	named    bool   // the topology is that of a file, not the built-in one
 	measured bool   // Class is that of a file
+	plugin   string // whose settings hold where the user has none; empty: nobody's
 }
 
 // loader reads a Spec's files.
@@ -124,6 +125,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err := errors.Join(c.errs...); err != nil {
 		return nil, err
 	}
+	l.plugin()
 	if err := l.settings(); err != nil {
 		return nil, err
 	}
@@ -164,7 +166,10 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, bad(err)
 	}
 	l.doubts(files)
-	return l, l.class()
+	if err := l.class(); err != nil {
+		return nil, err
+	}
+	return l, l.networkClass()
 }
 
 // settings merges the Spec's variables over those of the surroundings.

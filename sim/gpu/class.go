@@ -11,6 +11,8 @@ type Class struct {
 	// Base is the class of Named that parameters come from where a file leaves
 	// them out; empty where it names all.
 	Base string
+	// Network is the network class whose quantities replace the class's own; empty: none.
+	Network string
 	// Machine is what the numbers were taken on, or are thought to hold for.
 	Machine string
 	// Source is the weakest of what the numbers rest on.
