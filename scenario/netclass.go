@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/internal/netplugin"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/tuning"
 )
 
 // networkNamed is the network class that the Spec names, or that its machines, by
@@ -50,6 +51,16 @@ func (l *loader) plugin() {
 		l.opt.Settings.Plugin, l.opt.Settings.PluginName = p.Settings, p.Name
 		l.site.plugin = p.Name
 	}
+}
+
+// pluginTuner is the tuner that comes with the plugin of the named network; nil without
+// one, and where the user names another.
+func (l *loader) pluginTuner() *tuning.Plugin {
+	if l.site.plugin == "" || l.site.Config.Text("NCCL_TUNER_PLUGIN").Set {
+		return nil
+	}
+	cl := l.site.Cluster
+	return netplugin.Tuner(l.networkNamed(), cl.NRanks(), cl.NHosts(), netplugin.SM(cl.Locate(0).System))
 }
 
 // networkClass puts the quantities of the network in place of the machine class's. A

@@ -102,6 +102,9 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	if p.Tuning.Plugin, err = l.tunerFile(); err != nil {
 		return nil, err
 	}
+	if p.Tuning.Plugin == nil {
+		p.Tuning.Plugin = l.pluginTuner()
+	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
 		return nil, err
 	}

@@ -51,6 +51,9 @@ func span(cs []Compared) string {
 
 // machineOf names the machine that represents a table's.
 func (p *Published) machineOf() string {
+	if p.named != "" {
+		return fmt.Sprintf("%s | %d x %d", p.named, p.nodes, p.gpus)
+	}
 	if p.domain > 0 {
 		return fmt.Sprintf("%s, %d to a domain | %d x %d", p.topo, p.domain, p.nodes, p.gpus)
 	}
@@ -221,7 +224,7 @@ var betweenText string
 
 // between is what the template of the page's second half is filled with.
 type between struct {
-	Tables, Hard, Aside, Small, LeftOut string
+	Tables, Hard, Clouds, Aside, Small, LeftOut string
 
 	Inside, Points, TestInside, TestPoints, FixInside, FixPoints int
 }
@@ -266,6 +269,7 @@ func TestAccuracyBetweenNodes(t *testing.T) {
 		}
 	})
 	page.Hard = rows(hards, func(*Published, int, int) {})
+	page.Clouds = cloudRows(t)
 	var b strings.Builder
 	if err := template.Must(template.New("between").Parse(betweenText)).Execute(&b, page); err != nil {
 		t.Fatal(err)

@@ -140,7 +140,11 @@ func argonne(nodes int, ops ...string) (out []Published) {
 func Tables() []Published {
 	out := slices.Concat(publics, hards, asides)
 	for i := range clouds {
-		out = append(out, clouds[i].tables...)
+		for _, p := range clouds[i].tables {
+			if !slices.ContainsFunc(out, func(o Published) bool { return o.file == p.file }) {
+				out = append(out, p)
+			}
+		}
 	}
 	return out
 }

@@ -79,7 +79,7 @@ func Class(s *topo.System) string {
 		}
 		switch {
 		case n.Vendor == amazon || has("rdmap", "efa"):
-			return efa(sm(s), n.LatencyUs)
+			return efa(SM(s), n.LatencyUs)
 		case n.Vendor == cray || has("cxi", "hsn"):
 			return "slingshot"
 		case n.Vendor == google && n.GDR && len(nets) < len(s.Of(topo.GPU)):
@@ -106,8 +106,8 @@ func efa(sm int, latency float32) string {
 	return "efa-v2"
 }
 
-// sm is the greatest compute capability of a node's GPUs.
-func sm(s *topo.System) (most int) {
+// SM is the greatest compute capability of a node's GPUs.
+func SM(s *topo.System) (most int) {
 	for _, id := range s.Of(topo.GPU) {
 		most = max(most, s.Nodes[id].GPU.SM)
 	}

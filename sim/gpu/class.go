@@ -52,6 +52,8 @@ type Class struct {
 	// RootEff is the fraction of PCIEff for a NIC that reads or writes GPU memory
 	// through a CPU's root complex.
 	RootEff float64
+	// CPURate is the payload rate of a link between CPUs; 0: what NCCL ascribes to it.
+	CPURate float64
 	// HostHop is what a flag takes longer through host memory than through a
 	// peer's, and HostRate the rate at which one GPU's kernels store to host
 	// memory, and load from it (shared-memory transport).

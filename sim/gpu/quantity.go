@@ -49,6 +49,7 @@ func Quantities() []Quantity {
 	}
 	sharingQuantities(add)
 	network := len(all)
+	add("cpu_rate", "GB/s", 0, 1e4, "payload rate of a link between CPUs, 0: what NCCL ascribes to it", func(c *Class) *float64 { return &c.CPURate })
 	add("nic_card", "GB/s", 0, 1e4, "speed of one of the cards that make up a net, 0: there is one", func(c *Class) *float64 { return &c.Net.Card })
 	add("nic_stripe", "B", 1, 1e9, "least part of a message that a card of several gets", func(c *Class) *float64 { return &c.Net.Stripe })
 	add("nic_gap", "us", 0, 1e4, "between two messages of a connection, which carries nothing then", func(c *Class) *float64 { return &c.Net.Gap })
