@@ -226,6 +226,7 @@ var betweenText string
 type between struct {
 	Tables, Hard, Clouds, Aside, Small, LeftOut string
 
+	Mean                                                         string // of tables
 	Inside, Points, TestInside, TestPoints, FixInside, FixPoints int
 }
 
@@ -254,8 +255,11 @@ func TestAccuracyBetweenNodes(t *testing.T) {
 	rows := func(list []Published, count func(p *Published, inside, points int)) string {
 		var b strings.Builder
 		all := compareAll(t, list)
+		mean := 0.0
 		for i := range list {
 			cs := all[list[i].file]
+			mean += offOf(cs).mean / float64(len(list))
+			page.Mean = fmt.Sprintf("%.1f", 100*mean)
 			count(&list[i], list[i].row(&b, cs), len(cs))
 		}
 		return b.String()
@@ -268,7 +272,9 @@ func TestAccuracyBetweenNodes(t *testing.T) {
 			page.TestInside, page.TestPoints = page.TestInside+inside, page.TestPoints+points
 		}
 	})
+	mean := page.Mean
 	page.Hard = rows(hards, func(*Published, int, int) {})
+	page.Mean = mean
 	page.Clouds = cloudRows(t)
 	var b strings.Builder
 	if err := template.Must(template.New("between").Parse(betweenText)).Execute(&b, page); err != nil {
