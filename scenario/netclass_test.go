@@ -11,8 +11,8 @@ import (
 )
 
 // TestNetworkOfMachines: a machine's name brings network, plugin and tuner; a file has
-// the network of its NICs and NCCL's own decision; an option goes before both, and a
-// user's setting before a plugin's.
+// the network of its NICs and NCCL's own decision; an option precedes both, and a
+// user's setting a plugin's.
 func TestNetworkOfMachines(t *testing.T) {
 	for _, c := range []struct {
 		topo, class string
@@ -41,8 +41,8 @@ func TestNetworkOfMachines(t *testing.T) {
 			t.Fatalf("%s: %v", c.topo, err)
 		}
 		buffers := m.Config.Text("NCCL_BUFFSIZE").Value
-		if m.Class.Network != c.network || buffers != c.buffers || (m.Comm.Params.Tuning.Plugin != nil) != c.steered {
-			t.Errorf("%s, class %q, %v: network %q, buffers %q, tuner %v", c.topo, c.class, c.env, m.Class.Network, buffers, m.Comm.Params.Tuning.Plugin != nil)
+		if m.Class().Network != c.network || buffers != c.buffers || (m.Comm.Params.Tuning.Plugin != nil) != c.steered {
+			t.Errorf("%s, class %q, %v: network %q, buffers %q, tuner %v", c.topo, c.class, c.env, m.Class().Network, buffers, m.Comm.Params.Tuning.Plugin != nil)
 		}
 		if said := strings.Contains(m.Times(), "settings of "); said != (m.plugin != "") {
 			t.Errorf("%s: %s", c.topo, m.Times())

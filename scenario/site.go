@@ -8,14 +8,16 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/netplugin"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/tunerfile"
 	"github.com/simccl/simccl/scenario/internal/fault"
+	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/search"
-	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
@@ -66,16 +68,23 @@ type Site struct {
 	Cluster *fabric.Cluster
 	Comm    *comm.Comm      // nil after Layout
 	Network *fabric.Network // between the nodes; nil for an ideal one
-	Class   gpu.Class       // speeds of GPUs, links and NICs
 	Name    string          // base names of the topologies
 	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
 
+	class    func() *gpu.Class
 	graphs   []byte // of NCCL_GRAPH_FILE
 	rows     []byte // of NCCL_TUNER_CONFIG_FILE
 	named    bool   // the topology is that of a file, not the built-in one
-	measured bool   // Class is that of a file
-	plugin   string // whose settings hold where the user has none; empty: nobody's
+	measured bool   // the class is that of a file
+	plugin   string // whose settings hold where the user has none
+
+	textsMu sync.Mutex
+	texts   map[[2]bool][]byte // of classText
 }
+
+// Class has the speeds of GPUs, links and NICs. It is the site's own: callers leave it as
+// it is. One that is built in is read at the first call, since decisions do without.
+func (m *Site) Class() *gpu.Class { return m.class() }
 
 // loader reads a Spec's files.
 type loader struct {
@@ -85,6 +94,7 @@ type loader struct {
 	// natural is, by entry of Machine.Nodes, how many hosts of a built-in machine
 	// share one NVLink domain; 0: files say it.
 	natural []int
+	named   string // network class that the Spec or the machines' names say
 }
 
 // Load reads a Spec's files and joins its communicator. Errors are *FieldErrors,
@@ -102,8 +112,8 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	if p.Tuning.Plugin, err = l.tunerFile(); err != nil {
 		return nil, err
 	}
-	if p.Tuning.Plugin == nil {
-		p.Tuning.Plugin = l.pluginTuner()
+	if cl := l.site.Cluster; p.Tuning.Plugin == nil && l.site.plugin != "" && !l.site.Config.Text("NCCL_TUNER_PLUGIN").Set {
+		p.Tuning.Plugin = netplugin.Tuner(l.named, cl.NRanks(), cl.NHosts(), netplugin.SM(cl.Locate(0).System))
 	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
 		return nil, err
@@ -128,7 +138,10 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err := errors.Join(c.errs...); err != nil {
 		return nil, err
 	}
-	l.plugin()
+	l.named = l.networkNamed()
+	if p := netplugin.Of(l.named); p != nil {
+		opt.Settings.Plugin, opt.Settings.PluginName, l.site.plugin = p.Settings, p.Name, p.Name
+	}
 	if err := l.settings(); err != nil {
 		return nil, err
 	}
@@ -169,10 +182,16 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, bad(err)
 	}
 	l.doubts(files)
-	if err := l.class(); err != nil {
-		return nil, err
+	return l, l.class()
+}
+
+// networkNamed is the network class that the Spec or the machines' names say.
+func (l *loader) networkNamed() string {
+	var names []string
+	for _, n := range l.spec.Machine.Nodes {
+		names = append(names, n.Topo)
 	}
-	return l, l.networkClass()
+	return nics.Named(l.spec.Network.Class, names, func(name string) bool { _, err := l.opt.read(name, maxTopology); return err == nil })
 }
 
 // settings merges the Spec's variables over those of the surroundings.
@@ -360,25 +379,27 @@ func (l *loader) join(m *fabric.Member, hosts int) error {
 	return nil
 }
 
-// class finds the machine class.
+// class finds the machine class, and puts the quantities of the network in place of its
+// own. A file of a machine class says itself what NICs cost.
 func (l *loader) class() (err error) {
-	name := l.spec.Machine.Class
-	switch {
-	case name == "":
-		l.site.Class = sim.ClassOf(l.site.Cluster.Locate(0).System)
-		return nil
-	case !strings.ContainsAny(name, "./"):
-		if l.site.Class, err = gpu.Named(name); err != nil {
-			return &FieldError{Path: "machine.class", Problem: err.Error(), Hint: "a file is written with its path, ./" + name}
-		}
-		return nil
+	read := func(name string) ([]byte, error) { return l.opt.read(name, maxClass) }
+	system, name := l.site.Cluster.Locate(0).System, l.spec.Machine.Class
+	l.site.measured = nics.IsFile(name)
+	if l.site.class, err = nics.Machine(name, system, read); err != nil {
+		return classError("machine.class", name, err)
 	}
-	data, err := l.opt.read(name, maxClass)
-	if err != nil {
-		return err
+	if name = l.spec.Network.Class; name == "" && !l.site.measured {
+		name = nics.Of(l.named, system)
 	}
-	l.site.Class, err = gpu.Parse(data, name)
-	l.site.measured = true
+	l.site.class, err = nics.On(l.site.class, name, read)
+	return classError("network.class", name, err)
+}
+
+// classError places an error about a class.
+func classError(member, name string, err error) error {
+	if err != nil && !nics.IsFile(name) {
+		return &FieldError{Path: member, Problem: err.Error(), Hint: "a file is written with its path, ./" + name}
+	}
 	return bad(err)
 }
 

@@ -28,7 +28,7 @@ func cloudRows(t *testing.T) string {
 			p := &c.tables[k]
 			b.WriteString(cloudRow(p, all[p.file]))
 			if p.why != "" {
-				fmt.Fprintf(&left, "Not in the mean, %s: %s.\n", p.file, p.why)
+				fmt.Fprintf(&left, "Left out of it, %s: %s.\n", p.file, p.why)
 				continue
 			}
 			sum += offOf(all[p.file]).mean

@@ -31,7 +31,7 @@ type Published struct {
 	typ    string // of elements, as nccl-tests calls it; "": float
 	env    []string
 	fixes  bool   // the source of a parameter names it
-	why    string // it is only for information, and why; of a cloud: not in its mean
+	why    string // it is only for information, and why; of a cloud: its average leaves it out
 }
 
 // publics are the clean tables of NVIDIA GPUs over InfiniBand or RoCE.
@@ -67,7 +67,7 @@ var asides = []Published{
 	{file: "oci_gb200_32n_all_reduce", topo: "gb200-nvl72-tray", nodes: 32, gpus: 4, domain: 16, why: "noisy: 184 us for 8 B, an outlier at 1 GiB"},
 }
 
-// Cloud is the tables of one cloud's network, and how far they may be off in the mean.
+// Cloud is the tables of one cloud's network, and how far they may be off on average.
 type Cloud struct {
 	Name   string
 	Aim    float64

@@ -60,7 +60,7 @@ const (
 const quick = 35
 
 // Class is the network class that a node's NICs say they are of; empty where they do
-// not: NICs of NVIDIA's are for InfiniBand and for RoCE alike. rdma-core calls an EFA
+// not: NICs of NVIDIA's are for InfiniBand as for RoCE. rdma-core calls an EFA
 // card rdmapN and a port of RoCE rocepN.
 func Class(s *topo.System) string {
 	nets := s.Of(topo.NET)
