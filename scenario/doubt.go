@@ -1,6 +1,9 @@
 package scenario
 
-import "github.com/simccl/simccl/sim/gpu"
+import (
+	"github.com/simccl/simccl/internal/netplugin"
+	"github.com/simccl/simccl/sim/gpu"
+)
 
 // doubt is by how much times are less certain than the machine class says, because
 // its constants were measured with another release. A class from a file is taken to be
@@ -21,8 +24,12 @@ func (m *Site) Times() string {
 	class, doubt := *m.Class(), m.doubt()
 	class.Uncertainty += doubt
 	text := class.Summary(m.Between())
-	if m.plugin != "" && m.Between() != gpu.NoNetwork {
+	switch p := netplugin.Of(class.Network); {
+	case m.Between() == gpu.NoNetwork:
+	case m.plugin != "":
 		text += "; settings of " + m.plugin + ", as simccl env has them"
+	case p != nil: // the decision on a file is NCCL's own
+		text += "; without settings of " + p.Name + ", which --network-class " + class.Network + " has"
 	}
 	if doubt > 0 {
 		text += "; " + m.Config.Rules.DoubtText()

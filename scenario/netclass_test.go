@@ -44,7 +44,7 @@ func TestNetworkOfMachines(t *testing.T) {
 		if m.Class().Network != c.network || buffers != c.buffers || (m.Comm.Params.Tuning.Plugin != nil) != c.steered {
 			t.Errorf("%s, class %q, %v: network %q, buffers %q, tuner %v", c.topo, c.class, c.env, m.Class().Network, buffers, m.Comm.Params.Tuning.Plugin != nil)
 		}
-		if said := strings.Contains(m.Times(), "settings of "); said != (m.plugin != "") {
+		if said := strings.Contains(m.Times(), "; settings of "); said != (m.plugin != "") {
 			t.Errorf("%s: %s", c.topo, m.Times())
 		}
 	}
