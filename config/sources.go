@@ -28,9 +28,9 @@ type Sources struct {
 	// NoEnv leaves environment and default files out (--no-env); a
 	// NCCL_CONF_FILE among Flags is still read.
 	NoEnv bool
-	// Plugin are the K=V that a network plugin, PluginName, sets where no other source
-	// does.
-	Plugin     []string
+	// Plugin returns the K=V that a network plugin, PluginName, sets beside a release,
+	// where no other source does; nil for none.
+	Plugin     func(r rules.Release) []string
 	PluginName string
 }
 
@@ -158,13 +158,25 @@ func gather(s Sources) (map[string]Value, []Warning, error) {
 	for _, f := range confFiles(s, vals) {
 		warns = append(warns, readConf(s, f, vals)...)
 	}
-	for _, kv := range s.Plugin {
+	s.plugin(vals)
+	return vals, warns, nil
+}
+
+// plugin adds what a network plugin sets.
+func (s *Sources) plugin(vals map[string]Value) {
+	if s.Plugin == nil {
+		return
+	}
+	r := s.Rules
+	if r == nil {
+		r = rules.Default()
+	}
+	for _, kv := range s.Plugin(r.Release) {
 		k, v, _ := strings.Cut(kv, "=")
 		if _, have := vals[k]; !have {
 			vals[k] = Value{v, Origin{Kind: Plugin, File: s.PluginName}}
 		}
 	}
-	return vals, warns, nil
 }
 
 // foreign refuses a name of --env that NCCL cannot read: it looks for names that

@@ -48,10 +48,13 @@ func TestNetworkOfMachines(t *testing.T) {
 			t.Errorf("%s: %s", c.topo, m.Times())
 		}
 	}
-	s := &Spec{Machine: Machine{Nodes: []Nodes{{Topo: "aws-p4d", Count: 2}}}}
+	s := &Spec{Machine: Machine{Nodes: []Nodes{{Topo: "aws-p4d", Count: 2}}}, NCCL: NCCL{Version: "2.21.5"}}
 	m, err := Load(s, Options{Files: os.DirFS("../testdata/topos")})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if m.Config.Text("NCCL_BUFFSIZE").Set {
+		t.Error("before 1.16, which is younger than NCCL 2.21.5, aws-ofi-nccl sets no buffer size")
 	}
 	if _, choice, err := m.Comm.Plan(comm.Op{Func: coll.AllReduce, Type: coll.Float32, Count: 256}); err != nil || choice.Proto != coll.Simple {
 		t.Errorf("1 KiB on p4d: %v, %v; its plugin leaves Simple alone", choice.Proto, err)

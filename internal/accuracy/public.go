@@ -79,9 +79,9 @@ type Cloud struct {
 // that was run, as far as a table says: of 2.21.5 where that is older.
 var clouds = []Cloud{
 	{"AWS, EFA", 0.15, []Published{
-		{file: "aws_p4d_a100_2n_all_reduce_eks", named: "aws-p4d.24xlarge", nodes: 2, gpus: 8, nccl: "2.21.5", env: []string{"NCCL_ALGO=Ring", "NCCL_BUFFSIZE=4194304"}},
-		{file: "aws_p5_h100_2n_all_reduce_a", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.22.3"},
-		{file: "aws_p5_h100_2n_all_reduce_b", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.21.5"},
+		{file: "aws_p4d_a100_2n_all_reduce_eks", named: "aws-p4d.24xlarge", nodes: 2, gpus: 8, nccl: "2.21.5", env: []string{"NCCL_ALGO=Ring"}},
+		{file: "aws_p5_h100_2n_all_reduce_a", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.22.3", env: keita},
+		{file: "aws_p5_h100_2n_all_reduce_b", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.21.5", env: keita},
 	}},
 	{"Google Cloud, TCPXO", 0.15, []Published{
 		{file: "gcp_a3mega_h100_2n_all_gather", named: "gcp-a3-mega", nodes: 2, gpus: 8, fixes: true},
@@ -113,6 +113,7 @@ func cscs(nodes ...int) (out []Published) {
 var (
 	sophia  = []string{"NCCL_CROSS_NIC=1", "NCCL_NET_GDR_LEVEL=PXB"}
 	polaris = []string{"NCCL_CROSS_NIC=1", "NCCL_NET_GDR_LEVEL=PHB"}
+	keita   = []string{"NCCL_BUFFSIZE=8388608", "NCCL_P2P_NET_CHUNKSIZE=524288"}
 	alps    = []string{"NCCL_CROSS_NIC=0", "NCCL_NET_GDR_LEVEL=PHB"}
 )
 

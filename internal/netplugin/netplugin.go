@@ -5,8 +5,10 @@
 package netplugin
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/internal/rules"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -14,34 +16,58 @@ import (
 // sets none.
 type Plugin struct {
 	Name     string
-	Settings []string // NAME=VALUE
+	settings []string // NAME=VALUE
+	// early are those of the plugin at the time of NCCL before 2.27.5, June 2025.
+	early []string
 	// Source is where they are published.
 	Source string
 }
 
-// chunks are what aws-ofi-nccl sets on all instances with GPUDirect RDMA since 1.14.
+// Settings are those of the plugin at the time of a release.
+func (p *Plugin) Settings(r rules.Release) []string {
+	if r.Compare(later) < 0 {
+		return p.early
+	}
+	return p.settings
+}
+
+// later is the first release beside which aws-ofi-nccl 1.16 is.
+var later = rules.Release{Major: 2, Minor: 27, Patch: 5}
+
+// chunks are what aws-ofi-nccl sets on all instances with GPUDirect RDMA since 1.16.
 var chunks = []string{"NCCL_BUFFSIZE=8388608", "NCCL_P2P_NET_CHUNKSIZE=524288"}
 
 // nvls are what it sets besides where GPUs have NVLS: NCCL 2.19.3 made the chunks of
-// NVLSTree smaller, which costs on EFA; and no flush, of Hopper and later.
-var nvls = append(chunks[:2:2], "NCCL_NVLSTREE_MAX_CHUNKSIZE=524288", "NCCL_NVLS_CHUNKSIZE=524288", "NCCL_NET_FORCE_FLUSH=0")
+// NVLSTree smaller, which costs on EFA. Before 1.16 these were all.
+var nvls = []string{"NCCL_NVLSTREE_MAX_CHUNKSIZE=524288", "NCCL_NVLS_CHUNKSIZE=524288", "NCCL_NET_FORCE_FLUSH=0"}
 
-const efaSource = "aws-ofi-nccl, src/platform-aws.cpp"
+// simple leaves LL and LL128 off: EFA delivers the bytes of send and receive in no
+// order.
+var simple = []string{"NCCL_PROTO=simple"}
 
-// plugins are by network class.
+// Settings of Google Cloud's guides.
+var (
+	fastrak = []string{"NCCL_CROSS_NIC=0", "NCCL_ALGO=Ring,Tree", "NCCL_PROTO=Simple", "NCCL_MIN_NCHANNELS=4", "NCCL_P2P_NET_CHUNKSIZE=524288",
+		"NCCL_P2P_PCI_CHUNKSIZE=524288", "NCCL_P2P_NVL_CHUNKSIZE=1048576", "NCCL_BUFFSIZE=8388608", "NCCL_NET_GDR_LEVEL=PIX", "NCCL_NVLS_ENABLE=0"}
+	tcpx = []string{"NCCL_CROSS_NIC=0", "NCCL_ALGO=Ring", "NCCL_PROTO=Simple", "NCCL_P2P_NET_CHUNKSIZE=524288", "NCCL_P2P_PCI_CHUNKSIZE=524288",
+		"NCCL_P2P_NVL_CHUNKSIZE=1048576", "NCCL_BUFFSIZE=4194304", "NCCL_NET_GDR_LEVEL=PIX", "NCCL_P2P_PXN_LEVEL=0"}
+)
+
+const (
+	efaName   = "aws-ofi-nccl"
+	efaSource = "aws-ofi-nccl, src/platform-aws.cpp"
+	guide     = "Google Cloud, maximize GPU network bandwidth"
+)
+
+// plugins are by network class; efa is that of no known generation.
 var plugins = map[string]*Plugin{
-	// EFA delivers the bytes of send and receive in no order: LL and LL128 are off.
-	"efa":    {"aws-ofi-nccl", []string{"NCCL_PROTO=simple"}, efaSource},
-	"efa-v1": {"aws-ofi-nccl", append(chunks[:2:2], "NCCL_PROTO=simple"), efaSource},
-	"efa-v2": {"aws-ofi-nccl", nvls, efaSource},
-	"efa-v3": {"aws-ofi-nccl", append(nvls[:5:5], "NCCL_NETDEVS_POLICY=max:1"), efaSource},
-	"efa-v4": {"aws-ofi-nccl", nvls, efaSource},
-	"tcpxo": {"nccl-env-profile.sh of FasTrak", []string{"NCCL_CROSS_NIC=0", "NCCL_ALGO=Ring,Tree", "NCCL_PROTO=Simple", "NCCL_MIN_NCHANNELS=4", "NCCL_P2P_NET_CHUNKSIZE=524288",
-		"NCCL_P2P_PCI_CHUNKSIZE=524288", "NCCL_P2P_NVL_CHUNKSIZE=1048576", "NCCL_BUFFSIZE=8388608", "NCCL_NET_GDR_LEVEL=PIX", "NCCL_NVLS_ENABLE=0"},
-		"Google Cloud, maximize GPU network bandwidth, A3 Mega"},
-	"tcpx": {"settings of GPUDirect-TCPX's guide", []string{"NCCL_CROSS_NIC=0", "NCCL_ALGO=Ring", "NCCL_PROTO=Simple", "NCCL_P2P_NET_CHUNKSIZE=524288", "NCCL_P2P_PCI_CHUNKSIZE=524288",
-		"NCCL_P2P_NVL_CHUNKSIZE=1048576", "NCCL_BUFFSIZE=4194304", "NCCL_NET_GDR_LEVEL=PIX", "NCCL_P2P_PXN_LEVEL=0"},
-		"Google Cloud, maximize GPU network bandwidth, A3 High"},
+	"efa":    {efaName, simple, simple, efaSource},
+	"efa-v1": {efaName, slices.Concat(simple, chunks), simple, efaSource},
+	"efa-v2": {efaName, slices.Concat(chunks, nvls), nvls, efaSource},
+	"efa-v3": {efaName, slices.Concat(chunks, nvls, []string{"NCCL_NETDEVS_POLICY=max:1"}), nvls, efaSource},
+	"efa-v4": {efaName, slices.Concat(chunks, nvls), nvls, efaSource},
+	"tcpxo":  {"nccl-env-profile.sh of FasTrak", fastrak, fastrak, guide + ", A3 Mega"},
+	"tcpx":   {"GPUDirect-TCPX's guide", tcpx, tcpx, guide + ", A3 High"},
 }
 
 // Of is the plugin of a network class; nil where NCCL's own transports do, or the

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/rules"
 )
 
 // TestTuner: corners of the published regions, and sizes between them, have the choice
@@ -48,7 +49,7 @@ func TestTuner(t *testing.T) {
 // TestPlugins: every plugin names variables and who publishes them.
 func TestPlugins(t *testing.T) {
 	for class, p := range plugins {
-		if p.Name == "" || p.Source == "" || len(p.Settings) == 0 {
+		if p.Name == "" || p.Source == "" || len(p.Settings(rules.Default().Release)) == 0 || len(p.Settings(rules.Release{Major: 2, Minor: 21, Patch: 5})) == 0 {
 			t.Errorf("%s: %+v", class, p)
 		}
 	}
