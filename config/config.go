@@ -59,7 +59,7 @@ func Load(s Sources) (*Config, []Warning, error) {
 	for _, name := range sortedNames(vals) {
 		v := byName[name]
 		if v == nil || !v.In().Holds(r.Release) {
-			if w, is := unknown(r, name, vals[name]); is {
+			if w, is := unknown(r, name, vals[name]); is && vals[name].Origin.Kind != Plugin {
 				warns = append(warns, w)
 			}
 			c.unread[name] = vals[name]

@@ -28,6 +28,10 @@ type Sources struct {
 	// NoEnv leaves environment and default files out (--no-env); a
 	// NCCL_CONF_FILE among Flags is still read.
 	NoEnv bool
+	// Plugin returns the K=V that a network plugin, PluginName, sets beside a release,
+	// where no other source does; nil for none.
+	Plugin     func(r rules.Release) []string
+	PluginName string
 }
 
 // Getenv is a variable that NCCL does not read, such as NCCL_TESTS_MIN_BW: that of
@@ -54,6 +58,7 @@ type OriginKind uint8
 // Origins, lowest precedence first.
 const (
 	Default OriginKind = iota
+	Plugin
 	File
 	Environment
 	FlagEnv
@@ -62,7 +67,7 @@ const (
 // Origin is where a value comes from.
 type Origin struct {
 	Kind OriginKind
-	File string // with Kind File
+	File string // with Kind File; with Kind Plugin the plugin's name
 	Line int
 }
 
@@ -73,6 +78,8 @@ func (o Origin) String() string {
 		return "--env"
 	case Environment:
 		return "environment"
+	case Plugin:
+		return o.File
 	case File:
 		return fmt.Sprintf("%s:%d", o.File, o.Line)
 	}
@@ -151,7 +158,25 @@ func gather(s Sources) (map[string]Value, []Warning, error) {
 	for _, f := range confFiles(s, vals) {
 		warns = append(warns, readConf(s, f, vals)...)
 	}
+	s.plugin(vals)
 	return vals, warns, nil
+}
+
+// plugin adds what a network plugin sets.
+func (s *Sources) plugin(vals map[string]Value) {
+	if s.Plugin == nil {
+		return
+	}
+	r := s.Rules
+	if r == nil {
+		r = rules.Default()
+	}
+	for _, kv := range s.Plugin(r.Release) {
+		k, v, _ := strings.Cut(kv, "=")
+		if _, have := vals[k]; !have {
+			vals[k] = Value{v, Origin{Kind: Plugin, File: s.PluginName}}
+		}
+	}
 }
 
 // foreign refuses a name of --env that NCCL cannot read: it looks for names that

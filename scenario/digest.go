@@ -39,7 +39,7 @@ func (m *Site) digest(spec *Spec) string {
 		s.Machine.Nodes[i].Topo = ""
 	}
 	s.NCCL.Version = m.Config.Rules.Version()
-	s.NCCL.Env, s.Machine.Class, s.Network.Fabric = nil, "", ""
+	s.NCCL.Env, s.Machine.Class, s.Network.Fabric, s.Network.Class = nil, "", "", ""
 	h := sha256.New()
 	put := func(what string, data []byte) { fmt.Fprintf(h, "%s %d\n%s\n", what, len(data), data) }
 	put("spec", s.JSON())
@@ -71,7 +71,7 @@ func (m *Site) classText(windows, blocking bool) []byte {
 			m.texts = map[[2]bool][]byte{}
 		}
 		m.texts[at] = m.Class().FormatOf(func(q gpu.Quantity) bool {
-			return q.For == "" || q.For == "windows" && windows || q.For == "blocking" && blocking
+			return q.For == "" || q.For == "windows" && windows || q.For == "blocking" && blocking || q.For == "network" && m.Class().Network != ""
 		})
 	}
 	return m.texts[at]

@@ -1,5 +1,10 @@
 package scenario
 
+import (
+	"github.com/simccl/simccl/internal/netplugin"
+	"github.com/simccl/simccl/sim/gpu"
+)
+
 // doubt is by how much times are less certain than the machine class says, because
 // its constants were measured with another release. A class from a file is taken to be
 // measured with the release that is asked for.
@@ -19,6 +24,13 @@ func (m *Site) Times() string {
 	class, doubt := *m.Class(), m.doubt()
 	class.Uncertainty += doubt
 	text := class.Summary(m.Between())
+	switch p := netplugin.Of(class.Network); {
+	case m.Between() == gpu.NoNetwork:
+	case m.plugin != "":
+		text += "; settings of " + m.plugin + ", as simccl env has them"
+	case p != nil: // the decision on a file is NCCL's own
+		text += "; without settings of " + p.Name + ", which --network-class " + class.Network + " has"
+	}
 	if doubt > 0 {
 		text += "; " + m.Config.Rules.DoubtText()
 	}

@@ -12,11 +12,12 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/netplugin"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/tunerfile"
 	"github.com/simccl/simccl/scenario/internal/fault"
+	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/search"
-	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
@@ -75,6 +76,7 @@ type Site struct {
 	rows     []byte // of NCCL_TUNER_CONFIG_FILE
 	named    bool   // the topology is that of a file, not the built-in one
 	measured bool   // the class is that of a file
+	plugin   string // whose settings hold where the user has none
 
 	textsMu sync.Mutex
 	texts   map[[2]bool][]byte // of classText
@@ -92,6 +94,7 @@ type loader struct {
 	// natural is, by entry of Machine.Nodes, how many hosts of a built-in machine
 	// share one NVLink domain; 0: files say it.
 	natural []int
+	named   string // network class that the Spec or the machines' names say
 }
 
 // Load reads a Spec's files and joins its communicator. Errors are *FieldErrors,
@@ -108,6 +111,9 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	}
 	if p.Tuning.Plugin, err = l.tunerFile(); err != nil {
 		return nil, err
+	}
+	if cl := l.site.Cluster; p.Tuning.Plugin == nil && l.site.plugin != "" && !l.site.Config.Text("NCCL_TUNER_PLUGIN").Set {
+		p.Tuning.Plugin = netplugin.Tuner(l.named, cl.NRanks(), cl.NHosts(), netplugin.SM(cl.Locate(0).System))
 	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
 		return nil, err
@@ -131,6 +137,10 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	c.env(spec.NCCL.Env)
 	if err := errors.Join(c.errs...); err != nil {
 		return nil, err
+	}
+	l.named = l.networkNamed()
+	if p := netplugin.Of(l.named); p != nil {
+		opt.Settings.Plugin, opt.Settings.PluginName, l.site.plugin = p.Settings, p.Name, p.Name
 	}
 	if err := l.settings(); err != nil {
 		return nil, err
@@ -173,6 +183,15 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	}
 	l.doubts(files)
 	return l, l.class()
+}
+
+// networkNamed is the network class that the Spec or the machines' names say.
+func (l *loader) networkNamed() string {
+	var names []string
+	for _, n := range l.spec.Machine.Nodes {
+		names = append(names, n.Topo)
+	}
+	return nics.Named(l.spec.Network.Class, names, func(name string) bool { _, err := l.opt.read(name, maxTopology); return err == nil })
 }
 
 // settings merges the Spec's variables over those of the surroundings.
@@ -360,31 +379,27 @@ func (l *loader) join(m *fabric.Member, hosts int) error {
 	return nil
 }
 
-// class finds the machine class.
-func (l *loader) class() error {
-	name := l.spec.Machine.Class
-	switch {
-	case name == "":
-		system := l.site.Cluster.Locate(0).System
-		l.site.class = sync.OnceValue(func() *gpu.Class {
-			c := sim.ClassOf(system)
-			return &c
-		})
-		return nil
-	case !strings.ContainsAny(name, "./"):
-		c, err := gpu.Named(name)
-		if err != nil {
-			return &FieldError{Path: "machine.class", Problem: err.Error(), Hint: "a file is written with its path, ./" + name}
-		}
-		l.site.class = func() *gpu.Class { return &c }
-		return nil
+// class finds the machine class, and puts the quantities of the network in place of its
+// own. A file of a machine class says itself what NICs cost.
+func (l *loader) class() (err error) {
+	read := func(name string) ([]byte, error) { return l.opt.read(name, maxClass) }
+	system, name := l.site.Cluster.Locate(0).System, l.spec.Machine.Class
+	l.site.measured = nics.IsFile(name)
+	if l.site.class, err = nics.Machine(name, system, read); err != nil {
+		return classError("machine.class", name, err)
 	}
-	data, err := l.opt.read(name, maxClass)
-	if err != nil {
-		return err
+	if name = l.spec.Network.Class; name == "" && !l.site.measured {
+		name = nics.Of(l.named, system)
 	}
-	c, err := gpu.Parse(data, name)
-	l.site.class, l.site.measured = func() *gpu.Class { return &c }, true
+	l.site.class, err = nics.On(l.site.class, name, read)
+	return classError("network.class", name, err)
+}
+
+// classError places an error about a class.
+func classError(member, name string, err error) error {
+	if err != nil && !nics.IsFile(name) {
+		return &FieldError{Path: member, Problem: err.Error(), Hint: "a file is written with its path, ./" + name}
+	}
 	return bad(err)
 }
 

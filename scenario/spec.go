@@ -73,6 +73,10 @@ type NCCL struct {
 type Network struct {
 	// Fabric is a fabric file; empty: an ideal network of the NICs' speed.
 	Fabric string `json:"fabric,omitempty"`
+	// Class is the network class, by name or by the path of a file (a name with a dot or
+	// slash), with what its plugin sets where it is a name; empty: that of the machine's
+	// name, or of its NICs, or else of InfiniBand.
+	Class string `json:"class,omitempty"`
 	// Faults are what is slow, lossy or down: "nic=node0/2:down".
 	Faults []string `json:"faults,omitempty"`
 }

@@ -2,8 +2,8 @@ package scenario
 
 import (
 	"fmt"
-	"strings"
 
+	"github.com/simccl/simccl/scenario/internal/nics"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/topo/lint"
@@ -32,7 +32,7 @@ func (l *loader) doubts(files []fabric.Member) {
 	if l.site.named {
 		l.lint(files)
 	}
-	l.idleFilters(files)
+	nics.IdleFilters(l.site.Config, files, l.site.Cluster, l.opt.warn)
 }
 
 // lint warns of each file once.
@@ -56,38 +56,4 @@ func Lint(spec *topo.Spec, p topo.Params, warn func(error)) {
 	if ok {
 		warn(&LintWarning{sum})
 	}
-}
-
-// idleFilters warns of entries of a filter that match no device of the machine.
-func (l *loader) idleFilters(files []fabric.Member) {
-	warn := func(name, text string, entries, there []string) {
-		if len(entries) > 0 {
-			l.opt.warn(fmt.Errorf("%s=%s (%s): %s matches nothing; there are %s", name, text, l.site.Config.Value(name).Origin, strings.Join(entries, ", "), some(there)))
-		}
-	}
-	if v := l.site.Config.Text("NCCL_IB_HCA"); v.Value != "" {
-		var specs []*topo.Spec
-		for _, x := range files {
-			specs = append(specs, x.Spec)
-		}
-		entries, there := topo.UnmatchedHCAs(specs, v.Value)
-		warn("NCCL_IB_HCA", v.Value, entries, there)
-	}
-	if v := l.site.Config.Text("NCCL_SOCKET_IFNAME"); v.Value != "" {
-		var systems []*topo.System
-		for i := range l.site.Cluster.Classes {
-			systems = append(systems, l.site.Cluster.Classes[i].Host.Systems...)
-		}
-		entries, there := topo.UnmatchedInterfaces(systems, v.Value)
-		warn("NCCL_SOCKET_IFNAME", v.Value, entries, there)
-	}
-}
-
-// some lists the first names of many.
-func some(names []string) string {
-	const shown = 16
-	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
 }

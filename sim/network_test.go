@@ -93,3 +93,33 @@ func TestChannelIsBoundByTheProxysTurn(t *testing.T) {
 		t.Errorf("a channel moves %.1f GB/s", rate)
 	}
 }
+
+// A gap between the messages of a connection comes once between each two, and cards of
+// which a message gets one hold it to that card's rate.
+func TestGapsAndCards(t *testing.T) {
+	var p comm.Params
+	p.Connect.NChannelsPerNetPeer = units.Some[int64](1)
+	c, systems := nodes(t, "gh200.n2", 2, p)
+	op := comm.Op{Func: coll.SendRecv, Count: 1 << 20, Type: coll.Float32}
+	class := sim.ClassOf(systems[0])
+	run := func(gap, card, stripe float64) float64 {
+		k := class
+		k.Net.Gap, k.Net.Card, k.Net.Stripe = gap, card, stripe
+		r, _ := simulate(t, c, sim.Config{Systems: systems, Class: &k, NoJitter: true, Kernels: 1}, op, trace.Discard)
+		return r.Elapsed.Micros()
+	}
+	_, pl := simulate(t, c, sim.Config{Systems: systems, Class: &class, NoJitter: true, Kernels: 1}, op, trace.Discard)
+	messages := float64(4*op.Count) / float64(pl.Comm.P2PChunkSize)
+	if more := run(2000, 0, 1) - run(1000, 0, 1); math.Abs(more-1000*(messages-1)) > 1 {
+		t.Errorf("1 ms more between %.0f messages takes %.0f us", messages, more)
+	}
+	whole := run(0, 0, 1)
+	if four := run(0, 50/4., 1); four != whole {
+		t.Errorf("over four cards %.1f us, over one port %.1f", four, whole)
+	}
+	bytes := float64(pl.Comm.P2PChunkSize)
+	slow := run(0, 1, 1e9)
+	if want := messages * bytes * 1e-3 / class.Net.Eff; slow < want || slow > 1.1*want+50 {
+		t.Errorf("by one card of 1 GB/s %.0f us, its bytes take %.0f", slow, want)
+	}
+}

@@ -51,6 +51,9 @@ func span(cs []Compared) string {
 
 // machineOf names the machine that represents a table's.
 func (p *Published) machineOf() string {
+	if p.named != "" {
+		return fmt.Sprintf("%s | %d x %d", p.named, p.nodes, p.gpus)
+	}
 	if p.domain > 0 {
 		return fmt.Sprintf("%s, %d to a domain | %d x %d", p.topo, p.domain, p.nodes, p.gpus)
 	}
@@ -221,8 +224,9 @@ var betweenText string
 
 // between is what the template of the page's second half is filled with.
 type between struct {
-	Tables, Hard, Aside, Small, LeftOut string
+	Tables, Hard, Clouds, Aside, Small, LeftOut string
 
+	Mean                                                         string // of tables
 	Inside, Points, TestInside, TestPoints, FixInside, FixPoints int
 }
 
@@ -251,8 +255,11 @@ func TestAccuracyBetweenNodes(t *testing.T) {
 	rows := func(list []Published, count func(p *Published, inside, points int)) string {
 		var b strings.Builder
 		all := compareAll(t, list)
+		mean := 0.0
 		for i := range list {
 			cs := all[list[i].file]
+			mean += offOf(cs).mean / float64(len(list))
+			page.Mean = fmt.Sprintf("%.1f", 100*mean)
 			count(&list[i], list[i].row(&b, cs), len(cs))
 		}
 		return b.String()
@@ -265,7 +272,10 @@ func TestAccuracyBetweenNodes(t *testing.T) {
 			page.TestInside, page.TestPoints = page.TestInside+inside, page.TestPoints+points
 		}
 	})
+	mean := page.Mean
 	page.Hard = rows(hards, func(*Published, int, int) {})
+	page.Mean = mean
+	page.Clouds = cloudRows(t)
 	var b strings.Builder
 	if err := template.Must(template.New("between").Parse(betweenText)).Execute(&b, page); err != nil {
 		t.Fatal(err)

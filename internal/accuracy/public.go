@@ -23,13 +23,15 @@ import (
 type Published struct {
 	file   string
 	topo   string // of testdata/topos
+	named  string // a built-in machine in place of topo, with its network and plugin
+	nccl   string // release whose rules decide; "": the default
 	nodes  int
 	gpus   int    // of each node
 	domain int    // nodes of one NVLink domain, 0: each is its own
 	typ    string // of elements, as nccl-tests calls it; "": float
 	env    []string
 	fixes  bool   // the source of a parameter names it
-	why    string // it is only for information, and why
+	why    string // it is only for information, and why; of a cloud: its average leaves it out
 }
 
 // publics are the clean tables of NVIDIA GPUs over InfiniBand or RoCE.
@@ -63,16 +65,55 @@ var asides = []Published{
 	{file: "gjaion_h100_8n_all_reduce", topo: "dgx-h100", nodes: 8, gpus: 8, why: "noisy by its note; slower at 1 GiB than at 512 MiB"},
 	{file: "coreweave_gb200_1rack_all_reduce", topo: "gb200-nvl72-tray", nodes: 18, gpus: 4, domain: 18, fixes: true, why: "one NVLink domain: no network; its sizes of 4 and 8 GiB fix multicast_eff"},
 	{file: "oci_gb200_32n_all_reduce", topo: "gb200-nvl72-tray", nodes: 32, gpus: 4, domain: 16, why: "noisy: 184 us for 8 B, an outlier at 1 GiB"},
-	{file: "alps_gh200_2n_all_reduce", topo: "gh200-4-alps", nodes: 2, gpus: 4, env: alps, why: "Slingshot through libfabric"},
-	{file: "alps_gh200_4n_all_reduce", topo: "gh200-4-alps", nodes: 4, gpus: 4, env: alps, why: "Slingshot through libfabric"},
-	{file: "alps_gh200_8n_all_reduce", topo: "gh200-4-alps", nodes: 8, gpus: 4, env: alps, why: "Slingshot through libfabric; noisy below 128 MiB"},
-	{file: "alps_gh200_16n_all_reduce", topo: "gh200-4-alps", nodes: 16, gpus: 4, env: alps, why: "Slingshot through libfabric; noisy below 256 MiB"},
+}
+
+// Cloud is the tables of one cloud's network, and how far they may be off on average.
+type Cloud struct {
+	Name   string
+	Aim    float64
+	tables []Published
+}
+
+// clouds are the tables of networks beside InfiniBand. Machines are taken by name, so
+// that network class and plugin are theirs, and the rules are those of the release
+// that was run, as far as a table says: of 2.21.5 where that is older.
+var clouds = []Cloud{
+	{"AWS, EFA", 0.15, []Published{
+		{file: "aws_p4d_a100_2n_all_reduce_eks", named: "aws-p4d.24xlarge", nodes: 2, gpus: 8, nccl: "2.21.5", env: []string{"NCCL_ALGO=Ring"}},
+		{file: "aws_p5_h100_2n_all_reduce_a", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.22.3", env: keita},
+		{file: "aws_p5_h100_2n_all_reduce_b", named: "aws-p5.48xlarge", nodes: 2, gpus: 8, nccl: "2.21.5", env: keita},
+	}},
+	{"Google Cloud, TCPXO", 0.15, []Published{
+		{file: "gcp_a3mega_h100_2n_all_gather", named: "gcp-a3-mega", nodes: 2, gpus: 8, fixes: true},
+		{file: "gke_a3mega_h100_2n_all_gather", named: "gcp-a3-mega", nodes: 2, gpus: 8},
+		{file: "gcp_a3mega_h100_2n_all_reduce", named: "gcp-a3-mega", nodes: 2, gpus: 8},
+	}},
+	{"Google Cloud, TCPX", 0, []Published{
+		{file: "gcp_a3high_h100_2n_all_gather", named: "gcp-a3-high", nodes: 2, gpus: 8, fixes: true},
+	}},
+	{"Google Cloud, RoCE", 0.10, []Published{
+		{file: "gke_a3ultra_h200_2n_all_gather", named: "gcp-a3-ultra", nodes: 2, gpus: 8},
+	}},
+	{"Alps, Slingshot", 0.15, cscs(2, 4, 8, 16, 32, 64, 128, 256, 512)},
+}
+
+// cscs lists the tables of Alps by nodes.
+func cscs(nodes ...int) (out []Published) {
+	for _, n := range nodes {
+		why := ""
+		if n >= 256 {
+			why = "by its note 512 nodes are unstable, and 256 nodes are slower than those at every size, by up to a half: others' traffic, most likely"
+		}
+		out = append(out, Published{why: why, file: fmt.Sprintf("alps_gh200_%dn_all_reduce", n), named: "gh200-4-alps", nodes: n, gpus: 4, nccl: "2.23.4", env: alps, fixes: n == 4})
+	}
+	return out
 }
 
 // What the tables say of the environment, as far as it bears on the run.
 var (
 	sophia  = []string{"NCCL_CROSS_NIC=1", "NCCL_NET_GDR_LEVEL=PXB"}
 	polaris = []string{"NCCL_CROSS_NIC=1", "NCCL_NET_GDR_LEVEL=PHB"}
+	keita   = []string{"NCCL_BUFFSIZE=8388608", "NCCL_P2P_NET_CHUNKSIZE=524288"}
 	alps    = []string{"NCCL_CROSS_NIC=0", "NCCL_NET_GDR_LEVEL=PHB"}
 )
 
@@ -101,7 +142,17 @@ func argonne(nodes int, ops ...string) (out []Published) {
 
 // Tables lists all tables that have a machine to represent theirs: those of the rule, a hard
 // case, and those outside the rule.
-func Tables() []Published { return slices.Concat(publics, hards, asides) }
+func Tables() []Published {
+	out := slices.Concat(publics, hards, asides)
+	for i := range clouds {
+		for _, p := range clouds[i].tables {
+			if !slices.ContainsFunc(out, func(o Published) bool { return o.file == p.file }) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
 
 // Name is the name of the table's file, without its ending.
 func (p *Published) Name() string { return p.file }
@@ -180,8 +231,12 @@ func (p *Published) load(topos fs.FS, version string) (*machine, error) {
 
 // join loads equal nodes under the table's settings.
 func (m *machine) join(p *Published, topos fs.FS) (err error) {
-	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: p.topo + ".xml", Count: p.nodes}}, NVLinkDomain: p.domain,
-		GPUs: p.gpus * max(1, p.domain)}, NCCL: scenario.NCCL{Env: map[string]string{}}}
+	file := p.topo + ".xml"
+	if p.named != "" {
+		file = p.named
+	}
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: file, Count: p.nodes}}, NVLinkDomain: p.domain,
+		GPUs: p.gpus * max(1, p.domain)}, NCCL: scenario.NCCL{Version: p.nccl, Env: map[string]string{}}}
 	for _, set := range m.env {
 		name, value, _ := strings.Cut(set, "=")
 		spec.NCCL.Env[name] = value

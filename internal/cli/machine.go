@@ -2,11 +2,13 @@ package cli
 
 import (
 	"os"
+	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -20,6 +22,7 @@ type Machine struct {
 	Fabric    string
 	Domain    int // nodes of an NVLink domain
 	Class     string
+	Network   string // network class
 	NCCL      string
 	LibNCCL   string
 	RunsNCCL  bool // the command's own --libnccl is the library that it runs
@@ -40,6 +43,7 @@ func (m *Machine) Register(c *cobra.Command) {
 	if !m.RunsNCCL {
 		f.StringVar(&m.LibNCCL, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
 	}
+	f.StringVar(&m.Network, "network-class", "", "what NICs and their plugin cost, and what the plugin sets: "+strings.Join(gpu.NetworkNames(), ", ")+", or a `FILE` (default by the machine's name or its NICs)")
 	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
 }
 
@@ -67,7 +71,7 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	if s.Machine.Multicast = m.Multicast; m.Multicast == "auto" {
 		s.Machine.Multicast = ""
 	}
-	s.Network.Fabric = m.Fabric
+	s.Network.Fabric, s.Network.Class = m.Fabric, m.Network
 	if err == nil {
 		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)
 	}

@@ -11,6 +11,8 @@ type Class struct {
 	// Base is the class of Named that parameters come from where a file leaves
 	// them out; empty where it names all.
 	Base string
+	// Network is the network class whose quantities replace the class's own; empty: none.
+	Network string
 	// Machine is what the numbers were taken on, or are thought to hold for.
 	Machine string
 	// Source is the weakest of what the numbers rest on.
@@ -52,6 +54,8 @@ type Class struct {
 	// RootEff is the fraction of PCIEff for a NIC that reads or writes GPU memory
 	// through a CPU's root complex.
 	RootEff float64
+	// CPURate is the payload rate of a link between CPUs; 0: what NCCL ascribes to it.
+	CPURate float64
 	// HostHop is what a flag takes longer through host memory than through a
 	// peer's, and HostRate the rate at which one GPU's kernels store to host
 	// memory, and load from it (shared-memory transport).

@@ -27,6 +27,8 @@ func classFor(sm int, nvlink, nvswitch, c2c bool) string {
 		return "nvswitch-sm100"
 	case sm >= 90 && nvswitch:
 		return "nvswitch-sm90"
+	case sm >= 90 && c2c:
+		return "superchip-sm90"
 	case sm >= 90:
 		return "mesh-sm90"
 	case sm >= 80 && nvswitch:

@@ -134,11 +134,13 @@ func (r *reader) member(key string, at int64) error {
 }
 
 func (r *reader) source(s Source, at int64) error {
-	if s == Measured || s == SpecSheet || s == Estimated {
+	if known(s) {
 		return nil
 	}
 	return r.Fail(at, "write measured, spec sheet or estimated", "source %q", s)
 }
+
+func known(s Source) bool { return s == Measured || s == SpecSheet || s == Estimated }
 
 // inherit takes all parameters of another class.
 func (r *reader) inherit(at int64) error {
@@ -284,6 +286,9 @@ func (c *Class) Summary(n Network) string {
 	key, name := "nic_wire", "NICs"
 	if n == Sockets {
 		key, name = "tcp_wire", "TCP sockets"
+	}
+	if n == RDMA && c.Network != "" {
+		name = "NICs of " + c.Network
 	}
 	if n != NoNetwork {
 		s += " inside a node"

@@ -26,7 +26,7 @@ func TestNVL72(t *testing.T) {
 			t.Errorf("%s: %g and %g", q.Name, *q.At(&rack), *q.At(&board))
 		}
 	}
-	if gh200 := ClassFor(90, true, false, true); gh200.Name != "mesh-sm90" {
+	if gh200 := ClassFor(90, true, false, true); gh200.Name != "superchip-sm90" {
 		t.Errorf("GH200 is %s", gh200.Name)
 	}
 }

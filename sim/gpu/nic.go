@@ -25,6 +25,15 @@ type NIC struct {
 	Flag float64
 	// Eff is the payload share of a port's speed.
 	Eff float64
+	// Card is the speed of one of the cards that a plugin shows as one net, and Stripe
+	// the least part of a message that a card gets: fewer cards carry what is shorter.
+	// A Card of 0 is the whole port. Example: of four cards of 12.5 GB/s and stripes of
+	// 131,072 bytes, a message of 262,144 bytes goes at 25 GB/s.
+	Card, Stripe float64
+	// Gap is how long a connection carries nothing between one message and the next:
+	// the sender's request and the receiver's answer where software has to bring them
+	// about (rendezvous), and no message overlaps with that of the next.
+	Gap float64
 	// ReduceHop is what a switch takes longer where it sums what comes up a
 	// reduction tree (SHARP) than where it passes packets on, and ReduceEff the
 	// share of a port's payload rate at which it does (streaming aggregation).

@@ -14,7 +14,7 @@ type Quantity struct {
 	// one leaves it out, the measured class's value holds, as an estimate.
 	Late bool
 	// For is what alone depends on it: "windows", registered buffers, kernels over symmetric
-	// windows and copy engines; "blocking", a host that waits for each operation; empty: any run.
+	// windows and copy engines; "blocking", a host that waits for each operation; "network", networks of a network class; empty: any run.
 	For string
 }
 
@@ -53,6 +53,14 @@ func Quantities() []Quantity {
 	add("block_rate", "1", tiny, 10, "rate of those kernels' loops, NCCL's being 1", func(c *Class) *float64 { return &c.Simple.BlockRate })
 	for i := range all[schedules:] {
 		all[schedules+i].For = "schedules"
+	}
+	network := len(all)
+	add("cpu_rate", "GB/s", 0, 1e4, "payload rate of a link between CPUs, 0: what NCCL ascribes to it", func(c *Class) *float64 { return &c.CPURate })
+	add("nic_card", "GB/s", 0, 1e4, "speed of one of the cards that make up a net, 0: there is one", func(c *Class) *float64 { return &c.Net.Card })
+	add("nic_stripe", "B", 1, 1e9, "least part of a message that a card of several gets", func(c *Class) *float64 { return &c.Net.Stripe })
+	add("nic_gap", "us", 0, 1e4, "between two messages of a connection, which carries nothing then", func(c *Class) *float64 { return &c.Net.Gap })
+	for i := range all[network:] {
+		all[network+i].For = "network"
 	}
 	for i := range all[early:] {
 		all[early+i].Late = true

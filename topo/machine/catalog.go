@@ -121,7 +121,7 @@ var switchKinds = map[string]pciID{
 }
 
 // networkKinds are the kinds of Network.
-var networkKinds = map[string]bool{"": true, "infiniband": true, "roce": true, "efa": true, "tcpx": true, "tcpxo": true, "slingshot": true, "socket": true}
+var networkKinds = map[string]bool{"": true, "infiniband": true, "roce": true, "efa": true, "efa-v1": true, "efa-v2": true, "efa-v3": true, "efa-v4": true, "tcpx": true, "tcpxo": true, "slingshot": true, "socket": true}
 
 // transfers are PCIe's rates by generation, as sysfs spells them.
 var transfers = map[string]string{"1": "2.5", "2": "5.0", "3": "8.0", "4": "16.0", "5": "32.0", "6": "64.0"}

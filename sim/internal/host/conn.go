@@ -27,6 +27,7 @@ type Conn struct {
 	costs    *stageCosts
 	poller   poller
 	tcp      tcpConn
+	rest     rest
 	batch    int32 // of a head's connection, else -1
 	srcFree  units.Time
 	dstFree  units.Time
@@ -49,6 +50,25 @@ type Conn struct {
 	ready    [plan.FIFOSteps]units.Time
 	allow    [plan.FIFOSteps]units.Time
 	bytes    [plan.FIFOSteps]units.Bytes
+}
+
+// rest is the time between two messages of a connection.
+type rest struct {
+	until   units.Time // no message begins before this
+	waiting bool       // the next message's begin is in the queue
+}
+
+// rested reports whether a connection's rest is over; where not yet, the next message
+// begins then.
+func (n *Network) rested(id int32, c *Conn) bool {
+	if n.queue.Now >= c.rest.until {
+		return true
+	}
+	if !c.rest.waiting {
+		c.rest.waiting = true
+		n.push(c.rest.until, id, stageNext)
+	}
+	return false
 }
 
 // Represent gives a head's connection the thread that serves it in place of its
@@ -161,6 +181,7 @@ type QueuePair struct {
 	Since units.Time // when the message on the wire began
 	Sent  wire.Work
 	bound wire.Rate // of its own
+	rate  wire.Rate // of the message on the wire; 0: bound
 	busy  bool
 	again repeat
 }

@@ -11,7 +11,11 @@ import (
 // noteDelay adds up by how much longer a queue pair's message was on the wire
 // than it would have been alone, times its bytes.
 func (n *Network) noteDelay(l *QueuePair) {
-	alone := units.Time(l.Sent) / units.Time(max(1, l.bound))
+	rate := l.bound
+	if l.rate > 0 {
+		rate = l.rate
+	}
+	alone := units.Time(l.Sent) / units.Time(max(1, rate))
 	wait := n.queue.Now - l.Since - alone
 	if wait <= 0 {
 		return

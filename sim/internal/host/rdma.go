@@ -19,17 +19,25 @@ const mtu = units.Bytes(4096)
 
 // rdma is the transport of writes with an immediate over reliable queue pairs.
 type rdma struct {
-	n     *Network
-	costs stageCosts
+	n      *Network
+	gap    units.Time  // between messages of a connection
+	card   wire.Rate   // payload rate of one of a net's cards; 0: there is one
+	stripe units.Bytes // least part of a message that a card gets
+	costs  stageCosts
 }
 
 func newRDMA(n *Network) rdma {
-	return rdma{n, stageCosts{
+	p := &n.class.Net
+	x := rdma{n: n, gap: units.FromMicros(p.Gap), stripe: units.Bytes(max(1, p.Stripe)), costs: stageCosts{
 		stagePost:   {2, n.Cost.Post}, // offer the slot to the kernel; post the write
 		stageSent:   {1, n.Cost.Poll}, // retire the completion
 		stageArrive: {2, n.Cost.Poll}, // take the completion, begin the flush; raise the tail
 		stageFree:   {1, n.Cost.Post}, // post the receive: the same poll sees what the kernel has read
 	}}
+	if p.Card > 0 {
+		x.card = wire.RateOf(p.Card * p.Eff)
+	}
+	return x
 }
 
 // join makes a connection one of RDMA: it has a queue pair for each of the ports
@@ -72,18 +80,46 @@ func (r *rdma) divide(c *Conn, n units.Bytes) (parts int32, each units.Bytes) {
 
 func (r *rdma) part(s *split, _ int32) units.Bytes { return units.Bytes(s.each) }
 
-func (r *rdma) next(int32, *Conn) bool { return true }
+// next: where messages of a connection do not overlap, one begins a gap after the
+// one before it is through.
+func (r *rdma) next(id int32, c *Conn) bool {
+	return r.gap == 0 || c.landed >= c.begun && r.n.rested(id, c)
+}
 
-func (r *rdma) through(*Conn) {}
+func (r *rdma) through(c *Conn) {
+	if r.gap > 0 {
+		c.rest.until = r.n.queue.Now + r.gap
+	}
+}
 
 func (r *rdma) lastCopy(*Conn, int64) units.Time { return 0 }
 
 func (r *rdma) attempt(p int32, bytes units.Bytes) (units.Bytes, wire.Rate, bool) {
 	l := &r.n.Pairs[p]
+	l.rate = r.rate(l, bytes)
 	if l.again.loss > 0 {
 		bytes = r.lose(p, bytes)
 	}
-	return bytes, l.bound, true
+	return bytes, l.rate, true
+}
+
+// rate bounds a message: a plugin that shows several cards as one net cuts a message
+// into as many equal parts as there are whole stripes, rounded up, and such that their
+// number divides that of the cards (aws-ofi-nccl, nccl_ofi_scheduler.cpp:30). Cards
+// take turns, so other messages use the others.
+func (r *rdma) rate(l *QueuePair, bytes units.Bytes) wire.Rate {
+	if r.card == 0 || l.bound <= r.card {
+		return l.bound
+	}
+	cards := units.Bytes((l.bound + r.card/2) / r.card)
+	parts := min(cards, max(1, (bytes+r.stripe-1)/r.stripe))
+	for cards%parts != 0 {
+		parts--
+	}
+	if parts == cards {
+		return l.bound
+	}
+	return wire.Rate(parts) * r.card
 }
 
 // lose decides which packet of an attempt is the first to be lost, and returns

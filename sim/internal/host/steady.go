@@ -51,8 +51,8 @@ func (n *Network) AppendState(dst []int64, now units.Time) []int64 {
 }
 
 func (c *Conn) appendState(dst []int64, now units.Time) []int64 {
-	dst = append(dst, c.posted-c.sent, c.sent-c.begun, c.begun-c.landed, c.landed-c.arrived, c.landed-c.acked, c.allowed-c.sent, flags(c.pending, c.tcp.resting),
-		ahead(c.srcFree, now), ahead(c.dstFree, now), ahead(c.tcp.rest, now), int64(c.part), int64(c.next))
+	dst = append(dst, c.posted-c.sent, c.sent-c.begun, c.begun-c.landed, c.landed-c.arrived, c.landed-c.acked, c.allowed-c.sent, flags(c.pending, c.rest.waiting),
+		ahead(c.srcFree, now), ahead(c.dstFree, now), ahead(c.rest.until, now), int64(c.part), int64(c.next))
 	if c.batch >= 0 {
 		for k := c.posted - 1; k >= 0 && k >= c.posted-plan.FIFOSteps; k-- {
 			dst = append(dst, ahead(c.ready[slot(k)], now))

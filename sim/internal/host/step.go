@@ -27,7 +27,7 @@ const (
 // Stages that no thread polls for, and what is added to one that it has polled.
 const (
 	stageWire = numStages + iota // the write begins
-	stageNext                    // TCP: the proxy thread serves the next message
+	stageNext                    // a connection may begin its next message
 
 	polled int32 = 8
 )
@@ -101,7 +101,7 @@ func (n *Network) step(id, stage int32) {
 		n.begin(id)
 		n.tryPost(id)
 	case stageNext:
-		c.tcp.resting = false
+		c.rest.waiting = false
 		n.begin(id)
 	case stagePost, stageSent:
 		n.push(n.pollAt(&c.srcFree, c.SrcProxy, c.costs[stage].polls), id, stage+polled)

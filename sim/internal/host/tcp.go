@@ -24,9 +24,7 @@ type tcp struct {
 // tcpConn is the additional state of a connection over TCP.
 type tcpConn struct {
 	on      bool
-	resting bool       // the next message's begin is in the queue
-	rest    units.Time // and not before this
-	helpers int32      // threads of each side; 0: the proxy thread alone
+	helpers int32 // threads of each side; 0: the proxy thread alone
 }
 
 // pollsNext is the number of polls between a message and the test of the next:
@@ -140,17 +138,10 @@ func (x *tcp) next(id int32, c *Conn) bool {
 	if c.landed < c.begun {
 		return false
 	}
-	if x.n.queue.Now >= c.tcp.rest {
-		return true
-	}
-	if !c.tcp.resting {
-		c.tcp.resting = true
-		x.n.push(c.tcp.rest, id, stageNext)
-	}
-	return false
+	return x.n.rested(id, c)
 }
 
-func (x *tcp) through(c *Conn) { c.tcp.rest = x.n.queue.Now + pollsNext*x.n.interval(c.SrcProxy) }
+func (x *tcp) through(c *Conn) { c.rest.until = x.n.queue.Now + pollsNext*x.n.interval(c.SrcProxy) }
 
 // segment is what TCP hands over at a time: the largest segment that Linux leaves
 // to the NIC, or gathers from it.

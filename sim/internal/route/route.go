@@ -133,6 +133,9 @@ func (w *Table) link(node int32, l topo.LinkID) wire.LinkID {
 	}
 	tl := &s.Links[l]
 	rate := wire.RateOf(float64(tl.BW) * linkEff(w.class, tl.Kind))
+	if tl.Kind == topo.LinkSYS && w.class.CPURate > 0 {
+		rate = wire.RateOf(w.class.CPURate)
+	}
 	for _, end := range []topo.NodeID{tl.From, tl.To} {
 		if info := s.Nodes[end].Net; info != nil {
 			rate = w.NetRate(info)

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/simccl/simccl/internal/process"
+	"github.com/simccl/simccl/internal/status"
+	"github.com/simccl/simccl/topo/builtin"
+)
+
+// TestEveryMachineRuns: every machine by name is simulated and explained, over two
+// nodes and over sixteen, or two whole NVLink domains; TestMachineDecisions has their decisions.
+func TestEveryMachineRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: some fifty machines")
+	}
+	for _, m := range builtin.List() {
+		for _, args := range [][]string{
+			{"run", "all_reduce", "--nodes", "2", "--sizes", "64K"},
+			{"explain", "all_reduce", "1M", "--nodes", fmt.Sprint(max(16, 2*m.Domain))},
+			{"graph", "--nodes", "1"},
+		} {
+			var out, errs bytes.Buffer
+			args = append(args, "--topo", m.Name, "--no-env")
+			if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK || out.Len() == 0 {
+				t.Errorf("%v: status %d\n%.600s", args, code, &errs)
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+// Package nics finds the network class of a run (the one that is named, that of the
+// machine's name, or that of its NICs) and filters that match no NIC.
+//
+// What it must not know: Specs, decisions, times.
+package nics
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/simccl/simccl/internal/netplugin"
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
+)
+
+// Named is the class that is asked for, or that machines are on by their names; empty
+// for files of either, and for machines that differ. isFile reports whether a name is
+// that of a topology file.
+func Named(asked string, machines []string, isFile func(name string) bool) string {
+	if asked != "" {
+		if IsFile(asked) {
+			return ""
+		}
+		return asked
+	}
+	kind := ""
+	for i, name := range machines {
+		m := builtin.Lookup(name)
+		if m == nil || strings.ContainsAny(name, `/\`) || isFile(name) || i > 0 && m.Network.Kind != kind {
+			return ""
+		}
+		kind = m.Network.Kind
+	}
+	return kind
+}
+
+// IsFile reports whether the name of a class is the path of a file.
+func IsFile(name string) bool { return strings.ContainsAny(name, "./") }
+
+// Of is the class of a node where no other is asked for; empty for InfiniBand and for
+// sockets, which machine classes have.
+func Of(named string, s *topo.System) string {
+	switch named {
+	case "infiniband", "socket":
+		return ""
+	case "", "efa": // NICs and GPUs say it, or the generation
+		return netplugin.Class(s)
+	}
+	return named
+}
+
+// Machine is a machine class by name, or by the path of a file; of no name, that of a
+// node, which is read when it is asked for.
+func Machine(name string, s *topo.System, read func(string) ([]byte, error)) (func() *gpu.Class, error) {
+	var c gpu.Class
+	var err error
+	switch {
+	case name == "":
+		return sync.OnceValue(func() *gpu.Class {
+			c := sim.ClassOf(s)
+			return &c
+		}), nil
+	case IsFile(name):
+		var data []byte
+		if data, err = read(name); err == nil {
+			c, err = gpu.Parse(data, name)
+		}
+	default:
+		c, err = gpu.Named(name)
+	}
+	return func() *gpu.Class { return &c }, err
+}
+
+// On puts the quantities of a network class, by name or by the path of a file, in place
+// of a machine class's; no name leaves them.
+func On(class func() *gpu.Class, name string, read func(string) ([]byte, error)) (func() *gpu.Class, error) {
+	var n *gpu.NetworkClass
+	var err error
+	if name == "" {
+		return class, nil
+	}
+	if IsFile(name) {
+		var data []byte
+		if data, err = read(name); err == nil {
+			n, err = gpu.ParseNetwork(data, name)
+		}
+	} else {
+		n, err = gpu.NetworkNamed(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceValue(func() *gpu.Class {
+		c := n.On(*class())
+		return &c
+	}), nil
+}

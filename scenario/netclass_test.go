@@ -1,0 +1,66 @@
+package scenario
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/config"
+)
+
+// TestNetworkOfMachines: a machine's name brings network, plugin and tuner; a file has
+// the network of its NICs and NCCL's own decision; an option precedes both, and a
+// user's setting a plugin's.
+func TestNetworkOfMachines(t *testing.T) {
+	for _, c := range []struct {
+		topo, class string
+		env         map[string]string
+		network     string
+		buffers     string // NCCL_BUFFSIZE
+		steered     bool
+	}{
+		{topo: "aws-p5.48xlarge", network: "efa-v2", buffers: "8388608", steered: true},
+		{topo: "aws-p5", env: map[string]string{"NCCL_BUFFSIZE": "1048576"}, network: "efa-v2", buffers: "1048576", steered: true},
+		{topo: "aws-p5", env: map[string]string{"NCCL_TUNER_PLUGIN": "none"}, network: "efa-v2", buffers: "8388608"},
+		{topo: "aws-p5.48xlarge", class: "infiniband", network: "infiniband"},
+		{topo: "aws-p5.xml", network: "efa-v2"},
+		{topo: "aws-p5.xml", class: "efa-v2", network: "efa-v2", buffers: "8388608", steered: true},
+		{topo: "aws-p4d.24xlarge", network: "efa-v1", buffers: "8388608"},
+		{topo: "gcp-a3-mega", network: "tcpxo", buffers: "8388608"},
+		{topo: "gcp-a3-high", network: "tcpx", buffers: "4194304"},
+		{topo: "gcp-a3-ultra", network: "roce"},
+		{topo: "gh200-4-alps.xml", network: "slingshot"},
+		{topo: "dgx-h100", network: ""},
+		{topo: "aws-g5.48xlarge", network: "efa-v1"},
+	} {
+		s := &Spec{Machine: Machine{Nodes: []Nodes{{Topo: c.topo, Count: 3}}}, NCCL: NCCL{Env: c.env}, Network: Network{Class: c.class}}
+		m, err := Load(s, Options{Files: os.DirFS("../testdata/topos"), Settings: config.Sources{NoEnv: true}})
+		if err != nil {
+			t.Fatalf("%s: %v", c.topo, err)
+		}
+		buffers := m.Config.Text("NCCL_BUFFSIZE").Value
+		if m.Class().Network != c.network || buffers != c.buffers || (m.Comm.Params.Tuning.Plugin != nil) != c.steered {
+			t.Errorf("%s, class %q, %v: network %q, buffers %q, tuner %v", c.topo, c.class, c.env, m.Class().Network, buffers, m.Comm.Params.Tuning.Plugin != nil)
+		}
+		if said := strings.Contains(m.Times(), "; settings of "); said != (m.plugin != "") {
+			t.Errorf("%s: %s", c.topo, m.Times())
+		}
+	}
+	s := &Spec{Machine: Machine{Nodes: []Nodes{{Topo: "aws-p4d", Count: 2}}}, NCCL: NCCL{Version: "2.21.5"}}
+	m, err := Load(s, Options{Files: os.DirFS("../testdata/topos")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Config.Text("NCCL_BUFFSIZE").Set {
+		t.Error("before 1.16, which is younger than NCCL 2.21.5, aws-ofi-nccl sets no buffer size")
+	}
+	if _, choice, err := m.Comm.Plan(comm.Op{Func: coll.AllReduce, Type: coll.Float32, Count: 256}); err != nil || choice.Proto != coll.Simple {
+		t.Errorf("1 KiB on p4d: %v, %v; its plugin leaves Simple alone", choice.Proto, err)
+	}
+	s.Network.Class = "token-ring"
+	if _, err := Load(s, Options{}); err == nil || !strings.Contains(err.Error(), "token-ring") {
+		t.Errorf("a class that is not there: %v", err)
+	}
+}
