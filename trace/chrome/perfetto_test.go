@@ -70,7 +70,7 @@ func facts(t testing.TB, data []byte) (list []string, info *Info) {
 		if c.Phase == 'C' || c.Phase == 'M' && strings.HasPrefix(c.Name, "process") {
 			c.TID = 0
 		}
-		c.Bind = ""
+		c.Bind, c.Tint = "", trace.Plain // Perfetto's format has no colours
 		c.Args = slices.Clone(c.Args)
 		for i := range c.Args { // JSON has one kind of number
 			if a := &c.Args[i]; a.Kind == trace.IntArg {
