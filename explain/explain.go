@@ -39,6 +39,8 @@ type Report struct {
 	// Choice is the winner, nil where NCCL chooses nothing; Note then says why.
 	Choice *Cell  `json:"choice,omitempty"`
 	Note   string `json:"note,omitempty"`
+	// Steered: a tuner plugin chose, not the cost model.
+	Steered bool `json:"steered,omitempty"`
 	// Warnings are traps of NCCL that this communicator can fall into.
 	Warnings []string `json:"warnings,omitempty"`
 	Launch   *Launch  `json:"launch,omitempty"`
@@ -139,6 +141,7 @@ func New(in Input) (*Report, error) {
 	if err != nil && !errors.As(err, &none) {
 		return nil, err
 	}
+	r.Steered = choice.Steered
 	r.cells(c, top, choice, err == nil)
 	if err != nil {
 		r.Note = err.Error()

@@ -20,7 +20,11 @@ func (r *Report) Text() string {
 	fmt.Fprintf(&b, "%s of %s B (%s%s, count %d), %s on %s, rules of NCCL %s\n\n",
 		r.Op, group(r.Size), r.Type, red, r.Count, plural(r.Ranks, "rank"), plural(r.Nodes, "node"), r.NCCL)
 	if c := r.Choice; c != nil {
-		fmt.Fprintf(&b, "NCCL takes %s with %s: %.2f us, algbw %.2f GB/s, busbw %.2f GB/s by its cost model\n", c.Algo, c.Proto, c.TimeUs, c.AlgBW, c.BusBW)
+		who, whose := "NCCL takes", "its"
+		if r.Steered {
+			who, whose = "The tuner plugin takes", "NCCL's"
+		}
+		fmt.Fprintf(&b, "%s %s with %s: %.2f us, algbw %.2f GB/s, busbw %.2f GB/s by %s cost model\n", who, c.Algo, c.Proto, c.TimeUs, c.AlgBW, c.BusBW, whose)
 		fmt.Fprintf(&b, "  %.2f us of it are latency, %.2f us are bytes at %.4g GB/s\n", c.LatencyUs, max(0, c.TimeUs-c.LatencyUs), c.BandwidthGBps)
 	}
 	if r.Note != "" {
@@ -102,10 +106,12 @@ func slower(x float64) string {
 }
 
 func lost(x float64) string {
-	switch x {
-	case 0:
+	switch {
+	case x == 0:
 		return ""
-	case 1:
+	case x < 1:
+		return "faster by the model; the tuner plugin chose"
+	case x == 1:
 		return "equal, and later in NCCL's order"
 	}
 	return "slower"

@@ -64,3 +64,16 @@ func TestNetworkOfMachines(t *testing.T) {
 		t.Errorf("a class that is not there: %v", err)
 	}
 }
+
+// TestSteeredChoice: what a plugin's tuner chooses keeps the model's time.
+func TestSteeredChoice(t *testing.T) {
+	s := &Spec{Machine: Machine{Nodes: []Nodes{{Topo: "aws-p5", Count: 4}}}}
+	m, err := Load(s, Options{Settings: config.Sources{NoEnv: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, choice, err := m.Comm.Plan(comm.Op{Func: coll.AllReduce, Type: coll.Float32, Count: 1 << 18})
+	if err != nil || !choice.Steered || choice.Algo != coll.Tree || choice.Proto != coll.LL128 || choice.TimeUs <= 0 || choice.Times[choice.Algo][choice.Proto] != choice.TimeUs {
+		t.Errorf("1 MiB over 4 p5: %+v, %v; want Tree with LL128 and its time", choice, err)
+	}
+}

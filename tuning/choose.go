@@ -57,8 +57,10 @@ type Choice struct {
 	// MaxChannels is the upper bound that the launch gets; how many run is
 	// decided where the work is split.
 	MaxChannels int
-	Warps       int
-	Threads     int
+	// Steered: a tuner plugin chose.
+	Steered bool
+	Warps   int
+	Threads int
 }
 
 // ErrOneRank is the answer for a communicator of one rank: NCCL chooses
@@ -105,6 +107,7 @@ func (m *Model) Choose(o Op) (Choice, error) {
 	}
 	c.NBytes = o.NBytes(m.In.NRanks)
 	c.Times = m.times(o, uint64(c.NBytes))
+	own := c.Times
 	channels := m.steer(&c)
 	best, found := float32(3600000000), false // an hour (enqueue.cc:1828)
 	for a := range c.Times {
@@ -121,6 +124,10 @@ func (m *Model) Choose(o Op) (Choice, error) {
 		return c, &NoChoiceError{Op: o, Algo: m.Params.Algo, Proto: m.Params.Proto}
 	}
 	c.TimeUs = best
+	if c.Times != own { // a tuner plugin made a choice free: the model's times are kept
+		c.Steered, c.Times = true, own
+		c.TimeUs = own[c.Algo][c.Proto]
+	}
 	m.launch(&c)
 	if channels > 0 {
 		c.MaxChannels = min(channels, m.most(c.Algo))
