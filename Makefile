@@ -162,6 +162,10 @@ kubernetes: build ## a sweep as a Job of a Kubernetes API server and its Job con
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy
 
+.PHONY: own-table
+own-table: ## the table of every operation in docs/HARDWARE.md, from OWNDIR of OWNGPUS GPUs
+	@$(GO) run ./internal/cmd/owntable $(or $(OWNDIR),testdata/measured/h200x2/own-2026-11-23) $(or $(OWNGPUS),2)
+
 .PHONY: accuracy-jobs
 accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./internal/replay
