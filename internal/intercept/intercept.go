@@ -224,6 +224,8 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 		set["SIMCCL_SHIM_NCCL_ONLY"] = "1"
 		if o.Live() {
 			preload = append(preload, filepath.Join(libs, shim.Live))
+			// A stream that waits holds up those that share a queue of CUDA's with it.
+			set["CUDA_DEVICE_MAX_CONNECTIONS"] = "32"
 		}
 	}
 	if host, err := os.Hostname(); err == nil {
@@ -250,7 +252,7 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 			set[name] = v + ":" + old
 		}
 	}
-	for _, name := range []string{"SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
+	for _, name := range []string{"CUDA_DEVICE_MAX_CONNECTIONS", "SIMCCL_INTERCEPT", "SIMCCL_SHIM", "SIMCCL_INTERCEPT_HOST", "SIMCCL_SHIM_NCCL_ONLY", "SIMCCL_HOST_FACTOR", "LD_AUDIT", "LD_PRELOAD", "LD_LIBRARY_PATH"} {
 		if v, ok := set[name]; ok {
 			out = append(out, name+"="+v)
 		}

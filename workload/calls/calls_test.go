@@ -49,6 +49,41 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestWork: what kernels took is compute of their stream behind what the host did before, and
+// events that the program has timed are known.
+func TestWork(t *testing.T) {
+	const text = `{"simccl":"calls","version":1,"ranks":1}
+{"comm":0,"members":[0]}
+{"rank":0,"hostPs":5000,"record":0,"timed":true,"stream":1}
+{"rank":0,"workPs":9000,"stream":1}
+{"comm":0,"rank":0,"hostPs":7000,"group":1,"func":"all_reduce","type":"float","op":"sum","count":8,"stream":1}
+{"rank":0,"record":1,"timed":true,"stream":1}
+`
+	r, err := calls.Read(strings.NewReader(text), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil || b.String() != text {
+		t.Errorf("%v: another text: %s", err, b.String())
+	}
+	p, timed := r.Timed()
+	const want = `list rank0 0
+  compute h0 5000
+  record 1 0 after=0
+  compute 1 9000 after=0
+  compute h0 7000
+  call 1 comm0 all_reduce float sum 8 after=3
+  record 1 1 after=3
+`
+	if err := p.Lint(); err != nil || !strings.Contains(p.Format(), want) || len(timed) != 1 || len(timed[0]) != 2 || timed[0][0] != 1 || timed[0][1] != 5 {
+		t.Errorf("%v, timed %v: %s", err, timed, p.Format())
+	}
+	if _, err := calls.Read(strings.NewReader(head+`{"rank":0,"workPs":-1}`), "r"); err == nil || !strings.Contains(err.Error(), "r:3:1: work of -1 ps") {
+		t.Errorf("negative work: %v", err)
+	}
+}
+
 // TestSteps: calls of a group stay one, and the host waits for what it synchronised.
 func TestSteps(t *testing.T) {
 	r, err := calls.Read(strings.NewReader(head+`{"rank":0,"hostPs":5000,"comm":0,"group":1,"func":"all_reduce","type":"float","op":"sum","count":8}

@@ -427,13 +427,14 @@ static int buffers(const struct op *o, struct shared *to, char *why, size_t room
   return 0;
 }
 
-// throttle holds the host, where compute is timed, until its calls have been carried out:
-// kernels beside a stream that waits would share the GPU with those of other ranks, and
-// the queues of CUDA are finite, so that a host that waits for them would be taken for one
-// that works. A program that needs several calls at once gets them after a second.
+// throttle holds the host until its calls have been carried out. Streams share CUDA's
+// queues (CUDA_DEVICE_MAX_CONNECTIONS), so that a stream that waits may hold up kernels of
+// another one; those that run beside it would share the GPU with other ranks; and the
+// queues are finite, so that a host that waits for room would be taken for one that works.
+// A program that needs several calls at once gets them after a second.
 static void throttle(void) {
   static int ahead;
-  if (!measured() || atomic_load(&outstanding) <= ahead) return;
+  if (atomic_load(&outstanding) <= ahead) return;
   close_all(-1);
   atomic_fetch_add(&blocked, 1);
   pthread_mutex_unlock(&host);

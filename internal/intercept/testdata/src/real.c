@@ -4,7 +4,7 @@
 #include "values.h"
 #include <sys/wait.h>
 
-enum { N = 1003, SCALED = 5, MOST = 64 };
+enum { N = 1003, SCALED = 5, MOST = 16 };
 static int ranks, me;
 static ncclComm_t comm;
 static cudaStream_t st, side;
@@ -45,6 +45,7 @@ static void close_to(int type, int i, double want, const char *what) {
 static void reductions(void) {
   for (int type = 0; type <= ncclBfloat16; type++)
     for (int op = 0; op <= SCALED; op++) {
+      if ((op == ncclProd || (op == ncclAvg && type <= ncclUint8)) && ranks > 8) continue; // beyond what types hold
       int use = op;
       char by[8];
       put(by, type, 0, me % 2 + 1);
