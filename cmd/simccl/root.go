@@ -12,6 +12,7 @@ import (
 	overlapcmd "github.com/simccl/simccl/internal/cli/overlap"
 	"github.com/simccl/simccl/internal/cli/replay"
 	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
+	"github.com/simccl/simccl/internal/cli/serve"
 	sweepcmd "github.com/simccl/simccl/internal/cli/sweep"
 	workloadcmd "github.com/simccl/simccl/internal/cli/workload"
 	"github.com/simccl/simccl/internal/report/nccltests"
@@ -54,7 +55,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	})
 	root.SetGlobalNormalizationFunc(longNames)
 	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), advisecmd.Command(&a.App), newTopo(a), newGraph(a), newTune(a), newPlan(a),
-		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), schedulecmd.Command(&a.App), intercept.Command(&a.App), about.Command(&a.App, build), about.ExitCodes())
+		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), schedulecmd.Command(&a.App), intercept.Command(&a.App), serve.Command(&a.App), about.Command(&a.App, build), about.ExitCodes())
 	completions(root)
 	return root
 }
