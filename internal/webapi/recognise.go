@@ -53,11 +53,16 @@ func (s *Service) recognise(ctx context.Context, q *Query, _ Emit) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) && !bytes.HasPrefix(data[2:], []byte("\x00")) {
-		if plain, err := unzip(q.Name, data, 4<<10); err == nil && !isTrace(plain) {
-			if data, err = unzip(q.Name, data, maxFile); err != nil {
-				return nil, err
-			}
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		head, err := unzip(q.Name, data, load.HeadSize)
+		if err != nil {
+			return nil, err
+		}
+		if !isTrace(head) { // a trace is unpacked as it is read
+			head, err = unzip(q.Name, data, maxFile)
+		}
+		if data = head; err != nil {
+			return nil, err
 		}
 	}
 	for _, read := range readers {
@@ -74,20 +79,20 @@ func (s *Service) recognise(ctx context.Context, q *Query, _ Emit) (any, error) 
 	return nil, fmt.Errorf("%s: not recognised; a topology (XML), scenario, fabric, machine class, NCCL log, table of nccl-tests, workload or trace can be dropped here", q.Name)
 }
 
-// unzip returns at most limit bytes of a gzip file; with a small limit its beginning.
+// unzip returns a gzip file unpacked; with a limit below maxFile its beginning.
 func unzip(name string, data []byte, limit int64) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if limit < maxFile {
-		head, err := io.ReadAll(io.LimitReader(z, limit))
-		if len(head) > 0 {
-			err = nil
-		}
-		return head, err
+	if limit == maxFile {
+		return bounded.Read(z, name, limit)
 	}
-	return bounded.Read(z, name, limit)
+	head, err := io.ReadAll(io.LimitReader(z, limit))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return head, nil
 }
 
 // isTrace reports whether JSON begins as a Chrome trace does.
@@ -124,10 +129,13 @@ func xmlFile(_ *Service, _ context.Context, name string, data []byte, _ *Query) 
 
 func jsonFile(_ *Service, _ context.Context, name string, data []byte, q *Query) (*Recognised, error) {
 	head := bytes.TrimLeft(data, " \t\r\n\xef\xbb\xbf")
-	if isTrace(data) && !bytes.Contains(head[:min(len(head), 64<<10)], []byte(`"deviceProperties"`)) {
+	if isTrace(data) {
+		if bytes.Contains(head[:min(len(head), load.HeadSize)], []byte(`"deviceProperties"`)) || bytes.Contains(head[:min(len(head), load.HeadSize)], []byte(`"schemaVersion"`)) {
+			return nil, nil // of torch.profiler: a workload
+		}
 		return &Recognised{Kind: "trace", Text: "a Chrome trace"}, nil
 	}
-	if !bytes.HasPrefix(head, []byte("{")) || isTrace(data) {
+	if !bytes.HasPrefix(head, []byte("{")) {
 		return nil, nil
 	}
 	var keys map[string]json.RawMessage
@@ -141,13 +149,13 @@ func jsonFile(_ *Service, _ context.Context, name string, data []byte, q *Query)
 		}
 		return &Recognised{Kind: "scenario", Text: strings.TrimSpace("scenario " + spec.Name), Spec: &spec}, nil
 	}
-	if keys["fabric"] != nil || keys["switches"] != nil {
+	if keys["switches"] != nil || keys["cables"] != nil {
 		if _, err := fabric.ParseNetwork(data, name); err != nil {
 			return nil, err
 		}
 		return &Recognised{Kind: "fabric", Text: "the network between the nodes"}, nil
 	}
-	if keys["base"] != nil || keys["quantities"] != nil || keys["class"] != nil {
+	if string(keys["format"]) == `"simccl machine class"` || keys["parameters"] != nil {
 		if _, err := gpu.Parse(data, name); err != nil {
 			return nil, err
 		}

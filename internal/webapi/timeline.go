@@ -41,24 +41,27 @@ type Track struct {
 // maxSlices bounds a timeline of the page.
 const maxSlices = 400_000
 
-// The kinds of slices, by their place in Timeline.Kinds.
+// The kinds of slices, by their place in Timeline.Kinds. Idle ones are left out: an empty
+// row says it.
 const (
-	other uint8 = iota
+	operation uint8 = iota
 	waits
 	sends
 	receives
 	computes
 	kernel
 	launches
+	proxies
+	idle
 )
 
-var kindWords = []string{"other", "wait", "send", "receive", "compute", "kernel", "launch"}
+var kindWords = []string{"operation", "wait", "send", "receive", "compute", "kernel", "launch", "proxy"}
 
 // kinds are those of slices by name; names of the profiler plugin, ours, and a job's.
 var kinds = map[string]uint8{
-	"SendPeerWait": waits, "SendGpuWait": waits, "RecvGpuWait": waits, "RecvFlushWait": waits, "wait": waits,
-	"SendWait": sends, "send": sends, "ProxySend": sends, "RecvWait": receives, "recv": receives, "ProxyRecv": receives,
-	"KernelCh": kernel, "kernel": kernel, "KernelLaunch": launches, "launch": launches, "Group API": launches,
+	"SendPeerWait": waits, "SendGpuWait": waits, "RecvGpuWait": waits, "RecvFlushWait": waits, "wait": waits, "SendWait": sends, "send": sends, "RecvWait": receives, "recv": receives,
+	"KernelCh": kernel, "kernel": kernel, "KernelLaunch": launches, "launch": launches, "Group API": launches, "Idle": idle, "Sleep": idle,
+	"ScheduleSend": proxies, "ScheduleRecv": proxies, "ProgressSend": proxies, "ProgressRecv": proxies, "Append": proxies,
 }
 
 // builder collects a Timeline as a trace.Sink.
@@ -83,6 +86,9 @@ func (b *builder) Emit(e *trace.Event) {
 	}
 	if len(b.Events) >= maxSlices {
 		b.left++
+		return
+	}
+	if kindOf(e) == idle {
 		return
 	}
 	bare := *e
@@ -137,12 +143,12 @@ func kindOf(e *trace.Event) uint8 {
 	switch e.Cat {
 	case "compute", "cpu_op":
 		return computes
-	case "kernel", "GPU", "KERNEL_CH":
+	case "kernel":
 		return kernel
 	case "PROXY":
-		return sends
+		return proxies
 	}
-	return other
+	return operation
 }
 
 const (

@@ -3,11 +3,10 @@ import { scaleLog } from "d3-scale";
 import { line } from "d3-shape";
 import { bytes, h, s } from "./dom";
 
-export interface Series { name: string; cls: string; points: [number, number][]; marks?: "circle" | "square" | "triangle" | "diamond"; text?: (y: number) => string }
+export interface Series { name: string; cls: string; points: [number, number][]; marks?: "circle" | "square" | "triangle" | "diamond"; bound?: boolean }
 export interface Plot {
   title: string; unit: string; series: Series[]; selected?: number;
   format: (y: number) => string; onSelect?: (x: number) => void;
-  floor?: number; // the least y that is drawn
 }
 
 const W = 640, H = 340, L = 58, R = 14, T = 12, B = 40;
@@ -31,8 +30,8 @@ export function chart(p: Plot): HTMLElement {
   const xs = all.map((a) => a[0]), ys = all.map((a) => a[1]);
   let [x0, x1] = [Math.min(...xs), Math.max(...xs)];
   if (x0 === x1) [x0, x1] = [x0 / 2, x1 * 2];
-  const top = Math.max(...ys) * 1.25, least = Math.max(Math.min(...ys), p.floor ?? 0);
-  const bottom = Math.min(least * 0.8, top / 10);
+  const top = Math.max(...ys) * 1.25, main = p.series.filter((q) => !q.bound).flatMap((q) => q.points.map((d) => d[1])).filter((v) => v > 0);
+  const bottom = Math.min((main.length ? Math.min(...main) : Math.min(...ys)) * 0.8, top / 10);
   const x = scaleLog([x0, x1], [L, W - R]), y = scaleLog([bottom, top], [H - B, T]);
   const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${p.title}: ${p.series.map((q) => q.name).join(", ")}; the numbers are in the table of results` });
   const few = powers(x0, x1, 2, 8);
@@ -41,10 +40,10 @@ export function chart(p: Plot): HTMLElement {
   if (marksY.length < 3) marksY = [...marksY.flatMap((v) => [v, 2 * v, 5 * v]), ...powers(bottom / 10, top, 10, 9).flatMap((v) => [v, 2 * v, 5 * v])].filter((v, i, a) => v >= bottom && v <= top && a.indexOf(v) === i);
   for (const v of marksY) svg.append(s("line", { class: "grid", x1: L, x2: W - R, y1: y(v), y2: y(v) }), s("text", { x: L - 6, y: y(v) + 4, "text-anchor": "end" }, p.format(v)));
   svg.append(s("text", { class: "axis", x: (L + W - R) / 2, y: H - 4, "text-anchor": "middle" }, "size"), s("text", { class: "axis", x: 12, y: (T + H - B) / 2, transform: `rotate(-90 12 ${(T + H - B) / 2})`, "text-anchor": "middle" }, p.unit));
-  const path = line<[number, number]>((d) => x(d[0]), (d) => y(Math.max(d[1], bottom)));
+  const path = line<[number, number]>((d) => x(d[0]), (d) => y(d[1]));
   for (const q of p.series) {
-    const pts = q.points.filter((d) => d[0] > 0 && d[1] > 0);
-    if (q.marks) for (const d of pts) svg.append(s("path", { class: "mark " + q.cls, d: shapes[q.marks], transform: `translate(${x(d[0]).toFixed(1)} ${y(Math.max(d[1], bottom)).toFixed(1)})` }));
+    const pts = above(q.points.filter((d) => d[0] > 0 && d[1] > 0), bottom);
+    if (q.marks) for (const d of pts) svg.append(s("path", { class: "mark " + q.cls, d: shapes[q.marks], transform: `translate(${x(d[0]).toFixed(1)} ${y(d[1]).toFixed(1)})` }));
     else svg.append(s("path", { class: "line " + q.cls, d: path(pts) ?? "" }));
   }
   const tip = h("div", { class: "tip", hidden: true });
@@ -76,4 +75,18 @@ function mark(q: Series): SVGSVGElement {
   const svg = s("svg", { class: "sample", viewBox: "0 0 24 10", "aria-hidden": "true" });
   svg.append(q.marks ? s("path", { class: "mark " + q.cls, d: shapes[q.marks], transform: "translate(12 5)" }) : s("path", { class: "line " + q.cls, d: "M0 5H24" }));
   return svg;
+}
+
+/** The part of a curve at or above a value: it begins and ends on the edge of the plot. */
+function above(pts: [number, number][], least: number): [number, number][] {
+  const out: [number, number][] = [];
+  pts.forEach((d, i) => {
+    const before = pts[i - 1];
+    if (before && before[1] < least !== d[1] < least) {
+      const f = Math.log(least / before[1]) / Math.log(d[1] / before[1]);
+      out.push([before[0] * (d[0] / before[0]) ** f, least]);
+    }
+    if (d[1] >= least) out.push(d);
+  });
+  return out;
 }

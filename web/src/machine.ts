@@ -35,8 +35,8 @@ function layout(m: Machine): Layout {
   };
   m.devices.forEach((d, i) => {
     if (d.kind !== "CPU") return;
-    if (next >= COLUMNS) { top += (deepest - top / GY + 1.3) * GY; next = 0; deepest = top / GY; }
-    tree(i, top === 0 ? 0 : 0);
+    if (next >= COLUMNS) { top += (deepest + 1.2) * GY; next = deepest = 0; }
+    tree(i, 0);
   });
   m.devices.forEach((d, i) => { if (!at[i] && d.kind !== "NVS") tree(i, 1); });
   const width = Math.max(widest * GX, 260);
@@ -46,8 +46,8 @@ function layout(m: Machine): Layout {
   m.devices.forEach((d, i) => { if (d.kind === "NVS") bars.push(i); });
   const foot = bottom + GY * 1.05;
   bars.forEach((i, k) => { at[i] = { x: (width * (k + 0.5)) / bars.length, y: foot }; });
-  const arcs = m.links.some((l) => l.kind === "NVL" && m.devices[l.to]!.kind === "GPU");
-  return { at, skip, width, height: (bars.length ? foot : bottom) + 54 + (arcs ? 60 : 0), bars, foot };
+  const arcs = m.links.some((l) => l.kind === "NVL" && m.devices[l.from]!.kind === "GPU" && m.devices[l.to]!.kind === "GPU");
+  return { at, skip, width, height: (bars.length ? foot : bottom) + 44 + (arcs ? 64 : 0), bars, foot };
 }
 
 const same = (a: Device, b: Device) => (a.kind === "GPU") !== (b.kind === "GPU") && (a.kind === "DEV" || b.kind === "DEV");

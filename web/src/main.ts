@@ -112,7 +112,7 @@ async function refresh(): Promise<void> {
   rows = new Map();
   other = new Map();
   ran = undefined;
-  if (!model.sizes.includes(state.size)) state.size = model.sizes.includes(1 << 20) ? 1 << 20 : model.sizes[Math.floor(model.sizes.length / 2)] ?? 0;
+  if (!model.sizes.includes(state.size)) state.size = model.sizes.includes(1 << 26) ? 1 << 26 : model.sizes[Math.floor(model.sizes.length / 2)] ?? 0;
   state.channel = Math.min(state.channel, Math.max(0, machine.kept - 1));
   const size = $<HTMLInputElement>("size");
   size.max = String(model.sizes.length - 1);
@@ -202,17 +202,17 @@ function series(of: (r: Row) => number, ofModel: number[], limit: (r: Row) => nu
   const out: Series[] = [{ name: "simulated", cls: "sim", points: sizes.map((z) => [z, of(rows.get(z)!)]) }];
   if (other.size) out.push({ name: "what if", cls: "before", points: pts(other, of) });
   else out.push({ name: "NCCL's model", cls: "model", points: model!.sizes.map((z, i) => [z, ofModel[i]!]) });
-  out.push({ name: "limit of the fullest link", cls: "limit", points: pts(rows, limit) });
+  out.push({ name: "limit of the fullest link", cls: "limit", bound: true, points: pts(rows, limit) });
   const shapes = ["circle", "square", "triangle", "diamond"] as const;
   measured.forEach((m, i) => out.push({ name: `measured: ${m.Name}`, cls: "measured", marks: shapes[i % 4], points: m.Points.map((p) => [p.Size, of2(p)]) }));
   return out;
 }
 
 function showCurves(): void {
-  const floor = 0.01, fmt = (y: number) => (y >= 100 ? y.toFixed(0) : y >= 10 ? y.toFixed(1) : String(+y.toPrecision(2)));
+  const fmt = (y: number) => (y >= 100 ? y.toFixed(0) : String(+y.toPrecision(3)));
   put("curves", h("div", { class: "two" },
-    chart({ title: "Bus bandwidth by size", unit: "GB/s", format: fmt, selected: state.size, onSelect: select, floor, series: series((r) => r.busbw, model!.busbw, (r) => r.limitBusbw, (p) => p.BusBW) }),
-    chart({ title: "Time by size", unit: "µs", format: fmt, selected: state.size, onSelect: select, floor: 0.1, series: series((r) => r.us, model!.us, (r) => r.limitUs, (p) => p.TimeUs) })),
+    chart({ title: "Bus bandwidth by size", unit: "GB/s", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.busbw, model!.busbw, (r) => r.limitBusbw, (p) => p.BusBW) }),
+    chart({ title: "Time by size", unit: "µs", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.us, model!.us, (r) => r.limitUs, (p) => p.TimeUs) })),
     ran?.notes.length ? h("ul", { class: "notes" }, ...ran.notes.map((n) => h("li", {}, n))) : null);
 }
 

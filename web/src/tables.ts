@@ -10,7 +10,7 @@ export const algoClass = (a: string): string => ({ Ring: "blue", Tree: "orange",
 export function winners(m: Model, selected: number, select: (size: number) => void): HTMLElement {
   if (m.rivals.length === 0) return h("p", { class: "soft" }, "NCCL chooses nothing for this operation: sends and receives have one schedule.");
   const best = m.sizes.map((_, i) => Math.min(...m.rivals.map((r) => r.us[i]! || Infinity)));
-  const head: (Node | string)[] = ["", ...m.sizes.map((z, i) => h("button", { type: "button", class: z === selected ? "on" : undefined, click: () => select(z), "aria-label": `Size ${m.labels[i]}` }, m.labels[i]!.replace("iB", "")))];
+  const head: (Node | string)[] = ["", ...m.sizes.map((z, i) => h("button", { type: "button", class: z === selected ? "on" : undefined, click: () => select(z) }, m.labels[i]!.replace("iB", "")))];
   const rows = m.rivals.map((r) => [
     h("th", { scope: "row", class: "t" }, h("i", { class: "sw k-" + algoClass(r.algo) }), `${r.algo} ${r.proto}`),
     ...r.us.map((us, i) => {

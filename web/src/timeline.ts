@@ -6,7 +6,7 @@ import { below, h, micros, table } from "./dom";
 import type { Timeline } from "./types";
 
 const ROW = 18, LEFT = 210, TOP = 22;
-const colours = ["--k-grey", "--card", "--k-blue", "--k-orange", "--k-green", "--k-purple", "--k-olive"];
+const colours = ["--k-grey", "--card", "--k-blue", "--k-orange", "--k-green", "--k-purple", "--k-olive", "--k-teal"];
 
 export function drawTimeline(t: Timeline): HTMLElement {
   const kinds = typeof t.kind === "string" ? Uint8Array.from(atob(t.kind), (c) => c.charCodeAt(0)) : Uint8Array.from(t.kind);
