@@ -67,30 +67,30 @@ func (s *Service) hello(context.Context, *Query, Emit) (any, error) {
 
 // Machine is a machine as the page draws it: one host, and what joins all ranks.
 type Machine struct {
-	Name      string     `json:"name"`
-	NCCL      string     `json:"nccl"`
-	Ranks     int        `json:"ranks"`
-	Nodes     int        `json:"nodes"`
-	Hosts     int        `json:"hosts"`
-	Channels  int        `json:"channels"`
-	NVLS      int        `json:"nvlsChannels"`
-	P2P       int        `json:"p2pChannels"`
-	Multicast bool       `json:"multicast"`
-	Times     string     `json:"times"` // the machine class, and how sure its times are
-	Command   string     `json:"command"`
-	Devices   []Device   `json:"devices"`
-	Links     []Link     `json:"links"`
-	Paths     Paths      `json:"paths"`
-	NodeOf    []int32    `json:"nodeOf"` // rank → node
-	Rings     [][]int32  `json:"rings"`  // by channel, ranks in order
-	Trees     [][]int32  `json:"trees"`  // by channel, the rank above each rank, -1 at the root
-	Kept      int        `json:"kept"`   // channels in Rings and Trees
-	Graphs    []Graph    `json:"graphs"`
-	Settings  []Setting  `json:"settings"`
-	Warnings  []string   `json:"warnings"`
-	NICs      []string   `json:"nics"` // names, of faults
-	NICGbps   float64    `json:"nicGbps"`
-	Findings  []string   `json:"findings"`
+	Name      string    `json:"name"`
+	NCCL      string    `json:"nccl"`
+	Ranks     int       `json:"ranks"`
+	Nodes     int       `json:"nodes"`
+	Hosts     int       `json:"hosts"`
+	Channels  int       `json:"channels"`
+	NVLS      int       `json:"nvlsChannels"`
+	P2P       int       `json:"p2pChannels"`
+	Multicast bool      `json:"multicast"`
+	Times     string    `json:"times"` // the machine class, and how sure its times are
+	Command   string    `json:"command"`
+	Devices   []Device  `json:"devices"`
+	Links     []Link    `json:"links"`
+	Paths     Paths     `json:"paths"`
+	NodeOf    []int32   `json:"nodeOf"` // rank → node
+	Rings     [][]int32 `json:"rings"`  // by channel, ranks in order
+	Trees     [][]int32 `json:"trees"`  // by channel, the rank above each rank, -1 at the root
+	Kept      int       `json:"kept"`   // channels in Rings and Trees
+	Graphs    []Graph   `json:"graphs"`
+	Settings  []Setting `json:"settings"`
+	Warnings  []string  `json:"warnings"`
+	NICs      []string  `json:"nics"` // names, of faults
+	NICGbps   float64   `json:"nicGbps"`
+	Findings  []string  `json:"findings"`
 }
 
 // Device is a part of a host.

@@ -46,7 +46,7 @@ type Recognised struct {
 type reader func(s *Service, ctx context.Context, name string, data []byte, q *Query) (*Recognised, error)
 
 // readers are asked in this order; the first that knows a file's content answers.
-var readers = []reader{xmlFile, jsonFile, matrixFile, tableFile, logFile, workloadFile}
+var readers = []reader{xmlFile, jsonFile, matrixFile, logFile, tableFile, workloadFile}
 
 func (s *Service) recognise(ctx context.Context, q *Query, _ Emit) (any, error) {
 	data, err := s.read(q.Name)

@@ -159,6 +159,8 @@ const (
 	pathRanks = 64
 )
 
+// timeline simulates one size with its steps. It begins with the kernels: the calls of the
+// host are in the trace alone.
 func (s *Service) timeline(ctx context.Context, q *Query, emit Emit) (any, error) {
 	spec := q.Spec.Clone()
 	if q.Size != "" {

@@ -5,11 +5,11 @@ import { bytes, h, s } from "./dom";
 
 export interface Series { name: string; cls: string; points: [number, number][]; marks?: "circle" | "square" | "triangle" | "diamond"; bound?: boolean }
 export interface Plot {
-  title: string; unit: string; series: Series[]; selected?: number;
+  title: string; unit: string; width: number; series: Series[]; selected?: number;
   format: (y: number) => string; onSelect?: (x: number) => void;
 }
 
-const W = 640, H = 340, L = 58, R = 14, T = 12, B = 40;
+const L = 58, R = 14, T = 12, B = 40;
 
 const shapes = {
   circle: "M-4 0A4 4 0 1 0 4 0 4 4 0 1 0-4 0Z", square: "M-3.5-3.5h7v7h-7Z", triangle: "M0-4.5 4.2 3.5H-4.2Z", diamond: "M0-5 4.5 0 0 5-4.5 0Z",
@@ -24,6 +24,8 @@ function powers(lo: number, hi: number, base: number, most: number): number[] {
 }
 
 export function chart(p: Plot): HTMLElement {
+  // Drawn at its own size, so that its text is never smaller than that of the page.
+  const W = Math.max(300, Math.min(1100, Math.round(p.width))), H = Math.round(Math.max(240, Math.min(420, W * 0.55)));
   const all = p.series.flatMap((x) => x.points).filter(([x, y]) => x > 0 && y > 0);
   const key = h("p", { class: "key" }, ...p.series.filter((x) => x.points.length > 0).map((x) => h("span", {}, mark(x), x.name)));
   if (all.length === 0) return h("figure", { class: "chart" }, h("figcaption", {}, p.title), h("p", { class: "soft" }, "No values yet."));
@@ -34,7 +36,7 @@ export function chart(p: Plot): HTMLElement {
   const bottom = Math.min((main.length ? Math.min(...main) : Math.min(...ys)) * 0.8, top / 10);
   const x = scaleLog([x0, x1], [L, W - R]), y = scaleLog([bottom, top], [H - B, T]);
   const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${p.title}: ${p.series.map((q) => q.name).join(", ")}; the numbers are in the table of results` });
-  const few = powers(x0, x1, 2, 8);
+  const few = powers(x0, x1, 2, Math.max(3, Math.floor(W / 84)));
   for (const v of few) svg.append(s("line", { class: "grid", x1: x(v), x2: x(v), y1: T, y2: H - B }), s("text", { x: x(v), y: H - B + 16, "text-anchor": "middle" }, bytes(v).replace(" ", "\u00a0")));
   let marksY = powers(bottom, top, 10, 7);
   if (marksY.length < 3) marksY = [...marksY.flatMap((v) => [v, 2 * v, 5 * v]), ...powers(bottom / 10, top, 10, 9).flatMap((v) => [v, 2 * v, 5 * v])].filter((v, i, a) => v >= bottom && v <= top && a.indexOf(v) === i);

@@ -44,7 +44,7 @@ function build(): void {
     h("div", {}, h("h1", {}, "simccl"), h("p", {}, "What NCCL decides on a machine, why, and how fast it runs. Simulated in this page; nothing is uploaded.")),
     h("div", { class: "bar" }, h("button", { type: "button", id: "copy", click: () => copy(machine?.command ?? "", "command") }, "Copy as command line"), h("button", { type: "button", id: "link", click: () => copy(location.href, "address") }, "Copy link"), theme));
   const input = h("input", { type: "file", id: "file", multiple: true, class: "hidden", tabindex: -1, "aria-label": "Files", change: () => { void drop([...(input.files ?? [])]); input.value = ""; } });
-  replace($("settings"), h("div", { class: "drop" }, h("button", { type: "button", id: "open", click: () => input.click() }, "Open files …"), input, h("p", { class: "soft" }, "or drop them: topology (XML), NCCL log, scenario, fabric, nccl-tests table, workload, trace. They stay in this browser."), files), controls.el);
+  replace($("settings"), h("div", { class: "drop" }, h("button", { type: "button", id: "open", click: () => input.click() }, "Open files …"), input, h("p", { class: "soft" }, "or drop them: topology (XML), NCCL log, scenario, fabric, nccl-tests table, workload, trace. They stay in this browser."), files), h("details", { class: "setup", open: matchMedia("(min-width: 760px)").matches }, h("summary", {}, "Machine, operation, settings"), controls.el));
   const size = h("input", { type: "range", id: "size", min: 0, step: 1, "aria-label": "Size", input: () => select(model!.sizes[Number(size.value)]!) });
   replace($("results"),
     h("div", { class: "top" }, h("p", { class: "answer", id: "answer", "aria-live": "polite" }), h("code", { id: "command", tabindex: 0 }), h("div", { class: "bar" }, bar, stop, note)),
@@ -210,11 +210,16 @@ function series(of: (r: Row) => number, ofModel: number[], limit: (r: Row) => nu
 
 function showCurves(): void {
   const fmt = (y: number) => (y >= 100 ? y.toFixed(0) : String(+y.toPrecision(3)));
+  const body = parts.get("curves")!, all = body.clientWidth || 640, width = matchMedia("(min-width: 1080px)").matches ? (all - 16) / 2 : all;
+  drawnWidth = all;
   put("curves", h("div", { class: "two" },
-    chart({ title: "Bus bandwidth by size", unit: "GB/s", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.busbw, model!.busbw, (r) => r.limitBusbw, (p) => p.BusBW) }),
-    chart({ title: "Time by size", unit: "µs", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.us, model!.us, (r) => r.limitUs, (p) => p.TimeUs) })),
+    chart({ title: "Bus bandwidth by size", width, unit: "GB/s", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.busbw, model!.busbw, (r) => r.limitBusbw, (p) => p.BusBW) }),
+    chart({ title: "Time by size", width, unit: "µs", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.us, model!.us, (r) => r.limitUs, (p) => p.TimeUs) })),
     ran?.notes.length ? h("ul", { class: "notes" }, ...ran.notes.map((n) => h("li", {}, n))) : null);
 }
+
+let drawnWidth = 0;
+window.addEventListener("resize", () => { const body = parts.get("curves"); if (body && model && Math.abs(body.clientWidth - drawnWidth) > 8) drawSoon(); });
 
 let shownLoad: Row | undefined;
 function showMachine(): void {

@@ -35,13 +35,13 @@ export function drawRing(m: Machine, channel: number, moving: boolean): HTMLElem
     const far = !byNode(m) && node(id) !== node(to);
     svg.append(s("line", { class: far ? "hop far" : "hop", x1: x + ux * r, y1: y + uy * r, x2: X - ux * (r + 3), y2: Y - uy * (r + 3), "marker-end": "url(#tipr)" }));
   });
-  for (const id of sorted) {
-    const [x, y] = place.get(id)!;
-    svg.append(s("g", { class: "rank" + (node(id) % 2 ? " odd" : "") }, s("circle", { cx: x, cy: y, r }), small ? null : s("text", { x, y: y + 4, "text-anchor": "middle" }, label(id))));
-  }
   if (moving && !reduced() && ids.length > 1) {
     const n = Math.min(ids.length, 16), time = Math.max(4, Math.min(20, ids.length * 0.5));
     for (let i = 0; i < n; i++) svg.append(s("circle", { class: "dot", r: small ? 2.5 : 4 }, s("animateMotion", { path: loop, dur: `${time}s`, begin: `${-(time * i) / n}s`, repeatCount: "indefinite" })));
+  }
+  for (const id of sorted) {
+    const [x, y] = place.get(id)!;
+    svg.append(s("g", { class: "rank" + (node(id) % 2 ? " odd" : "") }, s("circle", { cx: x, cy: y, r }), small ? null : s("text", { x, y: y + 4, "text-anchor": "middle" }, label(id))));
   }
   return h("figure", {}, h("figcaption", {}, `Ring${byNode(m) ? ", by node" : ""}`), svg);
 }

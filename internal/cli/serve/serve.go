@@ -21,7 +21,7 @@ import (
 const (
 	headerTime = 10 * time.Second
 	headerSize = 64 << 10
-	farewell   = 2 * time.Second // for answers that are being sent
+	goodbye    = 2 * time.Second // for answers that are being sent
 )
 
 // Command is "serve".
@@ -67,7 +67,7 @@ func run(ctx context.Context, a *cli.App, listen string) error {
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		last, stop := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		last, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 		defer stop()
 		s.Shutdown(last) //nolint:errcheck // it ends in any case
 		err = ctx.Err()
