@@ -12,7 +12,6 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/units"
 )
 
 // Timeline is tracks with their slices, as columns: what the page draws.
@@ -127,14 +126,12 @@ func (b *builder) timeline(title string) *Timeline {
 			names[e.Name] = n
 			t.Names = append(t.Names, e.Name)
 		}
-		start, dur := nanos(e.Start), nanos(e.Dur)
-		t.Track, t.Start, t.Dur, t.Name, t.Kind = append(t.Track, row[e.Track]), append(t.Start, start), append(t.Dur, dur), append(t.Name, n), append(t.Kind, kindOf(e))
-		t.EndNs = max(t.EndNs, start+dur)
+		start, end := trace.Span(e.Start, e.Start+e.Dur)
+		t.Track, t.Start, t.Dur, t.Name, t.Kind = append(t.Track, row[e.Track]), append(t.Start, start), append(t.Dur, end-start), append(t.Name, n), append(t.Kind, kindOf(e))
+		t.EndNs = max(t.EndNs, end)
 	}
 	return t
 }
-
-func nanos(t units.Time) int64 { return int64(t / units.Nanosecond) }
 
 func kindOf(e *trace.Event) uint8 {
 	if k, ok := kinds[e.Name]; ok {

@@ -191,13 +191,14 @@ func TestTimelines(t *testing.T) {
 			}
 		}
 	}
-	operation := func(l *Timeline) (ns []int64) {
+	operation := func(l *Timeline) (ns []int64) { // of both ranks; the trace has their calls, too, which are shorter
 		for i, n := range l.Name {
 			if l.Names[n] == "AllReduce" {
 				ns = append(ns, l.Dur[i])
 			}
 		}
-		return ns
+		slices.Sort(ns)
+		return ns[max(0, len(ns)-2):]
 	}
 	if a, b := operation(drawn), operation(opened); len(a) != 2 || !slices.Equal(a, b) {
 		t.Errorf("the operation lasts %d ns in the timeline, %d ns in the trace", a, b)

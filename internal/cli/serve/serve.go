@@ -32,7 +32,7 @@ func Command(a *cli.App) *cobra.Command {
 the simulator in the browser. It prints the address and serves until a signal ends
 it. It listens on the loopback alone, and refuses requests for other hosts; files
 that are dropped on the page stay in the browser.`,
-		Example: "  timeout -s INT 1 simccl serve || true",
+		Example: "  simccl serve\n  simccl serve --listen 127.0.0.1:8080",
 		Args:    cli.Exactly(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, listen) }}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`ADDRESS` of the loopback to listen on; port 0: a free one")
