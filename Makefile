@@ -37,7 +37,7 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The web page is in the program where make web has built it.
-WEBTAG    = $(if $(wildcard internal/webpage/dist/index.html.gz),-tags webpage)
+WEBTAG    = $(if $(wildcard internal/webpage/site/dist/index.html.gz),-tags webpage)
 
 .PHONY: build
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time; with the web page after make web
@@ -47,7 +47,7 @@ build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run 
 web: ## web/dist: the web page as a static site, and packed for make build (needs npm)
 	cd web && npm ci --silent && npx tsc --noEmit
 	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w' -o bin/simccl.wasm ./internal/cmd/wasm
-	cd web && node build.mjs dist ../internal/webpage/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
+	cd web && node build.mjs dist ../internal/webpage/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
 
 .PHONY: web-test
 web-test: web build ## the page in Chromium, driven as a user drives it: files, times, cancel, offline, keyboard, axe, sizes

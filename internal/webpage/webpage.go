@@ -1,5 +1,5 @@
-// Package webpage is the built web page, where the program was built with it, and the
-// handler that serves it to the browser of the same machine.
+// Package webpage serves the built web page to a browser of the same machine. A program
+// without the page does not link it: net/http is a megabyte.
 //
 // What it must not know: what the page shows, and who listens.
 package webpage
@@ -7,7 +7,6 @@ package webpage
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"io"
 	"io/fs"
 	"mime"
@@ -16,9 +15,6 @@ import (
 	"path"
 	"strings"
 )
-
-// ErrNotBuilt says that the program has no page.
-var ErrNotBuilt = errors.New("this simccl was built without the web page; in a checkout, make web build makes both (it needs npm), and then bin/simccl serve serves it")
 
 // Policy is the page's Content-Security-Policy: nothing of another origin, no inline
 // script or style, no frame around it.

@@ -219,7 +219,7 @@ test("downloads: trace, report, scenario, topology", { skip, ...slow }, async ()
 });
 
 test("the page stays in its width, and small", { skip, ...slow }, async () => {
-  const dist = join(root, "internal", "webpage", "dist");
+  const dist = join(root, "internal", "webpage", "site", "dist");
   const total = readdirSync(dist).reduce((n, f) => n + statSync(join(dist, f)).size, 0);
   assert.ok(total < 6e6, `the page has ${total} bytes compressed, more than 6,000,000`);
   for (const width of [390, 1280, 2560]) {

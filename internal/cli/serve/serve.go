@@ -5,23 +5,13 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"time"
 
 	"github.com/simccl/simccl/internal/cli"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/webpage"
+	"github.com/simccl/simccl/internal/webpage/site"
 	"github.com/spf13/cobra"
-)
-
-// Limits of a connection: all clients are on this machine.
-const (
-	headerTime = 10 * time.Second
-	headerSize = 64 << 10
-	goodbye    = 2 * time.Second // for answers that are being sent
 )
 
 // Command is "serve".
@@ -40,7 +30,7 @@ that are dropped on the page stay in the browser.`,
 }
 
 func run(ctx context.Context, a *cli.App, listen string) error {
-	page, err := webpage.Page()
+	page, err := site.Page()
 	if err != nil {
 		return fail.Unavailable(err)
 	}
@@ -61,21 +51,7 @@ func run(ctx context.Context, a *cli.App, listen string) error {
 		l.Close()
 		return err
 	}
-	s := &http.Server{Handler: webpage.Handler(page), ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerSize}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(l) }()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		last, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
-		defer stop()
-		s.Shutdown(last) //nolint:errcheck // it ends in any case
-		err = ctx.Err()
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	return err
+	return serve(ctx, l, page)
 }
 
 // onLoopback refuses addresses that other machines reach.

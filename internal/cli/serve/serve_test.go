@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/internal/cli"
-	"github.com/simccl/simccl/internal/webpage"
+	"github.com/simccl/simccl/internal/webpage/site"
 )
 
 // Other machines cannot reach the page: only addresses of the loopback are listened on.
@@ -30,9 +30,9 @@ func (a address) Write(p []byte) (int, error) { a <- strings.TrimSpace(string(p)
 // A program with the page serves it until it is ended; one without says how to build it.
 func TestServe(t *testing.T) {
 	a := &cli.App{}
-	if _, err := webpage.Page(); err != nil {
+	if _, err := site.Page(); err != nil {
 		a.Out = &bytes.Buffer{}
-		if err := run(context.Background(), a, "127.0.0.1:0"); !errors.Is(err, webpage.ErrNotBuilt) {
+		if err := run(context.Background(), a, "127.0.0.1:0"); !errors.Is(err, site.ErrNotBuilt) {
 			t.Errorf("without a page: %v", err)
 		}
 		return

@@ -1,6 +1,6 @@
 //go:build !webpage
 
-package webpage
+package site
 
 import "io/fs"
 
