@@ -49,8 +49,13 @@ web: ## web/dist: the web page as a static site, and packed for make build (need
 	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w' -o bin/simccl.wasm ./internal/cmd/wasm
 	cd web && node build.mjs dist ../internal/webpage/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
 
+.PHONY: web-pictures
+web-pictures: web build ## docs/img/web-*.jpg, from the page itself in Chromium
+	cd web && node pictures.mjs $(CURDIR)/bin/simccl ../docs/img
+
 .PHONY: web-test
 web-test: web build ## the page in Chromium, driven as a user drives it: files, times, cancel, offline, keyboard, axe, sizes
+	$(GO) test -vet=off -tags webpage ./internal/cli/serve
 	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
 .PHONY: release
@@ -186,8 +191,9 @@ scale: ## docs/SCALE.md: time and memory of large communicators
 	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
 
 .PHONY: budget
-budget: ## seconds of what is limited in seconds: the end after a signal, large inputs
+budget: ## seconds of what is limited in seconds: the end after a signal, large inputs; of the web page after make web build
 	SIMCCL_BUDGET=1 $(GO) test -v -count=1 -timeout 60m -run '^TestBudget$$' ./cmd/simccl
+	@if [ -n "$(WEBTAG)" ]; then cd web && node budget.mjs $(CURDIR)/bin/simccl; else echo "web page: not built (make web build)"; fi
 
 .PHONY: ci
 ci: ## everything that has to pass before a merge

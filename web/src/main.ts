@@ -374,11 +374,17 @@ async function whatIf(): Promise<void> {
   }
 }
 
+/** What the what-if changes, in words. */
+function changes(): string[] {
+  const w = state.whatIf, m = machine!;
+  return [w.nic ? `NICs of ${w.nic} Gb/s for ${Math.round(m.nicGbps)}` : "", w.nodes ? `${w.nodes} nodes for ${state.spec.machine?.nodes?.[0]?.count || m.hosts}` : "", w.channels ? `at most ${w.channels} channels for ${m.channels}` : "", w.lost ? `${w.lost} lost on all nodes` : ""].filter(Boolean);
+}
+
 function showCompared(c: Compared, b: Model): void {
   const sizes = model!.sizes.filter((z) => b.sizes.includes(z));
   const label = (m: Model, z: number) => m.choice[m.sizes.indexOf(z)] || "–";
   replace(results,
-    h("p", {}, h("span", { class: "b4" }, "what if"), ` against the present: ${c.inputs.map((f) => `${f.what} ${f.a || "unset"} → ${f.b || "unset"}`).join("; ") || "nothing that is given differs"}.`),
+    h("p", {}, h("span", { class: "b4" }, "what if"), ` against now: ${changes().join("; ")}.`),
     table("Before and after", ["size", "now µs", "what if µs", "time ×", "now GB/s", "what if GB/s", "now", "what if"], sizes.map((z) => { const x = rows.get(z), y = other.get(z); return [bytes(z), x?.time ?? "…", y?.time ?? "…", x && y ? (y.us / x.us).toFixed(2) : "", x?.busText ?? "", y?.busText ?? "", label(model!, z), label(b, z)]; }), [0, 6, 7]),
     c.figures.length || c.choices.length ? h("details", {}, h("summary", {}, "What NCCL decides differently, and why"), h("pre", { tabindex: 0 }, c.text)) : h("p", { class: "soft" }, "NCCL decides the same."));
 }

@@ -11,10 +11,11 @@ interface Pending {
   resolve(answer: unknown): void;
   reject(err: Error): void;
   part?: (p: never) => void;
+  message?: { id: number; method: string; query: string }; // is sent again to a new worker
 }
 
 /** How long the worker may take to end a cancelled call, milliseconds. */
-const deaf = 2000;
+const deaf = 4000;
 
 export class Simulator {
   private worker!: Worker;
@@ -43,8 +44,9 @@ export class Simulator {
     const id = ++this.next;
     return new Promise<T>((resolve, reject) => {
       if (signal?.aborted) return reject(new CallError({ error: "cancelled", cancelled: true }));
-      this.pending.set(id, { resolve: resolve as (a: unknown) => void, reject, part: part as (p: never) => void });
-      this.worker.postMessage({ id, method, query: JSON.stringify(query) });
+      const message = { id, method, query: JSON.stringify(query) };
+      this.pending.set(id, { resolve: resolve as (a: unknown) => void, reject, part: part as (p: never) => void, message });
+      this.worker.postMessage(message);
       signal?.addEventListener("abort", () => this.cancel(id), { once: true });
     });
   }
@@ -68,11 +70,9 @@ export class Simulator {
       this.pending.delete(id);
       this.watching = false;
       this.worker.terminate();
-      const lost = [...this.pending.values()];
-      this.pending.clear();
       this.start();
-      for (const [name, data] of this.files) this.post(name, data);
-      for (const p of lost) p.reject(new CallError({ error: "The simulator was started anew; ask again", cancelled: true }));
+      for (const [name, data] of this.files) void this.post(name, data);
+      for (const p of this.pending.values()) if (p.message) this.worker.postMessage(p.message);
     }, deaf);
     this.pending.set(id, { resolve: () => { clearTimeout(timer); this.watching = false; }, reject: () => { clearTimeout(timer); this.watching = false; } });
     this.worker.postMessage({ id, method: "hello", query: '{"spec":{}}' });
