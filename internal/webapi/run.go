@@ -44,8 +44,9 @@ type Row struct {
 	LimitBW  float64        `json:"limitBusbw"` // bus bandwidth if the limiting link were never idle; 0: unknown
 	LimitUs  float64        `json:"limitUs"`
 	Facts    scenario.Facts `json:"facts"`
-	Use      []float32      `json:"use"`   // by Link of the Machine: the share of the time that its bytes need; -1: not known
-	Loads    []Load         `json:"loads"` // the fullest links of all, equal ones together
+	Use      []float32      `json:"use"`    // by Link of the Machine: the share of the time that its bytes need; -1: not known
+	Merged   bool           `json:"merged"` // some of Use are those of the fullest link of their kind
+	Loads    []Load         `json:"loads"`  // the fullest links of all, equal ones together
 	Channels int            `json:"channels"`
 }
 
@@ -109,28 +110,45 @@ func (s *Service) row(r *scenario.Running, site *scenario.Site, row *scenario.Ro
 	if err != nil {
 		return nil, err
 	}
-	out.Use = use(site.Cluster.Host(0).Systems[0], o.Result.Links, o.Result.Elapsed)
+	out.Use, out.Merged = use(site.Cluster.Host(0).Systems[0], &o.Result)
 	out.Loads = loads(o.Result.Links, o.Result.Elapsed)
 	return out, nil
 }
 
 func number(v float64, width int) string { return strings.TrimSpace(nccltests.Float(v, width)) }
 
-// use is how busy each link of the first host is.
-func use(sys *topo.System, links []exec.LinkLoad, elapsed units.Time) []float32 {
-	by := make(map[string]*exec.LinkLoad, len(links))
-	for i := range links {
-		by[links[i].Name] = &links[i]
+// use is how busy each link of the first host is. Where equivalent ranks were merged, a link
+// that was not simulated has the load of the fullest of its kind, and merged is true.
+func use(sys *topo.System, r *exec.Result) (out []float32, merged bool) {
+	by := make(map[string]*exec.LinkLoad, len(r.Links))
+	for i := range r.Links {
+		by[r.Links[i].Name] = &r.Links[i]
 	}
-	out := make([]float32, len(sys.Links))
+	type kind struct {
+		from, to topo.NodeKind
+		link     topo.LinkKind
+		speed    units.GBps
+	}
+	kindOf := func(l *topo.Link) kind { return kind{sys.Nodes[l.From].Kind, sys.Nodes[l.To].Kind, l.Kind, l.BW} }
+	fullest := map[kind]float32{}
+	out = make([]float32, len(sys.Links))
 	for i := range sys.Links {
 		l := &sys.Links[i]
 		out[i] = -1
 		if x := by["node0 "+sys.Short(l.From)+"→"+sys.Short(l.To)]; x != nil {
-			out[i] = float32(x.Use(elapsed))
+			out[i] = float32(x.Use(r.Elapsed))
+			fullest[kindOf(l)] = max(fullest[kindOf(l)], out[i])
 		}
 	}
-	return out
+	if m := r.Account.Method; m != exec.Folded && m != exec.Near {
+		return out, false
+	}
+	for i := range sys.Links {
+		if load, ok := fullest[kindOf(&sys.Links[i])]; ok && out[i] < 0 {
+			out[i], merged = load, true
+		}
+	}
+	return out, merged
 }
 
 // loads lists the fullest links, equal ones of all nodes together.

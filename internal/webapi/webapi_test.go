@@ -44,7 +44,7 @@ func spec(topo string, nodes int, op string, sizes ...string) scenario.Spec {
 // Rows of the page are those of scenario.Run, and the texts are those of its table.
 func TestRowsAreTheRuns(t *testing.T) {
 	s := New("test")
-	for _, x := range []scenario.Spec{spec("dgx-h100", 2, "all_reduce", "1K", "4M"), spec("hgx-a100-4", 1, "alltoall", "64K")} {
+	for _, x := range []scenario.Spec{spec("dgx-h100", 2, "all_reduce", "1K", "4M"), spec("hgx-a100-4", 1, "alltoall", "64K"), spec("dgx-h100", 4, "all_reduce", "4M")} {
 		want, err := scenario.Run(context.Background(), x, scenario.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -63,6 +63,9 @@ func TestRowsAreTheRuns(t *testing.T) {
 			w := &want.Rows[i]
 			if r.Us != w.Out.Time.Micros() || r.BusBW != w.Out.BusBW || r.Time != strings.TrimSpace(nccltests.Float(w.Out.Time.Micros(), 7)) || !strings.Contains(ran.Table, r.Time) {
 				t.Errorf("%d B: %+v, want %+v", r.Bytes, r, w)
+			}
+			if r.Merged != (r.Facts.Simulated == "folded") {
+				t.Errorf("%d B, %s: merged is %v", r.Bytes, r.Facts.Simulated, r.Merged)
 			}
 			known := 0
 			for _, u := range r.Use {

@@ -9,7 +9,7 @@ export interface Plot {
   format: (y: number) => string; onSelect?: (x: number) => void;
 }
 
-const L = 58, R = 14, T = 12, B = 40;
+const L = 58, R = 26, T = 12, B = 40;
 
 const shapes = {
   circle: "M-4 0A4 4 0 1 0 4 0 4 4 0 1 0-4 0Z", square: "M-3.5-3.5h7v7h-7Z", triangle: "M0-4.5 4.2 3.5H-4.2Z", diamond: "M0-5 4.5 0 0 5-4.5 0Z",

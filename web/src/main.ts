@@ -232,7 +232,7 @@ function showMachine(): void {
 function showLoad(): void {
   const r = rows.get(state.size);
   shownLoad = r;
-  put("machine-part", h("p", { class: "soft" }, r ? `One of ${machine!.hosts} hosts; colour and width are the share of the ${r.time} µs of ${r.label} that a link's bytes need.` : `One of ${machine!.hosts} hosts. Load is drawn once ${bytes(state.size)} is simulated.`),
+  put("machine-part", h("p", { class: "soft" }, r ? `One of ${machine!.hosts} hosts; colour and width are the share of the ${r.time} µs of ${r.label} that a link's bytes need.${r.merged ? " Equivalent ranks were simulated once: their links are drawn with the load of the fullest of their kind." : ""}` : `One of ${machine!.hosts} hosts. Load is drawn once ${bytes(state.size)} is simulated.`),
     h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Drawing of the machine" }, drawMachine(machine!, r?.use)), ramp("idle", "always busy"), r ? loadTable(r.loads) : null);
 }
 

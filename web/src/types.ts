@@ -38,7 +38,7 @@ export interface Model {
 export interface Load { name: string; equal: number; gbps: number; bytes: number; use: number }
 export interface Row {
   bytes: number; label: string; count: number; us: number; busbw: number; time: string; algbw: string; busText: string; inTime: string; inBus: string;
-  limitBusbw: number; limitUs: number; channels: number; use: number[]; loads: Load[];
+  limitBusbw: number; limitUs: number; channels: number; use: number[]; merged: boolean; loads: Load[];
   facts: { algo: string; proto: string; limiting_link: string; simulated: string; margin?: number; near?: string; model_us: number };
 }
 export interface Ran { avgBusBW: string; notes: string[]; table: string }
