@@ -25,7 +25,7 @@ export function drawRing(m: Machine, channel: number, moving: boolean): HTMLElem
   const place = new Map<number, [number, number]>();
   const sorted = [...ids].sort((a, b) => a - b);
   sorted.forEach((id, i) => { const a = (2 * Math.PI * i) / sorted.length - Math.PI / 2; place.set(id, [C + RAD * Math.cos(a), C + RAD * Math.sin(a)]); });
-  const small = ids.length > 32, r = small ? 4 : 12;
+  const small = ids.length > 32, r = small ? Math.max(1, Math.min(4, (2.4 * RAD) / ids.length)) : 12;
   let loop = "";
   ids.forEach((id, i) => {
     const [x, y] = place.get(id)!, to = ids[(i + 1) % ids.length]!, [X, Y] = place.get(to)!;
