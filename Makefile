@@ -43,9 +43,13 @@ WEBTAG    = $(if $(wildcard internal/webpage/site/dist/index.html.gz),-tags webp
 build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time; with the web page after make web
 	CGO_ENABLED=0 $(GO) build -trimpath $(WEBTAG) -ldflags '$(LDFLAGS)' -o bin/simccl ./cmd/simccl
 
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --silent
+	touch $@
+
 .PHONY: web
-web: ## web/dist: the web page as a static site, and packed for make build (needs npm)
-	cd web && npm ci --silent && npx tsc --noEmit
+web: web/node_modules/.package-lock.json ## web/dist: the web page as a static site, and packed for make build (needs npm)
+	cd web && npx tsc --noEmit
 	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w' -o bin/simccl.wasm ./internal/cmd/wasm
 	cd web && node build.mjs dist ../internal/webpage/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
 
