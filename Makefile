@@ -36,9 +36,31 @@ LDFLAGS ?= -s -w
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# The web page is in the program where make web has built it.
+WEBTAG    = $(if $(wildcard internal/webpage/site/dist/index.html.gz),-tags webpage)
+
 .PHONY: build
-build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/simccl ./cmd/simccl
+build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run time; with the web page after make web
+	CGO_ENABLED=0 $(GO) build -trimpath $(WEBTAG) -ldflags '$(LDFLAGS)' -o bin/simccl ./cmd/simccl
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --silent
+	touch $@
+
+.PHONY: web
+web: web/node_modules/.package-lock.json ## web/dist: the web page as a static site, and packed for make build (needs npm)
+	cd web && npx tsc --noEmit
+	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w' -o bin/simccl.wasm ./internal/cmd/wasm
+	cd web && node build.mjs dist ../internal/webpage/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
+
+.PHONY: web-pictures
+web-pictures: web build ## docs/img/web-*.jpg, from the page itself in Chromium
+	cd web && node pictures.mjs $(CURDIR)/bin/simccl ../docs/img
+
+.PHONY: web-test
+web-test: web build ## the page in Chromium, driven as a user drives it: files, times, cancel, offline, keyboard, axe, sizes
+	$(GO) test -vet=off -tags webpage ./internal/cli/serve
+	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
 .PHONY: release
 release: ## dist/: programs for linux and darwin, packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
@@ -181,8 +203,9 @@ scale: ## docs/SCALE.md: time and memory of large communicators
 	SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
 
 .PHONY: budget
-budget: ## seconds of what is limited in seconds: the end after a signal, large inputs
+budget: ## seconds of what is limited in seconds: the end after a signal, large inputs; of the web page after make web build
 	SIMCCL_BUDGET=1 $(GO) test -v -count=1 -timeout 60m -run '^TestBudget$$' ./cmd/simccl
+	@if [ -n "$(WEBTAG)" ]; then cd web && node budget.mjs $(CURDIR)/bin/simccl; else echo "web page: not built (make web build)"; fi
 
 .PHONY: ci
 ci: ## everything that has to pass before a merge

@@ -14,6 +14,7 @@ import (
 	overlapcmd "github.com/simccl/simccl/internal/cli/overlap"
 	"github.com/simccl/simccl/internal/cli/replay"
 	schedulecmd "github.com/simccl/simccl/internal/cli/schedule"
+	"github.com/simccl/simccl/internal/cli/serve"
 	sweepcmd "github.com/simccl/simccl/internal/cli/sweep"
 	workloadcmd "github.com/simccl/simccl/internal/cli/workload"
 	"github.com/simccl/simccl/internal/report/nccltests"
@@ -90,7 +91,7 @@ func commandsOf(a *app, build func() about.Build) []command {
 		other("sweep", sweepcmd.Command), other("overlap", overlapcmd.Command), other("workload", workloadcmd.Command),
 		own("env", newEnv), own("trace", newTrace), own("bench", newBench), own("calibrate", newCalibrate),
 		own("report", newReport), other("groups", groups.Command), other("schedule", schedulecmd.Command),
-		other("class", classes.Command), other("intercept", intercept.Command),
+		other("class", classes.Command), other("intercept", intercept.Command), other("serve", serve.Command),
 		{"network", func() *cobra.Command { return network.Command(&a.Process, &a.JSON) }},
 		{"version", func() *cobra.Command { return about.Command(&a.App, build) }},
 		{"exit-codes", about.ExitCodes},

@@ -15,14 +15,14 @@ var (
 
 // CheckDocs reports links of Markdown files and mentions of docs/….md in Go
 // files that lead nowhere. fsys is the tree; directories whose name begins with
-// a dot, and bin, are no part of it.
+// a dot, bin and node_modules are no part of it.
 func CheckDocs(fsys fs.FS) ([]Finding, error) {
 	var found []Finding
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if base := path.Base(name); d.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "bin") {
+		if base := path.Base(name); d.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "bin" || base == "node_modules") {
 			return fs.SkipDir
 		}
 		markdown := strings.HasSuffix(name, ".md")

@@ -1,0 +1,113 @@
+//go:build js && wasm
+
+// Command wasm is the simulator as the web page's worker runs it: it puts an object
+// simccl with the functions call, cancel and put on the global object. All work is
+// that of package webapi.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"syscall/js"
+	"time"
+
+	"github.com/simccl/simccl/internal/webapi"
+)
+
+// version is set when it is linked.
+var version = "v0.1.0-dev"
+
+func main() {
+	w := &worker{service: webapi.New(version), calls: map[int]context.CancelFunc{}}
+	js.Global().Set("simccl", js.ValueOf(map[string]any{"call": js.FuncOf(w.call), "cancel": js.FuncOf(w.cancel), "put": js.FuncOf(w.put)}))
+	js.Global().Call("simcclReady")
+	select {}
+}
+
+// worker has the calls that have not ended.
+type worker struct {
+	service *webapi.Service
+	mu      sync.Mutex
+	calls   map[int]context.CancelFunc
+}
+
+// call is simccl.call(id, method, query, emit, done): emit gets parts as JSON, done the
+// answer as JSON or as {name, type, data}, and a failure as JSON.
+func (w *worker) call(_ js.Value, args []js.Value) any {
+	id, method, query, emit, done := args[0].Int(), args[1].String(), args[2].String(), args[3], args[4]
+	ctx, cancel := context.WithCancel(context.Background())
+	w.mu.Lock()
+	w.calls[id] = cancel
+	w.mu.Unlock()
+	go func() {
+		defer cancel()
+		out, err := w.service.Call(&yielding{Context: ctx}, method, []byte(query), func(part any) {
+			if text, err := json.Marshal(part); err == nil {
+				emit.Invoke(string(text))
+			}
+		})
+		w.mu.Lock()
+		delete(w.calls, id)
+		w.mu.Unlock()
+		answer(done, out, err)
+	}()
+	return nil
+}
+
+func answer(done js.Value, out any, err error) {
+	if file, ok := out.(*webapi.File); ok && err == nil {
+		data := js.Global().Get("Uint8Array").New(len(file.Data))
+		js.CopyBytesToJS(data, file.Data)
+		done.Invoke(js.ValueOf(map[string]any{"name": file.Name, "type": file.Type, "data": data}), js.Null())
+		return
+	}
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(out)
+	}
+	if err != nil {
+		text, _ = json.Marshal(webapi.Failed(err))
+		done.Invoke(js.Null(), string(text))
+		return
+	}
+	done.Invoke(string(text), js.Null())
+}
+
+// cancel is simccl.cancel(id).
+func (w *worker) cancel(_ js.Value, args []js.Value) any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if stop := w.calls[args[0].Int()]; stop != nil {
+		stop()
+	}
+	return nil
+}
+
+// put is simccl.put(name, bytes); it returns what is wrong, or null.
+func (w *worker) put(_ js.Value, args []js.Value) any {
+	data := make([]byte, args[1].Get("length").Int())
+	js.CopyBytesToGo(data, args[1])
+	if err := w.service.Put(args[0].String(), data); err != nil {
+		return err.Error()
+	}
+	return js.Null()
+}
+
+// yielding is a context that lets the worker's other events in when it is polled: a
+// worker has one thread, and a cancel is an event.
+type yielding struct {
+	context.Context
+	last time.Time
+}
+
+// between is how long a worker may be deaf.
+const between = 25 * time.Millisecond
+
+func (y *yielding) Err() error {
+	if now := time.Now(); now.Sub(y.last) > between {
+		time.Sleep(time.Microsecond) // a timer of the event loop
+		y.last = time.Now()
+	}
+	return y.Context.Err()
+}

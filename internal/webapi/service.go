@@ -1,0 +1,185 @@
+// Package webapi answers the calls of the web page: machines, decisions, times,
+// timelines and files as JSON, from a Spec and the files that the page holds.
+//
+// What it must not know: the browser, and how answers are shown.
+package webapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/scenario"
+)
+
+// Service holds the files of a page and the machines that it looked at last. Calls
+// may overlap.
+type Service struct {
+	program string // its version, for what is written
+
+	mu    sync.Mutex
+	files files
+	sites []*loaded // the last used first
+}
+
+// loaded is a machine that is kept, by what it is made of.
+type loaded struct {
+	key      string
+	site     *scenario.Site
+	warnings []string
+
+	mu  sync.Mutex
+	ctx context.Context // of the call that used it last, which its stages poll
+}
+
+func (x *loaded) use(ctx context.Context) *loaded {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ctx = ctx
+	return x
+}
+
+func (x *loaded) cancelled() error {
+	x.mu.Lock()
+	ctx := x.ctx
+	x.mu.Unlock()
+	return ctx.Err()
+}
+
+// keptSites is how many machines are kept: the one that is shown, that of a what-if,
+// and the one before each.
+const keptSites = 4
+
+// New is a Service without files. program is the version that it names in files.
+func New(program string) *Service { return &Service{program: program, files: files{}} }
+
+// Emit passes on parts of an answer, values that become JSON, before its end.
+type Emit func(part any)
+
+// Query is what a call asks for. Members that a method does not read are ignored.
+type Query struct {
+	Spec scenario.Spec `json:"spec"`
+	// Other is the second Spec of a comparison.
+	Other *scenario.Spec `json:"other,omitempty"`
+	// Size is one size, in bytes or as "1M"; empty: the last of the Spec.
+	Size string `json:"size,omitempty"`
+	// Name is a file that the page holds.
+	Name string `json:"name,omitempty"`
+	// Names are files that belong together, of a job.
+	Names []string `json:"names,omitempty"`
+	// Gbps is the speed of every NIC of a machine, in Gb/s.
+	Gbps float64 `json:"gbps,omitempty"`
+}
+
+// File is bytes with the name under which the page offers them.
+type File struct {
+	Name, Type string
+	Data       []byte
+}
+
+type method func(*Service, context.Context, *Query, Emit) (any, error)
+
+var methods = map[string]method{
+	"hello": (*Service).hello, "recognise": (*Service).recognise, "machine": (*Service).machine, "model": (*Service).model, "run": (*Service).run,
+	"explain": (*Service).explain, "compare": (*Service).compare, "advise": (*Service).advise, "timeline": (*Service).timeline, "open": (*Service).open,
+	"job": (*Service).job, "trace": (*Service).trace, "report": (*Service).report, "scenario": (*Service).scenario, "nics": (*Service).nics, "topology": (*Service).topology,
+}
+
+// Call answers one call. The answer is a value that becomes JSON, or a *File. A bug
+// below ends the call, not the page.
+func (s *Service) Call(ctx context.Context, name string, query []byte, emit Emit) (out any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = nil, fmt.Errorf("%s: simccl has a bug here: %v", name, r)
+		}
+	}()
+	m := methods[name]
+	if m == nil {
+		return nil, fail.Usage("%q is no call", name)
+	}
+	var q Query
+	d := json.NewDecoder(bytes.NewReader(query))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&q); err != nil {
+		return nil, fail.Usage("%s: %v", name, err)
+	}
+	return m(s, ctx, &q, emit)
+}
+
+// Failure is an error as the page shows it.
+type Failure struct {
+	Error     string `json:"error"`
+	Path      string `json:"path,omitempty"` // the member of the Spec
+	Cancelled bool   `json:"cancelled,omitempty"`
+}
+
+// Failed makes a Failure of an error.
+func Failed(err error) Failure {
+	f := Failure{Error: err.Error(), Cancelled: errors.Is(err, context.Canceled)}
+	var field *scenario.FieldError
+	if errors.As(err, &field) {
+		f.Path = field.Path
+	}
+	return f
+}
+
+// options are the surroundings of a run of the page.
+func (s *Service) options(ctx context.Context, warn func(error)) scenario.Options {
+	if warn == nil {
+		warn = func(error) {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return scenario.Options{Files: s.files.clone(), Program: s.program, Warn: warn, Cancelled: ctx.Err, Workers: 1}
+}
+
+// site loads a machine, or returns it where it was loaded before.
+func (s *Service) site(ctx context.Context, spec *scenario.Spec) (*loaded, error) {
+	key, err := json.Marshal([]any{spec.Machine, spec.NCCL, spec.Network, spec.Seed})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	for i, x := range s.sites {
+		if x.key == string(key) {
+			copy(s.sites[1:i+1], s.sites[:i])
+			s.sites[0] = x
+			s.mu.Unlock()
+			return x.use(ctx), nil
+		}
+	}
+	s.mu.Unlock()
+	x := (&loaded{key: string(key), warnings: []string{}}).use(ctx)
+	opt := s.options(ctx, func(err error) { x.warnings = append(x.warnings, err.Error()) })
+	opt.Cancelled = x.cancelled
+	if x.site, err = scenario.Load(spec, opt); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sites = append([]*loaded{x}, s.sites[:min(len(s.sites), keptSites-1)]...)
+	return x, nil
+}
+
+// running is a Spec ready to be simulated, on a machine that may be kept.
+func (s *Service) running(ctx context.Context, spec *scenario.Spec) (*scenario.Running, *loaded, error) {
+	if len(spec.Grid) > 0 {
+		return nil, nil, scenario.ErrGrid
+	}
+	if err := spec.Validate(); err != nil {
+		return nil, nil, err
+	}
+	x, err := s.site(ctx, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := x.site.Comm.CheckNets(); err != nil {
+		return nil, nil, err
+	}
+	r, err := scenario.On(x.site, *spec, s.options(ctx, nil))
+	return r, x, err
+}

@@ -1,0 +1,24 @@
+// Pictures of the page, made from the page: node pictures.mjs SIMCCL FOLDER
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const [simccl, folder] = process.argv.slice(2);
+const server = spawn(simccl, ["serve"], { stdio: ["ignore", "pipe", "inherit"] });
+const address = await new Promise((ok, no) => { server.stdout.once("data", (d) => ok(String(d).trim())); server.once("exit", no); });
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-background-networking"] });
+for (const [width, height] of [[390, 844], [1280, 1180], [2560, 1440]]) {
+  for (const colorScheme of ["light", "dark"]) {
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce" });
+    const page = await context.newPage();
+    page.setDefaultTimeout(300_000);
+    await page.goto(address + "#topo=dgx-h100&nodes=4&op=all_reduce&b=1K&e=1G&f=4");
+    await page.waitForFunction(() => document.body.dataset.done);
+    await page.waitForTimeout(300);
+    if (width === 390) await page.evaluate(() => document.querySelector("#results").scrollIntoView());
+    await page.screenshot({ path: join(folder, `web-${width}-${colorScheme}.jpg`), type: "jpeg", quality: width > 2000 ? 60 : 78 });
+    await context.close();
+  }
+}
+await browser.close();
+server.kill("SIGINT");
