@@ -99,15 +99,18 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 			return bad(fmt.Errorf("%s: %w", spec.Network.Fabric, err))
 		}
 	}
+	if s := m.Config.IB.Service; s != nil {
+		cfg.RC = sim.Reliability{Timeout: units.Some(int(s.Timeout)), Retries: units.Some(int(s.Retry))}
+	}
+	if err := m.packets(spec, cfg); err != nil {
+		return err
+	}
 	for i, text := range spec.Network.Faults {
 		if err := fault.Add(cfg, m.Cluster, text); err != nil {
 			return &FieldError{Path: fmt.Sprintf("network.faults[%d]", i), Value: text, Problem: err.Error()}
 		}
 	}
 	ib, sockets := &m.Config.IB, &m.Config.Socket
-	if s := ib.Service; s != nil {
-		cfg.RC = sim.Reliability{Timeout: units.Some(int(s.Timeout)), Retries: units.Some(int(s.Retry))}
-	}
 	cfg.QPs, cfg.SplitData = ib.QPs.Or(0), ib.SplitData
 	cfg.Sockets = sim.Sockets{Threads: sockets.Threads, PerThread: sockets.SocksPerThread, MinTask: sockets.MinTask, Inline: sockets.Inline}
 	cfg.TwoWrites = units.Some(units.Bytes(ib.ARThreshold.Or(8192)))

@@ -65,6 +65,7 @@ type Site struct {
 	Config  *config.Config
 	Cluster *fabric.Cluster
 	Comm    *comm.Comm      // nil after Layout
+	fabric  []byte          // the file that Network was read from
 	Network *fabric.Network // between the nodes; nil for an ideal one
 	Class   gpu.Class       // speeds of GPUs, links and NICs
 	Name    string          // base names of the topologies
@@ -139,6 +140,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		if l.site.Network, err = fabric.ParseNetwork(data, f); err != nil {
 			return nil, bad(err)
 		}
+		l.site.fabric = data
 	}
 	if members, err = l.absent(members); err != nil {
 		return nil, err

@@ -73,6 +73,12 @@ type NCCL struct {
 type Network struct {
 	// Fabric is a fabric file; empty: an ideal network of the NICs' speed.
 	Fabric string `json:"fabric,omitempty"`
+	// Model: "flow" (also ""), links are shared max-min; "packet", what hosts send
+	// each other goes frame by frame.
+	Model string `json:"model,omitempty"`
+	// CC is the congestion control of senders, with Model packet: "none",
+	// "dcqcn:paper", "dcqcn:cx7", …; "": the fabric's.
+	CC string `json:"cc,omitempty"`
 	// Faults are what is slow, lossy or down: "nic=node0/2:down".
 	Faults []string `json:"faults,omitempty"`
 }

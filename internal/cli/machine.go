@@ -20,6 +20,8 @@ type Machine struct {
 	Fabric    string
 	Domain    int // nodes of an NVLink domain
 	Class     string
+	Network   string // flow or packet
+	CC        string
 	NCCL      string
 	LibNCCL   string
 	RunsNCCL  bool // the command's own --libnccl is the library that it runs
@@ -48,6 +50,13 @@ func (m *Machine) RegisterClass(c *cobra.Command) {
 	c.Flags().StringVar(&m.Class, "machine-class", "", "speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
 }
 
+// RegisterNetwork adds the options of commands that simulate the network between
+// nodes.
+func (m *Machine) RegisterNetwork(c *cobra.Command) {
+	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md)")
+	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3 (default the fabric's)")
+}
+
 // Spec is what the options say, as a Spec without a workload.
 func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	var s scenario.Spec
@@ -67,7 +76,10 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	if s.Machine.Multicast = m.Multicast; m.Multicast == "auto" {
 		s.Machine.Multicast = ""
 	}
-	s.Network.Fabric = m.Fabric
+	s.Network.Fabric, s.Network.CC = m.Fabric, m.CC
+	if s.Network.Model = m.Network; m.Network == "flow" {
+		s.Network.Model = ""
+	}
 	if err == nil {
 		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)
 	}

@@ -19,6 +19,7 @@ type Conn struct {
 	Route            wire.RouteID
 	Flush            bool       // what arrives is read back
 	Later            units.Time // latency beyond the NIC's own
+	trip             units.Time // of it and the NIC's, what a model of frames counts itself
 	bound            wire.Rate
 	share            float64 // data's share of the bytes sent
 
@@ -163,6 +164,20 @@ type QueuePair struct {
 	bound wire.Rate // of its own
 	busy  bool
 	again repeat
+	// Frame by frame: where its messages are given, -1: nowhere; those in flight,
+	// which follow each other without a pause; and since when the first could go.
+	queue   wire.QueueID
+	flight  []inFlight
+	crosses bool       // cables
+	last    units.Time // when the message before had left
+}
+
+// inFlight is a message of a queue pair that is posted and has not arrived.
+type inFlight struct {
+	step  int64
+	part  int32
+	since units.Time
+	sent  wire.Work
 }
 
 // Count reports what a message of a connection carries over the routes of its

@@ -38,7 +38,14 @@ type link struct {
 	txBytes          int64
 	peak             int64
 	sent, arrivals   uint64 // frames
+	port             port
 	from             int32
+}
+
+// port is what happened where a link begins, for reports alone.
+type port struct {
+	marks, pauses, drops int64
+	since, paused        int64 // when the present pause began, and all before
 }
 
 // duration is how long a frame of so many bytes lasts.
@@ -97,6 +104,7 @@ type engine struct {
 	live     int
 	changes  []change // of faults, to come
 	workers  []worker
+	given    *Live          // whose messages it carries; nil for flows that are known
 	crowd    int            // frames in a window from which on all workers simulate
 	busy     sync.WaitGroup // workers in a phase
 }

@@ -81,6 +81,8 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 				s.ending = true
 				w.ended = append(w.ended, ending{f.flow, f.at})
 			}
+		} else if e.given != nil && f.flow >= 0 {
+			e.given.take(f)
 		}
 	}
 	if e.cfg.Buffer.Credits > 0 {
@@ -215,6 +217,8 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 			}
 			h.qps[k] = h.qps[i]
 			k++
+		} else {
+			s.listed = false
 		}
 	}
 	h.qps = h.qps[:k]

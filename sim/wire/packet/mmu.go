@@ -22,6 +22,8 @@ func (e *engine) careful(w *worker, s *swtch, arrived []frame, end int64) {
 		l := &e.links[e.hops[f.route]]
 		if f.class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
 			e.enqueue(w, s, l, f)
+		} else {
+			l.port.drops++
 		}
 	}
 	e.drain(w, s, end)

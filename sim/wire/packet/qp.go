@@ -14,8 +14,10 @@ type sender struct {
 	last             uint16 // size of the frame sent last
 	class            uint8
 	ending, ended    bool
+	listed           bool // of a Live run: among its host's queue pairs
 	retries          int32
-	moved            int64 // when una last moved, or sending began
+	resent           uint32 // frames
+	moved            int64  // when una last moved, or sending began
 	gaps             gaps
 	dcqcn            dcqcn
 }
@@ -32,6 +34,10 @@ type receiver struct {
 
 // open makes a queue pair at the start of its flow.
 func (e *engine) open(h *host, id int32, now int64) {
+	if e.given != nil {
+		e.given.post(h, id, now)
+		return
+	}
 	f := &e.flows[id]
 	s := &e.snd[id]
 	port, known := h.sports[f.Dst]
@@ -85,11 +91,14 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	if hole, ok := s.missing(); ok {
 		psn = hole
 		s.gaps.again.set(psn, s.una)
+		s.resent++
 		w.retx++
 	} else {
 		s.nxt++
 	}
-	if psn+1 == s.frames {
+	if e.given != nil {
+		size, full = e.given.size(id, psn)
+	} else if psn+1 == s.frames {
 		size = int(s.bytes - e.offset(s, psn))
 		full = size == e.cfg.Frames.Payload
 	}
@@ -163,7 +172,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 		r.take(f.psn)
 	case f.psn == r.expected:
 		r.expected++
-		if e.cfg.AckFrom > 1 && !e.acks(f.flow, r.expected) {
+		if e.cfg.AckFrom > 1 && !e.acks(f.flow, r.expected) && (e.given == nil || flags&flagCE == 0) {
 			return false
 		}
 	case f.psn < r.expected:
@@ -187,6 +196,9 @@ func (e *engine) receive(h *host, f *frame) bool {
 
 // acks says whether the receiver acknowledges once it has so many frames.
 func (e *engine) acks(flow int32, frames uint32) bool {
+	if e.given != nil {
+		return int64(frames)%e.cfg.AckFrom == 0 || e.given.ends(flow, frames)
+	}
 	b := min(int64(frames)*int64(e.cfg.Frames.Payload), e.flows[flow].Bytes)
 	return b >= e.cfg.AckFrom || e.cfg.AckChunk > 0 && b%e.cfg.AckChunk == 0
 }
@@ -214,6 +226,7 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if f.flags&flagNack != 0 {
 		w.retx += int64(s.nxt - s.una)
+		s.resent += s.nxt - s.una
 		s.nxt = s.una
 	}
 	e.ccAck(h, f, s)

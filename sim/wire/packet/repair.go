@@ -134,6 +134,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 			continue
 		}
 		w.retx += int64(s.nxt - s.una)
+		s.resent += s.nxt - s.una
 		s.nxt = s.una
 	}
 	h.timer = e.overdue(h)

@@ -59,6 +59,7 @@ func (e *engine) lose(w *worker, l *link) bool {
 		return false
 	}
 	w.lost++
+	l.port.drops++
 	return true
 }
 
@@ -140,11 +141,18 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame) {
 
 // pfc sets the paused classes of a link.
 func (e *engine) pfc(w *worker, l *link, f *frame) {
+	before := l.asked
 	if f.flags&flagPause != 0 {
 		w.pauses++
+		l.port.pauses++
 		l.asked |= 1 << f.psn
 	} else {
 		l.asked &^= 1 << f.psn
+	}
+	if before == 0 {
+		l.port.since = f.at
+	} else if l.asked == 0 {
+		l.port.paused += f.at - l.port.since
 	}
 	l.hold()
 }
@@ -225,6 +233,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	if l.marks && f.class != 0 && f.flags&flagAck == 0 && behind > l.kMin && e.marked(l, behind) {
 		f.flags |= flagCE
 		w.marks++
+		l.port.marks++
 	}
 	if f.flags&flagAck == 0 && f.flow >= 0 {
 		w.dataHops++

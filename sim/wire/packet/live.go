@@ -1,0 +1,345 @@
+package packet
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Queue is a queue pair of a Live run: messages of Src for Dst, one after the
+// other.
+type Queue struct {
+	Src, Dst int32
+	Priority uint8 // 1 to 7
+	// Path is the cables from Src to Dst; acknowledgements go back over them.
+	Path []int32
+	// Limit is the most that the host feeds it with, in bit/s on the wire; 0: as
+	// fast as its port.
+	Limit int64
+}
+
+// Live is a run to which messages are given while it goes. Time advances window
+// by window: what a host is given within a window leaves it before any other
+// node can tell, so a window is simulated when it is over. Messages that arrive
+// within a window left their last switch before, so they are known when it opens.
+type Live struct {
+	e      *engine
+	at     int64 // all before was simulated
+	end    int64 // of the open window
+	start  int64 // with none open: when the next may open, never without anything to do
+	opened bool
+	busy   int
+	queues []messages
+	landed []landing // in the open window, in order of time
+	told   int       // of them
+}
+
+// landing is the arrival of a message's last frame.
+type landing struct {
+	at    int64
+	token int32
+}
+
+// messages are those of a queue pair: from head on not acknowledged, from land on
+// not arrived, from begun on not posted.
+type messages struct {
+	list              []message
+	head, land, begun int
+	end               uint32   // frames of all messages so far
+	rx                receiver // what has come, as the receiver sees it when the window opens
+}
+
+// message is one of a queue pair: its frames end before end, the last has so many
+// bytes of payload.
+type message struct {
+	end   uint32
+	last  int32
+	token int32
+}
+
+// NewLive lays out a run. Errors: *InputError, *UnsupportedError.
+func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
+	flows := make([]Flow, len(queues))
+	for i := range queues {
+		flows[i] = Flow{Src: queues[i].Src, Dst: queues[i].Dst, Bytes: 1, Priority: queues[i].Priority}
+	}
+	if err := Check(n, flows, cfg); err != nil {
+		return nil, err
+	}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: never, crowd: crowd, paths: 1}
+	e.assignClasses()
+	e.buildLinks()
+	e.buildNodes()
+	e.divide(1)
+	if err := e.buildSwitches(); err != nil {
+		return nil, err
+	}
+	l := &Live{e: e, start: never, queues: make([]messages, len(queues))}
+	e.room(l)
+	for i := range queues {
+		if err := l.lay(int32(i), &queues[i]); err != nil {
+			return nil, err
+		}
+	}
+	e.plan()
+	return l, nil
+}
+
+// room makes room for the queue pairs of a Live run.
+func (e *engine) room(l *Live) {
+	n := len(e.flows)
+	e.given = l
+	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
+	e.ccBuild()
+}
+
+// lay makes a queue pair with its links: those back, then those there.
+func (l *Live) lay(id int32, q *Queue) error {
+	e := l.e
+	back := len(e.hops)
+	k := len(q.Path)
+	if k == 0 {
+		return wrong("queue pair %d: no path from host %d to host %d", id, q.Src, q.Dst)
+	}
+	e.hops = append(e.hops, make([]int32, 2*k)...)
+	at := q.Src
+	for i, c := range q.Path {
+		if c < 0 || int(c) >= len(e.net.Cables) {
+			return wrong("queue pair %d: cable %d: there are cables 0 to %d", id, c, len(e.net.Cables)-1)
+		}
+		there := 2 * c
+		if e.links[there].from != at {
+			there++
+		}
+		if e.links[there].from != at {
+			return wrong("queue pair %d: cable %d does not begin at node %d", id, c, at)
+		}
+		e.hops[back+k+i], e.hops[back+k-1-i] = there, there^1
+		at = e.links[there].to
+	}
+	if at != q.Dst {
+		return wrong("queue pair %d: its path ends at node %d in place of %d", id, at, q.Dst)
+	}
+	h := &e.hosts[e.routes.hostOf[q.Src]]
+	line := e.links[h.out].rate
+	if q.Limit > 0 {
+		line = max(1e6, min(line, q.Limit))
+	}
+	e.rcv[id].back = uint32(back)
+	s := &e.snd[id]
+	*s = sender{rate: line, line: line, window: e.cfg.CC.Window, route: uint32(back + k), class: e.classOf[q.Priority]}
+	e.ccOpen(id, s)
+	return nil
+}
+
+// Send gives a queue pair a message at a time that no window before is after:
+// times never go back, and lie after what Advance was last called with.
+// token comes back from Advance when its last byte has arrived.
+func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
+	m := &l.queues[q]
+	payload := int64(l.e.cfg.Frames.Payload)
+	bytes = max(1, bytes)
+	n := (bytes + payload - 1) / payload
+	m.trim(l.e.snd[q].una)
+	m.end += uint32(n)
+	m.list = append(m.list, message{m.end, int32(bytes - (n-1)*payload), token})
+	t := max(int64(at), l.at)
+	l.e.begin(q, t)
+	if !l.opened {
+		l.start = min(l.start, t)
+	}
+}
+
+// trim forgets messages that are acknowledged and known to have arrived.
+func (m *messages) trim(una uint32) {
+	for m.head < m.land && m.list[m.head].end <= una {
+		m.head++
+	}
+	if k := m.head; k >= 16 && 2*k >= len(m.list) {
+		m.list = m.list[:copy(m.list, m.list[k:])]
+		m.head, m.land, m.begun = 0, m.land-k, m.begun-k
+	}
+}
+
+// post begins a queue pair's next message.
+func (l *Live) post(h *host, id int32, now int64) {
+	m, s := &l.queues[id], &l.e.snd[id]
+	if s.una >= s.frames {
+		s.moved, s.retries = now, 0
+	}
+	s.frames = m.list[m.begun].end
+	s.bytes = int64(s.frames) * int64(l.e.cfg.Frames.Payload)
+	m.begun++
+	s.ended, s.ending = false, false
+	if !s.listed {
+		s.listed = true
+		h.qps = append(h.qps, id)
+	}
+}
+
+// size is the payload of a queue pair's frame, whole whether it is as large as
+// any.
+func (l *Live) size(id int32, psn uint32) (bytes int, whole bool) {
+	m := &l.queues[id]
+	bytes = l.e.cfg.Frames.Payload
+	for i := m.head; i < m.begun; i++ {
+		if x := &m.list[i]; psn < x.end {
+			if psn+1 == x.end {
+				return int(x.last), int(x.last) == bytes
+			}
+			break
+		}
+	}
+	return bytes, true
+}
+
+// ends says whether a message ends with the frames before one.
+func (l *Live) ends(id int32, psn uint32) bool {
+	m := &l.queues[id]
+	for i := m.head; i < m.begun && m.list[i].end <= psn; i++ {
+		if m.list[i].end == psn {
+			return true
+		}
+	}
+	return false
+}
+
+// take notes what a data frame that arrives completes.
+func (l *Live) take(f *frame) {
+	m := &l.queues[f.flow]
+	switch {
+	case f.psn == m.rx.expected || f.psn > m.rx.expected && l.e.cfg.Repair.Selective:
+		m.rx.take(f.psn)
+	default:
+		return
+	}
+	for m.land < m.begun && m.list[m.land].end <= m.rx.expected {
+		l.landed = append(l.landed, landing{f.at, m.list[m.land].token})
+		m.land++
+	}
+}
+
+// Next is when Advance is due: a message arrives, or a window is over. ok is false
+// where nothing is in progress.
+func (l *Live) Next() (at units.Time, ok bool) {
+	switch {
+	case !l.opened:
+		return units.Time(l.start), l.start != never
+	case l.told < len(l.landed):
+		return units.Time(min(l.landed[l.told].at, l.end)), true
+	}
+	return units.Time(l.end), true
+}
+
+// Advance simulates up to a time, no later than Next, and appends the tokens of
+// the messages that arrived.
+func (l *Live) Advance(now units.Time, done []int32) []int32 {
+	for {
+		if !l.opened {
+			if l.start > int64(now) {
+				return done
+			}
+			l.at = l.start
+			l.open()
+		}
+		for l.told < len(l.landed) && l.landed[l.told].at <= int64(now) {
+			done = append(done, l.landed[l.told].token)
+			l.told++
+		}
+		if l.end > int64(now) {
+			return done
+		}
+		l.close()
+	}
+}
+
+// open begins the window at the present time.
+func (l *Live) open() {
+	e := l.e
+	w := &e.workers[0]
+	l.opened, l.end = true, e.cut(l.at, l.at+e.look)
+	l.landed, l.told, l.busy = l.landed[:0], 0, 0
+	for i := range e.hosts {
+		l.busy += e.pullHost(w, &e.hosts[i], l.end)
+	}
+	w.ended = w.ended[:0]
+	if len(l.landed) > 1 {
+		slices.SortStableFunc(l.landed, func(a, b landing) int { return cmp.Compare(a.at, b.at) })
+	}
+}
+
+// close simulates the open window, and opens the next one where frames follow each
+// other.
+func (l *Live) close() {
+	e := l.e
+	w := &e.workers[0]
+	for i := range e.hosts {
+		e.runHost(w, &e.hosts[i], l.end)
+	}
+	for i := range e.switches {
+		s := &e.switches[i]
+		l.busy += e.pull(w, s, l.end)
+		e.runSwitch(w, s, l.end)
+	}
+	l.at, l.opened = l.end, false
+	if l.start = l.at; l.busy == 0 {
+		l.start = e.next(l.at)
+	}
+}
+
+// Port is what happened where one direction of a cable begins.
+type Port struct {
+	Peak, Bytes          int64 // deepest queue; sent, headers included
+	Pauses, Marks, Drops int64
+	Resent               int64 // frames sent again, of a host
+	Paused, Busy         units.Time
+}
+
+// Port reports on a cable's direction, from A to B or back.
+func (l *Live) Port(cable int32, back bool) Port {
+	id := 2 * cable
+	if back {
+		id++
+	}
+	x := &l.e.links[id]
+	p := Port{Peak: x.peak, Bytes: x.txBytes, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Paused: units.Time(x.port.paused),
+		Busy: units.Time(float64(x.txBytes) * 8e12 / float64(x.rate))}
+	if x.asked != 0 {
+		p.Paused += units.Time(l.at - x.port.since)
+	}
+	if h := l.e.routes.hostOf[x.from]; h >= 0 {
+		for q := range l.queues {
+			if l.e.flows[q].Src == x.from {
+				p.Resent += int64(l.e.snd[q].resent)
+			}
+		}
+	}
+	return p
+}
+
+// Result is what became of all frames so far.
+func (l *Live) Result() *Result { return l.e.collect(0) }
+
+// Why says why messages do not arrive though nothing is in progress; nil if all
+// have.
+func (l *Live) Why() *Stall {
+	waits, first := 0, int32(-1)
+	for i := range l.queues {
+		if m := &l.queues[i]; m.land < len(m.list) {
+			if waits++; first < 0 {
+				first = int32(i)
+			}
+		}
+	}
+	if waits == 0 {
+		return nil
+	}
+	s := &Stall{Unfinished: waits, First: first, Paused: l.e.forgotten(), Deadlock: l.e.cycle()}
+	for i := range l.e.result {
+		if l.e.result[i].Failed {
+			s.Failed++
+		}
+	}
+	return s
+}
