@@ -27,6 +27,7 @@ func (m *Site) packets(spec *Spec, cfg *sim.Config) error {
 	var p *fabric.PacketsError
 	switch {
 	case err == nil:
+		set.Hybrid = spec.Network.Model == "hybrid"
 		cfg.Packets = set
 		return nil
 	case !errors.As(err, &p):

@@ -74,7 +74,8 @@ type Network struct {
 	// Fabric is a fabric file; empty: an ideal network of the NICs' speed.
 	Fabric string `json:"fabric,omitempty"`
 	// Model: "flow" (also ""), links are shared max-min; "packet", what hosts send
-	// each other goes frame by frame.
+	// each other goes frame by frame; "hybrid", as packet where queues can form, else
+	// as flow.
 	Model string `json:"model,omitempty"`
 	// CC is the congestion control of senders, with Model packet: "none",
 	// "dcqcn:paper", "dcqcn:cx7", …; "": the fabric's.

@@ -158,13 +158,13 @@ func (c *checks) engine(s *Spec) {
 	if e.Launch == "graph" && (e.Blocking != 0 || e.CPUTime) {
 		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
 	}
-	c.word("network.model", s.Network.Model, "flow", "packet")
+	c.word("network.model", s.Network.Model, "flow", "packet", "hybrid")
 	switch m := s.Network.Model; {
 	case s.Network.CC != "" && (m == "" || m == "flow"):
-		c.add("network.cc", s.Network.CC, "is of senders whose packets are simulated", "write --network packet")
-	case m == "packet" && e.Fidelity == "alpha":
+		c.add("network.cc", s.Network.CC, "is of senders whose packets are simulated", "write --network packet or hybrid")
+	case (m == "packet" || m == "hybrid") && e.Fidelity == "alpha":
 		c.add("network.model", m, "a formula knows no packets", "leave fidelity alpha out")
-	case m == "packet" && e.Fold != "" && e.Fold != "auto" && e.Fold != "off":
+	case (m == "packet" || m == "hybrid") && e.Fold != "" && e.Fold != "auto" && e.Fold != "off":
 		c.add("engine.fold", e.Fold, "equivalent ranks do not fold where each of their packets meets others", "leave it out")
 	}
 	switch {

@@ -20,7 +20,7 @@ type Machine struct {
 	Fabric    string
 	Domain    int // nodes of an NVLink domain
 	Class     string
-	Network   string // flow or packet
+	Network   string // flow, packet or hybrid
 	CC        string
 	NCCL      string
 	LibNCCL   string
@@ -53,7 +53,7 @@ func (m *Machine) RegisterClass(c *cobra.Command) {
 // RegisterNetwork adds the options of commands that simulate the network between
 // nodes.
 func (m *Machine) RegisterNetwork(c *cobra.Command) {
-	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md)")
+	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md); hybrid, as packet where queues can form, else as flow")
 	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3 (default the fabric's)")
 }
 

@@ -46,7 +46,7 @@ const Default = "dcqcn"
 func Presets() []Preset {
 	return []Preset{
 		{Name: "dcqcn", What: "Broadcom switches (Arista 7060X5) and ConnectX-7 with DCQCN's defaults", Routing: fabric.ECMP, Layout: "leaf-spine",
-			Packets: ethernet(fabric.Packets{Buffer: v(113e3), CC: "dcqcn:cx7", Marks: simaiMarks}),
+			Packets: ethernet(fabric.Packets{Buffer: v(113e3), CC: "dcqcn:ns3", Marks: simaiMarks}),
 			Source:  "buffer: Tomahawk 4, 113 MB, of Arista's 7060DX5 data sheet; marks: SimAI.conf; congestion control: defaults of ConnectX-7's firmware; routes: ECMP by 5-tuple"},
 		{Name: "meta", What: "Meta's backend: PFC alone, deep buffers, the queue pair in ECMP's hash (SIGCOMM'24)", Routing: fabric.ECMP, Layout: "leaf-spine",
 			Packets: ethernet(fabric.Packets{Buffer: v(16e6), CC: "none", Marks: []fabric.Mark{}}),

@@ -17,6 +17,8 @@ type Settings struct {
 	packet.Config
 	// Hop is the delay of a cable that has no latency of its own.
 	Hop units.Time
+	// Hybrid carries messages as flows while no queue can form.
+	Hybrid bool
 }
 
 // Model is the model. New returns one without links.
@@ -36,11 +38,12 @@ type Model struct {
 	number map[int32]int32 // cable → cable of the frames' network
 	net    packet.Network
 
-	msgs []message
-	free []int32
-	late []arrival // whose frames are there and whose last bytes follow, by time
-	done []int32
-	now  units.Time
+	msgs   []message
+	free   []int32
+	late   []arrival // whose frames are there and whose last bytes follow, by time
+	done   []int32
+	spread []wire.QueueID // of stir
+	now    units.Time
 }
 
 var _ wire.Messages = (*Model)(nil)
@@ -48,7 +51,8 @@ var _ wire.Messages = (*Model)(nil)
 // cable is a link that is a cable's direction.
 type cable struct {
 	wire.Cable
-	on    bool
+	on bool
+	crossing
 	bytes units.Bytes // payload carried
 	nano  wire.Work
 }
@@ -56,6 +60,7 @@ type cable struct {
 // route is a route with its part within hosts.
 type route struct {
 	host wire.RouteID
+	all  wire.RouteID  // with its cables, of a hybrid
 	path []wire.LinkID // cables, in order
 	used bool
 	cap  wire.Rate // of the slowest link within hosts
@@ -67,6 +72,11 @@ type queue struct {
 	trip  units.Time // of a bit over its cables
 	wait  []int32    // messages; the first is on the host's links
 	head  int
+	live  int // messages that have not arrived
+	// Of a hybrid.
+	framed, lossy bool
+	limit         float64 // bit/s that it sends at most
+	tail          units.Time
 }
 
 // message is one in progress.
@@ -76,6 +86,7 @@ type message struct {
 	token int32
 	bound wire.Rate
 	work  wire.Work
+	flow  wire.FlowID // on links, -1: not yet, or through
 }
 
 // arrival is when a message arrives whose host was slower than the network.
@@ -122,6 +133,9 @@ func (m *Model) AddRoute(uses []wire.Use) wire.RouteID {
 		r.cap = min(r.cap, m.Capacity(u.Link)/wire.Rate(max(1, u.Count)))
 	}
 	r.host = m.host.AddRoute(inside)
+	if r.all = r.host; m.set.Hybrid && len(r.path) > 0 {
+		r.all = m.host.AddRoute(uses)
+	}
 	m.chain(r.path)
 	m.routes = append(m.routes, r)
 	return m.Layout.AddRoute(uses)
@@ -151,6 +165,10 @@ func (m *Model) Hop() units.Time { return m.set.Hop }
 // Cable implements wire.Messages.
 func (m *Model) Cable(l wire.LinkID, c wire.Cable) {
 	m.cables[l].Cable, m.cables[l].on = c, true
+	if m.set.Hybrid {
+		f := &m.set.Frames
+		m.host.Limit(l, wire.Rate(float64(c.Bits)/8e3*float64(f.Payload)/float64(f.Payload+f.Header)))
+	}
 	if _, ok := m.number[c.Number>>1]; ok {
 		return
 	}
@@ -211,9 +229,22 @@ func (m *Model) Seal() {
 			q.Limit = int64(r.cap) * 8000 / int64(f.Payload) * int64(f.Payload+f.Header)
 		}
 		queues[i] = q
+		m.settle(&m.queues[i], q.Limit)
 	}
 	m.set.Marking = m.marking()
 	m.frames, m.err = packet.NewLive(&m.net, queues, &m.set.Config)
+}
+
+// settle notes what a hybrid needs of a queue pair.
+func (m *Model) settle(q *queue, limit int64) {
+	r := &m.routes[q.route]
+	q.limit, q.tail = float64(m.cables[r.path[0]].Bits), m.tail(r)
+	if limit > 0 {
+		q.limit = min(q.limit, float64(limit))
+	}
+	for _, l := range r.path {
+		q.lossy = q.lossy || m.cables[l].Loss > 0
+	}
 }
 
 // marking lists the thresholds of every rate in the network.
@@ -242,7 +273,7 @@ func distance(a, b int64) float64 { return math.Abs(math.Log(float64(a) / float6
 
 // Start implements wire.Model: a flow within a host.
 func (m *Model) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult, token int32) wire.FlowID {
-	return m.host.Start(now, m.routes[r].host, bound, w, mult, token)
+	return m.host.Start(now, m.routes[r].all, bound, w, mult, token)
 }
 
 // SetRate implements wire.Model.
@@ -276,19 +307,41 @@ func (m *Model) Post(now units.Time, id wire.QueueID, bound wire.Rate, w wire.Wo
 		at = int32(len(m.msgs))
 		m.msgs = append(m.msgs, message{})
 	}
-	m.msgs[at] = message{queue: id, left: 2, token: token, bound: bound, work: w}
+	m.msgs[at] = message{queue: id, left: 2, token: token, bound: bound, work: w, flow: -1}
 	q := &m.queues[id]
+	if q.live++; m.set.Hybrid && q.live == 1 {
+		m.enter(id)
+		if m.stirs(id, now) {
+			m.stir(now, id)
+		}
+	}
 	q.wait = append(q.wait, at)
 	if len(q.wait)-q.head == 1 {
 		m.feed(now, at)
 	}
-	m.frames.Send(int32(id), now, int64((w+wire.NanoBytes-1)/wire.NanoBytes), at)
+	if m.set.Hybrid && !q.framed {
+		m.msgs[at].left = 1
+		return
+	}
+	m.send(now, at)
 }
 
-// feed puts a message on the links of its hosts.
+// send gives a message to the frames' network.
+func (m *Model) send(now units.Time, at int32) {
+	x := &m.msgs[at]
+	m.frames.Send(int32(x.queue), now, int64((x.work+wire.NanoBytes-1)/wire.NanoBytes), at)
+}
+
+// feed puts a message on the links of its hosts, and on the cables where they are
+// calm.
 func (m *Model) feed(now units.Time, at int32) {
 	x := &m.msgs[at]
-	m.host.Start(now, m.routes[m.queues[x.queue].route].host, x.bound, x.work, 1, least+at)
+	q := &m.queues[x.queue]
+	r := m.routes[q.route].host
+	if m.set.Hybrid && !q.framed {
+		r = m.routes[q.route].all
+	}
+	x.flow = m.host.Start(now, r, x.bound, x.work, 1, least+at)
 }
 
 // Next implements wire.Model.
@@ -337,7 +390,9 @@ func (m *Model) Advance(now units.Time, done []int32) []int32 {
 // fed: a message is through on the links of its hosts; its last byte still has to
 // cross the network.
 func (m *Model) fed(now units.Time, at int32) {
-	q := &m.queues[m.msgs[at].queue]
+	x := &m.msgs[at]
+	x.flow = -1
+	q := &m.queues[x.queue]
 	q.head++
 	if q.head == len(q.wait) {
 		q.wait, q.head = q.wait[:0], 0
@@ -345,6 +400,9 @@ func (m *Model) fed(now units.Time, at int32) {
 		m.feed(now, q.wait[q.head])
 	}
 	a := arrival{now + q.trip, at}
+	if x.left == 1 && !q.framed { // it was calm
+		a.at = now + q.tail
+	}
 	i, _ := slices.BinarySearchFunc(m.late, a, func(x, y arrival) int {
 		if x.at <= y.at {
 			return -1
@@ -361,6 +419,11 @@ func (m *Model) half(done []int32, at int32) []int32 {
 		return done
 	}
 	m.free = append(m.free, at)
+	if q := &m.queues[x.queue]; m.set.Hybrid {
+		if q.live--; q.live == 0 {
+			m.leave(x.queue)
+		}
+	}
 	return append(done, x.token)
 }
 
@@ -373,7 +436,11 @@ func (m *Model) Loads() []wire.Load {
 	for i := range m.cables {
 		if c := &m.cables[i]; c.on {
 			out[i].Bytes = c.bytes
-			out[i].Busy = m.frames.Port(m.ends(c)).Busy
+			if out[i].Busy = m.frames.Port(m.ends(c)).Busy; m.set.Hybrid {
+				f := &m.set.Frames
+				out[i].Busy = units.Time(float64(c.bytes) / float64(f.Payload) * float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
+			}
+			out[i].Capacity = m.Capacity(wire.LinkID(i))
 		}
 	}
 	return out

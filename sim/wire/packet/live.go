@@ -318,6 +318,17 @@ func (l *Live) Port(cable int32, back bool) Port {
 	return p
 }
 
+// Slowed says that congestion control keeps a queue pair below the rate that it
+// began with.
+func (l *Live) Slowed(q int32, now units.Time) bool {
+	e := l.e
+	s := &e.snd[q]
+	if e.cfg.CC.Kind == DCQCN {
+		e.tick(s, min(int64(now), l.at))
+	}
+	return e.cfg.CC.Kind != NoCC && float64(s.rate) < 0.95*float64(s.line)
+}
+
 // Result is what became of all frames so far.
 func (l *Live) Result() *Result { return l.e.collect(0) }
 
