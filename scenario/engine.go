@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
@@ -102,7 +103,10 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 	if s := m.Config.IB.Service; s != nil {
 		cfg.RC = sim.Reliability{Timeout: units.Some(int(s.Timeout)), Retries: units.Some(int(s.Retry))}
 	}
-	if err := m.packets(spec, cfg); err != nil {
+	err := packetnet.Attach(cfg, m.Cluster, packetnet.File{Name: spec.Network.Fabric, Data: m.fabric, Network: m.Network}, spec.Network.Model, spec.Network.CC)
+	if cc, ok := err.(*packetnet.CCError); ok {
+		return &FieldError{Path: "network.cc", Value: cc.Name, Problem: cc.Problem}
+	} else if err != nil {
 		return err
 	}
 	for i, text := range spec.Network.Faults {

@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/trace/chrome"
@@ -158,14 +159,12 @@ func (c *checks) engine(s *Spec) {
 	if e.Launch == "graph" && (e.Blocking != 0 || e.CPUTime) {
 		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
 	}
-	c.word("network.model", s.Network.Model, "flow", "packet", "hybrid")
-	switch m := s.Network.Model; {
-	case s.Network.CC != "" && (m == "" || m == "flow"):
+	c.word("network.model", s.Network.Model, packetnet.Models()...)
+	switch framed := s.Network.Model != "" && s.Network.Model != "flow"; {
+	case s.Network.CC != "" && !framed:
 		c.add("network.cc", s.Network.CC, "is of senders whose packets are simulated", "write --network packet or hybrid")
-	case (m == "packet" || m == "hybrid") && e.Fidelity == "alpha":
-		c.add("network.model", m, "a formula knows no packets", "leave fidelity alpha out")
-	case (m == "packet" || m == "hybrid") && e.Fold != "" && e.Fold != "auto" && e.Fold != "off":
-		c.add("engine.fold", e.Fold, "equivalent ranks do not fold where each of their packets meets others", "leave it out")
+	case framed && (e.Fidelity == "alpha" || e.Fold == "exact" || e.Fold == "near"):
+		c.add("network.model", s.Network.Model, "needs every rank and its messages", "leave fidelity alpha, and folding, out")
 	}
 	switch {
 	case e.Fidelity == "step" && s.Network.Fabric != "":

@@ -53,7 +53,7 @@ func Presets() []Preset {
 			Source:  "no congestion control at 400 Gbit/s, enhanced ECMP: RDMA over Ethernet for Distributed AI Training at Meta Scale, 5.2 and 5.3; buffer: Jericho 2c+, 16 GB behind the CTSW"},
 		{Name: "hpn", What: "Alibaba HPN: two planes, switches of 51.2 Tbit/s (SIGCOMM'24)", Routing: fabric.ECMP, Layout: "planes",
 			Packets: ethernet(fabric.Packets{Buffer: v(165e3), CC: "dcqcn:cx7", Marks: simaiMarks}),
-			Source:  "two planes of 2 x 200 Gbit/s ports: Alibaba HPN, 4; buffer: Tomahawk 5, 165 MB; marks: SimAI.conf; the paper's own congestion control is not public: ConnectX-7's defaults stand for it"},
+			Source:  "two planes of 2 x 200 Gbit/s ports: Alibaba HPN, 4; buffer: Tomahawk 5, 165 MB; marks: SimAI.conf; the paper's own congestion control is not public: run.py's DCQCN is used in its place"},
 		{Name: "infiniband-ndr", What: "Quantum-2 and ConnectX-7 over InfiniBand NDR, forwarding tables", Routing: fabric.Static, Layout: "fat-tree",
 			Packets: fabric.Packets{Link: "infiniband", Repair: "gbn", Balance: "queue-pair", CC: "none", MTU: v(4096), AckEach: v(4), Hop: v(0.3), Credits: v(128), Buffer: v(113e3),
 				Reserve: v(4), Resume: v(3), Delays: v(3), Alpha: v(1.0 / 8), Marks: []fabric.Mark{}},

@@ -18,7 +18,7 @@ const (
 	ibHeader, ibAck               = 26, 30
 )
 
-// Of makes the settings of a network. cc, where not empty, stands in for the
+// Of makes the settings of a network. cc, where not empty, replaces the
 // file's; rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
 func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
 	own := fabric.Packets{}

@@ -30,7 +30,7 @@ type Messages interface {
 // QueueID is a dense index of queue pairs.
 type QueueID int32
 
-// QueueKey tells queue pairs apart: of a communicator's connection, by number.
+// QueueKey names a queue pair: one of a communicator's connection, by number.
 type QueueKey struct {
 	Comm, Conn, Pair int32
 }

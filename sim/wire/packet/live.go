@@ -21,7 +21,7 @@ type Queue struct {
 
 // Live is a run to which messages are given while it goes. Time advances window
 // by window: what a host is given within a window leaves it before any other
-// node can tell, so a window is simulated when it is over. Messages that arrive
+// node is reached, so a window is simulated when it is over. Messages that arrive
 // within a window left their last switch before, so they are known when it opens.
 type Live struct {
 	e      *engine
@@ -32,7 +32,7 @@ type Live struct {
 	busy   int
 	queues []messages
 	landed []landing // in the open window, in order of time
-	told   int       // of them
+	given  int       // of them
 }
 
 // landing is the arrival of a message's last frame.
@@ -226,8 +226,8 @@ func (l *Live) Next() (at units.Time, ok bool) {
 	switch {
 	case !l.opened:
 		return units.Time(l.start), l.start != never
-	case l.told < len(l.landed):
-		return units.Time(min(l.landed[l.told].at, l.end)), true
+	case l.given < len(l.landed):
+		return units.Time(min(l.landed[l.given].at, l.end)), true
 	}
 	return units.Time(l.end), true
 }
@@ -243,9 +243,9 @@ func (l *Live) Advance(now units.Time, done []int32) []int32 {
 			l.at = l.start
 			l.open()
 		}
-		for l.told < len(l.landed) && l.landed[l.told].at <= int64(now) {
-			done = append(done, l.landed[l.told].token)
-			l.told++
+		for l.given < len(l.landed) && l.landed[l.given].at <= int64(now) {
+			done = append(done, l.landed[l.given].token)
+			l.given++
 		}
 		if l.end > int64(now) {
 			return done
@@ -259,7 +259,7 @@ func (l *Live) open() {
 	e := l.e
 	w := &e.workers[0]
 	l.opened, l.end = true, e.cut(l.at, l.at+e.look)
-	l.landed, l.told, l.busy = l.landed[:0], 0, 0
+	l.landed, l.given, l.busy = l.landed[:0], 0, 0
 	for i := range e.hosts {
 		l.busy += e.pullHost(w, &e.hosts[i], l.end)
 	}
