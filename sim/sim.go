@@ -276,7 +276,20 @@ func tallyOf(e *engine.Engine, fold *fold.Quotient) *tally {
 			Bytes: l.Bytes / units.Bytes(t.kernels), Busy: l.Busy / units.Time(t.kernels)})
 	}
 	e.Net.Queues(t.links, t.last)
+	if m, ok := e.Wire.(wire.Messages); ok {
+		t.congested(m.Congestion())
+	}
 	return t
+}
+
+// congested adds what happened to frames, of one operation.
+func (t *tally) congested(all []wire.Congestion) {
+	k := int64(t.kernels)
+	for i := range all {
+		c := &all[i]
+		t.links[c.Link].Net = &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k}
+	}
 }
 
 // result is what a tally of a plan says of one operation.

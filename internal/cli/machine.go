@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"context"
 	"os"
 
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/release"
@@ -55,6 +58,30 @@ func (m *Machine) RegisterClass(c *cobra.Command) {
 func (m *Machine) RegisterNetwork(c *cobra.Command) {
 	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md); hybrid, as packet where queues can form, else as flow")
 	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3 (default the fabric's)")
+}
+
+// Congestion simulates an operation over a network frame by frame and returns what
+// its messages meet; nil where the options name another network.
+func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*tried.Report, error) {
+	if m.Network == "" || m.Network == "flow" {
+		return nil, nil
+	}
+	s, err := m.Spec(a)
+	if err != nil {
+		return nil, err
+	}
+	s.Workload = scenario.Workload{Op: op.Op, Sizes: []string{op.Size}, Root: op.Root}
+	if f, err := coll.ParseFunc(op.Op); err == nil {
+		s.Workload.Op = f.TestName()
+	}
+	if op.Type != "float" {
+		s.Workload.Types = []string{op.Type}
+	}
+	if op.RedOp != "sum" {
+		s.Workload.Reductions = []string{op.RedOp}
+	}
+	r, err := tried.Run(ctx, s, a.Options(m.Found))
+	return r, AsFlags(err)
 }
 
 // Spec is what the options say, as a Spec without a workload.

@@ -53,13 +53,14 @@ type Cable struct {
 
 // Congestion is what happened where a link begins.
 type Congestion struct {
-	Link    LinkID
-	Peak    units.Bytes // most that waited
-	Paused  units.Time  // that it was not allowed to send
-	Pauses  int64       // pause frames that stopped it
-	Marks   int64       // frames marked
-	Drops   int64       // frames that found no room, or were lost
-	Inputs  int32       // that fed it with something
-	Resent  int64       // frames sent again, of a host's port
-	Through units.Bytes // that it sent, headers and what was sent again included
+	Link       LinkID
+	Peak       units.Bytes // most that waited
+	Paused     units.Time  // that it was not allowed to send
+	Pauses     int64       // pause frames that stopped it
+	Marks      int64       // frames marked
+	Drops      int64       // frames that found no room, or were lost
+	Inputs     int32       // that fed it with something
+	QueuePairs int32       // whose messages crossed it
+	Resent     int64       // frames sent again, of a host's port
+	Through    units.Bytes // that it sent, headers and what was sent again included
 }

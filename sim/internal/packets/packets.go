@@ -458,7 +458,7 @@ func (m *Model) Congestion() []wire.Congestion {
 		return nil
 	}
 	var out []wire.Congestion
-	inputs := m.inputs()
+	inputs, pairs := m.inputs()
 	for i := range m.cables {
 		c := &m.cables[i]
 		if !c.on {
@@ -466,14 +466,21 @@ func (m *Model) Congestion() []wire.Congestion {
 		}
 		p := m.frames.Port(m.ends(c))
 		out = append(out, wire.Congestion{Link: wire.LinkID(i), Peak: units.Bytes(p.Peak), Paused: p.Paused, Pauses: p.Pauses, Marks: p.Marks,
-			Drops: p.Drops, Inputs: inputs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes)})
+			Drops: p.Drops, Inputs: inputs[i], QueuePairs: pairs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes)})
 	}
 	return out
 }
 
-// inputs counts by link from how many cables it was fed.
-func (m *Model) inputs() []int32 {
-	out := make([]int32, len(m.cables))
+// inputs counts by link from how many cables it was fed, and by how many queue pairs.
+func (m *Model) inputs() (out, pairs []int32) {
+	out, pairs = make([]int32, len(m.cables)), make([]int32, len(m.cables))
+	for i := range m.queues {
+		for _, l := range m.routes[m.queues[i].route].path {
+			if m.routes[m.queues[i].route].used {
+				pairs[l]++
+			}
+		}
+	}
 	seen := map[[2]wire.LinkID]bool{}
 	for i := range m.routes {
 		r := &m.routes[i]
@@ -484,7 +491,7 @@ func (m *Model) inputs() []int32 {
 			}
 		}
 	}
-	return out
+	return out, pairs
 }
 
 // Watch implements wire.Model: rates on links within hosts are reported.
