@@ -45,14 +45,14 @@ const Default = "dcqcn"
 // Presets lists them.
 func Presets() []Preset {
 	return []Preset{
-		{Name: "dcqcn", What: "Broadcom switches (Arista 7060X5) and ConnectX-7 with DCQCN's defaults", Routing: fabric.ECMP, Layout: "leaf-spine",
+		{Name: "dcqcn", What: "Broadcom switches (Arista 7060X5), DCQCN with increases in proportion to the port", Routing: fabric.ECMP, Layout: "leaf-spine",
 			Packets: ethernet(fabric.Packets{Buffer: v(113e3), CC: "dcqcn:ns3", Marks: simaiMarks}),
-			Source:  "buffer: Tomahawk 4, 113 MB, of Arista's 7060DX5 data sheet; marks: SimAI.conf; congestion control: defaults of ConnectX-7's firmware; routes: ECMP by 5-tuple"},
+			Source:  "buffer: Tomahawk 4, 113 MB, of Arista's 7060DX5 data sheet; marks: SimAI.conf; congestion control: run.py of the HPCC simulator (ConnectX-7's defaults, dcqcn:cx7, rise by 5 Mbit/s, which does not recover at 400 Gbit/s); routes: ECMP by 5-tuple"},
 		{Name: "meta", What: "Meta's backend: PFC alone, deep buffers, the queue pair in ECMP's hash (SIGCOMM'24)", Routing: fabric.ECMP, Layout: "leaf-spine",
 			Packets: ethernet(fabric.Packets{Buffer: v(16e6), CC: "none", Marks: []fabric.Mark{}}),
 			Source:  "no congestion control at 400 Gbit/s, enhanced ECMP: RDMA over Ethernet for Distributed AI Training at Meta Scale, 5.2 and 5.3; buffer: Jericho 2c+, 16 GB behind the CTSW"},
 		{Name: "hpn", What: "Alibaba HPN: two planes, switches of 51.2 Tbit/s (SIGCOMM'24)", Routing: fabric.ECMP, Layout: "planes",
-			Packets: ethernet(fabric.Packets{Buffer: v(165e3), CC: "dcqcn:cx7", Marks: simaiMarks}),
+			Packets: ethernet(fabric.Packets{Buffer: v(165e3), CC: "dcqcn:ns3", Marks: simaiMarks}),
 			Source:  "two planes of 2 x 200 Gbit/s ports: Alibaba HPN, 4; buffer: Tomahawk 5, 165 MB; marks: SimAI.conf; the paper's own congestion control is not public: run.py's DCQCN is used in its place"},
 		{Name: "infiniband-ndr", What: "Quantum-2 and ConnectX-7 over InfiniBand NDR, forwarding tables", Routing: fabric.Static, Layout: "fat-tree",
 			Packets: fabric.Packets{Link: "infiniband", Repair: "gbn", Balance: "queue-pair", CC: "none", MTU: v(4096), AckEach: v(4), Hop: v(0.3), Credits: v(128), Buffer: v(113e3),
