@@ -37,6 +37,7 @@ type choice struct {
 func (f *choice) register(c *cobra.Command) {
 	f.machine.Register(c)
 	f.machine.RegisterClass(c)
+	f.machine.RegisterNetwork(c)
 	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
 	c.Flags().StringVar(&f.host, "host", "recorded", "the host's time: recorded, ideal (none) or a factor")
 	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
