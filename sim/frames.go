@@ -77,6 +77,9 @@ func (v *frameView) Post(now units.Time, q wire.QueueID, bound wire.Rate, w wire
 	v.m.Post(now, v.queues[q], bound, w, v.s.token(v.op, local))
 }
 
+// Observe implements wire.Messages: nothing is reported.
+func (v *frameView) Observe(func(wire.PortState)) {}
+
 // Why implements wire.Messages.
 func (v *frameView) Why() error { return v.m.Why() }
 

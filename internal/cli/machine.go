@@ -107,6 +107,9 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	if s.Network.Model = m.Network; m.Network == "flow" {
 		s.Network.Model = ""
 	}
+	if m.CC != "" && s.Network.Model == "" {
+		return s, fail.Usage("--cc %s: it is of senders whose packets are simulated; write --network packet or hybrid", m.CC)
+	}
 	if err == nil {
 		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)
 	}

@@ -2,6 +2,7 @@ package packetnet
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/sim"
@@ -24,8 +25,12 @@ type File struct {
 // file all ports hang on one switch, which is what the ideal network is, too.
 // Errors: *CCError, those of the file with their places.
 func Attach(cfg *sim.Config, cl *fabric.Cluster, f File, model, cc string) error {
-	if model == "" || model == "flow" {
+	switch model {
+	case "", "flow":
 		return nil
+	case "packet", "hybrid":
+	default:
+		return fail.Usage("--network %s: write one of %s", model, strings.Join(Models(), ", "))
 	}
 	net := f.Network
 	if net == nil {

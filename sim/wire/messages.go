@@ -19,6 +19,9 @@ type Messages interface {
 	// bound on it. Messages of a queue pair arrive in order; the token of one comes
 	// back from Advance when its last byte is there.
 	Post(now units.Time, q QueueID, bound Rate, w Work, token int32)
+	// Observe, before the first message, requests a call where the state of a cable or
+	// of a queue pair has changed. Times do not depend on it.
+	Observe(report func(PortState))
 	// Why says what keeps messages from arriving though nothing is in progress; nil
 	// where all have arrived.
 	Why() error
@@ -49,6 +52,17 @@ type Cable struct {
 	Bits     int64 // bit/s on the wire
 	Delay    units.Time
 	Loss     float64 // probability that a frame is lost
+}
+
+// PortState is that of a link that is a cable, or of a queue pair, since At.
+type PortState struct {
+	At     units.Time
+	Link   LinkID
+	Queue  QueueID // -1: it is of a link
+	Queued units.Bytes
+	Marks  int64 // frames marked so far
+	Paused bool
+	Rate   Rate // of a queue pair, on the wire
 }
 
 // Congestion is what happened where a link begins.

@@ -53,6 +53,9 @@ func (f *choice) options() (o replay.Options, err error) {
 	if o.Fidelity, err = session.ParseFidelity(f.fidelity); err != nil {
 		return o, fail.Usage("--fidelity: %v", err)
 	}
+	if f.machine.Network != "flow" && o.Fidelity == session.Alpha {
+		return o, fail.Usage("--network %s: a formula knows no packets; write --fidelity share or step", f.machine.Network)
+	}
 	switch f.host {
 	case "recorded":
 		o.Host = 1

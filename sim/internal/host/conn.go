@@ -172,6 +172,9 @@ type QueuePair struct {
 	last    units.Time // when the message before had left
 }
 
+// Queue is where its messages are given frame by frame, ok false where they are flows.
+func (l *QueuePair) Queue() (q wire.QueueID, ok bool) { return l.queue, l.queue >= 0 }
+
 // inFlight is a message of a queue pair that is posted and has not arrived.
 type inFlight struct {
 	step  int64

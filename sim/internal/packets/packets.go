@@ -499,6 +499,40 @@ func (m *Model) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate))
 	m.host.Watch(report)
 }
 
+// Observe implements wire.Messages.
+func (m *Model) Observe(report func(wire.PortState)) {
+	if m.frames == nil {
+		return
+	}
+	at := make([][2]wire.LinkID, len(m.net.Cables))
+	for i := range at {
+		at[i] = [2]wire.LinkID{-1, -1}
+	}
+	for i := range m.cables {
+		if c := &m.cables[i]; c.on {
+			number, back := m.ends(c)
+			k := 0
+			if back {
+				k = 1
+			}
+			at[number][k] = wire.LinkID(i)
+		}
+	}
+	m.frames.Watch(func(s packet.State) {
+		out := wire.PortState{At: s.At, Link: -1, Queue: wire.QueueID(s.Queue), Queued: units.Bytes(s.Queued), Marks: s.Marks, Paused: s.Paused, Rate: wire.Rate(s.Rate / 8000)}
+		if s.Queue < 0 {
+			k := 0
+			if s.Back {
+				k = 1
+			}
+			out.Link = at[s.Cable][k]
+		}
+		if out.Queue >= 0 || out.Link >= 0 {
+			report(out)
+		}
+	})
+}
+
 // Err is why the network could not be laid out.
 func (m *Model) Err() error { return m.err }
 

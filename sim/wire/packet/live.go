@@ -33,6 +33,56 @@ type Live struct {
 	queues []messages
 	landed []landing // in the open window, in order of time
 	given  int       // of them
+	report func(State)
+	states []State // by link, as reported
+	rates  []int64 // by queue pair
+	seen   int64   // when states were reported
+}
+
+// State is that of a cable's direction, or of a queue pair, since At.
+type State struct {
+	Cable  int32
+	Back   bool
+	Queue  int32 // a queue pair, of which Rate alone counts; -1: a cable
+	At     units.Time
+	Queued int64 // bytes that wait where it begins
+	Marks  int64 // so far
+	Paused bool
+	Rate   int64 // bit/s that congestion control lets it send
+}
+
+// Watch requests a call where a state has changed, at most every microsecond;
+// nothing depends on it.
+func (l *Live) Watch(report func(State)) {
+	l.report, l.states, l.rates = report, make([]State, len(l.e.links)), make([]int64, len(l.queues))
+	for i := range l.rates {
+		l.rates[i] = l.e.snd[i].line
+	}
+}
+
+// observe reports what has changed.
+func (l *Live) observe() {
+	if l.at-l.seen < int64(units.Microsecond) {
+		return
+	}
+	l.seen = l.at
+	for i := range l.e.links {
+		x, last := &l.e.links[i], &l.states[i]
+		s := State{Cable: int32(i / 2), Back: i%2 == 1, Queue: -1, At: units.Time(l.at), Marks: x.port.marks, Paused: x.asked != 0}
+		for c := range x.q {
+			s.Queued += x.q[c].bytes
+		}
+		if s.Queued != last.Queued || s.Marks != last.Marks || s.Paused != last.Paused {
+			*last = s
+			l.report(s)
+		}
+	}
+	for q := range l.rates {
+		if r := l.e.snd[q].rate; r != l.rates[q] {
+			l.rates[q] = r
+			l.report(State{Queue: int32(q), At: units.Time(l.at), Rate: r})
+		}
+	}
 }
 
 // landing is the arrival of a message's last frame.
@@ -283,6 +333,9 @@ func (l *Live) close() {
 		e.runSwitch(w, s, l.end)
 	}
 	l.at, l.opened = l.end, false
+	if l.report != nil {
+		l.observe()
+	}
 	if l.start = l.at; l.busy == 0 {
 		l.start = e.next(l.at)
 	}
