@@ -58,6 +58,9 @@ func (e *engine) buildLinks() {
 					}
 				}
 				l.q = make([]queue, e.classes)
+				if e.cfg.Watchdog.After > 0 {
+					l.watch = &watched{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
+				}
 			}
 			if c := e.cfg.Buffer.Credits; c > 0 {
 				l.credit = make([]int64, e.classes)
@@ -155,6 +158,10 @@ func (e *engine) buildFlows() error {
 	}
 	e.slot = e.routes.longest()
 	e.hops = make([]int32, (1+e.paths)*e.slot*n)
+	if e.cfg.Routing.Balance != Hashed {
+		e.buildTables()
+	}
+	e.picky = e.tables != nil || e.cfg.Watchdog.After > 0
 	e.ccBuild()
 	order := make([]int32, 0, n)
 	for i := range e.flows {

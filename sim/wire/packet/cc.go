@@ -16,11 +16,12 @@ const (
 	HPCC
 	Timely
 	DCTCP
+	Swift
 )
 
 // String is the control's name.
 func (k CCKind) String() string {
-	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP"}; int(k) < len(names) {
+	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift"}; int(k) < len(names) {
 		return names[k]
 	}
 	return "unknown congestion control"
@@ -55,12 +56,17 @@ type CC struct {
 	MostCut   float64 // share of the rate that a cut takes at most; 0: alpha/2
 	Alpha     float64 // at the first notification; 0: 1
 
+	// Swift.
+	Swift SwiftParams
+
 	// HPCC.
 	Utilisation float64 // eta
 	Stages      int32   // additive steps before a multiplicative one
 	FastReact   bool
-	MultiRate   bool
-	Multi       int64 // unit of the records of INT: 128 and 80 bytes times this
+	MultiRate   bool // a rate for each hop
+	// SampleFeedback leaves out hops without a queue between full updates.
+	SampleFeedback bool
+	Multi          int64 // unit of the records of INT: 128 and 80 bytes times this
 
 	// DCTCP.
 	RateAI int64 // bit/s each round trip
@@ -68,7 +74,7 @@ type CC struct {
 
 func (c *CC) check() error {
 	switch {
-	case c.Kind > DCTCP:
+	case c.Kind > Swift:
 		return &UnsupportedError{What: "this congestion control", Found: fmt.Sprint(c.Kind)}
 	case c.Window < 0 || c.MinRate < 0 || c.AI < 0 || c.HAI < 0 || c.RateAI < 0:
 		return wrong("a window of %d bytes, least rate %d, increases %d, %d and %d bit/s: none may be negative", c.Window, c.MinRate, c.AI, c.HAI, c.RateAI)
@@ -82,8 +88,9 @@ func (c *CC) check() error {
 		return wrong("a least rate of %d bit/s: write at least 1", c.MinRate)
 	case c.Kind == HPCC && (c.Window < 1 || c.BaseRTT < units.Nanosecond || !(c.Utilisation > 0) || c.Multi < 1):
 		return wrong("HPCC with a window of %d bytes, a round trip of %v, utilisation %g and INT multiple %d: all must be positive", c.Window, c.BaseRTT, c.Utilisation, c.Multi)
-	case c.Kind == HPCC && c.MultiRate:
-		return &UnsupportedError{What: "HPCC with a rate for each hop", Found: "MULTI_RATE 1"}
+	}
+	if c.Kind == Swift {
+		return c.Swift.check()
 	}
 	return nil
 }
@@ -97,11 +104,13 @@ func (e *engine) ccBuild() {
 		e.ti = make([]timely, len(e.flows))
 	case DCTCP:
 		e.dc = make([]dctcp, len(e.flows))
+	case Swift:
+		e.sw = make([]swift, len(e.flows))
 	}
 }
 
-// ccOpen sets a new sender up.
-func (e *engine) ccOpen(id int32, s *sender) {
+// ccOpen sets a new sender up whose route has so many links.
+func (e *engine) ccOpen(id int32, s *sender, links int) {
 	switch e.cfg.CC.Kind {
 	case DCQCN:
 		s.dcqcn = dcqcn{alpha: 1, target: s.line, tick: never, increase: never}
@@ -115,6 +124,8 @@ func (e *engine) ccOpen(id int32, s *sender) {
 		e.ti[id] = timely{rate: s.line}
 	case DCTCP:
 		e.dc[id] = dctcp{alpha: 1}
+	case Swift:
+		e.sw[id] = e.newSwift(s, links-1)
 	}
 }
 
@@ -126,13 +137,13 @@ func (e *engine) ccStamp(f *frame, now int64) {
 		p := e.hp[f.flow]
 		f.aux = f.psn
 		p.ring[int(f.psn)&(len(p.ring)-1)].n = 0
-	case Timely:
+	case Timely, Swift:
 		f.aux = uint32(now / 1000)
 	}
 }
 
 // ccAck lets the control see an acknowledgement.
-func (e *engine) ccAck(h *host, f *frame, s *sender) {
+func (e *engine) ccAck(h *host, f *frame, s *sender, acked uint32) {
 	switch e.cfg.CC.Kind {
 	case DCQCN:
 		if f.flags&flagCE != 0 && !s.ended {
@@ -146,5 +157,11 @@ func (e *engine) ccAck(h *host, f *frame, s *sender) {
 		}
 	case DCTCP:
 		e.dctcpAck(f, s)
+	case Swift:
+		if f.flags&flagNack != 0 {
+			e.swiftLoss(f.flow, s, f.at, false)
+		} else if f.flags&flagSack == 0 {
+			e.swiftAck(f, s, acked)
+		}
 	}
 }

@@ -20,4 +20,5 @@ func mix(x uint64) uint64 {
 const (
 	drawMark = iota
 	drawLoss
+	drawPath
 )

@@ -22,6 +22,7 @@ type link struct {
 	turn             uint8 // class served last
 	marks            bool  // ECN is on
 	lossy            bool
+	down             bool   // the cable is, and its ends know
 	storm            bool   // paused all the time, whatever is asked for
 	asked            uint16 // classes that the neighbour has paused
 	to               int32
@@ -31,6 +32,8 @@ type link struct {
 	credit           []int64     // by class, of InfiniBand
 	returns          fifo        // credits on their way back
 	tx               [2]duration // of the two sizes seen last
+	watch            *watched    // of switches, with a watchdog
+	hol              *hol        // once it was paused
 	wire             fifo        // what travels
 	rate             int64
 	kMin, kMax       int64
@@ -49,7 +52,7 @@ type duration struct {
 
 // counters are what a worker counts.
 type counters struct {
-	pauses, marks, drops, lost, retx, timeouts, dataHops, hops int64
+	pauses, marks, drops, lost, retx, timeouts, dataHops, hops, barks int64
 }
 
 // worker holds the scratch memory of a goroutine.
@@ -88,6 +91,12 @@ type engine struct {
 	hp       []*hpcc
 	ti       []timely
 	dc       []dctcp
+	sw       []swift
+	tables   *tables // where frames choose on their way
+	picky    bool    // switches choose paths or drop by a watchdog
+	base     int     // of the routes of flows to come, in hops
+	broken   error   // a fault that leaves a flow without a path
+	locks    locks
 	result   []FlowResult
 	deps     [][]int32 // flows that wait for a flow
 	missing  []int32   // endings that a flow waits for
@@ -160,10 +169,21 @@ func (e *engine) run() (int64, error) {
 		}
 		windows++
 		end := e.cut(now, now+e.look)
-		if busy = e.window(end, busy); busy > 0 {
+		if e.broken != nil {
+			return windows, e.broken
+		}
+		busy = e.window(end, busy)
+		if windows&63 == 0 {
+			e.lookout(end)
+		}
+		if busy > 0 {
 			now = end
 		} else {
 			now = e.next(end)
+			if e.cfg.Watchdog.After > 0 && now > end+8*e.look { // nothing moves until then
+				e.lookout(end)
+				e.lookout(end)
+			}
 		}
 	}
 	return windows, nil
@@ -212,6 +232,9 @@ func (e *engine) next(now int64) int64 {
 		if !l.returns.empty() {
 			t = min(t, l.returns.front().at)
 		}
+		if l.watch != nil {
+			t = min(t, e.alarm(l))
+		}
 	}
 	for i := range e.hosts {
 		t = min(t, e.hosts[i].nextEvent(e))
@@ -226,7 +249,7 @@ func (e *engine) next(now int64) int64 {
 }
 
 func (e *engine) collect(windows int64) *Result {
-	r := &Result{Flows: e.result, Windows: windows}
+	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.locks.all}
 	for i := range e.workers {
 		c := &e.workers[i].counters
 		r.Pauses += c.pauses
@@ -235,6 +258,7 @@ func (e *engine) collect(windows int64) *Result {
 		r.Lost += c.lost
 		r.Retransmitted += c.retx
 		r.Timeouts += c.timeouts
+		r.Watchdogs += c.barks
 		r.DataPacketHops += c.dataHops
 		r.FrameHops += c.hops
 	}

@@ -142,7 +142,13 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 		l.credit[f.class] += int64(f.size)
 		e.gate(l)
 	case f.flow < 0:
-		e.pfc(w, &e.links[h.out], f)
+		l := &e.links[h.out]
+		before := l.paused
+		e.pfc(w, l, f)
+		l.note(before, f)
+		if before != 0 && l.paused == 0 && e.tables == nil {
+			e.heldBack(h, l)
+		}
 		if f.flags&flagPause != 0 {
 			return
 		}
@@ -163,7 +169,7 @@ func (e *engine) send(w *worker, h *host, now int64) {
 	}
 	l := &e.links[h.out]
 	if !h.acks.empty() {
-		if f := h.acks.front(); l.paused>>f.class&1 == 0 {
+		if f := h.acks.front(); l.paused>>e.ackHold(f)&1 == 0 {
 			h.acks.head++
 			h.inFlight = true
 			e.transmit(w, l, f, now, 0)
@@ -183,6 +189,17 @@ func (e *engine) send(w *worker, h *host, now int64) {
 	h.turn = i
 	h.inFlight = true
 	e.sendData(w, h, l, h.qps[i], now)
+}
+
+// ackHold is the class whose pause holds an acknowledgement back.
+func (e *engine) ackHold(f *frame) uint8 {
+	switch p := e.cfg.AckHold; {
+	case p < 0:
+		return 0
+	case p > 0:
+		return e.classOf[p]
+	}
+	return f.class
 }
 
 // choose returns the next queue pair in turn that may send, or -1. It drops

@@ -7,7 +7,7 @@ import (
 )
 
 // Presets are the names of Preset.
-const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3"
+const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, swift"
 
 // Preset is a congestion control by name, for hosts of a rate in bit/s.
 //
@@ -18,6 +18,10 @@ const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3"
 //     each µs), rate_reduce_monitor_period 4 µs, rpg_min_dec_fac 50 %,
 //     rpg_time_reset 300 µs, rpg_byte_reset 32767 of 64 bytes, rpg_threshold 1, 5 and
 //     50 Mb/s, 1 Mb/s at least, notifications 4 µs apart.
+//   - swift: SIGCOMM'20. The paper leaves most constants to operators; these are
+//     those of htsim (swift.cpp, there called guesses): a target of 20 us and a 6.55th of it a
+//     switch, 100 us more for small windows (0.1 to 100 frames), one frame a round
+//     trip, 0.8 of the excess, cuts of at most a half.
 //   - dcqcn:ns3: run.py of the HPCC simulator, increases in proportion to the rate.
 func Preset(name string, rate int64) (CC, error) {
 	const us = units.Microsecond
@@ -38,6 +42,10 @@ func Preset(name string, rate int64) (CC, error) {
 		c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod = us, 4*us, 300*us
 		c.FastRecovery, c.MinRate = 1, 100e6
 		c.AI, c.HAI = 5*rate/25_000, 50*rate/25_000
+	case "swift":
+		base := 20 * us
+		c = CC{Kind: Swift, MinRate: 1e6, Swift: SwiftParams{Base: base, PerHop: base * 100 / 655, Range: 5 * base, LeastFlows: 0.1, MostFlows: 100,
+			AI: 1, Beta: 0.8, MostCut: 0.5, Least: 0.001, Most: 100, Resets: 5}}
 	default:
 		return c, wrong("%q is not a congestion control: write one of %s", name, Presets)
 	}

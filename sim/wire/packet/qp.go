@@ -39,9 +39,9 @@ func (e *engine) open(h *host, id int32, now int64) {
 		port = firstPort
 	}
 	h.sports[f.Dst] = port + uint16(e.paths)
-	base := (1 + e.paths) * e.slot * int(id)
+	base, links := e.base+(1+e.paths)*e.slot*int(id), 0
 	for k := range e.paths {
-		e.routes.fill(e.hops[base+(1+k)*e.slot:], f.Src, f.Dst, port+uint16(k), f.DstPort)
+		links = e.routes.fill(e.hops[base+(1+k)*e.slot:], f.Src, f.Dst, port+uint16(k), f.DstPort)
 	}
 	e.routes.fill(e.hops[base:], f.Dst, f.Src, f.DstPort, port)
 	e.rcv[id].back = uint32(base)
@@ -52,7 +52,7 @@ func (e *engine) open(h *host, id int32, now int64) {
 	if f.Window > 0 {
 		s.window = f.Window
 	}
-	e.ccOpen(id, s)
+	e.ccOpen(id, s, links)
 	e.result[id] = FlowResult{SrcPort: port, Start: units.Time(now)}
 	h.qps = append(h.qps, id)
 }
@@ -86,6 +86,9 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		psn = hole
 		s.gaps.again.set(psn, s.una)
 		w.retx++
+		if e.cfg.CC.Kind == Swift {
+			e.swiftLoss(id, s, now, false)
+		}
 	} else {
 		s.nxt++
 	}
@@ -198,7 +201,9 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if s.ended {
 		return false
 	}
+	acked := uint32(0)
 	if f.psn > s.una {
+		acked = f.psn - s.una
 		s.advance(f.psn)
 		s.moved, s.retries = f.at, 0
 		s.nxt = max(s.nxt, s.una) // a timeout may have set it back behind
@@ -216,6 +221,6 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		w.retx += int64(s.nxt - s.una)
 		s.nxt = s.una
 	}
-	e.ccAck(h, f, s)
+	e.ccAck(h, f, s, acked)
 	return true
 }

@@ -128,6 +128,9 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 			e.result[id].Failed = true
 			continue
 		}
+		if e.cfg.CC.Kind == Swift {
+			e.swiftLoss(id, s, now, true)
+		}
 		if c.Selective {
 			clear(s.gaps.again)
 			s.gaps.next, s.gaps.high = s.una, s.nxt

@@ -18,6 +18,8 @@ type swtch struct {
 	arriving []int64 // bytes of this window, by port
 	total    int64   // of them
 	arrived  []frame // of this window, port by port
+	flowlets []flowlet
+	draws    uint64 // of paths
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
@@ -95,8 +97,16 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 	arrived := w.sorted(s.arrived, end-e.look, e.look)
 	if !e.calm(s) {
 		e.careful(w, s, arrived, end)
-		return
+	} else {
+		e.quick(w, s, arrived, end)
 	}
+	if e.cfg.Watchdog.After > 0 {
+		e.watch(w, s, end)
+	}
+}
+
+// quick simulates a window in which ports do not influence each other.
+func (e *engine) quick(w *worker, s *swtch, arrived []frame, end int64) {
 	for i := range arrived {
 		f := &arrived[i]
 		if f.flow < 0 {
@@ -104,7 +114,12 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 			continue
 		}
 		f.route++
-		l := &e.links[e.hops[f.route]]
+		var l *link
+		if !e.picky {
+			l = &e.links[e.hops[f.route]]
+		} else if l = e.leave(w, s, f); l == nil {
+			continue
+		}
 		for l.waiting&^l.paused != 0 && l.free < f.at {
 			e.dequeue(w, s, l, l.free)
 		}
@@ -132,7 +147,9 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame) {
 	for l.waiting&^l.paused != 0 && l.free < f.at {
 		e.dequeue(w, s, l, l.free)
 	}
+	before := l.paused
 	e.pfc(w, l, f)
+	l.note(before, f)
 	if l.waiting&^l.paused != 0 && l.free < f.at {
 		e.dequeue(w, s, l, f.at)
 	}
@@ -182,6 +199,9 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 		l.waiting &^= 1 << c
 	}
 	q.bytes -= int64(f.size)
+	if h := l.hol; h != nil && h.to > f.at && f.flow >= 0 && e.tables == nil && e.routes.hostOf[l.to] < 0 {
+		h.delayed(f.flow, e.hops[f.route+1], f.at)
+	}
 	if in := &e.links[s.in[f.port]]; in.credit != nil {
 		in.repay(f, at)
 	} else if c != 0 {
