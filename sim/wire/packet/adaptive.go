@@ -1,8 +1,7 @@
 package packet
 
 import (
-	"slices"
-
+	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/units"
 )
 
@@ -31,7 +30,7 @@ type Routing struct {
 	// Gap is how long a flow must have been silent at a switch for its next frame to
 	// choose again, with PerFlow (16 to 256 us in Broadcom's switches).
 	Gap units.Time
-	// Quantum is the bytes of queue by which two ports must differ to be told apart;
+	// Quantum is the bytes of queue by which two ports must differ to count as different;
 	// among the best one is drawn. 0: any byte counts.
 	Quantum int64
 }
@@ -48,18 +47,6 @@ func (r *Routing) check(c *Config) error {
 	return nil
 }
 
-// choice is where the next hops of a switch to a host are in tables.links.
-type choice struct{ at, n int32 }
-
-// tables are the next hops of all switches, for frames that choose on their way:
-// with adaptive routing, and where routes change after a fault.
-type tables struct {
-	hosts  int
-	rowOf  []int32 // of nodes: of switches
-	choice []choice
-	links  []int32 // in the order in which a search from the host meets them
-}
-
 // flowlet is the path of a flow since it was last silent.
 type flowlet struct {
 	at   int64
@@ -70,44 +57,14 @@ type flowlet struct {
 // flowlets is how many of them a switch remembers: a power of two.
 const flowlets = 1 << 12
 
-// buildTables makes tables of the hosts that routes lead to.
+// buildTables makes tables of next hops.
 func (e *engine) buildTables() {
-	r := &e.routes
-	t := &tables{hosts: len(e.hosts), rowOf: make([]int32, e.net.Nodes), choice: make([]choice, len(e.switches)*len(e.hosts))}
+	e.tables = e.routes.Tables()
 	for i := range e.switches {
-		s := &e.switches[i]
-		t.rowOf[s.node] = int32(i)
-		var seen []choice // distinct ones of this switch
-		for h := range e.hosts {
-			tree := r.to[e.hosts[h].node]
-			if tree == nil || tree.dist[s.node] < 0 {
-				continue
-			}
-			from := len(t.links)
-			for _, id := range r.sorted[s.node] {
-				if r.nearer(tree, id) {
-					t.links = append(t.links, id)
-				}
-			}
-			found := t.links[from:]
-			slices.SortFunc(found, func(a, b int32) int { return int(tree.rank[e.links[a].to] - tree.rank[e.links[b].to]) })
-			c := choice{int32(from), int32(len(found))}
-			for _, o := range seen {
-				if slices.Equal(t.links[o.at:o.at+o.n], found) {
-					c, t.links = o, t.links[:from]
-					break
-				}
-			}
-			if int(c.at) == from {
-				seen = append(seen, c)
-			}
-			t.choice[i*t.hosts+h] = c
-		}
-		if e.cfg.Routing.Balance == PerFlow && s.flowlets == nil {
+		if s := &e.switches[i]; e.cfg.Routing.Balance == PerFlow && s.flowlets == nil {
 			s.flowlets = make([]flowlet, flowlets)
 		}
 	}
-	e.tables = t
 }
 
 // leave returns the link by which a frame leaves a switch where paths are chosen
@@ -128,20 +85,15 @@ func (e *engine) leave(w *worker, s *swtch, f *frame) (l *link) {
 // onward chooses the link by which a frame leaves a switch; nil: no path leads
 // on.
 func (e *engine) onward(w *worker, s *swtch, f *frame) *link {
-	t, flow := e.tables, &e.flows[f.flow]
-	src, dst := flow.Src, flow.Dst
-	if f.flags&flagAck != 0 {
-		src, dst = dst, src
-	}
-	c := t.choice[int(t.rowOf[s.node])*t.hosts+int(e.routes.hostOf[dst])]
-	among := t.links[c.at : c.at+c.n]
+	key := e.key(f)
+	among := e.tables.Next(s.node, key.Dst)
 	switch {
 	case len(among) == 0:
 		return nil
 	case len(among) == 1:
 		return &e.links[among[0]]
 	case f.flags&flagAck != 0 || e.cfg.Routing.Balance == Hashed:
-		return &e.links[among[e.hash(f, src, dst, s.node)%uint32(len(among))]]
+		return &e.links[among[key.Hash(s.node)%uint32(len(among))]]
 	case e.cfg.Routing.Balance == PerPacket:
 		return e.shortest(w, s, f, among)
 	}
@@ -153,16 +105,17 @@ func (e *engine) onward(w *worker, s *swtch, f *frame) *link {
 	return &e.links[l.link]
 }
 
-// hash is that of a frame's addresses and ports at a switch.
-func (e *engine) hash(f *frame, src, dst, node int32) uint32 {
+// key is what switches hash of a frame.
+func (e *engine) key(f *frame) route.Key {
 	flow := &e.flows[f.flow]
-	sport, dport := e.result[f.flow].SrcPort, flow.DstPort
-	if f.flags&flagAck != 0 {
-		sport, dport = dport, sport
-	} else if e.paths > 1 {
-		sport += uint16(f.psn % uint32(e.paths))
+	k := route.Key{Src: flow.Src, Dst: flow.Dst, SPort: e.result[f.flow].SrcPort, DPort: flow.DstPort}
+	switch {
+	case f.flags&flagAck != 0:
+		k.Src, k.Dst, k.SPort, k.DPort = k.Dst, k.Src, k.DPort, k.SPort
+	case e.paths > 1:
+		k.SPort += uint16(f.psn % uint32(e.paths))
 	}
-	return murmur([3]uint32{address(src), address(dst), uint32(sport) | uint32(dport)<<16}, uint32(node))
+	return k
 }
 
 // shortest returns the link with the least to send before the frame, one drawn
@@ -226,25 +179,22 @@ func (e *engine) detour(cable int) {
 			l.q[c].head, l.q[c].bytes = l.q[c].tail, 0
 		}
 	}
-	r := &e.routes
-	for v := range r.sorted {
-		r.sorted[v] = slices.DeleteFunc(r.sorted[v], func(id int32) bool { return int(id)/2 == cable })
-	}
-	clear(r.to)
+	r := e.routes
+	r.Remove(cable)
 	for i := range e.flows {
 		if e.result[i].Done {
 			continue
 		}
 		f := &e.flows[i]
 		for _, p := range [2][2]int32{{f.Dst, f.Src}, {f.Src, f.Dst}} {
-			if err := r.towards(p[0], p[1], i); err != nil {
-				e.broken = wrong("after cable %d is down: %v", cable, err)
+			if !r.Towards(p[0], p[1]) {
+				e.broken = wrong("flow %d: no path from node %d to node %d once cable %d is down", i, p[1], p[0], cable)
 				return
 			}
 		}
 	}
-	if r.longest() > e.slot {
-		e.slots(r.longest())
+	if r.Longest() > e.slot {
+		e.slots(r.Longest())
 	}
 	e.buildTables()
 	e.picky = true

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"sync"
 
+	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/units"
 )
 
@@ -81,7 +82,8 @@ type engine struct {
 	switches []swtch
 	classes  int // egress classes: control and one for each priority in use
 	classOf  [8]uint8
-	routes   routes
+	routes   *route.Routes
+	hostOf   []int32 // of nodes: which host; -1: a switch
 	hops     []int32 // routes of flows: a slot for acknowledgements, then those for data
 	slot     int     // most links of a route
 	paths    int     // routes of a flow
@@ -92,10 +94,10 @@ type engine struct {
 	ti       []timely
 	dc       []dctcp
 	sw       []swift
-	tables   *tables // where frames choose on their way
-	picky    bool    // switches choose paths or drop by a watchdog
-	base     int     // of the routes of flows to come, in hops
-	broken   error   // a fault that leaves a flow without a path
+	tables   *route.Tables // where frames choose on their way
+	picky    bool          // switches choose paths or drop by a watchdog
+	base     int           // of the routes of flows to come, in hops
+	broken   error         // a fault that leaves a flow without a path
 	locks    locks
 	result   []FlowResult
 	deps     [][]int32 // flows that wait for a flow

@@ -101,7 +101,7 @@ func (e *engine) apply(c change) {
 		l.storm = c.begin
 		l.hold()
 		l.free = max(l.free, c.at) // what waited starts now
-		if at := e.routes.hostOf[l.from]; at >= 0 && !c.begin {
+		if at := e.hostOf[l.from]; at >= 0 && !c.begin {
 			e.hosts[at].wake = c.at
 		}
 	}

@@ -29,7 +29,7 @@ const firstPort = 10000
 
 // begin plans a flow's start.
 func (e *engine) begin(flow int32, at int64) {
-	h := &e.hosts[e.routes.hostOf[e.flows[flow].Src]]
+	h := &e.hosts[e.hostOf[e.flows[flow].Src]]
 	i, _ := slices.BinarySearchFunc(h.starts, at, func(b begin, t int64) int {
 		if b.at <= t {
 			return -1
@@ -254,9 +254,9 @@ func (e *engine) sleep(h *host, now int64) {
 
 // hasGap says that a flow has a frame to send again.
 func (s *sender) hasGap() bool {
-	if s.gaps.high <= s.una {
+	if !s.gaps.Any(s.una) {
 		return false
 	}
-	_, ok := s.missing()
+	_, ok := s.gaps.Missing(s.una)
 	return ok
 }

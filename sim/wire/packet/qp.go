@@ -1,6 +1,10 @@
 package packet
 
-import "github.com/simccl/simccl/units"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/gaps"
+	"github.com/simccl/simccl/sim/wire/packet/internal/route"
+	"github.com/simccl/simccl/units"
+)
 
 // sender is the sending half of a queue pair.
 type sender struct {
@@ -16,7 +20,7 @@ type sender struct {
 	ending, ended    bool
 	retries          int32
 	moved            int64 // when una last moved, or sending began
-	gaps             gaps
+	gaps             gaps.Gaps
 	dcqcn            dcqcn
 }
 
@@ -26,8 +30,8 @@ type receiver struct {
 	lastNak  uint32
 	nakAt    int64 // before then no other NAK of the same frame
 	back     uint32
-	cnpAt    int64  // no notification before then
-	came     bitmap // frames above expected that came, with selective repeat
+	cnpAt    int64       // no notification before then
+	came     gaps.Bitmap // frames above expected that came, with selective repeat
 }
 
 // open makes a queue pair at the start of its flow.
@@ -41,9 +45,9 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.sports[f.Dst] = port + uint16(e.paths)
 	base, links := e.base+(1+e.paths)*e.slot*int(id), 0
 	for k := range e.paths {
-		links = e.routes.fill(e.hops[base+(1+k)*e.slot:], f.Src, f.Dst, port+uint16(k), f.DstPort)
+		links = e.routes.Fill(e.hops[base+(1+k)*e.slot:], route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort})
 	}
-	e.routes.fill(e.hops[base:], f.Dst, f.Src, f.DstPort, port)
+	e.routes.Fill(e.hops[base:], route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
 	e.rcv[id].back = uint32(base)
 	line := e.links[h.out].rate
 	payload := int64(e.cfg.Frames.Payload)
@@ -82,9 +86,9 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	s := &e.snd[id]
 	size := e.cfg.Frames.Payload
 	full, psn := true, s.nxt
-	if hole, ok := s.missing(); ok {
+	if hole, ok := s.gaps.Missing(s.una); ok {
 		psn = hole
-		s.gaps.again.set(psn, s.una)
+		s.gaps.Sent(psn, s.una)
 		w.retx++
 		if e.cfg.CC.Kind == Swift {
 			e.swiftLoss(id, s, now, false)

@@ -199,7 +199,7 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 		l.waiting &^= 1 << c
 	}
 	q.bytes -= int64(f.size)
-	if h := l.hol; h != nil && h.to > f.at && f.flow >= 0 && e.tables == nil && e.routes.hostOf[l.to] < 0 {
+	if h := l.hol; h != nil && h.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
 		h.delayed(f.flow, e.hops[f.route+1], f.at)
 	}
 	if in := &e.links[s.in[f.port]]; in.credit != nil {

@@ -69,7 +69,7 @@ func TestHeadOfLine(t *testing.T) {
 			t.Errorf("%v: all others use the port", b.String())
 		}
 	}
-	c.Routing = Routing{} // the same without the incast: nobody waits
+	c.Routing = Routing{} // the same without the incast: no flow waits
 	if _, r = last(t, n, flows[4:], c); len(r.Blocked) > 0 {
 		t.Errorf("alone: %v", r.Blocked)
 	}
