@@ -123,8 +123,8 @@ type near struct {
 	cable *packet.Cable
 }
 
-// adjacent lists the neighbours of nodes in the order of their numbers; of
-// several cables the last counts.
+// adjacent lists the neighbours of nodes in the peer's order (hosts, then
+// switches from the last to the first); of several cables the last counts.
 func adjacent(n *packet.Network) [][]near {
 	at := make([][]near, n.Nodes)
 	join := func(a, b int32, c *packet.Cable) {
@@ -142,7 +142,18 @@ func adjacent(n *packet.Network) [][]near {
 		join(c.B, c.A, c)
 	}
 	for _, l := range at {
-		slices.SortFunc(l, func(a, b near) int { return int(a.node - b.node) })
+		slices.SortFunc(l, func(a, b near) int {
+			if n.Switch[a.node] != n.Switch[b.node] {
+				if n.Switch[b.node] {
+					return -1
+				}
+				return 1
+			}
+			if n.Switch[a.node] {
+				return int(b.node - a.node)
+			}
+			return int(a.node - b.node)
+		})
 	}
 	return at
 }

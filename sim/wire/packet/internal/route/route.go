@@ -15,7 +15,7 @@ type Link struct{ From, To int32 }
 type Routes struct {
 	isSwitch []bool
 	links    []Link
-	sorted   [][]int32 // links out of a node by neighbour, one a neighbour: the last cable
+	sorted   [][]int32 // links out of a node by neighbour (see compare), one a neighbour: the last cable
 	to       map[int32]*tree
 }
 
@@ -34,7 +34,7 @@ func New(isSwitch []bool, links []Link) *Routes {
 		r.sorted[l.From] = append(r.sorted[l.From], int32(i))
 	}
 	for v, s := range r.sorted {
-		slices.SortStableFunc(s, func(a, b int32) int { return int(links[a].To) - int(links[b].To) })
+		slices.SortStableFunc(s, func(a, b int32) int { return r.compare(links[a].To, links[b].To) })
 		k := 0
 		for i, id := range s {
 			if i+1 < len(s) && links[s[i+1]].To == links[id].To {
@@ -46,6 +46,21 @@ func New(isSwitch []bool, links []Link) *Routes {
 		r.sorted[v] = s[:k]
 	}
 	return r
+}
+
+// compare orders neighbours as the peer does, which keeps them by address in
+// memory: hosts before switches, and switches, which are so large that each is
+// mapped below the one before, from the last to the first. It shows in three tiers.
+func (r *Routes) compare(a, b int32) int {
+	switch {
+	case r.isSwitch[a] != r.isSwitch[b] && r.isSwitch[b]:
+		return -1
+	case r.isSwitch[a] != r.isSwitch[b]:
+		return 1
+	case r.isSwitch[a]:
+		return int(b) - int(a)
+	}
+	return int(a) - int(b)
 }
 
 // Remove takes a cable out; all routes must be asked for again.
