@@ -14,6 +14,9 @@ const (
 	ack       = 60
 	ackFields = 46
 	pause     = 43
+	// Acknowledgements travel in the priority of their flow; at hosts pauses of this
+	// one hold them back, or none with ACK_HIGH_PRIO (scratch/third.cc, ack_q_idx).
+	ackHold = 3
 	// network/utils/int-header.h: five records of 8 bytes and their number; a time.
 	records = 42
 	stamp   = 8
@@ -26,15 +29,20 @@ const (
 	nackInterval = 500 * units.Microsecond
 )
 
-func micros(us float64) units.Time { return units.Time(fixed(us, 1e3)) * units.Nanosecond }
+// micros is a period; the peer cuts it to whole microseconds (core/model/nstime.h,
+// MicroSeconds takes an integer).
+func micros(us float64) units.Time { return units.Time(us) * units.Microsecond }
 
 // configure turns the settings into those of the engine.
 func (x *Scenario) configure(s *settings) {
 	c := packet.Config{
 		Frames:     packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
 		Buffer:     packet.Buffer{Bytes: s.buffer << 20, Reserve: reserve, ResumeOffset: resumeOffset, Shift: int(s.shift), HeadroomDelays: int(s.headroom)},
-		WholeNanos: true, AckHigh: s.ackHigh, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
+		WholeNanos: true, AckHold: ackHold, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
 		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond,
+	}
+	if s.ackHigh {
+		c.AckHold = -1
 	}
 	x.Marking = s.marking()
 	if s.qcn {
@@ -42,7 +50,7 @@ func (x *Scenario) configure(s *settings) {
 	}
 	c.CC = packet.CC{Unpaced: !s.bound, VarWindow: s.varWin, MinRate: s.least, AI: s.ai, HAI: s.hai, Gain: s.gain,
 		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer), FastRecovery: int32(s.fast), ClampTarget: s.clamp,
-		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, Multi: s.intMulti, RateAI: s.dctcp}
+		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp}
 	ints := 0
 	switch s.mode {
 	case 1:
