@@ -49,9 +49,9 @@ func (e *engine) newHPCC(s *sender, rtt int64) *hpcc {
 	for int64(n-2)*int64(e.cfg.Frames.Payload) < s.window {
 		n *= 2
 	}
-	p := &hpcc{ring: make([]intRecord, n), util: 1, rate: s.line, rtt: rtt}
+	p := &hpcc{ring: make([]intRecord, n), util: 1, rate: s.Line, rtt: rtt}
 	for i := range p.each {
-		p.each[i] = hopRate{util: 1, rate: s.line}
+		p.each[i] = hopRate{util: 1, rate: s.Line}
 	}
 	return p
 }
@@ -115,12 +115,12 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *sender, c *CC) (int64, int32
 	if over := x.util / c.Utilisation; over >= 1 || x.stage >= c.Stages {
 		rate, stage = int64(float64(x.rate)/over)+c.AI, 0
 	}
-	return min(max(rate, c.MinRate), s.line), stage
+	return min(max(rate, c.MinRate), s.Line), stage
 }
 
 // perHop is the least of the rates of all hops.
 func (p *hpcc) perHop(r *intRecord, s *sender, c *CC, full bool) (least int64, any bool) {
-	least = s.line
+	least = s.Line
 	for i := range r.n {
 		x := &p.each[i]
 		if c.SampleFeedback && r.hop[i].queue == 0 && !full {
@@ -159,7 +159,7 @@ func (p *hpcc) measure(r *intRecord, i int, s *sender, c *CC) (u float64, tau in
 	tau = int64((now.time - old.time) & intTime)
 	sent := int64((now.bytes-old.bytes)&intBytes) * byteUnit * c.Multi
 	queue := int64(min(now.queue, old.queue)) * qlenUnit * c.Multi
-	u = float64(sent)*8/(float64(tau)*1e-9)/float64(now.rate) + float64(queue)*float64(s.line)/float64(now.rate)/float64(s.window)
+	u = float64(sent)*8/(float64(tau)*1e-9)/float64(now.rate) + float64(queue)*float64(s.Line)/float64(now.rate)/float64(s.window)
 	*old = *now
 	return u, tau
 }
@@ -168,8 +168,8 @@ func (p *hpcc) measure(r *intRecord, i int, s *sender, c *CC) (u float64, tau in
 // the gaps.
 func (e *engine) shift(h *host, s *sender, rate, now int64) {
 	size := int(s.last)
-	s.nextAvail += e.lasts(size, rate) - e.lasts(size, s.rate)
-	s.setRate(rate)
+	s.nextAvail += e.lasts(size, rate) - e.lasts(size, s.Rate.Rate)
+	s.Set(rate)
 	if h.wake > now && s.nextAvail < h.wake {
 		h.wake = max(s.nextAvail, now)
 	}

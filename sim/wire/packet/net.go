@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/units"
 )
 
@@ -135,14 +136,7 @@ type Result struct {
 }
 
 // UnsupportedError names what the engine does not simulate.
-type UnsupportedError struct{ What, Found string }
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s is not simulated: found %s", e.What, e.Found)
-}
-
-// Is makes it an errors.ErrUnsupported.
-func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
+type UnsupportedError = cc.UnsupportedError
 
 // InputError is a network, flow or setting that cannot be.
 type InputError struct{ Problem string }
@@ -261,7 +255,13 @@ func (c *Config) check() error {
 	if err := c.Routing.check(c); err != nil {
 		return err
 	}
-	return c.CC.check()
+	var bad *cc.SettingError
+	if err := c.CC.Check(); errors.As(err, &bad) {
+		return &InputError{bad.Problem}
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 // maxTime leaves room for sums: 100 days.

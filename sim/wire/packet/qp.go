@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/gaps"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/units"
@@ -11,17 +12,16 @@ type sender struct {
 	frames, nxt, una uint32 // data frames in all, the next, the first not acknowledged
 	bytes            int64
 	nextAvail        int64 // when pacing lets it send
-	rate, line       int64 // bit/s
-	gap              int64 // ps that a full frame takes at the rate; 0: not known
-	window           int64 // bytes; 0: none
-	route            uint32
-	last             uint16 // size of the frame sent last
-	class            uint8
-	ending, ended    bool
-	retries          int32
-	moved            int64 // when una last moved, or sending began
-	gaps             gaps.Gaps
-	dcqcn            dcqcn
+	cc.Rate
+	window        int64 // bytes; 0: none
+	route         uint32
+	last          uint16 // size of the frame sent last
+	class         uint8
+	ending, ended bool
+	retries       int32
+	moved         int64 // when una last moved, or sending began
+	gaps          gaps.Gaps
+	dcqcn         cc.Reaction
 }
 
 // receiver is the receiving half.
@@ -51,7 +51,7 @@ func (e *engine) open(h *host, id int32, now int64) {
 	e.rcv[id].back = uint32(base)
 	line := e.links[h.out].rate
 	payload := int64(e.cfg.Frames.Payload)
-	*s = sender{bytes: f.Bytes, frames: uint32((f.Bytes + payload - 1) / payload), nextAvail: now, rate: line, line: line,
+	*s = sender{bytes: f.Bytes, frames: uint32((f.Bytes + payload - 1) / payload), nextAvail: now, Rate: cc.Rate{Rate: line, Line: line},
 		window: e.cfg.CC.Window, route: uint32(base + e.slot), class: e.classOf[f.Priority]}
 	if f.Window > 0 {
 		s.window = f.Window
@@ -74,9 +74,9 @@ func (e *engine) windowBound(s *sender, now int64) bool {
 	w := s.window
 	if e.cfg.CC.VarWindow {
 		if e.cfg.CC.Kind == DCQCN {
-			e.tick(s, now)
+			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now)
 		}
-		w = max(1, int64(float64(w)*float64(s.rate)/float64(s.line)))
+		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
 	}
 	return e.offset(s, s.nxt)-e.offset(s, s.una) >= w
 }
@@ -119,34 +119,27 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		e.gate(l)
 	}
 	if e.cfg.CC.Kind == DCQCN {
-		e.tick(s, now)
+		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now)
 		if e.cfg.CC.ByteReset > 0 {
-			s.dcqcn.count(s, &e.cfg.CC)
+			s.dcqcn.Count(&e.cfg.CC, &s.Rate, int64(s.last))
 		}
 	}
 	switch {
 	case !full:
 		s.nextAvail = now + e.lasts(size, e.paceRate(s))
-	case s.gap == 0:
-		s.gap = e.lasts(size, e.paceRate(s))
+	case s.Gap == 0:
+		s.Gap = e.lasts(size, e.paceRate(s))
 		fallthrough
 	default:
-		s.nextAvail = now + s.gap
+		s.nextAvail = now + s.Gap
 	}
 }
 
 func (e *engine) paceRate(s *sender) int64 {
 	if e.cfg.CC.Unpaced {
-		return s.line
+		return s.Line
 	}
-	return s.rate
-}
-
-// setRate changes the rate; what is set for the next frame stays.
-func (s *sender) setRate(r int64) {
-	if r != s.rate {
-		s.rate, s.gap = r, 0
-	}
+	return s.Rate.Rate
 }
 
 // receive handles a data frame; it reports whether an acknowledgement waits.

@@ -1,23 +1,6 @@
 package packet
 
-import (
-	"math"
-
-	"github.com/simccl/simccl/units"
-)
-
-// SwiftParams are the constants of Swift (Kumar et al., SIGCOMM'20, section 3).
-// Its target is Base + hops x PerHop + min(max(0, a/sqrt(cwnd)+b), Range), where a
-// and b make the last term Range at a window of LeastFlows frames and 0 at
-// MostFlows.
-type SwiftParams struct {
-	Base, PerHop, Range   units.Time
-	LeastFlows, MostFlows float64 // frames: fs_min_cwnd and fs_max_cwnd
-	AI                    float64 // frames a round trip
-	Beta, MostCut         float64 // of the excess over the target; of the window
-	Least, Most           float64 // frames: bounds of the window
-	Resets                int32   // timeouts after which the window is Least
-}
+import "math"
 
 // swift is the state of a sender.
 type swift struct {
@@ -25,18 +8,6 @@ type swift struct {
 	cut    int64   // the last decrease
 	rtt    int64   // the last round trip, ps
 	target int64   // without the part that depends on the window, ps
-}
-
-func (p *SwiftParams) check() error {
-	switch {
-	case p.Base < 0 || p.PerHop < 0 || p.Range < 0 || p.Base == 0:
-		return wrong("Swift with targets of %v, %v a hop and a range of %v: the first must be positive, the others not negative", p.Base, p.PerHop, p.Range)
-	case !(p.LeastFlows > 0 && p.MostFlows > p.LeastFlows):
-		return wrong("Swift scales targets between windows of %g and %g frames: write 0 < least < most", p.LeastFlows, p.MostFlows)
-	case !(p.AI > 0) || !(p.Beta > 0) || !(p.MostCut > 0 && p.MostCut < 1) || !(p.Least > 0 && p.Most >= 1 && p.Most > p.Least) || p.Resets < 0:
-		return wrong("Swift with an increase of %g, beta %g, cuts of at most %g and windows of %g to %g frames: all must be positive, cuts below 1", p.AI, p.Beta, p.MostCut, p.Least, p.Most)
-	}
-	return nil
 }
 
 // newSwift makes the state of a sender whose frames pass so many switches; its
@@ -49,7 +20,7 @@ func (e *engine) newSwift(s *sender, switches int) swift {
 }
 
 // aim is the target of the round trip at a window.
-func (p *SwiftParams) aim(x *swift) int64 {
+func aim(p *SwiftParams, x *swift) int64 {
 	a := float64(p.Range) / (1/math.Sqrt(p.LeastFlows) - 1/math.Sqrt(p.MostFlows))
 	more := a/math.Sqrt(x.cwnd) - a/math.Sqrt(p.MostFlows)
 	return x.target + int64(min(max(0, more), float64(p.Range)))
@@ -60,7 +31,7 @@ func (p *SwiftParams) aim(x *swift) int64 {
 func (e *engine) swiftAck(f *frame, s *sender, acked uint32) {
 	x, p := &e.sw[f.flow], &e.cfg.CC.Swift
 	x.rtt = 1000 * int64(uint32(f.at/1000)-f.aux)
-	switch target := p.aim(x); {
+	switch target := aim(p, x); {
 	case x.rtt < target && x.cwnd >= 1:
 		x.cwnd += p.AI / x.cwnd * float64(acked)
 	case x.rtt < target:
@@ -91,10 +62,10 @@ func (e *engine) swiftWindow(s *sender, x *swift) {
 	x.cwnd = min(max(x.cwnd, p.Least), p.Most)
 	payload := float64(e.cfg.Frames.Payload)
 	s.window = max(1, int64(x.cwnd*payload))
-	rate := s.line
+	rate := s.Line
 	if x.cwnd < 1 && x.rtt > 0 {
 		size := payload + float64(e.cfg.Frames.Header)
-		rate = min(s.line, max(e.cfg.CC.MinRate, int64(size*8e12*x.cwnd/float64(x.rtt))))
+		rate = min(s.Line, max(e.cfg.CC.MinRate, int64(size*8e12*x.cwnd/float64(x.rtt))))
 	}
-	s.setRate(rate)
+	s.Set(rate)
 }

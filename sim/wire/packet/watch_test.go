@@ -100,7 +100,8 @@ func TestSwiftReaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := &engine{cfg: &Config{CC: cc, Frames: Frames{Payload: 1000, Header: 48}}, sw: make([]swift, 1)}
-	s := &sender{line: 100e9, rate: 100e9}
+	s := &sender{}
+	s.Line, s.Rate.Rate = 100e9, 100e9
 	x := &e.sw[0]
 	*x = swift{cwnd: 10, cut: -1 << 60, target: int64(20 * units.Microsecond)}
 	us := int64(units.Microsecond)
@@ -108,7 +109,7 @@ func TestSwiftReaction(t *testing.T) {
 	if d := x.cwnd - 10.2; d > 1e-9 || d < -1e-9 || s.window != 10200 {
 		t.Errorf("window %g frames, %d bytes", x.cwnd, s.window)
 	}
-	target := float64(cc.Swift.aim(x)) / float64(us)
+	target := float64(aim(&cc.Swift, x)) / float64(us)
 	e.swiftAck(&frame{at: 100 * us}, s, 1)
 	if want := 10.2 * max(1-0.8*(100-target)/100, 0.5); x.cwnd-want > 1e-9 || x.cwnd-want < -1e-9 {
 		t.Errorf("after a decrease %g, want %g (target %g us)", x.cwnd, want, target)
@@ -118,7 +119,7 @@ func TestSwiftReaction(t *testing.T) {
 		t.Errorf("two decreases in a round trip: %g", x.cwnd)
 	}
 	x.cwnd = 0.5
-	if e.swiftAck(&frame{at: 300 * us, aux: 100_000}, s, 1); s.window < 1 || s.rate >= s.line || x.cwnd >= 0.5 {
-		t.Errorf("below one frame: window %d, rate %d, %g frames", s.window, s.rate, x.cwnd)
+	if e.swiftAck(&frame{at: 300 * us, aux: 100_000}, s, 1); s.window < 1 || s.Rate.Rate >= s.Line || x.cwnd >= 0.5 {
+		t.Errorf("below one frame: window %d, rate %d, %g frames", s.window, s.Rate.Rate, x.cwnd)
 	}
 }

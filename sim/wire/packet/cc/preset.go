@@ -1,4 +1,4 @@
-package packet
+package cc
 
 import (
 	"strings"
@@ -23,12 +23,12 @@ const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, swift"
 //     switch, 100 us more for small windows (0.1 to 100 frames), one frame a round
 //     trip, 0.8 of the excess, cuts of at most a half.
 //   - dcqcn:ns3: run.py of the HPCC simulator, increases in proportion to the rate.
-func Preset(name string, rate int64) (CC, error) {
+func Preset(name string, rate int64) (Params, error) {
 	const us = units.Microsecond
-	c := CC{Kind: DCQCN, Gain: 1.0 / 256}
+	c := Params{Kind: DCQCN, Gain: 1.0 / 256}
 	switch strings.ToLower(name) {
 	case "none", "pfc":
-		return CC{}, nil
+		return Params{}, nil
 	case "dcqcn:paper":
 		c.AlphaPeriod, c.DecreasePeriod, c.IncreasePeriod = 55*us, 50*us, 55*us
 		c.FastRecovery, c.AI, c.HAI, c.MinRate = 5, 40e6, 400e6, 10e6
@@ -44,10 +44,35 @@ func Preset(name string, rate int64) (CC, error) {
 		c.AI, c.HAI = 5*rate/25_000, 50*rate/25_000
 	case "swift":
 		base := 20 * us
-		c = CC{Kind: Swift, MinRate: 1e6, Swift: SwiftParams{Base: base, PerHop: base * 100 / 655, Range: 5 * base, LeastFlows: 0.1, MostFlows: 100,
+		c = Params{Kind: Swift, MinRate: 1e6, Swift: SwiftParams{Base: base, PerHop: base * 100 / 655, Range: 5 * base, LeastFlows: 0.1, MostFlows: 100,
 			AI: 1, Beta: 0.8, MostCut: 0.5, Least: 0.001, Most: 100, Resets: 5}}
 	default:
 		return c, wrong("%q is not a congestion control: write one of %s", name, Presets)
 	}
 	return c, nil
+}
+
+// SwiftParams are the constants of Swift (Kumar et al., SIGCOMM'20, section 3).
+// Its target is Base + hops x PerHop + min(max(0, a/sqrt(cwnd)+b), Range), where a
+// and b make the last term Range at a window of LeastFlows frames and 0 at
+// MostFlows.
+type SwiftParams struct {
+	Base, PerHop, Range   units.Time
+	LeastFlows, MostFlows float64 // frames: fs_min_cwnd and fs_max_cwnd
+	AI                    float64 // frames a round trip
+	Beta, MostCut         float64 // of the excess over the target; of the window
+	Least, Most           float64 // frames: bounds of the window
+	Resets                int32   // timeouts after which the window is Least
+}
+
+func (p *SwiftParams) check() error {
+	switch {
+	case p.Base < 0 || p.PerHop < 0 || p.Range < 0 || p.Base == 0:
+		return wrong("Swift with targets of %v, %v a hop and a range of %v: the first must be positive, the others not negative", p.Base, p.PerHop, p.Range)
+	case !(p.LeastFlows > 0 && p.MostFlows > p.LeastFlows):
+		return wrong("Swift scales targets between windows of %g and %g frames: write 0 < least < most", p.LeastFlows, p.MostFlows)
+	case !(p.AI > 0) || !(p.Beta > 0) || !(p.MostCut > 0 && p.MostCut < 1) || !(p.Least > 0 && p.Most >= 1 && p.Most > p.Least) || p.Resets < 0:
+		return wrong("Swift with an increase of %g, beta %g, cuts of at most %g and windows of %g to %g frames: all must be positive, cuts below 1", p.AI, p.Beta, p.MostCut, p.Least, p.Most)
+	}
+	return nil
 }
