@@ -67,7 +67,7 @@ func TestAdaptiveRouting(t *testing.T) {
 // lose frames, adaptive ones avoid it.
 func TestAdaptiveAroundDeadCable(t *testing.T) {
 	n := leafSpine(2, 4, 4, 100e9, 0)
-	flows := slices.Repeat(permuted(8, 4, 250_000)[:4], 4) // one way: the far leaf does not know of the cable
+	flows := slices.Repeat(permuted(8, 4, 250_000)[:4], 4) // one way: the far leaf does not know of the cable, and acknowledgements are lost on it
 	again := map[Balance]int64{}
 	for _, b := range []Balance{Hashed, PerPacket, PerFlow} {
 		c := settings(NoCC)
@@ -77,7 +77,7 @@ func TestAdaptiveAroundDeadCable(t *testing.T) {
 		_, r := last(t, n, flows, c)
 		again[b] = r.Retransmitted
 	}
-	if 4*again[PerPacket] > again[Hashed] || 4*again[PerFlow] > again[Hashed] {
+	if 3*again[PerPacket] > again[Hashed] || 3*again[PerFlow] > again[Hashed] {
 		t.Errorf("sent again %v", again)
 	}
 }

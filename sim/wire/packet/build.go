@@ -62,6 +62,9 @@ func (e *engine) buildLinks() {
 					}
 				}
 				l.q = make([]queue, e.classes)
+				if e.cfg.CC.Kind == Pint {
+					l.pint = &pintPort{}
+				}
 				if e.cfg.Watchdog.After > 0 {
 					l.watch = &watched{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
 				}

@@ -20,6 +20,7 @@ const (
 	Timely = cc.Timely
 	DCTCP  = cc.DCTCP
 	Swift  = cc.Swift
+	Pint   = cc.Pint
 )
 
 // Presets are the names of Preset.
@@ -39,6 +40,8 @@ func (e *engine) ccBuild() {
 		e.dc = make([]dctcp, len(e.flows))
 	case Swift:
 		e.sw = make([]swift, len(e.flows))
+	case Pint:
+		e.pi = make([]pint, len(e.flows))
 	}
 }
 
@@ -57,6 +60,8 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 		e.ti[id] = timely{rate: s.Line}
 	case DCTCP:
 		e.dc[id] = dctcp{alpha: 1}
+	case Pint:
+		e.pi[id] = pint{rate: s.Line}
 	case Swift:
 		e.sw[id] = e.newSwift(s, links-1)
 	}
@@ -90,6 +95,8 @@ func (e *engine) ccAck(h *host, f *frame, s *sender, acked uint32) {
 		}
 	case DCTCP:
 		e.dctcpAck(f, s)
+	case Pint:
+		e.pintAck(h, f, s)
 	case Swift:
 		if f.flags&flagNack != 0 {
 			e.swiftLoss(f.flow, s, f.at, false)

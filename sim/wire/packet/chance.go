@@ -21,4 +21,6 @@ const (
 	drawMark = iota
 	drawLoss
 	drawPath
+	drawCode
+	drawSample
 )

@@ -34,6 +34,7 @@ type link struct {
 	returns          fifo        // credits on their way back
 	tx               [2]duration // of the two sizes seen last
 	watch            *watched    // of switches, with a watchdog
+	pint             *pintPort   // of switches, with HPCC-PINT
 	hol              *hol        // once it was paused
 	wire             fifo        // what travels
 	rate             int64
@@ -94,6 +95,7 @@ type engine struct {
 	ti       []timely
 	dc       []dctcp
 	sw       []swift
+	pi       []pint
 	tables   *route.Tables // where frames choose on their way
 	picky    bool          // switches choose paths or drop by a watchdog
 	base     int           // of the routes of flows to come, in hops

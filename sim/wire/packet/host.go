@@ -77,7 +77,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		}
 		h.arrived = append(h.arrived, *f)
 		if f.flags&flagAck != 0 {
-			if s := &e.snd[f.flow]; f.psn >= s.frames && !s.ending {
+			if s := &e.snd[f.flow]; f.psn >= s.frames && !s.ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.psn, s.bytes) >= s.frames) {
 				s.ending = true
 				w.ended = append(w.ended, ending{f.flow, f.at})
 			}

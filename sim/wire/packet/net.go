@@ -246,6 +246,8 @@ func (c *Config) check() error {
 		return wrong("a timeout of %v and %d retries: write 0 or more", c.Repair.Timeout, c.Repair.Retries)
 	case c.Paths < 0 || c.Paths > 1024 || c.Paths > 1 && (!c.Repair.Selective || c.Repair.Reorder == 0):
 		return wrong("%d paths a flow: write 1 to 1024; for more than one, receivers must take frames out of order (Repair.Selective, Reorder)", c.Paths)
+	case c.Repair.BackTo < 0 || c.Repair.BackTo > 0 && (c.Repair.Selective || c.Repair.BackTo%int64(f.Payload) != 0):
+		return wrong("gaps that lead back to multiples of %d bytes: write a multiple of the payload, %d, without selective repeat", c.Repair.BackTo, f.Payload)
 	case c.NackGap < 0:
 		return wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}

@@ -175,6 +175,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 			return false
 		}
 		r.nakAt, r.lastNak = f.at+int64(e.cfg.NackGap), r.expected
+		r.expected = e.backTo(r.expected, e.flows[f.flow].Bytes)
 		flags |= flagNack
 	}
 	class := f.class
@@ -198,10 +199,10 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if s.ended {
 		return false
 	}
-	acked := uint32(0)
-	if f.psn > s.una {
-		acked = f.psn - s.una
-		s.advance(f.psn)
+	acked, psn := uint32(0), e.backTo(f.psn, s.bytes)
+	if psn > s.una {
+		acked = psn - s.una
+		s.advance(psn)
 		s.moved, s.retries = f.at, 0
 		s.nxt = max(s.nxt, s.una) // a timeout may have set it back behind
 	}

@@ -16,6 +16,9 @@ type Repair struct {
 	// Reorder is by how many frames one may be overtaken before it counts as lost,
 	// with Selective: paths of different lengths of queues need it.
 	Reorder uint32
+	// BackTo, where set, makes go-back-N go back to multiples of so many bytes, at
+	// both ends (go-back-0 of the HPCC simulator, L2_BACK_TO_ZERO).
+	BackTo int64
 }
 
 // advance moves una.
@@ -83,4 +86,14 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 		s.nxt = s.una
 	}
 	h.timer = e.overdue(h)
+}
+
+// backTo is the frame to which a gap before psn leads back, in a flow of so many
+// bytes. As in the peer a flow whose size is no multiple never ends.
+func (e *engine) backTo(psn uint32, bytes int64) uint32 {
+	if chunk := e.cfg.Repair.BackTo; chunk > 0 {
+		payload := int64(e.cfg.Frames.Payload)
+		return uint32(min(int64(psn)*payload, bytes) / chunk * chunk / payload)
+	}
+	return psn
 }

@@ -252,6 +252,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 			e.stamp(l, f, at)
 		}
 	}
+	if l.pint != nil {
+		e.pintStamp(l, f, at)
+	}
 	if l.credit != nil {
 		l.spend(f)
 	}

@@ -23,11 +23,12 @@ const (
 	Timely
 	DCTCP
 	Swift
+	Pint // HPCC with in-band telemetry of a byte
 )
 
 // String is the control's name.
 func (k Kind) String() string {
-	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift"}; int(k) < len(names) {
+	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift", "HPCC-PINT"}; int(k) < len(names) {
 		return names[k]
 	}
 	return "unknown congestion control"
@@ -74,6 +75,10 @@ type Params struct {
 	SampleFeedback bool
 	Multi          int64 // unit of the records of INT: 128 and 80 bytes times this
 
+	// Pint: utilisations are powers of PintBase; of so many acknowledgements they
+	// are looked at. It has no MultiRate, and always reacts fast.
+	PintBase, PintShare float64
+
 	// DCTCP.
 	RateAI int64 // bit/s each round trip
 }
@@ -81,7 +86,7 @@ type Params struct {
 // Check finds what is wrong with the settings.
 func (c *Params) Check() error {
 	switch {
-	case c.Kind > Swift:
+	case c.Kind > Pint:
 		return &UnsupportedError{What: "this congestion control", Found: fmt.Sprint(c.Kind)}
 	case c.Window < 0 || c.MinRate < 0 || c.AI < 0 || c.HAI < 0 || c.RateAI < 0:
 		return wrong("a window of %d bytes, least rate %d, increases %d, %d and %d bit/s: none may be negative", c.Window, c.MinRate, c.AI, c.HAI, c.RateAI)
@@ -95,6 +100,8 @@ func (c *Params) Check() error {
 		return wrong("a least rate of %d bit/s: write at least 1", c.MinRate)
 	case c.Kind == HPCC && (c.Window < 1 || c.BaseRTT < units.Nanosecond || !(c.Utilisation > 0) || c.Multi < 1):
 		return wrong("HPCC with a window of %d bytes, a round trip of %v, utilisation %g and INT multiple %d: all must be positive", c.Window, c.BaseRTT, c.Utilisation, c.Multi)
+	case c.Kind == Pint && (c.BaseRTT < units.Nanosecond || !(c.Utilisation > 0) || !(c.PintBase > 1) || !(c.PintShare >= 0 && c.PintShare <= 1)):
+		return wrong("HPCC-PINT with a round trip of %v, utilisation %g, base %g and share %g: the base is above 1, a share at most 1", c.BaseRTT, c.Utilisation, c.PintBase, c.PintShare)
 	}
 	if c.Kind == Swift {
 		return c.Swift.check()

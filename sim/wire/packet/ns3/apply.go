@@ -1,6 +1,7 @@
 package ns3
 
 import (
+	"math"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -41,6 +42,9 @@ func (x *Scenario) configure(s *settings) {
 		WholeNanos: true, AckHold: ackHold, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
 		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond,
 	}
+	if s.backTo0 {
+		c.Repair.BackTo = s.chunk
+	}
 	if s.ackHigh {
 		c.AckHold = -1
 	}
@@ -50,7 +54,7 @@ func (x *Scenario) configure(s *settings) {
 	}
 	c.CC = packet.CC{Unpaced: !s.bound, VarWindow: s.varWin, MinRate: s.least, AI: s.ai, HAI: s.hai, Gain: s.gain,
 		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer), FastRecovery: int32(s.fast), ClampTarget: s.clamp,
-		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp}
+		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp, PintBase: s.pintBase, PintShare: s.pintShare}
 	ints := 0
 	switch s.mode {
 	case 1:
@@ -61,13 +65,22 @@ func (x *Scenario) configure(s *settings) {
 		c.CC.Kind, ints = packet.Timely, stamp
 	case 8:
 		c.CC.Kind = packet.DCTCP
+	case 10:
+		c.CC.Kind, ints = packet.Pint, s.pintBytes()
 	}
 	c.Frames.Header += ints
 	c.Frames.Ack = max(ack, ackFields+ints)
 	x.Config = c
-	if s.hasWin || s.mode == 3 {
+	if s.hasWin || s.mode == 3 || s.mode == 10 {
 		x.windows(s)
 	}
+}
+
+// pintBytes is the size of an encoded utilisation: powers up to 512 flows squared
+// (model/pint.cc).
+func (s *settings) pintBytes() int {
+	bits := math.Ceil(math.Log2(math.Log(512*512) / math.Log(s.pintBase)))
+	return int(max(0, bits)+7) / 8
 }
 
 // marking is the thresholds of all rates that the three maps name.
