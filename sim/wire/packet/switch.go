@@ -39,8 +39,8 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 			if l.lossy && e.lose(w, l) {
 				continue
 			}
-			f.port = uint16(p)
 			s.arrived = append(s.arrived, *f)
+			s.arrived[len(s.arrived)-1].port = uint16(p)
 			bytes += int64(f.size)
 		}
 		s.arriving[p] = bytes
@@ -202,8 +202,8 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 	if h := l.hol; h != nil && h.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
 		h.delayed(f.flow, e.hops[f.route+1], f.at)
 	}
-	if in := &e.links[s.in[f.port]]; in.credit != nil {
-		in.repay(f, at)
+	if e.cfg.Buffer.Credits > 0 {
+		e.links[s.in[f.port]].repay(f, at)
 	} else if c != 0 {
 		k := int(f.port)*e.classes + int(c)
 		if s.exact {
@@ -262,8 +262,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	l.sent++
 	l.txBytes += int64(f.size)
 	l.free = at + e.serialise(l, f.size)
-	f.at = l.free + l.delay
-	l.wire.push(f)
+	l.wire.pass(f, l.free+l.delay)
 }
 
 // marked draws whether a frame that leaves so much behind is marked.
