@@ -61,6 +61,7 @@ type counters struct {
 type worker struct {
 	counters
 	sorter
+	parts
 	ended    []ending
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int

@@ -94,19 +94,58 @@ func (e *engine) calm(s *swtch) bool {
 
 // runSwitch simulates a switch up to end.
 func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
-	arrived := w.sorted(s.arrived, end-e.look, e.look)
-	if !e.calm(s) {
-		e.careful(w, s, arrived, end)
-	} else {
-		e.quick(w, s, arrived, end)
+	switch calm := e.calm(s); {
+	case !calm:
+		e.careful(w, s, w.sorted(s.arrived, end-e.look, e.look), end)
+	case e.picky:
+		e.choosing(w, s, w.sorted(s.arrived, end-e.look, e.look), end)
+	default:
+		e.quick(w, s, end)
 	}
 	if e.cfg.Watchdog.After > 0 {
 		e.watch(w, s, end)
 	}
 }
 
-// quick simulates a window in which ports do not influence each other.
-func (e *engine) quick(w *worker, s *swtch, arrived []frame, end int64) {
+// quick simulates a window in which ports do not influence each other: port by
+// port, each in the order of time.
+func (e *engine) quick(w *worker, s *swtch, end int64) {
+	in := s.arrived
+	w.parts.divide(e, s)
+	for p, id := range s.out {
+		l := &e.links[id]
+		for _, i := range w.parts.ordered(in, p, end-e.look, e.look) {
+			if f := &in[i]; f.flow < 0 {
+				e.pfcAtSwitch(w, s, f)
+			} else {
+				e.onto(w, s, l, f)
+			}
+		}
+		for l.waiting&^l.paused != 0 && l.free < end {
+			e.dequeue(w, s, l, l.free)
+		}
+	}
+}
+
+// onto puts a frame onto the port by which it leaves, at its time.
+func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
+	for l.waiting&^l.paused != 0 && l.free < f.at {
+		e.dequeue(w, s, l, l.free)
+	}
+	if l.waiting == 0 && l.free < f.at && l.paused>>f.class&1 == 0 {
+		l.peak = max(l.peak, int64(f.size))
+		e.transmit(w, l, f, f.at, 0)
+		return
+	}
+	if f.class != 0 {
+		s.ing[int(f.port)*e.classes+int(f.class)] += int64(f.size)
+	}
+	e.enqueue(w, s, l, f)
+}
+
+// choosing is quick where frames choose their ports by what waits there: all ports
+// in the order of time.
+func (e *engine) choosing(w *worker, s *swtch, arrived []frame, end int64) {
 	for i := range arrived {
 		f := &arrived[i]
 		if f.flow < 0 {
@@ -114,24 +153,9 @@ func (e *engine) quick(w *worker, s *swtch, arrived []frame, end int64) {
 			continue
 		}
 		f.route++
-		var l *link
-		if !e.picky {
-			l = &e.links[e.hops[f.route]]
-		} else if l = e.leave(w, s, f); l == nil {
-			continue
+		if l := e.leave(w, s, f); l != nil {
+			e.onto(w, s, l, f)
 		}
-		for l.waiting&^l.paused != 0 && l.free < f.at {
-			e.dequeue(w, s, l, l.free)
-		}
-		if l.waiting == 0 && l.free < f.at && l.paused>>f.class&1 == 0 {
-			l.peak = max(l.peak, int64(f.size))
-			e.transmit(w, l, f, f.at, 0)
-			continue
-		}
-		if f.class != 0 {
-			s.ing[int(f.port)*e.classes+int(f.class)] += int64(f.size)
-		}
-		e.enqueue(w, s, l, f)
 	}
 	for _, id := range s.out {
 		l := &e.links[id]

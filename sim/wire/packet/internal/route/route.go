@@ -25,6 +25,7 @@ type tree struct {
 	dist []int16 // -1: not reached
 	rank []int32
 	most int
+	next [][]int32 // next hops of nodes that a route has met, in order
 }
 
 // New makes the routes of a network.
@@ -87,7 +88,7 @@ func (r *Routes) Towards(dst, src int32) bool {
 
 func (r *Routes) search(dst int32) *tree {
 	n := len(r.isSwitch)
-	t := &tree{dist: make([]int16, n), rank: make([]int32, n)}
+	t := &tree{dist: make([]int16, n), rank: make([]int32, n), next: make([][]int32, n)}
 	for i := range t.dist {
 		t.dist[i] = -1
 	}
@@ -141,47 +142,37 @@ func (r *Routes) Fill(path []int32, k Key) int {
 	t := r.to[k.Dst]
 	n := 0
 	for at := k.Src; at != k.Dst; n++ {
-		pick, choices := 0, r.choices(t, at)
-		if choices > 1 && r.isSwitch[at] {
-			pick = int(k.Hash(at) % uint32(choices))
+		next := t.next[at]
+		if next == nil {
+			next = r.after(t, at, nil)
+			t.next[at] = next
 		}
-		path[n] = r.nth(t, at, pick)
+		pick := 0
+		if len(next) > 1 && r.isSwitch[at] {
+			pick = int(k.Hash(at) % uint32(len(next)))
+		}
+		path[n] = next[pick]
 		at = r.links[path[n]].To
 	}
 	return n
+}
+
+// after appends the links to the next hops of a node in the order of the search.
+func (r *Routes) after(t *tree, at int32, to []int32) []int32 {
+	from := len(to)
+	for _, id := range r.sorted[at] {
+		if r.nearer(t, id) {
+			to = append(to, id)
+		}
+	}
+	slices.SortFunc(to[from:], func(a, b int32) int { return int(t.rank[r.links[a].To] - t.rank[r.links[b].To]) })
+	return to
 }
 
 // nearer says whether a link leads one hop closer to the root of a tree.
 func (r *Routes) nearer(t *tree, id int32) bool {
 	l := r.links[id]
 	return t.dist[l.To] == t.dist[l.From]-1 && (r.isSwitch[l.To] || t.dist[l.To] == 0)
-}
-
-// choices counts the next hops of a node.
-func (r *Routes) choices(t *tree, at int32) int {
-	n := 0
-	for _, id := range r.sorted[at] {
-		if r.nearer(t, id) {
-			n++
-		}
-	}
-	return n
-}
-
-// nth returns the link to the next hop of a place in the order of the search.
-func (r *Routes) nth(t *tree, at int32, pick int) int32 {
-	best, after := int32(-1), int32(-1)
-	for range pick + 1 {
-		best = -1
-		for _, id := range r.sorted[at] {
-			rank := t.rank[r.links[id].To]
-			if r.nearer(t, id) && rank > after && (best < 0 || rank < t.rank[r.links[best].To]) {
-				best = id
-			}
-		}
-		after = t.rank[r.links[best].To]
-	}
-	return best
 }
 
 // murmur is MurmurHash3's 32-bit variant over three words.
@@ -232,13 +223,8 @@ func (r *Routes) Tables() *Tables {
 				continue
 			}
 			from := len(t.links)
-			for _, id := range r.sorted[v] {
-				if r.nearer(tree, id) {
-					t.links = append(t.links, id)
-				}
-			}
+			t.links = r.after(tree, int32(v), t.links)
 			found := t.links[from:]
-			slices.SortFunc(found, func(a, b int32) int { return int(tree.rank[r.links[a].To] - tree.rank[r.links[b].To]) })
 			c := choice{int32(from), int32(len(found))}
 			for _, o := range seen {
 				if slices.Equal(t.links[o.at:o.at+o.n], found) {
