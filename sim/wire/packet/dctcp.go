@@ -28,10 +28,10 @@ func (e *engine) dctcpAck(f *frame, s *sender) {
 		d.reduced = false
 	}
 	if marked && !d.reduced {
-		s.setRate(max(c.MinRate, int64(float64(s.rate)*(1-d.alpha/2))))
+		s.Set(max(c.MinRate, int64(float64(s.Rate.Rate)*(1-d.alpha/2))))
 		d.reduced, d.high = true, s.nxt
 	}
 	if !d.reduced && round {
-		s.setRate(min(s.line, s.rate+c.RateAI))
+		s.Set(min(s.Line, s.Rate.Rate+c.RateAI))
 	}
 }

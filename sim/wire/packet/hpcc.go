@@ -30,9 +30,17 @@ type hpcc struct {
 	hop    [intHops]intHop // of the acknowledgement before
 	update uint32          // the frame whose acknowledgement ends a round trip
 	stage  int32
-	util   float64 // smoothed utilisation
-	rate   int64   // at the start of the round trip
-	rtt    int64   // ns
+	util   float64          // smoothed utilisation
+	rate   int64            // at the start of the round trip
+	rtt    int64            // ns
+	each   [intHops]hopRate // with MultiRate
+}
+
+// hopRate is the state of a hop where each has a rate of its own.
+type hopRate struct {
+	util  float64
+	stage int32
+	rate  int64
 }
 
 // newHPCC makes the state of a sender: the ring holds a window of frames.
@@ -41,7 +49,11 @@ func (e *engine) newHPCC(s *sender, rtt int64) *hpcc {
 	for int64(n-2)*int64(e.cfg.Frames.Payload) < s.window {
 		n *= 2
 	}
-	return &hpcc{ring: make([]intRecord, n), util: 1, rate: s.line, rtt: rtt}
+	p := &hpcc{ring: make([]intRecord, n), util: 1, rate: s.Line, rtt: rtt}
+	for i := range p.each {
+		p.each[i] = hopRate{util: 1, rate: s.Line}
+	}
+	return p
 }
 
 // stamp adds a switch's record to a data frame that it starts.
@@ -70,15 +82,20 @@ func (e *engine) hpccAck(h *host, f *frame, s *sender) {
 		p.hop = r.hop
 		return
 	}
-	if r.n > 0 && r.n <= intHops {
-		u, dt := p.utilisation(r, s, c)
-		dt = min(dt, p.rtt)
-		p.util = (float64(p.util*float64(p.rtt-dt)) + float64(u*float64(dt))) / float64(p.rtt)
-		rate, stage := p.rate+c.AI, p.stage+1
-		if over := p.util / c.Utilisation; over >= 1 || p.stage >= c.Stages {
-			rate, stage = int64(float64(p.rate)/over)+c.AI, 0
+	switch {
+	case r.n == 0 || r.n > intHops:
+	case c.MultiRate:
+		if rate, any := p.perHop(r, s, c, full); any {
+			e.shift(h, s, rate, f.at)
 		}
-		rate = min(max(rate, c.MinRate), s.line)
+	default:
+		u, dt, any := p.utilisation(r, s, c, full)
+		if !any {
+			break
+		}
+		x := hopRate{p.util, p.stage, p.rate}
+		rate, stage := x.next(u, dt, p.rtt, s, c)
+		p.util = x.util
 		e.shift(h, s, rate, f.at)
 		if full {
 			p.rate, p.stage = rate, stage
@@ -89,29 +106,70 @@ func (e *engine) hpccAck(h *host, f *frame, s *sender) {
 	}
 }
 
+// next smooths the utilisation with what was measured over so many ns, and returns
+// the rate and stage that follow.
+func (x *hopRate) next(u float64, dt, rtt int64, s *sender, c *CC) (int64, int32) {
+	dt = min(dt, rtt)
+	x.util = (float64(x.util*float64(rtt-dt)) + float64(u*float64(dt))) / float64(rtt)
+	rate, stage := x.rate+c.AI, x.stage+1
+	if over := x.util / c.Utilisation; over >= 1 || x.stage >= c.Stages {
+		rate, stage = int64(float64(x.rate)/over)+c.AI, 0
+	}
+	return min(max(rate, c.MinRate), s.Line), stage
+}
+
+// perHop is the least of the rates of all hops.
+func (p *hpcc) perHop(r *intRecord, s *sender, c *CC, full bool) (least int64, any bool) {
+	least = s.Line
+	for i := range r.n {
+		x := &p.each[i]
+		if c.SampleFeedback && r.hop[i].queue == 0 && !full {
+			least = min(least, x.rate)
+			continue
+		}
+		any = true
+		u, dt := p.measure(r, i, s, c)
+		rate, stage := x.next(u, dt, p.rtt, s, c)
+		least = min(least, rate)
+		if full {
+			x.rate, x.stage = rate, stage
+		}
+	}
+	return least, any
+}
+
 // utilisation returns the highest of the hops of a path, and over how many
 // nanoseconds it was measured.
-func (p *hpcc) utilisation(r *intRecord, s *sender, c *CC) (most float64, dt int64) {
+func (p *hpcc) utilisation(r *intRecord, s *sender, c *CC, full bool) (most float64, dt int64, any bool) {
 	for i := range r.n {
-		now, old := &r.hop[i], &p.hop[i]
-		tau := int64((now.time - old.time) & intTime)
-		sent := int64((now.bytes-old.bytes)&intBytes) * byteUnit * c.Multi
-		queue := int64(min(now.queue, old.queue)) * qlenUnit * c.Multi
-		u := float64(sent)*8/(float64(tau)*1e-9)/float64(now.rate) + float64(queue)*float64(s.line)/float64(now.rate)/float64(s.window)
-		if u > most {
+		if c.SampleFeedback && r.hop[i].queue == 0 && !full {
+			continue
+		}
+		any = true
+		if u, tau := p.measure(r, i, s, c); u > most {
 			most, dt = u, tau
 		}
-		*old = *now
 	}
-	return most, dt
+	return most, dt, any
+}
+
+// measure is the utilisation of a hop since the acknowledgement before.
+func (p *hpcc) measure(r *intRecord, i int, s *sender, c *CC) (u float64, tau int64) {
+	now, old := &r.hop[i], &p.hop[i]
+	tau = int64((now.time - old.time) & intTime)
+	sent := int64((now.bytes-old.bytes)&intBytes) * byteUnit * c.Multi
+	queue := int64(min(now.queue, old.queue)) * qlenUnit * c.Multi
+	u = float64(sent)*8/(float64(tau)*1e-9)/float64(now.rate) + float64(queue)*float64(s.Line)/float64(now.rate)/float64(s.window)
+	*old = *now
+	return u, tau
 }
 
 // shift changes the rate, and the time of the next frame by the difference of
 // the gaps.
 func (e *engine) shift(h *host, s *sender, rate, now int64) {
 	size := int(s.last)
-	s.nextAvail += e.lasts(size, rate) - e.lasts(size, s.rate)
-	s.setRate(rate)
+	s.nextAvail += e.lasts(size, rate) - e.lasts(size, s.Rate.Rate)
+	s.Set(rate)
 	if h.wake > now && s.nextAvail < h.wake {
 		h.wake = max(s.nextAvail, now)
 	}

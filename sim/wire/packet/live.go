@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/units"
 )
 
@@ -13,6 +14,7 @@ type Queue struct {
 	Src, Dst int32
 	Priority uint8 // 1 to 7
 	// Path is the cables from Src to Dst; acknowledgements go back over them.
+	// Where Config.Routing lets frames choose, only their number counts.
 	Path []int32
 	// Limit is the most that the host feeds it with, in bit/s on the wire; 0: as
 	// fast as its port.
@@ -56,7 +58,7 @@ type State struct {
 func (l *Live) Watch(report func(State)) {
 	l.report, l.states, l.rates = report, make([]State, len(l.e.links)), make([]int64, len(l.queues))
 	for i := range l.rates {
-		l.rates[i] = l.e.snd[i].line
+		l.rates[i] = l.e.snd[i].Line
 	}
 }
 
@@ -78,7 +80,7 @@ func (l *Live) observe() {
 		}
 	}
 	for q := range l.rates {
-		if r := l.e.snd[q].rate; r != l.rates[q] {
+		if r := l.e.snd[q].Rate.Rate; r != l.rates[q] {
 			l.rates[q] = r
 			l.report(State{Queue: int32(q), At: units.Time(l.at), Rate: r})
 		}
@@ -117,7 +119,8 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: never, crowd: crowd, paths: 1}
+	l := &Live{start: never, queues: make([]messages, len(queues))}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: never, crowd: crowd, paths: 1, given: l}
 	e.assignClasses()
 	e.buildLinks()
 	e.buildNodes()
@@ -125,21 +128,28 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	if err := e.buildSwitches(); err != nil {
 		return nil, err
 	}
-	l := &Live{e: e, start: never, queues: make([]messages, len(queues))}
-	e.room(l)
+	l.e = e
+	e.room()
 	for i := range queues {
 		if err := l.lay(int32(i), &queues[i]); err != nil {
 			return nil, err
 		}
 	}
+	if cfg.Routing.Balance != Hashed {
+		for i := range flows {
+			e.routes.Towards(flows[i].Dst, flows[i].Src)
+			e.routes.Towards(flows[i].Src, flows[i].Dst)
+		}
+		e.buildTables()
+	}
+	e.picky = e.tables != nil || cfg.Watchdog.After > 0
 	e.plan()
 	return l, nil
 }
 
 // room makes room for the queue pairs of a Live run.
-func (e *engine) room(l *Live) {
+func (e *engine) room() {
 	n := len(e.flows)
-	e.given = l
 	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
 	e.ccBuild()
 }
@@ -171,15 +181,16 @@ func (l *Live) lay(id int32, q *Queue) error {
 	if at != q.Dst {
 		return wrong("queue pair %d: its path ends at node %d in place of %d", id, at, q.Dst)
 	}
-	h := &e.hosts[e.routes.hostOf[q.Src]]
+	h := &e.hosts[e.hostOf[q.Src]]
 	line := e.links[h.out].rate
 	if q.Limit > 0 {
 		line = max(1e6, min(line, q.Limit))
 	}
 	e.rcv[id].back = uint32(back)
 	s := &e.snd[id]
-	*s = sender{rate: line, line: line, window: e.cfg.CC.Window, route: uint32(back + k), class: e.classOf[q.Priority]}
-	e.ccOpen(id, s)
+	*s = sender{Rate: cc.Rate{Rate: line, Line: line}, window: e.cfg.CC.Window, route: uint32(back + k), class: e.classOf[q.Priority]}
+	e.result[id].SrcPort = uint16(firstPort + id)
+	e.ccOpen(id, s, k)
 	return nil
 }
 
@@ -361,7 +372,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 	if x.asked != 0 {
 		p.Paused += units.Time(l.at - x.port.since)
 	}
-	if h := l.e.routes.hostOf[x.from]; h >= 0 {
+	if h := l.e.hostOf[x.from]; h >= 0 {
 		for q := range l.queues {
 			if l.e.flows[q].Src == x.from {
 				p.Resent += int64(l.e.snd[q].resent)
@@ -377,9 +388,9 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 	e := l.e
 	s := &e.snd[q]
 	if e.cfg.CC.Kind == DCQCN {
-		e.tick(s, min(int64(now), l.at))
+		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, min(int64(now), l.at))
 	}
-	return e.cfg.CC.Kind != NoCC && float64(s.rate) < 0.95*float64(s.line)
+	return e.cfg.CC.Kind != NoCC && float64(s.Rate.Rate) < 0.95*float64(s.Line)
 }
 
 // Result is what became of all frames so far.

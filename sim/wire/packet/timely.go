@@ -54,8 +54,8 @@ func (t *timely) step(c *CC, s *sender, factor float64) {
 		if t.stage >= timelyHyper {
 			add = c.HAI
 		}
-		t.rate = min(t.rate+add, s.line)
+		t.rate = min(t.rate+add, s.Line)
 		t.stage++
 	}
-	s.setRate(t.rate)
+	s.Set(t.rate)
 }
