@@ -36,6 +36,9 @@ func (s *Session) viewOf(op *operation) wire.Model {
 // Hop implements wire.Messages.
 func (v *frameView) Hop() units.Time { return v.m.Hop() }
 
+// Whole implements wire.Messages.
+func (v *frameView) Whole() bool { return v.m.Whole() }
+
 // Cable implements wire.Messages.
 func (v *frameView) Cable(l wire.LinkID, c wire.Cable) { v.cables[l] = c }
 

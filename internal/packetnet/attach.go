@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 )
@@ -43,6 +44,8 @@ func Attach(cfg *sim.Config, cl *fabric.Cluster, f File, model, cc string) error
 	set, err := Of(net, cc, cfg.Seed, cfg.RC)
 	var p *fabric.PacketsError
 	switch {
+	case err == nil && model == "hybrid" && set.Routing.Balance != packet.Hashed:
+		return fail.Usage("--network hybrid: frames of this fabric choose their routes one by one, and no link shows where queues form; write packet")
 	case err == nil:
 		set.Hybrid = model == "hybrid"
 		cfg.Packets = set

@@ -39,6 +39,13 @@ func ethernet(p fabric.Packets) fabric.Packets {
 	return p
 }
 
+// adaptive lets each frame choose its route among ports whose queues differ by less
+// than two frames.
+func adaptive(p fabric.Packets) fabric.Packets {
+	p.Balance, p.Repair, p.Quantum, p.AckEach = "packet", "sr", v(8), v(1)
+	return p
+}
+
 // Default is the preset of a fabric that names none.
 const Default = "dcqcn"
 
@@ -48,6 +55,9 @@ func Presets() []Preset {
 		{Name: "dcqcn", What: "Broadcom switches (Arista 7060X5), DCQCN with increases in proportion to the port", Routing: fabric.ECMP, Layout: "leaf-spine",
 			Packets: ethernet(fabric.Packets{Buffer: v(113e3), CC: "dcqcn:ns3", Marks: simaiMarks}),
 			Source:  "buffer: Tomahawk 4, 113 MB, of Arista's 7060DX5 data sheet; marks: SimAI.conf; congestion control: run.py of the HPCC simulator (ConnectX-7's defaults, dcqcn:cx7, rise by 5 Mbit/s, which does not recover at 400 Gbit/s); routes: ECMP by 5-tuple"},
+		{Name: "spectrum-x", What: "Spectrum-4 switches and BlueField-3: each frame by the shortest queue, put in order by the NIC", Routing: fabric.ECMP, Layout: "leaf-spine",
+			Packets: adaptive(ethernet(fabric.Packets{Buffer: v(160e3), CC: "swift", Marks: []fabric.Mark{}})),
+			Source:  "buffer: Spectrum-4, 160 MB shared; per-packet adaptive routing with reordering at the receiver: NVIDIA's Spectrum-X white paper; its congestion control by telemetry is not public: Swift's, by delay, is used in its place"},
 		{Name: "meta", What: "Meta's backend: PFC alone, deep buffers, the queue pair in ECMP's hash (SIGCOMM'24)", Routing: fabric.ECMP, Layout: "leaf-spine",
 			Packets: ethernet(fabric.Packets{Buffer: v(16e6), CC: "none", Marks: []fabric.Mark{}}),
 			Source:  "no congestion control at 400 Gbit/s, enhanced ECMP: RDMA over Ethernet for Distributed AI Training at Meta Scale, 5.2 and 5.3; buffer: Jericho 2c+, 16 GB behind the CTSW"},

@@ -18,6 +18,10 @@ const (
 	ibHeader, ibAck               = 26, 30
 )
 
+// reorder is by how many frames one may be overtaken before it counts as lost, where
+// frames choose their routes.
+const reorder = 1 << 16
+
 // Of makes the settings of a network. cc, where not empty, replaces the
 // file's; rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
 func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
@@ -49,6 +53,19 @@ func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Pac
 	}
 	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
 	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
+	switch p.Balance {
+	case "flowlet":
+		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: 16 * units.Microsecond, Quantum: kb(p.Quantum)}
+		if p.Gap != nil {
+			c.Routing.Gap = units.FromMicros(*p.Gap)
+		}
+	case "packet":
+		if p.Repair != "sr" {
+			return nil, &fabric.PacketsError{Key: "balance", Problem: "balance packet: frames overtake each other; write repair sr"}
+		}
+		c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: kb(p.Quantum)}
+		c.Repair.Reorder = reorder
+	}
 	if c.Repair.Selective {
 		c.AckFrom = 1
 	}
@@ -107,7 +124,7 @@ func over(base, own fabric.Packets) fabric.Packets {
 	}
 	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
 		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn},
-		{&base.Credits, &own.Credits}, {&base.Window, &own.Window}} {
+		{&base.Credits, &own.Credits}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}} {
 		if *x[1] != nil {
 			*x[0] = *x[1]
 		}

@@ -10,6 +10,9 @@ type Messages interface {
 	// Hop is the delay of a cable that adds no latency of its own, the pipeline of
 	// the switch or NIC behind it included.
 	Hop() units.Time
+	// Whole says that frames choose their routes: all cables are to be declared, not
+	// those of queue pairs' routes alone.
+	Whole() bool
 	// Cable says that a link is one direction of a cable.
 	Cable(l LinkID, c Cable)
 	// Queue declares a queue pair whose messages take a route, before Seal. Where a

@@ -17,11 +17,14 @@ type Packets struct {
 	Link string `json:"link,omitempty"`
 	CC   string `json:"cc,omitempty"` // congestion control of senders
 	// Balance is how a frame's route is chosen: queue-pair, each queue pair's by
-	// Network.Routing.
+	// Network.Routing; flowlet, by the queues at a switch after Gap of silence; packet,
+	// each frame so.
 	Balance string   `json:"balance,omitempty"`
-	Repair  string   `json:"repair,omitempty"` // gbn or sr
-	Hop     *float64 `json:"hop_us,omitempty"` // of a cable without latency_us, what is behind it included
-	MTU     *float64 `json:"mtu,omitempty"`    // payload of a frame, bytes
+	Gap     *float64 `json:"flowlet_us,omitempty"`
+	Quantum *float64 `json:"quantum_kb,omitempty"` // by which queues must differ
+	Repair  string   `json:"repair,omitempty"`     // gbn or sr
+	Hop     *float64 `json:"hop_us,omitempty"`     // of a cable without latency_us, what is behind it included
+	MTU     *float64 `json:"mtu,omitempty"`        // payload of a frame, bytes
 	AckEach *float64 `json:"ack_every,omitempty"`
 	Buffer  *float64 `json:"buffer_kb,omitempty"`  // of a switch
 	Reserve *float64 `json:"reserve_kb,omitempty"` // of a port
@@ -58,6 +61,8 @@ type number struct {
 // numbers are the members with their bounds.
 var numbers = []number{
 	{"hop_us", 0.001, 1e6, false, func(p *Packets) **float64 { return &p.Hop }},
+	{"flowlet_us", 0, 1e6, false, func(p *Packets) **float64 { return &p.Gap }},
+	{"quantum_kb", 0, 1e5, false, func(p *Packets) **float64 { return &p.Quantum }},
 	{"mtu", 64, 16384, true, func(p *Packets) **float64 { return &p.MTU }},
 	{"ack_every", 1, 1024, true, func(p *Packets) **float64 { return &p.AckEach }},
 	{"buffer_kb", 64, 1e8, false, func(p *Packets) **float64 { return &p.Buffer }},
@@ -82,7 +87,7 @@ var words = []word{
 	{"preset", func(p *Packets) *string { return &p.Preset }, nil},
 	{"cc", func(p *Packets) *string { return &p.CC }, nil},
 	{"link", func(p *Packets) *string { return &p.Link }, []string{"ethernet", "infiniband"}},
-	{"balance", func(p *Packets) *string { return &p.Balance }, []string{"queue-pair"}},
+	{"balance", func(p *Packets) *string { return &p.Balance }, []string{"queue-pair", "flowlet", "packet"}},
 	{"repair", func(p *Packets) *string { return &p.Repair }, []string{"gbn", "sr"}},
 }
 

@@ -148,6 +148,9 @@ func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int
 	f.Wires = append(f.Wires, Wire{Name: name, From: from, To: to, BW: units.GBps(c.Gbit / 8), Latency: units.FromMicros(c.Latency), Cable: cable})
 }
 
+// Down says that nothing crosses it.
+func (w *Wire) Down() bool { return w.down }
+
 // EndOf is the port that a vertex of a Wire is, ok false for a switch.
 func (f *Fabric) EndOf(v int32) (e End, ok bool) {
 	if v >= f.inner {

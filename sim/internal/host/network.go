@@ -102,7 +102,13 @@ func New(o *Options) *Network {
 		n.proxy.threads[i].together = !Staggers(o.Plan)
 	}
 	n.Split = n.Split && n.Settings.QPs > 1
-	n.frames, _ = o.Model.(wire.Messages)
+	if n.frames, _ = o.Model.(wire.Messages); n.frames != nil && n.frames.Whole() {
+		for i := range n.Fabric.Wires {
+			if !n.Fabric.Wires[i].Down() {
+				n.cable(int32(i))
+			}
+		}
+	}
 	n.rdma, n.tcp, n.sharp = newRDMA(n), newTCP(n), sharp{n}
 	return n
 }

@@ -162,6 +162,9 @@ func (m *Model) chain(path []wire.LinkID) {
 // Hop implements wire.Messages.
 func (m *Model) Hop() units.Time { return m.set.Hop }
 
+// Whole implements wire.Messages.
+func (m *Model) Whole() bool { return m.set.Routing.Balance != packet.Hashed }
+
 // Cable implements wire.Messages.
 func (m *Model) Cable(l wire.LinkID, c wire.Cable) {
 	m.cables[l].Cable, m.cables[l].on = c, true
@@ -435,10 +438,12 @@ func (m *Model) Loads() []wire.Load {
 	}
 	for i := range m.cables {
 		if c := &m.cables[i]; c.on {
-			out[i].Bytes = c.bytes
-			if out[i].Busy = m.frames.Port(m.ends(c)).Busy; m.set.Hybrid {
-				f := &m.set.Frames
+			p, f := m.frames.Port(m.ends(c)), &m.set.Frames
+			switch out[i].Bytes, out[i].Busy = c.bytes, p.Busy; {
+			case m.set.Hybrid:
 				out[i].Busy = units.Time(float64(c.bytes) / float64(f.Payload) * float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
+			case m.Whole(): // not those of the routes that queue pairs have by name
+				out[i].Bytes = units.Bytes(float64(p.Data) * float64(f.Payload) / float64(f.Payload+f.Header))
 			}
 			out[i].Capacity = m.Capacity(wire.LinkID(i))
 		}

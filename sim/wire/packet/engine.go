@@ -50,6 +50,7 @@ type link struct {
 // port is what happened where a link begins, for reports alone.
 type port struct {
 	marks, pauses, drops int64
+	data                 int64 // bytes of data frames
 	since, paused        int64 // when the present pause began, and all before
 }
 

@@ -354,7 +354,7 @@ func (l *Live) close() {
 
 // Port is what happened where one direction of a cable begins.
 type Port struct {
-	Peak, Bytes          int64 // deepest queue; sent, headers included
+	Peak, Bytes, Data    int64 // deepest queue; sent, headers included; of it data
 	Pauses, Marks, Drops int64
 	Resent               int64 // frames sent again, of a host
 	Paused, Busy         units.Time
@@ -367,7 +367,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 		id++
 	}
 	x := &l.e.links[id]
-	p := Port{Peak: x.peak, Bytes: x.txBytes, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Paused: units.Time(x.port.paused),
+	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.port.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Paused: units.Time(x.port.paused),
 		Busy: units.Time(float64(x.txBytes) * 8e12 / float64(x.rate))}
 	if x.asked != 0 {
 		p.Paused += units.Time(l.at - x.port.since)
