@@ -25,9 +25,10 @@ func framed(t *testing.T, change func(*Spec)) (*Result, error) {
 	s.Network.Model = "packet"
 	change(&s)
 	return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: n.Format()},
-		"thin.json": {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"buffer_kb": 700, "cc": "none"}, "switches"`, 1))},
-		"bad.json":  {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"cc": "tcp"}, "switches"`, 1))},
-		"none.json": {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, "\"packets\": {\n\"preset\": \"nobody\"}, \"switches\"", 1))}}})
+		"thin.json":    {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"buffer_kb": 700, "cc": "none"}, "switches"`, 1))},
+		"sprayed.json": {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"preset": "spectrum-x"}, "switches"`, 1))},
+		"bad.json":     {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"cc": "tcp"}, "switches"`, 1))},
+		"none.json":    {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, "\"packets\": {\n\"preset\": \"nobody\"}, \"switches\"", 1))}}})
 }
 
 func us(t *testing.T, change func(*Spec)) (float64, *Facts) {
@@ -74,6 +75,13 @@ func TestPackets(t *testing.T) {
 	if d := h/a - 1; d > 0.1 || d < -0.1 || z.Congestion.Marked == 0 {
 		t.Errorf("4:1: hybrid %.2f us, frame by frame %.2f, %+v", h, a, z.Congestion)
 	}
+	// Frames that choose their routes leave no port more than its share.
+	if s, y := us(t, func(s *Spec) { s.Network.Fabric = "sprayed.json" }); s >= a || y.Congestion.Resent > 0 || y.Congestion.Dropped > 0 {
+		t.Errorf("adaptive routing: %.2f us, hashed %.2f, %+v", s, a, y.Congestion)
+	}
+	if n, _ := us(t, func(s *Spec) { s.Network.Fabric = "infiniband-ndr" }); n > a {
+		t.Errorf("a network by name that does not block: %.2f us, one that does %.2f", n, a)
+	}
 	// Entropy of queue pairs, and losses repaired by NICs.
 	if q, _ := us(t, func(s *Spec) {
 		blocks(s)
@@ -94,10 +102,11 @@ func TestPacketsRefused(t *testing.T) {
 		want   string
 	}{
 		{func(s *Spec) { s.Network.Model = "fluid" }, "network.model"},
-		{func(s *Spec) { s.Network.CC = "bbr" }, "network.cc bbr"},
+		{func(s *Spec) { s.Network.CC = "bbr" }, `congestion control: "bbr" is not`},
 		{func(s *Spec) { s.Network.Model, s.Network.CC = "", "none" }, "network.cc none"},
 		{func(s *Spec) { s.Engine.Fold = "exact" }, "network.model packet: needs every rank"},
 		{func(s *Spec) { s.Engine.Fidelity = "alpha" }, "network.model packet: needs every rank"},
+		{func(s *Spec) { s.Network.Fabric, s.Network.Model = "spectrum-x", "hybrid" }, "--network hybrid: frames of this fabric choose"},
 		{func(s *Spec) { s.Network.Fabric = "bad.json" }, "bad.json:4:"},
 		{func(s *Spec) { s.Network.Fabric = "none.json" }, "none.json:5:11: preset \"nobody\": write one of"},
 	} {

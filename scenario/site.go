@@ -12,6 +12,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/tunerfile"
 	"github.com/simccl/simccl/scenario/internal/fault"
@@ -140,7 +141,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f := spec.Network.Fabric; f != "" {
+	if f := spec.Network.Fabric; f != "" && !packetnet.Named(f) {
 		data, err := opt.read(f, maxNetwork)
 		if err != nil {
 			return nil, err
@@ -174,6 +175,11 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, bad(err)
 	}
 	l.doubts(files)
+	if f := spec.Network.Fabric; packetnet.Named(f) {
+		if l.site.Network, err = packetnet.Build(f, l.site.Cluster); err != nil {
+			return nil, err
+		}
+	}
 	return l, l.class()
 }
 

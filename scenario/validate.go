@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -160,11 +161,8 @@ func (c *checks) engine(s *Spec) {
 		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
 	}
 	c.word("network.model", s.Network.Model, packetnet.Models()...)
-	switch framed := s.Network.Model != "" && s.Network.Model != "flow"; {
-	case s.Network.CC != "" && !framed:
-		c.add("network.cc", s.Network.CC, "is of senders whose packets are simulated", "write --network packet or hybrid")
-	case framed && (e.Fidelity == "alpha" || e.Fold == "exact" || e.Fold == "near"):
-		c.add("network.model", s.Network.Model, "needs every rank and its messages", "leave fidelity alpha, and folding, out")
+	if member, problem, hint := packetnet.Refused(s.Network.Model, s.Network.CC, e.Fidelity, e.Fold); member != "" {
+		c.add("network."+member, cmp.Or(map[string]string{"cc": s.Network.CC}[member], s.Network.Model), problem, hint)
 	}
 	switch {
 	case e.Fidelity == "step" && s.Network.Fabric != "":

@@ -62,7 +62,7 @@ names where its messages meet congestion and what other settings would change, e
 				return e
 			}
 			if a.JSON {
-				if e := a.PrintJSON(explained{rep, met}); e != nil {
+				if e := a.PrintJSON(tried.Beside(rep, met)); e != nil {
 					return e
 				}
 			} else if e := a.PrintText(rep.Text() + met.Text()); e != nil {
@@ -74,12 +74,6 @@ names where its messages meet congestion and what other settings would change, e
 	m.RegisterNetwork(c)
 	o.register(c.Flags())
 	return c
-}
-
-// explained is a choice with what its messages meet, where that was asked for.
-type explained struct {
-	*explain.Report
-	Congestion *tried.Report `json:"congestion,omitempty"`
 }
 
 func newTune(a *app) *cobra.Command {

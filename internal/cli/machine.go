@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/scenario"
@@ -45,7 +46,7 @@ func (m *Machine) Register(c *cobra.Command) {
 	if !m.RunsNCCL {
 		f.StringVar(&m.LibNCCL, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
 	}
-	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
+	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes, or one by name: "+packetnet.Names()+" (default an ideal one)")
 }
 
 // RegisterClass adds the option of commands that predict times.
@@ -57,7 +58,7 @@ func (m *Machine) RegisterClass(c *cobra.Command) {
 // nodes.
 func (m *Machine) RegisterNetwork(c *cobra.Command) {
 	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md); hybrid, as packet where queues can form, else as flow")
-	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3 (default the fabric's)")
+	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, swift (default the fabric's)")
 }
 
 // Congestion simulates an operation over a network frame by frame and returns what

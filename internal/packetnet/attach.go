@@ -24,7 +24,7 @@ type File struct {
 // Attach fills in what a network that is simulated frame by frame needs; model is
 // one of Models() or empty, cc a congestion control in place of the file's. Without a
 // file all ports hang on one switch, which is what the ideal network is, too.
-// Errors: *CCError, those of the file with their places.
+// Errors are those of the file with their places, and of usage.
 func Attach(cfg *sim.Config, cl *fabric.Cluster, f File, model, cc string) error {
 	switch model {
 	case "", "flow":
@@ -53,15 +53,10 @@ func Attach(cfg *sim.Config, cl *fabric.Cluster, f File, model, cc string) error
 	case !errors.As(err, &p):
 		return err
 	case p.Key == "cc" && cc != "":
-		return &CCError{Name: cc, Problem: p.Problem}
+		return fail.Usage("congestion control: %s", p.Problem)
 	}
 	return fail.Input(net.Placed(f.Data, f.Name, p))
 }
-
-// CCError is a congestion control that was asked for and cannot be.
-type CCError struct{ Name, Problem string }
-
-func (e *CCError) Error() string { return e.Problem }
 
 // speeds lists by host and net the speeds of its ports in Gbit/s.
 func speeds(cl *fabric.Cluster) [][][]float64 {

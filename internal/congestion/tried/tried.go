@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/scenario"
 )
@@ -112,4 +113,12 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "  tried %s: %.2f us, %+.1f %%\n", t.What, t.Us, 100*(t.Us/r.Us-1))
 	}
 	return b.String()
+}
+
+// Beside is a choice with what its messages meet, as a document; nil for nothing.
+func Beside(why *explain.Report, met *Report) any {
+	return struct {
+		*explain.Report
+		Congestion *Report `json:"congestion,omitempty"`
+	}{why, met}
 }
