@@ -154,6 +154,10 @@ study: build ## the sweeps of docs/STUDY.md in STUDY (bin/study), and its pictur
 readers: build ## what simccl writes for others (Parquet, Jobs of Kubernetes), read by their libraries
 	cd tools/readers && SIMCCL=$(CURDIR)/bin/simccl $(GO) test -count=1 ./...
 
+.PHONY: kubernetes
+kubernetes: build ## a sweep as a Job of a Kubernetes API server and its Job controller, pods of it killed (12 minutes of a processor to build, then 20 seconds)
+	cd tools/cluster && SIMCCL=$(CURDIR)/bin/simccl $(GO) test -count=1 -v -timeout $(TESTTIME) ./...
+
 .PHONY: accuracy
 accuracy: ## docs/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./internal/accuracy

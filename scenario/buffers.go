@@ -77,7 +77,7 @@ func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Out
 // hostTimed gives a result the time that a host has which waits for each operation, or
 // which measures its own launches.
 func (r *Running) hostTimed(o *Outcome) {
-	e, c := &r.Spec.Engine, &r.Site.Class
+	e, c := &r.Spec.Engine, r.Site.Class()
 	switch {
 	case o.Result.Elapsed == 0:
 	case e.CPUTime:

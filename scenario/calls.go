@@ -47,9 +47,9 @@ func (r *Running) hostTime(p *plan.Plan) units.Time {
 	case r.Spec.Engine.Launch == "graph" || err != nil: // Prepare has refused the latter
 		return 0
 	case p == nil:
-		return units.FromMicros(r.Site.Class.Launch(perThread))
+		return units.FromMicros(r.Site.Class().Launch(perThread))
 	}
-	return sim.HostTime(&r.Site.Class, p, perThread)
+	return sim.HostTime(r.Site.Class(), p, perThread)
 }
 
 // launchShare is the part of a launch's host time that the CUDA launch itself

@@ -44,9 +44,7 @@ func (m *Site) digest(spec *Spec) string {
 	put := func(what string, data []byte) { fmt.Fprintf(h, "%s %d\n%s\n", what, len(data), data) }
 	put("spec", s.JSON())
 	put("topologies", []byte(m.Digest))
-	put("class", m.Class.FormatOf(func(q gpu.Quantity) bool {
-		return q.For == "" || q.For == "windows" && s.Workload.Buffers != "" || q.For == "blocking" && s.Engine.Blocking > 0
-	}))
+	put("class", m.classText(s.Workload.Buffers != "", s.Engine.Blocking > 0))
 	if m.Network != nil {
 		put("fabric", m.Network.Format())
 	}
@@ -60,6 +58,23 @@ func (m *Site) digest(spec *Spec) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// classText is the class's file with the parameters that an operation can depend on. The
+// points of a sweep share it.
+func (m *Site) classText(windows, blocking bool) []byte {
+	m.textsMu.Lock()
+	defer m.textsMu.Unlock()
+	at := [2]bool{windows, blocking}
+	if m.texts[at] == nil {
+		if m.texts == nil {
+			m.texts = map[[2]bool][]byte{}
+		}
+		m.texts[at] = m.Class().FormatOf(func(q gpu.Quantity) bool {
+			return q.For == "" || q.For == "windows" && windows || q.For == "blocking" && blocking
+		})
+	}
+	return m.texts[at]
 }
 
 // fileSettings name input files; the digest has their contents in place of their

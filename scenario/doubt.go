@@ -12,11 +12,11 @@ func (m *Site) doubt() float64 {
 
 // Uncertainty is the relative uncertainty of a predicted time, 0.05 for 5 %: the
 // machine class's, and more for a release with which it was not measured.
-func (m *Site) Uncertainty() float64 { return m.Class.Uncertainty + m.doubt() }
+func (m *Site) Uncertainty() float64 { return m.Class().Uncertainty + m.doubt() }
 
 // Times says in a line what the machine class is and how sure its times are.
 func (m *Site) Times() string {
-	class, doubt := m.Class, m.doubt()
+	class, doubt := *m.Class(), m.doubt()
 	class.Uncertainty += doubt
 	text := class.Summary(m.Between())
 	if doubt > 0 {

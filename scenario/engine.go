@@ -74,7 +74,7 @@ func (m *Site) SimConfig(spec *Spec) (sim.Config, error) {
 	if err != nil {
 		return sim.Config{}, err
 	}
-	cfg := sim.Config{Comm: m.Comm.Layout, Systems: m.Comm.Systems(), Class: &m.Class, PerThread: perThread, Seed: spec.seed(), Fold: spec.Engine.fold(),
+	cfg := sim.Config{Comm: m.Comm.Layout, Systems: m.Comm.Systems(), Class: m.Class(), PerThread: perThread, Seed: spec.seed(), Fold: spec.Engine.fold(),
 		NoSkip: spec.Engine.Skip == "off", NoJitter: spec.Engine.Jitter == "off"}
 	if spec.Engine.Launch == "graph" || spec.Engine.Blocking > 0 { // of the latter the host's time comes on top
 		cfg.Launch = sim.Graph

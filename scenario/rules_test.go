@@ -51,11 +51,11 @@ func TestTimesOfReleases(t *testing.T) {
 		return site
 	}
 	measured := load("", "")
-	if measured.Uncertainty() != measured.Class.Uncertainty || measured.Times() != measured.Class.Summary(measured.Between()) {
+	if measured.Uncertainty() != measured.Class().Uncertainty || measured.Times() != measured.Class().Summary(measured.Between()) {
 		t.Errorf("%s: %g, %s", measured.Config.Rules.Version(), measured.Uncertainty(), measured.Times())
 	}
 	older := load("2.21.5", "")
-	if older.Uncertainty() <= measured.Uncertainty() || older.Class.Uncertainty != measured.Class.Uncertainty || !strings.Contains(older.Times(), "kernels were measured with NCCL 2.28.9: 15 % are added for 2.21.5") {
+	if older.Uncertainty() <= measured.Uncertainty() || older.Class().Uncertainty != measured.Class().Uncertainty || !strings.Contains(older.Times(), "kernels were measured with NCCL 2.28.9: 15 % are added for 2.21.5") {
 		t.Errorf("2.21.5: %g, %s", older.Uncertainty(), older.Times())
 	}
 	if own := load("2.21.5", "own.json"); own.Uncertainty() != .03 || strings.Contains(own.Times(), "2.21.5") {

@@ -239,7 +239,7 @@ func (r *Running) row(l Line) (*Row, error) {
 func (r *Running) Result() *Result {
 	out := &Result{Format: FormatVersion, Digest: r.Site.digest(&r.Spec), Spec: r.Spec, NCCL: r.Site.Config.Rules.Version(), Rows: r.rows, Notes: r.notes(),
 		Machine: MachineInfo{Name: r.Site.Name, SHA256: r.Site.Digest, Ranks: r.Site.Comm.NRanks, Nodes: r.Site.Comm.NNodes,
-			Class: r.Site.Class.Name, Uncertainty: r.Site.Uncertainty()}}
+			Class: r.Site.Class().Name, Uncertainty: r.Site.Uncertainty()}}
 	for i := range r.rows {
 		out.AvgBusBW += (r.rows[i].Out.BusBW + r.rows[i].In.BusBW) / float64(2*len(r.rows))
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
@@ -66,15 +67,22 @@ type Site struct {
 	Cluster *fabric.Cluster
 	Comm    *comm.Comm      // nil after Layout
 	Network *fabric.Network // between the nodes; nil for an ideal one
-	Class   gpu.Class       // speeds of GPUs, links and NICs
 	Name    string          // base names of the topologies
 	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
 
+	class    func() *gpu.Class
 	graphs   []byte // of NCCL_GRAPH_FILE
 	rows     []byte // of NCCL_TUNER_CONFIG_FILE
 	named    bool   // the topology is that of a file, not the built-in one
-	measured bool   // Class is that of a file
+	measured bool   // the class is that of a file
+
+	textsMu sync.Mutex
+	texts   map[[2]bool][]byte // of classText
 }
+
+// Class has the speeds of GPUs, links and NICs. It is the site's own: callers leave it as
+// it is. One that is built in is read at the first call, since decisions do without.
+func (m *Site) Class() *gpu.Class { return m.class() }
 
 // loader reads a Spec's files.
 type loader struct {
@@ -353,24 +361,30 @@ func (l *loader) join(m *fabric.Member, hosts int) error {
 }
 
 // class finds the machine class.
-func (l *loader) class() (err error) {
+func (l *loader) class() error {
 	name := l.spec.Machine.Class
 	switch {
 	case name == "":
-		l.site.Class = sim.ClassOf(l.site.Cluster.Locate(0).System)
+		system := l.site.Cluster.Locate(0).System
+		l.site.class = sync.OnceValue(func() *gpu.Class {
+			c := sim.ClassOf(system)
+			return &c
+		})
 		return nil
 	case !strings.ContainsAny(name, "./"):
-		if l.site.Class, err = gpu.Named(name); err != nil {
+		c, err := gpu.Named(name)
+		if err != nil {
 			return &FieldError{Path: "machine.class", Problem: err.Error(), Hint: "a file is written with its path, ./" + name}
 		}
+		l.site.class = func() *gpu.Class { return &c }
 		return nil
 	}
 	data, err := l.opt.read(name, maxClass)
 	if err != nil {
 		return err
 	}
-	l.site.Class, err = gpu.Parse(data, name)
-	l.site.measured = true
+	c, err := gpu.Parse(data, name)
+	l.site.class, l.site.measured = func() *gpu.Class { return &c }, true
 	return bad(err)
 }
 

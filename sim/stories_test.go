@@ -335,9 +335,9 @@ func (s *story) sums(t *testing.T, b *strings.Builder) {
 	}
 	b.WriteString("\nquantities\n")
 	for _, q := range gpu.Quantities() {
-		define(q.Name, *q.At(&s.running.Site.Class))
+		define(q.Name, *q.At(s.running.Site.Class()))
 		if regexp.MustCompile(`\b` + q.Name + `\b`).MatchString(text) {
-			fmt.Fprintf(b, "%-18s %s: %s\n", q.Name, strings.TrimSuffix(fmt.Sprintf("%g %s", *q.At(&s.running.Site.Class), q.Unit), " 1"), q.Meaning)
+			fmt.Fprintf(b, "%-18s %s: %s\n", q.Name, strings.TrimSuffix(fmt.Sprintf("%g %s", *q.At(s.running.Site.Class()), q.Unit), " 1"), q.Meaning)
 		}
 	}
 	b.WriteString("\nsums\n")

@@ -100,7 +100,7 @@ func firstMissing(out, want string) string {
 // No page has a block of commands that is not run, and what is named in the
 // running text is a command with options that there are.
 func TestNoCommandIsOnlyText(t *testing.T) {
-	root := newRoot(&app{})
+	root := newRoot(&app{}, "")
 	for _, page := range documents(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {

@@ -25,7 +25,7 @@ func commands(c *cobra.Command) []*cobra.Command {
 
 // Every command has a sentence, and examples unless it only holds others.
 func TestEveryCommandHasHelp(t *testing.T) {
-	for _, c := range commands(newRoot(&app{})) {
+	for _, c := range commands(newRoot(&app{}, "")) {
 		if c.Short == "" {
 			t.Errorf("%s: no sentence of what it does", c.CommandPath())
 		}
@@ -76,7 +76,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 		}
 	}
 	n, ran := 0, map[string]bool{}
-	for _, c := range commands(newRoot(&app{})) {
+	for _, c := range commands(newRoot(&app{}, "")) {
 		for line := range strings.Lines(c.Example) {
 			if line = strings.TrimSpace(line); line == "" {
 				continue
@@ -137,10 +137,10 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		if !json.Valid([]byte(out)) {
 			t.Errorf("%s: no JSON: %.200s", line, out)
 		}
-		c, _, _ := newRoot(&app{}).Find(strings.Fields(line))
+		c, _, _ := newRoot(&app{}, "").Find(strings.Fields(line))
 		said[c.CommandPath()] = true
 	}
-	for _, c := range commands(newRoot(&app{})) {
+	for _, c := range commands(newRoot(&app{}, "")) {
 		hardware := strings.HasPrefix(c.CommandPath(), "simccl calibrate") || c.CommandPath() == "simccl bench verbs" || c.CommandPath() == "simccl topo detect"
 		if !c.HasSubCommands() && !said[c.CommandPath()] && !hardware {
 			t.Errorf("%s was not asked", c.CommandPath())

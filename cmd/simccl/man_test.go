@@ -28,7 +28,7 @@ func TestManPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := newRoot(&app{})
+	root := newRoot(&app{}, "")
 	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "SIMCCL", Section: "1", Source: "simccl " + version, Manual: "simccl", Date: &date}, dir); err != nil {
 		t.Fatal(err)
 	}

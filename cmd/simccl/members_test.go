@@ -17,7 +17,7 @@ import (
 // has a flag, which some command declares.
 func TestMembersHaveFlags(t *testing.T) {
 	declared := map[string]bool{}
-	for _, c := range commands(newRoot(&app{})) {
+	for _, c := range commands(newRoot(&app{}, "")) {
 		for _, f := range flagsOf(c) {
 			declared[f] = true
 		}

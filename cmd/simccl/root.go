@@ -19,7 +19,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func newRoot(a *app) *cobra.Command {
+// newRoot is the whole tree of commands, or with the name of one, that one alone.
+func newRoot(a *app, named string) *cobra.Command {
 	build := func() about.Build { return about.Of(version, commit, date) }
 	asked := false
 	root := &cobra.Command{
@@ -53,10 +54,56 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		return usage("%v; see simccl %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "simccl "))
 	})
 	root.SetGlobalNormalizationFunc(longNames)
-	root.AddCommand(newRun(a), newInspect(a), newExplain(a), newDiff(a), advisecmd.Command(&a.App), newTopo(a), newGraph(a), newTune(a), newPlan(a),
-		newCheck(a), newScenario(a), replay.Command(&a.App), sweepcmd.Command(&a.App), overlapcmd.Command(&a.App), workloadcmd.Command(&a.App), newEnv(a), newTrace(a), newBench(a), newCalibrate(a), newReport(a), network.Command(&a.Process, &a.JSON), groups.Command(&a.App), schedulecmd.Command(&a.App), intercept.Command(&a.App), about.Command(&a.App, build), about.ExitCodes())
-	completions(root)
+	for _, c := range commandsOf(a, build) {
+		if named == "" || named == c.name {
+			root.AddCommand(c.make())
+		}
+	}
+	if named == "" {
+		completions(root)
+	}
 	return root
+}
+
+// command is one command of the root, which is made when it is asked for: the flags of
+// all of them take longer than a decision of a small machine.
+type command struct {
+	name string
+	make func() *cobra.Command
+}
+
+// commandsOf lists every command.
+func commandsOf(a *app, build func() about.Build) []command {
+	// own is a command of this package, other one of another.
+	own := func(name string, of func(*app) *cobra.Command) command {
+		return command{name, func() *cobra.Command { return of(a) }}
+	}
+	other := func(name string, of func(*cli.App) *cobra.Command) command {
+		return command{name, func() *cobra.Command { return of(&a.App) }}
+	}
+	return []command{
+		own("run", newRun), own("inspect", newInspect), own("explain", newExplain), own("diff", newDiff),
+		other("advise", advisecmd.Command), own("topo", newTopo), own("graph", newGraph), own("tune", newTune),
+		own("plan", newPlan), own("check", newCheck), own("scenario", newScenario), other("replay", replay.Command),
+		other("sweep", sweepcmd.Command), other("overlap", overlapcmd.Command), other("workload", workloadcmd.Command),
+		own("env", newEnv), own("trace", newTrace), own("bench", newBench), own("calibrate", newCalibrate),
+		own("report", newReport), other("groups", groups.Command), other("schedule", schedulecmd.Command),
+		other("intercept", intercept.Command),
+		{"network", func() *cobra.Command { return network.Command(&a.Process, &a.JSON) }},
+		{"version", func() *cobra.Command { return about.Command(&a.App, build) }},
+		{"exit-codes", about.ExitCodes},
+	}
+}
+
+// named is the command that a line asks for, if its first word is the name of one; else
+// none, and all are made: for help, completion, and what is unknown.
+func (a *app) named(args []string) string {
+	for _, c := range commandsOf(a, nil) {
+		if len(args) > 0 && args[0] == c.name {
+			return c.name
+		}
+	}
+	return ""
 }
 
 // longNames accepts nccl-tests' long options under their own spelling and

@@ -23,14 +23,14 @@ var heldOut = map[string]regime{
 // choices the errors are taken for independent.
 func trust(site *scenario.Site, op string, was, is *cell) float64 {
 	e := site.Uncertainty()
-	if r, ok := heldOut[op]; ok && site.Class.Name == gpu.NVSwitch90().Name {
-		doubt := e - site.Class.Uncertainty
+	if r, ok := heldOut[op]; ok && site.Class().Name == gpu.NVSwitch90().Name {
+		doubt := e - site.Class().Uncertainty
 		if e = r.all + doubt; was.bytes >= 1<<20 {
 			e = r.large + doubt
 		}
 	}
 	key := map[gpu.Network]string{gpu.RDMA: "nic_wire", gpu.Sockets: "tcp_wire"}[site.Between()]
-	e = max(e, site.Class.Origins[key].Uncertainty)
+	e = max(e, site.Class().Origins[key].Uncertainty)
 	if was.algo != is.algo {
 		e *= math.Sqrt2
 	}

@@ -41,7 +41,7 @@ func NewLab(spec scenario.Spec, opt scenario.Options) (*Lab, gpu.Class, error) {
 	if len(spec.Machine.Nodes) > 0 {
 		m.Nodes = []scenario.Nodes{{Topo: spec.Machine.Nodes[0].Topo}}
 	}
-	return &Lab{Machine: m, Files: opt.Files}, site.Class, nil
+	return &Lab{Machine: m, Files: opt.Files}, *site.Class(), nil
 }
 
 // Point is a sample with its plan.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/coll"
 )
@@ -27,7 +28,7 @@ type settingsLine struct {
 	words   []string
 }
 
-var settingWord = regexp.MustCompile(`^(NCCL_[A-Z0-9_]+=\S*|type=\w+)$`)
+var settingWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(NCCL_[A-Z0-9_]+=\S*|type=\w+)$`) })
 
 func parseSettings(text []byte) (settings, error) {
 	var out settings
@@ -42,7 +43,7 @@ func parseSettings(text []byte) (settings, error) {
 			return nil, &FileError{SettingsFile, line, fmt.Sprintf("%q is no pattern of file names: %v", f[0], err)}
 		}
 		for _, w := range f[1:] {
-			if !settingWord.MatchString(w) {
+			if !settingWord().MatchString(w) {
 				return nil, &FileError{SettingsFile, line, fmt.Sprintf("%q: write NCCL_NAME=VALUE or type=TYPE", w)}
 			}
 		}
@@ -62,7 +63,7 @@ func (s settings) of(name string) (words []string, found bool) {
 }
 
 // settingInText finds what a command line in a comment set.
-var settingInText = regexp.MustCompile(`\b(NCCL_[A-Z0-9_]+)=([^\s"']+)`)
+var settingInText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(NCCL_[A-Z0-9_]+)=([^\s"']+)`) })
 
 // ignored are variables that change what NCCL prints or writes, not what it
 // does.
@@ -74,7 +75,7 @@ func ignored(name string) bool {
 func settingsInText(lines []string) []string {
 	var out []string
 	for _, l := range lines {
-		for _, m := range settingInText.FindAllStringSubmatch(l, -1) {
+		for _, m := range settingInText().FindAllStringSubmatch(l, -1) {
 			if !ignored(m[1]) {
 				out = append(out, m[0])
 			}
@@ -86,9 +87,9 @@ func settingsInText(lines []string) []string {
 // Parts of file names that denote settings: algorithm, protocol, a number
 // of channels (of rings, of trees, of send/recv), transport, element type.
 var (
-	nameWord     = regexp.MustCompile(`[^_]+`)
-	nameChannels = regexp.MustCompile(`^(tree|p2p)?ch(?:an)?(\d+)$`)
-	nameAlgo     = regexp.MustCompile(`^(Ring|Tree|NVLSTree|NVLS|PAT)(?:x|2)?$`)
+	nameWord     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^_]+`) })
+	nameChannels = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(tree|p2p)?ch(?:an)?(\d+)$`) })
+	nameAlgo     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(Ring|Tree|NVLSTree|NVLS|PAT)(?:x|2)?$`) })
 	nameTypes    = map[string]string{"f16": "half", "bf16": "bfloat16", "f64": "double"}
 )
 
@@ -98,15 +99,15 @@ func settingsInName(file string) []string {
 	var out []string
 	set := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	base := path.Base(file)
-	words := nameWord.FindAllString(strings.TrimSuffix(base, path.Ext(base)), -1)
+	words := nameWord().FindAllString(strings.TrimSuffix(base, path.Ext(base)), -1)
 	for i, w := range words {
-		if m := nameAlgo.FindStringSubmatch(w); m != nil {
+		if m := nameAlgo().FindStringSubmatch(w); m != nil {
 			set("NCCL_ALGO=%s", m[1])
 		}
 		if w == "chan" && i+1 < len(words) { // chan_4
 			w += words[i+1]
 		}
-		if m := nameChannels.FindStringSubmatch(w); m != nil {
+		if m := nameChannels().FindStringSubmatch(w); m != nil {
 			switch m[1] {
 			case "p2p":
 				set("NCCL_MIN_P2P_NCHANNELS=%s", m[2])

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
@@ -33,7 +34,7 @@ func readTable(name string, text []byte, s settings) (*Run, string, error) {
 	if why := wrongValues(p.Rows); why != "" {
 		return nil, why, nil
 	}
-	r := &Run{File: name, Date: dateIn.FindString(strings.Join(p.Preface, " "))}
+	r := &Run{File: name, Date: dateIn().FindString(strings.Join(p.Preface, " "))}
 	return r, "", r.fill(settingsInText(head), s, p.Config, p.Devices, p.Rows)
 }
 
@@ -52,7 +53,7 @@ func onlyTable(text []byte) []byte {
 	return out.Bytes()
 }
 
-var dateIn = regexp.MustCompile(`\b20\d\d-\d\d-\d\d`)
+var dateIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b20\d\d-\d\d-\d\d`) })
 
 // foreign reports why a table of ours is not of NCCL on GPUs.
 func foreign(preface string) string {
@@ -124,7 +125,7 @@ func readJSON(name string, text []byte, s settings) (*Run, string, error) {
 			return nil, why, nil
 		}
 	}
-	r := &Run{File: name, Date: dateIn.FindString(doc.Start)}
+	r := &Run{File: name, Date: dateIn().FindString(doc.Start)}
 	return r, "", r.fill(own, s, doc.Config, doc.Devices, doc.Rows)
 }
 

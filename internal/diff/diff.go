@@ -186,7 +186,7 @@ func inputs(a, b *Side, rules []string) []explain.Figure {
 	for _, v := range joined(x, y) {
 		add(v.name, v.a, v.b, false, v.effect)
 	}
-	add("machine class", a.site.Class.Name, b.site.Class.Name, true)
+	add("machine class", a.site.Class().Name, b.site.Class().Name, true)
 	add("network", a.network(), b.network(), true)
 	v, w := a.timeInputs(), b.timeInputs()
 	for i := range v {

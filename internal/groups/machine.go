@@ -67,7 +67,7 @@ func (m *Machine) member(name string, ranks []int32, share bool) (*member, error
 	if c := m.comms[at]; c != nil {
 		return c, nil
 	}
-	out := &member{name: name, ranks: ranks, Comm: m.site.Comm, class: &m.site.Class}
+	out := &member{name: name, ranks: ranks, Comm: m.site.Comm, class: m.site.Class()}
 	if len(ranks) < m.site.Comm.NRanks {
 		part, err := m.site.Cluster.Subset(ranks, m.site.Config.Topo)
 		if err != nil {

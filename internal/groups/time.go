@@ -36,7 +36,7 @@ func (m *Machine) Time(ctx context.Context, g *Group) (units.Time, error) {
 			runs = append(runs, r)
 		}
 	}
-	launch := units.FromMicros(m.site.Class.Works.GraphLaunch)
+	launch := units.FromMicros(m.site.Class().Works.GraphLaunch)
 	return replay(m.site.Comm.NRanks, g.repeats(m.site.Comm.NRanks), launch, runs), nil
 }
 

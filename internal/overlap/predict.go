@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/session"
@@ -202,7 +203,7 @@ func (p *predictor) gemm(r *Row) (map[string]float64, error) {
 
 func ms(t units.Time) float64 { return t.Micros() / 1e3 }
 
-var kernelName = regexp.MustCompile(`^(gemm|add)(\d+)(M?)$`)
+var kernelName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(gemm|add)(\d+)(M?)$`) })
 
 // Tiles of a matrix product's blocks, which loop over tiles until none is left.
 const (
@@ -214,7 +215,7 @@ const (
 // 4096 in 16 bits, add128M adds a number to 128 MiB of them.
 func work(kind string, sms int32) workload.Work {
 	w := workload.Work{Name: kind}
-	f := kernelName.FindStringSubmatch(kind)
+	f := kernelName().FindStringSubmatch(kind)
 	if f == nil {
 		return w // its blocks are not known
 	}
@@ -231,8 +232,8 @@ func work(kind string, sms int32) workload.Work {
 }
 
 var (
-	pairOf  = regexp.MustCompile(`(AR|AG|RS|A2A) (\d+)([KMG])`)
-	ranksOf = regexp.MustCompile(`\{(\d+)\}`)
+	pairOf  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(AR|AG|RS|A2A) (\d+)([KMG])`) })
+	ranksOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(\d+)\}`) })
 	opWords = map[string]string{"AR": "all_reduce", "AG": "all_gather", "RS": "reduce_scatter", "A2A": "alltoall"}
 )
 
@@ -256,7 +257,7 @@ func sides(r *Row, world int) ([2]side, error) {
 	if _, after, ok := strings.Cut(text, "small: "); ok { // what comes before says it in words
 		text = after
 	}
-	found := pairOf.FindAllStringSubmatch(text, -1)
+	found := pairOf().FindAllStringSubmatch(text, -1)
 	if len(found) != 2 {
 		return out, fmt.Errorf("two operations are expected, as in AR 1M + AG 16M")
 	}
@@ -264,7 +265,7 @@ func sides(r *Row, world int) ([2]side, error) {
 		size, _ := strconv.ParseInt(f[2], 10, 32)
 		out[i] = side{op: opWords[f[1]], bytes: size << map[string]int{"K": 10, "M": 20, "G": 30}[f[3]], n: n, sets: [][]int32{nil}}
 	}
-	sets := ranksOf.FindAllStringSubmatch(text, -1)
+	sets := ranksOf().FindAllStringSubmatch(text, -1)
 	for i := range min(len(sets), 2) {
 		var ranks []int32
 		for _, d := range sets[i][1] {
@@ -433,7 +434,7 @@ func (p *predictor) messages(r *Row) (map[string]float64, error) {
 	return map[string]float64{"eager_us": max(us, torchGroup+torchEach*float64(most)), "graph_us": us, "GB/s": float64(v[0]) / us / 1e3}, nil
 }
 
-var arrows = regexp.MustCompile(`^\d(<?>\d)+$`)
+var arrows = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d(<?>\d)+$`) })
 
 // pattern reads "one way 0>1 2>3", "both ways 0<>1", "pipeline 0>1>2>3 at once",
 // "fan out 0>all", "ring", "both-way ring", "all pairs".
@@ -465,7 +466,7 @@ func pattern(text string, world int) ([][2]int32, error) {
 		return out, nil
 	}
 	for _, w := range strings.Fields(text) {
-		if !arrows.MatchString(w) {
+		if !arrows().MatchString(w) {
 			continue
 		}
 		at := int32(w[0] - '0')

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/internal/datasheet"
 	"github.com/simccl/simccl/units"
@@ -14,7 +15,9 @@ import (
 
 // products are names of kernels that compute matrix products or attention, which the
 // rate of the tensor cores limits; others are taken to be limited by memory.
-var products = regexp.MustCompile(`(?i)gemm|nvjet|cutlass|xmma|cublas|flash|fmha|attention|conv|wgrad|dgrad|mma`)
+var products = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)gemm|nvjet|cutlass|xmma|cublas|flash|fmha|attention|conv|wgrad|dgrad|mma`)
+})
 
 // Scaled is how computations were scaled to another GPU.
 type Scaled struct {
@@ -98,7 +101,7 @@ func (s *Scaled) factor(p *workload.Program, x *workload.Step, a, b datasheet.GP
 		now, _ := roof(b)
 		return now / old, product
 	}
-	if product := w.FLOPs > 0 || w.Bytes == 0 && (w.Name == "" || products.MatchString(w.Name)); product {
+	if product := w.FLOPs > 0 || w.Bytes == 0 && (w.Name == "" || products().MatchString(w.Name)); product {
 		return s.Matrix, true
 	}
 	return s.Memory, false

@@ -5,12 +5,28 @@ import (
 	"time"
 )
 
-// cpu is the processor time of this thread so far (getrusage(2), RUSAGE_THREAD). What the
-// collector does on other threads is not in it.
-func cpu() time.Duration {
+// moment is a reading of the clocks of a goroutine's thread.
+type moment struct {
+	thread int
+	cpu    time.Duration // of the thread (getrusage(2), RUSAGE_THREAD)
+	wall   time.Time
+}
+
+func now() moment {
+	m := moment{thread: syscall.Gettid(), wall: time.Now()}
 	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_THREAD, &u) != nil {
-		return 0
+	if syscall.Getrusage(syscall.RUSAGE_THREAD, &u) == nil {
+		m.cpu = time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return m
+}
+
+// until is the processor time of what a goroutine did from m to the end, without what
+// the collector did on other threads. A goroutine that went to another thread meanwhile
+// has no such time: it is the time that passed, which is not less.
+func (m moment) until(end moment) time.Duration {
+	if m.thread != end.thread {
+		return end.wall.Sub(m.wall)
+	}
+	return end.cpu - m.cpu
 }

@@ -4,7 +4,10 @@ package sweep
 
 import "time"
 
-var started = time.Now()
+// moment is a reading of a clock: this system has none of a thread.
+type moment time.Time
 
-// cpu is the time that passed: this system has no clock of a thread.
-func cpu() time.Duration { return time.Since(started) }
+func now() moment { return moment(time.Now()) }
+
+// until is the time that passed from m to the end.
+func (m moment) until(end moment) time.Duration { return time.Time(end).Sub(time.Time(m)) }

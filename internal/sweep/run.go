@@ -85,33 +85,72 @@ func (r *Run) keys(ctx context.Context) (jobs []job, same int, err error) {
 	}
 	k := newKeyer(r.Options, about)
 	defer func() { r.files = k.files() }()
+	all := make([]keyed, r.Spec.Count())
+	if err := r.eachKey(ctx, k, all); err != nil {
+		return nil, 0, err
+	}
 	seen := map[Key]bool{}
-	for i := range r.Spec.Count() {
-		if i%1024 == 0 && ctx.Err() != nil {
-			return nil, 0, ctx.Err()
-		}
-		p, kept, err := r.Spec.Point(i)
-		if err != nil {
-			return nil, 0, fail.Input(err)
-		}
-		if !kept {
-			continue
-		}
-		key, err := k.key(p)
-		if err != nil {
-			return nil, 0, fail.Input(fmt.Errorf("%s: point %s: %w", r.Spec.File, p.Labels(), err))
-		}
-		if seen[key] {
+	for i, p := range all {
+		switch {
+		case p.err != nil:
+			return nil, 0, p.err
+		case p.key == "": // where left it out
+		case seen[p.key]:
 			same++
-			continue
+		default:
+			seen[p.key] = true
+			jobs = append(jobs, job{i, p.key})
 		}
-		seen[key] = true
-		jobs = append(jobs, job{i, key})
 	}
 	if len(jobs) == 0 {
 		return nil, same, fail.File("%s: no point is left by where", r.Spec.File)
 	}
 	return jobs, same, nil
+}
+
+// keyed is a point's key, or why it has none: a fault, or no key where the conditions
+// leave the point out.
+type keyed struct {
+	key Key
+	err error
+}
+
+// eachKey finds the keys of all points, on as many processors as the points will take.
+func (r *Run) eachKey(ctx context.Context, k *keyer, all []keyed) error {
+	const block = 256
+	var begun atomic.Int64
+	var wg sync.WaitGroup
+	for range min(cmpOr(r.Jobs, runtime.GOMAXPROCS(0)), len(all)/block+1) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				from := int(begun.Add(block)) - block
+				if from >= len(all) {
+					return
+				}
+				for i := from; i < min(from+block, len(all)); i++ {
+					all[i].key, all[i].err = r.keyOf(k, i)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// keyOf is the key of a point; "" if the conditions leave it out.
+func (r *Run) keyOf(k *keyer, i int) (Key, error) {
+	p, kept, err := r.Spec.Point(i)
+	if err != nil {
+		return "", fail.Input(err)
+	}
+	if !kept {
+		return "", nil
+	}
+	key, err := k.key(p)
+	if err != nil {
+		return "", fail.Input(fmt.Errorf("%s: point %s: %w", r.Spec.File, p.Labels(), err))
+	}
+	return key, nil
 }
 
 // manifest describes the whole sweep.
@@ -220,40 +259,10 @@ type site struct {
 	err  error
 }
 
-// feed hands points out to workers, which take them themselves: none waits for another.
-type feed struct {
-	mu     sync.Mutex
-	jobs   []job
-	claims *claims   // nil where points are dealt by shard
-	end    time.Time // zero: none
-	err    error     // why points are left
-}
-
-// next is the next point; false where there is none, or the time is over.
-func (f *feed) next() (job, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for len(f.jobs) > 0 && f.err == nil {
-		j := f.jobs[0]
-		if !f.end.IsZero() && time.Now().After(f.end) {
-			f.err = errLeftOver
-			break
-		}
-		f.jobs = f.jobs[1:]
-		if f.claims == nil {
-			return j, true
-		}
-		var mine bool
-		if mine, f.err = f.claims.take(j.key); mine && f.err == nil {
-			return j, true
-		}
-	}
-	return job{}, false
-}
-
 // all runs jobs until they are done, the time is over or the context ends.
 func (w *worker) all(ctx context.Context, jobs []job) error {
-	f := &feed{jobs: jobs}
+	workers := min(cmpOr(w.run.Jobs, runtime.GOMAXPROCS(0)), len(jobs))
+	f := newFeed(jobs, workers)
 	if w.run.MaxTime > 0 {
 		f.end = time.Now().Add(w.run.MaxTime)
 	}
@@ -267,12 +276,10 @@ func (w *worker) all(ctx context.Context, jobs []job) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	for range min(cmpOr(w.run.Jobs, runtime.GOMAXPROCS(0)), len(jobs)) {
+	for i := range workers {
 		wg.Go(func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
 			for ctx.Err() == nil {
-				j, ok := f.next()
+				j, ok := f.next(i)
 				if !ok {
 					return
 				}
@@ -303,14 +310,13 @@ func (w *worker) one(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
-	// The point stays on this thread (Workers is 1), whose time is its own.
-	before := cpu()
+	before := now()
 	res, err := w.simulate(ctx, &p.Spec)
 	if ctx.Err() != nil || interrupt.Of(ctx) != nil {
 		return context.Cause(ctx)
 	}
 	l := Line{Key: j.key, Point: p.Labels(), Version: w.run.Version, Host: w.host, PID: os.Getpid()}
-	l.CPU = (cpu() - before).Seconds()
+	l.CPU = before.until(now()).Seconds()
 	if err != nil {
 		l.Error = err.Error()
 		w.failed.Add(1)

@@ -131,11 +131,11 @@ type part struct {
 }
 
 // host is a name of this host that may be part of a file's name.
-var notName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
+var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.-]`) })
 
 // openPart creates the file of this process in shard i of n.
 func openPart(dir string, i, n int, host string, pid int) (*part, error) {
-	name := filepath.Join(dir, fmt.Sprintf("part-%dof%d-%s-%d.jsonl", i, n, notName.ReplaceAllString(host, "_"), pid))
+	name := filepath.Join(dir, fmt.Sprintf("part-%dof%d-%s-%d.jsonl", i, n, notName().ReplaceAllString(host, "_"), pid))
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, fail.Input(err)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/aicb"
@@ -192,11 +193,13 @@ func (p *parts) archive(in io.Reader, name string, depth int) error {
 	return nil
 }
 
-var rankInName = regexp.MustCompile(`(?i)rank[-_]?(\d+)|\.(\d+)\.(?:et|json)$|_(\d+)(?:\.\w+)?$`)
+var rankInName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)rank[-_]?(\d+)|\.(\d+)\.(?:et|json)$|_(\d+)(?:\.\w+)?$`)
+})
 
 // rankOf is the rank in a file name; -1 for none.
 func rankOf(name string) int {
-	m := rankInName.FindStringSubmatch(path.Base(name))
+	m := rankInName().FindStringSubmatch(path.Base(name))
 	for _, g := range m[min(1, len(m)):] {
 		if n, err := strconv.Atoi(g); err == nil && n < 1<<24 {
 			return n

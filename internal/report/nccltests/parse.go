@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/internal/termtext"
 )
@@ -39,7 +40,9 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("line %d: %s: %s", e.Line, termtext.Short(e.Problem, 400), termtext.Quote(e.Text, 0))
 }
 
-var deviceLine = regexp.MustCompile(`^#  Rank +(-?\d+) Group +(-?\d+) Pid +(-?\d+) on +(\S+) device +(-?\d+) \[([^\]]*)\] (.*)$`)
+var deviceLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^#  Rank +(-?\d+) Group +(-?\d+) Pid +(-?\d+) on +(\S+) device +(-?\d+) \[([^\]]*)\] (.*)$`)
+})
 
 // Parse reads a table. It accepts further comment lines and columns.
 func Parse(r io.Reader) (*Parsed, error) {
@@ -72,7 +75,7 @@ func (p *Parsed) line(text string) string {
 		}
 		return p.row(text)
 	}
-	if m := deviceLine.FindStringSubmatch(text); m != nil {
+	if m := deviceLine().FindStringSubmatch(text); m != nil {
 		d := Device{Host: m[4], BusID: m[6], Name: m[7]}
 		for i, to := range []*int{&d.Rank, &d.Group, &d.PID, nil, &d.Device} {
 			if to != nil {

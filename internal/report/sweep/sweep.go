@@ -136,7 +136,7 @@ func (t *Table) Report(site *scenario.Site, args []string) *nccltests.Report {
 	r := &nccltests.Report{Start: "1970-01-01 00:00:00", End: "1970-01-01 00:00:00", Args: args,
 		Config: t.Config, Devices: Devices(site), Rows: t.Rows, Own: t.Own, Summary: t.Summary,
 		Whole: JSON(map[string]any{"machine_class": map[string]any{
-			"name": site.Class.Name, "machine": site.Class.Machine, "source": site.Class.Source, "uncertainty": site.Uncertainty()}})}
+			"name": site.Class().Name, "machine": site.Class().Machine, "source": site.Class().Source, "uncertainty": site.Uncertainty()}})}
 	for _, v := range site.Settings() {
 		r.Env = append(r.Env, v[0]+"="+v[1])
 	}

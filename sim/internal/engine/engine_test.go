@@ -26,7 +26,7 @@ const broadcast = `{"scenario": 1,
 func laid(t *testing.T, change func(*engine.Options)) *engine.Engine {
 	t.Helper()
 	r, o := site.Plan(t, broadcast)
-	opt := engine.Options{Class: &r.Site.Class, Systems: r.Site.Comm.Systems(), Model: ideal.New(), Kernels: 1}
+	opt := engine.Options{Class: r.Site.Class(), Systems: r.Site.Comm.Systems(), Model: ideal.New(), Kernels: 1}
 	change(&opt)
 	e := engine.New(&opt, o.Plan)
 	if err := e.LayAll(e.Jobs[0]); err != nil {

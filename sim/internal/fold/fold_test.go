@@ -33,7 +33,7 @@ func run(t *testing.T, op, channels string, change func(*fold.Config, *engine.Op
 	t.Helper()
 	r, o := site.Plan(t, fmt.Sprintf(ring, channels, op))
 	c := fold.Config{Mode: fold.Exact, Systems: r.Site.Comm.Systems()}
-	opt := engine.Options{Class: &r.Site.Class, Systems: c.Systems, Model: fluid.New(), Kernels: 1}
+	opt := engine.Options{Class: r.Site.Class(), Systems: c.Systems, Model: fluid.New(), Kernels: 1}
 	change(&c, &opt)
 	e := engine.New(&opt, o.Plan)
 	q, err := fold.Lay(e, e.Jobs[0], &c)
@@ -144,7 +144,7 @@ func TestUnlikeTransports(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := fold.Config{Mode: fold.Exact, Systems: r.Site.Comm.Systems()}
-	e := engine.New(&engine.Options{Class: &r.Site.Class, Systems: c.Systems, Model: fluid.New(), Kernels: 1}, o.Plan)
+	e := engine.New(&engine.Options{Class: r.Site.Class(), Systems: c.Systems, Model: fluid.New(), Kernels: 1}, o.Plan)
 	if _, err := fold.Lay(e, e.Jobs[0], &c); err != nil {
 		t.Error(err)
 	}

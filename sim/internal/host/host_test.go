@@ -54,7 +54,7 @@ func (s *steps) Delayed(*host.QueuePair, units.Time) {}
 // story nic-step explains the times.
 func TestOneStep(t *testing.T) {
 	r, o := site.Plan(t, broadcast)
-	e := engine.New(&engine.Options{Class: &r.Site.Class, Systems: r.Site.Comm.Systems(), Model: ideal.New(), Kernels: 1}, o.Plan)
+	e := engine.New(&engine.Options{Class: r.Site.Class(), Systems: r.Site.Comm.Systems(), Model: ideal.New(), Kernels: 1}, o.Plan)
 	if err := e.LayAll(e.Jobs[0]); err != nil {
 		t.Fatal(err)
 	}

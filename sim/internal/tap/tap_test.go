@@ -26,7 +26,7 @@ const broadcast = `{"scenario": 1,
 func slices(t *testing.T, kernels int, detail nccltrace.Detail) (out []string) {
 	t.Helper()
 	r, o := site.Plan(t, broadcast)
-	e := engine.New(&engine.Options{Class: &r.Site.Class, Systems: r.Site.Comm.Systems(), Model: ideal.New(), Kernels: kernels}, o.Plan)
+	e := engine.New(&engine.Options{Class: r.Site.Class(), Systems: r.Site.Comm.Systems(), Model: ideal.New(), Kernels: kernels}, o.Plan)
 	if err := e.LayAll(e.Jobs[0]); err != nil {
 		t.Fatal(err)
 	}
