@@ -90,9 +90,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		psn = hole
 		s.gaps.Sent(psn, s.una)
 		w.retx++
-		if e.cfg.CC.Kind == Swift {
-			e.swiftLoss(id, s, now, false)
-		}
+		e.lossSeen(id, s, now, 0)
 	} else {
 		s.nxt++
 	}
