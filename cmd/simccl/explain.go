@@ -60,8 +60,7 @@ names where its messages meet congestion and what other settings would change, e
 			met, e := m.Congestion(cmd.Context(), &a.App, o.Named)
 			if e != nil {
 				return e
-			}
-			if a.JSON {
+			} else if a.JSON {
 				if e := a.PrintJSON(tried.Beside(rep, met)); e != nil {
 					return e
 				}

@@ -37,7 +37,7 @@ func (v *Override) apply(x *ns3.Scenario) error {
 			return fail.Usage("{CC}: %v", err)
 		}
 		c.CC, c.Marking = cc, x.Marking
-		if cc.Kind == packet.NoCC {
+		if cc.Kind == packet.NoCC || cc.Kind == packet.Swift { // delays need no marks
 			c.Marking = nil
 		} else if len(c.Marking) == 0 {
 			return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP", v.CC)

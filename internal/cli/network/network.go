@@ -32,6 +32,7 @@ With --htsim it reads a connection matrix of htsim, with --topo its topology of
 two tiers, and simulates Ultra Ethernet (--cc nscc: trimming, selective
 acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 		Example: "  simccl network run --ns3 config.txt\n  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
+			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {

@@ -33,15 +33,15 @@ func Preset(name string, rate int64) (CC, error) { return cc.Preset(name, rate) 
 func (e *engine) ccBuild() {
 	switch e.cfg.CC.Kind {
 	case HPCC:
-		e.hp = make([]*hpcc, len(e.flows))
+		e.hp = make([]*cc.Telemetry, len(e.flows))
 	case Timely:
-		e.ti = make([]timely, len(e.flows))
+		e.ti = make([]cc.Gradient, len(e.flows))
 	case DCTCP:
-		e.dc = make([]dctcp, len(e.flows))
+		e.dc = make([]cc.Share, len(e.flows))
 	case Swift:
-		e.sw = make([]swift, len(e.flows))
+		e.sw = make([]cc.Delay, len(e.flows))
 	case Pint:
-		e.pi = make([]pint, len(e.flows))
+		e.pi, e.seen = make([]cc.Coded, len(e.flows)), make([]uint64, len(e.flows))
 	}
 }
 
@@ -55,15 +55,16 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 		if f := &e.flows[id]; f.BaseRTT > 0 {
 			rtt = f.BaseRTT
 		}
-		e.hp[id] = e.newHPCC(s, int64(rtt/units.Nanosecond))
+		e.hp[id] = cc.NewTelemetry(s.Line, int64(rtt/units.Nanosecond), s.window, e.cfg.Frames.Payload)
 	case Timely:
-		e.ti[id] = timely{rate: s.Line}
+		e.ti[id] = cc.NewGradient(s.Line)
 	case DCTCP:
-		e.dc[id] = dctcp{alpha: 1}
+		e.dc[id] = cc.NewShare()
 	case Pint:
-		e.pi[id] = pint{rate: s.Line}
+		e.pi[id] = cc.NewCoded(s.Line)
 	case Swift:
-		e.sw[id] = e.newSwift(s, links-1)
+		e.sw[id] = cc.NewDelay(&e.cfg.CC.Swift, links-1)
+		e.delays(id, s)
 	}
 }
 
@@ -72,9 +73,8 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 func (e *engine) ccStamp(f *frame, now int64) {
 	switch e.cfg.CC.Kind {
 	case HPCC:
-		p := e.hp[f.flow]
 		f.aux = f.psn
-		p.ring[int(f.psn)&(len(p.ring)-1)].n = 0
+		e.hp[f.flow].Send(f.psn)
 	case Timely, Swift:
 		f.aux = uint32(now / 1000)
 	}
@@ -82,26 +82,49 @@ func (e *engine) ccStamp(f *frame, now int64) {
 
 // ccAck lets the control see an acknowledgement.
 func (e *engine) ccAck(h *host, f *frame, s *sender, acked uint32) {
-	switch e.cfg.CC.Kind {
+	c := &e.cfg.CC
+	switch c.Kind {
 	case DCQCN:
 		if f.flags&flagCE != 0 && !s.ended {
-			s.dcqcn.Notify(&e.cfg.CC, &s.Rate, f.at)
+			s.dcqcn.Notify(c, &s.Rate, f.at)
 		}
 	case HPCC:
-		e.hpccAck(h, f, s)
+		if rate, ok := e.hp[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
+			e.shift(h, s, rate, f.at)
+		}
 	case Timely:
 		if f.flags&flagSack == 0 { // a report has no time
-			e.timelyAck(f, s)
+			e.ti[f.flow].Ack(c, &s.Rate, f.psn, s.nxt, int64(uint32(f.at/1000)-f.aux))
 		}
 	case DCTCP:
-		e.dctcpAck(f, s)
+		e.dc[f.flow].Ack(c, &s.Rate, f.psn, s.nxt, f.flags&flagCE != 0)
 	case Pint:
-		e.pintAck(h, f, s)
+		if e.seen[f.flow]++; draw(e.cfg.Seed, f.flow, drawSample, e.seen[f.flow]) >= c.PintShare {
+			return
+		}
+		if rate, ok := e.pi[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
+			e.shift(h, s, rate, f.at)
+		}
 	case Swift:
 		if f.flags&flagNack != 0 {
-			e.swiftLoss(f.flow, s, f.at, false)
+			e.lossSeen(f.flow, s, f.at, 0)
 		} else if f.flags&flagSack == 0 {
-			e.swiftAck(f, s, acked)
+			e.sw[f.flow].Ack(&c.Swift, f.at, 1000*int64(uint32(f.at/1000)-f.aux), acked)
+			e.delays(f.flow, s)
 		}
 	}
+}
+
+// lossSeen lets Swift see a loss; others do not mind.
+func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
+	if e.cfg.CC.Kind == Swift {
+		e.sw[id].Loss(&e.cfg.CC.Swift, now, timeouts)
+		e.delays(id, s)
+	}
+}
+
+// delays sets the window that Swift found.
+func (e *engine) delays(id int32, s *sender) {
+	f := &e.cfg.Frames
+	s.window = e.sw[id].Window(&e.cfg.CC, &s.Rate, f.Payload, f.Payload+f.Header)
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"sync"
 
+	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/units"
 )
@@ -100,11 +101,12 @@ type engine struct {
 	flows    []Flow
 	snd      []sender
 	rcv      []receiver
-	hp       []*hpcc
-	ti       []timely
-	dc       []dctcp
-	sw       []swift
-	pi       []pint
+	hp       []*cc.Telemetry
+	ti       []cc.Gradient
+	dc       []cc.Share
+	sw       []cc.Delay
+	pi       []cc.Coded
+	seen     []uint64      // of flows, with Pint
 	tables   *route.Tables // where frames choose on their way
 	picky    bool          // switches choose paths or drop by a watchdog
 	base     int           // of the routes of flows to come, in hops

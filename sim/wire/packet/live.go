@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/message"
 	"github.com/simccl/simccl/units"
 )
 
@@ -32,7 +33,7 @@ type Live struct {
 	start  int64 // with none open: when the next may open, never without anything to do
 	opened bool
 	busy   int
-	queues []messages
+	queues []message.List
 	landed []landing // in the open window, in order of time
 	given  int       // of them
 	report func(State)
@@ -93,23 +94,6 @@ type landing struct {
 	token int32
 }
 
-// messages are those of a queue pair: from head on not acknowledged, from land on
-// not arrived, from begun on not posted.
-type messages struct {
-	list              []message
-	head, land, begun int
-	end               uint32   // frames of all messages so far
-	rx                receiver // what has come, as the receiver sees it when the window opens
-}
-
-// message is one of a queue pair: its frames end before end, the last has so many
-// bytes of payload.
-type message struct {
-	end   uint32
-	last  int32
-	token int32
-}
-
 // NewLive lays out a run. Errors: *InputError, *UnsupportedError.
 func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	flows := make([]Flow, len(queues))
@@ -119,7 +103,7 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
 	}
-	l := &Live{start: never, queues: make([]messages, len(queues))}
+	l := &Live{start: never, queues: make([]message.List, len(queues))}
 	e := &engine{cfg: cfg, net: n, flows: flows, look: never, crowd: crowd, paths: 1, given: l}
 	e.assignClasses()
 	e.buildLinks()
@@ -198,13 +182,7 @@ func (l *Live) lay(id int32, q *Queue) error {
 // times never go back, and lie after what Advance was last called with.
 // token comes back from Advance when its last byte has arrived.
 func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
-	m := &l.queues[q]
-	payload := int64(l.e.cfg.Frames.Payload)
-	bytes = max(1, bytes)
-	n := (bytes + payload - 1) / payload
-	m.trim(l.e.snd[q].una)
-	m.end += uint32(n)
-	m.list = append(m.list, message{m.end, int32(bytes - (n-1)*payload), token})
+	l.queues[q].Add(max(1, bytes), int64(l.e.cfg.Frames.Payload), token, l.e.snd[q].una)
 	t := max(int64(at), l.at)
 	l.e.begin(q, t)
 	if !l.opened {
@@ -212,26 +190,14 @@ func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
 	}
 }
 
-// trim forgets messages that are acknowledged and known to have arrived.
-func (m *messages) trim(una uint32) {
-	for m.head < m.land && m.list[m.head].end <= una {
-		m.head++
-	}
-	if k := m.head; k >= 16 && 2*k >= len(m.list) {
-		m.list = m.list[:copy(m.list, m.list[k:])]
-		m.head, m.land, m.begun = 0, m.land-k, m.begun-k
-	}
-}
-
 // post begins a queue pair's next message.
 func (l *Live) post(h *host, id int32, now int64) {
-	m, s := &l.queues[id], &l.e.snd[id]
+	s := &l.e.snd[id]
 	if s.una >= s.frames {
 		s.moved, s.retries = now, 0
 	}
-	s.frames = m.list[m.begun].end
+	s.frames = l.queues[id].Begin()
 	s.bytes = int64(s.frames) * int64(l.e.cfg.Frames.Payload)
-	m.begun++
 	s.ended, s.ending = false, false
 	if !s.listed {
 		s.listed = true
@@ -239,45 +205,16 @@ func (l *Live) post(h *host, id int32, now int64) {
 	}
 }
 
-// size is the payload of a queue pair's frame, whole whether it is as large as
-// any.
-func (l *Live) size(id int32, psn uint32) (bytes int, whole bool) {
-	m := &l.queues[id]
-	bytes = l.e.cfg.Frames.Payload
-	for i := m.head; i < m.begun; i++ {
-		if x := &m.list[i]; psn < x.end {
-			if psn+1 == x.end {
-				return int(x.last), int(x.last) == bytes
-			}
-			break
-		}
-	}
-	return bytes, true
-}
-
-// ends says whether a message ends with the frames before one.
-func (l *Live) ends(id int32, psn uint32) bool {
-	m := &l.queues[id]
-	for i := m.head; i < m.begun && m.list[i].end <= psn; i++ {
-		if m.list[i].end == psn {
-			return true
-		}
-	}
-	return false
-}
-
 // take notes what a data frame that arrives completes.
 func (l *Live) take(f *frame) {
 	m := &l.queues[f.flow]
-	switch {
-	case f.psn == m.rx.expected || f.psn > m.rx.expected && l.e.cfg.Repair.Selective:
-		m.rx.take(f.psn)
-	default:
-		return
-	}
-	for m.land < m.begun && m.list[m.land].end <= m.rx.expected {
-		l.landed = append(l.landed, landing{f.at, m.list[m.land].token})
-		m.land++
+	m.Come(f.psn, l.e.cfg.Repair.Selective)
+	for {
+		token, ok := m.Arrived()
+		if !ok {
+			return
+		}
+		l.landed = append(l.landed, landing{f.at, token})
 	}
 }
 
@@ -401,7 +338,7 @@ func (l *Live) Result() *Result { return l.e.collect(0) }
 func (l *Live) Why() *Stall {
 	waits, first := 0, int32(-1)
 	for i := range l.queues {
-		if m := &l.queues[i]; m.land < len(m.list) {
+		if l.queues[i].Waits() {
 			if waits++; first < 0 {
 				first = int32(i)
 			}

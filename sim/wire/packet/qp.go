@@ -97,14 +97,13 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		s.gaps.Sent(psn, s.una)
 		s.resent++
 		w.retx++
-		if e.cfg.CC.Kind == Swift {
-			e.swiftLoss(id, s, now, false)
-		}
+		e.lossSeen(id, s, now, 0)
 	} else {
 		s.nxt++
 	}
 	if e.given != nil {
-		size, full = e.given.size(id, psn)
+		size = e.given.queues[id].Size(psn, size)
+		full = size == e.cfg.Frames.Payload
 	} else if psn+1 == s.frames {
 		size = int(s.bytes - e.offset(s, psn))
 		full = size == e.cfg.Frames.Payload
@@ -198,7 +197,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 // acks says whether the receiver acknowledges once it has so many frames.
 func (e *engine) acks(flow int32, frames uint32) bool {
 	if e.given != nil {
-		return int64(frames)%e.cfg.AckFrom == 0 || e.given.ends(flow, frames)
+		return int64(frames)%e.cfg.AckFrom == 0 || e.given.queues[flow].Ends(frames)
 	}
 	b := min(int64(frames)*int64(e.cfg.Frames.Payload), e.flows[flow].Bytes)
 	return b >= e.cfg.AckFrom || e.cfg.AckChunk > 0 && b%e.cfg.AckChunk == 0

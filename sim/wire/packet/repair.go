@@ -75,9 +75,7 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 			e.result[id].Failed = true
 			continue
 		}
-		if e.cfg.CC.Kind == Swift {
-			e.swiftLoss(id, s, now, true)
-		}
+		e.lossSeen(id, s, now, s.retries)
 		if c.Selective {
 			s.gaps.Lost(s.una, s.nxt)
 			continue

@@ -92,34 +92,3 @@ func TestSwift(t *testing.T) {
 		t.Errorf("incast: %.3f of the line; %s", share, brief(r))
 	}
 }
-
-// TestSwiftReaction: the paper's arithmetic, one acknowledgement at a time.
-func TestSwiftReaction(t *testing.T) {
-	cc, err := Preset("swift", 100e9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &engine{cfg: &Config{CC: cc, Frames: Frames{Payload: 1000, Header: 48}}, sw: make([]swift, 1)}
-	s := &sender{}
-	s.Line, s.Rate.Rate = 100e9, 100e9
-	x := &e.sw[0]
-	*x = swift{cwnd: 10, cut: -1 << 60, target: int64(20 * units.Microsecond)}
-	us := int64(units.Microsecond)
-	e.swiftAck(&frame{at: 10 * us}, s, 2) // below the target: 2 frames of 10
-	if d := x.cwnd - 10.2; d > 1e-9 || d < -1e-9 || s.window != 10200 {
-		t.Errorf("window %g frames, %d bytes", x.cwnd, s.window)
-	}
-	target := float64(aim(&cc.Swift, x)) / float64(us)
-	e.swiftAck(&frame{at: 100 * us}, s, 1)
-	if want := 10.2 * max(1-0.8*(100-target)/100, 0.5); x.cwnd-want > 1e-9 || x.cwnd-want < -1e-9 {
-		t.Errorf("after a decrease %g, want %g (target %g us)", x.cwnd, want, target)
-	}
-	after := x.cwnd
-	if e.swiftAck(&frame{at: 150 * us, aux: 50_000}, s, 1); x.cwnd != after {
-		t.Errorf("two decreases in a round trip: %g", x.cwnd)
-	}
-	x.cwnd = 0.5
-	if e.swiftAck(&frame{at: 300 * us, aux: 100_000}, s, 1); s.window < 1 || s.Rate.Rate >= s.Line || x.cwnd >= 0.5 {
-		t.Errorf("below one frame: window %d, rate %d, %g frames", s.window, s.Rate.Rate, x.cwnd)
-	}
-}

@@ -1,5 +1,5 @@
-// Package cc is the congestion control of senders: its settings by name or one by
-// one, and the reaction point of DCQCN.
+// Package cc is the congestion control of senders: settings by name or one by
+// one, and what DCQCN, HPCC, TIMELY, DCTCP and Swift make of what comes back.
 //
 // In: notifications, bytes sent and the time. Out: rates. It must not know frames,
 // hosts or links.

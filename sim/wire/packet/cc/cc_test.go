@@ -37,3 +37,34 @@ func TestPresetNames(t *testing.T) {
 		t.Error("cubic is accepted")
 	}
 }
+
+// TestSwiftReaction: the paper's arithmetic, one acknowledgement at a time.
+func TestSwiftReaction(t *testing.T) {
+	c, err := Preset("swift", 100e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	us := int64(units.Microsecond)
+	s, p := &Rate{Rate: 100e9, Line: 100e9}, &c.Swift
+	x := Delay{cwnd: 10, cut: -1 << 60, target: 20 * us}
+	x.Ack(p, 10*us, 10*us, 2) // below the target: 2 frames of 10
+	if d := x.cwnd - 10.2; d > 1e-9 || d < -1e-9 || x.Window(&c, s, 1000, 1048) != 10200 {
+		t.Errorf("window %g frames", x.cwnd)
+	}
+	target := float64(x.aim(p)) / float64(us)
+	x.Ack(p, 100*us, 100*us, 1)
+	if d := x.cwnd - 10.2*max(1-0.8*(100-target)/100, 0.5); d > 1e-9 || d < -1e-9 {
+		t.Errorf("after a decrease %g frames (target %g us)", x.cwnd, target)
+	}
+	after := x.cwnd
+	if x.Ack(p, 150*us, 100*us, 1); x.cwnd != after {
+		t.Errorf("two decreases in a round trip: %g", x.cwnd)
+	}
+	x.cwnd = 0.5
+	if x.Ack(p, 300*us, 200*us, 1); x.Window(&c, s, 1000, 1048) < 1 || s.Rate >= s.Line || x.cwnd >= 0.5 {
+		t.Errorf("below one frame: rate %d, %g frames", s.Rate, x.cwnd)
+	}
+	if x.Loss(p, 900*us, p.Resets); x.cwnd != p.Least {
+		t.Errorf("after timeouts %g frames", x.cwnd)
+	}
+}
