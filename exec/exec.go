@@ -25,6 +25,8 @@ type LinkLoad struct {
 	// Queue is the estimated mean number of bytes of network messages queued for
 	// the link; 0 if not measured.
 	Queue units.Bytes
+	// Net is what happened to frames there; nil where they were not simulated.
+	Net *Congestion
 }
 
 // Use is the share of a time that the link needs for its bytes; 0 where it has
@@ -87,6 +89,14 @@ type Account struct {
 	// beyond it. Skipped is their time.
 	Periods int64
 	Skipped units.Time
+}
+
+// Congestion is what happened where a link begins, of one operation.
+type Congestion struct {
+	Inputs, QueuePairs           int32       // that fed it
+	Peak                         units.Bytes // most that waited
+	Paused                       units.Time  // that it was not allowed to send
+	Pauses, Marks, Drops, Resent int64       // frames
 }
 
 // Result is the outcome of one run.

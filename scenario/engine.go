@@ -2,40 +2,18 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/scenario/internal/fault"
+	"github.com/simccl/simccl/scenario/internal/folding"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo/fabric"
-	"github.com/simccl/simccl/units"
 )
 
-// folds are the words of Engine.Fold.
-var folds = []struct {
-	word string
-	fold sim.Folding
-}{{"auto", sim.FoldAuto}, {"exact", sim.FoldExact}, {"near", sim.FoldNear}, {"off", sim.Unfolded}}
-
 // Folds lists the words of Engine.Fold.
-func Folds() []string {
-	out := make([]string, len(folds))
-	for i := range folds {
-		out[i] = folds[i].word
-	}
-	return out
-}
-
-func (e *Engine) fold() sim.Folding {
-	i := slices.IndexFunc(folds, func(f struct {
-		word string
-		fold sim.Folding
-	}) bool {
-		return f.word == e.Fold
-	})
-	return folds[max(i, 0)].fold
-}
+func Folds() []string { return folding.Words() }
 
 // GPUsPerThread is how many GPUs one host thread launches for.
 func (e *Engine) GPUsPerThread(c *fabric.Cluster) (int, error) {
@@ -74,7 +52,7 @@ func (m *Site) SimConfig(spec *Spec) (sim.Config, error) {
 	if err != nil {
 		return sim.Config{}, err
 	}
-	cfg := sim.Config{Comm: m.Comm.Layout, Systems: m.Comm.Systems(), Class: m.Class(), PerThread: perThread, Seed: spec.seed(), Fold: spec.Engine.fold(),
+	cfg := sim.Config{Comm: m.Comm.Layout, Systems: m.Comm.Systems(), Class: m.Class(), PerThread: perThread, Seed: spec.seed(), Fold: folding.Of(spec.Engine.Fold),
 		NoSkip: spec.Engine.Skip == "off", NoJitter: spec.Engine.Jitter == "off"}
 	if spec.Engine.Launch == "graph" || spec.Engine.Blocking > 0 { // of the latter the host's time comes on top
 		cfg.Launch = sim.Graph
@@ -99,20 +77,14 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 			return bad(fmt.Errorf("%s: %w", spec.Network.Fabric, err))
 		}
 	}
+	packetnet.Transports(cfg, m.Config)
+	if err := packetnet.Attach(cfg, m.Cluster, packetnet.File{Name: spec.Network.Fabric, Data: m.fabric, Network: m.Network}, spec.Network.Model, spec.Network.CC); err != nil {
+		return err
+	}
 	for i, text := range spec.Network.Faults {
 		if err := fault.Add(cfg, m.Cluster, text); err != nil {
 			return &FieldError{Path: fmt.Sprintf("network.faults[%d]", i), Value: text, Problem: err.Error()}
 		}
-	}
-	ib, sockets := &m.Config.IB, &m.Config.Socket
-	if s := ib.Service; s != nil {
-		cfg.RC = sim.Reliability{Timeout: units.Some(int(s.Timeout)), Retries: units.Some(int(s.Retry))}
-	}
-	cfg.QPs, cfg.SplitData = ib.QPs.Or(0), ib.SplitData
-	cfg.Sockets = sim.Sockets{Threads: sockets.Threads, PerThread: sockets.SocksPerThread, MinTask: sockets.MinTask, Inline: sockets.Inline}
-	cfg.TwoWrites = units.Some(units.Bytes(ib.ARThreshold.Or(8192)))
-	if ib.Adaptive.Or(1) == 0 {
-		cfg.TwoWrites = units.Some[units.Bytes](-1)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/units"
 )
 
@@ -12,7 +13,7 @@ import (
 func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 	f := Facts{Algo: "-", Proto: "-", ModelUs: float64(o.Choice.TimeUs), SimUs: o.Result.Elapsed.Micros(), Limit: "-",
 		Simulated: o.Result.Account.Method.String(), Margin: o.Result.Account.Margin, Near: o.Result.Account.Note, NotProved: o.NotProved,
-		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped)}
+		Periods: o.Result.Account.Periods, SkippedPs: int64(o.Result.Account.Skipped), Congestion: congestion.Of(o.Result.Links)}
 	switch {
 	case o.Kernel != nil:
 		f.Algo, f.Channels, f.Kernel, f.ModelUs = "SYM", o.Kernel.Channels, o.Kernel.Kernel.String(), float64(o.Kernel.TimeUs)

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/tuning"
@@ -86,6 +87,8 @@ type Facts struct {
 	// queued for it.
 	Use   float64 `json:"limiting_use"`
 	Queue int64   `json:"limiting_queue_bytes"`
+	// Congestion is of a network that was simulated frame by frame; else nil.
+	Congestion *congestion.Facts `json:"congestion,omitempty"`
 	// Simulated is exec.Method's name, Margin the relative error of a result that
 	// is approximate, Near what was left out for it.
 	Simulated string  `json:"simulated"`

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/netplugin"
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/tunerfile"
 	"github.com/simccl/simccl/scenario/internal/fault"
@@ -67,6 +68,7 @@ type Site struct {
 	Config  *config.Config
 	Cluster *fabric.Cluster
 	Comm    *comm.Comm      // nil after Layout
+	fabric  []byte          // the file that Network was read from
 	Network *fabric.Network // between the nodes; nil for an ideal one
 	Name    string          // base names of the topologies
 	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
@@ -149,7 +151,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f := spec.Network.Fabric; f != "" {
+	if f := spec.Network.Fabric; f != "" && !packetnet.Named(f) {
 		data, err := opt.read(f, maxNetwork)
 		if err != nil {
 			return nil, err
@@ -157,6 +159,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		if l.site.Network, err = fabric.ParseNetwork(data, f); err != nil {
 			return nil, bad(err)
 		}
+		l.site.fabric = data
 	}
 	if members, err = l.absent(members); err != nil {
 		return nil, err
@@ -182,6 +185,11 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, bad(err)
 	}
 	l.doubts(files)
+	if f := spec.Network.Fabric; packetnet.Named(f) {
+		if l.site.Network, err = packetnet.Build(f, l.site.Cluster); err != nil {
+			return nil, err
+		}
+	}
 	return l, l.class()
 }
 

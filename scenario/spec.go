@@ -77,6 +77,13 @@ type Network struct {
 	// slash), with what its plugin sets where it is a name; empty: that of the machine's
 	// name, or of its NICs, or else of InfiniBand.
 	Class string `json:"class,omitempty"`
+	// Model: "flow" (also ""), links are shared max-min; "packet", what hosts send
+	// each other goes frame by frame; "hybrid", as packet where queues can form, else
+	// as flow.
+	Model string `json:"model,omitempty"`
+	// CC is the congestion control of senders, with Model packet: "none",
+	// "dcqcn:paper", "dcqcn:cx7", …; "": the fabric's.
+	CC string `json:"cc,omitempty"`
 	// Faults are what is slow, lossy or down: "nic=node0/2:down".
 	Faults []string `json:"faults,omitempty"`
 }

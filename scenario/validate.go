@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/trace/chrome"
@@ -157,6 +159,10 @@ func (c *checks) engine(s *Spec) {
 	}
 	if e.Launch == "graph" && (e.Blocking != 0 || e.CPUTime) {
 		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")
+	}
+	c.word("network.model", s.Network.Model, packetnet.Models()...)
+	if member, problem, hint := packetnet.Refused(s.Network.Model, s.Network.CC, e.Fidelity, e.Fold); member != "" {
+		c.add("network."+member, cmp.Or(map[string]string{"cc": s.Network.CC}[member], s.Network.Model), problem, hint)
 	}
 	switch {
 	case e.Fidelity == "step" && s.Network.Fabric != "":

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fluid"
+	"github.com/simccl/simccl/sim/internal/packets"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -38,6 +39,9 @@ type Session struct {
 	done   []int32
 	slow   []float64 // by rank of the job
 	err    error
+	// Frame by frame: links that are cables, and queue pairs.
+	cabled map[wire.LinkID]bool
+	pairs  map[wire.QueueKey]wire.QueueID
 }
 
 // kind is a plan that was declared.
@@ -82,6 +86,7 @@ func (s *Session) Declare(cfg Config, p *plan.Plan, ranks []int32) (int32, error
 	if err != nil {
 		return 0, err
 	}
+	s.carry(&cfg)
 	s.kinds = append(s.kinds, kind{x: x, plan: p, ranks: ranks})
 	_, err = s.lay(int32(len(s.kinds) - 1))
 	s.kinds[len(s.kinds)-1].queue = s.queue(p)
@@ -145,6 +150,9 @@ func (s *Session) meet(a, b int32) bool {
 func (s *Session) Seal() {
 	s.model.Seal()
 	s.sealed = true
+	if m, ok := s.model.(*packets.Model); ok && m.Err() != nil {
+		s.fail(m.Err())
+	}
 }
 
 // lay makes the engine of an operation.
@@ -155,7 +163,7 @@ func (s *Session) lay(k int32) (*operation, error) {
 		return nil, err
 	}
 	op := &operation{kind: k}
-	v := &view{s: s, op: op}
+	model := s.viewOf(op)
 	slow := make([]float64, len(kd.ranks))
 	for r := range slow {
 		slow[r] = s.slow[kd.ranks[r]]
@@ -163,7 +171,7 @@ func (s *Session) lay(k int32) (*operation, error) {
 	for r, f := range x.cfg.slowness() {
 		slow[r] *= f
 	}
-	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: v, Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: slow,
+	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: model, Network: x.cfg.network(), Seed: x.cfg.Seed, Slow: slow,
 		Kernels: 1, Place: x.cfg.Place}
 	if !x.cfg.NoJitter && kd.plan.Comm.NRanks <= JitterRanks {
 		o.Jitter = x.class.Jitter
@@ -174,7 +182,7 @@ func (s *Session) lay(k int32) (*operation, error) {
 		return nil, err
 	}
 	op.e.LayHeads()
-	v.Seal()
+	model.Seal()
 	op.e.Ended = func(di int32, _ units.Time) { op.ended = append(op.ended, di) }
 	op.e.Attend()
 	return op, s.err
@@ -401,18 +409,7 @@ func (s *Session) route(uses []wire.Use) wire.RouteID {
 
 // Start implements wire.Model.
 func (v *view) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult, local int32) wire.FlowID {
-	s := v.s
-	t := token{v.op, local}
-	var at int32
-	if n := len(s.free); n > 0 {
-		at = s.free[n-1]
-		s.free = s.free[:n-1]
-		s.tokens[at] = t
-	} else {
-		at = int32(len(s.tokens))
-		s.tokens = append(s.tokens, t)
-	}
-	return s.model.Start(now, v.routes[r], bound, w, mult, at)
+	return v.s.model.Start(now, v.routes[r], bound, w, mult, v.s.token(v.op, local))
 }
 
 // Carry implements wire.Model.

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/sim/internal/fluid"
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/internal/packets"
 	"github.com/simccl/simccl/sim/internal/route"
 	"github.com/simccl/simccl/sim/internal/tap"
 	"github.com/simccl/simccl/sim/wire"
@@ -84,6 +85,9 @@ type Config struct {
 	RC Reliability
 	// Progress, where set, is called periodically with the part of a run that is done.
 	Progress func(part float64)
+	// Packets, where set, carries what hosts send each other frame by frame; it needs
+	// a Fabric and RDMA, and simulates every rank by itself.
+	Packets *Packets
 	// Wire makes the model of links that a run uses, without links yet; nil for
 	// fluid.New, which shares them max-min.
 	Wire func() wire.Model
@@ -96,6 +100,9 @@ type Config struct {
 	// only, DetailStep is all of a step.
 	Trace TraceOptions
 }
+
+// Packets are the settings of a network that is simulated frame by frame.
+type Packets = packets.Settings
 
 // Place says where a communicator over a part of a cluster is in it.
 type Place = route.Place
@@ -128,6 +135,9 @@ func New(cfg Config) (*Executor, error) {
 	}
 	if err := cfg.checkFaults(); err != nil {
 		return nil, err
+	}
+	if cfg.Packets != nil && cfg.Fabric == nil {
+		return nil, &ConfigError{"Packets", "needs a Fabric, whose cables carry the frames"}
 	}
 	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime}
 	if x.windows == nil {
@@ -269,7 +279,20 @@ func tallyOf(e *engine.Engine, fold *fold.Quotient) *tally {
 			Bytes: l.Bytes / units.Bytes(t.kernels), Busy: l.Busy / units.Time(t.kernels)})
 	}
 	e.Net.Queues(t.links, t.last)
+	if m, ok := e.Wire.(wire.Messages); ok {
+		t.congested(m.Congestion())
+	}
 	return t
+}
+
+// congested adds what happened to frames, of one operation.
+func (t *tally) congested(all []wire.Congestion) {
+	k := int64(t.kernels)
+	for i := range all {
+		c := &all[i]
+		t.links[c.Link].Net = &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k}
+	}
 }
 
 // result is what a tally of a plan says of one operation.
@@ -323,6 +346,9 @@ func (x *Executor) model() wire.Model {
 	if x.cfg.Wire != nil {
 		return x.cfg.Wire()
 	}
+	if x.cfg.Packets != nil {
+		return packets.New(*x.cfg.Packets)
+	}
 	return fluid.New()
 }
 
@@ -348,7 +374,7 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	}
 	e = engine.New(&o, p)
 	e.Cancelled = ctx.Err
-	if sink == trace.Discard && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) && p.Members() == nil {
+	if sink == trace.Discard && x.cfg.Packets == nil && (jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) && p.Members() == nil {
 		c := fold.Config{Mode: fold.Mode(x.cfg.Fold), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults, Slow: e.Slow}
 		q, err = fold.Lay(e, e.Jobs[0], &c)
 	}
@@ -367,6 +393,9 @@ func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
 	}
 	e.LayHeads()
 	e.Wire.Seal()
+	if m, ok := e.Wire.(*packets.Model); ok && m.Err() != nil {
+		return m.Err()
+	}
 	return x.affordable(e)
 }
 

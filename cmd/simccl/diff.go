@@ -64,6 +64,7 @@ anything differs.`,
 	f.BoolVar(&status, "exit-code", false, "status 7 where anything differs")
 	both.machine.Register(c)
 	both.machine.RegisterClass(c)
+	both.machine.RegisterNetwork(c)
 	both.registerTimes(f)
 	both.test.registerSizes(f)
 	return c
@@ -157,6 +158,7 @@ func (a *app) side(both *cobra.Command, name, text string) (s *diff.Side, err er
 	})
 	flags.machine.Register(c)
 	flags.machine.RegisterClass(c)
+	flags.machine.RegisterNetwork(c)
 	flags.registerTimes(c.Flags())
 	flags.registerSchedule(c.Flags())
 	flags.test = testFlags{testoptions.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}}

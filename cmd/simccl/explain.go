@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/decision"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/tuning"
@@ -37,11 +38,12 @@ func newExplain(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "explain OP SIZE", Short: "Say why NCCL chooses what it chooses",
 		Long: `explain prints the choice for one operation and size, every rival with its time or
 the reason why it is off, the sizes at which the choice changes, how the work
-is split, the limiting link, and every path that a rule refuses.`,
+is split, the limiting link, and every path that a rule refuses. With --network packet it simulates the operation, and
+names where its messages meet congestion and what other settings would change, each tried.`,
 		Example: `  simccl explain all_reduce 2M
   simccl explain all_reduce 2M --topo topo.xml --nodes 4 --env NCCL_ALGO=Ring --json`,
 		Args: cli.Exactly("OP", "SIZE"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			x, err := m.Load(&a.App)
 			if err != nil {
 				return err
@@ -55,16 +57,20 @@ is split, the limiting link, and every path that a rule refuses.`,
 			if err != nil && !(errors.As(err, &none) && rep != nil) {
 				return err
 			}
-			if a.JSON {
-				if e := a.PrintJSON(rep); e != nil {
+			met, e := m.Congestion(cmd.Context(), &a.App, o.Named)
+			if e != nil {
+				return e
+			} else if a.JSON {
+				if e := a.PrintJSON(tried.Beside(rep, met)); e != nil {
 					return e
 				}
-			} else if e := a.PrintText(rep.Text()); e != nil {
+			} else if e := a.PrintText(rep.Text() + met.Text()); e != nil {
 				return e
 			}
 			return err
 		}}
 	m.Register(c)
+	m.RegisterNetwork(c)
 	o.register(c.Flags())
 	return c
 }

@@ -84,6 +84,7 @@ func (r *runFlags) operation(cmd *cobra.Command, args []string) error {
 func (r *runFlags) register(c *cobra.Command) {
 	r.machine.Register(c)
 	r.machine.RegisterClass(c)
+	r.machine.RegisterNetwork(c)
 	r.test.register(c)
 	r.registerTimes(c.Flags())
 	c.Flags().BoolVar(&r.ncclLog, "nccl-log", false, "print what NCCL_DEBUG=INFO would show, on standard error")

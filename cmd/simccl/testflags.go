@@ -28,7 +28,7 @@ func (t *testFlags) register(c *cobra.Command) {
 	f.IntVarP(&t.Root, "root", "r", 0, "root rank, -1 for each one after the other")
 	f.IntVarP(&t.Graph, "cudagraph", "G", 0, "1: as --launch graph")
 	f.StringVarP(&t.Output, "output-file", "J", "", "write nccl-tests' JSON to `FILE`")
-	f.StringVar(&t.Columns, "columns", "", "columns to add: `+algo,proto,nch,model,expect,limit,use,queue,regret,best`")
+	f.StringVar(&t.Columns, "columns", "", "columns to add: `+algo,proto,nch,model,expect,limit,use,queue,paused,marked,retx,regret,best`")
 	for _, o := range []struct {
 		to          *int
 		name, short string

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"strings"
 
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/congestion/tried"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/packetnet"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/scenario"
@@ -22,7 +26,9 @@ type Machine struct {
 	Fabric    string
 	Domain    int // nodes of an NVLink domain
 	Class     string
-	Network   string // network class
+	Network   string // flow, packet or hybrid
+	NICs      string // network class
+	CC        string
 	NCCL      string
 	LibNCCL   string
 	RunsNCCL  bool // the command's own --libnccl is the library that it runs
@@ -43,13 +49,44 @@ func (m *Machine) Register(c *cobra.Command) {
 	if !m.RunsNCCL {
 		f.StringVar(&m.LibNCCL, "libnccl", "", "decide as the library `FILE` (libnccl.so.2) does; its version is read, nothing in it runs")
 	}
-	f.StringVar(&m.Network, "network-class", "", "what NICs and their plugin cost, and what the plugin sets: "+strings.Join(gpu.NetworkNames(), ", ")+", or a `FILE` (default by the machine's name or its NICs)")
-	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes (default an ideal one)")
+	f.StringVar(&m.NICs, "network-class", "", "what NICs and their plugin cost, and what the plugin sets: "+strings.Join(gpu.NetworkNames(), ", ")+", or a `FILE` (default by the machine's name or its NICs)")
+	f.StringVar(&m.Fabric, "fabric", "", "network between the nodes, a `FILE` as topo fabric writes, or one by name: "+packetnet.Names()+" (default an ideal one)")
 }
 
 // RegisterClass adds the option of commands that predict times.
 func (m *Machine) RegisterClass(c *cobra.Command) {
 	c.Flags().StringVar(&m.Class, "machine-class", "", "speeds of GPUs, links and NICs: a `FILE` as calibrate writes, or a name (default by the topology)")
+}
+
+// RegisterNetwork adds the options of commands that simulate the network between
+// nodes.
+func (m *Machine) RegisterNetwork(c *cobra.Command) {
+	c.Flags().StringVar(&m.Network, "network", "flow", "how what nodes send each other is simulated: flow, links are shared max-min; packet, frame by frame, with the queues, marks and pauses of switches (docs/PACKETS.md); hybrid, as packet where queues can form, else as flow")
+	c.Flags().StringVar(&m.CC, "cc", "", "congestion control `NAME` with --network packet: none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, swift (default the fabric's)")
+}
+
+// Congestion simulates an operation over a network frame by frame and returns what
+// its messages meet; nil where the options name another network.
+func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*tried.Report, error) {
+	if m.Network == "" || m.Network == "flow" {
+		return nil, nil
+	}
+	s, err := m.Spec(a)
+	if err != nil {
+		return nil, err
+	}
+	s.Workload = scenario.Workload{Op: op.Op, Sizes: []string{op.Size}, Root: op.Root}
+	if f, err := coll.ParseFunc(op.Op); err == nil {
+		s.Workload.Op = f.TestName()
+	}
+	if op.Type != "float" {
+		s.Workload.Types = []string{op.Type}
+	}
+	if op.RedOp != "sum" {
+		s.Workload.Reductions = []string{op.RedOp}
+	}
+	r, err := tried.Run(ctx, s, a.Options(m.Found))
+	return r, AsFlags(err)
 }
 
 // Spec is what the options say, as a Spec without a workload.
@@ -71,7 +108,13 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	if s.Machine.Multicast = m.Multicast; m.Multicast == "auto" {
 		s.Machine.Multicast = ""
 	}
-	s.Network.Fabric, s.Network.Class = m.Fabric, m.Network
+	s.Network.Fabric, s.Network.Class, s.Network.CC = m.Fabric, m.NICs, m.CC
+	if s.Network.Model = m.Network; m.Network == "flow" {
+		s.Network.Model = ""
+	}
+	if m.CC != "" && s.Network.Model == "" {
+		return s, fail.Usage("--cc %s: it is of senders whose packets are simulated; write --network packet or hybrid", m.CC)
+	}
 	if err == nil {
 		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)
 	}

@@ -67,6 +67,32 @@ func (r *Recorder) Waiting(link int, at units.Time, n units.Bytes) {
 	r.counter(r.links[link].id, at, r.links[link].waiting, "B", float64(n))
 }
 
+// Marked writes how many frames were marked at a link's port since the call before.
+func (r *Recorder) Marked(link int, at units.Time, n int64) {
+	if r.Wanted(DetailStep) {
+		r.register(link)
+		r.counter(r.links[link].id, at, r.links[link].name+" marked", "frames", float64(n))
+	}
+}
+
+// Paused writes a time in which a link's port was not allowed to send.
+func (r *Recorder) Paused(link int, start, end units.Time) {
+	if r.Wanted(DetailStep) && end > start {
+		r.register(link)
+		r.slice(r.links[link].id, start, end, "link", "paused", r.args[:0])
+	}
+}
+
+// Pace writes the rate that congestion control lets a queue pair send at, in GB/s on
+// the wire.
+func (r *Recorder) Pace(pair string, at units.Time, gbps float64) {
+	if !r.Wanted(DetailStep) {
+		return
+	}
+	id := r.sink.Track(trace.Track{Process: LinksPID, ProcessName: "links", ProcessSort: 200000, Thread: highTID - 1, ThreadSort: highTID, ThreadName: "queue pairs"})
+	r.counter(id, at, pair+" GB/s", "GB/s", gbps)
+}
+
 func (r *Recorder) counter(track trace.TrackID, at units.Time, name, key string, v float64) {
 	r.event = trace.Event{Phase: trace.Counter, Track: track, Start: at, Name: name, Args: append(r.args[:0], trace.Num(key, v))}
 	r.sink.Emit(&r.event)

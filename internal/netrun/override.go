@@ -18,6 +18,9 @@ type Override struct {
 	Retries   int      // 0: for ever
 	Paths     int      // of a flow; 0: one
 	Credits   int64    // bytes behind each link; 0: Ethernet
+	Routing   string   // of switches: ecmp, adaptive or flowlet; empty: ecmp
+	FlowletUs float64  // silence after which a flow chooses again
+	WatchUs   float64  // of a pause without an end, after which a watchdog drops; 0: none
 	Faults    []string // as parseFault reads them
 }
 
@@ -34,7 +37,7 @@ func (v *Override) apply(x *ns3.Scenario) error {
 			return fail.Usage("{CC}: %v", err)
 		}
 		c.CC, c.Marking = cc, x.Marking
-		if cc.Kind == packet.NoCC {
+		if cc.Kind == packet.NoCC || cc.Kind == packet.Swift { // delays need no marks
 			c.Marking = nil
 		} else if len(c.Marking) == 0 {
 			return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP", v.CC)
@@ -52,7 +55,10 @@ func (v *Override) apply(x *ns3.Scenario) error {
 	}
 	c.Repair.Timeout, c.Repair.Retries = units.FromMicros(v.TimeoutUs), int32(min(v.Retries, 1<<30))
 	c.Buffer.Credits, c.Paths = v.Credits, v.Paths
-	if v.Paths > 1 {
+	if err := v.route(c); err != nil {
+		return err
+	}
+	if v.Paths > 1 || c.Routing.Balance == packet.PerPacket {
 		c.Repair.Reorder = reorder
 	}
 	first := units.Time(1<<63 - 1)
@@ -60,16 +66,39 @@ func (v *Override) apply(x *ns3.Scenario) error {
 		first = min(first, x.Flows[i].Start)
 	}
 	for _, text := range v.Faults {
-		f, err := parseFault(&x.Network, text)
+		all, err := parseFault(&x.Network, text)
 		if err != nil {
 			return err
 		}
-		f.From += first
-		if f.To > 0 {
-			f.To += first
+		for _, f := range all {
+			f.From += first
+			if f.To > 0 {
+				f.To += first
+			}
+			c.Faults = append(c.Faults, f)
 		}
-		c.Faults = append(c.Faults, f)
 	}
+	return nil
+}
+
+// route sets how switches choose paths, and their watchdog.
+func (v *Override) route(c *packet.Config) error {
+	switch v.Routing {
+	case "", "ecmp":
+	case "adaptive":
+		if c.Routing.Balance = packet.PerPacket; v.Repair != "sr" {
+			return fail.Usage("{Routing} adaptive: frames overtake each other: add {Repair} sr")
+		}
+	case "flowlet":
+		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: units.FromMicros(v.FlowletUs)}
+	default:
+		return fail.Usage("{Routing} %q: write ecmp, adaptive or flowlet", v.Routing)
+	}
+	if !(v.FlowletUs >= 0 && v.FlowletUs <= 1e9) || !(v.WatchUs >= 0 && v.WatchUs <= 1e9) {
+		return fail.Usage("{Flowlet} %g, {Watchdog} %g: write 0 to 1e9 us", v.FlowletUs, v.WatchUs)
+	}
+	after := units.FromMicros(v.WatchUs)
+	c.Watchdog = packet.Watchdog{After: after, Restore: after}
 	return nil
 }
 
@@ -83,58 +112,91 @@ func hostRate(n *packet.Network) int64 {
 	return 0
 }
 
+// flaps is how often a link may flap within a fault.
+const flaps = 10000
+
 // parseFault reads A-B:WHAT or A-B:WHAT@FROM-TO: two nodes that a cable joins,
-// down, slow=SHARE, loss=SHARE or storm (B pauses A), and times in µs after the
-// first start.
-func parseFault(n *packet.Network, text string) (f packet.Fault, err error) {
-	wrong := fail.Usage("{Fault} %q: write A-B:down, slow=0.5, loss=0.01 or storm, and when, as 0-7:down@100-300 (µs after the first start)", text)
+// down, slow=SHARE, loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in
+// µs after the first start.
+func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
+	wrong := fail.Usage("{Fault} %q: write A-B:down, slow=0.5, loss=0.01, storm or flap=20/100, and when, as 0-7:down@100-300 (µs after the first start)", text)
 	nodes, what, ok := strings.Cut(text, ":")
 	a, b, ok2 := strings.Cut(nodes, "-")
 	va, err1 := strconv.Atoi(a)
 	vb, err2 := strconv.Atoi(b)
 	if !ok || !ok2 || err1 != nil || err2 != nil {
-		return f, wrong
+		return nil, wrong
 	}
 	what, when, timed := strings.Cut(what, "@")
+	f, ok := packet.Fault{}, true
 	if timed {
-		from, to, ok := strings.Cut(when, "-")
-		x, err1 := strconv.ParseFloat(from, 64)
-		y, err2 := 0.0, error(nil)
-		if ok {
-			y, err2 = strconv.ParseFloat(to, 64)
-		}
-		if err1 != nil || err2 != nil || !(x >= 0 && x <= 1e9) || ok && !(y > x && y <= 1e9) {
-			return f, wrong
-		}
-		f.From, f.To = units.FromMicros(x), units.FromMicros(y)
+		f.From, f.To, ok = parseSpan(when)
 	}
-	name, share, shared := strings.Cut(what, "=")
-	v := 0.0
-	if shared {
-		if v, err = strconv.ParseFloat(share, 64); err != nil {
-			return f, wrong
-		}
-	}
-	switch {
-	case name == "down" && !shared:
+	name, value, valued := strings.Cut(what, "=")
+	down, period := units.Time(0), units.Time(0)
+	switch share, err := strconv.ParseFloat(value, 64); {
+	case name == "down" && !valued:
 		f.Down = true
-	case name == "storm" && !shared:
+	case name == "storm" && !valued:
 		f.Storm = true
-	case name == "slow" && shared && v > 0 && v <= 1:
-		f.Slow = v
-	case name == "loss" && shared && v >= 0 && v <= 1:
-		f.Loss = v
+	case name == "slow" && err == nil && share > 0 && share <= 1:
+		f.Slow = share
+	case name == "loss" && err == nil && share >= 0 && share <= 1:
+		f.Loss = share
+	case name == "flap" && f.To > 0:
+		var fine bool
+		down, period, fine = parsePair(value, "/")
+		f.Down, ok = true, ok && fine && down < period && int64((f.To-f.From)/period) < flaps
 	default:
-		return f, wrong
+		ok = false
+	}
+	if !ok {
+		return nil, wrong
 	}
 	for i, c := range n.Cables {
 		if int(c.A) == va && int(c.B) == vb || int(c.A) == vb && int(c.B) == va {
-			f.Cable = i
-			if f.Storm && int(c.A) != va {
-				return f, fail.NotYet("storms come from the second node of a link as the topology has it", "{Fault} %s", text)
-			}
-			return f, nil
+			f.Cable, f.Back = i, f.Storm && int(c.A) != va
+			return flap(f, down, period), nil
 		}
 	}
-	return f, fail.Usage("{Fault} %q: no link joins nodes %d and %d", text, va, vb)
+	return nil, fail.Usage("{Fault} %q: no link joins nodes %d and %d", text, va, vb)
+}
+
+// parsePair reads two positive times in µs.
+func parsePair(text, sep string) (a, b units.Time, ok bool) {
+	left, right, ok := strings.Cut(text, sep)
+	x, err1 := strconv.ParseFloat(left, 64)
+	y, err2 := strconv.ParseFloat(right, 64)
+	if !ok || err1 != nil || err2 != nil || !(x > 0 && x <= 1e9) || !(y > 0 && y <= 1e9) {
+		return 0, 0, false
+	}
+	return units.FromMicros(x), units.FromMicros(y), true
+}
+
+// parseSpan reads FROM or FROM-TO in µs; a To of 0 is the end.
+func parseSpan(text string) (from, to units.Time, ok bool) {
+	first, last, ended := strings.Cut(text, "-")
+	x, err := strconv.ParseFloat(first, 64)
+	y := 0.0
+	if err == nil && ended {
+		y, err = strconv.ParseFloat(last, 64)
+	}
+	if err != nil || !(x >= 0 && x <= 1e9) || ended && !(y > x && y <= 1e9) {
+		return 0, 0, false
+	}
+	return units.FromMicros(x), units.FromMicros(y), true
+}
+
+// flap divides a fault into those of a link that flaps: of each period the first
+// part.
+func flap(f packet.Fault, down, period units.Time) (all []packet.Fault) {
+	if period == 0 {
+		return []packet.Fault{f}
+	}
+	for at := f.From; at < f.To; at += period {
+		g := f
+		g.From, g.To = at, min(at+down, f.To)
+		all = append(all, g)
+	}
+	return all
 }

@@ -60,7 +60,11 @@ func TestOverridesAreChecked(t *testing.T) {
 		{Override{Faults: []string{"7-8:slow=2"}}, "write A-B:down"},
 		{Override{Faults: []string{"7-8:down@5-1"}}, "write A-B:down"},
 		{Override{Faults: []string{"0-8:down"}}, "no link joins nodes 0 and 8"},
-		{Override{Faults: []string{"8-5:storm"}}, "storms come from the second node"},
+		{Override{Faults: []string{"7-8:flap=20/10@0-100"}}, "write A-B:down"},
+		{Override{Faults: []string{"7-8:flap=20/100"}}, "write A-B:down"},
+		{Override{Routing: "random"}, "write ecmp, adaptive or flowlet"},
+		{Override{Routing: "adaptive"}, "add Repair sr"},
+		{Override{Routing: "flowlet", FlowletUs: -1}, "write 0 to 1e9 us"},
 	} {
 		if _, err := runExample(t, c.v); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.v, err, c.want)

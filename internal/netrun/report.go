@@ -36,16 +36,40 @@ type Report struct {
 	DataPacketHops int64    `json:"dataPacketHops"`
 	Seed           uint64   `json:"seed"`
 	Model          string   `json:"model"` // whose sizes, rules and congestion control
-	Unfinished     string   `json:"unfinished,omitempty"`
-	CPUSeconds     *float64 `json:"cpuSeconds,omitempty"`
+	Timeouts       int64    `json:"timeouts,omitempty"`
+	Watchdogs      int64    `json:"watchdogs,omitempty"` // queues that watchdogs dropped
+	// Deadlocks are cycles of nodes that pause each other, also those that ended.
+	Deadlocks  []Deadlock `json:"deadlocks,omitempty"`
+	Blocked    []Blocked  `json:"blocked,omitempty"` // head-of-line blocking, the longest first
+	Unfinished string     `json:"unfinished,omitempty"`
+	CPUSeconds *float64   `json:"cpuSeconds,omitempty"`
 }
+
+// Deadlock is a cycle of nodes each of which may not send to the next, and when it
+// was seen first, from the first start.
+type Deadlock struct {
+	AtNs  int64   `json:"atNs"`
+	Nodes []int32 `json:"nodes"`
+}
+
+// Blocked is a flow that waited on a link that was paused for the sake of a port
+// that the flow does not use.
+type Blocked struct {
+	Flow   int32    `json:"flow"`
+	Link   [2]int32 `json:"link"`   // from, to
+	Behind [2]int32 `json:"behind"` // the port of Link's second node
+	TimeNs int64    `json:"timeNs"`
+}
+
+// mostBlocked is how many of them a report lists.
+const mostBlocked = 20
 
 const nanosecond = int64(units.Nanosecond)
 
 // report makes a Report of a result.
 func report(flows []packet.Flow, r *packet.Result) *Report {
 	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink, Pauses: r.Pauses, Marks: r.Marks, Drops: r.Drops,
-		Lost: r.Lost, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops}
+		Lost: r.Lost, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops, Timeouts: r.Timeouts, Watchdogs: r.Watchdogs}
 	first, last := int64(1<<63-1), int64(0)
 	for i := range r.Flows {
 		if f := &r.Flows[i]; f.SrcPort != 0 {
@@ -68,6 +92,12 @@ func report(flows []packet.Flow, r *packet.Result) *Report {
 	x.MakespanNs = last / nanosecond
 	if r.Stall != nil {
 		x.Unfinished = r.Stall.String()
+	}
+	for _, d := range r.Deadlocks {
+		x.Deadlocks = append(x.Deadlocks, Deadlock{(int64(d.At) - first) / nanosecond, d.Nodes})
+	}
+	for _, b := range r.Blocked[:min(len(r.Blocked), mostBlocked)] {
+		x.Blocked = append(x.Blocked, Blocked{b.Flow, b.Link, b.Behind, int64(b.Time) / nanosecond})
 	}
 	return x
 }
@@ -98,6 +128,15 @@ func (x *Report) Text() string {
 	row("data-packet-hops", "%d", x.DataPacketHops)
 	if x.CPUSeconds != nil {
 		row("CPU time", "%.3f s, %.2f M data-packet-hops/s", *x.CPUSeconds, float64(x.DataPacketHops)/1e6/max(*x.CPUSeconds, 1e-6))
+	}
+	for _, d := range x.Deadlocks {
+		row("deadlock", "at %s us: nodes %v pause each other", micros(d.AtNs), d.Nodes)
+	}
+	if x.Watchdogs > 0 {
+		row("watchdogs", "%d queues dropped", x.Watchdogs)
+	}
+	for _, v := range x.Blocked[:min(len(x.Blocked), 3)] {
+		row("blocked", "flow %d (%d > %d) waited %s us on link %d > %d behind port %d > %d", v.Flow, x.Flows[v.Flow].Src, x.Flows[v.Flow].Dst, micros(v.TimeNs), v.Link[0], v.Link[1], v.Behind[0], v.Behind[1])
 	}
 	if x.Unfinished != "" {
 		row("unfinished", "%s", x.Unfinished)

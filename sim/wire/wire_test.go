@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/sim/internal/fluid"
+	"github.com/simccl/simccl/sim/internal/packets"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/sim/wire/ideal"
 	"github.com/simccl/simccl/units"
@@ -18,6 +19,7 @@ var models = []struct {
 }{
 	{"fluid", func() wire.Model { return fluid.New() }},
 	{"ideal", func() wire.Model { return ideal.New() }},
+	{"packets", func() wire.Model { return packets.New(packets.Settings{}) }}, // links that are no cables
 }
 
 // scene is links, routes over them and flows on the routes, by time.

@@ -24,6 +24,7 @@ const (
 type Network struct {
 	Name     string
 	Routing  Routing
+	Packets  *Packets // nil where the file says nothing of them
 	Switches []Switch
 	Cables   []Cable
 }
@@ -99,6 +100,8 @@ func (r *reader) field(n *Network, key string, at int64) error {
 			return r.Fail(from, "write ecmp, adaptive or static", "routing %s", termtext.Quote(string(n.Routing), 0))
 		}
 		return err
+	case "packets":
+		return r.packets(n)
 	case "switches":
 		return r.List(func(at int64) error {
 			s := Switch{at: at}
@@ -117,7 +120,7 @@ func (r *reader) field(n *Network, key string, at int64) error {
 			return err
 		})
 	}
-	return r.Fail(at, "known are name, routing, switches, cables", "unknown member %q", key)
+	return r.Fail(at, "known are name, routing, packets, switches, cables", "unknown member %q", key)
 }
 
 // check finds what no single value shows.
@@ -195,7 +198,11 @@ func (n *Network) Format() []byte {
 		s, _ := json.Marshal(v)
 		return string(s)
 	}
-	fmt.Fprintf(&b, "{\n  \"name\": %s,\n  \"routing\": %s,\n  \"switches\": [", line(n.Name), line(n.Routing))
+	fmt.Fprintf(&b, "{\n  \"name\": %s,\n  \"routing\": %s,\n", line(n.Name), line(n.Routing))
+	if n.Packets != nil {
+		fmt.Fprintf(&b, "  \"packets\": %s,\n", n.Packets.line())
+	}
+	b.WriteString("  \"switches\": [")
 	for i, s := range n.Switches {
 		fmt.Fprintf(&b, "%s\n    %s", comma(i), line(s))
 	}

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/simccl/simccl/units"
 )
@@ -145,6 +146,34 @@ func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int
 	}
 	f.out[from] = append(f.out[from], int32(len(f.Wires)))
 	f.Wires = append(f.Wires, Wire{Name: name, From: from, To: to, BW: units.GBps(c.Gbit / 8), Latency: units.FromMicros(c.Latency), Cable: cable})
+}
+
+// Down says that nothing crosses it.
+func (w *Wire) Down() bool { return w.down }
+
+// EndOf is the port that a vertex of a Wire is, ok false for a switch.
+func (f *Fabric) EndOf(v int32) (e End, ok bool) {
+	if v >= f.inner {
+		for port, at := range f.ports { //lint:sorted the one at v
+			if at == v {
+				return port, true
+			}
+		}
+	}
+	hosts := len(f.first) - 1
+	if v >= f.first[hosts] {
+		return e, false
+	}
+	h := sort.Search(hosts, func(h int) bool { return f.first[h+1] > v })
+	return End{Host: h, Net: int(v - f.first[h])}, true
+}
+
+// NameOf is the name of a vertex in the network's file.
+func (f *Fabric) NameOf(v int32) string {
+	if e, ok := f.EndOf(v); ok {
+		return e.String()
+	}
+	return f.Network.Switches[v-f.first[len(f.first)-1]].Name
 }
 
 // Lose makes the cables between two ends lose a share of the packets on them;

@@ -21,7 +21,7 @@ func words() map[string][]string {
 		reductions = append(reductions, o.TestName())
 	}
 	return map[string][]string{
-		"multicast": {"auto", "on", "off"}, "launch": {"eager", "graph"}, "fidelity": {"alpha", "step", "flow"},
+		"multicast": {"auto", "on", "off"}, "launch": {"eager", "graph"}, "fidelity": {"alpha", "step", "flow"}, "network": {"flow", "packet", "hybrid"},
 		"backend": {"nccl", "cuda", "host", "sockets", "verbs"}, "trace-style": {"lanes", "nccl"}, "trace-detail": nccltrace.Simulated,
 		"datatype": types, "op": reductions, "routing": {"ecmp", "adaptive", "static"},
 	}

@@ -68,6 +68,7 @@ programs that read results get right ones.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return run(cmd, a, &f, args) }}
 	f.machine.Register(c)
 	f.machine.RegisterClass(c)
+	f.machine.RegisterNetwork(c)
 	o := c.Flags()
 	o.SetInterspersed(false)
 	o.StringVar(&f.devices, "devices", "", "real (GPUs of this machine), virtual (none are needed), none (the program uses no CUDA); default: real where there are GPUs")

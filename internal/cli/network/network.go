@@ -32,6 +32,7 @@ With --htsim it reads a connection matrix of htsim, with --topo its topology of
 two tiers, and simulates Ultra Ethernet (--cc nscc: trimming, selective
 acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 		Example: "  simccl network run --ns3 config.txt\n  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
+			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
@@ -54,7 +55,10 @@ acknowledgements, packets sprayed by --lb) or RoCE with PFC alone (--cc roce).`,
 	f.IntVar(&o.Retries, "retries", 0, "timeouts after which a flow fails; 0: never")
 	f.IntVar(&o.Paths, "paths", 0, "source ports that a flow's frames take in turn, with --repair sr")
 	f.Int64Var(&o.Credits, "credits", 0, "`BYTES` of buffer behind each link: InfiniBand's credits in place of pauses")
-	f.StringArrayVar(&o.Faults, "fault", nil, "A-B:`WHAT`[@FROM-TO]: a link that is down, slow=0.5, loss=0.01 or under a storm of pauses, in µs after the first start; repeatable")
+	f.StringArrayVar(&o.Faults, "fault", nil, "A-B:`WHAT`[@FROM-TO]: a link that is down, slow=0.5, loss=0.01, flap=20/100 or under a storm of pauses, in µs after the first start; repeatable")
+	f.StringVar(&o.Routing, "routing", "", "of switches: ecmp (default), adaptive (each frame to the shortest queue) or flowlet")
+	f.Float64Var(&o.FlowletUs, "flowlet", 16, "`US` of silence after which a flow chooses its path again")
+	f.Float64Var(&o.WatchUs, "watchdog", 0, "drop a queue of a switch that has been paused for `US`; 0: never")
 	f.StringVar(&h.Balance, "lb", h.Balance, "of htsim: ecmp, oblivious, reps, bitmap or mixed")
 	f.IntVar(&h.MTU, "mtu", 0, "of htsim: bytes of a full frame with nscc (4150), of its payload with roce (1000)")
 	f.StringVar(&o.Compat, "compat", o.Compat, "ns3: its frames and whole nanoseconds; none: RoCEv2 frames on Ethernet, exact times")
@@ -72,8 +76,8 @@ func simulate(ns3, cc string, h netrun.Htsim, o netrun.Options) (*netrun.Report,
 	case ns3 != "":
 		o.CC = cc
 		return netrun.NS3(ns3, o)
-	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0:
-		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits and --fault are for --ns3")
+	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 || len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0:
+		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, --routing, --watchdog and --fault are for --ns3")
 	case h.Topo == "":
 		return nil, fail.Usage("network run: --htsim needs --topo")
 	}

@@ -37,6 +37,7 @@ type choice struct {
 func (f *choice) register(c *cobra.Command) {
 	f.machine.Register(c)
 	f.machine.RegisterClass(c)
+	f.machine.RegisterNetwork(c)
 	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
 	c.Flags().StringVar(&f.host, "host", "recorded", "the host's time: recorded, ideal (none), unprofiled (estimated) or a factor")
 	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
@@ -51,6 +52,9 @@ func (f *choice) register(c *cobra.Command) {
 func (f *choice) options() (o replay.Options, err error) {
 	if o.Fidelity, err = session.ParseFidelity(f.fidelity); err != nil {
 		return o, fail.Usage("--fidelity: %v", err)
+	}
+	if f.machine.Network != "flow" && o.Fidelity == session.Alpha {
+		return o, fail.Usage("--network %s: a formula knows no packets; write --fidelity share or step", f.machine.Network)
 	}
 	switch f.host {
 	case "recorded":

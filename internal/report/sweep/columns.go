@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/internal/report/nccltests"
 	"github.com/simccl/simccl/scenario"
 )
@@ -31,8 +32,21 @@ var allColumns = map[string]Column{
 	"limit":  ofSimulation(textColumn("limit", 24, func(f *scenario.Facts) string { return strings.ReplaceAll(f.Limit, " ", "_") })),
 	"use":    ofSimulation(textColumn("use", 5, func(f *scenario.Facts) string { return fmt.Sprintf("%.1f%%", 100*f.Use) })),
 	"queue":  ofSimulation(textColumn("queue", 9, func(f *scenario.Facts) string { return fmt.Sprint(f.Queue) })),
+	"paused": ofSimulation(textColumn("paused", 9, ofFrames(func(c *congestion.Facts) string { return fmt.Sprintf("%.1fus", c.PausedUs) }))),
+	"marked": ofSimulation(textColumn("marked", 9, ofFrames(func(c *congestion.Facts) string { return fmt.Sprint(c.Marked) }))),
+	"retx":   ofSimulation(textColumn("retx", 7, ofFrames(func(c *congestion.Facts) string { return fmt.Sprint(c.Resent) }))),
 	"regret": {Head: nccltests.Column{Name: Regret, Width: 6}, Value: func(f *scenario.Facts) string { return RegretText(f.Regret) }, Rivals: true},
 	"best":   {Head: nccltests.Column{Name: "best", Width: 16}, Value: bestText, Rivals: true},
+}
+
+// ofFrames is a value of a network that was simulated frame by frame, "-" of another.
+func ofFrames(value func(*congestion.Facts) string) func(*scenario.Facts) string {
+	return func(f *scenario.Facts) string {
+		if f.Congestion == nil {
+			return "-"
+		}
+		return value(f.Congestion)
+	}
 }
 
 // bestText names the fastest choice, "-" where it is NCCL's.
@@ -50,7 +64,7 @@ func textColumn(name string, width int, value func(*scenario.Facts) string) Colu
 	return Column{Head: nccltests.Column{Name: name, Width: width}, Value: value}
 }
 
-var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "regret", "best"}
+var columnOrder = []string{"algo", "proto", "nch", "model", "expect", "limit", "use", "queue", "paused", "marked", "retx", "regret", "best"}
 
 // UnknownColumnError is a word that names no column.
 type UnknownColumnError struct{ Name string }

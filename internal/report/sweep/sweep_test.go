@@ -128,7 +128,7 @@ func TestColumns(t *testing.T) {
 	for _, text := range []string{"algos", "+algo,", "+algo,x"} {
 		_, err := sweep.ParseColumns(text)
 		var unknown *sweep.UnknownColumnError
-		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), "+algo,proto,nch,model,expect,limit,use,queue,regret") {
+		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), "+algo,proto,nch,model,expect,limit,use,queue,paused,marked,retx,regret") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -356,6 +356,11 @@ func (e *Engine) deadlock() error {
 	if err := e.Net.Stuck(); err != nil {
 		return err
 	}
+	if m, ok := e.Wire.(wire.Messages); ok {
+		if err := m.Why(); err != nil {
+			return err
+		}
+	}
 	d := &DeadlockError{}
 	for i := range e.Groups {
 		if g := &e.Groups[i]; g.state == waiting {

@@ -283,6 +283,22 @@ func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	f.join(id, f.bundleFor(r, max(1, bound)), left)
 }
 
+// Withdraw ends a flow and returns what it had left; 0 of one that is through.
+func (f *Fluid) Withdraw(now units.Time, id wire.FlowID) wire.Work {
+	f.at(now)
+	fl := &f.flows[id]
+	if fl.bundle < 0 {
+		return 0
+	}
+	b, s := &f.bundles[fl.bundle], &f.shares[fl.bundle]
+	f.settle(b, s.rate)
+	left := max(1, b.heap[fl.pos].target-b.done)
+	f.drop(id)
+	fl.bundle = -1
+	f.free = append(f.free, id)
+	return left
+}
+
 // drop takes a flow out of its bundle.
 func (f *Fluid) drop(id wire.FlowID) {
 	fl := &f.flows[id]

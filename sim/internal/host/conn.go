@@ -19,6 +19,7 @@ type Conn struct {
 	Route            wire.RouteID
 	Flush            bool       // what arrives is read back
 	Later            units.Time // latency beyond the NIC's own
+	trip             units.Time // of it and the NIC's, what a model of frames counts itself
 	bound            wire.Rate
 	share            float64 // data's share of the bytes sent
 
@@ -184,6 +185,23 @@ type QueuePair struct {
 	rate  wire.Rate // of the message on the wire; 0: bound
 	busy  bool
 	again repeat
+	// Frame by frame: where its messages are given, -1: nowhere; those in flight,
+	// which follow each other without a pause; and since when the first could go.
+	queue   wire.QueueID
+	flight  []inFlight
+	crosses bool       // cables
+	last    units.Time // when the message before had left
+}
+
+// Queue is where its messages are given frame by frame, ok false where they are flows.
+func (l *QueuePair) Queue() (q wire.QueueID, ok bool) { return l.queue, l.queue >= 0 }
+
+// inFlight is a message of a queue pair that is posted and has not arrived.
+type inFlight struct {
+	step  int64
+	part  int32
+	since units.Time
+	sent  wire.Work
 }
 
 // Count reports what a message of a connection carries over the routes of its

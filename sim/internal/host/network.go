@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
@@ -70,6 +71,7 @@ type Network struct {
 
 	class   *gpu.Class
 	model   wire.Model
+	frames  wire.Messages // the model, where it carries messages frame by frame; else nil
 	queue   *event.Queue
 	kernels Kernels
 	plan    *plan.Plan
@@ -100,6 +102,13 @@ func New(o *Options) *Network {
 		n.proxy.threads[i].together = !Staggers(o.Plan)
 	}
 	n.Split = n.Split && n.Settings.QPs > 1
+	if n.frames, _ = o.Model.(wire.Messages); n.frames != nil && n.frames.Whole() {
+		for i := range n.Fabric.Wires {
+			if !n.Fabric.Wires[i].Down() {
+				n.cable(int32(i))
+			}
+		}
+	}
 	n.rdma, n.tcp, n.sharp = newRDMA(n), newTCP(n), sharp{n}
 	return n
 }
@@ -149,6 +158,9 @@ func (n *Network) Join(c *plan.Conn, id int32, pr *plan.Program, r wire.RouteID)
 		nc.allowed = depth(pr)
 	}
 	if _, over := n.socketNet(n.Table.Comm.NodeOf[c.Src], cr.SrcNet); over {
+		if n.frames != nil {
+			return 0, &exec.UnsupportedError{Feature: "a network frame by frame", Needs: "ports of RDMA", Found: "nets of the socket plugin, whose streams are TCP's"}
+		}
 		n.tcp.join(&nc, c, pr)
 	} else {
 		n.rdma.join(&nc, c, pr)

@@ -104,9 +104,56 @@ func (n *Network) CableRate(i int32) wire.Rate {
 // cable returns the model's link for a cable of the fabric.
 func (n *Network) cable(i int32) wire.LinkID {
 	if n.ports.cables[i] == 0 {
-		n.ports.cables[i] = int32(n.Table.Links.AddLink(n.Fabric.Wires[i].Name, n.CableRate(i))) + 1
+		id := n.Table.Links.AddLink(n.Fabric.Wires[i].Name, n.CableRate(i))
+		n.ports.cables[i] = int32(id) + 1
+		if n.frames != nil {
+			n.frames.Cable(id, n.cableOf(i))
+		}
 	}
 	return wire.LinkID(n.ports.cables[i] - 1)
+}
+
+// cableOf describes a cable to a model of frames. A slow or lossy port is one whose
+// cable is.
+func (n *Network) cableOf(i int32) wire.Cable {
+	w := &n.Fabric.Wires[i]
+	c := wire.Cable{Number: i, From: n.vertex(w.From), To: n.vertex(w.To), Bits: int64(float64(w.BW) * 8e9), Delay: n.delay(i), Loss: w.Loss}
+	for _, v := range []wire.Vertex{c.From, c.To} {
+		end, ok := n.Fabric.EndOf(v.ID)
+		if !ok {
+			continue
+		}
+		f := n.faultOf(Port{Host: int32(end.Host), Net: int32(end.Net)}, 0)
+		if end.Port > 0 {
+			one := n.faultOf(Port{Host: int32(end.Host), Net: int32(end.Net)}, end.Port)
+			f.Slow, f.Loss = f.Slow*one.Slow, param.Either(f.Loss, one.Loss)
+		}
+		c.Bits = int64(float64(c.Bits) / f.Slow)
+		if f.Loss < 1 {
+			c.Loss = param.Either(c.Loss, f.Loss)
+		}
+	}
+	return c
+}
+
+func (n *Network) vertex(v int32) wire.Vertex {
+	_, host := n.Fabric.EndOf(v)
+	return wire.Vertex{ID: v, Host: host, Name: n.Fabric.NameOf(v)}
+}
+
+// delay is how long a bit takes over a cable and what is behind it, frame by frame:
+// a port's cable is part of the NIC's latency, one between switches has its own.
+func (n *Network) delay(i int32) units.Time {
+	w := &n.Fabric.Wires[i]
+	_, from := n.Fabric.EndOf(w.From)
+	_, to := n.Fabric.EndOf(w.To)
+	if from || to {
+		return n.frames.Hop() + w.Latency
+	}
+	if w.Latency == 0 {
+		return n.frames.Hop()
+	}
+	return w.Latency
 }
 
 // Route appends the cables between two ports for a queue pair's flow.
@@ -125,13 +172,16 @@ func (n *Network) layQueuePairs(nc *Conn, c *plan.Conn) error {
 	nc.Later = n.Later(c)
 	own := n.Fabric != nil || len(n.Faults) > 0 || nc.srcPorts > 1 || nc.dstPorts > 1
 	for q := range nc.pairs {
-		l := QueuePair{Conn: int32(len(n.Conns)), Route: nc.Route, bound: nc.bound}
+		l := QueuePair{Conn: int32(len(n.Conns)), Route: nc.Route, bound: nc.bound, queue: -1}
 		if nc.srcPorts > 1 {
 			l.bound = portShare(n.netOf(c), nc.bound, q%nc.srcPorts)
 		}
 		if !n.Folded && own {
 			if err := n.ownRoute(nc, &l, c, q); err != nil {
 				return err
+			}
+			if n.frames != nil && l.again.loss < 1 && l.crosses {
+				l.queue = n.frames.Queue(l.Route, wire.QueueKey{Conn: c.ID, Pair: q})
 			}
 		}
 		if nc.tcp.on && l.again.loss > 0 && l.again.loss < 1 {
@@ -204,6 +254,9 @@ func (n *Network) cross(nc *Conn, l *QueuePair, from, to fabric.End, c *plan.Con
 	if n.Fabric == nil {
 		return nil
 	}
+	if n.frames != nil {
+		return n.crossFrames(nc, l, from, to, flow)
+	}
 	cables, err := n.Route(nil, from, to, flow)
 	if err != nil {
 		return err
@@ -215,6 +268,28 @@ func (n *Network) cross(nc *Conn, l *QueuePair, from, to fabric.End, c *plan.Con
 		l.again.loss = param.Either(l.again.loss, n.Fabric.Wires[i].Loss)
 	}
 	nc.Later = max(nc.Later, later)
+	return nil
+}
+
+// crossFrames adds the cables between two ends for a model of frames, which has
+// their delays and losses itself.
+func (n *Network) crossFrames(nc *Conn, l *QueuePair, from, to fabric.End, flow uint64) error {
+	cables, err := n.Route(nil, from, to, flow)
+	if err != nil {
+		return err
+	}
+	if l.again.loss < 1 {
+		l.again.loss = 0
+	}
+	var trip units.Time
+	for _, i := range cables {
+		n.Table.Add(n.cable(i), 1)
+		trip += n.delay(i)
+	}
+	if l.crosses = len(cables) > 0; l.crosses && trip > nc.trip {
+		nc.Later += trip - max(nc.trip, 2*n.frames.Hop())
+		nc.trip = trip
+	}
 	return nil
 }
 

@@ -202,6 +202,9 @@ func (n *Network) layRail(r *Rail) error {
 		ends = append(ends, port.Whole())
 	}
 	levels := 1
+	if n.frames != nil {
+		return notReduced("frames")
+	}
 	if n.Fabric != nil {
 		tree, err := n.ports.router.Tree(ends)
 		if err != nil {

@@ -126,6 +126,10 @@ func (c *Conn) job(id, stage, load int32) job {
 // Latency is how long a small message of a connection takes.
 func (n *Network) Latency(c *Conn) units.Time { return c.msg.latency() + c.Later }
 
+// Behind is how long after a message's last byte has crossed the cables it is in
+// memory: all of its latency where the model of links has none.
+func (n *Network) Behind(c *Conn) units.Time { return max(0, n.Latency(c)-c.trip) }
+
 // Ack is how long after a message's last byte the sender's completion is there.
 func (n *Network) Ack(c *Conn) units.Time { return c.msg.ack(c) }
 
@@ -205,7 +209,7 @@ func (n *Network) begin(id int32) {
 			return
 		}
 		for q := range parts {
-			if n.Pairs[c.Pair(c.begun, q)].busy {
+			if l := &n.Pairs[c.Pair(c.begun, q)]; l.busy && l.queue < 0 {
 				return
 			}
 		}
@@ -216,6 +220,10 @@ func (n *Network) begin(id int32) {
 			c.split[k].left = int16(parts)
 			for q := range parts {
 				p := c.Pair(c.begun, q)
+				if n.Pairs[p].queue >= 0 {
+					n.post(p, c.begun, q, c.Part(c.begun, q))
+					continue
+				}
 				n.Pairs[p].busy, n.Pairs[p].Step, n.Pairs[p].Part = true, c.begun, q
 				n.transmit(p, c.Part(c.begun, q))
 			}
@@ -232,6 +240,9 @@ func (n *Network) FlowDone(p int32) {
 		return
 	}
 	l := &n.Pairs[p]
+	if l.queue >= 0 {
+		n.crossed(l)
+	}
 	n.noteDelay(l)
 	if l.again.left > 0 {
 		n.pushRepeat(n.queue.Now+l.again.stall, p)
@@ -255,8 +266,8 @@ func (n *Network) land(id int32) {
 		}
 		c.landed++
 		c.msg.through(c)
-		n.push(n.queue.Now+n.Latency(c)+c.msg.lastCopy(c, c.landed-1), id, stageArrive)
-		n.push(n.queue.Now+c.msg.ack(c), id, stageSent)
+		n.push(n.queue.Now+n.Behind(c)+c.msg.lastCopy(c, c.landed-1), id, stageArrive)
+		n.push(n.queue.Now+max(0, c.msg.ack(c)-c.trip), id, stageSent)
 	}
 }
 
@@ -282,6 +293,25 @@ func (n *Network) transmit(p int32, bytes units.Bytes) {
 	l.Since, l.Sent = n.queue.Now, work
 	n.model.Carry(l.Route, work)
 	n.model.Start(n.queue.Now, l.Route, bound, work, 1, ^p)
+}
+
+// post gives a message, or its part, to a queue pair that carries it frame by frame:
+// NCCL posts a write as soon as it may, and does not wait for the one before.
+func (n *Network) post(p int32, step int64, part int32, bytes units.Bytes) {
+	l := &n.Pairs[p]
+	work := n.work(&n.Conns[l.Conn], bytes)
+	l.flight = append(l.flight, inFlight{step, part, n.queue.Now, work})
+	n.model.Carry(l.Route, work)
+	n.frames.Post(n.queue.Now, l.queue, l.bound, work, ^p)
+}
+
+// crossed takes the oldest message of a queue pair, which has arrived.
+func (n *Network) crossed(l *QueuePair) {
+	x := l.flight[0]
+	l.flight = l.flight[:copy(l.flight, l.flight[1:])]
+	l.Step, l.Part, l.Sent = x.step, x.part, x.sent
+	l.Since = max(x.since, l.last) + n.Conns[l.Conn].trip
+	l.last = n.queue.Now - n.Conns[l.Conn].trip
 }
 
 // repeat goes back to the first packet missing, or gives up.

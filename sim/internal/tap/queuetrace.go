@@ -2,6 +2,7 @@ package tap
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/simccl/simccl/exec"
@@ -29,6 +30,14 @@ func (t *Tracer) waited(l *host.QueuePair, wait units.Time) {
 // queues writes how many bytes waited before each link, by time. Where a message
 // waited is known when all loads are: at the fullest link of its route.
 func (t *Tracer) queues(res *exec.Result) {
+	if t.ports != nil { // they were reported
+		for _, l := range slices.Sorted(maps.Keys(t.ports)) {
+			if p := t.ports[l]; p.on {
+				t.rec.Paused(t.link(l), max(0, p.since-t.shift), t.e.Queue.Now-t.shift)
+			}
+		}
+		return
+	}
 	type change struct {
 		link  int
 		at    units.Time

@@ -18,6 +18,8 @@ import (
 // Tracer is the Observer that writes the last simulated operation to a sink,
 // shifted to begin at zero.
 type Tracer struct {
+	ports   map[wire.LinkID]portTrace // frame by frame; else nil
+	pairs   map[wire.QueueID]string
 	e       *engine.Engine
 	job     *engine.Job
 	rec     *nccltrace.Recorder
@@ -113,6 +115,10 @@ func New(e *engine.Engine, sink trace.Sink, opt nccltrace.Options) *Tracer {
 	}
 	if t.depth >= nccltrace.DetailStep {
 		t.e.Wire.Watch(t.rate)
+		if m, ok := t.e.Wire.(wire.Messages); ok {
+			m.Observe(t.port)
+			t.ports = map[wire.LinkID]portTrace{}
+		}
 	}
 	e.Observer, e.Net.Observer = t, t
 	return t
@@ -151,6 +157,52 @@ func (t *Tracer) rate(l wire.LinkID, at units.Time, rate wire.Rate) {
 		}
 		t.rec.Rate(t.link(l), at-t.shift, gbps(rate))
 	}
+}
+
+// portTrace is the state of a port that was written last.
+type portTrace struct {
+	marks int64
+	since units.Time // of its pause
+	on    bool
+}
+
+// port writes a change of a port's queue, marks and pauses, or of a queue pair's rate.
+func (t *Tracer) port(s wire.PortState) {
+	if !t.open || s.At < t.shift {
+		return
+	}
+	if s.Queue >= 0 {
+		t.rec.Pace(t.queuePair(s.Queue), s.At-t.shift, gbps(s.Rate))
+		return
+	}
+	h, p := t.link(s.Link), t.ports[s.Link]
+	t.rec.Waiting(h, s.At-t.shift, s.Queued)
+	if s.Marks != p.marks {
+		t.rec.Marked(h, s.At-t.shift, s.Marks-p.marks)
+	}
+	if p.on && !s.Paused {
+		t.rec.Paused(h, max(0, p.since-t.shift), s.At-t.shift)
+	}
+	if s.Paused && !p.on {
+		p.since = s.At
+	}
+	p.marks, p.on = s.Marks, s.Paused
+	t.ports[s.Link] = p
+}
+
+// queuePair is a name for a queue pair of the network.
+func (t *Tracer) queuePair(q wire.QueueID) string {
+	if t.pairs == nil {
+		t.pairs = map[wire.QueueID]string{}
+		for i := range t.e.Net.Pairs {
+			l := &t.e.Net.Pairs[i]
+			if id, ok := l.Queue(); ok {
+				c := &t.e.Net.Conns[l.Conn]
+				t.pairs[id] = fmt.Sprintf("QP %d→%d channel %d", c.Src, c.Dst, c.Channel)
+			}
+		}
+	}
+	return t.pairs[q]
 }
 
 // clock is the engine's time when a kernel ended, which has what was skipped.

@@ -122,7 +122,7 @@ func (t *Tracer) crosses(l *host.QueuePair) {
 func (t *Tracer) arrives(id int32, k int64, at, raised units.Time) {
 	c := &t.e.Net.Conns[id]
 	ct, s := t.wireOf(id, k)
-	s.arrived, s.polled, s.flushed = s.landed+t.e.Net.Latency(c)+t.e.Net.LastCopy(c, k), at, raised
+	s.arrived, s.polled, s.flushed = s.landed+t.e.Net.Behind(c)+t.e.Net.LastCopy(c, k), at, raised
 	s.reads = t.e.Net.Flushes(c, k)
 	if !ct.shown(k) {
 		return

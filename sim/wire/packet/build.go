@@ -1,6 +1,10 @@
 package packet
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/internal/route"
+)
 
 // build lays the run out in memory.
 func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
@@ -58,6 +62,12 @@ func (e *engine) buildLinks() {
 					}
 				}
 				l.q = make([]queue, e.classes)
+				if e.cfg.CC.Kind == Pint {
+					l.pint = &pintPort{}
+				}
+				if e.cfg.Watchdog.After > 0 {
+					l.watch = &watched{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
+				}
 			}
 			if c := e.cfg.Buffer.Credits; c > 0 {
 				l.credit = make([]int64, e.classes)
@@ -81,6 +91,10 @@ func (e *engine) buildNodes() {
 		e.links[i].toPort = e.links[e.links[i].peer].fromPort
 	}
 	hostOf := make([]int32, e.net.Nodes)
+	ends := make([]route.Link, len(e.links))
+	for i := range ends {
+		ends[i] = route.Link{From: e.links[i].from, To: e.links[i].to}
+	}
 	for v, out := range ports {
 		hostOf[v] = -1
 		if e.net.Switch[v] {
@@ -97,7 +111,10 @@ func (e *engine) buildNodes() {
 		}
 		e.hosts = append(e.hosts, h)
 	}
-	e.routes = newRoutes(e.net, e.links, ports, hostOf)
+	e.routes, e.hostOf = route.New(e.net.Switch, ends), hostOf
+	if e.given != nil {
+		e.routes = route.All(e.net.Switch, ends)
+	}
 }
 
 func (e *engine) buildSwitches() error {
@@ -142,19 +159,20 @@ func (e *engine) buildFlows() error {
 	e.deps, e.missing, e.ready = make([][]int32, n), make([]int32, n), make([]int64, n)
 	for i := range e.flows {
 		f := &e.flows[i]
-		if err := e.routes.towards(f.Dst, f.Src, i); err != nil {
-			return err
-		}
-		if err := e.routes.towards(f.Src, f.Dst, i); err != nil {
-			return err
+		if !e.routes.Towards(f.Dst, f.Src) || !e.routes.Towards(f.Src, f.Dst) {
+			return wrong("flow %d: no path from node %d to node %d", i, f.Src, f.Dst)
 		}
 		e.missing[i] = int32(len(f.Deps))
 		for _, d := range f.Deps {
 			e.deps[d] = append(e.deps[d], int32(i))
 		}
 	}
-	e.slot = e.routes.longest()
+	e.slot = e.routes.Longest()
 	e.hops = make([]int32, (1+e.paths)*e.slot*n)
+	if e.cfg.Routing.Balance != Hashed {
+		e.buildTables()
+	}
+	e.picky = e.tables != nil || e.cfg.Watchdog.After > 0
 	e.ccBuild()
 	order := make([]int32, 0, n)
 	for i := range e.flows {

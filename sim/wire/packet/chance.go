@@ -20,4 +20,7 @@ func mix(x uint64) uint64 {
 const (
 	drawMark = iota
 	drawLoss
+	drawPath
+	drawCode
+	drawSample
 )

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"sync"
 
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/route"
 	"github.com/simccl/simccl/units"
 )
 
@@ -22,6 +24,7 @@ type link struct {
 	turn             uint8 // class served last
 	marks            bool  // ECN is on
 	lossy            bool
+	down             bool   // the cable is, and its ends know
 	storm            bool   // paused all the time, whatever is asked for
 	asked            uint16 // classes that the neighbour has paused
 	to               int32
@@ -31,6 +34,9 @@ type link struct {
 	credit           []int64     // by class, of InfiniBand
 	returns          fifo        // credits on their way back
 	tx               [2]duration // of the two sizes seen last
+	watch            *watched    // of switches, with a watchdog
+	pint             *pintPort   // of switches, with HPCC-PINT
+	hol              *hol        // once it was paused
 	wire             fifo        // what travels
 	rate             int64
 	kMin, kMax       int64
@@ -38,7 +44,15 @@ type link struct {
 	txBytes          int64
 	peak             int64
 	sent, arrivals   uint64 // frames
+	port             port
 	from             int32
+}
+
+// port is what happened where a link begins, for reports alone.
+type port struct {
+	marks, pauses, drops int64
+	data                 int64 // bytes of data frames
+	since, paused        int64 // when the present pause began, and all before
 }
 
 // duration is how long a frame of so many bytes lasts.
@@ -49,13 +63,14 @@ type duration struct {
 
 // counters are what a worker counts.
 type counters struct {
-	pauses, marks, drops, lost, retx, timeouts, dataHops, hops int64
+	pauses, marks, drops, lost, retx, timeouts, dataHops, hops, barks int64
 }
 
 // worker holds the scratch memory of a goroutine.
 type worker struct {
 	counters
 	sorter
+	parts
 	ended    []ending
 	hosts    [2]int // of the engine's, from and to
 	switches [2]int
@@ -78,16 +93,25 @@ type engine struct {
 	switches []swtch
 	classes  int // egress classes: control and one for each priority in use
 	classOf  [8]uint8
-	routes   routes
+	routes   *route.Routes
+	hostOf   []int32 // of nodes: which host; -1: a switch
 	hops     []int32 // routes of flows: a slot for acknowledgements, then those for data
 	slot     int     // most links of a route
 	paths    int     // routes of a flow
 	flows    []Flow
 	snd      []sender
 	rcv      []receiver
-	hp       []*hpcc
-	ti       []timely
-	dc       []dctcp
+	hp       []*cc.Telemetry
+	ti       []cc.Gradient
+	dc       []cc.Share
+	sw       []cc.Delay
+	pi       []cc.Coded
+	seen     []uint64      // of flows, with Pint
+	tables   *route.Tables // where frames choose on their way
+	picky    bool          // switches choose paths or drop by a watchdog
+	base     int           // of the routes of flows to come, in hops
+	broken   error         // a fault that leaves a flow without a path
+	locks    locks
 	result   []FlowResult
 	deps     [][]int32 // flows that wait for a flow
 	missing  []int32   // endings that a flow waits for
@@ -97,6 +121,7 @@ type engine struct {
 	live     int
 	changes  []change // of faults, to come
 	workers  []worker
+	given    *Live          // whose messages it carries; nil for flows that are known
 	crowd    int            // frames in a window from which on all workers simulate
 	busy     sync.WaitGroup // workers in a phase
 }
@@ -160,10 +185,21 @@ func (e *engine) run() (int64, error) {
 		}
 		windows++
 		end := e.cut(now, now+e.look)
-		if busy = e.window(end, busy); busy > 0 {
+		if e.broken != nil {
+			return windows, e.broken
+		}
+		busy = e.window(end, busy)
+		if windows&63 == 0 {
+			e.lookout(end)
+		}
+		if busy > 0 {
 			now = end
 		} else {
 			now = e.next(end)
+			if e.cfg.Watchdog.After > 0 && now > end+8*e.look { // nothing moves until then
+				e.lookout(end)
+				e.lookout(end)
+			}
 		}
 	}
 	return windows, nil
@@ -212,6 +248,9 @@ func (e *engine) next(now int64) int64 {
 		if !l.returns.empty() {
 			t = min(t, l.returns.front().at)
 		}
+		if l.watch != nil {
+			t = min(t, e.alarm(l))
+		}
 	}
 	for i := range e.hosts {
 		t = min(t, e.hosts[i].nextEvent(e))
@@ -226,7 +265,7 @@ func (e *engine) next(now int64) int64 {
 }
 
 func (e *engine) collect(windows int64) *Result {
-	r := &Result{Flows: e.result, Windows: windows}
+	r := &Result{Flows: e.result, Windows: windows, Blocked: e.blocked(), Deadlocks: e.locks.all}
 	for i := range e.workers {
 		c := &e.workers[i].counters
 		r.Pauses += c.pauses
@@ -235,6 +274,7 @@ func (e *engine) collect(windows int64) *Result {
 		r.Lost += c.lost
 		r.Retransmitted += c.retx
 		r.Timeouts += c.timeouts
+		r.Watchdogs += c.barks
 		r.DataPacketHops += c.dataHops
 		r.FrameHops += c.hops
 	}

@@ -16,6 +16,9 @@ type Fault struct {
 	Loss     float64    // probability that a frame is lost on arrival
 	// Storm: the node at B pauses its neighbour A all the time, in every priority.
 	Storm bool
+	Back  bool // Storm the other way: A pauses B
+	// Reroute: with Down, routes avoid the cable from then on, for ever.
+	Reroute bool
 }
 
 // change is a moment at which faults begin or end.
@@ -82,12 +85,23 @@ func (e *engine) apply(c change) {
 		l.lossy = l.loss > 0
 		l.tx = [2]duration{}
 	}
+	if f.Down {
+		for k := range 2 {
+			e.links[2*f.Cable+k].down = c.begin || f.Reroute
+		}
+		if f.Reroute && c.begin {
+			e.detour(f.Cable)
+		}
+	}
 	if f.Storm {
 		l := &e.links[2*f.Cable]
+		if f.Back {
+			l = &e.links[2*f.Cable+1]
+		}
 		l.storm = c.begin
 		l.hold()
 		l.free = max(l.free, c.at) // what waited starts now
-		if at := e.routes.hostOf[l.from]; at >= 0 && !c.begin {
+		if at := e.hostOf[l.from]; at >= 0 && !c.begin {
 			e.hosts[at].wake = c.at
 		}
 	}

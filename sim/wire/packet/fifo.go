@@ -42,6 +42,18 @@ func (q *fifo) push(f *frame) {
 	q.tail++
 }
 
+// pass appends a frame with another time. It copies field by field: fields of f were
+// written just now, and wider loads would wait until those stores are done.
+func (q *fifo) pass(f *frame, at int64) {
+	if q.tail-q.head == uint32(len(q.buf)) {
+		q.grow()
+	}
+	g := &q.buf[q.tail&uint32(len(q.buf)-1)]
+	g.at, g.flow, g.psn, g.route, g.aux = at, f.flow, f.psn, f.route, f.aux
+	g.size, g.port, g.flags, g.class = f.size, f.port, f.flags, f.class
+	q.tail++
+}
+
 func (q *fifo) grow() {
 	n := make([]frame, max(16, 2*len(q.buf)))
 	for i := q.head; i != q.tail; i++ {

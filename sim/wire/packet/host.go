@@ -29,7 +29,7 @@ const firstPort = 10000
 
 // begin plans a flow's start.
 func (e *engine) begin(flow int32, at int64) {
-	h := &e.hosts[e.routes.hostOf[e.flows[flow].Src]]
+	h := &e.hosts[e.hostOf[e.flows[flow].Src]]
 	i, _ := slices.BinarySearchFunc(h.starts, at, func(b begin, t int64) int {
 		if b.at <= t {
 			return -1
@@ -77,10 +77,12 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		}
 		h.arrived = append(h.arrived, *f)
 		if f.flags&flagAck != 0 {
-			if s := &e.snd[f.flow]; f.psn >= s.frames && !s.ending {
+			if s := &e.snd[f.flow]; f.psn >= s.frames && !s.ending && (e.cfg.Repair.BackTo == 0 || e.backTo(f.psn, s.bytes) >= s.frames) {
 				s.ending = true
 				w.ended = append(w.ended, ending{f.flow, f.at})
 			}
+		} else if e.given != nil && f.flow >= 0 {
+			e.given.take(f)
 		}
 	}
 	if e.cfg.Buffer.Credits > 0 {
@@ -142,7 +144,13 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 		l.credit[f.class] += int64(f.size)
 		e.gate(l)
 	case f.flow < 0:
-		e.pfc(w, &e.links[h.out], f)
+		l := &e.links[h.out]
+		before := l.paused
+		e.pfc(w, l, f)
+		l.note(before, f)
+		if before != 0 && l.paused == 0 && e.tables == nil {
+			e.heldBack(h, l)
+		}
 		if f.flags&flagPause != 0 {
 			return
 		}
@@ -163,7 +171,7 @@ func (e *engine) send(w *worker, h *host, now int64) {
 	}
 	l := &e.links[h.out]
 	if !h.acks.empty() {
-		if f := h.acks.front(); l.paused>>f.class&1 == 0 {
+		if f := h.acks.front(); l.paused>>e.ackHold(f)&1 == 0 {
 			h.acks.head++
 			h.inFlight = true
 			e.transmit(w, l, f, now, 0)
@@ -183,6 +191,17 @@ func (e *engine) send(w *worker, h *host, now int64) {
 	h.turn = i
 	h.inFlight = true
 	e.sendData(w, h, l, h.qps[i], now)
+}
+
+// ackHold is the class whose pause holds an acknowledgement back.
+func (e *engine) ackHold(f *frame) uint8 {
+	switch p := e.cfg.AckHold; {
+	case p < 0:
+		return 0
+	case p > 0:
+		return e.classOf[p]
+	}
+	return f.class
 }
 
 // choose returns the next queue pair in turn that may send, or -1. It drops
@@ -215,6 +234,8 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 			}
 			h.qps[k] = h.qps[i]
 			k++
+		} else {
+			s.listed = false
 		}
 	}
 	h.qps = h.qps[:k]
@@ -237,9 +258,9 @@ func (e *engine) sleep(h *host, now int64) {
 
 // hasGap says that a flow has a frame to send again.
 func (s *sender) hasGap() bool {
-	if s.gaps.high <= s.una {
+	if !s.gaps.Any(s.una) {
 		return false
 	}
-	_, ok := s.missing()
+	_, ok := s.gaps.Missing(s.una)
 	return ok
 }

@@ -3,10 +3,7 @@ package packet
 // careful simulates a window of a switch in which PFC may act: the ports in
 // the order of time, for they share the memory.
 func (e *engine) careful(w *worker, s *swtch, arrived []frame, end int64) {
-	s.shared, s.exact = 0, true
-	for _, b := range s.ing {
-		s.shared += max(0, b-e.cfg.Buffer.Reserve)
-	}
+	e.recount(s)
 	for i := range arrived {
 		f := &arrived[i]
 		e.drain(w, s, f.at)
@@ -19,13 +16,28 @@ func (e *engine) careful(w *worker, s *swtch, arrived []frame, end int64) {
 			continue
 		}
 		f.route++
-		l := &e.links[e.hops[f.route]]
+		var l *link
+		if !e.picky {
+			l = &e.links[e.hops[f.route]]
+		} else if l = e.leave(w, s, f); l == nil {
+			continue
+		}
 		if f.class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
 			e.enqueue(w, s, l, f)
+		} else {
+			l.port.drops++
 		}
 	}
 	e.drain(w, s, end)
 	s.exact = false
+}
+
+// recount counts the shared memory in use, to be kept up to date from now on.
+func (e *engine) recount(s *swtch) {
+	s.shared, s.exact = 0, true
+	for _, b := range s.ing {
+		s.shared += max(0, b-e.cfg.Buffer.Reserve)
+	}
 }
 
 // drain starts all frames that start before a time, in the order of time.
@@ -117,6 +129,9 @@ func (e *engine) relieved(s *swtch, k int, port uint16) bool {
 
 // sendPFC queues a PFC frame to the neighbour of a port.
 func (e *engine) sendPFC(w *worker, s *swtch, port uint16, class, what uint8, at int64) {
-	l := &e.links[s.out[port]]
-	e.enqueue(w, s, l, &frame{at: at, flow: -1, psn: uint32(class), size: uint16(e.cfg.Frames.Pause), flags: what})
+	l, why := &e.links[s.out[port]], uint32(0)
+	if what == flagPause {
+		why = uint32(e.deepest(s, class)) + 1
+	}
+	e.enqueue(w, s, l, &frame{at: at, flow: -1, psn: uint32(class), aux: why, size: uint16(e.cfg.Frames.Pause), flags: what})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/units"
 )
 
@@ -83,17 +84,23 @@ type Config struct {
 	// WholeNanos cuts each serialisation and each gap to whole nanoseconds, as
 	// ns-3 does.
 	WholeNanos bool
-	AckHigh    bool       // acknowledgements travel in the highest priority
-	AckFrom    int64      // bytes received in order from which each frame is acknowledged
-	AckChunk   int64      // before that, multiples of it are; 0: none
-	NackGap    units.Time // least time between two NAKs of one expected frame
-	Repair     Repair
+	AckHigh    bool // acknowledgements travel in the highest priority
+	// AckHold is the priority whose pauses hold acknowledgements back at hosts: 0 that
+	// of their flow, -1 none.
+	AckHold  int8
+	AckFrom  int64      // bytes received in order from which each frame is acknowledged
+	AckChunk int64      // before that, multiples of it are; 0: none
+	NackGap  units.Time // least time between two NAKs of one expected frame
+	Repair   Repair
 	// Paths is how many source ports, and so hashed paths, a flow's frames take in
 	// turn; 0 and 1: one. More than one needs Repair.Selective with Reorder.
 	Paths   int
-	Faults  []Fault    // of one cable they must not overlap
-	Stop    units.Time // simulate until then; 0: to the end
-	Workers int        // goroutines; 0 and 1: the caller alone
+	Faults  []Fault // of one cable they must not overlap
+	Routing Routing
+	// Watchdog is that of switches.
+	Watchdog Watchdog
+	Stop     units.Time // simulate until then; 0: to the end
+	Workers  int        // goroutines; 0 and 1: the caller alone
 	// Poll is called periodically; an error ends the run.
 	Poll func() error
 }
@@ -119,21 +126,17 @@ type Result struct {
 	Lost           int64 // frames lost on cables
 	Retransmitted  int64
 	Timeouts       int64
-	DataPacketHops int64 // data frames, each counted on each link
-	FrameHops      int64 // all frames
+	Watchdogs      int64 // queues that a watchdog dropped
+	Deadlocks      []Deadlock
+	Blocked        []Blocked // head-of-line blocking, the longest first
+	DataPacketHops int64     // data frames, each counted on each link
+	FrameHops      int64     // all frames
 	Windows        int64
 	Stall          *Stall // why unfinished flows did not go on; nil if all ended
 }
 
 // UnsupportedError names what the engine does not simulate.
-type UnsupportedError struct{ What, Found string }
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s is not simulated: found %s", e.What, e.Found)
-}
-
-// Is makes it an errors.ErrUnsupported.
-func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
+type UnsupportedError = cc.UnsupportedError
 
 // InputError is a network, flow or setting that cannot be.
 type InputError struct{ Problem string }
@@ -243,10 +246,24 @@ func (c *Config) check() error {
 		return wrong("a timeout of %v and %d retries: write 0 or more", c.Repair.Timeout, c.Repair.Retries)
 	case c.Paths < 0 || c.Paths > 1024 || c.Paths > 1 && (!c.Repair.Selective || c.Repair.Reorder == 0):
 		return wrong("%d paths a flow: write 1 to 1024; for more than one, receivers must take frames out of order (Repair.Selective, Reorder)", c.Paths)
+	case c.Repair.BackTo < 0 || c.Repair.BackTo > 0 && (c.Repair.Selective || c.Repair.BackTo%int64(f.Payload) != 0):
+		return wrong("gaps that lead back to multiples of %d bytes: write a multiple of the payload, %d, without selective repeat", c.Repair.BackTo, f.Payload)
 	case c.NackGap < 0:
 		return wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}
-	return c.CC.check()
+	if c.Watchdog.After < 0 || c.Watchdog.Restore < 0 || c.AckHold < -1 || c.AckHold > 7 {
+		return wrong("a watchdog after %v and %v, acknowledgements held by priority %d: none may be negative, priorities are 1 to 7", c.Watchdog.After, c.Watchdog.Restore, c.AckHold)
+	}
+	if err := c.Routing.check(c); err != nil {
+		return err
+	}
+	var bad *cc.SettingError
+	if err := c.CC.Check(); errors.As(err, &bad) {
+		return &InputError{bad.Problem}
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 // maxTime leaves room for sums: 100 days.

@@ -79,36 +79,3 @@ func TestPaperKeepsTheLineBusy(t *testing.T) {
 		t.Errorf("%.3f of the line; %s", used, brief(r))
 	}
 }
-
-// TestPaperReaction: one notification halves the rate (alpha is 1), five
-// recoveries by time bring it near the target again, then it climbs.
-func TestPaperReaction(t *testing.T) {
-	cc, err := Preset("dcqcn:paper", 40e9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &engine{cfg: &Config{CC: cc}}
-	s := &sender{rate: 40e9, line: 40e9, dcqcn: dcqcn{tick: never, increase: never}}
-	e.notify(s, 0)
-	if s.rate != 20e9 || s.dcqcn.target != 40e9 {
-		t.Errorf("after a notification: rate %d, target %d", s.rate, s.dcqcn.target)
-	}
-	e.tick(s, int64(4*55*units.Microsecond))
-	if s.rate != 38_750_000_000 { // 40 - 20/2^4
-		t.Errorf("after four periods: %d", s.rate)
-	}
-	e.notify(s, int64(4*55*units.Microsecond)+1)
-	alpha := 1.0
-	for range 4 {
-		alpha *= 255.0 / 256
-	}
-	if d := s.dcqcn.alpha - (alpha*255/256 + 1.0/256); d > 1e-3 || d < -1e-3 {
-		t.Errorf("alpha %g after a second notification", s.dcqcn.alpha)
-	}
-}
-
-func TestPresetNames(t *testing.T) {
-	if _, err := Preset("cubic", 1e9); err == nil {
-		t.Error("cubic is accepted")
-	}
-}

@@ -1,23 +1,29 @@
 package packet
 
-import "github.com/simccl/simccl/units"
+import (
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/gaps"
+	"github.com/simccl/simccl/sim/wire/packet/internal/route"
+	"github.com/simccl/simccl/units"
+)
 
 // sender is the sending half of a queue pair.
 type sender struct {
 	frames, nxt, una uint32 // data frames in all, the next, the first not acknowledged
 	bytes            int64
 	nextAvail        int64 // when pacing lets it send
-	rate, line       int64 // bit/s
-	gap              int64 // ps that a full frame takes at the rate; 0: not known
-	window           int64 // bytes; 0: none
-	route            uint32
-	last             uint16 // size of the frame sent last
-	class            uint8
-	ending, ended    bool
-	retries          int32
-	moved            int64 // when una last moved, or sending began
-	gaps             gaps
-	dcqcn            dcqcn
+	cc.Rate
+	window        int64 // bytes; 0: none
+	route         uint32
+	last          uint16 // size of the frame sent last
+	class         uint8
+	ending, ended bool
+	listed        bool // of a Live run: among its host's queue pairs
+	retries       int32
+	resent        uint32 // frames
+	moved         int64  // when una last moved, or sending began
+	gaps          gaps.Gaps
+	dcqcn         cc.Reaction
 }
 
 // receiver is the receiving half.
@@ -26,12 +32,16 @@ type receiver struct {
 	lastNak  uint32
 	nakAt    int64 // before then no other NAK of the same frame
 	back     uint32
-	cnpAt    int64  // no notification before then
-	came     bitmap // frames above expected that came, with selective repeat
+	cnpAt    int64       // no notification before then
+	came     gaps.Bitmap // frames above expected that came, with selective repeat
 }
 
 // open makes a queue pair at the start of its flow.
 func (e *engine) open(h *host, id int32, now int64) {
+	if e.given != nil {
+		e.given.post(h, id, now)
+		return
+	}
 	f := &e.flows[id]
 	s := &e.snd[id]
 	port, known := h.sports[f.Dst]
@@ -39,20 +49,20 @@ func (e *engine) open(h *host, id int32, now int64) {
 		port = firstPort
 	}
 	h.sports[f.Dst] = port + uint16(e.paths)
-	base := (1 + e.paths) * e.slot * int(id)
+	base, links := e.base+(1+e.paths)*e.slot*int(id), 0
 	for k := range e.paths {
-		e.routes.fill(e.hops[base+(1+k)*e.slot:], f.Src, f.Dst, port+uint16(k), f.DstPort)
+		links = e.routes.Fill(e.hops[base+(1+k)*e.slot:], route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k), DPort: f.DstPort})
 	}
-	e.routes.fill(e.hops[base:], f.Dst, f.Src, f.DstPort, port)
+	e.routes.Fill(e.hops[base:], route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port})
 	e.rcv[id].back = uint32(base)
 	line := e.links[h.out].rate
 	payload := int64(e.cfg.Frames.Payload)
-	*s = sender{bytes: f.Bytes, frames: uint32((f.Bytes + payload - 1) / payload), nextAvail: now, rate: line, line: line,
+	*s = sender{bytes: f.Bytes, frames: uint32((f.Bytes + payload - 1) / payload), nextAvail: now, Rate: cc.Rate{Rate: line, Line: line},
 		window: e.cfg.CC.Window, route: uint32(base + e.slot), class: e.classOf[f.Priority]}
 	if f.Window > 0 {
 		s.window = f.Window
 	}
-	e.ccOpen(id, s)
+	e.ccOpen(id, s, links)
 	e.result[id] = FlowResult{SrcPort: port, Start: units.Time(now)}
 	h.qps = append(h.qps, id)
 }
@@ -70,9 +80,9 @@ func (e *engine) windowBound(s *sender, now int64) bool {
 	w := s.window
 	if e.cfg.CC.VarWindow {
 		if e.cfg.CC.Kind == DCQCN {
-			e.tick(s, now)
+			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now)
 		}
-		w = max(1, int64(float64(w)*float64(s.rate)/float64(s.line)))
+		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
 	}
 	return e.offset(s, s.nxt)-e.offset(s, s.una) >= w
 }
@@ -82,14 +92,19 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 	s := &e.snd[id]
 	size := e.cfg.Frames.Payload
 	full, psn := true, s.nxt
-	if hole, ok := s.missing(); ok {
+	if hole, ok := s.gaps.Missing(s.una); ok {
 		psn = hole
-		s.gaps.again.set(psn, s.una)
+		s.gaps.Sent(psn, s.una)
+		s.resent++
 		w.retx++
+		e.lossSeen(id, s, now, 0)
 	} else {
 		s.nxt++
 	}
-	if psn+1 == s.frames {
+	if e.given != nil {
+		size = e.given.queues[id].Size(psn, size)
+		full = size == e.cfg.Frames.Payload
+	} else if psn+1 == s.frames {
 		size = int(s.bytes - e.offset(s, psn))
 		full = size == e.cfg.Frames.Payload
 	}
@@ -112,34 +127,27 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		e.gate(l)
 	}
 	if e.cfg.CC.Kind == DCQCN {
-		e.tick(s, now)
+		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now)
 		if e.cfg.CC.ByteReset > 0 {
-			s.dcqcn.count(s, &e.cfg.CC)
+			s.dcqcn.Count(&e.cfg.CC, &s.Rate, int64(s.last))
 		}
 	}
 	switch {
 	case !full:
 		s.nextAvail = now + e.lasts(size, e.paceRate(s))
-	case s.gap == 0:
-		s.gap = e.lasts(size, e.paceRate(s))
+	case s.Gap == 0:
+		s.Gap = e.lasts(size, e.paceRate(s))
 		fallthrough
 	default:
-		s.nextAvail = now + s.gap
+		s.nextAvail = now + s.Gap
 	}
 }
 
 func (e *engine) paceRate(s *sender) int64 {
 	if e.cfg.CC.Unpaced {
-		return s.line
+		return s.Line
 	}
-	return s.rate
-}
-
-// setRate changes the rate; what is set for the next frame stays.
-func (s *sender) setRate(r int64) {
-	if r != s.rate {
-		s.rate, s.gap = r, 0
-	}
+	return s.Rate.Rate
 }
 
 // receive handles a data frame; it reports whether an acknowledgement waits.
@@ -163,7 +171,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 		r.take(f.psn)
 	case f.psn == r.expected:
 		r.expected++
-		if e.cfg.AckFrom > 1 && !e.acks(f.flow, r.expected) {
+		if e.cfg.AckFrom > 1 && !e.acks(f.flow, r.expected) && (e.given == nil || flags&flagCE == 0) {
 			return false
 		}
 	case f.psn < r.expected:
@@ -175,6 +183,7 @@ func (e *engine) receive(h *host, f *frame) bool {
 			return false
 		}
 		r.nakAt, r.lastNak = f.at+int64(e.cfg.NackGap), r.expected
+		r.expected = e.backTo(r.expected, e.flows[f.flow].Bytes)
 		flags |= flagNack
 	}
 	class := f.class
@@ -187,6 +196,9 @@ func (e *engine) receive(h *host, f *frame) bool {
 
 // acks says whether the receiver acknowledges once it has so many frames.
 func (e *engine) acks(flow int32, frames uint32) bool {
+	if e.given != nil {
+		return int64(frames)%e.cfg.AckFrom == 0 || e.given.queues[flow].Ends(frames)
+	}
 	b := min(int64(frames)*int64(e.cfg.Frames.Payload), e.flows[flow].Bytes)
 	return b >= e.cfg.AckFrom || e.cfg.AckChunk > 0 && b%e.cfg.AckChunk == 0
 }
@@ -198,8 +210,10 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if s.ended {
 		return false
 	}
-	if f.psn > s.una {
-		s.advance(f.psn)
+	acked, psn := uint32(0), e.backTo(f.psn, s.bytes)
+	if psn > s.una {
+		acked = psn - s.una
+		s.advance(psn)
 		s.moved, s.retries = f.at, 0
 		s.nxt = max(s.nxt, s.una) // a timeout may have set it back behind
 	}
@@ -214,8 +228,9 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if f.flags&flagNack != 0 {
 		w.retx += int64(s.nxt - s.una)
+		s.resent += s.nxt - s.una
 		s.nxt = s.una
 	}
-	e.ccAck(h, f, s)
+	e.ccAck(h, f, s, acked)
 	return true
 }

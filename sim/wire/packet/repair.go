@@ -16,86 +16,33 @@ type Repair struct {
 	// Reorder is by how many frames one may be overtaken before it counts as lost,
 	// with Selective: paths of different lengths of queues need it.
 	Reorder uint32
+	// BackTo, where set, makes go-back-N go back to multiples of so many bytes, at
+	// both ends (go-back-0 of the HPCC simulator, L2_BACK_TO_ZERO).
+	BackTo int64
 }
 
-// bitmap is a ring of bits by frame number, of a window that grows.
-type bitmap []uint64
-
-func (b bitmap) has(psn uint32) bool {
-	return len(b) > 0 && b[psn/64%uint32(len(b))]>>(psn%64)&1 != 0
-}
-
-// set sets a bit; first is the lowest frame that is still of interest.
-func (b *bitmap) set(psn, first uint32) {
-	for psn-first >= uint32(len(*b))*64-min(64, uint32(len(*b))*64) {
-		n := make(bitmap, max(4, 2*len(*b)))
-		for p := first; p < first+uint32(len(*b))*64; p++ {
-			if b.has(p) {
-				n[p/64%uint32(len(n))] |= 1 << (p % 64)
-			}
-		}
-		*b = n
-	}
-	(*b)[psn/64%uint32(len(*b))] |= 1 << (psn % 64)
-}
-
-func (b bitmap) clear(psn uint32) {
-	if len(b) > 0 {
-		b[psn/64%uint32(len(b))] &^= 1 << (psn % 64)
-	}
-}
-
-// gaps is what a sender with selective repeat knows of its window.
-type gaps struct {
-	came  bitmap // frames above una that the receiver has
-	again bitmap // frames that were sent again
-	next  uint32 // no frame below is missing and not sent again
-	high  uint32 // frames below this are missing unless they came
-}
-
-// missing returns the next frame to be sent again.
-func (s *sender) missing() (uint32, bool) {
-	g := &s.gaps
-	g.next = max(g.next, s.una)
-	for ; g.next < g.high; g.next++ {
-		if !g.came.has(g.next) && !g.again.has(g.next) {
-			return g.next, true
-		}
-	}
-	return 0, false
-}
-
-// advance moves una; bits below it are cleared, so that the rings can turn.
+// advance moves una.
 func (s *sender) advance(to uint32) {
-	if len(s.gaps.came) > 0 || len(s.gaps.again) > 0 {
-		for p := s.una; p < to; p++ {
-			s.gaps.came.clear(p)
-			s.gaps.again.clear(p)
-		}
-	}
+	s.gaps.Advance(s.una, to)
 	s.una = to
 }
 
 // reported handles a report that a frame came out of order.
 func (s *sender) reported(psn, reorder uint32) {
-	if psn < s.una || psn >= s.nxt {
-		return
-	}
-	s.gaps.came.set(psn, s.una)
-	if psn >= reorder {
-		s.gaps.high = max(s.gaps.high, psn-reorder)
+	if psn >= s.una && psn < s.nxt {
+		s.gaps.Came(psn, s.una, reorder)
 	}
 }
 
 // take handles a data frame at a receiver with selective repeat.
 func (r *receiver) take(psn uint32) {
 	if psn != r.expected {
-		r.came.set(psn, r.expected)
+		r.came.Set(psn, r.expected)
 		return
 	}
 	r.expected++
-	for r.came.has(r.expected) {
-		r.came.clear(r.expected)
+	for r.came.Has(r.expected) {
+		r.came.Clear(r.expected)
 		r.expected++
 	}
 }
@@ -128,13 +75,24 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 			e.result[id].Failed = true
 			continue
 		}
+		e.lossSeen(id, s, now, s.retries)
 		if c.Selective {
-			clear(s.gaps.again)
-			s.gaps.next, s.gaps.high = s.una, s.nxt
+			s.gaps.Lost(s.una, s.nxt)
 			continue
 		}
 		w.retx += int64(s.nxt - s.una)
+		s.resent += s.nxt - s.una
 		s.nxt = s.una
 	}
 	h.timer = e.overdue(h)
+}
+
+// backTo is the frame to which a gap before psn leads back, in a flow of so many
+// bytes. As in the peer a flow whose size is no multiple never ends.
+func (e *engine) backTo(psn uint32, bytes int64) uint32 {
+	if chunk := e.cfg.Repair.BackTo; chunk > 0 {
+		payload := int64(e.cfg.Frames.Payload)
+		return uint32(min(int64(psn)*payload, bytes) / chunk * chunk / payload)
+	}
+	return psn
 }

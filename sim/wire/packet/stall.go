@@ -2,7 +2,6 @@ package packet
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Stall says why flows did not end.
@@ -24,11 +23,7 @@ func (s *Stall) String() string {
 	head := fmt.Sprintf("%d flows did not end, the first is flow %d", s.Unfinished, s.First)
 	switch {
 	case len(s.Deadlock) > 0:
-		var b strings.Builder
-		for _, n := range s.Deadlock {
-			fmt.Fprintf(&b, "%d > ", n)
-		}
-		return fmt.Sprintf("%s: deadlock, nodes pause each other in a cycle: %s%d", head, b.String(), s.Deadlock[0])
+		return fmt.Sprintf("%s: deadlock, a cycle of links each of which is paused for the next: %s", head, ring(s.Deadlock))
 	case s.Paused[0] >= 0:
 		return fmt.Sprintf("%s: node %d is paused, and the frame by which node %d resumed it was lost", head, s.Paused[0], s.Paused[1])
 	case s.Stopped:

@@ -18,6 +18,8 @@ type swtch struct {
 	arriving []int64 // bytes of this window, by port
 	total    int64   // of them
 	arrived  []frame // of this window, port by port
+	flowlets []flowlet
+	draws    uint64 // of paths
 }
 
 // pull takes what arrives at a switch before end off the links, and returns how
@@ -37,8 +39,8 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 			if l.lossy && e.lose(w, l) {
 				continue
 			}
-			f.port = uint16(p)
 			s.arrived = append(s.arrived, *f)
+			s.arrived[len(s.arrived)-1].port = uint16(p)
 			bytes += int64(f.size)
 		}
 		s.arriving[p] = bytes
@@ -59,6 +61,7 @@ func (e *engine) lose(w *worker, l *link) bool {
 		return false
 	}
 	w.lost++
+	l.port.drops++
 	return true
 }
 
@@ -92,11 +95,58 @@ func (e *engine) calm(s *swtch) bool {
 
 // runSwitch simulates a switch up to end.
 func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
-	arrived := w.sorted(s.arrived, end-e.look, e.look)
-	if !e.calm(s) {
-		e.careful(w, s, arrived, end)
+	switch calm := e.calm(s); {
+	case !calm:
+		e.careful(w, s, w.sorted(s.arrived, end-e.look, e.look), end)
+	case e.picky:
+		e.choosing(w, s, w.sorted(s.arrived, end-e.look, e.look), end)
+	default:
+		e.quick(w, s, end)
+	}
+	if e.cfg.Watchdog.After > 0 {
+		e.watch(w, s, end)
+	}
+}
+
+// quick simulates a window in which ports do not influence each other: port by
+// port, each in the order of time.
+func (e *engine) quick(w *worker, s *swtch, end int64) {
+	in := s.arrived
+	w.parts.divide(e, s)
+	for p, id := range s.out {
+		l := &e.links[id]
+		for _, i := range w.parts.ordered(in, p, end-e.look, e.look) {
+			if f := &in[i]; f.flow < 0 {
+				e.pfcAtSwitch(w, s, f)
+			} else {
+				e.onto(w, s, l, f)
+			}
+		}
+		for l.waiting&^l.paused != 0 && l.free < end {
+			e.dequeue(w, s, l, l.free)
+		}
+	}
+}
+
+// onto puts a frame onto the port by which it leaves, at its time.
+func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
+	for l.waiting&^l.paused != 0 && l.free < f.at {
+		e.dequeue(w, s, l, l.free)
+	}
+	if l.waiting == 0 && l.free < f.at && l.paused>>f.class&1 == 0 {
+		l.peak = max(l.peak, int64(f.size))
+		e.transmit(w, l, f, f.at, 0)
 		return
 	}
+	if f.class != 0 {
+		s.ing[int(f.port)*e.classes+int(f.class)] += int64(f.size)
+	}
+	e.enqueue(w, s, l, f)
+}
+
+// choosing is quick where frames choose their ports by what waits there: all ports
+// in the order of time.
+func (e *engine) choosing(w *worker, s *swtch, arrived []frame, end int64) {
 	for i := range arrived {
 		f := &arrived[i]
 		if f.flow < 0 {
@@ -104,19 +154,9 @@ func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 			continue
 		}
 		f.route++
-		l := &e.links[e.hops[f.route]]
-		for l.waiting&^l.paused != 0 && l.free < f.at {
-			e.dequeue(w, s, l, l.free)
+		if l := e.leave(w, s, f); l != nil {
+			e.onto(w, s, l, f)
 		}
-		if l.waiting == 0 && l.free < f.at && l.paused>>f.class&1 == 0 {
-			l.peak = max(l.peak, int64(f.size))
-			e.transmit(w, l, f, f.at, 0)
-			continue
-		}
-		if f.class != 0 {
-			s.ing[int(f.port)*e.classes+int(f.class)] += int64(f.size)
-		}
-		e.enqueue(w, s, l, f)
 	}
 	for _, id := range s.out {
 		l := &e.links[id]
@@ -132,7 +172,9 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame) {
 	for l.waiting&^l.paused != 0 && l.free < f.at {
 		e.dequeue(w, s, l, l.free)
 	}
+	before := l.paused
 	e.pfc(w, l, f)
+	l.note(before, f)
 	if l.waiting&^l.paused != 0 && l.free < f.at {
 		e.dequeue(w, s, l, f.at)
 	}
@@ -140,11 +182,18 @@ func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame) {
 
 // pfc sets the paused classes of a link.
 func (e *engine) pfc(w *worker, l *link, f *frame) {
+	before := l.asked
 	if f.flags&flagPause != 0 {
 		w.pauses++
+		l.port.pauses++
 		l.asked |= 1 << f.psn
 	} else {
 		l.asked &^= 1 << f.psn
+	}
+	if before == 0 {
+		l.port.since = f.at
+	} else if l.asked == 0 {
+		l.port.paused += f.at - l.port.since
 	}
 	l.hold()
 }
@@ -182,8 +231,11 @@ func (e *engine) dequeue(w *worker, s *swtch, l *link, at int64) {
 		l.waiting &^= 1 << c
 	}
 	q.bytes -= int64(f.size)
-	if in := &e.links[s.in[f.port]]; in.credit != nil {
-		in.repay(f, at)
+	if h := l.hol; h != nil && h.to > f.at && f.flow >= 0 && e.tables == nil && e.hostOf[l.to] < 0 {
+		h.delayed(f.flow, e.hops[f.route+1], f.at)
+	}
+	if e.cfg.Buffer.Credits > 0 {
+		e.links[s.in[f.port]].repay(f, at)
 	} else if c != 0 {
 		k := int(f.port)*e.classes + int(c)
 		if s.exact {
@@ -225,12 +277,17 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	if l.marks && f.class != 0 && f.flags&flagAck == 0 && behind > l.kMin && e.marked(l, behind) {
 		f.flags |= flagCE
 		w.marks++
+		l.port.marks++
 	}
 	if f.flags&flagAck == 0 && f.flow >= 0 {
 		w.dataHops++
+		l.port.data += int64(f.size)
 		if e.cfg.CC.Kind == HPCC && l.q != nil {
 			e.stamp(l, f, at)
 		}
+	}
+	if l.pint != nil {
+		e.pintStamp(l, f, at)
 	}
 	if l.credit != nil {
 		l.spend(f)
@@ -239,8 +296,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	l.sent++
 	l.txBytes += int64(f.size)
 	l.free = at + e.serialise(l, f.size)
-	f.at = l.free + l.delay
-	l.wire.push(f)
+	l.wire.pass(f, l.free+l.delay)
 }
 
 // marked draws whether a frame that leaves so much behind is marked.

@@ -1,6 +1,7 @@
 package ns3
 
 import (
+	"math"
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -14,6 +15,9 @@ const (
 	ack       = 60
 	ackFields = 46
 	pause     = 43
+	// Acknowledgements travel in the priority of their flow; at hosts pauses of this
+	// one hold them back, or none with ACK_HIGH_PRIO (scratch/third.cc, ack_q_idx).
+	ackHold = 3
 	// network/utils/int-header.h: five records of 8 bytes and their number; a time.
 	records = 42
 	stamp   = 8
@@ -26,15 +30,23 @@ const (
 	nackInterval = 500 * units.Microsecond
 )
 
-func micros(us float64) units.Time { return units.Time(fixed(us, 1e3)) * units.Nanosecond }
+// micros is a period; the peer cuts it to whole microseconds (core/model/nstime.h,
+// MicroSeconds takes an integer).
+func micros(us float64) units.Time { return units.Time(us) * units.Microsecond }
 
 // configure turns the settings into those of the engine.
 func (x *Scenario) configure(s *settings) {
 	c := packet.Config{
 		Frames:     packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
 		Buffer:     packet.Buffer{Bytes: s.buffer << 20, Reserve: reserve, ResumeOffset: resumeOffset, Shift: int(s.shift), HeadroomDelays: int(s.headroom)},
-		WholeNanos: true, AckHigh: s.ackHigh, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
+		WholeNanos: true, AckHold: ackHold, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
 		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond,
+	}
+	if s.backTo0 {
+		c.Repair.BackTo = s.chunk
+	}
+	if s.ackHigh {
+		c.AckHold = -1
 	}
 	x.Marking = s.marking()
 	if s.qcn {
@@ -42,7 +54,7 @@ func (x *Scenario) configure(s *settings) {
 	}
 	c.CC = packet.CC{Unpaced: !s.bound, VarWindow: s.varWin, MinRate: s.least, AI: s.ai, HAI: s.hai, Gain: s.gain,
 		AlphaPeriod: micros(s.alpha), DecreasePeriod: micros(s.decrease), IncreasePeriod: micros(s.timer), FastRecovery: int32(s.fast), ClampTarget: s.clamp,
-		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, Multi: s.intMulti, RateAI: s.dctcp}
+		Utilisation: s.target, Stages: int32(s.miThresh), FastReact: s.fastReact, MultiRate: s.multiRate, SampleFeedback: s.sample, Multi: s.intMulti, RateAI: s.dctcp, PintBase: s.pintBase, PintShare: s.pintShare}
 	ints := 0
 	switch s.mode {
 	case 1:
@@ -53,13 +65,22 @@ func (x *Scenario) configure(s *settings) {
 		c.CC.Kind, ints = packet.Timely, stamp
 	case 8:
 		c.CC.Kind = packet.DCTCP
+	case 10:
+		c.CC.Kind, ints = packet.Pint, s.pintBytes()
 	}
 	c.Frames.Header += ints
 	c.Frames.Ack = max(ack, ackFields+ints)
 	x.Config = c
-	if s.hasWin || s.mode == 3 {
+	if s.hasWin || s.mode == 3 || s.mode == 10 {
 		x.windows(s)
 	}
+}
+
+// pintBytes is the size of an encoded utilisation: powers up to 512 flows squared
+// (model/pint.cc).
+func (s *settings) pintBytes() int {
+	bits := math.Ceil(math.Log2(math.Log(512*512) / math.Log(s.pintBase)))
+	return int(max(0, bits)+7) / 8
 }
 
 // marking is the thresholds of all rates that the three maps name.
@@ -123,8 +144,8 @@ type near struct {
 	cable *packet.Cable
 }
 
-// adjacent lists the neighbours of nodes in the order of their numbers; of
-// several cables the last counts.
+// adjacent lists the neighbours of nodes in the peer's order (hosts, then
+// switches from the last to the first); of several cables the last counts.
 func adjacent(n *packet.Network) [][]near {
 	at := make([][]near, n.Nodes)
 	join := func(a, b int32, c *packet.Cable) {
@@ -142,7 +163,18 @@ func adjacent(n *packet.Network) [][]near {
 		join(c.B, c.A, c)
 	}
 	for _, l := range at {
-		slices.SortFunc(l, func(a, b near) int { return int(a.node - b.node) })
+		slices.SortFunc(l, func(a, b near) int {
+			if n.Switch[a.node] != n.Switch[b.node] {
+				if n.Switch[b.node] {
+					return -1
+				}
+				return 1
+			}
+			if n.Switch[a.node] {
+				return int(b.node - a.node)
+			}
+			return int(a.node - b.node)
+		})
 	}
 	return at
 }

@@ -3,7 +3,6 @@ package ns3
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/sim/wire/packet"
 	"github.com/simccl/simccl/sim/wire/packet/internal/words"
 )
 
@@ -19,16 +18,18 @@ type settings struct {
 	shift, headroom                   int64
 	stop, alpha, decrease, timer      float64
 	gain, loss, target                float64
+	pintBase, pintShare               float64
 	ai, hai, least, dctcp             int64
 	kmin, kmax                        map[int64]int64
 	pmax                              map[int64]float64
-	down                              int64
+	down                              [3]int64 // us after 2 s, and the nodes
+	downAt                            [2]words.Word
 	ignored                           []string
 }
 
 func defaults() *settings {
 	return &settings{qcn: true, hasWin: true, globalT: true, fastReact: true, multiRate: true, bound: true, mode: 1, payload: 1000, fast: 5, miThresh: 5,
-		intMulti: 1, buffer: 16, shift: 3, headroom: 3, stop: 3.01, alpha: 55, decrease: 4, target: 0.95, least: 100e6, dctcp: 1000e6,
+		intMulti: 1, buffer: 16, shift: 3, headroom: 3, stop: 3.01, alpha: 55, decrease: 4, target: 0.95, pintBase: 1.05, pintShare: 1, least: 100e6, dctcp: 1000e6,
 		kmin: map[int64]int64{}, kmax: map[int64]int64{}, pmax: map[int64]float64{}}
 }
 
@@ -56,12 +57,14 @@ var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"PFC_SHIFT":              whole(func(s *settings) *int64 { return &s.shift }, 0, 31),
 	"HEADROOM_MULT":          whole(func(s *settings) *int64 { return &s.headroom }, 0, 1000),
 	"SIMULATOR_STOP_TIME":    real(func(s *settings) *float64 { return &s.stop }, 0, 1e6),
-	"ALPHA_RESUME_INTERVAL":  real(func(s *settings) *float64 { return &s.alpha }, 0.001, 1e9),
-	"RATE_DECREASE_INTERVAL": real(func(s *settings) *float64 { return &s.decrease }, 0.001, 1e9),
-	"RP_TIMER":               real(func(s *settings) *float64 { return &s.timer }, 0.001, 1e9),
+	"ALPHA_RESUME_INTERVAL":  real(func(s *settings) *float64 { return &s.alpha }, 1, 1e9),
+	"RATE_DECREASE_INTERVAL": real(func(s *settings) *float64 { return &s.decrease }, 1, 1e9),
+	"RP_TIMER":               real(func(s *settings) *float64 { return &s.timer }, 1, 1e9),
 	"EWMA_GAIN":              real(func(s *settings) *float64 { return &s.gain }, 0, 1),
 	"ERROR_RATE_PER_LINK":    real(func(s *settings) *float64 { return &s.loss }, 0, 1),
 	"U_TARGET":               real(func(s *settings) *float64 { return &s.target }, 0.01, 10),
+	"PINT_LOG_BASE":          real(func(s *settings) *float64 { return &s.pintBase }, 1.000001, 1e6),
+	"PINT_PROB":              real(func(s *settings) *float64 { return &s.pintShare }, 0, 1),
 	"RATE_AI":                rate(func(s *settings) *int64 { return &s.ai }),
 	"RATE_HAI":               rate(func(s *settings) *int64 { return &s.hai }),
 	"MIN_RATE":               rate(func(s *settings) *int64 { return &s.least }),
@@ -73,8 +76,7 @@ var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"PMAX_MAP":               probabilities,
 	"LINK_DOWN":              linkDown,
 	"TRACE_FILE":             skip(1), "TRACE_OUTPUT_FILE": skip(1), "FCT_OUTPUT_FILE": skip(1), "PFC_OUTPUT_FILE": skip(1), "QLEN_MON_FILE": skip(1),
-	"QLEN_MON_START": skip(1), "QLEN_MON_END": skip(1), "ENABLE_TRACE": skip(1), "PINT_LOG_BASE": skip(1), "PINT_PROB": skip(1),
-	"USE_DYNAMIC_PFC_THRESHOLD": skip(1), "PAUSE_TIME": skip(1), "DATA_RATE": skip(1), "LINK_DELAY": skip(1), "FLOW_DEP": skip(1), "REF_TS": skip(4),
+	"QLEN_MON_START": skip(1), "QLEN_MON_END": skip(1), "ENABLE_TRACE": skip(1), "USE_DYNAMIC_PFC_THRESHOLD": skip(1), "PAUSE_TIME": skip(1), "DATA_RATE": skip(1), "LINK_DELAY": skip(1), "FLOW_DEP": skip(1), "REF_TS": skip(4),
 }
 
 func flag(at func(*settings) *bool) func(*settings, *words.Text, string) error {
@@ -153,10 +155,15 @@ func probabilities(s *settings, t *words.Text, key string) error {
 }
 
 func linkDown(s *settings, t *words.Text, key string) (err error) {
-	if s.down, err = t.Integer("the time of "+key, 0, 1<<50); err != nil {
-		return err
+	for i, what := range [3]string{"the time of ", "the first node of ", "the second node of "} {
+		if i > 0 {
+			s.downAt[i-1] = t.Peek()
+		}
+		if s.down[i], err = t.Integer(what+key, 0, 1<<40); err != nil {
+			return err
+		}
 	}
-	return skip(2)(s, t, key)
+	return nil
 }
 
 // readConfig reads a configuration.
@@ -193,19 +200,8 @@ func readConfig(name string, data []byte) (*settings, error) {
 
 // supported refuses what the engine does not do.
 func (s *settings) supported(t *words.Text, key string, at words.Word) error {
-	what := ""
-	switch {
-	case key == "CC_MODE" && s.mode == 10:
-		what = "HPCC-PINT"
-	case key == "L2_BACK_TO_ZERO" && s.backTo0:
-		what = "go-back-0"
-	case key == "LINK_DOWN" && s.down != 0:
-		what = "a link that goes down"
-	case key == "L2_ACK_INTERVAL" && s.ackInterval == 0:
+	if key == "L2_ACK_INTERVAL" && s.ackInterval == 0 {
 		return t.Fail(at, "L2_ACK_INTERVAL 0 sends no acknowledgements, and no flow would end: write 1 for one a packet")
 	}
-	if what == "" {
-		return nil
-	}
-	return &packet.UnsupportedError{What: what, Found: fmt.Sprintf("%s:%d:%d: %s %s", t.Name, at.Line, at.Col, key, at.Text)}
+	return nil
 }

@@ -1,6 +1,7 @@
 package ns3
 
 import (
+	"fmt"
 	"path"
 
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -57,7 +58,33 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 		return nil, err
 	}
 	x.configure(s)
-	return x, nil
+	return x, x.takeDown(config, s)
+}
+
+// takeDown plans what LINK_DOWN says: a time of 0 is none.
+func (x *Scenario) takeDown(config string, s *settings) error {
+	if s.down[0] == 0 {
+		return nil
+	}
+	a, b, cable := int32(s.down[1]), int32(s.down[2]), -1
+	for i, c := range x.Network.Cables { // of several the last, as routes have it
+		if c.A == a && c.B == b || c.A == b && c.B == a {
+			cable = i
+		}
+	}
+	w := s.downAt[1]
+	fail := func(format string, args ...any) error {
+		return &Error{File: config, Line: w.Line, Col: w.Col, Problem: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case cable < 0:
+		return fail("LINK_DOWN: no link joins nodes %d and %d: name two that the topology joins", a, b)
+	case !x.Network.Switch[a] || !x.Network.Switch[b]:
+		return fail("LINK_DOWN: the link of a host leaves it without a path: name one between switches")
+	}
+	at := 2*units.Second + units.Time(s.down[0])*units.Microsecond
+	x.Config.Faults = append(x.Config.Faults, packet.Fault{Cable: cable, From: at, Down: true, Reroute: true})
+	return nil
 }
 
 // most nodes and cables of a file.

@@ -28,6 +28,8 @@ var reference = []struct {
 	{"ix_loss_gbn_0.0001", 1340723, 1340723, 0, 0},
 	{"vi_perm_ls11_ecmp_pfc", 1032170, 355069, 6243984, 3},
 	{"vii_a2a_16_pfc", 92591, 84888, 36996, 0},
+	{"fat_perm_pfc", 518439, 181594, 0, 0},
+	{"linkdown", 938373, 853825, 0, 0},
 	{"x_simai400_2to1_10mb", 404182, 404162, 235248, 0},
 }
 
@@ -151,12 +153,21 @@ func TestErrorsHavePlaces(t *testing.T) {
 	}
 }
 
-// TestUnsupported: what the engine does not simulate is refused by type.
-func TestUnsupported(t *testing.T) {
-	for _, line := range []string{"CC_MODE 10", "L2_BACK_TO_ZERO 1", "LINK_DOWN 100 0 1"} {
-		_, err := Load("config.txt", func(string) ([]byte, error) { return []byte(line + "\n"), nil })
-		if lacks := (*packet.UnsupportedError)(nil); !errors.As(err, &lacks) || !strings.Contains(err.Error(), "config.txt:1:") {
-			t.Errorf("%s: %v", line, err)
+// TestLinkDown: links that cannot go down are refused with their place.
+func TestLinkDown(t *testing.T) {
+	config, err := os.ReadFile("testdata/linkdown/config.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{"50 8 9", "no link joins nodes 8 and 9"}, {"50 0 8", "leaves it without a path"}, {"x 8 10", "LINK_DOWN"}} {
+		_, err := Load("testdata/linkdown/config.txt", func(name string) ([]byte, error) {
+			if strings.HasSuffix(name, "config.txt") {
+				return bytes.Replace(config, []byte("LINK_DOWN 50 8 10"), []byte("LINK_DOWN "+c[0]), 1), nil
+			}
+			return os.ReadFile(name)
+		})
+		if place := (*Error)(nil); !errors.As(err, &place) || place.Line == 0 || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("LINK_DOWN %s: %v", c[0], err)
 		}
 	}
 }

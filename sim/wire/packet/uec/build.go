@@ -79,22 +79,22 @@ func (e *engine) buildFlows() {
 	}
 }
 
-// seed draws the salts of leaves, the first paths of flows and the orders of
-// uplinks in the tables of leaves.
+// seed draws the salts of leaves and the first paths of flows; the orders of
+// uplinks in the tables of leaves follow when they are first needed.
 func (e *engine) seed() {
 	n := e.net
-	c := &setup{seed: e.cfg.Seed}
+	c := newSetup(e.cfg.Seed)
 	e.salt = make([]uint32, n.Leaves)
 	for i := range e.salt {
 		e.salt[i] = c.next()
 	}
+	for range n.Spines + n.Hosts() { // their salts, and the first ports of NICs
+		c.next()
+	}
 	for i := range e.flows {
 		e.snd[i].paths = newPaths(e.cfg, c)
 	}
-	e.up = make([][]int32, n.Leaves)
-	for leaf := range e.up {
-		e.up[leaf] = e.permuted(leaf, c)
-	}
+	e.up, e.setup = make([][]int32, n.Leaves), c
 }
 
 // permuted is the links from a leaf to the spines in the order of its table.

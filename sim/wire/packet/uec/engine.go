@@ -76,8 +76,9 @@ type engine struct {
 	flows   []Flow
 	links   []link
 	in      [][]int32 // links by node
-	up      [][]int32 // of leaves: to spines, in the order of their table
+	up      [][]int32 // of leaves: to spines, in the order of their table; nil: not needed yet
 	salt    []uint32  // of leaves
+	setup   *setup
 	hosts   []host
 	snd     []sender
 	rcv     []receiver
@@ -251,6 +252,10 @@ func (e *engine) route(v int, f *frame) *link {
 			return &e.links[2*f.to+1] // to the host
 		}
 		up := e.up[at]
+		if up == nil {
+			up = e.permuted(at, e.setup)
+			e.up[at] = up
+		}
 		k := uint32(0)
 		if len(up) > 1 {
 			k = jenkins(e.flows[f.flow].ID, uint32(f.path), e.salt[at]) % uint32(len(up))

@@ -1,4 +1,4 @@
-package packet
+package cc
 
 // TIMELY's constants in the HPCC simulator (model/rdma-hw.cc); times in ns.
 const (
@@ -10,8 +10,8 @@ const (
 	timelyHyper  = 5 // increases in a row before they become larger
 )
 
-// timely is the state of TIMELY (SIGCOMM'15).
-type timely struct {
+// Gradient is the state of TIMELY (SIGCOMM'15).
+type Gradient struct {
 	update uint32
 	stage  int32
 	rtt    int64 // the last, ns
@@ -19,13 +19,15 @@ type timely struct {
 	rate   int64
 }
 
-// timelyAck adjusts the rate once a round trip, by the gradient of its time.
-func (e *engine) timelyAck(f *frame, s *sender) {
-	t, c := &e.ti[f.flow], &e.cfg.CC
-	if f.psn <= t.update {
+// NewGradient is the state at the start of a flow.
+func NewGradient(line int64) Gradient { return Gradient{rate: line} }
+
+// Ack adjusts the rate once a round trip, of so many ns, by the gradient of its
+// time: frames below psn have arrived, next is sent next.
+func (t *Gradient) Ack(c *Params, s *Rate, psn, next uint32, rtt int64) {
+	if psn <= t.update {
 		return
 	}
-	rtt := int64(uint32(f.at/1000) - f.aux)
 	if t.update != 0 {
 		t.diff = float64((1-timelyAlpha)*t.diff) + float64(timelyAlpha*float64(rtt-t.rtt))
 		gradient := t.diff / timelyMinRTT
@@ -40,13 +42,13 @@ func (e *engine) timelyAck(f *frame, s *sender) {
 		}
 		t.step(c, s, factor)
 	}
-	if s.nxt > t.update {
-		t.update, t.rtt = s.nxt, rtt
+	if next > t.update {
+		t.update, t.rtt = next, rtt
 	}
 }
 
 // step increases the rate if the factor is negative, else it multiplies by it.
-func (t *timely) step(c *CC, s *sender, factor float64) {
+func (t *Gradient) step(c *Params, s *Rate, factor float64) {
 	if factor >= 0 {
 		t.rate, t.stage = max(c.MinRate, int64(float64(t.rate)*factor)), 0
 	} else {
@@ -54,8 +56,8 @@ func (t *timely) step(c *CC, s *sender, factor float64) {
 		if t.stage >= timelyHyper {
 			add = c.HAI
 		}
-		t.rate = min(t.rate+add, s.line)
+		t.rate = min(t.rate+add, s.Line)
 		t.stage++
 	}
-	s.setRate(t.rate)
+	s.Set(t.rate)
 }

@@ -1,10 +1,10 @@
-package packet
+package cc
 
-// dcqcn is the state of a DCQCN reaction point, in the order of events of
+// Reaction is the state of a DCQCN reaction point, in the order of events of
 // Mellanox' firmware as the HPCC simulator has it: alpha and the decrease are
-// looked at by timers of their own. With CC.Immediate and CC.ByteReset it is that
+// looked at by timers of their own. With Params.Immediate and Params.ByteReset it is that
 // of the paper (SIGCOMM'15).
-type dcqcn struct {
+type Reaction struct {
 	alpha      float64
 	target     int64 // bit/s
 	tick       int64 // the next of the timers
@@ -19,13 +19,12 @@ type dcqcn struct {
 	cutSeen    bool  // one has since the last look at the decrease
 }
 
-// notify handles a congestion notification at a time. Timers of that very time
+// Notify handles a congestion notification at a time. Timers of that very time
 // have not run: they were set after the acknowledgement was sent.
-func (e *engine) notify(s *sender, now int64) {
-	d, c := &s.dcqcn, &e.cfg.CC
-	e.tick(s, now-1)
+func (d *Reaction) Notify(c *Params, s *Rate, now int64) {
+	d.Tick(c, s, now-1)
 	if c.Immediate {
-		e.cutNow(s, now)
+		d.cutNow(c, s, now)
 		return
 	}
 	d.alphaSeen, d.cutSeen = true, true
@@ -37,11 +36,11 @@ func (e *engine) notify(s *sender, now int64) {
 	d.alphaAt = now + int64(c.AlphaPeriod)
 	d.decreaseAt = now + int64(c.DecreasePeriod) + 1000 // a nanosecond: after alpha
 	d.tick = min(d.alphaAt, d.decreaseAt)
-	d.target = s.rate
+	d.target = s.Rate
 }
 
 // first is alpha at the first notification.
-func (c *CC) first() float64 {
+func (c *Params) first() float64 {
 	if c.Alpha > 0 {
 		return c.Alpha
 	}
@@ -50,37 +49,34 @@ func (c *CC) first() float64 {
 
 // cutNow is a notification of the paper: cut, raise alpha, start timers and the
 // byte counter again.
-func (e *engine) cutNow(s *sender, now int64) {
-	d, c := &s.dcqcn, &e.cfg.CC
+func (d *Reaction) cutNow(c *Params, s *Rate, now int64) {
 	if !d.started {
 		d.started, d.alpha, d.decreaseAt = true, c.first(), never
 	}
-	d.target = s.rate
-	s.cut(c)
+	d.target = s.Rate
+	d.cut(c, s)
 	d.alpha = float64((1-c.Gain)*d.alpha) + c.Gain
 	d.alphaAt, d.increase = now+int64(c.AlphaPeriod), now+int64(c.IncreasePeriod)
 	d.tick = min(d.alphaAt, d.increase)
 }
 
-// count counts bytes sent, after which the rate rises.
-func (d *dcqcn) count(s *sender, c *CC) {
+// Count counts bytes sent, after which the rate rises.
+func (d *Reaction) Count(c *Params, s *Rate, bytes int64) {
 	if !d.started {
 		return
 	}
-	if d.sent += int64(s.last); d.sent >= c.ByteReset {
+	if d.sent += bytes; d.sent >= c.ByteReset {
 		d.sent = 0
 		d.byBytes++
-		s.climb(c)
+		d.climb(c, s)
 	}
 }
 
-// tick runs the timers up to a time.
-func (e *engine) tick(s *sender, now int64) {
-	d := &s.dcqcn
+// Tick runs the timers up to a time.
+func (d *Reaction) Tick(c *Params, s *Rate, now int64) {
 	if d.tick > now {
 		return
 	}
-	c := &e.cfg.CC
 	for d.tick <= now {
 		switch d.tick {
 		case d.alphaAt:
@@ -94,57 +90,64 @@ func (e *engine) tick(s *sender, now int64) {
 			d.decreaseAt += int64(c.DecreasePeriod)
 			if d.cutSeen {
 				d.increase = d.tick + int64(c.IncreasePeriod)
-				s.cut(c)
+				d.cut(c, s)
 			}
 		default:
 			d.increase += int64(c.IncreasePeriod)
-			s.raise(c)
+			d.raise(c, s)
 		}
 		d.tick = min(d.alphaAt, d.decreaseAt, d.increase)
 	}
 }
 
 // cut lowers the rate.
-func (s *sender) cut(c *CC) {
-	d := &s.dcqcn
+func (d *Reaction) cut(c *Params, s *Rate) {
 	if c.ClampTarget || d.stage != 0 {
-		d.target = s.rate
+		d.target = s.Rate
 	}
 	keep := 1 - d.alpha/2
 	if c.MostCut > 0 {
 		keep = max(keep, 1-c.MostCut)
 	}
-	s.setRate(max(c.MinRate, int64(float64(s.rate)*keep)))
+	s.Set(max(c.MinRate, int64(float64(s.Rate)*keep)))
 	d.stage, d.byBytes, d.sent, d.cutSeen = 0, 0, 0, false
 }
 
 // raise is an increase of the rate: recovery, then additive, then hyper.
-func (s *sender) raise(c *CC) {
-	d := &s.dcqcn
+func (d *Reaction) raise(c *Params, s *Rate) {
 	if c.ByteReset > 0 {
 		d.stage++
-		s.climb(c)
+		d.climb(c, s)
 		return
 	}
 	switch {
 	case d.stage == c.FastRecovery:
-		d.target = min(d.target+c.AI, s.line)
+		d.target = min(d.target+c.AI, s.Line)
 	case d.stage > c.FastRecovery:
-		d.target = min(d.target+c.HAI, s.line)
+		d.target = min(d.target+c.HAI, s.Line)
 	}
-	s.setRate(s.rate/2 + d.target/2)
+	s.Set(s.Rate/2 + d.target/2)
 	d.stage++
 }
 
 // climb is an increase of the paper, by the numbers of those by time and by
 // bytes since the last cut.
-func (s *sender) climb(c *CC) {
-	d := &s.dcqcn
+func (d *Reaction) climb(c *Params, s *Rate) {
 	switch most, least := max(d.stage, d.byBytes), min(d.stage, d.byBytes); {
 	case least > c.FastRecovery:
-		d.target = min(d.target+int64(least-c.FastRecovery)*c.HAI, s.line)
+		d.target = min(d.target+int64(least-c.FastRecovery)*c.HAI, s.Line)
 	case most >= c.FastRecovery:
-		d.target = min(d.target+c.AI, s.line)
+		d.target = min(d.target+c.AI, s.Line)
 	}
-	s.setRate(s.rate/2 + d.target/2)
+	s.Set(s.Rate/2 + d.target/2)
 }
+
+const never = int64(1<<63 - 1)
+
+// NewReaction is the state at the start of a flow.
+func NewReaction(line int64) Reaction {
+	return Reaction{alpha: 1, target: line, tick: never, increase: never}
+}
+
+// State is alpha and the target rate, for those who look on.
+func (d *Reaction) State() (alpha float64, target int64) { return d.alpha, d.target }

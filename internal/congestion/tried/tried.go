@@ -1,0 +1,124 @@
+// Package tried says what congestion an operation meets, and what would change it:
+// each change that it names was simulated.
+package tried
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/simccl/simccl/explain"
+	"github.com/simccl/simccl/internal/congestion"
+	"github.com/simccl/simccl/scenario"
+)
+
+// Report is the congestion of one operation.
+type Report struct {
+	Us    float64           `json:"us"`
+	Facts *congestion.Facts `json:"facts"`
+	// Crowd is in words; empty where routes spread.
+	Crowd string   `json:"crowd,omitempty"`
+	Tried []Change `json:"tried"`
+}
+
+// Change is another setting with the time that the operation takes then.
+type Change struct {
+	What string  `json:"what"`
+	Us   float64 `json:"us"`
+}
+
+// Run simulates a Spec of one size, and each change that what it meets suggests.
+func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report, error) {
+	r := &Report{Tried: []Change{}}
+	var crowd congestion.Crowd
+	crowded := false
+	us, facts, err := one(ctx, spec, opt, func(o scenario.Outcome) { crowd, crowded = congestion.Crowded(o.Result.Links) })
+	if err != nil {
+		return nil, err
+	}
+	if r.Us, r.Facts = us, facts; crowded {
+		r.Crowd = crowd.String()
+	}
+	try := func(what string, change func(*scenario.Spec)) error {
+		s := spec
+		s.NCCL.Env = maps.Clone(spec.NCCL.Env)
+		if s.NCCL.Env == nil {
+			s.NCCL.Env = map[string]string{}
+		}
+		change(&s)
+		us, _, err := one(ctx, s, opt, nil)
+		if err == nil {
+			r.Tried = append(r.Tried, Change{what, us})
+		}
+		return err
+	}
+	if crowded {
+		if err := try("NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1", func(s *scenario.Spec) {
+			s.NCCL.Env["NCCL_IB_QPS_PER_CONNECTION"], s.NCCL.Env["NCCL_IB_SPLIT_DATA_ON_QPS"] = "4", "1"
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if facts != nil && facts.Marked > 0 {
+		if err := try("--cc none", func(s *scenario.Spec) { s.Network.CC = "none" }); err != nil {
+			return nil, err
+		}
+	}
+	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) { s.Network.Model, s.Network.CC = "", "" })
+}
+
+// one simulates the only point of a Spec.
+func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func(scenario.Outcome)) (us float64, facts *congestion.Facts, err error) {
+	run, err := scenario.Prepare(spec, opt)
+	if err != nil {
+		return 0, nil, err
+	}
+	for row, err := range run.Rows(ctx) {
+		if err != nil {
+			return 0, nil, err
+		}
+		if see != nil {
+			o, err := run.Outcome(row.Operation)
+			if err != nil {
+				return 0, nil, err
+			}
+			see(o)
+		}
+		return row.Out.Time.Micros(), row.Facts.Congestion, nil
+	}
+	return 0, nil, nil
+}
+
+// Text is the report in words; empty without one.
+func (r *Report) Text() string {
+	if r == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nNetwork, frame by frame: %.2f us\n", r.Us)
+	if f := r.Facts; f != nil {
+		fmt.Fprintf(&b, "  %d frames marked, %d pause frames, %d sent again, %d lost\n", f.Marked, f.Pauses, f.Resent, f.Dropped)
+		if f.PausedUs > 0 {
+			fmt.Fprintf(&b, "  %s was not allowed to send for %.2f us, the longest of all ports\n", f.PausedPort, f.PausedUs)
+		}
+		for _, p := range f.Ports {
+			fmt.Fprintf(&b, "  %s: %d inputs, %d queue pairs, queue up to %d B, %d marks, paused %.2f us\n", p.Name, p.Inputs, p.QueuePairs, p.PeakBytes, p.Marked, p.PausedUs)
+		}
+	}
+	if r.Crowd != "" {
+		fmt.Fprintf(&b, "  %s\n", r.Crowd)
+	}
+	for _, t := range r.Tried {
+		fmt.Fprintf(&b, "  tried %s: %.2f us, %+.1f %%\n", t.What, t.Us, 100*(t.Us/r.Us-1))
+	}
+	return b.String()
+}
+
+// Beside is a choice with what its messages meet, as a document; nil for nothing.
+func Beside(why *explain.Report, met *Report) any {
+	return struct {
+		*explain.Report
+		Congestion *Report `json:"congestion,omitempty"`
+	}{why, met}
+}

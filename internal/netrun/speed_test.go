@@ -1,0 +1,117 @@
+package netrun
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// recorded is the user CPU time in s that the calibration program took on the
+// machine of the reference runs, beside them: prototype-speed/win, a permutation of
+// 32 hosts and 4 MB (PACKETS-SPEED, probe 2).
+const recorded = 0.07
+
+// calibrate builds the calibration program beside the checkout and returns how
+// many times faster this machine runs it now than that of the reference runs: the
+// median of nine.
+func calibrate(t *testing.T) float64 {
+	t.Helper()
+	source := filepath.Join(folder, "../prototype-speed")
+	if _, err := os.Stat(source); err != nil || os.Getenv("SIMCCL_UPDATE") == "" {
+		return 1
+	}
+	program := filepath.Join(t.TempDir(), "win")
+	build := exec.Command("go", "build", "-o", program, "./win")
+	build.Dir = source
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var times []float64
+	for range 9 {
+		out, err := exec.Command(program).Output()
+		m := regexp.MustCompile(`user ([0-9.]+) s`).FindSubmatch(out)
+		if err != nil || m == nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		v, err := strconv.ParseFloat(string(m[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, v)
+	}
+	slices.Sort(times)
+	return recorded / times[len(times)/2]
+}
+
+// goals are ratios of CPU time that the issue sets, by the names of scenarios.
+var goals = []struct {
+	what, match string
+	least       float64
+}{
+	{"HPCC on ns-3: permutation, 32 to 128 hosts", `^(speed.*perm.*pfc|vi_perm.*(pfc|mlx|hpcc)|v_ecmp)`, 20},
+	{"HPCC on ns-3: alltoall, 16 and 64 hosts", `^vii_a2a.*(mlx|pfc)`, 20},
+	{"HPCC on ns-3: ring, 16 and 64 hosts", `^viii_ring.*mlx`, 20},
+	{"HPCC on ns-3: incast into one switch", `^(ii_incast_(mlx|paper|pfc|hpcc|timely|dctcp)|x_)`, 10},
+	{"htsim's UEC: permutation of 32 hosts", `^(speed.*perm32.*nscc|vi_perm_ls11_nscc|v_perm.*nscc)`, 5},
+	{"htsim's UEC: permutation of 128 hosts", `^speed.*perm128.*nscc`, 15},
+}
+
+// speedTable compares CPU times of scenarios that took the peer at least a tenth of
+// a second with the goals.
+func speedTable(all []outcome, faster float64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "This machine ran the calibration program %.2f times as fast as that of the reference runs; all ratios are divided by that.\n\n", faster)
+	b.WriteString("| scenarios | goal | ratio of CPU time, least to most | verdict |\n|---|---|---|---|\n")
+	for _, g := range goals {
+		re, ratios := regexp.MustCompile(g.match), []float64{}
+		for _, o := range all {
+			if re.MatchString(o.name) && o.cpu >= 0.1 && o.ourCPU > 0 {
+				ratios = append(ratios, o.cpu/o.ourCPU/faster)
+			}
+		}
+		if len(ratios) == 0 {
+			continue
+		}
+		slices.Sort(ratios)
+		verdict := "hit"
+		if n := slices.IndexFunc(ratios, func(r float64) bool { return r >= g.least }); n != 0 {
+			verdict = fmt.Sprintf("missed by %d of %d", max(n, -n*len(ratios)), len(ratios))
+		}
+		fmt.Fprintf(&b, "| %s | %g | %.0f to %.0f | %s |\n", g.what, g.least, ratios[0], ratios[len(ratios)-1], verdict)
+	}
+	return b.String()
+}
+
+// hopsTable is data-packet-hops a second of one core with PFC, marks, DCQCN and
+// go-back-N.
+func hopsTable(t *testing.T, faster float64) string {
+	var b strings.Builder
+	b.WriteString("\n| hosts, 1 MB each to another leaf | goal, M data-packet-hops/s | here | at the reference machine's speed | verdict |\n|---|---|---|---|---|\n")
+	for _, c := range []struct {
+		leaves, per int
+		goal        float64
+	}{{4, 8, 3}, {16, 8, 3}, {32, 32, 1.5}} {
+		hosts := c.leaves * c.per
+		n, cfg := fabric(c.leaves, c.per, c.per, 100e9), setup(t, "dcqcn:ns3", 100e9)
+		cfg.WholeNanos, cfg.Frames.Payload, cfg.Frames.Header, cfg.Frames.Ack = true, 1000, 48, 60
+		flows := shifted(hosts, hosts/2+3, 1e6)
+		best := 0.0
+		for range 3 {
+			before := cpuSeconds()
+			_, _, r := sim(t, n, flows, cfg)
+			best = max(best, float64(r.DataPacketHops)/1e6/(cpuSeconds()-before))
+		}
+		verdict := "hit"
+		if best/faster < c.goal {
+			verdict = "missed"
+		}
+		fmt.Fprintf(&b, "| %d | %g | %.1f | %.1f | %s |\n", hosts, c.goal, best, best/faster, verdict)
+	}
+	return b.String()
+}

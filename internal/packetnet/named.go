@@ -1,0 +1,58 @@
+package packetnet
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/topo/fabric"
+)
+
+// Named says whether a fabric is a preset by name and no file.
+func Named(name string) bool {
+	_, err := find(name)
+	return name != "" && err == nil
+}
+
+// Names lists the presets.
+func Names() string {
+	var out []string
+	for _, p := range Presets() {
+		out = append(out, p.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Build lays a preset's network out for the hosts of a cluster, all ports of which
+// are equal, without oversubscription.
+func Build(name string, cl *fabric.Cluster) (*fabric.Network, error) {
+	p, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	l := fabric.Layout{Kind: p.Layout, Hosts: cl.NHosts(), PerLeaf: min(p.PerLeaf, cl.NHosts()), Latency: 0.3, Routing: p.Routing}
+	for _, host := range speeds(cl) {
+		for _, ports := range host {
+			for _, gbit := range ports {
+				if l.Gbit == 0 {
+					l.Gbit, l.Nets, l.Ports = gbit, len(host), len(ports)
+				}
+				if gbit != l.Gbit || len(host) != l.Nets || len(ports) != l.Ports {
+					return nil, fail.Usage("--fabric %s: is for hosts with equal ports; topo fabric writes a file to edit", name)
+				}
+			}
+		}
+	}
+	if l.Nets == 0 {
+		return nil, fail.Usage("--fabric %s: the nodes have no NIC", name)
+	}
+	if l.Kind == "planes" {
+		l.Planes = 2
+	}
+	n, err := fabric.Generate(l)
+	if err != nil {
+		return nil, fmt.Errorf("--fabric %s: %w", name, err)
+	}
+	n.Name, n.Packets = name, &fabric.Packets{Preset: name}
+	return n, nil
+}

@@ -1,0 +1,139 @@
+package packetnet
+
+import (
+	"math"
+
+	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/units"
+)
+
+// Sizes on the wire beyond the payload, in bytes. RoCEv2 over Ethernet: preamble 8,
+// Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, gap 12; an acknowledgement has
+// an AETH of 4; a PFC frame is 64 with preamble and gap (IEEE 802.1Qbb). InfiniBand:
+// LRH 8, BTH 12, ICRC 4, VCRC 2 (IBTA 1.7).
+const (
+	roceHeader, roceAck, pfcFrame = 82, 86, 84
+	ibHeader, ibAck               = 26, 30
+)
+
+// reorder is by how many frames one may be overtaken before it counts as lost, where
+// frames choose their routes.
+const reorder = 1 << 16
+
+// Of makes the settings of a network. cc, where not empty, replaces the
+// file's; rc is NCCL's timeout and retries. Errors are *fabric.PacketsErrors.
+func Of(n *fabric.Network, cc string, seed uint64, rc sim.Reliability) (*sim.Packets, error) {
+	own := fabric.Packets{}
+	if n.Packets != nil {
+		own = *n.Packets
+	}
+	name := Default
+	if own.Preset != "" {
+		name = own.Preset
+	}
+	base, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	p := over(base.Packets, own)
+	if cc != "" {
+		p.CC = cc
+	}
+	set := &sim.Packets{Hop: units.FromMicros(*p.Hop)}
+	c := &set.Config
+	c.Seed = seed
+	c.Frames = packet.Frames{Payload: int(*p.MTU), Header: roceHeader, Ack: roceAck, Pause: pfcFrame}
+	c.Buffer = packet.Buffer{Bytes: kb(p.Buffer), Reserve: kb(p.Reserve), ResumeOffset: kb(p.Resume), Shift: int(math.Round(-math.Log2(*p.Alpha))),
+		HeadroomDelays: int(*p.Delays), XOff: kb(p.XOff), XOn: kb(p.XOn)}
+	if p.Link == "infiniband" {
+		c.Frames.Header, c.Frames.Ack = ibHeader, ibAck
+		c.Buffer.Credits = kb(p.Credits)
+	}
+	c.AckFrom, c.NackGap = int64(*p.AckEach), 500*units.Microsecond
+	c.Repair = packet.Repair{Selective: p.Repair == "sr", Timeout: rc.Wait(), Retries: int32(rc.Retries.Or(7))}
+	switch p.Balance {
+	case "flowlet":
+		c.Routing = packet.Routing{Balance: packet.PerFlow, Gap: 16 * units.Microsecond, Quantum: kb(p.Quantum)}
+		if p.Gap != nil {
+			c.Routing.Gap = units.FromMicros(*p.Gap)
+		}
+	case "packet":
+		if p.Repair != "sr" {
+			return nil, &fabric.PacketsError{Key: "balance", Problem: "balance packet: frames overtake each other; write repair sr"}
+		}
+		c.Routing = packet.Routing{Balance: packet.PerPacket, Quantum: kb(p.Quantum)}
+		c.Repair.Reorder = reorder
+	}
+	if c.Repair.Selective {
+		c.AckFrom = 1
+	}
+	if c.CC, err = control(p.CC, portRate(n)); err != nil {
+		return nil, err
+	}
+	if p.Window != nil {
+		c.CC.Window = kb(p.Window)
+	}
+	if c.CC.Kind != packet.NoCC {
+		for _, m := range p.Marks {
+			c.Marking = append(c.Marking, packet.Marking{Rate: int64(m.Gbit * 1e9), KMin: int64(m.KMin * 1e3), KMax: int64(m.KMax * 1e3), PMax: m.PMax})
+		}
+		if len(c.Marking) == 0 && c.CC.Kind == packet.DCQCN {
+			return nil, &fabric.PacketsError{Key: "ecn", Problem: p.CC + " acts on marks: list thresholds under ecn, or write cc none"}
+		}
+	}
+	return set, nil
+}
+
+// control is a congestion control by name.
+func control(name string, rate int64) (packet.CC, error) {
+	cc, err := packet.Preset(name, rate)
+	if err != nil {
+		return cc, &fabric.PacketsError{Key: "cc", Problem: err.Error()}
+	}
+	return cc, nil
+}
+
+// kb is a size in kB as bytes; 0 where it is absent.
+func kb(x *float64) int64 {
+	if x == nil {
+		return 0
+	}
+	return int64(*x * 1e3)
+}
+
+// portRate is the speed of the first port of a host, in bit/s.
+func portRate(n *fabric.Network) int64 {
+	for i := range n.Cables {
+		for _, end := range []string{n.Cables[i].A, n.Cables[i].B} {
+			if _, host := fabric.ParseEnd(end); host {
+				return int64(n.Cables[i].Gbit * 1e9)
+			}
+		}
+	}
+	return 400e9
+}
+
+// over is a preset with what a file says in place of its own.
+func over(base, own fabric.Packets) fabric.Packets {
+	for _, x := range [][2]*string{{&base.Link, &own.Link}, {&base.CC, &own.CC}, {&base.Balance, &own.Balance}, {&base.Repair, &own.Repair}} {
+		if *x[1] != "" {
+			*x[0] = *x[1]
+		}
+	}
+	for _, x := range [][2]**float64{{&base.Hop, &own.Hop}, {&base.MTU, &own.MTU}, {&base.AckEach, &own.AckEach}, {&base.Buffer, &own.Buffer}, {&base.Reserve, &own.Reserve},
+		{&base.Resume, &own.Resume}, {&base.Alpha, &own.Alpha}, {&base.Delays, &own.Delays}, {&base.XOff, &own.XOff}, {&base.XOn, &own.XOn},
+		{&base.Credits, &own.Credits}, {&base.Window, &own.Window}, {&base.Gap, &own.Gap}, {&base.Quantum, &own.Quantum}} {
+		if *x[1] != nil {
+			*x[0] = *x[1]
+		}
+	}
+	if own.Marks != nil {
+		base.Marks = own.Marks
+	}
+	if base.Link == "infiniband" && base.Credits == nil {
+		base.Credits = v(128)
+	}
+	return base
+}

@@ -1,0 +1,120 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/topo/fabric"
+)
+
+// framed is a run over a leaf-spine network of two hosts that blocks 4:1.
+func framed(t *testing.T, change func(*Spec)) (*Result, error) {
+	t.Helper()
+	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 2, Nets: 8, Gbit: 400, PerLeaf: 1, Oversub: 4, Latency: 0.3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := small("alltoall", "2M")
+	s.Machine.Nodes = []Nodes{{Topo: "a.xml", Count: 2}}
+	s.Engine.Launch, s.Engine.NoProof = "graph", true
+	s.Network.Model = "packet"
+	change(&s)
+	return Run(context.Background(), s, Options{Files: fstest.MapFS{"a.xml": {Data: builtin.DGXH100()}, "net.json": {Data: n.Format()},
+		"thin.json":    {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"buffer_kb": 700, "cc": "none"}, "switches"`, 1))},
+		"sprayed.json": {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"preset": "spectrum-x"}, "switches"`, 1))},
+		"bad.json":     {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, `"packets": {"cc": "tcp"}, "switches"`, 1))},
+		"none.json":    {Data: []byte(strings.Replace(string(n.Format()), `"switches"`, "\"packets\": {\n\"preset\": \"nobody\"}, \"switches\"", 1))}}})
+}
+
+func us(t *testing.T, change func(*Spec)) (float64, *Facts) {
+	t.Helper()
+	r, err := framed(t, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Rows[0].Out.Time.Micros(), &r.Rows[0].Facts
+}
+
+// TestPackets: NCCL's messages frame by frame take as long as flows where nothing
+// meets; where they meet, switches queue, mark or pause; the same input gives the
+// same result; a hybrid agrees.
+func TestPackets(t *testing.T) {
+	ring := func(s *Spec) {
+		s.Workload.Op, s.NCCL.Env, s.Engine.Jitter = "all_reduce", map[string]string{"NCCL_ALGO": "Ring"}, "off"
+	}
+	flow, none := us(t, func(s *Spec) { ring(s); s.Network.Model = "" })
+	frames, met := us(t, ring)
+	hybrid, _ := us(t, func(s *Spec) { ring(s); s.Network.Model = "hybrid" })
+	if none.Congestion != nil || met.Congestion == nil {
+		t.Fatalf("facts of flows %v, of frames %v", none.Congestion, met.Congestion)
+	}
+	if d := frames/flow - 1; d > 0.05 || d < -0.05 || met.Congestion.Pauses > 0 || met.Congestion.Marked > 0 {
+		t.Errorf("a ring on one switch: %.2f us frame by frame, %.2f as flows, %+v", frames, flow, met.Congestion)
+	}
+	if d := hybrid/frames - 1; d > 0.01 || d < -0.01 {
+		t.Errorf("a ring: hybrid %.2f us, frame by frame %.2f", hybrid, frames)
+	}
+	blocks := func(s *Spec) { s.Network.Fabric = "net.json" }
+	a, x := us(t, blocks)
+	if b, y := us(t, blocks); a != b || x.Congestion.Marked != y.Congestion.Marked {
+		t.Errorf("the same input: %.3f and %.3f us", a, b)
+	}
+	if x.Congestion.Marked == 0 || len(x.Congestion.Ports) == 0 || x.Congestion.Ports[0].Inputs < 2 {
+		t.Errorf("4:1: %+v", x.Congestion)
+	}
+	_, thin := us(t, func(s *Spec) { s.Network.Fabric = "thin.json" })
+	if c := thin.Congestion; c.Pauses == 0 || c.PausedUs == 0 || c.PausedPort == "" || c.Marked != 0 || c.Dropped != 0 {
+		t.Errorf("small buffers without congestion control: %+v", c)
+	}
+	h, z := us(t, func(s *Spec) { s.Network.Fabric, s.Network.Model = "net.json", "hybrid" })
+	if d := h/a - 1; d > 0.1 || d < -0.1 || z.Congestion.Marked == 0 {
+		t.Errorf("4:1: hybrid %.2f us, frame by frame %.2f, %+v", h, a, z.Congestion)
+	}
+	// Frames that choose their routes leave no port more than its share.
+	if s, y := us(t, func(s *Spec) { s.Network.Fabric = "sprayed.json" }); s >= a || y.Congestion.Resent > 0 || y.Congestion.Dropped > 0 {
+		t.Errorf("adaptive routing: %.2f us, hashed %.2f, %+v", s, a, y.Congestion)
+	}
+	if n, _ := us(t, func(s *Spec) { s.Network.Fabric = "infiniband-ndr" }); n > a {
+		t.Errorf("a network by name that does not block: %.2f us, one that does %.2f", n, a)
+	}
+	// Entropy of queue pairs, and losses repaired by NICs.
+	if q, _ := us(t, func(s *Spec) {
+		blocks(s)
+		s.NCCL.Env = map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_SPLIT_DATA_ON_QPS": "1"}
+	}); q == a {
+		t.Errorf("4 queue pairs a connection: %.3f us as with one", q)
+	}
+	if _, lost := us(t, func(s *Spec) { s.Network.Faults = []string{"nic=node0/2:loss=0.02"} }); lost.Congestion.Dropped == 0 || lost.Congestion.Resent == 0 {
+		t.Errorf("a lossy port: %+v", lost.Congestion)
+	}
+}
+
+// TestPacketsRefused: what cannot be simulated frame by frame ends with an error of
+// its type, those of a file with their places.
+func TestPacketsRefused(t *testing.T) {
+	for _, x := range []struct {
+		change func(*Spec)
+		want   string
+	}{
+		{func(s *Spec) { s.Network.Model = "fluid" }, "network.model"},
+		{func(s *Spec) { s.Network.CC = "bbr" }, `congestion control: "bbr" is not`},
+		{func(s *Spec) { s.Network.Model, s.Network.CC = "", "none" }, "network.cc none"},
+		{func(s *Spec) { s.Engine.Fold = "exact" }, "network.model packet: needs every rank"},
+		{func(s *Spec) { s.Engine.Fidelity = "alpha" }, "network.model packet: needs every rank"},
+		{func(s *Spec) { s.Network.Fabric, s.Network.Model = "spectrum-x", "hybrid" }, "--network hybrid: frames of this fabric choose"},
+		{func(s *Spec) { s.Network.Fabric = "bad.json" }, "bad.json:4:"},
+		{func(s *Spec) { s.Network.Fabric = "none.json" }, "none.json:5:11: preset \"nobody\": write one of"},
+	} {
+		_, err := framed(t, x.change)
+		var field *FieldError
+		var in *fail.Error
+		if err == nil || !strings.Contains(err.Error(), x.want) || !errors.As(err, &field) && !errors.As(err, &in) {
+			t.Errorf("%v (%T), want %s", err, err, x.want)
+		}
+	}
+}

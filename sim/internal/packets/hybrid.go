@@ -1,0 +1,172 @@
+package packets
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/units"
+)
+
+// With Settings.Hybrid a queue pair is calm or framed. The messages of a calm one
+// are flows: they share cables max-min at the rate that frames leave of them to
+// payload, and arrive as long after their last bit left as the last frame takes over
+// the switches. The messages of a framed one go frame by frame.
+//
+// A queue pair that begins to send makes others framed where a link that more than
+// one input feeds would be asked for more than calmShare of its speed, or where it
+// is framed itself; with it go all that share a link with it, directly or over
+// others, which together ask for more than that of the link. What is left of their
+// messages goes on frame by frame. A queue pair becomes calm again once all of its
+// messages have arrived and its rate is what it was at first.
+
+// calmShare is the share of a link's speed up to which no queue forms.
+const calmShare = 0.95
+
+// crossing is what a cable's link carries at present.
+type crossing struct {
+	asked  float64 // bit/s that its queue pairs may send together
+	active []wire.QueueID
+	framed int
+	from   []input
+}
+
+// input is a link that feeds another, and what comes from it; link -1: a host.
+type input struct {
+	link  wire.LinkID
+	asked float64
+}
+
+// contended says that several inputs together may ask for more than a link carries.
+func (m *Model) contended(l wire.LinkID) bool {
+	c := &m.cables[l]
+	if c.asked <= calmShare*float64(c.Bits) || len(c.from) < 2 {
+		return false
+	}
+	n, sum := 0, 0.0
+	for i := range c.from {
+		in := &c.from[i]
+		if in.asked > 0 {
+			n++
+			sum += min(in.asked, float64(m.cables[in.link].Bits))
+		}
+	}
+	return n > 1 && sum > calmShare*float64(c.Bits)
+}
+
+// crowded says that a link's queue pairs together may ask for more than it carries.
+func (m *Model) crowded(l wire.LinkID) bool {
+	c := &m.cables[l]
+	return len(c.active) > 1 && c.asked > calmShare*float64(c.Bits)
+}
+
+// enter counts a queue pair that begins to send, and leave one that has nothing to
+// send any more.
+func (m *Model) enter(id wire.QueueID) { m.count(id, 1) }
+
+func (m *Model) leave(id wire.QueueID) {
+	m.count(id, -1)
+	q := &m.queues[id]
+	if q.framed {
+		q.framed = false
+		for _, l := range m.routes[q.route].path {
+			m.cables[l].framed--
+		}
+	}
+}
+
+func (m *Model) count(id wire.QueueID, by float64) {
+	q := &m.queues[id]
+	path := m.routes[q.route].path
+	for k, l := range path {
+		c := &m.cables[l]
+		if by > 0 {
+			c.active = append(c.active, id)
+		} else if i := slices.Index(c.active, id); i >= 0 {
+			c.active = slices.Delete(c.active, i, i+1)
+		}
+		c.asked += by * q.limit
+		if len(c.active) == 0 {
+			c.asked = 0
+		}
+		if k == 0 {
+			continue
+		}
+		i := slices.IndexFunc(c.from, func(x input) bool { return x.link == path[k-1] })
+		if i < 0 {
+			i = len(c.from)
+			c.from = append(c.from, input{link: path[k-1]})
+		}
+		if c.from[i].asked += by * q.limit; c.from[i].asked < 0.5 {
+			c.from[i].asked = 0
+		}
+	}
+}
+
+// stirs says that a queue pair that begins to send cannot be calm.
+func (m *Model) stirs(id wire.QueueID, now units.Time) bool {
+	q := &m.queues[id]
+	if q.lossy || m.frames.Slowed(int32(id), now) {
+		return true
+	}
+	for _, l := range m.routes[q.route].path {
+		if m.contended(l) || m.cables[l].framed > 0 && m.crowded(l) {
+			return true
+		}
+	}
+	return false
+}
+
+// stir makes a queue pair framed, and all that it can hold up.
+func (m *Model) stir(now units.Time, id wire.QueueID) {
+	m.spread = append(m.spread[:0], id)
+	for i := 0; i < len(m.spread); i++ {
+		id := m.spread[i]
+		if m.queues[id].framed {
+			continue
+		}
+		m.frame(now, id)
+		for _, l := range m.routes[m.queues[id].route].path {
+			if !m.crowded(l) {
+				continue
+			}
+			for _, other := range m.cables[l].active {
+				if !m.queues[other].framed {
+					m.spread = append(m.spread, other)
+				}
+			}
+		}
+	}
+}
+
+// frame lets a queue pair's messages go on frame by frame.
+func (m *Model) frame(now units.Time, id wire.QueueID) {
+	q := &m.queues[id]
+	q.framed = true
+	for _, l := range m.routes[q.route].path {
+		m.cables[l].framed++
+	}
+	for i, at := range q.wait[q.head:] {
+		x := &m.msgs[at]
+		if i == 0 && x.flow >= 0 {
+			x.work = m.host.Withdraw(now, x.flow)
+			m.feed(now, at)
+		}
+		x.left = 2
+		m.send(now, at)
+	}
+}
+
+// tail is how long after its last bit left the host a calm message is there: its
+// last frame is received by every switch before it goes on.
+func (m *Model) tail(r *route) units.Time {
+	var t units.Time
+	f := &m.set.Frames
+	for k, l := range r.path {
+		c := &m.cables[l]
+		t += c.Delay
+		if k > 0 {
+			t += units.Time(float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
+		}
+	}
+	return t
+}

@@ -1,0 +1,556 @@
+package packets
+
+import (
+	"math"
+	"slices"
+
+	"github.com/simccl/simccl/sim/internal/fluid"
+	"github.com/simccl/simccl/sim/wire"
+	"github.com/simccl/simccl/sim/wire/packet"
+	"github.com/simccl/simccl/units"
+)
+
+// Settings are how the network between hosts behaves.
+type Settings struct {
+	// Config is that of the frames. Marking is by rate; a link whose rate it does not
+	// list takes the entry of the nearest rate, in proportion.
+	packet.Config
+	// Hop is the delay of a cable that has no latency of its own.
+	Hop units.Time
+	// Hybrid carries messages as flows while no queue can form.
+	Hybrid bool
+}
+
+// Model is the model. New returns one without links.
+type Model struct {
+	wire.Layout
+	set    Settings
+	host   *fluid.Fluid
+	frames *packet.Live
+	err    error
+
+	cables []cable // by link
+	routes []route
+	queues []queue
+	keys   map[wire.QueueKey]wire.QueueID
+	nodes  []wire.Vertex   // of the frames' network
+	known  map[int32]int32 // vertex → node
+	number map[int32]int32 // cable → cable of the frames' network
+	net    packet.Network
+
+	msgs   []message
+	free   []int32
+	late   []arrival // whose frames are there and whose last bytes follow, by time
+	done   []int32
+	spread []wire.QueueID // of stir
+	now    units.Time
+}
+
+var _ wire.Messages = (*Model)(nil)
+
+// cable is a link that is a cable's direction.
+type cable struct {
+	wire.Cable
+	on bool
+	crossing
+	bytes units.Bytes // payload carried
+	nano  wire.Work
+}
+
+// route is a route with its part within hosts.
+type route struct {
+	host wire.RouteID
+	all  wire.RouteID  // with its cables, of a hybrid
+	path []wire.LinkID // cables, in order
+	used bool
+	cap  wire.Rate // of the slowest link within hosts
+}
+
+// queue is a queue pair: the messages that its host has not sent yet.
+type queue struct {
+	route wire.RouteID
+	trip  units.Time // of a bit over its cables
+	wait  []int32    // messages; the first is on the host's links
+	head  int
+	live  int // messages that have not arrived
+	// Of a hybrid.
+	framed, lossy bool
+	limit         float64 // bit/s that it sends at most
+	tail          units.Time
+}
+
+// message is one in progress.
+type message struct {
+	queue wire.QueueID
+	left  int8 // halves
+	token int32
+	bound wire.Rate
+	work  wire.Work
+	flow  wire.FlowID // on links, -1: not yet, or through
+}
+
+// arrival is when a message arrives whose host was slower than the network.
+type arrival struct {
+	at  units.Time
+	msg int32
+}
+
+// least is the token of message 0 on the links of hosts; tokens of other flows lie
+// above all of them.
+const least = math.MinInt32
+
+// mostMessages are in progress at a time at most.
+const mostMessages = 1 << 28
+
+// New returns a model without links.
+func New(set Settings) *Model {
+	return &Model{set: set, host: fluid.New(), keys: map[wire.QueueKey]wire.QueueID{}, known: map[int32]int32{}, number: map[int32]int32{}}
+}
+
+// AddLink implements wire.Links.
+func (m *Model) AddLink(name string, c wire.Rate) wire.LinkID {
+	m.cables = append(m.cables, cable{})
+	m.host.AddLink(name, c)
+	return m.Layout.AddLink(name, c)
+}
+
+// Limit implements wire.Links.
+func (m *Model) Limit(l wire.LinkID, c wire.Rate) {
+	m.host.Limit(l, c)
+	m.Layout.Limit(l, c)
+}
+
+// AddRoute implements wire.Links.
+func (m *Model) AddRoute(uses []wire.Use) wire.RouteID {
+	r := route{cap: math.MaxInt64}
+	var inside []wire.Use
+	for _, u := range uses {
+		if m.cables[u.Link].on {
+			r.path = append(r.path, u.Link)
+			continue
+		}
+		inside = append(inside, u)
+		r.cap = min(r.cap, m.Capacity(u.Link)/wire.Rate(max(1, u.Count)))
+	}
+	r.host = m.host.AddRoute(inside)
+	if r.all = r.host; m.set.Hybrid && len(r.path) > 0 {
+		r.all = m.host.AddRoute(uses)
+	}
+	m.chain(r.path)
+	m.routes = append(m.routes, r)
+	return m.Layout.AddRoute(uses)
+}
+
+// chain puts the cables of a path in order.
+func (m *Model) chain(path []wire.LinkID) {
+	for i, l := range path { // it begins at a port of a host
+		if m.cables[l].From.Host {
+			path[0], path[i] = path[i], path[0]
+			break
+		}
+	}
+	for i := 1; i < len(path); i++ {
+		for k := i; k < len(path); k++ {
+			if m.cables[path[k]].From.ID == m.cables[path[i-1]].To.ID {
+				path[i], path[k] = path[k], path[i]
+				break
+			}
+		}
+	}
+}
+
+// Hop implements wire.Messages.
+func (m *Model) Hop() units.Time { return m.set.Hop }
+
+// Whole implements wire.Messages.
+func (m *Model) Whole() bool { return m.set.Routing.Balance != packet.Hashed }
+
+// Cable implements wire.Messages.
+func (m *Model) Cable(l wire.LinkID, c wire.Cable) {
+	m.cables[l].Cable, m.cables[l].on = c, true
+	if m.set.Hybrid {
+		f := &m.set.Frames
+		m.host.Limit(l, wire.Rate(float64(c.Bits)/8e3*float64(f.Payload)/float64(f.Payload+f.Header)))
+	}
+	if _, ok := m.number[c.Number>>1]; ok {
+		return
+	}
+	m.number[c.Number>>1] = int32(len(m.net.Cables))
+	m.net.Cables = append(m.net.Cables, packet.Cable{A: m.node(c.From), B: m.node(c.To), Rate: c.Bits, Delay: c.Delay, Loss: c.Loss})
+}
+
+// node is a vertex in the network of the frames.
+func (m *Model) node(v wire.Vertex) int32 {
+	n, ok := m.known[v.ID]
+	if !ok {
+		n = int32(len(m.nodes))
+		m.known[v.ID] = n
+		m.nodes = append(m.nodes, v)
+		m.net.Nodes++
+		m.net.Switch = append(m.net.Switch, !v.Host)
+	}
+	return n
+}
+
+// Queue implements wire.Messages.
+func (m *Model) Queue(r wire.RouteID, key wire.QueueKey) wire.QueueID {
+	if q, ok := m.keys[key]; ok {
+		return q
+	}
+	id := wire.QueueID(len(m.queues))
+	q := queue{route: r}
+	for _, l := range m.routes[r].path {
+		q.trip += m.cables[l].Delay
+	}
+	m.queues, m.keys[key] = append(m.queues, q), id
+	return id
+}
+
+// priority is that of all data: the one class of a lossless network that NCCL's
+// traffic is put into.
+const priority = 3
+
+// Seal implements wire.Model.
+func (m *Model) Seal() {
+	m.host.Seal()
+	if len(m.queues) == 0 {
+		return
+	}
+	queues := make([]packet.Queue, len(m.queues))
+	for i := range m.queues {
+		r := &m.routes[m.queues[i].route]
+		q := packet.Queue{Priority: priority}
+		for k, l := range r.path {
+			c := &m.cables[l]
+			if k == 0 {
+				q.Src = m.known[c.From.ID]
+			}
+			q.Dst = m.known[c.To.ID]
+			q.Path = append(q.Path, m.number[c.Number>>1])
+		}
+		if f := &m.set.Frames; r.cap < math.MaxInt64/(1<<16) {
+			q.Limit = int64(r.cap) * 8000 / int64(f.Payload) * int64(f.Payload+f.Header)
+		}
+		queues[i] = q
+		m.settle(&m.queues[i], q.Limit)
+	}
+	m.set.Marking = m.marking()
+	m.frames, m.err = packet.NewLive(&m.net, queues, &m.set.Config)
+}
+
+// settle notes what a hybrid needs of a queue pair.
+func (m *Model) settle(q *queue, limit int64) {
+	r := &m.routes[q.route]
+	q.limit, q.tail = float64(m.cables[r.path[0]].Bits), m.tail(r)
+	if limit > 0 {
+		q.limit = min(q.limit, float64(limit))
+	}
+	for _, l := range r.path {
+		q.lossy = q.lossy || m.cables[l].Loss > 0
+	}
+}
+
+// marking lists the thresholds of every rate in the network.
+func (m *Model) marking() []packet.Marking {
+	if len(m.set.Marking) == 0 {
+		return nil
+	}
+	var out []packet.Marking
+	for _, c := range m.net.Cables {
+		if slices.ContainsFunc(out, func(x packet.Marking) bool { return x.Rate == c.Rate }) {
+			continue
+		}
+		near := m.set.Marking[0]
+		for _, x := range m.set.Marking {
+			if distance(x.Rate, c.Rate) < distance(near.Rate, c.Rate) {
+				near = x
+			}
+		}
+		scale := float64(c.Rate) / float64(near.Rate)
+		out = append(out, packet.Marking{Rate: c.Rate, KMin: int64(float64(near.KMin) * scale), KMax: int64(float64(near.KMax) * scale), PMax: near.PMax})
+	}
+	return out
+}
+
+func distance(a, b int64) float64 { return math.Abs(math.Log(float64(a) / float64(b))) }
+
+// Start implements wire.Model: a flow within a host.
+func (m *Model) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult, token int32) wire.FlowID {
+	return m.host.Start(now, m.routes[r].all, bound, w, mult, token)
+}
+
+// SetRate implements wire.Model.
+func (m *Model) SetRate(now units.Time, f wire.FlowID, bound wire.Rate) {
+	m.host.SetRate(now, f, bound)
+}
+
+// Carry implements wire.Model.
+func (m *Model) Carry(r wire.RouteID, w wire.Work) {
+	x := &m.routes[r]
+	x.used = true
+	m.host.Carry(x.host, w)
+	for _, l := range x.path {
+		c := &m.cables[l]
+		c.nano += w
+		c.bytes += units.Bytes(c.nano / wire.NanoBytes)
+		c.nano %= wire.NanoBytes
+	}
+}
+
+// Post implements wire.Messages.
+func (m *Model) Post(now units.Time, id wire.QueueID, bound wire.Rate, w wire.Work, token int32) {
+	if m.err != nil {
+		return
+	}
+	var at int32
+	if n := len(m.free); n > 0 {
+		at = m.free[n-1]
+		m.free = m.free[:n-1]
+	} else {
+		at = int32(len(m.msgs))
+		m.msgs = append(m.msgs, message{})
+	}
+	m.msgs[at] = message{queue: id, left: 2, token: token, bound: bound, work: w, flow: -1}
+	q := &m.queues[id]
+	if q.live++; m.set.Hybrid && q.live == 1 {
+		m.enter(id)
+		if m.stirs(id, now) {
+			m.stir(now, id)
+		}
+	}
+	q.wait = append(q.wait, at)
+	if len(q.wait)-q.head == 1 {
+		m.feed(now, at)
+	}
+	if m.set.Hybrid && !q.framed {
+		m.msgs[at].left = 1
+		return
+	}
+	m.send(now, at)
+}
+
+// send gives a message to the frames' network.
+func (m *Model) send(now units.Time, at int32) {
+	x := &m.msgs[at]
+	m.frames.Send(int32(x.queue), now, int64((x.work+wire.NanoBytes-1)/wire.NanoBytes), at)
+}
+
+// feed puts a message on the links of its hosts, and on the cables where they are
+// calm.
+func (m *Model) feed(now units.Time, at int32) {
+	x := &m.msgs[at]
+	q := &m.queues[x.queue]
+	r := m.routes[q.route].host
+	if m.set.Hybrid && !q.framed {
+		r = m.routes[q.route].all
+	}
+	x.flow = m.host.Start(now, r, x.bound, x.work, 1, least+at)
+}
+
+// Next implements wire.Model.
+func (m *Model) Next() (at units.Time, ok bool) {
+	at, ok = m.host.Next()
+	if m.frames != nil {
+		if t, due := m.frames.Next(); due && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	if len(m.late) > 0 && (!ok || m.late[0].at < at) {
+		at, ok = m.late[0].at, true
+	}
+	if ok {
+		at = max(at, m.now)
+	}
+	return at, ok
+}
+
+// Advance implements wire.Model.
+func (m *Model) Advance(now units.Time, done []int32) []int32 {
+	m.now = now
+	if t, ok := m.host.Next(); ok && t <= now {
+		m.done = m.host.Advance(now, m.done[:0])
+		for _, tok := range m.done {
+			if tok >= least+mostMessages {
+				done = append(done, tok)
+				continue
+			}
+			m.fed(now, tok-least)
+		}
+	}
+	for len(m.late) > 0 && m.late[0].at <= now {
+		done = m.half(done, m.late[0].msg)
+		m.late = m.late[1:]
+	}
+	if m.frames != nil {
+		m.done = m.frames.Advance(now, m.done[:0])
+		for _, at := range m.done {
+			done = m.half(done, at)
+		}
+	}
+	return done
+}
+
+// fed: a message is through on the links of its hosts; its last byte still has to
+// cross the network.
+func (m *Model) fed(now units.Time, at int32) {
+	x := &m.msgs[at]
+	x.flow = -1
+	q := &m.queues[x.queue]
+	q.head++
+	if q.head == len(q.wait) {
+		q.wait, q.head = q.wait[:0], 0
+	} else {
+		m.feed(now, q.wait[q.head])
+	}
+	a := arrival{now + q.trip, at}
+	if x.left == 1 && !q.framed { // it was calm
+		a.at = now + q.tail
+	}
+	i, _ := slices.BinarySearchFunc(m.late, a, func(x, y arrival) int {
+		if x.at <= y.at {
+			return -1
+		}
+		return 1
+	})
+	m.late = slices.Insert(m.late, i, a)
+}
+
+// half ends one of a message's halves.
+func (m *Model) half(done []int32, at int32) []int32 {
+	x := &m.msgs[at]
+	if x.left--; x.left > 0 {
+		return done
+	}
+	m.free = append(m.free, at)
+	if q := &m.queues[x.queue]; m.set.Hybrid {
+		if q.live--; q.live == 0 {
+			m.leave(x.queue)
+		}
+	}
+	return append(done, x.token)
+}
+
+// Loads implements wire.Model.
+func (m *Model) Loads() []wire.Load {
+	out := m.host.Loads()
+	if m.frames == nil {
+		return out
+	}
+	for i := range m.cables {
+		if c := &m.cables[i]; c.on {
+			p, f := m.frames.Port(m.ends(c)), &m.set.Frames
+			switch out[i].Bytes, out[i].Busy = c.bytes, p.Busy; {
+			case m.set.Hybrid:
+				out[i].Busy = units.Time(float64(c.bytes) / float64(f.Payload) * float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
+			case m.Whole(): // not those of the routes that queue pairs have by name
+				out[i].Bytes = units.Bytes(float64(p.Data) * float64(f.Payload) / float64(f.Payload+f.Header))
+			}
+			out[i].Capacity = m.Capacity(wire.LinkID(i))
+		}
+	}
+	return out
+}
+
+// ends are a cable's number in the network of the frames, and its direction.
+func (m *Model) ends(c *cable) (number int32, back bool) {
+	number = m.number[c.Number>>1]
+	return number, m.net.Cables[number].A != m.known[c.From.ID]
+}
+
+// Congestion implements wire.Messages.
+func (m *Model) Congestion() []wire.Congestion {
+	if m.frames == nil {
+		return nil
+	}
+	var out []wire.Congestion
+	inputs, pairs := m.inputs()
+	for i := range m.cables {
+		c := &m.cables[i]
+		if !c.on {
+			continue
+		}
+		p := m.frames.Port(m.ends(c))
+		out = append(out, wire.Congestion{Link: wire.LinkID(i), Peak: units.Bytes(p.Peak), Paused: p.Paused, Pauses: p.Pauses, Marks: p.Marks,
+			Drops: p.Drops, Inputs: inputs[i], QueuePairs: pairs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes)})
+	}
+	return out
+}
+
+// inputs counts by link from how many cables it was fed, and by how many queue pairs.
+func (m *Model) inputs() (out, pairs []int32) {
+	out, pairs = make([]int32, len(m.cables)), make([]int32, len(m.cables))
+	for i := range m.queues {
+		for _, l := range m.routes[m.queues[i].route].path {
+			if m.routes[m.queues[i].route].used {
+				pairs[l]++
+			}
+		}
+	}
+	seen := map[[2]wire.LinkID]bool{}
+	for i := range m.routes {
+		r := &m.routes[i]
+		for k := 1; k < len(r.path) && r.used; k++ {
+			if pair := [2]wire.LinkID{r.path[k-1], r.path[k]}; !seen[pair] {
+				seen[pair] = true
+				out[pair[1]]++
+			}
+		}
+	}
+	return out, pairs
+}
+
+// Watch implements wire.Model: rates on links within hosts are reported.
+func (m *Model) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate)) {
+	m.host.Watch(report)
+}
+
+// Observe implements wire.Messages.
+func (m *Model) Observe(report func(wire.PortState)) {
+	if m.frames == nil {
+		return
+	}
+	at := make([][2]wire.LinkID, len(m.net.Cables))
+	for i := range at {
+		at[i] = [2]wire.LinkID{-1, -1}
+	}
+	for i := range m.cables {
+		if c := &m.cables[i]; c.on {
+			number, back := m.ends(c)
+			k := 0
+			if back {
+				k = 1
+			}
+			at[number][k] = wire.LinkID(i)
+		}
+	}
+	m.frames.Watch(func(s packet.State) {
+		out := wire.PortState{At: s.At, Link: -1, Queue: wire.QueueID(s.Queue), Queued: units.Bytes(s.Queued), Marks: s.Marks, Paused: s.Paused, Rate: wire.Rate(s.Rate / 8000)}
+		if s.Queue < 0 {
+			k := 0
+			if s.Back {
+				k = 1
+			}
+			out.Link = at[s.Cable][k]
+		}
+		if out.Queue >= 0 || out.Link >= 0 {
+			report(out)
+		}
+	})
+}
+
+// Err is why the network could not be laid out.
+func (m *Model) Err() error { return m.err }
+
+// Why implements wire.Messages.
+func (m *Model) Why() error {
+	if m.err != nil {
+		return m.err
+	}
+	if m.frames == nil {
+		return nil
+	}
+	if s := m.frames.Why(); s != nil {
+		return &StallError{Stall: s, Names: m.names(s)}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package wire
+
+import "github.com/simccl/simccl/units"
+
+// Messages is a Model that carries what hosts send each other as messages of queue
+// pairs over cables: frame by frame, in place of a flow over a route's links. Links
+// within hosts stay links.
+type Messages interface {
+	Model
+	// Hop is the delay of a cable that adds no latency of its own, the pipeline of
+	// the switch or NIC behind it included.
+	Hop() units.Time
+	// Whole says that frames choose their routes: all cables are to be declared, not
+	// those of queue pairs' routes alone.
+	Whole() bool
+	// Cable says that a link is one direction of a cable.
+	Cable(l LinkID, c Cable)
+	// Queue declares a queue pair whose messages take a route, before Seal. Where a
+	// key was declared before, that queue pair goes on.
+	Queue(r RouteID, key QueueKey) QueueID
+	// Post gives a queue pair a message at time now: so much work, and the host's
+	// bound on it. Messages of a queue pair arrive in order; the token of one comes
+	// back from Advance when its last byte is there.
+	Post(now units.Time, q QueueID, bound Rate, w Work, token int32)
+	// Observe, before the first message, requests a call where the state of a cable or
+	// of a queue pair has changed. Times do not depend on it.
+	Observe(report func(PortState))
+	// Why says what keeps messages from arriving though nothing is in progress; nil
+	// where all have arrived.
+	Why() error
+	// Congestion reports what happened at each cable's direction so far, in the
+	// order of LinkID.
+	Congestion() []Congestion
+}
+
+// QueueID is a dense index of queue pairs.
+type QueueID int32
+
+// QueueKey names a queue pair: one of a communicator's connection, by number.
+type QueueKey struct {
+	Comm, Conn, Pair int32
+}
+
+// Vertex is an end of a cable.
+type Vertex struct {
+	ID   int32
+	Host bool // a port of a host, not a switch
+	Name string
+}
+
+// Cable is one direction of a cable.
+type Cable struct {
+	Number   int32 // of the direction: those of one cable differ in the last bit
+	From, To Vertex
+	Bits     int64 // bit/s on the wire
+	Delay    units.Time
+	Loss     float64 // probability that a frame is lost
+}
+
+// PortState is that of a link that is a cable, or of a queue pair, since At.
+type PortState struct {
+	At     units.Time
+	Link   LinkID
+	Queue  QueueID // -1: it is of a link
+	Queued units.Bytes
+	Marks  int64 // frames marked so far
+	Paused bool
+	Rate   Rate // of a queue pair, on the wire
+}
+
+// Congestion is what happened where a link begins.
+type Congestion struct {
+	Link       LinkID
+	Peak       units.Bytes // most that waited
+	Paused     units.Time  // that it was not allowed to send
+	Pauses     int64       // pause frames that stopped it
+	Marks      int64       // frames marked
+	Drops      int64       // frames that found no room, or were lost
+	Inputs     int32       // that fed it with something
+	QueuePairs int32       // whose messages crossed it
+	Resent     int64       // frames sent again, of a host's port
+	Through    units.Bytes // that it sent, headers and what was sent again included
+}

@@ -1,0 +1,208 @@
+package packet
+
+import (
+	"github.com/simccl/simccl/sim/wire/packet/internal/route"
+	"github.com/simccl/simccl/units"
+)
+
+// Balance is how switches choose among equally short paths.
+type Balance uint8
+
+// Balances of load in switches.
+const (
+	Hashed    Balance = iota // ECMP: by the hash of addresses and ports
+	PerPacket                // each data frame to the shortest queue (adaptive routing of InfiniBand and Spectrum)
+	PerFlow                  // the same for each flowlet (dynamic load balancing of Broadcom's switches)
+)
+
+// String is the balance's name.
+func (b Balance) String() string {
+	if names := [...]string{"ecmp", "adaptive", "flowlet"}; int(b) < len(names) {
+		return names[b]
+	}
+	return "unknown"
+}
+
+// Routing is how switches spread data frames. Acknowledgements take hashed paths.
+// The zero value is ECMP.
+type Routing struct {
+	Balance Balance
+	// Gap is how long a flow must have been silent at a switch for its next frame to
+	// choose again, with PerFlow (16 to 256 us in Broadcom's switches).
+	Gap units.Time
+	// Quantum is the bytes of queue by which two ports must differ to count as different;
+	// among the best one is drawn. 0: any byte counts.
+	Quantum int64
+}
+
+func (r *Routing) check(c *Config) error {
+	switch {
+	case r.Balance > PerFlow:
+		return wrong("routing %d: there are 0 to %d", r.Balance, PerFlow)
+	case r.Gap < 0 || r.Quantum < 0:
+		return wrong("a gap of %v and a quantum of %d bytes: write 0 or more", r.Gap, r.Quantum)
+	case r.Balance == PerPacket && (!c.Repair.Selective || c.Repair.Reorder == 0):
+		return wrong("frames that choose their paths one by one overtake each other: let receivers take them out of order (Repair.Selective, Reorder)")
+	}
+	return nil
+}
+
+// flowlet is the path of a flow since it was last silent.
+type flowlet struct {
+	at   int64
+	flow int32
+	link int32
+}
+
+// flowlets is how many of them a switch remembers: a power of two.
+const flowlets = 1 << 12
+
+// buildTables makes tables of next hops.
+func (e *engine) buildTables() {
+	e.tables = e.routes.Tables()
+	for i := range e.switches {
+		if s := &e.switches[i]; e.cfg.Routing.Balance == PerFlow && s.flowlets == nil {
+			s.flowlets = make([]flowlet, flowlets)
+		}
+	}
+}
+
+// leave returns the link by which a frame leaves a switch where paths are chosen
+// or a watchdog runs; nil: the frame is dropped.
+func (e *engine) leave(w *worker, s *swtch, f *frame) (l *link) {
+	if e.tables != nil {
+		l = e.onward(w, s, f)
+	} else {
+		l = &e.links[e.hops[f.route]]
+	}
+	if l == nil || l.deaf(f.class) {
+		w.drops++
+		return nil
+	}
+	return l
+}
+
+// onward chooses the link by which a frame leaves a switch; nil: no path leads
+// on.
+func (e *engine) onward(w *worker, s *swtch, f *frame) *link {
+	key := e.key(f)
+	among := e.tables.Next(s.node, key.Dst)
+	switch {
+	case len(among) == 0:
+		return nil
+	case len(among) == 1:
+		return &e.links[among[0]]
+	case f.flags&flagAck != 0 || e.cfg.Routing.Balance == Hashed:
+		return &e.links[among[key.Hash(s.node)%uint32(len(among))]]
+	case e.cfg.Routing.Balance == PerPacket:
+		return e.shortest(w, s, f, among)
+	}
+	l := &s.flowlets[f.flow&(flowlets-1)]
+	if l.flow != f.flow+1 || f.at-l.at >= int64(e.cfg.Routing.Gap) || e.links[l.link].down {
+		l.link = e.shortest(w, s, f, among).id
+	}
+	l.flow, l.at = f.flow+1, f.at
+	return &e.links[l.link]
+}
+
+// key is what switches hash of a frame.
+func (e *engine) key(f *frame) route.Key {
+	flow := &e.flows[f.flow]
+	k := route.Key{Src: flow.Src, Dst: flow.Dst, SPort: e.result[f.flow].SrcPort, DPort: flow.DstPort}
+	switch {
+	case f.flags&flagAck != 0:
+		k.Src, k.Dst, k.SPort, k.DPort = k.Dst, k.Src, k.DPort, k.SPort
+	case e.paths > 1:
+		k.SPort += uint16(f.psn % uint32(e.paths))
+	}
+	return k
+}
+
+// shortest returns the link with the least to send before the frame, one drawn
+// of several. Cables that are down are known at their ends.
+func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
+	best, least, ties := &e.links[among[0]], never, uint64(0)
+	s.draws++
+	x := uint64(draw(e.cfg.Seed, s.node, drawPath, s.draws) * (1 << 32))
+	for _, id := range among {
+		l := &e.links[id]
+		if !s.exact { // in closed form ports are behind
+			for l.waiting&^l.paused != 0 && l.free < f.at {
+				e.dequeue(w, s, l, l.free)
+			}
+		}
+		if l.down {
+			continue
+		}
+		d := l.backlog(f.at)
+		if q := e.cfg.Routing.Quantum; q > 0 {
+			d /= q
+		}
+		if d < least {
+			best, least, ties = l, d, 0
+		}
+		if d == least { // the k-th of k is taken with probability 1/k
+			ties++
+			x = mix(x)
+			if x%ties == 0 {
+				best = l
+			}
+		}
+	}
+	return best
+}
+
+// backlog is the bytes that a link has to send, with the rest of the frame in
+// transmission.
+func (l *link) backlog(at int64) (bytes int64) {
+	for i := range l.q {
+		bytes += l.q[i].bytes
+	}
+	if l.free > at {
+		bytes += int64(float64(l.free-at) * float64(l.rate) / 8e12)
+	}
+	return bytes
+}
+
+// detour takes a cable out of all routes from now on, as the HPCC simulator does
+// (scratch/third.cc, TakeDownLink): what waits for it is dropped and stays in the
+// accounts of the shared memory, and frames on their way are routed anew at the
+// next switch.
+func (e *engine) detour(cable int) {
+	for k := range 2 {
+		l := &e.links[2*cable+k]
+		l.down = true
+		l.asked, l.waiting = 0, 0
+		l.hold()
+		for c := range l.q {
+			e.workers[0].drops += int64(l.q[c].tail - l.q[c].head)
+			l.q[c].head, l.q[c].bytes = l.q[c].tail, 0
+		}
+	}
+	r := e.routes
+	r.Remove(cable)
+	for i := range e.flows {
+		if e.result[i].Done {
+			continue
+		}
+		f := &e.flows[i]
+		for _, p := range [2][2]int32{{f.Dst, f.Src}, {f.Src, f.Dst}} {
+			if !r.Towards(p[0], p[1]) {
+				e.broken = wrong("flow %d: no path from node %d to node %d once cable %d is down", i, p[1], p[0], cable)
+				return
+			}
+		}
+	}
+	if r.Longest() > e.slot {
+		e.slots(r.Longest())
+	}
+	e.buildTables()
+	e.picky = true
+}
+
+// slots makes room for longer routes of flows that are to begin.
+func (e *engine) slots(longest int) {
+	e.slot = longest
+	e.hops = append(e.hops, make([]int32, (1+e.paths)*longest*len(e.flows))...)
+	e.base = len(e.hops) - (1+e.paths)*longest*len(e.flows)
+}

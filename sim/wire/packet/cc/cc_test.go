@@ -1,0 +1,70 @@
+package cc
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/units"
+)
+
+// TestPaperReaction: one notification halves the rate (alpha is 1), five
+// recoveries by time bring it near the target again, then it climbs.
+func TestPaperReaction(t *testing.T) {
+	c, err := Preset("dcqcn:paper", 40e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, d := &Rate{Rate: 40e9, Line: 40e9}, NewReaction(40e9)
+	d.Notify(&c, s, 0)
+	if s.Rate != 20e9 || d.target != 40e9 {
+		t.Errorf("after a notification: rate %d, target %d", s.Rate, d.target)
+	}
+	d.Tick(&c, s, int64(4*55*units.Microsecond))
+	if s.Rate != 38_750_000_000 { // 40 - 20/2^4
+		t.Errorf("after four periods: %d", s.Rate)
+	}
+	d.Notify(&c, s, int64(4*55*units.Microsecond)+1)
+	alpha := 1.0
+	for range 4 {
+		alpha *= 255.0 / 256
+	}
+	if off := d.alpha - (alpha*255/256 + 1.0/256); off > 1e-3 || off < -1e-3 {
+		t.Errorf("alpha %g after a second notification", d.alpha)
+	}
+}
+
+func TestPresetNames(t *testing.T) {
+	if _, err := Preset("cubic", 1e9); err == nil {
+		t.Error("cubic is accepted")
+	}
+}
+
+// TestSwiftReaction: the paper's arithmetic, one acknowledgement at a time.
+func TestSwiftReaction(t *testing.T) {
+	c, err := Preset("swift", 100e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	us := int64(units.Microsecond)
+	s, p := &Rate{Rate: 100e9, Line: 100e9}, &c.Swift
+	x := Delay{cwnd: 10, cut: -1 << 60, target: 20 * us}
+	x.Ack(p, 10*us, 10*us, 2) // below the target: 2 frames of 10
+	if d := x.cwnd - 10.2; d > 1e-9 || d < -1e-9 || x.Window(&c, s, 1000, 1048) != 10200 {
+		t.Errorf("window %g frames", x.cwnd)
+	}
+	target := float64(x.aim(p)) / float64(us)
+	x.Ack(p, 100*us, 100*us, 1)
+	if d := x.cwnd - 10.2*max(1-0.8*(100-target)/100, 0.5); d > 1e-9 || d < -1e-9 {
+		t.Errorf("after a decrease %g frames (target %g us)", x.cwnd, target)
+	}
+	after := x.cwnd
+	if x.Ack(p, 150*us, 100*us, 1); x.cwnd != after {
+		t.Errorf("two decreases in a round trip: %g", x.cwnd)
+	}
+	x.cwnd = 0.5
+	if x.Ack(p, 300*us, 200*us, 1); x.Window(&c, s, 1000, 1048) < 1 || s.Rate >= s.Line || x.cwnd >= 0.5 {
+		t.Errorf("below one frame: rate %d, %g frames", s.Rate, x.cwnd)
+	}
+	if x.Loss(p, 900*us, p.Resets); x.cwnd != p.Least {
+		t.Errorf("after timeouts %g frames", x.cwnd)
+	}
+}

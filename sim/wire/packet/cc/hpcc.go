@@ -1,0 +1,165 @@
+package cc
+
+// Widths and units of INT's records (network/utils/int-header.h): 24 bits of
+// nanoseconds, 20 of bytes sent, 17 of queue length.
+const (
+	intTime  = 1<<24 - 1
+	intBytes = 1<<20 - 1
+	intQueue = 1<<17 - 1
+	byteUnit = 128
+	qlenUnit = 80
+	intHops  = 5
+)
+
+// intHop is what a switch writes into a data frame.
+type intHop struct {
+	time, bytes, queue uint32
+	rate               int64
+}
+
+// intRecord is the records of a frame.
+type intRecord struct {
+	n   int
+	hop [intHops]intHop
+}
+
+// Telemetry is the state of HPCC (SIGCOMM'19) of a sender. Records of frames in
+// flight are in ring, by frame number.
+type Telemetry struct {
+	ring   []intRecord
+	hop    [intHops]intHop // of the acknowledgement before
+	update uint32          // the frame whose acknowledgement ends a round trip
+	stage  int32
+	util   float64          // smoothed utilisation
+	rate   int64            // at the start of the round trip
+	rtt    int64            // ns
+	window int64            // bytes
+	each   [intHops]hopRate // with MultiRate
+}
+
+// hopRate is the state of a hop where each has a rate of its own.
+type hopRate struct {
+	util  float64
+	stage int32
+	rate  int64
+}
+
+// NewTelemetry makes the state of a sender with a base round trip in ns: the ring
+// holds a window of frames.
+func NewTelemetry(line, rtt, window int64, payload int) *Telemetry {
+	n := 4
+	for int64(n-2)*int64(payload) < window {
+		n *= 2
+	}
+	p := &Telemetry{ring: make([]intRecord, n), util: 1, rate: line, rtt: rtt, window: window}
+	for i := range p.each {
+		p.each[i] = hopRate{util: 1, rate: line}
+	}
+	return p
+}
+
+// Stamp adds a switch's record to data frame psn: the time in ns, the bytes that its
+// port has sent and those that wait there, and its rate.
+func (p *Telemetry) Stamp(c *Params, psn uint32, ns, sent, queued, rate int64) {
+	r := &p.ring[int(psn)&(len(p.ring)-1)]
+	m := c.Multi
+	r.hop[r.n%intHops] = intHop{uint32(ns) & intTime, uint32(sent/(byteUnit*m)) & intBytes, uint32(queued/(qlenUnit*m)) & intQueue, rate}
+	r.n++
+}
+
+// Send clears the record of a data frame.
+func (p *Telemetry) Send(psn uint32) { p.ring[int(psn)&(len(p.ring)-1)].n = 0 }
+
+// Ack finds the rate after what frame saw on its way, and says whether it changes:
+// frames below psn have arrived, next is sent next.
+func (p *Telemetry) Ack(c *Params, s *Rate, frame, psn, next uint32) (rate int64, changes bool) {
+	r := &p.ring[int(frame)&(len(p.ring)-1)]
+	full := psn > p.update
+	if !full && !c.FastReact {
+		return 0, false
+	}
+	if p.update == 0 {
+		p.update = next
+		p.hop = r.hop
+		return 0, false
+	}
+	switch {
+	case r.n == 0 || r.n > intHops:
+	case c.MultiRate:
+		rate, changes = p.perHop(r, s, c, full)
+	default:
+		u, dt, any := p.utilisation(r, s, c, full)
+		if !any {
+			break
+		}
+		x := hopRate{p.util, p.stage, p.rate}
+		var stage int32
+		rate, stage = x.next(u, dt, p.rtt, s, c)
+		p.util, changes = x.util, true
+		if full {
+			p.rate, p.stage = rate, stage
+		}
+	}
+	if full {
+		p.update = max(p.update, next)
+	}
+	return rate, changes
+}
+
+// next smooths the utilisation with what was measured over so many ns, and returns
+// the rate and stage that follow.
+func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int32) {
+	dt = min(dt, rtt)
+	x.util = (float64(x.util*float64(rtt-dt)) + float64(u*float64(dt))) / float64(rtt)
+	rate, stage := x.rate+c.AI, x.stage+1
+	if over := x.util / c.Utilisation; over >= 1 || x.stage >= c.Stages {
+		rate, stage = int64(float64(x.rate)/over)+c.AI, 0
+	}
+	return min(max(rate, c.MinRate), s.Line), stage
+}
+
+// perHop is the least of the rates of all hops.
+func (p *Telemetry) perHop(r *intRecord, s *Rate, c *Params, full bool) (least int64, any bool) {
+	least = s.Line
+	for i := range r.n {
+		x := &p.each[i]
+		if c.SampleFeedback && r.hop[i].queue == 0 && !full {
+			least = min(least, x.rate)
+			continue
+		}
+		any = true
+		u, dt := p.measure(r, i, s, c)
+		rate, stage := x.next(u, dt, p.rtt, s, c)
+		least = min(least, rate)
+		if full {
+			x.rate, x.stage = rate, stage
+		}
+	}
+	return least, any
+}
+
+// utilisation returns the highest of the hops of a path, and over how many
+// nanoseconds it was measured.
+func (p *Telemetry) utilisation(r *intRecord, s *Rate, c *Params, full bool) (most float64, dt int64, any bool) {
+	for i := range r.n {
+		if c.SampleFeedback && r.hop[i].queue == 0 && !full {
+			continue
+		}
+		any = true
+		if u, tau := p.measure(r, i, s, c); u > most {
+			most, dt = u, tau
+		}
+	}
+	return most, dt, any
+}
+
+// measure is the utilisation of a hop since the acknowledgement before.
+func (p *Telemetry) measure(r *intRecord, i int, s *Rate, c *Params) (u float64, tau int64) {
+	now, old := &r.hop[i], &p.hop[i]
+	tau = int64((now.time - old.time) & intTime)
+	sent := int64((now.bytes-old.bytes)&intBytes) * byteUnit * c.Multi
+	queue := int64(min(now.queue, old.queue)) * qlenUnit * c.Multi
+	u = float64(sent)*8/(float64(tau)*1e-9)/float64(now.rate) + float64(queue)*float64(s.Line)/float64(now.rate)/float64(p.window)
+	*old = *now
+	return u, tau
+}

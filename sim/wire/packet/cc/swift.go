@@ -1,0 +1,64 @@
+package cc
+
+import "math"
+
+// Delay is the state of Swift.
+type Delay struct {
+	cwnd   float64 // frames
+	cut    int64   // the last decrease
+	rtt    int64   // the last round trip, ps
+	target int64   // without the part that depends on the window, ps
+}
+
+// NewDelay is the state of a flow whose frames pass so many switches; its first
+// window is the largest.
+func NewDelay(p *SwiftParams, switches int) Delay {
+	return Delay{cwnd: p.Most, cut: -1 << 60, target: int64(p.Base) + int64(switches)*int64(p.PerHop)}
+}
+
+// aim is the target of the round trip at a window.
+func (x *Delay) aim(p *SwiftParams) int64 {
+	a := float64(p.Range) / (1/math.Sqrt(p.LeastFlows) - 1/math.Sqrt(p.MostFlows))
+	more := a/math.Sqrt(x.cwnd) - a/math.Sqrt(p.MostFlows)
+	return x.target + int64(min(max(0, more), float64(p.Range)))
+}
+
+// Ack moves the window after a round trip of rtt ps: up by AI frames a round trip
+// below the target, down by the excess above it, at most once a round trip.
+func (x *Delay) Ack(p *SwiftParams, now, rtt int64, acked uint32) {
+	x.rtt = rtt
+	switch target := x.aim(p); {
+	case x.rtt < target && x.cwnd >= 1:
+		x.cwnd += p.AI / x.cwnd * float64(acked)
+	case x.rtt < target:
+		x.cwnd += p.AI * float64(acked)
+	case now-x.cut >= x.rtt:
+		x.cwnd *= max(1-float64(p.Beta*float64(x.rtt-target)/float64(x.rtt)), 1-p.MostCut)
+		x.cut = now
+	}
+	x.cwnd = min(max(x.cwnd, p.Least), p.Most)
+}
+
+// Loss cuts the window after a loss: a gap that was reported, or the last of so
+// many timeouts in a row.
+func (x *Delay) Loss(p *SwiftParams, now int64, timeouts int32) {
+	switch {
+	case p.Resets > 0 && timeouts >= p.Resets:
+		x.cwnd, x.cut = p.Least, now
+	case now-x.cut >= x.rtt:
+		x.cwnd *= 1 - p.MostCut
+		x.cut = now
+	}
+	x.cwnd = min(max(x.cwnd, p.Least), p.Most)
+}
+
+// Window is how many bytes may be in flight, of frames of so much payload. Below one
+// frame, of so many bytes in all, they are paced.
+func (x *Delay) Window(c *Params, s *Rate, payload, frame int) int64 {
+	rate := s.Line
+	if x.cwnd < 1 && x.rtt > 0 {
+		rate = min(s.Line, max(c.MinRate, int64(float64(frame)*8e12*x.cwnd/float64(x.rtt))))
+	}
+	s.Set(rate)
+	return max(1, int64(x.cwnd*float64(payload)))
+}

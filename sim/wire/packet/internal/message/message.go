@@ -1,0 +1,94 @@
+// Package message keeps the messages of a queue pair by the numbers of their frames.
+//
+// In: messages as they are given and begun, frames as they arrive and are
+// acknowledged. Out: how large a frame is, and which messages are complete. It must
+// not know frames' contents, hosts or time.
+package message
+
+import "github.com/simccl/simccl/sim/wire/packet/internal/gaps"
+
+// List is the messages of a queue pair: from head on not acknowledged, from land on
+// not arrived, from begun on not begun.
+type List struct {
+	list              []message
+	head, land, begun int
+	end               uint32 // frames of all messages so far
+	expected          uint32 // the first frame that has not come, as the receiver knows it
+	came              gaps.Bitmap
+}
+
+// message ends with the frame before end, whose payload is last.
+type message struct {
+	end   uint32
+	last  int32
+	token int32
+}
+
+// Add appends a message of so many bytes in frames of payload; una is the first frame
+// that is not acknowledged.
+func (l *List) Add(bytes, payload int64, token int32, una uint32) {
+	for l.head < l.land && l.list[l.head].end <= una {
+		l.head++
+	}
+	if k := l.head; k >= 16 && 2*k >= len(l.list) {
+		l.list = l.list[:copy(l.list, l.list[k:])]
+		l.head, l.land, l.begun = 0, l.land-k, l.begun-k
+	}
+	n := (bytes + payload - 1) / payload
+	l.end += uint32(n)
+	l.list = append(l.list, message{l.end, int32(bytes - (n-1)*payload), token})
+}
+
+// Begin begins the next message and returns how many frames there are with it.
+func (l *List) Begin() uint32 {
+	l.begun++
+	return l.list[l.begun-1].end
+}
+
+// Waits says that messages have not arrived.
+func (l *List) Waits() bool { return l.land < len(l.list) }
+
+// Size is the payload of a frame, most where it does not end a message.
+func (l *List) Size(psn uint32, most int) int {
+	for i := l.head; i < l.begun; i++ {
+		if x := &l.list[i]; psn < x.end {
+			if psn+1 == x.end {
+				return int(x.last)
+			}
+			break
+		}
+	}
+	return most
+}
+
+// Ends says whether a message ends with the frame before one.
+func (l *List) Ends(psn uint32) bool {
+	i := l.head
+	for i < l.begun && l.list[i].end < psn {
+		i++
+	}
+	return i < l.begun && l.list[i].end == psn
+}
+
+// Come takes note of a frame at the receiver, which keeps those out of order if it is
+// selective.
+func (l *List) Come(psn uint32, selective bool) {
+	if psn != l.expected {
+		if selective && psn > l.expected {
+			l.came.Set(psn, l.expected)
+		}
+		return
+	}
+	for l.expected++; l.came.Has(l.expected); l.expected++ {
+		l.came.Clear(l.expected)
+	}
+}
+
+// Arrived is the token of the next message that is complete, ok false without one.
+func (l *List) Arrived() (token int32, ok bool) {
+	if l.land == l.begun || l.list[l.land].end > l.expected {
+		return 0, false
+	}
+	l.land++
+	return l.list[l.land-1].token, true
+}

@@ -1,0 +1,357 @@
+package packet
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/simccl/simccl/sim/wire/packet/cc"
+	"github.com/simccl/simccl/sim/wire/packet/internal/message"
+	"github.com/simccl/simccl/units"
+)
+
+// Queue is a queue pair of a Live run: messages of Src for Dst, one after the
+// other.
+type Queue struct {
+	Src, Dst int32
+	Priority uint8 // 1 to 7
+	// Path is the cables from Src to Dst; acknowledgements go back over them.
+	// Where Config.Routing lets frames choose, only their number counts.
+	Path []int32
+	// Limit is the most that the host feeds it with, in bit/s on the wire; 0: as
+	// fast as its port.
+	Limit int64
+}
+
+// Live is a run to which messages are given while it goes. Time advances window
+// by window: what a host is given within a window leaves it before any other
+// node is reached, so a window is simulated when it is over. Messages that arrive
+// within a window left their last switch before, so they are known when it opens.
+type Live struct {
+	e      *engine
+	at     int64 // all before was simulated
+	end    int64 // of the open window
+	start  int64 // with none open: when the next may open, never without anything to do
+	opened bool
+	busy   int
+	queues []message.List
+	landed []landing // in the open window, in order of time
+	given  int       // of them
+	report func(State)
+	states []State // by link, as reported
+	rates  []int64 // by queue pair
+	seen   int64   // when states were reported
+}
+
+// State is that of a cable's direction, or of a queue pair, since At.
+type State struct {
+	Cable  int32
+	Back   bool
+	Queue  int32 // a queue pair, of which Rate alone counts; -1: a cable
+	At     units.Time
+	Queued int64 // bytes that wait where it begins
+	Marks  int64 // so far
+	Paused bool
+	Rate   int64 // bit/s that congestion control lets it send
+}
+
+// Watch requests a call where a state has changed, at most every microsecond;
+// nothing depends on it.
+func (l *Live) Watch(report func(State)) {
+	l.report, l.states, l.rates = report, make([]State, len(l.e.links)), make([]int64, len(l.queues))
+	for i := range l.rates {
+		l.rates[i] = l.e.snd[i].Line
+	}
+}
+
+// observe reports what has changed.
+func (l *Live) observe() {
+	if l.at-l.seen < int64(units.Microsecond) {
+		return
+	}
+	l.seen = l.at
+	for i := range l.e.links {
+		x, last := &l.e.links[i], &l.states[i]
+		s := State{Cable: int32(i / 2), Back: i%2 == 1, Queue: -1, At: units.Time(l.at), Marks: x.port.marks, Paused: x.asked != 0}
+		for c := range x.q {
+			s.Queued += x.q[c].bytes
+		}
+		if s.Queued != last.Queued || s.Marks != last.Marks || s.Paused != last.Paused {
+			*last = s
+			l.report(s)
+		}
+	}
+	for q := range l.rates {
+		if r := l.e.snd[q].Rate.Rate; r != l.rates[q] {
+			l.rates[q] = r
+			l.report(State{Queue: int32(q), At: units.Time(l.at), Rate: r})
+		}
+	}
+}
+
+// landing is the arrival of a message's last frame.
+type landing struct {
+	at    int64
+	token int32
+}
+
+// NewLive lays out a run. Errors: *InputError, *UnsupportedError.
+func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
+	flows := make([]Flow, len(queues))
+	for i := range queues {
+		flows[i] = Flow{Src: queues[i].Src, Dst: queues[i].Dst, Bytes: 1, Priority: queues[i].Priority}
+	}
+	if err := Check(n, flows, cfg); err != nil {
+		return nil, err
+	}
+	l := &Live{start: never, queues: make([]message.List, len(queues))}
+	e := &engine{cfg: cfg, net: n, flows: flows, look: never, crowd: crowd, paths: 1, given: l}
+	e.assignClasses()
+	e.buildLinks()
+	e.buildNodes()
+	e.divide(1)
+	if err := e.buildSwitches(); err != nil {
+		return nil, err
+	}
+	l.e = e
+	e.room()
+	for i := range queues {
+		if err := l.lay(int32(i), &queues[i]); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Routing.Balance != Hashed {
+		for i := range flows {
+			e.routes.Towards(flows[i].Dst, flows[i].Src)
+			e.routes.Towards(flows[i].Src, flows[i].Dst)
+		}
+		e.buildTables()
+	}
+	e.picky = e.tables != nil || cfg.Watchdog.After > 0
+	e.plan()
+	return l, nil
+}
+
+// room makes room for the queue pairs of a Live run.
+func (e *engine) room() {
+	n := len(e.flows)
+	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
+	e.ccBuild()
+}
+
+// lay makes a queue pair with its links: those back, then those there.
+func (l *Live) lay(id int32, q *Queue) error {
+	e := l.e
+	back := len(e.hops)
+	k := len(q.Path)
+	if k == 0 {
+		return wrong("queue pair %d: no path from host %d to host %d", id, q.Src, q.Dst)
+	}
+	e.hops = append(e.hops, make([]int32, 2*k)...)
+	at := q.Src
+	for i, c := range q.Path {
+		if c < 0 || int(c) >= len(e.net.Cables) {
+			return wrong("queue pair %d: cable %d: there are cables 0 to %d", id, c, len(e.net.Cables)-1)
+		}
+		there := 2 * c
+		if e.links[there].from != at {
+			there++
+		}
+		if e.links[there].from != at {
+			return wrong("queue pair %d: cable %d does not begin at node %d", id, c, at)
+		}
+		e.hops[back+k+i], e.hops[back+k-1-i] = there, there^1
+		at = e.links[there].to
+	}
+	if at != q.Dst {
+		return wrong("queue pair %d: its path ends at node %d in place of %d", id, at, q.Dst)
+	}
+	h := &e.hosts[e.hostOf[q.Src]]
+	line := e.links[h.out].rate
+	if q.Limit > 0 {
+		line = max(1e6, min(line, q.Limit))
+	}
+	e.rcv[id].back = uint32(back)
+	s := &e.snd[id]
+	*s = sender{Rate: cc.Rate{Rate: line, Line: line}, window: e.cfg.CC.Window, route: uint32(back + k), class: e.classOf[q.Priority]}
+	e.result[id].SrcPort = uint16(firstPort + id)
+	e.ccOpen(id, s, k)
+	return nil
+}
+
+// Send gives a queue pair a message at a time that no window before is after:
+// times never go back, and lie after what Advance was last called with.
+// token comes back from Advance when its last byte has arrived.
+func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
+	l.queues[q].Add(max(1, bytes), int64(l.e.cfg.Frames.Payload), token, l.e.snd[q].una)
+	t := max(int64(at), l.at)
+	l.e.begin(q, t)
+	if !l.opened {
+		l.start = min(l.start, t)
+	}
+}
+
+// post begins a queue pair's next message.
+func (l *Live) post(h *host, id int32, now int64) {
+	s := &l.e.snd[id]
+	if s.una >= s.frames {
+		s.moved, s.retries = now, 0
+	}
+	s.frames = l.queues[id].Begin()
+	s.bytes = int64(s.frames) * int64(l.e.cfg.Frames.Payload)
+	s.ended, s.ending = false, false
+	if !s.listed {
+		s.listed = true
+		h.qps = append(h.qps, id)
+	}
+}
+
+// take notes what a data frame that arrives completes.
+func (l *Live) take(f *frame) {
+	m := &l.queues[f.flow]
+	m.Come(f.psn, l.e.cfg.Repair.Selective)
+	for {
+		token, ok := m.Arrived()
+		if !ok {
+			return
+		}
+		l.landed = append(l.landed, landing{f.at, token})
+	}
+}
+
+// Next is when Advance is due: a message arrives, or a window is over. ok is false
+// where nothing is in progress.
+func (l *Live) Next() (at units.Time, ok bool) {
+	switch {
+	case !l.opened:
+		return units.Time(l.start), l.start != never
+	case l.given < len(l.landed):
+		return units.Time(min(l.landed[l.given].at, l.end)), true
+	}
+	return units.Time(l.end), true
+}
+
+// Advance simulates up to a time, no later than Next, and appends the tokens of
+// the messages that arrived.
+func (l *Live) Advance(now units.Time, done []int32) []int32 {
+	for {
+		if !l.opened {
+			if l.start > int64(now) {
+				return done
+			}
+			l.at = l.start
+			l.open()
+		}
+		for l.given < len(l.landed) && l.landed[l.given].at <= int64(now) {
+			done = append(done, l.landed[l.given].token)
+			l.given++
+		}
+		if l.end > int64(now) {
+			return done
+		}
+		l.close()
+	}
+}
+
+// open begins the window at the present time.
+func (l *Live) open() {
+	e := l.e
+	w := &e.workers[0]
+	l.opened, l.end = true, e.cut(l.at, l.at+e.look)
+	l.landed, l.given, l.busy = l.landed[:0], 0, 0
+	for i := range e.hosts {
+		l.busy += e.pullHost(w, &e.hosts[i], l.end)
+	}
+	w.ended = w.ended[:0]
+	if len(l.landed) > 1 {
+		slices.SortStableFunc(l.landed, func(a, b landing) int { return cmp.Compare(a.at, b.at) })
+	}
+}
+
+// close simulates the open window, and opens the next one where frames follow each
+// other.
+func (l *Live) close() {
+	e := l.e
+	w := &e.workers[0]
+	for i := range e.hosts {
+		e.runHost(w, &e.hosts[i], l.end)
+	}
+	for i := range e.switches {
+		s := &e.switches[i]
+		l.busy += e.pull(w, s, l.end)
+		e.runSwitch(w, s, l.end)
+	}
+	l.at, l.opened = l.end, false
+	if l.report != nil {
+		l.observe()
+	}
+	if l.start = l.at; l.busy == 0 {
+		l.start = e.next(l.at)
+	}
+}
+
+// Port is what happened where one direction of a cable begins.
+type Port struct {
+	Peak, Bytes, Data    int64 // deepest queue; sent, headers included; of it data
+	Pauses, Marks, Drops int64
+	Resent               int64 // frames sent again, of a host
+	Paused, Busy         units.Time
+}
+
+// Port reports on a cable's direction, from A to B or back.
+func (l *Live) Port(cable int32, back bool) Port {
+	id := 2 * cable
+	if back {
+		id++
+	}
+	x := &l.e.links[id]
+	p := Port{Peak: x.peak, Bytes: x.txBytes, Data: x.port.data, Pauses: x.port.pauses, Marks: x.port.marks, Drops: x.port.drops, Paused: units.Time(x.port.paused),
+		Busy: units.Time(float64(x.txBytes) * 8e12 / float64(x.rate))}
+	if x.asked != 0 {
+		p.Paused += units.Time(l.at - x.port.since)
+	}
+	if h := l.e.hostOf[x.from]; h >= 0 {
+		for q := range l.queues {
+			if l.e.flows[q].Src == x.from {
+				p.Resent += int64(l.e.snd[q].resent)
+			}
+		}
+	}
+	return p
+}
+
+// Slowed says that congestion control keeps a queue pair below the rate that it
+// began with.
+func (l *Live) Slowed(q int32, now units.Time) bool {
+	e := l.e
+	s := &e.snd[q]
+	if e.cfg.CC.Kind == DCQCN {
+		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, min(int64(now), l.at))
+	}
+	return e.cfg.CC.Kind != NoCC && float64(s.Rate.Rate) < 0.95*float64(s.Line)
+}
+
+// Result is what became of all frames so far.
+func (l *Live) Result() *Result { return l.e.collect(0) }
+
+// Why says why messages do not arrive though nothing is in progress; nil if all
+// have.
+func (l *Live) Why() *Stall {
+	waits, first := 0, int32(-1)
+	for i := range l.queues {
+		if l.queues[i].Waits() {
+			if waits++; first < 0 {
+				first = int32(i)
+			}
+		}
+	}
+	if waits == 0 {
+		return nil
+	}
+	s := &Stall{Unfinished: waits, First: first, Paused: l.e.forgotten(), Deadlock: l.e.cycle()}
+	for i := range l.e.result {
+		if l.e.result[i].Failed {
+			s.Failed++
+		}
+	}
+	return s
+}

@@ -1,0 +1,254 @@
+package packet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/units"
+)
+
+// Watchdog drops what waits in an egress queue of a switch that has been paused
+// for too long (SONiC's pfcwd: detection 200 ms, restoration 200 ms, action drop).
+type Watchdog struct {
+	After   units.Time // of a pause without an end; 0: no watchdog
+	Restore units.Time // without a pause, after which the queue serves again
+}
+
+// watched is what the watchdog of a link knows of its classes.
+type watched struct {
+	since [8]int64 // when a pause, or where it dropped their end, began; -1: none
+	drops uint16   // classes that are dropped
+}
+
+// watch looks at the ports of a switch at the end of a window.
+func (e *engine) watch(w *worker, s *swtch, now int64) {
+	c := &e.cfg.Watchdog
+	for _, id := range s.out {
+		l := &e.links[id]
+		if l.watch == nil {
+			continue
+		}
+		for k := 1; k < e.classes; k++ {
+			bit, x := uint16(1)<<k, &l.watch.since[k]
+			if dropping := l.watch.drops&bit != 0; (l.paused&bit != 0) == dropping {
+				*x = -1
+				continue
+			}
+			if *x < 0 {
+				*x = now
+			}
+			switch {
+			case l.watch.drops&bit != 0 && now-*x >= int64(c.Restore):
+				l.watch.drops &^= bit
+				*x = -1
+			case l.watch.drops&bit == 0 && l.waiting&bit != 0 && now-*x >= int64(c.After):
+				l.watch.drops |= bit
+				*x = -1
+				w.barks++
+				e.flush(w, s, l, uint8(k), now)
+			}
+		}
+	}
+}
+
+// flush drops a queue, and resumes those whose frames it held.
+func (e *engine) flush(w *worker, s *swtch, l *link, class uint8, now int64) {
+	e.recount(s)
+	for q := &l.q[class]; !q.empty(); q.head++ {
+		f := q.front()
+		q.bytes -= int64(f.size)
+		w.drops++
+		if in := &e.links[s.in[f.port]]; in.credit != nil {
+			in.repay(f, now)
+		} else {
+			e.release(w, s, int(f.port)*e.classes+int(class), f, now)
+		}
+	}
+	l.waiting &^= 1 << class
+	s.exact = false
+}
+
+// deaf says that the watchdog drops what comes to a link in a class.
+func (l *link) deaf(class uint8) bool { return l.watch != nil && l.watch.drops>>class&1 != 0 }
+
+// alarm is when the watchdog next has something to do on a link.
+func (e *engine) alarm(l *link) int64 {
+	t := never
+	for k := 1; k < e.classes; k++ {
+		if since := l.watch.since[k]; since >= 0 {
+			after := e.cfg.Watchdog.After
+			if l.watch.drops>>k&1 != 0 {
+				after = e.cfg.Watchdog.Restore
+			}
+			t = min(t, since+int64(after))
+		}
+	}
+	return t
+}
+
+// Blocked is head-of-line blocking: frames of a flow that waited on a link while
+// it was paused for the sake of a port that the flow does not use.
+type Blocked struct {
+	Flow   int32
+	Link   [2]int32 // that was paused, from and to
+	Behind [2]int32 // the port, of Link's second node, whose queue was the deepest then
+	Time   units.Time
+}
+
+// String says who waited where behind what.
+func (b *Blocked) String() string {
+	return fmt.Sprintf("flow %d waited %v on link %d > %d, paused for the queue of port %d > %d that it does not use", b.Flow, b.Time, b.Link[0], b.Link[1], b.Behind[0], b.Behind[1])
+}
+
+// victims is how many flows a link remembers as blocked.
+const victims = 4
+
+// hol is what a link knows of its pauses: since when the present one lasts, the
+// last one, and the flows that it blocked.
+type hol struct {
+	from, to int64
+	culprit  int32 // link whose queue was the deepest at the neighbour; -1: not known
+	blocked  [victims]victim
+}
+
+type victim struct {
+	flow, culprit int32
+	last          int64 // end of the pause counted last
+	time          int64
+}
+
+// note keeps the times of a link's pauses; before is what was paused.
+func (l *link) note(before uint16, f *frame) {
+	switch {
+	case before == 0 && l.paused != 0:
+		if l.hol == nil {
+			l.hol = &hol{}
+			for i := range l.hol.blocked {
+				l.hol.blocked[i].flow = -1
+			}
+		}
+		l.hol.from, l.hol.culprit = f.at, int32(f.aux)-1
+	case before != 0 && l.paused == 0:
+		l.hol.to = f.at
+	}
+}
+
+// delayed takes note of a frame that started after it had waited since a time for
+// the end of a pause: next is the link that it takes then.
+func (h *hol) delayed(flow, next int32, since int64) {
+	wait := h.to - max(since, h.from)
+	if wait <= 0 || h.culprit < 0 || next == h.culprit {
+		return
+	}
+	for i := range h.blocked {
+		switch v := &h.blocked[i]; {
+		case v.flow < 0:
+			*v = victim{flow, h.culprit, h.to, wait}
+			return
+		case v.flow == flow && v.culprit == h.culprit:
+			if v.last != h.to {
+				v.last = h.to
+				v.time += wait
+			}
+			return
+		}
+	}
+}
+
+// heldBack takes note of the flows of a host that waited for the end of a pause.
+func (e *engine) heldBack(h *host, l *link) {
+	for _, id := range h.qps {
+		if s := &e.snd[id]; s.nxt < s.frames && s.nextAvail < l.hol.to && !e.windowBound(s, l.hol.to) {
+			l.hol.delayed(id, e.hops[s.route+1], s.nextAvail)
+		}
+	}
+}
+
+// blocked lists head-of-line blocking, the longest first.
+func (e *engine) blocked() (all []Blocked) {
+	for i := range e.links {
+		l := &e.links[i]
+		if l.hol == nil {
+			continue
+		}
+		for _, v := range l.hol.blocked {
+			if v.flow >= 0 {
+				c := &e.links[v.culprit]
+				all = append(all, Blocked{v.flow, [2]int32{l.from, l.to}, [2]int32{c.from, c.to}, units.Time(v.time)})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Blocked) int { return int(min(max(b.Time-a.Time, -1), 1)) })
+	return all
+}
+
+// deepest is the port of a switch with the longest queue of a class.
+func (e *engine) deepest(s *swtch, class uint8) int32 {
+	best := s.out[0]
+	for _, id := range s.out {
+		if e.links[id].q[class].bytes > e.links[best].q[class].bytes {
+			best = id
+		}
+	}
+	return best
+}
+
+// ring writes a cycle of nodes link by link.
+func ring(nodes []int32) string {
+	var b strings.Builder
+	for i, n := range nodes {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d > %d", n, nodes[(i+1)%len(nodes)])
+	}
+	return b.String()
+}
+
+// Deadlock is a cycle of nodes each of which may not send to the next, because
+// the next has paused it, seen twice without a frame sent between.
+type Deadlock struct {
+	At    units.Time // when it was seen first
+	Nodes []int32
+}
+
+// String names its links.
+func (d *Deadlock) String() string {
+	return fmt.Sprintf("deadlock at %v, a cycle of links each of which is paused for the next: %s", d.At, ring(d.Nodes))
+}
+
+// locks is what the look-out for deadlocks knows.
+type locks struct {
+	all  []Deadlock
+	last []int32 // a cycle that may be one
+	at   int64
+	sent uint64
+}
+
+// lookout looks for deadlocks.
+func (e *engine) lookout(now int64) {
+	k := &e.locks
+	held, sent := false, uint64(0)
+	for i := range e.links {
+		if l := &e.links[i]; l.waiting&l.paused != 0 && l.credit == nil {
+			held = true
+			for c := range l.q {
+				if l.paused>>c&1 != 0 {
+					sent += uint64(l.q[c].head)
+				}
+			}
+		}
+	}
+	if !held {
+		k.last = nil
+		return
+	}
+	c := e.cycle()
+	switch {
+	case c == nil || !slices.Equal(c, k.last) || sent != k.sent:
+		k.last, k.at, k.sent = slices.Clone(c), now, sent
+	case !slices.ContainsFunc(k.all, func(d Deadlock) bool { return slices.Equal(d.Nodes, c) }):
+		k.all = append(k.all, Deadlock{units.Time(k.at), slices.Clone(c)})
+	}
+}

@@ -1,0 +1,195 @@
+package fabric
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/simccl/simccl/internal/jsonfile"
+	"github.com/simccl/simccl/internal/termtext"
+)
+
+// Packets is what a fabric file says of packets: of frames, switches' buffers,
+// pauses, marks and congestion control. What is nil or empty is the preset's.
+type Packets struct {
+	Preset string `json:"preset,omitempty"`
+	// Link is ethernet, where full buffers pause their neighbours, or infiniband,
+	// where senders hold credits.
+	Link string `json:"link,omitempty"`
+	CC   string `json:"cc,omitempty"` // congestion control of senders
+	// Balance is how a frame's route is chosen: queue-pair, each queue pair's by
+	// Network.Routing; flowlet, by the queues at a switch after Gap of silence; packet,
+	// each frame so.
+	Balance string   `json:"balance,omitempty"`
+	Gap     *float64 `json:"flowlet_us,omitempty"`
+	Quantum *float64 `json:"quantum_kb,omitempty"` // by which queues must differ
+	Repair  string   `json:"repair,omitempty"`     // gbn or sr
+	Hop     *float64 `json:"hop_us,omitempty"`     // of a cable without latency_us, what is behind it included
+	MTU     *float64 `json:"mtu,omitempty"`        // payload of a frame, bytes
+	AckEach *float64 `json:"ack_every,omitempty"`
+	Buffer  *float64 `json:"buffer_kb,omitempty"`  // of a switch
+	Reserve *float64 `json:"reserve_kb,omitempty"` // of a port
+	Resume  *float64 `json:"resume_kb,omitempty"`
+	Alpha   *float64 `json:"alpha,omitempty"` // share of the free buffer that a port may fill
+	Delays  *float64 `json:"headroom_delays,omitempty"`
+	XOff    *float64 `json:"xoff_kb,omitempty"`
+	XOn     *float64 `json:"xon_kb,omitempty"`
+	Credits *float64 `json:"credits_kb,omitempty"` // InfiniBand: buffer behind a link
+	Window  *float64 `json:"window_kb,omitempty"`  // most in flight of a queue pair; 0: no bound
+	// Marks are thresholds by the speed of a port; empty and not nil: no marks.
+	Marks []Mark `json:"ecn,omitzero"`
+
+	at map[string]int64 // places of members in the file
+}
+
+// Mark is the thresholds of ports of a speed between which marks become more
+// frequent.
+type Mark struct {
+	Gbit float64 `json:"gbit"`
+	KMin float64 `json:"kmin_kb"`
+	KMax float64 `json:"kmax_kb"`
+	PMax float64 `json:"pmax"`
+}
+
+// number is a member of packets that is one.
+type number struct {
+	key       string
+	low, high float64
+	whole     bool
+	of        func(*Packets) **float64
+}
+
+// numbers are the members with their bounds.
+var numbers = []number{
+	{"hop_us", 0.001, 1e6, false, func(p *Packets) **float64 { return &p.Hop }},
+	{"flowlet_us", 0, 1e6, false, func(p *Packets) **float64 { return &p.Gap }},
+	{"quantum_kb", 0, 1e5, false, func(p *Packets) **float64 { return &p.Quantum }},
+	{"mtu", 64, 16384, true, func(p *Packets) **float64 { return &p.MTU }},
+	{"ack_every", 1, 1024, true, func(p *Packets) **float64 { return &p.AckEach }},
+	{"buffer_kb", 64, 1e8, false, func(p *Packets) **float64 { return &p.Buffer }},
+	{"reserve_kb", 0, 1e5, false, func(p *Packets) **float64 { return &p.Reserve }},
+	{"resume_kb", 0, 1e6, false, func(p *Packets) **float64 { return &p.Resume }},
+	{"alpha", 1.0 / 1024, 1, false, func(p *Packets) **float64 { return &p.Alpha }},
+	{"headroom_delays", 0, 1000, true, func(p *Packets) **float64 { return &p.Delays }},
+	{"xoff_kb", 1, 1e7, false, func(p *Packets) **float64 { return &p.XOff }},
+	{"xon_kb", 0, 1e7, false, func(p *Packets) **float64 { return &p.XOn }},
+	{"credits_kb", 16, 1e6, false, func(p *Packets) **float64 { return &p.Credits }},
+	{"window_kb", 0, 1e7, false, func(p *Packets) **float64 { return &p.Window }},
+}
+
+// word is a member of packets that is one of some words.
+type word struct {
+	key string
+	of  func(*Packets) *string
+	may []string // nil: any, checked where it is used
+}
+
+var words = []word{
+	{"preset", func(p *Packets) *string { return &p.Preset }, nil},
+	{"cc", func(p *Packets) *string { return &p.CC }, nil},
+	{"link", func(p *Packets) *string { return &p.Link }, []string{"ethernet", "infiniband"}},
+	{"balance", func(p *Packets) *string { return &p.Balance }, []string{"queue-pair", "flowlet", "packet"}},
+	{"repair", func(p *Packets) *string { return &p.Repair }, []string{"gbn", "sr"}},
+}
+
+// PacketsError is a value of packets that cannot be.
+type PacketsError struct{ Key, Problem string }
+
+func (e *PacketsError) Error() string { return "packets." + e.Key + ": " + e.Problem }
+
+// packets reads the member packets.
+func (r *reader) packets(n *Network) error {
+	n.Packets = &Packets{}
+	n.Packets.at = map[string]int64{}
+	return r.Object(func(key string, at int64) error {
+		n.Packets.at[key] = r.Next()
+		return r.packet(n.Packets, key, at)
+	})
+}
+
+func (r *reader) packet(p *Packets, key string, at int64) error {
+	from := r.Next()
+	for _, m := range numbers {
+		if m.key != key {
+			continue
+		}
+		var v float64
+		if err := r.Decode(&v); err != nil {
+			return err
+		}
+		if !(v >= m.low && v <= m.high) || m.whole && v != math.Trunc(v) {
+			return r.Fail(from, "", "%s %g: write a number from %g to %g", key, v, m.low, m.high)
+		}
+		*m.of(p) = &v
+		return nil
+	}
+	for _, m := range words {
+		if m.key != key {
+			continue
+		}
+		if err := r.Decode(m.of(p)); err != nil {
+			return err
+		}
+		for _, may := range m.may {
+			if *m.of(p) == may {
+				return nil
+			}
+		}
+		if m.may != nil {
+			return r.Fail(from, "", "%s %s: write one of %v", key, termtext.Quote(*m.of(p), 0), m.may)
+		}
+		return nil
+	}
+	if key == "ecn" {
+		p.Marks = []Mark{}
+		return r.List(func(at int64) error { return r.mark(p, at) })
+	}
+	return r.Fail(at, "docs/FABRIC.md lists them", "unknown member %q of packets", key)
+}
+
+func (r *reader) mark(p *Packets, at int64) error {
+	var m Mark
+	if err := r.Decode(&m); err != nil {
+		return err
+	}
+	if !(m.Gbit > 0 && m.Gbit <= 1e6) || !(m.KMin >= 0 && m.KMax >= m.KMin && m.KMax <= 1e8) || !(m.PMax >= 0 && m.PMax <= 1) {
+		return r.Fail(at, "gbit from 0 to 1000000, kmin_kb at most kmax_kb, pmax from 0 to 1", "marks of ports of %g Gbit/s from %g to %g kB, at most %g", m.Gbit, m.KMin, m.KMax, m.PMax)
+	}
+	p.Marks = append(p.Marks, m)
+	return nil
+}
+
+// Placed gives a PacketsError of a network that was read from data its place.
+func (n *Network) Placed(data []byte, name string, err *PacketsError) error {
+	at, ok := int64(0), false
+	if n.Packets != nil {
+		at, ok = n.Packets.at[err.Key]
+	}
+	if !ok {
+		return err
+	}
+	return jsonfile.New(data, name).Fail(at, "", "%s", err.Problem)
+}
+
+// line is packets as a file has it.
+func (p *Packets) line() string {
+	s, _ := json.Marshal(p)
+	return string(s)
+}
+
+// Crossbar is a network of one switch that every port hangs on: nets lists by host
+// the speed in Gbit/s of every net's ports.
+func Crossbar(nets [][][]float64) *Network {
+	n := &Network{Name: "one switch", Routing: Static, Switches: []Switch{{Name: "switch"}}}
+	for host := range nets {
+		for net, ports := range nets[host] {
+			for i, gbit := range ports {
+				e := End{Host: host, Net: net}
+				if len(ports) > 1 {
+					e.Port = i + 1
+				}
+				n.Cables = append(n.Cables, Cable{A: e.String(), B: "switch", Gbit: gbit, Count: 1})
+			}
+		}
+	}
+	return n
+}
