@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -53,42 +54,57 @@ func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err er
 
 // lockstep simulates an operation whose ranks all do the same at a time.
 func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Outcome, error) {
-	cfg, err := r.Site.SimConfig(&r.Spec)
-	if err != nil {
-		return Outcome{}, err
-	}
-	x, err := sim.New(cfg)
-	switch {
-	case err != nil:
-	case o.Kernel != nil:
-		o.Result, err = x.Symmetric(ctx, o.Kernel)
-	default:
-		o.Result, err = x.Copies(ctx, o.Copies)
+	var err error
+	if o.Kernel != nil {
+		o.Result, err = r.kernel(ctx, o.Kernel, nil, nil)
+	} else {
+		o, err = r.copies(ctx, o)
 	}
 	if err == nil && o.Kernel != nil {
 		sim.Timeline(sink, &o.Result, o.Kernel.Kernel.String(), trace.Int("bytes", o.Kernel.Bytes), trace.Int("blocks", int64(o.Kernel.Channels)))
 	} else if err == nil {
 		sim.Timeline(sink, &o.Result, "Copies", trace.Int("bytes", int64(o.Copies.Each)), trace.Int("peers", int64(o.Copies.Peers)))
 	}
-	r.hostTimed(&o)
+	r.hostTimed(&o, o.Result.Finish, []*plan.Plan{nil}, 1)
 	return o, err
 }
 
-// hostTimed gives a result the time that a host has which waits for each operation, or
-// which measures its own launches.
-func (r *Running) hostTimed(o *Outcome) {
-	e, c := &r.Spec.Engine, r.Site.Class()
-	switch {
-	case o.Result.Elapsed == 0:
-	case e.CPUTime:
-		o.Result.Elapsed = r.hostTime(o.Plan)
-	case e.Blocking > 0:
-		wait := c.HostWait
-		if e.Blocking == 1 {
-			wait += c.HostBarrier
-		}
-		o.Result.Elapsed = r.hostTime(o.Plan) + slices.Max(o.Result.Finish) + units.FromMicros(wait)
+// copies simulates an operation of copy engines.
+func (r *Running) copies(ctx context.Context, o Outcome) (Outcome, error) {
+	cfg, err := r.Site.SimConfig(&r.Spec)
+	if err != nil {
+		return Outcome{}, err
 	}
+	x, err := sim.New(cfg)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o.Result, err = x.Copies(ctx, o.Copies)
+	return o, err
+}
+
+// hostTimed gives a result the time of a host that waits, which n operations of kernels
+// with these plans are launched by at a time and which end so long after the launch on
+// each rank; and what the launch of one costs it, where that is measured. Waits are
+// nccl-tests': after each group, and for -z 1 a barrier for each of its operations; the
+// barrier of -z 3 it takes off again.
+func (r *Running) hostTimed(o *Outcome, ends []units.Time, kernels []*plan.Plan, n int) {
+	e, c := &r.Spec.Engine, r.Site.Class()
+	if o.Result.Elapsed == 0 || !e.CPUTime && e.Blocking == 0 {
+		return
+	}
+	host := units.Time(0)
+	for _, p := range kernels {
+		host += r.hostTime(p)
+	}
+	if e.Blocking > 0 { // launches wait then, so that the host's time is the whole
+		o.Result.Elapsed = (host + slices.Max(ends) + units.FromMicros(c.HostWait)) / units.Time(n)
+		if e.Blocking == 1 {
+			o.Result.Elapsed += units.FromMicros(c.HostBarrier)
+		}
+		return
+	}
+	o.Host = host / units.Time(n)
 }
 
 // modelUs is NCCL's own estimate in microseconds, 0 where it makes none.

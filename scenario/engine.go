@@ -48,11 +48,24 @@ func (m *Site) Executor(spec *Spec, opt nccltrace.Options, progress func(float64
 // SimConfig is the simulator's configuration for a loaded machine: what spec says
 // of engine, network and seed.
 func (m *Site) SimConfig(spec *Spec) (sim.Config, error) {
+	cfg, err := m.wholeConfig(spec)
+	if err == nil && m.split != nil {
+		return m.split.part.Config(m.split.machine, cfg), nil
+	}
+	return cfg, err
+}
+
+// wholeConfig is that of all ranks, however they are divided.
+func (m *Site) wholeConfig(spec *Spec) (sim.Config, error) {
+	whole := m.Comm
+	if m.split != nil {
+		whole = m.split.whole
+	}
 	perThread, err := spec.Engine.GPUsPerThread(m.Cluster)
 	if err != nil {
 		return sim.Config{}, err
 	}
-	cfg := sim.Config{Comm: m.Comm.Layout, Systems: m.Comm.Systems(), Class: m.Class(), PerThread: perThread, Seed: spec.seed(), Fold: folding.Of(spec.Engine.Fold),
+	cfg := sim.Config{Comm: whole.Layout, Systems: whole.Systems(), Class: m.Class(), PerThread: perThread, Seed: spec.seed(), Fold: folding.Of(spec.Engine.Fold),
 		NoSkip: spec.Engine.Skip == "off", NoJitter: spec.Engine.Jitter == "off"}
 	if spec.Engine.Launch == "graph" || spec.Engine.Blocking > 0 { // of the latter the host's time comes on top
 		cfg.Launch = sim.Graph

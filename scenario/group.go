@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/launch"
+	"github.com/simccl/simccl/plan/sym"
+	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -20,39 +22,70 @@ func (r *Running) grouped() bool { return r.Spec.Workload.Group > 1 && r.Site.Co
 // plan stays that of one operation.
 func (r *Running) group(ctx context.Context, at Operation, out Outcome, progress func(float64)) (Outcome, error) {
 	n := r.Spec.Workload.Group
-	call := launch.Call{Func: r.fn, Type: at.Type, Op: at.RedOp, Count: at.Count, Root: int32(at.Root), InPlace: at.InPlace}
-	calls, mode := slices.Repeat([]launch.Call{call}, n), launch.Eager
-	if r.Spec.Engine.Launch == "graph" {
+	if out.Copies != nil { // each by itself (NCCL 2.28.9, enqueue.cc:1436)
+		out, err := r.copies(ctx, out)
+		var ends []units.Time
+		for _, t := range out.Result.Finish {
+			ends = append(ends, t*units.Time(n))
+		}
+		r.hostTimed(&out, ends, make([]*plan.Plan, n), n)
+		return out, err
+	}
+	op := r.Op(at)
+	calls, mode := slices.Repeat([]launch.Call{op.Launched()}, n), launch.Eager
+	if op.Graph {
 		mode = launch.Captured
 	}
-	kernels, err := r.Site.Comm.Group(calls, mode)
+	c := r.Site.Comm.WithPolicy(op.CTAPolicy)
+	kernels, err := c.Group(calls, mode)
 	if err != nil {
 		return Outcome{}, &OperationError{r.fn, at.Count, err}
 	}
-	x, err := r.Site.Executor(&r.Spec, nccltrace.Options{}, progress)
-	if err != nil {
-		return Outcome{}, err
-	}
 	var sum exec.Result
+	plans := make([]*plan.Plan, len(kernels)) // nil for symmetric kernels
 	for i := range kernels {
-		p, err := kernels[i].Plan(r.Site.Comm.Launcher(calls, mode))
-		if err != nil {
-			return Outcome{}, &OperationError{r.fn, at.Count, err}
+		k := &kernels[i]
+		if k.Symmetric == nil {
+			if plans[i], err = k.Plan(c.Launcher(calls, mode)); err != nil {
+				return Outcome{}, &OperationError{r.fn, at.Count, err}
+			}
 		}
-		res, err := x.Run(ctx, exec.One(p), trace.Discard)
+		res, err := r.kernel(ctx, k.Symmetric, plans[i], progress)
 		if err != nil {
 			return Outcome{}, err
 		}
 		add(&sum, &res)
 	}
+	ends := slices.Clone(sum.Finish)
 	each(&sum, n)
-	if !r.fn.IsP2P() {
-		if out.Choice, err = r.Site.Comm.ChooseGroup(calls); err != nil {
+	if !r.fn.IsP2P() && kernels[0].Symmetric == nil {
+		if out.Choice, err = c.ChooseGroup(calls); err != nil {
 			return Outcome{}, err
 		}
+		out.Kernel = nil
+	} else if kernels[0].Symmetric != nil {
+		out.Kernel = kernels[0].Symmetric
 	}
 	out.Result = sum
+	r.hostTimed(&out, ends, plans, n)
 	return out, nil
+}
+
+// kernel simulates one kernel of a group: a symmetric one, or else that of a plan.
+func (r *Running) kernel(ctx context.Context, s *sym.Launch, p *plan.Plan, progress func(float64)) (exec.Result, error) {
+	cfg, err := r.Site.SimConfig(&r.Spec)
+	if err != nil {
+		return exec.Result{}, err
+	}
+	cfg.Progress = progress
+	x, err := sim.New(cfg)
+	if err != nil {
+		return exec.Result{}, err
+	}
+	if s != nil {
+		return x.Symmetric(ctx, s)
+	}
+	return x.Run(ctx, exec.One(p), trace.Discard)
 }
 
 // add appends a kernel's result to those of the kernels before it.

@@ -117,7 +117,7 @@ func (r *Running) compute(ctx context.Context, p *pool, at Operation) {
 	twin := p.results[at]
 	if twin.err = x.err; twin.err == nil && at.Count > 0 {
 		twin.outcome, twin.err = r.Plan(at, true)
-		twin.outcome.Result = x.outcome.Result
+		twin.outcome.Result, twin.outcome.Host = x.outcome.Result, x.outcome.Host
 	} else {
 		twin.outcome = x.outcome
 	}

@@ -57,6 +57,8 @@ type Row struct {
 
 // Measure is a time and the bandwidths that follow from it.
 type Measure struct {
+	// Time is the operation's; with Engine.CPUTime the host's to launch it, which
+	// bandwidths do not follow, as in nccl-tests.
 	Time units.Time `json:"ps"`
 	// AlgBW is bytes over time, BusBW that with the operation's factor; GB/s.
 	AlgBW float64 `json:"algbw"`
@@ -122,10 +124,11 @@ type Outcome struct {
 	Kernel     *sym.Launch   // the kernel over symmetric windows that NCCL takes; nil for another
 	Copies     *sym.Copies   // the copies by copy engines that it takes; nil for kernels
 	Result     exec.Result
-	Checked    bool     // the plan was proved
-	OfSchedule bool     // the plan is of a schedule of others
-	NotProved  string   // what of the plan was too large for its proof; empty: nothing
-	Best       *Outcome // the fastest of all choices; nil where rivals were not simulated
+	Host       units.Time // what its launch costs the host, where that is shown; else 0
+	Checked    bool       // the plan was proved
+	OfSchedule bool       // the plan is of a schedule of others
+	NotProved  string     // what of the plan was too large for its proof; empty: nothing
+	Best       *Outcome   // the fastest of all choices; nil where rivals were not simulated
 }
 
 // SendsAndReceives reports whether the operation is made of sends and receives;

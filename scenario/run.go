@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -229,7 +230,7 @@ func (r *Running) row(l Line) (*Row, error) {
 			first = o
 		}
 		alg, bus := coll.Bandwidth(r.fn, at.Count, at.Type, r.Site.Comm.NRanks, o.Result.Elapsed)
-		*m = Measure{Time: o.Result.Elapsed, AlgBW: alg, BusBW: bus, Checked: o.Checked}
+		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked}
 	}
 	row.Facts = r.Facts(&first, row.Out.BusBW)
 	return &row, nil
@@ -318,9 +319,14 @@ func (r *Running) Simulate(ctx context.Context, o Operation, sink trace.Sink, op
 		return Outcome{}, err
 	}
 	if r.grouped() {
-		return r.group(ctx, o, out, progress)
+		out, err = r.group(ctx, o, out, progress)
+	} else {
+		out, err = r.execute(ctx, out, sink, opt, progress)
 	}
-	return r.execute(ctx, out, sink, opt, progress)
+	if err == nil && sink == trace.Discard {
+		err = r.beside(ctx, o, &out)
+	}
+	return out, err
 }
 
 func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt nccltrace.Options, progress func(float64)) (Outcome, error) {
@@ -340,7 +346,7 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 		return Outcome{}, err
 	}
 	o.Result, err = x.Run(ctx, exec.One(o.Plan), sink)
-	r.hostTimed(&o)
+	r.hostTimed(&o, o.Result.Finish, []*plan.Plan{o.Plan}, 1)
 	return o, err
 }
 
@@ -367,13 +373,18 @@ func (r *Running) formula(o Outcome, sink trace.Sink) (Outcome, error) {
 // Device is a rank's GPU as nccl-tests lists it.
 type Device struct {
 	Rank, Node, Dev int
+	Group           int // of Machine.Split
 	Host, Name      string
 	BusID           string
 }
 
 // Devices lists the GPUs by rank.
 func (m *Site) Devices() []Device {
-	out := make([]Device, m.Comm.NRanks)
+	out := make([]Device, m.Cluster.NRanks())
+	whole, group := m.Comm, 0
+	if m.split != nil {
+		whole = m.split.whole
+	}
 	for r := range out {
 		p := m.Cluster.Locate(r)
 		g := p.System.Nodes[p.GPU].GPU
@@ -382,7 +393,10 @@ func (m *Site) Devices() []Device {
 		if name == "" {
 			name = fmt.Sprintf("sm_%d", g.SM)
 		}
-		out[r] = Device{Rank: r, Node: int(m.Comm.NodeOf[r]), Host: m.Cluster.HostName(p.Host), Dev: g.Dev, Name: name,
+		if m.split != nil {
+			group = m.split.colours[r]
+		}
+		out[r] = Device{Rank: r, Group: group, Node: int(whole.NodeOf[r]), Host: m.Cluster.HostName(p.Host), Dev: g.Dev, Name: name,
 			BusID: fmt.Sprintf("%04x:%02x:%02x", id>>20, id>>12&0xff, id>>4&0xff)}
 	}
 	return out

@@ -78,6 +78,7 @@ type Site struct {
 	rows     []byte // of NCCL_TUNER_CONFIG_FILE
 	named    bool   // the topology is that of a file, not the built-in one
 	measured bool   // the class is that of a file
+	split    *split // nil where all ranks are one communicator
 	plugin   string // whose settings hold where the user has none
 
 	textsMu sync.Mutex
@@ -120,7 +121,10 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
 		return nil, err
 	}
-	return l.site, l.dump()
+	if err := l.dump(); err != nil || spec.Machine.Split == "" {
+		return l.site, err
+	}
+	return l.site, l.site.divide(spec)
 }
 
 // Layout reads a Spec's files and lays the nodes out, without a communicator.

@@ -49,6 +49,10 @@ type Machine struct {
 	// Class is the machine class, by name or by the path of a file (a name with a
 	// dot or slash); empty: the class that fits the topology.
 	Class string `json:"class,omitempty"`
+	// Split divides the ranks into communicators, which do the same at the same time:
+	// those of one colour, rank AND, OR, MOD or DIV a number, "MOD 8", are one
+	// (nccl-tests' NCCL_TESTS_SPLIT). Sizes and bandwidths are those of rank 0's. "": none.
+	Split string `json:"split,omitempty"`
 }
 
 // Nodes are equal nodes.
@@ -152,9 +156,11 @@ type Engine struct {
 	Processes int `json:"processes,omitempty"`
 	Threads   int `json:"threads,omitempty"`
 	// Blocking: 1, the host waits for each operation and then for its other threads; 2,
-	// for the operation alone; 0, it launches without a pause. Eager launches only.
+	// for the operation alone; 3, for the group, and the meeting of threads after it is
+	// not timed; 0, it launches without a pause. Eager launches only.
 	Blocking int `json:"blocking,omitempty"`
-	// CPUTime reports the host's time to launch in place of the operation's.
+	// CPUTime reports the host's time to launch in place of the operation's. A host that
+	// waits has both in one.
 	CPUTime bool `json:"cpuTime,omitempty"`
 	// NoProof leaves out the proof that each plan computes what it should.
 	NoProof bool `json:"noProof,omitempty"`

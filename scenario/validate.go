@@ -154,8 +154,18 @@ func (c *checks) engine(s *Spec) {
 			c.add("workload.group", fmt.Sprint(s.Workload.Group), "files show a single operation", "leave the group out")
 		}
 	}
-	if e.Blocking < 0 || e.Blocking > 2 {
-		c.add("engine.blocking", fmt.Sprint(e.Blocking), "not known", "write 0, 1 or 2")
+	if s.Machine.Split != "" {
+		switch {
+		case s.Outputs.Trace != "" || s.Outputs.Profile != "" || s.Outputs.Ops != "":
+			c.add("machine.split", s.Machine.Split, "files show a single operation", "leave the files out, or run a job")
+		case e.Rivals:
+			c.add("machine.split", s.Machine.Split, "rivals are compared one operation at a time", "leave one of them out")
+		case s.Workload.Job != "":
+			c.add("machine.split", s.Machine.Split, "a job says its communicators itself", "leave the split out")
+		}
+	}
+	if e.Blocking < 0 || e.Blocking > 3 {
+		c.add("engine.blocking", fmt.Sprint(e.Blocking), "not known", "write 0, 1, 2 or 3")
 	}
 	if e.Launch == "graph" && (e.Blocking != 0 || e.CPUTime) {
 		c.add("engine.launch", "graph", "a replay neither blocks nor is launched one by one", "write eager")

@@ -178,6 +178,9 @@ func (b *benchFlags) spec(a *app, cmd *cobra.Command, ask *bench.Request, fn col
 	if s.Columns, err = predict.Columns(ask); err != nil {
 		return nil, cli.AsFlags(err)
 	}
+	if err := testoptions.NotSplit(a.Getenv); err != nil {
+		return nil, err
+	}
 	s.MinBW, err = testoptions.MinBW(a.Getenv)
 	return s, err
 }

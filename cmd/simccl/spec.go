@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/report/sweep"
+	"github.com/simccl/simccl/internal/testoptions"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )
@@ -21,7 +22,7 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 	if err != nil {
 		return s, err
 	}
-	s.Workload = r.test.workload(cmd, op)
+	s.Workload, s.Machine.Split = r.test.workload(cmd, op), testoptions.Split(a.Getenv)
 	s.Network.Faults, s.Engine, s.Outputs = r.faults, r.engine(), r.out.outputs()
 	if s.Seed = r.seed; s.Seed == 1 {
 		s.Seed = 0
@@ -33,9 +34,12 @@ func (r *runFlags) spec(a *app, cmd *cobra.Command, op string) (scenario.Spec, e
 func (r *runFlags) engine() scenario.Engine {
 	e := scenario.Engine{Fidelity: r.fidelity, Fold: orDefault(r.fold, "auto"), Skip: orDefault(r.skip, "auto"), Jitter: orDefault(r.jitter, "drawn"),
 		Launch: orDefault(r.launch, "eager"), Processes: r.procs, Threads: orDefault(r.test.Threads, 1),
-		Blocking: max(0, min(r.test.Blocking, 2)), CPUTime: r.test.CPUTime != 0, NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret) || strings.Contains(r.test.Columns, "best")}
+		Blocking: r.test.Blocking, CPUTime: r.test.CPUTime != 0, NoProof: r.test.Check == 0, Rivals: slices.Contains(strings.FieldsFunc(r.test.Columns, func(c rune) bool { return c == ',' || c == '+' }), sweep.Regret) || strings.Contains(r.test.Columns, "best")}
 	if e.Launch == "" && r.test.Graph > 0 {
 		e.Launch = "graph"
+	}
+	if e.Launch == "graph" && e.Blocking == 3 { // as nccl-tests does
+		e.Blocking = 0
 	}
 	return e
 }

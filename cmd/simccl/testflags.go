@@ -37,7 +37,7 @@ func (t *testFlags) register(c *cobra.Command) {
 	}{
 		{&t.Threads, "nthreads", "t", 1, "threads of a process (1)"},
 		{&t.ParallelInit, "parallel-init", "p", 0, "accepted; bench always starts its ranks at the same time"},
-		{&t.Blocking, "blocking", "z", 0, "1: wait for each operation, and for the other threads; 2: for the operation alone"},
+		{&t.Blocking, "blocking", "z", 0, "1: wait for each operation, and for the other threads; 2: for the operation alone; 3: for the group, and meet untimed"},
 		{&t.StreamNull, "stream-null", "y", 0, "accepted; no effect on a simulation"},
 		{&t.Timeout, "timeout", "T", 0, "accepted; no effect on a simulation"},
 		{&t.CPUTime, "report-cputime", "C", 0, "1: the host's time to launch, in place of the operation's"},

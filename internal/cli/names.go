@@ -15,7 +15,7 @@ func Rules() rules.Release { return rules.Default().Release }
 // FlagNames are the options that set the members of a Spec and of a bench; those without one
 // have values that name themselves.
 var FlagNames = map[string]string{
-	"machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
+	"machine.split": "NCCL_TESTS_SPLIT", "machine.nodes": "--nodes", "machine.gpus": "-g", "machine.multicast": "--multicast", "machine.nvlinkDomain": "--mnnvl",
 	"machine.class": "--machine-class", "nccl.env": "--env", "nccl.version": "--nccl-version", "network.fabric": "--fabric", "network.class": "--network-class", "network.faults": "--fault", "network.model": "--network", "network.cc": "--cc", "workload.op": "", "workload.types": "",
 	"workload.reductions": "", "workload.sizes": "--sizes", "workload.range": "", "workload.range.min": "-b", "workload.range.max": "-e",
 	"workload.range.step": "-i", "workload.range.factor": "-f", "workload.root": "-r", "workload.cycles": "-N", "workload.group": "-m", "workload.buffers": "-R", "workload.ctaPolicy": "-x", "workload.unalign": "-u", "engine.blocking": "-z", "engine.cpuTime": "-C", "engine.fidelity": "--fidelity",

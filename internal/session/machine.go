@@ -200,6 +200,33 @@ func named(part *topo.System, whole *topo.Host, keep []int) map[topo.NodeID]stri
 	return out
 }
 
+// Part is the communicator of some ranks of a Machine's cluster.
+type Part struct {
+	Comm *comm.Comm
+	of   *communicator
+}
+
+// Part makes the communicator of some ranks, ascending.
+func (m *Machine) Part(ranks []int32) (*Part, error) {
+	c, err := m.communicator(0, &workload.Comm{Name: "of rank 0", Ranks: ranks}, m.Cluster.NRanks(), nil)
+	if err != nil {
+		return nil, err
+	}
+	own := *c.comm
+	own.Layout = c.layout
+	return &Part{Comm: &own, of: c}, nil
+}
+
+// Config is the simulator's configuration for the part: cfg, which is that of all ranks,
+// with its own layout, places and faults.
+func (p *Part) Config(m *Machine, cfg sim.Config) sim.Config {
+	all := *m
+	all.Sim = cfg
+	out := all.config(p.of)
+	out.Launch, out.Progress = cfg.Launch, cfg.Progress
+	return out
+}
+
 // config is the simulator's configuration for a communicator.
 func (m *Machine) config(c *communicator) sim.Config {
 	cfg := m.Sim

@@ -5,6 +5,7 @@ package testoptions
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
 )
@@ -58,12 +59,8 @@ func (o *Options) Simulated(graph bool) error {
 		return fail.Usage("{LocalRegister} %d: 0 none, 1 registered buffers, 2 symmetric windows", o.LocalRegister)
 	case o.Blocking < 0 || o.Blocking > 3 || o.CPUTime < 0 || o.CPUTime > 1 || o.Unalign < 0:
 		return fail.Usage("{Blocking} is 0 to 3, {CPUTime} 0 or 1, {Unalign} at least 0")
-	case (o.Blocking != 0 || o.CPUTime != 0) && graph:
+	case (o.Blocking != 0 && o.Blocking != 3 || o.CPUTime != 0) && graph: // of 3 nccl-tests goes on without
 		return fail.Usage("{Blocking} %d {CPUTime} %d: a graph replay neither blocks nor is launched one by one; use eager launches", o.Blocking, o.CPUTime)
-	case o.Blocking == 3:
-		return fail.NotYet("only {Blocking} 0, 1 and 2 are simulated; 3 times each operation by events", "{Blocking} 3")
-	case o.CPUTime != 0 && o.Blocking != 0:
-		return fail.NotYet("only one of them is simulated at a time", "{CPUTime} 1 with {Blocking} %d", o.Blocking)
 	}
 	for _, only := range []struct {
 		member string
@@ -77,16 +74,28 @@ func (o *Options) Simulated(graph bool) error {
 	return nil
 }
 
+// Split is what NCCL_TESTS_SPLIT says, or NCCL_TESTS_SPLIT_MASK, a hexadecimal number,
+// before it; empty where neither is set.
+func Split(getenv func(string) (string, bool)) string {
+	if mask, ok := getenv("NCCL_TESTS_SPLIT_MASK"); ok && mask != "" {
+		return "AND 0x" + strings.TrimPrefix(strings.ToLower(mask), "0x")
+	}
+	text, _ := getenv("NCCL_TESTS_SPLIT")
+	return text
+}
+
+// NotSplit refuses variables of nccl-tests that would make another run of this one.
+func NotSplit(getenv func(string) (string, bool)) error {
+	if text := Split(getenv); text != "" {
+		return fail.NotYet("groups of ranks that run at the same time; unset it", "NCCL_TESTS_SPLIT=%s", text)
+	}
+	return nil
+}
+
 // MinBW reads NCCL_TESTS_MIN_BW as nccl-tests does, in GB/s of bus bandwidth; -1
-// where it is unset. Variables of nccl-tests that would make another run of this
-// one are refused.
+// where it is unset.
 func MinBW(getenv func(string) (string, bool)) (float64, error) {
 	v := -1.0
-	for _, name := range []string{"NCCL_TESTS_SPLIT_MASK", "NCCL_TESTS_SPLIT"} {
-		if text, ok := getenv(name); ok && text != "" {
-			return 0, fail.NotYet("groups of ranks that run at the same time; unset it", "%s=%s", name, text)
-		}
-	}
 	if text, ok := getenv("NCCL_TESTS_MIN_BW"); ok && text != "" {
 		if _, err := fmt.Sscanf(text, "%g", &v); err != nil {
 			return 0, fail.Usage("NCCL_TESTS_MIN_BW=%s: not a number of GB/s", text)

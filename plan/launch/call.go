@@ -26,6 +26,8 @@ type Call struct {
 	Windows sym.Windows
 	// Registered: all buffers are registered (ncclCommRegister).
 	Registered bool
+	// Misalign is plan.Request's.
+	Misalign int64
 }
 
 // Bytes is what NCCL prints of a call's size: count times the size of its type.
@@ -36,7 +38,7 @@ func (c *Call) p2p() bool { return c.Func.IsP2P() }
 
 // request is the call as a plan's request, without a choice.
 func (c *Call) request() plan.Request {
-	return plan.Request{Func: c.Func, Count: c.Count, Type: c.Type, Op: c.Op, Root: c.Root, InPlace: c.InPlace}
+	return plan.Request{Func: c.Func, Count: c.Count, Type: c.Type, Op: c.Op, Root: c.Root, InPlace: c.InPlace, Misalign: c.Misalign}
 }
 
 // Op is what a choice of algorithm is made for: a call, or several of one function,

@@ -28,6 +28,7 @@ type Kernel struct {
 
 	single *Call // of a group of one call that is made of sends and receives
 	direct bool  // messages go into registered buffers
+	aside  int64 // plan.Request's Misalign of messages
 }
 
 // Task is a collective of a kernel.
@@ -68,6 +69,9 @@ func Plan(c *Comm, calls []Call, mode Mode) ([]Kernel, error) {
 	}
 	if mail.direct, err = c.directMail(calls); err != nil {
 		return nil, err
+	}
+	if len(calls) > 0 {
+		mail.aside = calls[0].Misalign
 	}
 	own, err := kernelsOf(c, tasks, mail, mode)
 	return append(kernels, own...), err
@@ -151,6 +155,7 @@ func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 	for {
 		k := l.done(n)
 		k.Messages, k.Exchanges, k.direct = m.messages, make([][]plan.Exchange, n), m.direct
+		k.aside = m.aside
 		some, left := false, 0
 		for r := range int32(n) {
 			batches := l.batches.clone()
@@ -213,7 +218,7 @@ func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
 		parts = append(parts, plan.Member{Plan: p, Fuse: fuse[t.fn], Task: int32(t.Call)})
 	}
 	if k.Exchanges != nil {
-		p, err := build.Messages(c.Layout, plan.Request{Params: c.Params, Direct: k.direct}, k.Messages, k.Exchanges)
+		p, err := build.Messages(c.Layout, plan.Request{Params: c.Params, Direct: k.direct, Misalign: k.aside}, k.Messages, k.Exchanges)
 		if err != nil {
 			return nil, err
 		}

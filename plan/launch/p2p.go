@@ -17,7 +17,8 @@ type mail struct {
 	recvs    [][][]int32
 	left     []int // by rank, of both
 	copies   []bool
-	direct   bool // all are of registered buffers
+	direct   bool  // all are of registered buffers
+	aside    int64 // plan.Request's Misalign, of all alike
 }
 
 // expand makes the sends and receives of all calls (taskAppend, enqueue.cc:2590), and

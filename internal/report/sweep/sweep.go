@@ -125,7 +125,7 @@ func (t *Table) skipped() (out []string) {
 func Devices(site *scenario.Site) []nccltests.Device {
 	var out []nccltests.Device
 	for _, d := range site.Devices() {
-		out = append(out, nccltests.Device{Rank: d.Rank, Host: d.Host, Device: d.Dev, Name: d.Name, BusID: d.BusID})
+		out = append(out, nccltests.Device{Rank: d.Rank, Group: d.Group, Host: d.Host, Device: d.Dev, Name: d.Name, BusID: d.BusID})
 	}
 	return out
 }
