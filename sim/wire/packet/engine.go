@@ -69,7 +69,6 @@ type counters struct {
 // worker holds the scratch memory of a goroutine.
 type worker struct {
 	counters
-	sorter
 	parts
 	ended    []ending
 	hosts    [2]int // of the engine's, from and to

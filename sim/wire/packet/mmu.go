@@ -2,10 +2,10 @@ package packet
 
 // careful simulates a window of a switch in which PFC may act: the ports in
 // the order of time, for they share the memory.
-func (e *engine) careful(w *worker, s *swtch, arrived []frame, end int64) {
+func (e *engine) careful(w *worker, s *swtch, order []uint32, end int64) {
 	e.recount(s)
-	for i := range arrived {
-		f := &arrived[i]
+	for _, i := range order {
+		f := &s.arrived[i]
 		e.drain(w, s, f.at)
 		if f.flow < 0 {
 			if f.flow == report {

@@ -1,46 +1,10 @@
 package packet
 
-// sorter puts the frames of a window in the order of their times; frames of
-// equal times keep their order, which is that of ports.
-type sorter struct {
-	out   []frame
-	count [buckets + 1]uint32
-}
-
 const (
 	bucketBits = 9
 	buckets    = 1 << bucketBits
-	few        = 24 // as many are sorted by insertion
+	few        = 64 // as many are sorted by insertion
 )
-
-// sorted returns frames, all within [from, from+span), in order: in their own
-// memory, or in that of the sorter until its next call.
-func (s *sorter) sorted(in []frame, from, span int64) []frame {
-	n := len(in)
-	if n <= few {
-		insertion(in)
-		return in
-	}
-	clear(s.count[:])
-	scale := (1 << 40) / uint64(span) << bucketBits
-	for i := range in {
-		s.count[uint64(in[i].at-from)*scale>>40+1]++
-	}
-	for i := 1; i < len(s.count); i++ {
-		s.count[i] += s.count[i-1]
-	}
-	if cap(s.out) < n {
-		s.out = make([]frame, 2*n)
-	}
-	out := s.out[:n]
-	for i := range in {
-		b := &s.count[uint64(in[i].at-from)*scale>>40]
-		out[*b] = in[i]
-		*b++
-	}
-	insertion(out)
-	return out
-}
 
 // insertion sorts what is nearly in order, stably.
 func insertion(a []frame) {
@@ -98,27 +62,43 @@ func (p *parts) divide(e *engine, s *swtch) {
 	}
 }
 
-// ordered returns the frames of a port in the order of time, those of equal times
-// in that in which they came.
-func (p *parts) ordered(in []frame, port int, from, span int64) []uint32 {
-	a := p.order[p.first[port]:p.first[port+1]]
-	swaps := 0
+// whole returns all frames in the order of time, all ports together.
+func (p *parts) whole(in []frame, from, span int64) []uint32 {
+	if cap(p.order) < len(in) {
+		p.port, p.order = make([]uint16, 2*len(in)), make([]uint32, 2*len(in))
+	}
+	p.order = p.order[:len(in)]
+	for i := range p.order {
+		p.order[i] = uint32(i)
+	}
+	return p.ordered(in, p.order, from, span)
+}
+
+// of returns the frames of a port in the order of time.
+func (p *parts) of(in []frame, port int, from, span int64) []uint32 {
+	return p.ordered(in, p.order[p.first[port]:p.first[port+1]], from, span)
+}
+
+// ordered puts indices of frames, all within [from, from+span), in the order of
+// time, those of equal times in that in which they came: that of ports.
+func (p *parts) ordered(in []frame, a []uint32, from, span int64) []uint32 {
 	for i := 1; i < len(a); i++ {
 		x, k := a[i], i-1
-		for ; k >= 0 && in[a[k]].at > in[x].at; k-- {
-			a[k+1] = a[k]
-			swaps++
+		if in[a[k]].at <= in[x].at {
+			continue
 		}
-		a[k+1] = x
-		if swaps > few*len(a) {
+		if len(a) > few {
 			return p.bucket(in, a, from, span)
 		}
+		for ; k >= 0 && in[a[k]].at > in[x].at; k-- {
+			a[k+1] = a[k]
+		}
+		a[k+1] = x
 	}
 	return a
 }
 
-// bucket orders many frames that came by many ports; a is in order but for what
-// follows some index, and equal times are in their order.
+// bucket orders many frames that came by several ports.
 func (p *parts) bucket(in []frame, a []uint32, from, span int64) []uint32 {
 	clear(p.room[:])
 	scale := (1 << 40) / uint64(span) << bucketBits

@@ -97,9 +97,9 @@ func (e *engine) calm(s *swtch) bool {
 func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 	switch calm := e.calm(s); {
 	case !calm:
-		e.careful(w, s, w.sorted(s.arrived, end-e.look, e.look), end)
+		e.careful(w, s, w.parts.whole(s.arrived, end-e.look, e.look), end)
 	case e.picky:
-		e.choosing(w, s, w.sorted(s.arrived, end-e.look, e.look), end)
+		e.choosing(w, s, w.parts.whole(s.arrived, end-e.look, e.look), end)
 	default:
 		e.quick(w, s, end)
 	}
@@ -115,7 +115,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 	w.parts.divide(e, s)
 	for p, id := range s.out {
 		l := &e.links[id]
-		for _, i := range w.parts.ordered(in, p, end-e.look, e.look) {
+		for _, i := range w.parts.of(in, p, end-e.look, e.look) {
 			if f := &in[i]; f.flow < 0 {
 				e.pfcAtSwitch(w, s, f)
 			} else {
@@ -146,9 +146,9 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
 
 // choosing is quick where frames choose their ports by what waits there: all ports
 // in the order of time.
-func (e *engine) choosing(w *worker, s *swtch, arrived []frame, end int64) {
-	for i := range arrived {
-		f := &arrived[i]
+func (e *engine) choosing(w *worker, s *swtch, order []uint32, end int64) {
+	for _, i := range order {
+		f := &s.arrived[i]
 		if f.flow < 0 {
 			e.pfcAtSwitch(w, s, f)
 			continue
