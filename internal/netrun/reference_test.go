@@ -71,9 +71,10 @@ func options(files map[string][]byte, seed uint64) Options {
 // band is the least, mean and most makespan of ns-3 over five seeds.
 type band struct{ low, mean, high float64 }
 
-// more is the same over twelve seeds (RngRun 1 to 12), run on the simulator as it is
-// upstream, where five say too little.
-var more = map[string]band{"vi_perm_ls11_ecmp_mlx": {1540919, 1604624, 1679029}}
+// known are misses, with what is known of them. A row that hits is removed from here.
+var known = map[string]string{
+	"vi_perm_ls11_ecmp_mlx": "theirs over twelve seeds (RngRun 1 to 12, run by hand) is 1541 to 1679",
+}
 
 func bands(t *testing.T) map[string]band {
 	f, err := os.Open(folder + "seeds_ns3.csv")
@@ -141,10 +142,8 @@ func (o *outcome) judge(b band, share float64) {
 	switch {
 	case b.mean > 0 && (o.ours >= b.low && o.ours <= b.high):
 		o.verdict = "hit: within their seeds"
-	case b.mean > 0 && near(b.mean, 0.03):
+	case b.mean > 0 && (strings.Contains(o.name, "8to1_1mb") || strings.Contains(o.name, "32to1_1mb")) && near(b.mean, 0.03):
 		o.verdict = "hit: within 3 % of their mean"
-	case b.mean > 0 && o.ours >= more[o.name].low && o.ours <= more[o.name].high:
-		o.verdict = "outside their 5 seeds, within 12"
 	case b.mean > 0:
 		o.verdict = "missed: outside their seeds"
 	case share == 0:
@@ -286,8 +285,12 @@ func TestReferencePage(t *testing.T) {
 		all = append(all, part.cases...)
 		for _, o := range part.cases {
 			o.faster = faster
+			missed := strings.HasPrefix(o.verdict, "missed")
+			if why := known[o.name]; missed && why != "" {
+				o.verdict += "; " + why
+			}
 			b.WriteString(o.row())
-			if strings.HasPrefix(o.verdict, "missed") {
+			if missed != (known[o.name] != "") {
 				t.Errorf("%s: %.3f us, theirs %.3f: %s", o.name, o.ours/1e3, o.theirs/1e3, o.verdict)
 			}
 			if o.peak > 0 && (o.ourPk > 1.15*o.peak+20000 || o.ourPk < 0.85*o.peak) && !strings.Contains(o.name, "hpcc") && o.seeds == 1 {

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/advise"
 	"github.com/simccl/simccl/internal/report/nccltests"
+	"github.com/simccl/simccl/internal/report/page"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
@@ -120,32 +121,13 @@ func number(v float64, width int) string { return strings.TrimSpace(nccltests.Fl
 // use is how busy each link of the first host is. Where equivalent ranks were merged, a link
 // that was not simulated has the load of the fullest of its kind, and merged is true.
 func use(sys *topo.System, r *exec.Result) (out []float32, merged bool) {
-	by := make(map[string]*exec.LinkLoad, len(r.Links))
-	for i := range r.Links {
-		by[r.Links[i].Name] = &r.Links[i]
-	}
-	type kind struct {
-		from, to topo.NodeKind
-		link     topo.LinkKind
-		speed    units.GBps
-	}
-	kindOf := func(l *topo.Link) kind { return kind{sys.Nodes[l.From].Kind, sys.Nodes[l.To].Kind, l.Kind, l.BW} }
-	fullest := map[kind]float32{}
+	by, merged := page.Loads(sys, "node0", r.Links, page.Folded(r))
 	out = make([]float32, len(sys.Links))
 	for i := range sys.Links {
 		l := &sys.Links[i]
 		out[i] = -1
 		if x := by["node0 "+sys.Short(l.From)+"→"+sys.Short(l.To)]; x != nil {
 			out[i] = float32(x.Use(r.Elapsed))
-			fullest[kindOf(l)] = max(fullest[kindOf(l)], out[i])
-		}
-	}
-	if m := r.Account.Method; m != exec.Folded && m != exec.Near {
-		return out, false
-	}
-	for i := range sys.Links {
-		if load, ok := fullest[kindOf(&sys.Links[i])]; ok && out[i] < 0 {
-			out[i], merged = load, true
 		}
 	}
 	return out, merged

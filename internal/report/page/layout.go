@@ -47,7 +47,7 @@ func Write(w io.Writer, p *Page) error {
 	l.advice()
 	l.choices()
 	l.why()
-	l.picture(picture(p, channels), inputs, chips)
+	l.picture(picture(p, channels), inputs, chips, p.Folded)
 	l.loads()
 	l.circleSections()
 	l.timeline()
@@ -121,12 +121,15 @@ func (l *layout) choices() {
 	l.WriteString(html.Wide("Who wins at which size", string(drawn)))
 }
 
-func (l *layout) picture(drawn, inputs, chips markup) {
+func (l *layout) picture(drawn, inputs, chips markup, folded bool) {
 	if drawn == "" {
 		return
 	}
 	l.Section("topology", "Topology and load")
 	l.Raw("<p>The first node, as NCCL sees it. A link is the thicker and the stronger in colour, the larger the share of the operation's time that its bytes need; dotted ones carried nothing. The numbers are in the table below.")
+	if folded {
+		l.Raw(" Equivalent ranks were simulated once: a link of the others has the load of the fullest of its kind.")
+	}
 	if chips != "" {
 		l.Raw(" A button shows how one channel of a graph runs over it.")
 	}

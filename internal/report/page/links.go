@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
 
@@ -31,6 +32,44 @@ func share(l *exec.LinkLoad, elapsed units.Time) float64 {
 		return 0
 	}
 	return float64(l.Ideal()) / float64(elapsed)
+}
+
+// Loads are a host's links by name. Where a run has merged equivalent ranks (folded), a link
+// that was not simulated has the load of the fullest of its kind, and merged is true.
+func Loads(s *topo.System, host string, links []exec.LinkLoad, folded bool) (by map[string]*exec.LinkLoad, merged bool) {
+	by = make(map[string]*exec.LinkLoad, len(links))
+	for i := range links {
+		by[links[i].Name] = &links[i]
+	}
+	if !folded {
+		return by, false
+	}
+	type kind struct {
+		from, to topo.NodeKind
+		link     topo.LinkKind
+		speed    units.GBps
+	}
+	kindOf := func(l *topo.Link) kind { return kind{s.Nodes[l.From].Kind, s.Nodes[l.To].Kind, l.Kind, l.BW} }
+	name := func(l *topo.Link) string { return host + " " + s.Short(l.From) + "→" + s.Short(l.To) }
+	fullest := map[kind]*exec.LinkLoad{}
+	for i := range s.Links {
+		l := &s.Links[i]
+		if x := by[name(l)]; x != nil && (fullest[kindOf(l)] == nil || x.Bytes > fullest[kindOf(l)].Bytes) {
+			fullest[kindOf(l)] = x
+		}
+	}
+	for i := range s.Links {
+		l := &s.Links[i]
+		if x := fullest[kindOf(l)]; x != nil && by[name(l)] == nil {
+			by[name(l)], merged = x, true
+		}
+	}
+	return by, merged
+}
+
+// Folded reports whether a run has merged equivalent ranks.
+func Folded(r *exec.Result) bool {
+	return r.Account.Method == exec.Folded || r.Account.Method == exec.Near
 }
 
 // loads lists the fullest links, equal ones as one line.

@@ -23,6 +23,7 @@ type Page struct {
 	System   *topo.System
 	Host     string          // whose links are drawn: "node0"
 	Links    []exec.LinkLoad // of one operation of the last size
+	Folded   bool            // equivalent ranks were merged in it
 	Elapsed  units.Time      // of it
 	Graphs   search.Set      // of the System; their channels are drawn on it
 	Rings    []Ring

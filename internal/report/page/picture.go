@@ -122,11 +122,9 @@ func picture(p *Page, channels []route) markup {
 	if p.System == nil {
 		return ""
 	}
-	d := &drawing{s: p.System, at: make([]place, len(p.System.Nodes)), page: p, loads: map[string]*exec.LinkLoad{}, box: boxes(p.System)}
+	d := &drawing{s: p.System, at: make([]place, len(p.System.Nodes)), page: p, box: boxes(p.System)}
 	d.gapX = d.box + gap
-	for i := range p.Links {
-		d.loads[p.Links[i].Name] = &p.Links[i]
-	}
+	d.loads, _ = Loads(p.System, p.Host, p.Links, p.Folded)
 	for _, c := range d.s.Of(topo.CPU) {
 		if d.next >= rowColumns {
 			d.top, d.next, d.deep = d.top+(d.deep+1.2)*gapY, 0, 0

@@ -57,7 +57,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 	if err != nil {
 		return nil, err
 	}
-	p.Links, p.Elapsed = done.Result.Links, done.Result.Elapsed
+	p.Links, p.Elapsed, p.Folded = done.Result.Links, done.Result.Elapsed, Folded(&done.Result)
 	if done.Plan != nil && r.Spec.Engine.Fidelity != "alpha" { // a formula has no events
 		p.Timeline, err = d.timeline(ctx, last)
 	}
