@@ -18,7 +18,7 @@ type mail struct {
 	left     []int // by rank, of both
 	copies   []bool
 	direct   bool  // all are of registered buffers
-	aside    int64 // plan.Request's Misalign, of all alike
+	aside    int64 // plan.Request's Misalign, equal for all
 }
 
 // expand makes the sends and receives of all calls (taskAppend, enqueue.cc:2590), and
