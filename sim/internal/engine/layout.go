@@ -157,8 +157,9 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 	}
 	for _, id := range op.From {
 		c := &e.Conns[id]
+		met := c.Rcv == gi
 		c.Rcv = gi
-		if c.Net >= 0 {
+		if met || c.Net >= 0 {
 			continue
 		}
 		if pc := j.Plan.Conn(id); host.Reduces(&pc) { // no rank is at its other end
