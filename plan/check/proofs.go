@@ -69,7 +69,7 @@ func (s *Proofs) short(p, short *plan.Plan) error {
 	return err
 }
 
-// wholeOps are proved one by one, without a look at whether they repeat.
+// wholeOps are proved one by one, whether they repeat or not.
 const wholeOps = 3e4
 
 // whole proves a plan that is not too large. Of many ops that repeat, all are compared
