@@ -6,7 +6,8 @@
 #
 # With DATA=1 the ranks get what they receive, and compute is timed in turns (--time
 # measured): the steps that the program times are printed beside the real ones. ARGS are
-# more arguments of train_modes.py. MODES (ddp tp pp ep), TRUTH (a folder with train_modes.py and a folder a mode with
+# more arguments of train_modes.py. MANY=64 runs that many ranks of data parallel training
+# on the one GPU, too (scripts/intercept-ranks.py; about a minute of start). MODES (ddp tp pp ep), TRUTH (a folder with train_modes.py and a folder a mode with
 # nccl_coll_rank*.log.gz), OUT (records, logs, outputs), PY (python3) and LIMIT
 # (seconds a mode) change what runs. A line is printed a rank: how many calls were
 # compared, and the first that differs. It ends with 1 where one does.
@@ -73,4 +74,13 @@ PYEOF
 		fi
 	done
 done
+if [ -n "${MANY:-}" ]; then
+	timeout -k 10 "$LIMIT" bin/simccl intercept --topo testdata/topos/dgx-h100.xml --nodes $(((MANY + 7) / 8)) --devices real --time virtual --data --audit --no-simulation -- \
+		bash -c "export WORLD_SIZE=$MANY MASTER_ADDR=127.0.0.1 MASTER_PORT=29777 OMP_NUM_THREADS=1
+for r in \$(seq 0 $((MANY - 1))); do RANK=\$r LOCAL_RANK=0 $PY scripts/intercept-ranks.py & all+=(\$!); done
+bad=0; for p in \${all[@]}; do wait \$p || bad=1; done; exit \$bad" >"$OUT/many.out" 2>"$OUT/many.err"
+	status=$?
+	echo "$MANY ranks: exit status $status: $(tail -n 1 "$OUT/many.out" | cut -c1-200)"
+	[ $status = 0 ] || bad=1
+fi
 exit $bad

@@ -60,6 +60,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 		"mkdir ci && cp dgx.xml ci && git init -q .",
 		"cp testdata/packets/*.txt testdata/packets/perm.cm testdata/packets/leafspine.topo .",
 		"cp -r testdata/measured/h200x2/jobs/infer recording && rm recording/trace_graph*",
+		"simccl workload gen --layers 4 --hidden 1024 --heads 8 --dp 4 --global-batch 4 -o ddp.txt",
 		"cp testdata/measured/h200x4/logs/info_4.log.gz nccl.log.gz",
 		"simccl topo fabric leaf-spine --hosts 2 --nets 8 --per-leaf 1 > net.json",
 		"simccl run all_reduce --sizes 64K --trace real.json > measured.txt && cp real.json sim.json && gzip sim.json",

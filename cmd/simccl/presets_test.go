@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/internal/process"
@@ -27,6 +30,22 @@ func TestEveryMachineRuns(t *testing.T) {
 			if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK || out.Len() == 0 {
 				t.Errorf("%v: status %d\n%.600s", args, code, &errs)
 			}
+		}
+	}
+}
+
+// TestConvertRefusesByName: files that describe a machine in a way that is not read say
+// so, and what to give instead.
+func TestConvertRefusesByName(t *testing.T) {
+	for _, text := range []string{"<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"/>\n", "h:1:2 [0] NCCL INFO Bootstrap\n"} {
+		file := filepath.Join(t.TempDir(), "machine")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		code := run(t.Context(), []string{"topo", "convert", file}, appOf(process.Process{Out: &out, Err: &errs}))
+		if code != status.NotImplemented || !strings.Contains(errs.String(), "nvidia-smi topo -m") {
+			t.Errorf("%q: status %d, %s", text, code, &errs)
 		}
 	}
 }

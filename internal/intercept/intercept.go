@@ -208,6 +208,10 @@ func (o *Options) mover(ctx context.Context, core *collector.Core, dir, libs str
 	return func() { cancel(); <-ended }, nil
 }
 
+// manyRanks is up to how many ranks of the virtual cluster each process may have all 32
+// queues of CUDA: contexts of 64 processes on one H200 found no memory for theirs.
+const manyRanks = 16
+
 // environment has the program find the libraries and the collector.
 func (o *Options) environment(dir, libs, runtime string) []string {
 	preload := []string{filepath.Join(libs, shim.Core), filepath.Join(libs, shim.NCCL)}
@@ -224,8 +228,10 @@ func (o *Options) environment(dir, libs, runtime string) []string {
 		set["SIMCCL_SHIM_NCCL_ONLY"] = "1"
 		if o.Live() {
 			preload = append(preload, filepath.Join(libs, shim.Live))
-			// A stream that waits holds up those that share a queue of CUDA's with it.
-			set["CUDA_DEVICE_MAX_CONNECTIONS"] = "32"
+			if o.GPUs <= manyRanks {
+				// A stream that waits holds up those that share a queue of CUDA's with it.
+				set["CUDA_DEVICE_MAX_CONNECTIONS"] = "32"
+			}
 		}
 	}
 	if host, err := os.Hostname(); err == nil {

@@ -629,8 +629,8 @@ func TestNoMover(t *testing.T) {
 	}
 }
 
-// TestOtherHost: a process of the program on another host, where the collector is not, is
-// told so.
+// TestOtherHost: a process of the program on another host, where the collector is not, gets
+// an error that says so.
 func TestOtherHost(t *testing.T) {
 	r := intercepted(t, two(t), nil, "env", "SIMCCL_INTERCEPT_HOST=elsewhere", "SIMCCL_INTERCEPT=/nonexistent", example(t, "speed"), "1")
 	if r.Exit == 0 || !strings.Contains(r.errs, "on elsewhere: a job on several hosts is not built") {

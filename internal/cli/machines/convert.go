@@ -1,7 +1,10 @@
 package machines
 
 import (
+	"strings"
+
 	"github.com/simccl/simccl/internal/cli"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/process"
 	"github.com/simccl/simccl/internal/smitopo"
 	"github.com/simccl/simccl/topo/builtin"
@@ -28,8 +31,11 @@ func (c *Convert) File(a *cli.App, name string) (done bool, err error) {
 		return false, nil
 	}
 	data, err := a.Read(name, process.MaxSettings)
-	if err != nil || !smitopo.Is(string(data)) {
+	if err != nil {
 		return false, nil // the reader of topologies says what is wrong
+	}
+	if text := string(data); !smitopo.Is(text) {
+		return refused(text) != "", unread(name, refused(text))
 	}
 	s, err := smitopo.Parse(string(data), name, c.kinds)
 	if err != nil {
@@ -48,4 +54,24 @@ func (c *Convert) File(a *cli.App, name string) (done bool, err error) {
 		return true, err
 	}
 	return true, write(a, root)
+}
+
+// refused says why a description of a machine is not read; empty for what may be one
+// of NCCL's.
+func refused(text string) string {
+	switch {
+	case strings.Contains(text, "hwloc") && strings.Contains(text, "<topology"):
+		return "lstopo's XML, which has no NVLinks"
+	case strings.Contains(text, " NCCL INFO "):
+		return "a log of NCCL, which has no PCIe tree"
+	}
+	return ""
+}
+
+// unread is the error of a file that is not read, nil without a reason.
+func unread(name, why string) error {
+	if why == "" {
+		return nil
+	}
+	return fail.NotYet("convert the output of nvidia-smi topo -m, or have NCCL write the tree (NCCL_TOPO_DUMP_FILE)", "%s: %s", name, why)
 }

@@ -289,7 +289,7 @@ func scale(a *cli.App) *cobra.Command {
 reduces stays, the shards of FSDP shrink. TP, PP, CP and EP change what ranks
 compute; generate such jobs anew. --host multiplies the host's time (0: none). The
 result is simccl's text.`,
-		Example: "  simccl workload scale recording --dp 16 -o large.txt\n  simccl workload scale recording --host 0.4 -o fast.txt",
+		Example: "  simccl workload scale ddp.txt --dp 16 -o large.txt\n  simccl workload scale recording --host 0.4 -o fast.txt",
 		Args:    some,
 		RunE: func(_ *cobra.Command, args []string) error {
 			j, err := Read(a, args, f)

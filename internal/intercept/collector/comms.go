@@ -67,6 +67,19 @@ func (c *comm) root() *comm {
 	return c
 }
 
+// processes is how many members are processes of the program.
+func (x *comm) processes() (n int) {
+	if !x.fakes {
+		return len(x.members)
+	}
+	for _, m := range x.members {
+		if m.like == nil {
+			n++
+		}
+	}
+	return n
+}
+
 func (c *Core) newMember(dev *device) *member {
 	m := &member{handle: int64(len(c.members) + 1), dev: dev}
 	c.members = append(c.members, m)

@@ -302,8 +302,8 @@ func (c *Core) NoMover(why string) {
 	c.answer(&thread{})
 }
 
-// gone ends the turn of a process that has ended.
-func (c *Core) gone(p *process) {
+// endTurn ends the turn of a process that has ended.
+func (c *Core) endTurn(p *process) {
 	for _, t := range c.turns { //lint:sorted each by itself
 		if t.holder == p {
 			c.yield(t)
@@ -364,7 +364,7 @@ func (j *jobOf) copies(from *wireOp, at int64, to *wireOp, dst, n int64) {
 // reduces reduces count elements at an offset of all ranks' inputs into those of to.
 func (j *jobOf) reduces(all []*wireOp, offset, count int64, to []*wireOp) {
 	o := all[0]
-	if coll.DataType(o.typ) > coll.BFloat16 {
+	if t := coll.DataType(o.typ); t.IsFloat() && t.Size() == 1 {
 		j.err = fmt.Errorf("%s: reductions of 8-bit floats are not built for real GPUs", describe(o))
 		return
 	}

@@ -393,19 +393,6 @@ func (c *Core) ended(k *kernel, at int64, err error) {
 	}
 }
 
-// processes is how many members are processes of the program.
-func (x *comm) processes() (n int) {
-	if !x.fakes {
-		return len(x.members)
-	}
-	for _, m := range x.members {
-		if m.like == nil {
-			n++
-		}
-	}
-	return n
-}
-
 // broken fails a communicator of which an operation cannot be simulated.
 func (c *Core) broken(x *comm, err error) {
 	c.warn("%v", err)

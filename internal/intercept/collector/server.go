@@ -241,7 +241,7 @@ func (c *Core) closed(t *thread) {
 		return
 	}
 	t.p.ended = true
-	c.gone(t.p)
+	c.endTurn(t.p)
 	for _, m := range c.members {
 		if m.dev.p != t.p || m.left && m.how == leaveDestroy {
 			continue

@@ -80,7 +80,7 @@ struct lane { // a stream
   uint32_t *word;    // what the stream waits for
   uint64_t at;       // the same, on the device
   uint32_t issued;   // waits so far
-  int gone;          // the program has destroyed it
+  int destroyed;     // by the program
   int64_t seen, busy; // us: when the open segment's beginning was seen, and when it ran last
   int64_t ran;        // us: when kernels of the program were seen on it last
   struct lane *next;
@@ -149,7 +149,7 @@ static struct lane *lane_of(handle s) {
   int dev = current_device();
   if (s == (handle)1) s = NULL;
   for (struct lane *l = lanes; l; l = l->next)
-    if (!l->gone && l->stream == s && (s || l->dev == dev)) return l;
+    if (!l->destroyed && l->stream == s && (s || l->dev == dev)) return l;
   struct lane *l = calloc(1, sizeof *l);
   unsigned flags = 0;
   if (!l || words_used == WORDS) return NULL;
@@ -209,12 +209,12 @@ static void reopen(struct lane *l) {
 
 static void close_all(int dev) {
   for (struct lane *l = lanes; l; l = l->next)
-    if (!l->gone && (dev < 0 || l->dev == dev) && !capturing(l->stream)) close_lane(l);
+    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) close_lane(l);
 }
 
 static void reopen_all(int dev) {
   for (struct lane *l = lanes; l; l = l->next)
-    if (!l->gone && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l);
+    if (!l->destroyed && (dev < 0 || l->dev == dev) && !capturing(l->stream)) reopen(l);
 }
 
 // --- the thread that looks at segments ---
@@ -249,7 +249,7 @@ enum { BUSY = 1, IDLE = 2, WAITS = 4 };
 
 // state_of is what a stream does. Under lists.
 static int state_of(struct lane *l) {
-  if (l->gone) return 0;
+  if (l->destroyed) return 0;
   struct mark *from = l->first ? l->first->from : l->open;
   const uint32_t *begun = l->first ? l->first->begun : NULL;
   if (begun ? !__atomic_load_n(begun, __ATOMIC_ACQUIRE) : from && D.cuEventQuery(from->e) == NOT_READY) {
@@ -518,7 +518,7 @@ static int fail(struct reply *out, char *text, size_t room, int status, const ch
   return -1;
 }
 
-// enter and leave are around what a thread does for us: the clock stands still.
+// enter and leave are around what a thread does for us: the clock does not move.
 static void enter(void) {
   simccl_worked();
   simccl_freeze();
@@ -886,7 +886,7 @@ PUBLIC error cudaStreamDestroy(handle s) {
   if (!live_on() || !s) return real(s);
   pthread_mutex_lock(&host);
   pthread_mutex_lock(&lists);
-  for (struct lane *l = lanes; l; l = l->next) l->gone |= l->stream == s;
+  for (struct lane *l = lanes; l; l = l->next) l->destroyed |= l->stream == s;
   pthread_mutex_unlock(&lists);
   pthread_mutex_unlock(&host);
   return real(s);
