@@ -59,6 +59,17 @@ func List() []*Machine { return slices.Clone(load()) }
 // there is none.
 func Lookup(name string) *Machine {
 	name = strings.TrimSuffix(name, ".xml")
+	if strings.ContainsAny(name, `/\\`) { // a path
+		return nil
+	}
+	for _, m := range files() {
+		if m.Name == name || slices.Contains(m.Aliases, name) {
+			return m
+		}
+	}
+	if m := ofSpec("specs/" + name + ".json"); m != nil { // without reading the others
+		return m
+	}
 	for _, m := range load() {
 		if m.Name == name || slices.Contains(m.Aliases, name) {
 			return m
@@ -85,21 +96,35 @@ func Suggest(name string) string {
 	return best
 }
 
-var load = sync.OnceValue(func() []*Machine {
-	var all []*Machine
+// files are the machines that have topology files.
+var files = sync.OnceValue(func() (all []*Machine) {
 	if err := json.Unmarshal(mustRead("files/index.json"), &all); err != nil {
 		panic(err)
 	}
+	return all
+})
+
+// ofSpec is the machine of a file of specs; nil if there is no such file.
+func ofSpec(file string) *Machine {
+	text, err := data.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	s, err := machine.Parse(text, file)
+	if err != nil {
+		panic(err)
+	}
+	return &Machine{Name: s.Name, Aliases: s.Aliases, Title: s.Title, Domain: s.Domain, Network: s.Network, Facts: s.Facts, Spec: s}
+}
+
+var load = sync.OnceValue(func() []*Machine {
+	all := slices.Clone(files())
 	specs, err := fs.Glob(data, "specs/*.json")
 	if err != nil {
 		panic(err)
 	}
 	for _, file := range specs {
-		s, err := machine.Parse(mustRead(file), file)
-		if err != nil {
-			panic(err)
-		}
-		all = append(all, &Machine{Name: s.Name, Aliases: s.Aliases, Title: s.Title, Domain: s.Domain, Network: s.Network, Facts: s.Facts, Spec: s})
+		all = append(all, ofSpec(file))
 	}
 	slices.SortFunc(all, func(a, b *Machine) int { return strings.Compare(a.Name, b.Name) })
 	return all
