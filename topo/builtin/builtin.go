@@ -67,8 +67,8 @@ func Lookup(name string) *Machine {
 			return m
 		}
 	}
-	if m := ofSpec("specs/" + name + ".json"); m != nil { // without reading the others
-		return m
+	if read := specs()["specs/"+name+".json"]; read != nil { // the others are not read
+		return read()
 	}
 	for _, m := range load() {
 		if m.Name == name || slices.Contains(m.Aliases, name) {
@@ -104,27 +104,29 @@ var files = sync.OnceValue(func() (all []*Machine) {
 	return all
 })
 
-// ofSpec is the machine of a file of specs; nil if there is no such file.
-func ofSpec(file string) *Machine {
-	text, err := data.ReadFile(file)
-	if err != nil {
-		return nil
-	}
-	s, err := machine.Parse(text, file)
+// specs are the machines of specs by file, each read when it is asked for.
+var specs = sync.OnceValue(func() map[string]func() *Machine {
+	names, err := fs.Glob(data, "specs/*.json")
 	if err != nil {
 		panic(err)
 	}
-	return &Machine{Name: s.Name, Aliases: s.Aliases, Title: s.Title, Domain: s.Domain, Network: s.Network, Facts: s.Facts, Spec: s}
-}
+	all := make(map[string]func() *Machine, len(names))
+	for _, file := range names {
+		all[file] = sync.OnceValue(func() *Machine {
+			s, err := machine.Parse(mustRead(file), file)
+			if err != nil {
+				panic(err)
+			}
+			return &Machine{Name: s.Name, Aliases: s.Aliases, Title: s.Title, Domain: s.Domain, Network: s.Network, Facts: s.Facts, Spec: s}
+		})
+	}
+	return all
+})
 
 var load = sync.OnceValue(func() []*Machine {
 	all := slices.Clone(files())
-	specs, err := fs.Glob(data, "specs/*.json")
-	if err != nil {
-		panic(err)
-	}
-	for _, file := range specs {
-		all = append(all, ofSpec(file))
+	for _, read := range specs() { //lint:sorted sorted below
+		all = append(all, read())
 	}
 	slices.SortFunc(all, func(a, b *Machine) int { return strings.Compare(a.Name, b.Name) })
 	return all
