@@ -54,7 +54,7 @@ web: web/node_modules/.package-lock.json ## web/dist: the web page as a static s
 	cd web && node build.mjs dist ../internal/webpage/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
 
 .PHONY: web-pictures
-web-pictures: web build ## docs/img/web-*.jpg, from the page itself in Chromium
+web-pictures: web build ## docs/img/web-*.jpg and report.png, from the page and a report in Chromium
 	cd web && node pictures.mjs $(CURDIR)/bin/simccl ../docs/img
 
 .PHONY: web-test

@@ -9,9 +9,9 @@ import (
 
 // prove proves the plan, a large one by the parts that the others repeat. What cannot
 // be proved so is not refused: it is simulated all the same, and NotProved says why.
-func (o *Outcome) prove() error {
+func (o *Outcome) prove(proofs *check.Proofs) error {
 	var err error
-	if o.NotProved, err = check.Parts(o.Plan); o.NotProved != "" {
+	if o.NotProved, err = proofs.Parts(o.Plan); o.NotProved != "" {
 		return nil
 	}
 	var large *plan.UnsupportedError

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/simccl/simccl/plan"
 	"iter"
 	"slices"
 	"sync/atomic"
@@ -15,6 +14,8 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/nccltrace"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -70,6 +71,8 @@ type Running struct {
 	rows   []Row
 	// parts are what was simulated of large operations, shared by the sizes of a sweep.
 	parts sim.Windows
+	// proofs are which plans of a few iterations were proved, shared likewise.
+	proofs check.Proofs
 	// Planner makes plans, which it has proved, in NCCL's place: of a schedule of
 	// others. Nil, or a nil plan: NCCL's.
 	Planner func(comm.Op) (*plan.Plan, error)
@@ -287,7 +290,7 @@ func (r *Running) Plan(o Operation, prove bool) (Outcome, error) {
 	}
 	out := Outcome{Choice: choice, Plan: pl}
 	if prove && !r.Spec.Engine.NoProof && pl.DataDefined() {
-		if err := out.prove(); err != nil {
+		if err := out.prove(&r.proofs); err != nil {
 			return Outcome{}, fmt.Errorf("%s of %d elements: %w", r.fn.TestName(), o.Count, err)
 		}
 	}

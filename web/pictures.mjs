@@ -1,5 +1,7 @@
-// Pictures of the page, made from the page: node pictures.mjs SIMCCL FOLDER
-import { spawn } from "node:child_process";
+// Pictures of README and docs, made from the page and from the report: node pictures.mjs SIMCCL FOLDER
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
@@ -20,5 +22,16 @@ for (const [width, height] of [[390, 844], [1280, 1180], [2560, 1440]]) {
     await context.close();
   }
 }
+
+// The first parts of the static report, which is opened as a file.
+const work = mkdtempSync(join(tmpdir(), "simccl-pictures-"));
+execFileSync(simccl, ["report", "all_reduce", "-b", "1K", "-e", "16M", "-f", "4"], { cwd: work, stdio: "ignore" });
+{
+  const page = await browser.newPage({ viewport: { width: 1100, height: 1350 } });
+  await page.goto("file://" + join(work, "report.html"));
+  await page.screenshot({ path: join(folder, "report.png") });
+  await page.close();
+}
+rmSync(work, { recursive: true });
 await browser.close();
 server.kill("SIGINT");

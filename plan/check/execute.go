@@ -96,7 +96,8 @@ type runner[V any] struct {
 	blockOf []int32
 	blocks  []block
 	nets    []network // by NetGroup
-	polls   int       // calls of poll
+	layout  layoutOf
+	polls   int // calls of poll
 }
 
 // block is the thread block of a rank's channel: its programs run by phase.
@@ -274,7 +275,7 @@ func (c *runner[V]) wellFormed(i int32) error {
 	case op.Bytes < 0 || op.RecvAhead < 0 || op.SendAhead < 0 || op.SendAhead >= plan.FIFOSteps || op.RecvAhead >= plan.FIFOSteps:
 		return c.fault(i, "negative size or steps out of reach")
 	}
-	l := c.p.Layout(op.Rank)
+	l := c.layout.get(c.p, op.Rank)
 	for _, r := range []plan.Ref{op.Src, op.Dst} {
 		size := l.Input
 		switch r.Buf {

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/units"
@@ -12,13 +13,16 @@ import (
 // repeat: a ring by its turns (wave.go), sends and receives by what drawn ranks send
 // (transfers.go), and what runs in iterations by two of them and the last, on all
 // channels or on as many as Plan proves. That the others repeat them is seen op by op
-// on ranks that are drawn, always the same. missing says what is not proved, and why;
-// empty: nothing.
-func Parts(p *plan.Plan) (missing string, err error) {
+// on ranks that are drawn, always the same; of plans that Plan would prove, on all.
+// missing says what is not proved, and why; empty: nothing.
+func Parts(p *plan.Plan) (missing string, err error) { return new(Proofs).Parts(p) }
+
+// Parts is as the function, but proves once what several plans repeat.
+func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	why := TooLarge(p)
 	switch {
 	case why == "":
-		return "", Plan(p)
+		return "", s.whole(p)
 	case p.Members() != nil, p.Req.Cut != nil:
 		return why + ", of an operation among others", nil
 	case p.Turns() > 0 && opsOf(p)/float64(p.Split.NChannels)/float64(p.Comm.NRanks) < math.MaxInt32: // as which chunks are numbered
@@ -26,12 +30,12 @@ func Parts(p *plan.Plan) (missing string, err error) {
 	case p.Req.Func.IsP2P():
 		return ofTransfers(p)
 	}
-	short, err := fewIterations(p)
+	short, err := fewIterations(p, drawn(p.Comm.NRanks))
 	if err != nil {
 		return "", err
 	}
 	if TooLarge(short) == "" {
-		return "", Plan(short)
+		return "", s.short(p, short)
 	}
 	return fewChannels(short)
 }
@@ -42,9 +46,9 @@ const (
 	fewIterated    = 4
 )
 
-// fewIterations returns a plan of some iterations whose programs the given one's repeat;
-// the plan itself where there is none.
-func fewIterations(p *plan.Plan) (*plan.Plan, error) {
+// fewIterations returns a plan of some iterations whose programs those of the given
+// one's ranks repeat; the plan itself where there is none.
+func fewIterations(p *plan.Plan, ranks []int32) (*plan.Plan, error) {
 	all := p.Iterations()
 	if all < fewIterated {
 		return p, nil
@@ -57,7 +61,7 @@ func fewIterations(p *plan.Plan) (*plan.Plan, error) {
 	for i := range later {
 		later[i] = -1
 	}
-	for _, rank := range drawn(p.Comm.NRanks) {
+	for _, rank := range ranks {
 		long, kept := p.Programs(rank), short.Programs(rank)
 		if len(long) != len(kept) {
 			return p, nil
@@ -100,13 +104,14 @@ func (x *repetition) holds(short *plan.Plan, long, kept *plan.Program) bool {
 		return false
 	}
 	per := (n - k) / x.left
-	var ops []plan.Op // of the iteration before
+	var ops []plan.Op // of the first iteration, at the places of the one before
 	var a, b plan.Cursor
 	var op, other plan.Op
 	x.p.OpenInto(&a, long)
 	short.OpenInto(&b, kept)
 	x.moved = -1
 	var turn, first distance // to the next iteration, and of the shorter plan's first ones
+	at := int64(0)           // i modulo per
 	for i := int64(0); i < n; i++ {
 		if !a.Next(&op) {
 			return false
@@ -123,13 +128,19 @@ func (x *repetition) holds(short *plan.Plan, long, kept *plan.Program) bool {
 				return false
 			}
 		}
-		if was := i % max(1, per); i >= per && i < (keptIterations+x.left)*per && (!sameButPlace(&op, &ops[was]) || !turn.holds(&op, &ops[was])) {
-			return false
+		switch {
+		case i < per:
+			ops = append(ops, copyOf(&op))
+		case i < (keptIterations+x.left)*per:
+			was := &ops[at]
+			if !sameButPlace(&op, was) || !turn.holds(&op, was) {
+				return false
+			}
+			was.Src.Off, was.Dst.Off = op.Src.Off, op.Dst.Off
 		}
-		if i < per {
-			ops = append(ops, plan.Op{})
+		if at++; at >= per {
+			at = 0
 		}
-		keep(&ops, i%max(1, per), &op)
 	}
 	if turn.known {
 		x.moved = turn.by * units.Bytes(x.left)
@@ -137,32 +148,17 @@ func (x *repetition) holds(short *plan.Plan, long, kept *plan.Program) bool {
 	return !b.Next(&other)
 }
 
-func keep(ops *[]plan.Op, i int64, op *plan.Op) {
-	if i >= int64(len(*ops)) {
-		return
-	}
-	at := &(*ops)[i]
-	from, to := append(at.From[:0], op.From...), append(at.To[:0], op.To...)
-	*at = *op
-	at.From, at.To = from, to
+// copyOf returns an op with lists of its own, as a cursor overwrites its.
+func copyOf(op *plan.Op) plan.Op {
+	c := *op
+	c.From, c.To = slices.Clone(op.From), slices.Clone(op.To)
+	return c
 }
 
 // sameButPlace reports whether two ops do the same over the same connections.
 func sameButPlace(a, b *plan.Op) bool {
-	return a.Do == b.Do && a.Bytes == b.Bytes && a.Src.Buf == b.Src.Buf && a.Dst.Buf == b.Dst.Buf && meetsAll(a.From, b.From) && meetsAll(a.To, b.To) &&
+	return a.Do == b.Do && a.Bytes == b.Bytes && a.Src.Buf == b.Src.Buf && a.Dst.Buf == b.Dst.Buf && slices.Equal(a.From, b.From) && slices.Equal(a.To, b.To) &&
 		a.RecvOff == b.RecvOff && a.SendOff == b.SendOff && a.RecvAhead == b.RecvAhead && a.SendAhead == b.SendAhead
-}
-
-func meetsAll(a, b []int32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // distance is how much further on in the buffers one op is than another.
@@ -174,19 +170,18 @@ type distance struct {
 // holds reports whether two ops are so far from each other, or, where the distance is
 // not known yet, equally far with all they use.
 func (d *distance) holds(a, b *plan.Op) bool {
-	for _, by := range [2]struct {
-		buf plan.Buffer
-		n   units.Bytes
-	}{{a.Src.Buf, a.Src.Off - b.Src.Off}, {a.Dst.Buf, a.Dst.Off - b.Dst.Off}} {
-		switch {
-		case by.buf == plan.NoBuffer:
-		case !d.known:
-			*d = distance{by.n, true}
-		case by.n != d.by:
-			return false
-		}
+	return d.same(a.Src, b.Src) && d.same(a.Dst, b.Dst)
+}
+
+func (d *distance) same(a, b plan.Ref) bool {
+	if a.Buf == plan.NoBuffer {
+		return true
 	}
-	return true
+	by := a.Off - b.Off
+	if !d.known {
+		*d = distance{by, true}
+	}
+	return by == d.by
 }
 
 // fewChannels proves some channels of a plan, each for itself.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -47,7 +48,7 @@ func TestRightPlansAreProvedByParts(t *testing.T) {
 		if p.ConnsPerRank() == 0 || p.Split.Striped || len(p.NetGroups()) > 0 {
 			return
 		}
-		short, err := fewIterations(p)
+		short, err := fewIterations(p, drawn(c.NRanks))
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -219,5 +220,53 @@ func TestTransfersShowEveryFault(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestProofsAreKept: a plan with many iterations is proved by the same few as a larger
+// one, in place by others; and one whose iterations differ is proved whole.
+func TestProofsAreKept(t *testing.T) {
+	c := plantest.Plain(2, 2, 2)
+	var s Proofs
+	for i, of := range []struct {
+		mib     int64
+		inPlace bool
+		kept    int
+	}{{256, false, 1}, {512, false, 1}, {1024, false, 1}, {1024, true, 2}} {
+		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.LL, Count: of.mib << 18, Type: coll.Float32, Channels: 2, Warps: 16, InPlace: of.inPlace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if TooLarge(p) != "" || opsOf(p) <= wholeOps {
+			t.Fatalf("%d MiB: %g ops, none of those that repeat", of.mib, opsOf(p))
+		}
+		if missing, err := s.Parts(p); missing != "" || err != nil {
+			t.Fatalf("%d MiB: %s %v", of.mib, missing, err)
+		}
+		if len(s.done) != of.kept {
+			t.Errorf("%d: %d proofs, want %d", i, len(s.done), of.kept)
+		}
+		if i > 0 {
+			continue
+		}
+		l := export.List(p)
+		for k := range l.Programs {
+			n := len(l.Programs[k].Ops) / 2
+			l := export.List(p)
+			l.Programs[k].Ops[n].Bytes--
+			q, err := l.Plan(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Parts(q); err == nil {
+				t.Errorf("program %d: a fault half way is not seen", k)
+			}
+		}
+	}
+	if n := reflect.TypeFor[plan.Request]().NumField(); n != 16 {
+		t.Errorf("a request has %d fields; proofKey knows 16", n)
+	}
+	if n := reflect.TypeFor[plan.Params]().NumField(); n != 7 {
+		t.Errorf("settings have %d fields; proofKey knows 7", n)
 	}
 }

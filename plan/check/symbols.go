@@ -32,6 +32,22 @@ type symbols struct {
 	bufs [][3][]interval // rank → Input, Output, Scratch, sorted; the first alone where they are shared
 	sets ranks
 	all  int32
+
+	layout layoutOf
+}
+
+// layoutOf keeps the memory of the rank that was asked for last.
+type layoutOf struct {
+	rank  int32
+	known bool
+	plan.Layout
+}
+
+func (l *layoutOf) get(p *plan.Plan, rank int32) *plan.Layout {
+	if !l.known || l.rank != rank {
+		*l = layoutOf{rank, true, p.Layout(rank)}
+	}
+	return &l.Layout
 }
 
 // ranks are sets of ranks, numbered from those of one rank on.
@@ -63,7 +79,7 @@ func (m *symbols) place(rank int32, r plan.Ref) (*[]interval, units.Bytes) {
 	if r.Buf == plan.Scratch {
 		return &m.bufs[rank][2], r.Off
 	}
-	l := m.p.Layout(rank)
+	l := m.layout.get(m.p, rank)
 	b := &m.bufs[rank][1]
 	off := r.Off + l.OutputAt
 	if r.Buf == plan.Input {

@@ -39,7 +39,8 @@ type wave struct {
 	ranks   []int32 // drawn
 	cursors []plan.Cursor
 	progs   []plan.Program
-	op      plan.Op // of the first drawn rank
+	op      plan.Op        // of the first drawn rank
+	conns   [][2]plan.Conn // drawn rank → where it received and sent last
 
 	next         units.Bytes // where what the channel does begins, and then its next iteration
 	iter         int64
@@ -61,6 +62,9 @@ func ofRing(p *plan.Plan) error {
 		ops += p.NumOps(&pr)
 	}
 	w.ranks = w.ranks[:max(min(2, len(w.ranks)), min(len(w.ranks), int(mostTurned/max(1, ops))))]
+	for range w.ranks {
+		w.conns = append(w.conns, [2]plan.Conn{{ID: -1}, {ID: -1}})
+	}
 	blocks := 1
 	if w.f == coll.AllReduce {
 		blocks = p.Comm.NRanks
@@ -242,16 +246,25 @@ func (w *wave) ends(i int, rank int32, op *plan.Op) error {
 	}
 	ring := w.channel.Ring
 	for _, id := range op.To {
-		if c := w.p.Conn(id); c.Src != rank || c.Dst != ring[rank].Next || c.Channel != op.Channel {
+		if c := w.conn(i, 1, id); c.Src != rank || c.Dst != ring[rank].Next || c.Channel != op.Channel {
 			return w.fault(i, "sends to rank %d, not to the next of the ring", c.Dst)
 		}
 	}
 	for _, id := range op.From {
-		if c := w.p.Conn(id); c.Dst != rank || c.Src != ring[rank].Prev || c.Channel != op.Channel {
+		if c := w.conn(i, 0, id); c.Dst != rank || c.Src != ring[rank].Prev || c.Channel != op.Channel {
 			return w.fault(i, "receives from rank %d, not from the one before it in the ring", c.Src)
 		}
 	}
 	return nil
+}
+
+// conn describes a connection of a drawn rank: mostly that of its op before.
+func (w *wave) conn(i, end int, id int32) *plan.Conn {
+	c := &w.conns[i][end]
+	if c.ID != id || id < 0 {
+		*c = w.p.Conn(id)
+	}
+	return c
 }
 
 // run does the op on all ranks at once. All have done those before it, so it can run

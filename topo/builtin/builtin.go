@@ -59,6 +59,17 @@ func List() []*Machine { return slices.Clone(load()) }
 // there is none.
 func Lookup(name string) *Machine {
 	name = strings.TrimSuffix(name, ".xml")
+	if strings.ContainsAny(name, `/\\`) { // a path
+		return nil
+	}
+	for _, m := range files() {
+		if m.Name == name || slices.Contains(m.Aliases, name) {
+			return m
+		}
+	}
+	if read := specs()["specs/"+name+".json"]; read != nil { // the others are not read
+		return read()
+	}
 	for _, m := range load() {
 		if m.Name == name || slices.Contains(m.Aliases, name) {
 			return m
@@ -85,21 +96,37 @@ func Suggest(name string) string {
 	return best
 }
 
-var load = sync.OnceValue(func() []*Machine {
-	var all []*Machine
+// files are the machines that have topology files.
+var files = sync.OnceValue(func() (all []*Machine) {
 	if err := json.Unmarshal(mustRead("files/index.json"), &all); err != nil {
 		panic(err)
 	}
-	specs, err := fs.Glob(data, "specs/*.json")
+	return all
+})
+
+// specs are the machines of specs by file, each read when it is asked for.
+var specs = sync.OnceValue(func() map[string]func() *Machine {
+	names, err := fs.Glob(data, "specs/*.json")
 	if err != nil {
 		panic(err)
 	}
-	for _, file := range specs {
-		s, err := machine.Parse(mustRead(file), file)
-		if err != nil {
-			panic(err)
-		}
-		all = append(all, &Machine{Name: s.Name, Aliases: s.Aliases, Title: s.Title, Domain: s.Domain, Network: s.Network, Facts: s.Facts, Spec: s})
+	all := make(map[string]func() *Machine, len(names))
+	for _, file := range names {
+		all[file] = sync.OnceValue(func() *Machine {
+			s, err := machine.Parse(mustRead(file), file)
+			if err != nil {
+				panic(err)
+			}
+			return &Machine{Name: s.Name, Aliases: s.Aliases, Title: s.Title, Domain: s.Domain, Network: s.Network, Facts: s.Facts, Spec: s}
+		})
+	}
+	return all
+})
+
+var load = sync.OnceValue(func() []*Machine {
+	all := slices.Clone(files())
+	for _, read := range specs() { //lint:sorted sorted below
+		all = append(all, read())
 	}
 	slices.SortFunc(all, func(a, b *Machine) int { return strings.Compare(a.Name, b.Name) })
 	return all

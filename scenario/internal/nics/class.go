@@ -27,8 +27,11 @@ func Named(asked string, machines []string, isFile func(name string) bool) strin
 	}
 	kind := ""
 	for i, name := range machines {
+		if strings.ContainsAny(name, `/\`) || isFile(name) {
+			return ""
+		}
 		m := builtin.Lookup(name)
-		if m == nil || strings.ContainsAny(name, `/\`) || isFile(name) || i > 0 && m.Network.Kind != kind {
+		if m == nil || i > 0 && m.Network.Kind != kind {
 			return ""
 		}
 		kind = m.Network.Kind

@@ -42,14 +42,13 @@ func (e *Engine) layGroups(j *Job) error {
 		e.Devices[i].Job = j
 	}
 	var progs []plan.Program
-	if req := &j.Plan.Req; req.Func.IsP2P() { // all ranks do as much as the root, or the others do together
-		progs = j.Plan.AppendPrograms(progs, req.Root)
-		ranks := int(n)
-		if req.Func == coll.Gather || req.Func == coll.Scatter {
-			ranks = 2
-		}
-		e.Groups = slices.Grow(e.Groups, ranks*len(progs))
+	req := &j.Plan.Req // all ranks do as much as the root, or the others of gather and scatter do together
+	progs = j.Plan.AppendPrograms(progs, req.Root)
+	ranks := int(n)
+	if req.Func == coll.Gather || req.Func == coll.Scatter {
+		ranks = 2
 	}
+	e.Groups = slices.Grow(e.Groups, ranks*len(progs))
 	for r := range n {
 		if err := e.Poll(); err != nil {
 			return err
@@ -119,9 +118,10 @@ func (e *Engine) layConns(j *Job) error {
 			}
 		}
 		j.Plan.OpenInto(&cur, &g.Program)
+		rounds := g.inRounds() && g.Plan.Req.Algo.IsNVLS()
 		// A program uses the same connections throughout, save that the first and
-		// last ops may lack some; PAT and NVLS vary.
-		for cur.Next(&op) {
+		// last ops may lack some; PAT varies, and NVLS within a round over its heads.
+		for cur.Next(&op) && (!rounds || op.Step == 0) {
 			if err := e.joinConns(j, int32(gi), &op); err != nil {
 				return err
 			}
@@ -157,8 +157,9 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 	}
 	for _, id := range op.From {
 		c := &e.Conns[id]
+		met := c.Rcv == gi
 		c.Rcv = gi
-		if c.Net >= 0 {
+		if met || c.Net >= 0 {
 			continue
 		}
 		if pc := j.Plan.Conn(id); host.Reduces(&pc) { // no rank is at its other end

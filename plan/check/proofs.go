@@ -1,0 +1,91 @@
+package check
+
+import (
+	"sync"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/connect"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
+)
+
+// Proofs keeps which shortened plans were proved: the sizes of a sweep repeat the same.
+// The zero value is empty. It may be used by several goroutines at once.
+type Proofs struct {
+	mu   sync.Mutex
+	done map[proofKey]bool
+}
+
+// proofKey is all by which the plans of a communicator differ.
+type proofKey struct {
+	comm     *connect.Layout
+	fn       coll.Func
+	count    int64
+	typ      coll.DataType
+	op       coll.RedOp
+	root     int32
+	peer     int32
+	inPlace  bool
+	algo     coll.Algorithm
+	proto    coll.Protocol
+	channels int
+	warps    int
+	slow     bool
+	direct   bool
+	misalign int64
+	settings [6]units.Opt[int64]
+	split    plan.Split
+}
+
+func keyOf(p *plan.Plan) proofKey {
+	r, s := &p.Req, &p.Req.Params
+	return proofKey{comm: p.Comm, fn: r.Func, count: r.Count, typ: r.Type, op: r.Op, root: r.Root, peer: r.Peer, inPlace: r.InPlace, algo: r.Algo, proto: r.Proto,
+		channels: r.Channels, warps: r.Warps, slow: r.SlowNVLS, direct: r.Direct, misalign: r.Misalign,
+		settings: [6]units.Opt[int64]{s.P2PLLThreshold, s.ChunkSize, s.P2PGroupSize, s.NVLSTreeMaxChunk, s.NetSharedBuffers, s.AllocP2PNetLL}, split: p.Split}
+}
+
+// short proves what fewIterations made of a plan, unless it was proved already. Of the
+// plan itself, which is not always NCCL's, nothing is kept.
+func (s *Proofs) short(p, short *plan.Plan) error {
+	if short == p {
+		return Plan(p)
+	}
+	key := keyOf(short)
+	s.mu.Lock()
+	proved := s.done[key]
+	s.mu.Unlock()
+	if proved {
+		return nil
+	}
+	err := Plan(short)
+	if err == nil {
+		s.mu.Lock()
+		if s.done == nil {
+			s.done = map[proofKey]bool{}
+		}
+		s.done[key] = true
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// wholeOps are proved one by one, whether they repeat or not.
+const wholeOps = 3e4
+
+// whole proves a plan that is not too large. Of many ops that repeat, all are compared
+// with those that are proved.
+func (s *Proofs) whole(p *plan.Plan) error {
+	if p.Members() != nil || p.Req.Cut != nil || p.Req.Func.IsP2P() || p.Turns() > 0 || p.Split.Striped || len(p.NetGroups()) > 0 ||
+		p.Iterations() < fewIterated || opsOf(p) <= wholeOps {
+		return Plan(p)
+	}
+	all := make([]int32, p.Comm.NRanks)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	short, err := fewIterations(p, all)
+	if err != nil {
+		return Plan(p)
+	}
+	return s.short(p, short)
+}
