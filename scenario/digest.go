@@ -1,10 +1,8 @@
 package scenario
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -83,50 +81,6 @@ var fileSettings = []string{"NCCL_CONF_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_FILE
 
 // NamesFile reports whether a setting's value is the name of an input file.
 func NamesFile(setting string) bool { return slices.Contains(fileSettings, setting) }
-
-// Shard is the i-th of n parts of count points: those whose index is i modulo n,
-// so that neighbours, which cost about the same, go to different shards.
-func Shard(count, i, n int) []int {
-	var out []int
-	for p := i; p < count; p += n {
-		out = append(out, p)
-	}
-	return out
-}
-
-// PointResult is one point of a grid.
-type PointResult struct {
-	Index  int     `json:"index"` // in the order of Expand
-	Result *Result `json:"result"`
-}
-
-// ErrConflict: two shards have different results of one point.
-var ErrConflict = errors.New("two results of one point differ")
-
-// Merge joins the results of shards to one list in the order of Expand. A point
-// that several shards have must be the same in all of them; one that none has is
-// not missed here.
-func Merge(shards ...[]PointResult) ([]PointResult, error) {
-	all := slices.Concat(shards...)
-	slices.SortStableFunc(all, func(a, b PointResult) int { return cmp.Compare(a.Index, b.Index) })
-	out := all[:0]
-	for _, p := range all {
-		if n := len(out); n > 0 && out[n-1].Index == p.Index {
-			if !equal(out[n-1].Result, p.Result) {
-				return nil, fmt.Errorf("%w: point %d", ErrConflict, p.Index)
-			}
-			continue
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-// equal compares results by their JSON.
-func equal(a, b *Result) bool {
-	x, y := sha256.New(), sha256.New()
-	return writeJSON(x, a) == nil && writeJSON(y, b) == nil && slices.Equal(x.Sum(nil), y.Sum(nil))
-}
 
 // WriteJSON writes a Result as one line of JSON.
 func (r *Result) WriteJSON(w io.Writer) error { return writeJSON(w, r) }

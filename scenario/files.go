@@ -50,9 +50,9 @@ func (o *Options) read(name string, limit int64) ([]byte, error) {
 	return data, bad(err)
 }
 
-// topology reads a topology file. A name that is no file may be that of a built-in
+// ReadTopology reads a topology file. A name that is no file may be that of a built-in
 // machine, which is returned too.
-func (o *Options) topology(name string) ([]byte, *builtin.Machine, error) {
+func (o *Options) ReadTopology(name string) ([]byte, *builtin.Machine, error) {
 	data, err := o.read(name, maxTopology)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(name, `/\`) {
 		return data, nil, err

@@ -54,10 +54,10 @@ func (r *Running) group(ctx context.Context, at Operation, out Outcome, progress
 		if err != nil {
 			return Outcome{}, err
 		}
-		add(&sum, &res)
+		sum.Append(&res)
 	}
 	ends := slices.Clone(sum.Finish)
-	each(&sum, n)
+	sum.Divide(n)
 	if !r.fn.IsP2P() && kernels[0].Symmetric == nil {
 		if out.Choice, err = c.ChooseGroup(calls); err != nil {
 			return Outcome{}, err
@@ -86,32 +86,4 @@ func (r *Running) kernel(ctx context.Context, s *sym.Launch, p *plan.Plan, progr
 		return x.Symmetric(ctx, s)
 	}
 	return x.Run(ctx, exec.One(p), trace.Discard)
-}
-
-// add appends a kernel's result to those of the kernels before it.
-func add(sum, r *exec.Result) {
-	if sum.Links == nil {
-		*sum = *r
-		return
-	}
-	before := sum.Elapsed
-	for i := range sum.Finish {
-		sum.Finish[i] = before + r.Finish[i]
-	}
-	sum.Elapsed += r.Elapsed
-	sum.Events += r.Events
-	sum.Account.Programs += r.Account.Programs
-	for i := range min(len(sum.Links), len(r.Links)) { // of one machine: the same links
-		sum.Links[i].Bytes += r.Links[i].Bytes
-		sum.Links[i].Busy += r.Links[i].Busy
-	}
-}
-
-// each divides a group's result by its operations.
-func each(sum *exec.Result, n int) {
-	sum.Elapsed /= units.Time(n)
-	for i := range sum.Links {
-		sum.Links[i].Bytes /= units.Bytes(n)
-		sum.Links[i].Busy /= units.Time(n)
-	}
 }

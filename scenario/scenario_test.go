@@ -171,7 +171,7 @@ func TestRun(t *testing.T) {
 	s := small("all_reduce", "8", "64K")
 	s.Machine.Nodes = []Nodes{{Count: 1}}
 	s.Grid = []Axis{{"workload.op", []Value{Value(`"all_reduce"`), Value(`"all_gather"`), Value(`"sendrecv"`)}}}
-	run := func(i, workers int) PointResult {
+	run := func(i, workers int) *Result {
 		p, err := s.Point(i)
 		if err != nil {
 			t.Fatal(err)
@@ -180,40 +180,23 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return PointResult{i, r}
+		return r
 	}
-	var whole, even, odd []PointResult
-	for i := range 3 {
-		whole = append(whole, run(i, 1))
-	}
-	for _, i := range Shard(3, 0, 2) {
-		even = append(even, run(i, 3))
-	}
-	for _, i := range Shard(3, 1, 2) {
-		odd = append(odd, run(i, 2))
-	}
-	merged, err := Merge(odd, even, even[:1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := func(list []PointResult) string {
-		b, err := json.Marshal(list)
+	text := func(r *Result) string {
+		b, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(b)
 	}
-	if text(merged) != text(whole) {
-		t.Errorf("merged\n%s\nwhole\n%s", text(merged), text(whole))
+	for i := range 3 {
+		if one, many := text(run(i, 1)), text(run(i, 3)); one != many {
+			t.Errorf("point %d: one worker\n%s\nthree\n%s", i, one, many)
+		}
 	}
-	row := whole[0].Result.Rows[1]
+	row := run(0, 1).Rows[1]
 	if row.Out.Time <= 0 || row.Facts.Algo == "-" || row.Facts.Limit == "-" || !row.Out.Checked || row.Bytes != 64<<10 {
 		t.Errorf("%+v", row)
-	}
-	other := *even[0].Result
-	other.AvgBusBW++
-	if _, err := Merge(even, []PointResult{{0, &other}}); !errors.Is(err, ErrConflict) {
-		t.Error(err)
 	}
 	if _, err := Run(context.Background(), s, Options{}); !errors.Is(err, ErrGrid) {
 		t.Error(err)

@@ -292,7 +292,7 @@ func (l *loader) members() ([]fabric.Member, error) {
 		} else {
 			var err error
 			var known *builtin.Machine
-			if data, known, err = l.opt.topology(file); err != nil {
+			if data, known, err = l.opt.ReadTopology(file); err != nil {
 				return nil, err
 			}
 			if l.site.named = true; known != nil {

@@ -133,7 +133,7 @@ are called.`,
 			if err != nil {
 				return err
 			}
-			points, digest, err := scenario.Describe(&s, a.Options(nil))
+			points, digest, err := cli.Describe(&s, a.Options(nil))
 			if err != nil {
 				return placed(err)
 			}
@@ -166,7 +166,7 @@ func (a *app) checkScenarios(names []string) error {
 	for _, name := range names {
 		s, placed, err := a.readScenario(name)
 		if err == nil {
-			err = placed(scenario.CheckFirst(&s, a.Options(nil)))
+			err = placed(cli.CheckFirst(&s, a.Options(nil)))
 		}
 		v := verdict{File: name, OK: err == nil}
 		if err != nil {

@@ -101,7 +101,7 @@ remedy. Status 7 where NCCL would fail, with --strict also for warnings.`,
 
 func (a *app) lintFiles(files []string, strict bool) error {
 	entries, bad := []lint.Entry{}, 0
-	err := scenario.Findings(files, a.Options(nil), func(f *lint.Finding) {
+	err := cli.Findings(files, a.Options(nil), func(f *lint.Finding) {
 		if f.Severity == lint.Error || strict && f.Severity == lint.Warning {
 			bad++
 		}

@@ -100,7 +100,7 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 			return s, fail.Usage("%s %d: must be at least 1", o.name, o.v)
 		}
 	}
-	nodes, err := scenario.ParseNodes(m.Topo, m.Nodes, func(name string) bool { _, err := os.Stat(a.Path(name)); return err == nil })
+	nodes, err := parseNodes(m.Topo, m.Nodes, func(name string) bool { _, err := os.Stat(a.Path(name)); return err == nil })
 	if m.Topo == "" && m.Found != nil {
 		nodes = []scenario.Nodes{{Topo: process.ThisTopology, Count: m.Nodes}}
 	}
