@@ -5,7 +5,10 @@
 // tables of next hops. It must not know frames or time.
 package route
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Link leads from a node to another. Links 2i and 2i+1 are the directions of
 // cable i.
@@ -13,6 +16,7 @@ type Link struct{ From, To int32 }
 
 // Routes finds shortest paths. Hosts forward nothing.
 type Routes struct {
+	mu       sync.Mutex // of trees, in Fill
 	isSwitch []bool
 	links    []Link
 	sorted   [][]int32 // links out of a node by neighbour (see compare), one a neighbour: the last cable
@@ -142,8 +146,11 @@ func (k Key) Hash(node int32) uint32 {
 }
 
 // Fill writes the links of a route, chosen at each switch by hash, and returns
-// their number.
+// their number. Hosts that are run side by side may call it: next hops are found when
+// a route first needs them.
 func (r *Routes) Fill(path []int32, k Key) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	t := r.to[k.Dst]
 	n := 0
 	for at := k.Src; at != k.Dst; n++ {
