@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/jobpage"
 	"github.com/simccl/simccl/internal/timeline"
@@ -219,8 +220,9 @@ func (f *choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error)
 		return spec, err
 	}
 	if f.machine.NCCL == "" && f.machine.LibNCCL == "" && j.Meta.NCCL != "" {
-		if version, err := a.Release(j.Meta.NCCL, ""); err == nil {
-			spec.NCCL.Version = version
+		version, note := release.Recorded(j.Meta.NCCL)
+		if spec.NCCL.Version = version; note != "" {
+			fmt.Fprintf(a.Err, "simccl: %s\n", note)
 		}
 	}
 	if f.machine.Topo != "" || f.machine.Nodes != 0 {
