@@ -16,7 +16,6 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/newfile"
-	"github.com/simccl/simccl/internal/release"
 	"github.com/simccl/simccl/internal/replay"
 	"github.com/simccl/simccl/internal/report/jobpage"
 	"github.com/simccl/simccl/internal/timeline"
@@ -220,10 +219,7 @@ func (f *choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error)
 		return spec, err
 	}
 	if f.machine.NCCL == "" && f.machine.LibNCCL == "" && j.Meta.NCCL != "" {
-		version, note := release.Recorded(j.Meta.NCCL)
-		if spec.NCCL.Version = version; note != "" {
-			fmt.Fprintf(a.Err, "simccl: %s\n", note)
-		}
+		spec.NCCL.Version = a.Recorded(j.Meta.NCCL)
 	}
 	if f.machine.Topo != "" || f.machine.Nodes != 0 {
 		return spec, nil
