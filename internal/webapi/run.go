@@ -207,7 +207,8 @@ func (s *Service) explain(ctx context.Context, q *Query, _ Emit) (any, error) {
 // Compared is what two Specs decide differently.
 type Compared struct {
 	*explain.Difference
-	Text string `json:"text"`
+	Text    string `json:"text"`
+	Command string `json:"command"` // of the second Spec
 }
 
 func (s *Service) compare(ctx context.Context, q *Query, _ Emit) (any, error) {
@@ -229,7 +230,7 @@ func (s *Service) compare(ctx context.Context, q *Query, _ Emit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Compared{d, d.Text()}, check(ctx)
+	return Compared{d, d.Text(), Command(q.Other)}, check(ctx)
 }
 
 // Advised is advice as data and as the command prints it.
