@@ -19,7 +19,7 @@ let machine: Machine | undefined, model: Model | undefined, ran: Ran | undefined
 let rows = new Map<number, Row>(), other = new Map<number, Row>();
 let measured: Measured[] = [];
 let moving = true;
-let running: AbortController | undefined, looking: AbortController | undefined, comparing: AbortController | undefined, asking: AbortController | undefined;
+let running: AbortController | undefined, looking: AbortController | undefined, comparing: AbortController | undefined;
 let generation = 0;
 
 const $ = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
@@ -57,8 +57,8 @@ function build(): void {
 }
 
 const contents: [string, string, boolean?][] = [
-  ["curves", "Bandwidth and latency", true], ["machine-part", "Machine and load", true], ["wins", "Who wins at which size", true], ["why", "Why"], ["channels", "Rings and trees"],
-  ["whatif", "What if"], ["advice", "Advice"], ["time", "Timeline", true], ["matrix", "Path matrix", true], ["results-table", "Results"], ["more", "Settings, downloads, warnings"],
+  ["curves", "Bandwidth and latency", true], ["machine-part", "Machine and load", true], ["wins", "Who wins at which size"], ["why", "Why"], ["channels", "Rings and trees"],
+  ["whatif", "What if"], ["advice", "Advice", true], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix"], ["more", "Downloads and settings"],
 ];
 
 async function copy(text: string, what: string): Promise<void> {
@@ -109,7 +109,7 @@ function failed(err: unknown): void {
 
 /** Everything that follows from the Spec: decisions at once, times as they come. */
 async function refresh(): Promise<void> {
-  for (const c of [running, looking, comparing, asking]) c?.abort();
+  for (const c of [running, looking, comparing, ...asking.values()]) c?.abort();
   const mine = ++generation, look = (looking = new AbortController()), since = performance.now();
   remember();
   const spec = tidy(state.spec), query = { spec };
@@ -120,6 +120,7 @@ async function refresh(): Promise<void> {
   rows = new Map();
   other = new Map();
   compared = undefined;
+  replace(results);
   ran = undefined;
   if (!model.sizes.includes(state.size)) state.size = model.sizes.includes(1 << 26) ? 1 << 26 : model.sizes[Math.floor(model.sizes.length / 2)] ?? 0;
   state.channel = Math.min(state.channel, Math.max(0, machine.kept - 1));
@@ -184,7 +185,13 @@ function showSize(): void {
   sim.call<Explained>("explain", { spec: tidy(state.spec), size: String(state.size) }, undefined, signal).then((e) => { if (!signal.aborted) put("why", explained(e)); }, (err: CallError) => { if (!err.cancelled) put("why", h("p", { class: "soft" }, err.message)); });
 }
 
+/** Two parts are side by side on wide screens, unless one needs all of the width. */
+function beside(a: string, b: string, narrow: boolean): void {
+  for (const id of [a, b]) $(id).classList.toggle("wide-part", !narrow);
+}
+
 function showModel(): void {
+  beside("wins", "why", model!.sizes.length <= 16);
   put("wins", winners(model!, state.size, select));
   showCurves();
   showResults();
@@ -231,6 +238,7 @@ let shownLoad: Row | undefined;
 function showMachine(): void {
   shownLoad = undefined;
   showLoad();
+  beside("matrix", "more", machine!.paths.ends.length <= 20);
   put("matrix", matrix(machine!));
   showChannels();
 }
@@ -259,8 +267,8 @@ function showChannels(): void {
 
 function showResults(): void {
   const list = [...rows.values()].sort((a, b) => a.bytes - b.bytes);
-  put("results-table", list.length ? table("Results", ["size", "count", "time µs", "algbw GB/s", "busbw GB/s", "in place µs", "algorithm", "protocol", "channels", "model µs", "limit GB/s", "limiting link", "how"],
-    list.map((r) => [r.label, r.count.toLocaleString("en"), h("td", { "data-time": r.bytes }, r.time), r.algbw, r.busText, r.inTime, r.facts.algo, r.facts.proto, r.channels, r.facts.model_us ? r.facts.model_us.toFixed(2) : "–", r.limitBusbw ? r.limitBusbw.toFixed(1) : "–", r.facts.limiting_link, r.facts.simulated + (r.facts.margin ? ` ±${percent(r.facts.margin)}` : "")]), [6, 7, 11, 12]) : h("p", { class: "soft" }, "No size is simulated yet."));
+  put("results-table", list.length ? table("Results", ["size", "time µs", "algbw GB/s", "busbw GB/s", "in place µs", "choice", "channels", "model µs", "limit GB/s", "limiting link", "how"],
+    list.map((r) => [r.label, h("td", { "data-time": r.bytes }, r.time), r.algbw, r.busText, r.inTime, `${r.facts.algo} ${r.facts.proto}`, r.channels, r.facts.model_us ? r.facts.model_us.toFixed(2) : "–", r.limitBusbw ? r.limitBusbw.toFixed(1) : "–", r.facts.limiting_link, r.facts.simulated + (r.facts.margin ? ` ±${percent(r.facts.margin)}` : "")]), [5, 9, 10]) : h("p", { class: "soft" }, "No size is simulated yet."));
 }
 
 /** Parts that wait to be asked. */
@@ -298,21 +306,24 @@ const facts = (m: Machine): [string, string][] => [
 
 const progress = (p: Progress) => { bar.value = p.share; say(p.what + " …"); };
 
-/** The control of what a button or a file asks for, in place of what was asked before. */
-function ask(): AbortController {
-  asking?.abort();
-  asking = new AbortController();
-  begun(asking);
-  return asking;
+/** What is asked for a part of the page: the next that is asked for it ends it. */
+const asking = new Map<string, AbortController>();
+function ask(part: string): AbortController {
+  asking.get(part)?.abort();
+  const control = new AbortController();
+  asking.set(part, control);
+  begun(control);
+  return control;
 }
 
 /** Runs what a button asks for; the sweep goes on meanwhile. */
 async function begin(id: string, button: HTMLButtonElement, run: (signal: AbortSignal) => Promise<Node>): Promise<void> {
-  const control = ask(), mine = generation;
+  const control = ask(id), mine = generation;
   button.disabled = true;
+  delete parts.get(id)!.dataset["drawn"];
   try {
     const node = await run(control.signal);
-    if (mine === generation) { put(id, node); parts.get(id)!.append(h("p", {}, button)); }
+    if (mine === generation) { put(id, node); parts.get(id)!.append(h("p", {}, button)); parts.get(id)!.dataset["drawn"] = String(mine); }
   } catch (err) {
     if (!(err instanceof CallError && err.cancelled)) put(id, h("p", { class: "error" }, "Error: ", String((err as Error).message)), button);
   }
@@ -321,7 +332,7 @@ async function begin(id: string, button: HTMLButtonElement, run: (signal: AbortS
 }
 
 async function save(method: string, more: object): Promise<void> {
-  const control = ask();
+  const control = ask("file");
   let text = "";
   try {
     const f = await sim.call<Bytes, Progress>(method, { spec: tidy(state.spec), ...more }, progress, control.signal);
@@ -335,7 +346,7 @@ async function save(method: string, more: object): Promise<void> {
 function advice(a: Advised): Node {
   const line = (text: string) => h("button", { type: "button", class: "copy", click: () => void copy(text, "setting") }, text);
   return h("div", {}, h("p", {}, a.advice.length ? `${a.advice.length} of ${a.tried} settings gain 3 % or more.` : `None of ${a.tried} settings gains 3 % or more: NCCL's own choice is right here.`),
-    a.advice.length ? table("Advice", ["setting", "sizes", "gain", "uncertain by", "what NCCL does then", "risk"], a.advice.map((x) => [line(x.line.replace(/^export /, "")), `${bytes(x.sizes[0])} – ${bytes(x.sizes[1])}`, `${((x.gain - 1) * 100).toFixed(1)} %`, percent(x.uncertainty), x.changes ?? "", x.risk ?? ""]), [0, 1, 4, 5]) : null,
+    a.advice.length ? table("Advice", ["setting", "sizes", "gain", "uncertain by", "what NCCL does then, and the risk"], a.advice.map((x) => [line(x.line.replace(/^export /, "")), [...new Set(x.sizes)].map(bytes).join(" – "), `${((x.gain - 1) * 100).toFixed(1)} %`, percent(x.uncertainty), [x.changes, x.risk].filter(Boolean).join("; ")]), [0, 1, 4]) : null,
     a.refused.length ? h("p", { class: "soft" }, `Not possible here: ${a.refused.map((r) => r.setting).join(", ")}.`) : null);
 }
 
@@ -371,6 +382,7 @@ async function whatIf(): Promise<void> {
   other = new Map();
   compared = undefined;
   delete document.body.dataset["compared"];
+  if (results.querySelector(".error")) replace(results);
   if (!Object.values(state.whatIf).some(Boolean)) { replace(results); showCurves(); return; }
   begun(control);
   try {
@@ -461,7 +473,7 @@ function showLog(r: Recognised): void {
 }
 
 async function runJob(names: string[]): Promise<void> {
-  const control = ask();
+  const control = ask("time");
   try {
     const spec = tidy(state.spec);
     const j = await sim.call<Job, Progress>("job", { spec, names }, progress, control.signal), r = j.report;
@@ -487,7 +499,7 @@ function nextTheme(): void {
   localStorage.setItem("theme", name);
   theme(name);
 }
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
+for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
 
 async function main(): Promise<void> {
   hello = await sim.call<Hello>("hello", { spec: tidy(state.spec) });
