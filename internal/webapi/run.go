@@ -242,6 +242,9 @@ type Advised struct {
 func (s *Service) advise(ctx context.Context, q *Query, emit Emit) (any, error) {
 	spec := q.Spec.Clone()
 	spec.Engine.Jitter = "off" // as simccl advise has it: what is compared has no chance in it
+	if spec.Engine.Launch == "" {
+		spec.Engine.Launch = "graph" // its default, too: launches cost the same under every setting
+	}
 	rep, err := advise.New(ctx, advise.Request{Spec: spec, Options: s.options(ctx, nil), Begin: func(total int) func() {
 		n := 0
 		return func() {
