@@ -50,11 +50,11 @@ web/node_modules/.package-lock.json: web/package-lock.json
 .PHONY: web
 web: web/node_modules/.package-lock.json ## web/dist: the web page as a static site, and packed for make build (needs npm)
 	cd web && npx tsc --noEmit
-	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w' -o bin/simccl.wasm ./internal/cmd/wasm
+	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w $(if $(VERSION),-X main.version=v$(VERSION:v%=%))' -o bin/simccl.wasm ./internal/cmd/wasm
 	cd web && node build.mjs dist ../internal/webpage/site/dist ../bin/simccl.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js"
 
 .PHONY: web-pictures
-web-pictures: web build ## docs/img/web-*.jpg and report.png, from the page and a report in Chromium
+web-pictures: web build ## docs/img/web-*.jpg, trace.png, lanes.png and report.png, from the page and a report in Chromium
 	cd web && node pictures.mjs $(CURDIR)/bin/simccl ../docs/img
 
 .PHONY: web-test
@@ -63,8 +63,8 @@ web-test: web build ## the page in Chromium, driven as a user drives it: files, 
 	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
 .PHONY: release
-release: ## dist/: programs for linux and darwin, packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
-	$(GO) run ./internal/cmd/release -version '$(VERSION)' -only '$(ONLY)' -out dist
+release: $(if $(shell command -v npm),web) ## dist/: programs for linux and darwin (with the web page where npm is), packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
+	$(GO) run ./internal/cmd/release -version '$(VERSION)' -only '$(ONLY)' -page=$(if $(shell command -v npm),true,false) -out dist
 
 .PHONY: wasm
 wasm: ## build for js/wasm all that needs no hardware: every package but real, topo/detect, cmd and internal

@@ -185,6 +185,11 @@ func TestSpeedscopeShowsTheTrace(t *testing.T) {
 			t.Errorf("no %q in %.3000s", w, text)
 		}
 	}
+	// It opens at the operation, the first track of the list.
+	tracks := regexp.MustCompile(`\(pid \d+\), (.+?) \(tid \d+\)`).FindAllStringSubmatch(text, -1)
+	if len(tracks) < 2 || tracks[0][1] != "collectives 0" {
+		t.Errorf("the first tracks are %.3q", tracks)
+	}
 	// A track's time is that of its outermost slices.
 	for tid, name := range map[int64]string{200: "collectives 0", 400: "comm 0 kernel ch 00"} {
 		us := want.outermost[[2]int64{1000000, tid}]

@@ -26,13 +26,16 @@ const (
 	MergedPID   int64 = 10000000 // added to the processes of a merged second trace
 )
 
-// Thread numbers inside a rank's process.
+// Thread numbers inside a rank's process. speedscope opens a trace at the least of the
+// least process: the collectives, not the calls, which take a few microseconds. Viewers
+// that sort show the calls first.
 const (
-	apiTID      = 1
+	apiSort     = 1
 	collTID     = 200
 	p2pTID      = 300
 	kernelTID   = 400
 	proxyTID    = 9000
+	apiTID      = 9900
 	channelTID  = 10000
 	overflowTID = 20000
 	perChannel  = 128

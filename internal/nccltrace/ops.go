@@ -141,7 +141,7 @@ func (r *Recorder) Call(rank int, start, end units.Time, c API) {
 		return
 	}
 	t := r.rank(rank)
-	id := r.thread(t, apiTID, func() string { return "API" })
+	id := r.sorted(t, apiTID, apiSort, func() string { return "API" })
 	a := r.args[:0]
 	captured := int64(0)
 	if c.Captured {

@@ -207,7 +207,8 @@ func (s *Service) explain(ctx context.Context, q *Query, _ Emit) (any, error) {
 // Compared is what two Specs decide differently.
 type Compared struct {
 	*explain.Difference
-	Text string `json:"text"`
+	Text    string `json:"text"`
+	Command string `json:"command"` // of the second Spec
 }
 
 func (s *Service) compare(ctx context.Context, q *Query, _ Emit) (any, error) {
@@ -229,7 +230,7 @@ func (s *Service) compare(ctx context.Context, q *Query, _ Emit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Compared{d, d.Text()}, check(ctx)
+	return Compared{d, d.Text(), Command(q.Other)}, check(ctx)
 }
 
 // Advised is advice as data and as the command prints it.
@@ -241,6 +242,9 @@ type Advised struct {
 func (s *Service) advise(ctx context.Context, q *Query, emit Emit) (any, error) {
 	spec := q.Spec.Clone()
 	spec.Engine.Jitter = "off" // as simccl advise has it: what is compared has no chance in it
+	if spec.Engine.Launch == "" {
+		spec.Engine.Launch = "graph" // its default, too: launches cost the same under every setting
+	}
 	rep, err := advise.New(ctx, advise.Request{Spec: spec, Options: s.options(ctx, nil), Begin: func(total int) func() {
 		n := 0
 		return func() {

@@ -10,7 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
@@ -29,26 +31,62 @@ type Service struct {
 // loaded is a machine that is kept, by what it is made of.
 type loaded struct {
 	key      string
+	ready    chan struct{} // is closed once site or err is there
 	site     *scenario.Site
+	err      error
 	warnings []string
 
 	mu  sync.Mutex
-	ctx context.Context // of the call that used it last, which its stages poll
+	now []*call // those that use it, and some that ended; never changed, only replaced
 }
 
-func (x *loaded) use(ctx context.Context) *loaded {
+// call is a call's context, until the call has ended.
+type call struct {
+	context.Context
+	ended atomic.Bool
+}
+
+// Err is that of the context: it passes on the poll.
+func (c *call) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return c.Context.Err()
+}
+
+// use adds a call to those for whose sake the machine's stages go on.
+func (x *loaded) use(ctx context.Context) {
+	c, ok := ctx.(*call)
+	if !ok {
+		c = &call{Context: ctx}
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.ctx = ctx
-	return x
+	now := []*call{c}
+	for _, o := range x.now {
+		if o != c && !o.ended.Load() {
+			now = append(now, o)
+		}
+	}
+	x.now = now
 }
 
+// cancelled is what the machine's stages poll: nil as long as one of its calls goes on.
+// What ends one call must not end another, and stages do not know for which they work.
 func (x *loaded) cancelled() error {
 	x.mu.Lock()
-	ctx := x.ctx
+	now := x.now
 	x.mu.Unlock()
-	return ctx.Err()
+	var err error
+	for _, c := range now {
+		if err = c.Err(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
+
+var errLoading = errors.New("the machine was not loaded: simccl has a bug there")
 
 // keptSites is how many machines are kept: the one that is shown, that of a what-if,
 // and the one before each.
@@ -107,7 +145,9 @@ func (s *Service) Call(ctx context.Context, name string, query []byte, emit Emit
 	if err := d.Decode(&q); err != nil {
 		return nil, fail.Usage("%s: %v", name, err)
 	}
-	return m(s, ctx, &q, emit)
+	c := &call{Context: ctx}
+	defer c.ended.Store(true)
+	return m(s, c, &q, emit)
 }
 
 // Failure is an error as the page shows it.
@@ -137,32 +177,61 @@ func (s *Service) options(ctx context.Context, warn func(error)) scenario.Option
 	return scenario.Options{Files: s.files.clone(), Program: s.program, Warn: warn, Cancelled: ctx.Err, Workers: 1}
 }
 
-// site loads a machine, or returns it where it was loaded before.
+// site loads a machine, or returns it where it was loaded before. Calls that ask for one
+// while it is loaded wait for it.
 func (s *Service) site(ctx context.Context, spec *scenario.Spec) (*loaded, error) {
 	key, err := json.Marshal([]any{spec.Machine, spec.NCCL, spec.Network, spec.Seed})
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	for i, x := range s.sites {
-		if x.key == string(key) {
-			copy(s.sites[1:i+1], s.sites[:i])
-			s.sites[0] = x
-			s.mu.Unlock()
-			return x.use(ctx), nil
+	for {
+		x, mine := s.find(ctx, string(key))
+		if mine {
+			return x, s.load(ctx, x, spec)
+		}
+		select {
+		case <-x.ready:
+			if !errors.Is(x.err, context.Canceled) || ctx.Err() != nil {
+				return x, x.err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
-	s.mu.Unlock()
-	x := (&loaded{key: string(key), warnings: []string{}}).use(ctx)
-	opt := s.options(ctx, func(err error) { x.warnings = append(x.warnings, err.Error()) })
-	opt.Cancelled = x.cancelled
-	if x.site, err = scenario.Load(spec, opt); err != nil {
-		return nil, err
-	}
+}
+
+// find returns the machine of a key. It is the caller's to load if mine is true.
+func (s *Service) find(ctx context.Context, key string) (x *loaded, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sites = append([]*loaded{x}, s.sites[:min(len(s.sites), keptSites-1)]...)
-	return x, nil
+	i := slices.IndexFunc(s.sites, func(x *loaded) bool { return x.key == key })
+	if mine = i < 0; mine {
+		i = min(len(s.sites), keptSites-1)
+		s.sites = append(s.sites[:i:i], &loaded{key: key, ready: make(chan struct{}), warnings: []string{}})
+	}
+	x = s.sites[i]
+	copy(s.sites[1:i+1], s.sites[:i])
+	s.sites[0] = x
+	x.use(ctx)
+	return x, mine
+}
+
+// load makes a machine. One that failed is not kept.
+func (s *Service) load(ctx context.Context, x *loaded, spec *scenario.Spec) error {
+	x.err = errLoading // where loading panics
+	defer func() {
+		close(x.ready)
+		if x.err == nil {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sites = slices.DeleteFunc(s.sites, func(o *loaded) bool { return o == x })
+	}()
+	opt := s.options(ctx, func(err error) { x.warnings = append(x.warnings, err.Error()) })
+	opt.Cancelled = x.cancelled
+	x.site, x.err = scenario.Load(spec, opt)
+	return x.err
 }
 
 // running is a Spec ready to be simulated, on a machine that may be kept.

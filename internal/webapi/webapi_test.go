@@ -251,3 +251,21 @@ func TestCommand(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// A call that ends, or is cancelled, cancels no other call on its machine.
+func TestCallsOverlap(t *testing.T) {
+	s := New("test")
+	x := spec("dgx-h100", 2, "all_reduce", "64K", "4M")
+	query, _ := json.Marshal(Query{Spec: x, Size: "64K"})
+	others := 0
+	_, err := s.Call(context.Background(), "run", query, func(p any) {
+		ctx, stop := context.WithCancel(context.Background())
+		if _, err := s.Call(ctx, "explain", query, func(any) {}); err == nil {
+			others++
+		}
+		stop()
+	})
+	if err != nil || others != 5 {
+		t.Errorf("run: %v; %d other calls answered", err, others)
+	}
+}

@@ -57,8 +57,8 @@ function build(): void {
 }
 
 const contents: [string, string, boolean?][] = [
-  ["curves", "Bandwidth and latency", true], ["machine-part", "Machine and load", true], ["wins", "Who wins at which size", true], ["why", "Why"], ["channels", "Rings and trees"],
-  ["whatif", "What if"], ["advice", "Advice"], ["time", "Timeline", true], ["matrix", "Path matrix", true], ["results-table", "Results"], ["more", "Settings, downloads, warnings"],
+  ["curves", "Bandwidth and latency", true], ["machine-part", "Machine and load", true], ["wins", "Who wins at which size"], ["why", "Why"], ["channels", "Rings and trees"],
+  ["whatif", "What if"], ["advice", "Advice", true], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix"], ["more", "Downloads and settings"],
 ];
 
 async function copy(text: string, what: string): Promise<void> {
@@ -82,10 +82,21 @@ function schedule(): void {
 
 function remember(): void { history.replaceState(null, "", "#" + encode(state)); }
 
-function cancel(): void {
-  running?.abort();
-  comparing?.abort();
+/** What can be cancelled: as long as there is any, the bar and its button are shown. */
+const busy = new Set<AbortController>();
+function begun(control: AbortController): void {
+  busy.add(control);
+  bar.hidden = stop.hidden = false;
+  bar.removeAttribute("value");
+}
+function ended(control: AbortController): void {
+  if (!busy.delete(control) || busy.size > 0) return;
   bar.hidden = stop.hidden = true;
+  if (!control.signal.aborted) say("");
+}
+
+function cancel(): void {
+  for (const c of [...busy]) { c.abort(); ended(c); }
   say("Cancelled.");
 }
 
@@ -94,15 +105,12 @@ function failed(err: unknown): void {
   const f = err instanceof CallError ? err.failure : { error: String(err), path: "" };
   if (f.path) controls.wrong(f.path, f.error);
   $("answer").replaceChildren(h("span", { class: "error" }, "Error: ", f.error));
-  bar.hidden = stop.hidden = true;
 }
 
 /** Everything that follows from the Spec: decisions at once, times as they come. */
 async function refresh(): Promise<void> {
-  running?.abort();
-  looking?.abort();
-  comparing?.abort();
-  const mine = ++generation, look = (looking = new AbortController()), begun = performance.now();
+  for (const c of [running, looking, comparing, ...asking.values()]) c?.abort();
+  const mine = ++generation, look = (looking = new AbortController()), since = performance.now();
   remember();
   const spec = tidy(state.spec), query = { spec };
   try {
@@ -111,6 +119,8 @@ async function refresh(): Promise<void> {
   if (mine !== generation) return;
   rows = new Map();
   other = new Map();
+  compared = undefined;
+  replace(results);
   ran = undefined;
   if (!model.sizes.includes(state.size)) state.size = model.sizes.includes(1 << 26) ? 1 << 26 : model.sizes[Math.floor(model.sizes.length / 2)] ?? 0;
   state.channel = Math.min(state.channel, Math.max(0, machine.kept - 1));
@@ -123,7 +133,7 @@ async function refresh(): Promise<void> {
   showModel();
   showRest();
   document.body.dataset["shown"] = String(mine);
-  document.body.dataset["shownMs"] = String(Math.round(performance.now() - begun));
+  document.body.dataset["shownMs"] = String(Math.round(performance.now() - since));
   if (!performance.getEntriesByName("first-picture").length) performance.mark("first-picture");
   void simulate(mine, query);
   if (Object.values(state.whatIf).some(Boolean)) void whatIf();
@@ -131,8 +141,7 @@ async function refresh(): Promise<void> {
 
 async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
   const control = (running = new AbortController());
-  bar.hidden = stop.hidden = false;
-  bar.value = 0;
+  begun(control);
   delete document.body.dataset["done"];
   try {
     const end = await sim.call<Ran, Row | Progress>("run", query, (p) => {
@@ -142,19 +151,17 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
     }, control.signal);
     if (mine !== generation) return;
     ran = end;
-    say("");
     document.body.dataset["done"] = String(mine);
   } catch (err) { if (mine === generation) failed(err); }
-  if (mine !== generation) return;
-  bar.hidden = stop.hidden = true;
-  drawSoon();
+  ended(control);
+  if (mine === generation) drawSoon();
 }
 
 let drawing = false;
 function drawSoon(): void {
   if (drawing) return;
   drawing = true;
-  requestAnimationFrame(() => { drawing = false; showCurves(); showResults(); answer(); const r = rows.get(state.size); if (r && shownLoad !== r) showLoad(); });
+  requestAnimationFrame(() => { drawing = false; showCurves(); showResults(); answer(); compared?.(); const r = rows.get(state.size); if (r && shownLoad !== r) showLoad(); });
 }
 
 function select(size: number): void {
@@ -178,7 +185,13 @@ function showSize(): void {
   sim.call<Explained>("explain", { spec: tidy(state.spec), size: String(state.size) }, undefined, signal).then((e) => { if (!signal.aborted) put("why", explained(e)); }, (err: CallError) => { if (!err.cancelled) put("why", h("p", { class: "soft" }, err.message)); });
 }
 
+/** Two parts are side by side on wide screens, unless one needs all of the width. */
+function beside(a: string, b: string, narrow: boolean): void {
+  for (const id of [a, b]) $(id).classList.toggle("wide-part", !narrow);
+}
+
 function showModel(): void {
+  beside("wins", "why", model!.sizes.length <= 16);
   put("wins", winners(model!, state.size, select));
   showCurves();
   showResults();
@@ -225,6 +238,7 @@ let shownLoad: Row | undefined;
 function showMachine(): void {
   shownLoad = undefined;
   showLoad();
+  beside("matrix", "more", machine!.paths.ends.length <= 20);
   put("matrix", matrix(machine!));
   showChannels();
 }
@@ -253,25 +267,25 @@ function showChannels(): void {
 
 function showResults(): void {
   const list = [...rows.values()].sort((a, b) => a.bytes - b.bytes);
-  put("results-table", list.length ? table("Results", ["size", "count", "time µs", "algbw GB/s", "busbw GB/s", "in place µs", "algorithm", "protocol", "channels", "model µs", "limit GB/s", "limiting link", "how"],
-    list.map((r) => [r.label, r.count.toLocaleString("en"), h("td", { "data-time": r.bytes }, r.time), r.algbw, r.busText, r.inTime, r.facts.algo, r.facts.proto, r.channels, r.facts.model_us ? r.facts.model_us.toFixed(2) : "–", r.limitBusbw ? r.limitBusbw.toFixed(1) : "–", r.facts.limiting_link, r.facts.simulated + (r.facts.margin ? ` ±${percent(r.facts.margin)}` : "")]), [6, 7, 11, 12]) : h("p", { class: "soft" }, "No size is simulated yet."));
+  put("results-table", list.length ? table("Results", ["size", "time µs", "algbw GB/s", "busbw GB/s", "in place µs", "choice", "channels", "model µs", "limit GB/s", "limiting link", "how"],
+    list.map((r) => [r.label, h("td", { "data-time": r.bytes }, r.time), r.algbw, r.busText, r.inTime, `${r.facts.algo} ${r.facts.proto}`, r.channels, r.facts.model_us ? r.facts.model_us.toFixed(2) : "–", r.limitBusbw ? r.limitBusbw.toFixed(1) : "–", r.facts.limiting_link, r.facts.simulated + (r.facts.margin ? ` ±${percent(r.facts.margin)}` : "")]), [5, 9, 10]) : h("p", { class: "soft" }, "No size is simulated yet."));
 }
 
 /** Parts that wait to be asked. */
 function showRest(): void {
   showWhatIf();
-  const ask = (id: string, label: string, text: string, run: (signal: AbortSignal) => Promise<Node>) => {
+  const offer = (id: string, label: string, text: string, run: (signal: AbortSignal) => Promise<Node>) => {
     const button = h("button", { type: "button", id: id + "-run", click: () => void begin(id, button, run) }, label);
     put(id, h("p", { class: "soft" }, text), button);
   };
   const size = () => String(state.size);
-  ask("advice", "Find better settings", "Tries settings that a user may set, at three sizes, and says which gain 3 % or more.", async (signal) => {
+  offer("advice", "Find better settings", "Tries settings that a user may set, at three sizes, and says which gain 3 % or more.", async (signal) => {
     const spec = tidy(state.spec);
     spec.workload.sizes = ["64K", "1M", "64M"];
     delete spec.workload.range;
     return advice(await sim.call<Advised, Progress>("advise", { spec }, progress, signal));
   });
-  ask("time", "Draw the timeline of this size", "Critical path, kernels, proxies and steps of the first ranks.", async (signal) => {
+  offer("time", "Draw the timeline of this size", "Critical path, kernels, proxies and steps of the first ranks.", async (signal) => {
     const t = await sim.call<Timeline, Progress>("timeline", { spec: tidy(state.spec), size: size() }, progress, signal);
     return h("div", {}, h("p", { class: "soft" }, `${t.title}: ${t.note}.`), drawTimeline(t));
   });
@@ -290,48 +304,59 @@ const facts = (m: Machine): [string, string][] => [
   ["Multicast", m.multicast ? "on" : "off"], ["Graphs", (m.graphs ?? []).map((g) => `${g.name}: ${g.channels} × ${+g.bwIntra.toFixed(1)}/${+g.bwInter.toFixed(1)} GB/s, ${g.typeIntra}/${g.typeInter}`).join("; ")], ["Times", m.times], ["simccl", hello.program],
 ];
 
-const progress = (p: Progress) => { bar.hidden = false; stop.hidden = false; bar.value = p.share; say(p.what + " …"); };
+const progress = (p: Progress) => { bar.value = p.share; say(p.what + " …"); };
 
-/** Runs what a button asks for; the sweep waits meanwhile and is not lost. */
+/** What is asked for a part of the page: the next that is asked for it ends it. */
+const asking = new Map<string, AbortController>();
+function ask(part: string): AbortController {
+  asking.get(part)?.abort();
+  const control = new AbortController();
+  asking.set(part, control);
+  begun(control);
+  return control;
+}
+
+/** Runs what a button asks for; the sweep goes on meanwhile. */
 async function begin(id: string, button: HTMLButtonElement, run: (signal: AbortSignal) => Promise<Node>): Promise<void> {
-  comparing?.abort();
-  const control = (comparing = new AbortController()), mine = generation;
+  const control = ask(id), mine = generation;
   button.disabled = true;
+  delete parts.get(id)!.dataset["drawn"];
   try {
     const node = await run(control.signal);
-    if (mine === generation) { put(id, node); parts.get(id)!.append(h("p", {}, button)); }
+    if (mine === generation) { put(id, node); parts.get(id)!.append(h("p", {}, button)); parts.get(id)!.dataset["drawn"] = String(mine); }
   } catch (err) {
     if (!(err instanceof CallError && err.cancelled)) put(id, h("p", { class: "error" }, "Error: ", String((err as Error).message)), button);
   }
   button.disabled = false;
-  if (rows.size === model?.sizes.length) { bar.hidden = stop.hidden = true; say(""); }
+  ended(control);
 }
 
 async function save(method: string, more: object): Promise<void> {
-  comparing?.abort();
-  comparing = new AbortController();
+  const control = ask("file");
+  let text = "";
   try {
-    const f = await sim.call<Bytes, Progress>(method, { spec: tidy(state.spec), ...more }, progress, comparing.signal);
+    const f = await sim.call<Bytes, Progress>(method, { spec: tidy(state.spec), ...more }, progress, control.signal);
     download(f.name, f.type, f.data as BlobPart);
-    say(`${f.name}, ${bytes(f.data.length)}`);
-  } catch (err) { if (!(err as CallError).cancelled) say("Error: " + (err as Error).message); }
-  if (rows.size === model?.sizes.length) bar.hidden = stop.hidden = true;
+    text = `${f.name}, ${bytes(f.data.length)}`;
+  } catch (err) { if (!(err as CallError).cancelled) text = "Error: " + (err as Error).message; }
+  ended(control);
+  if (text) say(text);
 }
 
 function advice(a: Advised): Node {
   const line = (text: string) => h("button", { type: "button", class: "copy", click: () => void copy(text, "setting") }, text);
   return h("div", {}, h("p", {}, a.advice.length ? `${a.advice.length} of ${a.tried} settings gain 3 % or more.` : `None of ${a.tried} settings gains 3 % or more: NCCL's own choice is right here.`),
-    a.advice.length ? table("Advice", ["setting", "sizes", "gain", "uncertain by", "what NCCL does then", "risk"], a.advice.map((x) => [line(x.line.replace(/^export /, "")), `${bytes(x.sizes[0])} – ${bytes(x.sizes[1])}`, `${((x.gain - 1) * 100).toFixed(1)} %`, percent(x.uncertainty), x.changes ?? "", x.risk ?? ""]), [0, 1, 4, 5]) : null,
+    a.advice.length ? table("Advice", ["setting", "sizes", "gain", "uncertain by", "what NCCL does then, and the risk"], a.advice.map((x) => [line(x.line.replace(/^export /, "")), [...new Set(x.sizes)].map(bytes).join(" – "), `${((x.gain - 1) * 100).toFixed(1)} %`, percent(x.uncertainty), [x.changes, x.risk].filter(Boolean).join("; ")]), [0, 1, 4]) : null,
     a.refused.length ? h("p", { class: "soft" }, `Not possible here: ${a.refused.map((r) => r.setting).join(", ")}.`) : null);
 }
 
 // What if.
 const results = h("div", { id: "whatif-result" });
 function showWhatIf(): void {
-  const m = machine!, w = state.whatIf, now = state.spec.machine?.nodes?.[0]?.count || 2;
+  const m = machine!, w = state.whatIf, node = state.spec.machine?.nodes?.[0], now = node?.count || (node?.topo ? 1 : 2);
   const slider = (id: string, label: string, values: number[], current: number, unit: string, set: (v: number | undefined) => void) => {
-    const list = [...new Set([...values, current])].sort((a, b) => a - b), chosen = (w as Record<string, number | undefined>)[id] ?? current;
-    const at = Math.max(0, list.indexOf(chosen));
+    const chosen = (w as Record<string, number | undefined>)[id] ?? current, list = [...new Set([...values, current, chosen])].sort((a, b) => a - b);
+    const at = list.indexOf(chosen);
     const out = h("output", { for: "if-" + id }, `${list[at]}${unit}`);
     const el = h("input", { type: "range", id: "if-" + id, min: 0, max: list.length - 1, step: 1, value: at, "aria-valuetext": `${list[at]}${unit}`, input: () => { const v = list[Number(el.value)]!; out.textContent = `${v}${unit}`; el.setAttribute("aria-valuetext", `${v}${unit}`); set(v === current ? undefined : v); later(); } });
     return h("div", { class: "field" }, h("label", { for: "if-" + id }, label), el, out);
@@ -344,7 +369,7 @@ function showWhatIf(): void {
     slider("nodes", "Nodes", [1, 2, 4, 8, 16, 32, 64, 128], now, "", (v) => { w.nodes = v; }),
     slider("channels", "Channels at most", [1, 2, 4, 8, 16, 32], m.channels, "", (v) => { w.channels = v; }),
     m.nics.length ? h("div", { class: "field" }, h("label", { for: "if-lost" }, "Lost NIC, on all nodes"), lost) : null),
-    h("button", { type: "button", click: () => { state.whatIf = {}; other = new Map(); replace(results); remember(); showWhatIf(); showCurves(); } }, "Reset"), results);
+    h("button", { type: "button", click: () => { state.whatIf = {}; void whatIf(); showWhatIf(); } }, "Reset"), results);
 }
 
 let laterTimer = 0;
@@ -355,23 +380,28 @@ async function whatIf(): Promise<void> {
   comparing?.abort();
   const control = (comparing = new AbortController()), signal = control.signal;
   other = new Map();
+  compared = undefined;
+  delete document.body.dataset["compared"];
+  if (results.querySelector(".error")) replace(results);
   if (!Object.values(state.whatIf).some(Boolean)) { replace(results); showCurves(); return; }
-  const begun = performance.now();
+  begun(control);
   try {
     const spec = tidy(await whatIfSpec(sim, tidy(state.spec), state.whatIf));
     const [c, b] = await Promise.all([sim.call<Compared>("compare", { spec: tidy(state.spec), other: spec }, undefined, signal), sim.call<Model>("model", { spec }, undefined, signal)]);
     if (signal.aborted) return;
-    showCompared(c, b);
-    document.body.dataset["whatifMs"] = String(Math.round(performance.now() - begun));
+    compared = showCompared(c, b, spec, () => !signal.aborted);
     await sim.call<Ran, Row | Progress>("run", { spec }, (p) => {
-      if (signal.aborted || !("bytes" in p)) return;
+      if (signal.aborted) return;
+      if (!("bytes" in p)) return progress({ ...p, what: "what if" });
       if (!other.has(p.bytes)) other.set(p.bytes, p);
       drawSoon();
-      showCompared(c, b);
     }, signal);
+    document.body.dataset["compared"] = String(generation);
   } catch (err) {
     if (!(err as CallError).cancelled) replace(results, h("p", { class: "error" }, "Error: ", (err as Error).message));
-  }
+    else if (comparing === control && !compared) replace(results, h("p", { class: "soft" }, "Cancelled."));
+    drawSoon();
+  } finally { ended(control); }
 }
 
 /** What the what-if changes, in words. */
@@ -380,13 +410,20 @@ function changes(): string[] {
   return [w.nic ? `NICs of ${w.nic} Gb/s for ${Math.round(m.nicGbps)}` : "", w.nodes ? `${w.nodes} nodes for ${state.spec.machine?.nodes?.[0]?.count || m.hosts}` : "", w.channels ? `at most ${w.channels} channels for ${m.channels}` : "", w.lost ? `${w.lost} lost on all nodes` : ""].filter(Boolean);
 }
 
-function showCompared(c: Compared, b: Model): void {
+/** Draws anew the times that came since. */
+let compared: (() => void) | undefined;
+function showCompared(c: Compared, b: Model, spec: Spec, waits: () => boolean): () => void {
   const sizes = model!.sizes.filter((z) => b.sizes.includes(z));
   const label = (m: Model, z: number) => m.choice[m.sizes.indexOf(z)] || "–";
+  const times = h("div");
+  const draw = () => replace(times, table("Before and after", ["size", "now µs", "what if µs", "time ×", "now GB/s", "what if GB/s", "now", "what if"], sizes.map((z) => { const x = rows.get(z), y = other.get(z); return [bytes(z), x?.time ?? (running?.signal.aborted ? "–" : "…"), y?.time ?? (waits() ? "…" : "–"), x && y ? (y.us / x.us).toFixed(2) : "", x?.busText ?? "", y?.busText ?? "", label(model!, z), label(b, z)]; }), [0, 6, 7]));
+  draw();
   replace(results,
-    h("p", {}, h("span", { class: "b4" }, "what if"), ` against now: ${changes().join("; ")}.`),
-    table("Before and after", ["size", "now µs", "what if µs", "time ×", "now GB/s", "what if GB/s", "now", "what if"], sizes.map((z) => { const x = rows.get(z), y = other.get(z); return [bytes(z), x?.time ?? "…", y?.time ?? "…", x && y ? (y.us / x.us).toFixed(2) : "", x?.busText ?? "", y?.busText ?? "", label(model!, z), label(b, z)]; }), [0, 6, 7]),
+    h("p", {}, h("span", { class: "b4" }, "what if"), ` against now: ${changes().join("; ")}.`), times,
+    h("div", { class: "bar" }, h("button", { type: "button", id: "copy-whatif", click: () => void copy(c.command, "command of the what-if") }, "Copy what-if as command line"),
+      state.whatIf.nic ? h("button", { type: "button", click: () => void save("topology", { spec }) }, "Its topology (XML)") : null),
     c.figures.length || c.choices.length ? h("details", {}, h("summary", {}, "What NCCL decides differently, and why"), h("pre", { tabindex: 0 }, c.text)) : h("p", { class: "soft" }, "NCCL decides the same."));
+  return draw;
 }
 
 // Files.
@@ -436,8 +473,7 @@ function showLog(r: Recognised): void {
 }
 
 async function runJob(names: string[]): Promise<void> {
-  comparing?.abort();
-  const control = (comparing = new AbortController());
+  const control = ask("time");
   try {
     const spec = tidy(state.spec);
     const j = await sim.call<Job, Progress>("job", { spec, names }, progress, control.signal), r = j.report;
@@ -445,9 +481,8 @@ async function runJob(names: string[]): Promise<void> {
       r.groups?.length ? table("Groups", ["group", "kind", "ranks", "calls", "bytes a rank", "busy", "exposed"], r.groups.map((g) => [g.name, g.kind, g.ranks, g.calls.toFixed(1), bytes(g.bytesPerRank), micros(g.busyUs), micros(g.exposedUs)]), [0, 1]) : null,
       ...[j.note, ...(r.notes ?? [])].filter(Boolean).slice(0, 12).map((n) => h("p", { class: "soft" }, n)), drawTimeline(j.timeline));
     $("time").scrollIntoView();
-    say("");
   } catch (err) { if (!(err as CallError).cancelled) { put("time", h("p", { class: "error" }, "Error: ", (err as Error).message)); $("time").scrollIntoView(); } }
-  bar.hidden = stop.hidden = true;
+  ended(control);
 }
 
 // Themes.
@@ -464,7 +499,7 @@ function nextTheme(): void {
   localStorage.setItem("theme", name);
   theme(name);
 }
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
+for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
 
 async function main(): Promise<void> {
   hello = await sim.call<Hello>("hello", { spec: tidy(state.spec) });

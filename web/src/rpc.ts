@@ -11,7 +11,7 @@ interface Pending {
   resolve(answer: unknown): void;
   reject(err: Error): void;
   part?: (p: never) => void;
-  message?: { id: number; method: string; query: string }; // is sent again to a new worker
+  again(): void; // asks once more, of a new worker
 }
 
 /** How long the worker may take to end a cancelled call, milliseconds. */
@@ -22,21 +22,35 @@ export class Simulator {
   private next = 0;
   private pending = new Map<number, Pending>();
   private files = new Map<string, Uint8Array>();
+  private dead = false;
 
   constructor() { this.start(); }
 
   private start(): void {
+    this.dead = false;
     this.worker = new Worker("worker.js");
     this.worker.onmessage = (e) => this.receive(e.data);
-    this.worker.onerror = (e) => { for (const p of this.pending.values()) p.reject(new CallError({ error: "The simulator ended: " + e.message })); this.pending.clear(); };
+    this.worker.onerror = (e) => this.ended(e.message || "worker.js does not load");
+    for (const [name, data] of this.files) this.post(name, data).catch(() => undefined);
   }
 
-  private receive(m: { id: number; part?: never; answer?: unknown; failure?: Failure }): void {
+  /** The simulator is gone: what was asked fails, what is asked next has a new one. */
+  private ended(why: string): void {
+    const asked = [...this.pending.values()];
+    this.pending.clear();
+    this.worker.terminate();
+    this.dead = true;
+    for (const p of asked) p.reject(new CallError({ error: `The simulator ended: ${why}` }));
+  }
+
+  private receive(m: { id: number; part?: never; answer?: unknown; failure?: Failure; ended?: boolean }): void {
+    if (m.ended) return this.ended("this may need more memory than a browser gives; the command has no such limit");
     const p = this.pending.get(m.id);
     if (!p) return;
     if ("part" in m) return p.part?.(m.part!);
     this.pending.delete(m.id);
-    if (m.failure) p.reject(new CallError(m.failure));
+    // What the page cancels is no longer pending.
+    if (m.failure) p.reject(new CallError({ ...m.failure, cancelled: false }));
     else p.resolve(m.answer);
   }
 
@@ -44,9 +58,11 @@ export class Simulator {
     const id = ++this.next;
     return new Promise<T>((resolve, reject) => {
       if (signal?.aborted) return reject(new CallError({ error: "cancelled", cancelled: true }));
+      if (this.dead) this.start();
       const message = { id, method, query: JSON.stringify(query) };
-      this.pending.set(id, { resolve: resolve as (a: unknown) => void, reject, part: part as (p: never) => void, message });
-      this.worker.postMessage(message);
+      const again = () => this.worker.postMessage(message);
+      this.pending.set(id, { resolve: resolve as (a: unknown) => void, reject, part: part as (p: never) => void, again });
+      again();
       signal?.addEventListener("abort", () => this.cancel(id), { once: true });
     });
   }
@@ -69,16 +85,18 @@ export class Simulator {
     const timer = setTimeout(() => {
       this.pending.delete(id);
       this.watching = false;
+      const asked = [...this.pending.values()];
       this.worker.terminate();
       this.start();
-      for (const [name, data] of this.files) void this.post(name, data);
-      for (const p of this.pending.values()) if (p.message) this.worker.postMessage(p.message);
+      for (const p of asked) p.again();
     }, deaf);
-    this.pending.set(id, { resolve: () => { clearTimeout(timer); this.watching = false; }, reject: () => { clearTimeout(timer); this.watching = false; } });
+    const answered = () => { clearTimeout(timer); this.watching = false; };
+    this.pending.set(id, { resolve: answered, reject: answered, again: () => undefined });
     this.worker.postMessage({ id, method: "hello", query: '{"spec":{}}' });
   }
 
   put(name: string, data: Uint8Array): Promise<void> {
+    if (this.dead) this.start();
     this.files.set(name, data);
     return this.post(name, data);
   }
@@ -86,11 +104,9 @@ export class Simulator {
   private post(name: string, data: Uint8Array): Promise<void> {
     const id = ++this.next;
     return new Promise((resolve, reject) => {
-      this.pending.set(id, { resolve: () => resolve(), reject });
-      const copy = data.slice().buffer;
-      this.worker.postMessage({ id, put: name, data: copy }, [copy]);
+      const again = () => { const copy = data.slice().buffer; this.worker.postMessage({ id, put: name, data: copy }, [copy]); };
+      this.pending.set(id, { resolve: () => resolve(), reject, again });
+      again();
     });
   }
-
-  has(name: string): boolean { return this.files.has(name); }
 }

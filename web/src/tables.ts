@@ -23,17 +23,29 @@ export function winners(m: Model, selected: number, select: (size: number) => vo
 }
 
 export function explained(e: Explained): HTMLElement {
-  const off = (o: { [k: string]: unknown }): string => [o["rule"], o["setting"]].filter(Boolean).join("; ");
-  const cells = [...(e.choice ? [e.choice] : []), ...(e.rivals ?? [])];
   const num = (x: number | undefined, d = 2) => (x === undefined ? "–" : x.toFixed(d));
+  const rivals = [...(e.choice ? [e.choice] : []), ...(e.rivals ?? []).filter((c) => c.available)];
   return h("div", {},
     e.choice ? h("p", {}, h("b", {}, `NCCL takes ${e.choice.algo} with ${e.choice.proto}`), ` for ${bytes(e.size)}: ${num(e.choice.timeUs)} µs by its cost model, of which ${num(e.choice.latencyUs)} µs are latency; the rest are bytes at ${num(e.choice.bandwidthGBps, 1)} GB/s.`) : h("p", {}, e.note ?? "NCCL chooses nothing here."),
     ...(e.warnings ?? []).map((w) => h("p", { class: "warn" }, w)),
-    cells.length ? table("Why this choice", ["algorithm", "protocol", "time µs", "×", "latency µs", "GB/s", "why not"], cells.map((c, i) => [c.algo, c.proto, num(c.timeUs), c.slower ? c.slower.toFixed(2) : i === 0 && e.choice ? "1.00" : "–", num(c.latencyUs), num(c.bandwidthGBps, 1), i === 0 && e.choice ? "taken" : c.available ? "slower" : (c.off ?? []).map(off).join(" · ")]), [0, 1, 6]) : null,
+    rivals.length ? table("Why this choice", ["algorithm", "protocol", "time µs", "×", "latency µs", "GB/s", "why"], rivals.map((c, i) => [c.algo, c.proto, num(c.timeUs), c.slower ? c.slower.toFixed(2) : i === 0 && e.choice ? "1.00" : "–", num(c.latencyUs), num(c.bandwidthGBps, 1), i === 0 && e.choice ? "taken" : "slower"]), [0, 1, 6]) : null,
+    unavailable(e),
     e.derivation?.length ? below("How the bandwidth is derived", table("Derivation", ["step", "GB/s after it"], e.derivation.map((d) => [String(d["what"]), num(d["gbps"] as number)]))) : null,
     e.crossovers?.length ? below("Choice by size, to the byte", table("Choice by size", ["from B", "to B", "algorithm", "protocol"], e.crossovers.map((c) => [c.from.toLocaleString("en"), c.to.toLocaleString("en"), c.mixed ? `${c.algo} and others, which alternate` : c.algo, c.proto + (c.here ? " ← this size" : "")]), [2, 3])) : null,
     e.refused?.length ? below("Paths that a rule refuses", table("Refused paths", ["what", "rule", "setting", "pairs"], e.refused.map((r) => [r.what, r.rule, r.setting ?? "", `${r.pairs.length}: ${r.pairs.slice(0, 4).join(", ")}${r.pairs.length > 4 ? " …" : ""}`]), [0, 1, 2, 3])) : null,
     below("As simccl explain prints it", h("pre", { tabindex: 0 }, e.text)));
+}
+
+/** What NCCL cannot take here: protocols with one reason in one row. */
+function unavailable(e: Explained): HTMLElement | null {
+  const rows = new Map<string, [string, string[], string]>();
+  for (const c of e.rivals ?? []) {
+    if (c.available) continue;
+    const why = (c.off ?? []).map((o) => [o["rule"], o["setting"]].filter(Boolean).join("; ")).join(" · "), row = rows.get(c.algo + why);
+    if (row) row[1].push(c.proto);
+    else rows.set(c.algo + why, [c.algo, [c.proto], why]);
+  }
+  return rows.size ? table("Why not", ["algorithm", "protocols", "why not"], [...rows.values()].map(([a, p, why]) => [a, p.join(", "), why]), [0, 1, 2]) : null;
 }
 
 export function matrix(m: Machine): HTMLElement {

@@ -12,7 +12,7 @@ export function drawTimeline(t: Timeline): HTMLElement {
   const kinds = typeof t.kind === "string" ? Uint8Array.from(atob(t.kind), (c) => c.charCodeAt(0)) : Uint8Array.from(t.kind);
   const processes = [...new Set(t.tracks.map((x) => x.process))];
   const choose = h("select", { "aria-label": "Tracks" }, h("option", { value: "" }, "all tracks"), ...processes.map((p) => h("option", { value: p }, p)));
-  const canvas = h("canvas", { tabindex: 0, role: "img", "aria-label": `Timeline of ${t.title}: ${t.tracks.length} tracks, ${micros(t.endNs / 1000)}. Plus and minus zoom, arrows move; the sums are in the table below` });
+  const canvas = h("canvas", { id: "timeline", tabindex: 0, role: "img", "aria-label": `Timeline of ${t.title}: ${t.tracks.length} tracks, ${micros(t.endNs / 1000)}. Plus and minus zoom, arrows move; the sums are in the table below` });
   const tip = h("div", { class: "tip", hidden: true });
   const frame = h("div", { class: "timeline" }, canvas, tip);
   let tr: ZoomTransform = zoomIdentity;
@@ -30,7 +30,7 @@ export function drawTimeline(t: Timeline): HTMLElement {
     paint();
   };
   const width = () => frame.clientWidth || 800;
-  const left = () => (width() < 560 ? 96 : LEFT);
+  const left = () => (width() < 560 ? 116 : LEFT);
   const scale = (ns: number) => left() + tr.applyX((ns / Math.max(1, t.endNs)) * (width() - left()));
 
   function paint(): void {
@@ -67,7 +67,7 @@ export function drawTimeline(t: Timeline): HTMLElement {
   }
 
   function axis(c: CanvasRenderingContext2D, w: number, ht: number, v: (n: string) => string): void {
-    const us = t.endNs / 1000 / tr.k, want = us / Math.max(2, (w - left()) / 110), p = 10 ** Math.floor(Math.log10(want || 1));
+    const us = t.endNs / 1000 / tr.k, want = us / Math.max(2, (w - left()) / 80), p = 10 ** Math.floor(Math.log10(want || 1));
     const stepUs = [1, 2, 5, 10].map((m) => m * p).find((x) => x >= want) ?? p;
     const from = (tr.invertX(0) / (w - left())) * t.endNs / 1000;
     c.strokeStyle = v("--line");
@@ -84,7 +84,7 @@ export function drawTimeline(t: Timeline): HTMLElement {
       c.fillStyle = v("--fg");
       let text = x.thread || x.process;
       if (x.process !== process) { process = x.process; c.strokeStyle = v("--edge"); c.beginPath(); c.moveTo(0, y - 0.5); c.lineTo(w, y - 0.5); c.stroke(); if (!choose.value) text = `${shortProcess(process)}: ${text}`; }
-      c.save(); c.beginPath(); c.rect(0, y, left() - 6, ROW); c.clip(); c.fillText(text, 2, y + 13); c.restore();
+      c.save(); c.beginPath(); c.rect(0, y, left() - 6, ROW); c.clip(); c.fillText(fit(c, text, left() - 8), 2, y + 13); c.restore();
     });
   }
 
@@ -120,6 +120,14 @@ export function drawTimeline(t: Timeline): HTMLElement {
   if (processes.length > 3 && busiest) choose.value = busiest;
   queueMicrotask(pick);
   return h("div", {}, bar, key(t), frame, t.left ? h("p", { class: "soft" }, `${t.left.toLocaleString("en")} slices are not drawn; the trace has them all.`) : null, sums(t, kinds));
+}
+
+/** A text without as much of its beginning as has no room: lanes differ at their ends. */
+function fit(c: CanvasRenderingContext2D, text: string, width: number): string {
+  if (c.measureText(text).width <= width) return text;
+  let from = 1;
+  while (from < text.length && c.measureText("…" + text.slice(from)).width > width) from++;
+  return "…" + text.slice(from).trimStart();
 }
 
 const shortProcess = (p: string) => p.split(" · ")[0]!;

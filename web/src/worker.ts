@@ -20,7 +20,8 @@ const ready = (async () => {
   const response = await fetch("simccl.wasm");
   if (!response.ok) throw new Error(`simccl.wasm: ${response.status} ${response.statusText}`);
   const { instance } = await WebAssembly.instantiateStreaming(response, go.importObject);
-  void go.run(instance);
+  // It ends where memory does, or by a bug: the page starts another.
+  go.run(instance).then(() => scope.postMessage({ id: 0, ended: true }), () => scope.postMessage({ id: 0, ended: true }));
   await started;
 })();
 

@@ -33,6 +33,7 @@ type release struct {
 	commit  string
 	date    time.Time // of the commit
 	out     string
+	page    bool // programs have the web page
 	extras  []file // of every archive
 }
 
@@ -47,11 +48,15 @@ func main() {
 	version := flag.String("version", "", "the version, v0.1.0 (default that of the newest section of CHANGELOG.md)")
 	out := flag.String("out", "dist", "folder of what is made")
 	only := flag.String("only", "", "systems, linux/amd64,darwin/arm64 (default all)")
+	page := flag.Bool("page", false, "programs have the web page, which make web has built")
 	flag.Parse()
-	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out}
+	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out, page: *page}
 	if err := r.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if !r.page {
+		fmt.Println("the programs have no web page: simccl serve says how to build it (make release builds it where npm is)")
 	}
 }
 
@@ -161,7 +166,11 @@ func (r *release) target(t target) error {
 	const program = "simccl"
 	dir := filepath.Join(r.out, "build", name)
 	path := filepath.Join(dir, program)
-	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path,
+	tags := ""
+	if r.page {
+		tags = "webpage"
+	}
+	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", path,
 		"-ldflags", fmt.Sprintf("-s -w -buildid= -X main.version=v%s -X main.commit=%s -X main.date=%s", r.version, r.commit, r.date.UTC().Format(time.RFC3339)), "./cmd/simccl")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch)
 	c.Stderr = os.Stderr

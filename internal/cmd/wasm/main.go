@@ -19,7 +19,7 @@ import (
 var version = "v0.1.0-dev"
 
 func main() {
-	w := &worker{service: webapi.New(version), calls: map[int]context.CancelFunc{}}
+	w := &worker{service: webapi.New(version), calls: map[int]context.CancelFunc{}, events: newEvents()}
 	js.Global().Set("simccl", js.ValueOf(map[string]any{"call": js.FuncOf(w.call), "cancel": js.FuncOf(w.cancel), "put": js.FuncOf(w.put)}))
 	js.Global().Call("simcclReady")
 	select {}
@@ -28,6 +28,7 @@ func main() {
 // worker has the calls that have not ended.
 type worker struct {
 	service *webapi.Service
+	events  *events
 	mu      sync.Mutex
 	calls   map[int]context.CancelFunc
 }
@@ -42,7 +43,7 @@ func (w *worker) call(_ js.Value, args []js.Value) any {
 	w.mu.Unlock()
 	go func() {
 		defer cancel()
-		out, err := w.service.Call(&yielding{Context: ctx}, method, []byte(query), func(part any) {
+		out, err := w.service.Call(&yielding{Context: ctx, events: w.events}, method, []byte(query), func(part any) {
 			if text, err := json.Marshal(part); err == nil {
 				emit.Invoke(string(text))
 			}
@@ -94,11 +95,34 @@ func (w *worker) put(_ js.Value, args []js.Value) any {
 	return js.Null()
 }
 
-// yielding is a context that lets the worker's other events in when it is polled: a
-// worker has one thread, and a cancel is an event.
+// events lets the events of the worker in that wait: a message to itself arrives after them.
+// Sleep would not: a timer that is due when the scheduler looks needs no turn of the loop.
+type events struct {
+	port    js.Value
+	arrived chan struct{}
+}
+
+func newEvents() *events {
+	channel := js.Global().Get("MessageChannel").New()
+	e := &events{channel.Get("port2"), make(chan struct{})}
+	channel.Get("port1").Set("onmessage", js.FuncOf(func(js.Value, []js.Value) any {
+		e.arrived <- struct{}{} // one goroutine waits for each message
+		return nil
+	}))
+	return e
+}
+
+func (e *events) letIn() {
+	e.port.Call("postMessage", js.Null())
+	<-e.arrived
+}
+
+// yielding is a context that lets events in when it is polled: a worker has one thread,
+// and a cancel is an event.
 type yielding struct {
 	context.Context
-	last time.Time
+	events *events
+	last   time.Time
 }
 
 // between is how long a worker may be deaf.
@@ -106,7 +130,7 @@ const between = 25 * time.Millisecond
 
 func (y *yielding) Err() error {
 	if now := time.Now(); now.Sub(y.last) > between {
-		time.Sleep(time.Microsecond) // a timer of the event loop
+		y.events.letIn()
 		y.last = time.Now()
 	}
 	return y.Context.Err()
