@@ -81,12 +81,12 @@ func (e *engine) ccStamp(f *frame, now int64) {
 }
 
 // ccAck lets the control see an acknowledgement.
-func (e *engine) ccAck(h *host, f *frame, s *sender, acked uint32) {
+func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
 	switch c.Kind {
 	case DCQCN:
 		if f.flags&flagCE != 0 && !s.ended {
-			s.dcqcn.Notify(c, &s.Rate, f.at)
+			s.dcqcn.Notify(c, &s.Rate, f.at, e.notice(w))
 		}
 	case HPCC:
 		if rate, ok := e.hp[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {

@@ -12,6 +12,7 @@ type host struct {
 	turn     int     // served last
 	inFlight bool    // a frame is in transmission and its end is to come
 	wake     int64   // when a queue pair may send again; 0: not awaited
+	planned  int64   // when wake was set
 	timer    int64   // no timeout ends before then
 	starts   []begin // sorted
 	arrived  []frame
@@ -111,7 +112,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 		if len(h.starts) > 0 && h.starts[0].at < end && h.starts[0].at <= t {
 			t, what = h.starts[0].at, 3
 		}
-		if i < len(h.arrived) && h.arrived[i].at <= t {
+		if i < len(h.arrived) && h.arrived[i].at <= t && (what != 1 || h.arrived[i].at < t || !e.wakesFirst(h, &h.arrived[i])) {
 			e.arrive(w, h, &h.arrived[i])
 			i++
 			continue
@@ -121,9 +122,12 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			return
 		case 1:
 			h.wake = 0
+			e.woken(w, h, t)
 		case 2:
 			h.inFlight = false
+			e.completed(w, &e.links[h.out])
 		case 3:
+			w.cause = cause{age: oldest, rank: uint32(h.starts[0].flow), parent: -1}
 			e.open(h, h.starts[0].flow, t)
 			h.starts = h.starts[1:]
 		case 4:
@@ -138,6 +142,7 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 	if l := &e.links[h.in]; l.credit != nil && f.flow >= 0 {
 		l.repay(f, f.at)
 	}
+	e.arrived(w, h.in, f)
 	switch {
 	case f.flow == report:
 		l := &e.links[h.out]
@@ -252,7 +257,7 @@ func (e *engine) sleep(h *host, now int64) {
 		}
 	}
 	if t < never && t > now {
-		h.wake = t
+		h.wake, h.planned = t, now
 	}
 }
 

@@ -15,6 +15,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint32, end int64) {
 			}
 			continue
 		}
+		e.arrived(w, s.in[f.port], f)
 		f.route++
 		var l *link
 		if !e.picky {
@@ -53,6 +54,7 @@ func (e *engine) drain(w *worker, s *swtch, until int64) {
 		if first == nil {
 			return
 		}
+		e.completed(w, first)
 		e.dequeue(w, s, first, t)
 	}
 }
@@ -86,6 +88,7 @@ func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
 	if !s.xoff[k] && (s.hdrm[k] > 0 || e.overfull(s, k, f.port)) {
 		s.xoff[k] = true
 		s.stopped++
+		e.skip(w, f.at, paused)
 		e.sendPFC(w, s, f.port, f.class, flagPause, f.at)
 	}
 	return true
@@ -106,6 +109,7 @@ func (e *engine) release(w *worker, s *swtch, k int, f *frame, at int64) {
 	if e.relieved(s, k, f.port) {
 		s.xoff[k] = false
 		s.stopped--
+		e.skip(w, at, resumed)
 		e.sendPFC(w, s, f.port, f.class, flagResume, at)
 	}
 }

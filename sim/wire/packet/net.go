@@ -84,7 +84,13 @@ type Config struct {
 	// WholeNanos cuts each serialisation and each gap to whole nanoseconds, as
 	// ns-3 does.
 	WholeNanos bool
-	AckHigh    bool // acknowledgements travel in the highest priority
+	// EventOrder takes what happens at one instant in the order in which a queue of
+	// events would have it, which is that in which it was planned.
+	EventOrder bool
+	// Stream, where set, draws marks with EventOrder as ns-3 does: each with the first
+	// number of a stream of its own, from this one on, of the run that Seed is.
+	Stream  uint64
+	AckHigh bool // acknowledgements travel in the highest priority
 	// AckHold is the priority whose pauses hold acknowledgements back at hosts: 0 that
 	// of their flow, -1 none.
 	AckHold  int8

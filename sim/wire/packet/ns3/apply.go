@@ -40,7 +40,7 @@ func (x *Scenario) configure(s *settings) {
 		Frames:     packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
 		Buffer:     packet.Buffer{Bytes: s.buffer << 20, Reserve: reserve, ResumeOffset: resumeOffset, Shift: int(s.shift), HeadroomDelays: int(s.headroom)},
 		WholeNanos: true, AckHold: ackHold, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
-		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond,
+		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond, EventOrder: true, Stream: x.streams(),
 	}
 	if s.backTo0 {
 		c.Repair.BackTo = s.chunk
@@ -74,6 +74,13 @@ func (x *Scenario) configure(s *settings) {
 	if s.hasWin || s.mode == 3 || s.mode == 10 {
 		x.windows(s)
 	}
+}
+
+// streams is the first stream that is free for marks once the peer has built its
+// nodes, which take six each, and the errors of links.
+func (x *Scenario) streams() uint64 {
+	own := 0
+	return uint64(6*x.Network.Nodes + 2 + 2*own)
 }
 
 // pintBytes is the size of an encoded utilisation: powers up to 512 flows squared
