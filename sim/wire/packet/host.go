@@ -12,7 +12,7 @@ type host struct {
 	turn     int     // served last
 	inFlight bool    // a frame is in transmission and its end is to come
 	wake     int64   // when a queue pair may send again; 0: not awaited
-	planned  int64   // when wake was set
+	planned  planned // when wake was set
 	timer    int64   // no timeout ends before then
 	starts   []begin // sorted
 	arrived  []frame
@@ -189,7 +189,7 @@ func (e *engine) send(w *worker, h *host, now int64) {
 	i := e.choose(h, l, now)
 	if i < 0 {
 		if h.wake == 0 || h.wake <= now {
-			e.sleep(h, now)
+			e.sleep(w, h, now)
 		}
 		return
 	}
@@ -249,7 +249,7 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 
 // sleep plans when the host looks again: when the first of its queue pairs may
 // send.
-func (e *engine) sleep(h *host, now int64) {
+func (e *engine) sleep(w *worker, h *host, now int64) {
 	t := never
 	for _, q := range h.qps {
 		if s := &e.snd[q]; s.nxt < s.frames || s.hasGap() {
@@ -257,7 +257,10 @@ func (e *engine) sleep(h *host, now int64) {
 		}
 	}
 	if t < never && t > now {
-		h.wake, h.planned = t, now
+		h.wake = t
+		if e.cfg.EventOrder {
+			w.plan(e, h, now)
+		}
 	}
 }
 

@@ -7,10 +7,10 @@ import "cmp"
 // an event is planned while another happens, so two events of an instant come in the
 // order of the two in which they were planned, and if these happened at one instant
 // too, in theirs. What a network plans is planned when a frame begins: its end, its
-// arrival, and, once it has ended and pacing lets nothing be sent, the end of that pause.
-// So it is enough to rank the frames that begin at one instant, over all links: at
-// the end of a window, in the order of time, each by the age of the event that let
-// it begin and the rank of the frame that this event came from.
+// arrival; and when pacing lets nothing be sent: the end of that pause. So it is
+// enough to rank those of one instant, over all links: at the end of a window, in
+// the order of time, each by the age of the event in which it happens and the rank of
+// what planned that event.
 
 // oldest is the age of what was planned before all frames.
 const oldest = ^uint32(0)
@@ -18,16 +18,22 @@ const oldest = ^uint32(0)
 // cause is the event that happens.
 type cause struct {
 	age    uint32 // ns since it was planned
-	older  uint32 // ns between the event in which that was and the frame below, of pauses of pacing
-	rank   uint32 // of the frame that it came from
-	parent int32  // that frame, if it began in this window: its place in begun; otherwise -1
+	rank   uint32 // of what planned it
+	parent int32  // that, if it was in this window: its place in begun; otherwise -1
 }
 
-// begun is a frame that began in this window, or a number that was drawn for
-// another reason.
+// planned is where a pause of pacing was planned.
+type planned struct {
+	at    int64
+	begun int32 // as that of a link
+	rank  uint32
+}
+
+// begun is what planned something in this window: a frame that began, or a pause of
+// pacing; or a number that was drawn for a PFC frame.
 type begun struct {
 	at    int64
-	link  int32
+	link  int32  // of a pause of pacing: which host
 	wire  uint32 // its place on the link
 	cause cause
 	mark  int32 // its chance is that before this one in marks; 0: none
@@ -39,6 +45,7 @@ type begun struct {
 const (
 	paused  uint8 = iota // it draws the identification of a PFC frame
 	sent                 // a frame begins
+	slept                // pacing begins to wait
 	resumed              // as paused
 )
 
@@ -71,8 +78,7 @@ func (e *engine) completed(w *worker, l *link) {
 // woken says that a pause of pacing ends.
 func (e *engine) woken(w *worker, h *host, now int64) {
 	if e.cfg.EventOrder {
-		l := &e.links[h.out]
-		w.cause = cause{age: uint32((now - h.planned) / 1000), older: uint32((h.planned - l.start) / 1000), rank: l.rank, parent: l.begun}
+		w.cause = cause{age: uint32((now - h.planned.at) / 1000), rank: h.planned.rank, parent: h.planned.begun}
 	}
 }
 
@@ -87,7 +93,7 @@ func (e *engine) notice(w *worker) int64 {
 
 // wakesFirst says that pacing ends before a frame that comes at that instant.
 func (e *engine) wakesFirst(h *host, f *frame) bool {
-	return e.cfg.EventOrder && h.wake-h.planned > e.travel(h.in, f.size)
+	return e.cfg.EventOrder && h.wake-h.planned.at > e.travel(h.in, f.size)
 }
 
 // later says that a frame that arrived at a switch comes after another that arrived
@@ -108,6 +114,12 @@ func (w *worker) note(l *link, at int64) {
 	l.begun = int32(len(w.begun))
 	w.begun = append(w.begun, begun{at: at, link: l.id, wire: l.wire.tail, cause: w.cause, mark: w.marked, what: sent})
 	w.marked = 0
+}
+
+// plan takes note of a host that waits for its pacing from now on.
+func (w *worker) plan(e *engine, h *host, now int64) {
+	h.planned.at, h.planned.begun = now, int32(len(w.begun))
+	w.begun = append(w.begun, begun{at: now, link: e.hostOf[h.node], cause: w.cause, what: slept})
 }
 
 // skip takes note of a number that is drawn for a PFC frame.
@@ -157,7 +169,11 @@ func (e *engine) rank(from int64) {
 // ranked tells a frame and its link the rank, and draws whether the frame is marked.
 func (e *engine) ranked(b *begun, rank uint32) {
 	b.rank = rank
-	if b.what != sent {
+	switch b.what {
+	case slept:
+		e.hosts[b.link].planned.begun, e.hosts[b.link].planned.rank = -1, rank
+		return
+	case paused, resumed:
 		e.streams.Skip()
 		return
 	}
@@ -225,10 +241,10 @@ func (k *sorter) before(a, b *begun) bool {
 	if a.cause.age != b.cause.age {
 		return a.cause.age > b.cause.age
 	}
-	return cmp.Or(cmp.Compare(b.cause.older, a.cause.older), cmp.Compare(k.from(a), k.from(b)), cmp.Compare(a.what, b.what)) < 0
+	return cmp.Or(cmp.Compare(k.from(a), k.from(b)), cmp.Compare(a.what, b.what)) < 0
 }
 
-// from is the rank of the frame that an event came from.
+// from is the rank of what planned an event.
 func (k *sorter) from(b *begun) uint32 {
 	if p := b.cause.parent; p >= 0 {
 		return k.all[p].rank
