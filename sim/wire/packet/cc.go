@@ -90,7 +90,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 		}
 	case HPCC:
 		if rate, ok := e.hp[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
-			e.shift(h, s, rate, f.at)
+			e.shift(w, h, s, rate, f.at)
 		}
 	case Timely:
 		if f.flags&flagSack == 0 { // a report has no time
@@ -103,7 +103,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 			return
 		}
 		if rate, ok := e.pi[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
-			e.shift(h, s, rate, f.at)
+			e.shift(w, h, s, rate, f.at)
 		}
 	case Swift:
 		if f.flags&flagNack != 0 {
