@@ -47,7 +47,11 @@ func (e *engine) drain(w *worker, s *swtch, until int64) {
 		var first *link
 		t := until
 		for _, id := range s.out {
-			if l := &e.links[id]; l.waiting&^l.paused != 0 && l.free < t {
+			l := &e.links[id]
+			if l.waiting&^l.paused == 0 || l.free > t || l.free == until {
+				continue
+			}
+			if l.free < t || e.cfg.EventOrder && w.endsFirst(l, first) {
 				t, first = l.free, l
 			}
 		}

@@ -145,6 +145,9 @@ func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
 	}
 	if l.waiting == 0 && l.free < f.at && l.paused>>f.class&1 == 0 {
 		l.peak = max(l.peak, int64(f.size))
+		if f.class != 0 {
+			l.turn = f.class
+		}
 		e.transmit(w, l, f, f.at, 0)
 		return
 	}

@@ -122,6 +122,33 @@ func (w *worker) plan(e *engine, h *host, now int64) {
 	w.begun = append(w.begun, begun{at: now, link: e.hostOf[h.node], cause: w.cause, what: slept})
 }
 
+// endsFirst says that of two frames whose transmissions end at one instant one's is first.
+func (w *worker) endsFirst(a, b *link) bool {
+	switch {
+	case a.start != b.start:
+		return a.start < b.start
+	case a.begun < 0 || b.begun < 0:
+		return a.rank < b.rank
+	}
+	return w.first(a.begun, b.begun)
+}
+
+// first says that of two that began at one instant of this window one was first.
+func (w *worker) first(a, b int32) bool {
+	for {
+		x, y := &w.begun[a].cause, &w.begun[b].cause
+		switch {
+		case x.age != y.age:
+			return x.age > y.age
+		case x.parent < 0 || y.parent < 0:
+			return x.rank < y.rank
+		case x.parent == y.parent:
+			return a < b
+		}
+		a, b = x.parent, y.parent
+	}
+}
+
 // skip takes note of a number that is drawn for a PFC frame.
 func (e *engine) skip(w *worker, at int64, what uint8) {
 	if e.streams != nil {
