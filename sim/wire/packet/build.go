@@ -28,6 +28,9 @@ func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
 	if cfg.EventOrder && cfg.Stream > 0 {
 		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
 	}
+	if cfg.EventOrder && cfg.LossStream > 0 {
+		e.buildLosses()
+	}
 	return e, nil
 }
 

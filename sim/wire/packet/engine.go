@@ -28,6 +28,7 @@ type link struct {
 	turn             uint8 // class served last
 	marks            bool  // ECN is on
 	lossy            bool
+	drawn            bool   // its losses are in engine.losses
 	down             bool   // the cable is, and its ends know
 	storm            bool   // paused all the time, whatever is asked for
 	asked            uint16 // classes that the neighbour has paused
@@ -132,6 +133,7 @@ type engine struct {
 	given    *Live // whose messages it carries; nil for flows that are known
 	crowd    int   // frames in a window from which on all workers simulate
 	streams  *streams.Firsts
+	losses   []losses
 	sorter   sorter
 	busy     sync.WaitGroup // workers in a phase
 }
@@ -197,6 +199,9 @@ func (e *engine) run() (int64, error) {
 		end := e.cut(now, now+e.look)
 		if e.broken != nil {
 			return windows, e.broken
+		}
+		if e.losses != nil {
+			e.drawLosses(end)
 		}
 		busy = e.window(end, busy)
 		if e.cfg.EventOrder {

@@ -8,6 +8,7 @@ const (
 	flagPause                    // PFC: stop class psn
 	flagResume                   // PFC: go on with class psn
 	flagSack                     // with flagAck: frame aux came out of order
+	flagLost                     // it will be lost at the end of the cable
 )
 
 // frame is a frame that waits or travels: 32 bytes.

@@ -73,7 +73,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 			break
 		}
 		q.head++
-		if l.lossy && e.lose(w, l) {
+		if l.lossy && e.lose(w, l, f) {
 			continue
 		}
 		h.arrived = append(h.arrived, *f)

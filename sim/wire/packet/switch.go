@@ -36,7 +36,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 				break
 			}
 			q.head++
-			if l.lossy && e.lose(w, l) {
+			if l.lossy && e.lose(w, l, f) {
 				continue
 			}
 			s.arrived = append(s.arrived, *f)
@@ -55,9 +55,13 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 }
 
 // lose draws whether the next frame of a link is lost.
-func (e *engine) lose(w *worker, l *link) bool {
+func (e *engine) lose(w *worker, l *link, f *frame) bool {
 	l.arrivals++
-	if draw(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
+	if l.drawn {
+		if f.flags&flagLost == 0 {
+			return false
+		}
+	} else if draw(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
 		return false
 	}
 	w.lost++

@@ -94,6 +94,15 @@ func NewFirsts(stream, run uint64) *Firsts {
 	return &Firsts{next.repeated(stream, step.doubled(76).repeated(run, ones)), next}
 }
 
+// Numbers are the numbers of one stream.
+type Numbers struct{ state state }
+
+// NewNumbers starts a stream of a run.
+func NewNumbers(stream, run uint64) Numbers { return Numbers{NewFirsts(stream, run).state} }
+
+// Draw is the next number, in (0,1).
+func (n *Numbers) Draw() float64 { return n.state.number() }
+
 // Draw is the first number of the present stream, in (0,1); it goes on to the next.
 func (f *Firsts) Draw() float64 {
 	s := f.state
