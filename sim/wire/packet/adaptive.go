@@ -128,6 +128,7 @@ func (e *engine) shortest(w *worker, s *swtch, f *frame, among []int32) *link {
 		l := &e.links[id]
 		if !s.exact { // in closed form ports are behind
 			for l.waiting&^l.paused != 0 && l.free < f.at {
+				e.completed(w, l)
 				e.dequeue(w, s, l, l.free)
 			}
 		}

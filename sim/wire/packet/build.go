@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
+	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 )
 
 // build lays the run out in memory.
@@ -24,6 +25,12 @@ func build(n *Network, flows []Flow, cfg *Config) (*engine, error) {
 		return nil, err
 	}
 	e.plan()
+	if cfg.EventOrder && cfg.Stream > 0 {
+		e.streams = streams.NewFirsts(cfg.Stream, cfg.Seed)
+	}
+	if cfg.EventOrder && cfg.LossStream > 0 {
+		e.buildLosses()
+	}
 	return e, nil
 }
 
@@ -49,12 +56,12 @@ func (e *engine) buildLinks() {
 		e.look = min(e.look, int64(c.Delay))
 		for k := range 2 {
 			l := &e.links[2*i+k]
-			*l = link{id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0}
+			*l = link{begun: -1, id: int32(2*i + k), peer: int32(2*i + 1 - k), from: c.A, to: c.B, rate: c.Rate, delay: int64(c.Delay), loss: c.Loss, lossy: c.Loss > 0}
 			if k == 1 {
 				l.from, l.to = c.B, c.A
 			}
 			l.tx[0] = duration{uint16(e.cfg.Frames.Ack), e.lasts(e.cfg.Frames.Ack, c.Rate)}
-			l.tx[1] = l.tx[0]
+			l.tx[1], l.ack, l.whole = l.tx[0], l.tx[0].ps, e.lasts(e.cfg.Frames.Payload+e.cfg.Frames.Header, c.Rate)
 			if e.net.Switch[l.from] {
 				for _, m := range e.cfg.Marking {
 					if m.Rate == l.rate {

@@ -81,16 +81,16 @@ func (e *engine) ccStamp(f *frame, now int64) {
 }
 
 // ccAck lets the control see an acknowledgement.
-func (e *engine) ccAck(h *host, f *frame, s *sender, acked uint32) {
+func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
 	switch c.Kind {
 	case DCQCN:
 		if f.flags&flagCE != 0 && !s.ended {
-			s.dcqcn.Notify(c, &s.Rate, f.at)
+			s.dcqcn.Notify(c, &s.Rate, f.at, e.notice(w))
 		}
 	case HPCC:
 		if rate, ok := e.hp[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
-			e.shift(h, s, rate, f.at)
+			e.shift(w, h, s, rate, f.at)
 		}
 	case Timely:
 		if f.flags&flagSack == 0 { // a report has no time
@@ -103,7 +103,7 @@ func (e *engine) ccAck(h *host, f *frame, s *sender, acked uint32) {
 			return
 		}
 		if rate, ok := e.pi[f.flow].Ack(c, &s.Rate, f.aux, f.psn, s.nxt); ok {
-			e.shift(h, s, rate, f.at)
+			e.shift(w, h, s, rate, f.at)
 		}
 	case Swift:
 		if f.flags&flagNack != 0 {

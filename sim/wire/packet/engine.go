@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/sim/wire/packet/cc"
 	"github.com/simccl/simccl/sim/wire/packet/internal/route"
+	"github.com/simccl/simccl/sim/wire/packet/internal/streams"
 	"github.com/simccl/simccl/units"
 )
 
@@ -18,12 +19,16 @@ type queue struct {
 // link is one direction of a cable with the egress port that feeds it.
 type link struct {
 	free             int64  // when the frame in transmission ends
+	start            int64  // when it began
+	begun            int32  // of that, in this window, among those of the worker; -1: it was earlier
+	rank             uint32 // of that, if it was earlier
 	waiting          uint16 // classes that have frames
 	paused           uint16 // classes that may not start one
 	fromPort, toPort uint16
 	turn             uint8 // class served last
 	marks            bool  // ECN is on
 	lossy            bool
+	drawn            bool   // its losses are in engine.losses
 	down             bool   // the cable is, and its ends know
 	storm            bool   // paused all the time, whatever is asked for
 	asked            uint16 // classes that the neighbour has paused
@@ -34,6 +39,7 @@ type link struct {
 	credit           []int64     // by class, of InfiniBand
 	returns          fifo        // credits on their way back
 	tx               [2]duration // of the two sizes seen last
+	whole, ack       int64       // ps that a full data frame and an acknowledgement last
 	watch            *watched    // of switches, with a watchdog
 	pint             *pintPort   // of switches, with HPCC-PINT
 	hol              *hol        // once it was paused
@@ -71,7 +77,11 @@ type worker struct {
 	counters
 	parts
 	ended    []ending
-	hosts    [2]int // of the engine's, from and to
+	cause    cause // what happens now
+	begun    []begun
+	chances  []float64 // chances of marks that are drawn once all frames have their ranks
+	marked   int32     // of the frame that begins: how many chances there are; 0: it has none
+	hosts    [2]int    // of the engine's, from and to
 	switches [2]int
 	busy     int        // frames that arrived
 	orders   chan order // phases to go through
@@ -120,8 +130,11 @@ type engine struct {
 	live     int
 	changes  []change // of faults, to come
 	workers  []worker
-	given    *Live          // whose messages it carries; nil for flows that are known
-	crowd    int            // frames in a window from which on all workers simulate
+	given    *Live // whose messages it carries; nil for flows that are known
+	crowd    int   // frames in a window from which on all workers simulate
+	streams  *streams.Firsts
+	losses   []losses
+	sorter   sorter
 	busy     sync.WaitGroup // workers in a phase
 }
 
@@ -187,7 +200,13 @@ func (e *engine) run() (int64, error) {
 		if e.broken != nil {
 			return windows, e.broken
 		}
+		if e.losses != nil {
+			e.drawLosses(end)
+		}
 		busy = e.window(end, busy)
+		if e.cfg.EventOrder {
+			e.rank(now)
+		}
 		if windows&63 == 0 {
 			e.lookout(end)
 		}

@@ -8,6 +8,7 @@ const (
 	flagPause                    // PFC: stop class psn
 	flagResume                   // PFC: go on with class psn
 	flagSack                     // with flagAck: frame aux came out of order
+	flagLost                     // it will be lost at the end of the cable
 )
 
 // frame is a frame that waits or travels: 32 bytes.
@@ -20,8 +21,8 @@ type frame struct {
 	size  uint16 // bytes on the wire
 	port  uint16 // by which it entered the switch where it waits
 	flags uint8
-	class uint8 // 0 control, else the index of its priority
-	_     uint16
+	class uint8  // 0 control, else the index of its priority
+	rank  uint16 // with EventOrder: among all frames that began at that instant
 }
 
 // fifo is a ring of frames that grows: its length is a power of two.

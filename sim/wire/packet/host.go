@@ -12,6 +12,7 @@ type host struct {
 	turn     int     // served last
 	inFlight bool    // a frame is in transmission and its end is to come
 	wake     int64   // when a queue pair may send again; 0: not awaited
+	planned  planned // when wake was set
 	timer    int64   // no timeout ends before then
 	starts   []begin // sorted
 	arrived  []frame
@@ -72,7 +73,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 			break
 		}
 		q.head++
-		if l.lossy && e.lose(w, l) {
+		if l.lossy && e.lose(w, l, f) {
 			continue
 		}
 		h.arrived = append(h.arrived, *f)
@@ -111,7 +112,7 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 		if len(h.starts) > 0 && h.starts[0].at < end && h.starts[0].at <= t {
 			t, what = h.starts[0].at, 3
 		}
-		if i < len(h.arrived) && h.arrived[i].at <= t {
+		if i < len(h.arrived) && h.arrived[i].at <= t && (what != 1 || h.arrived[i].at < t || !e.wakesFirst(h, &h.arrived[i])) {
 			e.arrive(w, h, &h.arrived[i])
 			i++
 			continue
@@ -121,9 +122,12 @@ func (e *engine) runHost(w *worker, h *host, end int64) {
 			return
 		case 1:
 			h.wake = 0
+			e.woken(w, h, t)
 		case 2:
 			h.inFlight = false
+			e.completed(w, &e.links[h.out])
 		case 3:
+			w.cause = cause{age: oldest, rank: uint32(h.starts[0].flow), parent: -1}
 			e.open(h, h.starts[0].flow, t)
 			h.starts = h.starts[1:]
 		case 4:
@@ -138,6 +142,7 @@ func (e *engine) arrive(w *worker, h *host, f *frame) {
 	if l := &e.links[h.in]; l.credit != nil && f.flow >= 0 {
 		l.repay(f, f.at)
 	}
+	e.arrived(w, h.in, f)
 	switch {
 	case f.flow == report:
 		l := &e.links[h.out]
@@ -184,7 +189,7 @@ func (e *engine) send(w *worker, h *host, now int64) {
 	i := e.choose(h, l, now)
 	if i < 0 {
 		if h.wake == 0 || h.wake <= now {
-			e.sleep(h, now)
+			e.sleep(w, h, now)
 		}
 		return
 	}
@@ -244,7 +249,7 @@ func (e *engine) choose(h *host, l *link, now int64) int {
 
 // sleep plans when the host looks again: when the first of its queue pairs may
 // send.
-func (e *engine) sleep(h *host, now int64) {
+func (e *engine) sleep(w *worker, h *host, now int64) {
 	t := never
 	for _, q := range h.qps {
 		if s := &e.snd[q]; s.nxt < s.frames || s.hasGap() {
@@ -253,6 +258,9 @@ func (e *engine) sleep(h *host, now int64) {
 	}
 	if t < never && t > now {
 		h.wake = t
+		if e.cfg.EventOrder {
+			w.plan(e, h, now)
+		}
 	}
 }
 

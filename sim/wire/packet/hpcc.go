@@ -13,12 +13,15 @@ func (e *engine) stamp(l *link, f *frame, at int64) {
 
 // shift changes the rate, and the time of the next frame by the difference of
 // the gaps.
-func (e *engine) shift(h *host, s *sender, rate, now int64) {
+func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 	size := int(s.last)
 	s.nextAvail += e.lasts(size, rate) - e.lasts(size, s.Rate.Rate)
 	s.Set(rate)
 	if h.wake > now && s.nextAvail < h.wake {
 		h.wake = max(s.nextAvail, now)
+		if e.cfg.EventOrder {
+			w.plan(e, h, now)
+		}
 	}
 }
 

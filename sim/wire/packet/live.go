@@ -325,7 +325,7 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 	e := l.e
 	s := &e.snd[q]
 	if e.cfg.CC.Kind == DCQCN {
-		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, min(int64(now), l.at))
+		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, min(int64(now), l.at), 0)
 	}
 	return e.cfg.CC.Kind != NoCC && float64(s.Rate.Rate) < 0.95*float64(s.Line)
 }

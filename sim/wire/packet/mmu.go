@@ -15,6 +15,7 @@ func (e *engine) careful(w *worker, s *swtch, order []uint32, end int64) {
 			}
 			continue
 		}
+		e.arrived(w, s.in[f.port], f)
 		f.route++
 		var l *link
 		if !e.picky {
@@ -46,13 +47,18 @@ func (e *engine) drain(w *worker, s *swtch, until int64) {
 		var first *link
 		t := until
 		for _, id := range s.out {
-			if l := &e.links[id]; l.waiting&^l.paused != 0 && l.free < t {
+			l := &e.links[id]
+			if l.waiting&^l.paused == 0 || l.free > t || l.free == until {
+				continue
+			}
+			if l.free < t || e.cfg.EventOrder && w.endsFirst(l, first) {
 				t, first = l.free, l
 			}
 		}
 		if first == nil {
 			return
 		}
+		e.completed(w, first)
 		e.dequeue(w, s, first, t)
 	}
 }
@@ -86,6 +92,7 @@ func (e *engine) admit(w *worker, s *swtch, f *frame) bool {
 	if !s.xoff[k] && (s.hdrm[k] > 0 || e.overfull(s, k, f.port)) {
 		s.xoff[k] = true
 		s.stopped++
+		e.skip(w, f.at, paused)
 		e.sendPFC(w, s, f.port, f.class, flagPause, f.at)
 	}
 	return true
@@ -106,6 +113,7 @@ func (e *engine) release(w *worker, s *swtch, k int, f *frame, at int64) {
 	if e.relieved(s, k, f.port) {
 		s.xoff[k] = false
 		s.stopped--
+		e.skip(w, at, resumed)
 		e.sendPFC(w, s, f.port, f.class, flagResume, at)
 	}
 }

@@ -14,7 +14,8 @@ type Cable struct {
 	Rate  int64 // bit/s of each direction
 	Delay units.Time
 	// Loss is the probability that a frame is lost on arrival, of each direction.
-	Loss float64
+	Loss       float64
+	SharedLoss bool // see Config.LossStream
 }
 
 // Network is nodes 0 to Nodes-1, of which Switch says which are switches, and
@@ -84,6 +85,15 @@ type Config struct {
 	// WholeNanos cuts each serialisation and each gap to whole nanoseconds, as
 	// ns-3 does.
 	WholeNanos bool
+	// EventOrder takes what happens at one instant in the order in which a queue of
+	// events would have it, which is that in which it was planned.
+	EventOrder bool
+	// Stream, where set, draws marks with EventOrder as ns-3 does: each with the first
+	// number of a stream of its own, from this one on, of the run that Seed is.
+	Stream uint64
+	// LossStream, where set, draws losses with EventOrder from this stream: each cable
+	// starts it anew, or all with SharedLoss together.
+	LossStream uint64
 	AckHigh    bool // acknowledgements travel in the highest priority
 	// AckHold is the priority whose pauses hold acknowledgements back at hosts: 0 that
 	// of their flow, -1 none.

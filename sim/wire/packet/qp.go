@@ -80,7 +80,7 @@ func (e *engine) windowBound(s *sender, now int64) bool {
 	w := s.window
 	if e.cfg.CC.VarWindow {
 		if e.cfg.CC.Kind == DCQCN {
-			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now)
+			s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 0)
 		}
 		w = max(1, int64(float64(w)*float64(s.Rate.Rate)/float64(s.Line)))
 	}
@@ -127,7 +127,7 @@ func (e *engine) sendData(w *worker, h *host, l *link, id int32, now int64) {
 		e.gate(l)
 	}
 	if e.cfg.CC.Kind == DCQCN {
-		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now)
+		s.dcqcn.Tick(&e.cfg.CC, &s.Rate, now, 1000*int64(w.cause.age))
 		if e.cfg.CC.ByteReset > 0 {
 			s.dcqcn.Count(&e.cfg.CC, &s.Rate, int64(s.last))
 		}
@@ -231,6 +231,6 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 		s.resent += s.nxt - s.una
 		s.nxt = s.una
 	}
-	e.ccAck(h, f, s, acked)
+	e.ccAck(w, h, f, s, acked)
 	return true
 }

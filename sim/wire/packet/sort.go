@@ -63,7 +63,8 @@ func (p *parts) divide(e *engine, s *swtch) {
 }
 
 // whole returns all frames in the order of time, all ports together.
-func (p *parts) whole(in []frame, from, span int64) []uint32 {
+func (p *parts) whole(e *engine, s *swtch, from, span int64) []uint32 {
+	in := s.arrived
 	if cap(p.order) < len(in) {
 		p.port, p.order = make([]uint16, 2*len(in)), make([]uint32, 2*len(in))
 	}
@@ -71,26 +72,27 @@ func (p *parts) whole(in []frame, from, span int64) []uint32 {
 	for i := range p.order {
 		p.order[i] = uint32(i)
 	}
-	return p.ordered(in, p.order, from, span)
+	return p.ordered(e, s, p.order, from, span)
 }
 
 // of returns the frames of a port in the order of time.
-func (p *parts) of(in []frame, port int, from, span int64) []uint32 {
-	return p.ordered(in, p.order[p.first[port]:p.first[port+1]], from, span)
+func (p *parts) of(e *engine, s *swtch, port int, from, span int64) []uint32 {
+	return p.ordered(e, s, p.order[p.first[port]:p.first[port+1]], from, span)
 }
 
 // ordered puts indices of frames, all within [from, from+span), in the order of
-// time, those of equal times in that in which they came: that of ports.
-func (p *parts) ordered(in []frame, a []uint32, from, span int64) []uint32 {
+// time, those of equal times in that of ports or, with EventOrder, of events.
+func (p *parts) ordered(e *engine, s *swtch, a []uint32, from, span int64) []uint32 {
+	in := s.arrived
 	for i := 1; i < len(a); i++ {
 		x, k := a[i], i-1
-		if in[a[k]].at <= in[x].at {
+		if !e.later(s, &in[a[k]], &in[x]) {
 			continue
 		}
 		if len(a) > few {
-			return p.bucket(in, a, from, span)
+			return p.bucket(e, s, a, from, span)
 		}
-		for ; k >= 0 && in[a[k]].at > in[x].at; k-- {
+		for ; k >= 0 && e.later(s, &in[a[k]], &in[x]); k-- {
 			a[k+1] = a[k]
 		}
 		a[k+1] = x
@@ -99,7 +101,8 @@ func (p *parts) ordered(in []frame, a []uint32, from, span int64) []uint32 {
 }
 
 // bucket orders many frames that came by several ports.
-func (p *parts) bucket(in []frame, a []uint32, from, span int64) []uint32 {
+func (p *parts) bucket(e *engine, s *swtch, a []uint32, from, span int64) []uint32 {
+	in := s.arrived
 	clear(p.room[:])
 	scale := (1 << 40) / uint64(span) << bucketBits
 	for _, i := range a {
@@ -119,7 +122,7 @@ func (p *parts) bucket(in []frame, a []uint32, from, span int64) []uint32 {
 	}
 	for i := 1; i < len(out); i++ {
 		x, k := out[i], i-1
-		for ; k >= 0 && in[out[k]].at > in[x].at; k-- {
+		for ; k >= 0 && e.later(s, &in[out[k]], &in[x]); k-- {
 			out[k+1] = out[k]
 		}
 		out[k+1] = x

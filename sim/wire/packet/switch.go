@@ -36,7 +36,7 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 				break
 			}
 			q.head++
-			if l.lossy && e.lose(w, l) {
+			if l.lossy && e.lose(w, l, f) {
 				continue
 			}
 			s.arrived = append(s.arrived, *f)
@@ -55,9 +55,13 @@ func (e *engine) pull(w *worker, s *swtch, end int64) int {
 }
 
 // lose draws whether the next frame of a link is lost.
-func (e *engine) lose(w *worker, l *link) bool {
+func (e *engine) lose(w *worker, l *link, f *frame) bool {
 	l.arrivals++
-	if draw(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
+	if l.drawn {
+		if f.flags&flagLost == 0 {
+			return false
+		}
+	} else if draw(e.cfg.Seed, l.id, drawLoss, l.arrivals) >= l.loss {
 		return false
 	}
 	w.lost++
@@ -97,9 +101,9 @@ func (e *engine) calm(s *swtch) bool {
 func (e *engine) runSwitch(w *worker, s *swtch, end int64) {
 	switch calm := e.calm(s); {
 	case !calm:
-		e.careful(w, s, w.parts.whole(s.arrived, end-e.look, e.look), end)
+		e.careful(w, s, w.parts.whole(e, s, end-e.look, e.look), end)
 	case e.picky:
-		e.choosing(w, s, w.parts.whole(s.arrived, end-e.look, e.look), end)
+		e.choosing(w, s, w.parts.whole(e, s, end-e.look, e.look), end)
 	default:
 		e.quick(w, s, end)
 	}
@@ -115,7 +119,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 	w.parts.divide(e, s)
 	for p, id := range s.out {
 		l := &e.links[id]
-		for _, i := range w.parts.of(in, p, end-e.look, e.look) {
+		for _, i := range w.parts.of(e, s, p, end-e.look, e.look) {
 			if f := &in[i]; f.flow < 0 {
 				e.pfcAtSwitch(w, s, f)
 			} else {
@@ -123,6 +127,7 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 			}
 		}
 		for l.waiting&^l.paused != 0 && l.free < end {
+			e.completed(w, l)
 			e.dequeue(w, s, l, l.free)
 		}
 	}
@@ -131,10 +136,22 @@ func (e *engine) quick(w *worker, s *swtch, end int64) {
 // onto puts a frame onto the port by which it leaves, at its time.
 func (e *engine) onto(w *worker, s *swtch, l *link, f *frame) {
 	for l.waiting&^l.paused != 0 && l.free < f.at {
+		e.completed(w, l)
 		e.dequeue(w, s, l, l.free)
+	}
+	if e.cfg.EventOrder {
+		e.arrived(w, s.in[f.port], f)
+		if l.free == f.at && l.waiting&^l.paused != 0 && l.free-l.start > 1000*int64(w.cause.age) {
+			e.completed(w, l)
+			e.dequeue(w, s, l, l.free)
+			e.arrived(w, s.in[f.port], f)
+		}
 	}
 	if l.waiting == 0 && l.free < f.at && l.paused>>f.class&1 == 0 {
 		l.peak = max(l.peak, int64(f.size))
+		if f.class != 0 {
+			l.turn = f.class
+		}
 		e.transmit(w, l, f, f.at, 0)
 		return
 	}
@@ -161,6 +178,7 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint32, end int64) {
 	for _, id := range s.out {
 		l := &e.links[id]
 		for l.waiting&^l.paused != 0 && l.free < end {
+			e.completed(w, l)
 			e.dequeue(w, s, l, l.free)
 		}
 	}
@@ -170,8 +188,10 @@ func (e *engine) choosing(w *worker, s *swtch, order []uint32, end int64) {
 func (e *engine) pfcAtSwitch(w *worker, s *swtch, f *frame) {
 	l := &e.links[s.out[f.port]]
 	for l.waiting&^l.paused != 0 && l.free < f.at {
+		e.completed(w, l)
 		e.dequeue(w, s, l, l.free)
 	}
+	e.arrived(w, s.in[f.port], f)
 	before := l.paused
 	e.pfc(w, l, f)
 	l.note(before, f)
@@ -274,10 +294,8 @@ func (l *link) pick(classes int) uint8 {
 // transmit marks a frame by the queue that it leaves behind and puts it on the
 // cable.
 func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
-	if l.marks && f.class != 0 && f.flags&flagAck == 0 && behind > l.kMin && e.marked(l, behind) {
-		f.flags |= flagCE
-		w.marks++
-		l.port.marks++
+	if l.marks && behind > l.kMin && f.class != 0 {
+		e.mark(w, l, f, behind)
 	}
 	if f.flags&flagAck == 0 && f.flow >= 0 {
 		w.dataHops++
@@ -295,14 +313,29 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	w.hops++
 	l.sent++
 	l.txBytes += int64(f.size)
+	if e.cfg.EventOrder {
+		w.note(l, at)
+	}
 	l.free = at + e.serialise(l, f.size)
 	l.wire.pass(f, l.free+l.delay)
 }
 
-// marked draws whether a frame that leaves so much behind is marked.
-func (e *engine) marked(l *link, behind int64) bool {
-	if behind > l.kMax {
-		return true
+// mark marks a data frame that leaves so much behind, or draws whether to.
+func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
+	if behind <= l.kMax {
+		p := l.pMax * float64(behind-l.kMin) / float64(l.kMax-l.kMin)
+		if e.streams != nil {
+			w.chances = append(w.chances, p)
+			w.marked = int32(len(w.chances))
+			return
+		}
+		if draw(e.cfg.Seed, l.id, drawMark, l.sent) >= p {
+			return
+		}
 	}
-	return draw(e.cfg.Seed, l.id, drawMark, l.sent) < l.pMax*float64(behind-l.kMin)/float64(l.kMax-l.kMin)
+	if f.flags&flagAck == 0 {
+		f.flags |= flagCE
+		w.marks++
+		l.port.marks++
+	}
 }

@@ -14,15 +14,15 @@ func TestPaperReaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, d := &Rate{Rate: 40e9, Line: 40e9}, NewReaction(40e9)
-	d.Notify(&c, s, 0)
+	d.Notify(&c, s, 0, never)
 	if s.Rate != 20e9 || d.target != 40e9 {
 		t.Errorf("after a notification: rate %d, target %d", s.Rate, d.target)
 	}
-	d.Tick(&c, s, int64(4*55*units.Microsecond))
+	d.Tick(&c, s, int64(4*55*units.Microsecond), 0)
 	if s.Rate != 38_750_000_000 { // 40 - 20/2^4
 		t.Errorf("after four periods: %d", s.Rate)
 	}
-	d.Notify(&c, s, int64(4*55*units.Microsecond)+1)
+	d.Notify(&c, s, int64(4*55*units.Microsecond)+1, never)
 	alpha := 1.0
 	for range 4 {
 		alpha *= 255.0 / 256

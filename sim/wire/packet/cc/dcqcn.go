@@ -19,10 +19,10 @@ type Reaction struct {
 	cutSeen    bool  // one has since the last look at the decrease
 }
 
-// Notify handles a congestion notification at a time. Timers of that very time
-// have not run: they were set after the acknowledgement was sent.
-func (d *Reaction) Notify(c *Params, s *Rate, now int64) {
-	d.Tick(c, s, now-1)
+// Notify handles a congestion notification at a time, whose acknowledgement was sent age
+// before: of the timers of that very time only those that were set earlier have run.
+func (d *Reaction) Notify(c *Params, s *Rate, now, age int64) {
+	d.Tick(c, s, now, age)
 	if c.Immediate {
 		d.cutNow(c, s, now)
 		return
@@ -72,32 +72,49 @@ func (d *Reaction) Count(c *Params, s *Rate, bytes int64) {
 	}
 }
 
-// Tick runs the timers up to a time.
-func (d *Reaction) Tick(c *Params, s *Rate, now int64) {
-	if d.tick > now {
-		return
-	}
+// Tick runs the timers up to an event at a time: of those of that very time the ones that
+// were set more than age before it. Of several the one with the longest period is first,
+// for it was set first.
+func (d *Reaction) Tick(c *Params, s *Rate, now, age int64) {
 	for d.tick <= now {
-		switch d.tick {
-		case d.alphaAt:
-			d.alpha = float64((1 - c.Gain) * d.alpha)
-			if d.alphaSeen {
-				d.alpha += c.Gain
-			}
-			d.alphaSeen = false
-			d.alphaAt += int64(c.AlphaPeriod)
-		case d.decreaseAt:
+		if d.tick == now && d.period(c) <= age {
+			return
+		}
+		switch {
+		case d.tick == d.increase && (d.tick != d.decreaseAt || c.IncreasePeriod >= c.DecreasePeriod):
+			d.increase += int64(c.IncreasePeriod)
+			d.raise(c, s)
+		case d.tick == d.decreaseAt && (d.tick != d.alphaAt || c.DecreasePeriod >= c.AlphaPeriod):
 			d.decreaseAt += int64(c.DecreasePeriod)
 			if d.cutSeen {
 				d.increase = d.tick + int64(c.IncreasePeriod)
 				d.cut(c, s)
 			}
 		default:
-			d.increase += int64(c.IncreasePeriod)
-			d.raise(c, s)
+			d.alpha = float64((1 - c.Gain) * d.alpha)
+			if d.alphaSeen {
+				d.alpha += c.Gain
+			}
+			d.alphaSeen = false
+			d.alphaAt += int64(c.AlphaPeriod)
 		}
 		d.tick = min(d.alphaAt, d.decreaseAt, d.increase)
 	}
+}
+
+// period is the longest of the timers that are due.
+func (d *Reaction) period(c *Params) int64 {
+	t := int64(0)
+	if d.tick == d.increase {
+		t = int64(c.IncreasePeriod)
+	}
+	if d.tick == d.decreaseAt {
+		t = max(t, int64(c.DecreasePeriod))
+	}
+	if d.tick == d.alphaAt {
+		t = max(t, int64(c.AlphaPeriod))
+	}
+	return t
 }
 
 // cut lowers the rate.

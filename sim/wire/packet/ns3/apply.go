@@ -23,6 +23,10 @@ const (
 	stamp   = 8
 )
 
+// lossStream is the stream of losses: the 50th of the upper half, which is for those
+// with a fixed number (scratch/third.cc, core/model/random-variable-stream.cc).
+const lossStream = 1<<63 + 50
+
 // model/switch-mmu.cc and model/rdma-hw.cc.
 const (
 	reserve      = 4 << 10
@@ -40,7 +44,7 @@ func (x *Scenario) configure(s *settings) {
 		Frames:     packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
 		Buffer:     packet.Buffer{Bytes: s.buffer << 20, Reserve: reserve, ResumeOffset: resumeOffset, Shift: int(s.shift), HeadroomDelays: int(s.headroom)},
 		WholeNanos: true, AckHold: ackHold, AckFrom: s.ackInterval, AckChunk: s.chunk, NackGap: nackInterval,
-		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond,
+		Stop: units.Time(fixed(s.stop, 1e9)) * units.Nanosecond, EventOrder: true, Stream: x.streams(), LossStream: lossStream,
 	}
 	if s.backTo0 {
 		c.Repair.BackTo = s.chunk
@@ -74,6 +78,18 @@ func (x *Scenario) configure(s *settings) {
 	if s.hasWin || s.mode == 3 || s.mode == 10 {
 		x.windows(s)
 	}
+}
+
+// streams is the first stream that is free for marks: the peer's nodes take six each, the
+// errors of links two for each that has its own, and for all others together.
+func (x *Scenario) streams() uint64 {
+	own := 0
+	for _, c := range x.Network.Cables {
+		if c.Loss > 0 && !c.SharedLoss {
+			own++
+		}
+	}
+	return uint64(6*x.Network.Nodes + 2 + 2*own)
 }
 
 // pintBytes is the size of an encoded utilisation: powers up to 512 flows squared

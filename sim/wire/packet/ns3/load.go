@@ -172,7 +172,7 @@ func readLink(t *words.Text, nodes int64, loss float64) (c packet.Cable, err err
 		return c, err
 	}
 	if c.Loss == 0 {
-		c.Loss = loss
+		c.Loss, c.SharedLoss = loss, true
 	}
 	return c, nil
 }

@@ -1,0 +1,114 @@
+// Package streams draws the numbers that ns-3 draws: the combined multiple
+// recursive generator MRG32k3a (L'Ecuyer, Operations Research 47, 1999) cut into
+// streams 2^127 steps apart, each cut into runs 2^76 steps apart (L'Ecuyer, Simard,
+// Chen and Kelton, Operations Research 50, 2002).
+//
+// In: the number of a stream and of a run. Out: uniform numbers. It must not know what
+// they are for.
+package streams
+
+const (
+	m1, m2 = 4294967087, 4294944443 // moduli of the two components
+	norm   = 2.328306549295727688e-10
+)
+
+// state is three words of each of the two components. All are 1 at first.
+type state [2][3]uint64
+
+// jump is a linear map of both components.
+type jump [2][3][3]uint64
+
+var moduli = [2]uint64{m1, m2}
+
+// step is what a draw does.
+var step = jump{
+	{{0, 1, 0}, {0, 0, 1}, {m1 - 810728, 1403580, 0}},
+	{{0, 1, 0}, {0, 0, 1}, {m2 - 1370589, 0, 527612}},
+}
+
+// after is the map that does b and then a.
+func (a *jump) after(b *jump) (c jump) {
+	for n, m := range moduli {
+		for i := range 3 {
+			for j := range 3 {
+				for k := range 3 {
+					c[n][i][j] = (c[n][i][j] + a[n][i][k]*b[n][k][j]) % m
+				}
+			}
+		}
+	}
+	return c
+}
+
+// of is where the map leads from a state.
+func (a *jump) of(s *state) (t state) {
+	for n, m := range moduli {
+		for i := range 3 {
+			for k := range 3 {
+				t[n][i] = (t[n][i] + a[n][i][k]*s[n][k]) % m
+			}
+		}
+	}
+	return t
+}
+
+// doubled is the map done 2^times times.
+func (a jump) doubled(times int) jump {
+	for range times {
+		a = a.after(&a)
+	}
+	return a
+}
+
+// repeated moves a state n times.
+func (a jump) repeated(n uint64, s state) state {
+	for ; n != 0; n >>= 1 {
+		if n&1 != 0 {
+			s = a.of(&s)
+		}
+		a = a.after(&a)
+	}
+	return s
+}
+
+// number draws from a state.
+func (s *state) number() float64 {
+	*s = step.of(s)
+	a, b := s[0][2], s[1][2]
+	if a <= b {
+		a += m1
+	}
+	return float64(a-b) * norm
+}
+
+// Firsts are the first numbers of streams in turn.
+type Firsts struct {
+	state state
+	next  jump
+}
+
+// NewFirsts starts with the first number of a stream in a run.
+func NewFirsts(stream, run uint64) *Firsts {
+	ones := state{{1, 1, 1}, {1, 1, 1}}
+	next := step.doubled(127)
+	return &Firsts{next.repeated(stream, step.doubled(76).repeated(run, ones)), next}
+}
+
+// Numbers are the numbers of one stream.
+type Numbers struct{ state state }
+
+// NewNumbers starts a stream of a run.
+func NewNumbers(stream, run uint64) Numbers { return Numbers{NewFirsts(stream, run).state} }
+
+// Draw is the next number, in (0,1).
+func (n *Numbers) Draw() float64 { return n.state.number() }
+
+// Draw is the first number of the present stream, in (0,1); it goes on to the next.
+func (f *Firsts) Draw() float64 {
+	s := f.state
+	f.Skip()
+	return s.number()
+}
+
+// Skip goes on to the next stream.
+func (f *Firsts) Skip() { f.state = f.next.of(&f.state) }
