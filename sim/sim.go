@@ -290,8 +290,18 @@ func (t *tally) congested(all []wire.Congestion) {
 	k := int64(t.kernels)
 	for i := range all {
 		c := &all[i]
-		t.links[c.Link].Net = &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
-			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k}
+		x := &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k, First: c.First}
+		if c.Behind >= 0 {
+			x.Behind = t.links[c.Behind].Name
+		}
+		for _, s := range c.From {
+			x.From = append(x.From, exec.Stream{From: s.From, To: s.To, Bytes: s.Bytes / units.Bytes(k)})
+		}
+		for _, h := range c.Held {
+			x.Held = append(x.Held, exec.Held{From: h.From, To: h.To, Behind: h.Behind, Time: h.Time / units.Time(k)})
+		}
+		t.links[c.Link].Net = x
 	}
 }
 
