@@ -118,6 +118,7 @@ type Executor struct {
 	class   gpu.Class
 	windows *Windows
 	whole   units.Time // of a processor: what costs more is shortened where it can be
+	calm    bool       // a run of Packets ends with errStirred once frames are needed
 }
 
 var _ exec.Executor = (*Executor)(nil)
@@ -195,6 +196,11 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
 	sink = trace.OrDiscard(sink)
+	if sink == trace.Discard {
+		if res, ok, err := x.inCalm(ctx, p); ok || err != nil {
+			return res, err
+		}
+	}
 	jitter := x.jitters(p)
 	if w, err := x.window(p, sink); err != nil {
 		return exec.Result{Wrong: -1}, err
@@ -245,6 +251,9 @@ func (x *Executor) run(ctx context.Context, e *engine.Engine, progress func(part
 	e.Start()
 	if progress != nil {
 		e.Progress, e.Ops = progress, e.CountOps()
+	}
+	if x.calm {
+		return runCalm(ctx, e)
 	}
 	return e.Run(ctx)
 }

@@ -46,6 +46,13 @@ type Model struct {
 	done   []int32
 	spread []wire.QueueID // of stir
 	now    units.Time
+	// Of a hybrid.
+	stirred bool
+	onStir  func()        // nil: nothing
+	hot     []wire.LinkID // links that are offered more than they carry
+	full    units.Time    // when the first of their queues is too long; -1: to be found
+	around  []wire.LinkID // of weigh
+	turn    int64
 }
 
 var _ wire.Messages = (*Model)(nil)
@@ -55,8 +62,9 @@ type cable struct {
 	wire.Cable
 	on, faulty bool
 	crossing
-	bytes units.Bytes // payload carried
-	nano  wire.Work
+	carried units.Bytes // payload
+	nano    wire.Work
+	seen    int64 // Model.turn when it was weighed
 }
 
 // route is a route with its part within hosts.
@@ -89,6 +97,7 @@ type message struct {
 	token int32
 	bound wire.Rate
 	work  wire.Work
+	bytes wire.Work   // all of it
 	flow  wire.FlowID // on links, -1: not yet, or through
 }
 
@@ -246,6 +255,11 @@ func (m *Model) Seal() {
 		m.settle(&m.queues[i], q.Limit)
 	}
 	m.set.Marking = m.marking()
+	for i := range m.cables {
+		if c := &m.cables[i]; c.on {
+			c.most = m.act(c)
+		}
+	}
 	m.frames, m.err = packet.NewLive(&m.net, queues, &m.set.Config)
 }
 
@@ -303,7 +317,7 @@ func (m *Model) Carry(r wire.RouteID, w wire.Work) {
 	for _, l := range x.path {
 		c := &m.cables[l]
 		c.nano += w
-		c.bytes += units.Bytes(c.nano / wire.NanoBytes)
+		c.carried += units.Bytes(c.nano / wire.NanoBytes)
 		c.nano %= wire.NanoBytes
 	}
 }
@@ -321,11 +335,14 @@ func (m *Model) Post(now units.Time, id wire.QueueID, bound wire.Rate, w wire.Wo
 		at = int32(len(m.msgs))
 		m.msgs = append(m.msgs, message{})
 	}
-	m.msgs[at] = message{queue: id, left: 2, token: token, bound: bound, work: w, flow: -1}
+	m.msgs[at] = message{queue: id, left: 2, token: token, bound: bound, work: w, bytes: w, flow: -1}
 	q := &m.queues[id]
 	q.sent += w
+	if m.set.Hybrid {
+		m.load(now, id, float64(w)/wire.NanoBytes)
+	}
 	if q.live++; m.set.Hybrid && q.live == 1 {
-		m.enter(id)
+		m.enter(now, id)
 		if m.stirs(id, now) {
 			m.stir(now, id)
 		}
@@ -370,6 +387,9 @@ func (m *Model) Next() (at units.Time, ok bool) {
 	if len(m.late) > 0 && (!ok || m.late[0].at < at) {
 		at, ok = m.late[0].at, true
 	}
+	if m.set.Hybrid && ok {
+		at = min(at, m.due())
+	}
 	if ok {
 		at = max(at, m.now)
 	}
@@ -388,6 +408,9 @@ func (m *Model) Advance(now units.Time, done []int32) []int32 {
 			}
 			m.fed(now, tok-least)
 		}
+	}
+	if m.set.Hybrid {
+		m.overflow(now)
 	}
 	for len(m.late) > 0 && m.late[0].at <= now {
 		done = m.half(done, m.late[0].msg)
@@ -435,8 +458,9 @@ func (m *Model) half(done []int32, at int32) []int32 {
 	}
 	m.free = append(m.free, at)
 	if q := &m.queues[x.queue]; m.set.Hybrid {
+		m.load(m.now, x.queue, -float64(x.bytes)/wire.NanoBytes)
 		if q.live--; q.live == 0 {
-			m.leave(x.queue)
+			m.leave(m.now, x.queue)
 		}
 	}
 	return append(done, x.token)
@@ -451,9 +475,9 @@ func (m *Model) Loads() []wire.Load {
 	for i := range m.cables {
 		if c := &m.cables[i]; c.on {
 			p, f := m.frames.Port(m.ends(c)), &m.set.Frames
-			switch out[i].Bytes, out[i].Busy = c.bytes, p.Busy; {
+			switch out[i].Bytes, out[i].Busy = c.carried, p.Busy; {
 			case m.set.Hybrid:
-				out[i].Busy = units.Time(float64(c.bytes) / float64(f.Payload) * float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
+				out[i].Busy = units.Time(float64(c.carried) / float64(f.Payload) * float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
 			case m.Whole(): // not those of the routes that queue pairs have by name
 				out[i].Bytes = units.Bytes(float64(p.Data) * float64(f.Payload) / float64(f.Payload+f.Header))
 			}
