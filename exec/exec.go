@@ -97,6 +97,23 @@ type Congestion struct {
 	Peak                         units.Bytes // most that waited
 	Paused                       units.Time  // that it was not allowed to send
 	Pauses, Marks, Drops, Resent int64       // frames
+	First                        units.Time  // when it was paused first, after the first of all operations began
+	Behind                       string      // the port whose queue was the deepest, at the switch that paused it, most of that time; empty: not known
+	From                         []Stream    // whose messages crossed it, the most first; of ports that several inputs feed
+	Held                         []Held      // whose messages waited there for the sake of another port, the longest first
+}
+
+// Stream is what a port of a host sent another, in one operation.
+type Stream struct {
+	From, To string
+	Bytes    units.Bytes
+}
+
+// Held is messages of one port of a host for another that waited on a paused link for
+// the queue of a port, Behind, that they do not use: head-of-line blocking.
+type Held struct {
+	From, To, Behind string
+	Time             units.Time
 }
 
 // Result is the outcome of one run.

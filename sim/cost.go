@@ -43,11 +43,14 @@ func (x *Executor) affordable(e *engine.Engine) error {
 		return nil
 	}
 	l := p.Layout(0)
-	size := max(l.Input, l.Output)
+	size, insist := max(l.Input, l.Output), "--fold exact"
+	if x.cfg.Packets != nil {
+		insist = "--fold off"
+	}
 	return &exec.NotImplementedError{
 		Feature: fmt.Sprintf("%v of %d bytes, step by step", p.Req.Func, size),
-		Missing: fmt.Sprintf("its %d steps would take some %d minutes of a processor; take a %d times smaller size or larger chunks, or insist with --fold exact",
-			steps, max(1, units.Time(steps)*stepTime/(60*units.Second)), (steps+maxSteps-1)/maxSteps),
+		Missing: fmt.Sprintf("its %d steps would take some %d minutes of a processor; take a %d times smaller size or larger chunks, or insist with %s",
+			steps, max(1, units.Time(steps)*stepTime/(60*units.Second)), (steps+maxSteps-1)/maxSteps, insist),
 	}
 }
 

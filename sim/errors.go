@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/host"
+	"github.com/simccl/simccl/sim/internal/packets"
 	"github.com/simccl/simccl/sim/internal/route"
 )
 
@@ -28,6 +29,10 @@ type TimedOutError = host.TimedOutError
 // StuckError is an operation that waits forever for a port through which the
 // network would reduce; its fields are Host and Net.
 type StuckError = host.StuckError
+
+// StallError is messages of a network that is simulated frame by frame which never
+// arrive; its fields are Stall, Names and Paused.
+type StallError = packets.StallError
 
 // HangError is an operation that never ends because a rank is down; its fields are
 // Failed, Waiting and First.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/sim/internal/packets"
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
 )
@@ -16,6 +17,8 @@ type (
 	Reliability = param.Reliability
 	// Fault is a defect of a rank or of a port.
 	Fault = param.Fault
+	// TimedFault is a defect of cables that begins and ends, of Packets.
+	TimedFault = packets.TimedFault
 )
 
 // Bounds of a Fault.

@@ -118,6 +118,7 @@ type Executor struct {
 	class   gpu.Class
 	windows *Windows
 	whole   units.Time // of a processor: what costs more is shortened where it can be
+	calm    bool       // a run of Packets ends with errStirred once frames are needed
 }
 
 var _ exec.Executor = (*Executor)(nil)
@@ -195,6 +196,11 @@ func (x *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return exec.Result{}, &ConfigError{"Comm", "the plan is of another communicator"}
 	}
 	sink = trace.OrDiscard(sink)
+	if sink == trace.Discard {
+		if res, ok, err := x.inCalm(ctx, p); ok || err != nil {
+			return res, err
+		}
+	}
 	jitter := x.jitters(p)
 	if w, err := x.window(p, sink); err != nil {
 		return exec.Result{Wrong: -1}, err
@@ -246,6 +252,9 @@ func (x *Executor) run(ctx context.Context, e *engine.Engine, progress func(part
 	if progress != nil {
 		e.Progress, e.Ops = progress, e.CountOps()
 	}
+	if x.calm {
+		return runCalm(ctx, e)
+	}
 	return e.Run(ctx)
 }
 
@@ -290,8 +299,18 @@ func (t *tally) congested(all []wire.Congestion) {
 	k := int64(t.kernels)
 	for i := range all {
 		c := &all[i]
-		t.links[c.Link].Net = &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
-			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k}
+		x := &exec.Congestion{Inputs: c.Inputs, QueuePairs: c.QueuePairs, Peak: c.Peak, Paused: c.Paused / units.Time(k),
+			Pauses: (c.Pauses + k - 1) / k, Marks: (c.Marks + k - 1) / k, Drops: (c.Drops + k - 1) / k, Resent: (c.Resent + k - 1) / k, First: c.First}
+		if c.Behind >= 0 {
+			x.Behind = t.links[c.Behind].Name
+		}
+		for _, s := range c.From {
+			x.From = append(x.From, exec.Stream{From: s.From, To: s.To, Bytes: s.Bytes / units.Bytes(k)})
+		}
+		for _, h := range c.Held {
+			x.Held = append(x.Held, exec.Held{From: h.From, To: h.To, Behind: h.Behind, Time: h.Time / units.Time(k)})
+		}
+		t.links[c.Link].Net = x
 	}
 }
 

@@ -122,7 +122,7 @@ func (x *Executor) window(p *plan.Plan, sink trace.Sink) (*window, error) {
 	if w.all > 0 {
 		w.some = windowOf(p, w.all, most, work)
 	}
-	if x.cfg.Fold != Unfolded && w.drawn(work) > mostToDraw(p) {
+	if x.cfg.Fold != Unfolded && x.cfg.Packets == nil && w.drawn(work) > mostToDraw(p) {
 		w.jitter = equalShare
 	}
 	if w.all <= w.some {
@@ -174,7 +174,7 @@ func mostToDraw(p *plan.Plan) int64 {
 // steadyNetwork reports whether the network does the same with each of many
 // messages: it loses none, no rank or port is down, and no frame meets others.
 func (x *Executor) steadyNetwork() bool {
-	if x.cfg.Packets != nil {
+	if x.cfg.Packets != nil && !x.calm {
 		return false
 	}
 	if f := x.cfg.Fabric; f != nil && slices.ContainsFunc(f.Wires, func(w fabric.Wire) bool { return w.Loss > 0 }) {

@@ -27,6 +27,11 @@ type Facts struct {
 	Dropped    int64   `json:"dropped"` // frames lost, or without room
 	// Ports are the five with the deepest queues, of those that several inputs fed.
 	Ports []Port `json:"ports"`
+	// Stopped are the twelve ports that were paused for the longest, by when they were
+	// paused first.
+	Stopped []Stopped `json:"stopped"`
+	// Held is head-of-line blocking, the five that waited for the longest.
+	Held []Held `json:"held"`
 }
 
 // Port is where a link begins.
@@ -38,14 +43,46 @@ type Port struct {
 	PausedUs   float64 `json:"paused_us"`
 	Marked     int64   `json:"marked"`
 	Bytes      int64   `json:"bytes"`
+	// From are the twelve port pairs that sent the most over it; FromAll counts them.
+	From    []Stream `json:"from"`
+	FromAll int      `json:"from_all"`
+}
+
+// Stream is what a port of a host sent another over a crowded port.
+type Stream struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Stopped is a port that its neighbour paused.
+type Stopped struct {
+	Name    string  `json:"name"`
+	Us      float64 `json:"us"`
+	Frames  int64   `json:"frames"`   // that paused it
+	FirstUs float64 `json:"first_us"` // when the first came, after the run began
+	Behind  string  `json:"behind"`   // the neighbour's port whose queue was the deepest most of that time; empty: not known
+}
+
+// Held is messages that waited for a queue that they are not in: head-of-line blocking.
+type Held struct {
+	From   string  `json:"from"` // the port that sends them
+	To     string  `json:"to"`
+	At     string  `json:"at"`     // the paused port where they waited
+	Behind string  `json:"behind"` // the port that others of that port go to
+	Us     float64 `json:"us"`
 }
 
 // most is how many ports are listed.
-const most = 5
+const (
+	most        = 5
+	mostFrom    = 12
+	mostStopped = 12
+)
 
 // Of sums up links; nil where their network was not simulated frame by frame.
 func Of(links []exec.LinkLoad) *Facts {
-	f := &Facts{Ports: []Port{}}
+	f := &Facts{Ports: []Port{}, Stopped: []Stopped{}, Held: []Held{}}
 	known := false
 	for i := range links {
 		l := &links[i]
@@ -58,8 +95,14 @@ func Of(links []exec.LinkLoad) *Facts {
 		if us := c.Paused.Micros(); us > f.PausedUs {
 			f.PausedUs, f.PausedPort = us, l.Name
 		}
+		if c.Pauses > 0 || c.Paused > 0 {
+			f.Stopped = append(f.Stopped, Stopped{l.Name, c.Paused.Micros(), c.Pauses, c.First.Micros(), c.Behind})
+		}
+		for _, h := range c.Held {
+			f.Held = append(f.Held, Held{h.From, h.To, l.Name, h.Behind, h.Time.Micros()})
+		}
 		if c.Inputs > 1 {
-			f.Ports = append(f.Ports, Port{l.Name, c.Inputs, c.QueuePairs, int64(c.Peak), c.Paused.Micros(), c.Marks, int64(l.Bytes)})
+			f.Ports = append(f.Ports, portOf(l))
 		}
 	}
 	if !known {
@@ -67,7 +110,94 @@ func Of(links []exec.LinkLoad) *Facts {
 	}
 	slices.SortStableFunc(f.Ports, func(a, b Port) int { return cmp.Compare(b.PeakBytes, a.PeakBytes) })
 	f.Ports = f.Ports[:min(most, len(f.Ports))]
+	slices.SortStableFunc(f.Stopped, func(a, b Stopped) int { return cmp.Compare(b.Us, a.Us) })
+	f.Stopped = f.Stopped[:min(mostStopped, len(f.Stopped))]
+	slices.SortStableFunc(f.Stopped, func(a, b Stopped) int { return cmp.Compare(a.FirstUs, b.FirstUs) })
+	slices.SortStableFunc(f.Held, func(a, b Held) int { return cmp.Compare(b.Us, a.Us) })
+	f.Held = f.Held[:min(most, len(f.Held))]
 	return f
+}
+
+func portOf(l *exec.LinkLoad) Port {
+	c := l.Net
+	p := Port{l.Name, c.Inputs, c.QueuePairs, int64(c.Peak), c.Paused.Micros(), c.Marks, int64(l.Bytes), []Stream{}, len(c.From)}
+	for _, s := range c.From[:min(mostFrom, len(c.From))] {
+		p.From = append(p.From, Stream{s.From, s.To, int64(s.Bytes)})
+	}
+	return p
+}
+
+// Lines says in words what happened.
+func (f *Facts) Lines() []string {
+	out := []string{f.total()}
+	for i := range f.Ports {
+		if f.Ports[i].PeakBytes > 0 {
+			out = append(out, f.Ports[i].line())
+		}
+	}
+	for i := range f.Stopped[:min(most, len(f.Stopped))] {
+		out = append(out, f.Stopped[i].line())
+	}
+	for i := range f.Held {
+		out = append(out, f.Held[i].line())
+	}
+	return out
+}
+
+// Brief is the first line of each kind.
+func (f *Facts) Brief() []string {
+	out := []string{f.total()}
+	if len(f.Ports) > 0 && f.Ports[0].PeakBytes > 0 {
+		out = append(out, f.Ports[0].line())
+	}
+	if len(f.Stopped) > 0 {
+		out = append(out, f.Stopped[0].line())
+	}
+	if len(f.Held) > 0 {
+		out = append(out, f.Held[0].line())
+	}
+	return out
+}
+
+func (f *Facts) total() string {
+	return fmt.Sprintf("%d frames marked, %d pause frames, %d sent again, %d lost", f.Marked, f.Pauses, f.Resent, f.Dropped)
+}
+
+func (p *Port) line() string {
+	s := fmt.Sprintf("%s: %d inputs, %d queue pairs, queue up to %d B, %d marks", p.Name, p.Inputs, p.QueuePairs, p.PeakBytes, p.Marked)
+	if p.PausedUs > 0 {
+		s += fmt.Sprintf(", paused %.2f us", p.PausedUs)
+	}
+	return s + p.senders()
+}
+
+func (s *Stopped) line() string {
+	behind := ""
+	if s.Behind != "" {
+		behind = ", the deepest queue there was " + s.Behind
+	}
+	return fmt.Sprintf("%s was not allowed to send for %.2f us, first at %.2f us%s", s.Name, s.Us, s.FirstUs, behind)
+}
+
+func (h *Held) line() string {
+	return fmt.Sprintf("head-of-line blocking: %s→%s waited %.2f us on %s for the queue of %s, which it does not use", h.From, h.To, h.Us, h.At, h.Behind)
+}
+
+// senders names who sends over a crowded port.
+func (p *Port) senders() string {
+	var from []string
+	for _, s := range p.From {
+		if !slices.Contains(from, s.From) {
+			from = append(from, s.From)
+		}
+	}
+	switch {
+	case len(from) == 0:
+		return ""
+	case len(p.From) < p.FromAll || len(from) > most:
+		return fmt.Sprintf(", from %s and others", strings.Join(from[:min(most, len(from))], ", "))
+	}
+	return ", from " + strings.Join(from, ", ")
 }
 
 // Crowd is the port that carries the most beyond its share, where the network could

@@ -50,6 +50,9 @@ type Document struct {
 	A        Shown             `json:"a"`
 	B        Shown             `json:"b"`
 	Topology []topology.Change `json:"topology"` // of the first topology of each
+	// Met is what messages meet in a network that is simulated frame by frame, at the
+	// size of each operation whose times differ the most.
+	Met []Met `json:"congestion,omitempty"`
 	*explain.Difference
 }
 
@@ -91,7 +94,7 @@ func New(ctx context.Context, a, b *Side, ops []coll.Func, sizes []scenario.Size
 			}
 		}
 	}
-	return d, nil
+	return d, d.meet(ctx, [2]*Side{a, b})
 }
 
 // time simulates an operation and size on both sides, side by side.
@@ -300,6 +303,7 @@ func (d *Document) Text() string {
 	}
 	b.WriteString("\n")
 	b.WriteString(d.Difference.Text())
+	b.WriteString(d.metText())
 	if n := len(d.Topology); n > 0 {
 		b.WriteString("\nTopology files:\n")
 		for _, c := range d.Topology[:min(n, shownChanges)] {

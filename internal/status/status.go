@@ -71,7 +71,11 @@ var classes = []struct {
 	{Absent, []func(error) bool{matches(exec.ErrUnsupported)}},
 	{Timeout, []func(error) bool{matches(context.DeadlineExceeded), matches(context.Canceled)}},
 	{NCCL, []func(error) bool{is[*sim.RetryError], is[*sim.TimedOutError], is[*net.OpError], real.PeerClosed}},
-	{Timeout, []func(error) bool{is[*sim.HangError], is[*sim.StuckError]}},
+	{NCCL, []func(error) bool{func(err error) bool {
+		var stall *sim.StallError
+		return errors.As(err, &stall) && stall.GaveUp()
+	}}},
+	{Timeout, []func(error) bool{is[*sim.HangError], is[*sim.StuckError], is[*sim.StallError]}},
 	{Usage, []func(error) bool{is[*coll.UnknownNameError], is[*coll.MaskError], is[*config.Error], is[*tuning.NoChoiceError], is[*topo.MergeError],
 		is[*scenario.FieldError], func(err error) bool {
 			var setting *sim.ConfigError

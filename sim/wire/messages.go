@@ -80,4 +80,21 @@ type Congestion struct {
 	QueuePairs int32       // whose messages crossed it
 	Resent     int64       // frames sent again, of a host's port
 	Through    units.Bytes // that it sent, headers and what was sent again included
+	First      units.Time  // when it was paused first
+	Behind     LinkID      // whose queue was the deepest, at the switch that paused it, most of that time; -1: not known
+	From       []Stream    // whose messages crossed it, the most first; of ports that several inputs feed
+	Held       []Held      // whose messages waited there for the sake of another port, the longest first
+}
+
+// Stream is what a port of a host sent another.
+type Stream struct {
+	From, To string
+	Bytes    units.Bytes
+}
+
+// Held is messages of one port of a host for another that waited on a paused link for
+// the queue of a port that they do not use: head-of-line blocking.
+type Held struct {
+	From, To, Behind string
+	Time             units.Time
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/topo/fabric"
 )
 
 // Report is the congestion of one operation.
@@ -33,13 +34,15 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	r := &Report{Tried: []Change{}}
 	var crowd congestion.Crowd
 	crowded := false
-	us, facts, err := one(ctx, spec, opt, func(o scenario.Outcome) { crowd, crowded = congestion.Crowded(o.Result.Links) })
+	us, facts, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
+		if crowd, crowded = congestion.Crowded(o.Result.Links); crowded {
+			r.Crowd = crowd.String() + ": " + cause(x)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	if r.Us, r.Facts = us, facts; crowded {
-		r.Crowd = crowd.String()
-	}
+	r.Us, r.Facts = us, facts
 	try := func(what string, change func(*scenario.Spec)) error {
 		s := spec
 		s.NCCL.Env = maps.Clone(spec.NCCL.Env)
@@ -60,6 +63,11 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 			return nil, err
 		}
 	}
+	if facts != nil && facts.Pauses > 0 && facts.Marked == 0 {
+		if err := try("--cc swift", func(s *scenario.Spec) { s.Network.CC = "swift" }); err != nil {
+			return nil, err
+		}
+	}
 	if facts != nil && facts.Marked > 0 {
 		if err := try("--cc none", func(s *scenario.Spec) { s.Network.CC = "none" }); err != nil {
 			return nil, err
@@ -68,8 +76,24 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	return r, try("--network flow (links shared without queues)", func(s *scenario.Spec) { s.Network.Model, s.Network.CC = "", "" })
 }
 
+// cause is why a port carries more than those beside it.
+func cause(x *scenario.Site) string {
+	n := x.Network
+	switch {
+	case n == nil:
+		return "one switch"
+	case n.Packets != nil && n.Packets.Balance != "" && n.Packets.Balance != "queue-pair":
+		return "frames chose it"
+	case n.Routing == fabric.Static:
+		return "routes follow from destinations"
+	case n.Routing == fabric.Adaptive:
+		return "it was the emptiest when its queue pairs were made"
+	}
+	return "hash collision"
+}
+
 // one simulates the only point of a Spec.
-func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func(scenario.Outcome)) (us float64, facts *congestion.Facts, err error) {
+func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func(*scenario.Site, scenario.Outcome)) (us float64, facts *congestion.Facts, err error) {
 	run, err := scenario.Prepare(spec, opt)
 	if err != nil {
 		return 0, nil, err
@@ -83,11 +107,17 @@ func one(ctx context.Context, spec scenario.Spec, opt scenario.Options, see func
 			if err != nil {
 				return 0, nil, err
 			}
-			see(o)
+			see(run.Site, o)
 		}
 		return row.Out.Time.Micros(), row.Facts.Congestion, nil
 	}
 	return 0, nil, nil
+}
+
+// Eventful says that queues made switches act, or that routes do not spread.
+func (r *Report) Eventful() bool {
+	f := r.Facts
+	return r.Crowd != "" || f != nil && f.Marked+f.Pauses+f.Resent+f.Dropped > 0
 }
 
 // Text is the report in words; empty without one.
@@ -98,12 +128,8 @@ func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nNetwork, frame by frame: %.2f us\n", r.Us)
 	if f := r.Facts; f != nil {
-		fmt.Fprintf(&b, "  %d frames marked, %d pause frames, %d sent again, %d lost\n", f.Marked, f.Pauses, f.Resent, f.Dropped)
-		if f.PausedUs > 0 {
-			fmt.Fprintf(&b, "  %s was not allowed to send for %.2f us, the longest of all ports\n", f.PausedPort, f.PausedUs)
-		}
-		for _, p := range f.Ports {
-			fmt.Fprintf(&b, "  %s: %d inputs, %d queue pairs, queue up to %d B, %d marks, paused %.2f us\n", p.Name, p.Inputs, p.QueuePairs, p.PeakBytes, p.Marked, p.PausedUs)
+		for _, l := range f.Lines() {
+			fmt.Fprintf(&b, "  %s\n", l)
 		}
 	}
 	if r.Crowd != "" {

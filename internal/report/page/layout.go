@@ -49,6 +49,7 @@ func Write(w io.Writer, p *Page) error {
 	l.why()
 	l.picture(picture(p, channels), inputs, chips, p.Folded)
 	l.loads()
+	l.network()
 	l.circleSections()
 	l.timeline()
 	l.paths()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/explain"
+	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/internal/report/html"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
@@ -32,6 +33,8 @@ type Page struct {
 	Measured []Measured // on hardware
 	Matrix   string     // path matrix as text, for Systems too large to draw it
 	Timeline *trace.Memory
+	Net      *congestion.Facts // of a network that was simulated frame by frame, in that operation
+	Ports    *ports            // states of its ports over time; nil: none
 	Settings []Setting
 	Warnings []string
 	Why      []*explain.Report // of some sizes, by size

@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain"
+	"github.com/simccl/simccl/internal/congestion"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/nccltrace"
 	"github.com/simccl/simccl/internal/report/nccltests"
@@ -59,7 +60,10 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 	}
 	p.Links, p.Elapsed, p.Folded = done.Result.Links, done.Result.Elapsed, Folded(&done.Result)
 	if done.Plan != nil && r.Spec.Engine.Fidelity != "alpha" { // a formula has no events
-		p.Timeline, err = d.timeline(ctx, last)
+		if p.Net = congestion.Of(done.Result.Links); p.Net != nil {
+			p.Ports = newPorts()
+		}
+		p.Timeline, err = d.timeline(ctx, last, p.Ports)
 	}
 	return p, err
 }
@@ -96,8 +100,8 @@ const (
 
 // timeline simulates the first ranks' steps and, of communicators that are not
 // too large for it, the critical path.
-func (d *drawn) timeline(ctx context.Context, at scenario.Operation) (*trace.Memory, error) {
-	kept := &firstRanks{keep: map[trace.TrackID]bool{}}
+func (d *drawn) timeline(ctx context.Context, at scenario.Operation, net *ports) (*trace.Memory, error) {
+	kept := &firstRanks{keep: map[trace.TrackID]bool{}, net: net}
 	opt := nccltrace.Options{Detail: nccltrace.DetailStep}
 	var sink trace.Sink = kept
 	if d.Site.Comm.NRanks <= pathRanks {
@@ -115,17 +119,24 @@ func (d *drawn) timeline(ctx context.Context, at scenario.Operation) (*trace.Mem
 type firstRanks struct {
 	trace.Memory
 	keep map[trace.TrackID]bool
+	net  *ports // nil: not drawn
 }
 
 // Track notes whether a track is drawn.
 func (f *firstRanks) Track(t trace.Track) trace.TrackID {
 	id := f.Memory.Track(t)
+	if f.net != nil {
+		f.net.track(id, &t)
+	}
 	f.keep[id] = t.Process < nccltrace.RankPID+timelineRanks || t.Process == nccltrace.CriticalPID
 	return id
 }
 
 // Emit keeps an event of a track that is drawn.
 func (f *firstRanks) Emit(e *trace.Event) {
+	if f.net != nil {
+		f.net.emit(e)
+	}
 	if f.keep[e.Track] {
 		f.Memory.Emit(e)
 	}

@@ -28,6 +28,8 @@ type Fault struct {
 	// are of devices that are absent, and of NICs by name.
 	Node int
 	Name string
+	// Timed is of faults that frames alone meet: nil for others.
+	Timed *sim.TimedFault
 }
 
 // factor is by how much a cable is slower, 0 for down.
@@ -41,6 +43,7 @@ func (f *Fault) factor() float64 {
 // errFault is the grammar of a fault.
 var errFault = fmt.Errorf("write rank=3:slow=1.5, nic=node0/mlx5_2:slow=4, nic=node0/2:slow=4 (node0/2.1: the first port of a fused NIC) or link=leaf0~spine1:down; "+
 	"a fault is slow=FACTOR from 1 to %g, down, and for NICs and links latency=MICROSECONDS up to %g and loss=SHARE of packets below 1; "+
+	"with --network packet also storm (the NIC, or the second end, pauses its neighbor), flap=20/100 (down for 20 of each 100 us), and when, in us of the run: link=leaf0~spine1:down@100-300; "+
 	"a job that was restarted without a device is nic=node0/mlx5_2:absent, gpu=node0/3:absent, nvswitch=0:absent, rail=3:absent or leaf=leaf3:absent, without the node on all",
 	sim.MaxSlow, sim.MaxLater.Micros())
 
@@ -73,12 +76,62 @@ func Parse(text string) (*Fault, error) {
 	default:
 		return nil, errFault
 	}
-	for _, part := range strings.Split(how, ":") {
+	how, when, timed := strings.Cut(how, "@")
+	parts := strings.Split(how, ":")
+	if timed || strings.HasPrefix(how, "storm") || strings.HasPrefix(how, "flap") {
+		if len(parts) != 1 || f.Rank >= 0 || !f.timed(how, when, timed) {
+			return nil, errFault
+		}
+		return f, nil
+	}
+	for _, part := range parts {
 		if !f.effect(part) {
 			return nil, errFault
 		}
 	}
 	return f, nil
+}
+
+// timed reads "flap=20/100" and "100-300" into f.Timed.
+func (f *Fault) timed(how, when string, given bool) bool {
+	t := &sim.TimedFault{A: f.A, B: f.B}
+	if given {
+		from, to, ended := strings.Cut(when, "-")
+		var ok, ok2 bool
+		t.From, ok = micros(from)
+		if ok2 = true; ended {
+			t.To, ok2 = micros(to)
+		}
+		if !ok || !ok2 || ended && t.To <= t.From {
+			return false
+		}
+	}
+	switch name, value, valued := strings.Cut(how, "="); {
+	case name == "storm" && !valued:
+		t.Storm = true
+	case name == "flap":
+		out, every, _ := strings.Cut(value, "/")
+		var ok, ok2 bool
+		t.Out, ok = micros(out)
+		t.Every, ok2 = micros(every)
+		if !ok || !ok2 || t.Out <= 0 || t.Out >= t.Every {
+			return false
+		}
+	case name == "latency" || !f.effect(how):
+		return false
+	}
+	if t.Down, t.Loss = f.Down, f.Loss; f.Slow > 1 {
+		t.Slow = 1 / f.Slow
+	}
+	f.Fault = sim.Fault{Rank: -1, Slow: 1, Host: f.Host, Net: f.Net, Port: f.Port}
+	f.Timed = t
+	return true
+}
+
+// micros reads a time in microseconds, up to a thousand seconds.
+func micros(text string) (units.Time, bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	return units.FromMicros(v), err == nil && v >= 0 && v <= 1e9
 }
 
 // parseAbsent reads "gpu=node0/3".
@@ -140,27 +193,49 @@ func (f *Fault) effect(part string) bool {
 // that is absent was taken out before.
 func Add(cfg *sim.Config, cl *fabric.Cluster, text string) error {
 	f, err := Parse(text)
+	if err == nil && f.Timed != nil {
+		cfg.Kernels = 1 // of several operations in a row only some would meet it
+	}
 	switch {
 	case err != nil:
 		return err
 	case f.Absent:
 		return nil
+	case f.Timed != nil && cfg.Packets == nil:
+		return fmt.Errorf("begins and ends, or is of frames: write --network packet, or a fault without @, storm and flap")
 	case f.Name != "":
 		ports, err := f.ports(cl)
 		for _, e := range ports {
 			own := f.Fault
 			own.Host, own.Net, own.Port = e.Host, e.Net, e.Port
-			cfg.Faults = append(cfg.Faults, own)
+			f.port(cfg, own)
 		}
 		return err
 	case f.A == "":
-		cfg.Faults = append(cfg.Faults, f.Fault)
+		f.port(cfg, f.Fault)
+	case f.Timed != nil:
+		if cfg.Fabric.Degrade(f.A, f.B, 1, 0) == 0 {
+			return fmt.Errorf("the network has no cable between %s and %s", f.A, f.B)
+		}
+		cfg.Packets.Timed = append(cfg.Packets.Timed, *f.Timed)
 	case cfg.Fabric == nil:
 		return fmt.Errorf("without a fabric there are no links between the nodes")
 	case cfg.Fabric.Degrade(f.A, f.B, f.factor(), f.Later)+cfg.Fabric.Lose(f.A, f.B, f.Loss) == 0:
 		return fmt.Errorf("the network has no cable between %s and %s", f.A, f.B)
 	}
 	return nil
+}
+
+// port adds a fault of one port.
+func (f *Fault) port(cfg *sim.Config, own sim.Fault) {
+	cfg.Faults = append(cfg.Faults, own)
+	if f.Timed != nil && own.Rank < 0 {
+		t := *f.Timed
+		if t.A = fmt.Sprintf("node%d/%d", own.Host, own.Net); own.Port > 0 {
+			t.A += fmt.Sprintf(".%d", own.Port)
+		}
+		cfg.Packets.Timed = append(cfg.Packets.Timed, t)
+	}
 }
 
 // ports are the NICs that a name, or a number, means on its node or on all.

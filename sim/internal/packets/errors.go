@@ -2,6 +2,7 @@ package packets
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/sim/wire/packet"
@@ -9,22 +10,33 @@ import (
 
 // StallError is messages that never arrive.
 type StallError struct {
-	Stall *packet.Stall
-	Names []string // of nodes of its cycle, or of the two of its lost resume
+	Stall  *packet.Stall
+	Names  []string // of nodes of its cycle, or of the two of its lost resume
+	Paused []string // ports that a storm of pauses holds
 }
+
+// GaveUp says that queue pairs ended with an error, which NCCL returns; else all wait
+// for ever.
+func (e *StallError) GaveUp() bool { return e.Stall.Failed > 0 }
 
 func (e *StallError) Error() string {
 	s := e.Stall
-	head := fmt.Sprintf("network: %d queue pairs have messages that never arrive", s.Unfinished)
-	switch {
-	case len(s.Deadlock) > 0:
-		return fmt.Sprintf("%s: deadlock, ports pause each other in a cycle: %s", head, strings.Join(append(e.Names, e.Names[0]), " > "))
-	case len(e.Names) == 2:
-		return fmt.Sprintf("%s: %s is paused, and the frame by which %s resumed it was lost", head, e.Names[0], e.Names[1])
-	case s.Failed > 0:
-		return fmt.Sprintf("%s: %d of them gave up after NCCL_IB_RETRY_CNT retries; NCCL ends with ncclRemoteError", head, s.Failed)
+	var parts []string
+	if len(s.Deadlock) > 0 {
+		parts = append(parts, "deadlock, ports pause each other in a cycle: "+strings.Join(append(slices.Clone(e.Names), e.Names[0]), " > "))
+	} else if len(e.Names) == 2 {
+		parts = append(parts, fmt.Sprintf("%s is paused, and the frame by which %s resumed it was lost", e.Names[0], e.Names[1]))
 	}
-	return head
+	if len(e.Paused) > 0 {
+		parts = append(parts, "a storm of pauses holds "+strings.Join(e.Paused, ", "))
+	}
+	if s.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d queue pairs gave up after NCCL_IB_RETRY_CNT retries, and NCCL ends with ncclRemoteError", s.Failed))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "frames were lost that no timer sends again")
+	}
+	return fmt.Sprintf("network: %d queue pairs have messages that never arrive: %s", s.Unfinished, strings.Join(parts, "; "))
 }
 
 // names are those of the nodes that a stall is about.

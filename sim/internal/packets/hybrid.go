@@ -12,15 +12,23 @@ import (
 // payload, and arrive as long after their last bit left as the last frame takes over
 // the switches. The messages of a framed one go frame by frame.
 //
-// A queue pair that begins to send makes others framed where a link that more than
-// one input feeds would be asked for more than calmShare of its speed, or where it
-// is framed itself; with it go all that share a link with it, directly or over
-// others, which together ask for more than that of the link. What is left of their
-// messages goes on frame by frame. A queue pair becomes calm again once all of its
-// messages have arrived and its rate is what it was at first.
+// Where several inputs ask a link for more than it carries, a queue forms. As long as
+// no switch acts on it (marks, pauses) or has no room, a queue takes no bandwidth away,
+// and messages over the link end as those of flows do. So a link has an estimate of its
+// queue (backlog.go). Where that passes half of what a switch acts on, all queue pairs
+// of the link are framed; with them all that share a link with them, directly or over
+// others, which together ask for more than calmShare of it, and those that come to
+// such a link within sticky. What is left of their messages goes on frame by frame. A
+// queue pair becomes calm again once all of its messages have arrived, its links have
+// been calm for that long and its rate is what it was at first.
 
 // calmShare is the share of a link's speed up to which no queue forms.
 const calmShare = 0.95
+
+// sticky is for how long after a link was contended the queue pairs that come to it
+// are framed. It is longer than the gaps between the messages of one operation, and
+// than congestion control takes to recover.
+const sticky = 500 * units.Microsecond
 
 // crossing is what a cable's link carries at present.
 type crossing struct {
@@ -28,25 +36,32 @@ type crossing struct {
 	active []wire.QueueID
 	framed int
 	from   []input
+	until  units.Time // it counts as contended, once its queue was too long
+	backlog
 }
 
 // input is a link that feeds another, and what comes from it; link -1: a host.
 type input struct {
 	link  wire.LinkID
-	asked float64
+	asked float64 // bit/s
+	// offered is what Model.offer finds.
+	offered float64
 }
 
-// contended says that several inputs together may ask for more than a link carries.
+// contended says that several inputs together, or a faster one, may ask for more than a
+// link carries.
 func (m *Model) contended(l wire.LinkID) bool {
 	c := &m.cables[l]
-	if c.asked <= calmShare*float64(c.Bits) || len(c.from) < 2 {
+	if c.asked <= calmShare*float64(c.Bits) {
 		return false
 	}
 	n, sum := 0, 0.0
 	for i := range c.from {
 		in := &c.from[i]
 		if in.asked > 0 {
-			n++
+			if n++; m.cables[in.link].Bits > c.Bits {
+				n++ // a faster one alone is as two
+			}
 			sum += min(in.asked, float64(m.cables[in.link].Bits))
 		}
 	}
@@ -61,17 +76,26 @@ func (m *Model) crowded(l wire.LinkID) bool {
 
 // enter counts a queue pair that begins to send, and leave one that has nothing to
 // send any more.
-func (m *Model) enter(id wire.QueueID) { m.count(id, 1) }
+func (m *Model) enter(now units.Time, id wire.QueueID) {
+	m.count(id, 1)
+	m.weigh(now, id)
+}
 
-func (m *Model) leave(id wire.QueueID) {
-	m.count(id, -1)
+func (m *Model) leave(now units.Time, id wire.QueueID) {
 	q := &m.queues[id]
+	path := m.routes[q.route].path
 	if q.framed {
 		q.framed = false
-		for _, l := range m.routes[q.route].path {
-			m.cables[l].framed--
+		for _, l := range path {
+			c := &m.cables[l]
+			c.framed--
+			if now < c.until && m.contended(l) {
+				c.until = now + sticky
+			}
 		}
 	}
+	m.count(id, -1)
+	m.weigh(now, id)
 }
 
 func (m *Model) count(id wire.QueueID, by float64) {
@@ -109,7 +133,12 @@ func (m *Model) stirs(id wire.QueueID, now units.Time) bool {
 		return true
 	}
 	for _, l := range m.routes[q.route].path {
-		if m.contended(l) || m.cables[l].framed > 0 && m.crowded(l) {
+		c := &m.cables[l]
+		if c.framed > 0 && m.crowded(l) {
+			return true
+		}
+		if (now < c.until || c.most == 0) && m.contended(l) {
+			c.until = now + sticky
 			return true
 		}
 	}
@@ -141,7 +170,9 @@ func (m *Model) stir(now units.Time, id wire.QueueID) {
 // frame lets a queue pair's messages go on frame by frame.
 func (m *Model) frame(now units.Time, id wire.QueueID) {
 	q := &m.queues[id]
-	q.framed = true
+	if q.framed, m.stirred = true, true; m.onStir != nil {
+		m.onStir()
+	}
 	for _, l := range m.routes[q.route].path {
 		m.cables[l].framed++
 	}

@@ -19,6 +19,8 @@ type Settings struct {
 	Hop units.Time
 	// Hybrid carries messages as flows while no queue can form.
 	Hybrid bool
+	// Timed are faults that begin and end.
+	Timed []TimedFault
 }
 
 // Model is the model. New returns one without links.
@@ -44,6 +46,13 @@ type Model struct {
 	done   []int32
 	spread []wire.QueueID // of stir
 	now    units.Time
+	// Of a hybrid.
+	stirred bool
+	onStir  func()        // nil: nothing
+	hot     []wire.LinkID // links that are offered more than they carry
+	full    units.Time    // when the first of their queues is too long; -1: to be found
+	around  []wire.LinkID // of weigh
+	turn    int64
 }
 
 var _ wire.Messages = (*Model)(nil)
@@ -51,10 +60,11 @@ var _ wire.Messages = (*Model)(nil)
 // cable is a link that is a cable's direction.
 type cable struct {
 	wire.Cable
-	on bool
+	on, faulty bool
 	crossing
-	bytes units.Bytes // payload carried
-	nano  wire.Work
+	carried units.Bytes // payload
+	nano    wire.Work
+	seen    int64 // Model.turn when it was weighed
 }
 
 // route is a route with its part within hosts.
@@ -73,6 +83,7 @@ type queue struct {
 	wait  []int32    // messages; the first is on the host's links
 	head  int
 	live  int // messages that have not arrived
+	sent  wire.Work
 	// Of a hybrid.
 	framed, lossy bool
 	limit         float64 // bit/s that it sends at most
@@ -86,6 +97,7 @@ type message struct {
 	token int32
 	bound wire.Rate
 	work  wire.Work
+	bytes wire.Work   // all of it
 	flow  wire.FlowID // on links, -1: not yet, or through
 }
 
@@ -216,6 +228,14 @@ func (m *Model) Seal() {
 	if len(m.queues) == 0 {
 		return
 	}
+	m.set.Faults = m.faults()
+	for _, f := range m.set.Faults {
+		for i := range m.cables {
+			if c := &m.cables[i]; c.on && m.number[c.Number>>1] == int32(f.Cable) {
+				c.faulty = true
+			}
+		}
+	}
 	queues := make([]packet.Queue, len(m.queues))
 	for i := range m.queues {
 		r := &m.routes[m.queues[i].route]
@@ -235,6 +255,11 @@ func (m *Model) Seal() {
 		m.settle(&m.queues[i], q.Limit)
 	}
 	m.set.Marking = m.marking()
+	for i := range m.cables {
+		if c := &m.cables[i]; c.on {
+			c.most = m.act(c)
+		}
+	}
 	m.frames, m.err = packet.NewLive(&m.net, queues, &m.set.Config)
 }
 
@@ -246,7 +271,7 @@ func (m *Model) settle(q *queue, limit int64) {
 		q.limit = min(q.limit, float64(limit))
 	}
 	for _, l := range r.path {
-		q.lossy = q.lossy || m.cables[l].Loss > 0
+		q.lossy = q.lossy || m.cables[l].Loss > 0 || m.cables[l].faulty
 	}
 }
 
@@ -292,7 +317,7 @@ func (m *Model) Carry(r wire.RouteID, w wire.Work) {
 	for _, l := range x.path {
 		c := &m.cables[l]
 		c.nano += w
-		c.bytes += units.Bytes(c.nano / wire.NanoBytes)
+		c.carried += units.Bytes(c.nano / wire.NanoBytes)
 		c.nano %= wire.NanoBytes
 	}
 }
@@ -310,10 +335,14 @@ func (m *Model) Post(now units.Time, id wire.QueueID, bound wire.Rate, w wire.Wo
 		at = int32(len(m.msgs))
 		m.msgs = append(m.msgs, message{})
 	}
-	m.msgs[at] = message{queue: id, left: 2, token: token, bound: bound, work: w, flow: -1}
+	m.msgs[at] = message{queue: id, left: 2, token: token, bound: bound, work: w, bytes: w, flow: -1}
 	q := &m.queues[id]
+	q.sent += w
+	if m.set.Hybrid {
+		m.load(now, id, float64(w)/wire.NanoBytes)
+	}
 	if q.live++; m.set.Hybrid && q.live == 1 {
-		m.enter(id)
+		m.enter(now, id)
 		if m.stirs(id, now) {
 			m.stir(now, id)
 		}
@@ -358,6 +387,9 @@ func (m *Model) Next() (at units.Time, ok bool) {
 	if len(m.late) > 0 && (!ok || m.late[0].at < at) {
 		at, ok = m.late[0].at, true
 	}
+	if m.set.Hybrid && ok {
+		at = min(at, m.due())
+	}
 	if ok {
 		at = max(at, m.now)
 	}
@@ -376,6 +408,9 @@ func (m *Model) Advance(now units.Time, done []int32) []int32 {
 			}
 			m.fed(now, tok-least)
 		}
+	}
+	if m.set.Hybrid {
+		m.overflow(now)
 	}
 	for len(m.late) > 0 && m.late[0].at <= now {
 		done = m.half(done, m.late[0].msg)
@@ -423,8 +458,9 @@ func (m *Model) half(done []int32, at int32) []int32 {
 	}
 	m.free = append(m.free, at)
 	if q := &m.queues[x.queue]; m.set.Hybrid {
+		m.load(m.now, x.queue, -float64(x.bytes)/wire.NanoBytes)
 		if q.live--; q.live == 0 {
-			m.leave(x.queue)
+			m.leave(m.now, x.queue)
 		}
 	}
 	return append(done, x.token)
@@ -439,9 +475,9 @@ func (m *Model) Loads() []wire.Load {
 	for i := range m.cables {
 		if c := &m.cables[i]; c.on {
 			p, f := m.frames.Port(m.ends(c)), &m.set.Frames
-			switch out[i].Bytes, out[i].Busy = c.bytes, p.Busy; {
+			switch out[i].Bytes, out[i].Busy = c.carried, p.Busy; {
 			case m.set.Hybrid:
-				out[i].Busy = units.Time(float64(c.bytes) / float64(f.Payload) * float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
+				out[i].Busy = units.Time(float64(c.carried) / float64(f.Payload) * float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
 			case m.Whole(): // not those of the routes that queue pairs have by name
 				out[i].Bytes = units.Bytes(float64(p.Data) * float64(f.Payload) / float64(f.Payload+f.Header))
 			}
@@ -457,85 +493,9 @@ func (m *Model) ends(c *cable) (number int32, back bool) {
 	return number, m.net.Cables[number].A != m.known[c.From.ID]
 }
 
-// Congestion implements wire.Messages.
-func (m *Model) Congestion() []wire.Congestion {
-	if m.frames == nil {
-		return nil
-	}
-	var out []wire.Congestion
-	inputs, pairs := m.inputs()
-	for i := range m.cables {
-		c := &m.cables[i]
-		if !c.on {
-			continue
-		}
-		p := m.frames.Port(m.ends(c))
-		out = append(out, wire.Congestion{Link: wire.LinkID(i), Peak: units.Bytes(p.Peak), Paused: p.Paused, Pauses: p.Pauses, Marks: p.Marks,
-			Drops: p.Drops, Inputs: inputs[i], QueuePairs: pairs[i], Resent: p.Resent, Through: units.Bytes(p.Bytes)})
-	}
-	return out
-}
-
-// inputs counts by link from how many cables it was fed, and by how many queue pairs.
-func (m *Model) inputs() (out, pairs []int32) {
-	out, pairs = make([]int32, len(m.cables)), make([]int32, len(m.cables))
-	for i := range m.queues {
-		for _, l := range m.routes[m.queues[i].route].path {
-			if m.routes[m.queues[i].route].used {
-				pairs[l]++
-			}
-		}
-	}
-	seen := map[[2]wire.LinkID]bool{}
-	for i := range m.routes {
-		r := &m.routes[i]
-		for k := 1; k < len(r.path) && r.used; k++ {
-			if pair := [2]wire.LinkID{r.path[k-1], r.path[k]}; !seen[pair] {
-				seen[pair] = true
-				out[pair[1]]++
-			}
-		}
-	}
-	return out, pairs
-}
-
 // Watch implements wire.Model: rates on links within hosts are reported.
 func (m *Model) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate)) {
 	m.host.Watch(report)
-}
-
-// Observe implements wire.Messages.
-func (m *Model) Observe(report func(wire.PortState)) {
-	if m.frames == nil {
-		return
-	}
-	at := make([][2]wire.LinkID, len(m.net.Cables))
-	for i := range at {
-		at[i] = [2]wire.LinkID{-1, -1}
-	}
-	for i := range m.cables {
-		if c := &m.cables[i]; c.on {
-			number, back := m.ends(c)
-			k := 0
-			if back {
-				k = 1
-			}
-			at[number][k] = wire.LinkID(i)
-		}
-	}
-	m.frames.Watch(func(s packet.State) {
-		out := wire.PortState{At: s.At, Link: -1, Queue: wire.QueueID(s.Queue), Queued: units.Bytes(s.Queued), Marks: s.Marks, Paused: s.Paused, Rate: wire.Rate(s.Rate / 8000)}
-		if s.Queue < 0 {
-			k := 0
-			if s.Back {
-				k = 1
-			}
-			out.Link = at[s.Cable][k]
-		}
-		if out.Queue >= 0 || out.Link >= 0 {
-			report(out)
-		}
-	})
 }
 
 // Err is why the network could not be laid out.
@@ -550,7 +510,13 @@ func (m *Model) Why() error {
 		return nil
 	}
 	if s := m.frames.Why(); s != nil {
-		return &StallError{Stall: s, Names: m.names(s)}
+		e := &StallError{Stall: s, Names: m.names(s)}
+		for i := range m.cables {
+			if c := &m.cables[i]; c.on && m.frames.Stormed(m.ends(c)) {
+				e.Paused = append(e.Paused, m.Name(wire.LinkID(i)))
+			}
+		}
+		return e
 	}
 	return nil
 }

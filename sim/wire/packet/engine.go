@@ -59,6 +59,7 @@ type port struct {
 	marks, pauses, drops int64
 	data                 int64 // bytes of data frames
 	since, paused        int64 // when the present pause began, and all before
+	stormed              int64 // when the storm began
 }
 
 // duration is how long a frame of so many bytes lasts.

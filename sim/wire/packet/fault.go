@@ -98,7 +98,11 @@ func (e *engine) apply(c change) {
 		if f.Back {
 			l = &e.links[2*f.Cable+1]
 		}
-		l.storm = c.begin
+		if l.storm = c.begin; c.begin {
+			l.port.stormed = c.at
+		} else {
+			l.port.paused += c.at - l.port.stormed
+		}
 		l.hold()
 		l.free = max(l.free, c.at) // what waited starts now
 		if at := e.hostOf[l.from]; at >= 0 && !c.begin {

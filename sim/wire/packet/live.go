@@ -40,6 +40,8 @@ type Live struct {
 	states []State // by link, as reported
 	rates  []int64 // by queue pair
 	seen   int64   // when states were reported
+
+	windows int64 // so far
 }
 
 // State is that of a cable's direction, or of a queue pair, since At.
@@ -71,7 +73,7 @@ func (l *Live) observe() {
 	l.seen = l.at
 	for i := range l.e.links {
 		x, last := &l.e.links[i], &l.states[i]
-		s := State{Cable: int32(i / 2), Back: i%2 == 1, Queue: -1, At: units.Time(l.at), Marks: x.port.marks, Paused: x.asked != 0}
+		s := State{Cable: int32(i / 2), Back: i%2 == 1, Queue: -1, At: units.Time(l.at), Marks: x.port.marks, Paused: x.asked != 0 || x.storm}
 		for c := range x.q {
 			s.Queued += x.q[c].bytes
 		}
@@ -281,6 +283,9 @@ func (l *Live) close() {
 		e.runSwitch(w, s, l.end)
 	}
 	l.at, l.opened = l.end, false
+	if l.windows++; l.windows&63 == 0 {
+		e.lookout(l.end)
+	}
 	if l.report != nil {
 		l.observe()
 	}
@@ -295,6 +300,11 @@ type Port struct {
 	Pauses, Marks, Drops int64
 	Resent               int64 // frames sent again, of a host
 	Paused, Busy         units.Time
+	First                units.Time // when it was paused first
+	// Behind is the direction of a cable whose queue, at the node that paused it, was
+	// the deepest most of the time: two times the cable's number, and one more for the
+	// way back; -1: not known.
+	Behind int32
 }
 
 // Port reports on a cable's direction, from A to B or back.
@@ -308,6 +318,12 @@ func (l *Live) Port(cable int32, back bool) Port {
 		Busy: units.Time(float64(x.txBytes) * 8e12 / float64(x.rate))}
 	if x.asked != 0 {
 		p.Paused += units.Time(l.at - x.port.since)
+	}
+	if x.storm {
+		p.Paused += units.Time(l.at - x.port.stormed)
+	}
+	if p.Behind = -1; x.hol != nil {
+		p.First, p.Behind = units.Time(x.hol.first), x.hol.worst()
 	}
 	if h := l.e.hostOf[x.from]; h >= 0 {
 		for q := range l.queues {
@@ -332,6 +348,23 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 
 // Result is what became of all frames so far.
 func (l *Live) Result() *Result { return l.e.collect(0) }
+
+// Stormed says that a storm of pauses holds a cable's direction.
+func (l *Live) Stormed(cable int32, back bool) bool {
+	id := 2 * cable
+	if back {
+		id++
+	}
+	return l.e.links[id].storm
+}
+
+// Blocked lists head-of-line blocking so far, the longest first; a flow is a queue
+// pair.
+func (l *Live) Blocked() []Blocked { return l.e.blocked() }
+
+// Deadlocks lists the cycles of paused links that were seen, also those that have
+// dissolved.
+func (l *Live) Deadlocks() []Deadlock { return l.e.locks.all }
 
 // Why says why messages do not arrive though nothing is in progress; nil if all
 // have.
