@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -103,7 +104,7 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 	case len(train) == 0:
 		return nil, ErrTooFew
 	}
-	f := &fit{ctx: ctx, train: train, start: class}
+	f := &fit{ctx: ctx, train: train, start: guessed(class)}
 	if err := f.choose(o.Quantities); err != nil {
 		return nil, err
 	}
@@ -116,6 +117,17 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 		return nil, err
 	}
 	return f.result(x, n, points, o.Holdout)
+}
+
+// guessed gives a class a start for quantities that its others hold.
+func guessed(c gpu.Class) gpu.Class {
+	c.Origins = maps.Clone(c.Origins)
+	for _, q := range gpu.Quantities() {
+		if v := q.At(&c); q.Guess > 0 && *v == 0 {
+			*v, c.Origins[q.Name] = q.Guess, gpu.Origin{Source: gpu.Estimated, Uncertainty: 0.7}
+		}
+	}
+	return c
 }
 
 // fit is a search in progress.

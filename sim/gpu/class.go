@@ -31,6 +31,9 @@ type Class struct {
 	// ReduceGap comes on top in kernels that reduce, ThreadGap for each 512
 	// threads of a block.
 	ReduceGap, ThreadGap [coll.NumProtocols]float64
+	// BlockGap comes on top for each thread block of the kernel but the first, CopyGap
+	// in kernels of Simple that only copy (all_gather, broadcast).
+	BlockGap, CopyGap float64
 	// P2PGap is the gap of the kernel of sends and receives.
 	P2PGap float64
 	// HostLaunch is the host's cost of one asynchronous launch; it is the floor
@@ -112,6 +115,9 @@ type SimpleCost struct {
 	// Extreme8 is the weight of a min or max of two elements of 8 bits one by one, on
 	// top of their accesses.
 	Extreme8 float64
+	// Sum8 is the weight of reducing an operand of 8-bit elements, four of which share a
+	// register, Sum1 that of reducing one by the element, on top of the accesses.
+	Sum8, Sum1 float64
 	// Pack8, Pack4, Pack2, Pack1 are the weight of a load or store where buffers
 	// are not aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1
 	// bytes: the pass weighs their sum, if that is more.
@@ -144,6 +150,9 @@ type SimpleCost struct {
 // bytes of LL128.
 type TripCost struct {
 	Base, Recv, Host, User, HBM, Send, Load, Store float64
+	// Both comes on top where a trip polls a peer's data and reads user data, which it
+	// reduces: the second load begins late.
+	Both float64
 }
 
 // LLCost is the LL protocol: 8 bytes of data a thread and trip.

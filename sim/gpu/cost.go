@@ -22,14 +22,20 @@ type Pass struct {
 	Elem         int64 // bytes of an element as the kernel sees it
 	// Extremes counts the reductions by min or max where elements have 8 bits.
 	Extremes int
+	// Sums counts the operands that are reduced where elements have 8 bits or the pass
+	// goes by the element.
+	Sums int
 }
 
 // Gap is a collective kernel's fixed cost (launch gap, prologue, epilogue) with so
-// many threads a block, in microseconds.
-func (c *Class) Gap(p coll.Protocol, reduces bool, threads int) float64 {
+// many threads a block, without BlockGap, in microseconds.
+func (c *Class) Gap(p coll.Protocol, f coll.Func, threads int) float64 {
 	gap := c.KernelGap[p] + float64(c.ThreadGap[p]*float64(threads)/512)
-	if reduces {
+	switch {
+	case f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce:
 		gap += c.ReduceGap[p]
+	case p == coll.Simple:
+		gap += c.CopyGap
 	}
 	return gap
 }
@@ -87,6 +93,9 @@ func (c *Class) wide(p Pass) float64 {
 	if p.Host {
 		weight += s.Host
 	}
+	if p.Elem == 1 {
+		weight += float64(s.Sum8 * float64(p.Sums))
+	}
 	return weight
 }
 
@@ -107,7 +116,7 @@ func (c *Class) narrow(p Pass, pack int64) float64 {
 	case 2:
 		return c.Simple.Pack2 * float64(n)
 	}
-	return float64(c.Simple.Pack1*float64(n)) + float64(c.Simple.Extreme8*float64(p.Extremes))
+	return float64(c.Simple.Pack1*float64(n)) + float64(c.Simple.Extreme8*float64(p.Extremes)) + float64(c.Simple.Sum1*float64(p.Sums))
 }
 
 // SliceOverhead is a slice's fixed cost, in microseconds.
@@ -191,6 +200,9 @@ func (t *TripCost) latency(p Pass, miss float64) float64 {
 	}
 	if p.User {
 		l += float64(t.HBM * miss)
+	}
+	if p.User && p.Loads > 1 {
+		l += t.Both
 	}
 	return l
 }
