@@ -78,7 +78,7 @@ const step = 0.04
 // class, whose stated uncertainty is not that of another machine's.
 const (
 	started = 0.5
-	known   = 0.3
+	known   = 0.5
 )
 
 // Fit moves a class's quantities, in the logarithm, until simulated times meet
@@ -393,7 +393,7 @@ func (f *fit) search(rounds int, free func(int, float64)) (x []float64, n int, e
 			return optimize.NotTerminated, nil
 		}}
 	set := &optimize.Settings{MajorIterations: rounds, Concurrent: 0,
-		Converger: &optimize.FunctionConverge{Relative: 1e-2, Iterations: 2},
+		Converger: &optimize.FunctionConverge{Relative: 2e-3, Iterations: 3},
 		Recorder:  recorder(free)}
 	method := &optimize.Newton{Linesearcher: &optimize.Backtracking{}}
 	res, err := optimize.Minimize(problem, make([]float64, len(f.free)), set, method)

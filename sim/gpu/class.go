@@ -129,6 +129,13 @@ type SimpleCost struct {
 	// threads; PerThreads of it vanishes in proportion as threads get fewer.
 	// SliceLocal comes on top where the slice also stores locally.
 	Slice, PerThreads, SliceLocal float64
+	// SliceCopy takes SliceLocal's place where the slice receives nothing; P2PSlice comes
+	// on top in sends and receives.
+	SliceCopy, P2PSlice float64
+	// Loop is the time of each further loop that a slice's size takes: eight packs a
+	// thread at a time, then single packs, then elements. Turn is that of each further
+	// turn of the latter two (common_kernel.h:245-291, reduceCopy).
+	Loop, Turn float64
 	// Post is what fence, flag store and poll add to Flag.
 	Post float64
 	// BlockTurn is what a thread block of a schedule of others takes beside that for a
@@ -150,19 +157,18 @@ type SimpleCost struct {
 // bytes of LL128.
 type TripCost struct {
 	Base, Recv, Host, User, HBM, Send, Load, Store float64
-	// Both comes on top where a trip polls a peer's data and reads user data, which it
-	// reduces: the second load begins late.
-	Both float64
 }
 
 // LLCost is the LL protocol: 8 bytes of data a thread and trip.
 type LLCost struct {
 	Trip  TripCost
 	Local float64 // issue of 512 threads, as TripCost's: on top where a trip stores user data
-	First float64 // share of the first trip that the hop does not hide
-	Hop   float64 // from a store until the peer's poll has it
-	Op    float64 // per operation
-	Share float64 // of the threads of an SM's other groups that delay a trip's issue
+	// First is the share of the first trip that the hop does not hide, of its latency;
+	// FirstIssue that of its instructions.
+	First, FirstIssue float64
+	Hop               float64 // from a store until the peer's poll has it
+	Op                float64 // per operation
+	Share             float64 // of the threads of an SM's other groups that delay a trip's issue
 }
 
 // LL128Cost is the LL128 protocol: 1,920 bytes a warp and trip.
@@ -171,6 +177,7 @@ type LL128Cost struct {
 	First float64 // least trips of an operation
 	Hop   float64 // as LL
 	Op    float64 // after an operation, before the next
+	Both  float64 // before an operation that reduces user data and a peer's
 	// Of user data that is not aligned to 16 bytes, as TripCost's: Stage is the
 	// path through shared memory, Narrow the store of one element.
 	Stage, Narrow float64

@@ -218,6 +218,10 @@ func (e *Engine) begin(gi int32) {
 		}
 	case coll.LL:
 		over = e.Cost.llOp
+	default:
+		if g.pass.User && g.pass.Loads > 1 {
+			over = e.Cost.ll128Both
+		}
 	}
 	if e.Slow != nil {
 		over = units.Time(float64(over) * e.Slow[g.Program.Rank])
