@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ const step = 0.04
 // class, whose stated uncertainty is not that of another machine's.
 const (
 	started = 0.5
-	known   = 0.3
+	known   = 0.5
 )
 
 // Fit moves a class's quantities, in the logarithm, until simulated times meet
@@ -103,7 +104,7 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 	case len(train) == 0:
 		return nil, ErrTooFew
 	}
-	f := &fit{ctx: ctx, train: train, start: class}
+	f := &fit{ctx: ctx, train: train, start: guessed(class)}
 	if err := f.choose(o.Quantities); err != nil {
 		return nil, err
 	}
@@ -116,6 +117,17 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 		return nil, err
 	}
 	return f.result(x, n, points, o.Holdout)
+}
+
+// guessed gives a class a start for quantities that its others hold.
+func guessed(c gpu.Class) gpu.Class {
+	c.Origins = maps.Clone(c.Origins)
+	for _, q := range gpu.Quantities() {
+		if v := q.At(&c); q.Guess > 0 && *v == 0 {
+			*v, c.Origins[q.Name] = q.Guess, gpu.Origin{Source: gpu.Estimated, Uncertainty: 0.7}
+		}
+	}
+	return c
 }
 
 // fit is a search in progress.
@@ -381,7 +393,7 @@ func (f *fit) search(rounds int, free func(int, float64)) (x []float64, n int, e
 			return optimize.NotTerminated, nil
 		}}
 	set := &optimize.Settings{MajorIterations: rounds, Concurrent: 0,
-		Converger: &optimize.FunctionConverge{Relative: 1e-2, Iterations: 2},
+		Converger: &optimize.FunctionConverge{Relative: 2e-3, Iterations: 3},
 		Recorder:  recorder(free)}
 	method := &optimize.Newton{Linesearcher: &optimize.Backtracking{}}
 	res, err := optimize.Minimize(problem, make([]float64, len(f.free)), set, method)

@@ -76,10 +76,10 @@ func (p *Plan) Run(ctx context.Context) error {
 			break
 		}
 		ranks := n
-		if s.Pair {
-			ranks = 2
+		if s.GPUs > 0 {
+			ranks = s.GPUs
 		}
-		if s.Pair && n <= 2 || n == 1 && len(s.Env) > 0 {
+		if s.GPUs >= n || n == 1 && len(s.Env) > 0 {
 			continue // default has measured it; one rank has no algorithms
 		}
 		at := time.Now()

@@ -114,9 +114,13 @@ func (s *Set) report(about *bench.About, all []timing, began time.Time) (*ncclte
 		}
 		slices.Sort(t.times)
 		middle := t.times[len(t.times)/2]
-		row.Out = nccltests.Measure{TimeUs: middle.Micros(), Checked: true}
-		row.Out.AlgBW, row.Out.BusBW = coll.Bandwidth(t.op.Func, t.op.Sizes.Count, t.op.Type, len(about.Devices), middle)
-		doc.Summary.AvgBusBW += row.Out.BusBW / float64(len(all))
+		took := nccltests.Measure{TimeUs: middle.Micros(), Checked: true}
+		took.AlgBW, took.BusBW = coll.Bandwidth(t.op.Func, t.op.Sizes.Count, t.op.Type, len(about.Devices), middle)
+		if doc.Summary.AvgBusBW += took.BusBW / float64(len(all)); t.op.InPlace {
+			row.In = took
+		} else {
+			row.Out = took
+		}
 		doc.Rows, doc.Own = append(doc.Rows, row), append(doc.Own, string(own))
 	}
 	return doc, nil

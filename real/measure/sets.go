@@ -18,51 +18,95 @@ type Set struct {
 	Name string
 	Env  []string // NAME=VALUE
 	Ops  []coll.Func
-	// Sizes go from 8 bytes to Max by this factor; those of Skew are not aligned
-	// to 16 bytes a rank.
-	Max    units.Bytes
-	Factor int64
-	Skew   bool
-	Eager  bool
-	Pair   bool // two GPUs, where there are more
+	// Sizes go from Min, 8 bytes where it is 0, to Max by this factor; those of Skew
+	// are not aligned to 16 bytes a rank.
+	Min, Max units.Bytes
+	Factor   int64
+	Type     units.Opt[coll.DataType] // unset: float32
+	Skew     bool
+	InPlace  bool
+	Eager    bool
+	GPUs     int // so many, where there are more; 0: all
 }
 
 var (
 	allOps    = []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce, coll.AllToAll, coll.SendRecv}
 	fiveOps   = allOps[:5]
 	reduceOps = allOps[:1]
+	protocols = []string{"LL", "LL128", "Simple"}
 )
+
+// forced is a set of an algorithm and a protocol.
+func forced(name, algo, proto string, ops []coll.Func, max units.Bytes, more ...string) Set {
+	return Set{Name: name, Env: append([]string{"NCCL_ALGO=" + algo, "NCCL_PROTO=" + proto}, more...), Ops: ops, Max: max, Factor: 4}
+}
 
 // Sets are what calibrate measures, the most informative first: NCCL's choices in
 // two processes, because kernel gaps differ from process to process; then each
-// protocol over all its channels, over one and over eight, trees, two GPUs,
-// buffers that are not aligned, and launches without a graph.
+// protocol over all its channels, over one and over eight, trees, fewer GPUs,
+// buffers that are not aligned, operations in place, which store to no second
+// place, bytes, which are reduced by the element, and launches without a graph.
 func Sets() []Set {
-	forced := func(name, algo, proto string, ops []coll.Func, max units.Bytes, more ...string) Set {
-		return Set{Name: name, Env: append([]string{"NCCL_ALGO=" + algo, "NCCL_PROTO=" + proto}, more...), Ops: ops, Max: max, Factor: 4}
-	}
 	all := []Set{{Name: "default", Ops: allOps, Max: 1 << 30, Factor: 2}}
-	protos := []string{"LL", "LL128", "Simple"}
-	for i, p := range protos {
+	for i, p := range protocols {
 		all = append(all, forced("ring-"+p, "Ring", p, fiveOps, []units.Bytes{64 << 20, 1 << 30, 1 << 30}[i]))
 	}
 	all = append(all, Set{Name: "default-again", Ops: allOps, Max: 1 << 30, Factor: 2})
-	for _, p := range protos {
+	for _, p := range protocols {
 		all = append(all, forced("one-"+p, "Ring", p, fiveOps, 16<<20, "NCCL_MAX_NCHANNELS=1"))
 	}
-	for _, p := range protos {
+	for _, p := range protocols {
 		all = append(all, forced("tree-"+p, "Tree", p, reduceOps, 256<<20))
 	}
-	for _, p := range protos {
+	for _, p := range protocols {
 		all = append(all, forced("eight-"+p, "Ring", p, fiveOps[:3], 64<<20, "NCCL_MAX_NCHANNELS=8"))
 	}
+	all = append(all,
+		Set{Name: "pair", Ops: allOps, Max: 1 << 30, Factor: 4, GPUs: 2},
+		Set{Name: "three", Ops: allOps, Max: 1 << 30, Factor: 4, GPUs: 3},
+		Set{Name: "skew", Ops: allOps, Max: 256 << 20, Factor: 8, Skew: true})
+	for _, p := range protocols {
+		s := forced("inplace-"+p, "Ring", p, []coll.Func{coll.AllReduce, coll.AllGather, coll.Broadcast}, 16<<20)
+		s.InPlace, s.Factor = true, 16
+		all = append(all, s)
+	}
+	int8Simple := forced("int8-Simple", "Ring", "Simple", []coll.Func{coll.AllReduce, coll.ReduceScatter}, 64<<20)
+	int8Simple.Type, int8Simple.Skew, int8Simple.Factor = units.Some(coll.Int8), true, 16
 	return append(all,
-		Set{Name: "pair", Ops: allOps, Max: 1 << 30, Factor: 4, Pair: true},
-		Set{Name: "skew", Ops: []coll.Func{coll.AllGather, coll.AllToAll}, Max: 256 << 20, Factor: 8, Skew: true},
+		Set{Name: "int8", Ops: []coll.Func{coll.AllReduce, coll.ReduceScatter, coll.Reduce}, Max: 256 << 20, Factor: 8, Type: units.Some(coll.Int8)},
+		int8Simple,
 		Set{Name: "eager", Ops: reduceOps, Max: 1 << 20, Factor: 4, Eager: true})
 }
 
-// Names lists the sets.
+// Unseen are runs to judge a calibration by that are unlike those it was fitted to:
+// other sizes, types, buffers, threads, channels and numbers of GPUs. calibrate does
+// not measure them unless they are asked for by name.
+func Unseen() []Set {
+	unlike := func(name string, env ...string) Set {
+		return Set{Name: "unseen-" + name, Env: env, Ops: allOps, Min: 24, Max: 512 << 20, Factor: 6}
+	}
+	odd, bytes, half, three := unlike("odd"), unlike("int8"), unlike("half"), unlike("three")
+	odd.Skew, odd.Min = true, 96
+	bytes.Type, bytes.Ops = units.Some(coll.Int8), fiveOps
+	oddBytes := unlike("odd-int8")
+	oddBytes.Type, oddBytes.Ops, oddBytes.Skew, oddBytes.Min = units.Some(coll.Int8), fiveOps, true, 96
+	half.Type, half.Ops = units.Some(coll.Float16), fiveOps
+	three.GPUs = 3
+	all := []Set{odd, bytes, oddBytes, half, three,
+		unlike("buffers", "NCCL_BUFFSIZE=1048576", "NCCL_LL128_BUFFSIZE=1966080"), unlike("large-buffers", "NCCL_BUFFSIZE=16777216")}
+	for _, p := range protocols {
+		s := unlike("threads-"+p, "NCCL_ALGO=Ring", "NCCL_PROTO="+p, "NCCL_NTHREADS=256", "NCCL_LL128_NTHREADS=320", "NCCL_MAX_NCHANNELS=4")
+		s.Ops, s.Max = fiveOps, 64<<20
+		tree := unlike("three-tree-"+p, "NCCL_ALGO=Tree", "NCCL_PROTO="+p)
+		tree.Ops, tree.Max, tree.GPUs = reduceOps, 128<<20, 3
+		ring := unlike("three-ring-"+p, "NCCL_ALGO=Ring", "NCCL_PROTO="+p)
+		ring.Ops, ring.Max, ring.GPUs = fiveOps, 128<<20, 3
+		all = append(all, s, tree, ring)
+	}
+	return all
+}
+
+// Names lists the sets that calibrate measures.
 func Names() []string {
 	var out []string
 	for _, s := range Sets() {
@@ -71,17 +115,22 @@ func Names() []string {
 	return out
 }
 
-// Pick finds sets by name; no name means all.
+// Pick finds sets by name, those of Unseen too, and all of these as "unseen"; no name
+// means Sets.
 func Pick(names []string) ([]Set, error) {
-	all := Sets()
 	if len(names) == 0 {
-		return all, nil
+		return Sets(), nil
 	}
+	all := append(Sets(), Unseen()...)
 	var out []Set
 	for _, name := range names {
+		if name == "unseen" {
+			out = append(out, Unseen()...)
+			continue
+		}
 		i := slices.IndexFunc(all, func(s Set) bool { return s.Name == name })
 		if i < 0 {
-			return nil, team.Refuse("--sets %s: there are %s", name, strings.Join(Names(), ", "))
+			return nil, team.Refuse("--sets %s: there are %s, unseen", name, strings.Join(Names(), ", "))
 		}
 		out = append(out, all[i])
 	}
@@ -98,13 +147,18 @@ type timing struct {
 // sizes lists what is measured of an operation.
 func (s *Set) sizes(f coll.Func, ranks int) []timing {
 	var all []timing
-	for size := units.Bytes(8); size <= s.Max; size *= units.Bytes(s.Factor) {
-		sizes := coll.TestSizes(f, size, coll.Float32, ranks)
+	typ := s.Type.Or(coll.Float32)
+	for size := max(s.Min, 8); size <= s.Max; size *= units.Bytes(s.Factor) {
+		sizes := coll.TestSizes(f, size, typ, ranks)
 		if s.Skew {
-			sizes = coll.ExactSizes(f, size+units.Bytes(4*ranks), coll.Float32, ranks)
+			extra := units.Bytes(1)
+			if f.PerRank() {
+				extra = units.Bytes(ranks)
+			}
+			sizes = coll.ExactSizes(f, size+extra*typ.Size(), typ, ranks)
 		}
 		if sizes.Count > 0 {
-			all = append(all, timing{op: &device.Case{Func: f, Type: coll.Float32, Red: coll.Sum, Sizes: sizes}, shown: sizes.Bytes(coll.Float32)})
+			all = append(all, timing{op: &device.Case{Func: f, Type: typ, Red: coll.Sum, Sizes: sizes, InPlace: s.InPlace}, shown: sizes.Bytes(typ)})
 		}
 	}
 	return all

@@ -11,7 +11,7 @@ import (
 // the settings they name are ones that NCCL reads.
 func TestSets(t *testing.T) {
 	seen := map[string]bool{}
-	for _, s := range Sets() {
+	for _, s := range append(Sets(), Unseen()...) {
 		if seen[s.Name] || len(s.Ops) == 0 || s.Max < 8 || s.Factor < 2 {
 			t.Errorf("set %+v", s)
 		}
@@ -21,7 +21,8 @@ func TestSets(t *testing.T) {
 		}
 		for _, f := range s.Ops {
 			for _, x := range s.sizes(f, 3) {
-				if s.Skew == (x.op.Sizes.SendCount*4%16 == 0 && x.op.Sizes.RecvCount*4%16 == 0) && f == coll.AllGather {
+				size := int64(x.op.Type.Size())
+				if s.Skew == (x.op.Sizes.SendCount*size%16 == 0 && x.op.Sizes.RecvCount*size%16 == 0) && f == coll.AllGather {
 					t.Errorf("%s: %v of %d bytes", s.Name, f, x.shown)
 				}
 			}

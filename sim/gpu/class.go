@@ -31,6 +31,9 @@ type Class struct {
 	// ReduceGap comes on top in kernels that reduce, ThreadGap for each 512
 	// threads of a block.
 	ReduceGap, ThreadGap [coll.NumProtocols]float64
+	// BlockGap comes on top for each thread block of the kernel but the first, CopyGap
+	// in kernels of Simple that only copy (all_gather, broadcast).
+	BlockGap, CopyGap float64
 	// P2PGap is the gap of the kernel of sends and receives.
 	P2PGap float64
 	// HostLaunch is the host's cost of one asynchronous launch; it is the floor
@@ -112,6 +115,9 @@ type SimpleCost struct {
 	// Extreme8 is the weight of a min or max of two elements of 8 bits one by one, on
 	// top of their accesses.
 	Extreme8 float64
+	// Sum8 is the weight of reducing an operand of 8-bit elements, four of which share a
+	// register, Sum1 that of reducing one by the element, on top of the accesses.
+	Sum8, Sum1 float64
 	// Pack8, Pack4, Pack2, Pack1 are the weight of a load or store where buffers
 	// are not aligned to 16 bytes and the loop goes by elements of 8, 4, 2 or 1
 	// bytes: the pass weighs their sum, if that is more.
@@ -123,6 +129,13 @@ type SimpleCost struct {
 	// threads; PerThreads of it vanishes in proportion as threads get fewer.
 	// SliceLocal comes on top where the slice also stores locally.
 	Slice, PerThreads, SliceLocal float64
+	// SliceCopy takes SliceLocal's place where the slice receives nothing; P2PSlice comes
+	// on top in sends and receives.
+	SliceCopy, P2PSlice float64
+	// Loop is the time of each further loop that a slice's size takes: eight packs a
+	// thread at a time, then single packs, then elements. Turn is that of each further
+	// turn of the latter two (common_kernel.h:245-291, reduceCopy).
+	Loop, Turn float64
 	// Post is what fence, flag store and poll add to Flag.
 	Post float64
 	// BlockTurn is what a thread block of a schedule of others takes beside that for a
@@ -150,10 +163,12 @@ type TripCost struct {
 type LLCost struct {
 	Trip  TripCost
 	Local float64 // issue of 512 threads, as TripCost's: on top where a trip stores user data
-	First float64 // share of the first trip that the hop does not hide
-	Hop   float64 // from a store until the peer's poll has it
-	Op    float64 // per operation
-	Share float64 // of the threads of an SM's other groups that delay a trip's issue
+	// First is the share of the first trip that the hop does not hide, of its latency;
+	// FirstIssue that of its instructions.
+	First, FirstIssue float64
+	Hop               float64 // from a store until the peer's poll has it
+	Op                float64 // per operation
+	Share             float64 // of the threads of an SM's other groups that delay a trip's issue
 }
 
 // LL128Cost is the LL128 protocol: 1,920 bytes a warp and trip.
@@ -162,6 +177,7 @@ type LL128Cost struct {
 	First float64 // least trips of an operation
 	Hop   float64 // as LL
 	Op    float64 // after an operation, before the next
+	Both  float64 // before an operation that reduces user data and a peer's
 	// Of user data that is not aligned to 16 bytes, as TripCost's: Stage is the
 	// path through shared memory, Narrow the store of one element.
 	Stage, Narrow float64

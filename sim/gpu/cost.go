@@ -22,14 +22,20 @@ type Pass struct {
 	Elem         int64 // bytes of an element as the kernel sees it
 	// Extremes counts the reductions by min or max where elements have 8 bits.
 	Extremes int
+	// Sums counts the operands that are reduced where elements have 8 bits or the pass
+	// goes by the element.
+	Sums int
 }
 
 // Gap is a collective kernel's fixed cost (launch gap, prologue, epilogue) with so
-// many threads a block, in microseconds.
-func (c *Class) Gap(p coll.Protocol, reduces bool, threads int) float64 {
+// many threads a block, without BlockGap, in microseconds.
+func (c *Class) Gap(p coll.Protocol, f coll.Func, threads int) float64 {
 	gap := c.KernelGap[p] + float64(c.ThreadGap[p]*float64(threads)/512)
-	if reduces {
+	switch {
+	case f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce:
 		gap += c.ReduceGap[p]
+	case p == coll.Simple:
+		gap += c.CopyGap
 	}
 	return gap
 }
@@ -87,6 +93,9 @@ func (c *Class) wide(p Pass) float64 {
 	if p.Host {
 		weight += s.Host
 	}
+	if p.Elem == 1 {
+		weight += float64(s.Sum8 * float64(p.Sums))
+	}
 	return weight
 }
 
@@ -107,17 +116,55 @@ func (c *Class) narrow(p Pass, pack int64) float64 {
 	case 2:
 		return c.Simple.Pack2 * float64(n)
 	}
-	return float64(c.Simple.Pack1*float64(n)) + float64(c.Simple.Extreme8*float64(p.Extremes))
+	return float64(c.Simple.Pack1*float64(n)) + float64(c.Simple.Extreme8*float64(p.Extremes)) + float64(c.Simple.Sum1*float64(p.Sums))
 }
 
 // SliceOverhead is a slice's fixed cost, in microseconds.
 func (c *Class) SliceOverhead(p Pass, threads int) float64 {
 	s := &c.Simple
 	over := s.Slice - s.PerThreads*(1-math.Min(1, float64(threads)/512))
-	if p.Local {
+	switch {
+	case !p.Local:
+	case p.Loads == 1 && p.User:
+		over += s.SliceCopy
+	default:
 		over += s.SliceLocal
 	}
 	return math.Max(0, over)
+}
+
+// Bytes that a warp moves in one turn of the loops of Simple: eight packs a thread,
+// one pack, and half as many single elements as fit into eight packs.
+const (
+	packsTurn    = 8 * 32 * 16
+	packTurn     = 32 * 16
+	elementsTurn = packsTurn / 2
+)
+
+// LoopsOverhead is what a slice of n bytes costs on top, in microseconds, because its
+// size takes more than one loop: the rest of one goes to the next. pack is as of
+// SimpleRate.
+func (c *Class) LoopsOverhead(threads int, n, elem, pack int64) float64 {
+	warps := max(1, int64(threads)/32)
+	loops, turns := int64(0), int64(0)
+	one := func(size int64) { // a loop over what a warp moves at once
+		if hunks := n / size; hunks > 0 {
+			loops, turns = loops+1, turns+(hunks-1)/warps
+			n -= hunks * size
+		}
+	}
+	if pack == 16 {
+		if n >= packsTurn {
+			loops, n = 1, n%packsTurn
+		}
+		one(packTurn)
+	} else if n >= elementsTurn {
+		loops, n = 1, n%elementsTurn
+	}
+	if n > 0 {
+		loops, turns = loops+1, turns+(n-1)/(32*warps*elem)
+	}
+	return float64(c.Simple.Loop*float64(max(0, loops-1))) + float64(c.Simple.Turn*float64(turns))
 }
 
 // LLTime is the time of one LL operation over n bytes, in microseconds, of a
@@ -138,7 +185,9 @@ func (c *Class) LLTime(p Pass, threads, others int, n int64, miss float64) float
 		user *= 1.5
 	}
 	issue := t.send(p) + user
-	return (float64(Trips(coll.LL, threads, n)-1) + c.LL.First) * (t.latency(p, miss) + float64(issue*(float64(threads)+float64(c.LL.Share*float64(others)))/512))
+	more := float64(Trips(coll.LL, threads, n) - 1)
+	each := float64(issue * (float64(threads) + float64(c.LL.Share*float64(others))) / 512)
+	return float64((more+c.LL.First)*t.latency(p, miss)) + float64((more+c.LL.FirstIssue)*each)
 }
 
 // DataShare is the share of a link's payload that is data, where threads store so many

@@ -79,8 +79,8 @@ func TestHostOperands(t *testing.T) {
 func TestGap(t *testing.T) {
 	c := NVSwitch90()
 	for p := range coll.NumProtocols {
-		if c.Gap(p, false, 640) <= c.Gap(p, false, 64) || c.Gap(p, true, 64) <= c.Gap(p, false, 64) {
-			t.Errorf("%v: %.2f us with 64 threads, %.2f with 640, %.2f where it reduces", p, c.Gap(p, false, 64), c.Gap(p, false, 640), c.Gap(p, true, 64))
+		if c.Gap(p, coll.AllGather, 640) <= c.Gap(p, coll.AllGather, 64) || c.Gap(p, coll.Reduce, 64) <= c.Gap(p, coll.AllGather, 64) {
+			t.Errorf("%v: %.2f us with 64 threads, %.2f with 640, %.2f where it reduces", p, c.Gap(p, coll.AllGather, 64), c.Gap(p, coll.AllGather, 640), c.Gap(p, coll.Reduce, 64))
 		}
 	}
 }

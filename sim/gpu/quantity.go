@@ -13,6 +13,9 @@ type Quantity struct {
 	// Late marks a parameter that files of an earlier version do not have: where
 	// one leaves it out, the measured class's value holds, as an estimate.
 	Late bool
+	// Guess is where a fit begins for a class that has 0, whose other quantities hold
+	// this one too; 0: it has none.
+	Guess float64
 	// For is what alone depends on it: "windows", registered buffers, kernels over symmetric
 	// windows and copy engines; "blocking", a host that waits for each operation; "network", networks of a network class; empty: any run.
 	For string
@@ -41,6 +44,20 @@ func Quantities() []Quantity {
 	add("simple_direct", "1", 0, 100, "weight of a store to a peer's registered user buffer", func(c *Class) *float64 { return &c.Simple.Direct })
 	all[len(all)-1].For = "windows"
 	add("simple_extreme8", "1", 0, 100, "weight of a min or max of two elements of 8 bits, where buffers are not aligned to 16", func(c *Class) *float64 { return &c.Simple.Extreme8 })
+	guessed := len(all)
+	add("gap_blocks", "us", 0, 1e3, "kernel's fixed cost, on top for each thread block but the first", func(c *Class) *float64 { return &c.BlockGap })
+	add("gap_copy_simple", "us", 0, 1e3, "on top in kernels that only copy, Simple", func(c *Class) *float64 { return &c.CopyGap })
+	add("ll128_both", "us", 0, 1e3, "before an operation of LL128 that reduces user data and a peer's", func(c *Class) *float64 { return &c.LL128.Both })
+	add("simple_loop", "us", 0, 1e3, "slice, on top for each further loop that its size takes: packs one by one, then elements", func(c *Class) *float64 { return &c.Simple.Loop })
+	add("simple_turn", "us", 0, 1e3, "the same for each further turn of such a loop", func(c *Class) *float64 { return &c.Simple.Turn })
+	add("p2p_slice", "us", 0, 1e3, "slice of sends and receives, on top", func(c *Class) *float64 { return &c.Simple.P2PSlice })
+	for i, v := range []float64{0.04, 1.2, 0.5, 0.7, 0.3, 0.15} {
+		all[guessed+i].Guess = v
+	}
+	add("simple_slice_copy", "us", 0, 1e3, "simple_slice_local of a slice that receives nothing", func(c *Class) *float64 { return &c.Simple.SliceCopy })
+	add("ll_first_issue", "1", 0, 100, "ll_first of the instructions of the first trip", func(c *Class) *float64 { return &c.LL.FirstIssue })
+	add("simple_sum8", "1", 0, 100, "weight of reducing an operand of elements of 8 bits", func(c *Class) *float64 { return &c.Simple.Sum8 })
+	add("simple_sum1", "1", 0, 100, "the same where buffers are not aligned to 16", func(c *Class) *float64 { return &c.Simple.Sum1 })
 	blocking := len(all)
 	add("host_wait", "us", 0, 1e4, "host's time from the end of an operation until it has seen it", func(c *Class) *float64 { return &c.HostWait })
 	add("host_barrier", "us", 0, 1e4, "host's time for its threads to meet after it", func(c *Class) *float64 { return &c.HostBarrier })

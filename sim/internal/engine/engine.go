@@ -223,6 +223,7 @@ type costs struct {
 	llTrip, drain units.Time
 	batch, work   units.Time
 	blockTurn     units.Time
+	ll128Both     units.Time
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -230,6 +231,7 @@ func costsOf(c *gpu.Class) costs {
 	var k costs
 	k.Hop = [3]units.Time{us(c.LL.Hop), us(c.LL128.Hop), us(c.Flag + c.Simple.Post)}
 	k.credit = [3]units.Time{us(c.Flag), us(c.Flag), us(c.Flag + c.Simple.Post/2)}
+	k.ll128Both = us(c.LL128.Both)
 	k.llOp, k.ll128Op = us(c.LL.Op), us(c.LL128.Op)
 	k.drain, k.blockTurn = us(c.Simple.Drain), us(c.Simple.BlockTurn)
 	k.batch, k.work = us(c.Works.Batch), us(c.Works.Work)

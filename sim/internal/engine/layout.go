@@ -75,6 +75,8 @@ func (e *Engine) layGroups(j *Job) error {
 		j.Gap = e.oneRankGap(j)
 	case j.Gap == 0:
 		j.Gap = units.FromMicros(e.Class.KernelGap[coll.LL])
+	default:
+		j.Gap += e.BlocksGap(j.Plan)
 	}
 	return nil
 }
@@ -82,12 +84,25 @@ func (e *Engine) layGroups(j *Job) error {
 // GapOf is a kernel's fixed cost.
 func (e *Engine) GapOf(j *Job, pr *plan.Program) units.Time {
 	own := j.Plan.Of(pr)
-	f := own.Req.Func
-	if f.IsP2P() {
+	if own.Req.Func.IsP2P() {
 		return units.FromMicros(e.Class.P2PGap)
 	}
-	reduces := f == coll.AllReduce || f == coll.ReduceScatter || f == coll.Reduce
-	return units.FromMicros(e.Class.Gap(pr.Proto, reduces, 32*own.Req.Warps))
+	return units.FromMicros(e.Class.Gap(pr.Proto, own.Req.Func, 32*own.Req.Warps))
+}
+
+// BlocksGap is what a kernel of more than one thread block costs on top: one for each
+// channel of the rank that has most to do.
+func (e *Engine) BlocksGap(p *plan.Plan) units.Time {
+	if e.Class.BlockGap == 0 {
+		return 0
+	}
+	blocks, channel := 0, int32(-1)
+	for _, pr := range p.AppendPrograms(nil, p.Req.Root) {
+		if pr.Channel != channel {
+			blocks, channel = blocks+1, pr.Channel
+		}
+	}
+	return units.FromMicros(e.Class.BlockGap * float64(max(0, blocks-1)))
 }
 
 // NewGroup makes the group of a program on a device and multiprocessor.

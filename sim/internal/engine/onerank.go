@@ -53,5 +53,12 @@ func (e *Engine) sliceOverhead(g *Group) units.Time {
 	if g.Job.Plan.OneRank() != plan.NotOneRank {
 		return 0
 	}
-	return units.FromMicros(e.Class.SliceOverhead(g.pass, int(g.Program.Workers))) / units.Time(g.perRound)
+	over := e.Class.SliceOverhead(g.pass, int(g.Program.Workers))
+	if g.Plan.Req.Func.IsP2P() {
+		over += e.Class.Simple.P2PSlice
+	}
+	if e.Class.Simple.Loop > 0 {
+		over += e.Class.LoopsOverhead(int(g.Program.Workers), int64(g.Bytes), g.pass.Elem, g.pack)
+	}
+	return units.FromMicros(over) / units.Time(g.perRound)
 }

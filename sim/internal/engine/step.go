@@ -86,6 +86,9 @@ func (e *Engine) fetch(g *Group) bool {
 	if g.pass.Local {
 		align |= int64(op.Dst.Off) + base
 	}
+	if op.Do&(plan.Reduce|plan.Accum) != 0 && g.pass.Elem == 1 {
+		g.pass.Sums = max(0, g.pass.Loads-1)
+	}
 	if op.Do&(plan.Reduce|plan.Accum) != 0 && g.pass.Elem == 1 && (g.Plan.Req.Op == coll.Min || g.Plan.Req.Op == coll.Max) {
 		g.pass.Extremes = max(0, g.pass.Loads-1)
 	}
@@ -215,6 +218,10 @@ func (e *Engine) begin(gi int32) {
 		}
 	case coll.LL:
 		over = e.Cost.llOp
+	default:
+		if g.pass.User && g.pass.Loads > 1 {
+			over = e.Cost.ll128Both
+		}
 	}
 	if e.Slow != nil {
 		over = units.Time(float64(over) * e.Slow[g.Program.Rank])

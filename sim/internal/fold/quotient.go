@@ -145,6 +145,7 @@ func (q *Quotient) layGroups() {
 			}
 		}
 	}
+	q.job.Gap += e.BlocksGap(q.plan)
 }
 
 // programs appends the programs of a rank's part of a channel.
